@@ -135,12 +135,12 @@ static Tensor ***run_model(Quantize *q, const Examples *e) {
   return out;
 }
 
+/* By the rig that check_model has begun. */
 static void want_outputs(Quantize *q) {
   const Model *model = q->m->model;
   q->noutput = model->noutput;
   q->output = NEWS(&q->c->keep, const char *, q->noutput + 1);
   for (u32 k = 0; k < q->noutput; k++) q->output[k] = str_text(q->c, model->output[k].name);
-  begin_rig(q, &q->a, model->own, QB_none);
   q->want_data = run_model(q, &q->data);
   q->want_holdout = run_model(q, &q->holdout);
   u32 most = q->o->label ? SOME_LABELLED : SOME_EXAMPLES;
@@ -366,7 +366,17 @@ static void read_data(Quantize *q) {
   q->data = api_some(&all, &q->c->keep, 0, all.n - apart, 1);
   q->holdout = o->holdout ? api_examples(q->m, o->holdout, o->label)
                           : api_some(&all, &q->c->keep, all.n - apart, apart, 1);
-  want_outputs(q);
+}
+
+/* Refuses what a run would refuse, with the dimensions that examples have where there are some. */
+static void check_model(Quantize *q) {
+  if (!q->o->data) {
+    api_import(q->m, false);
+    return;
+  }
+  read_data(q);
+  begin_rig(q, &q->a, q->m->model->own, QB_none);
+  rig_run(&q->a, &q->data, 0);
 }
 
 static void work(Ctx *c, void *arg) {
@@ -375,6 +385,8 @@ static void work(Ctx *c, void *arg) {
   q->out->method = quant_method_name[w.method];
   if (q->o->budget) q->budget = read_budget(c, q->o->budget);
   q->j = quant_open(c, q->m->model, q->m->source.path, &w);
+  check_model(q);
+  quant_find(q->j);
   u32 n = q->j->layer.n;
   if (!n && w.method != QM_f16 && w.method != QM_bf16)
     fail(c, ERR_unsupported, LOC_NONE,
@@ -384,7 +396,7 @@ static void work(Ctx *c, void *arg) {
   for (u32 i = 0; i < n; i++) q->alone[i] = NAN;
   keep_named(q);
   if (q->o->data) {
-    read_data(q);
+    want_outputs(q);
     learn(q);
     if (q->o->budget) spend(q);
   }

@@ -121,36 +121,55 @@ void onnx_need_opset(Ctx *c, OnnxModel *m, const char *domain, i64 version) {
 
 /* ---- order ---- */
 
+/* A node that waits for what it reads: makers from `from` to the end of Sort.reads, of which those
+ * before `next` are seen to. A stack of these, not of calls: models may be chains of any length. */
+typedef struct SortWait {
+  u32 node, from, next;
+} SortWait;
+
 typedef struct Sort {
   Ctx *c;
   const OnnxGraph *g;
   Map maker; /* Str -> 1 + node that makes it */
   u8 *state; /* 0: to come, 1: waits for what it reads, 2: placed */
-  VEC(u32) order;
+  VEC(u32) order, reads;
+  VEC(SortWait) wait;
 } Sort;
 
-static void place(Sort *s, u32 i);
+static void add_read(Sort *s, Str name) {
+  u32 *m = map_get(&s->maker, name);
+  if (m) *vec_push(&s->c->work, &s->reads) = *m - 1;
+}
 
-static void place_reads(Sort *s, const OnnxNode *n) {
-  for (u32 k = 0; k < n->in.n; k++) {
-    u32 *m = map_get(&s->maker, n->in.at[k]);
-    if (m && s->state[*m - 1] == 0) place(s, *m - 1);
-  }
+static void add_reads(Sort *s, const OnnxNode *n) {
+  for (u32 k = 0; k < n->in.n; k++) add_read(s, n->in.at[k]);
   for (u32 k = 0; k < n->attrs.n; k++) {
     const OnnxGraph *g = n->attrs.at[k].g;
-    for (u32 j = 0; g && j < g->nodes.n; j++) place_reads(s, &g->nodes.at[j]);
-    for (u32 j = 0; g && j < g->outputs.n; j++) {
-      u32 *m = map_get(&s->maker, g->outputs.at[j].name);
-      if (m && s->state[*m - 1] == 0) place(s, *m - 1);
-    }
+    for (u32 j = 0; g && j < g->nodes.n; j++) add_reads(s, &g->nodes.at[j]);
+    for (u32 j = 0; g && j < g->outputs.n; j++) add_read(s, g->outputs.at[j].name);
   }
 }
 
-static void place(Sort *s, u32 i) {
+static void begin_place(Sort *s, u32 i) {
   s->state[i] = 1;
-  place_reads(s, &s->g->nodes.at[i]);
-  s->state[i] = 2;
-  *vec_push(&s->c->work, &s->order) = i;
+  *vec_push(&s->c->work, &s->wait) = (SortWait){i, s->reads.n, s->reads.n};
+  add_reads(s, &s->g->nodes.at[i]);
+}
+
+static void place(Sort *s, u32 i) {
+  begin_place(s, i);
+  while (s->wait.n) {
+    SortWait *w = &s->wait.at[s->wait.n - 1];
+    if (w->next < s->reads.n) {
+      u32 m = s->reads.at[w->next++];
+      if (s->state[m] == 0) begin_place(s, m);
+      continue;
+    }
+    s->state[w->node] = 2;
+    *vec_push(&s->c->work, &s->order) = w->node;
+    s->reads.n = w->from;
+    s->wait.n--;
+  }
 }
 
 void onnx_sort(Ctx *c, OnnxGraph *g) {

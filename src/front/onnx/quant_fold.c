@@ -57,6 +57,7 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
   if (conv->in.n > 2 && conv->in.at[2] && !(b = quant_constant(j, conv->in.at[2]))) return false;
   if (!w || w->rank < 3) return false;
   i64 n = w->dim[0];
+  if (n < 1 || (b && (b->rank != 1 || b->dim[0] != n))) return false;
   for (u32 i = BN_scale; i <= BN_var; i++) {
     of[i] = quant_constant(j, bn->in.at[i]);
     if (!of[i] || of[i]->rank != 1 || of[i]->dim[0] != n) return false;

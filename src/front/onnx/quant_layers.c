@@ -138,6 +138,7 @@ static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
   if (conv) {
     l->axis = 0;
     if (l->weight->rank < 3 || (l->bias && l->bias->rank != 1)) return false;
+    if (l->bias && l->bias->dim[0] != l->weight->dim[0]) return false;
   } else {
     if (l->weight->rank != 2) return false;
     bool turned = gemm && onnx_get_int(c, n, "transB", 0);
@@ -159,6 +160,12 @@ static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
 QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *w) {
   QuantJob *j = NEW(&c->work, QuantJob);
   *j = (QuantJob){.c = c, .wish = *w, .path = path, .m = onnx_copy(c, m->own)};
+  return j;
+}
+
+void quant_find(QuantJob *j) {
+  Ctx *c = j->c;
+  const QuantWish *w = &j->wish;
   j->taken = onnx_names(c, j->m->graph);
   quant_index(j);
   quant_fold(j);
@@ -170,14 +177,13 @@ QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *
   if (w->equalize) quant_equalize(j);
   bool conv = false;
   for (u32 i = 0; i < j->layer.n; i++) conv |= j->layer.at[i].weight->rank > 2;
-  if (w->method != QM_weights4 || !conv) return j;
+  if (w->method != QM_weights4 || !conv) return;
   j->four = onnx_raise(c, j->m, 21);
   quant_index(j);
   if (!j->four)
     warn(c, LOC_NONE,
          "convolutions get weights of 8 bits: 4 need version 21 of the operators of ONNX, to which "
          "this model is not converted");
-  return j;
 }
 
 /* ---- values to look at ---- */

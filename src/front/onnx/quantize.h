@@ -103,7 +103,10 @@ struct QuantJob {
 };
 
 /* quant_layers.c */
+/* A job without layers, which quant_find adds: of a model that was imported without complaint, so
+ * that shapes and the order of nodes are as they should be. */
 QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *w);
+void quant_find(QuantJob *j);
 /* The model with more outputs: inputs of layers, or their results. Bytes for an import. */
 typedef enum QuantProbe { QB_points, QB_results, QB_none } QuantProbe;
 void quant_probe(QuantJob *j, const struct OnnxModel *m, QuantProbe which, Text *to);
