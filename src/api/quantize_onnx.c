@@ -180,13 +180,13 @@ static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples
   Sums all = {0};
   for (u32 k = 0; k < q->noutput; k++) {
     if (!sums[k].n) continue;
-    if (sums[k].signal > 0) ratio += sums[k].noise / sums[k].signal;
+    if (sums[k].noise != 0) ratio += sums[k].noise / sums[k].signal;
     all.noise += sums[k].noise;
     all.n += sums[k].n;
     all.most = fmax(all.most, sums[k].most);
     kinds++;
   }
-  l.sqnr = !kinds ? (double)NAN : ratio > 0 ? -10 * log10(ratio / kinds) : (double)INFINITY;
+  l.sqnr = kinds ? quant_sqnr(kinds, ratio) : (double)NAN;
   l.mse = sums_mse(&all);
   l.max_error = all.most;
   if (e->label && e->n) {
@@ -243,11 +243,23 @@ static void look(Quantize *q, QuantLook what) {
   }
 }
 
+static void need_ranges(const Quantize *q) {
+  for (u32 i = 0; i < q->j->layer.n; i++) {
+    const QuantLayer *l = &q->j->layer.at[i];
+    if (l->skip || l->table || !q->j->point.at[l->point].odd) continue;
+    fail(q->c, ERR_input, LOC_NONE,
+         "layer '%s' reads '%s', which holds infinities or NaN on the examples and has no range: "
+         "leave the layer as it is (--keep)",
+         show(q->c, l->name), show(q->c, l->x));
+  }
+}
+
 /* Which ranges: as named, or those with the least error in the outputs. */
 static void calibrate(Quantize *q) {
   static const QuantRange tried[] = {QR_minmax, QR_mse, QR_percentile};
   u32 asked = choose_word(q->c, "calibrate", q->o->calibrate, quant_range_name, QR_COUNT, QR_COUNT);
   look(q, QL_range);
+  need_ranges(q);
   if (asked != QR_minmax && asked != QR_average) look(q, QL_bins);
   q->range = (QuantRange)asked;
   if (asked == QR_COUNT) {
@@ -333,10 +345,11 @@ static void tell_layers(Quantize *q, const Sums *sums) {
     const QuantLayer *l = &q->j->layer.at[i];
     to[i] = (IngotLayer){.name = str_text(q->c, l->name),
                          .op = str_text(q->c, l->op),
-                         .kept = l->skip,
-                         .why = !l->skip          ? ""
-                                : q->by_budget[i] ? "the budget"
-                                                  : "asked for",
+                         .kept = l->skip || l->stays,
+                         .why = q->by_budget[i] ? "the budget"
+                                : l->skip       ? "asked for"
+                                : l->stays      ? l->stays
+                                                : "",
                          .before = l->before,
                          .after = l->after,
                          .alone = q->alone[i],
@@ -347,7 +360,7 @@ static void tell_layers(Quantize *q, const Sums *sums) {
       to[i].sqnr = sums_sqnr(&sums[i]);
       to[i].mse = sums_mse(&sums[i]);
       to[i].max_error = sums[i].most;
-    } else if (l->coded && !l->skip) { /* of the weights alone: nothing was run */
+    } else if (l->coded && !to[i].kept) { /* of the weights alone: nothing was run */
       to[i].sqnr = l->coded->sqnr;
       to[i].mse = l->coded->mse;
       to[i].max_error = l->coded->max_error;

@@ -5,6 +5,7 @@
  * shapes of inputs stay the same, and opens another one when they change.
  */
 #include "api/own.h"
+#include "front/onnx/quantize.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,7 +89,12 @@ const Tensor *rig_value(const Rig *t, const char *name) {
 void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
   if (!have || !want || have->n != want->n || !dtype_is_float(want->dt)) return;
   for (u64 i = 0; i < want->n; i++) {
-    double x = tensor_get(want, i).f, e = tensor_get(have, i).f - x;
+    double x = tensor_get(want, i).f, y = tensor_get(have, i).f, e = y - x;
+    if (!isfinite(x) && quant_same(y, x)) continue;
+    if (!isfinite(e)) {
+      s->noise = s->most = INFINITY;
+      continue;
+    }
     s->signal += x * x;
     s->noise += e * e;
     s->most = fmax(s->most, fabs(e));
@@ -98,7 +104,7 @@ void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
 
 double sums_sqnr(const Sums *s) {
   if (!s->n) return NAN;
-  return s->noise > 0 ? 10 * log10(s->signal / s->noise) : INFINITY;
+  return quant_sqnr(s->signal, s->noise);
 }
 
 double sums_mse(const Sums *s) {

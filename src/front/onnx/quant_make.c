@@ -4,10 +4,12 @@
  * Runtime runs:
  *   static    x -> QuantizeLinear -> DequantizeLinear -> layer, weights and bias behind
  *             DequantizeLinear too (QDQ); everybody reads x as the bytes have it, so that nothing
- * is stored twice. Bytes go through pools and reshapes in front, which do not change them. dynamic
- * x -> DynamicQuantizeLinear -> MatMulInteger or ConvInteger -> float, times both scales weights*
- * MatMulNBits, or weights behind DequantizeLinear f16, bf16 weights behind Cast Initializers that
- * nobody reads any more are left out.
+ * is stored twice. Bytes go through pools and reshapes in front, which do not change them.
+ *   dynamic   x -> DynamicQuantizeLinear -> MatMulInteger -> float, times both scales; weights of
+ *             convolutions behind DequantizeLinear
+ *   weights*  MatMulNBits, or weights behind DequantizeLinear
+ *   f16, bf16 weights behind Cast
+ * Initializers that nobody reads any more are left out.
  */
 #include "front/onnx/edit.h"
 #include "front/onnx/quantize.h"
@@ -409,7 +411,11 @@ static const Tensor *halves(QuantMake *k, const Tensor *t, DType to) {
 static bool make_half(QuantMake *k, Str name, DType to) {
   const Tensor *t = quant_constant(k->j, name), *h = NULL;
   if (!t || t->n < LEAST_HALVES || !readers_of(k, name) || is_kept(k, name)) return false;
-  if (!(h = halves(k, t, to))) return false;
+  h = halves(k, t, to);
+  for (u32 l = 0; l < k->j->layer.n; l++)
+    if (k->j->layer.at[l].w == name)
+      k->j->layer.at[l].stays = h ? NULL : "numbers beyond the largest of 16 bits";
+  if (!h) return false;
   Str narrow = put_tensor(k, name, to == DT_f16 ? "_f16" : "_bf16", h);
   onnx_drop_init(k->g, name);
   OnnxNode *n = put_node(k, "Cast", "", &narrow, 1, name); /* sub-graphs read it too */
@@ -492,6 +498,9 @@ OnnxModel *quant_make(QuantJob *j) {
   for (u32 i = 0; i < j->layer.n; i++) {
     QuantLayer *l = &j->layer.at[i];
     l->after = l->before;
+    l->stays = how < QM_f16                  ? NULL
+               : l->weight->n < LEAST_HALVES ? "few elements"
+                                             : "a layer that stays has the same weights";
     k.stays[l->node] = l->skip;
     if (l->skip) continue;
     any = true;

@@ -22,6 +22,8 @@ static void see_range(QuantPoint *p, const Tensor *t) {
   for (u64 i = 0; i < t->n; i++) {
     float x;
     memcpy(&x, at + 4 * i, 4);
+    p->odd |= !isfinite(x);
+    if (!isfinite(x)) continue;
     if ((double)x < lo) lo = (double)x;
     if ((double)x > hi) hi = (double)x;
   }
@@ -242,7 +244,7 @@ void quant_correct(QuantJob *j) {
     QuantLayer *l = &j->layer.at[k];
     const QuantPoint *p = l->table ? NULL : &j->point.at[l->point];
     const Tensor *w = l->weight;
-    if (!p || !p->sum || !p->counted) continue;
+    if (!p || !p->sum || !p->counted || l->skip) continue;
     u64 n = (u64)w->dim[l->axis];
     const float *now = quant_code(j, l)->value;
     double *shift = NEWS(&j->c->keep, double, n);
@@ -254,7 +256,10 @@ void quant_correct(QuantJob *j) {
       shift[made_channel(l, i)] +=
           tensor_get(w, i).f * p->sum[from] - (double)now[i] * p->sum_of_bytes[from];
     }
-    for (u64 i = 0; i < n; i++) shift[i] /= (double)p->counted;
+    for (u64 i = 0; i < n; i++) {
+      shift[i] /= (double)p->counted;
+      fits &= isfinite(shift[i]);
+    }
     l->shift = fits ? shift : NULL;
   }
 }

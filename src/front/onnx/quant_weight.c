@@ -79,17 +79,39 @@ static void code_group(const Group *g, Levels v, Coded *to, u64 number, float *r
   }
 }
 
+double quant_sqnr(double signal, double noise) {
+  if (noise == 0) return INFINITY;
+  return noise > 0 && isfinite(noise) ? 10 * log10(signal / noise) : -INFINITY;
+}
+
+bool quant_same(double have, double want) {
+  return have == want || (isnan(have) && isnan(want));
+}
+
+static void need_finite(const QuantJob *j, const QuantLayer *l, Str name, const Tensor *t) {
+  Ctx *c = j->c;
+  for (u64 i = 0; t && i < t->n; i++) {
+    double x = tensor_get(t, i).f;
+    if (isfinite(x)) continue;
+    fail(c, ERR_input, LOC_NONE,
+         "tensor '%s' of layer '%s' holds %s at element %llu, which codes cannot say: leave the "
+         "layer as it is (--keep), or take the method f16 or bf16",
+         show(c, name), show(c, l->name), isnan(x) ? "NaN" : "an infinity", (unsigned long long)i);
+  }
+}
+
 static void tell_error(const Tensor *w, Coded *to) {
   double signal = 0, noise = 0, most = 0;
   for (u64 i = 0; i < w->n; i++) {
     double x = tensor_get(w, i).f, e = (double)to->value[i] - x;
+    if (!isfinite(x) && quant_same((double)to->value[i], x)) continue;
     signal += x * x;
     noise += e * e;
     most = fmax(most, fabs(e));
   }
   to->mse = noise / (double)w->n;
   to->max_error = most;
-  to->sqnr = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+  to->sqnr = quant_sqnr(signal, noise);
 }
 
 bool quant_in_blocks(const QuantJob *j, const QuantLayer *l) {
@@ -119,6 +141,9 @@ const Coded *quant_code(QuantJob *j, QuantLayer *l) {
     tell_error(w, to);
     return to;
   }
+  need_finite(j, l, l->w, w);
+  need_finite(j, l, l->b, l->bias);
+  if (l->late_bias) need_finite(j, l, l->late_bias, quant_constant(j, l->late_bias));
   bool blocks = quant_in_blocks(j, l), four = quant_bits(j, l) == 4;
   Levels v = {four ? -8 : -127, four ? 7 : 127, four && blocks};
   u64 rows = (u64)w->dim[l->axis], n = w->n / rows;

@@ -55,6 +55,7 @@ struct QuantPoint {
   Str name;
   i32 axis;              /* of channels: 1, or -1 for the last */
   u32 runs;              /* that were seen */
+  bool odd;              /* NaN or infinities were seen, which count nowhere */
   double lo, hi;         /* least and greatest of all runs; 0 is between them */
   double sum_lo, sum_hi; /* of those of each run */
   u64 *bin;              /* QUANT_BINS from lo to hi */
@@ -85,6 +86,7 @@ struct QuantLayer {
   bool skip;                   /* stays as it is */
   u64 before, after;           /* bytes of the weights; after: by the last quant_make */
   const Coded *coded;          /* NULL: not yet */
+  const char *stays;           /* why the last quant_make left it as it is; NULL: it did not */
   double *shift;               /* by channel of the result, for the bias; NULL: none */
 };
 
@@ -133,7 +135,11 @@ void quant_correct(QuantJob *j);
 /* quant_weight.c */
 const Coded *quant_code(QuantJob *j, QuantLayer *l);
 bool quant_in_blocks(const QuantJob *j, const QuantLayer *l); /* becomes MatMulNBits */
-u32 quant_bits(const QuantJob *j, const QuantLayer *l);       /* of a code: 4 or 8 */
+/* dB. Noise that is no number, or infinite, is the worst there is: -inf; so is any where there is
+ * no signal. */
+double quant_sqnr(double signal, double noise);
+bool quant_same(double have, double want);              /* NaN equals NaN */
+u32 quant_bits(const QuantJob *j, const QuantLayer *l); /* of a code: 4 or 8 */
 
 /* quant_make.c: of all layers that are not to be skipped; a model of its own, in c->work. */
 struct OnnxModel *quant_make(QuantJob *j);
