@@ -9,13 +9,23 @@
 
 static const struct {
   const char *reader; /* Reader.name */
+  const char *ending; /* of files that it makes */
   void (*make)(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
   bool types; /* weights are given types by name */
 } makers[] = {
-    {"ONNX", api_quantize_onnx, false},
-    {"GGUF", api_requantise, true},
-    {"safetensors", api_requantise, true},
+    {"ONNX", ".onnx", api_quantize_onnx, false},
+    {"GGUF", ".gguf", api_requantise, true},
+    {"safetensors", ".gguf", api_requantise, true},
 };
+
+/* Programs go by the ending of a name: one of another format would not be read. */
+static void check_ending(Ctx *c, const char *path, const char *format, const char *mine) {
+  static const char *const known[] = {".onnx", ".gguf", ".safetensors"};
+  for (u32 i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(known[i], mine) && ends_with(path, known[i]))
+      fail(c, ERR_usage, LOC_NONE, "is %s, of which no '%s' is made: expected a path with '%s'",
+           format, known[i], mine);
+}
 
 static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   Ctx *c = m->c;
@@ -29,6 +39,7 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
       if (o->to && !makers[i].types)
         fail(c, ERR_usage, LOC_NONE, "--to is for language models; of %s there are methods",
              makers[i].reader);
+      check_ending(c, o->output, makers[i].reader, makers[i].ending);
       makers[i].make(m, o, out);
       return;
     }
