@@ -181,7 +181,8 @@ static const Opt opts[] = {
     TEXT("holdout", NULL, holdout, "FILE.npz",
          "data to measure the error on (default: the last fifth of --data, not calibrated with)"),
     TEXT("calibrate", NULL, calibrate, "HOW",
-         "minmax, average, percentile, entropy or mse (default: the best of them)"),
+         "minmax, average, percentile, entropy or mse (default: the best of minmax, mse and "
+         "percentile)"),
     TEXT("activations", NULL, activations, "TYPE", "u8 (default) or s8"),
     FLAG("symmetric", symmetric, "zero points of activations are the middle of the range"),
     TEXT("per", NULL, per, "WHAT",
