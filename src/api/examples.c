@@ -72,17 +72,17 @@ static NamedVec read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
 
 /* ---- labels ---- */
 
-static i64 *read_labels(Ctx *c, Loc loc, const NamedVec *v, Str name, u32 examples, u32 *per) {
+static void read_labels(Ctx *c, Loc loc, const NamedVec *v, Str name, u32 examples, Labels *to) {
   const Tensor *t = find_array(v, name);
   if (!t) fail(c, ERR_input, loc, "no array '%s' for the labels", show(c, name));
   if (!dtype_is_int(t->dt) || !t->n || t->n % examples)
     fail(c, ERR_input, loc,
          "labels '%s' are %s: expected integers, as many for each of %u examples", show(c, name),
          shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), examples);
-  i64 *to = NEWS(&c->keep, i64, t->n);
-  for (u64 i = 0; i < t->n; i++) to[i] = tensor_get(t, i).i;
-  *per = (u32)(t->n / examples);
-  return to;
+  i64 *all = NEWS(&c->keep, i64, t->n);
+  u32 per = (u32)(t->n / examples);
+  for (u64 i = 0; i < t->n; i++) all[i] = tensor_get(t, i).i;
+  for (u32 i = 0; i < examples; i++) to[i] = (Labels){all + (size_t)i * per, per};
 }
 
 /* ---- one file ---- */
@@ -151,7 +151,8 @@ static Examples from_file(Ingot *m, const char *path, Str label) {
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
     for (u32 k = 0; k < e.ninput; k++) e.at[i][k] = part_of(c, &cut[k], i);
   }
-  if (label) e.label = read_labels(c, loc, &v, label, e.n, &e.per_label);
+  if (label) e.label = NEWS(&c->keep, Labels, e.n);
+  if (label) read_labels(c, loc, &v, label, e.n, e.label);
   return e;
 }
 
@@ -172,7 +173,7 @@ static Examples from_folder(Ingot *m, const char *path, DIR *dir, Str label) {
   if (!file.n) fail(c, ERR_input, loc, "is a folder without .npz files");
   qsort(file.at, file.n, sizeof *file.at, by_name);
   Examples e = {.n = file.n, .ninput = m->model->ninput, .at = NEWS(&c->keep, Tensor **, file.n)};
-  if (label) e.label = NEWS(&c->keep, i64, file.n), e.per_label = 1;
+  if (label) e.label = NEWS(&c->keep, Labels, file.n);
   for (u32 i = 0; i < e.n; i++) {
     NamedVec v = read_arrays(m, file.at[i], &loc, label);
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
@@ -182,8 +183,7 @@ static Examples from_folder(Ingot *m, const char *path, DIR *dir, Str label) {
       if (!t) fail_missing(c, loc, &v, name);
       e.at[i][k] = tensor_wrap(&c->keep, t->dt, t->dim, t->rank, t->data);
     }
-    u32 per;
-    if (label) e.label[i] = read_labels(c, loc, &v, label, 1, &per)[0];
+    if (label) read_labels(c, loc, &v, label, 1, &e.label[i]);
   }
   return e;
 }
@@ -207,12 +207,10 @@ Examples api_some(const Examples *e, Arena *a, u32 from, u32 n, u32 step) {
   Examples some = *e;
   some.n = (n + step - 1) / step;
   some.at = NEWS(a, Tensor **, some.n + 1);
-  if (e->label) some.label = NEWS(a, i64, (size_t)some.n * e->per_label + 1);
+  if (e->label) some.label = NEWS(a, Labels, some.n + 1);
   for (u32 i = 0; i < some.n; i++) {
-    u32 of = from + i * step;
-    some.at[i] = e->at[of];
-    for (u32 k = 0; e->label && k < e->per_label; k++)
-      some.label[i * e->per_label + k] = e->label[of * e->per_label + k];
+    some.at[i] = e->at[from + i * step];
+    if (e->label) some.label[i] = e->label[from + i * step];
   }
   return some;
 }

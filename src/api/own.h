@@ -438,12 +438,15 @@ typedef struct CodeSize {
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 
 /* examples.c: inputs of many runs */
+typedef struct Labels { /* of one example: numbers of classes, one for each row of its result */
+  i64 *at;
+  u32 n;
+} Labels;
 typedef struct Examples {
   u32 n, ninput;
   const Str *name; /* of inputs */
   Tensor ***at;    /* at[i][k]: input k in example i */
-  i64 *label;      /* per_label for each example; NULL: none were asked for */
-  u32 per_label;
+  Labels *label;   /* by example; NULL: none were asked for */
 } Examples;
 /* From an .npz or a folder of them; label: the array that has the numbers of classes, or NULL. */
 Examples api_examples(Ingot *m, const char *path, const char *label);

@@ -135,6 +135,31 @@ static Tensor ***run_model(Quantize *q, const Examples *e) {
   return out;
 }
 
+static const Tensor *first_float(const Quantize *q, Tensor **out) {
+  for (u32 k = 0; k < q->noutput; k++)
+    if (out[k]) return out[k];
+  return NULL;
+}
+
+/* One for each row, along leading axes of the output, and each a place in it. */
+static void check_labels(const Quantize *q, const Examples *e, Tensor ***out, const char *what) {
+  Ctx *c = q->c;
+  for (u32 i = 0; e->label && i < e->n; i++) {
+    const Tensor *t = first_float(q, out[i]);
+    const Labels *l = &e->label[i];
+    u64 rows = 1, axis = 0;
+    if (!t) fail(c, ERR_input, LOC_NONE, "labels are for an output of floats, and there is none");
+    while (axis < t->rank && rows != l->n) rows *= (u64)t->dim[axis++];
+    if (rows != l->n || !t->n)
+      fail(c, ERR_input, LOC_NONE, "%s %u has %u labels, its output is %s: expected one a row",
+           what, i, l->n, shape_text(c, dtype_info[t->dt].name, t->dim, t->rank));
+    for (u32 r = 0; r < l->n; r++)
+      if (l->at[r] < 0 || (u64)l->at[r] >= t->n / rows)
+        fail(c, ERR_input, LOC_NONE, "%s %u has label %lld: expected 0 to %llu", what, i,
+             (long long)l->at[r], (unsigned long long)(t->n / rows - 1));
+  }
+}
+
 /* By the rig that check_model has begun. */
 static void want_outputs(Quantize *q) {
   const Model *model = q->m->model;
@@ -143,6 +168,8 @@ static void want_outputs(Quantize *q) {
   for (u32 k = 0; k < q->noutput; k++) q->output[k] = str_text(q->c, model->output[k].name);
   q->want_data = run_model(q, &q->data);
   q->want_holdout = run_model(q, &q->holdout);
+  check_labels(q, &q->data, q->want_data, "example");
+  check_labels(q, &q->holdout, q->want_holdout, "held-out example");
   u32 most = q->o->label ? SOME_LABELLED : SOME_EXAMPLES;
   u32 step = (q->data.n + most - 1) / most;
   if (!step) step = 1;
@@ -156,17 +183,16 @@ static void want_outputs(Quantize *q) {
 
 /* Of the rows of the first output that is a float, those whose largest number is where the label
  * says. */
-static u32 count_right(const Quantize *q, Tensor **out, const Examples *e, u32 i) {
-  const Tensor *t = NULL;
+static u32 count_right(const Quantize *q, Tensor **out, const Labels *label) {
+  const Tensor *t = first_float(q, out);
   u32 right = 0;
-  for (u32 k = 0; k < q->noutput && !t; k++) t = out[k];
-  if (!t || !e->per_label || t->n % e->per_label) return 0;
-  u64 n = t->n / e->per_label;
-  for (u32 r = 0; r < e->per_label; r++) {
+  if (!t || t->n % label->n) return 0;
+  u64 n = t->n / label->n;
+  for (u32 r = 0; r < label->n; r++) {
     u64 best = 0;
     for (u64 k = 1; k < n; k++)
       if (tensor_get(t, r * n + k).f > tensor_get(t, r * n + best).f) best = k;
-    right += (i64)best == e->label[i * e->per_label + r];
+    right += (i64)best == label->at[r];
   }
   return right;
 }
@@ -190,7 +216,9 @@ static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples
   l.mse = sums_mse(&all);
   l.max_error = all.most;
   if (e->label && e->n) {
-    double of = 100.0 / ((double)e->n * e->per_label);
+    double all = 0;
+    for (u32 i = 0; i < e->n; i++) all += e->label[i].n;
+    double of = 100 / all;
     l.accuracy = right * of;
     l.was = was * of;
   }
@@ -210,7 +238,8 @@ static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, Sums *l
       if (want[i][k]) sums_add(&sums[k], have[k], want[i][k]);
       if (!want[i][k]) have[k] = NULL;
     }
-    if (e->label) right += count_right(q, have, e, i), was += count_right(q, want[i], e, i);
+    if (e->label) right += count_right(q, have, &e->label[i]);
+    if (e->label) was += count_right(q, want[i], &e->label[i]);
     if (!layers) continue;
     rig_run(&q->a, e, i);
     for (u32 k = 0; k < q->j->layer.n; k++) {
@@ -336,6 +365,18 @@ static void spend(Quantize *q) {
   }
 }
 
+/* Layers were chosen by some of the examples. */
+static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
+  if (!l->examples || within(q, l)) return;
+  bool points = q->o->label != NULL;
+  warn(
+      q->c, LOC_NONE,
+      "the budget of %g %s does not hold on the %u examples of the %s: %.2f %s; layers were chosen "
+      "by %u of the calibration data",
+      q->budget, points ? "points" : "dB", l->examples, what,
+      points ? l->was - l->accuracy : l->sqnr, points ? "points are lost" : "dB", q->some.n);
+}
+
 /* ---- what is told ---- */
 
 static void tell_layers(Quantize *q, const Sums *sums) {
@@ -423,6 +464,8 @@ static void work(Ctx *c, void *arg) {
     q->out->data = measure(q, &q->data, q->want_data, sums);
     begin_rig(q, &q->b, made, QB_none);
     q->out->holdout = measure(q, &q->holdout, q->want_holdout, NULL);
+    if (q->o->budget) check_budget(q, "calibration data", &q->out->data);
+    if (q->o->budget) check_budget(q, "held-out data", &q->out->holdout);
   }
   tell_layers(q, sums);
   q->out->before = quant_source_bytes(&q->m->source, q->m->model);

@@ -158,6 +158,49 @@ def refused(env):
     want("read" in quantize(env, model, model, "--method", "f16", rc=2), "its own model is replaced")
 
 
+def odd(env):
+    """Models and examples with numbers or shapes that cannot be quantised are refused or told, whatever the data; see test/make/mkquantodd.py."""
+    folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "odd")
+    env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
+    at, out, weights = (lambda name: os.path.join(folder, name)), os.path.join(where, "x.onnx"), ("--method", "weights8")
+    data, none = ("--data", at("x.npz")), os.path.join(where, "none.onnx")
+    cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 entries for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 entries"),
+             ("no_channels", weights, 3, "nothing to quantise"), ("unsorted", weights, 4, "not sorted"),
+             ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at element 195"), ("nan", data, 4, "holds NaN at element 195"),
+             ("far_inputs", data, 4, "layer 'mm2' reads 'h', which holds infinities or NaN"),
+             ("plain", ("--data", at("label_far.npz"), "--label", "t"), 4, "example 0 has label 64: expected 0 to 63"),
+             ("plain", ("--data", at("label_many.npz"), "--label", "t"), 4, "example 0 has 2 labels, its output is f32[1,64]")]
+    for name, how, rc, text in cases:
+        said = quantize(env, at(name + ".onnx"), none, *how, rc=rc)
+        want(text in said and not os.path.exists(none), f"{name} {how}: {said}")
+    said = quantize(env, at("plain.onnx"), os.path.join(where, "x.gguf"), *weights, rc=2)
+    want("no '.gguf' is made" in said, said)
+    kept = quantize(env, at("big.onnx"), out, "--method", "f16")["layers"][0]
+    want(kept["kept"] and kept["sqnr_db"] is None and kept["bytes"] == kept["bytes_before"], str(kept))
+    for name, examples in (("logs", "x.npz"), ("silent", "silent.npz")):
+        said = run([env.need_ingot(), "quantize", at(name + ".onnx"), "-o", out, "--data", at(examples)], 60).out.decode()
+        want("examples, SQNR -inf dB" in said, f"{name}: {said}")
+    for budget, broken in (("36", False), ("39", True)):
+        said = run([env.need_ingot(), "quantize", at("plain.onnx"), "-o", out, "--data", at("uneven.npz"), "--budget", budget], 60).text()
+        want((f"the budget of {budget} dB does not hold on the 96 examples of the calibration data" in said) == broken, said)
+
+
+def many_labels(env):
+    """A folder whose files have batches of several sizes: every row has its label."""
+    folder, where = made(env), env.scratch("quantize", "many_labels")
+    model, some = os.path.join(folder, "digits.onnx"), os.path.join(where, "folder")
+    os.makedirs(some, exist_ok=True)
+    all_of = npy.load_npz(model[:-5] + ".npz")
+    images, labels = all_of["image"], list(all_of["label"].data)
+    for i, (first, n) in enumerate(((0, 1), (1, 3), (4, 4), (8, 2))):
+        truth = labels[first:first + n]
+        if i == 1:
+            truth[2] = (truth[2] + 1) % 10  # a wrong one behind the first of its file
+        npy.save_npz(os.path.join(some, f"{i}.npz"), {"image": npy.Array("f32", (n, 1, 8, 8), images.data[64 * first:64 * (first + n)]), "label": npy.Array("i64", (n,), truth)})
+    got = quantize(env, model, os.path.join(where, "x.onnx"), "--data", some, "--label", "label")["data"]
+    want(got["float_accuracy"] == 87.5, str(got))
+
+
 def tests(env):
     bert = {"dynamic": 30, "weights8": 35, "weights4": 15, "f16": 60, "bf16": 45}
     return [*(Test(f"quantize/{name}", lambda n=name: against_ort(env, n), cost=5) for name in ENGINES),
@@ -165,4 +208,5 @@ def tests(env):
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
             Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1),
-            Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1)]
+            Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
+            Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]
