@@ -44,21 +44,24 @@ static bool trains(void *user, Str name) {
   return true;
 }
 
+#define MOST 1e38 /* of f32 */
+
 typedef enum TrainKind { TK_word, TK_number } TrainKind;
 
 static const struct {
   const char *key;
   TrainKind kind;
   size_t at;
+  double below; /* numbers are from 0 up to it, without it */
 } keys[] = {
-    {"loss", TK_word, offsetof(TrainOptions, loss)},
-    {"optimizer", TK_word, offsetof(TrainOptions, optimizer)},
-    {"momentum", TK_number, offsetof(TrainOptions, momentum)},
-    {"beta1", TK_number, offsetof(TrainOptions, beta1)},
-    {"beta2", TK_number, offsetof(TrainOptions, beta2)},
-    {"epsilon", TK_number, offsetof(TrainOptions, epsilon)},
-    {"decay", TK_number, offsetof(TrainOptions, decay)},
-    {"clip", TK_number, offsetof(TrainOptions, clip)},
+    {"loss", TK_word, offsetof(TrainOptions, loss), 0},
+    {"optimizer", TK_word, offsetof(TrainOptions, optimizer), 0},
+    {"momentum", TK_number, offsetof(TrainOptions, momentum), MOST},
+    {"beta1", TK_number, offsetof(TrainOptions, beta1), 1},
+    {"beta2", TK_number, offsetof(TrainOptions, beta2), 1},
+    {"epsilon", TK_number, offsetof(TrainOptions, epsilon), MOST},
+    {"decay", TK_number, offsetof(TrainOptions, decay), MOST},
+    {"clip", TK_number, offsetof(TrainOptions, clip), MOST},
 };
 enum { NKEYS = sizeof keys / sizeof *keys };
 
@@ -69,13 +72,22 @@ static u32 output_named(Ingot *m, const char *name) {
        show(m->c, str_of(m->c, name)));
 }
 
-static double number_of(Ctx *c, const char *key, const char *value) {
+static double number_of(Ctx *c, const char *key, const char *value, double below) {
   char *end;
   double x = strtod(value, &end);
-  if (!*value || *end || !(x >= 0))
-    fail(c, ERR_usage, LOC_NONE, "--train: %s=%s: expected a number that is not negative", key,
-         show(c, str_of(c, value)));
+  if (!*value || *end || !(x >= 0 && x < below))
+    fail(c, ERR_usage, LOC_NONE,
+         "--train: %s=%s: expected a number that is not negative, and below %g", key,
+         show(c, str_of(c, value)), below);
   return x;
+}
+
+static u32 whole_of(Ctx *c, const char *key, const char *value, u32 below) {
+  double x = number_of(c, key, value, below);
+  if (x != (u32)x)
+    fail(c, ERR_usage, LOC_NONE, "--train: %s=%s: expected a whole number", key,
+         show(c, str_of(c, value)));
+  return (u32)x;
 }
 
 static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const char *value) {
@@ -88,17 +100,17 @@ static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const
     if (keys[i].kind == TK_word)
       *(const char **)field = value;
     else
-      *(double *)field = number_of(c, key, value);
+      *(double *)field = number_of(c, key, value, keys[i].below);
     return;
   }
   if (!strcmp(key, "axis")) {
-    o->axis = (i64)number_of(c, key, value);
+    o->axis = whole_of(c, key, value, MAX_RANK);
   } else if (!strcmp(key, "output")) {
     o->output = output_named(m, value);
   } else if (!strcmp(key, "freeze")) {
     *vec_push(&c->keep, &f->glob) = value;
   } else if (!strcmp(key, "recompute")) {
-    o->recompute = number_of(c, key, value) != 0;
+    o->recompute = whole_of(c, key, value, 2) != 0;
   } else {
     fail(c, ERR_usage, LOC_NONE,
          "--train: there is no '%s'; expected %saxis, output, freeze, recompute",
@@ -111,7 +123,17 @@ void api_train(Ingot *m) {
   if (!spec) return;
   if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--train needs a model, found a program");
   Freeze f = {.c = m->c};
-  TrainOptions o = {.loss = "cross_entropy", .optimizer = "sgd", .trains = trains, .user = &f};
+  TrainOptions o = {.loss = "cross_entropy",
+                    .optimizer = "sgd",
+                    .momentum = TRAIN_USUAL,
+                    .beta1 = TRAIN_USUAL,
+                    .beta2 = TRAIN_USUAL,
+                    .epsilon = TRAIN_USUAL,
+                    .decay = TRAIN_USUAL,
+                    .clip = TRAIN_USUAL,
+                    .axis = TRAIN_USUAL,
+                    .trains = trains,
+                    .user = &f};
   while (*spec) {
     size_t n = strcspn(spec, ","), k = strcspn(spec, "=");
     if (k >= n)

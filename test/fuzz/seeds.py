@@ -405,7 +405,7 @@ def main():
         folder = os.path.join(top, target)
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
-        seeds = make()
+        seeds = list(make())
         for name, data in seeds:
             with open(os.path.join(folder, name), "wb") as f:
                 f.write(data)

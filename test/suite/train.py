@@ -186,10 +186,47 @@ def weights(env):
         raise Fail(f"the loss does not fall: {losses}")
 
 
+
+def small(env, name):
+    path = os.path.join(env.scratch("train", name), "net.ing")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(Net("cross_entropy").text())
+    return path
+
+
+def expect(env, words, code, has):
+    got = run([env.ingot, *words], 30)
+    if got.rc != code or has not in got.text():
+        raise Fail(f"{' '.join(words)}: {explain(got)}, expected {code} with {has!r}: {tail(got.text())}")
+    return got
+
+
+def numbers_of(env):
+    """0 is a number like others; what is out of bounds is refused, not cut."""
+    check(env, "cross_entropy", "adamw,decay=0", OPTIMIZERS["adam"], ("vm",), (8,))
+    check(env, "cross_entropy", "momentum,momentum=0", OPTIMIZERS["sgd"], ("vm",), (8,))
+    path = small(env, "numbers")
+    for spec, has in (("axis=4294967297", "below 16"), ("axis=1e300", "below 16"), ("axis=0.5", "a whole number"), ("axis=nan", "not negative"), ("beta1=1", "below 1"),
+                      ("decay=inf", "below 1e+38"), ("recompute=2", "below 2")):
+        expect(env, ["inspect", path, "--train", spec], 2, has)
+    got = expect(env, ["opt", path, "--train", "axis=0", "--stop=none"], 0, "")
+    if f'"label": i64[{OUT}]' not in got.out.decode():
+        raise Fail(f"axis=0: {got.out.decode()[:400]}")
+
+
+def labels(env):
+    """What is no class is refused by every engine."""
+    path = small(env, "labels")
+    for engine in ("ref", "interp", "vm", "c"):
+        for bad, has in ((OUT, "is out of range"), (-1, "a label is below 0")):
+            expect(env, ["run", path, "--train", "loss=cross_entropy", "--input", "x=1", "--input", "rate=0.1", "--input", f"label=[0,1,2,0,1,{bad}]", "--engine", engine], 4, has)
+
+
 def tests(env):
     some = [e for e in ENGINES if e in ("ref", "interp", "vm")]
     out = [Test(f"train/{o}", lambda o=o: check(env, "cross_entropy", o, OPTIMIZERS[o], some), cost=1) for o in OPTIMIZERS]
     out += [Test(f"train/{loss}", lambda k=loss: check(env, k, "adam", OPTIMIZERS["adam"], ("vm",)), cost=1) for loss in ("mse", "bce_logits")]
+    out += [Test("train/numbers", lambda: numbers_of(env), cost=1), Test("train/labels", lambda: labels(env), cost=2)]
     out.append(Test("train/weights", lambda: weights(env), cost=1))
     out.append(Test("train/clip", lambda: check(env, "cross_entropy", "sgd,clip=0.1", clipped, ("vm",), (1, 8)), cost=1))
     out.append(Test("train/c", lambda: check(env, "cross_entropy", "adam", OPTIMIZERS["adam"], ("c",), (3,)), cost=2))

@@ -134,7 +134,7 @@ u32 train_step(Graph *g, const TrainOptions *o) {
   if (!w.n) fail(g->c, ERR_unsupported, LOC_NONE, "the model has no weights to train");
   Val *d = NEWS(&g->c->work, Val, w.n);
   grad_with(g, &(GradOptions){o->recompute}, loss, w.new, w.n, NULL, 0, d);
-  if (o->clip > 0) clip(g, o->clip, d, w.n);
+  if (o->clip >= 0) clip(g, o->clip, d, w.n);
   train_update(g, o, rate, w.new, d, w.n);
   open_drifts(g);
   return w.n;

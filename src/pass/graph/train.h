@@ -6,8 +6,9 @@
 
 typedef struct TrainOptions TrainOptions;
 
-/* Names are those of the tables in train_loss.c and train_update.c; numbers of 0 are the usual ones
- * of the optimizer (train_update.c), as PyTorch has them. */
+/* Names are those of the tables in train_loss.c and train_update.c; numbers below 0 (TRAIN_USUAL)
+ * are the usual ones of the optimizer (train_update.c), as PyTorch has them: 0 is a number. */
+enum { TRAIN_USUAL = -1 };
 struct TrainOptions {
   const char *loss;      /* cross_entropy, mse, mae, bce, bce_logits */
   const char *optimizer; /* sgd, momentum, adam, adamw, rmsprop, adagrad */
@@ -15,8 +16,8 @@ struct TrainOptions {
   double beta1, beta2;   /* adam, adamw; rmsprop: beta2 */
   double epsilon;
   double decay;   /* weights shrink by this times the rate: added to derivatives, but with adamw */
-  double clip;    /* derivatives are scaled so that all together are not longer; 0: as they are */
-  i64 axis;       /* cross_entropy: of the classes; 0: axis 1 */
+  double clip;    /* derivatives are scaled so that all together are not longer; <0: as they are */
+  i64 axis;       /* cross_entropy: of the classes; <0: axis 1 */
   u32 output;     /* which result is compared with the label */
   bool recompute; /* see GradOptions */
   bool (*trains)(void *user, Str name); /* is the weight of that name trained? NULL: all are */

@@ -1,7 +1,8 @@
 /* train_loss.c: losses, as nodes.
  *
- * In: the result of a model. Out: the mean loss over its elements (cross_entropy: over what has a
- * class), and the parameter "label" it is compared with. Where the result is a softmax or its
+ * In: the result of a model. Out: the mean loss over its elements (cross_entropy: over its rows,
+ * each of which has a class; a run with labels that are none is refused), and the parameter "label"
+ * it is compared with. Where the result is a softmax or its
  * logarithm, or for bce a sigmoid, the loss is computed from what went into it, which neither over-
  * nor underflows.
  */
@@ -49,19 +50,29 @@ static Val label_like(Graph *g, Val y) {
 
 /* ---- cross entropy ---- */
 
-static bool sums_exp(Graph *g, Val v) {
+/* Does v sum exponentials over the classes? */
+static bool sums_exp(Graph *g, Val v, i64 axis) {
   const Node *n = graph_def(g, v, OP_reduce_sum);
-  return n && graph_def(g, n->in[0], OP_exp);
+  const Attr *axes = n ? node_attr(n, AT_axes) : NULL;
+  return axes && axes->n == 1 && axes->u.list[0] == axis && graph_def(g, n->in[0], OP_exp);
+}
+
+/* The same numbers; a run where one is not that of a class is refused. `within` lets indices that
+ * count from the end pass. */
+static Val checked(Graph *g, Val label, Dim classes) {
+  Val x = mk_within(g, label, &classes, 1);
+  Val below = mk_cast(g, mk_map2(g, OP_lt, x, mk_like(g, x, 0)), DT_i64);
+  return add(g, x, mk_demand(g, below, "a label is below 0"));
 }
 
 /* Logarithms of the probabilities that y is, or stands for. */
 static Val log_probability(Graph *g, Val y, i64 axis) {
   const Node *n = graph_def(g, y, OP_div);
-  if (n && sums_exp(g, n->in[1]) && graph_def(g, n->in[0], OP_exp))
+  if (n && sums_exp(g, n->in[1], axis) && graph_def(g, n->in[0], OP_exp))
     return sub(g, graph_def(g, n->in[0], OP_exp)->in[0], mk_map1(g, OP_log, n->in[1]));
   n = graph_def(g, y, OP_sub);
   const Node *log = n ? graph_def(g, n->in[1], OP_log) : NULL;
-  if (log && sums_exp(g, log->in[0])) return y;
+  if (log && sums_exp(g, log->in[0], axis)) return y;
   Val d = sub(g, y, mk_reduce(g, OP_reduce_max, y, &axis, 1, true));
   Val sum = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, d), &axis, 1, true);
   return sub(g, d, mk_map1(g, OP_log, sum));
@@ -70,16 +81,16 @@ static Val log_probability(Graph *g, Val y, i64 axis) {
 /* Label: the number of the class, of i64, in the shape of y without the axis of classes. */
 static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Val *right) {
   Type t = *graph_type(g, y);
-  u32 axis = o->axis ? (u32)o->axis : 1, rank = 0;
-  if (axis >= t.rank)
-    fail(g->c, ERR_unsupported, LOC_NONE, "cross_entropy: classes on axis %u of a result %s", axis,
-         type_text(g->dims, &t));
+  if ((o->axis < 0 ? 1 : o->axis) >= t.rank)
+    fail(g->c, ERR_unsupported, LOC_NONE, "cross_entropy: classes on axis %lld of a result %s",
+         (long long)(o->axis < 0 ? 1 : o->axis), type_text(g->dims, &t));
+  u32 axis = o->axis < 0 ? 1 : (u32)o->axis, rank = 0;
   Dim dim[MAX_RANK], kept[MAX_RANK];
   memcpy(kept, t.dim, t.rank * sizeof *kept);
   kept[axis] = 1;
   for (u32 i = 0; i < t.rank; i++)
     if (i != axis) dim[rank++] = t.dim[i];
-  Val label = add_label(g, DT_i64, dim, rank);
+  Val label = checked(g, add_label(g, DT_i64, dim, rank), t.dim[axis]);
   Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis),
                    mk_reshape(g, label, kept, t.rank));
   Val taken = mk_select(g, is, log_probability(g, y, axis), mk_like(g, y, 0));

@@ -133,14 +133,18 @@ static Val power(Graph *g, double k, const char *name) {
   return next;
 }
 
+static double told_or(double told, double usual) {
+  return told >= 0 ? told : usual;
+}
+
 void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const Val *d, u32 n) {
   const struct Optimizer *kind = find(g, o->optimizer);
   Update u = {.g = g, .kind = kind};
-  u.mu = o->momentum ? o->momentum : kind->mu;
-  u.b1 = o->beta1 ? o->beta1 : kind->b1;
-  u.b2 = o->beta2 ? o->beta2 : kind->b2;
-  u.eps = o->epsilon ? o->epsilon : kind->eps;
-  u.decay = o->decay ? o->decay : kind->decay;
+  u.mu = told_or(o->momentum, kind->mu);
+  u.b1 = told_or(o->beta1, kind->b1);
+  u.b2 = told_or(o->beta2, kind->b2);
+  u.eps = told_or(o->epsilon, kind->eps);
+  u.decay = told_or(o->decay, kind->decay);
   if (kind->powers) {
     u.p1 = power(g, u.b1, "beta1.power");
     u.p2 = power(g, u.b2, "beta2.power");
