@@ -167,9 +167,9 @@ IngotStatus ingot_set_grad(Ingot *m, const char *spec);
  * inputs are those it had, "label" and "rate", its outputs "loss" and, of cross_entropy, "right",
  * the number of the batch that was classified rightly; weights and moments are state. Keys: loss
  * (cross_entropy, mse, mae, bce, bce_logits), optimizer (sgd, momentum, adam, adamw, rmsprop,
- * adagrad), momentum, beta1, beta2, epsilon, decay, clip (numbers), axis (of the classes), output
- * (a name), freeze (a pattern of weights that stay, with *; may be repeated), recompute (1: loops
- * compute again what they would keep). */
+ * adagrad), momentum, beta1, beta2, epsilon, decay, clip (numbers), axis (of the classes), rate
+ * (the input where it is not given; 0.001), output (a name), freeze (a pattern of weights that
+ * stay, with *; may be repeated), recompute (1: loops compute again what they would keep). */
 IngotStatus ingot_set_train(Ingot *m, const char *spec);
 
 /* Language models (GGUF, safetensors): the graph maps ids to logits, and keeps keys and values of

@@ -58,6 +58,7 @@ typedef struct Told {
   const char *prompt; /* a system message that the model begins behind; NULL: none */
   const char *grad;   /* see ingot_set_grad; NULL: none */
   const char *train;  /* see ingot_set_train; NULL: none */
+  double rate;        /* of training, where the input is not given */
 } Told;
 
 /* Ids whose keys and values are in the states from the beginning. */
@@ -204,6 +205,8 @@ void api_grad(Ingot *m); /* derivatives that were asked for, after import */
 
 /* train.c */
 void api_train(Ingot *m); /* the step, if it was asked for, likewise */
+/* What input i is where it is not given; NULL: nothing is known. */
+Tensor *api_train_default(Ingot *m, u32 i);
 /* Does the model declare it, or has the step an input of that name? */
 bool api_takes_input(const Ingot *m, Str name);
 

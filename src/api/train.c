@@ -15,6 +15,7 @@
 typedef struct Freeze {
   Ctx *c;
   VEC(const char *) glob;
+  VEC(bool) hit; /* which of them fit a weight */
 } Freeze;
 
 /* Does the pattern, in which * stands for any characters, fit? */
@@ -38,13 +39,17 @@ static bool fits(const char *glob, const char *s) {
 }
 
 static bool trains(void *user, Str name) {
-  const Freeze *f = user;
-  for (u32 i = 0; i < f->glob.n; i++)
-    if (fits(f->glob.at[i], str_text(f->c, name))) return false;
-  return true;
+  Freeze *f = user;
+  bool stays = false;
+  for (u32 i = 0; i < f->glob.n; i++) {
+    if (!fits(f->glob.at[i], str_text(f->c, name))) continue;
+    f->hit.at[i] = stays = true;
+  }
+  return !stays;
 }
 
-#define MOST 1e38 /* of f32 */
+#define MOST       1e38 /* of f32 */
+#define USUAL_RATE 1e-3
 
 typedef enum TrainKind { TK_word, TK_number } TrainKind;
 
@@ -109,11 +114,14 @@ static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const
     o->output = output_named(m, value);
   } else if (!strcmp(key, "freeze")) {
     *vec_push(&c->keep, &f->glob) = value;
+    *vec_push(&c->keep, &f->hit) = false;
+  } else if (!strcmp(key, "rate")) {
+    m->told.rate = number_of(c, key, value, MOST);
   } else if (!strcmp(key, "recompute")) {
     o->recompute = whole_of(c, key, value, 2) != 0;
   } else {
     fail(c, ERR_usage, LOC_NONE,
-         "--train: there is no '%s'; expected %saxis, output, freeze, recompute",
+         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute",
          show(c, str_of(c, key)), text_cstr(&all));
   }
 }
@@ -123,6 +131,7 @@ void api_train(Ingot *m) {
   if (!spec) return;
   if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--train needs a model, found a program");
   Freeze f = {.c = m->c};
+  m->told.rate = USUAL_RATE;
   TrainOptions o = {.loss = "cross_entropy",
                     .optimizer = "sgd",
                     .momentum = TRAIN_USUAL,
@@ -144,7 +153,18 @@ void api_train(Ingot *m) {
     spec += n + (spec[n] == ',');
   }
   train_step(m->g, &o);
+  for (u32 i = 0; i < f.glob.n; i++)
+    if (!f.hit.at[i])
+      fail(m->c, ERR_usage, LOC_NONE, "--train: freeze=%s: no weight has such a name",
+           show(m->c, str_of(m->c, f.glob.at[i])));
   m->ports = NULL; /* its outputs are others than the model declares */
+}
+
+Tensor *api_train_default(Ingot *m, u32 i) {
+  if (!m->told.train || !str_is(m->c, api_param_name(m, i), "rate")) return NULL;
+  Tensor *t = tensor_new(&m->c->keep, DT_f32, NULL, 0);
+  tensor_set(t, 0, (Scalar){.f = m->told.rate});
+  return t;
 }
 
 bool api_takes_input(const Ingot *m, Str name) {

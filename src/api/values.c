@@ -417,10 +417,10 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
   refuse_open(m);
   for (u32 i = 0; i < n; i++) {
     Given *v = find_given(m, i);
-    Tensor *t = v ? given_tensor(m, i, v) : NULL;
+    Tensor *t = v ? given_tensor(m, i, v) : api_train_default(m, i);
     in[i] = t ? check_given(m, i, t) : make_up(m, i, seed, limit[i]);
     m->run.raw[i] = t ? t : in[i];
-    if (!v && !m->run.in)
+    if (!v && !t && !m->run.in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
            show(m->c, api_param_name(m, i)), (unsigned long long)seed);
   }

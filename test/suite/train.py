@@ -222,10 +222,36 @@ def labels(env):
             expect(env, ["run", path, "--train", "loss=cross_entropy", "--input", "x=1", "--input", "rate=0.1", "--input", f"label=[0,1,2,0,1,{bad}]", "--engine", engine], 4, has)
 
 
+
+def rates(env):
+    """The rate that is not given is the usual one, or the one of the option; never a random number."""
+    path, found = small(env, "rates"), []
+    for spec, given in (("", []), (",rate=0.001", []), ("", ["--input", "rate=0.001"]), (",rate=0.5", ["--input", "rate=0.001"]), (",rate=0.5", [])):
+        got = expect(env, ["run", path, "--train", "loss=cross_entropy" + spec, "--input", "x=1", "--input", "label=1", "--steps", "5", *given], 0, "")
+        if "random" in got.text():
+            raise Fail(got.text())
+        found.append(got.out)
+    if len(set(found[:4])) != 1 or found[4] == found[0]:
+        raise Fail(f"{found}")
+
+
+def names(env):
+    """A pattern that fits nothing, and inputs or weights named like what the step adds."""
+    path = small(env, "names")
+    expect(env, ["inspect", path, "--train", "freeze=w*,freeze=zz*"], 2, "freeze=zz*: no weight has such a name")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for old, new, has in (('"x"', '"label"', "an input 'label'"), ('"x"', '"rate"', "an input 'rate'"), ('"b1"', '"rate"', "a weight 'rate'")):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text.replace(old, new))
+        expect(env, ["opt", path, "--train", "loss=mse", "--stop=none"], 3, has)
+
+
 def tests(env):
     some = [e for e in ENGINES if e in ("ref", "interp", "vm")]
     out = [Test(f"train/{o}", lambda o=o: check(env, "cross_entropy", o, OPTIMIZERS[o], some), cost=1) for o in OPTIMIZERS]
     out += [Test(f"train/{loss}", lambda k=loss: check(env, k, "adam", OPTIMIZERS["adam"], ("vm",)), cost=1) for loss in ("mse", "bce_logits")]
+    out += [Test("train/rates", lambda: rates(env), cost=1), Test("train/names", lambda: names(env), cost=1)]
     out += [Test("train/numbers", lambda: numbers_of(env), cost=1), Test("train/labels", lambda: labels(env), cost=2)]
     out.append(Test("train/weights", lambda: weights(env), cost=1))
     out.append(Test("train/clip", lambda: check(env, "cross_entropy", "sgd,clip=0.1", clipped, ("vm",), (1, 8)), cost=1))

@@ -57,6 +57,16 @@ static void replace_all(Graph *g, const Swaps *s) {
       if (by[g->blk.at[b].ret.at[k]]) g->blk.at[b].ret.at[k] = by[g->blk.at[b].ret.at[k]];
 }
 
+/* Names of parameters are apart: what the step adds is found by them. */
+static void refuse_names(Graph *g, Val v, const char *what) {
+  static const char *const own[] = {"label", "rate"};
+  for (u32 i = 0; i < sizeof own / sizeof *own; i++)
+    if (str_is(g->c, graph_val(g, v)->name, own[i]))
+      fail(g->c, ERR_unsupported, LOC_NONE,
+           "the model has %s '%s': the step that trains it adds an input of that name", what,
+           own[i]);
+}
+
 /* Labelled constants of floats become parameters that are kept. */
 static Swaps open_weights(Graph *g, const TrainOptions *o) {
   Swaps s = {0};
@@ -70,6 +80,7 @@ static Swaps open_weights(Graph *g, const TrainOptions *o) {
     if (dtype_bytes(graph_type(g, v)->dt) < 4)
       fail(g->c, ERR_unsupported, n.loc, "weight '%s' is %s; training takes f32 and f64",
            show(g->c, graph_val(g, v)->name), dtype_info[graph_type(g, v)->dt].name);
+    refuse_names(g, v, "a weight");
     s.old[s.n] = v;
     s.new[s.n++] =
         train_keep(g, *graph_type(g, v), graph_val(g, v)->name, node_attr(&n, AT_value)->u.t);
@@ -123,6 +134,7 @@ u32 train_step(Graph *g, const TrainOptions *o) {
   if (!dtype_is_float(graph_type(g, y)->dt))
     fail(g->c, ERR_unsupported, LOC_NONE, "output %u is %s; a loss compares floats", o->output,
          type_text(g->dims, graph_type(g, y)));
+  for (u32 i = 0; i < b->param.n; i++) refuse_names(g, b->param.at[i], "an input");
   g->cur = 1;
   g->eager = false;
   b->ret.n = g->out_name.n = 0;
