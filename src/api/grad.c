@@ -62,7 +62,7 @@ void api_grad(Ingot *m) {
   Val *out = NEWS(&m->c->work, Val, n + 1);
   g->cur = 1;
   g->eager = false;
-  grad(g, y, x, n, NULL, 0, out);
+  grad_with(g, &(GradOptions){.through = true}, y, x, n, NULL, 0, out);
   for (u32 i = 0; i < n; i++)
     graph_result(g, out[i], str_fmt(m->c, "%s.grad", str_text(m->c, graph_val(g, x[i])->name)));
   m->ports = NULL; /* there are more outputs than the model declares */

@@ -5,7 +5,7 @@ build/unit/grad (test/unit/grad.c) takes graphs in text form and prints the larg
 import os
 import re
 import tempfile
-from lib import gradcases
+from lib import gradcases, npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 PROGRAM = os.path.join(ROOT, "build", "unit", "grad")
@@ -59,7 +59,29 @@ def network(env, name, *options):
         check([path], "-w", *options)
 
 
+
+def listed(env):
+    """A value between another and y changes nothing in what that one gets."""
+    env.need_ingot()
+    path = os.path.join(env.scratch("grad", "listed"), "net.ing")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write('''graph (%x "x": f32[2]) {
+  %h "h": f32[2] = mul(%x, %x)
+  %p "p": f32[2] = mul(%h, %x)
+  return %p "y"
+}
+''')
+    for spec in ("y:x", "y:x,h", "y:h,x"):
+        out = path[:-4] + ".npz"
+        got = run([env.ingot, "run", path, "--grad", spec, "--input", "x=[2,3]", "-o", out], 20)
+        if got.rc:
+            raise Fail(f"{spec}: {explain(got)}: {tail(got.text())}")
+        found = npy.load_npz(out)
+        if list(found["x.grad"].data) != [12, 27] or ("h" in spec and list(found["h.grad"].data) != [2, 3]):
+            raise Fail(f"{spec}: {found['x.grad'].data}, expected 12, 27")
+
+
 def tests(env):
     nets = [Test(f"grad/{name}", lambda n=name: network(env, n), cost=2) for name in NETS]
     again = [Test(f"grad/{name}-recompute", lambda n=name: network(env, n, "-r"), cost=2) for name in ("lstm", "gru")]
-    return nets + again + [Test("grad/operators", lambda: operators(False), cost=2), Test("grad/operators-recompute", lambda: operators(True), cost=2)]
+    return nets + again + [Test("grad/listed", lambda: listed(env), cost=1), Test("grad/operators", lambda: operators(False), cost=2), Test("grad/operators-recompute", lambda: operators(True), cost=2)]

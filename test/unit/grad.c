@@ -131,7 +131,7 @@ static void prepare(Bench *b, const char *text, size_t n) {
   Val y = weighted(b, g);
   b->g = graph_copy(g);
   only_results(b->g, &y, 1);
-  grad_with(g, &(GradOptions){b->task->recompute}, y, x, b->nx, NULL, 0, out);
+  grad_with(g, &(GradOptions){.recompute = b->task->recompute}, y, x, b->nx, NULL, 0, out);
   only_results(g, out, b->nx);
   graph_check(g);
   b->back = g;

@@ -164,7 +164,7 @@ void grad_with(Graph *g, const GradOptions *o, Val y, const Val *x, u32 nx, cons
   d.active = NEWS(a, bool, d.nval);
   d.fixed = NEWS(a, bool, d.nval);
   d.adj = NEWS(a, Val, d.nval);
-  for (u32 i = 0; i < nx; i++) d.fixed[x[i]] = d.active[x[i]] = true;
+  for (u32 i = 0; i < nx; i++) d.active[x[i]] = true, d.fixed[x[i]] = !o->through;
   for (u32 i = 0; i < nz; i++) d.fixed[z[i]] = true, d.active[z[i]] = false;
   for (BlkId b = g->cur; b && deep <= GRAPH_DEPTH; b = around(g, b)) chain[deep++] = b;
   for (u32 i = deep; i-- > 0;) spread(&d, chain[i]);

@@ -17,7 +17,7 @@ struct Grad {
   Graph *g;
   GradOptions o;
   bool *active;  /* by value: depends on xs */
-  bool *fixed;   /* by value: one of xs or zs */
+  bool *fixed;   /* by value: hands nothing on, zs and, but with o.through, xs */
   Val *adj;      /* by value: derivative of y, or 0 */
   u32 nval;      /* values there were at the start: others have no derivative */
   bool changed;  /* of active */

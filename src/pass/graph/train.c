@@ -145,7 +145,7 @@ u32 train_step(Graph *g, const TrainOptions *o) {
   Swaps w = open_weights(g, o);
   if (!w.n) fail(g->c, ERR_unsupported, LOC_NONE, "the model has no weights to train");
   Val *d = NEWS(&g->c->work, Val, w.n);
-  grad_with(g, &(GradOptions){o->recompute}, loss, w.new, w.n, NULL, 0, d);
+  grad_with(g, &(GradOptions){.recompute = o->recompute}, loss, w.new, w.n, NULL, 0, d);
   if (o->clip >= 0) clip(g, o->clip, d, w.n);
   train_update(g, o, rate, w.new, d, w.n);
   open_drifts(g);
