@@ -44,6 +44,33 @@ static const char *measure_name(const ProductBuild *b, u32 i) {
   return !b->speaks ? "run" : i ? "prefill" : "decode";
 }
 
+/* One word of a shell. */
+static void put_quoted(Text *t, const char *word) {
+  text_puts(t, "'");
+  for (; *word; word++)
+    if (*word == '\'')
+      text_puts(t, "'\\''");
+    else
+      text_put(t, word, 1);
+  text_puts(t, "'");
+}
+
+static bool is_plain(const char *path) {
+  return !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+")];
+}
+
+/* A command as one word: hyperfine splits it as a shell does, so that a path is quoted twice. */
+static void put_run(Ctx *c, Text *t, const char *here, const char *path, const char *with) {
+  Text line = text_new(&c->keep);
+  const char *program = str_text(c, str_fmt(c, "%s%s", here, path));
+  if (is_plain(program))
+    text_puts(&line, program);
+  else
+    put_quoted(&line, program);
+  text_fmt(&line, " %s", with);
+  put_quoted(t, text_cstr(&line));
+}
+
 /* The steps of a run that takes half a second, for a program on arrays. */
 static void put_command(const ProductBuild *b, Text *t) {
   Ctx *c = b->m->c;
@@ -58,8 +85,10 @@ static void put_command(const ProductBuild *b, Text *t) {
                                                      : steps > 1e8 ? 1e8
                                                                    : steps));
   if (b->speaks && !api_speech(b->m)->chat.open) with = str_text(c, str_fmt(c, "%s --raw", with));
-  text_fmt(t, "hyperfine -N --warmup 3 '%s%s %s' '%s%s %s'", here, steps_baseline(c, output), with,
-           here, output, with);
+  text_puts(t, "hyperfine -N --warmup 3 ");
+  put_run(c, t, here, steps_baseline(c, output), with);
+  text_puts(t, " ");
+  put_run(c, t, here, output, with);
 }
 
 static void put_rows(const ProductBuild *b, bool json, Text *t) {

@@ -181,6 +181,16 @@ static void merge(Ctx *c, RunProfile *p) {
   spawn_run(c, &b->folder, "llvm-profdata", argv);
 }
 
+/* The exit codes with which a program refuses its arguments and arrays. */
+static bool is_refusal(int status) {
+  return status == 2 || status == 4;
+}
+
+/* The arrays are of the user: the first line of what the program says is all there is to say. */
+static _Noreturn void refuse_workload(Ctx *c, const ProductBuild *b, const char *said) {
+  fail(c, ERR_input, LOC_NONE, "--pgo=%s: %.*s", b->o->pgo, (int)strcspn(said, "\n"), said);
+}
+
 static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
   for (u32 i = 0; i < b->work.run.n; i++) {
     const Words *with = &b->work.run.at[i];
@@ -188,7 +198,10 @@ static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
     *vec_push(&c->keep, &w) = program;
     for (u32 k = 0; k < with->n; k++) *vec_push(&c->keep, &w) = with->at[k];
     *vec_push(&c->keep, &w) = NULL;
-    spawn_run(c, &b->folder, "the instrumented program", w.at);
+    int status;
+    const char *said = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
+    if (is_refusal(status) && *b->o->pgo) refuse_workload(c, b, said);
+    if (status) spawn_blame(c, &b->folder, "the instrumented program", program, status);
   }
 }
 

@@ -93,12 +93,29 @@ void spawn_check(Ctx *c, const char *what, const char *program) {
     fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
 }
 
+/* Of the environment all but what sends profiles of an instrumented program elsewhere: ingot reads
+ * them where it has told the compiler to have them written. */
+static char **clean_environment(Ctx *c) {
+  static const char *const without[] = {"GCOV_PREFIX=", "GCOV_PREFIX_STRIP=", "GCOV_EXIT_AT_ERROR=",
+                                        "GCOV_ERROR_FILE=", "LLVM_PROFILE_FILE="};
+  VEC(char *) kept = {0};
+  for (char **at = environ; at && *at; at++) {
+    bool drop = false;
+    for (u32 i = 0; i < sizeof without / sizeof *without; i++)
+      drop = drop || !strncmp(*at, without[i], strlen(without[i]));
+    if (!drop) *vec_push(&c->keep, &kept) = *at;
+  }
+  *vec_push(&c->keep, &kept) = NULL;
+  return kept.at;
+}
+
 /* Starts the program; returns 0 or an error. Under a guard it leads a group of its own, so that all
  * it starts ends with it, and takes the signals that the guard's owner may have blocked. */
 static int start(Ctx *c, const char *log, const char *const *argv, pid_t *pid) {
   posix_spawn_file_actions_t act;
   posix_spawnattr_t attr;
   sigset_t mask;
+  char **with = clean_environment(c);
   int e = posix_spawn_file_actions_init(&act);
   if (e) return e;
   e = posix_spawnattr_init(&attr);
@@ -109,7 +126,7 @@ static int start(Ctx *c, const char *log, const char *const *argv, pid_t *pid) {
     posix_spawnattr_setsigmask(&attr, &mask);
     if (c->guard) posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     guard_enter(c);
-    e = posix_spawnp(pid, argv[0], &act, &attr, (char *const *)(uintptr_t)argv, environ);
+    e = posix_spawnp(pid, argv[0], &act, &attr, (char *const *)(uintptr_t)argv, with);
     if (!e) guard_put(c, NULL, *pid);
     guard_leave(c);
     posix_spawnattr_destroy(&attr);

@@ -2,6 +2,7 @@
 kept, what makes no sense is refused; broken tool chains give one clear error, exit 5, and no file."""
 import json
 import os
+import shlex
 import shutil
 
 from lib import npy
@@ -137,6 +138,18 @@ def workloads(env):
         with zipfile.ZipFile(w.path(f"many/{i}.npz"), "w") as z:
             z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.25 * i] * 64)))
     w.build("--pgo=many", "--verbose", "-o", "p", has="--inputs many/1.npz")
+    with zipfile.ZipFile(w.path("shape.npz"), "w") as z:
+        z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 4, 8), [0.5] * 32)))
+    with zipfile.ZipFile(w.path("name.npz"), "w") as z:
+        z.writestr("imag.npy", npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.5] * 64)))
+    for name, has in (("shape", "--pgo=shape.npz: q: input 'image': the array has shape 1x1x4x8"), ("name", "--pgo=name.npz: q: imag: the model has no such input")):
+        said = w.refused("q", f"--pgo={name}.npz", code=4, has=has)
+        if "instrumented" in said:
+            raise Fail(said)
+    said = w.build("--pgo=many/0.npz", "-o", "it's 1", env={"GCOV_PREFIX": w.path("elsewhere"), "LLVM_PROFILE_FILE": w.path("elsewhere")}, has="profile: made")
+    words = [shlex.split(x) for x in shlex.split(next(x for x in said.splitlines() if "again: hyperfine" in x).split("again: ")[1])[4:]]
+    if [x[0] for x in words] != ["./it's 1.baseline", "./it's 1"] or os.path.exists(w.path("elsewhere")):
+        raise Fail(f"{words}: {said}")
     w.refused("q", "--pgo=nothing.npz", code=5, has="there is no such file")
     w.refused("q", f"--pgo={MODEL}", code=2, has="expected FILE.npz or a folder")
     os.makedirs(w.path("empty"))
