@@ -247,10 +247,22 @@ def names(env):
         expect(env, ["opt", path, "--train", "loss=mse", "--stop=none"], 3, has)
 
 
+
+def header(env):
+    """The state of a step has fixed sizes, which no run can look at: the header promises no status for it."""
+    path = small(env, "header")
+    expect(env, ["compile", path, "--train", "loss=cross_entropy", "-o", path[:-4] + ".c"], 0, "")
+    with open(path[:-4] + ".h", encoding="utf-8") as f:
+        text = f.read()
+    if "never cleared" in text or "Gives its first contents to the state" not in text or "A run without it takes" not in text:
+        raise Fail(text[-1500:])
+
+
 def tests(env):
     some = [e for e in ENGINES if e in ("ref", "interp", "vm")]
     out = [Test(f"train/{o}", lambda o=o: check(env, "cross_entropy", o, OPTIMIZERS[o], some), cost=1) for o in OPTIMIZERS]
     out += [Test(f"train/{loss}", lambda k=loss: check(env, k, "adam", OPTIMIZERS["adam"], ("vm",)), cost=1) for loss in ("mse", "bce_logits")]
+    out.append(Test("train/header", lambda: header(env), cost=1))
     out += [Test("train/rates", lambda: rates(env), cost=1), Test("train/names", lambda: names(env), cost=1)]
     out += [Test("train/numbers", lambda: numbers_of(env), cost=1), Test("train/labels", lambda: labels(env), cost=2)]
     out.append(Test("train/weights", lambda: weights(env), cost=1))

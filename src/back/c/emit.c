@@ -170,6 +170,22 @@ bool any_state(const Emit *e) {
   return false;
 }
 
+/* Does a run look at the state before it uses it? It can where sizes are kept; arrays of fixed
+ * sizes may hold anything. */
+static bool checks_state(const Emit *x) {
+  for (StmtId i = 1; x->state && i < x->p->stmt.n; i++) {
+    const Stmt *s = prog_stmt(x->p, i);
+    if (s->kind == ST_require && ex_reads_state(x->p, s->a)) return true;
+  }
+  return false;
+}
+
+static bool any_checks_state(const Emit *e) {
+  for (const Emit *x = e->all->first; x; x = x->next)
+    if (checks_state(x)) return true;
+  return false;
+}
+
 /* The entries, what their statuses mean, and which body it is. */
 static void put_run_declarations(Emit *e, Text *t) {
   bool vectors = e->all->chosen || is_gated(e);
@@ -182,9 +198,10 @@ static void put_run_declarations(Emit *e, Text *t) {
               ? " * 4: weight_file is NULL, not aligned to 64 bytes, or belongs to another model.\n"
           : e->weights.blob ? " * 4: the weights belong to another model.\n"
                             : "",
-          any_state(e) ? " * 5: the state is full, of another size, or was never cleared; nothing "
-                         "has changed.\n"
-                       : "");
+          any_checks_state(e)
+              ? " * 5: the state is full, of another size, or was never cleared; nothing "
+                "has changed.\n"
+              : "");
   for (Emit *x = e->all->first; x; x = x->next)
     put_own(x, t, "int " MINE "_run(void *arena%s);\n", text_cstr(&x->entry.params));
   put_own(e, t,
@@ -227,8 +244,10 @@ void put_declarations(Emit *e, Text *t, const EmitFacts *facts) {
   for (Emit *x = e->all->first; x; x = x->next)
     if (x->state)
       put_own(x, t,
-              "/* Clears the state kept in the arena: before the first run, and to begin anew. */\n"
-              "void " MINE "_reset(void *arena);\n");
+              "/* %s the state kept in the arena: before the first run, and to begin anew.%s */\n"
+              "void " MINE "_reset(void *arena);\n",
+              x->begins ? "Gives its first contents to" : "Clears",
+              checks_state(x) ? "" : " A run without it takes\n * what is there for the state.");
   if (e->o->more) text_puts(t, e->o->more->declarations);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
