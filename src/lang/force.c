@@ -220,15 +220,15 @@ u32 lazy_mark(Eval *ev) {
   return ++recipes_of(ev)->mark;
 }
 
-typedef struct Making {
+typedef struct ProgJob {
   Needed *k;
   TensorProg *made;
-} Making;
+} ProgJob;
 
 /* All that may fail in the session of the program. */
 static void build_prog(Ctx *c, void *arg) {
-  Needed *k = ((Making *)arg)->k;
-  TensorProg *made = ((Making *)arg)->made;
+  Needed *k = ((ProgJob *)arg)->k;
+  TensorProg *made = ((ProgJob *)arg)->made;
   build(c, k);
   made->nout = k->nout;
   for (u32 i = 0; i < k->all.n; i++) made->nin += !is_open(k, k->all.at[i]);
@@ -257,7 +257,7 @@ static TensorProg *make(Needed *k, const Text *key) {
   }
   made->m->c->guard = ev->c->guard;
   if (ev->o->march) told(ev, made->m, ingot_set_target(made->m, ev->o->march));
-  Making turn = {k, made};
+  ProgJob turn = {k, made};
   told(ev, made->m, api_call(made->m, build_prog, &turn));
   *map_put_bytes(&r->by_key, key->at, key->n) = r->made.n;
   return made;

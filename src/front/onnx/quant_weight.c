@@ -149,7 +149,7 @@ const Coded *quant_code(QuantJob *j, QuantLayer *l) {
   u64 rows = (u64)w->dim[l->axis], n = w->n / rows;
   u64 size = blocks ? j->wish.block : j->wish.per == QP_tensor ? w->n : n;
   to->code = NEWS(a, i8, w->n);
-  to->per_row = j->wish.per == QP_tensor ? 0 : (n + size - 1) / size;
+  to->per_row = j->wish.per == QP_tensor || !size ? 0 : (n + size - 1) / size;
   to->scale = NEWS(a, float, to->per_row ? rows * to->per_row : 1);
   Mark mark = arena_mark(&j->c->scratch);
   float *room = NEWS(&j->c->scratch, float, size);
