@@ -16,12 +16,13 @@ import glob
 import json
 import math
 import os
-import platform
 import re
 import statistics
 import subprocess
 import sys
 import time
+
+import doc
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -196,12 +197,6 @@ def table(results):
     return "\n".join(out)
 
 
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        found = re.search(r"model name\s*: (.*)", f.read())
-    return (found.group(1) if found else platform.machine()) + f", {os.cpu_count()} CPUs"
-
-
 def section(results):
     loads = [x for k in results if "/" in k for x in results[k]["load"]]
     rounds = max(len(results[k]["load"]) for k in results if "/" in k)
@@ -221,15 +216,6 @@ def section(results):
     if nll:
         text += ("\nMean negative log-likelihood of SmolLM2-135M on a text of 97 tokens (less is better): " + "; ".join(f"{k} {v:.5f}" for k, v in nll.items()) + ".\n")
     return text
-
-
-def write_doc(text):
-    path = os.path.join(ROOT, "docs", "performance.md")
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    rest = re.sub(r"\n## Language models\n.*?(?=\n## |\Z)", "", old, flags=re.S).rstrip("\n")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(rest + "\n\n" + text)
 
 
 # ---- questions ----
@@ -292,7 +278,7 @@ def main():
     if os.path.exists(RESULTS):
         with open(RESULTS, encoding="utf-8") as f:
             results = json.load(f)
-    results.update(processor=processor(), date=time.strftime("%Y-%m-%d"))
+    results.update(processor=doc.processor(), date=time.strftime("%Y-%m-%d"))
     if python:
         results["about"] = answer([python, os.path.join(HERE, "llama.py"), "about"])
     if REAL in names and real_model():
@@ -301,7 +287,7 @@ def main():
     save(results)
     print(section(results))
     if o.doc:
-        write_doc(section(results))
+        doc.write_section(section(results))
     return 0
 
 

@@ -11,12 +11,15 @@ import os
 import re
 import sys
 
+import doc
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 RESULTS = os.path.join(ROOT, "build", "bench", "results.json")
 PEERS, OURS = ("ort", "openvino", "mnn"), ("ingot-gcc", "ingot-clang")
 TITLES = {"ort": "ONNX Runtime", "ort-exact": "ONNX Runtime, exact", "openvino": "OpenVINO", "mnn": "MNN", "ingot-gcc": "ingot gcc", "ingot-clang": "ingot clang"}
 WRONG = 1e-2
+OWN = ("How it was measured", "One thread", "Two threads", "What was reached", "What was not", "Accuracy", "Size, memory, start", "Layers alone")  # sections
 
 
 def number(x):
@@ -232,12 +235,9 @@ def micro(results):
             "per second. Trees: 30 features; trees x leaves, d: depth if grown by levels, @: rows.\n\n" + table(["layer", "family", "threads", *[TITLES[e] for e in engines]], body))
 
 
-def language_models(path):
-    """The section of bench/llm.py stays as it is."""
-    if not os.path.exists(path):
-        return ""
-    with open(path) as f:
-        return "".join(re.findall(r"^## Language models\n.*?(?=^## |\Z)", f.read(), re.M | re.S))
+def by_others():
+    """Sections of the file that other programs of this folder wrote stay as they are."""
+    return [text for title, text in doc.sections().items() if title not in OWN]
 
 
 # ---- picture ----
@@ -307,9 +307,8 @@ def main():
     all_rows = rows(results, nets)
     parts = ["# Performance\n\nWritten by `make bench`; do not edit.\n\n![speed over the best peer](performance.svg)\n", methods(results, all_rows),
              whole(results, all_rows, 1), whole(results, all_rows, 2), reached(all_rows), accuracy(all_rows), sizes(all_rows), micro(results)]
-    path = os.path.join(ROOT, "docs", "performance.md")
-    parts.append(language_models(path))
-    with open(path, "w") as f:
+    parts += by_others()
+    with open(doc.PATH, "w") as f:
         f.write("\n".join(p for p in parts if p))
     with open(os.path.join(ROOT, "docs", "performance.svg"), "w") as f:
         f.write(picture(all_rows))

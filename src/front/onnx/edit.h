@@ -36,12 +36,19 @@ void onnx_set_int(Ctx *c, OnnxNode *n, const char *name, i64 x);
 i64 onnx_get_int(const Ctx *c, const OnnxNode *n, const char *name, i64 otherwise);
 float onnx_get_float(const Ctx *c, const OnnxNode *n, const char *name, float otherwise);
 void onnx_drop_attr(Ctx *c, OnnxNode *n, const char *name);
+/* An operator of ONNX's own set, by its name. */
+bool onnx_is_op(const Ctx *c, const OnnxNode *n, const char *op);
 /* The initializer of that name; NULL: there is none. */
 OnnxTensor *onnx_find_init(const OnnxGraph *g, Str name);
 /* A new one, or other elements for one that is there. t must outlive the model. */
 void onnx_put_init(Ctx *c, OnnxGraph *g, Str name, const Tensor *t);
 /* Takes it out, also from the inputs where old files list it. */
 void onnx_drop_init(OnnxGraph *g, Str name);
+/* Str -> how often a value is read, outputs included. What a sub-graph reads counts twice: its
+ * reader is not among the nodes. */
+Map onnx_reads(Ctx *c, const OnnxGraph *g);
+/* Takes out initializers and Constants that were read before and are no more. */
+void onnx_drop_unread(Ctx *c, OnnxGraph *g, const Map *before);
 /* A name that no value of the graph has, made of stem. */
 Str onnx_fresh(Ctx *c, Map *taken, const char *stem, const char *end);
 Map onnx_names(Ctx *c, const OnnxGraph *g); /* all values, for onnx_fresh */

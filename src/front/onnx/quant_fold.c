@@ -13,15 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_op(const QuantJob *j, const OnnxNode *n, const char *op) {
-  return str_is(j->c, n->op, op) && (!n->domain || str_is(j->c, n->domain, "ai.onnx"));
-}
-
-static u32 readers_of(const QuantJob *j, Str name) {
-  u32 *n = map_get(&j->readers, name);
-  return n ? *n : 0;
-}
-
 static Tensor *copy_of(QuantJob *j, const Tensor *t) {
   Tensor *y = tensor_new(&j->c->keep, DT_f32, t->dim, t->rank);
   memcpy((void *)(uintptr_t)y->data, t->data, tensor_bytes(t));
@@ -51,7 +42,7 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
   OnnxGraph *g = j->m->graph;
   u32 *by = bn->in.n == 5 ? map_get(&j->maker, bn->in.at[0]) : NULL;
   OnnxNode *conv = by ? &g->nodes.at[*by - 1] : NULL;
-  if (!conv || !is_op(j, conv, "Conv") || readers_of(j, bn->in.at[0]) != 1) return false;
+  if (!conv || !onnx_is_op(j->c, conv, "Conv") || quant_readers(j, bn->in.at[0]) != 1) return false;
   if (bn->out.n != 1 || onnx_get_int(j->c, bn, "training_mode", 0) || conv->in.n < 2) return false;
   const Tensor *w = quant_constant(j, conv->in.at[1]), *b = NULL, *of[5] = {NULL};
   if (conv->in.n > 2 && conv->in.at[2] && !(b = quant_constant(j, conv->in.at[2]))) return false;
@@ -84,7 +75,7 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
 
 static bool fold_turn(QuantJob *j, OnnxNode *n) {
   const OnnxAttr *perm = onnx_attr(j->c, n, "perm");
-  if (n->in.n != 1 || n->out.n != 1 || readers_of(j, n->out.at[0]) == 0) return false;
+  if (n->in.n != 1 || n->out.n != 1 || quant_readers(j, n->out.at[0]) == 0) return false;
   if (perm && (perm->ints.n != 2 || perm->ints.at[0] != 1)) return false;
   const Tensor *t = quant_constant(j, n->in.at[0]);
   if (!t || t->rank != 2) return false;
@@ -101,36 +92,18 @@ static bool fold_turn(QuantJob *j, OnnxNode *n) {
   return true;
 }
 
-/* Initializers that were read before, and by nobody any more. */
-static void drop_unread(QuantJob *j, Map *before) {
-  OnnxGraph *g = j->m->graph;
-  VEC(Str) gone = {0};
-  for (u32 i = 0; i < g->inits.n; i++)
-    if (map_get(before, g->inits.at[i].name) && !readers_of(j, g->inits.at[i].name))
-      *vec_push(&j->c->work, &gone) = g->inits.at[i].name;
-  for (u32 i = 0; i < gone.n; i++) onnx_drop_init(g, gone.at[i]);
-}
-
-/* The same of Constant nodes; others get another number. */
-static void drop_constants(QuantJob *j, Map *before) {
-  OnnxGraph *g = j->m->graph;
-  u32 k = 0;
-  for (u32 i = 0; i < g->nodes.n; i++) {
-    const OnnxNode *n = &g->nodes.at[i];
-    bool dead = is_op(j, n, "Constant") && n->out.n == 1 && map_get(before, n->out.at[0]) &&
-                !readers_of(j, n->out.at[0]);
-    if (!dead) g->nodes.at[k++] = *n;
-  }
-  g->nodes.n = k;
+/* Nodes were taken out, or read others: so do constants that nobody reads any more. */
+static void tidy(QuantJob *j) {
+  onnx_drop_unread(j->c, j->m->graph, &j->readers);
+  quant_index(j);
 }
 
 void quant_fold(QuantJob *j) {
   OnnxGraph *g = j->m->graph;
-  Map read = map_copy(&j->c->work, &j->readers);
   for (u32 i = 0; i < g->nodes.n; i++) {
     OnnxNode *n = &g->nodes.at[i];
-    if (is_op(j, n, "BatchNormalization")) fold_norm(j, n);
-    if (is_op(j, n, "Transpose")) fold_turn(j, n);
+    if (onnx_is_op(j->c, n, "BatchNormalization")) fold_norm(j, n);
+    if (onnx_is_op(j->c, n, "Transpose")) fold_turn(j, n);
   }
   u32 k = 0;
   for (u32 i = 0; i < g->nodes.n; i++)
@@ -138,17 +111,14 @@ void quant_fold(QuantJob *j) {
   bool changed = k < g->nodes.n;
   g->nodes.n = k;
   if (!changed) return;
-  quant_index(j);
-  drop_unread(j, &read);
-  drop_constants(j, &read);
-  quant_index(j);
+  tidy(j);
 }
 
 /* ---- equalisation ---- */
 
 static const OnnxNode *only_reader(const QuantJob *j, Str name) {
   const OnnxGraph *g = j->m->graph;
-  if (readers_of(j, name) != 1) return NULL;
+  if (quant_readers(j, name) != 1) return NULL;
   for (u32 i = 0; i < g->nodes.n; i++)
     for (u32 k = 0; k < g->nodes.at[i].in.n; k++)
       if (g->nodes.at[i].in.at[k] == name) return &g->nodes.at[i];
@@ -164,9 +134,9 @@ static QuantLayer *layer_at(QuantJob *j, const OnnxNode *n) {
 /* The convolution that alone reads what l makes. */
 static QuantLayer *next_layer(QuantJob *j, const QuantLayer *l) {
   const OnnxNode *n = only_reader(j, l->y);
-  if (n && is_op(j, n, "Relu")) n = only_reader(j, n->out.at[0]);
+  if (n && onnx_is_op(j->c, n, "Relu")) n = only_reader(j, n->out.at[0]);
   QuantLayer *to = layer_at(j, n);
-  return n && to && n->in.at[0] == to->x && is_op(j, n, "Conv") ? to : NULL;
+  return n && to && n->in.at[0] == to->x && onnx_is_op(j->c, n, "Conv") ? to : NULL;
 }
 
 static i64 groups_of(const QuantJob *j, const QuantLayer *l) {
@@ -223,7 +193,7 @@ enum { EQUAL_ROUNDS = 8 }; /* a layer is in two pairs: ranges settle after a few
 /* The layer behind layer i whose channels are its own; NULL: there is none. */
 static QuantLayer *pair_of(QuantJob *j, u32 i) {
   const QuantLayer *l = &j->layer.at[i];
-  return is_op(j, &j->m->graph->nodes.at[l->node], "Conv") ? next_layer(j, l) : NULL;
+  return onnx_is_op(j->c, &j->m->graph->nodes.at[l->node], "Conv") ? next_layer(j, l) : NULL;
 }
 
 /* Elements of its own, that can be changed. */
@@ -239,7 +209,6 @@ static void own_weights(QuantJob *j, QuantLayer *l) {
 }
 
 void quant_equalize(QuantJob *j) {
-  Map read = map_copy(&j->c->work, &j->readers);
   bool *paired = NEWS(&j->c->work, bool, j->layer.n + 1);
   for (u32 i = 0; i < j->layer.n; i++) {
     const QuantLayer *to = pair_of(j, i);
@@ -252,10 +221,7 @@ void quant_equalize(QuantJob *j) {
       QuantLayer *to = pair_of(j, i);
       if (to) equalize(j, &j->layer.at[i], to);
     }
-  quant_index(j);
-  drop_unread(j, &read);
-  drop_constants(j, &read);
-  quant_index(j);
+  tidy(j);
   for (u32 i = 0; i < j->layer.n; i++) {
     const u32 *by = map_get(&j->maker, j->layer.at[i].y);
     if (by) j->layer.at[i].node = *by - 1;

@@ -15,34 +15,23 @@ const char *const quant_range_name[QR_COUNT] = {"minmax", "average", "percentile
                                                 "mse"};
 const char *const quant_per_name[QP_COUNT] = {"channel", "tensor", "group"};
 
-/* A value that a sub-graph reads has a reader that is not seen: such names count twice. */
-static void count_inner(QuantJob *j, const OnnxGraph *g, bool inner) {
-  for (u32 i = 0; i < g->nodes.n; i++) {
-    const OnnxNode *n = &g->nodes.at[i];
-    for (u32 k = 0; inner && k < n->in.n; k++) *map_put(&j->readers, n->in.at[k]) += 2;
-    for (u32 k = 0; k < n->attrs.n; k++) {
-      const OnnxAttr *a = &n->attrs.at[k];
-      if (a->g) count_inner(j, a->g, true);
-      for (u32 x = 0; x < a->graphs.n; x++) count_inner(j, a->graphs.at[x], true);
-    }
-  }
-}
-
 void quant_index(QuantJob *j) {
   const OnnxGraph *g = j->m->graph;
   Arena *a = &j->c->work;
   j->init = map_new(a);
   j->maker = map_new(a);
-  j->readers = map_new(a);
+  j->readers = onnx_reads(j->c, g);
   for (u32 i = 0; i < g->inits.n; i++) *map_put(&j->init, g->inits.at[i].name) = i + 1;
-  for (u32 i = 0; i < g->outputs.n; i++) *map_put(&j->readers, g->outputs.at[i].name) += 1;
   for (u32 i = 0; i < g->nodes.n; i++) {
     const OnnxNode *n = &g->nodes.at[i];
-    for (u32 k = 0; k < n->in.n; k++) *map_put(&j->readers, n->in.at[k]) += 1;
     for (u32 k = 0; k < n->out.n; k++)
       if (n->out.at[k]) *map_put(&j->maker, n->out.at[k]) = i + 1;
   }
-  count_inner(j, g, false);
+}
+
+u32 quant_readers(const QuantJob *j, Str name) {
+  const u32 *n = map_get(&j->readers, name);
+  return n ? *n : 0;
 }
 
 const Tensor *quant_constant(QuantJob *j, Str name) {
@@ -79,29 +68,23 @@ static u32 point_of(QuantJob *j, Str name, i32 axis) {
 /* The constant that an Add behind a MatMul adds to its columns; 0: there is none. */
 static Str bias_behind(QuantJob *j, Str y, i64 columns) {
   const OnnxGraph *g = j->m->graph;
-  u32 *uses = map_get(&j->readers, y);
-  if (!uses || *uses != 1) return 0;
+  if (quant_readers(j, y) != 1) return 0;
   for (u32 i = 0; i < g->nodes.n; i++) {
     const OnnxNode *n = &g->nodes.at[i];
-    if (!str_is(j->c, n->op, "Add") || n->domain || n->in.n != 2) continue;
+    if (!onnx_is_op(j->c, n, "Add") || n->in.n != 2) continue;
     if (n->in.at[0] != y && n->in.at[1] != y) continue;
     Str b = n->in.at[n->in.at[0] == y];
     const Tensor *t = quant_constant(j, b);
-    u32 *shared = map_get(&j->readers, b);
-    return t && t->rank == 1 && t->dim[0] == columns && shared && *shared == 1 ? b : 0;
+    return t && t->rank == 1 && t->dim[0] == columns && quant_readers(j, b) == 1 ? b : 0;
   }
   return 0;
-}
-
-static bool is_plain(const QuantJob *j, const OnnxNode *n, const char *op) {
-  return str_is(j->c, n->op, op) && (!n->domain || str_is(j->c, n->domain, "ai.onnx"));
 }
 
 enum { LEAST_TABLE = 4096 }; /* elements of a table whose bytes are worth two more nodes */
 
 static bool match_table(QuantJob *j, u32 i, QuantLayer *l) {
   const OnnxNode *n = &j->m->graph->nodes.at[i];
-  if (!is_plain(j, n, "Gather") || n->in.n != 2 || n->out.n != 1) return false;
+  if (!onnx_is_op(j->c, n, "Gather") || n->in.n != 2 || n->out.n != 1) return false;
   const Tensor *t = quant_constant(j, n->in.at[0]);
   if (!t || t->rank != 2 || t->n < LEAST_TABLE || onnx_get_int(j->c, n, "axis", 0)) return false;
   *l = (QuantLayer){.name = n->name ? n->name : n->out.at[0],
@@ -121,8 +104,8 @@ static bool match_table(QuantJob *j, u32 i, QuantLayer *l) {
 static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
   Ctx *c = j->c;
   const OnnxNode *n = &j->m->graph->nodes.at[i];
-  bool conv = is_plain(j, n, "Conv"), gemm = is_plain(j, n, "Gemm"),
-       product = is_plain(j, n, "MatMul");
+  bool conv = onnx_is_op(j->c, n, "Conv"), gemm = onnx_is_op(j->c, n, "Gemm"),
+       product = onnx_is_op(j->c, n, "MatMul");
   if ((!conv && !gemm && !product) || n->in.n < 2 || n->out.n != 1) return false;
   *l = (QuantLayer){.name = n->name ? n->name : n->out.at[0],
                     .op = n->op,

@@ -85,17 +85,12 @@ static Str through_bytes(QuantMake *k, Str x, float scale, i32 zero) {
   return d;
 }
 
-static u32 readers_of(const QuantMake *k, Str name) {
-  u32 *n = map_get(&k->j->readers, name);
-  return n ? *n : 0;
-}
-
 /* Does the node only move elements, or pick the largest? Then its bytes are those of its input. */
 static bool moves_bytes(const QuantMake *k, const OnnxNode *n) {
   static const char *const ops[] = {"MaxPool", "Flatten",   "Reshape",
                                     "Squeeze", "Unsqueeze", "Transpose"};
   for (u32 i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (str_is(k->c, n->op, ops[i]) && !n->domain && n->out.n == 1) return true;
+    if (onnx_is_op(k->c, n, ops[i]) && n->out.n == 1) return true;
   return false;
 }
 
@@ -124,7 +119,7 @@ static void make_bytes(QuantMake *k, const QuantPoint *p) {
     const OnnxNode *n = by ? &k->j->m->graph->nodes.at[*by - 1] : NULL;
     if (!n || !moves_bytes(k, n) || !n->in.n) return;
     x = n->in.at[0];
-    if (readers_of(k, x) != 1 || !map_get(&k->j->maker, x) || map_get(&k->bytes, x)) return;
+    if (quant_readers(k->j, x) != 1 || !map_get(&k->j->maker, x) || map_get(&k->bytes, x)) return;
     d = through_bytes(k, x, scale, zero);
     *map_put(&k->bytes, x) = d;
     redirect(k, x, d);
@@ -166,7 +161,7 @@ static void make_weights(QuantMake *k, QuantLayer *l) {
   const Coded *q = quant_code(k->j, l);
   if (there) return;
   bool four = quant_bits(k->j, l) == 4;
-  bool shared = k->j->wish.method != QM_static && !four && readers_of(k, l->w) > 1;
+  bool shared = k->j->wish.method != QM_static && !four && quant_readers(k->j, l->w) > 1;
   DType dt = four ? DT_i4 : shared ? DT_u8 : DT_i8;
   Tensor *codes = tensor_wrap(&k->c->work, dt, l->weight->dim, l->weight->rank, q->code);
   if (shared) codes = raised(k, codes, q->code);
@@ -410,7 +405,7 @@ static const Tensor *halves(QuantMake *k, const Tensor *t, DType to) {
 /* Whether a constant has become halves behind a Cast that makes its name. */
 static bool make_half(QuantMake *k, Str name, DType to) {
   const Tensor *t = quant_constant(k->j, name), *h = NULL;
-  if (!t || t->n < LEAST_HALVES || !readers_of(k, name) || is_kept(k, name)) return false;
+  if (!t || t->n < LEAST_HALVES || !quant_readers(k->j, name) || is_kept(k, name)) return false;
   h = halves(k, t, to);
   for (u32 l = 0; l < k->j->layer.n; l++)
     if (k->j->layer.at[l].w == name)
@@ -436,38 +431,14 @@ static void make_halves(QuantMake *k, DType to) {
 
 /* ---- all of it ---- */
 
-static void count_reads(Map *m, const OnnxGraph *g) {
-  for (u32 i = 0; i < g->outputs.n; i++) *map_put(m, g->outputs.at[i].name) = 1;
-  for (u32 i = 0; i < g->nodes.n; i++) {
-    const OnnxNode *n = &g->nodes.at[i];
-    for (u32 o = 0; o < n->in.n; o++) *map_put(m, n->in.at[o]) = 1;
-    for (u32 o = 0; o < n->attrs.n; o++) {
-      const OnnxAttr *a = &n->attrs.at[o];
-      if (a->g) count_reads(m, a->g);
-      for (u32 x = 0; x < a->graphs.n; x++) count_reads(m, a->graphs.at[x]);
-    }
-  }
-}
-
-/* Takes out weights that were read before and are no more. */
-static void drop_unread(QuantMake *k) {
-  Map read = map_new(&k->c->work);
-  Strs gone = {0};
+/* Nodes that others stand for now, then what only they read. */
+static void drop_replaced(QuantMake *k) {
   OnnxGraph *g = k->g;
-  count_reads(&read, g);
-  for (u32 i = 0; i < g->inits.n; i++) {
-    Str name = g->inits.at[i].name;
-    if (!map_get(&read, name) && readers_of(k, name)) *vec_push(&k->c->work, &gone) = name;
-  }
-  for (u32 i = 0; i < gone.n; i++) onnx_drop_init(g, gone.at[i]);
   u32 n = 0;
-  for (u32 i = 0; i < g->nodes.n; i++) {
-    const OnnxNode *x = &g->nodes.at[i];
-    bool dead = str_is(k->c, x->op, "Constant") && x->out.n == 1 && !map_get(&read, x->out.at[0]) &&
-                readers_of(k, x->out.at[0]);
-    if (!dead && x->out.n) g->nodes.at[n++] = *x;
-  }
+  for (u32 i = 0; i < g->nodes.n; i++)
+    if (g->nodes.at[i].out.n) g->nodes.at[n++] = g->nodes.at[i];
   g->nodes.n = n;
+  onnx_drop_unread(k->c, g, &k->j->readers);
 }
 
 static void need_version(QuantMake *k, i64 least, const char *what) {
@@ -522,6 +493,6 @@ OnnxModel *quant_make(QuantJob *j) {
   if (how == QM_f16 || how == QM_bf16) make_halves(&k, how == QM_f16 ? DT_f16 : DT_bf16);
   if (k.m->ir_version < 4) k.m->ir_version = 4; /* before, initializers had to be inputs too */
   onnx_sort(c, k.g);
-  drop_unread(&k);
+  drop_replaced(&k);
   return k.m;
 }

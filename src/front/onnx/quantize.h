@@ -98,7 +98,7 @@ struct QuantJob {
   Map taken;   /* names of values */
   Map init;    /* Str -> 1 + number of an initializer of m */
   Map maker;   /* Str -> 1 + number of the node that makes it */
-  Map readers; /* Str -> how often it is read, outputs of the graph included */
+  Map readers; /* onnx_reads */
   bool four;   /* weights4: convolutions too; their DequantizeLinear needs version 21 */
   VEC(QuantLayer) layer;
   VEC(QuantPoint) point;
@@ -118,6 +118,7 @@ u64 quant_source_bytes(const Source *s, const Model *m); /* of the files of a mo
 /* The elements of a constant, f32; NULL: it is none. */
 const Tensor *quant_constant(QuantJob *j, Str name);
 void quant_index(QuantJob *j); /* maker, readers and init, after nodes have changed */
+u32 quant_readers(const QuantJob *j, Str name); /* how many */
 
 /* quant_fold.c: normalisations into convolutions, transposes of weights; ranges of channels made
  * equal across layers */
