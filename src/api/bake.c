@@ -130,5 +130,6 @@ void api_bake(Ingot *m) {
   keep_states(m);
   api_close_c(m);
   m->kept.vm_state = NULL;
+  m->kept.fed = 0;
   api_forget_run(m);
 }

@@ -9,8 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Operations of the interpreter for a self-test, unless one is demanded: about two seconds. */
+/* Steps of a self-test by estimate, unless one is demanded, and instructions of bytecode that loops
+ * of unknown length may take: about two seconds at most. */
 #define SELFTEST_COST 2e8
+#define SELFTEST_FUEL ((u64)5e7)
 
 /* Weights above this go into a file beside the C, where there is a place for it. */
 #define BESIDE_BYTES ((u64)8 << 20)
@@ -132,7 +134,7 @@ static bool is_long(Ingot *m, Prog *p) {
 static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
   *r = (TestRun){.m = m, .p = p, .loops = loops};
-  if (!wish) r->fuel = (u64)(SELFTEST_COST / 4);
+  if (!wish) r->fuel = SELFTEST_FUEL;
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m, p)) {

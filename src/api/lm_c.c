@@ -157,8 +157,6 @@ typedef struct LmFacts {
   u32 tokens;
 } LmFacts;
 
-/* Ids of one extent in, logits of the last one out, one length that grows: else there is nothing to
- * say in these words. */
 i64 api_ring(const Ingot *m) {
   i64 ring = api_context(m);
   for (BufId b = 1; b < m->p->buf.n; b++) {
@@ -169,6 +167,8 @@ i64 api_ring(const Ingot *m) {
   return ring;
 }
 
+/* Ids of one extent in, logits of the last one out, one length that grows: else there is nothing to
+ * say in these words. */
 static bool find_facts(const Ingot *m, LmFacts *f) {
   const Prog *p = m->p;
   u32 sizes = 0, kept = 0;

@@ -85,7 +85,7 @@ typedef struct ProductBuild {
 /* preset.c */
 const Preset *preset_named(const char *name);        /* NULL: the usual one; result NULL: none */
 const Preset *preset_find(Ctx *c, const char *name); /* the same; fails if there is none */
-void preset_text(const Preset *p, Text *t);          /* "-O3, LTO, stripped" */
+void preset_text(const Preset *p, Text *t);          /* as the options that it stands for */
 
 /* build.c */
 Product product_of(const char *path);

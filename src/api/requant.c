@@ -5,6 +5,7 @@
  * all.
  */
 #include "api/own.h"
+#include "front/onnx/quantize.h"
 
 #include <math.h>
 
@@ -39,7 +40,7 @@ static IngotLayer layer_of(const Ingot *m, const RequantRow *r) {
                       .why = same ? "its type" : NULL,
                       .before = r->before,
                       .after = r->after,
-                      .sqnr = r->errors > 0 ? 10 * log10(r->squares / r->errors) : (double)INFINITY,
+                      .sqnr = quant_sqnr(r->squares, r->errors),
                       .mse = r->elems ? r->errors / (double)r->elems : 0,
                       .max_error = r->most,
                       .alone = (double)NAN};

@@ -311,6 +311,7 @@ void api_run_ref(Ingot *m, const RefOptions *o) {
 static void reset(Ingot *m) {
   m->kept.ref_state = NULL;
   m->kept.interp_state = m->kept.vm_state = NULL;
+  m->kept.fed = 0;
   m->kept.jit_arena = NULL;
   api_drop_arena(m);
 }

@@ -18,31 +18,11 @@ typedef struct Freeze {
   VEC(bool) hit; /* which of them fit a weight */
 } Freeze;
 
-/* Does the pattern, in which * stands for any characters, fit? */
-static bool fits(const char *glob, const char *s) {
-  const char *star = NULL, *from = NULL;
-  while (*s) {
-    if (*glob == '*') {
-      star = ++glob;
-      from = s;
-    } else if (*glob == *s) {
-      glob++, s++;
-    } else if (star) {
-      glob = star;
-      s = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (*glob == '*') glob++;
-  return !*glob;
-}
-
 static bool trains(void *user, Str name) {
   Freeze *f = user;
   bool stays = false;
   for (u32 i = 0; i < f->glob.n; i++) {
-    if (!fits(f->glob.at[i], str_text(f->c, name))) continue;
+    if (!name_fits(f->glob.at[i], str_text(f->c, name))) continue;
     f->hit.at[i] = stays = true;
   }
   return !stays;

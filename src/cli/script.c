@@ -19,7 +19,7 @@ static int is_of_models(const Args *a) {
          a->precise || a->optimize_for || a->ram || a->threads || a->threads_api ||
          a->threads_grain || a->library || a->name || a->python || a->nstate || a->steps ||
          a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
-         a->chunk || a->every_token || a->cache;
+         a->chunk || a->every_token || a->cache || a->grad || a->train;
 }
 
 int run_script(const Args *a) {

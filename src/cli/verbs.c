@@ -98,6 +98,8 @@ static const char *shapes_program(const Args *a) {
                           {"max-shapes", a->nmax_shape},
                           {"freeze", a->nfreeze},
                           {"state", a->nstate},
+                          {"grad", a->grad != NULL},
+                          {"train", a->train != NULL},
                           {"march", a->march != NULL},
                           {"optimize-for", a->optimize_for != NULL},
                           {"ram", a->ram != NULL},

@@ -150,10 +150,10 @@ DType dtype_from_onnx(i64 code);                /* DT_none if unknown */
 static inline bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
 }
-/* Floats of 16 bits: stored so, computed with as f32. */
 static inline bool dtype_is_narrow(DType d) { /* integers that products are made of */
   return d == DT_u8 || d == DT_i8 || d == DT_i16;
 }
+/* Floats of 16 bits: stored so, computed with as f32. */
 static inline bool dtype_is_half(DType d) {
   return d == DT_f16 || d == DT_bf16;
 }

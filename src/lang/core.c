@@ -70,13 +70,17 @@ void bi_assert(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* ---- numbers, and tensors element by element ---- */
 
-static void of_one(Eval *ev, Worth *arg, TensorOp op, double (*fn)(double), Worth *out) {
+double number_of(Op op, double x, double y) {
+  return scalar_eval(op, DT_f64, (Scalar[]){{.f = x}, {.f = y}, {.f = 0}}).f;
+}
+
+static void of_one(Eval *ev, Worth *arg, TensorOp op, Op of, Worth *out) {
   if (arg->kind == KD_tensor) {
     Lazy *t = arg->u.lazy;
     *out = worth_lazy(lazy_make(ev, op, &t, 1, NULL, 0, t->dim, t->rank));
     out->u.lazy->raw = t->raw;
   } else {
-    *out = worth_float(fn(arg_number(ev, arg)));
+    *out = worth_float(number_of(of, arg_number(ev, arg), 0));
   }
 }
 
@@ -85,46 +89,46 @@ void bi_abs(Eval *ev, Worth *arg, u32 n, Worth *out) {
   if (arg->kind == KD_int)
     *out = worth_int(arg->u.i < 0 ? (i64)(0 - (u64)arg->u.i) : arg->u.i);
   else
-    of_one(ev, arg, RC_DO_abs, fabs, out);
+    of_one(ev, arg, RC_DO_abs, OP_abs, out);
 }
 
 void bi_sqrt(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
   if (arg->kind != KD_tensor && arg_number(ev, arg) < 0) ARG_BAD(ev, "sqrt() of a negative number");
-  of_one(ev, arg, RC_DO_sqrt, sqrt, out);
+  of_one(ev, arg, RC_DO_sqrt, OP_sqrt, out);
 }
 
 void bi_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
   if (arg->kind != KD_tensor && !(arg_number(ev, arg) > 0))
     ARG_BAD(ev, "log() of a number that is not above 0");
-  of_one(ev, arg, RC_DO_log, log, out);
+  of_one(ev, arg, RC_DO_log, OP_log, out);
 }
 
 void bi_exp(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_exp, exp, out);
+  of_one(ev, arg, RC_DO_exp, OP_exp, out);
   (void)n;
 }
 
 void bi_sin(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_sin, sin, out);
+  of_one(ev, arg, RC_DO_sin, OP_sin, out);
   (void)n;
 }
 
 void bi_cos(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_cos, cos, out);
+  of_one(ev, arg, RC_DO_cos, OP_cos, out);
   (void)n;
 }
 
 void bi_tan(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_tan, tan, out);
+  of_one(ev, arg, RC_DO_tan, OP_tan, out);
   (void)n;
 }
 
 void bi_pow(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
   if (arg[0].kind != KD_tensor && arg[1].kind != KD_tensor) {
-    *out = worth_float(pow(arg_number(ev, &arg[0]), arg_number(ev, &arg[1])));
+    *out = worth_float(number_of(OP_pow, arg_number(ev, &arg[0]), arg_number(ev, &arg[1])));
     return;
   }
   Lazy *p = arg[0].kind == KD_tensor ? lazy_share(arg[0].u.lazy)

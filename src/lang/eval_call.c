@@ -16,8 +16,6 @@ BuiltinFn *const builtin_fn[] = {
 #undef BI
 };
 
-enum { MOST_ARGS = 1 << 16 };
-
 Worth eval_closure(Eval *ev, Ast *n) {
   LangFn *f = n->fn;
   BoxFn *b = share_new(ev, KD_fn, sizeof *b + f->capture.n * sizeof *b->with);

@@ -27,33 +27,28 @@ ACTIVATION(tensor_tanh, RC_DO_tanh)
 ACTIVATION(tensor_gelu, RC_DO_gelu)
 
 /* The same of numbers. */
-static void of_any(Eval *ev, const Worth *arg, TensorOp op, double (*fn)(double), Worth *out) {
+static void of_any(Eval *ev, const Worth *arg, TensorOp op, Op of, Worth *out) {
   if (arg->kind == KD_tensor)
     apply(ev, arg, op, NULL, 0, out);
   else
-    *out = worth_float(fn(arg_number(ev, arg)));
-}
-
-static double relu(double x) {
-  return x > 0 ? x : 0;
-}
-
-static double sigmoid(double x) {
-  return 1 / (1 + exp(-x));
+    *out = worth_float(number_of(of, arg_number(ev, arg), 0));
 }
 
 void bi_relu(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_any(ev, arg, RC_DO_relu, relu, out);
+  of_any(ev, arg, RC_DO_relu, OP_max, out);
   (void)n;
 }
 
 void bi_sigmoid(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_any(ev, arg, RC_DO_sigmoid, sigmoid, out);
+  if (arg->kind == KD_tensor)
+    apply(ev, arg, RC_DO_sigmoid, NULL, 0, out);
+  else
+    *out = worth_float(1 / (1 + number_of(OP_exp, -arg_number(ev, arg), 0)));
   (void)n;
 }
 
 void bi_tanh(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_any(ev, arg, RC_DO_tanh, tanh, out);
+  of_any(ev, arg, RC_DO_tanh, OP_tanh, out);
   (void)n;
 }
 
@@ -208,8 +203,8 @@ void bi_positional_encoding(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = lazy_new(ev, dim, 2);
   for (i64 i = 0; i < dim[0]; i++)
     for (i64 j = 0; j < dim[1]; j++) {
-      double at = (double)i / pow(10000, (double)(j - j % 2) / (double)dim[1]);
-      t->data[i * dim[1] + j] = j % 2 ? cos(at) : sin(at);
+      double at = (double)i / number_of(OP_pow, 10000, (double)(j - j % 2) / (double)dim[1]);
+      t->data[i * dim[1] + j] = number_of(j % 2 ? OP_cos : OP_sin, at, 0);
     }
   *out = worth_lazy(t);
   (void)n;
@@ -309,7 +304,7 @@ static Lazy *project(Eval *ev, Lazy *x, i64 from, i64 to) {
   const i64 dim[2] = {from, to};
   Lazy *w = lazy_new(ev, dim, 2);
   for (i64 i = 0; i < from * to; i++)
-    w->data[i] = from == to ? i / to == i % to : 0.1 * sin(0.7 * (double)i);
+    w->data[i] = from == to ? i / to == i % to : 0.1 * number_of(OP_sin, 0.7 * (double)i, 0);
   i64 shape[MAX_RANK];
   memcpy(shape, x->dim, sizeof shape);
   shape[x->rank - 1] = to;

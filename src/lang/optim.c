@@ -90,8 +90,8 @@ static Lazy *adam_move(Eval *ev, const Thing *t, Moment *m, Lazy *g) {
   Lazy *second = mixed(ev, m->second, b2, two(ev, RC_DO_mul, lazy_share(g), g));
   keep(ev, &m->first, first);
   keep(ev, &m->second, second);
-  Lazy *by = root(ev, times(ev, second, 1 / (1 - pow(b2, n))));
-  Lazy *up = times(ev, first, t->num[0] / (1 - pow(b1, n)));
+  Lazy *by = root(ev, times(ev, second, 1 / (1 - number_of(OP_pow, b2, n))));
+  Lazy *up = times(ev, first, t->num[0] / (1 - number_of(OP_pow, b1, n)));
   return two(ev, RC_DO_div, up, two(ev, RC_DO_add, by, lazy_scalar(ev, t->num[3])));
 }
 
@@ -267,13 +267,14 @@ void bi_step_lr(Eval *ev, Worth *arg, u32 n, Worth *out) {
   i64 epoch = arg_int(ev, &arg[1]), size = arg_int(ev, &arg[2]);
   if (size < 1) ARG_BAD(ev, "step_lr(): the size of a step is %lld", (long long)size);
   i64 steps = epoch / size;
-  *out = worth_float(arg_number(ev, &arg[0]) * pow(arg_number(ev, &arg[3]), (double)steps));
+  *out = worth_float(arg_number(ev, &arg[0]) *
+                     number_of(OP_pow, arg_number(ev, &arg[3]), (double)steps));
   (void)n;
 }
 
 void bi_exponential_lr(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out =
-      worth_float(arg_number(ev, &arg[0]) * pow(arg_number(ev, &arg[2]), arg_number(ev, &arg[1])));
+  *out = worth_float(arg_number(ev, &arg[0]) *
+                     number_of(OP_pow, arg_number(ev, &arg[2]), arg_number(ev, &arg[1])));
   (void)n;
 }
 
@@ -282,6 +283,7 @@ void bi_cosine_annealing_lr(Eval *ev, Worth *arg, u32 n, Worth *out) {
   double epoch = arg_number(ev, &arg[2]), total = arg_number(ev, &arg[3]);
   if (!(total > 0)) ARG_BAD(ev, "cosine_annealing_lr(): the number of epochs is not above 0");
   if (epoch > total) epoch = total;
-  *out = worth_float(least + 0.5 * (most - least) * (1 + cos(M_PI * epoch / total)));
+  *out =
+      worth_float(least + 0.5 * (most - least) * (1 + number_of(OP_cos, M_PI * epoch / total, 0)));
   (void)n;
 }

@@ -100,7 +100,7 @@ struct Eval {
   const Ast *at;   /* the call that a built-in works for */
   Recipes *made;   /* programs of tensors */
   u64 serial;      /* of the next tensor */
-  u64 random;      /* state of random numbers without a seed */
+  u64 random;      /* seed of the run: of random numbers that get none, with serial */
   Lazy *last_loss; /* that tensor_backward was called with */
 };
 
@@ -164,6 +164,9 @@ void script_trace(Eval *ev, Ingot *m, const char *name);
 #define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
 const char *builtin_name(const Eval *ev);
 double arg_number(Eval *ev, const Worth *d);
+u32 arg_shape(Eval *ev, const Worth *d, i64 *dim); /* the rank; dim has room for MAX_RANK */
+/* Functions of numbers as engines compute them, whatever C library there is. */
+double number_of(Op op, double x, double y);
 i64 arg_int(Eval *ev, const Worth *d);
 BoxList *arg_array(Eval *ev, const Worth *d);
 

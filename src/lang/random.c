@@ -1,7 +1,7 @@
 /* random.c: random numbers.
  *
  * With a seed: a key of 32 bytes by a 64-bit congruential generator, ChaCha with 12 rounds (D. J.
- * Bernstein), and normal numbers by Holder and Muller, whose second result is not used: the numbers
+ * Bernstein), and normal numbers by Box and Muller, whose second result is not used: the numbers
  * that programs of this language have always had. Without: the same from a seed that goes on from
  * call to call, and begins with that of the run.
  */
@@ -72,7 +72,9 @@ static Lazy *draw(Eval *ev, const i64 *dim, u32 rank, u64 seed, bool normal) {
   ChaCha r = start(seed);
   for (u64 i = 0; i < t->n; i++) {
     double u = uniform(&r);
-    t->data[i] = normal ? sqrt(-2 * log(u)) * cos(2 * M_PI * uniform(&r)) : u;
+    if (normal)
+      u = sqrt(-2 * number_of(OP_log, u, 0)) * number_of(OP_cos, 2 * M_PI * uniform(&r), 0);
+    t->data[i] = u;
   }
   return t;
 }
@@ -86,11 +88,9 @@ Lazy *random_tensor_uniform(Eval *ev, const i64 *dim, u32 rank) {
 }
 
 static Worth drawn(Eval *ev, const Worth *shape, u64 seed, bool normal) {
-  const BoxList *l = arg_array(ev, shape);
   i64 dim[MAX_RANK];
-  if (l->n > MAX_RANK) ARG_BAD(ev, "a tensor has at most %d dimensions", MAX_RANK);
-  for (u64 i = 0; i < l->n; i++) dim[i] = arg_int(ev, &l->at[i]);
-  return worth_lazy(draw(ev, dim, (u32)l->n, seed, normal));
+  u32 rank = arg_shape(ev, shape, dim);
+  return worth_lazy(draw(ev, dim, rank, seed, normal));
 }
 
 void bi_tensor_randn_seeded(Eval *ev, Worth *arg, u32 n, Worth *out) {

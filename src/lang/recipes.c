@@ -149,7 +149,7 @@ static Val attention(Graph *g, const Lazy *t, const Val *in) {
 
 /* ---- recurrent layers: steps are written out ---- */
 
-/* x [batch, steps, in], wi [in, 4 h], wh [h, 4 h], b [4 h]; gates i f g o side by side */
+/* Gate i of those that lie side by side. */
 static Val gate(Graph *g, Val all, i64 h, u32 i) {
   return mk_slice_axis(g, all, 1, (Dim)(i * h), (Dim)h);
 }

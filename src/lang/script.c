@@ -8,7 +8,6 @@
 #include "lang/tensor.h"
 
 #include <string.h>
-#include <time.h>
 
 static Script *read_script(Ctx *c, const char *path) {
   File f = file_read(c, path);

@@ -6,7 +6,7 @@
 
 /* ---- shapes ---- */
 
-static u32 shape_of(Eval *ev, const Worth *d, i64 *dim) {
+u32 arg_shape(Eval *ev, const Worth *d, i64 *dim) {
   const BoxList *l = arg_array(ev, d);
   if (l->n > MAX_RANK)
     ARG_BAD(ev, "%s(): a tensor has at most %d dimensions", builtin_name(ev), MAX_RANK);
@@ -24,7 +24,7 @@ static Lazy *of_data(Eval *ev, const Worth *data, const Worth *shape) {
   if (!shape && is_nested(l)) return lazy_of_array(ev, data);
   u32 rank = 1;
   dim[0] = (i64)l->n;
-  if (shape) rank = shape_of(ev, shape, dim);
+  if (shape) rank = arg_shape(ev, shape, dim);
   Lazy *flat = lazy_of_array(ev, data);
   u64 have = flat->n, n = dims_count(ev, dim, rank);
   if (n != have)
@@ -74,7 +74,7 @@ void bi_tensor_from_scalar(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 static Worth full(Eval *ev, const Worth *shape, double x) {
   i64 dim[MAX_RANK];
-  u32 rank = shape_of(ev, shape, dim);
+  u32 rank = arg_shape(ev, shape, dim);
   Lazy *t = lazy_new(ev, dim, rank);
   for (u64 i = 0; x != 0 && i < t->n; i++) t->data[i] = x;
   return worth_lazy(t);
@@ -298,7 +298,7 @@ static Worth reshaped(Eval *ev, Lazy *t, const i64 *dim, u32 rank) {
 void bi_tensor_reshape(Eval *ev, Worth *arg, u32 n, Worth *out) {
   i64 dim[MAX_RANK], known = 1, open = -1;
   Lazy *t = arg_tensor(ev, &arg[0]);
-  u32 rank = shape_of(ev, &arg[1], dim);
+  u32 rank = arg_shape(ev, &arg[1], dim);
   for (u32 i = 0; i < rank; i++) {
     if (dim[i] == -1 && open < 0)
       open = i;

@@ -3,6 +3,8 @@ as a library, and where the keys and values were computed without a C compiler. 
 import ctypes
 import os
 import re
+import threading
+import zlib
 
 from lib.core import ROOT, Fail, Test, explain, run, tail, want
 from suite.play import LIMIT, made, play
@@ -11,9 +13,12 @@ PROMPT = "be brief"
 
 
 def prompt(env, text=PROMPT + "\n"):
-    path = os.path.join(env.scratch("bake", "prompt"), "prompt.txt")
-    with open(path, "w", encoding="utf-8") as f:
+    """A file for each text, there whole or not at all: tests run side by side."""
+    path = os.path.join(env.scratch("bake", "prompt"), f"{zlib.crc32(text.encode()):08x}.txt")
+    part = f"{path}.{threading.get_ident()}"
+    with open(part, "w", encoding="utf-8") as f:
         f.write(text)
+    os.replace(part, path)
     return path
 
 

@@ -21,14 +21,14 @@ class Program:
             self.body, _, errors = self.text.partition("\n// error\n")
         self.want = "".join(line[3:] + "\n" for line in want.splitlines() if line.startswith("//"))
         self.errors = [line[3:] for line in errors.splitlines() if line.startswith("// ")]
+        self.code = 0 if not self.errors else 3 if "is not supported" in self.errors[0] else 4
         self.tensors = re.search(r"tensor|nn_|forward", self.body) is not None
 
 
 def execute(env, p, path, engine):
     got = run([env.need_ingot(), "run", path, "--engine", engine], LIMIT, cwd=ROOT)
     err = got.err.decode("utf-8", "replace")
-    code = 0 if not p.errors else 3 if "is not supported" in p.errors[0] else 4
-    if got.timed_out or got.rc != code:
+    if got.timed_out or got.rc != p.code:
         raise Fail(f"{engine}: {explain(got)}: {tail(err)}")
     same_text(got.out.decode(), p.want, f"engine {engine}")
     at = 0
@@ -71,6 +71,8 @@ def layout(env, p):
     with open(once, encoding="utf-8") as f:
         same_text(second.out.decode(), f.read(), "formatted twice")
     got = run([env.ingot, "run", once], LIMIT, cwd=ROOT)
+    if got.timed_out or got.rc != p.code:
+        raise Fail(f"formatted: {explain(got)}: {tail(got.text())}")
     same_text(got.out.decode(), p.want, "formatted")
 
 

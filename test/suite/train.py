@@ -132,7 +132,7 @@ def check(env, loss, optimizer, update, engines, steps=(1, 2, 3, 8)):
             if got.rc:
                 raise Fail(f"{engine}: {explain(got)}: {tail(got.text())}")
             found = npy.load_npz(out)["loss"].data[0]
-            if abs(found - want[k - 1]) > 1e-5 * max(1, abs(want[k - 1])):
+            if not abs(found - want[k - 1]) <= 1e-5 * max(1, abs(want[k - 1])):
                 raise Fail(f"{engine}: the loss of step {k} is {found}, expected {want[k - 1]}")
 
 

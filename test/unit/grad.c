@@ -175,6 +175,11 @@ static double error_of(Bench *b, Tensor *x, i64 at, const double *way, double go
   return best;
 }
 
+/* NaN is larger than all. */
+static double larger(double a, double b) {
+  return isnan(a) || a > b ? a : b;
+}
+
 static double compare(Bench *b, Task *t, Tensor *x, const Tensor *d) {
   double worst = 0, most = 0, sum = 0;
   u64 few = x->n <= 40 ? x->n : 6;
@@ -189,7 +194,7 @@ static double compare(Bench *b, Task *t, Tensor *x, const Tensor *d) {
   double scale = fmax(most, 1e-3);
   for (u64 i = 0; i < few; i++) {
     u64 at = few == x->n ? i : (u64)(unit(b) * (double)x->n);
-    worst = fmax(worst, error_of(b, x, (i64)at, way, tensor_get(d, at).f, scale));
+    worst = larger(worst, error_of(b, x, (i64)at, way, tensor_get(d, at).f, scale));
   }
   for (u32 k = 0; few < x->n && k < 2; k++) {
     double got = 0;
@@ -197,7 +202,8 @@ static double compare(Bench *b, Task *t, Tensor *x, const Tensor *d) {
       way[i] = (unit(b) * 2 - 1) / sqrt((double)x->n);
       got += way[i] * tensor_get(d, i).f;
     }
-    worst = fmax(worst, error_of(b, x, -1, way, got, fmax(fabs(got), fmax(1e-3, 0.1 * sqrt(sum)))));
+    worst =
+        larger(worst, error_of(b, x, -1, way, got, fmax(fabs(got), fmax(1e-3, 0.1 * sqrt(sum)))));
   }
   return worst;
 }

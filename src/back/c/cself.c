@@ -1,7 +1,7 @@
 /* cself.c: the self-test of a generated file.
  *
- * In: the sizes of a test run and the hash of its outputs, computed by the interpreter when the
- * file is made. Out: NAME_selftest, which fills the inputs by the same formula, runs the model and
+ * In: the sizes of a test run and the hash of its outputs, computed as bytecode when the file
+ * is made. Out: NAME_selftest, which fills the inputs by the same formula, runs the model and
  * compares. selftest_fill and the C text are two spellings of one formula, as are selftest_hash and
  * the text: the hash (FNV-1a, 64 bits) goes over element counts and the bit patterns of the
  * elements, lowest byte first, so it does not depend on the byte order of the machine; every NaN

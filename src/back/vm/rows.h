@@ -259,9 +259,6 @@ static inline __m512i wide_i16(const u8 *p) {
 static inline void mixed_put_u8(void *to, __m512i x) {
   _mm_storeu_si128(to, _mm512_cvtepi32_epi8(x));
 }
-static inline void mixed_put_u16(void *to, __m512i x) {
-  _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(x));
-}
 #define MIXED_LOAD(o, T, p) _mm512_storeu_si512((void *)(o), wide_##T(p))
 #define MIXED_FMA(o, T, p, y)                                                                      \
   _mm512_storeu_ps((void *)(o), _mm512_fmadd_ps(_mm512_cvtepi32_ps(wide_##T(p)),                   \
@@ -291,9 +288,6 @@ static inline __m128i mixed_halves(__m256i x) {
 static inline void mixed_put_u8(void *to, __m256i x) {
   const __m128i half = mixed_halves(_mm256_and_si256(x, _mm256_set1_epi32(0xff)));
   _mm_storel_epi64(to, _mm_packus_epi16(half, half));
-}
-static inline void mixed_put_u16(void *to, __m256i x) {
-  _mm_storeu_si128(to, mixed_halves(x));
 }
 #define MIXED_LOAD(o, T, p) _mm256_storeu_si256((void *)(o), wide_##T(p))
 #define MIXED_FMA(o, T, p, y)                                                                      \

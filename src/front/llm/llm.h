@@ -51,6 +51,7 @@ const Stored *lm_need(const LmFile *f, const char *name);   /* fails when absent
 /* A file of that name in the folder of the model: tokenizer.json, tokenizer.model. False or NULL:
  * there is none. */
 bool lm_side(LmFile *f, const char *name, File *out);
+const char *lm_folder(Ctx *c, const char *path); /* where a file lies, and its tokeniser */
 const JsonDoc *lm_side_json(LmFile *f, const char *name);
 const JsonDoc *lm_named_json(LmFile *f, Str name); /* a name that stands in a file: confined */
 

@@ -103,8 +103,7 @@ static bool dates_are_whole(const ChatTexts *t) {
   return true;
 }
 
-/* Where the tokeniser of weights lies that are several files. */
-static const char *folder_of(Ctx *c, const char *path) {
+const char *lm_folder(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return ".";
   return str_text(c, str_intern(c, path, slash == path ? 1 : (size_t)(slash - path)));
@@ -115,7 +114,7 @@ static bool has_tokeniser(Ctx *c, LmFile *f, const char *path) {
   struct stat st;
   if (f->gguf) return gguf_key(c, f->gguf, "tokenizer.ggml.tokens") != NULL;
   for (u32 i = 0; i < sizeof names / sizeof *names; i++)
-    if (!stat(str_text(c, str_fmt(c, "%s/%s", folder_of(c, path), names[i])), &st)) return true;
+    if (!stat(str_text(c, str_fmt(c, "%s/%s", lm_folder(c, path), names[i])), &st)) return true;
   return false;
 }
 
@@ -132,7 +131,7 @@ const Speech *lm_speech(Ctx *c, const Source *s, const Model *m) {
   Vocab v;
   ModelFacts facts = {0};
   if (!s->path || !has_tokeniser(c, f, s->path)) return NULL;
-  VocabFile tables = vocab_file(c, f->gguf ? s->path : folder_of(c, s->path), &c->keep);
+  VocabFile tables = vocab_file(c, f->gguf ? s->path : lm_folder(c, s->path), &c->keep);
   Speech *out = NEW(&c->keep, Speech);
   if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "a vocabulary that cannot be opened");
   check_rows(c, f, &v);

@@ -224,12 +224,6 @@ static void put_rest(const VocabKeys *v, bool spm) {
   if (s->nchat) gguf_put_text(v->o, "tokenizer.chat_template", s->chat, s->nchat);
 }
 
-static const char *folder_of(const LmFile *f) {
-  const char *slash = f->path ? strrchr(f->path, '/') : NULL;
-  if (!slash) return ".";
-  return str_text(f->c, str_intern(f->c, f->path, (size_t)(slash - f->path)));
-}
-
 void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
   Ctx *c = f->c;
   const JsonDoc *d = lm_side_json(f, "tokenizer.json");
@@ -241,7 +235,7 @@ void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
     return;
   }
   VocabKeys v = {.f = f, .o = o, .rows = rows, .token = NEWS(&c->work, WrittenToken, rows)};
-  v.s = vocab_spec(c, folder_of(f), &c->work);
+  v.s = vocab_spec(c, lm_folder(c, f->path ? f->path : ""), &c->work);
   bool bytes = d && v.s->head.flags & VF_byte_level;
   if (bytes)
     put_bytes(&v, d);

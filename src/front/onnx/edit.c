@@ -122,8 +122,11 @@ static void take_names(Map *m, const OnnxGraph *g) {
     const OnnxNode *n = &g->nodes.at[i];
     for (u32 k = 0; k < n->in.n; k++) *map_put(m, n->in.at[k]) = 1;
     for (u32 k = 0; k < n->out.n; k++) *map_put(m, n->out.at[k]) = 1;
-    for (u32 k = 0; k < n->attrs.n; k++)
-      if (n->attrs.at[k].g) take_names(m, n->attrs.at[k].g);
+    for (u32 k = 0; k < n->attrs.n; k++) {
+      const OnnxAttr *a = &n->attrs.at[k];
+      if (a->g) take_names(m, a->g);
+      for (u32 x = 0; x < a->graphs.n; x++) take_names(m, a->graphs.at[x]);
+    }
   }
 }
 
@@ -184,12 +187,19 @@ static void add_read(Sort *s, Str name) {
   if (m) *vec_push(&s->c->work, &s->reads) = *m - 1;
 }
 
+static void add_reads(Sort *s, const OnnxNode *n);
+
+static void add_inner_reads(Sort *s, const OnnxGraph *g) {
+  for (u32 j = 0; j < g->nodes.n; j++) add_reads(s, &g->nodes.at[j]);
+  for (u32 j = 0; j < g->outputs.n; j++) add_read(s, g->outputs.at[j].name);
+}
+
 static void add_reads(Sort *s, const OnnxNode *n) {
   for (u32 k = 0; k < n->in.n; k++) add_read(s, n->in.at[k]);
   for (u32 k = 0; k < n->attrs.n; k++) {
-    const OnnxGraph *g = n->attrs.at[k].g;
-    for (u32 j = 0; g && j < g->nodes.n; j++) add_reads(s, &g->nodes.at[j]);
-    for (u32 j = 0; g && j < g->outputs.n; j++) add_read(s, g->outputs.at[j].name);
+    const OnnxAttr *a = &n->attrs.at[k];
+    if (a->g) add_inner_reads(s, a->g);
+    for (u32 x = 0; x < a->graphs.n; x++) add_inner_reads(s, a->graphs.at[x]);
   }
 }
 

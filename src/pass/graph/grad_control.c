@@ -244,7 +244,6 @@ typedef struct Turns {
   Val count, i; /* turns in all; the forward turn that a turn of ours undoes, in `to` */
   u32 mark;     /* nodes of `to` in front of all that need values of F */
   Vals out;     /* from outside, that get sums */
-  Vals rows;    /* from outside, of which rows are gathered */
 } Turns;
 
 static void unmark(void *user, Val *use) {
@@ -279,7 +278,7 @@ static Val count_turns(Graph *g, NodeId loop) {
   return mk_dims_as(g, DT_i64, 0, graph_type(g, stack)->dim, 1);
 }
 
-/* RowGot i of a stack; of an empty one, that no turn will read, zeros. */
+/* Row i of a stack; of an empty one, that no turn will read, zeros. */
 static Val row_of(Graph *g, Val stack, Val i) {
   Type t = *graph_type(g, stack);
   if (t.dim[0] != 0) return mk_gather(g, stack, i, 0);
@@ -415,7 +414,7 @@ void back_loop(Grad *d, const Node *n, Val v) {
   Vals all = outside_of(d, n);
   bool *rows = find_rows(d, t.from, &all), *by_rows = d->by_rows;
   for (u32 i = 0; i < all.n; i++)
-    *vec_push(&g->c->work, rows[all.at[i]] ? &t.rows : &t.out) = all.at[i];
+    if (!rows[all.at[i]]) *vec_push(&g->c->work, &t.out) = all.at[i];
   BlkId cur = g->cur;
   t.count = count_turns(g, t.loop);
   t.to = graph_block(g, 0);

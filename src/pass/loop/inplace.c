@@ -18,10 +18,9 @@ typedef struct InPlace {
   Prog *p;
   TopList top;  /* statements of the program */
   Accesses *at; /* what each does */
-  bool any;
 } InPlace;
 
-/* A kernel that does nothing but copy temp, whole, to state. */
+/* A kernel that does nothing but copy temp to state; lowering copies nothing but the whole. */
 static bool is_copy(InPlace *s, u32 i, BufId *temp, BufId *state) {
   Prog *p = s->p;
   const Accesses *t = &s->at[i];
@@ -72,6 +71,7 @@ static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
   for (u32 i = 0; i < s->top.n; i++) {
     const RootUse *u = access_root(&s->at[i], state);
     if (i != c && u && (u->write || i > k)) return false;
+    if (i > k && s->at[i].ordered) return false; /* a run that ends there changes no state */
   }
   return mem_in_place(s->p, s->top.at[k], state, temp);
 }
@@ -93,9 +93,20 @@ static void unlink_stmt(Prog *p, StmtId id) {
   *at = prog_stmt(p, id)->next;
 }
 
-/* Statement i of the list once more. */
-static void look(InPlace *s, u32 i) {
-  s->at[i] = accesses_one(s->p, s->top.at[i]);
+/* Statement c goes, and what others said of temp they say of state. */
+static void drop_copy(InPlace *s, u32 c, BufId temp, BufId state) {
+  Arena *a = &s->p->c->scratch;
+  VEC(u32) again = {0};
+  replace(s->p, temp, state);
+  unlink_stmt(s->p, s->top.at[c]);
+  s->top.n--;
+  for (u32 i = 0; i < s->top.n; i++) {
+    u32 from = i + (i >= c);
+    if (access_root(&s->at[from], temp)) *vec_push(a, &again) = i;
+    s->top.at[i] = s->top.at[from];
+    s->at[i] = s->at[from];
+  }
+  for (u32 i = 0; i < again.n; i++) s->at[again.at[i]] = accesses_one(s->p, s->top.at[again.at[i]]);
 }
 
 void inplace(Prog *p) {
@@ -106,17 +117,14 @@ void inplace(Prog *p) {
   if (!state) return;
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) *vec_push(a, &s.top) = id;
   s.at = NEWS(a, Accesses, s.top.n + 1);
-  for (u32 i = 0; i < s.top.n; i++) look(&s, i);
-  for (u32 c = 0; c < s.top.n; c++) {
+  for (u32 i = 0; i < s.top.n; i++) s.at[i] = accesses_one(p, s.top.at[i]);
+  u32 before = s.top.n;
+  for (u32 c = 0; c < s.top.n;) {
     BufId temp, mem;
-    if (!is_copy(&s, c, &temp, &mem) || !may_lie_there(&s, c, temp, mem)) continue;
-    replace(p, temp, mem);
-    unlink_stmt(p, s.top.at[c]);
-    for (u32 i = c; i + 1 < s.top.n; i++) s.top.at[i] = s.top.at[i + 1];
-    s.top.n--;
-    for (u32 i = 0; i < s.top.n; i++) look(&s, i);
-    s.any = true;
-    c--;
+    if (is_copy(&s, c, &temp, &mem) && may_lie_there(&s, c, temp, mem))
+      drop_copy(&s, c, temp, mem);
+    else
+      c++;
   }
-  if (s.any) mem_sweep(p);
+  if (s.top.n < before) mem_sweep(p);
 }
