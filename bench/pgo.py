@@ -121,7 +121,9 @@ def with_profile(name, cc, base, models):
 
 
 def tool(name):
-    return shutil.which(name) or next((p for v in range(25, 10, -1) if (p := shutil.which(f"{name}-{v}"))), None)
+    """Where it really is: llvm-bolt looks for its library beside itself."""
+    found = shutil.which(name) or next((p for v in range(25, 10, -1) if (p := shutil.which(f"{name}-{v}"))), None)
+    return found and os.path.realpath(found)
 
 
 def laid_out(ingot, run):

@@ -5,12 +5,13 @@ usage: requant.py [--to NAME,...] [--text FILE] [MODEL.gguf]      with the packa
 
 The model (default: SmolLM2-135M of build/lm) is first made F16, which both then read. For each name, a line: bytes of both files, tensors of
 another type or of other bytes than llama.cpp's (types whose bytes are fixed), mean error of the rest beside theirs, seconds of CPU, and the perplexity of
-both files on the text, by ingot.
+both files on the text, by ingot and by llama.cpp.
 """
 import argparse
 import ctypes
 import glob
 import json
+import math
 import os
 import resource
 import subprocess
@@ -49,8 +50,11 @@ def theirs(source, to, path):
 
 
 def perplexity(path, text):
+    """By ingot, by llama.cpp (a process of its own: it does not give memory back)."""
     out = subprocess.run([INGOT, "perplexity", path, "--text", text, "--json", "--quiet"], check=True, stdout=subprocess.PIPE).stdout
-    return json.loads(out)["perplexity"]
+    with open(text, encoding="utf-8") as f:
+        peer = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "llama.py"), "nll", path, f.read()], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    return [json.loads(out)["perplexity"], math.exp(json.loads(peer)["nll"])]
 
 
 def compare(source, a, b):
@@ -85,14 +89,14 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         source = os.path.join(tmp, "f16.gguf")
         ours(model, "F16", source)
-        said = f", perplexity {perplexity(source, o.text):.4f}" if o.text else ""
+        said = ", perplexity {:.4f} by ingot, {:.4f} by llama.cpp".format(*perplexity(source, o.text)) if o.text else ""
         print(f"{os.path.basename(model)} as F16: {os.path.getsize(source)} bytes{said}", flush=True)
         for to in o.to.split(","):
             a, b = (os.path.join(tmp, f"{who}.gguf") for who in ("ours", "theirs"))
             seconds = [cpu(resource.RUSAGE_CHILDREN, lambda: ours(source, to, a)), cpu(resource.RUSAGE_SELF, lambda: theirs(source, to, b))]
             types, differ, rms = compare(source, a, b)
-            ppl = [perplexity(path, o.text) for path in (a, b)] if o.text else None
-            said = f"  perplexity {ppl[0]:.4f} / {ppl[1]:.4f} ({100 * (ppl[0] / ppl[1] - 1):+.2f} %)" if ppl else ""
+            judges = zip(("ingot", "llama.cpp"), *(perplexity(path, o.text) for path in (a, b))) if o.text else ()
+            said = "".join(f"  perplexity by {who} {mine:.4f} / {peer:.4f} ({100 * (mine / peer - 1):+.2f} %)" for who, mine, peer in judges)
             print(f"{to:7} bytes {os.path.getsize(a)} / {os.path.getsize(b)}  other types {types}, other bytes {differ}  "
                   f"rmse {rms[0]:.3e} / {rms[1]:.3e}  CPU {seconds[0]:.1f} / {seconds[1]:.1f} s{said}", flush=True)
 

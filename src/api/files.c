@@ -79,6 +79,20 @@ IngotStatus ingot_will_write_outputs(Ingot *m, const char *path) {
   API_CALL(m, will_write_outputs(m->c, path));
 }
 
+/* The folder and those around it. */
+static void folders_make(Ctx *c, const char *folder) {
+  char *path = arena_copy(&c->keep, folder, strlen(folder) + 1);
+  for (char *p = path + 1;; p++) {
+    char end = *p;
+    if (end && end != '/') continue;
+    *p = 0;
+    if (mkdir(path, 0700) && errno != EEXIST)
+      fail(c, ERR_system, LOC_NONE, "%s: %s", path, strerror(errno));
+    *p = end;
+    if (!end) return;
+  }
+}
+
 const char *cache_file(Ctx *c, const char *name, const char *who) {
   const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   Str dir = 0;
@@ -90,8 +104,6 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
     fail(c, ERR_usage, LOC_NONE,
          "%s: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file", who);
   const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
-  if ((mkdir(str_text(c, dir), 0700) && errno != EEXIST) ||
-      (mkdir(folder, 0700) && errno != EEXIST))
-    fail(c, ERR_system, LOC_NONE, "%s: %s", folder, strerror(errno));
+  folders_make(c, folder);
   return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

@@ -146,14 +146,12 @@ def measured(env):
     """--tune writes the file, and reads it the next time; what cannot be measured here is refused."""
     folder, _ = prepare(env, "measured")
     rand = random.Random(7)
-    model, cache, out = (os.path.join(folder, n) for n in ("one.ing", "cache/ingot/tune", "one.o"))
+    model, cache, out = (os.path.join(folder, n) for n in ("one.ing", "none/yet/ingot/tune", "one.o"))
     with open(model, "w") as f:
         f.write("graph (%x: f32[1,16]) {\n" + const(rand, "k", [16, 24])
                 + '  %y: f32[1,24] = contract(%x, %k) {spec="mk,kn->mn"}\n  return %y\n}\n')
-    if os.path.exists(cache):
-        os.unlink(cache)
-    os.makedirs(os.path.join(folder, "cache"), exist_ok=True)
-    home = {"XDG_CACHE_HOME": os.path.join(folder, "cache")}
+    home = {"XDG_CACHE_HOME": os.path.join(folder, "none", "yet")}
+    shutil.rmtree(os.path.join(folder, "none"), ignore_errors=True)
     build = [env.ingot, "build", model, "--march", "avx2", "-o", out, "--tune"]
     if cpu.can_run("avx2"):
         first = ok(run(build, 120, env=home), "first").text()
