@@ -201,6 +201,12 @@ test: setup
 	+@$(SUBMAKE) all unit-programs
 	@$(PYTHON) test/run $(T)
 
+# And those that need large packages (a browser, for instance) or much time: test/heavy/.
+test-all:
+	@HEAVY=1 sh test/setup
+	+@$(SUBMAKE) all unit-programs
+	@$(PYTHON) test/run --all $(T)
+
 lint:
 	@$(PYTHON) test/run lint/
 
@@ -333,6 +339,7 @@ help:
 	  'make run           the built-in digit model on held-out digits' \
 	  'make check         in a minute, with nothing but a C compiler and python3: the part of the tests to run while working' \
 	  'make test          everything; T=PATTERN runs the tests whose names match' \
+	  'make test-all      those and the heavy ones, which fetch a browser and other large packages' \
 	  'make unit          the C programs of test/unit only' \
 	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
@@ -357,5 +364,5 @@ help:
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
   bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run install clean distclean help
