@@ -45,6 +45,11 @@ def main(out):
     two[:2] = 1
     save("silent", [node("MatMul", ["x", "w"], ["a"]), node("Sub", ["a", "c"], ["d"]), node("Relu", ["d"], ["y"])], {"w": two, "c": [[0.7021]]}, row, [1, 1])
 
+    small, sides = rng.normal(size=(16, 16)).astype(f32), [1, 16, 16]  # channels of the convolution along axis 1, of the product along the last
+    save("two_axes", [node("MatMul", ["x", "w"], ["m"]), node("Conv", ["x", "k", "z"], ["a"]), node("Add", ["m", "u"], ["b"]), node("Concat", ["a", "b"], ["y"], axis=1)],
+         {"k": small[:, :, None], "w": small, "z": np.zeros(16), "u": np.zeros(16)}, sides, [1, 32, 16])
+    data("two_axes", x=(rng.normal(size=(20, 16, 16)) + np.arange(16)[:, None] * 4).astype(f32))
+
     data("x", x=rng.normal(size=(20, 64)).astype(f32))
     x = np.zeros((10, 64), f32)
     x[:, :3] = 0.351, 0.351, 1

@@ -180,6 +180,8 @@ def odd(env):
     for name, examples in (("logs", "x.npz"), ("silent", "silent.npz")):
         said = run([env.need_ingot(), "quantize", at(name + ".onnx"), "-o", out, "--data", at(examples)], 60).out.decode()
         want("examples, SQNR -inf dB" in said, f"{name}: {said}")
+    corrected = [quantize(env, at("two_axes.onnx"), out, "--data", at("two_axes.npz"), *how)["layers"][1]["sqnr_db"] for how in ((), ("--bias-correction",))]
+    want(corrected[1] > corrected[0] + 6, f"two readers with channels along other axes: {corrected}")
     for budget, broken in (("36", False), ("39", True)):
         said = run([env.need_ingot(), "quantize", at("plain.onnx"), "-o", out, "--data", at("uneven.npz"), "--budget", budget], 60).text()
         want((f"the budget of {budget} dB does not hold on the 96 examples of the calibration data" in said) == broken, said)

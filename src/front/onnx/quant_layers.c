@@ -57,11 +57,11 @@ static bool is_input(const QuantJob *j, Str name) {
   return false;
 }
 
-static u32 point_of(QuantJob *j, Str name, i32 axis) {
+static u32 point_of(QuantJob *j, Str name) {
   for (u32 i = 0; i < j->point.n; i++)
     if (j->point.at[i].name == name) return i;
   *vec_push(&j->c->keep, &j->point) =
-      (QuantPoint){.name = name, .axis = axis, .lo = 0, .hi = 0, .from = 0, .to = 0};
+      (QuantPoint){.name = name, .lo = 0, .hi = 0, .from = 0, .to = 0};
   return j->point.n - 1;
 }
 
@@ -136,7 +136,8 @@ static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
   if (!l->weight->n || l->weight->n < 2) return false;
   l->before = tensor_bytes(l->weight);
   l->after = l->before;
-  l->point = point_of(j, l->x, conv ? 1 : -1);
+  l->point = point_of(j, l->x);
+  j->point.at[l->point].along[quant_axis(l)].wanted = true;
   return true;
 }
 

@@ -52,17 +52,16 @@ static double through_bytes(double x, float scale, i32 zero, i32 least) {
   return (q - zero) * (double)scale;
 }
 
-static void see_means(QuantJob *j, QuantPoint *p, const Tensor *t) {
-  u32 axis = p->axis < 0 ? t->rank - 1 : (u32)p->axis;
-  if (!t->rank || axis >= t->rank) return;
+static void see_means(QuantJob *j, const QuantPoint *p, QuantSums *s, u32 axis, const Tensor *t) {
+  if (axis >= t->rank) return;
   u64 n = (u64)t->dim[axis], inner = 1;
   for (u32 i = axis + 1; i < t->rank; i++) inner *= (u64)t->dim[i];
-  if (!p->sum) {
-    p->channels = (u32)n;
-    p->sum = NEWS(&j->c->keep, double, n);
-    p->sum_of_bytes = NEWS(&j->c->keep, double, n);
+  if (!s->sum) {
+    s->channels = (u32)n;
+    s->sum = NEWS(&j->c->keep, double, n);
+    s->sum_of_bytes = NEWS(&j->c->keep, double, n);
   }
-  if (p->channels != n || !n) return;
+  if (s->channels != n || !n) return;
   float scale;
   i32 zero, least = j->wish.is_signed ? -128 : 0;
   quant_scale(j, p, &scale, &zero);
@@ -70,10 +69,10 @@ static void see_means(QuantJob *j, QuantPoint *p, const Tensor *t) {
   for (u64 i = 0; i < t->n; i++) {
     double x = tensor_get(t, i).f;
     u64 ch = i / inner % n;
-    p->sum[ch] += x;
-    p->sum_of_bytes[ch] += bytes ? through_bytes(x, scale, zero, least) : x;
+    s->sum[ch] += x;
+    s->sum_of_bytes[ch] += bytes ? through_bytes(x, scale, zero, least) : x;
   }
-  p->counted += t->n / n;
+  s->counted += t->n / n;
 }
 
 void quant_see(QuantJob *j, u32 point, const Tensor *t, QuantLook look) {
@@ -81,7 +80,8 @@ void quant_see(QuantJob *j, u32 point, const Tensor *t, QuantLook look) {
   if (t->dt != DT_f32) return;
   if (look == QL_range) see_range(p, t);
   if (look == QL_bins) see_bins(j, p, t);
-  if (look == QL_means) see_means(j, p, t);
+  for (QuantAxis a = 0; look == QL_means && a < QA_count; a++)
+    if (p->along[a].wanted) see_means(j, p, &p->along[a], a == QA_last ? t->rank - 1 : 1, t);
 }
 
 /* ---- choosing ---- */
@@ -239,25 +239,29 @@ static u64 made_channel(const QuantLayer *l, u64 i) {
   return i / (w->n / (u64)w->dim[0]);
 }
 
+QuantAxis quant_axis(const QuantLayer *l) {
+  return l->weight->rank == 2 ? QA_last : QA_second;
+}
+
 void quant_correct(QuantJob *j) {
   for (u32 k = 0; k < j->layer.n; k++) {
     QuantLayer *l = &j->layer.at[k];
-    const QuantPoint *p = l->table ? NULL : &j->point.at[l->point];
+    const QuantSums *s = l->table ? NULL : &j->point.at[l->point].along[quant_axis(l)];
     const Tensor *w = l->weight;
-    if (!p || !p->sum || !p->counted || l->skip) continue;
+    if (!s || !s->sum || !s->counted || l->skip) continue;
     u64 n = (u64)w->dim[l->axis];
     const float *now = quant_code(j, l)->value;
     double *shift = NEWS(&j->c->keep, double, n);
     bool fits = true;
     for (u64 i = 0; fits && i < w->n; i++) {
       u64 from = read_channel(j, l, i);
-      fits = from < p->channels;
+      fits = from < s->channels;
       if (!fits) break;
       shift[made_channel(l, i)] +=
-          tensor_get(w, i).f * p->sum[from] - (double)now[i] * p->sum_of_bytes[from];
+          tensor_get(w, i).f * s->sum[from] - (double)now[i] * s->sum_of_bytes[from];
     }
     for (u64 i = 0; i < n; i++) {
-      shift[i] /= (double)p->counted;
+      shift[i] /= (double)s->counted;
       fits &= isfinite(shift[i]);
     }
     l->shift = fits ? shift : NULL;

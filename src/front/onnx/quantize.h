@@ -51,18 +51,25 @@ enum { QUANT_BINS = 4096 };
 /* What is looked at in a run over the examples; each needs those before it. */
 typedef enum QuantLook { QL_range, QL_bins, QL_means } QuantLook;
 
+/* Where a layer's input has its channels: convolutions and products may read the same one. */
+typedef enum QuantAxis { QA_second, QA_last, QA_count } QuantAxis;
+
+typedef struct QuantSums {
+  bool wanted;
+  u32 channels;
+  u64 counted;                /* elements of each channel in the sums: */
+  double *sum, *sum_of_bytes; /* of the values, and of what becomes of them */
+} QuantSums;
+
 struct QuantPoint {
   Str name;
-  i32 axis;              /* of channels: 1, or -1 for the last */
   u32 runs;              /* that were seen */
   bool odd;              /* NaN or infinities were seen, which count nowhere */
   double lo, hi;         /* least and greatest of all runs; 0 is between them */
   double sum_lo, sum_hi; /* of those of each run */
   u64 *bin;              /* QUANT_BINS from lo to hi */
   double from, to;       /* the range that is taken */
-  u32 channels;
-  u64 counted;                /* elements of each channel in the sums: */
-  double *sum, *sum_of_bytes; /* of the values, and of what becomes of them */
+  QuantSums along[QA_count];
 };
 
 /* Weights by row: what makes one channel of the result. Code k of row r stands for code * scale. */
@@ -132,6 +139,7 @@ void quant_choose(QuantJob *j, QuantRange how);
 void quant_scale(const QuantJob *j, const QuantPoint *p, float *scale, i32 *zero);
 /* From sums of channels: what biases should be moved by. Needs QL_means. */
 void quant_correct(QuantJob *j);
+QuantAxis quant_axis(const QuantLayer *l);
 
 /* quant_weight.c */
 const Coded *quant_code(QuantJob *j, QuantLayer *l);
