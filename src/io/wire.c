@@ -1,4 +1,4 @@
-/* The protobuf wire format: bytes in, numbers and spans out.
+/* The protobuf wire format: bytes in, numbers and spans out; and the reverse.
  *
  * A Wire walks one message. Nested messages get a cursor of their own over the same base, so
  * every position in a refusal counts from the start of the file. Lengths are compared with what
@@ -185,4 +185,20 @@ Wire wire_list(Wire *k, WireType elem) {
     m.end = k->pos;
   }
   return m;
+}
+
+void wire_put_varint(Text *t, u64 x) {
+  for (; x >= 0x80; x >>= 7) text_put(t, (u8[1]){(u8)(x | 0x80)}, 1);
+  text_put(t, (u8[1]){(u8)x}, 1);
+}
+
+void wire_put_int(Text *t, u32 field, i64 x) {
+  wire_put_varint(t, (u64)field << 3 | WT_varint);
+  wire_put_varint(t, (u64)x);
+}
+
+void wire_put_bytes(Text *t, u32 field, const void *at, size_t n) {
+  wire_put_varint(t, (u64)field << 3 | WT_bytes);
+  wire_put_varint(t, n);
+  if (n) text_put(t, at, n);
 }

@@ -122,17 +122,6 @@ Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const 
 
 /* ---- writing ---- */
 
-static void put_varint(Text *out, u64 x) {
-  for (; x >= 0x80; x >>= 7) text_put(out, (u8[1]){(u8)(x | 0x80)}, 1);
-  text_put(out, (u8[1]){(u8)x}, 1);
-}
-
-static void put_bytes(Text *out, u32 field, const void *at, size_t n) {
-  put_varint(out, field << 3 | WT_bytes);
-  put_varint(out, n);
-  text_put(out, at, n);
-}
-
 /* Elements below a byte, packed lowest bits first. */
 static void put_packed(Text *out, const Tensor *t, u64 bytes) {
   u32 bits = dtype_info[t->dt].bits, per = 8 / bits, mask = (1u << bits) - 1;
@@ -165,16 +154,14 @@ void data_write_raw(Ctx *c, Text *out, const Tensor *t) {
 
 void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
   for (u32 i = 0; i < t->rank; i++) {
-    put_varint(out, 1 << 3 | WT_varint);
-    put_varint(out, (u64)t->dim[i]);
+    wire_put_int(out, 1, t->dim[i]);
   }
-  put_varint(out, 2 << 3 | WT_varint);
-  put_varint(out, dtype_info[t->dt].onnx);
-  if (name) put_bytes(out, 8, str_text(c, name), str_len(c, name));
+  wire_put_int(out, 2, dtype_info[t->dt].onnx);
+  if (name) wire_put_bytes(out, 8, str_text(c, name), str_len(c, name));
   if (t->dt == DT_str) {
     for (u64 i = 0; i < t->n; i++) {
       Str s = (Str)tensor_get(t, i).i;
-      put_bytes(out, 6, str_text(c, s), str_len(c, s));
+      wire_put_bytes(out, 6, str_text(c, s), str_len(c, s));
     }
     return;
   }
@@ -182,8 +169,8 @@ void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
   if (bytes > WIRE_MAX_BYTES - 4096)
     fail(c, ERR_unsupported, LOC_NONE, "a tensor of %llu bytes does not fit a protobuf file",
          (unsigned long long)bytes);
-  put_varint(out, 9 << 3 | WT_bytes);
-  put_varint(out, bytes);
+  wire_put_varint(out, 9 << 3 | WT_bytes);
+  wire_put_varint(out, bytes);
   data_write_raw(c, out, t);
 }
 
@@ -195,13 +182,12 @@ void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d) {
   }
   static const u8 code[] = {[TY_tensor] = EL_tensor, [TY_seq] = EL_seq, [TY_opt] = EL_opt};
   u32 type = d->n ? code[d->elem[0].kind] : d->kind == TY_seq ? EL_tensor : EL_none;
-  if (name) put_bytes(out, 1, str_text(c, name), str_len(c, name));
-  put_varint(out, 2 << 3 | WT_varint);
-  put_varint(out, type);
+  if (name) wire_put_bytes(out, 1, str_text(c, name), str_len(c, name));
+  wire_put_int(out, 2, type);
   for (u32 i = 0; i < d->n; i++) {
     Text part = text_new(&c->scratch);
     data_write_datum(c, &part, 0, &d->elem[i]);
-    put_bytes(out, 2 + type, part.at, part.n);
+    wire_put_bytes(out, 2 + type, part.at, part.n);
   }
 }
 

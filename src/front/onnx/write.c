@@ -19,30 +19,14 @@ typedef struct Write {
   bool apart; /* weights go to the side */
 } Write;
 
-static void put_number(Text *t, u64 x) {
-  for (; x >= 0x80; x >>= 7) text_put(t, (u8[1]){(u8)(x | 0x80)}, 1);
-  text_put(t, (u8[1]){(u8)x}, 1);
-}
-
-static void put_int(Text *t, u32 field, i64 x) {
-  put_number(t, (u64)field << 3 | WT_varint);
-  put_number(t, (u64)x);
-}
-
-static void put_bytes(Text *t, u32 field, const void *at, size_t n) {
-  put_number(t, (u64)field << 3 | WT_bytes);
-  put_number(t, n);
-  if (n) text_put(t, at, n);
-}
-
 static void put_str(const Write *w, Text *t, u32 field, Str s) {
-  put_bytes(t, field, str_text(w->c, s), str_len(w->c, s));
+  wire_put_bytes(t, field, str_text(w->c, s), str_len(w->c, s));
 }
 
 static void put_float(Text *t, u32 field, float x) {
   u32 bits;
   memcpy(&bits, &x, sizeof bits);
-  put_number(t, (u64)field << 3 | WT_fixed32);
+  wire_put_varint(t, (u64)field << 3 | WT_fixed32);
   text_put(t, (u8[4]){(u8)bits, (u8)(bits >> 8), (u8)(bits >> 16), (u8)(bits >> 24)}, 4);
 }
 
@@ -96,9 +80,9 @@ static u64 stored_bytes(const OnnxTensor *t) {
 
 static void put_pair(Write *w, Text *t, const char *key, const char *value) {
   Text pair = text_new(&w->c->scratch);
-  put_bytes(&pair, 1, key, strlen(key));
-  put_bytes(&pair, 2, value, strlen(value));
-  put_bytes(t, 13, pair.at, pair.n);
+  wire_put_bytes(&pair, 1, key, strlen(key));
+  wire_put_bytes(&pair, 2, value, strlen(value));
+  wire_put_bytes(t, 13, pair.at, pair.n);
 }
 
 /* Elements aside; the message says where. */
@@ -109,19 +93,19 @@ static void put_apart(Write *w, Text *t, Str name, const Tensor *x) {
   Str at = str_fmt(w->c, "%llu", (unsigned long long)side->n),
       n = str_fmt(w->c, "%llu", (unsigned long long)data_raw_bytes(x));
   data_write_raw(w->c, side, x);
-  for (u32 i = 0; i < x->rank; i++) put_int(t, 1, x->dim[i]);
-  put_int(t, 2, dtype_info[x->dt].onnx);
+  for (u32 i = 0; i < x->rank; i++) wire_put_int(t, 1, x->dim[i]);
+  wire_put_int(t, 2, dtype_info[x->dt].onnx);
   put_str(w, t, 8, name);
   put_pair(w, t, "location", w->out->side_name);
   put_pair(w, t, "offset", str_text(w->c, at));
   put_pair(w, t, "length", str_text(w->c, n));
-  put_int(t, 14, 1);
+  wire_put_int(t, 14, 1);
 }
 
 static void put_tensor(Write *w, Text *to, u32 field, const OnnxTensor *t) {
   bool apart = w->apart && stored_bytes(t) >= SIDE_LEAST && t->dt != DT_str;
   if (!t->data && !t->is_external && !apart) {
-    put_bytes(to, field, t->body.at, t->body.n);
+    wire_put_bytes(to, field, t->body.at, t->body.n);
     return;
   }
   Mark mark = arena_mark(&w->c->scratch);
@@ -131,7 +115,7 @@ static void put_tensor(Write *w, Text *to, u32 field, const OnnxTensor *t) {
     put_apart(w, &body, t->name, x);
   else
     data_write_pb(w->c, &body, t->name, x);
-  put_bytes(to, field, body.at, body.n);
+  wire_put_bytes(to, field, body.at, body.n);
   arena_rewind(&w->c->scratch, mark);
 }
 
@@ -141,16 +125,16 @@ static void put_tensor(Write *w, Text *to, u32 field, const OnnxTensor *t) {
 static void put_attr(Write *w, Text *to, const OnnxAttr *a) {
   Text t = text_new(&w->c->scratch);
   if (a->body.at) {
-    put_bytes(to, 5, a->body.at, a->body.n);
+    wire_put_bytes(to, 5, a->body.at, a->body.n);
     return;
   }
   put_str(w, &t, 1, a->name);
   if (a->type == OA_float) put_float(&t, 2, a->f);
-  if (a->type == OA_int) put_int(&t, 3, a->i);
+  if (a->type == OA_int) wire_put_int(&t, 3, a->i);
   if (a->type == OA_string) put_str(w, &t, 4, a->s);
-  for (u32 i = 0; a->type == OA_ints && i < a->ints.n; i++) put_int(&t, 8, a->ints.at[i]);
-  put_int(&t, 20, a->type);
-  put_bytes(to, 5, t.at, t.n);
+  for (u32 i = 0; a->type == OA_ints && i < a->ints.n; i++) wire_put_int(&t, 8, a->ints.at[i]);
+  wire_put_int(&t, 20, a->type);
+  wire_put_bytes(to, 5, t.at, t.n);
 }
 
 static bool node_field(u32 field) { /* that OnnxNode holds */
@@ -159,7 +143,7 @@ static bool node_field(u32 field) { /* that OnnxNode holds */
 
 static void put_node(Write *w, Text *to, const OnnxNode *n) {
   if (n->body.at && !n->edited) {
-    put_bytes(to, 1, n->body.at, n->body.n);
+    wire_put_bytes(to, 1, n->body.at, n->body.n);
     return;
   }
   Text t = text_new(&w->c->scratch);
@@ -179,7 +163,7 @@ static void put_node(Write *w, Text *to, const OnnxNode *n) {
         copy_field(&t, &k, start);
     }
   }
-  put_bytes(to, 1, t.at, t.n);
+  wire_put_bytes(to, 1, t.at, t.n);
 }
 
 /* ---- the graph ---- */
@@ -223,7 +207,7 @@ static void put_graph(Write *w, Text *to, const OnnxGraph *g) {
     } else if (field == G_input) {
       FileSpan body = wire_bytes(&k);
       if (has_value(g->inputs.at, g->inputs.n, value_name(w, body)))
-        put_bytes(&t, G_input, body.at, body.n);
+        wire_put_bytes(&t, G_input, body.at, body.n);
     } else {
       outputs += field == G_output;
       copy_field(&t, &k, start);
@@ -234,9 +218,9 @@ static void put_graph(Write *w, Text *to, const OnnxGraph *g) {
   for (; outputs < g->outputs.n; outputs++) { /* added behind those of the file: a name is enough */
     Text v = text_new(&w->c->scratch);
     put_str(w, &v, 1, g->outputs.at[outputs].name);
-    put_bytes(&t, G_output, v.at, v.n);
+    wire_put_bytes(&t, G_output, v.at, v.n);
   }
-  put_bytes(to, 7, t.at, t.n);
+  wire_put_bytes(to, 7, t.at, t.n);
 }
 
 /* ---- the model ---- */
@@ -244,8 +228,8 @@ static void put_graph(Write *w, Text *to, const OnnxGraph *g) {
 static void put_opset(Write *w, Text *t, const OnnxOpset *o) {
   Text body = text_new(&w->c->scratch);
   put_str(w, &body, 1, o->domain);
-  put_int(&body, 2, o->version);
-  put_bytes(t, 8, body.at, body.n);
+  wire_put_int(&body, 2, o->version);
+  wire_put_bytes(t, 8, body.at, body.n);
 }
 
 /* The version in an OperatorSetIdProto. */
@@ -273,7 +257,7 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
   for (size_t start = k.pos; wire_next(&k); start = k.pos) {
     if (k.field == 1) {
       wire_skip(&k);
-      put_int(t, 1, m->ir_version);
+      wire_put_int(t, 1, m->ir_version);
     } else if (k.field == 7) {
       wire_skip(&k);
       if (!graph) put_graph(&w, t, m->graph);
@@ -282,7 +266,7 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
       FileSpan body = wire_bytes(&k);
       const OnnxOpset *o = &m->opsets.at[opsets++];
       if (version_in(&w, body) == o->version)
-        put_bytes(t, 8, body.at, body.n);
+        wire_put_bytes(t, 8, body.at, body.n);
       else
         put_opset(&w, t, o);
     } else {
