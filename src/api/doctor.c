@@ -233,8 +233,7 @@ static void tell_compiler(Ctx *c, void *arg) {
   CompilerKind kind = compiler_kind(c, f, w);
   const char *cpu = compiler_cpu(c, f, w, kind, api_target_flags(c));
   bool drives = kind == CK_gcc || kind == CK_clang;
-  bool lto = drives && (compiler_takes(c, f, w, "-flto") ||
-                        (kind == CK_clang && compiler_takes(c, f, w, "-flto -fuse-ld=lld")));
+  bool lto = drives && compiler_lto(c, f, w, kind);
   bool pgo = drives && compiler_takes(c, f, w, "-fprofile-generate");
   if (pgo && kind == CK_clang && !compiler_profdata(c, f, w)) pgo = false;
   if (d->json) {

@@ -339,6 +339,8 @@ CompilerKind compiler_kind(Ctx *c, const Folder *f, const Words *w);
 bool compiler_takes(Ctx *c, const Folder *f, const Words *w, const char *flags);
 const char *compiler_cpu(Ctx *c, const Folder *f, const Words *w, CompilerKind kind,
                          const char *march); /* what -march= means; NULL: it does not say */
+/* Flags that link programs with LTO, of a gcc or clang; NULL: none do. */
+const char *compiler_lto(Ctx *c, const Folder *f, const Words *w, CompilerKind kind);
 /* llvm-profdata of that clang, or any; NULL: there is none */
 const char *compiler_profdata(Ctx *c, const Folder *f, const Words *w);
 

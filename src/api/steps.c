@@ -30,16 +30,10 @@ const char *steps_baseline(Ctx *c, const char *output) {
 /* ---- before work begins ---- */
 
 static void find_lto(Ctx *c, const Folder *f, ToolChain *t) {
-  static const char *const flags[] = {
-      [CK_gcc] = "-flto=auto -flto-partition=one", [CK_clang] = "-flto"};
   if (t->kind > CK_clang)
     fail(c, ERR_unsupported, LOC_NONE, "--lto is for gcc and clang; '%s' is neither", t->cc.at[0]);
-  t->lto = flags[t->kind];
-  if (compiler_takes(c, f, &t->cc, t->lto)) return;
-  if (t->kind == CK_clang && compiler_takes(c, f, &t->cc, "-flto -fuse-ld=lld")) {
-    t->lto = "-flto -fuse-ld=lld";
-    return;
-  }
+  t->lto = compiler_lto(c, f, &t->cc, t->kind);
+  if (t->lto) return;
   if (t->kind == CK_clang) tool_missing(c, "ld.lld", "--lto with clang");
   fail(c, ERR_system, LOC_NONE, "'%s' links no program with -flto", t->cc.at[0]);
 }

@@ -34,10 +34,7 @@ static void add_pair(Ctx *c, Words *w, const char *a, const char *b) {
 }
 
 static void add_file(Ctx *c, ProductBuild *b, const char *path, Text *key) {
-  struct stat st;
-  if (stat(path, &st)) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
-  text_fmt(key, "%s %lld %lld.%09ld\n", path, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
-           st.st_mtim.tv_nsec);
+  api_name_file(c, key, path);
   add_pair(c, add_run(c, &b->work), "--inputs", path);
 }
 
