@@ -25,7 +25,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o
 VM_X86  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
@@ -82,6 +82,13 @@ $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	$(call say,EMBED,$@)
 	$(Q){ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
 	$(Q)$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
+# What stands in front of a compiled program of the language: script_text.
+SCRIPT := src/ir/mathlib.h src/ir/mathlibd.h src/lang/digits.h tools/script.c tools/script_lib.c
+$(BUILD)/gen/script.c: $(SCRIPT) $(BUILD)/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q){ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(SCRIPT); } > $(BUILD)/gen/script.txt
+	$(Q)$(BUILD)/embed script_text $(BUILD)/gen/script.txt $@
 # The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
 $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -139,7 +146,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player speak peak unicode text_code vm_source vm_header): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

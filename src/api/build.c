@@ -340,7 +340,7 @@ static void emit_text(Ctx *c, ProductBuild *b) {
            blob_file(b->m));
 }
 
-static void make_executable(Ctx *c, const char *path) {
+void file_make_executable(Ctx *c, const char *path) {
   mode_t mask = umask(022);
   umask(mask);
   if (chmod(path, 0777 & ~mask))
@@ -368,8 +368,8 @@ static void write_product(Ctx *c, ProductBuild *b, const char *product, const ch
   out[nout++] = (FileOut){.path = o->output, .at = f.at, .n = f.n};
   files_write(c, out, nout);
   if (b->kind < PD_shared) return;
-  if (strcmp(o->output, "-")) make_executable(c, o->output);
-  if (baseline) make_executable(c, beside_it);
+  if (strcmp(o->output, "-")) file_make_executable(c, o->output);
+  if (baseline) file_make_executable(c, beside_it);
 }
 
 static void build(Ctx *c, void *arg) {

@@ -208,7 +208,8 @@ static const struct {
     {"compile", "output", "FILE.c",
      "the C file; its header goes beside it (default: C on standard output)"},
     {"build", "output", "PATH",
-     "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program"},
+     "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program; of PROGRAM.ch: "
+     "all of it, or OUT.c"},
     {"build", "name", "NAME", "prefix of all C names (default: from the output file)"},
     {"run", "python", "PATH", "Python that has onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},

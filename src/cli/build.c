@@ -1,5 +1,8 @@
-/* build: a model as machine code; of a tuned build, what each step gained. */
+/* build: a model, or a whole program of the language, as machine code; of a tuned build, what each
+ * step gained. */
 #include "cli/cli.h"
+
+#include <string.h>
 
 static void say_command(void *user, const char *line) {
   (void)user;
@@ -24,11 +27,38 @@ static IngotStatus print_gains(Ingot *m, const Args *a) {
   return s;
 }
 
+static int ends(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
+/* A function of a program is a model: --function, or an output that is no program. */
+static int is_whole_script(const Args *a) {
+  const char *o = a->output;
+  return is_script(a->model) && !a->function && !ends(o, ".o") && !ends(o, ".a") && !ends(o, ".so");
+}
+
+static int build_script(const Args *a) {
+  if (has_model_options(a) || a->via || a->triple || a->march || a->preset || a->lto ||
+      a->relaxed || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
+    return refuse(a, "a whole program takes --cc, -O and --sanitize; the other options are of "
+                     "models: --function chooses one");
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotBuild o = {.output = a->output,
+                  .cc = a->cc,
+                  .optimize = a->optimize,
+                  .sanitize = a->sanitize,
+                  .said = a->verbose ? say_command : NULL};
+  return finish(m, a, ingot_script_build(m, a->model, &o));
+}
+
 int verb_build(const Args *a) {
   if (a->clean) return clean_kept(a);
   if (a->presets) return print_presets(a);
   if (!a->output)
     return refuse(a, "--output is missing: OUT.o, OUT.a, OUT.so, or the name of a program");
+  if (is_whole_script(a)) return build_script(a);
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   IngotBuild o = {.output = a->output,

@@ -112,6 +112,7 @@ void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in 
 /* script.c */
 int is_script(const char *path); /* a program of the language, by its name */
 int run_script(const Args *a);
+int has_model_options(const Args *a);             /* that programs do not take, --output apart */
 IngotStatus open_script(Ingot *m, const Args *a); /* a function of it as the model */
 int verb_check(const Args *a);
 int verb_repl(const Args *a);

@@ -14,12 +14,16 @@ static void write_out(void *user, const char *text, size_t n) {
 }
 
 /* Said of models; a program has no inputs. */
+int has_model_options(const Args *a) {
+  return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
+         a->optimize_for || a->ram || a->threads || a->threads_api || a->threads_grain ||
+         a->library || a->name || a->python || a->nstate || a->steps || a->function || a->ndim ||
+         a->nshape || a->nmax_shape || a->nfreeze || a->context || a->chunk || a->every_token ||
+         a->cache || a->grad || a->train;
+}
+
 static int is_of_models(const Args *a) {
-  return a->ninput || a->inputs || a->data || a->text || a->output || a->keep_code || a->tuned ||
-         a->precise || a->optimize_for || a->ram || a->threads || a->threads_api ||
-         a->threads_grain || a->library || a->name || a->python || a->nstate || a->steps ||
-         a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
-         a->chunk || a->every_token || a->cache || a->grad || a->train;
+  return a->output || has_model_options(a);
 }
 
 int run_script(const Args *a) {

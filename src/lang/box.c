@@ -48,7 +48,7 @@ static void unchain(Eval *ev, Worth *d, Holder **waiting) {
 }
 
 static void release(Eval *ev, Holder *b, Holder **waiting) {
-  if (b->kind == KD_array || b->kind == KD_tuple) {
+  if (b->kind == KD_array || b->kind == KD_tuple || b->kind == KD_struct) {
     BoxList *l = (BoxList *)b;
     for (u64 i = 0; i < l->n; i++) unchain(ev, &l->at[i], waiting);
   } else if (b->kind == KD_fn) {
@@ -134,6 +134,7 @@ BoxList *list_own(Eval *ev, Worth *d) {
   BoxList *l = d->u.list;
   if (l->box.refs == 1) return l;
   Worth copy = worth_list(ev, d->kind, l->n);
+  copy.u.list->of = l->of;
   for (u64 i = 0; i < l->n; i++) copy.u.list->at[i] = worth_share(&l->at[i]);
   worth_drop(ev, d);
   *d = copy;
@@ -181,8 +182,10 @@ bool worth_equal(Eval *ev, const Worth *x, const Worth *y) {
   case KD_float: return x->u.f == y->u.f;
   case KD_string:
     return x->u.text->n == y->u.text->n && !memcmp(x->u.text->at, y->u.text->at, x->u.text->n);
+  case KD_struct:
   case KD_array:
   case KD_tuple: {
+    if (x->kind == KD_struct && !struct_same(x->u.list->of, y->u.list->of)) return false;
     if (ev->depth > EVAL_DEPTH) eval_fail(ev, ev->at, "arrays are nested too deeply to compare");
     ev->depth++;
     bool same = same_lists(ev, x->u.list, y->u.list);
@@ -207,6 +210,7 @@ bool worth_true(const Worth *d) {
 
 const char *worth_kind(const Worth *d) {
   if (d->kind == KD_tensor && lazy_is_raw(d->u.lazy)) return "tensor";
+  if (d->kind == KD_struct) return d->u.list->of->text;
   if (d->kind == KD_object) return thing_kind(d->u.thing);
   return kind_name[d->kind];
 }

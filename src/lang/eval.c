@@ -9,14 +9,17 @@
 #include <math.h>
 #include <string.h>
 
+const char *eval_says(Eval *ev, const Ast *at, const char *what) {
+  return at ? script_place(ev->s->all->at[at->file], at->at, what, NULL) : what;
+}
+
 _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...) {
   Text t = text_new(&ev->c->keep);
   va_list args;
   va_start(args, fmt);
   text_vfmt(&t, fmt, args);
   va_end(args);
-  const char *what = text_cstr(&t);
-  fail(ev->c, ERR_input, LOC_NONE, "%s", at ? script_place(ev->s, at->at, what, NULL) : what);
+  fail(ev->c, ERR_input, LOC_NONE, "%s", eval_says(ev, at, text_cstr(&t)));
 }
 
 static const Worth null = {.kind = KD_null};
@@ -24,8 +27,8 @@ static const Worth null = {.kind = KD_null};
 /* ---- variables ---- */
 
 static Worth *place_of(Eval *ev, const VarPlace *p) {
-  Locals *l = p->kind == PL_global ? ev->global : ev->local;
-  return p->slot < l->n ? &l->at[p->slot] : NULL;
+  Locals *l = p->kind == PL_global ? ev->file[p->file] : ev->local;
+  return l && p->slot < l->n ? &l->at[p->slot] : NULL;
 }
 
 Worth *eval_variable(Eval *ev, const Ast *name) {
@@ -57,54 +60,18 @@ static Worth define(Eval *ev, u32 slot, Worth v) {
   return worth_share(&v);
 }
 
+static Worth eval_let(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a);
+  return ev->flow == FLOW_next ? define(ev, n->slot, v) : v; /* which a break has no value for */
+}
+
 /* ---- assignment ---- */
-
-static i64 element(Eval *ev, const Ast *at, const Worth *i, u64 n) {
-  if (i->kind != KD_int && i->kind != KD_float)
-    eval_fail(ev, at, "Index must be an integer or range, got %s", worth_kind(i));
-  double f = i->kind == KD_int ? 0 : trunc(i->u.f);
-  i64 k = i->kind == KD_int ? i->u.i : fabs(f) < 9e18 ? (i64)f : -1;
-  if (k < 0 || (u64)k >= n)
-    eval_fail(ev, at, "Index %lld out of bounds (len=%llu)", (long long)k, (unsigned long long)n);
-  return k;
-}
-
-enum { INDICES = 64 };
-
-/* name[i][j].. = v; indices are evaluated from the left, behind v. */
-static void assign_element(Eval *ev, const Ast *n, Worth v) {
-  const Ast *at[INDICES], *base = n->a;
-  Worth index[INDICES];
-  u32 depth = 0;
-  for (; base->kind == AST_index; base = base->a) {
-    if (depth == INDICES) eval_fail(ev, n, "more than %d indices", INDICES);
-    at[depth++] = base;
-  }
-  for (u32 i = depth; i-- > 0;) index[i] = eval_node(ev, at[i]->b);
-  Worth *to = eval_variable(ev, base);
-  if (!to)
-    eval_fail(ev, base, "Cannot assign to undefined variable: %s", str_text(ev->c, base->name));
-  for (u32 i = depth; i-- > 0;) {
-    if (to->kind != KD_array) eval_fail(ev, at[i], "Cannot index into %s", worth_kind(to));
-    BoxList *l = list_own(ev, to);
-    to = &l->at[element(ev, at[i]->b, &index[i], l->n)];
-  }
-  Worth old = *to;
-  *to = v;
-  worth_drop(ev, &old);
-}
 
 static Worth eval_set(Eval *ev, const Ast *n) {
   Worth v = eval_node(ev, n->b);
   if (ev->flow != FLOW_next) return v;
-  if (n->a->kind == AST_index) {
-    assign_element(ev, n, worth_share(&v));
-    return v;
-  }
-  if (n->a->kind != AST_name) eval_fail(ev, n->a, "Invalid assignment target");
-  Worth *to = eval_variable(ev, n->a);
-  if (!to)
-    eval_fail(ev, n->a, "Cannot assign to undefined variable: %s", str_text(ev->c, n->a->name));
+  if (!is_place(n->a)) eval_fail(ev, n->a, "Invalid assignment target");
+  Worth *to = eval_place(ev, n->a);
   Worth old = *to;
   *to = worth_share(&v);
   worth_drop(ev, &old);
@@ -307,7 +274,7 @@ static Worth plain(Eval *ev, Ast *n) {
   case AST_match: return eval_match(ev, n);
   case AST_call: return eval_call(ev, n);
   case AST_named: return eval_node(ev, n->a);
-  case AST_let: return define(ev, n->slot, eval_node(ev, n->a));
+  case AST_let: return eval_let(ev, n);
   case AST_set: return eval_set(ev, n);
   case AST_if: return eval_if(ev, n);
   case AST_while: return eval_while(ev, n);
@@ -317,14 +284,19 @@ static Worth plain(Eval *ev, Ast *n) {
   case AST_break: ev->flow = FLOW_break; return null;
   case AST_continue: ev->flow = FLOW_continue; return null;
   case AST_model: return define(ev, n->slot, model_class(ev, n));
-  case AST_import: return define(ev, n->slot, net_import(ev, n));
+  case AST_struct: return null;
+  case AST_record: return eval_record(ev, n);
+  case AST_member: return n->nplace ? eval_name(ev, n) : eval_member(ev, n);
+  case AST_import:
+    return define(ev, n->slot, n->module ? eval_module(ev, n->module) : net_import(ev, n));
   case AST_fn: return n->name ? define(ev, n->slot, eval_closure(ev, n)) : eval_closure(ev, n);
   default: eval_fail(ev, n, "this is not supported yet");
   }
 }
 
 Worth eval_node(Eval *ev, Ast *n) {
-  if (++ev->depth > EVAL_DEPTH) eval_fail(ev, n, "calls are nested too deeply");
+  if (++ev->depth > EVAL_DEPTH)
+    eval_fail(ev, ev->local->call ? ev->local->call : n, "calls are nested too deeply");
   Worth d = plain(ev, n);
   ev->depth--;
   if (n->to && ev->flow == FLOW_next) eval_becomes(ev, n, &d, n->to);

@@ -60,6 +60,7 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   Mark mark = arena_mark(&ev->stack);
   Locals *l = arena_alloc(&ev->stack, sizeof *l + fn->nslot * sizeof *l->at);
   l->outer = ev->local;
+  l->call = at;
   l->n = fn->nslot;
   fill(ev, l, f, arg, n);
   ev->local = l;
@@ -121,7 +122,7 @@ static Worth change(Eval *ev, Ast *n) {
   const char *name = builtin_info[n->builtin - 1].name;
   bool pushes = !strcmp(name, "push");
   Worth v = pushes ? eval_node(ev, n->kid[1]) : (Worth){.kind = KD_null};
-  Worth *to = n->kid[0]->kind == AST_name ? eval_variable(ev, n->kid[0]) : NULL, own;
+  Worth *to = is_place(n->kid[0]) ? eval_place(ev, n->kid[0]) : NULL, own;
   if (!to) {
     own = eval_node(ev, n->kid[0]);
     to = &own;
@@ -148,9 +149,29 @@ void bi_pop(Eval *ev, Worth *arg, u32 n, Worth *out) {
   bi_push(ev, arg, n, out);
 }
 
+/* Takes the arguments, and f. */
+static Worth call_value(Eval *ev, Ast *n, Worth *f, Worth *arg) {
+  Worth out;
+  if (f->kind == KD_fn) {
+    out = call_fn(ev, n, f->u.fn, arg, n->nkid);
+    for (u32 i = 0; i < n->nkid; i++) arg[i].kind = KD_none; /* they were taken */
+  } else if (f->kind == KD_object) {
+    out = thing_call(ev, n, f->u.thing, arg, n->nkid);
+  } else {
+    eval_fail(ev, n, "Cannot call non-function value: %s", worth_kind(f));
+  }
+  worth_drop(ev, f);
+  return out;
+}
+
+/* A function of an object, or one that a field of a struct holds. */
 static Worth eval_method(Eval *ev, Ast *n, Worth *arg) {
-  Worth on = eval_node(ev, n->a->a);
-  Worth r = thing_method(ev, n, &on, str_text(ev->c, n->a->name), arg, n->nkid);
+  Worth on = eval_node(ev, n->a->a), f, r;
+  const Worth *field = worth_field(&on, n->a);
+  if (field)
+    r = (f = worth_share(field), call_value(ev, n, &f, arg));
+  else
+    r = thing_method(ev, n, &on, str_text(ev->c, n->a->name), arg, n->nkid);
   worth_drop(ev, &on);
   return r;
 }
@@ -161,19 +182,11 @@ static Worth apply(Eval *ev, Ast *n, Worth *arg) {
     ev->at = n;
     builtin_fn[n->builtin - 1](ev, arg, n->nkid, &out);
     ev->at = n;
-  } else if (n->a->kind == AST_member) {
+  } else if (n->a->kind == AST_member && !n->a->nplace) {
     out = eval_method(ev, n, arg);
   } else {
     Worth f = eval_node(ev, n->a);
-    if (f.kind == KD_fn) {
-      out = call_fn(ev, n, f.u.fn, arg, n->nkid);
-      for (u32 i = 0; i < n->nkid; i++) arg[i].kind = KD_none; /* they were taken */
-    } else if (f.kind == KD_object) {
-      out = thing_call(ev, n, f.u.thing, arg, n->nkid);
-    } else {
-      eval_fail(ev, n, "Cannot call non-function value: %s", worth_kind(&f));
-    }
-    worth_drop(ev, &f);
+    out = call_value(ev, n, &f, arg);
   }
   return out;
 }

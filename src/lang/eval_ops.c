@@ -255,8 +255,8 @@ static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to)
 static bool is_ready(const Worth *d, const LangType *to) {
   if (to->kind == KD_any || to->kind == KD_none) return true;
   if (to->kind == KD_float) return d->kind == KD_float;
-  return to->kind == d->kind && to->kind != KD_array && to->kind != KD_tuple &&
-         to->kind != KD_tensor;
+  return to->kind == d->kind && to->kind != KD_struct && to->kind != KD_array &&
+         to->kind != KD_tuple && to->kind != KD_tensor;
 }
 
 static void becomes_list(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
@@ -293,5 +293,6 @@ void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
   case KD_tensor: becomes_tensor(ev, n, d, to); return;
   default:
     if (d->kind != to->kind) unfit(ev, n, d, to);
+    if (to->kind == KD_struct && !struct_same(d->u.list->of, to->of)) unfit(ev, n, d, to);
   }
 }

@@ -192,7 +192,7 @@ static void told(Eval *ev, Ingot *m, IngotStatus s) {
   const Diag *d = m->c->diags;
   Err code = (Err)s == ERR_system ? ERR_system : (Err)s;
   const char *text = d ? diag_cause(d) : "out of memory";
-  fail(ev->c, code, LOC_NONE, "%s", ev->at ? script_place(ev->s, ev->at->at, text, NULL) : text);
+  fail(ev->c, code, LOC_NONE, "%s", eval_says(ev, ev->at, text));
 }
 
 static void made_free(Recipes *r) {

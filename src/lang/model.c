@@ -12,31 +12,15 @@
 
 /* ---- classes ---- */
 
-typedef struct LayerName {
-  const char *name;
-  BuiltinFn *make; /* NULL: an activation, or flatten */
-  u32 least, most;
-} LayerName;
-
-static const LayerName layer_names[] = {
-    {"dense", bi_linear, 2, 2},        {"linear", bi_linear, 2, 2},
-    {"conv2d", bi_conv2d, 3, 5},       {"maxpool2d", bi_maxpool2d, 1, 2},
-    {"avgpool2d", bi_avgpool2d, 1, 2}, {"batchnorm", bi_batchnorm, 1, 1},
-    {"layernorm", bi_layernorm, 1, 1}, {"dropout", bi_dropout, 1, 1},
-    {"lstm", bi_lstm_create, 2, 2},    {"gru", bi_gru_create, 2, 2},
-    {"activation", NULL, 1, 1},        {"flatten", NULL, 0, 0},
+static const TensorOp activation_op[] = {
+#define LAYER(name, make, least, most)
+#define PLAIN_LAYER(name, sizes)
+#define ACTIVATION(name) RC_DO_##name,
+#include "front/lang/layers.def"
+#undef LAYER
+#undef PLAIN_LAYER
+#undef ACTIVATION
 };
-enum { NLAYERS = sizeof layer_names / sizeof *layer_names };
-
-static const struct {
-  const char *name;
-  TensorOp op;
-} activations[] = {{"relu", RC_DO_relu},
-                   {"sigmoid", RC_DO_sigmoid},
-                   {"tanh", RC_DO_tanh},
-                   {"softmax", RC_DO_softmax},
-                   {"gelu", RC_DO_gelu}};
-enum { NACTIVATIONS = sizeof activations / sizeof *activations };
 
 static void add_part(Eval *ev, Thing *m, Thing *part) {
   enum { STEP = 16 };
@@ -48,16 +32,13 @@ static void add_part(Eval *ev, Thing *m, Thing *part) {
   m->part[m->npart++] = part;
 }
 
+/* The checker has looked at names and numbers of layers. */
 static void add_activation(Eval *ev, Thing *m, const Ast *n) {
-  const char *name = n->kind == AST_name ? str_text(ev->c, n->name) : "";
-  for (u32 i = 0; i < NACTIVATIONS; i++) {
-    if (strcmp(activations[i].name, name)) continue;
-    Thing *t = thing_new(ev, TH_activation);
-    t->num[0] = i;
-    add_part(ev, m, t);
-    return;
-  }
-  eval_fail(ev, n, "there is no activation '%s': relu, sigmoid, tanh, softmax, gelu", name);
+  Thing *t = thing_new(ev, TH_activation);
+  u32 i = 0;
+  while (i + 1 < activation_count && !str_is(ev->c, n->name, activation_name[i])) i++;
+  t->num[0] = i;
+  add_part(ev, m, t);
 }
 
 /* A layer with its sizes; what is given by name comes behind them: activation. */
@@ -65,31 +46,21 @@ static void add_layer(Eval *ev, Thing *m, Ast *n) {
   enum { SIZES = 8 };
   Worth arg[SIZES], out;
   u32 count = 0, row = 0;
-  const char *name = str_text(ev->c, n->a->name);
-  while (row < NLAYERS && strcmp(layer_names[row].name, name)) row++;
-  if (row == NLAYERS) eval_fail(ev, n, "there is no layer '%s'", name);
-  const LayerName *l = &layer_names[row];
+  while (row + 1 < layer_count && !str_is(ev->c, n->a->name, layer_info[row].name)) row++;
+  const LayerInfo *l = &layer_info[row];
   while (count < n->nkid && n->kid[count]->kind != AST_named) count++;
-  if (count < l->least || count > l->most || n->nkid > count + 1)
-    eval_fail(ev, n, "the layer '%s' takes %u to %u sizes", name, l->least, l->most);
-  ev->at = n;
   if (l->make) {
     for (u32 i = 0; i < count; i++) arg[i] = eval_node(ev, n->kid[i]);
     ev->at = n;
-    l->make(ev, arg, count, &out);
+    builtin_fn[builtin_find(l->make)](ev, arg, count, &out);
     for (u32 i = 0; i < count; i++) worth_drop(ev, &arg[i]);
     add_part(ev, m, out.u.thing);
-  } else if (l->least) {
+  } else if (count) {
     add_activation(ev, m, n->kid[0]);
   } else {
     add_part(ev, m, thing_new(ev, TH_flatten));
   }
-  if (n->nkid == count) return;
-  const Ast *by_name = n->kid[count];
-  if (strcmp(str_text(ev->c, by_name->name), "activation"))
-    eval_fail(ev, by_name, "the layer '%s' has no argument '%s'", name,
-              str_text(ev->c, by_name->name));
-  add_activation(ev, m, by_name->a);
+  if (n->nkid > count) add_activation(ev, m, n->kid[count]->a);
 }
 
 Worth model_class(Eval *ev, const Ast *n) {
@@ -137,7 +108,7 @@ static Lazy *flat(Eval *ev, Lazy *x) {
 
 static Lazy *activate(Eval *ev, const Thing *part, Lazy *x) {
   const double last = 0;
-  return lazy_make(ev, activations[(u32)part->num[0]].op, &x, 1, &last, 1, x->dim, x->rank);
+  return lazy_make(ev, activation_op[(u32)part->num[0]], &x, 1, &last, 1, x->dim, x->rank);
 }
 
 /* Elements are dropped at random, other ones in every run. */
@@ -247,7 +218,7 @@ void model_show(Eval *ev, const Thing *m, Text *out) {
   for (u32 i = 0; i < m->npart; i++) {
     if (i) text_puts(out, ", ");
     if (m->part[i]->what == TH_activation)
-      text_puts(out, activations[(u32)m->part[i]->num[0]].name);
+      text_puts(out, activation_name[(u32)m->part[i]->num[0]]);
     else
       thing_show(ev, m->part[i], out);
   }

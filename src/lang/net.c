@@ -10,12 +10,8 @@
 #include <string.h>
 
 Worth net_import(Eval *ev, const Ast *n) {
-  const char *file = str_text(ev->c, ev->s->file), *slash = strrchr(file, '/');
-  const char *path = str_text(ev->c, n->a->name);
   Thing *t = thing_new(ev, TH_net);
-  if (slash && *path != '/')
-    path = str_text(ev->c, str_fmt(ev->c, "%.*s/%s", (int)(slash - file), file, path));
-  t->path = path;
+  t->path = path_beside(ev->c, ev->s->all->at[n->file]->file, str_text(ev->c, n->a->name));
   t->ast = n;
   return worth_thing(t);
 }

@@ -51,9 +51,10 @@ struct BoxText {
   char at[]; /* a zero behind it */
 };
 
-struct BoxList { /* KD_array, KD_tuple */
+struct BoxList { /* KD_array, KD_tuple, KD_struct */
   Holder box;
-  u64 n, room; /* room: of elements, n at least */
+  const StructInfo *of; /* KD_struct */
+  u64 n, room;          /* room: of elements, n at least */
   Worth at[];
 };
 
@@ -76,6 +77,7 @@ enum { SYMBOLS = 16 };
 struct Locals {
   Locals *outer;
   BoxFn *self;              /* NULL: the file */
+  const Ast *call;          /* that it was called by */
   SymbolSize size[SYMBOLS]; /* what symbols of types stand for in this call */
   u32 nsize, n;
   Worth at[];
@@ -84,14 +86,16 @@ struct Locals {
 /* No array, tensor or string has more elements. */
 #define MOST_ELEMENTS ((u64)1 << 28)
 enum { EVAL_DEPTH = 6000 }; /* nodes of the tree inside each other, calls included */
+enum { MODULES = 64 };      /* files of a program */
 
 struct Eval {
   Ctx *c;
   Script *s;
   const IngotScript *o;
   Holder *all;
-  Locals *global, *local;
-  Arena stack; /* of Locals */
+  Locals *local;
+  Locals *file[MODULES]; /* variables of the program, 0, and its modules; NULL: not run yet */
+  Arena stack;           /* of Locals */
   Flow flow;
   Worth result; /* of the return under way */
   u32 depth;
@@ -139,6 +143,25 @@ _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 Worth *eval_variable(Eval *ev, const Ast *name); /* NULL: nothing is there yet */
 void eval_hoist(Eval *ev, const Ast *block);
+/* Where the program is at a node. */
+const char *eval_says(Eval *ev, const Ast *at, const char *what);
+
+/* fields.c */
+Worth eval_record(Eval *ev, const Ast *n);
+Worth eval_member(Eval *ev, const Ast *n);
+Worth *worth_field(const Worth *d, const Ast *n); /* NULL: it has none, or is no struct */
+bool is_place(const Ast *n); /* a variable, or an element or field inside of one */
+Worth *eval_place(Eval *ev,
+                  const Ast *n); /* alone: lists on the way are copied if they are shared */
+
+/* native.c: the program as C; main: to be called behind its statements, or NULL */
+void native_program(Script *s, const Ast *main, Text *out);
+
+/* modules.c */
+void script_load(Script *s);                  /* parses and checks the program with its modules */
+Worth eval_module(Eval *ev, const Script *s); /* runs it, if it has not run yet */
+Locals *locals_of_file(Eval *ev, u32 nslot);
+const char *path_beside(Ctx *c, Str file, const char *path); /* as seen from the folder of file */
 
 /* eval_ops.c */
 Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y);

@@ -16,6 +16,7 @@ struct IngotRepl {
   Eval ev;
   Text text; /* of all lines that went well */
   u32 done;  /* statements in it */
+  u32 files; /* of it, with modules */
   /* of the line under way */
   const char *line;
   char command; /* t, g, m: of the three; 0: none */
@@ -39,15 +40,14 @@ static bool is_open(const Script *s) {
 
 /* Room for the variables of the text as it is now. */
 static void grow(Eval *ev, u32 nslot) {
-  Locals *old = ev->global;
+  Locals *old = ev->file[0];
   u32 n = old ? old->n : 0;
   if (!old || n < nslot) {
-    Locals *l = arena_alloc(&ev->c->keep, sizeof *l + (size_t)nslot * sizeof *l->at);
+    Locals *l = locals_of_file(ev, nslot);
     if (n) memcpy(l->at, old->at, n * sizeof *l->at);
-    l->n = nslot;
-    ev->global = l;
+    ev->file[0] = l;
   }
-  ev->local = ev->global;
+  ev->local = ev->file[0];
 }
 
 static void show_type(IngotRepl *r, const Ast *n, Text *out) {
@@ -76,6 +76,7 @@ static void run(IngotRepl *r, Script *s, Text *out) {
   Ast *root = s->root;
   ev->s = s;
   grow(ev, s->main->nslot);
+  for (u32 i = r->files ? r->files : 1; i < MODULES; i++) ev->file[i] = NULL; /* they failed */
   for (u32 i = r->done; i < root->nkid; i++) {
     Ast *n = root->kid[i];
     double start = time_ms();
@@ -91,13 +92,10 @@ static void line(Ctx *c, void *arg) {
   Text all = text_new(&c->work), out = text_new(&c->work);
   text_put(&all, r->text.at, r->text.n);
   text_fmt(&all, "%s\n", r->line);
-  Script *s = script_new(c, str_of(c, "line"), all.at, all.n);
+  Script *s = script_new(c, str_of(c, "line"), all.at, all.n, NULL);
   r->more = is_open(s);
   if (r->more) return;
-  script_parse(s);
-  diag_leave(c);
-  script_check(s);
-  diag_leave(c);
+  script_load(s);
   if (r->command == 't')
     show_type(r, s->root->nkid > r->done ? s->root->kid[s->root->nkid - 1] : NULL, &out);
   else
@@ -105,6 +103,7 @@ static void line(Ctx *c, void *arg) {
   if (!r->command) {
     text_fmt(&r->text, "%s\n;\n", r->line); /* the next line does not go on with it */
     r->done = s->root->nkid;
+    r->files = s->all->n;
   }
   say(r, out.at, out.n);
 }
@@ -142,7 +141,7 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   diag_unsay(c, said);
   r->ev.flow = FLOW_next;
   r->ev.depth = r->ev.in_grad = 0;
-  r->ev.local = r->ev.global;
+  r->ev.local = r->ev.file[0];
   arena_clear(&r->ev.stack);
   arena_clear(&c->scratch);
   return r->more;

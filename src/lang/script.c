@@ -11,14 +11,7 @@
 
 static Script *read_script(Ctx *c, const char *path) {
   File f = file_read(c, path);
-  return script_new(c, str_of(c, path), (const char *)f.at, f.n);
-}
-
-static void check(Script *s) {
-  script_parse(s);
-  diag_leave(s->c);
-  script_check(s);
-  diag_leave(s->c);
+  return script_new(c, str_of(c, path), (const char *)f.at, f.n, NULL);
 }
 
 /* ---- run ---- */
@@ -26,7 +19,8 @@ static void check(Script *s) {
 static bool only_defines(const Ast *root) {
   for (u32 i = 0; i < root->nkid; i++) {
     AstKind k = root->kid[i]->kind;
-    if (k != AST_fn && k != AST_let && k != AST_model && k != AST_import) return false;
+    if (k != AST_fn && k != AST_let && k != AST_model && k != AST_import && k != AST_struct)
+      return false;
   }
   return true;
 }
@@ -43,9 +37,7 @@ static void begin(Eval *ev, Script *s, const IngotScript *o) {
   *ev = (Eval){.c = s->c, .s = s, .o = o, .serial = 1};
   ev->stack.c = s->c;
   ev->random = o->seed;
-  ev->global = arena_alloc(&ev->stack, sizeof *ev->global + s->main->nslot * sizeof(Worth));
-  ev->global->n = s->main->nslot;
-  ev->local = ev->global;
+  ev->local = ev->file[0] = locals_of_file(ev, s->main->nslot);
 }
 
 static void end(Eval *ev) {
@@ -54,15 +46,19 @@ static void end(Eval *ev) {
   arena_clear(&ev->stack);
 }
 
+static const Ast *main_of(Script *s) {
+  return only_defines(s->root) ? find_main(s) : NULL;
+}
+
 static void walk(Ctx *c, void *arg) {
   Eval *ev = arg;
   (void)c;
   eval_hoist(ev, ev->s->root);
   Worth v = eval_block(ev, ev->s->root);
   worth_drop(ev, &v);
-  Ast *main = only_defines(ev->s->root) ? find_main(ev->s) : NULL;
+  const Ast *main = main_of(ev->s);
   if (!main) return;
-  Worth *f = &ev->global->at[main->slot];
+  Worth *f = &ev->file[0]->at[main->slot];
   v = call_fn(ev, main, f->u.fn, NULL, 0);
   worth_drop(ev, &v);
 }
@@ -73,7 +69,7 @@ static void run(Ingot *m, const char *path, const IngotScript *o) {
   api_need(m->c, o, "what the program runs with");
   if (o->engine) api_engine(m->c, o->engine, 0); /* refuses one that does not exist */
   Script *s = read_script(m->c, path);
-  check(s);
+  script_load(s);
   begin(&ev, s, o);
   Err e = ctx_protect(m->c, walk, &ev);
   end(&ev);
@@ -105,7 +101,7 @@ static void open_function(Ingot *m, const char *path, const char *function, cons
   if (m->source.at) fail(m->c, ERR_usage, LOC_NONE, "a model is open already");
   Script *s = read_script(m->c, path);
   m->source = (Source){.at = (const u8 *)s->at, .n = s->n, .file = s->file};
-  check(s);
+  script_load(s);
   begin(&t.ev, s, o);
   Err e = ctx_protect(m->c, trace, &t);
   end(&t.ev);
@@ -117,10 +113,70 @@ IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
   API_CALL(m, open_function(m, path, function, o));
 }
 
+/* ---- the whole program as C ---- */
+
+typedef struct NativeBuild {
+  const IngotBuild *o;
+  Text text;
+  Folder folder;
+} NativeBuild;
+
+static void compile(Ctx *c, void *arg) {
+  NativeBuild *b = arg;
+  const IngotBuild *o = b->o;
+  Words w = {0};
+  folder_make(c, &b->folder);
+  const char *source = folder_file(c, &b->folder, "program.c");
+  const char *program = folder_file(c, &b->folder, "program");
+  FileOut in = {.path = source, .at = b->text.at, .n = b->text.n, .passing = true};
+  files_write(c, &in, 1);
+  words_compiler(c, &w, o->cc);
+  words_add(c, &w, "-std=c11 -ffp-contract=off");
+  words_add(c, &w, str_text(c, str_fmt(c, "-O%s", o->optimize ? o->optimize : "2")));
+  if (o->sanitize)
+    words_add(c, &w,
+              str_text(c, str_fmt(c, "-g -fsanitize=%s -fno-sanitize-recover=all", o->sanitize)));
+  words_add(c, &w, "-o");
+  *vec_push(&c->keep, &w) = program;
+  *vec_push(&c->keep, &w) = source;
+  words_add(c, &w, "-lm");
+  *vec_push(&c->keep, &w) = NULL;
+  spawn_run(c, &b->folder, "C compiler", w.at);
+  File f = file_read_own(c, program);
+  FileOut out = {.path = o->output, .at = f.at, .n = f.n};
+  files_write(c, &out, 1);
+  file_make_executable(c, o->output);
+}
+
+static void build(Ingot *m, const char *path, const IngotBuild *o) {
+  Ctx *c = m->c;
+  api_need(c, path, "the path of the program");
+  api_need(c, o, "the description of the build");
+  api_need(c, o->output, "the name of the output");
+  bool source = ends_with(o->output, ".c");
+  files_plan(c, &o->output, 1);
+  if (!source) api_need_compiler(c, o->cc);
+  Script *s = read_script(c, path);
+  script_load(s);
+  NativeBuild b = {.o = o, .text = text_new(&c->keep)};
+  b.folder.said = o->said;
+  b.folder.user = o->user;
+  native_program(s, main_of(s), &b.text);
+  FileOut text = {.path = o->output, .at = b.text.at, .n = b.text.n};
+  if (source)
+    files_write(c, &text, 1);
+  else
+    folder_protect(c, &b.folder, compile, &b);
+}
+
+IngotStatus ingot_script_build(Ingot *m, const char *path, const IngotBuild *o) {
+  API_CALL(m, build(m, path, o));
+}
+
 /* ---- check and format ---- */
 
 IngotStatus ingot_script_check(Ingot *m, const char *path) {
-  API_CALL(m, check(read_script(m->c, path)));
+  API_CALL(m, script_load(read_script(m->c, path)));
 }
 
 static void format(Ingot *m, const char *path, const char **text, size_t *n) {

@@ -90,7 +90,7 @@ void script_trace(Eval *ev, Ingot *m, const char *name) {
     arg[i] = worth_lazy(lazy_share(t.param[i]));
   }
   ev->tracing = true;
-  BoxFn *fn = ev->global->at[f->slot].u.fn;
+  BoxFn *fn = ev->file[0]->at[f->slot].u.fn;
   Worth v = call_fn(ev, f, fn, arg, f->nkid);
   t.nout = results(ev, f, &v, &t.out);
   lazy_graph(ev, &t);

@@ -20,12 +20,12 @@ static void compare(const Script *a, const Script *b) {
 
 static void run(Ctx *c, void *arg) {
   const Job *j = arg;
-  Script *s = script_new(c, 0, j->at, j->n);
+  Script *s = script_new(c, 0, j->at, j->n, NULL);
   script_parse(s);
   diag_leave(c);
   Text once = text_new(&c->work), twice = text_new(&c->work);
   script_format(s, &once);
-  Script *again = script_new(c, 0, once.at, once.n);
+  Script *again = script_new(c, 0, once.at, once.n, NULL);
   compare(s, again);
   script_format(again, &twice);
   if (once.n != twice.n || (once.n && memcmp(once.at, twice.at, once.n))) abort();

@@ -7,6 +7,6 @@ print(down(0))
 // begin
 
 // error
-// deep_recursion.ch:2:44: calls are nested too deeply
+// deep_recursion.ch:2:37: calls are nested too deeply
 // fn down(n: int32) -> int32 { return down(n + 1) }
 // ^

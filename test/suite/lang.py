@@ -3,6 +3,7 @@
 that changes nothing the second time, and the result prints the same."""
 import os
 import re
+import shutil
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
 from lib.tfile import same_text
 
@@ -23,10 +24,14 @@ class Program:
         self.errors = [line[3:] for line in errors.splitlines() if line.startswith("// ")]
         self.code = 0 if not self.errors else 3 if "is not supported" in self.errors[0] else 4
         self.tensors = re.search(r"tensor|nn_|forward", self.body) is not None
+        self.objects = self.tensors or re.search(r"grad|model |linear|layer|attention|onnx|Net|softmax|sgd|adam|random_|loss", self.body)
 
 
 def execute(env, p, path, engine):
-    got = run([env.need_ingot(), "run", path, "--engine", engine], LIMIT, cwd=ROOT)
+    compare(p, run([env.need_ingot(), "run", path, "--engine", engine], LIMIT, cwd=ROOT), engine)
+
+
+def compare(p, got, engine):
     err = got.err.decode("utf-8", "replace")
     if got.timed_out or got.rc != p.code:
         raise Fail(f"{engine}: {explain(got)}: {tail(err)}")
@@ -46,8 +51,26 @@ def program(env, path):
     engines = ENGINES if p.tensors else ("vm",)
     for engine in engines:
         execute(env, p, p.path, engine)
+    native(env, p)
     if not re.search(r"/(syntax|number_too_large|import)\.", path):
         layout(env, p)
+
+
+def native(env, p, *flags):
+    """Built, it prints the same and fails the same; or it is refused with the places of what it cannot have: tensors and objects."""
+    name = os.path.basename(p.path)[:-3]
+    exe = os.path.join(env.scratch("lang", "native", name), name)
+    got = run([env.ingot, "build", p.path, "-o", exe, *(flags or ("--cc", shutil.which("tcc") or "cc", "-O", "0"))], LIMIT, cwd=ROOT)
+    if got.rc == p.code and p.code and not p.want:
+        return None  # found before it runs
+    if got.rc == 3 and p.objects:
+        if not re.search(r"\.ch:\d+:\d+: .* is not supported in a compiled program\n", got.text()) or os.path.exists(exe):
+            raise Fail(f"refused without a place: {tail(got.text())}")
+        return None
+    if got.rc:
+        raise Fail(f"build: {explain(got)}: {tail(got.text())}")
+    compare(p, run([exe], LIMIT, cwd=ROOT), "native")
+    return exe
 
 
 def bless(env, p):
@@ -63,7 +86,10 @@ def bless(env, p):
 
 
 def layout(env, p):
-    once = os.path.join(env.scratch("lang", "formatted", "laid"), os.path.basename(p.path))
+    folder = env.scratch("lang", "formatted", "laid")
+    once = os.path.join(folder, os.path.basename(p.path))
+    if "modules/" in p.body and not os.path.lexists(os.path.join(folder, "modules")):
+        os.symlink(os.path.join(TOP, "modules"), os.path.join(folder, "modules"))
     first = run([env.ingot, "fmt", p.path, "-o", once], LIMIT)
     if first.rc:
         raise Fail(f"fmt: {explain(first)}: {tail(first.text())}")
@@ -165,7 +191,7 @@ def listed(env):
         rows = re.findall(r'^BI\((\w+), "(.*?):.*?", "(.*?)"\)$', f.read(), re.M)
     with open(os.path.join(ROOT, "docs", "language.md"), encoding="utf-8") as f:
         text = f.read().partition("\n## Built-in functions\n")[2]
-    programs = "".join(Program(os.path.join(TOP, n)).body for n in sorted(os.listdir(TOP)))
+    programs = "".join(Program(os.path.join(TOP, n)).body for n in sorted(os.listdir(TOP)) if n.endswith(".ch"))
     for name, sig, args in rows:
         first = sig.find("?") if "?" in sig else 99
         want = "values..." if "*" in sig else ", ".join(a + "?" * (i >= first) for i, a in enumerate(args.split()))
@@ -191,8 +217,16 @@ def compiled(env):
         execute(env, p, p.path, "c")
 
 
+def sanitized(env):
+    """A native program frees what it holds, whatever jumps there are in it, and does nothing that C does not define."""
+    native(env, Program(os.path.join(TOP, "flow.ch")), "--sanitize", "address,undefined", "-O", "0")
+    got = run([env.ingot, "build", os.path.join(TOP, "hello.ch"), "-o", os.path.join(env.scratch("lang", "refused"), "x"), "--threads", "2"], LIMIT)
+    if got.rc != 2 or "--function" not in got.text():
+        raise Fail(f"options of models: {explain(got)}: {tail(got.text())}")
+
+
 def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/engine-c", lambda: compiled(env), cost=20)]
+                    Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20)]

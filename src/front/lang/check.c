@@ -48,7 +48,7 @@ u32 bind_of(Checker *k, Ast *n, u32 slot) {
     n->bind = k->bind.n - 1;
     *b = (Binding){.type = &type_none, .with = n->bind};
   }
-  u32 all = !k->in->outer && k->in->names == k->global ? slot_get(&k->shared, slot) : 0;
+  u32 all = !k->in->outer && k->in->names == k->s->names ? slot_get(&k->s->shared, slot) : 0;
   if (all) unite(k, all, n->bind);
   slot_set(k, &k->in->cur, slot, n->bind);
   slot_set(k, &k->in->fn->last, slot, n->bind);
@@ -107,12 +107,10 @@ const LangType *type_by_name(const char *name) {
 
 static const LangType *named_type(Checker *k, const Ast *n) {
   const char *name = str_text(k->c, n->name);
-  const LangType *t = type_by_name(name);
+  const LangType *t = n->a ? NULL : type_by_name(name);
   if (t) return t;
-  for (u32 i = 0; i < k->s->root->nkid; i++) {
-    const Ast *m = k->s->root->kid[i];
-    if (m->kind == AST_model && m->name == n->name) return &type_object;
-  }
+  t = struct_type(k, n->a ? n->a->name : 0, n->name);
+  if (t) return t;
   check_wrong(k, n,
               "types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U",
               "there is no type '%s'", show(k->c, n->name));
@@ -260,25 +258,37 @@ static u32 target_bind(Checker *k, const Ast *name) {
   for (u32 i = 0; i < name->nplace; i++) {
     const VarPlace *p = &name->place[i];
     if (p->kind == PL_self) continue;
-    bool outside = p->kind == PL_global && k->in->outer;
-    u32 b = slot_get(outside ? &k->shared : &k->in->cur, p->slot);
+    bool outside = names_is_shared(k, p);
+    u32 b = slot_get(outside ? &k->s->shared : &k->in->cur, p->slot);
     if (!b && !outside && k->in->loops) b = slot_get(&k->in->fn->last, p->slot);
     if (b) return b;
   }
   return 0;
 }
 
+/* What is pushed joins the elements of the variable that it is pushed to. */
+void check_pushed(Checker *k, const Ast *target, Ast *value) {
+  const Ast *base = target;
+  while (base->kind == AST_index) base = base->a;
+  const LangType *now = target->type;
+  u32 b = base->kind == AST_name && now->kind == KD_array ? target_bind(k, base) : 0;
+  if (b) {
+    bind_join(k, b, wrapped(k, target, type_array(k->a, value->type)));
+    now = bind_type(k, b);
+    for (const Ast *i = target; i->kind == AST_index && now->kind == KD_array; i = i->a)
+      now = now->elem;
+  }
+  if (now->kind == KD_array) check_goes(k, value, now->elem, "elements are");
+}
+
 static const LangType *check_set(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->b);
+  if (is_field_target(n->a)) return check_set_field(k, n);
   Ast *base = n->a;
   while (base->kind == AST_index) {
     check_goes(k, base->b, (check_expr(k, base->b), &type_float), "an index is");
     base->b->to = NULL;
     base = base->a;
-  }
-  if (base->kind == AST_member) {
-    check_expr(k, base->a);
-    return t;
   }
   if (!names_find(k, base, base->name)) {
     check_wrong(k, base, "let defines a variable", "Cannot assign to undefined variable: %s",
@@ -352,14 +362,17 @@ static const LangType *check_return(Checker *k, Ast *n) {
   return &type_none;
 }
 
-/* Sizes of layers are expressions, names of activations are not. */
-static void check_layers(Checker *k, Ast *n) {
-  for (u32 i = 0; i < n->nkid; i++) {
-    Ast *layer = n->kid[i];
-    bool word = str_is(k->c, layer->a->name, "activation");
-    for (u32 j = 0; !word && j < layer->nkid; j++)
-      if (layer->kid[j]->kind != AST_named) check_expr(k, layer->kid[j]);
+/* A network, or a module; that is part of the program, so it is imported at its top. */
+static const LangType *check_import(Checker *k, const Ast *n) {
+  if (n->kind != AST_import) return &type_object;
+  if (n->module) {
+    LangType *t = NEW(k->a, LangType);
+    *t = (LangType){.kind = KD_module, .module = n->module};
+    return t;
   }
+  if (parse_is_module(k->c, n))
+    check_wrong(k, n, NULL, "a module is imported outside of functions and blocks");
+  return &type_object;
 }
 
 const LangType *check_statement(Checker *k, Ast *n) {
@@ -371,8 +384,9 @@ const LangType *check_statement(Checker *k, Ast *n) {
     if (!n->name) return check_expr(k, n);
     bind_join(k, bind_of(k, n, n->slot), &fn_of(k, n)->self);
     return check_fn(k, n);
-  case AST_model: check_layers(k, n); /* fall through */
-  case AST_import: bind_join(k, bind_of(k, n, n->slot), &type_object); return &type_null;
+  case AST_struct: check_struct(k, n); return &type_null;
+  case AST_model: check_model(k, n); /* fall through */
+  case AST_import: bind_join(k, bind_of(k, n, n->slot), check_import(k, n)); return &type_null;
   case AST_if: return check_if(k, n, false);
   case AST_while: check_expr(k, n->a); return check_loop(k, n);
   case AST_for: return check_for(k, n);
@@ -403,32 +417,58 @@ static void hoist(Checker *k, const Asts *body) {
   }
 }
 
-static void pass(Checker *k) {
-  Script *s = k->s;
+/* The names of a file, so that others find them. */
+static void open_file(Checker *k, Script *s) {
   Asts body = {0};
   InFn in = {.fn = s->main};
+  k->s = s;
   k->in = &in;
-  k->changed = false;
   names_collect(k, s->root, &body);
-  names_open(k, s->root, NULL);
-  k->global = in.names;
-  for (u32 i = 0; i < body.n; i++) body.at[i]->slot = names_define(k, body.at[i]->name);
+  names_open(k, s->root, &body);
+  s->names = in.names;
+  s->walked = false;
+  for (u32 i = 0; s->number && i < body.n; i++) names_share(k, s, body.at[i]->slot);
+}
+
+/* Behind what it imports, so that types of modules are known from the first pass on: what is taken
+ * for anything once stays that. */
+static void walk_file(Checker *k, Script *s) {
+  Asts body = {0};
+  if (s->walked) return;
+  s->walked = true;
+  for (u32 i = 0; i < s->root->nkid; i++)
+    if (s->root->kid[i]->module) walk_file(k, s->root->kid[i]->module);
+  InFn in = {.fn = s->main, .names = s->names, .nslot = s->names->n};
+  k->s = s;
+  k->in = &in;
+  names_collect(k, s->root, &body);
   hoist(k, &body);
   check_block(k, s->root);
   names_close(k, s->root);
 }
 
+static void pass(Checker *k, const Scripts *all) {
+  k->changed = false;
+  for (u32 i = 0; i < all->n; i++) open_file(k, all->at[i]);
+  walk_file(k, all->at[0]);
+}
+
+static void start(Checker *k, Script *s) {
+  structs_collect(k, s);
+  if (s->main) return;
+  s->main = NEW(k->a, LangFn);
+  s->main->ast = s->root;
+  s->main->result = &type_none;
+}
+
 void script_check(Script *s) {
   Checker k = {.s = s, .c = s->c, .a = &s->c->work};
   *vec_push(k.a, &k.bind) = (Binding){.type = &type_none}; /* number 0 is none */
-  if (!s->main) {
-    s->main = NEW(k.a, LangFn);
-    s->main->ast = s->root;
-    s->main->result = &type_none;
-  }
+  for (u32 i = 0; i < s->all->n; i++) start(&k, s->all->at[i]);
+  for (u32 i = 0; i < s->all->n; i++) structs_resolve(&k, s->all->at[i]);
   u32 n = 0;
-  do pass(&k);
+  do pass(&k, s->all);
   while (k.changed && ++n < MOST_PASSES);
   k.tell = true;
-  pass(&k);
+  pass(&k, s->all);
 }

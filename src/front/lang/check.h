@@ -12,8 +12,7 @@
 #include "front/lang/lang.h"
 
 typedef struct Checker Checker;
-typedef struct ScopeNames ScopeNames; /* a scope */
-typedef struct InFn InFn;             /* a function that is being walked */
+typedef struct InFn InFn; /* a function that is being walked */
 typedef struct Binding Binding;
 
 struct Binding {
@@ -22,9 +21,10 @@ struct Binding {
   bool declared; /* its type was written down */
 };
 
-struct ScopeNames {
+struct ScopeNames {  /* a scope */
   ScopeNames *outer; /* of the same function */
   Map slot;          /* Str -> 1 + slot */
+  u32 n;             /* slots of the function, with these */
 };
 
 struct InFn {
@@ -37,14 +37,11 @@ struct InFn {
 };
 
 struct Checker {
-  Script *s;
+  Script *s; /* the file that is being walked */
   Ctx *c;
   Arena *a;
   InFn *in;
-  ScopeNames *global;
   VEC(Binding) bind;
-  SlotBinds shared; /* by slot of the file: the binding of all that is ever put there, if functions
-                       see it */
   bool tell, changed;
 };
 
@@ -59,6 +56,9 @@ void names_collect(Checker *k, Ast *n, Asts *to); /* what defines names in it, s
 bool names_find(Checker *k, Ast *n, Str name);
 const LangType *names_type(Checker *k,
                            const Ast *n); /* of what was found; KD_none: not yet there */
+/* Others than the statements of the file see the variable of that slot. */
+bool names_is_shared(const Checker *k, const VarPlace *p);
+void names_share(Checker *k, Script *s, u32 slot);
 void names_near(Checker *k, Near *near);
 
 /* check.c */
@@ -72,6 +72,7 @@ void bind_join(Checker *k, u32 b, const LangType *t);
 const LangType *bind_type(Checker *k, u32 b);
 SlotBinds state_save(Checker *k);
 void state_merge(Checker *k, const SlotBinds *other); /* what another path leaves behind comes in */
+void check_pushed(Checker *k, const Ast *target, Ast *value);
 void check_wrong(Checker *k, const Ast *n, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* A type as it is written. */
@@ -88,7 +89,21 @@ const LangType *shape_two(Checker *k, const Ast *n, const char *what, const Lang
                           const LangType *y);
 const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const LangType *x,
                              const LangType *y);
+/* check_struct.c */
+void structs_collect(Checker *k, Script *s);
+void structs_resolve(Checker *k, Script *s); /* the types of their fields */
+void check_struct(Checker *k, const Ast *n);
+/* A struct or a model by its name, of a module if that is not 0; NULL: there is none. */
+const LangType *struct_type(Checker *k, Str module, Str name);
+const LangType *check_record(Checker *k, Ast *n);
+const LangType *check_member(Checker *k, Ast *n);
+bool is_field_target(const Ast *n); /* of an assignment: a field, or elements of one */
+const LangType *check_set_field(Checker *k, Ast *n);
+/* check_model.c */
+void check_model(Checker *k, Ast *n);
 /* check_call.c */
+/* Are the first n arguments of a call of the kinds that the built-in of that row takes? */
+void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count);
 const LangType *check_call(Checker *k, Ast *n);
 
 #endif

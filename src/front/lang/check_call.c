@@ -168,6 +168,16 @@ static void wrong_count(Checker *k, const Ast *n, const char *name, const Sig *g
               g->n == 1 && !g->more && g->least == g->n ? "" : "s", n->nkid);
 }
 
+void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count) {
+  Sig g = sig_read(builtin_info[row].sig);
+  for (u32 i = 0; g.n && i < count; i++) {
+    char letter = g.arg[i < g.n ? i : g.n - 1];
+    if (!sig_takes(letter, n->kid[i]->type))
+      check_wrong(k, n->kid[i], NULL, "%s() takes %s here, found %s", name, sig_text(letter),
+                  lang_type_text(k->c, n->kid[i]->type));
+  }
+}
+
 static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
   const BuiltinInfo *b = &builtin_info[row];
   Sig g = sig_read(b->sig);
@@ -178,12 +188,8 @@ static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
     wrong_count(k, n, b->name, &g);
     return sig_result(k, n, g.result);
   }
-  for (u32 i = 0; i < n->nkid; i++) {
-    char letter = g.arg[i < g.n ? i : g.n - 1];
-    if (!sig_takes(letter, n->kid[i]->type))
-      check_wrong(k, n->kid[i], NULL, "%s() takes %s here, found %s", b->name, sig_text(letter),
-                  lang_type_text(k->c, n->kid[i]->type));
-  }
+  check_kinds(k, n, b->name, row, n->nkid);
+  if (!strcmp(b->name, "push")) check_pushed(k, n->kid[0], n->kid[1]);
   return sig_result(k, n, g.result);
 }
 

@@ -98,6 +98,11 @@ static const LangType *check_name(Checker *k, Ast *n) {
     return &type_any;
   }
   const LangType *t = names_type(k, n);
+  if (t->kind == KD_module) {
+    check_wrong(k, n, "name.thing is something of a module", "'%s' is a module, which is no value",
+                show(k->c, n->name));
+    return &type_any;
+  }
   bool here = t->kind == KD_none && !k->in->loops && !k->in->outer;
   if (here && n->place[0].kind == PL_global && !slot_get(&k->in->cur, n->place[0].slot)) {
     check_wrong(k, n, "it is defined further below", "Undefined variable: %s", show(k->c, n->name));
@@ -287,7 +292,8 @@ static const LangType *plain(Checker *k, Ast *n) {
   case AST_named: return check_expr(k, n->a);
   case AST_index: return check_index(k, n);
   case AST_item: return check_item(k, n);
-  case AST_member: check_expr(k, n->a); return &type_any;
+  case AST_member: return check_member(k, n);
+  case AST_record: return check_record(k, n);
   case AST_fn: return check_fn(k, n);
   case AST_if: return check_if(k, n, true);
   default: return &type_any;

@@ -9,14 +9,17 @@
 
 #include "ir/ir.h"
 
-typedef struct Script Script;     /* a text, its tokens and its tree */
+typedef struct Script Script;     /* a text, its tokens and its tree: a program or a module */
 typedef struct Token Token;       /* some bytes of the text */
 typedef struct Ast Ast;           /* a statement or expression */
 typedef struct LangType LangType; /* of a value, as far as it is known before the run */
 typedef struct VarPlace VarPlace; /* where a name may be found while it runs */
 typedef struct LangFn LangFn;     /* what is known of a function */
 typedef struct Capture Capture;
+typedef struct StructInfo StructInfo; /* a struct of the program */
+typedef struct ScopeNames ScopeNames; /* see check.h */
 typedef VEC(u32) SlotBinds;
+typedef VEC(Script *) Scripts;
 typedef struct BuiltinInfo BuiltinInfo; /* row of builtins.def */
 
 typedef enum Tok {
@@ -62,12 +65,24 @@ struct LangType {
   const i64 *dim;   /* -1: not known */
   const Str *name;  /* of dimensions that are symbols, or NULL: there are none */
   const LangFn *fn; /* KD_fn: the one it is, where that is known */
+  const StructInfo *of;
+  Script *module;
 };
 
 typedef enum PlaceKind { PL_local, PL_global, PL_self } PlaceKind;
 struct VarPlace {
   PlaceKind kind;
   u32 slot;
+  u32 file; /* PL_global: number of the Script */
+};
+
+struct StructInfo {
+  Str name;
+  const char *text; /* the name */
+  u32 file, n;
+  const Str *field;
+  const LangType **type;
+  LangType self; /* KD_struct */
 };
 
 /* A variable of the functions around it that a function takes along, by value, when it is defined.
@@ -93,6 +108,7 @@ struct LangFn {
 struct Ast {
   AstKind kind;
   Tok op;
+  u32 file;   /* number of its Script */
   u32 at;     /* byte of the text that messages point at */
   u32 height; /* of the tree below it */
   Str name;
@@ -110,6 +126,8 @@ struct Ast {
   u32 nplace;
   i32 builtin; /* of a call: 1 + its row; 0: none */
   LangFn *fn;
+  const StructInfo *of; /* of a struct, and of a record */
+  Script *module;       /* of an import; NULL: a network */
 };
 
 struct Script {
@@ -122,6 +140,14 @@ struct Script {
   u32 nerror;
   Ast *root;    /* a block */
   LangFn *main; /* that holds the statements of the file */
+  u32 number;   /* in `all` */
+  Scripts *all; /* the program, number 0, and its modules */
+  Str real;     /* its path without links, of a module */
+  /* for the checker: names of the file; by slot, the binding of all that is ever put there, if
+   * functions or other files see it */
+  ScopeNames *names;
+  SlotBinds shared;
+  bool walked;
 };
 
 /* Signatures: a letter for each argument, then ':' and the result.
@@ -138,13 +164,23 @@ struct BuiltinInfo {
 extern const BuiltinInfo builtin_info[];
 extern const u32 builtin_count;
 
+typedef struct LayerInfo { /* row of layers.def */
+  const char *name, *make; /* make: a built-in function; NULL: none */
+  u32 least, most;         /* sizes */
+} LayerInfo;
+extern const LayerInfo layer_info[];
+extern const u32 layer_count;
+extern const char *const activation_name[];
+extern const u32 activation_count;
+
 /* lex.c */
-Script *script_new(Ctx *c, Str file, const char *at, size_t n); /* with its tokens */
+/* With its tokens; all: of the program that it is a module of, NULL: it is one itself. */
+Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all);
 /* Records an error at a byte of the text; hint may be NULL. */
 void script_error(Script *s, u32 at, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* The same as a text: FILE:LINE:COLUMN: what, the line, a caret. In c->work. */
-const char *script_place(Script *s, u32 at, const char *what, const char *hint);
+const char *script_place(const Script *s, u32 at, const char *what, const char *hint);
 u32 script_line(const Script *s, u32 at);
 
 /* parse.c */
@@ -176,6 +212,7 @@ void parse_error(Parser *p, const char *hint, const char *fmt, ...)
 Str parse_name(Parser *p, const char *what); /* an identifier, or an error */
 void parse_deeper(Parser *p);
 bool parse_too_deep(Parser *p);
+bool parse_is_module(Ctx *c, const Ast *import); /* parse.c: by the name of its file */
 
 /* types.c */
 extern const LangType type_any, type_null, type_int, type_float, type_bool, type_string, type_none,
@@ -183,12 +220,14 @@ extern const LangType type_any, type_null, type_int, type_float, type_bool, type
 const LangType *type_array(Arena *a, const LangType *elem);
 const LangType *type_join(Arena *a, const LangType *x, const LangType *y);
 bool type_same(const LangType *x, const LangType *y);
+bool struct_same(const StructInfo *x, const StructInfo *y);
+u32 struct_field(const StructInfo *s, Str name); /* s->n: there is none */
 /* May a value of type x be where one of type y is wanted, as it is or as what it becomes? */
 bool type_fits(const LangType *x, const LangType *y);
 const char *lang_type_text(Ctx *c, const LangType *t); /* in c->scratch */
 
 /* check.c */
-void script_check(Script *s);
+void script_check(Script *s); /* with its modules */
 /* names.c */
 i32 builtin_find(const char *name); /* its row; -1: there is none */
 

@@ -31,7 +31,7 @@ static u32 columns(const char *at, u32 n) {
   return count;
 }
 
-const char *script_place(Script *s, u32 at, const char *what, const char *hint) {
+const char *script_place(const Script *s, u32 at, const char *what, const char *hint) {
   Text t = text_new(&s->c->work);
   if (at > s->n) at = s->n;
   u32 from = at, to = at;
@@ -180,8 +180,11 @@ static void scan(Script *s) {
   push(s, TOK_end, s->n, 0, true);
 }
 
-Script *script_new(Ctx *c, Str file, const char *at, size_t n) {
+Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all) {
   Script *s = NEW(&c->work, Script);
+  s->all = all ? all : NEW(&c->work, Scripts);
+  s->number = s->all->n;
+  *vec_push(&c->work, s->all) = s;
   s->c = c;
   s->file = file;
   if (n > LANG_BYTES)

@@ -57,6 +57,7 @@ u32 names_define(Checker *k, Str name) {
   ScopeNames *s = k->in->names;
   u32 *slot = map_put(&s->slot, name);
   if (!*slot) *slot = 1 + k->in->nslot++;
+  s->n = k->in->nslot;
   if (k->in->nslot > k->in->fn->nslot) k->in->fn->nslot = k->in->nslot;
   return *slot - 1;
 }
@@ -83,8 +84,8 @@ typedef struct FoundPlaces {
   u32 n;
 } FoundPlaces;
 
-static void add(FoundPlaces *f, PlaceKind kind, u32 slot) {
-  if (f->n < PLACES) f->at[f->n++] = (VarPlace){kind, slot};
+static void add(FoundPlaces *f, PlaceKind kind, u32 slot, u32 file) {
+  if (f->n < PLACES) f->at[f->n++] = (VarPlace){kind, slot, file};
 }
 
 static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to);
@@ -103,27 +104,30 @@ static i64 capture(Checker *k, InFn *in, Str name) {
 }
 
 static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to) {
-  for (ScopeNames *s = in->names; s && s != k->global; s = s->outer) {
+  for (ScopeNames *s = in->names; s && s != k->s->names; s = s->outer) {
     const u32 *slot = map_get(&s->slot, name);
-    if (slot) add(to, PL_local, *slot - 1);
+    if (slot) add(to, PL_local, *slot - 1, 0);
   }
   if (!in->outer) return;
-  if (in->fn->ast->name == name) add(to, PL_self, 0);
+  if (in->fn->ast->name == name) add(to, PL_self, 0, 0);
   i64 slot = capture(k, in, name);
-  if (slot >= 0) add(to, PL_local, (u32)slot);
+  if (slot >= 0) add(to, PL_local, (u32)slot, 0);
+}
+
+void names_share(Checker *k, Script *s, u32 slot) {
+  if (slot_get(&s->shared, slot)) return;
+  Binding *b = vec_push(k->a, &k->bind);
+  *b = (Binding){.type = &type_none, .with = k->bind.n - 1};
+  slot_set(k, &s->shared, slot, b->with);
+  k->changed = true;
 }
 
 bool names_find(Checker *k, Ast *n, Str name) {
   FoundPlaces f = {.n = 0};
   find_local(k, k->in, name, &f);
-  const u32 *slot = map_get(&k->global->slot, name);
-  if (slot) add(&f, PL_global, *slot - 1);
-  if (slot && k->in->outer && !slot_get(&k->shared, *slot - 1)) {
-    Binding *b = vec_push(k->a, &k->bind);
-    *b = (Binding){.type = &type_none, .with = k->bind.n - 1};
-    slot_set(k, &k->shared, *slot - 1, b->with);
-    k->changed = true;
-  }
+  const u32 *slot = map_get(&k->s->names->slot, name);
+  if (slot) add(&f, PL_global, *slot - 1, k->s->number);
+  if (slot && k->in->outer) names_share(k, k->s, *slot - 1);
   n->nplace = f.n;
   n->place = f.n ? arena_copy(k->a, f.at, f.n * sizeof *f.at) : NULL;
   return f.n > 0;
@@ -145,6 +149,10 @@ static const LangType *captured(Checker *k, InFn *in, u32 slot) {
   return &type_none;
 }
 
+bool names_is_shared(const Checker *k, const VarPlace *p) {
+  return p->kind == PL_global && (k->in->outer || p->file != k->s->number);
+}
+
 const LangType *names_type(Checker *k, const Ast *n) {
   const LangType *t = &type_none;
   for (u32 i = 0; i < n->nplace; i++) {
@@ -153,8 +161,8 @@ const LangType *names_type(Checker *k, const Ast *n) {
       t = type_join(k->a, t, &k->in->fn->self);
       continue;
     }
-    bool outside = p->kind == PL_global && k->in->outer;
-    u32 b = slot_get(outside ? &k->shared : &k->in->cur, p->slot);
+    bool outside = names_is_shared(k, p);
+    u32 b = slot_get(outside ? &k->s->all->at[p->file]->shared : &k->in->cur, p->slot);
     if (!b && !outside && k->in->loops) b = slot_get(&k->in->fn->last, p->slot);
     if (b)
       t = type_join(k->a, t, bind_type(k, b));
@@ -170,7 +178,7 @@ void names_near(Checker *k, Near *near) {
   for (u32 i = 0; i < k->s->token.n; i++) { /* any name of the text that is defined there */
     const Token *t = &k->s->token.at[i];
     Str name = t->kind == TOK_name ? str_intern(k->c, k->s->at + t->at, t->n) : 0;
-    bool known = name && map_get(&k->global->slot, name);
+    bool known = name && map_get(&k->s->names->slot, name);
     for (ScopeNames *s = k->in->names; name && !known && s; s = s->outer)
       known = map_get(&s->slot, name) != NULL;
     if (known) near_try(near, str_text(k->c, name));

@@ -188,8 +188,33 @@ static Ast *import(Parser *p, u32 at) {
     n->name = n->a->name;
     n->a = n->a->a;
   } else {
-    parse_error(p, "import \"net.onnx\" as net", "expected a file and what it is called");
+    parse_error(p, "import \"net.onnx\" as net, import \"file.ch\" as module",
+                "expected a file and what it is called");
   }
+  return n;
+}
+
+bool parse_is_module(Ctx *c, const Ast *import) {
+  const char *path = str_text(c, import->a->name);
+  return ends_with(path, ".ch") || ends_with(path, ".charl");
+}
+
+/* struct NAME { field: type, ... }; commas may be left out, or be semicolons */
+static Ast *structure(Parser *p, u32 at) {
+  Asts fields = {0};
+  Ast *n = ast_new(p, AST_struct, at);
+  n->name = parse_name(p, "the name of the struct");
+  parse_want(p, TOK_lbrace, "behind the name of the struct");
+  while (!p->panic && !parse_is(p, TOK_rbrace)) {
+    Ast *f = parameter(p);
+    if (!p->panic && !f->a)
+      parse_error(p, "such as x: float64", "expected ':' and a type behind the name of a field");
+    push(p, &fields, f);
+    if (!parse_eat(p, TOK_comma)) parse_eat(p, TOK_semi);
+  }
+  if (!p->panic && !fields.n) parse_error(p, NULL, "a struct has at least one field");
+  parse_want(p, TOK_rbrace, "behind the fields of a struct");
+  ast_take(p, n, &fields);
   return n;
 }
 
@@ -200,6 +225,7 @@ static bool is_followed(const Parser *p, const char *word, Tok next) {
 static Ast *plain(Parser *p) {
   const Token *t = parse_peek(p);
   if (is_followed(p, "model", TOK_name)) return p->at++, model(p, t->at);
+  if (is_followed(p, "struct", TOK_name)) return p->at++, structure(p, t->at);
   if (is_followed(p, "import", TOK_string)) return p->at++, import(p, t->at);
   if (is_followed(p, "const", TOK_name)) return p->at++, let(p, t->at);
   if (t->kind < TOK_let || t->kind > TOK_continue || t->kind == TOK_match || t->kind == TOK_else)

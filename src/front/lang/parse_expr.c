@@ -12,10 +12,11 @@
 
 /* Of binary operators, from loose to tight; all group from the left. */
 static const u8 level[TOK_COUNT] = {
-    [TOK_and] = 1, [TOK_and2] = 1,  [TOK_or] = 1,   [TOK_or2] = 1,  [TOK_range] = 2, [TOK_upto] = 2,
-    [TOK_as] = 3,  [TOK_eq] = 4,    [TOK_ne] = 4,   [TOK_lt] = 5,   [TOK_le] = 5,    [TOK_gt] = 5,
-    [TOK_ge] = 5,  [TOK_add] = 6,   [TOK_sub] = 6,  [TOK_mul] = 7,  [TOK_div] = 7,   [TOK_mod] = 7,
-    [TOK_at] = 8,  [TOK_lpar] = 10, [TOK_lsq] = 11, [TOK_dot] = 11,
+    [TOK_and] = 1,  [TOK_and2] = 1, [TOK_or] = 1,      [TOK_or2] = 1, [TOK_range] = 2,
+    [TOK_upto] = 2, [TOK_as] = 3,   [TOK_eq] = 4,      [TOK_ne] = 4,  [TOK_lt] = 5,
+    [TOK_le] = 5,   [TOK_gt] = 5,   [TOK_ge] = 5,      [TOK_add] = 6, [TOK_sub] = 6,
+    [TOK_mul] = 7,  [TOK_div] = 7,  [TOK_mod] = 7,     [TOK_at] = 8,  [TOK_lpar] = 10,
+    [TOK_lsq] = 11, [TOK_dot] = 11, [TOK_lbrace] = 11,
 };
 enum { PREFIX = 9 };
 
@@ -92,6 +93,7 @@ bool parse_too_deep(Parser *p) {
 Ast *ast_new(Parser *p, AstKind kind, u32 at) {
   Ast *n = NEW(&p->s->c->work, Ast);
   n->kind = kind;
+  n->file = p->s->number;
   n->at = at;
   return n;
 }
@@ -188,6 +190,11 @@ static Ast *plain_type(Parser *p) {
   Ast *n = ast_new(p, tensor ? AST_ttensor : AST_tname, at);
   n->name = parse_name(p, "a type");
   if (tensor) tensor_type(p, n);
+  if (!tensor && parse_eat(p, TOK_dot)) { /* of a module */
+    n->a = ast_new(p, AST_name, at);
+    n->a->name = n->name;
+    n->name = parse_name(p, "a type of the module");
+  }
   return n;
 }
 
@@ -428,11 +435,45 @@ static Ast *member(Parser *p, Ast *what) {
   return n;
 }
 
+/* NAME { field : is a record; anywhere else a brace opens a block. */
+static bool begins_record(const Parser *p, const Ast *left) {
+  const Token *t = &p->s->token.at[p->at];
+  bool named = left->kind == AST_name || (left->kind == AST_member && left->a->kind == AST_name);
+  return named && t[0].kind == TOK_lbrace && t[1].kind == TOK_name && t[2].kind == TOK_colon;
+}
+
+/* NAME { field: value, ... } */
+static Ast *record(Parser *p, Ast *what) {
+  Asts list = {0};
+  Ast *n = ast_new(p, AST_record, what->at);
+  next(p);
+  n->a = what;
+  while (!p->panic && !parse_is(p, TOK_rbrace)) {
+    Ast *x = ast_new(p, AST_named, parse_peek(p)->at);
+    x->name = parse_name(p, "the name of a field");
+    parse_want(p, TOK_colon, "behind the name of a field");
+    x->a = parse_expr(p);
+    ast_grow(p, x);
+    keep(p, &list, x);
+    if (!parse_eat(p, TOK_comma)) break;
+  }
+  parse_want(p, TOK_rbrace, "behind the fields of a struct");
+  ast_take(p, n, &list);
+  return n;
+}
+
+/* Does an operator, a call, an index follow that binds tighter than `min`? */
+static bool goes_on(const Parser *p, const Ast *left, u32 min) {
+  if (p->panic || level[parse_peek(p)->kind] <= min) return false;
+  return !parse_is(p, TOK_lbrace) || begins_record(p, left);
+}
+
 static Ast *infix(Parser *p, Ast *left) {
   const Token *t = parse_peek(p);
   switch (t->kind) {
   case TOK_lpar: return call(p, left);
   case TOK_dot: return member(p, left);
+  case TOK_lbrace: return record(p, left);
   case TOK_lsq: {
     Ast *n = ast_new(p, AST_index, next(p)->at);
     n->a = left;
@@ -461,7 +502,7 @@ static Ast *at_level(Parser *p, u32 min) {
   p->depth++;
   Ast *n = unary(p);
   ast_grow(p, n);
-  while (!p->panic && level[parse_peek(p)->kind] > min) {
+  while (goes_on(p, n, min)) {
     n = infix(p, n);
     ast_grow(p, n);
   }

@@ -51,6 +51,8 @@ bool type_same(const LangType *x, const LangType *y) {
   if (x->kind != y->kind) return false;
   if (x->kind == KD_tensor) return same_shape(x, y);
   if (x->kind == KD_array) return type_same(x->elem, y->elem);
+  if (x->kind == KD_struct) return struct_same(x->of, y->of);
+  if (x->kind == KD_module) return x->module == y->module;
   if (x->kind != KD_tuple && x->kind != KD_fn) return true;
   if (x->n != y->n) return false;
   for (u32 i = 0; i < x->n; i++)
@@ -100,6 +102,7 @@ bool type_fits(const LangType *x, const LangType *y) {
   if (x->kind == KD_array && y->kind == KD_tensor) return is_numeric(x);
   if (x->kind != y->kind) return false;
   if (x->kind == KD_array) return type_fits(x->elem, y->elem);
+  if (x->kind == KD_struct) return struct_same(x->of, y->of);
   if (x->kind == KD_tensor) return shape_fits(x, y);
   if (x->kind != KD_tuple && x->kind != KD_fn) return true;
   if (x->n != y->n) return x->kind == KD_fn && (!x->fn || !y->fn) && x->n == UINT32_MAX;
@@ -141,6 +144,7 @@ static void put(Ctx *c, const LangType *t, Text *out) {
     }
     if (t->shaped) text_puts(out, t->rank ? "]>" : "<float64, []>");
     return;
+  case KD_struct: text_puts(out, t->of->text); return;
   default: text_puts(out, kind_name[t->kind]);
   }
 }

@@ -1,0 +1,197 @@
+/* check_struct.c: structs, and what stands behind a point.
+ *
+ * In: definitions of structs, records, members. Out: their types. Structs are known in all of their
+ * file, and by the name of the module in those that import it; two are the same if they are the
+ * same definition. `a.b` is a thing of a module, a field of a struct, or a function of an object.
+ */
+#include "front/lang/check.h"
+
+#include <string.h>
+
+bool struct_same(const StructInfo *x, const StructInfo *y) {
+  return x == y || (x->file == y->file && x->name == y->name);
+}
+
+u32 struct_field(const StructInfo *s, Str name) {
+  u32 i = 0;
+  while (i < s->n && s->field[i] != name) i++;
+  return i;
+}
+
+/* ---- definitions ---- */
+
+static const StructInfo *find(const Script *s, Str name) {
+  for (u32 i = 0; i < s->root->nkid; i++) {
+    const Ast *n = s->root->kid[i];
+    if (n->kind == AST_struct && n->name == name && n->of) return n->of;
+  }
+  return NULL;
+}
+
+void structs_collect(Checker *k, Script *s) {
+  for (u32 i = 0; i < s->root->nkid; i++) {
+    Ast *n = s->root->kid[i];
+    if (n->kind != AST_struct || n->of || find(s, n->name)) continue;
+    StructInfo *t = NEW(k->a, StructInfo);
+    Str *field = NEWS(k->a, Str, n->nkid + 1);
+    for (u32 j = 0; j < n->nkid; j++) field[j] = n->kid[j]->name;
+    *t = (StructInfo){.name = n->name, .file = s->number, .n = n->nkid, .field = field};
+    t->text = str_text(k->c, n->name);
+    t->type = NEWS(k->a, const LangType *, n->nkid + 1);
+    t->self = (LangType){.kind = KD_struct, .of = t};
+    n->of = t;
+  }
+}
+
+void structs_resolve(Checker *k, Script *s) {
+  k->s = s;
+  for (u32 i = 0; i < s->root->nkid; i++) {
+    const Ast *n = s->root->kid[i];
+    for (u32 j = 0; n->kind == AST_struct && n->of && j < n->nkid; j++)
+      n->of->type[j] = check_type(k, n->kid[j]->a);
+  }
+}
+
+/* Types of fields are told of where they are defined. */
+void check_struct(Checker *k, const Ast *n) {
+  if (!n->of && find(k->s, n->name))
+    check_wrong(k, n, NULL, "the struct '%s' is defined twice", show(k->c, n->name));
+  else if (!n->of)
+    check_wrong(k, n, NULL, "a struct is defined outside of functions and blocks");
+  if (n->of && type_by_name(n->of->text))
+    check_wrong(k, n, NULL, "'%s' is the name of another type", show(k->c, n->name));
+  for (u32 i = 0; i < n->nkid; i++) {
+    check_type(k, n->kid[i]->a);
+    for (u32 j = 0; j < i; j++)
+      if (n->kid[j]->name == n->kid[i]->name)
+        check_wrong(k, n->kid[i], NULL, "the field '%s' is defined twice",
+                    show(k->c, n->kid[i]->name));
+  }
+}
+
+/* What `import ... as name` of this file means; NULL: no module. */
+static Script *module_of(const Checker *k, Str name) {
+  for (u32 i = 0; i < k->s->root->nkid; i++) {
+    const Ast *n = k->s->root->kid[i];
+    if (n->kind == AST_import && n->name == name && n->module) return n->module;
+  }
+  return NULL;
+}
+
+const LangType *struct_type(Checker *k, Str module, Str name) {
+  const Script *s = module ? module_of(k, module) : k->s;
+  const StructInfo *t = s ? find(s, name) : NULL;
+  if (t) return &t->self;
+  for (u32 i = 0; s && i < s->root->nkid; i++) {
+    const Ast *m = s->root->kid[i];
+    if (m->kind == AST_model && m->name == name) return &type_object;
+  }
+  return NULL;
+}
+
+/* ---- records ---- */
+
+static const char *fields_text(Checker *k, const StructInfo *t) {
+  Text out = text_new(k->a);
+  text_fmt(&out, "%s has", t->text);
+  for (u32 i = 0; i < t->n; i++) text_fmt(&out, " %s", str_text(k->c, t->field[i]));
+  return text_cstr(&out);
+}
+
+static void check_fields(Checker *k, Ast *n, const StructInfo *t) {
+  for (u32 i = 0; i < n->nkid; i++) {
+    Ast *x = n->kid[i];
+    x->slot = struct_field(t, x->name);
+    bool twice = false;
+    for (u32 j = 0; j < i; j++) twice |= n->kid[j]->name == x->name;
+    if (x->slot == t->n)
+      check_wrong(k, x, fields_text(k, t), "%s has no field '%s'", t->text, show(k->c, x->name));
+    else if (twice)
+      check_wrong(k, x, NULL, "the field '%s' is given twice", show(k->c, x->name));
+    else
+      check_goes(k, x->a, t->type[x->slot], "the field is");
+  }
+  for (u32 i = 0; i < t->n; i++) {
+    bool given = false;
+    for (u32 j = 0; j < n->nkid; j++) given |= n->kid[j]->name == t->field[i];
+    if (!given)
+      check_wrong(k, n, NULL, "the field '%s' of %s is missing", show(k->c, t->field[i]), t->text);
+  }
+}
+
+const LangType *check_record(Checker *k, Ast *n) {
+  const Ast *of = n->a;
+  const LangType *t = struct_type(k, of->kind == AST_member ? of->a->name : 0, of->name);
+  for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]->a);
+  n->of = t && t->kind == KD_struct ? t->of : NULL;
+  if (!n->of) {
+    check_wrong(k, n, NULL, "there is no struct '%s'", show(k->c, of->name));
+    return &type_any;
+  }
+  check_fields(k, n, n->of);
+  return t;
+}
+
+/* ---- members ---- */
+
+static const LangType *of_module(Checker *k, Ast *n, Script *m) {
+  const u32 *slot = map_get(&m->names->slot, n->name);
+  if (!slot) {
+    check_wrong(k, n, NULL, "the module '%s' has no '%s'", show(k->c, n->a->name),
+                show(k->c, n->name));
+    return &type_any;
+  }
+  VarPlace *p = NEW(k->a, VarPlace);
+  *p = (VarPlace){PL_global, *slot - 1, m->number};
+  names_share(k, m, p->slot);
+  n->place = p;
+  n->nplace = 1;
+  const LangType *t = names_type(k, n);
+  if (t->kind == KD_module)
+    check_wrong(k, n, "import it here too", "'%s' is a module of another module",
+                show(k->c, n->name));
+  return t;
+}
+
+const LangType *check_member(Checker *k, Ast *n) {
+  n->nplace = 0;
+  if (n->a->kind == AST_name && n->a->name && names_find(k, n->a, n->a->name)) {
+    const LangType *t = names_type(k, n->a);
+    if (t->kind == KD_module) return of_module(k, n, t->module);
+  }
+  const LangType *t = check_expr(k, n->a);
+  if (t->kind == KD_struct) {
+    u32 i = struct_field(t->of, n->name);
+    if (i < t->of->n) return t->of->type[i];
+    check_wrong(k, n, fields_text(k, t->of), "%s has no field '%s'", t->of->text,
+                show(k->c, n->name));
+  } else if (t->kind != KD_object && t->kind != KD_any && t->kind != KD_none) {
+    check_wrong(k, n, NULL, "%s has no field '%s'", kind_name[t->kind], show(k->c, n->name));
+  }
+  return &type_any;
+}
+
+bool is_field_target(const Ast *n) {
+  while (n->kind == AST_index) n = n->a;
+  return n->kind == AST_member;
+}
+
+const LangType *check_set_field(Checker *k, Ast *n) {
+  const LangType *to = check_expr(k, n->a);
+  for (const Ast *x = n->a; x->kind != AST_name; x = x->a) {
+    const LangType *in = x->a->type;
+    if (x->kind == AST_member && x->nplace)
+      check_wrong(k, x, "a function of the module can change it",
+                  "variables of a module cannot be assigned to from outside");
+    else if (x->kind == AST_member && in && in->kind == KD_object)
+      check_wrong(k, x, NULL, "an object has no fields that can be assigned to");
+    else if (x->kind == AST_member && in && in->kind == KD_any)
+      check_wrong(k, x, "write its type down: let p: Point = ...",
+                  "it is not known which struct has the field '%s'", show(k->c, x->name));
+    else if (x->kind == AST_index && in && in->kind == KD_tensor)
+      check_wrong(k, x, "x = tensor_set(x, [i, j], value) gives a copy with it",
+                  "elements of a tensor cannot be assigned to");
+  }
+  check_goes(k, n->b, to, "the field is");
+  return to;
+}

@@ -1,0 +1,87 @@
+/* fields.c: structs as values, and places inside variables.
+ *
+ * A struct is a list of its fields. What is assigned to, pushed to or popped from is a place: a
+ * variable, or an element or field inside one. Indices are evaluated before the place is looked
+ * for, since they may change the variable; on the way there, lists that others hold too are copied.
+ */
+#include "lang/tensor.h"
+
+#include <math.h>
+
+enum { STEPS = 64 }; /* elements and fields behind each other */
+
+Worth eval_record(Eval *ev, const Ast *n) {
+  Worth d = worth_list(ev, KD_struct, n->of->n);
+  d.u.list->of = n->of;
+  for (u32 i = 0; i < n->nkid; i++) d.u.list->at[n->kid[i]->slot] = eval_node(ev, n->kid[i]->a);
+  return d;
+}
+
+/* The field n->name of d; NULL: it has none, or is no struct. */
+Worth *worth_field(const Worth *d, const Ast *n) {
+  if (d->kind != KD_struct) return NULL;
+  u32 i = struct_field(d->u.list->of, n->name);
+  return i < d->u.list->n ? &d->u.list->at[i] : NULL;
+}
+
+static _Noreturn void no_field(Eval *ev, const Ast *n, const Worth *d) {
+  eval_fail(ev, n, "%s has no field '%s'", worth_kind(d), str_text(ev->c, n->name));
+}
+
+Worth eval_member(Eval *ev, const Ast *n) {
+  Worth v = eval_node(ev, n->a);
+  if (ev->flow != FLOW_next) return v;
+  const Worth *x = worth_field(&v, n);
+  if (!x) no_field(ev, n, &v);
+  Worth r = worth_share(x);
+  worth_drop(ev, &v);
+  return r;
+}
+
+/* ---- places ---- */
+
+static i64 element(Eval *ev, const Ast *at, const Worth *i, u64 n) {
+  if (i->kind != KD_int && i->kind != KD_float)
+    eval_fail(ev, at, "Index must be an integer or range, got %s", worth_kind(i));
+  double f = i->kind == KD_int ? 0 : trunc(i->u.f);
+  i64 k = i->kind == KD_int ? i->u.i : fabs(f) < 9e18 ? (i64)f : -1;
+  if (k < 0 || (u64)k >= n)
+    eval_fail(ev, at, "Index %lld out of bounds (len=%llu)", (long long)k, (unsigned long long)n);
+  return k;
+}
+
+static Worth *inside(Eval *ev, const Ast *n, Worth *in, const Worth *index) {
+  if (n->kind == AST_member) {
+    if (!worth_field(in, n)) no_field(ev, n, in);
+    list_own(ev, in);
+    return worth_field(in, n);
+  }
+  if (in->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", worth_kind(in));
+  BoxList *l = list_own(ev, in);
+  return &l->at[element(ev, n->b, index, l->n)];
+}
+
+bool is_place(const Ast *n) {
+  while (n->kind == AST_index || (n->kind == AST_member && !n->nplace)) n = n->a;
+  return n->kind == AST_name;
+}
+
+Worth *eval_place(Eval *ev, const Ast *n) {
+  const Ast *at[STEPS], *base = n;
+  Worth index[STEPS];
+  u32 depth = 0;
+  for (; base->kind == AST_index || base->kind == AST_member; base = base->a) {
+    if (depth == STEPS) eval_fail(ev, n, "more than %d indices and fields", STEPS);
+    at[depth++] = base;
+  }
+  for (u32 i = depth; i-- > 0;)
+    if (at[i]->kind == AST_index) index[i] = eval_node(ev, at[i]->b);
+  Worth *to = eval_variable(ev, base);
+  if (!to)
+    eval_fail(ev, base, "Cannot assign to undefined variable: %s", str_text(ev->c, base->name));
+  for (u32 i = depth; i-- > 0;) {
+    to = inside(ev, at[i], to, &index[i]);
+    if (at[i]->kind == AST_index) worth_drop(ev, &index[i]);
+  }
+  return to;
+}

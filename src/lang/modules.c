@@ -1,0 +1,119 @@
+/* modules.c: programs in several files.
+ *
+ * `import "FILE.ch" as NAME` at the top of a file makes what that file defines known as NAME.thing.
+ * A path is one from where the file lies that has the import. A file is read once, whoever imports
+ * it and by whatever path, and runs where it is imported first. Modules that import each other in a
+ * circle are refused, since none of them could run first.
+ */
+#include "lang/own.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Loading Loading; /* files that wait for what they import */
+struct Loading {
+  const Loading *by;
+  const Script *s;
+};
+
+const char *path_beside(Ctx *c, Str file, const char *path) {
+  const char *from = str_text(c, file), *slash = strrchr(from, '/');
+  if (!slash || *path == '/') return path;
+  return str_text(c, str_fmt(c, "%.*s/%s", (int)(slash - from), from, path));
+}
+
+static Script *find(const Scripts *all, Str real) {
+  for (u32 i = 0; i < all->n; i++)
+    if (all->at[i]->real && all->at[i]->real == real) return all->at[i];
+  return NULL;
+}
+
+static bool is_waiting(const Loading *l, const Script *s) {
+  for (; l; l = l->by)
+    if (l->s == s) return true;
+  return false;
+}
+
+/* a.ch -> b.ch -> a.ch */
+static const char *circle(Ctx *c, const Loading *l, const Script *to) {
+  Text t = text_new(&c->work);
+  const char *part[MODULES];
+  u32 n = 0;
+  for (; l && n < MODULES; l = l->by) {
+    part[n++] = str_text(c, l->s->file);
+    if (l->s == to) break;
+  }
+  while (n) text_fmt(&t, "%s -> ", part[--n]);
+  text_puts(&t, str_text(c, to->file));
+  return text_cstr(&t);
+}
+
+static void load(Script *s, const Loading *by);
+
+static void import(Script *s, Ast *n, const Loading *l) {
+  Ctx *c = s->c;
+  char real[PATH_MAX];
+  const char *path = path_beside(c, s->file, str_text(c, n->a->name));
+  if (!realpath(path, real)) {
+    script_error(s, n->a->at, NULL, "cannot read '%s': %s", show_text(c, str_of(c, path)),
+                 strerror(errno));
+    return;
+  }
+  n->module = find(s->all, str_of(c, real));
+  if (n->module) {
+    if (is_waiting(l, n->module))
+      script_error(s, n->a->at, NULL, "modules import each other in a circle: %s",
+                   circle(c, l, n->module));
+    return;
+  }
+  if (s->all->n == MODULES) {
+    script_error(s, n->a->at, NULL, "a program has at most %d files", MODULES);
+    return;
+  }
+  File f = file_read(c, path);
+  n->module = script_new(c, str_of(c, path), (const char *)f.at, f.n, s->all);
+  n->module->real = str_of(c, real);
+  load(n->module, l);
+}
+
+static void load(Script *s, const Loading *by) {
+  const Loading here = {by, s};
+  script_parse(s);
+  for (u32 i = 0; i < s->root->nkid; i++) {
+    Ast *n = s->root->kid[i];
+    if (n->kind == AST_import && n->name && parse_is_module(s->c, n)) import(s, n, &here);
+  }
+}
+
+void script_load(Script *s) {
+  char real[PATH_MAX];
+  if (realpath(str_text(s->c, s->file), real)) s->real = str_of(s->c, real);
+  load(s, NULL);
+  diag_leave(s->c);
+  script_check(s);
+  diag_leave(s->c);
+}
+
+/* ---- runs ---- */
+
+Locals *locals_of_file(Eval *ev, u32 nslot) {
+  Locals *l = arena_alloc(&ev->c->keep, sizeof *l + (size_t)nslot * sizeof *l->at);
+  l->n = nslot;
+  return l;
+}
+
+Worth eval_module(Eval *ev, const Script *s) {
+  if (!ev->file[s->number]) {
+    Locals *here = ev->local;
+    ev->local = ev->file[s->number] = locals_of_file(ev, s->main->nslot);
+    eval_hoist(ev, s->root);
+    Worth v = eval_block(ev, s->root);
+    worth_drop(ev, &v);
+    worth_drop(ev, &ev->result); /* of a return, which ends the module */
+    ev->flow = FLOW_next;
+    ev->local = here;
+  }
+  return (Worth){.kind = KD_null};
+}

@@ -1,0 +1,253 @@
+/* native.c: a whole program of the language as one C file, and as a program.
+ *
+ * In: a checked program with its modules. Out: C that prints what `ingot run` prints, bit for bit;
+ * constructs that it cannot have are refused with their places, all at once. Tensors are such: what
+ * computes with them is a Graph, and becomes C by itself (`ingot compile`, `--function`).
+ *
+ * Why the tree is printed and not lowered to Prog: Prog has loops over buffers of known shapes, and
+ * no values that grow, share or know their kind, which is all that this code is about. Nothing of
+ * a tensor is decided here, so no back end and no pass has a rival.
+ */
+#include "lang/native.h"
+
+#include <string.h>
+
+extern const unsigned char script_text[];
+extern const size_t script_text_size;
+
+/* ---- lines ---- */
+
+void native_line(Native *p, const char *fmt, ...) {
+  va_list args;
+  for (u32 i = 0; i <= p->deep; i++) text_puts(p->out, "  ");
+  va_start(args, fmt);
+  text_vfmt(p->out, fmt, args);
+  va_end(args);
+  text_puts(p->out, "\n");
+}
+
+void native_refuse(Native *p, const Ast *n, const char *fmt, ...) {
+  Text t = text_new(p->a);
+  va_list args;
+  va_start(args, fmt);
+  text_vfmt(&t, fmt, args);
+  va_end(args);
+  diag(p->c, ERR_unsupported, LOC_NONE, "%s",
+       script_place(p->s->all->at[n->file], n->at, text_cstr(&t), NULL));
+}
+
+const char *native_quoted(Native *p, Str s) {
+  Text t = text_new(p->a);
+  emit_string(&t, str_text(p->c, s), str_len(p->c, s));
+  return text_cstr(&t);
+}
+
+/* ---- tables; numbers begin with 0 ---- */
+
+u32 native_place(Native *p, const Ast *n) {
+  u32 *at = map_put(&p->place_at, (u64)n->file << 32 | n->at);
+  if (!*at) {
+    *vec_push(p->a, &p->place) = n;
+    *at = p->place.n;
+  }
+  return *at - 1;
+}
+
+u32 native_string(Native *p, Str s) {
+  u32 *at = map_put(&p->string_at, s);
+  if (!*at) {
+    *vec_push(p->a, &p->string) = s;
+    *at = p->string.n;
+  }
+  return *at - 1;
+}
+
+u32 native_struct(Native *p, const StructInfo *s) {
+  for (u32 i = 0; i < p->structs.n; i++)
+    if (struct_same(p->structs.at[i], s)) return i;
+  *vec_push(p->a, &p->structs) = s;
+  text_fmt(&p->tables, "static const Struct struct_%u = {\"%s\", %u, (const char *const[]){",
+           p->structs.n - 1, s->text, s->n);
+  for (u32 i = 0; i < s->n; i++)
+    text_fmt(&p->tables, "%s\"%s\"", i ? ", " : "", str_text(p->c, s->field[i]));
+  text_puts(&p->tables, "}};\n");
+  return p->structs.n - 1;
+}
+
+static const char *kind_in_c(const LangType *t) {
+  static const char *const names[KD_COUNT] = {
+#define KIND(name, text) "K_" #name,
+#include "front/lang/kinds.def"
+#undef KIND
+  };
+  return t->kind == KD_any ? "K_none" : names[t->kind];
+}
+
+u32 native_type(Native *p, const Ast *at, const LangType *t) {
+  u32 *known = map_get(&p->type_at, (u64)(uintptr_t)t);
+  if (known) return *known - 1;
+  if (t->kind == KD_tensor || t->kind == KD_object)
+    native_refuse(p, at, "%s is not supported in a compiled program",
+                  t->kind == KD_tensor ? "a tensor" : "an object");
+  u32 n = t->kind == KD_array ? 1 : t->kind == KD_tuple ? t->n : 0;
+  Text items = text_new(p->a);
+  for (u32 i = 0; i < n; i++)
+    text_fmt(&items, "%s&type_%u", i ? ", " : "",
+             native_type(p, at, t->kind == KD_array ? t->elem : t->item[i]));
+  u32 of = t->kind == KD_struct ? native_struct(p, t->of) : 0;
+  *vec_push(p->a, &p->type) = t;
+  *map_put(&p->type_at, (u64)(uintptr_t)t) = p->type.n;
+  text_fmt(&p->tables, "static const Type type_%u = {%s, ", p->type.n - 1, kind_in_c(t));
+  const char *text = lang_type_text(p->c, t);
+  emit_string(&p->tables, text, strlen(text));
+  if (n)
+    text_fmt(&p->tables, ", (const Type *const[]){%s}, %u, ", text_cstr(&items), n);
+  else
+    text_puts(&p->tables, ", NULL, 0, ");
+  text_fmt(&p->tables, t->kind == KD_struct ? "&struct_%u};\n" : "NULL};\n", of);
+  return p->type.n - 1;
+}
+
+u32 native_fn(Native *p, LangFn *f) {
+  u32 *at = map_put(&p->fn_at, (u64)(uintptr_t)f);
+  if (!*at) {
+    *vec_push(p->a, &p->fn) = f;
+    *at = p->fn.n;
+  }
+  return *at - 1;
+}
+
+/* ---- functions ---- */
+
+static void begin(Native *p, LangFn *in, u32 file) {
+  p->in = in;
+  p->file = file;
+  p->ntemp = p->nloop = p->deep = 0;
+  p->live.n = 0;
+  p->loop = NULL;
+}
+
+static void put_variables(Native *p, const LangFn *f) {
+  for (u32 i = 0; i < f->nslot; i++) native_line(p, "Value l%u = {K_none, {0}};", i);
+  for (u32 i = 0; i < f->ast->nkid; i++) native_line(p, "l%u = arg[%u];", f->ast->kid[i]->slot, i);
+  for (u32 i = 0; i < f->capture.n; i++)
+    native_line(p, "set(&l%u, share(self->with[%u]));", f->capture.at[i].slot, i);
+  native_line(p, "(void)self, (void)arg, (void)at;");
+}
+
+static void put_function(Native *p, u32 number) {
+  LangFn *f = p->fn.at[number];
+  begin(p, f, f->ast->file);
+  text_fmt(p->out, "\n/* %s */\nstatic Value f%u(Fn *self, Value *arg, const int *at) {\n",
+           f->ast->name ? str_text(p->c, f->ast->name) : "a function without a name", number);
+  native_line(p, "Value r = {K_none, {0}};");
+  put_variables(p, f);
+  Temp t = native_temp(p);
+  native_line(p, "Value t%u = {K_none, {0}};", t);
+  native_live(p, t);
+  native_block(p, f->ast->a, t);
+  native_line(p, "set(&r, t%u);", t);
+  native_line(p, "goto out;");
+  text_puts(p->out, "out:\n");
+  for (u32 i = 0; i < f->nslot; i++) native_line(p, "drop(l%u);", i);
+  if (f->result->kind == KD_float)
+    native_line(p, "if (r.kind == K_int) r = of_float((double)r.u.i);");
+  native_line(p, "return r;");
+  text_puts(p->out, "}\n");
+}
+
+static void put_shape(Native *p, u32 number, Text *out) {
+  const LangFn *f = p->fn.at[number];
+  Text params = text_new(p->a);
+  for (u32 i = 0; i < f->ast->nkid; i++) {
+    const LangType *t = f->self.item[i];
+    if (t->kind == KD_any || t->kind == KD_none)
+      text_puts(&params, "NULL, ");
+    else
+      text_fmt(&params, "&type_%u, ", native_type(p, f->ast->kid[i], t));
+  }
+  text_fmt(out, "static const Shape shape_%u = {f%u, %u, (const Type *const[]){%sNULL}, %u};\n",
+           number, number, f->ast->nkid, text_cstr(&params), f->capture.n);
+}
+
+static void put_file(Native *p, const Script *s) {
+  begin(p, NULL, s->number);
+  text_fmt(p->out, "\n/* the statements of %s */\nstatic void file_%u(void) {\n",
+           s->number ? "a module" : "the program", s->number);
+  for (u32 i = 0; i < s->root->nkid; i++) { /* functions are known in all of the file */
+    Ast *n = s->root->kid[i];
+    if (n->kind != AST_fn || !n->name) continue;
+    native_line(p, "if (!g%u[%u].kind) {", s->number, n->slot);
+    p->deep++;
+    native_stmt(p, n, 0);
+    p->deep--;
+    native_line(p, "}");
+  }
+  native_block(p, s->root, 0);
+  native_line(p, "goto out;");
+  text_puts(p->out, "out:;\n}\n");
+}
+
+/* ---- the file ---- */
+
+static void put_places(Native *p, Text *out) {
+  text_puts(out, "const Place script_place[] = {\n");
+  for (u32 i = 0; i < p->place.n; i++) {
+    const Ast *n = p->place.at[i];
+    const char *all = script_place(p->s->all->at[n->file], n->at, "\001", NULL);
+    const char *line = strchr(all, '\001') + 1; /* which the name of a file never shows */
+    text_puts(out, "  {");
+    emit_string(out, all, (size_t)(line - all - 3)); /* without ": " */
+    text_puts(out, ", ");
+    emit_string(out, line, strlen(line));
+    text_puts(out, "},\n");
+  }
+  text_puts(out, "  {\"\", \"\"}};\n");
+}
+
+static void put_main(Native *p, const Ast *main, Text *out) {
+  text_puts(out, "\nstatic void script_main(void) {\n");
+  for (u32 i = 0; i < p->string.n; i++)
+    text_fmt(out, "  strings[%u] = of_text(%s, %zu);\n", i, native_quoted(p, p->string.at[i]),
+             (size_t)str_len(p->c, p->string.at[i]));
+  text_puts(out, "  file_0();\n");
+  if (main)
+    text_fmt(out, "  static const int at[] = {%u};\n  drop(call(share(g0[%u]), NULL, 0, at));\n",
+             native_place(p, main), main->slot);
+  for (u32 i = 0; i < p->s->all->n; i++)
+    for (u32 k = 0; k < p->s->all->at[i]->main->nslot; k++)
+      text_fmt(out, "  drop(g%u[%u]);\n", i, k);
+  for (u32 i = 0; i < p->string.n; i++) text_fmt(out, "  drop(strings[%u]);\n", i);
+  text_puts(out, "}\n");
+}
+
+void native_program(Script *s, const Ast *main, Text *out) {
+  Ctx *c = s->c;
+  Native p = {.c = c, .a = &c->work, .s = s};
+  Text shapes = text_new(p.a), end = text_new(p.a), places = text_new(p.a);
+  p.tables = text_new(p.a);
+  p.bodies = text_new(p.a);
+  p.out = &p.bodies;
+  p.fn_at = map_new(p.a);
+  p.string_at = map_new(p.a);
+  p.place_at = map_new(p.a);
+  p.type_at = map_new(p.a);
+  for (u32 i = s->all->n; i-- > 0;) put_file(&p, s->all->at[i]);
+  for (u32 i = 0; i < p.fn.n; i++) put_function(&p, i);
+  for (u32 i = 0; i < p.fn.n; i++) put_shape(&p, i, &shapes);
+  diag_leave(c);
+  put_main(&p, main, &end);
+  put_places(&p, &places);
+  text_put(out, script_text, script_text_size);
+  text_puts(out, "\n/* ---- the program ---- */\n\n");
+  text_put(out, places.at, places.n);
+  for (u32 i = 0; i < s->all->n; i++)
+    text_fmt(out, "static Value g%u[%u];\nstatic void file_%u(void);\n", i,
+             s->all->at[i]->main->nslot + 1, i);
+  text_fmt(out, "static Value strings[%u];\nstatic char ran[%u];\n", p.string.n + 1, s->all->n);
+  text_put(out, p.tables.at, p.tables.n);
+  for (u32 i = 0; i < p.fn.n; i++) text_fmt(out, "static Code f%u;\n", i);
+  text_put(out, shapes.at, shapes.n);
+  text_put(out, p.bodies.at, p.bodies.n);
+  text_put(out, end.at, end.n);
+}

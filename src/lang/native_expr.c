@@ -1,0 +1,366 @@
+/* native_expr.c: expressions as C; see native.h. The order in which things are evaluated, and what
+ * is told when they fail, are those of eval*.c. */
+#include "lang/native.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const native_names[] = {
+#define NATIVE(name) #name,
+#include "lang/native.def"
+#undef NATIVE
+};
+
+/* ---- temps ---- */
+
+Temp native_temp(Native *p) {
+  return ++p->ntemp;
+}
+
+void native_live(Native *p, Temp t) {
+  *vec_push(p->a, &p->live) = t;
+}
+
+void native_taken(Native *p, Temp t) {
+  u32 i = p->live.n;
+  while (i && p->live.at[i - 1] != t) i--;
+  if (!i) return;
+  for (; i < p->live.n; i++) p->live.at[i - 1] = p->live.at[i];
+  p->live.n--;
+}
+
+/* A new live temp with the value that the format says. */
+#define VALUE(p, ...) value(p, text_cstr(&(*say(p, __VA_ARGS__))))
+
+__attribute__((format(printf, 2, 3))) static Text *say(Native *p, const char *fmt, ...) {
+  Text *t = NEW(p->a, Text);
+  va_list args;
+  *t = text_new(p->a);
+  va_start(args, fmt);
+  text_vfmt(t, fmt, args);
+  va_end(args);
+  return t;
+}
+
+static Temp value(Native *p, const char *c) {
+  Temp t = native_temp(p);
+  native_line(p, "Value t%u = %s;", t, c);
+  native_live(p, t);
+  return t;
+}
+
+/* ---- names ---- */
+
+static bool has_self(const Ast *n) {
+  for (u32 i = 0; i < n->nplace; i++)
+    if (n->place[i].kind == PL_self) return true;
+  return false;
+}
+
+static Temp name(Native *p, const Ast *n) {
+  u32 before = 0;
+  while (before < n->nplace && n->place[before].kind != PL_self) before++;
+  if (before == n->nplace)
+    return VALUE(p, "share(*held(%s, %s, %u))", native_pointer(p, n->place, n->nplace),
+                 native_quoted(p, n->name), native_place(p, n));
+  const char *self = "share((Value){K_fn, {.fn = self}})";
+  if (!before) return VALUE(p, "%s", self);
+  const char *var = native_pointer(p, n->place, before);
+  return VALUE(p, "(%s)->kind ? share(*%s) : %s", var, var, self);
+}
+
+Temp native_closure(Native *p, Ast *n) {
+  LangFn *f = n->fn;
+  Temp t = VALUE(p, "(Value){K_fn, {.fn = fn_new(&shape_%u)}}", native_fn(p, f));
+  for (u32 i = 0; i < f->capture.n; i++) {
+    const Capture *c = &f->capture.at[i];
+    u32 known = 0;
+    while (known < c->nfrom && c->from[known].kind != PL_self) known++;
+    if (known)
+      native_line(p, "t%u.u.fn->with[%u] = share(*%s);", t, i, native_pointer(p, c->from, known));
+    else if (c->nfrom && p->in)
+      native_line(p, "t%u.u.fn->with[%u] = share((Value){K_fn, {.fn = self}});", t, i);
+  }
+  return t;
+}
+
+/* ---- operators ---- */
+
+static Temp both(Native *p, const Ast *n) {
+  Temp x = native_expr(p, n->a);
+  native_taken(p, x);
+  bool needs = n->op == TOK_and;
+  native_line(p, "int h%u = holds(t%u);", x, x);
+  native_line(p, "if (%sh%u) {", needs ? "" : "!", x);
+  p->deep++;
+  Temp y = native_expr(p, n->b);
+  native_taken(p, y);
+  native_line(p, "h%u = holds(t%u);", x, y);
+  p->deep--;
+  native_line(p, "}");
+  return VALUE(p, "of_bool(h%u)", x);
+}
+
+static Temp binary(Native *p, const Ast *n) {
+  static const char *const name[TOK_COUNT] = {
+      [TOK_add] = "add", [TOK_sub] = "sub", [TOK_mul] = "mul", [TOK_div] = "div",
+      [TOK_mod] = "mod", [TOK_at] = "at",   [TOK_lt] = "lt",   [TOK_le] = "le",
+      [TOK_gt] = "gt",   [TOK_ge] = "ge",   [TOK_eq] = "eq",   [TOK_ne] = "ne"};
+  if (n->op == TOK_and || n->op == TOK_or) return both(p, n);
+  Temp x = native_expr(p, n->a), y = native_expr(p, n->b);
+  native_taken(p, x);
+  native_taken(p, y);
+  return VALUE(p, "do_%s(t%u, t%u, %u)", name[n->op], x, y, native_place(p, n));
+}
+
+static Temp unary(Native *p, const Ast *n) {
+  Temp x = native_expr(p, n->a);
+  native_taken(p, x);
+  if (n->op == TOK_not) return VALUE(p, "of_bool(!holds(t%u))", x);
+  return VALUE(p, "do_neg(t%u, %u)", x, native_place(p, n));
+}
+
+static Temp cast(Native *p, const Ast *n) {
+  const char *to = str_text(p->c, n->name);
+  Temp x = native_expr(p, n->a);
+  native_taken(p, x);
+  return VALUE(p, "cast(t%u, K_%s, \"%s\", %u)", x,
+               *to == 'b'   ? "bool"
+               : *to == 'f' ? "float"
+                            : "int",
+               to, native_place(p, n));
+}
+
+/* The ends of a range, as loN and hiN; gives N. */
+Temp native_bounds(Native *p, const Ast *n) {
+  Temp a = native_expr(p, n->a);
+  native_taken(p, a);
+  native_line(p, "int64_t lo%u = bound(t%u, %u);", a, a, native_place(p, n->a));
+  Temp b = native_expr(p, n->b);
+  native_taken(p, b);
+  native_line(p, "int64_t hi%u = bound(t%u, %u);", a, b, native_place(p, n->b));
+  if (n->op == TOK_upto) native_line(p, "hi%u = upto(hi%u, %u);", a, a, native_place(p, n));
+  return a;
+}
+
+static Temp range(Native *p, const Ast *n) {
+  Temp t = native_bounds(p, n);
+  return VALUE(p, "range(lo%u, hi%u, %u)", t, t, native_place(p, n));
+}
+
+/* ---- lists ---- */
+
+static Temp list(Native *p, const Ast *n) {
+  Temp t = VALUE(p, "of_list(K_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
+  for (u32 i = 0; i < n->nkid; i++) {
+    Temp x = native_expr(p, n->kid[i]);
+    native_taken(p, x);
+    native_line(p, "t%u.u.list->at[%u] = t%u;", t, i, x);
+  }
+  return t;
+}
+
+static Temp record(Native *p, const Ast *n) {
+  Temp t = VALUE(p, "of_struct(&struct_%u)", native_struct(p, n->of));
+  for (u32 i = 0; i < n->nkid; i++) {
+    Temp x = native_expr(p, n->kid[i]->a);
+    native_taken(p, x);
+    native_line(p, "t%u.u.list->at[%u] = t%u;", t, n->kid[i]->slot, x);
+  }
+  return t;
+}
+
+static Temp repeat(Native *p, const Ast *n) {
+  Temp x = native_expr(p, n->a), times = native_expr(p, n->b);
+  native_taken(p, x);
+  native_taken(p, times);
+  return VALUE(p, "repeat(t%u, t%u, %u)", x, times, native_place(p, n));
+}
+
+/* An element of a variable is read where it is. */
+static Temp element(Native *p, const Ast *n) {
+  u32 at = native_place(p, n), where = native_place(p, n->b);
+  if (n->a->kind == AST_name && !n->a->to && !has_self(n->a)) {
+    const char *var = native_pointer(p, n->a->place, n->a->nplace);
+    const char *name = native_quoted(p, n->a->name);
+    u32 of = native_place(p, n->a);
+    native_line(p, "held(%s, %s, %u);", var, name, of);
+    Temp i = native_expr(p, n->b);
+    native_taken(p, i);
+    return VALUE(p, "at_index(*held(%s, %s, %u), t%u, %u, %u)", var, name, of, i, at, where);
+  }
+  Temp v = native_expr(p, n->a), i = native_expr(p, n->b);
+  native_taken(p, i);
+  native_taken(p, v);
+  Temp t = VALUE(p, "at_index(t%u, t%u, %u, %u)", v, i, at, where);
+  native_line(p, "drop(t%u);", v);
+  return t;
+}
+
+static Temp member(Native *p, const Ast *n) {
+  if (n->nplace) return name(p, n);
+  Temp v = native_expr(p, n->a);
+  native_taken(p, v);
+  return VALUE(p, "member(t%u, %s, %u)", v, native_quoted(p, n->name), native_place(p, n));
+}
+
+static Temp item(Native *p, const Ast *n) {
+  Temp v = native_expr(p, n->a);
+  native_taken(p, v);
+  return VALUE(p, "item(t%u, %lldLL, %u)", v, (long long)n->i, native_place(p, n));
+}
+
+/* ---- calls ---- */
+
+static Temp change(Native *p, const Ast *n, bool pushes) {
+  Temp v = pushes ? native_expr(p, n->kid[1]) : 0, of = 0;
+  const char *to;
+  if (is_place(n->kid[0])) {
+    to = native_target(p, n->kid[0]);
+  } else {
+    of = native_expr(p, n->kid[0]);
+    to = text_cstr(say(p, "&t%u", of));
+  }
+  u32 at = native_place(p, n);
+  if (v) native_taken(p, v);
+  Temp t = v ? VALUE(p, "push(%s, t%u, %u)", to, v, at) : VALUE(p, "pop(%s, %u)", to, at);
+  if (of) {
+    native_taken(p, of);
+    native_line(p, "drop(t%u);", of);
+  }
+  return t;
+}
+
+static Temp *arguments(Native *p, const Ast *n) {
+  Temp *arg = NEWS(p->a, Temp, n->nkid + 1);
+  for (u32 i = 0; i < n->nkid; i++) arg[i] = native_expr(p, n->kid[i]);
+  return arg;
+}
+
+/* aN, an array of the arguments, which it takes; gives N. */
+static u32 array(Native *p, const Ast *n, const Temp *arg) {
+  u32 number = native_temp(p);
+  native_line(p, "Value a%u[%u];", number, n->nkid + 1);
+  for (u32 i = 0; i < n->nkid; i++) {
+    native_line(p, "a%u[%u] = t%u;", number, i, arg[i]);
+    native_taken(p, arg[i]);
+  }
+  return number;
+}
+
+static Temp builtin(Native *p, const Ast *n) {
+  const char *name = builtin_info[n->builtin - 1].name;
+  u32 row = 0;
+  while (row < sizeof native_names / sizeof *native_names && strcmp(native_names[row], name)) row++;
+  if (row == sizeof native_names / sizeof *native_names)
+    native_refuse(p, n, "%s() is not supported in a compiled program", name);
+  u32 a = array(p, n, arguments(p, n));
+  Temp t = VALUE(p, "bi_%s(a%u, %u, %u)", name, a, n->nkid, native_place(p, n));
+  for (u32 i = 0; i < n->nkid; i++) native_line(p, "drop(a%u[%u]);", a, i);
+  return t;
+}
+
+static Temp call(Native *p, const Ast *n) {
+  if (n->builtin && !strcmp(builtin_info[n->builtin - 1].name, "push")) return change(p, n, true);
+  if (n->builtin && !strcmp(builtin_info[n->builtin - 1].name, "pop")) return change(p, n, false);
+  if (n->builtin) return builtin(p, n);
+  Temp *arg = arguments(p, n), f;
+  if (n->a->kind == AST_member && !n->a->nplace) {
+    Temp on = native_expr(p, n->a->a);
+    native_taken(p, on);
+    f = VALUE(p, "method(t%u, %s, %u)", on, native_quoted(p, n->a->name), native_place(p, n->a));
+  } else {
+    f = native_expr(p, n->a);
+  }
+  u32 a = array(p, n, arg);
+  native_taken(p, f);
+  Text places = text_new(p->a);
+  text_fmt(&places, "%u", native_place(p, n));
+  for (u32 i = 0; i < n->nkid; i++) text_fmt(&places, ", %u", native_place(p, n->kid[i]));
+  native_line(p, "static const int p%u[] = {%s};", a, text_cstr(&places));
+  return VALUE(p, "call(t%u, a%u, %u, p%u)", f, a, n->nkid, a);
+}
+
+/* ---- choices ---- */
+
+static Temp by_statement(Native *p, Ast *n) {
+  Temp t = VALUE(p, "{K_none, {0}}");
+  native_stmt(p, n, t);
+  return t;
+}
+
+/* The condition that v fits the pattern. */
+static const char *fits(Native *p, const Ast *pattern, Temp v) {
+  if (!pattern || pattern->kind == AST_name) return "1";
+  switch (pattern->kind) {
+  case AST_int: return text_cstr(say(p, "fits_int(t%u, %lldLL)", v, (long long)pattern->i));
+  case AST_float: return text_cstr(say(p, "fits_float(t%u, %a)", v, pattern->f));
+  case AST_bool: return text_cstr(say(p, "fits_bool(t%u, %d)", v, (int)pattern->i));
+  default:
+    return text_cstr(say(p, "fits_text(t%u, strings[%u])", v, native_string(p, pattern->name)));
+  }
+}
+
+static Temp match(Native *p, const Ast *n) {
+  Temp v = native_expr(p, n->a), t;
+  native_taken(p, v);
+  t = VALUE(p, "{K_none, {0}}");
+  for (u32 i = 0; i < n->nkid; i++) {
+    Ast *arm = n->kid[i];
+    native_line(p, "%sif (%s) {", i ? "} else " : "", fits(p, arm->a, v));
+    p->deep++;
+    native_forget(p, arm);
+    if (arm->a && arm->a->kind == AST_name)
+      native_line(p, "set(&%s, t%u);", native_slot(p, arm->a->slot), v);
+    else
+      native_line(p, "drop(t%u);", v);
+    native_stmt(p, arm->b, t);
+    native_forget(p, arm);
+    p->deep--;
+  }
+  native_line(p, "} else {");
+  native_line(p,
+              "  script_fail(%u, \"Non-exhaustive match: value %%s didn't match any pattern\", "
+              "kind_of(t%u));",
+              native_place(p, n), v);
+  native_line(p, "}");
+  return t;
+}
+
+static Temp number(Native *p, const Ast *n) {
+  if (isinf(n->f)) return VALUE(p, "of_float(INFINITY)");
+  return VALUE(p, "of_float(%a)", n->f);
+}
+
+static Temp plain(Native *p, Ast *n) {
+  switch (n->kind) {
+  case AST_int: return VALUE(p, "of_int(%lldLL)", (long long)n->i);
+  case AST_float: return number(p, n);
+  case AST_bool: return VALUE(p, "of_bool(%d)", (int)n->i);
+  case AST_string: return VALUE(p, "share(strings[%u])", native_string(p, n->name));
+  case AST_name: return name(p, n);
+  case AST_array:
+  case AST_tuple: return list(p, n);
+  case AST_record: return record(p, n);
+  case AST_repeat: return repeat(p, n);
+  case AST_range: return range(p, n);
+  case AST_unary: return unary(p, n);
+  case AST_binary: return binary(p, n);
+  case AST_cast: return cast(p, n);
+  case AST_index: return element(p, n);
+  case AST_item: return item(p, n);
+  case AST_member: return member(p, n);
+  case AST_match: return match(p, n);
+  case AST_call: return call(p, n);
+  case AST_named: return native_expr(p, n->a);
+  case AST_fn: return native_closure(p, n);
+  default: return by_statement(p, n);
+  }
+}
+
+Temp native_expr(Native *p, Ast *n) {
+  Temp t = plain(p, n);
+  if (n->to && n->kind != AST_if)
+    native_line(p, "becomes(&t%u, &type_%u, %u);", t, native_type(p, n, n->to), native_place(p, n));
+  return t;
+}

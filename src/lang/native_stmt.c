@@ -1,0 +1,253 @@
+/* native_stmt.c: statements as C, variables and places in them; see native.h. */
+#include "lang/native.h"
+
+/* ---- variables ---- */
+
+static const char *slot_of_file(Native *p, u32 file, u32 slot) {
+  return str_text(p->c, str_fmt(p->c, "g%u[%u]", file, slot));
+}
+
+const char *native_slot(Native *p, u32 slot) {
+  if (!p->in) return slot_of_file(p, p->file, slot);
+  return str_text(p->c, str_fmt(p->c, "l%u", slot));
+}
+
+static const char *variable(Native *p, const VarPlace *v) {
+  return v->kind == PL_global ? slot_of_file(p, v->file, v->slot) : native_slot(p, v->slot);
+}
+
+const char *native_pointer(Native *p, const VarPlace *place, u32 n) {
+  Text t = text_new(p->a);
+  if (n > 1) text_puts(&t, "(");
+  for (u32 i = 0; i < n; i++) {
+    const char *v = variable(p, &place[i]);
+    if (i + 1 < n)
+      text_fmt(&t, "%s.kind ? &%s : ", v, v);
+    else
+      text_fmt(&t, "&%s", v);
+  }
+  text_puts(&t, n > 1 ? ")" : n ? "" : "(Value *)0");
+  return text_cstr(&t);
+}
+
+/* Behind a function's own name there is no variable. */
+static u32 variables(const Ast *n) {
+  u32 i = 0;
+  while (i < n->nplace && n->place[i].kind != PL_self) i++;
+  return i;
+}
+
+/* Indices are evaluated from the left, then the variable is looked for. */
+const char *native_target(Native *p, const Ast *n) {
+  VEC(const Ast *) step = {0};
+  for (; n->kind != AST_name; n = n->a) *vec_push(p->a, &step) = n;
+  Temp *index = NEWS(p->a, Temp, step.n + 1);
+  for (u32 i = step.n; i-- > 0;)
+    if (step.at[i]->kind == AST_index) index[i] = native_expr(p, step.at[i]->b);
+  u32 q = native_temp(p);
+  native_line(p, "Value *q%u = assigned(%s, %s, %u);", q, native_pointer(p, n->place, variables(n)),
+              native_quoted(p, n->name), native_place(p, n));
+  for (u32 i = step.n; i-- > 0;) {
+    const Ast *x = step.at[i];
+    if (x->kind == AST_index) {
+      native_line(p, "q%u = place_element(q%u, t%u, %u, %u);", q, q, index[i], native_place(p, x),
+                  native_place(p, x->b));
+      native_taken(p, index[i]);
+    } else {
+      native_line(p, "q%u = place_field(q%u, %s, %u);", q, q, native_quoted(p, x->name),
+                  native_place(p, x));
+    }
+  }
+  return str_text(p->c, str_fmt(p->c, "q%u", q));
+}
+
+void native_forget(Native *p, const Ast *scope) {
+  for (u32 i = 0; i < scope->nslot; i++)
+    native_line(p, "forget(&%s);", native_slot(p, scope->slot + i));
+}
+
+/* ---- jumps ---- */
+
+/* What is live inside of what is left behind. */
+static void let_go(Native *p, u32 from) {
+  for (u32 i = p->live.n; i-- > from;) native_line(p, "drop(t%u);", p->live.at[i]);
+}
+
+static void leave(Native *p, bool breaks) {
+  NativeLoop *l = p->loop;
+  let_go(p, l->live);
+  if (breaks)
+    l->breaks = true;
+  else
+    l->continues = true;
+  native_line(p, "goto %s%u;", breaks ? "b" : "c", l->number);
+}
+
+static void give(Native *p, const Ast *n) {
+  Temp t = n->a ? native_expr(p, n->a) : 0;
+  if (t) native_taken(p, t);
+  let_go(p, 0);
+  if (t && p->in)
+    native_line(p, "set(&r, t%u);", t);
+  else if (t)
+    native_line(p, "drop(t%u);", t);
+  else if (p->in)
+    native_line(p, "set(&r, null);");
+  native_line(p, "goto out;");
+}
+
+/* ---- loops; the value is that of the last turn's last statement, null after a break ---- */
+
+static void turn(Native *p, const Ast *n, NativeLoop *l, Temp to) {
+  *l = (NativeLoop){.outer = p->loop, .number = ++p->nloop, .live = p->live.n};
+  p->loop = l;
+  if (to) native_line(p, "set(&t%u, null);", to);
+  Temp t = to ? native_temp(p) : 0;
+  if (t) {
+    native_line(p, "Value t%u = {K_none, {0}};", t);
+    native_live(p, t);
+  }
+  native_block(p, n->b, t);
+  if (t) {
+    native_taken(p, t);
+    native_line(p, "set(&t%u, t%u);", to, t);
+  }
+  if (l->continues) native_line(p, "c%u:;", l->number);
+  p->loop = l->outer;
+}
+
+static void over(Native *p, const NativeLoop *l) {
+  p->deep--;
+  native_line(p, "}");
+  if (l->breaks) native_line(p, "b%u:;", l->number);
+}
+
+static void loop_while(Native *p, const Ast *n, Temp to) {
+  NativeLoop l;
+  if (to) native_line(p, "set(&t%u, null);", to);
+  native_line(p, "for (;;) {");
+  p->deep++;
+  Temp c = native_expr(p, n->a);
+  native_taken(p, c);
+  native_line(p, "if (!holds(t%u)) break;", c);
+  turn(p, n, &l, to);
+  over(p, &l);
+}
+
+static void loop_for(Native *p, const Ast *n, Temp to) {
+  NativeLoop l;
+  if (to) native_line(p, "set(&t%u, null);", to);
+  bool numbers = n->a->kind == AST_range && !n->a->to;
+  Temp t = numbers ? native_bounds(p, n->a) : native_expr(p, n->a);
+  if (!numbers)
+    native_line(p,
+                "if (t%u.kind != K_array) script_fail(%u, \"Cannot iterate over type %%s\", "
+                "kind_of(t%u));",
+                t, native_place(p, n->a), t);
+  native_forget(p, n);
+  if (numbers)
+    native_line(p, "for (int64_t i%u = lo%u; i%u < hi%u; i%u++) {", t, t, t, t, t);
+  else
+    native_line(p, "for (uint64_t i%u = 0; i%u < t%u.u.list->n; i%u++) {", t, t, t, t);
+  p->deep++;
+  if (numbers)
+    native_line(p, "set(&%s, of_int(i%u));", native_slot(p, n->slot), t);
+  else
+    native_line(p, "set(&%s, share(t%u.u.list->at[i%u]));", native_slot(p, n->slot), t, t);
+  turn(p, n, &l, to);
+  over(p, &l);
+  native_forget(p, n);
+  if (numbers) return;
+  native_taken(p, t);
+  native_line(p, "drop(t%u);", t);
+}
+
+/* ---- the others ---- */
+
+static void choice(Native *p, const Ast *n, Temp to) {
+  Temp c = native_expr(p, n->a);
+  native_taken(p, c);
+  native_line(p, "if (holds(t%u)) {", c);
+  p->deep++;
+  native_block(p, n->b, to);
+  p->deep--;
+  if (n->c || to) native_line(p, "} else {");
+  p->deep++;
+  if (n->c)
+    native_stmt(p, n->c, to);
+  else if (to)
+    native_line(p, "t%u = null;", to);
+  p->deep--;
+  native_line(p, "}");
+}
+
+static void define(Native *p, u32 slot, Temp t, Temp to) {
+  const char *v = native_slot(p, slot);
+  native_taken(p, t);
+  native_line(p, "set(&%s, t%u);", v, t);
+  if (to) native_line(p, "t%u = share(%s);", to, v);
+}
+
+static void assign(Native *p, const Ast *n, Temp to) {
+  Temp t = native_expr(p, n->b);
+  const char *q = native_target(p, n->a);
+  native_taken(p, t);
+  native_line(p, to ? "set(%s, share(t%u));" : "set(%s, t%u);", q, t);
+  if (to) native_line(p, "t%u = t%u;", to, t);
+}
+
+static void import(Native *p, const Ast *n, Temp to) {
+  if (!n->module) {
+    native_refuse(p, n, "an imported network is not supported in a compiled program");
+    return;
+  }
+  u32 k = n->module->number;
+  native_line(p, "if (!ran[%u]) ran[%u] = 1, file_%u();", k, k, k);
+  if (to) native_line(p, "t%u = null;", to);
+}
+
+static void compute(Native *p, Ast *n, Temp to) {
+  Temp t = native_expr(p, n);
+  native_taken(p, t);
+  if (to)
+    native_line(p, "t%u = t%u;", to, t);
+  else
+    native_line(p, "drop(t%u);", t);
+}
+
+static void plain(Native *p, Ast *n, Temp to) {
+  switch (n->kind) {
+  case AST_let: define(p, n->slot, native_expr(p, n->a), to); return;
+  case AST_set: assign(p, n, to); return;
+  case AST_return: give(p, n); return;
+  case AST_break:
+  case AST_continue: leave(p, n->kind == AST_break); return;
+  case AST_if: choice(p, n, to); return;
+  case AST_while: loop_while(p, n, to); return;
+  case AST_for: loop_for(p, n, to); return;
+  case AST_block: native_block(p, n, to); return;
+  case AST_import: import(p, n, to); return;
+  case AST_model: native_refuse(p, n, "a model is not supported in a compiled program"); return;
+  case AST_struct:
+    if (to) native_line(p, "t%u = null;", to);
+    return;
+  case AST_fn:
+    if (n->name) {
+      define(p, n->slot, native_closure(p, n), to);
+      return;
+    } /* fall through */
+  default: compute(p, n, to);
+  }
+}
+
+void native_stmt(Native *p, Ast *n, Temp to) {
+  plain(p, n, to);
+  if (n->kind == AST_if && n->to && to)
+    native_line(p, "becomes(&t%u, &type_%u, %u);", to, native_type(p, n, n->to),
+                native_place(p, n));
+}
+
+void native_block(Native *p, const Ast *n, Temp to) {
+  if (!n->nkid && to) native_line(p, "t%u = null;", to);
+  for (u32 i = 0; i < n->nkid; i++) native_stmt(p, n->kid[i], i + 1 == n->nkid ? to : 0);
+}

@@ -1,0 +1,2 @@
+import "back.ch" as back
+let x = 1

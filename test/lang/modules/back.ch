@@ -1,0 +1,2 @@
+import "around.ch" as around
+let y = 2

@@ -1,0 +1,3 @@
+fn divide(a: int32, b: int32) -> int32 {
+    a / b
+}

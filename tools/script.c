@@ -1,0 +1,628 @@
+/* script.c: what a compiled program of the language (docs/language.md) is made of: values.
+ *
+ * The text of this file travels inside ingot; what `ingot build PROGRAM.ch` writes stands behind
+ * it: one function for each of the program, tables of types, structs and places, and script_main.
+ * Nothing of the program is looked up or decoded while it runs.
+ *
+ * A Value is small, or a share of a Box that counts who holds it. Functions here borrow their
+ * arguments and give a share, unless they say that they take one. Lists that several hold are
+ * copied before they change. What goes wrong is told with the place in the text, as `ingot run`
+ * tells it, and ends the program with code 4.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+/* In the order of kinds.def, as far as programs that were compiled have them. */
+typedef enum Kind {
+  K_none, /* a variable that holds nothing yet; any type */
+  K_null,
+  K_int,
+  K_float,
+  K_bool,
+  K_string,
+  K_array,
+  K_tuple,
+  K_struct,
+  K_fn
+} Kind;
+static const char *const kind_names[] = {"nothing", "null",  "integer", "float",  "boolean",
+                                         "string",  "array", "tuple",   "struct", "function"};
+
+typedef struct Box Box;
+typedef struct Chars Chars;
+typedef struct List List;
+typedef struct Fn Fn;
+typedef struct Value {
+  Kind kind;
+  union {
+    int64_t i; /* K_int, K_bool */
+    double f;
+    Box *box;
+    Chars *text;
+    List *list;
+    Fn *fn;
+  } u;
+} Value;
+
+struct Box {
+  uint32_t refs;
+  Kind kind;
+  Box *next; /* of those that wait to be freed */
+};
+
+struct Chars {
+  Box box;
+  size_t n;
+  char at[];
+};
+
+typedef struct Struct {
+  const char *name;
+  uint32_t n;
+  const char *const *field;
+} Struct;
+
+struct List {
+  Box box;
+  const Struct *of;
+  uint64_t n, room;
+  Value at[];
+};
+
+typedef struct Type Type;
+struct Type {
+  Kind kind;
+  const char *text;        /* for messages */
+  const Type *const *item; /* of an array one, of a tuple all */
+  uint32_t n;
+  const Struct *of;
+};
+
+/* A place in the text: FILE:LINE:COLUMN, and the line with a caret below it. */
+typedef struct Place {
+  const char *where, *line;
+} Place;
+extern const Place script_place[];
+
+/* at: places of the call and of its arguments. Takes the arguments. */
+typedef Value Code(Fn *self, Value *arg, const int *at);
+typedef struct Shape {
+  Code *code;
+  uint32_t params;
+  const Type *const *param; /* NULL: anything */
+  uint32_t with;            /* variables of functions around it */
+} Shape;
+struct Fn {
+  Box box;
+  const Shape *shape;
+  Value with[];
+};
+
+#define MOST_ELEMENTS ((uint64_t)1 << 28)
+enum { MOST_DEPTH = 6000, BAD_INPUT = 4, BAD_SYSTEM = 5 };
+
+static const Value null = {K_null, {0}};
+static const char *script_name = "program";
+
+/* ---- errors ---- */
+
+static _Noreturn void script_fail(int at, const char *fmt, ...) {
+  va_list args;
+  fflush(stdout);
+  fprintf(stderr, "%s: %s: ", script_name, script_place[at].where);
+  va_start(args, fmt);
+  vfprintf(stderr, fmt, args);
+  va_end(args);
+  fprintf(stderr, "%s\n", script_place[at].line);
+  exit(BAD_INPUT);
+}
+
+static _Noreturn void no_memory(void) {
+  fflush(stdout);
+  fprintf(stderr, "%s: out of memory\n", script_name);
+  exit(BAD_SYSTEM);
+}
+
+static const char *kind_of(Value d) {
+  return d.kind == K_struct ? d.u.list->of->name : kind_names[d.kind];
+}
+
+/* ---- memory ---- */
+
+static void *box_new(Kind kind, size_t bytes) {
+  Box *b = calloc(1, bytes);
+  if (!b) no_memory();
+  b->refs = 1;
+  b->kind = kind;
+  return b;
+}
+
+static inline Value share(Value d) {
+  if (d.kind >= K_string) d.u.box->refs++;
+  return d;
+}
+
+static void let_go(Value d, Box **waiting) {
+  if (d.kind < K_string || --d.u.box->refs) return;
+  d.u.box->next = *waiting;
+  *waiting = d.u.box;
+}
+
+/* Lists in lists are as deep as programs make them: they wait in a chain, not on the stack. */
+static void free_box(Box *b) {
+  Box *waiting = NULL;
+  for (;;) {
+    if (b->kind >= K_array && b->kind <= K_struct)
+      for (uint64_t i = 0; i < ((List *)b)->n; i++) let_go(((List *)b)->at[i], &waiting);
+    if (b->kind == K_fn)
+      for (uint32_t i = 0; i < ((Fn *)b)->shape->with; i++) let_go(((Fn *)b)->with[i], &waiting);
+    free(b);
+    if (!(b = waiting)) return;
+    waiting = b->next;
+  }
+}
+
+static inline void drop(Value d) {
+  if (d.kind >= K_string && !--d.u.box->refs) free_box(d.u.box);
+}
+
+/* The variable holds d from now on, which is taken. */
+static inline void set(Value *to, Value d) {
+  Value old = *to;
+  *to = d;
+  drop(old);
+}
+
+static inline void forget(Value *d) {
+  set(d, (Value){K_none, {0}});
+}
+
+static inline Value of_int(int64_t i) {
+  return (Value){K_int, {.i = i}};
+}
+static inline Value of_float(double f) {
+  return (Value){K_float, {.f = f}};
+}
+static inline Value of_bool(int b) {
+  return (Value){K_bool, {.i = b}};
+}
+
+static void not_too_many(uint64_t n, int at) {
+  if (n > MOST_ELEMENTS)
+    script_fail(at, "a value of %llu elements: the limit is %llu", (unsigned long long)n,
+                (unsigned long long)MOST_ELEMENTS);
+}
+
+static Value of_text(const char *s, size_t n) {
+  Chars *t = box_new(K_string, sizeof *t + n + 1);
+  t->n = n;
+  if (n) memcpy(t->at, s, n);
+  return (Value){K_string, {.text = t}};
+}
+
+static Value of_list(Kind kind, uint64_t n) {
+  List *l = box_new(kind, sizeof *l + (size_t)n * sizeof *l->at);
+  l->n = l->room = n;
+  for (uint64_t i = 0; i < n; i++) l->at[i] = null;
+  return (Value){kind, {.list = l}};
+}
+
+static Value of_struct(const Struct *of) {
+  Value d = of_list(K_struct, of->n);
+  d.u.list->of = of;
+  return d;
+}
+
+static Fn *fn_new(const Shape *shape) {
+  Fn *f = box_new(K_fn, sizeof *f + shape->with * sizeof *f->with);
+  f->shape = shape;
+  return f;
+}
+
+/* The list of *d by itself. */
+static List *own(Value *d) {
+  List *l = d->u.list;
+  if (l->box.refs == 1) return l;
+  Value copy = of_list(d->kind, l->n);
+  copy.u.list->of = l->of;
+  for (uint64_t i = 0; i < l->n; i++) copy.u.list->at[i] = share(l->at[i]);
+  set(d, copy);
+  return copy.u.list;
+}
+
+/* ---- as they are shown ---- */
+
+typedef struct Shown {
+  char *at;
+  size_t n, room;
+} Shown;
+
+static void put(Shown *t, const char *s, size_t n) {
+  if (t->n + n > t->room) {
+    t->room = (t->n + n) * 2 + 64;
+    t->at = realloc(t->at, t->room);
+    if (!t->at) no_memory();
+  }
+  if (n) memcpy(t->at + t->n, s, n);
+  t->n += n;
+}
+
+static void puts_to(Shown *t, const char *s) {
+  put(t, s, strlen(s));
+}
+
+static void show(Shown *t, Value d, int depth, int at);
+
+static void show_list(Shown *t, const List *l, const char *open, const char *close, int depth,
+                      int at) {
+  if (depth > MOST_DEPTH) script_fail(at, "arrays are nested too deeply to show");
+  puts_to(t, open);
+  for (uint64_t i = 0; i < l->n; i++) {
+    if (i) puts_to(t, ", ");
+    if (l->of) puts_to(t, l->of->field[i]), puts_to(t, ": ");
+    show(t, l->at[i], depth + 1, at);
+  }
+  puts_to(t, close);
+}
+
+static void show(Shown *t, Value d, int depth, int at) {
+  char text[NUMBER_ROOM];
+  switch (d.kind) {
+  case K_int: put(t, text, (size_t)sprintf(text, "%lld", (long long)d.u.i)); return;
+  case K_float: put(t, text, (size_t)number_text(text, d.u.f, 0, 0)); return;
+  case K_bool: puts_to(t, d.u.i ? "true" : "false"); return;
+  case K_string: put(t, d.u.text->at, d.u.text->n); return;
+  case K_array: show_list(t, d.u.list, "[", "]", depth, at); return;
+  case K_tuple: show_list(t, d.u.list, "(", ")", depth, at); return;
+  case K_struct:
+    puts_to(t, d.u.list->of->name);
+    show_list(t, d.u.list, " { ", " }", depth, at);
+    return;
+  case K_fn: puts_to(t, "<function>"); return;
+  default: puts_to(t, "null");
+  }
+}
+
+/* ---- what they are worth ---- */
+
+static int equal(Value x, Value y, int depth, int at) {
+  if (x.kind == K_int && y.kind == K_float) return (double)x.u.i == y.u.f;
+  if (x.kind == K_float && y.kind == K_int) return x.u.f == (double)y.u.i;
+  if (x.kind != y.kind) return 0;
+  switch (x.kind) {
+  case K_null: return 1;
+  case K_int:
+  case K_bool: return x.u.i == y.u.i;
+  case K_float: return x.u.f == y.u.f;
+  case K_string:
+    return x.u.text->n == y.u.text->n && !memcmp(x.u.text->at, y.u.text->at, x.u.text->n);
+  case K_array:
+  case K_tuple:
+  case K_struct: {
+    const List *p = x.u.list, *q = y.u.list;
+    if (p->of != q->of) return 0;
+    if (depth > MOST_DEPTH) script_fail(at, "arrays are nested too deeply to compare");
+    if (p == q) return 1;
+    if (p->n != q->n) return 0;
+    for (uint64_t i = 0; i < p->n; i++)
+      if (!equal(p->at[i], q->at[i], depth + 1, at)) return 0;
+    return 1;
+  }
+  default: return 0;
+  }
+}
+
+static inline int is_true(Value d) {
+  switch (d.kind) {
+  case K_none:
+  case K_null: return 0;
+  case K_int:
+  case K_bool: return d.u.i != 0;
+  case K_float: return d.u.f != 0;
+  default: return 1;
+  }
+}
+
+/* Of a condition, which is taken. */
+static inline int holds(Value d) {
+  int yes = is_true(d);
+  drop(d);
+  return yes;
+}
+
+static inline int is_number(Value d) {
+  return d.kind == K_int || d.kind == K_float;
+}
+
+static inline double number(Value d) {
+  return d.kind == K_int ? (double)d.u.i : d.u.f;
+}
+
+static int64_t truncated(double x) {
+  if (isnan(x)) return 0;
+  if (x >= 0x1p63) return INT64_MAX;
+  if (x < -0x1p63) return INT64_MIN;
+  return (int64_t)x;
+}
+
+/* ---- operators; all take their operands ---- */
+
+static _Noreturn void cannot(const char *verb, Value x, Value y, int at) {
+  script_fail(at, "Cannot %s %s and %s", verb, kind_of(x), kind_of(y));
+}
+
+#define ARITHMETIC(name, sign, verb)                                                               \
+  static inline Value do_##name(Value x, Value y, int at) {                                        \
+    if (x.kind == K_int && y.kind == K_int)                                                        \
+      return of_int((int64_t)((uint64_t)x.u.i sign(uint64_t) y.u.i));                              \
+    if (is_number(x) && is_number(y)) return of_float(number(x) sign number(y));                   \
+    OTHERWISE_##name cannot(verb, x, y, at);                                                       \
+  }
+#define COMPARISON(name, sign)                                                                     \
+  static inline Value do_##name(Value x, Value y, int at) {                                        \
+    if (x.kind == K_int && y.kind == K_int) return of_bool(x.u.i sign y.u.i);                      \
+    if (is_number(x) && is_number(y)) return of_bool(number(x) sign number(y));                    \
+    cannot("compare", x, y, at);                                                                   \
+  }
+#define OTHERWISE_add                                                                              \
+  if (x.kind == y.kind && (x.kind == K_string || x.kind == K_array)) return joined(x, y, at);
+#define OTHERWISE_sub
+#define OTHERWISE_mul
+
+static Value joined(Value x, Value y, int at) {
+  Value d;
+  if (x.kind == K_string) {
+    size_t n = x.u.text->n, more = y.u.text->n;
+    if (n + more > MOST_ELEMENTS) script_fail(at, "the string becomes too long");
+    d = of_text(NULL, 0);
+    d.u.text = realloc(d.u.text, sizeof *d.u.text + n + more + 1);
+    if (!d.u.text) no_memory();
+    memcpy(d.u.text->at, x.u.text->at, n);
+    memcpy(d.u.text->at + n, y.u.text->at, more);
+    d.u.text->n = n + more;
+  } else {
+    uint64_t n = x.u.list->n, more = y.u.list->n;
+    not_too_many(n + more, at);
+    d = of_list(K_array, n + more);
+    for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = share(x.u.list->at[i]);
+    for (uint64_t i = 0; i < more; i++) d.u.list->at[n + i] = share(y.u.list->at[i]);
+  }
+  drop(x);
+  drop(y);
+  return d;
+}
+
+ARITHMETIC(add, +, "add")
+ARITHMETIC(sub, -, "subtract")
+ARITHMETIC(mul, *, "multiply")
+COMPARISON(lt, <)
+COMPARISON(le, <=)
+COMPARISON(gt, >)
+COMPARISON(ge, >=)
+
+static inline Value do_div(Value x, Value y, int at) {
+  if (!is_number(x) || !is_number(y)) cannot("divide", x, y, at);
+  if (number(y) == 0) script_fail(at, "Division by zero");
+  if (x.kind == K_float || y.kind == K_float) return of_float(number(x) / number(y));
+  return of_int(y.u.i == -1 ? (int64_t)(0 - (uint64_t)x.u.i) : x.u.i / y.u.i); /* no trap */
+}
+
+static inline Value do_mod(Value x, Value y, int at) {
+  if (x.kind != K_int || y.kind != K_int) cannot("modulo", x, y, at);
+  if (!y.u.i) script_fail(at, "Modulo by zero");
+  return of_int(y.u.i == -1 ? 0 : x.u.i % y.u.i);
+}
+
+static inline Value do_at(Value x, Value y, int at) {
+  cannot("multiply", x, y, at);
+}
+
+static inline Value do_eq(Value x, Value y, int at) {
+  int same = equal(x, y, 0, at);
+  drop(x);
+  drop(y);
+  return of_bool(same);
+}
+
+static inline Value do_ne(Value x, Value y, int at) {
+  return of_bool(!do_eq(x, y, at).u.i);
+}
+
+static inline Value do_neg(Value x, int at) {
+  if (x.kind == K_int) return of_int((int64_t)(0 - (uint64_t)x.u.i));
+  if (x.kind == K_float) return of_float(-x.u.f);
+  script_fail(at, "Cannot negate %s", kind_of(x));
+}
+
+static Value cast(Value x, Kind to, const char *name, int at) {
+  if (!is_number(x) && x.kind != K_bool) script_fail(at, "Cannot cast %s to %s", kind_of(x), name);
+  double f = x.kind == K_float ? x.u.f : (double)x.u.i;
+  if (to == K_bool) return of_bool(f != 0);
+  if (to == K_float) return of_float(f);
+  return of_int(x.kind == K_float ? truncated(f) : x.u.i);
+}
+
+/* ---- lists ---- */
+
+/* An end of a range, which is taken. */
+static int64_t bound(Value d, int at) {
+  if (d.kind == K_float) return truncated(d.u.f);
+  if (d.kind != K_int) script_fail(at, "a range goes from number to number, got %s", kind_of(d));
+  return d.u.i;
+}
+
+static int64_t upto(int64_t end, int at) {
+  if (end == INT64_MAX) script_fail(at, "the range is too long");
+  return end + 1;
+}
+
+static Value range(int64_t from, int64_t end, int at) {
+  uint64_t n = end > from ? (uint64_t)end - (uint64_t)from : 0;
+  not_too_many(n, at);
+  Value d = of_list(K_array, n);
+  for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = of_int(from + (int64_t)i);
+  return d;
+}
+
+/* Takes both. */
+static Value repeat(Value v, Value times, int at) {
+  if (!is_number(times)) script_fail(at, "operator() takes a number here, got %s", kind_of(times));
+  double k = number(times) >= 0x1p62 ? 0x1p62 : number(times);
+  uint64_t n = k > 0 ? (uint64_t)k : 0;
+  not_too_many(n, at);
+  Value d = of_list(K_array, n);
+  for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = share(v);
+  drop(v);
+  return d;
+}
+
+/* From the first to the last element of the index, clipped. */
+static Value slice(const List *l, const List *index, int where) {
+  int64_t from = 0, to = 0;
+  if (index->n) {
+    Value a = index->at[0], b = index->at[index->n - 1];
+    if (a.kind != K_int || b.kind != K_int)
+      script_fail(where, "Index must be an integer or range, got an array of %s", kind_of(a));
+    from = a.u.i < 0 ? 0 : a.u.i;
+    to = b.u.i < (int64_t)l->n ? b.u.i + 1 : (int64_t)l->n;
+  }
+  uint64_t n = to > from ? (uint64_t)(to - from) : 0;
+  Value d = of_list(K_array, n);
+  for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = share(l->at[from + (int64_t)i]);
+  return d;
+}
+
+/* at: the expression, where: the index. Takes the index. */
+static inline Value at_index(Value v, Value i, int at, int where) {
+  if (v.kind != K_array) script_fail(at, "Cannot index into %s", kind_of(v));
+  const List *l = v.u.list;
+  if (i.kind == K_array) {
+    Value d = slice(l, i.u.list, where);
+    drop(i);
+    return d;
+  }
+  if (i.kind != K_int) script_fail(where, "Index must be an integer or range, got %s", kind_of(i));
+  int64_t k = i.u.i < 0 ? i.u.i + (int64_t)l->n : i.u.i;
+  if (k < 0 || (uint64_t)k >= l->n)
+    script_fail(where, "Index out of bounds: %lld", (long long)i.u.i);
+  return share(l->at[k]);
+}
+
+/* Takes v. */
+static Value item(Value v, int64_t i, int at) {
+  if (v.kind != K_tuple && v.kind != K_array)
+    script_fail(at, "Cannot index type %s with tuple index syntax", kind_of(v));
+  if ((uint64_t)i >= v.u.list->n)
+    script_fail(at, "Tuple index out of bounds: index %lld on tuple of length %llu", (long long)i,
+                (unsigned long long)v.u.list->n);
+  Value d = share(v.u.list->at[i]);
+  drop(v);
+  return d;
+}
+
+static Value *field_of(Value v, const char *name) {
+  if (v.kind != K_struct) return NULL;
+  for (uint32_t i = 0; i < v.u.list->of->n; i++)
+    if (!strcmp(v.u.list->of->field[i], name)) return &v.u.list->at[i];
+  return NULL;
+}
+
+/* Takes v. */
+static Value member(Value v, const char *name, int at) {
+  const Value *f = field_of(v, name);
+  if (!f) script_fail(at, "%s has no field '%s'", kind_of(v), name);
+  Value d = share(*f);
+  drop(v);
+  return d;
+}
+
+/* What is called as v.name(...); takes v. */
+static Value method(Value v, const char *name, int at) {
+  if (!field_of(v, name)) script_fail(at, "%s has no functions of its own", kind_of(v));
+  return member(v, name, at);
+}
+
+/* ---- places inside variables ---- */
+
+static Value *place_element(Value *in, Value i, int at, int where) {
+  if (in->kind != K_array) script_fail(at, "Cannot index into %s", kind_of(*in));
+  List *l = own(in);
+  if (!is_number(i)) script_fail(where, "Index must be an integer or range, got %s", kind_of(i));
+  double f = i.kind == K_int ? 0 : trunc(i.u.f);
+  int64_t k = i.kind == K_int ? i.u.i : fabs(f) < 9e18 ? (int64_t)f : -1;
+  if (k < 0 || (uint64_t)k >= l->n)
+    script_fail(where, "Index %lld out of bounds (len=%llu)", (long long)k,
+                (unsigned long long)l->n);
+  return &l->at[k];
+}
+
+static Value *place_field(Value *in, const char *name, int at) {
+  if (!field_of(*in, name)) script_fail(at, "%s has no field '%s'", kind_of(*in), name);
+  own(in);
+  return field_of(*in, name);
+}
+
+/* A variable that holds something. */
+static inline Value *held(Value *d, const char *name, int at) {
+  if (!d || d->kind == K_none) script_fail(at, "Undefined variable: %s", name);
+  return d;
+}
+
+static inline Value *assigned(Value *d, const char *name, int at) {
+  if (!d || d->kind == K_none) script_fail(at, "Cannot assign to undefined variable: %s", name);
+  return d;
+}
+
+/* ---- types ---- */
+
+static void becomes(Value *d, const Type *to, int at) {
+  if (to->kind == K_none) return;
+  if (to->kind == K_float && d->kind == K_int) *d = of_float((double)d->u.i);
+  if (d->kind != to->kind || (to->kind == K_tuple && d->u.list->n != to->n) ||
+      (to->kind == K_struct && d->u.list->of != to->of))
+    script_fail(at, "expected %s, found %s", to->text, kind_of(*d));
+  if (to->kind != K_array && to->kind != K_tuple) return;
+  for (uint64_t i = 0; i < d->u.list->n; i++) {
+    const Type *t = to->item[to->kind == K_tuple ? i : 0];
+    Value *x = &d->u.list->at[i];
+    int ready = t->kind == K_none || (t->kind == x->kind && t->kind < K_array);
+    if (!ready) becomes(&own(d)->at[i], t, at);
+  }
+}
+
+/* ---- calls ---- */
+
+static const char *stack_base;
+static size_t stack_most;
+
+/* Takes f and the arguments. */
+static Value call(Value f, Value *arg, uint32_t n, const int *at) {
+  const char here = 0;
+  if (f.kind != K_fn) script_fail(at[0], "Cannot call non-function value: %s", kind_of(f));
+  const Shape *s = f.u.fn->shape;
+  if (n != s->params)
+    script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
+  if ((size_t)(stack_base - &here) > stack_most) script_fail(at[0], "calls are nested too deeply");
+  for (uint32_t i = 0; i < n; i++)
+    if (s->param[i]) becomes(&arg[i], s->param[i], at[1 + i]);
+  Value d = s->code(f.u.fn, arg, at);
+  drop(f);
+  return d;
+}
+
+/* ---- patterns ---- */
+
+static inline int fits_int(Value d, int64_t i) {
+  return d.kind == K_int && d.u.i == i;
+}
+static inline int fits_float(Value d, double f) {
+  return d.kind == K_float && fabs(d.u.f - f) < 0x1p-52;
+}
+static inline int fits_bool(Value d, int b) {
+  return d.kind == K_bool && d.u.i == b;
+}
+static inline int fits_text(Value d, Value s) {
+  return d.kind == K_string && equal(d, s, 0, 0);
+}
