@@ -17,7 +17,7 @@ extern const size_t script_text_size;
 
 /* ---- lines ---- */
 
-void native_line(Native *p, const char *fmt, ...) {
+void native_line(NativeC *p, const char *fmt, ...) {
   va_list args;
   for (u32 i = 0; i <= p->deep; i++) text_puts(p->out, "  ");
   va_start(args, fmt);
@@ -26,7 +26,7 @@ void native_line(Native *p, const char *fmt, ...) {
   text_puts(p->out, "\n");
 }
 
-void native_refuse(Native *p, const Ast *n, const char *fmt, ...) {
+void native_refuse(NativeC *p, const Ast *n, const char *fmt, ...) {
   Text t = text_new(p->a);
   va_list args;
   va_start(args, fmt);
@@ -36,7 +36,7 @@ void native_refuse(Native *p, const Ast *n, const char *fmt, ...) {
        script_place(p->s->all->at[n->file], n->at, text_cstr(&t), NULL));
 }
 
-const char *native_quoted(Native *p, Str s) {
+const char *native_quoted(NativeC *p, Str s) {
   Text t = text_new(p->a);
   emit_string(&t, str_text(p->c, s), str_len(p->c, s));
   return text_cstr(&t);
@@ -44,7 +44,7 @@ const char *native_quoted(Native *p, Str s) {
 
 /* ---- tables; numbers begin with 0 ---- */
 
-u32 native_place(Native *p, const Ast *n) {
+u32 native_place(NativeC *p, const Ast *n) {
   u32 *at = map_put(&p->place_at, (u64)n->file << 32 | n->at);
   if (!*at) {
     *vec_push(p->a, &p->place) = n;
@@ -53,7 +53,7 @@ u32 native_place(Native *p, const Ast *n) {
   return *at - 1;
 }
 
-u32 native_string(Native *p, Str s) {
+u32 native_string(NativeC *p, Str s) {
   u32 *at = map_put(&p->string_at, s);
   if (!*at) {
     *vec_push(p->a, &p->string) = s;
@@ -62,7 +62,7 @@ u32 native_string(Native *p, Str s) {
   return *at - 1;
 }
 
-u32 native_struct(Native *p, const StructInfo *s) {
+u32 native_struct(NativeC *p, const StructInfo *s) {
   for (u32 i = 0; i < p->structs.n; i++)
     if (struct_same(p->structs.at[i], s)) return i;
   *vec_push(p->a, &p->structs) = s;
@@ -83,7 +83,7 @@ static const char *kind_in_c(const LangType *t) {
   return t->kind == KD_any ? "K_none" : names[t->kind];
 }
 
-u32 native_type(Native *p, const Ast *at, const LangType *t) {
+u32 native_type(NativeC *p, const Ast *at, const LangType *t) {
   u32 *known = map_get(&p->type_at, (u64)(uintptr_t)t);
   if (known) return *known - 1;
   if (t->kind == KD_tensor || t->kind == KD_object)
@@ -108,7 +108,7 @@ u32 native_type(Native *p, const Ast *at, const LangType *t) {
   return p->type.n - 1;
 }
 
-u32 native_fn(Native *p, LangFn *f) {
+u32 native_fn(NativeC *p, LangFn *f) {
   u32 *at = map_put(&p->fn_at, (u64)(uintptr_t)f);
   if (!*at) {
     *vec_push(p->a, &p->fn) = f;
@@ -119,7 +119,7 @@ u32 native_fn(Native *p, LangFn *f) {
 
 /* ---- functions ---- */
 
-static void begin(Native *p, LangFn *in, u32 file) {
+static void begin(NativeC *p, LangFn *in, u32 file) {
   p->in = in;
   p->file = file;
   p->ntemp = p->nloop = p->deep = 0;
@@ -127,7 +127,7 @@ static void begin(Native *p, LangFn *in, u32 file) {
   p->loop = NULL;
 }
 
-static void put_variables(Native *p, const LangFn *f) {
+static void put_variables(NativeC *p, const LangFn *f) {
   for (u32 i = 0; i < f->nslot; i++) native_line(p, "Value l%u = {K_none, {0}};", i);
   for (u32 i = 0; i < f->ast->nkid; i++) native_line(p, "l%u = arg[%u];", f->ast->kid[i]->slot, i);
   for (u32 i = 0; i < f->capture.n; i++)
@@ -135,7 +135,7 @@ static void put_variables(Native *p, const LangFn *f) {
   native_line(p, "(void)self, (void)arg, (void)at;");
 }
 
-static void put_function(Native *p, u32 number) {
+static void put_function(NativeC *p, u32 number) {
   LangFn *f = p->fn.at[number];
   begin(p, f, f->ast->file);
   text_fmt(p->out, "\n/* %s */\nstatic Value f%u(Fn *self, Value *arg, const int *at) {\n",
@@ -156,7 +156,7 @@ static void put_function(Native *p, u32 number) {
   text_puts(p->out, "}\n");
 }
 
-static void put_shape(Native *p, u32 number, Text *out) {
+static void put_shape(NativeC *p, u32 number, Text *out) {
   const LangFn *f = p->fn.at[number];
   Text params = text_new(p->a);
   for (u32 i = 0; i < f->ast->nkid; i++) {
@@ -170,7 +170,7 @@ static void put_shape(Native *p, u32 number, Text *out) {
            number, number, f->ast->nkid, text_cstr(&params), f->capture.n);
 }
 
-static void put_file(Native *p, const Script *s) {
+static void put_file(NativeC *p, const Script *s) {
   begin(p, NULL, s->number);
   text_fmt(p->out, "\n/* the statements of %s */\nstatic void file_%u(void) {\n",
            s->number ? "a module" : "the program", s->number);
@@ -190,7 +190,7 @@ static void put_file(Native *p, const Script *s) {
 
 /* ---- the file ---- */
 
-static void put_places(Native *p, Text *out) {
+static void put_places(NativeC *p, Text *out) {
   text_puts(out, "const Place script_place[] = {\n");
   for (u32 i = 0; i < p->place.n; i++) {
     const Ast *n = p->place.at[i];
@@ -205,7 +205,7 @@ static void put_places(Native *p, Text *out) {
   text_puts(out, "  {\"\", \"\"}};\n");
 }
 
-static void put_main(Native *p, const Ast *main, Text *out) {
+static void put_main(NativeC *p, const Ast *main, Text *out) {
   text_puts(out, "\nstatic void script_main(void) {\n");
   for (u32 i = 0; i < p->string.n; i++)
     text_fmt(out, "  strings[%u] = of_text(%s, %zu);\n", i, native_quoted(p, p->string.at[i]),
@@ -223,7 +223,7 @@ static void put_main(Native *p, const Ast *main, Text *out) {
 
 void native_program(Script *s, const Ast *main, Text *out) {
   Ctx *c = s->c;
-  Native p = {.c = c, .a = &c->work, .s = s};
+  NativeC p = {.c = c, .a = &c->work, .s = s};
   Text shapes = text_new(p.a), end = text_new(p.a), places = text_new(p.a);
   p.tables = text_new(p.a);
   p.bodies = text_new(p.a);

@@ -11,7 +11,7 @@
 #include "back/back.h"
 #include "lang/own.h"
 
-typedef struct Native Native;
+typedef struct NativeC NativeC;
 typedef struct NativeLoop NativeLoop;
 typedef u32 Temp; /* tN of the C; 0: none */
 
@@ -21,7 +21,7 @@ struct NativeLoop {
   bool breaks, continues;
 };
 
-struct Native {
+struct NativeC {
   Ctx *c;
   Arena *a;
   Script *s;
@@ -43,33 +43,33 @@ struct Native {
 };
 
 /* native.c */
-void native_line(Native *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void native_line(NativeC *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Records that a program with n cannot be compiled. */
-void native_refuse(Native *p, const Ast *n, const char *fmt, ...)
+void native_refuse(NativeC *p, const Ast *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-u32 native_place(Native *p, const Ast *n);
-u32 native_string(Native *p, Str s);
-u32 native_struct(Native *p, const StructInfo *s);
-u32 native_type(Native *p, const Ast *at, const LangType *t);
-u32 native_fn(Native *p, LangFn *f);
-const char *native_quoted(Native *p, Str s); /* as a literal */
+u32 native_place(NativeC *p, const Ast *n);
+u32 native_string(NativeC *p, Str s);
+u32 native_struct(NativeC *p, const StructInfo *s);
+u32 native_type(NativeC *p, const Ast *at, const LangType *t);
+u32 native_fn(NativeC *p, LangFn *f);
+const char *native_quoted(NativeC *p, Str s); /* as a literal */
 
 /* native_stmt.c; to: gets the value, 0: nobody wants it */
-void native_stmt(Native *p, Ast *n, Temp to);
-void native_block(Native *p, const Ast *n, Temp to);
-void native_forget(Native *p, const Ast *scope);
+void native_stmt(NativeC *p, Ast *n, Temp to);
+void native_block(NativeC *p, const Ast *n, Temp to);
+void native_forget(NativeC *p, const Ast *scope);
 /* A variable as C: the slot of the function, or of the file. */
-const char *native_slot(Native *p, u32 slot);
+const char *native_slot(NativeC *p, u32 slot);
 /* A pointer to the first of the places that holds something, as C. */
-const char *native_pointer(Native *p, const VarPlace *place, u32 n);
-const char *native_target(Native *p, const Ast *n); /* the place that n is, as a pointer */
+const char *native_pointer(NativeC *p, const VarPlace *place, u32 n);
+const char *native_target(NativeC *p, const Ast *n); /* the place that n is, as a pointer */
 
 /* native_expr.c */
-Temp native_expr(Native *p, Ast *n); /* live */
-Temp native_temp(Native *p);
-void native_live(Native *p, Temp t);
-void native_taken(Native *p, Temp t); /* something has its share now */
-Temp native_closure(Native *p, Ast *fn);
-Temp native_bounds(Native *p, const Ast *range); /* its ends, as loN and hiN; gives N */
+Temp native_expr(NativeC *p, Ast *n); /* live */
+Temp native_temp(NativeC *p);
+void native_live(NativeC *p, Temp t);
+void native_taken(NativeC *p, Temp t); /* something has its share now */
+Temp native_closure(NativeC *p, Ast *fn);
+Temp native_bounds(NativeC *p, const Ast *range); /* its ends, as loN and hiN; gives N */
 
 #endif

@@ -13,15 +13,15 @@ static const char *const native_names[] = {
 
 /* ---- temps ---- */
 
-Temp native_temp(Native *p) {
+Temp native_temp(NativeC *p) {
   return ++p->ntemp;
 }
 
-void native_live(Native *p, Temp t) {
+void native_live(NativeC *p, Temp t) {
   *vec_push(p->a, &p->live) = t;
 }
 
-void native_taken(Native *p, Temp t) {
+void native_taken(NativeC *p, Temp t) {
   u32 i = p->live.n;
   while (i && p->live.at[i - 1] != t) i--;
   if (!i) return;
@@ -32,7 +32,7 @@ void native_taken(Native *p, Temp t) {
 /* A new live temp with the value that the format says. */
 #define VALUE(p, ...) value(p, text_cstr(&(*say(p, __VA_ARGS__))))
 
-__attribute__((format(printf, 2, 3))) static Text *say(Native *p, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static Text *say(NativeC *p, const char *fmt, ...) {
   Text *t = NEW(p->a, Text);
   va_list args;
   *t = text_new(p->a);
@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static Text *say(Native *p, const char *fm
   return t;
 }
 
-static Temp value(Native *p, const char *c) {
+static Temp value(NativeC *p, const char *c) {
   Temp t = native_temp(p);
   native_line(p, "Value t%u = %s;", t, c);
   native_live(p, t);
@@ -57,7 +57,7 @@ static bool has_self(const Ast *n) {
   return false;
 }
 
-static Temp name(Native *p, const Ast *n) {
+static Temp name(NativeC *p, const Ast *n) {
   u32 before = 0;
   while (before < n->nplace && n->place[before].kind != PL_self) before++;
   if (before == n->nplace)
@@ -69,7 +69,7 @@ static Temp name(Native *p, const Ast *n) {
   return VALUE(p, "(%s)->kind ? share(*%s) : %s", var, var, self);
 }
 
-Temp native_closure(Native *p, Ast *n) {
+Temp native_closure(NativeC *p, Ast *n) {
   LangFn *f = n->fn;
   Temp t = VALUE(p, "(Value){K_fn, {.fn = fn_new(&shape_%u)}}", native_fn(p, f));
   for (u32 i = 0; i < f->capture.n; i++) {
@@ -86,7 +86,7 @@ Temp native_closure(Native *p, Ast *n) {
 
 /* ---- operators ---- */
 
-static Temp both(Native *p, const Ast *n) {
+static Temp both(NativeC *p, const Ast *n) {
   Temp x = native_expr(p, n->a);
   native_taken(p, x);
   bool needs = n->op == TOK_and;
@@ -101,7 +101,7 @@ static Temp both(Native *p, const Ast *n) {
   return VALUE(p, "of_bool(h%u)", x);
 }
 
-static Temp binary(Native *p, const Ast *n) {
+static Temp binary(NativeC *p, const Ast *n) {
   static const char *const name[TOK_COUNT] = {
       [TOK_add] = "add", [TOK_sub] = "sub", [TOK_mul] = "mul", [TOK_div] = "div",
       [TOK_mod] = "mod", [TOK_at] = "at",   [TOK_lt] = "lt",   [TOK_le] = "le",
@@ -113,14 +113,14 @@ static Temp binary(Native *p, const Ast *n) {
   return VALUE(p, "do_%s(t%u, t%u, %u)", name[n->op], x, y, native_place(p, n));
 }
 
-static Temp unary(Native *p, const Ast *n) {
+static Temp unary(NativeC *p, const Ast *n) {
   Temp x = native_expr(p, n->a);
   native_taken(p, x);
   if (n->op == TOK_not) return VALUE(p, "of_bool(!holds(t%u))", x);
   return VALUE(p, "do_neg(t%u, %u)", x, native_place(p, n));
 }
 
-static Temp cast(Native *p, const Ast *n) {
+static Temp cast(NativeC *p, const Ast *n) {
   const char *to = str_text(p->c, n->name);
   Temp x = native_expr(p, n->a);
   native_taken(p, x);
@@ -132,7 +132,7 @@ static Temp cast(Native *p, const Ast *n) {
 }
 
 /* The ends of a range, as loN and hiN; gives N. */
-Temp native_bounds(Native *p, const Ast *n) {
+Temp native_bounds(NativeC *p, const Ast *n) {
   Temp a = native_expr(p, n->a);
   native_taken(p, a);
   native_line(p, "int64_t lo%u = bound(t%u, %u);", a, a, native_place(p, n->a));
@@ -143,14 +143,14 @@ Temp native_bounds(Native *p, const Ast *n) {
   return a;
 }
 
-static Temp range(Native *p, const Ast *n) {
+static Temp range(NativeC *p, const Ast *n) {
   Temp t = native_bounds(p, n);
   return VALUE(p, "range(lo%u, hi%u, %u)", t, t, native_place(p, n));
 }
 
 /* ---- lists ---- */
 
-static Temp list(Native *p, const Ast *n) {
+static Temp list(NativeC *p, const Ast *n) {
   Temp t = VALUE(p, "of_list(K_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
   for (u32 i = 0; i < n->nkid; i++) {
     Temp x = native_expr(p, n->kid[i]);
@@ -160,7 +160,7 @@ static Temp list(Native *p, const Ast *n) {
   return t;
 }
 
-static Temp record(Native *p, const Ast *n) {
+static Temp record(NativeC *p, const Ast *n) {
   Temp t = VALUE(p, "of_struct(&struct_%u)", native_struct(p, n->of));
   for (u32 i = 0; i < n->nkid; i++) {
     Temp x = native_expr(p, n->kid[i]->a);
@@ -170,7 +170,7 @@ static Temp record(Native *p, const Ast *n) {
   return t;
 }
 
-static Temp repeat(Native *p, const Ast *n) {
+static Temp repeat(NativeC *p, const Ast *n) {
   Temp x = native_expr(p, n->a), times = native_expr(p, n->b);
   native_taken(p, x);
   native_taken(p, times);
@@ -178,7 +178,7 @@ static Temp repeat(Native *p, const Ast *n) {
 }
 
 /* An element of a variable is read where it is. */
-static Temp element(Native *p, const Ast *n) {
+static Temp element(NativeC *p, const Ast *n) {
   u32 at = native_place(p, n), where = native_place(p, n->b);
   if (n->a->kind == AST_name && !n->a->to && !has_self(n->a)) {
     const char *var = native_pointer(p, n->a->place, n->a->nplace);
@@ -197,14 +197,14 @@ static Temp element(Native *p, const Ast *n) {
   return t;
 }
 
-static Temp member(Native *p, const Ast *n) {
+static Temp member(NativeC *p, const Ast *n) {
   if (n->nplace) return name(p, n);
   Temp v = native_expr(p, n->a);
   native_taken(p, v);
   return VALUE(p, "member(t%u, %s, %u)", v, native_quoted(p, n->name), native_place(p, n));
 }
 
-static Temp item(Native *p, const Ast *n) {
+static Temp item(NativeC *p, const Ast *n) {
   Temp v = native_expr(p, n->a);
   native_taken(p, v);
   return VALUE(p, "item(t%u, %lldLL, %u)", v, (long long)n->i, native_place(p, n));
@@ -212,7 +212,7 @@ static Temp item(Native *p, const Ast *n) {
 
 /* ---- calls ---- */
 
-static Temp change(Native *p, const Ast *n, bool pushes) {
+static Temp change(NativeC *p, const Ast *n, bool pushes) {
   Temp v = pushes ? native_expr(p, n->kid[1]) : 0, of = 0;
   const char *to;
   if (is_place(n->kid[0])) {
@@ -231,14 +231,14 @@ static Temp change(Native *p, const Ast *n, bool pushes) {
   return t;
 }
 
-static Temp *arguments(Native *p, const Ast *n) {
+static Temp *arguments(NativeC *p, const Ast *n) {
   Temp *arg = NEWS(p->a, Temp, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) arg[i] = native_expr(p, n->kid[i]);
   return arg;
 }
 
 /* aN, an array of the arguments, which it takes; gives N. */
-static u32 array(Native *p, const Ast *n, const Temp *arg) {
+static u32 array(NativeC *p, const Ast *n, const Temp *arg) {
   u32 number = native_temp(p);
   native_line(p, "Value a%u[%u];", number, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) {
@@ -248,7 +248,7 @@ static u32 array(Native *p, const Ast *n, const Temp *arg) {
   return number;
 }
 
-static Temp builtin(Native *p, const Ast *n) {
+static Temp builtin(NativeC *p, const Ast *n) {
   const char *name = builtin_info[n->builtin - 1].name;
   u32 row = 0;
   while (row < sizeof native_names / sizeof *native_names && strcmp(native_names[row], name)) row++;
@@ -260,7 +260,7 @@ static Temp builtin(Native *p, const Ast *n) {
   return t;
 }
 
-static Temp call(Native *p, const Ast *n) {
+static Temp call(NativeC *p, const Ast *n) {
   if (n->builtin && !strcmp(builtin_info[n->builtin - 1].name, "push")) return change(p, n, true);
   if (n->builtin && !strcmp(builtin_info[n->builtin - 1].name, "pop")) return change(p, n, false);
   if (n->builtin) return builtin(p, n);
@@ -283,14 +283,14 @@ static Temp call(Native *p, const Ast *n) {
 
 /* ---- choices ---- */
 
-static Temp by_statement(Native *p, Ast *n) {
+static Temp by_statement(NativeC *p, Ast *n) {
   Temp t = VALUE(p, "{K_none, {0}}");
   native_stmt(p, n, t);
   return t;
 }
 
 /* The condition that v fits the pattern. */
-static const char *fits(Native *p, const Ast *pattern, Temp v) {
+static const char *fits(NativeC *p, const Ast *pattern, Temp v) {
   if (!pattern || pattern->kind == AST_name) return "1";
   switch (pattern->kind) {
   case AST_int: return text_cstr(say(p, "fits_int(t%u, %lldLL)", v, (long long)pattern->i));
@@ -301,7 +301,7 @@ static const char *fits(Native *p, const Ast *pattern, Temp v) {
   }
 }
 
-static Temp match(Native *p, const Ast *n) {
+static Temp match(NativeC *p, const Ast *n) {
   Temp v = native_expr(p, n->a), t;
   native_taken(p, v);
   t = VALUE(p, "{K_none, {0}}");
@@ -327,12 +327,12 @@ static Temp match(Native *p, const Ast *n) {
   return t;
 }
 
-static Temp number(Native *p, const Ast *n) {
+static Temp number(NativeC *p, const Ast *n) {
   if (isinf(n->f)) return VALUE(p, "of_float(INFINITY)");
   return VALUE(p, "of_float(%a)", n->f);
 }
 
-static Temp plain(Native *p, Ast *n) {
+static Temp plain(NativeC *p, Ast *n) {
   switch (n->kind) {
   case AST_int: return VALUE(p, "of_int(%lldLL)", (long long)n->i);
   case AST_float: return number(p, n);
@@ -358,7 +358,7 @@ static Temp plain(Native *p, Ast *n) {
   }
 }
 
-Temp native_expr(Native *p, Ast *n) {
+Temp native_expr(NativeC *p, Ast *n) {
   Temp t = plain(p, n);
   if (n->to && n->kind != AST_if)
     native_line(p, "becomes(&t%u, &type_%u, %u);", t, native_type(p, n, n->to), native_place(p, n));

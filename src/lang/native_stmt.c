@@ -3,20 +3,20 @@
 
 /* ---- variables ---- */
 
-static const char *slot_of_file(Native *p, u32 file, u32 slot) {
+static const char *slot_of_file(NativeC *p, u32 file, u32 slot) {
   return str_text(p->c, str_fmt(p->c, "g%u[%u]", file, slot));
 }
 
-const char *native_slot(Native *p, u32 slot) {
+const char *native_slot(NativeC *p, u32 slot) {
   if (!p->in) return slot_of_file(p, p->file, slot);
   return str_text(p->c, str_fmt(p->c, "l%u", slot));
 }
 
-static const char *variable(Native *p, const VarPlace *v) {
+static const char *variable(NativeC *p, const VarPlace *v) {
   return v->kind == PL_global ? slot_of_file(p, v->file, v->slot) : native_slot(p, v->slot);
 }
 
-const char *native_pointer(Native *p, const VarPlace *place, u32 n) {
+const char *native_pointer(NativeC *p, const VarPlace *place, u32 n) {
   Text t = text_new(p->a);
   if (n > 1) text_puts(&t, "(");
   for (u32 i = 0; i < n; i++) {
@@ -38,7 +38,7 @@ static u32 variables(const Ast *n) {
 }
 
 /* Indices are evaluated from the left, then the variable is looked for. */
-const char *native_target(Native *p, const Ast *n) {
+const char *native_target(NativeC *p, const Ast *n) {
   VEC(const Ast *) step = {0};
   for (; n->kind != AST_name; n = n->a) *vec_push(p->a, &step) = n;
   Temp *index = NEWS(p->a, Temp, step.n + 1);
@@ -61,7 +61,7 @@ const char *native_target(Native *p, const Ast *n) {
   return str_text(p->c, str_fmt(p->c, "q%u", q));
 }
 
-void native_forget(Native *p, const Ast *scope) {
+void native_forget(NativeC *p, const Ast *scope) {
   for (u32 i = 0; i < scope->nslot; i++)
     native_line(p, "forget(&%s);", native_slot(p, scope->slot + i));
 }
@@ -69,11 +69,11 @@ void native_forget(Native *p, const Ast *scope) {
 /* ---- jumps ---- */
 
 /* What is live inside of what is left behind. */
-static void let_go(Native *p, u32 from) {
+static void let_go(NativeC *p, u32 from) {
   for (u32 i = p->live.n; i-- > from;) native_line(p, "drop(t%u);", p->live.at[i]);
 }
 
-static void leave(Native *p, bool breaks) {
+static void leave(NativeC *p, bool breaks) {
   NativeLoop *l = p->loop;
   let_go(p, l->live);
   if (breaks)
@@ -83,7 +83,7 @@ static void leave(Native *p, bool breaks) {
   native_line(p, "goto %s%u;", breaks ? "b" : "c", l->number);
 }
 
-static void give(Native *p, const Ast *n) {
+static void give(NativeC *p, const Ast *n) {
   Temp t = n->a ? native_expr(p, n->a) : 0;
   if (t) native_taken(p, t);
   let_go(p, 0);
@@ -98,7 +98,7 @@ static void give(Native *p, const Ast *n) {
 
 /* ---- loops; the value is that of the last turn's last statement, null after a break ---- */
 
-static void turn(Native *p, const Ast *n, NativeLoop *l, Temp to) {
+static void turn(NativeC *p, const Ast *n, NativeLoop *l, Temp to) {
   *l = (NativeLoop){.outer = p->loop, .number = ++p->nloop, .live = p->live.n};
   p->loop = l;
   if (to) native_line(p, "set(&t%u, null);", to);
@@ -116,13 +116,13 @@ static void turn(Native *p, const Ast *n, NativeLoop *l, Temp to) {
   p->loop = l->outer;
 }
 
-static void over(Native *p, const NativeLoop *l) {
+static void over(NativeC *p, const NativeLoop *l) {
   p->deep--;
   native_line(p, "}");
   if (l->breaks) native_line(p, "b%u:;", l->number);
 }
 
-static void loop_while(Native *p, const Ast *n, Temp to) {
+static void loop_while(NativeC *p, const Ast *n, Temp to) {
   NativeLoop l;
   if (to) native_line(p, "set(&t%u, null);", to);
   native_line(p, "for (;;) {");
@@ -134,7 +134,7 @@ static void loop_while(Native *p, const Ast *n, Temp to) {
   over(p, &l);
 }
 
-static void loop_for(Native *p, const Ast *n, Temp to) {
+static void loop_for(NativeC *p, const Ast *n, Temp to) {
   NativeLoop l;
   if (to) native_line(p, "set(&t%u, null);", to);
   bool numbers = n->a->kind == AST_range && !n->a->to;
@@ -164,7 +164,7 @@ static void loop_for(Native *p, const Ast *n, Temp to) {
 
 /* ---- the others ---- */
 
-static void choice(Native *p, const Ast *n, Temp to) {
+static void choice(NativeC *p, const Ast *n, Temp to) {
   Temp c = native_expr(p, n->a);
   native_taken(p, c);
   native_line(p, "if (holds(t%u)) {", c);
@@ -181,14 +181,14 @@ static void choice(Native *p, const Ast *n, Temp to) {
   native_line(p, "}");
 }
 
-static void define(Native *p, u32 slot, Temp t, Temp to) {
+static void define(NativeC *p, u32 slot, Temp t, Temp to) {
   const char *v = native_slot(p, slot);
   native_taken(p, t);
   native_line(p, "set(&%s, t%u);", v, t);
   if (to) native_line(p, "t%u = share(%s);", to, v);
 }
 
-static void assign(Native *p, const Ast *n, Temp to) {
+static void assign(NativeC *p, const Ast *n, Temp to) {
   Temp t = native_expr(p, n->b);
   const char *q = native_target(p, n->a);
   native_taken(p, t);
@@ -196,7 +196,7 @@ static void assign(Native *p, const Ast *n, Temp to) {
   if (to) native_line(p, "t%u = t%u;", to, t);
 }
 
-static void import(Native *p, const Ast *n, Temp to) {
+static void import(NativeC *p, const Ast *n, Temp to) {
   if (!n->module) {
     native_refuse(p, n, "an imported network is not supported in a compiled program");
     return;
@@ -206,7 +206,7 @@ static void import(Native *p, const Ast *n, Temp to) {
   if (to) native_line(p, "t%u = null;", to);
 }
 
-static void compute(Native *p, Ast *n, Temp to) {
+static void compute(NativeC *p, Ast *n, Temp to) {
   Temp t = native_expr(p, n);
   native_taken(p, t);
   if (to)
@@ -215,7 +215,7 @@ static void compute(Native *p, Ast *n, Temp to) {
     native_line(p, "drop(t%u);", t);
 }
 
-static void plain(Native *p, Ast *n, Temp to) {
+static void plain(NativeC *p, Ast *n, Temp to) {
   switch (n->kind) {
   case AST_let: define(p, n->slot, native_expr(p, n->a), to); return;
   case AST_set: assign(p, n, to); return;
@@ -240,14 +240,14 @@ static void plain(Native *p, Ast *n, Temp to) {
   }
 }
 
-void native_stmt(Native *p, Ast *n, Temp to) {
+void native_stmt(NativeC *p, Ast *n, Temp to) {
   plain(p, n, to);
   if (n->kind == AST_if && n->to && to)
     native_line(p, "becomes(&t%u, &type_%u, %u);", to, native_type(p, n, n->to),
                 native_place(p, n));
 }
 
-void native_block(Native *p, const Ast *n, Temp to) {
+void native_block(NativeC *p, const Ast *n, Temp to) {
   if (!n->nkid && to) native_line(p, "t%u = null;", to);
   for (u32 i = 0; i < n->nkid; i++) native_stmt(p, n->kid[i], i + 1 == n->nkid ? to : 0);
 }
