@@ -3,6 +3,6 @@ import "modules/nothing.ch" as nothing
 print(nothing.x)
 
 // error
-// module_missing.ch:2:8: cannot read '/work/wt/g1/test/lang/modules/nothing.ch': No such file or directory
+// modules/nothing.ch': No such file or directory
 // import "modules/nothing.ch" as nothing
 // ^
