@@ -260,7 +260,7 @@ THREADS ?= 1,2
 gen-onnx: setup all
 	@$(BUILD)/venv/bin/python test/make/genonnx.py --seed $(SEED) --count $(N) --c 10 $(if $(OPS),--ops $(OPS))
 
-# The official runner over python/ingot_backend.py; ENGINE=c PATTERN=test_conv.
+# The official runner over python/ingot/backend.py; ENGINE=c PATTERN=test_conv.
 ENGINE  ?= interp
 backend: setup all
 	@$(BUILD)/venv/bin/python test/backend.py --engine $(ENGINE) --real $(PATTERN)
@@ -355,7 +355,7 @@ help:
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
 	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
-  'make backend       the test runner of onnx over python/ingot_backend.py' \
+  'make backend       the test runner of onnx over python/ingot/backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \

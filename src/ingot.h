@@ -423,6 +423,23 @@ IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
+/* Did the contents of input i decide shapes when the model was imported? Then runs take no other
+ * contents. */
+int ingot_input_decides(const Ingot *m, uint32_t i);
+
+/* What the open model declares, before import; name NULL: behind the last, or a format that does
+ * not say before it is imported. What is in *out is good until ingot_free. */
+typedef struct IngotDeclared {
+  const char *name;
+  const char *type;  /* in words, as ingot_inspect has it: f32[batch,3,8,8], sequence of i64[] */
+  const char *dtype; /* of a tensor, as in IngotTensor; NULL: it is something else */
+  int has_shape;     /* 0: not even its rank is known */
+  uint32_t rank;
+  const int64_t *dim;        /* -1: open */
+  const char *const *symbol; /* what an open dimension is called; NULL: it has no name */
+} IngotDeclared;
+IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotDeclared *out);
+
 /* Engines: "vm" runs the passes (if not done) and the program as bytecode; "c" compiles it, "jit"
  * by LLVM in this process; "interp" walks it, slowly, "watch" with a check of every use of memory;
  * "ref" evaluates the graph as imported, "ref64" in double; "onnxruntime" has Python run the file.
@@ -456,6 +473,30 @@ IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called:
 IngotStatus ingot_check_python(Ingot *m); /* starts it: refuses one that has no onnxruntime */
 /* Engine NULL: the first. Inputs that were not given are filled from seed. */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
+/* The same on memory of the caller, again and again: arrays in the order of ingot_input_info, of
+ * those types and shapes (strings as rows of bytes, as they are described there), read where they
+ * lie; dtype NULL: not given, which only an input with a usual value may be. room: for each output,
+ * or none; data NULL: in memory of m, until the next call. ingot_output tells shapes and where
+ * results are. Engines c and jit write straight into room that has the bytes of the largest shape
+ * and begins at a multiple of the size of an element; otherwise results are copied there. State
+ * goes on from call to call. INGOT_BAD_INPUT and INGOT_USAGE of a call that got as far as its
+ * arrays leave m as it was, but for state that the run had changed already. */
+typedef struct IngotRoom {
+  void *data;
+  uint64_t bytes;
+} IngotRoom;
+typedef struct IngotCall {
+  const char *engine; /* NULL: the first */
+  uint64_t seed;      /* of operators that draw random numbers */
+  const IngotTensor *in;
+  uint32_t nin;
+  const IngotRoom *room;
+  uint32_t nroom; /* 0, or the number of outputs */
+} IngotCall;
+IngotStatus ingot_call(Ingot *m, const IngotCall *o);
+/* Makes all that calls with this engine need, so that the first takes no longer than the others:
+ * engine c is compiled. Those who do not ask for it get it with the first call. */
+IngotStatus ingot_ready(Ingot *m, const char *engine);
 /* State as before the first run. ingot_run goes on from the last run with the same engine. */
 IngotStatus ingot_reset(Ingot *m);
 

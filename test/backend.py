@@ -1,7 +1,8 @@
-"""The official test runner (onnx.backend.test), unmodified, over python/ingot_backend.py. Prints its count, and every case that
+"""The official test runner (onnx.backend.test), unmodified, over python/ingot/backend.py. Prints its count, and every case that
 does not pass with the reason.
 
-Runs with the Python of build/venv: backend.py [--engine interp] [--real] [PATTERN]. With --real the nine networks as well, as C.
+Runs with the Python of build/venv: backend.py [--engine interp] [--part K/N] [--real] [PATTERN]. With --real the nine networks as well, as
+C. Engine c makes code for this machine, with the compiler $CC.
 Exit 1 if a case fails that ingot does not refuse and test/onnx/list.txt does not excuse.
 """
 import argparse
@@ -34,17 +35,28 @@ def excuse(name, table):
     return None
 
 
-def run(module, engine, pattern, real):
+def complaint(text):
+    """The line of a traceback that says what was raised."""
+    lines = text.strip().splitlines()
+    return next((line for line in lines if line.startswith("ingot.")), lines[-1])
+
+
+def run(module, engine, pattern, real, part=(0, 1)):
     import onnx.backend.test
-    os.environ["INGOT_ENGINE"] = engine
-    tests = onnx.backend.test.BackendTest(module, __name__)
+
+    class Tested(module.IngotBackend):
+        @classmethod
+        def prepare(cls, model, device="CPU", **kwargs):
+            return super().prepare(model, device, engine=engine, march=None if engine == "c" else "scalar", **kwargs)
+    tests = onnx.backend.test.BackendTest(Tested, __name__)
     suite = unittest.TestSuite()
     for name, case in tests.include(pattern).test_cases.items():
         if ("Real" in name) == real:
-            suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+            found = unittest.defaultTestLoader.loadTestsFromTestCase(case)
+            suite.addTests(test for i, test in enumerate(found) if i % part[1] == part[0])
     with open(os.devnull, "w") as sink:
         result = unittest.TextTestRunner(stream=sink, verbosity=0).run(suite)
-    bad = [(case.id().rsplit(".", 1)[-1].removesuffix("_cpu"), text.strip().splitlines()[-1])
+    bad = [(case.id().rsplit(".", 1)[-1].removesuffix("_cpu"), complaint(text))
            for case, text in result.failures + result.errors]
     return result.testsRun - len(result.skipped), bad
 
@@ -52,20 +64,21 @@ def run(module, engine, pattern, real):
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--engine", default="interp")
+    args.add_argument("--part", default="0/1")
     args.add_argument("--real", action="store_true")
     args.add_argument("pattern", nargs="?", default="")
     args = args.parse_args()
     os.environ.setdefault("ONNX_HOME", os.path.join(ROOT, "build", "onnx-home"))
-    import ingot_backend
+    import ingot.backend
     import onnx
-    count, bad = run(ingot_backend, args.engine, args.pattern + ".*_cpu$", False)
+    count, bad = run(ingot.backend, args.engine, args.pattern + ".*_cpu$", False, [int(n) for n in args.part.split("/")])
     if args.real:
-        more, worse = run(ingot_backend, "c", args.pattern + ".*_cpu$", True)
+        more, worse = run(ingot.backend, "c", args.pattern + ".*_cpu$", True)
         count, bad = count + more, bad + worse
     table, kinds = excuses(), {"excused": 0, "refused": 0, "wrong": 0}
     for name, text in sorted(bad):
         reason = excuse(name, table)
-        kind = "excused" if reason else "refused" if text.startswith("ingot_backend.Unsupported") else "wrong"
+        kind = "excused" if reason else "refused" if text.startswith("ingot.Unsupported") else "wrong"
         kinds[kind] += 1
         print(f"{kind} {name}: {reason or text[:200]}")
     counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())

@@ -1,7 +1,7 @@
 """The test data of other releases of onnx: releases.py [VERSION ...]. For each: how many cases pass, are refused, are wrong.
 
 Runs with the Python of build/venv. Wheels are kept in build/onnx. Up to 1.22 a wheel holds its data, which `ingot verify` judges; from
-1.23 on the runner makes them in memory: then it is that runner, over python/ingot_backend.py. A case that does not pass, and that the
+1.23 on the runner makes them in memory: then it is that runner, over python/ingot/backend.py. A case that does not pass, and that the
 release in build/venv has with another model or other data, was corrected since. Exit 1 if anything is wrong.
 """
 import collections

@@ -31,6 +31,10 @@ VmProgram *api_vm(Ingot *m) {
   return m->kept.vm;
 }
 
+static void make_vm(Ingot *m) {
+  api_vm(m);
+}
+
 static void run_vm(Ingot *m, u64 seed) {
   if (!m->kept.vm_state && api_has_state(m)) m->kept.vm_state = interp_state(m->p, &m->c->keep);
   VmOptions o = {.seed = seed, .state = m->kept.vm_state};
@@ -48,14 +52,20 @@ static void run_ref64(Ingot *m, u64 seed) {
 }
 
 static const Engine engines[] = {
-    {{"vm", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_HOST}, run_vm, api_bench_vm},
-    {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE}, api_run_c, api_bench_c},
-    {{"jit", INGOT_EXACT | INGOT_TIMED | INGOT_OPTIONAL | INGOT_HOST}, api_run_jit, api_bench_jit},
-    {{"interp", INGOT_EXACT | INGOT_TIMED}, run_interp, api_bench_interp},
-    {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL},
-    {{"ref64", INGOT_GRAPH}, run_ref64, NULL},
-    {{"watch", INGOT_EXACT}, run_watch, NULL},
-    {{"onnxruntime", INGOT_FILE | INGOT_PEER}, api_run_python, NULL},
+    {{"vm", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_HOST}, run_vm, api_bench_vm, make_vm},
+    {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE},
+     api_run_c,
+     api_bench_c,
+     api_make_c},
+    {{"jit", INGOT_EXACT | INGOT_TIMED | INGOT_OPTIONAL | INGOT_HOST},
+     api_run_jit,
+     api_bench_jit,
+     api_make_jit},
+    {{"interp", INGOT_EXACT | INGOT_TIMED}, run_interp, api_bench_interp, NULL},
+    {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL, NULL},
+    {{"ref64", INGOT_GRAPH}, run_ref64, NULL, NULL},
+    {{"watch", INGOT_EXACT}, run_watch, NULL, NULL},
+    {{"onnxruntime", INGOT_FILE | INGOT_PEER}, api_run_python, NULL, NULL},
 };
 enum { NENGINES = sizeof engines / sizeof *engines };
 
@@ -103,7 +113,7 @@ void api_forget_run(Ingot *m) {
   m->run.nin = m->run.nout = 0;
 }
 
-static void check_pins(Ingot *m) {
+void api_check_pins(Ingot *m) {
   for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
     const Pin *p = &m->g->pin.at[i];
     u32 pos = 0;
@@ -126,27 +136,42 @@ static void check_cost(Ingot *m) {
          "a run takes at least %.1g operations, the limit is %.0g", steps, RUN_STEPS);
 }
 
-static void run(Ingot *m, const char *engine, u64 seed) {
-  Ctx *c = m->c;
-  const Engine *e = api_engine_for(m, engine, 0);
-  unsigned flags = e->info.flags;
-  if (flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(c, NULL);
+/* Before inputs are looked at: imports what is not imported yet. */
+static void begin(Ingot *m, const Engine *e) {
+  if (e->info.flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(m->c, NULL);
   m->runs = true;
   api_import(m, false);
   check_cost(m);
+}
+
+/* Makes the program, of an engine that runs it. */
+static void make_program(Ingot *m, const Engine *e) {
+  unsigned flags = e->info.flags;
+  if (flags & INGOT_GRAPH && !m->g)
+    fail(m->c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
+  if (flags & INGOT_FILE && api_has_state(m))
+    fail(m->c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
+  if (flags & INGOT_NATIVE) api_here(m);
+  if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
+}
+
+void api_ready(Ingot *m, const Engine *e) {
+  begin(m, e);
+  make_program(m, e);
+}
+
+static void run(Ingot *m, const char *engine, u64 seed) {
+  Ctx *c = m->c;
+  const Engine *e = api_engine_for(m, engine, 0);
+  begin(m, e);
   api_forget_run(m);
   arena_clear(&m->run.once);
   m->run.in = api_inputs(m, seed);
   m->run.nin = api_param_count(m);
   m->run.nout = ingot_output_count(m);
   m->run.out = NEWS(&c->keep, Tensor *, m->run.nout + 1);
-  check_pins(m);
-  if (flags & INGOT_GRAPH && !m->g)
-    fail(c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
-  if (flags & INGOT_FILE && api_has_state(m))
-    fail(c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
-  if (flags & INGOT_NATIVE) api_here(m);
-  if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
+  api_check_pins(m);
+  make_program(m, e);
   e->run(m, seed);
   api_decode(m);
 }

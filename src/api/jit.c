@@ -31,6 +31,11 @@ static void check(Ingot *m) {
   api_can_run(m);
 }
 
+void api_make_jit(Ingot *m) {
+  check(m);
+  code_of(m);
+}
+
 static void call(Ingot *m, const Jit *j, const Frame *f, u64 seed) {
   int status = j->run(m->kept.jit_arena, f->size, seed, f->in, f->out, f->shape);
   if (status)

@@ -122,14 +122,47 @@ u8 *api_memory_for(Ctx *c, u64 arena_bytes) {
   return arena + 64 - (uintptr_t)arena % 64;
 }
 
-u8 *api_arena_for(Ingot *m, u64 bytes) {
-  u8 *arena = api_memory_for(m->c, bytes);
+/* State as before the first run, in memory that is zero. */
+static u8 *begin_state(const Ingot *m, u8 *arena) {
   for (BufId b = 1; b < m->p->buf.n; b++) {
     const Buf *x = prog_buf(m->p, b);
     if (x->space == BS_state && !x->alias && x->data && x->data->n)
       memcpy(arena + x->offset, x->data->data, tensor_bytes(x->data));
   }
   return arena;
+}
+
+u8 *api_arena_for(Ingot *m, u64 bytes) {
+  return begin_state(m, api_memory_for(m->c, bytes));
+}
+
+/* After a reset the memory is that of before. */
+static u8 *arena_again(Ingot *m) {
+  if (!m->kept.spare) return api_arena_for(m, m->kept.arena_bytes);
+  memset(m->kept.spare, 0, m->kept.arena_bytes);
+  return begin_state(m, m->kept.spare);
+}
+
+static bool is_aligned(const void *at, DType dt) {
+  return (uintptr_t)at % (dtype_bytes(dt) < 8 ? dtype_bytes(dt) : 8) == 0;
+}
+
+/* Where it lies, if code can read it there: somewhere also when it is empty. */
+static const void *input_for(Ingot *m, const Tensor *t) {
+  if (t->n && is_aligned(t->data, t->dt)) return t->data;
+  void *copy = arena_alloc(&m->run.once, tensor_bytes(t) + 1);
+  if (t->n) memcpy(copy, t->data, tensor_bytes(t));
+  return copy;
+}
+
+/* For output i, of at most these extents: the caller's, if it is large enough. */
+static void *room_for(Ingot *m, u32 i, DType dt, const i64 *dim, u32 rank) {
+  const IngotRoom *r = m->run.room ? &m->run.room[i] : NULL;
+  u64 n, bytes;
+  if (r && r->data && is_aligned(r->data, dt) && shape_count(dim, rank, &n) &&
+      size_mul(n, dtype_bytes(dt), &bytes) && bytes <= r->bytes)
+    return r->data;
+  return (void *)tensor_new(&m->run.once, dt, dim, rank)->data;
 }
 
 Frame api_frame(Ingot *m, u8 *arena) {
@@ -140,11 +173,7 @@ Frame api_frame(Ingot *m, u8 *arena) {
   const void **in = NEWS(&m->run.once, const void *, p->in.n + 1);
   void **out = NEWS(&m->run.once, void *, p->out.n + 1);
   i64 **shape = NEWS(&m->run.once, i64 *, p->out.n + 1);
-  for (u32 i = 0; i < p->in.n; i++) { /* aligned, and somewhere also when it is empty */
-    void *copy = arena_alloc(&m->run.once, tensor_bytes(m->run.in[i]) + 1);
-    if (m->run.in[i]->n) memcpy(copy, m->run.in[i]->data, tensor_bytes(m->run.in[i]));
-    in[i] = copy;
-  }
+  for (u32 i = 0; i < p->in.n; i++) in[i] = input_for(m, m->run.in[i]);
   in[p->in.n] = m->kept.weights;
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -154,7 +183,7 @@ Frame api_frame(Ingot *m, u8 *arena) {
       dim_bounds(p->dims, b->dim[k], &lo, &dim[k]);
       shape[i][k] = dim_eval(p->dims, b->dim[k], size);
     }
-    out[i] = (void *)tensor_new(&m->run.once, b->dt, dim, b->rank)->data;
+    out[i] = room_for(m, i, b->dt, dim, b->rank);
   }
   return (Frame){size, in, out, shape};
 }
@@ -163,7 +192,7 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   Ingot *m = n->m;
   Prog *p = m->p;
   if (!m->kept.arena) {
-    m->kept.arena = api_arena_for(m, m->kept.arena_bytes);
+    m->kept.arena = arena_again(m);
     start_threads(c, m);
   }
   Frame f = api_frame(m, m->kept.arena);
@@ -214,10 +243,17 @@ static void load(Ctx *c, Native *n) {
          "the compiled model cannot be loaded: %s", dlerror());
 }
 
+static void make(Ctx *c, void *arg) {
+  Native *n = arg;
+  if (n->m->kept.handle_of != n->m->p) api_close_c(n->m);
+  if (!n->m->kept.handle) load(c, n);
+  n->m->kept.handle_of = n->m->p;
+}
+
 static void run(Ctx *c, void *arg) {
   Native *n = arg;
   const char *entry = entry_of(n->m);
-  if (!n->m->kept.handle) load(c, n);
+  make(c, n);
   union {
     void *p;
     CallFn *fn;
@@ -235,6 +271,7 @@ static void run(Ctx *c, void *arg) {
 void api_drop_arena(Ingot *m) {
   if (m->kept.stop) m->kept.stop(m->kept.arena);
   m->kept.stop = NULL;
+  m->kept.spare = m->kept.arena ? m->kept.arena : m->kept.spare;
   m->kept.arena = NULL;
 }
 
@@ -242,20 +279,30 @@ void api_close_c(Ingot *m) {
   api_drop_arena(m);
   if (m->kept.handle) dlclose(m->kept.handle);
   m->kept.handle = NULL;
+  m->kept.spare = NULL;
 }
 
-void api_run_c(Ingot *m, u64 seed) {
+/* Does it, and removes the folder. */
+static Err protect(Ingot *m, void (*fn)(Ctx *c, void *arg), u64 seed) {
   if (!m->reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine c runs only what the passes have made: the indices of a program from text are not "
          "checked in C");
   api_can_run(m);
   Native n = {.m = m, .seed = seed};
-  Err e = ctx_protect(m->c, run, &n);
-  if (e || (!api_has_state(m) && !m->stays)) {
-    api_close_c(m);
-  }
+  Err e = ctx_protect(m->c, fn, &n);
   folder_remove(&n.folder);
+  return e;
+}
+
+void api_make_c(Ingot *m) {
+  Err e = protect(m, make, 0);
+  if (e) longjmp(*m->c->door, (int)e);
+}
+
+void api_run_c(Ingot *m, u64 seed) {
+  Err e = protect(m, run, seed);
+  if (!m->stays && (e || !api_has_state(m))) api_close_c(m);
   if (e) longjmp(*m->c->door, (int)e);
 }
 

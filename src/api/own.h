@@ -24,6 +24,7 @@ typedef struct Given {
 } Given;
 
 typedef VEC(const Target *) Targets;
+typedef struct Engine Engine;
 
 /* What programs are made for, as it was asked for. */
 typedef struct Wish {
@@ -75,9 +76,11 @@ typedef struct EngineStates {
   VmProgram *vm; /* what vm runs, of that program; NULL: not made */
   const Prog *vm_of;
   u8 *arena; /* c */
+  u8 *spare; /* c: one that was dropped, for the next; NULL: none */
   u64 arena_bytes;
   void (*stop)(void *arena); /* c: ends the threads that work in arena; NULL: there are none */
-  void *handle;              /* c: the library, while there is state */
+  void *handle;              /* c: the library, while it is kept */
+  const Prog *handle_of;     /* that it was made of */
   const u8 *weights;         /* c: that are no part of the library; NULL: there are none */
   Jit *jit;                  /* NULL: not made yet */
   const Prog *jit_of;        /* that it was made of */
@@ -88,8 +91,9 @@ typedef struct LastRun {
   Arena once; /* what lasts until the next run: results, and what engines are called with */
   Tensor **in, **out;
   u32 nin, nout;
-  Tensor **raw;       /* inputs before strings became bytes */
-  const char ***text; /* of outputs that are strings: their texts */
+  Tensor **raw;          /* inputs before strings became bytes */
+  const char ***text;    /* of outputs that are strings: their texts */
+  const IngotRoom *room; /* of the caller, for outputs; NULL: he has none */
 } LastRun;
 
 /* With the last C text. */
@@ -135,10 +139,11 @@ struct Ingot {
   VEC(Ingot *) also;         /* further models of the same file, with the same Ctx: entries.c */
   const char *entry;         /* what its functions are called in such a file; NULL: it has one */
   Baked baked;
-  bool linked;    /* C text is made to be compiled at once: see EmitOptions */
-  bool stays;     /* engine c: what was compiled is kept for the next run */
-  bool joined;    /* programs of all of these share an arena */
-  Text report[2]; /* on the last tuned build, as text and as JSON */
+  bool linked;          /* C text is made to be compiled at once: see EmitOptions */
+  bool stays;           /* engine c: what was compiled is kept for the next run */
+  const Engine *called; /* what ingot_call has been made ready for; NULL: nothing */
+  bool joined;          /* programs of all of these share an arena */
+  Text report[2];       /* on the last tuned build, as text and as JSON */
 };
 
 /* session.c */
@@ -386,6 +391,7 @@ Frame api_frame(Ingot *m, u8 *arena);   /* for m->in */
 void api_drop_arena(Ingot *m);          /* the state and the threads of engine c */
 void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
+void api_make_c(Ingot *m);          /* compiles and loads it */
 
 /* python.c */
 void api_run_python(Ingot *m, u64 seed);           /* by ONNX Runtime; fills m->out */
@@ -410,6 +416,7 @@ void bench_runs(Bench *a, double (*once)(Bench *a)); /* in this process; once: m
 
 /* jit.c: code of LLVM in this process */
 void api_run_jit(Ingot *m, u64 seed);
+void api_make_jit(Ingot *m); /* the code that it runs */
 void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
 void api_check_via(Ctx *c, const IngotBuild *o); /* refuses what only C has */
@@ -418,11 +425,14 @@ void api_need_plain(Ingot *m); /* refuses models of which objects would lack fun
 void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to);
 
 /* engine.c */
-typedef struct Engine {
+struct Engine {
   IngotEngine info;
   void (*run)(Ingot *m, u64 seed); /* m->in -> m->out */
   void (*bench)(Bench *a);         /* INGOT_TIMED */
-} Engine;
+  void (*make)(Ingot *m); /* what runs need, of a model with a program; NULL: nothing but that */
+};
+void api_ready(Ingot *m, const Engine *e); /* imports and makes the program, unless it is there */
+void api_check_pins(Ingot *m); /* refuses inputs of other contents than shapes were made of */
 /* The engine of that name (NULL: the first) with all of the flags; fails if there is none. */
 void api_forget_run(Ingot *m); /* what it gave, when the model changes or is run again */
 VmProgram *api_vm(Ingot *m);   /* of its program */
@@ -493,6 +503,7 @@ void api_need_array(Ctx *c, const IngotTensor *x); /* refuses one that lacks a p
 u32 *api_limits(Ingot *m);
 Tensor *api_row(Ctx *c, const Tensor *stack, u32 i); /* along its first axis */
 Tensor **api_inputs(Ingot *m, u64 seed);             /* one per parameter: given, or made up */
+Tensor *api_check_given(Ingot *m, u32 i, Tensor *t); /* as input i takes it, or refuses it */
 
 /* freeze.c */
 const Given *api_frozen(const Ingot *m, Str name); /* what that input is frozen at, or NULL */

@@ -346,7 +346,7 @@ static const char *numpy_name(DType dt) {
   return name[dt];
 }
 
-static Tensor *check_given(Ingot *m, u32 i, Tensor *t) {
+Tensor *api_check_given(Ingot *m, u32 i, Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   Tensor *rows = t->dt == DT_str && dt != DT_str ? api_encode(m, i, t) : NULL;
@@ -418,7 +418,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
   for (u32 i = 0; i < n; i++) {
     Given *v = find_given(m, i);
     Tensor *t = v ? given_tensor(m, i, v) : api_train_default(m, i);
-    in[i] = t ? check_given(m, i, t) : make_up(m, i, seed, limit[i]);
+    in[i] = t ? api_check_given(m, i, t) : make_up(m, i, seed, limit[i]);
     m->run.raw[i] = t ? t : in[i];
     if (!v && !t && !m->run.in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",

@@ -19,7 +19,8 @@ from onnx import helper, numpy_helper
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 sys.path.insert(0, os.path.join(ROOT, "test"))
-import ingot_backend  # noqa: E402
+import ingot  # noqa: E402
+import ingot.backend  # noqa: E402
 import genops_more  # noqa: E402, F401
 import oracle  # noqa: E402
 from genops import JUMPS, OPS  # noqa: E402
@@ -197,11 +198,11 @@ def judge(g, nodes, engine, results=None):
     outs = [o for n in nodes for o in n.outs]
     model, inputs = g.model(nodes, outs)
     try:
-        rep = ingot_backend.Rep(model, engine)
+        rep = ingot.backend.Rep(model, engine=engine, march="scalar")
         got = rep.run({n: g.values[n] for n in inputs})
-    except ingot_backend.Unsupported as e:
+    except ingot.Unsupported as e:
         return f"refused: {e}"
-    except ingot_backend.Failure as e:
+    except ingot.Error as e:
         return f"fails: {e}"
     have = dict(zip(outs, got))
     tainted, exact = set(), set(g.inputs) | set(g.inits)
@@ -229,10 +230,10 @@ def judge_sinks(g, engine, results):
     outs = g.sinks()
     model, inputs = g.model(g.nodes, outs)
     try:
-        got = ingot_backend.Rep(model, engine).run({n: g.values[n] for n in inputs})
-    except ingot_backend.Unsupported as e:
+        got = ingot.backend.Rep(model, engine=engine, march="scalar").run({n: g.values[n] for n in inputs})
+    except ingot.Unsupported as e:
         return f"refused: {e}"
-    except ingot_backend.Failure as e:
+    except ingot.Error as e:
         return f"fails: {e}"
     for o, x in zip(outs, got):
         op = next(n.op for n in g.nodes if o in n.outs)

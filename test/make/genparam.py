@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "python"))
-import ingot_backend  # noqa: E402
+import ingot  # noqa: E402
 import oracle  # noqa: E402
 
 OPS = {}
@@ -471,9 +471,9 @@ def one(name, seed, engine):
             return "judge refuses", str(e)[-90:]
     try:
         have = run(model, d, engine)
-    except ingot_backend.Unsupported as e:
+    except ingot.Unsupported as e:
         return "ingot refuses", str(e)
-    except ingot_backend.Failure as e:
+    except ingot.Error as e:
         return "FAILED", f"{e}; opset {d.opset} {d.attrs} {[v.shape for v in d.data.values()]}"
     wrong = compare(have, want)
     if wrong and d.judge == "ort":  # where the two differ, either may be right
@@ -489,12 +489,7 @@ def one(name, seed, engine):
 
 
 def run(model, d, engine):
-    m = ingot_backend.Ingot(model.SerializeToString())
-    for k, v in d.data.items():
-        m.give(k, v)
-    m.call(ingot_backend.LIB.ingot_import, 0)
-    m.call(ingot_backend.LIB.ingot_run, engine.encode(), 0)
-    return [m.output(i) for i in range(ingot_backend.LIB.ingot_output_count(m.m))]
+    return list(ingot.compile(model, engine=engine, march="scalar", lazy=True).run(d.data).values())
 
 
 def main():

@@ -1,4 +1,4 @@
-"""The unmodified runner of onnx.backend.test over python/ingot_backend.py: nothing is wrong but what test/onnx/list.txt excuses."""
+"""The unmodified runner of onnx.backend.test over python/ingot/backend.py: nothing is wrong but what test/onnx/list.txt excuses."""
 import os
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 

@@ -3,9 +3,9 @@
 A block that opens with ```console holds commands, lines `$ COMMAND`, each followed by what it prints. They run in a folder that
 looks like the repository root (links to everything in it), one after the other, so that a command may use what an earlier one
 wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
-as what it stands for; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
+as what it stands for, and `python3 FILE.py` with the package of python/ where the packages of the tests are; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
 prints nothing names the file it writes; else a filter in it no longer finds what it was meant to show.
-A block that opens with ```c, or ```charl, and a comment with a file name is written to that file, for the commands behind it. One that opens
+A block that opens with ```c, ```charl or ```python, and a comment with a file name is written to that file, for the commands behind it. One that opens
 with ```c FILE is a quotation: it must be in that file, but for indentation.
 """
 import os
@@ -16,9 +16,10 @@ from lib.core import ROOT, Fail, Test, explain, run, tail
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
 SCRIPT = re.compile(r"^```charl\n(// (\w+\.ch)\b.*?)^```$", re.M | re.S)
+PYTHON = re.compile(r"^```python\n(# (\w+\.py)\b.*?)^```$", re.M | re.S)
 QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
-RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir ")
+RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir |python3 \w+\.py\b")
 WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # behind a pipe nobody else's file counts
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
 
@@ -44,7 +45,7 @@ def mirror(env, name):
     for entry in os.listdir(ROOT):
         if not entry.startswith("."):
             os.symlink(os.path.join(ROOT, entry), os.path.join(folder, entry))
-    for m in (*PROGRAM.finditer(read(name)), *SCRIPT.finditer(read(name))):
+    for m in (x for form in (PROGRAM, SCRIPT, PYTHON) for x in form.finditer(read(name))):
         with open(os.path.join(folder, m[2]), "w", encoding="utf-8") as f:
             f.write(m[1])
     return folder
@@ -65,6 +66,8 @@ def printed(env, folder, command):
     command = KNOWN.get(command, command)
     if not RUNS.match(command):
         return ""
+    if command.startswith("python3 "):
+        command = f'PYTHONPATH=python INGOT_LIBRARY=build/libingot.so "{env.python}" ' + command.split(None, 1)[1]
     script = SHELL + re.sub(r"(^|[|;&] *)build/ingot ", r"\1ingot ", command)
     got = run(["sh", "-c", script], 60, cwd=folder, env={"INGOT_PROGRAM": env.ingot, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
     if got.timed_out or got.rc not in (0, 1, 2, 3, 4):
@@ -85,14 +88,15 @@ def finds_nothing(command, text):
 def shown(env, name):
     env.need_ingot()
     text, wrong, empty, folder = read(name), [], [], mirror(env, name)
-    idle = [m[2] for m in PROGRAM.finditer(text) if not re.search(rf"^\$ cc .*\b{m[2]}\b", text, re.M)]
+    idle = [m[2] for form, verb in ((PROGRAM, "cc"), (PYTHON, "python3")) for m in form.finditer(text)
+            if not re.search(rf"^\$ {verb} .*\b{m[2]}\b", text, re.M)]
     if idle:
-        raise Fail("no command compiles " + " ".join(idle))
+        raise Fail("no command takes " + " ".join(idle))
 
     def replace(m):
         block = ""
         for command, old in commands(m[1]):
-            new = printed(env, folder, command)
+            new = printed(env, folder, command) if env.python or not command.startswith("python3 ") else old
             if finds_nothing(command, new):
                 empty.append(command)
             if alike(old, new):

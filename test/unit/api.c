@@ -188,6 +188,18 @@ static IngotStatus work(Ingot *m, int p) {
   }
 }
 
+/* A failure that the model survives is none for those who go on. */
+static IngotStatus call_net(Ingot *m, int p) {
+  static const char *const engines[] = {NULL, "interp", "ref", "vm", "steam"};
+  float out[6];
+  const char *engine = engines[draw(5)];
+  IngotTensor in[2] = {some_tensor(), some_tensor()};
+  IngotRoom room[2] = {{draw(3) ? out : NULL, draw(3) ? sizeof out : 5}, {NULL, 0}};
+  IngotCall o = {engine, 1, p ? NULL : in, draw(8) ? 1 : draw(3), p ? NULL : room, draw(3)};
+  IngotStatus s = draw(4) ? ingot_call(m, draw(9) ? &o : NULL) : ingot_ready(m, engine);
+  return m && s && !ingot_import(m, 0) ? INGOT_MISMATCH : s;
+}
+
 static void ask(const Ingot *m) {
   static const uint32_t odd[] = {0, 1, 2, 3, 1000, UINT32_MAX};
   uint32_t i = odd[draw(6)];
@@ -200,6 +212,7 @@ static void ask(const Ingot *m) {
   look_tensor(ingot_output_info(m, i));
   look_tensor(ingot_output(m, i));
   look_tensor(ingot_used_input(m, i));
+  CHECK(ingot_input_decides(m, i) == 0);
   text = ingot_hint(m, i);
   if (text) look(text, strlen(text));
   text = ingot_nearest(word(), (const char *const[]){"x", NULL, "canon"}, 3);
@@ -248,7 +261,9 @@ static IngotStatus good(Ingot *m) {
 static IngotStatus call(Ingot *m) {
   if (draw(8)) return good(m);
   int p = !draw(3);
-  switch (draw(6)) {
+  switch (draw(8)) {
+  case 6: return call_net(m, p);
+  case 7: return ingot_declared(m, draw(2), draw(3), p ? NULL : &(IngotDeclared){0});
   case 0: return set_up(m, p);
   case 1: return write_out(m, p);
   case 2: return ask_text(m, p);
@@ -308,8 +323,40 @@ static void known(void) {
   ingot_free(m);
 }
 
+/* Runs on memory of the caller: refused ones change nothing, and many take no more than one. */
+static void calls(const char *engine) {
+  Ingot *m = ingot_new(NULL);
+  float x[7] = {0, 1, 2, 3, 4, 5, 6}, y[6], *first = &x[1];
+  const int64_t dim[2] = {2, 3}, wrong[2] = {3, 2};
+  IngotTensor in = {"", "f32", 2, dim, first, 6 * sizeof *x};
+  IngotRoom room[2] = {{y, sizeof y}, {NULL, 0}};
+  IngotCall o = {engine, 0, &in, 1, room, 2};
+  if (!CHECK(m && !ingot_open_bytes(m, graph, sizeof graph - 1, "net"))) return;
+  CHECK(!ingot_ready(m, engine));
+  for (int i = 0; i < 100; i++) CHECK(!ingot_call(m, &o));
+  CHECK(y[0] == 4 && y[5] == 81 && ingot_output(m, 0).data == y);
+  CHECK(((const float *)ingot_output(m, 1).data)[5] == 9);
+  in.dim = wrong;
+  CHECK(ingot_call(m, &o) == INGOT_BAD_INPUT && !ingot_output(m, 0).data);
+  in = (IngotTensor){"", "f64", 2, dim, first, 48};
+  CHECK(ingot_call(m, &o) == INGOT_BAD_INPUT);
+  in = (IngotTensor){0};
+  CHECK(ingot_call(m, &o) == INGOT_USAGE);
+  in = (IngotTensor){"", "f32", 2, dim, first, 6 * sizeof *x};
+  room[0].bytes = 5;
+  CHECK(ingot_call(m, &o) == INGOT_USAGE);
+  CHECK(strstr(ingot_message(m, 3, NULL), "output 'y' has 24 bytes, and there is room for 5"));
+  room[0].bytes = sizeof y;
+  first[0] = 2;
+  CHECK(!ingot_call(m, &o) && y[0] == 9);
+  ingot_free(m);
+}
+
 int main(void) {
   known();
+  calls("vm");
+  calls("interp");
+  calls("ref");
   without();
   for (int i = 0; i < 4000; i++) sequence();
   return check_end();

@@ -1,0 +1,373 @@
+"""A model that is called like a function: ingot.compile.
+
+In: an ONNX file, its bytes or a ModelProto, and options. Out: a Net. Where all shapes are known it is compiled at once; where some are
+open, at the first call with arrays of new shapes, and the last few programs are kept. With bounds (max_shapes) one program serves all
+shapes within them. One Net runs one call at a time; two of them share nothing.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import threading
+from collections import OrderedDict
+from typing import Any, Mapping, NamedTuple, Sequence, Union
+
+import numpy as np
+
+from ._lib import Declared, Error, Model, Unsupported, Usage, library, said
+from ._program import Program, describe, rows_of, stored, strings_of
+from ._types import DTYPES, as_array
+
+Source = Union[str, "os.PathLike[str]", bytes, Any]
+SMALL = 4096  # elements of arrays whose contents are told before import: they may decide shapes
+KEPT = 8      # programs of one Net
+
+
+class Port(NamedTuple):
+    """An input or output: `shape` has numbers, names of open dimensions, None where they have none; it is None where the rank is open."""
+    name: str
+    dtype: str | None
+    shape: tuple[int | str | None, ...] | None
+    type: str
+
+
+def default_engine() -> str:
+    """c where there is a C compiler, else jit where there is LLVM, else vm."""
+    words = os.environ.get("CC", "cc").split()
+    return "c" if words and shutil.which(words[0]) else "jit" if library().ingot_llvm() else "vm"
+
+
+def _value(x: Any) -> str:
+    """A value in words, as ingot_freeze takes it."""
+    if isinstance(x, str):
+        return x
+    return str(np.asarray(x).tolist()).replace("True", "true").replace("False", "false")
+
+
+def _shape(name: str, extents: Sequence[int]) -> str:
+    return f"{name}:{'x'.join(str(int(n)) for n in extents)}"
+
+
+class Net:
+    """See ingot.compile."""
+
+    def __init__(self, model: Source, **options: Any) -> None:
+        source = model.SerializeToString() if hasattr(model, "SerializeToString") else model
+        self._source = bytes(source) if isinstance(source, (bytes, bytearray, memoryview)) else os.fspath(source)
+        self._options = options
+        self.engine: str = options.get("engine") or default_engine()
+        self.seed = 0
+        self._lock = threading.RLock()
+        self._programs: OrderedDict[Any, Program] = OrderedDict()
+        self._only: Program | None = None  # the program of a model whose shapes are known, or bounded
+        self._last: Program | None = None
+        self._pid = os.getpid()
+        with self._lock:
+            self._begin()
+
+    # ---- making programs ----
+
+    def _open(self) -> Model:
+        o, m = self._options, Model(self._source)
+        graph = self.engine in ("ref", "ref64")
+        march = o.get("march") or (None if graph else "native")
+        if march:
+            m.call("set_target", march.encode())
+        if o.get("threads", 1) != 1:
+            m.call("set_threads", int(o["threads"]), None, 0)
+        if o.get("precise"):
+            m.call("set_precise")
+        for key, function in (("optimize_for", "optimize_for"), ("ram", "set_ram"), ("grad", "set_grad"), ("train", "set_train")):
+            if o.get(key):
+                m.call(function, str(o[key]).encode())
+        state = o.get("state")
+        for spec in [state] if isinstance(state, str) else [f"{a}={b}" for a, b in (state or {}).items()]:
+            m.call("set_state", spec.encode())
+        for name, n in (o.get("dims") or {}).items():
+            m.call("set_dim", f"{name}={int(n)}".encode())
+        for is_max, key in enumerate(("shapes", "max_shapes")):
+            for name, extents in (o.get(key) or {}).items():
+                m.call("set_shape", _shape(name, extents).encode(), is_max)
+        for name, x in (o.get("freeze") or {}).items():
+            m.call("freeze", f"{name}={_value(x)}".encode())
+        return m
+
+    def _begin(self) -> None:
+        m = self._open()
+        self.inputs, self.outputs = self._declared(m, False), self._declared(m, True)
+        open_ones = [p for p in self.inputs if p.shape is None or any(not isinstance(n, int) for n in p.shape)]
+        texts = any(p.dtype == "str" for p in self.inputs)
+        o = self._options
+        told = any(o.get(k) for k in ("dims", "shapes", "max_shapes", "state", "train"))
+        if o.get("lazy") or ((open_ones or texts) and not told):
+            return
+        try:
+            self._only = self._last = Program(m, self.engine, {}, {})
+        except Unsupported:
+            # what an input of integers holds may decide shapes: the first call will tell
+            if told or not any(p.dtype and p.dtype[0] in "iu" for p in self.inputs):
+                raise
+        else:
+            if not self.inputs:
+                self.inputs = [Port(name, kind, shape, kind) for name, kind, shape in self._only.inputs]
+                self.outputs = [Port(name, kind, shape, kind) for name, kind, shape in self._only.outputs]
+
+    @staticmethod
+    def _declared(m: Model, is_output: bool) -> list[Port]:
+        out: list[Port] = []
+        while True:
+            d = Declared()
+            m.call("declared", is_output, len(out), ctypes.byref(d))
+            if not d.name:
+                return out
+            shape = tuple(d.dim[k] if d.dim[k] >= 0 else said(d.symbol[k]) or None for k in range(d.rank)) if d.has_shape else None
+            out.append(Port(said(d.name), said(d.dtype) or None, shape, said(d.type)))
+
+    def _make(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
+        m = self._open()
+        for spec in (*dims, *(f"{name}.bytes={width}" for name, width in texts.items())):
+            m.call("set_dim", spec.encode())
+        given = {}
+        for name, x in feeds.items():
+            if name in texts:
+                m.call("set_shape" if x.ndim > 1 else "set_dim", (_shape(name, x.shape[:-1]) if x.ndim > 1 else f"{name}.bytes={texts[name]}").encode(),
+                       *([0] if x.ndim > 1 else []))
+            elif x.size <= SMALL or x.dtype.kind in "iub" or set(name) & set(",[]:="):
+                given[name] = x = stored(x)
+                record = describe(name, feeds[name])
+                record.data = x.__array_interface__["data"][0]
+                m.call("input", ctypes.byref(record))
+            else:
+                m.call("set_shape", _shape(name, x.shape).encode(), 0)
+        return Program(m, self.engine, texts, given)
+
+    def _program(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
+        if self._pid != os.getpid():
+            self._leave()
+        if self._only is not None:
+            return self._only
+        key: Any = tuple((name, x.dtype, x.shape) for name, x in feeds.items()) + tuple(dims)
+        found = self._programs.get(key)
+        while found is not None and not found.fits(feeds):
+            key = (key, tuple(sorted((name, feeds[name].tobytes()) for name in found.decides)))
+            found = self._programs.get(key)
+        if found is None:
+            with self._lock:
+                found = self._programs[key] = self._make(feeds, texts, dims)
+                while len(self._programs) > KEPT:
+                    self._programs.popitem(last=False)
+        self._last = found
+        return found
+
+    def _leave(self) -> None:
+        """After a fork: what the parent has compiled is not ours, its threads least of all."""
+        with self._lock:
+            for p in (*self._programs.values(), *([self._only] if self._only else [])):
+                p.abandon()
+            self._programs.clear()
+            self._only, self._pid = None, os.getpid()
+            self._begin()
+
+    # ---- calling ----
+
+    def _feeds(self, given: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, int], list[str]]:
+        """Arrays by name of parameter, widths of strings, and how many elements sequences have."""
+        feeds: dict[str, np.ndarray] = {}
+        texts: dict[str, int] = {}
+        dims: list[str] = []
+        ports = {p.name: p for p in self.inputs}
+        for name, x in given.items():
+            port = ports.get(name)
+            if port is None or port.dtype is not None:
+                if port is not None and port.dtype == "str":
+                    long = max((len(s if isinstance(s, bytes) else str(s).encode()) for s in np.asarray(x, object).reshape(-1)), default=0)
+                    texts[name] = 1 << max(3, long.bit_length())
+                    feeds[name] = rows_of(x, texts[name])
+                else:
+                    feeds[name] = as_array(x, DTYPES.get(port.dtype) if port else None)
+            elif port.type.startswith("optional ") and x is None:
+                dims.append(f"{name}.has=0")
+            elif port.type.startswith(("sequence of ", "optional sequence of ")):
+                dims.append(f"{name}={len(x)}")
+                feeds.update({f"{name}.{i}": as_array(e, None) for i, e in enumerate(x)})
+            elif port.type.startswith("map to "):
+                feeds.update({f"{name}.keys": as_array(list(x), None), f"{name}.values": as_array(list(x.values()), None)})
+            else:
+                feeds[name] = as_array(x, None)
+        return feeds, texts, dims
+
+    def _run(self, given: Mapping[str, Any], outs: Mapping[str, np.ndarray] | None) -> tuple[Program, list[np.ndarray]]:
+        feeds, texts, dims = self._feeds(given)
+        program = self._program(feeds, texts, dims)
+        names = {name for name, _, _ in program.inputs}
+        for name in feeds:
+            if name not in names and name not in (self._options.get("freeze") or {}):
+                raise Usage(f"the model has no input '{name}'; inputs are {', '.join(sorted(names)) or 'none'}")
+        lacking = [name for name, _, _ in program.inputs if name not in feeds and not self._options.get("train")]
+        if lacking:
+            raise Usage(f"input '{lacking[0]}' is not given")
+        if outs:
+            for name in outs:
+                if name not in {n for n, _, _ in program.outputs}:
+                    raise Usage(f"the model has no output '{name}' that an array could be given for")
+        results = program(feeds, [(outs or {}).get(name) for name, _, _ in program.outputs], self.seed)
+        return program, results
+
+    def run(self, feeds: Mapping[str, Any], out: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Arrays by name of input; results by name of output. out: arrays that results are written into."""
+        program, results = self._run(feeds, {k: as_out(v) for k, v in (out or {}).items()} or None)
+        return _assemble(self.outputs, {name: x for (name, _, _), x in zip(program.outputs, results)})
+
+    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """Arrays in the order of the inputs, or by name; the result, or a tuple of them. out: an array, or as many as there are results."""
+        order = [name for name, _, _ in self._only.inputs] if self._only else [p.name for p in self.inputs]
+        if len(arrays) > len(order):
+            raise Usage(f"{len(arrays)} arrays are given, the model has {len(order)} inputs: {', '.join(order)}")
+        given = dict(zip(order, arrays))
+        for name, x in named.items():
+            if name in given:
+                raise Usage(f"input '{name}' is given twice")
+            given[name] = x
+        outs = None
+        if out is not None:
+            several = list(out) if isinstance(out, (list, tuple)) else [out]
+            outs = {p.name: as_out(x) for p, x in zip(self.outputs, several)}
+        program, results = self._run(given, outs)
+        whole = _assemble(self.outputs, {name: x for (name, _, _), x in zip(program.outputs, results)})
+        if out is not None:
+            for p, x in zip(self.outputs, several):
+                whole[p.name] = x
+        values = tuple(whole.values())
+        return values[0] if len(values) == 1 else values
+
+    def reset(self) -> None:
+        """State as before the first call."""
+        for p in self._all():
+            p.reset()
+
+    # ---- what it is ----
+
+    def _all(self) -> list[Program]:
+        return [self._only] if self._only else list(self._programs.values())
+
+    def _some(self) -> Program:
+        if self._last is None:
+            raise Usage("shapes are open: give numbers for them (dims, shapes or max_shapes), or call the model first")
+        return self._last
+
+    @property
+    def c_source(self) -> str:
+        """The model as C; of the last shapes it was called with, where they are open."""
+        return self._some().emit_c("model")[0]
+
+    @property
+    def c_header(self) -> str:
+        return self._some().emit_c("model")[1]
+
+    def write_c(self, path: str | os.PathLike[str]) -> None:
+        """FILE.c, FILE.h and, if weights are no part of the C, FILE.bin."""
+        stem = os.path.splitext(os.fspath(path))[0]
+        self._some().write_c(os.path.basename(stem), stem + ".c", stem + ".h", stem + ".bin")
+
+    @property
+    def arena_bytes(self) -> int:
+        """Memory that a run needs beside its arrays, as NAME_ARENA_BYTES of the C says."""
+        return int(self._some().memory().arena)
+
+    @property
+    def weight_bytes(self) -> int:
+        return int(self._some().memory().weights)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [text for p in self._all() for is_warning, text in p.model.messages() if is_warning]
+
+    def __repr__(self) -> str:
+        what = "model of bytes" if isinstance(self._source, bytes) else repr(self._source)
+        return f"<ingot.Net {what}, engine {self.engine}: {', '.join(p.name for p in self.inputs)} -> {', '.join(p.name for p in self.outputs)}>"
+
+    def __reduce__(self) -> Any:
+        """By the path or the bytes of the model: whoever takes it compiles it again."""
+        return _again, (self._source, self._options)
+
+
+def _again(source: str | bytes, options: dict[str, Any]) -> Net:
+    return Net(source, **options)
+
+
+def as_out(x: Any) -> np.ndarray:
+    """The array that an array given for results is: itself, or the memory of a tensor."""
+    if not isinstance(x, np.ndarray) and not hasattr(x, "__dlpack__"):
+        raise Usage(f"results are written into arrays, not into {type(x).__name__}")
+    if isinstance(x, np.ndarray):
+        return x
+    from ._types import from_dlpack
+    return from_dlpack(x)
+
+
+def _assemble(ports: Sequence[Port], flat: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Outputs as the model declares them: strings, sequences, optionals and maps of the tensors that they are inside."""
+    out: dict[str, Any] = {}
+    for p in ports:
+        if p.dtype == "str" and p.name in flat:
+            out[p.name] = strings_of(flat.pop(p.name))
+        elif p.dtype is not None:
+            if p.name in flat:
+                out[p.name] = flat.pop(p.name)
+        elif p.type.startswith("sequence of map") and f"{p.name}.keys" in flat:
+            keys, values = flat.pop(f"{p.name}.keys"), flat.pop(p.name)
+            keys = strings_of(keys) if keys.ndim == 2 else keys
+            out[p.name] = [dict(zip(keys.tolist(), row.tolist())) for row in values]
+        elif p.type.startswith("sequence of ") and f"{p.name}.count" in flat:
+            out[p.name] = list(flat.pop(p.name)[:int(flat.pop(f"{p.name}.count"))])
+        elif p.type.startswith("optional ") and f"{p.name}.has" in flat:
+            x = flat.pop(p.name)
+            out[p.name] = x if bool(flat.pop(f"{p.name}.has")) else None
+        elif p.name in flat:
+            out[p.name] = flat.pop(p.name)
+        elif p.type.startswith(("sequence of ", "optional sequence of ")):
+            names = [name for name in flat if name.startswith(p.name + ".") and name[len(p.name) + 1:].isdigit()]
+            out[p.name] = [flat.pop(name) for name in sorted(names, key=lambda name: int(name.rsplit(".", 1)[1]))]
+    return {**out, **flat}  # and what was asked for beside them: gradients
+
+
+def compile(model: Source, *, march: str | None = None, threads: int = 1, engine: str | None = None,
+            dims: Mapping[str, int] | None = None, shapes: Mapping[str, Sequence[int]] | None = None,
+            max_shapes: Mapping[str, Sequence[int]] | None = None, state: str | Mapping[str, str] | None = None,
+            freeze: Mapping[str, Any] | None = None, precise: bool = False, optimize_for: str | None = None,
+            ram: str | int | None = None, grad: str | None = None, train: str | None = None, lazy: bool = False) -> Net:
+    """A model as a function of arrays.
+
+    model: a path, the bytes of a file, or a ModelProto. engine: "c" (the default where there is a C compiler), "jit" (LLVM), "vm", ...
+    dims, shapes: numbers for open dimensions, by their names or whole inputs; max_shapes: bounds, within which one program serves all
+    shapes; lazy: compile with the first call, for its shapes, also where none is open. The rest is what `ingot run` has under the same names; grad and train: docs/training.md.
+    """
+    options = {"march": march, "threads": threads, "engine": engine, "dims": dims, "shapes": shapes, "max_shapes": max_shapes, "state": state,
+               "freeze": freeze, "precise": precise, "optimize_for": optimize_for, "ram": ram, "grad": grad, "train": train,
+               "lazy": lazy or None}
+    return Net(model, **{k: v for k, v in options.items() if v is not None})
+
+
+_CACHED: dict[Any, Net] = {}
+_CACHE_LOCK = threading.Lock()
+
+
+def cached(model: Source, **options: Any) -> Net:
+    """The same Net for the same model and options in this process: what workers of a cluster call for every batch."""
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if not isinstance(model, bytes):
+        path = os.path.abspath(os.fspath(model))
+        there = os.stat(path)
+        identity: Any = (path, there.st_mtime_ns, there.st_size)
+    else:
+        identity = model
+    key = (identity, repr(sorted(options.items())), os.getpid())
+    with _CACHE_LOCK:
+        if key not in _CACHED:
+            _CACHED[key] = compile(model, **options)
+        return _CACHED[key]
+
+
+__all__ = ["Error", "Net", "Port", "cached", "compile", "default_engine"]

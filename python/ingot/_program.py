@@ -1,0 +1,142 @@
+"""One compiled program and the arrays it is called with.
+
+In: a model that is open and told what it needs. Out: calls on NumPy arrays. Inputs are read where they lie, results are written into
+arrays of the caller or of ours; only strings and types narrower than a byte are converted on the way.
+"""
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from ._lib import C, Call, Memory, Model, Room, Tensor, Usage, said
+from ._types import DTYPES, NAMES, STORED
+
+
+def describe(name: str, x: np.ndarray) -> Tensor:
+    """The record of an array, which has to outlive it."""
+    if x.dtype not in NAMES:
+        raise Usage(f"input '{name}': no arrays of {x.dtype} are taken")
+    dim = (ctypes.c_int64 * x.ndim)(*x.shape)
+    return Tensor(name.encode(), NAMES[x.dtype].encode(), x.ndim, dim, x.__array_interface__["data"][0], x.nbytes)
+
+
+def stored(x: np.ndarray) -> np.ndarray:
+    """As the library takes it: integers of less than a byte as bytes."""
+    return x.astype(STORED[x.dtype]) if x.dtype in STORED else x
+
+
+def rows_of(strings: Any, width: int) -> np.ndarray:
+    """Strings as rows of bytes, zeros behind them."""
+    flat = [x if isinstance(x, bytes) else str(x).encode() for x in np.asarray(strings, dtype=object).reshape(-1)]
+    shape = np.asarray(strings, dtype=object).shape
+    return np.array(flat, dtype=f"S{width}").reshape(-1, 1).view(np.uint8).reshape(*shape, width)
+
+
+def strings_of(rows: np.ndarray) -> np.ndarray:
+    out = np.empty(rows.shape[:-1], dtype=object)
+    for at in np.ndindex(*out.shape):
+        out[at] = rows[at].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return out
+
+
+class Program:
+    """A model compiled for the shapes it was told."""
+
+    def __init__(self, model: Model, engine: str, texts: Mapping[str, int], given: Mapping[str, np.ndarray]) -> None:
+        self.model, self.engine, self.texts = model, engine, texts
+        self.lock = threading.Lock()
+        model.call("import", 0)
+        self.inputs, self.outputs = model.info(False), model.info(True)
+        self.decides = {name: given[name].tobytes() for i, (name, _, _) in enumerate(self.inputs)
+                        if name in given and model.lib.ingot_input_decides(model.m, i)}
+        self.tensors = (Tensor * len(self.inputs))()
+        self.rooms = (Room * len(self.outputs))()
+        self.records: list[Any] = [None] * len(self.inputs)
+        self.seen: list[Any] = [None] * len(self.inputs)
+        self.record = Call(engine.encode(), 0, self.tensors, len(self.inputs), self.rooms, len(self.outputs))
+        model.call("ready", engine.encode())
+
+    def fits(self, feeds: Mapping[str, np.ndarray]) -> bool:
+        """Are contents that decide shapes those it was made for?"""
+        return all(feeds[name].tobytes() == was for name, was in self.decides.items() if name in feeds)
+
+    def _give(self, i: int, name: str, x: np.ndarray) -> np.ndarray:
+        if self.seen[i] != (x.dtype, x.shape):
+            self.records[i] = describe(name, x)  # whose shape and name the copy of it points to
+            self.tensors[i], self.seen[i] = self.records[i], (x.dtype, x.shape)
+        kept = stored(x)
+        self.tensors[i].data = kept.__array_interface__["data"][0]
+        return kept
+
+    def _place(self, i: int, out: np.ndarray | None) -> np.ndarray | None:
+        """Memory for output i: the caller's, or new; None: its size shows when it has been computed."""
+        name, kind, shape = self.outputs[i]
+        dtype = DTYPES.get(kind)
+        if dtype is None:
+            raise Usage(f"output '{name}' is {kind}, which NumPy has with ml_dtypes only")
+        if out is not None:
+            if out.dtype != dtype or (-1 not in shape and out.shape != shape):
+                raise Usage(f"output '{name}' is {kind}{list(shape)}, the array given for it is {out.dtype}{list(out.shape)}")
+            if not out.flags.c_contiguous or not out.flags.writeable:
+                raise Usage(f"output '{name}': the array given for it has to be writable, its elements behind one another")
+            return None if dtype in STORED else out
+        return None if -1 in shape or dtype in STORED else np.empty(shape, dtype)
+
+    def _result(self, i: int, place: np.ndarray | None, out: np.ndarray | None) -> np.ndarray:
+        if place is not None and -1 not in self.outputs[i][2]:
+            return place
+        t = self.model.lib.ingot_output(self.model.m, i)
+        dtype, shape = DTYPES[said(t.dtype)], tuple(t.dim[k] for k in range(t.rank))
+        if place is not None:
+            return place.reshape(-1)[:int(np.prod(shape, dtype=np.int64))].reshape(shape)
+        raw = ctypes.string_at(t.data, t.bytes) if t.bytes else b""
+        x = np.frombuffer(raw, STORED.get(dtype, dtype)).reshape(shape)
+        x = x.astype(dtype) if dtype in STORED else x.copy()
+        if out is None:
+            return x
+        out[...] = x
+        return out
+
+    def __call__(self, feeds: Mapping[str, np.ndarray], outs: Sequence[np.ndarray | None], seed: int) -> list[np.ndarray]:
+        m = self.model
+        with self.lock:
+            alive = []
+            for i, (name, _, _) in enumerate(self.inputs):
+                if name in feeds:
+                    alive.append(self._give(i, name, feeds[name]))
+                else:
+                    self.tensors[i], self.seen[i] = Tensor(), None
+            places = [self._place(i, out) for i, out in enumerate(outs)]
+            for room, place in zip(self.rooms, places):
+                room.data, room.bytes = (place.__array_interface__["data"][0], place.nbytes) if place is not None else (None, 0)
+            self.record.seed = seed
+            code = m.lib.ingot_call(m.m, ctypes.byref(self.record))
+            if code:
+                m.fail(code)
+            return [self._result(i, place, outs[i]) for i, place in enumerate(places)]
+
+    def reset(self) -> None:
+        with self.lock:
+            self.model.call("reset")
+
+    def memory(self) -> Memory:
+        out = Memory()
+        with self.lock:
+            self.model.call("memory", ctypes.byref(out))
+        return out
+
+    def emit_c(self, name: str) -> tuple[str, str]:
+        with self.lock:
+            source, header = self.model.text("emit_c", ctypes.byref(C(name=name.encode())), count=2)
+        return source, header
+
+    def write_c(self, name: str, source: str, header: str, weights: str) -> None:
+        with self.lock:
+            self.model.call("write_c", ctypes.byref(C(name=name.encode())), source.encode(), header.encode(), weights.encode())
+
+    def abandon(self) -> None:
+        """Of another process: its threads are not here, so that it cannot be ended."""
+        self.model.m = None

@@ -1,0 +1,141 @@
+/* call.c: runs on memory of the caller, and what is asked about a model before it is imported.
+ *
+ * In: arrays of the caller, in the order of the parameters, and room for results. Out: results, in
+ * that room where engine c or jit can write there, else copied to it. Inputs are read where they
+ * lie; nothing that a call allocates outlives the next one, so that a million of them take no more
+ * memory than one. A call that is refused for its arrays leaves the model as it was.
+ */
+#include "api/own.h"
+
+#include <string.h>
+
+static Tensor *take(Ingot *m, u32 i, const IngotTensor *x) {
+  Ctx *c = m->c;
+  if (!x->dtype) {
+    Tensor *usual = api_train_default(m, i);
+    if (!usual)
+      fail(c, ERR_usage, LOC_NONE, "input '%s' is not given", show(c, api_param_name(m, i)));
+    return usual;
+  }
+  if (x->rank) api_need(c, x->dim, "the shape of an array");
+  if (x->bytes) api_need(c, x->data, "the contents of an array");
+  DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
+  u64 n;
+  if (!dt || dt == DT_str)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': no arrays of '%s' are taken",
+         show(c, api_param_name(m, i)), x->dtype);
+  if (x->rank > MAX_RANK || !shape_count(x->dim, x->rank, &n) || n * dtype_bytes(dt) != x->bytes)
+    fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape",
+         show(c, api_param_name(m, i)), (unsigned long long)x->bytes);
+  Tensor *t = tensor_wrap(&m->run.once, dt, x->dim, x->rank, n ? x->data : "");
+  IngotTensor info = ingot_input_info(m, i);
+  bool fits = !strcmp(info.dtype, x->dtype) && info.rank == x->rank;
+  for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == x->dim[k];
+  return fits ? t : api_check_given(m, i, t);
+}
+
+/* What an engine could not write where it is wanted. */
+static void settle(Ingot *m, const IngotRoom *room, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    Tensor *t = m->run.out[i];
+    u64 bytes = tensor_bytes(t);
+    if (!room[i].data || t->data == room[i].data) continue;
+    if (bytes > room[i].bytes)
+      fail(m->c, ERR_usage, LOC_NONE, "output '%s' has %llu bytes, and there is room for %llu",
+           show(m->c, api_result_name(m, i)), (unsigned long long)bytes,
+           (unsigned long long)room[i].bytes);
+    if (bytes) memcpy(room[i].data, t->data, (size_t)bytes);
+    m->run.out[i] = tensor_wrap(&m->run.once, t->dt, t->dim, t->rank, room[i].data);
+  }
+}
+
+static void run(Ingot *m, const IngotCall *o) {
+  Ctx *c = m->c;
+  api_need(c, o, "the description of the call");
+  u32 nin = api_param_count(m), nout = ingot_output_count(m);
+  if (o->nin != nin || (o->nroom && o->nroom != nout))
+    fail(c, ERR_usage, LOC_NONE,
+         "%u inputs and room for %u outputs are given; the model has %u and %u", o->nin, o->nroom,
+         nin, nout);
+  if (nin) api_need(c, o->in, "the inputs");
+  if (o->nroom) api_need(c, o->room, "the room for outputs");
+  api_forget_run(m);
+  arena_clear(&m->run.once);
+  m->run.in = NEWS(&m->run.once, Tensor *, nin + 1);
+  for (u32 i = 0; i < nin; i++) m->run.in[i] = take(m, i, &o->in[i]);
+  m->run.out = NEWS(&m->run.once, Tensor *, nout + 1);
+  m->run.nin = nin;
+  m->run.nout = nout;
+  api_check_pins(m);
+  m->run.room = o->nroom ? o->room : NULL;
+  m->called->run(m, o->seed);
+  settle(m, o->room, o->nroom);
+}
+
+static void get_ready(Ingot *m, const char *engine) {
+  const Engine *e = api_engine_for(m, engine, 0);
+  if (m->called == e && (m->p || e->info.flags & INGOT_GRAPH)) return;
+  if (e->info.flags & INGOT_FILE)
+    fail(m->c, ERR_unsupported, LOC_NONE, "engine %s reads files: use ingot_run", e->info.name);
+  api_ready(m, e);
+  m->stays = true;
+  if (e->make) e->make(m);
+  m->called = e;
+}
+
+IngotStatus ingot_ready(Ingot *m, const char *engine) {
+  API_CALL(m, get_ready(m, engine));
+}
+
+static IngotStatus run_ready(Ingot *m, const IngotCall *o) {
+  API_CALL(m, run(m, o));
+}
+
+IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
+  IngotStatus s = ingot_ready(m, o ? o->engine : NULL);
+  if (s) return s;
+  s = run_ready(m, o);
+  m->run.room = NULL;
+  if (s) api_forget_run(m);
+  if (s != INGOT_BAD_INPUT && s != INGOT_USAGE) return s;
+  m->status = ERR_ok; /* the next may be right: */
+  m->c->nerrors = 0;  /* errors so far stay messages, but nobody has to leave for them */
+  m->c->code = ERR_ok;
+  return s;
+}
+
+int ingot_input_decides(const Ingot *m, uint32_t i) {
+  for (u32 k = 0; m && m->g && i < m->ndesc[0] && k < m->g->pin.n; k++)
+    if (graph_val(m->g, m->g->pin.at[k].param)->pos == api_seen(m, i, false)) return 1;
+  return 0;
+}
+
+static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
+  Ctx *c = m->c;
+  api_need(c, out, "the place of the declaration");
+  *out = (IngotDeclared){0};
+  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  const Model *d = m->model;
+  if (!d || i >= (is_output ? d->noutput : d->ninput)) return;
+  const DeclValue *v = is_output ? &d->output[i] : d->input[i];
+  const DeclType *t = &v->type;
+  i64 *dim = NEWS(&c->keep, i64, t->dims.n + 1);
+  const char **symbol = NEWS(&c->keep, const char *, t->dims.n + 1);
+  for (u32 k = 0; k < t->dims.n; k++) {
+    const DeclDim *x = &t->dims.at[k];
+    Str name = decl_symbol(c, x);
+    dim[k] = x->kind == OD_value && x->value >= 0 ? x->value : -1;
+    symbol[k] = name ? str_text(c, name) : NULL;
+  }
+  *out = (IngotDeclared){.name = str_text(c, v->name),
+                         .type = str_text(c, str_of(c, decl_text(c, t))),
+                         .dtype = t->kind == OT_tensor && t->dt ? dtype_info[t->dt].name : NULL,
+                         .has_shape = t->has_shape,
+                         .rank = t->dims.n,
+                         .dim = dim,
+                         .symbol = symbol};
+}
+
+IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotDeclared *out) {
+  API_CALL(m, declare(m, is_output != 0, i, out));
+}

@@ -1,0 +1,354 @@
+"""The package ingot from Python: check.py FOLDER NAME ... runs the functions of that name, all without one. FOLDER has the models of
+test/make/mkpython.py. Needs NumPy; what else a check looks at (onnxruntime, torch, ml_dtypes) is left out where it is not installed.
+Prints a line for each; ends with the traceback of the first that fails.
+"""
+import gc
+import importlib.util
+import os
+import pickle
+import sys
+import threading
+import time
+
+import numpy as np
+
+import ingot
+
+FOLDER = sys.argv[1]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DIGITS = os.path.join(ROOT, "models", "digits.onnx")
+ENGINES = ("c", "vm") if ingot.default_engine() == "c" else ("vm",)
+
+
+def model(name):
+    return os.path.join(FOLDER, name + ".onnx")
+
+
+def have(name):
+    return importlib.util.find_spec(name) is not None
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def raises(kind, fn, *words):
+    try:
+        fn()
+    except kind as e:
+        for word in words:
+            assert word in str(e), f"{word!r} is not in {str(e)!r}"
+        return e
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def simple():
+    for engine in ENGINES:
+        net = ingot.compile(DIGITS, engine=engine, march="native")
+        x = numbers(3, 1, 8, 8)
+        before, y = x.copy(), net(x)
+        assert y.shape == (3, 10) and np.allclose(y.sum(1), 1, atol=1e-4) and (x == before).all()
+        assert (net(x[:1]) == net(image=x[:1])).all() and np.allclose(net(x[1:2]), y[1:2], atol=1e-5)
+        assert (net.run({"image": x})["probability"] == y).all()
+        assert np.array_equal(net(x[::-1]), net(np.ascontiguousarray(x[::-1]))) and np.array_equal(net(x.tolist()), y)
+    assert [p.name for p in net.inputs] == ["image"] and net.inputs[0].shape == ("batch", 1, 8, 8) and net.inputs[0].dtype == "f32"
+    source = ingot.compile(DIGITS, dims={"batch": 1})
+    assert "model_run" in source.c_source and "MODEL_ARENA_BYTES" in source.c_header
+    assert f"MODEL_ARENA_BYTES {source.arena_bytes}" in source.c_header and source.weight_bytes > 10000
+    source.write_c(os.path.join(FOLDER, "written.c"))
+    with open(os.path.join(FOLDER, "written.h")) as f:
+        assert "written_run" in f.read()
+    with open(DIGITS, "rb") as f:
+        assert np.array_equal(ingot.compile(f.read())(x), net(x) if net.engine == "c" else ingot.compile(DIGITS)(x))
+
+
+def several():
+    net = ingot.compile(model("two"))
+    a, b = numbers(2, 3), numbers(2, 3, seed=1)
+    total, product = net(a, b)
+    assert np.array_equal(total, a + b) and np.array_equal(product, a * b)
+    assert np.array_equal(net(b=b, a=a)[1], product)
+    place = [np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)]
+    got = net(a, b, out=place)
+    assert got[0] is place[0] and np.array_equal(place[1], product)
+    one = np.zeros((2, 3), np.float32)
+    assert net.run({"a": a, "b": b}, out={"sum": one})["sum"] is one and np.array_equal(one, total)
+    raises(ingot.Usage, lambda: net(a, b, out=[np.zeros((3, 2), np.float32), place[1]]), "output 'sum' is f32[2, 3]")
+    raises(ingot.Usage, lambda: net(a, b, out=[place[0].T.copy().T, place[1]]), "behind one another")
+
+
+def in_place():
+    """Neither inputs nor results are copied: 128 MB of input, and no second one."""
+    x = np.ones(1 << 25, np.float32)
+    for engine in ENGINES:
+        net = ingot.compile(model("large"), engine=engine)
+        net(x)
+        import resource
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert float(net(x)) == 1 << 25
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30000, "an input was copied"
+
+
+def dimensions():
+    a, b = numbers(5, 4), numbers(1, 4, seed=1)
+    want = np.maximum(a - b, 0)
+    for engine in ENGINES:
+        net = ingot.compile(model("open"), engine=engine)
+        for n in (5, 2, 5, 1):
+            assert np.array_equal(net(a[:n], b), want[:n])
+        assert len(net._programs) == 3
+        bound = ingot.compile(model("open"), engine=engine, max_shapes={"a": (8, 4)})
+        for n in (5, 2, 0, 1):
+            assert np.array_equal(bound(a[:n], b), want[:n]) and bound._programs == {}
+        raises(ingot.BadInput, lambda: bound(numbers(9, 4), b), "9")
+        assert np.array_equal(bound(a, b), want)
+    raises(ingot.Usage, lambda: net(a, b, a=a), "twice")
+    fresh = ingot.compile(model("open"))
+    raises(ingot.Usage, lambda: fresh.c_source, "shapes are open")
+    assert ingot.compile(model("open"), dims={"n": 5})._only is not None
+
+
+def contents():
+    """Inputs that decide shapes, and indices that are out of range."""
+    x = np.arange(12, dtype=np.float32)
+    for engine in ENGINES:
+        net = ingot.compile(model("reshape"), engine=engine)
+        for shape in ((3, 4), (2, 6), (3, 4), (-1, 2)):
+            assert np.array_equal(net(x, np.array(shape)), x.reshape(shape))
+        pick = ingot.compile(model("pick"), engine=engine)
+        assert pick(x[:4], np.array([3, 0])).tolist() == [3, 0]
+        raises(ingot.BadInput, lambda: pick(x[:4], np.array([4, 0])))
+        assert pick(x[:4], np.array([1, 2])).tolist() == [1, 2]
+
+
+def state():
+    for engine in ENGINES:
+        net = ingot.compile(model("state"), engine=engine, state={"h_in": "h_out"})
+        one = np.ones(3, np.float32)
+        assert [float(net(one)[0]) for _ in range(3)] == [2, 4, 6]
+        other = ingot.compile(model("state"), engine=engine, state="auto" if False else {"h_in": "h_out"})
+        assert float(other(one)[0]) == 2
+        net.reset()
+        assert float(net(x=one)[0]) == 2 and float(other(one)[0]) == 4
+
+
+def values():
+    """Strings, sequences, maps; types that NumPy lacks."""
+    text = ingot.compile(model("text"))
+    assert text(np.array(["ab", "straße"])).tolist() == ["AB", "STRASSE"] or text(np.array(["ab", "c"])).tolist() == ["AB", "C"]
+    assert text(np.array(["x" * 100, "y"])).tolist() == ["X" * 100, "Y"]
+    seq = ingot.compile(model("sequence"))
+    y = seq([numbers(2), numbers(2, seed=1)], numbers(2, seed=2))
+    assert len(y) == 3 and np.array_equal(y[2], numbers(2, seed=2)) and len(seq([], numbers(2))) == 1
+    rows = ingot.compile(model("maps"))(np.array([[1, 2], [3, 4]], np.float32))
+    assert rows == [{7: 1.0, 8: 2.0}, {7: 3.0, 8: 4.0}]
+    if have("ml_dtypes"):
+        import ml_dtypes
+        x = np.array([[1, 2], [3, 4]], ml_dtypes.bfloat16)
+        assert np.array_equal(ingot.compile(model("bf16"))(x), x * x)
+
+
+def errors():
+    e = raises(ingot.System, lambda: ingot.compile("/nowhere/x.onnx"), "/nowhere/x.onnx")
+    assert e.code == 5 and e.node is None
+    assert raises(ingot.BadInput, lambda: ingot.compile(b"rubbish")).code == 4
+    e = raises(ingot.Unsupported, lambda: ingot.compile(model("unsupported")), "NoSuchOperator")
+    assert e.code == 3 and e.node == (1, "last", "NoSuchOperator") and isinstance(e, ingot.Error) and e.messages
+    again = pickle.loads(pickle.dumps(e))
+    assert type(again) is ingot.Unsupported and again.messages == e.messages and again.code == 3
+    raises(ingot.Usage, lambda: ingot.compile(DIGITS, march="no-such-cpu", dims={"batch": 1}), "no target")
+    raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"bach": 1}))
+    raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": 1}, engine="steam"), "steam")
+    net = ingot.compile(model("two"))
+    a = numbers(2, 3)
+    raises(ingot.BadInput, lambda: net(a, numbers(3, 2)), "f32[2,3]", "f32[3,2]")
+    raises(ingot.BadInput, lambda: net(a, a.astype(np.float64)), 'astype("float32")')
+    raises(ValueError, lambda: net(a), "input 'b' is not given")
+    raises(ingot.Usage, lambda: net(a, a, c=a), "no input 'c'")
+    raises(ingot.Usage, lambda: net(a, a, a))
+    raises(ingot.Usage, lambda: net(a, np.array([1 + 2j], object)))
+    assert np.array_equal(net(a, a)[0], a + a)
+
+
+def dlpack():
+    class Foreign:
+        """An array of somebody else."""
+
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **how):
+            return self.x.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+    class Far(Foreign):
+        def __dlpack_device__(self):
+            return (2, 0)
+    net = ingot.compile(model("two"))
+    a, b = numbers(2, 3), numbers(2, 3, seed=1)
+    total, product = net(Foreign(a), Foreign(b.T.copy().T))
+    assert np.array_equal(total, a + b) and np.array_equal(np.from_dlpack(product), a * b)
+    shared = ingot.from_dlpack(Foreign(a))
+    assert shared.__array_interface__["data"][0] == a.__array_interface__["data"][0]
+    raises(BufferError, lambda: net(Far(a), b), "device 2")
+    if not have("torch"):
+        return
+    import torch
+    ta, tb = torch.from_numpy(a), torch.from_numpy(b)
+    assert torch.equal(torch.from_dlpack(net(ta, tb)[0]), ta + tb)
+    place = [torch.zeros(2, 3), torch.zeros(2, 3)]
+    got = net(ta, tb, out=place)
+    assert got[1] is place[1] and torch.equal(place[1], ta * tb)
+    if have("ml_dtypes"):
+        x = torch.tensor([[1, 2], [3, 4]], dtype=torch.bfloat16)
+        place = torch.zeros(2, 2, dtype=torch.bfloat16)
+        ingot.compile(model("bf16"))(x, out=place)
+        assert torch.equal(place, x * x)
+
+
+def used(thread):
+    """Ticks of processor time of a thread of this process."""
+    with open(f"/proc/self/task/{thread.native_id}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def threads():
+    """Two instances run side by side: this thread looks on while neither has ended, and sees both at work."""
+    nets = [ingot.compile(model("long"), engine="vm", march="scalar") for _ in range(2)]
+    x, ended, results = numbers(512, 512), [], {}
+
+    def work(i):
+        results[i] = nets[i](x)
+        ended.append(i)
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for w in workers:
+        w.start()
+    seen = False
+    while not ended:
+        both = min(used(w) for w in workers)
+        seen = seen or (not ended and both > 2)
+        time.sleep(0.001)
+    for w in workers:
+        w.join()
+    assert seen, "the second began when the first had ended"
+    assert np.array_equal(results[0], results[1])
+    shared = ingot.compile(model("two"), threads=2)  # one instance in many threads: one call at a time
+    wrong = []
+
+    def many(i):
+        a = np.full((2, 3), i, np.float32)
+        for _ in range(200):
+            if not np.array_equal(shared(a, a)[0], a + a):
+                wrong.append(i)
+    crowd = [threading.Thread(target=many, args=(i,)) for i in range(4)]
+    for w in crowd:
+        w.start()
+    for w in crowd:
+        w.join()
+    assert not wrong
+
+
+def session():
+    s = ingot.InferenceSession(DIGITS, providers=["CPUExecutionProvider"])
+    x = numbers(2, 1, 8, 8)
+    (y,) = s.run(None, {"image": x})
+    assert np.array_equal(s.run(["probability"], {s.get_inputs()[0].name: x})[0], y) and s.get_providers() == ["CPUExecutionProvider"]
+    raises(ValueError, lambda: s.run(None, {}), "Required inputs")
+    raises(ValueError, lambda: s.run(["nothing"], {"image": x}), "nothing")
+    options = ingot.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ingot.GraphOptimizationLevel.ORT_ENABLE_ALL
+    assert ingot.InferenceSession(DIGITS, options, dims={"batch": 2}).net._options["threads"] == 1
+    if not have("onnxruntime"):
+        return
+    import onnxruntime as ort
+
+    def told(args):
+        return [(a.name, a.type, a.shape) for a in args]
+    for name in ("two", "open", "pick", "sequence"):
+        mine, theirs = ingot.InferenceSession(model(name)), ort.InferenceSession(model(name))
+        assert told(mine.get_inputs()) == told(theirs.get_inputs()), f"{told(mine.get_inputs())} {told(theirs.get_inputs())}"
+        assert told(mine.get_outputs()) == told(theirs.get_outputs()), f"{told(mine.get_outputs())} {told(theirs.get_outputs())}"
+    feeds = {"a": numbers(3, 4), "b": numbers(1, 4)}
+    for mine, theirs in zip(ingot.InferenceSession(model("open")).run(None, feeds), ort.InferenceSession(model("open")).run(None, feeds)):
+        assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
+    feeds = {"x": np.array([[1, 2]], np.float32)}
+    assert ingot.InferenceSession(model("maps")).run(None, feeds) == ort.InferenceSession(model("maps")).run(None, feeds)
+
+
+def processes():
+    """Pickled, and used behind a fork, where the threads of the parent are not."""
+    net = ingot.compile(model("two"), threads=2)
+    a = numbers(2, 3)
+    y = net(a, a)[0]
+    assert np.array_equal(pickle.loads(pickle.dumps(net))(a, a)[0], y)
+    pid = os.fork()
+    if not pid:
+        good = False
+        try:
+            good = np.array_equal(net(a, a)[0], y)
+        finally:
+            os._exit(0 if good else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert np.array_equal(net(a, a)[0], y)
+    assert ingot.cached(model("two")) is ingot.cached(model("two")) is not ingot.cached(model("two"), threads=2)
+
+
+def steady():
+    """Many calls take no more memory than a few; resets and refusals neither."""
+    for engine in ENGINES:
+        net = ingot.compile(DIGITS, engine=engine, dims={"batch": 4})
+        kept = ingot.compile(model("state"), engine=engine, state={"h_in": "h_out"})
+        x, one = numbers(4, 1, 8, 8), np.ones(3, np.float32)
+
+        def some(n):
+            for _ in range(n):
+                net(x)
+                kept(one)
+            gc.collect()
+            return resident()
+        before = some(300)
+        assert some(3000) - before < 2 << 20
+
+
+def rows():
+    """What ingot.ray and ingot.spark do with the rows of a batch."""
+    from ingot._rows import Rows
+    x = numbers(10, 1, 8, 8)
+    want = ingot.compile(DIGITS)(x)
+    for most in (4, 16):
+        got = Rows(DIGITS, max_batch=most).predict({"image": x, "id": np.arange(10)})
+        assert np.allclose(got["probability"], want, atol=1e-5)
+    lists = np.empty(10, object)
+    lists[:] = [row.reshape(-1).tolist() for row in x]
+    assert np.allclose(Rows(DIGITS, {"image": "pixels"}, {"probability": "p"}).predict({"pixels": lists})["p"], want, atol=1e-5)
+    t = numbers(9, 3)
+    fixed = pickle.loads(pickle.dumps(Rows(model("fixed"), {"x": ["a", "b", "c"]}, ship=True)))
+    assert np.allclose(fixed.predict({"a": t[:, 0], "b": t[:, 1], "c": t[:, 2]})["y"], t.sum(1), atol=1e-6)
+    raises(ingot.Usage, lambda: Rows(DIGITS).predict({"id": x}), "no column 'image'")
+    from ingot.ray import Predictor
+    assert set(Predictor(DIGITS)({"image": x, "id": np.arange(10)})) == {"image", "id", "probability"}
+
+
+def training():
+    net = ingot.compile(model("two"), grad="product:a")
+    a, b = numbers(2, 3), numbers(2, 3, seed=1)
+    assert np.allclose(net.run({"a": a, "b": b})["a.grad"], b)
+
+
+CHECKS = (simple, several, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, processes, steady, rows, training)
+
+if __name__ == "__main__":
+    wanted = sys.argv[2:] or [fn.__name__ for fn in CHECKS]
+    for check in CHECKS:
+        if check.__name__ in wanted:
+            check()
+            print(f"{check.__name__}: fine", flush=True)

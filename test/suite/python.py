@@ -1,0 +1,115 @@
+"""The Python package: test/python/check.py on the library of build/, and from a wheel where there is no compiler; what is in the wheel and
+in the archive of sources."""
+import base64
+import csv
+import hashlib
+import io
+import os
+import re
+import shutil
+import sys
+import tarfile
+import zipfile
+from lib.core import ROOT, Fail, Test, must, want
+
+CHECKS = ("simple several", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session", "processes", "steady",
+          "rows training")
+LIMIT = 300
+
+
+def models(env):
+    out = os.path.join(env.build, "python")
+
+    def make():
+        os.makedirs(out, exist_ok=True)
+        env.script("mkpython.py", out)
+    env.once("models of python", lambda: env.generated(out, ["make/mkpython.py", "requirements.txt"], make))
+    return out
+
+
+def check(env, names):
+    must([env.need_python(), os.path.join(ROOT, "test", "python", "check.py"), models(env), *names.split()], f"check.py {names}", timeout=LIMIT,
+         env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so")})
+
+
+def backend(env):
+    """The build backend as a module."""
+    sys.path.insert(0, os.path.join(ROOT, "python"))
+    try:
+        import ingot_build
+        return ingot_build
+    finally:
+        sys.path.pop(0)
+
+
+def make_wheel(env):
+    """Its path; made once, of what is built already."""
+    def make():
+        env.need_ingot()
+        folder = env.scratch("python", "wheel")
+        shutil.rmtree(folder)
+        os.makedirs(folder)
+        code = f"import ingot_build; print(ingot_build.build_wheel({folder!r}))"
+        name = must([env.need_python(), "-c", code], "build_wheel", timeout=600, env={"PYTHONPATH": os.path.join(ROOT, "python")})
+        return os.path.join(folder, name.split()[-1])
+    return env.once("wheel", make)
+
+
+def contents(env):
+    """Names, dates, hashes; the library asks for nothing but the C library, and the tag says which."""
+    path = make_wheel(env)
+    with zipfile.ZipFile(path) as z:
+        names = set(z.namelist())
+        data = {name: z.read(name) for name in names}
+        want(len({i.date_time for i in z.infolist()}) == 1, "files of the wheel have different dates")
+    record = next(name for name in names if name.endswith("/RECORD"))
+    for name, digest, _size in csv.reader(io.StringIO(data[record].decode())):
+        if name != record:
+            found = base64.urlsafe_b64encode(hashlib.sha256(data[name]).digest()).rstrip(b"=").decode()
+            want(digest == "sha256=" + found, f"RECORD is wrong about {name}")
+            names.discard(name)
+    want(names == {record}, f"not in RECORD: {names}")
+    version = data[record.replace("RECORD", "METADATA")].decode().split("\nVersion: ")[1].split()[0]
+    with open(os.path.join(ROOT, "src", "ingot.h")) as f:
+        want(f'INGOT_VERSION "{version}"' in f.read(), f"the wheel is of version {version}, src/ingot.h is not")
+    want(f'"{version}"' in data["ingot/_version.py"].decode(), "python/ingot/_version.py has another version")
+    want({"ingot/libingot.so", "ingot/py.typed", "ingot/backend.py"} <= set(data), "the wheel lacks files")
+    libraries, newest = backend(env).needs(os.path.join(env.build, "libingot.so"))
+    many = re.search(r"manylinux_2_(\d+)_", os.path.basename(path))
+    want(many and newest <= (2, int(many[1])), f"{os.path.basename(path)}: the library asks for glibc {newest} and {libraries}")
+
+
+def installed(env):
+    """From the wheel, where nothing can be compiled: engine vm or jit."""
+    folder = env.scratch("python", "installed")
+    shutil.rmtree(folder)
+    must([env.need_python(), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-compile", "--target", folder,
+          make_wheel(env)], "pip install")
+    code = (f"import ingot, numpy; print(ingot.default_engine(), ingot.__file__.startswith({folder!r}));"
+            f"print(ingot.compile({os.path.join(ROOT, 'models', 'digits.onnx')!r})(numpy.zeros((2, 1, 8, 8), 'f4')).shape)")
+    out = must([env.need_python(), "-c", code], "import ingot", cwd=folder,
+               env={"PYTHONPATH": folder, "PATH": "/nowhere", "CC": "", "INGOT_LIBRARY": ""})
+    want(re.fullmatch(r"(vm|jit) True\n\(2, 10\)\n", out), f"prints {out!r}")
+    want(must([os.path.join(folder, "bin", "ingot"), "--version"], "the command of the wheel").strip(), "no version")
+
+
+def sources(env):
+    """The archive has what make needs; twice the same bytes."""
+    folders, module = [env.scratch("python", f"sdist{i}") for i in range(2)], backend(env)
+    names = [module.build_sdist(folder) for folder in folders]
+    both = [open(os.path.join(folder, names[0]), "rb").read() for folder in folders]
+    want(both[0] == both[1], "the archive differs from one time to the next")
+    with tarfile.open(os.path.join(folders[0], names[0])) as t:
+        inside = {name.split("/", 1)[1] for name in t.getnames()}
+    for name in ("PKG-INFO", "pyproject.toml", "Makefile", "LICENSE", "src/ingot.h", "tools/embed.c", "bench/peak.c", "models/digits.onnx",
+                 "python/ingot_build.py", "python/ingot/__init__.py"):
+        want(name in inside, f"the archive lacks {name}")
+    if any("__pycache__" in name or name.startswith("build") for name in inside):
+        raise Fail("the archive has files that were built")
+
+
+def tests(env):
+    out = [Test(f"python/{names.replace(' ', '-')}", lambda n=names: check(env, n), cost=6) for names in CHECKS]
+    for fn in (contents, installed, sources):
+        out.append(Test(f"python/{fn.__name__}", lambda fn=fn: fn(env), cost=4))
+    return out
