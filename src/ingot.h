@@ -382,6 +382,74 @@ typedef struct IngotQuantized {
 /* Writes o->output; what is in *out is good until ingot_free. */
 IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
 
+/* Trains the open model, an ONNX file, and writes it with the weights it has then. Everything else
+ * of the file stays. Fields may be NULL or 0. */
+typedef struct IngotProgress {
+  uint64_t epoch, epochs, example, examples; /* epoch: from 1; example: of this epoch, seen */
+  double loss, accuracy;                     /* of this epoch so far; accuracy NaN: no classes */
+  double rate;                               /* examples in a second */
+  double seconds_left;
+} IngotProgress;
+
+typedef struct IngotTrain {
+  const char *output;
+  const char *data, *validate;  /* .npz: arrays under the names of inputs; examples along axis 0 */
+  const char *label;            /* the array with the right answers; NULL: "label" */
+  const char *loss, *optimizer; /* as ingot_set_train has them; NULL: cross_entropy, adam */
+  const char *more;             /* other keys of ingot_set_train: "decay=0.01,axis=2" */
+  double rate;                  /* 0: 0.001 */
+  /* NULL: the rate stays. "step[:N[,K]]": times K (0.1) behind every N epochs (a third of all);
+   * "exp[:K]": times K (0.95) behind each epoch; "cosine[:LOW]": falls to LOW (0) along half a
+   * cosine over all steps. */
+  const char *schedule;
+  double clip;               /* most length of all derivatives together; 0: any */
+  uint64_t batch, epochs;    /* 0: 32, 1 */
+  uint64_t seed;             /* of the order of examples and of what drops out */
+  const char *const *freeze; /* weights that stay: names, with * and ? */
+  uint32_t nfreeze;
+  /* A batch in so many shares, whose derivatives are added up in their order; each of several
+   * processes that mpirun has started takes some of them, with the same bits for any number of
+   * processes. 0: as many as there are processes; of one process: steps are whole. */
+  uint64_t shares;
+  int recompute;          /* loops compute again what derivatives need, instead of keeping it */
+  const char *engine;     /* c, jit, vm or interp; NULL: c, where there is no compiler jit or vm */
+  const char *checkpoint; /* file to go on from, if it is there; NULL: OUTPUT.checkpoint */
+  double every;           /* seconds between checkpoints; negative: 5 */
+  void (*said)(void *user, const IngotProgress *p); /* after steps; may be NULL */
+  void *user;
+} IngotTrain;
+
+/* Percentages; NaN where there are no classes. */
+typedef struct IngotScore {
+  uint64_t examples; /* 0: nothing was measured */
+  double loss, accuracy, precision, recall, f1;
+} IngotScore;
+
+typedef struct IngotEpoch {
+  uint64_t epoch;             /* from 1 */
+  double rate;                /* of its last step */
+  IngotScore train, validate; /* train: of its steps, while weights were changing */
+} IngotEpoch;
+
+typedef struct IngotTrained {
+  const IngotEpoch *epoch;
+  uint32_t nepoch;
+  const char *engine;
+  uint64_t weights, steps; /* numbers that were trained; steps of this call */
+  uint64_t resumed;        /* steps that a checkpoint had behind it */
+  double seconds;          /* of the steps of this call */
+  int rank;                /* of several processes; that of 0 has written the file */
+} IngotTrained;
+/* The training as C, for devices that learn: of o loss, optimizer, more, rate, clip, freeze, batch
+ * (0: 1) and recompute count. The file has NAME_train(arena, inputs, label, &loss), NAME_run(arena,
+ * inputs, outputs) with the weights it has by then, NAME_reset, NAME_save and NAME_load. ram:
+ * bytes of arena, stack, inputs and outputs; and, with recompute, what they were without; else 0.
+ */
+IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotC *c, const char *source,
+                          const char *header, const char *weights, uint64_t ram[2]);
+/* Writes o->output; what is in *out is good until ingot_free. */
+IngotStatus ingot_train(Ingot *m, const IngotTrain *o, IngotTrained *out);
+
 /* A kernel of a run: one or more nodes of the model. */
 typedef struct IngotKernel {
   const char *nodes; /* values that it computes */

@@ -319,6 +319,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
                    .late = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);
+  if (m->more) e.more = m->more(m, o->name);
   m->written.blob = (Blob){.a = &c->keep};
   EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->written.blob);
   m->written.profile = facts.profile;
@@ -399,8 +400,8 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
 }
 
 /* In the order weights, header, source: a C file never stands without its weights. */
-static void write_c(Ingot *m, const IngotC *options, const char *source_path,
-                    const char *header_path, const char *weights_path) {
+EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
+                      const char *header_path, const char *weights_path) {
   Ctx *c = m->c;
   api_need(c, options, "the options");
   IngotC o = *options;
@@ -434,9 +435,10 @@ static void write_c(Ingot *m, const IngotC *options, const char *source_path,
          "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "
          "text puts them into the C file",
          (double)blob->n / 1e6, show_text(c, str_of(c, weights_path)));
+  return facts;
 }
 
 IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
                           const char *weights) {
-  API_CALL(m, write_c(m, o, source, header, weights));
+  API_CALL(m, (void)api_write_c(m, o, source, header, weights));
 }

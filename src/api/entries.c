@@ -93,7 +93,7 @@ void api_entries(Ingot *m) {
   c->here.file = m->source.file;
   for (u32 body = 0; body < (m->body ? m->bodies.n : 1); body++) {
     for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), body);
-    progs_join(p, n);
+    progs_join(p, n, m->shares);
   }
   m->joined = true;
 }

@@ -36,11 +36,19 @@ void api_make_jit(Ingot *m) {
   code_of(m);
 }
 
-static void call(Ingot *m, const Jit *j, const Frame *f, u64 seed) {
-  int status = j->run(m->kept.jit_arena, f->size, seed, f->in, f->out, f->shape);
+const Jit *api_code_jit(Ingot *m) {
+  check(m);
+  return code_of(m);
+}
+
+void api_check_jit(Ingot *m, int status) {
   if (status)
     fail(m->c, ERR_input, (Loc){.file = m->source.file, .index = -1}, "%s",
-         status_text(m->c, &j->why, (u32)status));
+         status_text(m->c, &m->kept.jit->why, (u32)status));
+}
+
+static void call(Ingot *m, const Jit *j, const Frame *f, u64 seed) {
+  api_check_jit(m, j->run(m->kept.jit_arena, f->size, seed, f->in, f->out, f->shape));
 }
 
 static Frame frame_of(Ingot *m, const Jit *j) {

@@ -16,6 +16,7 @@ typedef void StopFn(void *arena);
 typedef struct Native {
   Ingot *m;
   u64 seed;
+  CallFn *code;
   Folder folder;
 } Native;
 
@@ -188,18 +189,22 @@ Frame api_frame(Ingot *m, u8 *arena) {
   return (Frame){size, in, out, shape};
 }
 
-static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
-  Ingot *m = n->m;
-  Prog *p = m->p;
-  if (!m->kept.arena) {
-    m->kept.arena = arena_again(m);
-    start_threads(c, m);
-  }
-  Frame f = api_frame(m, m->kept.arena);
-  int status = fn(m->kept.arena, f.size, n->seed, f.in, f.out, f.shape);
+static void check_status(Ctx *c, Ingot *m, WhyFn *why, int status) {
   if (status && why)
     fail(c, ERR_input, (Loc){.file = m->source.file, .index = -1}, "%s", why(status));
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
+}
+
+void api_check_c(Ingot *m, int status) {
+  if (status) check_status(m->c, m, find_why(m->c, m), status);
+}
+
+static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
+  Ingot *m = n->m;
+  Prog *p = m->p;
+  Frame f = api_frame(m, m->kept.arena);
+  int status = fn(m->kept.arena, f.size, n->seed, f.in, f.out, f.shape);
+  check_status(c, m, why, status);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
     m->run.out[i] = tensor_wrap(&m->run.once, b->dt, f.shape[i], b->rank, f.out[i]);
@@ -250,8 +255,8 @@ static void make(Ctx *c, void *arg) {
   n->m->kept.handle_of = n->m->p;
 }
 
-static void run(Ctx *c, void *arg) {
-  Native *n = arg;
+/* What is to be called, compiled and loaded if need be. */
+static CallFn *code_of(Ctx *c, Native *n) {
   const char *entry = entry_of(n->m);
   make(c, n);
   union {
@@ -265,7 +270,22 @@ static void run(Ctx *c, void *arg) {
          n->m->compiled.library, entry);
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
   if (n->m->compiled.library) check_facts(c, n->m);
-  call(c, n, sym.fn, find_why(c, n->m));
+  if (!n->m->kept.arena) {
+    n->m->kept.arena = arena_again(n->m);
+    start_threads(c, n->m);
+  }
+  return sym.fn;
+}
+
+static void run(Ctx *c, void *arg) {
+  Native *n = arg;
+  CallFn *fn = code_of(c, n);
+  call(c, n, fn, find_why(c, n->m));
+}
+
+static void make_code(Ctx *c, void *arg) {
+  Native *n = arg;
+  n->code = code_of(c, n);
 }
 
 void api_drop_arena(Ingot *m) {
@@ -283,25 +303,34 @@ void api_close_c(Ingot *m) {
 }
 
 /* Does it, and removes the folder. */
-static Err protect(Ingot *m, void (*fn)(Ctx *c, void *arg), u64 seed) {
+static Err protect(Native *n, void (*fn)(Ctx *c, void *arg)) {
+  Ingot *m = n->m;
   if (!m->reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine c runs only what the passes have made: the indices of a program from text are not "
          "checked in C");
   api_can_run(m);
-  Native n = {.m = m, .seed = seed};
-  Err e = ctx_protect(m->c, fn, &n);
-  folder_remove(&n.folder);
+  Err e = ctx_protect(m->c, fn, n);
+  folder_remove(&n->folder);
   return e;
 }
 
 void api_make_c(Ingot *m) {
-  Err e = protect(m, make, 0);
+  Native n = {.m = m};
+  Err e = protect(&n, make);
   if (e) longjmp(*m->c->door, (int)e);
 }
 
+CallFn *api_code_c(Ingot *m) {
+  Native n = {.m = m};
+  Err e = protect(&n, make_code);
+  if (e) longjmp(*m->c->door, (int)e);
+  return n.code;
+}
+
 void api_run_c(Ingot *m, u64 seed) {
-  Err e = protect(m, run, seed);
+  Native n = {.m = m, .seed = seed};
+  Err e = protect(&n, run);
   if (!m->stays && (e || !api_has_state(m))) api_close_c(m);
   if (e) longjmp(*m->c->door, (int)e);
 }

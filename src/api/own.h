@@ -9,6 +9,7 @@
 #include "io/data.h"
 #include "front/reader.h"
 #include "pass/pass.h"
+#include "pass/graph/train.h"
 #include "pass/kernel/tune.h"
 
 typedef enum GivenKind { GV_data, GV_rand, GV_fill, GV_text } GivenKind;
@@ -59,6 +60,7 @@ typedef struct Told {
   const char *prompt; /* a system message that the model begins behind; NULL: none */
   const char *grad;   /* see ingot_set_grad; NULL: none */
   const char *train;  /* see ingot_set_train; NULL: none */
+  TrainPart part;     /* of the step */
   double rate;        /* of training, where the input is not given */
 } Told;
 
@@ -143,7 +145,9 @@ struct Ingot {
   bool stays;           /* engine c: what was compiled is kept for the next run */
   const Engine *called; /* what ingot_call has been made ready for; NULL: nothing */
   bool joined;          /* programs of all of these share an arena */
-  Text report[2];       /* on the last tuned build, as text and as JSON */
+  bool shares;          /* and what they keep under the same names */
+  const EmitMore *(*more)(Ingot *m, const char *name); /* of its C, behind the passes; or NULL */
+  Text report[2]; /* on the last tuned build, as text and as JSON */
 };
 
 /* session.c */
@@ -232,6 +236,8 @@ void api_run_ref(Ingot *m, const RefOptions *o);
 const char *api_march_text(Ingot *m, const Target *one);
 /* plays: with the functions of lm_c.c, if it is a language model. */
 EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, Text *source, Text *header);
+EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
+                      const char *header_path, const char *weights_path);
 /* Are there so many weights that they are better no part of C text? */
 bool api_weights_apart(const Ingot *m);
 EmitOptions api_nameless(const Ingot *m, const Target *target); /* for facts about the C only */
@@ -392,6 +398,8 @@ void api_drop_arena(Ingot *m);          /* the state and the threads of engine c
 void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
 void api_make_c(Ingot *m);          /* compiles and loads it */
+CallFn *api_code_c(Ingot *m);       /* the same without a run; the arena is m->kept.arena */
+void api_check_c(Ingot *m, int status); /* fails unless it is 0 */
 
 /* python.c */
 void api_run_python(Ingot *m, u64 seed);           /* by ONNX Runtime; fills m->out */
@@ -416,7 +424,9 @@ void bench_runs(Bench *a, double (*once)(Bench *a)); /* in this process; once: m
 
 /* jit.c: code of LLVM in this process */
 void api_run_jit(Ingot *m, u64 seed);
-void api_make_jit(Ingot *m); /* the code that it runs */
+void api_make_jit(Ingot *m);       /* the code that it runs */
+const Jit *api_code_jit(Ingot *m); /* the arena is m->kept.jit_arena */
+void api_check_jit(Ingot *m, int status);
 void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
 void api_check_via(Ctx *c, const IngotBuild *o); /* refuses what only C has */

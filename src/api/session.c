@@ -279,7 +279,8 @@ static void import_bound(Ingot *m, bool symbolic) {
                      .input = bind.at,
                      .ninput = bind.n,
                      .symbolic = symbolic,
-                     .trains = m->told.train != NULL,
+                     .opens = m->told.train != NULL,
+                     .trains = m->told.train && train_learns(m->told.part),
                      .frozen = &m->frozen,
                      .missing = &missing,
                      .outputs = &m->ports};

@@ -145,8 +145,8 @@ const char *compiler_cpu(Ctx *c, const Folder *f, const Words *w, CompilerKind k
 }
 
 const char *compiler_lto(Ctx *c, const Folder *f, const Words *w, CompilerKind kind) {
-  static const char *const ways[][2] = {[CK_gcc] = {"-flto=auto -flto-partition=one"},
-                                        [CK_clang] = {"-flto", "-flto -fuse-ld=lld"}};
+  static const char *const ways[][2] = {
+      [CK_gcc] = {"-flto=auto -flto-partition=one"}, [CK_clang] = {"-flto", "-flto -fuse-ld=lld"}};
   for (u32 i = 0; i < 2; i++)
     if (ways[kind][i] && compiler_takes(c, f, w, ways[kind][i])) return ways[kind][i];
   return NULL;

@@ -6,7 +6,6 @@
  * the name of the result that is compared with the label (the first).
  */
 #include "api/own.h"
-#include "pass/graph/train.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -99,9 +98,11 @@ static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const
     m->told.rate = number_of(c, key, value, MOST);
   } else if (!strcmp(key, "recompute")) {
     o->recompute = whole_of(c, key, value, 2) != 0;
+  } else if (!strcmp(key, "classes")) {
+    o->classes = whole_of(c, key, value, 2) != 0;
   } else {
     fail(c, ERR_usage, LOC_NONE,
-         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute",
+         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute, classes",
          show(c, str_of(c, key)), text_cstr(&all));
   }
 }
@@ -121,6 +122,7 @@ void api_train(Ingot *m) {
                     .decay = TRAIN_USUAL,
                     .clip = TRAIN_USUAL,
                     .axis = TRAIN_USUAL,
+                    .part = m->told.part,
                     .trains = trains,
                     .user = &f};
   while (*spec) {
@@ -132,7 +134,7 @@ void api_train(Ingot *m) {
     set_one(m, &o, &f, key, str_text(m->c, str_intern(m->c, spec + k + 1, n - k - 1)));
     spec += n + (spec[n] == ',');
   }
-  train_step(m->g, &o);
+  m->g = train_step(m->g, &o);
   for (u32 i = 0; i < f.glob.n; i++)
     if (!f.hit.at[i])
       fail(m->c, ERR_usage, LOC_NONE, "--train: freeze=%s: no weight has such a name",

@@ -84,7 +84,7 @@ typedef VEC(LateText) LateTexts;
  * bytes that lie where the weights do, at a multiple of 8. The code asks IG_TABLE_FITS, then takes
  * IG_TABLE; both may name a parameter weight_file. */
 typedef struct EmitMore {
-  const void *table;
+  const void *table; /* ntable 0: there is none */
   u64 ntable;
   const char *macros, *declarations, *code;
   u64 stack_around, stack_alone; /* bytes: around a run, and of functions that run nothing */

@@ -23,20 +23,21 @@ typedef struct Opt {
   int max;
   const char *value, *text;
   unsigned long long least, most; /* of a whole number */
+  const char *verb;               /* the only one that has it like this; NULL: all */
 } Opt;
 
 #define FLAG(name, field, text)                                                                    \
-  { name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text, 0, 0 }
+  { name, NULL, OPT_flag, offsetof(Args, field), 0, 0, NULL, text, 0, 0, NULL }
 #define TEXT(name, brief, field, value, text)                                                      \
-  { name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text, 0, 0 }
+  { name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text, 0, 0, NULL }
 #define REAL(name, field, text)                                                                    \
-  { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text, 0, 0 }
+  { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text, 0, 0, NULL }
 #define WHOLE(name, field, value, least, most, text)                                               \
-  { name, NULL, OPT_whole, offsetof(Args, field), 0, 0, value, text, least, most }
+  { name, NULL, OPT_whole, offsetof(Args, field), 0, 0, value, text, least, most, NULL }
 #define LIST(name, brief, field, value, text)                                                      \
   {                                                                                                \
     name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field),                        \
-        (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text, 0, 0                        \
+        (int)(sizeof((Args *)0)->field / sizeof(char *)), value, text, 0, 0, NULL                  \
   }
 
 static const Opt opts[] = {
@@ -97,7 +98,7 @@ static const Opt opts[] = {
     {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
      "compile with a profile of runs: FILE.npz, a folder of them, prompts (.json, lines), or made "
      "up",
-     0, 0},
+     0, 0, NULL},
     FLAG("bolt", bolt, "programs: have llvm-bolt lay out the code as it runs"),
     FLAG("relaxed", relaxed,
          "the compiler may take sums in any order; the error that makes is told"),
@@ -119,9 +120,9 @@ static const Opt opts[] = {
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "least work handed to a thread, in ns by estimate (default 4000)"),
     {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, "[=FILE]",
-     "measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0},
+     "measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0, NULL},
     {"keep-code", NULL, OPT_may, offsetof(Args, keep_code), 0, 0, "[=DIR]",
-     "engine jit: keep compiled code in DIR (~/.cache/ingot), and take what is there", 0, 0},
+     "engine jit: keep compiled code in DIR (~/.cache/ingot), and take what is there", 0, 0, NULL},
     TEXT("via", NULL, via, "llvm", "OUT.o, OUT.a or OUT.so by LLVM, not by C and its compiler"),
     TEXT(
         "triple", NULL, triple, "T[,CPU[,F]]",
@@ -167,7 +168,12 @@ static const Opt opts[] = {
     FLAG("explain", explain, "say what was fused and why not, and how kernels are written and why"),
     FLAG("check", check, "verify the intermediate form after every pass"),
     FLAG("time", time, "print the time of every pass on stderr"),
-    FLAG("emit", emit, "write it: the only thing there is to do"),
+    {"emit", NULL, OPT_flag, offsetof(Args, emit), 0, 0, NULL,
+     "write it: the only thing there is to do", 0, 0, "vm"},
+    {"emit", NULL, OPT_text, offsetof(Args, emit_c), 0, 0, "FILE.c",
+     "write the training as C instead: NAME_train, NAME_run, NAME_save, NAME_load", 0, 0, "train"},
+    FLAG("recompute", recompute,
+         "with --emit: loops compute again what derivatives need; the RAM of both is told"),
     FLAG("side", side, "put large constants into OUTPUT.bin beside the text"),
     TEXT("text", NULL, text, "TEXT", "text to turn into ids; -: standard input"),
     TEXT("ids", NULL, ids, "IDS", "tokens as numbers, separated by blanks or commas"),
@@ -195,6 +201,24 @@ static const Opt opts[] = {
          "leave those layers that cost most, until outputs have X dB; with --label, until at most "
          "X points of accuracy are lost"),
     TEXT("label", NULL, label, "NAME", "array of --data with the numbers of the right classes"),
+    TEXT("validate", NULL, validate, "FILE.npz", "examples to measure with after every epoch"),
+    TEXT("loss", NULL, loss, "NAME",
+         "cross_entropy (default), mse, mae, bce (of probabilities) or bce_logits"),
+    TEXT("optimizer", NULL, optimizer, "NAME",
+         "sgd, momentum, adam (default), adamw, rmsprop or adagrad"),
+    REAL("lr", lr, "rate of learning (default 0.001)"),
+    TEXT("schedule", NULL, schedule, "HOW",
+         "step[:N[,K]]: times K (0.1) behind N epochs; exp[:K]: behind each; cosine[:LOW]; else it "
+         "stays"),
+    REAL("clip", clip, "derivatives are scaled so that all together are no longer than X"),
+    WHOLE("batch", batch, "N", 1, 1ull << 24, "examples of a step (default 32)"),
+    WHOLE("epochs", epochs, "N", 1, 1000000000, "how often all examples are seen (default 1)"),
+    WHOLE("shares", shares, "N", 1, 1ull << 20,
+          "parts of a batch whose derivatives are added up (default: the processes of mpirun)"),
+    TEXT("checkpoint", NULL, checkpoint, "FILE",
+         "what a training that was ended goes on from (default: OUTPUT.checkpoint)"),
+    REAL("checkpoint-every", checkpoint_every,
+         "seconds after which it is written again (default 5; 0: after every step)"),
     FLAG("json", json, "machine-readable output"),
     FLAG("quiet", quiet, "no warnings"),
     FLAG("help", help, "this help"),
@@ -236,6 +260,16 @@ static const struct {
     {"quantize", "data", "FILE.npz|DIR",
      "examples: arrays under the names of inputs, or a folder with a file for each"},
     {"quantize", "output", "FILE", "where the quantised model goes"},
+    {"train", "data", "FILE.npz",
+     "examples along the first axis of arrays under the names of inputs, and their labels"},
+    {"train", "label", "NAME", "array with the right answers (default: label)"},
+    {"train", "output", "FILE.onnx", "where the trained model goes"},
+    {"train", "freeze", "WEIGHT", "leave it as it is; * and ? stand for any; may be repeated"},
+    {"train", "seed", "N", "of the order of examples, and of what drops out"},
+    {"train", "engine", "NAME",
+     "by default c where there is a C compiler, else jit or vm; one of:"},
+    {"train", "train", "SPEC", "more about the step: decay=0.01,beta1=0.8,axis=2,output=NAME"},
+    {"train", "march", "CPU", "machine the step is for (default native)"},
     {"vm", "output", "FILE.c", "where it goes; the header beside it"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
 };
@@ -252,6 +286,9 @@ static void name_engines(const Verb *v, FILE *to) {
   for (uint32_t i = 0; (e = ingot_engine(i)); i++) {
     if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
     if (!strcmp(v->name, "demo") && e->flags & INGOT_FILE) continue;
+    if (!strcmp(v->name, "train") &&
+        (e->flags & (INGOT_FILE | INGOT_GRAPH) || !(e->flags & INGOT_TIMED)))
+      continue;
     fprintf(to, " %s", e->name);
   }
 }
@@ -266,11 +303,14 @@ static int lists(const char *names, const char *name) {
   return !strcmp(name, "help") || !strcmp(name, "quiet");
 }
 
+static int takes(const Verb *v, const Opt *o) {
+  return lists(v->options, o->name) && (!o->verb || !strcmp(o->verb, v->name));
+}
+
 static const Opt *find(const Verb *v, const char *word, size_t n, int is_long) {
   for (int i = 0; i < NOPTS; i++) {
     const char *name = is_long ? opts[i].name : opts[i].brief;
-    if (name && strlen(name) == n && !memcmp(name, word, n) && lists(v->options, opts[i].name))
-      return &opts[i];
+    if (name && strlen(name) == n && !memcmp(name, word, n) && takes(v, &opts[i])) return &opts[i];
   }
   if (!is_long && n == 1 && *word == 'h') return &opts[NOPTS - 1];
   return NULL;
@@ -294,7 +334,7 @@ static int no_option(const Verb *v, const char *word, const char *name, size_t n
   size_t count = 0, used = 0;
   snprintf(said, sizeof said, "%.*s", (int)n, name);
   for (int i = 0; i < NOPTS; i++)
-    if (lists(v->options, opts[i].name)) names[count++] = opts[i].name;
+    if (takes(v, &opts[i])) names[count++] = opts[i].name;
   if (is_long) near = ingot_nearest(said, names, count);
   used = (size_t)snprintf(why, sizeof why, "no such option");
   if (near) used += (size_t)snprintf(why + used, sizeof why - used, "; did you mean --%s?", near);
@@ -378,6 +418,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   a->nword = argc;
   a->rtol = a->atol = INGOT_AUTO;
   a->seconds = 1;
+  a->checkpoint_every = -1;
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i], *eq = NULL;
     if (w[0] != '-' || !w[1]) {
@@ -411,7 +452,7 @@ void args_help(const Verb *v, FILE *to) {
   fprintf(to, "usage: ingot %s%s%s\n\n%s\n\n", v->name, *v->usage ? " " : "", v->usage, v->text);
   for (int i = 0; i < NOPTS; i++) {
     const Opt *o = &opts[i];
-    if (!lists(v->options, o->name)) continue;
+    if (!takes(v, o)) continue;
     const char *value = o->value, *text = o->text;
     for (size_t k = 0; k < sizeof special / sizeof *special; k++)
       if (!strcmp(special[k].verb, v->name) && !strcmp(special[k].option, o->name)) {

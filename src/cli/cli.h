@@ -51,6 +51,11 @@ struct Args {
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
   int profile, per_kernel;
   int special, bare;
+  const char *emit_c;
+  int recompute;
+  const char *validate, *loss, *optimizer, *schedule, *checkpoint;
+  double lr, clip, checkpoint_every; /* the last below 0: not said */
+  unsigned long long batch, epochs, shares;
   const char *to, *method, *holdout, *calibrate, *activations, *per, *budget, *label;
   unsigned long long block;
   int symmetric, bias_correction, equalize;
@@ -99,6 +104,14 @@ int keep_model(Args *a);
 /* As many runs as --steps says, each from the state of the one before. */
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
 IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
+/* Prefix of C names: given, or made of the name of the output. */
+void c_prefix(const Args *a, char *to, size_t n);
+/* Files of C: OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
+typedef struct OutputFiles {
+  char source[4096], header[4096], weights[4096];
+} OutputFiles;
+int is_c_name(const char *output); /* OUT.c, and not too long */
+void c_files(OutputFiles *t, const char *output);
 Ingot *open_or_complain(void);
 int refuse(const Args *a, const char *why); /* says it, returns INGOT_USAGE */
 int finish(Ingot *m, const Args *a,
@@ -108,6 +121,8 @@ int finish(Ingot *m, const Args *a,
 Ingot *new_model(void); /* NULL: no memory; what it leaves lying about is removed on a signal */
 void watch_task(const char *what); /* shown on a terminal when it takes long; NULL: done */
 void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in front */
+void watch_show(
+    const char *text); /* the line of progress says this, on a terminal; NULL: nothing */
 
 /* script.c */
 int is_script(const char *path); /* a program of the language, by its name */
@@ -158,6 +173,9 @@ int verb_perplexity(const Args *a);
 
 /* quantize.c */
 int verb_quantize(const Args *a);
+
+/* train.c */
+int verb_train(const Args *a);
 
 /* demo.c */
 int verb_demo(const Args *a);

@@ -392,7 +392,7 @@ static int verb_opt(const Args *a) {
 
 /* Prefix of C names: given, or the stem of the output file with anything else than letters and
  * digits replaced, and an m before a digit. */
-static void prefix(const Args *a, char *to, size_t n) {
+void c_prefix(const Args *a, char *to, size_t n) {
   const char *from = a->name;
   if (!from && a->output && strcmp(a->output, "-")) {
     const char *slash = strrchr(a->output, '/');
@@ -410,12 +410,12 @@ static void prefix(const Args *a, char *to, size_t n) {
   if (!k && !a->name) snprintf(to, n, "model");
 }
 
-/* Files of compile: OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
-typedef struct OutputFiles {
-  char source[4096], header[4096], weights[4096];
-} OutputFiles;
+int is_c_name(const char *output) {
+  size_t n = strlen(output);
+  return n >= 3 && !strcmp(output + n - 2, ".c") && n + 4 < sizeof((OutputFiles *)0)->weights;
+}
 
-static void name_files(OutputFiles *t, const char *output) {
+void c_files(OutputFiles *t, const char *output) {
   int stem = (int)strlen(output) - 2;
   snprintf(t->source, sizeof t->source, "%s", output);
   snprintf(t->header, sizeof t->header, "%.*s.h", stem, output);
@@ -480,7 +480,7 @@ static int verb_compile(const Args *a) {
   char name[256];
   OutputFiles t = {"", "", ""};
   if (len > 4 && !strcmp(output + len - 4, ".igb")) return compile_bytecode(a);
-  if (output && (len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof t.weights)) {
+  if (output && !is_c_name(output)) {
     fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c or .igb\n",
             output);
     return INGOT_USAGE;
@@ -491,7 +491,7 @@ static int verb_compile(const Args *a) {
   }
   Args all = *a;
   if (output) {
-    name_files(&t, output);
+    c_files(&t, output);
     all.writes[all.nwrites++] = t.source;
     all.writes[all.nwrites++] = t.header;
     if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
@@ -501,7 +501,7 @@ static int verb_compile(const Args *a) {
     return refuse(a, "--tune needs --march: C for any machine has no kernels to choose");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  prefix(a, name, sizeof name);
+  c_prefix(a, name, sizeof name);
   IngotC o = {.name = name,
               .weights = a->weights,
               .weights_file = !output ? NULL
@@ -528,11 +528,10 @@ static int verb_compile(const Args *a) {
 
 static int verb_vm(const Args *a) {
   const char *output = a->output ? a->output : "";
-  size_t len = strlen(output), n, nh;
+  size_t n, nh;
   OutputFiles t;
-  if (!a->emit || len < 3 || strcmp(output + len - 2, ".c") || len + 4 >= sizeof t.source)
-    return refuse(a, "expected --emit and --output FILE.c");
-  name_files(&t, output);
+  if (!a->emit || !is_c_name(output)) return refuse(a, "expected --emit and --output FILE.c");
+  c_files(&t, output);
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   const char *source, *header;
@@ -592,6 +591,13 @@ const Verb verb_table[] = {
      "keep budget label output json",
      "MODEL --data FILE.npz|DIR | --to TYPE -o OUT [--method HOW] [--keep NODE] [--budget X]",
      "write a model with smaller numbers, and say what that costs", 1},
+    {"train", verb_train,
+     "data validate label loss optimizer lr schedule clip batch epochs shares freeze train seed "
+     "engine march threads threads-api threads-grain checkpoint checkpoint-every output json emit "
+     "name recompute input-dim shapes",
+     "MODEL.onnx --data FILE.npz -o OUT.onnx [--epochs N] | --emit FILE.c [--loss NAME] [--batch "
+     "N]",
+     "train a model on examples and write it with its new weights, or the training as C", 1},
     {"inspect", verb_inspect,
      "json state march precise optimize-for ram threads threads-grain input inputs data " SHAPES,
      "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json]",

@@ -71,6 +71,17 @@ void watch_line(const char *head, const char *text) {
   pthread_mutex_unlock(&watch.lock);
 }
 
+void watch_show(const char *text) {
+  pthread_mutex_lock(&watch.lock);
+  erase();
+  if (watch.draws && text) {
+    fprintf(stderr, "\r\033[K%s", text);
+    fflush(stderr);
+    watch.shown = 1;
+  }
+  pthread_mutex_unlock(&watch.lock);
+}
+
 /* Never returns: the process ends as the signal wants it, and its parent sees that. */
 static void leave(int sig) {
   sigset_t one;

@@ -141,7 +141,7 @@ struct ImportOptions {
   u32 ndim;
   BindInput *input;
   u32 ninput;
-  bool trains;          /* see Graph.trains */
+  bool opens, trains;   /* see Graph */
   bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
   BindInputs *frozen;   /* receives those that became constants; NULL: not wanted */
   MissingDims *missing; /* receives those that made the import fail; NULL: not wanted */
@@ -255,6 +255,11 @@ struct Reader {
   bool onnxruntime; /* the engine of that name runs its files */
   /* A GGUF file of it with weights of other types; NULL: there is none. */
   RequantPlan *(*requantise)(Ctx *c, const Model *m, const RequantWish *o);
+  /* Writes the file at path with other elements for n of its weights, by name; everything else
+   * stays as it was. path NULL: only refuses what it would refuse. NULL: weights are not written.
+   */
+  void (*rewrite)(Ctx *c, const Source *s, const Model *m, const Str *name, Tensor *const *t, u32 n,
+                  const char *path);
 };
 
 /* readers.c */

@@ -78,7 +78,8 @@ const Reader reader_table[] = {
      .binds = true,
      .facts = onnx_facts,
      .op = onnx_op_at,
-     .onnxruntime = true},
+     .onnxruntime = true,
+     .rewrite = onnx_rewrite},
 };
 const u32 reader_count = sizeof reader_table / sizeof *reader_table;
 

@@ -93,7 +93,7 @@ struct Value {
   u32 pos;    /* output number of def, or parameter number */
   Home home;
   const Layout *layout; /* NULL: plain */
-  bool weight;          /* a constant that training changes: see Graph.trains */
+  bool weight; /* a constant that training changes, see Graph.opens, or the state it is then */
 };
 
 struct Node {
@@ -150,7 +150,8 @@ struct Graph {
   BlkId cur;         /* nodes are appended here */
   Loc loc;           /* given to new nodes */
   bool eager;        /* fold small integer computations while building (import; off for text) */
-  bool trains;       /* import: weights are not folded, layers do as in training; see train.h */
+  bool opens;        /* import: weights are marked and not folded; see train.h */
+  bool trains;       /* import: layers do as in training */
   bool ordered;      /* nodes stand in the order in which they are to run */
   bool again;        /* canon has changed something, so that there may be more to do */
   u64 fold_bytes;    /* spent by constant folding, for the budget */

@@ -49,6 +49,7 @@ struct Buf {
   Tensor *data; /* BS_const; BS_state: what it begins with, NULL: zeros */
   u64 offset;   /* BS_temp, BS_state, BS_local of a planned program: place in the arena, a multiple
                    of 64 */
+  bool shared;  /* BS_state: that of another program of the same file, which sets it up */
 };
 
 /* Loop counters (i64), values named by let, and the symbols of Dims (i64). */

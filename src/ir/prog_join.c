@@ -4,8 +4,23 @@
  * each keeps from run to run lies at a place of its own, below everything else, in the order of the
  * programs: a run of one leaves what the others keep as it was. All else is needed only while its
  * program runs, and lies at the same place in all: the arena is as large as the largest of them.
+ * Programs that share what they keep are the parts of a training: the step, and the model with the
+ * weights it has by then.
  */
 #include "ir/prog_mem.h"
+
+/* The state of p that is called as b, and is like it; 0: there is none. */
+static BufId same_state(Prog *p, Prog *of, BufId b) {
+  const Buf *x = prog_buf(of, b);
+  u64 mine, others;
+  Sym sym;
+  for (BufId i = 1; i < p->buf.n; i++) {
+    const Buf *y = prog_buf(p, i);
+    if (y->space != BS_state || y->alias || y->name != x->name || y->dt != x->dt) continue;
+    if (mem_bytes(p, i, &mine, &sym) && mem_bytes(of, b, &others, &sym) && mine == others) return i;
+  }
+  return 0;
+}
 
 /* Bytes at the beginning of the arena that are kept: plan puts them there. */
 static u64 kept_bytes(Prog *p) {
@@ -20,22 +35,51 @@ static u64 kept_bytes(Prog *p) {
   return end;
 }
 
-void progs_join(Prog *const *p, u32 n) {
-  u64 kept = 0, rest = 0;
+/* Marks what q keeps under the name of something that p keeps; the bytes of the rest. */
+static u64 mark_shared(Prog *p, Prog *q) {
+  u64 own = 0, bytes;
+  Sym sym;
+  for (BufId b = 1; b < q->buf.n; b++) {
+    Buf *x = prog_buf(q, b);
+    if (x->space != BS_state || x->alias) continue;
+    x->shared = same_state(p, q, b) != 0;
+    if (!x->shared && mem_bytes(q, b, &bytes, &sym)) own += bytes;
+  }
+  return own;
+}
+
+/* What q shares to where it is in p; the rest from base on. */
+static void move_states(Prog *p, Prog *q, u64 base) {
+  u64 bytes;
+  Sym sym;
+  for (BufId b = 1; b < q->buf.n; b++) {
+    Buf *x = prog_buf(q, b);
+    if (x->space != BS_state || x->alias) continue;
+    x->offset = x->shared ? prog_buf(p, same_state(p, q, b))->offset : base;
+    if (!x->shared && mem_bytes(q, b, &bytes, &sym)) base += bytes;
+  }
+}
+
+void progs_join(Prog *const *p, u32 n, bool share) {
+  u64 kept = 0, rest = 0, base = 0;
   for (u32 i = 0; i < n; i++) {
     mem_need_plan(p[i]);
     u64 own = kept_bytes(p[i]);
-    kept += own;
     if (p[i]->arena_bytes - own > rest) rest = p[i]->arena_bytes - own;
+    kept += share && i ? mark_shared(p[0], p[i]) : own;
   }
-  u64 base = 0;
   for (u32 i = 0; i < n; i++) {
     u64 own = kept_bytes(p[i]);
     for (BufId b = 1; b < p[i]->buf.n; b++) {
       Buf *x = prog_buf(p[i], b);
-      if (prog_is_planned(x)) x->offset += x->space == BS_state ? base : kept - own;
+      if (!prog_is_planned(x)) continue;
+      if (x->space != BS_state)
+        x->offset += kept - own;
+      else if (!share)
+        x->offset += base;
     }
-    base += own;
+    if (share && i) move_states(p[0], p[i], base);
+    base += share && i ? mark_shared(p[0], p[i]) : own;
     p[i]->arena_bytes = kept + rest;
   }
 }

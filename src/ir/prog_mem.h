@@ -67,7 +67,8 @@ bool mem_in_place(Prog *p, StmtId kernel, BufId from, BufId to);
  * there are any. */
 bool mem_collision(Prog *p, BufId *a, BufId *b);
 
-/* prog_join.c: programs that share an arena from now on, as entries of one file. */
-void progs_join(Prog *const *p, u32 n);
+/* prog_join.c: programs that share an arena from now on, as entries of one file. share: what the
+ * first keeps under the same name, of the same type and size, is kept by the others, too. */
+void progs_join(Prog *const *p, u32 n, bool share);
 
 #endif

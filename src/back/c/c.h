@@ -323,7 +323,9 @@ void put_functions(Emit *e, Text *t);
 bool any_state(const Emit *e); /* of the body's programs */
 
 /* cstate.c: what is kept from run to run */
-void begin_state(Emit *e); /* before tables are made for its buffers */
+bool has_own_state(const Prog *p);
+bool has_shared_state(const Prog *p); /* of the first program of the file */
+void begin_state(Emit *e);            /* before tables are made for its buffers */
 void put_reset(Emit *e, Text *t);
 
 /* csplit.c: parts that are compiled side by side */

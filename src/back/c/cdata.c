@@ -173,7 +173,7 @@ void make_blob(Emit *e, Blob *blob) {
 void end_blob(Emit *e, Blob *blob) {
   u8 *head = arena_alloc(blob->a, BLOB_ALIGN);
   const EmitMore *more = e->o->more;
-  if (more) e->weights.table = blob_add(blob, more->table, more->ntable);
+  if (more && more->ntable) e->weights.table = blob_add(blob, more->table, more->ntable);
   memcpy(head, "INGOTWTS", 8);
   e->weights.hash = hash_pieces(blob->piece.at + 1, blob->piece.n - 1);
   e->weights.bytes = blob->n;

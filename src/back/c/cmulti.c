@@ -335,7 +335,7 @@ EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c
   if (kind.bodies) put_ways(m, c_text);
   if (o->caller) put_caller(first, c_text, progs, n, facts.arena_bytes);
   if (o->more) {
-    put_table(first, c_text);
+    if (o->more->ntable) put_table(first, c_text);
     text_puts(c_text, o->more->code);
   }
   put_part_end(first, c_text);

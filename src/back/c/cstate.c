@@ -34,11 +34,23 @@ static void add_pieces(Emit *e, const Buf *x, Text *all) {
   }
 }
 
+bool has_own_state(const Prog *p) {
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->space == BS_state && !prog_buf(p, b)->shared) return true;
+  return false;
+}
+
+bool has_shared_state(const Prog *p) {
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->shared) return true;
+  return false;
+}
+
 void begin_state(Emit *e) {
   Text all = text_new(&e->c->keep);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
-    if (x->space == BS_state && x->data) add_pieces(e, x, &all);
+    if (x->space == BS_state && x->data && !x->shared) add_pieces(e, x, &all);
   }
   if (!all.n) return;
   if (e->o->weights == WM_pointer)
@@ -79,7 +91,7 @@ void put_reset(Emit *e, Text *t) {
   put_own(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
-    if (x->space != BS_state) continue;
+    if (x->space != BS_state || x->shared) continue;
     text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); ", x->offset,
              buf_bytes(e, b));
     put_remark(e, t, x->name);

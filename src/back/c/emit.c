@@ -526,7 +526,7 @@ Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool
               .o = o,
               .given = given,
               .marks = {suffix, o->name, caps_of(c, o->name), mine, caps_of(c, mine)},
-              .state = prog_has_state(p),
+              .state = has_own_state(p),
               .entry = {none, none, none}};
   e->b.a = &c->keep;
   join_body(all, e);

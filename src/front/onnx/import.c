@@ -65,7 +65,7 @@ static Val load_init(Import *im, Scope *s, Str name, u32 i) {
   im->g->loc = LOC_NONE;
   Val v = mk_const(im->g, t);
   graph_val(im->g, v)->name = name;
-  graph_val(im->g, v)->weight = im->g->trains && dtype_is_float(t->dt);
+  graph_val(im->g, v)->weight = im->g->opens && dtype_is_float(t->dt);
   im->g->cur = cur;
   im->g->loc = at;
   *map_put(&s->name, name) = v;
@@ -566,6 +566,7 @@ Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions 
   Import im = {.c = c, .o = o, .file = s->file, .path = s->path, .m = m->own};
   im.g = graph_new(c);
   im.g->eager = true;
+  im.g->opens = o->opens;
   im.g->trains = o->trains;
   im.g->name = im.m->graph->name;
   check_versions(&im);

@@ -10,6 +10,10 @@ Model *onnx_open(Ctx *c, const Source *s);
 /* import.c; fails with ERR_input or ERR_unsupported; every unsupported node is recorded first. */
 Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
 
+/* rewrite.c: see Reader.rewrite */
+void onnx_rewrite(Ctx *c, const Source *s, const Model *m, const Str *name, Tensor *const *t, u32 n,
+                  const char *path);
+
 /* ops.c: row i of onnx_ops.def; false: there are no more. */
 bool onnx_op_at(u32 i, ReaderOp *out);
 

@@ -171,7 +171,7 @@ void grad_with(Graph *g, const GradOptions *o, Val y, const Val *x, u32 nx, cons
   Type t = *graph_type(g, y);
   if (d.active[y]) d.adj[y] = mk_broadcast(g, mk_like(g, y, 1), t.dim, t.rank);
   for (u32 i = 0; i < deep && d.active[y]; i++) grad_sweep(&d, chain[i]);
-  for (u32 i = 0; i < nx; i++) out[i] = grad_get(&d, x[i]);
+  for (u32 i = 0; i < nx; i++) out[i] = o->gaps ? d.adj[x[i]] : grad_get(&d, x[i]);
 }
 
 void grad(Graph *g, Val y, const Val *x, u32 nx, const Val *z, u32 nz, Val *out) {

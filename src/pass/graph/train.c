@@ -30,13 +30,14 @@ static bool drifts(const Graph *g, Val v) {
   return false;
 }
 
-/* What a reader has marked; in a text, every constant that has a label. */
+/* Parts that do not learn have all of them open, running means too. What a reader has marked; in a
+ * text, every constant that has a label. */
 static bool is_weight(Graph *g, const TrainOptions *o, const Node *n) {
-  if (n->op != OP_const || (g->trains && !graph_val(g, n->out[0])->weight)) return false;
+  if (n->op != OP_const || (g->opens && !graph_val(g, n->out[0])->weight)) return false;
   if (!graph_val(g, n->out[0])->name || drifts(g, n->out[0])) return false;
   const Type *t = graph_type(g, n->out[0]);
   if (!dtype_is_float(t->dt) || !t->rank || !graph_const(g, n->out[0])->n) return false;
-  return !o->trains || o->trains(o->user, graph_val(g, n->out[0])->name);
+  return !o->trains || o->trains(o->user, graph_val(g, n->out[0])->name) || !train_learns(o->part);
 }
 
 typedef struct Swaps {
@@ -84,6 +85,7 @@ static Swaps open_weights(Graph *g, const TrainOptions *o) {
     s.old[s.n] = v;
     s.new[s.n++] =
         train_keep(g, *graph_type(g, v), graph_val(g, v)->name, node_attr(&n, AT_value)->u.t);
+    graph_val(g, s.new[s.n - 1])->weight = true;
     graph_val(g, v)->name = 0;
   }
   replace_all(g, &s);
@@ -91,7 +93,7 @@ static Swaps open_weights(Graph *g, const TrainOptions *o) {
 }
 
 /* Constants that drift become parameters that are kept, too. */
-static void open_drifts(Graph *g) {
+static void open_drifts(Graph *g, const TrainOptions *o) {
   Swaps s = {NEWS(&g->c->work, Val, g->drift.n + 1), NEWS(&g->c->work, Val, g->drift.n + 1), 0};
   for (u32 i = 0; i < g->drift.n; i++) {
     const Node *n = graph_def(g, g->drift.at[i].of, OP_const);
@@ -100,8 +102,14 @@ static void open_drifts(Graph *g) {
     s.old[s.n] = v;
     s.new[s.n] =
         train_keep(g, *graph_type(g, v), graph_val(g, v)->name, node_attr(n, AT_value)->u.t);
+    graph_val(g, s.new[s.n])->weight = true;
     graph_val(g, v)->name = 0;
-    train_next(g, s.new[s.n++], g->drift.at[i].next);
+    Val next = g->drift.at[i].next;
+    if (o->part == TP_slopes)
+      graph_result(g, next,
+                   str_fmt(g->c, "%s.next", str_text(g->c, graph_val(g, s.new[s.n])->name)));
+    train_next(g, s.new[s.n], o->part == TP_slopes ? s.new[s.n] : next);
+    s.n++;
   }
   replace_all(g, &s);
 }
@@ -112,6 +120,7 @@ static void clip(Graph *g, double most, Val *d, u32 n) {
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
   for (u32 i = 0; i < n; i++) {
+    if (!d[i]) continue;
     u32 rank = graph_type(g, d[i])->rank;
     Val x = mk_reduce(g, OP_reduce_sum, mk_map2(g, OP_mul, d[i], d[i]), axes, rank, false);
     x = mk_cast(g, x, DT_f32);
@@ -121,33 +130,91 @@ static void clip(Graph *g, double most, Val *d, u32 n) {
   Val by = mk_map2(g, OP_min, mk_map2(g, OP_div, mk_scalar(g, DT_f32, most), length),
                    mk_scalar(g, DT_f32, 1));
   for (u32 i = 0; i < n; i++)
-    d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
+    if (d[i]) d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
 }
 
-u32 train_step(Graph *g, const TrainOptions *o) {
-  Blk *b = &g->blk.at[1];
+/* ---- parts ---- */
+
+static Val add_rate(Graph *g) {
+  return graph_param(g, 1, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, "rate"));
+}
+
+static Str slope_name(Graph *g, Val w) {
+  return str_fmt(g->c, "%s.slope", str_text(g->c, graph_val(g, w)->name));
+}
+
+/* Weights w and derivatives d, some 0, of g as the parameters of a graph of its own. */
+static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, const Val *d) {
+  Ctx *c = g->c;
+  Graph *h = graph_new(c);
+  Val *x = NEWS(&c->work, Val, w->n), *by = NEWS(&c->work, Val, w->n);
+  u32 n = 0;
+  h->cur = 1;
+  for (u32 i = 0; i < w->n; i++)
+    if (d[i]) by[n++] = graph_param(h, 1, *graph_type(g, w->new[i]), slope_name(g, w->new[i]));
+  Val rate = add_rate(h);
+  n = 0;
+  for (u32 i = 0; i < w->n; i++) {
+    if (!d[i]) continue;
+    const Value *v = graph_val(g, w->new[i]);
+    Tensor *start = NULL;
+    for (u32 k = 0; k < g->state.n; k++)
+      if (g->blk.at[1].param.at[g->state.at[k].in] == w->new[i]) start = g->state.at[k].start;
+    x[n++] = train_keep(h, v->type, v->name, start);
+  }
+  /* a program has a result: the rate it was given */
+  graph_result(h, mk_map2(h, OP_add, rate, mk_scalar(h, DT_f32, 0)), str_of(c, "rate.used"));
+  if (o->clip >= 0) clip(h, o->clip, by, n);
+  train_update(h, o, rate, x, by, n);
+  return h;
+}
+
+static void check(Graph *g, const TrainOptions *o) {
+  const Blk *b = &g->blk.at[1];
   if (g->state.n)
     fail(g->c, ERR_unsupported, LOC_NONE, "a model with state cannot be trained step by step");
   if (o->output >= b->ret.n)
     fail(g->c, ERR_usage, LOC_NONE, "output %u of a model that has %u", o->output, b->ret.n);
-  Val y = b->ret.at[o->output], right = 0;
+  Val y = b->ret.at[o->output];
   if (!dtype_is_float(graph_type(g, y)->dt))
     fail(g->c, ERR_unsupported, LOC_NONE, "output %u is %s; a loss compares floats", o->output,
          type_text(g->dims, graph_type(g, y)));
   for (u32 i = 0; i < b->param.n; i++) refuse_names(g, b->param.at[i], "an input");
+}
+
+static Val add_loss(Graph *g, const TrainOptions *o) {
+  Classes seen = {0};
+  Val y = g->blk.at[1].ret.at[o->output];
+  g->blk.at[1].ret.n = g->out_name.n = 0;
+  Val loss = train_loss(g, o, y, &seen);
+  graph_result(g, loss, str_of(g->c, "loss"));
+  if (seen.right) graph_result(g, seen.right, str_of(g->c, "right"));
+  if (o->classes && seen.is) graph_result(g, seen.is, str_of(g->c, "class"));
+  return loss;
+}
+
+Graph *train_step(Graph *g, const TrainOptions *o) {
+  check(g, o);
   g->cur = 1;
   g->eager = false;
-  b->ret.n = g->out_name.n = 0;
-  Val loss = train_loss(g, o, y, &right);
-  Val rate = graph_param(g, 1, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, "rate"));
-  graph_result(g, loss, str_of(g->c, "loss"));
-  if (right) graph_result(g, right, str_of(g->c, "right"));
+  Val loss = o->part == TP_infer ? 0 : add_loss(g, o);
+  Val rate = o->part == TP_step ? add_rate(g) : 0;
   Swaps w = open_weights(g, o);
   if (!w.n) fail(g->c, ERR_unsupported, LOC_NONE, "the model has no weights to train");
   Val *d = NEWS(&g->c->work, Val, w.n);
-  grad_with(g, &(GradOptions){.recompute = o->recompute}, loss, w.new, w.n, NULL, 0, d);
-  if (o->clip >= 0) clip(g, o->clip, d, w.n);
-  train_update(g, o, rate, w.new, d, w.n);
-  open_drifts(g);
-  return w.n;
+  if (train_learns(o->part)) {
+    GradOptions how = {.recompute = o->recompute, .gaps = true};
+    grad_with(g, &how, loss, w.new, w.n, NULL, 0, d);
+  }
+  if (o->part == TP_update) return update_alone(g, o, &w, d);
+  for (u32 i = 0; i < w.n; i++) {
+    if (o->part == TP_slopes && d[i]) graph_result(g, d[i], slope_name(g, w.new[i]));
+    if (o->part != TP_step || !d[i]) train_next(g, w.new[i], w.new[i]);
+  }
+  if (o->part == TP_step) {
+    if (o->clip >= 0) clip(g, o->clip, d, w.n);
+    train_update(g, o, rate, w.new, d, w.n);
+  }
+  open_drifts(g, o);
+  return g;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-typedef Val LossFn(Graph *g, const TrainOptions *o, Val y, Val *right);
+typedef Val LossFn(Graph *g, const TrainOptions *o, Val y, Classes *seen);
 
 static Val add(Graph *g, Val a, Val b) {
   return mk_map2(g, OP_add, a, b);
@@ -79,7 +79,7 @@ static Val log_probability(Graph *g, Val y, i64 axis) {
 }
 
 /* Label: the number of the class, of i64, in the shape of y without the axis of classes. */
-static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Val *right) {
+static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   Type t = *graph_type(g, y);
   if ((o->axis < 0 ? 1 : o->axis) >= t.rank)
     fail(g->c, ERR_unsupported, LOC_NONE, "cross_entropy: classes on axis %lld of a result %s",
@@ -94,27 +94,33 @@ static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Val *right) {
   Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis),
                    mk_reshape(g, label, kept, t.rank));
   Val taken = mk_select(g, is, log_probability(g, y, axis), mk_like(g, y, 0));
-  *right = total(
-      g, mk_cast(g, mk_map2(g, OP_eq, mk_arg(g, OP_argmax, y, axis, false, false), label), DT_i64));
+  seen->is = mk_arg(g, OP_argmax, y, axis, false, false);
+  seen->right = total(g, mk_cast(g, mk_map2(g, OP_eq, seen->is, label), DT_i64));
   return mk_map1(g, OP_neg, per_element(g, total(g, taken), label));
 }
 
 /* ---- others; labels are floats in the shape of y ---- */
 
-static Val mse(Graph *g, const TrainOptions *o, Val y, Val *right) {
-  (void)o, (void)right;
+static Val mse(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+  (void)o, (void)seen;
   Val d = sub(g, y, label_like(g, y));
   return mean(g, mul(g, d, d));
 }
 
-static Val mae(Graph *g, const TrainOptions *o, Val y, Val *right) {
-  (void)o, (void)right;
+static Val mae(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+  (void)o, (void)seen;
   return mean(g, mk_map1(g, OP_abs, sub(g, y, label_like(g, y))));
 }
 
+/* Yes or no, as 1 or 0. */
+static Val above(Graph *g, Val y, double level) {
+  return mk_cast(g, mk_map2(g, OP_lt, mk_like(g, y, level), y), DT_i64);
+}
+
 /* max(z, 0) - z t + log(1 + exp(-|z|)) */
-static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Val *right) {
-  (void)o, (void)right;
+static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Classes *seen) {
+  (void)o;
+  seen->is = above(g, z, 0);
   Val t = label_like(g, z), e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, z)));
   Val soft = mk_map1(g, OP_log, add(g, e, mk_like(g, z, 1)));
   return mean(g, add(g, sub(g, mk_map2(g, OP_max, z, mk_like(g, z, 0)), mul(g, z, t)), soft));
@@ -131,9 +137,10 @@ static Val logit_of(Graph *g, Val y) {
 }
 
 /* Logarithms below -100 count as that. */
-static Val bce(Graph *g, const TrainOptions *o, Val y, Val *right) {
+static Val bce(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   Val z = logit_of(g, y);
-  if (z) return bce_logits(g, o, z, right);
+  if (z) return bce_logits(g, o, z, seen);
+  seen->is = above(g, y, 0.5);
   Val t = label_like(g, y), one = mk_like(g, y, 1), low = mk_like(g, y, -100);
   Val yes = mk_map2(g, OP_max, mk_map1(g, OP_log, y), low);
   Val no = mk_map2(g, OP_max, mk_map1(g, OP_log, sub(g, one, y)), low);
@@ -150,10 +157,10 @@ static const struct {
               {"bce_logits", bce_logits}};
 enum { NLOSSES = sizeof losses / sizeof *losses };
 
-Val train_loss(Graph *g, const TrainOptions *o, Val y, Val *right) {
+Val train_loss(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   Text all = text_new(&g->c->scratch);
   for (u32 i = 0; i < NLOSSES; i++) {
-    if (!strcmp(losses[i].name, o->loss)) return losses[i].make(g, o, y, right);
+    if (!strcmp(losses[i].name, o->loss)) return losses[i].make(g, o, y, seen);
     text_fmt(&all, "%s%s", i ? ", " : "", losses[i].name);
   }
   fail(g->c, ERR_usage, LOC_NONE, "there is no loss '%s'; expected one of %s",

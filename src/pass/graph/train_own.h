@@ -9,9 +9,12 @@ Val train_keep(Graph *g, Type t, Str name, Tensor *start);
 void train_next(Graph *g, Val param, Val next);
 
 /* train_loss.c */
-/* The loss of result y, a scalar, and how many of the batch are right (0: not counted). Adds the
- * parameter "label". */
-Val train_loss(Graph *g, const TrainOptions *o, Val y, Val *right);
+/* What is seen of the classes of a batch: how many are right, and which they are; 0: none. */
+typedef struct Classes {
+  Val right, is;
+} Classes;
+/* The loss of result y, a scalar. Adds the parameter "label". */
+Val train_loss(Graph *g, const TrainOptions *o, Val y, Classes *seen);
 
 /* train_update.c */
 /* The next values of weights w, kept parameters, whose derivatives are d. */

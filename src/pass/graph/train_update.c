@@ -151,6 +151,7 @@ void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const
   }
   for (u32 i = 0; i < n; i++) {
     Val x = w[i], by = d[i];
+    if (!by) continue; /* the loss does not depend on it */
     u.rate = mk_cast(g, rate, graph_type(g, x)->dt);
     if (u.decay && !kind->apart) by = add(g, by, times(g, x, u.decay));
     Val move = mul(g, u.rate, kind->move(&u, w[i], by));

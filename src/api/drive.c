@@ -1,0 +1,176 @@
+/* drive.c: a program of a training, made once and run many times.
+ *
+ * In: a model that is open, the part of its step that is wanted, and how many examples it takes.
+ * Out: the part as a session of its own with the same Ctx, compiled and loaded, with arrays for its
+ * inputs that stay where they are. Engines c and jit are called directly: nothing is copied or made
+ * for a run. States lie in the arena of code, or in memory of their own for bytecode, row by row as
+ * the model has them.
+ */
+#include "api/fit.h"
+
+#include <string.h>
+
+static Tensor **make_inputs(Ingot *m) {
+  u32 n = api_param_count(m);
+  Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
+  for (u32 i = 0; i < n; i++) {
+    IngotTensor t = ingot_input_info(m, i);
+    in[i] = tensor_new(&m->c->keep, dtype_from_name(t.dtype, strlen(t.dtype)), t.dim, t.rank);
+  }
+  return in;
+}
+
+/* Where the state in buffer b lies. */
+static u8 *memory_of(const Drive *d, BufId b) {
+  const Buf *x = prog_buf(d->m->p, b);
+  if (d->code) return d->arena + x->offset;
+  const InterpState *s = strcmp(d->engine, "vm") ? d->m->kept.interp_state : d->m->kept.vm_state;
+  return s->at[b];
+}
+
+static void find_states(Drive *d) {
+  Prog *p = d->m->p;
+  Ctx *c = d->m->c;
+  d->held = NEWS(&c->keep, Memo, p->buf.n + 1);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space != BS_state || x->alias) continue;
+    u64 n;
+    i64 *dim = NEWS(&c->keep, i64, x->rank + 1);
+    for (u32 i = 0; i < x->rank; i++) dim[i] = x->dim[i];
+    if (!shape_count(dim, x->rank, &n)) bug(c, LOC_NONE, "a state of open size");
+    if (drive_held(d, x->name))
+      fail(c, ERR_unsupported, LOC_NONE, "two states of the step are called '%s'",
+           show(c, x->name));
+    d->held[d->nheld++] =
+        (Memo){x->name, x->dt, x->rank, dim, memory_of(d, b), n * dtype_bytes(x->dt), false};
+    for (u32 i = 0; i < d->weight.n; i++)
+      if (d->weight.at[i] == x->name) d->held[d->nheld - 1].weight = true;
+  }
+}
+
+/* Arrays of code are those of its frame. */
+static void load_code(Drive *d) {
+  Ingot *m = d->m;
+  Ctx *c = m->c;
+  bool jit = !strcmp(d->engine, "jit");
+  const Jit *j = jit ? api_code_jit(m) : NULL;
+  d->code = jit ? j->run : api_code_c(m);
+  d->arena = jit ? m->kept.jit_arena : m->kept.arena;
+  d->frame = api_frame(m, d->arena);
+  if (jit) d->frame.in[m->p->in.n] = j->weights;
+  for (u32 i = 0; i < m->p->in.n; i++)
+    d->in[i] = tensor_wrap(&c->keep, d->in[i]->dt, d->in[i]->dim, d->in[i]->rank, d->frame.in[i]);
+  for (u32 i = 0; i < m->p->out.n; i++) {
+    const Buf *b = prog_buf(m->p, m->p->out.at[i]);
+    d->out[i] = tensor_wrap(&c->keep, b->dt, d->frame.shape[i], b->rank, d->frame.out[i]);
+  }
+}
+
+void drive_open(Training *f, Drive *d, TrainPart part, u64 rows, const char *engine) {
+  Ctx *c = f->c;
+  const Ingot *of = f->m;
+  Ingot *m = NEW(&c->keep, Ingot);
+  *m = (Ingot){.c = c,
+               .source = of->source,
+               .reader = of->reader,
+               .model = of->model,
+               .target = of->target,
+               .wish = of->wish,
+               .tuning = of->tuning};
+  m->run.once.c = c;
+  m->compiled.cflags = of->compiled.cflags;
+  m->told.train = f->spec;
+  m->told.part = part;
+  *d = (Drive){.m = m, .engine = engine};
+  fit_bind(f, m, rows);
+  api_import(m, false);
+  for (u32 i = 0; i < m->g->state.n; i++) {
+    const Value *v = graph_val(m->g, m->g->blk.at[1].param.at[m->g->state.at[i].in]);
+    if (v->weight) *vec_push(&c->keep, &d->weight) = v->name;
+  }
+  api_passes(m, NULL);
+  d->in = m->run.in = make_inputs(m);
+  m->run.nin = api_param_count(m);
+  m->run.nout = ingot_output_count(m);
+  d->out = m->run.out = NEWS(&c->keep, Tensor *, m->run.nout + 1);
+  if (!strcmp(engine, "vm"))
+    m->kept.vm_state = interp_state(m->p, &c->keep);
+  else if (!strcmp(engine, "interp"))
+    m->kept.interp_state = interp_state(m->p, &c->keep);
+  else
+    load_code(d);
+  find_states(d);
+}
+
+void drive_close(Drive *d) {
+  if (!d->m) return;
+  api_close_c(d->m);
+  api_close_jit(d->m);
+  arena_clear(&d->m->run.once);
+  d->m = NULL;
+}
+
+Tensor *drive_in(const Drive *d, Str name) {
+  for (u32 i = 0; i < d->m->run.nin; i++)
+    if (api_param_name(d->m, i) == name) return d->in[i];
+  return NULL;
+}
+
+const Tensor *drive_out(const Drive *d, const char *name) {
+  for (u32 i = 0; i < d->m->run.nout; i++)
+    if (str_is(d->m->c, api_result_name(d->m, i), name)) return d->out[i];
+  return NULL;
+}
+
+void drive_run(Drive *d, u64 seed) {
+  Ingot *m = d->m;
+  if (d->code) {
+    const Frame *f = &d->frame;
+    int status = d->code(d->arena, f->size, seed, f->in, f->out, f->shape);
+    if (!strcmp(d->engine, "jit"))
+      api_check_jit(m, status);
+    else
+      api_check_c(m, status);
+    return;
+  }
+  Mark scratch = arena_mark(&m->c->scratch);
+  arena_clear(&m->run.once);
+  if (!strcmp(d->engine, "vm")) {
+    VmOptions o = {.seed = seed, .state = m->kept.vm_state};
+    vm_run(api_vm(m), &o, d->in, d->out, &m->run.once);
+  } else {
+    InterpOptions o = {.seed = seed, .state = m->kept.interp_state};
+    interp_run(m->p, &o, d->in, d->out, &m->run.once);
+  }
+  arena_rewind(&m->c->scratch, scratch);
+}
+
+Memo *drive_held(const Drive *d, Str name) {
+  for (u32 i = 0; i < d->nheld; i++)
+    if (d->held[i].name == name) return &d->held[i];
+  return NULL;
+}
+
+void drive_set(const Training *f, const Drive *d) {
+  for (u32 i = 0; i < f->state.n; i++) {
+    const Memo *x = &f->state.at[i], *to = drive_held(d, x->name);
+    if (to && to->bytes == x->bytes) memcpy(to->at, x->at, x->bytes);
+  }
+}
+
+void drive_get(const Training *f, const Drive *d) {
+  for (u32 i = 0; i < f->state.n; i++) {
+    const Memo *x = &f->state.at[i], *from = drive_held(d, x->name);
+    if (from && from->bytes == x->bytes) memcpy(x->at, from->at, x->bytes);
+  }
+}
+
+double drive_loss(const Drive *d) {
+  return tensor_get(drive_out(d, "loss"), 0).f;
+}
+
+const i64 *drive_class(const Drive *d) {
+  const Tensor *t = drive_out(d, "class");
+  return t ? t->data : NULL;
+}

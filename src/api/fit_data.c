@@ -1,0 +1,159 @@
+/* fit_data.c: the examples that a model is trained with.
+ *
+ * In: an .npz with an array under the name of each input, and one with the labels. Out: rows of
+ * these arrays, copied into the inputs of a step. Examples lie along the first axis. An array whose
+ * first axis is not as long as that of the labels, or of an input that has no first axis, is the
+ * same for all examples. Numbers of another width than the input's are converted, floats to floats
+ * and integers to integers.
+ */
+#include "api/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+static Tensor *find_array(const NamedVec *v, Str name) {
+  for (u32 i = 0; i < v->n; i++)
+    if (v->at[i].name == name) return v->at[i].t;
+  return NULL;
+}
+
+static _Noreturn void no_array(Ctx *c, Loc loc, const NamedVec *v, const char *what, Str name) {
+  Text t = text_new(&c->scratch);
+  Near near = near_new(str_text(c, name));
+  for (u32 i = 0; i < v->n; i++) {
+    text_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
+    near_try(&near, str_text(c, v->at[i].name));
+  }
+  fail(c, ERR_input, loc, "no array for %s '%s'; it has %s%s", what, show(c, name),
+       v->n ? text_cstr(&t) : "none", near_text(c, &near));
+}
+
+static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
+  for (u64 i = 0; dtype_is_float(t->dt) && i < t->n; i++)
+    if (!isfinite(tensor_get(t, i).f))
+      fail(c, ERR_input, loc, "array '%s' holds no finite number at element %llu", show(c, name),
+           (unsigned long long)i);
+}
+
+/* The same numbers as the model takes them. */
+static const Tensor *as_type(Ctx *c, Loc loc, const char *what, Str name, const Tensor *t,
+                             DType dt) {
+  bool fits = dtype_is_float(dt) ? dtype_is_float(t->dt) : dtype_is_int(dt) && dtype_is_int(t->dt);
+  if (t->dt == dt) return t;
+  if (!fits)
+    fail(c, ERR_input, loc, "array '%s' is %s, %s %s", show(c, name),
+         shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), what, dtype_info[dt].name);
+  return tensor_as(&c->keep, t, dt);
+}
+
+static u64 hash_of(u64 before, const Tensor *t) {
+  u64 both[3] = {before, hash_bytes(t->data, tensor_bytes(t)), t->n};
+  return hash_bytes(both, sizeof both);
+}
+
+static Column input_column(Training *f, Loc loc, const NamedVec *v, const DeclValue *in, u64 n) {
+  Ctx *c = f->c;
+  const Tensor *t = find_array(v, in->name);
+  if (!t) no_array(c, loc, v, "input", in->name);
+  if (in->type.kind != OT_tensor || in->type.dt == DT_str)
+    fail(c, ERR_unsupported, loc, "input '%s' is %s: training takes arrays of numbers",
+         show(c, in->name), decl_text(c, &in->type));
+  t = as_type(c, loc, "the input", in->name, t, in->type.dt);
+  if (in->type.has_shape && in->type.dims.n != t->rank)
+    fail(c, ERR_input, loc, "array '%s' is %s, the input %s: expected as many dimensions",
+         show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
+         decl_text(c, &in->type));
+  Column col = {.name = in->name, .t = t};
+  col.same = !t->rank || (u64)t->dim[0] != n;
+  col.row = col.same ? tensor_bytes(t) : tensor_bytes(t) / n;
+  return col;
+}
+
+FitSet fit_read(Training *f, const char *path) {
+  Ctx *c = f->c;
+  const Model *model = f->m->model;
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  if (!ends_with(path, ".npz")) fail(c, ERR_usage, loc, "expected an .npz file");
+  File file = file_read(c, path);
+  NamedVec v = data_read_npz(c, file.at, file.n, loc, &c->keep);
+  Str name = str_of(c, f->o->label ? f->o->label : "label");
+  const Tensor *label = find_array(&v, name);
+  if (!label) no_array(c, loc, &v, "the labels", name);
+  if (!label->rank || !label->n)
+    fail(c, ERR_input, loc, "labels '%s' are %s: expected one or more for each example",
+         show(c, name), shape_text(c, dtype_info[label->dt].name, label->dim, label->rank));
+  FitSet s = {.path = path, .n = (u64)label->dim[0], .ncol = model->ninput};
+  if (s.n > UINT32_MAX) fail(c, ERR_unsupported, loc, "%llu examples", (unsigned long long)s.n);
+  for (u32 i = 0; i < v.n; i++) check_finite(c, loc, v.at[i].name, v.at[i].t);
+  s.col = NEWS(&c->keep, Column, s.ncol + 1);
+  bool any = false;
+  for (u32 i = 0; i < s.ncol; i++) {
+    s.col[i] = input_column(f, loc, &v, model->input[i], s.n);
+    s.hash = hash_of(s.hash, s.col[i].t);
+    any |= !s.col[i].same;
+  }
+  if (!any)
+    fail(c, ERR_input, loc, "labels '%s' are for %llu examples, and no input has as many",
+         show(c, name), (unsigned long long)s.n);
+  s.label = (Column){.name = name, .t = label};
+  s.hash = hash_of(s.hash, label);
+  return s;
+}
+
+/* Inputs of examples have as many rows as are asked for; all else is as in the arrays. */
+void fit_bind(const Training *f, Ingot *m, u64 rows) {
+  Ctx *c = f->c;
+  for (u32 i = 0; i < f->data.ncol; i++) {
+    const Column *col = &f->data.col[i];
+    if (col->same) {
+      *vec_push(&c->keep, &m->told.given) = (Given){
+          .name = col->name,
+          .pos = -1,
+          .kind = GV_data,
+          .data = tensor_wrap(&c->keep, col->t->dt, col->t->dim, col->t->rank, col->t->data)};
+      continue;
+    }
+    for (u32 k = 0; k < col->t->rank; k++)
+      *vec_push(&c->keep, &m->told.dim) = (BindDim){.input = col->name,
+                                                    .axis = k,
+                                                    .value = k ? col->t->dim[k] : (i64)rows,
+                                                    .rank = col->t->rank};
+  }
+}
+
+void fit_labels(Training *f, FitSet *s, const Drive *d, u64 rows) {
+  Ctx *c = f->c;
+  Loc loc = {.file = str_of(c, s->path), .index = -1};
+  const Tensor *want = drive_in(d, str_of(c, "label")), *t = s->label.t;
+  if (!want) bug(c, LOC_NONE, "a step without a label");
+  if (!want->rank || (u64)want->dim[0] != rows)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "labels of a step are %s: expected the examples, %llu of them, along the first axis",
+         shape_text(c, dtype_info[want->dt].name, want->dim, want->rank), (unsigned long long)rows);
+  t = as_type(c, loc, "the loss takes labels of", s->label.name, t, want->dt);
+  if (t->n / s->n != want->n / rows || t->n % s->n)
+    fail(c, ERR_input, loc,
+         "labels '%s' are %s, the loss takes %s for a batch: expected as many for each example",
+         show(c, s->label.name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
+         shape_text(c, dtype_info[want->dt].name, want->dim, want->rank));
+  s->label.t = t;
+  s->label.row = tensor_bytes(t) / s->n;
+}
+
+static void gather(const Column *col, Tensor *to, const u32 *which, u64 n) {
+  u8 *at = (u8 *)(uintptr_t)to->data;
+  const u8 *from = col->t->data;
+  if (col->same) {
+    memcpy(at, from, col->row);
+    return;
+  }
+  for (u64 i = 0; i < n; i++) memcpy(at + i * col->row, from + which[i] * col->row, col->row);
+}
+
+void fit_give(const FitSet *s, const Drive *d, const u32 *which, u64 n) {
+  for (u32 i = 0; i < s->ncol; i++) {
+    Tensor *to = drive_in(d, s->col[i].name);
+    if (to) gather(&s->col[i], to, which, n); /* the model may not read it */
+  }
+  gather(&s->label, drive_in(d, str_of(d->m->c, "label")), which, n);
+}

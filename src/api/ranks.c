@@ -1,0 +1,87 @@
+/* ranks.c: several processes that train together, by Open MPI.
+ *
+ * In: what mpirun tells a process that it has started. Out: its rank, and bytes of all ranks in
+ * their order. The library is loaded when it is needed: nothing else depends on it. What is called
+ * of it, and the objects that stand for its constants, have had the same names since version 1.3;
+ * libmpi.so.40 is that of Open MPI 2 to 5. A rank that ends takes the others with it: mpirun sees
+ * to that.
+ */
+#include "api/fit.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct MpiCalls {
+  int (*init)(int *argc, char ***argv);
+  int (*finalize)(void);
+  int (*rank)(void *comm, int *to);
+  int (*size)(void *comm, int *to);
+  int (*gather)(const void *from, int n, void *type, void *to, int each, void *as, void *comm);
+  int (*send)(void *at, int n, void *type, int root, void *comm);
+  void *world, *byte;
+} MpiCalls;
+
+Ranks ranks_find(void) {
+  const char *size = getenv("OMPI_COMM_WORLD_SIZE"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+  Ranks r = {.rank = 0, .size = 1};
+  if (!size || !rank) return r;
+  long n = strtol(size, NULL, 10), mine = strtol(rank, NULL, 10);
+  if (n > 1 && n < INT_MAX && mine >= 0 && mine < n) r = (Ranks){.rank = (int)mine, .size = (int)n};
+  return r;
+}
+
+static void find(Ctx *c, void *lib, const char *name, void *to) {
+  void *p = dlsym(lib, name);
+  if (!p) fail(c, ERR_unsupported, LOC_NONE, "libmpi.so.40 has no %s: it is not Open MPI", name);
+  memcpy(to, &p, sizeof p);
+}
+
+void ranks_begin(Ctx *c, Ranks *r) {
+  if (r->size == 1) return;
+  void *lib = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
+  if (!lib)
+    fail(
+        c, ERR_unsupported, LOC_NONE,
+        "%d processes train together by Open MPI (Debian: libopenmpi3), which cannot be loaded: %s",
+        r->size, dlerror());
+  MpiCalls *m = NEW(&c->keep, MpiCalls);
+  find(c, lib, "MPI_Init", &m->init);
+  find(c, lib, "MPI_Finalize", &m->finalize);
+  find(c, lib, "MPI_Comm_rank", &m->rank);
+  find(c, lib, "MPI_Comm_size", &m->size);
+  find(c, lib, "MPI_Allgather", &m->gather);
+  find(c, lib, "MPI_Bcast", &m->send);
+  find(c, lib, "ompi_mpi_comm_world", &m->world);
+  find(c, lib, "ompi_mpi_byte", &m->byte);
+  if (m->init(NULL, NULL) || m->rank(m->world, &r->rank) || m->size(m->world, &r->size))
+    fail(c, ERR_system, LOC_NONE, "Open MPI does not begin");
+  r->mpi = m;
+}
+
+void ranks_end(Ranks *r) {
+  if (r->mpi) r->mpi->finalize();
+  r->mpi = NULL;
+}
+
+void ranks_gather(Ctx *c, const Ranks *r, const void *mine, void *all, u64 n) {
+  const MpiCalls *m = r->mpi;
+  u8 *to = all;
+  bool bad = false;
+  if (!m) {
+    memcpy(all, mine, n);
+    return;
+  }
+  if (n <= INT_MAX) {
+    bad = m->gather(mine, (int)n, m->byte, all, (int)n, m->byte, m->world) != 0;
+  } else { /* counts are of type int */
+    memcpy(to + (u64)r->rank * n, mine, n);
+    for (int k = 0; k < r->size; k++)
+      for (u64 at = 0; at < n; at += INT_MAX) {
+        u64 some = n - at < INT_MAX ? n - at : INT_MAX;
+        bad |= m->send(to + (u64)k * n + at, (int)some, m->byte, k, m->world) != 0;
+      }
+  }
+  if (bad) fail(c, ERR_system, LOC_NONE, "Open MPI: ranks do not hear of each other");
+}

@@ -1,0 +1,322 @@
+"""`ingot train`: weights equal to the same formulas written by hand, on every engine; scores; files in which only weights differ, which ONNX Runtime runs; killed trainings that go on
+bit for bit; what is refused."""
+import json
+import math
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import time
+
+from lib import npy, onnxfile
+from lib.core import ROOT, Fail, Test, explain, must, need, run, tail, want
+from suite.train import HIDDEN, IN, N, OPTIMIZERS, OUT, RATE, Net, clipped
+
+DIGITS = os.path.join(ROOT, "models", "digits.onnx")
+IMAGES = os.path.join(ROOT, "models", "digits.npz")
+SHAPES = {"w1": (IN, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, OUT), "b2": (OUT,)}
+
+
+def model(net, path, batch="n"):
+    g = onnxfile.Graph()
+    w = {k: g.const(SHAPES[k], v, name=k) for k, v in net.w.items()}
+    h = g.node("Tanh", [g.node("Add", [g.node("MatMul", [g.input([batch, IN], name="x"), w["w1"]]), w["b1"]])])
+    y = g.node("Add", [g.node("MatMul", [h, w["w2"]]), w["b2"]], ["y"])
+    g.output(g.node("Identity", [g.const([2], [1.0, 2.0], name="apart")], ["z"]), [2])  # no gradient reaches it
+    g.output(y, [batch, OUT])
+    with open(path, "wb") as f:
+        f.write(onnxfile.model(g))
+
+
+def examples(path, x, label, kind, label_shape):
+    npy.save_npz(path, {"x": npy.Array("f64", (len(x) // IN, IN), x), "label": npy.Array(kind, label_shape, label)})
+
+
+def weights_of(old, new, net):
+    """Weights of the new file; everything else must be as in the old one."""
+    with open(old, "rb") as f:
+        was = bytearray(f.read())
+    with open(new, "rb") as f:
+        now = bytearray(f.read())
+    out = {}
+    for name, values in net.items():
+        raw = struct.pack(f"<{len(values)}f", *values)
+        at = bytes(was).index(raw)
+        out[name] = struct.unpack(f"<{len(values)}f", now[at:at + len(raw)])
+        was[at:at + len(raw)] = now[at:at + len(raw)]
+    want(was == now, "more than weights differs in the file")
+    return out
+
+
+def train(env, words, folder, rc=0, has=""):
+    got = run([env.need_ingot(), "train", *words], 120, cwd=folder)
+    if got.rc != rc or has not in got.text():
+        raise Fail(f"{' '.join(words)}: {explain(got)}, expected {rc} with {has!r}: {tail(got.text())}")
+    return got
+
+
+def near(found, net):
+    for k, row in net.w.items():
+        for a, b in zip(found[k], row):
+            want(abs(a - b) <= 2e-5 * max(1, abs(b)), f"{k}: {a}, expected {b}")
+
+
+def formulas(env, optimizer, loss="cross_entropy", engine="vm", more=(), update=None):
+    """All examples in one batch, so that their order does not matter: after 5 epochs weights are those of 5 steps by hand, and would not be without the optimizer."""
+    folder = env.scratch("fit", f"{optimizer}-{loss}-{engine}-{len(more)}")
+    old, new = os.path.join(folder, "net.onnx"), os.path.join(folder, "new.onnx")
+    net = Net(loss)
+    model(net, old)
+    first = {k: list(v) for k, v in net.w.items()}
+    kind, shape = ("u8", (N,)) if loss == "cross_entropy" else ("f32", (N, OUT))
+    examples(os.path.join(folder, "x.npz"), net.x, net.label, kind, shape)
+    words = ["net.onnx", "--data", "x.npz", "-o", "new.onnx", "--batch", "6", "--epochs", "5", "--lr", str(RATE), "--optimizer", optimizer, "--loss", loss, "--engine", engine, "--json"]
+    if "output=y" not in more:
+        words += ["--train", "output=y"]
+    told = json.loads(train(env, [*words, *more], folder).out)
+    losses = [net.step(update or OPTIMIZERS[optimizer]) for _ in range(5)]
+    for row, x in zip(told["epochs"], losses):
+        want(abs(row["train"]["loss"] - x) < 1e-5, f"{row}, expected a loss of {x}")
+    near(weights_of(old, new, first), net)
+
+
+def leftover(env, engine):
+    """A batch that is not full counts as what it is: of 7 equal examples the second step, with 3, does what the first did with 4. Scores are means over examples."""
+    folder = env.scratch("fit", "left-" + engine)
+    old, new = os.path.join(folder, "net.onnx"), os.path.join(folder, "new.onnx")
+    net = Net("cross_entropy")
+    model(net, old)
+    first = {k: list(v) for k, v in net.w.items()}
+    net.x, net.label = net.x[:IN] * N, net.label[:1] * N
+    examples(os.path.join(folder, "x.npz"), net.x[:IN] * 7, net.label[:1] * 7, "i64", (7,))
+    train(env, ["net.onnx", "--data", "x.npz", "-o", "new.onnx", "--batch", "4", "--lr", str(RATE), "--optimizer", "adam", "--engine", engine, "--train", "output=y"], folder)
+    for _ in range(2):
+        net.step(OPTIMIZERS["adam"])
+    near(weights_of(old, new, first), net)
+
+
+def schedules(env):
+    """Rates of the last step of each epoch."""
+    folder = env.scratch("fit", "schedules")
+    net = Net("cross_entropy")
+    model(net, os.path.join(folder, "net.onnx"))
+    examples(os.path.join(folder, "x.npz"), net.x, net.label, "i64", (N,))
+    for how, rates in (("step:2,0.5", [1, 1, .5, .5, .25, .25]), ("step", [1, 1, .1, .1, .01, .01]), ("exp:0.5", [.5 ** i for i in range(6)]),
+                       ("cosine", [(1 + math.cos(math.pi * (2 * i + 1) / 12)) / 2 for i in range(6)]), ("cosine:0.5", [.5 + (1 + math.cos(math.pi * (2 * i + 1) / 12)) / 4 for i in range(6)])):
+        told = json.loads(train(env, ["net.onnx", "--data", "x.npz", "-o", "new.onnx", "--batch", "4", "--lr", "1", "--epochs", "6", "--schedule", how, "--train", "output=y",
+                                      "--clip", "0.001", "--engine", "vm", "--json"], folder).out)
+        found = [r["rate"] for r in told["epochs"]]
+        want(all(abs(a - b) < 1e-6 for a, b in zip(found, rates)), f"{how}: {found}, expected {rates}")
+
+
+def scores(env):
+    """What is told of the last epoch on other examples is true of the file that was written, also in ONNX Runtime: loss, accuracy, precision, recall, F1."""
+    folder = env.scratch("fit", "scores")
+    arrays = npy.load_npz(IMAGES)
+    worse = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all would be right
+    npy.save_npz(os.path.join(folder, "x.npz"), {"image": arrays["image"], "label": worse})
+    told = json.loads(train(env, [DIGITS, "--data", "x.npz", "--validate", IMAGES, "-o", "new.onnx", "--batch", "32", "--epochs", "2", "--lr", "0.02", "--optimizer", "momentum",
+                                  "--seed", "5", "--engine", "vm", "--json"], folder).out)
+    npy.save_npz(os.path.join(folder, "in.npz"), {"image": arrays["image"]})
+    ort = ["--engine", "onnxruntime", "--python", env.need_python()]
+    must([env.ingot, "run", os.path.join(folder, "new.onnx"), "--inputs", os.path.join(folder, "in.npz"), "-o", os.path.join(folder, "out.npz"), *ort], "ONNX Runtime")
+    p = npy.load_npz(os.path.join(folder, "out.npz"))["probability"].data
+    label = arrays["label"].data
+    said = [max(range(10), key=lambda k, i=i: p[10 * i + k]) for i in range(len(label))]
+    rows = []
+    for k in sorted(set(label) | set(said)):
+        hit, n, m = sum(a == b == k for a, b in zip(said, label)), said.count(k), label.count(k)
+        a, b = hit / n if n else 0, hit / m if m else 0
+        rows.append((a, b, 2 * a * b / (a + b) if a + b else 0))
+    expected = {"loss": -sum(math.log(p[10 * i + k]) for i, k in enumerate(label)) / len(label), "accuracy": 100 * sum(a == b for a, b in zip(said, label)) / len(label),
+                "precision": 100 * sum(r[0] for r in rows) / len(rows), "recall": 100 * sum(r[1] for r in rows) / len(rows), "f1": 100 * sum(r[2] for r in rows) / len(rows)}
+    for k, x in expected.items():
+        found = told["epochs"][-1]["validate"][k]
+        want(abs(found - x) < 1e-4 * max(1, x), f"{k}: told {found}, {x} in ONNX Runtime")
+    want(set(label) != set(said) or min(r[2] for r in rows) < 1, "everything is right: nothing is compared")
+
+
+WORDS = [DIGITS, "--data", IMAGES, "--validate", IMAGES, "--batch", "16", "--epochs", "3", "--optimizer", "adam", "--schedule", "cosine", "--clip", "1", "--seed", "3", "--engine", "vm"]
+
+
+def killed(env):
+    """Trainings that are killed at any point, some also while they go on, end with the bits of one that was not; the table too."""
+    folder = env.scratch("fit", "killed")
+    whole = train(env, [*WORDS, "-o", "whole.onnx"], folder)
+    with open(os.path.join(folder, "whole.onnx"), "rb") as f:
+        bits = f.read()
+    r, kills = random.Random(4), 0
+    for k in range(3):
+        out = os.path.join(folder, f"k{k}.onnx")
+        cmd = [env.ingot, "train", *WORDS, "-o", out, "--checkpoint-every", "0"]
+        for _ in range(2):
+            p = subprocess.Popen(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+            limit = time.monotonic() + 60
+            size = os.stat(out + ".checkpoint").st_mtime_ns if os.path.exists(out + ".checkpoint") else 0
+            while p.poll() is None and time.monotonic() < limit:
+                if os.path.exists(out + ".checkpoint") and os.stat(out + ".checkpoint").st_mtime_ns != size:
+                    break
+                time.sleep(0.002)
+            time.sleep(r.random() * 0.2)
+            if p.poll() is None:
+                p.send_signal(signal.SIGKILL)
+                kills += 1
+            p.wait()
+        got = train(env, [*WORDS, "-o", out, "--checkpoint-every", "0", "--engine", "vm"], folder)
+        with open(out, "rb") as f:
+            want(f.read() == bits, f"killed training {k} ends with other weights")
+        want(got.out == whole.out, f"another table: {got.out.decode()}, expected {whole.out.decode()}")
+        want(not os.path.exists(out + ".checkpoint"), "the checkpoint is left behind")
+    want(kills >= 3, f"only {kills} were killed before they had ended")
+
+
+def other(env):
+    """A checkpoint of another training is refused, and says what differs."""
+    folder = env.scratch("fit", "other")
+    p = subprocess.Popen([env.need_ingot(), "train", *WORDS, "--epochs", "500", "-o", "x.onnx", "--checkpoint-every", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    limit = time.monotonic() + 60
+    while not os.path.exists(os.path.join(folder, "x.onnx.checkpoint")) and time.monotonic() < limit:
+        time.sleep(0.01)
+    p.kill()
+    p.wait()
+    base = [*WORDS, "-o", "x.onnx"]
+    train(env, base, folder, 4, "'--epochs 500', this one '--epochs 3'")
+    train(env, [*base, "--epochs", "500", "--lr", "0.5"], folder, 4, "'--lr 0.001")
+    train(env, [*base, "--epochs", "500", "--optimizer", "sgd"], folder, 4, "optimizer=sgd")
+    with open(os.path.join(folder, "x.onnx.checkpoint"), "r+b") as f:
+        f.truncate(1000)
+    train(env, [*base, "--epochs", "500"], folder, 4, "x.onnx.checkpoint")
+    os.remove(os.path.join(folder, "x.onnx.checkpoint"))
+
+
+def refused(env):
+    folder = env.scratch("fit", "refused")
+    for name in ("new.onnx", "new.onnx.checkpoint"):
+        if os.path.exists(os.path.join(folder, name)):
+            os.remove(os.path.join(folder, name))
+    net = Net("cross_entropy")
+    model(net, os.path.join(folder, "net.onnx"))
+    model(net, os.path.join(folder, "four.onnx"), 4)
+    examples(os.path.join(folder, "x.npz"), net.x, net.label, "i64", (N,))
+    examples(os.path.join(folder, "bad.npz"), net.x, [OUT] * N, "i64", (N,))
+    examples(os.path.join(folder, "mse.npz"), net.x, [0.5] * (N * OUT), "f32", (N, OUT))
+    examples(os.path.join(folder, "long.npz"), net.x, net.label * 2, "i64", (2 * N,))
+    base = ["net.onnx", "--data", "x.npz", "-o", "new.onnx", "--engine", "vm", "--train", "output=y"]
+    train(env, ["net.onnx", "--data", "x.npz"], folder, 2, "--output is missing")
+    train(env, ["net.onnx", "-o", "new.onnx"], folder, 2, "--data is missing")
+    for words, code, has in ((["--loss", "mean"], 2, "no loss 'mean'"), (["--optimizer", "adamx"], 2, "no optimizer 'adamx'"), (["--schedule", "step:0"], 2, "expected step"),
+                             (["--schedule", "cosin"], 2, "no schedule 'cosin'"), (["--engine", "ref"], 2, "no engine 'ref' trains"), (["--label", "lable"], 4, "no array for the labels 'lable'"),
+                             (["--data", "bad.npz"], 4, "is out of range"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
+                             (["--freeze", "zz*"], 2, "freeze=zz*"), (["--lr", "3e38", "--optimizer", "sgd", "--loss", "mse", "--data", "mse.npz", "--epochs", "9"], 4, "no finite number"), (["-o", "x.npz"], 2, "x.npz"),
+                             (["--validate", "none.npz"], 5, "none.npz")):
+        train(env, [*base, *words], folder, code, has)
+        want(not os.path.exists(os.path.join(folder, "new.onnx")), "a refused training left a file")
+        if os.path.exists(os.path.join(folder, "new.onnx.checkpoint")):
+            os.remove(os.path.join(folder, "new.onnx.checkpoint"))
+    train(env, ["four.onnx", *base[1:]], folder, 3, "takes batches of 4")
+    train(env, ["four.onnx", *base[1:], "--batch", "4"], folder, 0, "2 of 6 examples are left out")
+
+
+MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+
+
+def ranks(env):
+    """2 and 4 processes, and one that computes in as many shares: the same bits, with batches and shares that are not full. More shares than processes are the same, too. A process that is killed
+    ends the others, and the same command goes on."""
+    folder = env.scratch("fit", "ranks")
+    words = [DIGITS, "--data", IMAGES, "--batch", "24", "--epochs", "2", "--lr", "0.01", "--optimizer", "adam", "--seed", "3", "--engine", "vm"]
+    for shares, counts in ((2, (2,)), (4, (2, 4))):
+        alone = train(env, [*words, "--shares", str(shares), "-o", "alone.onnx"], folder)
+        with open(os.path.join(folder, "alone.onnx"), "rb") as f:
+            bits = f.read()
+        need("mpirun")
+        for n in counts:
+            got = run([*MPI, "-n", str(n), env.ingot, "train", *words, "--shares", str(shares), "-o", "many.onnx"], 120, cwd=folder)
+            want(not got.rc, f"{n} processes: {explain(got)}: {tail(got.text())}")
+            want(got.out == alone.out, f"{n} processes tell {got.out.decode()}, expected {alone.out.decode()}")
+            with open(os.path.join(folder, "many.onnx"), "rb") as f:
+                want(f.read() == bits, f"{n} processes and {shares} shares give other weights")
+    many = [*MPI, "-n", "2", env.ingot, "train", *words, "--shares", "4", "-o", "killed.onnx", "--checkpoint-every", "0"]
+    ended = 0
+    for _ in range(2):
+        p = subprocess.Popen([*many], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, start_new_session=True)
+        ended += kill_rank(p, os.path.join(folder, "killed.onnx.checkpoint"))
+    want(ended, "no process was killed before it had ended")
+    got = run(many, 120, cwd=folder)
+    want(not got.rc, f"going on: {explain(got)}: {tail(got.text())}")
+    with open(os.path.join(folder, "killed.onnx"), "rb") as f:
+        want(f.read() == bits, "a killed process leaves other weights")
+
+
+def kill_rank(p, checkpoint):
+    """Kills one process of mpirun when there is a checkpoint, and waits until all have ended."""
+    limit = time.monotonic() + 60
+    while p.poll() is None and not os.path.exists(checkpoint) and time.monotonic() < limit:
+        time.sleep(0.01)
+    found = [int(x) for x in run(["pgrep", "-P", str(p.pid)], 10).out.split()]
+    if found and p.poll() is None:
+        os.kill(found[-1], signal.SIGKILL)
+    try:
+        p.wait(60)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        raise Fail("mpirun does not end when a process is killed") from None
+    return p.returncode != 0
+
+
+MAIN = r"""
+#include "step.h"
+#include <stdio.h>
+#include <string.h>
+_Alignas(64) static unsigned char arena[STEP_ARENA_BYTES], kept[STEP_STATE_BYTES], test[STEP_SELFTEST_BYTES];
+int main(void) {
+  float x[256], p[40], q[40], first = 0, loss = 0;
+  int64_t y[4] = {3, 1, 4, 1};
+  for (int i = 0; i < 256; i++) x[i] = (float)(i * 37 % 17) / 16;
+  if (step_selftest(test)) return 2;
+  step_reset(arena);
+  for (int k = 0; k < 20; k++) {
+    if (step_train(arena, x, y, &loss)) return 3;
+    if (!k) first = loss;
+  }
+  step_save(arena, kept);
+  if (step_run(arena, x, p)) return 4;
+  if (step_train(arena, x, y, &loss) || step_run(arena, x, q) || !memcmp(p, q, sizeof p)) return 5; /* runs see what was learnt */
+  memset(arena, 1, sizeof arena);
+  step_load(arena, kept);
+  if (step_run(arena, x, q) || memcmp(p, q, sizeof p)) return 6;
+  for (int i = 0; i < 4; i++) printf("%.9g ", p[10 * i + y[i]]);
+  printf("%.9g %.9g\n", first, loss);
+  return 0;
+}
+"""
+
+
+def emitted(env):
+    """The training as C: the self-test is right, the loss falls, runs use what was learnt, which can be saved and loaded; the header tells the RAM that the command tells. Weights are there once."""
+    folder = env.scratch("fit", "emitted")
+    told = must([env.need_ingot(), "train", DIGITS, "--emit", os.path.join(folder, "step.c"), "--batch", "4", "--optimizer", "adam", "--lr", "0.01"], "emit")
+    with open(os.path.join(folder, "step.h")) as f:
+        macros = dict(re.findall(r"#define STEP_(\w+) (\d+)", f.read()))
+    want(told == f"RAM {macros['RAM_BYTES']} bytes\n", f"told {told}, the header has {macros['RAM_BYTES']}")
+    with open(os.path.join(folder, "main.c"), "w") as f:
+        f.write(MAIN)
+    must(["cc", "-std=c11", "-O1", "-Wall", "-Werror", "-o", os.path.join(folder, "main"), os.path.join(folder, "main.c"), os.path.join(folder, "step.c")], "cc")
+    *p, first, last = (float(x) for x in must([os.path.join(folder, "main")], "the program").split())
+    want(last < 0.1 * first and min(p) > 0.9, f"loss {first} -> {last}, probabilities {p}")
+    weights = int(macros["WEIGHT_BYTES"])
+    want(weights < 20000, f"{weights} bytes of weights: they are there twice")
+
+
+def tests(env):
+    out = [Test(f"fit/{o}", lambda o=o: formulas(env, o), cost=1) for o in ("sgd", "momentum", "adamw", "rmsprop", "adagrad")]
+    out += [Test(f"fit/adam-{e}", lambda e=e: formulas(env, "adam", engine=e), cost=2) for e in ("c", "interp")]
+    out += [Test("fit/mse", lambda: formulas(env, "adam", "mse"), cost=1), Test("fit/bce", lambda: formulas(env, "adam", "bce_logits"), cost=1)]
+    out.append(Test("fit/clip", lambda: formulas(env, "sgd", more=("--clip", "0.1"), update=clipped), cost=1))
+    out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
+    out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
+    out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
+    out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3)]
+    return out
