@@ -25,7 +25,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o $(BUILD)/gen/report.o
 VM_X86  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
@@ -135,6 +135,15 @@ $(BUILD)/gen/vm_header.c: tools/vm/ingot_vm.h $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)$(BUILD)/embed vm_header $< $@
+# The page that `ingot inspect --html` fills with data: report_text.
+REPORT := tools/report.html tools/report.css $(sort $(wildcard tools/report*.js))
+$(BUILD)/gen/report.c: $(REPORT) $(BUILD)/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)cat $(filter %.js,$(REPORT)) > $(BUILD)/gen/report.js
+	$(Q)sed -e '/@CSS@/{r tools/report.css' -e 'd}' -e '/@JS@/{r $(BUILD)/gen/report.js' -e 'd}' tools/report.html > $(BUILD)/gen/report.txt
+	$(Q)grep -q @DATA@ $(BUILD)/gen/report.txt
+	$(Q)$(BUILD)/embed report_text $(BUILD)/gen/report.txt $@
 # What Unicode says of characters, for vocabularies: unicode_txt.
 $(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -146,7 +155,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header report): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -334,6 +343,9 @@ install: all
 	install -m 644 src/ingot.h $(DESTDIR)$(PREFIX)/include/ingot.h
 	install -m 644 $(BUILD)/ingot.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/ingot.pc
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
+	@for to in bash:bash-completion/completions/ingot zsh:zsh/site-functions/_ingot fish:fish/vendor_completions.d/ingot.fish; do \
+	  $(BUILD)/ingot completions $${to%%:*} >$(BUILD)/completion || { echo 'note: it does not run here, so no completions'; break; }; \
+	  install -D -m 644 $(BUILD)/completion $(DESTDIR)$(PREFIX)/share/$${to#*:} || exit 1; done
 
 clean:
 	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned

@@ -646,6 +646,23 @@ IngotStatus ingot_memory(Ingot *m, IngotMemory *out);
 /* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, memory,
  * unsupported nodes. */
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
+/* The same and more as one page of HTML, for a browser and nothing else: the graph as kernels with
+ * the nodes of the model in them, memory over time, sizes, warnings. Nothing may have been made of
+ * the model before. Fields may be NULL or 0; the text is good until ingot_free. */
+typedef struct IngotValueDiff {
+  const char *value, *node; /* names as ingot_expose gives them to outputs */
+  const IngotDiff *diff;    /* NULL: the program does not store it */
+} IngotValueDiff;
+typedef struct IngotReport {
+  const IngotBuild *bench; /* measures every kernel of the compiled model, as ingot_bench does */
+  double seconds;          /* with bench; 0: 1 */
+  uint64_t seed;
+  const char *engine;          /* of value: whose values were compared with the reference */
+  const IngotValueDiff *value; /* shows errors */
+  uint32_t nvalue;
+  const IngotQuantized *quantized; /* shows what became of each layer */
+} IngotReport;
+IngotStatus ingot_report(Ingot *m, const IngotReport *o, const char **html, size_t *n);
 /* Supported operators as text or JSON; valid until ingot_free. */
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
 /* Files that will be written when the work is done: refused now, instead of then, where their

@@ -154,7 +154,7 @@ void api_bench_c(Bench *a) {
   folder_protect(a->m->c, &a->folder, run_program, a);
 }
 
-static void bench(Bench *a) {
+void api_bench(Bench *a) {
   Ingot *m = a->m;
   Ctx *c = m->c;
   api_need(c, a->out, "the place of the times");
@@ -184,5 +184,5 @@ IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, d
   if (out) *out = (IngotBench){0};
   Bench a = {
       .m = m, .engine = engine, .build = build, .seconds = seconds, .seed = seed, .out = out};
-  API_CALL(m, bench(&a));
+  API_CALL(m, api_bench(&a));
 }

@@ -417,6 +417,7 @@ typedef struct Bench {
   IngotBench *out;
   Folder folder;
 } Bench;
+void api_bench(Bench *a); /* imports, runs the passes and measures */
 void api_bench_interp(Bench *a);
 void api_bench_vm(Bench *a);
 void api_bench_c(Bench *a);

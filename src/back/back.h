@@ -116,6 +116,7 @@ typedef struct EmitOptions {
 /* A kernel of the entry. */
 typedef struct KernelFacts {
   const char *nodes;  /* what it computes: labels of the graph */
+  u32 id;             /* StmtId */
   double macs, bytes; /* multiply-adds of one call, as it does them; all of what it touches */
 } KernelFacts;
 

@@ -102,7 +102,6 @@ static const Opt opts[] = {
     FLAG("bolt", bolt, "programs: have llvm-bolt lay out the code as it runs"),
     FLAG("relaxed", relaxed,
          "the compiler may take sums in any order; the error that makes is told"),
-    FLAG("verbose", verbose, "every command that is started, and what the preset sets"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU",
          "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
@@ -219,8 +218,12 @@ static const Opt opts[] = {
          "what a training that was ended goes on from (default: OUTPUT.checkpoint)"),
     REAL("checkpoint-every", checkpoint_every,
          "seconds after which it is written again (default 5; 0: after every step)"),
+    TEXT("html", NULL, html, "FILE",
+         "a page for a browser: the graph as kernels, memory over time, sizes, warnings"),
+    FLAG("bench", bench, "with --html: compile it, and measure every kernel"),
     FLAG("json", json, "machine-readable output"),
     FLAG("quiet", quiet, "no warnings"),
+    FLAG("verbose", verbose, "say what is done, and how long it took"),
     FLAG("help", help, "this help"),
 };
 enum { NOPTS = sizeof opts / sizeof *opts };
@@ -249,6 +252,7 @@ static const struct {
      "features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X", "how long to measure each step of a tuned build (default 1)"},
     {"build", "clean", NULL, "remove profiles and programs that were kept; no model is needed"},
+    {"build", "verbose", NULL, "every command that is started, and what the preset sets"},
     {"build", "json", NULL, "the table of a tuned build, machine-readable"},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
@@ -270,8 +274,30 @@ static const struct {
      "by default c where there is a C compiler, else jit or vm; one of:"},
     {"train", "train", "SPEC", "more about the step: decay=0.01,beta1=0.8,axis=2,output=NAME"},
     {"train", "march", "CPU", "machine the step is for (default native)"},
+    {"verify", "html", "FILE", "a page for a browser: the error of every value the program stores"},
+    {"quantize", "html", "FILE", "a page for a browser: what became of each layer"},
+    {"inspect", "seconds", "X", "how long to measure with --bench (default 1)"},
     {"vm", "output", "FILE.c", "where it goes; the header beside it"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
+};
+
+/* Values that are words out of a few, for completion. */
+static const struct {
+  const char *option, *words;
+} words[] = {
+    {"march", "scalar sse2 neon avx2 avx512 native multi"},
+    {"weights", "inline literal text file pointer"},
+    {"preset", "balanced max dev size"},
+    {"optimize", "0 1 2 3 s"},
+    {"optimize-for", "time ram size"},
+    {"threads-api", "pthread openmp"},
+    {"via", "llvm"},
+    {"cache", "f16 f32 int8"},
+    {"method", "static dynamic weights8 weights4 f16 bf16"},
+    {"calibrate", "minmax average percentile entropy mse"},
+    {"activations", "u8 s8"},
+    {"per", "channel tensor group"},
+    {"state", "auto"},
 };
 
 const char *engine_with(unsigned flags) {
@@ -281,7 +307,7 @@ const char *engine_with(unsigned flags) {
 }
 
 /* The engines a verb takes. */
-static void name_engines(const Verb *v, FILE *to) {
+void args_engines(const Verb *v, FILE *to) {
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)); i++) {
     if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
@@ -300,7 +326,7 @@ static int lists(const char *names, const char *name) {
     if (k == n && !memcmp(s, name, n)) return 1;
     s += k + (s[k] == ' ');
   }
-  return !strcmp(name, "help") || !strcmp(name, "quiet");
+  return !strcmp(name, "help") || !strcmp(name, "quiet") || !strcmp(name, "verbose");
 }
 
 static int takes(const Verb *v, const Opt *o) {
@@ -448,22 +474,33 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   return 0;
 }
 
+int args_option(const Verb *v, int i, OptionInfo *out) {
+  if (i >= NOPTS) return 0;
+  const Opt *o = &opts[i];
+  *out = (OptionInfo){.name = o->name, .brief = o->brief, .value = o->value, .text = o->text};
+  out->is_taken = takes(v, o);
+  out->is_list = o->kind == OPT_list;
+  for (size_t k = 0; k < sizeof special / sizeof *special; k++)
+    if (!strcmp(special[k].verb, v->name) && !strcmp(special[k].option, o->name)) {
+      out->value = special[k].value;
+      out->text = special[k].text;
+    }
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+    if (!strcmp(words[k].option, o->name)) out->words = words[k].words;
+  return 1;
+}
+
 void args_help(const Verb *v, FILE *to) {
+  OptionInfo o;
   fprintf(to, "usage: ingot %s%s%s\n\n%s\n\n", v->name, *v->usage ? " " : "", v->usage, v->text);
-  for (int i = 0; i < NOPTS; i++) {
-    const Opt *o = &opts[i];
-    if (!takes(v, o)) continue;
-    const char *value = o->value, *text = o->text;
-    for (size_t k = 0; k < sizeof special / sizeof *special; k++)
-      if (!strcmp(special[k].verb, v->name) && !strcmp(special[k].option, o->name)) {
-        value = special[k].value;
-        text = special[k].text;
-      }
+  for (int i = 0; args_option(v, i, &o); i++) {
+    if (!o.is_taken) continue;
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s--%s%s%s", o->brief ? "-" : "", o->brief ? o->brief : "",
-             o->brief ? ", " : "", o->name, value && *value != '[' ? " " : "", value ? value : "");
-    fprintf(to, "  %-26s %s", left, text);
-    if (!strcmp(o->name, "engine")) name_engines(v, to);
+    snprintf(left, sizeof left, "%s%s%s--%s%s%s", o.brief ? "-" : "", o.brief ? o.brief : "",
+             o.brief ? ", " : "", o.name, o.value && *o.value != '[' ? " " : "",
+             o.value ? o.value : "");
+    fprintf(to, "  %-26s %s", left, o.text);
+    if (!strcmp(o.name, "engine")) args_engines(v, to);
     fputc('\n', to);
   }
 }

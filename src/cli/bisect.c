@@ -115,6 +115,39 @@ static void print_row(const Args *a, Widths w, const char *name, const char *ori
   }
 }
 
+/* All values of the judge with their differences as a page. */
+static IngotStatus fill_page(const Args *a, const Pair *p, IngotValueDiff *value, IngotDiff *diff,
+                             uint32_t n, int *differs) {
+  IngotStatus s = INGOT_OK;
+  for (uint32_t i = 0; i < n && !s; i++) {
+    IngotTensor want = ingot_output(p->ref, i);
+    int64_t k = place_of(p->other, want.name);
+    value[i] = (IngotValueDiff){.value = want.name, .node = ingot_output_origin(p->ref, i)};
+    if (k < 0) continue;
+    IngotTensor have = ingot_output(p->other, (uint32_t)k);
+    s = ingot_diff(p->ref, &have, &want, a->rtol, a->atol, &diff[i]);
+    value[i].diff = &diff[i];
+    if (!s && !diff[i].ok) *differs = 1;
+  }
+  Ingot *m = s ? NULL : new_model();
+  if (!s) s = m ? prepare(m, a) : INGOT_SYSTEM;
+  if (!s) s = write_page(m, a, &(IngotReport){.engine = engine_of(a), .value = value, .nvalue = n});
+  if (m) say_messages(m, 1);
+  ingot_free(m);
+  return s;
+}
+
+static int show_nodes(const Args *a, Pair *p, uint32_t n) {
+  IngotValueDiff *value = calloc(n + 1, sizeof *value);
+  IngotDiff *diff = calloc(n + 1, sizeof *diff);
+  int differs = 0;
+  IngotStatus s = value && diff ? fill_page(a, p, value, diff, n, &differs) : INGOT_SYSTEM;
+  free(value);
+  free(diff);
+  pair_free(p);
+  return s ? (int)s : differs ? INGOT_MISMATCH : 0;
+}
+
 int verify_nodes(const Args *a) {
   Pair p;
   run_stored(&p, a);
@@ -126,6 +159,7 @@ int verify_nodes(const Args *a) {
     return (int)s;
   }
   uint32_t n = ingot_output_count(p.ref);
+  if (a->html) return show_nodes(a, &p, n);
   Widths w = widths_of(p.ref);
   if (a->json)
     printf("{\"engine\":\"%s\",\"values\":[", engine_of(a));

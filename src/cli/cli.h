@@ -49,7 +49,8 @@ struct Args {
   int presets, lto, relaxed, bolt, verbose;
   int explain, precise, choices, emit;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
-  int profile, per_kernel;
+  int profile, per_kernel, bench;
+  const char *html;
   int special, bare;
   const char *emit_c;
   int recompute;
@@ -80,6 +81,17 @@ struct Verb {
 /* args.c: fills a from argv; 0, or 2 after a message on stderr. */
 int args_read(Args *a, const Verb *v, int argc, char **argv);
 void args_help(const Verb *v, FILE *to);
+/* An option as a verb takes it. */
+typedef struct OptionInfo {
+  const char *name, *brief; /* brief: NULL: none */
+  const char *value;        /* what stands for its value; NULL: it takes none; [=X]: it may */
+  const char *text;
+  const char *words; /* that its value may be, separated by blanks; NULL: others */
+  int is_list;       /* may be repeated */
+  int is_taken;      /* 0: not by this verb */
+} OptionInfo;
+int args_option(const Verb *v, int i, OptionInfo *out); /* 0: there are no more */
+void args_engines(const Verb *v, FILE *to);             /* those it takes, a blank before each */
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
@@ -120,9 +132,12 @@ int finish(Ingot *m, const Args *a,
 /* watch.c */
 Ingot *new_model(void); /* NULL: no memory; what it leaves lying about is removed on a signal */
 void watch_task(const char *what); /* shown on a terminal when it takes long; NULL: done */
-void watch_line(const char *head, const char *text); /* on stderr, "ingot: " in front */
+/* On stderr, "ingot: " in front; heads that mean trouble are coloured on a terminal. */
+void watch_line(const char *head, const char *text);
+void watch_error(const char *text);
 void watch_show(
     const char *text); /* the line of progress says this, on a terminal; NULL: nothing */
+void watch_as(int quiet, int verbose); /* no progress; or times of what was waited for, too */
 
 /* script.c */
 int is_script(const char *path); /* a program of the language, by its name */
@@ -163,6 +178,9 @@ void print_name(const char *s, int columns); /* of a model, padded with blanks *
 void shell_word(const char *before, const char *s, FILE *to);
 void json_text(const char *before, const char *s); /* the same in those of JSON */
 void json_diff(const IngotDiff *d);
+void json_real(const char *before, double x); /* null where JSON has no number */
+int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR says nothing else */
+const char *verdict(int ok);                  /* of a comparison, for standard output */
 
 /* tokens.c */
 int verb_tokenize(const Args *a);
@@ -176,6 +194,14 @@ int verb_quantize(const Args *a);
 
 /* train.c */
 int verb_train(const Args *a);
+
+/* complete.c */
+int verb_completions(const Args *a);
+
+/* report.c */
+int inspect_page(const Args *a); /* inspect --html */
+/* Has the open model, of which nothing was made yet, shown by the file of --html. */
+IngotStatus write_page(Ingot *m, const Args *a, const IngotReport *o);
 
 /* demo.c */
 int verb_demo(const Args *a);

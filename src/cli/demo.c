@@ -47,12 +47,6 @@ static bool is_utf8(void) {
   return false;
 }
 
-static bool is_coloured(void) {
-  const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-  if (no && *no) return false;
-  return term && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO);
-}
-
 static int guess(const Digits *d, int i) {
   const float *p = d->probability + i * CLASSES;
   int best = 0;
@@ -201,7 +195,7 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   IngotStatus bad = predict(m, engine, image, d);
   free(image);
   if (bad) return bad;
-  Screen s = {is_utf8(), is_coloured()};
+  Screen s = {is_utf8(), wants_colour(stdout)};
   int right = draw(&s, d);
   printf("\n%d of %d right: %.2f %%\n", right, d->n, 100.0 * right / d->n);
   if (ingot_find_engine(engine)->flags & INGOT_NATIVE) {

@@ -23,6 +23,7 @@ static int run(const Verb *v, int argc, char **argv) {
   Args a;
   int e = args_read(&a, v, argc, argv);
   if (e) return e;
+  watch_as(a.quiet, a.verbose);
   if (!a.help) return v->run(&a);
   args_help(v, stdout);
   return 0;

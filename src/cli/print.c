@@ -1,8 +1,22 @@
-/* print.c: JSON, tables of differences, words of a shell. */
+/* print.c: JSON, tables of differences, words of a shell, colours. */
 #include "cli/cli.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* https://no-color.org: set to anything, no colours. */
+int wants_colour(FILE *to) {
+  const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+  if (no && *no) return 0;
+  return term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
+}
+
+const char *verdict(int ok) {
+  if (!wants_colour(stdout)) return ok ? "ok" : "DIFFERS";
+  return ok ? "\033[32mok\033[0m" : "\033[31mDIFFERS\033[0m";
+}
 
 void shell_word(const char *before, const char *s, FILE *to) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -67,8 +81,7 @@ void json_text(const char *before, const char *s) {
   putchar('"');
 }
 
-/* null where JSON has no number */
-static void json_real(const char *before, double x) {
+void json_real(const char *before, double x) {
   if (isfinite(x))
     printf("%s%.9g", before, x);
   else

@@ -56,20 +56,13 @@ static void print_table(const IngotQuantized *q, int tensors) {
   print_loss("held-out data", &q->holdout);
 }
 
-static void json_number(const char *before, double x) {
-  if (isfinite(x))
-    printf("%s%.9g", before, x);
-  else
-    printf("%snull", before);
-}
-
 static void json_loss(const char *before, const IngotLoss *l) {
   printf("%s{\"examples\":%u", before, l->examples);
-  json_number(",\"sqnr_db\":", l->examples ? l->sqnr : (double)NAN);
-  json_number(",\"mse\":", l->examples ? l->mse : (double)NAN);
-  json_number(",\"max_error\":", l->examples ? l->max_error : (double)NAN);
-  json_number(",\"accuracy\":", l->accuracy);
-  json_number(",\"float_accuracy\":", l->was);
+  json_real(",\"sqnr_db\":", l->examples ? l->sqnr : (double)NAN);
+  json_real(",\"mse\":", l->examples ? l->mse : (double)NAN);
+  json_real(",\"max_error\":", l->examples ? l->max_error : (double)NAN);
+  json_real(",\"accuracy\":", l->accuracy);
+  json_real(",\"float_accuracy\":", l->was);
   printf("}");
 }
 
@@ -87,13 +80,25 @@ static void print_json(const IngotQuantized *q) {
     json_text(",\"op\":", l->op);
     printf(",\"kept\":%s,\"bytes_before\":%llu,\"bytes\":%llu", l->kept ? "true" : "false",
            (unsigned long long)l->before, (unsigned long long)l->after);
-    json_number(",\"sqnr_db\":", l->sqnr);
-    json_number(",\"mse\":", l->mse);
-    json_number(",\"max_error\":", l->max_error);
-    json_number(",\"alone_db\":", l->alone);
+    json_real(",\"sqnr_db\":", l->sqnr);
+    json_real(",\"mse\":", l->mse);
+    json_real(",\"max_error\":", l->max_error);
+    json_real(",\"alone_db\":", l->alone);
     printf("}");
   }
   printf("]}\n");
+}
+
+/* A page about the model as it was, with what became of its layers. */
+static IngotStatus show_layers(const Args *a, const IngotQuantized *q) {
+  Args plain = *a;
+  plain.data = NULL;
+  Ingot *m = new_model();
+  IngotStatus s = m ? prepare(m, &plain) : INGOT_SYSTEM;
+  if (!s) s = write_page(m, a, &(IngotReport){.quantized = q});
+  if (m && s) say_messages(m, a->quiet);
+  ingot_free(m);
+  return s;
 }
 
 int verb_quantize(const Args *a) {
@@ -120,10 +125,12 @@ int verb_quantize(const Args *a) {
   Args all = *a;
   all.data = NULL; /* not inputs of one run */
   all.writes[all.nwrites++] = a->output;
+  if (a->html) all.writes[all.nwrites++] = a->html;
   IngotStatus s = prepare(m, &all);
   watch_task("quantize");
   if (!s) s = ingot_quantize(m, &o, &q);
   watch_task(NULL);
+  if (!s && a->html) s = show_layers(a, &q);
   if (!s && a->json)
     print_json(&q);
   else if (!s)

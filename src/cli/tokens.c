@@ -46,12 +46,14 @@ static uint32_t *read_ids(const char *text, size_t *n) {
   return NULL;
 }
 
-static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flags) {
+static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flags, int json) {
   const uint32_t *ids;
   size_t count;
   IngotStatus s = ingot_tokenize(m, text, n, flags, &ids, &count);
-  for (size_t i = 0; !s && i < count; i++) printf("%s%u", i ? " " : "", ids[i]);
-  if (!s) putchar('\n');
+  if (s) return s;
+  if (json) printf("{\"ids\":[");
+  for (size_t i = 0; i < count; i++) printf("%s%u", !i ? "" : json ? "," : " ", ids[i]);
+  puts(json ? "]}" : "");
   return s;
 }
 
@@ -86,11 +88,16 @@ IngotStatus give_text(Ingot *m, const Args *a) {
   return s;
 }
 
-static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned flags) {
+static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned flags, int json) {
   const char *text;
   size_t bytes;
   IngotStatus s = ingot_detokenize(m, ids, n, flags, &text, &bytes);
   if (s) return s;
+  if (json) {
+    json_text("{\"text\":", text);
+    puts("}");
+    return s;
+  }
   fwrite(text, 1, bytes, stdout);
   if (isatty(STDOUT_FILENO)) putchar('\n');
   return s;
@@ -107,7 +114,8 @@ int verb_tokenize(const Args *a) {
   if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by spaces");
   Ingot *m = open_or_complain();
   IngotStatus s = m ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
-  if (!s) s = a->ids ? print_text(m, ids, n, flags) : print_ids(m, text, n, flags);
+  if (!s)
+    s = a->ids ? print_text(m, ids, n, flags, a->json) : print_ids(m, text, n, flags, a->json);
   free(input);
   free(ids);
   return m ? finish(m, a, s) : INGOT_SYSTEM;

@@ -13,7 +13,10 @@ void say_messages(const Ingot *m, int quiet) {
     int is_warning;
     const char *text = ingot_message(m, i, &is_warning);
     if (is_warning && quiet) continue;
-    watch_line(is_warning ? "warning: " : "", text);
+    if (is_warning)
+      watch_line("warning: ", text);
+    else
+      watch_error(text);
   }
 }
 
@@ -232,35 +235,78 @@ static void print_element(const IngotTensor *t, uint64_t i) {
     printf(" %.7g", element(t, i, &known));
 }
 
-static void summary(const IngotTensor *t) {
-  print_name(t->name, 0);
-  printf(": %s[", t->dtype);
-  uint64_t n = 1;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    printf("%s%lld", i ? "," : "", (long long)t->dim[i]);
-    n *= (uint64_t)t->dim[i];
-  }
-  printf("]");
-  int known = 1, text = !strcmp(t->dtype, "str");
-  double lo = INFINITY, hi = -INFINITY, sum = 0;
-  uint64_t nans = 0;
-  for (uint64_t i = 0; i < n && known && !text; i++) {
-    double x = element(t, i, &known);
+typedef struct Spread {
+  uint64_t n, nans;
+  int known, text; /* elements are numbers that can be printed; or strings */
+  double lo, hi, mean;
+} Spread;
+
+static Spread spread_of(const IngotTensor *t) {
+  Spread s = {
+      .n = 1, .known = 1, .text = !strcmp(t->dtype, "str"), .lo = INFINITY, .hi = -INFINITY};
+  double sum = 0;
+  for (uint32_t i = 0; i < t->rank; i++) s.n *= (uint64_t)t->dim[i];
+  for (uint64_t i = 0; i < s.n && s.known && !s.text; i++) {
+    double x = element(t, i, &s.known);
     if (isnan(x)) {
-      nans++;
+      s.nans++;
       continue;
     }
-    lo = x < lo ? x : lo;
-    hi = x > hi ? x : hi;
+    s.lo = x < s.lo ? x : s.lo;
+    s.hi = x > s.hi ? x : s.hi;
     sum += x;
   }
-  if (n && known && !text && nans < n)
-    printf("  min %g  max %g  mean %g", lo, hi, sum / (double)(n - nans));
-  if (nans) printf("  NaN %llu", (unsigned long long)nans);
-  if (n && known) printf("\n ");
-  for (uint64_t i = 0; i < n && i < 8 && known; i++) print_element(t, i);
-  if (n > 8 && known) printf(" ...");
+  s.mean = sum / (double)(s.n - s.nans);
+  return s;
+}
+
+static void summary(const IngotTensor *t) {
+  Spread s = spread_of(t);
+  print_name(t->name, 0);
+  printf(": %s[", t->dtype);
+  for (uint32_t i = 0; i < t->rank; i++) printf("%s%lld", i ? "," : "", (long long)t->dim[i]);
+  printf("]");
+  if (s.n && s.known && !s.text && s.nans < s.n)
+    printf("  min %g  max %g  mean %g", s.lo, s.hi, s.mean);
+  if (s.nans) printf("  NaN %llu", (unsigned long long)s.nans);
+  if (s.n && s.known) printf("\n ");
+  for (uint64_t i = 0; i < s.n && i < 8 && s.known; i++) print_element(t, i);
+  if (s.n > 8 && s.known) printf(" ...");
   printf("\n");
+}
+
+static void summary_json(const IngotTensor *t, int first) {
+  Spread s = spread_of(t);
+  int numbers = s.known && !s.text, known;
+  json_text(first ? "\n{\"name\":" : ",\n{\"name\":", t->name);
+  json_text(",\"type\":", t->dtype);
+  for (uint32_t i = 0; i < t->rank; i++)
+    printf(i ? ",%lld" : ",\"shape\":[%lld", (long long)t->dim[i]);
+  printf(t->rank ? "]" : ",\"shape\":[]");
+  json_real(",\"min\":", numbers ? s.lo : (double)NAN);
+  json_real(",\"max\":", numbers ? s.hi : (double)NAN);
+  json_real(",\"mean\":", numbers ? s.mean : (double)NAN);
+  printf(",\"nan\":%llu,\"first\":[", (unsigned long long)s.nans);
+  for (uint64_t i = 0; i < s.n && i < 8 && s.known; i++) {
+    if (s.text)
+      json_text(i ? "," : "", ((const char *const *)t->data)[i]);
+    else
+      json_real(i ? "," : "", element(t, i, &known));
+  }
+  printf("]}");
+}
+
+static void print_outputs(const Ingot *m, int json) {
+  uint32_t n = ingot_output_count(m);
+  if (json) printf("{\"outputs\":[");
+  for (uint32_t i = 0; i < n; i++) {
+    IngotTensor t = ingot_output(m, i);
+    if (json)
+      summary_json(&t, i == 0);
+    else
+      summary(&t);
+  }
+  if (json) puts("]}");
 }
 
 /* Asked before the run: a result that cannot be kept need not be computed. */
@@ -288,17 +334,15 @@ static int verb_run(const Args *a) {
   if (!s && a->text) s = give_text(m, a);
   if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
-  if (!s && !a->output)
-    for (uint32_t i = 0; i < ingot_output_count(m); i++) {
-      IngotTensor t = ingot_output(m, i);
-      summary(&t);
-    }
+  if (!s && (!a->output || a->json)) print_outputs(m, a->json);
   return finish(m, a, s);
 }
 
 /* ---- inspect, ops ---- */
 
 static int verb_inspect(const Args *a) {
+  if (a->html) return inspect_page(a);
+  if (a->bench) return refuse(a, "--bench measures for --html; ingot bench --per-kernel prints");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   const char *text;
@@ -313,6 +357,21 @@ static int verb_inspect(const Args *a) {
   return (int)s;
 }
 
+/* Of lines with a name, blanks and what it does. */
+static void passes_json(const char *text) {
+  char name[64], what[256];
+  for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+    size_t k = strcspn(line, " ");
+    snprintf(name, sizeof name, "%.*s", (int)k, line);
+    k += strspn(line + k, " ");
+    snprintf(what, sizeof what, "%.*s", (int)strcspn(line + k, "\n"), line + k);
+    json_text(line == text ? "[\n{\"name\":" : ",\n{\"name\":", name);
+    json_text(",\"text\":", what);
+    printf("}");
+  }
+  puts("\n]");
+}
+
 /* ops, passes or doctor */
 static int verb_list(const Args *a) {
   Ingot *m = open_or_complain();
@@ -322,7 +381,10 @@ static int verb_list(const Args *a) {
   IngotStatus s = !strcmp(a->verb, "doctor") ? ingot_doctor(m, a->json, &text, &n)
                   : !strcmp(a->verb, "ops")  ? ingot_ops(m, a->json, &text, &n)
                                              : ingot_pass_list(m, &text, &n);
-  if (!s) fwrite(text, 1, n, stdout);
+  if (!s && a->json && !strcmp(a->verb, "passes"))
+    passes_json(text);
+  else if (!s)
+    fwrite(text, 1, n, stdout);
   return finish(m, a, s);
 }
 
@@ -474,6 +536,28 @@ static int compile_bytecode(const Args *a) {
   return finish(m, a, s);
 }
 
+/* Files and, of a single model, what it needs. */
+static IngotStatus compile_json(Ingot *m, const OutputFiles *t, int models) {
+  IngotMemory x;
+  const void *data;
+  size_t n = 0;
+  IngotStatus s = models > 1 ? INGOT_OK : ingot_memory(m, &x);
+  if (!s) s = ingot_emit_weights(m, &data, &n);
+  if (s) return s;
+  json_text("{\"source\":", t->source);
+  json_text(",\"header\":", t->header);
+  if (n) json_text(",\"weights_file\":", t->weights);
+  if (models == 1)
+    printf(",\"arena\":%llu,\"lower_bound\":%llu,\"weights\":%llu,\"stack\":%llu,\"inputs\":%llu,"
+           "\"outputs\":%llu,\"ram\":%llu,\"code\":%llu,\"kernels\":%u",
+           (unsigned long long)x.arena, (unsigned long long)x.lower_bound,
+           (unsigned long long)x.weights, (unsigned long long)x.stack, (unsigned long long)x.inputs,
+           (unsigned long long)x.outputs, (unsigned long long)x.ram, (unsigned long long)x.code,
+           x.kernels);
+  puts("}");
+  return s;
+}
+
 static int verb_compile(const Args *a) {
   const char *output = a->output && strcmp(a->output, "-") ? a->output : NULL;
   size_t len = output ? strlen(output) : 0;
@@ -497,6 +581,7 @@ static int verb_compile(const Args *a) {
     if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
   }
   const char *slash = strrchr(t.weights, '/');
+  if (a->json && !output) return refuse(a, "--json needs --output: the C is on standard output");
   if (a->tune && !a->march)
     return refuse(a, "--tune needs --march: C for any machine has no kernels to choose");
   Ingot *m = open_or_complain();
@@ -521,6 +606,7 @@ static int verb_compile(const Args *a) {
   else if (!s)
     s = print_c(m, a, &o);
   watch_task(NULL);
+  if (!s && a->json) s = compile_json(m, &t, a->nmodels);
   return finish(m, a, s);
 }
 
@@ -546,7 +632,7 @@ static int verb_vm(const Args *a) {
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
-     "threads-api threads-grain selftest no-selftest split caller profile debug input inputs "
+     "threads-api threads-grain selftest no-selftest split caller profile debug json input inputs "
      "data bake-prompt " SHAPES,
      "MODEL... [-d batch=1] [-o FILE.c|FILE.igb] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model, or several, into one C file (and its header with -o), or into bytecode",
@@ -554,7 +640,7 @@ const Verb verb_table[] = {
     {"build", verb_build,
      "output name func-name weights state cc march via triple tune tuned precise optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
-     "debug preset presets lto pgo bolt relaxed seconds verbose clean json input inputs data "
+     "debug preset presets lto pgo bolt relaxed seconds clean json input inputs data "
      "bake-prompt " SHAPES,
      "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU] [--preset max] [--pgo]",
      "turn a model into an object file, a library or a program", MODELS_MOST},
@@ -568,7 +654,7 @@ const Verb verb_table[] = {
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
-     "threads-grain library name python seed state steps " SHAPES,
+     "threads-grain library name python seed state steps json " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"repl", verb_repl, "engine seed", "[--engine NAME]", "run a program line by line", 0},
@@ -577,8 +663,8 @@ const Verb verb_table[] = {
     {"verify", verb_verify,
      "data input inputs engine keep-code march tuned precise optimize-for ram threads threads-api "
      "threads-grain "
-     "library name seed state steps rtol atol json per-node bisect python output " SHAPES,
-     "MODEL [--data DIR | --per-node | --bisect] [--engine NAME] [--python PATH]",
+     "library name seed state steps rtol atol json html per-node bisect python output " SHAPES,
+     "MODEL [--data DIR | --per-node | --html FILE | --bisect] [--engine NAME] [--python PATH]",
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
     {"bench", verb_bench,
      "input inputs data engine keep-code seed seconds cc march tune tuned precise optimize-for ram "
@@ -588,7 +674,7 @@ const Verb verb_table[] = {
      "measure runs: time, memory, size of code", 1},
     {"quantize", verb_quantize,
      "to data holdout method calibrate activations symmetric per block bias-correction equalize "
-     "keep budget label output json",
+     "keep budget label output json html",
      "MODEL --data FILE.npz|DIR | --to TYPE -o OUT [--method HOW] [--keep NODE] [--budget X]",
      "write a model with smaller numbers, and say what that costs", 1},
     {"train", verb_train,
@@ -599,15 +685,16 @@ const Verb verb_table[] = {
      "N]",
      "train a model on examples and write it with its new weights, or the training as C", 1},
     {"inspect", verb_inspect,
-     "json state march precise optimize-for ram threads threads-grain input inputs data " SHAPES,
-     "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json]",
+     "json html bench seconds cc tuned state march precise optimize-for ram threads threads-grain "
+     "input inputs data " SHAPES,
+     "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json | --html FILE [--bench]]",
      "report what a model contains and needs", 1},
     {"opt", verb_opt,
      "start stop skip dump march ram tuned choices precise threads threads-grain explain check "
      "time "
      "output side state input inputs data " SHAPES,
      "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
-    {"tokenize", verb_tokenize, "text ids special bare",
+    {"tokenize", verb_tokenize, "text ids special bare json",
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
      "turn text into ids of tokens, or ids into text", 1},
     {"perplexity", verb_perplexity,
@@ -616,10 +703,12 @@ const Verb verb_table[] = {
      "measure how well a language model foretells a text", 1},
     {"vm", verb_vm, "emit output", "--emit -o FILE.c",
      "write the machine that runs bytecode as one C file (and its header)", 0},
-    {"passes", verb_list, "", "", "list the passes", 0},
+    {"passes", verb_list, "json", "[--json]", "list the passes", 0},
     {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
     {"doctor", verb_list, "json", "[--json]",
      "report on this machine: CPU, its peak, compilers, tools", 0},
+    {"completions", verb_completions, "", "bash|zsh|fish",
+     "print a script that completes commands in a shell", 1},
     {"demo", verb_demo, "engine", "[--engine NAME]",
      "classify handwritten digits with the built-in model", 0},
 };

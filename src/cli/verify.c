@@ -41,7 +41,7 @@ static void stored_table(const IngotDiff *d, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     print_name(d[i].name, wide);
     printf(" %12.4g %12.4g %12llu %9.2g %9.2g  %s%s%s\n", d[i].max_abs, d[i].max_rel,
-           (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol, d[i].ok ? "ok" : "DIFFERS",
+           (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol, verdict(d[i].ok),
            *d[i].why ? ": " : "", d[i].why);
   }
 }
@@ -98,7 +98,7 @@ static void print_row(const Args *a, const char *engine, const char *against, co
     printf("%-18s ", pair);
     print_name(d->name, t->wide);
     printf(" %11.4g %11.4g %11llu %12.9f %9.2g %9.2g  %s%s%s\n", d->max_abs, d->max_rel,
-           (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol, d->ok ? "ok" : "DIFFERS",
+           (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol, verdict(d->ok),
            *d->why ? ": " : "", d->why);
   }
   t->rows++;
@@ -177,7 +177,7 @@ static int verify_engines(const Args *a) {
 
 /* Would anything run Python? */
 static int uses_python(const Args *a) {
-  if (a->per_node || a->bisect) return 0;
+  if (a->per_node || a->html || a->bisect) return 0;
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   return e ? (e->flags & INGOT_FILE) != 0 : !a->data;
 }
@@ -200,14 +200,17 @@ int verb_verify(const Args *given) {
   const Args *a = &own;
   if (a->library && a->engine && strcmp(a->engine, "c"))
     return refuse(a, "--library is the compiled model: it needs --engine c");
-  if (a->library && (a->per_node || a->bisect))
+  if (a->library && (a->per_node || a->html || a->bisect))
     return refuse(a, "--library is the whole model: --per-node and --bisect compile parts of it");
-  if (a->steps > 1 && (a->per_node || a->bisect))
+  if (a->steps > 1 && (a->per_node || a->html || a->bisect))
     return refuse(a, "--steps: --per-node and --bisect look into a single run");
+  if (a->html && (a->data || a->bisect))
+    return refuse(a, "--html shows the error of every value: neither --data nor --bisect");
+  if (a->html) own.writes[own.nwrites++] = own.html;
   int bad = check_python(a);
   if (!bad) bad = keep_model(&own);
   if (bad) return bad;
-  if (a->per_node) return verify_nodes(a);
+  if (a->per_node || a->html) return verify_nodes(a);
   if (a->bisect) return verify_bisect(a);
   return a->data ? verify_stored(a) : verify_engines(a);
 }

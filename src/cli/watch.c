@@ -23,7 +23,8 @@ static struct {
   sigset_t set;
   const char *task, *step; /* of the verb; of the library within it */
   double since;            /* milliseconds; the later of the two */
-  int started, shown, draws;
+  double task_since, step_since;
+  int started, shown, draws, quiet, verbose;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now_ms(void) {
@@ -47,28 +48,48 @@ static void draw(void) {
   watch.shown = 1;
 }
 
-static void set_text(const char **slot, const char *what) {
+/* began: when what stands in the slot did. */
+static void set_text(const char **slot, double *began, const char *what) {
   pthread_mutex_lock(&watch.lock);
+  double now = now_ms();
   erase();
+  if (watch.verbose && *slot) fprintf(stderr, "ingot: %s: %.2f s\n", *slot, (now - *began) / 1e3);
   *slot = what;
-  watch.since = now_ms();
+  watch.since = *began = now;
   pthread_mutex_unlock(&watch.lock);
 }
 
 static void step(void *user, const char *what) {
   (void)user;
-  set_text(&watch.step, what);
+  set_text(&watch.step, &watch.step_since, what);
 }
 
 void watch_task(const char *what) {
-  set_text(&watch.task, what);
+  set_text(&watch.task, &watch.task_since, what);
+}
+
+void watch_as(int quiet, int verbose) {
+  watch.quiet = quiet;
+  watch.verbose = verbose;
+}
+
+/* colour: of `head`, with which a line begins; NULL: of nothing. */
+static void say(const char *before, const char *head, const char *colour, const char *text) {
+  pthread_mutex_lock(&watch.lock);
+  erase();
+  if (colour && wants_colour(stderr))
+    fprintf(stderr, "%s\033[%sm%s\033[0m%s\n", before, colour, head, text);
+  else
+    fprintf(stderr, "%s%s%s\n", before, head, text);
+  pthread_mutex_unlock(&watch.lock);
 }
 
 void watch_line(const char *head, const char *text) {
-  pthread_mutex_lock(&watch.lock);
-  erase();
-  fprintf(stderr, "ingot: %s%s\n", head, text);
-  pthread_mutex_unlock(&watch.lock);
+  say("ingot: ", head, !strcmp(head, "warning: ") ? "33" : NULL, text);
+}
+
+void watch_error(const char *text) {
+  say("", "ingot: ", "31", text);
 }
 
 void watch_show(const char *text) {
@@ -117,7 +138,7 @@ static void start(void) {
   pthread_attr_t attr;
   pthread_t thread;
   watch.started = 1;
-  watch.draws = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+  watch.draws = !watch.quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
   watch.guard = ingot_guard_new(step, NULL);
   sigemptyset(&watch.set);
   for (int i = 0; i < 3; i++) {

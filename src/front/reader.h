@@ -249,6 +249,9 @@ struct Reader {
   Graph *(*import)(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
   bool binds; /* import obeys its options; else inputs are frozen in the finished graph */
   void (*facts)(Ctx *c, const Model *m, ModelFacts *out); /* NULL: there are none */
+  /* Attributes of a node as its file spells them, "kernel_shape=[3,3]", by where it comes from.
+   * NULL: there are none. */
+  void (*attributes)(Ctx *c, const Model *m, const Loc *at, Text *out);
   bool (*op)(u32 i, ReaderOp *out); /* what `ops` lists, false behind the last; NULL: nothing */
   /* Of a language model, that talks; NULL, or returns NULL: it does not. */
   const Speech *(*speech)(Ctx *c, const Source *s, const Model *m);

@@ -77,6 +77,7 @@ const Reader reader_table[] = {
      .import = onnx_import,
      .binds = true,
      .facts = onnx_facts,
+     .attributes = onnx_attributes,
      .op = onnx_op_at,
      .onnxruntime = true,
      .rewrite = onnx_rewrite},

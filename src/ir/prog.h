@@ -288,6 +288,14 @@ double list_time(Prog *p, const Range *var, StmtId first); /* of it and those be
 double prog_time(Prog *p, double *each);
 double prog_steps(Prog *p); /* statements run, at most */
 
+/* prog_work.c: of one call of a kernel; buffers without views and registers. */
+typedef VEC(BufId) BufIds;
+typedef struct KernelWork {
+  double macs, bytes; /* multiply-adds, as it does them; of all that it touches */
+  BufIds read, written;
+} KernelWork;
+KernelWork prog_work(Prog *p, const Range *range, StmtId kernel, Arena *a);
+
 /* prog_walk.c: one after the other, the outer before the inner, in the order of the text:
  *
  *   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));)

@@ -51,9 +51,14 @@ static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
     if (strlen(pass_table[i].name) == n && !memcmp(pass_table[i].name, name, n)) return i;
   }
   Text t = text_new(&c->scratch);
-  for (u32 i = 0; i < pass_count; i++) text_fmt(&t, "%s%s", i ? ", " : "", pass_table[i].name);
-  fail(c, ERR_usage, LOC_NONE, "--%s: expected one of the passes %s; found '%s'", option,
-       text_cstr(&t), show(c, str_intern(c, name, n)));
+  const char *said = str_text(c, str_intern(c, name, n));
+  Near near = near_new(said);
+  for (u32 i = 0; i < pass_count; i++) {
+    text_fmt(&t, "%s%s", i ? ", " : "", pass_table[i].name);
+    near_try(&near, pass_table[i].name);
+  }
+  fail(c, ERR_usage, LOC_NONE, "--%s: expected one of the passes %s; found '%s'%s", option,
+       text_cstr(&t), show(c, str_of(c, said)), near_text(c, &near));
 }
 
 /* Sets a flag for each pass of a comma-separated list. */

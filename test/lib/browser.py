@@ -25,9 +25,10 @@ import time
 from .core import Fail, Skip
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 120  # seconds that a busy machine may take for what is done at once elsewhere
+PATIENCE = 60  # seconds that a busy machine may take for what is done at once elsewhere
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio", "--remote-debugging-pipe")
+         "--disable-background-networking", "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows", "--disable-background-timer-throttling",
+          "--disable-component-update", "--disable-sync", "--mute-audio", "--remote-debugging-pipe")
 KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "ArrowDown": (40, ""), "ArrowUp": (38, ""), "ArrowLeft": (37, ""),
         "ArrowRight": (39, ""), "Home": (36, ""), "End": (35, ""), " ": (32, " ")}
 
@@ -150,6 +151,7 @@ class Page:
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         if folder:
             self.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
+        self.ask("Page.bringToFront")  # pages behind another are not drawn
         self.ask("Page.navigate", url=url)
         end = time.monotonic() + PATIENCE
         while not self.loaded:
@@ -180,11 +182,11 @@ class Page:
         return got["result"].get("value")
 
     def wait(self, text, seconds=PATIENCE):
-        """Until the expression is true; its value."""
+        """Until the expression is true, as JavaScript sees it; its value."""
         end = time.monotonic() + seconds
         while True:
-            value = self.eval(text)
-            if value:
+            is_true, value = self.eval(f"(async () => {{ const v = await ({text}); return [!!v, v instanceof Node ? true : v]; }})()")
+            if is_true:
                 return value
             if time.monotonic() > end:
                 raise Fail(f"{self.url}: this does not become true: {text}; errors: {self.errors}")

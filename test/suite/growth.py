@@ -39,6 +39,7 @@ OTHERS = {
     "threads": ("compile --march avx2 --threads 2 --threads-grain 1", {"conv_relu": 200, "joined_convs": 400}),
     "split": ("compile --march avx2 --split 4", {"conv_relu": 200, "gemm": 2000}),
     "inspect": ("inspect", {"gemm": 2000, "ifs": 1000, "joined_convs": 1000}),
+    "report": ("inspect --html FILE", {"gemm": 2000, "joined_convs": 1000}),
     "run": ("run", {"conv_relu": 400, "softmax": 1000}),
     "run-avx2": ("run --march avx2", {"gemm": 1000, "joined_convs": 400}),
     "verify": ("verify --engine interp", {"gemm": 1000, "ifs": 1000}),

@@ -7,67 +7,10 @@
  * only the caller sees.
  */
 #include "back/c/c.h"
-#include "ir/prog_mem.h"
 
 #include <string.h>
 
 enum { NAME_CHARS = 500 };
-
-/* ---- what a kernel does ---- */
-
-typedef struct KernelCount {
-  Emit *e;
-  double macs;
-  VEC(BufId) seen; /* roots */
-  double bytes;
-} KernelCount;
-
-static void count_buf(KernelCount *n, BufId b) {
-  BufId root = prog_root(n->e->p, b);
-  u64 bytes;
-  Sym sym;
-  if (prog_buf(n->e->p, root)->space == BS_reg) return;
-  for (u32 i = 0; i < n->seen.n; i++)
-    if (n->seen.at[i] == root) return;
-  *vec_push(&n->e->c->scratch, &n->seen) = root;
-  if (mem_bytes(n->e->p, root, &bytes, &sym)) n->bytes += (double)bytes;
-}
-
-/* A product that is added to something. */
-static bool is_sum(Prog *p, const Expr *x) {
-  if (x->kind != EX_op || !dtype_is_float(x->dt)) return false;
-  for (u32 i = 0; x->op == OP_add && i < 2; i++) {
-    const Expr *y = prog_expr(p, x->arg[i]);
-    if (y->kind == EX_op && y->op == OP_mul) return true;
-  }
-  return x->op == OP_fma;
-}
-
-static void count_expr(KernelCount *n, ExprId id, double times) {
-  if (!id) return;
-  const Expr *x = prog_expr(n->e->p, id);
-  if (x->kind == EX_load) count_buf(n, x->ref);
-  if (is_sum(n->e->p, x)) n->macs += times * x->lanes;
-  if (x->kind == EX_op && x->op == OP_dot4) n->macs += 4 * times * x->lanes;
-  if (x->kind == EX_op && x->op == OP_dot2) n->macs += 2 * times * x->lanes;
-  if (x->kind == EX_op && x->op == OP_pairs) n->macs += 4 * times * x->lanes;
-  for (u32 i = 0; i < x->narg; i++) count_expr(n, x->arg[i], times);
-}
-
-/* Extents that are open count with their bounds; of a loop that ends by its data one iteration. */
-static void count_list(KernelCount *n, StmtId first, double times) {
-  Prog *p = n->e->p;
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
-    double turns = 1;
-    bool fixed;
-    if (s->kind == ST_for) turns = loop_trips(p, n->e->all->profile.range, s, &fixed);
-    if (s->kind == ST_store) count_buf(n, s->buf);
-    if (s->kind != ST_for) count_expr(n, s->a, times);
-    count_list(n, s->body, times * turns);
-    count_list(n, s->other, times);
-  }
-}
 
 /* The number of the kernel; a new one is described. */
 static u32 number_of(Emit *e, StmtId id) {
@@ -75,11 +18,10 @@ static u32 number_of(Emit *e, StmtId id) {
   if (*slot) return *slot - 1;
   Stmt s = *prog_stmt(e->p, id);
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
-  KernelCount n = {.e = e};
   if (!e->all->profile.range) e->all->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
-  count_list(&n, s.body, 1);
+  KernelWork w = prog_work(e->p, e->all->profile.range, id, &e->c->scratch);
   *vec_push(&e->c->keep, &e->all->profile.kernel) = (KernelFacts){
-      str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), n.macs, n.bytes};
+      str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), id, w.macs, w.bytes};
   return (*slot = e->all->profile.kernel.n) - 1;
 }
 

@@ -1,9 +1,10 @@
 /* facts.c: what `inspect` reports of an ONNX file, built or not.
  *
  * In: a decoded model. Out: versions, operators in all graphs and functions, sizes of weights:
- * initializers and the tensors of Constant nodes, in all graphs.
+ * initializers and the tensors of Constant nodes, in all graphs; attributes of a node as text.
  */
 #include "front/onnx/import.h"
+#include "ir/text.h"
 
 typedef struct Count {
   Ctx *c;
@@ -63,4 +64,74 @@ void onnx_facts(Ctx *c, const Model *m, ModelFacts *out) {
   count_nodes(&k, om->graph->nodes.at, om->graph->nodes.n, 0);
   for (u32 i = 0; i < om->functions.n; i++)
     count_nodes(&k, om->functions.at[i].nodes.at, om->functions.at[i].nodes.n, 0);
+}
+
+/* ---- attributes ---- */
+
+enum { LIST_SHOWN = 24 }; /* entries of a list */
+
+static void put_float(Text *t, float x) {
+  text_float(t, DT_f32, (const u8 *)&x);
+}
+
+/* The entries of a list that are shown; returns how many. */
+static u32 open_list(Text *t, u32 n) {
+  text_puts(t, "[");
+  return n < LIST_SHOWN ? n : LIST_SHOWN;
+}
+
+static void close_list(Text *t, u32 n) {
+  text_puts(t, n > LIST_SHOWN ? ",...]" : "]");
+}
+
+static void put_tensor(Text *t, const OnnxTensor *x) {
+  text_puts(t, dtype_info[x->dt].name);
+  u32 n = open_list(t, x->dims.n);
+  for (u32 i = 0; i < n; i++) text_fmt(t, i ? ",%lld" : "%lld", (long long)x->dims.at[i]);
+  close_list(t, x->dims.n);
+}
+
+static void put_value(Ctx *c, Text *t, const OnnxAttr *a) {
+  u32 n;
+  switch (a->type) {
+  case OA_float: put_float(t, a->f); return;
+  case OA_int: text_fmt(t, "%lld", (long long)a->i); return;
+  case OA_string: text_fmt(t, "\"%s\"", show(c, a->s)); return;
+  case OA_tensor:
+    if (a->t) put_tensor(t, a->t);
+    return;
+  case OA_floats:
+    n = open_list(t, a->floats.n);
+    for (u32 i = 0; i < n; i++) {
+      text_puts(t, i ? "," : "");
+      put_float(t, a->floats.at[i]);
+    }
+    close_list(t, a->floats.n);
+    return;
+  case OA_ints:
+    n = open_list(t, a->ints.n);
+    for (u32 i = 0; i < n; i++) text_fmt(t, i ? ",%lld" : "%lld", (long long)a->ints.at[i]);
+    close_list(t, a->ints.n);
+    return;
+  case OA_strings:
+    n = open_list(t, a->strings.n);
+    for (u32 i = 0; i < n; i++) text_fmt(t, i ? ",\"%s\"" : "\"%s\"", show(c, a->strings.at[i]));
+    close_list(t, a->strings.n);
+    return;
+  case OA_graph: text_fmt(t, "a graph of %u nodes", a->g ? a->g->nodes.n : 0); return;
+  default: text_puts(t, "..."); return;
+  }
+}
+
+/* Nodes of the graph itself: those of bodies and functions are numbered on their own, and one of
+ * the same number and name is taken for it. */
+void onnx_attributes(Ctx *c, const Model *m, const Loc *at, Text *out) {
+  const OnnxGraph *g = ((const OnnxModel *)m->own)->graph;
+  if (at->index < 0 || (u32)at->index >= g->nodes.n) return;
+  const OnnxNode *n = &g->nodes.at[at->index];
+  if (n->op != at->op || n->name != at->node) return;
+  for (u32 i = 0; i < n->attrs.n; i++) {
+    text_fmt(out, i ? ", %s=" : "%s=", show(c, n->attrs.at[i].name));
+    put_value(c, out, &n->attrs.at[i]);
+  }
 }

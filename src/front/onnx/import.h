@@ -19,5 +19,6 @@ bool onnx_op_at(u32 i, ReaderOp *out);
 
 /* facts.c */
 void onnx_facts(Ctx *c, const Model *m, ModelFacts *out);
+void onnx_attributes(Ctx *c, const Model *m, const Loc *at, Text *out);
 
 #endif

@@ -1,0 +1,78 @@
+"""Habits that are the same at every verb: --quiet, --verbose and --json, colours on a terminal only and not where NO_COLOR is set, proposals
+for misspelt words, no progress where nobody reads it."""
+import json
+import re
+
+from lib import npy
+from lib.core import Test, want
+from suite.cli import MODEL, Cli
+from suite.safety import on_terminal
+
+ESCAPE = b"\x1b["
+
+
+def verbs(c):
+    return re.findall(r"^  ([a-z]+) ", c.run("--help").out.decode(), re.M)
+
+
+def everywhere(c):
+    """Every verb takes --quiet, --verbose and --help, and says so."""
+    for verb in verbs(c):
+        text = c.run(verb, "--help").out.decode()
+        for option in ("--quiet", "--verbose", "--help"):
+            want(re.search(rf"^  (-\w, )?{option} ", text, re.M), f"{verb} --help lacks {option}")
+        c.run(verb, "--help", "--quiet", "--verbose")
+
+
+def quiet(c):
+    """The built-in model has an open dimension: the warning goes, results stay."""
+    loud, silent = c.run("run", MODEL, "--seed", "1"), c.run("run", MODEL, "--seed", "1", "--quiet")
+    want("warning" in loud.text() and silent.text() == "" and loud.out == silent.out, f"{loud.text()} / {silent.text()}")
+
+
+def verbose(c):
+    """What was waited for, with its time; standard output is the same."""
+    plain, said = c.run("compile", MODEL, "-d", "batch=1"), c.run("compile", MODEL, "-d", "batch=1", "--verbose")
+    want(plain.out == said.out and re.search(r"^ingot: compile: \d+\.\d\d s$", said.text(), re.M), f"compile: {said.text()}")
+    want(re.search(r"^ingot: vm: \d+\.\d\d s$", c.run("run", MODEL, "--verbose").text(), re.M), "run")
+
+
+def data(c):
+    """--json is one JSON text wherever it is taken."""
+    npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (4, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(256)])})
+    calls = {"compile": [MODEL, "-d", "batch=1", "-o", "net.c"], "run": [MODEL, "-d", "batch=1"], "verify": [MODEL, "-d", "batch=1", "--engine", "interp"],
+             "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "inspect": [MODEL], "ops": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"]}
+    for verb, args in calls.items():
+        json.loads(c.run(verb, *args, "--json").out)
+    got = json.loads(c.run("run", MODEL, "-d", "batch=1", "--seed", "7", "--input", "image=rand", "--json").out)["outputs"]
+    want([(o["name"], o["type"], o["shape"], o["nan"], len(o["first"])) for o in got] == [("probability", "f32", [1, 10], 0, 8)], f"run: {got}")
+    want(abs(got[0]["max"] - 0.883675) < 1e-5, f"run: {got}")
+    told, memory = json.loads(c.run("compile", MODEL, "-d", "batch=1", "-o", "net.c", "--json").out), json.loads(c.run("inspect", MODEL, "-d", "batch=1", "--json").out)["memory"]
+    want(told["source"] == "net.c" and all(told[k] == memory[k] for k in ("arena", "stack", "ram", "code")), f"compile: {told} {memory}")
+    want([p["name"] for p in json.loads(c.run("passes", "--json").out)][:2] == ["infer", "strings"], "passes")
+    c.run("compile", MODEL, "--json", code=2, text="--output")
+
+
+def colours(c):
+    """Warnings and verdicts on a terminal; not with NO_COLOR, not in a dumb terminal, never elsewhere."""
+    warning, table = [c.env.ingot, "run", MODEL, "--seed", "1"], [c.env.ingot, "verify", MODEL, "-d", "batch=1", "--engine", "interp", "--quiet"]
+    for args, stream, mark in ((warning, "stderr", b"\x1b[33mwarning: \x1b[0m"), (table, "stdout", b"\x1b[32mok\x1b[0m")):
+        want(mark in on_terminal(args, c.dir, stream, TERM="xterm", NO_COLOR=""), f"{args}: no colour")
+        for env in ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb", "NO_COLOR": ""}):
+            said = on_terminal(args, c.dir, stream, **env)
+            want(ESCAPE not in said.replace(b"\r\x1b[K", b""), f"{args} {env}: {said}")
+        got = c.run(*args[1:])
+        want(ESCAPE not in got.out + got.err, f"{args}: colours in a file")
+
+
+def passes(c):
+    c.run("opt", MODEL, "--stop=cannon", code=2, text="did you mean 'canon'?")
+    c.run("opt", MODEL, "--dump=fsue,lower", code=2, text="did you mean 'fuse'?")
+    want("did you mean" not in c.run("opt", MODEL, "--skip=steam", code=2).text(), "a guess out of the blue")
+
+
+CASES = (everywhere, quiet, verbose, data, colours, passes)
+
+
+def tests(env):
+    return [Test(f"cli/manners/{fn.__name__}", lambda fn=fn: fn(Cli(env, "manners_" + fn.__name__)), cost=1) for fn in CASES]
