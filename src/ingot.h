@@ -694,6 +694,7 @@ typedef struct IngotScript {
   uint64_t seed;
   void (*write)(void *user, const char *text, size_t n);
   void *user;
+  const volatile int *stop; /* not 0, from a thread or a signal: the program ends; NULL: never */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
 /* The program runs, then the function of that name becomes the open model, its tensors constants;

@@ -132,6 +132,8 @@ int finish(Ingot *m, const Args *a,
 /* watch.c */
 Ingot *new_model(void); /* NULL: no memory; what it leaves lying about is removed on a signal */
 void watch_task(const char *what); /* shown on a terminal when it takes long; NULL: done */
+/* SIGINT sets *flag instead of ending the process; NULL: as before. */
+void watch_interrupt(volatile int *flag);
 /* On stderr, "ingot: " in front; heads that mean trouble are coloured on a terminal. */
 void watch_line(const char *head, const char *text);
 void watch_error(const char *text);

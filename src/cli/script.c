@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int is_script(const char *path) {
   const char *dot = strrchr(path, '.');
@@ -45,19 +46,25 @@ IngotStatus open_script(Ingot *m, const Args *a) {
   return ingot_script_open(m, a->model, a->function, &o);
 }
 
+/* On a terminal Ctrl-C ends what is being evaluated; elsewhere the process. */
 int verb_repl(const Args *a) {
+  static volatile int stop;
   enum { ROOM = 1 << 20 };
   char *text = malloc(ROOM), *line;
   Ingot *m = open_or_complain();
-  IngotScript o = {.engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout};
+  IngotScript o = {.engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout, .stop = &stop};
   IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
   size_t n = 0;
   while (r && (line = speak_line(n ? "... " : "> "))) {
-    size_t more = strlen(line);
+    size_t length = strlen(line);
     if (!n && !strcmp(line, ":quit")) break;
-    if (n + more + 2 > ROOM) n = 0; /* too long for one entry: it begins anew */
+    if (n + length + 2 > ROOM) n = 0; /* too long for one entry: it begins anew */
     n += (size_t)snprintf(text + n, ROOM - n, "%s%s", n ? "\n" : "", line);
-    if (ingot_repl_line(r, text) && *line) continue;
+    stop = 0;
+    if (isatty(STDIN_FILENO)) watch_interrupt(&stop);
+    int more = ingot_repl_line(r, text);
+    watch_interrupt(NULL);
+    if (more) continue;
     n = 0;
     fflush(stdout);
   }

@@ -25,6 +25,7 @@ static struct {
   double since;            /* milliseconds; the later of the two */
   double task_since, step_since;
   int started, shown, draws, quiet, verbose;
+  volatile int *interrupted; /* set by SIGINT, which then ends nothing; NULL: it does */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now_ms(void) {
@@ -84,6 +85,12 @@ static void say(const char *before, const char *head, const char *colour, const 
   pthread_mutex_unlock(&watch.lock);
 }
 
+void watch_interrupt(volatile int *flag) {
+  pthread_mutex_lock(&watch.lock);
+  watch.interrupted = flag;
+  pthread_mutex_unlock(&watch.lock);
+}
+
 void watch_line(const char *head, const char *text) {
   say("ingot: ", head, !strcmp(head, "warning: ") ? "33" : NULL, text);
 }
@@ -122,7 +129,11 @@ static void *stand_by(void *arg) {
   (void)arg;
   for (;;) {
     int sig = sigtimedwait(&watch.set, NULL, &tick);
-    if (sig > 0) leave(sig);
+    pthread_mutex_lock(&watch.lock);
+    volatile int *flag = sig == SIGINT ? watch.interrupted : NULL;
+    if (flag) *flag = 1;
+    pthread_mutex_unlock(&watch.lock);
+    if (sig > 0 && !flag) leave(sig);
     pthread_mutex_lock(&watch.lock);
     draw();
     pthread_mutex_unlock(&watch.lock);

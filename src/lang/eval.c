@@ -111,8 +111,13 @@ static Worth eval_if(Eval *ev, const Ast *n) {
   return n->c->kind == AST_if ? eval_node(ev, n->c) : eval_block(ev, n->c);
 }
 
+void eval_stop(Eval *ev, const Ast *at) {
+  if (ev->o->stop && *ev->o->stop) eval_fail(ev, at, "stopped");
+}
+
 /* After a turn of a loop: does it go on? */
-static bool goes_on(Eval *ev) {
+static bool goes_on(Eval *ev, const Ast *loop) {
+  eval_stop(ev, loop);
   if (ev->flow == FLOW_return) return false;
   bool end = ev->flow == FLOW_break;
   ev->flow = FLOW_next;
@@ -124,7 +129,7 @@ static Worth eval_while(Eval *ev, const Ast *n) {
   while (holds(ev, n->a)) {
     worth_drop(ev, &v);
     v = eval_block(ev, n->b);
-    if (!goes_on(ev)) break;
+    if (!goes_on(ev, n)) break;
   }
   return v;
 }
@@ -139,7 +144,7 @@ static bool turn(Eval *ev, const Ast *n, Worth v, Worth *last) {
   worth_drop(ev, &x);
   worth_drop(ev, last);
   *last = eval_block(ev, n->b);
-  return goes_on(ev);
+  return goes_on(ev, n);
 }
 
 static Worth eval_for(Eval *ev, const Ast *n) {

@@ -54,6 +54,7 @@ static void check_sizes(Eval *ev, const Ast *at, BoxFn *f, u32 n) {
 
 Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   LangFn *fn = f->fn;
+  eval_stop(ev, at);
   if (f->grad_of) return call_grad(ev, at, f->grad_of, arg, n);
   if (n != fn->ast->nkid)
     eval_fail(ev, at, "Wrong number of arguments: expected %u, got %u", fn->ast->nkid, n);

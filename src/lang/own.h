@@ -139,6 +139,7 @@ void show_number(Text *out, double x);               /* a field: no point where 
 /* eval.c */
 Worth eval_node(Eval *ev, Ast *n);
 Worth eval_block(Eval *ev, const Ast *n);
+void eval_stop(Eval *ev, const Ast *at); /* fails if the caller wants an end */
 _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 Worth *eval_variable(Eval *ev, const Ast *name); /* NULL: nothing is there yet */

@@ -2,7 +2,7 @@
  *
  * In: lines that a person types. Out: what they print, values of expressions behind "=> ", errors.
  * The text of all lines that went well is kept, and checked anew with every line; only what is new
- * runs. Variables keep their slots, since names are numbered in the order in which they come.
+ * runs. Of the others their line ends are kept, so that a line has the number that it was typed as. Variables keep their slots, since names are numbered in the order in which they come.
  * Commands: ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has
  * not been computed, ":time E" how long it takes.
  */
@@ -21,6 +21,7 @@ struct IngotRepl {
   const char *line;
   char command; /* t, g, m: of the three; 0: none */
   bool more;    /* it is not complete */
+  bool kept;    /* it is part of the text now */
 };
 
 static void say(IngotRepl *r, const char *text, size_t n) {
@@ -87,13 +88,33 @@ static void run(IngotRepl *r, Script *s, Text *out) {
   }
 }
 
+/* The line, from that byte of the text on, with a semicolon behind its last token: the next one does
+ * not go on with it. */
+static void keep(IngotRepl *r, const Script *s, u32 from) {
+  u32 end = from;
+  for (u32 i = 0; s->token.at[i].kind != TOK_end; i++) end = s->token.at[i].at + s->token.at[i].n;
+  if (end < from) end = from;
+  text_put(&r->text, s->at + from, end - from);
+  text_puts(&r->text, ";");
+  text_put(&r->text, s->at + end, s->n - end);
+  r->kept = true;
+}
+
+/* A line that is not kept counts. */
+static void skip(IngotRepl *r) {
+  for (const char *s = r->line; *s; s++)
+    if (*s == '\n') text_puts(&r->text, "\n");
+  text_puts(&r->text, "\n");
+}
+
 static void line(Ctx *c, void *arg) {
   IngotRepl *r = arg;
   Text all = text_new(&c->work), out = text_new(&c->work);
+  u32 from = (u32)r->text.n;
   text_put(&all, r->text.at, r->text.n);
   text_fmt(&all, "%s\n", r->line);
   Script *s = script_new(c, str_of(c, "line"), all.at, all.n, NULL);
-  r->more = is_open(s);
+  r->more = is_open(s) && !ends_with(r->line, "\n"); /* an empty line ends it */
   if (r->more) return;
   script_load(s);
   if (r->command == 't')
@@ -101,7 +122,7 @@ static void line(Ctx *c, void *arg) {
   else
     run(r, s, &out);
   if (!r->command) {
-    text_fmt(&r->text, "%s\n;\n", r->line); /* the next line does not go on with it */
+    keep(r, s, from);
     r->done = s->root->nkid;
     r->files = s->all->n;
   }
@@ -125,7 +146,7 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   Said said = diag_said(c);
   r->line = text;
   r->command = 0;
-  r->more = false;
+  r->more = r->kept = false;
   for (u32 i = 0; i < sizeof known / sizeof *known; i++)
     if (!strncmp(text, known[i].word, strlen(known[i].word))) {
       r->command = known[i].command;
@@ -134,10 +155,12 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   if (*text == ':' && !r->command) {
     static const char help[] = ":type E, :graph E and :time E tell of an expression, :quit ends\n";
     say(r, help, sizeof help - 1);
+    skip(r);
     return 0;
   }
   Err e = ctx_protect(c, line, r);
   if (e) tell(r, *said.end);
+  if (!r->kept && !r->more) skip(r);
   diag_unsay(c, said);
   r->ev.flow = FLOW_next;
   r->ev.depth = r->ev.in_grad = 0;

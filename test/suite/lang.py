@@ -128,10 +128,10 @@ print(x); x
 """
 SAID = """=> 6
 => 10
-line:11:1: Undefined variable: foo
+line:7:1: Undefined variable: foo
     foo
     ^
-line:11:3: Division by zero
+line:8:3: Division by zero
     1 / 0
       ^
 fn(integer) -> integer
@@ -146,6 +146,45 @@ graph tensors
 3
 => 3
 """
+
+
+def interrupted(env):
+    """Ctrl-C ends an evaluation, not the session, and the variables are still there; an empty line ends an entry that is not complete."""
+    import pty
+    import select
+    import time
+    pid, fd = pty.fork()
+    if not pid:
+        os.execv(env.need_ingot(), ["ingot", "repl"])
+    said = b""
+
+    def until(text):
+        nonlocal said
+        end = time.time() + LIMIT
+        while text not in said:
+            if time.time() > end:
+                raise Fail(f"no {text!r} in {said!r}")
+            if select.select([fd], [], [], 1)[0]:
+                said += os.read(fd, 4096)
+        said = said.partition(text)[2]
+
+    try:
+        until(b"> ")
+        os.write(fd, b"let x = 41\r")
+        until(b"> ")
+        os.write(fd, b"while true { x = x + 0 }\r")
+        time.sleep(0.3)
+        os.write(fd, b"\x03")
+        until(b"line:2:1: stopped")
+        os.write(fd, b"x + 1\r")
+        until(b"=> 42")
+        os.write(fd, b"fn f() {\r\r")
+        until(b"the block does not end")
+        os.write(fd, b":quit\r")
+        if os.waitpid(pid, 0)[1]:
+            raise Fail("the session ends badly")
+    finally:
+        os.close(fd)
 
 
 def repl(env):
@@ -228,5 +267,5 @@ def sanitized(env):
 def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
-    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
+    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
                     Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20)]
