@@ -52,7 +52,8 @@ int verb_repl(const Args *a) {
   enum { ROOM = 1 << 20 };
   char *text = malloc(ROOM), *line;
   Ingot *m = open_or_complain();
-  IngotScript o = {.engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout, .stop = &stop};
+  IngotScript o = {
+      .engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout, .stop = &stop};
   IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
   size_t n = 0;
   while (r && (line = speak_line(n ? "... " : "> "))) {

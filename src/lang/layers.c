@@ -198,9 +198,10 @@ static Lazy *of_norm(Eval *ev, Thing *t, Lazy *x) {
   u32 axis = batch ? 1 : x->rank - 1;
   if (x->rank < (batch ? 2u : 1u) || (double)x->dim[axis] != t->num[0])
     unfit(ev, t, x, batch ? "[batch, features, ..]" : "[.., features]");
-  Lazy *in[3] = {x, t->weight[0], t->weight[1]};
-  return lazy_make(ev, batch ? RC_DO_batchnorm : RC_DO_layernorm, in, 3, &t->num[1], 1, x->dim,
-                   x->rank);
+  Lazy *in[5] = {x, t->weight[0], t->weight[1], t->stat[0], t->stat[1]};
+  bool seen = t->stat[0] && !t->num[THING_TRAINS];
+  return lazy_make(ev, batch ? RC_DO_batchnorm : RC_DO_layernorm, in, seen ? 5 : 3, &t->num[1], 1,
+                   x->dim, x->rank);
 }
 
 static Lazy *of_dropout(Eval *ev, Thing *t, Lazy *x) {

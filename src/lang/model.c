@@ -87,6 +87,11 @@ static Lazy *fresh(Eval *ev, const Thing *part, u32 k) {
   return t;
 }
 
+static void set_training(Thing *m, bool on) {
+  m->num[THING_TRAINS] = on;
+  for (u32 i = 0; i < m->npart; i++) m->part[i]->num[THING_TRAINS] = on;
+}
+
 Worth model_object(Eval *ev, const Thing *class) {
   Thing *m = thing_new(ev, TH_model);
   m->ast = class->ast;
@@ -95,8 +100,15 @@ Worth model_object(Eval *ev, const Thing *class) {
     Thing *part = thing_new(ev, from->what);
     memcpy(part->num, from->num, sizeof part->num);
     for (u32 k = 0; k < from->nweight; k++) part->weight[part->nweight++] = fresh(ev, from, k);
+    if (part->what == TH_batchnorm) {
+      const i64 features = (i64)part->num[0];
+      part->stat[0] = lazy_new(ev, &features, 1);
+      part->stat[1] = lazy_new(ev, &features, 1);
+      for (i64 k = 0; k < features; k++) part->stat[1]->data[k] = 1;
+    }
     add_part(ev, m, part);
   }
+  set_training(m, true);
   return worth_thing(m);
 }
 
@@ -121,19 +133,48 @@ static Lazy *drop(Eval *ev, const Thing *part, Lazy *x) {
   return y;
 }
 
+/* What a batch has goes into what has been seen, a tenth of it; no gradient does. */
+static void see(Eval *ev, Thing *part, Lazy *x) {
+  static const TensorOp op[2] = {RC_DO_channel_mean, RC_DO_channel_variance};
+  const double old = 0.9, new = 0.1;
+  for (u32 i = 0; i < 2; i++) {
+    Lazy *k = lazy_scalar(ev, old), *l = lazy_scalar(ev, new), *stat = part->stat[i];
+    Lazy *seen = lazy_make(ev, op[i], &x, 1, NULL, 0, &x->dim[1], 1);
+    seen->tracked = false;
+    Lazy *a = tensor_two(ev, RC_DO_mul, stat, k, "batchnorm");
+    Lazy *b = tensor_two(ev, RC_DO_mul, seen, l, "batchnorm");
+    part->stat[i] = tensor_two(ev, RC_DO_add, a, b, "batchnorm");
+    Lazy *done[] = {k, l, stat, seen, a, b};
+    for (u32 j = 0; j < sizeof done / sizeof *done; j++) lazy_drop(ev, done[j]);
+  }
+}
+
+/* What a layer does only while it learns is no part of a model that is shipped. */
+static void refuse_training(Eval *ev, const Thing *part) {
+  Text t = text_new(&ev->c->keep);
+  thing_show(ev, part, &t);
+  ARG_BAD(ev,
+          "%s is being trained: eval() of the model comes before a function with it is compiled",
+          text_cstr(&t));
+}
+
 Lazy *model_forward(Eval *ev, Thing *m, Lazy *x) {
   lazy_share(x);
   for (u32 i = 0; i < m->npart; i++) {
     Thing *part = m->part[i];
     Lazy *y;
+    bool trains = m->num[THING_TRAINS] != 0;
+    if (ev->tracing && trains && (part->what == TH_dropout || part->what == TH_batchnorm))
+      refuse_training(ev, part);
     if (part->what == TH_activation)
       y = activate(ev, part, x);
     else if (part->what == TH_flatten)
       y = flat(ev, x);
     else if (part->what == TH_dropout)
-      y = m->num[0] == 1 ? lazy_share(x) : drop(ev, part, x);
+      y = trains ? drop(ev, part, x) : lazy_share(x);
     else
       y = layer_forward(ev, part, x);
+    if (trains && part->what == TH_batchnorm) see(ev, part, x);
     lazy_drop(ev, x);
     x = y;
   }
@@ -189,28 +230,73 @@ static void update(Eval *ev, Thing *m, const BoxList *grads, const Worth *lr) {
 /* What an optimiser makes of the parameters is what the model has from then on. */
 static void step(Eval *ev, Thing *m, Thing *opt) {
   Worth old = parameters(ev, m), new;
-  optim_step(ev, opt, old.u.list, &new);
+  Lazies seen = {0};
+  for (u32 i = 0; i < m->npart; i++)
+    for (u32 k = 0; k < 2 && m->part[i]->stat[k]; k++)
+      *vec_push(&ev->stack, &seen) = m->part[i]->stat[k];
+  optim_step(ev, opt, old.u.list, &seen, &new);
   set_parameters(ev, m, new.u.list);
   worth_drop(ev, &old);
   worth_drop(ev, &new);
 }
 
+/* ---- methods ---- */
+
+static void do_forward(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  *out = worth_lazy(model_forward(ev, m, arg_tensor(ev, &arg[0])));
+}
+
+static void do_parameters(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  *out = parameters(ev, m);
+  (void)arg;
+}
+
+static void do_set_parameters(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  set_parameters(ev, m, arg_array(ev, &arg[0]));
+  (void)out;
+}
+
+static void do_update(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  update(ev, m, arg_array(ev, &arg[0]), &arg[1]);
+  (void)out;
+}
+
+static void do_step(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  step(ev, m, arg_thing(ev, &arg[0], "an optimiser"));
+  (void)out;
+}
+
+static void do_train(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  set_training(m, true);
+  (void)ev, (void)arg, (void)out;
+}
+
+static void do_eval(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  set_training(m, false);
+  (void)ev, (void)arg, (void)out;
+}
+
 bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n, Worth *out) {
-  if (n == 1 && !strcmp(name, "forward"))
-    *out = worth_lazy(model_forward(ev, m, arg_tensor(ev, &arg[0])));
-  else if (n == 0 && !strcmp(name, "parameters"))
-    *out = parameters(ev, m);
-  else if (n == 1 && !strcmp(name, "set_parameters"))
-    set_parameters(ev, m, arg_array(ev, &arg[0]));
-  else if (n == 2 && (!strcmp(name, "update_parameters") || !strcmp(name, "update")))
-    update(ev, m, arg_array(ev, &arg[0]), &arg[1]);
-  else if (n == 1 && !strcmp(name, "step"))
-    step(ev, m, arg_thing(ev, &arg[0], "an optimiser"));
-  else if (n == 0 && (!strcmp(name, "train") || !strcmp(name, "eval")))
-    m->num[0] = !strcmp(name, "eval");
-  else
-    return false;
-  return true;
+  static const struct {
+    const char *name;
+    u32 n;
+    void (*fn)(Eval *ev, Thing *m, Worth *arg, Worth *out);
+  } methods[] = {{"forward", 1, do_forward},
+                 {"parameters", 0, do_parameters},
+                 {"set_parameters", 1, do_set_parameters},
+                 {"update_parameters", 2, do_update},
+                 {"update", 2, do_update},
+                 {"step", 1, do_step},
+                 {"train", 0, do_train},
+                 {"eval", 0, do_eval},
+                 {"save", 1, model_save},
+                 {"load", 1, model_load}};
+  for (u32 i = 0; i < sizeof methods / sizeof *methods; i++) {
+    if (methods[i].n != n || strcmp(methods[i].name, name)) continue;
+    methods[i].fn(ev, m, arg, out);
+    return true;
+  }
+  return false;
 }
 
 void model_show(Eval *ev, const Thing *m, Text *out) {

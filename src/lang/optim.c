@@ -132,7 +132,7 @@ static void settle(Eval *ev, Thing *opt, const BoxList *old, BoxList *new) {
   (void)opt;
 }
 
-void optim_step(Eval *ev, Thing *opt, const BoxList *old, Worth *out) {
+void optim_step(Eval *ev, Thing *opt, const BoxList *old, const Lazies *also, Worth *out) {
   Mark mark = arena_mark(&ev->stack);
   Lazies all = {0};
   *out = worth_list(ev, KD_array, old->n);
@@ -150,6 +150,7 @@ void optim_step(Eval *ev, Thing *opt, const BoxList *old, Worth *out) {
     want(ev, &all, m->second);
   }
   if (ev->last_loss) want(ev, &all, ev->last_loss);
+  for (u32 i = 0; also && i < also->n; i++) want(ev, &all, also->at[i]);
   grads_pending(ev, &all);
   if (all.n) lazy_force(ev, all.at, all.n);
   settle(ev, opt, old, out->u.list);
@@ -161,7 +162,7 @@ static void step(Eval *ev, Worth *arg, ThingKind what, Worth *out) {
   Thing *t = arg_thing(ev, &arg[0], "an optimiser");
   if (t->what != what)
     ARG_BAD(ev, "%s() takes another optimiser, got %s", builtin_name(ev), thing_kind(t));
-  optim_step(ev, t, arg_array(ev, &arg[1]), out);
+  optim_step(ev, t, arg_array(ev, &arg[1]), NULL, out);
 }
 
 void bi_sgd_step(Eval *ev, Worth *arg, u32 n, Worth *out) {

@@ -88,13 +88,33 @@ static Val pool(Graph *g, const Lazy *t, Val x, bool mean) {
   return mean ? window_average(g, x, w, false) : window_pool(g, OP_pool_max, x, w, -INFINITY);
 }
 
+static u32 all_but_channels(u32 rank, i64 *axes) {
+  u32 n = 0;
+  for (u32 i = 0; i < rank; i++)
+    if (i != 1) axes[n++] = i;
+  return n;
+}
+
+static Val channel_mean(Graph *g, const Lazy *x, Val v, bool variance) {
+  i64 axes[MAX_RANK];
+  u32 n = all_but_channels(x->rank, axes);
+  if (!variance) return mk_mean(g, v, axes, n, false);
+  u64 count = x->dim[1] ? x->n / (u64)x->dim[1] : 1;
+  Val d = mk_sub(g, v, mk_mean(g, v, axes, n, true));
+  Val sum = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), axes, n, false);
+  return mk_div(g, sum, mk_like(g, v, count > 1 ? (double)(count - 1) : 1));
+}
+
 /* Over all axes but channels (axis 1), with a gain and an offset for each channel. */
 static Val batchnorm(Graph *g, const Lazy *t, const Val *in) {
   i64 axes[MAX_RANK];
-  u32 n = 0;
-  for (u32 i = 0; i < t->rank; i++)
-    if (i != 1) axes[n++] = i;
-  Val y = compose_normalize(g, in[0], axes, n, t->attr[0], NULL, NULL);
+  u32 n = all_but_channels(t->rank, axes);
+  Val y;
+  if (t->nin < 5)
+    y = compose_normalize(g, in[0], axes, n, t->attr[0], NULL, NULL);
+  else
+    y = mk_mul(g, mk_sub(g, in[0], compose_per_channel(g, in[3], in[0])),
+               compose_per_channel(g, compose_rsqrt(g, in[4], t->attr[0]), in[0]));
   if (t->nin < 3) return y;
   return mk_add(g, mk_mul(g, y, compose_per_channel(g, in[1], y)),
                 compose_per_channel(g, in[2], y));
@@ -247,6 +267,8 @@ Val recipe_build(Graph *g, const Lazy *t, const Val *in) {
   case RC_DO_gather: return mk_gather(g, in[1], mk_cast(g, in[0], DT_i64), 0);
   case RC_DO_conv2d: return conv(g, t, in);
   case RC_DO_batchnorm: return batchnorm(g, t, in);
+  case RC_DO_channel_mean: return channel_mean(g, t->in[0], in[0], false);
+  case RC_DO_channel_variance: return channel_mean(g, t->in[0], in[0], true);
   case RC_DO_layernorm: return layernorm(g, t, in);
   case RC_DO_mse: return mse(g, t, in);
   case RC_DO_cross_entropy: return cross_entropy(g, t, in);

@@ -2,9 +2,10 @@
  *
  * In: lines that a person types. Out: what they print, values of expressions behind "=> ", errors.
  * The text of all lines that went well is kept, and checked anew with every line; only what is new
- * runs. Of the others their line ends are kept, so that a line has the number that it was typed as. Variables keep their slots, since names are numbered in the order in which they come.
- * Commands: ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has
- * not been computed, ":time E" how long it takes.
+ * runs. Of the others their line ends are kept, so that a line has the number that it was typed as.
+ * Variables keep their slots, since names are numbered in the order in which they come. Commands:
+ * ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has not been
+ * computed, ":time E" how long it takes.
  */
 #include "lang/thing.h"
 
@@ -88,8 +89,8 @@ static void run(IngotRepl *r, Script *s, Text *out) {
   }
 }
 
-/* The line, from that byte of the text on, with a semicolon behind its last token: the next one does
- * not go on with it. */
+/* The line, from that byte of the text on, with a semicolon behind its last token: the next one
+ * does not go on with it. */
 static void keep(IngotRepl *r, const Script *s, u32 from) {
   u32 end = from;
   for (u32 i = 0; s->token.at[i].kind != TOK_end; i++) end = s->token.at[i].at + s->token.at[i].n;

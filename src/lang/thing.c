@@ -41,6 +41,8 @@ void thing_show(Eval *ev, const Thing *t, Text *out) {
 
 void thing_release(Eval *ev, Thing *t) {
   for (u32 i = 0; i < t->nweight; i++) lazy_drop(ev, t->weight[i]);
+  for (u32 i = 0; i < 2; i++) lazy_drop(ev, t->stat[i]);
+  t->stat[0] = t->stat[1] = NULL;
   for (u32 i = 0; i < t->nmoment; i++) {
     lazy_drop(ev, t->moment[i].first);
     lazy_drop(ev, t->moment[i].second);

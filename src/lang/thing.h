@@ -11,7 +11,7 @@ typedef enum ThingKind {
   THING_COUNT
 } ThingKind;
 
-enum { THING_NUMBERS = 8 };
+enum { THING_NUMBERS = 8, THING_TRAINS = 7 }; /* THING_TRAINS: of a model, and of its layers */
 
 /* What an optimiser keeps of a tensor. */
 typedef struct Moment {
@@ -26,6 +26,7 @@ struct Thing {
   double num[THING_NUMBERS]; /* by kind: see things.def */
   u32 nweight;
   Lazy *weight[8];
+  Lazy *stat[2]; /* of a batchnorm in a model: mean and variance of what it has seen; or NULL */
   Moment *moment;
   u32 nmoment;
   u32 npart; /* of a model: its layers, in order */
@@ -48,6 +49,9 @@ Worth model_object(Eval *ev, const Thing *class);
 Lazy *model_forward(Eval *ev, Thing *m, Lazy *x);
 bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n,
                   Worth *out); /* false: there is none */
+/* Parameters of the model as the arrays of an archive. weights.c */
+void model_save(Eval *ev, Thing *m, Worth *arg, Worth *out);
+void model_load(Eval *ev, Thing *m, Worth *arg, Worth *out);
 void model_show(Eval *ev, const Thing *m, Text *out);
 
 /* net.c */
@@ -55,7 +59,8 @@ Worth net_import(Eval *ev, const Ast *n);
 Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n);
 
 /* optim.c */
-void optim_step(Eval *ev, Thing *opt, const BoxList *old, Worth *out);
+/* also: to be computed in the same program, if it is not yet. */
+void optim_step(Eval *ev, Thing *opt, const BoxList *old, const Lazies *also, Worth *out);
 
 /* random.c */
 Lazy *random_tensor(Eval *ev, const i64 *dim, u32 rank); /* normal */

@@ -4,6 +4,7 @@ that changes nothing the second time, and the result prints the same."""
 import os
 import re
 import shutil
+import zipfile
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
 from lib.tfile import same_text
 
@@ -256,6 +257,41 @@ def compiled(env):
         execute(env, p, p.path, "c")
 
 
+SAVES = """model Net { layers { dense(2, 3) batchnorm(3) dropout(0.5) lstm(3, 2) } }
+model Other { layers { dense(2, 4) batchnorm(3) dropout(0.5) lstm(3, 2) } }
+let a = Net()
+let y = a.parameters()
+a.save("w.npz")
+let b = Net()
+print(b.parameters() == y)
+b.load("w.npz")
+print(b.parameters() == y)
+let x = tensor([1.0], [1, 1])
+Other().load("w.npz")
+"""
+TRAINS = "model Net { layers { dense(2, 2) dropout(0.5) } }\nlet m = Net()\nfn f(x: tensor<float32, [1, 2]>) -> tensor { m(x) }\n"
+
+
+def weights(env):
+    """Parameters of a model in a file that numpy reads; a model that is being trained is not compiled."""
+    folder = env.scratch("lang", "weights")
+    for name, text in (("saves.ch", SAVES), ("trains.ch", TRAINS), ("eval.ch", TRAINS + "m.eval()\n")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    got = run([env.need_ingot(), "run", "saves.ch"], LIMIT, cwd=folder)
+    if got.rc != 4 or got.out != b"false\ntrue\n" or "'0.weight' has shape [2, 3], the model wants [2, 4]" not in got.text():
+        raise Fail(f"{explain(got)}: {got.out!r} {tail(got.text())}")
+    names = zipfile.ZipFile(os.path.join(folder, "w.npz")).namelist()
+    if names != [n + ".npy" for n in ("0.weight", "0.bias", "1.weight", "1.bias", "1.mean", "1.variance", "3.weight", "3.hidden", "3.bias")]:
+        raise Fail(f"the archive has {names}")
+    got = run([env.ingot, "compile", "trains.ch"], LIMIT, cwd=folder)
+    if got.rc != 4 or "Dropout(p=0.5, training=true) is being trained" not in got.text():
+        raise Fail(f"dropout compiled: {explain(got)}: {tail(got.text())}")
+    got = run([env.ingot, "compile", "eval.ch"], LIMIT, cwd=folder)
+    if got.rc:
+        raise Fail(f"eval(): {explain(got)}: {tail(got.text())}")
+
+
 def sanitized(env):
     """A native program frees what it holds, whatever jumps there are in it, and does nothing that C does not define."""
     native(env, Program(os.path.join(TOP, "flow.ch")), "--sanitize", "address,undefined", "-O", "0")
@@ -268,4 +304,4 @@ def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20)]
+                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20)]

@@ -1,0 +1,101 @@
+/* weights.c: the parameters of a model in a file.
+ *
+ * In: a model, a path. Out: an .npz archive of doubles, which numpy reads too: N.weight, N.bias and
+ * the like for layer number N, N.mean and N.variance of what a batchnorm has seen. What is loaded
+ * has the same names and shapes. Moments of optimisers are not part of it.
+ */
+#include "io/data.h"
+#include "lang/thing.h"
+
+#include <string.h>
+
+typedef struct Weight {
+  Str name;
+  Lazy **at;
+  bool learns;
+} Weight;
+typedef VEC(Weight) Weights;
+
+static const char *weight_name(const Thing *part, u32 k) {
+  static const char *const plain[] = {"weight", "bias"}, *const steps[] = {"weight", "hidden",
+                                                                           "bias"};
+  return part->nweight == 3 ? steps[k] : plain[k];
+}
+
+static Weights list(Eval *ev, Thing *m) {
+  Weights all = {0};
+  static const char *const stat[] = {"mean", "variance"};
+  for (u32 i = 0; i < m->npart; i++) {
+    Thing *part = m->part[i];
+    for (u32 k = 0; k < part->nweight; k++)
+      *vec_push(&ev->stack, &all) =
+          (Weight){str_fmt(ev->c, "%u.%s", i, weight_name(part, k)), &part->weight[k], true};
+    for (u32 k = 0; k < 2 && part->stat[k]; k++)
+      *vec_push(&ev->stack, &all) =
+          (Weight){str_fmt(ev->c, "%u.%s", i, stat[k]), &part->stat[k], false};
+  }
+  return all;
+}
+
+static const char *path_of(Eval *ev, const Worth *d) {
+  if (d->kind != KD_string) ARG_BAD(ev, "the path of a file is a string, got %s", worth_kind(d));
+  return d->u.text->at;
+}
+
+void model_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  Ctx *c = ev->c;
+  const char *path = path_of(ev, arg);
+  Mark mark = arena_mark(&ev->stack);
+  Weights all = list(ev, m);
+  Str *name = arena_array(&ev->stack, all.n + 1, sizeof *name);
+  Tensor **t = arena_array(&ev->stack, all.n + 1, sizeof *t);
+  for (u32 i = 0; i < all.n; i++) {
+    Lazy *w = *all.at[i].at;
+    lazy_data(ev, w);
+    name[i] = all.at[i].name;
+    t[i] = tensor_wrap(&ev->stack, DT_f64, w->dim, w->rank, w->data);
+  }
+  Text text = text_new(&ev->stack);
+  data_write_npz(c, &text, name, t, all.n);
+  FileOut f = {.path = path, .at = text.at, .n = text.n, .update = true};
+  files_write(c, &f, 1);
+  arena_rewind(&ev->stack, mark);
+  (void)out;
+}
+
+static const Tensor *find(Eval *ev, const NamedVec *in, const Weight *w, const char *path) {
+  for (u32 i = 0; i < in->n; i++) {
+    const Tensor *t = in->at[i].t;
+    const Lazy *have = *w->at;
+    if (in->at[i].name != w->name) continue;
+    if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt))
+      ARG_BAD(ev, "%s: '%s' is an array of %s", path, str_text(ev->c, w->name),
+              dtype_info[t->dt].name);
+    if (t->rank == have->rank && !memcmp(t->dim, have->dim, t->rank * sizeof *t->dim)) return t;
+    ARG_BAD(ev, "%s: '%s' has shape %s, the model wants %s", path, str_text(ev->c, w->name),
+            dims_text(ev, t->dim, t->rank), dims_text(ev, have->dim, have->rank));
+  }
+  ARG_BAD(ev, "%s has no array '%s'", path, str_text(ev->c, w->name));
+}
+
+void model_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+  Ctx *c = ev->c;
+  const char *path = path_of(ev, arg);
+  Mark mark = arena_mark(&ev->stack);
+  Weights all = list(ev, m);
+  File f = file_read(c, path);
+  NamedVec in = data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
+  if (in.n != all.n) ARG_BAD(ev, "%s has %u arrays, the model %u", path, in.n, all.n);
+  for (u32 i = 0; i < all.n; i++) find(ev, &in, &all.at[i], path); /* all fit, or none is changed */
+  for (u32 i = 0; i < all.n; i++) {
+    const Tensor *t = find(ev, &in, &all.at[i], path);
+    Lazy *old = *all.at[i].at, *new = lazy_new(ev, old->dim, old->rank);
+    for (u64 k = 0; k < new->n; k++)
+      new->data[k] = scalar_cast(t->dt, DT_f64, tensor_get(t, k), true).f;
+    new->tracked = all.at[i].learns;
+    *all.at[i].at = new;
+    lazy_drop(ev, old);
+  }
+  arena_rewind(&ev->stack, mark);
+  (void)out;
+}
