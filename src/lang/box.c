@@ -209,7 +209,7 @@ bool worth_true(const Worth *d) {
 }
 
 const char *worth_kind(const Worth *d) {
-  if (d->kind == KD_tensor && lazy_is_raw(d->u.lazy)) return "tensor";
+  if (d->kind == KD_tensor && d->u.lazy->raw) return "tensor";
   if (d->kind == KD_struct) return d->u.list->of->text;
   if (d->kind == KD_object) return thing_kind(d->u.thing);
   return kind_name[d->kind];

@@ -76,9 +76,8 @@ double number_of(Op op, double x, double y) {
 
 static void of_one(Eval *ev, Worth *arg, TensorOp op, Op of, Worth *out) {
   if (arg->kind == KD_tensor) {
-    Lazy *t = arg->u.lazy;
-    *out = worth_lazy(lazy_make(ev, op, &t, 1, NULL, 0, t->dim, t->rank));
-    out->u.lazy->raw = t->raw;
+    *out = worth_lazy(lazy_map(ev, op, arg->u.lazy, NULL, 0));
+    out->u.lazy->raw = arg->u.lazy->raw;
   } else {
     *out = worth_float(number_of(of, arg_number(ev, arg), 0));
   }
@@ -131,10 +130,7 @@ void bi_pow(Eval *ev, Worth *arg, u32 n, Worth *out) {
     *out = worth_float(number_of(OP_pow, arg_number(ev, &arg[0]), arg_number(ev, &arg[1])));
     return;
   }
-  Lazy *p = arg[0].kind == KD_tensor ? lazy_share(arg[0].u.lazy)
-                                     : lazy_scalar(ev, arg_number(ev, &arg[0]));
-  Lazy *q = arg[1].kind == KD_tensor ? lazy_share(arg[1].u.lazy)
-                                     : lazy_scalar(ev, arg_number(ev, &arg[1]));
+  Lazy *p = tensor_of(ev, &arg[0]), *q = tensor_of(ev, &arg[1]);
   *out = worth_lazy(tensor_two(ev, RC_DO_pow, p, q, "pow()"));
   lazy_drop(ev, p);
   lazy_drop(ev, q);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 BuiltinFn *const builtin_fn[] = {
-#define BI(name, sig, args) bi_##name,
+#define BI(name, sig, args, shape, fn) bi_##fn,
 #include "front/lang/builtins.def"
 #undef BI
 };
@@ -120,8 +120,7 @@ BoxList *arg_array(Eval *ev, const Worth *d) {
 
 /* push and pop change the variable that they are given. */
 static Worth change(Eval *ev, Ast *n) {
-  const char *name = builtin_info[n->builtin - 1].name;
-  bool pushes = !strcmp(name, "push");
+  bool pushes = builtin_fn[n->builtin - 1] == bi_push;
   Worth v = pushes ? eval_node(ev, n->kid[1]) : (Worth){.kind = KD_null};
   Worth *to = is_place(n->kid[0]) ? eval_place(ev, n->kid[0]) : NULL, own;
   if (!to) {
@@ -193,9 +192,8 @@ static Worth apply(Eval *ev, Ast *n, Worth *arg) {
 }
 
 static bool is_change(const Ast *n) {
-  if (!n->builtin) return false;
-  const char *name = builtin_info[n->builtin - 1].name;
-  return !strcmp(name, "push") || !strcmp(name, "pop");
+  BuiltinFn *f = n->builtin ? builtin_fn[n->builtin - 1] : NULL;
+  return f && (f == bi_push || f == bi_pop);
 }
 
 Worth eval_call(Eval *ev, Ast *n) {

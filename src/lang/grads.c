@@ -252,17 +252,10 @@ void bi_autograd(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* ---- by hand ---- */
 
-static Worth numbers(Eval *ev, Lazy *t) {
-  const double *x = lazy_data(ev, t);
-  Worth out = worth_list(ev, KD_array, t->n);
-  for (u64 i = 0; i < t->n; i++) out.u.list->at[i] = worth_float(x[i]);
-  return out;
-}
-
 /* The derivative of y by x, for a given derivative of what y leads to. */
 static Worth back(Eval *ev, Lazy *y, Lazy *x, Lazy *given) {
   Lazy *z = tensor_two(ev, RC_DO_mul, y, given, "gradients"), *d = derivative(ev, z, x);
-  Worth out = numbers(ev, d);
+  Worth out = lazy_array(ev, d);
   lazy_drop(ev, d);
   lazy_drop(ev, z);
   return out;
@@ -299,7 +292,7 @@ void bi_autograd_compute_linear_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 void bi_autograd_compute_relu_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *x = tracked(ev, &arg[0]), *g = given(ev, &arg[1], x);
-  Lazy *y = lazy_make(ev, RC_DO_relu, &x, 1, NULL, 0, x->dim, x->rank);
+  Lazy *y = lazy_map(ev, RC_DO_relu, x, NULL, 0);
   *out = back(ev, y, x, g);
   lazy_drop(ev, y);
   lazy_drop(ev, g);
@@ -322,7 +315,7 @@ void bi_autograd_compute_mse_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Worth in[2] = {worth_lazy(p), worth_lazy(t)}, y;
   bi_loss_mse(ev, in, 2, &y);
   Lazy *d = derivative(ev, y.u.lazy, p);
-  *out = numbers(ev, d);
+  *out = lazy_array(ev, d);
   lazy_drop(ev, d);
   worth_drop(ev, &y);
   lazy_drop(ev, p);

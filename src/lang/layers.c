@@ -42,10 +42,6 @@ void bi_linear(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
 }
 
-void bi_nn_linear_create(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_linear(ev, arg, n, out);
-}
-
 void bi_conv2d(Eval *ev, Worth *arg, u32 n, Worth *out) {
   i64 k = positive(ev, &arg[2]);
   const i64 dim[4] = {positive(ev, &arg[1]), positive(ev, &arg[0]), k, k};
@@ -97,11 +93,6 @@ void bi_layernorm(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
 }
 
-void bi_nn_layernorm(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  norm(ev, TH_layernorm, arg, out);
-  (void)n;
-}
-
 void bi_dropout(Eval *ev, Worth *arg, u32 n, Worth *out) {
   double p = arg_number(ev, &arg[0]);
   if (!(p >= 0 && p < 1))
@@ -110,10 +101,6 @@ void bi_dropout(Eval *ev, Worth *arg, u32 n, Worth *out) {
   t->num[0] = p;
   *out = worth_thing(t);
   (void)n;
-}
-
-void bi_nn_dropout(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_dropout(ev, arg, n, out);
 }
 
 /* Weights of all gates side by side, [rows, gates * hidden]; every gate begins with the same. */
@@ -244,12 +231,4 @@ void bi_layer_forward(Eval *ev, Worth *arg, u32 n, Worth *out) {
 void bi_nn_linear_forward(Eval *ev, Worth *arg, u32 n, Worth *out) {
   bi_layer_forward(ev, arg, n, out);
   out->u.lazy->raw = true;
-}
-
-void bi_lstm_forward(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_layer_forward(ev, arg, n, out);
-}
-
-void bi_gru_forward(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_layer_forward(ev, arg, n, out);
 }

@@ -92,6 +92,17 @@ Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *a
   return t;
 }
 
+Lazy *lazy_map(Eval *ev, TensorOp op, Lazy *x, const double *attr, u32 nattr) {
+  return lazy_make(ev, op, &x, 1, attr, nattr, x->dim, x->rank);
+}
+
+Worth lazy_array(Eval *ev, Lazy *t) {
+  const double *x = lazy_data(ev, t);
+  Worth out = worth_list(ev, KD_array, t->n);
+  for (u64 i = 0; i < t->n; i++) out.u.list->at[i] = worth_float(x[i]);
+  return out;
+}
+
 Lazy *lazy_leaf_of(Eval *ev, Lazy *t) {
   const double *from = lazy_data(ev, t);
   Lazy *leaf = lazy_new(ev, t->dim, t->rank);
@@ -159,10 +170,6 @@ void lazy_drop(Eval *ev, Lazy *t) {
 
 Worth worth_lazy(Lazy *t) {
   return (Worth){KD_tensor, {.lazy = t}};
-}
-
-bool lazy_is_raw(const Lazy *t) {
-  return t->raw;
 }
 
 bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {

@@ -22,13 +22,12 @@ static const TensorOp activation_op[] = {
 #undef ACTIVATION
 };
 
-static void add_part(Eval *ev, Thing *m, Thing *part) {
-  enum { STEP = 16 };
-  if (m->npart % STEP == 0) {
-    Thing **more = NEWS(&ev->c->keep, Thing *, m->npart + STEP);
-    if (m->npart) memcpy(more, m->part, m->npart * sizeof *more);
-    m->part = more;
-  }
+/* Room for `most` layers; there is none yet. */
+static void part_room(Eval *ev, Thing *m, u32 most) {
+  m->part = NEWS(&ev->c->keep, Thing *, most + 1);
+}
+
+static void add_part(Thing *m, Thing *part) {
   m->part[m->npart++] = part;
 }
 
@@ -38,7 +37,7 @@ static void add_activation(Eval *ev, Thing *m, const Ast *n) {
   u32 i = 0;
   while (i + 1 < activation_count && !str_is(ev->c, n->name, activation_name[i])) i++;
   t->num[0] = i;
-  add_part(ev, m, t);
+  add_part(m, t);
 }
 
 /* A layer with its sizes; what is given by name comes behind them: activation. */
@@ -54,11 +53,11 @@ static void add_layer(Eval *ev, Thing *m, Ast *n) {
     ev->at = n;
     builtin_fn[builtin_find(l->make)](ev, arg, count, &out);
     for (u32 i = 0; i < count; i++) worth_drop(ev, &arg[i]);
-    add_part(ev, m, out.u.thing);
+    add_part(m, out.u.thing);
   } else if (count) {
     add_activation(ev, m, n->kid[0]);
   } else {
-    add_part(ev, m, thing_new(ev, TH_flatten));
+    add_part(m, thing_new(ev, TH_flatten));
   }
   if (n->nkid > count) add_activation(ev, m, n->kid[count]->a);
 }
@@ -66,6 +65,7 @@ static void add_layer(Eval *ev, Thing *m, Ast *n) {
 Worth model_class(Eval *ev, const Ast *n) {
   Thing *m = thing_new(ev, TH_class);
   m->ast = n;
+  part_room(ev, m, 2 * n->nkid); /* each with an activation */
   for (u32 i = 0; i < n->nkid; i++) add_layer(ev, m, n->kid[i]);
   return worth_thing(m);
 }
@@ -95,6 +95,7 @@ static void set_training(Thing *m, bool on) {
 Worth model_object(Eval *ev, const Thing *class) {
   Thing *m = thing_new(ev, TH_model);
   m->ast = class->ast;
+  part_room(ev, m, class->npart);
   for (u32 i = 0; i < class->npart; i++) {
     const Thing *from = class->part[i];
     Thing *part = thing_new(ev, from->what);
@@ -106,7 +107,7 @@ Worth model_object(Eval *ev, const Thing *class) {
       part->stat[1] = lazy_new(ev, &features, 1);
       for (i64 k = 0; k < features; k++) part->stat[1]->data[k] = 1;
     }
-    add_part(ev, m, part);
+    add_part(m, part);
   }
   set_training(m, true);
   return worth_thing(m);
@@ -120,7 +121,7 @@ static Lazy *flat(Eval *ev, Lazy *x) {
 
 static Lazy *activate(Eval *ev, const Thing *part, Lazy *x) {
   const double last = 0;
-  return lazy_make(ev, activation_op[(u32)part->num[0]], &x, 1, &last, 1, x->dim, x->rank);
+  return lazy_map(ev, activation_op[(u32)part->num[0]], x, &last, 1);
 }
 
 /* Elements are dropped at random, other ones in every run. */

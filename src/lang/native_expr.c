@@ -261,9 +261,9 @@ static Temp builtin(NativeC *p, const Ast *n) {
 }
 
 static Temp call(NativeC *p, const Ast *n) {
-  if (n->builtin && !strcmp(builtin_info[n->builtin - 1].name, "push")) return change(p, n, true);
-  if (n->builtin && !strcmp(builtin_info[n->builtin - 1].name, "pop")) return change(p, n, false);
-  if (n->builtin) return builtin(p, n);
+  BuiltinFn *known = n->builtin ? builtin_fn[n->builtin - 1] : NULL;
+  if (known == bi_push || known == bi_pop) return change(p, n, known == bi_push);
+  if (known) return builtin(p, n);
   Temp *arg = arguments(p, n), f;
   if (n->a->kind == AST_member && !n->a->nplace) {
     Temp on = native_expr(p, n->a->a);

@@ -8,8 +8,7 @@
 
 static void apply(Eval *ev, const Worth *arg, TensorOp op, const double *attr, u32 nattr,
                   Worth *out) {
-  Lazy *t = arg_tensor(ev, arg);
-  *out = worth_lazy(lazy_make(ev, op, &t, 1, attr, nattr, t->dim, t->rank));
+  *out = worth_lazy(lazy_map(ev, op, arg_tensor(ev, arg), attr, nattr));
 }
 
 #define ACTIVATION(name, op)                                                                       \
@@ -21,10 +20,6 @@ ACTIVATION(nn_relu, RC_DO_relu)
 ACTIVATION(nn_sigmoid, RC_DO_sigmoid)
 ACTIVATION(nn_tanh, RC_DO_tanh)
 ACTIVATION(nn_gelu, RC_DO_gelu)
-ACTIVATION(tensor_relu, RC_DO_relu)
-ACTIVATION(tensor_sigmoid, RC_DO_sigmoid)
-ACTIVATION(tensor_tanh, RC_DO_tanh)
-ACTIVATION(tensor_gelu, RC_DO_gelu)
 
 /* The same of numbers. */
 static void of_any(Eval *ev, const Worth *arg, TensorOp op, Op of, Worth *out) {
@@ -56,10 +51,6 @@ void bi_nn_softmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
   const double all = 1;
   apply(ev, arg, RC_DO_softmax, &all, 1, out);
   (void)n;
-}
-
-void bi_tensor_softmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_nn_softmax(ev, arg, n, out);
 }
 
 void bi_softmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
@@ -185,14 +176,8 @@ static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
     (void)n;                                                                                       \
   }
 LOSS(loss_mse, RC_DO_mse)
-LOSS(nn_mse_loss, RC_DO_mse)
-LOSS(mse_loss, RC_DO_mse)
 LOSS(loss_cross_entropy, RC_DO_cross_entropy)
-LOSS(nn_cross_entropy_loss, RC_DO_cross_entropy)
-LOSS(nn_cross_entropy, RC_DO_cross_entropy)
-LOSS(cross_entropy, RC_DO_cross_entropy)
 LOSS(nn_binary_cross_entropy, RC_DO_bce)
-LOSS(binary_cross_entropy, RC_DO_bce)
 LOSS(nn_cross_entropy_logits, RC_DO_cross_entropy_logits)
 
 /* ---- attention ---- */
@@ -261,10 +246,6 @@ void bi_attention_scaled(Eval *ev, Worth *arg, u32 n, Worth *out) {
                 n > 3 ? arg_tensor(ev, &arg[3]) : NULL);
 }
 
-void bi_attention_scaled_dot_product(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_attention_scaled(ev, arg, n, out);
-}
-
 /* [batch, len, dim] to [batch, heads, len, dim / heads]: an axis more, and two exchanged. */
 static Lazy *split(Eval *ev, Lazy *x, i64 heads) {
   const i64 apart[4] = {x->dim[0], x->dim[1], heads, x->dim[2] / heads};
@@ -293,10 +274,6 @@ void bi_attention_multi_head(Eval *ev, Worth *arg, u32 n, Worth *out) {
   lazy_drop(ev, z);
   lazy_drop(ev, y);
   for (u32 i = 0; i < 3; i++) lazy_drop(ev, part[i]);
-}
-
-void bi_mha_forward(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_attention_multi_head(ev, arg, n, out);
 }
 
 /* x [.., dim] times what projections begin with: the identity, or a wave. */

@@ -89,7 +89,7 @@ Worth tensor_binary(Eval *ev, const Ast *at, Tok op, const Worth *x, const Worth
 }
 
 Worth tensor_negate(Eval *ev, Lazy *t) {
-  return worth_lazy(lazy_make(ev, RC_DO_neg, &t, 1, NULL, 0, t->dim, t->rank));
+  return worth_lazy(lazy_map(ev, RC_DO_neg, t, NULL, 0));
 }
 
 /* Rows from .. from + count - 1 of the first axis; `drop`: one row, without that axis. */

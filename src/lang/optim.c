@@ -32,14 +32,6 @@ void bi_rmsprop_create(Eval *ev, Worth *arg, u32 n, Worth *out) {
   *out = optimiser(ev, TH_rmsprop, arg, n, (const double[]){0, 0.99, 1e-8}, 3);
 }
 
-void bi_sgd(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_sgd_create(ev, arg, n, out);
-}
-
-void bi_adam(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_adam_create(ev, arg, n, out);
-}
-
 /* ---- recipes of a step; each takes its operands ---- */
 
 static Lazy *two(Eval *ev, TensorOp op, Lazy *x, Lazy *y) {
@@ -54,7 +46,7 @@ static Lazy *times(Eval *ev, Lazy *x, double k) {
 }
 
 static Lazy *root(Eval *ev, Lazy *x) {
-  Lazy *t = lazy_make(ev, RC_DO_sqrt, &x, 1, NULL, 0, x->dim, x->rank);
+  Lazy *t = lazy_map(ev, RC_DO_sqrt, x, NULL, 0);
   lazy_drop(ev, x);
   return t;
 }
@@ -207,10 +199,8 @@ static Worth leaf(Eval *ev, Lazy *t, bool tracked) {
   return worth_lazy(t);
 }
 
-static Worth array_of(Eval *ev, Lazy *t) {
-  const double *x = lazy_data(ev, t);
-  Worth out = worth_list(ev, KD_array, t->n);
-  for (u64 i = 0; i < t->n; i++) out.u.list->at[i] = worth_float(x[i]);
+static Worth array_of(Eval *ev, Lazy *t) { /* takes it */
+  Worth out = lazy_array(ev, t);
   lazy_drop(ev, t);
   return out;
 }

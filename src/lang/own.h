@@ -182,7 +182,9 @@ Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
 Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes the arguments */
 
 /* trace.c */
-void script_trace(Eval *ev, Ingot *m, const char *name);
+/* The function of that name, or the only one that can be a model; fails if there is none. */
+Ast *trace_choose(Eval *ev, const char *name);
+void script_trace(Eval *ev, Ingot *m, Ast *f); /* behind the run */
 
 /* arguments of built-ins; n counts from 0 */
 #define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
@@ -194,7 +196,7 @@ double number_of(Op op, double x, double y);
 i64 arg_int(Eval *ev, const Worth *d);
 BoxList *arg_array(Eval *ev, const Worth *d);
 
-#define BI(name, sig, args) BuiltinFn bi_##name;
+#define BI(name, sig, args, shape, fn) BuiltinFn bi_##fn;
 #include "front/lang/builtins.def"
 #undef BI
 extern BuiltinFn *const builtin_fn[];

@@ -90,8 +90,9 @@ typedef struct Traced {
 
 static void trace(Ctx *c, void *arg) {
   Traced *t = arg;
+  Ast *f = trace_choose(&t->ev, t->function); /* refused before anything runs */
   walk(c, &t->ev);
-  script_trace(&t->ev, t->m, t->function);
+  script_trace(&t->ev, t->m, f);
 }
 
 static void open_function(Ingot *m, const char *path, const char *function, const IngotScript *o) {

@@ -61,10 +61,11 @@ void lazy_release(Eval *ev, Lazy *t);
 void lazy_forget(Eval *ev, Lazy *t); /* its memory alone: nothing else may be touched any more */
 void ident_release(Eval *ev, Ident *id);
 bool lazy_equal(Eval *ev, Lazy *x, Lazy *y);
-bool lazy_is_raw(const Lazy *t);
 void lazy_show(Eval *ev, Lazy *t, Text *out);
 void lazy_show_plain(Eval *ev, Lazy *t, Text *out); /* as tensor_print does */
 Worth worth_lazy(Lazy *t);                          /* takes it */
+Lazy *lazy_map(Eval *ev, TensorOp op, Lazy *x, const double *attr, u32 nattr); /* of its shape */
+Worth lazy_array(Eval *ev, Lazy *t);                                           /* its numbers */
 Lazy *lazy_share(Lazy *t);
 void lazy_drop(Eval *ev, Lazy *t);
 const char *dims_text(Eval *ev, const i64 *dim, u32 rank); /* [2, 3]; in c->keep */

@@ -44,10 +44,6 @@ void bi_tensor(Eval *ev, Worth *arg, u32 n, Worth *out) {
   *out = worth_lazy(of_data(ev, &arg[0], n > 1 ? &arg[1] : NULL));
 }
 
-void bi_tensor_from_array(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_tensor(ev, arg, n, out);
-}
-
 void bi_tensor_with_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
   bi_tensor(ev, arg, n, out);
   out->u.lazy->tracked = true;
@@ -202,9 +198,7 @@ void bi_tensor_set(Eval *ev, Worth *arg, u32 n, Worth *out) {
 void bi_tensor_get_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   if (ev->in_grad) refuse_tracked(ev, t);
-  const double *x = lazy_data(ev, t);
-  *out = worth_list(ev, KD_array, t->n);
-  for (u64 i = 0; i < t->n; i++) out->u.list->at[i] = worth_float(x[i]);
+  *out = lazy_array(ev, t);
   (void)n;
 }
 
@@ -254,8 +248,7 @@ void bi_tensor_div(Eval *ev, Worth *arg, u32 n, Worth *out) {
 }
 
 static void one(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
-  Lazy *t = arg_tensor(ev, arg);
-  *out = worth_lazy(lazy_make(ev, op, &t, 1, NULL, 0, t->dim, t->rank));
+  *out = worth_lazy(lazy_map(ev, op, arg_tensor(ev, arg), NULL, 0));
 }
 
 void bi_tensor_abs(Eval *ev, Worth *arg, u32 n, Worth *out) {
@@ -276,14 +269,6 @@ void bi_tensor_exp(Eval *ev, Worth *arg, u32 n, Worth *out) {
 void bi_tensor_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
   one(ev, arg, RC_DO_log, out);
   (void)n;
-}
-
-void bi_tensor_sin(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_sin(ev, arg, n, out);
-}
-
-void bi_tensor_cos(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_cos(ev, arg, n, out);
 }
 
 /* ---- other shapes ---- */
@@ -310,10 +295,6 @@ void bi_tensor_reshape(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;
 }
 
-void bi_reshape(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_tensor_reshape(ev, arg, n, out);
-}
-
 void bi_flatten(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   const i64 all = (i64)t->n;
@@ -332,10 +313,6 @@ void bi_tensor_transpose(Eval *ev, Worth *arg, u32 n, Worth *out) {
   dim[t->rank - 2] = t->dim[t->rank - 1];
   *out = worth_lazy(lazy_make(ev, RC_DO_transpose, &t, 1, NULL, 0, dim, t->rank));
   (void)n;
-}
-
-void bi_transpose(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_tensor_transpose(ev, arg, n, out);
 }
 
 void bi_tensor_concat(Eval *ev, Worth *arg, u32 n, Worth *out) {
@@ -402,22 +379,6 @@ void bi_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 void bi_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
   summed(ev, arg, n, true, out);
-}
-
-void bi_tensor_sum(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  summed(ev, arg, n, false, out);
-}
-
-void bi_tensor_mean(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  summed(ev, arg, n, true, out);
-}
-
-void bi_tensor_max(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_max(ev, arg, n, out);
-}
-
-void bi_tensor_min(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  bi_min(ev, arg, n, out);
 }
 
 static i64 best(const double *x, i64 n, i64 step) {

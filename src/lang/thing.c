@@ -43,12 +43,12 @@ void thing_release(Eval *ev, Thing *t) {
   for (u32 i = 0; i < t->nweight; i++) lazy_drop(ev, t->weight[i]);
   for (u32 i = 0; i < 2; i++) lazy_drop(ev, t->stat[i]);
   t->stat[0] = t->stat[1] = NULL;
-  for (u32 i = 0; i < t->nmoment; i++) {
-    lazy_drop(ev, t->moment[i].first);
-    lazy_drop(ev, t->moment[i].second);
+  for (u32 i = 0; i < t->moment.n; i++) {
+    lazy_drop(ev, t->moment.at[i].first);
+    lazy_drop(ev, t->moment.at[i].second);
   }
   for (u32 i = 0; i < t->npart; i++) share_drop(ev, &t->part[i]->box);
-  t->nweight = t->nmoment = t->npart = 0;
+  t->nweight = t->moment.n = t->npart = 0;
 }
 
 Thing *arg_thing(Eval *ev, const Worth *d, const char *what) {
@@ -57,16 +57,13 @@ Thing *arg_thing(Eval *ev, const Worth *d, const char *what) {
 }
 
 Moment *thing_moment(Eval *ev, Thing *t, u64 line) {
-  enum { STEP = 16 };
-  for (u32 i = 0; i < t->nmoment; i++)
-    if (t->moment[i].line == line) return &t->moment[i];
-  if (t->nmoment % STEP == 0) {
-    Moment *more = NEWS(&ev->c->keep, Moment, t->nmoment + STEP);
-    if (t->nmoment) memcpy(more, t->moment, t->nmoment * sizeof *more);
-    t->moment = more;
+  if (!t->moment.n) t->moment_at = map_new(&ev->c->keep);
+  u32 *at = map_put(&t->moment_at, line);
+  if (!*at) {
+    *vec_push(&ev->c->keep, &t->moment) = (Moment){.line = line};
+    *at = t->moment.n;
   }
-  t->moment[t->nmoment] = (Moment){.line = line};
-  return &t->moment[t->nmoment++];
+  return &t->moment.at[*at - 1];
 }
 
 Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n) {

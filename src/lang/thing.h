@@ -27,8 +27,8 @@ struct Thing {
   u32 nweight;
   Lazy *weight[8];
   Lazy *stat[2]; /* of a batchnorm in a model: mean and variance of what it has seen; or NULL */
-  Moment *moment;
-  u32 nmoment;
+  VEC(Moment) moment; /* and where that of a line is: 1 + its number */
+  Map moment_at;
   u32 npart; /* of a model: its layers, in order */
   Thing **part;
   const Ast *ast;   /* of a model */

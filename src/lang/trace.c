@@ -23,8 +23,7 @@ static bool is_model(const LangFn *f) {
   return f->ast->nkid > 0;
 }
 
-/* The function of that name, or the only one that can be a model. */
-static Ast *choose(Eval *ev, const char *name) {
+Ast *trace_choose(Eval *ev, const char *name) {
   Ast *found = NULL;
   u32 n = 0;
   for (u32 i = 0; i < ev->s->root->nkid; i++) {
@@ -77,8 +76,7 @@ static u32 results(Eval *ev, const Ast *f, const Worth *v, Lazy ***out) {
   return n;
 }
 
-void script_trace(Eval *ev, Ingot *m, const char *name) {
-  Ast *f = choose(ev, name);
+void script_trace(Eval *ev, Ingot *m, Ast *f) {
   Worth *arg = NEWS(&ev->c->keep, Worth, f->nkid);
   TracedFn t = {.m = m, .dt = element(ev, f), .n = f->nkid};
   t.param = NEWS(&ev->c->keep, Lazy *, f->nkid);

@@ -17,7 +17,7 @@ print(tensor_transpose(a) @ tensor_ones([3, 1]))
 // shapes_static.ch:6:18: k is 3 in this call, found tensor<float64, [2, 3]>
 // print(product(a, tensor_ones([2, 3])))
 // ^
-// shapes_static.ch:7:7: nn_linear: shapes of tensor<float64, [4, 5]> and tensor<float64, [3, 2]> do not fit
+// shapes_static.ch:7:7: nn_linear(): shapes [4, 5], [3, 2] and [2] do not fit: x [.., in], weights [in, out], bias [out]
 // print(nn_linear(tensor_ones([4, 5]), tensor_ones([3, 2]), tensor_zeros([2])))
 // ^
 // shapes_static.ch:8:27: @: shapes of tensor<float64, [3, 2]> and tensor<float64, [3, 1]> do not fit

@@ -362,9 +362,13 @@ static const LangType *check_return(Checker *k, Ast *n) {
   return &type_none;
 }
 
-/* A network, or a module; that is part of the program, so it is imported at its top. */
-static const LangType *check_import(Checker *k, const Ast *n) {
-  if (n->kind != AST_import) return &type_object;
+/* A model, a network, or a module; that is part of the program, so it is imported at its top. */
+static const LangType *check_object(Checker *k, const Ast *n) {
+  if (n->kind == AST_model) {
+    LangType *t = NEW(k->a, LangType);
+    *t = (LangType){.kind = KD_object, .model = n};
+    return t;
+  }
   if (n->module) {
     LangType *t = NEW(k->a, LangType);
     *t = (LangType){.kind = KD_module, .module = n->module};
@@ -386,7 +390,7 @@ const LangType *check_statement(Checker *k, Ast *n) {
     return check_fn(k, n);
   case AST_struct: check_struct(k, n); return &type_null;
   case AST_model: check_model(k, n); /* fall through */
-  case AST_import: bind_join(k, bind_of(k, n, n->slot), check_import(k, n)); return &type_null;
+  case AST_import: bind_join(k, bind_of(k, n, n->slot), check_object(k, n)); return &type_null;
   case AST_if: return check_if(k, n, false);
   case AST_while: check_expr(k, n->a); return check_loop(k, n);
   case AST_for: return check_for(k, n);

@@ -84,7 +84,8 @@ const LangType *check_expr(Checker *k, Ast *n);
 /* The value of n goes where `to` is wanted: what it becomes there, or an error. */
 void check_goes(Checker *k, Ast *n, const LangType *to, const char *what);
 /* check_shape.c: tensors with their shapes, where they follow from the text */
-const LangType *shape_call(Checker *k, const Ast *n, const char *name);
+/* The arguments are as many as the function takes. */
+const LangType *shape_call(Checker *k, const Ast *n, const BuiltinInfo *b);
 const LangType *shape_two(Checker *k, const Ast *n, const char *what, const LangType *x,
                           const LangType *y);
 const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const LangType *x,
@@ -101,6 +102,8 @@ bool is_field_target(const Ast *n); /* of an assignment: a field, or elements of
 const LangType *check_set_field(Checker *k, Ast *n);
 /* check_model.c */
 void check_model(Checker *k, Ast *n);
+/* What an object of the model makes of a tensor of type t. */
+const LangType *shape_forward(Checker *k, const Ast *at, const Ast *model, const LangType *t);
 /* check_call.c */
 /* Are the first n arguments of a call of the kinds that the built-in of that row takes? */
 void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count);

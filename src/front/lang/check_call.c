@@ -136,7 +136,7 @@ static const LangType *numbers(Checker *k, const Ast *n) {
 static const LangType *sig_result(Checker *k, const Ast *n, char letter) {
   const LangType *first = n->nkid ? n->kid[0]->type : &type_none;
   switch (letter) {
-  case 'T': return shape_call(k, n, builtin_info[n->builtin - 1].name);
+  case 'T': return &type_tensor_any;
   case 'A': return type_array(k->a, &type_any);
   case 'I': return type_array(k->a, &type_int);
   case 'D': return type_array(k->a, &type_float);
@@ -190,7 +190,8 @@ static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
   }
   check_kinds(k, n, b->name, row, n->nkid);
   if (!strcmp(b->name, "push")) check_pushed(k, n->kid[0], n->kid[1]);
-  return sig_result(k, n, g.result);
+  const LangType *t = b->shape == SH_none ? NULL : shape_call(k, n, b);
+  return g.result == 'T' && t ? t : sig_result(k, n, g.result);
 }
 
 /* ---- functions of the program ---- */
@@ -228,6 +229,21 @@ static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
   return f->elem;
 }
 
+/* A model that is called makes an object, and that a tensor of a tensor. */
+static const LangType *of_model(Checker *k, const Ast *n, const LangType *t) {
+  if (n->nkid != t->made) {
+    check_wrong(k, n, NULL, "%s '%s' takes %u arguments, got %u",
+                t->made ? "an object of the model" : "the model", show(k->c, t->model->name),
+                t->made, n->nkid);
+    return &type_any;
+  }
+  if (t->made) return shape_forward(k, n, t->model, n->kid[0]->type);
+  LangType *object = NEW(k->a, LangType);
+  *object = *t;
+  object->made = true;
+  return object;
+}
+
 const LangType *check_call(Checker *k, Ast *n) {
   n->builtin = 0;
   Ast *f = n->a;
@@ -244,6 +260,10 @@ const LangType *check_call(Checker *k, Ast *n) {
   if (!t) t = check_expr(k, f);
   if (t->kind == KD_fn) return check_function(k, n, t);
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
+  if (t->kind == KD_object && t->model) return of_model(k, n, t);
+  bool forward = f->kind == AST_member && !f->nplace && str_is(k->c, f->name, "forward");
+  const LangType *on = forward ? f->a->type : NULL;
+  if (on && on->kind == KD_object && on->model && on->made) return of_model(k, n, on);
   if (t->kind != KD_any && t->kind != KD_none && t->kind != KD_object)
     check_wrong(k, n, NULL, "Cannot call non-function value: %s", kind_name[t->kind]);
   return &type_any;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { LAYER_SIZES = 5 };
+
 #define ACTIVATION(name)
 const LayerInfo layer_info[] = {
 #define LAYER(name, make, least, most) {#name, #make, least, most},
@@ -83,4 +85,87 @@ static void check_layer(Checker *k, Ast *n) {
 
 void check_model(Checker *k, Ast *n) {
   for (u32 i = 0; i < n->nkid; i++) check_layer(k, n->kid[i]);
+}
+
+/* ---- shapes through the layers of an object ---- */
+
+/* The sizes of a layer where they are numbers in the text; -1: not. Gives how many there are. */
+static u32 sizes_of(const Ast *n, i64 *size) {
+  u32 count = 0;
+  while (count < n->nkid && n->kid[count]->kind != AST_named) count++;
+  for (u32 i = 0; i < LAYER_SIZES; i++)
+    size[i] = i < count && n->kid[i]->kind == AST_int ? n->kid[i]->i : -1;
+  return count;
+}
+
+/* How many windows fit; -1: not known, or none. */
+static i64 windows(i64 extent, i64 kernel, i64 stride, i64 pad) {
+  if (extent < 0 || kernel < 1 || stride < 1 || pad < 0 || kernel > extent + 2 * pad) return -1;
+  return (extent + 2 * pad - kernel) / stride + 1;
+}
+
+typedef struct Passing { /* a tensor on its way; extents of -1 are not known */
+  i64 dim[MAX_RANK + 1];
+  u32 rank;
+} Passing;
+
+/* The extent of that axis is `want`, if both are known. */
+static bool has(const Passing *x, u32 axis, i64 want) {
+  return axis < x->rank && (want < 0 || x->dim[axis] < 0 || x->dim[axis] == want);
+}
+
+static bool pass_images(Passing *x, i64 channels, i64 kernel, i64 stride, i64 pad) {
+  if (x->rank != 4) return false;
+  if (channels >= 0) x->dim[1] = channels;
+  for (u32 i = 2; i < 4; i++) {
+    bool small = kernel > 0 && pad >= 0 && x->dim[i] >= 0 && kernel > x->dim[i] + 2 * pad;
+    if (small) return false;
+    x->dim[i] = windows(x->dim[i], kernel, stride, pad);
+  }
+  return true;
+}
+
+/* Through one layer; false: it does not take that shape. */
+static bool pass_layer(const Ast *n, const char *name, Passing *x) {
+  i64 size[LAYER_SIZES];
+  u32 given = sizes_of(n, size);
+  u32 last = x->rank - 1;
+  if (!strcmp(name, "dense") || !strcmp(name, "linear"))
+    return has(x, last, size[0]) && (x->dim[last] = size[1], true);
+  if (!strcmp(name, "layernorm")) return has(x, last, size[0]);
+  if (!strcmp(name, "batchnorm")) return has(x, 1, size[0]);
+  if (!strcmp(name, "lstm") || !strcmp(name, "gru"))
+    return x->rank == 3 && has(x, 2, size[0]) && (x->dim[2] = size[1], true);
+  if (!strcmp(name, "conv2d"))
+    return has(x, 1, size[0]) &&
+           pass_images(x, size[1], size[2], given > 3 ? size[3] : 1, given > 4 ? size[4] : 0);
+  if (strstr(name, "pool2d")) return pass_images(x, -1, size[0], given > 1 ? size[1] : size[0], 0);
+  if (!strcmp(name, "flatten")) {
+    i64 all = 1;
+    for (u32 i = 1; i < x->rank; i++) all = all < 0 || x->dim[i] < 0 ? -1 : all * x->dim[i];
+    x->dim[1] = all;
+    if (!x->rank) x->dim[0] = 1;
+    x->rank = 2;
+  }
+  return true;
+}
+
+const LangType *shape_forward(Checker *k, const Ast *at, const Ast *model, const LangType *t) {
+  if (t->kind != KD_tensor || !t->shaped) return &type_tensor_any;
+  Passing x = {.rank = t->rank};
+  memcpy(x.dim, t->dim, t->rank * sizeof *t->dim);
+  for (u32 i = 0; i < model->nkid; i++) {
+    const Ast *n = model->kid[i];
+    const char *name = n->a->name ? str_text(k->c, n->a->name) : "";
+    LangType before = {.kind = KD_tensor, .shaped = true, .rank = x.rank};
+    before.dim = arena_copy(k->a, x.dim, sizeof x.dim);
+    if (pass_layer(n, name, &x)) continue;
+    check_wrong(k, at, NULL, "the layer %s of line %u does not take %s", name,
+                script_line(k->s->all->at[n->file], n->at), lang_type_text(k->c, &before));
+    return &type_tensor_any;
+  }
+  LangType *out = NEW(k->a, LangType);
+  *out = (LangType){.kind = KD_tensor, .shaped = true, .rank = x.rank};
+  out->dim = arena_copy(k->a, x.dim, sizeof x.dim);
+  return out;
 }

@@ -16,7 +16,7 @@ static const LangType *shaped(Checker *k, const i64 *dim, u32 rank) {
 }
 
 static bool is_known(const LangType *t) {
-  if (!t || t->kind != KD_tensor || !t->shaped) return false;
+  if (t->kind != KD_tensor || !t->shaped) return false;
   for (u32 i = 0; i < t->rank; i++)
     if (t->dim[i] < 0) return false;
   return true;
@@ -31,12 +31,6 @@ static bool literal(const Ast *n, i64 *dim, u32 *rank) {
   }
   *rank = n->nkid;
   return true;
-}
-
-static bool is_one_of(const char *name, const char *const *list) {
-  for (; *list; list++)
-    if (!strcmp(*list, name)) return true;
-  return false;
 }
 
 static const LangType *mismatch(Checker *k, const Ast *n, const char *what, const LangType *x,
@@ -72,45 +66,150 @@ const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const L
   return shaped(k, dim, x->rank);
 }
 
-/* The first argument, or the second, is a shape. */
-static const LangType *made(Checker *k, const Ast *n, const char *name) {
-  static const char *const first[] = {"tensor_zeros",  "tensor_ones",    "tensor_full",
-                                      "tensor_randn",  "tensor_rand",    "tensor_randn_seeded",
-                                      "random_normal", "random_uniform", NULL};
-  static const char *const second[] = {"tensor",         "tensor_from_array", "tensor_with_grad",
-                                       "tensor_reshape", "reshape",           NULL};
+/* Of elements; -1: too many for any tensor. */
+static i64 count(const i64 *dim, u32 rank) {
+  u64 n = 1;
+  for (u32 i = 0; i < rank; i++)
+    if (!size_mul(n, (u64)dim[i], &n) || n > INT64_MAX) return -1;
+  return (i64)n;
+}
+
+static const char *dims_text(Checker *k, const i64 *dim, u32 rank) {
+  Text t = text_new(k->a);
+  text_puts(&t, "[");
+  for (u32 i = 0; i < rank; i++) text_fmt(&t, "%s%lld", i ? ", " : "", (long long)dim[i]);
+  text_puts(&t, "]");
+  return text_cstr(&t);
+}
+
+static const char *dims_of(Checker *k, const LangType *t) {
+  return dims_text(k, t->dim, t->rank);
+}
+
+/* A shape in the text whose extents are all there. */
+static bool shape_in_text(const Ast *n, i64 *dim, u32 *rank) {
+  if (!literal(n, dim, rank)) return false;
+  for (u32 i = 0; i < *rank; i++)
+    if (dim[i] < 0) return false;
+  return count(dim, *rank) >= 0;
+}
+
+static bool is_number(const Ast *n) {
+  return n->type && (n->type->kind == KD_int || n->type->kind == KD_float);
+}
+
+/* Numbers in arrays in the text, as rows of the same length. */
+static bool data_in_text(const Ast *n, i64 *dim, u32 *rank) {
+  for (*rank = 0; n->kind == AST_array && n->nkid; n = n->kid[0]) {
+    if (*rank == MAX_RANK) return false;
+    dim[(*rank)++] = n->nkid;
+    bool rows = n->kid[0]->kind == AST_array;
+    for (u32 i = 0; i < n->nkid; i++) {
+      if (rows ? n->kid[i]->kind != AST_array : !is_number(n->kid[i])) return false;
+      if (rows && n->kid[i]->nkid != n->kid[0]->nkid) return false;
+      if (rows && n->kid[i]->nkid && n->kid[i]->kid[0]->kind == AST_array && i) return false;
+    }
+  }
+  return *rank > 0 && is_number(n);
+}
+
+static const LangType *of_data(Checker *k, const Ast *n, const char *name) {
+  i64 dim[MAX_RANK + 1], have[MAX_RANK + 1];
+  u32 rank, flat;
+  bool data = data_in_text(n->kid[0], have, &flat);
+  if (n->nkid == 1) return data ? shaped(k, have, flat) : &type_tensor_any;
+  if (!shape_in_text(n->kid[1], dim, &rank)) return &type_tensor_any;
+  if (data && count(have, flat) != count(dim, rank))
+    check_wrong(k, n, NULL, "%s() shape %s (total: %lld) does not match data length %lld", name,
+                dims_text(k, dim, rank), (long long)count(dim, rank), (long long)count(have, flat));
+  return shaped(k, dim, rank);
+}
+
+static const LangType *reshaped(Checker *k, const Ast *n, const char *name, const LangType *x) {
   i64 dim[MAX_RANK + 1];
   u32 rank;
-  bool known = (is_one_of(name, first) && literal(n->kid[0], dim, &rank)) ||
-               (n->nkid > 1 && is_one_of(name, second) && literal(n->kid[1], dim, &rank));
-  for (u32 i = 0; known && i < rank; i++) known = dim[i] >= 0;
-  return known ? shaped(k, dim, rank) : NULL;
+  if (!shape_in_text(n->kid[1], dim, &rank)) return &type_tensor_any;
+  if (is_known(x) && count(x->dim, x->rank) != count(dim, rank))
+    check_wrong(k, n, NULL, "%s(): cannot reshape %s to %s", name, dims_of(k, x),
+                dims_text(k, dim, rank));
+  return shaped(k, dim, rank);
 }
 
 static const LangType *turned(Checker *k, const LangType *t) {
-  i64 dim[2];
-  if (!is_known(t) || t->rank != 2) return &type_tensor_any;
-  dim[0] = t->dim[1];
-  dim[1] = t->dim[0];
-  return shaped(k, (const i64[]){dim[0], dim[1], 0}, 2);
+  i64 dim[MAX_RANK + 1];
+  if (!is_known(t) || t->rank < 2) return &type_tensor_any;
+  memcpy(dim, t->dim, t->rank * sizeof *dim);
+  dim[t->rank - 1] = t->dim[t->rank - 2];
+  dim[t->rank - 2] = t->dim[t->rank - 1];
+  return shaped(k, dim, t->rank);
 }
 
-const LangType *shape_call(Checker *k, const Ast *n, const char *name) {
-  static const char *const same[] = {
-      "nn_relu",        "nn_sigmoid",           "nn_tanh",          "nn_softmax",
-      "nn_gelu",        "nn_leaky_relu",        "nn_elu",           "tensor_relu",
-      "tensor_sigmoid", "tensor_tanh",          "tensor_gelu",      "tensor_softmax",
-      "softmax",        "tensor_abs",           "tensor_sqrt",      "tensor_exp",
-      "tensor_log",     "tensor_requires_grad", "tensor_zero_grad", NULL};
-  static const char *const two[] = {"tensor_add", "tensor_sub", "tensor_mul", "tensor_div", NULL};
-  const LangType *t = n->nkid ? n->kid[0]->type : NULL, *u = n->nkid > 1 ? n->kid[1]->type : NULL;
-  if (!t) return &type_tensor_any;
-  const LangType *fixed = made(k, n, name);
-  if (fixed) return fixed;
-  if (is_one_of(name, same) && t->kind == KD_tensor) return t;
-  if (u && is_one_of(name, two)) return shape_two(k, n, name, t, u);
-  if (u && (!strcmp(name, "tensor_matmul") || !strcmp(name, "nn_linear")))
-    return shape_matmul(k, n, name, t, u);
-  if (!strcmp(name, "tensor_transpose") || !strcmp(name, "transpose")) return turned(k, t);
+static const LangType *linear(Checker *k, const Ast *n, const LangType *x, const LangType *w,
+                              const LangType *b) {
+  bool fits =
+      (!is_known(x) || x->rank) && (!is_known(w) || w->rank == 2) && (!is_known(b) || b->rank == 1);
+  if (fits && is_known(x) && is_known(w)) fits = x->dim[x->rank - 1] == w->dim[0];
+  if (fits && is_known(w) && is_known(b)) fits = b->dim[0] == w->dim[1];
+  if (!fits && is_known(x) && is_known(w) && is_known(b))
+    check_wrong(
+        k, n, NULL,
+        "nn_linear(): shapes %s, %s and %s do not fit: x [.., in], weights [in, out], bias [out]",
+        dims_of(k, x), dims_of(k, w), dims_of(k, b));
+  if (!fits || !is_known(x) || !is_known(w)) return &type_tensor_any;
+  i64 dim[MAX_RANK + 1];
+  memcpy(dim, x->dim, x->rank * sizeof *dim);
+  dim[x->rank - 1] = w->dim[1];
+  return shaped(k, dim, x->rank);
+}
+
+/* But for a 1 in front or behind that one of them has more. */
+static bool are_same(const LangType *x, const LangType *y) {
+  if (x->rank < y->rank) return are_same(y, x);
+  size_t bytes = y->rank * sizeof *y->dim;
+  if (x->rank == y->rank) return !memcmp(x->dim, y->dim, bytes);
+  if (x->rank != y->rank + 1) return false;
+  return (x->dim[0] == 1 && !memcmp(x->dim + 1, y->dim, bytes)) ||
+         (x->dim[y->rank] == 1 && !memcmp(x->dim, y->dim, bytes));
+}
+
+static const LangType *loss(Checker *k, const Ast *n, const char *name, const LangType *x,
+                            const LangType *y) {
+  if (is_known(x) && is_known(y) && !are_same(x, y))
+    check_wrong(k, n, NULL, "%s(): shape mismatch %s vs %s", name, dims_of(k, x), dims_of(k, y));
+  return &type_any;
+}
+
+static const LangType *stepped(Checker *k, const Ast *n, const char *name, const LangType *p,
+                               const LangType *g) {
+  if (is_known(p) && is_known(g) && !type_same(p, g))
+    check_wrong(k, n, NULL, "%s(): shape %s for a parameter of shape %s", name, dims_of(k, g),
+                dims_of(k, p));
+  return p->kind == KD_tensor ? p : &type_tensor_any;
+}
+
+const LangType *shape_call(Checker *k, const Ast *n, const BuiltinInfo *b) {
+  const LangType *t = n->nkid ? n->kid[0]->type : &type_none;
+  const LangType *u = n->nkid > 1 ? n->kid[1]->type : &type_none;
+  i64 dim[MAX_RANK + 1];
+  u32 rank;
+  switch (b->shape) {
+  case SH_none: break;
+  case SH_first:
+    return shape_in_text(n->kid[0], dim, &rank) ? shaped(k, dim, rank) : &type_tensor_any;
+  case SH_data: return of_data(k, n, b->name);
+  case SH_reshape: return reshaped(k, n, b->name, t);
+  case SH_same: return t->kind == KD_tensor ? t : &type_tensor_any;
+  case SH_two: return shape_two(k, n, b->name, t, u);
+  case SH_matmul: return shape_matmul(k, n, b->name, t, u);
+  case SH_linear: return linear(k, n, t, u, n->kid[2]->type);
+  case SH_turn: return turned(k, t);
+  case SH_flat:
+    return is_known(t) ? shaped(k, (i64[]){count(t->dim, t->rank), 0}, 1) : &type_tensor_any;
+  case SH_rows:
+    if (!is_known(t) || !is_known(u) || u->rank != 2) break;
+    return shaped(k, (i64[]){count(t->dim, t->rank), u->dim[1], 0}, 2);
+  case SH_loss: return loss(k, n, b->name, t, u);
+  case SH_step: return stepped(k, n, b->name, t, u);
+  }
   return &type_tensor_any;
 }

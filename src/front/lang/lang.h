@@ -67,6 +67,8 @@ struct LangType {
   const LangFn *fn; /* KD_fn: the one it is, where that is known */
   const StructInfo *of;
   Script *module;
+  const Ast *model; /* KD_object: of a model, where that is known */
+  bool made;        /* it is an object of that, not the model itself */
 };
 
 typedef enum PlaceKind { PL_local, PL_global, PL_self } PlaceKind;
@@ -157,9 +159,15 @@ struct Script {
  * Results are these and: f float  I D L arrays of integers, floats, tensors  _ nothing
  *   = the number that all arguments are
  *   ~ a tensor if the first is one, else a float */
+typedef enum ShapeRule {
+#define SHAPE(name) SH_##name,
+#include "front/lang/shapes.def"
+#undef SHAPE
+} ShapeRule;
 struct BuiltinInfo {
   const char *name, *sig;
   const char *args; /* what they are called, for messages and for arguments by name */
+  ShapeRule shape;
 };
 extern const BuiltinInfo builtin_info[];
 extern const u32 builtin_count;

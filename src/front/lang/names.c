@@ -11,7 +11,7 @@
 #include <string.h>
 
 const BuiltinInfo builtin_info[] = {
-#define BI(name, sig, args) {#name, sig, args},
+#define BI(name, sig, args, shape, fn) {#name, sig, args, SH_##shape},
 #include "front/lang/builtins.def"
 #undef BI
 };

@@ -52,6 +52,7 @@ bool type_same(const LangType *x, const LangType *y) {
   if (x->kind == KD_tensor) return same_shape(x, y);
   if (x->kind == KD_array) return type_same(x->elem, y->elem);
   if (x->kind == KD_struct) return struct_same(x->of, y->of);
+  if (x->kind == KD_object) return x->model == y->model && x->made == y->made;
   if (x->kind == KD_module) return x->module == y->module;
   if (x->kind != KD_tuple && x->kind != KD_fn) return true;
   if (x->n != y->n) return false;
@@ -78,6 +79,7 @@ const LangType *type_join(Arena *a, const LangType *x, const LangType *y) {
   if (x->kind != y->kind) return &type_any;
   if (x->kind == KD_array) return type_array(a, type_join(a, x->elem, y->elem));
   if (x->kind == KD_tuple && depth(x) < TYPE_DEPTH) return join_tuples(a, x, y);
+  if (x->kind == KD_object) return &type_object;
   return x->kind == KD_tensor ? &type_tensor_any : &type_any;
 }
 
