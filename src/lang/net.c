@@ -2,8 +2,7 @@
  *
  * In: the path of a model, from where the program lies; tensors. Out: what the network makes of
  * them, computed at once: gradients do not go through it, so tensors that have one are refused. A
- * session is opened for each call, on the shapes it is given; numbers go in as the type that the
- * network wants.
+ * session is kept for the shapes it is given; numbers go in as the type that the network wants.
  */
 #include "lang/thing.h"
 
@@ -54,8 +53,8 @@ static Lazy *take(Eval *ev, const IngotTensor *t) {
   return y;
 }
 
-static IngotStatus call(NetCall *k) {
-  IngotStatus s = ingot_open(k->m, k->net->path);
+static IngotStatus call(NetCall *k, bool fresh) {
+  IngotStatus s = fresh ? ingot_open(k->m, k->net->path) : INGOT_OK;
   const char *engine = k->ev->o->engine ? k->ev->o->engine : "vm";
   for (u32 i = 0; !s && i < k->n; i++) {
     Door door;
@@ -82,6 +81,55 @@ static Worth results(Eval *ev, const Ingot *m) {
   return one;
 }
 
+/* ---- sessions ---- */
+
+/* One is kept for each network and the shapes it was called with; arrays that were given stay in
+ * it, so it is opened anew when those are many. One with a state begins anew with every call. */
+struct NetSession {
+  NetSession *next;
+  Str key;
+  Ingot *m; /* NULL: closed */
+  u64 bytes;
+};
+
+#define SESSION_BYTES ((u64)64 << 20)
+
+static void close_session(NetSession *s) {
+  ingot_free(s->m);
+  s->m = NULL;
+}
+
+void nets_free(Eval *ev) {
+  for (NetSession *s = ev->nets; s; s = s->next) close_session(s);
+  ev->nets = NULL;
+}
+
+static NetSession *session(Eval *ev, const char *path, const Worth *arg, u32 n) {
+  Text t = text_new(&ev->stack);
+  text_puts(&t, path);
+  for (u32 i = 0; i < n; i++) {
+    const Lazy *x = arg[i].u.lazy;
+    text_puts(&t, "\n");
+    for (u32 d = 0; d < x->rank; d++) text_fmt(&t, "%lld,", (long long)x->dim[d]);
+  }
+  Str key = str_intern(ev->c, t.at, t.n);
+  NetSession *s = ev->nets;
+  while (s && s->key != key) s = s->next;
+  if (!s) {
+    s = NEW(&ev->c->keep, NetSession);
+    *s = (NetSession){.next = ev->nets, .key = key};
+    ev->nets = s;
+  }
+  if (s->bytes > SESSION_BYTES) close_session(s);
+  if (s->m) return s;
+  IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
+  s->m = ingot_new(&alloc);
+  s->bytes = 0;
+  if (!s->m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  s->m->c->guard = ev->c->guard;
+  return s;
+}
+
 Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Lazy *x = arg_tensor(ev, &arg[i]);
@@ -92,16 +140,18 @@ Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
               t->path);
     lazy_data(ev, x);
   }
-  IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
-  NetCall k = {.ev = ev, .net = t, .arg = arg, .n = n, .m = ingot_new(&alloc)};
-  if (!k.m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
-  k.m->c->guard = ev->c->guard;
-  IngotStatus s = call(&k);
+  NetSession *open = session(ev, t->path, arg, n);
+  bool fresh = !open->bytes;
+  NetCall k = {.ev = ev, .net = t, .arg = arg, .n = n, .m = open->m};
+  open->bytes++;
+  for (u32 i = 0; i < n; i++) open->bytes += arg[i].u.lazy->n * sizeof(double);
+  IngotStatus s = call(&k, fresh);
   Text why = text_new(&ev->c->keep);
   if (s) text_puts(&why, k.m->c->diags ? diag_cause(k.m->c->diags) : "out of memory");
   Worth out = {.kind = KD_null};
   if (!s) out = results(ev, k.m);
-  ingot_free(k.m);
+  if (s || api_has_state(k.m)) close_session(open);
+  if (s && !fresh) return net_call(ev, t, arg, n); /* contents may decide shapes: built anew */
   if (s) ARG_BAD(ev, "%s: %s", t->path, text_cstr(&why));
   return out;
 }

@@ -17,12 +17,13 @@ typedef struct Holder Holder;
 typedef struct BoxText BoxText;
 typedef struct BoxList BoxList;
 typedef struct BoxFn BoxFn;
-typedef struct Thing Thing;     /* a layer, an optimiser, a model */
-typedef struct Lazy Lazy;       /* a tensor: see lazy.c */
-typedef struct Ident Ident;     /* what copies of a tensor share */
-typedef struct Locals Locals;   /* variables of a call */
-typedef struct Eval Eval;       /* a program that runs */
-typedef struct Recipes Recipes; /* see force.c */
+typedef struct Thing Thing;           /* a layer, an optimiser, a model */
+typedef struct Lazy Lazy;             /* a tensor: see lazy.c */
+typedef struct Ident Ident;           /* what copies of a tensor share */
+typedef struct Locals Locals;         /* variables of a call */
+typedef struct Eval Eval;             /* a program that runs */
+typedef struct Recipes Recipes;       /* see force.c */
+typedef struct NetSession NetSession; /* see net.c */
 
 struct Holder {
   u32 refs;
@@ -99,13 +100,14 @@ struct Eval {
   Flow flow;
   Worth result; /* of the return under way */
   u32 depth;
-  bool tracing;    /* a function becomes a graph: see trace.c */
-  u32 in_grad;     /* calls whose gradient is wanted */
-  const Ast *at;   /* the call that a built-in works for */
-  Recipes *made;   /* programs of tensors */
-  u64 serial;      /* of the next tensor */
-  u64 random;      /* seed of the run: of random numbers that get none, with serial */
-  Lazy *last_loss; /* that tensor_backward was called with */
+  bool tracing;     /* a function becomes a graph: see trace.c */
+  u32 in_grad;      /* calls whose gradient is wanted */
+  const Ast *at;    /* the call that a built-in works for */
+  Recipes *made;    /* programs of tensors */
+  NetSession *nets; /* of imported networks */
+  u64 serial;       /* of the next tensor */
+  u64 random;       /* seed of the run: of random numbers that get none, with serial */
+  Lazy *last_loss;  /* that tensor_backward was called with */
 };
 
 typedef void BuiltinFn(Eval *ev, Worth *arg, u32 n, Worth *out);

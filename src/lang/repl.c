@@ -190,6 +190,7 @@ void ingot_repl_free(IngotRepl *r) {
   Alloc a = r->m->c->alloc;
   share_drop_all(&r->ev);
   recipes_free(&r->ev);
+  nets_free(&r->ev);
   arena_clear(&r->ev.stack);
   a.resize(a.user, r, sizeof *r, 0);
 }

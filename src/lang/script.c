@@ -5,7 +5,7 @@
  * whose author meant it to be called.
  */
 #include "lang/own.h"
-#include "lang/tensor.h"
+#include "lang/thing.h"
 
 #include <string.h>
 
@@ -43,6 +43,7 @@ static void begin(Eval *ev, Script *s, const IngotScript *o) {
 static void end(Eval *ev) {
   share_drop_all(ev);
   recipes_free(ev);
+  nets_free(ev);
   arena_clear(&ev->stack);
 }
 

@@ -56,6 +56,7 @@ void model_show(Eval *ev, const Thing *m, Text *out);
 
 /* net.c */
 Worth net_import(Eval *ev, const Ast *n);
+void nets_free(Eval *ev);
 Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n);
 
 /* optim.c */
