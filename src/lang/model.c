@@ -282,16 +282,11 @@ bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n, Worth
     const char *name;
     u32 n;
     void (*fn)(Eval *ev, Thing *m, Worth *arg, Worth *out);
-  } methods[] = {{"forward", 1, do_forward},
-                 {"parameters", 0, do_parameters},
-                 {"set_parameters", 1, do_set_parameters},
-                 {"update_parameters", 2, do_update},
-                 {"update", 2, do_update},
-                 {"step", 1, do_step},
-                 {"train", 0, do_train},
-                 {"eval", 0, do_eval},
-                 {"save", 1, model_save},
-                 {"load", 1, model_load}};
+  } methods[] = {
+#define METHOD(name, n, result, fn) {#name, n, do_##fn},
+#include "front/lang/methods.def"
+#undef METHOD
+  };
   for (u32 i = 0; i < sizeof methods / sizeof *methods; i++) {
     if (methods[i].n != n || strcmp(methods[i].name, name)) continue;
     methods[i].fn(ev, m, arg, out);

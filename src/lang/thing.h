@@ -50,8 +50,8 @@ Lazy *model_forward(Eval *ev, Thing *m, Lazy *x);
 bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n,
                   Worth *out); /* false: there is none */
 /* Parameters of the model as the arrays of an archive. weights.c */
-void model_save(Eval *ev, Thing *m, Worth *arg, Worth *out);
-void model_load(Eval *ev, Thing *m, Worth *arg, Worth *out);
+void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out);
+void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out);
 void model_show(Eval *ev, const Thing *m, Text *out);
 
 /* net.c */

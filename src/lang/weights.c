@@ -42,7 +42,7 @@ static const char *path_of(Eval *ev, const Worth *d) {
   return d->u.text->at;
 }
 
-void model_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
@@ -78,7 +78,7 @@ static const Tensor *find(Eval *ev, const NamedVec *in, const Weight *w, const c
   ARG_BAD(ev, "%s has no array '%s'", path, str_text(ev->c, w->name));
 }
 
-void model_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);

@@ -106,6 +106,10 @@ static bool sig_takes(char letter, const LangType *t) {
   case 's': return kind == KD_string;
   case 'F': return kind == KD_fn;
   case 'o': return kind == KD_object;
+  case 'y':
+  case 'g':
+  case 'm':
+  case 'r': return kind == KD_object && !t->model && (!t->role || t->role == letter);
   default: return true;
   }
 }
@@ -121,6 +125,10 @@ static const char *sig_text(char letter) {
   case 'b': return "a boolean";
   case 's': return "a string";
   case 'F': return "a function";
+  case 'y': return "a layer";
+  case 'g': return "an optimiser of sgd_create()";
+  case 'm': return "an optimiser of adam_create()";
+  case 'r': return "an optimiser of rmsprop_create()";
   default: return "an object";
   }
 }
@@ -130,6 +138,12 @@ static const LangType *numbers(Checker *k, const Ast *n) {
   for (u32 i = 0; i < n->nkid; i++) t = type_join(k->a, t, n->kid[i]->type);
   if (n->nkid == 1 && t->kind == KD_tensor && strcmp(builtin_info[n->builtin - 1].name, "abs"))
     return &type_float;
+  return t;
+}
+
+static const LangType *object_type(Checker *k, char role) {
+  LangType *t = NEW(k->a, LangType);
+  *t = (LangType){.kind = KD_object, .role = role};
   return t;
 }
 
@@ -146,6 +160,10 @@ static const LangType *sig_result(Checker *k, const Ast *n, char letter) {
   case 'b': return &type_bool;
   case 's': return &type_string;
   case 'o': return &type_object;
+  case 'y':
+  case 'g':
+  case 'm':
+  case 'r': return object_type(k, letter);
   case '_': return &type_null;
   case '=': return numbers(k, n);
   case '~':
@@ -244,6 +262,35 @@ static const LangType *of_model(Checker *k, const Ast *n, const LangType *t) {
   return object;
 }
 
+/* A function of an object of a model. */
+static const LangType *of_method(Checker *k, const Ast *n, const LangType *on) {
+  static const struct {
+    const char *name;
+    u32 n;
+    char result;
+  } methods[] = {
+#define METHOD(name, n, result, fn) {#name, n, result},
+#include "front/lang/methods.def"
+#undef METHOD
+  };
+  const char *name = str_text(k->c, n->a->name);
+  Near near = near_new(name);
+  for (u32 i = 0; i < sizeof methods / sizeof *methods; i++) {
+    near_try(&near, methods[i].name);
+    if (strcmp(methods[i].name, name)) continue;
+    if (methods[i].n != n->nkid)
+      check_wrong(k, n->a, NULL, "%s() of a model takes %u arguments, got %u", name, methods[i].n,
+                  n->nkid);
+    else if (!strcmp(name, "forward"))
+      return shape_forward(k, n, on->model, n->kid[0]->type);
+    return sig_result(k, n, methods[i].result);
+  }
+  const char *hint =
+      near.name ? str_text(k->c, str_fmt(k->c, "did you mean '%s'?", near.name)) : NULL;
+  check_wrong(k, n->a, hint, "a model has no function '%s'", show(k->c, n->a->name));
+  return &type_any;
+}
+
 const LangType *check_call(Checker *k, Ast *n) {
   n->builtin = 0;
   Ast *f = n->a;
@@ -261,9 +308,8 @@ const LangType *check_call(Checker *k, Ast *n) {
   if (t->kind == KD_fn) return check_function(k, n, t);
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
   if (t->kind == KD_object && t->model) return of_model(k, n, t);
-  bool forward = f->kind == AST_member && !f->nplace && str_is(k->c, f->name, "forward");
-  const LangType *on = forward ? f->a->type : NULL;
-  if (on && on->kind == KD_object && on->model && on->made) return of_model(k, n, on);
+  const LangType *on = f->kind == AST_member && !f->nplace ? f->a->type : NULL;
+  if (on && on->kind == KD_object && on->model && on->made) return of_method(k, n, on);
   if (t->kind != KD_any && t->kind != KD_none && t->kind != KD_object)
     check_wrong(k, n, NULL, "Cannot call non-function value: %s", kind_name[t->kind]);
   return &type_any;

@@ -69,6 +69,7 @@ struct LangType {
   Script *module;
   const Ast *model; /* KD_object: of a model, where that is known */
   bool made;        /* it is an object of that, not the model itself */
+  char role;        /* KD_object: its letter in signatures, see BuiltinInfo; 0: not known */
 };
 
 typedef enum PlaceKind { PL_local, PL_global, PL_self } PlaceKind;
@@ -154,7 +155,8 @@ struct Script {
 
 /* Signatures: a letter for each argument, then ':' and the result.
  *   T tensor  A array  n number  N number or tensor  X tensor or array  i integer  b boolean
- *   s string  F function  o object  v anything
+ *   s string  F function  o object, of which y layer  g m r optimiser (sgd, adam, rmsprop)
+ *   v anything
  * ? before an argument: it and those behind it may be left out; * before ':': any number of them.
  * Results are these and: f float  I D L arrays of integers, floats, tensors  _ nothing
  *   = the number that all arguments are

@@ -52,7 +52,7 @@ bool type_same(const LangType *x, const LangType *y) {
   if (x->kind == KD_tensor) return same_shape(x, y);
   if (x->kind == KD_array) return type_same(x->elem, y->elem);
   if (x->kind == KD_struct) return struct_same(x->of, y->of);
-  if (x->kind == KD_object) return x->model == y->model && x->made == y->made;
+  if (x->kind == KD_object) return x->model == y->model && x->made == y->made && x->role == y->role;
   if (x->kind == KD_module) return x->module == y->module;
   if (x->kind != KD_tuple && x->kind != KD_fn) return true;
   if (x->n != y->n) return false;
@@ -147,6 +147,12 @@ static void put(Ctx *c, const LangType *t, Text *out) {
     if (t->shaped) text_puts(out, t->rank ? "]>" : "<float64, []>");
     return;
   case KD_struct: text_puts(out, t->of->text); return;
+  case KD_object:
+    text_puts(out, t->model         ? str_text(c, t->model->name)
+                   : t->role == 'y' ? "layer"
+                   : t->role        ? "optimiser"
+                                    : "object");
+    return;
   default: text_puts(out, kind_name[t->kind]);
   }
 }
