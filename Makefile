@@ -251,6 +251,10 @@ TARGET  ?=
 fuzz: setup fuzz-programs
 	@$(PYTHON) test/fuzz.py --runs $(RUNS) $(TARGET)
 
+# The picture of README.md, from a report in a browser: docs/report.svg.
+picture: all
+	@$(PYTHON) tools/picture.py
+
 # N=20000 make gen: random graphs on all engines; SEED=1000, OPS=conv,contract,MAP, GENFLAGS="--cc clang".
 N       ?= 2000
 SEED    ?= 1
@@ -377,11 +381,12 @@ help:
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
 	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/performance.md; ONLY=sense QUICK=1' \
 	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
+	  'make picture       docs/report.svg, the picture of README.md, with chromium' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
 	  'make install       PREFIX=/usr/local DESTDIR=' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
+.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
   bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run install clean distclean help

@@ -46,7 +46,7 @@ const bytes = n => scaled(n, 1024, [' B', ' KiB', ' MiB', ' GiB', ' TiB'], 4);
 const count = n => n < 100000 ? group(n) : scaled(n, 1000, ['', ' k', ' M', ' G', ' T']);
 const ms = x => x >= 1 ? x.toPrecision(4) + ' ms' : (x * 1000).toPrecision(3) + ' µs';
 const percent = x => (100 * x).toFixed(1) + ' %';
-const small = x => x === null || x === undefined ? '-' : x === 0 ? '0' : x.toPrecision(3);
+const small = x => x === null || x === undefined ? '-' : x === 0 ? '0' : Math.abs(x) < 1e-3 ? x.toExponential(2) : x.toPrecision(3);
 
 /* ---- kernels ---- */
 

@@ -68,6 +68,7 @@ function layout(box, edge) {
     const sides = turn >= 10 ? ['up', 'down'] : [turn % 2 ? 'down' : 'up'];
     for (const row of turn % 2 ? [...rows].reverse() : rows) place(row, c => mean(sides.flatMap(s => c[s]), 'x', c.x));
   }
+  straighten(rows);
   let y = 0;
   for (const row of rows) {
     const h = row.reduce((m, c) => Math.max(m, c.h), 0);
@@ -76,6 +77,16 @@ function layout(box, edge) {
   }
   box.forEach((b, i) => { b.x = cells[i].x; b.y = cells[i].y; b.layer = cells[i].layer; b.into = into[i]; b.out = out[i]; });
   return route.map((way, i) => way ? path_of(way.map(k => cells[k])) : stub_of(cells[edge[i][0]], cells[edge[i][1]]));
+}
+
+/* Layers that drift to one side, each a little further than the one before it, are moved back: by the mean of those around them. */
+function straighten(rows) {
+  const AROUND = 8, middle = rows.map(row => row.length ? (row[0].x + row[row.length - 1].x) / 2 : 0), sum = [0];
+  for (const m of middle) sum.push(sum[sum.length - 1] + m);
+  rows.forEach((row, l) => {
+    const a = Math.max(0, l - AROUND), b = Math.min(rows.length, l + AROUND + 1), by = (sum[b] - sum[a]) / (b - a);
+    for (const c of row) c.x -= by;
+  });
 }
 
 /* The nearest places to those wished for that keep the order: least squares with order, by pooling. */
@@ -132,7 +143,7 @@ function graph_view() {
       d.set(f, (d.get(f) || '') + `M${fixed(b.x - b.w / 2)} ${fixed(b.y)}h${fixed(b.w)}v${b.h}h${fixed(-b.w)}z`);
     }
     return [sv('path', { class: 'edge', 'stroke-width': 3, d: routes.map(r => r.far ? r.d + r.d2 : r.d).join('') }),
-      ...[...d].map(([f, path]) => sv('path', { d: path, class: f ? null : 'port', style: f ? `fill:${color(f, 'light')};stroke:${color(f, 'rim')};stroke-width:2` : null }))];
+      ...[...d].map(([f, path]) => sv('path', { d: path, class: f ? null : 'port', style: f ? `fill:${color(f, view.k < 0.12 ? 'rim' : 'light')};stroke:${color(f, 'rim')};stroke-width:2` : null }))];
   }
   function draw_box(b, i) {
     const k = b.kernel === undefined ? null : D.kernels[b.kernel], left = b.x - b.w / 2, room = b.w - 18;
@@ -150,7 +161,8 @@ function graph_view() {
     const mine = on >= 0 ? new Set(edge_of[on]) : new Set();
     const marked = sv('path', { class: 'edge on', d: [...mine].map(i => routes[i].far ? routes[i].full : routes[i].d).join('') });
     if (view.k < 0.3) {
-      far = far || far_paths();
+      const tiny = view.k < 0.12;
+      if (!far || far.tiny !== tiny) { far = far_paths(); far.tiny = tiny; }
       const b = on >= 0 ? box[on] : null;
       world.replaceChildren(...far, marked, ...(b ? [sv('rect', { class: 'box on', x: b.x - b.w / 2, y: b.y, width: b.w, height: b.h, rx: 5, fill: 'none', style: 'stroke-width:8' })] : []));
       return;

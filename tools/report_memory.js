@@ -42,8 +42,8 @@ function memory_view() {
     let d = '';
     for (let s = Math.max(0, Math.floor(view.from)); s < Math.min(steps, Math.ceil(view.to)); s++) d += `${d ? 'L' : 'M'}${fixed(X(s))} ${fixed(Y(alive[s]))}L${fixed(X(s + 1))} ${fixed(Y(alive[s]))}`;
     bars.append(sv('path', { class: 'alive', d }), sv('line', { class: 'peak', x1: X(peak + 0.5), x2: X(peak + 0.5), y1: T, y2: T + H }));
-    const right = X(peak + 0.5) > L + W * 0.6, k = D.points[peak];
-    bars.append(sv('text', { x: X(peak + 0.5) + (right ? -5 : 5), y: T - 9, 'text-anchor': right ? 'end' : 'start' }, `peak: step ${peak + 1}${k >= 0 ? ', ' + D.kernels[k].word : ''}`));
+    const k = D.points[peak], mark = `peak: step ${peak + 1}${k >= 0 ? ', ' + D.kernels[k].word : ''}`, right = X(peak + 0.5) + 8 + width(mark, '12') > L + W;
+    bars.append(sv('text', { x: X(peak + 0.5) + (right ? -5 : 5), y: T - 9, 'text-anchor': right ? 'end' : 'start' }, mark));
     kids.push(bars, sv('line', { class: 'bound', x1: L, x2: L + W, y1: Y(M.bound), y2: Y(M.bound) }), sv('line', { class: 'axis', x1: L, x2: L + W, y1: T + H, y2: T + H }),
       sv('text', { class: 'soft', x: L, y: T + H + 18 }, `step ${Math.floor(view.from) + 1}`), sv('text', { class: 'soft', x: L + W, y: T + H + 18, 'text-anchor': 'end' }, `${Math.ceil(view.to)} of ${steps}`));
     picture.replaceChildren(...kids);

@@ -146,14 +146,15 @@ static void bind_group(Groups *s, u32 kernel, NodeId id) {
 static void bind_kernel(Groups *s, u32 kernel, StmtId id) {
   const Stmt *k = prog_stmt(s->r->p, id);
   PlaceKey named = key_of(&k->loc, k->label), key = key_of(&k->loc, 0);
+  const NodeId *root = s->root.at; /* NULL: there are none, and slots neither */
   u32 *slot = map_get_bytes(&s->at, &named, sizeof named);
   s->walk++;
-  if (slot && *slot) {
-    bind_group(s, kernel, s->root.at[*slot - 1]);
+  if (root && slot && *slot) {
+    bind_group(s, kernel, root[*slot - 1]);
     return;
   }
   slot = s->r->is_merged[id] ? map_get_bytes(&s->at, &key, sizeof key) : NULL;
-  for (u32 i = slot ? *slot : 0; i; i = s->same[i - 1]) bind_group(s, kernel, s->root.at[i - 1]);
+  for (u32 i = slot && root ? *slot : 0; i; i = s->same[i - 1]) bind_group(s, kernel, root[i - 1]);
   u32 node = slot && *slot ? 0 : number_at(s->r, &k->loc, false);
   if (node) bind(s->r, kernel, node - 1);
 }

@@ -273,8 +273,8 @@ static void rule_contract(Infer *f) {
       mine[ch] = true;
       Dim d = f->in[k]->dim[i];
       if (seen[ch] && !may_equal(of[ch], d))
-        BAD(f, "contract \"%s\": extents %lld and %lld of %c differ", spec, (long long)of[ch],
-            (long long)d, ch);
+        BAD(f, "extents %lld and %lld do not fit (%c of %s)", (long long)of[ch], (long long)d, ch,
+            spec);
       if (!seen[ch] || dim_is_const(d)) of[ch] = d;
       seen[ch] = true;
     }

@@ -114,7 +114,8 @@ def installed(env):
 def install(env):
     top = installed(env)
     where = env.scratch("install-user")
-    for name in ("bin/ingot", "lib/libingot.a", "lib/libingot.so", "include/ingot.h", "lib/pkgconfig/ingot.pc", "share/man/man1/ingot.1"):
+    for name in ("bin/ingot", "lib/libingot.a", "lib/libingot.so", "include/ingot.h", "lib/pkgconfig/ingot.pc", "share/man/man1/ingot.1",
+                 "share/bash-completion/completions/ingot", "share/zsh/site-functions/_ingot", "share/fish/vendor_completions.d/ingot.fish"):
         if not os.path.getsize(os.path.join(top, name)):
             raise Fail(f"{name} is empty")
     with open(os.path.join(top, "lib", "pkgconfig", "ingot.pc")) as f:

@@ -46,7 +46,20 @@ def arrays(c):
     os.unlink(c.path("t.ing"))
 
 
-CASES = (words, texts, arrays)
+def nodes(c):
+    """What is wrong with a node is said with the names and shapes of the file."""
+    for op, shapes, attrs, text in (("MatMul", ([2, 3], [4, 5]), {}, "node 0 'n_z' (MatMul): extents 3 and 4 do not fit"),
+                                    ("Conv", ([1, 3, 8, 8], [4, 2, 3, 3]), {}, "x has 3 channels, w expects 2"),
+                                    ("Softmax", ([1, 3],), {"axis": 5}, "axis 5 out of range for rank 2")):
+        g = onnx.Graph()
+        names = [g.input(s, name=f"in{i}") for i, s in enumerate(shapes)]
+        g.output(g.node(op, names, ["z"], **attrs), None)
+        said = c.run("compile", c.save("n.onnx", onnx.model(g)), code=4, text=text).text()
+        inputs = ", ".join(f"in{i}: f32[{','.join(map(str, s))}]" for i, s in enumerate(shapes))
+        want(said.endswith("; inputs are " + inputs) and "contract" not in said, f"{op}: {said}")
+
+
+CASES = (words, texts, arrays, nodes)
 
 
 def tests(env):

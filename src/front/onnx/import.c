@@ -304,6 +304,21 @@ static void check_attrs(Import *im, const OnnxNode *n, const OpRow *row, Loc loc
   }
 }
 
+enum { INPUTS_SHOWN = 6 };
+
+/* What is wrong with a node is wrong about its inputs: the message gets their names and types. d:
+ * the first since the node began; NULL: there is none. */
+static void name_inputs(Import *im, const Build *b, Diag *d, Loc loc) {
+  Text t = text_new(&im->c->scratch);
+  while (d && d->level != LV_error) d = d->next;
+  if (!d || d->loc.op != loc.op || d->loc.node != loc.node || d->loc.index != loc.index) return;
+  for (u32 i = 0; i < b->nin && i < b->node->in.n && i < INPUTS_SHOWN; i++)
+    if (b->in[i] && !val_is_list(b->in[i]))
+      text_fmt(&t, "%s%s: %s", t.n ? ", " : "", show(im->c, b->node->in.at[i]),
+               type_text(im->g->dims, graph_type(im->g, b->in[i])));
+  if (t.n) d->text = str_text(im->c, str_fmt(im->c, "%s; inputs are %s", d->text, text_cstr(&t)));
+}
+
 /* Runs the builder; a refusal is recorded and false returned, other failures go on outwards. */
 static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   b->opset = opset_of(im, n->domain);
@@ -325,8 +340,10 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   BlkId cur = im->g->cur;
   Scope *scope = im->scope;
   u32 depth = im->depth;
+  Said before = diag_said(im->c);
   Err e = ctx_protect(im->c, attempt, &a);
   if (!e) return true;
+  if (e == ERR_input) name_inputs(im, b, *before.end, loc);
   if (e != ERR_unsupported) longjmp(*im->c->door, (int)e); /* already recorded */
   im->g->cur = cur;
   im->scope = scope;
