@@ -25,7 +25,8 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o $(BUILD)/gen/report.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o $(BUILD)/gen/report.o \
+           $(BUILD)/gen/module_text.o $(BUILD)/gen/module_types.o $(BUILD)/gen/export_text.o
 VM_X86  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
@@ -144,6 +145,20 @@ $(BUILD)/gen/report.c: $(REPORT) $(BUILD)/embed Makefile
 	$(Q)sed -e '/@CSS@/{r tools/report.css' -e 'd}' -e '/@JS@/{r $(BUILD)/gen/report.js' -e 'd}' tools/report.html > $(BUILD)/gen/report.txt
 	$(Q)grep -q @DATA@ $(BUILD)/gen/report.txt
 	$(Q)$(BUILD)/embed report_text $(BUILD)/gen/report.txt $@
+# What calls a model in WebAssembly, and its types: module_text, module_types.
+$(BUILD)/gen/module_text.c: tools/module.mjs
+$(BUILD)/gen/module_types.c: tools/module.d.mts
+$(BUILD)/gen/module_text.c $(BUILD)/gen/module_types.c: $(BUILD)/gen/%.c: $(BUILD)/embed
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)$(BUILD)/embed $* $(filter tools/%,$^) $@
+# Templates of `ingot export`, each behind a line with its path: export_text.
+EXPORT := $(sort $(shell find tools/export -type f))
+$(BUILD)/gen/export_text.c: $(EXPORT) $(BUILD)/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$@)
+	$(Q)for f in $(EXPORT:tools/export/%=%); do echo "==== $$f"; cat tools/export/$$f; done > $(BUILD)/gen/export_text.txt
+	$(Q)$(BUILD)/embed export_text $(BUILD)/gen/export_text.txt $@
 # What Unicode says of characters, for vocabularies: unicode_txt.
 $(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -155,7 +170,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header report): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -327,6 +342,15 @@ bench-tuned: setup all
 run: all
 	@CC="$(CC)" $(BUILD)/ingot demo --engine c
 
+# One page with the built-in model as WebAssembly inside; it opens from disk.
+demo: $(BUILD)/demo/digits.html
+	@echo 'open $(abspath $<) in a browser'
+$(BUILD)/demo/digits.html: $(BUILD)/ingot tools/demo/page.html tools/demo/page.mjs models/digits.onnx
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/ingot build models/digits.onnx -d batch=1 -o $(@D)/digits.wasm
+	$(Q){ cat tools/demo/page.html $(@D)/digits.mjs; printf 'const BYTES = "'; base64 -w0 $(@D)/digits.wasm; echo '";'; cat tools/demo/page.mjs; echo '</script>'; } >$@.tmp
+	$(Q)mv $@.tmp $@
+
 # ---- install ----
 
 PREFIX  ?= /usr/local
@@ -340,7 +364,7 @@ $(BUILD)/ingot.pc: src/ingot.h Makefile
 
 install: all
 	@rm -f $(BUILD)/ingot.pc && $(MAKE) --no-print-directory $(BUILD)/ingot.pc
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include share/man/man1)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig lib/cmake/ingot include share/man/man1)
 	install -m 755 $(BUILD)/ingot $(DESTDIR)$(PREFIX)/bin/ingot
 	install -m 644 $(BUILD)/libingot.a $(DESTDIR)$(PREFIX)/lib/libingot.a
 	install -m 755 $(BUILD)/libingot.so $(DESTDIR)$(PREFIX)/lib/libingot.so
@@ -350,6 +374,10 @@ install: all
 	@for to in bash:bash-completion/completions/ingot zsh:zsh/site-functions/_ingot fish:fish/vendor_completions.d/ingot.fish; do \
 	  $(BUILD)/ingot completions $${to%%:*} >$(BUILD)/completion || { echo 'note: it does not run here, so no completions'; break; }; \
 	  install -D -m 644 $(BUILD)/completion $(DESTDIR)$(PREFIX)/share/$${to#*:} || exit 1; done
+	install -m 644 cmake/ingotConfig.cmake $(DESTDIR)$(PREFIX)/lib/cmake/ingot/ingotConfig.cmake
+	@printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' 'if(PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)' '  set(PACKAGE_VERSION_COMPATIBLE FALSE)' 'else()' \
+	  '  set(PACKAGE_VERSION_COMPATIBLE TRUE)' 'endif()' 'if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)' '  set(PACKAGE_VERSION_EXACT TRUE)' 'endif()' \
+	  >$(DESTDIR)$(PREFIX)/lib/cmake/ingot/ingotConfigVersion.cmake
 
 clean:
 	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned
@@ -360,6 +388,7 @@ help:
 	@printf '%s\n' \
 	  'make               build/ingot, build/libingot.a and .so (CC, CFLAGS, BUILD can be set; V=1: commands; LLVM=0: without engine jit)' \
 	  'make run           the built-in digit model on held-out digits' \
+	  'make demo          a page that reads digits as you draw them: build/demo/digits.html (needs clang and lld)' \
 	  'make check         in a minute, with nothing but a C compiler and python3: the part of the tests to run while working' \
 	  'make test          everything; T=PATTERN runs the tests whose names match' \
 	  'make test-all      those and the heavy ones, which fetch a browser and other large packages' \
@@ -389,4 +418,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
-  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run install clean distclean help
+  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run demo install clean distclean help

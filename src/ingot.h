@@ -105,11 +105,12 @@ IngotStatus ingot_detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned f
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
-/* The machine that code is made for: "scalar" (any), "sse2", "neon", "avx2", "avx512", "native";
- * several, separated by commas, or "multi" for "sse2,avx2,avx512": C text with a body for each, of
- * which every run takes the best its CPU can run; other engines then do as that body does here.
- * "avx2-loops" and its like: what stands in for the vectors where a compiler or machine has none.
- * Not called: engine c, build and bench take native, C text is for any machine. Before the passes.
+/* The machine that code is made for: "scalar" (any), "simd128" (WebAssembly), "sse2", "neon",
+ * "avx2", "avx512", "native"; several, separated by commas, or "multi" for "sse2,avx2,avx512": C
+ * text with a body for each, of which every run takes the best its CPU can run; other engines then
+ * do as that body does here. "avx2-loops" and its like: what stands in for the vectors where a
+ * compiler or machine has none. Not called: engine c, build and bench take native, C text is for
+ * any machine. Before the passes.
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
 /* Programs compute exp, log, sin, cos, tanh and erf of f32 in float, within the errors of
@@ -239,6 +240,7 @@ typedef struct IngotC {
   int split;   /* up to 64: the file can be compiled in so many parts side by side, -DNAME_PART=0
                   and on, whose objects are linked together; 0: only at once. ingot_build with 0
                   chooses, by the size of the code, and compiles side by side */
+  const char *cpp; /* ingot_write_c: a header for C++ is written there too; NULL: none */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
@@ -248,6 +250,17 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
  * take more than 8 MB. */
 IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
                           const char *weights);
+
+/* A folder that a project takes as it is: the C, a program that runs it, files of the build system,
+ * a README with sizes. Files that are there are replaced. The second refuses before any work what
+ * does not depend on the model. */
+typedef struct IngotExport {
+  IngotC c;           /* name must be given; of the rest weights and selftest count */
+  const char *kind;   /* "cmake", "zephyr", "arduino", "platformio", "esp-idf", "rust" */
+  const char *folder; /* is made */
+} IngotExport;
+IngotStatus ingot_export(Ingot *m, const IngotExport *o);
+IngotStatus ingot_check_export(Ingot *m, const IngotExport *o);
 
 /* The model as a file of bytecode, weights inside, which ingot_open takes as any other model, to be
  * run by the engine "vm". */
@@ -261,8 +274,9 @@ IngotStatus ingot_emit_vm(Ingot *m, const char **source, size_t *nsource, const 
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 
 /* The model as machine code, by a C compiler started without a shell. The end of output decides
- * what is made: .o, .a, .so (with a header beside them), or a program with any other name, see
- * tools/runner.c. */
+ * what is made: .o, .a, .so (with a header beside them), .wasm (WebAssembly, by clang and wasm-ld,
+ * with a module of JavaScript and its types beside it, .mjs and .d.mts; march NULL: simd128), or a
+ * program with any other name, see tools/runner.c. */
 typedef struct IngotBuild {
   IngotC c; /* name: NULL for the stem of output */
   const char *output;
@@ -276,6 +290,7 @@ typedef struct IngotBuild {
                          has no conversations, or no message of the system */
   const char *via;    /* "llvm": object code without a C compiler; NULL: C */
   const char *triple; /* via llvm: TRIPLE[,CPU[,FEATURES]] as LLVM has them; NULL: by march */
+  const char *target; /* "wasm": the output is OUT.wasm; NULL: by its end */
   const char *preset; /* "balanced", "max", "dev", "size": what is not said by optimize and lto; see
                          ingot_presets; NULL: balanced */
   int lto;            /* optimise across object files when they are linked; .o and .a: compile the

@@ -2,7 +2,7 @@
  *
  * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all.
  * Everything is made in a temporary folder and then copied; a tuned build (steps.c) makes several
- * variants of the same text there. Weights above FILE_BYTES are assembled
+ * variants of the same text there. Weights above WEIGHTS_FILE_BYTES are assembled
  * in from a file, because C compilers are slow on long strings.
  */
 #include "api/product.h"
@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define FILE_BYTES ((u64)4 << 20)
 
 extern const unsigned char runner_text[], player_text[];
 extern const size_t runner_text_size, player_text_size;
@@ -29,14 +27,14 @@ static const struct {
     {".lib", "would be a library of Windows"},
     {".exe", "would be a program of Windows"},
     {".dylib", "would be a library of macOS"},
-    {".wasm", "would be WebAssembly"},
 };
 
 Product product_of(const char *path) {
-  return ends_with(path, ".o")    ? PD_object
-         : ends_with(path, ".a")  ? PD_archive
-         : ends_with(path, ".so") ? PD_shared
-                                  : PD_program;
+  return ends_with(path, ".o")      ? PD_object
+         : ends_with(path, ".a")    ? PD_archive
+         : ends_with(path, ".so")   ? PD_shared
+         : ends_with(path, ".wasm") ? PD_wasm
+                                    : PD_program;
 }
 
 static void add(Ctx *c, Words *w, const char *word) {
@@ -84,8 +82,7 @@ static void begin(Ctx *c, ProductBuild *b, const Variant *v, Words *w) {
   }
 }
 
-/* A file for the tools that are started. */
-static void put_file(Ctx *c, const char *path, FileOut f) {
+void build_file(Ctx *c, const char *path, FileOut f) {
   f.path = path;
   f.passing = true;
   files_write(c, &f, 1);
@@ -107,7 +104,7 @@ static Words compile(Ctx *c, ProductBuild *b, const Variant *v, const char *file
     text_put(&named, text->at, text->n);
     text = &named;
   }
-  put_file(c, source, (FileOut){.at = text->at, .n = text->n});
+  build_file(c, source, (FileOut){.at = text->at, .n = text->n});
   begin(c, b, v, &w);
   if (b->kind == PD_shared) add(c, &w, "-fPIC");
   if (b->m->written.blob.n) { /* by its whole path: a file of that name may lie where we are */
@@ -126,7 +123,7 @@ static Words assemble(Ctx *c, ProductBuild *b) {
   Text object = text_new(&c->keep);
   Words w = {0};
   api_object(b->m, b->o, b->name, &object);
-  put_file(c, path, (FileOut){.at = object.at, .n = object.n});
+  build_file(c, path, (FileOut){.at = object.at, .n = object.n});
   add(c, &w, path);
   return w;
 }
@@ -175,8 +172,7 @@ static const char *link(Ctx *c, ProductBuild *b, const Variant *v, Product kind,
   return path;
 }
 
-/* OUT.h, or OUT.bin, for OUT.so. */
-static const char *beside(Ctx *c, const char *output, const char *end) {
+const char *build_beside(Ctx *c, const char *output, const char *end) {
   Text path = text_new(&c->keep);
   text_put(&path, output, (size_t)(strrchr(output, '.') - output));
   text_puts(&path, end);
@@ -228,7 +224,7 @@ static void put_baked(const Ingot *m, Text *t) {
 /* The table of tools/player.c. The tables of the tokeniser come from a file, as weights do. */
 static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
   const char *path = folder_file(c, &b->folder, "vocab.bin");
-  put_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
+  build_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
   text_fmt(t,
            "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
            "        \".incbin \\\"%s\\\"\\n.byte 0\\n.text\\n\");\n"
@@ -324,7 +320,7 @@ static void emit_text(Ctx *c, ProductBuild *b) {
     api_need_body(b->m);
     ic->selftest = -1;
   }
-  if (!o->via && !ic->weights && api_weight_bytes(b->m) > FILE_BYTES) ic->weights = "file";
+  if (!o->via && !ic->weights && api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic->weights = "file";
   if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
@@ -336,8 +332,8 @@ static void emit_text(Ctx *c, ProductBuild *b) {
   b->parts = ic->split == PARTS_MOST ? parts_wanted(b->facts.code_bytes) : 1;
   b->speaks = b->kind == PD_program && !o->arrays && api_speech(b->m);
   if (!b->m->written.blob.n) return;
-  put_file(c, folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s.bin", b->name))),
-           blob_file(b->m));
+  build_file(c, folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s.bin", b->name))),
+             blob_file(b->m));
 }
 
 void file_make_executable(Ctx *c, const char *path) {
@@ -356,11 +352,11 @@ static void write_product(Ctx *c, ProductBuild *b, const char *product, const ch
   u32 nout = 0;
   if (b->ic.weights && !strcmp(b->ic.weights, "pointer") && b->m->written.blob.n) {
     out[nout] = blob_file(b->m);
-    out[nout++].path = beside(c, o->output, ".bin");
+    out[nout++].path = build_beside(c, o->output, ".bin");
   }
   if (b->kind != PD_program)
     out[nout++] =
-        (FileOut){.path = beside(c, o->output, ".h"), .at = b->header.at, .n = b->header.n};
+        (FileOut){.path = build_beside(c, o->output, ".h"), .at = b->header.at, .n = b->header.n};
   if (baseline) {
     base = file_read_own(c, baseline);
     out[nout++] = (FileOut){.path = beside_it, .at = base.at, .n = base.n};
@@ -390,9 +386,7 @@ static void build(Ctx *c, void *arg) {
   write_product(c, b, v.product, NULL);
 }
 
-/* A C name from the file name: libnet.a gives net; other characters than letters and digits become
- * '_'. */
-static const char *stem(Ctx *c, const char *path, Product kind) {
+const char *build_stem(Ctx *c, const char *path, Product kind) {
   const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
   if ((kind == PD_archive || kind == PD_shared) && !strncmp(from, "lib", 3)) from += 3;
   Text t = text_new(&c->keep);
@@ -413,8 +407,12 @@ static void check_build(Ingot *m, const IngotBuild *o) {
     fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", o->output);
   for (u32 i = 0; end && i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(end, foreign[i].end))
-      fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, and programs", o->output,
-           foreign[i].why);
+      fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, OUT.wasm, and programs",
+           o->output, foreign[i].why);
+  if (o->target || product_of(o->output) == PD_wasm) {
+    wasm_check(m, o);
+    return;
+  }
   if (o->triple && !o->via)
     fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --via llvm too");
   if (o->via) api_check_via(c, o);
@@ -429,8 +427,9 @@ static void check_build(Ingot *m, const IngotBuild *o) {
   const char *path[MOST_FILES] = {o->output};
   u32 n = 1;
   if (product_of(o->output) != PD_program) {
-    path[n++] = beside(c, o->output, ".h");
-    if (o->c.weights && !strcmp(o->c.weights, "pointer")) path[n++] = beside(c, o->output, ".bin");
+    path[n++] = build_beside(c, o->output, ".h");
+    if (o->c.weights && !strcmp(o->c.weights, "pointer"))
+      path[n++] = build_beside(c, o->output, ".bin");
   }
   if (steps_wanted(o)) path[n++] = steps_baseline(c, o->output);
   preset_find(c, o->preset);
@@ -456,6 +455,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   ProductBuild b = {.m = m, .o = o};
   api_need(c, o, "the description of the build");
   check_build(m, o);
+  if (product_of(o->output) == PD_wasm) return wasm_build(m, o);
   b.preset = preset_find(c, o->preset);
   b.folder.said = o->said;
   b.folder.user = o->user;
@@ -470,7 +470,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   if (o->via) api_need_plain(m);
   set_machine(m, o);
   b.kind = product_of(o->output);
-  b.name = o->c.name ? o->c.name : stem(c, o->output, b.kind);
+  b.name = o->c.name ? o->c.name : build_stem(c, o->output, b.kind);
   if (b.kind == PD_program && api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
          "a program runs one model; of several there are OUT.o, OUT.a and OUT.so");
@@ -485,7 +485,8 @@ static void check(Ingot *m, const IngotBuild *o) {
     check_build(m, o);
   else
     api_need_compiler(c, o->cc);
-  if (o->march && !o->via) api_need_vectors(m, o->march, o->cc);
+  bool wasm = o->output && product_of(o->output) == PD_wasm;
+  if (o->march && !o->via && !wasm) api_need_vectors(m, o->march, o->cc);
 }
 
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {

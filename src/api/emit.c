@@ -399,7 +399,26 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
   API_CALL(m, give_weights(m, data, n));
 }
 
-/* In the order weights, header, source: a C file never stands without its weights. */
+/* What is included, which lies in the same folder. */
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
+                     Text *to) {
+  if (api_entry_count(m) > 1)
+    fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: only of a file with one model");
+  CppOptions cpp = {.name = o->name,
+                    .header = file_name(header),
+                    .version = INGOT_VERSION,
+                    .given = weight_mode(m->c, o->weights) == WM_pointer,
+                    .selftest = facts->selftest_bytes != 0,
+                    .threads = m->p->threads > 1 && !m->wish.openmp};
+  emit_cpp(m->p, &cpp, facts, to);
+}
+
+/* In the order weights, headers, source: a C file never stands without its weights. */
 EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
                       const char *header_path, const char *weights_path) {
   Ctx *c = m->c;
@@ -416,9 +435,15 @@ EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
   EmitFacts facts = emit_late(m, &o, true, &source, &header, &late);
   say_feature(c, &facts);
   const Blob *blob = &m->written.blob;
-  FileOut f[3] = {{.path = weights_path, .n = blob->piece.n, .piece = blob->piece.at},
-                  {.path = header_path, .at = header.at, .n = header.n},
-                  {.path = source_path}};
+  Text cpp = text_new(&c->keep);
+  if (o.cpp) wrap_cpp(m, &o, header_path, &facts, &cpp);
+  u32 nfile = 0, source_file;
+  FileOut f[4];
+  if (blob->n)
+    f[nfile++] = (FileOut){.path = weights_path, .n = blob->piece.n, .piece = blob->piece.at};
+  f[nfile++] = (FileOut){.path = header_path, .at = header.at, .n = header.n};
+  if (o.cpp) f[nfile++] = (FileOut){.path = o.cpp, .at = cpp.at, .n = cpp.n};
+  source_file = nfile++;
   VEC(Chunk) part = {0};
   size_t from = 0;
   for (u32 i = 0; i < late.n; i++) {
@@ -427,9 +452,8 @@ EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
     from = late.at[i].at;
   }
   *vec_push(&c->keep, &part) = (Chunk){.at = source.at + from, .n = source.n - from};
-  f[2].piece = part.at;
-  f[2].n = part.n;
-  files_write(c, f + !blob->n, 3 - !blob->n);
+  f[source_file] = (FileOut){.path = source_path, .n = part.n, .piece = part.at};
+  files_write(c, f, nfile);
   if (large)
     warn(c, LOC_NONE,
          "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "

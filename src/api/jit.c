@@ -99,16 +99,21 @@ void api_close_jit(Ingot *m) {
 /* What LLVM calls a machine that a target is for: TRIPLE,CPU,FEATURES. triple: as it was given, up
  * to all three of them, to which come the features of the target; NULL: by the target. */
 static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
-  bool neon = !strcmp(t->name, "neon");
-  if (!triple) triple = neon ? "aarch64-linux-gnu,generic" : "";
+  size_t name = strcspn(t->llvm, ","), to = name + (t->llvm[name] == ',');
+  to += strcspn(t->llvm + to, ",");
+  const char *own = *t->llvm ? t->llvm + to + 1 : t->features, *plus = *t->llvm ? "" : "+";
   Text s = text_new(&c->keep);
-  text_puts(&s, triple);
-  const char *cpu = strchr(triple, ','), *features = cpu ? strchr(cpu + 1, ',') : NULL;
-  text_puts(&s, features ? "" : cpu ? "," : ",,");
+  if (triple)
+    text_puts(&s, triple);
+  else
+    text_put(&s, t->llvm, to);
+  const char *said = text_cstr(&s), *cpu = strchr(said, ',');
+  const char *features = cpu ? strchr(cpu + 1, ',') : NULL;
   bool some = features && features[1];
-  for (const char *at = neon ? "neon,fp-armv8" : t->features; *at; some = true) {
+  text_puts(&s, features ? "" : cpu ? "," : ",,");
+  for (const char *at = own; *at; some = true) {
     size_t n = strcspn(at, ",");
-    text_fmt(&s, "%s+%.*s", some ? "," : "", (int)n, at);
+    text_fmt(&s, "%s%s%.*s", some ? "," : "", plus, (int)n, at);
     at += n + (at[n] == ',');
   }
   return text_cstr(&s);

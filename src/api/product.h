@@ -8,7 +8,7 @@
 
 #include "api/own.h"
 
-typedef enum Product { PD_object, PD_archive, PD_shared, PD_program } Product;
+typedef enum Product { PD_object, PD_archive, PD_shared, PD_program, PD_wasm } Product;
 
 /* What --preset sets, unless an option says otherwise. */
 typedef struct Preset {
@@ -87,11 +87,23 @@ const Preset *preset_named(const char *name);        /* NULL: the usual one; res
 const Preset *preset_find(Ctx *c, const char *name); /* the same; fails if there is none */
 void preset_text(const Preset *p, Text *t);          /* as the options that it stands for */
 
+/* Weights of more bytes are assembled in from a file: compilers are slow on long strings. */
+#define WEIGHTS_FILE_BYTES ((u64)4 << 20)
+
 /* build.c */
 Product product_of(const char *path);
+/* A C name from the file name: libnet.a gives net; other characters than letters and digits become
+ * '_'. */
+const char *build_stem(Ctx *c, const char *path, Product kind);
+const char *build_beside(Ctx *c, const char *output, const char *end); /* OUT.h for OUT.so */
+void build_file(Ctx *c, const char *path, FileOut f); /* for the tools that are started */
 const char *build_usual(const ProductBuild *b); /* what stands behind -O unless said otherwise */
 /* Makes v->product and, where they are wanted (not NULL), programs. */
 void build_variant(Ctx *c, ProductBuild *b, Variant *v);
+
+/* wasm.c */
+void wasm_check(Ingot *m, const IngotBuild *o); /* before work */
+CodeSize wasm_build(Ingot *m, const IngotBuild *o);
 
 /* relaxed.c */
 extern const char relaxed_flags[];

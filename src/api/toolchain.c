@@ -15,6 +15,8 @@ const Tool tool_table[] = {
     {"perf2bolt", "bolt-16", "reads samples: build --bolt", "--version", true},
     {"perf", "linux-perf", "takes samples: build --bolt", "--version", false},
     {"ld.lld", "lld", "links: build --lto with clang", "--version", true},
+    {"clang", "clang", "compiles to WebAssembly: build -o OUT.wasm", "--version", true},
+    {"wasm-ld", "lld", "links WebAssembly: build -o OUT.wasm", "--version", true},
     {"gcov", "gcc", "names functions that did not run: build --pgo with gcc", "--version", false},
     {"ar", "binutils", "makes archives: build -o OUT.a", "--version", false},
     {"hyperfine", "hyperfine", "repeats measurements of build", "--version", false},

@@ -120,6 +120,15 @@ typedef struct KernelFacts {
   double macs, bytes; /* multiply-adds of one call, as it does them; all of what it touches */
 } KernelFacts;
 
+/* Parameters of NAME_run behind the arena, in their order. */
+typedef enum ParamKind { PK_weights, PK_size, PK_seed, PK_in, PK_out, PK_shape } ParamKind;
+typedef struct EmitParam {
+  ParamKind kind;
+  u32 i;            /* PK_size: the symbol; else the input or output */
+  const char *type; /* of C, of what it is or points to */
+} EmitParam;
+typedef VEC(EmitParam) EmitParams;
+
 /* Of a file. */
 typedef struct EmitFacts {
   u64 arena_bytes, selftest_bytes, stack_bytes, weight_bytes;
@@ -129,6 +138,7 @@ typedef struct EmitFacts {
   const KernelFacts *profile;    /* with EmitOptions.profile; of the body that this machine takes */
   u32 nprofile;                  /* of all bodies the most kernels are most_profile */
   u32 most_profile;
+  EmitParams params;   /* of the first entry */
   const char *feature; /* that makes it faster where the compiler is told of it; "": none */
 } EmitFacts;
 u64 ram_bytes(const EmitFacts *f); /* all that a run needs but code and weights */
@@ -158,6 +168,25 @@ typedef struct EmitBody {
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Blob *blob);
 
+/* wrap/cpp.c: a header for C++ around that of the C, which it includes as `header`: a class that
+ * owns an arena. The file has one entry. */
+typedef struct CppOptions {
+  const char *name, *header, *version;
+  bool given; /* weights are an argument */
+  bool selftest, threads;
+} CppOptions;
+void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, Text *to);
+
+/* wrap/rust.c: src/lib.rs of a crate around a C file of one entry, and a program that uses it. */
+void emit_rust(const Prog *p, const char *name, const EmitFacts *f, Text *library, Text *example);
+
+/* wrap/example.c: pieces of texts around a C file of one entry: arrays, the call of NAME_run with
+ * them; what it needs, and inputs and outputs, as Markdown. upper: the name in capitals. */
+void example_statics(const Prog *p, const EmitFacts *f, const char *upper, bool cpp, Text *t);
+void example_call(const EmitFacts *f, const char *name, const char *upper, Text *t);
+void example_sizes(const EmitFacts *f, Text *t);
+void example_ports(const Prog *p, Text *t);
+
 /* Roughly, bytes of code and weights that a compiler for its target makes of the program. */
 u64 emit_size(const Prog *p, const EmitOptions *o);
 
@@ -174,6 +203,15 @@ Lines emit_lines(const Prog *const *p, u32 n, const char *march, u64 model, u64 
 void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
                  Text *t);
 void emit_string(Text *t, const char *text, size_t n); /* a literal of C that holds these bytes */
+
+/* js/module.c: what calls NAME_call of a module of WebAssembly: NAME.mjs and NAME.d.mts. */
+typedef struct ModuleOptions {
+  const char *name;    /* prefix of its C names */
+  const char *file;    /* of the module, as it lies beside the text */
+  const char *version; /* of the generator */
+  EmitFacts facts;
+} ModuleOptions;
+void emit_module(const Prog *p, const ModuleOptions *o, Text *module, Text *types);
 
 /* llvm/: programs as machine code, by LLVM's library, if there is one. */
 typedef struct Llvm Llvm;

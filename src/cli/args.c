@@ -104,7 +104,8 @@ static const Opt opts[] = {
          "the compiler may take sums in any order; the error that makes is told"),
     TEXT("optimize", "O", optimize, "N", "0, 1, 2 (default), 3 or s"),
     TEXT("march", NULL, march, "CPU",
-         "machine the code is for: scalar, sse2, neon, avx2, avx512, native, several with commas, "
+         "machine the code is for: scalar, simd128, sse2, neon, avx2, avx512, native, several with "
+         "commas, "
          "or multi: sse2,avx2,avx512 in one file that chooses"),
     TEXT("optimize-for", NULL, optimize_for, "WHAT",
          "time (default), ram: arena, stack and arrays of the caller, size: code and weights"),
@@ -126,12 +127,15 @@ static const Opt opts[] = {
     TEXT(
         "triple", NULL, triple, "T[,CPU[,F]]",
         "with --via llvm: the machine as LLVM calls it, wasm32 or thumbv7em-none-eabihf,cortex-m4"),
+    TEXT("for", NULL, project, "KIND", "cmake, zephyr, arduino, platformio, esp-idf or rust"),
+    TEXT("target", NULL, target, "wasm", "OUT.wasm, which the end of --output says too"),
     TEXT("tuned", NULL, tuned, "FILE", "cut kernels as measured before, where FILE knows"),
     FLAG("choices", choices, "list how kernels could be cut: what --tune would try"),
     FLAG("debug", debug,
          "every tensor an array of its own, so that sanitizers see what leaves it; not re-entrant"),
     WHOLE("split", split, "N", 1, 64,
           "kernels in N parts that can be compiled side by side: -DNAME_PART=0 ... N-1"),
+    FLAG("cpp", cpp, "a header for C++ too: NAME.hpp, a class that owns its arena"),
     FLAG("caller", caller, "write NAME_call and NAME_facts too, which --library needs"),
     FLAG("profile", profile,
          "NAME_run tells a function of yours which kernel has ended: the header says how"),
@@ -235,8 +239,8 @@ static const struct {
     {"compile", "output", "FILE.c",
      "the C file; its header goes beside it (default: C on standard output)"},
     {"build", "output", "PATH",
-     "OUT.o, OUT.a, OUT.so (a header goes beside them), or the name of a program; of PROGRAM.ch: "
-     "all of it, or OUT.c"},
+     "OUT.o, OUT.a, OUT.so (a header goes beside them), OUT.wasm (a module of JavaScript), or the "
+     "name of a program; of PROGRAM.ch: all of it, or OUT.c"},
     {"build", "name", "NAME", "prefix of all C names (default: from the output file)"},
     {"run", "python", "PATH", "Python that has onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -278,6 +282,9 @@ static const struct {
     {"quantize", "html", "FILE", "a page for a browser: what became of each layer"},
     {"inspect", "seconds", "X", "how long to measure with --bench (default 1)"},
     {"vm", "output", "FILE.c", "where it goes; the header beside it"},
+    {"export", "output", "DIR", "the folder, which is made; files that are there are replaced"},
+    {"export", "weights", "HOW", "inline, or with --for cmake file (the default above 8 MB)"},
+    {"export", "name", "NAME", "prefix of all C names (default: from the folder)"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
 };
 

@@ -57,7 +57,8 @@ int verb_build(const Args *a) {
   if (a->clean) return clean_kept(a);
   if (a->presets) return print_presets(a);
   if (!a->output)
-    return refuse(a, "--output is missing: OUT.o, OUT.a, OUT.so, or the name of a program");
+    return refuse(a,
+                  "--output is missing: OUT.o, OUT.a, OUT.so, OUT.wasm, or the name of a program");
   if (is_whole_script(a)) return build_script(a);
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -68,6 +69,7 @@ int verb_build(const Args *a) {
                   .sanitize = a->sanitize,
                   .via = a->via,
                   .triple = a->triple,
+                  .target = a->target,
                   .preset = a->preset,
                   .lto = a->lto,
                   .relaxed = a->relaxed,

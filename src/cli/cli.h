@@ -44,12 +44,12 @@ struct Args {
   int every_token;
   const char *cache;
   const char *keep_code; /* "": the default folder */
-  const char *via, *triple;
+  const char *via, *triple, *target, *project;
   const char *preset, *pgo; /* pgo: "" for a workload that is made up */
   int presets, lto, relaxed, bolt, verbose;
   int explain, precise, choices, emit;
   int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
-  int profile, per_kernel, bench;
+  int profile, per_kernel, bench, cpp;
   const char *html;
   int special, bare;
   const char *emit_c;
@@ -120,7 +120,7 @@ IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was g
 void c_prefix(const Args *a, char *to, size_t n);
 /* Files of C: OUT.c, OUT.h and, unless there is nothing in it, OUT.bin. */
 typedef struct OutputFiles {
-  char source[4096], header[4096], weights[4096];
+  char source[4096], header[4096], weights[4096], cpp[4096];
 } OutputFiles;
 int is_c_name(const char *output); /* OUT.c, and not too long */
 void c_files(OutputFiles *t, const char *output);
@@ -152,6 +152,9 @@ int verb_fmt(const Args *a);
 
 /* build.c */
 int verb_build(const Args *a);
+
+/* export.c */
+int verb_export(const Args *a);
 
 /* tools/speak.h: the program that talks, around the interpreter. Its exit code; below 0: the
  * messages of m say what failed. */

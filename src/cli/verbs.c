@@ -482,6 +482,7 @@ void c_files(OutputFiles *t, const char *output) {
   snprintf(t->source, sizeof t->source, "%s", output);
   snprintf(t->header, sizeof t->header, "%.*s.h", stem, output);
   snprintf(t->weights, sizeof t->weights, "%.*s.bin", stem, output);
+  snprintf(t->cpp, sizeof t->cpp, "%.*s.hpp", stem, output);
 }
 
 /* Weights that large belong into a file of their own, but stdout has no folder to put it in. */
@@ -511,6 +512,7 @@ static int compile_bytecode(const Args *a) {
   const SaidOption o[] = {{"weights", a->weights != NULL},
                           {"selftest", a->selftest},
                           {"no-selftest", a->no_selftest},
+                          {"cpp", a->cpp},
                           {"caller", a->caller},
                           {"profile", a->profile},
                           {"debug", a->debug},
@@ -562,7 +564,7 @@ static int verb_compile(const Args *a) {
   const char *output = a->output && strcmp(a->output, "-") ? a->output : NULL;
   size_t len = output ? strlen(output) : 0;
   char name[256];
-  OutputFiles t = {"", "", ""};
+  OutputFiles t = {"", "", "", ""};
   if (len > 4 && !strcmp(output + len - 4, ".igb")) return compile_bytecode(a);
   if (output && !is_c_name(output)) {
     fprintf(stderr, "ingot compile: --output %s: expected a name that ends in .c or .igb\n",
@@ -579,9 +581,11 @@ static int verb_compile(const Args *a) {
     all.writes[all.nwrites++] = t.source;
     all.writes[all.nwrites++] = t.header;
     if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
+    if (a->cpp) all.writes[all.nwrites++] = t.cpp;
   }
   const char *slash = strrchr(t.weights, '/');
   if (a->json && !output) return refuse(a, "--json needs --output: the C is on standard output");
+  if (a->cpp && !output) return refuse(a, "--cpp needs --output FILE.c");
   if (a->tune && !a->march)
     return refuse(a, "--tune needs --march: C for any machine has no kernels to choose");
   Ingot *m = open_or_complain();
@@ -596,7 +600,8 @@ static int verb_compile(const Args *a) {
               .caller = a->caller,
               .profile = a->profile,
               .debug = a->debug,
-              .split = (int)a->split};
+              .split = (int)a->split,
+              .cpp = a->cpp ? t.cpp : NULL};
   IngotStatus s = prepare(m, &all);
   if (!s) s = prepare_others(m, a);
   if (!s) s = tune(m, a, NULL);
@@ -632,18 +637,26 @@ static int verb_vm(const Args *a) {
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
-     "threads-api threads-grain selftest no-selftest split caller profile debug json input inputs "
+     "threads-api threads-grain selftest no-selftest split cpp caller profile debug json input "
+     "inputs "
      "data bake-prompt " SHAPES,
      "MODEL... [-d batch=1] [-o FILE.c|FILE.igb] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model, or several, into one C file (and its header with -o), or into bytecode",
      MODELS_MOST},
     {"build", verb_build,
-     "output name func-name weights state cc march via triple tune tuned precise optimize-for ram "
+     "output name func-name weights state cc march via triple target tune tuned precise "
+     "optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
      "debug preset presets lto pgo bolt relaxed seconds clean json input inputs data "
      "bake-prompt " SHAPES,
-     "MODEL... -o OUT.o|OUT.a|OUT.so|PROGRAM [--cc CC] [-O3] [--march CPU] [--preset max] [--pgo]",
-     "turn a model into an object file, a library or a program", MODELS_MOST},
+     "MODEL... -o OUT.o|OUT.a|OUT.so|OUT.wasm|PROGRAM [--cc CC] [-O3] [--march CPU] [--preset max] "
+     "[--pgo]",
+     "turn a model into an object file, a library, WebAssembly or a program", MODELS_MOST},
+    {"export", verb_export,
+     "for output name weights state march tuned precise optimize-for ram threads threads-api "
+     "threads-grain selftest no-selftest input inputs data " SHAPES,
+     "MODEL --for cmake|zephyr|arduino|platformio|esp-idf|rust -o DIR",
+     "write a folder that a project takes as it is: C, an example, build files", 1},
     {"play", verb_play,
      "model-path prompt system raw max-tokens context cache temperature top-k top-p min-p "
      "repeat-penalty "

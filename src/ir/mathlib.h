@@ -193,6 +193,9 @@ static inline double im_sqrt(double x) {
 #elif defined(__GNUC__) && defined(__aarch64__)
   __asm__("fsqrt %d0, %d0" : "+w"(x));
   return x;
+#elif defined(__GNUC__) && defined(__wasm__)
+  __asm__("local.get %0\nf64.sqrt\nlocal.set %0" : "+r"(x));
+  return x;
 #endif
   if (!(x > 0 && x < imk_inf())) return x;
   if (x < 0x1p-1022) {
@@ -232,6 +235,11 @@ static inline float im_sqrtf(float x) {
 #elif defined(__GNUC__) && defined(__aarch64__)
   if (x >= 0) {
     __asm__("fsqrt %s0, %s0" : "+w"(x));
+    return x;
+  }
+#elif defined(__GNUC__) && defined(__wasm__)
+  if (x >= 0) {
+    __asm__("local.get %0\nf32.sqrt\nlocal.set %0" : "+r"(x));
     return x;
   }
 #elif defined(__GNUC__) && defined(__ARM_FP) && defined(__VFP_FP__) && !defined(__SOFTFP__)

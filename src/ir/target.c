@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-enum { scalar, sse2 = scalar, neon, avx2, avx512 }; /* columns; no vectors: not asked */
+/* columns; no vectors: not asked */
+enum { scalar, sse2 = scalar, simd128 = sse2, neon, avx2, avx512 };
 
 static const Costs costs[] = {
 #define AT(value, measured) value
@@ -13,16 +14,16 @@ static const Costs costs[] = {
 };
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, pairs, cross)         \
-  {#name,    lanes, regs,  block, fma,          guard, cflags,                                     \
-   features, dot4,  pairs, cross, &costs[name], false},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, pairs, cross, llvm)   \
+  {#name,    lanes, regs,  block, fma,  guard,        cflags,                                      \
+   features, dot4,  pairs, cross, llvm, &costs[name], false},
 #include "ir/target.def"
 };
 
 static const Target loops_table[] = {
-#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, pairs, cross)         \
-  {#name "-loops", lanes, regs,  block,        false,    "0", "", "",                              \
-   dot4,           pairs, cross, &costs[name], lanes > 1},
+#define TARGET(name, lanes, regs, block, fma, guard, cflags, features, dot4, pairs, cross, llvm)   \
+  {#name "-loops", lanes, regs,  block, false,        "0",      "", "",                            \
+   dot4,           pairs, cross, llvm,  &costs[name], lanes > 1},
 #include "ir/target.def"
 };
 

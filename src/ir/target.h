@@ -22,6 +22,7 @@ typedef struct Target {
   const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
   bool pairs;           /* OP_pairs takes less time */
   const char *cross;    /* a compiler for it on other machines; "": any will do */
+  const char *llvm;     /* TRIPLE,CPU,FEATURES of LLVM; "": this machine, and features */
   const Costs *cost;
   bool loops; /* what stands in for the vectors of another: see target_find */
 } Target;

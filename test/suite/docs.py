@@ -5,7 +5,8 @@ looks like the repository root (links to everything in it), one after the other,
 wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
 as what it stands for, and `python3 FILE.py` with the package of python/ where the packages of the tests are; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
 prints nothing names the file it writes; else a filter in it no longer finds what it was meant to show.
-A block that opens with ```c, ```charl or ```python, and a comment with a file name is written to that file, for the commands behind it. One that opens
+Where node, cmake or a tool that ingot names is not installed, the rest of a block is not run.
+A block that opens with ```c, ```charl, ```js or ```python, and a comment with a file name is written to that file, for the commands behind it. One that opens
 with ```c FILE is a quotation: it must be in that file, but for indentation.
 """
 import os
@@ -15,11 +16,13 @@ from lib.core import ROOT, Fail, Test, explain, run, tail
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
-SCRIPT = re.compile(r"^```charl\n(// (\w+\.ch)\b.*?)^```$", re.M | re.S)
+SCRIPT = re.compile(r"^```(?:charl|js)\n(// (\w+\.(?:ch|mjs))\b.*?)^```$", re.M | re.S)
 PYTHON = re.compile(r"^```python\n(# (\w+\.py)\b.*?)^```$", re.M | re.S)
 QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
-RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir |python3 \w+\.py\b")
+RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir |node |cmake |python3 \w+\.py\b")
+OPTIONAL = ("node", "cmake")
+MISSING = b"which is not there: Debian has it"
 WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # behind a pipe nobody else's file counts
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
 
@@ -66,10 +69,14 @@ def printed(env, folder, command):
     command = KNOWN.get(command, command)
     if not RUNS.match(command):
         return ""
+    if command.split()[0] in OPTIONAL and not shutil.which(command.split()[0]):
+        return None
     if command.startswith("python3 "):
         command = f'PYTHONPATH=python INGOT_LIBRARY=build/libingot.so "{env.python}" ' + command.split(None, 1)[1]
     script = SHELL + re.sub(r"(^|[|;&] *)build/ingot ", r"\1ingot ", command)
     got = run(["sh", "-c", script], 60, cwd=folder, env={"INGOT_PROGRAM": env.ingot, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
+    if got.rc == 5 and MISSING in got.err:
+        return None
     if got.timed_out or got.rc not in (0, 1, 2, 3, 4):
         raise Fail(f"`{command}`: {explain(got)}: {tail(got.text(), 3)}")
     return (got.out + got.err).decode("utf-8", "replace")
@@ -94,9 +101,12 @@ def shown(env, name):
         raise Fail("no command takes " + " ".join(idle))
 
     def replace(m):
-        block = ""
+        block, new = "", ""
         for command, old in commands(m[1]):
-            new = printed(env, folder, command) if env.python or not command.startswith("python3 ") else old
+            new = printed(env, folder, command) if new is not None and (env.python or not command.startswith("python3 ")) else None
+            if new is None:
+                block += f"$ {command}\n{old}"
+                continue
             if finds_nothing(command, new):
                 empty.append(command)
             if alike(old, new):

@@ -309,6 +309,7 @@ typedef struct ArgForms {
   const char *size, *seed, *in, *out, *shape;
 } ArgForms;
 void put_run_args(Emit *e, Text *t, const ArgForms *f);
+EmitParams list_params(Emit *e);
 /* Extents of results, form with %u for result and axis: those that are open, known only after
  * running, or the others as far as they are no numbers. */
 void put_out_shapes(Emit *e, const char *form, bool open);

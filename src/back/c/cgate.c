@@ -79,7 +79,8 @@ static void put_message(Emit *e, Text *t) {
 
 void put_intrinsics(Text *t) {
   text_puts(t, "#if " GNU "\n#if defined(__x86_64__)\n#include <immintrin.h>\n"
-               "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n#endif\n#endif\n");
+               "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n"
+               "#elif defined(__wasm_simd128__)\n#include <wasm_simd128.h>\n#endif\n#endif\n");
 }
 
 void put_gate(Emit *e, Text *t) {

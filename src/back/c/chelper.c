@@ -194,7 +194,9 @@ const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
   Text t = text_new(e->b.a);
   put_row(e, &t, row->text, k, loop);
   put_marked(e, &e->all->vec.text, text_cstr(&t));
-  if (strstr(row->text, "_mm") || strstr(row->text, "vcvt_")) e->all->vec.intrinsics = true;
+  static const char *const begin[] = {"_mm", "vcvt_", "wasm_"};
+  for (u32 i = 0; i < sizeof begin / sizeof *begin; i++)
+    if (strstr(row->text, begin[i])) e->all->vec.intrinsics = true;
   return name;
 }
 

@@ -242,6 +242,7 @@ static EmitFacts facts_of_all(Multi *m) {
   for (const Emit *x = m->part[0].e; x; x = x->next)
     most = larger(most, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
   if (m->npart > 1) all.stack_bytes += 16 * (most + 32);
+  all.params = list_params(m->part[0].e);
   const WeightForm *w = &m->part[0].e->weights;
   if (w->pool) all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
   return all;

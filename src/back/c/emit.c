@@ -271,6 +271,22 @@ void put_run_args(Emit *e, Text *t, const ArgForms *f) {
   }
 }
 
+EmitParams list_params(Emit *e) {
+  EmitParams all = {0};
+  Arena *a = &e->c->keep;
+  if (e->o->weights == WM_pointer) *vec_push(a, &all) = (EmitParam){PK_weights, 0, "void"};
+  for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
+    if (is_argument(e, s)) *vec_push(a, &all) = (EmitParam){PK_size, s, "int64_t"};
+  if (e->random) *vec_push(a, &all) = (EmitParam){PK_seed, 0, "uint64_t"};
+  for (u32 i = 0; i < e->p->in.n; i++)
+    *vec_push(a, &all) = (EmitParam){PK_in, i, c_storage(prog_buf(e->p, e->p->in.at[i])->dt)};
+  for (u32 i = 0; i < e->p->out.n; i++) {
+    *vec_push(a, &all) = (EmitParam){PK_out, i, c_storage(prog_buf(e->p, e->p->out.at[i])->dt)};
+    if (e->open_out[i]) *vec_push(a, &all) = (EmitParam){PK_shape, i, "int64_t"};
+  }
+  return all;
+}
+
 static void put_params(Emit *e) {
   EntryText *n = &e->entry;
   if (e->o->weights == WM_pointer) {

@@ -30,10 +30,12 @@ static u32 find_target(Gen *g, const char *triple) {
   return i;
 }
 
-/* The name of a compiler for vectors begins with a triple that has them. */
+/* What LLVM calls the machine, or the name of a compiler for it, begins with a triple that has the
+ * vectors. */
 static void need_vectors(Gen *g, const char *name) {
   const Target *t = g->o->target;
-  if (t->loops || !*t->cross || !strcmp(targets[find_target(g, t->cross)].name, name)) return;
+  const char *triple = *t->llvm ? t->llvm : t->cross;
+  if (t->loops || !*triple || !strcmp(targets[find_target(g, triple)].name, name)) return;
   fail(g->c, ERR_unsupported, LOC_NONE, "%s is no machine with the vectors of %s", g->triple,
        t->name);
 }

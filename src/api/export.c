@@ -1,0 +1,244 @@
+/* export.c: the model as a folder that a project of some build system takes as it is.
+ *
+ * In: a model, the kind of project, a folder. Out: the C, a program that runs it, files of the
+ * build system, and a README with sizes. All but the C are templates, tools/export, in which @word@
+ * stands for a fact of the model; they are embedded as one text in which a line "==== KIND/PATH"
+ * begins each. No file appears before all are made; one that is there is replaced.
+ */
+#include "api/own.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+extern const unsigned char export_text[];
+extern const size_t export_text_size;
+
+/* Kinds, where their headers lie, and what becomes of templates that several have. */
+static const struct ExportKind {
+  const char *name, *header;     /* header: folder */
+  const char *main, *main_place; /* template, NULL: none of these */
+} kinds[] = {{"cmake", "include", "main.c.in", "example/main.c"},
+             {"zephyr", "include", "main.c.in", "samples/hello/src/main.c"},
+             {"arduino", "src", NULL, NULL},
+             {"platformio", "include", "main.c.in", "examples/hello/src/main.c"},
+             {"esp-idf", "include", "app_main.c.in", "examples/hello/main/main.c"},
+             {"rust", "include", NULL, NULL}};
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
+typedef struct ExportKind ExportKind;
+
+/* What stands in templates between two @. */
+typedef struct Word {
+  const char *name, *text;
+} Word;
+typedef VEC(Word) WordTable;
+
+typedef struct Export {
+  Ingot *m;
+  const IngotExport *o;
+  const ExportKind *kind;
+  WordTable word;
+  VEC(FileOut) file;
+} Export;
+
+static const ExportKind *find_kind(Ctx *c, const char *name) {
+  Text names = text_new(&c->scratch);
+  Near near = near_new(name);
+  for (u32 i = 0; i < NKINDS; i++) {
+    if (!strcmp(kinds[i].name, name)) return &kinds[i];
+    text_fmt(&names, "%s%s", i ? ", " : "", kinds[i].name);
+    near_try(&near, kinds[i].name);
+  }
+  fail(c, ERR_usage, LOC_NONE, "--for %s: there are %s%s", name, text_cstr(&names),
+       near_text(c, &near));
+}
+
+/* ---- texts ---- */
+
+static void put_word(Ctx *c, Export *x, Text *t, const char *name, size_t n) {
+  for (u32 i = 0; i < x->word.n; i++) {
+    const Word *w = &x->word.at[i];
+    if (strlen(w->name) != n || memcmp(w->name, name, n) != 0) continue;
+    text_puts(t, w->text);
+    return;
+  }
+  bug(c, LOC_NONE, "tools/export: @%.*s@ stands for nothing", (int)n, name);
+}
+
+static Text fill(Ctx *c, Export *x, const char *at, size_t n) {
+  Text t = text_new(&c->keep);
+  for (const char *end = at + n; at < end;) {
+    const char *mark = memchr(at, '@', (size_t)(end - at));
+    const char *close = mark ? memchr(mark + 1, '@', (size_t)(end - mark - 1)) : NULL;
+    text_put(&t, at, (size_t)((close ? mark : end) - at));
+    if (!close) break;
+    put_word(c, x, &t, mark + 1, (size_t)(close - mark - 1));
+    at = close + 1;
+  }
+  return t;
+}
+
+static void add_file(Ctx *c, Export *x, const char *place, Text t) {
+  const char *path = str_text(c, str_fmt(c, "%s/%s", x->o->folder, place));
+  *vec_push(&c->keep, &x->file) = (FileOut){.path = path, .at = t.at, .n = t.n};
+}
+
+/* The templates of the kind, and those that it shares. */
+static void add_templates(Ctx *c, Export *x) {
+  static const char line[] = "==== ";
+  const ExportKind *k = x->kind;
+  size_t prefix = strlen(k->name);
+  const char *at = (const char *)export_text, *end = at + export_text_size;
+  while (at < end) {
+    const char *name = at + sizeof line - 1,
+               *text = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+    size_t n = (size_t)(text - 1 - name);
+    for (at = text; at < end && strncmp(at, line, sizeof line - 1) != 0;)
+      at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+    const char *path = str_text(c, str_intern(c, name, n));
+    if (!strncmp(path, k->name, prefix) && path[prefix] == '/')
+      add_file(c, x, path + prefix + 1, fill(c, x, text, (size_t)(at - text)));
+    else if (k->main && !strcmp(path, k->main))
+      add_file(c, x, k->main_place, fill(c, x, text, (size_t)(at - text)));
+  }
+}
+
+static void say(Ctx *c, Export *x, const char *name, const char *text) {
+  *vec_push(&c->keep, &x->word) = (Word){name, text};
+}
+
+static void say_number(Ctx *c, Export *x, const char *name, u64 n) {
+  say(c, x, name, str_text(c, str_fmt(c, "%llu", (unsigned long long)n)));
+}
+
+/* One line, whatever the model is called. */
+static const char *source_line(Ctx *c, const Ingot *m) {
+  const char *path = m->source.file ? str_text(c, m->source.file) : "a network";
+  const char *slash = strrchr(path, '/');
+  Text t = text_new(&c->keep);
+  for (const char *s = slash ? slash + 1 : path; *s; s++)
+    text_put(&t, *s < ' ' || *s > '~' || strchr("@\"\\`", *s) ? "?" : s, 1);
+  return text_cstr(&t);
+}
+
+static const char *cstr(Text t) {
+  return text_cstr(&t);
+}
+
+static void say_facts(Ctx *c, Export *x, const EmitFacts *f) {
+  const char *name = x->o->c.name, *slash = strrchr(x->o->folder, '/');
+  const Prog *p = x->m->p;
+  Text upper = text_new(&c->keep), statics = text_new(&c->keep), statics_cpp = text_new(&c->keep),
+       call = text_new(&c->keep), sizes = text_new(&c->keep), ports = text_new(&c->keep);
+  text_upper(&upper, name);
+  const char *caps = text_cstr(&upper);
+  example_statics(p, f, caps, false, &statics);
+  example_statics(p, f, caps, true, &statics_cpp);
+  example_call(f, name, caps, &call);
+  example_sizes(f, &sizes);
+  example_ports(p, &ports);
+  bool state = prog_has_state(p), threads = p->threads > 1;
+  say(c, x, "name", name);
+  say(c, x, "NAME", caps);
+  say(c, x, "folder", slash && slash[1] ? slash + 1 : x->o->folder);
+  say(c, x, "source", source_line(c, x->m));
+  say(c, x, "version", INGOT_VERSION);
+  say(c, x, "library_version", "1.0.0");
+  say(c, x, "statics", cstr(statics));
+  say(c, x, "statics_cpp", cstr(statics_cpp));
+  say(c, x, "call", cstr(call));
+  say(c, x, "reset", state ? str_text(c, str_fmt(c, "  %s_reset(arena);\n", name)) : "");
+  say(c, x, "sizes", cstr(sizes));
+  say(c, x, "ports", cstr(ports));
+  say(c, x, "weights_cmake",
+      x->m->written.blob.n
+          ? str_text(
+                c, str_fmt(c,
+                           "target_compile_definitions(%s PRIVATE "
+                           "\"%s_WEIGHTS_FILE=\\\"${CMAKE_CURRENT_SOURCE_DIR}/src/%s.bin\\\"\")\n",
+                           name, caps, name))
+          : "");
+  say(c, x, "threads_cmake",
+      threads ? str_text(c, str_fmt(c,
+                                    "find_package(Threads REQUIRED)\n"
+                                    "target_link_libraries(%s PUBLIC Threads::Threads)\n",
+                                    name))
+              : "");
+  say_number(c, x, "flash", f->weight_bytes + f->code_bytes);
+  say_number(c, x, "ram", ram_bytes(f));
+  say_number(c, x, "stack_size", (2 * f->stack_bytes + 2048 + 1023) / 1024 * 1024);
+}
+
+/* ---- folders ---- */
+
+/* All above the last name. */
+static void make_folders(Ctx *c, const char *path) {
+  Text t = text_new(&c->scratch);
+  for (const char *s = path; *s; s++) {
+    if (*s == '/' && s > path) {
+      const char *folder = text_cstr(&t);
+      if (mkdir(folder, 0777) && errno != EEXIST)
+        fail(c, ERR_system, LOC_NONE, "%s: cannot be made: %s", folder, strerror(errno));
+    }
+    text_put(&t, s, 1);
+  }
+}
+
+/* ---- all of it ---- */
+
+static void check(Ctx *c, const IngotExport *o) {
+  api_need(c, o, "the description of the project");
+  api_need(c, o->kind, "the kind of the project");
+  api_need(c, o->folder, "the folder");
+  const ExportKind *k = find_kind(c, o->kind);
+  if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: the folder has no name");
+  if (o->c.weights && (!strcmp(o->c.weights, "pointer") || strcmp(k->name, "cmake")) &&
+      strcmp(o->c.weights, "inline"))
+    fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not in a project for %s", o->c.weights,
+         k->name);
+}
+
+static void export(Ingot *m, const IngotExport *o) {
+  Ctx *c = m->c;
+  check(c, o);
+  Export x = {.m = m, .o = o, .kind = find_kind(c, o->kind)};
+  IngotC ic = o->c;
+  bool cmake = !strcmp(x.kind->name, "cmake");
+  if (api_entry_count(m) > 1) fail(c, ERR_unsupported, LOC_NONE, "a project holds one model");
+  if (!cmake && m->wish.threads > 1)
+    fail(c, ERR_unsupported, LOC_NONE, "--threads: not in a project for %s", x.kind->name);
+  api_bodies(m);
+  if (!ic.weights && cmake && api_weights_apart(m)) ic.weights = "file";
+  Text source = text_new(&c->keep), header = text_new(&c->keep), library = text_new(&c->keep),
+       example = text_new(&c->keep);
+  EmitFacts facts = api_emit(m, &ic, true, &source, &header);
+  say_facts(c, &x, &facts);
+  if (m->written.blob.n) {
+    const char *path = str_text(c, str_fmt(c, "%s/src/%s.bin", o->folder, ic.name));
+    *vec_push(&c->keep, &x.file) =
+        (FileOut){.path = path, .n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
+  }
+  add_file(c, &x, str_text(c, str_fmt(c, "%s/%s.h", x.kind->header, ic.name)), header);
+  add_file(c, &x, str_text(c, str_fmt(c, "src/%s.c", ic.name)), source);
+  if (!strcmp(x.kind->name, "rust")) {
+    emit_rust(m->p, ic.name, &facts, &library, &example);
+    add_file(c, &x, "src/lib.rs", library);
+    add_file(c, &x, "examples/hello.rs", example);
+  }
+  add_templates(c, &x);
+  for (u32 i = 0; i < x.file.n; i++) make_folders(c, x.file.at[i].path);
+  files_write(c, x.file.at, x.file.n);
+}
+
+static void check_alone(Ingot *m, const IngotExport *o) {
+  check(m->c, o);
+}
+
+IngotStatus ingot_check_export(Ingot *m, const IngotExport *o) {
+  API_CALL(m, check_alone(m, o));
+}
+
+IngotStatus ingot_export(Ingot *m, const IngotExport *o) {
+  API_CALL(m, export(m, o));
+}

@@ -1,0 +1,196 @@
+/* wasm.c: the model as WebAssembly, and the module of JavaScript that calls it.
+ *
+ * In: a model, and OUT.wasm. Out: that, OUT.mjs and OUT.d.mts. The generated C is compiled by clang
+ * for wasm32 and linked by wasm-ld, without any library: what C asks of <string.h> clang makes
+ * instructions of. Large weights are assembled in and handed to every call. The module imports
+ * nothing; it exports its memory, NAME_call and what stands beside it in the C.
+ */
+#include "api/product.h"
+
+#include <string.h>
+
+#define WASM_FLAGS "--target=wasm32 -mbulk-memory -mnontrapping-fptoint -msign-ext"
+
+enum { NFILES = 3, STACK_SPARE = 16 << 10 };
+
+typedef struct WasmBuild {
+  Ingot *m;
+  const IngotBuild *o;
+  const char *name; /* prefix of C names */
+  Folder folder;
+  CodeSize size;
+} WasmBuild;
+
+static const char *const ends[NFILES] = {".d.mts", ".mjs", ".wasm"};
+
+static void add(Ctx *c, Words *w, const char *word) {
+  *vec_push(&c->keep, w) = word;
+}
+
+/* ---- before work ---- */
+
+static void need_plain_options(Ctx *c, const IngotBuild *o) {
+  const struct {
+    const char *name;
+    bool said;
+  } foreign[] = {{"--via", o->via != NULL},       {"--triple", o->triple != NULL},
+                 {"--sanitize", o->sanitize},     {"--weights", o->c.weights != NULL},
+                 {"--preset", o->preset != NULL}, {"--lto", o->lto != 0},
+                 {"--pgo", o->pgo != NULL},       {"--bolt", o->bolt != 0},
+                 {"--relaxed", o->relaxed != 0},  {"--profile", o->c.profile != 0},
+                 {"--debug", o->c.debug != 0}};
+  for (u32 i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (foreign[i].said)
+      fail(c, ERR_unsupported, LOC_NONE, "%s: there is none of it for OUT.wasm", foreign[i].name);
+}
+
+/* NULL: none is there. */
+static const char *compiler(Ctx *c, const IngotBuild *o) {
+  if (!o->cc) return tool_find(c, "clang");
+  spawn_check(c, "C compiler", o->cc);
+  return o->cc;
+}
+
+void wasm_check(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  const char *path[NFILES];
+  if (o->target && strcmp(o->target, "wasm") != 0)
+    fail(c, ERR_usage, LOC_NONE,
+         "--target %s: there is wasm; machines that C is compiled for are named by --march",
+         o->target);
+  if (product_of(o->output) != PD_wasm)
+    fail(c, ERR_usage, LOC_NONE, "--target wasm makes OUT.wasm, not %s", o->output);
+  if (o->march && strcmp(o->march, "simd128") != 0 && strcmp(o->march, "scalar") != 0)
+    fail(c, ERR_usage, LOC_NONE, "--march %s: WebAssembly has simd128 (the default) and scalar",
+         o->march);
+  if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
+    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+  need_plain_options(c, o);
+  for (u32 i = 0; i < NFILES; i++) path[i] = build_beside(c, o->output, ends[i]);
+  files_plan(c, path, NFILES);
+  if (!compiler(c, o)) tool_missing(c, "clang", "WebAssembly");
+  if (!tool_find(c, "wasm-ld")) tool_missing(c, "wasm-ld", "WebAssembly");
+}
+
+/* ---- objects ---- */
+
+static void begin(Ctx *c, WasmBuild *b, Words *w) {
+  const IngotBuild *o = b->o;
+  words_add(c, w, compiler(c, o));
+  words_add(c, w, WASM_FLAGS " -std=c99 -ffp-contract=off -fvisibility=hidden");
+  words_target(c, w, b->m);
+  const char *usual = b->m->wish.aim == AIM_size ? "s" : "2";
+  add(c, w, str_text(c, str_fmt(c, "-O%s", o->optimize ? o->optimize : usual)));
+  add(c, w, "-isystem");
+  add(c, w, b->folder.path);
+}
+
+/* There is no C library for it, and none is called: see -mbulk-memory. */
+static void put_headers(Ctx *c, const WasmBuild *b) {
+  static const char text[] = "#include <stddef.h>\n"
+                             "void *memcpy(void *, const void *, size_t);\n"
+                             "void *memmove(void *, const void *, size_t);\n"
+                             "void *memset(void *, int, size_t);\n";
+  build_file(c, folder_file(c, &b->folder, "string.h"),
+             (FileOut){.at = text, .n = sizeof text - 1});
+}
+
+static const char *weights_name(Ctx *c, const WasmBuild *b) {
+  return str_text(c, str_fmt(c, "%s_weight_file", b->name));
+}
+
+/* The blob as an object. */
+static const char *assemble_weights(Ctx *c, WasmBuild *b) {
+  const Blob *blob = &b->m->written.blob;
+  const char *data = folder_file(c, &b->folder, "weights.bin"),
+             *source = folder_file(c, &b->folder, "weights.s"),
+             *object = folder_file(c, &b->folder, "weights.o"), *name = weights_name(c, b);
+  Text t = text_new(&c->keep);
+  Words w = {0};
+  build_file(c, data, (FileOut){.n = blob->piece.n, .piece = blob->piece.at});
+  text_fmt(&t, "\t.section .rodata.%s,\"\",@\n\t.globl %s\n\t.p2align 6\n\t.type %s,@object\n%s:\n",
+           name, name, name, name);
+  text_fmt(&t, "\t.incbin \"%s\"\n\t.size %s, %llu\n", data, name, (unsigned long long)blob->n);
+  build_file(c, source, (FileOut){.at = t.at, .n = t.n});
+  words_add(c, &w, compiler(c, b->o));
+  words_add(c, &w, "--target=wasm32 -c -o");
+  add(c, &w, object);
+  add(c, &w, source);
+  add(c, &w, NULL);
+  spawn_run(c, &b->folder, "C compiler", w.at);
+  return object;
+}
+
+static void add_export(Ctx *c, Words *w, const WasmBuild *b, const char *what) {
+  add(c, w, str_text(c, str_fmt(c, "--export=%s_%s", b->name, what)));
+}
+
+/* Below the stack is nothing: what would leave it ends the run instead of changing data. */
+static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const Words *object) {
+  const char *path = folder_file(c, &b->folder, "module.wasm");
+  u64 stack = (facts->stack_bytes + STACK_SPARE + 63) / 64 * 64;
+  Words w = {0};
+  add(c, &w, tool_find(c, "wasm-ld"));
+  words_add(c, &w, "--no-entry --gc-sections --strip-all --stack-first --export=__heap_base -z");
+  add(c, &w, str_text(c, str_fmt(c, "stack-size=%llu", (unsigned long long)stack)));
+  add_export(c, &w, b, "call");
+  add_export(c, &w, b, "why");
+  add_export(c, &w, b, "target");
+  if (prog_has_state(b->m->p)) add_export(c, &w, b, "reset");
+  if (facts->selftest_bytes) add_export(c, &w, b, "selftest");
+  if (b->m->written.blob.n) add_export(c, &w, b, "weight_file");
+  add(c, &w, "-o");
+  add(c, &w, path);
+  for (u32 i = 0; i < object->n; i++) add(c, &w, object->at[i]);
+  add(c, &w, NULL);
+  spawn_run(c, &b->folder, "linker", w.at);
+  return path;
+}
+
+/* ---- all of it ---- */
+
+static void build(Ctx *c, void *arg) {
+  WasmBuild *b = arg;
+  const char *output = b->o->output, *slash = strrchr(output, '/');
+  Text source = text_new(&c->keep), header = text_new(&c->keep), module = text_new(&c->keep),
+       types = text_new(&c->keep);
+  IngotC ic = b->o->c;
+  Words w = {0};
+  folder_make(c, &b->folder);
+  ic.name = b->name;
+  ic.caller = 1;
+  ic.split = PARTS_MOST;
+  api_bodies(b->m);
+  if (api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic.weights = "pointer";
+  b->m->linked = true;
+  EmitFacts facts = api_emit(b->m, &ic, false, &source, &header);
+  ModuleOptions mo = {b->name, slash ? slash + 1 : output, INGOT_VERSION, facts};
+  emit_module(b->m->p, &mo, &module, &types);
+  const char *path = folder_file(c, &b->folder, "model.c");
+  build_file(c, path, (FileOut){.at = source.at, .n = source.n});
+  put_headers(c, b);
+  begin(c, b, &w);
+  Words object = parts_compile(c, &b->folder, &w, path, b->name, parts_wanted(facts.code_bytes));
+  if (b->m->written.blob.n) add(c, &object, assemble_weights(c, b));
+  File f = file_read_own(c, link(c, b, &facts, &object));
+  FileOut out[NFILES] = {
+      {.at = types.at, .n = types.n}, {.at = module.at, .n = module.n}, {.at = f.at, .n = f.n}};
+  for (u32 i = 0; i < NFILES; i++) out[i].path = build_beside(c, output, ends[i]);
+  files_write(c, out, NFILES);
+  b->size = (CodeSize){.text = f.n, .arena = facts.arena_bytes};
+}
+
+CodeSize wasm_build(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  WasmBuild b = {.m = m, .o = o};
+  b.folder.said = o->said;
+  b.folder.user = o->user;
+  b.name = o->c.name ? o->c.name : build_stem(c, o->output, PD_wasm);
+  if (api_entry_count(m) > 1)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "OUT.wasm runs one model; of several there are OUT.o, OUT.a and OUT.so");
+  if (m->wish.threads > 1) fail(c, ERR_unsupported, LOC_NONE, "--threads: OUT.wasm has one");
+  api_march(m, o->march ? o->march : "simd128", o->cc);
+  folder_protect(c, &b.folder, build, &b);
+  return b.size;
+}

@@ -1,0 +1,260 @@
+/* cpp.c: a header for C++ around the header of a generated file.
+ *
+ * In: the program, its name, the parameters of NAME_run. Out: NAME.hpp, for C++17 and later: a
+ * namespace NAME with View, a row of elements that somebody else owns, and Net, which owns an arena
+ * and hands it to the C functions. Nets are independent of each other. Sizes of views are checked
+ * before the C sees a pointer. Without exceptions there is try_run alone.
+ */
+#include "back/back.h"
+#include "ir/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Words that no namespace can be called. */
+static const char keywords[] =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
+    "char32_t class compl concept const consteval constexpr constinit const_cast continue co_await "
+    "co_return co_yield decltype default delete do double dynamic_cast else enum explicit export "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept not "
+    "not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires "
+    "return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
+    "volatile wchar_t while xor xor_eq std main ";
+
+static const char *space_name(Ctx *c, const char *name) {
+  bool taken = strstr(keywords, str_text(c, str_fmt(c, " %s ", name))) != NULL;
+  return taken ? str_text(c, str_fmt(c, "%s_", name)) : name;
+}
+
+static const char view_text[] =
+    "/* Elements in a row that somebody else owns: of arrays, std::array, std::vector, std::span. "
+    "*/\n"
+    "template <class T> class View {\n"
+    " public:\n"
+    "  constexpr View(T *data, std::size_t size) noexcept : data_(data), size_(size) {}\n"
+    "  template <std::size_t N> constexpr View(T (&array)[N]) noexcept : data_(array), size_(N) "
+    "{}\n"
+    "  template <class C, class = decltype(static_cast<T *>(std::declval<C &>().data()))>\n"
+    "  constexpr View(C &&from) noexcept : data_(from.data()), size_(from.size()) {}\n"
+    "  constexpr T *data() const noexcept { return data_; }\n"
+    "  constexpr std::size_t size() const noexcept { return size_; }\n"
+    "  constexpr T *begin() const noexcept { return data_; }\n"
+    "  constexpr T *end() const noexcept { return data_ + size_; }\n"
+    "  constexpr T &operator[](std::size_t i) const { return data_[i]; }\n\n"
+    " private:\n"
+    "  T *data_;\n"
+    "  std::size_t size_;\n"
+    "};\n\n";
+
+/* ---- parameters ---- */
+
+static const Buf *port(const Prog *p, const EmitParam *x) {
+  return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
+}
+
+/* image: f32[1,1,8,8], without anything that would end a comment */
+static void put_described(Text *t, const Prog *p, const Buf *b) {
+  Text s = text_new(&p->c->scratch);
+  text_fmt(&s, "%s: %s[", str_text(p->c, b->name), dtype_info[b->dt].name);
+  for (u32 k = 0; k < b->rank; k++) {
+    text_puts(&s, k ? "," : "");
+    dim_print(p->dims, b->dim[k], &s);
+  }
+  text_puts(&s, "]");
+  for (size_t i = 0; i < s.n; i++)
+    text_put(t, s.at[i] < ' ' || s.at[i] > '~' || strchr("*\\$`", s.at[i]) ? "?" : &s.at[i], 1);
+}
+
+/* As they are declared; arrays as views. */
+static void put_params(Text *t, const Prog *p, const EmitFacts *f) {
+  bool first = true;
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    if (x->kind == PK_weights) continue;
+    text_puts(t, first ? "" : ", ");
+    first = false;
+    switch (x->kind) {
+    case PK_weights: break;
+    case PK_size: text_fmt(t, "std::int64_t n%u", x->i); break;
+    case PK_seed: text_puts(t, "std::uint64_t seed"); break;
+    case PK_in: text_fmt(t, "View<const %s> in%u", x->type, x->i); break;
+    case PK_out: text_fmt(t, "View<%s> out%u", x->type, x->i); break;
+    case PK_shape: text_fmt(t, "std::array<std::int64_t, %u> &out%u_shape", port(p, x)->rank, x->i);
+    }
+  }
+}
+
+static void put_args(Text *t, const EmitFacts *f, bool views) {
+  bool first = true;
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    const char *data = views ? "" : ".data()";
+    if (views && x->kind == PK_weights) continue;
+    text_puts(t, views && first ? "" : ", ");
+    first = false;
+    switch (x->kind) {
+    case PK_weights: text_puts(t, "weights_"); break;
+    case PK_size: text_fmt(t, "n%u", x->i); break;
+    case PK_seed: text_puts(t, "seed"); break;
+    case PK_in: text_fmt(t, "in%u%s", x->i, data); break;
+    case PK_out: text_fmt(t, "out%u%s", x->i, data); break;
+    case PK_shape: text_fmt(t, "out%u_shape%s", x->i, data);
+    }
+  }
+}
+
+/* ---- sizes ---- */
+
+static bool is_param(const EmitFacts *f, Sym s) {
+  for (u32 i = 0; i < f->params.n; i++)
+    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return true;
+  return false;
+}
+
+/* Elements that a run reads or writes, at most: a product of extents. */
+static void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b) {
+  text_puts(t, "std::size_t{1}");
+  for (u32 k = 0; k < b->rank; k++) {
+    i64 lo, hi;
+    bool known = true;
+    DimTerms d = dim_terms(p->dims, b->dim[k]);
+    dim_bounds(p->dims, b->dim[k], &lo, &hi);
+    for (u32 i = 0; i < d.n; i++) known = known && is_param(f, d.sym[i]);
+    if (dim_is_const(b->dim[k]) || !known) {
+      text_fmt(t, " * %" PRId64 "u", hi);
+      continue;
+    }
+    text_fmt(t, " * size(%" PRId64, d.k0);
+    for (u32 i = 0; i < d.n; i++) text_fmt(t, " + %" PRId64 " * n%u", d.coef[i], d.sym[i]);
+    text_puts(t, ")");
+  }
+}
+
+/* The first view that does not fit, as a text; nullptr: all do. */
+static void put_fits(Text *t, const Prog *p, const EmitFacts *f) {
+  text_puts(t, "  static const char *misfit(");
+  put_params(t, p, f);
+  text_puts(t, ") noexcept {\n");
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    if (x->kind == PK_size) {
+      const SymInfo *s = dim_syminfo(p->dims, x->i);
+      text_fmt(t,
+               "    if (n%u < %" PRId64 " || n%u > %" PRId64
+               ") return \"n%u is not in its bounds\";\n",
+               x->i, s->lo, x->i, s->hi, x->i);
+    }
+    if (x->kind == PK_seed) text_puts(t, "    (void)seed;\n");
+    if (x->kind == PK_shape) text_fmt(t, "    (void)out%u_shape;\n", x->i);
+  }
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    if (x->kind != PK_in && x->kind != PK_out) continue;
+    const char *what = x->kind == PK_in ? "in" : "out";
+    text_fmt(t, "    if (%s%u.size() < ", what, x->i);
+    put_elements(t, p, f, port(p, x));
+    text_fmt(t, ") return \"%s%u has too few elements\";\n", what, x->i);
+  }
+  text_puts(t, "    return nullptr;\n  }\n");
+}
+
+/* ---- Net ---- */
+
+/* Memory that is given back as it was taken; threads end before. $: the name, `: in capitals. */
+static const char owner_text[] =
+    "  struct Free {\n"
+    "    void operator()(unsigned char *arena) const noexcept {\n"
+    "%s"
+    "      ::operator delete(arena, std::align_val_t{`_ARENA_ALIGN});\n"
+    "    }\n"
+    "  };\n"
+    "  static unsigned char *take(std::size_t bytes) {\n"
+    "    void *memory = ::operator new(bytes, std::align_val_t{`_ARENA_ALIGN});\n"
+    "    return static_cast<unsigned char *>(std::memset(memory, 0, bytes));\n"
+    "  }\n"
+    "  static constexpr std::size_t size(std::int64_t n) noexcept {\n"
+    "    return n > 0 ? static_cast<std::size_t>(n) : 0;\n"
+    "  }\n";
+
+static void put_construction(Text *t, const CppOptions *o, bool state) {
+  const char *threads = o->threads ? "int threads = `_THREADS" : "";
+  text_fmt(t, "  explicit Net(%s%s%s)", o->given ? "const void *weights" : "",
+           o->given && o->threads ? ", " : "", threads);
+  text_puts(t, " : arena_(take(`_ARENA_BYTES))");
+  text_puts(t, o->given ? ", weights_(weights) {\n" : " {\n");
+  if (state) text_puts(t, "    $_reset(arena_.get());\n");
+  if (o->threads) text_puts(t, "    $_threads_start(arena_.get(), threads);\n");
+  text_puts(t, "  }\n");
+}
+
+static void put_run(Text *t, const Prog *p, const EmitFacts *f) {
+  text_puts(t, "  /* What $_run returns; -1: a view is too small, or a size is wrong. */\n"
+               "  int try_run(");
+  put_params(t, p, f);
+  text_puts(t, ") noexcept {\n    if (misfit(");
+  put_args(t, f, true);
+  text_puts(t, ")) return -1;\n    return $_run(arena_.get()");
+  put_args(t, f, false);
+  text_puts(t, ");\n  }\n#if defined(__cpp_exceptions)\n  /* Throws where it cannot. */\n"
+               "  void run(");
+  put_params(t, p, f);
+  text_puts(t, ") {\n    if (const char *why = misfit(");
+  put_args(t, f, true);
+  text_puts(t, "))\n      throw std::invalid_argument(std::string(\"$: \") + why);\n"
+               "    if (int status = $_run(arena_.get()");
+  put_args(t, f, false);
+  text_puts(t, "))\n      throw std::runtime_error(std::string(\"$: \") + $_why(status));\n  }\n"
+               "#endif\n");
+}
+
+static void put_net(Text *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
+  bool state = prog_has_state(p);
+  text_puts(t, "/* The model with memory of its own");
+  text_puts(t, state ? ", the state among it. run(" : ". run(");
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    if (x->kind != PK_in && x->kind != PK_out) continue;
+    text_fmt(t, "\n *   %s%u ", x->kind == PK_in ? "in" : "out", x->i);
+    put_described(t, p, port(p, x));
+  }
+  text_puts(t, ")\n */\nclass Net {\n public:\n");
+  put_construction(t, o, state);
+  put_run(t, p, f);
+  if (state) text_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");
+  if (o->selftest)
+    text_fmt(t,
+             "  /* Does this build compute the bits that ingot did? */\n"
+             "  bool selftest() const {\n"
+             "    std::unique_ptr<unsigned char, Plain> memory(take(`_SELFTEST_BYTES));\n"
+             "    return $_selftest(memory.get()%s) == 0;\n  }\n",
+             o->given ? ", weights_" : "");
+  text_puts(t, "  static const char *why(int status) noexcept { return $_why(status); }\n"
+               "  static const char *target() noexcept { return $_target(); }\n\n private:\n");
+  text_fmt(t, owner_text, o->threads ? "      $_threads_stop(arena);\n" : "");
+  if (o->selftest)
+    text_puts(t,
+              "  struct Plain {\n    void operator()(unsigned char *memory) const noexcept {\n"
+              "      ::operator delete(memory, std::align_val_t{`_ARENA_ALIGN});\n    }\n  };\n");
+  put_fits(t, p, f);
+  text_puts(t, "  std::unique_ptr<unsigned char, Free> arena_;\n");
+  if (o->given) text_puts(t, "  const void *weights_;\n");
+  text_puts(t, "};\n");
+}
+
+void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, Text *to) {
+  Ctx *c = p->c;
+  Text t = text_new(&c->keep), upper = text_new(&c->keep);
+  const char *space = space_name(c, o->name);
+  text_upper(&upper, o->name);
+  text_fmt(&t,
+           "/* %s for C++: made by ingot %s. */\n#ifndef INGOT_`_HPP\n#define INGOT_`_HPP\n\n"
+           "#include \"%s\"\n\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
+           "#include <cstring>\n#include <memory>\n#include <new>\n#include <stdexcept>\n"
+           "#include <string>\n#include <utility>\n\nnamespace %s {\n\n",
+           o->name, o->version, o->header, space);
+  text_puts(&t, view_text);
+  put_net(&t, p, o, facts);
+  text_fmt(&t, "\n} /* namespace %s */\n\n#endif\n", space);
+  text_fill(to, t.at, t.n, "$`", (const char *[]){o->name, text_cstr(&upper)});
+}

@@ -1,0 +1,231 @@
+/* rust.c: a safe wrapper in Rust around a generated file.
+ *
+ * In: the program, its name, the parameters of NAME_run. Out: src/lib.rs of a crate, and a program
+ * that uses it. Net owns its arena; slices are measured before the C sees a pointer.
+ */
+#include "back/back.h"
+#include "ir/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const Buf *port(const Prog *p, const EmitParam *x) {
+  return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
+}
+
+/* Types of C that arrays have. */
+static const char *rust_type(const char *c_type) {
+  static const char *const names[][2] = {
+      {"float", "f32"},    {"double", "f64"},   {"int8_t", "i8"},    {"int16_t", "i16"},
+      {"int32_t", "i32"},  {"int64_t", "i64"},  {"uint8_t", "u8"},   {"uint16_t", "u16"},
+      {"uint32_t", "u32"}, {"uint64_t", "u64"}, {"ptrdiff_t", "i64"}};
+  for (u32 i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i][0], c_type)) return names[i][1];
+  return "u8";
+}
+
+typedef enum RustForm { FM_extern, FM_safe, FM_call } RustForm;
+
+static void put_params(Text *t, const Prog *p, const EmitFacts *f, RustForm form) {
+  bool bare = form == FM_call;
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    const char *type = rust_type(x->type);
+    text_puts(t, ", ");
+    switch (x->kind) {
+    case PK_weights: break;
+    case PK_size: text_fmt(t, "n%u%s", x->i, bare ? "" : ": i64"); break;
+    case PK_seed: text_fmt(t, "seed%s", bare ? "" : ": u64"); break;
+    case PK_in:
+      if (bare)
+        text_fmt(t, "in%u.as_ptr()", x->i);
+      else
+        text_fmt(t, form == FM_safe ? "in%u: &[%s]" : "in%u: *const %s", x->i, type);
+      break;
+    case PK_out:
+      if (bare)
+        text_fmt(t, "out%u.as_mut_ptr()", x->i);
+      else
+        text_fmt(t, form == FM_safe ? "out%u: &mut [%s]" : "out%u: *mut %s", x->i, type);
+      break;
+    case PK_shape:
+      if (bare)
+        text_fmt(t, "out%u_shape.as_mut_ptr()", x->i);
+      else if (form == FM_safe)
+        text_fmt(t, "out%u_shape: &mut [i64; %u]", x->i, port(p, x)->rank);
+      else
+        text_fmt(t, "out%u_shape: *mut i64", x->i);
+    }
+  }
+}
+
+static bool is_param(const EmitFacts *f, Sym s) {
+  for (u32 i = 0; i < f->params.n; i++)
+    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return true;
+  return false;
+}
+
+/* Elements that a run reads or writes, at most: a product of extents. */
+static void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b) {
+  text_puts(t, "1");
+  for (u32 k = 0; k < b->rank; k++) {
+    i64 lo, hi;
+    bool known = !dim_is_const(b->dim[k]);
+    DimTerms d = dim_terms(p->dims, b->dim[k]);
+    dim_bounds(p->dims, b->dim[k], &lo, &hi);
+    for (u32 i = 0; i < d.n; i++) known = known && is_param(f, d.sym[i]);
+    if (!known) {
+      text_fmt(t, " * %" PRId64, hi);
+      continue;
+    }
+    text_fmt(t, " * extent(%" PRId64, d.k0);
+    for (u32 i = 0; i < d.n; i++) text_fmt(t, " + %" PRId64 " * n%u", d.coef[i], d.sym[i]);
+    text_puts(t, ")");
+  }
+}
+
+static const char head_text[] =
+    "#![allow(non_snake_case, clippy::too_many_arguments)]\n\n"
+    "use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};\n"
+    "use std::ffi::CStr;\nuse std::fmt;\nuse std::os::raw::{c_char, c_int, c_void};\n\n";
+
+static const char error_text[] =
+    "/// Why a run was not done.\n#[derive(Debug, Clone, PartialEq, Eq)]\n"
+    "pub struct Error(pub String);\n\n"
+    "impl fmt::Display for Error {\n"
+    "    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {\n"
+    "        f.write_str(&self.0)\n    }\n}\n\nimpl std::error::Error for Error {}\n\n"
+    "struct Memory {\n    at: *mut u8,\n    layout: Layout,\n}\n\n"
+    "impl Memory {\n    fn new(bytes: usize) -> Memory {\n"
+    "        let layout = Layout::from_size_align(bytes.max(1), 64).expect(\"memory\");\n"
+    "        let at = unsafe { alloc_zeroed(layout) };\n"
+    "        if at.is_null() {\n            handle_alloc_error(layout);\n        }\n"
+    "        Memory { at, layout }\n    }\n\n"
+    "    fn pointer(&self) -> *mut c_void {\n        self.at as *mut c_void\n    }\n}\n\n"
+    "impl Drop for Memory {\n    fn drop(&mut self) {\n"
+    "        unsafe { dealloc(self.at, self.layout) }\n    }\n}\n\n";
+
+static void put_extern(Text *t, const Prog *p, const EmitFacts *f) {
+  text_puts(t, "extern \"C\" {\n    fn $_run(arena: *mut c_void");
+  put_params(t, p, f, FM_extern);
+  text_puts(t, ") -> c_int;\n    fn $_why(status: c_int) -> *const c_char;\n");
+  if (f->selftest_bytes) text_puts(t, "    fn $_selftest(memory: *mut c_void) -> c_int;\n");
+  if (prog_has_state(p)) text_puts(t, "    fn $_reset(arena: *mut c_void);\n");
+  text_puts(t, "}\n\n");
+}
+
+static void put_checks(Text *t, const Prog *p, const EmitFacts *f) {
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    if (x->kind != PK_in && x->kind != PK_out) continue;
+    const char *what = x->kind == PK_in ? "in" : "out";
+    text_fmt(t, "        need(\"%s%u\", %s%u.len(), ", what, x->i, what, x->i);
+    put_elements(t, p, f, port(p, x));
+    text_puts(t, ")?;\n");
+  }
+}
+
+static void put_net(Text *t, const Prog *p, const EmitFacts *f) {
+  bool state = prog_has_state(p);
+  text_puts(t,
+            "/// The network with memory of its own.\npub struct Net {\n    arena: Memory,\n}\n\n"
+            "unsafe impl Send for Net {}\n\nimpl Default for Net {\n"
+            "    fn default() -> Self {\n        Net::new()\n    }\n}\n\nimpl Net {\n"
+            "    pub fn new() -> Net {\n");
+  text_fmt(t, "        let %snet = Net { arena: Memory::new(ARENA_BYTES) };\n",
+           state ? "mut " : "");
+  if (state) text_puts(t, "        net.reset();\n");
+  text_puts(t, "        net\n    }\n\n    /// One run.\n    pub fn run(&mut self");
+  put_params(t, p, f, FM_safe);
+  text_puts(t, ") -> Result<(), Error> {\n");
+  put_checks(t, p, f);
+  text_puts(t, "        let status = unsafe { $_run(self.arena.pointer()");
+  put_params(t, p, f, FM_call);
+  text_puts(t, ") };\n        if status == 0 {\n            return Ok(());\n        }\n"
+               "        let why = unsafe { CStr::from_ptr($_why(status)) };\n"
+               "        Err(Error(why.to_string_lossy().into_owned()))\n    }\n");
+  if (state)
+    text_puts(t, "\n    /// State as before the first run.\n    pub fn reset(&mut self) {\n"
+                 "        unsafe { $_reset(self.arena.pointer()) }\n    }\n");
+  if (f->selftest_bytes)
+    text_fmt(t,
+             "\n    /// Does this build compute the bits that ingot did?\n"
+             "    pub fn selftest() -> bool {\n        let memory = Memory::new(%" PRIu64 ");\n"
+             "        unsafe { $_selftest(memory.pointer()) == 0 }\n    }\n",
+             f->selftest_bytes);
+  text_puts(t, "}\n");
+}
+
+/* How much memory everything takes. */
+static void put_constants(Text *t, const Prog *p, const EmitFacts *f) {
+  text_fmt(t, "/// Bytes that a network takes.\npub const ARENA_BYTES: usize = %" PRIu64 ";\n",
+           f->arena_bytes);
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    u64 n = 1;
+    if (x->kind != PK_in && x->kind != PK_out) continue;
+    const Buf *b = port(p, x);
+    for (u32 k = 0; k < b->rank; k++) {
+      i64 lo, hi;
+      dim_bounds(p->dims, b->dim[k], &lo, &hi);
+      n *= (u64)hi; /* the C has an array of it */
+    }
+    text_fmt(t, "pub const %s%u_ELEMENTS: usize = %" PRIu64 ";\n", x->kind == PK_in ? "IN" : "OUT",
+             x->i, n);
+  }
+  text_puts(t, "\n");
+}
+
+static void put_helpers(Text *t, const EmitFacts *f) {
+  bool open = false;
+  for (u32 i = 0; i < f->params.n; i++) open = open || f->params.at[i].kind == PK_size;
+  text_puts(t, error_text);
+  if (open) text_puts(t, "fn extent(n: i64) -> usize {\n    n.max(0) as usize\n}\n\n");
+  text_puts(t, "fn need(what: &str, have: usize, least: usize) -> Result<(), Error> {\n"
+               "    if have >= least {\n        return Ok(());\n    }\n"
+               "    Err(Error(format!(\"{}: {} elements, expected {}\", what, have, least)))\n"
+               "}\n\n");
+}
+
+static void put_example(Text *t, const Prog *p, const EmitFacts *f) {
+  Text args = text_new(&p->c->keep);
+  text_puts(t, "//! Runs the network on zeros and prints the beginning of its first output.\n"
+               "fn main() -> Result<(), $::Error> {\n    let mut net = $::Net::new();\n");
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    const char *type = rust_type(x->type);
+    text_puts(&args, args.n ? ", " : "");
+    switch (x->kind) {
+    case PK_weights: break;
+    case PK_size: text_fmt(&args, "%" PRId64, dim_syminfo(p->dims, x->i)->hi); break;
+    case PK_seed: text_puts(&args, "0"); break;
+    case PK_in:
+      text_fmt(t, "    let in%u = vec![0 as %s; $::IN%u_ELEMENTS];\n", x->i, type, x->i);
+      text_fmt(&args, "&in%u", x->i);
+      break;
+    case PK_out:
+      text_fmt(t, "    let mut out%u = vec![0 as %s; $::OUT%u_ELEMENTS];\n", x->i, type, x->i);
+      text_fmt(&args, "&mut out%u", x->i);
+      break;
+    case PK_shape:
+      text_fmt(t, "    let mut out%u_shape = [0i64; %u];\n", x->i, port(p, x)->rank);
+      text_fmt(&args, "&mut out%u_shape", x->i);
+    }
+  }
+  text_fmt(t, "    net.run(%s)?;\n", text_cstr(&args));
+  if (p->out.n)
+    text_puts(t, "    for x in out0.iter().take(10) {\n        println!(\"{}\", x);\n    }\n");
+  text_puts(t, "    Ok(())\n}\n");
+}
+
+void emit_rust(const Prog *p, const char *name, const EmitFacts *f, Text *library, Text *example) {
+  Text t = text_new(&p->c->keep), main = text_new(&p->c->keep);
+  text_puts(&t, head_text);
+  put_extern(&t, p, f);
+  put_constants(&t, p, f);
+  put_helpers(&t, f);
+  put_net(&t, p, f);
+  text_fill(library, t.at, t.n, "$", &name);
+  put_example(&main, p, f);
+  text_fill(example, main.at, main.n, "$", &name);
+}

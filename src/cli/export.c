@@ -1,0 +1,40 @@
+/* export: a model as a folder for a project of some build system. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+/* A C name from that of the folder. */
+static void name_from(const char *folder, char *to, size_t most) {
+  size_t end = strlen(folder), n = 0;
+  while (end && folder[end - 1] == '/') end--;
+  size_t from = end;
+  while (from && folder[from - 1] != '/') from--;
+  if (end > from && folder[from] >= '0' && folder[from] <= '9') to[n++] = 'm';
+  for (; from < end && n + 1 < most; from++) {
+    char ch = folder[from];
+    int fine = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+    to[n++] = fine ? ch : '_';
+  }
+  to[n] = 0;
+  if (!n || !strcmp(to, "_")) snprintf(to, most, "model");
+}
+
+int verb_export(const Args *a) {
+  char name[256];
+  if (!a->project)
+    return refuse(a, "--for is missing: cmake, zephyr, arduino, platformio, esp-idf or rust");
+  if (!a->output) return refuse(a, "--output is missing: the folder of the project");
+  name_from(a->output, name, sizeof name);
+  IngotExport o = {.kind = a->project, .folder = a->output};
+  o.c = (IngotC){.name = a->name ? a->name : name,
+                 .weights = a->weights,
+                 .selftest = a->no_selftest ? -1 : a->selftest};
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = ingot_check_export(m, &o);
+  if (!s) s = prepare(m, a);
+  watch_task("export");
+  if (!s) s = ingot_export(m, &o);
+  watch_task(NULL);
+  return finish(m, a, s);
+}

@@ -1,0 +1,253 @@
+"""A network in somebody's project: the CMake package of an installation, `ingot export` for every kind, the header for C++.
+Boards are Cortex-M4 in qemu; of Zephyr, ESP-IDF and Arduino test/stubs has what their files use."""
+import json
+import os
+import shutil
+import struct
+from lib import npy
+from lib.core import ROOT, Fail, Test, explain, need, run, tail, want
+from suite import build
+
+DIGITS = os.path.join(ROOT, "models", "digits.onnx")
+STUBS = os.path.join(ROOT, "test", "stubs")
+WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+ARM = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-ffreestanding", "-ffp-contract=off"]
+
+OPEN = """graph sym n in 1..8 (%a "a": f32[n,4], %h "h": f32[4]) {
+  %s: f32[4] = reduce_sum(%a) {axes = [0], keep = 0}
+  %y: f32[4] = add(%s, %h)
+  %z: f32[n,4] = add(%a, %h)
+  return %z "z", %y "y"
+}
+"""
+
+CPP = r"""
+#include "net.hpp"
+#include "open.hpp"
+#include <cstdio>
+#include <vector>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+int main() {
+  std::array<float, NET_INPUT0_ELEMENTS> image{};
+  std::vector<float> a(NET_OUTPUT0_ELEMENTS), b(NET_OUTPUT0_ELEMENTS);
+  float plain[NET_OUTPUT0_ELEMENTS];
+  for (std::size_t i = 0; i < image.size(); i++) image[i] = float(i % 17) / 16;
+  net::Net one, two;
+  if (!one.selftest()) return 1;
+  one.run(image, a);
+  two.run(image, plain);
+  net::Net moved = std::move(one);
+  moved.run({image.data(), image.size()}, b);
+#if __cplusplus >= 202002L
+  moved.run(std::span<const float>(image), std::span<float>(b));
+#endif
+  for (std::size_t i = 0; i < a.size(); i++)
+    if (a[i] != b[i] || a[i] != plain[i]) return 2;
+  std::vector<float> small(63);
+  if (moved.try_run(small, a) != -1) return 3;
+  bool thrown = false;
+  try {
+    moved.run(small, a);
+  } catch (const std::invalid_argument &e) {
+    thrown = std::string(e.what()) == "net: in0 has too few elements";
+  }
+  if (!thrown) return 4;
+  open::Net first, second; // states of their own
+  std::vector<float> x(8, 1), z(8);
+  first.run(2, x, z);
+  first.run(2, x, z);
+  float again = z[0];
+  second.run(2, x, z);
+  if (again != 3 || z[0] != 1) return 5;
+  first.reset();
+  first.run(2, x, z);
+  if (z[0] != 1 || first.try_run(3, x, z) != -1 || first.try_run(9, x, z) != -1) return 6;
+  std::puts(net::Net::target());
+}
+"""
+
+PACKAGE = """cmake_minimum_required(VERSION 3.13)
+project(app C CXX)
+find_package(ingot REQUIRED)
+ingot_add_model(net ${MODEL} DIMS batch=1 MARCH sse2 THREADS 2 CPP)
+ingot_add_model(plain ${MODEL} DIMS batch=1 NAME other OPTIONS --no-selftest)
+add_executable(app main.cpp)
+set_target_properties(app PROPERTIES CXX_STANDARD 17)
+target_link_libraries(app PRIVATE net plain)
+add_executable(library library.c)
+target_link_libraries(library PRIVATE ingot::ingot)
+"""
+PACKAGE_MAIN = r"""
+#include "net.hpp"
+#include "other.h"
+#include <cmath>
+#include <cstdio>
+#include <vector>
+int main() {
+  std::vector<float> x(64, 0.5f), y(10), z(10);
+  alignas(64) static unsigned char arena[OTHER_ARENA_BYTES];
+  net::Net net(2);
+  net.run(x, y);
+  if (other_run(arena, x.data(), z.data()) || OTHER_SELFTEST || std::fabs(y[0] - z[0]) > 1e-5f) return 1;
+  std::printf("%s\n", net.target());
+}
+"""
+
+
+class Work:
+    def __init__(self, env, name, *tools):
+        env.need_ingot()
+        for tool in tools:
+            need(tool)
+        self.env, self.dir = env, env.scratch("projects", name)
+        shutil.rmtree(self.dir)
+        os.makedirs(self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+
+    def run(self, *cmd, code=0, text=None, env=None, cwd="."):
+        got = run(list(cmd), 240, cwd=self.path(cwd), env=env)
+        if got.rc != code or (text and text not in got.text()):
+            raise Fail(f"{' '.join(cmd)}: {explain(got)}, expected {code} {text or ''}: {tail(got.out.decode('utf-8', 'replace') + got.text(), 12)}")
+        return got.out.decode()
+
+    def export(self, kind, *args):
+        self.run(self.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "-o", "digits", *args)
+
+    def zeros(self):
+        """What the network makes of zeros."""
+        npy.save_npz(self.path("in.npz"), {"image": npy.Array("f32", (1, 1, 8, 8), [0.0] * 64)})
+        self.run(self.env.ingot, "run", DIGITS, "-d", "batch=1", "--inputs", "in.npz", "-o", "out.npz", "--march", "scalar")
+        return npy.load_npz(self.path("out.npz"))["probability"].data
+
+
+def cpp(w):
+    w.write("open.ing", OPEN)
+    w.run(w.env.ingot, "compile", DIGITS, "-d", "batch=1", "--cpp", "-o", "net.c")
+    w.run(w.env.ingot, "compile", "open.ing", "--state", "h=y", "--cpp", "-o", "open.c")
+    w.write("main.cpp", CPP)
+    w.run("cc", "-std=c99", "-O1", "-c", "net.c", "open.c")
+    for compiler in ("g++", "clang++"):
+        for standard in ("c++17", "c++20") if shutil.which(compiler) else ():
+            w.run(compiler, f"-std={standard}", *WARN, "-fsanitize=address,undefined", "main.cpp", "net.o", "open.o", "-o", "main")
+            want(w.run("./main") == "scalar\n", "the target")
+    w.run("g++", "-std=c++17", *WARN, "-fno-exceptions", "-x", "c++", "-fsyntax-only", "net.hpp")
+    w.run(w.env.ingot, "compile", DIGITS, "-d", "batch=1", "--cpp", code=2, text="--cpp needs --output")
+    w.run(w.env.ingot, "compile", DIGITS, os.path.join(ROOT, "docs", "tour.onnx"), "-d", "batch=1", "--cpp", "-o", "two.c", code=3, text="--cpp")
+
+
+def package(w):
+    """find_package(ingot) of an installation."""
+    top = build.installed(w.env)
+    w.write("CMakeLists.txt", PACKAGE)
+    w.write("main.cpp", PACKAGE_MAIN)
+    w.write("library.c", build.USER)
+    shutil.copy(DIGITS, w.path("digits.onnx"))
+    w.run("cmake", "-S", ".", "-B", "b", f"-DCMAKE_PREFIX_PATH={top}", f"-DMODEL={w.path('digits.onnx')}")
+    w.run("cmake", "--build", "b")
+    want(w.run("b/app") == "sse2\n", "the program of a project")
+    w.run("b/library")
+    before = os.path.getmtime(w.path("b/net.ingot/net.c"))
+    os.utime(w.path("digits.onnx"), (before + 5, before + 5))
+    w.run("cmake", "--build", "b", "--target", "net")
+    want(os.path.getmtime(w.path("b/net.ingot/net.c")) != before, "a model that has changed is not compiled again")
+    w.run("cmake", "-S", ".", "-B", "c", f"-DCMAKE_PREFIX_PATH={top}", "-DMODEL=", code=1, text="no model is named")
+
+
+def export_cmake(w):
+    w.export("cmake")
+    w.run("cmake", "-S", "digits", "-B", "b")
+    w.run("cmake", "--build", "b")
+    w.run("ctest", cwd="b")
+    want(w.run("b/digits_hello").split() == [f"{x:g}" for x in w.zeros()], "the example prints something else")
+    with open(w.path("digits/README.md")) as f:
+        want("| arena, in RAM | 6144 |" in f.read(), "the README lacks sizes")
+    w.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.10)\nproject(user C)\nadd_subdirectory(digits)\nadd_executable(user user.c)\n"
+            "target_link_libraries(user PRIVATE digits)\n")
+    w.write("user.c", '#include "digits.h"\nint main(void) { return digits_why(1) == 0; }\n')
+    w.run("cmake", "-S", ".", "-B", "c")
+    w.run("cmake", "--build", "c")
+    w.run("c/user")
+
+
+def on_board(w, objects, start):
+    """Links with the board and runs: the first ten results are those of ingot, to the bit."""
+    board = os.path.join(STUBS, "board")
+    w.run("arm-none-eabi-gcc", "-std=c99", "-Os", *ARM, *WARN, f"-I{board}", f"-DSTART={start}", "-nostdlib", "-T", os.path.join(board, "flash.ld"), "-o", "board.elf",
+          os.path.join(board, "board.c"), *objects, "-lgcc")
+    got = run(["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel", w.path("board.elf")], 60)
+    # semihosting speaks on standard error
+    seen = (got.out + got.err).decode().split()
+    want(got.rc == 0 and seen == [struct.pack(">f", x).hex() for x in w.zeros()], f"on the board: {explain(got)}: {seen}")
+
+
+def cross(w, source, *args):
+    board = os.path.join(STUBS, "board")
+    w.run("cmake", "-S", source, "-B", "b", "-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=arm-none-eabi-gcc", "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",
+          f"-DCMAKE_C_FLAGS=-Os -std=c11 {' '.join(ARM)} -isystem {board}", *args, env={"ZEPHYR_BASE": os.path.join(STUBS, "zephyr"), "IDF_PATH": os.path.join(STUBS, "esp-idf")})
+    w.run("cmake", "--build", "b")
+
+
+def export_zephyr(w):
+    w.export("zephyr")
+    cross(w, "digits/samples/hello", f"-DZephyr_DIR={STUBS}/zephyr")
+    on_board(w, ["b/libapp.a", "b/module/libdigits.a"], "main")
+
+
+def export_esp(w):
+    w.export("esp-idf")
+    cross(w, "digits/examples/hello")
+    w.write("start.c", "void app_main(void);\nint board_main(void);\nint board_main(void) {\n  app_main();\n  return 0;\n}\n")
+    on_board(w, ["start.c", "b/main/libmain.a", "b/component/libdigits.a"], "board_main")
+
+
+def export_platformio(w):
+    w.export("platformio")
+    with open(w.path("digits/library.json")) as f:
+        want(json.load(f)["name"] == "digits", "library.json")
+    w.run("arm-none-eabi-gcc", "-std=c11", "-Os", *ARM, "-Idigits/include", "-isystem", os.path.join(STUBS, "board"), "-c", "digits/src/digits.c", "digits/examples/hello/src/main.c")
+    on_board(w, ["digits.o", "main.o"], "main")
+
+
+def export_arduino(w):
+    w.export("arduino")
+    with open(w.path("digits/library.properties")) as f:
+        keys = dict(line.split("=", 1) for line in f.read().splitlines())
+    want({"name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url", "architectures"} <= set(keys) and keys["includes"] == "digits.h",
+         f"library.properties: {keys}")
+    flags = [*ARM, "-Os", "-Idigits/src"]
+    w.run("arm-none-eabi-gcc", *flags, "-std=gnu11", "-c", "digits/src/digits.c")
+    w.run("arm-none-eabi-g++", *flags, "-std=gnu++17", "-fno-exceptions", "-fno-rtti", "-I", os.path.join(STUBS, "arduino"), "-include", "Arduino.h", "-x", "c++", "-c",
+          "digits/examples/hello/hello.ino", "-o", "hello.o")
+    on_board(w, ["hello.o", "digits.o"], "sketch_main")
+
+
+def export_rust(w):
+    w.export("rust")
+    home = {"CARGO_TARGET_DIR": w.path("target"), "CARGO_NET_OFFLINE": "true"}
+    out = w.run("cargo", "run", "--offline", "--quiet", "--example", "hello", cwd="digits", env=home)
+    near = [abs(float(a) - b) for a, b in zip(out.split(), w.zeros())]
+    want(len(near) == 10 and max(near) < 1e-7, f"the example prints {out}")
+
+
+def refused(w):
+    for code, words, args in ((2, "--for is missing", ["-o", "d"]), (2, "there are cmake, zephyr", ["--for", "make", "-o", "d"]), (2, "--output is missing", ["--for", "cmake"]),
+                              (2, "did you mean 'cmake'", ["--for", "cmak", "-o", "d"]), (3, "--threads", ["--for", "zephyr", "--threads", "2", "-o", "d"]),
+                              (3, "--weights", ["--for", "rust", "--weights", "file", "-o", "d"])):
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", *args, code=code, text=words)
+    want(not os.path.exists(w.path("d")), "a folder is left")
+
+
+def tests(env):
+    arm = ("arm-none-eabi-gcc", "qemu-system-arm")
+    rows = [("cpp", cpp, ("cc", "g++"), 8), ("package", package, ("cmake", "g++"), 10), ("cmake", export_cmake, ("cmake",), 5), ("zephyr", export_zephyr, ("cmake", *arm), 4),
+            ("esp-idf", export_esp, ("cmake", *arm), 4), ("platformio", export_platformio, arm, 2), ("arduino", export_arduino, (*arm, "arm-none-eabi-g++"), 2),
+            ("rust", export_rust, ("cargo", "cc"), 8), ("refused", refused, (), 1)]
+    return [Test(f"projects/{name}", lambda name=name, fn=fn, tools=tools: fn(Work(env, name, *tools)), cost=cost) for name, fn, tools, cost in rows]

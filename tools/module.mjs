@@ -1,0 +1,237 @@
+// Runs a model that ingot has compiled to WebAssembly: in browsers, in workers, in Node.
+//
+//   import { load } from "./digits.mjs";
+//   const net = await load();
+//   const { probability } = net.run({ image: new Float32Array(64) });
+//
+// In: arrays under the names of inputs. Out: arrays under the names of outputs, new ones of each run. All memory is
+// taken when a model is loaded; runs take none. MODEL, behind this text, says what the model is.
+
+/* Elements of every type. Floats of 16 bits and less are handed over as their bits. */
+const ARRAY = {
+  f64: Float64Array, f32: Float32Array, f16: Uint16Array, bf16: Uint16Array,
+  i64: BigInt64Array, i32: Int32Array, i16: Int16Array, i8: Int8Array, i4: Int8Array, i2: Int8Array,
+  u64: BigUint64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array, u4: Uint8Array, u2: Uint8Array,
+  f8e4m3fn: Uint8Array, f8e4m3fnuz: Uint8Array, f8e5m2: Uint8Array, f8e5m2fnuz: Uint8Array,
+  f8e8m0: Uint8Array, f4e2m1: Uint8Array, bool: Uint8Array,
+};
+const ALSO = { u8: ["Uint8ClampedArray"], f16: ["Float16Array"] };
+const PAGE = 65536, ALIGN = 64;
+
+/** The model, ready to run. from: its module, the bytes of it, or where it is; NAME.wasm beside this file if not said. */
+export async function load(from = WASM()) {
+  const instance = await WebAssembly.instantiate(await compile(from));
+  return new Net(instance.exports);
+}
+
+async function compile(from) {
+  if (from instanceof WebAssembly.Module) return from;
+  if (from instanceof ArrayBuffer || ArrayBuffer.isView(from)) return WebAssembly.compile(from);
+  let answer = from;
+  if (typeof from === "string" || from instanceof URL) {
+    const url = new URL(from, globalThis.location?.href ?? `file://${process.cwd()}/`);
+    if (url.protocol === "file:" && globalThis.process?.versions?.node) {
+      const { readFile } = await import(/* webpackIgnore: true */ "node:fs/promises");
+      return WebAssembly.compile(await readFile(url));
+    }
+    answer = await fetch(url);
+  }
+  if (!answer.ok) throw new Error(`${answer.url}: ${answer.status} ${answer.statusText}`);
+  const streams = answer.headers.get("Content-Type") === "application/wasm";
+  return streams ? WebAssembly.compileStreaming(answer) : WebAssembly.compile(await answer.arrayBuffer());
+}
+
+/* ---- shapes ---- */
+
+/* An extent is a number, or { text, most, base, of: [[symbol, factor], ...] }: base and so many times the sizes of the
+ * symbols; without `of` only the run knows it. NaN: a symbol has no size yet. */
+function extent(dim, size) {
+  if (typeof dim === "number") return dim;
+  if (!dim.of) return NaN;
+  return dim.of.reduce((sum, [symbol, factor]) => sum + factor * (size[symbol] ?? NaN), dim.base);
+}
+
+const most = (port) => port.dims.reduce((n, dim) => n * (typeof dim === "number" ? dim : dim.most), 1);
+const shown = (dims) => `[${dims.map((dim) => dim.text ?? dim)}]`;
+const count = (shape) => shape.reduce((n, x) => n * x, 1);
+
+/* The one symbol without a size gets that which makes the extent so; whether it fits is seen later. */
+function solve(dim, wanted, size) {
+  const open = (dim.of ?? []).filter(([symbol]) => size[symbol] === undefined);
+  if (open.length !== 1) return;
+  const [symbol, factor] = open[0];
+  size[symbol] = 0;
+  size[symbol] = (wanted - extent(dim, size)) / factor;
+}
+
+/* Arrays without a shape: the extent that is not known follows from how many elements there are. */
+function guess(port, value, size) {
+  const known = port.dims.map((dim) => extent(dim, size));
+  const open = known.flatMap((x, k) => (Number.isNaN(x) ? [k] : []));
+  if (open.length === 1) known[open[0]] = value.data.length / count(known.filter((_, k) => k !== open[0]));
+  return open.length > 1 ? undefined : known;
+}
+
+/* Sizes of all symbols, by the shapes of the inputs. */
+function bind(values, size) {
+  for (let again = true; again; ) {
+    again = false;
+    MODEL.inputs.forEach((port, i) => {
+      const value = values[i];
+      if (value.bound) return;
+      value.shape ??= guess(port, value, size);
+      if (value.shape?.length !== port.dims.length) return;
+      port.dims.forEach((dim, k) => solve(dim, value.shape[k], size));
+      value.bound = again = true;
+    });
+  }
+  return size;
+}
+
+function check(port, value, size) {
+  const wrong = (what) => new RangeError(`input ${port.name}: ${what}, expected ${shown(port.dims)}`);
+  if (!value.shape)
+    throw new RangeError(`input ${port.name}: give { data, shape }: of ${shown(port.dims)} the array alone tells too little`);
+  const fits = (dim, k) => !(Math.abs(extent(dim, size) - value.shape[k]) > 0) && Number.isInteger(value.shape[k]);
+  if (value.shape.length !== port.dims.length || !port.dims.every(fits))
+    throw wrong(value.told ? `shape [${value.shape}]` : `${value.data.length} elements`);
+  const large = port.dims.findIndex((dim, k) => value.shape[k] > (dim.most ?? dim) || value.shape[k] < 0);
+  if (large >= 0) throw wrong(`shape [${value.shape}], ${port.dims[large].text} from 0 to ${port.dims[large].most}`);
+  if (value.data.length !== count(value.shape))
+    throw wrong(`${value.data.length} elements${value.told ? ` for shape [${value.shape}]` : ""}`);
+}
+
+/* ---- values ---- */
+
+function fromList(port, list) {
+  const Kind = ARRAY[port.type], big = Kind === BigInt64Array || Kind === BigUint64Array;
+  return Kind.from(list.flat(Infinity), big ? BigInt : Number);
+}
+
+function read(port, given) {
+  if (given === undefined || given === null) throw new TypeError(`input ${port.name} is missing`);
+  const Kind = ARRAY[port.type];
+  let data = given.data ?? given;
+  if (["number", "bigint", "boolean"].includes(typeof data)) data = [data];
+  if (Array.isArray(data)) data = fromList(port, data);
+  const kind = data?.constructor?.name;
+  if (!(data instanceof Kind) && !(ALSO[port.type] ?? []).includes(kind))
+    throw new TypeError(`input ${port.name}: ${kind ?? typeof data}, expected ${Kind.name}`);
+  const shape = given.shape && [...given.shape].map(Number);
+  return { data, shape, told: shape !== undefined };
+}
+
+/* ---- the model ---- */
+
+class Net {
+  #wasm;
+  #arena; #in; #out; #shape; #size; #tables;
+
+  constructor(exports) {
+    this.#wasm = exports;
+    let end = exports.__heap_base.value >>> 0;
+    const place = (bytes) => {
+      const at = Math.ceil(end / ALIGN) * ALIGN;
+      end = at + bytes;
+      return at;
+    };
+    const array = (port) => place(most(port) * ARRAY[port.type].BYTES_PER_ELEMENT);
+    this.#arena = place(MODEL.arena);
+    this.#in = MODEL.inputs.map(array);
+    this.#out = MODEL.outputs.map(array);
+    this.#shape = MODEL.outputs.map((port) => place(8 * port.dims.length));
+    this.#size = place(8 * MODEL.sizes.length);
+    const weights = exports[`${MODEL.name}_weight_file`]?.value ?? 0;
+    const tables = [[...this.#in, weights], this.#out, this.#shape];
+    this.#tables = tables.map((table) => place(4 * table.length));
+    this.#grow(end);
+    tables.forEach((table, i) => new Uint32Array(exports.memory.buffer, this.#tables[i], table.length).set(table));
+    this.reset();
+  }
+
+  /** What the model takes: name, type and shape; an extent that is open is a text. */
+  get inputs() {
+    return MODEL.inputs.map(described);
+  }
+
+  /** What it gives. */
+  get outputs() {
+    return MODEL.outputs.map(described);
+  }
+
+  /** Machine the code is for: simd128, or scalar. */
+  get target() {
+    return this.#text(this.#call("target"));
+  }
+
+  /** One run. Inputs: typed arrays, lists of numbers, or { data, shape } where extents are open. */
+  run(inputs = {}, { seed = 0 } = {}) {
+    const stranger = Object.keys(inputs).find((name) => !MODEL.inputs.some((port) => port.name === name));
+    if (stranger !== undefined)
+      throw new TypeError(`no input ${stranger}; there are: ${MODEL.inputs.map((port) => port.name).join(", ") || "none"}`);
+    const size = this.#view("i64", this.#size, MODEL.sizes.length), known = [];
+    for (const [symbol, at] of MODEL.kept) known[symbol] = Number(this.#view("i64", this.#arena + at, 1)[0]);
+    const values = MODEL.inputs.map((port) => read(port, inputs[port.name]));
+    bind(values, known);
+    MODEL.inputs.forEach((port, i) => check(port, values[i], known));
+    MODEL.sizes.forEach((largest, symbol) => (size[symbol] = BigInt(known[symbol] ?? largest)));
+    MODEL.inputs.forEach((port, i) => this.#put(port, this.#in[i], values[i].data));
+    MODEL.outputs.forEach((port, i) => {
+      this.#view("i64", this.#shape[i], port.dims.length).set(port.dims.map((dim) => BigInt(dim.most ?? dim)));
+    });
+    const [ins, outs, shapes] = this.#tables;
+    const status = this.#call("call", this.#arena, this.#size, BigInt.asIntN(64, BigInt(seed)), ins, outs, shapes);
+    if (status) throw new Error(`${MODEL.name}: ${this.#text(this.#call("why", status))}`);
+    return Object.fromEntries(MODEL.outputs.map((port, i) => [port.name, this.#take(port, i)]));
+  }
+
+  /** State as before the first run; nothing where the model has none. */
+  reset() {
+    if (this.#wasm[`${MODEL.name}_reset`]) this.#call("reset", this.#arena);
+  }
+
+  /** Does this machine compute the bits that ingot did? undefined: the model has no such test. */
+  selftest() {
+    if (!MODEL.selftest) return undefined;
+    const at = Math.ceil(this.#wasm.memory.buffer.byteLength / ALIGN) * ALIGN;
+    this.#grow(at + MODEL.selftest);
+    return this.#call("selftest", at, this.#wasm[`${MODEL.name}_weight_file`]?.value ?? 0) === 0;
+  }
+
+  #call(what, ...args) {
+    return this.#wasm[`${MODEL.name}_${what}`](...args);
+  }
+
+  #grow(end) {
+    const { memory } = this.#wasm, more = Math.ceil((end - memory.buffer.byteLength) / PAGE);
+    if (more <= 0) return;
+    try {
+      memory.grow(more);
+    } catch {
+      throw new RangeError(`${MODEL.name}: needs ${end} bytes of memory, which there are not`);
+    }
+  }
+
+  #view(type, at, n) {
+    return new ARRAY[type](this.#wasm.memory.buffer, at, n);
+  }
+
+  #put(port, at, data) {
+    const bits = data instanceof ARRAY[port.type] ? data : new ARRAY[port.type](data.buffer, data.byteOffset, data.length);
+    this.#view(port.type, at, bits.length).set(bits);
+  }
+
+  #take(port, i) {
+    const shape = Array.from(this.#view("i64", this.#shape[i], port.dims.length), Number);
+    const data = this.#view(port.type, this.#out[i], count(shape)).slice();
+    return Object.defineProperty(data, "shape", { value: Object.freeze(shape) });
+  }
+
+  #text(at) {
+    const bytes = new Uint8Array(this.#wasm.memory.buffer, at >>> 0);
+    return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+  }
+}
+
+const described = ({ name, type, dims }) => ({ name, type, shape: dims.map((dim) => dim.text ?? dim) });
+
