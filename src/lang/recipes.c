@@ -31,7 +31,8 @@ static Val sum_all(Graph *g, Val v) {
 }
 
 static Val mean_all(Graph *g, Val v, u64 n) {
-  return mk_div(g, sum_all(g, v), mk_like(g, v, (double)n));
+  Val count = mk_like(g, v, (double)n);
+  return mk_div(g, sum_all(g, v), count);
 }
 
 static Val softmax(Graph *g, const Lazy *t, Val x) {
@@ -112,12 +113,13 @@ static Val batchnorm(Graph *g, const Lazy *t, const Val *in) {
   Val y;
   if (t->nin < 5)
     y = compose_normalize(g, in[0], axes, n, t->attr[0], NULL, NULL);
-  else
-    y = mk_mul(g, mk_sub(g, in[0], compose_per_channel(g, in[3], in[0])),
-               compose_per_channel(g, compose_rsqrt(g, in[4], t->attr[0]), in[0]));
+  else {
+    Val scale = compose_per_channel(g, compose_rsqrt(g, in[4], t->attr[0]), in[0]);
+    y = mk_mul(g, mk_sub(g, in[0], compose_per_channel(g, in[3], in[0])), scale);
+  }
   if (t->nin < 3) return y;
-  return mk_add(g, mk_mul(g, y, compose_per_channel(g, in[1], y)),
-                compose_per_channel(g, in[2], y));
+  Val shift = compose_per_channel(g, in[2], y);
+  return mk_add(g, mk_mul(g, y, compose_per_channel(g, in[1], y)), shift);
 }
 
 static Val layernorm(Graph *g, const Lazy *t, const Val *in) {
@@ -149,7 +151,8 @@ static Val cross_entropy_logits(Graph *g, const Lazy *t, const Val *in) {
 static Val bce(Graph *g, const Lazy *t, const Val *in) {
   Val p = mk_clamp(g, in[0], 1e-10, 1 - 1e-10), one = mk_like(g, p, 1);
   Val yes = mk_mul(g, in[1], mk_log(g, p));
-  Val no = mk_mul(g, mk_sub(g, one, in[1]), mk_log(g, mk_sub(g, one, p)));
+  Val log = mk_log(g, mk_sub(g, one, p));
+  Val no = mk_mul(g, mk_sub(g, one, in[1]), log);
   return mean_all(g, mk_neg(g, mk_add(g, yes, no)), t->in[0]->n);
 }
 
@@ -187,11 +190,12 @@ static Val lstm(Graph *g, const Lazy *t, const Val *in) {
   i64 h = t->dim[2], steps = t->dim[1];
   Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t, in[0]), cell = hid;
   for (i64 s = 0; s < steps; s++) {
-    Val all = mk_add(
-        g, mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), mk_matmul(g, hid, in[2])), in[3]);
+    Val back = mk_matmul(g, hid, in[2]);
+    Val all = mk_add(g, mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), back), in[3]);
     Val i = compose_sigmoid(g, gate(g, all, h, 0)), f = compose_sigmoid(g, gate(g, all, h, 1));
     Val c = mk_tanh(g, gate(g, all, h, 2)), o = compose_sigmoid(g, gate(g, all, h, 3));
-    cell = mk_add(g, mk_mul(g, f, cell), mk_mul(g, i, c));
+    Val fresh = mk_mul(g, i, c);
+    cell = mk_add(g, mk_mul(g, f, cell), fresh);
     hid = mk_mul(g, o, mk_tanh(g, cell));
     out[s] = mk_unsqueeze(g, hid, 1);
   }
@@ -206,9 +210,12 @@ static Val gru(Graph *g, const Lazy *t, const Val *in) {
   for (i64 s = 0; s < steps; s++) {
     Val xi = mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), in[3]);
     Val hh = mk_matmul(g, hid, in[2]);
-    Val r = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 0), gate(g, hh, h, 0)));
-    Val z = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 1), gate(g, hh, h, 1)));
-    Val n = mk_tanh(g, mk_add(g, gate(g, xi, h, 2), mk_matmul(g, mk_mul(g, r, hid), wn)));
+    Val hr = gate(g, hh, h, 0);
+    Val r = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 0), hr));
+    Val hz = gate(g, hh, h, 1);
+    Val z = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 1), hz));
+    Val hn = mk_matmul(g, mk_mul(g, r, hid), wn);
+    Val n = mk_tanh(g, mk_add(g, gate(g, xi, h, 2), hn));
     Val keep = mk_mul(g, z, hid);
     hid = mk_add(g, keep, mk_mul(g, mk_sub(g, mk_like(g, z, 1), z), n));
     out[s] = mk_unsqueeze(g, hid, 1);

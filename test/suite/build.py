@@ -3,7 +3,7 @@ object files (no writable data, no calls that print or end the program, no names
 import os
 import shutil
 import zipfile
-from lib import npy
+from lib import npy, pick
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 
 NEVER = {"exit", "_exit", "abort", "printf", "fprintf", "puts", "putchar", "perror", "system", "popen", "__assert_fail", "gets",
@@ -66,10 +66,15 @@ def clang(env):
     if not shutil.which("clang"):
         raise Skip("clang is not installed")
     env.make("clang")
-    mine, theirs = (ok(run([ingot, "opt", "--stop=canon", "-"], 20, stdin=CUBE.encode()), "opt")
-                    for ingot in (env.ingot, os.path.join(ROOT, "build-clang", "ingot")))
+    both = env.ingot, os.path.join(ROOT, "build-clang", "ingot")
+    mine, theirs = (ok(run([ingot, "opt", "--stop=canon", "-"], 20, stdin=CUBE.encode()), "opt") for ingot in both)
     if mine != theirs:  # passes build operands in an order of ours, not of the compiler's
         raise Fail(f"built by clang, ingot opt prints something else:\n{theirs}")
+    models = [os.path.join(ROOT, "models", "digits.onnx"), *(c["model"] for c in pick.per_operator(env))]
+    for model in models:  # and so does the import
+        mine, theirs = (run([ingot, "opt", "--stop=none", model], 60) for ingot in both)
+        if (mine.rc, mine.out) != (theirs.rc, theirs.out):
+            raise Fail(f"{model}: built by clang, ingot makes another graph of it")
 
 
 def library(env):

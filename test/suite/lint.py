@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+from lib import creation
 from lib import layering as rule
 from lib.core import ROOT, Fail, Test, need, run, tail
 
@@ -57,19 +58,46 @@ PLANTED = [
 ]
 
 
+def plant(top, tree):
+    for name, text in tree.items():
+        path = os.path.join(top, "src", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+
 def planted(env):
     """The rule finds what it is for, and nothing else."""
     top = env.scratch("layering")
     for tree, want in PLANTED:
         shutil.rmtree(top)
-        for name, text in tree.items():
-            path = os.path.join(top, "src", name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
+        plant(top, tree)
         got = [x for x in rule.places(top) if not x.startswith("src/back/c/c.h:")]
         if got != ([want] if want else []):
             raise Fail(f"{list(tree)}: found {got}, expected {want}")
+
+
+# Files of a small tree, and the line of the call that is found; 0: none is.
+CREATING = [
+    ({"front/a.c": "static Val f(Graph *g) {\n  return mk_add(g, mk_neg(g, x), y);\n}\n"}, 0),
+    ({"front/a.c": "static Val f(Graph *g) {\n  return mk_add(g, mk_neg(g, x),\n                mk_abs(g, y));\n}\n"}, 2),
+    ({"ir/b.c": "Val make(Graph *g) {\n  return graph_add(g, 0);\n}\n", "front/a.c": "static Val f(Graph *g) {\n  Val v;\n  h(make(g), 1, make(g));\n}\n"}, 3),
+    ({"ir/b.c": "static Val make(Graph *g) {\n  return graph_add(g, 0);\n}\n", "front/a.c": "static Val f(Graph *g) {\n  h(make(g), make(g));\n}\n"}, 0),
+]
+
+
+def creating(env):
+    """Which of two nodes is created first is not left to the compiler."""
+    top = env.scratch("creation")
+    for tree, line in CREATING:
+        shutil.rmtree(top)
+        plant(top, tree)
+        got = [x.split(":")[1] for x in creation.places(top)]
+        if got != ([str(line)] if line else []):
+            raise Fail(f"{tree}: found in line {got}, expected {line}")
+    wrong = creation.places(ROOT)
+    if wrong:
+        raise Fail("\n  ".join([f"{len(wrong)} places"] + wrong[:20]))
 
 
 def formatting():
@@ -156,6 +184,7 @@ def attrs(env):
 
 def tests(env):
     out = [Test("lint/layering", layering), Test("lint/layering-planted", lambda: planted(env)),
+           Test("lint/creation", lambda: creating(env)),
            Test("lint/format", formatting), Test("lint/sizes", sizes), Test("lint/types", types),
            Test("lint/attrs", lambda: attrs(env)),
            Test("lint/cppcheck", cppcheck, cost=30)]

@@ -15,7 +15,8 @@ Val compose_relu(Graph *g, Val x) {
 }
 
 Val compose_leaky_relu(Graph *g, Val x, Val slope) {
-  return mk_select(g, negative(g, x), mk_mul(g, x, slope), x);
+  Val scaled = mk_mul(g, x, slope);
+  return mk_select(g, negative(g, x), scaled, x);
 }
 
 Val compose_sigmoid(Graph *g, Val x) {
@@ -41,7 +42,8 @@ Val compose_gelu(Graph *g, Val x, bool by_tanh) {
   } else {
     t = mk_erf(g, mk_mulk(g, x, sqrt(0.5)));
   }
-  return mk_mul(g, mk_mulk(g, x, 0.5), mk_addk(g, t, 1));
+  Val shifted = mk_addk(g, t, 1);
+  return mk_mul(g, mk_mulk(g, x, 0.5), shifted);
 }
 
 Val compose_elu(Graph *g, Val x, double alpha) {
@@ -56,7 +58,8 @@ Val compose_celu(Graph *g, Val x, double alpha) {
 
 Val compose_selu(Graph *g, Val x, double alpha, double gamma) {
   Val low = mk_mulk(g, mk_addk(g, mk_mulk(g, mk_exp(g, x), alpha), -alpha), gamma);
-  return mk_select(g, mk_gt(g, x, mk_like(g, x, 0)), mk_mulk(g, x, gamma), low);
+  Val high = mk_mulk(g, x, gamma);
+  return mk_select(g, mk_gt(g, x, mk_like(g, x, 0)), high, low);
 }
 
 /* log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|)) */

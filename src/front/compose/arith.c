@@ -58,5 +58,6 @@ Val mk_count(Graph *g, Val x, const i64 *axes, u32 n) {
 
 Val mk_mean(Graph *g, Val x, const i64 *axes, u32 n, bool keep) {
   if (!n) return x;
-  return mk_div(g, mk_reduce(g, OP_reduce_sum, x, axes, n, keep), mk_count(g, x, axes, n));
+  Val count = mk_count(g, x, axes, n);
+  return mk_div(g, mk_reduce(g, OP_reduce_sum, x, axes, n, keep), count);
 }

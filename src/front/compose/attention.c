@@ -125,8 +125,9 @@ Val attn_rotate(Graph *g, Val x, Val cos, Val sin, bool interleaved) {
   sin = mk_unsqueeze(g, sin, 1);
   Val x1 = interleaved ? every_second(g, x, 0, half) : mk_slice_axis(g, x, 3, 0, half);
   Val x2 = interleaved ? every_second(g, x, 1, half) : mk_slice_axis(g, x, 3, half, half);
-  Val part[3] = {mk_sub(g, mk_mul(g, cos, x1), mk_mul(g, sin, x2)),
-                 mk_add(g, mk_mul(g, sin, x1), mk_mul(g, cos, x2)), 0};
+  Val less = mk_mul(g, sin, x2), first = mk_sub(g, mk_mul(g, cos, x1), less);
+  Val more = mk_mul(g, cos, x2), second = mk_add(g, mk_mul(g, sin, x1), more);
+  Val part[3] = {first, second, 0};
   u32 n = 2;
   if (interleaved) {
     Dim dim[4] = {t.dim[0], t.dim[1], t.dim[2], both};
@@ -141,7 +142,8 @@ Val attn_rotate(Graph *g, Val x, Val cos, Val sin, bool interleaved) {
 Val attn_lift(Graph *g, Val s, Val mask) {
   mask = mk_cast(g, mask, graph_type(g, s)->dt);
   Val low = mk_like(g, s, -INFINITY);
-  return mk_select(g, mk_eq(g, mask, low), low, mk_add(g, s, mask));
+  Val masked = mk_add(g, s, mask);
+  return mk_select(g, mk_eq(g, mask, low), low, masked);
 }
 
 Val attn_between(Graph *g, Val start, Val end, Dim length) {

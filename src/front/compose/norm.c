@@ -60,7 +60,8 @@ Val compose_per_channel(Graph *g, Val v, Val x) {
 /* x * k + (bias - mean * k): both parameters are constants in a network that does not train. */
 Val compose_batch_norm(Graph *g, Val x, Val scale, Val bias, Val mean, Val var, double eps) {
   Val k = mk_mul(g, scale, compose_rsqrt(g, var, eps));
-  return mk_add(g, mk_mul(g, x, k), mk_sub(g, bias, mk_mul(g, mean, k)));
+  Val shift = mk_sub(g, bias, mk_mul(g, mean, k));
+  return mk_add(g, mk_mul(g, x, k), shift);
 }
 
 Val compose_group_norm(Graph *g, Val x, i64 groups, Val scale, Val bias, bool by_group,

@@ -177,7 +177,9 @@ static Val resize_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
     tensor_set(gone, (u64)o, (Scalar){.i = t.gone[o]});
     any = any || t.gone[o];
   }
-  return any ? mk_select(g, mk_const(g, gone), mk_like(g, v, r->extrapolate), v) : v;
+  if (!any) return v;
+  Val outside = mk_like(g, v, r->extrapolate);
+  return mk_select(g, mk_const(g, gone), outside, v);
 }
 
 /* An extent that is not known yet, n times as large: for whole n, these modes repeat every element
@@ -190,7 +192,8 @@ static Val repeat_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
     fail(g->c, ERR_unsupported, g->loc,
          "resizing a symbolic dimension, but to a multiple, to the nearest, is not supported");
   Dim n = dim_mul(g->dims, val_dim(g, v, x->axis), times);
-  Val at = mk_div(g, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, &times, 1));
+  Val by = mk_ints(g, &times, 1);
+  Val at = mk_div(g, mk_iota(g, DT_i64, &n, 1, 0), by);
   return mk_gather(g, v, at, x->axis);
 }
 
@@ -227,7 +230,10 @@ static Val late_nearest(Graph *g, const Resize *r, Val s) {
 static Val late_kernel(Graph *g, const Resize *r, Val d) {
   double a = r->cubic_a;
   d = mk_abs(g, d);
-  if (r->mode == RS_linear) return mk_max(g, mk_sub(g, mk_like(g, d, 1), d), mk_like(g, d, 0));
+  if (r->mode == RS_linear) {
+    Val zero = mk_like(g, d, 0);
+    return mk_max(g, mk_sub(g, mk_like(g, d, 1), d), zero);
+  }
   Val near = mk_addk(g, mk_mulk(g, d, a + 2), -(a + 3));
   near = mk_addk(g, mk_mul(g, mk_mul(g, near, d), d), 1);
   Val far = mk_addk(g, mk_mul(g, mk_addk(g, mk_mulk(g, d, a), -5 * a), d), 8 * a);
@@ -245,11 +251,13 @@ static Val late_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
   Val n = mk_extent(g, in, DT_f64), len = mk_extent(g, x->to, DT_f64), sum = 0;
   Val o = mk_cast(g, mk_iota(g, DT_i64, &x->to, 1, 0), DT_f64), s = late_source(g, r, o, n, len);
   Val first = r->mode == RS_nearest ? late_nearest(g, r, s) : mk_floor(g, s);
-  Val last = mk_sub(g, mk_extent(g, in, DT_i64), mk_scalar(g, DT_i64, 1));
+  Val one = mk_scalar(g, DT_i64, 1);
+  Val last = mk_sub(g, mk_extent(g, in, DT_i64), one);
   for (u32 i = x->axis; i < t.rank; i++) shape[i - x->axis] = i == x->axis ? x->to : 1;
   for (u32 k = 0; k < ntap; k++) {
     Val place = mk_addk(g, first, ntap == 4 ? (double)k - 1 : (double)k);
-    Val at = mk_max(g, mk_cast(g, place, DT_i64), mk_scalar(g, DT_i64, 0));
+    Val zero = mk_scalar(g, DT_i64, 0);
+    Val at = mk_max(g, mk_cast(g, place, DT_i64), zero);
     Val y = mk_gather(g, v, mk_min(g, at, last), x->axis);
     if (ntap == 1) return y;
     Val w = mk_cast(g, late_kernel(g, r, mk_sub(g, place, s)), t.dt);

@@ -100,8 +100,10 @@ static void make_turns(Decoder *d, u32 i) {
   Val s1 = mk_gather(g, turns(g, r, stretches, FINE, 1, sin), stretch, 0);
   Val c2 = mk_gather(g, turns(g, r, FINE, 1, r->gain, cos), place, 0);
   Val s2 = mk_gather(g, turns(g, r, FINE, 1, r->gain, sin), place, 0);
-  Val c = mk_sub(g, mk_mul(g, c1, c2), mk_mul(g, s1, s2));
-  Val s = mk_add(g, mk_mul(g, s1, c2), mk_mul(g, c1, s2));
+  Val less = mk_mul(g, s1, s2);
+  Val c = mk_sub(g, mk_mul(g, c1, c2), less);
+  Val more = mk_mul(g, c1, s2);
+  Val s = mk_add(g, mk_mul(g, s1, c2), more);
   d->cos[i] = mk_unsqueeze(g, c, 0);
   d->sin[i] = mk_unsqueeze(g, s, 0);
 }
@@ -135,7 +137,8 @@ static Val remember_bytes(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
   Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
-  Val inverse = mk_select(g, some, mk_div(g, mk_like(g, most, 127), most), mk_like(g, most, 0));
+  Val zero = mk_like(g, most, 0);
+  Val inverse = mk_select(g, some, mk_div(g, mk_like(g, most, 127), most), zero);
   Val q = mk_cast_sat(g, mk_map1(g, OP_round, mk_mul(g, x, inverse)), DT_i8);
   Val by = mk_div(g, most, mk_like(g, most, 127));
   q = append(d, what, layer, q);

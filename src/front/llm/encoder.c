@@ -84,7 +84,8 @@ static Val linear(Encoder *e, Val x, i64 i, const char *name, i64 in, i64 out) {
 static Val norm(Encoder *e, Val x, const char *scale, const char *bias) {
   i64 axis = 2;
   x = compose_normalize(e->g, x, &axis, 1, e->eps, NULL, NULL);
-  return compose_affine(e->g, x, weight(e, scale, e->hidden, 0), weight(e, bias, e->hidden, 0));
+  Val shift = weight(e, bias, e->hidden, 0);
+  return compose_affine(e->g, x, weight(e, scale, e->hidden, 0), shift);
 }
 
 static Val layer_norm(Encoder *e, Val x, i64 i, const char *name) {

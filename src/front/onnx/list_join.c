@@ -78,7 +78,8 @@ static Val join_optionals(Join *j, const List *x, const List *y) {
     return j->out ? list_known(im, TY_opt, &at, x->n) : 0;
   }
   List l = {.kind = TY_opt, .n = 1, .at = NEW(&im->c->work, Val)};
-  l.has = join_pair(j, flag_of(j, x, 0), flag_of(j, y, 1));
+  Val second = flag_of(j, y, 1);
+  l.has = join_pair(j, flag_of(j, x, 0), second);
   if (x->n && y->n)
     l.at[0] = list_join(j, x->at[0], y->at[0]);
   else

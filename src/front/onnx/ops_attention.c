@@ -86,7 +86,8 @@ void build_attention(Build *b) {
   }
   if (mode < 0 || mode > 3) on_bad(b, "qk_matmul_output_mode %lld", (long long)mode);
   Val stage[4];
-  stage[0] = attn_scores(g, mk_cast(g, q, type), mk_cast(g, kv[0], type), on_float(b, "scale", 0));
+  Val key = mk_cast(g, kv[0], type);
+  stage[0] = attn_scores(g, mk_cast(g, q, type), key, on_float(b, "scale", 0));
   stage[1] = attn_cap(g, stage[0], on_float(b, "softcap", 0));
   stage[2] = masked(b, stage[1]);
   stage[3] = attn_softmax(g, stage[2]);
@@ -116,11 +117,12 @@ void build_flexattention(Build *b) {
   DType sub = precision_attr(b, dtype_acc(dt)); /* type the sub-graphs see */
   for (u32 i = 0; i < 3; i++)
     if (on_rank(b, on_in(b, i)) != 4) on_bad(b, "operands must have rank 4");
-  Val s = attn_scores(g, mk_cast(g, b->in[0], type), mk_cast(g, b->in[1], type),
-                      on_float(b, "scale", 0));
+  Val key = mk_cast(g, b->in[1], type);
+  Val s = attn_scores(g, mk_cast(g, b->in[0], type), key, on_float(b, "scale", 0));
   s = modified(b, "score_mod", mk_cast(g, s, sub));
   Val p = modified(b, "prob_mod", mk_cast(g, attn_softmax(g, mk_widen(g, s)), sub));
-  b->out[0] = mk_cast(g, attn_mix(g, mk_cast(g, p, type), mk_cast(g, b->in[2], type)), dt);
+  Val value = mk_cast(g, b->in[2], type);
+  b->out[0] = mk_cast(g, attn_mix(g, mk_cast(g, p, type), value), dt);
 }
 
 /* ---- LinearAttention ---- */
@@ -140,9 +142,11 @@ static void linear_step(Graph *g, void *user, Val t, Val *cond, Val *carried, Va
   if (l->decay) s = mk_mul(g, s, mk_unsqueeze(g, mk_gather(g, l->decay, t, 2), 3));
   if (l->beta) {
     Val seen = mk_contract(g, k, s, "bhd,bhdm->bhm");
-    v = mk_mul(g, mk_gather(g, l->beta, t, 2), mk_sub(g, v, seen));
+    Val change = mk_sub(g, v, seen);
+    v = mk_mul(g, mk_gather(g, l->beta, t, 2), change);
   }
-  s = mk_add(g, s, mk_mul(g, mk_unsqueeze(g, k, 3), mk_unsqueeze(g, v, 2)));
+  Val values = mk_unsqueeze(g, v, 2);
+  s = mk_add(g, s, mk_mul(g, mk_unsqueeze(g, k, 3), values));
   carried[0] = s;
   scan[0] = attn_mix(g, mk_unsqueeze(g, q, 2), s); /* [batch, heads, 1, dv] */
 }

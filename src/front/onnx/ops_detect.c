@@ -38,7 +38,8 @@ static void find_edges(Boxes *s, Val boxes, bool centre) {
       s->edge[2 + i] = mk_max(g, c[i], c[2 + i]);
     }
   }
-  s->area = mk_mul(g, mk_sub(g, s->edge[2], s->edge[0]), mk_sub(g, s->edge[3], s->edge[1]));
+  Val height = mk_sub(g, s->edge[3], s->edge[1]);
+  s->area = mk_mul(g, mk_sub(g, s->edge[2], s->edge[0]), height);
   s->area = mk_broadcast(g, s->area, s->shape, 3);
   for (u32 i = 0; i < 4; i++) s->edge[i] = mk_broadcast(g, s->edge[i], s->shape, 3);
 }
@@ -55,7 +56,8 @@ static Val overlaps(const Boxes *s, Val best) {
   }
   Val common = mk_mul(g, side[0], side[1]);
   Val all = mk_sub(g, mk_add(g, s->area, area), common);
-  Val real = mk_and(g, mk_gt(g, s->area, zero), mk_gt(g, area, zero));
+  Val other = mk_gt(g, area, zero);
+  Val real = mk_and(g, mk_gt(g, s->area, zero), other);
   real = mk_and(g, real, mk_gt(g, common, zero));
   real = mk_and(g, real, mk_gt(g, all, zero));
   return mk_and(g, real, mk_gt(g, mk_div(g, common, all), s->limit));
@@ -95,8 +97,8 @@ void build_nonmaxsuppression(Build *b) {
              .shape = {t.dim[0], t.dim[1], t.dim[2]}};
   s.limit = optional_scalar(b, 3, mk_like(g, boxes, 0));
   find_edges(&s, boxes, on_int(b, "center_point_box", 0) != 0);
-  Val most = mk_max(g, mk_cast(g, optional_scalar(b, 2, mk_scalar(g, DT_i64, 0)), DT_i64),
-                    mk_scalar(g, DT_i64, 0));
+  Val zero = mk_scalar(g, DT_i64, 0);
+  Val most = mk_max(g, mk_cast(g, optional_scalar(b, 2, mk_scalar(g, DT_i64, 0)), DT_i64), zero);
   i64 known;
   u32 one;
   Dim table[3] = {t.dim[0], t.dim[1], t.dim[2]};

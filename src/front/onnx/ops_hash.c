@@ -16,7 +16,8 @@ static Val times(Build *b, Val x, u32 k) {
 
 static Val rotate(Build *b, Val x, u32 by) {
   Graph *g = b->g;
-  return mk_or(g, mk_shl(g, x, bits32(b, by)), mk_shr(g, x, bits32(b, 32 - by)));
+  Val low = mk_shr(g, x, bits32(b, 32 - by));
+  return mk_or(g, mk_shl(g, x, bits32(b, by)), low);
 }
 
 static Val fold_in(Build *b, Val x, u32 by) { /* x ^ x >> by */
@@ -28,7 +29,8 @@ static Val mix(Build *b, Val h, Val word, Val full) {
   Graph *g = b->g;
   Val k = times(b, rotate(b, times(b, word, 0xcc9e2d51), 15), 0x1b873593);
   Val met = mk_xor(g, h, k);
-  Val on = mk_add(g, times(b, rotate(b, met, 13), 5), bits32(b, 0xe6546b64));
+  Val more = bits32(b, 0xe6546b64);
+  Val on = mk_add(g, times(b, rotate(b, met, 13), 5), more);
   return full ? mk_select(g, full, on, met) : on;
 }
 

@@ -133,7 +133,8 @@ static bool slice_running(Build *b) {
   if (!second && source_of(g, add->in[0]) != start) return false;
   if (!graph_ints(g, add->in[second ? 0 : 1], &k, 1, &n) || k < 1) return false;
   u32 at = on_axis(b, axis, on_rank(b, b->in[0]));
-  Val idx = mk_add(g, mk_cast(g, b->in[1], DT_i64), mk_iota(g, DT_i64, &k, 1, 0));
+  Val along = mk_iota(g, DT_i64, &k, 1, 0);
+  Val idx = mk_add(g, mk_cast(g, b->in[1], DT_i64), along);
   b->out[0] = mk_gather(g, b->in[0], idx, at);
   return true;
 }
@@ -144,7 +145,8 @@ static Val late_limit(Build *b, Val v, Dim d) {
   Graph *g = b->g;
   Val zero = mk_scalar(g, DT_i64, 0), end = mk_extent(g, d, DT_i64);
   Val k = mk_cast(g, on_scalar(b, v), DT_i64);
-  k = mk_select(g, mk_lt(g, k, zero), mk_add(g, k, end), k);
+  Val back = mk_add(g, k, end);
+  k = mk_select(g, mk_lt(g, k, zero), back, k);
   return mk_min(g, mk_max(g, k, zero), end);
 }
 
@@ -253,7 +255,8 @@ static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode)
   if (lo + hi < 0) on_unsupported(b, "negative padding of a symbolic dimension");
   Dim n = dim_addk(b->ds, d, lo + hi), last = dim_addk(b->ds, d, -1);
   i64 before[1] = {lo}, zero[1] = {0};
-  Val at = mk_sub(g, mk_iota(g, DT_i64, &n, 1, 0), mk_ints(g, before, 1));
+  Val start = mk_ints(g, before, 1);
+  Val at = mk_sub(g, mk_iota(g, DT_i64, &n, 1, 0), start);
   Val end = mk_dims(g, &last, 1);
   if (!strcmp(mode, "edge")) return mk_min(g, mk_max(g, at, mk_ints(g, zero, 1)), end);
   if (!strcmp(mode, "wrap")) return mk_mod(g, at, mk_dims(g, &d, 1));
@@ -406,7 +409,8 @@ void build_tensor_scatter(Build *b) {
   const Type *u = on_type(b, upd);
   Dim shape[MAX_RANK], one[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = u->dim[i], one[i] = i ? 1 : batch;
-  Val idx = mk_add(g, mk_iota(g, DT_i64, shape, rank, axis), mk_reshape(g, start, one, rank));
+  Val from = mk_reshape(g, start, one, rank);
+  Val idx = mk_add(g, mk_iota(g, DT_i64, shape, rank, axis), from);
   if (on_str_is(b, "mode", "linear", "circular")) idx = mk_mod(g, idx, mk_extent(g, room, DT_i64));
   b->out[0] = mk_scatter_elems(g, past, idx, upd, axis, "none");
 }
@@ -426,11 +430,14 @@ void build_onehot(Build *b) {
     on_bad(b, "values must hold two elements");
   Graph *g = b->g;
   Val at = mk_cast(g, idx, DT_i64), k = mk_scalar(g, DT_i64, (double)depth);
-  Val in_range = mk_and(g, mk_ge(g, at, mk_neg(g, k)), mk_lt(g, at, k));
-  at = mk_select(g, in_range, mk_mod(g, at, k), mk_scalar(g, DT_i64, -1));
+  Val below = mk_lt(g, at, k);
+  Val in_range = mk_and(g, mk_ge(g, at, mk_neg(g, k)), below);
+  Val none = mk_scalar(g, DT_i64, -1);
+  at = mk_select(g, in_range, mk_mod(g, at, k), none);
   Dim shape[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = i == axis ? depth : 1;
-  Val hit = mk_eq(g, mk_unsqueeze(g, at, axis), mk_iota(g, DT_i64, shape, rank, axis));
+  Val number = mk_iota(g, DT_i64, shape, rank, axis);
+  Val hit = mk_eq(g, mk_unsqueeze(g, at, axis), number);
   Val off = mk_squeeze(g, mk_slice_axis(g, values, 0, 0, 1), 0);
   Val on = mk_squeeze(g, mk_slice_axis(g, values, 0, 1, 1), 0);
   b->out[0] = mk_select(g, hit, on, off);
@@ -523,7 +530,8 @@ static Val log_sum_exp(Build *b, Val x, const i64 *axes, u32 n, bool keep) {
   Graph *g = b->g;
   Val top = mk_reduce(g, OP_reduce_max, x, axes, n, true);
   /* an infinite maximum must not be subtracted from itself */
-  Val finite = mk_select(g, mk_isinf(g, top), mk_like(g, top, 0), top);
+  Val zero = mk_like(g, top, 0);
+  Val finite = mk_select(g, mk_isinf(g, top), zero, top);
   Val s = mk_reduce(g, OP_reduce_sum, mk_exp(g, mk_sub(g, x, finite)), axes, n, true);
   Val r = mk_add(g, mk_log(g, s), finite);
   if (keep || !n) return r;

@@ -19,9 +19,11 @@ static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val 
   Dim line[3] = {t.dim[0], t.dim[1], 1};
   Val i = mk_iota(g, DT_i64, t.dim + 1, 1, 0), a = carried[0];
   Val column = mk_gather(g, a, k, 2), below = mk_ge(g, i, k); /* [batch, n] */
-  Val size = mk_select(g, below, mk_abs(g, column), mk_like(g, a, -1));
+  Val less = mk_like(g, a, -1);
+  Val size = mk_select(g, below, mk_abs(g, column), less);
   Val p = mk_arg(g, OP_argmax, size, 1, true, false); /* [batch, 1] */
-  Val from = mk_select(g, mk_eq(g, i, k), p, mk_select(g, mk_eq(g, i, p), k, i));
+  Val other = mk_select(g, mk_eq(g, i, p), k, i);
+  Val from = mk_select(g, mk_eq(g, i, k), p, other);
   Val rows = mk_broadcast(g, mk_reshape(g, from, line, 3), t.dim, 3);
   a = mk_gather_elems(g, a, rows, 1);
   column = mk_gather(g, a, k, 2);
@@ -33,10 +35,12 @@ static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val 
     row = mk_div(g, row, wide);
     factor = mk_select(g, mk_eq(g, i, k), zero, column);
   } else {
-    factor = mk_select(g, mk_eq(g, wide, zero), zero, mk_div(g, column, wide));
+    Val quotient = mk_div(g, column, wide);
+    factor = mk_select(g, mk_eq(g, wide, zero), zero, quotient);
     factor = mk_select(g, mk_gt(g, i, k), factor, zero);
   }
-  Val taken = mk_mul(g, mk_unsqueeze(g, factor, 2), mk_unsqueeze(g, row, 1));
+  Val over = mk_unsqueeze(g, row, 1);
+  Val taken = mk_mul(g, mk_unsqueeze(g, factor, 2), over);
   Val left = mk_sub(g, a, taken);
   if (e->whole) {
     Val here = mk_expand_tail(g, mk_eq(g, i, k), 1);
@@ -73,7 +77,8 @@ void build_inverse(Build *b) {
   Val a = square_matrices(b, &t), scan;
   Type ta = *on_type(b, a);
   Dim n = ta.dim[1];
-  Val unit = mk_eq(b->g, mk_iota(b->g, DT_i64, ta.dim, 3, 1), mk_iota(b->g, DT_i64, ta.dim, 3, 2));
+  Val col = mk_iota(b->g, DT_i64, ta.dim, 3, 2);
+  Val unit = mk_eq(b->g, mk_iota(b->g, DT_i64, ta.dim, 3, 1), col);
   Val both[2] = {a, mk_cast(b->g, unit, ta.dt)};
   Val carried[2] = {mk_concat(b->g, both, 2, 2), mk_full(b->g, mk_like(b->g, a, 1), ta.dim, 1)};
   mk_loop(b->g, mk_extent(b->g, n, DT_i64), 0, carried, 2, &scan, 0, eliminate, &e);

@@ -27,8 +27,10 @@ static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at
 static Val place_at(Build *b, u32 i, Val count, bool behind) {
   Graph *g = b->g;
   Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64), zero = mk_like(g, x, 0);
-  x = mk_select(g, mk_lt(g, x, zero), mk_add(g, x, count), x);
-  Val wrong = mk_or(g, mk_lt(g, x, zero), mk_map2(g, behind ? OP_gt : OP_ge, x, count));
+  Val back = mk_add(g, x, count);
+  x = mk_select(g, mk_lt(g, x, zero), back, x);
+  Val beyond = mk_map2(g, behind ? OP_gt : OP_ge, x, count);
+  Val wrong = mk_or(g, mk_lt(g, x, zero), beyond);
   return mk_add(g, x,
                 mk_demand(g, mk_cast(g, wrong, DT_i64), "a position is outside of its sequence"));
 }
@@ -103,7 +105,8 @@ static void insert_stacked(Build *b, Val stack, Val count, Val x, Val place) {
     grown = mk_gather(g, grown, mk_sub(g, k, behind), 0);
   }
   Val here = mk_expand_tail(g, mk_eq(g, k, at), on_rank(b, grown) - 1);
-  b->out[0] = list_stacked(b->im, mk_select(g, here, x, grown), mk_addk(g, count, 1));
+  Val more = mk_addk(g, count, 1);
+  b->out[0] = list_stacked(b->im, mk_select(g, here, x, grown), more);
 }
 
 void build_sequence_insert(Build *b) {
@@ -151,7 +154,8 @@ void build_sequence_erase(Build *b) {
       Val behind = mk_ge(g, k, place_at(b, 1, count, false));
       stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, behind, DT_i64)), 0);
     }
-    Val less = mk_max(g, mk_addk(g, count, -1), mk_like(g, count, 0));
+    Val zero = mk_like(g, count, 0);
+    Val less = mk_max(g, mk_addk(g, count, -1), zero);
     b->out[0] = list_stacked(b->im, stack, less);
     return;
   }

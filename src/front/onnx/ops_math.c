@@ -59,7 +59,8 @@ void build_pow(Build *b) {
   Val x = on_in(b, 0), y = broadcast_old(b, x, on_in(b, 1));
   DType dt = on_dtype(b, x), et = on_dtype(b, y);
   DType in = dtype_is_float(dt) || dtype_is_int(et) ? dt : DT_f64;
-  b->out[0] = mk_cast(b->g, mk_pow(b->g, mk_cast(b->g, x, in), mk_cast(b->g, y, in)), dt);
+  Val power = mk_cast(b->g, y, in);
+  b->out[0] = mk_cast(b->g, mk_pow(b->g, mk_cast(b->g, x, in), power), dt);
 }
 
 void build_bitshift(Build *b) {
@@ -185,8 +186,10 @@ Val on_activated(Build *b, Val x, const char *name, double alpha, double beta) {
   if (!strcmp(name, "LeakyRelu")) return compose_leaky_relu(g, x, mk_like(g, x, alpha));
   if (!strcmp(name, "Clip")) return mk_clamp(g, x, alpha, beta);
   if (!strcmp(name, "HardSigmoid")) return compose_hard_sigmoid(g, x, alpha, beta);
-  if (!strcmp(name, "ThresholdedRelu"))
-    return mk_select(g, mk_gt(g, x, mk_like(g, x, alpha)), x, mk_like(g, x, 0));
+  if (!strcmp(name, "ThresholdedRelu")) {
+    Val zero = mk_like(g, x, 0);
+    return mk_select(g, mk_gt(g, x, mk_like(g, x, alpha)), x, zero);
+  }
   if (!strcmp(name, "ScaledTanh")) return mk_mulk(g, mk_tanh(g, mk_mulk(g, x, beta)), alpha);
   if (!strcmp(name, "Elu")) return compose_elu(g, x, alpha);
   if (!strcmp(name, "Softsign")) return compose_softsign(g, x);
@@ -225,7 +228,8 @@ void build_gelu(Build *b) {
 
 void build_thresholdedrelu(Build *b) {
   Val x = on_in(b, 0), alpha = mk_like(b->g, x, on_float(b, "alpha", 1));
-  b->out[0] = mk_select(b->g, mk_gt(b->g, x, alpha), x, mk_like(b->g, x, 0));
+  Val zero = mk_like(b->g, x, 0);
+  b->out[0] = mk_select(b->g, mk_gt(b->g, x, alpha), x, zero);
 }
 
 void build_shrink(Build *b) {
@@ -233,7 +237,8 @@ void build_shrink(Build *b) {
   double lambd = on_float(b, "lambd", 0.5), bias = on_float(b, "bias", 0);
   Val low = mk_lt(b->g, x, mk_like(b->g, x, -lambd));
   Val high = mk_gt(b->g, x, mk_like(b->g, x, lambd));
-  Val r = mk_select(b->g, high, mk_addk(b->g, x, -bias), mk_like(b->g, x, 0));
+  Val zero = mk_like(b->g, x, 0);
+  Val r = mk_select(b->g, high, mk_addk(b->g, x, -bias), zero);
   b->out[0] = mk_select(b->g, low, mk_addk(b->g, x, bias), r);
 }
 

@@ -60,11 +60,14 @@ bool ml_post_is(Build *b, const char *name) {
 static Val probit(Build *b, Val x) {
   Graph *g = b->g;
   Val y = mk_addk(g, mk_mulk(g, x, 2), -1), one = mk_like(g, x, 1);
-  Val log = mk_log(g, mk_mul(g, mk_sub(g, one, y), mk_add(g, one, y)));
+  Val more = mk_add(g, one, y);
+  Val log = mk_log(g, mk_mul(g, mk_sub(g, one, y), more));
   Val v = mk_addk(g, mk_mulk(g, log, 0.5), 2 / (3.14159265358979323846 * 0.147));
-  Val root = mk_sqrt(g, mk_sub(g, mk_mul(g, v, v), mk_mulk(g, log, 1 / 0.147)));
+  Val part = mk_mulk(g, log, 1 / 0.147);
+  Val root = mk_sqrt(g, mk_sub(g, mk_mul(g, v, v), part));
   Val r = mk_sqrt(g, mk_sub(g, root, v));
-  return mk_mulk(g, mk_select(g, mk_lt(g, y, mk_like(g, y, 0)), mk_neg(g, r), r), 1.41421356);
+  Val less = mk_neg(g, r);
+  return mk_mulk(g, mk_select(g, mk_lt(g, y, mk_like(g, y, 0)), less, r), 1.41421356);
 }
 
 /* Scores of 0 stay 0. */
@@ -72,11 +75,14 @@ static Val softmax_zero(Build *b, Val x) {
   Graph *g = b->g;
   static const i64 axis = 1;
   Val top = mk_reduce(g, OP_reduce_max, x, &axis, 1, true);
-  Val some = mk_gt(g, mk_abs(g, x), mk_like(g, x, 0.0000001));
+  Val least = mk_like(g, x, 0.0000001);
+  Val some = mk_gt(g, mk_abs(g, x), least);
   Val small = mk_mul(g, x, mk_exp(g, mk_neg(g, top)));
   Val e = mk_select(g, some, mk_exp(g, mk_sub(g, x, top)), small);
   Val sum = mk_reduce(g, OP_reduce_sum, e, &axis, 1, true);
-  return mk_select(g, mk_eq(g, sum, mk_like(g, sum, 0)), mk_like(g, x, 0.5), mk_div(g, e, sum));
+  Val quotient = mk_div(g, e, sum);
+  Val half = mk_like(g, x, 0.5);
+  return mk_select(g, mk_eq(g, sum, mk_like(g, sum, 0)), half, quotient);
 }
 
 Val ml_post(Build *b, Val scores) {
@@ -257,7 +263,8 @@ static Val matches(Build *b, Val x, Tensor *keys) {
   Graph *g = b->g;
   Val k = mk_const(g, keys), wide = mk_unsqueeze(g, x, on_rank(b, x)), hit = mk_eq(g, wide, k);
   if (!dtype_is_float(keys->dt) || b->opset < 4) return hit;
-  return mk_or(g, hit, mk_and(g, mk_isnan(g, wide), mk_isnan(g, k)));
+  Val nan = mk_isnan(g, k);
+  return mk_or(g, hit, mk_and(g, mk_isnan(g, wide), nan));
 }
 
 void build_onehotencoder(Build *b) {
@@ -282,7 +289,8 @@ static Val look_up(Build *b, Val x, Tensor *keys, Tensor *values, Val otherwise)
            dtype_info[on_dtype(b, x)].name);
   Val hit = mk_cast(g, matches(b, x, keys), DT_u8);
   Val at = mk_arg(g, OP_argmax, hit, axis, false, false);
-  Val any = mk_gt(g, mk_reduce(g, OP_reduce_max, hit, &axis, 1, false), mk_scalar(g, DT_u8, 0));
+  Val zero = mk_scalar(g, DT_u8, 0);
+  Val any = mk_gt(g, mk_reduce(g, OP_reduce_max, hit, &axis, 1, false), zero);
   return mk_select(g, any, mk_gather(g, mk_const(g, values), at, 0), otherwise);
 }
 

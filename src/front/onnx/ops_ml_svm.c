@@ -21,7 +21,8 @@ static Val kernel(Build *b, Val x, Val v) {
          degree = p.n > 2 ? p.at[2] : 0;
   u32 type = on_choice(b, "kernel_type", "LINEAR RBF SIGMOID POLY");
   if (type == 1) {
-    Val d = mk_sub(g, mk_unsqueeze(g, x, 1), mk_unsqueeze(g, v, 0));
+    Val vectors = mk_unsqueeze(g, v, 0);
+    Val d = mk_sub(g, mk_unsqueeze(g, x, 1), vectors);
     Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
     return mk_exp(g, mk_mulk(g, s, -gamma));
   }
@@ -51,8 +52,11 @@ void build_svmregressor(Build *b) {
   Val k = supports ? kernel(b, x, vectors(b, x, (u32)supports)) : x;
   s = mk_contract(g, k, ml_const(b, on_dtype(b, x), w.at, &n, 1), "nm,m->n");
   s = mk_unsqueeze(g, mk_addk(g, s, rho.at[0]), 1);
-  if (on_int(b, "one_class", 0))
-    s = mk_select(g, mk_gt(g, s, mk_like(g, s, 0)), mk_like(g, s, 1), mk_like(g, s, -1));
+  if (on_int(b, "one_class", 0)) {
+    Val less = mk_like(g, s, -1);
+    Val more = mk_like(g, s, 1);
+    s = mk_select(g, mk_gt(g, s, mk_like(g, s, 0)), more, less);
+  }
   b->out[0] = mk_cast(g, ml_post(b, s), DT_f32);
 }
 
@@ -101,8 +105,8 @@ static Val votes(Pairs *s, Val score) {
   DType dt = on_dtype(s->b, score);
   Val won = mk_cast(g, mk_gt(g, score, mk_like(g, score, 0)), dt);
   Val lost = mk_sub(s->b->g, mk_like(g, won, 1), won);
-  return mk_add(s->b->g, mk_contract(g, won, pair_table(s, dt, 1, 0), "np,pk->nk"),
-                mk_contract(g, lost, pair_table(s, dt, 0, 1), "np,pk->nk"));
+  Val lose = mk_contract(g, lost, pair_table(s, dt, 0, 1), "np,pk->nk");
+  return mk_add(s->b->g, mk_contract(g, won, pair_table(s, dt, 1, 0), "np,pk->nk"), lose);
 }
 
 /* ---- probabilities ---- */
@@ -127,8 +131,10 @@ static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val
   Dim k = c->s->classes;
   Val here = mk_eq(g, mk_iota(g, DT_i64, &k, 1, 0), t), p = carried[CP_p];
   p = mk_div(g, mk_select(g, here, mk_add(g, p, diff), p), scale);
-  Val term = mk_add(g, mk_mul(g, diff, diag), mk_mulk(g, mine, 2));
-  Val pqp = mk_div(g, mk_add(g, carried[CP_pqp], mk_mul(g, diff, term)), mk_mul(g, scale, scale));
+  Val twice = mk_mulk(g, mine, 2);
+  Val term = mk_add(g, mk_mul(g, diff, diag), twice);
+  Val square = mk_mul(g, scale, scale);
+  Val pqp = mk_div(g, mk_add(g, carried[CP_pqp], mk_mul(g, diff, term)), square);
   Val qp = mk_div(g, mk_add(g, carried[CP_qp], mk_mul(g, diff, row)), scale);
   carried[CP_p] = p;
   carried[CP_qp] = qp;
@@ -163,7 +169,8 @@ static Val pair_probability(Pairs *s, Val score) {
     on_bad(b, "prob_a and prob_b must have %u entries", s->pairs);
   Val v = mk_mul(b->g, score, ml_const(b, on_dtype(b, score), a.at, &n, 1));
   v = mk_add(b->g, v, ml_const(b, on_dtype(b, score), c.at, &n, 1));
-  v = mk_sub(b->g, mk_like(b->g, v, 1), compose_sigmoid(b->g, v));
+  Val p = compose_sigmoid(b->g, v);
+  v = mk_sub(b->g, mk_like(b->g, v, 1), p);
   return mk_clamp(b->g, v, 1e-7, 1 - 1e-7);
 }
 
@@ -185,12 +192,14 @@ static Val probabilities(Pairs *s, Val score) {
     }
   Dim rows = on_dim(b, score, 0), column[2] = {rows, 1}, square[2] = {rows, k};
   Val list[3] = {mk_full(g, mk_like(g, first, 0), column, 2), first, other};
-  Val r = mk_gather(g, mk_concat(g, list, 3, 1), mk_const(g, at), 1),
+  Val order = mk_const(g, at);
+  Val r = mk_gather(g, mk_concat(g, list, 3, 1), order, 1),
       rt = mk_transpose(g, r, (const i64[]){0, 2, 1});
   Val sum = mk_reduce(g, OP_reduce_sum, mk_mul(g, rt, rt), &(i64){2}, 1,
                       true); /* over j of r[j, i] squared */
   Dim kk[2] = {k, k};
-  Val diag = mk_eq(g, mk_iota(g, DT_i64, kk, 2, 0), mk_iota(g, DT_i64, kk, 2, 1));
+  Val col = mk_iota(g, DT_i64, kk, 2, 1);
+  Val diag = mk_eq(g, mk_iota(g, DT_i64, kk, 2, 0), col);
   Couple c = {.s = s, .q = mk_select(g, diag, sum, mk_neg(g, mk_mul(g, rt, r)))};
   Val zero = mk_scalar(g, dt, 0), unused;
   Val carried[CP_carried] = {mk_full(g, mk_scalar(g, dt, 1.0 / k), square, 2),

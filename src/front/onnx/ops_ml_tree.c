@@ -455,7 +455,8 @@ static void step_down(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   (void)i, (void)cond, (void)scan;
   Val at = carried[0], v = mk_gather_elems(g, w->x, mk_gather(g, w->feature, at, 0), 1);
   Val no = mk_not(g, mk_map2(g, w->asks, v, mk_gather(g, w->value, at, 0)));
-  carried[0] = mk_add(g, mk_gather(g, w->first, at, 0), mk_cast(g, no, DT_i64));
+  Val side = mk_cast(g, no, DT_i64);
+  carried[0] = mk_add(g, mk_gather(g, w->first, at, 0), side);
 }
 
 /* Places that [rows, trees] end in. */
@@ -563,7 +564,10 @@ static Val aggregate(Forest *f, Val at, Agg agg) {
     Val said = mk_gather(g, ml_const(b, f->dt, w, dim, 2), row, 0); /* [rows, trees, targets] */
     Op op = agg == AG_min ? OP_reduce_min : agg == AG_max ? OP_reduce_max : OP_reduce_sum;
     y = mk_reduce(g, op, said, &(i64){1}, 1, false);
-    if (none != 0) y = mk_select(g, mk_eq(g, y, mk_like(g, y, none)), mk_like(g, y, 0), y);
+    if (none != 0) {
+      Val zero = mk_like(g, y, 0);
+      y = mk_select(g, mk_eq(g, y, mk_like(g, y, none)), zero, y);
+    }
   }
   return agg == AG_average ? mk_div(g, y, mk_like(g, y, (double)f->root.n)) : y;
 }

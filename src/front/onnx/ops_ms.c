@@ -75,9 +75,10 @@ void build_biasgelu(Build *b) {
 
 void build_fastgelu(Build *b) {
   Val x = with_bias(b), cube = mk_mul(b->g, mk_mul(b->g, x, x), x);
-  Val t = mk_tanh(b->g, mk_add(b->g, mk_mulk(b->g, x, 0.7978845608028654),
-                               mk_mulk(b->g, cube, 0.035677408136300125)));
-  finish(b, 0, mk_mul(b->g, mk_mulk(b->g, x, 0.5), mk_addk(b->g, t, 1)));
+  Val bent = mk_mulk(b->g, cube, 0.035677408136300125);
+  Val t = mk_tanh(b->g, mk_add(b->g, mk_mulk(b->g, x, 0.7978845608028654), bent));
+  Val up = mk_addk(b->g, t, 1);
+  finish(b, 0, mk_mul(b->g, mk_mulk(b->g, x, 0.5), up));
 }
 
 void build_quickgelu(Build *b) {
@@ -88,7 +89,8 @@ void build_quickgelu(Build *b) {
 
 void build_skipnorm(Build *b) {
   bool simple = b->arg != 0;
-  Val x = mk_add(b->g, on_wide(b, 0), on_wide(b, 1)), beta = simple ? 0 : on_opt(b, 3);
+  Val skip = on_wide(b, 1), x = mk_add(b->g, on_wide(b, 0), skip);
+  Val beta = simple ? 0 : on_opt(b, 3);
   Val bias = on_opt(b, simple ? 3 : 4), mean = 0, inv, y;
   if (bias) x = mk_add(b->g, x, mk_widen(b->g, bias));
   i64 axis = (i64)on_rank(b, x) - 1;
@@ -172,8 +174,8 @@ void build_cdist(Build *b) {
     on_unsupported(b, "metric '%s'", show(b->c, on_str(b, "metric", "")));
   if (on_rank(b, on_in(b, 0)) != 2 || on_rank(b, on_in(b, 1)) != 2)
     on_bad(b, "operands must have rank 2");
-  Val d = mk_sub(g, mk_unsqueeze(g, mk_widen(g, b->in[0]), 1),
-                 mk_unsqueeze(g, mk_widen(g, b->in[1]), 0));
+  Val other = mk_unsqueeze(g, mk_widen(g, b->in[1]), 0);
+  Val d = mk_sub(g, mk_unsqueeze(g, mk_widen(g, b->in[0]), 1), other);
   Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);
   finish(b, 0, root ? mk_sqrt(g, s) : s);
 }

@@ -29,9 +29,10 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
   Type t = *on_type(b, mask), ts = *on_type(b, scores);
   Dim batch = ts.dim[0], total = ts.dim[3];
   if (t.rank == 1 && t.dim[0] == batch) return attn_between(g, 0, mask, total);
-  if (t.rank == 1 && t.dim[0] == dim_mul(b->ds, batch, 2))
-    return attn_between(g, mk_slice_axis(g, mask, 0, batch, batch),
-                        mk_slice_axis(g, mask, 0, 0, batch), total);
+  if (t.rank == 1 && t.dim[0] == dim_mul(b->ds, batch, 2)) {
+    Val before = mk_slice_axis(g, mask, 0, 0, batch);
+    return attn_between(g, mk_slice_axis(g, mask, 0, batch, batch), before, total);
+  }
   if (t.rank == 1) on_unsupported(b, "a mask index of this length");
   Val keep = mk_gt(g, mask, mk_like(g, mask, 0));
   if (t.rank == 2) return mk_unsqueeze(g, mk_unsqueeze(g, keep, 1), 1);
@@ -197,7 +198,8 @@ void build_multihead(Build *b) {
 
 /* Rows of a table [positions, half] at [batch, length]. */
 static Val rows_at(Build *b, Val table, Val at) {
-  return mk_gather(b->g, mk_widen(b->g, table), on_index(b, at, on_dim(b, table, 0)), 0);
+  Val rows = on_index(b, at, on_dim(b, table, 0));
+  return mk_gather(b->g, mk_widen(b->g, table), rows, 0);
 }
 
 void build_ms_rotary(Build *b) {
@@ -216,10 +218,12 @@ void build_ms_rotary(Build *b) {
   }
   x = attn_split(g, mk_widen(g, x), heads);
   Dim length = on_dim(b, x, 2), row[2] = {1, length};
-  if (on_rank(b, pos) != 2)
-    pos = mk_add(g, mk_iota(g, DT_i64, row, 2, 1), mk_reshape(g, pos, NULL, 0));
-  x = attn_rotate(g, x, rows_at(b, cos, pos), rows_at(b, sin, pos),
-                  on_int(b, "interleaved", 0) != 0);
+  if (on_rank(b, pos) != 2) {
+    Val from = mk_reshape(g, pos, NULL, 0);
+    pos = mk_add(g, mk_iota(g, DT_i64, row, 2, 1), from);
+  }
+  Val sines = rows_at(b, sin, pos);
+  x = attn_rotate(g, x, rows_at(b, cos, pos), sines, on_int(b, "interleaved", 0) != 0);
   b->out[0] = mk_cast(g, packed ? attn_merge(g, x) : x, dt);
 }
 
@@ -233,7 +237,8 @@ typedef struct Cache {
 static Val head_norm(Build *b, Val x, Val weight) {
   Val square = mk_mean(b->g, mk_mul(b->g, x, x), &(i64){3}, 1, true);
   Val root = mk_sqrt(b->g, mk_addk(b->g, square, on_float(b, "qk_norm_epsilon", 1e-6f)));
-  return mk_mul(b->g, mk_div(b->g, x, root), mk_cast(b->g, weight, on_dtype(b, x)));
+  Val gain = mk_cast(b->g, weight, on_dtype(b, x));
+  return mk_mul(b->g, mk_div(b->g, x, root), gain);
 }
 
 static Heads grouped_read(Build *b) {
@@ -263,7 +268,10 @@ static void grouped_rotate(Build *b, Heads *h, const Cache *c) {
   Graph *g = b->g;
   Dim row[2] = {1, on_dim(b, h->q, 2)}, batch = on_dim(b, h->q, 0), col[2] = {batch, 1};
   Val pos = on_has(b, 9) ? b->in[9] : 0;
-  if (!pos) pos = mk_add(g, mk_iota(g, DT_i64, row, 2, 1), mk_reshape(g, c->past, col, 2));
+  if (!pos) {
+    Val from = mk_reshape(g, c->past, col, 2);
+    pos = mk_add(g, mk_iota(g, DT_i64, row, 2, 1), from);
+  }
   Val cos = rows_at(b, on_in(b, 7), pos), sin = rows_at(b, on_in(b, 8), pos);
   bool turn = on_int(b, "rotary_interleaved", 0) != 0;
   h->q = attn_rotate(g, h->q, cos, sin, turn);
@@ -298,8 +306,8 @@ void build_groupquery(Build *b) {
   if (on_known_dims(b, 6, &total, 1) != 1) on_bad(b, "total_sequence_length must have one element");
   Cache c = {.length = on_has(b, 3) ? dim_max(b->ds, on_dim(b, b->in[3], 2), total) : total};
   /* in a padded prompt the difference is negative: nothing came before */
-  Val before =
-      mk_sub(g, mk_addk(g, mk_cast(g, on_in(b, 5), DT_i64), 1), mk_extent(g, length, DT_i64));
+  Val size = mk_extent(g, length, DT_i64);
+  Val before = mk_sub(g, mk_addk(g, mk_cast(g, on_in(b, 5), DT_i64), 1), size);
   Dim batch[4] = {on_dim(b, h.q, 0), 1, 1, 1};
   c.past = mk_reshape(g, mk_max(g, before, mk_scalar(g, DT_i64, 0)), batch, 4);
   if (on_int(b, "do_rotary", 0)) grouped_rotate(b, &h, &c);

@@ -69,7 +69,8 @@ static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64
     Val part = known ? mk_slice_axis(g, x, 1, step * (i64)k, places)
                : k   ? items_behind(b, x, step * (i64)k, &there)
                      : x;
-    Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items_at(p, from, count, n, k, on_dtype(b, x)));
+    Val items = items_at(p, from, count, n, k, on_dtype(b, x));
+    Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items);
     all = all ? mk_and(g, all, hit) : hit;
   }
   if (there) all = mk_and(g, all, there); /* of the last item: it is the furthest */

@@ -143,7 +143,8 @@ void build_causalconv(Build *b) {
   Val both[2] = {past, x};
   Val all = mk_concat(b->g, both, 2, 2);
   static const i64 one[1] = {1}, none[1] = {0};
-  Val y = mk_conv(b->g, mk_widen(b->g, all), mk_widen(b->g, w), channels, one, one, none, none);
+  Val weights = mk_widen(b->g, w);
+  Val y = mk_conv(b->g, mk_widen(b->g, all), weights, channels, one, one, none, none);
   if (on_has(b, 2)) y = compose_bias(b->g, y, mk_widen(b->g, b->in[2]));
   if (on_choice(b, "activation", "none silu swish")) {
     y = mk_widen(b->g, mk_cast(b->g, y, dt)); /* the standard rounds in between */
@@ -178,8 +179,8 @@ static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, 
   }
   Dim planes = dim_mul(b->ds, t.dim[0], t.dim[1]), dim[MAX_RANK] = {t.dim[0], t.dim[1]};
   for (u32 i = 0; i < w->n; i++) dim[2 + i] = 1;
-  Val first = mk_mul(b->g, mk_iota(b->g, DT_i64, &planes, 1, 0),
-                     mk_extent(b->g, dim_product(b->ds, t.dim + 2, w->n), DT_i64));
+  Val size = mk_extent(b->g, dim_product(b->ds, t.dim + 2, w->n), DT_i64);
+  Val first = mk_mul(b->g, mk_iota(b->g, DT_i64, &planes, 1, 0), size);
   return mk_add(b->g, acc, mk_reshape(b->g, first, dim, t.rank));
 }
 
@@ -222,7 +223,8 @@ static Val to_root(Build *b, Val x, double p) {
 void build_lppool(Build *b) {
   Val x = on_wide(b, 0);
   double p = norm_order(b);
-  Val sum = window_pool(b->g, OP_pool_sum, to_power(b, x, p), pool_window(b, x), 0);
+  Window w = pool_window(b, x);
+  Val sum = window_pool(b->g, OP_pool_sum, to_power(b, x, p), w, 0);
   on_give(b, to_root(b, sum, p));
 }
 
@@ -276,9 +278,9 @@ void build_maxunpool(Build *b) {
   }
   Dim count = type_count(b->ds, on_type(b, x)), all = dim_product(b->ds, dim, w.n + 2);
   Val zero = mk_like(b->g, x, 0);
-  Val y = mk_scatter_elems(b->g, mk_full(b->g, zero, &all, 1),
-                           on_index(b, mk_reshape(b->g, idx, &count, 1), all),
-                           mk_reshape(b->g, x, &count, 1), 0, "none");
+  Val values = mk_reshape(b->g, x, &count, 1);
+  Val at = on_index(b, mk_reshape(b->g, idx, &count, 1), all);
+  Val y = mk_scatter_elems(b->g, mk_full(b->g, zero, &all, 1), at, values, 0, "none");
   y = mk_reshape(b->g, y, dim, w.n + 2);
   if (on_has(b, 2)) {
     u32 n = on_known_ints(b, 2, want, MAX_RANK);
@@ -320,7 +322,8 @@ void build_col2im(Build *b) {
   for (u32 i = 0; i < w.n; i++) {
     Val k = mk_mulk(b->g, mk_iota(b->g, DT_i64, grid, 2 * w.n, i), (double)w.dilation[i]);
     Val p = mk_mulk(b->g, mk_iota(b->g, DT_i64, grid, 2 * w.n, w.n + i), (double)w.stride[i]);
-    at = mk_add(b->g, mk_mulk(b->g, at, (double)wide[i]), mk_add(b->g, k, p));
+    Val place = mk_add(b->g, k, p);
+    at = mk_add(b->g, mk_mulk(b->g, at, (double)wide[i]), place);
   }
   dim[0] = on_dim(b, x, 0);
   dim[1] = dim_div(b->ds, on_dim(b, x, 1), block);

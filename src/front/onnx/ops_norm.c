@@ -39,7 +39,8 @@ static Batch batch_read(Build *b) {
 }
 
 static Val blend(Build *b, Val old, Val now, double momentum) {
-  return mk_add(b->g, mk_mulk(b->g, old, momentum), mk_mulk(b->g, now, 1 - momentum));
+  Val fresh = mk_mulk(b->g, now, 1 - momentum);
+  return mk_add(b->g, mk_mulk(b->g, old, momentum), fresh);
 }
 
 /* Up to opset 13 further outputs ask for training (Y, mean, var, saved mean, saved var); later an

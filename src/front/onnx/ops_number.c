@@ -60,10 +60,13 @@ Val number_text(Build *b, Val x) {
   i64 last = on_rank(b, a) - 1;
   Val n = mk_reduce(g, OP_reduce_sum, mk_cast(g, mk_ge(g, a, pow), DT_i64), &last, 1, true);
   n = mk_max(g, n, lit(b, DT_i64, 1)); /* digits */
-  Val place = mk_sub(g, mk_addk(g, n, -1), mk_sub(g, i, mk_cast(g, minus, DT_i64)));
-  Val there = both(b, mk_ge(g, place, zero), mk_lt(g, place, n));
+  Val from = mk_sub(g, i, mk_cast(g, minus, DT_i64));
+  Val place = mk_sub(g, mk_addk(g, n, -1), from);
+  Val below = mk_lt(g, place, n);
+  Val there = both(b, mk_ge(g, place, zero), below);
   Val by = mk_gather(g, pow, mk_clamp(g, place, 0, POWERS - 1), 0);
-  Val digit = mk_mod(g, mk_div(g, a, by), lit(b, DT_u64, 10));
+  Val ten = lit(b, DT_u64, 10);
+  Val digit = mk_mod(g, mk_div(g, a, by), ten);
   Val byte = mk_addk(g, mk_cast(g, digit, DT_u8), '0');
   Val sign = both(b, minus, mk_eq(g, i, zero));
   byte = mk_select(g, there, byte, lit(b, DT_u8, 0));
@@ -195,22 +198,28 @@ static Val shifted(Build *b, Val x, Val n) {
     snprintf(text, sizeof text, "1e%d", (int)i);
     tensor_set(t, (u64)i, (Scalar){.f = strtod(text, NULL)});
   }
-  Val ten = mk_gather(g, mk_const(g, t), mk_abs(g, n), 0);
+  Val size = mk_abs(g, n);
+  Val ten = mk_gather(g, mk_const(g, t), size, 0);
   Val up = mk_ge(g, n, lit(b, DT_i64, 0));
-  return mk_select(g, up, mk_mul(g, x, ten), mk_div(g, x, ten));
+  Val down = mk_div(g, x, ten);
+  return mk_select(g, up, mk_mul(g, x, ten), down);
 }
 
 static Val float_of(Build *b, const Val *r) {
   Graph *g = b->g;
-  Val power = mk_select(g, mk_cast(g, r[R_eminus], DT_bool), mk_neg(g, r[R_power]), r[R_power]);
+  Val less = mk_neg(g, r[R_power]);
+  Val power = mk_select(g, mk_cast(g, r[R_eminus], DT_bool), less, r[R_power]);
   Val n = mk_add(g, r[R_shift], power), near = mk_clamp(g, n, -308, 308);
   Val rest = mk_clamp(g, mk_sub(g, n, near), -308, 308);
   Val v = shifted(b, shifted(b, mk_cast(g, r[R_digits], DT_f64), near), rest);
   Val phase = r[R_phase], none = mk_eq(g, r[R_digits], lit(b, DT_u64, 0));
   v = mk_select(g, none, lit(b, DT_f64, 0), v); /* 0e9999 */
-  v = mk_select(g, mk_eq(g, phase, lit(b, DT_i64, P_inf)), lit(b, DT_f64, INFINITY), v);
-  v = mk_select(g, mk_eq(g, phase, lit(b, DT_i64, P_nan)), lit(b, DT_f64, NAN), v);
-  return mk_select(g, mk_cast(g, r[R_minus], DT_bool), mk_neg(g, v), v);
+  Val inf = lit(b, DT_f64, INFINITY);
+  v = mk_select(g, mk_eq(g, phase, lit(b, DT_i64, P_inf)), inf, v);
+  Val nan = lit(b, DT_f64, NAN);
+  v = mk_select(g, mk_eq(g, phase, lit(b, DT_i64, P_nan)), nan, v);
+  Val minus = mk_neg(g, v);
+  return mk_select(g, mk_cast(g, r[R_minus], DT_bool), minus, v);
 }
 
 Val text_number(Build *b, Val x, DType to) {
@@ -225,20 +234,24 @@ Val text_number(Build *b, Val x, DType to) {
   mk_loop(g, mk_extent(g, on_dim(b, r.rows, rank - 1), DT_i64), 0, state, R_COUNT, none, 0,
           read_char, &r);
   Val zero = lit(b, DT_i64, 0), phase = state[R_phase];
-  Val bad = mk_or(g, mk_eq(g, phase, lit(b, DT_i64, P_bad)), mk_eq(g, state[R_seen], zero));
-  Val word =
-      mk_or(g, mk_eq(g, phase, lit(b, DT_i64, P_inf)), mk_eq(g, phase, lit(b, DT_i64, P_nan)));
+  Val unseen = mk_eq(g, state[R_seen], zero);
+  Val bad = mk_or(g, mk_eq(g, phase, lit(b, DT_i64, P_bad)), unseen);
+  Val nan = mk_eq(g, phase, lit(b, DT_i64, P_nan));
+  Val word = mk_or(g, mk_eq(g, phase, lit(b, DT_i64, P_inf)), nan);
   bad = both(b, bad, mk_not(g, word));
   Val minus = mk_cast(g, state[R_minus], DT_bool);
   if (integer) {
     bad = mk_or(g, bad, mk_cast(g, state[R_over], DT_bool));
-    Val most = mk_add(g, lit(b, DT_u64, 0x1p63 - 1024),
-                      mk_addk(g, mk_cast(g, state[R_minus], DT_u64), 1023));
+    Val rest = mk_addk(g, mk_cast(g, state[R_minus], DT_u64), 1023);
+    Val most = mk_add(g, lit(b, DT_u64, 0x1p63 - 1024), rest);
     if (dtype_is_signed(to)) bad = mk_or(g, bad, mk_gt(g, state[R_digits], most));
   }
   Val right = mk_demand(g, mk_cast(g, bad, DT_i64), "a string is no number of its type");
   bad = mk_ne(g, right, zero); /* never; the run has ended */
-  if (!integer) return mk_cast(g, mk_select(g, bad, lit(b, DT_f64, NAN), float_of(b, state)), to);
+  if (!integer) {
+    Val value = float_of(b, state);
+    return mk_cast(g, mk_select(g, bad, lit(b, DT_f64, NAN), value), to);
+  }
   Val v = mk_select(g, minus, mk_sub(g, lit(b, DT_u64, 0), state[R_digits]), state[R_digits]);
   return mk_cast(g, mk_select(g, bad, lit(b, DT_u64, 0), v), to);
 }

@@ -190,8 +190,10 @@ static Val dynamic_u8(Build *b, Val x, Val *scale, Val *point) {
   u32 rank = axes_from(b->g, x, 0, axes);
   Val hi = mk_max(b->g, mk_reduce(b->g, OP_reduce_max, x, axes, rank, false), zero);
   Val lo = mk_min(b->g, mk_reduce(b->g, OP_reduce_min, x, axes, rank, false), zero);
-  Val step = mk_div(b->g, mk_sub(b->g, hi, lo), mk_like(b->g, x, 255));
-  *scale = mk_select(b->g, mk_eq(b->g, hi, lo), mk_like(b->g, x, 1), step);
+  Val steps = mk_like(b->g, x, 255);
+  Val step = mk_div(b->g, mk_sub(b->g, hi, lo), steps);
+  Val one = mk_like(b->g, x, 1);
+  *scale = mk_select(b->g, mk_eq(b->g, hi, lo), one, step);
   Val at = mk_round(b->g, mk_clamp(b->g, mk_neg(b->g, mk_div(b->g, lo, *scale)), 0, 255));
   *point = mk_cast_sat(b->g, at, DT_u8);
   return quantized(b, mk_div(b->g, x, *scale), *point, DT_u8, true);
@@ -250,7 +252,8 @@ static Val scalar(Build *b, Val v) {
 /* acc * (sx * sy / so), the factor made first: it is constant in most models. so 0: no output
  * scale. */
 static Val rescaled(Build *b, Val acc, Val sx, Val sy, Val so) {
-  Val k = mk_mul(b->g, mk_cast(b->g, sx, DT_f32), mk_cast(b->g, sy, DT_f32));
+  Val second = mk_cast(b->g, sy, DT_f32);
+  Val k = mk_mul(b->g, mk_cast(b->g, sx, DT_f32), second);
   if (so) k = mk_div(b->g, k, mk_cast(b->g, so, DT_f32));
   return mk_mul(b->g, mk_cast(b->g, acc, DT_f32), k);
 }
@@ -261,7 +264,8 @@ static Val rounded_out(Build *b, Val x, Val zero) {
 }
 
 void build_qlinearmatmul(Build *b) {
-  Val acc = mk_matmul(b->g, left_centred(b, 0, 2), right_centred(b, 3, 5));
+  Val w = right_centred(b, 3, 5);
+  Val acc = mk_matmul(b->g, left_centred(b, 0, 2), w);
   Val sx = per_row(b, on_in(b, 1)), sy = per_column(b, on_in(b, 4)), zero = on_opt(b, 7);
   Val r = rescaled(b, acc, sx, sy, per_row(b, on_in(b, 6)));
   b->out[0] = rounded_out(b, r, zero ? per_row(b, zero) : 0);
@@ -271,7 +275,8 @@ static Val conv_i32(Build *b, u32 x, u32 xzero, u32 w, u32 wzero) {
   Val vx = on_in(b, x), vw = on_in(b, w), zx = on_opt(b, xzero), zw = on_opt(b, wzero);
   if (zx) zx = against(b, zx, vx, 1, 0);
   if (zw) zw = against(b, zw, vw, 0, 0);
-  return on_conv(b, centred(b, vx, zx), centred(b, vw, zw));
+  Val weights = centred(b, vw, zw);
+  return on_conv(b, centred(b, vx, zx), weights);
 }
 
 void build_convinteger(Build *b) {
@@ -298,7 +303,8 @@ void build_qgemm(Build *b) {
   Val acc = on_gemm(b, x, centred(b, y, zy));
   if (on_has(b, 6)) acc = mk_add(b->g, acc, b->in[6]);
   Val so = on_has(b, 7) ? scalar(b, b->in[7]) : 0, zero = on_opt(b, 8);
-  Val r = rescaled(b, acc, scalar(b, on_in(b, 1)), per_column(b, sy), so);
+  Val scale = per_column(b, sy);
+  Val r = rescaled(b, acc, scalar(b, on_in(b, 1)), scale, so);
   double alpha = on_float(b, "alpha", 1);
   if (alpha != 1) r = mk_mulk(b->g, r, alpha);
   b->out[0] = so ? rounded_out(b, r, zero ? scalar(b, zero) : 0) : r;
@@ -319,11 +325,13 @@ static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
 /* Operand q with its scale and zero point in the two inputs behind it. */
 static Val real_input(Build *b, u32 q) {
   Val x = on_in(b, q), scale = on_in(b, q + 1), zero = on_opt(b, q + 2);
-  return restored(b, x, scalar(b, scale), zero ? scalar(b, zero) : 0);
+  if (zero) zero = scalar(b, zero);
+  return restored(b, x, scalar(b, scale), zero);
 }
 
 void build_qlinearbinary(Build *b) {
-  Val r = mk_map2(b->g, (Op)b->arg, real_input(b, 0), real_input(b, 3));
+  Val other = real_input(b, 3);
+  Val r = mk_map2(b->g, (Op)b->arg, real_input(b, 0), other);
   b->out[0] = to_output(b, r, 6, 7, on_dtype(b, b->in[0]));
 }
 
@@ -386,15 +394,17 @@ static void add_bias_to(Build *b, Val y, u32 bias) {
 }
 
 void build_matmulintegertofloat(Build *b) {
-  Val acc = mk_matmul(b->g, left_centred(b, 0, 4), right_centred(b, 1, 5));
-  Val y = rescaled(b, acc, per_column(b, on_in(b, 2)), per_column(b, on_in(b, 3)), 0);
+  Val w = right_centred(b, 1, 5);
+  Val acc = mk_matmul(b->g, left_centred(b, 0, 4), w);
+  Val scale = per_column(b, on_in(b, 3));
+  Val y = rescaled(b, acc, per_column(b, on_in(b, 2)), scale, 0);
   add_bias_to(b, mk_cast(b->g, y, on_dtype(b, b->in[2])), 6);
 }
 
 Val on_dynamic_product(Build *b, Val x, Val w, Val w_scale, Val w_zero) {
   Val scale, point, q = dynamic_u8(b, x, &scale, &point);
-  Val acc =
-      mk_matmul(b->g, centred(b, q, point), centred(b, w, w_zero ? per_column(b, w_zero) : 0));
+  w = centred(b, w, w_zero ? per_column(b, w_zero) : 0);
+  Val acc = mk_matmul(b->g, centred(b, q, point), w);
   return rescaled(b, acc, scale, per_column(b, w_scale), 0);
 }
 
@@ -405,8 +415,10 @@ void build_dynamicquantizematmul(Build *b) {
 
 /* input, weight, bias, scales of both, mask, zero points of both, past */
 void build_qattention(Build *b) {
-  Val acc = mk_matmul(b->g, left_centred(b, 0, 6), right_centred(b, 1, 7));
-  Val x = rescaled(b, acc, scalar(b, on_in(b, 3)), per_column(b, on_in(b, 4)), 0);
+  Val w = right_centred(b, 1, 7);
+  Val acc = mk_matmul(b->g, left_centred(b, 0, 6), w);
+  Val scale = per_column(b, on_in(b, 4));
+  Val x = rescaled(b, acc, scalar(b, on_in(b, 3)), scale, 0);
   x = mk_add(b->g, x, mk_cast(b->g, on_in(b, 2), DT_f32));
   on_projected_attention(b, x, 5, 8, UINT32_MAX, on_dtype(b, b->in[2]));
 }
@@ -518,10 +530,12 @@ void build_matmulnbits(Build *b) {
     Val of = on_index(b, mk_slice_axis(g, b->in[4], 0, 0, k), blocks);
     w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
     if (on_rank(b, zero)) on_unsupported(b, "g_idx with zero points");
-    w = mk_mul(g, mk_sub(g, w, zero), mk_gather(g, scale, of, 1));
+    Val by = mk_gather(g, scale, of, 1);
+    w = mk_mul(g, mk_sub(g, w, zero), by);
   } else {
     if (on_rank(b, zero)) zero = mk_reshape(g, zero, each, 3);
-    w = mk_mul(g, mk_sub(g, w, zero), mk_reshape(g, scale, each, 3));
+    Val by = mk_reshape(g, scale, each, 3);
+    w = mk_mul(g, mk_sub(g, w, zero), by);
     w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
   }
   Val y = mk_matmul(g, x, mk_transpose(g, w, (const i64[]){1, 0}));

@@ -100,7 +100,8 @@ void on_dropout(Build *b, double ratio) {
   Type t = *on_type(b, b->in[0]);
   if (!(ratio > 0 && ratio < 1)) on_bad(b, "ratio %g", ratio);
   Val u = uniform(b, DT_f32, t.dim, t.rank, 0), keep = mk_ge(g, u, mk_like(g, u, ratio));
-  Val y = mk_select(g, keep, mk_mulk(g, x, 1 / (1 - ratio)), mk_like(g, x, 0));
+  Val zero = mk_like(g, x, 0);
+  Val y = mk_select(g, keep, mk_mulk(g, x, 1 / (1 - ratio)), zero);
   b->out[0] = mk_cast(g, y, t.dt);
   if (on_wants(b, 1)) b->out[1] = mk_cast(g, keep, b->opset >= 10 ? DT_bool : t.dt);
 }

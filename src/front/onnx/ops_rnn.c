@@ -104,7 +104,8 @@ static void step_gru(Cell *k, Val x, Val *h) {
   Graph *g = k->b->g;
   Dim two = 2 * (i64)k->hidden;
   Val r_zr = mk_slice_axis(g, k->r, 0, 0, two), r_h = mk_slice_axis(g, k->r, 0, two, k->hidden);
-  Val zr = mk_add(g, mk_slice_axis(g, x, 1, 0, two), mk_contract(g, *h, r_zr, "bh,gh->bg"));
+  Val recurrent = mk_contract(g, *h, r_zr, "bh,gh->bg");
+  Val zr = mk_add(g, mk_slice_axis(g, x, 1, 0, two), recurrent);
   if (k->rb) zr = mk_add(g, zr, mk_slice_axis(g, k->rb, 0, 0, two));
   Val z = apply(k, &k->act[0], part(k, zr, 1, 0)), r = apply(k, &k->act[0], part(k, zr, 1, 1));
   Val bias = k->rb ? part(k, k->rb, 0, 2) : 0, inner;
@@ -118,7 +119,8 @@ static void step_gru(Cell *k, Val x, Val *h) {
   }
   Val n = apply(k, &k->act[1], mk_add(g, part(k, x, 1, 2), inner));
   Val one = mk_like(g, z, 1);
-  *h = mk_add(g, mk_mul(g, mk_sub(g, one, z), n), mk_mul(g, z, *h));
+  Val old = mk_mul(g, z, *h);
+  *h = mk_add(g, mk_mul(g, mk_sub(g, one, z), n), old);
 }
 
 static void step_lstm(Cell *k, Val x, Val *h, Val *c) {
@@ -130,7 +132,8 @@ static void step_lstm(Cell *k, Val x, Val *h, Val *c) {
   i = apply(k, &k->act[0], i);
   f = k->input_forget ? mk_sub(g, mk_like(g, i, 1), i) : apply(k, &k->act[0], f);
   Val n = apply(k, &k->act[1], part(k, all, 1, 3));
-  *c = mk_add(g, mk_mul(g, f, *c), mk_mul(g, i, n));
+  Val fresh = mk_mul(g, i, n);
+  *c = mk_add(g, mk_mul(g, f, *c), fresh);
   if (k->peep) o = mk_add(g, o, mk_mul(g, part(k, k->peep, 0, 1), *c));
   o = apply(k, &k->act[0], o);
   *h = mk_mul(g, o, activate(k, &k->act[2], *c));
@@ -219,7 +222,8 @@ static void run_direction(Cell *k, Val x, u32 d, bool backward, Val *y, Val *h, 
   k->r = row(b, on_wide(b, 2), d);
   k->rb = k->peep = 0;
   if (k->quantized) {
-    k->xw = on_dynamic_product(b, x, w, row(b, on_in(b, 8), d), row(b, on_in(b, 9), d));
+    Val zero = row(b, on_in(b, 9), d);
+    k->xw = on_dynamic_product(b, x, w, row(b, on_in(b, 8), d), zero);
     k->r_scale = row(b, on_in(b, 10), d);
     k->r_zero = row(b, on_in(b, 11), d);
   } else {

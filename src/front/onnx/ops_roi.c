@@ -52,7 +52,8 @@ static Reach span_of(Build *b, Val rois, u32 i, Dim extent, Dim pooled, bool hal
   /* the quotient may be a last bit too large, wherever the division ends up */
   Val n = mk_ceil(g, s.bin), less = mk_addk(g, n, -1);
   Val enough = mk_ge(g, mk_mulk(g, less, (double)pooled), size);
-  s.samples = mk_max(g, mk_select(g, enough, less, n), mk_like(g, size, 0));
+  Val zero = mk_like(g, size, 0);
+  s.samples = mk_max(g, mk_select(g, enough, less, n), zero);
   return s;
 }
 
@@ -65,7 +66,8 @@ static Between between(Build *b, const Reach *s, Val k) {
   at = mk_add(g, at, mk_div(g, mk_mul(g, mk_addk(g, k, 0.5), s->bin), s->samples));
   Val end = mk_extent(g, s->extent, dt), last = mk_addk(g, end, -1);
   Between r;
-  r.in = mk_and(g, mk_ge(g, at, mk_like(g, at, -1)), mk_le(g, at, end));
+  Val below = mk_le(g, at, end);
+  r.in = mk_and(g, mk_ge(g, at, mk_like(g, at, -1)), below);
   at = mk_min(g, mk_max(g, at, mk_like(g, at, 0)), last);
   Val low = mk_floor(g, at);
   r.part = mk_sub(g, at, low);
@@ -86,14 +88,17 @@ static void corners(const Align *a, const Between *y, const Between *x, Val *out
   Build *b = a->b;
   Graph *g = b->g;
   Val one = mk_like(g, y->part, 1), zero = mk_like(g, y->part, 0);
-  Val in = mk_and(g, over_y(b, y->in), over_x(b, x->in));
+  Val in_x = over_x(b, x->in);
+  Val in = mk_and(g, over_y(b, y->in), in_x);
   for (u32 i = 0; i < 4; i++) {
     Val wy = over_y(b, i / 2 ? y->part : mk_sub(g, one, y->part));
     Val wx = over_x(b, i % 2 ? x->part : mk_sub(g, one, x->part));
     Val w = mk_select(g, in, mk_mul(g, wy, wx), zero);
-    Val line = mk_mul(g, over_y(b, i / 2 ? y->high : y->low), mk_extent(g, a->x.extent, DT_i64));
+    Val wide = mk_extent(g, a->x.extent, DT_i64);
+    Val line = mk_mul(g, over_y(b, i / 2 ? y->high : y->low), wide);
     Val at = mk_add(g, mk_add(g, line, over_x(b, i % 2 ? x->high : x->low)), a->batch);
-    out[i] = mk_mul(g, mk_gather(g, a->image, at, 0), mk_unsqueeze(g, w, 3));
+    Val weight = mk_unsqueeze(g, w, 3);
+    out[i] = mk_mul(g, mk_gather(g, a->image, at, 0), weight);
   }
 }
 
@@ -106,10 +111,12 @@ static void align_step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
       v[4];
   Between y = between(b, &a->y, ky), x = between(b, &a->x, kx);
   corners(a, &y, &x, v);
-  Val live = mk_and(g, mk_lt(g, ky, a->y.samples), mk_lt(g, kx, a->x.samples)), all;
+  Val in_row = mk_lt(g, kx, a->x.samples);
+  Val live = mk_and(g, mk_lt(g, ky, a->y.samples), in_row), all;
   live = mk_expand_tail(g, live, 2); /* [regions, 1, 1, 1] */
   Op op = a->max ? OP_max : OP_add;
-  all = mk_map2(g, op, mk_map2(g, op, v[0], v[1]), mk_map2(g, op, v[2], v[3]));
+  Val low = mk_map2(g, op, v[2], v[3]);
+  all = mk_map2(g, op, mk_map2(g, op, v[0], v[1]), low);
   carried[0] = mk_select(g, live, mk_map2(g, op, carried[0], all), carried[0]);
 }
 
@@ -144,9 +151,10 @@ void build_roialign(Build *b) {
   Val acc = mk_full(g, mk_like(g, image, a.max ? -INFINITY : 0), out, 4), scan;
   mk_loop(g, mk_mul(g, most(b, a.y.samples), a.columns), 0, &acc, 1, &scan, 0, align_step, &a);
   Val count = mk_expand_tail(g, mk_mul(g, a.y.samples, a.x.samples), 2), one = mk_like(g, acc, 1);
-  if (a.max)
-    acc = mk_select(g, mk_lt(g, count, one), mk_like(g, acc, 0), acc);
-  else
+  if (a.max) {
+    Val zero = mk_like(g, acc, 0);
+    acc = mk_select(g, mk_lt(g, count, one), zero, acc);
+  } else
     acc = mk_div(g, acc, mk_max(g, count, one));
   on_give(b, mk_transpose(g, acc, (const i64[]){0, 3, 1, 2}));
 }
@@ -165,7 +173,8 @@ static Val bin_members(Build *b, Val rois, u32 i, Dim extent, Dim pooled) {
   double scale = on_float(b, "spatial_scale", 1);
   Val start = nearest_half_away(b, mk_mulk(g, column(b, rois, i), scale));
   Val end = nearest_half_away(b, mk_mulk(g, column(b, rois, i + 2), scale));
-  Val size = mk_max(g, mk_addk(g, mk_sub(g, end, start), 1), mk_like(g, start, 1));
+  Val one = mk_like(g, start, 1);
+  Val size = mk_max(g, mk_addk(g, mk_sub(g, end, start), 1), one);
   Dim row[2] = {1, pooled};
   Val k = mk_iota(g, DT_i64, row, 2, 1), at = mk_iota(g, DT_i64, &extent, 1, 0),
       n = mk_like(g, k, (double)pooled);
@@ -197,6 +206,7 @@ void build_maxroipool(Build *b) {
                    3); /* [regions, channels, pooled, 1, width] */
   y = mk_select(g, mk_unsqueeze(g, mk_unsqueeze(g, in_x, 1), 1), y, low);
   y = mk_reduce(g, OP_reduce_max, y, &(i64){4}, 1, false);
-  y = mk_select(g, mk_eq(g, y, low), mk_like(g, y, 0), y); /* an empty bin */
+  Val zero = mk_like(g, y, 0);
+  y = mk_select(g, mk_eq(g, y, low), zero, y); /* an empty bin */
   on_give(b, y);
 }

@@ -34,9 +34,11 @@ static Val reflect(Build *b, Val x, Val lo, Val span) {
   Graph *g = b->g;
   Val zero = mk_like(g, x, 0), from = mk_sub(g, x, lo), twice = mk_mulk(g, span, 2);
   Val t = mk_fmod(g, mk_abs(g, from), twice);
-  t = mk_select(g, mk_gt(g, t, span), mk_sub(g, twice, t), t);
+  Val back = mk_sub(g, twice, t);
+  t = mk_select(g, mk_gt(g, t, span), back, t);
   t = mk_select(g, mk_gt(g, span, zero), t, zero); /* one element: everything is there */
-  Val in = mk_and(g, mk_ge(g, from, zero), mk_le(g, from, span));
+  Val below = mk_le(g, from, span);
+  Val in = mk_and(g, mk_ge(g, from, zero), below);
   return mk_select(g, in, x, mk_add(g, lo, t));
 }
 
@@ -57,7 +59,8 @@ static Val come_back(const Sampler *s, Val x, Dim d) {
   if (s->fill == FILL_reflection) return reflect(b, x, lo, span);
   Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, x)), -1), zero = mk_like(g, x, 0);
   Val near = mk_min(g, mk_max(g, x, zero), last);
-  Val out = mk_or(g, mk_lt(g, x, lo), mk_gt(g, x, mk_add(g, lo, span)));
+  Val above = mk_gt(g, x, mk_add(g, lo, span));
+  Val out = mk_or(g, mk_lt(g, x, lo), above);
   return mk_select(g, out, near, x);
 }
 
@@ -81,7 +84,8 @@ static SampleTaps settle(const Sampler *s, Val at, Dim d) {
   SampleTaps t = {0};
   Val last = mk_addk(g, mk_extent(g, d, on_dtype(b, at)), -1), zero = mk_like(g, at, 0), lo, span;
   if (s->fill == FILL_zeros) {
-    t.inside = mk_and(g, mk_ge(g, at, zero), mk_le(g, at, last));
+    Val below = mk_le(g, at, last);
+    t.inside = mk_and(g, mk_ge(g, at, zero), below);
   } else if (s->fill == FILL_reflection) {
     borders(s, at, d, &lo, &span);
     at = reflect(b, at, lo, span);
@@ -156,7 +160,10 @@ static Val sample(const Sampler *s, Val x, const Val *pos, u32 n) {
   if (all.weight) x = mk_cast(g, x, on_dtype(b, all.weight));
   Val idx = mk_reshape(g, mk_broadcast(g, mk_unsqueeze(g, all.at, 1), many, 4), line, 3);
   Val y = mk_reshape(g, mk_gather_elems(g, mk_reshape(g, x, flat, 3), idx, 2), many, 4);
-  if (all.inside) y = mk_select(g, mk_unsqueeze(g, all.inside, 1), y, mk_like(g, y, 0));
+  if (all.inside) {
+    Val zero = mk_like(g, y, 0);
+    y = mk_select(g, mk_unsqueeze(g, all.inside, 1), y, zero);
+  }
   return all.weight ? mk_contract(g, y, all.weight, "ncpt,npt->ncp") : mk_squeeze(g, y, 3);
 }
 
@@ -186,9 +193,10 @@ void build_gridsample(Build *b) {
     Val c = mk_squeeze(g, mk_slice_axis(g, grid, 2, n - 1 - i, 1), 2),
         d = mk_extent(g, tx.dim[2 + i], type);
     c = mk_addk(g, c, 1);
-    if (s.corners)
-      pos[i] = mk_mul(g, mk_mulk(g, c, 0.5), mk_addk(g, d, -1));
-    else
+    if (s.corners) {
+      Val less = mk_addk(g, d, -1);
+      pos[i] = mk_mul(g, mk_mulk(g, c, 0.5), less);
+    } else
       pos[i] = mk_mulk(g, mk_addk(g, mk_mul(g, c, d), -1), 0.5);
   }
   Val y = sample(&s, x, pos, n);
@@ -206,9 +214,10 @@ static Val centred_axis(Build *b, DType dt, const Dim *size, u32 n, u32 i, bool 
   Dim points = dim_product(b->ds, size, n);
   if (corners && size[i] == 1)
     k = mk_broadcast(b->g, mk_like(b->g, k, 0), size, n);
-  else if (corners)
-    k = mk_addk(b->g, mk_div(b->g, mk_mulk(b->g, k, 2), mk_addk(b->g, d, -1)), -1);
-  else
+  else if (corners) {
+    Val less = mk_addk(b->g, d, -1);
+    k = mk_addk(b->g, mk_div(b->g, mk_mulk(b->g, k, 2), less), -1);
+  } else
     k = mk_addk(b->g, mk_div(b->g, mk_addk(b->g, mk_mulk(b->g, k, 2), 1), d), -1);
   return mk_reshape(b->g, k, &points, 1);
 }
@@ -304,8 +313,8 @@ void build_deformconv(Build *b) {
   i64 deep = on_static_dim(b, w, 1), wide = on_static_dim(b, w, 0);
   Dim cols[5] = {tx.dim[0], d.group, deep, d.taps, points},
       rows[4] = {d.group, wide / d.group, deep, d.taps};
-  y = mk_contract(g, mk_reshape(g, y, cols, 5), mk_reshape(g, mk_cast(g, w, type), rows, 4),
-                  "ngckp,gmck->ngmp");
+  Val weights = mk_reshape(g, mk_cast(g, w, type), rows, 4);
+  y = mk_contract(g, mk_reshape(g, y, cols, 5), weights, "ngckp,gmck->ngmp");
   Dim shape[MAX_RANK] = {tx.dim[0], wide};
   for (u32 i = 0; i < d.n; i++) shape[2 + i] = out[i];
   y = mk_reshape(g, y, shape, tx.rank);

@@ -246,8 +246,10 @@ static bool late_count(Build *b, Dim *n) {
       from ? mk_scalar(g, DT_i64, (double)start) : mk_cast(g, on_scalar(b, on_in(b, 0)), DT_i64);
   Val end = mk_cast(g, on_scalar(b, b->in[1]), DT_i64);
   Val count = mk_sub(g, mk_max(g, end, first), first);
-  if (step > 1)
-    count = mk_div(g, mk_addk(g, count, (double)(step - 1)), mk_scalar(g, DT_i64, (double)step));
+  if (step > 1) {
+    Val by = mk_scalar(g, DT_i64, (double)step);
+    count = mk_div(g, mk_addk(g, count, (double)(step - 1)), by);
+  }
   k = 0;
   return late_dims(b, count, n, 1, &k);
 }
@@ -283,7 +285,8 @@ void build_range(Build *b) {
     if (n > DIM_MAX / 16) on_bad(b, "range of %lld elements", (long long)n);
   }
   Val i = mk_iota(b->g, dtype_is_float(dt) ? dtype_acc(dt) : dt, &n, 1, 0);
-  Val scaled = mk_add(b->g, mk_mul(b->g, i, mk_widen(b->g, delta)), mk_widen(b->g, start));
+  Val from = mk_widen(b->g, start);
+  Val scaled = mk_add(b->g, mk_mul(b->g, i, mk_widen(b->g, delta)), from);
   b->out[0] = mk_cast(b->g, scaled, dt);
 }
 

@@ -71,7 +71,8 @@ static Complex transform(Build *b, Complex x, i64 n, i64 keep, int sign) {
     return contract(b, x, roots(b, dt, n, keep, n, sign), "bj,jk->bk");
   }
   Dim grid[3] = {batch, p, q}, row[2] = {dim_mul(b->ds, batch, p), q}, line[2] = {batch, n};
-  Complex y = contract(b, reshaped(b, x, grid, 3), roots(b, dt, p, p, p, sign), "bjq,jk->bkq");
+  Complex root = roots(b, dt, p, p, p, sign);
+  Complex y = contract(b, reshaped(b, x, grid, 3), root, "bjq,jk->bkq");
   y = multiply(b, y, roots(b, dt, p, q, n, sign));
   y = reshaped(b, transform(b, reshaped(b, y, row, 2), q, q, sign), grid, 3);
   y.re = mk_transpose(g, y.re, (const i64[]){0, 2, 1});
@@ -198,8 +199,8 @@ void build_stft(Build *b) {
     on_bad(b, "a frame of %lld is longer than the signal", (long long)n);
   Dim frames = dim_addk(b->ds, dim_div(b->ds, dim_addk(b->ds, t.dim[1], -n), step), 1),
       grid[2] = {frames, wide};
-  Val at = mk_add(g, mk_mulk(g, mk_iota(g, DT_i64, grid, 2, 0), (double)step),
-                  mk_iota(g, DT_i64, grid, 2, 1));
+  Val along = mk_iota(g, DT_i64, grid, 2, 1);
+  Val at = mk_add(g, mk_mulk(g, mk_iota(g, DT_i64, grid, 2, 0), (double)step), along);
   Val f = mk_gather(g, x, at, 1); /* [batch, frames, wide, parts] */
   if (on_has(b, 2)) f = mk_mul(g, f, mk_expand_tail(g, mk_cast(g, b->in[2], on_dtype(b, f)), 1));
   Type tf = *on_type(b, f);

@@ -47,7 +47,8 @@ static Val cut(Build *b, Val rows, Val from, Val to, Dim k) {
   Val i = places(b, k), at = mk_add(g, last_axis(b, from), i);
   Val inside = mk_lt(g, at, last_axis(b, to));
   Val most = mk_extent(g, dim_addk(b->ds, width(b, rows), -1), DT_i64);
-  at = mk_max(g, mk_min(g, at, most), mk_scalar(g, DT_i64, 0));
+  Val zero = mk_scalar(g, DT_i64, 0);
+  at = mk_max(g, mk_min(g, at, most), zero);
   Val got = mk_gather_elems(g, rows, at, on_rank(b, rows) - 1);
   return mk_select(g, inside, got, zero_byte(b));
 }
@@ -63,8 +64,10 @@ void build_string_concat(Build *b) {
   Dim k = dim_add(b->ds, width(b, x), width(b, y));
   Val n = lengths(b, x), zero = mk_like(g, n, 0);
   Val head = cut(b, x, mk_mulk(g, n, 0), n, k);
-  Val tail = cut(b, y, mk_sub(g, zero, n), mk_extent(g, width(b, y), DT_i64), k);
-  Val first = mk_lt(g, places(b, k), last_axis(b, n));
+  Val end = mk_extent(g, width(b, y), DT_i64);
+  Val tail = cut(b, y, mk_sub(g, zero, n), end, k);
+  Val ends = last_axis(b, n);
+  Val first = mk_lt(g, places(b, k), ends);
   b->out[0] = on_text(b, mk_select(g, first, head, tail));
 }
 
@@ -113,7 +116,8 @@ static void take_match(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   Taken *t = user;
   (void)cond;
   Val here = mk_ge(g, i, carried[0]);
-  Val hit = mk_mul(t->b->g, mk_gather(g, t->match, i, 1), mk_cast(g, here, DT_i64));
+  Val counted = mk_cast(g, here, DT_i64);
+  Val hit = mk_mul(t->b->g, mk_gather(g, t->match, i, 1), counted);
   Val next = mk_addk(t->b->g, i, (double)t->length);
   carried[0] = mk_select(g, mk_ne(g, hit, mk_like(g, hit, 0)), next, carried[0]);
   scan[0] = hit;
@@ -125,7 +129,8 @@ static Val find_delimiter(const StringSplit *s, const char *text, i64 d) {
   Graph *g = b->g;
   Val all = 0;
   for (i64 i = 0; i < d; i++) {
-    Val hit = mk_eq(g, moved(b, s->rows, i), mk_scalar(g, DT_u8, (u8)text[i]));
+    Val letter = mk_scalar(g, DT_u8, (u8)text[i]);
+    Val hit = mk_eq(g, moved(b, s->rows, i), letter);
     all = all ? mk_and(g, all, hit) : hit;
   }
   all = mk_cast(g, all, DT_i64);
@@ -155,7 +160,8 @@ static void split_at(StringSplit *s, const char *text, i64 d) {
 
 /* Where runs of ones begin (d = -1) or end (d = 1); word: i64[n, k], 0 or 1 */
 static Val run_edge(Build *b, Val word, i64 d) {
-  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), moved(b, word, d)));
+  Val beside = moved(b, word, d);
+  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), beside));
 }
 
 /* Between runs of blanks; none at the ends. */
@@ -175,7 +181,8 @@ static void split_blanks(StringSplit *s) {
   s->from = mark_places(s, start);
   s->to = mk_addk(g, mark_places(s, end), 1);
   if (!cut_off) return;
-  Val last = mk_eq(g, places(b, s->pieces), mk_scalar(g, DT_i64, (double)s->most));
+  Val most = mk_scalar(g, DT_i64, (double)s->most);
+  Val last = mk_eq(g, places(b, s->pieces), most);
   s->to = mk_select(g, last, last_axis(b, s->length), s->to); /* the rest as it is */
   s->count = mk_min(g, s->count, mk_like(g, s->count, (double)s->pieces));
 }
@@ -189,7 +196,8 @@ static Val pieces_of(const StringSplit *s, Dim n, Val rest) {
   Val to = mk_select(g, there, s->to, mk_like(g, s->to, 0));
   Dim wide[3] = {n, s->pieces, s->k};
   Val rows = mk_broadcast(g, mk_unsqueeze(g, s->rows, 1), wide, 3);
-  Val all = mk_select(g, last_axis(b, there), cut(b, rows, s->from, to, s->k), rest);
+  Val piece = cut(b, rows, s->from, to, s->k);
+  Val all = mk_select(g, last_axis(b, there), piece, rest);
   Val most = mk_reduce(g, OP_reduce_max, s->count, &(i64){0}, 1, false);
   Val used = mk_squeeze(g, mk_nonzero(g, mk_lt(g, j, most)), 0);
   return on_text(b, mk_gather(g, all, used, 1));
@@ -255,7 +263,8 @@ static Val letter_table(Build *b, bool upper) {
 
 static Val between(Build *b, Val x, i64 lo, i64 hi) {
   Graph *g = b->g;
-  return mk_and(g, mk_ge(g, x, mk_like(g, x, (double)lo)), mk_le(g, x, mk_like(g, x, (double)hi)));
+  Val below = mk_le(g, x, mk_like(g, x, (double)hi));
+  return mk_and(g, mk_ge(g, x, mk_like(g, x, (double)lo)), below);
 }
 
 /* rows: u8[n, k] */
@@ -265,8 +274,10 @@ static Val change_case(Build *b, Val rows, bool upper) {
   Val plain = between(b, x, upper ? 'a' : 'A', upper ? 'z' : 'Z');
   Val y = mk_select(g, plain, mk_addk(g, x, upper ? -32 : 32), x);
   Val lead = between(b, x, 0xc2, 0xdf), none = mk_like(g, x, 0);
-  Val code = mk_add(g, mk_mulk(g, mk_addk(g, x, -0xc0), 64), mk_addk(g, moved(b, x, 1), -0x80));
-  code = mk_gather(g, letter_table(b, upper), mk_select(g, lead, code, none), 0);
+  Val second = mk_addk(g, moved(b, x, 1), -0x80);
+  Val code = mk_add(g, mk_mulk(g, mk_addk(g, x, -0xc0), 64), second);
+  Val at = mk_select(g, lead, code, none);
+  code = mk_gather(g, letter_table(b, upper), at, 0);
   Val high = mk_shr(g, code, mk_like(g, code, 6)), low = mk_and(g, code, mk_like(g, code, 63));
   y = mk_select(g, lead, mk_addk(g, high, 0xc0), y);
   Val trail = moved(b, mk_cast(g, lead, DT_i64), -1);
@@ -376,7 +387,8 @@ static Val char_lengths(const Match *m) {
   Val none = mk_like(g, length, 0);
   for (i64 i = 0; i < 4; i++) {
     state = match_step(m, state, mk_cast(g, moved(b, m->rows, i), DT_i64));
-    Val first = mk_and(g, mk_gather(g, m->accept, state, 0), mk_eq(g, length, none));
+    Val empty = mk_eq(g, length, none);
+    Val first = mk_and(g, mk_gather(g, m->accept, state, 0), empty);
     length = mk_select(g, first, mk_like(g, length, (double)(i + 1)), length);
   }
   return mk_select(g, mk_ne(g, m->rows, zero_byte(b)), length, none);
@@ -387,8 +399,8 @@ static Val char_bytes(Build *b, Val length, bool ends) {
   Graph *g = b->g;
   Val any = 0;
   for (i64 i = 0; i < 4; i++) {
-    Val hit = mk_map2(g, ends ? OP_eq : OP_gt, moved(b, length, -i),
-                      mk_like(g, length, (double)(ends ? i + 1 : i)));
+    Val most = mk_like(g, length, (double)(ends ? i + 1 : i));
+    Val hit = mk_map2(g, ends ? OP_eq : OP_gt, moved(b, length, -i), most);
     any = any ? mk_or(g, any, hit) : hit;
   }
   return mk_cast(g, any, DT_i64);

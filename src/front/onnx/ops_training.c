@@ -51,7 +51,8 @@ void build_adagrad(Build *b) {
 
 /* 1 - k to the power of the step's number */
 static Val unbiased(Build *b, double k, Val count) {
-  return mk_sub(b->g, mk_like(b->g, count, 1), mk_pow(b->g, mk_like(b->g, count, k), count));
+  Val power = mk_pow(b->g, mk_like(b->g, count, k), count);
+  return mk_sub(b->g, mk_like(b->g, count, 1), power);
 }
 
 void build_adam(Build *b) {
@@ -61,12 +62,14 @@ void build_adam(Build *b) {
   double alpha = on_float(b, "alpha", 0.9f), beta = on_float(b, "beta", 0.999f);
   for (u32 i = 0; i < n; i++) {
     Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i));
-    Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), mk_mulk(g, d, 1 - alpha));
-    Val h =
-        mk_add(g, mk_mulk(g, tensor_of(b, 3, n, i), beta), mk_mulk(g, mk_mul(g, d, d), 1 - beta));
+    Val fresh = mk_mulk(g, d, 1 - alpha);
+    Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), fresh);
+    Val square = mk_mulk(g, mk_mul(g, d, d), 1 - beta);
+    Val h = mk_add(g, mk_mulk(g, tensor_of(b, 3, n, i), beta), square);
     Val root = mk_addk(g, mk_sqrt(g, h), on_float(b, "epsilon", 1e-6f));
     Val t = mk_cast(g, count, DT_f64), r = mk_cast(g, rate, DT_f64);
-    Val right = mk_div(g, mk_mul(g, r, mk_sqrt(g, unbiased(b, beta, t))), unbiased(b, alpha, t));
+    Val bias = unbiased(b, alpha, t);
+    Val right = mk_div(g, mk_mul(g, r, mk_sqrt(g, unbiased(b, beta, t))), bias);
     r = like(b, mk_select(g, mk_gt(g, t, mk_like(g, t, 0)), right, r), x);
     x = mk_sub(g, x, mk_mul(g, r, mk_div(g, v, root)));
     put(b, 0, n, i, mk_mulk(g, x, 1 - on_float(b, "norm_coefficient_post", 0)));
@@ -84,8 +87,11 @@ void build_momentum(Build *b) {
   for (u32 i = 0; i < n; i++) {
     Val x = tensor_of(b, 0, n, i), d = regularized(b, x, tensor_of(b, 1, n, i)),
         t = like(b, count, x);
-    Val k = mk_select(g, mk_gt(g, t, mk_like(g, t, 0)), mk_like(g, t, beta), mk_like(g, t, 1));
-    Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), mk_mul(g, k, d));
+    Val one = mk_like(g, t, 1);
+    Val later = mk_like(g, t, beta);
+    Val k = mk_select(g, mk_gt(g, t, mk_like(g, t, 0)), later, one);
+    Val fresh = mk_mul(g, k, d);
+    Val v = mk_add(g, mk_mulk(g, tensor_of(b, 2, n, i), alpha), fresh);
     Val move = nesterov ? mk_add(g, d, mk_mulk(g, v, alpha)) : v;
     put(b, 0, n, i, mk_sub(g, x, mk_mul(g, like(b, rate, x), move)));
     put(b, 1, n, i, v);

@@ -45,7 +45,8 @@ static Val starts_group(Build *b, Val x) {
   Val before = mk_gather(g, x, mk_max(g, mk_addk(g, i, -1), zero), 0);
   Val differs = mk_ne(g, x, before);
   if (dtype_is_float(on_dtype(b, x))) {
-    Val both = mk_and(g, mk_isnan(g, x), mk_isnan(g, before));
+    Val other = mk_isnan(g, before);
+    Val both = mk_and(g, mk_isnan(g, x), other);
     differs = mk_and(g, differs, mk_not(g, both));
   }
   differs = mk_reduce(g, OP_reduce_max, differs, &(i64){1}, 1, false);
@@ -80,8 +81,9 @@ void build_unique(Build *b) {
     out[2] = mk_scatter_elems(g, zeros, order, running_group(b, starts), 0, "none");
   } else { /* groups in the order of their first rows */
     Val i = mk_iota(g, DT_i64, &rows, 1, 0), at = mk_select(g, starts, i, mk_like(g, i, 0));
-    Val head = mk_gather(g, mk_scatter_elems(g, zeros, running_group(b, starts), at, 0, "max"),
-                         running_group(b, starts), 0);
+    Val group = running_group(b, starts);
+    Val head =
+        mk_gather(g, mk_scatter_elems(g, zeros, running_group(b, starts), at, 0, "max"), group, 0);
     Val first = mk_scatter_elems(g, zeros, order, mk_gather(g, order, head, 0), 0,
                                  "none"); /* of each row's group */
     Val leads = mk_eq(g, first, i);

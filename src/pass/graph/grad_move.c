@@ -84,8 +84,10 @@ void back_pad(Grad *d, const Node *n, Val v) {
   for (u32 i = 0; i < t.rank; i++) step[i] = inner[i] + 1;
   Val mine = mk_slice(g, v, lo, t.dim, step);
   grad_give(d, n->in[0], mine);
-  if (grad_wants(d, n->in[1]))
-    grad_give(d, n->in[1], mk_map2(g, OP_sub, total(g, v), total(g, mine)));
+  if (grad_wants(d, n->in[1])) {
+    Val rest = total(g, mine);
+    grad_give(d, n->in[1], mk_map2(g, OP_sub, total(g, v), rest));
+  }
 }
 
 /* ---- gathers ---- */
@@ -201,7 +203,9 @@ static void unput_last(Grad *d, const Node *n, const Spots *p, Val v) {
   if (!grad_wants(d, u)) return;
   Val number = numbered(g, u),
       last = look(p, put(p, filled(g, n->in[0], DT_i64, -1), number, "none"));
-  grad_give(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), look(p, v), mk_like(g, v, 0)));
+  Val zero = mk_like(g, v, 0);
+  Val wanted = look(p, v);
+  grad_give(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), wanted, zero));
 }
 
 /* The product of all other factors of its place, for a factor f where `at` is that place's. */
@@ -209,7 +213,8 @@ static Val other_factors(Graph *g, Val f, Val product, Val zeros) {
   Val none = mk_like(g, f, 0), one = mk_like(g, f, 1);
   Val is_zero = mk_map2(g, OP_eq, f, none);
   Val alone = mk_select(g, mk_map2(g, OP_eq, zeros, one), product, none);
-  Val rest = mk_select(g, mk_map2(g, OP_eq, zeros, none), mk_map2(g, OP_div, product, f), none);
+  Val quotient = mk_map2(g, OP_div, product, f);
+  Val rest = mk_select(g, mk_map2(g, OP_eq, zeros, none), quotient, none);
   return mk_select(g, is_zero, alone, rest);
 }
 
@@ -219,13 +224,16 @@ static void unput_product(Grad *d, const Node *n, const Spots *p, Val v) {
   Val x = n->in[0], u = n->in[2], none = mk_like(g, x, 0), one = mk_like(g, x, 1);
   DType dt = graph_type(g, x)->dt;
   Val x0 = mk_map2(g, OP_eq, x, none), u0 = mk_map2(g, OP_eq, u, none);
-  Val zeros = put(p, mk_cast(g, x0, dt), mk_cast(g, u0, dt), "add");
-  Val product = put(p, mk_select(g, x0, one, x), mk_select(g, u0, one, u), "mul");
+  Val theirs = mk_cast(g, u0, dt);
+  Val zeros = put(p, mk_cast(g, x0, dt), theirs, "add");
+  Val factors = mk_select(g, u0, one, u);
+  Val product = put(p, mk_select(g, x0, one, x), factors, "mul");
   grad_give(d, x, mk_map2(g, OP_mul, v, other_factors(g, x, product, zeros)));
-  if (grad_wants(d, u))
-    grad_give(
-        d, u,
-        mk_map2(g, OP_mul, look(p, v), other_factors(g, u, look(p, product), look(p, zeros))));
+  if (grad_wants(d, u)) {
+    Val count = look(p, zeros);
+    Val others = other_factors(g, u, look(p, product), count);
+    grad_give(d, u, mk_map2(g, OP_mul, look(p, v), others));
+  }
 }
 
 /* Shared among those that are what is there. */
@@ -234,7 +242,8 @@ static void unput_extreme(Grad *d, const Node *n, const Spots *p, Val v) {
   Val x = n->in[0], u = n->in[2], none = mk_like(g, v, 0);
   DType dt = graph_type(g, x)->dt;
   Val mine = mk_map2(g, OP_eq, x, n->out[0]), its = mk_map2(g, OP_eq, u, look(p, n->out[0]));
-  Val part = mk_map2(g, OP_div, v, put(p, mk_cast(g, mine, dt), mk_cast(g, its, dt), "add"));
+  Val others = mk_cast(g, its, dt);
+  Val part = mk_map2(g, OP_div, v, put(p, mk_cast(g, mine, dt), others, "add"));
   grad_give(d, x, mk_select(g, mine, part, none));
   if (grad_wants(d, u)) grad_give(d, u, mk_select(g, its, look(p, part), none));
 }

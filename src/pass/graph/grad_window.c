@@ -243,7 +243,8 @@ static Val repeated(Graph *g, const Glide *s, Val v, const Type *t, double fill)
     hi[lead + i] = dim_sub(g->dims, t->dim[lead + i], all[lead + i]);
   }
   v = mk_broadcast(g, mk_reshape(g, v, apart, k), wide, k);
-  return mk_pad(g, mk_reshape(g, v, all, tv.rank), mk_like(g, v, fill), none, hi, NULL);
+  Val number = mk_like(g, v, fill);
+  return mk_pad(g, mk_reshape(g, v, all, tv.rank), number, none, hi, NULL);
 }
 
 static bool may_repeat(const Glide *s, u32 rank) {
@@ -287,8 +288,10 @@ void back_pool_max(Grad *d, const Node *n, Val v) {
   u32 lead = t.rank - s.n;
   Val from = mk_pool(g, OP_pool_argmax, n->in[0], s.n, s.size, s.stride, s.dilation, s.lo, s.hi);
   if (may_repeat(&s, t.rank)) {
-    Val hit = mk_map2(g, OP_eq, repeated(g, &s, from, &t, -1), numbers(g, &t, s.n));
-    grad_give(d, n->in[0], mk_select(g, hit, repeated(g, &s, v, &t, 0), mk_like(g, v, 0)));
+    Val number = numbers(g, &t, s.n);
+    Val hit = mk_map2(g, OP_eq, repeated(g, &s, from, &t, -1), number);
+    Val zero = mk_like(g, v, 0);
+    grad_give(d, n->in[0], mk_select(g, hit, repeated(g, &s, v, &t, 0), zero));
     return;
   }
   Dim flat[MAX_RANK + 1], wide[MAX_RANK + 1];
@@ -296,7 +299,7 @@ void back_pool_max(Grad *d, const Node *n, Val v) {
   flat[lead] = dim_product(g->dims, tv.dim + lead, s.n);
   wide[lead] = dim_product(g->dims, t.dim + lead, s.n);
   Val zero = mk_broadcast(g, mk_like(g, v, 0), wide, lead + 1);
-  Val sum = mk_scatter_elems(g, zero, mk_reshape(g, from, flat, lead + 1),
-                             mk_reshape(g, v, flat, lead + 1), lead, "add");
+  Val values = mk_reshape(g, v, flat, lead + 1);
+  Val sum = mk_scatter_elems(g, zero, mk_reshape(g, from, flat, lead + 1), values, lead, "add");
   grad_give(d, n->in[0], mk_reshape(g, sum, t.dim, t.rank));
 }

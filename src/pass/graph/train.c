@@ -126,9 +126,10 @@ static void clip(Graph *g, double most, Val *d, u32 n) {
     x = mk_cast(g, x, DT_f32);
     sum = sum ? mk_map2(g, OP_add, sum, x) : x;
   }
-  Val length = mk_map2(g, OP_add, mk_map1(g, OP_sqrt, sum), mk_scalar(g, DT_f32, 1e-6));
-  Val by = mk_map2(g, OP_min, mk_map2(g, OP_div, mk_scalar(g, DT_f32, most), length),
-                   mk_scalar(g, DT_f32, 1));
+  Val little = mk_scalar(g, DT_f32, 1e-6);
+  Val length = mk_map2(g, OP_add, mk_map1(g, OP_sqrt, sum), little);
+  Val one = mk_scalar(g, DT_f32, 1);
+  Val by = mk_map2(g, OP_min, mk_map2(g, OP_div, mk_scalar(g, DT_f32, most), length), one);
   for (u32 i = 0; i < n; i++)
     if (d[i]) d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
 }

@@ -91,9 +91,10 @@ static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Classes *seen) 
   for (u32 i = 0; i < t.rank; i++)
     if (i != axis) dim[rank++] = t.dim[i];
   Val label = checked(g, add_label(g, DT_i64, dim, rank), t.dim[axis]);
-  Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis),
-                   mk_reshape(g, label, kept, t.rank));
-  Val taken = mk_select(g, is, log_probability(g, y, axis), mk_like(g, y, 0));
+  Val labels = mk_reshape(g, label, kept, t.rank);
+  Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis), labels);
+  Val zero = mk_like(g, y, 0);
+  Val taken = mk_select(g, is, log_probability(g, y, axis), zero);
   seen->is = mk_arg(g, OP_argmax, y, axis, false, false);
   seen->right = total(g, mk_cast(g, mk_map2(g, OP_eq, seen->is, label), DT_i64));
   return mk_map1(g, OP_neg, per_element(g, total(g, taken), label));
@@ -123,7 +124,8 @@ static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Classes *seen) {
   seen->is = above(g, z, 0);
   Val t = label_like(g, z), e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, z)));
   Val soft = mk_map1(g, OP_log, add(g, e, mk_like(g, z, 1)));
-  return mean(g, add(g, sub(g, mk_map2(g, OP_max, z, mk_like(g, z, 0)), mul(g, z, t)), soft));
+  Val product = mul(g, z, t);
+  return mean(g, add(g, sub(g, mk_map2(g, OP_max, z, mk_like(g, z, 0)), product), soft));
 }
 
 /* What a sigmoid was made of: 1 / (exp(-z) + 1); 0: y is none. */
@@ -144,7 +146,8 @@ static Val bce(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   Val t = label_like(g, y), one = mk_like(g, y, 1), low = mk_like(g, y, -100);
   Val yes = mk_map2(g, OP_max, mk_map1(g, OP_log, y), low);
   Val no = mk_map2(g, OP_max, mk_map1(g, OP_log, sub(g, one, y)), low);
-  return mk_map1(g, OP_neg, mean(g, add(g, mul(g, t, yes), mul(g, sub(g, one, t), no))));
+  Val rest = mul(g, sub(g, one, t), no);
+  return mk_map1(g, OP_neg, mean(g, add(g, mul(g, t, yes), rest)));
 }
 
 static const struct {

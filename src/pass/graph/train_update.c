@@ -59,7 +59,8 @@ static Val moment(const Update *u, Val w, const char *end) {
 
 /* m = k m + (1 - k) x */
 static Val blend(const Update *u, Val m, double k, Val x) {
-  Val next = add(u->g, times(u->g, m, k), times(u->g, x, 1 - k));
+  Val fresh = times(u->g, x, 1 - k);
+  Val next = add(u->g, times(u->g, m, k), fresh);
   train_next(u->g, m, next);
   return next;
 }
@@ -84,23 +85,28 @@ static Val unbiased(const Update *u, Val p, Val w) {
 static Val move_adam(const Update *u, Val w, Val d) {
   Graph *g = u->g;
   Val m = blend(u, moment(u, w, "m"), u->b1, d);
-  Val v = blend(u, moment(u, w, "v"), u->b2, mul(g, d, d));
+  Val square = mul(g, d, d);
+  Val v = blend(u, moment(u, w, "v"), u->b2, square);
   Val scale = mk_map1(g, OP_recip, root(g, unbiased(u, u->p2, w)));
-  Val low = add(g, mul(g, root(g, v), scale), mk_like(g, v, u->eps));
+  Val eps = mk_like(g, v, u->eps);
+  Val low = add(g, mul(g, root(g, v), scale), eps);
   return over(g, mul(g, m, mk_map1(g, OP_recip, unbiased(u, u->p1, w))), low);
 }
 
 static Val move_rmsprop(const Update *u, Val w, Val d) {
   Graph *g = u->g;
-  Val v = blend(u, moment(u, w, "v"), u->b2, mul(g, d, d));
-  return over(g, d, add(g, root(g, v), mk_like(g, v, u->eps)));
+  Val square = mul(g, d, d);
+  Val v = blend(u, moment(u, w, "v"), u->b2, square);
+  Val eps = mk_like(g, v, u->eps);
+  return over(g, d, add(g, root(g, v), eps));
 }
 
 static Val move_adagrad(const Update *u, Val w, Val d) {
   Graph *g = u->g;
   Val v = moment(u, w, "v"), next = add(g, v, mul(g, d, d));
   train_next(g, v, next);
-  return over(g, d, add(g, root(g, next), mk_like(g, v, u->eps)));
+  Val eps = mk_like(g, v, u->eps);
+  return over(g, d, add(g, root(g, next), eps));
 }
 
 static const struct Optimizer optimizers[] = {
@@ -155,8 +161,10 @@ void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const
     u.rate = mk_cast(g, rate, graph_type(g, x)->dt);
     if (u.decay && !kind->apart) by = add(g, by, times(g, x, u.decay));
     Val move = mul(g, u.rate, kind->move(&u, w[i], by));
-    if (u.decay && kind->apart)
-      x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), times(g, u.rate, u.decay)));
+    if (u.decay && kind->apart) {
+      Val less = times(g, u.rate, u.decay);
+      x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), less));
+    }
     train_next(g, w[i], mk_map2(g, OP_sub, x, move));
   }
 }

@@ -185,7 +185,8 @@ static Val digits(Apart *a, const Plane *p) {
     v = bits_as(g, v, DT_i8);
   } else if (p->digit == BD_trit) {
     v = mk_cast(g, mk_map2(g, OP_mul, v, by_level(g, p)), DT_i32);
-    v = mk_map2(g, OP_shr, mk_map2(g, OP_mul, v, mk_like(g, v, 3)), mk_like(g, v, 8));
+    Val eight = mk_like(g, v, 8);
+    v = mk_map2(g, OP_shr, mk_map2(g, OP_mul, v, mk_like(g, v, 3)), eight);
   } else {
     v = mk_map2(g, OP_shr, v, by_level(g, p));
     v = mk_map2(g, OP_and, v, mk_like(g, v, (1 << (1 << p->digit)) - 1));
@@ -228,7 +229,8 @@ static Val power_at(Apart *a, u32 at) {
   Graph *g = a->g;
   Val b = mk_cast(g, bytes_at(a, at, 1), DT_i32);
   Val tiny = mk_map2(g, OP_shl, mk_like(g, b, 0x200000), b);
-  Val usual = mk_map2(g, OP_shl, mk_map2(g, OP_sub, b, mk_like(g, b, 1)), mk_like(g, b, 23));
+  Val place = mk_like(g, b, 23);
+  Val usual = mk_map2(g, OP_shl, mk_map2(g, OP_sub, b, mk_like(g, b, 1)), place);
   Val bits = mk_select(g, mk_map2(g, OP_lt, b, mk_like(g, b, 2)), tiny, usual);
   return bits_as(g, bits, DT_f32);
 }
