@@ -153,7 +153,8 @@ struct Graph {
   bool opens;        /* import: weights are marked and not folded; see train.h */
   bool trains;       /* import: layers do as in training */
   bool ordered;      /* nodes stand in the order in which they are to run */
-  bool again;        /* canon has changed something, so that there may be more to do */
+  bool again;        /* canon or quant has changed something, so that there may be more to do */
+  u8 left;           /* what a pass leaves to others, which the pipeline runs next: LEFT_* */
   u64 fold_bytes;    /* spent by constant folding, for the budget */
 };
 

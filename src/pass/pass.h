@@ -21,6 +21,9 @@ typedef enum Aim {
 /* Unit.ram: as few as can be; nearly so, where that takes fewer kernels. */
 enum { BAND_LEAST = 1, BAND_NEAR = 2 };
 
+/* Graph.left: nodes that nobody reads, for dce; several equal ones too, for cse before it. */
+enum { LEFT_dead = 1, LEFT_equal = 2 };
+
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
   Ctx *c;
@@ -35,6 +38,7 @@ struct Unit {
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
   Chosen *chosen;       /* families of the convolutions, by node; NULL: not chosen yet */
+  u8 quant;             /* how far quant has come, see there; 0: it has not begun */
 };
 
 /* May results change in the last bits? Said of code without vectors: kernel families for those sum
@@ -75,7 +79,7 @@ void pipeline_run(Unit *u, const PipeOptions *o);
 /* one function a file */
 void infer(Graph *g);        /* infer.c */
 void strings(Graph *g);      /* strings.c */
-void quant(Graph *g);        /* quant.c */
+void quant(Unit *u);         /* quant.c */
 void unblock(Unit *u);       /* unblock.c */
 void fold(Graph *g);         /* fold.c */
 void simplify(Graph *g);     /* simplify.c */

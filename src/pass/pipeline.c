@@ -3,7 +3,9 @@
  *   model -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... bounds -->
  *
  * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
- * make work for each other and run in rounds, until canon has nothing left to do.
+ * make work for each other and run in rounds, until canon has nothing left to do; quant does by
+ * itself. Where a pass leaves nodes that are equal or that nobody reads (Graph.left), cse and dce
+ * run behind it once more.
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -16,7 +18,7 @@
 const Pass pass_table[] = {
   {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on"},
   {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes"},
-  {"quant",    quant,    NULL, NULL,  PX_bounded, "turns products of quantised tensors into sums of integers"},
+  {"quant",    NULL,     NULL, quant, PX_bounded, "turns products of quantised tensors into sums of integers"},
   {"unblock",  NULL,     NULL, unblock, PX_bounded, "takes blocks of weights apart, or multiplies with them as they are"},
   {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only"},
   {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
@@ -43,7 +45,7 @@ const Pass pass_table[] = {
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
 
-enum { ROUNDS = 64 };
+enum { ROUNDS = 64, QUANT_ROUNDS = 16 };
 
 /* Index of the pass; a name that is not in the table is refused with the list of those that are. */
 static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
@@ -141,11 +143,13 @@ static bool run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
 
 typedef struct Rounds {
   u32 n;     /* so often canon has changed something */
+  u32 quant; /* so often quant has run */
   bool open; /* the last time too: cse, which looks into all constants, waits until it rests */
 } Rounds;
 
 /* The row to run behind row i, which has changed something or not. */
 static u32 row_after(Rounds *r, const Unit *u, u32 i, bool changed) {
+  if (is_row(i, "quant") && u->g->again && ++r->quant < QUANT_ROUNDS) return i;
   if (is_row(i, "cse") && r->n && !changed) return row_of("canon") + 1;
   if (!is_row(i, "canon")) return i + 1;
   bool was = r->open;
@@ -153,19 +157,46 @@ static u32 row_after(Rounds *r, const Unit *u, u32 i, bool changed) {
   return r->open ? row_of("fold") : was ? row_of("cse") : i + 1;
 }
 
+enum { COUNT = sizeof pass_table / sizeof *pass_table };
+
+/* By row. */
+typedef struct Marks {
+  bool skip[COUNT], dump[COUNT];
+} Marks;
+
+static bool run_row(Unit *u, const PipeOptions *o, const Marks *m, u32 i) {
+  return !m->skip[i] && run(u, &pass_table[i], o, m->dump[i]);
+}
+
+/* What the last pass has left. */
+static void tidy(Unit *u, const PipeOptions *o, const Marks *m) {
+  u8 left = u->p ? 0 : u->g->left;
+  if (!left) return;
+  u->g->left = 0;
+  if (left & LEFT_equal) run_row(u, o, m, row_of("cse"));
+  run_row(u, o, m, row_of("dce"));
+}
+
+static Marks read_marks(Ctx *c, const PipeOptions *o) {
+  Marks m = {0};
+  mark(c, "skip", o->skip, m.skip);
+  if (!o->dump || strcmp(o->dump, "all")) {
+    mark(c, "dump", o->dump, m.dump);
+  } else {
+    memset(m.dump, true, sizeof m.dump);
+  }
+  return m;
+}
+
 void pipeline_run(Unit *u, const PipeOptions *o) {
   Ctx *c = u->c;
-  enum { COUNT = sizeof pass_table / sizeof *pass_table };
-  bool skip[COUNT] = {0}, dump[COUNT] = {0};
   u32 first = o->start ? find(c, "start", o->start, strlen(o->start)) : 0;
   u32 end = pass_count - 2; /* unroll and legalize are run if they are named */
   if (o->stop) {
     end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
   }
   if (!o->stop && end <= first) end = first + 1;
-  mark(c, "skip", o->skip, skip);
-  bool all = o->dump && !strcmp(o->dump, "all");
-  if (!all) mark(c, "dump", o->dump, dump);
+  Marks m = read_marks(c, o);
   if (end && end <= first) {
     fail(c, ERR_usage, LOC_NONE, "--stop=%s comes before --start=%s", o->stop, o->start);
   }
@@ -176,14 +207,20 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->tune = o->tune;
   u->ram = o->ram;
   u->chosen = NULL;
+  u->quant = 0;
   u->precise = o->precise;
   u->aim = o->aim;
   c->pass = "input";
   if (o->check) verify(u);
   Rounds r = {0};
   for (u32 i = first; i < end;) {
-    bool leave = skip[i] || (r.open && is_row(i, "cse"));
-    i = leave ? i + 1 : row_after(&r, u, i, run(u, &pass_table[i], o, all || dump[i]));
+    if (m.skip[i] || (r.open && is_row(i, "cse"))) {
+      i++;
+      continue;
+    }
+    bool changed = run_row(u, o, &m, i);
+    tidy(u, o, &m);
+    i = row_after(&r, u, i, changed);
   }
   c->pass = NULL;
 }

@@ -473,7 +473,7 @@ void band(Unit *u) {
   if (count > BAND_SHOWN) text_fmt(&said, " and %u more", count - BAND_SHOWN);
   if (count) u->bands = text_cstr(&said);
   band_split(u->g, region + k, count);
-  if (count) dce(u->g);
+  if (count) u->g->left = LEFT_dead;
   for (Val v = 1; v < u->g->val.n; v++) graph_val(u->g, v)->home = HOME_buffer; /* not yet */
   u->g->ordered = true;
 }

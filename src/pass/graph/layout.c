@@ -347,7 +347,7 @@ void layout(Unit *u) {
     }
   }
   for (Val v = 1; v < g->val.n && v < w.cap; v++) graph_val(g, v)->layout = w.of[v];
-  if (w.left) dce(g);
+  if (w.left) g->left = LEFT_dead;
 }
 
 /* Blocks are moved whole: both sides have them, and one index for each. */

@@ -27,7 +27,7 @@
 #include <string.h>
 #include "pass/graph/canon.h"
 
-enum { QUANT_ROUNDS = 16, DEPTH = 16, KNOWN = 6 };
+enum { DEPTH = 16, KNOWN = 6 };
 
 /* Is v a constant, or made of constants in so many steps? */
 static bool is_known(Graph *g, Val v, u32 steps) {
@@ -283,15 +283,19 @@ static bool has_bytes(Graph *g) {
   return false;
 }
 
-void quant(Graph *g) {
-  if (!has_bytes(g)) return;
-  Quant q = {.late = false};
-  for (u32 i = 0; i < QUANT_ROUNDS; i++) {
-    q.k = (Canon){.n = g->val.n, .uses = NEWS(&g->c->scratch, u32, g->val.n)};
-    graph_use_counts(g, q.k.uses);
-    bool changed = edit_run(g, visit, &q);
-    if (!changed && q.late) break;
-    q.late = !changed;
-    dce(g);
-  }
+/* Unit.quant: early rules until they find nothing, then all once; if that has changed something,
+ * the same again. */
+enum { QUANT_early = 1, QUANT_late };
+
+void quant(Unit *u) {
+  Graph *g = u->g;
+  g->again = false;
+  if (!u->quant && !has_bytes(g)) return;
+  Quant q = {.late = u->quant == QUANT_late};
+  q.k = (Canon){.n = g->val.n, .uses = NEWS(&g->c->scratch, u32, g->val.n)};
+  graph_use_counts(g, q.k.uses);
+  bool changed = edit_run(g, visit, &q);
+  g->again = changed || !q.late;
+  g->left = g->again ? LEFT_dead : 0;
+  u->quant = changed ? QUANT_early : QUANT_late;
 }
