@@ -299,8 +299,23 @@ int main(void) { double one = 0, two = 1e30, alone; block = memory(N);
             ("ns_per_byte_shared", round((shared - alone) / 16384, 3), f"{shared:.0f} ns for 16 KiB of the other's, {alone:.0f} of one's own")]
 
 
+def compilers(m):
+    """The longest loop with sums in registers that is written out at -O3, seen in the assembly: no jump is left."""
+    def steps(n):
+        path = os.path.join(m.folder, f"steps{n}")
+        with open(path + ".c", "w") as f:
+            f.write(f"#define LANES {m.lanes}\n#define RUNS 1\n" + HEAD + "void go(const float *x, const V *w, V *y) { V s = *y, t = y[1];\n"
+                    f"for (int i = 0; i < {n}; i++) {{ s += x[i] * w[i]; t += x[i + 64] * w[i]; }} *y = s; y[1] = t; }}\n")
+        subprocess.run([m.args.cc, "-O3", *FLAGS[m.march], "-S", path + ".c", "-o", path + ".s"], check=True)
+        with open(path + ".s") as f:
+            go = f.read().split("\ngo:")[1].split(".size")[0]
+        return not re.search(r"\tj[a-z]+\t", go)
+    whole = [n for n in range(2, 33) if steps(n)]
+    return [("written_out", max(whole or [1]), "steps written out: " + " ".join(map(str, whole)))]
+
+
 MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "pairs": pairs, "streams": streams, "window": window, "half_block": half_block,
-            "pack_rows": pack_rows, "sparse": sparse, "memory": memory, "threads": threads}
+            "pack_rows": pack_rows, "sparse": sparse, "memory": memory, "threads": threads, "compilers": compilers}
 
 
 def table():

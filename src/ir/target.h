@@ -16,6 +16,7 @@ typedef struct Target {
   u32 regs;             /* vector registers */
   u32 block;            /* channels that lie together in blocked layouts */
   bool fma;             /* multiplies and adds in one step, rounded once */
+  bool halves;          /* widens a register of f16 in one step */
   const char *guard;    /* of the C preprocessor: compiled for this machine, or a better one */
   const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
   const char *features; /* of a function that is compiled for it alone; separated by commas */

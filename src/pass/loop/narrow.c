@@ -82,8 +82,7 @@ static bool *find_plain(Prog *p, bool halves) {
 
 void narrow(Unit *u) {
   Prog *p = u->p;
-  /* of the machines of the table those that have fma widen halves by an instruction */
-  bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->fma);
+  bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->halves);
   DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *bp = prog_buf(p, b);

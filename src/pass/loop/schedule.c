@@ -3,7 +3,7 @@
  * In: kernels with sums in registers. Out: the same statements, and among them barriers, which keep
  * loads behind them from being done before; and stores to registers that hold what they load. Both
  * change when something is loaded, never what. Compilers move loads as if registers were free, and
- * lower has counted them out for the sums:
+ * lower has counted them out for the sums. What compilers do is in target.def:
  *
  * - Behind a loop: what finishes its sums is the same for many runs of it, and would be loaded
  *   before all of them.
@@ -21,11 +21,6 @@
  * breaks: nothing
  */
 #include "pass/pass.h"
-
-/* Trips of a loop that compilers write out; vectors loaded by unrolled loops that they would move
- * before them; reads of a vector that are not worth a register to them. As gcc 12 and clang 14 do
- * at -O2 and -O3. */
-enum { SHORT = 7, MANY = 16, FEW = 6 };
 
 typedef struct Schedule {
   Prog *p;
@@ -97,7 +92,8 @@ static void add_splats(Schedule *o, StmtId first) {
 static void add_many(Schedule *o, const Stmt *s, i64 times) {
   i64 n;
   const Expr *x = s->kind == ST_store ? prog_expr(o->p, s->a) : NULL;
-  if (x && x->kind == EX_load && x->lanes > 1 && times > MANY && is_reg(o, s->buf))
+  if (x && x->kind == EX_load && x->lanes > 1 && (double)times > figures.moved_loads &&
+      is_reg(o, s->buf))
     add_loads(o, s->a);
   if (!is_unrolled(s) || !has_extent(o, s, &n)) return;
   for (StmtId id = s->body; id; id = prog_stmt(o->p, id)->next)
@@ -164,7 +160,8 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
     const Buf *r = prog_buf(p, t.seen[i]);
     all += elements(r) * lane_pieces(r->lanes, o->lanes).n;
   }
-  return t.writes == each && t.reads > each && t.reads <= FEW * each && t.nseen < 8 &&
+  return t.writes == each && t.reads > each &&
+         (double)t.reads <= figures.held_reads * (double)each && t.nseen < 8 &&
          all <= o->target->regs;
 }
 
@@ -193,7 +190,7 @@ static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whol
   }
   bool sums = stores_registers(o, s.body);
   visit_list(o, (Cursor){.owner = id}, id, false);
-  if (sums && has_extent(o, &s, &n) && n <= SHORT && !has_loop(o, s.body)) {
+  if (sums && has_extent(o, &s, &n) && (double)n <= figures.written_out && !has_loop(o, s.body)) {
     add_splats(o, s.body);
     put_barriers(o, &(Cursor){.owner = id}, 0);
   }
