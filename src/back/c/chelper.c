@@ -140,6 +140,7 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
   case '>': text_fmt(t, "%d", (int)hi.i); break;
   case 'Y': text_puts(t, m->bits ? "defined(__x86_64__)" : "0"); break;
   case 'X': text_puts(t, m->bits ? feature_test(e, m->feature) : "0"); break;
+  case '!': e->all->vec.intrinsics = true; break;
   case 'p':
     e->all->vec.intrinsics = true;
     text_puts(t, m->prefix);
@@ -194,9 +195,6 @@ const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
   Text t = text_new(e->b.a);
   put_row(e, &t, row->text, k, loop);
   put_marked(e, &e->all->vec.text, text_cstr(&t));
-  static const char *const begin[] = {"_mm", "vcvt_", "wasm_"};
-  for (u32 i = 0; i < sizeof begin / sizeof *begin; i++)
-    if (strstr(row->text, begin[i])) e->all->vec.intrinsics = true;
   return name;
 }
 
