@@ -26,6 +26,13 @@ bool ex_reads_state(Prog *p, ExprId e) {
 
 /* A condition on the state names it: that one is full is another thing than that a size is wrong.
  */
+/* Of the state, and the same wherever it is asked for: no variable of a loop says which element. */
+static bool is_of_state(Prog *p, ExprId e) {
+  for (ExprWalk x = ex_walk(p, e); ex_next(&x);)
+    if (x.e->kind == EX_var && prog_var(p, x.e->ref)->sym < 0) return false;
+  return ex_reads_state(p, e);
+}
+
 ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
   if (s->kind != ST_set || prog_var(p, s->var)->sym < 0) return 0;
   const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s->var)->sym);
@@ -33,7 +40,7 @@ ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
   ExprId cond = 0;
   for (u32 most = 0; most < 2; most++) {
     if (most ? r.hi <= si->hi : r.lo >= si->lo) continue;
-    ExprId x = ex_reads_state(p, s->a) ? ex_copy(p, s->a) : ex_var(p, s->var);
+    ExprId x = is_of_state(p, s->a) ? ex_copy(p, s->a) : ex_var(p, s->var);
     ExprId one = ex_op2(p, most ? OP_le : OP_ge, x, ex_int(p, most ? si->hi : si->lo));
     cond = cond ? ex_op2(p, OP_and, cond, one) : one;
   }
