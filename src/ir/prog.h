@@ -270,6 +270,8 @@ bool prog_has_state(const Prog *p);
 /* Does the statement set a symbol to a size that is kept with the state? at: its place in the
  * arena, an i64. */
 bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at);
+/* Does whoever calls know it between runs: by the shape of an input, or kept with the state? */
+bool prog_knows(const Prog *p, Sym s);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
 typedef struct Range {

@@ -26,6 +26,15 @@ bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at) {
   return true;
 }
 
+bool prog_knows(const Prog *p, Sym s) {
+  Sym kept;
+  u64 at;
+  if (dim_syminfo(p->dims, s)->kind == SY_input) return true;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_kept(p, id, &kept, &at) && kept == s) return true;
+  return false;
+}
+
 /* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
 static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {
   DimTerms f = dim_terms(ds, d);

@@ -110,16 +110,6 @@ void put_caller(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
 
 /* ---- the table of the runner ---- */
 
-/* Is the symbol known to the runner: by the shape of an input, or kept with the state? */
-static bool is_known(const Prog *p, Sym s) {
-  Sym kept;
-  u64 at;
-  if (dim_syminfo(p->dims, s)->kind == SY_input) return true;
-  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
-    if (prog_kept(p, id, &kept, &at) && kept == s) return true;
-  return false;
-}
-
 static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
   bool known = b->dt == DT_bool ||
@@ -136,7 +126,7 @@ static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
     i64 lo, hi;
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
     DimTerms f = dim_terms(p->dims, b->dim[k]);
-    bool one = (f.n == 1 || f.n == 2) && is_known(p, f.sym[0]) && is_known(p, f.sym[f.n - 1]);
+    bool one = (f.n == 1 || f.n == 2) && prog_knows(p, f.sym[0]) && prog_knows(p, f.sym[f.n - 1]);
     text_fmt(&most, "%" PRId64 ",", hi);
     text_fmt(&base, "%" PRId64 ",", one ? f.k0 : hi);
     text_fmt(&coef, "%" PRId64 ",", one ? f.coef[0] : 0);

@@ -47,16 +47,6 @@ static void put_text(Text *t, const Prog *p, Str s) {
   put_string(t, str_text(p->c, s), str_len(p->c, s));
 }
 
-/* Does the caller know it: by the shape of an input, or kept with the state? */
-static bool is_known(const Prog *p, Sym s) {
-  Sym kept;
-  u64 at;
-  if (dim_syminfo(p->dims, s)->kind == SY_input) return true;
-  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
-    if (prog_kept(p, id, &kept, &at) && kept == s) return true;
-  return false;
-}
-
 /* 8, or { text: "n + 1", most: 9, base: 1, of: [[0, 1]] }; without `of`: only the run knows. */
 static void put_dim(Text *t, const Prog *p, Dim d) {
   i64 lo, hi;
@@ -72,7 +62,7 @@ static void put_dim(Text *t, const Prog *p, Dim d) {
   text_puts(t, "{ text: ");
   put_string(t, name.at, name.n);
   text_fmt(t, ", most: %" PRId64, hi);
-  for (u32 i = 0; i < f.n; i++) known = known && is_known(p, f.sym[i]);
+  for (u32 i = 0; i < f.n; i++) known = known && prog_knows(p, f.sym[i]);
   if (known) {
     text_fmt(t, ", base: %" PRId64 ", of: [", f.k0);
     for (u32 i = 0; i < f.n; i++)

@@ -27,6 +27,9 @@ enum { SIDE_LEAST = 1024, SIDE_ALIGN = 64 };
 
 /* write.c */
 void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out);
+/* The same to a file, and large weights to PATH.data beside it; how many bytes that are. from: see
+ * OnnxOut. */
+u64 onnx_save(Ctx *c, const OnnxModel *m, const char *from, const char *path);
 
 /* edit.c: all of these work on the main graph */
 OnnxNode *onnx_add_node(Ctx *c, OnnxGraph *g, const char *op, const char *domain, Str name);

@@ -191,19 +191,7 @@ void quant_probe(QuantJob *j, const OnnxModel *m, QuantProbe which, Text *to) {
 }
 
 u64 quant_write(QuantJob *j, const OnnxModel *m, const char *path) {
-  Ctx *c = j->c;
-  const char *slash = strrchr(path, '/');
-  Str beside = str_fmt(c, "%s.data", path), name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
-  OnnxOut out = {.model = text_new(&c->work),
-                 .side = text_new(&c->work),
-                 .side_name = str_text(c, name),
-                 .side_from = SIDE_FROM,
-                 .from = j->path};
-  onnx_write(c, m, &out);
-  FileOut f[2] = {{.path = path, .at = out.model.at, .n = out.model.n},
-                  {.path = str_text(c, beside), .at = out.side.at, .n = out.side.n}};
-  files_write(c, f, out.side.n ? 2 : 1);
-  return out.model.n + out.side.n;
+  return onnx_save(j->c, m, j->path, path);
 }
 
 u64 quant_source_bytes(const Source *s, const Model *m) {

@@ -48,15 +48,5 @@ void onnx_rewrite(Ctx *c, const Source *s, const Model *m, const Str *name, Tens
   OnnxModel *to = onnx_copy(c, m->own);
   for (u32 i = 0; i < n; i++) replace(c, to, name[i], t[i]);
   if (!path || patch(c, s, m->own, name, t, n, path)) return;
-  const char *slash = strrchr(path, '/');
-  Str beside = str_fmt(c, "%s.data", path), side = str_fmt(c, "%s.data", slash ? slash + 1 : path);
-  OnnxOut out = {.model = text_new(&c->work),
-                 .side = text_new(&c->work),
-                 .side_name = str_text(c, side),
-                 .side_from = SIDE_FROM,
-                 .from = s->path};
-  onnx_write(c, to, &out);
-  FileOut f[2] = {{.path = path, .at = out.model.at, .n = out.model.n},
-                  {.path = str_text(c, beside), .at = out.side.at, .n = out.side.n}};
-  files_write(c, f, out.side.n ? 2 : 1);
+  onnx_save(c, to, s->path, path);
 }

@@ -279,3 +279,18 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
          "the model takes %zu bytes, a protobuf file holds at most %u", t->n,
          (unsigned)WIRE_MAX_BYTES);
 }
+
+u64 onnx_save(Ctx *c, const OnnxModel *m, const char *from, const char *path) {
+  const char *slash = strrchr(path, '/');
+  Str beside = str_fmt(c, "%s.data", path), name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
+  OnnxOut out = {.model = text_new(&c->work),
+                 .side = text_new(&c->work),
+                 .side_name = str_text(c, name),
+                 .side_from = SIDE_FROM,
+                 .from = from};
+  onnx_write(c, m, &out);
+  FileOut f[2] = {{.path = path, .at = out.model.at, .n = out.model.n},
+                  {.path = str_text(c, beside), .at = out.side.at, .n = out.side.n}};
+  files_write(c, f, out.side.n ? 2 : 1);
+  return out.model.n + out.side.n;
+}

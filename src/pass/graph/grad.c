@@ -24,12 +24,6 @@ static const struct {
 #define FLAT(op, reason)     [OP_##op] = {GK_flat, NULL, reason},
 #define NONE(op, reason)     [OP_##op] = {GK_none, NULL, reason},
 #include "pass/graph/grad.def"
-#undef RULE
-#undef MAP1
-#undef MAP2
-#undef MAP3
-#undef FLAT
-#undef NONE
 };
 
 const char *grad_reason(Op op) {

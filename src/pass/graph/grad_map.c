@@ -40,25 +40,13 @@ static Val like(const MapSite *m, double x) {
 #define MAP1(op, da)         FORMULA(op, a, da)
 #define MAP2(op, da, db)     FORMULA(op, a, da) FORMULA(op, b, db)
 #define MAP3(op, da, db, dc) FORMULA(op, a, da) FORMULA(op, b, db) FORMULA(op, c, dc)
-#define RULE(op, function)
-#define FLAT(op, reason)
-#define NONE(op, reason)
 #include "pass/graph/grad.def"
-#undef MAP1
-#undef MAP2
-#undef MAP3
 
 static Formula *const formulas[OP_SCALARS][3] = {
 #define MAP1(op, da)         [OP_##op] = {op##_a},
 #define MAP2(op, da, db)     [OP_##op] = {op##_a, op##_b},
 #define MAP3(op, da, db, dc) [OP_##op] = {op##_a, op##_b, op##_c},
 #include "pass/graph/grad.def"
-#undef MAP1
-#undef MAP2
-#undef MAP3
-#undef RULE
-#undef FLAT
-#undef NONE
 };
 
 void grad_map(Grad *d, const Node *n, Val v) {

@@ -39,17 +39,6 @@ _Noreturn void grad_refuse(Graph *g, const Node *n, const char *why);
 BackFn grad_map; /* grad_map.c */
 
 #define RULE(op, function) BackFn function;
-#define MAP1(op, da)
-#define MAP2(op, da, db)
-#define MAP3(op, da, db, dc)
-#define FLAT(op, reason)
-#define NONE(op, reason)
 #include "pass/graph/grad.def"
-#undef RULE
-#undef MAP1
-#undef MAP2
-#undef MAP3
-#undef FLAT
-#undef NONE
 
 #endif
