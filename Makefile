@@ -27,7 +27,7 @@ GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o $(BUILD)/gen/report.o \
            $(BUILD)/gen/module_text.o $(BUILD)/gen/module_types.o $(BUILD)/gen/export_text.o
-VM_X86  := $(if $(findstring -fsanitize,$(CFLAGS)),,$(findstring x86_64,$(shell $(CC) -dumpmachine)))
+VM_X86  := $(findstring x86_64,$(shell $(CC) -dumpmachine))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/speak.o
@@ -174,11 +174,13 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak 
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# The machine of the bytecode, once for each instruction set that it finds where it runs; not with sanitizers, which would take it for three.
+# The machine of the bytecode, once for each instruction set that it finds where it runs.
 # Loops over lanes are written to be vectorised; nobody looks at the flags of floating-point exceptions.
-VM_LOOPS        := -O3 -fno-trapping-math
+VM_LOOPS        := $(if $(findstring -fsanitize,$(CFLAGS)),,-O3 -fno-trapping-math)
+# Sanitizers around hundreds of labels, or of tiles, cost an optimiser minutes; and so the form with a switch is tested.
+VM_MACHINE      := $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
 # Lanes of groups, likewise.
-$(BUILD)/obj/src/ir/block_search.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,$(VM_LOOPS))
+$(BUILD)/obj/src/ir/block_search.o: ALL_CFLAGS += $(VM_LOOPS)
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
 VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512
 ifneq (,$(VM_X86))
@@ -187,12 +189,12 @@ $(VM_OBJ): $(BUILD)/obj/src/back/vm/%.o:
 	$(call say,CC,src/back/vm/$(notdir $*).c $(patsubst %/,%,$(dir $*)))
 	$(Q)$(CC) $(ALL_CFLAGS) $(VM_LOOPS) $(VM_FLAGS_$(patsubst %/,%,$(dir $*))) -MMD -MP -c -o $@ src/back/vm/$(notdir $*).c
 $(filter %/machine.o,$(VM_OBJ)): src/back/vm/machine.c
+$(VM_OBJ): ALL_CFLAGS += $(VM_MACHINE)
 $(filter %/tile.o,$(VM_OBJ)): src/back/vm/tile.c
 $(BUILD)/obj/src/back/vm/vm_run.o: ALL_CFLAGS += -DINGOT_VM_X86
 endif
-$(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),,$(VM_LOOPS))
-# Sanitizers around hundreds of labels cost an optimiser minutes; and so the form with a switch is tested.
-$(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
+$(BUILD)/obj/src/back/vm/machine.o $(BUILD)/obj/src/back/vm/tile.o: ALL_CFLAGS += $(VM_LOOPS)
+$(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(VM_MACHINE)
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 

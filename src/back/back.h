@@ -31,6 +31,7 @@ typedef struct VmOptions {
   u64 seed;
   u64 fuel; /* see Vm.fuel: a run that needs more is refused; 0: VM_FUEL for code of a file */
   InterpState *state;
+  bool plain; /* the machine for any CPU, not the one for this */
 } VmOptions;
 VmProgram *vm_compile(Prog *p, Arena *a);
 void vm_dump(const VmProgram *v, Text *t); /* its code as text */

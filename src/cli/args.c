@@ -115,7 +115,7 @@ static const Opt opts[] = {
          "exp, tanh and their like to the last bit; by double arithmetic on plain loops"),
     TEXT("sanitize", NULL, sanitize, "LIST", "passed to the C compiler as -fsanitize=LIST"),
     WHOLE("threads", threads, "N", 1, 64,
-          "threads that share one run (default 1); the bits are the same"),
+          "threads that share one run of compiled C (default 1); the bits are the same"),
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "least work handed to a thread, in ns by estimate (default 4000)"),

@@ -8,6 +8,9 @@
  * for, nothing is kept, no function of a library is called but memcpy and memset.
  */
 #include "back/vm/rows.h"
+#ifdef VM_SMALL
+#include "back/vm/small.h"
+#endif
 
 #if defined(VM_AVX512)
 #define VM_NAME vm_exec_avx512
@@ -95,6 +98,11 @@ u32 VM_NAME(Vm *m) {
   u32 vl = 0, head, end;
   /* clang-format off */
   BEGIN
+#ifdef VM_SMALL
+#include "back/vm/small.def"
+#else
+#include "back/vm/fast.def"
+#endif
 #include "back/vm/handlers.def"
   END
 bounds:

@@ -346,26 +346,6 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
   return true;
 }
 
-/* One loop for all operations of two doubles and their four forms, see vmops.def. */
-static void double_pair(u32 code, u64 *to, const vm_d *x, const vm_d *y, u32 n) {
-  static const u8 by[] = {OP_add, OP_sub, OP_mul, OP_max, OP_min, OP_eq, OP_ne, OP_lt, OP_le};
-  const bool div = code >= VM_div_d && code <= VM_vdivr_d;
-  const u32 at = code - (div ? VM_div_d : VM_add_d), form = at % 4;
-  const Op op = div ? OP_div : (Op)by[at / 4];
-  if (!form) n = 1;
-  for (u32 i = 0; i < n; i++) {
-    const double a = x[form == 3 ? 0 : i], b = y[form == 2 ? 0 : i];
-    if (op_info[op].res == OR_pred)
-      ((vm_w *)(void *)to)[i] = compare_float(op, a, b);
-    else
-      ((vm_d *)(void *)to)[i] = eval_f64(op, a, b, 0);
-  }
-}
-
-/* at + n elements, of so many bytes, within the buffer? */
-static bool reaches(const VmMem *mem, i64 at, u32 size, u32 n) {
-  return at >= 0 && at < (i64)1 << 40 && (u64)(at + n) * size <= mem->bytes;
-}
 #else
 #define REAL float
 static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {

@@ -110,7 +110,8 @@ static void check_extents(VmCall *o, Tensor *const *in) {
   }
 }
 
-static u32 (*machine(void))(Vm *) {
+static u32 (*machine(bool plain))(Vm *) {
+  if (plain) return vm_exec;
 #ifdef INGOT_VM_X86
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -138,7 +139,7 @@ static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   vm_begin(&m);
   for (u32 s = 0; s < v->nsymbol; s++)
     if (v->symbol[s]) m.file[v->symbol[s]] = (u64)o->env[s];
-  u32 end = machine()(&m);
+  u32 end = machine(opt->plain)(&m);
   read_symbols(o, &m);
   if (end >= VM_NEED) {
     const Stmt *s = prog_stmt(o->p, v->needs[end - VM_NEED]);

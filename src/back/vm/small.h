@@ -1,0 +1,146 @@
+/* small.h: what small.def needs of functions, in few bytes rather than few cycles.
+ *
+ * In: registers, rows of memory, an operation. Out: registers or rows, with the bits of fast.def.
+ * Method: one loop for all forms of an operation, whose operands walk by a step or stand still;
+ * what eval.c says lane by lane where loops of their own would be seldom run.
+ */
+#ifndef INGOT_VM_SMALL_H
+#define INGOT_VM_SMALL_H
+
+#include "back/vm/rows.h"
+
+/* The element at of a buffer, if n of so many bytes are there; else NULL. */
+static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
+  if (at < 0 || at >= (i64)1 << 40 || (u64)(at + n) * size > mem->bytes) return NULL;
+  return mem->at + (size_t)at * size;
+}
+
+/* The same for three operands: buffer, offset, number. */
+static u8 *place(const Vm *m, const u32 *operand, u32 size, u32 n) {
+  const i64 at = (i64)(m->file[operand[1]] + (u64)(i64)(i32)operand[2]);
+  return element(&m->buf[operand[0]], at, size, n);
+}
+
+/* And of n that are inc elements apart. */
+static u8 *places(const Vm *m, const u32 *operand, i64 inc, u32 size, u32 n) {
+  const VmMem *mem = &m->buf[operand[0]];
+  const i64 at = (i64)(m->file[operand[1]] + (u64)(i64)(i32)operand[2]), most = (i64)1 << 40;
+  u8 *first = element(mem, at, size, 1);
+  if (!first || inc > most || inc < -most) return NULL;
+  return element(mem, at + inc * ((i64)n - 1), size, 1) ? first : NULL;
+}
+
+static void copy_words(u64 *to, const u64 *from, u32 n) {
+  const vm_uw *f = (const vm_uw *)from;
+  for (vm_uw *t = (vm_uw *)to; n; n--) *t++ = *f++;
+}
+
+/* An operation of two operands: those of vmops.def stand in fours, one for each form, the same ones
+ * for each class. */
+typedef struct Pair {
+  VmClass cls;
+  Op op;
+  u32 form;
+} Pair;
+
+static Pair pair_of(u32 code) {
+  static const u8 first[] = {OP_add, OP_sub, OP_mul, OP_max, OP_min, OP_eq, OP_ne, OP_lt, OP_le};
+  static const u8 rest[] = {OP_div, OP_div, OP_and, OP_or, OP_xor, OP_and, OP_or, OP_xor};
+  static const u8 cls[] = {VC_f, VC_d, VC_w, VC_l}, own[] = {0, 1, 2, 2, 2, 3, 3, 3};
+  const u32 each = VM_add_d - VM_add_f;
+  if (code >= VM_div_f) {
+    code -= VM_div_f;
+    return (Pair){(VmClass)cls[own[code / 4]], (Op)rest[code / 4], code % 4};
+  }
+  code -= VM_add_f;
+  return (Pair){(VmClass)cls[code / each], (Op)first[code % each / 4], code % each % 4};
+}
+
+#define EACH_PAIR(op, O, expr)                                                                     \
+  case OP_##op:                                                                                    \
+    for (O *o = (O *)(void *)to; n; n--, x += dx, y += dy) *o++ = (O)(expr);                       \
+    return;
+
+static void pair_f(Op op, u64 *to, const vm_f *x, const vm_f *y, u32 dx, u32 dy, u32 n) {
+  const float x0 = *x, y0 = *y; /* one element may lie where the first of the result will */
+  if (!dx) x = &x0;
+  if (!dy) y = &y0;
+  switch (op) {
+    EACH_PAIR(add, vm_f, *x + *y)
+    EACH_PAIR(sub, vm_f, *x - *y)
+    EACH_PAIR(mul, vm_f, *x * *y)
+    EACH_PAIR(div, vm_f, *x / *y)
+    EACH_PAIR(max, vm_f, lane_larger_f(*x, *y))
+    EACH_PAIR(min, vm_f, lane_smaller_f(*x, *y))
+  default:
+    for (vm_w *o = (vm_w *)(void *)to; n; n--, x += dx, y += dy) *o++ = compare_float(op, *x, *y);
+  }
+}
+
+static void pair_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 dy, u32 n) {
+  const i32 x0 = *x, y0 = *y;
+  if (!dx) x = &x0;
+  if (!dy) y = &y0;
+  switch (op) {
+    EACH_PAIR(add, vm_uw, (u32)*x + (u32)*y)
+    EACH_PAIR(sub, vm_uw, (u32)*x - (u32)*y)
+    EACH_PAIR(mul, vm_uw, (u32)*x * (u32)*y)
+    EACH_PAIR(max, vm_w, *x > *y ? *x : *y)
+    EACH_PAIR(min, vm_w, *x < *y ? *x : *y)
+    EACH_PAIR(and, vm_w, *x & *y)
+    EACH_PAIR(or, vm_w, *x | *y)
+    EACH_PAIR(xor, vm_w, *x ^ *y)
+    EACH_PAIR(eq, vm_w, *x == *y)
+    EACH_PAIR(ne, vm_w, *x != *y)
+    EACH_PAIR(lt, vm_w, *x < *y)
+  default:
+    for (vm_w *o = (vm_w *)(void *)to; n; n--, x += dx, y += dy) *o++ = *x <= *y;
+  }
+}
+#undef EACH_PAIR
+
+/* Of 64 bits. */
+static void pair_wide(const Pair *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
+                      u32 n) {
+  const u64 x0 = *x, y0 = *y;
+  const bool pred = op_info[p->op].res == OR_pred;
+  for (u32 i = 0; i < n; i++) {
+    const u64 a = dx ? x[i] : x0, b = dy ? y[i] : y0;
+    u64 r;
+    if (p->cls == VC_l)
+      r = pred ? compare_int(p->op, true, (i64)a, (i64)b)
+               : (u64)eval_int(p->op, DT_i64, (i64)a, (i64)b);
+    else
+      r = pred ? compare_float(p->op, imk_f64(a), imk_f64(b))
+               : imk_u64(eval_f64(p->op, imk_f64(a), imk_f64(b), 0));
+    if (pred)
+      ((vm_w *)(void *)to)[i] = (i32)r;
+    else
+      ((vm_ul *)to)[i] = r;
+  }
+}
+
+static void pair(u32 code, u64 *to, const u64 *x, const u64 *y, u32 n) {
+  const Pair p = pair_of(code);
+  const u32 dx = p.form != 3, dy = p.form != 2;
+  if (!p.form) n = 1;
+  if (p.cls == VC_f)
+    pair_f(p.op, to, (const vm_f *)(const void *)x, (const vm_f *)(const void *)y, dx, dy, n);
+  else if (p.cls == VC_w)
+    pair_w(p.op, to, (const vm_w *)(const void *)x, (const vm_w *)(const void *)y, dx, dy, n);
+  else
+    pair_wide(&p, to, x, y, dx, dy, n);
+}
+
+/* o = fma(x, y, z) for n lanes. */
+static void fma_lanes(vm_f *o, const vm_f *x, u32 dx, const vm_f *y, u32 dy, const vm_f *z, u32 n) {
+  const float x0 = *x, y0 = *y;
+  for (u32 i = 0; i < n; i++) o[i] = im_fmaf(dx ? x[i] : x0, dy ? y[i] : y0, z[i]);
+}
+
+static void fma_lanes_d(vm_d *o, const vm_d *x, const vm_d *y, u32 dy, const vm_d *z, u32 n) {
+  const double y0 = *y;
+  for (u32 i = 0; i < n; i++) o[i] = im_fma(x[i], dy ? y[i] : y0, z[i]);
+}
+
+#endif
