@@ -11,7 +11,10 @@
  * vectors only where products of matrices read bytes whose zero point is a result, which four at a
  * time cannot do. Not where little
  * is computed with each byte of the weights, which as bytes come from memory in half the time; and
- * not where lanes of a depthwise convolution read the same value, which takes bytes.
+ * not where lanes of a depthwise convolution read the same value, which takes bytes. There a zero
+ * point that is a result is taken off the sums of a product of matrices: the sum of (q - z) * w is
+ * that of q * w less z times the sum of w, which is a constant. Else neither bytes nor pairs could
+ * be multiplied, and weights would have 32 bits.
  *
  * needs: nothing; behind quant and canon  keeps: values  breaks: nothing
  */
@@ -61,10 +64,60 @@ static Val in_16_bits(Graph *g, Val v) {
   return mk_cast(g, graph_def(g, v, OP_cast)->in[0], DT_i16);
 }
 
+/* Sums of the weights of a contraction, operand k of it, as they stand in its result; 0: letters of
+ * the result are in another order. */
+static Val weight_sums(Graph *g, const Node *n, u32 k) {
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *out = strstr(spec, "->") + 2;
+  const char *letters = k ? strchr(spec, ',') + 1 : spec;
+  const Type *w = graph_type(g, n->in[k]), *o = graph_type(g, n->out[0]);
+  Dim shape[MAX_RANK];
+  i64 axes[MAX_RANK];
+  u32 naxes = 0, next = 0;
+  for (u32 i = 0; i < o->rank; i++) shape[i] = 1;
+  for (u32 i = 0; i < w->rank; i++) {
+    const char *at = strchr(out, letters[i]);
+    if (at && (u32)(at - out) < next) return 0;
+    if (at) {
+      next = (u32)(at - out) + 1;
+      shape[at - out] = w->dim[i];
+    } else {
+      axes[naxes++] = i;
+    }
+  }
+  u32 rank = o->rank;
+  Val sums = mk_reduce(g, OP_reduce_sum, n->in[k], axes, naxes, false);
+  return mk_reshape(g, sums, shape, rank);
+}
+
+/* A product of matrices of bytes whose zero point is a result: taken off behind the sums. */
+static bool take_off(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const PairWork *p = e->user;
+  const Node *n = graph_node(g, id);
+  for (u32 k = 0; k < 2; k++) {
+    Val v = n->in[k], zero, q;
+    if (v >= p->n || p->want[v] != WANT_bytes || !graph_const(g, n->in[1 - k])) continue;
+    q = graph_bytes_apart(g, v, &zero);
+    if (!q || !zero || graph_const(g, zero) || graph_type(g, zero)->rank) continue;
+    if (graph_type(g, v)->dt != DT_i32 || graph_type(g, n->out[0])->dt != DT_i32) continue;
+    const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
+    Val in[2] = {n->in[0], n->in[1]}, old = n->out[0];
+    g->loc = n->loc;
+    Val sums = weight_sums(g, n, 1 - k);
+    if (!sums) continue;
+    in[k] = mk_cast(g, q, DT_i32);
+    Val y = mk_contract(g, in[0], in[1], spec);
+    edit_replace(e, old, mk_map2(g, OP_sub, y, mk_map2(g, OP_mul, sums, zero)));
+    return false;
+  }
+  return true;
+}
+
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
   PairWork *p = e->user;
   const Node *n = graph_node(g, id);
+  if (n->op == OP_contract) return take_off(e, id);
   if (n->nout != 1 || n->out[0] >= p->n || p->want[n->out[0]] != WANT_pairs) return true;
   Val v = n->out[0], zero, q = graph_bytes_apart(g, v, &zero);
   const Type *t = graph_type(g, v);
@@ -91,6 +144,7 @@ void pairs(Unit *u) {
     }
   }
   if (!edit_run(g, visit, &p)) return;
+  fold(g);
   cse(g);
   dce(g);
 }
