@@ -144,13 +144,17 @@ def old(path, opset=11):
 
 
 def shared(path):
-    """Weights as Constant nodes, one of them read by two convolutions, with a normalisation behind each."""
+    """Weights as Constant nodes, one of them read by four convolutions, with a normalisation behind each; a name as long as exporters make them that join those of what they fuse."""
     n = Net(6)
     w = n.rng.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12
     n.nodes.append(helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)))
     n.nodes.append(helper.make_node("Constant", [], ["v"], value=numpy_helper.from_array(w[::-1].copy())))
     stats = [n.tensor(a.astype(np.float32), "bn") for a in (np.ones(16), np.zeros(16), np.zeros(16), np.full(16, 2.0))]
-    x = n.op("Relu", n.op("Conv", n.op("Relu", n.op("Conv", "x", "w", pads=[1] * 4)), "w", pads=[1] * 4))
+    x = "x"
+    for _ in range(4):
+        x = n.op("Relu", n.op("Conv", x, "w", pads=[1] * 4))
+    n.nodes.append(helper.make_node("Relu", [x], ["é".join(["model/block/relu"] * 20)], "last"))
+    x = n.nodes[-1].output[0]
     y = n.op("BatchNormalization", n.op("Conv", x, "v"), *stats)
     n.write(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 8, 8])], y, [1, 16, 6, 6])
     return lambda rng, count: {"x": rng.standard_normal((count, 16, 8, 8), np.float32)}

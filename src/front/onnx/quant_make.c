@@ -29,8 +29,16 @@ typedef struct QuantMake {
   const char *linear; /* domain of QuantizeLinear and DequantizeLinear */
 } QuantMake;
 
+/* Names of what is added: some exporters join those of all layers that they fused, and ten such
+ * names for each layer would take more than its weights. */
+enum { STEM_MOST = 40 };
+
 static Str fresh(QuantMake *k, Str stem, const char *end) {
-  return onnx_fresh(k->c, &k->taken, str_text(k->c, stem), end);
+  const char *text = str_text(k->c, stem);
+  size_t n = strlen(text);
+  if (n > STEM_MOST)
+    for (n = STEM_MOST; n && (text[n] & 0xc0) == 0x80;) n--; /* not inside a character */
+  return onnx_fresh(k->c, &k->taken, str_text(k->c, str_intern(k->c, text, n)), end);
 }
 
 static Tensor *new_tensor(QuantMake *k, DType dt, const i64 *dim, u32 rank) {
@@ -151,9 +159,10 @@ static Tensor *raised(QuantMake *k, const Tensor *like, const i8 *code) {
 /* Weights behind DequantizeLinear. */
 static void make_weights(QuantMake *k, QuantLayer *l) {
   u64 key = 2 * (u64)l->w + l->axis;
-  /* Products of bytes have weights each: ONNX Runtime fails on those of s8 that two layers share.
-   */
-  u32 *there = k->j->wish.method == QM_static ? NULL : map_get(&k->weights, key);
+  /* ONNX Runtime fails on weights of s8 that products of bytes share; those of u8 it takes, but not
+   * with s8. */
+  bool own = k->j->wish.method == QM_static && k->j->wish.is_signed;
+  u32 *there = own ? NULL : map_get(&k->weights, key);
   if (there) {
     set_in(k, l, 1, *there);
     l->after = 0; /* counted with the first */
@@ -161,7 +170,7 @@ static void make_weights(QuantMake *k, QuantLayer *l) {
   const Coded *q = quant_code(k->j, l);
   if (there) return;
   bool four = quant_bits(k->j, l) == 4;
-  bool shared = k->j->wish.method != QM_static && !four && quant_readers(k->j, l->w) > 1;
+  bool shared = !own && !four && quant_readers(k->j, l->w) > 1;
   DType dt = four ? DT_i4 : shared ? DT_u8 : DT_i8;
   Tensor *codes = tensor_wrap(&k->c->work, dt, l->weight->dim, l->weight->rank, q->code);
   if (shared) codes = raised(k, codes, q->code);
