@@ -4,7 +4,7 @@
     bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--doc]
 
 Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
-profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are medians over rounds, ratios medians of the
+profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
 ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
 (bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json; --doc writes
 the section.
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -57,14 +58,22 @@ def built(model, name, cc, step):
 
 
 def run_ms(program):
-    got = subprocess.run([program, "--bench", "0.3"], capture_output=True, text=True, check=True)
-    return {"run": json.loads(got.stdout.splitlines()[0])["p50_ms"]}
+    """CPU time of a run: of a process that makes many of them."""
+    steps = max(1, round(0.4e3 / (pgo.cpu_seconds([program, "--steps", "2"]) * 500)))
+    return {"run": (pgo.cpu_seconds([program, "--steps", str(steps + 1)]) - pgo.cpu_seconds([program, "--steps", "1"])) / steps * 1e3}
+
+
+def talk(program, prompt, count):
+    """CPU time, tokens read and tokens written."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    got = subprocess.run([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"], capture_output=True, text=True, check=True)
+    m = re.search(r"(\d+) tokens in, (\d+) out", got.stderr)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, int(m[1]), int(m[2])
 
 
 def talk_ms(program):
-    got = subprocess.run([program, "--prompt", PROMPT, "--max-tokens", "64", "--temperature", "0"], capture_output=True, text=True, check=True)
-    m = re.search(r"(\d+) tokens in, \d+ out; first after (\d+) ms.*then ([\d.]+) tokens/s", got.stderr)
-    return {"decode, a token": 1e3 / float(m[3]), "prefill, a token": float(m[2]) / int(m[1])}
+    short, long, all_of_it = talk(program, "a", 1), talk(program, PROMPT, 1), talk(program, PROMPT, 64)
+    return {"decode, a token": 1e3 * (all_of_it[0] - long[0]) / (all_of_it[2] - long[2]), "prefill, a token": 1e3 * (long[0] - short[0]) / (long[1] - short[1])}
 
 
 def tokenize_ms(program):
@@ -142,9 +151,9 @@ def table(results):
 def section(results):
     loads = [p["load"] for p in results["programs"].values()]
     text = (f"## Tuned builds\n\nWritten by `make bench-tuned`. {results['processor']}, {results['date']}; {results['compilers']}; load of the machine {min(loads):.1f} to "
-            f"{max(loads):.1f} (what is measured among it). Medians of {results['rounds']} rounds in which all programs of a line, of both compilers, took turns. Ratios are speeds, of native to the baseline and of the "
+            f"{max(loads):.1f} (what is measured among it). CPU time of one thread, medians of {results['rounds']} rounds in which all programs of a line, of both compilers, took turns. Ratios are speeds, of native to the baseline and of the "
             "others to native with the same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
-            "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes, CPU time).\n\n")
+            "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes).\n\n")
     text += table(results) + "\n"
     missing = {}
     for name, found in results["programs"].items():

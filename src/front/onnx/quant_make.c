@@ -431,11 +431,19 @@ static bool make_half(QuantMake *k, Str name, DType to) {
 
 static void make_halves(QuantMake *k, DType to) {
   const OnnxGraph *from = k->j->m->graph;
-  for (u32 i = 0; i < from->inits.n; i++) make_half(k, from->inits.at[i].name, to);
+  bool any = k->j->layer.n > 0; /* why these stay is told for each */
+  for (u32 i = 0; i < from->inits.n; i++) any |= make_half(k, from->inits.at[i].name, to);
   for (u32 i = 0; i < from->nodes.n; i++) {
     bool constant = str_is(k->c, from->nodes.at[i].op, "Constant") && from->nodes.at[i].out.n == 1;
-    if (constant && make_half(k, from->nodes.at[i].out.at[0], to)) k->g->nodes.at[i].out.n = 0;
+    if (!constant || !make_half(k, from->nodes.at[i].out.at[0], to)) continue;
+    any = true;
+    k->g->nodes.at[i].out.n = 0;
   }
+  if (!any)
+    fail(k->c, ERR_unsupported, LOC_NONE,
+         "has nothing to quantise: no constant of f32 with %d elements or more outside of "
+         "sub-graphs",
+         LEAST_HALVES);
 }
 
 /* ---- all of it ---- */
