@@ -422,10 +422,22 @@ static void read_data(Quantize *q) {
                           : api_some(&all, &q->c->keep, all.n - apart, apart, 1);
 }
 
-/* Refuses what a run would refuse, with the dimensions that examples have where there are some. */
+static void import_it(Ctx *c, void *arg) {
+  (void)c;
+  api_import(arg, false);
+}
+
+/* Refuses what a run would refuse, with the dimensions that examples have where there are some.
+ * Without, those that nobody gave may be any with which the model can be run: weights are the same.
+ */
 static void check_model(Quantize *q) {
   if (!q->o->data) {
-    api_import(q->m, false);
+    Ctx *c = q->m->c;
+    Said before = diag_said(c);
+    Err e = ctx_protect(c, import_it, q->m);
+    if (e && !q->m->told.hint.n) longjmp(*c->door, (int)e);
+    if (e) diag_unsay(c, before);
+    q->m->told.hint.n = 0;
     return;
   }
   read_data(q);

@@ -89,14 +89,29 @@ static void print_json(const IngotQuantized *q) {
   printf("]}\n");
 }
 
+/* A model as told, and with sizes that another one found for those that nobody gave. */
+static Ingot *sized(const Args *a, const Ingot *found, IngotStatus *s) {
+  const char *option, *word;
+  Ingot *m = new_model();
+  *s = m ? prepare(m, a) : INGOT_SYSTEM;
+  for (uint32_t i = 0; !*s && found && (option = ingot_hint(found, i)); i += 2)
+    if (!strcmp(option, "-d") && (word = ingot_hint(found, i + 1))) *s = ingot_set_dim(m, word);
+  return m;
+}
+
 /* A page about the model as it was, with what became of its layers. */
 static IngotStatus show_layers(const Args *a, const IngotQuantized *q) {
   Args plain = *a;
   plain.data = NULL;
-  Ingot *m = new_model();
-  IngotStatus s = m ? prepare(m, &plain) : INGOT_SYSTEM;
+  IngotStatus s;
+  Ingot *m = sized(&plain, NULL, &s), *with = NULL;
   if (!s) s = write_page(m, a, &(IngotReport){.quantized = q});
-  if (m && s) say_messages(m, a->quiet);
+  if (s && m && ingot_hint(m, 0)) {
+    with = sized(&plain, m, &s);
+    if (!s) s = write_page(with, a, &(IngotReport){.quantized = q});
+  }
+  if (s && (with || m)) say_messages(with ? with : m, a->quiet);
+  ingot_free(with);
   ingot_free(m);
   return s;
 }

@@ -687,7 +687,7 @@ const Verb verb_table[] = {
      "measure runs: time, memory, size of code", 1},
     {"quantize", verb_quantize,
      "to data holdout method calibrate activations symmetric per block bias-correction equalize "
-     "keep budget label output json html",
+     "keep budget label output json html input-dim shapes",
      "MODEL --data FILE.npz|DIR | --to TYPE -o OUT [--method HOW] [--keep NODE] [--budget X]",
      "write a model with smaller numbers, and say what that costs", 1},
     {"train", verb_train,

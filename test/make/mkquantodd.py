@@ -34,6 +34,7 @@ def main(out):
     product = node("MatMul", ["x", "w"], ["y"], name="mm")
     chain = [node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(60000)]
     save("unsorted", [node("MatMul", ["v60000", "w"], ["y"]), *chain[::-1]], {"w": w}, row, row, "v0")
+    save("open", [product], {"w": w}, ["batch", "length", 64], ["batch", "length", 64])
     for name, x in (("plain", w[3, 3]), ("infinite", np.inf), ("nan", np.nan), ("big", 1e6)):
         changed = w.copy()
         changed[3, 3] = x

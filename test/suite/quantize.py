@@ -187,6 +187,13 @@ def odd(env):
         want(text in said and not os.path.exists(none), f"{name} {how}: {said}")
     said = quantize(env, at("plain.onnx"), os.path.join(where, "x.gguf"), *weights, rc=2)
     want("no '.gguf' is made" in said, said)
+    page = os.path.join(where, "page.html")  # sizes that nobody gave matter neither to weights nor to the page; those that were given are taken
+    for how, size in (((), ",64]"), (("-d", "length=5"), "f32[1,5,64]")):
+        kept = quantize(env, at("open.onnx"), out, *weights, "--html", page, *how)["layers"][0]
+        with open(page, encoding="utf-8") as f:
+            text = f.read()
+        want(not kept["kept"] and size in text, f"{kept}, {size} in the page")
+        os.remove(page)
     kept = quantize(env, at("big.onnx"), out, "--method", "f16")["layers"][0]
     want(kept["kept"] and kept["sqnr_db"] is None and kept["bytes"] == kept["bytes_before"], str(kept))
     for name, examples in (("logs", "x.npz"), ("silent", "silent.npz")):
