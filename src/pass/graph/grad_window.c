@@ -9,7 +9,7 @@
  *
  * so x gets a convolution of v' with the mirrored weights. Each cell k of w is a contraction of v
  * with what that cell of the window has read: a product of matrices that sums over batch and
- * places.
+ * places. Where channels are few, dw is one convolution of x by v instead.
  */
 #include "pass/graph/grad_own.h"
 
@@ -182,27 +182,38 @@ static Val weights_by_cells(Graph *g, const Glide *s, i64 group, Val x, Val v, c
   return mk_reshape(g, mk_concat(g, cell, n, 2), tw->dim, tw->rank);
 }
 
-/* All cells at once, side by side as the last axis: where neither channels nor results would fill a
- * vector. */
-static Val weights_by_patches(Graph *g, const Glide *s, Val x, Val v, const Type *tw) {
-  u32 n, rank = 2 + s->n;
-  char axes[MAX_RANK];
-  Val *cell = all_cells(g, s, x, v, &n);
-  i64 perm[MAX_RANK] = {0};
-  for (u32 i = 0; i < s->n; i++) perm[1 + i] = 2 + i;
-  perm[1 + s->n] = 1;
-  for (u32 k = 0; k < n; k++) cell[k] = mk_unsqueeze(g, mk_transpose(g, cell[k], perm), rank);
-  letters(s->n, axes);
-  Str spec = str_fmt(g->c, "nm%s,n%sck->mck", axes, axes);
-  Val y = mk_contract(g, v, mk_concat(g, cell, n, rank), str_text(g->c, spec));
-  return mk_reshape(g, y, tw->dim, tw->rank);
+/* All cells by one convolution whose window is v: batch and channels change places, so that it sums
+ * over the batch, slides by the dilation and has the stride between what it reads. */
+static Val weights_by_window(Graph *g, const Glide *s, Val x, Val v, const Type *tw) {
+  Type tx = *graph_type(g, x), tv = *graph_type(g, v);
+  i64 perm[MAX_RANK] = {1, 0}, inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
+  Pads p;
+  for (u32 i = 0; i < s->n; i++) {
+    perm[2 + i] = 2 + i;
+    inner[i] = s->spread[i] - 1;
+    i64 reach = (tv.dim[2 + i] - 1) * s->stride[i] + (s->size[i] - 1) * s->dilation[i] + 1;
+    p.lo[i] = unsigned_pad(s->lo[i], &p.less[2 * i]);
+    p.hi[i] =
+        unsigned_pad(reach - s->lo[i] - spread_extent(g, s, i, tx.dim[2 + i]), &p.less[2 * i + 1]);
+  }
+  x = stretched(g, mk_transpose(g, x, perm), s->n, inner, p.lo, p.hi, p.less, lo, hi);
+  Val y = mk_conv(g, x, mk_transpose(g, v, perm), 1, s->dilation, s->stride, lo, hi);
+  return mk_reshape(g, mk_transpose(g, y, perm), tw->dim, tw->rank);
 }
 
-enum { FEW_CHANNELS = 4, FEW_RESULTS = 16 };
+static bool all_known(const Type *t) {
+  bool known = true;
+  for (u32 i = 0; i < t->rank; i++) known = known && dim_is_const(t->dim[i]);
+  return known;
+}
+
+/* Products of so few columns would leave most of a vector empty. */
+enum { FEW_CHANNELS = 8 };
 
 static Val weights_back(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
-  bool few = group == 1 && tw->dim[1] <= FEW_CHANNELS && tw->dim[0] < FEW_RESULTS;
-  return few ? weights_by_patches(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);
+  bool few = group == 1 && tw->dim[1] <= FEW_CHANNELS && all_known(graph_type(g, x)) &&
+             all_known(graph_type(g, v));
+  return few ? weights_by_window(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);
 }
 
 void back_conv(Grad *d, const Node *n, Val v) {
@@ -274,10 +285,34 @@ void back_pool_sum(Grad *d, const Node *n, Val v) {
   grad_give(d, n->in[0], mk_pool(g, OP_pool_sum, v, s.n, s.size, ones, s.dilation, lo, hi));
 }
 
-/* The row-major number of each element among the last n axes of t. */
-static Val numbers(Graph *g, const Type *t, u32 n) {
-  Dim count = dim_product(g->dims, t->dim + (t->rank - n), n);
-  return mk_reshape(g, mk_iota(g, DT_i64, &count, 1, 0), t->dim + (t->rank - n), n);
+/* Numbers of the cells of windows that lie side by side, in the type of v, from their count down to
+ * 1: [.., the extents of t], where 1 stands outside of windows too. */
+static Val numbers(Graph *g, const Glide *s, Val v, const Type *t) {
+  Type tv = *graph_type(g, v);
+  Dim count = 1, apart[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], hi[MAX_RANK];
+  Dim none[MAX_RANK] = {0};
+  for (u32 i = 0; i < s->n; i++) {
+    Dim places = tv.dim[tv.rank - s->n + i];
+    count *= s->size[i];
+    apart[2 * i] = 1;
+    wide[2 * i] = places;
+    apart[2 * i + 1] = wide[2 * i + 1] = s->size[i];
+    all[i] = dim_mul(g->dims, places, s->size[i]);
+    hi[i] = dim_sub(g->dims, t->dim[t->rank - s->n + i], all[i]);
+  }
+  Val cell = mk_iota(g, graph_type(g, v)->dt, &count, 1, 0);
+  cell = mk_map2(g, OP_sub, mk_like(g, v, (double)count), cell);
+  cell = mk_broadcast(g, mk_reshape(g, cell, apart, 2 * s->n), wide, 2 * s->n);
+  return mk_pad(g, mk_reshape(g, cell, all, s->n), mk_like(g, v, 1), none, hi, NULL);
+}
+
+/* Of windows side by side: cells that hold the largest are marked by their numbers, the largest
+ * mark is the first of them. */
+static Val first_of_largest(Graph *g, const Glide *s, Val x, Val y, Val v, const Type *t) {
+  Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
+  Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);
+  Val best = mk_pool(g, OP_pool_max, mark, s->n, s->size, s->stride, s->dilation, s->lo, s->hi);
+  return mk_map2(g, OP_eq, number, repeated(g, s, best, t, 0));
 }
 
 /* To the first of the largest in each window. */
@@ -286,14 +321,13 @@ void back_pool_max(Grad *d, const Node *n, Val v) {
   Type t = *graph_type(g, n->in[0]), tv = *graph_type(g, v);
   Glide s = read_pool(n);
   u32 lead = t.rank - s.n;
-  Val from = mk_pool(g, OP_pool_argmax, n->in[0], s.n, s.size, s.stride, s.dilation, s.lo, s.hi);
   if (may_repeat(&s, t.rank)) {
-    Val number = numbers(g, &t, s.n);
-    Val hit = mk_map2(g, OP_eq, repeated(g, &s, from, &t, -1), number);
+    Val hit = first_of_largest(g, &s, n->in[0], n->out[0], v, &t);
     Val zero = mk_like(g, v, 0);
     grad_give(d, n->in[0], mk_select(g, hit, repeated(g, &s, v, &t, 0), zero));
     return;
   }
+  Val from = mk_pool(g, OP_pool_argmax, n->in[0], s.n, s.size, s.stride, s.dilation, s.lo, s.hi);
   Dim flat[MAX_RANK + 1], wide[MAX_RANK + 1];
   for (u32 i = 0; i < lead; i++) flat[i] = wide[i] = t.dim[i];
   flat[lead] = dim_product(g->dims, tv.dim + lead, s.n);
