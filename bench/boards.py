@@ -235,7 +235,7 @@ def on_board(folder, main, objects, more):
     must(*GCC, *more, "-c", "-o", "main.o", "main.c", cwd=folder)
     must(*GCC, "-nostdlib", "-Wl,--gc-sections", "-T", "board.ld", "-o", "board.elf", "main.o", *objects, "-lgcc", cwd=folder)
     said = must("qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel", os.path.join(folder, "board.elf"))
-    said = {k: int(v) for k, v in re.findall(r"(stack|memory) (\d+)", said)}
+    said = {k: int(v) for k, v in re.findall(r"(\w+) (\d+)", said)}
     return flash(os.path.join(folder, "board.elf")) - flash(os.path.join(folder, "main.o")), said
 
 

@@ -171,14 +171,20 @@ def start_ingot(engine, model, feed, threads, flags=(), ingot=INGOT, tag=""):
 
     ins, outs = [what("INPUT", i) for i in range(nin)], [what("OUTPUT", i) for i in range(nout)]
     sizes = [[int(np.prod(s)) * np.dtype(t).itemsize for _, t, s in part] for part in (ins, outs)]
-    args = ", ".join(["arena"] + [f"in[{i}]" for i in range(nin)] + [f"out[{i}]" for i in range(nout)])
+    with open(facts["header"]) as f:
+        header = f.read()
+    seed = ["7"] if re.search(rf"{facts['name']}_run\(void \*arena, uint64_t seed", header) else []
+    args = ", ".join(["arena"] + seed + [f"in[{i}]" for i in range(nin)] + [f"out[{i}]" for i in range(nout)])
     prog = lib[:-2]
     with open(prog + ".glue.h", "w") as f:
         f.write(f'#include "{facts["header"]}"\n#define ARENA {d["ARENA_BYTES"]}\n#define NIN {nin}\n#define NOUT {nout}\n'
                 f'#define IN_BYTES {", ".join(map(str, sizes[0] or [0]))}\n#define OUT_BYTES {", ".join(map(str, sizes[1]))}\n'
                 f'#define CALL {facts["name"]}_run({args})\n')
+        first = [f"{facts['name']}_reset(arena)"] if f"{facts['name']}_reset(" in header else []  # what has state begins with it
         if threads > 1:
-            f.write(f'#define START {facts["name"]}_threads_start(arena, {threads})\n')
+            first.append(f'{facts["name"]}_threads_start(arena, {threads})')
+        if first:
+            f.write(f"#define START {', '.join(first)}\n")
     got = subprocess.run([cc, "-O2", "-include", prog + ".glue.h", os.path.join(HERE, "turns.c"), lib, "-o", prog, "-lm", "-lpthread"],
                          stderr=subprocess.PIPE, text=True)
     if got.returncode:

@@ -183,7 +183,10 @@ static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const
   Ctx *c = m->c;
   api_need(c, o, "what is wished of the training");
   api_need(c, ram, "the place of the RAM");
-  if (!m->source.at || !m->model) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->model)
+    fail(c, ERR_unsupported, LOC_NONE, "is %s, which has no weights by name: expected ONNX",
+         m->reader ? m->reader->name : "a graph in text form");
   bind_batch(m, o->batch ? o->batch : 1);
   Text s = text_new(&c->keep), h = text_new(&c->keep);
   ram[1] = 0;

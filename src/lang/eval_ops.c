@@ -79,8 +79,29 @@ static bool is_number(const Worth *d) {
   return d->kind == KD_int || d->kind == KD_float;
 }
 
+/* A tensor and an array of as many numbers: 1 where they are equal, in the shape of the tensor. */
+static Worth equal_elements(Eval *ev, const Worth *x, const Worth *y, bool equal) {
+  Lazy *t = x->kind == KD_tensor ? x->u.lazy : y->u.lazy;
+  const BoxList *list = x->kind == KD_array ? x->u.list : y->u.list;
+  if (list->n != t->n)
+    ARG_BAD(ev, "a tensor of %llu elements is compared with an array of %llu",
+            (unsigned long long)t->n, (unsigned long long)list->n);
+  const double *at = lazy_data(ev, t);
+  Lazy *r = lazy_new(ev, t->dim, t->rank);
+  for (u64 i = 0; i < t->n; i++) {
+    const Worth *v = &list->at[i];
+    if (!is_number(v)) ARG_BAD(ev, "a tensor is compared with %s", kind_name[v->kind]);
+    r->data[i] = (at[i] == (v->kind == KD_int ? (double)v->u.i : v->u.f)) == equal;
+  }
+  return worth_lazy(r);
+}
+
 Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
   ev->at = n;
+  bool mixed =
+      x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
+  if (mixed && (n->op == TOK_eq || n->op == TOK_ne))
+    return equal_elements(ev, x, y, n->op == TOK_eq);
   if (n->op == TOK_eq || n->op == TOK_ne)
     return worth_bool(worth_equal(ev, x, y) == (n->op == TOK_eq));
   if (n->op != TOK_mod && (x->kind == KD_tensor || y->kind == KD_tensor) &&

@@ -190,3 +190,52 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   for (u64 i = 0; i < y->n; i++) y->data[i] = scalar_cast(t->dt, DT_f64, tensor_get(t, i), true).f;
   *out = worth_lazy(y);
 }
+
+/* ---- MNIST ---- */
+
+/* IDX, the format of its files: two zeros, 8 for bytes, the rank, extents as big-endian u32, bytes.
+ */
+static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
+  Ctx *c = ev->c;
+  File f = file_read(c, path);
+  const u8 *at = (const u8 *)f.at;
+  u64 head = 4 + 4 * (u64)rank, count = 1;
+  bool fits = true;
+  i64 dim[MAX_RANK];
+  if (f.n < head || at[0] || at[1] || at[2] != 8 || at[3] != rank)
+    ARG_BAD(ev, "%s: expected an IDX file of bytes with %u dimensions", path, (unsigned)rank);
+  for (u32 i = 0; i < rank; i++) {
+    const u8 *p = at + 4 + 4 * i;
+    dim[i] = (i64)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+    fits = fits && size_mul(count, (u64)dim[i], &count);
+  }
+  if (!fits || f.n - head != count)
+    ARG_BAD(ev, "%s: its bytes are not as many as its extents say", path);
+  return tensor_wrap(&c->keep, DT_u8, dim, rank, at + head);
+}
+
+/* "train" and "test" are the files of the data set under their usual names, in this folder. */
+static Lazy *mnist(Eval *ev, const Worth *which, const char *part, u32 rank, double scale) {
+  if (which->kind != KD_string) ARG_BAD(ev, "MNIST: expected \"train\", \"test\" or a path");
+  const char *name = which->u.text->at, *set = NULL;
+  if (!strcmp(name, "train")) set = "train";
+  if (!strcmp(name, "test")) set = "t10k";
+  const char *path =
+      set ? str_text(ev->c, str_fmt(ev->c, "%s-%s-idx%u-ubyte", set, part, (unsigned)rank)) : name;
+  const Tensor *t = read_idx(ev, path, rank);
+  i64 dim[2] = {t->dim[0], 1};
+  for (u32 i = 1; i < rank; i++) dim[1] *= t->dim[i];
+  Lazy *y = lazy_new(ev, dim, rank > 1 ? 2 : 1);
+  for (u64 i = 0; i < y->n; i++) y->data[i] = (double)tensor_get(t, i).i / scale;
+  return y;
+}
+
+void bi_load_mnist_images(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_lazy(mnist(ev, &arg[0], "images", 3, 255));
+  (void)n;
+}
+
+void bi_load_mnist_labels(Eval *ev, Worth *arg, u32 n, Worth *out) {
+  *out = worth_lazy(mnist(ev, &arg[0], "labels", 1, 1));
+  (void)n;
+}

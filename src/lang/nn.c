@@ -154,9 +154,22 @@ static bool same_shape(const Lazy *x, const Lazy *y) {
          (x->dim[y->rank] == 1 && !memcmp(x->dim, y->dim, bytes));
 }
 
+/* Are these the classes of rows of scores? */
+static bool are_classes(const Lazy *scores, const Lazy *t) {
+  return scores->rank == t->rank + 1 && !memcmp(scores->dim, t->dim, t->rank * sizeof *t->dim);
+}
+
 static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
   Lazy *in[2] = {arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])};
   const i64 one = 1;
+  bool sorts = op == RC_DO_cross_entropy || op == RC_DO_cross_entropy_logits;
+  if (sorts && !same_shape(in[0], in[1]) && are_classes(in[0], in[1])) {
+    Worth more[2] = {arg[1], worth_int(in[0]->dim[in[0]->rank - 1])}, hot[2] = {arg[0]};
+    bi_one_hot(ev, more, 2, &hot[1]);
+    loss(ev, hot, op, out);
+    worth_drop(ev, &hot[1]);
+    return;
+  }
   if (!same_shape(in[0], in[1]))
     ARG_BAD(ev, "%s(): shape mismatch %s vs %s", builtin_name(ev),
             dims_text(ev, in[0]->dim, in[0]->rank), dims_text(ev, in[1]->dim, in[1]->rank));

@@ -7,6 +7,7 @@ net(tensor([1.0]))
 // begin
 
 // error
-// import_missing.ch:4:1: /work/wt/g1/test/lang/nothing.onnx: cannot open: No such file or directory
+// import_missing.ch:4:1:
+// nothing.onnx: cannot open: No such file or directory
 // net(tensor([1.0]))
 // ^

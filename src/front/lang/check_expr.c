@@ -176,13 +176,25 @@ static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const L
   return t;
 }
 
+/* A tensor and an array are compared element by element; else the answer is one. */
+static const LangType *equality(const LangType *x, const LangType *y) {
+  if (x->kind == KD_array || y->kind == KD_tensor) {
+    const LangType *swap = x;
+    x = y;
+    y = swap;
+  }
+  if (x->kind == KD_tensor && y->kind == KD_array) return x;
+  bool may = is_open(y) ? x->kind == KD_tensor || is_open(x) : y->kind == KD_array && is_open(x);
+  return may ? &type_any : &type_bool;
+}
+
 static const LangType *check_binary(Checker *k, Ast *n) {
   const LangType *x = check_expr(k, n->a), *y = check_expr(k, n->b);
   switch (n->op) {
   case TOK_and:
-  case TOK_or:
+  case TOK_or: return &type_bool;
   case TOK_eq:
-  case TOK_ne: return &type_bool;
+  case TOK_ne: return equality(x, y);
   case TOK_lt:
   case TOK_le:
   case TOK_gt:

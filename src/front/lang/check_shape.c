@@ -172,9 +172,12 @@ static bool are_same(const LangType *x, const LangType *y) {
          (x->dim[y->rank] == 1 && !memcmp(x->dim, y->dim, bytes));
 }
 
+/* classes: y may be the classes of the rows of x instead. */
 static const LangType *loss(Checker *k, const Ast *n, const char *name, const LangType *x,
-                            const LangType *y) {
-  if (is_known(x) && is_known(y) && !are_same(x, y))
+                            const LangType *y, bool classes) {
+  bool sorts = classes && is_known(x) && is_known(y) && x->rank == y->rank + 1 &&
+               !memcmp(x->dim, y->dim, y->rank * sizeof *y->dim);
+  if (is_known(x) && is_known(y) && !sorts && !are_same(x, y))
     check_wrong(k, n, NULL, "%s(): shape mismatch %s vs %s", name, dims_of(k, x), dims_of(k, y));
   return &type_any;
 }
@@ -208,7 +211,8 @@ const LangType *shape_call(Checker *k, const Ast *n, const BuiltinInfo *b) {
   case SH_rows:
     if (!is_known(t) || !is_known(u) || u->rank != 2) break;
     return shaped(k, (i64[]){count(t->dim, t->rank), u->dim[1], 0}, 2);
-  case SH_loss: return loss(k, n, b->name, t, u);
+  case SH_loss:
+  case SH_classes: return loss(k, n, b->name, t, u, b->shape == SH_classes);
   case SH_step: return stepped(k, n, b->name, t, u);
   }
   return &type_tensor_any;

@@ -186,6 +186,13 @@ static Ast *plain_type(Parser *p) {
     if (parse_eat(p, TOK_arrow)) n->a = parse_type(p);
     return n;
   }
+  if (parse_is_word(p, "gradient")) { /* gradient<T>: has the type of what it belongs to */
+    parse_name(p, "a type");
+    parse_want(p, TOK_lt, "behind 'gradient'");
+    Ast *of = parse_type(p);
+    parse_want(p, TOK_gt, "behind the type of a gradient");
+    return of;
+  }
   bool tensor = parse_is_word(p, "tensor");
   Ast *n = ast_new(p, tensor ? AST_ttensor : AST_tname, at);
   n->name = parse_name(p, "a type");

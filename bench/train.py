@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""`make bench-train`: steps of training beside PyTorch, eager and compiled, on one and two threads.
+
+    bench/train.py [--only mlp,lenet,resnet18] [--threads 1,2] [--rounds 6] [--cpu] [--curve] [--write FILE]
+
+mlp: 784-128-64-10 with ReLU, dropout 0.2, cross-entropy and Adam, batch 32; lenet: LeNet-5, batch 32, Adam; resnet18: 224x224, batch 8, momentum. A step is
+forward, backward and update with the loss as a result, on a batch that is already in memory. Every engine is a process of its own; they take turns as in
+bench/peers.py; --cpu takes time of the processor, for one thread on a machine that has other work. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
+--curve compares losses instead: the same weights, 100 batches of 1000 random examples, no dropout. --write puts the table between the marks of a document.
+Runs with the Python of build/torch (`make torch` fetches it).
+"""
+import argparse
+import ctypes
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import peers  # noqa: E402
+
+FOLDER = os.path.join(peers.BUILD, "bench", "train")
+# batch, shape of an example, classes, optimizer, rate
+NETS = {"mlp": (32, (784,), 10, "adam", 1e-3), "lenet": (32, (1, 28, 28), 10, "adam", 1e-3), "resnet18": (8, (3, 224, 224), 1000, "momentum", 1e-3)}
+TITLES = {"mlp": "784-128-64-10, dropout, batch 32", "lenet": "LeNet-5, batch 32", "resnet18": "ResNet-18, batch 8"}
+ENGINES = ("eager", "compiled", "ingot-gcc")
+AIMS = {"mlp": 3.0, "lenet": 1.3, "resnet18": 1.0}
+EXAMPLES, STEPS = 1000, 100
+
+
+def network(name, drop):
+    import torch
+    from torch import nn
+    torch.manual_seed(1)
+    if name == "mlp":
+        gaps = (nn.Dropout(0.2), nn.Dropout(0.2)) if drop else (nn.Identity(), nn.Identity())
+        return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), gaps[0], nn.Linear(128, 64), nn.ReLU(), gaps[1], nn.Linear(64, 10))
+    if name == "lenet":
+        return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                             nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    import torchvision
+    return torchvision.models.resnet18()
+
+
+def optimizer(name, net):
+    import torch
+    _, _, _, kind, rate = NETS[name]
+    if kind == "adam":
+        return torch.optim.Adam(net.parameters(), lr=rate, fused=True)
+    return torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, fused=True)
+
+
+def examples(name, count):
+    _, shape, classes, _, _ = NETS[name]
+    r = np.random.default_rng(5)
+    return r.standard_normal((count, *shape), dtype=np.float32), r.integers(0, classes, count)
+
+
+def exported(name, drop):
+    """The network as ONNX and a batch beside it."""
+    import torch
+    os.makedirs(FOLDER, exist_ok=True)
+    batch = NETS[name][0]
+    path = os.path.join(FOLDER, name + ("" if drop else "_plain") + ".onnx")
+    x, label = examples(name, batch)
+    warnings.simplefilter("ignore")
+    torch.onnx.export(network(name, drop), (torch.from_numpy(x),), path, dynamo=False, do_constant_folding=False, training=torch.onnx.TrainingMode.TRAINING,
+                      input_names=["x"], output_names=["y"], opset_version=17)
+    np.savez(path[:-5] + ".npz", x=x, label=label, rate=np.float32(NETS[name][4]))
+    return path
+
+
+def spec(name):
+    return "loss=cross_entropy,optimizer=" + NETS[name][3]
+
+
+# ---- PyTorch, a child that answers as bench/turns.c does ----
+
+def serve(engine, name, threads, answers):
+    import torch
+    from torch.nn.functional import cross_entropy
+    torch.set_num_threads(threads)
+    clock = time.process_time if os.environ.get("TURNS_CPU") else time.perf_counter
+    start = clock()
+    net = network(name, True).train()
+    update = optimizer(name, net)
+    x, label = (torch.from_numpy(a) for a in examples(name, NETS[name][0]))
+
+    def loss_of(a, b):
+        return cross_entropy(net(a), b)
+
+    forward = torch.compile(loss_of) if engine == "compiled" else loss_of
+
+    def step():
+        update.zero_grad()
+        loss = forward(x, label)
+        loss.backward()
+        update.step()
+        return loss.item()
+
+    for _ in range(3):
+        step()
+    print(json.dumps({"version": "torch " + torch.__version__, "start_us": (clock() - start) * 1e6}), file=answers, flush=True)
+    for line in sys.stdin:
+        _, ms, each = line.split()
+        times, at = [], clock()
+        end = at + float(ms) / 1e3
+        while at < end or not times:
+            for _ in range(int(each)):
+                step()
+            now = clock()
+            times.append((now - at) * 1e6 / int(each))
+            at = now
+        print(*times, file=answers, flush=True)
+
+
+# ---- the comparison ----
+
+def measure(name, threads, rounds, ms):
+    model = exported(name, True)
+    with np.load(model[:-5] + ".npz") as z:
+        feed = {k: z[k] for k in z.files}
+    children, refused = [], {}
+    try:
+        for e in ENGINES:
+            try:
+                if e.startswith("ingot"):
+                    children.append(peers.start_ingot(e, model, feed, threads, ["--train", spec(name)], tag="-train"))
+                else:
+                    children.append(peers.Child(e, [sys.executable, os.path.abspath(__file__), "--child", e, name, str(threads)]))
+            except (peers.Refused, OSError, subprocess.TimeoutExpired) as why:
+                refused[e] = str(why)
+        peers.take_turns(children, rounds, ms, refused)
+        for e, why in refused.items():
+            print(f"{name}: {e}: {why}", file=sys.stderr)
+        return {c.name: (statistics.median(c.times) / 1e3, min(c.times) / 1e3) for c in children if c.times}
+    finally:
+        for c in children:
+            c.close()
+
+
+def table(names, threads, rounds, ms):
+    lines = ["| network | threads | PyTorch eager ms | compiled ms | ingot ms | times as fast: eager | compiled | aim |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for name in names:
+        for n in threads:
+            row = measure(name, n, rounds, ms)
+            if "ingot-gcc" not in row:
+                continue
+            own = row["ingot-gcc"]
+            cells = [f"{row[e][0]:.3f} ({row[e][1]:.3f})" if e in row else "-" for e in ENGINES]
+            times = [f"{row[e][0] / own[0]:.2f} ({row[e][1] / own[1]:.2f})" if e in row else "-" for e in ENGINES[:2]]
+            lines.append(f"| {TITLES[name]} | {n} | {' | '.join(cells)} | {' | '.join(times)} | {AIMS[name]} |")
+            print(lines[-1], file=sys.stderr)
+    return "\n".join(lines) + "\n"
+
+
+def curve(name):
+    """Largest difference between losses of 100 steps, relative to the loss."""
+    import torch
+    from torch.nn.functional import cross_entropy
+    path, batch = exported(name, False), NETS[name][0]
+    lib = path[:-5] + ".so"
+    subprocess.run([peers.INGOT, "build", path, "--train", spec(name), "-o", lib, "--name", "step", "--no-selftest", "--march", "native", "--quiet"], check=True)
+    with open(path[:-5] + ".h") as f:
+        size = int(re.search(r"STEP_ARENA_BYTES (\d+)", f.read())[1])
+    step = ctypes.CDLL(lib)
+    raw = np.zeros(size + 64, np.uint8)
+    arena = ctypes.c_void_p(raw.ctypes.data + -raw.ctypes.data % 64)
+    step.step_reset(arena)
+    net = network(name, False).train()
+    update = optimizer(name, net)
+    x, label = examples(name, EXAMPLES)
+    rate, loss, right = np.array(NETS[name][4], np.float32), np.zeros((), np.float32), np.zeros((), np.int64)
+    worst, first = 0.0, None
+    for k in range(STEPS):
+        at = np.arange(k * batch, (k + 1) * batch) % EXAMPLES
+        a, b = np.ascontiguousarray(x[at]), np.ascontiguousarray(label[at])
+        if step.step_run(arena, *(ctypes.c_void_p(v.ctypes.data) for v in (a, b, rate, loss, right))):
+            sys.exit("the step failed")
+        update.zero_grad()
+        want = cross_entropy(net(torch.from_numpy(a)), torch.from_numpy(b))
+        want.backward()
+        update.step()
+        first = first or want.item()
+        worst = max(worst, abs(float(loss) - want.item()) / want.item())
+    print(f"{name}: loss {first:.5f} -> {want.item():.5f} in {STEPS} steps, largest relative difference {worst:.1e}")
+    return worst < 1e-4
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        answers = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
+        return serve(sys.argv[2], sys.argv[3], int(sys.argv[4]), answers)
+    p = argparse.ArgumentParser()
+    p.add_argument("--only", default=",".join(NETS))
+    p.add_argument("--threads", default="1,2")
+    p.add_argument("--rounds", type=int, default=6)
+    p.add_argument("--cpu", action="store_true")
+    p.add_argument("--curve", action="store_true")
+    p.add_argument("--write", metavar="FILE")
+    a = p.parse_args()
+    names = [n for n in NETS if n in a.only.split(",")]
+    if a.cpu:
+        os.environ["TURNS_CPU"] = "1"
+    if a.curve:
+        return 0 if all([curve(n) for n in names]) else 1
+    text = table(names, [int(n) for n in a.threads.split(",")], a.rounds, 400)
+    if not a.write:
+        print(text, end="")
+        return 0
+    with open(a.write, encoding="utf-8") as f:
+        doc = f.read()
+    with open(a.write, "w", encoding="utf-8") as f:
+        f.write(re.sub(r"(<!-- bench-train -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], doc, flags=re.S))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
