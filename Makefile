@@ -50,11 +50,13 @@ $(BUILD)/libingot.a: $(LIB_OBJ)
 	  echo 'note: without objcopy, or with -flto, $@ shows names of its own beside those of ingot.h' && ar rcs $@ $^; fi
 	$(Q)rm -f $(BUILD)/libingot.o
 
-# Only the names of ingot.h are visible in the shared library; inside it calls go straight.
+# Only the names of ingot.h are visible in the shared library; inside it calls go straight. SOVERSION goes up when programs have to be linked anew.
+SOVERSION := 0
 $(BUILD)/libingot.so: $(LIB_OBJ)
 	@echo '{ global: ingot_*; local: *; };' >$(BUILD)/libingot.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -o $@ $^ -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,--version-script=$(BUILD)/libingot.map -Wl,-Bsymbolic -Wl,-soname,libingot.so.$(SOVERSION) -o $@ $^ -lm -lpthread $(LDFLAGS)
+	@ln -sf libingot.so $@.$(SOVERSION)
 
 $(BUILD)/ingot: $(CLI_OBJ) $(BUILD)/objects.a
 	$(call say,LINK,$@)
@@ -356,30 +358,60 @@ $(BUILD)/demo/digits.html: $(BUILD)/ingot tools/demo/page.html tools/demo/page.m
 # ---- install ----
 
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 VERSION  = $(shell sed -n 's/^\#define INGOT_VERSION *"\(.*\)"/\1/p' src/ingot.h)
 
 $(BUILD)/ingot.pc: src/ingot.h Makefile
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))' 'includedir=$${prefix}/include' '' \
 	  'Name: ingot' 'Description: compiler for neural networks' 'Version: $(VERSION)' \
 	  'Libs: -L$${libdir} -lingot -lm -lpthread' 'Cflags: -I$${includedir}' >$@
 
 install: all
 	@rm -f $(BUILD)/ingot.pc && $(MAKE) --no-print-directory $(BUILD)/ingot.pc
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig lib/cmake/ingot include share/man/man1)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include share/man/man1) $(addprefix $(DESTDIR)$(LIBDIR)/,pkgconfig cmake/ingot)
 	install -m 755 $(BUILD)/ingot $(DESTDIR)$(PREFIX)/bin/ingot
-	install -m 644 $(BUILD)/libingot.a $(DESTDIR)$(PREFIX)/lib/libingot.a
-	install -m 755 $(BUILD)/libingot.so $(DESTDIR)$(PREFIX)/lib/libingot.so
+	install -m 644 $(BUILD)/libingot.a $(DESTDIR)$(LIBDIR)/libingot.a
+	install -m 755 $(BUILD)/libingot.so $(DESTDIR)$(LIBDIR)/libingot.so.$(VERSION)
+	ln -sf libingot.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libingot.so.$(SOVERSION)
+	ln -sf libingot.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libingot.so
 	install -m 644 src/ingot.h $(DESTDIR)$(PREFIX)/include/ingot.h
-	install -m 644 $(BUILD)/ingot.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/ingot.pc
+	install -m 644 $(BUILD)/ingot.pc $(DESTDIR)$(LIBDIR)/pkgconfig/ingot.pc
 	install -m 644 docs/ingot.1 $(DESTDIR)$(PREFIX)/share/man/man1/ingot.1
 	@for to in bash:bash-completion/completions/ingot zsh:zsh/site-functions/_ingot fish:fish/vendor_completions.d/ingot.fish; do \
 	  $(BUILD)/ingot completions $${to%%:*} >$(BUILD)/completion || { echo 'note: it does not run here, so no completions'; break; }; \
 	  install -D -m 644 $(BUILD)/completion $(DESTDIR)$(PREFIX)/share/$${to#*:} || exit 1; done
-	install -m 644 cmake/ingotConfig.cmake $(DESTDIR)$(PREFIX)/lib/cmake/ingot/ingotConfig.cmake
+	install -m 644 cmake/ingotConfig.cmake $(DESTDIR)$(LIBDIR)/cmake/ingot/ingotConfig.cmake
 	@printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' 'if(PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)' '  set(PACKAGE_VERSION_COMPATIBLE FALSE)' 'else()' \
 	  '  set(PACKAGE_VERSION_COMPATIBLE TRUE)' 'endif()' 'if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)' '  set(PACKAGE_VERSION_EXACT TRUE)' 'endif()' \
-	  >$(DESTDIR)$(PREFIX)/lib/cmake/ingot/ingotConfigVersion.cmake
+	  >$(DESTDIR)$(LIBDIR)/cmake/ingot/ingotConfigVersion.cmake
+
+# ---- archives ----
+
+# What git knows of, as it lies here, or all of an unpacked archive. The same files make the same bytes: one date (SOURCE_DATE_EPOCH, else that
+# of the last commit, else that of the archive), one owner, one order.
+DIST     = $(BUILD)/dist/ingot-$(VERSION).tar.gz
+DATE     = $(or $(SOURCE_DATE_EPOCH),$(shell if [ -e .git ]; then git log -1 --format=%ct; else stat -c %Y Makefile; fi))
+dist:
+	@mkdir -p $(BUILD)/dist
+	$(call say,TAR,$(DIST))
+	$(Q)if [ -e .git ]; then git ls-files -z; else find . -type d \( -path './build*' -o -name __pycache__ -o -path ./debian \) -prune -o -type f -printf '%P\0'; fi \
+	  | LC_ALL=C sort -z >$(BUILD)/dist/files
+	$(Q)tar --create --file=$(DIST:.gz=) --null --format=ustar --mtime=@$(DATE) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+	  --transform='s,^,ingot-$(VERSION)/,' --files-from=$(BUILD)/dist/files
+	$(Q)gzip -9nf $(DIST:.gz=)
+
+# Debian packages of that archive, in build/deb: ingot, libingot0 and libingot-dev; tools/debian has what makes them. DEBFULLNAME and DEBEMAIL
+# say who does; DEB_BUILD_OPTIONS=nocheck leaves `make check` out.
+DEB      = $(BUILD)/deb/ingot-$(VERSION)
+MAINTAINER = $(or $(DEBFULLNAME),ingot maintainers) <$(or $(DEBEMAIL),maintainers@ingot.invalid)>
+deb: dist
+	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	$(Q)tar xf $(DIST) -C $(BUILD)/deb
+	$(Q)cp -r $(DEB)/tools/debian $(DEB)/debian
+	$(Q)sed -i -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(LC_ALL=C date -uR -d @$(DATE))/" $(DEB)/debian/control $(DEB)/debian/changelog
+	+$(Q)cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u BUILD dpkg-buildpackage --build=binary --no-sign -j$(shell nproc) >../log 2>&1 || { tail -n 30 ../log; exit 1; }
+	@rm -rf $(DEB) && ls $(BUILD)/deb/*.deb
 
 clean:
 	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned
@@ -402,7 +434,7 @@ help:
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
 	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
-  'make backend       the test runner of onnx over python/ingot/backend.py' \
+	  'make backend       the test runner of onnx over python/ingot/backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
@@ -417,7 +449,9 @@ help:
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
 	  'make install       PREFIX=/usr/local DESTDIR=' \
+	  'make dist          an archive of the sources, the same bytes each time: build/dist' \
+	  'make deb           packages for Debian: build/deb (needs debhelper)' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
-  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run demo install clean distclean help
+  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run demo install dist deb clean distclean help

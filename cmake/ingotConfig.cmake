@@ -9,7 +9,12 @@
 #   ingot::ingot    libingot, for programs that compile models themselves
 #   ingot::compiler the program; INGOT_EXECUTABLE is where it lies
 
-get_filename_component(_ingot_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+# PREFIX/lib/cmake/ingot, or PREFIX/lib/MACHINE/cmake/ingot as Debian has it
+get_filename_component(_ingot_lib "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+get_filename_component(_ingot_prefix "${_ingot_lib}/.." ABSOLUTE)
+if(NOT EXISTS "${_ingot_prefix}/include/ingot.h")
+  get_filename_component(_ingot_prefix "${_ingot_prefix}/.." ABSOLUTE)
+endif()
 
 if(NOT INGOT_EXECUTABLE)
   find_program(INGOT_EXECUTABLE ingot HINTS "${_ingot_prefix}/bin" NO_CMAKE_FIND_ROOT_PATH)
@@ -25,10 +30,10 @@ if(NOT TARGET ingot::compiler)
   set_target_properties(ingot::compiler PROPERTIES IMPORTED_LOCATION "${INGOT_EXECUTABLE}")
 endif()
 
-if(NOT TARGET ingot::ingot AND EXISTS "${_ingot_prefix}/lib/libingot.a")
+if(NOT TARGET ingot::ingot AND EXISTS "${_ingot_lib}/libingot.a")
   add_library(ingot::ingot STATIC IMPORTED)
   set_target_properties(ingot::ingot PROPERTIES
-    IMPORTED_LOCATION "${_ingot_prefix}/lib/libingot.a"
+    IMPORTED_LOCATION "${_ingot_lib}/libingot.a"
     INTERFACE_INCLUDE_DIRECTORIES "${_ingot_prefix}/include"
     INTERFACE_LINK_LIBRARIES "m;pthread;dl")
 endif()

@@ -1,7 +1,9 @@
 """The build itself: both compilers without warnings, an installation somebody can use, and what the library promises about its
 object files (no writable data, no calls that print or end the program, no names but its own)."""
 import os
+import re
 import shutil
+import tarfile
 import zipfile
 from lib import npy, pick
 from lib.core import ROOT, Fail, Skip, Test, run, tail
@@ -135,9 +137,41 @@ def install(env):
     flags = [f"-I{top}/include", source, f"-L{top}/lib", "-lingot", "-lm", "-o", os.path.join(where, "user")]
     ok(run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags], 60), "a program that uses the library")
     ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", os.path.join(where, "user")], 20), "running it")
+    asked = ok(run(["env", f"LD_LIBRARY_PATH={top}/lib", "ldd", os.path.join(where, "user")], 20), "ldd") if shutil.which("ldd") else "libingot.so.0"
+    if "libingot.so.0" not in asked:
+        raise Fail(f"a program asks for the library by a name without a version: {asked}")
     cxx = shutil.which("g++")
     if cxx:
         ok(run([cxx, "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", os.path.join(top, "include", "ingot.h")], 60), "C++")
+
+
+def dist(env):
+    """An archive of the sources: twice the same bytes, and again from the files in it; nothing that was built."""
+    if not shutil.which("tar"):
+        raise Skip("tar is not installed")
+    name, where = f"ingot-{version()}", env.scratch("dist")
+    shutil.rmtree(where)
+    os.makedirs(where)
+
+    def make(top, out):
+        ok(run(["make", "-C", top, "dist", f"BUILD={out}"], 120), f"make dist in {top}")
+        with open(os.path.join(out, "dist", name + ".tar.gz"), "rb") as f:
+            return f.read()
+    first = make(ROOT, os.path.join(where, "a"))
+    with tarfile.open(os.path.join(where, "a", "dist", name + ".tar.gz")) as t:
+        t.extractall(where, filter="data") if hasattr(tarfile, "data_filter") else t.extractall(where)
+        inside = {n.split("/", 1)[1] for n in t.getnames()}
+    for out, top in (("b", ROOT), ("build", os.path.join(where, name))):
+        if make(top, os.path.join(where, name if out == "build" else "", out)) != first:
+            raise Fail(f"make dist in {top} gives other bytes")
+    lacks = {"Makefile", "README.md", "LICENSE", "src/ingot.h", "test/run", "docs/ingot.1", "models/digits.onnx", ".clang-format", "tools/debian/rules"} - inside
+    if lacks or any(n.startswith("build") or "__pycache__" in n for n in inside):
+        raise Fail(f"the archive lacks {sorted(lacks)}, or has files that were built")
+
+
+def version():
+    with open(os.path.join(ROOT, "src", "ingot.h")) as f:
+        return re.search(r'#define INGOT_VERSION\s+"([^"]+)"', f.read())[1]
 
 
 def need_objcopy():
@@ -187,4 +221,4 @@ def zlib(env):
 def tests(env):
     return [Test("build/clang", lambda: clang(env), cost=40), Test("build/writable-data", lambda: data(env)),
             Test("build/forbidden-calls", lambda: calls(env)), Test("build/install", lambda: install(env), cost=5),
-            Test("build/names", lambda: names(env), cost=3), Test("build/zlib", lambda: zlib(env), cost=3)]
+            Test("build/dist", lambda: dist(env), cost=4), Test("build/names", lambda: names(env), cost=3), Test("build/zlib", lambda: zlib(env), cost=3)]

@@ -1,0 +1,41 @@
+"""Ray Data and Spark with their real packages, several processes on this machine, of which some are killed in the middle: every row comes back
+once, none is lost, and has the bits of a run elsewhere."""
+import json
+import os
+import shutil
+import tempfile
+from lib.core import ROOT, Skip, Test, must, want
+
+ROWS = 6000
+LIMIT = 420
+
+
+def python(env):
+    path = os.path.join(env.build, "clusters", "bin", "python")
+    if not os.path.exists(os.path.join(env.build, "clusters", "requirements.txt")):
+        raise Skip("the packages of test/requirements-clusters.txt could not be had (see build/setup.log); HEAVY=1 test/setup fetches them")
+    return path
+
+
+def rows(env, kind, killed):
+    program, folder = python(env), env.scratch("clusters", kind)
+    if kind == "spark" and not shutil.which("java"):
+        raise Skip("no Java: Debian's package openjdk-17-jre-headless has it")
+    shutil.rmtree(folder)
+    os.makedirs(folder)
+    short = tempfile.mkdtemp(prefix="c-")  # Ray has sockets there, whose names may not be long
+    try:
+        out = must([program, os.path.join(ROOT, "test", "python", "cluster.py"), kind, os.path.join(ROOT, "models", "digits.onnx"), folder], kind, timeout=LIMIT, cwd=folder,
+                   env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so"), "RAY_FOLDER": short, "HOME": short,
+                        "PYSPARK_PYTHON": program, "PYSPARK_DRIVER_PYTHON": program, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"})
+    finally:
+        shutil.rmtree(short, ignore_errors=True)
+    got = json.loads(out.strip().splitlines()[-1])
+    want(got["rows"] == got["different"] == ROWS and got["wrong"] == 0, f"{kind}: {got}")
+    want(got["killed"] == killed, f"{kind}: nobody was killed: {got}")
+    want(got["workers"] >= 2, f"{kind}: one process did everything: {got}")
+
+
+def tests(env):
+    return [Test("heavy/clusters/ray", lambda: rows(env, "ray", ["killed-worker"]), cost=60),
+            Test("heavy/clusters/spark", lambda: rows(env, "spark", ["killed-executor", "killed-worker"]), cost=60)]
