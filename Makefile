@@ -409,7 +409,8 @@ deb: dist
 	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
 	$(Q)tar xf $(DIST) -C $(BUILD)/deb
 	$(Q)cp -r $(DEB)/tools/debian $(DEB)/debian
-	$(Q)sed -i -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(LC_ALL=C date -uR -d @$(DATE))/" $(DEB)/debian/control $(DEB)/debian/changelog
+	$(Q)sed -i -e 's/@VERSION@/$(VERSION)/g' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(LC_ALL=C date -uR -d @$(DATE))/" -e "s/@YEAR@/$$(date -u +%Y -d @$(DATE))/" \
+	  $(addprefix $(DEB)/debian/,control changelog copyright)
 	+$(Q)cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u BUILD dpkg-buildpackage --build=binary --no-sign -j$(shell nproc) >../log 2>&1 || { tail -n 30 ../log; exit 1; }
 	@rm -rf $(DEB) && ls $(BUILD)/deb/*.deb
 

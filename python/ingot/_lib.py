@@ -86,7 +86,7 @@ class Declared(Structure):
 
 class C(Structure):
     _fields_ = [("name", c_char_p), ("literal_bytes", c_uint64), ("weights", c_char_p), ("weights_file", c_char_p), ("selftest", c_int),
-                ("debug", c_int), ("caller", c_int), ("profile", c_int), ("split", c_int)]
+                ("debug", c_int), ("caller", c_int), ("profile", c_int), ("split", c_int), ("cpp", c_char_p)]
 
 
 class Memory(Structure):

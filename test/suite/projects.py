@@ -2,9 +2,10 @@
 Boards are Cortex-M4 in qemu; of Zephyr, ESP-IDF and Arduino test/stubs has what their files use."""
 import json
 import os
+import re
 import shutil
 import struct
-from lib import npy
+from lib import cpu, npy
 from lib.core import ROOT, Fail, Test, explain, need, run, tail, want
 from suite import build
 
@@ -161,6 +162,46 @@ def package(w):
     w.run("cmake", "-S", ".", "-B", "c", f"-DCMAKE_PREFIX_PATH={top}", "-DMODEL=", code=1, text="no model is named")
 
 
+def snippet(w, language, to):
+    """A block of docs/projects.md as a file, for a model and a program beside it; the program ingot comes first in the search path."""
+    with open(os.path.join(ROOT, "docs", "projects.md")) as f:
+        w.write(to, re.search(rf"^```{language}\n(.*?)^```$", f.read(), re.M | re.S)[1])
+    shutil.copy(DIGITS, w.path("model.onnx"))
+    w.write("main.c", '#include "net.h"\n#include <stdio.h>\n_Alignas(64) static unsigned char arena[NET_ARENA_BYTES];\nint main(void) {\n'
+            "  static float x[NET_INPUT0_ELEMENTS], y[NET_OUTPUT0_ELEMENTS];\n  if (net_run(arena, x, y)) return 1;\n"
+            '  for (int i = 0; i < 10; i++) printf("%.3f ", (double)y[i]);\n  return 0;\n}\n')
+    os.makedirs(w.path("bin"))
+    os.symlink(w.env.ingot, w.path("bin/ingot"))
+    return {"PATH": w.path("bin") + ":" + os.environ["PATH"]}
+
+
+def again(w, env, folder, *command):
+    """A model that has changed is compiled again, and only then."""
+    net = w.path(os.path.join(folder, "net.c"))
+    before = os.path.getmtime(net)
+    w.run(*command, env=env)
+    want(os.path.getmtime(net) == before, "the model is compiled again for nothing")
+    os.utime(w.path("model.onnx"), (before + 5, before + 5))
+    w.run(*command, env=env)
+    want(os.path.getmtime(net) != before, "a model that has changed is not compiled again")
+
+
+def plain_make(w):
+    env = snippet(w, "make", "Makefile")
+    w.run("make", env=env)
+    if cpu.can_run("avx2"):
+        want(w.run("./app").split() == [f"{x:.3f}" for x in w.zeros()], "the program prints something else")
+    again(w, env, ".", "make")
+
+
+def meson(w):
+    env = snippet(w, "meson", "meson.build")
+    w.run("meson", "setup", "b", env=env)
+    w.run("ninja", "-C", "b", env=env)
+    want(w.run("b/app").split() == [f"{x:.3f}" for x in w.zeros()], "the program prints something else")
+    again(w, env, "b", "ninja", "-C", "b")
+
+
 def export_cmake(w):
     w.export("cmake")
     w.run("cmake", "-S", "digits", "-B", "b")
@@ -247,7 +288,7 @@ def refused(w):
 
 def tests(env):
     arm = ("arm-none-eabi-gcc", "qemu-system-arm")
-    rows = [("cpp", cpp, ("cc", "g++"), 8), ("package", package, ("cmake", "g++"), 10), ("cmake", export_cmake, ("cmake",), 5), ("zephyr", export_zephyr, ("cmake", *arm), 4),
+    rows = [("cpp", cpp, ("cc", "g++"), 8), ("package", package, ("cmake", "g++"), 10), ("make", plain_make, ("cc",), 2), ("meson", meson, ("meson", "ninja", "cc"), 4), ("cmake", export_cmake, ("cmake",), 5), ("zephyr", export_zephyr, ("cmake", *arm), 4),
             ("esp-idf", export_esp, ("cmake", *arm), 4), ("platformio", export_platformio, arm, 2), ("arduino", export_arduino, (*arm, "arm-none-eabi-g++"), 2),
             ("rust", export_rust, ("cargo", "cc"), 8), ("refused", refused, (), 1)]
     return [Test(f"projects/{name}", lambda name=name, fn=fn, tools=tools: fn(Work(env, name, *tools)), cost=cost) for name, fn, tools, cost in rows]

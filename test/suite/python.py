@@ -1,19 +1,22 @@
-"""The Python package: test/python/check.py on the library of build/, and from a wheel where there is no compiler; what is in the wheel and
+"""The Python package: test/python/check.py on the library of build/, from a wheel where there is no compiler, and on a second version of Python; what is in the wheel and
 in the archive of sources."""
 import base64
 import csv
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
 import sys
 import tarfile
 import zipfile
-from lib.core import ROOT, Fail, Test, must, want
+from lib.core import ROOT, Fail, Skip, Test, must, want
 
 CHECKS = ("simple several", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session", "processes", "steady",
           "rows training")
+OTHER = "simple several in_place dimensions state values errors dlpack session rows"
+KEYWORDS = {"input": "in"}  # a field that Python cannot call as C does
 LIMIT = 300
 
 
@@ -30,6 +33,25 @@ def models(env):
 def check(env, names):
     must([env.need_python(), os.path.join(ROOT, "test", "python", "check.py"), models(env), *names.split()], f"check.py {names}", timeout=LIMIT,
          env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so")})
+
+
+def structures(env):
+    """What the package takes for the structures of ingot.h is what a C compiler makes of them: sizes, and where each field lies."""
+    names = "Tensor Room Call Declared C Memory".split()
+    code = ("import json, ctypes, ingot._lib as l; print(json.dumps({n: [ctypes.sizeof(getattr(l, n)), {f[0]: getattr(getattr(l, n), f[0]).offset for f in "
+            "getattr(l, n)._fields_}] for n in %r.split()}))" % " ".join(names))
+    ours = json.loads(must([env.need_python(), "-c", code], "import ingot", env={"PYTHONPATH": os.path.join(ROOT, "python")}))
+    folder = env.scratch("python", "structures")
+    with open(os.path.join(folder, "say.c"), "w") as f:
+        f.write('#include "ingot.h"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n')
+        for name, (_size, fields) in ours.items():
+            f.write(f'  printf("{name} %zu\\n", sizeof(Ingot{name}));\n')
+            f.writelines(f'  printf("{name}.{field} %zu\\n", offsetof(Ingot{name}, {KEYWORDS.get(field, field)}));\n' for field in fields)
+        f.write("  return 0;\n}\n")
+    must(["cc", "-I", os.path.join(ROOT, "src"), "say.c", "-o", "say"], "cc", cwd=folder)
+    theirs = must([os.path.join(folder, "say")], "say").split("\n")
+    mine = [line for name, (size, fields) in ours.items() for line in (f"{name} {size}", *(f"{name}.{field} {at}" for field, at in fields.items()))]
+    want(mine == theirs[:-1], f"python/ingot/_lib.py and src/ingot.h differ: {sorted(set(mine) ^ set(theirs[:-1]))}")
 
 
 def backend(env):
@@ -93,6 +115,20 @@ def installed(env):
     want(must([os.path.join(folder, "bin", "ingot"), "--version"], "the command of the wheel").strip(), "no version")
 
 
+def other(env):
+    """From the wheel, on another version of Python."""
+    program = os.path.join(env.build, "other", "bin", "python")
+    if not os.path.exists(os.path.join(env.build, "other", "requirements.txt")):
+        raise Skip("there is no second version of Python (3.9, 3.10 or 3.12) with NumPy")
+    folder = env.scratch("python", "other")
+    shutil.rmtree(folder)
+    must([program, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-compile", "--target", folder, make_wheel(env)], "pip install")
+    which = must([program, "-c", "import sys, ingot; print(sys.version_info[:2], ingot.__file__)"], "import ingot", env={"PYTHONPATH": folder, "INGOT_LIBRARY": ""})
+    want(f"({sys.version_info[0]}, {sys.version_info[1]})" not in which and folder in which, f"the same version, or another package: {which}")
+    must([program, os.path.join(ROOT, "test", "python", "check.py"), models(env), *OTHER.split()], f"check.py {OTHER}", timeout=LIMIT,
+         env={"PYTHONPATH": folder, "INGOT_LIBRARY": ""})
+
+
 def sources(env):
     """The archive has what make needs; twice the same bytes."""
     folders, module = [env.scratch("python", f"sdist{i}") for i in range(2)], backend(env)
@@ -110,6 +146,6 @@ def sources(env):
 
 def tests(env):
     out = [Test(f"python/{names.replace(' ', '-')}", lambda n=names: check(env, n), cost=6) for names in CHECKS]
-    for fn in (contents, installed, sources):
+    for fn in (structures, contents, installed, other, sources):
         out.append(Test(f"python/{fn.__name__}", lambda fn=fn: fn(env), cost=4))
     return out
