@@ -257,7 +257,7 @@ static const struct {
     {"build", "seconds", "X", "how long to measure each step of a tuned build (default 1)"},
     {"build", "clean", NULL, "remove profiles and programs that were kept; no model is needed"},
     {"build", "verbose", NULL, "every command that is started, and what the preset sets"},
-    {"build", "json", NULL, "the table of a tuned build, machine-readable"},
+    {"build", "json", NULL, "what was built, or the table of a tuned build, machine-readable"},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"perplexity", "text", "FILE", "file with the text to be foretold; -: standard input"},

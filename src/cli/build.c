@@ -23,7 +23,13 @@ static IngotStatus print_gains(Ingot *m, const Args *a) {
   const char *text;
   size_t n = 0;
   IngotStatus s = ingot_build_report(m, a->json, &text, &n);
-  if (!s) fwrite(text, 1, n, stdout);
+  if (!s && (n || !a->json)) {
+    fwrite(text, 1, n, stdout);
+  } else if (!s) { /* no steps that could gain anything */
+    json_text("{\"output\":", a->output);
+    if (a->nmodels == 1) s = json_memory(m);
+    puts("}");
+  }
   return s;
 }
 

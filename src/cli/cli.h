@@ -183,6 +183,7 @@ void print_name(const char *s, int columns); /* of a model, padded with blanks *
 void shell_word(const char *before, const char *s, FILE *to);
 void json_text(const char *before, const char *s); /* the same in those of JSON */
 void json_diff(const IngotDiff *d);
+IngotStatus json_memory(Ingot *m); /* what the model needs, as further members of an object */
 void json_real(const char *before, double x); /* null where JSON has no number */
 int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR says nothing else */
 const char *verdict(int ok);                  /* of a comparison, for standard output */

@@ -36,5 +36,12 @@ int verb_export(const Args *a) {
   watch_task("export");
   if (!s) s = ingot_export(m, &o);
   watch_task(NULL);
+  if (!s && a->json) {
+    json_text("{\"folder\":", a->output);
+    json_text(",\"for\":", a->project);
+    json_text(",\"name\":", o.c.name);
+    s = json_memory(m);
+    puts("}");
+  }
   return finish(m, a, s);
 }

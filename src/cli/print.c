@@ -88,6 +88,19 @@ void json_real(const char *before, double x) {
     printf("%snull", before);
 }
 
+IngotStatus json_memory(Ingot *m) {
+  IngotMemory x;
+  IngotStatus s = ingot_memory(m, &x);
+  if (s) return s;
+  printf(",\"arena\":%llu,\"lower_bound\":%llu,\"weights\":%llu,\"stack\":%llu,\"inputs\":%llu,"
+         "\"outputs\":%llu,\"ram\":%llu,\"code\":%llu,\"kernels\":%u",
+         (unsigned long long)x.arena, (unsigned long long)x.lower_bound,
+         (unsigned long long)x.weights, (unsigned long long)x.stack, (unsigned long long)x.inputs,
+         (unsigned long long)x.outputs, (unsigned long long)x.ram, (unsigned long long)x.code,
+         x.kernels);
+  return s;
+}
+
 void json_diff(const IngotDiff *d) {
   json_text("{\"name\":", d->name);
   printf(",\"ok\":%s", d->ok ? "true" : "false");

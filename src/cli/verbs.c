@@ -540,22 +540,14 @@ static int compile_bytecode(const Args *a) {
 
 /* Files and, of a single model, what it needs. */
 static IngotStatus compile_json(Ingot *m, const OutputFiles *t, int models) {
-  IngotMemory x;
   const void *data;
   size_t n = 0;
-  IngotStatus s = models > 1 ? INGOT_OK : ingot_memory(m, &x);
-  if (!s) s = ingot_emit_weights(m, &data, &n);
+  IngotStatus s = ingot_emit_weights(m, &data, &n);
   if (s) return s;
   json_text("{\"source\":", t->source);
   json_text(",\"header\":", t->header);
   if (n) json_text(",\"weights_file\":", t->weights);
-  if (models == 1)
-    printf(",\"arena\":%llu,\"lower_bound\":%llu,\"weights\":%llu,\"stack\":%llu,\"inputs\":%llu,"
-           "\"outputs\":%llu,\"ram\":%llu,\"code\":%llu,\"kernels\":%u",
-           (unsigned long long)x.arena, (unsigned long long)x.lower_bound,
-           (unsigned long long)x.weights, (unsigned long long)x.stack, (unsigned long long)x.inputs,
-           (unsigned long long)x.outputs, (unsigned long long)x.ram, (unsigned long long)x.code,
-           x.kernels);
+  if (models == 1) s = json_memory(m);
   puts("}");
   return s;
 }
@@ -654,7 +646,7 @@ const Verb verb_table[] = {
      "turn a model into an object file, a library, WebAssembly or a program", MODELS_MOST},
     {"export", verb_export,
      "for output name weights state march tuned precise optimize-for ram threads threads-api "
-     "threads-grain selftest no-selftest input inputs data " SHAPES,
+     "threads-grain selftest no-selftest json input inputs data " SHAPES,
      "MODEL --for cmake|zephyr|arduino|platformio|esp-idf|rust -o DIR",
      "write a folder that a project takes as it is: C, an example, build files", 1},
     {"play", verb_play,
