@@ -330,6 +330,9 @@ bench-engines: setup all
 	@$(PYTHON) bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))'
 	@$(PYTHON) bench/expression.py
 	@$(BUILD)/venv/bin/python bench/f64.py
+# Networks in headless Chromium beside ONNX Runtime Web: docs/browser.md.
+bench-browser: setup all
+	@$(BUILD)/venv/bin/python bench/browser.py $(if $(filter *,$(ONLY)),--write docs/browser.md,--only '$(ONLY)')
 # Flash and RAM of models as bytecode and as C on a simulated Cortex-M4: docs/boards.md.
 boards: all
 	@$(PYTHON) bench/boards.py --write docs/boards.md
@@ -442,6 +445,7 @@ help:
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make bench-engines vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
 	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/boards.md' \
+	  'make bench-browser WebAssembly beside ONNX Runtime Web in headless Chromium: docs/browser.md; ONLY=digits' \
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
 	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/performance.md; ONLY=sense QUICK=1' \
 	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
@@ -455,4 +459,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
-  bench bench-c bench-plan bench-engines boards bench-llm bench-tuned pgo run demo install dist deb clean distclean help
+  bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-tuned pgo run demo install dist deb clean distclean help

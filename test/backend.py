@@ -1,7 +1,7 @@
 """The official test runner (onnx.backend.test), unmodified, over python/ingot/backend.py. Prints its count, and every case that
 does not pass with the reason.
 
-Runs with the Python of build/venv: backend.py [--engine interp] [--part K/N] [--real] [PATTERN]. With --real the nine networks as well, as
+Runs with the Python of build/venv: backend.py [--engine interp] [--part K/N] [--real] [--package DIR] [PATTERN]. --package: where the package ingot is, if not in python/. With --real the nine networks as well, as
 C. Engine c makes code for this machine, with the compiler $CC.
 Exit 1 if a case fails that ingot does not refuse and test/onnx/list.txt does not excuse.
 """
@@ -12,7 +12,6 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "python"))
 # Cases the runner itself cannot judge.
 RUNNER = {"test_loop16_seq_none": "the runner takes the length of a scalar",
           "test_attention_4d_causal_fp16_expanded": "every step rounds to f16, of which the tolerance is one unit"}
@@ -66,11 +65,14 @@ def main():
     args.add_argument("--engine", default="interp")
     args.add_argument("--part", default="0/1")
     args.add_argument("--real", action="store_true")
+    args.add_argument("--package", default=os.path.join(ROOT, "python"))
     args.add_argument("pattern", nargs="?", default="")
     args = args.parse_args()
     os.environ.setdefault("ONNX_HOME", os.path.join(ROOT, "build", "onnx-home"))
+    sys.path.insert(0, args.package)
     import ingot.backend
     import onnx
+    assert ingot.__file__.startswith(args.package), ingot.__file__
     count, bad = run(ingot.backend, args.engine, args.pattern + ".*_cpu$", False, [int(n) for n in args.part.split("/")])
     if args.real:
         more, worse = run(ingot.backend, "c", args.pattern + ".*_cpu$", True)

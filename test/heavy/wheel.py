@@ -1,0 +1,36 @@
+"""The wheel, installed in a folder of its own: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler."""
+import os
+import re
+import shutil
+from lib.core import ROOT, Fail, Test, must, need, run, tail, want
+from suite.python import make_wheel
+
+LIMIT = 1800
+PARTS = 4
+
+
+def installed(env):
+    def install():
+        folder = env.scratch("wheel", "installed")
+        shutil.rmtree(folder)
+        must([env.need_python(), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-compile", "--target", folder, make_wheel(env)], "pip install")
+        return folder
+    return env.once("installed wheel", install)
+
+
+def cases(env, compiler, part):
+    """part: K/N."""
+    need(compiler)
+    got = run([env.need_python(), os.path.join(ROOT, "test", "backend.py"), "--engine", "c", "--part", part, "--package", installed(env)], LIMIT, cwd=env.scratch("wheel"),
+              env={"CC": compiler, "INGOT_LIBRARY": ""})
+    lines = got.out.decode("utf-8", "replace").strip().splitlines()
+    if got.rc or got.timed_out:
+        raise Fail("\n".join([x for x in lines if x.startswith("wrong")][:10]) or tail(got.text()))
+    count = int(re.search(r"of (\d+) pass", lines[-1])[1])
+    want(count >= 1900 // int(part.split("/")[1]), f"only {lines[-1]}")
+    print(f"{compiler} {part}: {lines[-1]}", flush=True)
+
+
+def tests(env):
+    rows = [("tcc", "0/1"), *(("cc", f"{k}/{PARTS}") for k in range(PARTS))]
+    return [Test(f"heavy/wheel/{compiler}-{part.replace('/', 'of')}", lambda c=compiler, p=part: cases(env, c, p), cost=100) for compiler, part in rows]
