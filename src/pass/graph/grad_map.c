@@ -2,19 +2,46 @@
  *
  * In: a node of a scalar operator and what its result got. Out: what its operands get. A formula is
  * a function made by the rows; the operands that derivatives pass through have theirs called.
+ *
+ * C leaves open which of two arguments is evaluated first, and so in which order a nested formula
+ * would create its nodes. Its operators take operands from a stack: a comma says what comes first.
  */
 #include "pass/graph/grad_own.h"
+
+enum { DEEPEST = 16 };
 
 /* What formulas see. */
 typedef struct MapSite {
   Graph *g;
   const Val *in;
   Val out, got;
+  Val stack[DEEPEST];
+  u32 depth;
 } MapSite;
-typedef Val Formula(const MapSite *m);
+typedef Val Formula(MapSite *m);
+
+static void push(MapSite *m, Val v) {
+  if (m->depth == DEEPEST) bug(m->g->c, LOC_NONE, "grad.def: a formula is too deep");
+  m->stack[m->depth++] = v;
+}
+
+static Val pop(MapSite *m) {
+  return m->stack[--m->depth];
+}
 
 static Val like(const MapSite *m, double x) {
   return mk_like(m->g, m->got, x);
+}
+
+/* Of operands that were pushed, the last one first. */
+static Val two(MapSite *m, Op op) {
+  Val a = pop(m), b = pop(m);
+  return mk_map2(m->g, op, a, b);
+}
+
+static Val three(MapSite *m) {
+  Val c = pop(m), a = pop(m), b = pop(m);
+  return mk_select(m->g, c, a, b);
 }
 
 #define A               m->in[0]
@@ -24,17 +51,17 @@ static Val like(const MapSite *m, double x) {
 #define V               m->got
 #define K(x)            like(m, x)
 #define F(op, a)        mk_map1(m->g, OP_##op, a)
-#define G(op, a, b)     mk_map2(m->g, OP_##op, a, b)
+#define G(op, a, b)     (push(m, b), push(m, a), two(m, OP_##op))
 #define NEG(a)          F(neg, a)
 #define ADD(a, b)       G(add, a, b)
 #define SUB(a, b)       G(sub, a, b)
 #define MUL(a, b)       G(mul, a, b)
 #define DIV(a, b)       G(div, a, b)
-#define SELECT(c, a, b) mk_select(m->g, c, a, b)
+#define SELECT(c, a, b) (push(m, b), push(m, a), push(m, c), three(m))
 #define CAST(a, b)      mk_cast(m->g, a, graph_type(m->g, b)->dt)
 
 #define FORMULA(op, letter, formula)                                                               \
-  static Val op##_##letter(const MapSite *m) {                                                     \
+  static Val op##_##letter(MapSite *m) {                                                           \
     return formula;                                                                                \
   }
 #define MAP1(op, da)         FORMULA(op, a, da)
@@ -50,7 +77,7 @@ static Formula *const formulas[OP_SCALARS][3] = {
 };
 
 void grad_map(Grad *d, const Node *n, Val v) {
-  MapSite m = {d->g, n->in, n->out[0], v};
+  MapSite m = {.g = d->g, .in = n->in, .out = n->out[0], .got = v};
   for (u32 i = 0; i < n->nin; i++)
     if (grad_wants(d, n->in[i])) grad_give(d, n->in[i], formulas[n->op][i](&m));
 }
