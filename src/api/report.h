@@ -4,17 +4,17 @@
 
 #include "api/own.h"
 
-typedef VEC(Val) Vals;
+typedef VEC(Val) ReportVals;
 typedef VEC(NodeId) NodeIds;
 typedef VEC(u32) Numbers;
 
 /* A node of the model: what its reader calls one. Several nodes of the graph come from it. */
 typedef struct ModelNode {
   Loc loc;
-  Vals in, out;   /* values of `whole` that cross its border */
-  NodeIds inside; /* nodes of `whole` that it was composed of */
-  Numbers kernel; /* that compute it, in order */
-  bool is_alive;  /* something of it is left in the graph that was lowered */
+  ReportVals in, out; /* values of `whole` that cross its border */
+  NodeIds inside;     /* nodes of `whole` that it was composed of */
+  Numbers kernel;     /* that compute it, in order */
+  bool is_alive;      /* something of it is left in the graph that was lowered */
 } ModelNode;
 
 typedef struct ReportKernel {

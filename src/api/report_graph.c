@@ -47,7 +47,7 @@ void page_places(Ctx *c, Graph *g) {
   }
 }
 
-static void add_val(Arena *a, Vals *list, Val v) {
+static void add_val(Arena *a, ReportVals *list, Val v) {
   for (u32 i = 0; i < list->n; i++)
     if (list->at[i] == v) return;
   *vec_push(a, list) = v;
@@ -253,7 +253,7 @@ static void put_numbers(Text *t, const char *before, const Numbers *list) {
 }
 
 /* [["name","f32[2,3]"],...]; numbers that have no name are not worth a line. */
-static void put_values(PageReport *r, const char *before, const Vals *list) {
+static void put_values(PageReport *r, const char *before, const ReportVals *list) {
   bool any = false;
   text_puts(&r->out, before);
   for (u32 i = 0; i < list->n; i++) {

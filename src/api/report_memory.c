@@ -74,25 +74,26 @@ void page_memory(PageReport *r) {
 
 /* ---- constants ---- */
 
-typedef struct Weight {
+typedef struct WeightSize {
   BufId buf;
   u64 bytes;
-} Weight;
+} WeightSize;
 
 static int by_bytes(const void *a, const void *b) {
-  const Weight *x = a, *y = b;
+  const WeightSize *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
   return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
 /* The largest first; what follows those that are listed is only counted. */
 void page_weights(PageReport *r) {
-  Weight *w = NEWS(&r->c->keep, Weight, r->p->buf.n + 1);
+  WeightSize *w = NEWS(&r->c->keep, WeightSize, r->p->buf.n + 1);
   u32 n = 0;
   u64 rest = 0;
   for (BufId b = 1; b < r->p->buf.n; b++) {
     const Buf *x = prog_buf(r->p, b);
-    if (x->space == BS_const && x->data && !x->alias) w[n++] = (Weight){b, tensor_bytes(x->data)};
+    if (x->space == BS_const && x->data && !x->alias)
+      w[n++] = (WeightSize){b, tensor_bytes(x->data)};
   }
   if (n) qsort(w, n, sizeof *w, by_bytes);
   text_puts(&r->out, ",\n\"weights\":[");

@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-typedef struct Weight {
+typedef struct ModelWeight {
   Str name;
   Lazy **at;
   bool learns;
-} Weight;
-typedef VEC(Weight) Weights;
+} ModelWeight;
+typedef VEC(ModelWeight) ModelWeights;
 
 static const char *weight_name(const Thing *part, u32 k) {
   static const char *const plain[] = {"weight", "bias"}, *const steps[] = {"weight", "hidden",
@@ -22,17 +22,17 @@ static const char *weight_name(const Thing *part, u32 k) {
   return part->nweight == 3 ? steps[k] : plain[k];
 }
 
-static Weights list(Eval *ev, Thing *m) {
-  Weights all = {0};
+static ModelWeights list(Eval *ev, Thing *m) {
+  ModelWeights all = {0};
   static const char *const stat[] = {"mean", "variance"};
   for (u32 i = 0; i < m->npart; i++) {
     Thing *part = m->part[i];
     for (u32 k = 0; k < part->nweight; k++)
       *vec_push(&ev->stack, &all) =
-          (Weight){str_fmt(ev->c, "%u.%s", i, weight_name(part, k)), &part->weight[k], true};
+          (ModelWeight){str_fmt(ev->c, "%u.%s", i, weight_name(part, k)), &part->weight[k], true};
     for (u32 k = 0; k < 2 && part->stat[k]; k++)
       *vec_push(&ev->stack, &all) =
-          (Weight){str_fmt(ev->c, "%u.%s", i, stat[k]), &part->stat[k], false};
+          (ModelWeight){str_fmt(ev->c, "%u.%s", i, stat[k]), &part->stat[k], false};
   }
   return all;
 }
@@ -46,7 +46,7 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
-  Weights all = list(ev, m);
+  ModelWeights all = list(ev, m);
   Str *name = arena_array(&ev->stack, all.n + 1, sizeof *name);
   Tensor **t = arena_array(&ev->stack, all.n + 1, sizeof *t);
   for (u32 i = 0; i < all.n; i++) {
@@ -63,7 +63,7 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   (void)out;
 }
 
-static const Tensor *find(Eval *ev, const NamedVec *in, const Weight *w, const char *path) {
+static const Tensor *find(Eval *ev, const NamedVec *in, const ModelWeight *w, const char *path) {
   for (u32 i = 0; i < in->n; i++) {
     const Tensor *t = in->at[i].t;
     const Lazy *have = *w->at;
@@ -82,7 +82,7 @@ void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
-  Weights all = list(ev, m);
+  ModelWeights all = list(ev, m);
   File f = file_read(c, path);
   NamedVec in = data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
   if (in.n != all.n) ARG_BAD(ev, "%s has %u arrays, the model %u", path, in.n, all.n);

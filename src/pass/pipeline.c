@@ -160,16 +160,16 @@ static u32 row_after(Rounds *r, const Unit *u, u32 i, bool changed) {
 enum { COUNT = sizeof pass_table / sizeof *pass_table };
 
 /* By row. */
-typedef struct Marks {
+typedef struct RowMarks {
   bool skip[COUNT], dump[COUNT];
-} Marks;
+} RowMarks;
 
-static bool run_row(Unit *u, const PipeOptions *o, const Marks *m, u32 i) {
+static bool run_row(Unit *u, const PipeOptions *o, const RowMarks *m, u32 i) {
   return !m->skip[i] && run(u, &pass_table[i], o, m->dump[i]);
 }
 
 /* What the last pass has left. */
-static void tidy(Unit *u, const PipeOptions *o, const Marks *m) {
+static void tidy(Unit *u, const PipeOptions *o, const RowMarks *m) {
   u8 left = u->p ? 0 : u->g->left;
   if (!left) return;
   u->g->left = 0;
@@ -177,8 +177,8 @@ static void tidy(Unit *u, const PipeOptions *o, const Marks *m) {
   run_row(u, o, m, row_of("dce"));
 }
 
-static Marks read_marks(Ctx *c, const PipeOptions *o) {
-  Marks m = {0};
+static RowMarks read_marks(Ctx *c, const PipeOptions *o) {
+  RowMarks m = {0};
   mark(c, "skip", o->skip, m.skip);
   if (!o->dump || strcmp(o->dump, "all")) {
     mark(c, "dump", o->dump, m.dump);
@@ -196,7 +196,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
     end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
   }
   if (!o->stop && end <= first) end = first + 1;
-  Marks m = read_marks(c, o);
+  RowMarks m = read_marks(c, o);
   if (end && end <= first) {
     fail(c, ERR_usage, LOC_NONE, "--stop=%s comes before --start=%s", o->stop, o->start);
   }
