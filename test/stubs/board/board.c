@@ -1,7 +1,7 @@
 /* board.c: a simulated Cortex-M4 (qemu-system-arm -M mps2-an386, semihosting) without a C library.
  *
- * Calls start(), which is main or app_main by -DSTART; what is printed with %g comes out as the bits
- * of a float, in hex, one a line.
+ * Calls start(), which is main or app_main by -DSTART; what is printed with %g comes out as the
+ * bits of a float, in hex, one a line.
  */
 #include <stdarg.h>
 #include <stddef.h>
