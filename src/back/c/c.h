@@ -208,7 +208,6 @@ struct Emit {
 };
 
 /* cwhy.c */
-enum { STATUS_STATE = 5 };
 u32 why_add(Emit *e, Loc loc, Str message); /* the status that means this */
 void put_why(Emit *e, Text *t);             /* NAME_why, once all are known */
 /* The rest of a function that returns the line of its argument; the last for numbers beyond. */

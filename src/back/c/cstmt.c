@@ -1,5 +1,6 @@
 /* cstmt.c: statements in C: loops, conditions, assignments, stores. */
 #include "back/c/c.h"
+#include "back/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -156,7 +157,7 @@ static void put_require(Emit *e, const Stmt *s) {
     text_puts(e->t, ")) return;\n");
     return;
   }
-  u32 status = ex_reads_state(e->p, s->a) ? STATUS_STATE : why_add(e, s->loc, s->label);
+  u32 status = ex_reads_state(e->p, s->a) ? STATUS_state : why_add(e, s->loc, s->label);
   text_fmt(e->t, ")) return %u; /* ", status);
   put_comment(e->t, str_text(e->c, s->label), str_len(e->c, s->label));
   text_puts(e->t, " */\n");

@@ -6,19 +6,11 @@
  * relocate, and no string is longer than C99 promises to take.
  */
 #include "back/c/c.h"
+#include "back/status.h"
 
 #include <string.h>
 
-/* Statuses that every model may return; those of requires follow. */
-static const char *const common[] = {
-    "done",
-    "the arena is NULL or not aligned",
-    "a size is out of its bounds",
-    "the self-test computed other bits than ingot",
-    "the weights are NULL, not aligned to 64 bytes, or belong to another model",
-    [STATUS_STATE] = "the state is full, of another size, or was never cleared",
-};
-enum { COMMON = sizeof common / sizeof *common, MOST_CHARS = 3000 };
+enum { MOST_CHARS = 3000 };
 
 u32 why_add(Emit *e, Loc loc, Str message) {
   Text t = text_new(&e->c->scratch);
@@ -35,13 +27,14 @@ u32 why_add(Emit *e, Loc loc, Str message) {
     *vec_push(&e->c->keep, &e->all->why.text) = str_intern(e->c, t.at, t.n);
     *slot = e->all->why.text.n;
   }
-  return COMMON + *slot - 1;
+  return STATUS_COUNT + *slot - 1;
 }
 
 static const char *text_of(Emit *e, u32 status) {
-  if (status < COMMON) return common[status];
-  return status < COMMON + e->all->why.text.n ? str_text(e->c, e->all->why.text.at[status - COMMON])
-                                              : "not a status of this model";
+  if (status < STATUS_COUNT) return status_means[status];
+  return status < STATUS_COUNT + e->all->why.text.n
+             ? str_text(e->c, e->all->why.text.at[status - STATUS_COUNT])
+             : "not a status of this model";
 }
 
 void put_choice_of(Text *t, const char *number, const char *const *line, u32 n) {
@@ -70,7 +63,7 @@ void put_choice_of(Text *t, const char *number, const char *const *line, u32 n) 
 }
 
 void put_why(Emit *e, Text *t) {
-  u32 n = COMMON + e->all->why.text.n + 1;
+  u32 n = STATUS_COUNT + e->all->why.text.n + 1;
   const char **line = NEWS(&e->c->scratch, const char *, n);
   for (u32 i = 0; i < n; i++) line[i] = text_of(e, i);
   put_own(e, t, "\n%sconst char *$_why@(int status) {\n", linkage(e));

@@ -5,17 +5,8 @@
  * number of the buffer. Returns 0, or the status of a require, see status_text.
  */
 #include "back/llvm/llvm.h"
+#include "back/status.h"
 #include "ir/prog_mem.h"
-
-/* Those of generated C; see cwhy.c. */
-static const char *const common[STATUS_FIRST] = {
-    "done",
-    "the arena is NULL or not aligned",
-    "a size is out of its bounds",
-    "the self-test computed other bits than ingot",
-    "the weights are NULL, not aligned to 64 bytes, or belong to another model",
-    [STATUS_STATE] = "the state is full, of another size, or was never cleared",
-};
 
 /* ---- statuses ---- */
 
@@ -33,12 +24,12 @@ static Str require_text(Gen *g, const Stmt *s) {
 }
 
 u32 status_of(Gen *g, const Stmt *s) {
-  if (ex_reads_state(g->p, s->a)) return STATUS_STATE;
+  if (ex_reads_state(g->p, s->a)) return STATUS_state;
   Str text = require_text(g, s);
   for (u32 i = 0; i < g->why->n; i++)
-    if (g->why->at[i] == text) return STATUS_FIRST + i;
+    if (g->why->at[i] == text) return STATUS_COUNT + i;
   *vec_push(&g->c->keep, g->why) = text;
-  return STATUS_FIRST + g->why->n - 1;
+  return STATUS_COUNT + g->why->n - 1;
 }
 
 /* Also where the code itself is not written, since it was kept. */
@@ -51,8 +42,8 @@ void list_statuses(Gen *g) {
 }
 
 const char *status_text(Ctx *c, const Lines *why, u32 status) {
-  if (status < STATUS_FIRST) return common[status];
-  u32 i = status - STATUS_FIRST;
+  if (status < STATUS_COUNT) return status_means[status];
+  u32 i = status - STATUS_COUNT;
   return i < why->n ? str_text(c, why->at[i]) : "not a status of this model";
 }
 

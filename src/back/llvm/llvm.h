@@ -152,7 +152,6 @@ void lv_attribute(Gen *g, LVal fn, u32 index, const char *name, u64 value);
 LVal lv_function(Gen *g, const char *name, LType type);
 
 /* lentry.c */
-enum { STATUS_STATE = 5, STATUS_FIRST = 6 };
 void gen_entry(Gen *g);
 LLVMBasicBlockRef gen_head(Gen *g, LVal fn); /* begins a function */
 /* The body of one that runs the program, once g->given is set. */

@@ -6,6 +6,7 @@
  * of ingot can do.
  */
 #include "back/llvm/llvm.h"
+#include "back/status.h"
 #include "ir/prog_mem.h"
 #include "ir/text.h"
 
@@ -144,7 +145,7 @@ static void gen_why(Gen *g) {
   LVal fn = lv_function(g, own_name(g, "why"), g->l->LLVMFunctionType(bytes(g), &word, 1, 0));
   LLVMBasicBlockRef first = gen_head(g, fn);
   LVal status = g->l->LLVMGetParam(fn, 0);
-  u32 n = STATUS_FIRST + g->why->n;
+  u32 n = STATUS_COUNT + g->why->n;
   LVal r = text(g, status_text(g->c, g->why, n));
   for (u32 i = 0; i < n; i++) {
     LVal is = lv_icmp(g, LLVMIntEQ, status, lv_int(g, 32, 1, i));
