@@ -72,6 +72,35 @@ def same(env):
             both(env, f"text{i}", [model], ["--seed", "5"], [])
 
 
+TURNS = """graph (%n "n": i64[], %x "x": f64[], %y "y": f64[]) {
+  %t: bool[] = const {true}
+  %zero: f64[] = const {0}
+  %s: f64[] = loop(%n, %t, %zero) {scans = 0} (%i: i64[], %c: bool[], %w: f64[]) {
+    %a: f64[] = add(%x, %y)
+    %b: f64[] = mul(%a, %y)
+    %v: f64[] = add(%w, %b)
+    return %t, %v
+  }
+  return %s "s"
+}
+"""
+
+
+def turns(env):
+    """A loop does in its turns only what changes: elements of inputs and constants are read before, what nothing reads is not stored, conditions jump."""
+    path = write(env.scratch("bytecode", "turns"), "turns.ing", TURNS)
+    code = [x.split() for x in must([env.need_ingot(), "opt", path, "--dump=bytecode"], "dump").out.decode().split("\ncode\n")[1].splitlines()]
+    end = next(i for i, x in enumerate(code) if x[1] == "jlt_l")
+    begin = next(i for i, x in enumerate(code) if x[0] == code[end][-1].lstrip("@") + ":")
+    inside = [x[1] for x in code[begin:end + 1]]
+    if len(inside) > 9 or {"load", "store", "mul_d", "ld_i64"} & set(inside):
+        raise Fail(f"in every turn: {inside}")
+    for n, sum_ in ((0, "0"), (5, "75")):
+        got = must([env.ingot, "run", path, "--engine", "vm", "--input", f"n={n}", "--input", "x=2", "--input", "y=3"], f"{n} turns").out.decode()
+        if got.split()[-1] != sum_:
+            raise Fail(f"{n} turns: {got}")
+
+
 def refused(env):
     folder = env.scratch("bytecode", "refused")
     path = os.path.join(folder, "d.igb")
@@ -374,4 +403,4 @@ def anywhere(env):
 def tests(env):
     return [Test("bytecode/anywhere", lambda: anywhere(env), cost=2), Test("bytecode/alone", lambda: alone(env), cost=15), Test("bytecode/small", lambda: small(env), cost=15),
             Test("bytecode/board", lambda: board(env), cost=8),
-            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/refused", lambda: refused(env), cost=2)]
+            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/turns", lambda: turns(env), cost=1), Test("bytecode/refused", lambda: refused(env), cost=2)]

@@ -87,6 +87,7 @@ typedef struct VmBuild {
                    be jumped to */
   u32 nloaded;
   u32 *reads; /* by buffer of registers: loads in the kernel at hand */
+  bool *dead; /* by root: nothing loads from it, nor sees it after the run */
 } VmBuild;
 
 /* Where an access begins: offset and what is added to it. Row: from lane to lane. */

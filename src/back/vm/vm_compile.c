@@ -61,6 +61,16 @@ static void branch(VmBuild *b, ExprId cond, bool want, u32 label) {
             [OP_gt] = {VM_jlt_l, VM_jle_l, true},  [OP_ge] = {VM_jle_l, VM_jlt_l, true},
             [OP_eq] = {VM_jeq_l, VM_jne_l, false}, [OP_ne] = {VM_jne_l, VM_jeq_l, false}};
   const Expr *e = prog_expr(b->p, cond);
+  if (e->kind == EX_op && e->op == OP_and && e->dt == DT_bool) { /* what compares and jumps last */
+    const Expr *x = prog_expr(b->p, e->arg[0]);
+    bool last = x->kind == EX_op && prog_expr(b->p, x->arg[0])->dt == DT_i64;
+    u32 no = want ? label_new(b) : label;
+    ExprId arg[2] = {e->arg[last], e->arg[!last]};
+    branch(b, arg[0], false, no);
+    branch(b, arg[1], want, label);
+    if (want) label_here(b, no);
+    return;
+  }
   if (e->kind == EX_op && e->op < sizeof by / sizeof *by && by[e->op].yes &&
       prog_expr(b->p, e->arg[0])->dt == DT_i64) {
     VmVal x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
@@ -230,6 +240,7 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
 
 static void store(VmBuild *b, const Stmt *s) {
   u32 lanes = prog_expr(b->p, s->a)->lanes, reg;
+  if (b->dead[prog_root(b->p, s->buf)]) return;
   if (in_registers(b, s->buf, s->idx, &reg)) {
     if (!multiply_add(b, s, reg))
       settle(b, compile(b, s->a), reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
@@ -277,6 +288,18 @@ static void number_buffers(VmBuild *b) {
   }
 }
 
+static void find_dead(VmBuild *b) {
+  const Stmt *s;
+  b->dead = NEWS(b->a, bool, b->p->buf.n);
+  for (BufId id = 1; id < b->p->buf.n; id++) {
+    BufSpace space = prog_buf(b->p, id)->space;
+    b->dead[id] = space == BS_temp || space == BS_local;
+  }
+  for (StmtWalk w = prog_walk(b->p, b->p->body); (s = prog_next(&w));)
+    for (ExprWalk x = ex_walk_stmt(b->p, s); ex_next(&x);)
+      if (x.e->kind == EX_load) b->dead[prog_root(b->p, x.e->ref)] = false;
+}
+
 /* Symbols are in registers of their own, where whoever runs the code finds them. */
 static void add_symbols(VmBuild *b, VmProgram *v) {
   Prog *p = b->p;
@@ -316,6 +339,7 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   b->memory = NEWS(a, bool, p->buf.n);
   b->reads = NEWS(a, u32, p->buf.n);
   number_buffers(b);
+  find_dead(b);
   add_symbols(b, v);
   level_push(b, p->body); /* level 1; 0 collects all */
   b->level[0].id = ++b->nlevel;

@@ -433,9 +433,29 @@ static VmVal compile_shuffle(VmBuild *b, const Expr *e) {
   return (VmVal){to, b->cur + 1, e->lanes};
 }
 
+/* The only element of a buffer that no run changes is known now, or loaded once. */
+static bool load_only(VmBuild *b, const Expr *e, VmVal *to) {
+  const Buf *buf = prog_buf(b->p, e->ref);
+  const TypedAccess *a = &typed[buf->dt];
+  VmClass cls = vm_class(buf->dt);
+  i64 k;
+  if (buf->alias || e->lanes != 1 || (buf->space != BS_const && buf->space != BS_in)) return false;
+  for (u32 i = 0; i < buf->rank; i++)
+    if (buf->dim[i] != 1 || !ex_is_int(b->p, e->arg[i], &k) || k) return false;
+  if (buf->space == BS_const && buf->dt != DT_str && cls != VC_none) {
+    *to = constant(b, buf->dt, tensor_get(buf->data, 0));
+    return true;
+  }
+  if (buf->space != BS_in || !a->ld) return false;
+  *to = pure(b, a->ld, 1, cls, 0, (u32[]){b->buf[e->ref], integer(b, 0).reg, 0}, 3);
+  return true;
+}
+
 static VmVal compile_load(VmBuild *b, const Expr *e) {
   u32 reg;
+  VmVal only;
   if (in_registers(b, e->ref, e->arg, &reg)) return (VmVal){reg, b->cur + 1, e->lanes};
+  if (load_only(b, e, &only)) return only;
   VmPlace at = place(b, e->ref, e->arg);
   return load_from(b, &at, e->lanes);
 }
