@@ -188,6 +188,9 @@ IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
  * every conversation: programs and C text hold the keys and values of its tokens, and begin as if
  * they had been run. Before import. */
 IngotStatus ingot_bake_prompt(Ingot *m, const char *path);
+/* The day, YYYY-MM-DD, that the template of a conversation is told where a program cannot fill in
+ * its own: in a prompt that is baked in, and in C text. Else 2026-01-01. Before import. */
+IngotStatus ingot_set_day(Ingot *m, const char *day);
 
 /* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);

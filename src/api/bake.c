@@ -9,7 +9,9 @@
 #include "api/own.h"
 #include "text/text.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static void bake_prompt(Ingot *m, const char *path) {
   Ctx *c = m->c;
@@ -26,6 +28,36 @@ static void bake_prompt(Ingot *m, const char *path) {
 
 IngotStatus ingot_bake_prompt(Ingot *m, const char *path) {
   API_CALL(m, bake_prompt(m, path));
+}
+
+/* Midnight of a day of the Gregorian calendar, from 1970 on. */
+static i64 seconds_of(i64 year, i64 month, i64 day) {
+  i64 y = month > 2 ? year : year - 1, era = y / 400, of_era = y - era * 400;
+  i64 of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1; /* from March on */
+  return (era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468) * 86400;
+}
+
+static void set_day(Ingot *m, const char *day) {
+  Ctx *c = m->c;
+  int year, month, of_month;
+  char end;
+  struct tm tm = {0};
+  api_need(c, day, "the day");
+  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "a day must be told before the model is imported");
+  if (m->source.at && !(m->reader && m->reader->speech))
+    fail(c, ERR_usage, LOC_NONE, "is no language model: --date is for templates of conversations");
+  bool fits = strlen(day) == 10 &&
+              sscanf(day, "%4d-%2d-%2d%c", &year, &month, &of_month, &end) == 3 && year > 1970 &&
+              month > 0 && month < 13 && of_month > 0;
+  time_t at = fits ? (time_t)seconds_of(year, month, of_month) : 0;
+  if (!fits || !gmtime_r(&at, &tm) || tm.tm_mday != of_month)
+    fail(c, ERR_usage, LOC_NONE, "--date: expected a day as YYYY-MM-DD, from 1971 on; found '%s'",
+         show(c, str_of(c, day)));
+  m->told.day = at;
+}
+
+IngotStatus ingot_set_day(Ingot *m, const char *day) {
+  API_CALL(m, set_day(m, day));
 }
 
 /* ---- ids ---- */

@@ -236,6 +236,10 @@ static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
            s->nvocab, s->token_bytes, api_kv_bytes(b->m));
   /* ids that are part of the program were computed with a date */
   ChatTexts chat = b->m->baked.n ? api_chat(b->m, s) : s->chat;
+  if (b->m->told.day && !b->m->baked.n)
+    fail(c, ERR_usage, LOC_NONE,
+         "--date: a program is told the day when it runs (its own --date); here it is for "
+         "--bake-prompt and for C text");
   put_baked(b->m, t);
   put_literal(t, "open", chat.open);
   put_literal(t, "open_system", chat.open_system);

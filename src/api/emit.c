@@ -195,6 +195,7 @@ static void put_language(const Ingot *m, Text *t) {
   if (m->told.prompt)
     text_fmt(t, "%sbake-prompt=%016llx", gap(t),
              (unsigned long long)hash_bytes(m->told.prompt, strlen(m->told.prompt)));
+  if (m->told.day) text_fmt(t, "%sday=%lld", gap(t), (long long)(m->told.day / 86400));
 }
 
 /* What the caller said that shapes the output, in one spelling. */

@@ -58,6 +58,7 @@ typedef struct Told {
   VEC(const char *) state; /* IN=OUT, auto */
   LmWish language;
   const char *prompt; /* a system message that the model begins behind; NULL: none */
+  i64 day;            /* that its template is told, in seconds since 1970; 0: CHAT_DAY */
   const char *grad;   /* see ingot_set_grad; NULL: none */
   const char *train;  /* see ingot_set_train; NULL: none */
   TrainPart part;     /* of the step */

@@ -22,8 +22,9 @@ const Speech *api_speech(Ingot *m) {
   return ingot_talks(m) ? m->reader->speech(m->c, &m->source, m->model) : NULL;
 }
 
-static const char *with_day(Ctx *c, const char *text) {
-  time_t day = CHAT_DAY;
+static const char *with_day(const Ingot *m, const char *text) {
+  Ctx *c = m->c;
+  time_t day = m->told.day ? (time_t)m->told.day : (time_t)CHAT_DAY;
   struct tm tm;
   char date[256];
   if (!text || !strchr(text, 1) || !gmtime_r(&day, &tm)) return text;
@@ -40,11 +41,11 @@ static const char *with_day(Ctx *c, const char *text) {
 
 ChatTexts api_chat(Ingot *m, const Speech *s) {
   ChatTexts t = s->chat;
-  t.open = with_day(m->c, t.open);
-  t.open_system = with_day(m->c, t.open_system);
-  t.system = with_day(m->c, t.system);
-  t.ask = with_day(m->c, t.ask);
-  t.next = with_day(m->c, t.next);
+  t.open = with_day(m, t.open);
+  t.open_system = with_day(m, t.open_system);
+  t.system = with_day(m, t.system);
+  t.ask = with_day(m, t.ask);
+  t.next = with_day(m, t.next);
   return t;
 }
 
@@ -132,6 +133,7 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   text_fmt(&t, "language %lld %lld %d %d\n", (long long)w->context, (long long)w->chunk, w->every,
            (int)w->kept);
   hash_text(&t, "prompt", m->told.prompt);
+  text_fmt(&t, "day %lld\n", (long long)m->told.day);
   hash_text(&t, "march", o->march);
   hash_text(&t, "native", target_native_flags());
   hash_text(&t, "optimize", o->optimize);

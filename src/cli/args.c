@@ -62,7 +62,9 @@ static const Opt opts[] = {
     TEXT("top-p", NULL, top_p, "X", "only the likeliest that make up X together (default 0.9)"),
     TEXT("bake-prompt", NULL, bake_prompt, "FILE",
          "language models: what the system says; its keys and values are part of the code"),
-    TEXT("date", NULL, date, "YYYY-MM-DD", "the day that templates are told (default: today)"),
+    TEXT("date", NULL, date, "YYYY-MM-DD",
+         "the day that templates are told (default: today; in what is baked in, and in C text, "
+         "2026-01-01)"),
     FLAG("clean", clean, "remove all programs that were kept, and say how large they were"),
     TEXT("min-p", NULL, min_p, "X", "only those X times as likely as the likeliest (default 0)"),
     TEXT("repeat-penalty", NULL, repeat_penalty, "X", "divide logits of tokens that were there"),

@@ -97,6 +97,7 @@ static const char *shapes_program(const Args *a) {
                           {"every-token", a->every_token},
                           {"cache", a->cache != NULL},
                           {"bake-prompt", a->bake_prompt != NULL},
+                          {"date", a->date != NULL},
                           {"shapes", a->nshape},
                           {"max-shapes", a->nmax_shape},
                           {"freeze", a->nfreeze},
@@ -125,6 +126,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
+  if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
   if (!s && a->grad) s = ingot_set_grad(m, a->grad);
   if (!s) s = say_inputs(m, a, 0);
@@ -631,7 +633,7 @@ const Verb verb_table[] = {
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest split cpp caller profile debug json input "
      "inputs "
-     "data bake-prompt " SHAPES,
+     "data bake-prompt date " SHAPES,
      "MODEL... [-d batch=1] [-o FILE.c|FILE.igb] [--march CPU] [--weights HOW] [--state auto]",
      "turn a model, or several, into one C file (and its header with -o), or into bytecode",
      MODELS_MOST},
@@ -640,7 +642,7 @@ const Verb verb_table[] = {
      "optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
      "debug preset presets lto pgo bolt relaxed seconds clean json input inputs data "
-     "bake-prompt " SHAPES,
+     "bake-prompt date " SHAPES,
      "MODEL... -o OUT.o|OUT.a|OUT.so|OUT.wasm|PROGRAM [--cc CC] [-O3] [--march CPU] [--preset max] "
      "[--pgo]",
      "turn a model into an object file, a library, WebAssembly or a program", MODELS_MOST},

@@ -88,7 +88,7 @@ def interpreted(env):
 
 
 def dates(env):
-    """A template is told today's date, or the one that is given; C text has one day always."""
+    """A template is told today's date, or the one that is given; C text and what is baked in have one day always, or the one that is given."""
     folder = os.path.dirname(made(env))
 
     def said(name, *words):
@@ -110,6 +110,21 @@ def dates(env):
         head = f.read()
     if '#define M_CHAT_OPEN "01 Jan 2026<u>"' not in head or "from today.gguf\n" not in head or "options: context=64" not in head:
         raise Fail(head[:2000])
+    for day, rc, has in (("2024-02-29", 0, '#define M_CHAT_OPEN "29 Feb 2024<u>"'), ("2100-12-31", 0, '"31 Dec 2100<u>"'), ("2023-02-29", 2, "found '2023-02-29'"), ("2024-1-1", 2, "YYYY-MM-DD")):
+        got = run([env.ingot, "compile", os.path.join(folder, "today.gguf"), "--context", "64", "--quiet", "--date", day, "-o", out], LIMIT)
+        with open(out[:-2] + ".h", encoding="utf-8") as f:
+            head = f.read()
+        if got.rc != rc or has not in (got.text() if rc else head):
+            raise Fail(f"--date {day}: {explain(got)}: {got.text()}")
+    with open(out[:-2] + ".txt", "w", encoding="utf-8") as f:
+        f.write("be brief")
+    baked = ("--bake-prompt", out[:-2] + ".txt", "--date")
+    if said("today.gguf", *baked, "2024-02-29") != said("leap.gguf", "--system", "be brief") or said("today.gguf", *baked, "2025-03-01") == said("leap.gguf", "--system", "be brief"):
+        raise Fail("a day of what is baked in")
+    for model, words, has in ((os.path.join(folder, "today.gguf"), ["-o", out[:-2]], "its own --date"), (os.path.join(ROOT, "models", "digits.onnx"), ["-d", "batch=1", "-o", out[:-2]], "is no language model")):
+        got = run([env.ingot, "build", model, "--date", "2024-02-29", *words], LIMIT)
+        if got.rc != 2 or has not in got.text():
+            raise Fail(f"build --date: {explain(got)}: {got.text()}")
 
 
 def refused(env):
