@@ -310,6 +310,9 @@ torch: all
 # The same Python: losses of a few steps of training beside PyTorch.
 torch-train: all
 	@$(BUILD)/torch/bin/python test/traintorch.py --ingot $(BUILD)/ingot --only '$(ONLY)'
+# Time of such steps; CURVE=1: their losses over 100 steps instead.
+bench-train: all
+	@$(BUILD)/torch/bin/python bench/train.py $(if $(ONLY),--only '$(ONLY)') $(if $(CURVE),--curve)
 
 bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
@@ -437,6 +440,7 @@ help:
 	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
+	  'make bench-train   time of a step beside PyTorch, after make torch: ONLY=mlp,lenet,resnet18 CURVE=1' \
 	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
 	  'make backend       the test runner of onnx over python/ingot/backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
@@ -459,4 +463,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
-  bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-tuned pgo run demo install dist deb clean distclean help
+  bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-tuned bench-train pgo run demo install dist deb clean distclean help

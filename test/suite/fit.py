@@ -16,6 +16,7 @@ from suite.train import HIDDEN, IN, N, OPTIMIZERS, OUT, RATE, Net, clipped
 
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
 IMAGES = os.path.join(ROOT, "models", "digits.npz")
+JOBS = 2  # of test/run
 SHAPES = {"w1": (IN, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, OUT), "b2": (OUT,)}
 
 
@@ -136,6 +137,44 @@ def scores(env):
         found = told["epochs"][-1]["validate"][k]
         want(abs(found - x) < 1e-4 * max(1, x), f"{k}: told {found}, {x} in ONNX Runtime")
     want(set(label) != set(said) or min(r[2] for r in rows) < 1, "everything is right: nothing is compared")
+
+
+def classifier(path):
+    """The network of models/digits.onnx, with weights at random."""
+    r, g = random.Random(6), onnxfile.Graph()
+
+    def weight(*dims):
+        count, fan = math.prod(dims), math.prod(dims[1:])
+        return g.const(dims, [r.gauss(0, (2 / fan) ** 0.5) for _ in range(count)])
+
+    def block(x, cin, cout):
+        y = g.node("Conv", [x, weight(cout, cin, 3, 3)], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        same = [g.const([cout], [v] * cout) for v in (1.0, 0.0, 0.0, 1.0)]
+        return g.node("Relu", [g.node("BatchNormalization", [y, *same])])
+
+    x = g.node("MaxPool", [block(block(g.input(["n", 1, 8, 8], name="image"), 1, 8), 8, 16)], kernel_shape=[2, 2], strides=[2, 2])
+    g.output(g.node("Gemm", [g.node("Flatten", [x]), weight(10, 256), g.const([10], [0.0] * 10)], ["y"], transB=1), ["n", 10])
+    with open(path, "wb") as f:
+        f.write(onnxfile.model(g))
+
+
+def digits(env):
+    """From random weights to 98.5 % of the images that it was not trained on, in less than 20 s of a processor; without a rate it learns nothing, so that the figure is the optimizer's."""
+    folder = env.scratch("fit", "digits")
+    classifier(os.path.join(folder, "net.onnx"))
+    images = [os.path.join(ROOT, "models", f"digits_{part}.npz") for part in ("train", "held")]
+    words = ["net.onnx", "--data", images[0], "--validate", images[1], "-o", "new.onnx", "--engine", "vm", "--march", "native", "--json"]
+    before = os.times()
+    told = json.loads(train(env, [*words, "--epochs", "8", "--lr", "0.005", "--schedule", "cosine"], folder).out)
+    after = os.times()
+    found = [row["validate"]["accuracy"] for row in told["epochs"]]
+    want(found[-1] >= 98.5, f"accuracies of {found}")
+    losses = [row["train"]["loss"] for row in told["epochs"]]
+    want(losses[-1] < 0.1 * losses[0], f"losses of {losses}")
+    spent = after.children_user - before.children_user
+    want(spent < 20 * JOBS, f"{spent:.0f} s of processors")  # other tests run meanwhile
+    told = json.loads(train(env, [*words, "--epochs", "1", "--lr", "1e-30"], folder).out)
+    want(told["epochs"][0]["validate"]["accuracy"] < 50, f"without a rate: {told}")
 
 
 WORDS = [DIGITS, "--data", IMAGES, "--validate", IMAGES, "--batch", "16", "--epochs", "3", "--optimizer", "adam", "--schedule", "cosine", "--clip", "1", "--seed", "3", "--engine", "vm"]
@@ -318,5 +357,5 @@ def tests(env):
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
-    out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3)]
+    out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]
     return out
