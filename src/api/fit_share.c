@@ -22,6 +22,14 @@ static const i64 *classes_of(const Drive *d, u64 *n) {
   return t ? t->data : NULL;
 }
 
+/* Whether shares tell classes: known before any was run, by this process or at all. */
+static bool tells_classes(const Drive *d) {
+  bool found = false;
+  for (u32 i = 0; i < d->m->run.nout; i++)
+    found = found || str_is(d->m->c, api_result_name(d->m, i), "class");
+  return found;
+}
+
 /* Results that are added up: all of floats but the loss, which is told for each. */
 static bool is_sum(const Drive *d, u32 i) {
   Str name = api_result_name(d->m, i);
@@ -131,10 +139,9 @@ static void give_sums(Training *f, const u8 *sum) {
 static void tally_share(Training *f, const u8 *packet, const Packet *p, const u32 *which,
                         u64 rows) {
   double loss;
-  u64 n;
   memcpy(&loss, packet + p->sums, sizeof loss);
   const i64 *class = (const i64 *)(const void *)(packet + p->sums + sizeof loss);
-  tally_add(f, &f->tally, &f->data, which, rows, loss, classes_of(&f->slopes, &n) ? class : NULL);
+  tally_add(f, &f->tally, &f->data, which, rows, loss, tells_classes(&f->slopes) ? class : NULL);
 }
 
 void share_step(Training *f, u64 rows, double rate) {

@@ -211,6 +211,33 @@ def killed(env):
     want(kills >= 3, f"only {kills} were killed before they had ended")
 
 
+def resumed(env):
+    """A process that goes on in the middle of an epoch with a batch that is not full counts the classes of that, too: each checkpoint of a training in shares leads to its table."""
+    folder = env.scratch("fit", "resumed")
+    arrays = npy.load_npz(IMAGES)
+    wrong = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all would be right
+    npy.save_npz(os.path.join(folder, "data.npz"), {"image": arrays["image"], "label": wrong})
+    words = [DIGITS, "--data", "data.npz", "--batch", "96", "--shares", "2", "--epochs", "1", "--lr", "0.5", "--optimizer", "sgd", "--engine", "vm"]
+    whole = train(env, [*words, "-o", "whole.onnx"], folder)
+    kept, out = os.path.join(folder, "kept"), os.path.join(folder, "x.onnx.checkpoint")
+    for path in (kept, out):
+        if os.path.exists(path):
+            os.remove(path)
+    p = subprocess.Popen([env.ingot, "train", *words, "-o", "x.onnx", "--checkpoint-every", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    while p.poll() is None:  # the only one inside of the epoch stands behind its 96 examples
+        if os.path.exists(out):
+            os.link(out, kept)
+            break
+    p.kill()
+    p.wait()
+    want(os.path.exists(kept), "there was no checkpoint")
+    if os.path.exists(out):
+        os.remove(out)
+    os.rename(kept, out)
+    got = train(env, [*words, "-o", "x.onnx", "--checkpoint-every", "0"], folder)
+    want("example 96" in got.text() and got.out == whole.out, f"{got.text()}: another table: {got.out.decode()}, expected {whole.out.decode()}")
+
+
 def other(env):
     """A checkpoint of another training is refused, and says what differs."""
     folder = env.scratch("fit", "other")
@@ -356,6 +383,6 @@ def tests(env):
     out.append(Test("fit/clip", lambda: formulas(env, "sgd", more=("--clip", "0.1"), update=clipped), cost=1))
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
-    out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
+    out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
     out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]
     return out
