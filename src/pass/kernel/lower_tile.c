@@ -218,6 +218,19 @@ ExprId tile_lane(const Tile *t) {
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
+/* Steps of pairs that are written out: a loop around each takes as many instructions as a product.
+ */
+enum { PAIR_STEPS = 4 };
+
+/* The loop over the groups of an axis; which one it is at. */
+static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
+  Prog *p = t->p;
+  i64 steps = t->each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
+  ExprId q = ex_int(p, 0);
+  if (n > steps) q = ex_var(p, prog_for(p, at, q, ex_int(p, n / steps), "q"));
+  return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
+}
+
 /* Loops over the fold. A channel axis that an operand keeps in blocks runs over blocks at its place
  * and over the channels of a block innermost: memory is read in order. */
 static void open_fold(Tile *t, Cursor *at) {
@@ -228,8 +241,7 @@ static void open_fold(Tile *t, Cursor *at) {
     if (!f->axis[i].fold) continue;
     if (i == t->quad && i != t->split) {
       i64 n = (f->axis[i].hi + t->each - 1) / t->each;
-      t->at.quad = ex_int(p, 0);
-      if (n > 1) t->at.quad = ex_var(p, prog_for(p, at, t->at.quad, ex_int(p, n), "q"));
+      t->at.quad = open_groups(t, at, n);
       t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->each));
       continue;
     }
@@ -247,6 +259,8 @@ static void open_fold(Tile *t, Cursor *at) {
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
+  if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
+    prog_stmt(p, at->owner)->flags |= LF_unroll;
   t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
   t->at.split_block = block;
   t->at.split_lane = c;

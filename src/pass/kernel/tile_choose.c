@@ -12,8 +12,9 @@
 #include <string.h>
 
 enum { UNROLL_STEPS = 25 };
-enum { LONG_ROW = 1024 }; /* rows where their number is not known */
-enum { SHORT_ROW = 4 };   /* rows for which another axis is looked at */
+enum { PAIR_PRODUCTS = 2 }; /* registers of products of pairs, which are added by themselves */
+enum { LONG_ROW = 1024 };   /* rows where their number is not known */
+enum { SHORT_ROW = 4 };     /* rows for which another axis is looked at */
 
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
@@ -407,7 +408,7 @@ static void choose_size(Tile *t) {
   i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
   /* one panel at a time: then merge finds more that goes block by block */
   bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
-  t->budget = (i64)(quads ? c->dot4_sums : c->sums);
+  t->budget = (i64)(t->each == 4 ? c->dot4_sums : c->sums) - (t->each == 2 ? PAIR_PRODUCTS : 0);
   if (t->lanes > to->lanes) t->budget /= t->lanes / to->lanes; /* a vector is that many registers */
   i64 half = t->budget >= 16 ? 8 : 6; /* sums that wait for nothing; what they add is loaded too */
   for (u32 k = 0; k < t->f.nin; k++) {

@@ -14,8 +14,8 @@
  * - A vector that a few products of one step read would be loaded at each of them, as their
  *   operand, and loads take longer than products. Read more often it stays without being told;
  *   where sums leave no room for it, loading again is right.
- * - Sums in 16 bits (pairs): compilers know that their order does not matter, and would make all
- *   products first, more than registers hold.
+ * - Sums of integers (pairs, dot2): compilers know that their order does not matter, and would make
+ *   all products of several steps first, more than registers hold.
  *
  * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
  * breaks: nothing
@@ -160,14 +160,16 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
     const Buf *r = prog_buf(p, t.seen[i]);
     all += elements(r) * lane_pieces(r->lanes, o->lanes).n;
   }
-  return t.writes == each && t.reads > each &&
-         (double)t.reads <= figures.held_reads * (double)each && t.nseen < 8 &&
+  i64 steps = x->dt == DT_i32 ? t.writes / each : 1; /* of pairs several are written out */
+  return t.writes == steps * each && t.reads > t.writes &&
+         (double)t.reads <= figures.held_reads * (double)t.writes && t.nseen < 8 &&
          all <= o->target->regs;
 }
 
 static bool is_pairs(Schedule *o, const Stmt *s) {
   const Expr *x = prog_expr(o->p, s->a);
-  return is_reg(o, s->buf) && x->lanes > 1 && x->kind == EX_op && x->op == OP_pairs;
+  return is_reg(o, s->buf) && x->lanes > 1 && x->kind == EX_op &&
+         (x->op == OP_pairs || x->op == OP_dot2);
 }
 
 /* ---- lists ---- */
