@@ -457,7 +457,7 @@ help:
 	  'make docs          writes what commands print, and the tables, into the documents' \
 	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
-	  'make install       PREFIX=/usr/local DESTDIR=' \
+	  'make install       PREFIX=/usr/local LIBDIR=/usr/local/lib DESTDIR=' \
 	  'make dist          an archive of the sources, the same bytes each time: build/dist' \
 	  'make deb           packages for Debian: build/deb (needs debhelper)' \
 	  'make clean         remove what was built; make distclean also removes downloads'

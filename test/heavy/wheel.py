@@ -1,9 +1,11 @@
-"""The wheel, installed in a folder of its own: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler."""
+"""The wheel, installed in a folder of its own: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler.
+The archive of sources makes the same wheel."""
 import os
 import re
 import shutil
+import zipfile
 from lib.core import ROOT, Fail, Test, must, need, run, tail, want
-from suite.python import make_wheel
+from suite.python import backend, make_wheel
 
 LIMIT = 1800
 PARTS = 4
@@ -31,6 +33,22 @@ def cases(env, compiler, part):
     print(f"{compiler} {part}: {lines[-1]}", flush=True)
 
 
+def sources(env):
+    """The archive of sources becomes a wheel with the same files, by pip, without a network."""
+    folder = env.scratch("wheel", "sources")
+    shutil.rmtree(folder)
+    os.makedirs(folder)
+    name = backend(env).build_sdist(folder)
+    must([env.need_python(), "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation", "-w", folder, os.path.join(folder, name)], "pip wheel",
+         timeout=LIMIT)
+    made = [x for x in os.listdir(folder) if x.endswith(".whl")]
+
+    def inside(path):
+        with zipfile.ZipFile(path) as z:
+            return z.namelist()
+    want(made == [os.path.basename(make_wheel(env))] and inside(os.path.join(folder, made[0])) == inside(make_wheel(env)), f"another wheel: {made}")
+
+
 def tests(env):
     rows = [("tcc", "0/1"), *(("cc", f"{k}/{PARTS}") for k in range(PARTS))]
-    return [Test(f"heavy/wheel/{compiler}-{part.replace('/', 'of')}", lambda c=compiler, p=part: cases(env, c, p), cost=100) for compiler, part in rows]
+    return [Test("heavy/wheel/sources", lambda: sources(env), cost=150)] + [Test(f"heavy/wheel/{compiler}-{part.replace('/', 'of')}", lambda c=compiler, p=part: cases(env, c, p), cost=100) for compiler, part in rows]
