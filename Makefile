@@ -397,12 +397,14 @@ install: all
 # What git knows of, as it lies here, or all of an unpacked archive. The same files make the same bytes: one date (SOURCE_DATE_EPOCH, else that
 # of the last commit, else that of the archive), one owner, one order.
 DIST     = $(BUILD)/dist/ingot-$(VERSION).tar.gz
-DATE     = $(or $(SOURCE_DATE_EPOCH),$(shell if [ -e .git ]; then git log -1 --format=%ct; else stat -c %Y Makefile; fi))
+GIT     := git -c safe.directory='*' # somebody else may own the files
+DATE     = $(or $(SOURCE_DATE_EPOCH),$(shell if [ -e .git ]; then $(GIT) log -1 --format=%ct; else stat -c %Y Makefile; fi))
 dist:
 	@mkdir -p $(BUILD)/dist
 	$(call say,TAR,$(DIST))
-	$(Q)if [ -e .git ]; then git ls-files -z; else find . -type d \( -path './build*' -o -name __pycache__ -o -path ./debian \) -prune -o -type f -printf '%P\0'; fi \
+	$(Q)if [ -e .git ]; then $(GIT) ls-files -z; else find . -type d \( -path './build*' -o -name __pycache__ -o -path ./debian \) -prune -o -type f -printf '%P\0'; fi \
 	  | LC_ALL=C sort -z >$(BUILD)/dist/files
+	@[ -s $(BUILD)/dist/files ] || { echo 'make dist: git lists no files here' >&2; exit 1; }
 	$(Q)tar --create --file=$(DIST:.gz=) --null --format=ustar --mtime=@$(DATE) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
 	  --transform='s,^,ingot-$(VERSION)/,' --files-from=$(BUILD)/dist/files
 	$(Q)gzip -9nf $(DIST:.gz=)
