@@ -4,8 +4,9 @@
     bench/browser.py [--write FILE] [--only NAME] [--rounds N]
 
 Bytes are those a page has to fetch, after gzip: module and .wasm with the weights inside, against the bundle, its .wasm and the model. Loading is from the first import to the first result,
-the least of three pages; a run is the least of as many rounds as --rounds says, in which both take turns in the same page, on one thread each. Native is `ingot bench` on the
-C of the same vectors (sse2). Results are compared. ONNX Runtime Web comes out of a pinned wheel that carries it. Prints a table, or writes it into FILE between its marks.
+the least of two pages; a run is the least of as many rounds as --rounds says, in which both take turns in the same page, on one thread each. Times are those that processors spend on all of the browser, which
+depend little on what else runs. Native is the C of the same vectors (sse2). Results are compared. ONNX Runtime Web comes out of a pinned wheel that carries it. Prints a table, or writes it into FILE
+between its marks.
 """
 import argparse
 import gzip
@@ -17,13 +18,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [os.path.join(ROOT, "test"), os.path.join(ROOT, "bench")]
+sys.path[:0] = [os.path.join(ROOT, x) for x in ("test", "bench", "python")]
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
 FOLDER = os.path.join(ROOT, "build", "bench", "browser")
-NAMES = ("digits", "mobilenetv3-small", "mobilenetv2", "resnet18")
+NAMES = ("digits", "mobilenetv3-small", "mobilenetv2")
+BATCH_MS = 300
 WHEEL = "open-webui==0.6.5"  # whose pages use it
 INSIDE = "open_webui/frontend/_app/immutable/assets/"
 FILES = {"ort.mjs": ("ort.bundle.min.D2-GKZ-g.mjs", "4a1b716d20ded3556ae7a692c1a16888fe1fddccf220dbd6e810bb53ae1b69c4"), "ort.wasm": ("ort-wasm-simd-threaded.jsep.Y7jqkEt_.wasm", "d7de09721a4bbc4f3c8a8b8824da82475189bda7ebcfd9ac83e5b162a7d7d479")}
@@ -44,18 +47,7 @@ window.theirs = async (inputs) => {
   return { took, version: ort.env.versions.web, run: () => session.run(feeds), first: Object.values(first).map((t) => Array.from(t.data, Number)) };
 };
 window.numbers = (shape) => { const n = shape.reduce((a, b) => a * b, 1), data = new Float32Array(n); for (let i = 0; i < n; i++) data[i] = ((i * 37) % 101) / 101; return { data, shape }; };
-window.least = async (rounds, ...sides) => {
-  const best = sides.map(() => Infinity);
-  const often = await Promise.all(sides.map(async () => 1));
-  for (const [i, side] of sides.entries()) { const s = performance.now(); await side.run(); often[i] = Math.max(1, Math.ceil(20 / Math.max(0.02, performance.now() - s))); }
-  for (let r = 0; r < rounds; r++)
-    for (const [i, side] of sides.entries()) {
-      const s = performance.now();
-      for (let k = 0; k < often[i]; k++) await side.run();
-      best[i] = Math.min(best[i], (performance.now() - s) / often[i]);
-    }
-  return best;
-};
+window.often = async (side, times) => { for (let i = 0; i < times; i++) await side.run(); };
 window.ready = true;
 </script>"""
 
@@ -90,7 +82,40 @@ def model(name):
     return nets.make(name), []
 
 
+def busy(session):
+    """Milliseconds that all processes of a session have spent on processors."""
+    total = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                if int(f.read().rsplit(")", 1)[1].split()[3]) != session:
+                    continue
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/schedstat") as f:
+                    total += int(f.read().split()[0])
+        except OSError:  # it has ended
+            pass
+    return total / 1e6
+
+
+def native(path, args, arrays):
+    """The same vectors as C: the least time of `ingot bench`, or of calls from Python, of which long ones are better by the processor's clock."""
+    import ingot
+    out = subprocess.run([INGOT, "bench", path, *args, "--engine", "c", "--march", "sse2", "--seconds", "1", "--json", "--quiet"], check=True, capture_output=True).stdout
+    net = ingot.compile(path, engine="c", march="sse2", dims=dict(x.split("=") for x in args[1:]))
+    best = json.loads(out)[0]["min_ms"]
+    for _ in range(20):
+        start = time.thread_time()
+        count = 0
+        while count < 3 or time.thread_time() - start < 0.05:
+            net.run(arrays)
+            count += 1
+        best = min(best, (time.thread_time() - start) * 1e3 / count)
+    return best
+
+
 def measure(name, rounds, beside):
+    import numpy
     from lib.browser import Browser, Serve
     path, args = model(name)
     folder = os.path.join(FOLDER, name)
@@ -106,34 +131,44 @@ def measure(name, rounds, beside):
     for file in FILES if beside else ():
         os.link(os.path.join(FOLDER, file), at(file))
     told = json.loads(subprocess.run([INGOT, "inspect", path, *args, "--json"], check=True, capture_output=True).stdout)
-    shapes = {i["name"]: i["type"][i["type"].index("["):] for i in told["inputs"]}
-    feeds = "{" + ", ".join(f"{json.dumps(name)}: numbers({shape})" for name, shape in shapes.items()) + "}"
-    row = {"name": name, "bytes": packed(at("net.mjs"), at("net.wasm")), "load": 1e9, "load2": 1e9}
+    shapes = {i["name"]: json.loads(i["type"][i["type"].index("["):]) for i in told["inputs"]}
+    feeds = "{" + ", ".join(f"{json.dumps(input)}: numbers({shape})" for input, shape in shapes.items()) + "}"
+    sides = {"a": "ours", "b": "theirs"} if beside else {"a": "ours"}
+    row = {"name": name, "bytes": {"a": packed(at("net.mjs"), at("net.wasm"))}, "load": {}, "run": {}}
+    if beside:
+        row["bytes"]["b"] = packed(at("ort.mjs"), at("ort.wasm"), at("net.onnx"))
     with Serve(folder) as s, Browser() as b:
-        for side, key in (("ours", "load"), ("theirs", "load2")):
-            for _ in range(3 if side == "ours" or beside else 0):
-                p = b.open(s.url + "index.html")
-                p.wait("window.ready")
-                row[key] = min(row[key], p.eval(f"{side}({feeds}).then((x) => x.took)"))
-        p.eval(f"ours({feeds}).then((x) => {{ window.a = x; }})")
+        for side in [*sides] * 2:
+            p = b.open(s.url + "index.html")
+            p.wait("window.ready")
+            before = busy(b.process.pid)
+            p.eval(f"{sides[side]}({feeds}).then((x) => x.took)")
+            row["load"][side] = min(row["load"].get(side, 1e9), busy(b.process.pid) - before)
+        for side, function in sides.items():
+            row["version"] = p.eval(f"{function}({feeds}).then((x) => {{ window.{side} = x; return x.version; }})")
         if beside:
-            row["version"] = p.eval(f"theirs({feeds}).then((x) => {{ window.b = x; return x.version; }})")
-            row["bytes2"] = packed(at("ort.mjs"), at("ort.wasm"), at("net.onnx"))
             row["error"] = p.eval("Math.max(...a.first[0].map((x, i) => Math.abs(x - b.first[0][i])))")
-        got = p.ask("Runtime.evaluate", seconds=600, expression=f"least({rounds}, a{', b' if beside else ''})", returnByValue=True, awaitPromise=True)
-        row["run"], row["run2"] = (got["result"]["value"] + [None])[:2]
-    out = json.loads(subprocess.run([INGOT, "bench", path, *args, "--engine", "c", "--march", "sse2", "--seconds", "2", "--json", "--quiet"], check=True, capture_output=True).stdout)
-    row["native"] = out[0]["min_ms"]
+        times = {side: 1 for side in sides}
+        for round in range(rounds + 3):  # the first ones find out how often, while the browser still compiles
+            for side in sides:
+                before = busy(b.process.pid)
+                p.ask("Runtime.evaluate", expression=f"often({side}, {times[side]})", awaitPromise=True)
+                took = (busy(b.process.pid) - before) / times[side]
+                if round < 3:
+                    times[side] = max(1, min(20000, int(BATCH_MS / max(took, 0.001))))
+                else:
+                    row["run"][side] = min(row["run"].get(side, 1e9), took)
+    row["native"] = native(path, args, {input: (numpy.arange(numpy.prod(shape)) * 37 % 101 / 101).astype("float32").reshape(shape) for input, shape in shapes.items()})
     return row
 
 
 def table(rows):
-    def both(a, b, form):
-        return form(a) + " | " + (form(b) if b else "-")
-    out = ["| network | ingot, KB | ORT Web, KB | loads, ms | ORT Web | a run, ms | ORT Web | native sse2 |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    def both(of, form):
+        return " | ".join(form(of[side]) if side in of else "-" for side in "ab")
+    out = ["| network | KB: ingot | ORT Web | load, ms: ingot | ORT Web | a run, ms: ingot | ORT Web | native |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for r in rows:
-        out.append(f"| {r['name']} | {both(r['bytes'], r.get('bytes2'), lambda n: f'{n / 1000:,.0f}')} | {both(r['load'], r['load2'] if r['load2'] < 1e9 else 0, lambda x: f'{x:.0f}')} | "
-                   f"{both(r['run'], r['run2'], lambda x: f'{x:.3g}')} | {r['native']:.3g} |")
+        out.append(f"| {r['name']} | {both(r['bytes'], lambda n: f'{n / 1000:,.0f}')} | {both(r['load'], lambda x: f'{x:,.0f}')} | "
+                   f"{both(r['run'], lambda x: f'{x:.3g}')} | {r['native']:.3g} |")
     return "\n".join(out) + "\n"
 
 
