@@ -350,7 +350,9 @@ static int verb_inspect(const Args *a) {
   const char *text;
   size_t n = 0;
   IngotStatus s = prepare(m, a);
+  watch_task("inspect");
   if (!s) s = ingot_inspect(m, a->json, &text, &n);
+  watch_task(NULL);
   if (n) fwrite(text, 1, n, stdout);
   if (!s || (s == INGOT_UNSUPPORTED && n)) say_hint(m, a);
   if (s != INGOT_UNSUPPORTED || !n) return finish(m, a, s);
