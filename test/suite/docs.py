@@ -12,6 +12,7 @@ with ```c FILE is a quotation: it must be in that file, but for indentation.
 import os
 import re
 import shutil
+from lib import npy
 from lib.core import ROOT, Fail, Test, explain, run, tail
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
@@ -125,6 +126,28 @@ def shown(env, name):
         raise Fail("prints something else now (`make docs` rewrites it): " + "; ".join(wrong))
 
 
+def table(env):
+    """What the table of README.md says to type works, with files of these names; language models have suites of their own."""
+    folder = env.scratch("docs", "table")
+    shutil.rmtree(folder)
+    os.makedirs(folder)
+    shutil.copy(os.path.join(ROOT, "models", "digits.onnx"), os.path.join(folder, "model.onnx"))
+    arrays = {"image": npy.Array("f32", (16, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(1024)])}
+    npy.save_npz(os.path.join(folder, "examples.npz"), arrays)
+    npy.save_npz(os.path.join(folder, "train.npz"), {**arrays, "label": npy.Array("i64", (16,), [i % 10 for i in range(16)])})
+    with open(os.path.join(folder, "program.ch"), "w") as f:
+        f.write('print("fine")\n')
+    rows = re.findall(r"^\| [^|]+ \| `(ingot [^|`]+)` \|", read("README.md"), re.M)
+    tried = [row for row in rows if ".gguf" not in row]
+    if len(tried) < 8:
+        raise Fail(f"README.md has no table of commands: {rows}")
+    for row in tried:
+        got = run(["sh", "-c", SHELL + row], 120, cwd=folder, env={"INGOT_PROGRAM": env.need_ingot(), "NO_COLOR": "1"})
+        named = re.search(r"(?:-o|--html) (\S+)", row)
+        if not (got.rc == 5 and MISSING in got.err) and (got.rc or named and not os.path.exists(os.path.join(folder, named[1]))):
+            raise Fail(f"`{row}`: {explain(got)}: {tail(got.text(), 3)}")
+
+
 def heading(line):
     """The anchor of a heading, as the usual viewers make it."""
     return re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-")
@@ -223,7 +246,7 @@ def silence():
 
 def tests(env):
     out = [Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables),
-           Test("docs/passes", lambda: passes(env)), Test("docs/silence", silence), Test("docs/suites", suites)]
+           Test("docs/passes", lambda: passes(env)), Test("docs/silence", silence), Test("docs/suites", suites), Test("docs/table", lambda: table(env), cost=15)]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))
         out.append(Test(f"docs/paths {name}", lambda n=name: paths(n)))
