@@ -166,7 +166,8 @@ static void file_part(Report *r) {
   if (r->json)
     text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)f->version);
   else
-    text_fmt(&r->out, "%s IR version %lld", r->m->reader->name, (long long)f->version);
+    text_fmt(&r->out, "%s%s version %lld", r->m->reader->name, f->opset.n ? " IR" : "",
+             (long long)f->version);
   for (u32 i = 0; i < f->opset.n; i++) {
     if (r->json) {
       quote_json(r, i ? "," : "", f->opset.at[i].name);

@@ -48,7 +48,6 @@ typedef struct FormatRow {
   }
 
 static const FormatRow rows[] = {
-    ROW(4, "TFL3", NULL, "a TensorFlow Lite model", TF_CONVERT "--tflite FILE --output model.onnx"),
     ROW(4, "ORTM", NULL, "a model in the format of ONNX Runtime (.ort)", TAKE_ORIGINAL " (.onnx)"),
     ROW(0, "tjgg", NULL, "a GGML file, weights of a language model", HF_EXPORT),
     ROW(0, "lmgg", NULL, "a GGML file, weights of a language model", HF_EXPORT),

@@ -5,7 +5,7 @@
 #include "front/onnx/onnx.h"
 
 typedef struct Format {
-  const char *name;   /* "a TensorFlow Lite model" */
+  const char *name;   /* "a TensorFlow SavedModel" */
   const char *advice; /* what to do; FILE and FOLDER stand for what was given */
 } Format;
 

@@ -9,6 +9,7 @@
 #include "front/llm/requant.h"
 #include "front/onnx/import.h"
 #include "front/reader.h"
+#include "front/tflite/tflite.h"
 
 #include <errno.h>
 #include <string.h>
@@ -71,6 +72,13 @@ const Reader reader_table[] = {
      .facts = lm_facts,
      .speech = lm_speech,
      .requantise = lm_requantise},
+    {.name = "TensorFlow Lite",
+     .sniff = lite_sniff,
+     .read = lite_open,
+     .import = lite_import,
+     .binds = true,
+     .facts = lite_facts,
+     .op = lite_op_at},
     {.name = "ONNX",
      .sniff = sniff_any,
      .read = onnx_open,
@@ -98,8 +106,8 @@ static void read_model(Ctx *c, void *arg) {
 }
 
 static _Noreturn void refuse(Ctx *c, const Format *f) {
-  fail(c, ERR_unsupported, LOC_NONE, "is %s (ingot reads ONNX, GGUF and safetensors): %s", f->name,
-       f->advice);
+  fail(c, ERR_unsupported, LOC_NONE,
+       "is %s (ingot reads ONNX, TensorFlow Lite, GGUF and safetensors): %s", f->name, f->advice);
 }
 
 /* Few models begin with text: the version that opens them is a small number. */

@@ -380,6 +380,23 @@ def bytecode():
                     n += 1
 
 
+def lites():
+    """The smallest model of test/tflite for every set of operators and types, where the packages of test/requirements-tflite.txt are there."""
+    sys.path[:0] = [os.path.join(ROOT, "build", "tflite"), os.path.join(ROOT, "test", "make")]
+    try:
+        import mktflite
+    except ImportError:
+        return
+    import importlib
+    best = {}
+    for name in ("maths", "layers", "shapes", "index", "recurrent"):
+        for case in importlib.import_module("tflite." + name).cases(mktflite.Case, np.random.default_rng(7)):
+            data, key = case.net.pack(), (*sorted(case.net.codes), case.name.rsplit("_", 1)[-1])
+            if len(data) <= 2 * LARGEST and (key not in best or len(data) < len(best[key][1])):
+                best[key] = (f"{name}_{case.name}", data)
+    yield from sorted(best.values())
+
+
 def imports():
     cases = [*bound()]
     return [*cases, *chains(cases), *structures()]
@@ -387,6 +404,7 @@ def imports():
 
 SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_import": (imports, list),
+        "fuzz_tflite": (lambda: [*lites()], list),
         "fuzz_json": (jsons, json_words),
         "fuzz_lang": (programs, program_words),
         "fuzz_gguf": (lambda: [*ggufs()], gguf_words),

@@ -28,7 +28,6 @@ def foreign():
         model = f.read()
     page = b"\r\n<!DOCTYPE html>\n<html lang=en><head><title>net.onnx</title>"
     return (
-        ("TensorFlow Lite", "--tflite", struct.pack("<I", 28) + b"TFL3" + bytes(64)),
         ("ONNX Runtime (.ort)", "made from", struct.pack("<I", 28) + b"ORTM" + bytes(64)),
         ("GGML", "optimum-cli", b"tjgg" + bytes(64)),
         ("HDF5", "keras", b"\x89HDF\r\n\x1a\n" + bytes(64)),
@@ -70,6 +69,7 @@ def broken(c):
     for cut in (100, len(model) // 2, len(model) - 1):
         got = c.run("inspect", c.save("cut.onnx", model[:cut]), code=4, text=f"is truncated: it has {cut} bytes of at least ")
         want(cut < int(got.text().split()[-1]) <= len(model), got.text())
+    c.run("inspect", c.save("net.tflite", struct.pack("<I", 28) + b"TFL3" + bytes(64)), code=4, text="not a well-formed FlatBuffer")
     c.run("inspect", c.save("notes.txt", b"a few words about a network, nothing else"), code=4, text="but text")
     for _, _, data in foreign():  # a mark alone
         c.run("inspect", c.save("short", data[:6]), code=(3, 4))

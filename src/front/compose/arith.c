@@ -50,6 +50,22 @@ Val mk_full(Graph *g, Val scalar, const Dim *shape, u32 rank) {
   return mk_broadcast(g, mk_reshape(g, scalar, NULL, 0), shape, rank);
 }
 
+/* [.., d, ..] -> [.., 1, d, ..] -> [.., k, d, ..] -> [.., k*d, ..] */
+Val mk_repeat(Graph *g, Val x, u32 axis, Dim k) {
+  if (k == 1) return x;
+  const Type *t = graph_type(g, x);
+  Dim wide[MAX_RANK + 1], one[MAX_RANK + 1], out[MAX_RANK];
+  if (t->rank == MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "rank %u", t->rank);
+  for (u32 i = 0, j = 0; i <= t->rank; i++) {
+    one[i] = i == axis ? 1 : t->dim[j];
+    wide[i] = i == axis ? k : t->dim[j++];
+  }
+  for (u32 i = 0; i < t->rank; i++) out[i] = i == axis ? dim_mul(g->dims, t->dim[i], k) : t->dim[i];
+  u32 rank = t->rank;
+  Val y = mk_broadcast(g, mk_reshape(g, x, one, rank + 1), wide, rank + 1);
+  return mk_reshape(g, y, out, rank);
+}
+
 Val mk_count(Graph *g, Val x, const i64 *axes, u32 n) {
   Dim d[MAX_RANK];
   for (u32 i = 0; i < n; i++) d[i] = val_dim(g, x, (u32)axes[i]);

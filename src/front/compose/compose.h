@@ -18,6 +18,7 @@ typedef struct Window Window;
 typedef struct Resize Resize;
 typedef struct ResizeAxis ResizeAxis;
 typedef struct Causal Causal;
+typedef struct Boxes Boxes;
 
 /* See attn_causal. */
 struct Causal {
@@ -75,6 +76,16 @@ struct ResizeAxis {
   double roi0, roi1; /* the region, as fractions of the operand */
 };
 
+/* Boxes with scores, of which those are taken that overlap no better one by more than limit. */
+struct Boxes {
+  Val edge[4]; /* low y, low x, high y, high x: [batch, 1, boxes] */
+  Val score;   /* [batch, classes, boxes] */
+  Val free;    /* bool, likewise: false is never taken */
+  Val limit;   /* a scalar */
+  Dim rounds;  /* most that are taken of a class */
+  Val trip;    /* i64 scalar: the same, or less */
+};
+
 /* A constructor for every scalar op of one or two operands: mk_exp(g, x), mk_max(g, x, y)... */
 #define MK1(name)                                                                                  \
   static inline Val mk_##name(Graph *g, Val x) {                                                   \
@@ -105,6 +116,7 @@ Val mk_extent(Graph *g, Dim d, DType dt);            /* scalar */
 Val mk_expand_tail(Graph *g, Val v, u32 n);          /* appends n axes of extent 1 */
 Val mk_move_axis(Graph *g, Val x, u32 from, u32 to); /* the others keep their order */
 Val mk_full(Graph *g, Val scalar, const Dim *shape, u32 rank);
+Val mk_repeat(Graph *g, Val x, u32 axis, Dim k); /* k times, one behind the other */
 /* Product of these extents, a scalar of the type of x; the mean over them (x itself for n = 0). */
 Val mk_count(Graph *g, Val x, const i64 *axes, u32 n);
 Val mk_mean(Graph *g, Val x, const i64 *axes, u32 n, bool keep);
@@ -190,6 +202,9 @@ Val window_conv_transpose(Graph *g, Val x, Val weights, i64 group, const Window 
 Val window_pool(Graph *g, Op op, Val x, Window w, double fill); /* OP_pool_*; fill: of padding */
 Val window_average(Graph *g, Val x, Window w, bool with_pads);  /* do cells of padding count? */
 Val compose_bias(Graph *g, Val y, Val bias); /* y + bias, one entry a channel (axis 1) */
+
+/* boxes.c: i64 [batch, classes, rounds], numbers of boxes by falling score, and -1 behind them. */
+Val compose_suppress(Graph *g, const Boxes *x);
 
 /* resize.c */
 Val compose_resize(Graph *g, const Resize *r, Val v, const ResizeAxis *x, u32 n);

@@ -591,7 +591,7 @@ Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions 
   check_expansion(&im);
   im.scope = scope_new(&im, NULL);
   scope_graph(&im, im.scope, im.m->graph);
-  import_inputs(&im);
+  import_inputs(&im, m);
   import_nodes(&im, im.m->graph->nodes.at, im.m->graph->nodes.n);
   import_outputs(&im);
   diag_leave(c);

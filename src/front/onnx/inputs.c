@@ -5,7 +5,6 @@
  * one parameter per element: x.0, x.1 ..., or x for what an optional holds. How many there are is
  * given like a dimension: -d x=N, and -d x.has=0 or 1; or it follows from the arrays given.
  */
-#include "front/onnx/extents.h"
 #include "front/onnx/list.h"
 
 #include <string.h>
@@ -14,7 +13,7 @@
 
 /* Strings enter as rows of bytes; how many is given by -d NAME.bytes=N, or as many as the array
  * given needs, but not fewer than TEXT_ROOM. */
-enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24, FROZEN_MOST = 1 << 26, KNOWN_MOST = 1 << 12 };
+enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24 };
 
 /* The array given for a parameter of strings, as bytes: for contents that must be known. */
 static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
@@ -30,11 +29,11 @@ static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
 }
 
 static Val text_param(Import *im, Str name, Type t) {
-  const Tensor *given = extents_array(im, name);
+  const Tensor *given = extents_array(&im->extents, name);
   if (given && given->dt != DT_str)
     fail(im->c, ERR_input, import_here(im), "input '%s' holds strings, the array is %s",
          show(im->c, name), dtype_info[given->dt].name);
-  i64 room = extents_told(im, str_fmt(im->c, "%s.bytes", str_text(im->c, name)));
+  i64 room = extents_told(&im->extents, str_fmt(im->c, "%s.bytes", str_text(im->c, name)));
   i64 need = given ? text_longest(im->c, given) : 1;
   if (room < 0) room = need > TEXT_ROOM ? need : TEXT_ROOM;
   if (room < 1 || room > TEXT_MOST || t.rank == MAX_RANK)
@@ -49,47 +48,21 @@ static Val text_param(Import *im, Str name, Type t) {
   return mk_text(im->g, graph_param(im->g, 1, rows, name));
 }
 
-/* One element given for all: an array of the input's shape, where that is known, and where it is
- * needed: as a constant, or small enough to decide a shape or a branch. */
-static void spread(Import *im, BindInput *in, Type t) {
-  i64 dim[MAX_RANK];
-  u64 n = 1, most = in->frozen ? FROZEN_MOST : KNOWN_MOST;
-  for (u32 i = 0; i < t.rank; i++) {
-    dim[i] = dim_is_const(t.dim[i]) ? t.dim[i] : -1;
-    if (dim[i] < 0 || !size_mul(n, (u64)dim[i], &n) || n > most) return;
-  }
-  Tensor *all = tensor_new(&im->c->work, in->data->dt, dim, t.rank);
-  for (u64 i = 0; i < n; i++) tensor_set(all, i, tensor_get(in->data, 0));
-  in->data = all;
-  in->fill = false;
-}
-
-static Val frozen_input(Import *im, const BindInput *in, const DeclValue *v, Type t) {
-  if (in->fill)
-    fail(im->c, ERR_usage, import_here(im),
-         "input '%s' cannot be frozen: its shape is not known, or too large for one value to fill",
-         show(im->c, v->name));
-  if (in->data->dt != t.dt)
-    fail(im->c, ERR_input, import_here(im), "input '%s' is %s, the array to freeze it at is %s",
-         show(im->c, v->name), dtype_info[t.dt].name, dtype_info[in->data->dt].name);
-  if (im->o->frozen) *vec_push(&im->c->keep, im->o->frozen) = *in;
-  Val c = mk_const(im->g, (Tensor *)(uintptr_t)in->data);
-  graph_val(im->g, c)->name = v->name;
-  return c;
-}
-
 static Val tensor_param(Import *im, const DeclValue *v) {
-  Type t = extents_type(im, v);
-  BindInput *in = extents_given(im, v->name);
-  if (in && in->fill) spread(im, in, t);
-  if (in && in->frozen) return frozen_input(im, in, v, t);
+  Type t = extents_type(&im->extents, v);
+  const BindInput *in = extents_frozen(&im->extents, v, t);
+  if (in) {
+    Val k = mk_const(im->g, (Tensor *)(uintptr_t)in->data);
+    graph_val(im->g, k)->name = v->name;
+    return k;
+  }
   if (t.dt == DT_str) return text_param(im, v->name, t);
   return graph_param(im->g, 1, t, v->name);
 }
 
 static Val element_param(Import *im, Str name, const DeclType *type) {
   DeclValue v = {.name = name, .type = *type};
-  const Tensor *given = extents_array(im, name);
+  const Tensor *given = extents_array(&im->extents, name);
   if (given && type->has_shape && type->dims.n == given->rank) {
     /* elements of one sequence may differ: its symbols are not those of the model */
     v.type.dims.at = NEWS(&im->c->work, DeclDim, type->dims.n + 1);
@@ -112,12 +85,12 @@ static Val list_input(Import *im, Str name, const DeclType *type);
 
 static Val sequence_input(Import *im, Str name, const DeclType *type) {
   const char *base = str_text(im->c, name);
-  i64 n = extents_told(im, name);
+  i64 n = extents_told(&im->extents, name);
   if (n < 0)
-    while (extents_array(im, str_fmt(im->c, "%s.%lld", base, (long long)(n < 0 ? 0 : n))))
+    while (extents_array(&im->extents, str_fmt(im->c, "%s.%lld", base, (long long)(n < 0 ? 0 : n))))
       n = n < 0 ? 1 : n + 1;
   if (n < 0 && im->o->symbolic) n = 1;
-  if (n < 0) n = extents_miss(im, name, text_of(im, "the length of sequence '%s'", name));
+  if (n < 0) n = extents_miss(&im->extents, name, text_of(im, "the length of sequence '%s'", name));
   if (n > MOST_ELEMENTS)
     fail(im->c, ERR_usage, import_here(im), "input '%s' has too many elements", base);
   if (type->elem->kind != OT_tensor)
@@ -131,12 +104,13 @@ static Val sequence_input(Import *im, Str name, const DeclType *type) {
 
 static Val optional_input(Import *im, Str name, const DeclType *type) {
   const char *base = str_text(im->c, name);
-  i64 has = extents_told(im, str_fmt(im->c, "%s.has", base));
-  if (has < 0 && (extents_array(im, name) || extents_array(im, str_fmt(im->c, "%s.0", base))))
+  i64 has = extents_told(&im->extents, str_fmt(im->c, "%s.has", base));
+  if (has < 0 && (extents_array(&im->extents, name) ||
+                  extents_array(&im->extents, str_fmt(im->c, "%s.0", base))))
     has = 1;
   if (has < 0 && im->o->symbolic) has = 1;
   if (has < 0)
-    has = extents_miss(im, str_fmt(im->c, "%s.has", base),
+    has = extents_miss(&im->extents, str_fmt(im->c, "%s.has", base),
                        text_of(im, "whether optional '%s' is there (1) or not (0)", name));
   Val v = has ? list_input(im, name, type->elem) : 0;
   return list_known(im, TY_opt, &v, has != 0);
@@ -152,11 +126,11 @@ static Val list_input(Import *im, Str name, const DeclType *type) {
 static Val map_input(Import *im, Str name, const DeclType *type) {
   const char *base = str_text(im->c, name);
   Str part[2] = {str_fmt(im->c, "%s.keys", base), str_fmt(im->c, "%s.values", base)};
-  const Tensor *given = extents_array(im, part[0]);
-  i64 n = extents_told(im, name);
+  const Tensor *given = extents_array(&im->extents, part[0]);
+  i64 n = extents_told(&im->extents, name);
   if (n < 0 && given) n = (i64)given->n;
   if (n < 0 && im->o->symbolic) n = 1;
-  if (n < 0) n = extents_miss(im, name, text_of(im, "the size of map '%s'", name));
+  if (n < 0) n = extents_miss(&im->extents, name, text_of(im, "the size of map '%s'", name));
   if (n > MOST_ELEMENTS || type->elem->kind != OT_tensor)
     fail(im->c, ERR_unsupported, import_here(im),
          "input '%s' is not a map of at most %d numbers or strings", show(im->c, name),
@@ -173,9 +147,13 @@ static Val map_input(Import *im, Str name, const DeclType *type) {
   return list_add(im, (List){.kind = TY_seq, .keys = v[0], .stack = v[1]});
 }
 
-void import_inputs(Import *im) {
+void import_inputs(Import *im, const Model *m) {
   const OnnxGraph *g = im->m->graph;
-  extents_open(im);
+  im->extents = (Extents){.c = im->c, .dims = im->g->dims, .file = im->file, .o = im->o};
+  im->extents.input = m->input;
+  im->extents.ninput = m->ninput;
+  extents_open(&im->extents);
+  im->o = im->extents.o;
   for (u32 i = 0; i < g->inputs.n; i++) {
     const DeclValue *v = &g->inputs.at[i];
     if (!v->name) fail(im->c, ERR_input, import_here(im), "input %u has no name", i);
@@ -197,7 +175,7 @@ void import_inputs(Import *im) {
     }
     scope_define(im, v->name, tensor_param(im, v), import_here(im));
   }
-  extents_close(im);
+  extents_close(&im->extents);
 }
 
 /* Inputs that are initializers are constants. */

@@ -171,22 +171,6 @@ void build_expand(Build *b) {
   b->out[0] = mk_broadcast(b->g, x, out, rank);
 }
 
-/* One axis at a time: [.., d, ..] -> [.., 1, d, ..] -> [.., k, d, ..] -> [.., k*d, ..] */
-static Val repeat_axis(Build *b, Val x, u32 axis, Dim k) {
-  if (k == 1) return x;
-  const Type *t = on_type(b, x);
-  Dim wide[MAX_RANK + 1], one[MAX_RANK + 1], out[MAX_RANK];
-  if (t->rank == MAX_RANK) on_unsupported(b, "rank %u", t->rank);
-  for (u32 i = 0, j = 0; i <= t->rank; i++) {
-    one[i] = i == axis ? 1 : t->dim[j];
-    wide[i] = i == axis ? k : t->dim[j++];
-  }
-  for (u32 i = 0; i < t->rank; i++) out[i] = i == axis ? dim_mul(b->ds, t->dim[i], k) : t->dim[i];
-  u32 rank = t->rank;
-  Val y = mk_broadcast(b->g, mk_reshape(b->g, x, one, rank + 1), wide, rank + 1);
-  return mk_reshape(b->g, y, out, rank);
-}
-
 void build_tile(Build *b) {
   Val x = on_in(b, 0);
   u32 rank = on_rank(b, x);
@@ -196,11 +180,11 @@ void build_tile(Build *b) {
     on_known_ints(b, 1, &tiles, 1);
     on_known_ints(b, 2, &axis, 1);
     if (tiles < 0) on_bad(b, "tiles is %lld", (long long)tiles);
-    b->out[0] = repeat_axis(b, x, on_axis(b, axis, rank), tiles);
+    b->out[0] = mk_repeat(b->g, x, on_axis(b, axis, rank), tiles);
     return;
   }
   if (on_known_dims(b, 1, k, MAX_RANK) != rank) on_bad(b, "repeats must have %u entries", rank);
-  for (u32 i = 0; i < rank; i++) x = repeat_axis(b, x, i, k[i]);
+  for (u32 i = 0; i < rank; i++) x = mk_repeat(b->g, x, i, k[i]);
   b->out[0] = x;
 }
 

@@ -2,6 +2,7 @@
 #ifndef INGOT_ONNX_OWN_H
 #define INGOT_ONNX_OWN_H
 
+#include "front/extents.h"
 #include "front/onnx/builder.h"
 #include "front/onnx/import.h"
 
@@ -53,13 +54,10 @@ struct Import {
   Map rows; /* "domain/name" -> 1 + first row */
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
-  Map symbols;             /* Str -> 1: names of dimensions of inputs */
-  Map by_symbol;           /* Str -> 1 + index into told */
-  VEC(BindDim) told;       /* what is known of symbols */
-  VEC(MissingDim) missing; /* of inputs, not said by anyone */
-  Map odd;                 /* operator and attribute -> 1: said that it is not known */
-  u32 depth;               /* of sub-graphs and functions */
-  u32 steps;               /* nodes built, functions unrolled: bounded */
+  Extents extents;
+  Map odd;   /* operator and attribute -> 1: said that it is not known */
+  u32 depth; /* of sub-graphs and functions */
+  u32 steps; /* nodes built, functions unrolled: bounded */
 };
 
 /* ops.c */
@@ -83,7 +81,7 @@ Loc import_loc(Import *im, const OnnxNode *n, i32 index);
 Err import_try(Import *im, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
 
 /* inputs.c */
-void import_inputs(Import *im);
+void import_inputs(Import *im, const Model *m);
 
 /* known.c */
 /* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in

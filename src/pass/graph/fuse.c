@@ -156,7 +156,7 @@ static void find_sinks(Fuse *f, BlkId b) {
 static u32 weight_of(const Fuse *f, const Node *n) {
   u32 w = 0;
   if (is_fold(n)) return 0; /* it lies in a register */
-  if (!op_is(n->op, OF_CHEAP)) return CHEAP + 1;
+  if (!op_is(n->op, OF_CHEAP) && !node_is_decode(f->g, n)) return CHEAP + 1;
   for (u32 i = 0; i < n->nin; i++)
     if (graph_val(f->g, n->in[i])->home != HOME_buffer) w += f->weight[n->in[i]];
   return 1 + w;
