@@ -256,9 +256,9 @@ static void fold_row(Nest *x, u32 inner) {
 /* ---- the choice ---- */
 
 static i64 extent(Prog *p, const Axis *a) {
-  i64 lo, hi;
+  i64 lo, hi, open = (i64)figures.open_turns;
   dim_bounds(p->dims, a->hi, &lo, &hi);
-  if (!dim_is_const(a->hi)) hi = hi > 64 ? 64 : hi;
+  if (!dim_is_const(a->hi)) hi = hi > open ? open : hi;
   return hi - a->lo < 1 ? 1 : hi - a->lo;
 }
 
