@@ -37,23 +37,23 @@ static void copy_words(u64 *to, const u64 *from, u32 n) {
 
 /* An operation of two operands: those of vmops.def stand in fours, one for each form, the same ones
  * for each class. */
-typedef struct Pair {
+typedef struct VmPair {
   VmClass cls;
   Op op;
   u32 form;
-} Pair;
+} VmPair;
 
-static Pair pair_of(u32 code) {
+static VmPair pair_of(u32 code) {
   static const u8 first[] = {OP_add, OP_sub, OP_mul, OP_max, OP_min, OP_eq, OP_ne, OP_lt, OP_le};
   static const u8 rest[] = {OP_div, OP_div, OP_and, OP_or, OP_xor, OP_and, OP_or, OP_xor};
   static const u8 cls[] = {VC_f, VC_d, VC_w, VC_l}, own[] = {0, 1, 2, 2, 2, 3, 3, 3};
   const u32 each = VM_add_d - VM_add_f;
   if (code >= VM_div_f) {
     code -= VM_div_f;
-    return (Pair){(VmClass)cls[own[code / 4]], (Op)rest[code / 4], code % 4};
+    return (VmPair){(VmClass)cls[own[code / 4]], (Op)rest[code / 4], code % 4};
   }
   code -= VM_add_f;
-  return (Pair){(VmClass)cls[code / each], (Op)first[code % each / 4], code % each % 4};
+  return (VmPair){(VmClass)cls[code / each], (Op)first[code % each / 4], code % each % 4};
 }
 
 #define EACH_PAIR(op, O, expr)                                                                     \
@@ -100,7 +100,7 @@ static void pair_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 dy,
 #undef EACH_PAIR
 
 /* Of 64 bits. */
-static void pair_wide(const Pair *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
+static void pair_wide(const VmPair *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
                       u32 n) {
   const u64 x0 = *x, y0 = *y;
   const bool pred = op_info[p->op].res == OR_pred;
@@ -121,7 +121,7 @@ static void pair_wide(const Pair *p, u64 *to, const vm_ul *x, const vm_ul *y, u3
 }
 
 static void pair(u32 code, u64 *to, const u64 *x, const u64 *y, u32 n) {
-  const Pair p = pair_of(code);
+  const VmPair p = pair_of(code);
   const u32 dx = p.form != 3, dy = p.form != 2;
   if (!p.form) n = 1;
   if (p.cls == VC_f)
