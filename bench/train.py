@@ -6,7 +6,8 @@
 mlp: 784-128-64-10 with ReLU, dropout 0.2, cross-entropy and Adam, batch 32; lenet: LeNet-5, batch 32, Adam; resnet18: 224x224, batch 8, momentum. A step is
 forward, backward and update with the loss as a result, on a batch that is already in memory. Every engine is a process of its own; they take turns as in
 bench/peers.py; --cpu takes time of the processor, for one thread on a machine that has other work. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
---curve compares losses instead: the same weights, 100 batches of 1000 random examples, no dropout. --write puts the table between the marks of a document.
+--curve compares losses instead: the same weights, 100 batches of 1000 random examples, no dropout, beside PyTorch in double, since its own steps in single
+precision part from those by up to 1e-2. --write puts the table between the marks of a document.
 Runs with the Python of build/torch (`make torch` fetches it).
 """
 import argparse
@@ -174,23 +175,26 @@ def curve(name):
     raw = np.zeros(size + 64, np.uint8)
     arena = ctypes.c_void_p(raw.ctypes.data + -raw.ctypes.data % 64)
     step.step_reset(arena)
-    net = network(name, False).train()
-    update = optimizer(name, net)
+    nets = [network(name, False).train(), network(name, False).double().train()]
+    updates = [optimizer(name, n) for n in nets]
     x, label = examples(name, EXAMPLES)
     rate, loss, right = np.array(NETS[name][4], np.float32), np.zeros((), np.float32), np.zeros((), np.int64)
-    worst, first = 0.0, None
+    worst, theirs, first = 0.0, 0.0, None
     for k in range(STEPS):
         at = np.arange(k * batch, (k + 1) * batch) % EXAMPLES
         a, b = np.ascontiguousarray(x[at]), np.ascontiguousarray(label[at])
         if step.step_run(arena, *(ctypes.c_void_p(v.ctypes.data) for v in (a, b, rate, loss, right))):
             sys.exit("the step failed")
-        update.zero_grad()
-        want = cross_entropy(net(torch.from_numpy(a)), torch.from_numpy(b))
-        want.backward()
-        update.step()
-        first = first or want.item()
-        worst = max(worst, abs(float(loss) - want.item()) / want.item())
-    print(f"{name}: loss {first:.5f} -> {want.item():.5f} in {STEPS} steps, largest relative difference {worst:.1e}")
+        told = []
+        for net, update, kind in zip(nets, updates, (torch.float32, torch.float64)):
+            update.zero_grad()
+            now = cross_entropy(net(torch.from_numpy(a).to(kind)), torch.from_numpy(b))
+            now.backward()
+            update.step()
+            told.append(now.item())
+        first = first or told[1]
+        worst, theirs = max(worst, abs(float(loss) - told[1]) / told[1]), max(theirs, abs(told[0] - told[1]) / told[1])
+    print(f"{name}: loss {first:.5f} -> {told[1]:.5f} in {STEPS} steps, largest relative difference from PyTorch in double {worst:.1e} (PyTorch in single: {theirs:.1e})")
     return worst < 1e-4
 
 
