@@ -151,7 +151,7 @@ def table(results):
 def section(results):
     loads = [p["load"] for p in results["programs"].values()]
     text = (f"## Tuned builds\n\nWritten by `make bench-tuned`. {results['processor']}, {results['date']}; {results['compilers']}; load of the machine {min(loads):.1f} to "
-            f"{max(loads):.1f} (what is measured among it). CPU time of one thread, medians of {results['rounds']} rounds in which all programs of a line, of both compilers, took turns. Ratios are speeds, of native to the baseline and of the "
+            f"{max(loads):.1f} (what is measured among it). CPU time of one thread, medians of {results['rounds']} rounds or more in which all programs of a line took turns. Ratios are speeds, of native to the baseline and of the "
             "others to native with the same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
             "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes).\n\n")
     text += table(results) + "\n"

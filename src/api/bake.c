@@ -9,7 +9,6 @@
 #include "api/own.h"
 #include "text/text.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,18 +36,27 @@ static i64 seconds_of(i64 year, i64 month, i64 day) {
   return (era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468) * 86400;
 }
 
+/* So many digits; -1: they are none. */
+static i64 read_digits(const char *at, u32 n) {
+  i64 x = 0;
+  for (u32 i = 0; i < n; i++) {
+    if (at[i] < '0' || at[i] > '9') return -1;
+    x = 10 * x + (at[i] - '0');
+  }
+  return x;
+}
+
 static void set_day(Ingot *m, const char *day) {
   Ctx *c = m->c;
-  int year, month, of_month;
-  char end;
   struct tm tm = {0};
   api_need(c, day, "the day");
   if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "a day must be told before the model is imported");
   if (m->source.at && !(m->reader && m->reader->speech))
     fail(c, ERR_usage, LOC_NONE, "is no language model: --date is for templates of conversations");
-  bool fits = strlen(day) == 10 &&
-              sscanf(day, "%4d-%2d-%2d%c", &year, &month, &of_month, &end) == 3 && year > 1970 &&
-              month > 0 && month < 13 && of_month > 0;
+  bool fits = strlen(day) == 10 && day[4] == '-' && day[7] == '-';
+  i64 year = fits ? read_digits(day, 4) : 0, month = fits ? read_digits(day + 5, 2) : 0,
+      of_month = fits ? read_digits(day + 8, 2) : 0;
+  fits = year > 1970 && month > 0 && month < 13 && of_month > 0;
   time_t at = fits ? (time_t)seconds_of(year, month, of_month) : 0;
   if (!fits || !gmtime_r(&at, &tm) || tm.tm_mday != of_month)
     fail(c, ERR_usage, LOC_NONE, "--date: expected a day as YYYY-MM-DD, from 1971 on; found '%s'",
