@@ -168,6 +168,17 @@ def pairs(seed, c, relu):
     return n, n.op("Gemm", f, w, n.const(n.rng.standard_normal(10).astype(np.float32)), transB=1)
 
 
+def activations(seed, kind=U8):
+    """x times sigmoid(x), all of it in bytes, between convolutions."""
+    n = Net(seed, [1, 16, 7, 9], kind)
+    zero, one = n.const(kind(100 if kind == U8 else -7)), n.const(np.float32(0.04))
+    a = n.qconv("x", kind, 9, 16, 24, 1)
+    half, low = n.const(np.float32(1 / 255)), n.const(kind(0 if kind == U8 else -128))
+    s = n.op("QLinearSigmoid", a, one, zero, half, low, domain="com.microsoft")
+    y = n.op("QLinearMul", a, one, zero, s, half, low, n.const(np.float32(0.03)), n.const(kind(7)), domain="com.microsoft")
+    return n, n.qconv(y, kind, 7, 24, 16, 3, pad=1)
+
+
 def nets():
     yield "pointwise16", pointwise(1, 16, 32)
     yield "pointwise27", pointwise(2, 27, 21)
@@ -202,6 +213,8 @@ def nets():
     yield "patches-u8u8", patches(33, 16, 24, wkind=U8, zero=77, wzero=255)
     yield "patches-long", patches(34, 200, 16, zero=255)
     yield "patches-dynamic", patches(35, 16, 16, dynamic=True)
+    yield "activations", activations(36)
+    yield "activations-signed", activations(37, I8)
     yield "narrow", narrow(29)
     yield "narrow-signed", narrow(30, I8)
 

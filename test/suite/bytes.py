@@ -12,8 +12,10 @@ from suite.targets import TARGETS
 NETS = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "pointwise-wide", "windows3", "windows3-stride", "windows7",
         "windows32", "windows18-signed", "windows-dilated", "windows1", "depthwise32", "depthwise19", "depthwise-signed", "grouped", "narrow", "narrow-signed", "matmul",
         "matmul-odd", "matmul-row", "matmul-signed", "matmul-u8u8", "matmulinteger", "matmulinteger-signed", "qgemm", "convinteger",
-        "convinteger-signed", "pairs16", "pairs12", "patches24", "patches-signed", "patches-u8u8", "patches-long", "patches-dynamic")
+        "convinteger-signed", "pairs16", "pairs12", "patches24", "patches-signed", "patches-u8u8", "patches-long", "patches-dynamic", "activations",
+        "activations-signed")
 FLOATS = ("pairs16", "pairs12")  # their last product has a bias in floats
+TABLES = ("activations", "activations-signed")  # functions that targets need not agree on to the last bit
 DOT4 = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "windows3", "windows7", "windows32", "matmul", "matmul-row",
         "matmulinteger", "qgemm", "convinteger", "pairs16")
 ROW = ("matmul-row",)  # weights are read once, as bytes
@@ -39,11 +41,11 @@ def result(env, folder, net, engine, target):
 
 def check(env, net):
     folder = folder_of(env)
-    first = None if net in FLOATS else result(env, folder, net, "ref", "scalar")
+    first = None if net in FLOATS + TABLES else result(env, folder, net, "ref", "scalar")
     for target in ("scalar", *TARGETS):
         if not cpu.can_run(target):
             continue
-        if net in FLOATS:
+        if net in FLOATS + TABLES:
             first = result(env, folder, net, "c", target)
         for engine in ("vm", "c"):
             if result(env, folder, net, engine, target) != first:
@@ -70,7 +72,15 @@ def patches(env, net):
         raise Fail(f"no Winograd {PATCHES[net]}: {explain(got)}")
 
 
+def tables(env, net):
+    """What is made of one byte and takes a function is looked up."""
+    got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--explain"], 60)
+    if got.rc or "': table of" not in got.out.decode():
+        raise Fail(f"no table: {explain(got)}")
+
+
 def tests(env):
     return ([Test(f"bytes/{n}", lambda n=n: check(env, n), cost=10) for n in NETS] +
             [Test(f"bytes/family-{n}", lambda n=n: family(env, n)) for n in DOT4] +
-            [Test(f"bytes/patches-{n}", lambda n=n: patches(env, n)) for n in PATCHES])
+            [Test(f"bytes/patches-{n}", lambda n=n: patches(env, n)) for n in PATCHES] +
+            [Test(f"bytes/table-{n}", lambda n=n: tables(env, n)) for n in TABLES])

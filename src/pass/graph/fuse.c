@@ -44,6 +44,8 @@ typedef struct Fuse {
   u32 *weight;     /* by value: operations that repeating it would take */
   bool *scattered; /* by value: its uses turned out to end in several groups */
   bool *hot;       /* by value: bytes as integers that a contraction reads */
+  Val *byte;       /* by value: the byte in blocks of channels that it is a function of; 0: none */
+  bool *function;  /* by value: that function is not arithmetic alone */
   Val *root;       /* by value: of the group that its last use is in, of those seen in this round */
   u32 *seen;       /* by value: that round */
   u32 round;
@@ -153,6 +155,40 @@ static void find_sinks(Fuse *f, BlkId b) {
   }
 }
 
+/* Functions of one byte are looked up (tile_table.c) if the byte is in memory, and narrow results
+ * are what is looked up. Blocks of channels: there are vectors, and many channels. */
+static void find_bytes(Fuse *f, BlkId b) {
+  Graph *g = f->g;
+  const Blk *k = &g->blk.at[b];
+  for (u32 i = 0; i < k->node.n; i++) {
+    const Node *n = graph_node(g, k->node.at[i]);
+    if (!op_is_elementwise(n->op)) continue;
+    Val of = 0, v = n->out[0];
+    bool one = true, function = false;
+    for (u32 j = 0; j < n->nin; j++) {
+      Val x = n->in[j], from = f->byte[x];
+      const Tensor *t = graph_const(g, x);
+      const Layout *y = graph_val(g, x)->layout;
+      if (t && t->n == 1) continue;
+      if (!from && dtype_bytes(graph_type(g, x)->dt) == 1 && y && y->block) from = x;
+      one = one && from && (!of || of == from) && same_shape(g, x, v);
+      function = function || f->function[x] || scalar_is_fast(n->op, graph_type(g, x)->dt);
+      of = from;
+    }
+    if (!one || !of) continue;
+    f->byte[v] = of;
+    f->function[v] = function;
+    if (function && dtype_bytes(graph_type(g, v)->dt) <= 2)
+      f->refused[of] = "its function is looked up";
+  }
+}
+
+/* Is v one of the first steps of a function that is looked up, however often they are used? */
+static bool is_looked_up(const Fuse *f, Val v) {
+  Val to = f->sink[v];
+  return f->byte[v] && !f->function[v] && f->function[to] && f->byte[to] == f->byte[v];
+}
+
 static u32 weight_of(const Fuse *f, const Node *n) {
   u32 w = 0;
   if (is_fold(n)) return 0; /* it lies in a register */
@@ -164,7 +200,7 @@ static u32 weight_of(const Fuse *f, const Node *n) {
 
 /* May v, used several times, be computed again for every use? All of them are in one group. */
 static bool is_shared(const Fuse *f, Val v) {
-  return f->sink[v] != v && !f->scattered[v] && f->weight[v] <= CHEAP;
+  return f->sink[v] != v && !f->scattered[v] && (f->weight[v] <= CHEAP || is_looked_up(f, v));
 }
 
 /* The root of the group that v is computed in. */
@@ -333,9 +369,12 @@ static void run(Graph *g, Text *why, bool check) {
   f.weight = NEWS(a, u32, g->val.n);
   f.scattered = NEWS(a, bool, g->val.n);
   f.hot = NEWS(a, bool, g->val.n);
+  f.byte = NEWS(a, Val, g->val.n);
+  f.function = NEWS(a, bool, g->val.n);
   f.root = NEWS(a, Val, g->val.n);
   f.seen = NEWS(a, u32, g->val.n);
   count_users(&f);
+  for (BlkId b = 1; b < g->blk.n; b++) find_bytes(&f, b);
   for (BlkId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
   for (bool again = true; again;) { /* every time at least one value more is scattered */
     Text said = why ? text_new(a) : (Text){0};

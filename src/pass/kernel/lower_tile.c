@@ -212,9 +212,14 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
   reg_store(p, &at, acc, i, j, tile_joined(t, reg_load(p, acc, i, j), arg));
 }
 
+ExprId tile_first(const Tile *t) {
+  Prog *p = t->p;
+  return times_plus(p, ex_copy(p, t->at.panel), t->lanes, ex_int(p, t->at.from));
+}
+
 ExprId tile_lane(const Tile *t) {
   Prog *p = t->p;
-  ExprId first = times_plus(p, ex_copy(p, t->at.panel), t->lanes, ex_int(p, t->at.from));
+  ExprId first = tile_first(t);
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
@@ -554,6 +559,10 @@ static void lower_along(Tile *t, Cursor at) {
 /* ---- maps ---- */
 
 static void store_map(Tile *t, Cursor at) {
+  if (t->table) {
+    tile_look_up(t, at);
+    return;
+  }
   Nest x = tile_nest(t, at);
   Widen w = tile_widen(t, 0);
   if (t->lanes > 1)
@@ -626,6 +635,7 @@ static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
 static void note(const Tile *t, bool along) {
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
   Family f = along          ? FA_along
+             : t->table     ? FA_table
              : !t->f.fold   ? FA_map
              : t->each == 4 ? FA_dot4
              : t->each == 2 ? FA_dot2
@@ -649,6 +659,7 @@ static bool lower_whole(Lower *l, Cursor at, const Form *f) {
   }
   if ((!any || along) && lower_rows(l, at, f)) return true;
   if (!any) return false;
+  if (!along) t.table = tile_table(&t);
   note(&t, along);
   if (along)
     lower_along(&t, at);

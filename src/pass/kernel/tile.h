@@ -62,7 +62,8 @@ typedef struct Tile {
   BufId pack[FORM_IN];
   bool packed_at_run[FORM_IN]; /* packed while running */
   TileStore store;
-  u64 unroll; /* bit by axis: folds written out, as steps read the same vectors */
+  BufId table; /* a map that is looked up: see tile_table.c; 0: it is computed */
+  u64 unroll;  /* bit by axis: folds written out, as steps read the same vectors */
   i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
   i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
   bool panels_innermost;         /* loops over axes without panels stand around those over panels */
@@ -121,6 +122,14 @@ i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
 double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
 
+/* What is written between the two stands anywhere, and is dropped. */
+ProgMark tile_stand(Tile *t);
+void tile_leave(Tile *t, ProgMark mark);
+
+/* tile_table.c: the values of a map that is a function of one byte; 0: it is none. */
+BufId tile_table(Tile *t);
+void tile_look_up(Tile *t, Cursor at); /* stores the lanes of a vector of it */
+
 /* tile_tune.c: another size if the table says so. widest: panels beside each other of a product of
  * matrices, 0: it is none. */
 void tile_tune(Tile *t, i64 widest);
@@ -168,7 +177,8 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, b
 /* Finishes a tile and stores it; valid: lanes that are there. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
 void store_wide(Nest *x, const Widen *w, ExprId value); /* the same of an expression, widened */
-ExprId tile_lane(const Tile *t);                        /* value of the lane axis */
+ExprId tile_first(const Tile *t);                       /* value of the lane axis at lane 0 */
+ExprId tile_lane(const Tile *t);                        /* the same at any lane */
 /* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
  * those that both factors of a contraction run along. */
 bool tile_is_batch(const Tile *t, u32 axis);

@@ -117,8 +117,8 @@ static u32 lanes_for(const Tile *t, bool packed) {
 }
 
 /* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. What is written
- * from here on is dropped by `leave`. */
-static ProgMark stand_anywhere(Tile *t) {
+ * from here on is dropped by `tile_leave`. */
+ProgMark tile_stand(Tile *t) {
   Prog *p = t->p;
   ProgMark mark = prog_mark(p);
   t->at.inner = (InnerVars){1, {{t->lane_var, t->lanes}}};
@@ -130,7 +130,7 @@ static ProgMark stand_anywhere(Tile *t) {
   return mark;
 }
 
-static void leave(Tile *t, ProgMark mark) {
+void tile_leave(Tile *t, ProgMark mark) {
   memset(t->at.val, 0, sizeof t->at.val);
   prog_rewind(t->p, mark);
 }
@@ -153,13 +153,13 @@ static bool reaches_out(Tile *t, ExprId e) {
 }
 
 bool tile_map_is_wide(Tile *t) {
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x), v = 0;
   Widen w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
   bool ok = v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
-  leave(t, mark);
+  tile_leave(t, mark);
   return ok;
 }
 
@@ -167,11 +167,11 @@ bool tile_map_repeats(Tile *t) {
   Prog *p = t->p;
   BufId to = prog_root(p, t->f.out.buf);
   bool ok = prog_buf(p, to)->space != BS_state;
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   Nest x = tile_nest(t, prog_end());
   for (ExprWalk w = ex_walk(p, nest_value(&x)); ex_next(&w);)
     if (w.e->kind == EX_load && prog_root(p, w.e->ref) == to) ok = false;
-  leave(t, mark);
+  tile_leave(t, mark);
   return ok;
 }
 
@@ -488,7 +488,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (t->lanes == 1) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   bool ok = true, out = false;
   t->store.partial = true;
   for (u32 k = 0; k < f->nin && ok; k++) {
@@ -496,7 +496,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] == LU_vector) t->store.partial = false;
   }
   bool wide = ok && store_is_wide(t, &out);
-  leave(t, mark);
+  tile_leave(t, mark);
   if (!ok || (!f->fold && !wide)) return false;
   const Layout *y = layout_of(l, f->out.buf);
   t->store.is_wide = wide;
@@ -541,9 +541,9 @@ bool tile_choose_open(Lower *l, const Form *f, Tile *t) {
   t->lanes = full_lanes(t);
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   t->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   t->store.is_wide = store_is_wide(t, &out);
-  leave(t, mark);
+  tile_leave(t, mark);
   return t->store.is_wide;
 }
 
@@ -563,10 +563,10 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
     while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
   if (dim_is_const(n) && n < 2 * t->lanes) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   bool out = false, ok = true;
   for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
-  leave(t, mark);
+  tile_leave(t, mark);
   return ok;
 }
 
@@ -575,9 +575,9 @@ void tile_choose_store(Tile *t) {
   t->lane_var = prog_add_var(t->p, DT_i64, str_of(t->p->c, "lane"));
   t->acc_var = prog_add_var(t->p, t->f.dt, str_of(t->p->c, "acc"));
   if (t->lanes == 1) return;
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   t->store.is_wide = store_is_wide(t, &over);
-  leave(t, mark);
+  tile_leave(t, mark);
 }
 
 /* Vectors along this folded axis: every operand is contiguous there, or a constant. */
@@ -594,10 +594,10 @@ static bool rows_along(Tile *t, u32 axis) {
   while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
   if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
   bool out = false, ok = true;
-  ProgMark mark = stand_anywhere(t);
+  ProgMark mark = tile_stand(t);
   for (u32 k = 0; k < t->f.nin && ok; k++)
     ok = use_of(t, k, &out) && (t->use[k] != LU_packed || tile_is_const(t, t->f.in[k].buf));
-  leave(t, mark);
+  tile_leave(t, mark);
   return ok;
 }
 
