@@ -3,9 +3,14 @@
 Floats agree within a tolerance. Integers are the same; a case that may be steps apart says by how many, in how many places at most, and why. Broken files
 are in this suite too: cut off, with bytes turned, with numbers that lie.
 """
+import glob
+import json
 import os
+import re
+import struct
 from lib import npy
-from lib.core import Fail, Skip, Test, explain, run, tail, want
+from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail, want
+from suite.cli import Cli
 
 LIMIT = 60
 ENGINES = ("ref", "vm")  # interp is compared with vm by other suites
@@ -54,12 +59,108 @@ def check(env, folder, case, engine):
                 raise Fail(f"run {k}, output {name}: {bad}")
 
 
+# ---- without the packages: files that are kept for the fuzzer ----
+
+def kept(name):
+    return os.path.join(ROOT, "test", "fuzz", "fuzz_tflite", name + ".tflite")
+
+
+def damage(env, build):
+    """Cut off at every length, every bit turned: test/unit/lite_file.c."""
+    if build == "build-asan":
+        env.make("asan")
+    tool = os.path.join(ROOT, build, "unit", "lite_file")
+    if not os.path.exists(tool):
+        raise Skip(f"{build}/unit is not built")
+    got = run([tool, *sorted(glob.glob(kept("*")))], 200, env=SANITIZER)
+    want(got.rc == 0, f"{explain(got)}: {tail(got.text())}")
+
+
+def verbs(env):
+    """What people type first."""
+    c = Cli(env, "tflite-verbs")
+    got = json.loads(c.run("inspect", "--json", kept("add")).out)
+    want(got["operators"] == {"ADD": 1}, f"inspect: {got}")
+    want([x["name"] for x in got["inputs"]] == ["x0", "x1"], f"inspect: {got['inputs']}")
+    for engine in ("ref", "interp", "vm", "c"):
+        c.run("run", kept("while"), "--engine", engine, "--output", engine + ".npz", "--input", "x0=2", "--input", "x1=ones")
+        have = npy.load_npz(c.path(engine + ".npz"))
+        want([a.data for a in have.values()][0] == [6], f"{engine}: {have}")
+    c.run("verify", kept("detection"))
+    c.run("compile", kept("add"), "-o", "net.c")
+    with open(c.path("net.h")) as f:
+        want("_run(" in f.read(), "net.h has no function")
+    c.run("build", kept("variable"), "-o", "libnet.a")
+    ops = c.run("ops").out.decode()
+    want("DEPTHWISE_CONV_2D" in ops and "LSH_PROJECTION" not in ops, "ops: operators of TensorFlow Lite")
+
+
+def state(env):
+    """A variable begins as CALL_ONCE sets it, and grows with every run, in C too."""
+    c = Cli(env, "tflite-state")
+    for engine in ("ref", "interp", "vm", "c"):
+        for steps in (1, 3):
+            c.run("run", kept("variable"), "--engine", engine, "--steps", str(steps), "--input", "x0=1", "--output", "y.npz")
+            y = next(iter(npy.load_npz(c.path("y.npz")).values())).data
+            want(y == [(k + steps) ** 2 for k in (1, 2, 3, 4)], f"{engine}, {steps} runs: {y}")
+
+
+def wrong(env):
+    """Numbers that lie; each says what they are about."""
+    c = Cli(env, "tflite-wrong")
+    with open(kept("add"), "rb") as f:
+        good = f.read()
+    cases = (("empty", good[:8], "FlatBuffer"), ("root", struct.pack("<I", 1 << 30) + good[4:], "FlatBuffer"),
+             ("mark", good[:4] + b"TFL2" + good[8:], ""), ("half", good[:len(good) // 2], "FlatBuffer"))
+    for name, data, text in cases:
+        got = run([env.need_ingot(), "inspect", c.save(name + ".tflite", data)], 20, cwd=c.dir)
+        want(got.rc in (3, 4) and text in got.text(), f"{name}: {explain(got)}: {got.text()}")
+
+
+# ---- the page about it ----
+
+def rows():
+    """{name: whether it is built}, of tflite_ops.def."""
+    with open(os.path.join(ROOT, "src", "front", "tflite", "tflite_ops.def")) as f:
+        return {m[2]: m[1] == "TF" for m in re.finditer(r"^(TF|NO)\(\d+, (\w+)", f.read(), re.M)}
+
+
+def page():
+    with open(os.path.join(ROOT, "docs", "tflite.md")) as f:
+        return f.read()
+
+
+def documented():
+    """docs/tflite.md names every operator that is built, and no other."""
+    text = page()
+    part = text[text.index("## Operators"):text.index("## Results")]
+    named = set(re.findall(r"`([A-Za-z0-9_]+)`", part))
+    built = {name for name, there in rows().items() if there}
+    want(named == built, f"not in docs/tflite.md: {sorted(built - named)}; not in the table: {sorted(named - built)}")
+
+
+def covered(table):
+    """Every operator that is built has a case, and those whose results may be steps apart are on the page."""
+    have = {op for case in table for op in case["ops"] if not case["refuse"]}
+    missing = {name for name, there in rows().items() if there} - have
+    want(not missing, f"no case of {sorted(missing)}")
+    part = page()[page().index("## Results"):]
+    for case in table:
+        if case["steps"]:
+            want(case["why"], f"{case['name']} may be steps apart and does not say why")
+            want(any(f"`{op}`" in part for op in case["ops"]), f"{case['ops']} may be steps apart, docs/tflite.md does not say so")
+
+
 def tests(env):
+    own = [*(Test(f"tflite/damage{mark}", lambda b=build: damage(env, b), 2) for build, mark in (("build", ""), ("build-asan", "-asan"))),
+           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1),
+           Test("tflite/documented", documented)]
     try:
         folder, table = load(env)
     except (Fail, Skip) as e:
         def say(e=e):
             raise e
-        return [Test("tflite/setup", say)]
-    return [Test(f"tflite/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
+        return [*own, Test("tflite/setup", say)]
+    return [*own, Test("tflite/covered", lambda: covered(table))] + [
+            Test(f"tflite/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
             for case in table for engine in (*ENGINES, *(("c",) if case["compiled"] else ()))]

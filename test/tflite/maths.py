@@ -19,7 +19,7 @@ def floats(rng, shape, lo=-4.0, hi=4.0):
     return rng.uniform(lo, hi, shape).astype(np.float32)
 
 
-def single(Case, name, op, data, out, qin=None, options=None, kinds=None, compiled=False, rtol=1e-4, atol=1e-5, steps=0, share=0.0, why="", refuse="", **fields):
+def single(Case, name, op, data, out, qin=None, options=None, kinds=None, compiled=False, rtol=1e-4, atol=1e-5, steps=0, share=0.0, why="", refuse="", kernels="ref", **fields):
     """One operator whose operands are all inputs."""
     net = Net()
     qin = qin if isinstance(qin, list) else [qin] * len(data)
@@ -27,7 +27,7 @@ def single(Case, name, op, data, out, qin=None, options=None, kinds=None, compil
           for x, q in zip(data, qin)]
     y = net.op(op, xs, [out], options, **fields)
     net.result(y)
-    return Case(name, net, [data], rtol, atol, steps, share, why, compiled=compiled, refuse=refuse)
+    return Case(name, net, [data], rtol, atol, steps, share, why, compiled=compiled, refuse=refuse, kernels=kernels)
 
 
 def unary_float(Case, rng):
