@@ -30,7 +30,8 @@ static Val overlaps(Graph *g, const Suppress *s, Val best) {
   }
   Val common = mk_mul(g, side[0], side[1]);
   Val all = mk_sub(g, mk_add(g, s->area, area), common);
-  Val real = mk_and(g, mk_gt(g, s->area, zero), mk_gt(g, area, zero));
+  Val other = mk_gt(g, area, zero);
+  Val real = mk_and(g, mk_gt(g, s->area, zero), other);
   real = mk_and(g, real, mk_gt(g, common, zero));
   real = mk_and(g, real, mk_gt(g, all, zero));
   return mk_and(g, real, mk_gt(g, mk_div(g, common, all), s->boxes->limit));

@@ -184,7 +184,8 @@ u32 lite_axis(LiteNode *b, i64 axis, u32 rank) {
 
 static Val to_steps(LiteNode *b, Val x, const LiteTensor *t) {
   check_quant(b, t);
-  return mk_div(b->g, mk_cast(b->g, x, DT_f32), lite_scale(b, t, t->q.axis, lite_rank(b, x)));
+  Val scale = lite_scale(b, t, t->q.axis, lite_rank(b, x));
+  return mk_div(b->g, mk_cast(b->g, x, DT_f32), scale);
 }
 
 static Val moved(LiteNode *b, Val x, const LiteTensor *t) {
@@ -203,7 +204,8 @@ static Val halves_up(LiteNode *b, Val x) {
 
 Val lite_quantised(LiteNode *b, Val x, const LiteTensor *t) {
   Val v = to_steps(b, x, t), less = mk_lt(b->g, x, mk_like(b->g, x, 0));
-  Val half = mk_select(b->g, less, mk_like(b->g, v, -0.5), mk_like(b->g, v, 0.5));
+  Val half = mk_like(b->g, v, 0.5);
+  half = mk_select(b->g, less, mk_like(b->g, v, -0.5), half);
   return mk_cast_sat(b->g, moved(b, mk_trunc(b->g, mk_add(b->g, v, half)), t), t->dt);
 }
 
@@ -229,10 +231,12 @@ Val lite_times(LiteNode *b, Val x, Val below, const double *k, u32 n, u32 axis) 
     up[i] = 0.5 + d;
     down[i] = 0.5 - d;
   }
-  Val v = mk_mul(b->g, mk_cast(b->g, x, DT_f32), factors(b, k, n, axis, rank));
+  Val v = factors(b, k, n, axis, rank);
+  v = mk_mul(b->g, mk_cast(b->g, x, DT_f32), v);
   if (!shifts) return halves_up(b, v);
   if (!below) below = mk_lt(b->g, x, mk_like(b->g, x, 0));
-  Val by = mk_select(b->g, below, factors(b, down, n, axis, rank), factors(b, up, n, axis, rank));
+  Val by = factors(b, up, n, axis, rank);
+  by = mk_select(b->g, below, factors(b, down, n, axis, rank), by);
   return mk_floor(b->g, mk_add(b->g, v, by));
 }
 
@@ -301,7 +305,8 @@ void lite_give(LiteNode *b, u32 k, Val x) {
                dtype_info[lite_dt(b, x)].name);
     double *k = NEWS(&b->c->scratch, double, t->q.n);
     for (u32 i = 0; i < t->q.n; i++) k[i] = LITE_NUDGE / (double)t->q.scale[i];
-    x = mk_mul(b->g, mk_cast(b->g, x, DT_f32), factors(b, k, t->q.n, t->q.axis, lite_rank(b, x)));
+    Val by = factors(b, k, t->q.n, t->q.axis, lite_rank(b, x));
+    x = mk_mul(b->g, mk_cast(b->g, x, DT_f32), by);
     x = lite_stored(b, mk_round(b->g, x), t, LA_none);
   } else if (dtype_is_half(t->dt)) {
     x = mk_cast(b->g, x, t->dt);

@@ -28,9 +28,11 @@ static Val asymmetric(LiteNode *b, Val x, const i64 *axes, u32 n, Val *scale) {
   *scale = or_one(b, range, mk_mulk(b->g, range, 1.0 / 255));
   Val from = mk_addk(b->g, mk_neg(b->g, mk_div(b->g, lo, *scale)), -128);
   Val zero = mk_cast_sat(b->g, lite_rounded(b, from), DT_i8);
-  Val steps = mk_add(b->g, mk_div(b->g, x, *scale), mk_cast(b->g, zero, DT_f32));
+  Val steps = mk_cast(b->g, zero, DT_f32);
+  steps = mk_add(b->g, mk_div(b->g, x, *scale), steps);
   Val q = mk_cast_sat(b->g, lite_rounded(b, steps), DT_i8);
-  return mk_sub(b->g, mk_cast(b->g, q, DT_i32), mk_cast(b->g, zero, DT_i32));
+  zero = mk_cast(b->g, zero, DT_i32);
+  return mk_sub(b->g, mk_cast(b->g, q, DT_i32), zero);
 }
 
 Val lite_dynamic(LiteNode *b, Val x, const i64 *axes, u32 n, bool centre, Val *scale) {

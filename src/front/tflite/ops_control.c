@@ -178,6 +178,7 @@ void lite_while(LiteNode *b) {
   tensor_set(most, 0, (Scalar){.i = INT64_MAX});
   for (u32 i = 0; i < n; i++) carried[i] = lite_in(b, i);
   call(b, 0, carried, n, &first, 1);
-  mk_loop(b->g, mk_const(b->g, most), condition(b, first), carried, n, &scan, 0, while_body, b);
+  Val goes = condition(b, first);
+  mk_loop(b->g, mk_const(b->g, most), goes, carried, n, &scan, 0, while_body, b);
   for (u32 i = 0; i < n; i++) lite_put(b, i, carried[i]);
 }

@@ -261,7 +261,8 @@ void lite_conv_3d(LiteNode *b) {
     if (v.stride[axis] < 1 || v.dilation[axis] < 1) lite_bad(b, "a stride or dilation below 1");
   }
   if (flat_i8(o, 0, 0) == 0) window_same(b->g, &v, in, true);
-  Val y = window_conv(b->g, mk_transpose(b->g, x, turn), mk_transpose(b->g, w, turn_w), 1, v);
+  w = mk_transpose(b->g, w, turn_w);
+  Val y = window_conv(b->g, mk_transpose(b->g, x, turn), w, 1, v);
   if (lite_has(b, 2)) y = compose_bias(b->g, y, lite_real(b, 2));
   lite_give_activated(b, 0, mk_transpose(b->g, y, back), flat_i8(o, 4, LA_none));
 }
@@ -345,8 +346,8 @@ static Val turned(LiteNode *b, Val v, bool turn) {
 
 static Val sum_matmul(LiteNode *b, Val x, Val y, const void *how) {
   (void)how;
-  return mk_matmul(b->g, turned(b, x, flat_u8(&b->op->opt, 0, 0) != 0),
-                   turned(b, y, flat_u8(&b->op->opt, 1, 0) != 0));
+  y = turned(b, y, flat_u8(&b->op->opt, 1, 0) != 0);
+  return mk_matmul(b->g, turned(b, x, flat_u8(&b->op->opt, 0, 0) != 0), y);
 }
 
 void lite_batch_matmul(LiteNode *b) {

@@ -71,9 +71,11 @@ static void decode(Detect *d) {
     lite_bad(b, "%lld classes, but scores of %lld", (long long)d->classes, (long long)columns);
   for (u32 i = 0; i < 2; i++) { /* y, then x */
     Val size = column(g, anchor, 2 + i), half;
-    Val mid = mk_mul(g, mk_div(g, column(g, box, i), mk_like(g, box, d->scale[i])), size);
+    Val mid = mk_like(g, box, d->scale[i]);
+    mid = mk_mul(g, mk_div(g, column(g, box, i), mid), size);
     mid = mk_add(g, mid, column(g, anchor, i));
-    half = mk_exp(g, mk_div(g, column(g, box, 2 + i), mk_like(g, box, d->scale[2 + i])));
+    half = mk_like(g, box, d->scale[2 + i]);
+    half = mk_exp(g, mk_div(g, column(g, box, 2 + i), half));
     half = mk_mul(g, mk_mulk(g, half, 0.5), size);
     d->edge[i] = mk_sub(g, mid, half);
     d->edge[2 + i] = mk_add(g, mid, half);
@@ -120,7 +122,8 @@ static void detect_regular(const Detect *d) {
   Val score = mk_transpose(g, d->score, (const i64[]){1, 0});
   Val taken = suppress(d, score, d->each);
   Val some = mk_ge(g, taken, mk_like(g, taken, 0)), at = mk_max(g, taken, mk_like(g, taken, 0));
-  Val best = mk_select(g, some, mk_gather_elems(g, score, at, 1), mk_like(g, score, -INFINITY));
+  Val best = mk_like(g, score, -INFINITY);
+  best = mk_select(g, some, mk_gather_elems(g, score, at, 1), best);
   Dim rounds = val_dim(g, taken, 1), all = dim_mul(b->ds, d->classes, rounds);
   Dim k = dim_min(b->ds, all, d->most);
   Val top, place;

@@ -22,8 +22,8 @@ static Val gather_batch(LiteNode *b, Val x, Val idx, u32 axis, u32 batch) {
   u32 rank = lite_rank(b, x), n = lite_rank(b, idx) - batch, between = axis - batch, p = 0;
   if (rank - 1 + n > MAX_RANK || lite_rank(b, idx) == MAX_RANK)
     lite_unsupported(b, "rank %u", rank - 1 + n);
-  Val y = mk_gather_nd(g, mk_move_axis(g, x, axis, batch), mk_unsqueeze(g, idx, lite_rank(b, idx)),
-                       batch);
+  idx = mk_unsqueeze(g, idx, lite_rank(b, idx));
+  Val y = mk_gather_nd(g, mk_move_axis(g, x, axis, batch), idx, batch);
   i64 perm[MAX_RANK];
   for (u32 i = 0; i < batch; i++) perm[p++] = i;
   for (u32 i = 0; i < between; i++) perm[p++] = batch + n + i;
@@ -94,11 +94,14 @@ void lite_update_slice(LiteNode *b) {
     if (u.dim[i] == t.dim[i]) continue;
     Dim most = dim_sub(b->ds, t.dim[i], u.dim[i]);
     Val at = mk_reshape(g, mk_slice_axis(g, start, 0, i, 1), NULL, 0), zero = mk_like(g, at, 0);
-    at = mk_min(g, mk_max(g, at, zero), mk_extent(g, most, DT_i64));
+    Val last = mk_extent(g, most, DT_i64);
+    at = mk_min(g, mk_max(g, at, zero), last);
     Val place = mk_sub(g, mk_iota(g, DT_i64, &t.dim[i], 1, 0), at);
     Val size = mk_extent(g, u.dim[i], DT_i64);
-    Val in = mk_and(g, mk_ge(g, place, zero), mk_lt(g, place, size));
-    place = mk_min(g, mk_max(g, place, zero), mk_addk(g, size, -1));
+    Val in = mk_lt(g, place, size);
+    in = mk_and(g, mk_ge(g, place, zero), in);
+    last = mk_addk(g, size, -1);
+    place = mk_min(g, mk_max(g, place, zero), last);
     y = mk_gather(g, y, place, i);
     in = mk_expand_tail(g, in, t.rank - 1 - i);
     inside = inside ? mk_and(g, inside, in) : in;

@@ -15,7 +15,8 @@ static Val in_steps(LiteNode *b, u32 i) {
 
 /* arg: OP_add, OP_sub */
 static Val linear_sum(LiteNode *b) {
-  return mk_round(b->g, mk_map2(b->g, (Op)b->arg, in_steps(b, 0), in_steps(b, 1)));
+  Val y = in_steps(b, 1);
+  return mk_round(b->g, mk_map2(b->g, (Op)b->arg, in_steps(b, 0), y));
 }
 
 static Val linear_product(LiteNode *b) {
@@ -23,7 +24,8 @@ static Val linear_product(LiteNode *b) {
   Val y = lite_centred(b, lite_in(b, 1), lite_operand(b, 1));
   double k = lite_ratio(b, 0) * (double)lite_operand(b, 1)->q.scale[0];
   Val zero = mk_like(b->g, x, 0);
-  Val below = mk_ne(b->g, mk_lt(b->g, x, zero), mk_lt(b->g, y, zero));
+  Val below = mk_lt(b->g, y, zero);
+  below = mk_ne(b->g, mk_lt(b->g, x, zero), below);
   return lite_times(b, mk_mul(b->g, x, y), below, &k, 1, 0);
 }
 
@@ -35,12 +37,14 @@ void lite_binary(LiteNode *b) {
     lite_put(b, 0, lite_stored(b, y, lite_result(b, 0), act));
     return;
   }
-  Val y = mk_map2(b->g, (Op)b->arg, lite_real(b, 0), lite_real(b, 1));
+  Val y = lite_real(b, 1);
+  y = mk_map2(b->g, (Op)b->arg, lite_real(b, 0), y);
   lite_give_activated(b, 0, y, act);
 }
 
 void lite_binary_plain(LiteNode *b) {
-  lite_give(b, 0, mk_map2(b->g, (Op)b->arg, lite_real(b, 0), lite_real(b, 1)));
+  Val y = lite_real(b, 1);
+  lite_give(b, 0, mk_map2(b->g, (Op)b->arg, lite_real(b, 0), y));
 }
 
 void lite_unary(LiteNode *b) {
@@ -95,7 +99,8 @@ void lite_square(LiteNode *b) {
 }
 
 void lite_squared_difference(LiteNode *b) {
-  Val d = mk_sub(b->g, lite_real(b, 0), lite_real(b, 1));
+  Val d = lite_real(b, 1);
+  d = mk_sub(b->g, lite_real(b, 0), d);
   lite_give(b, 0, mk_mul(b->g, d, d));
 }
 
@@ -106,10 +111,12 @@ void lite_rsqrt(LiteNode *b) {
 /* Of what is stored, where all three are quantised alike: nothing is rounded. */
 void lite_extreme(LiteNode *b) {
   const LiteTensor *x = lite_operand(b, 0), *y = lite_operand(b, 1), *out = lite_result(b, 0);
-  if (lite_same_quant(x, out) && lite_same_quant(y, out))
-    lite_put(b, 0, mk_map2(b->g, (Op)b->arg, lite_in(b, 0), lite_in(b, 1)));
-  else
+  if (lite_same_quant(x, out) && lite_same_quant(y, out)) {
+    Val second = lite_in(b, 1);
+    lite_put(b, 0, mk_map2(b->g, (Op)b->arg, lite_in(b, 0), second));
+  } else {
     lite_binary_plain(b);
+  }
 }
 
 /* ---- division ---- */
@@ -122,8 +129,10 @@ void lite_floor_div(LiteNode *b) {
     return;
   }
   Val zero = mk_like(b->g, x, 0), rest = mk_ne(b->g, mk_mul(b->g, q, y), x);
-  Val signs = mk_ne(b->g, mk_lt(b->g, x, zero), mk_lt(b->g, y, zero));
-  lite_give(b, 0, mk_select(b->g, mk_and(b->g, rest, signs), mk_addk(b->g, q, -1), q));
+  Val signs = mk_lt(b->g, y, zero);
+  signs = mk_ne(b->g, mk_lt(b->g, x, zero), signs);
+  Val less = mk_addk(b->g, q, -1);
+  lite_give(b, 0, mk_select(b->g, mk_and(b->g, rest, signs), less, q));
 }
 
 /* ---- activations ---- */
@@ -155,7 +164,8 @@ void lite_prelu(LiteNode *b) {
     give_leaky(b, x, mk_mul(b->g, x, slope), (double)lite_operand(b, 1)->q.scale[0]);
     return;
   }
-  lite_give(b, 0, compose_leaky_relu(b->g, lite_real(b, 0), lite_real(b, 1)));
+  Val slope = lite_real(b, 1);
+  lite_give(b, 0, compose_leaky_relu(b->g, lite_real(b, 0), slope));
 }
 
 void lite_elu(LiteNode *b) {
@@ -205,12 +215,16 @@ void lite_atan2(LiteNode *b) {
   Val ax = mk_abs(g, x), ay = mk_abs(g, y), steep = mk_gt(g, ay, ax);
   Val top = mk_min(g, ax, ay), bottom = mk_max(g, ax, ay);
   Val none = mk_eq(g, bottom, zero), same = mk_eq(g, top, bottom);
-  Val ratio = mk_select(g, same, mk_like(g, x, 1), mk_div(g, top, bottom)); /* two infinities */
+  Val ratio = mk_div(g, top, bottom);
+  ratio = mk_select(g, same, mk_like(g, x, 1), ratio); /* two infinities */
   Val a = mk_atan(g, mk_select(g, none, zero, ratio));
   a = mk_select(g, steep, mk_addk(g, mk_neg(g, a), LITE_PI / 2), a);
   Val inverse = mk_recip(g, x); /* tells -0 from 0 */
-  Val left = mk_or(g, mk_lt(g, x, zero), mk_and(g, mk_eq(g, x, zero), mk_lt(g, inverse, zero)));
+  Val left = mk_lt(g, inverse, zero);
+  left = mk_and(g, mk_eq(g, x, zero), left);
+  left = mk_or(g, mk_lt(g, x, zero), left);
   a = mk_select(g, left, mk_addk(g, mk_neg(g, a), LITE_PI), a);
-  Val below = mk_lt(g, mk_select(g, mk_eq(g, y, zero), mk_recip(g, y), y), zero);
+  Val below = mk_recip(g, y);
+  below = mk_lt(g, mk_select(g, mk_eq(g, y, zero), below, y), zero);
   lite_give(b, 0, mk_select(g, below, mk_neg(g, a), a));
 }

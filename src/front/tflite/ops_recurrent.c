@@ -36,9 +36,9 @@ void lite_svdf(LiteNode *b) {
   if (!dim_is_const(filters) || !dim_is_const(memory) || rank < 1 || filters % rank || memory < 1 ||
       val_dim(g, time, 0) != filters)
     lite_bad(b, "rank %lld of %lld filters", (long long)rank, (long long)filters);
-  Val feature =
-      mk_contract(g, whole ? lite_centred(b, x, lite_operand(b, SVDF_x)) : lite_real(b, SVDF_x),
-                  whole ? mk_cast(g, w, DT_i32) : lite_real(b, SVDF_feature), "bi,fi->bf");
+  Val feature = whole ? mk_cast(g, w, DT_i32) : lite_real(b, SVDF_feature);
+  x = whole ? lite_centred(b, x, lite_operand(b, SVDF_x)) : lite_real(b, SVDF_x);
+  feature = mk_contract(g, x, feature, "bi,fi->bf");
   if (whole) {
     feature = lite_times1(b, feature, svdf_scale(b, SVDF_x, SVDF_feature, kept));
     feature = mk_cast_sat(g, feature, DT_i16);
@@ -48,8 +48,8 @@ void lite_svdf(LiteNode *b) {
   line = mk_concat(g, now, 2, 2);
   lite_keep(b, SVDF_state,
             mk_reshape(g, line, (const Dim[]){batch, dim_mul(b->ds, filters, memory)}, 2));
-  Val y = mk_contract(g, whole ? mk_cast(g, line, DT_i32) : line,
-                      whole ? mk_cast(g, time, DT_i32) : lite_real(b, SVDF_time), "bfm,fm->bf");
+  Val y = whole ? mk_cast(g, time, DT_i32) : lite_real(b, SVDF_time);
+  y = mk_contract(g, whole ? mk_cast(g, line, DT_i32) : line, y, "bfm,fm->bf");
   y = mk_reshape(g, y, (const Dim[]){batch, filters / rank, rank}, 3);
   y = mk_reduce(g, OP_reduce_sum, y, &(i64){2}, 1, false);
   if (lite_has(b, SVDF_bias)) y = mk_add(g, y, lite_in(b, SVDF_bias));
@@ -150,7 +150,8 @@ static void lstm_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   Val in = k->coupled ? mk_sub(g, mk_like(g, forget, 1), forget)
                       : compose_sigmoid(g, gate_sum(k, GATE_input, i, h, c));
   Val new = lite_activated(k->b, gate_sum(k, GATE_cell, i, h, c), k->act);
-  c = clipped(g, mk_add(g, mk_mul(g, forget, c), mk_mul(g, in, new)), k->cell_clip);
+  new = mk_mul(g, in, new);
+  c = clipped(g, mk_add(g, mk_mul(g, forget, c), new), k->cell_clip);
   Val out = compose_sigmoid(g, gate_sum(k, GATE_output, i, h, c));
   h = mk_mul(g, out, lite_activated(k->b, c, k->act));
   if (k->proj) {
@@ -166,7 +167,8 @@ static void lstm_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
 
 /* x / 2^n, rounded to the nearest, halves away from zero; i32. */
 static Val halved(Graph *g, Val x, i64 n) {
-  x = mk_add(g, mk_addk(g, x, (double)((i64)1 << (n - 1))), mk_shr(g, x, mk_like(g, x, 31)));
+  Val sign = mk_shr(g, x, mk_like(g, x, 31));
+  x = mk_add(g, mk_addk(g, x, (double)((i64)1 << (n - 1))), sign);
   return mk_shr(g, x, mk_like(g, x, (double)n));
 }
 

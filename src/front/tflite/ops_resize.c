@@ -97,7 +97,8 @@ static Val bilinear_integer(LiteNode *b, Val x, const LiteResize *r) {
   }
   double one = (double)RESIZE_ONE * RESIZE_ONE;
   Val zero = mk_like(g, sum, 0), half = mk_like(g, sum, one / 2);
-  sum = mk_add(g, sum, mk_select(g, mk_gt(g, sum, zero), half, mk_neg(g, half)));
+  Val other = mk_neg(g, half);
+  sum = mk_add(g, sum, mk_select(g, mk_gt(g, sum, zero), half, other));
   return mk_cast(g, mk_div(g, sum, mk_like(g, sum, one)), as);
 }
 

@@ -303,7 +303,8 @@ static Val numbers(Graph *g, const Glide *s, Val v, const Type *t) {
   Val cell = mk_iota(g, graph_type(g, v)->dt, &count, 1, 0);
   cell = mk_map2(g, OP_sub, mk_like(g, v, (double)count), cell);
   cell = mk_broadcast(g, mk_reshape(g, cell, apart, 2 * s->n), wide, 2 * s->n);
-  return mk_pad(g, mk_reshape(g, cell, all, s->n), mk_like(g, v, 1), none, hi, NULL);
+  Val one = mk_like(g, v, 1);
+  return mk_pad(g, mk_reshape(g, cell, all, s->n), one, none, hi, NULL);
 }
 
 /* Of windows side by side: cells that hold the largest are marked by their numbers, the largest
