@@ -428,11 +428,13 @@ static void op_line(Text *out, const ReaderOp *o, bool json, bool first) {
     else
       text_puts(out, "null}");
   } else {
-    text_fmt(out, "%-14s %-32s opset %d", o->domain, o->name, o->since);
-    if (o->until)
-      text_fmt(out, " to %d\n", o->until);
+    text_fmt(out, "%-14s %-32s ", o->domain, o->name);
+    if (!o->since)
+      text_puts(out, "every version\n");
+    else if (o->until)
+      text_fmt(out, "opset %d to %d\n", o->since, o->until);
     else
-      text_puts(out, " and later\n");
+      text_fmt(out, "opset %d and later\n", o->since);
   }
 }
 

@@ -236,7 +236,7 @@ struct RequantPlan {
 
 struct ReaderOp {
   const char *domain, *name;
-  i32 since, until; /* versions it is read in; until 0: no end */
+  i32 since, until; /* versions it is read in; since 0: all of them, until 0: no end */
 };
 
 struct Reader {

@@ -154,7 +154,9 @@ def engines(c):
 def reports(c):
     ops = json.loads(c.run("ops", "--json").out)
     want(len(ops) > 20 if isinstance(ops, list) else len(ops.get("operators", ops)) > 20, "ops --json lists too little")
-    want(b"Conv" in c.run("ops").out, "ops does not list Conv")
+    listed = c.run("ops").out
+    want(b"Conv" in listed, "ops does not list Conv")
+    want(b"CONV_2D" in listed and not [x for x in listed.splitlines() if x.startswith(b"tflite") and b"opset" in x], "TensorFlow Lite has no opsets")
     report = json.loads(c.run("inspect", MODEL, "--json").out)
     want("image" in json.dumps(report), "inspect --json does not name the input")
     text = c.run("inspect", MODEL).out.decode()

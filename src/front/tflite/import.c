@@ -42,7 +42,7 @@ static const LiteRow *find_row(const Lite *im, const LiteOp *op) {
 bool lite_op_at(u32 i, ReaderOp *out) {
   for (u32 k = 0; k < NROWS; k++) {
     if (!rows[k].build || i--) continue;
-    *out = (ReaderOp){"tflite", rows[k].name, 1, 0};
+    *out = (ReaderOp){"tflite", rows[k].name, 0, 0};
     return true;
   }
   return false;
