@@ -1,6 +1,6 @@
 """Weights in fewer bits than what they meet: bytes and halves of bytes against floats (dynamic range), f16, and packed ones of 4 bits."""
 import numpy as np
-from tflitefile import NONE, RELU, SAME, Net, Q
+from tflitefile import NONE, RELU, SAME, Net, Q, S
 from .maths import floats, ints
 
 
@@ -54,6 +54,63 @@ def narrow(Case, rng):
     yield Case("fully_connected_hybrid_i4", net, [[x]])
 
 
+def const_sparse(net, values, order, blocks, csr, width):
+    """values stored as few elements. order: levels of the tree, axes first, then blocks; blocks: [(axis, size)]; csr: levels that list their places;
+    width: of the numbers in those lists. Written level by level from the definition of the format, not from the reader's."""
+    rank, size = values.ndim, list(values.shape)
+    for axis, n in blocks:
+        size[axis] //= n
+    extent = size + [n for _, n in blocks]
+    # One axis for each level, in the order of the file.
+    split, axes = values, list(range(rank))
+    for i, (axis, n) in enumerate(blocks):
+        at = axes.index(axis)
+        split = split.reshape(split.shape[:at] + (split.shape[at] // n, n) + split.shape[at + 1:])
+        axes.insert(at + 1, rank + i)
+    tree = split.transpose([axes.index(k) for k in order])
+    nodes, levels, vector = [tree], [], {8: S.Uint8VectorT, 16: S.Uint16VectorT, 32: S.Int32VectorT}[width]
+    kind = {8: S.SparseIndexVector.Uint8Vector, 16: S.SparseIndexVector.Uint16Vector, 32: S.SparseIndexVector.Int32Vector}[width]
+    for i, k in enumerate(order):
+        level = S.DimensionMetadataT()
+        if i in csr:
+            kept = [[j for j in range(extent[k]) if np.any(x[j])] for x in nodes]
+            level.format, level.denseSize = S.DimensionType.SPARSE_CSR, 0
+            level.arraySegments, level.arrayIndices = vector(), vector()
+            level.arraySegmentsType = level.arrayIndicesType = kind
+            level.arraySegments.values = [sum(map(len, kept[:j])) for j in range(len(kept) + 1)]
+            level.arrayIndices.values = [j for js in kept for j in js]
+            nodes = [x[j] for x, js in zip(nodes, kept) for j in js]
+        else:
+            level.format, level.denseSize = S.DimensionType.DENSE, extent[k]
+            nodes = [x[j] for x in nodes for j in range(extent[k])]
+        levels.append(level)
+    t = net.const(np.array(nodes, values.dtype))
+    form = S.SparsityParametersT()
+    form.traversalOrder, form.blockMap, form.dimMetadata = list(order), [axis for axis, _ in blocks], levels
+    net.graph.tensors[t].shape, net.graph.tensors[t].sparsity = list(values.shape), form
+    return t
+
+
+def sparse(Case, rng):
+    """Weights stored as few elements, which DENSIFY writes out."""
+    forms = {"rows": ((6, 8), (0, 1), [], {1}, 32), "columns": ((6, 8), (1, 0), [], {1}, 16), "blocks": ((8, 12), (0, 1, 2), [(1, 4)], {1}, 8),
+             "squares": ((8, 12), (1, 0, 2, 3), [(0, 4), (1, 2)], {1}, 16), "both": ((6, 8), (0, 1), [], {0, 1}, 32)}
+    for tag, (shape, order, blocks, csr, width) in forms.items():
+        kept = rng.random([n // dict(blocks).get(i, 1) for i, n in enumerate(shape)]) < 0.3
+        for axis, n in blocks:
+            kept = kept.repeat(n, axis)
+        net, x = Net(), floats(rng, (3, shape[1]))
+        w = net.op("DENSIFY", [const_sparse(net, np.where(kept, floats(rng, shape), np.float32(0)), order, blocks, csr, width)], [("f32", None, shape)], "Densify")
+        net.result(net.op("FULLY_CONNECTED", [net.input("f32", x.shape), w, -1], ["f32"], "FullyConnected"))
+        yield Case(f"densify_{tag}", net, [[x]], compiled=tag == "blocks")
+    net, x, shape = Net(), floats(rng, (1, 5, 6, 4)), (8, 1, 1, 4)
+    kept = (rng.random((2, 1, 1, 4)) < 0.5).repeat(4, 0)
+    w = const_sparse(net, np.where(kept, floats(rng, shape), 0).astype(np.float16), (0, 1, 2, 3, 4), [(0, 4)], {3}, 8)
+    w = net.op("DEQUANTIZE", [net.op("DENSIFY", [w], [("f16", None, shape)], "Densify")], [("f32", None, shape)], version=3)
+    window(net, "CONV_2D", "Conv2D", x, w, floats(rng, (8,)))
+    yield Case("densify_f16", net, [[x]])
+
+
 def halves(Case, rng):
     net, x = Net(), floats(rng, (1, 6, 5, 3))
     w = net.op("DEQUANTIZE", [net.const(floats(rng, (4, 3, 3, 3), -1, 1).astype(np.float16))], ["f32"], version=3)
@@ -64,5 +121,5 @@ def halves(Case, rng):
 
 
 def cases(Case, rng):
-    for part in (hybrid, narrow, halves):
+    for part in (hybrid, narrow, halves, sparse):
         yield from part(Case, rng)

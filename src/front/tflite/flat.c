@@ -29,6 +29,12 @@ static void spend(Flat *f, u64 n, size_t at) {
   f->left -= n;
 }
 
+void flat_spend(Flat *f, u64 n) {
+  if (n > f->left)
+    fail(f->c, ERR_unsupported, f->loc, "contents are many times as large as the file");
+  f->left -= n;
+}
+
 /* n <= 8 bytes, lowest first, that have been tested to be there. */
 static u64 number(const Flat *f, size_t at, u32 n) {
   u64 x = 0;

@@ -36,6 +36,7 @@ struct FlatVec {
  * by its bytes, and that adds up to a few times the bytes there are. */
 Flat flat_open(Ctx *c, const u8 *at, size_t n, Loc loc);
 FlatTable flat_root(Flat *f);
+void flat_spend(Flat *f, u64 n); /* more is made of it than was opened; fails beyond the budget */
 /* Fields of a table by number; `otherwise` where it has none. */
 bool flat_has(const FlatTable *t, u32 field);
 i64 flat_i8(const FlatTable *t, u32 field, i64 otherwise);

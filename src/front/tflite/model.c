@@ -100,7 +100,7 @@ static LiteTensor tensor_of(LiteRead *r, FlatTable x) {
   i64 buffer = flat_u32(&x, TENSOR_buffer, 0);
   t.dt = lite_dtype(t.code);
   t.variable = flat_u8(&x, TENSOR_variable, 0) != 0;
-  t.sparse = flat_has(&x, TENSOR_sparsity);
+  t.sparse = flat_table(&x, TENSOR_sparsity);
   t.rank = shape.n;
   if (t.rank > MAX_RANK)
     fail(r->c, ERR_unsupported, r->f->loc, "tensor '%s': rank %u exceeds %d", show(r->c, t.name),
@@ -116,16 +116,16 @@ static LiteTensor tensor_of(LiteRead *r, FlatTable x) {
 Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc) {
   u64 n, bytes;
   const char *name = show(c, t->name);
-  if (t->sparse) fail(c, ERR_unsupported, loc, "tensor '%s' is stored as a sparse one", name);
   if (!t->dt || t->dt == DT_str)
     fail(c, ERR_unsupported, loc, "tensor '%s': contents of type %d", name, t->code);
   if (!shape_count(t->dim, t->rank, &n)) fail(c, ERR_input, loc, "tensor '%s' is too large", name);
   u32 bits = dtype_info[t->dt].bits;
   bytes = bits < 8 && t->dt != DT_bool ? (n * bits + 7) / 8 : n * dtype_bytes(t->dt);
-  if (t->raw.n != bytes)
+  const u8 *at = t->sparse.f ? lite_dense(c, t, bytes, loc) : t->raw.at;
+  if (!t->sparse.f && t->raw.n != bytes)
     fail(c, ERR_input, loc, "tensor '%s' has %zu bytes, its shape takes %llu", name, t->raw.n,
          (unsigned long long)bytes);
-  return data_from_bytes(&c->work, t->dt, t->dim, t->rank, t->raw.at, false);
+  return data_from_bytes(&c->work, t->dt, t->dim, t->rank, at, false);
 }
 
 /* ---- operators ---- */

@@ -32,8 +32,8 @@ struct LiteTensor {
   i64 *open;    /* likewise, -1 where the extent is given when the model runs; NULL: nowhere */
   FileSpan raw; /* contents; n 0: none, it is computed (or it has no elements) */
   LiteQuant q;
-  bool variable; /* kept from one run to the next */
-  bool sparse;   /* contents lie in a form for few elements */
+  bool variable;    /* kept from one run to the next */
+  FlatTable sparse; /* how contents lie that are stored for few elements; f NULL: all are there */
 };
 
 struct LiteOp {
@@ -90,6 +90,8 @@ enum {
 LiteModel *lite_read(Ctx *c, const u8 *at, size_t n, Str file);
 /* Numbers as the file stores them; fails at loc where there are too few bytes. */
 Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc);
+/* sparse.c: `bytes` that the contents of a sparse tensor are. */
+const u8 *lite_dense(Ctx *c, const LiteTensor *t, u64 bytes, Loc loc);
 
 /* The row of the table: inputs.c, import.c, facts.c */
 bool lite_sniff(const u8 *at, size_t n);
