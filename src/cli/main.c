@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 static void help(FILE *to) {
-  fputs("ingot turns neural networks into plain C. This build reads ONNX, GGUF and safetensors.\n\n"
+  fputs("ingot turns neural networks into plain C. This build reads ONNX, TensorFlow Lite,\n"
+        "GGUF and safetensors.\n\n"
         "usage: ingot VERB MODEL [OPTIONS]\n"
         "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n",
         to);

@@ -76,7 +76,7 @@ def cases(b):
         "npy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n" + bytes(4),
         "gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + bytes(40), "zip": b"PK\x03\x04" + bytes(60),
     }.items():
-        b.raw(name, data, code=3, text="(ingot reads ONNX, GGUF and safetensors)")
+        b.raw(name, data, code=3, text="(ingot reads ONNX, TensorFlow Lite, GGUF and safetensors)")
     for name, data in {
         "empty": b"", "one_byte": b"\x08", "text": b"This is not a model.\n" * 20, "zeros": bytes(64),
         "ones": b"\xff" * 64, "elf": b"\x7fELF\x02\x01\x01" + bytes(57),

@@ -117,6 +117,22 @@ def wrong(env):
         want(got.rc in (3, 4) and text in got.text(), f"{name}: {explain(got)}: {got.text()}")
 
 
+# Files of test/tflite/hostile: well-formed, with numbers that no converter writes.
+HOSTILE = {"bias_wide": "the bias must be a number for each channel", "blocks_concat": "is quantised in blocks", "blocks_pad": "is quantised in blocks",
+           "blocks_quantize": "is quantised in blocks", "blocks_relu": "is quantised in blocks", "reshape_far": "entry 0 of the shape is -4611686018427387904",
+           "reshape_negative": "entry 0 of the shape is -2", "reshape_option": "entry 0 of the shape is -5", "reshape_twice": "entry 1 of the shape is -1",
+           "scales_elsewhere": "scales of weights on axis 7 do not fit", "strings": "of strings", "window_3d": "a window of extent 0", "window_none": "a window of extent 0",
+           "window_transpose": "a window of extent 0"}
+
+
+def hostile(env):
+    for path in sorted(glob.glob(os.path.join(ROOT, "test", "tflite", "hostile", "*.tflite"))):
+        name = os.path.basename(path)[:-7]
+        got = run([env.need_ingot(), "inspect", path], 20)
+        said = got.text() + got.out.decode("utf-8", "replace")
+        want(got.rc in (3, 4) and HOSTILE[name] in said, f"{name}: {explain(got)}: {tail(said, 3)}")
+
+
 # ---- the page about it ----
 
 def rows():
@@ -153,7 +169,7 @@ def covered(table):
 
 def tests(env):
     own = [*(Test(f"tflite/damage{mark}", lambda b=build: damage(env, b), 2) for build, mark in (("build", ""), ("build-asan", "-asan"))),
-           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1),
+           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1), Test("tflite/hostile", lambda: hostile(env), 0.3),
            Test("tflite/documented", documented)]
     try:
         folder, table = load(env)

@@ -158,6 +158,10 @@ def compare(Case, rng):
 
 
 def types(Case, rng):
+    edges = np.float32([0.49999997, -0.49999997, 0.5, -0.5, 1.5, -1.5, 2.5, 2.4999998, 0, 126.5])
+    net = Net()
+    net.result(net.op("QUANTIZE", [net.input("f32", edges.shape)], [("i8", Q(1.0, 0))]))
+    yield Case("quantize_edges", net, [[edges]])
     x = floats(rng, (3, 50), -9, 9)
     for kind, zero, s in (("i8", -3, 0.07), ("u8", 128, 0.07), ("i16", 0, 0.0004), ("i16", 5, 0.0004)):
         net = Net()

@@ -133,6 +133,17 @@ static void check_quant(LiteNode *b, const LiteTensor *t) {
                      show(b->c, t->name));
 }
 
+void lite_check(LiteNode *b) {
+  for (u32 i = 0; i < b->op->nin; i++)
+    if (lite_has(b, i)) check_quant(b, lite_operand(b, i));
+  for (u32 i = 0; i < b->op->nout; i++) {
+    if (b->op->out[i] < 0) continue;
+    const LiteTensor *t = lite_result(b, i);
+    check_quant(b, t);
+    if (t->dt == DT_str) lite_unsupported(b, "result '%s' of strings", show(b->c, t->name));
+  }
+}
+
 Val lite_centred(LiteNode *b, Val v, const LiteTensor *t) {
   check_quant(b, t);
   Val x = mk_cast(b->g, v, DT_i32);
@@ -204,8 +215,9 @@ static Val halves_up(LiteNode *b, Val x) {
 
 Val lite_quantised(LiteNode *b, Val x, const LiteTensor *t) {
   Val v = to_steps(b, x, t), less = mk_lt(b->g, x, mk_like(b->g, x, 0));
-  Val half = mk_like(b->g, v, 0.5);
-  half = mk_select(b->g, less, mk_like(b->g, v, -0.5), half);
+  double below = 0x1.fffffep-2; /* the float below a half: what is less than that stays so */
+  Val half = mk_like(b->g, v, below);
+  half = mk_select(b->g, less, mk_like(b->g, v, -below), half);
   return mk_cast_sat(b->g, moved(b, mk_trunc(b->g, mk_add(b->g, v, half)), t), t->dt);
 }
 

@@ -82,6 +82,7 @@ typedef struct LiteTry {
 static void attempt(Ctx *c, void *arg) {
   const LiteTry *a = arg;
   (void)c;
+  lite_check(a->b);
   a->row->build(a->b);
 }
 
@@ -99,12 +100,14 @@ static bool build_op(Lite *im, LiteNode *b, Loc loc) {
   BlkId cur = im->g->cur;
   LiteScope *scope = im->scope;
   u32 depth = im->depth;
+  bool once = im->once;
   Err e = ctx_protect(im->c, attempt, &(LiteTry){row, b});
   if (!e) return true;
   if (e != ERR_unsupported) longjmp(*im->c->door, (int)e); /* already recorded */
   im->g->cur = cur;
   im->scope = scope;
   im->depth = depth;
+  im->once = once;
   return false;
 }
 
@@ -139,13 +142,19 @@ static void define(Lite *im, const LiteOp *op, u32 k, Val v, Loc loc) {
   if (v != LITE_POISON && !graph_val(im->g, v)->name) graph_val(im->g, v)->name = t->name;
 }
 
+/* Sub-graphs are written out where they are called: calls of calls must not grow without end. */
+static void count_steps(Lite *im, u32 n, Loc loc) {
+  if (n > LITE_MOST_STEPS - im->steps)
+    fail(im->c, ERR_unsupported, loc, "more than %d operators and tensors", LITE_MOST_STEPS);
+  im->steps += n;
+}
+
 static void import_ops(Lite *im) {
   const LiteGraph *lg = im->scope->graph;
   for (u32 i = 0; i < lg->nop; i++) {
     const LiteOp *op = &lg->op[i];
     Loc loc = op_loc(im, op, i);
-    if (++im->steps > LITE_MOST_STEPS)
-      fail(im->c, ERR_unsupported, loc, "more than %d operators", LITE_MOST_STEPS);
+    count_steps(im, 1, loc);
     LiteNode b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .op = op};
     b.out = NEWS(&im->c->work, Val, op->nout + 1);
     im->g->loc = im->c->here = loc;
@@ -161,6 +170,7 @@ static LiteScope *scope_new(Lite *im, u32 graph) {
   LiteScope *s = NEW(&im->c->work, LiteScope);
   s->up = im->scope;
   s->graph = &im->m->graph[graph];
+  count_steps(im, s->graph->ntensor, here(im));
   s->val = NEWS(&im->c->work, Val, s->graph->ntensor + 1);
   return s;
 }

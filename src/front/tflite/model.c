@@ -71,7 +71,8 @@ static LiteQuant quant_of(LiteRead *r, const LiteTensor *t, FlatTable q) {
   FlatVec scale = flat_vec(&q, QUANT_scale, 4), zero = flat_vec(&q, QUANT_zero, 8);
   LiteQuant out = {.n = scale.n, .other = flat_u8(&q, QUANT_details_type, 0) != 0};
   i64 axis = flat_i32(&q, QUANT_axis, 0);
-  if (!out.n || out.other) return out;
+  if (out.other) out.n = 0; /* scales of blocks are none of ours */
+  if (!out.n) return out;
   float *s = NEWS(&r->c->keep, float, out.n);
   i64 *z = NEWS(&r->c->keep, i64, out.n);
   const char *name = show(r->c, t->name);

@@ -26,15 +26,21 @@ static void make_param(Lite *im, LiteState *s, Type t) {
 }
 
 static Type type_like(LiteNode *b, const LiteTensor *t) {
+  u64 n;
   if (!t->dt || t->dt == DT_str) lite_unsupported(b, "a variable of type %d", t->code);
+  if (!shape_count(t->dim, t->rank, &n)) lite_bad(b, "a variable is too large");
   return type_tensor(&b->c->work, t->dt, t->dim, t->rank);
 }
+
+/* First contents are written out, and a few bytes of a file must not make them large. */
+enum { START_MOST = 1 << 26 };
 
 /* All elements are those that stand for 0. */
 static Tensor *zeros_like(LiteNode *b, const LiteTensor *t) {
   u64 n;
   if (!lite_is_quant(t) || lite_zero_free(t)) return NULL;
-  if (!shape_count(t->dim, t->rank, &n)) lite_bad(b, "a variable is too large");
+  if (!shape_count(t->dim, t->rank, &n) || n > START_MOST)
+    lite_unsupported(b, "a variable is too large");
   Tensor *z = tensor_new(&b->c->work, t->dt, t->dim, t->rank);
   for (u64 i = 0; i < n; i++) tensor_set(z, i, (Scalar){.i = t->q.zero[0]});
   return z;

@@ -63,6 +63,8 @@ static bool fits_i32(LiteNode *b, const LiteSum *p) {
   const Tensor *k = lite_has(b, p->bias) ? graph_const(b->g, lite_in(b, p->bias)) : NULL;
   if (!w || !w->rank || (lite_has(b, p->bias) && !k)) return false;
   u32 axis = tw->q.n > 1 ? tw->q.axis : 0;
+  if (axis >= w->rank || (tw->q.n > 1 && w->dim[axis] != tw->q.n))
+    lite_bad(b, "%u scales of weights on axis %u do not fit them", tw->q.n, axis);
   u64 inner = 1, n = (u64)w->dim[axis];
   for (u32 i = axis + 1; i < w->rank; i++) inner *= (u64)w->dim[i];
   double *sum = NEWS(&b->c->scratch, double, n + 1), most = 0;
@@ -73,12 +75,15 @@ static bool fits_i32(LiteNode *b, const LiteSum *p) {
   return most * 32768 + bias < 0x1p31;
 }
 
+/* y + k, k along p->axis. */
+static Val biased(LiteNode *b, const LiteSum *p, Val y, Val k) {
+  if (lite_rank(b, k) != 1 || val_dim(b->g, k, 0) != val_dim(b->g, y, p->axis))
+    lite_bad(b, "the bias must be a number for each channel of the result");
+  return mk_add(b->g, y, mk_expand_tail(b->g, k, lite_rank(b, y) - 1 - p->axis));
+}
+
 static Val with_bias(LiteNode *b, const LiteSum *p, Val y, DType dt) {
-  if (!lite_has(b, p->bias)) return y;
-  Val k = mk_cast(b->g, lite_in(b, p->bias), dt);
-  u32 rank = lite_rank(b, y);
-  if (lite_rank(b, k) != 1) lite_bad(b, "the bias has rank %u, expected 1", lite_rank(b, k));
-  return mk_add(b->g, y, mk_expand_tail(b->g, k, rank - 1 - p->axis));
+  return lite_has(b, p->bias) ? biased(b, p, y, mk_cast(b->g, lite_in(b, p->bias), dt)) : y;
 }
 
 static void check_scales(LiteNode *b, const LiteSum *p, const LiteTensor *out) {
@@ -114,7 +119,7 @@ static Val float_product(LiteNode *b, const LiteSum *p, SumFn *sum, const void *
     const LiteTensor *t = lite_operand(b, p->bias);
     Val k = mk_cast(b->g, lite_in(b, p->bias), DT_f32);
     if (t->q.n && !dtype_is_float(t->dt)) k = mk_mul(b->g, k, lite_scale(b, t, 0, 1));
-    y = mk_add(b->g, y, mk_expand_tail(b->g, k, lite_rank(b, y) - 1 - p->axis));
+    y = biased(b, p, y, k);
   }
   return lite_activated(b, y, p->act);
 }
@@ -184,6 +189,12 @@ static i64 known_dim(LiteNode *b, Val v, u32 axis) {
   return d;
 }
 
+static i64 window_dim(LiteNode *b, Val w, u32 axis) {
+  i64 n = known_dim(b, w, axis);
+  if (n < 1 || n > INT32_MAX) lite_bad(b, "a window of extent %lld", (long long)n);
+  return n;
+}
+
 static void want_image(LiteNode *b, Val x, Val w) {
   if (lite_rank(b, x) != 4 || (w && lite_rank(b, w) != 4))
     lite_bad(b, "expected operands of rank 4");
@@ -208,7 +219,7 @@ void lite_conv_2d(LiteNode *b) {
       slide_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, 5, 1), flat_i32(o, 4, 1));
   Val x = lite_in(b, 0), w = lite_in(b, 1);
   want_image(b, x, w);
-  for (u32 i = 0; i < 2; i++) s.w.size[i] = known_dim(b, w, 1 + i);
+  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, w, 1 + i);
   i64 in = known_dim(b, x, 3), per = known_dim(b, w, 3);
   if (per < 1 || in % per)
     lite_bad(b, "%lld channels, weights for %lld", (long long)in, (long long)per);
@@ -233,7 +244,7 @@ void lite_depthwise_conv_2d(LiteNode *b) {
       slide_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, 6, 1), flat_i32(o, 5, 1));
   Val x = lite_in(b, 0), w = lite_in(b, 1);
   want_image(b, x, w);
-  for (u32 i = 0; i < 2; i++) s.w.size[i] = known_dim(b, w, 1 + i);
+  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, w, 1 + i);
   s.group = known_dim(b, x, 3);
   if (known_dim(b, w, 0) != 1 || s.group < 1 || known_dim(b, w, 3) % s.group)
     lite_bad(b, "weights do not fit %lld channels", (long long)s.group);
@@ -256,7 +267,7 @@ void lite_conv_3d(LiteNode *b) {
     u32 axis = i ? 3 - i : 0;
     v.stride[axis] = flat_i32(o, 1 + i, 0);
     v.dilation[axis] = flat_i32(o, 5 + i, 1);
-    v.size[axis] = known_dim(b, w, axis);
+    v.size[axis] = window_dim(b, w, axis);
     in[axis] = val_dim(b->g, x, 1 + axis);
     if (v.stride[axis] < 1 || v.dilation[axis] < 1) lite_bad(b, "a stride or dilation below 1");
   }
@@ -282,7 +293,9 @@ static Val sum_transpose(LiteNode *b, Val x, Val w, const void *how) {
     i64 n = t->s.same ? (out + step - 1) / step : (out + step - k) / step;
     i64 total = (n - 1) * step + k - out;
     lo[i] = total > 0 ? total / 2 : 0;
-    hi[i] = (known_dim(b, x, 2 + i) - 1) * step + k - lo[i] - out;
+    i64 in = known_dim(b, x, 2 + i);
+    if (in > INT32_MAX) lite_unsupported(b, "an extent of %lld", (long long)in);
+    hi[i] = (in - 1) * step + k - lo[i] - out;
   }
   return window_conv_transpose(b->g, x, mk_transpose(b->g, w, turn), 1, &t->s.w, lo, hi);
 }
@@ -295,7 +308,7 @@ void lite_transpose_conv(LiteNode *b) {
   want_image(b, x, w);
   if (lite_ints(b, 0, shape, 4) != 4) lite_bad(b, "expected the four extents of the result");
   for (u32 i = 0; i < 2; i++) {
-    t.s.w.size[i] = known_dim(b, w, 1 + i);
+    t.s.w.size[i] = window_dim(b, w, 1 + i);
     t.out[i] = shape[1 + i];
     if (t.out[i] < 1 || t.out[i] > INT32_MAX)
       lite_bad(b, "an extent of the result is %lld", (long long)t.out[i]);

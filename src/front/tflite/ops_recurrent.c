@@ -221,10 +221,10 @@ static void read_whole(LiteLstm *k, bool first) {
   const LiteTensor *x = lite_operand(b, 0), *c = lite_operand(b, LSTM_c);
   k->h = lite_operand(b, LSTM_h);
   double cell = one_scale(b, c), bits = -log2(cell);
+  if (!(bits >= 0 && bits <= 15)) lite_unsupported(b, "cells in steps of %g", cell);
   k->cell_bits = (i64)bits;
   if (x->dt != DT_i8 || k->h->dt != DT_i8 || c->dt != DT_i16 ||
-      ldexp(1, (int)-k->cell_bits) != cell || bits < 0 || bits > 15 || k->coupled || k->proj ||
-      lite_has(b, LSTM_norm + 1))
+      ldexp(1, (int)-k->cell_bits) != cell || k->coupled || k->proj || lite_has(b, LSTM_norm + 1))
     lite_unsupported(b, "a layer in integers of this kind");
   for (u32 q = 0; q < 3; q++)
     if (lite_has(b, LSTM_peep + q)) lite_unsupported(b, "a layer in integers with peepholes");

@@ -9,14 +9,14 @@
 
 /* ---- shapes ---- */
 
-/* A shape that may hold one -1, for what is left of x. */
+/* A shape of numbers, one of which may be -1, for what is left of x. */
 static Val reshaped(LiteNode *b, Val x, i64 *given, u32 n) {
   Dim rest = 1, total = type_count(b->ds, graph_type(b->g, x));
   u32 at = n;
   for (u32 i = 0; i < n; i++) {
     if (given[i] == -1 && at == n)
       at = i;
-    else if (dim_is_const(given[i]) && given[i] < 0)
+    else if (given[i] < 0)
       lite_bad(b, "entry %u of the shape is %lld", i, (long long)given[i]);
     else
       rest = dim_mul(b->ds, rest, given[i]);
@@ -34,10 +34,15 @@ void lite_reshape(LiteNode *b) {
   Val x = lite_in(b, 0);
   i64 dim[MAX_RANK];
   u32 n = 0;
-  bool known = lite_has(b, 1) && (graph_ints(b->g, lite_in(b, 1), dim, MAX_RANK, &n) ||
-                                  graph_dim_list(b->g, lite_in(b, 1), dim, MAX_RANK, &n));
+  bool known = lite_has(b, 1) && graph_ints(b->g, lite_in(b, 1), dim, MAX_RANK, &n);
   FlatVec list = flat_vec(&b->op->opt, 0, 4);
-  if (!known && lite_has(b, 1) && !list.n) n = lite_dim_list(b, 1, dim, MAX_RANK);
+  bool open = !known && lite_has(b, 1) &&
+              (!list.n || graph_dim_list(b->g, lite_in(b, 1), dim, MAX_RANK, &n));
+  if (open) { /* extents of inputs: all of them are told */
+    n = lite_dim_list(b, 1, dim, MAX_RANK);
+    lite_put(b, 0, mk_reshape(b->g, x, dim, n));
+    return;
+  }
   if (!known && list.n > MAX_RANK) lite_unsupported(b, "rank %u", list.n);
   if (!known)
     for (n = 0; n < list.n; n++) dim[n] = flat_vec_int(&list, n);
@@ -323,6 +328,9 @@ void lite_pad(LiteNode *b) {
   lite_put(b, 0, mk_pad(b->g, x, by, lo, hi, NULL));
 }
 
+/* Rows are chosen by a table, which a few bytes of a file must not make large. */
+enum { MIRROR_MOST = 1 << 20 };
+
 /* Mode 1 repeats the element at the edge, 0 does not. */
 void lite_mirror_pad(LiteNode *b) {
   Val x = lite_in(b, 0);
@@ -335,6 +343,7 @@ void lite_mirror_pad(LiteNode *b) {
     if (!dim_is_const(d)) lite_unsupported(b, "an open extent");
     if (lo[a] > d - 1 + edge || hi[a] > d - 1 + edge) lite_bad(b, "more padding than elements");
     i64 n = d + lo[a] + hi[a];
+    if (n > MIRROR_MOST) lite_unsupported(b, "more than %d rows", MIRROR_MOST);
     Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
     for (i64 i = 0; i < n; i++) {
       i64 at = i - lo[a];

@@ -65,7 +65,8 @@ static StridedSpec read_spec(LiteNode *b) {
   bool offset = flat_u8(&b->op->opt, SS_offset, 0) != 0; /* ends are counted from begin */
   for (u32 i = 0; i < s.n; i++) {
     s.begin[i] = clamp(s.begin[i], -INT32_MAX, INT32_MAX);
-    s.end[i] = clamp(s.end[i] + (offset ? s.begin[i] : 0), -INT32_MAX, INT32_MAX);
+    s.end[i] = clamp(s.end[i], -INT32_MAX, INT32_MAX);
+    if (offset) s.end[i] = clamp(s.end[i] + s.begin[i], -INT32_MAX, INT32_MAX);
     s.step[i] = clamp(s.step[i], -INT32_MAX, INT32_MAX);
     if (!s.step[i]) lite_bad(b, "stride %u is 0", i);
   }

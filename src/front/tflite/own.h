@@ -63,7 +63,7 @@ struct Lite {
   VEC(LiteState) state;
   bool once; /* in the sub-graph of CALL_ONCE */
   u32 depth; /* of sub-graphs */
-  u32 steps; /* operators built: bounded */
+  u32 steps; /* operators built, and tensors of sub-graphs: bounded */
 };
 
 struct LiteNode {
@@ -87,6 +87,9 @@ Str lite_op_name(Ctx *c, u32 code); /* "CONV_2D", or its number */
 DType lite_dtype(i64 code);         /* model.c: DT_none: ingot has none */
 
 /* ---- builder.c: what builders call ---- */
+
+/* Refuses operands and results that no builder takes; comes before each. */
+void lite_check(LiteNode *b);
 
 _Noreturn void lite_bad(LiteNode *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void lite_unsupported(LiteNode *b, const char *fmt, ...)

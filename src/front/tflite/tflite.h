@@ -20,7 +20,7 @@ struct LiteQuant {
   u32 axis;
   const float *scale; /* n; finite and positive */
   const i64 *zero;    /* n */
-  bool other;         /* it has a way of its own: blocks, or custom */
+  bool other;         /* it has a way of its own: blocks, or custom; n is 0 */
 };
 
 struct LiteTensor {
@@ -83,7 +83,7 @@ struct LiteModel {
 
 enum {
   LITE_GRAPH_DEPTH = 16,     /* sub-graphs that call others */
-  LITE_MOST_STEPS = 1000000, /* operators built, sub-graphs written out where they are called */
+  LITE_MOST_STEPS = 4000000, /* operators built and tensors, sub-graphs written out at each call */
 };
 
 /* model.c: bytes to structs; every reference between them has been tested. */
@@ -93,7 +93,7 @@ Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc);
 /* sparse.c: `bytes` that the contents of a sparse tensor are. */
 const u8 *lite_dense(Ctx *c, const LiteTensor *t, u64 bytes, Loc loc);
 
-/* The row of the table: inputs.c, import.c, facts.c */
+/* The row of the table: model.c, import.c, facts.c */
 bool lite_sniff(const u8 *at, size_t n);
 Model *lite_open(Ctx *c, const Source *s);
 Graph *lite_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
