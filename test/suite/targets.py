@@ -4,6 +4,7 @@ import re
 import sys
 
 from lib import cpu
+from lib import onnxfile as onnx
 from lib.core import ROOT, Fail, Test, explain, must, run, tail, want
 
 NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "tied", "attention", "forest")
@@ -11,6 +12,7 @@ TARGETS = ("sse2", "avx2", "avx512")
 HALVES = ("mobile21-float16", "attention-float16", "attention-bfloat16", "pools-bfloat16")
 NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # what the result is rounded by; of 24 bits, F(4x4) costs about two
 SLOW = {"dense272"}  # too much for the interpreter
+ENDS = (6, 7, 10, 11, 19, 21, 28, 30, 75)  # channels
 
 
 def prepare(env, net):
@@ -110,8 +112,47 @@ def figures(env):
     want(re.search(r"\nsse2 +fma_wait +[0-9]+ ", got), f"bench/figures.py: {got}")
 
 
+def turned(g, x, channels):
+    """Channels last, as detectors and exporters of TensorFlow have them."""
+    return g.node("Transpose", [g.node("Conv", [x, g.weight(channels, 16, 3, 3)], pads=[1] * 4)], perm=[0, 2, 3, 1])
+
+
+def likely(g, x, channels):
+    return g.node("Softmax", [turned(g, x, channels)], axis=-1)
+
+
+def pixel(g, x, channels):
+    """Nothing beside the channels: their order is the same in blocks and without."""
+    mean = g.node("GlobalAveragePool", [x])
+    both = g.node("Concat", [g.node("Relu", [g.node("HardSwish", [mean])]), mean], axis=1)
+    return g.node("LeakyRelu", [g.node("Conv", [both, g.weight(channels, 32, 1, 1)])])
+
+
+def ends(env, target):
+    """Blocked channels that fill no vector, read in another order: the last vector may lie in two blocks. Whatever the machine,
+    ingot's own engine runs the program of vectors; where the machine can, the C has the same bits."""
+    folder = env.scratch("targets", "ends-" + target)
+    for build in (turned, likely, pixel):
+        g = onnx.Graph()
+        x = g.input([3, 16, 5, 3], name="x")
+        for channels in ENDS:
+            g.output(build(g, x, channels), None)
+        model = os.path.join(folder, build.__name__ + ".onnx")
+        with open(model, "wb") as f:
+            f.write(onnx.model(g))
+        must([env.need_ingot(), "verify", model, "--engine", "vm", "--march", target], f"{build.__name__} on vm")
+        results = []
+        for engine in ("vm", "c") if cpu.can_run(target) else ():
+            out = os.path.join(folder, engine + ".npz")
+            must([env.ingot, "run", model, "--seed", "1", "--quiet", "-o", out, "--engine", engine, "--march", target], f"{build.__name__} on {engine}")
+            with open(out, "rb") as f:
+                results.append(f.read())
+        want(len(set(results)) < 2, f"{build.__name__}: C and vm differ in their bits")
+
+
 def tests(env):
     return [Test("targets/families", lambda: families(env), cost=5), Test("targets/figures", lambda: figures(env), cost=3),
+            *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=3) for t in (*TARGETS, "neon")),
             Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS
             if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "tied", "attention", "forest")]

@@ -81,6 +81,8 @@ ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
 Nest tile_nest(const Tile *t, Cursor at) {
   Nest x = {.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->at.val};
   x.in.inner = t->at.inner;
+  for (u32 i = 0; i < x.in.inner.n; i++) /* vectors of a rest have fewer lanes than those before */
+    if (x.in.inner.at[i].var == t->lane_var) x.in.inner.at[i].n = t->lanes;
   memcpy(x.var, t->at.var, sizeof x.var);
   return x;
 }
@@ -477,9 +479,9 @@ static void loop_along(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i6
   step_along(t, at, acc, j, times_plus(p, v, step, more), 0);
 }
 
-/* A fold of known length: what is left behind blocks of `each` vectors goes into as many
- * accumulators, and the last points, if they fill no vector, are the end of one that begins among
- * those before them. */
+/* A fold of known length whose last vector may begin anywhere: what is left behind blocks of `each`
+ * vectors goes into as many accumulators, and the last points, if they fill no vector, are the end
+ * of one that begins among those before them. */
 static void rest_along(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
   Prog *p = t->p;
   i64 lanes = t->lanes, done = n / (lanes * each) * each, vectors = n / lanes;
@@ -490,7 +492,7 @@ static void rest_along(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
                lanes - n % lanes);
 }
 
-/* One of unknown length: vector by vector, then point by point into `one`. */
+/* Any other: vector by vector, then point by point into `one`. */
 static void open_rest_along(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, i64 each) {
   Prog *p = t->p;
   i64 lanes = t->lanes;
@@ -527,6 +529,7 @@ static void lower_along(Tile *t, Cursor at) {
   i64 lanes = t->lanes, each = ALONG;
   bool known = dim_is_const(extent);
   if (known && extent / lanes < each) each = extent / lanes;
+  known = known && (extent % lanes == 0 || tile_along_fits(t, extent - lanes));
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].fold) tile_loop(t, &at, i);
   BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
@@ -588,7 +591,8 @@ enum { LEAST_LANES = 4 };
  * one that makes its other elements again, or are made one by one. */
 static void lower_map(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->lane].hi, few = n % LEAST_LANES;
-  bool again = few > 1 && n >= LEAST_LANES && tile_map_repeats(t);
+  bool again = few > 1 && n >= LEAST_LANES && tile_map_repeats(t) &&
+               (t->table || tile_map_fits(t, n - LEAST_LANES, LEAST_LANES));
   for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);

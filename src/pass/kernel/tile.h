@@ -117,6 +117,11 @@ bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, know
 u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->lane? */
 bool tile_map_repeats(Tile *t);    /* may elements of a map be made again? They are not read. */
+/* Does the vector that begins at this point of t->lane lie within one block of everything that is
+ * read and stored? One that begins at a multiple of its lanes does. The first is for maps, the
+ * second for lanes along the fold. */
+bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
+bool tile_along_fits(const Tile *t, i64 from);
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */

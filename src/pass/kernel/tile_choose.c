@@ -130,6 +130,14 @@ ProgMark tile_stand(Tile *t) {
   return mark;
 }
 
+/* The same at the vector that begins at t->at.from. */
+static ProgMark stand_first(Tile *t) {
+  ProgMark mark = tile_stand(t);
+  t->at.panel = ex_int(t->p, 0);
+  t->at.val[t->lane] = tile_lane(t);
+  return mark;
+}
+
 void tile_leave(Tile *t, ProgMark mark) {
   memset(t->at.val, 0, sizeof t->at.val);
   prog_rewind(t->p, mark);
@@ -216,6 +224,17 @@ static bool store_is_wide(Tile *t, bool *out) {
   if (e && place && reaches_out(t, e)) *out = true;
   if (e && place && t->f.fold) t->store.finish = finish_of(p, e);
   return e && place;
+}
+
+bool tile_map_fits(const Tile *t, i64 from, u32 lanes) {
+  Tile x = *t;
+  bool out = false;
+  x.lanes = lanes;
+  x.at.from = from;
+  ProgMark mark = stand_first(&x);
+  bool ok = store_is_wide(&x, &out);
+  tile_leave(&x, mark);
+  return ok;
 }
 
 /* Is axis a more of a row than b, which has too few points? */
@@ -503,7 +522,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   t->store.pads =
       wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
   if (!t->store.pads && t->lanes > f->axis[t->lane].hi && !t->store.partial) {
-    t->lanes = t->at.inner.at[0].n = lanes_for(t, false);
+    t->lanes = lanes_for(t, false);
     if (y && y->block) return false;
   }
   if (!f->fold) return true;
@@ -545,6 +564,16 @@ bool tile_choose_open(Lower *l, const Form *f, Tile *t) {
   t->store.is_wide = store_is_wide(t, &out);
   tile_leave(t, mark);
   return t->store.is_wide;
+}
+
+bool tile_along_fits(const Tile *t, i64 from) {
+  Tile x = *t;
+  bool out = false, ok = true;
+  x.at.from = from;
+  ProgMark mark = stand_first(&x);
+  for (u32 k = 0; k < x.f.nin && ok; k++) ok = use_of(&x, k, &out) && x.use[k] != LU_packed;
+  tile_leave(&x, mark);
+  return ok;
 }
 
 /* The folded axis along which every operand that moves steps by one. */
