@@ -21,7 +21,7 @@ def check(env, name):
     where = env.scratch("mediapipe", name)
     judge = run([env.need_python(), os.path.join(ROOT, "test", "make", "asktflite.py"), path, where], LIMIT, env={"PYTHONPATH": packages})
     mine = run([env.need_ingot(), "run", path, "--inputs", os.path.join(where, "in.npz"), "--output", os.path.join(where, "have.npz"), "--engine", "c"], LIMIT) \
-        if judge.rc == 0 else run([env.need_ingot(), "inspect", path], LIMIT)
+        if judge.rc == 0 else run([env.need_ingot(), "compile", path, "-o", os.path.join(where, "net.c")], LIMIT)
     if judge.rc == 3:
         custom = judge.out.decode().split("unresolved custom op: ")[1].split(".")[0]
         want(mine.rc == 3 and f"custom operator {custom} is not supported" in mine.text(), f"{explain(mine)}: {tail(mine.text(), 3)}")
