@@ -121,11 +121,11 @@ def likely(g, x, channels):
     return g.node("Softmax", [turned(g, x, channels)], axis=-1)
 
 
-def pixel(g, x, channels):
+def pixel(g, _, channels):
     """Nothing beside the channels: their order is the same in blocks and without."""
-    mean = g.node("GlobalAveragePool", [x])
-    both = g.node("Concat", [g.node("Relu", [g.node("HardSwish", [mean])]), mean], axis=1)
-    return g.node("LeakyRelu", [g.node("Conv", [both, g.weight(channels, 32, 1, 1)])])
+    part = g.node("HardSwish", [g.node("GlobalAveragePool", [g.input([3, channels, 2, 2])])])
+    both = g.node("Concat", [part, g.node("Relu", [part])], axis=1)
+    return g.node("LeakyRelu", [g.node("Conv", [both, g.weight(2 * channels, 1, 3, 3)], group=2 * channels, pads=[1] * 4)])
 
 
 def ends(env, target):
@@ -152,7 +152,7 @@ def ends(env, target):
 
 def tests(env):
     return [Test("targets/families", lambda: families(env), cost=5), Test("targets/figures", lambda: figures(env), cost=3),
-            *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=3) for t in (*TARGETS, "neon")),
+            *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, "neon")),
             Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS
             if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "tied", "attention", "forest")]
