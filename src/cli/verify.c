@@ -73,7 +73,7 @@ static int verify_stored(const Args *a) {
 static void run_side(Side *s, const Args *a) {
   s->m = new_model();
   s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
-  if (!s->status && s->flags & INGOT_JUDGE)
+  if (!s->status && s->flags & INGOT_JUDGE && ingot_talks(s->m))
     s->status = ingot_passes(s->m, &(IngotPipe){.start = "unblock", .stop = "unblock"});
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }

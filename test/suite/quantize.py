@@ -91,8 +91,6 @@ def small(env):
     ratio = os.path.getsize(four) / os.path.getsize(model)
     weights = [json.loads(run([env.need_ingot(), "inspect", m, "-d", "batch=1", "--json"], 60).out)["memory"]["weights"] for m in (model, four)]
     want(ratio <= 0.16 and weights[1] <= 0.16 * weights[0], f"{ratio:.4f} of the file, {weights[1] / weights[0]:.4f} of the weights")
-    # What such products round is part of the model: the judge rounds it, too.
-    must([env.ingot, "verify", four, "-d", "batch=1"], "verify")
     # Those of bytes are bytes in the C too, for one row and for several, where the zero point is a result of the run.
     eight = os.path.join(where, "eight.onnx")
     quantize(env, model, eight, "--method", "dynamic")
