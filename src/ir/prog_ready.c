@@ -24,8 +24,6 @@ bool ex_reads_state(Prog *p, ExprId e) {
   return false;
 }
 
-/* A condition on the state names it: that one is full is another thing than that a size is wrong.
- */
 /* Of the state, and the same wherever it is asked for: no variable of a loop says which element. */
 static bool is_of_state(Prog *p, ExprId e) {
   for (ExprWalk x = ex_walk(p, e); ex_next(&x);)
@@ -33,6 +31,8 @@ static bool is_of_state(Prog *p, ExprId e) {
   return ex_reads_state(p, e);
 }
 
+/* A condition on the state names it: that one is full is another thing than that a size is wrong.
+ */
 ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
   if (s->kind != ST_set || prog_var(p, s->var)->sym < 0) return 0;
   const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s->var)->sym);

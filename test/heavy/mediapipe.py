@@ -3,7 +3,6 @@ for want of an operator of mediapipe's own, is refused here by the name of that 
 import os
 from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail, want
-from suite.tflite import need_tflite
 
 LIMIT = 120
 NEAR = 5e-4  # of the largest element
@@ -15,7 +14,7 @@ def models():
 
 
 def check(env, name):
-    path, packages = os.path.join(env.build, "models", name), need_tflite(env)
+    path, packages = os.path.join(env.build, "models", name), env.need_packages("tflite")
     if not os.path.exists(path):
         raise Skip("the models of mediapipe could not be had; HEAVY=1 test/setup fetches them")
     where = env.scratch("mediapipe", name)

@@ -83,11 +83,14 @@ class Env:
         return self.python
 
     def need_ml(self):
-        """Folder of the packages of test/requirements-ml.txt, for PYTHONPATH."""
+        return self.need_packages("ml")
+
+    def need_packages(self, name):
+        """Folder of the packages of test/requirements-NAME.txt, for PYTHONPATH."""
         self.need_python()
-        path = os.path.join(self.build, "ml")
+        path = os.path.join(self.build, name)
         if not os.path.exists(os.path.join(path, "requirements.txt")):
-            raise Skip("the packages of test/requirements-ml.txt could not be had (see build/setup.log)")
+            raise Skip(f"the packages of test/requirements-{name}.txt could not be had (see build/setup.log)")
         return path
 
     def need_lm(self):

@@ -16,16 +16,8 @@ LIMIT = 60
 ENGINES = ("ref", "vm")  # interp is compared with vm by other suites
 
 
-def need_tflite(env):
-    env.need_python()
-    path = os.path.join(env.build, "tflite")
-    if not os.path.exists(os.path.join(path, "requirements.txt")):
-        raise Skip("the packages of test/requirements-tflite.txt could not be had (see build/setup.log)")
-    return path
-
-
 def load(env):
-    return env.cases("tflitecases", "mktflite.py", ["tflite", "make/tflitefile.py", "requirements-tflite.txt"], path=need_tflite(env))
+    return env.cases("tflitecases", "mktflite.py", ["tflite", "make/tflitefile.py", "requirements-tflite.txt"], path=env.need_packages("tflite"))
 
 
 def off(case, have, expected):

@@ -19,14 +19,13 @@ enum { TENSOR_shape, TENSOR_type, TENSOR_buffer, TENSOR_name, TENSOR_quant, TENS
 enum { TENSOR_sparsity = 6, TENSOR_open };
 enum { QUANT_scale = 2, QUANT_zero, QUANT_details_type, QUANT_details, QUANT_axis };
 enum { NODE_code, NODE_in, NODE_out, NODE_opt_type, NODE_opt, NODE_custom };
-enum { NODE_intermediates = 8, NODE_custom_at, NODE_custom_n, NODE_opt2_type, NODE_opt2 };
+enum { NODE_intermediates = 8, NODE_custom_at, NODE_custom_n };
 enum { BUFFER_data, BUFFER_at, BUFFER_n };
 enum { SIG_in, SIG_out, SIG_key, SIG_graph = 4 };
 enum { NAME_name, NAME_tensor };
 
 typedef struct LiteCode {
   u32 code;
-  i32 version;
   Str name;
 } LiteCode;
 
@@ -148,14 +147,12 @@ static LiteOp op_of(LiteRead *r, const LiteGraph *g, FlatTable x) {
   i64 code = flat_u32(&x, NODE_code, 0);
   if (code >= r->ncode) wrong(r, "an operator has code", code, r->ncode);
   const LiteCode *k = &r->code[code];
-  LiteOp op = {.code = k->code, .version = k->version, .name = k->name};
+  LiteOp op = {.code = k->code, .name = k->name};
   op.in = list_of(r, g, flat_vec(&x, NODE_in, 4), &op.nin, true);
   op.out = list_of(r, g, flat_vec(&x, NODE_out, 4), &op.nout, true);
   op.intermediate = list_of(r, g, flat_vec(&x, NODE_intermediates, 4), &op.nintermediate, true);
   op.opt_type = flat_u8(&x, NODE_opt_type, 0);
   if (op.opt_type) op.opt = flat_table(&x, NODE_opt);
-  op.opt2_type = flat_u8(&x, NODE_opt2_type, 0);
-  if (op.opt2_type) op.opt2 = flat_table(&x, NODE_opt2);
   op.custom = flat_bytes(&x, NODE_custom);
   u64 at = flat_u64(&x, NODE_custom_at, 0), n = flat_u64(&x, NODE_custom_n, 0);
   if (at > 1) {
@@ -189,7 +186,7 @@ static void read_codes(LiteRead *r, FlatVec v) {
     if (old > code) code = old;
     Str custom = flat_str(&x, CODE_custom);
     if (code < 0) wrong(r, "operator code", code, v.n);
-    r->code[i] = (LiteCode){(u32)code, (i32)flat_i32(&x, CODE_version, 1), custom};
+    r->code[i] = (LiteCode){(u32)code, custom};
     if (code != LITE_CUSTOM || !custom) r->code[i].name = lite_op_name(r->c, (u32)code);
   }
 }

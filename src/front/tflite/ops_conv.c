@@ -128,10 +128,7 @@ static Val float_product(LiteNode *b, const LiteSum *p, SumFn *sum, const void *
 
 /* The weights' scale as it stands against the result. */
 static Val weight_scale(LiteNode *b, const LiteSum *p, u32 rank) {
-  const LiteTensor *w = lite_operand(b, p->w);
-  LiteTensor as = *w;
-  as.q.axis = p->axis;
-  return lite_scale(b, &as, p->axis, rank);
+  return lite_scale(b, lite_operand(b, p->w), p->axis, rank);
 }
 
 static bool is_hybrid(LiteNode *b, const LiteSum *p) {
@@ -213,13 +210,20 @@ static Val sum_conv(LiteNode *b, Val x, Val w, const void *how) {
   return window_conv(b->g, x, mk_transpose(b->g, w, to_core), s.group, s.w);
 }
 
+/* Of operands 0 and 1; field: of the dilation of width, that of height is behind it. */
+static LiteWindow slide_2d(LiteNode *b, u32 field) {
+  const FlatTable *o = &b->op->opt;
+  LiteWindow s = slide_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, field + 1, 1),
+                          flat_i32(o, field, 1));
+  want_image(b, lite_in(b, 0), lite_in(b, 1));
+  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, lite_in(b, 1), 1 + i);
+  return s;
+}
+
 void lite_conv_2d(LiteNode *b) {
   const FlatTable *o = &b->op->opt;
-  LiteWindow s =
-      slide_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, 5, 1), flat_i32(o, 4, 1));
+  LiteWindow s = slide_2d(b, 4);
   Val x = lite_in(b, 0), w = lite_in(b, 1);
-  want_image(b, x, w);
-  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, w, 1 + i);
   i64 in = known_dim(b, x, 3), per = known_dim(b, w, 3);
   if (per < 1 || in % per)
     lite_bad(b, "%lld channels, weights for %lld", (long long)in, (long long)per);
@@ -240,11 +244,8 @@ static Val sum_depthwise(LiteNode *b, Val x, Val w, const void *how) {
 
 void lite_depthwise_conv_2d(LiteNode *b) {
   const FlatTable *o = &b->op->opt;
-  LiteWindow s =
-      slide_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, 6, 1), flat_i32(o, 5, 1));
+  LiteWindow s = slide_2d(b, 5);
   Val x = lite_in(b, 0), w = lite_in(b, 1);
-  want_image(b, x, w);
-  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, w, 1 + i);
   s.group = known_dim(b, x, 3);
   if (known_dim(b, w, 0) != 1 || s.group < 1 || known_dim(b, w, 3) % s.group)
     lite_bad(b, "weights do not fit %lld channels", (long long)s.group);

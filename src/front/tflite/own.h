@@ -20,15 +20,7 @@ typedef void LiteFn(LiteNode *b);
 enum { LITE_CUSTOM = 32 };
 
 /* Numbers of TensorFlow's schema. */
-typedef enum LiteActivation {
-  LA_none,
-  LA_relu,
-  LA_relu_n1_to_1,
-  LA_relu6,
-  LA_tanh,
-  LA_sign_bit,
-  LA_COUNT
-} LiteActivation;
+typedef enum LiteActivation { LA_none, LA_relu, LA_relu_n1_to_1, LA_relu6, LA_tanh } LiteActivation;
 
 struct LiteRow {
   u32 code;

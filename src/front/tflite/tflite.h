@@ -37,15 +37,14 @@ struct LiteTensor {
 };
 
 struct LiteOp {
-  u32 code; /* a row of tflite_ops.def */
-  i32 version;
+  u32 code;      /* a row of tflite_ops.def */
   Str name;      /* of the operator; of a custom one its own */
   i32 *in, *out; /* numbers of tensors; -1: absent */
   u32 nin, nout;
   i32 *intermediate; /* of recurrent layers: tensors that say how to quantise in between */
   u32 nintermediate;
-  FlatTable opt, opt2; /* builtin_options, builtin_options_2 */
-  i64 opt_type, opt2_type;
+  FlatTable opt; /* builtin_options */
+  i64 opt_type;
   FileSpan custom; /* custom_options: FlexBuffer */
 };
 
