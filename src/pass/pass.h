@@ -21,8 +21,9 @@ typedef enum Aim {
 /* Unit.ram: as few as can be; nearly so, where that takes fewer kernels. */
 enum { BAND_LEAST = 1, BAND_NEAR = 2 };
 
-/* Graph.left: nodes that nobody reads, for dce; several equal ones too, for cse before it. */
-enum { LEFT_dead = 1, LEFT_equal = 2 };
+/* Graph.left: nodes that nobody reads, for dce; several equal ones too, for cse before it; and
+ * before that those whose results are known, for fold. */
+enum { LEFT_dead = 1, LEFT_equal = 2, LEFT_known = 4 };
 
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {

@@ -4,8 +4,8 @@
  *
  * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
  * make work for each other and run in rounds, until canon has nothing left to do; quant does by
- * itself. Where a pass leaves nodes that are equal or that nobody reads (Graph.left), cse and dce
- * run behind it once more.
+ * itself. Where a pass leaves nodes that are known, equal or that nobody reads (Graph.left), fold,
+ * cse and dce run behind it once more.
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -173,6 +173,7 @@ static void tidy(Unit *u, const PipeOptions *o, const RowMarks *m) {
   u8 left = u->p ? 0 : u->g->left;
   if (!left) return;
   u->g->left = 0;
+  if (left & LEFT_known) run_row(u, o, m, row_of("fold"));
   if (left & LEFT_equal) run_row(u, o, m, row_of("cse"));
   run_row(u, o, m, row_of("dce"));
 }

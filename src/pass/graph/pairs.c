@@ -143,8 +143,5 @@ void pairs(Unit *u) {
       if (want > p.want[n->in[k]]) p.want[n->in[k]] = (u8)want;
     }
   }
-  if (!edit_run(g, visit, &p)) return;
-  fold(g);
-  cse(g);
-  dce(g);
+  if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of bytes */
 }
