@@ -53,7 +53,7 @@ def once(env, row, verb, asan):
         args += ["--output", os.path.join(where, "out.npz")]
     binary = os.path.join(ROOT, "build-asan", "ingot") if asan else env.ingot
     got = run([binary, verb, row["file"], *args], ASAN_LIMIT if asan else LIMIT, env=SANITIZER if asan else None,
-              memory=None if asan else 6 << 30, cpu=None if asan else CPU_LIMIT)
+              memory=None if asan else 1 << 30, cpu=None if asan else CPU_LIMIT)
     what = f"{verb}{' under sanitizers' if asan else ''}"
     for word in ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:"):  # refused memory is a warning
         if word in got.text():

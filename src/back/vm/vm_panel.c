@@ -37,9 +37,9 @@ typedef struct PanelMatch {
   StmtId body;
   BufId acc;
   u32 lanes, kind;
-  PanelName *name;
-  PanelSum *sum;
-  u32 nname, nsum, turns, rows, cols;
+  VEC(PanelName) name;
+  VEC(PanelSum) sum;
+  u32 turns, rows, cols;
   i64 dx, dy, tx, ty; /* from row to row of x, column to column of y; from turn to turn */
 } PanelMatch;
 
@@ -56,8 +56,8 @@ static bool element_of(PanelMatch *o, BufId buf, const ExprId *idx, u32 *at) {
 }
 
 static const PanelName *find_name(PanelMatch *o, BufId buf, u32 at) {
-  for (u32 i = 0; i < o->nname; i++)
-    if (o->name[i].buf == buf && o->name[i].at == at) return &o->name[i];
+  for (u32 i = 0; i < o->name.n; i++)
+    if (o->name.at[i].buf == buf && o->name.at[i].at == at) return &o->name.at[i];
   return NULL;
 }
 
@@ -94,8 +94,8 @@ static bool add_name(PanelMatch *o, BufId buf, u32 at, ExprId value) {
   PanelRef r;
   if (!resolve(o, value, &r)) return false;
   PanelName *n = (PanelName *)find_name(o, buf, at);
-  if (!n && o->nname == MOST_NAMES) return false;
-  if (!n) n = &o->name[o->nname++];
+  if (!n && o->name.n == MOST_NAMES) return false;
+  if (!n) n = vec_push(o->b->a, &o->name);
   *n = (PanelName){buf, at, r};
   return true;
 }
@@ -128,21 +128,20 @@ static bool add_sum(PanelMatch *o, const Stmt *s) {
   const Expr *c = prog_expr(o->p, arg[2]);
   if (c->kind != EX_load || c->ref != s->buf || !element_of(o, c->ref, c->arg, &of) || of != at)
     return false;
-  if (o->nsum == MOST_SUMS || (o->nsum && (o->acc != s->buf || o->kind != kind))) return false;
-  PanelSum *sum = &o->sum[o->nsum];
-  *sum = (PanelSum){.at = at};
-  if (!resolve(o, arg[0], &sum->x) || !resolve(o, arg[1], &sum->y)) return false;
-  if (sum->y.one && kind < VP_dot4_b) {
-    PanelRef t = sum->x;
-    sum->x = sum->y;
-    sum->y = t;
+  if (o->sum.n == MOST_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
+  PanelSum sum = {.at = at};
+  if (!resolve(o, arg[0], &sum.x) || !resolve(o, arg[1], &sum.y)) return false;
+  if (sum.y.one && kind < VP_dot4_b) {
+    PanelRef t = sum.x;
+    sum.x = sum.y;
+    sum.y = t;
   }
-  if (sum->y.one || sum->y.quad) return false;
-  for (u32 i = 0; i < o->nsum; i++) sum->turn += o->sum[i].at == at;
+  if (sum.y.one || sum.y.quad) return false;
+  for (u32 i = 0; i < o->sum.n; i++) sum.turn += o->sum.at[i].at == at;
   o->acc = s->buf;
   o->kind = kind;
   o->lanes = e->lanes;
-  o->nsum++;
+  *vec_push(o->b->a, &o->sum) = sum;
   return true;
 }
 
@@ -176,14 +175,14 @@ static bool follows(const PanelMatch *o, const PanelRef *x, const PanelRef *y, b
 }
 
 static const PanelSum *sum_at(const PanelMatch *o, u32 at, u32 turn) {
-  for (u32 i = 0; i < o->nsum; i++)
-    if (o->sum[i].at == at && o->sum[i].turn == turn) return &o->sum[i];
+  for (u32 i = 0; i < o->sum.n; i++)
+    if (o->sum.at[i].at == at && o->sum.at[i].turn == turn) return &o->sum.at[i];
   return NULL;
 }
 
 static bool match_grid(PanelMatch *o, u32 base) {
   const PanelSum *zero = sum_at(o, base, 0);
-  u32 all = o->nsum / o->turns;
+  u32 all = o->sum.n / o->turns;
   i64 none;
   o->cols = all;
   for (u32 i = 1; i < all && o->cols == all; i++) {
@@ -211,11 +210,11 @@ static bool match_grid(PanelMatch *o, u32 base) {
 static bool find_grid(PanelMatch *o, u32 *base) {
   *base = UINT32_MAX;
   o->turns = 1;
-  for (u32 i = 0; i < o->nsum; i++) {
-    if (o->sum[i].at < *base) *base = o->sum[i].at;
-    if (o->sum[i].turn >= o->turns) o->turns = o->sum[i].turn + 1;
+  for (u32 i = 0; i < o->sum.n; i++) {
+    if (o->sum.at[i].at < *base) *base = o->sum.at[i].at;
+    if (o->sum.at[i].turn >= o->turns) o->turns = o->sum.at[i].turn + 1;
   }
-  if (!o->nsum || o->nsum % o->turns || (o->turns > 1 && o->nloop == PANEL_LOOPS)) return false;
+  if (!o->sum.n || o->sum.n % o->turns || (o->turns > 1 && o->nloop == PANEL_LOOPS)) return false;
   const PanelSum *s = sum_at(o, *base, 0);
   const PanelRef *x = &s->x, *y = &s->y;
   DType dx = prog_buf(o->p, x->buf)->dt, dy = prog_buf(o->p, y->buf)->dt;
@@ -260,8 +259,8 @@ static bool find_loops(PanelMatch *o, StmtId id) {
 
 /* Registers that only name something are not read elsewhere. */
 static bool names_end_here(PanelMatch *o) {
-  for (u32 i = 0; i < o->nname; i++) {
-    BufId buf = o->name[i].buf;
+  for (u32 i = 0; i < o->name.n; i++) {
+    BufId buf = o->name.at[i].buf;
     u32 reads = 0;
     const Stmt *s;
     if (!buf) continue;
@@ -313,8 +312,6 @@ bool vm_panel_loop(VmBuild *b, StmtId id) {
   PanelMatch o = {.b = b, .p = b->p};
   u32 base, w[21], n = 3;
   if (!find_loops(&o, id)) return false;
-  o.name = NEWS(b->a, PanelName, MOST_NAMES);
-  o.sum = NEWS(b->a, PanelSum, MOST_SUMS);
   for (StmtId s = o.body; s; s = prog_stmt(b->p, s)->next)
     if (!match_stmt(&o, prog_stmt(b->p, s))) return false;
   if (!find_grid(&o, &base) || !names_end_here(&o)) return false;

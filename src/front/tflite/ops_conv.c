@@ -215,8 +215,9 @@ static LiteWindow slide_2d(LiteNode *b, u32 field) {
   const FlatTable *o = &b->op->opt;
   LiteWindow s = slide_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, field + 1, 1),
                           flat_i32(o, field, 1));
-  want_image(b, lite_in(b, 0), lite_in(b, 1));
-  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, lite_in(b, 1), 1 + i);
+  Val x = lite_in(b, 0), w = lite_in(b, 1);
+  want_image(b, x, w);
+  for (u32 i = 0; i < 2; i++) s.w.size[i] = window_dim(b, w, 1 + i);
   return s;
 }
 
