@@ -349,7 +349,8 @@ pgo: setup all
 bench-tuned: setup all
 	@$(PYTHON) bench/tuned.py $(if $(filter *,$(ONLY)),,--only '$(ONLY)') $(if $(QUICK),--rounds 3,--doc)
 
-run: all
+run:
+	+@$(SUBMAKE) all
 	@CC="$(CC)" $(BUILD)/ingot demo --engine c
 
 # One page with the built-in model as WebAssembly inside; it opens from disk.

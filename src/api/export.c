@@ -43,15 +43,7 @@ typedef struct Export {
 } Export;
 
 static const ExportKind *find_kind(Ctx *c, const char *name) {
-  Text names = text_new(&c->scratch);
-  Near near = near_new(name);
-  for (u32 i = 0; i < NKINDS; i++) {
-    if (!strcmp(kinds[i].name, name)) return &kinds[i];
-    text_fmt(&names, "%s%s", i ? ", " : "", kinds[i].name);
-    near_try(&near, kinds[i].name);
-  }
-  fail(c, ERR_usage, LOC_NONE, "--for %s: there are %s%s", name, text_cstr(&names),
-       near_text(c, &near));
+  return &kinds[row_named(c, "kind of project", name, kinds, NKINDS, sizeof *kinds)];
 }
 
 /* ---- texts ---- */

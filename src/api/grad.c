@@ -11,6 +11,16 @@
 #include <string.h>
 
 /* A value of block 1 by its label, the last one of that name; an output by its name. */
+/* Nearest name of the model's outputs and inputs. */
+static const char *near_value(Ingot *m, Str said) {
+  Graph *g = m->g;
+  Near near = near_new(str_text(m->c, said));
+  for (u32 i = 0; i < g->out_name.n; i++) near_try(&near, str_text(m->c, g->out_name.at[i]));
+  for (u32 i = 0; i < g->blk.at[1].param.n; i++)
+    near_try(&near, str_text(m->c, graph_val(g, g->blk.at[1].param.at[i])->name));
+  return near_text(m->c, &near);
+}
+
 static Val find(Graph *g, Str name, bool output) {
   Val found = 0;
   for (u32 i = 0; output && i < g->out_name.n; i++)
@@ -29,8 +39,8 @@ static Val find_float(Ingot *m, const char *at, size_t n, bool output) {
   Str name = str_intern(m->c, at, n);
   Val v = find(m->g, name, output);
   if (!v)
-    fail(m->c, ERR_usage, LOC_NONE, "--grad: there is no %s '%s'", output ? "output" : "value",
-         show(m->c, name));
+    fail(m->c, ERR_usage, LOC_NONE, "--grad: there is no %s '%s'%s", output ? "output" : "value",
+         show(m->c, name), near_value(m, name));
   if (!dtype_is_float(graph_type(m->g, v)->dt))
     fail(m->c, ERR_usage, LOC_NONE, "--grad: '%s' is %s, no float", show(m->c, name),
          type_text(m->g->dims, graph_type(m->g, v)));

@@ -23,16 +23,7 @@ const Preset *preset_named(const char *name) {
 }
 
 const Preset *preset_find(Ctx *c, const char *name) {
-  const Preset *p = preset_named(name);
-  if (p) return p;
-  Text names = text_new(&c->scratch);
-  Near near = near_new(name);
-  for (u32 i = 0; i < NPRESETS; i++) {
-    text_fmt(&names, "%s%s", i ? ", " : "", presets[i].name);
-    near_try(&near, presets[i].name);
-  }
-  fail(c, ERR_usage, LOC_NONE, "no preset '%s'; there are %s%s", name, text_cstr(&names),
-       near_text(c, &near));
+  return &presets[name ? row_named(c, "preset", name, presets, NPRESETS, sizeof *presets) : 0];
 }
 
 void preset_text(const Preset *p, Text *t) {

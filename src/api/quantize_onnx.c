@@ -37,16 +37,7 @@ typedef struct Quantize {
 
 static u32 choose_word(Ctx *c, const char *option, const char *said, const char *const *name, u32 n,
                        u32 otherwise) {
-  Text t = text_new(&c->scratch);
-  if (!said) return otherwise;
-  Near near = near_new(said);
-  for (u32 i = 0; i < n; i++) {
-    if (!strcmp(said, name[i])) return i;
-    near_try(&near, name[i]);
-    text_fmt(&t, "%s%s", i ? ", " : "", name[i]);
-  }
-  fail(c, ERR_usage, LOC_NONE, "%s '%s': expected one of %s%s", option, said, text_cstr(&t),
-       near_text(c, &near));
+  return said ? row_named(c, option, said, name, n, sizeof *name) : otherwise;
 }
 
 static QuantWish read_wish(Ctx *c, const IngotQuantize *o) {
@@ -55,9 +46,9 @@ static QuantWish read_wish(Ctx *c, const IngotQuantize *o) {
   w.method =
       (QuantMethod)choose_word(c, "method", o->method, quant_method_name, QM_COUNT, QM_static);
   bool weights = w.method == QM_weights8 || w.method == QM_weights4;
-  w.per = (QuantPer)choose_word(c, "scales per", o->per, quant_per_name, QP_COUNT,
+  w.per = (QuantPer)choose_word(c, "choice of scales per", o->per, quant_per_name, QP_COUNT,
                                 weights ? QP_group : QP_channel);
-  w.is_signed = choose_word(c, "activations", o->activations, types, 2, 0) == 1;
+  w.is_signed = choose_word(c, "type of activations", o->activations, types, 2, 0) == 1;
   if (o->block) w.block = o->block;
   if (w.block < 16 || w.block & (w.block - 1))
     fail(c, ERR_usage, LOC_NONE, "blocks of %u: expected a power of 2, at least 16", w.block);
@@ -286,7 +277,8 @@ static void need_ranges(const Quantize *q) {
 /* Which ranges: as named, or those with the least error in the outputs. */
 static void calibrate(Quantize *q) {
   static const QuantRange tried[] = {QR_minmax, QR_mse, QR_percentile};
-  u32 asked = choose_word(q->c, "calibrate", q->o->calibrate, quant_range_name, QR_COUNT, QR_COUNT);
+  u32 asked =
+      choose_word(q->c, "calibration", q->o->calibrate, quant_range_name, QR_COUNT, QR_COUNT);
   look(q, QL_range);
   need_ranges(q);
   if (asked != QR_minmax && asked != QR_average) look(q, QL_bins);

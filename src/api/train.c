@@ -50,10 +50,14 @@ static const struct {
 enum { NKEYS = sizeof keys / sizeof *keys };
 
 static u32 output_named(Ingot *m, const char *name) {
-  for (u32 i = 0; i < m->g->out_name.n; i++)
-    if (!strcmp(str_text(m->c, m->g->out_name.at[i]), name)) return i;
-  fail(m->c, ERR_usage, LOC_NONE, "--train: there is no output '%s'",
-       show(m->c, str_of(m->c, name)));
+  Near near = near_new(name);
+  for (u32 i = 0; i < m->g->out_name.n; i++) {
+    const char *has = str_text(m->c, m->g->out_name.at[i]);
+    if (!strcmp(has, name)) return i;
+    near_try(&near, has);
+  }
+  fail(m->c, ERR_usage, LOC_NONE, "--train: there is no output '%s'%s",
+       show(m->c, str_of(m->c, name)), near_text(m->c, &near));
 }
 
 static double number_of(Ctx *c, const char *key, const char *value, double below) {
@@ -76,9 +80,11 @@ static u32 whole_of(Ctx *c, const char *key, const char *value, u32 below) {
 
 static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const char *value) {
   Ctx *c = m->c;
+  Near near = near_new(key);
   Text all = text_new(&c->scratch);
   for (u32 i = 0; i < NKEYS; i++) {
     text_fmt(&all, "%s, ", keys[i].key);
+    near_try(&near, keys[i].key);
     if (strcmp(keys[i].key, key) != 0) continue;
     char *field = (char *)o + keys[i].at;
     if (keys[i].kind == TK_word)
@@ -102,8 +108,8 @@ static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const
     o->classes = whole_of(c, key, value, 2) != 0;
   } else {
     fail(c, ERR_usage, LOC_NONE,
-         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute, classes",
-         show(c, str_of(c, key)), text_cstr(&all));
+         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute, classes%s",
+         show(c, str_of(c, key)), text_cstr(&all), near_text(c, &near));
   }
 }
 

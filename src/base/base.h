@@ -255,6 +255,9 @@ Near near_new(const char *said);
 void near_try(Near *n, const char *name);
 /* "; did you mean 'NAME'?", or "". */
 const char *near_text(Ctx *c, const Near *n);
+/* Which of n rows, of `size` bytes, each of which begins with its name, is called so; a name that
+ * none has is refused: "no WHAT 'SAID'; expected one of ...". */
+u32 row_named(Ctx *c, const char *what, const char *said, const void *row, u32 n, size_t size);
 bool name_fits(const char *form, const char *name); /* * stands for any text, ? for any byte */
 
 /* guard.c */

@@ -57,6 +57,19 @@ const char *near_text(Ctx *c, const Near *n) {
   return text_cstr(&t);
 }
 
+u32 row_named(Ctx *c, const char *what, const char *said, const void *row, u32 n, size_t size) {
+  Text all = text_new(&c->scratch);
+  Near near = near_new(said);
+  for (u32 i = 0; i < n; i++) {
+    const char *name = *(const char *const *)(const void *)((const char *)row + i * size);
+    if (!strcmp(name, said)) return i;
+    text_fmt(&all, "%s%s", i ? ", " : "", name);
+    near_try(&near, name);
+  }
+  fail(c, ERR_usage, LOC_NONE, "no %s '%s'; expected one of %s%s", what, show(c, str_of(c, said)),
+       text_cstr(&all), near_text(c, &near));
+}
+
 bool name_fits(const char *form, const char *name) {
   const char *star = NULL, *from = NULL;
   while (*name) {

@@ -35,12 +35,35 @@ static int is_file(const char *word) {
   return *word == '-' || strpbrk(word, "./") || access(word, F_OK) == 0;
 }
 
+static const Verb *find_verb(const char *word) {
+  for (int i = 0; i < verb_count; i++)
+    if (!strcmp(word, verb_table[i].name)) return &verb_table[i];
+  return NULL;
+}
+
+static int no_verb(const char *word) {
+  const char *names[64], *near;
+  for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
+  near = ingot_nearest(word, names, (size_t)verb_count);
+  fprintf(stderr, "ingot: no verb '%s'; %s%s%ssee 'ingot --help'\n", word,
+          near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
+  return INGOT_USAGE;
+}
+
+static int help_verb(const char *word) {
+  const Verb *v = find_verb(word);
+  if (!v) return no_verb(word);
+  args_help(v, stdout);
+  return 0;
+}
+
 static int act(int argc, char **argv) {
   if (argc < 2) {
     help(stderr);
     return INGOT_USAGE;
   }
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    if (argc > 2) return help_verb(argv[2]);
     help(stdout);
     return 0;
   }
@@ -52,15 +75,9 @@ static int act(int argc, char **argv) {
       puts("ingot " INGOT_VERSION);
     return 0;
   }
-  for (int i = 0; i < verb_count; i++)
-    if (!strcmp(argv[1], verb_table[i].name)) return run(&verb_table[i], argc - 2, argv + 2);
-  if (is_file(argv[1])) return run(&verb_table[0], argc - 1, argv + 1);
-  const char *names[64], *near;
-  for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
-  near = ingot_nearest(argv[1], names, (size_t)verb_count);
-  fprintf(stderr, "ingot: no verb '%s'; %s%s%ssee 'ingot --help'\n", argv[1],
-          near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
-  return INGOT_USAGE;
+  const Verb *v = find_verb(argv[1]);
+  if (v) return run(v, argc - 2, argv + 2);
+  return is_file(argv[1]) ? run(&verb_table[0], argc - 1, argv + 1) : no_verb(argv[1]);
 }
 
 int main(int argc, char **argv) {

@@ -12,11 +12,13 @@
 #include "back/back.h"
 #include "front/reader.h"
 #include "pass/pass.h"
+#include "small.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_STEPS = 1 << 16, MOST_ELEMENTS = 1 << 14, MOST_PARAMS = 16, SIZE = 2, MOST_SIZE = 4 };
 static const size_t MOST_BYTES = (size_t)768 << 20;
+static const Small small = {MOST_STEPS, MOST_ELEMENTS, true};
 
 typedef struct Whole {
   Model *(*open)(Ctx *c, const Source *s);
@@ -76,34 +78,6 @@ static void passes(Ctx *c, void *arg) {
 }
 
 /* ---- running ---- */
-
-/* Upper bound of the statements that run, those under `while` counted once. */
-static u64 steps(Prog *p, StmtId first, const Range *var) {
-  u64 sum = 0;
-  for (StmtId id = first; id && sum <= MOST_STEPS; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
-    u64 times = 1;
-    if (s->kind == ST_for) {
-      Range lo = ex_range(p, s->a, var), hi = ex_range(p, s->b, var);
-      if (lo.lo < -MOST_STEPS || hi.hi > MOST_STEPS) return MOST_STEPS + 1;
-      times = hi.hi > lo.lo ? (u64)(hi.hi - lo.lo) : 0;
-    }
-    sum += 1 + times * (1 + steps(p, s->body, var)) + steps(p, s->other, var);
-  }
-  return sum;
-}
-
-static bool is_small(Prog *p) {
-  for (BufId b = 1; b < p->buf.n; b++) {
-    u64 n = 1;
-    for (u32 i = 0; i < prog_buf(p, b)->rank; i++) {
-      i64 lo, hi;
-      dim_bounds(p->dims, prog_buf(p, b)->dim[i], &lo, &hi);
-      if (!size_mul(n, (u64)hi, &n) || n > MOST_ELEMENTS) return false;
-    }
-  }
-  return steps(p, p->body, prog_ranges(p, NULL, &p->c->keep)) <= MOST_STEPS;
-}
 
 /* The same limit on the graph as imported, so that ref does not work for nothing long. */
 static bool is_light(Graph *g) {
@@ -184,7 +158,7 @@ static void check(Ctx *c, const Memory *m, Job *j) {
   Err ref = light ? ctx_protect(c, run_ref, j) : ERR_unsupported;
   fine(c, m, ref, "ref");
   c->nerrors = 0; /* what ref refuses may be gone when the passes are through */
-  if (!fine(c, m, ctx_protect(c, passes, j), "passes") || !light || !is_small(j->p)) return;
+  if (!fine(c, m, ctx_protect(c, passes, j), "passes") || !light || !is_small(j->p, &small)) return;
   Err e = ctx_protect(c, run_interp, j);
   fine(c, m, e, "interp");
   if (ref == ERR_ok && e == ERR_input) report(c, "interp refuses what ref accepts");

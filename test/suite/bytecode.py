@@ -330,9 +330,9 @@ def small(env):
     for how in ("-O1", "-Os"):
         program = os.path.join(folder, how[1:])
         must(["cc", "-std=c99", how, "-ffp-contract=off", "-o", program, source, machine], f"the machine with {how}")
-        lines[how] = must([program, *files], how).out.decode().split()
-    ran = sum(len(x) == 16 for x in lines["-O1"])
-    if lines["-O1"] != lines["-Os"] or ran < len(files) * 3 // 4:
+        lines[how] = must([program, *files], how).out.decode().splitlines()
+    ran = sum(x.startswith("0 ") for x in lines["-O1"])
+    if lines["-O1"] != lines["-Os"] or len(lines["-O1"]) != len(files) or ran < len(files) * 3 // 4:
         bad = [f for f, a, b in zip(files, lines["-O1"], lines["-Os"]) if a != b]
         raise Fail(f"{ran} of {len(files)} ran; results differ: {bad[:5]}")
 

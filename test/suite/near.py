@@ -15,8 +15,16 @@ def words(c):
                        (["compile", MODEL, "--weights", "litteral"], "did you mean 'literal'?"),
                        (["run", MODEL, "-d", "bach=1"], "did you mean 'batch'?"), (["run", MODEL, "-d", "imagee:0=1"], "did you mean 'image'?"),
                        (["run", MODEL, "--input", "Image=rand"], "inputs are image: f32[batch,1,8,8]; did you mean 'image'?"),
-                       (["run", MODEL, "--freeze", "imgae=1"], "did you mean 'image'?")):
+                       (["run", MODEL, "--freeze", "imgae=1"], "did you mean 'image'?"),
+                       (["help", "comple"], "did you mean 'compile'?"), (["run", MODEL, "--grad", "probabilty"], "did you mean 'probability'?"),
+                       (["run", MODEL, "-d", "batch=1", "--train", "loss=cross_entrpy,optimizer=sgd"], "did you mean 'cross_entropy'?"),
+                       (["run", MODEL, "-d", "batch=1", "--train", "loss=mse,optimizer=adm"], "did you mean 'adam'?"),
+                       (["run", MODEL, "-d", "batch=1", "--train", "loss=mse,optimiser=adam"], "did you mean 'optimizer'?"),
+                       (["export", MODEL, "--for", "cmak", "-o", "x"], "did you mean 'cmake'?"),
+                       (["build", MODEL, "--preset", "blanced", "-o", "x"], "did you mean 'balanced'?"),
+                       (["quantize", MODEL, "--method", "weigths8", "-o", "x.onnx"], "did you mean 'weights8'?")):
         c.run(*args, code=2, text=text)
+    want(c.run("help", "run").out == c.run("run", "--help").out, "help of a verb")
     c.run("compile", MODEL, "-d", "batch=1", "--state", "imge=probability", code=2, text="inputs are image; outputs are probability")
     want(b"[2,10]" in c.run("run", MODEL, "--shapes", "image=2x1x8x8").out, "a shape behind '='")
     for args in (["frobnicate"], ["run", MODEL, "--nonsense"], ["run", MODEL, "--engine", "steam"], ["run", MODEL, "--input", "other=1"]):

@@ -204,22 +204,27 @@ u32 lite_subgraph(LiteNode *b, u32 graph, const Val *in, u32 nin, Val *ret, u32 
 
 /* ---- the model ---- */
 
-static Str name_of(const LiteModel *m, bool out, u32 tensor) {
+/* What signatures call the inputs or outputs, by tensor. */
+static Map signature_names(Ctx *c, const LiteModel *m, bool out) {
+  Map name = map_new(&c->keep);
   for (u32 i = 0; i < m->nsig; i++) {
     const LiteSignature *s = &m->sig[i];
     const LiteName *at = out ? s->out : s->in;
-    for (u32 k = 0; !s->graph && k < (out ? s->nout : s->nin); k++)
-      if (at[k].tensor == tensor && at[k].name) return at[k].name;
+    for (u32 k = 0; !s->graph && k < (out ? s->nout : s->nin); k++) {
+      u32 *first = map_put(&name, at[k].tensor);
+      if (!*first) *first = at[k].name;
+    }
   }
-  return m->graph[0].tensor[tensor].name;
+  return name;
 }
 
 /* As the file declares it; a name that is absent or taken gets a number. */
-static DeclValue declare(Ctx *c, const LiteModel *m, Map *taken, bool out, u32 i) {
-  const LiteGraph *g = &m->graph[0];
+static DeclValue declare(Ctx *c, const LiteGraph *g, const Map *names, Map *taken, bool out,
+                         u32 i) {
   u32 tensor = (u32)(out ? g->out[i] : g->in[i]);
   const LiteTensor *t = &g->tensor[tensor];
-  Str name = name_of(m, out, tensor);
+  const u32 *said = map_get(names, tensor);
+  Str name = said && *said ? *said : t->name;
   if (!name) name = str_fmt(c, "%s_%u", out ? "output" : "input", i);
   while (*map_put(taken, name)) name = str_fmt(c, "%s_%u", str_text(c, name), i);
   *map_put(taken, name) = 1;
@@ -240,14 +245,15 @@ Model *lite_open(Ctx *c, const Source *s) {
   Model *m = NEW(&c->keep, Model);
   DeclValue *in = NEWS(&c->keep, DeclValue, g->nin + 1),
             *out = NEWS(&c->keep, DeclValue, g->nout + 1);
+  Map in_name = signature_names(c, lm, false), out_name = signature_names(c, lm, true);
   Map ins = map_new(&c->keep), outs = map_new(&c->keep);
   *m = (Model){.own = lm, .ninput = g->nin, .output = out, .noutput = g->nout};
   m->input = NEWS(&c->keep, const DeclValue *, g->nin + 1);
   for (u32 i = 0; i < g->nin; i++) {
-    in[i] = declare(c, lm, &ins, false, i);
+    in[i] = declare(c, g, &in_name, &ins, false, i);
     m->input[i] = &in[i];
   }
-  for (u32 i = 0; i < g->nout; i++) out[i] = declare(c, lm, &outs, true, i);
+  for (u32 i = 0; i < g->nout; i++) out[i] = declare(c, g, &out_name, &outs, true, i);
   return m;
 }
 

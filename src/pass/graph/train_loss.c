@@ -161,11 +161,6 @@ static const struct {
 enum { NLOSSES = sizeof losses / sizeof *losses };
 
 Val train_loss(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
-  Text all = text_new(&g->c->scratch);
-  for (u32 i = 0; i < NLOSSES; i++) {
-    if (!strcmp(losses[i].name, o->loss)) return losses[i].make(g, o, y, seen);
-    text_fmt(&all, "%s%s", i ? ", " : "", losses[i].name);
-  }
-  fail(g->c, ERR_usage, LOC_NONE, "there is no loss '%s'; expected one of %s",
-       show(g->c, str_of(g->c, o->loss)), text_cstr(&all));
+  u32 i = row_named(g->c, "loss", o->loss, losses, NLOSSES, sizeof *losses);
+  return losses[i].make(g, o, y, seen);
 }

@@ -120,13 +120,8 @@ static const struct Optimizer optimizers[] = {
 enum { NOPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
 static const struct Optimizer *find(Graph *g, const char *name) {
-  Text all = text_new(&g->c->scratch);
-  for (u32 i = 0; i < NOPTIMIZERS; i++) {
-    if (!strcmp(optimizers[i].name, name)) return &optimizers[i];
-    text_fmt(&all, "%s%s", i ? ", " : "", optimizers[i].name);
-  }
-  fail(g->c, ERR_usage, LOC_NONE, "there is no optimizer '%s'; expected one of %s",
-       show(g->c, str_of(g->c, name)), text_cstr(&all));
+  u32 i = row_named(g->c, "optimizer", name, optimizers, NOPTIMIZERS, sizeof *optimizers);
+  return &optimizers[i];
 }
 
 /* k to the power of the number of this step: a state that begins with 1. */
