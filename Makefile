@@ -200,12 +200,12 @@ $(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(VM_MACHINE)
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
-# ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-clang, ... ----
+# ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-tsan, ... ----
 
 SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 UNIT    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/*.c))
-FUZZ    := $(patsubst test/fuzz/%.c,build-fuzz/%,$(wildcard test/fuzz/*.c))
+FUZZ    := $(patsubst test/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard test/fuzz/*.c))
 T       ?=
 
 $(BUILD)/unit/%: test/unit/%.c $(BUILD)/objects.a
@@ -219,11 +219,22 @@ unit: $(UNIT)
 setup:
 	@sh test/setup
 
-asan: ; +@$(SUBMAKE) BUILD=build-asan CFLAGS="-O1 -g1 $(SAN)" all unit-programs
+# With clang its objects count where they come along, so that fuzz targets are linked from the same ones.
+SAN_CC   = $(shell command -v clang || echo $(CC))
+SAN_COUNT := -fsanitize-coverage=inline-8bit-counters,pc-table
+SAN_MAKE = +@$(SUBMAKE) BUILD=build-asan CC=$(SAN_CC) CFLAGS="-O1 -g1 $(SAN) $(if $(findstring clang,$(SAN_CC)),$(SAN_COUNT))"
+asan: ; $(SAN_MAKE) all unit-programs
+fuzz-smoke: asan ; $(SAN_MAKE) fuzz-programs
 msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g1 -fsanitize=memory -fno-omit-frame-pointer" all
-clang: ; +@$(SUBMAKE) BUILD=build-clang CC=clang all unit-programs
 # Arenas that ask for every piece by itself, so that each one can fail and sanitizers see where it ends.
-hostile: ; +@$(SUBMAKE) BUILD=build-hostile CFLAGS="-O1 -g1 -DINGOT_HOSTILE $(SAN)" build-hostile/ingot build-hostile/unit/oom
+hostile: asan ; $(SAN_MAKE) hostile-programs
+hostile-programs: $(BUILD)/hostile/ingot $(BUILD)/hostile/oom
+$(BUILD)/hostile/ingot: $(CLI_OBJ)
+$(BUILD)/hostile/oom: test/unit/oom.c
+$(BUILD)/hostile/%: src/base/arena.c src/base/map.c $(BUILD)/objects.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -DINGOT_HOSTILE -o $@ $(filter-out %.a,$^) $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
 tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g1 -fsanitize=thread" build-tsan/unit/threads
 unit-programs: $(UNIT) $(BUILD)/randgraph
 
@@ -258,16 +269,17 @@ docs: all
 	@$(PYTHON) tools/opdoc.py --write
 	@$(PYTHON) test/run --bless docs/
 
-$(FUZZ): build-fuzz/%: test/fuzz/%.c build-fuzz/objects.a $(wildcard test/fuzz/*.h)
-	clang -std=c11 -D_GNU_SOURCE $(WARN) -Isrc -O1 -g1 $(SAN) -fsanitize=fuzzer -o $@ $< build-fuzz/objects.a -lm -lpthread
-fuzz-programs:
-	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g1 $(SAN) -fsanitize=fuzzer-no-link" build-fuzz/objects.a
-	+@$(SUBMAKE) BUILD=build-fuzz $(FUZZ)
+$(BUILD)/fuzz/%: test/fuzz/%.c $(BUILD)/objects.a $(wildcard test/fuzz/*.h)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/objects.a -lm -lpthread
+fuzz-programs: $(FUZZ)
 
-# RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign with new seeds; findings are left in build-fuzz/TARGET-*.
+# RUNS=10000000 TARGET=fuzz_reader make fuzz: a campaign with new seeds, in a build that sees what is compared, too; findings are left in build-fuzz/TARGET-*.
 RUNS    ?= 10000000
 TARGET  ?=
-fuzz: setup fuzz-programs
+fuzz: setup
+	+@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS="-O1 -g1 $(SAN) -fsanitize=fuzzer-no-link" fuzz-programs
 	@$(PYTHON) test/fuzz.py --runs $(RUNS) $(TARGET)
 
 # The picture of README.md, from a report in a browser: docs/report.svg.
@@ -424,9 +436,9 @@ deb: dist
 	@rm -rf $(DEB) && ls $(BUILD)/deb/*.deb
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-fuzz build-tsan build-tuned
 distclean:
-	rm -rf build build-asan build-msan build-clang build-fuzz build-hostile build-tsan build-tuned
+	rm -rf build build-asan build-msan build-fuzz build-tsan build-tuned
 
 help:
 	@printf '%s\n' \
@@ -465,5 +477,5 @@ help:
 	  'make deb           packages for Debian: build/deb (needs debhelper)' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan clang hostile tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs gen gen-onnx backend releases torch torch-train \
+.PHONY: all unit unit-programs setup asan msan hostile hostile-programs tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs fuzz-smoke gen gen-onnx backend releases torch torch-train \
   bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-tuned bench-train pgo run demo install dist deb clean distclean help

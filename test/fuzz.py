@@ -1,4 +1,4 @@
-"""Runs the libFuzzer targets (test/fuzz/fuzz_*.c, built by `make fuzz-programs`).
+"""Runs the libFuzzer targets, test/fuzz/fuzz_*.c.
 
     fuzz.py [--runs N | --seconds S] [--seed N] [--workers N] [TARGET...]
 
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(ROOT, "build-fuzz")
+BUILD, SMOKE = (os.path.join(ROOT, x) for x in ("build-fuzz", "build-asan"))  # of campaigns; of `make test`
 FLAGS = ["-rss_limit_mb=2048", "-malloc_limit_mb=1024", "-print_final_stats=1", "-verbosity=0"]
 LEAST_PER_SECOND = 50
 
@@ -37,9 +37,9 @@ def kept(target):
     return files(os.path.join(ROOT, "test", "fuzz", target))
 
 
-def seeds(target):
+def seeds(build, target):
     """Folder and dictionary, made anew by seeds.py where the Python environment is there; else neither need exist."""
-    top = os.path.join(BUILD, "seeds")
+    top = os.path.join(build, "seeds")
     python = os.path.join(ROOT, "build", "venv", "bin", "python")
     if os.path.exists(python):
         subprocess.run([python, os.path.join(ROOT, "test", "fuzz", "seeds.py"), top, target], check=False,
@@ -48,13 +48,13 @@ def seeds(target):
     return os.path.join(top, target), words if os.path.exists(words) and os.path.getsize(words) else None
 
 
-def command(target, words, seed, runs):
-    return [os.path.join(BUILD, target), *FLAGS, f"-seed={seed}", f"-artifact_prefix={BUILD}/{target}-", f"-runs={runs}",
+def command(build, target, words, seed, runs):
+    return [os.path.join(build, "fuzz", target), *FLAGS, f"-seed={seed}", f"-artifact_prefix={build}/{target}-", f"-runs={runs}",
             *([f"-dict={words}"] if words else [])]
 
 
 def start(cmd):
-    return subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=BUILD)
+    return subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT)
 
 
 def finish(job):
@@ -70,36 +70,36 @@ def explain(text):
     return text[m.start():][:3000] if m else text[-3000:]
 
 
-def replay(target):
+def replay(build, target):
     """None, or the report of a kept finding that is one again. libFuzzer runs files that are named once each."""
     old = kept(target)
-    return finish(start([os.path.join(BUILD, target), *FLAGS, *old]))[1] if old else None
+    return finish(start([os.path.join(build, "fuzz", target), *FLAGS, *old]))[1] if old else None
 
 
 def smoke(target, runs):
     """Runs done, and None or the report of a finding."""
-    finding = replay(target)
+    finding = replay(SMOKE, target)
     if finding:
         return 0, finding
-    folder, words = seeds(target)
-    names = os.path.join(BUILD, target + ".seeds")
+    folder, words = seeds(SMOKE, target)
+    names = os.path.join(SMOKE, target + ".seeds")
     with open(names, "w") as f:
         f.write(",".join([*kept(target), *files(folder)]))
-    return finish(start([*command(target, words, 1, runs), "-timeout=60", "-use_cmp=0", "-reload=0", f"-seed_inputs=@{names}"]))
+    return finish(start([*command(SMOKE, target, words, 1, runs), "-timeout=60", "-use_cmp=0", "-reload=0", f"-seed_inputs=@{names}"]))
 
 
 def campaign(target, runs, seconds, workers, seed):
     """Runs done, and None or the report of a finding."""
-    finding = replay(target)
+    finding = replay(BUILD, target)
     if finding:
         return 0, finding
-    folder, words = seeds(target)
+    folder, words = seeds(BUILD, target)
     corpus = os.path.join(BUILD, "corpus", target)
     for path in (corpus, folder):
         os.makedirs(path, exist_ok=True)
     more = ["-timeout=10", "-reload=1", corpus, folder]
     more += [f"-max_total_time={seconds}"] if seconds else []
-    jobs = [start([*command(target, words, seed + k, -1 if seconds else runs // workers), *more]) for k in range(workers)]
+    jobs = [start([*command(BUILD, target, words, seed + k, -1 if seconds else runs // workers), *more]) for k in range(workers)]
     done = 0
     for job in jobs:
         n, found = finish(job)

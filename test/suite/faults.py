@@ -8,12 +8,13 @@ from lib import onnxfile as onnx
 from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
-STRIDE = 149  # allocations between two that fail; `build-hostile/unit/oom 1` takes them all
+STRIDE = 149  # allocations between two that fail; `build-asan/hostile/oom 1` takes them all
+PLACE = {"hostile": ("build-asan", "hostile"), "tsan": ("build-tsan", "unit")}
 
 
 def program(env, build, name, *args):
     env.make(build)
-    got = run([os.path.join(ROOT, "build-" + build, "unit", name), *args], LIMIT, cwd=ROOT, merge=True,
+    got = run([os.path.join(ROOT, *PLACE[build], name), *args], LIMIT, cwd=ROOT, merge=True,
               env={**SANITIZER, "TSAN_OPTIONS": "exitcode=99"})
     if got.rc or got.timed_out:
         raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
@@ -43,7 +44,7 @@ def moving(env):
         f.write(network())
     for batch in (["-d", "n=2"], ["--max-shapes", "x:4x16x8x8"]):
         for flags in (["--march", "scalar"], ["--march", "multi"], ["--march", "avx512", "--threads", "2"], ["--march", "neon", "--optimize-for", "ram"]):
-            got = run([os.path.join(ROOT, "build-hostile", "ingot"), "compile", "net.onnx", "-o", "net.c", *batch, *flags], LIMIT, cwd=work, merge=True, env=SANITIZER)
+            got = run([os.path.join(ROOT, *PLACE["hostile"], "ingot"), "compile", "net.onnx", "-o", "net.c", *batch, *flags], LIMIT, cwd=work, merge=True, env=SANITIZER)
             if got.rc or got.timed_out:
                 raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
 

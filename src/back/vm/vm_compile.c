@@ -157,29 +157,34 @@ static void choose_registers(VmBuild *b, StmtId first) {
   }
 }
 
+static void give_register(VmBuild *b, BufId id) {
+  const Buf *buf = prog_buf(b->p, id);
+  i64 n = 1;
+  if (buf->space != BS_reg || b->bufreg[id].reg || b->buf[id] != UINT32_MAX) return;
+  for (u32 i = 0; i < buf->rank; i++) {
+    if (!dim_is_const(buf->dim[i])) b->memory[id] = true;
+    n *= buf->dim[i];
+  }
+  if (b->memory[id]) {
+    b->buf[id] = b->nbuf++;
+    return;
+  }
+  VmClass cls = vm_class(buf->dt);
+  u32 slots = (buf->lanes * vm_class_bytes(cls) + 7) / 8, r = new_reg(b, cls, 1);
+  b->reg.at[r].slots = (u32)n * slots;
+  b->reg.at[r].named = true;
+  b->bufreg[id] = (VmVal){r, 0, buf->lanes};
+}
+
+/* Also to those that are only read: a loop that would have written to them may be empty. */
 static void give_registers(VmBuild *b, StmtId first) {
-  Prog *p = b->p;
   const Stmt *s;
   choose_registers(b, first);
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+  for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));) {
     if (s->kind == ST_kernel) w.skip = true;
-    if (s->kind != ST_store || prog_buf(p, s->buf)->space != BS_reg) continue;
-    const Buf *buf = prog_buf(p, s->buf);
-    i64 n = 1;
-    if (b->bufreg[s->buf].reg || b->buf[s->buf] != UINT32_MAX) continue;
-    for (u32 i = 0; i < buf->rank; i++) {
-      if (!dim_is_const(buf->dim[i])) b->memory[s->buf] = true;
-      n *= buf->dim[i];
-    }
-    if (b->memory[s->buf]) {
-      b->buf[s->buf] = b->nbuf++;
-      continue;
-    }
-    VmClass cls = vm_class(buf->dt);
-    u32 slots = (buf->lanes * vm_class_bytes(cls) + 7) / 8, r = new_reg(b, cls, 1);
-    b->reg.at[r].slots = (u32)n * slots;
-    b->reg.at[r].named = true;
-    b->bufreg[s->buf] = (VmVal){r, 0, buf->lanes};
+    if (s->kind == ST_store) give_register(b, s->buf);
+    for (ExprWalk x = ex_walk_stmt(b->p, s); ex_next(&x);)
+      if (x.e->kind == EX_load) give_register(b, x.e->ref);
   }
 }
 
