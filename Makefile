@@ -449,7 +449,7 @@ help:
 	  'make test          everything; T=PATTERN runs the tests whose names match' \
 	  'make test-all      those and the heavy ones, which fetch a browser and other large packages' \
 	  'make unit          the C programs of test/unit only' \
-	  'make lint          clang-format, clang-tidy, cppcheck, layering (part of make test)' \
+	  'make lint          clang-format, clang-tidy, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
 	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make releases      the test data of other releases of onnx' \

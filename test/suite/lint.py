@@ -1,6 +1,7 @@
-"""Static checks: formatting, clang-tidy, cppcheck, include layering, file sizes, words that do not belong.
+"""Static checks: formatting, clang-tidy, include layering, file sizes, words that do not belong.
 
-clang-tidy is dear, so a file that passed is not looked at again until it, a header or the settings change.
+clang-tidy is dear, so a file that passed is not looked at again until it, a header or the settings change. cppcheck, and clang's analyzer
+at greater depth, are in test/heavy/lint.py.
 """
 import hashlib
 import os
@@ -10,9 +11,7 @@ from lib import creation
 from lib import layering as rule
 from lib.core import ROOT, Fail, Test, need, run, tail
 
-# The analyzer gives up on a function earlier than by default: thirteen times faster, and the same findings here.
-TIDY_FLAGS = [*(f"--extra-arg={x}" for x in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=10000")),
-              "--", "-std=c11", "-D_GNU_SOURCE", "-Isrc", "-Ibuild"]
+NODES = 10000  # where the analyzer gives up on a function: early, which is thirteen times faster than by default, with the same findings here
 
 
 def sources(*kinds, tops=("src", "test")):
@@ -109,32 +108,23 @@ def formatting():
         raise Fail(f"`make format` changes {len(names)} files: {' '.join(names[:12])}")
 
 
-def tidy(env, path, key):
+def look_at(path, nodes):
     need("clang-tidy")
+    depth = (f"--extra-arg={x}" for x in ("-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={nodes}"))
+    got = run(["clang-tidy", "--quiet", path, *depth, "--", "-std=c11", "-D_GNU_SOURCE", "-Isrc", "-Ibuild"], 300, cwd=ROOT)
+    if got.rc:
+        found = [x for x in got.out.decode().splitlines() if "error:" in x or "warning:" in x]
+        raise Fail("\n  ".join([f"{len(found)} findings"] + found[:10] + ([] if found else [tail(got.text())])))
+
+
+def tidy(env, path, key):
     digest = hashlib.sha256((key + read(path)).encode()).hexdigest()
     stamp = os.path.join(env.scratch("tidy"), path.replace("/", "_"))
     if os.path.exists(stamp) and open(stamp).read() == digest:
         return
-    got = run(["clang-tidy", "--quiet", path, *TIDY_FLAGS], 300, cwd=ROOT)
-    if got.rc:
-        found = [x for x in got.out.decode().splitlines() if "error:" in x or "warning:" in x]
-        raise Fail("\n  ".join([f"{len(found)} findings"] + found[:10] + ([] if found else [tail(got.text())])))
+    look_at(path, NODES)
     with open(stamp, "w") as f:
         f.write(digest)
-
-
-def cppcheck():
-    """cppcheck 2.10 does not see that fail() never returns, so what it deduces from conditions is left to clang's
-    analyzer, which does; the rest of its checks count."""
-    need("cppcheck")
-    off = ["nullPointerRedundantCheck", "nullPointer", "ctunullpointer", "uninitvar", "shiftNegative", "autoVariables",
-           "missingInclude", "unknownMacro", "invalidPointerCast", "internalAstError",
-           "returnDanglingLifetime:src/back/llvm/*"]  # what LLVM makes of an array does not point into it
-    got = run(["cppcheck", "--quiet", "-j2", "--std=c11", "--language=c", "--enable=portability,performance",
-               "--inline-suppr", "--error-exitcode=1", *("--suppress=" + x for x in off),
-               "-D_GNU_SOURCE", "-D__GNUC__=12", "-DVM_SWITCH", "-Isrc", "src"], 400, cwd=ROOT)
-    if got.rc:
-        raise Fail(tail(got.text(), 20))
 
 
 def sizes():
@@ -186,8 +176,7 @@ def tests(env):
     out = [Test("lint/layering", layering), Test("lint/layering-planted", lambda: planted(env)),
            Test("lint/creation", lambda: creating(env)),
            Test("lint/format", formatting), Test("lint/sizes", sizes), Test("lint/types", types),
-           Test("lint/attrs", lambda: attrs(env)),
-           Test("lint/cppcheck", cppcheck, cost=30)]
+           Test("lint/attrs", lambda: attrs(env))]
     shared = [".clang-tidy", *sources(".h", ".def", tops=("src",))]
     key = "".join(hashlib.sha256(read(p).encode()).hexdigest() for p in shared)
     return out + [Test("lint/tidy " + p, lambda p=p: tidy(env, p, key), cost=4) for p in sources(".c", tops=("src",))]
