@@ -47,6 +47,7 @@ class Env:
     verbose: bool = False
     coverage_doc: bool = False
     whole: bool = True    # no pattern was given: every test runs
+    all: bool = False     # the heavy ones too, and all of what is shared out
     build: str = os.path.join(ROOT, "build")
     _once: dict = field(default_factory=dict)
     _lock: object = field(default_factory=threading.Lock)
@@ -164,6 +165,11 @@ class Env:
             if got.rc:
                 raise Fail(f"make {target} failed: {tail(got.out.decode('utf-8', 'replace'))}")
         self.once("make " + target, build)
+
+    def share(self, rows, every, name):
+        """Of rows that many builds could all take, one of `every`, others for most names; with --all four times as many."""
+        every = max(1, every // 4) if self.all else every
+        return rows[sum(map(ord, name)) % every::every]
 
     def scratch(self, *names):
         path = os.path.join(self.build, "tmp", *names)

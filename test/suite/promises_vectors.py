@@ -15,8 +15,8 @@ NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
 # Where the stack is measured without optimisation, every value has a place in the frame.
 # bare: no flags tell of the target, the file does by itself.
 BUILDS = {  # name: compiler, flags, and of how many models one is taken
-    "gcc-O0": ("gcc", ["-O0"], 1), "gcc-O0-bare": ("gcc", ["-O0"], 4), "clang-O0-bare": ("clang", ["-O0"], 2), "gcc-O3": ("gcc", ["-O3", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual"], 2),
-    "clang-O0": ("clang", ["-O0"], 3), "clang-O2": ("clang", ["-O2"], 2)}
+    "gcc-O0": ("gcc", ["-O0"], 2), "gcc-O0-bare": ("gcc", ["-O0"], 6), "clang-O0-bare": ("clang", ["-O0"], 4), "gcc-O3": ("gcc", ["-O3", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual"], 4),
+    "clang-O0": ("clang", ["-O0"], 5), "clang-O2": ("clang", ["-O2"], 4)}
 FEWEST = 60
 DEEP = """#define AREA (1 << 18)
 static void paint(void) {
@@ -126,7 +126,7 @@ def one_build(env, name):
     compiler, flags, every = BUILDS[name]
     need(compiler)
     source, models = corpus(env)
-    models = here(models)[len(name) % every::every]
+    models = env.share(here(models), every, name)
     bare = name.endswith("-bare")
     folder = env.scratch("promises", "vectors-" + name)
 

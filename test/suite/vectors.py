@@ -60,10 +60,10 @@ def sources(env, target):
     return env.once("vector sources " + target, make)
 
 
-def share(models, name):
+def share(env, models, name):
     """All that were written by hand or say `math fast`; of those that were made up, every build takes some."""
-    hand, every = len(os.listdir(FOLDER)) + len(FAST), 25 if name.startswith("sanitized") else 10
-    return models[:hand] + models[hand + sum(map(ord, name)) % every::every]
+    hand = len(os.listdir(FOLDER)) + len(FAST)
+    return models[:hand] + env.share(models[hand:], 40 if name.startswith("sanitized") else 20, name)
 
 
 def build(env, name, target, compiler, flags, around=None):
@@ -71,7 +71,7 @@ def build(env, name, target, compiler, flags, around=None):
     if compiler != "tcc":  # which has loops only
         cpu.need(target)
     source, models = sources(env, target)
-    models = share(models, name)
+    models = share(env, models, name)
     folder = env.scratch("vectors", name)
 
     def check(m):
@@ -88,7 +88,7 @@ def neon(env):
     emulator = need("qemu-aarch64")
     source, models = sources(env, "neon")
     folder = env.scratch("vectors", "aarch64")
-    some = share(models, "neon")
+    some = share(env, models, "neon")
     promises.each(some, lambda m: promises.compile_one(m, compiler, ["-O2"], folder, source))
     program = os.path.join(folder, "main")
     cfile.cc([compiler, "-static", "-I", source, "-o", program, promises.driver(folder, some, False),
@@ -150,7 +150,7 @@ def held(env):
 def legal(env, target):
     """Programs as `legalize` leaves them compute the same."""
     folder = env.scratch("vectors", "legal-" + target)
-    for name, path in share(programs(env), "legal-" + target):
+    for name, path in share(env, programs(env), "legal-" + target):
         with open(path) as f:
             if "\nsym " in f.read():  # a run needs sizes
                 continue
