@@ -134,7 +134,9 @@ static Value step(const QuickStep *s, const Value *a) {
   case QO_lt: return (Value){.u = a[0].f < a[1].f ? UINT32_MAX : 0};
   case QO_le: return (Value){.u = a[0].f <= a[1].f ? UINT32_MAX : 0};
   case QO_eq: return (Value){.u = a[0].f == a[1].f ? UINT32_MAX : 0};
-  case QO_pow2: return (Value){.f = ldexpf(a[0].f, (int)(a[1].f - 0x1.8p23f))};
+  case QO_pow2:
+    if (isnan(a[1].f)) return a[1];
+    return (Value){.f = ldexpf(a[0].f, (int)(a[1].f - 0x1.8p23f))};
   case QO_farsin: return fabsf(a[0].f) < 0x1p13f ? a[1] : (Value){.f = im_sinf(a[0].f)};
   case QO_farcos: return fabsf(a[0].f) < 0x1p13f ? a[1] : (Value){.f = im_cosf(a[0].f)};
   default: return a[0]; /* bits and float */
