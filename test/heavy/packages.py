@@ -28,13 +28,21 @@ target_link_libraries(app PRIVATE net ingot::ingot)
 """
 
 
+def unpacked(env):
+    """The archive's folder. `make deb` packs it again, and waits for this one to be unpacked."""
+    def make():
+        where, name = env.scratch("packages", "dist"), f"ingot-{version()}"
+        shutil.rmtree(where)
+        os.makedirs(where)
+        must(["make", "-C", ROOT, "dist"], "make dist", timeout=120)
+        must(["tar", "xf", os.path.join(env.build, "dist", name + ".tar.gz"), "-C", where], "tar")
+        return os.path.join(where, name)
+    return env.once("the archive", make)
+
+
 def dist(env):
-    where, name = env.scratch("packages", "dist"), f"ingot-{version()}"
-    shutil.rmtree(where)
-    os.makedirs(where)
-    must(["make", "-C", ROOT, "dist"], "make dist", timeout=120)
-    must(["tar", "xf", os.path.join(env.build, "dist", name + ".tar.gz"), "-C", where], "tar")
-    out = must(["make", "-C", os.path.join(where, name), "check"], "make check in the archive", timeout=LIMIT, merge=True)
+    where = unpacked(env)
+    out = must(["make", "-C", where, "check"], "make check in the archive", timeout=LIMIT, merge=True)
     want(re.search(r"^[1-9]\d* passed, 0 failed, ", out, re.M), f"make check: {out[-300:]}")
     shutil.rmtree(where)
 
@@ -43,6 +51,7 @@ def deb(env):
     for tool, package in (("dpkg-buildpackage", "dpkg-dev"), ("dh", "debhelper"), ("lintian", "lintian")):
         if not shutil.which(tool):
             raise Skip(f"{tool} is not installed: Debian has it in {package}")
+    unpacked(env)
     must(["make", "-C", ROOT, "deb"], "make deb", timeout=LIMIT, env={"DEB_BUILD_OPTIONS": "nocheck"})
     found = sorted(glob.glob(os.path.join(env.build, "deb", "*.deb")))
     names = {os.path.basename(p).split("_")[0] for p in found}
