@@ -78,6 +78,7 @@ const Reader reader_table[] = {
      .import = lite_import,
      .binds = true,
      .facts = lite_facts,
+     .attributes = lite_attributes,
      .op = lite_op_at},
     {.name = "ONNX",
      .sniff = sniff_any,

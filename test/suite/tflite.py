@@ -125,6 +125,38 @@ def hostile(env):
         want(got.rc in (3, 4) and HOSTILE[name] in said, f"{name}: {explain(got)}: {tail(said, 3)}")
 
 
+# ---- options ----
+
+def schema(env):
+    """{number of the table of options: {field: (name without underscores, default)}}, of the package's reader of the format."""
+    with open(os.path.join(env.need_packages("tflite"), "ai_edge_litert", "schema_py_generated.py")) as f:
+        text = f.read()
+    found = {}
+    for name, number in re.findall(r"(\w+) = (\d+)", re.search(r"class BuiltinOptions\(object\):\n(.*?)\n\n", text, re.S)[1]):
+        body = re.search(rf"^class {name}\(object\):\n(.*?)^(?:def|class) ", text, re.S | re.M)
+        fields = re.findall(r"    def (\w+)\(self(?:, j)?\):\n        o = [\w.]+\(self\._tab\.Offset\((\d+)\)\)\n.*?\n        return ([\w.]+)\n", body[1], re.S) if body else ()
+        found[number] = {(int(at) - 4) // 2: (f.lower(), float(x == "True" or x not in ("False", "None") and float(x)))
+                         for f, at, x in fields if not f.endswith(("AsNumpy", "Length", "IsNone"))}
+    return found
+
+
+def options(env):
+    """Options have the names and the defaults of the format, and stand in the page of inspect."""
+    there = schema(env)
+    with open(os.path.join(ROOT, "src", "front", "tflite", "tflite_options.def")) as f:
+        table = re.findall(r'^OPTIONS\((\d+), \w+, "(.*)"\)$', f.read(), re.M)
+    want(len(table) > 40, f"{len(table)} rows")
+    for number, fields in table:
+        for k, field in enumerate(fields.split()):
+            if field != "-":
+                name, kind = field.split(":")
+                want(there[number].get(k) == (name.replace("_", ""), float(kind[1:] or 0)), f"{number}: {field} is {there[number].get(k)}")
+    c = Cli(env, "tflite-options")
+    c.run("inspect", kept("pool"), "--html", "page.html")
+    with open(os.path.join(c.dir, "page.html")) as f:
+        want("padding=SAME, stride_w=2, stride_h=2, filter_width=3, filter_height=3, fused_activation_function=NONE" in f.read(), "no options in the page")
+
+
 # ---- the page about it ----
 
 def rows():
@@ -162,7 +194,7 @@ def covered(table):
 def tests(env):
     own = [*(Test(f"tflite/damage{mark}", lambda b=build: damage(env, b), 2) for build, mark in (("build", ""), ("build-asan", "-asan"))),
            Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1), Test("tflite/hostile", lambda: hostile(env), 0.3),
-           Test("tflite/documented", documented)]
+           Test("tflite/documented", documented), Test("tflite/options", lambda: options(env))]
     try:
         folder, table = load(env)
     except (Fail, Skip) as e:

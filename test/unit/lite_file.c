@@ -10,6 +10,12 @@ static void import_bytes(Ctx *c, void *arg) {
   if (!lite_sniff(s.at, s.n)) fail(c, ERR_input, LOC_NONE, "no mark");
   Model *m = lite_open(c, &s);
   lite_facts(c, m, &facts);
+  const LiteGraph *g = ((const LiteModel *)m->own)->graph;
+  Text options = text_new(&c->work);
+  for (u32 i = 0; i < g->nop; i++) {
+    Loc at = {.op = g->op[i].name, .node = lite_node_name(g, &g->op[i]), .index = (i32)i};
+    lite_attributes(c, m, &at, &options);
+  }
   lite_import(c, &s, m, &(ImportOptions){0});
 }
 

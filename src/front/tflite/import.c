@@ -125,8 +125,12 @@ static bool operands_good(Lite *im, const LiteOp *op, Loc loc) {
   return good;
 }
 
+Str lite_node_name(const LiteGraph *g, const LiteOp *op) {
+  return op->nout && op->out[0] >= 0 ? g->tensor[op->out[0]].name : 0;
+}
+
 static Loc op_loc(const Lite *im, const LiteOp *op, u32 i) {
-  Str name = op->nout && op->out[0] >= 0 ? im->scope->graph->tensor[op->out[0]].name : 0;
+  Str name = lite_node_name(im->scope->graph, op);
   return (Loc){.file = im->file, .node = name, .op = op->name, .index = (i32)i};
 }
 

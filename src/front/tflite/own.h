@@ -76,7 +76,9 @@ u32 lite_subgraph(LiteNode *b, u32 graph, const Val *in, u32 nin, Val *ret, u32 
  * 0: nothing has computed it. */
 Val lite_value(Lite *im, u32 tensor);
 Str lite_op_name(Ctx *c, u32 code); /* "CONV_2D", or its number */
-DType lite_dtype(i64 code);         /* model.c: DT_none: ingot has none */
+/* import.c: operators have none of their own: that of the first output; 0: none */
+Str lite_node_name(const LiteGraph *g, const LiteOp *op);
+DType lite_dtype(i64 code); /* model.c: DT_none: ingot has none */
 
 /* ---- builder.c: what builders call ---- */
 

@@ -92,11 +92,12 @@ Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc);
 /* sparse.c: `bytes` that the contents of a sparse tensor are. */
 const u8 *lite_dense(Ctx *c, const LiteTensor *t, u64 bytes, Loc loc);
 
-/* The row of the table: model.c, import.c, facts.c */
+/* The row of the table: model.c, import.c, facts.c, options.c */
 bool lite_sniff(const u8 *at, size_t n);
 Model *lite_open(Ctx *c, const Source *s);
 Graph *lite_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
 void lite_facts(Ctx *c, const Model *m, ModelFacts *out);
+void lite_attributes(Ctx *c, const Model *m, const Loc *at, Text *out);
 bool lite_op_at(u32 i, ReaderOp *out);
 
 #endif
