@@ -1,5 +1,6 @@
-"""Networks that come from files: quantised ones, the Sense graph, and the real models that `make test` fetches.
+"""Networks that come from files: quantised ones, others in half precision, the Sense graph, those of timm, and the real models that `make test` fetches.
 
+Half precision: all floats of the graph are f16 or bf16, inputs and outputs stay f32 and are cast, as converters leave them.
 The int8 networks are the float ones through ONNX Runtime's own quantiser: QDQ form, activations u8, weights s8 per channel, ranges from four
 random images. Real models keep their graphs; only the shapes of their inputs are fixed to those of the data they are measured with.
 """
@@ -65,6 +66,47 @@ def quantised(of, form="QDQ", weights="QInt8"):
     return write
 
 
+def narrowed(of, kind):
+    """kind: FLOAT16 or BFLOAT16."""
+    def write(path, make):
+        source, to = make(of), onnx.TensorProto.DataType.Value(kind)
+        m = onnx.load(source)
+        g = m.graph
+        wide = {n.input[k] for n in g.node if n.op_type == "Resize" for k in (1, 2) if k < len(n.input)}  # they are f32 whatever the data are
+        for i in g.initializer:
+            if i.data_type == onnx.TensorProto.FLOAT and i.name not in wide:
+                i.CopyFrom(onnx.helper.make_tensor(i.name, to, i.dims, onnx.numpy_helper.to_array(i).astype(onnx.helper.tensor_dtype_to_np_dtype(to)).tobytes(), raw=True))
+        for n in g.node:
+            for a in n.attribute:
+                if n.op_type == "Cast" and a.name == "to" and a.i == onnx.TensorProto.FLOAT:
+                    a.i = to
+                elif a.type == onnx.AttributeProto.TENSOR and a.t.data_type == onnx.TensorProto.FLOAT:
+                    raise ValueError(f"{n.name}: a constant inside a node")
+        floats = [v.name for v in g.input if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT]
+        for n in g.node:
+            n.input[:] = [x + "_narrow" if x in floats else x for x in n.input]
+            n.output[:] = [x + "_narrow" if x in {o.name for o in g.output} else x for x in n.output]
+        first = [onnx.helper.make_node("Cast", [x], [x + "_narrow"], to=to) for x in floats]
+        last = [onnx.helper.make_node("Cast", [o.name + "_narrow"], [o.name], to=onnx.TensorProto.FLOAT) for o in g.output]
+        nodes = [*first, *g.node, *last]
+        del g.node[:], g.value_info[:]
+        g.node.extend(nodes)
+        with np.load(source[:-5] + ".npz") as z, open(source[:-5] + ".json") as f:
+            finish(m, {k: z[k] for k in z.files}, path, json.load(f)["macs"])
+    return write
+
+
+def timm(name):
+    def write(path, make):
+        python = os.path.join(os.path.dirname(MODELS), "torch", "bin", "python")
+        if not os.path.exists(python):
+            raise FileNotFoundError(f"{name}: no PyTorch; `make torch` fetches it")
+        subprocess.run([python, os.path.join(HERE, "mktimm.py"), name, path + ".t"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        finish(onnx.load(path + ".t"), {"image": np.random.default_rng(5).standard_normal((1, 3, 224, 224), np.float32)}, path)
+        os.remove(path + ".t")
+    return write
+
+
 def sense(path, make):
     subprocess.run([sys.executable, os.path.join(HERE, "mksense.py"), path + ".s"], check=True)
     feed = {"x": np.random.default_rng(5).standard_normal((1, 128, 192, 1), np.float32)}
@@ -104,6 +146,11 @@ put("resnet18-int8", "int8 QDQ ResNet-18 (u8 x s8 per channel)", quantised("resn
 put("resnet18-dynamic", "int8 ResNet-18, quantised while running", quantised("resnet18", "dynamic", "QUInt8"), int8=True)
 put("efficientnet-u8u8", "int8 EfficientNet-B0 (QOperator, u8 x u8)", quantised("efficientnet-b0", "QOperator", "QUInt8"), int8=True)
 put("vit-int8", "int8 QDQ ViT-B/16", quantised("vit-b16"), int8=True)
+for of, what in (("resnet50", "ResNet-50"), ("mobilenetv2", "MobileNetV2"), ("convnext-t", "ConvNeXt-T"), ("bert-tiny", "BERT-tiny"), ("minilm", "MiniLM")):
+    put(of + "-f16", "f16 " + what, narrowed(of, "FLOAT16"), half=True)
+    put(of + "-bf16", "bf16 " + what, narrowed(of, "BFLOAT16"), half=True)
+for name in ("resnetv2_50", "regnety_008", "mobilenetv4_conv_small", "efficientvit_b0", "fastvit_t8", "ghostnet_100", "mobilevit_s", "coat_lite_tiny", "levit_128s", "pvt_v2_b0"):
+    put(name, name + " (timm)", timm(name))
 put("silero-v6", "Silero VAD 6, one chunk", real("silero_vad_v6", "silero_vad_v6-noise-steps"))
 put("magika", "Magika", real("magika", "magika-source"))
 put("basic-pitch", "Basic Pitch", real("basic_pitch", "basic_pitch-noise"))
