@@ -219,6 +219,11 @@ typedef struct IngotPipe {
   void *user;
 } IngotPipe;
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
+/* Programs round what they multiply with weights in blocks to 8 bits, 32 numbers with one factor,
+ * unless ingot_set_precise was called or the model asks for floats; engines that evaluate the graph
+ * do not. After this call they do, in the same way, so that the rest can be compared: it imports
+ * the model, and no program can be made of it any more. Without such weights it changes nothing. */
+IngotStatus ingot_round_blocks(Ingot *m);
 /* Why values keep a buffer of their own instead of being fused into their users, and the family of
  * each kernel with the reason and an estimate of its time, one line each. */
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n);

@@ -545,6 +545,27 @@ IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
   API_CALL(m, passes(m, pipe));
 }
 
+/* Has it weights in blocks whose products round the other factor? Those of exact blocks do not. */
+static bool rounds_products(const Graph *g) {
+  for (NodeId i = 1; i < g->node.n; i++)
+    if (g->node.at[i].op == OP_unblock && !node_int(&g->node.at[i], AT_exact, 0)) return true;
+  return false;
+}
+
+/* That pass alone, for any wish: it looks at no target, and no program is made. */
+static void round_blocks(Ingot *m) {
+  m->runs = true;
+  api_import(m, false);
+  if (!m->g || m->passed || !rounds_products(m->g)) return;
+  api_make(m, &(IngotPipe){.start = "unblock", .stop = "unblock"},
+           &(Make){.target = target_scalar()});
+  m->rounds = m->rounds || quantises(m->g);
+}
+
+IngotStatus ingot_round_blocks(Ingot *m) {
+  API_CALL(m, round_blocks(m));
+}
+
 static void print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
   Ctx *c = m->c;
   Text t = text_new(&c->keep), more = text_new(&c->keep);

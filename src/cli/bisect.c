@@ -29,11 +29,18 @@ static const char *engine_of(const Args *a) {
   return a->engine ? a->engine : engine_with(INGOT_NATIVE);
 }
 
+/* Rounds what it multiplies with weights in blocks as programs do, as in verify.c. */
+static int judges(const char *engine) {
+  const IngotEngine *e = ingot_find_engine(engine);
+  return e && e->flags & INGOT_JUDGE;
+}
+
 static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int expose) {
   *m = new_model();
   if (!*m) return INGOT_SYSTEM;
   IngotStatus s = prepare(*m, a);
   if (!s && expose) s = ingot_expose(*m);
+  if (!s && judges(engine)) s = ingot_round_blocks(*m);
   return s ? s : run_steps(*m, a, engine);
 }
 
@@ -221,6 +228,7 @@ static IngotStatus run_part(const Hunt *h, Ingot **m, uint32_t value, uint32_t d
   IngotStatus s = prepare(*m, h->a);
   if (!s) s = ingot_cut(*m, value, depth);
   if (!s) s = feed(h, *m);
+  if (!s && judges(engine)) s = ingot_round_blocks(*m);
   if (!s) s = run_steps(*m, h->a, engine);
   return s;
 }

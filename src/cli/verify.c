@@ -5,7 +5,7 @@
  * each other to the bit. ONNX Runtime takes part when Python has it. Every engine works on its own
  * copy of the model, so that one that refuses does not end the others. Products with weights in
  * blocks round what they multiply to 8 bits, unless --precise is given: that is part of what such a
- * program means, so the judge does it too (pass unblock), and only the rest is compared.
+ * program means, so the judge does it too (ingot_round_blocks), and only the rest is compared.
  */
 #include "cli/cli.h"
 
@@ -73,8 +73,7 @@ static int verify_stored(const Args *a) {
 static void run_side(Side *s, const Args *a) {
   s->m = new_model();
   s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
-  if (!s->status && s->flags & INGOT_JUDGE && ingot_talks(s->m))
-    s->status = ingot_passes(s->m, &(IngotPipe){.start = "unblock", .stop = "unblock"});
+  if (!s->status && s->flags & INGOT_JUDGE) s->status = ingot_round_blocks(s->m);
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
 

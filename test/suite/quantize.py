@@ -100,6 +100,22 @@ def small(env):
     must([env.ingot, "verify", eight, "-d", "batch=1"], "verify")
 
 
+def judged(env):
+    """Products with weights in blocks round what they multiply: so does the judge of `verify`, whatever the program is made for, and what is left is the rounding of sums."""
+    folder, where = made(env), env.scratch("quantize", "judged")
+    ways = ((), ("--optimize-for", "ram"), ("--march", "multi"), ("--precise",))
+    for name, method, how in (("dense", "weights4", ways), ("bert", "weights8", ((), ("--per-node",)))):
+        packed = os.path.join(where, name + method + ".onnx")
+        quantize(env, os.path.join(folder, name + ".onnx"), packed, "--method", method)
+        for more in how:
+            told = json.loads(must([env.ingot, "verify", packed, "-d", "batch=1", "--engine", "vm", "--json", *more], "verify"))
+            rows = [row["output"] for row in told.get("rows") or told["values"] if row["output"]]
+            worst = max(row["max_abs"] for row in rows)
+            want(worst < 1e-4, f"{name} {method} {more}: off by {worst}")
+    got = must([env.ingot, "verify", packed, "-d", "batch=1", "--engine", "vm", "--bisect"], "verify", cwd=where)
+    want("agrees with ref on every value" in got, got)
+
+
 def constants(env):
     """Weights in Constant nodes are replaced too, and those that layers share are stored once, as long as no layer is equalised with its neighbours."""
     folder, where = made(env), env.scratch("quantize", "constants")
@@ -228,6 +244,6 @@ def tests(env):
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
-            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/judged", lambda: judged(env), cost=4),
             Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
             Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]
