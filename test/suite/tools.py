@@ -170,6 +170,32 @@ def outliers(w):
     want(abs(shift([-2.0, *[-3.0 + 2.0**-22] * 7], "3.00001", 0)["atol"] - 1e-4) < 1e-8, "tiny numbers beside 1")
 
 
+# Its derivative by x is 3.
+TIMES = """graph (%1 "x": f32[8]) {
+  %2: f32[] = const {3}
+  %3: f32[8] = mul(%1, %2)
+  return %3 "y"
+}
+"""
+
+
+def zero_gradient(w):
+    """Probabilities sum up to 1, so that the derivative of their sum is 0: every engine has other leavings of its terms. Wrong derivatives are still noticed."""
+    for seed in range(6):
+        rows = json.loads(w.run("verify", MODEL, "--grad", "probability", "--engine", "vm", "--seed", str(seed), "--json"))["rows"]
+        grad = next(r["output"] for r in rows if r["output"]["name"] == "image.grad")
+        want(grad["ok"] and grad["atol"] < 1e-5, f"seed {seed}: {grad}")
+    w.run("verify", MODEL, "--grad", "probability", "--engine", "vm", "--atol", "1e-30", code=1)
+    with open(w.path("badcc"), "w") as f:
+        f.write(SED)
+    os.chmod(w.path("badcc"), 0o755)
+    with open(w.path("times.ing"), "w") as f:
+        f.write(TIMES)
+    w.run("verify", "times.ing", "--grad", "y", "--engine", "c")
+    bad = w.run("verify", "times.ing", "--grad", "y", "--engine", "c", code=1, env={"CC": "./badcc", "SPOIL": "s/\\b3\\.0f/3.01f/"})
+    want(re.search(r"x\.grad .*DIFFERS", bad), bad)
+
+
 def state(w):
     """verify goes through steps, each from the state of the one before; bench takes a state as well."""
     with open(w.path("sum.ing"), "w") as f:
@@ -214,7 +240,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, bisect, tolerances, outliers, state, bench)
+CASES = (explains, engines, runtime, per_node, bisect, tolerances, outliers, zero_gradient, state, bench)
 
 
 def tests(env):
