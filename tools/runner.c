@@ -30,6 +30,8 @@ typedef struct Run {
   const void **in;
   int64_t (*dim)[RANK]; /* of the inputs that are given */
   char *given;
+  char *spare; /* names of arrays that no input has, each with its zero; NULL: none */
+  size_t nspare;
   void **out;
   int64_t (*shape)[RANK];
   int64_t **shapes;
@@ -182,6 +184,26 @@ static int use_array(Run *r, int i, const unsigned char *at, size_t n) {
   return OK;
 }
 
+/* An array that no input takes. */
+static int keep_spare(Run *r, const char *name) {
+  size_t n = strlen(name) + 1;
+  r->spare = realloc(r->spare, r->nspare + n);
+  if (!r->spare) exit(complain(SYSTEM, "memory", "there is not enough"));
+  memcpy(r->spare + r->nspare, name, n);
+  r->nspare += n;
+  return OK;
+}
+
+/* Such arrays are not used; but where an input has none, one of them should have its name. */
+static int leave_out(Run *r) {
+  int all = 1;
+  for (int i = 0; i < ingot_model.nin; i++) all = all && r->given[i];
+  if (r->spare && !all) return complain(USAGE, r->spare, "the model has no such input");
+  for (const char *s = r->spare; s && s < r->spare + r->nspare; s += strlen(s) + 1)
+    complain(OK, s, "warning: the array is no input of the model: it is not used");
+  return OK;
+}
+
 static int use_member(Run *r, Zip *z, ZipMember *m) {
   char name[1024];
   int i = 0;
@@ -189,7 +211,7 @@ static int use_member(Run *r, Zip *z, ZipMember *m) {
   memcpy(name, m->name, m->nname - 4);
   name[m->nname - 4] = 0;
   while (i < ingot_model.nin && strcmp(ingot_model.in[i].name, name) != 0) i++;
-  if (i == ingot_model.nin) return complain(USAGE, name, "the model has no such input");
+  if (i == ingot_model.nin) return keep_spare(r, name);
   if (r->given[i]) return complain(BAD, name, "two arrays of the archive have this name");
   if (!zip_locate(z, m)) return complain(z->unsupported ? UNSUPPORTED : BAD, name, z->why);
   unsigned char *whole = m->method ? make((size_t)m->size) : NULL;
@@ -206,12 +228,20 @@ static int read_archive(Run *r, const Bytes *b, const char *path) {
   zip_open(&z, b->at, b->n);
   while (!bad && zip_next(&z, &m))
     if (zip_is_npy(&m)) bad = use_member(r, &z, &m);
-  return bad || !z.why ? bad : complain(BAD, path, z.why);
+  if (!bad && z.why) bad = complain(BAD, path, z.why);
+  if (!bad) bad = leave_out(r);
+  free(r->spare);
+  return bad;
 }
 
 static int read_inputs(Run *r, const char *path) {
   Bytes b = {NULL, 0, 0};
+  size_t n = strlen(path);
   int bad = read_file(path, &b);
+  if (!bad && n > 4 && !strcmp(path + n - 4, ".npy"))
+    bad = complain(USAGE, path,
+                   "expected an .npz archive, as numpy.savez writes it; found .npy, a single array "
+                   "without a name");
   if (!bad) bad = read_archive(r, &b, path);
   free(b.at);
   return bad;

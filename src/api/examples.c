@@ -49,13 +49,11 @@ static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedVec *v, Str name)
        v->n ? text_cstr(&t) : "none", near_text(c, &near));
 }
 
-static void warn_unused(Ingot *m, Loc loc, const NamedVec *v, Str label) {
+void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label) {
   for (u32 i = 0; i < v->n; i++) {
     bool used = label && v->at[i].name == label;
     for (u32 k = 0; k < m->model->ninput; k++) used |= m->model->input[k]->name == v->at[i].name;
-    if (!used)
-      warn(m->c, loc, "array '%s' is no input of the model: it is not used",
-           show(m->c, v->at[i].name));
+    if (!used) api_warn_unused(m->c, loc, v->at[i].name);
   }
 }
 
@@ -66,7 +64,7 @@ static NamedVec read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
   File f = file_read(c, path);
   NamedVec v = data_read_npz(c, f.at, f.n, *loc, &c->keep);
   for (u32 i = 0; i < v.n; i++) check_finite(c, *loc, v.at[i].name, v.at[i].t);
-  warn_unused(m, *loc, &v, label);
+  api_warn_arrays(m, *loc, &v, label);
   return v;
 }
 
@@ -162,6 +160,12 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+_Noreturn void api_no_archive(Ctx *c, const char *path, const char *also) {
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  fail(c, ERR_usage, loc, "expected an .npz archive, as numpy.savez writes it%s%s", also,
+       ends_with(path, ".npy") ? "; found .npy, a single array without a name" : "");
+}
+
 bool api_archives(Ctx *c, const char *path, Words *to) {
   Loc loc = {.file = str_of(c, path), .index = -1};
   DIR *dir = opendir(path);
@@ -200,9 +204,7 @@ Examples api_examples(Ingot *m, const char *path, const char *label) {
   Str of = label ? str_of(c, label) : 0;
   Words file = {0};
   bool folder = api_archives(c, path, &file);
-  Loc loc = {.file = str_of(c, path), .index = -1};
-  if (!folder && !ends_with(path, ".npz"))
-    fail(c, ERR_usage, loc, "expected an .npz file, or a folder of them");
+  if (!folder && !ends_with(path, ".npz")) api_no_archive(c, path, ", or a folder of them");
   Examples e = folder ? from_folder(m, &file, path, of) : from_file(m, path, of);
   Str *name = NEWS(&c->keep, Str, e.ninput + 1);
   for (u32 k = 0; k < e.ninput; k++) name[k] = m->model->input[k]->name;

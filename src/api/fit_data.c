@@ -73,7 +73,7 @@ FitSet fit_read(Training *f, const char *path) {
   Ctx *c = f->c;
   const Model *model = f->m->model;
   Loc loc = {.file = str_of(c, path), .index = -1};
-  if (!ends_with(path, ".npz")) fail(c, ERR_usage, loc, "expected an .npz file");
+  if (!ends_with(path, ".npz")) api_no_archive(c, path, "");
   File file = file_read(c, path);
   NamedVec v = data_read_npz(c, file.at, file.n, loc, &c->keep);
   Str name = str_of(c, f->o->label ? f->o->label : "label");
@@ -85,6 +85,7 @@ FitSet fit_read(Training *f, const char *path) {
   FitSet s = {.path = path, .n = (u64)label->dim[0], .ncol = model->ninput};
   if (s.n > UINT32_MAX) fail(c, ERR_unsupported, loc, "%llu examples", (unsigned long long)s.n);
   for (u32 i = 0; i < v.n; i++) check_finite(c, loc, v.at[i].name, v.at[i].t);
+  api_warn_arrays(f->m, loc, &v, name);
   s.col = NEWS(&c->keep, Column, s.ncol + 1);
   bool any = false;
   for (u32 i = 0; i < s.ncol; i++) {

@@ -22,6 +22,8 @@ typedef struct Given {
   Tensor *data;     /* GV_fill: one element, for every place */
   const char *text; /* GV_text: a value in words, of an input whose type is not known yet */
   bool frozen;      /* a constant from now on, no parameter */
+  Str archive;      /* file in which it lay among others; 0: it was named by itself */
+  bool left;        /* no input has its name, and it is not used */
 } Given;
 
 typedef VEC(const Target *) Targets;
@@ -478,6 +480,10 @@ typedef struct Examples {
   Labels *label;   /* by example; NULL: none were asked for */
 } Examples;
 bool api_archives(Ctx *c, const char *path, Words *to); /* .npz of a folder; false: it is none */
+/* Tells of arrays that are neither inputs of the model nor the labels. */
+void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label);
+/* Refuses a file that is no archive where one is expected; also: what else would do. */
+_Noreturn void api_no_archive(Ctx *c, const char *path, const char *also);
 /* From an .npz or a folder of them; label: the array that has the numbers of classes, or NULL. */
 Examples api_examples(Ingot *m, const char *path, const char *label);
 Examples api_some(const Examples *e, Arena *a, u32 from, u32 n, u32 step); /* every step-th */
@@ -522,6 +528,9 @@ const Given *api_frozen(const Ingot *m, Str name); /* what that input is frozen 
 bool api_is_dropped(Ingot *m, const Given *v);     /* says again what is frozen */
 void api_freeze_text(Ingot *m);                    /* of a graph in text form */
 _Noreturn void api_no_input(Ingot *m, Str name);   /* values.c: refuses a name */
+void api_warn_unused(Ctx *c, Loc loc, Str name);   /* of an array of an archive */
+/* What no input of the model takes: with a warning, if it may be. */
+void api_leave_out(Ingot *m, Given *v);
 
 /* spec.c: values in words */
 Tensor *api_value(Ctx *c, const char *name, DType dt, const char *text);

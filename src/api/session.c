@@ -268,7 +268,10 @@ static void import_bound(Ingot *m, bool symbolic) {
            model->ninput);
     if (v->pos >= 0) v->name = model->input[v->pos]->name;
     v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
-    if (!api_takes_input(m, v->name)) api_no_input(m, v->name);
+    if (!api_takes_input(m, v->name)) {
+      api_leave_out(m, v);
+      continue;
+    }
     if (!model_takes_input(c, m->model, v->name)) continue; /* of the step that trains */
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
     *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};

@@ -224,13 +224,13 @@ static void set_file(Ingot *m, const char *text) {
   if (ends_with(text, ".npz")) {
     File f = file_read(c, text);
     NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
-    for (u32 i = 0; i < v.n; i++) add_given(m, v.at[i].name, -1, GV_data, v.at[i].t);
+    for (u32 i = 0; i < v.n; i++)
+      add_given(m, v.at[i].name, -1, GV_data, v.at[i].t)->archive = loc.file;
     return;
   }
   int dir = c->io.open(c->io.user, AT_FDCWD, text, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0 && errno == ENOENT) fail(c, ERR_system, loc, "no such file or directory");
-  if (dir < 0)
-    fail(c, ERR_input, loc, "is neither an .npz archive nor a directory with input_0.pb ...");
+  if (dir < 0) api_no_archive(c, text, ", or a folder with input_0.pb ...");
   c->io.close(c->io.user, dir);
   Strs files = data_list(c, data_folder(c, text), "input", &c->keep);
   const Model *model = m->model;
@@ -401,17 +401,52 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
        n ? "inputs are " : "it has none", text_cstr(&all), near_text(c, &near));
 }
 
+/* Is there something for the input, or for parts of it such as x.0? */
+static bool has_given(const Ingot *m, Str name) {
+  const char *text = str_text(m->c, name);
+  size_t n = strlen(text);
+  for (u32 k = 0; k < m->told.given.n; k++) {
+    Str given = m->told.given.at[k].name;
+    const char *other = given ? str_text(m->c, given) : "";
+    if (given == name || (!strncmp(other, text, n) && other[n] == '.')) return true;
+  }
+  return false;
+}
+
+/* The first input that would be made up; 0: none. */
+static Str not_given(Ingot *m) {
+  u32 n = m->model ? m->model->ninput : api_param_count(m);
+  for (u32 i = 0; i < n; i++) {
+    Str name = m->model ? m->model->input[i]->name : api_param_name(m, i);
+    if (!has_given(m, name) && !(m->model && api_may_keep(m, name))) return name;
+  }
+  return 0;
+}
+
+void api_warn_unused(Ctx *c, Loc loc, Str name) {
+  warn(c, loc, "array '%s' is no input of the model: it is not used", show(c, name));
+}
+
+/* An array too many in an archive is a mistake where another is missing, whose name it should
+ * have. */
+void api_leave_out(Ingot *m, Given *v) {
+  if (v->left) return;
+  if (!v->archive || not_given(m)) api_no_input(m, v->name);
+  api_warn_unused(m->c, (Loc){.file = v->archive, .index = -1}, v->name);
+  v->left = true;
+}
+
 Tensor **api_inputs(Ingot *m, u64 seed) {
   u32 n = api_param_count(m), *limit = api_limits(m);
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
   m->run.raw = NEWS(&m->c->keep, Tensor *, n + 1);
   for (u32 k = 0; k < m->told.given.n; k++) {
-    const Given *v = &m->told.given.at[k];
+    Given *v = &m->told.given.at[k];
     bool found = !v->name && v->pos < (i32)n;
     for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
     if (!found && !v->name)
       fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
-    if (!found && !v->frozen && !api_is_dropped(m, v)) api_no_input(m, v->name);
+    if (!found && !v->frozen && !api_is_dropped(m, v)) api_leave_out(m, v);
   }
   for (u32 i = 0; i < n; i++) read_text(m, i);
   refuse_open(m);

@@ -90,7 +90,7 @@ void workload_read(Ctx *c, ProductBuild *b) {
   } else if (ends_with(path, ".npz")) {
     add_file(c, b, path, &key);
   } else {
-    fail(c, ERR_usage, LOC_NONE, "--pgo=%s: expected FILE.npz or a folder of such files", path);
+    api_no_archive(c, path, ", or a folder of them");
   }
   b->work.key = text_cstr(&key);
 }

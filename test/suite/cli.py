@@ -244,7 +244,7 @@ def wrong_arrays(c):
         f.write(b"not an array")
     c.run("run", MODEL, "--input", "image=@text.npy", code=4, text="text.npy")
     c.run("run", MODEL, "--input", "image=@absent.npy", code=(4, 5), text="absent.npy")
-    c.run("run", MODEL, "--inputs", "text.npy", code=4, text="text.npy")
+    c.run("run", MODEL, "--inputs", "text.npy", code=2, text="text.npy: expected an .npz archive")
     c.run("run", MODEL, "--data", "nowhere", code=(2, 4, 5), text="nowhere")
 
 

@@ -109,6 +109,10 @@ def arrays(c):
         c.run(verb, model, "--input", "x=@flat.npy", code=4, text="input 'x' is f32[2,3], the array given is f32[6]")
         c.run(verb, model, "--input", "x=@wide.npy", code=4, text='the array given is f64[2,3]; in numpy: x.astype("float32")')
         c.run(verb, model, "--inputs", "names.npz", code=2, text="the model has no input 'q'; inputs are x: f32[2,3], z: f32[2,3]")
+        c.run(verb, model, "--inputs", "names.npz", "-i", "z=1", text="warning: names.npz: array 'q' is no input of the model: it is not used")
+    for how in (["run", model, "--inputs"], ["verify", model, "--data"], ["bench", model, "--inputs"], ["quantize", model, "-o", "q.onnx", "--data"], ["train", model, "-o", "q.onnx", "--data"],
+                ["build", model, "-o", "p", "--pgo=flat.npy"]):
+        c.run(*how, *([] if how[-1].endswith("flat.npy") else ["flat.npy"]), code=2, text="flat.npy: expected an .npz archive, as numpy.savez writes it")
 
 
 def standard_input(c):

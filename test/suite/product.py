@@ -160,6 +160,7 @@ def one_reader(w):
 
     stored, packed = pack(), pack(zipfile.ZIP_DEFLATED)
     cases = {"whole": (stored, 0), "deflated": (packed, 0), "other members": (pack(names=("readme.txt", "image.npy")), 0),
+             "other arrays": (pack(names=("other.npy", "image.npy")), 0),
              "checksum": (spoil(pack(), stored.rindex(b"PK\1\2") + 16, stored[stored.rindex(b"PK\1\2") + 16] ^ 1), 4),
              "byte": (spoil(pack(), len("image.npy") + 30 + 200, 77), 4),
              "packed byte": (spoil(pack(zipfile.ZIP_DEFLATED), len("image.npy") + 30 + 40, packed[len("image.npy") + 70] ^ 8), 4),
@@ -174,6 +175,14 @@ def one_reader(w):
         if not code:
             a, b = (npy.load_npz(w.path(n))["probability"].data for n in ("a.npz", "b.npz"))
             want(all(abs(x - y) < 1e-6 for x, y in zip(a, b)), f"{what}: {a} and {b}")
+    for names, text in ((("other.npy", "image.npy"), "other: warning: the array is no input"), (("other.npy",), "other: the model has no such input")):
+        with open(w.path("in.npz"), "wb") as f:
+            f.write(pack(names=names))
+        w.run(w.path("one"), "--inputs", "in.npz", code=0 if "warning" in text else 2, text=text)
+    with open(w.path("alone.npy"), "wb") as f:
+        f.write(image)
+    for program in ((w.path("one"),), (w.env.ingot, "run", MODEL)):
+        w.run(*program, "--inputs", "alone.npy", code=2, text="alone.npy: expected an .npz archive, as numpy.savez writes it")
     os.symlink("in.npz", w.path("same.npz"))
     with open(w.path("in.npz"), "wb") as f:
         f.write(stored)

@@ -151,7 +151,7 @@ def workloads(env):
     if [x[0] for x in words] != ["./it's 1.baseline", "./it's 1"] or os.path.exists(w.path("elsewhere")):
         raise Fail(f"{words}: {said}")
     w.refused("q", "--pgo=nothing.npz", code=5, has="there is no such file")
-    w.refused("q", f"--pgo={MODEL}", code=2, has="expected FILE.npz or a folder")
+    w.refused("q", f"--pgo={MODEL}", code=2, has="expected an .npz archive, as numpy.savez writes it, or a folder of them")
     os.makedirs(w.path("empty"))
     w.refused("q", "--pgo=empty", code=4, has="is a folder without .npz files")
 
