@@ -7,6 +7,7 @@ shapes within them. One Net runs one call at a time; two of them share nothing.
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import shutil
 import threading
@@ -45,8 +46,38 @@ def _value(x: Any) -> str:
     return str(np.asarray(x).tolist()).replace("True", "true").replace("False", "false")
 
 
-def _shape(name: str, extents: Sequence[int]) -> str:
-    return f"{name}:{'x'.join(str(int(n)) for n in extents)}"
+def _number(option: str, name: str, n: Any) -> int:
+    """What is given for a dimension; anything that counts is a number, a text is none."""
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise Usage(f"{option}: '{name}' is {_shown(n)}: expected an integer") from None
+
+
+def _shape(name: str, extents: Sequence[int], option: str = "shapes") -> str:
+    if isinstance(extents, (str, bytes)) or not hasattr(extents, "__iter__"):
+        raise Usage(f"{option}: '{name}' is {_shown(extents)}: expected a list of integers")
+    return f"{name}:{'x'.join(str(_number(option, name, n)) for n in extents)}"
+
+
+def _shown(x: Any) -> str:
+    """A value in a message: its type, and the beginning of what it is."""
+    text = repr(x)
+    return f"{type(x).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def _array(name: str, x: Any, port: Port | None) -> np.ndarray:
+    """What is given for an input as an array of numbers: neither a text, which NumPy would read, nor nothing, of which it would make NaN."""
+    out, why = None, ""
+    if x is not None and not isinstance(x, (str, bytes)):
+        try:
+            out = as_array(x, DTYPES.get(port.dtype) if port and port.dtype else None)
+        except (TypeError, ValueError, OverflowError) as e:
+            why = f" ({e})"
+    if out is None or (port and out.dtype.kind in "USOmM"):
+        found = f"an array of {out.dtype}" if out is not None else _shown(x)
+        raise Usage(f"input '{name}'{' is ' + port.type if port else ''}: expected an array of numbers; found {found}{why}")
+    return out
 
 
 class Net:
@@ -75,7 +106,7 @@ class Net:
         if march:
             m.call("set_target", march.encode())
         if o.get("threads", 1) != 1:
-            m.call("set_threads", int(o["threads"]), None, 0)
+            m.call("set_threads", _number("compile", "threads", o["threads"]), None, 0)
         if o.get("precise"):
             m.call("set_precise")
         for key, function in (("optimize_for", "optimize_for"), ("ram", "set_ram"), ("grad", "set_grad"), ("train", "set_train")):
@@ -85,10 +116,10 @@ class Net:
         for spec in [state] if isinstance(state, str) else [f"{a}={b}" for a, b in (state or {}).items()]:
             m.call("set_state", spec.encode())
         for name, n in (o.get("dims") or {}).items():
-            m.call("set_dim", f"{name}={int(n)}".encode())
+            m.call("set_dim", f"{name}={_number('dims', name, n)}".encode())
         for is_max, key in enumerate(("shapes", "max_shapes")):
             for name, extents in (o.get(key) or {}).items():
-                m.call("set_shape", _shape(name, extents).encode(), is_max)
+                m.call("set_shape", _shape(name, extents, key).encode(), is_max)
         for name, x in (o.get("freeze") or {}).items():
             m.call("freeze", f"{name}={_value(x)}".encode())
         return m
@@ -185,16 +216,16 @@ class Net:
                     texts[name] = 1 << max(3, long.bit_length())
                     feeds[name] = rows_of(x, texts[name])
                 else:
-                    feeds[name] = as_array(x, DTYPES.get(port.dtype) if port else None)
+                    feeds[name] = _array(name, x, port)
             elif port.type.startswith("optional ") and x is None:
                 dims.append(f"{name}.has=0")
             elif port.type.startswith(("sequence of ", "optional sequence of ")):
                 dims.append(f"{name}={len(x)}")
-                feeds.update({f"{name}.{i}": as_array(e, None) for i, e in enumerate(x)})
+                feeds.update({f"{name}.{i}": _array(f"{name}.{i}", e, None) for i, e in enumerate(x)})
             elif port.type.startswith("map to "):
                 feeds.update({f"{name}.keys": as_array(list(x), None), f"{name}.values": as_array(list(x.values()), None)})
             else:
-                feeds[name] = as_array(x, None)
+                feeds[name] = _array(name, x, None)
         return feeds, texts, dims
 
     def _run(self, given: Mapping[str, Any], outs: Mapping[str, np.ndarray] | None) -> tuple[Program, list[np.ndarray]]:

@@ -172,6 +172,14 @@ def errors():
     raises(ingot.Usage, lambda: net(a, a, c=a), "no input 'c'")
     raises(ingot.Usage, lambda: net(a, a, a))
     raises(ingot.Usage, lambda: net(a, np.array([1 + 2j], object)))
+    for what, found in (("abc", "str 'abc'"), ("1.5", "str '1.5'"), (None, "NoneType None"), ([[1.0], [1.0, 2.0]], "list [[1.0], [1.0, 2.0]]"), ({}, "dict {}"), (np.array(["x"]), "an array of <U1")):
+        for call in (lambda: net(a, what), lambda: net.run({"a": a, "b": what})):
+            raises(ingot.Usage, call, "input 'b' is f32[", f"expected an array of numbers; found {found}")
+    for n, found in (("x", "str 'x'"), (1.5, "float 1.5"), (None, "NoneType None")):
+        raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": n}), f"dims: 'batch' is {found}: expected an integer")
+        raises(ingot.Usage, lambda: ingot.compile(DIGITS, shapes={"image": [n, 1, 8, 8]}), f"shapes: 'image' is {found}: expected an integer")
+    raises(ingot.Usage, lambda: ingot.compile(DIGITS, max_shapes={"image": "8x1x8x8"}), "max_shapes: 'image' is str '8x1x8x8': expected a list of integers")
+    assert ingot.compile(DIGITS, dims={"batch": np.int64(2)}, engine="vm")(numbers(2, 1, 8, 8)).shape == (2, 10)
     assert np.array_equal(net(a, a)[0], a + a)
 
 
