@@ -67,6 +67,16 @@ static void load_code(Drive *d) {
   }
 }
 
+/* What the step demands of labels that are classes. */
+static i64 count_classes(Ingot *m) {
+  i64 *most = NEWS(&m->c->scratch, i64, m->g->val.n);
+  index_limits(m->g, most);
+  for (u32 i = 0; i < api_param_count(m); i++)
+    if (str_is(m->c, api_param_name(m, i), "label"))
+      return most[m->g->blk.at[1].param.at[api_seen(m, i, false)]];
+  return 0;
+}
+
 void drive_open(Training *f, Drive *d, TrainPart part, u64 rows, const char *engine) {
   Ctx *c = f->c;
   const Ingot *of = f->m;
@@ -89,6 +99,7 @@ void drive_open(Training *f, Drive *d, TrainPart part, u64 rows, const char *eng
     const Value *v = graph_val(m->g, m->g->blk.at[1].param.at[m->g->state.at[i].in]);
     if (v->weight) *vec_push(&c->keep, &d->weight) = v->name;
   }
+  d->classes = count_classes(m);
   api_passes(m, NULL);
   d->in = m->run.in = make_inputs(m);
   m->run.nin = api_param_count(m);

@@ -248,16 +248,31 @@ static void whole_step(Training *f, u64 rows, double rate) {
   tally_add(f, &f->tally, &f->data, which, rows, drive_loss(d), drive_class(d));
 }
 
+static _Noreturn void diverge(Training *f, const char *what, u64 steps) {
+  fail(f->c, ERR_input, LOC_NONE,
+       "%s no finite number in epoch %llu, step %llu: a lower --lr, or --clip, may help", what,
+       (unsigned long long)f->at.epoch + 1, (unsigned long long)steps);
+}
+
+/* The last step has told its loss before it has changed the weights. */
+static void check_weights(Training *f) {
+  for (u32 i = 0; i < f->state.n; i++) {
+    const Memo *h = &f->state.at[i];
+    if (!h->weight || !dtype_is_float(h->dt)) continue;
+    for (u64 at = 0; at < h->bytes; at += dtype_bytes(h->dt))
+      if (!isfinite(scalar_load(h->dt, h->at + at).f))
+        diverge(f, str_text(f->c, str_fmt(f->c, "a weight of '%s' is", show(f->c, h->name))),
+                f->at.step);
+  }
+}
+
 static void run_step(Training *f, u64 rows) {
   double rate = scalar_round(DT_f32, rate_now(f));
   if (f->share)
     share_step(f, rows, rate);
   else
     whole_step(f, rows, rate);
-  if (!isfinite(f->tally.loss))
-    fail(f->c, ERR_input, LOC_NONE,
-         "the loss is no finite number in epoch %llu, step %llu: a lower --lr, or --clip, may help",
-         (unsigned long long)f->at.epoch + 1, (unsigned long long)f->at.step + 1);
+  if (!isfinite(f->tally.loss)) diverge(f, "the loss is", f->at.step + 1);
   f->at.row += rows;
   f->at.step++;
 }
@@ -284,6 +299,9 @@ static void measure(Training *f, IngotScore *to) {
     tally_add(f, &t, &f->validate, which, rows, drive_loss(d), drive_class(d));
   }
   tally_score(f, &t, to);
+  if (!isfinite(t.loss) && !f->ranks.rank)
+    warn(f->c, LOC_NONE, "the loss on %s is no finite number behind epoch %llu", f->o->validate,
+         (unsigned long long)f->at.epoch + 1);
 }
 
 static void run_epoch(Training *f) {
@@ -296,6 +314,7 @@ static void run_epoch(Training *f) {
     tell(f);
     if (f->at.row < f->data.n) save_if_due(f, f->every);
   }
+  check_weights(f);
   FitPlace after = f->at;
   f->at.step--;
   e.rate = rate_now(f);

@@ -37,6 +37,7 @@ struct Drive {
   Memo *held;
   u32 nheld;
   VEC(Str) weight; /* names of states that the model has */
+  i64 classes;     /* labels are below this; 0: any number */
 };
 
 struct Column {

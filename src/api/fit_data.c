@@ -122,6 +122,19 @@ void fit_bind(const Training *f, Ingot *m, u64 rows) {
   }
 }
 
+/* While it is still known which example a label is of. */
+static void check_classes(Ctx *c, Loc loc, const FitSet *s, i64 classes) {
+  const Tensor *t = s->label.t;
+  if (!dtype_is_int(t->dt) || !classes) return;
+  for (u64 i = 0; i < t->n; i++) {
+    i64 y = tensor_get(t, i).i;
+    if (y >= 0 && y < classes) continue;
+    fail(c, ERR_input, loc, "array '%s': example %llu has label %lld: expected 0 to %lld",
+         show(c, s->label.name), (unsigned long long)(i / (t->n / s->n)), (long long)y,
+         (long long)classes - 1);
+  }
+}
+
 void fit_labels(Training *f, FitSet *s, const Drive *d, u64 rows) {
   Ctx *c = f->c;
   Loc loc = {.file = str_of(c, s->path), .index = -1};
@@ -138,6 +151,7 @@ void fit_labels(Training *f, FitSet *s, const Drive *d, u64 rows) {
          show(c, s->label.name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
          shape_text(c, dtype_info[want->dt].name, want->dim, want->rank));
   s->label.t = t;
+  check_classes(c, loc, s, d->classes);
   s->label.row = tensor_bytes(t) / s->n;
 }
 

@@ -267,6 +267,8 @@ def refused(env):
     model(net, os.path.join(folder, "four.onnx"), 4)
     examples(os.path.join(folder, "x.npz"), net.x, net.label, "i64", (N,))
     examples(os.path.join(folder, "bad.npz"), net.x, [OUT] * N, "i64", (N,))
+    examples(os.path.join(folder, "last.npz"), net.x, [*net.label[:-1], -1], "i64", (N,))
+    examples(os.path.join(folder, "far.npz"), net.x, [3e38] * (N * OUT), "f32", (N, OUT))
     examples(os.path.join(folder, "mse.npz"), net.x, [0.5] * (N * OUT), "f32", (N, OUT))
     examples(os.path.join(folder, "long.npz"), net.x, net.label * 2, "i64", (2 * N,))
     base = ["net.onnx", "--data", "x.npz", "-o", "new.onnx", "--engine", "vm", "--train", "output=y"]
@@ -274,13 +276,16 @@ def refused(env):
     train(env, ["net.onnx", "-o", "new.onnx"], folder, 2, "--data is missing")
     for words, code, has in ((["--loss", "mean"], 2, "no loss 'mean'"), (["--optimizer", "adamx"], 2, "no optimizer 'adamx'"), (["--schedule", "step:0"], 2, "expected step"),
                              (["--schedule", "cosin"], 2, "no schedule 'cosin'"), (["--engine", "ref"], 2, "no engine 'ref' trains"), (["--label", "lable"], 4, "no array for the labels 'lable'"),
-                             (["--data", "bad.npz"], 4, "is out of range"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
+                             (["--data", "bad.npz"], 4, f"bad.npz: array 'label': example 0 has label {OUT}: expected 0 to {OUT - 1}"),
+                             (["--data", "last.npz"], 4, f"last.npz: array 'label': example {N - 1} has label -1: expected 0 to {OUT - 1}"), (["--validate", "last.npz"], 4, f"example {N - 1} has label -1"),
+                             (["--lr", "1e39"], 4, "a weight of 'w1' is no finite number in epoch 1, step 1"), (["--lr", "1e39", "--batch", "6", "--shares", "2"], 4, "a weight of"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
                              (["--freeze", "zz*"], 2, "freeze=zz*"), (["--lr", "3e38", "--optimizer", "sgd", "--loss", "mse", "--data", "mse.npz", "--epochs", "9"], 4, "no finite number"), (["-o", "x.npz"], 2, "x.npz"),
                              (["--validate", "none.npz"], 5, "none.npz")):
         train(env, [*base, *words], folder, code, has)
         want(not os.path.exists(os.path.join(folder, "new.onnx")), "a refused training left a file")
         if os.path.exists(os.path.join(folder, "new.onnx.checkpoint")):
             os.remove(os.path.join(folder, "new.onnx.checkpoint"))
+    train(env, [*base, "--loss", "mse", "--data", "mse.npz", "--validate", "far.npz"], folder, 0, "warning: net.onnx: the loss on far.npz is no finite number behind epoch 1")
     train(env, ["four.onnx", *base[1:]], folder, 3, "takes batches of 4")
     train(env, ["four.onnx", *base[1:], "--batch", "4"], folder, 0, "2 of 6 examples are left out")
 
@@ -381,6 +386,7 @@ def tests(env):
     out += [Test(f"fit/adam-{e}", lambda e=e: formulas(env, "adam", engine=e), cost=2) for e in ("c", "interp")]
     out += [Test("fit/mse", lambda: formulas(env, "adam", "mse"), cost=1), Test("fit/bce", lambda: formulas(env, "adam", "bce_logits"), cost=1)]
     out.append(Test("fit/clip", lambda: formulas(env, "sgd", more=("--clip", "0.1"), update=clipped), cost=1))
+    out += [Test(f"fit/shares-{e}", lambda e=e: formulas(env, "adam", engine=e, more=("--shares", "3")), cost=2) for e in ("vm", "c")]
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]

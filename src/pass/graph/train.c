@@ -161,7 +161,8 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
     Tensor *start = NULL;
     for (u32 k = 0; k < g->state.n; k++)
       if (g->blk.at[1].param.at[g->state.at[k].in] == w->new[i]) start = g->state.at[k].start;
-    x[n++] = train_keep(h, v->type, v->name, start);
+    x[n] = train_keep(h, v->type, v->name, start);
+    graph_val(h, x[n++])->weight = true;
   }
   /* a program has a result: the rate it was given */
   graph_result(h, mk_map2(h, OP_add, rate, mk_scalar(h, DT_f32, 0)), str_of(c, "rate.used"));
