@@ -144,51 +144,55 @@ static IngotStatus fill_page(const Args *a, const Pair *p, IngotValueDiff *value
   return s;
 }
 
-static int show_nodes(const Args *a, Pair *p, uint32_t n) {
+static int show_page(const Args *a, const Pair *p, uint32_t n) {
   IngotValueDiff *value = calloc(n + 1, sizeof *value);
   IngotDiff *diff = calloc(n + 1, sizeof *diff);
   int differs = 0;
   IngotStatus s = value && diff ? fill_page(a, p, value, diff, n, &differs) : INGOT_SYSTEM;
   free(value);
   free(diff);
-  pair_free(p);
   return s ? (int)s : differs ? INGOT_MISMATCH : 0;
 }
 
-int verify_nodes(const Args *a) {
-  Pair p;
-  run_stored(&p, a);
-  IngotStatus s = p.ref_bad ? p.ref_bad : p.other_bad;
+static int print_nodes(const Args *a, const Pair *p, uint32_t n) {
+  IngotStatus s = INGOT_OK;
   int result = 0;
-  if (s) {
-    if (p.other) say_messages(p.other, a->quiet);
-    pair_free(&p);
-    return (int)s;
-  }
-  uint32_t n = ingot_output_count(p.ref);
-  if (a->html) return show_nodes(a, &p, n);
-  Widths w = widths_of(p.ref);
+  Widths w = widths_of(p->ref);
   if (a->json)
     printf("{\"engine\":\"%s\",\"values\":[", engine_of(a));
   else
     printf("%-*s %-*s %10s %10s %10s %11s\n", w.value, "value", w.node, "node", "max abs",
            "max rel", "max ULP", "cosine");
   for (uint32_t i = 0; i < n && !s; i++) {
-    IngotTensor want = ingot_output(p.ref, i);
-    int64_t k = place_of(p.other, want.name);
+    IngotTensor want = ingot_output(p->ref, i);
+    int64_t k = place_of(p->other, want.name);
     IngotDiff d;
     if (k >= 0) {
-      IngotTensor have = ingot_output(p.other, (uint32_t)k);
-      s = ingot_diff(p.ref, &have, &want, a->rtol, a->atol, &d);
+      IngotTensor have = ingot_output(p->other, (uint32_t)k);
+      s = ingot_diff(p->ref, &have, &want, a->rtol, a->atol, &d);
       if (s) break;
       if (!d.ok) result = INGOT_MISMATCH;
     }
     if (a->json && i) printf(",");
-    print_row(a, w, want.name, ingot_output_origin(p.ref, i), k >= 0 ? &d : NULL);
+    print_row(a, w, want.name, ingot_output_origin(p->ref, i), k >= 0 ? &d : NULL);
   }
   if (a->json) printf("],\"ok\":%s}\n", result ? "false" : "true");
-  pair_free(&p);
   return s ? (int)s : result;
+}
+
+int verify_nodes(const Args *a) {
+  Pair p;
+  run_stored(&p, a);
+  int result = (int)(p.ref_bad ? p.ref_bad : p.other_bad);
+  if (result && p.other) say_messages(p.other, a->quiet);
+  uint32_t n = result ? 0 : ingot_output_count(p.ref);
+  if (!result && a->per_node) result = print_nodes(a, &p, n);
+  if (result <= INGOT_MISMATCH && p.other && !p.other_bad && a->html) {
+    int page = show_page(a, &p, n);
+    result = page > result ? page : result;
+  }
+  pair_free(&p);
+  return result;
 }
 
 /* ---- bisect ---- */

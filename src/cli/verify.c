@@ -211,7 +211,7 @@ static int verify_engines(const Args *a) {
 
 /* Would anything run Python? */
 static int uses_python(const Args *a) {
-  if (a->per_node || a->html || a->bisect) return 0;
+  if (a->per_node || a->bisect) return 0;
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   return e ? (e->flags & INGOT_FILE) != 0 : !a->data;
 }
@@ -244,7 +244,12 @@ int verb_verify(const Args *given) {
   int bad = check_python(a);
   if (!bad) bad = keep_model(&own);
   if (bad) return bad;
-  if (a->per_node || a->html) return verify_nodes(a);
+  if (a->per_node) return verify_nodes(a);
   if (a->bisect) return verify_bisect(a);
-  return a->data ? verify_stored(a) : verify_engines(a);
+  if (a->data) return verify_stored(a);
+  int result = verify_engines(a);
+  if (!a->html || result > INGOT_MISMATCH) return result;
+  own.quiet = 1; /* the page tells of the same run */
+  int page = verify_nodes(a);
+  return page > result ? page : result;
 }

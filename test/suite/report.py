@@ -103,6 +103,10 @@ def errors(c):
     values = json.loads(c.run("verify", MODEL, "-d", "batch=1", "--engine", "interp", "--per-node", "--json").out)["values"]
     want([e["value"] for e in rows] == [v["value"] for v in values], "values are others")
     page(c, "verify", MODEL, "-d", "batch=1", "--engine", "interp", "--rtol", "0", "--atol", "0", code=1)
+    for how in ([], ["--json"], ["--per-node"], ["--rtol", "0", "--atol", "0"]):
+        both = [c.run("verify", MODEL, "-d", "batch=1", "--engine", "interp", *how, *more, code=1 if "0" in how else 0) for more in ([], ["--html", "t.html"])]
+        want(both[0].out and both[0].out == both[1].out and both[0].err == both[1].err, f"{how}: with a page it prints {both[1].out}, {both[1].err}")
+        os.unlink(c.path("t.html"))
     c.run("verify", MODEL, "--html", "r.html", "--bisect", code=2, text="--html")
 
 
