@@ -103,16 +103,26 @@ function check(port, value, size) {
 
 /* ---- values ---- */
 
+const isNumber = (x) => ["number", "bigint", "boolean"].includes(typeof x);
+
+/* Texts, null and objects are no numbers, though Number() would take them; nor is 1.5 an integer. */
 function fromList(port, list) {
   const Kind = ARRAY[port.type], big = Kind === BigInt64Array || Kind === BigUint64Array;
-  return Kind.from(list.flat(Infinity), big ? BigInt : Number);
+  const whole = Kind !== Float64Array && Kind !== Float32Array;
+  const flat = list.flat(Infinity);
+  const wrong = flat.findIndex((x) => !isNumber(x) || (whole && typeof x === "number" && !Number.isInteger(x)));
+  if (wrong >= 0) {
+    const found = typeof flat[wrong] === "string" ? `the string ${JSON.stringify(flat[wrong])}` : String(flat[wrong]);
+    throw new TypeError(`input ${port.name}: element ${wrong} is ${found}, expected ${whole ? "integers" : "numbers"}`);
+  }
+  return Kind.from(flat, big ? BigInt : Number);
 }
 
 function read(port, given) {
   if (given === undefined || given === null) throw new TypeError(`input ${port.name} is missing`);
   const Kind = ARRAY[port.type];
   let data = given.data ?? given;
-  if (["number", "bigint", "boolean"].includes(typeof data)) data = [data];
+  if (isNumber(data)) data = [data];
   if (Array.isArray(data)) data = fromList(port, data);
   const kind = data?.constructor?.name;
   if (!(data instanceof Kind) && !(ALSO[port.type] ?? []).includes(kind))

@@ -1,6 +1,6 @@
 // node run.mjs MODULE.mjs REQUEST.json: runs a model as it is asked, for test/suite/wasm.py; the answer goes to standard output as JSON.
-// REQUEST: a list of steps, each { inputs: { name: { kind, base64, shape?, list? } }, seed? }, { reset: true }, { facts: true } or { selftest: true }.
-// Arrays of kind Uint8Array and so on, as elements in base64; list: as a list of numbers. A step that throws is answered by { error, type }.
+// REQUEST: a list of steps, each { inputs: { name: { kind, base64, shape?, list? } | { plain } }, seed? }, { reset: true }, { facts: true } or { selftest: true }.
+// Arrays of kind Uint8Array and so on, as elements in base64; list: as a list of numbers; plain: what JSON has, as it is. A step that throws is answered by { error, type }.
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 
@@ -9,7 +9,8 @@ const { load } = await import(pathToFileURL(path));
 const wasm = await WebAssembly.compile(await readFile(path.replace(/mjs$/, "wasm")));
 const net = await load();
 
-function decode({ kind, base64, shape, list }) {
+function decode({ kind, base64, shape, list, plain }) {
+  if (kind === undefined) return plain;
   const bytes = Buffer.from(base64, "base64");
   const Kind = globalThis[kind];
   const data = new Kind(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));

@@ -152,6 +152,9 @@ def types(w):
     w.build(TYPES)
     answer, = w.ask({"inputs": inputs_of(arrays)})
     same(answer, w.expected(arrays), "types")
+    for name, x, words in (("i", [1.5] * 19, "input i: element 0 is 1.5, expected integers"), ("l", [1, 2, 3, 4, 5, "6"], 'input l: element 5 is the string "6", expected integers')):
+        answer, = w.ask({"inputs": {**inputs_of(arrays), name: {"plain": x}}})
+        want(answer.get("type") == "TypeError" and words in answer["error"], f"{answer}, expected `{words}`")
 
 
 def state(w):
@@ -196,6 +199,12 @@ def errors(w):
              ({"image": given(image, shape=[64])}, "input image: shape [64], expected [1,1,8,8]")]
     for (_, words), answer in zip(asked, w.ask(*({"inputs": x} for x, _ in asked))):
         want(words in answer.get("error", ""), f"{answer}, expected `{words}`")
+    # Number("abc") is NaN, Number("") and Number(null) are 0: no element of a list is taken that is no number.
+    strange = [("abc", "input image: String, expected Float32Array"), ([*[0.0] * 63, "abc"], 'input image: element 63 is the string "abc", expected numbers'),
+               ([["", 1.0]], 'input image: element 0 is the string "", expected numbers'), ([1.0, None], "input image: element 1 is null, expected numbers"),
+               ([1.0, {}], "input image: element 1 is [object Object], expected numbers"), ({"data": "abc", "shape": [1, 1, 8, 8]}, "input image: String, expected Float32Array")]
+    for (_, words), answer in zip(strange, w.ask(*({"inputs": {"image": {"plain": x}}} for x, _ in strange))):
+        want(answer.get("type") == "TypeError" and words in answer["error"], f"{answer}, expected `{words}`")
 
 
 def names(w):
