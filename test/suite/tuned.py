@@ -89,7 +89,7 @@ def presets(env):
     listed = json.loads(run([env.ingot, "build", "--presets", "--json"], 20).out)
     if [x["name"] for x in listed] != ["balanced", "max", "dev", "size"] or any(x["sets"] not in text for x in listed):
         raise Fail(f"{text}{listed}")
-    w.refused("p", "--preset", "maximum", code=2, has="there are balanced, max, dev, size")
+    w.refused("p", "--preset", "maximum", code=2, has="expected one of balanced, max, dev, size")
     said = w.build("--preset", "dev", "--verbose", "-o", "p")
     if "preset dev: -O1" not in said or " -O1 " not in said or " -g " not in said or os.path.exists(w.path("p.baseline")):
         raise Fail(said)
