@@ -150,8 +150,30 @@ def ends(env, target):
         want(len(set(results)) < 2, f"{build.__name__}: C and vm differ in their bits")
 
 
+# 1,007 columns: groups of panels that are filled together, panels that fill no group, lanes that fill no panel
+PANELS = """graph (%a "a": f64[33,80], %b "b": f64[80,1007], %c "c": f32[33,80], %d "d": f32[80,1007]) {
+  %y: f64[33,1007] = contract(%a, %b) {spec="mk,kn->mn"}
+  %z: f32[33,1007] = contract(%c, %d) {spec="mk,kn->mn"}
+  return %y "y", %z "z"
+}
+"""
+
+
+def panels(env, target):
+    """Second factors that are brought into panels while running: all engines agree, and where nothing is fused to the bit."""
+    cpu.need(target)
+    model = os.path.join(env.scratch("targets", f"panels-{target}"), "panels.ing")
+    with open(model, "w") as f:
+        f.write(PANELS)
+    made = must([env.need_ingot(), "opt", model, "--march", target, "--stop=lower"], "opt")
+    want(made.count("_panels: local") == 2, "the factors are not brought into panels")
+    near = ["--rtol", "0", "--atol", "0" if target == "sse2" else "2e-5"]
+    for engine in ("c", "vm", "interp"):
+        must([env.ingot, "verify", model, "--engine", engine, "--march", target, *near], engine)
+
+
 def tests(env):
-    return [Test("targets/families", lambda: families(env), cost=5), Test("targets/figures", lambda: figures(env), cost=3),
+    return [*(Test(f"targets/panels-{t}", lambda t=t: panels(env, t), cost=2) for t in TARGETS), Test("targets/families", lambda: families(env), cost=5), Test("targets/figures", lambda: figures(env), cost=3),
             *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, "neon")),
             Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS

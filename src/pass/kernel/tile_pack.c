@@ -321,6 +321,42 @@ static ExprId unsplit(Tile *t, ExprId within) {
   return n % t->block ? ex_op2(p, OP_lt, ex_copy(p, at), ex_int(p, n)) : 0;
 }
 
+/* Panels that are filled together where the operand is contiguous along the lanes: what a row of it
+ * has for them is read at once, not a part of a line for each panel, by when the line is gone. */
+enum { PACK_BESIDE = 8 };
+
+static bool is_contiguous(const Tile *t, u32 k) {
+  const Operand *o = &t->f.in[k];
+  const Index *last = &o->idx[o->rank - 1];
+  return o->rank && !layout_of(t->l, o->buf) && last->n == 1 && last->axis[0] == t->lane &&
+         last->coef[0] == 1;
+}
+
+/* Panels first .. first + count - 1, `each` of them together; valid: lanes that the operand has. */
+static void pack_panels(Tile *t, Cursor at, u32 k, const Places *q, i64 first, i64 count, i64 each,
+                        i64 valid) {
+  Prog *p = t->p;
+  ExprId idx[FORM_AXES + 5], there = 0;
+  if (!count) return;
+  ExprId group = count_free(p, &at, count / each, "i");
+  for (u32 i = 1; i + 1 < q->n; i++) {
+    idx[i] = count_free(p, &at, q->at[i].n, "i");
+    if (q->at[i].kind == PL_within)
+      there = unsplit(t, idx[i]);
+    else
+      t->at.val[q->at[i].axis] = idx[i];
+  }
+  ExprId panel = ex_op2(p, OP_add, group, ex_int(p, first));
+  if (each > 1) {
+    ExprId one = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, each), "v"));
+    panel = ex_op2(p, OP_mul, group, ex_int(p, each));
+    panel = ex_op2(p, OP_add, ex_op2(p, OP_add, panel, one), ex_int(p, first));
+  }
+  idx[0] = idx[q->n] = panel;
+  pack_lanes(t, at, k, q, idx, valid, there);
+}
+
+/* While running the panels are the first place: other axes outside of them stand where they are. */
 void pack_run(Tile *t, Cursor at, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
@@ -329,24 +365,10 @@ void pack_run(Tile *t, Cursor at, u32 k) {
   Str name = str_fmt(p->c, "%s_panels", str_text(p->c, prog_buf(p, t->f.in[k].buf)->name));
   t->pack[k] = prog_add_buf(p, BS_local, t->f.acc, dim, q.n, name);
   i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
-  for (u32 part = 0; part < 2; part++) { /* panels that are full, and the last */
-    ExprId idx[FORM_AXES + 5], there = 0;
-    Cursor in = at;
-    if (part ? !rest : !whole) continue;
-    for (u32 i = 0; i + 1 < q.n; i++) {
-      bool panel = q.at[i].kind == PL_panel;
-      i64 count = panel ? (part ? 1 : whole) : q.at[i].n;
-      idx[i] =
-          ex_op2(p, OP_add, count_free(p, &in, count, "i"), ex_int(p, panel && part ? whole : 0));
-      if (panel)
-        idx[q.n] = idx[i];
-      else if (q.at[i].kind == PL_within)
-        there = unsplit(t, idx[i]);
-      else
-        t->at.val[q.at[i].axis] = idx[i];
-    }
-    pack_lanes(t, in, k, &q, idx, part ? rest : (i64)t->lanes, there);
-  }
+  i64 each = is_contiguous(t, k) ? PACK_BESIDE : 1, main = whole / each * each;
+  pack_panels(t, at, k, &q, 0, main, each, t->lanes);
+  pack_panels(t, at, k, &q, main, whole - main, whole - main, t->lanes);
+  pack_panels(t, at, k, &q, whole, rest > 0, 1, rest);
   for (u32 i = 0; i < q.n; i++) t->at.val[q.at[i].axis] = 0;
 }
 

@@ -21,10 +21,12 @@ buf acc: reg f64x4[6,2]
 buf b: reg f64x4[1,2]
 buf acc1: reg f64x4[1,4]
 kernel "contract" {
-  for i in 0..64 {
+  for i in 0..8 {
     for i1 in 0..256 {
-      for l in 0..4 {
-        b2_panels[i, i1, l] = b2[i1, i * 4 + l]
+      for v in 0..8 {
+        for l in 0..4 {
+          b2_panels[i * 8 + v, i1, l] = b2[i1, (i * 8 + v) * 4 + l]
+        }
       }
     }
   }
