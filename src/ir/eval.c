@@ -26,16 +26,25 @@ typedef struct Fmt {
   u32 sign; /* sign bit */
 } Fmt;
 
-static const Fmt fmts[DT_COUNT] = {
-    [DT_f32] = {23, 127, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x80000000},
-    [DT_f16] = {10, 15, 0x7bff, 0x7c00, 0x7c01, 0x8000},
-    [DT_bf16] = {7, 127, 0x7f7f, 0x7f80, 0x7f81, 0x8000},
-    [DT_f8e4m3fn] = {3, 7, 0x7e, 0, 0x7f, 0x80},
-    [DT_f8e4m3fnuz] = {3, 8, 0x7f, 0, 0x80, 0x80},
-    [DT_f8e5m2] = {2, 15, 0x7b, 0x7c, 0x7d, 0x80},
-    [DT_f8e5m2fnuz] = {2, 16, 0x7f, 0, 0x80, 0x80},
-    [DT_f4e2m1] = {1, 1, 7, 0, 0, 8},
-};
+/* Of other types there is none: its sign is 0. */
+static const Fmt *fmt_of(DType d) {
+  static const Fmt fmts[] = {
+      {0, 0, 0, 0, 0, 0},
+      {23, 127, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x80000000},
+      {10, 15, 0x7bff, 0x7c00, 0x7c01, 0x8000},
+      {7, 127, 0x7f7f, 0x7f80, 0x7f81, 0x8000},
+      {3, 7, 0x7e, 0, 0x7f, 0x80},
+      {3, 8, 0x7f, 0, 0x80, 0x80},
+      {2, 15, 0x7b, 0x7c, 0x7d, 0x80},
+      {2, 16, 0x7f, 0, 0x80, 0x80},
+      {1, 1, 7, 0, 0, 8},
+  };
+  static const u8 which[DT_COUNT] = {
+      [DT_f32] = 1,        [DT_f16] = 2,    [DT_bf16] = 3,       [DT_f8e4m3fn] = 4,
+      [DT_f8e4m3fnuz] = 5, [DT_f8e5m2] = 6, [DT_f8e5m2fnuz] = 7, [DT_f4e2m1] = 8,
+  };
+  return &fmts[which[d]];
+}
 
 static u64 bits_of(double x) {
   u64 u;
@@ -125,7 +134,7 @@ static double narrow(DType d, double x, bool sat) {
   if (d == DT_f64) return x;
   if (d == DT_f32 && !isnan(x)) return (float)x;
   if (d == DT_f8e8m0) return decode_e8m0(encode_e8m0(x, sat));
-  const Fmt *f = &fmts[d];
+  const Fmt *f = fmt_of(d);
   return f->sign ? decode(f, encode(f, x, sat && d != DT_f16 && d != DT_bf16 && d != DT_f32)) : x;
 }
 
@@ -169,9 +178,9 @@ Scalar scalar_load(DType d, const void *p) {
   else if (d == DT_f8e8m0)
     x.f = decode_e8m0((u32)u);
   else if (d == DT_f4e2m1)
-    x.f = decode(&fmts[d], (u32)u & 15);
+    x.f = decode(fmt_of(d), (u32)u & 15);
   else if (dtype_is_float(d))
-    x.f = decode(&fmts[d], (u32)u);
+    x.f = decode(fmt_of(d), (u32)u);
   else
     x.i = d == DT_bool ? u != 0 : scalar_wrap(d, (i64)u);
   return x;
@@ -194,7 +203,7 @@ void scalar_store(DType d, void *p, Scalar x) {
     if (d == DT_f8e8m0)
       u = encode_e8m0(x.f, true);
     else if (d != DT_f64)
-      u = encode(&fmts[d], x.f, d != DT_f16 && d != DT_bf16 && d != DT_f8e5m2);
+      u = encode(fmt_of(d), x.f, d != DT_f16 && d != DT_bf16 && d != DT_f8e5m2);
     break;
   default: break;
   }
@@ -594,7 +603,7 @@ u64 random_bits(u64 seed, u64 index) {
 }
 
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index) {
-  i32 digits = d == DT_f64 ? 53 : fmts[d].mant + (fmts[d].mant > 1);
+  i32 digits = d == DT_f64 ? 53 : fmt_of(d)->mant + (fmt_of(d)->mant > 1);
   if (digits == 0) return 0; /* no fractions in d */
   u64 bits = random_bits(node_seed ^ mix(run_seed), index);
   return ldexp((double)(bits >> (64 - digits)), -digits);

@@ -243,10 +243,9 @@ static inline float im_sqrtf(float x) {
     return x;
   }
 #elif defined(__GNUC__) && defined(__ARM_FP) && defined(__VFP_FP__) && !defined(__SOFTFP__)
-  if (x >= 0) {
-    __asm__("vsqrt.f32 %0, %0" : "+t"(x));
-    return x;
-  }
+  if (x < 0) return imk_f32(0x7fc00000);
+  __asm__("vsqrt.f32 %0, %0" : "+t"(x));
+  return x;
 #endif
   if (x < 0) return imk_f32(0x7fc00000);
   if (!(x > 0 && x <= 0x1.fffffep127f)) return x;
@@ -500,6 +499,14 @@ static inline float im_modf(float x, float y) {
 /* a + b x + c x^2 + d x^3; x2 = x^2 */
 static inline double imk_p4(double x, double x2, double a, double b, double c, double d) {
   return (a + b * x) + (c + d * x) * x2;
+}
+/*@ end */
+
+/*@ imk_p5 needs: imk_p4 */
+/* and rest x^4 */
+static inline double imk_p5(double x, double x2, double a, double b, double c, double d,
+                            double rest) {
+  return imk_p4(x, x2, a, b, c, d) + x2 * x2 * rest;
 }
 /*@ end */
 

@@ -40,19 +40,18 @@ static inline double imk_scale(double x, int k) {
 }
 /*@ end */
 
-/*@ imk_exp needs: imk_p4 */
+/*@ imk_exp needs: imk_p4 imk_p5 */
 /* exp(x + xl) = 2^k (hi + lo) for |x| < 1000 and |xl| <= ulp(x); returns k. hi is
  * rounded to nearest; hi + lo is good to 57 bits, because 1 + r is kept apart from the rest. */
 static inline int imk_exp(double x, double xl, double *hi, double *lo) {
   double k = (x * 0x1.71547652b82fep0 + 0x1.8p52) - 0x1.8p52;
   double t = x - k * 0x1.62e42fefa38p-1, w = k * 0x1.ef35793c7673p-45, r = t - w;
-  double rl = ((t - r) - w) + xl, r2 = r * r, r4 = r2 * r2, p;
-  p = r2 *
-      (imk_p4(r, r2, 0x1p-1, 0x1.555555555555bp-3, 0x1.5555555555503p-5, 0x1.111111110ec64p-7) +
-       r4 * (imk_p4(r, r2, 0x1.6c16c16c303bcp-10, 0x1.a01a01b37be6ap-13, 0x1.a01a0136cc6a8p-16,
-                    0x1.71ddf0262c6eap-19) +
-             r4 * imk_p4(r, r2, 0x1.27e5b3c8da711p-22, 0x1.af6bdf0c0b896p-26, 0x1.1e3de8d352458p-29,
-                         0)));
+  double rl = ((t - r) - w) + xl, r2 = r * r, p;
+  p = r2 * (imk_p5(r, r2, 0x1p-1, 0x1.555555555555bp-3, 0x1.5555555555503p-5, 0x1.111111110ec64p-7,
+                   imk_p5(r, r2, 0x1.6c16c16c303bcp-10, 0x1.a01a01b37be6ap-13,
+                          0x1.a01a0136cc6a8p-16, 0x1.71ddf0262c6eap-19,
+                          imk_p4(r, r2, 0x1.27e5b3c8da711p-22, 0x1.af6bdf0c0b896p-26,
+                                 0x1.1e3de8d352458p-29, 0))));
   t = 1 + r;
   w = ((1 - t) + r) + (p + (rl + rl * (r + p)));
   *hi = t + w;
@@ -133,7 +132,7 @@ static const double imk_logs[192] = {
 /*@ end */
 /* clang-format on */
 
-/*@ imk_log needs: imk_addf imk_f64 imk_logs imk_mul imk_p4 imk_u64 */
+/*@ imk_log needs: imk_addf imk_f64 imk_logs imk_mul imk_p4 imk_p5 imk_u64 */
 /* log(x) = hi + lo for x > 0, finite; hi is returned. Relative error 2^-67: x = 2^k z, and z lies
  * in one of 64 intervals, for each of which the table has a short 1/c near the reciprocal of the
  * middle and -log(1/c) in two parts; z/c = 1 + r, |r| < 2^-7, without error. c = 1 around z = 1. */
@@ -141,7 +140,7 @@ static inline double imk_log(double x, double *lo) {
   uint64_t u, d;
   int k = 0;
   const double *c;
-  double z, zh, kd, t, tl, rh, rl, r, e, p, pl, r2, r4;
+  double z, zh, kd, t, tl, rh, rl, r, e, p, pl, r2;
   if (x < 0x1p-1022) {
     x *= 0x1p54;
     k = -54;
@@ -160,12 +159,11 @@ static inline double imk_log(double x, double *lo) {
   r = imk_addf(rh, rl, &rl);
   p = imk_mul(-0.5 * r, r, &pl);
   r2 = r * r;
-  r4 = r2 * r2;
   tl += (pl - r * rl) + r * r2 *
-                            (imk_p4(r, r2, 0x1.5555555555555p-2, -0x1.000000000006fp-2,
-                                    0x1.99999999993fp-3, -0x1.55555543ad0e9p-3) +
-                             r4 * imk_p4(r, r2, 0x1.2492494cdb94bp-3, -0x1.0006bdd4c1b92p-3,
-                                         0x1.c71745438c171p-4, 0));
+                            (imk_p5(r, r2, 0x1.5555555555555p-2, -0x1.000000000006fp-2,
+                                    0x1.99999999993fp-3, -0x1.55555543ad0e9p-3,
+                                    imk_p4(r, r2, 0x1.2492494cdb94bp-3, -0x1.0006bdd4c1b92p-3,
+                                           0x1.c71745438c171p-4, 0)));
   t = imk_addf(t, r, &e);
   tl += e + rl;
   t = imk_addf(t, p, &e);
@@ -182,24 +180,23 @@ static inline double im_log(double x) {
 }
 /*@ end */
 
-/*@ tanh needs: imk_abs imk_addf imk_exp imk_f64 imk_p4 imk_sign */
+/*@ tanh needs: imk_abs imk_addf imk_exp imk_f64 imk_p4 imk_p5 imk_sign */
 /* error 0.80. Beyond 0.55 it is 1 - 2 / (exp(2x) + 1), in which a last correction takes in the
  * lower parts of the denominator. */
 static inline double im_tanh(double x) {
-  double a = imk_abs(x), z, z2, z4, hi, lo, s, d, dl, q, t;
+  double a = imk_abs(x), z, z2, hi, lo, s, d, dl, q, t;
   if (a < 0.55) {
     z = x * x;
     z2 = z * z;
-    z4 = z2 * z2;
     return a < 0x1p-28
                ? x
                : x + x * z *
-                         (imk_p4(z, z2, -0x1.555555555554fp-2, 0x1.1111111110798p-3,
-                                 -0x1.ba1ba1b97d20bp-5, 0x1.664f4859586d1p-6) +
-                          z4 * (imk_p4(z, z2, -0x1.226e2f1144187p-7, 0x1.d6d29b107703ap-9,
-                                       -0x1.7d8fccb01e444p-10, 0x1.348373355c7ffp-11) +
-                                z4 * imk_p4(z, z2, -0x1.e96d57526cdbp-13, 0x1.5d6d2d719bbc9p-14,
-                                            -0x1.46fed44e2bea9p-16, 0)));
+                         (imk_p5(z, z2, -0x1.555555555554fp-2, 0x1.1111111110798p-3,
+                                 -0x1.ba1ba1b97d20bp-5, 0x1.664f4859586d1p-6,
+                                 imk_p5(z, z2, -0x1.226e2f1144187p-7, 0x1.d6d29b107703ap-9,
+                                        -0x1.7d8fccb01e444p-10, 0x1.348373355c7ffp-11,
+                                        imk_p4(z, z2, -0x1.e96d57526cdbp-13, 0x1.5d6d2d719bbc9p-14,
+                                               -0x1.46fed44e2bea9p-16, 0))));
   }
   if (!(a < 20)) return x != x ? x : imk_sign(1, x);
   s = imk_f64((uint64_t)(1023 + imk_exp(2 * a, 0, &hi, &lo)) << 52);
@@ -254,34 +251,32 @@ static const double imk_erfs[144] = {
 /*@ end */
 /* clang-format on */
 
-/*@ erf needs: imk_abs imk_erfs imk_p4 imk_sign */
+/*@ erf needs: imk_abs imk_erfs imk_p4 imk_p5 imk_sign */
 /* error 0.91. Beyond 0.8125: 1 - a polynomial for erfc around the middle of one of 9 intervals */
 static inline double im_erf(double x) {
-  double a = imk_abs(x), z, z2, z4, t, t2, t4;
+  double a = imk_abs(x), z, z2, t, t2;
   const double *c;
   int i;
   if (a < 0.8125) {
     z = x * x;
     z2 = z * z;
-    z4 = z2 * z2;
-    return x + x * (imk_p4(z, z2, 0x1.06eba8214db69p-3, -0x1.812746b0379e7p-2, 0x1.ce2f21a042bdfp-4,
-                           -0x1.b82ce31288a26p-6) +
-                    z4 * (imk_p4(z, z2, 0x1.565bcd0e654cfp-8, -0x1.c02db3fea434ep-11,
-                                 0x1.f9a326a4b8413p-14, -0x1.f4d2507c3e288p-17) +
-                          z4 * (imk_p4(z, z2, 0x1.b9e5ac47e607cp-20, -0x1.5f6184aa37e26p-23,
-                                       0x1.fb1d6a775c17bp-27, -0x1.45912f6d1f663p-30) +
-                                z4 * 0x1.31960777c9827p-34)));
+    return x + x * (imk_p5(z, z2, 0x1.06eba8214db69p-3, -0x1.812746b0379e7p-2, 0x1.ce2f21a042bdfp-4,
+                           -0x1.b82ce31288a26p-6,
+                           imk_p5(z, z2, 0x1.565bcd0e654cfp-8, -0x1.c02db3fea434ep-11,
+                                  0x1.f9a326a4b8413p-14, -0x1.f4d2507c3e288p-17,
+                                  imk_p5(z, z2, 0x1.b9e5ac47e607cp-20, -0x1.5f6184aa37e26p-23,
+                                         0x1.fb1d6a775c17bp-27, -0x1.45912f6d1f663p-30,
+                                         0x1.31960777c9827p-34))));
   }
   if (!(a < 5.9375)) return x != x ? x : imk_sign(1, x);
   i = (int)((a - 0.8125) * 0x1.bacf914c1bad0p+0);
   c = imk_erfs + 16 * i;
   t = a - (1.1015625 + 0.578125 * i);
   t2 = t * t;
-  t4 = t2 * t2;
-  z = imk_p4(t, t2, c[1], c[2], c[3], c[4]) +
-      t4 * (imk_p4(t, t2, c[5], c[6], c[7], c[8]) +
-            t4 * (imk_p4(t, t2, c[9], c[10], c[11], c[12]) +
-                  t4 * imk_p4(t, t2, c[13], c[14], c[15], 0)));
+  z = imk_p5(
+      t, t2, c[1], c[2], c[3], c[4],
+      imk_p5(t, t2, c[5], c[6], c[7], c[8],
+             imk_p5(t, t2, c[9], c[10], c[11], c[12], imk_p4(t, t2, c[13], c[14], c[15], 0))));
   t2 = 1 - c[0];
   return imk_sign(t2 + (((1 - t2) - c[0]) - t * z), x);
 }
@@ -364,23 +359,21 @@ static inline int imk_pio2(double x, double *y0, double *y1) {
 }
 /*@ end */
 
-/*@ imk_sin needs: imk_addf imk_p4 */
+/*@ imk_sin needs: imk_addf imk_p5 */
 /* sin(y0 + y1) = result + lo, |y0| <= pi/4 */
 static inline double imk_sin(double y0, double y1, double *lo) {
-  double z = y0 * y0, z2 = z * z, z4 = z2 * z2;
-  double p = imk_p4(z, z2, -0x1.5555555555548p-3, 0x1.111111110f7cdp-7, -0x1.a01a019bfd858p-13,
-                    0x1.71de3567724bfp-19) +
-             z4 * (-0x1.ae5e5a42a60eap-26 + 0x1.5d8fba2eeca17p-33 * z);
+  double z = y0 * y0, z2 = z * z;
+  double p = imk_p5(z, z2, -0x1.5555555555548p-3, 0x1.111111110f7cdp-7, -0x1.a01a019bfd858p-13,
+                    0x1.71de3567724bfp-19, -0x1.ae5e5a42a60eap-26 + 0x1.5d8fba2eeca17p-33 * z);
   return imk_addf(y0, y0 * z * p + y1 * (1 - 0.5 * z), lo);
 }
 /*@ end */
 
-/*@ imk_cos needs: imk_addf imk_p4 */
+/*@ imk_cos needs: imk_addf imk_p5 */
 static inline double imk_cos(double y0, double y1, double *lo) {
-  double z = y0 * y0, z2 = z * z, z4 = z2 * z2, h = 0.5 * z, w = 1 - h;
-  double p = imk_p4(z, z2, 0x1.555555555554bp-5, -0x1.6c16c16c14f93p-10, 0x1.a01a019c84687p-16,
-                    -0x1.27e4f7eac8d07p-22) +
-             z4 * (0x1.1ee9d7af1ac53p-29 + -0x1.8fa4932f95929p-37 * z);
+  double z = y0 * y0, z2 = z * z, h = 0.5 * z, w = 1 - h;
+  double p = imk_p5(z, z2, 0x1.555555555554bp-5, -0x1.6c16c16c14f93p-10, 0x1.a01a019c84687p-16,
+                    -0x1.27e4f7eac8d07p-22, 0x1.1ee9d7af1ac53p-29 + -0x1.8fa4932f95929p-37 * z);
   return imk_addf(w, ((1 - w) - h) + (z2 * p - y0 * y1), lo);
 }
 /*@ end */
@@ -430,17 +423,17 @@ static inline double im_tan(double x) {
 }
 /*@ end */
 
-/*@ imk_asin needs: imk_p4 */
+/*@ imk_asin needs: imk_p5 */
 /* asin(t) = t + t p, z = t^2 <= 1/4; returns p */
 static inline double imk_asin(double z) {
-  double z2 = z * z, z4 = z2 * z2;
-  return z * (imk_p4(z, z2, 0x1.5555555555577p-3, 0x1.333333332e104p-4, 0x1.6db6db7214153p-5,
-                     0x1.f1c71a946c348p-6) +
-              z4 * (imk_p4(z, z2, 0x1.6e8bdeed167a8p-6, 0x1.1c49ef903d8cbp-6, 0x1.ca1f9ec2d94a6p-7,
-                           0x1.758507af8166ap-7) +
-                    z4 * (imk_p4(z, z2, 0x1.613f2ff991fb6p-7, 0x1.e5d03b45ffc5cp-9,
-                                 0x1.63a722c61b644p-6, -0x1.580bd3017c51ep-6) +
-                          z4 * 0x1.0b4b02f854463p-5)));
+  double z2 = z * z;
+  return z * (imk_p5(z, z2, 0x1.5555555555577p-3, 0x1.333333332e104p-4, 0x1.6db6db7214153p-5,
+                     0x1.f1c71a946c348p-6,
+                     imk_p5(z, z2, 0x1.6e8bdeed167a8p-6, 0x1.1c49ef903d8cbp-6, 0x1.ca1f9ec2d94a6p-7,
+                            0x1.758507af8166ap-7,
+                            imk_p5(z, z2, 0x1.613f2ff991fb6p-7, 0x1.e5d03b45ffc5cp-9,
+                                   0x1.63a722c61b644p-6, -0x1.580bd3017c51ep-6,
+                                   0x1.0b4b02f854463p-5))));
 }
 /*@ end */
 
@@ -494,10 +487,10 @@ static const double imk_atans[18] = {
 /*@ end */
 /* clang-format on */
 
-/*@ atan needs: imk_abs imk_atans imk_p4 imk_sign */
+/*@ atan needs: imk_abs imk_atans imk_p5 imk_sign */
 /* error 1.6. atan(t) = atan(c) + atan((t - c) / (1 + t c)) with c = i / 8 */
 static inline double im_atan(double x) {
-  double a = imk_abs(x), t = a > 1 ? 1 / a : a, c, r, z, z2, z4;
+  double a = imk_abs(x), t = a > 1 ? 1 / a : a, c, r, z, z2;
   int i;
   if (x != x) return x;
   i = (int)(8 * t + 0.5);
@@ -505,11 +498,10 @@ static inline double im_atan(double x) {
   r = (t - c) / (1 + t * c);
   z = r * r;
   z2 = z * z;
-  z4 = z2 * z2;
-  r += imk_atans[2 * i + 1] + r * z *
-                                  (imk_p4(z, z2, -0x1.5555555555555p-2, 0x1.9999999999813p-3,
-                                          -0x1.24924923f7bcep-3, 0x1.c71c6e43c927ap-4) +
-                                   z4 * (-0x1.7457ebec29e22p-4 + 0x1.3754b1edec328p-4 * z));
+  r += imk_atans[2 * i + 1] +
+       r * z *
+           (imk_p5(z, z2, -0x1.5555555555555p-2, 0x1.9999999999813p-3, -0x1.24924923f7bcep-3,
+                   0x1.c71c6e43c927ap-4, -0x1.7457ebec29e22p-4 + 0x1.3754b1edec328p-4 * z));
   if (a > 1)
     r = 0x1.921fb54442d18p0 - (imk_atans[2 * i] - (0x1.1a62633145c07p-54 - r));
   else
@@ -518,20 +510,19 @@ static inline double im_atan(double x) {
 }
 /*@ end */
 
-/*@ sinh needs: imk_abs imk_exp imk_inf imk_p4 imk_scale imk_sign */
+/*@ sinh needs: imk_abs imk_exp imk_inf imk_p4 imk_p5 imk_scale imk_sign */
 /* error 0.87 */
 static inline double im_sinh(double x) {
-  double a = imk_abs(x), z, z2, z4, hi, lo;
+  double a = imk_abs(x), z, z2, hi, lo;
   int k;
   if (a < 1) {
     z = x * x;
     z2 = z * z;
-    z4 = z2 * z2;
     return x + x * z *
-                   (imk_p4(z, z2, 0x1.5555555555555p-3, 0x1.1111111111111p-7, 0x1.a01a01a019fc1p-13,
-                           0x1.71de3a5573f79p-19) +
-                    z4 * imk_p4(z, z2, 0x1.ae6456741b99dp-26, 0x1.61246afa2948cp-33,
-                                0x1.ae756e9af168dp-41, 0x1.9a7940a8ff9f2p-49));
+                   (imk_p5(z, z2, 0x1.5555555555555p-3, 0x1.1111111111111p-7, 0x1.a01a01a019fc1p-13,
+                           0x1.71de3a5573f79p-19,
+                           imk_p4(z, z2, 0x1.ae6456741b99dp-26, 0x1.61246afa2948cp-33,
+                                  0x1.ae756e9af168dp-41, 0x1.9a7940a8ff9f2p-49)));
   }
   if (!(a < 750)) return x * imk_inf();
   k = imk_exp(a, 0, &hi, &lo) - 1;

@@ -10,17 +10,17 @@
 
 #include "ir/mathlib.h"
 
-/*@ imk_expf needs: imk_f64 imk_p4 imk_u64 */
+/*@ imk_expf needs: imk_f64 imk_p5 imk_u64 */
 /* exp(x) = s (1 + q) with s a power of 2, relative error of q and 1 + q below 2^-48; |x| < 700 */
 static inline double imk_expf(double x, double *q) {
   double t = x * 0x1.71547652b82fep0 + 0x1.8p52, k = t - 0x1.8p52;
   double r = (x - k * 0x1.62e42fefa38p-1) - k * 0x1.ef35793c7673p-45;
-  double r2 = r * r, r4 = r2 * r2;
-  *q = r * (imk_p4(r, r2, 0x1.0000000000005p0, 0x1.fffffffffffbp-2, 0x1.5555555550df3p-3,
-                   0x1.5555555565b2dp-5) +
-            r4 * (imk_p4(r, r2, 0x1.11111123adc15p-7, 0x1.6c16c1359a7c8p-10, 0x1.a0199501717bdp-13,
-                         0x1.a01a72dc9524p-16) +
-                  r4 * (0x1.72e0cce065b16p-19 + 0x1.27e59ff617991p-22 * r)));
+  double r2 = r * r;
+  *q =
+      r * (imk_p5(r, r2, 0x1.0000000000005p0, 0x1.fffffffffffbp-2, 0x1.5555555550df3p-3,
+                  0x1.5555555565b2dp-5,
+                  imk_p5(r, r2, 0x1.11111123adc15p-7, 0x1.6c16c1359a7c8p-10, 0x1.a0199501717bdp-13,
+                         0x1.a01a72dc9524p-16, 0x1.72e0cce065b16p-19 + 0x1.27e59ff617991p-22 * r)));
   return imk_f64((imk_u64(t) + 1023) << 52);
 }
 /*@ end */
@@ -55,17 +55,16 @@ static inline float im_exp1f(float x) {
 }
 /*@ end */
 
-/*@ imk_logf needs: imk_f64 imk_p4 imk_u64 */
+/*@ imk_logf needs: imk_f64 imk_p4 imk_p5 imk_u64 */
 /* log(x) for x > 0, normal and finite; relative error below 2^-50 */
 static inline double imk_logf(double x) {
   uint64_t u = imk_u64(x) - 0x3fe6a09e00000000 + 0x3ff0000000000000;
   double m = imk_f64((u & 0x000fffffffffffff) + 0x3fe6a09e00000000);
   double k = imk_f64(0x4330000000000000 | u >> 52) - 0x1.00000000003ffp52;
-  double s = (m - 1) / (m + 1), z = s * s, z2 = z * z, z4 = z2 * z2;
-  double p =
-      imk_p4(z, z2, 0x1.5555555555592p-1, 0x1.999999997fdep-2, 0x1.24924941f0bc9p-2,
-             0x1.c71c52084f6fbp-3) +
-      z4 * imk_p4(z, z2, 0x1.74663f647b34ep-3, 0x1.39a1a7a735455p-3, 0x1.2f066251eaa4cp-3, 0);
+  double s = (m - 1) / (m + 1), z = s * s, z2 = z * z;
+  double p = imk_p5(
+      z, z2, 0x1.5555555555592p-1, 0x1.999999997fdep-2, 0x1.24924941f0bc9p-2, 0x1.c71c52084f6fbp-3,
+      imk_p4(z, z2, 0x1.74663f647b34ep-3, 0x1.39a1a7a735455p-3, 0x1.2f066251eaa4cp-3, 0));
   return k * 0x1.62e42fefa38p-1 + ((2 * s + s * z * p) + k * 0x1.ef35793c7673p-45);
 }
 /*@ end */
@@ -88,27 +87,28 @@ static inline float im_tanhf(float x) {
 }
 /*@ end */
 
-/*@ erff needs: imk_clampf imk_p4 */
+/*@ erff needs: imk_clampf imk_p4 imk_p5 */
 /* error 0.5 + 1e-6. x p(u), u in [-1, 1]: one polynomial for |x| <= 4, beyond which erf rounds to 1
  */
 static inline float im_erff(float x) {
   double a = imk_clampf(x, 0x40800000), u = a * a * 0.125 - 1;
-  double u2 = u * u, u4 = u2 * u2;
+  double u2 = u * u;
   return (
       float)(a *
-             (imk_p4(u, u2, 0x1.6a040781a48bp-2, -0x1.69a0ccda3ed0ap-3, 0x1.0dabaf0636463p-3,
-                     -0x1.b92e95c102037p-4) +
-              u4 * (imk_p4(u, u2, 0x1.717efc6b1259bp-4, -0x1.3215d8c4fb9dap-4, 0x1.ea97f34504107p-5,
-                           -0x1.76e863796102bp-5) +
-                    u4 * (imk_p4(u, u2, 0x1.0ed5188b21124p-5, -0x1.703505f2b1b8fp-6,
-                                 0x1.d636ec30429dcp-7, -0x1.1a01fb2bb9988p-7) +
-                          u4 * (imk_p4(u, u2, 0x1.3e083443f6372p-8, -0x1.51ef38f4af981p-9,
-                                       0x1.5354caad78adp-10, -0x1.416e04ad83313p-11) +
-                                u4 * (imk_p4(u, u2, 0x1.1de1ff7e721e5p-12, -0x1.ec0e1a4a139b7p-14,
-                                             0x1.aa8b05bacc68dp-15, -0x1.40051521c77f3p-16) +
-                                      u4 * imk_p4(u, u2, 0x1.4ae8c00b567ecp-18,
-                                                  -0x1.0dfc8d0850eb6p-19, 0x1.963e871f03154p-20,
-                                                  -0x1.e0a9b6e0ab53ap-22)))))));
+             (imk_p5(
+                 u, u2, 0x1.6a040781a48bp-2, -0x1.69a0ccda3ed0ap-3, 0x1.0dabaf0636463p-3,
+                 -0x1.b92e95c102037p-4,
+                 imk_p5(u, u2, 0x1.717efc6b1259bp-4, -0x1.3215d8c4fb9dap-4, 0x1.ea97f34504107p-5,
+                        -0x1.76e863796102bp-5,
+                        imk_p5(u, u2, 0x1.0ed5188b21124p-5, -0x1.703505f2b1b8fp-6,
+                               0x1.d636ec30429dcp-7, -0x1.1a01fb2bb9988p-7,
+                               imk_p5(u, u2, 0x1.3e083443f6372p-8, -0x1.51ef38f4af981p-9,
+                                      0x1.5354caad78adp-10, -0x1.416e04ad83313p-11,
+                                      imk_p5(u, u2, 0x1.1de1ff7e721e5p-12, -0x1.ec0e1a4a139b7p-14,
+                                             0x1.aa8b05bacc68dp-15, -0x1.40051521c77f3p-16,
+                                             imk_p4(u, u2, 0x1.4ae8c00b567ecp-18,
+                                                    -0x1.0dfc8d0850eb6p-19, 0x1.963e871f03154p-20,
+                                                    -0x1.e0a9b6e0ab53ap-22))))))));
 }
 /*@ end */
 
@@ -161,75 +161,68 @@ static inline uint64_t imk_bigpif(double x, double *r) {
 }
 /*@ end */
 
-/*@ imk_wavef needs: imk_f64 imk_p4 imk_u64 */
+/*@ imk_wavef needs: imk_f64 imk_p5 imk_u64 */
 /* sin(r + q pi/2) */
 static inline double imk_wavef(double r, uint64_t q) {
-  double z = r * r, z2 = z * z, z4 = z2 * z2;
-  double s = r * (1 + z * (imk_p4(z, z2, -0x1.555555555223cp-3, 0x1.1111110c87262p-7,
-                                  -0x1.a019f93925401p-13, 0x1.71d76ce0ca4dap-19) +
-                           z4 * -0x1.a961895a24145p-26));
-  double c = 1 + z * (imk_p4(z, z2, -0x1.ffffffffe98d6p-2, 0x1.55555545c5e2bp-5,
-                             -0x1.6c16b348f797ep-10, 0x1.a00eb9ac258a7p-16) +
-                      z4 * -0x1.23c978e2ac4fap-22);
+  double z = r * r, z2 = z * z;
+  double s =
+      r * (1 + z * (imk_p5(z, z2, -0x1.555555555223cp-3, 0x1.1111110c87262p-7,
+                           -0x1.a019f93925401p-13, 0x1.71d76ce0ca4dap-19, -0x1.a961895a24145p-26)));
+  double c =
+      1 + z * (imk_p5(z, z2, -0x1.ffffffffe98d6p-2, 0x1.55555545c5e2bp-5, -0x1.6c16b348f797ep-10,
+                      0x1.a00eb9ac258a7p-16, -0x1.23c978e2ac4fap-22));
   return imk_f64(imk_u64(q & 1 ? c : s) ^ (q & 2) << 62);
 }
 /*@ end */
 
-/*@ sinf needs: imk_bigpif imk_pio2f imk_wavef */
+/*@ imk_anglef needs: imk_bigpif imk_pio2f */
+/* The same for any x; r is NaN where x is not finite. */
+static inline uint64_t imk_anglef(float x, double *r) {
+  double a = x;
+  if (a < 0x1p18 && a > -0x1p18) return imk_pio2f(a, r);
+  if (x - x == 0) return imk_bigpif(a, r);
+  *r = x - x;
+  return 0;
+}
+/*@ end */
+
+/*@ sinf needs: imk_anglef imk_wavef */
 /* error 0.5 + 2e-6 */
 static inline float im_sinf(float x) {
-  double a = x, r;
-  uint64_t q;
-  if (a < 0x1p18 && a > -0x1p18)
-    q = imk_pio2f(a, &r);
-  else if (x - x == 0)
-    q = imk_bigpif(a, &r);
-  else
-    return x - x;
+  double r;
+  uint64_t q = imk_anglef(x, &r);
   return (float)imk_wavef(r, q);
 }
 /*@ end */
 
-/*@ cosf needs: imk_bigpif imk_pio2f imk_wavef */
+/*@ cosf needs: imk_anglef imk_wavef */
 /* error 0.5 + 2e-6 */
 static inline float im_cosf(float x) {
-  double a = x, r;
-  uint64_t q;
-  if (a < 0x1p18 && a > -0x1p18)
-    q = imk_pio2f(a, &r);
-  else if (x - x == 0)
-    q = imk_bigpif(a, &r);
-  else
-    return x - x;
+  double r;
+  uint64_t q = imk_anglef(x, &r);
   return (float)imk_wavef(r, q + 1);
 }
 /*@ end */
 
-/*@ tanf needs: imk_bigpif imk_pio2f imk_wavef */
+/*@ tanf needs: imk_anglef imk_wavef */
 /* error 0.5 + 1e-6 */
 static inline float im_tanf(float x) {
-  double a = x, r;
-  uint64_t q;
-  if (a < 0x1p18 && a > -0x1p18)
-    q = imk_pio2f(a, &r);
-  else if (x - x == 0)
-    q = imk_bigpif(a, &r);
-  else
-    return x - x;
+  double r;
+  uint64_t q = imk_anglef(x, &r);
   return (float)(imk_wavef(r, q) / imk_wavef(r, q + 1));
 }
 /*@ end */
 
-/*@ imk_asinf needs: imk_p4 */
+/*@ imk_asinf needs: imk_p5 */
 /* asin(t) for z = t^2, |t| <= 1/2 */
 static inline double imk_asinf(double t, double z) {
-  double z2 = z * z, z4 = z2 * z2;
-  return t + t * z *
-                 (imk_p4(z, z2, 0x1.555555565a875p-3, 0x1.333331f2794b4p-4, 0x1.6db762af9dd62p-5,
-                         0x1.f1ab440df199p-6) +
-                  z4 * (imk_p4(z, z2, 0x1.7027e2ffb86cbp-6, 0x1.0e119c0e765f4p-6,
-                               0x1.30d96a2f59728p-6, -0x1.6fe5a67bf5d2dp-9) +
-                        z4 * 0x1.056eec5b9ca98p-5));
+  double z2 = z * z;
+  return t +
+         t * z *
+             (imk_p5(z, z2, 0x1.555555565a875p-3, 0x1.333331f2794b4p-4, 0x1.6db762af9dd62p-5,
+                     0x1.f1ab440df199p-6,
+                     imk_p5(z, z2, 0x1.7027e2ffb86cbp-6, 0x1.0e119c0e765f4p-6, 0x1.30d96a2f59728p-6,
+                            -0x1.6fe5a67bf5d2dp-9, 0x1.056eec5b9ca98p-5)));
 }
 /*@ end */
 
@@ -253,19 +246,20 @@ static inline float im_acosf(float x) {
 }
 /*@ end */
 
-/*@ atanf needs: imk_abs imk_p4 imk_pick imk_sign */
+/*@ atanf needs: imk_abs imk_p4 imk_p5 imk_pick imk_sign */
 /* error 0.5 */
 static inline float im_atanf(float x) {
-  double a = imk_abs(x), t = imk_pick(a > 1, 1 / a, a), z = t * t, z2 = z * z, z4 = z2 * z2;
-  double y = t + t * z *
-                     (imk_p4(z, z2, -0x1.55555555190f5p-2, 0x1.9999996740edcp-3,
-                             -0x1.249241bbb2988p-3, 0x1.c71b5527781b2p-4) +
-                      z4 * (imk_p4(z, z2, -0x1.745047a2cd57p-4, 0x1.3ab29922f0b39p-4,
-                                   -0x1.0f0ff1421bff5p-4, 0x1.d281ada7fda34p-5) +
-                            z4 * (imk_p4(z, z2, -0x1.831486f77e28cp-5, 0x1.255e15f01a5aep-5,
-                                         -0x1.7bbd678e3e0dfp-6, 0x1.854821eb7802ap-7) +
-                                  z4 * imk_p4(z, z2, -0x1.20f967bc573ccp-8, 0x1.0fd796c4b8766p-10,
-                                              -0x1.e1d73e6efc963p-14, 0))));
+  double a = imk_abs(x), t = imk_pick(a > 1, 1 / a, a), z = t * t, z2 = z * z;
+  double y =
+      t + t * z *
+              (imk_p5(z, z2, -0x1.55555555190f5p-2, 0x1.9999996740edcp-3, -0x1.249241bbb2988p-3,
+                      0x1.c71b5527781b2p-4,
+                      imk_p5(z, z2, -0x1.745047a2cd57p-4, 0x1.3ab29922f0b39p-4,
+                             -0x1.0f0ff1421bff5p-4, 0x1.d281ada7fda34p-5,
+                             imk_p5(z, z2, -0x1.831486f77e28cp-5, 0x1.255e15f01a5aep-5,
+                                    -0x1.7bbd678e3e0dfp-6, 0x1.854821eb7802ap-7,
+                                    imk_p4(z, z2, -0x1.20f967bc573ccp-8, 0x1.0fd796c4b8766p-10,
+                                           -0x1.e1d73e6efc963p-14, 0)))));
   return (float)imk_sign(imk_pick(a > 1, 0x1.921fb54442d18p0 - y, y), x);
 }
 /*@ end */

@@ -15,11 +15,25 @@ void *memset(void *to, int x, size_t n);
 #define VM_SWITCH
 #define VM_SMALL
 #endif
+/* Compilers take an operation of double for one instruction where it is a call, and write functions
+ * that have a few out at every place. */
+#if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
+#define VM_APART __attribute__((noipa))
+VM_APART static float imk_lesser(float, float);
+VM_APART static float imk_larger(float, float);
+VM_APART static double imk_p4(double, double, double, double, double, double);
+VM_APART static double imk_p5(double, double, double, double, double, double, double);
+VM_APART static double imk_add(double, double, double *);
+VM_APART static double imk_addf(double, double, double *);
+#else
+#define VM_APART
+#endif
 #ifdef INGOT_VM_SINGLE
 #define VM_SINGLE
 #endif
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wattributes" /* functions that are inline elsewhere */
 #endif
 
 /* Names that a linker sees. */
@@ -111,13 +125,13 @@ typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
 static inline bool op_is(Op op, OpFlag flag) {
   return (op_info[op].flags & flag) != 0;
 }
-static inline bool dtype_is_float(DType d) {
+VM_APART static bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
 }
-static inline bool dtype_is_signed(DType d) {
+VM_APART static bool dtype_is_signed(DType d) {
   return dtype_info[d].cls == 'I';
 }
-static inline u32 dtype_bytes(DType d) {
+VM_APART static u32 dtype_bytes(DType d) {
   return dtype_info[d].bytes;
 }
 

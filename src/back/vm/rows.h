@@ -94,6 +94,8 @@ static void general(MathPart math, u32 o, u64 *to, const u64 *const *from, u32 n
 
 /* ---- memory and registers ---- */
 
+#ifndef VM_SMALL /* small.h has these in few bytes */
+
 /* As bits: a number of f16 has the exponent of a float 112 too small. */
 static inline u32 half_bits(u32 h) {
   u32 m = h & 0x7fff;
@@ -239,6 +241,8 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 }
 #undef CLAMP
 #undef CONVERT
+
+#endif
 
 /* Vectors of one width from elements of another are none that compilers find. */
 #if defined(__AVX512F__) && !defined(VM_NO_TILES)
@@ -406,6 +410,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
 #endif
 #undef FUNCTION
 
+#ifndef VM_SMALL
 /* ---- folds, in order ---- */
 
 #define FOLD(T, name, expr)                                                                        \
@@ -420,7 +425,6 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
     return;                                                                                        \
   }
 
-/* A small machine folds floats and 32 bits in loops of their own, the rest by eval.c. */
 static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
   DType dt = (DType)(o >> 8 & 0xff);
   if (!turned || (o & 0xff) <= OP_mul) switch (dt) {
@@ -441,7 +445,6 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       default: break;
       }
       break;
-#ifndef VM_SMALL
     case DT_f64:
       switch (o & 0xff) {
         FOLD(vm_d, add, a + b)
@@ -461,7 +464,6 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       default: break;
       }
       break;
-#endif
     default: break;
     }
   Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
@@ -473,5 +475,6 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
   put(dt, to, 0, pair[0]);
 }
 #undef FOLD
+#endif
 
 #endif

@@ -9,6 +9,114 @@
 
 #include "back/vm/rows.h"
 
+/* ---- memory and registers ---- */
+
+#define MOVE(T, R, to_step, from_step)                                                             \
+  {                                                                                                \
+    const T *p = (const T *)(const void *)from;                                                    \
+    R *o = (R *)(void *)to;                                                                        \
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) o[i * (to_step)] = (R)p[i * (from_step)];         \
+    return;                                                                                        \
+  }
+
+/* n elements of memory, inc apart. One that is apart so far that it is no ptrdiff_t is alone. */
+static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
+  const ptrdiff_t by = (ptrdiff_t)inc;
+  switch (dt) {
+  case DT_f32:
+  case DT_i32: MOVE(vm_uw, vm_uw, 1, by)
+  case DT_f64:
+  case DT_i64:
+  case DT_u64: MOVE(vm_ul, vm_ul, 1, by)
+  case DT_i16: MOVE(vm_i16, vm_w, 1, by)
+  case DT_u16: MOVE(vm_u16, vm_w, 1, by)
+  case DT_i8: MOVE(vm_i8, vm_w, 1, by)
+  case DT_u8: MOVE(vm_u8, vm_w, 1, by)
+  default: break;
+  }
+  for (u32 i = 0; i < n; i++)
+    put(dt, to, i, scalar_load(dt, from + by * (ptrdiff_t)(i * dtype_bytes(dt))));
+}
+
+static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
+  const ptrdiff_t by = (ptrdiff_t)inc;
+  switch (dt) {
+  case DT_f32:
+  case DT_i32: MOVE(vm_uw, vm_uw, by, 1)
+  case DT_f64:
+  case DT_i64:
+  case DT_u64: MOVE(vm_ul, vm_ul, by, 1)
+  case DT_i16:
+  case DT_u16: MOVE(vm_uw, vm_u16, by, 1)
+  case DT_i8:
+  case DT_u8: MOVE(vm_uw, vm_u8, by, 1)
+  default: break;
+  }
+  for (u32 i = 0; i < n; i++)
+    scalar_store(dt, to + by * (ptrdiff_t)(i * dtype_bytes(dt)), get(dt, from, i));
+}
+#undef MOVE
+
+/* Integers of 8 and 16 bits: the sign is the highest of the bits that are kept. */
+static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
+  if (held_as(dt) == DT_i32 && dt != DT_bool && dtype_bytes(dt) < 4) {
+    const u32 keep = ((u32)1 << dtype_info[dt].bits) - 1,
+              sign = dtype_is_signed(dt) ? keep / 2 + 1 : 0;
+    const vm_uw *p = (const vm_uw *)(const void *)from;
+    for (vm_uw *o = (vm_uw *)(void *)to; n; n--) *o++ = ((*p++ & keep) ^ sign) - sign;
+    return;
+  }
+  for (u32 i = 0; i < n; i++) {
+    Scalar x = get(dt, from, i);
+    if (dtype_is_float(dt))
+      x.f = scalar_round(dt, x.f);
+    else
+      x.i = scalar_wrap(dt, x.i);
+    put(dt, to, i, x);
+  }
+}
+
+/* What quantised models do much is in loops of its own. */
+static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
+  const DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a);
+  const bool sat = how >> 16 & 1;
+  if (b == DT_f32 && ha == DT_i32) {
+    const vm_w *p = (const vm_w *)(const void *)from;
+    for (vm_f *o = (vm_f *)(void *)to; n; n--) *o++ = (float)*p++;
+    return;
+  }
+  if (sat && a == DT_f32 && (b == DT_i8 || b == DT_u8)) {
+    const i32 lo = b == DT_i8 ? -128 : 0, hi = lo + 255;
+    const vm_f *p = (const vm_f *)(const void *)from;
+    for (vm_w *o = (vm_w *)(void *)to; n; n--, p++)
+      *o++ = *p != *p ? 0 : *p <= (float)lo ? lo : *p >= (float)hi ? hi : (i32)*p;
+    return;
+  }
+  for (u32 i = 0; i < n; i++) put(b, to, i, scalar_cast(a, b, get(a, from, i), sat));
+}
+
+/* Floats are folded without being doubles in between. */
+static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+  const DType dt = (DType)(o >> 8 & 0xff);
+  const Op op = (Op)(o & 0xff);
+  if (dt == DT_f32 && !turned && (op == OP_add || op == OP_mul || op == OP_max || op == OP_min)) {
+    const vm_f *p = (const vm_f *)(const void *)from;
+    float a = *(vm_f *)(void *)to;
+    for (u32 i = first; i < n; i++) a = eval_f32(op, a, p[i], 0);
+    *(vm_f *)(void *)to = a;
+    return;
+  }
+  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
+  for (u32 i = first; i < n; i++) {
+    pair[1] = get(dt, from, i);
+    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
+    pair[0] = apply(math, o, pair);
+  }
+  put(dt, to, 0, pair[0]);
+}
+
+/* ---- places ---- */
+
 /* The element at of a buffer, if n of so many bytes are there; else NULL. */
 static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
   if (at < 0 || at >= (i64)1 << 40 || (u64)(at + n) * size > mem->bytes) return NULL;
