@@ -327,9 +327,9 @@ enum { PACK_BESIDE = 8 };
 
 static bool is_contiguous(const Tile *t, u32 k) {
   const Operand *o = &t->f.in[k];
+  if (!o->rank || layout_of(t->l, o->buf)) return false;
   const Index *last = &o->idx[o->rank - 1];
-  return o->rank && !layout_of(t->l, o->buf) && last->n == 1 && last->axis[0] == t->lane &&
-         last->coef[0] == 1;
+  return last->n == 1 && last->axis[0] == t->lane && last->coef[0] == 1;
 }
 
 /* Panels first .. first + count - 1, `each` of them together; valid: lanes that the operand has. */
@@ -346,12 +346,12 @@ static void pack_panels(Tile *t, Cursor at, u32 k, const Places *q, i64 first, i
     else
       t->at.val[q->at[i].axis] = idx[i];
   }
-  ExprId panel = ex_op2(p, OP_add, group, ex_int(p, first));
+  ExprId panel = group;
   if (each > 1) {
     ExprId one = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, each), "v"));
-    panel = ex_op2(p, OP_mul, group, ex_int(p, each));
-    panel = ex_op2(p, OP_add, ex_op2(p, OP_add, panel, one), ex_int(p, first));
+    panel = ex_op2(p, OP_add, ex_op2(p, OP_mul, group, ex_int(p, each)), one);
   }
+  panel = ex_op2(p, OP_add, panel, ex_int(p, first));
   idx[0] = idx[q->n] = panel;
   pack_lanes(t, at, k, q, idx, valid, there);
 }
