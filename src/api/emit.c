@@ -371,12 +371,7 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
 
 u64 api_weight_bytes(const Ingot *m) {
   u64 n = 0;
-  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) {
-    const Prog *p = api_program(m, i);
-    for (BufId b = 1; b < p->buf.n; b++)
-      if (p->buf.at[b].space == BS_const && !p->buf.at[b].alias)
-        n += tensor_bytes(p->buf.at[b].data);
-  }
+  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) n += prog_stored_bytes(api_program(m, i));
   for (u32 i = 0; i < m->also.n; i++) n += api_weight_bytes(m->also.at[i]);
   return n;
 }

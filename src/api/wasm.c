@@ -149,6 +149,13 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const Word
 
 /* ---- all of it ---- */
 
+/* What a state begins with is not handed over by a pointer. */
+static bool has_beginnings(const Prog *p) {
+  for (BufId b = 1; b < p->buf.n; b++)
+    if (prog_buf(p, b)->space == BS_state && prog_buf(p, b)->data) return true;
+  return false;
+}
+
 static void build(Ctx *c, void *arg) {
   WasmBuild *b = arg;
   const char *output = b->o->output, *slash = strrchr(output, '/');
@@ -161,7 +168,8 @@ static void build(Ctx *c, void *arg) {
   ic.caller = 1;
   ic.split = PARTS_MOST;
   api_bodies(b->m);
-  if (api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic.weights = "pointer";
+  if (api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES && !has_beginnings(b->m->p))
+    ic.weights = "pointer";
   b->m->linked = true;
   EmitFacts facts = api_emit(b->m, &ic, false, &source, &header);
   ModuleOptions mo = {b->name, slash ? slash + 1 : output, INGOT_VERSION, facts};

@@ -77,6 +77,17 @@ BufId prog_root(const Prog *p, BufId b) {
   return b;
 }
 
+/* A state without data begins with zeros; one that is shared begins in another program. */
+u64 prog_stored_bytes(const Prog *p) {
+  u64 n = 0;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    bool state = x->space == BS_state && x->data && !x->shared;
+    if (!x->alias && (x->space == BS_const || state)) n += tensor_bytes(x->data);
+  }
+  return n;
+}
+
 /* The space of a view is that of its root, except that it is never a parameter itself. */
 BufId prog_add_view(Prog *p, BufId of, const Dim *dim, u32 rank, Str name) {
   BufId root = prog_root(p, of);

@@ -252,6 +252,8 @@ void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId v
 void prog_let(Prog *p, Cursor *at, VarId v, ExprId value);
 void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
 BufId prog_root(const Prog *p, BufId b); /* the buffer whose memory b shares */
+/* Of what a product brings along: constants, and what states begin with. */
+u64 prog_stored_bytes(const Prog *p);
 /* Renames so that no name hides another that is visible. Printing and emitting begin with it. */
 void prog_names(Prog *p);
 

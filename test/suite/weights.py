@@ -107,6 +107,22 @@ def beside(env):
         raise Fail(f"on stdout: {got.err.decode()}")
 
 
+def begun(env):
+    """Weights that a step of training changes are what its state begins with, and take the same forms: a file, a string, not a number each."""
+    folder = env.scratch("weights", "begun")
+    out, blob = os.path.join(folder, "step.c"), os.path.join(folder, "step.bin")
+    for model, size, most in ((dense(env, 1024, 3), 12 << 20, 1 << 20), (dense(env, 256, 2), 0, 4 * (512 << 10))):
+        compiled(env, model, "--train", "loss=mse,optimizer=sgd", "--march", "scalar", "--no-selftest", "--quiet", "-o", out)
+        found = os.path.getsize(blob) if os.path.exists(blob) else 0
+        if (found > 0) != (size > 0) or found < size or os.path.getsize(out) > most:
+            raise Fail(f"{os.path.basename(model)}: {found} bytes in a file, expected {size}; {os.path.getsize(out)} of C, expected at most {most}")
+        cc = run(["cc", "-std=c99", "-O0", "-I", folder, "-c", out, "-o", out + ".o"], LIMIT)
+        if cc.rc:
+            raise Fail(f"cc: {tail(cc.text())}")
+        if found:
+            os.remove(blob)
+
+
 def bytes_of(env, model, name):
     out = os.path.join(env.scratch("weights"), name + ".c")
     compiled(env, model, "--march", "avx2", "--weights", "file", "--no-selftest", "--quiet", "-o", out)
@@ -181,7 +197,7 @@ def engine(env):
 def tests(env):
     return [Test("weights/file", lambda: cost(env, "file", 0.03, 3), cost=2),
             Test("weights/text", lambda: cost(env, "text", 0.1, 7), cost=3),
-            Test("weights/beside", lambda: beside(env), cost=3), Test("weights/shared", lambda: shared(env)),
+            Test("weights/beside", lambda: beside(env), cost=3), Test("weights/begun", lambda: begun(env), cost=2), Test("weights/shared", lambda: shared(env)),
             Test("weights/engine", lambda: engine(env), cost=3),
             Test("weights/budget", lambda: budget(env), cost=2),
             *[Test(f"weights/length-{c}", lambda c=c: length(env, c)) for c in ("gcc", "clang")]]

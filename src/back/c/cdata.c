@@ -123,7 +123,7 @@ void begin_weights(Emit *e, Pool *pool) {
                             .place = NEWS(a, u64, e->p->buf.n),
                             .blob = mode == WM_file || mode == WM_pointer};
   e->weights.text =
-      mode == WM_text || (mode == WM_auto && weights_bytes(e->p) > e->o->literal_bytes);
+      mode == WM_text || (mode == WM_auto && prog_stored_bytes(e->given->p) > e->o->literal_bytes);
   for (BufId b = 1; b < e->p->buf.n; b++)
     e->weights.number[b] =
         pool && prog_buf(e->p, b)->data ? pool_add(a, pool, prog_buf(e->p, b)) : b;

@@ -253,7 +253,7 @@ static WeightMode weight_form(const EmitBody *body, u32 n, const EmitOptions *o)
   u64 bytes = 0;
   if (o->weights != WM_auto) return o->weights;
   for (u32 i = 0; i < n; i++)
-    for (u32 k = 0; k < body[i].n; k++) bytes += weights_bytes(body[i].entry[k].p);
+    for (u32 k = 0; k < body[i].n; k++) bytes += prog_stored_bytes(body[i].entry[k].p);
   return bytes > o->literal_bytes ? WM_text : WM_literal;
 }
 

@@ -616,7 +616,7 @@ u64 emit_size(const Prog *p, const EmitOptions *o) {
   Common *body = body_begin(p->c);
   body->above = true;
   emit_begin(body, &only, o, NULL, "", NULL);
-  return weights_bytes(p) + code_bytes(body);
+  return prog_stored_bytes(p) + code_bytes(body);
 }
 
 /* What a compiler must be told, and what it must not have been told. */
