@@ -7,9 +7,10 @@
  *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbours
  *   dw[k] = sum over o of x[o s + k d - lo] v[o]
  *
- * so x gets a convolution of v' with the mirrored weights. Each cell k of w is a contraction of v
- * with what that cell of the window has read: a product of matrices that sums over batch and
- * places. Where channels are few, dw is one convolution of x by v instead.
+ * so x gets a convolution of v' with the mirrored weights. dw is a convolution of x by v, with
+ * batch and channels in each other's place. Where extents are open or channels in groups, each cell
+ * k of w is a contraction of v with what that cell of the window has read instead: a product of
+ * matrices that sums over batch and places.
  */
 #include "pass/graph/grad_own.h"
 
@@ -98,12 +99,93 @@ static Pads pads_back(Graph *g, const Glide *s, const Type *tv, const Dim *want)
 
 /* ---- conv ---- */
 
+static bool all_known(const Type *t) {
+  bool known = true;
+  for (u32 i = 0; i < t->rank; i++) known = known && dim_is_const(t->dim[i]);
+  return known;
+}
+
 static Dim spread_extent(Graph *g, const Glide *s, u32 i, Dim x) {
   return s->spread[i] == 1 ? x
                            : dim_addk(g->dims, dim_mul(g->dims, x, s->spread[i]), 1 - s->spread[i]);
 }
 
+/* Of places that are `stride` apart, from r on: the cells of the window that reach them, and where
+ * those find v. */
+typedef struct Phase {
+  i64 from, cells, places; /* the first cell, how many in steps of the stride; places of x */
+  Dim lo, hi;              /* around v */
+} Phase;
+
+static Phase phase_of(const Glide *s, u32 i, i64 r, i64 extent, i64 given, bool *less) {
+  i64 step = s->stride[i], from = (r + s->lo[i]) % step, ahead = (r + s->lo[i]) / step;
+  Phase p = {.from = from,
+             .cells = (s->size[i] - from + step - 1) / step,
+             .places = (extent - r + step - 1) / step};
+  i64 lo = p.cells - 1 - ahead;
+  p.lo = unsigned_pad(lo, &less[0]);
+  p.hi = unsigned_pad(p.places + p.cells - 1 - lo - given, &less[1]);
+  return p;
+}
+
+/* What x gets at the places of one phase, number r, with zeros at all others; 0: nothing. */
+static Val phase_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v, i64 r) {
+  Type tx = *graph_type(g, x), tw = *graph_type(g, w), tv = *graph_type(g, v);
+  Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {tw.dim[0], tw.dim[1]}, front[MAX_RANK] = {0},
+      behind[MAX_RANK] = {0};
+  i64 step[MAX_RANK] = {1, 1}, gaps[MAX_RANK] = {0}, none[MAX_RANK] = {0}, ones[MAX_RANK],
+      lo[MAX_RANK], hi[MAX_RANK];
+  Pads p;
+  for (u32 i = s->n; i-- > 0; r /= s->stride[i]) {
+    i64 at = r % s->stride[i];
+    Phase f = phase_of(s, i, at, tx.dim[2 + i], tv.dim[2 + i], &p.less[2 * i]);
+    if (f.cells <= 0 || f.places <= 0) return 0;
+    p.lo[i] = f.lo;
+    p.hi[i] = f.hi;
+    ones[i] = 1;
+    start[2 + i] = f.from;
+    size[2 + i] = f.cells;
+    step[2 + i] = s->stride[i];
+    gaps[2 + i] = s->stride[i] - 1;
+    front[2 + i] = at;
+    behind[2 + i] = tx.dim[2 + i] - at - (f.places - 1) * s->stride[i] - 1;
+  }
+  w = mk_mirror(g, mk_slice(g, w, start, size, step), group);
+  v = stretched(g, v, s->n, none, p.lo, p.hi, p.less, lo, hi);
+  Val y = mk_conv(g, v, w, group, ones, ones, lo, hi);
+  return mk_pad(g, y, mk_like(g, y, 0), front, behind, gaps);
+}
+
+/* Between neighbours of v there would be stride - 1 zeros, and most products zero. Places of x that
+ * are a stride apart meet the same cells instead, and are a convolution of v with those. 0: no
+ * place meets any. */
+static Val input_by_phases(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v) {
+  i64 phases = 1;
+  Val all = 0;
+  for (u32 i = 0; i < s->n; i++) phases *= s->stride[i];
+  for (i64 r = 0; r < phases; r++) {
+    Val y = phase_back(g, s, group, x, w, v, r);
+    if (y) all = all ? mk_map2(g, OP_add, all, y) : y;
+  }
+  return all;
+}
+
+/* Few phases: each is a kernel. */
+enum { MOST_PHASES = 8 };
+
+static bool has_phases(Graph *g, const Glide *s, Val x, Val v) {
+  i64 phases = 1;
+  bool known = all_known(graph_type(g, x)) && all_known(graph_type(g, v));
+  for (u32 i = 0; i < s->n; i++) {
+    known = known && s->dilation[i] == 1 && s->spread[i] == 1 && s->lo[i] >= 0;
+    phases = phases > MOST_PHASES ? phases : phases * s->stride[i];
+  }
+  return known && phases > 1 && phases <= MOST_PHASES;
+}
+
 static Val input_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v) {
+  Val apart = has_phases(g, s, x, v) ? input_by_phases(g, s, group, x, w, v) : 0;
+  if (apart) return apart;
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
   Dim want[MAX_RANK];
   i64 inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
@@ -201,19 +283,18 @@ static Val weights_by_window(Graph *g, const Glide *s, Val x, Val v, const Type 
   return mk_reshape(g, mk_transpose(g, y, perm), tw->dim, tw->rank);
 }
 
-static bool all_known(const Type *t) {
-  bool known = true;
-  for (u32 i = 0; i < t->rank; i++) known = known && dim_is_const(t->dim[i]);
-  return known;
-}
-
-/* Products of so few columns would leave most of a vector empty. */
+/* Vectors along so few results would be mostly empty. */
 enum { FEW_CHANNELS = 8 };
 
+/* One kernel for all cells where they are several; a single one is a product of matrices as it is.
+ * Vectors of the window run along the results, those of cells along the channels of x. */
 static Val weights_back(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
-  bool few = group == 1 && tw->dim[1] <= FEW_CHANNELS && all_known(graph_type(g, x)) &&
-             all_known(graph_type(g, v));
-  return few ? weights_by_window(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);
+  i64 cells = 1;
+  for (u32 i = 0; i < s->n; i++) cells *= s->size[i];
+  bool wide = tw->dim[0] >= FEW_CHANNELS || tw->dim[1] <= FEW_CHANNELS;
+  bool window =
+      group == 1 && cells > 1 && wide && all_known(graph_type(g, x)) && all_known(graph_type(g, v));
+  return window ? weights_by_window(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);
 }
 
 void back_conv(Grad *d, const Node *n, Val v) {
