@@ -237,6 +237,19 @@ static bool fills_blocks(const Work *w, const Node *n) {
   return x->dt == DT_f32 && takes(w->u, n) && x->dim[1] % w->block == 0;
 }
 
+/* Channels that lie a multiple of a way of the first cache apart meet in the same few lines of it:
+ * one more column behind the rows parts them. */
+static void part_planes(const Work *w, Val x) {
+  const Type *t = graph_type(w->g, x);
+  Layout *y = w->of[x];
+  u64 bytes = (u64)y->block * dtype_bytes(t->dt);
+  for (u32 i = 2; i < t->rank; i++) {
+    if (!dim_is_const(t->dim[i])) return;
+    if (!size_mul(bytes, (u64)(t->dim[i] + y->lo[i] + y->hi[i]), &bytes)) return;
+  }
+  if (bytes && bytes % (u64)figures.way_bytes == 0) y->hi[t->rank - 1]++;
+}
+
 /* An operand with a border: the value itself where it has memory that can grow, else a copy. */
 static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
@@ -269,6 +282,7 @@ static void give_border(Work *w, NodeId id) {
     if (lo[i] > w->of[x]->lo[i]) w->of[x]->lo[i] = lo[i];
     if (hi[i] > w->of[x]->hi[i]) w->of[x]->hi[i] = hi[i];
   }
+  part_planes(w, x);
 }
 
 static Val plain_of(Work *w, Val v) {
