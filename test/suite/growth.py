@@ -38,6 +38,7 @@ OTHERS = {
     "ram": ("compile --optimize-for ram", {"conv_relu": 400, "residual": 400, "gemm": 1000}),
     "threads": ("compile --march avx2 --threads 2 --threads-grain 1", {"conv_relu": 200, "joined_convs": 400}),
     "split": ("compile --march avx2 --split 4", {"conv_relu": 200, "gemm": 2000}),
+    "train": ("compile --march avx2 --train loss=mse,optimizer=sgd -o FILE", {"conv_relu": 40, "gemm": 100}),
     "inspect": ("inspect", {"gemm": 2000, "ifs": 1000, "joined_convs": 1000}),
     "report": ("inspect --html FILE", {"gemm": 2000, "joined_convs": 1000}),
     "run": ("run", {"conv_relu": 400, "softmax": 1000}),

@@ -13,11 +13,14 @@
 #include "pass/pass.h"
 
 typedef VEC(StmtId) TopList;
+typedef VEC(u32) Numbers;
 
 typedef struct InPlace {
   Prog *p;
-  TopList top;  /* statements of the program */
-  Accesses *at; /* what each does */
+  TopList top;    /* statements of the program; 0: dropped */
+  Accesses *at;   /* what each does */
+  Numbers *users; /* by root: the numbers of statements that touch it, dropped ones too */
+  u32 ordered;    /* 1 + number of the last that may end a run; 0: none */
 } InPlace;
 
 /* A kernel that does nothing but copy temp to state; lowering copies nothing but the whole. */
@@ -55,9 +58,10 @@ static bool same_shape(Prog *p, BufId a, BufId b) {
 /* The one statement that writes temp, in front of copy c; top.n: there is none, or several. */
 static u32 maker_of(const InPlace *s, BufId temp, u32 c) {
   u32 found = s->top.n;
-  for (u32 i = 0; i < s->top.n; i++) {
+  for (u32 j = 0; j < s->users[temp].n; j++) {
+    u32 i = s->users[temp].at[j];
     const RootUse *u = access_root(&s->at[i], temp);
-    if (!u || !u->write) continue;
+    if (!s->top.at[i] || !u || !u->write) continue;
     if (found != s->top.n || i > c) return s->top.n;
     found = i;
   }
@@ -68,21 +72,26 @@ static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
   u32 k = maker_of(s, temp, c);
   if (k == s->top.n || prog_stmt(s->p, s->top.at[k])->kind != ST_kernel) return false;
   if (!same_shape(s->p, temp, state)) return false;
-  for (u32 i = 0; i < s->top.n; i++) {
+  if (s->ordered > k + 1) return false; /* a run that ends there changes no state */
+  for (u32 j = 0; j < s->users[state].n; j++) {
+    u32 i = s->users[state].at[j];
     const RootUse *u = access_root(&s->at[i], state);
-    if (i != c && u && (u->write || i > k)) return false;
-    if (i > k && s->at[i].ordered) return false; /* a run that ends there changes no state */
+    if (s->top.at[i] && i != c && u && (u->write || i > k)) return false;
   }
   return mem_in_place(s->p, s->top.at[k], state, temp);
 }
 
-static void replace(Prog *p, BufId old, BufId by) {
-  for (ExprId e = 1; e < p->nexpr; e++) {
-    Expr *x = prog_expr(p, e);
-    if ((x->kind == EX_load) && x->ref == old) x->ref = by;
+/* In one statement of the program. All of them for each state would take the square of both. */
+static void replace(Prog *p, StmtId top, BufId old, BufId by) {
+  for (StmtWalk w = prog_walk_one(p, top); prog_next(&w);) {
+    Stmt *s = prog_stmt(p, w.id);
+    if (s->buf == old) s->buf = by;
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_load && x.e->ref == old) x.e->ref = by;
   }
-  for (StmtId s = 1; s < p->stmt.n; s++)
-    if (prog_stmt(p, s)->buf == old) prog_stmt(p, s)->buf = by;
+}
+
+static void replace_views(Prog *p, BufId old, BufId by) {
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_buf(p, b)->alias == old) prog_buf(p, b)->alias = by;
 }
@@ -95,18 +104,23 @@ static void unlink_stmt(Prog *p, StmtId id) {
 
 /* Statement c goes, and what others said of temp they say of state. */
 static void drop_copy(InPlace *s, u32 c, BufId temp, BufId state) {
-  Arena *a = &s->p->c->scratch;
-  VEC(u32) again = {0};
-  replace(s->p, temp, state);
   unlink_stmt(s->p, s->top.at[c]);
-  s->top.n--;
-  for (u32 i = 0; i < s->top.n; i++) {
-    u32 from = i + (i >= c);
-    if (access_root(&s->at[from], temp)) *vec_push(a, &again) = i;
-    s->top.at[i] = s->top.at[from];
-    s->at[i] = s->at[from];
+  s->top.at[c] = 0;
+  replace_views(s->p, temp, state);
+  for (u32 j = 0; j < s->users[temp].n; j++) {
+    u32 i = s->users[temp].at[j];
+    if (!s->top.at[i]) continue;
+    replace(s->p, s->top.at[i], temp, state);
+    s->at[i] = accesses_one(s->p, s->top.at[i]);
+    *vec_push(&s->p->c->scratch, &s->users[state]) = i;
   }
-  for (u32 i = 0; i < again.n; i++) s->at[again.at[i]] = accesses_one(s->p, s->top.at[again.at[i]]);
+}
+
+static void look_at(InPlace *s, u32 i) {
+  s->at[i] = accesses_one(s->p, s->top.at[i]);
+  if (s->at[i].ordered) s->ordered = i + 1;
+  for (u32 k = 0; k < s->at[i].root.n; k++)
+    *vec_push(&s->p->c->scratch, &s->users[s->at[i].root.at[k].root]) = i;
 }
 
 void inplace(Prog *p) {
@@ -117,14 +131,14 @@ void inplace(Prog *p) {
   if (!state) return;
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) *vec_push(a, &s.top) = id;
   s.at = NEWS(a, Accesses, s.top.n + 1);
-  for (u32 i = 0; i < s.top.n; i++) s.at[i] = accesses_one(p, s.top.at[i]);
-  u32 before = s.top.n;
-  for (u32 c = 0; c < s.top.n;) {
+  s.users = NEWS(a, Numbers, p->buf.n);
+  for (u32 i = 0; i < s.top.n; i++) look_at(&s, i);
+  bool dropped = false;
+  for (u32 c = 0; c < s.top.n; c++) {
     BufId temp, mem;
-    if (is_copy(&s, c, &temp, &mem) && may_lie_there(&s, c, temp, mem))
-      drop_copy(&s, c, temp, mem);
-    else
-      c++;
+    if (!is_copy(&s, c, &temp, &mem) || !may_lie_there(&s, c, temp, mem)) continue;
+    drop_copy(&s, c, temp, mem);
+    dropped = true;
   }
-  if (s.top.n < before) mem_sweep(p);
+  if (dropped) mem_sweep(p);
 }
