@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """`make bench-train`: steps of training beside PyTorch, eager and compiled, on one and two threads.
 
-    bench/train.py [--only mlp,lenet,resnet18] [--threads 1,2] [--rounds 6] [--cpu] [--curve] [--write FILE]
+    bench/train.py [--only mlp,lenet,resnet18] [--threads 1,2] [--rounds 6] [--engines eager,compiled] [--cpu] [--curve] [--write FILE]
 
 mlp: 784-128-64-10 with ReLU, dropout 0.2, cross-entropy and Adam, batch 32; lenet: LeNet-5, batch 32, Adam; resnet18: 224x224, batch 8, momentum. A step is
 forward, backward and update with the loss as a result, on a batch that is already in memory. Every engine is a process of its own; they take turns as in
-bench/peers.py; --cpu takes time of the processor, for one thread on a machine that has other work. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
+bench/peers.py; --engines says which of PyTorch's; --cpu takes time of the processor, for one thread on a machine that has other work. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
 --curve compares losses instead: the same weights, 100 batches of 1000 random examples, no dropout, beside PyTorch in double, since its own steps in single
 precision part from those by up to 1e-2. --write puts the table between the marks of a document.
 Runs with the Python of build/torch (`make torch` fetches it).
@@ -124,13 +124,13 @@ def serve(engine, name, threads, answers):
 
 # ---- the comparison ----
 
-def measure(name, threads, rounds, ms):
+def measure(name, threads, rounds, ms, engines):
     model = exported(name, True)
     with np.load(model[:-5] + ".npz") as z:
         feed = {k: z[k] for k in z.files}
     children, refused = [], {}
     try:
-        for e in ENGINES:
+        for e in engines:
             try:
                 if e.startswith("ingot"):
                     children.append(peers.start_ingot(e, model, feed, threads, ["--train", spec(name)], tag="-train"))
@@ -147,11 +147,11 @@ def measure(name, threads, rounds, ms):
             c.close()
 
 
-def table(names, threads, rounds, ms):
+def table(names, threads, rounds, ms, engines):
     lines = ["| network | threads | PyTorch eager ms | compiled ms | ingot ms | times as fast: eager | compiled | aim |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for name in names:
         for n in threads:
-            row = measure(name, n, rounds, ms)
+            row = measure(name, n, rounds, ms, engines)
             if "ingot-gcc" not in row:
                 continue
             own = row["ingot-gcc"]
@@ -207,6 +207,7 @@ def main():
     p.add_argument("--only", default=",".join(NETS))
     p.add_argument("--threads", default="1,2")
     p.add_argument("--rounds", type=int, default=6)
+    p.add_argument("--engines", default=",".join(ENGINES[:2]))
     p.add_argument("--cpu", action="store_true")
     p.add_argument("--curve", action="store_true")
     p.add_argument("--write", metavar="FILE")
@@ -216,7 +217,7 @@ def main():
         os.environ["TURNS_CPU"] = "1"
     if a.curve:
         return 0 if all([curve(n) for n in names]) else 1
-    text = table(names, [int(n) for n in a.threads.split(",")], a.rounds, 400)
+    text = table(names, [int(n) for n in a.threads.split(",")], a.rounds, 400, [e for e in ENGINES[:2] if e in a.engines.split(",")] + [ENGINES[2]])
     if not a.write:
         print(text, end="")
         return 0

@@ -13,14 +13,14 @@
 #include "pass/pass.h"
 
 typedef VEC(StmtId) TopList;
-typedef VEC(u32) Numbers;
+typedef VEC(u32) TopNumbers;
 
 typedef struct InPlace {
   Prog *p;
-  TopList top;    /* statements of the program; 0: dropped */
-  Accesses *at;   /* what each does */
-  Numbers *users; /* by root: the numbers of statements that touch it, dropped ones too */
-  u32 ordered;    /* 1 + number of the last that may end a run; 0: none */
+  TopList top;       /* statements of the program; 0: dropped */
+  Accesses *at;      /* what each does */
+  TopNumbers *users; /* by root: the numbers of statements that touch it, dropped ones too */
+  u32 ordered;       /* 1 + number of the last that may end a run; 0: none */
 } InPlace;
 
 /* A kernel that does nothing but copy temp to state; lowering copies nothing but the whole. */
@@ -131,7 +131,7 @@ void inplace(Prog *p) {
   if (!state) return;
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) *vec_push(a, &s.top) = id;
   s.at = NEWS(a, Accesses, s.top.n + 1);
-  s.users = NEWS(a, Numbers, p->buf.n);
+  s.users = NEWS(a, TopNumbers, p->buf.n);
   for (u32 i = 0; i < s.top.n; i++) look_at(&s, i);
   bool dropped = false;
   for (u32 c = 0; c < s.top.n; c++) {
