@@ -382,6 +382,7 @@ Pieces lane_pieces(u32 lanes, u32 most);
 /* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers of 16 bits or
  * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
+enum { BYTES_JOINED = 4 }; /* registers of floats that fill one as bytes */
 i64 ex_splat_int(const Prog *p, ExprId id); /* the integer in all lanes; INT64_MIN: it is none */
 
 /* prog_unfuse.c */

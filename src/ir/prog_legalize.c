@@ -7,8 +7,11 @@
  * - A vector that is longer than a register is several, of the pieces that prog_lanes.c tells; a
  *   statement is one for each piece, since operations go lane by lane. A piece of one lane is a
  *   scalar.
- * - A shuffle takes its lanes from one or two variables as long as itself, which machines can do,
- *   or is a list of scalars. A single lane is that of a variable. A reduction is such lanes,
+ * - Bytes that are made of four registers of floats and fill one are stored at once: the floats
+ * have variables, and a shuffle that takes these one behind the other stands for all their lanes,
+ * which back ends narrow together (ex_bytes).
+ * - Any other shuffle takes its lanes from one or two variables as long as itself, which machines
+ * can do, or is a list of scalars. A single lane is that of a variable. A reduction is such lanes,
  *   operated on in order.
  *
  * Operations stay as they are, also those that only some machines have at once (dot4, fma,
@@ -189,6 +192,30 @@ static void put_pieces(Legal *o, const Stmt *s) {
   }
 }
 
+/* Numbers that fill a register as bytes, out of as many as it holds of them: false, and nothing is
+ * written, if the statement stores something else. */
+static bool put_joined(Legal *o, const Stmt *s) {
+  const Expr x = *at(o, s->a);
+  DType as;
+  i64 k;
+  ExprId y = ex_bytes(o->p, &x, &as, &k), arg[BYTES_JOINED];
+  if (!y || as != x.dt || !o->most || x.lanes != o->most * BYTES_JOINED) return false;
+  Pieces ps = pieces(o, x.lanes);
+  u8 *pick = NEWS(o->a, u8, x.lanes);
+  for (u32 i = 0; i < x.lanes; i++) pick[i] = (u8)i;
+  for (u32 q = 0; q < ps.n; q++) {
+    VarId v = new_var(o, DT_f32, ps.at[q].w, str_of(o->p->c, "x"));
+    Stmt let = {.kind = ST_let, .var = v, .a = piece(o, y, &ps, q), .step = 1, .loc = s->loc};
+    Expr e = var_expr(o, v);
+    stmts_add(o->p, o->out, &let);
+    arg[q] = ex_take(o->p, &e);
+  }
+  Expr all = {.kind = EX_shuffle, .dt = DT_f32, .lanes = x.lanes, .pick = pick};
+  *at(o, y) = *at(o, make(o, all, arg, BYTES_JOINED));
+  stmts_add(o->p, o->out, s);
+  return true;
+}
+
 /* ---- before a statement ---- */
 
 /* It gets a variable of its own. */
@@ -332,6 +359,7 @@ static StmtId legal_list(Legal *o, StmtId first);
 static void put_store(Legal *o, StmtId id, Stmt s) {
   u32 lanes = at(o, s.a)->lanes;
   bool reg = is_reg(o, s.buf), loops = !o->most && lanes > 1;
+  if (!reg && put_joined(o, &s)) return;
   if (!reg && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a)) hoist(o, s.a);
   if (reg && o->most) {
     const Register *r = find_reg(o, s.buf, s.idx);

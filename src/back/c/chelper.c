@@ -116,6 +116,14 @@ static const struct X86 {
            {512, "_mm512", "512i", "AVX512F"},
            {0, "", "", ""}};
 
+/* A vector of so many times as many elements. */
+static const char *longer_type(Emit *e, DType k, u32 times) {
+  e->b.w *= times;
+  const char *t = vector_type(e, k, false);
+  e->b.w /= times;
+  return t;
+}
+
 /* What stands at $ and this letter. */
 static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop) {
   u32 bytes = dtype_bytes(k);
@@ -125,6 +133,7 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
   dtype_limits(k, &lo, &hi);
   switch (letter) {
   case 'T': text_puts(t, vector_type(e, k, false)); break;
+  case 'W': text_puts(t, longer_type(e, k, BYTES_JOINED)); break;
   case 'F': text_puts(t, vector_type(e, DT_f32, false)); break;
   case 'I': text_puts(t, vector_type(e, DT_i32, false)); break;
   case 'H': text_puts(t, vector_type(e, DT_i16, false)); break;
@@ -155,6 +164,8 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
   case 'Q': text_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
   case 'J': text_puts(t, need_vector(e, "narrow", DT_i32, NULL)); break;
   case 'R': text_puts(t, need_vector(e, "round", DT_f32, NULL)); break;
+  case 'q': text_puts(t, need_vector(e, "quantise", k, NULL)); break;
+  case 'n': text_puts(t, need_vector(e, "whole", k, NULL)); break;
   case 'L': text_puts(t, loop); break;
   default: bug(e->c, LOC_NONE, "cvop.def: $%c", letter);
   }

@@ -100,10 +100,19 @@ static bool put_bytes(Emit *e, const Expr *x) {
   DType as;
   ExprId y = ex_bytes(e->p, x, &as, &k);
   if (!y) return false;
-  const char *f = x->dt == DT_i16 ? "words" : x->dt == DT_f32 ? "requantise" : "quantise";
+  const Expr *of = prog_expr(e->p, y);
+  bool joined = of->kind == EX_shuffle && of->narg == BYTES_JOINED;
+  const char *f = joined            ? "join"
+                  : x->dt == DT_i16 ? "words"
+                  : x->dt == DT_f32 ? "requantise"
+                                    : "quantise";
   e->b.frame += e->b.w * 64;
+  if (joined) e->b.w /= BYTES_JOINED;
   text_fmt(e->t, "%s(", need_vector(e, f, as, NULL));
-  put_data(e, y, PR_any);
+  for (u32 i = 0; i < (joined ? of->narg : 1); i++) {
+    if (i) text_puts(e->t, ", ");
+    put_data(e, joined ? of->arg[i] : y, PR_any);
+  }
   text_fmt(e->t, ", %d)", (int)k);
   return true;
 }

@@ -167,6 +167,21 @@ static LVal gather_lanes(Gen *g, const Expr *x, const LVal *arg, u32 n) {
   return all;
 }
 
+/* All lanes of vectors of n, one behind the other. */
+static LVal join(Gen *g, LVal a, LVal b, u32 n) {
+  LVal mask[MAX_LANES];
+  for (u32 i = 0; i < 2 * n; i++) mask[i] = lv_int(g, 32, 1, i);
+  return g->l->LLVMBuildShuffleVector(g->unit->builder, a, b, g->l->LLVMConstVector(mask, 2 * n),
+                                      "");
+}
+
+/* Does x take four vectors as they are? */
+static bool is_joined(const Expr *x, u32 n) {
+  for (u32 i = 0; i < x->lanes; i++)
+    if (x->pick[i] != i) return false;
+  return x->narg == BYTES_JOINED && x->lanes == BYTES_JOINED * n;
+}
+
 static LVal gen_shuffle(Gen *g, const Expr *x) {
   LVal arg[MAX_LANES], mask[MAX_LANES];
   u32 n = prog_expr(g->p, x->arg[0])->lanes;
@@ -175,6 +190,8 @@ static LVal gen_shuffle(Gen *g, const Expr *x) {
     LVal from = arg[x->pick[0] / n];
     return n > 1 ? lv_lane(g, from, x->pick[0] % n) : from;
   }
+  if (n > 1 && is_joined(x, n))
+    return join(g, join(g, arg[0], arg[1], n), join(g, arg[2], arg[3], n), 2 * n);
   if (n == 1 || x->narg > 2) return gather_lanes(g, x, arg, n);
   for (u32 i = 0; i < x->lanes; i++) mask[i] = lv_int(g, 32, 1, x->pick[i]);
   return g->l->LLVMBuildShuffleVector(g->unit->builder, arg[0], x->narg > 1 ? arg[1] : arg[0],

@@ -664,6 +664,7 @@ static bool lower_whole(Lower *l, Cursor at, const Form *f) {
   if ((!any || along) && lower_rows(l, at, f)) return true;
   if (!any) return false;
   if (!along) t.table = tile_table(&t);
+  if (t.table && t.lanes > l->target->lanes) t.lanes = l->target->lanes; /* looked up one by one */
   note(&t, along);
   if (along)
     lower_along(&t, at);

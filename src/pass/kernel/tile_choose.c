@@ -103,9 +103,40 @@ static u32 full_lanes(const Tile *t) {
   return wide ? t->l->target->lanes / 2 : t->l->target->lanes;
 }
 
-static u32 lanes_for(const Tile *t, bool packed) {
+/* Bytes of the widest elements that e is computed with. */
+static u32 widest_of(Prog *p, ExprId id) {
+  const Expr *x = prog_expr(p, id);
+  u32 n = lane_bytes(x->dt);
+  for (u32 i = 0; i < x->narg && x->kind != EX_load; i++) {
+    u32 more = widest_of(p, x->arg[i]);
+    if (more > n) n = more;
+  }
+  return n;
+}
+
+/* Of a map: as many as fill a register with its result, where nothing is computed with in wider
+ * elements, or where these become bytes, which are narrowed a register at a time (ex_bytes). */
+static u32 map_lanes(Tile *t) {
+  Prog *p = t->p;
+  DType to = prog_buf(p, t->f.out.buf)->dt, as;
+  u32 n = full_lanes(t), narrow = lane_bytes(to);
+  i64 k;
+  if (narrow >= 4 || t->l->unit->aim == AIM_size) return n;
+  t->lanes = n;
+  ProgMark mark = tile_stand(t);
+  Nest x = tile_nest(t, prog_end());
+  ExprId e = nest_value(&x);
+  u32 widest = widest_of(p, e);
+  Expr wide = *prog_expr(p, e);
+  wide.lanes = n;
+  bool bytes = narrow == 1 && widest <= 4 && ex_bytes(p, &wide, &as, &k) && as == to;
+  tile_leave(t, mark);
+  return widest == narrow || bytes ? 4 * t->l->target->lanes / narrow : n;
+}
+
+static u32 lanes_for(Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
-  u32 n = full_lanes(t);
+  u32 n = t->f.fold ? full_lanes(t) : map_lanes(t);
   if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *x = layout_of(t->l, t->f.in[k].buf);
@@ -503,9 +534,9 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (bytes && any_guard(f)) return false;
   t->lane = tile_lane_axis(t);
   if (t->lane == FORM_AXES) return false;
+  t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->lanes = lanes_for(t, f->fold);
   if (t->lanes == 1) return false;
-  t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
   ProgMark mark = tile_stand(t);
   bool ok = true, out = false;

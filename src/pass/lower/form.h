@@ -108,5 +108,6 @@ typedef enum OnceKind {
 
 /* form_merge.c */
 void form_merge(Prog *p, Map *once, Form *f);
+BufId form_view(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank); /* made once */
 
 #endif

@@ -123,7 +123,7 @@ static Str view_name(Prog *p, BufId b) {
   return str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, b)->name));
 }
 
-static BufId view_of(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank) {
+BufId form_view(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank) {
   BufId root = prog_root(p, b);
   i64 key[2 + MAX_RANK] = {ON_view, root};
   for (u32 i = 0; i < rank; i++) key[2 + i] = dim[i];
@@ -162,7 +162,7 @@ void form_merge(Prog *p, Map *once, Form *f) {
   for (u32 k = 0; k < m.n; k++) {
     Seen *s = &m.seen[k];
     if (s->merged)
-      s->o->buf = view_of(p, once, s->o->buf, s->dim, s->o->rank);
+      s->o->buf = form_view(p, once, s->o->buf, s->dim, s->o->rank);
     else
       *s->o = s->was;
   }

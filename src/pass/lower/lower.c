@@ -177,8 +177,11 @@ static void lower_node(Lower *l, const Node *n) {
   else if (kinds[n->op])
     kinds[n->op](l, lower_kernel(l, group_label(l->g, n)));
   else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
+    Flat flat;
     slot_redirect(l, &f);
+    bool is_flat = flat_begin(l, n, &f, &flat);
     lower_form(l, lower_kernel(l, group_label(l->g, n)), &f);
+    if (is_flat) flat_end(&flat);
   } else
     diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
 }

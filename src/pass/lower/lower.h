@@ -105,6 +105,25 @@ Val group_accumulator(Lower *l, Val v);
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
 bool group_fold(Lower *l, const Node *root, Form *f);
 
+/* lower_flat.c */
+enum { FLAT_VALUES = 32 }; /* of a group, at most */
+typedef struct FlatValue {
+  Val v;
+  BufId was;
+  const Layout *layout;
+  Dim dim[MAX_RANK + 1]; /* in memory */
+} FlatValue;
+typedef struct Flat {
+  Lower *l;
+  Val root;
+  u32 rank, n;
+  bool inlined, blocks; /* there is something inlined; channels are in blocks */
+  FlatValue at[FLAT_VALUES];
+} Flat;
+/* A group of maps with fewer axes, n being its root: its form, until flat_end; false: as it was. */
+bool flat_begin(Lower *l, const Node *n, Form *f, Flat *s);
+void flat_end(Flat *s);
+
 /* lower_storage.c */
 void storage_begin(Lower *l);
 void storage_end(Lower *l);

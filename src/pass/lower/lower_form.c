@@ -53,8 +53,8 @@ u32 nest_address(Nest *x, const Operand *o, BufId *b, ExprId *idx) {
 
 static ExprId load(Nest *x, const Operand *o) {
   ExprId idx[MAX_RANK];
-  const Buf *b = prog_buf(x->p, o->buf);
-  if (b->space == BS_const && !b->alias && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
+  const Buf *b = prog_buf(x->p, prog_root(x->p, o->buf));
+  if (b->space == BS_const && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
     return ex_const(x->p, b->dt,
                     tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
