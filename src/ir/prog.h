@@ -383,6 +383,13 @@ Pieces lane_pieces(u32 lanes, u32 most);
  * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
 enum { BYTES_JOINED = 4 }; /* registers of floats that fill one as bytes */
+/* Bytes that are made floats in x, less k; 0: x is something else. */
+ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k);
+/* Wide registers are packed and unpacked in parts of four floats: the byte that lane i of register
+ * q is, where nothing crosses from part to part. */
+static inline u32 byte_apart(u32 q, u32 i) {
+  return i / BYTES_JOINED * BYTES_JOINED * BYTES_JOINED + BYTES_JOINED * q + i % BYTES_JOINED;
+}
 i64 ex_splat_int(const Prog *p, ExprId id); /* the integer in all lanes; INT64_MIN: it is none */
 
 /* prog_unfuse.c */

@@ -1,8 +1,9 @@
 /* prog_bytes.c: where a program makes bytes of floats, or numbers of such bytes.
  *
  * In: an expression. Out: what it rounds and saturates, if it is one of these: round(y) + k as a
- * byte; that less k as a number of 16 bits; or as a float. Back ends have shorter ways for them
- * than step by step: the bounds are whole numbers, so they may be met before rounding.
+ * byte; that less k as a number of 16 bits; or as a float; and bytes that become floats. Back ends
+ * have shorter ways for them than step by step: the bounds are whole numbers, so they may be met
+ * before rounding.
  */
 #include "ir/prog.h"
 
@@ -74,4 +75,22 @@ ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
   if (x->op != OP_cast) return 0;
   ExprId y = quantised(p, x, k);
   return y ? y : requantised(p, x, as, k);
+}
+
+ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k) {
+  *k = 0;
+  if (x->kind != EX_op || x->op != OP_cast || x->dt != DT_f32) return 0;
+  ExprId y = x->arg[0];
+  const Expr *of = prog_expr(p, y);
+  if (of->kind == EX_op && of->op == OP_sub && of->dt == DT_i32) {
+    *k = ex_splat_int(p, of->arg[1]);
+    if (*k < -255 || *k > 255) return 0;
+    y = of->arg[0];
+    of = prog_expr(p, y);
+  }
+  if (of->kind == EX_op && of->op == OP_cast && of->dt == DT_i32) {
+    y = of->arg[0];
+    of = prog_expr(p, y);
+  }
+  return of->dt == DT_u8 || of->dt == DT_i8 ? y : 0;
 }

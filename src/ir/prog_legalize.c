@@ -192,21 +192,68 @@ static void put_pieces(Legal *o, const Stmt *s) {
   }
 }
 
+/* Is every vector in memory that the value is made of one of bytes that become floats? */
+static bool is_of_bytes(const Legal *o, ExprId id) {
+  const Expr *x = at(o, id);
+  i64 k;
+  ExprId y = ex_of_bytes(o->p, x, &k);
+  if (y && at(o, y)->kind == EX_load) return true;
+  if (x->lanes == 1 || x->kind == EX_splat) return true;
+  for (u32 i = 0; i < x->narg; i++)
+    if (x->kind != EX_op || !is_of_bytes(o, x->arg[i])) return false;
+  return x->kind == EX_op;
+}
+
+/* Vectors in memory get a variable each. */
+static void name_loads(Legal *o, ExprId id) {
+  Expr *x = at(o, id);
+  if (x->lanes == 1 || x->kind == EX_splat) return;
+  for (u32 i = 0; i < x->narg && x->kind == EX_op; i++) name_loads(o, x->arg[i]);
+  if (x->kind != EX_load) return;
+  VarId v = new_var(o, x->dt, x->lanes, str_of(o->p->c, "b"));
+  Stmt let = {.kind = ST_let, .var = v, .a = ex_take(o->p, x), .step = 1, .loc = LOC_NONE};
+  *x = var_expr(o, v);
+  stmts_add(o->p, o->out, &let);
+}
+
+/* As `piece`, with the lanes of register q as byte_apart has them. */
+static ExprId piece_apart(Legal *o, ExprId id, u32 q) {
+  Expr x = *at(o, id);
+  const ExprId *arg = x.arg;
+  if (x.lanes == 1) return copy(o, id);
+  x.lanes = o->most;
+  if (x.kind == EX_var) {
+    ExprId from = copy(o, id);
+    u8 *pick = NEWS(o->a, u8, o->most);
+    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_apart(q, i);
+    return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->most, .pick = pick}, &from,
+                1);
+  }
+  x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
+  for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_apart(o, arg[i], q);
+  return ex_take(o->p, &x);
+}
+
 /* Numbers that fill a register as bytes, out of as many as it holds of them: false, and nothing is
- * written, if the statement stores something else. */
+ * written, if the statement stores something else. Where a register has parts and all numbers were
+ * bytes, lanes stay in their part. */
 static bool put_joined(Legal *o, const Stmt *s) {
   const Expr x = *at(o, s->a);
   DType as;
   i64 k;
   ExprId y = ex_bytes(o->p, &x, &as, &k), arg[BYTES_JOINED];
   if (!y || as != x.dt || !o->most || x.lanes != o->most * BYTES_JOINED) return false;
+  bool apart = o->most > BYTES_JOINED && is_of_bytes(o, y);
   Pieces ps = pieces(o, x.lanes);
   u8 *pick = NEWS(o->a, u8, x.lanes);
-  for (u32 i = 0; i < x.lanes; i++) pick[i] = (u8)i;
+  if (apart) name_loads(o, y);
   for (u32 q = 0; q < ps.n; q++) {
-    VarId v = new_var(o, DT_f32, ps.at[q].w, str_of(o->p->c, "x"));
-    Stmt let = {.kind = ST_let, .var = v, .a = piece(o, y, &ps, q), .step = 1, .loc = s->loc};
+    VarId v = new_var(o, DT_f32, o->most, str_of(o->p->c, "x"));
+    ExprId value = apart ? piece_apart(o, y, q) : piece(o, y, &ps, q);
+    Stmt let = {.kind = ST_let, .var = v, .a = value, .step = 1, .loc = s->loc};
     Expr e = var_expr(o, v);
+    for (u32 i = 0; i < o->most; i++)
+      pick[apart ? byte_apart(q, i) : q * o->most + i] = (u8)(q * o->most + i);
     stmts_add(o->p, o->out, &let);
     arg[q] = ex_take(o->p, &e);
   }

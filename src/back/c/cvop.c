@@ -102,10 +102,11 @@ static bool put_bytes(Emit *e, const Expr *x) {
   if (!y) return false;
   const Expr *of = prog_expr(e->p, y);
   bool joined = of->kind == EX_shuffle && of->narg == BYTES_JOINED;
-  const char *f = joined            ? "join"
-                  : x->dt == DT_i16 ? "words"
-                  : x->dt == DT_f32 ? "requantise"
-                                    : "quantise";
+  const char *f = joined && of->pick[BYTES_JOINED] != BYTES_JOINED ? "pack"
+                  : joined                                         ? "join"
+                  : x->dt == DT_i16                                ? "words"
+                  : x->dt == DT_f32                                ? "requantise"
+                                                                   : "quantise";
   e->b.frame += e->b.w * 64;
   if (joined) e->b.w /= BYTES_JOINED;
   text_fmt(e->t, "%s(", need_vector(e, f, as, NULL));
@@ -114,6 +115,20 @@ static bool put_bytes(Emit *e, const Expr *x) {
     put_data(e, joined ? of->arg[i] : y, PR_any);
   }
   text_fmt(e->t, ", %d)", (int)k);
+  return true;
+}
+
+/* Part of a vector of bytes as floats; false: x is something else. */
+static bool put_part(Emit *e, const Expr *x) {
+  i64 k;
+  ExprId y = ex_of_bytes(e->p, x, &k);
+  const Expr *of = y ? prog_expr(e->p, y) : NULL;
+  if (!of || of->kind != EX_shuffle || of->narg != 1) return false;
+  const Expr *from = prog_expr(e->p, of->arg[0]);
+  if (from->lanes != BYTES_JOINED * x->lanes) return false;
+  e->b.frame += e->b.w * 64;
+  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var[from->ref],
+           of->pick[0] / BYTES_JOINED, (int)k);
   return true;
 }
 
@@ -284,7 +299,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
       put_call(e, x, need_loop(e, x, from));
     return;
   }
-  if (put_bytes(e, x)) return;
+  if (put_bytes(e, x) || put_part(e, x)) return;
   if (x->op == OP_cast) {
     put_cast(e, x, at);
     return;

@@ -175,26 +175,20 @@ static LVal join(Gen *g, LVal a, LVal b, u32 n) {
                                       "");
 }
 
-/* Does x take four vectors as they are? */
-static bool is_joined(const Expr *x, u32 n) {
-  for (u32 i = 0; i < x->lanes; i++)
-    if (x->pick[i] != i) return false;
-  return x->narg == BYTES_JOINED && x->lanes == BYTES_JOINED * n;
-}
-
 static LVal gen_shuffle(Gen *g, const Expr *x) {
-  LVal arg[MAX_LANES], mask[MAX_LANES];
+  LVal arg[MAX_LANES] = {NULL}, mask[MAX_LANES];
   u32 n = prog_expr(g->p, x->arg[0])->lanes;
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
   if (x->lanes == 1) {
     LVal from = arg[x->pick[0] / n];
     return n > 1 ? lv_lane(g, from, x->pick[0] % n) : from;
   }
-  if (n > 1 && is_joined(x, n))
-    return join(g, join(g, arg[0], arg[1], n), join(g, arg[2], arg[3], n), 2 * n);
-  if (n == 1 || x->narg > 2) return gather_lanes(g, x, arg, n);
+  bool four = n > 1 && x->narg == BYTES_JOINED && x->lanes == BYTES_JOINED * n;
+  if (!four && (n == 1 || x->narg > 2)) return gather_lanes(g, x, arg, n);
+  LVal first = arg[0], second = arg[x->narg > 1];
+  if (four) first = second = join(g, join(g, first, second, n), join(g, arg[2], arg[3], n), 2 * n);
   for (u32 i = 0; i < x->lanes; i++) mask[i] = lv_int(g, 32, 1, x->pick[i]);
-  return g->l->LLVMBuildShuffleVector(g->unit->builder, arg[0], x->narg > 1 ? arg[1] : arg[0],
+  return g->l->LLVMBuildShuffleVector(g->unit->builder, first, second,
                                       g->l->LLVMConstVector(mask, x->lanes), "");
 }
 

@@ -110,14 +110,13 @@ enum { FLAT_VALUES = 32 }; /* of a group, at most */
 typedef struct FlatValue {
   Val v;
   BufId was;
-  const Layout *layout;
-  Dim dim[MAX_RANK + 1]; /* in memory */
+  Dim dim[MAX_RANK];
 } FlatValue;
 typedef struct Flat {
   Lower *l;
   Val root;
   u32 rank, n;
-  bool inlined, blocks; /* there is something inlined; channels are in blocks */
+  bool inlined; /* there is something that is */
   FlatValue at[FLAT_VALUES];
 } Flat;
 /* A group of maps with fewer axes, n being its root: its form, until flat_end; false: as it was. */

@@ -4,10 +4,8 @@
  * In: the root of a group without a fold. Out: its form, with neighbouring axes merged that every
  * value of the group has both of, or none; until flat_end, the buffers of the group are views of
  * that shape, and what is inlined has such a shape in name. An image of 7x7 points is a line of 49
- * then, and a vector may be longer than a row. Channels in blocks without a border are such memory,
- * too: a result of narrow elements, which blocks hold too few of to fill a register, is computed
- * without regard to them. Maps of nothing but memory are left to form_merge.c, which has the same
- * rule: the outermost axis stays by itself, for loop_fuse.c.
+ * then, and a vector may be longer than a row. Maps of nothing but memory are left to form_merge.c,
+ * which has the same rule: the outermost axis stays by itself, for loop_fuse.c.
  */
 #include "pass/lower/lower.h"
 
@@ -18,10 +16,9 @@ static bool collect(Flat *s, Val v) {
   for (u32 i = 0; i < s->n; i++)
     if (s->at[i].v == v) return true;
   if (s->n == FLAT_VALUES) return false;
-  s->at[s->n++] = (FlatValue){.v = v, .was = l->buf[v], .layout = at->layout};
-  if (at->kind == SK_layout) return true;
-  if (at->kind == SK_memory)
-    return prog_buf(l->p, prog_root(l->p, l->buf[v]))->space != BS_state;
+  if (at->layout) return false;
+  s->at[s->n++] = (FlatValue){.v = v, .was = l->buf[v]};
+  if (at->kind == SK_memory) return prog_buf(l->p, prog_root(l->p, l->buf[v]))->space != BS_state;
   if (at->kind != SK_inlined) return false;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (op_info[n->op].kind != OK_MAP && n->op != OP_broadcast) return false;
@@ -31,26 +28,16 @@ static bool collect(Flat *s, Val v) {
   return true;
 }
 
-/* Extents of v as it lies in memory, dimensions as many as those of the result; false: it has a
- * border, or others. */
-static bool extents(const Flat *s, const FlatValue *x, Dim *dim) {
-  const Type *t = graph_type(s->l->g, x->v);
-  const Layout *y = x->layout;
-  u32 rank = y ? t->rank + 1 : t->rank;
-  bool one = true;
-  for (u32 i = 0; i < t->rank; i++) one = one && t->dim[i] == 1;
-  for (u32 i = 0; i < s->rank; i++) dim[i] = 1;
-  if (one) return !y;
-  if ((y != NULL) != s->blocks || rank > s->rank) return false;
-  dim += s->rank - rank;
-  for (u32 i = 0; i < t->rank; i++) {
-    dim[i] = t->dim[i];
-    if (!dim_is_const(dim[i]) || !dim[i] || (y && (y->lo[i] || y->hi[i]))) return false;
+/* Extents of v, as many as the result has; false: not all are known, or there is nothing. */
+static bool extents(const Flat *s, Val v, Dim *dim) {
+  const Type *t = graph_type(s->l->g, v);
+  u32 skip = s->rank - t->rank;
+  if (t->rank > s->rank) return false;
+  for (u32 i = 0; i < s->rank; i++) {
+    dim[i] = i < skip ? 1 : t->dim[i - skip];
+    if (!dim_is_const(dim[i]) || !dim[i]) return false;
   }
-  if (!y) return true;
-  dim[t->rank] = y->block;
-  dim[1] /= y->block ? y->block : 1;
-  return y->block && t->dim[1] % y->block == 0;
+  return true;
 }
 
 /* Has every value of the group both axes or none? */
@@ -81,34 +68,27 @@ static u32 merge_axes(const Flat *s, u32 *group) {
 static BufId flat_buf(Flat *s, const FlatValue *x, const Dim *dim, u32 rank) {
   Lower *l = s->l;
   const Storage *at = storage_of(l, x->was);
-  if (at->kind != SK_inlined)
-    return form_view(l->p, &l->once, x->layout ? at->mem : x->was, dim, rank);
+  if (at->kind != SK_inlined) return form_view(l->p, &l->once, x->was, dim, rank);
   const Buf b = *prog_buf(l->p, x->was);
   BufId made = prog_add_buf(l->p, BS_temp, b.dt, dim, rank, b.name);
   *map_put(&l->stored, made) = x->v;
   return made;
 }
 
-static bool is_narrow(const Flat *s) {
-  return lane_bytes(graph_type(s->l->g, s->root)->dt) < 4;
-}
-
 bool flat_begin(Lower *l, const Node *n, Form *f, Flat *s) {
-  u32 group[MAX_RANK + 1];
+  u32 group[MAX_RANK];
   *s = (Flat){.l = l, .root = n->out[0]};
   if (op_info[n->op].kind != OK_MAP || f->fold || f->out.buf != l->buf[s->root] ||
       !collect(s, s->root))
     return false;
   for (u32 i = 0; i < n->nin; i++)
     if (!collect(s, n->in[i])) return false;
-  const Layout *y = s->at[0].layout;
-  s->blocks = y != NULL;
-  s->rank = graph_type(l->g, s->root)->rank + s->blocks;
-  if (y ? !is_narrow(s) : !s->inlined) return false;
+  s->rank = graph_type(l->g, s->root)->rank;
+  if (!s->inlined) return false;
   for (u32 i = 0; i < s->n; i++)
-    if (!extents(s, &s->at[i], s->at[i].dim)) return false;
+    if (!extents(s, s->at[i].v, s->at[i].dim)) return false;
   u32 rank = merge_axes(s, group);
-  if (!rank || rank > MAX_RANK) return false;
+  if (!rank) return false;
   for (u32 i = 0; i < s->n; i++) {
     Dim dim[MAX_RANK];
     for (u32 k = 0; k < rank; k++) dim[k] = 1;
@@ -116,14 +96,10 @@ bool flat_begin(Lower *l, const Node *n, Form *f, Flat *s) {
       dim[group[k]] = dim_mul(l->p->dims, dim[group[k]], s->at[i].dim[k]);
     l->buf[s->at[i].v] = flat_buf(s, &s->at[i], dim, rank);
   }
-  for (u32 i = 0; i < s->n; i++) l->storage[s->at[i].v].layout = NULL;
   if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
   return true;
 }
 
 void flat_end(Flat *s) {
-  for (u32 i = 0; i < s->n; i++) {
-    s->l->buf[s->at[i].v] = s->at[i].was;
-    s->l->storage[s->at[i].v].layout = s->at[i].layout;
-  }
+  for (u32 i = 0; i < s->n; i++) s->l->buf[s->at[i].v] = s->at[i].was;
 }
