@@ -177,7 +177,7 @@ static void lower_node(Lower *l, const Node *n) {
   else if (kinds[n->op])
     kinds[n->op](l, lower_kernel(l, group_label(l->g, n)));
   else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
-    Flat flat;
+    FlatMaps flat;
     slot_redirect(l, &f);
     bool is_flat = flat_begin(l, n, &f, &flat);
     lower_form(l, lower_kernel(l, group_label(l->g, n)), &f);

@@ -112,16 +112,16 @@ typedef struct FlatValue {
   BufId was;
   Dim dim[MAX_RANK];
 } FlatValue;
-typedef struct Flat {
+typedef struct FlatMaps {
   Lower *l;
   Val root;
   u32 rank, n;
   bool inlined; /* there is something that is */
   FlatValue at[FLAT_VALUES];
-} Flat;
+} FlatMaps;
 /* A group of maps with fewer axes, n being its root: its form, until flat_end; false: as it was. */
-bool flat_begin(Lower *l, const Node *n, Form *f, Flat *s);
-void flat_end(Flat *s);
+bool flat_begin(Lower *l, const Node *n, Form *f, FlatMaps *s);
+void flat_end(FlatMaps *s);
 
 /* lower_storage.c */
 void storage_begin(Lower *l);

@@ -10,7 +10,7 @@
 #include "pass/lower/lower.h"
 
 /* v joins the group, and what it is made of; false: something of it has no such shape. */
-static bool collect(Flat *s, Val v) {
+static bool collect(FlatMaps *s, Val v) {
   Lower *l = s->l;
   const Storage *at = storage_of(l, l->buf[v]);
   for (u32 i = 0; i < s->n; i++)
@@ -29,7 +29,7 @@ static bool collect(Flat *s, Val v) {
 }
 
 /* Extents of v, as many as the result has; false: not all are known, or there is nothing. */
-static bool extents(const Flat *s, Val v, Dim *dim) {
+static bool extents(const FlatMaps *s, Val v, Dim *dim) {
   const Type *t = graph_type(s->l->g, v);
   u32 skip = s->rank - t->rank;
   if (t->rank > s->rank) return false;
@@ -41,14 +41,14 @@ static bool extents(const Flat *s, Val v, Dim *dim) {
 }
 
 /* Has every value of the group both axes or none? */
-static bool together(const Flat *s, u32 a, u32 b) {
+static bool together(const FlatMaps *s, u32 a, u32 b) {
   for (u32 i = 0; i < s->n; i++)
     if ((s->at[i].dim[a] == 1) != (s->at[i].dim[b] == 1)) return false;
   return true;
 }
 
 /* The group whose merged axis each axis is part of; the number of groups, 0: none is merged. */
-static u32 merge_axes(const Flat *s, u32 *group) {
+static u32 merge_axes(const FlatMaps *s, u32 *group) {
   const Dim *all = s->at[0].dim;
   u32 n = 0, last = 0;
   bool any = false;
@@ -65,7 +65,7 @@ static u32 merge_axes(const Flat *s, u32 *group) {
 }
 
 /* The buffer of x in its new shape. */
-static BufId flat_buf(Flat *s, const FlatValue *x, const Dim *dim, u32 rank) {
+static BufId flat_buf(FlatMaps *s, const FlatValue *x, const Dim *dim, u32 rank) {
   Lower *l = s->l;
   const Storage *at = storage_of(l, x->was);
   if (at->kind != SK_inlined) return form_view(l->p, &l->once, x->was, dim, rank);
@@ -75,9 +75,9 @@ static BufId flat_buf(Flat *s, const FlatValue *x, const Dim *dim, u32 rank) {
   return made;
 }
 
-bool flat_begin(Lower *l, const Node *n, Form *f, Flat *s) {
+bool flat_begin(Lower *l, const Node *n, Form *f, FlatMaps *s) {
   u32 group[MAX_RANK];
-  *s = (Flat){.l = l, .root = n->out[0]};
+  *s = (FlatMaps){.l = l, .root = n->out[0]};
   if (op_info[n->op].kind != OK_MAP || f->fold || f->out.buf != l->buf[s->root] ||
       !collect(s, s->root))
     return false;
@@ -100,6 +100,6 @@ bool flat_begin(Lower *l, const Node *n, Form *f, Flat *s) {
   return true;
 }
 
-void flat_end(Flat *s) {
+void flat_end(FlatMaps *s) {
   for (u32 i = 0; i < s->n; i++) s->l->buf[s->at[i].v] = s->at[i].was;
 }
