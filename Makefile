@@ -208,7 +208,7 @@ UNIT    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/*.c))
 FUZZ    := $(patsubst test/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard test/fuzz/*.c))
 T       ?=
 
-$(BUILD)/unit/%: test/unit/%.c $(BUILD)/objects.a
+$(BUILD)/unit/%: test/unit/%.c $(BUILD)/objects.a $(wildcard test/unit/*.h)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
@@ -222,7 +222,7 @@ setup:
 # With clang its objects count where they come along, so that fuzz targets are linked from the same ones.
 SAN_CC   = $(shell command -v clang || echo $(CC))
 SAN_COUNT := -fsanitize-coverage=inline-8bit-counters,pc-table
-SAN_MAKE = +@$(SUBMAKE) BUILD=build-asan CC=$(SAN_CC) CFLAGS="-O1 -g1 $(SAN) $(if $(findstring clang,$(SAN_CC)),$(SAN_COUNT))"
+SAN_MAKE = +@$(SUBMAKE) BUILD=build-asan CC="$(SAN_CC)" CFLAGS="-O1 -g1 $(SAN) $(if $(findstring clang,$(SAN_CC)),$(SAN_COUNT))"
 asan: ; $(SAN_MAKE) all unit-programs
 fuzz-smoke: asan ; $(SAN_MAKE) fuzz-programs
 msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g1 -fsanitize=memory -fno-omit-frame-pointer" all
@@ -230,11 +230,11 @@ msan: ; +@$(SUBMAKE) BUILD=build-msan CC=clang CFLAGS="-O1 -g1 -fsanitize=memory
 hostile: asan ; $(SAN_MAKE) hostile-programs
 hostile-programs: $(BUILD)/hostile/ingot $(BUILD)/hostile/oom
 $(BUILD)/hostile/ingot: $(CLI_OBJ)
-$(BUILD)/hostile/oom: test/unit/oom.c
+$(BUILD)/hostile/oom: test/unit/oom.c $(wildcard test/unit/*.h)
 $(BUILD)/hostile/%: src/base/arena.c src/base/map.c $(BUILD)/objects.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -DINGOT_HOSTILE -o $@ $(filter-out %.a,$^) $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(ALL_CFLAGS) -DINGOT_HOSTILE -o $@ $(filter-out %.a %.h,$^) $(BUILD)/objects.a -lm -lpthread $(LDFLAGS)
 tsan: ; +@$(SUBMAKE) BUILD=build-tsan CFLAGS="-O1 -g1 -fsanitize=thread" build-tsan/unit/threads
 unit-programs: $(UNIT) $(BUILD)/randgraph
 

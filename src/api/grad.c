@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-/* A value of block 1 by its label, the last one of that name; an output by its name. */
 /* Nearest name of the model's outputs and inputs. */
 static const char *near_value(Ingot *m, Str said) {
   Graph *g = m->g;
@@ -21,6 +20,7 @@ static const char *near_value(Ingot *m, Str said) {
   return near_text(m->c, &near);
 }
 
+/* A value of block 1 by its label, the last one of that name; an output by its name. */
 static Val find(Graph *g, Str name, bool output) {
   Val found = 0;
   for (u32 i = 0; output && i < g->out_name.n; i++)

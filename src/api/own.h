@@ -56,6 +56,7 @@ typedef struct Compiled {
 typedef struct Told {
   VEC(BindDim) dim;
   VEC(Given) given;
+  bool complete; /* every input was seen to have what is given; false: not looked yet, or not so */
   VEC(const char *) hint;  /* see ingot_hint */
   VEC(const char *) state; /* IN=OUT, auto */
   LmWish language;

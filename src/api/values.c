@@ -23,6 +23,7 @@ static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) 
     if (m->told.given.at[i].pos < 0 && m->told.given.at[i].name == name &&
         !m->told.given.at[i].frozen)
       fail(m->c, ERR_usage, LOC_NONE, "input '%s' is given twice", show(m->c, name));
+  m->told.complete = false;
   Given *v = vec_push(&m->c->keep, &m->told.given);
   *v = (Given){.name = name, .pos = pos, .kind = kind, .data = t};
   return v;
@@ -402,20 +403,24 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
 }
 
 /* Is there something for the input, or for parts of it such as x.0? */
-static bool has_given(const Ingot *m, Str name) {
+static bool has_given(Ingot *m, Str name) {
   const char *text = str_text(m->c, name);
   size_t n = strlen(text);
   for (u32 k = 0; k < m->told.given.n; k++) {
     Str given = m->told.given.at[k].name;
     const char *other = given ? str_text(m->c, given) : "";
-    if (given == name || (!strncmp(other, text, n) && other[n] == '.')) return true;
+    if (given == name) return true;
+    bool part = m->model && !strncmp(other, text, n) && other[n] == '.';
+    if (part && api_takes_input(m, given)) return true;
   }
   return false;
 }
 
-/* The first input that would be made up; 0: none. */
+/* The first input that would be made up, the labels of a step that trains among them; 0: none. */
 static Str not_given(Ingot *m) {
   u32 n = m->model ? m->model->ninput : api_param_count(m);
+  Str label = str_of(m->c, "label");
+  if (m->told.train && !has_given(m, label)) return label;
   for (u32 i = 0; i < n; i++) {
     Str name = m->model ? m->model->input[i]->name : api_param_name(m, i);
     if (!has_given(m, name) && !(m->model && api_may_keep(m, name))) return name;
@@ -431,7 +436,8 @@ void api_warn_unused(Ctx *c, Loc loc, Str name) {
  * have. */
 void api_leave_out(Ingot *m, Given *v) {
   if (v->left) return;
-  if (!v->archive || not_given(m)) api_no_input(m, v->name);
+  m->told.complete = m->told.complete || !not_given(m);
+  if (!v->archive || !m->told.complete) api_no_input(m, v->name);
   api_warn_unused(m->c, (Loc){.file = v->archive, .index = -1}, v->name);
   v->left = true;
 }

@@ -9,6 +9,7 @@
  */
 #include "cli/cli.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +125,7 @@ static double grad_atol(const Args *a, const Side *to, Side *wide, uint32_t i) {
     run_side(wide, a);
   }
   IngotTensor truth = ingot_output(wide->m, i);
-  if (wide->status || ingot_diff(to->m, &truth, &want, 0, 0, &d)) return 0;
+  if (wide->status || ingot_diff(to->m, &truth, &want, 0, 0, &d) || !isfinite(d.max_abs)) return 0;
   return is_zero(&want) ? few * (d.max_abs + eps) : few * d.max_abs;
 }
 

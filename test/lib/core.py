@@ -51,6 +51,7 @@ class Env:
     build: str = os.path.join(ROOT, "build")
     _once: dict = field(default_factory=dict)
     _lock: object = field(default_factory=threading.Lock)
+    _building: object = field(default_factory=threading.Lock)
 
     @property
     def ingot(self):
@@ -159,9 +160,10 @@ class Env:
         return slot[1][0]
 
     def make(self, target):
-        """`make TARGET`, once."""
+        """`make TARGET`, once; one target at a time, for some build in the same folder."""
         def build():
-            got = run(["make", "-C", ROOT, target], 900, merge=True)
+            with self._building:
+                got = run(["make", "-C", ROOT, target], 900, merge=True)
             if got.rc:
                 raise Fail(f"make {target} failed: {tail(got.out.decode('utf-8', 'replace'))}")
         self.once("make " + target, build)
@@ -169,7 +171,7 @@ class Env:
     def share(self, rows, every, name):
         """Of rows that many builds could all take, one of `every`, others for most names; with --all four times as many."""
         every = max(1, every // 4) if self.all else every
-        return rows[sum(map(ord, name)) % every::every]
+        return rows[sum(map(ord, name)) % min(every, max(1, len(rows)))::every]
 
     def scratch(self, *names):
         path = os.path.join(self.build, "tmp", *names)

@@ -64,6 +64,7 @@ CASES = {
     "conv_stride": ("x:1,2,7,6 w:3,2,3,2", "%y: f64[1,3,4,3] = conv(%x, %w) {group=1, stride=[2,2], dilation=[1,1], pad_lo=[1,0], pad_hi=[1,1]}"),
     "conv_far_stride": ("x:1,2,7 w:2,2,2", "%y: f64[1,2,2] = conv(%x, %w) {group=1, stride=[3], dilation=[1], pad_lo=[0], pad_hi=[0]}"),
     "conv_stride_pads": ("x:1,1,5 w:1,1,2", "%y: f64[1,1,7] = conv(%x, %w) {group=1, stride=[2], dilation=[1], pad_lo=[5], pad_hi=[4]}"),
+    "conv_unreached": ("x:1,1,2 w:1,1,2", "%y: f64[1,1,1] = conv(%x, %w) {group=1, stride=[2], dilation=[1], pad_lo=[1], pad_hi=[0]}"),
     "conv_outside": ("x:1,1,1 w:1,1,1", "%c: f64[1,1,2] = conv(%x, %w) {group=1, stride=[2], dilation=[1], pad_lo=[1], pad_hi=[1]}\n%m: f64[1,1,1] = mul(%x, %w)\n%y: f64[1,1,2] = add(%c, %m)"),
     "conv_many": ("x:2,9,4,4 w:9,9,3,3", "%y: f64[2,9,4,4] = conv(%x, %w) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1]}"),
     "conv_narrow": ("x:1,10,4,4 w:3,10,3,3", "%y: f64[1,3,2,2] = conv(%x, %w) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[0,0], pad_hi=[0,0]}"),

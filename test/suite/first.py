@@ -105,6 +105,8 @@ def arrays(c):
     npy.save(c.path("flat.npy"), npy.Array("f32", (6,), one))
     npy.save(c.path("wide.npy"), npy.Array("f64", (2, 3), one))
     npy.save_npz(c.path("names.npz"), {"x": npy.Array("f32", (2, 3), one), "q": npy.Array("f32", (2, 3), one)})
+    npy.save_npz(c.path("part.npz"), {"x": npy.Array("f32", (2, 3), one), "z.0": npy.Array("f32", (2, 3), one)})
+    c.run("run", model, "--inputs", "part.npz", code=2, text="the model has no input 'z.0'")
     for verb in ("run", "verify"):
         c.run(verb, model, "--input", "x=@flat.npy", code=4, text="input 'x' is f32[2,3], the array given is f32[6]")
         c.run(verb, model, "--input", "x=@wide.npy", code=4, text='the array given is f64[2,3]; in numpy: x.astype("float32")')

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from lib import cfile, cpu
-from lib.core import SANITIZER, Fail, Skip, Test, explain, need, run, tail
+from lib.core import SANITIZER, Fail, Skip, Test, explain, need, run, tail, want
 from suite import promises
 
 TARGETS = ("avx2", "avx512", "sse2", "neon")
@@ -127,6 +127,7 @@ def one_build(env, name):
     need(compiler)
     source, models = corpus(env)
     models = env.share(here(models), every, name)
+    want(len(models) >= len(here(corpus(env)[1])) // every > 0, f"only {len(models)} models")
     bare = name.endswith("-bare")
     folder = env.scratch("promises", "vectors-" + name)
 

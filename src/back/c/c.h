@@ -378,7 +378,6 @@ void put_thread_declarations(Emit *e, Text *t);
 void begin_weights(Emit *e, Pool *pool);
 void put_weights(Emit *e, Text *out);
 void make_blob(Emit *e, Blob *blob);
-u64 weights_bytes(const Prog *p);
 void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
 void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
 void put_table(Emit *e, Text *t); /* of EmitMore */

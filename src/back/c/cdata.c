@@ -11,15 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-u64 weights_bytes(const Prog *p) {
-  u64 n = 0;
-  for (BufId b = 1; b < p->buf.n; b++) {
-    const Buf *x = prog_buf(p, b);
-    if (x->space == BS_const && !x->alias) n += tensor_bytes(x->data);
-  }
-  return n;
-}
-
 static void put_literal(Text *t, DType dt, const Tensor *x, u64 i) {
   Scalar v = tensor_get(x, i);
   if (dt == DT_f32 || dt == DT_f64) {

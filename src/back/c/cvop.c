@@ -94,6 +94,14 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
+/* Does a shuffle take four registers of n floats one behind the other, or as byte_apart has them?
+ */
+static bool picks_all(const Expr *of, u32 n, bool apart) {
+  for (u32 i = 0; i < BYTES_JOINED * n; i++)
+    if (of->pick[apart ? byte_apart(i / n, i % n) : i] != i) return false;
+  return true;
+}
+
 /* Numbers that become bytes, and those that are made of these; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
@@ -101,12 +109,16 @@ static bool put_bytes(Emit *e, const Expr *x) {
   ExprId y = ex_bytes(e->p, x, &as, &k);
   if (!y) return false;
   const Expr *of = prog_expr(e->p, y);
-  bool joined = of->kind == EX_shuffle && of->narg == BYTES_JOINED;
-  const char *f = joined && of->pick[BYTES_JOINED] != BYTES_JOINED ? "pack"
-                  : joined                                         ? "join"
-                  : x->dt == DT_i16                                ? "words"
-                  : x->dt == DT_f32                                ? "requantise"
-                                                                   : "quantise";
+  bool four = of->kind == EX_shuffle && of->narg == BYTES_JOINED;
+  u32 n = four ? prog_expr(e->p, of->arg[0])->lanes : 0;
+  four = four && n > 1 && of->lanes == BYTES_JOINED * n;
+  bool apart = four && n > BYTES_JOINED && picks_all(of, n, true);
+  bool joined = apart || (four && picks_all(of, n, false));
+  const char *f = apart             ? "pack"
+                  : joined          ? "join"
+                  : x->dt == DT_i16 ? "words"
+                  : x->dt == DT_f32 ? "requantise"
+                                    : "quantise";
   e->b.frame += e->b.w * 64;
   if (joined) e->b.w /= BYTES_JOINED;
   text_fmt(e->t, "%s(", need_vector(e, f, as, NULL));
@@ -125,10 +137,13 @@ static bool put_part(Emit *e, const Expr *x) {
   const Expr *of = y ? prog_expr(e->p, y) : NULL;
   if (!of || of->kind != EX_shuffle || of->narg != 1) return false;
   const Expr *from = prog_expr(e->p, of->arg[0]);
-  if (from->lanes != BYTES_JOINED * x->lanes) return false;
+  u32 q = of->pick[0] / BYTES_JOINED;
+  if (from->kind != EX_var || from->lanes != BYTES_JOINED * x->lanes) return false;
+  for (u32 i = 0; i < x->lanes; i++)
+    if (of->pick[i] != byte_apart(q, i)) return false;
   e->b.frame += e->b.w * 64;
-  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var[from->ref],
-           of->pick[0] / BYTES_JOINED, (int)k);
+  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var[from->ref], q,
+           (int)k);
   return true;
 }
 

@@ -592,8 +592,8 @@ static void add_entry_facts(EmitFacts *f, Emit *e) {
 EmitFacts facts_of(const Common *body) {
   const Emit *e = body->first;
   EmitFacts f = {.arena_bytes = arena_bytes(e),
-                 .weight_bytes =
-                     e->weights.blob ? e->weights.bytes : weights_bytes(e->p) + table_bytes(e->o),
+                 .weight_bytes = e->weights.blob ? e->weights.bytes
+                                                 : prog_stored_bytes(e->p) + table_bytes(e->o),
                  .code_bytes = code_bytes(body),
                  .kernels = body->kernels.word.n,
                  .profile = body->profile.kernel.at,

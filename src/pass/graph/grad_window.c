@@ -140,6 +140,8 @@ static Val phase_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v, 
     i64 at = r % s->stride[i];
     Phase f = phase_of(s, i, at, tx.dim[2 + i], tv.dim[2 + i], &p.less[2 * i]);
     if (f.cells <= 0 || f.places <= 0) return 0;
+    for (u32 k = 0; k < 2; k++) /* no window reaches it */
+      if (p.less[2 * i + k] && (k ? f.hi : f.lo) >= tv.dim[2 + i]) return 0;
     p.lo[i] = f.lo;
     p.hi[i] = f.hi;
     ones[i] = 1;
