@@ -184,6 +184,7 @@ static bool match_grid(PanelMatch *o, u32 base) {
   const PanelSum *zero = sum_at(o, base, 0);
   u32 all = o->sum.n / o->turns;
   i64 none;
+  if (!all) return false;
   o->cols = all;
   for (u32 i = 1; i < all && o->cols == all; i++) {
     const PanelSum *s = sum_at(o, base + i, 0);
