@@ -279,7 +279,7 @@ def export_rust(w):
 
 
 def refused(w):
-    for code, words, args in ((2, "--for is missing", ["-o", "d"]), (2, "there are cmake, zephyr", ["--for", "make", "-o", "d"]), (2, "--output is missing", ["--for", "cmake"]),
+    for code, words, args in ((2, "--for is missing", ["-o", "d"]), (2, "expected one of cmake, zephyr", ["--for", "make", "-o", "d"]), (2, "--output is missing", ["--for", "cmake"]),
                               (2, "did you mean 'cmake'", ["--for", "cmak", "-o", "d"]), (3, "--threads", ["--for", "zephyr", "--threads", "2", "-o", "d"]),
                               (3, "--weights", ["--for", "rust", "--weights", "file", "-o", "d"])):
         w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", *args, code=code, text=words)
