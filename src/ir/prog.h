@@ -383,6 +383,9 @@ Pieces lane_pieces(u32 lanes, u32 most);
  * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
 enum { BYTES_JOINED = 4 }; /* registers of floats that fill one as bytes */
+/* Is x a shuffle of all lanes of four registers? apart: as byte_apart has them, else one register
+ * behind the other. */
+bool ex_joins(const Prog *p, const Expr *x, bool *apart);
 /* Bytes that are made floats in x, less k; 0: x is something else. */
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k);
 /* Wide registers are packed and unpacked in parts of four floats: the byte that lane i of register

@@ -77,6 +77,21 @@ ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
   return y ? y : requantised(p, x, as, k);
 }
 
+static bool picks_all(const Expr *x, u32 n, bool apart) {
+  for (u32 i = 0; i < BYTES_JOINED * n; i++)
+    if (x->pick[apart ? byte_apart(i / n, i % n) : i] != i) return false;
+  return true;
+}
+
+bool ex_joins(const Prog *p, const Expr *x, bool *apart) {
+  *apart = false;
+  if (x->kind != EX_shuffle || x->narg != BYTES_JOINED) return false;
+  u32 n = prog_expr(p, x->arg[0])->lanes;
+  if (n == 1 || x->lanes != BYTES_JOINED * n) return false;
+  *apart = n > BYTES_JOINED && picks_all(x, n, true);
+  return *apart || picks_all(x, n, false);
+}
+
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k) {
   *k = 0;
   if (x->kind != EX_op || x->op != OP_cast || x->dt != DT_f32) return 0;

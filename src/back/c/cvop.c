@@ -94,14 +94,6 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
-/* Does a shuffle take four registers of n floats one behind the other, or as byte_apart has them?
- */
-static bool picks_all(const Expr *of, u32 n, bool apart) {
-  for (u32 i = 0; i < BYTES_JOINED * n; i++)
-    if (of->pick[apart ? byte_apart(i / n, i % n) : i] != i) return false;
-  return true;
-}
-
 /* Numbers that become bytes, and those that are made of these; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
@@ -109,11 +101,7 @@ static bool put_bytes(Emit *e, const Expr *x) {
   ExprId y = ex_bytes(e->p, x, &as, &k);
   if (!y) return false;
   const Expr *of = prog_expr(e->p, y);
-  bool four = of->kind == EX_shuffle && of->narg == BYTES_JOINED;
-  u32 n = four ? prog_expr(e->p, of->arg[0])->lanes : 0;
-  four = four && n > 1 && of->lanes == BYTES_JOINED * n;
-  bool apart = four && n > BYTES_JOINED && picks_all(of, n, true);
-  bool joined = apart || (four && picks_all(of, n, false));
+  bool apart, joined = ex_joins(e->p, of, &apart);
   const char *f = apart             ? "pack"
                   : joined          ? "join"
                   : x->dt == DT_i16 ? "words"

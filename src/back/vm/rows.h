@@ -94,6 +94,30 @@ static void general(MathPart math, u32 o, u64 *to, const u64 *const *from, u32 n
 
 /* ---- memory and registers ---- */
 
+/* Lane by lane, as eval.c says it: what has no loop of its own. */
+static void fit_lanes(DType dt, u64 *to, const u64 *from, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    Scalar x = get(dt, from, i);
+    if (dtype_is_float(dt))
+      x.f = scalar_round(dt, x.f);
+    else
+      x.i = scalar_wrap(dt, x.i);
+    put(dt, to, i, x);
+  }
+}
+
+static void fold_lanes(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
+                       u32 n) {
+  DType dt = (DType)(o >> 8 & 0xff);
+  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
+  for (u32 i = first; i < n; i++) {
+    pair[1] = get(dt, from, i);
+    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
+    pair[0] = apply(math, o, pair);
+  }
+  put(dt, to, 0, pair[0]);
+}
+
 #ifndef VM_SMALL /* small.h has these in few bytes */
 
 /* As bits: a number of f16 has the exponent of a float 112 too small. */
@@ -196,15 +220,7 @@ static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
   case DT_i16: FIT(i16, vm_w)
   case DT_u16: FIT(u16, vm_w)
   case DT_u32: FIT(u32, vm_l)
-  default: break;
-  }
-  for (u32 i = 0; i < n; i++) {
-    Scalar x = get(dt, from, i);
-    if (dtype_is_float(dt))
-      x.f = scalar_round(dt, x.f);
-    else
-      x.i = scalar_wrap(dt, x.i);
-    put(dt, to, i, x);
+  default: fit_lanes(dt, to, from, n);
   }
 }
 #undef FIT
@@ -466,13 +482,7 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       break;
     default: break;
     }
-  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
-  for (u32 i = first; i < n; i++) {
-    pair[1] = get(dt, from, i);
-    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
-    pair[0] = apply(math, o, pair);
-  }
-  put(dt, to, 0, pair[0]);
+  fold_lanes(math, o, turned, to, from, first, n);
 }
 #undef FOLD
 #endif

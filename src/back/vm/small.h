@@ -66,14 +66,7 @@ static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
     for (vm_uw *o = (vm_uw *)(void *)to; n; n--) *o++ = ((*p++ & keep) ^ sign) - sign;
     return;
   }
-  for (u32 i = 0; i < n; i++) {
-    Scalar x = get(dt, from, i);
-    if (dtype_is_float(dt))
-      x.f = scalar_round(dt, x.f);
-    else
-      x.i = scalar_wrap(dt, x.i);
-    put(dt, to, i, x);
-  }
+  fit_lanes(dt, to, from, n);
 }
 
 /* What quantised models do much is in loops of its own. */
@@ -106,13 +99,7 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
     *(vm_f *)(void *)to = a;
     return;
   }
-  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
-  for (u32 i = first; i < n; i++) {
-    pair[1] = get(dt, from, i);
-    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
-    pair[0] = apply(math, o, pair);
-  }
-  put(dt, to, 0, pair[0]);
+  fold_lanes(math, o, turned, to, from, first, n);
 }
 
 /* ---- places ---- */

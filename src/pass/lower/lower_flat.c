@@ -47,18 +47,18 @@ static bool together(const FlatMaps *s, u32 a, u32 b) {
   return true;
 }
 
-/* The group whose merged axis each axis is part of; the number of groups, 0: none is merged. */
-static u32 merge_axes(const FlatMaps *s, u32 *group) {
+/* Which of the merged axes each axis becomes part of; how many they are, 0: none is merged. */
+static u32 merge_axes(const FlatMaps *s, u32 *into) {
   const Dim *all = s->at[0].dim;
   u32 n = 0, last = 0;
   bool any = false;
   for (u32 i = 0; i < s->rank; i++) {
-    group[i] = n ? n - 1 : 0;
+    into[i] = n ? n - 1 : 0;
     if (all[i] == 1) continue;
     if (n > 1 && together(s, last, i))
       any = true;
     else
-      group[i] = n++;
+      into[i] = n++;
     last = i;
   }
   return any ? n : 0;
@@ -76,7 +76,7 @@ static BufId flat_buf(FlatMaps *s, const FlatValue *x, const Dim *dim, u32 rank)
 }
 
 bool flat_begin(Lower *l, const Node *n, Form *f, FlatMaps *s) {
-  u32 group[MAX_RANK];
+  u32 into[MAX_RANK];
   *s = (FlatMaps){.l = l, .root = n->out[0]};
   if (op_info[n->op].kind != OK_MAP || f->fold || f->out.buf != l->buf[s->root] ||
       !collect(s, s->root))
@@ -87,13 +87,13 @@ bool flat_begin(Lower *l, const Node *n, Form *f, FlatMaps *s) {
   if (!s->inlined) return false;
   for (u32 i = 0; i < s->n; i++)
     if (!extents(s, s->at[i].v, s->at[i].dim)) return false;
-  u32 rank = merge_axes(s, group);
+  u32 rank = merge_axes(s, into);
   if (!rank) return false;
   for (u32 i = 0; i < s->n; i++) {
     Dim dim[MAX_RANK];
     for (u32 k = 0; k < rank; k++) dim[k] = 1;
     for (u32 k = 0; k < s->rank; k++)
-      dim[group[k]] = dim_mul(l->p->dims, dim[group[k]], s->at[i].dim[k]);
+      dim[into[k]] = dim_mul(l->p->dims, dim[into[k]], s->at[i].dim[k]);
     l->buf[s->at[i].v] = flat_buf(s, &s->at[i], dim, rank);
   }
   if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
