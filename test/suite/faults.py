@@ -1,5 +1,5 @@
-"""What the unit programs oom and threads find in special builds: every piece of memory asked for by itself and failing
-(INGOT_HOSTILE, under ASan and UBSan), and four threads under ThreadSanitizer. Small networks through every pass of that hostile
+"""What the unit program oom finds in a special build: every piece of memory asked for by itself and failing (INGOT_HOSTILE,
+under ASan and UBSan; heavy/sanitize.py has the threads under ThreadSanitizer). Small networks through every pass of that hostile
 build, where arrays move whenever they grow. And the library keeps no state: no object file of it has writable static data."""
 import os
 import re
@@ -73,5 +73,4 @@ def no_state(env):
 def tests(env):
     return [Test("faults/oom-hostile", lambda: program(env, "hostile", "oom", str(STRIDE)), cost=60),
             Test("faults/moving-hostile", lambda: moving(env), cost=20),
-            Test("faults/threads-tsan", lambda: program(env, "tsan", "threads"), cost=60),
             Test("faults/no-state", lambda: no_state(env))]

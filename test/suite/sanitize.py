@@ -1,5 +1,5 @@
-"""One official case per operator under ASan and UBSan, and under MSan, on every engine: no finding, no leak. Results are
-judged elsewhere."""
+"""One official case per operator under ASan and UBSan on every engine: no finding, no leak. Results are judged elsewhere;
+MSan, which needs a build of its own, is in heavy/sanitize.py."""
 import os
 import shutil
 from lib import pick
@@ -27,6 +27,9 @@ def check(env, case, kind):
         raise Skip("refused: an operator is not supported")
 
 
+def of_kind(env, kind, folder=""):
+    return [Test(f"{folder}sanitize/{c['name']}-{kind}", lambda c=c: check(env, c, kind)) for c in pick.per_operator(env)]
+
+
 def tests(env):
-    return [Test(f"sanitize/{c['name']}-{k}", lambda c=c, k=k: check(env, c, k))
-            for k in ("asan", "msan") for c in pick.per_operator(env)]
+    return of_kind(env, "asan")
