@@ -13,17 +13,17 @@
 
 /* Puts what was given as `name` at `place`, behind those that came before it. */
 static bool put(Checker *k, Ast *n, u32 from, u32 place) {
-  Ast *x = n->kid[from];
-  if (place < from) {
+  Ast *x = n->kid[from], *there = place < n->nkid ? n->kid[place] : NULL;
+  if (place < from || (there && there->kind == AST_named && there->name == x->name)) {
     check_wrong(k, x, NULL, "the argument '%s' is given twice", show(k->c, x->name));
     return false;
   }
-  if (place >= n->nkid || n->kid[place]->kind != AST_named) {
+  if (!there || there->kind != AST_named) {
     check_wrong(k, x, "arguments before it are missing", "the argument '%s' cannot stand here",
                 show(k->c, x->name));
     return false;
   }
-  n->kid[from] = n->kid[place];
+  n->kid[from] = there;
   n->kid[place] = x;
   return true;
 }
