@@ -42,11 +42,17 @@ static void find_leaves(Eval *ev, Lazy *loss, Lazies *to) {
   }
 }
 
-/* It has no derivative itself: none is taken inside of a function that is differentiated. */
-static Lazy *derivative(Eval *ev, Lazy *y, Lazy *x) {
-  if (ev->in_grad) ARG_BAD(ev, "a gradient of a gradient: second derivatives are not supported");
+static Lazy *make_derivative(Eval *ev, Lazy *y, Lazy *x) {
   Lazy *in[2] = {y, x};
   return lazy_make(ev, RC_DO_grad, in, 2, NULL, 0, x->dim, x->rank);
+}
+
+/* It has no derivative itself, so none is taken where that would be wanted. */
+static Lazy *derivative(Eval *ev, Lazy *y, Lazy *x) {
+  if (ev->in_grad)
+    ARG_BAD(ev, "%s() in a function that is differentiated: grad(f) has derivatives there",
+            builtin_name(ev));
+  return make_derivative(ev, y, x);
 }
 
 static void add_grad(Eval *ev, Ident *id, Lazy *g) {
@@ -190,26 +196,41 @@ static Lazy *leaf_of(Eval *ev, const Worth *d) {
   return t;
 }
 
-/* f as a tensor, its first argument a leaf; then the derivative, a number where that was one. */
+/* Does y depend on what functions around this one are differentiated by? */
+static bool goes_on(Eval *ev, Lazy *y, const Lazy *x) {
+  Lazies leaves = {0};
+  if (!ev->in_grad || x->op != RC_DO_leaf) return ev->in_grad;
+  Mark mark = arena_mark(&ev->stack);
+  find_leaves(ev, y, &leaves);
+  bool other = leaves.n > 1 || (leaves.n && leaves.at[0] != x);
+  arena_rewind(&ev->stack, mark);
+  return other;
+}
+
+/* f as a tensor, its first argument a leaf; then the derivative, a number where that was one. Where
+ * that itself is differentiated the argument is a value behind the one it was, and stays a tensor.
+ */
 Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   if (!n) eval_fail(ev, at, "the gradient of a function without arguments");
   ev->at = at;
   bool number = arg[0].kind == KD_int || arg[0].kind == KD_float;
-  Lazy *leaf = leaf_of(ev, &arg[0]);
+  bool behind = ev->in_grad && arg[0].kind == KD_tensor && arg[0].u.lazy->tracked;
+  Lazy *x = behind ? lazy_map(ev, RC_DO_same, arg[0].u.lazy, NULL, 0) : leaf_of(ev, &arg[0]);
   worth_drop(ev, &arg[0]);
-  arg[0] = worth_lazy(lazy_share(leaf));
+  arg[0] = worth_lazy(lazy_share(x));
   ev->in_grad++;
   Worth y = call_fn(ev, at, f, arg, n);
   ev->in_grad--;
   ev->at = at;
   if (y.kind != KD_tensor || !y.u.lazy->tracked)
     ARG_BAD(ev, "the function gives %s that does not depend on its argument", worth_kind(&y));
-  Lazy *d = derivative(ev, y.u.lazy, leaf);
-  lazy_data(ev, d);
+  Lazy *d = make_derivative(ev, y.u.lazy, x);
+  d->tracked = goes_on(ev, y.u.lazy, x);
+  if (!d->tracked) lazy_data(ev, d);
   worth_drop(ev, &y);
-  lazy_drop(ev, leaf);
+  lazy_drop(ev, x);
   Worth out = worth_lazy(d);
-  if (number) {
+  if (number && !d->tracked) {
     out = worth_float(d->data[0]);
     lazy_drop(ev, d);
   }

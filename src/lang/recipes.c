@@ -231,6 +231,7 @@ static Val two(Graph *g, Op op, const Val *in) {
 
 static Val one(Graph *g, const Lazy *t, const Val *in) {
   switch (t->op) {
+  case RC_DO_same: return mk_mul(g, in[0], mk_like(g, in[0], 1));
   case RC_DO_neg: return mk_neg(g, in[0]);
   case RC_DO_abs: return mk_abs(g, in[0]);
   case RC_DO_sqrt: return mk_sqrt(g, in[0]);
