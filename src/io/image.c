@@ -9,11 +9,16 @@
 #include <string.h>
 
 _Noreturn void image_bad(const Picture *p, const char *why) {
-  fail(p->c, ERR_input, p->loc, "ImageDecoder: %s", why);
+  fail(p->c, ERR_input, p->loc, "%s", why);
 }
 
 _Noreturn void image_refuse(const Picture *p, const char *what) {
-  fail(p->c, ERR_unsupported, p->loc, "ImageDecoder: %s is not supported", what);
+  fail(p->c, ERR_unsupported, p->loc, "%s is not supported", what);
+}
+
+/* ITU-R 601, in 16 bits of fraction */
+u8 image_grey(const u8 *rgb) {
+  return (u8)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
 }
 
 Image image_new(const Picture *p, u64 width, u64 height) {

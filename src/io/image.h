@@ -30,6 +30,7 @@ u32 image_be(const Picture *p, size_t at, u32 n);         /* n bytes, checked */
 u32 image_le(const Picture *p, size_t at, u32 n);
 
 /* image.c */
+u8 image_grey(const u8 *rgb); /* of a pixel */
 Image image_decode(Ctx *c, Arena *a, const u8 *at, size_t n, Loc loc);
 /* image_png.c */
 Image image_png(const Picture *p);

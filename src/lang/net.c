@@ -1,4 +1,4 @@
-/* net.c: networks from files, and arrays from files.
+/* net.c: networks from files.
  *
  * In: the path of a model, from where the program lies; tensors. Out: what the network makes of
  * them, computed at once: gradients do not go through it, so tensors that have one are refused. A
@@ -154,88 +154,4 @@ Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
   if (s && !fresh) return net_call(ev, t, arg, n); /* contents may decide shapes: built anew */
   if (s) ARG_BAD(ev, "%s: %s", t->path, text_cstr(&why));
   return out;
-}
-
-/* ---- arrays ---- */
-
-static const Tensor *member(Eval *ev, const NamedVec *all, const Worth *name) {
-  for (u32 i = 0; name && i < all->n; i++)
-    if (str_len(ev->c, all->at[i].name) == name->u.text->n &&
-        !memcmp(str_text(ev->c, all->at[i].name), name->u.text->at, name->u.text->n))
-      return all->at[i].t;
-  if (!name && all->n == 1) return all->at[0].t;
-  ARG_BAD(ev, name ? "load_data(): the archive has no such array"
-                   : "load_data(): which array of the archive? its name is the second argument");
-}
-
-/* load_data("x.npy"), load_data("data.npz", "x"); of any other file its bytes, as numbers */
-void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Ctx *c = ev->c;
-  if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
-    ARG_BAD(ev, "load_data() takes the path of a file and the name of an array");
-  File f = file_read(c, arg[0].u.text->at);
-  Loc loc = {.file = str_of(c, arg[0].u.text->at), .index = -1};
-  const Tensor *t;
-  if (ends_with(arg[0].u.text->at, ".npz")) {
-    NamedVec all = data_read_npz(c, f.at, f.n, loc, &c->keep);
-    t = member(ev, &all, n > 1 ? &arg[1] : NULL);
-  } else if (ends_with(arg[0].u.text->at, ".npy")) {
-    t = data_read_npy(c, f.at, f.n, loc, &c->keep);
-  } else {
-    t = tensor_wrap(&c->keep, DT_u8, &(const i64){(i64)f.n}, 1, f.at);
-  }
-  if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt) && t->dt != DT_bool)
-    ARG_BAD(ev, "load_data(): an array of %s", dtype_info[t->dt].name);
-  Lazy *y = lazy_new(ev, t->dim, t->rank);
-  for (u64 i = 0; i < y->n; i++) y->data[i] = scalar_cast(t->dt, DT_f64, tensor_get(t, i), true).f;
-  *out = worth_lazy(y);
-}
-
-/* ---- MNIST ---- */
-
-/* IDX, the format of its files: two zeros, 8 for bytes, the rank, extents as big-endian u32, bytes.
- */
-static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
-  Ctx *c = ev->c;
-  File f = file_read(c, path);
-  const u8 *at = (const u8 *)f.at;
-  u64 head = 4 + 4 * (u64)rank, count = 1;
-  bool fits = true;
-  i64 dim[MAX_RANK];
-  if (f.n < head || at[0] || at[1] || at[2] != 8 || at[3] != rank)
-    ARG_BAD(ev, "%s: expected an IDX file of bytes with %u dimensions", path, (unsigned)rank);
-  for (u32 i = 0; i < rank; i++) {
-    const u8 *p = at + 4 + 4 * i;
-    dim[i] = (i64)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
-    fits = fits && size_mul(count, (u64)dim[i], &count);
-  }
-  if (!fits || f.n - head != count)
-    ARG_BAD(ev, "%s: its bytes are not as many as its extents say", path);
-  return tensor_wrap(&c->keep, DT_u8, dim, rank, at + head);
-}
-
-/* "train" and "test" are the files of the data set under their usual names, in this folder. */
-static Lazy *mnist(Eval *ev, const Worth *which, const char *part, u32 rank, double scale) {
-  if (which->kind != KD_string) ARG_BAD(ev, "MNIST: expected \"train\", \"test\" or a path");
-  const char *name = which->u.text->at, *set = NULL;
-  if (!strcmp(name, "train")) set = "train";
-  if (!strcmp(name, "test")) set = "t10k";
-  const char *path =
-      set ? str_text(ev->c, str_fmt(ev->c, "%s-%s-idx%u-ubyte", set, part, (unsigned)rank)) : name;
-  const Tensor *t = read_idx(ev, path, rank);
-  i64 dim[2] = {t->dim[0], 1};
-  for (u32 i = 1; i < rank; i++) dim[1] *= t->dim[i];
-  Lazy *y = lazy_new(ev, dim, rank > 1 ? 2 : 1);
-  for (u64 i = 0; i < y->n; i++) y->data[i] = (double)tensor_get(t, i).i / scale;
-  return y;
-}
-
-void bi_load_mnist_images(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = worth_lazy(mnist(ev, &arg[0], "images", 3, 255));
-  (void)n;
-}
-
-void bi_load_mnist_labels(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = worth_lazy(mnist(ev, &arg[0], "labels", 1, 1));
-  (void)n;
 }

@@ -17,8 +17,8 @@ void build_image_decoder(Build *b) {
   u8 *to = (u8 *)(uintptr_t)out->data;
   for (size_t i = 0; i < (size_t)m.width * m.height; i++) {
     const u8 *rgb = m.at + i * 3;
-    if (grey) /* ITU-R 601, in 16 bits of fraction */
-      to[i] = (u8)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
+    if (grey)
+      to[i] = image_grey(rgb);
     else
       for (u32 k = 0; k < 3; k++) to[i * 3 + k] = rgb[bgr ? 2 - k : k];
   }
