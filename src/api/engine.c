@@ -94,7 +94,7 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
     text_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
     near_try(&near, engines[i].info.name);
   }
-  fail(c, ERR_usage, LOC_NONE, "no engine '%s'%s; there are %s%s", name,
+  fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s'%s; there are %s%s", name,
        flags & INGOT_TIMED ? " to measure" : "", text_cstr(&t), near_text(c, &near));
 }
 

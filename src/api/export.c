@@ -43,7 +43,7 @@ typedef struct Export {
 } Export;
 
 static const ExportKind *find_kind(Ctx *c, const char *name) {
-  return &kinds[row_named(c, "kind of project", name, kinds, NKINDS, sizeof *kinds)];
+  return &kinds[row_named(c, "kind of project for --for", name, kinds, NKINDS, sizeof *kinds)];
 }
 
 /* ---- texts ---- */

@@ -79,7 +79,8 @@ static void read_schedule(Training *f) {
            show(c, str_of(c, said)));
     return;
   }
-  fail(c, ERR_usage, LOC_NONE, "no schedule '%s'; there are constant, step, exp, cosine%s",
+  fail(c, ERR_usage, LOC_NONE,
+       "--schedule: no schedule '%s'; there are constant, step, exp, cosine%s",
        show(c, str_of(c, word)), near_text(c, &near));
 }
 
@@ -108,8 +109,8 @@ static const char *choose_engine(Ctx *c, const char *said) {
     if (!strcmp(said, can[i])) return can[i];
     text_fmt(&t, "%s%s", i ? ", " : "", can[i]);
   }
-  fail(c, ERR_usage, LOC_NONE, "no engine '%s' trains; there are %s", show(c, str_of(c, said)),
-       text_cstr(&t));
+  fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s' trains; there are %s",
+       show(c, str_of(c, said)), text_cstr(&t));
 }
 
 /* The extent that a model demands of the first axis of an input; 0: any. */

@@ -342,7 +342,7 @@ static void set_target(Ingot *m, const char *name) {
       text_fmt(&names, ", %s", target_table[i].name);
       near_try(&near, target_table[i].name);
     }
-    fail(c, ERR_usage, LOC_NONE, "no target '%s'; there are native, multi%s%s", name,
+    fail(c, ERR_usage, LOC_NONE, "--march: no target '%s'; there are native, multi%s%s", name,
          text_cstr(&names), near_text(c, &near));
   }
   set(m, name, t);

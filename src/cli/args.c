@@ -287,6 +287,7 @@ static const struct {
     {"export", "output", "DIR", "the folder, which is made; files that are there are replaced"},
     {"export", "weights", "HOW", "inline, or with --for cmake file (the default above 8 MB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the folder)"},
+    {"fmt", "output", "FILE", "where the text goes (default: standard output)"},
     {"opt", "output", "FILE", "where the text goes (default: standard output)"},
 };
 

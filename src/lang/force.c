@@ -150,7 +150,7 @@ static void params(Graph *g, const Needed *k, Val *val) {
   const TracedFn *f = k->fn;
   for (u32 i = 0; f && i < f->n; i++) {
     Type type = type_tensor(&g->c->work, f->dt, f->param[i]->dim, f->param[i]->rank);
-    Val v = graph_param(g, 1, type, f->name[i]);
+    Val v = graph_param(g, 1, type, str_of(g->c, f->name[i]));
     if (f->param[i]->mark == k->ev->made->mark) val[f->param[i]->place] = v;
   }
 }
@@ -322,26 +322,38 @@ static void refuse_holes(const Needed *k) {
   }
 }
 
-void lazy_graph(Eval *ev, const TracedFn *t) {
-  Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .m = t->m, .fn = t};
+void lazy_graph(Eval *ev, Ingot *m, const TracedFn *t) {
+  Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .m = m, .fn = t};
   recipes_of(ev);
   list(&k, &ev->stack);
   refuse_holes(&k);
   build(ev->c, &k);
 }
 
-void lazy_show_graph(Eval *ev, Lazy *t, Text *out) {
+static void show_graph(Needed *k, Text *out) {
+  Eval *ev = k->ev;
   IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
-  Needed k = {.ev = ev, .out = &t, .nout = 1, .m = ingot_new(&alloc)};
-  if (!k.m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
   recipes_of(ev);
-  list(&k, &ev->stack);
-  IngotStatus s = api_call(k.m, build, &k);
+  list(k, &ev->stack);
+  refuse_holes(k);
+  k->m = ingot_new(&alloc);
+  if (!k->m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  IngotStatus s = api_call(k->m, build, k);
   Text text = text_new(&ev->c->work);
-  if (!s) graph_print(k.m->g, &text, NULL);
-  ingot_free(k.m);
+  if (!s) graph_print(k->m->g, &text, NULL);
+  ingot_free(k->m);
   if (s) ARG_BAD(ev, "there is no graph of it");
   text_put(out, text.at, text.n);
+}
+
+void lazy_show_graph(Eval *ev, Lazy *t, Text *out) {
+  Needed k = {.ev = ev, .out = &t, .nout = 1};
+  show_graph(&k, out);
+}
+
+void traced_show_graph(Eval *ev, const TracedFn *t, Text *out) {
+  Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .fn = t};
+  show_graph(&k, out);
 }
 
 void lazy_force(Eval *ev, Lazy *const *t, u32 n) {

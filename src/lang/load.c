@@ -23,19 +23,19 @@ static const Tensor *member(Eval *ev, const NamedVec *all, const Worth *name) {
 
 /* ---- tables ---- */
 
-typedef struct Table {
+typedef struct CsvText {
   Eval *ev;
   const char *path;
   const u8 *at, *end;
   VEC(double) number;
   u32 line, column, columns;
-} Table;
+} CsvText;
 
 static bool is_space(u8 x) {
   return x == ' ' || x == '\t' || x == '\r';
 }
 
-static bool read_cell(Table *t, const u8 *at, size_t n, double *x) {
+static bool read_cell(CsvText *t, const u8 *at, size_t n, double *x) {
   while (n && is_space(*at)) at++, n--;
   while (n && is_space(at[n - 1])) n--;
   if (!n || memchr(at, 0, n)) return false;
@@ -46,7 +46,7 @@ static bool read_cell(Table *t, const u8 *at, size_t n, double *x) {
 }
 
 /* The cells of a line; false: one of them is no number, and none of this line was kept. */
-static bool read_line(Table *t, const u8 *at, const u8 *end) {
+static bool read_line(CsvText *t, const u8 *at, const u8 *end) {
   u32 had = t->number.n;
   t->column = 0;
   for (;;) {
@@ -71,7 +71,7 @@ static bool is_blank(const u8 *at, const u8 *end) {
 /* Numbers with commas between them: a row in each line, the first of which may be names. One column
  * is a list. */
 static Lazy *read_csv(Eval *ev, const char *path, const File *f) {
-  Table t = {.ev = ev, .path = path, .at = f->at, .end = (const u8 *)f->at + f->n};
+  CsvText t = {.ev = ev, .path = path, .at = f->at, .end = (const u8 *)f->at + f->n};
   Mark mark = arena_mark(&ev->stack);
   i64 rows = 0;
   while (t.at < t.end) {

@@ -187,6 +187,8 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes th
 /* The function of that name, or the only one that can be a model; fails if there is none. */
 Ast *trace_choose(Eval *ev, const char *name);
 void script_trace(Eval *ev, Ingot *m, Ast *f); /* behind the run */
+/* The graph of a function, as text; false: its shapes are not known. */
+bool trace_show(Eval *ev, BoxFn *fn, Text *out);
 
 /* arguments of built-ins; n counts from 0 */
 #define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)

@@ -5,7 +5,7 @@
  * runs. Of the others their line ends are kept, so that a line has the number that it was typed as.
  * Variables keep their slots, since names are numbered in the order in which they come. Commands:
  * ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has not been
- * computed, ":time E" how long it takes.
+ * computed or of a function, ":time E" how long it takes.
  */
 #include "lang/thing.h"
 
@@ -65,7 +65,9 @@ static void show_value(IngotRepl *r, const Ast *n, Worth *v, double start, Text 
     if (v->kind == KD_tensor) lazy_data(&r->ev, v->u.lazy);
     text_fmt(out, "%.3f ms\n", time_ms() - start);
   } else if (r->command == 'g') {
-    text_fmt(out, "%s has no graph\n", worth_kind(v));
+    if (v->kind == KD_fn && trace_show(&r->ev, v->u.fn, out)) return;
+    text_fmt(out, "%s has no graph%s\n", worth_kind(v),
+             v->kind == KD_fn ? ", unless it takes only tensors of known shapes" : "");
   } else if (n->kind >= AST_name && v->kind != KD_null) {
     text_puts(out, "=> ");
     show_worth(&r->ev, v, out);
@@ -165,6 +167,7 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   diag_unsay(c, said);
   r->ev.flow = FLOW_next;
   r->ev.depth = r->ev.in_grad = 0;
+  r->ev.tracing = false;
   r->ev.local = r->ev.file[0];
   arena_clear(&r->ev.stack);
   arena_clear(&c->scratch);

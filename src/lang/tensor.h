@@ -74,18 +74,18 @@ Lazy *lazy_of_array(Eval *ev, const Worth *array);         /* arrays in arrays *
 
 Lazy *lazy_hole(Eval *ev, const i64 *dim, u32 rank); /* a leaf that will never have data */
 
-/* A function as a graph of the session m. */
+/* A function that can become a graph. */
 typedef struct TracedFn {
-  Ingot *m;
   DType dt;
   Lazy **param, **out;
-  Str *name; /* of parameters */
+  const char **name; /* of parameters */
   u32 n, nout;
 } TracedFn;
 
 /* force.c */
-void lazy_graph(Eval *ev, const TracedFn *t);
-void lazy_show_graph(Eval *ev, Lazy *t, Text *out); /* of what is not computed yet */
+void lazy_graph(Eval *ev, Ingot *m, const TracedFn *t); /* in that session */
+void lazy_show_graph(Eval *ev, Lazy *t, Text *out);     /* of what is not computed yet */
+void traced_show_graph(Eval *ev, const TracedFn *t, Text *out);
 const double *lazy_data(Eval *ev, Lazy *t);
 void lazy_force(Eval *ev, Lazy *const *t, u32 n); /* in one program */
 void recipes_free(Eval *ev);

@@ -76,20 +76,33 @@ static u32 results(Eval *ev, const Ast *f, const Worth *v, Lazy ***out) {
   return n;
 }
 
-void script_trace(Eval *ev, Ingot *m, Ast *f) {
+/* The function, called with tensors that have no data. */
+static TracedFn traced(Eval *ev, Ast *f, BoxFn *fn) {
   Worth *arg = NEWS(&ev->c->keep, Worth, f->nkid);
-  TracedFn t = {.m = m, .dt = element(ev, f), .n = f->nkid};
+  TracedFn t = {.dt = element(ev, f), .n = f->nkid};
   t.param = NEWS(&ev->c->keep, Lazy *, f->nkid);
-  t.name = NEWS(&ev->c->keep, Str, f->nkid);
+  t.name = NEWS(&ev->c->keep, const char *, f->nkid);
   for (u32 i = 0; i < f->nkid; i++) {
     const LangType *type = tensor_param(f->fn, i);
     t.param[i] = lazy_hole(ev, type->dim, type->rank);
-    t.name[i] = f->kid[i]->name;
+    t.name[i] = str_text(ev->c, f->kid[i]->name);
     arg[i] = worth_lazy(lazy_share(t.param[i]));
   }
   ev->tracing = true;
-  BoxFn *fn = ev->file[0]->at[f->slot].u.fn;
   Worth v = call_fn(ev, f, fn, arg, f->nkid);
   t.nout = results(ev, f, &v, &t.out);
-  lazy_graph(ev, &t);
+  return t;
+}
+
+void script_trace(Eval *ev, Ingot *m, Ast *f) {
+  TracedFn t = traced(ev, f, ev->file[0]->at[f->slot].u.fn);
+  lazy_graph(ev, m, &t);
+}
+
+bool trace_show(Eval *ev, BoxFn *fn, Text *out) {
+  if (fn->grad_of || !is_model(fn->fn)) return false;
+  TracedFn t = traced(ev, fn->fn->ast, fn);
+  ev->tracing = false;
+  traced_show_graph(ev, &t, out);
+  return true;
 }

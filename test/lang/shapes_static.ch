@@ -6,6 +6,7 @@ print(a + tensor_ones([2]))
 print(product(a, tensor_ones([2, 3])))
 print(nn_linear(tensor_ones([4, 5]), tensor_ones([3, 2]), tensor_zeros([2])))
 print(tensor_transpose(a) @ tensor_ones([3, 1]))
+let rows: tensor<float32, [2, 3]> = [[1, 2], [3, 4]]
 
 // error
 // shapes_static.ch:4:34: the variable is tensor<float64, [3, 2]>, found tensor<float64, [2, 3]>
@@ -22,4 +23,7 @@ print(tensor_transpose(a) @ tensor_ones([3, 1]))
 // ^
 // shapes_static.ch:8:27: @: shapes of tensor<float64, [3, 2]> and tensor<float64, [3, 1]> do not fit
 // print(tensor_transpose(a) @ tensor_ones([3, 1]))
+// ^
+// shapes_static.ch:9:37: the variable is tensor<float64, [2, 3]>, found tensor<float64, [2, 2]>
+// let rows: tensor<float32, [2, 3]> = [[1, 2], [3, 4]]
 // ^

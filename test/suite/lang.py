@@ -125,6 +125,12 @@ foo
 let t = tensor([1.0, 2.0])
 :graph t * 2.0
 t * 2.0
+fn twice(x: tensor<float32, [2]>) -> tensor { x + x }
+:graph twice
+:graph square
+fn peeks(x: tensor<float32, [2]>) -> tensor { if sum(x) > 0.0 { x } else { twice(x) } }
+:graph peeks
+twice(t)
 :what
 print(x); x
 """
@@ -143,6 +149,16 @@ graph tensors
   %3: f64[2] = mul(%1, %2)
   return %3 "output"
 }
+=> AutogradTensor([2.0, 4.0], shape=[2])
+graph tensors
+(%1 "x": f32[2]) {
+  %2: f32[2] = add(%1, %1)
+  return %2 "output"
+}
+function has no graph, unless it takes only tensors of known shapes
+line:17:50: the function looks at what it is given: it cannot become a graph
+    fn peeks(x: tensor<float32, [2]>) -> tensor { if sum(x) > 0.0 { x } else { twice(x) } };
+                                                     ^
 => AutogradTensor([2.0, 4.0], shape=[2])
 :type E, :graph E and :time E tell of an expression, :quit ends
 3

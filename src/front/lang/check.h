@@ -86,6 +86,8 @@ void check_goes(Checker *k, Ast *n, const LangType *to, const char *what);
 /* check_shape.c: tensors with their shapes, where they follow from the text */
 /* The arguments are as many as the function takes. */
 const LangType *shape_call(Checker *k, const Ast *n, const BuiltinInfo *b);
+/* Of an array of numbers in the text, as a tensor. */
+const LangType *shape_data(Checker *k, const Ast *n);
 const LangType *shape_two(Checker *k, const Ast *n, const char *what, const LangType *x,
                           const LangType *y);
 const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const LangType *x,

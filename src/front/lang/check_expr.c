@@ -30,7 +30,9 @@ static bool changes(const LangType *x, const LangType *y) {
 
 void check_goes(Checker *k, Ast *n, const LangType *to, const char *what) {
   const LangType *t = n->type ? n->type : &type_any;
-  if (!type_fits(t, to)) {
+  const LangType *as = to->kind == KD_tensor && t->kind == KD_array ? shape_data(k, n) : t;
+  if (!type_fits(t, to) || !type_fits(as, to)) {
+    if (type_fits(t, to)) t = as;
     const char *hint = t->kind == KD_float && to->kind == KD_int
                            ? "x as int32 cuts off what is behind the point"
                        : to->kind == KD_string ? "str(x) makes a string of it"

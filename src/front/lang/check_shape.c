@@ -113,6 +113,12 @@ static bool data_in_text(const Ast *n, i64 *dim, u32 *rank) {
   return *rank > 0 && is_number(n);
 }
 
+const LangType *shape_data(Checker *k, const Ast *n) {
+  i64 dim[MAX_RANK + 1];
+  u32 rank;
+  return data_in_text(n, dim, &rank) ? shaped(k, dim, rank) : &type_tensor_any;
+}
+
 static const LangType *of_data(Checker *k, const Ast *n, const char *name) {
   i64 dim[MAX_RANK + 1], have[MAX_RANK + 1];
   u32 rank, flat;
