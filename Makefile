@@ -324,7 +324,7 @@ torch-train: all
 	@$(BUILD)/torch/bin/python test/traintorch.py --ingot $(BUILD)/ingot --only '$(ONLY)'
 # Time of such steps; CURVE=1: their losses over 100 steps instead.
 bench-train: all
-	@$(BUILD)/torch/bin/python bench/train.py $(if $(ONLY),--only '$(ONLY)') $(if $(CURVE),--curve)
+	@$(BUILD)/torch/bin/python bench/train.py $(if $(ONLY),--only '$(ONLY)') $(if $(CURVE),--curve) $(if $(QUICK),--quick) $(if $(ONLY)$(CURVE)$(QUICK),,--write docs/training.md)
 
 bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
@@ -455,7 +455,7 @@ help:
 	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
-	  'make bench-train   time of a step beside PyTorch, after make torch: ONLY=mlp,lenet,resnet18 CURVE=1' \
+	  'make bench-train   steps and losses beside PyTorch, after make torch: docs/training.md; ONLY=mlp,lenet,resnet18 CURVE=1 QUICK=1' \
 	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
 	  'make backend       the test runner of onnx over python/ingot/backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \

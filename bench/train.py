@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""`make bench-train`: steps of training beside PyTorch, eager and compiled, on one and two threads.
+"""`make bench-train`: steps of training beside PyTorch, eager and compiled, on one and two threads; then losses of 100 steps beside it.
 
-    bench/train.py [--only mlp,lenet,resnet18] [--threads 1,2] [--rounds 6] [--engines eager,compiled] [--cpu] [--curve] [--write FILE]
+    bench/train.py [--only mlp,lenet,resnet18] [--threads 1,2] [--rounds 6] [--engines eager,compiled] [--cpu] [--quick] [--curve] [--write FILE]
 
 mlp: 784-128-64-10 with ReLU, dropout 0.2, cross-entropy and Adam, batch 32; lenet: LeNet-5, batch 32, Adam; resnet18: 224x224, batch 8, momentum. A step is
 forward, backward and update with the loss as a result, on a batch that is already in memory. Every engine is a process of its own; they take turns as in
 bench/peers.py; --engines says which of PyTorch's; --cpu takes time of the processor, for one thread on a machine that has other work. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
---curve compares losses instead: the same weights, 100 batches of 1000 random examples, no dropout, beside PyTorch in double, since its own steps in single
-precision part from those by up to 1e-2. --write puts the table between the marks of a document.
+Losses: the same weights, 100 batches of 1000 random examples, no dropout, beside PyTorch in double, since its own steps in single
+precision part from those by up to 1e-2; --curve compares nothing else. --quick: one short round, ten steps. --write puts all of it between the marks of a document.
 Runs with the Python of build/torch (`make torch` fetches it).
 """
 import argparse
@@ -25,6 +25,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import doc  # noqa: E402
 import peers  # noqa: E402
 
 FOLDER = os.path.join(peers.BUILD, "bench", "train")
@@ -33,7 +34,9 @@ NETS = {"mlp": (32, (784,), 10, "adam", 1e-3), "lenet": (32, (1, 28, 28), 10, "a
 TITLES = {"mlp": "784-128-64-10, dropout, batch 32", "lenet": "LeNet-5, batch 32", "resnet18": "ResNet-18, batch 8"}
 ENGINES = ("eager", "compiled", "ingot-gcc")
 AIMS = {"mlp": 3.0, "lenet": 1.3, "resnet18": 1.0}
-EXAMPLES, STEPS = 1000, 100
+EXAMPLES = 1000
+LONG = 4  # rounds of a network whose steps take seconds
+CURVES = ("mlp", "lenet")
 
 
 def network(name, drop):
@@ -151,7 +154,7 @@ def table(names, threads, rounds, ms, engines):
     lines = ["| network | threads | PyTorch eager ms | compiled ms | ingot ms | times as fast: eager | compiled | aim |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for name in names:
         for n in threads:
-            row = measure(name, n, rounds, ms, engines)
+            row = measure(name, n, min(rounds, LONG) if name == "resnet18" else rounds, ms, engines)
             if "ingot-gcc" not in row:
                 continue
             own = row["ingot-gcc"]
@@ -162,8 +165,8 @@ def table(names, threads, rounds, ms, engines):
     return "\n".join(lines) + "\n"
 
 
-def curve(name):
-    """Largest difference between losses of 100 steps, relative to the loss."""
+def curve(name, steps):
+    """Largest difference between losses of some steps, relative to the loss: of ingot and of PyTorch in single precision; how the loss falls."""
     import torch
     from torch.nn.functional import cross_entropy
     path, batch = exported(name, False), NETS[name][0]
@@ -180,7 +183,7 @@ def curve(name):
     x, label = examples(name, EXAMPLES)
     rate, loss, right = np.array(NETS[name][4], np.float32), np.zeros((), np.float32), np.zeros((), np.int64)
     worst, theirs, first = 0.0, 0.0, None
-    for k in range(STEPS):
+    for k in range(steps):
         at = np.arange(k * batch, (k + 1) * batch) % EXAMPLES
         a, b = np.ascontiguousarray(x[at]), np.ascontiguousarray(label[at])
         if step.step_run(arena, *(ctypes.c_void_p(v.ctypes.data) for v in (a, b, rate, loss, right))):
@@ -194,8 +197,29 @@ def curve(name):
             told.append(now.item())
         first = first or told[1]
         worst, theirs = max(worst, abs(float(loss) - told[1]) / told[1]), max(theirs, abs(told[0] - told[1]) / told[1])
-    print(f"{name}: loss {first:.5f} -> {told[1]:.5f} in {STEPS} steps, largest relative difference from PyTorch in double {worst:.1e} (PyTorch in single: {theirs:.1e})")
-    return worst < 1e-4
+    print(f"{name}: loss {first:.5f} -> {told[1]:.5f} in {steps} steps, largest relative difference from PyTorch in double {worst:.1e} (PyTorch in single: {theirs:.1e})",
+          file=sys.stderr)
+    return worst, theirs, first, told[1]
+
+
+def curves(names, steps):
+    """A sentence for each network; are all within 1e-4, or as near at least as PyTorch's own single precision?"""
+    text, good = "", True
+    for name in names:
+        worst, theirs, first, last = curve(name, steps)
+        good = good and worst < max(1e-4, theirs)
+        text += f"- {TITLES[name].replace(', dropout', '')}: the loss goes from {first:.4f} to {last:.4f}; ingot parts from PyTorch in double by {worst:.1e} of it at most, PyTorch in single precision by {theirs:.1e}.\n"
+    return text, good
+
+
+def write(path, text):
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    new, n = re.subn(r"(<!-- bench-train -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], old, flags=re.S)
+    if n != 1:
+        sys.exit(f"{path}: expected the marks of bench-train once")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(new)
 
 
 def main():
@@ -209,23 +233,27 @@ def main():
     p.add_argument("--rounds", type=int, default=6)
     p.add_argument("--engines", default=",".join(ENGINES[:2]))
     p.add_argument("--cpu", action="store_true")
+    p.add_argument("--quick", action="store_true")
     p.add_argument("--curve", action="store_true")
     p.add_argument("--write", metavar="FILE")
     a = p.parse_args()
     names = [n for n in NETS if n in a.only.split(",")]
+    steps = 10 if a.quick else 100
     if a.cpu:
         os.environ["TURNS_CPU"] = "1"
-    if a.curve:
-        return 0 if all([curve(n) for n in names]) else 1
-    text = table(names, [int(n) for n in a.threads.split(",")], a.rounds, 400, [e for e in ENGINES[:2] if e in a.engines.split(",")] + [ENGINES[2]])
-    if not a.write:
+    told, good = curves([n for n in names if n in CURVES or a.curve], steps)
+    text = f"Losses of {steps} steps with the same start and no dropout:\n\n{told}" if told else ""
+    if not a.curve:
+        import torch
+        engines = [e for e in ENGINES[:2] if e in a.engines.split(",")] + [ENGINES[2]]
+        rows = table(names, [int(n) for n in a.threads.split(",")], 1 if a.quick else a.rounds, 100 if a.quick else 400, engines)
+        how = "processor time" if a.cpu else "wall time"
+        text = f"Medians (and minima) of {how} in milliseconds, PyTorch {torch.__version__.split('+')[0]}, {doc.processor()}:\n\n{rows}\n{text}"
+    if a.write:
+        write(a.write, text)
+    else:
         print(text, end="")
-        return 0
-    with open(a.write, encoding="utf-8") as f:
-        doc = f.read()
-    with open(a.write, "w", encoding="utf-8") as f:
-        f.write(re.sub(r"(<!-- bench-train -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], doc, flags=re.S))
-    return 0
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
