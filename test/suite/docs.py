@@ -2,10 +2,10 @@
 
 A block that opens with ```console holds commands, lines `$ COMMAND`, each followed by what it prints. They run in a folder that
 looks like the repository root (links to everything in it), one after the other, so that a command may use what an earlier one
-wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc` and `mkdir` are run, `make run`
+wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc`, `arm-none-eabi-gcc`, `qemu-system-arm` and `mkdir` are run, `make run`
 as what it stands for, and `python3 FILE.py` with the package of python/ where the packages of the tests are; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
 prints nothing names the file it writes; else a filter in it no longer finds what it was meant to show.
-Where node, cmake or a tool that ingot names is not installed, the rest of a block is not run.
+Where node, cmake, a compiler or simulator of boards, or a tool that ingot names is not installed, the rest of a block is not run.
 A block that opens with ```c, ```charl, ```js or ```python, and a comment with a file name is written to that file, for the commands behind it. One that opens
 with ```c FILE is a quotation: it must be in that file, but for indentation.
 """
@@ -21,8 +21,8 @@ SCRIPT = re.compile(r"^```(?:charl|js)\n(// (\w+\.(?:ch|mjs))\b.*?)^```$", re.M 
 PYTHON = re.compile(r"^```python\n(# (\w+\.py)\b.*?)^```$", re.M | re.S)
 QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
-RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |mkdir |node |cmake |python3 \w+\.py\b")
-OPTIONAL = ("node", "cmake")
+RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |arm-none-eabi-gcc |qemu-system-arm |mkdir |node |cmake |python3 \w+\.py\b")
+OPTIONAL = ("node", "cmake", "arm-none-eabi-gcc", "qemu-system-arm")
 MISSING = b"which is not there: Debian has it"
 WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # behind a pipe nobody else's file counts
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
@@ -96,7 +96,7 @@ def finds_nothing(command, text):
 def shown(env, name):
     env.need_ingot()
     text, wrong, empty, folder = read(name), [], [], mirror(env, name)
-    idle = [m[2] for form, verb in ((PROGRAM, "cc"), (PYTHON, "python3")) for m in form.finditer(text)
+    idle = [m[2] for form, verb in ((PROGRAM, r"\S*cc"), (PYTHON, "python3")) for m in form.finditer(text)
             if not re.search(rf"^\$ {verb} .*\b{m[2]}\b", text, re.M)]
     if idle:
         raise Fail("no command takes " + " ".join(idle))
