@@ -16,12 +16,14 @@
 
 typedef struct Pair {
   Ingot *ref, *other;
+  Ingot *wide; /* with derivatives: the judge in double, or NULL */
   IngotStatus ref_bad, other_bad;
 } Pair;
 
 static void pair_free(Pair *p) {
   ingot_free(p->ref);
   ingot_free(p->other);
+  ingot_free(p->wide);
   *p = (Pair){0};
 }
 
@@ -44,12 +46,31 @@ static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int ex
   return s ? s : run_steps(*m, a, engine);
 }
 
+/* With derivatives whose tolerance nobody gave it follows from the judge in double: see grad_atol.
+ */
+static int wants_wide(const Args *a) {
+  return a->grad && a->atol < 0;
+}
+
+static void keep_wide(Pair *p, Ingot *m, IngotStatus s) {
+  if (!s) p->wide = m;
+  if (s) ingot_free(m);
+}
+
+static void run_wide(Pair *p, const Args *a, int expose) {
+  Ingot *m = NULL;
+  if (!wants_wide(a)) return;
+  IngotStatus s = run_side(&m, a, "ref64", expose);
+  keep_wide(p, m, s);
+}
+
 /* The judge runs the model with every value as an output. */
 static void run_judge(Pair *p, const Args *a) {
   *p = (Pair){0};
   p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
   if (p->ref) say_messages(p->ref, a->quiet);
   if (p->ref && p->ref_bad) say_hint(p->ref, a);
+  if (!p->ref_bad) run_wide(p, a, 1);
 }
 
 /* Both sides do. */
@@ -58,11 +79,22 @@ static void run_exposed(Pair *p, const Args *a) {
   if (!p->ref_bad) p->other_bad = run_side(&p->other, a, engine_of(a), 1);
 }
 
-/* chosen: how tolerances that the user has not given are chosen, INGOT_AUTO or INGOT_TIGHT. */
+/* What the engine has against value i of the judge. chosen: how tolerances that the user has not
+ * given are chosen, INGOT_AUTO or INGOT_TIGHT. */
+static IngotStatus diff_from(const Pair *p, uint32_t i, const IngotTensor *have, const Args *a,
+                             double chosen, IngotDiff *d) {
+  IngotTensor want = ingot_output(p->ref, i);
+  double rtol = a->rtol < 0 ? chosen : a->rtol, atol = a->atol < 0 ? chosen : a->atol;
+  IngotStatus s = ingot_diff(p->ref, have, &want, rtol, atol, d);
+  if (s || d->ok || !p->wide) return s;
+  IngotTensor truth = ingot_output(p->wide, i);
+  double most = grad_atol(p->ref, &want, &truth);
+  return most > d->atol ? ingot_diff(p->ref, have, &want, rtol, most, d) : s;
+}
+
 static IngotStatus diff(const Pair *p, uint32_t i, const Args *a, double chosen, IngotDiff *d) {
-  IngotTensor have = ingot_output(p->other, i), want = ingot_output(p->ref, i);
-  return ingot_diff(p->ref, &have, &want, a->rtol < 0 ? chosen : a->rtol,
-                    a->atol < 0 ? chosen : a->atol, d);
+  IngotTensor have = ingot_output(p->other, i);
+  return diff_from(p, i, &have, a, chosen, d);
 }
 
 /* The engine runs the program as it is made without being looked at: outputs are only values that
@@ -132,7 +164,7 @@ static IngotStatus fill_page(const Args *a, const Pair *p, IngotValueDiff *value
     value[i] = (IngotValueDiff){.value = want.name, .node = ingot_output_origin(p->ref, i)};
     if (k < 0) continue;
     IngotTensor have = ingot_output(p->other, (uint32_t)k);
-    s = ingot_diff(p->ref, &have, &want, a->rtol, a->atol, &diff[i]);
+    s = diff_from(p, i, &have, a, INGOT_AUTO, &diff[i]);
     value[i].diff = &diff[i];
     if (!s && !diff[i].ok) *differs = 1;
   }
@@ -169,7 +201,7 @@ static int print_nodes(const Args *a, const Pair *p, uint32_t n) {
     IngotDiff d;
     if (k >= 0) {
       IngotTensor have = ingot_output(p->other, (uint32_t)k);
-      s = ingot_diff(p->ref, &have, &want, a->rtol, a->atol, &d);
+      s = diff_from(p, i, &have, a, INGOT_AUTO, &d);
       if (s) break;
       if (!d.ok) result = INGOT_MISMATCH;
     }
@@ -244,6 +276,11 @@ static int departs(Hunt *h, uint32_t value, uint32_t depth) {
   h->d = (IngotDiff){.why = "the engine failed"};
   if (run_part(h, &h->part.ref, value, depth, engine_with(INGOT_JUDGE))) return 0;
   if (run_part(h, &h->part.other, value, depth, engine_of(h->a))) return 1;
+  if (wants_wide(h->a)) {
+    Ingot *m = NULL;
+    IngotStatus s = run_part(h, &m, value, depth, "ref64");
+    keep_wide(&h->part, m, s);
+  }
   /* with one node nothing is rounded that was not computed from the same operands */
   return diff(&h->part, 0, h->a, depth == 1 ? INGOT_TIGHT : INGOT_AUTO, &h->d) || !h->d.ok;
 }
@@ -254,6 +291,7 @@ static int whole_departs(Hunt *h) {
   pair_free(&h->part);
   if (run_side(&h->part.ref, h->a, engine_with(INGOT_JUDGE), 0)) return 0;
   if (run_side(&h->part.other, h->a, engine_of(h->a), 0)) return 1;
+  run_wide(&h->part, h->a, 0);
   for (uint32_t i = 0; i < ingot_output_count(h->part.ref) && !bad; i++)
     bad = diff(&h->part, i, h->a, INGOT_AUTO, &h->d) || !h->d.ok;
   return bad;

@@ -170,8 +170,9 @@ int bench_player(const Args *a); /* the exit code; -1: the model is none that ta
 int verb_verify(const Args *a);
 
 /* bisect.c */
-int verify_nodes(const Args *a);  /* --per-node */
-int verify_bisect(const Args *a); /* --bisect */
+double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth); /* verify.c */
+int verify_nodes(const Args *a);                                               /* --per-node */
+int verify_bisect(const Args *a);                                              /* --bisect */
 
 /* bench.c */
 int verb_bench(const Args *a);

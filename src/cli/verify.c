@@ -112,21 +112,27 @@ static int is_zero(const IngotTensor *t) {
   return 1;
 }
 
-/* How far output i, a derivative, may be from what `to` computed, absolutely. Terms of a derivative
- * that is 0 cancel, and only their rounding is left, of which no fraction is allowed: so much as
- * the judge itself departs from the same formulas in double, some times over. Where they have
- * cancelled to the bit, the derivative of the loss by itself, 1, is all whose rounding there is. */
-static double grad_atol(const Args *a, const Side *to, Side *wide, uint32_t i) {
-  IngotTensor want = ingot_output(to->m, i);
-  double few = 8, eps = !strcmp(want.dtype, "f64") ? 0x1p-52 : 0x1p-23;
+/* Terms of a derivative that is 0 cancel, and only their rounding is left, of which no fraction is
+ * allowed: so much as the judge itself departs from the same formulas in double, some times over.
+ * Where they have cancelled to the bit, the derivative of the loss by itself, 1, is all whose
+ * rounding there is. */
+double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth) {
+  double few = 8, eps = !strcmp(want->dtype, "f64") ? 0x1p-52 : 0x1p-23;
   IngotDiff d;
+  if (ingot_diff(m, truth, want, 0, 0, &d) || !isfinite(d.max_abs)) return 0;
+  return is_zero(want) ? few * (d.max_abs + eps) : few * d.max_abs;
+}
+
+/* How far output i, a derivative, may be from what `to` computed, absolutely. */
+static double output_atol(const Args *a, const Side *to, Side *wide, uint32_t i) {
+  IngotTensor want = ingot_output(to->m, i);
   if (!wide->m) {
     *wide = (Side){.engine = "ref64", .flags = to->flags};
     run_side(wide, a);
   }
+  if (wide->status) return 0;
   IngotTensor truth = ingot_output(wide->m, i);
-  if (wide->status || ingot_diff(to->m, &truth, &want, 0, 0, &d) || !isfinite(d.max_abs)) return 0;
-  return is_zero(&want) ? few * (d.max_abs + eps) : few * d.max_abs;
+  return grad_atol(to->m, &want, &truth);
 }
 
 static int is_grad(const char *name) {
@@ -143,7 +149,7 @@ static int compare_sides(const Args *a, const Side *s, const Side *to, double rt
     IngotDiff d;
     if (ingot_diff(to->m, &have, &want, rtol, atol, &d)) return 0;
     if (!d.ok && atol < 0 && a->grad && is_grad(want.name)) {
-      double most = grad_atol(a, to, &t->exact, i);
+      double most = output_atol(a, to, &t->exact, i);
       if (most > d.atol && ingot_diff(to->m, &have, &want, rtol, most, &d)) return 0;
     }
     d.name = want.name;

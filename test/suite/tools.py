@@ -179,6 +179,21 @@ TIMES = """graph (%1 "x": f32[8]) {
 """
 
 
+# Rows of probabilities: the derivatives of their sum are 0.
+CHANCES = """graph
+(%1 "x": f32[64,32], %2 "w": f32[32,10]) {
+  %3 "p": f32[64,10] = contract(%1, %2) {spec="mk,kn->mn"}
+  %4: f32[64,1] = reduce_max(%3) {axes=[1], keep=1}
+  %5: f32[64,10] = sub(%3, %4)
+  %6: f32[64,10] = exp(%5)
+  %7: f32[64,1] = reduce_sum(%6) {axes=[1], keep=1}
+  %8 "s": f32[64,10] = div(%6, %7)
+  %9 "loss": f32[] = reduce_sum(%8) {axes=[0,1], keep=0}
+  return %9 "loss"
+}
+"""
+
+
 def zero_gradient(w):
     """Probabilities sum up to 1, so that the derivative of their sum is 0: every engine has other leavings of its terms. Wrong derivatives are still noticed."""
     for seed in range(6):
@@ -186,6 +201,12 @@ def zero_gradient(w):
         grad = next(r["output"] for r in rows if r["output"]["name"] == "image.grad")
         want(grad["ok"] and grad["atol"] < 1e-5, f"seed {seed}: {grad}")
     w.run("verify", MODEL, "--grad", "probability", "--engine", "vm", "--atol", "1e-30", code=1)
+    with open(w.path("chances.ing"), "w") as f:
+        f.write(CHANCES)
+    for how in ("--per-node", "--bisect"):
+        given = ["verify", "chances.ing", "--grad", "loss", "--engine", "c", how, "-o", "cut.ing"]
+        w.run(*given)
+        w.run(*given, "--rtol", "0", "--atol", "1e-30", code=1)
     with open(w.path("badcc"), "w") as f:
         f.write(SED)
     os.chmod(w.path("badcc"), 0o755)
@@ -194,6 +215,8 @@ def zero_gradient(w):
     w.run("verify", "times.ing", "--grad", "y", "--engine", "c")
     bad = w.run("verify", "times.ing", "--grad", "y", "--engine", "c", code=1, env={"CC": "./badcc", "SPOIL": "s/\\b3\\.0f/3.01f/"})
     want(re.search(r"x\.grad .*DIFFERS", bad), bad)
+    for how in ("--per-node", "--bisect"):
+        w.run("verify", "times.ing", "--grad", "y", "--engine", "c", how, "-o", "cut.ing", code=1, env={"CC": "./badcc", "SPOIL": "s/\\b3\\.0f/3.01f/"})
 
 
 def state(w):
