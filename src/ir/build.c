@@ -52,6 +52,32 @@ Val mk_cast(Graph *g, Val a, DType to) {
   return add(g, OP_cast, &a, 1, &at, 1);
 }
 
+void cast_mark(Graph *g, Val v) {
+  NodeId id = graph_val(g, v)->def;
+  Node *n = graph_node(g, id);
+  if (!id || n->op != OP_cast || node_attr(n, AT_layer)) return;
+  Attr *at = NEWS(&g->c->work, Attr, n->nattr + 1);
+  memcpy(at, n->attr, n->nattr * sizeof *at);
+  at[n->nattr++] = at_int(AT_layer, 1); /* the last of the keys */
+  n->attr = at;
+}
+
+static bool is_here(const Graph *g, const Loc *a) {
+  const Loc *b = &g->loc;
+  return a->index == b->index && a->node == b->node && a->op == b->op;
+}
+
+void layer_end(Graph *g, NodeId first) {
+  for (NodeId i = first; i < g->node.n; i++) {
+    const Node *n = graph_node(g, i);
+    /* what a refused attempt left has no result */
+    NodeId of = n->op == OP_cast && n->out ? graph_val(g, n->in[0])->def : 0;
+    if (of >= first && is_here(g, &n->loc) && is_here(g, &graph_node(g, of)->loc) &&
+        dtype_is_half(graph_type(g, n->out[0])->dt))
+      cast_mark(g, n->out[0]);
+  }
+}
+
 Val mk_cast_sat(Graph *g, Val a, DType to) {
   if (graph_type(g, a)->dt == to) return a;
   Attr at[2] = {at_dtype(to), at_int(AT_sat, 1)};

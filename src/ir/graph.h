@@ -244,6 +244,9 @@ Val mk_map2(Graph *g, Op op, Val a, Val b);
 Val mk_select(Graph *g, Val cond, Val a, Val b);
 Val mk_cast(Graph *g, Val a, DType to);     /* ONNX Cast rules with saturation for narrow floats */
 Val mk_cast_sat(Graph *g, Val a, DType to); /* integers saturate too */
+/* Casts of v, if it is one, and of all nodes from `first` on: see `layer` in ops.def. */
+void cast_mark(Graph *g, Val v);
+void layer_end(Graph *g, NodeId first); /* those that end what was built at g->loc */
 Val mk_const(Graph *g, Tensor *t);
 Val mk_scalar(Graph *g, DType dt, double x); /* rank 0 */
 Val mk_like(Graph *g, Val like, double x);   /* rank 0 scalar of the dtype of like */

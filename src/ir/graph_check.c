@@ -43,8 +43,7 @@ static AttrKind kind_of(const char *at, size_t n) {
 }
 
 bool attr_spec(Op op, AttrKey key, AttrKind *kind, bool *optional) {
-  const char *at = op_info[op].attrs;
-  if (op == OP_cast || op == OP_bitcast) at = "to:t sat:i?";
+  const char *at = op_attr_spec(op);
   while (at && *at) {
     size_t n = strcspn(at, ":"), k = strcspn(at + n + 1, " ?");
     const char *next = at + n + 1 + k;

@@ -36,8 +36,7 @@ static AttrKind kind_of(const char *s, size_t n) {
 
 void infer_attrs(Graph *g, const Node *n) {
   const OpInfo *info = &op_info[n->op];
-  const char *s = info->attrs ? info->attrs : "";
-  if (info->res == OR_to) s = "to:t sat:i?";
+  const char *s = op_attr_spec(n->op);
   u32 seen = 0;
   while (*s) {
     size_t len = strcspn(s, ":"), klen = strcspn(s + len + 1, " ?");

@@ -48,6 +48,11 @@ Op op_from_name(const char *s, size_t n) {
   return OP_COUNT;
 }
 
+const char *op_attr_spec(Op op) {
+  if (op == OP_cast) return "to:t sat:i? layer:i?";
+  return op_info[op].res == OR_to ? "to:t sat:i?" : op_info[op].attrs;
+}
+
 bool op_accepts(Op op, DType d) {
   char cls = dtype_info[d].cls;
   bool flt = cls == 'F', num = cls == 'I' || cls == 'U';

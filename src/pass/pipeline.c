@@ -5,7 +5,8 @@
  * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
  * make work for each other and run in rounds, until canon has nothing left to do; quant does by
  * itself. Where a pass leaves nodes that are known, equal or that nobody reads (Graph.left), fold,
- * cse and dce run behind it once more.
+ * cse and dce run behind it once more. In front of band, which estimates memory, fuse and order say
+ * what will have any, and when.
  *
  * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
  * after the chosen rows of the table. After each row: verify, dump, report the time, empty
@@ -168,6 +169,13 @@ static bool run_row(Unit *u, const PipeOptions *o, const RowMarks *m, u32 i) {
   return !m->skip[i] && run(u, &pass_table[i], o, m->dump[i]);
 }
 
+/* What the pass in row i reads of passes behind it. */
+static void prepare(Unit *u, const PipeOptions *o, const RowMarks *m, u32 i) {
+  if (!is_row(i, "band") || !u->ram) return;
+  run_row(u, o, m, row_of("fuse"));
+  run_row(u, o, m, row_of("order"));
+}
+
 /* What the last pass has left. */
 static void tidy(Unit *u, const PipeOptions *o, const RowMarks *m) {
   u8 left = u->p ? 0 : u->g->left;
@@ -219,6 +227,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
       i++;
       continue;
     }
+    prepare(u, o, &m, i);
     bool changed = run_row(u, o, &m, i);
     tidy(u, o, &m);
     i = row_after(&r, u, i, changed);

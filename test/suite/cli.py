@@ -82,6 +82,9 @@ def texts(c):
     want("prog" in open(c.path("dump.ing")).read()[:200], "opt --dump -o writes no file")
     c.run("opt", MODEL, "-d", "batch=1", "--explain", "-o", "why.txt")
     want(os.path.getsize(c.path("why.txt")) > 0, "opt --explain -o writes no file")
+    for skip, times in (("dce", 2), ("fuse", 0)):
+        rows = [line.split()[0] for line in c.run("opt", MODEL, "--march=scalar", "--ram=4K", "--time", f"--skip={skip}", "-o", "x.ing").text().splitlines()]
+        want(rows.count("fuse") == times and rows.count(skip) == 0, f"--time --skip={skip} with bands shows {rows}")
     for flag in (["--context", "8"], ["--cache", "f32"], ["--chunk", "4"], ["--every-token"]):
         c.run("run", MODEL, "-d", "batch=1", *flag, code=2, text="no language model")
 

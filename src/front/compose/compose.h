@@ -7,7 +7,8 @@
  *
  * Types: mk_widen makes narrow floats (f16, bf16, f8) f32. A layer is built on widened operands and
  * its result cast back once with mk_cast, so that it is rounded once, whatever it is made of.
- * Integers and f64 stay as they are.
+ * Integers and f64 stay as they are. Behind a layer the front end calls layer_end, which tells such
+ * casts from those that a model has.
  */
 #ifndef INGOT_COMPOSE_H
 #define INGOT_COMPOSE_H

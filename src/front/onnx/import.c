@@ -396,10 +396,12 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
     b.nout = n->out.n ? n->out.n : 1;
     b.out = NEWS(&im->c->work, Val, b.nout);
     im->g->loc = im->c->here = loc;
+    NodeId first = im->g->node.n;
     bool good = read_operands(im, &b, n, loc);
     if (good && im->c->nerrors) good = !reads_poison(im, n, 0);
     if (!good) name_unknown(im, n, loc, 0);
     good = good && build_node(im, &b, n, loc);
+    if (good) layer_end(im->g, first);
     for (u32 k = 0; k < n->out.n; k++) {
       if (!n->out.at[k]) continue;
       if (good && !b.out[k])

@@ -162,9 +162,11 @@ static void import_ops(Lite *im) {
     LiteNode b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .op = op};
     b.out = NEWS(&im->c->work, Val, op->nout + 1);
     im->g->loc = im->c->here = loc;
+    NodeId first = im->g->node.n;
     bool good = operands_good(im, op, loc);
     if (!good) unsupported_op(im, op, loc);
     good = good && build_op(im, &b, loc);
+    if (good) layer_end(im->g, first);
     for (u32 k = 0; k < op->nout; k++) define(im, op, k, good ? b.out[k] : LITE_POISON, loc);
     if (!im->depth) arena_clear(&im->c->scratch);
   }

@@ -11,7 +11,7 @@
  * Without vectors, a value that is only read channel by channel hardly counts: loop_fuse.c leaves
  * one channel of it.
  *
- * needs: canonical graph  keeps: results bit for bit  breaks: nothing
+ * needs: canonical graph, marks of fuse, order  keeps: results bit for bit  breaks: marks of fuse
  */
 #include "pass/graph/band.h"
 
@@ -420,8 +420,6 @@ static Band survey(Unit *u) {
   w.saved = NEWS(a, u64, g->val.n);
   w.live = NEWS(a, u64, w.n + 1);
   w.across = NEWS(a, u64, w.n + 1);
-  fuse(g); /* which values will have memory */
-  order(g);
   graph_use_counts(g, w.uses);
   find_uses(&w);
   find_rooms(&w);

@@ -18,24 +18,12 @@
  */
 #include "pass/pass.h"
 
-typedef struct Half {
-  bool precise;
-  Map made; /* casts back to halves that stand behind operators which were built again */
-} Half;
-
-/* Is this cast the end of the layer that computes its operand, not one that the model has? */
-static bool ends_layer(Graph *g, const Node *cast) {
-  NodeId of = graph_val(g, cast->in[0])->def;
-  const Loc *a = &cast->loc, *b = &graph_node(g, of)->loc;
-  return of && a->index >= 0 && a->index == b->index && a->node == b->node && a->op == b->op;
-}
-
 /* The f32 value that v was cast from and may stand for it; 0: there is none. */
 static Val cast_from(Edit *e, Val v) {
-  const Half *h = e->user;
+  const Unit *u = e->user;
   const Node *n = graph_def(e->g, v, OP_cast);
-  if (!n || h->precise || graph_type(e->g, n->in[0])->dt != DT_f32) return 0;
-  return map_get(&h->made, v) || ends_layer(e->g, n) ? n->in[0] : 0;
+  if (!n || u->precise || graph_type(e->g, n->in[0])->dt != DT_f32) return 0;
+  return node_int(n, AT_layer, 0) ? n->in[0] : 0;
 }
 
 static Val in_f32(Edit *e, Val v) {
@@ -70,9 +58,8 @@ static void rebuild(Edit *e, NodeId id) {
   for (u32 i = 0; i < n.nin; i++) in[i] = in_f32(e, n.in[i]);
   Val out = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
   if (dtype_is_half(dt)) {
-    Half *h = e->user;
     out = mk_cast(g, out, dt);
-    *map_put(&h->made, out) = 1;
+    cast_mark(g, out);
   }
   edit_replace(e, n.out[0], out);
 }
@@ -96,8 +83,17 @@ static bool visit(Edit *e, NodeId id) {
   return false;
 }
 
+/* From here on a cast is a cast, wherever it came from. */
+static void drop_marks(Graph *g) {
+  for (NodeId i = 1; i < g->node.n; i++) {
+    Node *n = graph_node(g, i);
+    if (n->op == OP_cast && node_attr(n, AT_layer)) n->nattr--; /* the last of the keys */
+  }
+}
+
 void half(Unit *u) {
-  Half h = {u->precise, map_new(&u->c->scratch)};
-  if (u->target->lanes == 1 || !edit_run(u->g, visit, &h)) return;
-  u->g->left = LEFT_equal; /* casts of one value for several users */
+  Graph *g = u->g;
+  if (u->target->lanes > 1 && edit_run(g, visit, u))
+    g->left = LEFT_equal; /* casts of one value for several users */
+  drop_marks(g);
 }

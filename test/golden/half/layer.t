@@ -3,7 +3,7 @@
 graph layer
 (%1 "x": f32[4]) {
   %2: f32[4] = exp(%1) @("Softplus", "a", 0)
-  %3: f16[4] = cast(%2) {to=f16} @("Softplus", "a", 0)
+  %3: f16[4] = cast(%2) {to=f16, layer=1} @("Softplus", "a", 0)
   %4: f32[4] = cast(%3) {to=f32} @("Neg", "b", 1)
   %5: f32[4] = neg(%4) @("Neg", "b", 1)
   %6: f16[4] = cast(%5) {to=f16} @("Cast", "c", 2)
