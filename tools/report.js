@@ -50,9 +50,10 @@ const small = x => x === null || x === undefined ? '-' : x === 0 ? '0' : Math.ab
 
 /* ---- kernels ---- */
 
-const FAMILIES = ['attention', 'Winograd', 'segments', 'inside', 'tile of bytes', 'tile of pairs', 'tile', 'blocks', 'lanes apart', 'vectors', 'rows',
-  'along the sum', 'transpose', 'loops over a row of sums', 'loops of its operator', 'loops'];
-const HUES = [280, 330, 20, 200, 170, 185, 215, 255, 140, 95, 50, 35, 0, 235, 225, 225];
+const FAMILIES = ['attention', 'Winograd', 'segments', 'inside', 'tile of bytes', 'tile of pairs', 'tile', 'blocks', 'lanes apart', 'table', 'vectors', 'rows',
+  'along the sum', 'transpose', 'walk', 'lanes picked', 'lines', 'element by element', 'search', 'scan', 'border', 'numbers',
+  'loops over a row of sums', 'loops of its operator', 'loops'];
+const HUES = [280, 330, 20, 200, 170, 185, 215, 255, 140, 110, 95, 50, 35, 0, 300, 70, 60, 80, 310, 345, 10, 265, 235, 225, 225];
 const PLAIN = new Set(['loops of its operator', 'loops']);
 const buffers = new Map(D.buffers.map(b => [b.id, b]));
 const measured = !!D.bench;

@@ -70,8 +70,8 @@ static bool is_here(const Graph *g, const Loc *a) {
 void layer_end(Graph *g, NodeId first) {
   for (NodeId i = first; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);
-    /* what a refused attempt left has no result */
-    NodeId of = n->op == OP_cast && n->out ? graph_val(g, n->in[0])->def : 0;
+    if (n->op != OP_cast || !n->out) continue; /* what a refused attempt left has no result */
+    NodeId of = graph_val(g, n->in[0])->def;
     if (of >= first && is_here(g, &n->loc) && is_here(g, &graph_node(g, of)->loc) &&
         dtype_is_half(graph_type(g, n->out[0])->dt))
       cast_mark(g, n->out[0]);

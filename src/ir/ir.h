@@ -172,7 +172,7 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that
 /* op.c */
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
-const char *op_attr_spec(Op op);              /* of nodes, spelt as in ops.def */
+const char *op_attr_spec(Op op);          /* of nodes, spelt as in ops.def */
 
 /* Kinds of a function, by the letter its name ends in (expf, expq, ...): MP_f precise, of float;
  * MP_d the same of double; MP_q fast and MP_u fused, of quick.def; MP_s single, of mathlibs.h.

@@ -1,7 +1,9 @@
 """The command line, on the built-in digit model and broken situations around it: exit codes, what goes to which stream, output
 that appears whole or not at all. Needs nothing but the binary."""
+import glob
 import json
 import os
+import re
 import shutil
 import struct
 from lib import npy
@@ -87,6 +89,33 @@ def texts(c):
         want(rows.count("fuse") == times and rows.count(skip) == 0, f"--time --skip={skip} with bands shows {rows}")
     for flag in (["--context", "8"], ["--cache", "f32"], ["--chunk", "4"], ["--every-token"]):
         c.run("run", MODEL, "-d", "batch=1", *flag, code=2, text="no language model")
+
+
+FAMILIES = re.findall(r'^FAMILY\(\w+, "([^"]+)", "([^"]+)"\)', open(os.path.join(ROOT, "src/pass/kernel/families.def")).read(), re.M)
+
+
+def families(c):
+    """Every kernel has a record: a family of the table, its reason, and estimates; whatever operator it is of, on machines with and without vectors."""
+    line = re.compile(r"kernel '.*?': (.*), about [0-9.]+ us(, [0-9]+ multiply-adds)?, [0-9]+ bytes$")
+    count, seen = 0, set()
+    for path in sorted(glob.glob(os.path.join(ROOT, "test", "exec", "ops", "*.t")) + glob.glob(os.path.join(ROOT, "test", "golden", "lower", "*.t"))):
+        graph = re.search(r"^graph.*?^}$", open(path).read().split("# expect")[0], re.M | re.S)
+        if not graph:
+            continue
+        with open(c.path("one.ing"), "w") as f:
+            f.write(graph[0] + "\n")
+        for march in ("scalar", "avx512"):
+            for text in c.run("opt", "one.ing", "--march", march, "--explain").out.decode().splitlines():
+                if not text.startswith("kernel "):
+                    continue
+                got = line.match(text)
+                want(got, f"{path}: {text}")
+                for part in got[1].split("); "):
+                    known = [title for title, why in FAMILIES if part.startswith(title + " ") and f"({why}" in part]
+                    want(known, f"{path}: no family is called so: {part}")
+                    seen.update(known)
+                count += 1
+    want(count > 200 and len(seen) > 15, f"{count} kernels, families {sorted(seen)}")
 
 
 def specs(c):
@@ -294,7 +323,7 @@ def demo(c):
     want(b"right" in got.out, "demo does not state the accuracy")
 
 
-CASES = (help_texts, usage, texts, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
+CASES = (help_texts, usage, texts, families, specs, once, engines, lines, work, reports, running, folders, shapes, seeds, wrong_arrays, outputs, names, streams, little_memory, demo)
 
 
 def tests(env):

@@ -2,15 +2,14 @@
  *
  * In: a graph whose values have no layout yet, or have it from a text. Out: a row for every
  * convolution, which layout.c and lowering read; it depends on types, weights and target alone, so
- * whoever asks first gets what all others get. What is chosen of maps, pools and products of
- * matrices depends on how values lie in memory, and is chosen by lowering (lower_form.c,
- * lower_tile.c): families.def has them all.
+ * whoever asks first gets what all others get. What else there is depends on how values lie in
+ * memory, and is chosen when it is lowered (choose.c). families.def has all families, and what is
+ * said of them is put in words here.
  */
 #include "pass/kernel/family.h"
 
 #include "pass/kernel/segment.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 static bool is_depthwise(Graph *g, const Node *n) {
@@ -97,7 +96,7 @@ const Chosen *family_of(const Unit *u, const Node *n) {
 
 /* ---- what is said of it ---- */
 
-void family_note(Prog *p, StmtId kernel, Family f, const char *fmt, ...) {
+void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason) {
   static const char *const info[][2] = {
 #define FAMILY(name, title, why) {title, why},
 #include "pass/kernel/families.def"
@@ -105,23 +104,26 @@ void family_note(Prog *p, StmtId kernel, Family f, const char *fmt, ...) {
   };
   Stmt *k = prog_stmt(p, kernel);
   Text t = text_new(&p->c->scratch);
-  va_list ap;
-  text_fmt(&t, "%s ", info[f][0]);
-  va_start(ap, fmt);
-  text_vfmt(&t, fmt, ap);
-  va_end(ap);
-  text_fmt(&t, "(%s)", info[f][1]);
+  text_puts(&t, info[f][0]);
+  if (size) text_fmt(&t, " %s", str_text(p->c, size));
+  text_fmt(&t, " (%s", info[f][1]);
+  if (reason) text_fmt(&t, ": %s", str_text(p->c, reason));
+  text_puts(&t, ")");
   if (k->how && strstr(str_text(p->c, k->how), text_cstr(&t))) return; /* parts of a kind */
   k->how = str_fmt(p->c, k->how ? "%s; %s" : "%s%s", k->how ? str_text(p->c, k->how) : "", t.at);
 }
 
 void family_list(Prog *p, Text *out) {
   double *ns = NEWS(&p->c->scratch, double, p->stmt.n);
+  const Range *range = prog_ranges(p, NULL, &p->c->scratch);
   prog_time(p, ns);
   for (StmtId s = 1; s < p->stmt.n; s++) {
     const Stmt *k = prog_stmt(p, s);
     if (k->kind != ST_kernel) continue;
-    text_fmt(out, "kernel '%s': %s, about %.3f us\n", show(p->c, k->label),
+    KernelWork w = prog_work(p, range, s, &p->c->scratch);
+    text_fmt(out, "kernel '%s': %s, about %.3f us", show(p->c, k->label),
              k->how ? str_text(p->c, k->how) : "loops of its operator", ns[s] / 1000);
+    if (w.macs > 0) text_fmt(out, ", %.0f multiply-adds", w.macs);
+    text_fmt(out, ", %.0f bytes\n", w.bytes);
   }
 }

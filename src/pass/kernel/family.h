@@ -8,6 +8,7 @@ typedef enum Family {
 #define FAMILY(name, title, why) FA_##name,
 #include "pass/kernel/families.def"
 #undef FAMILY
+  FA_COUNT
 } Family;
 
 /* A convolution. Layout gives operands and results what this family reads, lowering writes it. */
@@ -26,10 +27,10 @@ struct Chosen {
 /* family.c: chosen once, by the first pass that asks. */
 void families(Unit *u);
 const Chosen *family_of(const Unit *u, const Node *n); /* of no convolution: nothing is set */
-/* Notes on a kernel how it is written: the family and, in few words, what else was chosen. */
-void family_note(Prog *p, StmtId kernel, Family f, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-void family_list(Prog *p, Text *out); /* a line for each kernel: that, why, and an estimate */
+/* Notes on a kernel how it is written: the family, its size, and the numbers that decided; 0: there
+ * are none. */
+void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason);
+void family_list(Prog *p, Text *out); /* a line for each kernel: that, why, and estimates */
 
 /* winograd_plan.c: sets patch, key and share of those that are Winograd's. */
 void winograd_plan(const Unit *u, Chosen *of);

@@ -664,6 +664,15 @@ static void cast_in_place(Lower *l, const Attention *a, bool on) {
   }
 }
 
+static void note(const Attend *x) {
+  Lower *l = x->l;
+  Str size = str_fmt(l->c, "of %lld rows and %u lanes", (long long)x->rows, x->lanes);
+  Str reason =
+      x->packed ? str_fmt(l->c, "they would take more than %.0f bytes a head", figures.score_bytes)
+                : str_of(l->c, "the number of keys is open");
+  family_note(l->p, l->at.last, FA_attention, size, reason);
+}
+
 bool lower_attention(Lower *l, const Node *n) {
   NodeId id = graph_val(l->g, n->out[0])->def;
   u32 number = l->attentions->part[id];
@@ -673,8 +682,7 @@ bool lower_attention(Lower *l, const Node *n) {
   cast_in_place(l, a, true);
   if (choose(l, a, &x)) {
     Cursor at = lower_kernel(l, group_label(l->g, n));
-    family_note(l->p, l->at.last, FA_attention, "of %lld rows and %u lanes ", (long long)x.rows,
-                x.lanes);
+    note(&x);
     write_kernel(&x, at);
     return true;
   }

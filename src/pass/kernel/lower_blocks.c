@@ -334,6 +334,9 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.lanes = b.q.lanes;
   b.rows = l->target->lanes < 4 ? 1 : l->target->regs > 16 ? MOST_ROWS : REST_ROWS;
   tile_choose_store(&b.t);
-  family_note(l->p, l->at.last, FA_blocks, "of %s, %u lanes ", block_info[kind].name, b.q.lanes);
+  family_note(l->p, l->at.last, FA_blocks,
+              str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
+                      (long long)b.rows, b.q.lanes),
+              str_fmt(l->c, "%lld results", (long long)b.q.rows));
   all_panels(&b, at);
 }

@@ -1,8 +1,8 @@
 /* lower_rows.c: sums of products whose operands are contiguous along the fold, a vector of results
  * at a time.
  *
- * In: a form. Out: loops over tiles of as many results as a vector has lanes, or nothing where the
- * result has no such axis. Each result has a vector of sums of its own, whose lanes run along the
+ * In: the record of such a form. Out: loops over tiles of as many results as a vector has lanes.
+ * Each result has a vector of sums of its own, whose lanes run along the
  * fold: a convolution with few results reads the blocks of channels it finds, a window slides over
  * one line. At the end of the fold the vectors are added up crosswise: of two of them the halves
  * change places and one sum takes their place, then the quarters of two such sums, until one vector
@@ -12,19 +12,12 @@
 
 #include <string.h>
 
-enum { MOST_LANES = 32 };
-
-typedef struct Rows {
-  Tile t;   /* its lanes are points of the fold */
-  Tile out; /* its lanes are results */
-} Rows;
-
 /* Lane i of the result is the fold of the lanes of vector i; lanes behind the last of `count`
  * vectors repeat it. */
-static ExprId fold_across(Rows *r, Cursor *at, BufId acc, i64 count) {
+static ExprId fold_across(const Record *r, Cursor *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
   u32 n = r->t.lanes;
-  VarId v[MOST_LANES];
+  VarId v[ROWS_LANES];
   for (u32 i = 0; i < n; i++)
     v[i] =
         tile_let(p, at, reg_load(p, acc, ex_int(p, i < count ? i : count - 1), ex_int(p, 0)), "s");
@@ -67,7 +60,7 @@ static Cursor open_fold(Tile *t, Cursor at) {
 }
 
 /* count results of tile number `tile`. */
-static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
+static void one_tile(const Record *r, Cursor at, ExprId tile, i64 count) {
   const Tile *t = &r->t;
   Tile fold = *t, out = r->out;
   Prog *p = t->p;
@@ -84,17 +77,14 @@ static void one_tile(Rows *r, Cursor at, ExprId tile, i64 count) {
   tile_store(&out, at, all, (TileSize){1, 1}, 0, tile, count);
 }
 
-bool lower_rows(Lower *l, Cursor at, const Form *f) {
-  Rows r;
-  if (!tile_choose_rows(l, f, &r.t, &r.out) || r.t.lanes > MOST_LANES) return false;
-  Tile *t = &r.t;
-  family_note(l->p, l->at.last, FA_rows, "of %u lanes ", t->lanes);
+void rows_write(Lower *l, Cursor at, const Form *f, Record *r) {
+  Tile *t = &r->t;
+  (void)f;
   for (u32 i = 0; i < t->f.naxes; i++)
     if (!t->f.axis[i].fold && i != t->row) tile_loop(t, &at, i);
   i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;
   Cursor in = at;
   ExprId tile = count_free(l->p, &in, tiles, "r");
-  one_tile(&r, in, tile, t->lanes);
-  if (n % t->lanes) one_tile(&r, at, ex_int(l->p, tiles), n % t->lanes);
-  return true;
+  one_tile(r, in, tile, t->lanes);
+  if (n % t->lanes) one_tile(r, at, ex_int(l->p, tiles), n % t->lanes);
 }

@@ -1,7 +1,7 @@
 /* lower_tile.c: the families of vector kernels.
  *
- * In: a form. Out: loops over vectors, or nothing where the form has no axis to run them along. One
- * axis of the result becomes the lanes; what an operand does along it decides the rest:
+ * In: the record of a form (choose.c). Out: loops over vectors. One axis of the result has become
+ * the lanes; what an operand does along it decided the rest:
  *
  *   map            no fold: a vector of the result at a time
  *   contraction    one operand does not move along the lanes (splat), the other is packed so
@@ -20,7 +20,6 @@
 #include "pass/kernel/tile.h"
 
 #include "ir/affine.h"
-#include "pass/kernel/segment.h"
 
 #include <string.h>
 
@@ -628,112 +627,15 @@ static void lower_open_map(Tile *t, Cursor at) {
 
 /* ---- which ---- */
 
-/* along: the lanes are points of the fold. */
-static bool find_tiles(Lower *l, const Form *f, Tile *t, bool *along) {
-  for (u32 i = 0; i < f->naxes; i++) /* an empty axis: plain loops do nothing in fewer words */
-    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return false;
-  *along = !tile_choose(l, f, t);
-  return !*along || tile_choose_along(l, f, t);
-}
-
-static void note(const Tile *t, bool along) {
-  bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
-  Family f = along          ? FA_along
-             : t->table     ? FA_table
-             : !t->f.fold   ? FA_map
-             : t->each == 4 ? FA_dot4
-             : t->each == 2 ? FA_dot2
-             : splat        ? FA_product
-                            : FA_apart;
-  if (along || !t->f.fold)
-    family_note(t->p, t->l->at.last, f, "of %u lanes ", t->lanes);
-  else
-    family_note(t->p, t->l->at.last, f, "%lldx%lld of %u lanes ",
-                (long long)tile_rows(t, t->panels), (long long)t->panels, t->lanes);
-}
-
-static bool lower_whole(Lower *l, Cursor at, const Form *f) {
-  Tile t;
-  bool along;
-  bool any = find_tiles(l, f, &t, &along);
-  if (!any && tile_choose_open(l, f, &t)) {
-    note(&t, false);
-    lower_open_map(&t, at);
-    return true;
-  }
-  if ((!any || along) && lower_rows(l, at, f)) return true;
-  if (!any) return false;
-  if (!along) t.table = tile_table(&t);
-  if (t.table && t.lanes > l->target->lanes) t.lanes = l->target->lanes; /* looked up one by one */
-  note(&t, along);
-  if (along)
-    lower_along(&t, at);
+void tile_write(Lower *l, Cursor at, const Form *f, Record *r) {
+  Tile *t = &r->t;
+  (void)l;
+  if (r->family == FA_along)
+    lower_along(t, at);
   else if (f->fold)
-    lower_fold(&t, at);
+    lower_fold(t, at);
+  else if (dim_is_const(f->axis[t->lane].hi))
+    lower_map(t, at);
   else
-    lower_map(&t, at);
-  return true;
-}
-
-/* A pool in plain order: vectors where the whole window is inside, the rest one by one. The last
- * vector makes some results again, if no buffer is read that may hold them. */
-static bool lower_inside(Lower *l, Cursor at, const Form *f) {
-  Segment in;
-  u32 axis;
-  Tile t;
-  bool along;
-  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
-      !form_slides_inside(l->p, f, &axis, &in) || in.hi - in.lo < 4)
-    return false;
-  i64 n = f->axis[axis].hi;
-  Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
-  if (!find_tiles(l, &part, &t, &along) || along) return false;
-  if (tile_is_const(&t, f->in[0].buf)) return false; /* it has panels, and parts of it have none */
-  i64 more = (in.hi - in.lo) % t.lanes;
-  if (more && !f->epilogue) {
-    part = form_inside(f, axis, in.lo, in.hi - more);
-    bool done = lower_whole(l, at, &part);
-    part = form_inside(f, axis, in.hi - t.lanes, in.hi);
-    if (!done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
-  }
-  if (!lower_whole(l, at, &part)) bug(l->c, LOC_NONE, "a part of a window has no tiles");
-  rest.axis[axis].hi = in.lo;
-  if (in.lo) lower_plain(l, at, &rest);
-  rest.axis[axis].lo = in.hi;
-  rest.axis[axis].hi = n;
-  if (in.hi < n) lower_plain(l, at, &rest);
-  return true;
-}
-
-/* All combinations of the segments of n windows; false: some part has no tiles, and then none is
- * lowered. ask: only whether there are tiles. */
-static bool lower_segments(Lower *l, Cursor at, const Form *f, u32 dim, u32 n, const Slide *s,
-                           bool ask) {
-  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
-  u32 count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
-  for (u32 i = 0; i < n; i++) count[i] = slide_segments(&s[i], seg[i]);
-  do {
-    Tile t;
-    bool along;
-    for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
-    Form part = form_segment(f, dim, n, pick);
-    if (ask ? !find_tiles(l, &part, &t, &along) : !lower_whole(l, at, &part)) {
-      if (!ask) bug(l->c, l->n->loc, "a part of a convolution has no tiles");
-      return false;
-    }
-    for (d = n; d > 0 && ++at_seg[d - 1] == count[d - 1]; d--) at_seg[d - 1] = 0;
-  } while (d);
-  return true;
-}
-
-bool lower_tile(Lower *l, Cursor at, const Form *f) {
-  Slide s[MAX_RANK];
-  u32 dim = 0;
-  if (!l->target || l->target->lanes < 4) return false;
-  u32 n = tile_chosen(l, f)->sparse ? form_slides(l->p, f, s, &dim) : 0;
-  if (n && lower_segments(l, at, f, dim, n, s, true)) {
-    family_note(l->p, l->at.last, FA_segments, "%s", "");
-    return lower_segments(l, at, f, dim, n, s, false);
-  }
-  return lower_inside(l, at, f) || lower_whole(l, at, f);
+    lower_open_map(t, at);
 }

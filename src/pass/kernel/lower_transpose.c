@@ -14,13 +14,13 @@
 enum { ACROSS = 16 }; /* elements of a tile along the result's axis: a line of cache */
 enum { TURN = 16 };   /* most vectors that are turned round in registers */
 
-typedef struct Turn {
+struct Turn {
   Tile t;    /* its lanes run along the operands */
   u32 out;   /* the axis that the result is contiguous along */
   bool turn; /* vectors of the result can be stored */
   VarId to;  /* lane of those */
   DType as;  /* of the lanes that change places */
-} Turn;
+};
 
 /* Lanes of f32 change places; halves are rounded before, or where they are stored, which is the
  * same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
@@ -200,9 +200,8 @@ static void loop_tiles(Turn *x, Cursor at) {
   if (t->store.pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
 }
 
-bool lower_transpose(Lower *l, Cursor at, const Form *f) {
-  if (!l->target || l->target->lanes < 4 || f->fold || f->body == FB_iota || f->body == FB_random)
-    return false;
+bool transpose_choose(Lower *l, const Form *f, Record *r) {
+  if (f->fold || f->body == FB_iota || f->body == FB_random) return false;
   Turn x = {.t = tile_of(l, f), .as = turned_as(l, prog_buf(l->p, f->out.buf)->dt)};
   if (x.as == DT_COUNT) return false;
   x.out = tile_lane_axis(&x.t);
@@ -211,13 +210,22 @@ bool lower_transpose(Lower *l, Cursor at, const Form *f) {
     if (f->axis[i].lo || !dim_is_const(f->axis[i].hi) || f->axis[i].hi < 1) return false;
   for (u32 i = f->naxes; i-- > 0;) {
     if (i == x.out || !is_wide(&f->axis[i], 4) || !try_axis(&x, i)) continue;
-    family_note(l->p, l->at.last, FA_transpose, "of %u lanes ", x.t.lanes);
-    loop_tiles(&x, at);
-    Form rest = *f;
-    rest.axis[i].lo = f->axis[i].hi / x.t.lanes * x.t.lanes;
-    if (x.t.store.pads || rest.axis[i].lo == rest.axis[i].hi) return true;
-    lower_plain(l, at, &rest);
+    r->family = FA_transpose;
+    r->turn = NEW(&l->c->scratch, Turn);
+    *r->turn = x;
+    r->size = str_fmt(l->c, "of %u lanes", x.t.lanes);
+    r->reason = str_fmt(l->c, "%lld elements lie beside each other, %lld are stored so",
+                        (long long)f->axis[i].hi, (long long)f->axis[x.out].hi);
     return true;
   }
   return false;
+}
+
+void transpose_write(Lower *l, Cursor at, const Form *f, Record *r) {
+  Turn *x = r->turn;
+  u32 axis = x->t.lane;
+  loop_tiles(x, at);
+  Form rest = *f;
+  rest.axis[axis].lo = f->axis[axis].hi / x->t.lanes * x->t.lanes;
+  if (!x->t.store.pads && rest.axis[axis].lo != rest.axis[axis].hi) lower_plain(l, at, &rest);
 }

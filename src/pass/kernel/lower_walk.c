@@ -283,6 +283,14 @@ static void walk_rest(ElementWalk *w, Cursor at, Dim from) {
   walk_lanes(w, in, last, 1);
 }
 
+static Cursor walk_kernel(ElementWalk *w) {
+  Lower *l = w->l;
+  Cursor at = lower_kernel(l, group_label(l->g, l->n));
+  family_note(l->p, l->at.last, FA_walk, str_fmt(l->c, "of %lld side by side", (long long)w->lanes),
+              0);
+  return at;
+}
+
 bool lower_walk(Lower *l) {
   ElementWalk w;
   if (!walk_find(l, &w)) return false;
@@ -291,13 +299,13 @@ bool lower_walk(Lower *l) {
   Dim from = 0, rows = rank > 1 ? w.type.dim[rank - 2] : 0;
   body_inline(&w, &l->g->blk.at[n->blk[0]]);
   if (rows != 0 && w.lanes > 1 && filled(&w, rows) != 0) {
-    Cursor at = lower_kernel(l, group_label(l->g, n));
+    Cursor at = walk_kernel(&w);
     from = filled(&w, rows);
     walk_outer(&w, &at, rank - 2);
     walk_loop(&w, &at, rank - 1, 0, w.type.dim[rank - 1], 1);
     walk_loop(&w, &at, rank - 2, 0, from, w.lanes);
     walk_lanes(&w, at, rank - 2, w.lanes);
   }
-  if (rank == 1 || from != rows) walk_rest(&w, lower_kernel(l, group_label(l->g, n)), from);
+  if (rank == 1 || from != rows) walk_rest(&w, walk_kernel(&w), from);
   return true;
 }

@@ -46,7 +46,7 @@ static const double ati4[4][WINO_SIDE] = {
 static const u32 shift2[2] = {1, 1}, shift4[4] = {3, 2, 1, 1};
 #define INVERSE_9 0x38e38e39 /* modulo 2^32 */
 
-typedef struct Wino {
+struct Wino {
   Lower *l;
   Prog *p;
   Form form; /* over what lies in memory */
@@ -61,7 +61,7 @@ typedef struct Wino {
   BufId v, mm; /* transforms of one block: [place, patch, channel] */
   ExprId val[FORM_AXES];
   VarId lane_var, acc_var;
-} Wino;
+};
 
 /* ---- is it one? ---- */
 
@@ -264,7 +264,7 @@ static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
     o[k]->rank = 3;
     for (u32 d = 0; d < 3; d++) o[k]->idx[d] = (Index){.n = 1, .axis = {axes[k][d]}, .coef = {1}};
   }
-  if (!lower_tile(l, at, &f)) bug(l->c, l->n->loc, "a product of matrices has no tiles");
+  if (!lower_tiles(l, at, &f)) bug(l->c, l->n->loc, "a product of matrices has no tiles");
 }
 
 static Nest wino_nest(const Wino *w, Cursor at) {
@@ -396,17 +396,26 @@ static void blocks(Wino *w, Cursor at, BufId u) {
   }
 }
 
-bool lower_winograd(Lower *l, Cursor at, const Form *f) {
-  Wino w;
-  if (!recognise(l, f, &w)) return false;
+bool winograd_choose(Lower *l, const Form *f, Record *r) {
+  const Chosen *c = tile_chosen(l, f);
+  if (!c->patch) return false;
+  Wino *w = r->wino = NEW(&l->c->scratch, Wino);
+  if (!recognise(l, f, w)) return false;
   Prog *p = l->p;
-  w.lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  w.acc_var = prog_add_var(p, w.dt, str_of(p->c, "acc"));
-  if (!finishes(&w)) return false;
-  family_note(p, l->at.last, FA_winograd, "F(%ux%u), %.2f of the time of plain sums ", w.m, w.m,
-              tile_chosen(l, f)->share);
-  if (w.batch < FORM_AXES)
-    w.val[w.batch] = ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w.batch].hi), "n"));
-  blocks(&w, at, weights(&w));
+  w->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
+  w->acc_var = prog_add_var(p, w->dt, str_of(p->c, "acc"));
+  if (!finishes(w)) return false;
+  r->family = FA_winograd;
+  r->size = str_fmt(l->c, "F(%ux%u)", w->m, w->m);
+  r->reason = str_fmt(l->c, "%.2f of the time of plain sums", c->share);
   return true;
+}
+
+void winograd_write(Lower *l, Cursor at, const Form *f, Record *r) {
+  Wino *w = r->wino;
+  Prog *p = l->p;
+  if (w->batch < FORM_AXES)
+    w->val[w->batch] =
+        ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w->batch].hi), "n"));
+  blocks(w, at, weights(w));
 }

@@ -56,18 +56,22 @@ bool slide_inside(const Slide *s, Segment *out) {
   return out->lo < out->hi;
 }
 
-bool slides_are_sparse(const Target *t, const Slide *s, u32 n) {
+double slides_meet(const Slide *s, u32 n) {
   double met = 1, all = 1;
   for (u32 i = 0; i < n; i++) {
     Segment at[MOST_SEGMENTS];
     u32 count = slide_segments(&s[i], at);
     i64 sum = 0;
-    if (!count || (count == s[i].places && count >= SHARED)) return false;
+    if (!count || (count == s[i].places && count >= SHARED)) return 1;
     for (u32 k = 0; k < count; k++) sum += (at[k].hi - at[k].lo) * (at[k].to - at[k].from);
     met *= (double)sum;
     all *= (double)(s[i].places * s[i].size);
   }
-  return met < t->cost->sparse * all;
+  return met / all;
+}
+
+bool slides_are_sparse(const Target *t, const Slide *s, u32 n) {
+  return slides_meet(s, n) < t->cost->sparse;
 }
 
 /* The window over dimension d of in[0], if its places and what it slides over are known. */

@@ -3,7 +3,7 @@
 #define INGOT_TILE_H
 
 #include "pass/lower/lower.h"
-#include "pass/kernel/family.h"
+#include "pass/kernel/segment.h"
 #include "pass/kernel/widen.h"
 
 /* What an operand does along the lanes. */
@@ -68,8 +68,33 @@ typedef struct Tile {
   i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
   bool panels_innermost;         /* loops over axes without panels stand around those over panels */
   VarId lane_var, acc_var;       /* stand for lane and accumulator until expressions are widened */
+  const char *no;                /* why a form has no such tile */
   TileAt at;
 } Tile;
+
+typedef struct Wino Wino; /* see lower_winograd.c */
+typedef struct Turn Turn; /* see lower_transpose.c */
+
+/* How a form is written, and why: chosen once (choose.c), then written as it says. */
+typedef struct Record {
+  Family family;
+  Str size, reason;
+  Tile t;                /* tiles; inside: of the part inside */
+  Tile out;              /* rows: lanes run along the results, those of t along the fold */
+  u32 axis;              /* row: its axis; inside: along which the window slides */
+  Segment in;            /* inside: places of that one */
+  u32 nslide;            /* segments: windows, */
+  u32 dim;               /* the first dimension they slide over, */
+  Slide slide[MAX_RANK]; /* and how */
+  Wino *wino;
+  Turn *turn;
+  const char *no; /* loops: why there are no vectors */
+} Record;
+
+/* choose.c */
+void kernel_choose(Lower *l, const Form *f, Record *r);
+void kernel_write(Lower *l, Cursor at, const Form *f, Record *r); /* and notes it on the kernel */
+bool lower_tiles(Lower *l, Cursor at, const Form *f); /* a part of one; false: it has no tiles */
 
 /* Floats that are computed with as they are. */
 static inline bool tile_is_float(DType dt) {
@@ -126,6 +151,7 @@ Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
 double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
+double tile_busy(const Tile *t);              /* part of that in which something is multiplied */
 
 /* What is written between the two stands anywhere, and is dropped. */
 ProgMark tile_stand(Tile *t);
@@ -156,10 +182,16 @@ void pack_run(Tile *t, Cursor at, u32 k); /* writes what does that for another o
 bool pack_can_run(const Tile *t, u32 k);
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
-/* lower_rows.c: such sums; false: nothing was written. */
-bool lower_rows(Lower *l, Cursor at, const Form *f);
+/* What a record says. */
+enum { ROWS_LANES = 32 };                                       /* at most */
+void rows_write(Lower *l, Cursor at, const Form *f, Record *r); /* lower_rows.c */
+bool winograd_choose(Lower *l, const Form *f, Record *r);       /* lower_winograd.c */
+void winograd_write(Lower *l, Cursor at, const Form *f, Record *r);
+bool transpose_choose(Lower *l, const Form *f, Record *r); /* lower_transpose.c */
+void transpose_write(Lower *l, Cursor at, const Form *f, Record *r);
 
 /* lower_tile.c */
+void tile_write(Lower *l, Cursor at, const Form *f, Record *r);
 const Chosen *tile_chosen(const Lower *l, const Form *f); /* if f is a convolution */
 Nest tile_nest(const Tile *t, Cursor at);                 /* where val says */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */

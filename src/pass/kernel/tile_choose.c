@@ -392,6 +392,11 @@ double tile_time(const Tile *t, i64 columns) {
   return (double)whole * column_time(t, t->panels) + (rest ? column_time(t, rest) : 0);
 }
 
+double tile_busy(const Tile *t) {
+  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
+  return (double)n * (double)row_count(t) / tile_time(t, n);
+}
+
 static i64 best_panels(const Tile *t, i64 n) {
   Tile x = *t;
   i64 best = 1;
@@ -525,6 +530,12 @@ static double times_read(const Tile *t, u32 k) {
   return n;
 }
 
+/* There is no tile, for this reason. */
+static bool refuse(Tile *t, const char *no) {
+  t->no = no;
+  return false;
+}
+
 static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   Prog *p = l->p;
   *t = tile_of(l, f);
@@ -533,10 +544,10 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   drop_guards(t);
   if (bytes && any_guard(f)) return false;
   t->lane = tile_lane_axis(t);
-  if (t->lane == FORM_AXES) return false;
+  if (t->lane == FORM_AXES) return refuse(t, "no axis of known extent that the result lies along");
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->lanes = lanes_for(t, f->fold);
-  if (t->lanes == 1) return false;
+  if (t->lanes == 1) return refuse(t, "the result has fewer elements in a row than vectors have");
   t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
   ProgMark mark = tile_stand(t);
   bool ok = true, out = false;
@@ -547,14 +558,15 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   }
   bool wide = ok && store_is_wide(t, &out);
   tile_leave(t, mark);
-  if (!ok || (!f->fold && !wide)) return false;
+  if (!ok) return refuse(t, "an operand is neither contiguous nor the same along the lanes");
+  if (!f->fold && !wide) return refuse(t, "what is computed or stored has no vectors");
   const Layout *y = layout_of(l, f->out.buf);
   t->store.is_wide = wide;
   t->store.pads =
       wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
   if (!t->store.pads && t->lanes > f->axis[t->lane].hi && !t->store.partial) {
     t->lanes = lanes_for(t, false);
-    if (y && y->block) return false;
+    if (y && y->block) return refuse(t, "a block of channels is not filled");
   }
   if (!f->fold) return true;
   t->row = row_axis(t);
@@ -569,7 +581,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
       pack_const(t, k);
     else if (t->row == FORM_AXES || times_read(t, k) < l->target->cost->pack_rows ||
              (bytes && t->split < FORM_AXES))
-      return false; /* read too few times to be moved first */
+      return refuse(t, "an operand is read too few times to be brought into panels");
     else
       t->packed_at_run[k] = true;
   }
@@ -578,6 +590,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
 }
 
 bool tile_choose(Lower *l, const Form *f, Tile *t) {
+  t->no = "there are no vectors of its types";
   return has_type(l->p, f) && (choose(l, f, t, true) || choose(l, f, t, false));
 }
 

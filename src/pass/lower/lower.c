@@ -10,25 +10,28 @@
  */
 #include "pass/lower/lower.h"
 #include "pass/kernel/attention.h"
-#include "pass/kernel/family.h"
 #include "ir/prog_mem.h"
 
-static LowerFn *const kinds[OP_COUNT] = {
-    [OP_dims] = lower_dims,
-    [OP_argmax] = lower_arg,
-    [OP_argmin] = lower_arg,
-    [OP_pool_argmax] = lower_pool_arg,
-    [OP_concat] = lower_concat,
-    [OP_pad] = lower_pad,
-    [OP_gather] = lower_gather,
-    [OP_gather_elems] = lower_gather_elems,
-    [OP_gather_nd] = lower_gather_nd,
-    [OP_scatter_elems] = lower_scatter_elems,
-    [OP_scatter_nd] = lower_scatter_nd,
-    [OP_cumsum] = lower_cum,
-    [OP_cumprod] = lower_cum,
-    [OP_nonzero] = lower_nonzero,
-    [OP_topk] = lower_topk,
+/* Operators without a form. */
+static const struct {
+  LowerFn *fn;
+  Family family; /* FA_COUNT: it says itself which */
+} kinds[OP_COUNT] = {
+    [OP_dims] = {lower_dims, FA_numbers},
+    [OP_argmax] = {lower_arg, FA_search},
+    [OP_argmin] = {lower_arg, FA_search},
+    [OP_pool_argmax] = {lower_pool_arg, FA_search},
+    [OP_concat] = {lower_concat, FA_COUNT},
+    [OP_pad] = {lower_pad, FA_COUNT},
+    [OP_gather] = {lower_gather, FA_COUNT},
+    [OP_gather_elems] = {lower_gather_elems, FA_pick},
+    [OP_gather_nd] = {lower_gather_nd, FA_pick},
+    [OP_scatter_elems] = {lower_scatter_elems, FA_pick},
+    [OP_scatter_nd] = {lower_scatter_nd, FA_pick},
+    [OP_cumsum] = {lower_cum, FA_scan},
+    [OP_cumprod] = {lower_cum, FA_scan},
+    [OP_nonzero] = {lower_nonzero, FA_search},
+    [OP_topk] = {lower_topk, FA_search},
 };
 
 static const Type *tensor_type(Lower *l, Val v) {
@@ -57,6 +60,12 @@ Cursor lower_kernel(Lower *l, Str label) {
   StmtId s = prog_kernel(l->p, &at, label);
   l->at.last = s;
   if (l->n) prog_stmt(l->p, s)->loc = l->n->loc;
+  return at;
+}
+
+Cursor lower_small(Lower *l, const char *label, Family family) {
+  Cursor at = lower_kernel(l, str_of(l->c, label));
+  family_note(l->p, l->at.last, family, 0, 0);
   return at;
 }
 
@@ -174,9 +183,11 @@ static void lower_node(Lower *l, const Node *n) {
     lower_loop(l);
   else if (slots_all(l, n))
     return;
-  else if (kinds[n->op])
-    kinds[n->op](l, lower_kernel(l, group_label(l->g, n)));
-  else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
+  else if (kinds[n->op].fn) {
+    Cursor at = lower_kernel(l, group_label(l->g, n));
+    if (kinds[n->op].family != FA_COUNT) family_note(l->p, l->at.last, kinds[n->op].family, 0, 0);
+    kinds[n->op].fn(l, at);
+  } else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
     FlatMaps flat;
     slot_redirect(l, &f);
     bool is_flat = flat_begin(l, n, &f, &flat);

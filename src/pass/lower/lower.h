@@ -4,6 +4,7 @@
 
 #include "ir/affine.h"
 #include "pass/lower/form.h"
+#include "pass/kernel/family.h"
 #include "pass/pass.h"
 #include "pass/kernel/tune.h"
 
@@ -53,8 +54,10 @@ typedef void LowerFn(Lower *l, Cursor at); /* the node is l->n; at: inside its k
 
 /* lower.c */
 void lower_block(Lower *l, BlkId b);
-BufId lower_temp(Lower *l, Val v);               /* buffer of a value, made if need be */
-Cursor lower_kernel(Lower *l, Str label);        /* region at l->at, with the node's location */
+BufId lower_temp(Lower *l, Val v);        /* buffer of a value, made if need be */
+Cursor lower_kernel(Lower *l, Str label); /* region at l->at, with the node's location */
+/* The same where the family says all there is to say. */
+Cursor lower_small(Lower *l, const char *label, Family family);
 void lower_copy(Lower *l, BufId from, BufId to); /* as a kernel of its own */
 static inline BufId lower_in(const Lower *l, u32 i) {
   return l->buf[l->n->in[i]];
@@ -92,7 +95,8 @@ void nest_store(Nest *x, ExprId value);
 /* What the users of a fold make of it, if it is finished in this kernel. */
 ExprId nest_finish(Nest *x, ExprId value);
 void lower_form(Lower *l, Cursor at, const Form *f);
-void lower_plain(Lower *l, Cursor at, const Form *f); /* one element after the other */
+void lower_plain(Lower *l, Cursor at, const Form *f);         /* one element after the other */
+void lower_row(Lower *l, Cursor at, const Form *f, u32 axis); /* of sums, along this axis */
 ExprId nest_value(Nest *x); /* of the body at the place where the nest stands */
 
 /* lower_fuse.c: values without memory, see fuse.c */
@@ -141,20 +145,11 @@ BufId layout_temp(Lower *l, Val v);      /* of a value with a layout */
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result goes to its slot, if it has one */
 
-/* lower_winograd.c: likewise, for 3x3 convolutions. */
-bool lower_winograd(Lower *l, Cursor at, const Form *f);
-
-/* lower_tile.c: with vectors, where the target has them; false: nothing was written. */
-bool lower_tile(Lower *l, Cursor at, const Form *f);
-
 /* lower_blocks.c: products with rows of blocks, for all targets. */
 void lower_blocks(Lower *l, Cursor at, const Form *f);
 
 /* lower_walk.c: a loop that moves every element on its own; false: nothing was written. */
 bool lower_walk(Lower *l);
-
-/* lower_transpose.c: likewise, for what is contiguous along one axis and stored along another. */
-bool lower_transpose(Lower *l, Cursor at, const Form *f);
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A

@@ -63,7 +63,7 @@ static void carry(Lower *l, const Blk *b) {
 /* out[i] = x, for the slice of one iteration. */
 static void append(Lower *l, BufId x, BufId out, VarId i) {
   Prog *p = l->p;
-  Cursor at = lower_kernel(l, str_of(l->c, "append"));
+  Cursor at = lower_small(l, "append", FA_pick);
   VarId var[MAX_RANK];
   var[0] = i;
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, MAX_RANK, var + 1);

@@ -3,14 +3,13 @@
  * Without a fold: one nest over the axes of the result. With one there are two shapes, and both add
  * in the same order into every element of the result, so they give the same bits: (a) result axes,
  * a scalar accumulator, folded axes inside; (b) result axes but one, a row of accumulators along
- * that one, folded axes, the row innermost. Which, and along which axis, is decided by extents and
- * strides. A row is kept in the result itself unless the fold runs in a wider type. An index that
+ * that one, folded axes, the row innermost. Which of them, or which family with vectors, is said by
+ * choose.c. A row is kept in the result itself unless the fold runs in a wider type. An index that
  * may leave its dimension (padding) clips the bounds of the innermost of its loops, so that no loop
  * body has a condition.
  */
 #include "ir/prog_mem.h"
-#include "pass/kernel/family.h"
-#include "pass/lower/lower.h"
+#include "pass/kernel/tile.h"
 
 #include <math.h>
 
@@ -253,51 +252,7 @@ static void fold_row(Nest *x, u32 inner) {
   nest_store(&fill, nest_finish(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n))));
 }
 
-/* ---- the choice ---- */
-
-static i64 extent(Prog *p, const Axis *a) {
-  i64 lo, hi, open = (i64)figures.open_turns;
-  dim_bounds(p->dims, a->hi, &lo, &hi);
-  if (!dim_is_const(a->hi)) hi = hi > open ? open : hi;
-  return hi - a->lo < 1 ? 1 : hi - a->lo;
-}
-
-/* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
-static bool strided(Prog *p, const Operand *o, u32 axis) {
-  bool last = true; /* all dimensions behind this one are 1 */
-  for (u32 i = o->rank; i-- > 0;) {
-    const Index *ix = &o->idx[i];
-    for (u32 k = 0; k < ix->n; k++)
-      if (ix->axis[k] == axis) return !last || ix->coef[k] != 1;
-    if (prog_buf(p, o->buf)->dim[i] != 1) last = false;
-  }
-  return false;
-}
-
-/* Rough cost of one step of the innermost loop, in units of a plain load. */
-static double cost(Prog *p, const Form *f, u32 axis) {
-  double n = (double)extent(p, &f->axis[axis]), step = f->axis[axis].fold ? 2 : 3;
-  for (u32 i = 0; i < f->nin; i++) step += strided(p, &f->in[i], axis);
-  if (!f->axis[axis].fold) step += strided(p, &f->out, axis);
-  return step * (1 + 24 / n);
-}
-
-/* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
- * the result, so that loop_fuse.c can hand on slice by slice what comes in and goes out of it. */
-static u32 choose_row(Prog *p, const Form *f, bool sliced) {
-  u32 best = FORM_AXES, last = FORM_AXES;
-  for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold && f->axis[i].hi != 1) last = i;
-  double least = last < FORM_AXES ? cost(p, f, last) : 0;
-  if (last == FORM_AXES) return FORM_AXES;
-  for (u32 i = 0; i < f->naxes; i++) {
-    if (f->axis[i].fold || f->axis[i].hi == 1 || cost(p, f, i) > least) continue;
-    if (sliced && strided(p, &f->out, i)) continue;
-    least = cost(p, f, i);
-    best = i;
-  }
-  return best;
-}
+/* ---- all of it ---- */
 
 void lower_plain(Lower *l, Cursor at, const Form *f) {
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
@@ -307,6 +262,11 @@ void lower_plain(Lower *l, Cursor at, const Form *f) {
   }
   nest_loops(&x, false, FORM_AXES);
   nest_store(&x, nest_value(&x));
+}
+
+void lower_row(Lower *l, Cursor at, const Form *f, u32 axis) {
+  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
+  fold_row(&x, axis);
 }
 
 static void lower_one(Lower *l, Cursor at, const Form *from) {
@@ -319,17 +279,9 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
   if (whole) form_merge(l->p, &l->once, f);
   if (f->epilogue && f->out.buf != from->out.buf) merged = *from;
-  if (!f->from.buf && /* kernels for vectors begin with a number */
-      (lower_winograd(l, at, f) || lower_tile(l, at, f) || lower_transpose(l, at, f)))
-    return;
-  u32 row = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram) : FORM_AXES;
-  family_note(l->p, l->at.last, row == FORM_AXES ? FA_plain : FA_row, "%s", "");
-  if (row == FORM_AXES) {
-    lower_plain(l, at, f);
-    return;
-  }
-  Nest x = {.l = l, .p = l->p, .f = f, .at = at};
-  fold_row(&x, row);
+  Record r;
+  kernel_choose(l, f, &r);
+  kernel_write(l, at, f, &r);
 }
 
 void lower_form(Lower *l, Cursor at, const Form *f) {

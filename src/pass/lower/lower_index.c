@@ -33,6 +33,10 @@ static ExprId in_range(Prog *p, VarId pos, Dim extent) {
 
 /* ---- gathers ---- */
 
+static void note(Lower *l, Family f, u32 lanes) {
+  family_note(l->p, l->at.last, f, lanes > 1 ? str_fmt(l->c, "of %u lanes", lanes) : 0, 0);
+}
+
 /* Along an axis behind blocked channels: a block at a time. */
 static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   Prog *p = l->p;
@@ -43,6 +47,7 @@ static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   ExprId from[MAX_RANK + 1], to[MAX_RANK + 1];
   for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, out)->dim[i];
   dim[1] = (dim[1] + y->block - 1) / y->block;
+  note(l, FA_lines, y->block);
   open_loops(p, &at, dim, rank, MAX_RANK, var);
   VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   for (u32 i = 0; i < rank; i++) {
@@ -156,6 +161,7 @@ static void store_picks(Lower *l, Cursor *at, const Picks *q, const VarId *var, 
 
 static void gather_lines(Lower *l, Cursor at, const Picks *q) {
   Prog *p = l->p;
+  note(l, FA_picks, q->lanes);
   u32 rank = prog_buf(p, lower_out(l, 0))->rank;
   VarId var[MAX_RANK];
   open_loops(p, &at, prog_buf(p, lower_out(l, 0))->dim, rank - 1, MAX_RANK, var);
@@ -215,6 +221,7 @@ void lower_gather(Lower *l, Cursor at) {
   open_loops(p, &at, dim, split, MAX_RANK, var);
   VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   bool line = axis + 1 < rank && has_vectors(l, x) && dim_is_const(prog_buf(p, x)->dim[rank - 1]);
+  note(l, line ? FA_lines : FA_pick, line ? l->target->lanes : 1);
   open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split - line, MAX_RANK, var + split);
   for (u32 i = 0; i < rank; i++) from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
   if (line)

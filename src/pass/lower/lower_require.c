@@ -201,7 +201,7 @@ void lower_within(Lower *l) {
   VarId var[MAX_RANK];
   Dim dim[MAX_RANK];
   VarId bad = let_new(p, &l->at, "bad", ex_int(p, 0));
-  Cursor at = lower_kernel(l, str_of(l->c, "within"));
+  Cursor at = lower_small(l, "within", FA_search);
   VarId any = let_new(p, &at, "any", ex_int(p, 0));
   for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, idx)->dim[i];
   for (u32 i = 0; i < n; i++) {

@@ -374,7 +374,7 @@ static void write_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
   if (!o->size.n && !o->rings.n && !o->fixed.n) return;
-  Cursor at = lower_kernel(l, str_of(l->c, "state"));
+  Cursor at = lower_small(l, "state", FA_numbers);
   for (u32 i = 0; i < o->size.n; i++) {
     ExprId idx = ex_int(p, i);
     prog_store(p, &at, o->lens, &idx, 1, ex_dim(p, o->size.at[i].next));

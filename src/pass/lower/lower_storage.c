@@ -110,7 +110,7 @@ static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest)
   bool any = rest;
   for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
   if (!any) return;
-  Cursor at = lower_kernel(l, str_of(l->c, "border"));
+  Cursor at = lower_small(l, "border", FA_border);
   for (u32 i = 2; i < rank; i++) {
     i64 n = prog_buf(l->p, b)->dim[i];
     zero_slab(l, at, b, y, rank, i, 0, y->lo[i]);

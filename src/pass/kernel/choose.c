@@ -1,0 +1,279 @@
+/* choose.c: which family a form is written in.
+ *
+ * In: a form, whose operands have their layouts. Out: a Record: the family, everything that was
+ * decided with it (axes, lanes, sizes of tiles), and the numbers that decided, for people
+ * (`opt --explain`). kernel_write then writes what the record says. Families are tried in the order
+ * of families.def, and the first that takes the form is it; one that refuses has written nothing.
+ * Forms that are cut into parts (windows that mostly meet nothing, windows that reach over an edge)
+ * have a record for each part, made when that is written.
+ *
+ * What layout.c has to know before (blocks, patches of Winograd's method) was chosen by family.c
+ * and winograd_plan.c, and is read here.
+ */
+#include "pass/kernel/tile.h"
+
+#include <math.h>
+
+/* Along what lanes run. */
+typedef enum LaneRun { LR_none, LR_fold, LR_result } LaneRun;
+
+static LaneRun find_tiles(Lower *l, const Form *f, Record *r) {
+  r->no = "there is nothing to compute";
+  for (u32 i = 0; i < f->naxes; i++) /* plain loops do nothing in fewer words */
+    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return LR_none;
+  if (tile_choose(l, f, &r->t)) return LR_result;
+  r->no = r->t.no;
+  return tile_choose_along(l, f, &r->t) ? LR_fold : LR_none;
+}
+
+/* ---- why ---- */
+
+static Str extent_text(Ctx *c, Dim d) {
+  return dim_is_const(d) ? str_fmt(c, "%lld", (long long)d) : str_of(c, "an open number");
+}
+
+/* What a tile of sums was chosen for. */
+static Str tile_reason(const Tile *t) {
+  Ctx *c = t->l->c;
+  i64 rows = tile_rows(t, t->panels);
+  bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
+  if (t->row == FORM_AXES)
+    return str_fmt(c, "a single row, %lld vectors beside each other", (long long)t->panels);
+  if (!splat)
+    return str_fmt(c, "%lld sums in %lld registers", (long long)(rows * t->panels),
+                   (long long)t->budget);
+  return str_fmt(c,
+                 "%lld rows share the vectors of the other, %lld of %lld registers hold sums, "
+                 "%.0f%% of the time multiplies",
+                 (long long)rows, (long long)(rows * t->panels), (long long)t->budget,
+                 100 * tile_busy(t));
+}
+
+/* Size and reason of what find_tiles has found, and of the like. */
+static void say_tiles(Record *r) {
+  const Tile *t = &r->t;
+  Ctx *c = t->l->c;
+  Dim n = t->f.axis[t->lane].hi;
+  r->size = str_fmt(c, "of %u lanes", t->lanes);
+  if (r->family == FA_along || r->family == FA_rows) {
+    r->reason = str_fmt(c, "of %s elements", str_text(c, extent_text(c, n)));
+  } else if (r->family == FA_table) {
+    r->reason = str_of(c, "256 results");
+  } else if (!t->f.fold) {
+    r->reason = str_fmt(c, "%s elements lie beside each other", str_text(c, extent_text(c, n)));
+  } else {
+    r->size = str_fmt(c, "%lldx%lld of %u lanes", (long long)tile_rows(t, t->panels),
+                      (long long)t->panels, t->lanes);
+    r->reason = tile_reason(t);
+  }
+}
+
+/* ---- tiles ---- */
+
+static Family tile_family(const Tile *t, LaneRun run) {
+  bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
+  return run == LR_fold ? FA_along
+         : t->table     ? FA_table
+         : !t->f.fold   ? FA_map
+         : t->each == 4 ? FA_dot4
+         : t->each == 2 ? FA_dot2
+         : splat        ? FA_product
+                        : FA_apart;
+}
+
+static bool choose_rows(Lower *l, const Form *f, Record *r) {
+  Record x = *r;
+  if (!tile_choose_rows(l, f, &x.t, &x.out) || x.t.lanes > ROWS_LANES) return false;
+  *r = x;
+  return true;
+}
+
+static bool choose_whole(Lower *l, const Form *f, Record *r) {
+  LaneRun run = find_tiles(l, f, r);
+  if (run == LR_none && tile_choose_open(l, f, &r->t))
+    r->family = FA_map;
+  else if (run != LR_result && choose_rows(l, f, r))
+    r->family = FA_rows;
+  else if (run == LR_none)
+    return false;
+  else {
+    Tile *t = &r->t;
+    if (run == LR_result) t->table = tile_table(t);
+    if (t->table && t->lanes > l->target->lanes)
+      t->lanes = l->target->lanes; /* looked up one by one */
+    r->family = tile_family(t, run);
+  }
+  say_tiles(r);
+  return true;
+}
+
+bool lower_tiles(Lower *l, Cursor at, const Form *f) {
+  Record r = {.axis = FORM_AXES};
+  if (!choose_whole(l, f, &r)) return false;
+  kernel_write(l, at, f, &r);
+  return true;
+}
+
+/* ---- a pool in plain order ---- */
+
+/* Vectors where the whole window is inside, the rest one by one. */
+static bool choose_inside(Lower *l, const Form *f, Record *r) {
+  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
+      !form_slides_inside(l->p, f, &r->axis, &r->in) || r->in.hi - r->in.lo < 4)
+    return false;
+  Form part = form_inside(f, r->axis, r->in.lo, r->in.hi);
+  if (find_tiles(l, &part, r) != LR_result) return false;
+  if (tile_is_const(&r->t, f->in[0].buf)) return false; /* it has panels, and parts of it none */
+  r->family = FA_inside;
+  r->reason = str_fmt(l->c, "at %lld of %lld places", (long long)(r->in.hi - r->in.lo),
+                      (long long)f->axis[r->axis].hi);
+  return true;
+}
+
+/* The last vector makes some results again, if no buffer is read that may hold them. */
+static void write_inside(Lower *l, Cursor at, const Form *f, Record *r) {
+  Segment in = r->in;
+  u32 axis = r->axis;
+  i64 n = f->axis[axis].hi, more = (in.hi - in.lo) % r->t.lanes;
+  Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
+  bool done = true;
+  if (more && !f->epilogue) {
+    part = form_inside(f, axis, in.lo, in.hi - more);
+    done = lower_tiles(l, at, &part);
+    part = form_inside(f, axis, in.hi - r->t.lanes, in.hi);
+  }
+  if (!lower_tiles(l, at, &part) || !done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
+  rest.axis[axis].hi = in.lo;
+  if (in.lo) lower_plain(l, at, &rest);
+  rest.axis[axis].lo = in.hi;
+  rest.axis[axis].hi = n;
+  if (in.hi < n) lower_plain(l, at, &rest);
+}
+
+/* ---- windows that mostly meet nothing ---- */
+
+/* All combinations of the segments of n windows; false: some part has no tiles. ask: only whether
+ * there are tiles. */
+static bool each_segment(Lower *l, Cursor at, const Form *f, const Record *r, bool ask) {
+  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
+  u32 n = r->nslide, count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
+  for (u32 i = 0; i < n; i++) count[i] = slide_segments(&r->slide[i], seg[i]);
+  do {
+    Record x = {0};
+    for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
+    Form part = form_segment(f, r->dim, n, pick);
+    if (ask ? find_tiles(l, &part, &x) == LR_none : !lower_tiles(l, at, &part)) return false;
+    for (d = n; d > 0 && ++at_seg[d - 1] == count[d - 1]; d--) at_seg[d - 1] = 0;
+  } while (d);
+  return true;
+}
+
+static bool choose_segments(Lower *l, const Form *f, Record *r) {
+  r->nslide = tile_chosen(l, f)->sparse ? form_slides(l->p, f, r->slide, &r->dim) : 0;
+  if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
+  r->family = FA_segments;
+  r->reason = str_fmt(l->c, "%.0f%% of them do, fewer than %.0f%%",
+                      100 * slides_meet(r->slide, r->nslide), 100 * l->target->cost->sparse);
+  return true;
+}
+
+static void write_segments(Lower *l, Cursor at, const Form *f, Record *r) {
+  if (!each_segment(l, at, f, r, false))
+    bug(l->c, l->n->loc, "a part of a convolution has no tiles");
+}
+
+/* ---- loops ---- */
+
+static i64 extent(Prog *p, const Axis *a) {
+  i64 lo, hi, open = (i64)figures.open_turns;
+  dim_bounds(p->dims, a->hi, &lo, &hi);
+  if (!dim_is_const(a->hi)) hi = hi > open ? open : hi;
+  return hi - a->lo < 1 ? 1 : hi - a->lo;
+}
+
+/* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
+static bool strided(Prog *p, const Operand *o, u32 axis) {
+  bool last = true; /* all dimensions behind this one are 1 */
+  for (u32 i = o->rank; i-- > 0;) {
+    const Index *ix = &o->idx[i];
+    for (u32 k = 0; k < ix->n; k++)
+      if (ix->axis[k] == axis) return !last || ix->coef[k] != 1;
+    if (prog_buf(p, o->buf)->dim[i] != 1) last = false;
+  }
+  return false;
+}
+
+/* Rough cost of one step of the innermost loop, in units of a plain load. */
+static double cost(Prog *p, const Form *f, u32 axis) {
+  double n = (double)extent(p, &f->axis[axis]), step = f->axis[axis].fold ? 2 : 3;
+  for (u32 i = 0; i < f->nin; i++) step += strided(p, &f->in[i], axis);
+  if (!f->axis[axis].fold) step += strided(p, &f->out, axis);
+  return step * (1 + 24 / n);
+}
+
+/* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
+ * the result, so that loop_fuse.c can hand on slice by slice what comes in and goes out of it. */
+static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *row) {
+  u32 best = FORM_AXES, last = FORM_AXES;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].fold && f->axis[i].hi != 1) last = i;
+  if (last == FORM_AXES) return FORM_AXES;
+  double least = *sum = cost(p, f, last);
+  *row = INFINITY;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].fold || f->axis[i].hi == 1) continue;
+    double here = cost(p, f, i);
+    if (sliced && strided(p, &f->out, i)) continue;
+    *row = fmin(*row, here);
+    if (here > least) continue;
+    least = here;
+    best = i;
+  }
+  return best;
+}
+
+static void choose_loops(Lower *l, const Form *f, Record *r) {
+  double sum = 0, row = INFINITY;
+  r->axis = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram, &sum, &row) : FORM_AXES;
+  r->family = r->axis == FORM_AXES ? FA_plain : FA_row;
+  Text t = text_new(&l->c->scratch);
+  text_puts(&t, l->target->lanes < 4 ? "the target has no vectors" : r->no);
+  if (isfinite(row)) text_fmt(&t, "; a step costs %.1f along the sum, %.1f along a row", sum, row);
+  r->reason = str_intern(l->c, t.at, t.n);
+}
+
+static void write_loops(Lower *l, Cursor at, const Form *f, Record *r) {
+  (void)r;
+  lower_plain(l, at, f);
+}
+
+static void write_row(Lower *l, Cursor at, const Form *f, Record *r) {
+  lower_row(l, at, f, r->axis);
+}
+
+/* ---- all ---- */
+
+typedef void WriteFn(Lower *l, Cursor at, const Form *f, Record *r);
+static WriteFn *const writers[FA_COUNT] = {
+    [FA_winograd] = winograd_write, [FA_segments] = write_segments,
+    [FA_inside] = write_inside,     [FA_product] = tile_write,
+    [FA_dot4] = tile_write,         [FA_dot2] = tile_write,
+    [FA_apart] = tile_write,        [FA_table] = tile_write,
+    [FA_map] = tile_write,          [FA_along] = tile_write,
+    [FA_rows] = rows_write,         [FA_transpose] = transpose_write,
+    [FA_row] = write_row,           [FA_plain] = write_loops,
+};
+
+void kernel_choose(Lower *l, const Form *f, Record *r) {
+  *r = (Record){.axis = FORM_AXES, .no = "the sum goes on from an earlier one"};
+  bool vectors = l->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
+  if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
+                  choose_whole(l, f, r) || transpose_choose(l, f, r)))
+    return;
+  choose_loops(l, f, r);
+}
+
+void kernel_write(Lower *l, Cursor at, const Form *f, Record *r) {
+  family_note(l->p, l->at.last, r->family, r->size, r->reason);
+  writers[r->family](l, at, f, r);
+}
