@@ -19,7 +19,7 @@
 /* A binary float narrower than double: sign, exponent, `mant` mantissa bits. Codes below the sign
  * grow with the value up to `max`, the largest finite one. */
 typedef struct Fmt {
-  i32 mant, bias;
+  u8 mant, bias;
   u32 max;  /* code of the largest finite value */
   u32 inf;  /* code of infinity; 0: none */
   u32 nan;  /* smallest code that is NaN; 0: none. Has its own sign bit where there is no -0 */
@@ -95,14 +95,15 @@ static u32 encode(const Fmt *f, double x, bool sat) {
   u64 m = (mag & (((u64)1 << 52) - 1)) | (u64)1 << 52;
   i32 least = 1 - f->bias; /* exponent of the smallest normal number; subnormals share it */
   i32 shift = 52 - f->mant + (exp < least ? least - exp : 0);
-  u64 code = 0;
-  if (shift < 54) { /* else below half of the smallest number */
-    u64 half = (u64)1 << (shift - 1), low = m & (half * 2 - 1);
-    code = m >> shift;
-    if (low > half || (low == half && (code & 1))) code++;
-    if (exp > least) code += (u64)(exp - least) << f->mant;
+  u32 code = 0;
+  bool over = exp > f->bias + 1; /* beyond the largest of any format; a code would not fit */
+  if (shift < 54 && !over) {     /* else below half of the smallest number */
+    u64 half = m >> (shift - 1);
+    code = (u32)(half >> 1);
+    if ((half & 1) && ((code & 1) || half << (shift - 1) != m)) code++;
+    if (exp > least) code += (u32)(exp - least) << f->mant;
   }
-  if (code > f->max || exp == 1024) {
+  if (code > f->max || over) {
     if (sat || (!f->inf && !f->nan))
       code = f->max;
     else if (f->inf)
@@ -111,7 +112,7 @@ static u32 encode(const Fmt *f, double x, bool sat) {
       return f->nan == f->sign ? f->nan : f->nan | sign;
   }
   if (code == 0 && f->nan == f->sign) return 0; /* no -0 */
-  return (u32)code | sign;
+  return code | sign;
 }
 
 static double decode_e8m0(u32 code) {
@@ -120,14 +121,10 @@ static double decode_e8m0(u32 code) {
 
 /* To the next power of two away from zero, as ONNX's round_mode "up"; the sign is lost. */
 static u32 encode_e8m0(double x, bool sat) {
-  float f = fabsf((float)x);
-  int exp;
-  if (isnan(f)) return 0xff;
-  if (isinf(f)) return sat ? 0xfe : 0xff;
-  if (f <= 0x1p-127f) return 0;
-  float m = frexpf(f, &exp);
-  exp += 126 + (m > 0.5f);
-  return exp <= 0xfe ? (u32)exp : sat ? 0xfe : 0xff;
+  u32 bits = imk_u32((float)x) & 0x7fffffff, code = (bits + 0x7fffff) >> 23;
+  if (bits > 0x7f800000) return 0xff;
+  if (bits <= 0x400000) return 0; /* 2^-127 */
+  return code <= 0xfe ? code : sat ? 0xfe : 0xff;
 }
 
 static double narrow(DType d, double x, bool sat) {
@@ -160,6 +157,9 @@ Scalar scalar_load(DType d, const void *p) {
   case DT_c128: return x;
   default: break;
   }
+#ifdef VM_SMALL /* only where numbers are little-endian */
+  memcpy(&u, p, n);
+#else
   if (n == 1) {
     u = *(const u8 *)p;
   } else if (n == 2) {
@@ -173,6 +173,7 @@ Scalar scalar_load(DType d, const void *p) {
   } else {
     memcpy(&u, p, sizeof u);
   }
+#endif
   if (d == DT_f64)
     x.f = of_bits(u);
   else if (d == DT_f8e8m0)
@@ -207,6 +208,9 @@ void scalar_store(DType d, void *p, Scalar x) {
     break;
   default: break;
   }
+#ifdef VM_SMALL
+  memcpy(p, &u, dtype_bytes(d));
+#else
   u8 u1 = (u8)u;
   u16 u2 = (u16)u;
   u32 u4 = (u32)u;
@@ -217,6 +221,7 @@ void scalar_store(DType d, void *p, Scalar x) {
   case 8: memcpy(p, &u, 8); break;
   default: break;
   }
+#endif
 }
 
 /* ---- conversion ---- */
@@ -254,7 +259,7 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi) {
 i64 scalar_wrap(DType d, i64 x) {
   u32 bits = dtype_info[d].bits;
   if (bits == 0 || bits >= 64) return x;
-  u64 mask = ((u64)1 << bits) - 1, u = (u64)x & mask;
+  u32 mask = UINT32_MAX >> (32 - bits), u = (u32)x & mask; /* no type has 33 to 63 */
   if (dtype_is_signed(d) && u >> (bits - 1)) return -(i64)(~u & mask) - 1;
   return (i64)u;
 }
@@ -320,11 +325,12 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
 /* ---- floats ---- */
 
 /* Operations of one operand and the functions of mathlib*.h that they are. */
-#define EACH_ROUNDING(DO)                                                                          \
+#define EACH_WHOLE(DO)                                                                             \
   DO(floor, floor)                                                                                 \
   DO(ceil, ceil)                                                                                   \
+  DO(trunc, trunc)
+#define EACH_ROUNDING(DO)                                                                          \
   DO(round, rint)                                                                                  \
-  DO(trunc, trunc)                                                                                 \
   DO(sqrt, sqrt)
 #ifdef VM_SINGLE /* a machine that refuses code with functions that are computed in double */
 #define EACH_FUNCTION EACH_ROUNDING
@@ -372,6 +378,7 @@ static double eval_f64(Op op, double a, double b, double c) {
 #define DO(op, fn)                                                                                 \
   case OP_##op: return im_##fn(a);
     EACH_FUNCTION(DO)
+    EACH_WHOLE(DO)
 #undef DO
   default: return 0;
   }
@@ -383,8 +390,6 @@ static float eval_f32(Op op, float a, float b, float c) {
   case OP_sub: return a - b;
   case OP_mul: return a * b;
   case OP_div: return a / b;
-  case OP_mod: return im_modf(a, b);
-  case OP_fmod: return im_fmodf(a, b);
 #ifndef VM_SINGLE
   case OP_pow: return im_powf(a, b);
 #endif
@@ -394,12 +399,19 @@ static float eval_f32(Op op, float a, float b, float c) {
   case OP_recip: return 1 / a;
   case OP_neg: return -a;
   case OP_abs: return fabsf(a);
-  case OP_sign: return isnan(a) ? a : (float)((a > 0) - (a < 0));
 #define DO(op, fn)                                                                                 \
   case OP_##op: return im_##fn##f(a);
     EACH_FUNCTION(DO)
-#undef DO
+#ifdef VM_SMALL /* Exact, or rounded twice, which does not show: 53 >= 2 * 24 + 2. */
+  default: return (float)eval_f64(op, a, b, c);
+#else
+    EACH_WHOLE(DO)
+  case OP_mod: return im_modf(a, b);
+  case OP_fmod: return im_fmodf(a, b);
+  case OP_sign: return isnan(a) ? a : (float)((a > 0) - (a < 0));
   default: return 0;
+#endif
+#undef DO
   }
 }
 
@@ -440,74 +452,54 @@ static u64 pow_u64(u64 a, u64 n) {
   return r;
 }
 
-/* Negative powers are 1 / a^n truncated: 0 but for a = 1 and -1, and 0 for a = 0 as x / 0 is. */
-static i64 pow_signed(i64 a, i64 n) {
-  if (n >= 0) return (i64)pow_u64((u64)a, (u64)n);
-  if (a == 1 || a == -1) return n & 1 ? a : 1;
-  return 0;
-}
-
-static i64 eval_signed(Op op, DType d, i64 a, i64 b) {
-  i64 width = dtype_info[d].bits;
-  switch (op) {
-  case OP_div:
-    if (b == 0) return 0;
-    return b == -1 ? (i64)(0 - (u64)a) : a / b;
-  case OP_mod:
-    if (b == 0 || b == -1) return 0;
-    return a % b != 0 && (a % b < 0) != (b < 0) ? a % b + b : a % b;
-  case OP_fmod: return b == 0 || b == -1 ? 0 : a % b;
-  case OP_pow: return pow_signed(a, b);
-  case OP_max: return a > b ? a : b;
-  case OP_min: return a < b ? a : b;
-  case OP_abs: return a < 0 ? (i64)(0 - (u64)a) : a;
-  case OP_sign: return (a > 0) - (a < 0);
-  case OP_shr:
-    if (b < 0 || b >= width) return a < 0 ? -1 : 0;
-    return a < 0 ? ~(i64)((u64)~a >> b) : a >> b;
-  default: return 0;
-  }
-}
-
-static u64 eval_unsigned(Op op, DType d, u64 a, u64 b) {
-  u64 width = dtype_info[d].bits;
-  switch (op) {
-  case OP_div: return b == 0 ? 0 : a / b;
-  case OP_mod:
-  case OP_fmod: return b == 0 ? 0 : a % b;
-  case OP_pow: return pow_u64(a, b);
-  case OP_max: return a > b ? a : b;
-  case OP_min: return a < b ? a : b;
-  case OP_abs: return a;
-  case OP_sign: return a != 0;
-  case OP_shr: return b >= width ? 0 : a >> b;
-  default: return 0;
-  }
-}
-
-static i64 pairs(i64 a, i64 b, i64 c) {
-  u64 all = 0;
+static i64 pairs(u32 a, u32 b, u32 c) {
+  u32 all = 0;
   for (u32 i = 0; i < 32; i += 16) {
-    i64 sum = 0;
-    for (u32 k = i; k < i + 16; k += 8) sum += (i64)(u8)((u64)a >> k) * (i8)(u8)((u64)b >> k);
+    i32 sum = 0;
+    for (u32 k = i; k < i + 16; k += 8) sum += (i32)(u8)(a >> k) * (i8)(u8)(b >> k);
     sum = sum < INT16_MIN ? INT16_MIN : sum > INT16_MAX ? INT16_MAX : sum;
-    all |= (u64)(u16)(((u64)c >> i) + (u64)sum) << i;
+    all |= (u32)(u16)((c >> i) + (u32)sum) << i;
   }
-  return (i32)(u32)all;
+  return (i32)all;
 }
 
-static i64 dot4(i64 a, i64 b, i64 c) {
-  for (u32 i = 0; i < 32; i += 8) c += (u8)((u64)a >> i) * (i64)(i8)(u8)((u64)b >> i);
+static i64 dot4(u32 a, u32 b, i64 c) {
+  for (u32 i = 0; i < 32; i += 8) c += (i32)(u8)(a >> i) * (i8)(u8)(b >> i);
   return c;
 }
 
-static i64 dot2(i64 a, i64 b, i64 c) {
-  for (u32 i = 0; i < 32; i += 16) c += (i64)(i16)(u16)((u64)a >> i) * (i16)(u16)((u64)b >> i);
+static i64 dot2(u32 a, u32 b, i64 c) {
+  for (u32 i = 0; i < 32; i += 16) c += (i64)(i16)(u16)(a >> i) * (i16)(u16)(b >> i);
   return c;
 }
 
+/* minus: all bits, or none */
+static u64 with_sign(u64 x, u64 minus) {
+  return (x ^ minus) - minus;
+}
+
+/* |a| / |b| and what is left of |a|, by the signs of both; x / 0 is 0. What mod leaves has the sign
+ * of b, as Python's %. */
+static i64 divide(Op op, u64 a, u64 b, u64 minus_a, u64 minus_b) {
+  u64 minus = minus_a;
+  a = with_sign(a, minus_a);
+  b = with_sign(b, minus_b);
+  if (b == 0) return 0;
+  u64 r = op == OP_div ? a / b : a % b;
+  if (op == OP_div) {
+    minus ^= minus_b;
+  } else if (op == OP_mod && r && minus != minus_b) {
+    r = b - r;
+    minus = minus_b;
+  }
+  return (i64)with_sign(r, minus);
+}
+
+/* Negative powers are 1 / a^n truncated: 0 but for a = 1 and -1, and 0 for a = 0 as x / 0 is. */
 static i64 eval_int(Op op, DType d, i64 x, i64 y) {
   u64 a = (u64)x, b = (u64)y;
+  const bool is_signed = dtype_is_signed(d);
+  const u64 minus_a = 0 - (is_signed & a >> 63), minus_b = 0 - (is_signed & b >> 63);
   switch (op) {
   case OP_add: return (i64)(a + b);
   case OP_sub: return (i64)(a - b);
@@ -518,7 +510,20 @@ static i64 eval_int(Op op, DType d, i64 x, i64 y) {
   case OP_xor: return (i64)(a ^ b);
   case OP_not: return d == DT_bool ? a == 0 : (i64)~a;
   case OP_shl: return b >= dtype_info[d].bits ? 0 : (i64)(a << b);
-  default: return dtype_is_signed(d) ? eval_signed(op, d, x, y) : (i64)eval_unsigned(op, d, a, b);
+  case OP_shr:
+    if (b >= dtype_info[d].bits) return (i64)minus_a;
+    return (i64)((a ^ minus_a) >> b ^ minus_a);
+  case OP_div:
+  case OP_mod:
+  case OP_fmod: return divide(op, a, b, minus_a, minus_b);
+  case OP_pow:
+    if (!minus_b) return (i64)pow_u64(a, b);
+    return with_sign(a, minus_a) != 1 ? 0 : b & 1 ? x : 1;
+  case OP_max: return compare_int(OP_gt, is_signed, x, y) ? x : y;
+  case OP_min: return compare_int(OP_lt, is_signed, x, y) ? x : y;
+  case OP_abs: return (i64)with_sign(a, minus_a);
+  case OP_sign: return (i64)(minus_a | (a != 0));
+  default: return 0;
   }
 }
 
@@ -532,9 +537,9 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
     if (op_info[op].res == OR_pred)
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
     else
-      r.i = scalar_wrap(d, op == OP_dot4    ? dot4(a.i, b.i, c.i)
-                           : op == OP_dot2  ? dot2(a.i, b.i, c.i)
-                           : op == OP_pairs ? pairs(a.i, b.i, c.i)
+      r.i = scalar_wrap(d, op == OP_dot4    ? dot4((u32)a.i, (u32)b.i, c.i)
+                           : op == OP_dot2  ? dot2((u32)a.i, (u32)b.i, c.i)
+                           : op == OP_pairs ? pairs((u32)a.i, (u32)b.i, (u32)c.i)
                                             : eval_int(op, d, a.i, b.i));
     return r;
   }
@@ -570,22 +575,26 @@ MathPart scalar_part(MathPart math, Op op, DType d) {
   return has[op] >> math & 1 ? math : MP_q;
 }
 
+/* part: MP_q, MP_u or MP_s, one that has it. */
+static float eval_fast(MathPart part, Op op, float x) {
+  bool u = part == MP_u, s = part == MP_s;
+  switch (op) {
+  case OP_exp: return s ? im_exps(x) : u ? im_expu(x) : im_expq(x);
+  case OP_exp0: return u ? im_exp0u(x) : im_exp0q(x);
+  case OP_exp1: return u ? im_exp1u(x) : im_exp1q(x);
+  case OP_log: return im_logq(x);
+  case OP_sin: return s ? im_sins(x) : im_sinq(x);
+  case OP_cos: return s ? im_coss(x) : im_cosq(x);
+  case OP_tanh: return s ? im_tanhs(x) : u ? im_tanhu(x) : im_tanhq(x);
+  case OP_gelu2: return s ? im_gelu2s(x) : u ? im_gelu2u(x) : im_gelu2q(x);
+  default: return s ? im_erfs(x) : u ? im_erfu(x) : im_erfq(x);
+  }
+}
+
 Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg) {
   MathPart part = scalar_part(math, op, d);
-  bool u = part == MP_u, s = part == MP_s;
   if (part < MP_q) return scalar_eval(op, d, arg);
-  float x = (float)arg[0].f, y;
-  switch (op) {
-  case OP_exp: y = s ? im_exps(x) : u ? im_expu(x) : im_expq(x); break;
-  case OP_exp0: y = u ? im_exp0u(x) : im_exp0q(x); break;
-  case OP_exp1: y = u ? im_exp1u(x) : im_exp1q(x); break;
-  case OP_log: y = im_logq(x); break;
-  case OP_sin: y = s ? im_sins(x) : im_sinq(x); break;
-  case OP_cos: y = s ? im_coss(x) : im_cosq(x); break;
-  case OP_tanh: y = s ? im_tanhs(x) : u ? im_tanhu(x) : im_tanhq(x); break;
-  case OP_gelu2: y = s ? im_gelu2s(x) : u ? im_gelu2u(x) : im_gelu2q(x); break;
-  default: y = s ? im_erfs(x) : u ? im_erfu(x) : im_erfq(x); break;
-  }
+  float y = eval_fast(part, op, (float)arg[0].f);
   return (Scalar){.f = d == DT_f32 ? (double)y : scalar_round(d, y)};
 }
 

@@ -136,17 +136,15 @@ static inline double im_floor(double x) {
 }
 /*@ end */
 
-/*@ ceil needs: rint imk_pick imk_sign */
+/*@ ceil needs: floor */
 static inline double im_ceil(double x) {
-  double r = im_rint(x);
-  return imk_pick(r < x, imk_sign(r + 1, x), r); /* -0.7 to -0 */
+  return -im_floor(-x); /* -0.7 to -0 */
 }
 /*@ end */
 
-/*@ trunc needs: rint imk_abs imk_pick imk_sign */
+/*@ trunc needs: floor imk_abs imk_sign */
 static inline double im_trunc(double x) {
-  double a = imk_abs(x), r = im_rint(a);
-  return imk_sign(imk_pick(r > a, r - 1, r), x);
+  return imk_sign(im_floor(imk_abs(x)), x);
 }
 /*@ end */
 
@@ -165,17 +163,15 @@ static inline float im_floorf(float x) {
 }
 /*@ end */
 
-/*@ ceilf needs: rintf imk_pickf imk_signf */
+/*@ ceilf needs: floorf */
 static inline float im_ceilf(float x) {
-  float r = im_rintf(x);
-  return imk_pickf(r < x, imk_signf(r + 1, x), r);
+  return -im_floorf(-x);
 }
 /*@ end */
 
-/*@ truncf needs: rintf imk_absf imk_pickf imk_signf */
+/*@ truncf needs: floorf imk_absf imk_signf */
 static inline float im_truncf(float x) {
-  float a = imk_absf(x), r = im_rintf(a);
-  return imk_signf(imk_pickf(r > a, r - 1, r), x);
+  return imk_signf(im_floorf(imk_absf(x)), x);
 }
 /*@ end */
 
@@ -436,7 +432,7 @@ static inline double im_fmod(double x, double y) {
 static inline float im_fmaf(float a, float b, float c) {
   double p = (double)a * b, s = p + c, t = s - p, err = (p - (s - t)) + (c - t);
   uint64_t u = imk_u64(s);
-#if defined(__GNUC__) && (defined(__FMA__) || defined(__aarch64__))
+#if defined(__GNUC__) && (defined(__FMA__) || defined(__aarch64__) || defined(__ARM_FEATURE_FMA))
   return __builtin_fmaf(a, b, c);
 #endif
   if (err != 0 && (u & 1) == 0 && imk_abs(s) < imk_inf()) {
@@ -507,6 +503,13 @@ static inline double imk_p4(double x, double x2, double a, double b, double c, d
 static inline double imk_p5(double x, double x2, double a, double b, double c, double d,
                             double rest) {
   return imk_p4(x, x2, a, b, c, d) + x2 * x2 * rest;
+}
+/*@ end */
+
+/*@ imk_t5 needs: imk_p5 */
+/* the same of a table */
+static inline double imk_t5(double x, double x2, const double *c, double rest) {
+  return imk_p5(x, x2, c[0], c[1], c[2], c[3], rest);
 }
 /*@ end */
 

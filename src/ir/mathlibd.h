@@ -251,7 +251,7 @@ static const double imk_erfs[144] = {
 /*@ end */
 /* clang-format on */
 
-/*@ erf needs: imk_abs imk_erfs imk_p4 imk_p5 imk_sign */
+/*@ erf needs: imk_abs imk_erfs imk_p5 imk_sign imk_t5 */
 /* error 0.91. Beyond 0.8125: 1 - a polynomial for erfc around the middle of one of 9 intervals */
 static inline double im_erf(double x) {
   double a = imk_abs(x), z, z2, t, t2;
@@ -273,10 +273,8 @@ static inline double im_erf(double x) {
   c = imk_erfs + 16 * i;
   t = a - (1.1015625 + 0.578125 * i);
   t2 = t * t;
-  z = imk_p5(
-      t, t2, c[1], c[2], c[3], c[4],
-      imk_p5(t, t2, c[5], c[6], c[7], c[8],
-             imk_p5(t, t2, c[9], c[10], c[11], c[12], imk_p4(t, t2, c[13], c[14], c[15], 0))));
+  z = imk_t5(t, t2, c + 9, (c[13] + c[14] * t) + c[15] * t2);
+  z = imk_t5(t, t2, c + 1, imk_t5(t, t2, c + 5, z));
   t2 = 1 - c[0];
   return imk_sign(t2 + (((1 - t2) - c[0]) - t * z), x);
 }
@@ -305,7 +303,14 @@ static const uint64_t imk_twopi[20] = {0x0,
 /*@ end */
 /* clang-format on */
 
-/*@ imk_bigpi needs: imk_addf imk_mul imk_twopi imk_u64 imk_wide */
+/*@ imk_joined needs: */
+/* 64 bits of two words, from bit s < 64 on */
+static inline uint64_t imk_joined(const uint64_t *t, int s) {
+  return t[0] << s | t[1] >> 1 >> (63 - s);
+}
+/*@ end */
+
+/*@ imk_bigpi needs: imk_addf imk_joined imk_mul imk_twopi imk_u64 imk_wide */
 /* For 2^10 <= |x| < inf, by Payne and Hanek: of 2/pi only the 192 bits count that, times the
  * integer m of x = m 2^e, make neither multiples of 4 nor less than 2^-128. */
 static inline int imk_bigpi(double x, double *y0, double *y1) {
@@ -313,9 +318,9 @@ static inline int imk_bigpi(double x, double *y0, double *y1) {
   int b = (int)(m >> 52 & 2047) - 1013, s = b & 63, q, neg;
   const uint64_t *t = imk_twopi + (b >> 6);
   double a, al, p, pl;
-  w0 = t[0] << s | t[1] >> 1 >> (63 - s);
-  w1 = t[1] << s | t[2] >> 1 >> (63 - s);
-  w2 = t[2] << s | t[3] >> 1 >> (63 - s);
+  w0 = imk_joined(t, s);
+  w1 = imk_joined(t + 1, s);
+  w2 = imk_joined(t + 2, s);
   m = (m & 0x000fffffffffffff) | 0x0010000000000000;
   mid = imk_wide(m, w2, &low);
   hi = imk_wide(m, w1, &lo);

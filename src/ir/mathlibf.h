@@ -139,18 +139,27 @@ static const uint32_t imk_twopif[8] = {0x0,
 /*@ end */
 /* clang-format on */
 
-/*@ imk_bigpif needs: imk_twopif imk_u64 */
+/*@ imk_turnsf needs: imk_twopif */
+/* m 2/pi for m below 2^24, of which 96 bits from bit b of the table on count: upper and lower 64 of
+ * them that are left of 2^-64 */
+static inline uint64_t imk_turnsf(uint32_t m, uint32_t b, uint64_t *low) {
+  const uint32_t *t = imk_twopif + (b >> 5);
+  uint64_t mid, top;
+  b &= 31;
+  *low = m * (((uint64_t)t[2] << 32 | t[3]) << b >> 32);
+  mid = m * (((uint64_t)t[1] << 32 | t[2]) << b >> 32) + (*low >> 32);
+  top = m * (((uint64_t)t[0] << 32 | t[1]) << b >> 32) + (mid >> 32);
+  return top << 32 | (mid & 0xffffffff);
+}
+/*@ end */
+
+/*@ imk_bigpif needs: imk_turnsf imk_u64 */
 /* The same for 2^18 <= |x|, a finite float: see imk_bigpi; 96 bits of 2/pi count. */
 static inline uint64_t imk_bigpif(double x, double *r) {
-  uint64_t m = imk_u64(x), q, mid, low, top, f;
-  uint32_t b = (uint32_t)(m >> 52 & 2047) - 1016, s = b & 31;
-  const uint32_t *t = imk_twopif + (b >> 5);
+  uint64_t m = imk_u64(x), q, low, f;
   double y;
-  m = (m >> 29 & 0x7fffff) | 0x800000;
-  low = m * (((uint64_t)t[2] << 32 | t[3]) << s >> 32);
-  mid = m * (((uint64_t)t[1] << 32 | t[2]) << s >> 32) + (low >> 32);
-  top = m * (((uint64_t)t[0] << 32 | t[1]) << s >> 32) + (mid >> 32);
-  f = top << 32 | (mid & 0xffffffff);
+  f = imk_turnsf((uint32_t)(m >> 29 & 0x7fffff) | 0x800000, (uint32_t)(m >> 52 & 2047) - 1016,
+                 &low);
   q = f >> 62;
   f = f << 2 | (low >> 30 & 3);
   y = f >> 63 ? -1 - (double)(int64_t)~f : (double)(int64_t)f;

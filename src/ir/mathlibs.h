@@ -85,18 +85,13 @@ static inline float imk_turned(float r, uint32_t n) {
 }
 /*@ end */
 
-/*@ imk_fars needs: imk_turned imk_twopif imk_u32 */
+/*@ imk_fars needs: imk_turned imk_turnsf imk_u32 */
 /* sin(a + turn pi/2) for 2^13 <= a, finite: of the product with 2/pi the two bits before the point
  * and 64 behind it are computed as integers; see imk_bigpif. */
 static inline float imk_fars(float a, uint32_t turn) {
-  uint32_t u = imk_u32(a), b = (u >> 23) - 120, s = b & 31, n;
-  const uint32_t *t = imk_twopif + (b >> 5);
-  uint64_t m = (u & 0x7fffff) | 0x800000, low, mid, top, f;
+  uint32_t u = imk_u32(a), n;
+  uint64_t low, f = imk_turnsf((u & 0x7fffff) | 0x800000, (u >> 23) - 120, &low);
   float r;
-  low = m * (((uint64_t)t[2] << 32 | t[3]) << s >> 32);
-  mid = m * (((uint64_t)t[1] << 32 | t[2]) << s >> 32) + (low >> 32);
-  top = m * (((uint64_t)t[0] << 32 | t[1]) << s >> 32) + (mid >> 32);
-  f = top << 32 | (mid & 0xffffffff);
   n = (uint32_t)(f >> 62) + turn;
   f = f << 2 | (low >> 30 & 3);
   n += (uint32_t)(f >> 63);

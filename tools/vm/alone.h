@@ -19,15 +19,58 @@ void *memset(void *to, int x, size_t n);
  * that have a few out at every place. */
 #if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
 #define VM_APART __attribute__((noipa))
-VM_APART static float imk_lesser(float, float);
-VM_APART static float imk_larger(float, float);
-VM_APART static double imk_p4(double, double, double, double, double, double);
-VM_APART static double imk_p5(double, double, double, double, double, double, double);
-VM_APART static double imk_add(double, double, double *);
-VM_APART static double imk_addf(double, double, double *);
+/* Leaving a function to call another takes more than a call where many places do. */
+#pragma GCC optimize("no-optimize-sibling-calls")
 #else
 #define VM_APART
 #endif
+/* Where an operation of double is a call, its operands are in registers of integers: those of
+ * functions, too. */
+#if defined(VM_SMALL) && defined(__ARM_PCS_VFP) && !(__ARM_FP & 8)
+#define VM_DOUBLE __attribute__((pcs("aapcs")))
+#else
+#define VM_DOUBLE
+#endif
+VM_APART static float imk_lesser(float, float);
+VM_APART static float imk_larger(float, float);
+VM_APART VM_DOUBLE static double imk_add(double, double, double *);
+VM_APART VM_DOUBLE static double imk_addf(double, double, double *);
+VM_APART static float imk_pow2(float, float);
+VM_APART static uint64_t imk_joined(const uint64_t *, int);
+/* clang-format off */
+#define OF_DOUBLE(name) VM_DOUBLE static double name(double);
+OF_DOUBLE(im_rint) OF_DOUBLE(im_floor) OF_DOUBLE(im_ceil) OF_DOUBLE(im_trunc) OF_DOUBLE(im_sqrt)
+OF_DOUBLE(im_exp) OF_DOUBLE(im_exp0) OF_DOUBLE(im_exp1) OF_DOUBLE(im_log) OF_DOUBLE(im_tanh)
+OF_DOUBLE(im_erf) OF_DOUBLE(im_gelu2) OF_DOUBLE(im_sin) OF_DOUBLE(im_cos) OF_DOUBLE(im_tan)
+OF_DOUBLE(imk_asin) OF_DOUBLE(im_asin) OF_DOUBLE(im_acos) OF_DOUBLE(im_atan) OF_DOUBLE(im_sinh)
+OF_DOUBLE(im_cosh) OF_DOUBLE(im_asinh) OF_DOUBLE(im_acosh) OF_DOUBLE(im_atanh) OF_DOUBLE(imk_logf)
+OF_DOUBLE(imk_log1pf)
+#undef OF_DOUBLE
+    /* clang-format on */
+    VM_DOUBLE static uint64_t imk_split(double x, int *e);
+VM_DOUBLE static double imk_round(uint64_t hi, uint64_t lo, int e, uint64_t sign);
+VM_DOUBLE static double im_fma(double a, double b, double c);
+VM_DOUBLE static double im_fmod(double x, double y);
+VM_DOUBLE static double im_mod(double x, double y);
+VM_DOUBLE static double imk_mul(double a, double b, double *lo);
+VM_DOUBLE static double imk_scale(double x, int k);
+VM_DOUBLE static int imk_exp(double x, double xl, double *hi, double *lo);
+VM_DOUBLE static double imk_log(double x, double *lo);
+VM_DOUBLE static int imk_bigpi(double x, double *y0, double *y1);
+VM_DOUBLE static int imk_pio2(double x, double *y0, double *y1);
+VM_DOUBLE static double imk_sin(double y0, double y1, double *lo);
+VM_DOUBLE static double imk_cos(double y0, double y1, double *lo);
+VM_DOUBLE static double imk_wave(double x, int turn);
+VM_DOUBLE static double imk_root(double h, double l, double *lo);
+VM_DOUBLE static double imk_arc(double a, double one);
+VM_DOUBLE static double im_pow(double x, double y);
+VM_DOUBLE static double imk_expf(double x, double *q);
+VM_DOUBLE static double imk_clampf(float x, uint32_t top);
+VM_DOUBLE static uint64_t imk_pio2f(double x, double *r);
+VM_DOUBLE static uint64_t imk_bigpif(double x, double *r);
+VM_DOUBLE static double imk_wavef(double r, uint64_t q);
+VM_DOUBLE static uint64_t imk_anglef(float x, double *r);
+VM_DOUBLE static double imk_asinf(double t, double z);
 #ifdef INGOT_VM_SINGLE
 #define VM_SINGLE
 #endif
@@ -41,6 +84,7 @@ VM_APART static double imk_addf(double, double, double *);
 #define vm_tile        ingot_vm_tile_
 #define vm_begin       ingot_vm_begin_
 #define vm_ops         ingot_vm_ops_
+#define vm_operands    ingot_vm_operands_
 #define vm_class       ingot_vm_class_
 #define vm_class_bytes ingot_vm_class_bytes_
 #define vm_is_narrow   ingot_vm_is_narrow_
@@ -85,7 +129,6 @@ typedef enum DType {
 } DType;
 
 typedef struct DTypeInfo {
-  char name[12];
   char cls;
   u8 bits, bytes;
 } DTypeInfo;
@@ -112,7 +155,7 @@ typedef enum OpFlag {
 typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
 typedef struct OpInfo {
   u8 nin_min, res;
-  u16 flags;
+  u8 flags; /* from FUNC on */
 } OpInfo;
 extern const OpInfo op_info[OP_SCALARS];
 
@@ -123,7 +166,7 @@ typedef union Scalar {
 typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
 
 static inline bool op_is(Op op, OpFlag flag) {
-  return (op_info[op].flags & flag) != 0;
+  return (op_info[op].flags & flag >> OF_BIT_FUNC) != 0;
 }
 VM_APART static bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
@@ -135,10 +178,16 @@ VM_APART static u32 dtype_bytes(DType d) {
   return dtype_info[d].bytes;
 }
 
+VM_DOUBLE static double eval_f64(Op op, double a, double b, double c);
+VM_DOUBLE static bool compare_float(Op op, double a, double b);
+VM_DOUBLE static double narrow(DType d, double x, bool sat);
+VM_DOUBLE double scalar_round(DType d, double x);
+VM_DOUBLE static double from_int(DType from, DType d, i64 x, bool sat);
+VM_DOUBLE static i64 to_int(DType d, double x);
+VM_DOUBLE static double largest(DType d);
 Scalar scalar_load(DType d, const void *p);
 void scalar_store(DType d, void *p, Scalar x);
 Scalar scalar_cast(DType from, DType to, Scalar x, bool sat);
-double scalar_round(DType d, double x);
 Scalar scalar_eval(Op op, DType d, const Scalar *arg);
 bool scalar_is_fast(Op op, DType d);
 MathPart scalar_part(MathPart math, Op op, DType d);
@@ -148,8 +197,38 @@ u64 random_bits(u64 seed, u64 index);
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 void dtype_limits(DType d, Scalar *lo, Scalar *hi);
 
+#include "ir/mathlib.h"
+
+#if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
+/* Coefficients as tables: instructions that load each of them are longer than it is. */
+VM_DOUBLE VM_APART static double alone_p4(double x, const double *c) {
+  return imk_p4(x, x * x, c[0], c[1], c[2], c[3]);
+}
+VM_DOUBLE VM_APART static double alone_p5(double rest, double x, const double *c) {
+  return imk_p5(x, x * x, c[0], c[1], c[2], c[3], rest);
+}
+#define imk_p4(x, x2, ...)                                                                         \
+  __extension__({                                                                                  \
+    static const double imk_table[4] = {__VA_ARGS__};                                              \
+    (void)(x2);                                                                                    \
+    alone_p4(x, imk_table);                                                                        \
+  })
+#define imk_p5(x, x2, a, b, c, d, rest)                                                            \
+  __extension__({                                                                                  \
+    static const double imk_table[4] = {a, b, c, d};                                               \
+    (void)(x2);                                                                                    \
+    alone_p5(rest, x, imk_table);                                                                  \
+  })
+#define imk_t5(x, x2, c, rest) alone_p5(rest, x, c)
+#endif
 #include "ir/mathlibd.h"
 #include "ir/mathlibs.h"
+
+#ifdef VM_SMALL /* one of two that have the same bits */
+#define im_expq     im_exps
+#define im_exp0q    im_exps
+#define im_exp1q(x) (1.0f + im_exps(x))
+#endif
 
 #define NAN      imk_nan()
 #define INFINITY imk_inf()
@@ -158,7 +237,6 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi);
 #define fabs     imk_abs
 #define fabsf    imk_absf
 #define ldexp    alone_ldexp
-#define frexpf   alone_frexpf
 #define strchr   alone_find
 #define memmove  alone_move
 #define memcmp   alone_differ
@@ -166,12 +244,6 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi);
 /* exp: no result is subnormal or infinite */
 static inline double alone_ldexp(double x, int exp) {
   return x * imk_f64((u64)(1023 + exp) << 52);
-}
-/* x > 0, finite */
-static inline float alone_frexpf(float x, int *exp) {
-  u64 u = imk_u64(x);
-  *exp = (int)(u >> 52) - 1022;
-  return (float)imk_f64((u & 0xfffffffffffff) | (u64)1022 << 52);
 }
 static inline const char *alone_find(const char *s, int c) {
   while (*s && *s != c) s++;

@@ -12,10 +12,22 @@
 
 enum { CLS_N = 'N', CLS_F = 'F', CLS_I = 'I', CLS_U = 'U', CLS_B = 'B', CLS_S = 'S', CLS_C = 'C' };
 const DTypeInfo dtype_info[DT_COUNT] = {
-#define DT(name, cls, bits, bytes, onnx, text) {#name, CLS_##cls, bits, bytes},
+#define DT(name, cls, bits, bytes, onnx, text) {CLS_##cls, bits, bytes},
 #include "ir/dtypes.def"
 #undef DT
 };
+
+static const char *type_name(u32 type) {
+  static const char names[] =
+#define DT(name, cls, bits, bytes, onnx, text) #name "\0"
+#include "ir/dtypes.def"
+#undef DT
+      "";
+  const char *s = names;
+  for (; type; type--)
+    while (*s++) continue;
+  return s;
+}
 
 enum {
 #define FLAG(name, text) name = OF_##name,
@@ -23,7 +35,7 @@ enum {
 #undef FLAG
 };
 const OpInfo op_info[OP_SCALARS] = {
-#define SC(name, nin, cls, res, flags, text) {nin, OR_##res, flags},
+#define SC(name, nin, cls, res, flags, text) {nin, OR_##res, (flags) >> OF_BIT_FUNC},
 #define OP(name, lo, hi, nout, kind, flags, attrs, text)
 #include "ir/ops.def"
 #undef SC
@@ -64,7 +76,7 @@ static u64 whole(u64 n) {
 }
 
 /* Parts lie at multiples of 64 if the block does. */
-static u64 divide(const Igb *g, u8 *memory, Block *b) {
+static u64 parts(const Igb *g, u8 *memory, Block *b) {
   u64 file = g->head->arena, buf = file + whole((u64)g->code.slots * 8);
   if (b) {
     b->arena = memory;
@@ -91,7 +103,7 @@ int ingot_vm_open(const void *igb, size_t bytes, IngotVm *vm) {
   vm->inputs = g.head->nin;
   vm->outputs = g.nport - g.head->nin;
   vm->symbols = g.nsymbol;
-  vm->memory_bytes = divide(&g, NULL, NULL);
+  vm->memory_bytes = parts(&g, NULL, NULL);
   vm->why = "";
   return INGOT_VM_OK;
 }
@@ -103,7 +115,7 @@ IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i) {
   const IgbPort *x = &g->port[i];
   p.name = g->text + x->name.at;
   p.name_bytes = x->name.n;
-  p.type = dtype_info[x->type].name;
+  p.type = type_name(x->type);
   p.element_bytes = dtype_bytes((DType)x->type);
   p.rank = x->rank;
   return p;
@@ -209,7 +221,7 @@ int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_
     size[i] = g->symbol[i].lo;
     decides = true;
   }
-  divide(g, memory, &b);
+  parts(g, memory, &b);
   if (!give(g, &b, size, in, out)) return failed(vm, INGOT_VM_REFUSED, "an array does not fit");
   if (!decides && !outputs_fit(g, size, out))
     return failed(vm, INGOT_VM_REFUSED, "an output does not fit");

@@ -55,7 +55,12 @@ void vm_begin(Vm *m) {
 
 /* ---- the loop ---- */
 
-#define LANES (head >> 16 ? head >> 16 : vl)
+#define LANES_OF(head) ((head) >> 16 ? (head) >> 16 : vl)
+#ifdef VM_SMALL
+#define LANES lanes
+#else
+#define LANES LANES_OF(head)
+#endif
 
 #define REG(T, k) ((T *)(void *)(file + pc[k]))
 #define f_(k)     REG(vm_f, k)
@@ -71,6 +76,12 @@ void vm_begin(Vm *m) {
 #define NEXT(words) { pc += (words); head = *pc; goto *label[head & 0xffff]; }
 #define BEGIN NEXT(0)
 #define END
+#elif defined(VM_SMALL)
+#define CASE(name) case WITHOUT_PAIRS(VM_##name):
+#define NEXT(words) { pc += (words); continue; }
+#define BEGIN for (;;) { head = *pc; const u32 lanes = LANES_OF(head); \
+  if (is_pair(OPCODE)) NEXT(pair(file, pc, lanes)) switch (WITHOUT_PAIRS(OPCODE)) {
+#define END default: goto bounds; } }
 #else
 #define CASE(name) case VM_##name:
 #define NEXT(words) { pc += (words); continue; }

@@ -354,19 +354,7 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
     }                                                                                              \
     return true;
 
-#ifdef VM_SMALL
-static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
-  if ((what >> 16 & 0xff) != MP_f) return false;
-  for (u32 i = 0; i < n; i++) o[i] = eval_f32((Op)(what & 0xff), a[i], 0, 0);
-  return true;
-}
-
-static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
-  for (u32 i = 0; i < n; i++) o[i] = eval_f64((Op)(what & 0xff), a[i], 0, 0);
-  return true;
-}
-
-#else
+#ifndef VM_SMALL
 #define REAL float
 static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
   MathPart part = (MathPart)(what >> 16 & 0xff);

@@ -7,6 +7,7 @@
 #ifndef INGOT_VM_SMALL_H
 #define INGOT_VM_SMALL_H
 
+#include "back/vm/pairs.h"
 #include "back/vm/rows.h"
 
 /* ---- memory and registers ---- */
@@ -105,7 +106,7 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
 /* ---- places ---- */
 
 /* The element at of a buffer, if n of so many bytes are there; else NULL. */
-static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
+VM_APART static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
   if (at < 0 || at >= (i64)1 << 40 || (u64)(at + n) * size > mem->bytes) return NULL;
   return mem->at + (size_t)at * size;
 }
@@ -130,45 +131,81 @@ static void copy_words(u64 *to, const u64 *from, u32 n) {
   for (vm_uw *t = (vm_uw *)to; n; n--) *t++ = *f++;
 }
 
-/* An operation of two operands: those of vmops.def stand in fours, one for each form, the same ones
- * for each class. */
-typedef struct VmPair {
-  VmClass cls;
-  Op op;
-  u32 form;
-} VmPair;
-
-static VmPair pair_of(u32 code) {
-  static const u8 first[] = {OP_add, OP_sub, OP_mul, OP_max, OP_min, OP_eq, OP_ne, OP_lt, OP_le};
-  static const u8 rest[] = {OP_div, OP_div, OP_and, OP_or, OP_xor, OP_and, OP_or, OP_xor};
-  static const u8 cls[] = {VC_f, VC_d, VC_w, VC_l}, own[] = {0, 1, 2, 2, 2, 3, 3, 3};
-  const u32 each = VM_add_d - VM_add_f;
-  if (code >= VM_div_f) {
-    code -= VM_div_f;
-    return (VmPair){(VmClass)cls[own[code / 4]], (Op)rest[code / 4], code % 4};
+/* Lanes of a register and elements of a buffer, each at an offset of its own; operand: the buffer,
+ * the register with the offsets, a number that is added to them. */
+static bool lanes_apart(const Vm *m, const u32 *operand, DType dt, u64 *reg, u32 n, bool write) {
+  const u32 step = held_bytes(dt);
+  u8 *lane = (u8 *)reg;
+  for (u32 i = 0; i < n; i++, lane += step) {
+    const i64 at = (i64)(m->file[operand[1] + i] + (u64)(i64)(i32)operand[2]);
+    u8 *p = element(&m->buf[operand[0]], at, dtype_bytes(dt), 1);
+    u64 one = 0;
+    if (!p) return false;
+    if (write) {
+      memcpy(&one, lane, step);
+      write_row(dt, p, &one, 1, 1);
+    } else {
+      read_row(dt, &one, p, 1, 1);
+      memcpy(lane, &one, step);
+    }
   }
-  code -= VM_add_f;
-  return (VmPair){(VmClass)cls[code / each], (Op)first[code % each / 4], code % each % 4};
+  return true;
 }
 
-#define EACH_PAIR(op, O, expr)                                                                     \
-  case OP_##op:                                                                                    \
-    for (O *o = (O *)(void *)to; n; n--, x += dx, y += dy) *o++ = (O)(expr);                       \
-    return;
+/* quant; of floats where y is NULL. */
+static void quantise(vm_w *o, const vm_w *x, const vm_w *y, const vm_f *by, float zero, u32 type,
+                     u32 n) {
+  float lo, hi;
+  quant_range(type, &lo, &hi);
+  for (u32 i = 0; i < n; i++) {
+    const float v =
+        y ? (float)(i32)((u32)x[i] + (u32)y[i]) * by[i] : ((const vm_f *)(const void *)x)[i];
+    o[i] = lane_quant(v, zero, lo, hi);
+  }
+}
+
+/* ---- operations of two operands, see pairs.h ---- */
+
+#define OPCODE (head & 0xffff)
 
 static void pair_f(Op op, u64 *to, const vm_f *x, const vm_f *y, u32 dx, u32 dy, u32 n) {
   const float x0 = *x, y0 = *y; /* one element may lie where the first of the result will */
+  vm_f *o = (vm_f *)(void *)to;
   if (!dx) x = &x0;
   if (!dy) y = &y0;
   switch (op) {
-    EACH_PAIR(add, vm_f, *x + *y)
-    EACH_PAIR(sub, vm_f, *x - *y)
-    EACH_PAIR(mul, vm_f, *x * *y)
-    EACH_PAIR(div, vm_f, *x / *y)
-    EACH_PAIR(max, vm_f, lane_larger_f(*x, *y))
-    EACH_PAIR(min, vm_f, lane_smaller_f(*x, *y))
+  case OP_add:
+    for (; n; n--, x += dx, y += dy) *o++ = *x + *y;
+    break;
+  case OP_mul:
+    for (; n; n--, x += dx, y += dy) *o++ = *x * *y;
+    break;
+  case OP_max:
+    for (; n; n--, x += dx, y += dy) *o++ = lane_larger_f(*x, *y);
+    break;
   default:
-    for (vm_w *o = (vm_w *)(void *)to; n; n--, x += dx, y += dy) *o++ = compare_float(op, *x, *y);
+    for (; n; n--, x += dx, y += dy)
+      if (op_info[op].res == OR_pred)
+        *(vm_w *)(void *)o++ = compare_float(op, *x, *y);
+      else
+        *o++ = eval_f32(op, *x, *y, 0);
+  }
+}
+
+static u32 of_words(Op op, i32 a, i32 b) {
+  switch (op) {
+  case OP_add: return (u32)a + (u32)b;
+  case OP_sub: return (u32)a - (u32)b;
+  case OP_mul: return (u32)a * (u32)b;
+  case OP_max: return (u32)(a > b ? a : b);
+  case OP_min: return (u32)(a < b ? a : b);
+  case OP_and: return (u32)(a & b);
+  case OP_or: return (u32)(a | b);
+  case OP_xor: return (u32)(a ^ b);
+  case OP_eq: return a == b;
+  case OP_ne: return a != b;
+  case OP_lt: return a < b;
+  default: return a <= b;
   }
 }
 
@@ -176,23 +213,8 @@ static void pair_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 dy,
   const i32 x0 = *x, y0 = *y;
   if (!dx) x = &x0;
   if (!dy) y = &y0;
-  switch (op) {
-    EACH_PAIR(add, vm_uw, (u32)*x + (u32)*y)
-    EACH_PAIR(sub, vm_uw, (u32)*x - (u32)*y)
-    EACH_PAIR(mul, vm_uw, (u32)*x * (u32)*y)
-    EACH_PAIR(max, vm_w, *x > *y ? *x : *y)
-    EACH_PAIR(min, vm_w, *x < *y ? *x : *y)
-    EACH_PAIR(and, vm_w, *x & *y)
-    EACH_PAIR(or, vm_w, *x | *y)
-    EACH_PAIR(xor, vm_w, *x ^ *y)
-    EACH_PAIR(eq, vm_w, *x == *y)
-    EACH_PAIR(ne, vm_w, *x != *y)
-    EACH_PAIR(lt, vm_w, *x < *y)
-  default:
-    for (vm_w *o = (vm_w *)(void *)to; n; n--, x += dx, y += dy) *o++ = *x <= *y;
-  }
+  for (vm_uw *o = (vm_uw *)(void *)to; n; n--, x += dx, y += dy) *o++ = of_words(op, *x, *y);
 }
-#undef EACH_PAIR
 
 /* Of 64 bits. */
 static void pair_wide(const VmPair *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
@@ -215,9 +237,22 @@ static void pair_wide(const VmPair *p, u64 *to, const vm_ul *x, const vm_ul *y, 
   }
 }
 
-static void pair(u32 code, u64 *to, const u64 *x, const u64 *y, u32 n) {
-  const VmPair p = pair_of(code);
+/* vsel: whole lanes, of one word or two. */
+static void choose(u64 *to, const vm_w *s, const u64 *x, const u64 *y, u32 words, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    for (u32 k = i * words; k < (i + 1) * words; k++)
+      ((vm_uw *)(void *)to)[k] = ((const vm_uw *)(const void *)(s[i] ? x : y))[k];
+}
+
+/* Runs the instruction; its words are returned. */
+static u32 pair(u64 *file, const u32 *pc, u32 n) {
+  const VmPair p = pair_of(*pc & 0xffff);
   const u32 dx = p.form != 3, dy = p.form != 2;
+  u64 *const to = file + pc[1], *const x = file + pc[2], *const y = file + pc[3];
+  if (p.op == OP_select) {
+    choose(to, (const vm_w *)(void *)x, y, file + pc[4], vm_class_bytes(p.cls) / 4, n);
+    return 5;
+  }
   if (!p.form) n = 1;
   if (p.cls == VC_f)
     pair_f(p.op, to, (const vm_f *)(const void *)x, (const vm_f *)(const void *)y, dx, dy, n);
@@ -225,6 +260,7 @@ static void pair(u32 code, u64 *to, const u64 *x, const u64 *y, u32 n) {
     pair_w(p.op, to, (const vm_w *)(const void *)x, (const vm_w *)(const void *)y, dx, dy, n);
   else
     pair_wide(&p, to, x, y, dx, dy, n);
+  return 4;
 }
 
 /* o = fma(x, y, z) for n lanes. */

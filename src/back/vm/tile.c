@@ -20,9 +20,9 @@
 #endif
 
 typedef struct TileWalk {
-  const u8 *at; /* the element at the beginning of all loops, of the first row or column */
-  i64 step[3];  /* bytes, of the loops from the outermost on */
-  i64 next;     /* bytes, to the next row or column */
+  const u8 *at;      /* the element at the beginning of all loops, of the first row or column */
+  ptrdiff_t step[3]; /* bytes, of the loops from the outermost on */
+  ptrdiff_t next;    /* bytes, to the next row or column */
 } TileWalk;
 
 /* Four bytes, or two halves, begin anywhere. */
@@ -48,21 +48,28 @@ static void tile_lane(u32 kind, vm_uw *acc, const u8 *x, const vm_uw *y) {
   }
 }
 
+/* Elements of x and y in an iteration of the loops, of row and column k. */
+static const u8 *tile_at(const TileWalk *w, const i64 *i, u32 k) {
+  ptrdiff_t at = (ptrdiff_t)k * w->next;
+  for (u32 j = 0; j < 3; j++) at += (ptrdiff_t)i[j] * w->step[j];
+  return w->at + at;
+}
+
 static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
                        const TileWalk *x, const TileWalk *y) {
   u32 wide = kind == VP_fma_m || kind == VP_mac_m;
-  for (i64 i0 = 0; i0 < n[0]; i0++)
-    for (i64 i1 = 0; i1 < n[1]; i1++)
-      for (i64 i2 = 0; i2 < n[2]; i2++)
-        for (u32 k = 0; k < rows * cols; k++) {
-          const u8 *a = x->at + i0 * x->step[0] + i1 * x->step[1] + i2 * x->step[2] +
-                        (i64)(k / cols) * x->next;
-          const u8 *b = y->at + i0 * y->step[0] + i1 * y->step[1] + i2 * y->step[2] +
-                        (i64)(k % cols) * y->next;
-          for (u32 i = 0; i < lanes; i++)
-            tile_lane(kind, (vm_uw *)sum + k * lanes + i, a + (size_t)(4 * wide * i),
-                      (const vm_uw *)(const void *)(b + (size_t)4 * i));
-        }
+  i64 i[3];
+  for (i[0] = 0; i[0] < n[0]; i[0]++)
+    for (i[1] = 0; i[1] < n[1]; i[1]++)
+      for (i[2] = 0; i[2] < n[2]; i[2]++) {
+        vm_uw *to = (vm_uw *)sum;
+        for (u32 r = 0; r < rows; r++)
+          for (u32 c = 0; c < cols; c++) {
+            const u8 *a = tile_at(x, i, r), *b = tile_at(y, i, c);
+            for (u32 k = 0; k < lanes; k++, a += 4 * wide, b += 4)
+              tile_lane(kind, to++, a, (const vm_uw *)(const void *)b);
+          }
+      }
 }
 
 #if defined(__AVX2__) && defined(__FMA__) && !defined(VM_NO_TILES)
@@ -241,33 +248,37 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
 }
 #endif
 
+#define FAR ((i64)1 << 44) /* no buffer has as many elements */
+
 /* Where a walk reaches from its first element on, in elements: the least and the largest. */
-static bool walk_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32 count, i64 lanes,
-                      i64 size) {
-  double lo = (double)at, hi = (double)at;
-  for (u32 k = 0; k < 3; k++) {
-    double d = (double)(i32)step[k] * (double)(n[k] - 1);
-    if (d < 0)
-      lo += d;
+static bool walk_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32 count, u32 lanes,
+                      u32 shift) {
+  i64 lo = at, hi = at;
+  for (u32 k = 0; k < 4; k++) {
+    const i64 by = (i32)step[k], last = (k < 3 ? n[k] : (i64)count) - 1, part = by * (last >> 20);
+    if (part > FAR >> 20 || part < -(FAR >> 20)) return false; /* nor would the product fit */
+    if (by < 0)
+      lo += by * last;
     else
-      hi += d;
+      hi += by * last;
   }
-  double d = (double)(i32)step[3] * (double)(count - 1);
-  if (d < 0)
-    lo += d;
-  else
-    hi += d;
-  return lo >= 0 && hi <= (double)(i64)(b->bytes / (u64)size) - (double)lanes;
+  return lo >= 0 && hi <= (i64)(b->bytes >> shift) - (i64)lanes;
 }
 
-#define FAR ((i64)1 << 44)
+/* at: the first element. A step that does not fit into its type leads nowhere: it is not taken. */
+static TileWalk tile_walk(const VmMem *b, i64 at, const u32 *step, u32 shift) {
+  TileWalk w = {.at = b->at + ((size_t)at << shift),
+                .next = (ptrdiff_t)((u64)(i64)(i32)step[3] << shift)};
+  for (u32 k = 0; k < 3; k++) w.step[k] = (ptrdiff_t)((u64)(i64)(i32)step[k] << shift);
+  return w;
+}
 
 /* Operands of a panel behind its first word: see vmops.def. False: it would leave a buffer. */
 bool TILE_NAME(Vm *m, const u32 *p, u32 lanes) {
   u32 rows = p[2], cols = p[3], kind = p[4];
   bool wide = kind == VP_fma_m || kind == VP_mac_m;
   /* elements of x are bytes, or halves, that are read four bytes at a time */
-  i64 size = kind == VP_dot4_b ? 1 : kind == VP_dot2_b ? 2 : 4;
+  u32 shift = kind == VP_dot4_b ? 0 : kind == VP_dot2_b ? 1 : 2;
   i64 n[3], xa = (i64)m->file[p[9]], ya = (i64)m->file[p[16]];
   for (u32 k = 0; k < 3; k++) {
     n[k] = (i64)m->file[p[5 + k]];
@@ -278,14 +289,9 @@ bool TILE_NAME(Vm *m, const u32 *p, u32 lanes) {
   if (xa < -FAR || xa > FAR || ya < -FAR || ya > FAR) return false;
   xa += (i32)p[10];
   ya += (i32)p[17];
-  if (!walk_fits(bx, xa, p + 11, n, rows, wide ? lanes : 4 / size, size)) return false;
-  if (!walk_fits(by, ya, p + 18, n, cols, lanes, 4)) return false;
-  TileWalk x = {bx->at + xa * size, {0}, (i32)p[14] * size};
-  TileWalk y = {by->at + ya * 4, {0}, (i32)p[21] * (i64)4};
-  for (u32 k = 0; k < 3; k++) {
-    x.step[k] = (i32)p[11 + k] * size;
-    y.step[k] = (i32)p[18 + k] * (i64)4;
-  }
+  if (!walk_fits(bx, xa, p + 11, n, rows, wide ? lanes : 4u >> shift, shift)) return false;
+  if (!walk_fits(by, ya, p + 18, n, cols, lanes, 2)) return false;
+  TileWalk x = tile_walk(bx, xa, p + 11, shift), y = tile_walk(by, ya, p + 18, 2);
   u32 *sum = (u32 *)(void *)(m->file + p[1]);
   if (!tile_run(kind, sum, lanes, rows, cols, n, &x, &y))
     tile_plain(kind, sum, lanes, rows, cols, n, &x, &y);

@@ -38,12 +38,9 @@ typedef enum VmOp {
 } VmOp;
 
 typedef struct VmOpInfo {
-  const char *operands;
-#ifndef VM_ALONE
-  const char *name;
-#endif
+  const char *operands, *name;
 } VmOpInfo;
-extern const VmOpInfo vm_ops[VM_COUNT];
+extern const VmOpInfo vm_ops[VM_COUNT]; /* not of a machine of few bytes */
 
 enum { VM_LANES = 1024, VM_TILE = 32 };
 #define VM_FUEL ((u64)1 << 40) /* of code that was read, if nothing else is said: hours */
@@ -110,6 +107,7 @@ bool vm_tile_avx512(Vm *m, const u32 *p, u32 lanes);
 void vm_begin(Vm *m); /* clears the file and stores VmCode.init */
 
 /* vm_ops.c */
+const char *vm_operands(u32 op);
 VmClass vm_class(DType dt);
 u32 vm_class_bytes(VmClass c);
 bool vm_is_narrow(DType dt); /* an integer of 8 or 16 bits */

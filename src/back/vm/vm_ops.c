@@ -5,15 +5,33 @@
  */
 #include "back/vm/vm.h"
 
-const VmOpInfo vm_ops[VM_COUNT] = {
-#ifdef VM_ALONE
-#define VM(name, operands) {operands},
+#ifdef VM_SMALL
+#include "back/vm/pairs.h"
+
+const char *vm_operands(u32 op) {
+  static const char *const form[] = {"d? s? s?", "D? S? S?", "D? S? s?", "D? s? S?"};
+  static const char *const other[] = {
+#define VM_NO_PAIRS
+#define VM(name, operands) operands,
+#include "back/vm/vmops.def"
+#undef VM
+#undef VM_NO_PAIRS
+  };
+  if (!is_pair(op)) return other[WITHOUT_PAIRS(op)];
+  const VmPair p = pair_of(op);
+  return p.op == OP_select ? "D? Sw S? S?" : form[p.form];
+}
 #else
+const VmOpInfo vm_ops[VM_COUNT] = {
 #define VM(name, operands) {operands, #name},
-#endif
 #include "back/vm/vmops.def"
 #undef VM
 };
+
+const char *vm_operands(u32 op) {
+  return vm_ops[op].operands;
+}
+#endif
 
 VmClass vm_class(DType dt) {
   if (dt == DT_f64) return VC_d;
@@ -33,8 +51,9 @@ bool vm_is_narrow(DType dt) {
 u32 vm_words(u32 head) {
   u32 op = head & 0xffff, n = 1;
   if (op >= VM_COUNT) return 0;
-  for (const char *s = vm_ops[op].operands; *s; s++) {
-    if (*s == ' ' || (s > vm_ops[op].operands && s[-1] != ' ')) continue;
+  const char *all = vm_operands(op);
+  for (const char *s = all; *s; s++) {
+    if (*s == ' ' || (s > all && s[-1] != ' ')) continue;
     n += *s == 'p' ? ((head >> 16) + 3) / 4 : 1;
   }
   return n;

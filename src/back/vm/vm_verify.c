@@ -24,6 +24,7 @@ static void sum_word(IgbSum *s, u64 w) {
   s->at += 8;
 }
 
+#ifndef VM_ALONE /* which writes no files */
 void igb_sum_add(IgbSum *s, const void *at, u64 n) {
   const u8 *p = at;
   for (u64 i = 0, w; i < n;) {
@@ -43,18 +44,31 @@ void igb_sum_add(IgbSum *s, const void *at, u64 n) {
   }
 }
 
-static u64 sum_of(const void *at, u64 n) {
+#endif
+
+/* Of whole words. */
+static u64 sum_of(const u8 *at, size_t n) {
   IgbSum s = igb_sum();
-  igb_sum_add(&s, at, n);
+  for (u64 w; n; n -= 8, at += 8) {
+    memcpy(&w, at, 8);
+    sum_word(&s, w);
+  }
   return s.h;
 }
 
 /* ---- instructions ---- */
 
+/* What no file has that is whole and ours: in few bytes, where it is must do. */
+#ifdef VM_SMALL
+#define FORGED(why) "was not made by ingot"
+#else
+#define FORGED(why) why
+#endif
+
 typedef struct Check {
   const Igb *g;
   const u32 *w; /* the instruction */
-  const VmOpInfo *op;
+  const char *operands;
   u32 lanes;      /* 1 at least */
   DType type, to; /* of a type among the operands: what is read, and written */
   const char *why;
@@ -73,26 +87,27 @@ static u32 bytes_of_letter(const Check *c, char cls, bool written) {
 static bool check_register(Check *c, u32 reg, u64 bytes) {
   u64 slots = (bytes + 7) / 8;
   return (reg < c->g->code.slots && slots <= c->g->code.slots - reg) ||
-         wrong(c, "a register is not in the file of registers");
+         wrong(c, FORGED("a register is not in the file of registers"));
 }
 
 static bool check_type(Check *c, u32 t) {
-  return (t < DT_COUNT && vm_class((DType)t) != VC_none) || wrong(c, "an unknown type");
+  return (t < DT_COUNT && vm_class((DType)t) != VC_none) || wrong(c, FORGED("an unknown type"));
 }
 
 /* Operands of the operation, the class that both types must have; 0: any. */
 static bool check_operation(Check *c, u32 o, u32 narg, VmClass cls) {
   u32 op = o & 0xff, type = o >> 8 & 0xff, to = o >> 24;
-  if (op >= OP_SCALARS || op_info[op].nin_min != narg) return wrong(c, "an unknown operation");
+  if (op >= OP_SCALARS || op_info[op].nin_min != narg)
+    return wrong(c, FORGED("an unknown operation"));
   if (!check_type(c, type) || !check_type(c, to)) return false;
   c->type = (DType)type;
   c->to = (DType)to;
   if (cls && (vm_class(c->type) != cls || vm_class(c->to) != cls))
-    return wrong(c, "an operation of another type");
+    return wrong(c, FORGED("an operation of another type"));
 #ifdef VM_SINGLE
   if (op_is((Op)op, OF_FUNC) && dtype_is_float(c->type) &&
       (scalar_part(c->g->code.math, (Op)op, c->type) < MP_q || (cls && (o >> 16 & 0xff) < MP_q)))
-    return wrong(c, "a function in double, which this machine was made without");
+    return wrong(c, FORGED("a function in double, which this machine was made without"));
 #endif
   return true;
 }
@@ -101,7 +116,16 @@ static bool check_operation(Check *c, u32 o, u32 narg, VmClass cls) {
 static bool check_types(Check *c, u32 op, u32 words) {
   u32 last = words > 1 ? c->w[words - 1] : 0;
   char kind = 0;
-  for (const char *s = c->op->operands; *s; s++)
+#ifdef VM_SMALL
+  if (is_pair(op)) {
+    static const u8 type[] = {[VC_f] = DT_f32, [VC_d] = DT_f64, [VC_w] = DT_i32, [VC_l] = DT_i64};
+    const VmPair p = pair_of(op);
+    c->type = (DType)type[p.cls];
+    c->to = op_info[p.op].res == OR_pred ? DT_i32 : c->type;
+    return true;
+  }
+#endif
+  for (const char *s = c->operands; *s; s++)
     if (*s == 't' || *s == 'T' || *s == 'o') kind = *s;
   if (kind == 'o') {
     u32 narg = op == VM_gen3 ? 3 : op == VM_gen1 || op == VM_fun_f || op == VM_fun_d ? 1 : 2;
@@ -109,7 +133,7 @@ static bool check_types(Check *c, u32 op, u32 words) {
     return check_operation(c, last, narg, cls);
   }
   if (kind == 'T') {
-    if (last >> 17) return wrong(c, "an unknown type");
+    if (last >> 17) return wrong(c, FORGED("an unknown type"));
     if (!check_type(c, last & 0xff) || !check_type(c, last >> 8 & 0xff)) return false;
     c->type = (DType)(last & 0xff);
     c->to = (DType)(last >> 8 & 0xff);
@@ -117,10 +141,10 @@ static bool check_types(Check *c, u32 op, u32 words) {
   if (kind == 't') {
     if (!check_type(c, last)) return false;
     c->type = c->to = (DType)last;
-    if (op == VM_random && !dtype_is_float(c->type)) return wrong(c, "random is of floats");
+    if (op == VM_random && !dtype_is_float(c->type)) return wrong(c, FORGED("random is of floats"));
     bool narrow = op == VM_quant || op == VM_quant_f || op == VM_vfmax_f;
-    if (narrow && !vm_is_narrow(c->type)) return wrong(c, "no integer of 8 or 16 bits");
-    if (op == VM_quad && dtype_bytes(c->type) > 4) return wrong(c, "a quad has 4 bytes");
+    if (narrow && !vm_is_narrow(c->type)) return wrong(c, FORGED("no integer of 8 or 16 bits"));
+    if (op == VM_quad && dtype_bytes(c->type) > 4) return wrong(c, FORGED("a quad has 4 bytes"));
   }
   return true;
 }
@@ -142,22 +166,22 @@ static u32 element_bytes(const Check *c, u32 op, u32 operand) {
 /* An instruction whose first operand is a buffer writes it, and reads all others. */
 static bool check_buffer(Check *c, u32 op, u32 operand) {
   u32 k = c->w[operand];
-  if (k >= c->g->code.nbuf) return wrong(c, "an unknown buffer");
+  if (k >= c->g->code.nbuf) return wrong(c, FORGED("an unknown buffer"));
   const IgbBuf *b = &c->g->buf[k];
   if (operand == 1 && (b->space == IB_in || b->space == IB_weights))
-    return wrong(c, "writes to an input or to weights");
+    return wrong(c, FORGED("writes to an input or to weights"));
   if (b->space <= IB_out &&
       dtype_bytes((DType)c->g->port[b->port].type) < element_bytes(c, op, operand))
-    return wrong(c, "an input or output is used as of another type");
+    return wrong(c, FORGED("an input or output is used as of another type"));
   return true;
 }
 
 static bool check_pick(Check *c) {
   const u8 *pick = (const u8 *)(c->w + 4);
   u32 n = c->w[3], bytes = (c->w[0] & 0xffff) == VM_pick_l ? 8 : 4;
-  if (!(c->w[0] >> 16) || n > VM_LANES) return wrong(c, "a number of lanes is wrong");
+  if (!(c->w[0] >> 16) || n > VM_LANES) return wrong(c, FORGED("a number of lanes is wrong"));
   for (u32 i = 0; i < c->lanes; i++)
-    if (pick[i] != 255 && pick[i] >= n) return wrong(c, "a lane that is not there");
+    if (pick[i] != 255 && pick[i] >= n) return wrong(c, FORGED("a lane that is not there"));
   return check_register(c, c->w[2], (u64)n * bytes);
 }
 
@@ -165,7 +189,7 @@ static bool check_panel(Check *c) {
   u32 rows = c->w[2], cols = c->w[3];
   if (rows < 1 || rows > VM_TILE || cols < 1 || cols > VM_TILE || c->w[4] >= VP_COUNT ||
       !(c->w[0] >> 16))
-    return wrong(c, "a panel of an impossible kind");
+    return wrong(c, FORGED("a panel of an impossible kind"));
   return check_register(c, c->w[1], (u64)rows * cols * c->lanes * 4);
 }
 
@@ -186,20 +210,21 @@ static bool check_operand(Check *c, u32 op, const char *s, u32 k) {
   case 'b': return check_buffer(c, op, k);
   case 'j':
     return (x < c->g->code.nword && c->g->starts[x / 8] >> x % 8 & 1) ||
-           wrong(c, "a jump into an instruction or out of the code");
-  case 'i': return op != VM_need || x < c->g->code.nmessage || wrong(c, "an unknown message");
+           wrong(c, FORGED("a jump into an instruction or out of the code"));
+  case 'i':
+    return op != VM_need || x < c->g->code.nmessage || wrong(c, FORGED("an unknown message"));
   default: return true;
   }
 }
 
 static bool check_instruction(Check *c) {
   u32 op = *c->w & 0xffff, lanes = *c->w >> 16, words = vm_words(*c->w), k = 1;
-  c->op = &vm_ops[op];
+  c->operands = vm_operands(op);
   c->lanes = lanes ? lanes : c->g->code.row;
-  if (lanes > VM_LANES) return wrong(c, "a number of lanes is wrong");
+  if (lanes > VM_LANES) return wrong(c, FORGED("a number of lanes is wrong"));
   if (!check_types(c, op, words)) return false;
-  for (const char *s = c->op->operands; *s; s++) {
-    if (*s == ' ' || (s > c->op->operands && s[-1] != ' ')) continue;
+  for (const char *s = c->operands; *s; s++) {
+    if (*s == ' ' || (s > c->operands && s[-1] != ' ')) continue;
     if (!check_operand(c, op, s, k)) return false;
     k++;
   }
@@ -212,21 +237,26 @@ static const char *check_code(const Igb *g, u64 *where) {
     Check c = {.g = g, .w = g->code.word + at};
     *where = g->head->section[IS_code].at + (u64)at * 4;
     words = vm_words(*c.w);
-    if (!words) return "an unknown instruction";
-    if (words > g->code.nword - at) return "the last instruction is not whole";
+    if (!words) return FORGED("an unknown instruction");
+    if (words > g->code.nword - at) return FORGED("the last instruction is not whole");
     for (u32 i = 0; i < words; i++)
       if ((g->starts[(at + i) / 8] >> (at + i) % 8 & 1) != !i)
-        return "the map of instructions is wrong";
+        return FORGED("the map of instructions is wrong");
     if (!check_instruction(&c)) return c.why;
     last = *c.w & 0xffff;
   }
-  return last == VM_stop || last == VM_jmp ? NULL : "the code does not end";
+  return last == VM_stop || last == VM_jmp ? NULL : FORGED("the code does not end");
 }
 
 /* ---- tables ---- */
 
+/* igb_head has seen that their elements, but for those of weights, can be counted so. */
+static u32 count(const Igb *g, IgbSection s) {
+  return (u32)g->head->section[s].n;
+}
+
 static bool text_there(const Igb *g, IgbText t) {
-  u64 n = g->head->section[IS_text].n;
+  u32 n = count(g, IS_text);
   return t.at <= n && t.n <= n - t.at;
 }
 
@@ -236,16 +266,17 @@ static const char *check_buffers(const Igb *g, u64 *where) {
     const IgbBuf *b = &g->buf[i];
     u64 all = b->space == IB_weights ? h->section[IS_weights].n : h->arena;
     *where = h->section[IS_buffers].at + i * sizeof *b;
-    if (b->space >= IB_COUNT) return "a buffer of an unknown kind";
+    if (b->space >= IB_COUNT) return FORGED("a buffer of an unknown kind");
     if (b->space <= IB_out) {
-      if (b->port >= g->nport || g->port[b->port].buf != i) return "a buffer without its port";
+      if (b->port >= g->nport || g->port[b->port].buf != i)
+        return FORGED("a buffer without its port");
       if ((b->port < h->nin) != (b->space == IB_in))
-        return "a buffer of another kind than its port";
+        return FORGED("a buffer of another kind than its port");
       continue;
     }
     if (b->at % IGB_ALIGN || b->at > all || b->bytes > all - b->at)
-      return "a buffer is not in its memory";
-    if (b->space != IB_weights && b->bytes % IGB_ALIGN) return "a buffer is not whole";
+      return FORGED("a buffer is not in its memory");
+    if (b->space != IB_weights && b->bytes % IGB_ALIGN) return FORGED("a buffer is not whole");
   }
   return NULL;
 }
@@ -253,20 +284,20 @@ static const char *check_buffers(const Igb *g, u64 *where) {
 /* Steps follow each other from dimension to dimension, dimensions from port to port: then each is
  * looked at once. first: of the steps, where this dimension must begin. */
 static const char *check_steps(const Igb *g, const IgbDim *d, u32 *first) {
-  u64 all = g->head->section[IS_steps].n;
-  u32 depth = 0;
+  u32 depth = 0, all = count(g, IS_steps);
   if (d->step != *first || d->step > all || d->n > all - d->step)
-    return "an extent is not in its place";
+    return FORGED("an extent is not in its place");
   *first += d->n;
   for (const IgbStep *s = g->step + d->step, *end = s + d->n; s < end; s++) {
     if (s->op >= IG_COUNT || (s->op == IG_symbol && s->symbol >= g->nsymbol))
-      return "an unknown step of an extent";
-    if (s->op == IG_number && (s->k < 0 || s->k > IGB_MOST)) return "a number is out of range";
-    if (s->op > IG_symbol && depth < 2) return "an extent lacks an operand";
+      return FORGED("an unknown step of an extent");
+    if (s->op == IG_number && (s->k < 0 || s->k > IGB_MOST))
+      return FORGED("a number is out of range");
+    if (s->op > IG_symbol && depth < 2) return FORGED("an extent lacks an operand");
     depth = s->op > IG_symbol ? depth - 1 : depth + 1;
-    if (depth > IGB_STACK) return "an extent is too deep";
+    if (depth > IGB_STACK) return FORGED("an extent is too deep");
   }
-  return depth == 1 ? NULL : "an extent is no number";
+  return depth == 1 ? NULL : FORGED("an extent is no number");
 }
 
 static const char *check_ports(const Igb *g, u64 *where) {
@@ -274,14 +305,15 @@ static const char *check_ports(const Igb *g, u64 *where) {
   u32 dims = 0, steps = 0;
   for (u32 i = 0; i < g->nport; i++) {
     const IgbPort *p = &g->port[i];
-    u64 all = h->section[IS_dims].n;
+    u32 all = count(g, IS_dims);
     *where = h->section[IS_ports].at + i * sizeof *p;
-    if (!text_there(g, p->name)) return "a name is not in the file";
+    if (!text_there(g, p->name)) return FORGED("a name is not in the file");
     if (p->buf >= g->code.nbuf || g->buf[p->buf].port != i || g->buf[p->buf].space > IB_out)
-      return "a port without its buffer";
-    if (p->type >= DT_COUNT || vm_class((DType)p->type) == VC_none) return "an unknown type";
+      return FORGED("a port without its buffer");
+    if (p->type >= DT_COUNT || vm_class((DType)p->type) == VC_none)
+      return FORGED("an unknown type");
     if (p->rank > IGB_RANK || p->dim != dims || p->dim > all || p->rank > all - p->dim)
-      return "a shape is not in its place";
+      return FORGED("a shape is not in its place");
     dims += p->rank;
     for (u32 k = 0; k < p->rank; k++) {
       const char *why = check_steps(g, &g->dim[p->dim + k], &steps);
@@ -298,15 +330,16 @@ static const char *check_rest(const Igb *g, u64 *where) {
     *where = h->section[IS_symbols].at + i * sizeof *s;
     if (!text_there(g, s->name) || s->slot >= h->slots || s->data > 1 || s->lo < 0 ||
         s->lo > s->hi || s->hi > IGB_MOST)
-      return "a symbol is wrong";
+      return FORGED("a symbol is wrong");
   }
   for (u32 i = 0; i < g->code.nmessage; i++) {
     *where = h->section[IS_messages].at + i * sizeof *g->message;
-    if (!text_there(g, g->message[i])) return "a message is not in the file";
+    if (!text_there(g, g->message[i])) return FORGED("a message is not in the file");
   }
   for (u32 i = 0; i < g->code.ninit; i++) {
     *where = h->section[IS_init].at + i * sizeof *g->code.init;
-    if (g->code.init[i].slot >= h->slots) return "a register is not in the file of registers";
+    if (g->code.init[i].slot >= h->slots)
+      return FORGED("a register is not in the file of registers");
   }
   return NULL;
 }
@@ -344,7 +377,7 @@ const char *igb_head(const IgbHead *h, const void *file, size_t n, u64 *where) {
   for (u32 i = 0; i < IS_COUNT; i++) {
     const IgbSpan *s = &h->section[i];
     *where = offsetof(IgbHead, section) + i * sizeof *s;
-    if (s->at % IGB_ALIGN || s->at > n || s->n > (n - s->at) / igb_element[i] ||
+    if (s->at % IGB_ALIGN || s->at > n || s->n > (n - (size_t)s->at) / igb_element[i] ||
         (i != IS_weights && s->n > UINT32_MAX / 64))
       return "a section is not in the file";
   }
@@ -392,32 +425,18 @@ const char *igb_open(const void *file, size_t n, Igb *g, u64 *where) {
 
 /* ---- extents ---- */
 
-static i64 floor_div(i64 a, i64 b) {
-  i64 q = a / b;
-  return a % b && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
-/* False: out of range, where nothing can be told of an extent any more. */
+/* False: out of range, where nothing can be told of an extent any more. Operands are within
+ * IGB_MOST of 0. */
 static bool apply_step(u32 op, i64 a, i64 b, i64 *r) {
+  static const u8 as[IG_COUNT] = {
+      [IG_add] = OP_add, [IG_sub] = OP_sub, [IG_mul] = OP_mul, [IG_div] = OP_div,
+      [IG_mod] = OP_mod, [IG_min] = OP_min, [IG_max] = OP_max};
   const i64 most = (i64)1 << 20; /* whose square still fits */
-  switch (op) {
-  case IG_add: *r = a + b; break;
-  case IG_sub: *r = a - b; break;
-  case IG_mul:
-    if ((a > most || a < -most) && (b > most || b < -most)) return false;
-    *r = a * b;
-    break;
-  case IG_div:
-    if (b <= 0) return false;
-    *r = floor_div(a, b);
-    break;
-  case IG_mod:
-    if (b <= 0) return false;
-    *r = a - floor_div(a, b) * b;
-    break;
-  case IG_min: *r = a < b ? a : b; break;
-  default: *r = a > b ? a : b; break;
-  }
+  Scalar arg[2] = {{.i = a}, {.i = b}};
+  if ((op == IG_div || op == IG_mod) && b <= 0) return false;
+  if (op == IG_mul && (a > most || a < -most) && (b > most || b < -most)) return false;
+  if (op == IG_div) arg[0].i -= scalar_eval(OP_mod, DT_i64, arg).i;
+  *r = scalar_eval((Op)as[op], DT_i64, arg).i;
   return *r >= -IGB_MOST && *r <= IGB_MOST;
 }
 
