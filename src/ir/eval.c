@@ -463,6 +463,15 @@ static i64 pairs(u32 a, u32 b, u32 c) {
   return (i32)all;
 }
 
+static i64 sign4(u32 a, u32 b) {
+  u32 all = 0;
+  for (u32 i = 0; i < 32; i += 8) {
+    i32 y = (i8)(u8)(b >> i), x = (u8)(a >> i);
+    all |= (u32)(u8)(y < 0 ? -x : y ? x : 0) << i;
+  }
+  return (i32)all;
+}
+
 static i64 dot4(u32 a, u32 b, i64 c) {
   for (u32 i = 0; i < 32; i += 8) c += (i32)(u8)(a >> i) * (i8)(u8)(b >> i);
   return c;
@@ -509,6 +518,7 @@ static i64 eval_int(Op op, DType d, i64 x, i64 y) {
   case OP_or: return (i64)(a | b);
   case OP_xor: return (i64)(a ^ b);
   case OP_not: return d == DT_bool ? a == 0 : (i64)~a;
+  case OP_sign4: return sign4((u32)a, (u32)b);
   case OP_shl: return b >= dtype_info[d].bits ? 0 : (i64)(a << b);
   case OP_shr:
     if (b >= dtype_info[d].bits) return (i64)minus_a;

@@ -162,6 +162,12 @@ def op_pairs(a, b, c):
     return s if len(s) > 1 else s[0]
 
 
+def op_sign4(a, b):
+    a, b = np.atleast_1d(a), np.atleast_1d(b)
+    s = (a.view(i8) * np.sign(b.view(i8))).view(i32)
+    return s if len(s) > 1 else s[0]
+
+
 def mix(x):
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93 % 2**64
     x = (x ^ x >> 29) * 0xa0761d6478bd642f % 2**64

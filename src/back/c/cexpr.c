@@ -389,6 +389,7 @@ static const struct IntCall {
     [OP_dot2] = {RT_dot2, RT_dot2, "ig_dot2", "ig_dot2"},
     [OP_div] = {RT_sdiv, RT_udiv, "ig_sdiv", "ig_udiv"},
     [OP_pairs] = {RT_pairs, RT_pairs, "ig_pairs", "ig_pairs"},
+    [OP_sign4] = {RT_sign4, RT_sign4, "ig_sign4", "ig_sign4"},
     [OP_mod] = {RT_smod, RT_umod, "ig_smod", "ig_umod"},
     [OP_fmod] = {RT_sfmod, RT_umod, "ig_sfmod", "ig_umod"},
     [OP_pow] = {RT_spow, RT_upow, "ig_spow", "ig_upow"},

@@ -180,17 +180,18 @@ static const VecOp float_ops[OP_SCALARS] = {
     [OP_ceil] = {NULL, PR_any, "ceil"},   [OP_trunc] = {NULL, PR_any, "trunc"},
 };
 static const VecOp int_ops[OP_SCALARS] = {
-    [OP_add] = {"+", PR_any, NULL},     [OP_sub] = {"-", PR_any, NULL},
-    [OP_mul] = {"*", PR_any, NULL},     [OP_neg] = {"-", PR_any, NULL},
-    [OP_max] = {NULL, PR_any, "max"},   [OP_min] = {NULL, PR_any, "min"},
-    [OP_abs] = {NULL, PR_any, "abs"},   [OP_dot4] = {NULL, PR_any, "dot4"},
-    [OP_dot2] = {NULL, PR_any, "dot2"}, [OP_pairs] = {NULL, PR_any, "pairs"},
+    [OP_add] = {"+", PR_any, NULL},       [OP_sub] = {"-", PR_any, NULL},
+    [OP_mul] = {"*", PR_any, NULL},       [OP_neg] = {"-", PR_any, NULL},
+    [OP_max] = {NULL, PR_any, "max"},     [OP_min] = {NULL, PR_any, "min"},
+    [OP_abs] = {NULL, PR_any, "abs"},     [OP_dot4] = {NULL, PR_any, "dot4"},
+    [OP_dot2] = {NULL, PR_any, "dot2"},   [OP_pairs] = {NULL, PR_any, "pairs"},
+    [OP_sign4] = {NULL, PR_any, "sign4"},
 };
 
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt || x->op == OP_dot4 || x->op == OP_dot2 ||
-              x->op == OP_pairs;
+              x->op == OP_pairs || x->op == OP_sign4;
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot4 || x->op == OP_dot2) {

@@ -174,6 +174,15 @@ static LVal pairs(const IntKind *k, LVal *arg) {
   return lv_bin(k->g, LLVMOr, low, lv_bin(k->g, LLVMAnd, high, number(k, (i64)0xffff0000)));
 }
 
+static LVal sign4(const IntKind *k, LVal *arg) {
+  static const char *const name[] = {"llvm.x86.ssse3.psign.b.128", "llvm.x86.avx2.psign.b", NULL};
+  LVal a = parts(k, arg[0], 8), b = parts(k, arg[1], 8), zero = lv_int(k->g, 8, k->lanes * 4, 0);
+  if (named(k, name) && has_madd(k))
+    return whole(k, lv_intrinsic(k->g, named(k, name), NULL, (LVal[]){a, b}, 2));
+  LVal r = lv_pick(k->g, lv_icmp(k->g, LLVMIntSLT, b, zero), lv_bin(k->g, LLVMSub, zero, a), a);
+  return whole(k, lv_pick(k->g, lv_icmp(k->g, LLVMIntEQ, b, zero), zero, r));
+}
+
 /* ---- all ---- */
 
 LVal gen_int_op(Gen *g, const Expr *x, LVal *arg) {
@@ -205,6 +214,7 @@ LVal gen_int_op(Gen *g, const Expr *x, LVal *arg) {
   case OP_dot4:
   case OP_dot2: return dot(&k, x->op, arg);
   case OP_pairs: return pairs(&k, arg);
+  case OP_sign4: return sign4(&k, arg);
   default: return gen_call(g, (Called){CK_op, x->op, x->dt, x->dt, false}, arg, x->narg, x->lanes);
   }
   return wrap_int(g, x->dt, r, x->lanes);

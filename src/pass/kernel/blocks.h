@@ -20,6 +20,7 @@ typedef struct Panels {
   u32 high;            /* as many as an element has bits above its lower 4 */
   u32 group, split;    /* elements of a group, groups of a unit */
   i64 less;            /* an element is the unsigned number in memory less this */
+  bool is_signed;      /* bytes are the elements, with their signs: less is 0 */
   u32 bits;            /* that number has */
   BufId quant; /* i32[panels / 4, n, words + high, 4, lanes]. Of 8 bits word j holds elements 4 j to
                   4 j + 3. Else it holds their lower 4 bits, and in the upper halves of its bytes
@@ -39,7 +40,7 @@ static inline u32 high_bit(const Panels *q, u32 j) {
   return j % (8 / q->high) * q->high;
 }
 
-/* blocks_pack.c */
-Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes);
+/* blocks_pack.c. signs: elements of 8 bits may have signs. */
+Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes, bool signs);
 
 #endif

@@ -26,7 +26,7 @@ static u32 largest(BlockKind k) {
   return all;
 }
 
-static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes) {
+static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes, bool signs) {
   const BlockInfo *b = &block_info[k];
   Panels q = {.kind = k, .lanes = lanes, .rows = w->dim[0], .group = block_group(k)};
   u32 most = largest(k);
@@ -38,6 +38,8 @@ static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes) {
   for (q.bits = 1; (is_signed ? 255u : most) >> q.bits;) q.bits++;
   q.words = q.bits <= 6 ? 4 : 8;
   q.high = q.bits <= 4 || q.bits > 6 ? 0 : q.bits - 4;
+  q.is_signed = signs && q.bits > 6;
+  if (q.is_signed) q.less = 0;
   return q;
 }
 
@@ -54,7 +56,7 @@ static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
   u32 all = q->words + q->high, word[8] = {0};
   i32 *to = (i32 *)(uintptr_t)p->quant->data;
   for (u32 e = 0; e < BLOCK_X; e++) {
-    u32 u = (u32)(v[e] + q->less), j = e / 4, byte = e % 4 * 8;
+    u32 u = (u32)(v[e] + q->less) & 255, j = e / 4, byte = e % 4 * 8;
     if (q->words == 8)
       word[j] |= u << byte;
     else
@@ -95,16 +97,16 @@ static BufId add(Lower *l, Tensor *t, Str name) {
   return t ? prog_add_const(l->p, t, name) : 0;
 }
 
-Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes) {
+Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes, bool signs) {
   const Tensor *w = prog_buf(l->p, prog_root(l->p, rows))->data;
   Str name = prog_buf(l->p, rows)->name;
   const BlockInfo *b = &block_info[kind];
-  Panels q = plan_panels(kind, w, lanes);
+  Panels q = plan_panels(kind, w, lanes, signs);
   bool scales = block_has(kind, BP_scale), least = block_has(kind, BP_least), m = b->m != BLOCK_NO;
   i64 groups = q.n * q.split, blocks = w->dim[1];
   DType half = b->factor == BV_half ? DT_f16 : DT_f32;
   BlockParts part;
-  u32 *known = map_put_bytes(&l->once, (i64[]){ON_blocks, rows, lanes}, 3 * sizeof(i64));
+  u32 *known = map_put_bytes(&l->once, (i64[]){ON_blocks, rows, lanes, signs}, 4 * sizeof(i64));
   if (*known) {
     q.quant = *known;
     BufId next = *known;

@@ -125,16 +125,29 @@ static ExprId four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
   return ex_op2(p, OP_or, low, moved(b, high, 4 - (i32)high_bit(&b->q, j), mask));
 }
 
-/* sums[i, v] = op(elements 4 j to 4 j + 3 of the weights, or halves of them; those of x; sums).
- * half: 0 or 1, the lower or the upper 4 bits; 2: all. */
+/* sums[i, v] += products of elements 4 j to 4 j + 3, both with their signs: those of the weights go
+ * over to x, and the sum of two is in 16 bits then, as no element of x is -128. */
+static void add_signed(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, const BufId *w,
+                       u32 j) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w[j], ex_int(p, 0), v);
+  VarId m = tile_let(p, &in, ex_op2(p, OP_sign4, e, ex_copy(p, e)), "m");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+  x = ex_op2(p, OP_sign4, spread(b, x), ex_copy(p, e));
+  ExprId two = ex_op3(p, OP_pairs, ex_var(p, m), x, ints(b, 0));
+  ExprId n = ex_op3(p, OP_dot2, two, ints(b, 0x00010001), reg_load(p, sums, i, v));
+  reg_store(p, &in, sums, i, v, n);
+}
+
+/* sums[i, v] = op(elements 4 j to 4 j + 3 of the weights, those of x, sums) */
 static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, Op op,
-                     const BufId *w, u32 j, u32 half) {
+                     const BufId *w, u32 j) {
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
   VarId f = tile_let(p, &in, spread(b, x), "x");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = four_bytes(b, w, j, v);
-  if (half < 2) e = moved(b, e, half ? -4 : 0, 0x0f0f0f0f);
   reg_store(p, &in, sums, i, v, ex_op3(p, op, e, ex_var(p, f), reg_load(p, sums, i, v)));
 }
 
@@ -180,32 +193,40 @@ static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
   return to;
 }
 
-/* sums[i, v] += both halves of pairs[i, v], times by */
-static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId pairs,
-                      i64 by) {
+/* sums[i, v] += both halves of pairs[i, v] */
+static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId pairs) {
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId n = ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001 * by),
-                    reg_load(p, sums, i, v));
+  ExprId n =
+      ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001), reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
 }
 
 /* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
- * added to the sums. Numbers of 8 bits are two of 4, the upper of which counts 16 times. */
+ * added to the sums. */
 static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
                            const BufId *w, u32 first, u32 end) {
-  bool halves = b->q.bits > 6;
-  u32 largest = halves ? 15 : (1u << b->q.bits) - 1, most = INT16_MAX / (2 * 128 * largest);
+  u32 largest = (1u << b->q.bits) - 1, most = INT16_MAX / (2 * 128 * largest);
   for (u32 from = first, to; from < end; from = to) {
     to = from + most < end ? from + most : end;
-    BufId pairs[2] = {zeros(b, at, in), halves ? zeros(b, at, in) : 0};
-    for (u32 j = from; j < to; j++)
-      for (u32 half = 0; half < (halves ? 2 : 1); half++)
-        add_four(b, at, in, pairs[half], OP_pairs, w, j, halves ? half : 2);
-    add_pairs(b, at, in, sums, pairs[0], 1);
-    if (halves) add_pairs(b, at, in, sums, pairs[1], 16);
+    BufId pairs = zeros(b, at, in);
+    for (u32 j = from; j < to; j++) add_four(b, at, in, pairs, OP_pairs, w, j);
+    add_pairs(b, at, in, sums, pairs);
   }
+}
+
+static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, const BufId *w,
+                      u32 first, u32 end) {
+  if (b->t.l->target->pairs && !b->q.is_signed) {
+    group_of_pairs(b, at, in, sums, w, first, end);
+    return;
+  }
+  for (u32 j = first; j < end; j++)
+    if (b->q.is_signed)
+      add_signed(b, at, in, sums, w, j);
+    else
+      add_four(b, at, in, sums, OP_dot4, w, j);
 }
 
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
@@ -214,9 +235,7 @@ static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId
   for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
-    if (b->t.l->target->pairs) group_of_pairs(b, at, in, sums, w, g * fours, (g + 1) * fours);
-    for (u32 j = g * fours; j < (g + 1) * fours && !b->t.l->target->pairs; j++)
-      add_four(b, at, in, sums, OP_dot4, w, j, 2);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
     end_group(b, at, in, sums, acc, g);
   }
 }
@@ -327,7 +346,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     b.by = l->buf[n->in[2]];
     b.sum = l->buf[n->in[3]];
   }
-  b.q = blocks_pack(l, kind, w, l->target->lanes);
+  b.q = blocks_pack(l, kind, w, l->target->lanes, b.by && l->target->pairs);
   b.ahead = b.q.lanes > 4 && (l->target->pairs || b.q.high || b.q.d);
   b.t.lane = 1;
   b.t.row = 0;
