@@ -132,6 +132,16 @@ def int8_add(n, c=256, size=56):
     n.output(n.op("QuantizeLinear", n.add(a, b), n.const(.04), n.const(110, np.uint8)), "y")
 
 
+def int8_qlinear_add(kind, c=256, size=56):
+    def f(n):
+        import numpy as np
+        k = np.dtype(kind).type
+        middle = 0 if k == np.int8 else 128
+        a, b = ([n.input(i, some_bytes(n, k, 1, c, size, size)), n.const(s), n.const(middle + z, k)] for i, s, z in (("a", .02, -8), ("b", .03, 12)))
+        n.output(n.op("QLinearAdd", *a, *b, n.const(.04), n.const(middle - 18, k), domain="com.microsoft"), "y")
+    return f
+
+
 INT8 = "int8, code for AVX2"
 for c, p in ((64, 56), (128, 28), (512, 7)):
     layer(f"int8-conv3x3-{c}@{p}", int8_conv(c, c, p, 3), INT8)
@@ -143,6 +153,8 @@ layer("int8-convinteger3x3-64@56", int8_conv(64, 64, 56, 3, integer=True), INT8)
 layer("int8-matmul-128x768x768", int8_matrix(128, 768, 768), INT8)
 layer("int8-matmulinteger-128x768x768", int8_matrix(128, 768, 768, True), INT8)
 layer("int8-add-256@56", int8_add, INT8)
+for kind, name in (("uint8", "u8"), ("int8", "s8")):
+    layer(f"int8-qlinearadd-{name}-256@56", int8_qlinear_add(kind), INT8)
 
 
 def peak(threads):

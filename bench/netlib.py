@@ -195,8 +195,9 @@ class Net:
         outs = [helper.make_empty_tensor_value_info(o) for o in self.outputs]
         graph = helper.make_graph(self.nodes, self.name, self.inputs, outs, self.inits)
         sets = [helper.make_opsetid("", self.opset)]
-        if any(node.domain == "ai.onnx.ml" for node in self.nodes):
-            sets.append(helper.make_opsetid("ai.onnx.ml", 3))
+        for domain, version in (("ai.onnx.ml", 3), ("com.microsoft", 1)):
+            if any(node.domain == domain for node in self.nodes):
+                sets.append(helper.make_opsetid(domain, version))
         m = helper.make_model(graph, opset_imports=sets, ir_version=8 if self.opset < 19 else 10)
         shapes = infer(m)
         for o in m.graph.output:
@@ -227,7 +228,8 @@ def infer(m):
     light.CopyFrom(onnx.ModelProto(ir_version=m.ir_version, opset_import=m.opset_import))
     g = light.graph
     g.name = "g"
-    g.node.extend(m.graph.node)
+    for n in m.graph.node:  # ONNX knows no shapes of those of ONNX Runtime
+        g.node.append(helper.make_node("Add", [n.input[0], n.input[3]], n.output) if n.op_type == "QLinearAdd" else n)
     g.input.extend(m.graph.input)
     g.output.extend(m.graph.output)
     for i in m.graph.initializer:

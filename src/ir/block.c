@@ -126,6 +126,24 @@ static void split(BlockKind k, const Plane *plane, u32 n, const u8 *block, Block
   }
 }
 
+static u32 largest(BlockKind k) {
+  static const u8 most[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
+                            [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
+  u32 n, sum[BLOCK_MOST] = {0}, all = 0;
+  const Plane *p = block_planes(k, &n);
+  for (u32 i = 0; i < n; i++) /* planes of the same integers begin at the same */
+    if (p[i].part == BP_quant) sum[p[i].into] += (u32)most[p[i].digit] << p[i].shift;
+  for (u32 i = 0; i < BLOCK_MOST; i++) all = sum[i] > all ? sum[i] : all;
+  return all;
+}
+
+u32 block_bits(BlockKind k) {
+  u32 most = largest(k), bits = 1;
+  if (block_info[k].values || most > 127) return 8;
+  while (most >> bits) bits++;
+  return bits;
+}
+
 void block_split(BlockKind k, const u8 *block, BlockParts *to) {
   u32 n;
   const Plane *plane = block_planes(k, &n);

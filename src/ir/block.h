@@ -67,12 +67,18 @@ BlockKind block_from_name(const char *s, size_t n); /* BK_COUNT if unknown */
 BlockKind block_from_gguf(u64 type);                /* BK_COUNT if unknown */
 const Plane *block_planes(BlockKind k, u32 *n);
 bool block_has(BlockKind k, BlockPart part); /* does a plane hold it? */
+u32 block_bits(BlockKind k);                 /* of its integers, as numbers without a sign */
 static inline bool block_is_plain(BlockKind k) {
   return block_info[k].plain != DT_none;
 }
 /* Elements whose products with factors of the same scale are added up as integers. */
 static inline u32 block_group(BlockKind k) {
   return block_info[k].per < BLOCK_X ? block_info[k].per : BLOCK_X;
+}
+/* Are its elements bytes with signs, and nothing is added to them? Sums of x are not needed then.
+ */
+static inline bool block_has_signs(BlockKind k) {
+  return block_info[k].m == BLOCK_NO && block_bits(k) == 8;
 }
 /* Which scale element e of a block has. */
 static inline u32 block_scale(BlockKind k, u32 e) {

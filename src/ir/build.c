@@ -84,6 +84,11 @@ Val mk_cast_sat(Graph *g, Val a, DType to) {
   return add(g, OP_cast, &a, 1, at, 2);
 }
 
+Val mk_cast_near(Graph *g, Val a, DType to) {
+  Attr at[2] = {at_dtype(to), at_int(AT_sat, CAST_NEAR)};
+  return add(g, OP_cast, &a, 1, at, 2);
+}
+
 /* ---- leaves ---- */
 
 Val mk_const(Graph *g, Tensor *t) {

@@ -674,13 +674,13 @@ static void rule_dot_blocks(Infer *f) {
   bool ints = f->n->nin > 2;
   if (block_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]))
     BAD(f, "dot_blocks: expected rows of blocks, of known number");
-  if (f->n->nin == 3) BAD(f, "dot_blocks: the sums of x are missing");
+  if (f->n->nin == 3 && !block_has_signs(k)) BAD(f, "dot_blocks: the sums of x are missing");
   i64 n = w->dim[1] * block_info[k].elems;
   Dim rows = f->in[0]->rank ? f->in[0]->dim[0] : 0, dim[2] = {rows, w->dim[0]};
   want_rows(f, 0, ints ? DT_i8 : DT_f32, rows, n);
   if (ints) want_rows(f, 2, DT_f32, rows, n / BLOCK_X);
   DType sum = block_info[k].m == BLOCK_NO ? DT_i32 : DT_f32;
-  if (ints) want_rows(f, 3, sum, rows, n / block_group(k));
+  if (f->n->nin > 3) want_rows(f, 3, sum, rows, n / block_group(k));
   set_out(f, 0, DT_f32, dim, 2);
 }
 

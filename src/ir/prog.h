@@ -86,6 +86,7 @@ struct Expr {
   ExprId *arg;
   Scalar imm;     /* EX_const */
   bool sat;       /* EX_op cast */
+  bool near;      /* EX_op cast that saturates: of a number between -2^30 and 2^30 */
   const u8 *pick; /* EX_shuffle: lanes entries */
 };
 
@@ -382,7 +383,8 @@ Pieces lane_pieces(u32 lanes, u32 most);
 /* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers of 16 bits or
  * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
-enum { BYTES_JOINED = 4 }; /* registers of floats that fill one as bytes */
+bool ex_bytes_near(const Prog *p, const Expr *x); /* is what it saturates known to be small? */
+enum { BYTES_JOINED = 4 };                        /* registers of floats that fill one as bytes */
 /* Is x a shuffle of all lanes of four registers? apart: as byte_apart has them, else one register
  * behind the other. */
 bool ex_joins(const Prog *p, const Expr *x, bool *apart);

@@ -77,6 +77,11 @@ ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
   return y ? y : requantised(p, x, as, k);
 }
 
+bool ex_bytes_near(const Prog *p, const Expr *x) {
+  while (x->kind == EX_op && x->narg && !x->sat) x = prog_expr(p, x->arg[0]);
+  return x->near;
+}
+
 static bool picks_all(const Expr *x, u32 n, bool apart) {
   for (u32 i = 0; i < BYTES_JOINED * n; i++)
     if (x->pick[apart ? byte_apart(i / n, i % n) : i] != i) return false;

@@ -156,7 +156,8 @@ static ExprId op_call(ProgParse *o) {
     scan_expect(&o->s, '.');
     to = scan_dtype(&o->s);
     if (scan_accept(&o->s, '.')) {
-      scan_expect_word(&o->s, "sat");
+      e.near = scan_accept_word(&o->s, "near");
+      if (!e.near) scan_expect_word(&o->s, "sat");
       e.sat = true;
     }
   }

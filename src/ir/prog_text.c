@@ -23,7 +23,8 @@
  *   term    = unit {"*" unit}
  *   unit    = literal | name | name "[" [index] "]" | call | "(" expr ")"
  *   call    = op "(" expr {"," expr} ")"
- *           | ("cast." dtype [".sat"] | "bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
+ *           | "cast." dtype [".sat" | ".near"] "(" expr ")"
+ *           | ("bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
  *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
  *           | "shuffle" {"." lane} "(" expr {"," expr} ")"
  *   literal = (integer | float | "inf" | "nan" | "bits(" hex ")" | "true" | "false") [":" dtype]
@@ -117,7 +118,7 @@ static void put_call(ProgPrint *o, const Expr *e) {
   case EX_op:
     text_puts(t, op_info[e->op].name);
     if (op_info[e->op].res == OR_to) text_fmt(t, ".%s", dtype_info[e->dt].name);
-    if (e->sat) text_puts(t, ".sat");
+    if (e->sat) text_puts(t, e->near ? ".near" : ".sat");
     break;
   case EX_splat: text_fmt(t, "splat.%u", e->lanes); break;
   case EX_hreduce: text_fmt(t, "reduce.%s", op_info[e->op].name); break;

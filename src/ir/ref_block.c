@@ -74,7 +74,7 @@ void ref_dot_blocks(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   b.dt = t->dt;
   if (n->nin > 2) {
     b.by = in[2];
-    b.sum = in[3];
+    if (n->nin > 3) b.sum = in[3];
   }
   for (u64 i = 0; i < t->n; i++) {
     const u8 *block = (const u8 *)b.w->data + i % rows * (b.n / info->elems) * info->bytes;

@@ -89,6 +89,7 @@ void dce(Graph *g);          /* dce.c */
 void canon(Unit *u);         /* canon.c */
 void half(Unit *u);          /* half.c */
 void pairs(Unit *u);         /* pairs.c */
+void limits(Graph *g);       /* limits.c */
 void band(Unit *u);          /* band.c */
 void layout(Unit *u);        /* layout.c */
 void layout_check(Graph *g); /* marks that came from a text */

@@ -109,7 +109,10 @@ static bool put_bytes(Emit *e, const Expr *x) {
                                     : "quantise";
   e->b.frame += e->b.w * 64;
   if (joined) e->b.w /= BYTES_JOINED;
-  text_fmt(e->t, "%s(", need_vector(e, f, as, NULL));
+  const char *name = NULL;
+  if (ex_bytes_near(e->p, x) && x->dt == as)
+    name = need_vector(e, apart ? "pack_near" : joined ? "join_near" : "quantise_near", as, NULL);
+  text_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
   for (u32 i = 0; i < (joined ? of->narg : 1); i++) {
     if (i) text_puts(e->t, ", ");
     put_data(e, joined ? of->arg[i] : y, PR_any);

@@ -8,7 +8,8 @@
  *
  * Unless results are to be precise, x of a dot_blocks is made bytes first: 32 numbers in a row
  * share a factor, the largest of them over 127, and become the nearest integers. That costs about
- * as much precision as ggml's products do.
+ * as much precision as ggml's products do. If one of them is not finite, the factor is NaN, and so
+ * is every product, whatever becomes of the integers; below LEAST they are 0.
  *
  * Blocks that are exact (ONNX's) are multiplied with floats, and only with few rows: for many they
  * become floats now.
@@ -19,14 +20,17 @@
  * needs: nothing; before fold, which would make floats of the weights  keeps: types  breaks: bits
  * of products, unless they are to be precise
  */
+#include <math.h>
 #include <string.h>
 #include "ir/block.h"
 #include "pass/pass.h"
 
 enum { SMALL = 1 << 16 }; /* elements of a constant that become floats */
+#define LEAST 0x1p-119    /* 127 over it is a number */
 
 typedef struct BlocksPass {
   bool precise;
+  bool signs; /* the machine rather multiplies bytes with their signs */
   u32 *uses;
 } BlocksPass;
 
@@ -45,18 +49,24 @@ static Val as_rows(Graph *g, Val v, Dim n) {
   return mk_reshape(g, v, (Dim[]){rows, n}, 2);
 }
 
-/* The operands of dot_blocks that stand for x, rows of floats: bytes, factors, sums of groups. */
-static void quantise(Graph *g, Val x, BlockKind k, Val *bytes, Val *by, Val *sums) {
+/* The operands of dot_blocks that stand for x, rows of floats: bytes, factors, sums of groups; how
+ * many operands there are then. */
+static u32 quantise(Graph *g, Val x, BlockKind k, bool signs, Val *in) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
   i64 last = 2, group = block_group(k);
   Val parts = mk_reshape(g, x, (Dim[]){rows, n / BLOCK_X, BLOCK_X}, 3);
   Val most = mk_reduce(g, OP_reduce_max, mk_map1(g, OP_abs, parts), &last, 1, true);
-  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
+  Val finite = mk_map2(g, OP_lt, most, mk_like(g, most, INFINITY));
+  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, LEAST));
   Val inverse = mk_map2(g, OP_div, mk_like(g, most, 127), most);
   inverse = mk_select(g, some, inverse, mk_like(g, most, 0));
   Val near = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
-  Val q = mk_cast_sat(g, near, DT_i8);
+  Val q = mk_cast_near(g, near, DT_i8);
   Val factor = mk_map2(g, OP_div, most, mk_like(g, most, 127));
+  factor = mk_select(g, finite, factor, mk_like(g, most, NAN));
+  in[0] = mk_reshape(g, q, (Dim[]){rows, n}, 2);
+  in[2] = mk_reshape(g, factor, (Dim[]){rows, n / BLOCK_X}, 2);
+  if (signs && block_has_signs(k)) return 3;
   Val wide = mk_cast(g, mk_reshape(g, q, (Dim[]){rows, n / group, group}, 3), DT_i32);
   Val sum = mk_reduce(g, OP_reduce_sum, wide, &last, 1, false);
   if (block_info[k].m != BLOCK_NO) {
@@ -64,9 +74,8 @@ static void quantise(Graph *g, Val x, BlockKind k, Val *bytes, Val *by, Val *sum
     sum = mk_map2(g, OP_mul, factor, mk_cast(g, sum, DT_f32));
     sum = mk_reshape(g, sum, (Dim[]){rows, n / group}, 2);
   }
-  *bytes = mk_reshape(g, q, (Dim[]){rows, n}, 2);
-  *by = mk_reshape(g, factor, (Dim[]){rows, n / BLOCK_X}, 2);
-  *sums = sum;
+  in[3] = sum;
+  return 4;
 }
 
 /* Is the spec of a contraction, whose operand `weights` is a matrix, ..k,rk->..r? turned: ..k,kr.
@@ -116,8 +125,8 @@ static bool make_product(Edit *e, NodeId id) {
   if (exact && has_many_rows(g, x)) return false;
   const Type *xt = graph_type(g, x), out = *graph_type(g, n.out[0]);
   in[0] = x = as_rows(g, x, xt->dim[xt->rank - 1]);
-  if (!precise) quantise(g, x, k, &in[0], &in[2], &in[3]);
-  Val y = mk_dot_blocks(g, in, precise ? 2 : 4, block_info[k].name);
+  u32 nin = precise ? 2 : quantise(g, x, k, b->signs, in);
+  Val y = mk_dot_blocks(g, in, nin, block_info[k].name);
   edit_replace(e, n.out[0], mk_reshape(g, y, out.dim, out.rank));
   return true;
 }
@@ -343,7 +352,7 @@ static bool has_blocks(const Graph *g) {
 
 void unblock(Unit *u) {
   Graph *g = u->g;
-  BlocksPass b = {.precise = u->precise};
+  BlocksPass b = {.precise = u->precise, .signs = u->target->pairs};
   if (!has_blocks(g)) return;
   edit_run(g, visit_users, &b);
   b.uses = NEWS(&g->c->scratch, u32, g->val.n);

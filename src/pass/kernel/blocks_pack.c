@@ -15,30 +15,17 @@ typedef struct Packed {
   Tensor *quant, *s, *o, *d, *m;
 } Packed;
 
-static u32 largest(BlockKind k) {
-  static const u8 most[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
-                            [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
-  u32 n, sum[BLOCK_MOST] = {0}, all = 0;
-  const Plane *p = block_planes(k, &n);
-  for (u32 i = 0; i < n; i++) /* planes of the same integers begin at the same */
-    if (p[i].part == BP_quant) sum[p[i].into] += (u32)most[p[i].digit] << p[i].shift;
-  for (u32 i = 0; i < BLOCK_MOST; i++) all = sum[i] > all ? sum[i] : all;
-  return all;
-}
-
 static Panels plan_panels(BlockKind k, const Tensor *w, u32 lanes, bool signs) {
   const BlockInfo *b = &block_info[k];
   Panels q = {.kind = k, .lanes = lanes, .rows = w->dim[0], .group = block_group(k)};
-  u32 most = largest(k);
-  bool is_signed = b->values || most > 127;
   q.blocks = w->dim[1];
   q.n = q.blocks * (b->elems / BLOCK_X);
   q.split = BLOCK_X / q.group;
-  q.less = is_signed ? 128 : b->less;
-  for (q.bits = 1; (is_signed ? 255u : most) >> q.bits;) q.bits++;
+  q.bits = block_bits(k);
+  q.less = q.bits == 8 ? 128 : b->less;
   q.words = q.bits <= 6 ? 4 : 8;
   q.high = q.bits <= 4 || q.bits > 6 ? 0 : q.bits - 4;
-  q.is_signed = signs && q.bits > 6;
+  q.is_signed = signs && q.bits == 8;
   if (q.is_signed) q.less = 0;
   return q;
 }

@@ -344,9 +344,9 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     fail(l->c, ERR_unsupported, n->loc, "dot_blocks: rows of blocks that are not constant");
   if (n->nin > 2) {
     b.by = l->buf[n->in[2]];
-    b.sum = l->buf[n->in[3]];
+    if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
-  b.q = blocks_pack(l, kind, w, l->target->lanes, b.by && l->target->pairs);
+  b.q = blocks_pack(l, kind, w, l->target->lanes, b.by && (!b.sum || l->target->pairs));
   b.ahead = b.q.lanes > 4 && (l->target->pairs || b.q.high || b.q.d);
   b.t.lane = 1;
   b.t.row = 0;

@@ -144,7 +144,11 @@ ExprId widen(const Widen *w, ExprId id) {
   ExprId arg[4];
   for (u32 i = 0; i < x.narg; i++)
     if (!(arg[i] = widen(w, x.arg[i]))) return 0;
-  if (x.op == OP_cast) return ex_cast(p, x.dt, arg[0], x.sat);
+  if (x.op == OP_cast) {
+    ExprId e = ex_cast(p, x.dt, arg[0], x.sat);
+    if (prog_expr(p, e)->kind == EX_op) prog_expr(p, e)->near |= x.near;
+    return e;
+  }
   if (x.op == OP_bitcast) return ex_bitcast(p, x.dt, arg[0]);
   return ex_op(p, x.op, arg, x.narg);
 }

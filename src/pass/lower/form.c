@@ -378,7 +378,10 @@ static void of_map(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) 
   if (n->op == OP_exp && p->math == MP_u && graph_type(g, n->in[0])->dt == DT_f32 &&
       is_below_largest(g, n->in[0]))
     f->op = OP_exp0;
-  if (n->op == OP_cast) f->sat = node_cast_sat(n);
+  if (n->op == OP_cast) {
+    f->sat = node_cast_sat(n);
+    f->near = node_int(n, AT_sat, 0) == CAST_NEAR;
+  }
 }
 
 bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {

@@ -61,6 +61,7 @@ struct Form {
   FormBody body;
   Op op;
   bool sat;  /* op is cast */
+  bool near; /* likewise: of a number that is known to be small */
   u32 which; /* iota */
   i64 seed;  /* random */
   bool fold; /* result = with(...with(init, body), body...) over the folded axes */

@@ -169,7 +169,11 @@ static ExprId apply(Nest *x) {
     if (f->fold) arg[i] = ex_cast(p, f->acc, arg[i], false);
   }
   if (f->body == FB_copy) return arg[0];
-  if (f->op == OP_cast) return ex_cast(p, to, arg[0], f->sat);
+  if (f->op == OP_cast) {
+    ExprId e = ex_cast(p, to, arg[0], f->sat);
+    if (prog_expr(p, e)->kind == EX_op) prog_expr(p, e)->near |= f->near;
+    return e;
+  }
   if (f->op == OP_bitcast)
     return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
   for (u32 i = 0; i < 2 && p->math == MP_u && !f->fold; i++) {
