@@ -190,8 +190,11 @@ void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count)
   Sig g = sig_read(builtin_info[row].sig);
   for (u32 i = 0; g.n && i < count; i++) {
     char letter = g.arg[i < g.n ? i : g.n - 1];
+    bool loss = n->kid[i]->type->kind == KD_float && !strcmp(name, "tensor_backward");
+    const char *hint =
+        loss ? "a function that gives a loss whose gradient is wanted says -> tensor" : NULL;
     if (!sig_takes(letter, n->kid[i]->type))
-      check_wrong(k, n->kid[i], NULL, "%s() takes %s here, found %s", name, sig_text(letter),
+      check_wrong(k, n->kid[i], hint, "%s() takes %s here, found %s", name, sig_text(letter),
                   lang_type_text(k->c, n->kid[i]->type));
   }
 }
