@@ -180,6 +180,7 @@ IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t 
 u64 api_weight_bytes(const Ingot *m); /* emit.c: of all bodies */
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
+void api_count(Ingot *m);    /* what the graph multiplies, and whether it rounds, as it was read */
 void api_describe(Ingot *m); /* parameters and results of the graph or program as it is now */
 typedef struct Make {        /* how a program is made */
   const Target *target;

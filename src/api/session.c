@@ -394,6 +394,11 @@ static bool quantises(const Graph *g) {
   return false;
 }
 
+void api_count(Ingot *m) {
+  m->macs = graph_macs(m->g, true);
+  m->rounds = quantises(m->g);
+}
+
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
   import(m, symbolic);
@@ -402,9 +407,7 @@ void api_import(Ingot *m, bool symbolic) {
   api_bind_state(m);
   if (api_has_state(m)) m->ports = NULL; /* outputs are counted otherwise */
   api_describe(m);
-  if (!m->g) return;
-  m->macs = graph_macs(m->g, true);
-  m->rounds = quantises(m->g);
+  if (m->g) api_count(m);
 }
 
 IngotStatus ingot_import(Ingot *m, int symbolic) {

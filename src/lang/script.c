@@ -108,6 +108,7 @@ static void open_function(Ingot *m, const char *path, const char *function, cons
   Err e = ctx_protect(m->c, trace, &t);
   end(&t.ev);
   if (e) longjmp(*m->c->door, (int)e);
+  api_count(m);
 }
 
 IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
