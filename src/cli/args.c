@@ -316,6 +316,11 @@ const char *engine_with(unsigned flags) {
   return e ? e->name : "";
 }
 
+int has_idle_threads(const Args *a) {
+  const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
+  return a->threads > 1 && e && !(e->flags & INGOT_NATIVE);
+}
+
 /* The engines a verb takes. */
 void args_engines(const Verb *v, FILE *to) {
   const IngotEngine *e;

@@ -98,9 +98,7 @@ int verb_bench(const Args *given) {
     return result;
   result = 0;
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
-  const IngotEngine *only = ingot_find_engine(own.engine);
-  if (own.threads > 1 && only && !(only->flags & INGOT_NATIVE))
-    return refuse(a, "--threads: engines but c run on one thread; bench has no times of more");
+  if (has_idle_threads(a)) return refuse(a, IDLE_THREADS);
   IngotBuild build = {
       .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
   rest.march = NULL; /* goes to the compiler, which knows more of them */

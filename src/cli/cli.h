@@ -95,6 +95,9 @@ void args_engines(const Verb *v, FILE *to);             /* those it takes, a bla
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
+/* Of the engine that was named: others than c run on one. */
+int has_idle_threads(const Args *a);
+#define IDLE_THREADS "--threads: engines but c run on one thread"
 
 /* verbs.c */
 extern const Verb verb_table[];

@@ -243,7 +243,9 @@ def bench(w):
     want(500 < lines[1]["text_bytes"] < 100000 and lines[1]["data_bytes"] > 10000, f"code: {lines[1]}")
     want("P99" in w.run("bench", MODEL, "--seconds", "0.01", "--engine", "interp"), "no table")
     w.run("bench", MODEL, "--engine", "steam", code=2)
-    w.run("bench", MODEL, "--engine", "vm", "--threads", "2", code=2)
+    for verb in ("bench", "run"):  # neither leaves threads idle without a word
+        for engine in ("vm", "jit", "interp"):
+            w.run(verb, MODEL, "--engine", engine, "--threads", "2", code=2)
 
 
 def explains(w):
