@@ -8,11 +8,13 @@
  *
  * In: a program. Out: nanoseconds of a run by one thread, to compare ways to run it: what loops,
  * loads, stores and operators take (figures of target.def, flags of ops.def) times how often they
- * run; and statements run, for budgets. Memory and threads are counted by who splits loops.
- */
+ * run; and statements run, for budgets.
+ *
+ * In: numbers of a way to compute something. Out: its cost by a closed form, in the unit that its
+ * users compare: see cost.h. */
 #include "ir/affine.h"
+#include "ir/cost.h"
 #include "ir/graph.h"
-#include "ir/target.h"
 
 #include <math.h>
 #include <string.h>
@@ -243,4 +245,66 @@ static double list_steps(Prog *p, const Range *var, StmtId first) {
 
 double prog_steps(Prog *p) {
   return list_steps(p, prog_ranges(p, NULL, &p->c->scratch), p->body);
+}
+
+u64 list_runs(Prog *p, StmtId first, u64 most) {
+  u64 sum = 0;
+  for (StmtId id = first; id && sum <= most; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    i64 lo, hi;
+    if (s->kind == ST_while || s->kind == ST_require) return most + 1;
+    u64 body = 1 + list_runs(p, s->body, most) + list_runs(p, s->other, most);
+    if (s->kind == ST_for && (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi)))
+      return most + 1;
+    u64 turns = s->kind != ST_for ? 1 : hi > lo ? (u64)(hi - lo) : 0;
+    sum += turns > most ? most + 1 : turns * body;
+  }
+  return sum;
+}
+
+/* ---- closed forms ---- */
+
+i64 extent_upto(Dims *ds, Dim d, i64 most) {
+  i64 lo, hi;
+  dim_bounds(ds, d, &lo, &hi);
+  return dim_is_const(d) || hi < most ? hi : most;
+}
+
+i64 extent_bound(Dims *ds, Dim d) {
+  i64 lo, hi, open = (i64)figures.open_turns;
+  dim_bounds(ds, d, &lo, &hi);
+  return hi < DIM_MAX ? hi : lo > open ? lo : open;
+}
+
+/* A sum is loaded, and added to; in a row of them it is stored, too. */
+double sum_step(double turns, bool row, u32 strides) {
+  double step = (row ? 3 : 2) + (double)strides;
+  return step * (1 + figures.loop_loads / turns);
+}
+
+/* Vectors come from the second level of the cache, single elements from the first; a sum waits for
+ * the step before. */
+double tile_step(const Costs *c, i64 rows, i64 panels) {
+  double products = fmax((double)(rows * panels), c->fma_wait);
+  return rows ? products + c->vector_load * (double)panels + c->element_load * (double)rows : 0;
+}
+
+/* Products of all patches, and the time in which their weights come from memory. */
+double conv3x3_time(const Target *t, const ConvWork *w) {
+  double side = w->m ? w->m + 2 : 3, pairs = w->in * w->out,
+         bytes = side * side * pairs * w->each_bytes;
+  double read = figures.byte_read * t->lanes * bytes;
+  double more = w->m && bytes > figures.near_bytes ? figures.byte_again * w->again : 0;
+  if (w->pairs) pairs *= t->cost->pairs;
+  return side * side * pairs * w->places + read * (1 + more);
+}
+
+double traffic_time(const ShareTraffic *r, double times) {
+  return r->handed * figures.ns_per_byte_shared + r->torn * figures.ns_false_sharing +
+         r->weights * times *
+             (r->weights > figures.own_bytes ? figures.ns_per_byte_llc : figures.ns_per_byte_l2);
+}
+
+double traffic_alone(const ShareTraffic *r) {
+  return r->alone * figures.ns_per_byte_shared;
 }

@@ -292,6 +292,8 @@ double list_time(Prog *p, const Range *var, StmtId first); /* of it and those be
 /* Of all, with what calling kernels takes; each, unless NULL: by statement, of every kernel. */
 double prog_time(Prog *p, double *each);
 double prog_steps(Prog *p); /* statements run, at most */
+/* Statements that a list runs, at most; above `most` where there are more, or nobody knows. */
+u64 list_runs(Prog *p, StmtId first, u64 most);
 
 /* prog_work.c: of one call of a kernel; buffers without views and registers. */
 typedef VEC(BufId) BufIds;

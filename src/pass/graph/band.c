@@ -15,6 +15,8 @@
  */
 #include "pass/graph/band.h"
 
+#include "ir/cost.h"
+
 #include <string.h>
 
 enum {
@@ -23,7 +25,6 @@ enum {
   BAND_NODES = 6000, /* that one stretch may become */
   BAND_MERGE = 4,    /* steps without bands that are looked at together: their kernels may merge */
   BAND_SHOWN = 4,    /* stretches that are named */
-  BAND_GUESS = 64,   /* an extent without bound */
   BAND_SLACK = 16    /* an arena larger by one part in so many is as good as the smallest */
 };
 
@@ -110,9 +111,7 @@ static u64 bytes_of(const Band *w, Val v) {
   u32 lanes = w->u->target->lanes;
   u64 n = t->kind == TY_tensor ? dtype_bytes(t->dt) : 0;
   for (u32 i = 0; i < t->rank; i++) {
-    i64 lo, hi;
-    dim_bounds(w->g->dims, t->dim[i], &lo, &hi);
-    if (hi >= DIM_MAX) hi = lo > BAND_GUESS ? lo : BAND_GUESS;
+    i64 hi = extent_bound(w->g->dims, t->dim[i]);
     if (i == 1 && lanes >= 4 && t->rank > 3 && hi >= 4) hi = (hi + lanes - 1) / lanes * lanes;
     if (!size_mul(n, (u64)hi, &n)) return DIM_MAX;
   }

@@ -13,9 +13,10 @@
  * needs: fuse  keeps: types, marks of fuse  breaks: nothing
  */
 #include <string.h>
+#include "ir/cost.h"
 #include "pass/pass.h"
 
-enum { ORDER_UNITS = 8000, ORDER_BEAM = 48, ORDER_GUESS = 64 }; /* GUESS: an extent without bound */
+enum { ORDER_UNITS = 8000, ORDER_BEAM = 48 };
 enum { ORDER_MOVES = 16 << 20 }; /* looked at in one block: more are given up */
 
 typedef VEC(u32) Ids;
@@ -58,10 +59,7 @@ typedef struct Order {
 static u64 bytes_of(const Graph *g, const Type *t) {
   u64 n = t->kind == TY_tensor ? dtype_bytes(t->dt) : 0, size;
   for (u32 i = 0; i < t->rank; i++) {
-    i64 lo, hi;
-    dim_bounds(g->dims, t->dim[i], &lo, &hi);
-    if (hi >= DIM_MAX) hi = lo > ORDER_GUESS ? lo : ORDER_GUESS;
-    if (!size_mul(n, (u64)hi, &n)) return DIM_MAX;
+    if (!size_mul(n, (u64)extent_bound(g->dims, t->dim[i]), &n)) return DIM_MAX;
   }
   return size_align(n, 64, &size) && size < (u64)DIM_MAX ? size : (u64)DIM_MAX;
 }

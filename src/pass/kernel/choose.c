@@ -12,6 +12,8 @@
  */
 #include "pass/kernel/tile.h"
 
+#include "ir/cost.h"
+
 #include <math.h>
 
 /* Along what lanes run. */
@@ -184,13 +186,6 @@ static void write_segments(Lower *l, Cursor at, const Form *f, Record *r) {
 
 /* ---- loops ---- */
 
-static i64 extent(Prog *p, const Axis *a) {
-  i64 lo, hi, open = (i64)figures.open_turns;
-  dim_bounds(p->dims, a->hi, &lo, &hi);
-  if (!dim_is_const(a->hi)) hi = hi > open ? open : hi;
-  return hi - a->lo < 1 ? 1 : hi - a->lo;
-}
-
 /* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
 static bool strided(Prog *p, const Operand *o, u32 axis) {
   bool last = true; /* all dimensions behind this one are 1 */
@@ -203,12 +198,13 @@ static bool strided(Prog *p, const Operand *o, u32 axis) {
   return false;
 }
 
-/* Rough cost of one step of the innermost loop, in units of a plain load. */
+/* Of a step along this axis, innermost. */
 static double cost(Prog *p, const Form *f, u32 axis) {
-  double n = (double)extent(p, &f->axis[axis]), step = f->axis[axis].fold ? 2 : 3;
-  for (u32 i = 0; i < f->nin; i++) step += strided(p, &f->in[i], axis);
-  if (!f->axis[axis].fold) step += strided(p, &f->out, axis);
-  return step * (1 + 24 / n);
+  const Axis *a = &f->axis[axis];
+  i64 turns = extent_upto(p->dims, a->hi, (i64)figures.open_turns) - a->lo;
+  u32 strides = !a->fold && strided(p, &f->out, axis);
+  for (u32 i = 0; i < f->nin; i++) strides += strided(p, &f->in[i], axis);
+  return sum_step(turns < 1 ? 1 : (double)turns, !a->fold, strides);
 }
 
 /* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of

@@ -7,6 +7,7 @@
 #include "pass/kernel/tile.h"
 
 #include "ir/affine.h"
+#include "ir/cost.h"
 
 #include <math.h>
 #include <string.h>
@@ -344,10 +345,9 @@ Cover tile_cover(i64 n, i64 most) {
 /* How many rows there are, or may be. */
 static i64 row_count(const Tile *t) {
   const Axis *a = &t->f.axis[t->row];
-  i64 lo, hi;
   if (dim_is_const(a->hi)) return a->hi - a->lo;
-  dim_bounds(t->p->dims, a->hi, &lo, &hi);
-  return hi > LONG_ROW ? LONG_ROW : hi > 1 ? hi : 1;
+  i64 n = extent_upto(t->p->dims, a->hi, LONG_ROW);
+  return n > 1 ? n : 1;
 }
 
 enum { PAID = 4 }; /* times the rows that pay for panels */
@@ -372,19 +372,12 @@ i64 tile_rows(const Tile *t, i64 panels) {
   return most > count ? count : most;
 }
 
-/* Time of one step of the fold, in multiplications: vectors come from the second level of the
- * cache, single elements from the first; a sum waits for the step before. */
-static double step_time(const Costs *c, i64 rows, i64 panels) {
-  double products = fmax((double)(rows * panels), c->fma_wait);
-  return rows ? products + c->vector_load * (double)panels + c->element_load * (double)rows : 0;
-}
-
-/* The same over all rows. */
+/* Time of one step of the fold over all rows. */
 static double column_time(const Tile *t, i64 panels) {
   Cover c = tile_cover(row_count(t), tile_rows(t, panels));
   const Costs *cost = t->l->target->cost;
-  return (double)c.big * step_time(cost, c.size, panels) +
-         (double)c.small * step_time(cost, c.size - 1, panels);
+  return (double)c.big * tile_step(cost, c.size, panels) +
+         (double)c.small * tile_step(cost, c.size - 1, panels);
 }
 
 double tile_time(const Tile *t, i64 columns) {

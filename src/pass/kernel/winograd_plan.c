@@ -12,6 +12,7 @@
  * not rise above what a byte is worth: where a layer that makes the model one part in a hundred
  * larger also makes it WORTH parts in a hundred faster, it stays, and that is said.
  */
+#include "ir/cost.h"
 #include "pass/kernel/family.h"
 #include "pass/kernel/segment.h"
 #include "pass/kernel/tune.h"
@@ -57,15 +58,12 @@ static i64 weight_bytes(DType dt) {
 static double conv_time(const Unit *u, u32 m, DType dt, const Type *k, const Type *o) {
   i64 out = k->dim[0], in = k->dim[1], high = o->dim[2], wide = o->dim[3],
       images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
-  double side = m ? m + 2 : 3, pairs = (double)in * (double)out,
-         bytes = side * side * pairs * (double)weight_bytes(dt);
-  double read = figures.byte_read * u->target->lanes * bytes;
-  if (dt != DT_f32) pairs *= u->target->cost->pairs;
-  if (!m) return 9 * pairs * (double)images * (double)high * (double)wide + read;
-  i64 all = (high + m - 1) / m * ((wide + m - 1) / m);
-  i64 again = (all - 1) / winograd_block(u->target, m, in, out, all);
-  double more = bytes > figures.near_bytes ? figures.byte_again * (double)again : 0;
-  return side * side * pairs * (double)images * (double)all + read * (1 + more);
+  i64 all = m ? (high + m - 1) / m * ((wide + m - 1) / m) : high * wide;
+  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .pairs = dt != DT_f32};
+  w.places = (double)images * (double)all;
+  w.each_bytes = (double)weight_bytes(dt);
+  if (m) w.again = (double)((all - 1) / winograd_block(u->target, m, in, out, all));
+  return conv3x3_time(u->target, &w);
 }
 
 /* A convolution of bytes that lie in memory as i16? */

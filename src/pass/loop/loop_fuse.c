@@ -256,27 +256,12 @@ static StmtId only_loop(Prog *p, StmtId kernel) {
   return s && !prog_stmt(p, s)->next && prog_stmt(p, s)->kind == ST_for ? s : 0;
 }
 
-/* Statements run, at most; saturates. Loops whose length is not known do not stand in a row. */
-static u64 work(Prog *p, StmtId first) {
-  u64 sum = 0;
-  for (StmtId id = first; id && sum <= ROW_WORK; id = prog_stmt(p, id)->next) {
-    const Stmt *s = prog_stmt(p, id);
-    i64 lo, hi;
-    if (s->kind == ST_while || s->kind == ST_require) return ROW_WORK + 1;
-    u64 body = 1 + work(p, s->body) + work(p, s->other);
-    if (s->kind == ST_for && (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi)))
-      return ROW_WORK + 1;
-    u64 trips = s->kind != ST_for ? 1 : hi > lo ? (u64)(hi - lo) : 0;
-    sum += trips > ROW_WORK ? ROW_WORK + 1 : trips * body;
-  }
-  return sum;
-}
-
 /* Do both kernels go through one row, which one of them folds to an element? */
 static bool same_row(Prog *p, StmtId x, StmtId y) {
   const Stmt *k = prog_stmt(p, x), *next = prog_stmt(p, y);
   if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
-  if (work(p, k->body) + work(p, next->body) > ROW_WORK) return false;
+  /* loops whose length is not known do not stand in a row */
+  if (list_runs(p, k->body, ROW_WORK) + list_runs(p, next->body, ROW_WORK) > ROW_WORK) return false;
   Accesses a = touched(p, k->body), b = touched(p, next->body);
   bool flow = false, element = false, folds = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;

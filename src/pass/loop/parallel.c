@@ -26,6 +26,7 @@
  */
 #include "ir/prog_mem.h"
 #include "ir/affine.h"
+#include "ir/cost.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 
@@ -177,14 +178,6 @@ static u32 split_dim(Share *o, const Touch *t) {
   return d;
 }
 
-/* What it costs in memory traffic to split a loop at some variable. */
-typedef struct Reads {
-  double handed;  /* bytes a thread reads that others have written */
-  double alone;   /* bytes that several threads have written: all of them, if one thread reads */
-  double weights; /* bytes of weights that every thread reads whole */
-  double torn;    /* cache lines that two threads write, at the ends of their parts */
-} Reads;
-
 /* Lines that hold the end of one thread's part and the beginning of the next one's: where the split
  * dimension is not the first, one in every row of those in front. */
 static double torn_lines(Prog *p, const Touch *t, u32 d) {
@@ -201,14 +194,14 @@ static double torn_lines(Prog *p, const Touch *t, u32 d) {
 
 /* Of a loop whose iterations of v are split between threads; 0: one thread runs all. note: the cuts
  * of its results are written down, for the kernels that read them. */
-static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
+static ShareTraffic traffic_of(Share *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Accesses in = accesses_one(p, loop);
   o->round++;
   o->in_var[v] = o->round;
   follow(o, prog_stmt(p, loop)->body);
-  Reads r = {0};
+  ShareTraffic r = {0};
   for (u32 i = 0; i < in.at.n; i++) {
     const Touch *t = &in.at.at[i];
     BufSpace space = prog_buf(p, t->root)->space;
@@ -233,12 +226,6 @@ static Reads reads_of(Share *o, StmtId loop, VarId v, bool note) {
   return r;
 }
 
-static double reads_cost(const Reads *r, double times) {
-  return r->handed * figures.ns_per_byte_shared + r->torn * figures.ns_false_sharing +
-         r->weights * times *
-             (r->weights > figures.own_bytes ? figures.ns_per_byte_llc : figures.ns_per_byte_l2);
-}
-
 /* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
 static double own_bytes(Share *o, StmtId loop) {
   Prog *p = o->p;
@@ -260,8 +247,9 @@ static double own_bytes(Share *o, StmtId loop) {
 /* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
  * between kernels, each turn of which fetches a part. */
 static double lone_cost(Share *o, StmtId id) {
-  return stmt_time(o->p, o->range, id) +
-         (o->inside ? 0 : reads_of(o, id, 0, false).alone * figures.ns_per_byte_shared);
+  if (o->inside) return stmt_time(o->p, o->range, id);
+  ShareTraffic r = traffic_of(o, id, 0, false);
+  return stmt_time(o->p, o->range, id) + traffic_alone(&r);
 }
 
 /* ---- the choice ---- */
@@ -405,11 +393,11 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Sha
     c.n = k + 1;
     c.trips = loop_trips(o->p, o->range, s, &c.fixed);
     if (c.trips < 2 || s->step > INT32_MAX) continue;
-    Reads r = reads_of(o, id, s->var, false);
+    ShareTraffic r = traffic_of(o, id, s->var, false);
     double part;
     c.strip = strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : SHARES, &part);
     double each = ceil(ceil(c.trips / c.strip) / p->threads);
-    double time = whole * part + o->grain / 7 + reads_cost(&r, each);
+    double time = whole * part + o->grain / 7 + traffic_time(&r, each);
     if (time < best->time) *best = (ShareChoice){WAY_chain, time, c};
   }
 }
@@ -423,10 +411,10 @@ static ShareChoice choose(Share *o, StmtId id) {
   if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
   Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
   bool shared = c.n && c.trips > 1;
-  Reads r = {0};
+  ShareTraffic r = {0};
   if (shared) {
-    r = reads_of(o, id, s->var, false);
-    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + reads_cost(&r, 1);
+    r = traffic_of(o, id, s->var, false);
+    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + traffic_time(&r, 1);
     if (time < best.time) best = (ShareChoice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
   }
@@ -437,7 +425,7 @@ static ShareChoice choose(Share *o, StmtId id) {
   if (open >= body) return best;
   open = (open * 1.05 + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) *
          loop_trips(o->p, o->range, s, &fixed);
-  if (!shared) r = reads_of(o, id, s->var, false);
+  if (!shared) r = traffic_of(o, id, s->var, false);
   if (r.weights > figures.own_bytes)
     open += r.weights * figures.ns_per_byte_llc * loop_trips(o->p, o->range, s, &fixed) / n;
   if (open < best.time) best = (ShareChoice){.way = WAY_open, .time = open};
@@ -495,7 +483,7 @@ static void unmark(Prog *p, StmtId first, const Chain *c) {
 static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l) {
   Prog *p = o->p;
   hand_out(o, c, stmt_time(o->p, o->range, id));
-  reads_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
+  traffic_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
   unmark(p, id, c->strip ? NULL : c);
   if (c->strip) id = put_strips(o, id, c);
   StmtId alone = new_kernel(o, k);
