@@ -454,11 +454,25 @@ static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_reduce_min] = {canon_reduce_view},
 };
 
+/* The users of a dropped node are those of what stands for it, if that was there before. */
+static void pass_users(const Edit *e, NodeId id) {
+  const Canon *k = e->user;
+  const Node *n = graph_node(e->g, id);
+  for (u32 i = 0; i < n->nout; i++) {
+    Val by = edit_now(e, n->out[i]);
+    if (by == n->out[i] || by >= k->n) continue;
+    k->uses[by] += k->uses[n->out[i]];
+    for (u32 j = 0; j < n->nin; j++) k->uses[by] -= n->in[j] == by;
+  }
+}
+
 static bool visit(Edit *e, NodeId id) {
   Op op = graph_node(e->g, id)->op;
-  for (u32 i = 0; i < MOST && rules[op][i]; i++)
-    if (rules[op][i](e, id)) return false;
-  return op >= OP_SCALARS || !reshape_behind_map(e, id);
+  bool done = false;
+  for (u32 i = 0; i < MOST && rules[op][i] && !done; i++) done = rules[op][i](e, id);
+  done = done || (op < OP_SCALARS && reshape_behind_map(e, id));
+  if (done) pass_users(e, id);
+  return !done;
 }
 
 /* ---- what is known about values at the start of a round ---- */
