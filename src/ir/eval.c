@@ -452,7 +452,7 @@ static u64 pow_u64(u64 a, u64 n) {
   return r;
 }
 
-static i64 pairs(u32 a, u32 b, u32 c) {
+static u32 pairs(u32 a, u32 b, u32 c) {
   u32 all = 0;
   for (u32 i = 0; i < 32; i += 16) {
     i32 sum = 0;
@@ -460,25 +460,23 @@ static i64 pairs(u32 a, u32 b, u32 c) {
     sum = sum < INT16_MIN ? INT16_MIN : sum > INT16_MAX ? INT16_MAX : sum;
     all |= (u32)(u16)((c >> i) + (u32)sum) << i;
   }
-  return (i32)all;
+  return all;
 }
 
-static i64 sign4(u32 a, u32 b) {
-  u32 all = 0;
+/* Of the bytes of words, or of their halves. */
+static u32 eval_packed(Op op, u32 a, u32 b, u32 c) {
+  if (op == OP_pairs) return pairs(a, b, c);
+  if (op == OP_sign4) c = 0;
   for (u32 i = 0; i < 32; i += 8) {
-    i32 y = (i8)(u8)(b >> i), x = (u8)(a >> i);
-    all |= (u32)(u8)(y < 0 ? -x : y ? x : 0) << i;
+    u32 x = a >> i & 255;
+    i32 y = (i8)(u8)(b >> i);
+    if (op == OP_dot4)
+      c += x * (u32)y;
+    else if (op == OP_sign4)
+      c |= (x * (u32)((y > 0) - (y < 0)) & 255) << i;
+    else if (i % 16 == 0)
+      c += (u32)((i16)(u16)(a >> i) * (i16)(u16)(b >> i));
   }
-  return (i32)all;
-}
-
-static i64 dot4(u32 a, u32 b, i64 c) {
-  for (u32 i = 0; i < 32; i += 8) c += (i32)(u8)(a >> i) * (i8)(u8)(b >> i);
-  return c;
-}
-
-static i64 dot2(u32 a, u32 b, i64 c) {
-  for (u32 i = 0; i < 32; i += 16) c += (i64)(i16)(u16)(a >> i) * (i16)(u16)(b >> i);
   return c;
 }
 
@@ -518,7 +516,6 @@ static i64 eval_int(Op op, DType d, i64 x, i64 y) {
   case OP_or: return (i64)(a | b);
   case OP_xor: return (i64)(a ^ b);
   case OP_not: return d == DT_bool ? a == 0 : (i64)~a;
-  case OP_sign4: return sign4((u32)a, (u32)b);
   case OP_shl: return b >= dtype_info[d].bits ? 0 : (i64)(a << b);
   case OP_shr:
     if (b >= dtype_info[d].bits) return (i64)minus_a;
@@ -547,10 +544,9 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
     if (op_info[op].res == OR_pred)
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
     else
-      r.i = scalar_wrap(d, op == OP_dot4    ? dot4((u32)a.i, (u32)b.i, c.i)
-                           : op == OP_dot2  ? dot2((u32)a.i, (u32)b.i, c.i)
-                           : op == OP_pairs ? pairs((u32)a.i, (u32)b.i, (u32)c.i)
-                                            : eval_int(op, d, a.i, b.i));
+      r.i = scalar_wrap(d, op == OP_dot4 || op == OP_dot2 || op == OP_pairs || op == OP_sign4
+                               ? (i64)eval_packed(op, (u32)a.i, (u32)b.i, (u32)c.i)
+                               : eval_int(op, d, a.i, b.i));
     return r;
   }
   double fb = n > 1 ? b.f : 0, fc = n > 2 ? c.f : 0;
