@@ -737,6 +737,12 @@ void ingot_repl_free(IngotRepl *r);
 IngotStatus ingot_script_check(Ingot *m, const char *path);
 IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n);
 
+/* The first character of a text, as it stands in a string of JSON: characters of UTF-8 as they are,
+ * bytes that are none shown as \xHH. Returns how many bytes of the text it takes; 0: it has ended.
+ */
+enum { INGOT_JSON_CHAR = 8 };
+size_t ingot_json_char(const char *text, char to[INGOT_JSON_CHAR]);
+
 /* Names of passes, one a line, with what they do. */
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
 

@@ -50,17 +50,13 @@ const small = x => x === null || x === undefined ? '-' : x === 0 ? '0' : Math.ab
 
 /* ---- kernels ---- */
 
-const FAMILIES = ['attention', 'Winograd', 'segments', 'inside', 'tile of bytes', 'tile of pairs', 'tile', 'blocks', 'lanes apart', 'table', 'vectors', 'rows',
-  'along the sum', 'transpose', 'walk', 'lanes picked', 'lines', 'element by element', 'search', 'scan', 'border', 'numbers',
-  'loops over a row of sums', 'loops of its operator', 'loops'];
-const HUES = [280, 330, 20, 200, 170, 185, 215, 255, 140, 110, 95, 50, 35, 0, 300, 70, 60, 80, 310, 345, 10, 265, 235, 225, 225];
-const PLAIN = new Set(['loops of its operator', 'loops']);
+const UNSAID = { name: 'loops of its operator', hue: -1 };
 const buffers = new Map(D.buffers.map(b => [b.id, b]));
 const measured = !!D.bench;
 D.kernels.forEach((k, i) => {
   k.i = i;
   k.word = k.label.split(' ')[0];
-  k.family = FAMILIES.find(f => k.how.startsWith(f)) || 'loops';
+  k.family = k.how.length ? D.families[k.how[0].family] : UNSAID;
   k.time = measured ? (k.ms || 0) : k.us / 1000;
 });
 D.nodes.forEach((n, i) => { n.i = i; n.title = n.name || (n.out.find(x => x[0]) || [n.op])[0]; });
@@ -71,10 +67,10 @@ for (const k of D.kernels) for (const id of k.w) {
   if (b && last && (!b.name || /^[a-z]\d+$/.test(b.name))) b.shown = last.title;
 }
 const total = D.kernels.reduce((s, k) => s + k.time, 0) || 1;
-const color = (family, part) => {
-  const flat = PLAIN.has(family), hue = HUES[FAMILIES.indexOf(family)];
-  return `hsl(${hue} ${flat ? 12 : part === 'light' ? 60 : 55}% var(--${part}))`;
-};
+const color = (family, part) => family.hue < 0 ? `hsl(225 12% var(--${part}))` : `hsl(${family.hue} ${part === 'light' ? 60 : 55}% var(--${part}))`;
+const way = x => D.families[x.family].name + (x.size ? ' ' + x.size : '');
+const reason = x => x.why + (x.reason ? ': ' + x.reason : '');
+const ways = k => k.how.length ? k.how.map(x => `${way(x)} (${reason(x)})`).join('; ') : UNSAID.name;
 function rates(k) {
   const macs = k.did === undefined ? k.macs : k.did, s = k.time / 1000;
   if (!(s > 0)) return {};
@@ -97,7 +93,7 @@ const to_node = i => link(node_text(D.nodes[i]), () => choose({ node: i, kernel:
 const to_buffer = id => { const b = buffers.get(id); return b ? link(b.shown, () => choose({ buffer: id })) : ''; };
 const pairs = rows => el('dl', { class: 'pairs' }, rows.filter(r => r && r[1] !== undefined && r[1] !== '').map(r => [el('dt', {}, r[0]), el('dd', {}, r[1])]));
 const list = (title, items) => items.length ? [el('h3', {}, title), el('ul', {}, items.map(x => el('li', {}, x)))] : [];
-const chip = family => el('span', { class: 'chip', style: `background:${color(family, 'light')};border-color:${color(family, 'rim')}` }, family);
+const chip = family => el('span', { class: 'chip', style: `background:${color(family, 'light')};border-color:${color(family, 'rim')}` }, family.name);
 
 const maker = new Map();
 D.nodes.forEach((n, i) => n.out.forEach(v => { if (v[0] && !maker.has(v[0])) maker.set(v[0], i); }));
@@ -119,16 +115,13 @@ function error_of(n) {
   const rows = (D.errors || []).filter(e => e.of === n.i && e.abs !== undefined);
   return rows.length ? [el('h3', {}, 'Error of ' + D.engine), rows.map(e => el('div', {}, `${e.value}: max abs ${small(e.abs)}, max rel ${small(e.rel)}`))] : [];
 }
-function why_lines(how) {
-  return how.split('; ').map(part => {
-    const m = /^(.*?) ?\((.*)\)$/.exec(part);
-    return m ? el('p', {}, m[1], el('span', { class: 'kind' }, ': ' + m[2])) : el('p', {}, part);
-  });
+function why_lines(k) {
+  return k.how.length ? k.how.map(x => el('p', {}, way(x), el('span', { class: 'kind' }, ': ' + reason(x)))) : el('p', {}, UNSAID.name);
 }
 function kernel_detail(k) {
   const r = rates(k), reads = k.r.map(b => buffers.get(b)).filter(Boolean);
   const line = b => [b.space === 'const' ? b.name : to_buffer(b.id), ' ', el('span', { class: 'type' }, b.type)];
-  return [el('h2', {}, `${k.i + 1}. ${k.word}`), el('p', {}, chip(k.family)), el('h3', {}, 'How it is written, and why'), why_lines(k.how),
+  return [el('h2', {}, `${k.i + 1}. ${k.word}`), el('p', {}, chip(k.family)), el('h3', {}, 'How it is written, and why'), why_lines(k),
     pairs([[measured ? 'time' : 'time, roughly', `${ms(k.time)}, ${percent(k.time / total)}`], k.calls > 1 && ['calls', group(k.calls)], ['multiply-adds', count(k.did === undefined ? k.macs : k.did)],
       measured && ['GFLOP/s', r.gflops ? r.gflops.toPrecision(3) + (r.peak ? `, ${percent(r.peak)} of peak` : '') : ''], ['touches', bytes(k.bytes)], measured && ['GB/s', r.gbps ? r.gbps.toFixed(2) : '']]),
     list('Nodes of the model', k.n.map(to_node)), list('Reads', reads.filter(b => b.space !== 'const').map(line)),

@@ -151,7 +151,7 @@ function graph_view() {
     g.append(sv('rect', { class: 'box' + (k ? '' : ' port') + (i === on ? ' on' : ''), width: b.w, height: b.h, rx: k ? 5 : 14, style: k && `fill:${color(k.family, 'light')};` + (i === on ? '' : `stroke:${color(k.family, 'rim')}`) }),
       sv('text', { class: 'word', x: 9, y: 19 }, cut(b.title, '600 12', room)), ...b.lines.map((s, j) => sv('text', { class: 'soft', x: 9, y: 37 + 16 * j }, cut(s, '11', room))));
     if (b.heat > 0.002) g.append(sv('rect', { class: 'heat', x: 0, y: b.h - 3, width: Math.max(2, Math.min(1, b.heat * 4) * b.w), height: 3 }));
-    g.append(sv('title', {}, k ? `${k.label}\n${k.how}\n${ms(k.time)}${measured ? '' : ' by estimate'}, ${percent(b.heat)}` : `${b.port} ${b.title}\n${b.lines[0]}`));
+    g.append(sv('title', {}, k ? `${k.label}\n${ways(k)}\n${ms(k.time)}${measured ? '' : ' by estimate'}, ${percent(b.heat)}` : `${b.port} ${b.title}\n${b.lines[0]}`));
     return g;
   }
   function draw() {
@@ -242,10 +242,10 @@ function graph_view() {
     if (how.show && on >= 0) { show_tab('graph'); center(box[on]); }
     later();
   });
-  const used = FAMILIES.filter(f => D.kernels.some(k => k.family === f));
+  const used = [...D.families, UNSAID].filter(f => D.kernels.some(k => k.family === f));
   const button = (text, title, fn) => el('button', { type: 'button', title, 'aria-label': title, onclick: fn }, text);
   const tools = el('div', { class: 'tools' }, button('+', 'Zoom in', () => zoom(1.25)), button('−', 'Zoom out', () => zoom(0.8)), button('All', 'Show all of the graph', fit));
-  const legend = el('div', { class: 'legend' }, used.map(f => el('span', {}, el('i', { style: `background:${color(f, 'light')};border:1px solid ${color(f, 'rim')}` }), f)),
+  const legend = el('div', { class: 'legend' }, used.map(f => el('span', {}, el('i', { style: `background:${color(f, 'light')};border:1px solid ${color(f, 'rim')}` }), f.name)),
     el('span', {}, el('i', { style: 'background:var(--warm);height:3px;vertical-align:3px' }), measured ? 'share of the time' : 'share of the time, by estimate'));
   return { nodes: [picture, tools, legend], shown: begin, full: true };
 }

@@ -3,7 +3,7 @@
 const share = k => k.time / total;
 function kernels_view() {
   const cols = [{ title: '#', of: k => k.i, show: k => k.i + 1 }, { title: 'kernel', text: true, of: k => k.word, show: k => link(k.word, () => choose({ kernel: k.i })) },
-    { title: 'nodes', text: true, of: k => k.n.map(i => D.nodes[i].title).join(' + ') || '-' }, { title: 'written as', text: true, of: k => k.family, show: k => chip(k.family) },
+    { title: 'nodes', text: true, of: k => k.n.map(i => D.nodes[i].title).join(' + ') || '-' }, { title: 'written as', text: true, of: k => k.family.name, show: k => chip(k.family) },
     { title: measured ? 'time' : 'time, roughly', of: k => k.time, show: k => ms(k.time) }, { title: 'share', of: share, show: k => percent(share(k)), bar: share },
     { title: 'multiply-adds', of: k => k.did ?? k.macs, show: k => count(k.did ?? k.macs) }];
   if (measured) cols.push({ title: 'GFLOP/s', of: k => rates(k).gflops || 0, show: k => (rates(k).gflops || 0).toFixed(2) }, { title: 'of peak', of: k => rates(k).peak || 0, show: k => percent(rates(k).peak || 0), bar: k => rates(k).peak || 0 });

@@ -8,6 +8,7 @@
  * view, belongs to the kernel of its user.
  */
 #include "api/report.h"
+#include "pass/kernel/family.h"
 
 #include <stdlib.h>
 
@@ -306,14 +307,37 @@ static void put_bufs(PageReport *r, const char *before, const BufIds *list) {
   text_puts(&r->out, "]");
 }
 
+/* {"family":row,"size":..,"why":..}, in the order they were chosen in */
+static void put_notes(PageReport *r, const KernelNote *x) {
+  Text *t = &r->out;
+  if (!x) return;
+  put_notes(r, x->before);
+  text_fmt(t, "%s{\"family\":%u", x->before ? "," : "", x->family);
+  if (x->size) page_str(r, ",\"size\":", x->size);
+  page_cstr(t, ",\"why\":", family_info[x->family].why);
+  if (x->reason) page_str(r, ",\"reason\":", x->reason);
+  text_puts(t, "}");
+}
+
+static void put_families(Text *t) {
+  for (u32 i = 0; i < FA_COUNT; i++) {
+    page_cstr(t, i ? ",{\"name\":" : ",\n\"families\":[{\"name\":", family_info[i].title);
+    text_fmt(t, ",\"hue\":%d}", family_info[i].hue);
+  }
+  text_puts(t, "]");
+}
+
 void page_kernels(PageReport *r) {
   Text *t = &r->out;
+  put_families(t);
   text_puts(t, ",\n\"kernels\":[");
   for (u32 i = 0; i < r->kernel.n; i++) {
     const ReportKernel *k = &r->kernel.at[i];
     const Stmt *s = prog_stmt(r->p, k->id);
     page_str(r, i ? ",\n{\"label\":" : "\n{\"label\":", s->label);
-    page_cstr(t, ",\"how\":", s->how ? str_text(r->c, s->how) : "loops of its operator");
+    text_puts(t, ",\"how\":[");
+    put_notes(r, s->how);
+    text_puts(t, "]");
     put_numbers(t, ",\"n\":[", &k->node);
     put_bufs(r, ",\"r\":[", &k->work.read);
     put_bufs(r, ",\"w\":[", &k->work.written);

@@ -2,7 +2,8 @@
  *
  * A model takes and gives strings as rows of bytes, zeros behind them; callers, and files, have
  * strings. In: strings given for an input, rows an engine has computed. Out: the other of the two.
- * Callers see an array of pointers to texts that end with a zero.
+ * Callers see an array of pointers to texts that end with a zero. Texts as JSON are written by
+ * base.
  */
 #include "api/own.h"
 
@@ -58,4 +59,11 @@ Tensor *api_strings(Ctx *c, const IngotTensor *x) {
     tensor_set(t, i, (Scalar){.i = str_of(c, at[i])});
   }
   return t;
+}
+
+size_t ingot_json_char(const char *text, char to[INGOT_JSON_CHAR]) {
+  size_t n = 0; /* of those that its character may have */
+  while (text && n < 4 && text[n]) n++;
+  *to = 0;
+  return n ? json_char(text, n, false, to) : 0;
 }

@@ -203,8 +203,13 @@ void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)
 void text_vfmt(Text *t, const char *fmt, va_list args);
 /* A template: whatever holds one of the marks has its text in place of it. */
 void text_fill(Text *t, const char *at, size_t n, const char *marks, const char *const *text);
-/* "..." of JSON; bytes outside printable ASCII are written as \u00XX. */
+/* "..." of JSON, in UTF-8: characters stay what they are, and bytes that are none are shown as
+ * \xHH. page: in an element of HTML, where `</script>` would end it wherever it stands. */
 void text_json(Text *t, const char *at, size_t n);
+void text_json_page(Text *t, const char *at, size_t n);
+/* The first character of n bytes, at least one, as it stands there; how many of them it takes. */
+enum { JSON_CHAR = 8 };
+size_t json_char(const char *at, size_t n, bool page, char to[JSON_CHAR]);
 /* "..." with \" \\ \n \xHH escapes; pure ASCII. */
 void text_quote(Text *t, const char *at, size_t n);
 /* Reads what text_quote wrote, or the same with characters of UTF-8 in it, from the opening quote;

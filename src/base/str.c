@@ -166,18 +166,39 @@ Str str_fmt(Ctx *c, const char *fmt, ...) {
   return s;
 }
 
-void text_json(Text *t, const char *at, size_t n) {
+size_t json_char(const char *at, size_t n, bool page, char to[JSON_CHAR]) {
+  u8 b = (u8)at[0];
+  size_t k = utf8_bytes(at, n);
+  bool line = k == 3 && b == 0xe2 && (u8)at[1] == 0x80 && ((u8)at[2] & 0xfe) == 0xa8;
+  if (!k)
+    snprintf(to, JSON_CHAR, "\\\\x%02x", b);
+  else if (line) /* U+2028, U+2029: ends of lines where JavaScript is old */
+    snprintf(to, JSON_CHAR, "\\u20%02x", (u8)at[2] - 0x80);
+  else if (b == '"' || b == '\\')
+    snprintf(to, JSON_CHAR, "\\%c", b);
+  else if (b < 0x20 || b == 0x7f || (page && strchr("<>&", b)))
+    snprintf(to, JSON_CHAR, "\\u%04x", b);
+  else
+    snprintf(to, JSON_CHAR, "%.*s", (int)k, at);
+  return k ? k : 1;
+}
+
+static void put_json(Text *t, const char *at, size_t n, bool page) {
+  char one[JSON_CHAR];
   text_puts(t, "\"");
-  for (size_t i = 0; i < n; i++) {
-    u8 ch = (u8)at[i];
-    if (ch == '"' || ch == '\\')
-      text_fmt(t, "\\%c", ch);
-    else if (ch < 0x20 || ch > 0x7e)
-      text_fmt(t, "\\u%04x", ch);
-    else
-      text_put(t, at + i, 1);
+  for (size_t i = 0; i < n;) {
+    i += json_char(at + i, n - i, page, one);
+    text_puts(t, one);
   }
   text_puts(t, "\"");
+}
+
+void text_json(Text *t, const char *at, size_t n) {
+  put_json(t, at, n, false);
+}
+
+void text_json_page(Text *t, const char *at, size_t n) {
+  put_json(t, at, n, true);
 }
 
 /* quoted: '"' { 0x20..0x7e except '"' and '\' | '\"' | '\\' | '\n' | '\x' hex hex } '"' */

@@ -69,14 +69,11 @@ void print_name(const char *s, int columns) {
 }
 
 void json_text(const char *before, const char *s) {
+  char one[INGOT_JSON_CHAR];
   printf("%s\"", before);
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\')
-      printf("\\%c", *s);
-    else if ((unsigned char)*s < 0x20)
-      printf("\\u%04x", (unsigned char)*s);
-    else
-      putchar(*s);
+  while (*s) {
+    s += ingot_json_char(s, one);
+    fputs(one, stdout);
   }
   putchar('"');
 }

@@ -16,6 +16,7 @@
 #include "ir/target.h"
 
 typedef struct Prog Prog;
+typedef struct KernelNote KernelNote;
 typedef u32 BufId;
 typedef u32 VarId;
 typedef u32 ExprId;
@@ -123,6 +124,13 @@ typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
  * computes; behind a blank are the names of nodes. */
 enum { KERNEL_WORD = 40 };
 
+/* How a kernel, or a part of it, is written, for people. */
+struct KernelNote {
+  u32 family;       /* row of families.def */
+  Str size, reason; /* 0: there is nothing to say */
+  const KernelNote *before;
+};
+
 struct Stmt {
   StmtKind kind;
   StmtId next;
@@ -136,8 +144,8 @@ struct Stmt {
   BufId buf;          /* store, barrier */
   u32 nidx;
   ExprId *idx;
-  Str label;   /* kernel, require */
-  Str how;     /* kernel: the family it is written in, for people; 0: not said */
+  Str label;             /* kernel, require */
+  const KernelNote *how; /* kernel: the last of the families it is written in; NULL: not said */
   StmtId into; /* kernel: the one that loop_fuse has made it part of, or that it is a copy of; 0:
                   none */
   Loc loc;

@@ -3,8 +3,9 @@ for misspelt words, no progress where nobody reads it."""
 import json
 import re
 
-from lib import npy
+from lib import npy, onnxfile
 from lib.core import Test, want
+from lib.onnxfile import chunk
 from suite.cli import MODEL, Cli
 from suite.safety import on_terminal
 
@@ -56,6 +57,25 @@ def data(c):
     c.run("compile", MODEL, "--json", code=2, text="--output")
 
 
+def strings(x):
+    return [x] if isinstance(x, str) else sum((strings(y) for y in (x.values() if isinstance(x, dict) else x if isinstance(x, list) else ())), [])
+
+
+def texts(c):
+    """Whatever a model calls things, --json is JSON in UTF-8: characters are themselves, bytes that are none are shown."""
+    for raw, shown in (("é 名前 🙂 \u2028<&>\"\\\x7f\x01".encode(), None), (b"\xff\xc3\xa9\xe2\x80 \xf0\x9f", "\\xffé\\xe2\\x80 \\xf0\\x9f")):
+        name, g = shown or raw.decode(), onnxfile.Graph()
+        g.parts.append(chunk(1, chunk(1, "x") + chunk(2, raw) + chunk(3, b"n" + raw) + chunk(4, "Relu")))
+        g.input([2], name="x")
+        g.output(raw, [2])
+        c.save("net.onnx", onnxfile.model(g))
+        told = {verb: json.loads(c.run(verb, "net.onnx", *args, "--json").out.decode("utf-8")) for verb, args in
+                (("inspect", []), ("run", []), ("verify", ["--engine", "interp"]), ("bench", ["--engine", "vm", "--seconds", "0.01"]))}
+        want(told["run"]["outputs"][0]["name"] == name, f"run: {told['run']}")
+        want(told["inspect"]["outputs"][0]["name"] == name, f"inspect: {told['inspect']['outputs']}")
+        want(name in strings(told["verify"]), f"verify: {told['verify']}")
+
+
 def colours(c):
     """Warnings and verdicts on a terminal; not with NO_COLOR, not in a dumb terminal, never elsewhere."""
     warning, table = [c.env.ingot, "run", MODEL, "--seed", "1"], [c.env.ingot, "verify", MODEL, "-d", "batch=1", "--engine", "interp", "--quiet"]
@@ -74,7 +94,7 @@ def passes(c):
     want("did you mean" not in c.run("opt", MODEL, "--skip=steam", code=2).text(), "a guess out of the blue")
 
 
-CASES = (everywhere, quiet, verbose, data, colours, passes)
+CASES = (everywhere, quiet, verbose, data, texts, colours, passes)
 
 
 def tests(env):

@@ -7,7 +7,7 @@ import shutil
 
 from lib import npy
 from lib import onnxfile as onnx
-from lib.core import Skip, Test, want
+from lib.core import ROOT, Skip, Test, want
 from lib.onnxfile import chunk
 from suite.cli import MODEL, Cli
 
@@ -45,7 +45,7 @@ def digits(c):
         want("kernel_shape=[3,3]" in conv["attrs"] and conv["out"][0][1].startswith("f32[1,"), f"conv1: {conv}")
         first = kernels[[k for k in conv["k"] if "relu" in kernels[k]["label"]][0]]
         want([d["nodes"][i]["name"] for i in first["n"]] == ["conv1", "bn1", "relu1"], f"nodes of its kernel: {first}")
-        want("(" in first["how"], f"no reason: {first['how']}")
+        want(first["how"] and all(x["why"] and x["reason"] for x in first["how"]), f"no reason: {first['how']}")
         did = sum(k["macs"] for k in kernels)  # vectors do some in lanes that nobody looks at
         want(did == told["multiply_adds"] if march == "scalar" else did >= told["multiply_adds"], f"{march}: {did} multiply-adds")
         m = d["memory"]
@@ -60,6 +60,33 @@ def digits(c):
                 after = x["life"][1] <= y["life"][0] or y["life"][1] <= x["life"][0]
                 want(x is y or apart or after, f"{x} and {y} overlap")
         want(sum(w[1] for w in d["weights"]) + d["more_weights"][1] == m["weights"], "bytes of weights")
+
+
+BYTES = b"""graph (%x "x": u8[64]) {
+  %f: f32[64] = cast(%x) {to = f32}
+  %s: f32[64] = sigmoid(%f)
+  %r: f32[64] = mul(%s, %f)
+  %y: u8[64] = cast(%r) {to = u8}
+  %z: f32[64] = tanh(%f)
+  return %y "y", %z "z"
+}
+"""
+
+
+def families(c):
+    """Names and colours are those of families.def, and every kernel has the families that opt --explain tells of it."""
+    with open(os.path.join(ROOT, "src/pass/kernel/families.def")) as f:
+        rows = [(title, int(hue)) for title, hue in re.findall(r'^FAMILY\(\w+, "([^"]+)", (-?\d+),', f.read(), re.M)]
+    c.save("bytes.ing", BYTES)
+    seen = set()
+    for args in ([MODEL, "-d", "batch=1", "--march", "avx2"], ["bytes.ing", "--march", "avx2"], ["bytes.ing", "--march", "scalar"]):
+        d = page(c, "inspect", *args)
+        want([(f["name"], f["hue"]) for f in d["families"]] == rows, f"families: {d['families']}")
+        said = re.findall(r"^kernel '.*?': (.*), about [0-9.]+ us", c.run("opt", *args, "--explain").out.decode(), re.M)
+        told = ["; ".join(f"{rows[x['family']][0]}{' ' + x['size'] if 'size' in x else ''} ({x['why']}{': ' + x['reason'] if 'reason' in x else ''})" for x in k["how"]) for k in d["kernels"]]
+        want(told and set(told) <= set(said), f"{args}: {told}, expected {said}")
+        seen |= {rows[x["family"]][0] for k in d["kernels"] for x in k["how"]}
+    want({"table", "tile"} <= seen, f"families: {sorted(seen)}")
 
 
 def hostile(c):
@@ -136,7 +163,7 @@ def others(c):
     want(not os.path.exists(c.path("r.html")), "a page though it was refused")
 
 
-CASES = (digits, hostile, measured, errors, layers, others)
+CASES = (digits, families, hostile, measured, errors, layers, others)
 
 
 def tests(env):

@@ -279,6 +279,8 @@ static void without(void) {
   }
   ingot_free(NULL);
   CHECK(!ingot_find_engine(NULL) && !ingot_engine(UINT32_MAX));
+  char one[INGOT_JSON_CHAR];
+  CHECK(!ingot_json_char(NULL, one) && !*one && !ingot_json_char("", one) && !*one);
   CHECK(!ingot_new(&(IngotAlloc){0}));
 }
 

@@ -26,25 +26,8 @@ static const char *array_of(DType dt) {
   return integers[!dtype_is_float(dt) && dtype_is_signed(dt)][log];
 }
 
-/* As JSON; characters stay what they are, other bytes become those of their number. */
-static void put_string(Text *t, const char *at, size_t n) {
-  text_puts(t, "\"");
-  for (size_t i = 0; i < n;) {
-    u8 ch = (u8)at[i];
-    size_t k = ch < 0x80 ? 1 : utf8_bytes(at + i, n - i);
-    if (k == 1 && (ch == '"' || ch == '\\'))
-      text_fmt(t, "\\%c", ch);
-    else if (k && ch >= 0x20 && ch != 0x7f)
-      text_put(t, at + i, k);
-    else
-      text_fmt(t, "\\u%04x", ch);
-    i += k ? k : 1;
-  }
-  text_puts(t, "\"");
-}
-
 static void put_text(Text *t, const Prog *p, Str s) {
-  put_string(t, str_text(p->c, s), str_len(p->c, s));
+  text_json(t, str_text(p->c, s), str_len(p->c, s));
 }
 
 /* 8, or { text: "n + 1", most: 9, base: 1, of: [[0, 1]] }; without `of`: only the run knows. */
@@ -60,7 +43,7 @@ static void put_dim(Text *t, const Prog *p, Dim d) {
   dim_print(p->dims, d, &name);
   dim_bounds(p->dims, d, &lo, &hi);
   text_puts(t, "{ text: ");
-  put_string(t, name.at, name.n);
+  text_json(t, name.at, name.n);
   text_fmt(t, ", most: %" PRId64, hi);
   for (u32 i = 0; i < f.n; i++) known = known && prog_knows(p, f.sym[i]);
   if (known) {
@@ -72,7 +55,7 @@ static void put_dim(Text *t, const Prog *p, Dim d) {
   text_puts(t, " }");
 }
 
-static const Buf *port(const Prog *p, bool out, u32 i) {
+static const Buf *array_port(const Prog *p, bool out, u32 i) {
   const Buf *b = prog_buf(p, out ? p->out.at[i] : p->in.at[i]);
   if (!array_of(b->dt))
     fail(p->c, ERR_unsupported, LOC_NONE, "%s %s: JavaScript has no arrays of %s",
@@ -83,7 +66,7 @@ static const Buf *port(const Prog *p, bool out, u32 i) {
 static void put_ports(Text *t, const Prog *p, bool out) {
   text_fmt(t, "  %s: [\n", out ? "outputs" : "inputs");
   for (u32 i = 0; i < (out ? p->out.n : p->in.n); i++) {
-    const Buf *b = port(p, out, i);
+    const Buf *b = array_port(p, out, i);
     text_puts(t, "    { name: ");
     put_text(t, p, b->name);
     text_fmt(t, ", type: \"%s\", dims: [", dtype_info[b->dt].name);
@@ -116,7 +99,7 @@ static void put_sizes(Text *t, const Prog *p) {
 static void put_interface(Text *t, const Prog *p, bool out) {
   text_fmt(t, "export interface %s {\n", out ? "Outputs" : "Inputs");
   for (u32 i = 0; i < (out ? p->out.n : p->in.n); i++) {
-    const Buf *b = port(p, out, i);
+    const Buf *b = array_port(p, out, i);
     text_puts(t, "  ");
     put_text(t, p, b->name);
     text_fmt(t, ": %s<%s>; // %s[", out ? "Result" : "Given", array_of(b->dt),
@@ -137,7 +120,7 @@ void emit_module(const Prog *p, const ModuleOptions *o, Text *module, Text *type
   text_fmt(module, "// Made by ingot %s.\n", o->version);
   text_put(module, module_text, module_text_size);
   text_puts(module, "const WASM = () => new URL(");
-  put_string(module, o->file, strlen(o->file));
+  text_json(module, o->file, strlen(o->file));
   text_fmt(module, ", import.meta.url);\nconst MODEL = {\n  name: \"%s\",\n", o->name);
   put_ports(module, p, false);
   put_ports(module, p, true);

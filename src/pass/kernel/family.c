@@ -96,21 +96,32 @@ const Chosen *family_of(const Unit *u, const Node *n) {
 
 /* ---- what is said of it ---- */
 
-void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason) {
-  static const char *const info[][2] = {
-#define FAMILY(name, title, why) {title, why},
+const FamilyInfo family_info[FA_COUNT] = {
+#define FAMILY(name, title, hue, why) {title, why, hue},
 #include "pass/kernel/families.def"
 #undef FAMILY
-  };
+};
+
+/* Notes are never changed: copies of a kernel share them. */
+void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason) {
   Stmt *k = prog_stmt(p, kernel);
-  Text t = text_new(&p->c->scratch);
-  text_puts(&t, info[f][0]);
-  if (size) text_fmt(&t, " %s", str_text(p->c, size));
-  text_fmt(&t, " (%s", info[f][1]);
-  if (reason) text_fmt(&t, ": %s", str_text(p->c, reason));
-  text_puts(&t, ")");
-  if (k->how && strstr(str_text(p->c, k->how), text_cstr(&t))) return; /* parts of a kind */
-  k->how = str_fmt(p->c, k->how ? "%s; %s" : "%s%s", k->how ? str_text(p->c, k->how) : "", t.at);
+  for (const KernelNote *x = k->how; x; x = x->before) /* parts of a kind */
+    if (x->family == (u32)f && x->size == size && x->reason == reason) return;
+  KernelNote *note = NEW(&p->c->keep, KernelNote);
+  *note = (KernelNote){.family = (u32)f, .size = size, .reason = reason, .before = k->how};
+  k->how = note;
+}
+
+/* tile 6x2 of 8 lanes (one operand is the same in all lanes: 6 rows share ...); ... */
+static void put_notes(const Prog *p, const KernelNote *x, Text *t) {
+  if (!x) return;
+  put_notes(p, x->before, t);
+  const FamilyInfo *f = &family_info[x->family];
+  text_fmt(t, "%s%s", x->before ? "; " : "", f->title);
+  if (x->size) text_fmt(t, " %s", str_text(p->c, x->size));
+  text_fmt(t, " (%s", f->why);
+  if (x->reason) text_fmt(t, ": %s", str_text(p->c, x->reason));
+  text_puts(t, ")");
 }
 
 void family_list(Prog *p, Text *out) {
@@ -121,8 +132,12 @@ void family_list(Prog *p, Text *out) {
     const Stmt *k = prog_stmt(p, s);
     if (k->kind != ST_kernel) continue;
     KernelWork w = prog_work(p, range, s, &p->c->scratch);
-    text_fmt(out, "kernel '%s': %s, about %.3f us", show(p->c, k->label),
-             k->how ? str_text(p->c, k->how) : "loops of its operator", ns[s] / 1000);
+    text_fmt(out, "kernel '%s': ", show(p->c, k->label));
+    if (k->how)
+      put_notes(p, k->how, out);
+    else
+      text_puts(out, "loops of its operator");
+    text_fmt(out, ", about %.3f us", ns[s] / 1000);
     if (w.macs > 0) text_fmt(out, ", %.0f multiply-adds", w.macs);
     text_fmt(out, ", %.0f bytes\n", w.bytes);
   }

@@ -5,11 +5,17 @@
 #include "pass/pass.h"
 
 typedef enum Family {
-#define FAMILY(name, title, why) FA_##name,
+#define FAMILY(name, title, hue, why) FA_##name,
 #include "pass/kernel/families.def"
 #undef FAMILY
   FA_COUNT
 } Family;
+
+typedef struct FamilyInfo {
+  const char *title, *why; /* why: it is taken where it is */
+  int hue;                 /* of a page, in degrees; -1: grey */
+} FamilyInfo;
+extern const FamilyInfo family_info[FA_COUNT];
 
 /* A convolution. Layout gives operands and results what this family reads, lowering writes it. */
 struct Chosen {
