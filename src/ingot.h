@@ -260,8 +260,9 @@ IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const c
                           const char *weights);
 
 /* A folder that a project takes as it is: the C, a program that runs it, files of the build system,
- * a README with sizes. Files that are there are replaced. The second refuses before any work what
- * does not depend on the model. */
+ * a README with sizes. Files that an earlier export wrote (the folder has a list of them,
+ * .ingot-export) are replaced, others never. The second refuses before any work what does not
+ * depend on the model. */
 typedef struct IngotExport {
   IngotC c;           /* name must be given; of the rest weights and selftest count */
   const char *kind;   /* "cmake", "zephyr", "arduino", "platformio", "esp-idf", "rust" */

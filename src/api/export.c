@@ -3,11 +3,13 @@
  * In: a model, the kind of project, a folder. Out: the C, a program that runs it, files of the
  * build system, and a README with sizes. All but the C are templates, tools/export, in which @word@
  * stands for a fact of the model; they are embedded as one text in which a line "==== KIND/PATH"
- * begins each. No file appears before all are made; one that is there is replaced.
+ * begins each. No file appears before all are made. MANIFEST names those that were written; a file
+ * that is there and is not named in it is somebody else's, and is never replaced.
  */
 #include "api/own.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -26,6 +28,8 @@ static const struct ExportKind {
              {"rust", "include", NULL, NULL}};
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
+#define MANIFEST ".ingot-export"
+
 typedef struct ExportKind ExportKind;
 
 /* What stands in templates between two @. */
@@ -40,6 +44,7 @@ typedef struct Export {
   const ExportKind *kind;
   WordTable word;
   VEC(FileOut) file;
+  Text list; /* MANIFEST: the files of earlier exports, and those of this one */
 } Export;
 
 static const ExportKind *find_kind(Ctx *c, const char *name) {
@@ -76,7 +81,7 @@ static void add_file(Ctx *c, Export *x, const char *place, Text t) {
   *vec_push(&c->keep, &x->file) = (FileOut){.path = path, .at = t.at, .n = t.n};
 }
 
-/* The templates of the kind, and those that it shares. */
+/* The templates of the kind, and those that it shares; as they are, before they are filled. */
 static void add_templates(Ctx *c, Export *x) {
   static const char line[] = "==== ";
   const ExportKind *k = x->kind;
@@ -89,10 +94,11 @@ static void add_templates(Ctx *c, Export *x) {
     for (at = text; at < end && strncmp(at, line, sizeof line - 1) != 0;)
       at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
     const char *path = str_text(c, str_intern(c, name, n));
+    Text part = {.at = (char *)(uintptr_t)text, .n = (size_t)(at - text)};
     if (!strncmp(path, k->name, prefix) && path[prefix] == '/')
-      add_file(c, x, path + prefix + 1, fill(c, x, text, (size_t)(at - text)));
+      add_file(c, x, path + prefix + 1, part);
     else if (k->main && !strcmp(path, k->main))
-      add_file(c, x, k->main_place, fill(c, x, text, (size_t)(at - text)));
+      add_file(c, x, k->main_place, part);
   }
 }
 
@@ -162,7 +168,40 @@ static void say_facts(Ctx *c, Export *x, const EmitFacts *f) {
   say_number(c, x, "stack_size", (2 * f->stack_bytes + 2048 + 1023) / 1024 * 1024);
 }
 
-/* ---- folders ---- */
+/* ---- files that are there ---- */
+
+static void read_list(Ctx *c, Export *x) {
+  const char *path = str_text(c, str_fmt(c, "%s/" MANIFEST, x->o->folder));
+  struct stat st;
+  x->list = text_new(&c->keep);
+  text_puts(&x->list, "Files that ingot export wrote here, and may replace:\n");
+  if (lstat(path, &st) || !S_ISREG(st.st_mode)) return;
+  File f = file_read_own(c, path);
+  const char *first = f.n ? memchr(f.at, '\n', f.n) : NULL;
+  if (first) text_put(&x->list, first + 1, f.n - (size_t)(first + 1 - (const char *)f.at));
+}
+
+/* Is the file named in the list, a line each? */
+static bool is_ours(Ctx *c, Export *x, const char *place) {
+  const char *line = str_text(c, str_fmt(c, "\n%s\n", place));
+  return strstr(text_cstr(&x->list), line) != NULL;
+}
+
+/* Refuses to replace what no export has written. */
+static void claim(Ctx *c, Export *x) {
+  struct stat st;
+  size_t folder = strlen(x->o->folder) + 1;
+  for (u32 i = 0; i < x->file.n; i++) {
+    const char *path = x->file.at[i].path, *place = path + folder;
+    if (is_ours(c, x, place)) continue;
+    if (!lstat(path, &st))
+      fail(c, ERR_usage, LOC_NONE,
+           "%s is there, and no ingot export wrote it: move it away, or give another folder to "
+           "--output",
+           show_text(c, str_of(c, path)));
+    text_fmt(&x->list, "%s\n", place);
+  }
+}
 
 /* All above the last name. */
 static void make_folders(Ctx *c, const char *path) {
@@ -179,22 +218,69 @@ static void make_folders(Ctx *c, const char *path) {
 
 /* ---- all of it ---- */
 
-static void check(Ctx *c, const IngotExport *o) {
+static void check_name(Ctx *c, const ExportKind *k, const char *name) {
+  bool header = name_is_taken(c, "project", name);
+  if (header || name_is_taken(c, k->name, name))
+    fail(c, ERR_usage, LOC_NONE,
+         "'%s' cannot be the name of a project for %s: %s is called so; --name gives another, such "
+         "as %s_net",
+         name, k->name, header ? "a header of C" : "something else there", name);
+}
+
+/* Places of what the kind always has: the header first, then the source. */
+static Export begin(Ctx *c, Ingot *m, const IngotExport *o) {
+  Export x = {.m = m, .o = o, .kind = find_kind(c, o->kind)};
+  const char *name = o->c.name;
+  Text none = text_new(&c->keep);
+  add_file(c, &x, str_text(c, str_fmt(c, "%s/%s.h", x.kind->header, name)), none);
+  add_file(c, &x, str_text(c, str_fmt(c, "src/%s.c", name)), none);
+  add_templates(c, &x);
+  if (!strcmp(x.kind->name, "rust")) {
+    add_file(c, &x, "src/lib.rs", none);
+    add_file(c, &x, "examples/hello.rs", none);
+  }
+  read_list(c, &x);
+  return x;
+}
+
+static void check(Ingot *m, const IngotExport *o) {
+  Ctx *c = m->c;
   api_need(c, o, "the description of the project");
   api_need(c, o->kind, "the kind of the project");
   api_need(c, o->folder, "the folder");
+  api_need(c, o->c.name, "the prefix of C names");
   const ExportKind *k = find_kind(c, o->kind);
   if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: the folder has no name");
   if (o->c.weights && (!strcmp(o->c.weights, "pointer") || strcmp(k->name, "cmake")) &&
       strcmp(o->c.weights, "inline"))
     fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not in a project for %s", o->c.weights,
          k->name);
+  check_name(c, k, o->c.name);
+  Export x = begin(c, m, o);
+  claim(c, &x);
+}
+
+/* The texts of all places; those of Rust are the last two. */
+static void make_files(Ctx *c, Export *x, const EmitFacts *facts, Text header, Text source) {
+  u32 n = x->file.n, made = !strcmp(x->kind->name, "rust") ? 2 : 0;
+  for (u32 i = 2; i < n - made; i++) {
+    FileOut *f = &x->file.at[i];
+    Text t = fill(c, x, (const char *)f->at, f->n);
+    f->at = t.at, f->n = t.n;
+  }
+  x->file.at[0].at = header.at, x->file.at[0].n = header.n;
+  x->file.at[1].at = source.at, x->file.at[1].n = source.n;
+  if (!made) return;
+  Text library = text_new(&c->keep), example = text_new(&c->keep);
+  emit_rust(x->m->p, x->o->c.name, facts, &library, &example);
+  x->file.at[n - 2].at = library.at, x->file.at[n - 2].n = library.n;
+  x->file.at[n - 1].at = example.at, x->file.at[n - 1].n = example.n;
 }
 
 static void export(Ingot *m, const IngotExport *o) {
   Ctx *c = m->c;
-  check(c, o);
-  Export x = {.m = m, .o = o, .kind = find_kind(c, o->kind)};
+  check(m, o);
+  Export x = begin(c, m, o);
   IngotC ic = o->c;
   bool cmake = !strcmp(x.kind->name, "cmake");
   if (api_entry_count(m) > 1) fail(c, ERR_unsupported, LOC_NONE, "a project holds one model");
@@ -202,29 +288,23 @@ static void export(Ingot *m, const IngotExport *o) {
     fail(c, ERR_unsupported, LOC_NONE, "--threads: not in a project for %s", x.kind->name);
   api_bodies(m);
   if (!ic.weights && cmake && api_weights_apart(m)) ic.weights = "file";
-  Text source = text_new(&c->keep), header = text_new(&c->keep), library = text_new(&c->keep),
-       example = text_new(&c->keep);
+  Text source = text_new(&c->keep), header = text_new(&c->keep);
   EmitFacts facts = api_emit(m, &ic, true, &source, &header);
   say_facts(c, &x, &facts);
+  make_files(c, &x, &facts, header, source);
   if (m->written.blob.n) {
     const char *path = str_text(c, str_fmt(c, "%s/src/%s.bin", o->folder, ic.name));
     *vec_push(&c->keep, &x.file) =
         (FileOut){.path = path, .n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
   }
-  add_file(c, &x, str_text(c, str_fmt(c, "%s/%s.h", x.kind->header, ic.name)), header);
-  add_file(c, &x, str_text(c, str_fmt(c, "src/%s.c", ic.name)), source);
-  if (!strcmp(x.kind->name, "rust")) {
-    emit_rust(m->p, ic.name, &facts, &library, &example);
-    add_file(c, &x, "src/lib.rs", library);
-    add_file(c, &x, "examples/hello.rs", example);
-  }
-  add_templates(c, &x);
+  claim(c, &x);
+  add_file(c, &x, MANIFEST, x.list);
   for (u32 i = 0; i < x.file.n; i++) make_folders(c, x.file.at[i].path);
   files_write(c, x.file.at, x.file.n);
 }
 
 static void check_alone(Ingot *m, const IngotExport *o) {
-  check(m->c, o);
+  check(m, o);
 }
 
 IngotStatus ingot_check_export(Ingot *m, const IngotExport *o) {

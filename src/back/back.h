@@ -169,6 +169,9 @@ typedef struct EmitBody {
 EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
                       Blob *blob);
 
+/* wrap/params.c: does the name belong to somebody else there? kind: of words.def */
+bool name_is_taken(Ctx *c, const char *kind, const char *name);
+
 /* wrap/cpp.c: a header for C++ around that of the C, which it includes as `header`: a class that
  * owns an arena. The file has one entry. */
 typedef struct CppOptions {

@@ -284,7 +284,9 @@ static const struct {
     {"quantize", "html", "FILE", "a page for a browser: what became of each layer"},
     {"inspect", "seconds", "X", "how long to measure with --bench (default 1)"},
     {"vm", "output", "FILE.c", "where it goes; the header beside it"},
-    {"export", "output", "DIR", "the folder, which is made; files that are there are replaced"},
+    {"export", "output", "DIR",
+     "the folder, which is made; of files that are there only those of an earlier export are "
+     "replaced"},
     {"export", "weights", "HOW", "inline, or with --for cmake file (the default above 8 MB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the folder)"},
     {"fmt", "output", "FILE", "where the text goes (default: standard output)"},

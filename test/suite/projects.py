@@ -55,7 +55,7 @@ int main() {
     thrown = std::string(e.what()) == "net: in0 has too few elements";
   }
   if (!thrown) return 4;
-  open::Net first, second; // states of their own
+  open_::Net first, second; // states of their own
   std::vector<float> x(8, 1), z(8);
   first.run(2, x, z);
   first.run(2, x, z);
@@ -270,12 +270,99 @@ def export_arduino(w):
     on_board(w, ["hello.o", "digits.o"], "sketch_main")
 
 
+RUST = r"""use open::{Error, Net};
+
+fn message(got: Result<(), Error>) -> String {
+    got.unwrap_err().to_string()
+}
+
+fn main() {
+    let (mut one, mut two) = (Net::new(), Net::new());
+    let (x, mut z) = ([1f32; 8], [0f32; 8]);
+    one.run(2, &x, &mut z).unwrap();
+    one.run(2, &x, &mut z).unwrap();
+    assert_eq!(z[0], 3.0); // the sums of the run before
+    two.run(2, &x, &mut z).unwrap();
+    assert_eq!(z[0], 1.0); // a state of its own
+    one.reset();
+    one.run(2, &x, &mut z).unwrap();
+    assert_eq!(z[0], 1.0);
+    assert_eq!(message(one.run(3, &x, &mut z)), "in0: 8 elements, expected 12");
+    assert_eq!(message(one.run(2, &x, &mut z[..7])), "out0: 7 elements, expected 8");
+    assert_eq!(message(one.run(9, &[0f32; 36], &mut [0f32; 36])), "n0: 9, expected 1 to 8");
+    assert_eq!(message(one.run(-1, &x, &mut z)), "n0: -1, expected 1 to 8");
+}
+"""
+
+
+def rust_wrapper(w):
+    """Sizes that are open, and state; a short slice, or a size out of its bounds, is refused before the C sees it."""
+    w.write("open.ing", OPEN)
+    w.run(w.env.ingot, "export", "open.ing", "--state", "h=y", "--for", "rust", "-o", "open")
+    w.write("open/examples/user.rs", RUST)
+    w.run("cargo", "run", "--offline", "--quiet", "--example", "user", cwd="open", env={"CARGO_TARGET_DIR": w.path("target"), "CARGO_NET_OFFLINE": "true"})
+
+
 def export_rust(w):
     w.export("rust")
     home = {"CARGO_TARGET_DIR": w.path("target"), "CARGO_NET_OFFLINE": "true"}
     out = w.run("cargo", "run", "--offline", "--quiet", "--example", "hello", cwd="digits", env=home)
     near = [abs(float(a) - b) for a, b in zip(out.split(), w.zeros())]
     want(len(near) == 10 and max(near) < 1e-7, f"the example prints {out}")
+
+
+def strangers(w):
+    """Files that no export wrote stay: nothing is written beside them, and they are named; what an export wrote, another replaces."""
+    made = {}
+    for kind, file in (("cmake", "README.md"), ("cmake", "src/d.c"), ("rust", "src/lib.rs"), ("zephyr", "CMakeLists.txt"), ("arduino", "README.md")):
+        folder = f"{kind}-{file.replace('/', '-')}"
+        os.makedirs(os.path.dirname(w.path(f"{folder}/{file}")))
+        w.write(f"{folder}/{file}", "mine\n")
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "--name", "d", "-o", folder, code=2, text=f"{folder}/{file} is there, and no ingot export wrote it")
+        left = [os.path.join(top, f) for top, _, files in os.walk(w.path(folder)) for f in files]
+        with open(w.path(f"{folder}/{file}")) as f:
+            want(left == [w.path(f"{folder}/{file}")] and f.read() == "mine\n", f"{kind}: {left}")
+    # before work: the model is not even read
+    w.run(w.env.ingot, "export", "no-such.onnx", "--for", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="no ingot export wrote it")
+    w.write("notes.txt", "mine\n")
+    os.symlink("nowhere", w.path("link"))
+    for kind, name in (("cmake", "d"), ("cmake", "d"), ("zephyr", "e"), ("cmake", "d")):
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "--name", name, "-o", ".")
+    with open(w.path("CMakeLists.txt")) as f:
+        want("add_library(d " in f.read(), "the last export is another")
+    with open(w.path("notes.txt")) as f:
+        want(f.read() == "mine\n", "a file that is none of a project")
+    os.mkdir(w.path("soft"))
+    os.symlink("../notes.txt", w.path("soft/README.md"))
+    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "cmake", "--name", "d", "-o", "soft", code=2, text="soft/README.md")
+
+
+def reserved(w):
+    """Names that a kind has for something else are refused with another, before the model is read; that other one is taken."""
+    for kind, names in (("cmake", "test all help install clean string"), ("rust", "match std self crate test m"), ("zephyr", "app test time"), ("arduino", "Arduino math"),
+                        ("platformio", "string"), ("esp-idf", "main flash stdio")):
+        for name in names.split():
+            w.run(w.env.ingot, "export", "no-such.onnx", "--for", kind, "-o", "d/" + name, code=2, text=f"'{name}' cannot be the name of a project for {kind}")
+    want(not os.path.exists(w.path("d")), "a folder is left")
+    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "zephyr", "-o", "no")
+    with open(w.path("no/zephyr/module.yml")) as f:
+        want('name: "no"\n' in f.read(), "YAML takes the name for something else")
+    with open(w.path("no/Kconfig")) as f:
+        want(f.read().startswith("config INGOT_NO\n"), "the option has a name that others may have")
+    for kind, name in (("rust", "no"), ("rust", "match_net"), ("cmake", "test_net")):
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "-o", f"{kind}-{name}", "--name", name)
+
+
+def spaces(w):
+    """Namespaces are none that headers of C, or macros of a compiler, have a use for."""
+    w.write("one.ing", 'graph (%x "x": f32[4]) {\n  %y: f32[4] = neg(%x)\n  return %y "y"\n}\n')
+    names = "clock time linux unix index remove read write log exp signal class match y1 net".split()
+    for name in names:
+        w.run(w.env.ingot, "compile", "one.ing", "--cpp", "--no-selftest", "-o", name + ".c", "--name", name)
+    w.write("all.cpp", "#include <cmath>\n#include <csignal>\n#include <cstdio>\n#include <cstdlib>\n#include <ctime>\n#include <unistd.h>\n"
+            + "".join(f'#include "./{name}.hpp"\n' for name in names) + "int main() {\n  net::Net a;\n  clock_::Net b;\n  match::Net c;\n  (void)a, (void)b, (void)c;\n}\n")
+    for standard in ("gnu++17", "gnu++20"):
+        w.run("g++", f"-std={standard}", *WARN, "-fsyntax-only", "all.cpp")
 
 
 def refused(w):
@@ -290,5 +377,6 @@ def tests(env):
     arm = ("arm-none-eabi-gcc", "qemu-system-arm")
     rows = [("cpp", cpp, ("cc", "g++"), 8), ("package", package, ("cmake", "g++"), 10), ("make", plain_make, ("cc",), 2), ("meson", meson, ("meson", "ninja", "cc"), 4), ("cmake", export_cmake, ("cmake",), 5), ("zephyr", export_zephyr, ("cmake", *arm), 4),
             ("esp-idf", export_esp, ("cmake", *arm), 4), ("platformio", export_platformio, arm, 2), ("arduino", export_arduino, (*arm, "arm-none-eabi-g++"), 2),
-            ("rust", export_rust, ("cargo", "cc"), 8), ("refused", refused, (), 1)]
+            ("rust", export_rust, ("cargo", "cc"), 8), ("wrapper", rust_wrapper, ("cargo", "cc"), 5),
+            ("strangers", strangers, (), 2), ("reserved", reserved, (), 2), ("spaces", spaces, ("g++",), 4), ("refused", refused, (), 1)]
     return [Test(f"projects/{name}", lambda name=name, fn=fn, tools=tools: fn(Work(env, name, *tools)), cost=cost) for name, fn, tools, cost in rows]

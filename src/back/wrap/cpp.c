@@ -5,26 +5,14 @@
  * and hands it to the C functions. Nets are independent of each other. Sizes of views are checked
  * before the C sees a pointer. Without exceptions there is try_run alone.
  */
-#include "back/back.h"
+#include "back/wrap/wrap.h"
 #include "ir/text.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Words that no namespace can be called. */
-static const char keywords[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
-    "char32_t class compl concept const consteval constexpr constinit const_cast continue co_await "
-    "co_return co_yield decltype default delete do double dynamic_cast else enum explicit export "
-    "extern false float for friend goto if inline int long mutable namespace new noexcept not "
-    "not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires "
-    "return short signed sizeof static static_assert static_cast struct switch template this "
-    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
-    "volatile wchar_t while xor xor_eq std main ";
-
 static const char *space_name(Ctx *c, const char *name) {
-  bool taken = strstr(keywords, str_text(c, str_fmt(c, " %s ", name))) != NULL;
-  return taken ? str_text(c, str_fmt(c, "%s_", name)) : name;
+  return name_is_taken(c, "cpp", name) ? str_text(c, str_fmt(c, "%s_", name)) : name;
 }
 
 static const char view_text[] =
@@ -48,10 +36,6 @@ static const char view_text[] =
     "};\n\n";
 
 /* ---- parameters ---- */
-
-static const Buf *port(const Prog *p, const EmitParam *x) {
-  return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
-}
 
 /* image: f32[1,1,8,8], without anything that would end a comment */
 static void put_described(Text *t, const Prog *p, const Buf *b) {
@@ -80,7 +64,8 @@ static void put_params(Text *t, const Prog *p, const EmitFacts *f) {
     case PK_seed: text_puts(t, "std::uint64_t seed"); break;
     case PK_in: text_fmt(t, "View<const %s> in%u", x->type, x->i); break;
     case PK_out: text_fmt(t, "View<%s> out%u", x->type, x->i); break;
-    case PK_shape: text_fmt(t, "std::array<std::int64_t, %u> &out%u_shape", port(p, x)->rank, x->i);
+    case PK_shape:
+      text_fmt(t, "std::array<std::int64_t, %u> &out%u_shape", param_buf(p, x)->rank, x->i);
     }
   }
 }
@@ -106,33 +91,9 @@ static void put_args(Text *t, const EmitFacts *f, bool views) {
 
 /* ---- sizes ---- */
 
-static bool is_param(const EmitFacts *f, Sym s) {
-  for (u32 i = 0; i < f->params.n; i++)
-    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return true;
-  return false;
-}
-
-/* Elements that a run reads or writes, at most: a product of extents. */
-static void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b) {
-  text_puts(t, "std::size_t{1}");
-  for (u32 k = 0; k < b->rank; k++) {
-    i64 lo, hi;
-    bool known = true;
-    DimTerms d = dim_terms(p->dims, b->dim[k]);
-    dim_bounds(p->dims, b->dim[k], &lo, &hi);
-    for (u32 i = 0; i < d.n; i++) known = known && is_param(f, d.sym[i]);
-    if (dim_is_const(b->dim[k]) || !known) {
-      text_fmt(t, " * %" PRId64 "u", hi);
-      continue;
-    }
-    text_fmt(t, " * size(%" PRId64, d.k0);
-    for (u32 i = 0; i < d.n; i++) text_fmt(t, " + %" PRId64 " * n%u", d.coef[i], d.sym[i]);
-    text_puts(t, ")");
-  }
-}
-
 /* The first view that does not fit, as a text; nullptr: all do. */
 static void put_fits(Text *t, const Prog *p, const EmitFacts *f) {
+  static const SizeText sizes = {"std::size_t{1}", "u", "size"};
   text_puts(t, "  static const char *misfit(");
   put_params(t, p, f);
   text_puts(t, ") noexcept {\n");
@@ -153,7 +114,7 @@ static void put_fits(Text *t, const Prog *p, const EmitFacts *f) {
     if (x->kind != PK_in && x->kind != PK_out) continue;
     const char *what = x->kind == PK_in ? "in" : "out";
     text_fmt(t, "    if (%s%u.size() < ", what, x->i);
-    put_elements(t, p, f, port(p, x));
+    put_elements(t, p, f, param_buf(p, x), &sizes);
     text_fmt(t, ") return \"%s%u has too few elements\";\n", what, x->i);
   }
   text_puts(t, "    return nullptr;\n  }\n");
@@ -216,7 +177,7 @@ static void put_net(Text *t, const Prog *p, const CppOptions *o, const EmitFacts
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_in && x->kind != PK_out) continue;
     text_fmt(t, "\n *   %s%u ", x->kind == PK_in ? "in" : "out", x->i);
-    put_described(t, p, port(p, x));
+    put_described(t, p, param_buf(p, x));
   }
   text_puts(t, ")\n */\nclass Net {\n public:\n");
   put_construction(t, o, state);

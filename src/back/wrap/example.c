@@ -3,14 +3,10 @@
  * In: the program and facts of its file. Out: pieces of C and of Markdown, for the templates of
  * tools/export.
  */
-#include "back/back.h"
+#include "back/wrap/wrap.h"
 #include "ir/text.h"
 
 #include <inttypes.h>
-
-static const Buf *port(const Prog *p, const EmitParam *x) {
-  return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
-}
 
 void example_statics(const Prog *p, const EmitFacts *f, const char *upper, bool cpp, Text *t) {
   text_fmt(t, "%s(%s_ARENA_ALIGN) static unsigned char arena[%s_ARENA_BYTES];\n",
@@ -22,7 +18,7 @@ void example_statics(const Prog *p, const EmitFacts *f, const char *upper, bool 
     if (x->kind == PK_out)
       text_fmt(t, "static %s out%u[%s_OUTPUT%u_ELEMENTS];\n", x->type, x->i, upper, x->i);
     if (x->kind == PK_shape)
-      text_fmt(t, "static int64_t out%u_shape[%u];\n", x->i, port(p, x)->rank + 1u);
+      text_fmt(t, "static int64_t out%u_shape[%u];\n", x->i, param_buf(p, x)->rank + 1u);
   }
 }
 

@@ -1,17 +1,13 @@
 /* rust.c: a safe wrapper in Rust around a generated file.
  *
  * In: the program, its name, the parameters of NAME_run. Out: src/lib.rs of a crate, and a program
- * that uses it. Net owns its arena; slices are measured before the C sees a pointer.
+ * that uses it. Net owns its arena; sizes and slices are checked before the C sees a pointer.
  */
-#include "back/back.h"
+#include "back/wrap/wrap.h"
 #include "ir/text.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const Buf *port(const Prog *p, const EmitParam *x) {
-  return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
-}
 
 /* Types of C that arrays have. */
 static const char *rust_type(const char *c_type) {
@@ -31,6 +27,7 @@ static void put_params(Text *t, const Prog *p, const EmitFacts *f, RustForm form
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *type = rust_type(x->type);
+    if (x->kind == PK_weights) continue; /* such files are not exported */
     text_puts(t, ", ");
     switch (x->kind) {
     case PK_weights: break;
@@ -52,35 +49,10 @@ static void put_params(Text *t, const Prog *p, const EmitFacts *f, RustForm form
       if (bare)
         text_fmt(t, "out%u_shape.as_mut_ptr()", x->i);
       else if (form == FM_safe)
-        text_fmt(t, "out%u_shape: &mut [i64; %u]", x->i, port(p, x)->rank);
+        text_fmt(t, "out%u_shape: &mut [i64; %u]", x->i, param_buf(p, x)->rank);
       else
         text_fmt(t, "out%u_shape: *mut i64", x->i);
     }
-  }
-}
-
-static bool is_param(const EmitFacts *f, Sym s) {
-  for (u32 i = 0; i < f->params.n; i++)
-    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return true;
-  return false;
-}
-
-/* Elements that a run reads or writes, at most: a product of extents. */
-static void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b) {
-  text_puts(t, "1");
-  for (u32 k = 0; k < b->rank; k++) {
-    i64 lo, hi;
-    bool known = !dim_is_const(b->dim[k]);
-    DimTerms d = dim_terms(p->dims, b->dim[k]);
-    dim_bounds(p->dims, b->dim[k], &lo, &hi);
-    for (u32 i = 0; i < d.n; i++) known = known && is_param(f, d.sym[i]);
-    if (!known) {
-      text_fmt(t, " * %" PRId64, hi);
-      continue;
-    }
-    text_fmt(t, " * extent(%" PRId64, d.k0);
-    for (u32 i = 0; i < d.n; i++) text_fmt(t, " + %" PRId64 " * n%u", d.coef[i], d.sym[i]);
-    text_puts(t, ")");
   }
 }
 
@@ -115,12 +87,20 @@ static void put_extern(Text *t, const Prog *p, const EmitFacts *f) {
 }
 
 static void put_checks(Text *t, const Prog *p, const EmitFacts *f) {
+  static const SizeText sizes = {"1", "", "extent"};
+  for (u32 i = 0; i < f->params.n; i++) {
+    const EmitParam *x = &f->params.at[i];
+    if (x->kind != PK_size) continue;
+    const SymInfo *s = dim_syminfo(p->dims, x->i);
+    text_fmt(t, "        within(\"n%u\", n%u, %" PRId64 ", %" PRId64 ")?;\n", x->i, x->i, s->lo,
+             s->hi);
+  }
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_in && x->kind != PK_out) continue;
     const char *what = x->kind == PK_in ? "in" : "out";
     text_fmt(t, "        need(\"%s%u\", %s%u.len(), ", what, x->i, what, x->i);
-    put_elements(t, p, f, port(p, x));
+    put_elements(t, p, f, param_buf(p, x), &sizes);
     text_puts(t, ")?;\n");
   }
 }
@@ -164,7 +144,7 @@ static void put_constants(Text *t, const Prog *p, const EmitFacts *f) {
     const EmitParam *x = &f->params.at[i];
     u64 n = 1;
     if (x->kind != PK_in && x->kind != PK_out) continue;
-    const Buf *b = port(p, x);
+    const Buf *b = param_buf(p, x);
     for (u32 k = 0; k < b->rank; k++) {
       i64 lo, hi;
       dim_bounds(p->dims, b->dim[k], &lo, &hi);
@@ -180,7 +160,12 @@ static void put_helpers(Text *t, const EmitFacts *f) {
   bool open = false;
   for (u32 i = 0; i < f->params.n; i++) open = open || f->params.at[i].kind == PK_size;
   text_puts(t, error_text);
-  if (open) text_puts(t, "fn extent(n: i64) -> usize {\n    n.max(0) as usize\n}\n\n");
+  if (open)
+    text_puts(t, "fn extent(n: i64) -> usize {\n    n.max(0) as usize\n}\n\n"
+                 "fn within(what: &str, n: i64, least: i64, most: i64) -> Result<(), Error> {\n"
+                 "    if n >= least && n <= most {\n        return Ok(());\n    }\n"
+                 "    Err(Error(format!(\"{}: {}, expected {} to {}\", what, n, least, most)))\n"
+                 "}\n\n");
   text_puts(t, "fn need(what: &str, have: usize, least: usize) -> Result<(), Error> {\n"
                "    if have >= least {\n        return Ok(());\n    }\n"
                "    Err(Error(format!(\"{}: {} elements, expected {}\", what, have, least)))\n"
@@ -194,6 +179,7 @@ static void put_example(Text *t, const Prog *p, const EmitFacts *f) {
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *type = rust_type(x->type);
+    if (x->kind == PK_weights) continue;
     text_puts(&args, args.n ? ", " : "");
     switch (x->kind) {
     case PK_weights: break;
@@ -208,7 +194,7 @@ static void put_example(Text *t, const Prog *p, const EmitFacts *f) {
       text_fmt(&args, "&mut out%u", x->i);
       break;
     case PK_shape:
-      text_fmt(t, "    let mut out%u_shape = [0i64; %u];\n", x->i, port(p, x)->rank);
+      text_fmt(t, "    let mut out%u_shape = [0i64; %u];\n", x->i, param_buf(p, x)->rank);
       text_fmt(&args, "&mut out%u_shape", x->i);
     }
   }

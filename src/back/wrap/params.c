@@ -1,0 +1,49 @@
+/* params.c: parameters of NAME_run as wrappers see them, and names that a wrapper cannot have.
+ *
+ * In: the program, facts of its file. Out: how many elements an array has, as a text in the sizes
+ * that are parameters; whether a name belongs to somebody else (words.def).
+ */
+#include "back/wrap/wrap.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const Buf *param_buf(const Prog *p, const EmitParam *x) {
+  return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
+}
+
+static bool is_param(const EmitFacts *f, Sym s) {
+  for (u32 i = 0; i < f->params.n; i++)
+    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return true;
+  return false;
+}
+
+void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b, const SizeText *how) {
+  text_puts(t, how->one);
+  for (u32 k = 0; k < b->rank; k++) {
+    i64 lo, hi;
+    bool known = !dim_is_const(b->dim[k]);
+    DimTerms d = dim_terms(p->dims, b->dim[k]);
+    dim_bounds(p->dims, b->dim[k], &lo, &hi);
+    for (u32 i = 0; i < d.n; i++) known = known && is_param(f, d.sym[i]);
+    if (!known) {
+      text_fmt(t, " * %" PRId64 "%s", hi, how->number);
+      continue;
+    }
+    text_fmt(t, " * %s(%" PRId64, how->size, d.k0);
+    for (u32 i = 0; i < d.n; i++) text_fmt(t, " + %" PRId64 " * n%u", d.coef[i], d.sym[i]);
+    text_puts(t, ")");
+  }
+}
+
+bool name_is_taken(Ctx *c, const char *kind, const char *name) {
+  static const char *const words[][2] = {
+#define WORDS(kind, list) {kind, list},
+#include "back/wrap/words.def"
+#undef WORDS
+  };
+  const char *wanted = str_text(c, str_fmt(c, " %s ", name));
+  for (u32 i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcmp(words[i][0], kind) && strstr(words[i][1], wanted)) return true;
+  return false;
+}
