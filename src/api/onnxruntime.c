@@ -1,4 +1,4 @@
-/* python.c: engine onnxruntime: the model run by ONNX Runtime in a Python process, to compare with.
+/* onnxruntime.c: the engine of that name: ONNX Runtime in a Python process, to compare with.
  *
  * In: a model from a file, with inputs. Out: its outputs. Arrays travel as .npz in a temporary
  * folder. Without VNNI its sums of products of bytes saturate at 16 bits unless it is told that

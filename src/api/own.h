@@ -406,7 +406,7 @@ void api_make_c(Ingot *m);          /* compiles and loads it */
 CallFn *api_code_c(Ingot *m);       /* the same without a run; the arena is m->kept.arena */
 void api_check_c(Ingot *m, int status); /* fails unless it is 0 */
 
-/* python.c */
+/* onnxruntime.c */
 void api_run_python(Ingot *m, u64 seed);           /* by ONNX Runtime; fills m->out */
 void api_write_inputs(Ingot *m, const char *path); /* m->in as .npz */
 

@@ -1,15 +1,15 @@
-"""Pages of `inspect --html` in a browser: they open without an error and ask for nothing, search finds a node, a click shows it, keys do what
+"""Pages of `inspect --html`, `verify --html` and `quantize --html` in a browser: they open without an error and ask for nothing, search finds a node, a click shows it, keys do what
 the mouse does, light and dark and a small window; laying out a graph grows with it, not with its square; names that look like HTML are text."""
 import json
 import os
 import shlex
 
-from lib import families
+from lib import families, npy
 from lib import onnxfile as onnx
 from lib.browser import Browser
 from lib.core import Skip, Test, want
 from suite.cli import MODEL, Cli
-from suite.report import HOSTILE
+from suite.report import DATA, HOSTILE
 
 SHOWN = "document.querySelector('#detail').textContent"
 MOST_MS = 4000  # of 8,000 nodes
@@ -141,7 +141,38 @@ def networks(c):
             p.fine()
 
 
-CASES = (digits, clicks, names, large, networks)
+def tables(c):
+    """Pages of verify, quantize and inspect --bench: they open on their own table, whose rows are those of the data, and a row leads to its node."""
+    npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (8, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(512)])})
+    c.run("verify", MODEL, "-d", "batch=1", "--engine", "interp", "--html", "errors.html")
+    c.run("verify", MODEL, "-d", "batch=1", "--engine", "interp", "--rtol", "0", "--atol", "0", "--html", "wrong.html", code=1)
+    c.run("quantize", MODEL, "--data", "x.npz", "-o", "q.onnx", "--html", "layers.html")
+    c.run("inspect", MODEL, "-d", "batch=1", "--bench", "--seconds", "0.05", "--march", "sse2", "--html", "kernels.html")
+    with Browser(c.env) as b:
+        for name, words in (("errors", "all within what is allowed"), ("wrong", "differ by more than is allowed"), ("layers", "SQNR"), ("kernels", "Measured on")):
+            with open(c.path(name + ".html"), encoding="utf-8") as f:
+                d = json.loads(DATA.findall(f.read())[0])
+            view = "#view-" + ("errors" if name == "wrong" else name)
+            p = b.open("file://" + c.path(name + ".html"))
+            if name == "kernels":
+                p.click("#tab-kernels")
+            p.wait(f"!document.querySelector('{view}').hidden && document.querySelector('{view} tbody tr')")
+            rows = d["errors"] if "errors" in view else d["quantized"]["layers"] if name == "layers" else d["kernels"]
+            want(p.eval(f"document.querySelectorAll('{view} tbody tr').length") == len(rows), f"{name}: other rows")
+            text = p.eval(f"document.querySelector('{view}').textContent")
+            want(words in text and "NaN" not in text and "undefined" not in text, f"{name}: {text[:300]}")
+            if name == "layers":
+                want(all(row["name"] in text for row in rows), f"layers: {text[:300]}")
+            else:
+                p.click(f"{view} tbody button.link")
+                want(p.wait(SHOWN), f"{name}: a row leads nowhere")
+            if name == "kernels":
+                want(all(d["families"][k["how"][0]["family"]]["name"] in text for k in rows) and "GFLOP/s" in text, f"kernels: {text[:300]}")
+            p.shot(c.path(name + ".png"))
+            p.fine()
+
+
+CASES = (digits, clicks, names, tables, large, networks)
 
 
 def tests(env):

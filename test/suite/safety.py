@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from lib import npy, onnxfile
+from lib import families, npy, onnxfile
 from lib.core import ROOT, Fail, Skip, Test, run, want
 from lib.onnxfile import FLOAT, chunk, number
 from suite.cli import MODEL, Cli, image
@@ -211,6 +211,32 @@ def terminal(c):
         late.cancel()
     want(line.search(said) and said.endswith(b"\r\x1b[K"), f"on a terminal: {said}")
     want(c.run(*args[1:]).text() == "", "progress without a terminal")
+    os.unlink(go)
+    tuned, line = [c.env.ingot, "compile", MODEL, "-d", "batch=1", "-o", "t.c", "--march", "sse2", "--tune=t.tune", "--cc", c.path("slowcc")], re.compile(rb"ingot: tune, C compiler \.\.\. \d+ s")
+    late = threading.Timer(PATIENCE, lambda: open(go, "w").close())
+    late.start()
+    try:
+        said = on_terminal(tuned, c.dir, "stderr", lambda said: line.search(said) and open(go, "w").close(), TERM="xterm", GO=go)
+    finally:
+        late.cancel()
+    want(line.search(said) and b"... " not in said[said.rindex(b"\r\x1b[K"):], f"tune on a terminal: {said}")
+
+
+def waiting(c):
+    """Work of the library itself is told of, too: of whatever takes longer than a line takes to appear. Models grow until it does."""
+    for task in ("compile", "quantize"):
+        for n in (500, 2000, 8000, 32000):
+            if task == "compile":
+                families.write("gemm", n, c.path("big.onnx"))
+                args = ["compile", "big.onnx", "-o", "big.c"]
+            else:
+                npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (n, 1, 8, 8), [0.5, 0.25] * (32 * n))})
+                args = ["quantize", MODEL, "--data", "x.npz", "-o", "q.onnx"]
+            begin = time.monotonic()
+            said = on_terminal([c.env.ingot, *args], c.dir, "stderr", TERM="xterm")
+            if b"... " in said or time.monotonic() - begin > 4:
+                break
+        want(re.search(rb"ingot: %s.* \.\.\. \d+ s" % task.encode(), said) and b"... " not in said[said.rindex(b"\r\x1b[K"):], f"{task} {n}: {said}")
 
 
 def constants(c):
@@ -260,7 +286,7 @@ def zoo(c):
     c.run("run", "zoo/model.onnx", "--data", "zoo")
 
 
-CASES = (model, data, before_work, signals, full, terminal, constants, long_names, cplusplus, zoo)
+CASES = (model, data, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo)
 
 
 def tests(env):
