@@ -39,7 +39,7 @@ def verbose(c):
         want(re.search(rf"^ingot: {task}: \d+\.\d\d s$", c.run(verb, MODEL, *args, "--verbose").text(), re.M), verb)
 
 
-ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None}  # need more than a network: suites train and tokens
+ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None, "doctor": None}  # suites train, tokens and tuned
 
 
 def data(c):
@@ -47,7 +47,7 @@ def data(c):
     npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (4, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(256)])})
     calls = {"compile": [MODEL, "-d", "batch=1", "-o", "net.c"], "run": [MODEL, "-d", "batch=1"], "verify": [MODEL, "-d", "batch=1", "--engine", "interp"],
              "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "build": [MODEL, "-d", "batch=1", "-o", "net.o"], "export": [MODEL, "-d", "batch=1", "--for", "cmake", "-o", "net"], "inspect": [MODEL], "ops": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"],
-             "doctor": [], **ELSEWHERE}
+             **ELSEWHERE}
     have = {verb for verb in verbs(c) if re.search(r"^  --json ", c.run(verb, "--help").out.decode(), re.M)}
     want(have == set(calls), f"verbs with --json that are not tried, or have none: {sorted(have ^ set(calls))}")
     for verb, args in calls.items():
