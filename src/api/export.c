@@ -170,12 +170,20 @@ static void say_facts(Ctx *c, Export *x, const EmitFacts *f) {
 
 /* ---- files that are there ---- */
 
+static _Noreturn void refuse(Ctx *c, const char *path) {
+  fail(c, ERR_usage, LOC_NONE,
+       "%s is there, and no ingot export wrote it: move it away, or give another folder to "
+       "--output",
+       show_text(c, str_of(c, path)));
+}
+
 static void read_list(Ctx *c, Export *x) {
   const char *path = str_text(c, str_fmt(c, "%s/" MANIFEST, x->o->folder));
   struct stat st;
   x->list = text_new(&c->keep);
   text_puts(&x->list, "Files that ingot export wrote here, and may replace:\n");
-  if (lstat(path, &st) || !S_ISREG(st.st_mode)) return;
+  if (lstat(path, &st)) return;
+  if (!S_ISREG(st.st_mode)) refuse(c, path);
   File f = file_read_own(c, path);
   const char *first = f.n ? memchr(f.at, '\n', f.n) : NULL;
   if (first) text_put(&x->list, first + 1, f.n - (size_t)(first + 1 - (const char *)f.at));
@@ -194,11 +202,7 @@ static void claim(Ctx *c, Export *x) {
   for (u32 i = 0; i < x->file.n; i++) {
     const char *path = x->file.at[i].path, *place = path + folder;
     if (is_ours(c, x, place)) continue;
-    if (!lstat(path, &st))
-      fail(c, ERR_usage, LOC_NONE,
-           "%s is there, and no ingot export wrote it: move it away, or give another folder to "
-           "--output",
-           show_text(c, str_of(c, path)));
+    if (!lstat(path, &st)) refuse(c, path);
     text_fmt(&x->list, "%s\n", place);
   }
 }

@@ -313,7 +313,6 @@ def export_rust(w):
 
 def strangers(w):
     """Files that no export wrote stay: nothing is written beside them, and they are named; what an export wrote, another replaces."""
-    made = {}
     for kind, file in (("cmake", "README.md"), ("cmake", "src/d.c"), ("rust", "src/lib.rs"), ("zephyr", "CMakeLists.txt"), ("arduino", "README.md")):
         folder = f"{kind}-{file.replace('/', '-')}"
         os.makedirs(os.path.dirname(w.path(f"{folder}/{file}")))
@@ -325,16 +324,18 @@ def strangers(w):
     # before work: the model is not even read
     w.run(w.env.ingot, "export", "no-such.onnx", "--for", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="no ingot export wrote it")
     w.write("notes.txt", "mine\n")
-    os.symlink("nowhere", w.path("link"))
     for kind, name in (("cmake", "d"), ("cmake", "d"), ("zephyr", "e"), ("cmake", "d")):
         w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "--name", name, "-o", ".")
     with open(w.path("CMakeLists.txt")) as f:
         want("add_library(d " in f.read(), "the last export is another")
     with open(w.path("notes.txt")) as f:
         want(f.read() == "mine\n", "a file that is none of a project")
-    os.mkdir(w.path("soft"))
-    os.symlink("../notes.txt", w.path("soft/README.md"))
-    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "cmake", "--name", "d", "-o", "soft", code=2, text="soft/README.md")
+    for name in ("README.md", ".ingot-export"):  # what a link leads to is no less somebody else's
+        os.mkdir(w.path("soft-" + name))
+        os.symlink("../notes.txt", w.path(f"soft-{name}/{name}"))
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "cmake", "--name", "d", "-o", "soft-" + name, code=2, text=f"soft-{name}/{name} is there")
+    with open(w.path("notes.txt")) as f:
+        want(f.read() == "mine\n", "a file behind a link")
 
 
 def reserved(w):
