@@ -568,11 +568,12 @@ IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 /* The same on memory of the caller, again and again: arrays in the order of ingot_input_info, of
  * those types and shapes (strings as rows of bytes, as they are described there), read where they
  * lie; dtype NULL: not given, which only an input with a usual value may be. room: for each output,
- * or none; data NULL: in memory of m, until the next call. ingot_output tells shapes and where
- * results are. Engines c and jit write straight into room that has the bytes of the largest shape
- * and begins at a multiple of the size of an element; otherwise results are copied there. State
- * goes on from call to call. INGOT_BAD_INPUT and INGOT_USAGE of a call that got as far as its
- * arrays leave m as it was, but for state that the run had changed already. */
+ * or none; data NULL: in memory of m, until the next call; apart from the inputs and from other
+ * room. ingot_output tells shapes and where results are. Engines c and jit write straight into room
+ * that has the bytes of the largest shape and begins at a multiple of the size of an element;
+ * otherwise results are copied there. State goes on from call to call. INGOT_BAD_INPUT and
+ * INGOT_USAGE of a call that got as far as its arrays leave m as it was, but for state that the run
+ * had changed already. */
 typedef struct IngotRoom {
   void *data;
   uint64_t bytes;

@@ -11,6 +11,8 @@ import operator
 import os
 import shutil
 import threading
+import warnings
+import weakref
 from collections import OrderedDict
 from typing import Any, Mapping, NamedTuple, Sequence, Union
 
@@ -31,6 +33,15 @@ class Port(NamedTuple):
     dtype: str | None
     shape: tuple[int | str | None, ...] | None
     type: str
+
+
+def _version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    """By which a file is known again; None: there is none, or it is no file."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def default_engine() -> str:
@@ -94,6 +105,8 @@ class Net:
         self._only: Program | None = None  # the program of a model whose shapes are known, or bounded
         self._last: Program | None = None
         self._pid = os.getpid()
+        self._version = None if isinstance(self._source, bytes) else _version(self._source)
+        _NETS.add(self)
         with self._lock:
             self._begin()
 
@@ -101,6 +114,8 @@ class Net:
 
     def _open(self) -> Model:
         o, m = self._options, Model(self._source)
+        if not isinstance(self._source, bytes) and _version(self._source) != self._version:
+            raise Usage(f"{os.fspath(self._source)} has changed since it was compiled first")
         graph = self.engine in ("ref", "ref64")
         march = o.get("march") or (None if graph else "native")
         if march:
@@ -174,8 +189,7 @@ class Net:
         return Program(m, self.engine, texts, given)
 
     def _program(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
-        if self._pid != os.getpid():
-            self._leave()
+        self._here()
         if self._only is not None:
             return self._only
         key: Any = tuple((name, x.dtype, x.shape) for name, x in feeds.items()) + tuple(dims)
@@ -191,14 +205,25 @@ class Net:
         self._last = found
         return found
 
-    def _leave(self) -> None:
+    def _here(self) -> None:
         """After a fork: what the parent has compiled is not ours, its threads least of all."""
+        if self._pid == os.getpid():
+            return
         with self._lock:
-            for p in (*self._programs.values(), *([self._only] if self._only else [])):
-                p.abandon()
+            if self._pid == os.getpid():
+                return
+            kept = [key for key in ("state", "train") if self._options.get(key)]
+            if kept and self._last:
+                warnings.warn(f"{self!r}: behind a fork its {kept[0]} begins anew", RuntimeWarning, stacklevel=5)
+            self._abandon()
             self._programs.clear()
-            self._only, self._pid = None, os.getpid()
+            self._only = self._last = None
             self._begin()
+            self._pid = os.getpid()
+
+    def _abandon(self) -> None:
+        for p in (*self._programs.values(), *([self._only] if self._only else [])):
+            p.abandon()
 
     # ---- calling ----
 
@@ -263,12 +288,15 @@ class Net:
         outs = None
         if out is not None:
             several = list(out) if isinstance(out, (list, tuple)) else [out]
+            if len(several) > len(self.outputs):
+                raise Usage(f"{len(several)} arrays are given for results, the model has {len(self.outputs)}")
             outs = {p.name: as_out(x) for p, x in zip(self.outputs, several)}
         program, results = self._run(given, outs)
         whole = _assemble(self.outputs, {name: x for (name, _, _), x in zip(program.outputs, results)})
         if out is not None:
-            for p, x in zip(self.outputs, several):
-                whole[p.name] = x
+            for p, x in zip(self.outputs, several):  # the object itself, where the result fills it
+                if np.shape(whole[p.name]) == outs[p.name].shape:
+                    whole[p.name] = x
         values = tuple(whole.values())
         return values[0] if len(values) == 1 else values
 
@@ -280,9 +308,11 @@ class Net:
     # ---- what it is ----
 
     def _all(self) -> list[Program]:
+        self._here()
         return [self._only] if self._only else list(self._programs.values())
 
     def _some(self) -> Program:
+        self._here()
         if self._last is None:
             raise Usage("shapes are open: give numbers for them (dims, shapes or max_shapes), or call the model first")
         return self._last
@@ -380,8 +410,21 @@ def compile(model: Source, *, march: str | None = None, threads: int = 1, engine
     return Net(model, **{k: v for k, v in options.items() if v is not None})
 
 
+_NETS: weakref.WeakSet[Net] = weakref.WeakSet()
 _CACHED: dict[Any, Net] = {}
 _CACHE_LOCK = threading.Lock()
+
+
+def _forked() -> None:
+    """In a child: a thread that held a lock is not there to give it back, and what is used no more may not wait for threads either."""
+    global _CACHE_LOCK
+    _CACHE_LOCK = threading.Lock()
+    for net in _NETS:
+        net._lock = threading.RLock()
+        net._abandon()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def cached(model: Source, **options: Any) -> Net:
@@ -390,8 +433,7 @@ def cached(model: Source, **options: Any) -> Net:
         model = model.SerializeToString()
     if not isinstance(model, bytes):
         path = os.path.abspath(os.fspath(model))
-        there = os.stat(path)
-        identity: Any = (path, there.st_mtime_ns, there.st_size)
+        identity: Any = (path, _version(path))
     else:
         identity = model
     key = (identity, repr(sorted(options.items())), os.getpid())

@@ -85,6 +85,14 @@ class Program:
             return None if dtype in STORED else out
         return None if -1 in shape or dtype in STORED else np.empty(shape, dtype)
 
+    def _apart(self, outs: Sequence[np.ndarray | None]) -> None:
+        """Two results in one array: the library sees those that it writes into itself, and refuses an array of an input too."""
+        given = [(self.outputs[i][0], out) for i, out in enumerate(outs) if out is not None]
+        for i, (name, out) in enumerate(given):
+            for other, before in given[:i]:
+                if np.may_share_memory(out, before):  # elements lie behind one another: bounds are enough
+                    raise Usage(f"the arrays given for outputs '{other}' and '{name}' overlap")
+
     def _result(self, i: int, place: np.ndarray | None, out: np.ndarray | None) -> np.ndarray:
         if place is not None and -1 not in self.outputs[i][2]:
             return place
@@ -97,8 +105,11 @@ class Program:
         x = x.astype(dtype) if dtype in STORED else x.copy()
         if out is None:
             return x
-        out[...] = x
-        return out
+        if x.size > out.size:
+            raise Usage(f"output '{self.outputs[i][0]}' has shape {list(shape)}, and the array given for it {list(out.shape)}")
+        view = out.reshape(-1)[:x.size].reshape(shape)
+        view[...] = x
+        return view
 
     def __call__(self, feeds: Mapping[str, np.ndarray], outs: Sequence[np.ndarray | None], seed: int) -> list[np.ndarray]:
         m = self.model
@@ -110,6 +121,7 @@ class Program:
                 else:
                     self.tensors[i], self.seen[i] = Tensor(), None
             places = [self._place(i, out) for i, out in enumerate(outs)]
+            self._apart(outs)
             for room, place in zip(self.rooms, places):
                 room.data, room.bytes = (place.__array_interface__["data"][0], place.nbytes) if place is not None else (None, 0)
             self.record.seed = seed

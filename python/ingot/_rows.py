@@ -3,24 +3,30 @@
 In: columns of a batch, as arrays whose first axis counts rows. Out: columns of results. The model is compiled once in a process, for any
 number of rows up to max_batch where its first dimensions are open; larger batches are cut into pieces. Where the model has a fixed number
 of rows, pieces have as many, and the last is filled up with copies of its last row, whose results are dropped.
-Every row of a result must belong to the row of the same number: the first axis of all inputs and outputs is that of rows.
+Every row of a result must belong to the row of the same number: the first axis of all inputs and outputs is that of rows. Columns and
+results of which that cannot be so are refused.
 """
 from __future__ import annotations
 
 import os
+import uuid
+from collections import OrderedDict
 from typing import Any, Mapping, Sequence, Union
 
 import numpy as np
 
 from ._lib import Usage
 from ._net import Net, Source, cached
-from ._types import DTYPES
+from ._types import DTYPES, converted
 
 Columns = Union[str, Sequence[str]]
+_JOBS: OrderedDict[str, tuple[Net, int, bool]] = OrderedDict()  # of this process, by the tokens of Rows
+KEPT = 8
 
 
 class Rows:
-    """Pickled by the path of the model, or by its bytes; compiled where it is used first."""
+    """Pickled by the path of the model, or by its bytes; compiled where it is used first. Copies of one Rows (the tasks of a job) that reach
+    a process have one Net there: its file may change or go away meanwhile."""
 
     def __init__(self, model: Source, inputs: Mapping[str, Columns] | None = None, outputs: Mapping[str, str] | None = None,
                  max_batch: int = 256, ship: bool = False, **options: Any) -> None:
@@ -32,8 +38,18 @@ class Rows:
         self.model: str | bytes = model if isinstance(model, bytes) else os.path.abspath(os.fspath(model))
         self.inputs, self.outputs = dict(inputs or {}), dict(outputs or {})
         self.max_batch, self.options = max_batch, options
+        self.token = uuid.uuid4().hex
 
     def net(self) -> tuple[Net, int, bool]:
+        """As _compiled says; the same for all calls in this process."""
+        found = _JOBS.get(self.token)
+        if found is None:
+            found = _JOBS[self.token] = self._compiled()
+            while len(_JOBS) > KEPT:
+                _JOBS.popitem(last=False)
+        return found
+
+    def _compiled(self) -> tuple[Net, int, bool]:
         """The model, most rows of a piece, whether every piece has as many."""
         plain = cached(self.model, **{**self.options, "lazy": True})
         shapes = {p.name: p.shape for p in plain.inputs}
@@ -56,18 +72,37 @@ class Rows:
         for one in [which] if isinstance(which, str) else which:
             if one not in table:
                 raise Usage(f"input '{name}' of the model: there is no column '{one}'; columns are {', '.join(table)}")
-        parts = [_stack(table[one]) for one in ([which] if isinstance(which, str) else which)]
-        x = parts[0] if isinstance(which, str) else np.stack(parts, axis=1)
         wanted = DTYPES.get(dtype or "")
-        return x if wanted is None or x.dtype == wanted else x.astype(wanted)
+        try:
+            parts = [_stack(table[one]) for one in ([which] if isinstance(which, str) else which)]
+            x = parts[0] if isinstance(which, str) else np.stack(parts, axis=1)
+            return x if wanted is None else converted(x, wanted)
+        except (TypeError, ValueError, OverflowError) as e:
+            raise Usage(f"input '{name}' of the model, column {which!r}: {e}") from None
+
+    @staticmethod
+    def laid_out(name: str, x: np.ndarray, shape: Sequence[Any] | None) -> np.ndarray:
+        """Rows of numbers, one behind the other, may be images: they are laid out as the model has them. Axes of one may come and go."""
+        rest = tuple(shape or ())[1:]
+        if x.shape[1:] == rest or any(not isinstance(n, int) for n in rest):
+            return x
+        is_list = x.ndim in (1, 2) and x.size == len(x) * int(np.prod(rest, dtype=np.int64))
+        if not is_list and (not x.ndim or [n for n in x.shape[1:] if n != 1] != [n for n in rest if n != 1]):
+            raise Usage(f"input '{name}' of the model has rows of shape {list(rest)}; the column has {len(x) if x.ndim else 'no'} rows of shape {list(x.shape[1:])}")
+        return x.reshape(len(x), *rest)
+
+    @staticmethod
+    def nothing(net: Net) -> dict[str, np.ndarray]:
+        """Results of no rows. Extents that nobody knows yet are 0."""
+        ports = {p.name: (p.dtype, p.shape or (0,)) for p in net.outputs}
+        if net._only:
+            ports.update({name: (kind, shape) for name, kind, shape in net._only.outputs if name in ports and ports[name][0] != "str"})
+        return {name: np.empty((0, *(n if isinstance(n, int) and n > 0 else 0 for n in shape[1:])), DTYPES.get(kind or "", np.dtype(object)))
+                for name, (kind, shape) in ports.items()}
 
     def predict(self, table: Mapping[str, Any]) -> dict[str, np.ndarray]:
         net, most, is_fixed = self.net()
-        feeds = {p.name: self.column(p.name, p.dtype, table) for p in net.inputs}
-        for p in net.inputs:  # a column of lists of numbers may be an image: its rows are laid out as the model has them
-            rest = (p.shape or ())[1:]
-            if feeds[p.name].shape[1:] != rest and all(isinstance(n, int) for n in rest):
-                feeds[p.name] = feeds[p.name].reshape(-1, *rest) if feeds[p.name].size else np.empty((0, *rest), feeds[p.name].dtype)
+        feeds = {p.name: self.laid_out(p.name, self.column(p.name, p.dtype, table), p.shape) for p in net.inputs}
         count = {len(x) for x in feeds.values()}
         if len(count) != 1:
             raise Usage(f"columns have different numbers of rows: {sorted(count)}")
@@ -77,12 +112,24 @@ class Rows:
             short = most - min(most, n - start) if is_fixed else 0
             if short:
                 piece = {name: np.concatenate([x, np.repeat(x[-1:], short, axis=0)]) for name, x in piece.items()}
-            pieces.append({name: y[:most - short] for name, y in net.run(piece).items()})
+            pieces.append(self.checked(net.run(piece), min(most, n - start), short))
+        pieces = pieces or [self.nothing(net)]
+        return {self.outputs.get(name, name): np.concatenate([p[name] for p in pieces]) for name in self.wanted(net)}
+
+    def wanted(self, net: Net) -> list[str]:
+        """Names of the outputs that are columns."""
         names = [p.name for p in net.outputs]
-        if not pieces:
-            return {self.outputs.get(name, name): np.empty((0,), np.float32) for name in names if not self.outputs or name in self.outputs}
-        return {self.outputs.get(name, name): np.concatenate([p[name] for p in pieces]) for name in names
-                if not self.outputs or name in self.outputs}
+        for name in self.outputs:
+            if name not in names:
+                raise Usage(f"the model has no output '{name}'; outputs are {', '.join(names)}")
+        return [name for name in names if not self.outputs or name in self.outputs]
+
+    def checked(self, results: dict[str, Any], rows: int, short: int) -> dict[str, Any]:
+        """Results of `rows` rows and of `short` that are dropped."""
+        for name, y in results.items():
+            if (not self.outputs or name in self.outputs) and (not np.ndim(y) or len(y) != rows + short):
+                raise Usage(f"output '{name}' has shape {list(np.shape(y))} for {rows + short} rows: it is no column")
+        return {name: y[:rows] for name, y in results.items() if np.ndim(y)}
 
 
 def _stack(column: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ Types that NumPy lacks (bfloat16, float8, int4 ...) are those of ml_dtypes, wher
 from __future__ import annotations
 
 import ctypes
+import numbers
 from typing import Any
 
 import numpy as np
@@ -101,10 +102,41 @@ def from_dlpack(x: Any) -> np.ndarray:
     return out.view(ml_dtypes.bfloat16) if is_bf16 else out
 
 
+def converted(x: np.ndarray, wanted: np.dtype) -> np.ndarray:
+    """x as elements of another type. Floats are rounded; a number that the type has nothing like is refused: 1.5, 300 or NaN as uint8."""
+    if x.dtype == wanted:
+        return x
+    strangers = [e for e in x.reshape(-1) if not isinstance(e, numbers.Number)] if x.dtype == object else []
+    if strangers:
+        raise TypeError(f"{strangers[0]!r} is no number")
+    if x.dtype == object and wanted.kind in "iu":  # astype would not say which
+        most = np.iinfo(wanted)
+        for e in x.reshape(-1):
+            if isinstance(e, numbers.Real) and not most.min <= e <= most.max:
+                raise ValueError(f"{e} is no {wanted}")
+    if x.dtype.kind in "SUmM" or (x.dtype.kind == "c" and wanted.kind != "c"):
+        raise TypeError(f"{x.dtype} is no {wanted}")
+    with np.errstate(all="ignore"):
+        out = x.astype(wanted)
+        if wanted.kind in "iub" or wanted in STORED:
+            wrong = (out.astype(STORED[wanted]) if wanted in STORED else out) != x
+        else:
+            wrong = ~np.isfinite(out) & np.isfinite(x.astype(np.complex128 if wanted.kind == "c" else np.float64))
+    if np.any(wrong):
+        raise ValueError(f"{x[wrong].reshape(-1)[0]} is no {wanted}")
+    return out
+
+
 def as_array(x: Any, wanted: np.dtype | None) -> np.ndarray:
     """x as an array whose elements lie behind one another: itself where that is so. wanted: the type of what is no array."""
     if not isinstance(x, np.ndarray):
-        x = from_dlpack(x) if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__") else np.asarray(x, dtype=wanted)
+        if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+            x = from_dlpack(x)
+        else:
+            found = np.asarray(x)
+            if found.dtype.kind == "f" and wanted is not None and wanted.kind in "iu":
+                found = np.asarray(x, object)  # NumPy makes floats of integers that no one type of it has all of
+            x = found if wanted is None else converted(found, wanted)
     if x.dtype.byteorder == ">":
         x = x.astype(x.dtype.newbyteorder("="))
     return x if x.flags.c_contiguous else x.copy(order="C")

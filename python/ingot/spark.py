@@ -30,7 +30,7 @@ def mapper(model: Source, inputs: Mapping[str, Columns] | None = None, outputs: 
         import pandas
         for frame in frames:
             stay = list(frame.columns) if keep is True else list(keep or ())
-            results = rows.predict({name: frame[name].to_numpy() for name in frame.columns}) if len(frame) else {}
+            results = rows.predict({name: frame[name].to_numpy() for name in frame.columns})
             yield pandas.DataFrame({**{name: frame[name].to_numpy() for name in stay},
                                     **{name: _column(y) for name, y in results.items()}})
     return apply

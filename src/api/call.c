@@ -49,6 +49,27 @@ static void settle(Ingot *m, const IngotRoom *room, u32 n) {
   }
 }
 
+static bool overlaps(const void *a, u64 na, const void *b, u64 nb) {
+  uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+  return na && nb && (x < y ? y - x < na : x - y < nb);
+}
+
+/* Results are written while inputs are still read, and in an order of the program's own. */
+static void need_apart(Ingot *m, const IngotCall *o) {
+  for (u32 i = 0; i < o->nroom; i++) {
+    const IngotRoom *r = &o->room[i];
+    if (!r->data) continue;
+    for (u32 k = 0; k < o->nin; k++)
+      if (o->in[k].dtype && overlaps(r->data, r->bytes, o->in[k].data, o->in[k].bytes))
+        fail(m->c, ERR_usage, LOC_NONE, "the room for output '%s' overlaps input '%s'",
+             show(m->c, api_result_name(m, i)), show(m->c, api_param_name(m, k)));
+    for (u32 k = 0; k < i; k++)
+      if (o->room[k].data && overlaps(r->data, r->bytes, o->room[k].data, o->room[k].bytes))
+        fail(m->c, ERR_usage, LOC_NONE, "the room for output '%s' overlaps that for output '%s'",
+             show(m->c, api_result_name(m, i)), show(m->c, api_result_name(m, k)));
+  }
+}
+
 static void run(Ingot *m, const IngotCall *o) {
   Ctx *c = m->c;
   api_need(c, o, "the description of the call");
@@ -59,6 +80,7 @@ static void run(Ingot *m, const IngotCall *o) {
          nin, nout);
   if (nin) api_need(c, o->in, "the inputs");
   if (o->nroom) api_need(c, o->room, "the room for outputs");
+  need_apart(m, o);
   api_forget_run(m);
   arena_clear(&m->run.once);
   m->run.in = NEWS(&m->run.once, Tensor *, nin + 1);

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from lib.core import ROOT, Skip, Test, must, want
+from suite.python import models
 
 ROWS = 6000
 LIMIT = 420
@@ -36,6 +37,15 @@ def rows(env, kind, killed):
     want(got["workers"] >= 2, f"{kind}: one process did everything: {got}")
 
 
+def frames(env):
+    """Frames of pandas, as Spark hands them over, those without rows among them."""
+    program = python(env)
+    must([program, "-c", "import pandas"], "import pandas")
+    must([program, os.path.join(ROOT, "test", "python", "check.py"), models(env), "frames"], "check.py frames", timeout=LIMIT,
+         env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so")})
+
+
 def tests(env):
-    return [Test("heavy/clusters/ray", lambda: rows(env, "ray", ["killed-worker"]), cost=60),
+    return [Test("heavy/clusters/frames", lambda: frames(env), cost=5),
+            Test("heavy/clusters/ray", lambda: rows(env, "ray", ["killed-worker"]), cost=60),
             Test("heavy/clusters/spark", lambda: rows(env, "spark", ["killed-executor", "killed-worker"]), cost=60)]

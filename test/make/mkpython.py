@@ -53,6 +53,10 @@ def main():
     save(folder, "long", layers, [value("x", f32, [512, 512])], [value(last, f32, [512, 512])], inits)
     save(folder, "large", [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], [value("x", f32, [1 << 25])], [value("y", f32, [])],
          [constant("axes", np.array([0], np.int64))])
+    save(folder, "found", [node("NonZero", ["x"], ["y"])], [value("x", f32, [6])], [value("y", T.INT64, [1, "k"])])
+    save(folder, "ids", [node("Gather", ["table", "i"], ["y"])], [value("i", T.INT64, ["n", 2])], [value("y", T.INT32, ["n", 2, 3])],
+         [constant("table", np.arange(30, dtype=np.int32).reshape(10, 3))])
+    save(folder, "mean", [node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=0)], [value("x", f32, ["n", 4])], [value("y", f32, [4])])
     save(folder, "fixed", [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], [value("x", f32, [4, 3])], [value("y", f32, [4])],
          [constant("axes", np.array([1], np.int64))])
 

@@ -6,9 +6,12 @@ import gc
 import importlib.util
 import os
 import pickle
+import shutil
+import signal
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 
@@ -82,6 +85,40 @@ def several():
     raises(ingot.Usage, lambda: net(a, b, out=[place[0].T.copy().T, place[1]]), "behind one another")
 
 
+def overlap():
+    """Results are not written where inputs are read, nor two of them into one array."""
+    whole = np.zeros(64, np.float32)
+    for engine in ENGINES:
+        net = ingot.compile(model("two"), engine=engine)
+        a, b = numbers(2, 3), numbers(2, 3, seed=1)
+        x, y = whole[:6].reshape(2, 3), whole[5:11].reshape(2, 3)
+        for outs, words in (([x, a], "output 'product' overlaps input 'a'"), ([b, x], "output 'sum' overlaps input 'b'"), ([x, x], "outputs 'sum' and 'product' overlap"),
+                            ([x, y], "outputs 'sum' and 'product' overlap")):
+            raises(ingot.Usage, lambda: net(a, b, out=outs), words)
+            raises(ingot.Usage, lambda: net.run({"a": a, "b": b}, out=dict(zip(("sum", "product"), outs))), words)
+        raises(ingot.Usage, lambda: net(a, b, out=[x, whole[6:12].reshape(2, 3), x]), "3 arrays are given for results, the model has 2")
+        beside = [whole[:6].reshape(2, 3), whole[6:12].reshape(2, 3)]
+        assert np.array_equal(net(a, b, out=beside)[0], a + b) and np.array_equal(beside[1], a * b)
+        assert np.array_equal(net(a, a, out=beside)[1], a * a)  # inputs may be one array
+
+
+def room():
+    """Results of open sizes, in arrays that are larger."""
+    a, b = numbers(5, 4), numbers(1, 4, seed=1)
+    for engine in ENGINES:
+        net = ingot.compile(model("open"), engine=engine, max_shapes={"a": (8, 4)})
+        y = np.full((8, 4), 7, np.float32)
+        for n in (5, 2, 0):
+            for got in (net(a[:n], b, out=y), net.run({"a": a[:n], "b": b}, out={"y": y})["y"]):
+                assert got.shape == (n, 4) and np.array_equal(got, np.maximum(a[:n] - b, 0)) and (not n or np.shares_memory(got, y))
+        exact = np.empty((5, 4), np.float32)
+        assert net(a, b, out=exact) is exact and np.array_equal(exact, np.maximum(a - b, 0))
+        raises(ingot.Usage, lambda: net(a, b, out=np.empty((4, 4), np.float32)), "room for 64")
+        found = ingot.compile(model("found"), engine=engine)
+        place = np.full((1, 6), 9, np.int64)
+        assert found(np.array([0, 1, 0, 1, 0, 0], np.float32), out=place).tolist() == [[1, 3]]
+
+
 def in_place():
     """Neither inputs nor results are copied: 128 MB of input, and no second one."""
     x = np.ones(1 << 25, np.float32)
@@ -131,7 +168,7 @@ def state():
         net = ingot.compile(model("state"), engine=engine, state={"h_in": "h_out"})
         one = np.ones(3, np.float32)
         assert [float(net(one)[0]) for _ in range(3)] == [2, 4, 6]
-        other = ingot.compile(model("state"), engine=engine, state="auto" if False else {"h_in": "h_out"})
+        other = ingot.compile(model("state"), engine=engine, state="auto")
         assert float(other(one)[0]) == 2
         net.reset()
         assert float(net(x=one)[0]) == 2 and float(other(one)[0]) == 4
@@ -140,7 +177,7 @@ def state():
 def values():
     """Strings, sequences, maps; types that NumPy lacks."""
     text = ingot.compile(model("text"))
-    assert text(np.array(["ab", "straße"])).tolist() == ["AB", "STRASSE"] or text(np.array(["ab", "c"])).tolist() == ["AB", "C"]
+    assert text(np.array(["ab", "c"])).tolist() == ["AB", "C"]
     assert text(np.array(["x" * 100, "y"])).tolist() == ["X" * 100, "Y"]
     seq = ingot.compile(model("sequence"))
     y = seq([numbers(2), numbers(2, seed=1)], numbers(2, seed=2))
@@ -175,6 +212,11 @@ def errors():
     for what, found in (("abc", "str 'abc'"), ("1.5", "str '1.5'"), (None, "NoneType None"), ([[1.0], [1.0, 2.0]], "list [[1.0], [1.0, 2.0]]"), ({}, "dict {}"), (np.array(["x"]), "an array of <U1")):
         for call in (lambda: net(a, what), lambda: net.run({"a": a, "b": what})):
             raises(ingot.Usage, call, "input 'b' is f32[", f"expected an array of numbers; found {found}")
+    pick = ingot.compile(model("pick"))
+    assert pick(numbers(4), [3.0, True]).tolist() == [numbers(4)[3], numbers(4)[1]]
+    for what, found in (([1.7, 2.9], "1.7 is no int64"), ([0, float("nan")], "nan is no int64"), ([0, 2 ** 63], "9223372036854775808 is no int64"), ([1, None], "None is no number"), (["1", "2"], "<U1 is no int64")):
+        raises(ingot.Usage, lambda: pick(numbers(4), what), "input 'i' is i64[2]: expected an array of numbers; found list [", found)
+    raises(ingot.Usage, lambda: net(a, [[1e300, 0, 0], [0, 0, 0]]), "1e+300 is no float32")
     for n, found in (("x", "str 'x'"), (1.5, "float 1.5"), (None, "NoneType None")):
         raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": n}), f"dims: 'batch' is {found}: expected an integer")
         raises(ingot.Usage, lambda: ingot.compile(DIGITS, shapes={"image": [n, 1, 8, 8]}), f"shapes: 'image' is {found}: expected an integer")
@@ -292,6 +334,45 @@ def session():
     assert ingot.InferenceSession(model("maps")).run(None, feeds) == ort.InferenceSession(model("maps")).run(None, feeds)
 
 
+def behind(fn):
+    """Whether it is true in a child, within a minute."""
+    pid = os.fork()
+    if not pid:
+        good = False
+        try:
+            signal.alarm(60)
+            good = fn()
+        finally:
+            os._exit(0 if good else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def forks():
+    """While another thread compiles: it is not in the child, where nobody gives its locks back. State begins anew, and that is said."""
+    busy = ingot.compile(model("open"))
+    a, b = numbers(5, 4), numbers(1, 4, seed=1)
+    for work, lock, use in ((lambda: ingot.cached(model("long")), ingot._net._CACHE_LOCK, lambda: ingot.cached(model("two"), engine="vm")(numbers(2, 3), numbers(2, 3))[0].shape == (2, 3)),
+                            (lambda: busy(a, b), busy._lock, lambda: busy(a[:2], b).shape == (2, 4))):
+        worker = threading.Thread(target=work)
+        worker.start()
+        held = False
+        while not held and worker.is_alive():
+            held = not lock.acquire(blocking=False)
+            if not held:
+                lock.release()
+        assert held and behind(use), "a lock of the parent is held in the child"
+        worker.join()
+    for engine in ENGINES:
+        net, one = ingot.compile(model("state"), engine=engine, state={"h_in": "h_out"}), np.ones(3, np.float32)
+        assert float(net(one)[0]) == 2
+
+        def child():
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                return float(net(one)[0]) == 2 and float(net(one)[0]) == 4 and [w.category for w in said] == [RuntimeWarning] and "state begins anew" in str(said[0].message)
+        assert behind(child) and float(net(one)[0]) == 4
+
+
 def processes():
     """Pickled, and used behind a fork, where the threads of the parent are not."""
     net = ingot.compile(model("two"), threads=2)
@@ -307,6 +388,7 @@ def processes():
             os._exit(0 if good else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert np.array_equal(net(a, a)[0], y)
+    forks()
     assert ingot.cached(model("two")) is ingot.cached(model("two")) is not ingot.cached(model("two"), threads=2)
 
 
@@ -342,6 +424,56 @@ def rows():
     fixed = pickle.loads(pickle.dumps(Rows(model("fixed"), {"x": ["a", "b", "c"]}, ship=True)))
     assert np.allclose(fixed.predict({"a": t[:, 0], "b": t[:, 1], "c": t[:, 2]})["y"], t.sum(1), atol=1e-6)
     raises(ingot.Usage, lambda: Rows(DIGITS).predict({"id": x}), "no column 'image'")
+    raises(ingot.Usage, lambda: Rows(DIGITS, None, {"p": "q"}).predict({"image": x}), "no output 'p'")
+    for wrong in (numbers(128, 32), numbers(2, 128), numbers(10, 8, 4, 2), numbers(64)):  # as many numbers as some rows have
+        raises(ingot.Usage, lambda: Rows(DIGITS).predict({"image": wrong}), "input 'image'", "rows of shape [1, 8, 8]", f"{len(wrong)} rows of shape {list(wrong.shape[1:])}")
+    assert np.allclose(Rows(DIGITS).predict({"image": x[:, 0]})["probability"], want, atol=1e-5)
+    raises(ingot.Usage, lambda: Rows(model("mean")).predict({"x": numbers(3, 4)}), "output 'y' has shape [4] for 3 rows")
+    ids = Rows(model("ids"), {"i": ["a", "b"]}, max_batch=4)
+    assert ids.predict({"a": np.array([1.0, 2.0]), "b": np.array([0, 9])})["y"].tolist() == [[[3, 4, 5], [0, 1, 2]], [[6, 7, 8], [27, 28, 29]]]
+    raises(ingot.Usage, lambda: ids.predict({"a": np.array([1.0, np.nan]), "b": np.array([0, 9])}), "input 'i'", "nan is no int64")
+    for table in ({"a": np.array([]), "b": np.array([])}, {"a": np.array([], object), "b": np.array([], object)}):
+        y = ids.predict(table)["y"]
+        assert y.shape == (0, 2, 3) and y.dtype == np.int32
+    assert Rows(model("fixed"), {"x": ["a", "b", "c"]}).predict({k: np.array([]) for k in "abc"})["y"].shape == (0,)
+
+
+def job():
+    """The file of a model may change or go away while a job works with it; the next job sees what is there then."""
+    from ingot._rows import Rows
+    path, x = os.path.join(FOLDER, "job.onnx"), numbers(3, 4)
+    shutil.copy(model("open"), path)
+    rows = Rows(path, max_batch=4)
+    table = {"a": x, "b": x[::-1]}
+    want = rows.predict(table)["y"]
+    shutil.copy(model("mean"), path)
+    again = pickle.loads(pickle.dumps(rows))
+    assert np.array_equal(again.predict(table)["y"], want)
+    raises(ingot.Usage, lambda: Rows(path).predict(table), "no column 'x'")
+    os.remove(path)
+    assert np.array_equal(rows.predict(table)["y"], want)
+    shutil.copy(model("open"), path)
+    net = ingot.compile(path)
+    net(x, x[:1])
+    shutil.copy(model("mean"), path)
+    raises(ingot.Usage, lambda: net(x[:2], x[:1]), "job.onnx has changed since it was compiled first")
+    os.remove(path)
+
+
+def frames():
+    """What Spark hands over: frames without rows have the columns of results too."""
+    if not have("pandas"):
+        return
+    import pandas
+    from ingot.spark import mapper
+    apply = mapper(model("ids"), {"i": ["a", "b"]})
+    full = pandas.DataFrame({"a": [1, 2], "b": [0, 9]})
+    for frame, y in zip(apply(iter([full, full[:0]])), ([[3, 4, 5, 0, 1, 2], [6, 7, 8, 27, 28, 29]], [])):
+        assert list(frame.columns) == ["a", "b", "y"] and list(frame["y"]) == y
+
+
+def predictors():
+    x = numbers(10, 1, 8, 8)
     from ingot.ray import Predictor
     assert set(Predictor(DIGITS)({"image": x, "id": np.arange(10)})) == {"image", "id", "probability"}
 
@@ -352,7 +484,7 @@ def training():
     assert np.allclose(net.run({"a": a, "b": b})["a.grad"], b)
 
 
-CHECKS = (simple, several, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, processes, steady, rows, training)
+CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, processes, steady, rows, job, frames, predictors, training)
 
 if __name__ == "__main__":
     wanted = sys.argv[2:] or [fn.__name__ for fn in CHECKS]

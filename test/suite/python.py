@@ -13,9 +13,9 @@ import tarfile
 import zipfile
 from lib.core import ROOT, Fail, Skip, Test, must, want
 
-CHECKS = ("simple several", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session", "processes", "steady",
-          "rows training")
-OTHER = "simple several in_place dimensions state values errors dlpack session rows"
+CHECKS = ("simple several", "overlap room", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session", "processes", "steady",
+          "rows training", "job predictors")
+OTHER = "simple several overlap room in_place dimensions state values errors dlpack session rows job"
 KEYWORDS = {"input": "in"}  # a field that Python cannot call as C does
 LIMIT = 300
 

@@ -348,7 +348,13 @@ static void calls(const char *engine) {
   room[0].bytes = 5;
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
   CHECK(strstr(ingot_message(m, 3, NULL), "output 'y' has 24 bytes, and there is room for 5"));
-  room[0].bytes = sizeof y;
+  room[0] = (IngotRoom){(char *)first + 20, 24};
+  CHECK(ingot_call(m, &o) == INGOT_USAGE);
+  CHECK(strstr(ingot_message(m, 4, NULL), "the room for output 'y' overlaps input 'x'"));
+  room[0] = room[1] = (IngotRoom){y, sizeof y};
+  CHECK(ingot_call(m, &o) == INGOT_USAGE);
+  CHECK(strstr(ingot_message(m, 5, NULL), "overlaps that for output 'y'"));
+  room[1] = (IngotRoom){NULL, 0};
   first[0] = 2;
   CHECK(!ingot_call(m, &o) && y[0] == 9);
   ingot_free(m);
