@@ -24,17 +24,19 @@ export async function load(from = WASM()) {
   return new Net(instance.exports);
 }
 
+/* A string is relative to the page; where there is none, as in Node, it is a URL if it has a scheme, else a path. */
 async function compile(from) {
   if (from instanceof WebAssembly.Module) return from;
   if (from instanceof ArrayBuffer || ArrayBuffer.isView(from)) return WebAssembly.compile(from);
   let answer = from;
   if (typeof from === "string" || from instanceof URL) {
-    const url = new URL(from, globalThis.location?.href ?? `file://${process.cwd()}/`);
-    if (url.protocol === "file:" && globalThis.process?.versions?.node) {
+    const onDisk = !globalThis.location && typeof from === "string" && !/^[a-z][a-z\d+.-]+:/i.test(from);
+    const where = onDisk ? from : new URL(from, globalThis.location?.href);
+    if (onDisk || (where.protocol === "file:" && globalThis.process?.versions?.node)) {
       const { readFile } = await import(/* webpackIgnore: true */ "node:fs/promises");
-      return WebAssembly.compile(await readFile(url));
+      return WebAssembly.compile(await readFile(where));
     }
-    answer = await fetch(url);
+    answer = await fetch(where);
   }
   if (!answer.ok) throw new Error(`${answer.url}: ${answer.status} ${answer.statusText}`);
   const streams = answer.headers.get("Content-Type") === "application/wasm";
@@ -105,7 +107,14 @@ function check(port, value, size) {
 
 const isNumber = (x) => ["number", "bigint", "boolean"].includes(typeof x);
 
-/* Texts, null and objects are no numbers, though Number() would take them; nor is 1.5 an integer. */
+/* The integers of a type; of floats of 16 bits and less, those that their bits can be. */
+function range(type) {
+  const [, sign, digits] = /^([iu])(\d+)$/.exec(type) ?? [];
+  const bits = BigInt(digits ?? (type === "bool" ? 1 : 8 * ARRAY[type].BYTES_PER_ELEMENT));
+  return sign === "i" ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n];
+}
+
+/* Texts, null and objects are no numbers, though Number() would take them; nor is 1.5 an integer, or 300 one of 8 bits. */
 function fromList(port, list) {
   const Kind = ARRAY[port.type], big = Kind === BigInt64Array || Kind === BigUint64Array;
   const whole = Kind !== Float64Array && Kind !== Float32Array;
@@ -115,6 +124,11 @@ function fromList(port, list) {
     const found = typeof flat[wrong] === "string" ? `the string ${JSON.stringify(flat[wrong])}` : String(flat[wrong]);
     throw new TypeError(`input ${port.name}: element ${wrong} is ${found}, expected ${whole ? "integers" : "numbers"}`);
   }
+  const [lo, hi] = whole ? range(port.type) : [];
+  const inside = (x) => (whole ? lo <= x && x <= hi : !Number.isFinite(Number(x)) || Number.isFinite(Kind.of(Number(x))[0]));
+  const large = flat.findIndex((x) => !inside(x));
+  if (large >= 0)
+    throw new RangeError(`input ${port.name}: element ${large} is ${flat[large]}, expected ${whole ? `integers from ${lo} to ${hi}` : port.type}`);
   return Kind.from(flat, big ? BigInt : Number);
 }
 
@@ -135,7 +149,7 @@ function read(port, given) {
 
 class Net {
   #wasm;
-  #arena; #in; #out; #shape; #size; #tables;
+  #arena; #in; #out; #shape; #size; #tables; #test;
 
   constructor(exports) {
     this.#wasm = exports;
@@ -154,6 +168,7 @@ class Net {
     const weights = exports[`${MODEL.name}_weight_file`]?.value ?? 0;
     const tables = [[...this.#in, weights], this.#out, this.#shape];
     this.#tables = tables.map((table) => place(4 * table.length));
+    this.#test = Math.ceil(end / ALIGN) * ALIGN; // behind all; memory that only a self-test needs is taken by the first
     this.#grow(end);
     tables.forEach((table, i) => new Uint32Array(exports.memory.buffer, this.#tables[i], table.length).set(table));
     this.reset();
@@ -203,9 +218,8 @@ class Net {
   /** Does this machine compute the bits that ingot did? undefined: the model has no such test. */
   selftest() {
     if (!MODEL.selftest) return undefined;
-    const at = Math.ceil(this.#wasm.memory.buffer.byteLength / ALIGN) * ALIGN;
-    this.#grow(at + MODEL.selftest);
-    return this.#call("selftest", at, this.#wasm[`${MODEL.name}_weight_file`]?.value ?? 0) === 0;
+    this.#grow(this.#test + MODEL.selftest);
+    return this.#call("selftest", this.#test, this.#wasm[`${MODEL.name}_weight_file`]?.value ?? 0) === 0;
   }
 
   #call(what, ...args) {

@@ -110,7 +110,9 @@ static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   build_file(c, data, (FileOut){.n = blob->piece.n, .piece = blob->piece.at});
   text_fmt(&t, "\t.section .rodata.%s,\"\",@\n\t.globl %s\n\t.p2align 6\n\t.type %s,@object\n%s:\n",
            name, name, name, name);
-  text_fmt(&t, "\t.incbin \"%s\"\n\t.size %s, %llu\n", data, name, (unsigned long long)blob->n);
+  text_puts(&t, "\t.incbin ");
+  emit_string(&t, data, strlen(data)); /* an assembler takes the escapes of C */
+  text_fmt(&t, "\n\t.size %s, %llu\n", name, (unsigned long long)blob->n);
   build_file(c, source, (FileOut){.at = t.at, .n = t.n});
   words_add(c, &w, compiler(c, b->o));
   words_add(c, &w, "--target=wasm32 -c -o");

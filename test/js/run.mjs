@@ -1,13 +1,19 @@
-// node run.mjs MODULE.mjs REQUEST.json: runs a model as it is asked, for test/suite/wasm.py; the answer goes to standard output as JSON.
-// REQUEST: a list of steps, each { inputs: { name: { kind, base64, shape?, list? } | { plain } }, seed? }, { reset: true }, { facts: true } or { selftest: true }.
+// node run.mjs MODULE.mjs REQUEST.json [WASM]: runs a model as it is asked, for test/suite/wasm.py; the answer goes to standard output as JSON.
+// REQUEST: a list of steps, each { inputs: { name: { kind, base64, shape?, list? } | { plain } }, seed? }, { reset: true }, { facts: true }, { memory: true } or { selftest: true }.
 // Arrays of kind Uint8Array and so on, as elements in base64; list: as a list of numbers; plain: what JSON has, as it is. A step that throws is answered by { error, type }.
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 
-const [, , path, request] = process.argv;
+const [, , path, request, where] = process.argv;
 const { load } = await import(pathToFileURL(path));
 const wasm = await WebAssembly.compile(await readFile(path.replace(/mjs$/, "wasm")));
-const net = await load();
+const memories = [], instantiate = WebAssembly.instantiate;
+WebAssembly.instantiate = async (...args) => {
+  const made = await instantiate(...args);
+  memories.push(made.exports.memory);
+  return made;
+};
+const net = await load(...(where ? [where] : []));
 
 function decode({ kind, base64, shape, list, plain }) {
   if (kind === undefined) return plain;
@@ -26,6 +32,7 @@ function step(what) {
   if (what.reset) return net.reset() ?? {};
   if (what.facts) return { inputs: net.inputs, outputs: net.outputs, target: net.target, imports: WebAssembly.Module.imports(wasm) };
   if (what.selftest) return { selftest: net.selftest() };
+  if (what.memory) return { bytes: memories.reduce((sum, m) => sum + m.buffer.byteLength, 0) };
   const inputs = Object.fromEntries(Object.entries(what.inputs).map(([name, x]) => [name, decode(x)]));
   const out = net.run(inputs, { seed: what.seed ?? 0 });
   return Object.fromEntries(Object.entries(out).map(([name, x]) => [name, encode(x)]));

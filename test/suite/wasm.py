@@ -3,6 +3,7 @@ Needs clang, wasm-ld (Debian's lld) and node."""
 import base64
 import json
 import os
+import pathlib
 import random
 import shutil
 import struct
@@ -75,24 +76,24 @@ class Work:
     def path(self, name):
         return os.path.join(self.dir, name)
 
-    def run(self, *cmd, code=0, text=None, env=None):
-        got = run(list(cmd), 120, cwd=self.dir, env=env)
+    def run(self, *cmd, code=0, text=None, env=None, cwd=None):
+        got = run(list(cmd), 120, cwd=cwd or self.dir, env=env)
         if got.rc != code or (text and text not in got.text()):
             raise Fail(f"{' '.join(cmd)}: {explain(got)}, expected {code} {text or ''}: {tail(got.text(), 6)}")
         return got
 
-    def build(self, model, *args, out="net.wasm"):
+    def build(self, model, *args, out="net.wasm", env=None):
         if not model.endswith((".onnx", ".ing")):
             with open(self.path("net.ing"), "w") as f:
                 f.write(model)
             model = "net.ing"
         self.model = model
-        self.run(self.env.ingot, "build", model, "--quiet", "-o", out, *args)
+        self.run(self.env.ingot, "build", model, "--quiet", "-o", out, *args, env=env)
 
-    def ask(self, *steps):
+    def ask(self, *steps, module="net.mjs", wasm=(), cwd=None):
         with open(self.path("ask.json"), "w") as f:
             json.dump(steps, f)
-        return json.loads(self.run("node", NODE, "net.mjs", "ask.json").out)
+        return json.loads(self.run("node", NODE, self.path(module), self.path("ask.json"), *wasm, cwd=cwd).out)
 
     def expected(self, arrays, *args, march="simd128", engine="vm"):
         """Raw bytes and shapes of the outputs, by name."""
@@ -155,6 +156,31 @@ def types(w):
     for name, x, words in (("i", [1.5] * 19, "input i: element 0 is 1.5, expected integers"), ("l", [1, 2, 3, 4, 5, "6"], 'input l: element 5 is the string "6", expected integers')):
         answer, = w.ask({"inputs": {**inputs_of(arrays), name: {"plain": x}}})
         want(answer.get("type") == "TypeError" and words in answer["error"], f"{answer}, expected `{words}`")
+    odd = (("u", [0] * 17 + [300], "input u: element 17 is 300, expected integers from 0 to 255"), ("u", [-1] * 18, "element 0 is -1, expected integers from 0 to 255"),
+           ("c", [128] * 33, "from -128 to 127"), ("b", [2] * 21, "from 0 to 1"), ("l", [2**63] * 6, "from -9223372036854775808 to 9223372036854775807"),
+           ("f", [1e300] * 37, "input f: element 0 is 1e+300, expected f32"))
+    for (_, _, words), answer in zip(odd, w.ask(*({"inputs": {**inputs_of(arrays), name: {"plain": x}}} for name, x, _ in odd))):
+        want(answer.get("type") == "RangeError" and words in answer["error"], f"{answer}, expected `{words}`")
+
+
+def addresses(w):
+    """Files and folders whose names mean something in URLs; a self-test takes memory once."""
+    image = inputs_of({"image": npy.Array("f32", (1, 1, 8, 8), [abs(x) / 4 for x in floats(64)])})
+    w.build(DIGITS, "-d", "batch=1", "--selftest")
+    first, = w.ask({"inputs": image})
+    for name in ("net#1", "a b?c", "50%25", "x:y", "ß+"):
+        w.build(DIGITS, "-d", "batch=1", "--name", "net", out=f"{name}.wasm")
+        answer, = w.ask({"inputs": image}, module=f"{name}.mjs")
+        want(answer == first, f"{name}: {answer}")
+    there = w.path("in#to%20?")
+    os.mkdir(there)
+    shutil.copy(w.path("net.wasm"), os.path.join(there, "net#1.wasm"))
+    for where in ("net#1.wasm", "./net#1.wasm", os.path.join(there, "net#1.wasm"), pathlib.Path(there, "net#1.wasm").as_uri()):
+        answer, = w.ask({"inputs": image}, wasm=[where], cwd=there)
+        want(answer == first, f"load({where!r}): {answer}")
+    got = w.ask({"selftest": True}, {"memory": True}, *[{"selftest": True}] * 20, {"memory": True}, {"inputs": image}, {"selftest": True})
+    want(got[0] == got[5] == got[-1] == {"selftest": True} and got[-2] == first, f"self-tests: {got}")
+    want(got[1]["bytes"] == got[22]["bytes"] > 0, f"20 self-tests take memory: {got[1]}, {got[22]}")
 
 
 def state(w):
@@ -226,7 +252,9 @@ def large(w):
     g.output(g.node("MatMul", [x, g.weight(1100, 1000)]), [1, 1000])
     with open(w.path("net.onnx"), "wb") as f:
         f.write(onnxfile.model(g))
-    w.build("net.onnx", "--selftest")
+    folder = w.path('say "x\\y"')
+    os.mkdir(folder)
+    w.build("net.onnx", "--selftest", env={"TMPDIR": folder})
     arrays = {"x": npy.Array("f32", (1, 1100), floats(1100))}
     test, answer = w.ask({"selftest": True}, {"inputs": inputs_of(arrays)})
     want(test == {"selftest": True}, f"self-test: {test}")
@@ -274,7 +302,7 @@ def missing(w):
 
 
 def tests(env):
-    plain = {"digits": digits, "types": types, "state": state, "open": open_sizes, "found": found_sizes, "errors": errors, "names": names, "large": large,
+    plain = {"digits": digits, "types": types, "state": state, "open": open_sizes, "found": found_sizes, "errors": errors, "addresses": addresses, "names": names, "large": large,
              "bytes": bytes_network, "refused": refused, "missing": missing}
     out = [Test(f"wasm/{n}", lambda n=n, f=f: f(Work(env, n)), cost=2) for n, f in plain.items()]
     return out + [Test(f"wasm/{n}", lambda n=n: network(Work(env, n), n), cost=5) for n in ("mobile21", "attention", "attention-float16")]

@@ -26,6 +26,18 @@ static const char *array_of(DType dt) {
   return integers[!dtype_is_float(dt) && dtype_is_signed(dt)][log];
 }
 
+/* A name of a file as a relative URL. */
+static void put_url(Text *t, const char *file) {
+  text_puts(t, "\"");
+  for (const char *at = file; *at; at++) {
+    u8 ch = (u8)*at;
+    bool fine = (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+                (ch && strchr("-._~", ch));
+    text_fmt(t, fine ? "%c" : "%%%02X", ch);
+  }
+  text_puts(t, "\"");
+}
+
 static void put_text(Text *t, const Prog *p, Str s) {
   text_json(t, str_text(p->c, s), str_len(p->c, s));
 }
@@ -120,7 +132,7 @@ void emit_module(const Prog *p, const ModuleOptions *o, Text *module, Text *type
   text_fmt(module, "// Made by ingot %s.\n", o->version);
   text_put(module, module_text, module_text_size);
   text_puts(module, "const WASM = () => new URL(");
-  text_json(module, o->file, strlen(o->file));
+  put_url(module, o->file);
   text_fmt(module, ", import.meta.url);\nconst MODEL = {\n  name: \"%s\",\n", o->name);
   put_ports(module, p, false);
   put_ports(module, p, true);
