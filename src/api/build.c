@@ -92,6 +92,13 @@ static FileOut blob_file(const Ingot *m) {
   return (FileOut){.n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
 }
 
+/* A literal of C for .incbin: escaped for the assembler, and that for C. */
+static void put_path(Ctx *c, Text *t, const char *path) {
+  Text once = text_new(&c->keep);
+  emit_string(&once, path, strlen(path));
+  emit_string(t, once.at + 1, once.n - 2);
+}
+
 /* Object files, one for each part. A profile refers to the names of sources, which the folder must
  * not be part of. */
 static Words compile(Ctx *c, ProductBuild *b, const Variant *v, const char *file, const Text *text,
@@ -110,9 +117,10 @@ static Words compile(Ctx *c, ProductBuild *b, const Variant *v, const char *file
   if (b->m->written.blob.n) { /* by its whole path: a file of that name may lie where we are */
     Text upper = text_new(&c->keep);
     text_upper(&upper, b->name);
-    add(c, &w,
-        str_text(c, str_fmt(c, "-D%s_WEIGHTS_FILE=\"%s.bin\"", text_cstr(&upper),
-                            folder_file(c, &b->folder, b->name))));
+    Text define = text_new(&c->keep);
+    text_fmt(&define, "-D%s_WEIGHTS_FILE=", text_cstr(&upper));
+    put_path(c, &define, str_text(c, str_fmt(c, "%s.bin", folder_file(c, &b->folder, b->name))));
+    add(c, &w, text_cstr(&define));
   }
   return parts_compile(c, &b->folder, &w, source, b->name, parts);
 }
@@ -225,12 +233,13 @@ static void put_baked(const Ingot *m, Text *t) {
 static void put_player(Ctx *c, ProductBuild *b, const Speech *s, Text *t) {
   const char *path = folder_file(c, &b->folder, "vocab.bin");
   build_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
-  text_fmt(t,
-           "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
-           "        \".incbin \\\"%s\\\"\\n.byte 0\\n.text\\n\");\n"
-           "extern const unsigned char ingot_vocab[];\n"
-           "const Player ingot_player = {\n",
-           path);
+  text_puts(t,
+            "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
+            "        \".incbin \\\"\" ");
+  put_path(c, t, path);
+  text_puts(t, " \"\\\"\\n.byte 0\\n.text\\n\");\n"
+               "extern const unsigned char ingot_vocab[];\n"
+               "const Player ingot_player = {\n");
   text_fmt(t,
            "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
            s->nvocab, s->token_bytes, api_kv_bytes(b->m));

@@ -256,6 +256,11 @@ def weight_files(w):
     w.run("cc", "-std=c11", "-ffp-contract=off", path, "main.c", "gen/net.c", "-o", "main")
     w.run("./main")
     want(run(["cc", "-std=c99", "-c", "net.c"], 60, cwd=w.path("gen")).rc == 0, "not found from its own folder")
+    odd = w.path('say "x\\y"?')  # a temporary folder whose name C and the assembler read otherwise
+    os.makedirs(odd)
+    w.build("net.o", "--weights", "file", "--name", "digits", env={"TMPDIR": odd})
+    w.run("cc", "main.c", "net.o", "-o", "main")
+    w.run("./main")
     want(run(["cc", "-std=c99", "-c", "gen/net.c"], 60, cwd=w.dir).rc != 0, "found from anywhere")
     for how in ("file", "pointer"):
         w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", how, code=2, text="--output")
