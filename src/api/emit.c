@@ -234,7 +234,7 @@ static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, con
     Prog *p = api_program(x, body);
     TestRun *r = *why ? NULL : make_test(x, p, loops, selftest);
     if (r && r->why) *why = r->why;
-    to[i] = (EmitEntry){x->entry, p, *why ? NULL : &r->st, x->macs};
+    to[i] = (EmitEntry){x->entry, p, *why ? NULL : &r->st, x->macs, x->g ? &x->g->scale : NULL};
   }
   return to;
 }

@@ -43,13 +43,18 @@ static void quote_json(Report *r, const char *before, Str s) {
   text_json(&r->out, str_text(r->m->c, s), str_len(r->m->c, s));
 }
 
-static void value_line(Report *r, Str name, const char *type, bool first) {
+static void value_line(Report *r, Str name, const char *type, const Scale *s, bool first) {
   if (!r->json) {
-    text_fmt(&r->out, "  %s: %s\n", show(r->m->c, name), type);
+    text_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
+    if (s) text_fmt(&r->out, ", quantised: %s", api_scale_text(r->m->c, s));
+    text_puts(&r->out, "\n");
     return;
   }
   quote_json(r, first ? "{\"name\":" : ",{\"name\":", name);
   quote_json(r, ",\"type\":", str_of(r->m->c, type));
+  if (s)
+    text_fmt(&r->out, ",\"quantised\":{\"scale\":%.9g,\"zero\":%lld}", s->scale,
+             (long long)s->zero);
   text_puts(&r->out, "}");
 }
 
@@ -62,7 +67,7 @@ static void values(Report *r, bool inputs) {
   for (u32 i = 0; i < n; i++) {
     Str name = inputs ? graph_val(g, b->param.at[i])->name : g->out_name.at[i];
     const Type *t = graph_type(g, inputs ? b->param.at[i] : b->ret.at[i]);
-    value_line(r, name, type_text(g->dims, t), i == 0);
+    value_line(r, name, type_text(g->dims, t), scale_find(&g->scale, name, !inputs), i == 0);
   }
   if (r->json) text_puts(&r->out, "],");
 }
@@ -246,7 +251,7 @@ static void bytecode_part(Report *r) {
     for (u32 i = 0; i < n; i++) {
       const Buf *b = prog_buf(p, out ? p->out.at[i] : p->in.at[i]);
       Type t = type_tensor(&r->m->c->scratch, b->dt, b->dim, b->rank);
-      value_line(r, b->name, type_text(p->dims, &t), i == 0);
+      value_line(r, b->name, type_text(p->dims, &t), NULL, i == 0);
     }
     if (r->json) text_puts(&r->out, "],");
   }
@@ -257,7 +262,7 @@ static void bytecode_part(Report *r) {
 }
 
 static void declared_line(Report *r, const DeclValue *v, bool first) {
-  value_line(r, v->name, decl_text(r->m->c, &v->type), first);
+  value_line(r, v->name, decl_text(r->m->c, &v->type), NULL, first);
 }
 
 /* Of a model that cannot be built as it is: what its file declares. */

@@ -523,6 +523,7 @@ void api_need_array(Ctx *c, const IngotTensor *x); /* refuses one that lacks a p
 u32 *api_limits(Ingot *m);
 Tensor *api_row(Ctx *c, const Tensor *stack, u32 i); /* along its first axis */
 Tensor **api_inputs(Ingot *m, u64 seed);             /* one per parameter: given, or made up */
+const char *api_scale_text(Ctx *c, const Scale *s);  /* "(x - 3) * 0.5" */
 Tensor *api_check_given(Ingot *m, u32 i, Tensor *t); /* as input i takes it, or refuses it */
 
 /* freeze.c */

@@ -347,18 +347,36 @@ static const char *numpy_name(DType dt) {
   return name[dt];
 }
 
+const char *api_scale_text(Ctx *c, const Scale *s) {
+  return str_text(c, str_fmt(c, "(x %c %lld) * %.9g", s->zero < 0 ? '+' : '-',
+                             (long long)(s->zero < 0 ? -s->zero : s->zero), s->scale));
+}
+
+/* What in numpy turns an array, x, of another type into one for an input; "": nothing does. */
+static const char *cast_advice(Ingot *m, Str name, DType from, DType to) {
+  const char *cast = from == DT_str ? NULL : numpy_name(to);
+  const Scale *s = dtype_is_float(from) && m->g ? scale_find(&m->g->scale, name, false) : NULL;
+  Scalar lo, hi;
+  if (!cast) return "";
+  if (!s) return str_text(m->c, str_fmt(m->c, "; in numpy: x.astype(\"%s\")", cast));
+  dtype_limits(to, &lo, &hi);
+  return str_text(m->c, str_fmt(m->c,
+                                "; it is quantised, %s: in numpy: np.clip(np.round(x / %.9g %c "
+                                "%lld), %lld, %lld).astype(\"%s\")",
+                                api_scale_text(m->c, s), s->scale, s->zero < 0 ? '-' : '+',
+                                (long long)(s->zero < 0 ? -s->zero : s->zero), (long long)lo.i,
+                                (long long)hi.i, cast));
+}
+
 Tensor *api_check_given(Ingot *m, u32 i, Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   Tensor *rows = t->dt == DT_str && dt != DT_str ? api_encode(m, i, t) : NULL;
   if (rows) t = rows;
   const char *have = shape_text(m->c, dtype_info[t->dt].name, t->dim, t->rank);
-  if (t->dt != dt) {
-    const char *cast = t->dt == DT_str ? NULL : numpy_name(dt);
-    fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array given is %s%s%s%s", info.name,
-         input_type(m, i), have, cast ? "; in numpy: x.astype(\"" : "", cast ? cast : "",
-         cast ? "\")" : "");
-  }
+  if (t->dt != dt)
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is %s, the array given is %s%s", info.name,
+         input_type(m, i), have, cast_advice(m, str_of(m->c, info.name), t->dt, dt));
   bool fits = t->rank == info.rank;
   for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == t->dim[k];
   if (!fits)

@@ -155,6 +155,7 @@ typedef struct EmitEntry {
   const Prog *p;
   const SelfTest *selftest; /* NULL: none; all entries have one, or none has */
   double macs;
+  const Scales *scale; /* of quantised inputs and outputs; NULL: none is known */
 } EmitEntry;
 /* The programs of a file for one machine; several were joined (progs_join). */
 typedef struct EmitBody {

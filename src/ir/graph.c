@@ -55,6 +55,7 @@ Graph *graph_copy(const Graph *from) {
   COPY_VEC(a, &g->state);
   COPY_VEC(a, &g->drift);
   COPY_VEC(a, &g->out_name);
+  COPY_VEC(a, &g->scale);
   for (Val v = 1; v < g->val.n; v++) {
     Type *t = &g->val.at[v].type;
     if (t->rank) t->dim = arena_copy(a, t->dim, t->rank * sizeof *t->dim);

@@ -147,15 +147,16 @@ struct Graph {
   VEC(Kept) state;
   VEC(Drift) drift;
   VEC(Str) out_name; /* names of the results of block 1; parameters carry theirs */
-  BlkId cur;         /* nodes are appended here */
-  Loc loc;           /* given to new nodes */
-  bool eager;        /* fold small integer computations while building (import; off for text) */
-  bool opens;        /* import: weights are marked and not folded; see train.h */
-  bool trains;       /* import: layers do as in training */
-  bool ordered;      /* nodes stand in the order in which they are to run */
-  bool again;        /* canon or quant has changed something, so that there may be more to do */
-  u8 left;           /* what a pass leaves to others, which the pipeline runs next: LEFT_* */
-  u64 fold_bytes;    /* spent by constant folding, for the budget */
+  Scales scale;   /* of quantised inputs and outputs; it says nothing about how they are computed */
+  BlkId cur;      /* nodes are appended here */
+  Loc loc;        /* given to new nodes */
+  bool eager;     /* fold small integer computations while building (import; off for text) */
+  bool opens;     /* import: weights are marked and not folded; see train.h */
+  bool trains;    /* import: layers do as in training */
+  bool ordered;   /* nodes stand in the order in which they are to run */
+  bool again;     /* canon or quant has changed something, so that there may be more to do */
+  u8 left;        /* what a pass leaves to others, which the pipeline runs next: LEFT_* */
+  u64 fold_bytes; /* spent by constant folding, for the budget */
 };
 
 /* graph.c */

@@ -169,6 +169,22 @@ static inline u32 dtype_bytes(DType d) {
 DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself */
 void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
 
+/* What integers that enter or leave a model stand for: x is the number (x - zero) * scale. By name:
+ * passes add and remove inputs and outputs, and none renames them. */
+typedef struct Scale {
+  Str name;
+  bool out;     /* of an output; an input may have the same name */
+  double scale; /* finite and positive */
+  i64 zero;     /* within the type */
+} Scale;
+typedef VEC(Scale) Scales;
+/* NULL: they stand for themselves. */
+static inline const Scale *scale_find(const Scales *s, Str name, bool out) {
+  for (u32 i = 0; s && i < s->n; i++)
+    if (s->at[i].name == name && s->at[i].out == out) return &s->at[i];
+  return NULL;
+}
+
 /* op.c */
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */

@@ -87,6 +87,23 @@ def verbs(env):
     want("DEPTHWISE_CONV_2D" in ops and "LSH_PROJECTION" not in ops, "ops: operators of TensorFlow Lite")
 
 
+def scales(env):
+    """What bytes of inputs and outputs stand for: inspect, the header, and what to do with floats."""
+    c = Cli(env, "tflite-scales")
+    got = json.loads(c.run("inspect", "--json", kept("add")).out)
+    told = [x["quantised"] for x in got["inputs"] + got["outputs"]]
+    want([x["zero"] for x in told] == [-5, 12, 3] and [round(x["scale"], 6) for x in told] == [0.05, 0.03, 0.08], f"inspect --json: {told}")
+    want("x0: i8[2,3,40], quantised: (x + 5) * 0.0500000007\n" in c.run("inspect", kept("add")).out.decode(), "inspect says no scale")
+    want("quantised" not in c.run("inspect", kept("sparse")).out.decode(), "a scale of floats")
+    c.run("compile", kept("add"), "-o", "net.c")
+    with open(c.path("net.h")) as f:
+        header = f.read()
+    for line in ("NET_INPUT0_SCALE 0.0500000007f ", "NET_INPUT0_ZERO (-5)\n", "NET_INPUT1_ZERO 12\n", "NET_OUTPUT0_SCALE 0.0799999982f ", "NET_OUTPUT0_ZERO 3\n"):
+        want(f"#define {line}" in header, f"net.h lacks {line!r}")
+    c.save("x.npy", npy.encode(npy.Array("f32", (2, 3, 40), [0.5] * 240)))
+    c.run("run", kept("add"), "--input", "x0=@x.npy", code=4, text='np.clip(np.round(x / 0.0500000007 - 5), -128, 127).astype("int8")')
+
+
 def state(env):
     """A variable begins as CALL_ONCE sets it, and grows with every run, in C too."""
     c = Cli(env, "tflite-state")
@@ -193,7 +210,7 @@ def covered(table):
 
 def tests(env):
     own = [*(Test(f"tflite/damage{mark}", lambda b=build: damage(env, b), 2) for build, mark in (("build", ""), ("build-asan", "-asan"))),
-           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1), Test("tflite/hostile", lambda: hostile(env), 0.3),
+           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/verbs-scales", lambda: scales(env), 1), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1), Test("tflite/hostile", lambda: hostile(env), 0.3),
            Test("tflite/documented", documented), Test("tflite/options", lambda: options(env))]
     try:
         folder, table = load(env)

@@ -39,6 +39,17 @@ u64 buf_bytes(Emit *e, BufId b) {
   return elements(e, b) * dtype_bytes(prog_buf(e->p, b)->dt);
 }
 
+/* Of quantised numbers. */
+static void put_scale_macros(Emit *e, Text *t, const char *what, u32 i, const Scale *s) {
+  if (!s) return;
+  put_own(e, t, "#define " MY_CAPS "_%s%u_SCALE ", what, i);
+  put_float(t, false, s->scale);
+  put_own(e, t, " /* x stands for (x - " MY_CAPS "_%s%u_ZERO) * " MY_CAPS "_%s%u_SCALE */\n", what,
+          i, what, i);
+  put_own(e, t, "#define " MY_CAPS "_%s%u_ZERO ", what, i);
+  text_fmt(t, s->zero < 0 ? "(%" PRId64 ")\n" : "%" PRId64 "\n", s->zero);
+}
+
 static void put_value_macros(Emit *e, Text *t, const char *what, u32 i, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   Str name = short_text(e->c, b->name);
@@ -50,6 +61,7 @@ static void put_value_macros(Emit *e, Text *t, const char *what, u32 i, BufId id
           what, i, dtype_info[b->dt].name, what, i, b->rank, what, i);
   put_shape(e, t, b);
   put_own(e, t, "\n#define " MY_CAPS "_%s%u_ELEMENTS %" PRIu64 "\n", what, i, elements(e, id));
+  put_scale_macros(e, t, what, i, scale_find(e->given->scale, b->name, *what == 'O'));
 }
 
 const char *linkage(const Emit *e) {

@@ -263,6 +263,15 @@ Model *lite_open(Ctx *c, const Source *s) {
   return m;
 }
 
+/* One scale for all elements; ports with one for each channel are not told. */
+static void note_scale(Lite *im, const LiteTensor *t, Str name, bool out) {
+  Scalar lo, hi;
+  if (!lite_is_quant(t) || t->q.n != 1) return;
+  dtype_limits(t->dt, &lo, &hi);
+  if (t->q.zero[0] < lo.i || t->q.zero[0] > hi.i) return;
+  *vec_push(&im->c->work, &im->g->scale) = (Scale){name, out, (double)t->q.scale[0], t->q.zero[0]};
+}
+
 static void import_inputs(Lite *im, const Model *m) {
   const LiteGraph *lg = im->scope->graph;
   Extents *e = &im->extents;
@@ -284,6 +293,7 @@ static void import_inputs(Lite *im, const Model *m) {
     *slot = frozen ? mk_const(im->g, (Tensor *)(uintptr_t)frozen->data)
                    : graph_param(im->g, 1, t, v->name);
     if (frozen) graph_val(im->g, *slot)->name = v->name;
+    note_scale(im, &lg->tensor[lg->in[i]], v->name, false);
   }
   extents_close(e);
   im->o = e->o;
@@ -301,6 +311,7 @@ static void import_outputs(Lite *im, const Model *m) {
     if (v == LITE_POISON) continue;
     port[i] = (Port){.kind = TY_tensor, .flat = im->g->out_name.n};
     graph_result(im->g, v, m->output[i].name);
+    note_scale(im, &lg->tensor[lg->out[i]], m->output[i].name, true);
   }
   if (im->o->outputs) *im->o->outputs = port;
 }
