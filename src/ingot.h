@@ -621,9 +621,9 @@ typedef struct IngotDiff {
   int ok;
   double max_abs, max_rel;
   uint64_t max_ulp;
-  double cosine;     /* of the two as vectors; 1 when both are zero */
+  double cosine;     /* of the two as vectors; 1 when both are zero, NaN when nothing is finite */
   double rtol, atol; /* that it was judged by: an element may differ by atol + rtol * |expected| */
-  const char *why;   /* "" or what differs besides values: shape, type, count */
+  const char *why;   /* "" or what else there is to say: other shapes, types, counts; NaN in both */
 } IngotDiff;
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
                           uint32_t max, uint32_t *n);

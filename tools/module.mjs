@@ -132,12 +132,35 @@ function fromList(port, list) {
   return Kind.from(flat, big ? BigInt : Number);
 }
 
+/* Bits of the nearest float of 16 bits, of two the even one. fraction: how many are behind the point. */
+function halfBits(x, fraction) {
+  const least = fraction === 10 ? -14 : -126, infinite = 0x7fff >> fraction << fraction;
+  const sign = x < 0 || Object.is(x, -0) ? 0x8000 : 0, size = Math.abs(x);
+  if (Number.isNaN(x)) return infinite | (1 << (fraction - 1));
+  if (size === Infinity) return sign | infinite;
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, size);
+  const power = Math.max((view.getUint16(0) >> 4) - 1023, least);
+  const steps = size / 2 ** (power - fraction), down = Math.floor(steps), rest = steps - down;
+  const near = down + (rest > 0.5 || (rest === 0.5 && down % 2 === 1) ? 1 : 0);
+  return sign | Math.min((power - least) * 2 ** fraction + near, infinite);
+}
+
+/* Lists have numbers in them, never bits. */
+const FRACTION = { f16: 10, bf16: 7 };
+function fromNumbers(port, list) {
+  if (FRACTION[port.type]) return Uint16Array.from(fromList({ ...port, type: "f64" }, list), (x) => halfBits(x, FRACTION[port.type]));
+  if (/^f[84]/.test(port.type))
+    throw new TypeError(`input ${port.name}: numbers are not converted to ${port.type}: give its bits, a Uint8Array`);
+  return fromList(port, list);
+}
+
 function read(port, given) {
   if (given === undefined || given === null) throw new TypeError(`input ${port.name} is missing`);
   const Kind = ARRAY[port.type];
   let data = given.data ?? given;
   if (isNumber(data)) data = [data];
-  if (Array.isArray(data)) data = fromList(port, data);
+  if (Array.isArray(data)) data = fromNumbers(port, data);
   const kind = data?.constructor?.name;
   if (!(data instanceof Kind) && !(ALSO[port.type] ?? []).includes(kind))
     throw new TypeError(`input ${port.name}: ${kind ?? typeof data}, expected ${Kind.name}`);

@@ -150,7 +150,7 @@ static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
     symbol[k] = name ? str_text(c, name) : NULL;
   }
   *out = (IngotDeclared){.name = str_text(c, v->name),
-                         .type = str_text(c, str_of(c, decl_text(c, t))),
+                         .type = str_text(c, str_of(c, decl_text(c, 0, t))),
                          .dtype = t->kind == OT_tensor && t->dt ? dtype_info[t->dt].name : NULL,
                          .has_shape = t->has_shape,
                          .rank = t->dims.n,

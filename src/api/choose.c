@@ -128,10 +128,23 @@ static const char *peak_of(const Ingot *m) {
   return text_cstr(&t);
 }
 
-static bool has_floats(const Prog *p) {
-  for (BufId b = 1; b < p->buf.n; b++)
-    if (p->buf.at[b].space == BS_temp && p->buf.at[b].dt == DT_f32) return true;
-  return false;
+/* Is most of what is stored while it runs floats, so that bytes in their place would help? */
+static bool has_floats(const Ingot *m) {
+  const Prog *p = m->p;
+  double floats = 0, all = 0;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    double n = dtype_bytes(x->dt);
+    i64 lo, hi;
+    if (x->space != BS_temp || x->alias) continue;
+    for (u32 k = 0; k < x->rank; k++) {
+      dim_bounds(p->dims, x->dim[k], &lo, &hi);
+      n *= (double)hi;
+    }
+    all += n;
+    if (x->dt == DT_f32) floats += n;
+  }
+  return !(m->g && m->g->scale.n) && 2 * floats > all;
 }
 
 static _Noreturn void refuse(Ingot *m, const Tried *least) {
@@ -150,7 +163,7 @@ static _Noreturn void refuse(Ingot *m, const Tried *least) {
       (unsigned long long)least->arena, (unsigned long long)least->stack,
       (unsigned long long)least->ports, peak_of(&least->m),
       ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
-      has_floats(least->m.p) ? ", a model quantised to int8, whose values take a quarter" : "",
+      has_floats(&least->m) ? ", a model quantised to int8, whose values take a quarter" : "",
       m->wish.threads > 1 ? ", fewer threads" : "",
       m->bodies.n ? ", one target in place of several (--march scalar may do)" : "");
 }

@@ -33,7 +33,7 @@ static void compare_floats(const Tensor *a, const Tensor *b, double rtol, double
   u32 size = dtype_bytes(a->dt);
   for (u64 i = 0; i < a->n; i++) {
     double x = tensor_get(a, i).f, y = tensor_get(b, i).f;
-    if (isnan(x) && isnan(y)) continue;
+    if (isnan(x) && isnan(y)) continue; /* said by say_nans */
     if (x == y) continue;
     double abs = fabs(x - y);
     if (isnan(abs) || isinf(abs)) {
@@ -82,20 +82,24 @@ static int scale_of(const Tensor *t) {
   return -e;
 }
 
+/* NaN: there are elements, and none is finite in both. */
 static double cosine(const Tensor *a, const Tensor *b) {
   double xx = 0, yy = 0, xy = 0;
+  u64 finite = 0;
   int sa = scale_of(a), sb = scale_of(b);
   for (u64 i = 0; i < a->n; i++) {
     Scalar s = tensor_get(a, i), t = tensor_get(b, i);
     double x = dtype_is_float(a->dt) ? s.f : (double)s.i,
            y = dtype_is_float(a->dt) ? t.f : (double)t.i;
     if (!isfinite(x) || !isfinite(y)) continue;
+    finite++;
     x = ldexp(x, sa);
     y = ldexp(y, sb);
     xx += x * x;
     yy += y * y;
     xy += x * y;
   }
+  if (a->n && !finite) return NAN;
   return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / sqrt(xx) / sqrt(yy);
 }
 
@@ -176,6 +180,16 @@ static const Tensor *rounded(Ctx *c, const Tensor *have, DType dt) {
   return t;
 }
 
+/* They are equal, but agreement on them says nothing: those who look must see how many there are.
+ */
+static void say_nans(Ctx *c, const Tensor *a, const Tensor *b, IngotDiff *d) {
+  u64 n = 0;
+  for (u64 i = 0; i < a->n; i++) n += isnan(tensor_get(a, i).f) && isnan(tensor_get(b, i).f);
+  if (n)
+    d->why = str_text(c, str_fmt(c, "%llu of %llu are NaN on both sides", (unsigned long long)n,
+                                 (unsigned long long)a->n));
+}
+
 static void compare(Ctx *c, bool rounds, const Tensor *have, const Tensor *want, double rtol,
                     double atol, IngotDiff *d) {
   have = rounded(c, have, want->dt);
@@ -187,10 +201,12 @@ static void compare(Ctx *c, bool rounds, const Tensor *have, const Tensor *want,
     return;
   }
   choose_tolerances(want, rounds, rtol, atol, d);
-  if (dtype_is_float(have->dt))
+  if (dtype_is_float(have->dt)) {
     compare_floats(have, want, d->rtol, d->atol, d);
-  else
+    say_nans(c, have, want, d);
+  } else {
     compare_ints(have, want, d->rtol, d->atol, d);
+  }
   d->cosine = cosine(have, want);
 }
 

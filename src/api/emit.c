@@ -239,10 +239,10 @@ static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, con
   return to;
 }
 
-/* Of the model; files of language models have none in them. */
+/* That of its file, without the folder; what converters call graphs, main_graph or main, tells
+ * nobody anything. Of bytes: the graph's. */
 static Str name_of(const Ingot *m) {
-  Str name = m->g && m->g->name ? m->g->name : m->p->name;
-  if (name || !m->source.file || !ingot_talks(m)) return name;
+  if (!m->source.path || !m->source.file) return m->g && m->g->name ? m->g->name : m->p->name;
   const char *path = str_text(m->c, m->source.file), *slash = strrchr(path, '/');
   return str_of(m->c, slash ? slash + 1 : path);
 }

@@ -101,7 +101,7 @@ static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) 
     fail(c, ERR_input, loc,
          "array '%s' is %s, the input %s: expected as many dimensions, or one more",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
-         decl_text(c, d));
+         decl_text(c, 0, d));
   } else {
     cut.rows = -1; /* a scalar, the same for all */
   }
@@ -109,7 +109,7 @@ static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) 
     fail(c, ERR_input, loc,
          "array '%s' is %s: its first axis is no multiple of %lld, that of input %s",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), (long long)rows,
-         decl_text(c, d));
+         decl_text(c, 0, d));
   return cut;
 }
 

@@ -130,8 +130,9 @@ static void choose_batch(Training *f) {
     if ((u64)rows != f->batch)
       fail(c, ERR_unsupported, LOC_NONE,
            "input '%s' is %s: the model takes batches of %lld, found --batch %llu of %llu examples",
-           show(c, f->data.col[i].name), decl_text(c, &f->m->model->input[i]->type),
-           (long long)rows, (unsigned long long)f->batch, (unsigned long long)f->data.n);
+           show(c, f->data.col[i].name),
+           decl_text(c, f->data.col[i].name, &f->m->model->input[i]->type), (long long)rows,
+           (unsigned long long)f->batch, (unsigned long long)f->data.n);
   }
   u64 left = f->data.n % f->batch;
   f->steps = f->data.n / f->batch + (left && !f->fixed);

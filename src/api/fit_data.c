@@ -57,12 +57,12 @@ static Column input_column(Training *f, Loc loc, const NamedVec *v, const DeclVa
   if (!t) no_array(c, loc, v, "input", in->name);
   if (in->type.kind != OT_tensor || in->type.dt == DT_str)
     fail(c, ERR_unsupported, loc, "input '%s' is %s: training takes arrays of numbers",
-         show(c, in->name), decl_text(c, &in->type));
+         show(c, in->name), decl_text(c, in->name, &in->type));
   t = as_type(c, loc, "the input", in->name, t, in->type.dt);
   if (in->type.has_shape && in->type.dims.n != t->rank)
     fail(c, ERR_input, loc, "array '%s' is %s, the input %s: expected as many dimensions",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
-         decl_text(c, &in->type));
+         decl_text(c, in->name, &in->type));
   Column col = {.name = in->name, .t = t};
   col.same = !t->rank || (u64)t->dim[0] != n;
   col.row = col.same ? tensor_bytes(t) : tensor_bytes(t) / n;

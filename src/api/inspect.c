@@ -160,6 +160,13 @@ static void weights_part(Report *r) {
   if (f->token_bytes) bound_part(r);
 }
 
+/* Some files list a domain twice. */
+static bool is_told_before(const ModelFacts *f, u32 i) {
+  for (u32 k = 0; k < i; k++)
+    if (f->opset.at[k].name == f->opset.at[i].name) return true;
+  return false;
+}
+
 static void file_part(Report *r) {
   Ctx *c = r->m->c;
   ModelFacts *f = &r->facts;
@@ -174,6 +181,7 @@ static void file_part(Report *r) {
     text_fmt(&r->out, "%s%s version %lld", r->m->reader->name, f->opset.n ? " IR" : "",
              (long long)f->version);
   for (u32 i = 0; i < f->opset.n; i++) {
+    if (is_told_before(f, i)) continue;
     if (r->json) {
       quote_json(r, i ? "," : "", f->opset.at[i].name);
       text_fmt(&r->out, ":%lld", (long long)f->opset.at[i].version);
@@ -262,7 +270,7 @@ static void bytecode_part(Report *r) {
 }
 
 static void declared_line(Report *r, const DeclValue *v, bool first) {
-  value_line(r, v->name, decl_text(r->m->c, &v->type), NULL, first);
+  value_line(r, v->name, decl_text(r->m->c, v->name, &v->type), NULL, first);
 }
 
 /* Of a model that cannot be built as it is: what its file declares. */

@@ -143,10 +143,10 @@ static void add_dim(Ingot *m, BindDim b, const char *spec) {
 }
 
 /* name=N, name:N, input:axis=N */
-static void set_dim(Ingot *m, const char *s) {
+static void set_dim(Ingot *m, const char *s, bool bound) {
   Ctx *c = m->c;
   const char *eq = strrchr(s, '='), *colon = strrchr(s, ':'), *end;
-  BindDim b = {0};
+  BindDim b = {.bound = bound};
   if (eq) {
     b.value = parse_extent(c, eq + 1, &end, s);
     const char *at = eq;
@@ -186,17 +186,25 @@ static void set_dims(Ingot *m, const char *spec) {
   const char *s = spec;
   while (is_list(s)) {
     size_t n = strcspn(s, ",");
-    set_dim(m, str_text(c, str_intern(c, s, n)));
+    set_dim(m, str_text(c, str_intern(c, s, n)), false);
     s += n + 1;
   }
-  set_dim(m, s);
+  set_dim(m, s, false);
 }
 
 IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
   API_CALL(m, set_dims(m, spec));
 }
 
-/* x:1x3x224x224 or x:[1,3,224,224]; several of the first form, separated by ',' */
+/* batch=4 or x:0=4, as -d takes them: a number behind '=', and what stands before is no input. */
+static bool is_dim(Ingot *m, const char *s, const char *sign, size_t len) {
+  const char *number = sign + 1;
+  Str name = str_intern(m->c, s, (size_t)(sign - s));
+  return *sign == '=' && m->model && !model_takes_input(m->c, m->model, name) &&
+         number + strspn(number, "0123456789") == s + len;
+}
+
+/* x:1x3x224x224 or x:[1,3,224,224]; several of the first form, separated by ','; or dimensions. */
 static void set_shape(Ingot *m, const char *spec, bool is_max) {
   Ctx *c = m->c;
   api_need(c, spec, "the shape");
@@ -209,6 +217,11 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
     for (size_t i = 0; i < len; i++)
       if (s[i] == ':' || s[i] == '=') colon = s + i;
     if (!colon || colon == s) fail(c, ERR_usage, LOC_NONE, "'%s': expected INPUT:AxBxC", spec);
+    if (is_dim(m, s, colon, len)) {
+      set_dim(m, str_text(c, str_intern(c, s, len)), is_max);
+      s += len + (s[len] == ',');
+      continue;
+    }
     Str input = str_intern(c, s, (size_t)(colon - s));
     const char *at = colon + 1;
     bool bracket = *at == '[';

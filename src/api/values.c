@@ -139,11 +139,22 @@ static DType declared_dtype(Ingot *m, Str name) {
   return DT_none;
 }
 
+/* The input that the file also calls so, where no input has the name itself. */
+static Str own_name(const Ingot *m, Str name) {
+  const Model *model = m->model;
+  Str found = name;
+  for (u32 i = 0; model && i < model->ninput; i++) {
+    if (model->input[i]->name == name) return name;
+    if (name && model->input[i]->also == name) found = model->input[i]->name;
+  }
+  return found;
+}
+
 /* Where the name ends: a name may hold '=', and so may a string. */
 static const char *end_of_name(Ingot *m, const char *spec) {
   const char *first = strchr(spec, '='), *at = strstr(spec, "=@");
   for (const char *s = first; m->model && s; s = strchr(s + 1, '='))
-    if (api_takes_input(m, str_intern(m->c, spec, (size_t)(s - spec)))) return s;
+    if (api_takes_input(m, own_name(m, str_intern(m->c, spec, (size_t)(s - spec))))) return s;
   return at ? at : first;
 }
 
@@ -192,7 +203,7 @@ static void set_spec(Ingot *m, const char *text, bool frozen) {
          "'%s': expected NAME=VALUE, where VALUE is a number, true, false, a list [1,2,3], zeros, "
          "ones, rand or @FILE",
          text);
-  Str name = str_intern(c, text, (size_t)(eq - text));
+  Str name = own_name(m, str_intern(c, text, (size_t)(eq - text)));
   u32 from = m->told.given.n;
   if (eq[1] == '@')
     add_file(m, name, eq + 2);
@@ -226,7 +237,7 @@ static void set_file(Ingot *m, const char *text) {
     File f = file_read(c, text);
     NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
     for (u32 i = 0; i < v.n; i++)
-      add_given(m, v.at[i].name, -1, GV_data, v.at[i].t)->archive = loc.file;
+      add_given(m, own_name(m, v.at[i].name), -1, GV_data, v.at[i].t)->archive = loc.file;
     return;
   }
   int dir = c->io.open(c->io.user, AT_FDCWD, text, O_RDONLY | O_DIRECTORY, 0);
@@ -414,7 +425,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
            show(c, name));
     near_try(&near, str_text(c, x));
     text_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
-    text_puts(&all, input ? decl_text(c, &input[i]->type) : input_type(m, i));
+    text_puts(&all, input ? decl_text(c, x, &input[i]->type) : input_type(m, i));
   }
   fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'; %s%s%s", show(c, name),
        n ? "inputs are " : "it has none", text_cstr(&all), near_text(c, &near));

@@ -74,7 +74,8 @@ static const Opt opts[] = {
     LIST("input-dim", "d", dim, "SPEC",
          "batch=1, batch:1 or images:0=1; may be repeated or comma-separated"),
     LIST("shapes", NULL, shape, "SPEC", "x:1x3x224x224; may be repeated or comma-separated"),
-    LIST("max-shapes", NULL, max_shape, "SPEC", "largest extents of dimensions that stay symbolic"),
+    LIST("max-shapes", NULL, max_shape, "SPEC",
+         "largest extents of dimensions that stay symbolic: x:8x3x224x224, batch=8 or x:0=8"),
     REAL("rtol", rtol, "relative tolerance (default by type; f32: 1e-4)"),
     REAL("atol", atol, "absolute tolerance (default: rtol times the largest ordinary magnitude)"),
     TEXT("start", NULL, start, "PASS", "first pass to run"),
@@ -310,6 +311,7 @@ static const struct {
     {"activations", "u8 s8"},
     {"per", "channel tensor group"},
     {"state", "auto"},
+    {"for", "cmake zephyr arduino platformio esp-idf rust"},
 };
 
 const char *engine_with(unsigned flags) {

@@ -148,7 +148,8 @@ static void print_row(const Args *a, Widths w, const char *name, const char *ori
     print_name(origin, w.node);
     if (d)
       printf(" %10.3g %10.3g %10llu %11.8f%s%s\n", d->max_abs, d->max_rel,
-             (unsigned long long)d->max_ulp, d->cosine, d->ok ? "" : "  DIFFERS ", d->why);
+             (unsigned long long)d->max_ulp, d->cosine,
+             d->ok ? (*d->why ? "  " : "") : "  DIFFERS ", d->why);
     else
       printf(" %10s\n", "fused");
   }

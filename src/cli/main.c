@@ -12,8 +12,11 @@ static void help(FILE *to) {
         "usage: ingot VERB MODEL [OPTIONS]\n"
         "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n",
         to);
+  int wide = 0;
   for (int i = 0; i < verb_count; i++)
-    fprintf(to, "  %-9s %s\n", verb_table[i].name, verb_table[i].text);
+    if ((int)strlen(verb_table[i].name) > wide) wide = (int)strlen(verb_table[i].name);
+  for (int i = 0; i < verb_count; i++)
+    fprintf(to, "  %-*s %s\n", wide, verb_table[i].name, verb_table[i].text);
   fputs("\n'ingot VERB --help' lists the options of a verb.\n"
         "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n",
         to);

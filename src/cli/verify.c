@@ -26,7 +26,25 @@ typedef struct Table { /* of comparisons, as it is printed */
   int wide;            /* columns of names */
   int rows;            /* so far */
   Side exact;          /* the judge in double, once a derivative has asked for it */
+  int empty;           /* rows that compare nothing: no element is a number on both sides */
 } Table;
+
+/* Such rows pass, and prove nothing. */
+static void warn_empty(const Args *a, int empty, int rows) {
+  if (empty && !a->quiet)
+    fprintf(
+        stderr,
+        "ingot: warning: %d of %d comparisons say nothing: no element is a finite number on both "
+        "sides\n",
+        empty, rows);
+}
+
+/* Of an output that is NaN, or infinite, throughout. */
+static void warn_output(const Args *a, const IngotDiff *d) {
+  if (!a->quiet)
+    fprintf(stderr, "ingot: warning: output '%s': %s\n", d->name,
+            *d->why ? d->why : "no element is a finite number on both sides");
+}
 
 /* ---- with stored outputs ---- */
 
@@ -66,6 +84,13 @@ static int verify_stored(const Args *a) {
   } else if (n) {
     stored_table(diff, n);
   }
+  int empty = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!isnan(diff[i].cosine)) continue;
+    warn_output(a, &diff[i]);
+    empty++;
+  }
+  warn_empty(a, empty, (int)n);
   free(diff);
   return finish(m, a, s);
 }
@@ -154,6 +179,8 @@ static int compare_sides(const Args *a, const Side *s, const Side *to, double rt
     }
     d.name = want.name;
     print_row(a, s->engine, to->engine, &d, t);
+    if (isnan(d.cosine) && t->rows <= (int)ingot_output_count(to->m)) warn_output(a, &d);
+    t->empty += isnan(d.cosine) != 0;
     ok = ok && d.ok;
   }
   return ok;
@@ -176,7 +203,8 @@ static int judge(const Args *a, Side *side, int n) {
         !compare_sides(a, &side[i], &side[1], 0, 0, &t))
       result = INGOT_MISMATCH;
   }
-  if (a->json) printf("],\"ok\":%s}\n", result ? "false" : "true");
+  if (a->json) printf("],\"ok\":%s,\"empty\":%d}\n", result ? "false" : "true", t.empty);
+  warn_empty(a, t.empty, t.rows);
   ingot_free(t.exact.m);
   return result;
 }
@@ -236,6 +264,14 @@ static int check_python(const Args *a) {
   return finish(m, a, s);
 }
 
+/* Before anything is read: a name that no engine has. */
+static int check_engine(const Args *a) {
+  if (!a->engine || ingot_find_engine(a->engine)) return 0;
+  Ingot *m = open_or_complain();
+  if (!m) return INGOT_SYSTEM;
+  return finish(m, a, ingot_run(m, a->engine, a->seed));
+}
+
 int verb_verify(const Args *given) {
   Args own = *given;
   const Args *a = &own;
@@ -248,7 +284,8 @@ int verb_verify(const Args *given) {
   if (a->html && (a->data || a->bisect))
     return refuse(a, "--html shows the error of every value: neither --data nor --bisect");
   if (a->html) own.writes[own.nwrites++] = own.html;
-  int bad = check_python(a);
+  int bad = check_engine(a);
+  if (!bad) bad = check_python(a);
   if (!bad) bad = keep_model(&own);
   if (bad) return bad;
   if (a->per_node) return verify_nodes(a);

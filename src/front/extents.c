@@ -215,7 +215,7 @@ static _Noreturn void refuse_bind(Extents *e, const BindDim *b) {
   for (u32 k = 0; k < e->ninput; k++) {
     const DeclValue *v = e->input[k];
     text_fmt(&names, "%s%s: %s", names.n ? ", " : "", show(e->c, v->name),
-             decl_text(e->c, &v->type));
+             decl_text(e->c, v->name, &v->type));
     if (b->input) near_try(&near, str_text(e->c, v->name));
     for (u32 j = 0; !b->input && j < v->type.dims.n; j++)
       near_try(&near, str_text(e->c, in_dim(e, v, j).name));
@@ -309,7 +309,7 @@ static Dim unknown_dim(Extents *e, const InDim *d, const BindDim *b) {
   if (e->o->symbolic) return symbolic_dim(e, d, DIM_MAX);
   const char *input = show(e->c, d->v->name);
   if (d->axis == 0) {
-    warn_batch(e, d->v->name, "no name");
+    warn_batch(e, d->v->name, show(e->c, d->name));
     return 1;
   }
   BindDim sum;
@@ -345,7 +345,7 @@ static Dim fix_dim(Extents *e, const InDim *d) {
   if (value >= 0 && d->given >= 0 && d->given != value)
     fail(e->c, ERR_input, here(e),
          "input '%s' is %s, the array given is %s: dimension %u is %lld, expected %lld",
-         show(e->c, d->v->name), decl_text(e->c, &d->v->type),
+         show(e->c, d->v->name), decl_text(e->c, d->v->name, &d->v->type),
          array_type(e, extents_array(e, d->v->name)), d->axis, (long long)d->given,
          (long long)value);
   if (value >= 0) return value;
@@ -377,12 +377,15 @@ Type extents_type(Extents *e, const DeclValue *v) {
     fail(e->c, ERR_unsupported, here(e), "input '%s': rank %u exceeds %d", name, rank, MAX_RANK);
   if (given && given->rank != rank)
     fail(e->c, ERR_input, here(e),
-         "input '%s' is %s, the array given is %s: it has %u dimensions, expected %u", name,
-         decl_text(e->c, &v->type), array_type(e, given), given->rank, rank);
+         "input '%s' is %s, the array given is %s: it has %u dimension%s, expected %u%s", name,
+         decl_text(e->c, v->name, &v->type), array_type(e, given), given->rank,
+         given->rank == 1 ? "" : "s", rank,
+         given->rank && given->rank + 1 == rank ? ": a list in a list, [[...]], or x[None] in numpy"
+                                                : "");
   for (u32 i = 0; i < e->o->ndim; i++)
     if (e->o->dim[i].input == v->name && e->o->dim[i].rank && e->o->dim[i].rank != rank)
       fail(e->c, ERR_usage, here(e), "input '%s' is %s: it has %u dimensions, %u are given", name,
-           decl_text(e->c, &v->type), rank, e->o->dim[i].rank);
+           decl_text(e->c, v->name, &v->type), rank, e->o->dim[i].rank);
   Dim dim[MAX_RANK];
   u64 total = 1;
   for (u32 i = 0; i < rank; i++) {

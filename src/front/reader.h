@@ -64,6 +64,7 @@ struct DeclType {
 
 struct DeclValue {
   Str name;
+  Str also;      /* what else the file calls it, which is understood; 0: nothing */
   DeclType type; /* OT_none when absent */
 };
 
@@ -279,7 +280,9 @@ bool text_begins(const u8 *at, size_t n, const char *word); /* behind blanks and
 /* Is there such an input, or one of whose elements this is the name (x.0)? */
 bool model_takes_input(Ctx *c, const Model *m, Str name);
 /* A type as the file declares it, f32[batch,3,224,224]. In c->scratch. */
-const char *decl_text(Ctx *c, const DeclType *t);
+/* f32[batch,4]; name: of the input, whose dimensions without a name are called INPUT_AXIS, as -d
+ * takes them; 0: they are '?'. */
+const char *decl_text(Ctx *c, Str name, const DeclType *t);
 Str decl_symbol(Ctx *c, const DeclDim *d); /* the name of a dimension; 0: none */
 
 #endif

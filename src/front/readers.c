@@ -185,7 +185,7 @@ Str decl_symbol(Ctx *c, const DeclDim *d) {
   return d->param;
 }
 
-const char *decl_text(Ctx *c, const DeclType *t) {
+const char *decl_text(Ctx *c, Str name, const DeclType *t) {
   static const char *const lists[] = {
       [OT_seq] = "sequence of ", [OT_opt] = "optional ", [OT_map] = "map to "};
   Text out = text_new(&c->scratch);
@@ -196,8 +196,12 @@ const char *decl_text(Ctx *c, const DeclType *t) {
     if (k) text_puts(&out, ",");
     if (d->kind == OD_value && d->value >= 0)
       text_fmt(&out, "%lld", (long long)d->value);
+    else if (decl_symbol(c, d))
+      text_puts(&out, show(c, d->param));
+    else if (name)
+      text_fmt(&out, "%s_%u", show(c, name), k);
     else
-      text_puts(&out, decl_symbol(c, d) ? show(c, d->param) : "?");
+      text_puts(&out, "?");
   }
   text_puts(&out, t->has_shape ? "]" : "...]");
   return text_cstr(&out);

@@ -183,6 +183,19 @@ def addresses(w):
     want(got[1]["bytes"] == got[22]["bytes"] > 0, f"20 self-tests take memory: {got[1]}, {got[22]}")
 
 
+def halves(w):
+    """Lists of numbers for floats of 16 bits: rounded to the nearest, of two to the even one; never taken as bits."""
+    x = [1.0, -2.5, 0.1, 1 + 2**-11, 1 + 3 * 2**-11, 65504.0, 65519.0, 65520.0, 2.0**-24, 2.0**-25, 3 * 2.0**-25, -1e-9, 1e-5]
+    w.build(f'graph (%h "h": f16[{len(x)}], %g "g": bf16[{len(x)}]) {{\n  %y: f16[{len(x)}] = neg(%h)\n  %z: bf16[{len(x)}] = neg(%g)\n  return %y "y", %z "z"\n}}\n')
+    answer, = w.ask({"inputs": {"h": {"plain": x}, "g": {"plain": x}}})
+    have = {k: struct.unpack(f"<{len(x)}H", base64.b64decode(answer[k]["base64"])) for k in ("y", "z")}
+    half = [struct.unpack("<H", struct.pack("<e", -v))[0] if abs(v) < 65520 else 0xFC00 for v in x]
+    want(list(have["y"]) == half, f"f16: {[hex(b) for b in have['y']]}, expected {[hex(b) for b in half]}")
+    wide = [struct.unpack("<I", struct.pack("<f", -v))[0] for v in x]  # of these numbers none is rounded twice
+    brain = [(b + 0x7FFF + (b >> 16 & 1)) >> 16 for b in wide]
+    want(list(have["z"]) == brain, f"bf16: {[hex(b) for b in have['z']]}, expected {[hex(b) for b in brain]}")
+
+
 def state(w):
     w.build(COUNTER, "--state", "h=y")
     x = [npy.Array("f32", (3,), floats(3, i)) for i in range(3)]
@@ -302,7 +315,7 @@ def missing(w):
 
 
 def tests(env):
-    plain = {"digits": digits, "types": types, "state": state, "open": open_sizes, "found": found_sizes, "errors": errors, "addresses": addresses, "names": names, "large": large,
+    plain = {"digits": digits, "types": types, "halves": halves, "state": state, "open": open_sizes, "found": found_sizes, "errors": errors, "addresses": addresses, "names": names, "large": large,
              "bytes": bytes_network, "refused": refused, "missing": missing}
     out = [Test(f"wasm/{n}", lambda n=n, f=f: f(Work(env, n)), cost=2) for n, f in plain.items()]
     return out + [Test(f"wasm/{n}", lambda n=n: network(Work(env, n), n), cost=5) for n in ("mobile21", "attention", "attention-float16")]

@@ -234,7 +234,9 @@ static DeclValue declare(Ctx *c, const LiteGraph *g, const Map *names, Map *take
   if (!name) name = str_fmt(c, "%s_%u", out ? "output" : "input", i);
   while (*map_put(taken, name)) name = str_fmt(c, "%s_%u", str_text(c, name), i);
   *map_put(taken, name) = 1;
-  DeclValue v = {name, {.kind = OT_tensor, .elem_code = t->code, .dt = t->dt, .has_shape = true}};
+  DeclValue v = {name,
+                 t->name == name ? 0 : t->name,
+                 {.kind = OT_tensor, .elem_code = t->code, .dt = t->dt, .has_shape = true}};
   for (u32 k = 0; k < t->rank; k++) {
     DeclDim d = {.kind = OD_value, .value = t->dim[k]};
     if (t->open && t->open[k] < 0)

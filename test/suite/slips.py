@@ -1,0 +1,116 @@
+"""Slips of people: values left out, names nearly right, runs that prove nothing; the answer says what would be right, and nothing is lost."""
+import json
+import os
+import shutil
+from lib import cfile, npy
+from lib import onnxfile as onnx
+from lib.core import ROOT, Test, want
+from suite.cli import MODEL, Cli
+
+BYTES = os.path.join(ROOT, "test", "fuzz", "fuzz_tflite", "conv.tflite")
+
+
+def model(c, name, op, inputs, **attrs):
+    g = onnx.Graph()
+    g.output(g.node(op, [g.input(dims, name=x) for x, dims in inputs], ["y"], **attrs), None)
+    return c.save(name, onnx.model(g))
+
+
+def nothing_compared(c):
+    """Two engines that both say NaN agree about nothing."""
+    net = model(c, "root.onnx", "Sqrt", [("x", [3])])
+    args = ("verify", net, "--engine", "interp", "--input")
+    got = c.run(*args, "x=[-1,-2,-3]", text="warning: output 'y': 3 of 3 are NaN on both sides")
+    want("1 of 1 comparisons say nothing" in got.text(), got.text())
+    want("1.000000000" not in got.out.decode() and "nan" in got.out.decode(), got.out.decode())
+    row = json.loads(c.run(*args, "x=[-1,-2,-3]", "--json").out)
+    want(row["empty"] == 1 and row["rows"][0]["output"]["cosine"] is None, f"{row}")
+    got = c.run(*args, "x=[-1,4,9]")
+    want("say nothing" not in got.text() and "1 of 3 are NaN on both sides" in got.out.decode(), f"{got.text()}{got.out.decode()}")
+    want("NaN" not in c.run(*args, "x=[1,4,9]").out.decode(), "NaN of roots")
+
+
+def bounds(c):
+    """--max-shapes takes names of dimensions, as -d does."""
+    net = model(c, "sum.onnx", "Add", [("x", ["N", 3]), ("z", ["N", "M"])])
+    for spec in ("N=4,M=3", "x:0=4,z:1=3", "x:4x3,M=3", "z:4x3"):
+        c.run("compile", net, "--max-shapes", spec, "-o", "n.c")
+        with open(c.path("n.h")) as f:
+            want(cfile.macro(f.read(), "N_SIZE0_MAX") == 4, f"{spec}: another bound")
+    c.run("compile", net, "--max-shapes", "K=4", "-o", "n.c", code=2, text="no input has a dimension named 'K'")
+
+
+def lists(c):
+    net = model(c, "flat.onnx", "Neg", [("X", [None, 4])])
+    c.run("run", net, "--input", "X=[1,2,3,4]", code=4, text="it has 1 dimension, expected 2: a list in a list, [[...]]")
+    c.run("run", net, "--input", "X=[[1,2,3,4]]")
+
+
+def one_name(c):
+    """A dimension without a name is called the same wherever it is spoken of, and -d takes that."""
+    net = model(c, "open.onnx", "Neg", [("X", [None, 4])])
+    want("X: f32[X_0,4]" in c.run("inspect", net).out.decode(), "inspect")
+    c.run("run", net, text="input 'X': batch dimension 0 (X_0) is not known, taken as 1")
+    c.run("run", net, "--input", "X=[1,2]", code=4, text="input 'X' is f32[X_0,4]")
+    c.run("run", net, "-d", "rows=2", code=2, text="inputs are X: f32[X_0,4]")
+    want("f32[2,4]" in c.run("run", net, "-d", "X_0=2").out.decode(), "-d X_0=2")
+
+
+def engine_first(c):
+    net = model(c, "open.onnx", "Neg", [("X", [None, 4])])
+    got = c.run("verify", net, "--engine", "gpu", code=2, text="no engine 'gpu'; there are")
+    want(len(got.text().splitlines()) == 1 and not got.out, f"{got.text()}{got.out}")
+
+
+def models_stay(c):
+    """A value left out in front of a model: that is not written over."""
+    shutil.copy(MODEL, c.path("keep.onnx"))
+    shutil.copy(BYTES, c.path("keep.bin"))
+    before = {name: os.path.getsize(c.path(name)) for name in ("keep.onnx", "keep.bin")}
+    for args in (("inspect", "--html", "keep.onnx", MODEL), ("inspect", "--html", "keep.bin", MODEL), ("verify", "--html", "keep.onnx", MODEL, "-d", "batch=1"),
+                 ("opt", "-o", "keep.onnx", MODEL, "-d", "batch=1")):
+        c.run(*args, code=2, text="it is a model, and would be overwritten")
+    want(before == {name: os.path.getsize(c.path(name)) for name in before}, "a model was written over")
+    for _ in range(2):  # a page may be written again
+        c.run("inspect", "--html", "page.html", MODEL)
+
+
+def folders(c):
+    """A place that takes no file is a slip, whichever it is."""
+    c.run("inspect", MODEL, "--html", "/", code=2, text="is a directory")
+    c.run("inspect", MODEL, "--html", "nowhere/page.html", code=2, text="cannot write")
+
+
+def bytes_already(c):
+    got = c.run("compile", BYTES, "--ram", "64", "-o", "n.c", code=3, text="more than the 64 of --ram")
+    want("quantised to int8" not in got.text(), got.text())
+    got = c.run("compile", MODEL, "-d", "batch=1", "--ram", "64", "-o", "n.c", code=3, text="quantised to int8")
+
+
+def whose(c):
+    """The C says which file it comes from, not what a converter has called the graph."""
+    shutil.copy(MODEL, c.path("mine.onnx"))
+    c.run("compile", "mine.onnx", "-d", "batch=1", "-o", "n.c", "--no-selftest")
+    with open(c.path("n.h")) as f:
+        want(" from mine.onnx\n" in f.readline(), "the header names another source")
+
+
+def twice(c):
+    """A domain that a file lists twice."""
+    with open(model(c, "net.onnx", "Neg", [("x", [2])]) and c.path("net.onnx"), "rb") as f:
+        data = f.read()
+    c.save("net.onnx", data + onnx.chunk(8, onnx.chunk(1, "") + onnx.number(2, 17)))
+    want(c.run("inspect", "net.onnx").out.decode().splitlines()[0].count("ai.onnx 17") == 1, "told twice")
+
+
+def columns(c):
+    lines = [x for x in c.run("--help").out.decode().splitlines() if x.startswith("  ") and "usage" not in x]
+    verbs = [x for x in lines if x[2] != " "]
+    want(len(verbs) > 15 and len({len(x) - len(x[2:].split(None, 1)[1]) for x in verbs}) == 1, "columns:\n" + "\n".join(verbs))
+
+
+CASES = (nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, whose, twice, columns)
+
+
+def tests(env):
+    return [Test(f"cli/slips/{fn.__name__}", lambda fn=fn: fn(Cli(env, "slips_" + fn.__name__)), cost=1) for fn in CASES]
