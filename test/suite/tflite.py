@@ -104,6 +104,15 @@ def scales(env):
     c.run("run", kept("add"), "--input", "x0=@x.npy", code=4, text='np.clip(np.round(x / 0.0500000007 - 5), -128, 127).astype("int8")')
 
 
+def own_names(env):
+    """Inputs have the names of the signature; those of the tensors are understood too."""
+    c = Cli(env, "tflite-names")
+    npy.save_npz(c.path("x.npz"), {"serving_default_keras_tensor:0": npy.Array("i8", (1, 4), [1, 2, -3, -4])})
+    for how in (("--input", "keras_tensor=[[1,2,-3,-4]]"), ("--input", "serving_default_keras_tensor:0=[[1,2,-3,-4]]"), ("--inputs", "x.npz")):
+        c.run("run", kept("signature"), *how, "--output", "y.npz")
+        want(npy.load_npz(c.path("y.npz"))["output_0"].data == [1, 2, -3, -3], f"{how}: other numbers")
+
+
 def state(env):
     """A variable begins as CALL_ONCE sets it, and grows with every run, in C too."""
     c = Cli(env, "tflite-state")
@@ -210,7 +219,7 @@ def covered(table):
 
 def tests(env):
     own = [*(Test(f"tflite/damage{mark}", lambda b=build: damage(env, b), 2) for build, mark in (("build", ""), ("build-asan", "-asan"))),
-           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/verbs-scales", lambda: scales(env), 1), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1), Test("tflite/hostile", lambda: hostile(env), 0.3),
+           Test("tflite/verbs", lambda: verbs(env), 2), Test("tflite/verbs-scales", lambda: scales(env), 1), Test("tflite/verbs-names", lambda: own_names(env), 0.3), Test("tflite/state", lambda: state(env), 2), Test("tflite/wrong", lambda: wrong(env), 0.1), Test("tflite/hostile", lambda: hostile(env), 0.3),
            Test("tflite/documented", documented), Test("tflite/options", lambda: options(env))]
     try:
         folder, table = load(env)
