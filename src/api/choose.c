@@ -158,14 +158,18 @@ static _Noreturn void refuse(Ingot *m, const Tried *least) {
       m->c, ERR_unsupported, LOC_NONE,
       "needs %llu bytes in the smallest program that was found, for %s, %llu more than the %llu of "
       "--ram: arena %llu, stack %llu, inputs and outputs %llu; needed at the same time: %s; what "
-      "helps: %s%s%s%s",
+      "helps: %s%s%s%s%s",
       need, least->how.target->name, over, (unsigned long long)m->wish.ram,
       (unsigned long long)least->arena, (unsigned long long)least->stack,
       (unsigned long long)least->ports, peak_of(&least->m),
       ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
       has_floats(&least->m) ? ", a model quantised to int8, whose values take a quarter" : "",
       m->wish.threads > 1 ? ", fewer threads" : "",
-      m->bodies.n ? ", one target in place of several (--march scalar may do)" : "");
+      m->bodies.n ? ", one target in place of several (--march scalar may do)" : "",
+      need - least->stack <= m->wish.ram
+          ? ", --ram with more for the stack, a bound for every compiler and flag: what yours "
+            "takes, gcc -fstack-usage tells"
+          : "");
 }
 
 /* ---- the choice ---- */
