@@ -431,7 +431,7 @@ static Aside look(Ctx *c, const char *path) {
         fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
       if (S_ISREG(st.st_mode)) a.path = real;
     }
-    if (S_ISDIR(st.st_mode)) fail(c, ERR_usage, a.loc, "cannot write: %s", reason(EX_directory));
+    if (S_ISDIR(st.st_mode)) fail(c, ERR_system, a.loc, "cannot write: %s", reason(EX_directory));
     a.mode = (int)(st.st_mode & 0777);
     a.dev = (u64)st.st_dev;
     a.node = (u64)st.st_ino;
@@ -442,7 +442,7 @@ static Aside look(Ctx *c, const char *path) {
   if (stat(a.dir, &st) == 0 && !S_ISDIR(st.st_mode))
     fail(c, ERR_system, a.loc, "cannot write: '%s' is not a directory", show(c, str_of(c, a.dir)));
   if (faccessat(AT_FDCWD, a.dir, W_OK | X_OK, AT_EACCESS) != 0)
-    fail(c, errno == ENOENT ? ERR_usage : ERR_system, a.loc, "cannot write: %s", reason(errno));
+    fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
   /* The number of the process and the place of the context keep concurrent writers apart. */
   text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", a.dir, (long)getpid(),
            (unsigned long long)(uintptr_t)c);

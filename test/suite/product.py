@@ -276,7 +276,7 @@ def together(w):
     for end in (".h", ".bin"):
         with open(w.path("n" + end), "w") as f:
             f.write("old")
-    w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", "pointer", "-o", "n.c", code=2, text="is a directory")
+    w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", "pointer", "-o", "n.c", code=5, text="is a directory")
     for end in (".h", ".bin"):
         with open(w.path("n" + end)) as f:
             want(f.read() == "old", f"n{end} was replaced")

@@ -101,7 +101,7 @@ def before_work(c):
                  ["verify", "absent.onnx", "--bisect", "-o", "nowhere/part.ing"]):
         c.run(*args, code=5, text="nowhere/")
     os.makedirs(c.path("folder.c"))
-    c.run("compile", "absent.onnx", "-o", "folder.c", code=2, text="is a directory")
+    c.run("compile", "absent.onnx", "-o", "folder.c", code=5, text="is a directory")
     c.run("build", "absent.onnx", "-o", "net.so", "--cc", "no-such-compiler", code=5, text="'no-such-compiler' cannot be started")
     slow = os.path.join(ROOT, "docs", "tour.onnx")
     for args in (["bench", slow, "--cc", "no-such-compiler"], ["build", slow, "-o", "t", "--tune", "--cc", "no-such-compiler"],

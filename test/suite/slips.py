@@ -76,9 +76,9 @@ def models_stay(c):
 
 
 def folders(c):
-    """A place that takes no file is a slip, whichever it is."""
-    c.run("inspect", MODEL, "--html", "/", code=2, text="is a directory")
-    c.run("inspect", MODEL, "--html", "nowhere/page.html", code=2, text="cannot write")
+    """A place that takes no file, whichever it is: one exit code."""
+    c.run("inspect", MODEL, "--html", "/", code=5, text="is a directory")
+    c.run("inspect", MODEL, "--html", "nowhere/page.html", code=5, text="cannot write")
 
 
 def bytes_already(c):
