@@ -59,10 +59,11 @@ static double conv_time(const Unit *u, u32 m, DType dt, const Type *k, const Typ
   i64 out = k->dim[0], in = k->dim[1], high = o->dim[2], wide = o->dim[3],
       images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
   i64 all = m ? (high + m - 1) / m * ((wide + m - 1) / m) : high * wide;
+  i64 again = m ? (all - 1) / winograd_block(u->target, m, in, out, all) : 0;
   ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .pairs = dt != DT_f32};
   w.places = (double)images * (double)all;
   w.each_bytes = (double)weight_bytes(dt);
-  if (m) w.again = (double)((all - 1) / winograd_block(u->target, m, in, out, all));
+  w.again = (double)again;
   return conv3x3_time(u->target, &w);
 }
 
