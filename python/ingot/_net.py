@@ -293,7 +293,7 @@ class Net:
             outs = {p.name: as_out(x) for p, x in zip(self.outputs, several)}
         program, results = self._run(given, outs)
         whole = _assemble(self.outputs, {name: x for (name, _, _), x in zip(program.outputs, results)})
-        if out is not None:
+        if outs is not None:
             for p, x in zip(self.outputs, several):  # the object itself, where the result fills it
                 if np.shape(whole[p.name]) == outs[p.name].shape:
                     whole[p.name] = x

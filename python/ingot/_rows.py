@@ -52,9 +52,9 @@ class Rows:
     def _compiled(self) -> tuple[Net, int, bool]:
         """The model, most rows of a piece, whether every piece has as many."""
         plain = cached(self.model, **{**self.options, "lazy": True})
-        shapes = {p.name: p.shape for p in plain.inputs}
+        shapes = {p.name: p.shape or () for p in plain.inputs}
         rows = {shape[0] for shape in shapes.values() if shape}
-        if any(not shape for shape in shapes.values()):
+        if not all(shapes.values()):
             raise Usage("a model over rows needs inputs with a first dimension: " + ", ".join(f"{p.name}: {p.type}" for p in plain.inputs))
         fixed = {n for n in rows if isinstance(n, int)}
         if fixed:

@@ -112,7 +112,7 @@ def converted(x: np.ndarray, wanted: np.dtype) -> np.ndarray:
     if x.dtype == object and wanted.kind in "iu":  # astype would not say which
         most = np.iinfo(wanted)
         for e in x.reshape(-1):
-            if isinstance(e, numbers.Real) and not most.min <= e <= most.max:
+            if isinstance(e, numbers.Real) and not most.min <= e <= most.max:  # type: ignore[operator]
                 raise ValueError(f"{e} is no {wanted}")
     if x.dtype.kind in "SUmM" or (x.dtype.kind == "c" and wanted.kind != "c"):
         raise TypeError(f"{x.dtype} is no {wanted}")

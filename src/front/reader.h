@@ -279,9 +279,8 @@ File reader_side(Ctx *c, const char *path); /* PATH.bin beside a text form; empt
 bool text_begins(const u8 *at, size_t n, const char *word); /* behind blanks and comments */
 /* Is there such an input, or one of whose elements this is the name (x.0)? */
 bool model_takes_input(Ctx *c, const Model *m, Str name);
-/* A type as the file declares it, f32[batch,3,224,224]. In c->scratch. */
-/* f32[batch,4]; name: of the input, whose dimensions without a name are called INPUT_AXIS, as -d
- * takes them; 0: they are '?'. */
+/* A type as the file declares it, f32[batch,3,224,224], in c->scratch. name: of the input, whose
+ * dimensions without a name are called INPUT_AXIS, as -d takes them; 0: they are '?'. */
 const char *decl_text(Ctx *c, Str name, const DeclType *t);
 Str decl_symbol(Ctx *c, const DeclDim *d); /* the name of a dimension; 0: none */
 

@@ -49,7 +49,8 @@ static Model *read(Ctx *c, const Source *s) {
   Model *m = NEW(&c->work, Model);
   DeclValue *v = NEWS(&c->work, DeclValue, 2);
   if (!str_is(c, word(&k), "input")) fail(c, ERR_input, k.loc, "expected an input");
-  v[0] = (DeclValue){word(&k), {.kind = OT_tensor, .dt = DT_f32, .has_shape = true}};
+  v[0].name = word(&k);
+  v[0].type = (DeclType){.kind = OT_tensor, .dt = DT_f32, .has_shape = true};
   *vec_push(&c->work, &v[0].type.dims) = (DeclDim){.kind = OD_param, .param = word(&k)};
   *vec_push(&c->work, &v[0].type.dims) = (DeclDim){.kind = OD_value, .value = extent(&k)};
   v[1].name = str_of(c, "y");
@@ -109,7 +110,7 @@ static void build(Ctx *c, void *arg) {
   CHECK(reader.sniff(s.at, s.n));
   const Model *m = reader.read(c, &s);
   CHECK(model_takes_input(c, m, str_of(c, "x")));
-  CHECK(!strcmp(decl_text(c, &m->input[0]->type), "f32[n,3]"));
+  CHECK(!strcmp(decl_text(c, 0, &m->input[0]->type), "f32[n,3]"));
   Graph *g = reader.import(c, &s, m, &(ImportOptions){0});
   graph_check(g);
   Tensor *out, *in = tensor_new(&c->keep, DT_f32, (const i64[]){2, 3}, 2);
