@@ -342,7 +342,8 @@ def texts(env):
     def check(m):
         check_origin(m, source)
         first = m.args[0]
-        model = os.path.join(folder, m.name + os.path.splitext(first)[1])
+        model = os.path.join(folder, m.name, os.path.basename(first))  # its text names the file, without the folder
+        os.makedirs(os.path.dirname(model), exist_ok=True)
         for suffix in ("", ".bin"):
             if os.path.exists(first + suffix):
                 shutil.copy(first + suffix, model + suffix)
