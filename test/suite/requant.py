@@ -80,7 +80,7 @@ REFUSED = (
     ("large", "{}/large.gguf --to F16 -o OUT/no.gguf", 4, "1e+09, which F16 cannot say"),
     ("large-blocks", "{}/large.gguf --to Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot say"),
     ("self", "{}/wide.gguf --to Q8_0 -o {}/wide.gguf", 2, "wide.gguf"),
-    ("folder", "{}/wide.gguf --to Q8_0 -o OUT", 2, "directory"),
+    ("folder", "{}/wide.gguf --to Q8_0 -o OUT", 5, "directory"),
     ("nowhere", "{}/wide.gguf --to Q8_0 -o OUT/none/no.gguf", 5, "cannot write"),
     ("full", "{}/wide.gguf --to Q8_0 -o /dev/full", 5, "No space left"),
     ("short", "SHORT --to Q8_0 -o OUT/no.gguf", 4, "bytes"),
