@@ -696,6 +696,9 @@ IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
  * interface replaces a file that m has read, be it asked before or not. */
 IngotStatus ingot_will_write(Ingot *m, const char *const *path, uint32_t n);
 IngotStatus ingot_will_write_outputs(Ingot *m, const char *path);
+/* 1 where the file is there and is a model, by its first bytes or, for ONNX, which has no mark, by
+ * the end of its name: not one to write something else to. The text of a graph is no such file. */
+int ingot_is_model_file(const char *path);
 /* Writes a file so that it appears whole or not at all. */
 IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n);
 /* Files that belong together: none is put in place before all have been written. */

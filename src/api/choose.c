@@ -130,19 +130,15 @@ static const char *peak_of(const Ingot *m) {
 
 /* Is most of what is stored while it runs floats, so that bytes in their place would help? */
 static bool has_floats(const Ingot *m) {
-  const Prog *p = m->p;
+  Prog *p = m->p;
   double floats = 0, all = 0;
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);
-    double n = dtype_bytes(x->dt);
-    i64 lo, hi;
-    if (x->space != BS_temp || x->alias) continue;
-    for (u32 k = 0; k < x->rank; k++) {
-      dim_bounds(p->dims, x->dim[k], &lo, &hi);
-      n *= (double)hi;
-    }
-    all += n;
-    if (x->dt == DT_f32) floats += n;
+    u64 n;
+    Sym sym;
+    if (x->space != BS_temp || x->alias || !mem_bytes(p, b, &n, &sym)) continue;
+    all += (double)n;
+    if (x->dt == DT_f32) floats += (double)n;
   }
   return !(m->g && m->g->scale.n) && 2 * floats > all;
 }

@@ -28,13 +28,16 @@ static u64 ulp_distance(DType dt, const void *a, const void *b) {
   return x > y ? (u64)x - (u64)y : (u64)y - (u64)x;
 }
 
-static void compare_floats(const Tensor *a, const Tensor *b, double rtol, double atol,
-                           IngotDiff *d) {
+/* Returns how many are NaN on both sides: agreement on them says nothing, so those who look must
+ * see how many there are. */
+static u64 compare_floats(const Tensor *a, const Tensor *b, double rtol, double atol,
+                          IngotDiff *d) {
+  u64 nans = 0;
   u32 size = dtype_bytes(a->dt);
   for (u64 i = 0; i < a->n; i++) {
     double x = tensor_get(a, i).f, y = tensor_get(b, i).f;
-    if (isnan(x) && isnan(y)) continue; /* said by say_nans */
-    if (x == y) continue;
+    nans += isnan(x) && isnan(y);
+    if (x == y || (isnan(x) && isnan(y))) continue;
     double abs = fabs(x - y);
     if (isnan(abs) || isinf(abs)) {
       d->ok = 0;
@@ -49,6 +52,7 @@ static void compare_floats(const Tensor *a, const Tensor *b, double rtol, double
     if (y != 0 && abs / fabs(y) > d->max_rel) d->max_rel = abs / fabs(y);
     if (ulp > d->max_ulp) d->max_ulp = ulp;
   }
+  return nans;
 }
 
 static void compare_ints(const Tensor *a, const Tensor *b, double rtol, double atol, IngotDiff *d) {
@@ -180,16 +184,6 @@ static const Tensor *rounded(Ctx *c, const Tensor *have, DType dt) {
   return t;
 }
 
-/* They are equal, but agreement on them says nothing: those who look must see how many there are.
- */
-static void say_nans(Ctx *c, const Tensor *a, const Tensor *b, IngotDiff *d) {
-  u64 n = 0;
-  for (u64 i = 0; i < a->n; i++) n += isnan(tensor_get(a, i).f) && isnan(tensor_get(b, i).f);
-  if (n)
-    d->why = str_text(c, str_fmt(c, "%llu of %llu are NaN on both sides", (unsigned long long)n,
-                                 (unsigned long long)a->n));
-}
-
 static void compare(Ctx *c, bool rounds, const Tensor *have, const Tensor *want, double rtol,
                     double atol, IngotDiff *d) {
   have = rounded(c, have, want->dt);
@@ -202,8 +196,10 @@ static void compare(Ctx *c, bool rounds, const Tensor *have, const Tensor *want,
   }
   choose_tolerances(want, rounds, rtol, atol, d);
   if (dtype_is_float(have->dt)) {
-    compare_floats(have, want, d->rtol, d->atol, d);
-    say_nans(c, have, want, d);
+    u64 nans = compare_floats(have, want, d->rtol, d->atol, d);
+    if (nans)
+      d->why = str_text(c, str_fmt(c, "%llu of %llu are NaN on both sides",
+                                   (unsigned long long)nans, (unsigned long long)have->n));
   } else {
     compare_ints(have, want, d->rtol, d->atol, d);
   }

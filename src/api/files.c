@@ -6,6 +6,7 @@
 #include "api/own.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,6 +57,30 @@ static void will_write(Ctx *c, const char *const *path, u32 n) {
 
 IngotStatus ingot_will_write(Ingot *m, const char *const *path, uint32_t n) {
   API_CALL(m, will_write(m->c, path, n));
+}
+
+/* Bytes at the start of a file; 0 for what is none, and for pipes, which would wait. */
+static size_t head_read(const char *path, u8 *head, size_t n) {
+  struct stat st;
+  if (stat(path, &st) || !S_ISREG(st.st_mode)) return 0;
+  FILE *f = fopen(path, "rb");
+  if (!f) return 0;
+  n = fread(head, 1, n, f);
+  fclose(f);
+  return n;
+}
+
+int ingot_is_model_file(const char *path) {
+  static const char *const unmarked[] = {".onnx", ".ort"};
+  u8 head[4096];
+  size_t got = path ? head_read(path, head, sizeof head) : 0;
+  size_t len = path ? strlen(path) : 0;
+  if (!got) return 0;
+  for (u32 i = 0; i < sizeof unmarked / sizeof *unmarked; i++) {
+    size_t k = strlen(unmarked[i]);
+    if (k < len && !strcmp(path + len - k, unmarked[i])) return 1;
+  }
+  return vm_sniff(head, got) || reader_marked(head, got);
 }
 
 /* How many outputs a folder will receive is not known yet: those that are there are looked at. */

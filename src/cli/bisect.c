@@ -52,16 +52,14 @@ static int wants_wide(const Args *a) {
   return a->grad && a->atol < 0;
 }
 
-static void keep_wide(Pair *p, Ingot *m, IngotStatus s) {
-  if (!s) p->wide = m;
-  if (s) ingot_free(m);
+/* The judge in double is a help, not a side: without it tolerances are the usual ones. */
+static void drop_wide(Pair *p) {
+  ingot_free(p->wide);
+  p->wide = NULL;
 }
 
 static void run_wide(Pair *p, const Args *a, int expose) {
-  Ingot *m = NULL;
-  if (!wants_wide(a)) return;
-  IngotStatus s = run_side(&m, a, "ref64", expose);
-  keep_wide(p, m, s);
+  if (wants_wide(a) && run_side(&p->wide, a, "ref64", expose)) drop_wide(p);
 }
 
 /* The judge runs the model with every value as an output. */
@@ -277,11 +275,7 @@ static int departs(Hunt *h, uint32_t value, uint32_t depth) {
   h->d = (IngotDiff){.why = "the engine failed"};
   if (run_part(h, &h->part.ref, value, depth, engine_with(INGOT_JUDGE))) return 0;
   if (run_part(h, &h->part.other, value, depth, engine_of(h->a))) return 1;
-  if (wants_wide(h->a)) {
-    Ingot *m = NULL;
-    IngotStatus s = run_part(h, &m, value, depth, "ref64");
-    keep_wide(&h->part, m, s);
-  }
+  if (wants_wide(h->a) && run_part(h, &h->part.wide, value, depth, "ref64")) drop_wide(&h->part);
   /* with one node nothing is rounded that was not computed from the same operands */
   return diff(&h->part, 0, h->a, depth == 1 ? INGOT_TIGHT : INGOT_AUTO, &h->d) || !h->d.ok;
 }

@@ -171,11 +171,11 @@ int bench_player(const Args *a); /* the exit code; -1: the model is none that ta
 
 /* verify.c */
 int verb_verify(const Args *a);
+double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth);
 
 /* bisect.c */
-double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth); /* verify.c */
-int verify_nodes(const Args *a);                                               /* --per-node */
-int verify_bisect(const Args *a);                                              /* --bisect */
+int verify_nodes(const Args *a);  /* --per-node */
+int verify_bisect(const Args *a); /* --bisect */
 
 /* bench.c */
 int verb_bench(const Args *a);

@@ -116,38 +116,16 @@ static const char *shapes_program(const Args *a) {
   return first_said(o, sizeof o / sizeof *o);
 }
 
-/* A value forgotten in front of a model, as in `--html MODEL`, must not cost the model. */
-static int is_model_file(const char *path) {
-  static const char *const ends[] = {".onnx", ".tflite", ".gguf", ".safetensors", ".igb", ".ort"};
-  static const struct {
-    size_t at;
-    const char *mark;
-  } marks[] = {{4, "TFL3"}, {0, "GGUF"}};
-  char head[8] = {0};
-  size_t n = strlen(path), k;
-  FILE *f = fopen(path, "rb");
-  if (!f) return 0;
-  size_t got = fread(head, 1, sizeof head, f);
-  fclose(f);
-  if (!got) return 0;
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-    if ((k = strlen(ends[i])) < n && !strcmp(path + n - k, ends[i])) return 1;
-  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-    if (!memcmp(head + marks[i].at, marks[i].mark, 4)) return 1;
-  return 0;
-}
-
 /* Those whose --output is a model may replace one. */
 static int writes_models(const Args *a) {
   return !strcmp(a->verb, "quantize") || !strcmp(a->verb, "train") || !strcmp(a->verb, "compile");
 }
 
+/* A value forgotten in front of a model, as in `--html MODEL`, must not cost the model. */
 static int spares_models(const Args *a) {
   for (int i = 0; i < a->nwrites; i++) {
     const char *path = a->writes[i];
-    struct stat st;
-    if (path == a->output && writes_models(a)) continue;
-    if (stat(path, &st) || !S_ISREG(st.st_mode) || !is_model_file(path)) continue;
+    if ((path == a->output && writes_models(a)) || !ingot_is_model_file(path)) continue;
     fprintf(stderr,
             "ingot %s: %s%s: it is a model, and would be overwritten: was a value forgotten?\n",
             a->verb,

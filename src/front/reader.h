@@ -269,6 +269,8 @@ struct Reader {
 /* readers.c */
 extern const Reader reader_table[];
 extern const u32 reader_count;
+/* Do the bytes bear the mark of a format? ONNX and the text of a graph have none. */
+bool reader_marked(const u8 *at, size_t n);
 /* The reader of a file and, where it decodes, its model. What no reader takes is refused by what it
  * seems to be (formats.c). */
 const Reader *reader_open(Ctx *c, const Source *s, const Model **model);

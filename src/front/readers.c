@@ -93,6 +93,12 @@ const Reader reader_table[] = {
 };
 const u32 reader_count = sizeof reader_table / sizeof *reader_table;
 
+bool reader_marked(const u8 *at, size_t n) {
+  for (const Reader *r = reader_table; r->sniff != sniff_any; r++)
+    if (r->read && r->sniff(at, n)) return true;
+  return false;
+}
+
 /* ---- opening ---- */
 
 typedef struct ReadArg {
