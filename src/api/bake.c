@@ -51,7 +51,7 @@ static void set_day(Ingot *m, const char *day) {
   struct tm tm = {0};
   api_need(c, day, "the day");
   if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "a day must be told before the model is imported");
-  if (m->source.at && !(m->reader && m->reader->speech))
+  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
     fail(c, ERR_usage, LOC_NONE, "is no language model: --date is for templates of conversations");
   bool fits = strlen(day) == 10 && day[4] == '-' && day[7] == '-';
   i64 year = fits ? read_digits(day, 4) : 0, month = fits ? read_digits(day + 5, 2) : 0,
@@ -154,7 +154,7 @@ static void keep_states(Ingot *m) {
 void api_bake(Ingot *m) {
   Ctx *c = m->c;
   if (!m->told.prompt || m->baked.id) return;
-  Loc loc = {.file = m->source.file, .index = -1};
+  Loc loc = {.file = m->opened.source.file, .index = -1};
   const Speech *s = api_speech(m);
   if (!s) fail(c, ERR_unsupported, loc, "--bake-prompt: is no language model that answers");
   if (!s->chat.open_system)

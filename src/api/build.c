@@ -337,7 +337,7 @@ static void emit_text(Ctx *c, ProductBuild *b) {
   if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "a program holds its weights: --weights=pointer is for .o, .a and .so");
-  b->m->linked = true;
+  b->m->compiled.linked = true;
   b->source = text_new(&c->keep);
   b->header = text_new(&c->keep);
   b->facts = api_emit(b->m, ic, b->kind != PD_program, &b->source, &b->header);
@@ -389,8 +389,8 @@ static void build(Ctx *c, void *arg) {
   if (steps_wanted(o)) {
     steps_run(c, b);
     write_product(c, b, b->step.at[b->step.n - 1].v.product, b->step.at[0].v.product);
-    gains_report(b, false, &b->m->report[0]);
-    gains_report(b, true, &b->m->report[1]);
+    gains_report(b, false, &b->m->written.report[0]);
+    gains_report(b, true, &b->m->written.report[1]);
     return;
   }
   Variant v = {.step = "only"};

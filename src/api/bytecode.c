@@ -9,7 +9,7 @@ extern const unsigned char vm_source[], vm_header[];
 extern const size_t vm_source_size, vm_header_size;
 
 bool api_is_bytecode(const Ingot *m) {
-  return m->source.at && vm_sniff(m->source.at, m->source.n);
+  return m->opened.source.at && vm_sniff(m->opened.source.at, m->opened.source.n);
 }
 
 void api_need_model(const Ingot *m, const char *what) {
@@ -21,7 +21,7 @@ void api_need_model(const Ingot *m, const char *what) {
 }
 
 void api_read_bytecode(Ingot *m) {
-  m->kept.vm = vm_read(m->c, m->source.at, m->source.n, &m->c->keep);
+  m->kept.vm = vm_read(m->c, m->opened.source.at, m->opened.source.n, &m->c->keep);
   m->p = vm_prog(m->kept.vm);
   m->kept.vm_of = m->p;
 }

@@ -100,7 +100,7 @@ static void get_ready(Ingot *m, const char *engine) {
   if (e->info.flags & INGOT_FILE)
     fail(m->c, ERR_unsupported, LOC_NONE, "engine %s reads files: use ingot_run", e->info.name);
   api_ready(m, e);
-  m->stays = true;
+  m->compiled.stays = true;
   if (e->make) e->make(m);
   m->called = e;
 }
@@ -127,7 +127,7 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
 }
 
 int ingot_input_decides(const Ingot *m, uint32_t i) {
-  for (u32 k = 0; m && m->g && i < m->ndesc[0] && k < m->g->pin.n; k++)
+  for (u32 k = 0; m && m->g && i < m->facts.ndesc[0] && k < m->g->pin.n; k++)
     if (graph_val(m->g, m->g->pin.at[k].param)->pos == api_seen(m, i, false)) return 1;
   return 0;
 }
@@ -136,8 +136,8 @@ static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
   Ctx *c = m->c;
   api_need(c, out, "the place of the declaration");
   *out = (IngotDeclared){0};
-  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  const Model *d = m->model;
+  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  const Model *d = m->opened.model;
   if (!d || i >= (is_output ? d->noutput : d->ninput)) return;
   const DeclValue *v = is_output ? &d->output[i] : d->input[i];
   const DeclType *t = &v->type;

@@ -74,12 +74,12 @@ static void say_trade(const Tried *fast, const Tried *got) {
              (unsigned long long)fast->stack);
   if (plain)
     text_fmt(&t, ", without vectors (%s), many times slower", got->how.target->name);
-  else if (!got->m.bands)
+  else if (!got->m.facts.bands)
     text_puts(&t, ", kernels that take less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
   if (!plain && more >= 1.005)
     text_fmt(&t, ", about %.0f %% more time by estimate", (more - 1) * 100);
-  if (got->m.bands) text_fmt(&t, ", bands of rows: %s", got->m.bands);
+  if (got->m.facts.bands) text_fmt(&t, ", bands of rows: %s", got->m.facts.bands);
   warn(c, LOC_NONE, "for %s: %llu bytes of RAM instead of %llu: arena %llu instead of %llu%s",
        fast->how.target->name, (unsigned long long)total(got), (unsigned long long)total(fast),
        (unsigned long long)got->arena, (unsigned long long)fast->arena, text_cstr(&t));
@@ -161,7 +161,7 @@ static _Noreturn void refuse(Ingot *m, const Tried *least) {
       ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
       has_floats(&least->m) ? ", a model quantised to int8, whose values take a quarter" : "",
       m->wish.threads > 1 ? ", fewer threads" : "",
-      m->bodies.n ? ", one target in place of several (--march scalar may do)" : "",
+      m->machine.bodies.n ? ", one target in place of several (--march scalar may do)" : "",
       need - least->stack <= m->wish.ram
           ? ", --ram with more for the stack, a bound for every compiler and flag: what yours "
             "takes, gcc -fstack-usage tells"
@@ -177,7 +177,7 @@ static Tried choose_size(Ingot *m, const Target *target) {
                       {target_scalar(), AIM_size, 0}};
   Tried best = {.how = {.target = target}};
   u64 least = UINT64_MAX;
-  u32 ways = sizeof way / sizeof *way - (m->bodies.n > 0); /* a body is for its machine */
+  u32 ways = sizeof way / sizeof *way - (m->machine.bodies.n > 0); /* a body is for its machine */
   for (u32 i = 0; i < (target->lanes > 1 ? ways : 1); i++) {
     Tried t = try(m, way[i], i > 0);
     EmitOptions o = api_nameless(m, way[i].target);
@@ -260,7 +260,7 @@ static void choose_budget(Ingot *m, const Target *target) {
   Fit f = {.any = false};
   if (m->wish.aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
-    if (!ok && target->lanes > 1 && !m->bodies.n) ok = choose_fit(m, target_scalar(), &f);
+    if (!ok && target->lanes > 1 && !m->machine.bodies.n) ok = choose_fit(m, target_scalar(), &f);
     for (u32 part = 8; !ok && part <= 16; part *= 2) /* as choose_ram: the least there is is told */
       ok = fits(m, &f, (Make){f.least.how.target, AIM_ram, f.fast.arena - f.fast.arena / part});
     if (!ok) refuse(m, &f.least);

@@ -223,7 +223,7 @@ static void put_diff(CompareArg *a, IngotDiff d) {
 static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
   Ingot *m = a->m;
   IngotDiff d = {.name = str_text(m->c, api_result_name(m, flat)), .ok = 1, .why = ""};
-  compare(m->c, m->rounds, m->run.out[flat], want, a->rtol, a->atol, &d);
+  compare(m->c, m->facts.rounds, m->run.out[flat], want, a->rtol, a->atol, &d);
   put_diff(a, d);
 }
 
@@ -247,7 +247,7 @@ static void compare_stack(CompareArg *a, const Port *p, const char *name, const 
   if (!compare_length(a, name, want, TY_seq, n) || n > stack->dim[0]) return;
   for (u32 i = 0; i < want->n; i++) {
     IngotDiff d = {.name = str_text(m->c, str_fmt(m->c, "%s.%u", name, i)), .ok = 1, .why = ""};
-    compare(m->c, m->rounds, api_row(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
+    compare(m->c, m->facts.rounds, api_row(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
     put_diff(a, d);
   }
 }
@@ -284,7 +284,7 @@ static void compare_maps(CompareArg *a, const Port *p, const char *name, const D
     }
     d.ok = x != NULL;
     if (x)
-      compare(c, a->m->rounds, x, y, a->rtol, a->atol, &d);
+      compare(c, a->m->facts.rounds, x, y, a->rtol, a->atol, &d);
     else
       d.why = "other keys, or values of another type";
     put_diff(a, d);
@@ -317,7 +317,7 @@ static void do_compare(Ctx *c, void *arg) {
   if (a->max) api_need(c, a->diff, "the place of the differences");
   if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
-  const Model *g = m->ports ? m->model : NULL;
+  const Model *g = m->opened.ports ? m->opened.model : NULL;
   u32 n = g ? g->noutput : m->run.nout;
   Loc loc = LOC_NONE;
   loc.file = str_of(c, a->dir);
@@ -329,7 +329,7 @@ static void do_compare(Ctx *c, void *arg) {
     File f = file_read(c, path);
     Datum *d = data_read_pb(c, f.at, f.n, g ? &g->output[i].type : NULL, NULL, loc, &c->keep);
     if (g)
-      compare_port(a, &m->ports[i], str_text(c, g->output[i].name), d);
+      compare_port(a, &m->opened.ports[i], str_text(c, g->output[i].name), d);
     else
       compare_output(a, i, d->t);
   }
@@ -360,7 +360,7 @@ void api_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double
   api_need(c, d, "the place of the difference");
   Tensor x = as_tensor(c, have), y = as_tensor(c, want);
   *d = (IngotDiff){.name = str_text(c, str_of(c, want->name)), .ok = 1, .why = ""};
-  compare(c, m->rounds, &x, &y, rtol, atol, d);
+  compare(c, m->facts.rounds, &x, &y, rtol, atol, d);
 }
 
 IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,

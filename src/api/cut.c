@@ -58,7 +58,7 @@ static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   Values vs = list_values(g);
   Blk *b = &g->blk.at[1];
   b->ret.n = g->out_name.n = g->state.n = 0;
-  m->ports = NULL;
+  m->opened.ports = NULL;
   for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
     u32 i = all ? k : value[k];
     if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "there is no value number %u", i);
@@ -230,7 +230,7 @@ static void cut(Ingot *m, u32 value, u32 depth) {
   keep_value(&u, v, 0, depth ? depth : UINT32_MAX - 2);
   set_params(&u);
   g->blk.at[1].ret.n = g->out_name.n = g->state.n = 0;
-  m->ports = NULL;
+  m->opened.ports = NULL;
   graph_result(g, v, name);
   bool eager = g->eager;
   g->eager = false;

@@ -82,10 +82,10 @@ void drive_open(Training *f, Drive *d, TrainPart part, u64 rows, const char *eng
   const Ingot *of = f->m;
   Ingot *m = NEW(&c->keep, Ingot);
   *m = (Ingot){.c = c,
-               .source = of->source,
-               .reader = of->reader,
-               .model = of->model,
-               .target = of->target,
+               .opened.source = of->opened.source,
+               .opened.reader = of->opened.reader,
+               .opened.model = of->opened.model,
+               .machine.target = of->machine.target,
                .wish = of->wish,
                .tuning = of->tuning};
   m->run.once.c = c;

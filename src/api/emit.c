@@ -164,13 +164,14 @@ static const char *gap(const Text *t) {
 
 const char *api_march_text(Ingot *m, const Target *one) {
   Text t = text_new(&m->c->keep);
-  for (u32 i = 0; i < m->bodies.n; i++) text_fmt(&t, "%s%s", i ? "," : "", m->bodies.at[i]->name);
+  for (u32 i = 0; i < m->machine.bodies.n; i++)
+    text_fmt(&t, "%s%s", i ? "," : "", m->machine.bodies.at[i]->name);
   return t.n ? text_cstr(&t) : one->name;
 }
 
 /* What was said about the inputs of a model. */
 static void put_shapes_said(const Ingot *m, Text *t) {
-  if (m->entry) text_fmt(t, "%sentry %s", gap(t), m->entry);
+  if (m->together.entry) text_fmt(t, "%sentry %s", gap(t), m->together.entry);
   for (u32 i = 0; i < m->told.dim.n; i++) {
     const BindDim *b = &m->told.dim.at[i];
     if (is_idle(m, b)) continue;
@@ -203,8 +204,8 @@ static const char *options_text(Ingot *m, const IngotC *o) {
   Text t = text_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) put_shapes_said(api_entry(m, i), &t);
   put_language(m, &t);
-  if (m->bodies.n || (m->target && m->target->lanes > 1))
-    text_fmt(&t, "%smarch=%s", gap(&t), api_march_text(m, m->target));
+  if (m->machine.bodies.n || (m->machine.target && m->machine.target->lanes > 1))
+    text_fmt(&t, "%smarch=%s", gap(&t), api_march_text(m, m->machine.target));
   if (m->wish.precise) text_fmt(&t, "%sprecise", gap(&t));
   if (m->tuning.tune) text_fmt(&t, "%stuned", gap(&t));
   if (m->wish.aim != AIM_time)
@@ -234,7 +235,8 @@ static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, con
     Prog *p = api_program(x, body);
     TestRun *r = *why ? NULL : make_test(x, p, loops, selftest);
     if (r && r->why) *why = r->why;
-    to[i] = (EmitEntry){x->entry, p, *why ? NULL : &r->st, x->macs, x->g ? &x->g->scale : NULL};
+    to[i] = (EmitEntry){x->together.entry, p, *why ? NULL : &r->st, x->facts.macs,
+                        x->g ? &x->g->scale : NULL};
   }
   return to;
 }
@@ -242,8 +244,9 @@ static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, con
 /* That of its file, without the folder; what converters call graphs, main_graph or main, tells
  * nobody anything. Of bytes: the graph's. */
 static Str name_of(const Ingot *m) {
-  if (!m->source.path || !m->source.file) return m->g && m->g->name ? m->g->name : m->p->name;
-  const char *path = str_text(m->c, m->source.file), *slash = strrchr(path, '/');
+  if (!m->opened.source.path || !m->opened.source.file)
+    return m->g && m->g->name ? m->g->name : m->p->name;
+  const char *path = str_text(m->c, m->opened.source.file), *slash = strrchr(path, '/');
   return str_of(m->c, slash ? slash + 1 : path);
 }
 
@@ -257,9 +260,9 @@ static const char *source_text(Ingot *m) {
 }
 
 static u64 source_hash(Ingot *m) {
-  u64 hash = hash_bytes(m->source.at, m->source.n);
+  u64 hash = hash_bytes(m->opened.source.at, m->opened.source.n);
   for (u32 i = 1; i < api_entry_count(m); i++) {
-    const Source *s = &api_entry(m, i)->source;
+    const Source *s = &api_entry(m, i)->opened.source;
     hash = (hash ^ hash_bytes(s->at, s->n)) * 1099511628211u;
   }
   return hash;
@@ -290,11 +293,11 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
     fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, SPLIT_MOST);
   api_bodies(m);
   need_one_entry(m, o);
-  u32 n = m->body ? m->bodies.n : 1;
+  u32 n = m->machine.body ? m->machine.bodies.n : 1;
   EmitBody *body = NEWS(&c->keep, EmitBody, n);
   const char *why = NULL;
   for (u32 i = 0; i < n; i++) {
-    body[i].target = m->body ? m->bodies.at[i] : api_made(m);
+    body[i].target = m->machine.body ? m->machine.bodies.at[i] : api_made(m);
     body[i].n = api_entry_count(m);
     body[i].entry = make_entries(m, i, !i && body[i].target->fma, o->selftest, &why);
   }
@@ -316,11 +319,11 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
                    .ticks = m->tuning.ticks,
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
-                   .linked = m->linked,
+                   .linked = m->compiled.linked,
                    .late = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);
-  if (m->more) e.more = m->more(m, o->name);
+  if (m->compiled.more) e.more = m->compiled.more(m, o->name);
   m->written.blob = (Blob){.a = &c->keep};
   EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->written.blob);
   m->written.profile = facts.profile;
@@ -371,8 +374,9 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t 
 
 u64 api_weight_bytes(const Ingot *m) {
   u64 n = 0;
-  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) n += prog_stored_bytes(api_program(m, i));
-  for (u32 i = 0; i < m->also.n; i++) n += api_weight_bytes(m->also.at[i]);
+  for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++)
+    n += prog_stored_bytes(api_program(m, i));
+  for (u32 i = 0; i < m->together.also.n; i++) n += api_weight_bytes(m->together.also.at[i]);
   return n;
 }
 

@@ -10,15 +10,15 @@
 #include <strings.h>
 
 u32 api_entry_count(const Ingot *m) {
-  return 1 + m->also.n;
+  return 1 + m->together.also.n;
 }
 
 Ingot *api_entry(Ingot *m, u32 i) {
-  return i ? m->also.at[i - 1] : m;
+  return i ? m->together.also.at[i - 1] : m;
 }
 
 Prog *api_program(const Ingot *m, u32 body) {
-  return m->body ? m->body[body] : m->p;
+  return m->machine.body ? m->machine.body[body] : m->p;
 }
 
 /* The name of the file without its folder and what follows the first dot; what C does not allow in
@@ -38,28 +38,28 @@ static const char *entry_name(Ctx *c, const char *path) {
 static void check_names(Ingot *m) {
   for (u32 i = 1; i < api_entry_count(m); i++)
     for (u32 k = 0; k < i; k++)
-      if (!strcasecmp(api_entry(m, i)->entry, api_entry(m, k)->entry))
+      if (!strcasecmp(api_entry(m, i)->together.entry, api_entry(m, k)->together.entry))
         fail(m->c, ERR_usage, LOC_NONE,
              "two models are called '%s': entries of one file are called as their files are, and "
              "need names that differ",
-             api_entry(m, i)->entry);
+             api_entry(m, i)->together.entry);
 }
 
 static void add_model(Ingot *m, const char *path, Ingot **more) {
   Ctx *c = m->c;
   api_need(c, more, "the place of the model");
-  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "models of one file must be opened at once");
-  if (!m->source.path) fail(c, ERR_usage, LOC_NONE, "of several models each must be a file");
+  if (!m->opened.source.path) fail(c, ERR_usage, LOC_NONE, "of several models each must be a file");
   Ingot *x = NEW(&c->keep, Ingot);
   x->c = c;
   x->run.once.c = c;
-  *vec_push(&c->keep, &m->also) = x;
+  *vec_push(&c->keep, &m->together.also) = x;
   api_open(x, path);
-  m->entry = entry_name(c, m->source.path);
-  x->entry = entry_name(c, x->source.path);
+  m->together.entry = entry_name(c, m->opened.source.path);
+  x->together.entry = entry_name(c, x->opened.source.path);
   check_names(m);
-  c->here.file = m->source.file;
+  c->here.file = m->opened.source.file;
   *more = x;
 }
 
@@ -78,22 +78,22 @@ static void check_wishes(const Ingot *m) {
 void api_entries(Ingot *m) {
   Ctx *c = m->c;
   u32 n = api_entry_count(m);
-  if (n == 1 || m->joined) return;
+  if (n == 1 || m->together.joined) return;
   check_wishes(m);
   Prog **p = NEWS(&c->keep, Prog *, n);
   for (u32 i = 1; i < n; i++) {
     Ingot *x = api_entry(m, i);
-    x->target = m->target;
-    x->bodies = m->bodies;
+    x->machine.target = m->machine.target;
+    x->machine.bodies = m->machine.bodies;
     x->wish = m->wish;
     x->tuning = m->tuning;
-    c->here.file = x->source.file;
+    c->here.file = x->opened.source.file;
     api_bodies(x);
   }
-  c->here.file = m->source.file;
-  for (u32 body = 0; body < (m->body ? m->bodies.n : 1); body++) {
+  c->here.file = m->opened.source.file;
+  for (u32 body = 0; body < (m->machine.body ? m->machine.bodies.n : 1); body++) {
     for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), body);
-    progs_join(p, n, m->shares);
+    progs_join(p, n, m->together.shares);
   }
-  m->joined = true;
+  m->together.joined = true;
 }

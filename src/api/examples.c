@@ -52,7 +52,8 @@ static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedVec *v, Str name)
 void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label) {
   for (u32 i = 0; i < v->n; i++) {
     bool used = label && v->at[i].name == label;
-    for (u32 k = 0; k < m->model->ninput; k++) used |= m->model->input[k]->name == v->at[i].name;
+    for (u32 k = 0; k < m->opened.model->ninput; k++)
+      used |= m->opened.model->input[k]->name == v->at[i].name;
     if (!used) api_warn_unused(m->c, loc, v->at[i].name);
   }
 }
@@ -128,7 +129,7 @@ static Tensor *part_of(Ctx *c, const ExampleCut *cut, u32 i) {
 static Examples from_file(Ingot *m, const char *path, Str label) {
   Ctx *c = m->c;
   Loc loc;
-  const Model *model = m->model;
+  const Model *model = m->opened.model;
   NamedVec v = read_arrays(m, path, &loc, label);
   ExampleCut *cut = NEWS(&c->keep, ExampleCut, model->ninput + 1);
   u64 n = 1;
@@ -183,13 +184,14 @@ bool api_archives(Ctx *c, const char *path, Words *to) {
 static Examples from_folder(Ingot *m, const Words *file, const char *path, Str label) {
   Ctx *c = m->c;
   Loc loc = {.file = str_of(c, path), .index = -1};
-  Examples e = {.n = file->n, .ninput = m->model->ninput, .at = NEWS(&c->keep, Tensor **, file->n)};
+  Examples e = {
+      .n = file->n, .ninput = m->opened.model->ninput, .at = NEWS(&c->keep, Tensor **, file->n)};
   if (label) e.label = NEWS(&c->keep, Labels, file->n);
   for (u32 i = 0; i < e.n; i++) {
     NamedVec v = read_arrays(m, file->at[i], &loc, label);
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
     for (u32 k = 0; k < e.ninput; k++) {
-      Str name = m->model->input[k]->name;
+      Str name = m->opened.model->input[k]->name;
       const Tensor *t = find_array(&v, name);
       if (!t) fail_missing(c, loc, &v, name);
       e.at[i][k] = tensor_wrap(&c->keep, t->dt, t->dim, t->rank, t->data);
@@ -207,7 +209,7 @@ Examples api_examples(Ingot *m, const char *path, const char *label) {
   if (!folder && !ends_with(path, ".npz")) api_no_archive(c, path, ", or a folder of them");
   Examples e = folder ? from_folder(m, &file, path, of) : from_file(m, path, of);
   Str *name = NEWS(&c->keep, Str, e.ninput + 1);
-  for (u32 k = 0; k < e.ninput; k++) name[k] = m->model->input[k]->name;
+  for (u32 k = 0; k < e.ninput; k++) name[k] = m->opened.model->input[k]->name;
   e.name = name;
   return e;
 }

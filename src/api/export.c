@@ -112,7 +112,7 @@ static void say_number(Ctx *c, Export *x, const char *name, u64 n) {
 
 /* One line, whatever the model is called. */
 static const char *source_line(Ctx *c, const Ingot *m) {
-  const char *path = m->source.file ? str_text(c, m->source.file) : "a network";
+  const char *path = m->opened.source.file ? str_text(c, m->opened.source.file) : "a network";
   const char *slash = strrchr(path, '/');
   Text t = text_new(&c->keep);
   for (const char *s = slash ? slash + 1 : path; *s; s++)

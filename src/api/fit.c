@@ -124,14 +124,14 @@ static void choose_batch(Training *f) {
   f->batch = f->o->batch ? f->o->batch : 32;
   if (f->batch > f->data.n) f->batch = f->data.n;
   for (u32 i = 0; i < f->data.ncol; i++) {
-    i64 rows = f->data.col[i].same ? 0 : fixed_rows(f->m->model->input[i]);
+    i64 rows = f->data.col[i].same ? 0 : fixed_rows(f->m->opened.model->input[i]);
     if (!rows) continue;
     f->fixed = true;
     if ((u64)rows != f->batch)
       fail(c, ERR_unsupported, LOC_NONE,
            "input '%s' is %s: the model takes batches of %lld, found --batch %llu of %llu examples",
            show(c, f->data.col[i].name),
-           decl_text(c, f->data.col[i].name, &f->m->model->input[i]->type), (long long)rows,
+           decl_text(c, f->data.col[i].name, &f->m->opened.model->input[i]->type), (long long)rows,
            (unsigned long long)f->batch, (unsigned long long)f->data.n);
   }
   u64 left = f->data.n % f->batch;
@@ -346,7 +346,7 @@ static void write_model(Training *f, const char *path) {
     t[n++] = tensor_wrap(&c->keep, h->dt, h->dim, h->rank, h->at);
     f->out->weights += h->bytes / dtype_bytes(h->dt);
   }
-  f->m->reader->rewrite(c, &f->m->source, f->m->model, name, t, n, path);
+  f->m->opened.reader->rewrite(c, &f->m->opened.source, f->m->opened.model, name, t, n, path);
 }
 
 static void work(Ctx *c, void *arg) {
@@ -386,10 +386,10 @@ static void train(Ingot *m, const IngotTrain *o, IngotTrained *out) {
   api_need(c, o->output, "the path of the trained model");
   api_need(c, o->data, "the path of the examples");
   *out = (IngotTrained){0};
-  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  if (!m->reader || !m->reader->rewrite)
+  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.reader || !m->opened.reader->rewrite)
     fail(c, ERR_unsupported, LOC_NONE, "is %s, whose weights are not written: expected ONNX",
-         m->reader ? m->reader->name : "a program");
+         m->opened.reader ? m->opened.reader->name : "a program");
   Training f = {.m = m, .c = c, .o = o, .out = out};
   Err e = ctx_protect(c, work, &f);
   drive_close(&f.step);

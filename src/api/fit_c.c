@@ -139,14 +139,14 @@ static Ingot *part_of(const Ingot *of, const char *spec, TrainPart part, const c
   m->run = (LastRun){.once = {.c = c}};
   m->told.train = spec;
   m->told.part = part;
-  m->entry = entry;
+  m->together.entry = entry;
   return m;
 }
 
 /* Every input of an open first axis has so many rows. */
 static void bind_batch(Ingot *m, u64 batch) {
-  for (u32 i = 0; i < m->model->ninput; i++) {
-    const DeclValue *in = m->model->input[i];
+  for (u32 i = 0; i < m->opened.model->ninput; i++) {
+    const DeclValue *in = m->opened.model->input[i];
     const DeclDim *d = in->type.has_shape && in->type.dims.n ? &in->type.dims.at[0] : NULL;
     bool said = false;
     for (u32 k = 0; d && k < m->told.dim.n; k++)
@@ -172,9 +172,9 @@ static const char *spec_of(Ctx *c, const IngotTrain *o, bool recompute) {
 static Ingot *both(Ingot *m, const IngotTrain *o, bool recompute) {
   const char *spec = spec_of(m->c, o, recompute);
   Ingot *step = part_of(m, spec, TP_step, "step");
-  *vec_push(&m->c->keep, &step->also) = part_of(m, spec, TP_infer, "model");
-  step->shares = true;
-  step->more = more_text;
+  *vec_push(&m->c->keep, &step->together.also) = part_of(m, spec, TP_infer, "model");
+  step->together.shares = true;
+  step->compiled.more = more_text;
   return step;
 }
 
@@ -183,10 +183,10 @@ static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const
   Ctx *c = m->c;
   api_need(c, o, "what is wished of the training");
   api_need(c, ram, "the place of the RAM");
-  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  if (!m->model)
+  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.model)
     fail(c, ERR_unsupported, LOC_NONE, "is %s, which has no weights by name: expected ONNX",
-         m->reader ? m->reader->name : "a graph in text form");
+         m->opened.reader ? m->opened.reader->name : "a graph in text form");
   bind_batch(m, o->batch ? o->batch : 1);
   Text s = text_new(&c->keep), h = text_new(&c->keep);
   ram[1] = 0;

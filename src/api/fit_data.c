@@ -71,7 +71,7 @@ static Column input_column(Training *f, Loc loc, const NamedVec *v, const DeclVa
 
 FitSet fit_read(Training *f, const char *path) {
   Ctx *c = f->c;
-  const Model *model = f->m->model;
+  const Model *model = f->m->opened.model;
   Loc loc = {.file = str_of(c, path), .index = -1};
   if (!ends_with(path, ".npz")) api_no_archive(c, path, "");
   File file = file_read(c, path);

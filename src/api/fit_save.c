@@ -22,7 +22,8 @@ enum { SCORE_NUMBERS = 6, EPOCH_NUMBERS = 2 + 2 * SCORE_NUMBERS };
 static void write_options(const Training *f, Text *t) {
   const IngotTrain *o = f->o;
   text_puts(t, "ingot train 1\n");
-  text_fmt(t, "model %016llx\n", (unsigned long long)hash_bytes(f->m->source.at, f->m->source.n));
+  text_fmt(t, "model %016llx\n",
+           (unsigned long long)hash_bytes(f->m->opened.source.at, f->m->opened.source.n));
   text_fmt(t, "--data %016llx\n", (unsigned long long)f->data.hash);
   text_fmt(t, "--validate %016llx\n", (unsigned long long)f->validate.hash);
   text_fmt(t, "step %s\n", f->spec);

@@ -144,7 +144,7 @@ static void put_json(ProductBuild *b, const Text *command, Text *t) {
   text_fmt(t, "{\"compiler\": ");
   text_json(t, b->chain.version, strlen(b->chain.version));
   text_fmt(t, ", \"target\": \"%s\", \"rounds\": %d, \"load\": %.2f, \"busy\": %s,\n \"steps\": [",
-           b->m->target->name, ROUNDS, b->load, is_busy(b) ? "true" : "false");
+           b->m->machine.target->name, ROUNDS, b->load, is_busy(b) ? "true" : "false");
   put_rows(b, true, t);
   text_puts(t, "]");
   if (b->unmeasured) {
@@ -182,7 +182,7 @@ void gains_report(ProductBuild *b, bool json, Text *t) {
 }
 
 static void give_report(Ingot *m, bool json, Text *out) {
-  const Text *t = &m->report[json];
+  const Text *t = &m->written.report[json];
   if (t->n) text_put(out, t->at, t->n);
 }
 

@@ -75,7 +75,7 @@ void api_grad(Ingot *m) {
   grad_with(g, &(GradOptions){.through = true}, y, x, n, NULL, 0, out);
   for (u32 i = 0; i < n; i++)
     graph_result(g, out[i], str_fmt(m->c, "%s.grad", str_text(m->c, graph_val(g, x[i])->name)));
-  m->ports = NULL; /* there are more outputs than the model declares */
+  m->opened.ports = NULL; /* there are more outputs than the model declares */
 }
 
 static void set_grad(Ingot *m, const char *spec) {

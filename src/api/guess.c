@@ -31,7 +31,7 @@ typedef struct Guess {
 
 static void try_import(Ctx *c, void *arg) {
   Guess *a = arg;
-  a->m->g = a->m->reader->import(c, &a->m->source, a->m->model, &a->o);
+  a->m->g = a->m->opened.reader->import(c, &a->m->opened.source, a->m->opened.model, &a->o);
   api_bind_state(a->m);
 }
 
@@ -87,8 +87,8 @@ static bool has_dim(const DeclValue *v, const BindDim *d) {
 /* The first input that has the dimension; NULL: none, or one that is no state. */
 static const DeclValue *state_with(Ingot *m, const BindDim *d) {
   const DeclValue *found = NULL;
-  for (u32 i = 0; m->model && i < m->model->ninput; i++) {
-    const DeclValue *v = m->model->input[i];
+  for (u32 i = 0; m->opened.model && i < m->opened.model->ninput; i++) {
+    const DeclValue *v = m->opened.model->input[i];
     if (!has_dim(v, d)) continue;
     if (!api_may_keep(m, v->name)) return NULL;
     if (!found) found = v;

@@ -132,7 +132,7 @@ static void weights_part(Report *r) {
   Ctx *c = r->m->c;
   const ModelFacts *f = &r->facts;
   u32 tensors = 0;
-  text_fmt(&r->out, r->json ? "\"format\":\"%s\"," : "%s", r->m->reader->name);
+  text_fmt(&r->out, r->json ? "\"format\":\"%s\"," : "%s", r->m->opened.reader->name);
   if (f->version)
     text_fmt(&r->out, r->json ? "\"format_version\":%lld," : " version %lld",
              (long long)f->version);
@@ -170,7 +170,7 @@ static bool is_told_before(const ModelFacts *f, u32 i) {
 static void file_part(Report *r) {
   Ctx *c = r->m->c;
   ModelFacts *f = &r->facts;
-  r->m->reader->facts(c, r->m->model, f);
+  r->m->opened.reader->facts(c, r->m->opened.model, f);
   if (f->more.n) {
     weights_part(r);
     return;
@@ -178,7 +178,7 @@ static void file_part(Report *r) {
   if (r->json)
     text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)f->version);
   else
-    text_fmt(&r->out, "%s%s version %lld", r->m->reader->name, f->opset.n ? " IR" : "",
+    text_fmt(&r->out, "%s%s version %lld", r->m->opened.reader->name, f->opset.n ? " IR" : "",
              (long long)f->version);
   for (u32 i = 0; i < f->opset.n; i++) {
     if (is_told_before(f, i)) continue;
@@ -234,7 +234,7 @@ static void graph_part(Report *r) {
   values(r, false);
   state_part(r);
   r->macs = graph_macs(r->m->g, false);
-  if (!r->m->reader || !r->m->reader->facts) count_constants(r, r->m->g);
+  if (!r->m->opened.reader || !r->m->opened.reader->facts) count_constants(r, r->m->g);
   if (r->json)
     text_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",
              (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs);
@@ -275,7 +275,7 @@ static void declared_line(Report *r, const DeclValue *v, bool first) {
 
 /* Of a model that cannot be built as it is: what its file declares. */
 static void declared_part(Report *r) {
-  const Model *g = r->m->model;
+  const Model *g = r->m->opened.model;
   text_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
   for (u32 i = 0; i < g->ninput; i++) declared_line(r, g->input[i], i == 0);
   text_puts(&r->out, r->json ? "],\"outputs\":[" : "outputs\n");
@@ -344,7 +344,7 @@ static void memory_text(Report *r, const IngotMemory *x) {
 static void try_memory(Ctx *c, void *arg) {
   Report *r = arg;
   (void)c;
-  if (r->m->model && !r->m->passed && !r->sized) r->m->g = NULL;
+  if (r->m->opened.model && !r->m->passed && !r->sized) r->m->g = NULL;
   api_import(r->m, false); /* with the dimensions it would run with */
   api_memory(r->m, &r->memory);
 }
@@ -400,7 +400,7 @@ static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code
   *code = import_any(&r);
   if (*code && *code != ERR_unsupported) diag_leave(c);
   if (r.json) text_puts(&r.out, "{");
-  if (m->reader && m->reader->facts) file_part(&r);
+  if (m->opened.reader && m->opened.reader->facts) file_part(&r);
   if (api_is_bytecode(m)) {
     if (*code) diag_leave(c);
     bytecode_part(&r);
@@ -410,7 +410,7 @@ static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code
   }
   if (m->g)
     graph_part(&r);
-  else if (m->model)
+  else if (m->opened.model)
     declared_part(&r);
   if ((m->g || m->p || r.missing) && !*code) memory_part(&r);
   refusals(&r);

@@ -24,7 +24,7 @@ static Jit *code_of(Ingot *m) {
 }
 
 static void check(Ingot *m) {
-  if (!m->reader)
+  if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine jit runs only what the passes have made: the indices of a program from text are "
          "not checked in its code");
@@ -43,7 +43,7 @@ const Jit *api_code_jit(Ingot *m) {
 
 void api_check_jit(Ingot *m, int status) {
   if (status)
-    fail(m->c, ERR_input, (Loc){.file = m->source.file, .index = -1}, "%s",
+    fail(m->c, ERR_input, (Loc){.file = m->opened.source.file, .index = -1}, "%s",
          status_text(m->c, &m->kept.jit->why, (u32)status));
 }
 
@@ -144,7 +144,7 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
 /* The C of these has functions beside NAME_run, which its header declares. */
 void api_need_plain(Ingot *m) {
   static const char *const through_c = "build it through C, without --via llvm";
-  Loc loc = {.file = m->source.file, .index = -1};
+  Loc loc = {.file = m->opened.source.file, .index = -1};
   if (ingot_talks(m))
     fail(m->c, ERR_unsupported, loc, "--via llvm: is a language model: %s", through_c);
   if (api_entry_count(m) > 1)

@@ -15,7 +15,7 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   api_need(c, o, "what is asked of a language model");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "a language model is told its context before it is imported");
-  if (m->source.at && !(m->reader && m->reader->speech))
+  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
     fail(c, ERR_usage, LOC_NONE,
          "is no language model: --context, --chunk, --every-token and --cache are for those");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)

@@ -97,9 +97,9 @@ static void start_threads(Ctx *c, Ingot *m) {
 /* A library that somebody names is called only when it says of itself what we know of the model. */
 static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
-  Lines want = emit_lines((const Prog *const *)(m->body ? m->body : &m->p),
-                          m->body ? m->bodies.n : 1, api_march_text(m, api_made(m)),
-                          hash_bytes(m->source.at, m->source.n), m->kept.arena_bytes);
+  Lines want = emit_lines((const Prog *const *)(m->machine.body ? m->machine.body : &m->p),
+                          m->machine.body ? m->machine.bodies.n : 1, api_march_text(m, api_made(m)),
+                          hash_bytes(m->opened.source.at, m->opened.source.n), m->kept.arena_bytes);
   if (!have)
     fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
          m->compiled.library);
@@ -191,7 +191,7 @@ Frame api_frame(Ingot *m, u8 *arena) {
 
 static void check_status(Ctx *c, Ingot *m, WhyFn *why, int status) {
   if (status && why)
-    fail(c, ERR_input, (Loc){.file = m->source.file, .index = -1}, "%s", why(status));
+    fail(c, ERR_input, (Loc){.file = m->opened.source.file, .index = -1}, "%s", why(status));
   if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
 }
 
@@ -305,7 +305,7 @@ void api_close_c(Ingot *m) {
 /* Does it, and removes the folder. */
 static Err protect(Native *n, void (*fn)(Ctx *c, void *arg)) {
   Ingot *m = n->m;
-  if (!m->reader)
+  if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine c runs only what the passes have made: the indices of a program from text are not "
          "checked in C");
@@ -331,7 +331,7 @@ CallFn *api_code_c(Ingot *m) {
 void api_run_c(Ingot *m, u64 seed) {
   Native n = {.m = m, .seed = seed};
   Err e = protect(&n, run);
-  if (!m->stays && (e || !api_has_state(m))) api_close_c(m);
+  if (!m->compiled.stays && (e || !api_has_state(m))) api_close_c(m);
   if (e) longjmp(*m->c->door, (int)e);
 }
 

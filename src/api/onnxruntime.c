@@ -34,13 +34,13 @@ typedef struct Python {
 
 static void write_inputs(Ingot *m, const char *path, bool frozen) {
   Ctx *c = m->c;
-  u32 n = api_param_count(m), more = frozen ? m->frozen.n : 0;
+  u32 n = api_param_count(m), more = frozen ? m->opened.frozen.n : 0;
   Str *name = NEWS(&c->keep, Str, n + more + 1);
   Tensor **data = NEWS(&c->keep, Tensor *, n + more + 1);
   Text out = text_new(&c->keep);
   for (u32 i = 0; i < n + more; i++) {
-    name[i] = i < n ? api_param_name(m, i) : m->frozen.at[i - n].name;
-    data[i] = i < n ? m->run.raw[i] : (Tensor *)(uintptr_t)m->frozen.at[i - n].data;
+    name[i] = i < n ? api_param_name(m, i) : m->opened.frozen.at[i - n].name;
+    data[i] = i < n ? m->run.raw[i] : (Tensor *)(uintptr_t)m->opened.frozen.at[i - n].data;
   }
   data_write_npz(c, &out, name, data, n + more);
   file_write(c, path, out.at, out.n);
@@ -53,17 +53,18 @@ void api_write_inputs(Ingot *m, const char *path) {
 static void run(Ctx *c, void *arg) {
   Python *p = arg;
   Ingot *m = p->m;
-  if (!m->reader || !m->reader->onnxruntime || !m->source.path || !strcmp(m->source.path, "-"))
+  if (!m->opened.reader || !m->opened.reader->onnxruntime || !m->opened.source.path ||
+      !strcmp(m->opened.source.path, "-"))
     fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
-  for (u32 i = 0; m->ports && i < m->model->noutput; i++)
-    if (m->ports[i].kind != TY_tensor)
+  for (u32 i = 0; m->opened.ports && i < m->opened.model->noutput; i++)
+    if (m->opened.ports[i].kind != TY_tensor)
       fail(c, ERR_unsupported, LOC_NONE, "engine onnxruntime: output '%s' is not a tensor",
-           show(c, m->model->output[i].name));
+           show(c, m->opened.model->output[i].name));
   folder_make(c, &p->folder);
   const char *in = folder_file(c, &p->folder, "in.npz"),
              *out = folder_file(c, &p->folder, "out.npz");
   const char *python = m->python ? m->python : "python3";
-  const char *argv[] = {python, "-c", script, m->source.path, in, out, NULL};
+  const char *argv[] = {python, "-c", script, m->opened.source.path, in, out, NULL};
   write_inputs(m, in, true); /* the file has them as inputs still */
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);

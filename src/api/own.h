@@ -50,6 +50,9 @@ typedef struct Compiled {
   const char *cflags;          /* that the C compiler needs; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
   const char *keep;            /* engine jit: folder of code; NULL: none */
+  bool linked;                 /* C text is made to be compiled at once: see EmitOptions */
+  bool stays;                  /* engine c: what was compiled is kept for the next run */
+  const EmitMore *(*more)(Ingot *m, const char *name); /* of its C, behind the passes; or NULL */
 } Compiled;
 
 /* About the model, by its user. */
@@ -107,51 +110,68 @@ typedef struct Written {
   Blob blob;                  /* weights */
   const KernelFacts *profile; /* kernels, if it was asked to tell of them */
   u32 nprofile;
+  Text report[2]; /* on the last tuned build, as text and as JSON */
 } Written;
 
-struct Ingot {
-  Ctx *c;
-  const char *python;   /* NULL: python3 */
-  const Target *target; /* machine that code is made for; NULL: scalar */
+/* Machines that code is made for, and what was made. */
+typedef struct Machines {
+  const Target *target; /* NULL: scalar */
   const Target *made;   /* machine of the program: target, or plain loops that were chosen in its
                            stead; NULL: not made yet */
   Targets bodies;       /* of one file, in the order of the table; target is the one of this
                            machine; none: only target */
+  Prog **body;          /* by number of bodies, Ingot's p among them; NULL: there is only p */
+} Machines;
+
+/* The model as it was given. */
+typedef struct Opened {
+  Source source;             /* at NULL: none is open */
+  const Reader *reader;      /* its format; NULL: the text of a program */
+  const Model *model;        /* what it declares; NULL: it shows when it is imported */
+  BindInputs frozen;         /* inputs of the model that are constants of the graph */
+  Port *ports;               /* of the outputs that the model declares; NULL: those of the graph */
+  Graph *origin;             /* as imported, where several programs are made of it; else NULL */
+  const struct Vocab *vocab; /* of ingot_open_vocab; NULL: none */
+} Opened;
+
+/* Of the model as it stands. */
+typedef struct GraphFacts {
+  bool rounds;          /* quantises what it computes: see INGOT_AUTO */
+  double macs;          /* of the graph as imported, with bounds for open dimensions */
+  const char *bands;    /* what runs in bands of rows, as a list of stretches; NULL: nothing */
+  IngotTensor *desc[2]; /* of inputs and outputs */
+  u32 ndesc[2];
+} GraphFacts;
+
+/* Models that become one file: entries.c. */
+typedef struct Together {
+  VEC(Ingot *) also; /* further ones, with the same Ctx */
+  const char *entry; /* what its functions are called in such a file; NULL: it has one */
+  bool joined;       /* programs of all of these share an arena */
+  bool shares;       /* and what they keep under the same names */
+} Together;
+
+struct Ingot {
+  Ctx *c;
+  const char *python; /* NULL: python3 */
+  Machines machine;
   Wish wish;
   Tuning tuning;
   Compiled compiled;
   Told told;
-  Source source;        /* the model as it was given; at NULL: none is open */
-  const Reader *reader; /* its format; NULL: the text of a program */
-  const Model *model;   /* what it declares; NULL: it shows when it is imported */
-  BindInputs frozen;    /* inputs of the model that are constants of the graph */
-  Port *ports; /* of the outputs that the model declares; NULL: they are those of the graph */
+  Opened opened;
   Graph *g;
-  Graph *origin; /* g as imported, where several programs are made of it; else NULL */
   Prog *p;
-  Prog **body;          /* by number of bodies, p among them; NULL: there is only p */
-  const char *bands;    /* what runs in bands of rows, as a list of stretches; NULL: nothing */
-  bool rounds;          /* quantises what it computes: see INGOT_AUTO */
-  double macs;          /* of the graph as imported, with bounds for open dimensions */
-  IngotTensor *desc[2]; /* of inputs and outputs, as the model stands */
-  u32 ndesc[2];
+  GraphFacts facts;
   bool passed; /* the pipeline has run */
   bool runs;   /* will be run: then inputs that are made up need all their extents */
   Err status;  /* of the first failure; later calls return it */
   EngineStates kept;
   LastRun run;
-  Written written;
-  const struct Vocab *vocab; /* of ingot_open_vocab; NULL: none */
-  VEC(Ingot *) also;         /* further models of the same file, with the same Ctx: entries.c */
-  const char *entry;         /* what its functions are called in such a file; NULL: it has one */
-  Baked baked;
-  bool linked;          /* C text is made to be compiled at once: see EmitOptions */
-  bool stays;           /* engine c: what was compiled is kept for the next run */
   const Engine *called; /* what ingot_call has been made ready for; NULL: nothing */
-  bool joined;          /* programs of all of these share an arena */
-  bool shares;          /* and what they keep under the same names */
-  const EmitMore *(*more)(Ingot *m, const char *name); /* of its C, behind the passes; or NULL */
-  Text report[2]; /* on the last tuned build, as text and as JSON */
+  Written written;
+  Together together;
+  Baked baked;
 };
 
 /* session.c */

@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 int ingot_talks(const Ingot *m) {
-  return m && m->reader && m->reader->speech && m->model && m->model->talks;
+  return m && m->opened.reader && m->opened.reader->speech && m->opened.model &&
+         m->opened.model->talks;
 }
 
 const Speech *api_speech(Ingot *m) {
-  return ingot_talks(m) ? m->reader->speech(m->c, &m->source, m->model) : NULL;
+  return ingot_talks(m) ? m->opened.reader->speech(m->c, &m->opened.source, m->opened.model) : NULL;
 }
 
 static const char *with_day(const Ingot *m, const char *text) {
@@ -122,7 +123,7 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   Text t = text_new(&c->keep);
   const char *env = getenv("CC");
   api_name_self(c, &t);
-  hash_folder(c, &t, m->source.path);
+  hash_folder(c, &t, m->opened.source.path);
   for (u32 i = 0; i < m->told.dim.n; i++) {
     const BindDim *d = &m->told.dim.at[i];
     text_fmt(&t, "dim %s %s %lld %lld %d\n", d->symbol ? str_text(c, d->symbol) : "",
@@ -170,7 +171,7 @@ static const char *by_another(Ctx *c, const char *path) {
 /* What the program would refuse need not be compiled. */
 static void check_talk(Ingot *m, const IngotBuild *o) {
   const Speech *s = api_speech(m);
-  Loc loc = {.file = m->source.file, .index = -1};
+  Loc loc = {.file = m->opened.source.file, .index = -1};
   if (o->chats && !s->chat.open)
     fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
          s->no_chat ? s->no_chat : "the model has no template of conversations");
@@ -188,8 +189,8 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   Ctx *c = m->c;
   api_need(c, o, "the description of the build");
   api_need(c, program, "the place of the result");
-  Loc loc = {.file = m->source.file, .index = -1};
-  if (!m->source.path || !ingot_talks(m))
+  Loc loc = {.file = m->opened.source.file, .index = -1};
+  if (!m->opened.source.path || !ingot_talks(m))
     fail(c, ERR_unsupported, loc, "is no language model that answers, of a file or a folder");
   IngotBuild b = *o;
   *program = b.output = program_path(m, o);

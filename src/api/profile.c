@@ -50,7 +50,8 @@ static void name_key(Ctx *c, RunProfile *p, const Variant *v) {
   ProductBuild *b = p->b;
   Text t = text_new(&c->keep);
   api_name_self(c, &t);
-  if (b->m->source.path && strcmp(b->m->source.path, "-")) api_name_file(c, &t, b->m->source.path);
+  if (b->m->opened.source.path && strcmp(b->m->opened.source.path, "-"))
+    api_name_file(c, &t, b->m->opened.source.path);
   text_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
   text_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
            b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->relaxed, v->lto,

@@ -33,9 +33,9 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   api_need(c, out, "the place of what was made");
   api_need(c, o->output, "the path of the quantised model");
   *out = (IngotQuantized){0};
-  if (!m->source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  for (u32 i = 0; m->reader && i < sizeof makers / sizeof *makers; i++)
-    if (!strcmp(makers[i].reader, m->reader->name)) {
+  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  for (u32 i = 0; m->opened.reader && i < sizeof makers / sizeof *makers; i++)
+    if (!strcmp(makers[i].reader, m->opened.reader->name)) {
       if (o->to && !makers[i].types)
         fail(c, ERR_usage, LOC_NONE, "--to is for language models; of %s there are methods",
              makers[i].reader);
@@ -45,7 +45,7 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
     }
   fail(c, ERR_unsupported, LOC_NONE,
        "is %s, which is not quantised: expected ONNX, GGUF or safetensors",
-       m->reader ? m->reader->name : "a program");
+       m->opened.reader ? m->opened.reader->name : "a program");
 }
 
 IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {

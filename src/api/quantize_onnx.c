@@ -108,7 +108,8 @@ static Tensor *copy_value(Ctx *c, const Tensor *t) {
 
 static void begin_rig(Quantize *q, Rig *t, const struct OnnxModel *m, QuantProbe which) {
   rig_close(t);
-  *t = (Rig){.c = q->c, .model = text_new(&q->c->work), .file = str_text(q->c, q->m->source.file)};
+  *t = (Rig){
+      .c = q->c, .model = text_new(&q->c->work), .file = str_text(q->c, q->m->opened.source.file)};
   quant_probe(q->j, m, which, &t->model);
 }
 
@@ -153,7 +154,7 @@ static void check_labels(const Quantize *q, const Examples *e, Tensor ***out, co
 
 /* By the rig that check_model has begun. */
 static void want_outputs(Quantize *q) {
-  const Model *model = q->m->model;
+  const Model *model = q->m->opened.model;
   q->noutput = model->noutput;
   q->output = NEWS(&q->c->keep, const char *, q->noutput + 1);
   for (u32 k = 0; k < q->noutput; k++) q->output[k] = str_text(q->c, model->output[k].name);
@@ -433,7 +434,7 @@ static void check_model(Quantize *q) {
     return;
   }
   read_data(q);
-  begin_rig(q, &q->a, q->m->model->own, QB_none);
+  begin_rig(q, &q->a, q->m->opened.model->own, QB_none);
   rig_run(&q->a, &q->data, 0);
 }
 
@@ -442,7 +443,7 @@ static void work(Ctx *c, void *arg) {
   QuantWish w = read_wish(c, q->o);
   q->out->method = quant_method_name[w.method];
   if (q->o->budget) q->budget = read_budget(c, q->o->budget);
-  q->j = quant_open(c, q->m->model, q->m->source.path, &w);
+  q->j = quant_open(c, q->m->opened.model, q->m->opened.source.path, &w);
   check_model(q);
   quant_find(q->j);
   u32 n = q->j->layer.n;
@@ -472,7 +473,7 @@ static void work(Ctx *c, void *arg) {
     if (q->o->budget) check_budget(q, "held-out data", &q->out->holdout);
   }
   tell_layers(q, sums);
-  q->out->before = quant_source_bytes(&q->m->source, q->m->model);
+  q->out->before = quant_source_bytes(&q->m->opened.source, q->m->opened.model);
   q->out->after = quant_write(q->j, made, q->o->output);
 }
 

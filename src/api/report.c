@@ -27,12 +27,12 @@ static void put_fact(PageReport *r, bool *any, const char *name, const char *tex
 
 static void put_facts(PageReport *r) {
   Ctx *c = r->c;
-  const Reader *reader = r->m->reader;
+  const Reader *reader = r->m->opened.reader;
   ModelFacts f = {0};
   bool any = false;
   text_puts(&r->out, ",\n\"facts\":[");
   if (reader) put_fact(r, &any, "format", reader->name);
-  if (reader && reader->facts && r->m->model) reader->facts(c, r->m->model, &f);
+  if (reader && reader->facts && r->m->opened.model) reader->facts(c, r->m->opened.model, &f);
   for (u32 i = 0; i < f.opset.n; i++)
     put_fact(r, &any, "operators of",
              str_text(c, str_fmt(c, "%s %lld", show(c, f.opset.at[i].name),
@@ -46,7 +46,7 @@ static void put_facts(PageReport *r) {
                  ? show(c, f.more.at[i].text)
                  : str_text(c, str_fmt(c, "%llu", (unsigned long long)f.more.at[i].n)));
   text_fmt(&r->out, "],\"file_nodes\":%u,\"parameters\":%llu,\"macs\":%.0f", f.nnodes,
-           (unsigned long long)f.params, r->m->macs);
+           (unsigned long long)f.params, r->m->facts.macs);
 }
 
 static void put_port(PageReport *r, Str name, const char *type, bool first) {
@@ -141,7 +141,8 @@ static void put_layers(PageReport *r) {
 /* ---- the page ---- */
 
 static const char *model_name(Ingot *m) {
-  const char *path = m->source.path ? m->source.path : str_text(m->c, m->source.file);
+  const char *path =
+      m->opened.source.path ? m->opened.source.path : str_text(m->c, m->opened.source.file);
   const char *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
 }

@@ -276,13 +276,13 @@ static void put_inside(PageReport *r, const ModelNode *n) {
 }
 
 void page_nodes(PageReport *r) {
-  const Reader *reader = r->m->reader;
+  const Reader *reader = r->m->opened.reader;
   text_puts(&r->out, ",\n\"nodes\":[");
   for (u32 i = 0; i < r->node.n; i++) {
     const ModelNode *n = &r->node.at[i];
     Text attr = text_new(&r->c->scratch);
-    if (reader && reader->attributes && r->m->model)
-      reader->attributes(r->c, r->m->model, &n->loc, &attr);
+    if (reader && reader->attributes && r->m->opened.model)
+      reader->attributes(r->c, r->m->opened.model, &n->loc, &attr);
     page_str(r, i ? ",\n{\"op\":" : "\n{\"op\":", n->loc.op);
     page_str(r, ",\"name\":", n->loc.node);
     put_values(r, ",\"in\":[", &n->in);

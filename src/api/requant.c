@@ -53,7 +53,7 @@ void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
     fail(c, ERR_usage, LOC_NONE,
          "is a language model: --to says what its weights shall be, Q4_K_M for example");
   RequantWish wish = {o->to, o->keep, o->nkeep};
-  RequantPlan *plan = m->reader->requantise(c, m->model, &wish);
+  RequantPlan *plan = m->opened.reader->requantise(c, m->opened.model, &wish);
   files_write(c, &(FileOut){.path = o->output, .piece = plan->piece.at, .n = plan->piece.n}, 1);
   IngotLayer *layer = NEWS(&c->keep, IngotLayer, plan->row.n + 1);
   *out = (IngotQuantized){.method = o->to, .layer = layer, .nlayer = plan->row.n};

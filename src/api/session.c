@@ -86,7 +86,7 @@ IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t 
 
 static void open_model(Ingot *m, const char *path, bool is_file, const void *data, size_t n) {
   Ctx *c = m->c;
-  if (m->source.at) fail(c, ERR_usage, LOC_NONE, "a model is open already");
+  if (m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "a model is open already");
   api_need(c, path, is_file ? "the path of the model" : "the name of the model");
   if (n) api_need(c, data, "the model");
   Source s = {.at = n ? data : (const u8 *)"", .n = n, .file = str_of(c, path)};
@@ -99,9 +99,9 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
     s.at = f.n ? f.at : (const u8 *)"";
     s.n = f.n;
   }
-  m->source = s;
+  m->opened.source = s;
   if (!text_begins(s.at, s.n, "prog") && !api_is_bytecode(m))
-    m->reader = reader_open(c, &m->source, &m->model);
+    m->opened.reader = reader_open(c, &m->opened.source, &m->opened.model);
 }
 
 void api_open(Ingot *m, const char *path) {
@@ -200,7 +200,7 @@ IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
 static bool is_dim(Ingot *m, const char *s, const char *sign, size_t len) {
   const char *number = sign + 1;
   Str name = str_intern(m->c, s, (size_t)(sign - s));
-  return *sign == '=' && m->model && !model_takes_input(m->c, m->model, name) &&
+  return *sign == '=' && m->opened.model && !model_takes_input(m->c, m->opened.model, name) &&
          number + strspn(number, "0123456789") == s + len;
 }
 
@@ -258,7 +258,7 @@ typedef struct ImportArg {
 
 static void do_read(Ctx *c, void *arg) {
   ImportArg *a = arg;
-  a->m->g = a->m->reader->import(c, &a->m->source, a->m->model, a->o);
+  a->m->g = a->m->opened.reader->import(c, &a->m->opened.source, a->m->opened.model, a->o);
 }
 
 static LmWish wish_of(const Ingot *m) {
@@ -270,10 +270,10 @@ static LmWish wish_of(const Ingot *m) {
 /* By a reader that obeys its options. */
 static void import_bound(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
-  const Model *model = m->model;
+  const Model *model = m->opened.model;
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
-  m->frozen.n = 0;
+  m->opened.frozen.n = 0;
   for (u32 i = 0; i < m->told.given.n; i++) {
     Given *v = &m->told.given.at[i];
     if (v->pos >= (i32)model->ninput)
@@ -285,7 +285,7 @@ static void import_bound(Ingot *m, bool symbolic) {
       api_leave_out(m, v);
       continue;
     }
-    if (!model_takes_input(c, m->model, v->name)) continue; /* of the step that trains */
+    if (!model_takes_input(c, m->opened.model, v->name)) continue; /* of the step that trains */
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
     *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
   }
@@ -297,9 +297,9 @@ static void import_bound(Ingot *m, bool symbolic) {
                      .symbolic = symbolic,
                      .opens = m->told.train != NULL,
                      .trains = m->told.train && train_learns(m->told.part),
-                     .frozen = &m->frozen,
+                     .frozen = &m->opened.frozen,
                      .missing = &missing,
-                     .outputs = &m->ports};
+                     .outputs = &m->opened.ports};
   Err e = ctx_protect(c, do_read, &(ImportArg){m, &o});
   if (e && missing.n && !m->told.hint.n) {
     api_guess(m, &o, &missing);
@@ -353,15 +353,15 @@ static void bind_program(Ingot *m) {
 void api_describe(Ingot *m) {
   for (u32 out = 0; out < 2; out++) {
     u32 n = out ? ingot_output_count(m) : api_param_count(m);
-    m->desc[out] = NEWS(&m->c->keep, IngotTensor, n);
-    m->ndesc[out] = n;
+    m->facts.desc[out] = NEWS(&m->c->keep, IngotTensor, n);
+    m->facts.ndesc[out] = n;
     for (u32 i = 0; i < n; i++) {
       Str name = out ? api_result_name(m, i) : api_param_name(m, i);
       if (m->g) {
         const Blk *b = &m->g->blk.at[1];
         u32 at = api_seen(m, i, out != 0);
         const Type *t = graph_type(m->g, out ? b->ret.at[at] : b->param.at[at]);
-        m->desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
+        m->facts.desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
       } else {
         const Buf *b = prog_buf(m->p, out ? m->p->out.at[i] : m->p->in.at[i]);
         Dim dim[MAX_RANK];
@@ -369,7 +369,7 @@ void api_describe(Ingot *m) {
           const BindDim *d = out || dim_is_const(b->dim[k]) ? NULL : said_of(m, b, k);
           dim[k] = d ? d->value : b->dim[k];
         }
-        m->desc[out][i] = describe(m, name, b->dt, dim, b->rank);
+        m->facts.desc[out][i] = describe(m, name, b->dt, dim, b->rank);
       }
     }
   }
@@ -377,14 +377,14 @@ void api_describe(Ingot *m) {
 
 static void import(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
-  const Source *s = &m->source;
+  const Source *s = &m->opened.source;
   if (!s->at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  if (m->reader && m->reader->binds) {
+  if (m->opened.reader && m->opened.reader->binds) {
     import_bound(m, symbolic);
     return;
   }
-  if (m->reader) {
-    m->g = m->reader->import(c, s, m->model, &(ImportOptions){.symbolic = symbolic});
+  if (m->opened.reader) {
+    m->g = m->opened.reader->import(c, s, m->opened.model, &(ImportOptions){.symbolic = symbolic});
   } else if (api_is_bytecode(m)) {
     api_read_bytecode(m);
   } else {
@@ -408,8 +408,8 @@ static bool quantises(const Graph *g) {
 }
 
 void api_count(Ingot *m) {
-  m->macs = graph_macs(m->g, true);
-  m->rounds = quantises(m->g);
+  m->facts.macs = graph_macs(m->g, true);
+  m->facts.rounds = quantises(m->g);
 }
 
 void api_import(Ingot *m, bool symbolic) {
@@ -418,7 +418,7 @@ void api_import(Ingot *m, bool symbolic) {
   api_train(m);
   api_grad(m);
   api_bind_state(m);
-  if (api_has_state(m)) m->ports = NULL; /* outputs are counted otherwise */
+  if (api_has_state(m)) m->opened.ports = NULL; /* outputs are counted otherwise */
   api_describe(m);
   if (m->g) api_count(m);
 }
@@ -478,19 +478,21 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
-  m->bands = u.bands;
-  m->made = how->target;
+  m->facts.bands = u.bands;
+  m->machine.made = how->target;
   api_describe(m);
   m->passed = true;
   if (bytecode && p->dumped) dump_bytecode(m, p);
 }
 
 const Target *api_made(const Ingot *m) {
-  return m->made ? m->made : m->target ? m->target : target_scalar();
+  return m->machine.made     ? m->machine.made
+         : m->machine.target ? m->machine.target
+                             : target_scalar();
 }
 
 void api_begin_again(Ingot *m) {
-  m->g = graph_copy(m->origin);
+  m->g = graph_copy(m->opened.origin);
   m->p = NULL;
   m->passed = false;
 }
@@ -502,9 +504,9 @@ void api_passes(Ingot *m, const IngotPipe *p) {
   api_import(m, false);
   if (p) api_need_model(m, "passes");
   if (!p && m->p) return; /* a program is run as it was written */
-  if (m->g && (m->bodies.n || m->wish.aim != AIM_time || m->wish.ram) && !m->origin)
-    m->origin = graph_copy(m->g);
-  const Target *target = m->target ? m->target : target_scalar();
+  if (m->g && (m->machine.bodies.n || m->wish.aim != AIM_time || m->wish.ram) && !m->opened.origin)
+    m->opened.origin = graph_copy(m->g);
+  const Target *target = m->machine.target ? m->machine.target : target_scalar();
   if (p || (m->wish.aim == AIM_time && !m->wish.ram))
     api_make(m, p, &(Make){target, m->wish.ram ? AIM_ram : AIM_time, m->wish.ram});
   else
@@ -518,21 +520,21 @@ static void make_bodies(Ingot *m) {
   if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */
     api_make(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
              &(Make){.target = api_made(m)});
-  if (!m->bodies.n || m->body) return;
+  if (!m->machine.bodies.n || m->machine.body) return;
   Ingot first = *m;
-  if (!m->reader)
+  if (!m->opened.reader)
     fail(c, ERR_usage, LOC_NONE, "a program is for one machine: several bodies need a model");
-  Prog **body = NEWS(&c->keep, Prog *, m->bodies.n);
-  for (u32 i = 0; i < m->bodies.n; i++) {
-    m->target = m->bodies.at[i];
+  Prog **body = NEWS(&c->keep, Prog *, m->machine.bodies.n);
+  for (u32 i = 0; i < m->machine.bodies.n; i++) {
+    m->machine.target = m->machine.bodies.at[i];
     body[i] = first.p;
-    if (m->target == first.target) continue;
+    if (m->machine.target == first.machine.target) continue;
     api_begin_again(m);
     api_passes(m, NULL);
     body[i] = m->p;
   }
   *m = first;
-  m->body = body;
+  m->machine.body = body;
 }
 
 void api_bodies(Ingot *m) {
@@ -549,7 +551,7 @@ void api_need_one(const Ingot *m) {
 }
 
 void api_need_body(const Ingot *m) {
-  if (m->bodies.n)
+  if (m->machine.bodies.n)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
          m->wish.march);
 }
@@ -557,7 +559,8 @@ void api_need_body(const Ingot *m) {
 static void passes(Ingot *m, const IngotPipe *pipe) {
   api_need_one(m);
   api_passes(m, pipe);
-  m->rounds = m->rounds || (m->g && quantises(m->g)); /* a pass may round what the model does not */
+  m->facts.rounds =
+      m->facts.rounds || (m->g && quantises(m->g)); /* a pass may round what the model does not */
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
@@ -578,7 +581,7 @@ static void round_blocks(Ingot *m) {
   if (!m->g || m->passed || !rounds_products(m->g)) return;
   api_make(m, &(IngotPipe){.start = "unblock", .stop = "unblock"},
            &(Make){.target = target_scalar()});
-  m->rounds = m->rounds || quantises(m->g);
+  m->facts.rounds = m->facts.rounds || quantises(m->g);
 }
 
 IngotStatus ingot_round_blocks(Ingot *m) {
@@ -624,7 +627,8 @@ uint32_t ingot_input_count(const Ingot *m) {
 }
 
 static IngotTensor description(const Ingot *m, u32 out, u32 i) {
-  return m && i < m->ndesc[out] ? m->desc[out][i] : (IngotTensor){"", "", 0, NULL, NULL, 0};
+  return m && i < m->facts.ndesc[out] ? m->facts.desc[out][i]
+                                      : (IngotTensor){"", "", 0, NULL, NULL, 0};
 }
 
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i) {

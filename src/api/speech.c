@@ -12,7 +12,7 @@ static void speech(Ingot *m, IngotSpeech *out) {
   Ctx *c = m->c;
   api_need(c, out, "the place of the tables");
   const Speech *s = api_speech(m);
-  Loc loc = {.file = m->source.file, .index = -1};
+  Loc loc = {.file = m->opened.source.file, .index = -1};
   if (!s) fail(c, ERR_unsupported, loc, "is no language model that answers");
   api_host(m);
   api_passes(m, NULL);

@@ -204,7 +204,7 @@ void api_bind_state(Ingot *m) {
 
 bool api_may_keep(Ingot *m, Str input) {
   const char *in = str_text(m->c, input);
-  const Model *g = m->model;
+  const Model *g = m->opened.model;
   for (u32 i = 0; i < m->told.state.n; i++) {
     const char *spec = m->told.state.at[i];
     size_t n = strlen(in);

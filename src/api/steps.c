@@ -117,7 +117,7 @@ static const char *run_program(Ctx *c, ProductBuild *b, const char *program, con
     fail(c, ERR_system, LOC_NONE,
          "the compiled model was killed by a signal: code for %s%s%s may "
          "not run on this machine",
-         b->m->target->name, b->m->compiled.cflags ? ", " : "",
+         b->m->machine.target->name, b->m->compiled.cflags ? ", " : "",
          b->m->compiled.cflags ? b->m->compiled.cflags : "");
   if (status) spawn_blame(c, &b->folder, "the compiled model", program, status);
   return text;
@@ -244,7 +244,8 @@ bool steps_measured(Ctx *c, ProductBuild *b) {
   else if (api_entry_count(b->m) > 1)
     b->unmeasured = "a program runs one model";
   else if (!api_runs_here(b->m, o->cc))
-    b->unmeasured = str_text(c, str_fmt(c, "code for %s does not run here", b->m->target->name));
+    b->unmeasured =
+        str_text(c, str_fmt(c, "code for %s does not run here", b->m->machine.target->name));
   if (b->unmeasured && what)
     fail(c, ERR_unsupported, LOC_NONE, "%s runs what is built: %s", what, b->unmeasured);
   return !b->unmeasured;

@@ -123,7 +123,7 @@ static void ask(Ctx *c, void *arg) {
          "--march %s%s: neither ingot nor the C compiler knows this machine%s", name, a->more,
          *a->more ? ", or one of the features" : "");
   }
-  a->m->target = read_answer(c, answer);
+  a->m->machine.target = read_answer(c, answer);
   a->m->compiled.cflags = flag;
 }
 
@@ -135,7 +135,7 @@ static void ask_compiler(Ingot *m, const char *cc, const char *name, const char 
 /* Vectors, or loops that somebody asked for. */
 static void ask_guard(Ctx *c, void *arg) {
   Ask *a = arg;
-  const Target *t = a->m->target;
+  const Target *t = a->m->machine.target;
   folder_make(c, &a->folder);
   const char *question = folder_file(c, &a->folder, "ask.c"),
              *answer = folder_file(c, &a->folder, "answer");
@@ -147,13 +147,13 @@ static void ask_guard(Ctx *c, void *arg) {
 
 void api_need_vectors(Ingot *m, const char *march, const char *cc) {
   Ctx *c = m->c;
-  const Target *before = m->target, *t = target_find(march);
+  const Target *before = m->machine.target, *t = target_find(march);
   if (!t || t->loops || !*t->cross) return; /* a CPU is asked for anyway, several need no flags */
   Ask a = {.m = m, .cc = cc, .name = march};
-  m->target = t;
+  m->machine.target = t;
   Err e = ctx_protect(c, ask_guard, &a);
   folder_remove(&a.folder);
-  m->target = before;
+  m->machine.target = before;
   if (e) longjmp(*c->door, (int)e);
   if (a.name) return;
   Words w = {0};
@@ -167,17 +167,17 @@ void api_need_vectors(Ingot *m, const char *march, const char *cc) {
 /* ---- choosing ---- */
 
 void api_native(Ingot *m, const char *cc) {
-  if (m->target) return;
+  if (m->machine.target) return;
   if (is_cross(cc)) {
     ask_compiler(m, cc, NULL, "");
     return;
   }
-  m->target = api_target_here(m->c);
+  m->machine.target = api_target_here(m->c);
   m->compiled.cflags = api_target_flags(m->c);
 }
 
 void api_host(Ingot *m) {
-  if (!m->target) m->target = api_target_here(m->c);
+  if (!m->machine.target) m->machine.target = api_target_here(m->c);
 }
 
 /* Engines are compared to the bit, so a program is the same for all of them unless a target is
@@ -200,7 +200,7 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
-  if (m->bodies.n && m->wish.march && !strcmp(m->wish.march, name))
+  if (m->machine.bodies.n && m->wish.march && !strcmp(m->wish.march, name))
     return true; /* as chosen before */
   need_unpassed(m);
   for (const char *s = list; s;) {
@@ -216,34 +216,35 @@ static bool set_list(Ingot *m, const char *name) {
     s = s[n] ? s + n + 1 : NULL;
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
-  m->bodies.n = 0;
+  m->machine.bodies.n = 0;
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
-    *vec_push(&c->keep, &m->bodies) = &target_table[i];
-    if (m->bodies.n == 1 || is_here(c, &target_table[i])) m->target = &target_table[i];
+    *vec_push(&c->keep, &m->machine.bodies) = &target_table[i];
+    if (m->machine.bodies.n == 1 || is_here(c, &target_table[i]))
+      m->machine.target = &target_table[i];
   }
-  if (m->bodies.n == 1) m->bodies.n = 0;
+  if (m->machine.bodies.n == 1) m->machine.bodies.n = 0;
   m->wish.march = str_text(c, str_of(c, name)); /* the caller's may be gone when it is named */
   m->compiled.cflags = "";
   return true;
 }
 
 static void set(Ingot *m, const char *name, const Target *t) {
-  if (m->target != t || m->bodies.n) need_unpassed(m);
-  m->bodies.n = 0;
-  m->target = t;
+  if (m->machine.target != t || m->machine.bodies.n) need_unpassed(m);
+  m->machine.bodies.n = 0;
+  m->machine.target = t;
   m->compiled.cflags = strcmp(name, "native") ? t->cflags : api_target_flags(m->c);
 }
 
 /* Kernels want several features together: whoever names the first of them shall know the others. */
 static void warn_missing(Ingot *m, const char *name) {
-  for (const Target *t = m->target + 1; t < target_table + target_count; t++) {
+  for (const Target *t = m->machine.target + 1; t < target_table + target_count; t++) {
     size_t n = strcspn(t->features, ",");
     const char *first = str_text(m->c, str_fmt(m->c, "+%.*s", (int)n, t->features));
     const char *at = n ? strstr(name, first) : NULL;
     if (at && (!at[n + 1] || at[n + 1] == ','))
       warn(m->c, LOC_NONE, "--march %s: kernels for %s need %s together; those for %s are taken",
-           name, t->name, t->features, m->target->name);
+           name, t->name, t->features, m->machine.target->name);
   }
 }
 
@@ -277,7 +278,7 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
     base = NULL;
   }
   need_unpassed(m);
-  m->bodies.n = 0;
+  m->machine.bodies.n = 0;
   ask_compiler(m, cc, base, flags);
   warn_missing(m, name);
   return true;
@@ -294,38 +295,40 @@ void api_march(Ingot *m, const char *name, const char *cc) {
   if (strpbrk(name, " \t\n") || !*name)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is not the name of a CPU", name);
   ask_compiler(m, cc, name, "");
-  if (m->target == target_scalar())
+  if (m->machine.target == target_scalar())
     warn(m->c, LOC_NONE,
          "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
 }
 
 void api_can_run(Ingot *m) {
-  if (m->target && !is_here(m->c, m->target))
-    fail(m->c, ERR_usage, LOC_NONE, "code for %s does not run on this machine", m->target->name);
+  if (m->machine.target && !is_here(m->c, m->machine.target))
+    fail(m->c, ERR_usage, LOC_NONE, "code for %s does not run on this machine",
+         m->machine.target->name);
 }
 
 bool api_runs_here(Ingot *m, const char *cc) {
-  return !is_cross(cc) && (!m->target || is_here(m->c, m->target));
+  return !is_cross(cc) && (!m->machine.target || is_here(m->c, m->machine.target));
 }
 
 void api_need_here(Ingot *m, const char *cc, const char *what) {
   bool named = m->compiled.cflags && strcmp(m->compiled.cflags, api_target_flags(m->c)) &&
-               strcmp(m->compiled.cflags, m->target->cflags);
+               strcmp(m->compiled.cflags, m->machine.target->cflags);
   if (!named && api_runs_here(m, cc)) return;
   fail(m->c, ERR_usage, LOC_NONE, "%s on this machine: code for %s%s%s may not run here", what,
-       m->target->name, named ? " with " : "", named ? m->compiled.cflags : "");
+       m->machine.target->name, named ? " with " : "", named ? m->compiled.cflags : "");
 }
 
 /* Plain loops in place of vectors run everywhere, and shall when they are compiled. */
 void words_target(Ctx *c, Words *w, const Ingot *m) {
-  bool given_up = m->target && m->target->lanes > 1 && api_made(m)->lanes == 1;
+  bool given_up = m->machine.target && m->machine.target->lanes > 1 && api_made(m)->lanes == 1;
   if (m->compiled.cflags && !given_up) words_add(c, w, m->compiled.cflags);
 }
 
 /* A file with several bodies asks the CPU, which knows nothing of INGOT_NATIVE. */
 void words_body(Ctx *c, Words *w, const Ingot *m, const char *upper) {
-  if (m->bodies.n && named_here(c))
-    *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->target->name));
+  if (m->machine.bodies.n && named_here(c))
+    *vec_push(&c->keep, w) =
+        str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->machine.target->name));
 }
 
 static void set_target(Ingot *m, const char *name) {

@@ -36,7 +36,8 @@ static void decode(Ingot *m, const Port *p) {
 }
 
 void api_decode(Ingot *m) {
-  for (u32 i = 0; m->ports && i < m->model->noutput; i++) decode(m, &m->ports[i]);
+  for (u32 i = 0; m->opened.ports && i < m->opened.model->noutput; i++)
+    decode(m, &m->opened.ports[i]);
   m->run.text = NEWS(&m->c->keep, const char **, m->run.nout + 1);
   for (u32 i = 0; i < m->run.nout; i++) {
     const Tensor *t = m->run.out[i];

@@ -9,7 +9,7 @@ static void open_vocab(Ingot *m, const char *path) {
   VocabFile f = vocab_file(c, path, &c->keep);
   Vocab *v = NEW(&c->keep, Vocab);
   if (!vocab_open(v, f.at, f.n)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
-  m->vocab = v;
+  m->opened.vocab = v;
 }
 
 IngotStatus ingot_open_vocab(Ingot *m, const char *path) {
@@ -17,8 +17,8 @@ IngotStatus ingot_open_vocab(Ingot *m, const char *path) {
 }
 
 static const Vocab *need_vocab(Ingot *m) {
-  if (!m->vocab) fail(m->c, ERR_usage, LOC_NONE, "no vocabulary is open");
-  return m->vocab;
+  if (!m->opened.vocab) fail(m->c, ERR_usage, LOC_NONE, "no vocabulary is open");
+  return m->opened.vocab;
 }
 
 /* Bytes of the text that no token says, where tokens are bytes: ids do not have them. */

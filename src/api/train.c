@@ -145,7 +145,7 @@ void api_train(Ingot *m) {
     if (!f.hit.at[i])
       fail(m->c, ERR_usage, LOC_NONE, "--train: freeze=%s: no weight has such a name",
            show(m->c, str_of(m->c, f.glob.at[i])));
-  m->ports = NULL; /* its outputs are others than the model declares */
+  m->opened.ports = NULL; /* its outputs are others than the model declares */
 }
 
 Tensor *api_train_default(Ingot *m, u32 i) {
@@ -157,7 +157,7 @@ Tensor *api_train_default(Ingot *m, u32 i) {
 
 bool api_takes_input(const Ingot *m, Str name) {
   bool more = m->told.train && (str_is(m->c, name, "label") || str_is(m->c, name, "rate"));
-  return more || model_takes_input(m->c, m->model, name);
+  return more || model_takes_input(m->c, m->opened.model, name);
 }
 
 static void set_train(Ingot *m, const char *spec) {

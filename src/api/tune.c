@@ -96,7 +96,7 @@ static Str other_str(Ctx *to, const Ctx *from, Str s) {
 /* The same model in a context of its own, with the choices of m. */
 static void twin_begin(Ctx *c, void *arg) {
   Ingot *const *pair = arg, *n = pair[0], *m = pair[1];
-  n->source.path = m->source.path;
+  n->opened.source.path = m->opened.source.path;
   for (u32 i = 0; i < m->told.dim.n; i++) {
     BindDim b = m->told.dim.at[i];
     b.symbol = other_str(c, m->c, b.symbol);
@@ -112,7 +112,7 @@ static void twin_begin(Ctx *c, void *arg) {
     *vec_push(&c->keep, &n->told.state) = m->told.state.at[i];
   n->told.grad = m->told.grad;
   n->told.train = m->told.train;
-  n->target = m->target;
+  n->machine.target = m->machine.target;
   n->compiled.cflags = m->compiled.cflags;
   n->wish.precise = m->wish.precise;
   n->tuning.ticks = true;
@@ -131,7 +131,8 @@ static Ingot *twin(Tuner *t, Take *to) {
   Ingot *m = t->m, *n = to->m = ingot_new(&(IngotAlloc){m->c->alloc.resize, m->c->alloc.user});
   if (!n) fail(m->c, ERR_system, LOC_NONE, "out of memory");
   n->c->guard = m->c->guard;
-  if (ingot_open_bytes(n, m->source.at, m->source.n, str_text(m->c, m->source.file)) ||
+  if (ingot_open_bytes(n, m->opened.source.at, m->opened.source.n,
+                       str_text(m->c, m->opened.source.file)) ||
       api_call(n, twin_begin, (Ingot *[]){n, m}))
     blame(t, n);
   return n;
@@ -451,7 +452,7 @@ static void tune_all(Ctx *c, void *arg) {
   Tuner *t = arg;
   Ingot *m = t->m;
   folder_make(c, &t->folder);
-  t->machine = (Machine){m->target->name, api_cpu_name(c), compiler_name(t), INGOT_VERSION};
+  t->machine = (Machine){m->machine.target->name, api_cpu_name(c), compiler_name(t), INGOT_VERSION};
   t->path = t->o->file ? t->o->file : cache_file(c, "tune", "--tune");
   t->others = text_new(&c->keep);
   struct stat st;
@@ -481,7 +482,7 @@ static void tune_model(Ingot *m, const IngotTune *o) {
     api_native(m, o->cc);
   api_need_one(m);
   api_need_here(m, o->cc, "--tune measures");
-  if (!m->reader || m->passed)
+  if (!m->opened.reader || m->passed)
     fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
   Tuner t = {.m = m, .o = o};
   Err e = ctx_protect(c, tune_all, &t);

@@ -123,7 +123,7 @@ Tune *tuned_table(Ctx *c, const Found *f) {
 }
 
 Tune *api_tuned(Ingot *m) {
-  const Target *target = m->target ? m->target : target_scalar();
+  const Target *target = m->machine.target ? m->machine.target : target_scalar();
   if (!m->tuning.tuned || m->tuning.tuned_for == target) return m->tuning.tune;
   Machine any = {.target = target->name};
   Found found = tuned_read(m->c, m->tuning.tuned, &any, NULL);

@@ -104,9 +104,9 @@ static void add_datum(Ingot *m, Str name, const Datum *d) {
 
 /* The type the model declares for an input; NULL when it does not say. */
 static const DeclType *declared_type(Ingot *m, Str name) {
-  u32 n = m->model ? m->model->ninput : 0;
+  u32 n = m->opened.model ? m->opened.model->ninput : 0;
   for (u32 i = 0; i < n; i++)
-    if (m->model->input[i]->name == name) return &m->model->input[i]->type;
+    if (m->opened.model->input[i]->name == name) return &m->opened.model->input[i]->type;
   return NULL;
 }
 
@@ -124,10 +124,10 @@ static void add_file(Ingot *m, Str name, const char *path) {
 
 /* The element type that the model declares for an input, or for a part of one such as x.0. */
 static DType declared_dtype(Ingot *m, Str name) {
-  u32 n = m->model ? m->model->ninput : 0;
+  u32 n = m->opened.model ? m->opened.model->ninput : 0;
   const char *text = str_text(m->c, name);
   for (u32 i = 0; i < n; i++) {
-    const DeclValue *v = m->model->input[i];
+    const DeclValue *v = m->opened.model->input[i];
     const DeclType *t = &v->type;
     size_t len = str_len(m->c, v->name);
     if (v->name != name && (strncmp(text, str_text(m->c, v->name), len) || text[len] != '.'))
@@ -141,7 +141,7 @@ static DType declared_dtype(Ingot *m, Str name) {
 
 /* The input that the file also calls so, where no input has the name itself. */
 static Str own_name(const Ingot *m, Str name) {
-  const Model *model = m->model;
+  const Model *model = m->opened.model;
   Str found = name;
   for (u32 i = 0; model && i < model->ninput; i++) {
     if (model->input[i]->name == name) return name;
@@ -153,7 +153,7 @@ static Str own_name(const Ingot *m, Str name) {
 /* Where the name ends: a name may hold '=', and so may a string. */
 static const char *end_of_name(Ingot *m, const char *spec) {
   const char *first = strchr(spec, '='), *at = strstr(spec, "=@");
-  for (const char *s = first; m->model && s; s = strchr(s + 1, '='))
+  for (const char *s = first; m->opened.model && s; s = strchr(s + 1, '='))
     if (api_takes_input(m, own_name(m, str_intern(m->c, spec, (size_t)(s - spec))))) return s;
   return at ? at : first;
 }
@@ -183,7 +183,7 @@ static void refuse_file(Ctx *c, const char *name, const char *text) {
 static void add_words(Ingot *m, Str name, const char *text) {
   Ctx *c = m->c;
   DType dt = declared_dtype(m, name);
-  if (m->model && !api_takes_input(m, name)) api_no_input(m, name);
+  if (m->opened.model && !api_takes_input(m, name)) api_no_input(m, name);
   if (!strcmp(text, "zeros")) text = dt == DT_str ? "\"\"" : "0";
   if (!strcmp(text, "ones") && dt != DT_str) text = "1";
   if (!*text && dt != DT_str)
@@ -245,7 +245,7 @@ static void set_file(Ingot *m, const char *text) {
   if (dir < 0) api_no_archive(c, text, ", or a folder with input_0.pb ...");
   c->io.close(c->io.user, dir);
   Strs files = data_list(c, data_folder(c, text), "input", &c->keep);
-  const Model *model = m->model;
+  const Model *model = m->opened.model;
   for (u32 i = 0; i < files.n; i++) {
     const char *path = str_text(c, files.at[i]);
     File f = file_read(c, path);
@@ -415,8 +415,8 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
   Ctx *c = m->c;
   Text all = text_new(&c->scratch);
   Near near = near_new(str_text(c, name));
-  const DeclValue **input = m->model ? m->model->input : NULL;
-  u32 n = m->model ? m->model->ninput : api_param_count(m);
+  const DeclValue **input = m->opened.model ? m->opened.model->input : NULL;
+  u32 n = m->opened.model ? m->opened.model->ninput : api_param_count(m);
   for (u32 i = 0; i < n; i++) {
     Str x = input ? input[i]->name : api_param_name(m, i);
     if (x == name && m->told.state.n)
@@ -439,7 +439,7 @@ static bool has_given(Ingot *m, Str name) {
     Str given = m->told.given.at[k].name;
     const char *other = given ? str_text(m->c, given) : "";
     if (given == name) return true;
-    bool part = m->model && !strncmp(other, text, n) && other[n] == '.';
+    bool part = m->opened.model && !strncmp(other, text, n) && other[n] == '.';
     if (part && api_takes_input(m, given)) return true;
   }
   return false;
@@ -447,12 +447,12 @@ static bool has_given(Ingot *m, Str name) {
 
 /* The first input that would be made up, the labels of a step that trains among them; 0: none. */
 static Str not_given(Ingot *m) {
-  u32 n = m->model ? m->model->ninput : api_param_count(m);
+  u32 n = m->opened.model ? m->opened.model->ninput : api_param_count(m);
   Str label = str_of(m->c, "label");
   if (m->told.train && !has_given(m, label)) return label;
   for (u32 i = 0; i < n; i++) {
-    Str name = m->model ? m->model->input[i]->name : api_param_name(m, i);
-    if (!has_given(m, name) && !(m->model && api_may_keep(m, name))) return name;
+    Str name = m->opened.model ? m->opened.model->input[i]->name : api_param_name(m, i);
+    if (!has_given(m, name) && !(m->opened.model && api_may_keep(m, name))) return name;
   }
   return 0;
 }
@@ -531,12 +531,12 @@ static NamedVec named_outputs(Ingot *m) {
   Arena *a = &m->c->keep;
   NamedVec v = {0};
   bool *stacked = NEWS(a, bool, m->run.nout + 1);
-  u32 nport = m->ports ? m->model->noutput : 0;
+  u32 nport = m->opened.ports ? m->opened.model->noutput : 0;
   for (u32 i = 0; i < nport; i++) {
-    const Port *p = &m->ports[i];
+    const Port *p = &m->opened.ports[i];
     if (p->kind != TY_seq || !p->open || p->maps) continue;
     Datum d = datum_of(m, p);
-    const char *name = str_text(m->c, m->model->output[i].name);
+    const char *name = str_text(m->c, m->opened.model->output[i].name);
     stacked[p->elem[0].flat] = stacked[p->elem[1].flat] = true;
     for (u32 k = 0; k < d.n; k++)
       *vec_push(a, &v) = (Named){str_fmt(m->c, "%s.%u", name, k), d.elem[k].t};
@@ -560,13 +560,13 @@ static void write_outputs(Ingot *m, const char *text) {
     file_write(c, text, out.at, out.n);
     return;
   }
-  const Model *g = m->ports ? m->model : NULL;
+  const Model *g = m->opened.ports ? m->opened.model : NULL;
   u32 n = g ? g->noutput : m->run.nout;
   FileOut *f = NEWS(&c->keep, FileOut, n);
   for (u32 i = 0; i < n; i++) {
     Text bytes = text_new(&c->keep);
     Datum d = {.kind = TY_tensor, .t = m->run.out[i]};
-    if (g) d = datum_of(m, &m->ports[i]);
+    if (g) d = datum_of(m, &m->opened.ports[i]);
     data_write_datum(c, &bytes, g ? g->output[i].name : api_result_name(m, i), &d);
     f[i] = (FileOut){
         .path = str_text(c, str_fmt(c, "%s/output_%u.pb", text, i)), .at = bytes.at, .n = bytes.n};

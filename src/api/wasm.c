@@ -153,13 +153,13 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const Word
 
 /* What a state begins with is not handed over by a pointer. */
 static bool has_beginnings(const Ingot *m) {
-  for (u32 i = 0; i < (m->body ? m->bodies.n : 1); i++) {
+  for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++) {
     const Prog *p = api_program(m, i);
     for (BufId b = 1; b < p->buf.n; b++)
       if (prog_buf(p, b)->space == BS_state && prog_buf(p, b)->data) return true;
   }
-  for (u32 i = 0; i < m->also.n; i++)
-    if (has_beginnings(m->also.at[i])) return true;
+  for (u32 i = 0; i < m->together.also.n; i++)
+    if (has_beginnings(m->together.also.at[i])) return true;
   return false;
 }
 
@@ -176,7 +176,7 @@ static void build(Ctx *c, void *arg) {
   ic.split = PARTS_MOST;
   api_bodies(b->m);
   if (api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES && !has_beginnings(b->m)) ic.weights = "pointer";
-  b->m->linked = true;
+  b->m->compiled.linked = true;
   EmitFacts facts = api_emit(b->m, &ic, false, &source, &header);
   ModuleOptions mo = {b->name, slash ? slash + 1 : output, INGOT_VERSION, facts};
   emit_module(b->m->p, &mo, &module, &types);

@@ -181,8 +181,9 @@ static void build(Ctx *c, void *arg) {
     graph_result(g, val[k->out[i]->place],
                  k->nout == 1 ? str_of(c, "output") : str_fmt(c, "output%u", i));
   k->m->g = g;
-  k->m->reader = &reader_table[0];
-  if (!k->m->source.at) k->m->source = (Source){.at = (const u8 *)"", .file = str_of(c, "tensors")};
+  k->m->opened.reader = &reader_table[0];
+  if (!k->m->opened.source.at)
+    k->m->opened.source = (Source){.at = (const u8 *)"", .file = str_of(c, "tensors")};
   api_describe(k->m);
 }
 
@@ -286,7 +287,7 @@ static void run(Ctx *c, void *arg) {
   m->run.nout = d->nout;
   bool once = !d->runs && m->g && graph_steps(m->g, &dear) < SMALL_STEPS;
   d->runs++;
-  m->stays = true;
+  m->compiled.stays = true;
   if (!graph && !m->p) {
     if (e->info.flags & INGOT_NATIVE) api_here(m);
     api_passes(m, &(IngotPipe){.skip = "canon"}); /* which changes last bits */

@@ -100,9 +100,9 @@ static void open_function(Ingot *m, const char *path, const char *function, cons
   Traced t = {.m = m, .function = function};
   api_need(m->c, path, "the path of the program");
   api_need(m->c, o, "what the program runs with");
-  if (m->source.at) fail(m->c, ERR_usage, LOC_NONE, "a model is open already");
+  if (m->opened.source.at) fail(m->c, ERR_usage, LOC_NONE, "a model is open already");
   Script *s = read_script(m->c, path);
-  m->source = (Source){.at = (const u8 *)s->at, .n = s->n, .file = s->file};
+  m->opened.source = (Source){.at = (const u8 *)s->at, .n = s->n, .file = s->file};
   script_load(s);
   begin(&t.ev, s, o);
   Err e = ctx_protect(m->c, trace, &t);

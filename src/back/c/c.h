@@ -75,6 +75,12 @@ typedef struct LocalNames {
   VEC(const char *) mark;  /* by number of the mark, in a kernel */
 } LocalNames;
 
+/* C name of each variable in scope. */
+typedef struct VarNames {
+  const char **at;
+  u32 n; /* there is room for */
+} VarNames;
+
 /* ---- what a body has, each known to one file of this folder or two ---- */
 
 typedef struct EntryText {
@@ -172,6 +178,22 @@ typedef struct Common {
 } Common;
 
 /* A program of a body, while it is written: an entry of the file. */
+/* By buffer. */
+typedef struct BufMarks {
+  bool *used;    /* some kernel reads or writes it */
+  char *written; /* in the kernel being written */
+  u32 *param;    /* 1 + number of the parameter it is in that kernel */
+  u32 *reg;      /* registers: their number, */
+  u32 *reg_body; /* in this body */
+} BufMarks;
+
+/* What is kept from run to run. */
+typedef struct StateText {
+  bool state;   /* something is */
+  BufId begins; /* what it begins with where that is not zero, in pieces; 0: it is */
+  StatePieces pieces;
+} StateText;
+
 struct Emit {
   Ctx *c;
   Common *all;
@@ -188,22 +210,15 @@ struct Emit {
   FrameSizes sizes;
   UseMarks marked;
   LocalNames names;
-  const char **var; /* C name of each variable in scope */
-  u32 nvars;        /* there is room for */
-  bool *used;       /* by buffer: some kernel reads or writes it */
-  char *written;    /* by buffer, in the kernel being written */
-  u32 *param;       /* by buffer: 1 + number of the parameter it is in that kernel */
-  bool state;       /* something is kept from run to run */
-  BufId begins;     /* what the state begins with where it is not zero, in pieces; 0: it is */
-  StatePieces pieces;
+  VarNames var;
+  BufMarks by_buf;
+  StateText keeps;
   bool random;
   bool *open_out; /* by result: its shape is known only after running */
   StmtId shared;  /* the loop that threads share, of the kernel being written; 0: none */
   bool in_kernel; /* the text being written is that of a kernel, not of the entry */
   Body b;
   u32 nbodies;
-  u32 *reg_body; /* by buffer: the body in which these registers have the number */
-  u32 *reg;
   VarId hole[3]; /* variables that stand for operands: see put_scalar_op */
 };
 

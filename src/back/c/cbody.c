@@ -29,9 +29,9 @@ static bool is_special(Emit *e, StmtId first) {
 /* ---- registers ---- */
 
 static u32 number(Emit *e, BufId b) {
-  if (e->reg_body[b] != e->b.id) e->reg[b] = e->b.nreg++;
-  e->reg_body[b] = e->b.id;
-  return e->reg[b];
+  if (e->by_buf.reg_body[b] != e->b.id) e->by_buf.reg[b] = e->b.nreg++;
+  e->by_buf.reg_body[b] = e->b.id;
+  return e->by_buf.reg[b];
 }
 
 static bool is_new(Emit *e, const Text *name) {
@@ -83,11 +83,11 @@ static void start(Emit *e, BodyMode mode, StmtId owner) {
 
 /* Names of variables, which prog_legalize adds to. */
 static void need_names(Emit *e) {
-  if (e->p->var.n <= e->nvars) return;
+  if (e->p->var.n <= e->var.n) return;
   const char **var = NEWS(&e->c->keep, const char *, 2 * e->p->var.n);
-  for (u32 i = 0; i < e->nvars; i++) var[i] = e->var[i];
-  e->var = var;
-  e->nvars = 2 * e->p->var.n;
+  for (u32 i = 0; i < e->var.n; i++) var[i] = e->var.at[i];
+  e->var.at = var;
+  e->var.n = 2 * e->p->var.n;
 }
 
 /* One kernel at a time is copied, made what its form can say, written, and forgotten. */

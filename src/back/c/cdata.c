@@ -152,7 +152,7 @@ void make_blob(Emit *e, Blob *blob) {
   if (!form->pool) begin_blob(blob);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
-    if (x->space != BS_const || x->alias || !e->used[b]) continue;
+    if (x->space != BS_const || x->alias || !e->by_buf.used[b]) continue;
     Weight *w = form->pool ? &form->pool->w.at[form->number[b]] : NULL;
     form->place[b] =
         w && w->place ? w->place : blob_add(blob, x->data->data, tensor_bytes(x->data));
@@ -296,7 +296,7 @@ void put_weights(Emit *e, Text *t) {
   put_weights_head(e, t);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
-    if (!e->weights.blob && x->space == BS_const && !x->alias && e->used[b])
+    if (!e->weights.blob && x->space == BS_const && !x->alias && e->by_buf.used[b])
       put_weight(e, t, x->data, b, x->name);
   }
 }

@@ -60,11 +60,11 @@ void unsupported(Emit *e, const char *what) {
 void put_buf_name(Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
   u32 pos = 0;
-  if (e->param[b]) {
-    put_param_mark(e->t, e->param[b] - 1);
+  if (e->by_buf.param[b]) {
+    put_param_mark(e->t, e->by_buf.param[b] - 1);
     return;
   }
-  e->used[b] = true;
+  e->by_buf.used[b] = true;
   switch (x->space) {
   case BS_in:
     while (e->p->in.at[pos] != b) pos++;
@@ -563,7 +563,7 @@ void put_data(Emit *e, ExprId id, Prec at) {
       put_int(e, x->dt, x->imm.i);
     break;
   case EX_var:
-    text_puts(e->t, e->var[x->ref]);
+    text_puts(e->t, e->var.at[x->ref]);
     if (x->lanes > 1) text_puts(e->t, "[z]");
     break;
   case EX_load: put_load(e, x); break;

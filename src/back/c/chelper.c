@@ -220,7 +220,7 @@ void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) 
   for (u32 i = 0; i < x->narg; i++) {
     Expr v = {.kind = EX_var, .dt = from, .lanes = 1, .ref = e->hole[i]};
     if (x->op == OP_select && i == 0) v.dt = DT_bool;
-    e->var[e->hole[i]] = name[i];
+    e->var.at[e->hole[i]] = name[i];
     arg[i] = ex_new(e->p, &v);
   }
   put_expr(e, ex_new(e->p, &op));
@@ -283,7 +283,7 @@ const char *need_narrow(Emit *e, DType dt, bool store) {
     text_fmt(&t, "static inline void %s(%s *p, %s v) {\n  union { %s v; float at[%u]; } a = {v};\n",
              name, c_storage(dt), type, type, w);
     text_fmt(&t, "  for (int z = 0; z < %u; z++) p[z] = ", w);
-    e->var[e->hole[0]] = "a.at[z]";
+    e->var.at[e->hole[0]] = "a.at[z]";
     put_stored(e, dt, ex_new(e->p, &x));
     text_puts(&t, ";\n}\n");
   } else { /* the bits, converted */

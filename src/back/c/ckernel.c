@@ -137,7 +137,7 @@ static bool *shared_params(Emit *e, const Uses *u) {
 static char role(Emit *e, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   if (b->space == BS_local) return 's';
-  if (e->written[id]) return 'y';
+  if (e->by_buf.written[id]) return 'y';
   if (prog_buf(e->p, prog_root(e->p, id))->space != BS_const) return 'x';
   u32 axes = 0;
   for (u32 i = 0; i < b->rank; i++) axes += b->dim[i] != 1;
@@ -166,7 +166,7 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
     if (!type)
       fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
            dtype_info[b->dt].name);
-    text_fmt(t, "%s%s%s *%s", comma, e->written[u->buf.at[i]] ? "" : "const ", type,
+    text_fmt(t, "%s%s%s *%s", comma, e->by_buf.written[u->buf.at[i]] ? "" : "const ", type,
              shared[i] ? "" : "restrict ");
     put_param_mark(t, i);
   }
@@ -178,7 +178,7 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
 
 /* How threads get a buffer, and what they make of it: of scratch each has its own. */
 static void send_buf(Emit *e, Text *share, Text *part, u32 i, BufId b, const char *name) {
-  const char *way = e->written[b] ? "out" : "in";
+  const char *way = e->by_buf.written[b] ? "out" : "in";
   BufId root = prog_root(e->p, b);
   u64 bytes;
   Sym sym;
@@ -249,19 +249,19 @@ static const char **name_params(Emit *e, const Uses *u) {
   for (u32 i = 0; i < u->var.n; i++) {
     Text t = text_new(&e->c->scratch);
     text_fmt(&t, sets_var(u, i) ? "(*a%u)" : "a%u", i);
-    outside[i] = e->var[u->var.at[i]];
-    e->var[u->var.at[i]] = text_cstr(&t);
+    outside[i] = e->var.at[u->var.at[i]];
+    e->var.at[u->var.at[i]] = text_cstr(&t);
   }
   for (u32 i = 0; i < u->buf.n; i++) {
-    e->param[u->buf.at[i]] = i + 1;
-    e->written[u->buf.at[i]] = 0;
+    e->by_buf.param[u->buf.at[i]] = i + 1;
+    e->by_buf.written[u->buf.at[i]] = 0;
   }
   return outside;
 }
 
 static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
-  for (u32 i = 0; i < u->var.n; i++) e->var[u->var.at[i]] = outside[i];
-  for (u32 i = 0; i < u->buf.n; i++) e->param[u->buf.at[i]] = 0;
+  for (u32 i = 0; i < u->var.n; i++) e->var.at[u->var.at[i]] = outside[i];
+  for (u32 i = 0; i < u->buf.n; i++) e->by_buf.param[u->buf.at[i]] = 0;
 }
 
 /* A function that is being written: marks stand for names (cname.c). */
@@ -380,7 +380,7 @@ void put_kernel_call(Emit *e, StmtId id) {
     put_buf_name(e, u.buf.at[i]);
   }
   for (u32 i = 0; i < u.var.n; i++, comma = ", ")
-    text_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var[u.var.at[i]]);
+    text_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var.at[u.var.at[i]]);
   if (u.random) text_fmt(e->t, "%sseed", comma);
   if (shared) {
     text_fmt(e->t, ", %u, ", prog_stmt(e->p, s.body)->chunk ? prog_stmt(e->p, s.body)->chunk : 1);

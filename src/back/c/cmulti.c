@@ -67,7 +67,7 @@ static void mark_weights(Multi *m) {
     for (Emit *e = m->part[i].dot4 ? NULL : m->part[i].e; e; e = e->next)
       for (BufId b = 1; b < e->p->buf.n; b++) {
         const Buf *x = prog_buf(e->p, b);
-        if (x->space == BS_const && !x->alias && e->used[b])
+        if (x->space == BS_const && !x->alias && e->by_buf.used[b])
           w[e->weights.number[b]].users |= (u64)1 << i;
       }
   }
@@ -185,7 +185,7 @@ static void put_ways(Multi *m, Text *t) {
             pointer ? "void *memory, const void *weight_file" : "void *memory",
             pointer ? "memory, weight_file" : "memory");
   for (Emit *x = e->all->first; x; x = x->next)
-    if (x->state) put_way(m, t, own_name(x), "void ", "reset", "void *arena", "arena");
+    if (x->keeps.state) put_way(m, t, own_name(x), "void ", "reset", "void *arena", "arena");
 }
 
 /* ---- the file ---- */

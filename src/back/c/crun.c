@@ -17,7 +17,7 @@
 static void put_shapes(Emit *e, Text *t) {
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
     if (dim_syminfo(e->p->dims, s)->kind == SY_input)
-      e->var[prog_sym_var(e->p, s)] = str_text(e->c, str_fmt(e->c, "size[%u]", s));
+      e->var.at[prog_sym_var(e->p, s)] = str_text(e->c, str_fmt(e->c, "size[%u]", s));
   e->t = t;
   put_out_shapes(e, "shape[%u][%u] = ", false);
 }

@@ -239,7 +239,7 @@ static void put_test(Emit *e, Text *t) {
               "; i++) {\n    const uint32_t w = ig_test_word@(%u, i);\n    x%u[i] = %s;\n  }\n",
               st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
   if (has_shared_state(p)) put_own(e->all->first, t, "  " MINE "_reset@(m);\n");
-  if (e->state) put_own(e, t, "  " MINE "_reset@(m);\n");
+  if (e->keeps.state) put_own(e, t, "  " MINE "_reset@(m);\n");
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);

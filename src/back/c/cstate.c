@@ -26,9 +26,9 @@ static void add_pieces(Emit *e, const Buf *x, Text *all) {
     u64 n = bytes - i < GRAIN ? bytes - i : GRAIN;
     bool zero = is_zero(data + i, n);
     if (!zero && open)
-      e->pieces.at[e->pieces.n - 1].n += n;
+      e->keeps.pieces.at[e->keeps.pieces.n - 1].n += n;
     else if (!zero)
-      *vec_push(&e->c->keep, &e->pieces) = (StatePiece){x->offset + i, all->n, n};
+      *vec_push(&e->c->keep, &e->keeps.pieces) = (StatePiece){x->offset + i, all->n, n};
     if (!zero) text_put(all, (const char *)data + i, n);
     open = !zero;
   }
@@ -59,13 +59,13 @@ void begin_state(Emit *e) {
          "--weights=pointer");
   i64 n = (i64)all.n;
   Tensor *t = tensor_wrap(&e->c->keep, DT_u8, &n, 1, all.at);
-  e->begins = prog_add_const(e->p, t, str_of(e->c, "what the state begins with"));
+  e->keeps.begins = prog_add_const(e->p, t, str_of(e->c, "what the state begins with"));
 }
 
 static void put_pieces(Emit *e, Text *t) {
   text_puts(t, "  static const struct { size_t at, from, n; } piece[] = {");
-  for (u32 i = 0; i < e->pieces.n; i++) {
-    const StatePiece *p = &e->pieces.at[i];
+  for (u32 i = 0; i < e->keeps.pieces.n; i++) {
+    const StatePiece *p = &e->keeps.pieces.at[i];
     text_fmt(t, "%s{%" PRIu64 ", %" PRIu64 ", %" PRIu64 "}",
              i % 4 ? ", "
              : i   ? ",\n    "
@@ -74,17 +74,17 @@ static void put_pieces(Emit *e, Text *t) {
   }
   text_puts(t, "};\n  const unsigned char *const from = ");
   if (e->weights.blob) {
-    put_own(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->begins]);
+    put_own(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->keeps.begins]);
   } else {
     Text *outer = e->t;
     e->t = t;
-    put_buf_name(e, e->begins);
+    put_buf_name(e, e->keeps.begins);
     e->t = outer;
   }
   text_fmt(t,
            ";\n  for (size_t i = 0; i < %u; i++)\n"
            "    memcpy((unsigned char *)arena + piece[i].at, from + piece[i].from, piece[i].n);\n",
-           e->pieces.n);
+           e->keeps.pieces.n);
 }
 
 void put_reset(Emit *e, Text *t) {
@@ -96,6 +96,6 @@ void put_reset(Emit *e, Text *t) {
              buf_bytes(e, b));
     put_remark(e, t, x->name);
   }
-  if (e->begins) put_pieces(e, t);
+  if (e->keeps.begins) put_pieces(e, t);
   text_puts(t, "}\n");
 }

@@ -34,7 +34,7 @@ static bool adds_pairs(const Emit *e, const Stmt *s) {
 }
 
 static void put_for(Emit *e, const Stmt *s) {
-  const char *name = e->var[s->var] = name_loop(e, s->var);
+  const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (adds_pairs(e, s)) put_line(e, "_Pragma(\"GCC unroll 1\")");
   begin_line(e);
   text_fmt(e->t, "for (ptrdiff_t %s = ", name);
@@ -83,7 +83,7 @@ static void put_while(Emit *e, const Stmt *s) {
 /* Of a vector, in a register: it is not loaded again at each use. */
 static void put_hold(Emit *e, const Stmt *s) {
   if (!(s->flags & SF_hold) || e->b.mode != BM_vectors) return;
-  put_line(e, "IG_HOLD(%s);", e->var[s->var]);
+  put_line(e, "IG_HOLD(%s);", e->var.at[s->var]);
   e->all->vec.holds = true;
 }
 
@@ -107,7 +107,7 @@ static void put_assign(Emit *e, const Stmt *s) {
   bool vector = v->lanes > 1 && e->b.mode == BM_vectors;
   e->b.w = v->lanes;
   if (s->kind == ST_let) {
-    e->var[s->var] = name_let(e, s->var);
+    e->var.at[s->var] = name_let(e, s->var);
     e->b.frame += v->lanes * dtype_bytes(elem_of(v->dt)) + 16;
   }
   if (v->lanes > 1 && !vector) {
@@ -121,7 +121,7 @@ static void put_assign(Emit *e, const Stmt *s) {
   begin_line(e);
   if (s->kind == ST_let)
     text_fmt(e->t, "%s ", vector ? vector_type(e, elem_of(v->dt), false) : c_type(v->dt));
-  text_fmt(e->t, "%s = ", e->var[s->var]);
+  text_fmt(e->t, "%s = ", e->var.at[s->var]);
   put_expr(e, s->a);
   text_puts(e->t, ";\n");
   put_hold(e, s);
@@ -131,8 +131,8 @@ static void put_assign(Emit *e, const Stmt *s) {
 static void put_store(Emit *e, const Stmt *s) {
   const Buf *b = prog_buf(e->p, s->buf);
   bool lanes = prog_expr(e->p, s->a)->lanes > 1;
-  e->written[prog_root(e->p, s->buf)] = 1;
-  e->written[s->buf] = 1;
+  e->by_buf.written[prog_root(e->p, s->buf)] = 1;
+  e->by_buf.written[s->buf] = 1;
   if (lanes && e->b.mode != BM_vectors) {
     put_lanes_store(e, s);
     return;
@@ -165,7 +165,7 @@ static void put_require(Emit *e, const Stmt *s) {
 
 /* Parameters of kernels are variables, which it can be said of. */
 static void put_barrier(Emit *e, const Stmt *s) {
-  if (e->b.mode != BM_vectors || !e->param[s->buf]) return;
+  if (e->b.mode != BM_vectors || !e->by_buf.param[s->buf]) return;
   begin_line(e);
   text_puts(e->t, s->flags & BF_many ? "IG_FRESH(" : "IG_HERE(");
   put_buf_name(e, s->buf);

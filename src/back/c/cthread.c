@@ -50,7 +50,7 @@ void put_shared(Emit *e, StmtId first) {
     const Stmt *s = prog_stmt(e->p, c.at[i]);
     ExprId inner = trips_from(e->p, &c, i + 1);
     i64 k;
-    e->var[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
+    e->var.at[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);
     text_fmt(e->t, "const ptrdiff_t at%u = ", i);
     if (!ex_is_int(e->p, s->a, &k) || k) {

@@ -11,7 +11,7 @@ static void put_lane(Emit *e, ExprId id, u32 k) {
   if (x->kind == EX_load)
     put_reg(e, x->ref, x->arg, x->narg, true);
   else
-    text_puts(e->t, e->var[x->ref]);
+    text_puts(e->t, e->var.at[x->ref]);
   if (x->lanes > 1) text_fmt(e->t, "[%u]", k);
 }
 
@@ -28,7 +28,7 @@ static void put_lane_loop(Emit *e, u32 from, u32 lanes) {
 /* T v = from[0]; and a loop over the others. */
 void put_reduction(Emit *e, const Stmt *let) {
   Expr x = *prog_expr(e->p, let->a);
-  const char *name = e->var[let->var], *pair[3] = {name, NULL, NULL};
+  const char *name = e->var.at[let->var], *pair[3] = {name, NULL, NULL};
   u32 lanes = prog_expr(e->p, x.arg[0])->lanes;
   begin_line(e);
   text_fmt(e->t, "%s %s = ", c_type(x.dt), name);
@@ -51,7 +51,7 @@ void put_reduction(Emit *e, const Stmt *let) {
 /* const T v[] = {from[3], from[2]}; */
 static void put_shuffled(Emit *e, const Stmt *let, const Expr *x) {
   begin_line(e);
-  text_fmt(e->t, "const %s %s[%u] = {", c_type(x->dt), e->var[let->var], x->lanes);
+  text_fmt(e->t, "const %s %s[%u] = {", c_type(x->dt), e->var.at[let->var], x->lanes);
   for (u32 i = 0; i < x->lanes; i++) {
     if (i) text_puts(e->t, ", ");
     put_picked(e, x, i);
@@ -65,9 +65,9 @@ void put_lanes_assign(Emit *e, const Stmt *s) {
     put_shuffled(e, s, &x);
     return;
   }
-  if (s->kind == ST_let) put_line(e, "%s %s[%u];", c_type(x.dt), e->var[s->var], x.lanes);
+  if (s->kind == ST_let) put_line(e, "%s %s[%u];", c_type(x.dt), e->var.at[s->var], x.lanes);
   put_lane_loop(e, 0, x.lanes);
-  text_fmt(e->t, "%s[z] = ", e->var[s->var]);
+  text_fmt(e->t, "%s[z] = ", e->var.at[s->var]);
   put_expr(e, s->a);
   text_puts(e->t, ";\n");
 }

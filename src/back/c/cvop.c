@@ -133,7 +133,7 @@ static bool put_part(Emit *e, const Expr *x) {
   for (u32 i = 0; i < x->lanes; i++)
     if (of->pick[i] != byte_apart(q, i)) return false;
   e->b.frame += e->b.w * 64;
-  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var[from->ref], q,
+  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var.at[from->ref], q,
            (int)k);
   return true;
 }
@@ -407,7 +407,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
   e->b.w = x->lanes;
   e->b.frame += x->lanes * dtype_bytes(elem_of(x->dt)) + 16;
   switch (x->kind) {
-  case EX_var: text_puts(e->t, e->var[x->ref]); break;
+  case EX_var: text_puts(e->t, e->var.at[x->ref]); break;
   case EX_load: put_load(e, x, at); break;
   case EX_splat: put_splat(e, x); break;
   case EX_shuffle: put_shuffle(e, x); break;

@@ -76,7 +76,7 @@ u64 arena_bytes(const Emit *e) {
 /* Has the entry a pointer to it? */
 static bool is_pointed_at(const Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
-  return e->used[b] && (x->space == BS_const && !x->alias ? e->weights.blob : true);
+  return e->by_buf.used[b] && (x->space == BS_const && !x->alias ? e->weights.blob : true);
 }
 
 /* gcc makes vectors of plain loops over exp and its like at -O3: up to 450 bytes more than the
@@ -178,14 +178,14 @@ static void put_interface_macros(Emit *e, Text *t) {
 
 bool any_state(const Emit *e) {
   for (const Emit *x = e->all->first; x; x = x->next)
-    if (x->state) return true;
+    if (x->keeps.state) return true;
   return false;
 }
 
 /* Does a run look at the state before it uses it? It can where sizes are kept; arrays of fixed
  * sizes may hold anything. */
 static bool checks_state(const Emit *x) {
-  for (StmtId i = 1; x->state && i < x->p->stmt.n; i++) {
+  for (StmtId i = 1; x->keeps.state && i < x->p->stmt.n; i++) {
     const Stmt *s = prog_stmt(x->p, i);
     if (s->kind == ST_require && ex_reads_state(x->p, s->a)) return true;
   }
@@ -254,11 +254,11 @@ void put_declarations(Emit *e, Text *t, const EmitFacts *facts) {
   put_thread_declarations(e, t);
   put_selftest_declaration(e, t);
   for (Emit *x = e->all->first; x; x = x->next)
-    if (x->state)
+    if (x->keeps.state)
       put_own(x, t,
               "/* %s the state kept in the arena: before the first run, and to begin anew.%s */\n"
               "void " MINE "_reset(void *arena);\n",
-              x->begins ? "Gives its first contents to" : "Clears",
+              x->keeps.begins ? "Gives its first contents to" : "Clears",
               checks_state(x) ? "" : " A run without it takes\n * what is there for the state.");
   if (e->o->more) text_puts(t, e->o->more->declarations);
   text_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
@@ -329,7 +329,7 @@ static void declare_symbols(Emit *e) {
     if (used[s] && dim_syminfo(p->dims, s)->kind == SY_input) prog_sym_var(p, s);
     if (s >= p->nsym_var || !p->sym_var[s]) continue;
     const SymInfo *info = dim_syminfo(p->dims, s);
-    e->var[p->sym_var[s]] = str_text(e->c, str_fmt(e->c, "n%u", s));
+    e->var.at[p->sym_var[s]] = str_text(e->c, str_fmt(e->c, "n%u", s));
     if (info->kind == SY_data)
       put_line(e, "int64_t n%u = 0;", s);
     else
@@ -344,7 +344,7 @@ static void declare_own(Emit *e, Text *t) {
   for (BufId b = 1; b < e->p->buf.n; b++) {
     BufId root = prog_root(e->p, b);
     const Buf *r = prog_buf(e->p, root);
-    if (!e->used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
+    if (!e->by_buf.used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
     seen[root] = true;
     u64 n = elements(e, root);
     if (r->space == BS_local && e->p->threads > 1) { /* as far apart as in the arena */
@@ -359,7 +359,7 @@ static void declare_own(Emit *e, Text *t) {
 /* Must the entry make a pointer to it: in the arena, in the file of weights, or a view? */
 static bool is_declared(const Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
-  return e->used[b] &&
+  return e->by_buf.used[b] &&
          (prog_is_planned(x) || x->alias || (e->weights.blob && x->space == BS_const));
 }
 
@@ -441,15 +441,15 @@ static void put_entry(Emit *e, Blob *blob) {
   put_out_shapes(e, "out%u_shape[%u] = ", true);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     BufId root = prog_root(e->p, b); /* weights that only views read are weights all the same */
-    if (e->used[b] && prog_buf(e->p, root)->space == BS_const) e->used[root] = true;
+    if (e->by_buf.used[b] && prog_buf(e->p, root)->space == BS_const) e->by_buf.used[root] = true;
   }
   if (e->weights.blob) make_blob(e, blob);
   put_entry_checks(e, t);
   declare_buffers(e, t);
   for (u32 i = 0; i < e->p->in.n; i++)
-    if (!e->used[e->p->in.at[i]]) text_fmt(t, "  (void)in%u;\n", i);
+    if (!e->by_buf.used[e->p->in.at[i]]) text_fmt(t, "  (void)in%u;\n", i);
   for (u32 i = 0; i < e->p->out.n; i++)
-    if (!e->used[e->p->out.at[i]]) text_fmt(t, "  (void)out%u;\n", i);
+    if (!e->by_buf.used[e->p->out.at[i]]) text_fmt(t, "  (void)out%u;\n", i);
   text_put(t, head.at, head.n);
   put_profile_begin(e, t);
   text_put(t, code.at, code.n);
@@ -497,20 +497,20 @@ static void begin_tables(Emit *e) {
   Prog *p = e->p;
   for (u32 i = 0; i < 3; i++) e->hole[i] = prog_add_var(p, DT_f32, 0);
   u32 vars = p->var.n + dim_nsyms(p->dims) + 64; /* symbols become variables where they are used */
-  e->var = NEWS(a, const char *, vars);
-  e->nvars = vars;
+  e->var.at = NEWS(a, const char *, vars);
+  e->var.n = vars;
   e->marked = (UseMarks){.declares = NEWS(a, u32, vars),
                          .takes = NEWS(a, u32, vars),
                          .sets = NEWS(a, u32, vars),
                          .takes_buf = NEWS(a, u32, p->buf.n)};
-  e->reg_body = NEWS(a, u32, p->buf.n);
-  e->reg = NEWS(a, u32, p->buf.n);
-  e->written = NEWS(a, char, p->buf.n);
-  e->param = NEWS(a, u32, p->buf.n);
-  e->used = NEWS(a, bool, p->buf.n);
+  e->by_buf.reg_body = NEWS(a, u32, p->buf.n);
+  e->by_buf.reg = NEWS(a, u32, p->buf.n);
+  e->by_buf.written = NEWS(a, char, p->buf.n);
+  e->by_buf.param = NEWS(a, u32, p->buf.n);
+  e->by_buf.used = NEWS(a, bool, p->buf.n);
   e->open_out = NEWS(a, bool, p->out.n + 1);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
-  e->used[e->begins] = e->begins != 0;
+  e->by_buf.used[e->keeps.begins] = e->keeps.begins != 0;
 }
 
 Common *body_begin(Ctx *c) {
@@ -554,7 +554,7 @@ Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool
               .o = o,
               .given = given,
               .marks = {suffix, o->name, caps_of(c, o->name), mine, caps_of(c, mine)},
-              .state = has_own_state(p),
+              .keeps.state = has_own_state(p),
               .entry = {none, none, none}};
   e->b.a = &c->keep;
   join_body(all, e);
@@ -685,7 +685,7 @@ void put_functions(Emit *e, Text *t) {
   put_profile_names(e, t);
   if (!e->all->chosen) put_target_name(e, t);
   for (Emit *x = e->all->first; x; x = x->next)
-    if (x->state) put_reset(x, t);
+    if (x->keeps.state) put_reset(x, t);
   if (e->given->selftest) put_selftest(e, t);
   put_part_end(e, t);
 }

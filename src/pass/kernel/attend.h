@@ -95,7 +95,7 @@ static inline ExprId power(const Attend *x, ExprId e) {
 
 static inline ExprId joined(const Attend *x, ExprId a, ExprId b, ExprId sum) {
   Prog *p = x->p;
-  if (x->l->target->fma) return ex_op3(p, OP_fma, a, b, sum);
+  if (x->l->unit->target->fma) return ex_op3(p, OP_fma, a, b, sum);
   return plus(p, sum, ex_op2(p, OP_mul, a, b));
 }
 

@@ -36,6 +36,7 @@ struct Attentions {
   VEC(Attention) at;
   u32 *part;    /* by node: 1 + the attention that it is a part of, or whose root it is */
   bool *hidden; /* by node: only limits would read its result */
+  bool plain;   /* what is between contractions is lowered by itself */
 };
 Attentions *attention_find(Lower *l);
 

@@ -37,17 +37,17 @@ static Str extent_text(Ctx *c, Dim d) {
 /* What a tile of sums was chosen for. */
 static Str tile_reason(const Tile *t) {
   Ctx *c = t->l->c;
-  i64 rows = tile_rows(t, t->panels);
+  i64 rows = tile_rows(t, t->sums.panels);
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
-  if (t->row == FORM_AXES)
-    return str_fmt(c, "a single row, %lld vectors beside each other", (long long)t->panels);
+  if (t->axis.row == FORM_AXES)
+    return str_fmt(c, "a single row, %lld vectors beside each other", (long long)t->sums.panels);
   if (!splat)
-    return str_fmt(c, "%lld sums in %lld registers", (long long)(rows * t->panels),
-                   (long long)t->budget);
+    return str_fmt(c, "%lld sums in %lld registers", (long long)(rows * t->sums.panels),
+                   (long long)t->sums.budget);
   return str_fmt(c,
                  "%lld rows share the vectors of the other, %lld of %lld registers hold sums, "
                  "%.0f%% of the time multiplies",
-                 (long long)rows, (long long)(rows * t->panels), (long long)t->budget,
+                 (long long)rows, (long long)(rows * t->sums.panels), (long long)t->sums.budget,
                  100 * tile_busy(t));
 }
 
@@ -55,7 +55,7 @@ static Str tile_reason(const Tile *t) {
 static void say_tiles(Record *r) {
   const Tile *t = &r->t;
   Ctx *c = t->l->c;
-  Dim n = t->f.axis[t->lane].hi;
+  Dim n = t->f.axis[t->axis.lane].hi;
   r->size = str_fmt(c, "of %u lanes", t->lanes);
   if (r->family == FA_along || r->family == FA_rows) {
     r->reason = str_fmt(c, "of %s elements", str_text(c, extent_text(c, n)));
@@ -64,8 +64,8 @@ static void say_tiles(Record *r) {
   } else if (!t->f.fold) {
     r->reason = str_fmt(c, "%s elements lie beside each other", str_text(c, extent_text(c, n)));
   } else {
-    r->size = str_fmt(c, "%lldx%lld of %u lanes", (long long)tile_rows(t, t->panels),
-                      (long long)t->panels, t->lanes);
+    r->size = str_fmt(c, "%lldx%lld of %u lanes", (long long)tile_rows(t, t->sums.panels),
+                      (long long)t->sums.panels, t->lanes);
     r->reason = tile_reason(t);
   }
 }
@@ -74,13 +74,13 @@ static void say_tiles(Record *r) {
 
 static Family tile_family(const Tile *t, LaneRun run) {
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
-  return run == LR_fold ? FA_along
-         : t->table     ? FA_table
-         : !t->f.fold   ? FA_map
-         : t->each == 4 ? FA_dot4
-         : t->each == 2 ? FA_dot2
-         : splat        ? FA_product
-                        : FA_apart;
+  return run == LR_fold      ? FA_along
+         : t->table          ? FA_table
+         : !t->f.fold        ? FA_map
+         : t->axis.each == 4 ? FA_dot4
+         : t->axis.each == 2 ? FA_dot2
+         : splat             ? FA_product
+                             : FA_apart;
 }
 
 static bool choose_rows(Lower *l, const Form *f, Record *r) {
@@ -101,8 +101,8 @@ static bool choose_whole(Lower *l, const Form *f, Record *r) {
   else {
     Tile *t = &r->t;
     if (run == LR_result) t->table = tile_table(t);
-    if (t->table && t->lanes > l->target->lanes)
-      t->lanes = l->target->lanes; /* looked up one by one */
+    if (t->table && t->lanes > l->unit->target->lanes)
+      t->lanes = l->unit->target->lanes; /* looked up one by one */
     r->family = tile_family(t, run);
   }
   say_tiles(r);
@@ -175,7 +175,7 @@ static bool choose_segments(Lower *l, const Form *f, Record *r) {
   if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
   r->family = FA_segments;
   r->reason = str_fmt(l->c, "%.0f%% of them do, fewer than %.0f%%",
-                      100 * slides_meet(r->slide, r->nslide), 100 * l->target->cost->sparse);
+                      100 * slides_meet(r->slide, r->nslide), 100 * l->unit->target->cost->sparse);
   return true;
 }
 
@@ -233,7 +233,7 @@ static void choose_loops(Lower *l, const Form *f, Record *r) {
   r->axis = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram, &sum, &row) : FORM_AXES;
   r->family = r->axis == FORM_AXES ? FA_plain : FA_row;
   Text t = text_new(&l->c->scratch);
-  text_puts(&t, l->target->lanes < 4 ? "the target has no vectors" : r->no);
+  text_puts(&t, l->unit->target->lanes < 4 ? "the target has no vectors" : r->no);
   if (isfinite(row)) text_fmt(&t, "; a step costs %.1f along the sum, %.1f along a row", sum, row);
   r->reason = str_intern(l->c, t.at, t.n);
 }
@@ -262,7 +262,7 @@ static WriteFn *const writers[FA_COUNT] = {
 
 void kernel_choose(Lower *l, const Form *f, Record *r) {
   *r = (Record){.axis = FORM_AXES, .no = "the sum goes on from an earlier one"};
-  bool vectors = l->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
+  bool vectors = l->unit->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
   if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
                   choose_whole(l, f, r) || transpose_choose(l, f, r)))
     return;

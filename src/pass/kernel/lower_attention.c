@@ -156,8 +156,8 @@ static bool is_wide(Attend *x) {
 static bool choose(Lower *l, const Attention *a, Attend *x) {
   Prog *p = l->p;
   const Node *root = graph_node(l->g, a->root), *last = graph_maker(l->g, a->masked);
-  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->target->lanes, .values = 1 - a->weights};
-  x->budget = (i64)l->target->cost->sums;
+  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->unit->target->lanes, .values = 1 - a->weights};
+  x->budget = (i64)l->unit->target->cost->sums;
   x->packed = dim_is_const(graph_type(l->g, a->masked)->dim[a->key]);
   if (x->packed) x->budget -= x->budget / 3; /* in one loop with softmax, whose constants stay */
   x->scores = group_accumulator(l, a->masked);
@@ -646,8 +646,8 @@ static void write_kernel(Attend *x, Cursor at) {
 bool attention_takes(Lower *l, const Node *n) {
   NodeId id = graph_val(l->g, n->out[0])->def;
   u32 number = l->attentions->part[id];
-  if (l->attentions->hidden[id]) return !l->plain_parts;
-  return number && l->attentions->at.at[number - 1].root != id && !l->plain_parts;
+  if (l->attentions->hidden[id]) return !l->attentions->plain;
+  return number && l->attentions->at.at[number - 1].root != id && !l->attentions->plain;
 }
 
 /* Casts from halves are done where keys and values are loaded. */
@@ -659,7 +659,7 @@ static void cast_in_place(Lower *l, const Attention *a, bool on) {
       inlined_value(l, both[i]);
       continue;
     }
-    l->storage[both[i]] = (Storage){.kind = SK_memory};
+    l->places.of[both[i]] = (Storage){.kind = SK_memory};
     l->buf[both[i]] = 0;
   }
 }

@@ -69,7 +69,7 @@ static ExprId x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool
 }
 
 static ExprId madd(const BlockTile *b, ExprId x, ExprId y, ExprId sum) {
-  if (b->t.l->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
+  if (b->t.l->unit->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
   return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
 }
 
@@ -218,7 +218,7 @@ static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 
 static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, const BufId *w,
                       u32 first, u32 end) {
-  if (b->t.l->target->pairs && !b->q.is_signed) {
+  if (b->t.l->unit->target->pairs && !b->q.is_signed) {
     group_of_pairs(b, at, in, sums, w, first, end);
     return;
   }
@@ -346,12 +346,12 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     b.by = l->buf[n->in[2]];
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
-  b.q = blocks_pack(l, kind, w, l->target->lanes, b.by && (!b.sum || l->target->pairs));
-  b.ahead = b.q.lanes > 4 && (l->target->pairs || b.q.high || b.q.d);
-  b.t.lane = 1;
-  b.t.row = 0;
+  b.q = blocks_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->target->pairs));
+  b.ahead = b.q.lanes > 4 && (l->unit->target->pairs || b.q.high || b.q.d);
+  b.t.axis.lane = 1;
+  b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = l->target->lanes < 4 ? 1 : l->target->regs > 16 ? MOST_ROWS : REST_ROWS;
+  b.rows = l->unit->target->lanes < 4 ? 1 : l->unit->target->regs > 16 ? MOST_ROWS : REST_ROWS;
   tile_choose_store(&b.t);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,

@@ -36,13 +36,13 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
   Prog *p = t->p;
   VarId held[FORM_IN] = {0};
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
-  t->at.val[t->lane] = tile_lane(t);
+  t->at.val[t->axis.lane] = tile_lane(t);
   for (u32 k = 0; k < t->f.nin; k++) {
     if (tile_varies(t, k)) continue;
     held[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId i = tile_unrolled(p, &at, count, "p");
-  t->at.val[t->row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));
+  t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));
   for (u32 k = 0; k < t->f.nin; k++) arg[k] = held[k] ? ex_var(p, held[k]) : tile_operand(t, k);
   reg_store(p, &at, acc, i, zero, tile_joined(t, reg_load(p, acc, i, zero), arg));
 }
@@ -51,11 +51,11 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
  * follow each other in memory, and a line has nothing else to fold. */
 static Cursor open_fold(Tile *t, Cursor at) {
   Prog *p = t->p;
-  i64 vectors = t->f.axis[t->lane].hi / t->lanes;
+  i64 vectors = t->f.axis[t->axis.lane].hi / t->lanes;
   t->at.panel = ex_int(p, 0);
   if (vectors > 1) t->at.panel = ex_var(p, prog_for(p, &at, t->at.panel, ex_int(p, vectors), "v"));
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (t->f.axis[i].fold && i != t->lane) tile_loop(t, &at, i);
+    if (t->f.axis[i].fold && i != t->axis.lane) tile_loop(t, &at, i);
   return at;
 }
 
@@ -81,8 +81,8 @@ void rows_write(Lower *l, Cursor at, const Form *f, Record *r) {
   Tile *t = &r->t;
   (void)f;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (!t->f.axis[i].fold && i != t->row) tile_loop(t, &at, i);
-  i64 n = t->f.axis[t->row].hi, tiles = n / t->lanes;
+    if (!t->f.axis[i].fold && i != t->axis.row) tile_loop(t, &at, i);
+  i64 n = t->f.axis[t->axis.row].hi, tiles = n / t->lanes;
   Cursor in = at;
   ExprId tile = count_free(l->p, &in, tiles, "r");
   one_tile(r, in, tile, t->lanes);

@@ -122,7 +122,7 @@ Widen tile_widen(const Tile *t, ExprId held) {
 /* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
 static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
-  t->at.val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
+  t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = tile_nest(t, *at);
   Widen w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
@@ -144,7 +144,7 @@ void store_wide(Nest *x, const Widen *w, ExprId value) {
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
-  if (t->row < FORM_AXES) t->at.val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), i);
+  if (t->axis.row < FORM_AXES) t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, row), i);
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
                             ex_int(p, t->at.from));
   bool whole = valid == t->lanes && t->store.is_wide;
@@ -154,7 +154,7 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
     done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
-    t->at.val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
+    t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
     ExprId vec = done ? ex_var(p, done) : reg_load(p, acc, i, j);
     if (t->bytes.sum_in_f32) vec = bytes_sum(t, vec);
     Nest x = tile_nest(t, at);
@@ -173,10 +173,10 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   Prog *p = t->p;
   const Form *f = &t->f;
   if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
-  if (t->quad < FORM_AXES)
-    return ex_op3(p, t->each == 2 ? OP_dot2 : OP_dot4, arg[t->bytes.operand],
+  if (t->axis.quad < FORM_AXES)
+    return ex_op3(p, t->axis.each == 2 ? OP_dot2 : OP_dot4, arg[t->bytes.operand],
                   arg[1 - t->bytes.operand], acc);
-  if (f->op == OP_mul && f->with == OP_add && tile_is_float(f->acc) && t->l->target->fma)
+  if (f->op == OP_mul && f->with == OP_add && tile_is_float(f->acc) && t->l->unit->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
 }
@@ -194,18 +194,19 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     Cursor in = at;
     ExprId j = tile_unrolled(p, &in, s.panels, "v");
     t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
-    t->at.val[t->lane] = tile_lane(t);
+    t->at.val[t->axis.lane] = tile_lane(t);
     reg_store(p, &in, held[k], zero, j, tile_operand(t, k));
   }
   ExprId i = tile_unrolled(p, &at, s.rows, "p");
-  if (t->row < FORM_AXES) t->at.val[t->row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
+  if (t->axis.row < FORM_AXES)
+    t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] != LU_splat) continue;
     splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
   t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
-  t->at.val[t->lane] = tile_lane(t);
+  t->at.val[t->axis.lane] = tile_lane(t);
   for (u32 k = 0; k < f->nin; k++)
     arg[k] = splat[k]  ? ex_var(p, splat[k])
              : held[k] ? reg_load(p, held[k], zero, j)
@@ -231,7 +232,7 @@ enum { PAIR_STEPS = 4 };
 /* The loop over the groups of an axis; which one it is at. */
 static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   Prog *p = t->p;
-  i64 steps = t->each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
+  i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, prog_for(p, at, q, ex_int(p, n / steps), "q"));
   return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
@@ -245,23 +246,23 @@ static void open_fold(Tile *t, Cursor *at) {
   VarId block = 0;
   for (u32 i = 0; i < f->naxes; i++) {
     if (!f->axis[i].fold) continue;
-    if (i == t->quad && i != t->split) {
-      i64 n = (f->axis[i].hi + t->each - 1) / t->each;
+    if (i == t->axis.quad && i != t->axis.split) {
+      i64 n = (f->axis[i].hi + t->axis.each - 1) / t->axis.each;
       t->at.quad = open_groups(t, at, n);
-      t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->each));
+      t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->axis.each));
       continue;
     }
-    if (i != t->split) {
+    if (i != t->axis.split) {
       tile_loop(t, at, i);
       if (t->at.var[i] && t->unroll >> i & 1) prog_stmt(p, at->owner)->flags |= LF_unroll;
       continue;
     }
-    i64 blocks = (f->axis[i].hi + t->block - 1) / t->block;
+    i64 blocks = (f->axis[i].hi + t->axis.block - 1) / t->axis.block;
     if (blocks > 1) block = prog_for(p, at, ex_int(p, 0), ex_int(p, blocks), "cb");
   }
-  if (t->split == FORM_AXES) return;
-  i64 each = t->split == t->quad ? t->each : 1, n = (f->axis[t->split].hi + each - 1) / each,
-      within = t->block / each;
+  if (t->axis.split == FORM_AXES) return;
+  i64 each = t->axis.split == t->axis.quad ? t->axis.each : 1,
+      n = (f->axis[t->axis.split].hi + each - 1) / each, within = t->axis.block / each;
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
@@ -270,7 +271,8 @@ static void open_fold(Tile *t, Cursor *at) {
   t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
   t->at.split_block = block;
   t->at.split_lane = c;
-  t->at.val[t->split] = ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
+  t->at.val[t->axis.split] =
+      ex_op2(p, OP_mul, ex_op2(p, OP_add, base, ex_var(p, c)), ex_int(p, each));
 }
 
 static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i64 valid) {
@@ -300,7 +302,7 @@ enum { REST_ROWS = 4, LEAST_GAIN = 2 };
 /* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
-  Dim n = t->f.axis[t->row].hi;
+  Dim n = t->f.axis[t->axis.row].hi;
   ExprId done = ex_int(p, 0);
   for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
@@ -318,16 +320,16 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
 static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   i64 most = tile_rows(t, panels);
-  if (t->row == FORM_AXES) {
+  if (t->axis.row == FORM_AXES) {
     one_tile(t, at, (TileSize){1, panels}, 0, panel, valid);
     return;
   }
-  Dim n = t->f.axis[t->row].hi;
+  Dim n = t->f.axis[t->axis.row].hi;
   if (!dim_is_const(n)) {
     open_rows(t, at, panels, panel, valid);
     return;
   }
-  i64 lo = t->f.axis[t->row].lo;
+  i64 lo = t->f.axis[t->axis.row].lo;
   Cover c = tile_cover(t->at.rows ? t->at.rows : n - lo, most);
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
@@ -341,7 +343,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
 
 bool tile_is_batch(const Tile *t, u32 axis) {
   bool splat = false, vector = false;
-  if (t->f.axis[axis].fold || axis == t->lane || axis == t->row) return false;
+  if (t->f.axis[axis].fold || axis == t->axis.lane || axis == t->axis.row) return false;
   for (u32 k = 0; k < t->f.nin; k++) {
     if (!operand_moves(&t->f.in[k], axis)) continue;
     if (t->use[k] == LU_packed) return true;
@@ -353,7 +355,7 @@ bool tile_is_batch(const Tile *t, u32 axis) {
 
 static Cursor open_axes(Tile *t, Cursor at, bool batch) {
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (!t->f.axis[i].fold && i != t->lane && i != t->row && tile_is_batch(t, i) == batch)
+    if (!t->f.axis[i].fold && i != t->axis.lane && i != t->axis.row && tile_is_batch(t, i) == batch)
       tile_loop(t, &at, i);
   return at;
 }
@@ -365,7 +367,7 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
   if (!count) return;
   ExprId panel = times_plus(p, count_free(p, &at, count / each, "o"), each, ex_int(p, first));
   Tile in = *t;
-  if (!t->panels_innermost) at = open_axes(&in, at, false);
+  if (!t->sums.panels_innermost) at = open_axes(&in, at, false);
   loop_rows(&in, at, each, panel, valid);
 }
 
@@ -373,8 +375,8 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
  * one.
  */
 static void loop_lanes(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->lane].hi - t->at.from;
-  i64 whole = t->store.pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->panels;
+  i64 n = t->f.axis[t->axis.lane].hi - t->at.from;
+  i64 whole = t->store.pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->sums.panels;
   if (each > whole) each = whole;
   if (each) {
     i64 main = whole / each * each;
@@ -398,21 +400,22 @@ static void loop_lanes(Tile *t, Cursor at) {
  * often. 0: no blocks. */
 static i64 block_rows(const Tile *t) {
   const Form *f = &t->f;
-  if (t->row == FORM_AXES || !dim_is_const(f->axis[t->row].hi) || f->nin != 2) return 0;
+  if (t->axis.row == FORM_AXES || !dim_is_const(f->axis[t->axis.row].hi) || f->nin != 2) return 0;
   for (u32 i = 0; i < f->naxes; i++) {
     const Axis *a = &f->axis[i];
     if (!dim_is_const(a->hi)) return 0;
-    bool around = !a->fold && i != t->row && i != t->lane && !tile_is_batch(t, i);
+    bool around = !a->fold && i != t->axis.row && i != t->axis.lane && !tile_is_batch(t, i);
     if (around && a->hi - a->lo > 1) return 0;
   }
-  u32 moves = operand_moves(&f->in[0], t->row) ? 0 : 1;
+  u32 moves = operand_moves(&f->in[0], t->axis.row) ? 0 : 1;
   if (t->use[moves] != LU_splat || tile_varies(t, 1 - moves)) return 0;
-  i64 rows = f->axis[t->row].hi - f->axis[t->row].lo, lanes = f->axis[t->lane].hi;
+  i64 rows = f->axis[t->axis.row].hi - f->axis[t->axis.row].lo, lanes = f->axis[t->axis.lane].hi;
   double row_bytes = tile_folds(t) * dtype_bytes(f->dt);
   if ((double)rows * row_bytes <= figures.near_bytes) return 0;
-  i64 tile = tile_rows(t, t->panels), each = (i64)(figures.own_bytes / row_bytes) / tile * tile;
+  i64 tile = tile_rows(t, t->sums.panels),
+      each = (i64)(figures.own_bytes / row_bytes) / tile * tile;
   if (each < tile) each = tile;
-  double read_rows = (double)rows * (double)lanes / (double)(t->panels * t->lanes),
+  double read_rows = (double)rows * (double)lanes / (double)(t->sums.panels * t->lanes),
          read_panels = (double)lanes * (double)rows / (double)each;
   if (read_rows < LEAST_GAIN * read_panels) return 0;
   i64 blocks = (rows + each - 1) / each, tiles = (rows + blocks * tile - 1) / (blocks * tile);
@@ -421,7 +424,7 @@ static i64 block_rows(const Tile *t) {
 
 static void loop_blocks(Tile *t, Cursor at, i64 each) {
   Prog *p = t->p;
-  i64 n = t->f.axis[t->row].hi - t->f.axis[t->row].lo;
+  i64 n = t->f.axis[t->axis.row].hi - t->f.axis[t->axis.row].lo;
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? n % each > 0 : n / each, first = part ? n / each * each : 0;
     if (!count) continue;
@@ -437,7 +440,7 @@ static void lower_fold(Tile *t, Cursor at) {
   at = open_axes(t, at, true);
   for (u32 k = 0; k < t->f.nin; k++)
     if (t->packed_at_run[k]) pack_run(t, at, k);
-  if (t->panels_innermost) at = open_axes(t, at, false);
+  if (t->sums.panels_innermost) at = open_axes(t, at, false);
   i64 each = block_rows(t);
   if (each)
     loop_blocks(t, at, each);
@@ -455,7 +458,8 @@ static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i6
   Prog *p = t->p;
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
-  t->at.val[t->lane] = t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
+  t->at.val[t->axis.lane] =
+      t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
   for (u32 k = 0; k < f->nin; k++) arg[k] = tile_operand(t, k);
   ExprId sum = tile_joined(t, reg_load(p, acc, zero, j), arg);
   if (but && !op_is(f->with, OF_IDEM)) {
@@ -524,7 +528,7 @@ ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v) {
 static void lower_along(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
-  Dim extent = f->axis[t->lane].hi;
+  Dim extent = f->axis[t->axis.lane].hi;
   i64 lanes = t->lanes, each = ALONG;
   bool known = dim_is_const(extent);
   if (known && extent / lanes < each) each = extent / lanes;
@@ -541,7 +545,7 @@ static void lower_along(Tile *t, Cursor at) {
   in = at;
   Tile fold = *t;
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold && i != t->lane) tile_loop(&fold, &in, i);
+    if (f->axis[i].fold && i != t->axis.lane) tile_loop(&fold, &in, i);
   ExprId n = ex_dim(p, extent);
   ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
   loop_along(&fold, in, acc, ex_int(p, 0), blocks, each);
@@ -579,8 +583,8 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   if (!count) return;
   t.at.panel = count_free(p, &at, count, "v");
   t.at.from = from;
-  t.at.val[t.lane] = tile_lane(&t);
-  for (u32 i = t.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);
+  t.at.val[t.axis.lane] = tile_lane(&t);
+  for (u32 i = t.axis.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);
   store_map(&t, at);
 }
 
@@ -589,10 +593,10 @@ enum { LEAST_LANES = 4 };
 /* What fills no vector is done in vectors of half its lanes, and so on. The last few are the end of
  * one that makes its other elements again, or are made one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->lane].hi, few = n % LEAST_LANES;
+  i64 n = t->f.axis[t->axis.lane].hi, few = n % LEAST_LANES;
   bool again = few > 1 && n >= LEAST_LANES && tile_map_repeats(t) &&
                (t->table || tile_map_fits(t, n - LEAST_LANES, LEAST_LANES));
-  for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
+  for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
     return;
@@ -610,8 +614,8 @@ static void lower_map(Tile *t, Cursor at) {
 /* An axis of open extent: whole vectors, then one by one. */
 static void lower_open_map(Tile *t, Cursor at) {
   Prog *p = t->p;
-  for (u32 i = 0; i < t->lane; i++) tile_loop(t, &at, i);
-  ExprId n = ex_dim(p, t->f.axis[t->lane].hi);
+  for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
+  ExprId n = ex_dim(p, t->f.axis[t->axis.lane].hi);
   ExprId vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, t->lanes));
   ExprId rest = ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, t->lanes));
   for (u32 part = 0; part < 2; part++) {
@@ -619,8 +623,8 @@ static void lower_open_map(Tile *t, Cursor at) {
     Cursor in = at;
     x.lanes = part ? 1 : t->lanes;
     x.at.panel = ex_var(p, for_free(p, &in, part ? rest : ex_int(p, 0), part ? n : vectors, "v"));
-    x.at.val[x.lane] = tile_lane(&x);
-    for (u32 i = x.lane + 1; i < x.f.naxes; i++) tile_loop(&x, &in, i);
+    x.at.val[x.axis.lane] = tile_lane(&x);
+    for (u32 i = x.axis.lane + 1; i < x.f.naxes; i++) tile_loop(&x, &in, i);
     store_map(&x, in);
   }
 }
@@ -634,7 +638,7 @@ void tile_write(Lower *l, Cursor at, const Form *f, Record *r) {
     lower_along(t, at);
   else if (f->fold)
     lower_fold(t, at);
-  else if (dim_is_const(f->axis[t->lane].hi))
+  else if (dim_is_const(f->axis[t->axis.lane].hi))
     lower_map(t, at);
   else
     lower_open_map(t, at);

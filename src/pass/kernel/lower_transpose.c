@@ -26,7 +26,7 @@ struct Turn {
  * same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
 static DType turned_as(const Lower *l, DType dt) {
   if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
-  return dtype_is_narrow(dt) && l->target->lanes >= 8 ? DT_i16 : DT_COUNT;
+  return dtype_is_narrow(dt) && l->unit->target->lanes >= 8 ? DT_i16 : DT_COUNT;
 }
 
 static ExprId stored_as(Prog *p, BufId out, ExprId value) {
@@ -44,8 +44,8 @@ static bool try_axis(Turn *x, u32 axis) {
   Lower *l = t->l;
   bool blocked = false;
   const Layout *to = layout_of(l, t->f.out.buf);
-  t->lane = axis;
-  t->lanes = l->target->lanes;
+  t->axis.lane = axis;
+  t->lanes = l->unit->target->lanes;
   if (to && to->block && to->block < t->lanes) t->lanes = to->block;
   for (u32 k = 0; k < t->f.nin; k++) {
     const Layout *y = layout_of(l, t->f.in[k].buf);
@@ -64,14 +64,14 @@ static bool try_axis(Turn *x, u32 axis) {
 static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
-  i64 n = t->f.axis[t->lane].hi;
+  i64 n = t->f.axis[t->axis.lane].hi;
   ExprId base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, t->lanes));
   ExprId end = ex_int(p, t->lanes);
   if (t->store.pads && n % t->lanes)
     end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   VarId a = prog_for(p, &at, ex_int(p, 0), end, "c");
   VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "e");
-  t->at.val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, a));
+  t->at.val[t->axis.lane] = ex_op2(p, OP_add, base, ex_var(p, a));
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
   Nest nest = tile_nest(t, at);
   nest.in.inner = (InnerVars){2, {{a, t->lanes}, {b, ACROSS}}};
@@ -84,7 +84,7 @@ static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
   Tile *t = &x->t;
   Prog *p = t->p;
   t->at.panel = ex_copy(p, block);
-  t->at.val[t->lane] = tile_lane(t);
+  t->at.val[t->axis.lane] = tile_lane(t);
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), e);
   Nest nest = tile_nest(t, prog_end());
   Widen w = tile_widen(t, 0);
@@ -103,7 +103,7 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
   Prog *p = t->p;
   Lower *l = t->l;
   Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .once = &l->once};
-  t->at.val[t->lane] = lane;
+  t->at.val[t->axis.lane] = lane;
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
   Nest nest = tile_nest(t, prog_end());
   nest.in.inner = (InnerVars){1, {{x->to, t->lanes}}};
@@ -191,9 +191,9 @@ static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
 
 static void loop_tiles(Turn *x, Cursor at) {
   Tile *t = &x->t;
-  i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes;
+  i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (i != t->lane && i != x->out) tile_loop(t, &at, i);
+    if (i != t->axis.lane && i != x->out) tile_loop(t, &at, i);
   x->turn = can_turn(x);
   loop_blocks(x, at, 0, whole, x->turn ? t->lanes : ACROSS);
   x->turn = false; /* channels that fill no block */
@@ -223,7 +223,7 @@ bool transpose_choose(Lower *l, const Form *f, Record *r) {
 
 void transpose_write(Lower *l, Cursor at, const Form *f, Record *r) {
   Turn *x = r->turn;
-  u32 axis = x->t.lane;
+  u32 axis = x->t.axis.lane;
   loop_tiles(x, at);
   Form rest = *f;
   rest.axis[axis].lo = f->axis[axis].hi / x->t.lanes * x->t.lanes;

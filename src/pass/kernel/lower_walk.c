@@ -109,7 +109,7 @@ static bool walk_find(Lower *l, ElementWalk *w) {
   if (w->type.kind != TY_tensor || !w->type.rank || !dtype_is_int(w->type.dt)) return false;
   if (layout_of(l, lower_out(l, 0)) || !body_fits(w, n)) return false;
   w->start = start_of(l, n->in[2]);
-  if (l->target->lanes > 1 && l->unit->aim != AIM_size) w->lanes = (i64)figures.walks;
+  if (l->unit->target->lanes > 1 && l->unit->aim != AIM_size) w->lanes = (i64)figures.walks;
   return true;
 }
 

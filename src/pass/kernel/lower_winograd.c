@@ -359,7 +359,7 @@ static bool finishes(Wino *w) {
 /* Patches of a block for threads that take whole blocks: what makes them end together. A tile of
  * rows costs about what two more patches would. */
 static i64 even_blocks(const Wino *w, i64 all, i64 most) {
-  i64 best = most, least = INT64_MAX, rows = (i64)w->l->target->cost->tile_rows;
+  i64 best = most, least = INT64_MAX, rows = (i64)w->l->unit->target->cost->tile_rows;
   for (i64 each = most; each >= rows / 2; each--) {
     i64 count = (all + each - 1) / each, turns = (count + w->p->threads - 1) / w->p->threads;
     i64 time = turns * (each + 2 * ((each + rows - 1) / rows));
@@ -372,9 +372,10 @@ static i64 even_blocks(const Wino *w, i64 all, i64 most) {
 
 static void blocks(Wino *w, Cursor at, BufId u) {
   Prog *p = w->p;
-  i64 all = w->down * w->across, each = winograd_block(w->l->target, w->m, w->nin, w->nout, all);
+  i64 all = w->down * w->across,
+      each = winograd_block(w->l->unit->target, w->m, w->nin, w->nout, all);
   /* threads share out the blocks; where there is but one, the places */
-  bool even = p->threads > 1 && !winograd_once(w->l->target, w->m, w->nin, w->nout, all);
+  bool even = p->threads > 1 && !winograd_once(w->l->unit->target, w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */

@@ -46,17 +46,29 @@ typedef struct TileAt {
   InnerVars inner; /* lane_var, and what else runs inside of blocks */
 } TileAt;
 
+/* Axes of the form; FORM_AXES: there is none. */
+typedef struct TileAxes {
+  u32 lane;  /* of the lanes */
+  u32 row;   /* that tiles have several points of */
+  u32 split; /* folded, and an operand keeps it in blocks */
+  i64 block; /* of that one */
+  u32 quad;  /* folded, and its points are taken in groups */
+  i64 each;  /* points of a group: 4 by dot4, 2 by dot2; 1 where there are none */
+} TileAxes;
+
+/* Accumulators. */
+typedef struct TileSums {
+  i64 panels, budget, most_rows; /* beside each other, in all, below each other */
+  i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
+  bool panels_innermost;         /* loops over axes without panels stand around those over panels */
+} TileSums;
+
 typedef struct Tile {
   Lower *l;
   Prog *p;
   Form f;
   u32 lanes; /* of the vectors being written now */
-  u32 lane;  /* the axis of the lanes */
-  u32 row;   /* the axis that tiles have several points of; FORM_AXES: none */
-  u32 split; /* folded axis that an operand keeps in blocks; FORM_AXES: none */
-  i64 block; /* of that one */
-  u32 quad;  /* folded axis whose points are taken in groups; FORM_AXES: none */
-  i64 each;  /* points of a group: 4 by dot4, 2 by dot2; 1 where there are none */
+  TileAxes axis;
   TileBytes bytes;
   LaneUse use[FORM_IN];
   BufId pack[FORM_IN];
@@ -64,11 +76,9 @@ typedef struct Tile {
   TileStore store;
   BufId table; /* a map that is looked up: see tile_table.c; 0: it is computed */
   u64 unroll;  /* bit by axis: folds written out, as steps read the same vectors */
-  i64 panels, budget, most_rows; /* accumulators: beside each other, in all, below each other */
-  i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
-  bool panels_innermost;         /* loops over axes without panels stand around those over panels */
-  VarId lane_var, acc_var;       /* stand for lane and accumulator until expressions are widened */
-  const char *no;                /* why a form has no such tile */
+  TileSums sums;
+  VarId lane_var, acc_var; /* stand for lane and accumulator until expressions are widened */
+  const char *no;          /* why a form has no such tile */
   TileAt at;
 } Tile;
 
@@ -111,7 +121,7 @@ static inline double tile_folds(const Tile *t) {
 
 /* Is operand k another one in each row? */
 static inline bool tile_varies(const Tile *t, u32 k) {
-  return t->row < FORM_AXES && operand_moves(&t->f.in[k], t->row);
+  return t->axis.row < FORM_AXES && operand_moves(&t->f.in[k], t->axis.row);
 }
 
 /* Accumulators of a tile: below and beside each other. */

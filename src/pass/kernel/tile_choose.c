@@ -61,7 +61,7 @@ static u32 part_of(const Form *f, const Index *ix, u32 block) {
  * or there are none. */
 static bool fills_up(const Tile *t) {
   const Index *ix = &t->f.out.idx[1];
-  i64 extent = t->f.axis[t->lane].hi;
+  i64 extent = t->f.axis[t->axis.lane].hi;
   return extent % t->lanes == 0 || ix->n != 1 ||
          ix->base + ix->shift + extent == prog_buf(t->p, t->f.out.buf)->dim[1];
 }
@@ -91,7 +91,7 @@ u32 tile_lane_axis(const Tile *t) {
 static bool slides_along(const Tile *t) {
   const Operand *x = &t->f.in[0];
   for (u32 d = 0; t->f.fold && t->f.nin == 1 && d < x->rank; d++)
-    if (x->idx[d].n == 2 && x->idx[d].axis[0] == t->lane) return true;
+    if (x->idx[d].n == 2 && x->idx[d].axis[0] == t->axis.lane) return true;
   return false;
 }
 
@@ -101,7 +101,7 @@ static u32 full_lanes(const Tile *t) {
   const Form *f = &t->f;
   bool wide = prog_buf(p, f->out.buf)->dt == DT_f64 || f->dt == DT_f64;
   for (u32 k = 0; k < f->nin; k++) wide = wide || prog_buf(p, f->in[k].buf)->dt == DT_f64;
-  return wide ? t->l->target->lanes / 2 : t->l->target->lanes;
+  return wide ? t->l->unit->target->lanes / 2 : t->l->unit->target->lanes;
 }
 
 /* Bytes of the widest elements that e is computed with. */
@@ -132,7 +132,7 @@ static u32 map_lanes(Tile *t) {
   wide.lanes = n;
   bool bytes = narrow == 1 && widest <= 4 && ex_bytes(p, &wide, &as, &k) && as == to;
   tile_leave(t, mark);
-  return widest == narrow || bytes ? 4 * t->l->target->lanes / narrow : n;
+  return widest == narrow || bytes ? 4 * t->l->unit->target->lanes / narrow : n;
 }
 
 static u32 lanes_for(Tile *t, bool packed) {
@@ -141,9 +141,9 @@ static u32 lanes_for(Tile *t, bool packed) {
   if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *x = layout_of(t->l, t->f.in[k].buf);
-    if (x && x->block && x->block < n && operand_moves(&t->f.in[k], t->lane)) n = x->block;
+    if (x && x->block && x->block < n && operand_moves(&t->f.in[k], t->axis.lane)) n = x->block;
   }
-  i64 extent = t->f.axis[t->lane].hi;
+  i64 extent = t->f.axis[t->axis.lane].hi;
   while (n > 4 && (packed ? n / 2 >= extent : n > extent)) n /= 2;
   return extent < n && !packed ? 1 : n;
 }
@@ -158,7 +158,7 @@ ProgMark tile_stand(Tile *t) {
     if (t->f.axis[i].hi != t->f.axis[i].lo + 1)
       t->at.val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   t->at.panel = ex_var(p, prog_add_var(p, DT_i64, 0));
-  t->at.val[t->lane] = tile_lane(t);
+  t->at.val[t->axis.lane] = tile_lane(t);
   return mark;
 }
 
@@ -166,7 +166,7 @@ ProgMark tile_stand(Tile *t) {
 static ProgMark stand_first(Tile *t) {
   ProgMark mark = tile_stand(t);
   t->at.panel = ex_int(t->p, 0);
-  t->at.val[t->lane] = tile_lane(t);
+  t->at.val[t->axis.lane] = tile_lane(t);
   return mark;
 }
 
@@ -198,7 +198,8 @@ bool tile_map_is_wide(Tile *t) {
   ExprId e = nest_value(&x), v = 0;
   Widen w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
-  bool ok = v && (t->f.axis[t->lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
+  bool ok =
+      v && (t->f.axis[t->axis.lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
   tile_leave(t, mark);
   return ok;
 }
@@ -286,7 +287,7 @@ static u32 movers(const Tile *t, u32 axis) {
 
 bool tile_row_fits(const Tile *t, u32 axis) {
   const Axis *a = &t->f.axis[axis];
-  if (a->fold || axis == t->lane || a->hi == a->lo + 1 || form_guard(&t->f, axis, NULL))
+  if (a->fold || axis == t->axis.lane || a->hi == a->lo + 1 || form_guard(&t->f, axis, NULL))
     return false;
   u32 mask = movers(t, axis);
   return mask && !(mask & 1u << LU_packed);
@@ -308,15 +309,15 @@ static u32 row_axis(const Tile *t) {
 /* A folded axis of channels that some operand keeps in blocks. */
 static void find_split(Tile *t) {
   const Form *f = &t->f;
-  t->split = FORM_AXES;
+  t->axis.split = FORM_AXES;
   for (u32 k = 0; k < f->nin; k++) {
     const Layout *y = layout_of(t->l, f->in[k].buf);
     if (!y || !y->block) continue;
     u32 part = part_of(f, &f->in[k].idx[1], y->block);
     u32 axis = part ? axis_in(f, &f->in[k].idx[1], part) : FORM_AXES;
     if (axis == FORM_AXES || !f->axis[axis].fold || f->axis[axis].lo) continue;
-    t->split = axis;
-    t->block = part;
+    t->axis.split = axis;
+    t->axis.block = part;
     return;
   }
 }
@@ -344,7 +345,7 @@ Cover tile_cover(i64 n, i64 most) {
 
 /* How many rows there are, or may be. */
 static i64 row_count(const Tile *t) {
-  const Axis *a = &t->f.axis[t->row];
+  const Axis *a = &t->f.axis[t->axis.row];
   if (dim_is_const(a->hi)) return a->hi - a->lo;
   i64 n = extent_upto(t->p->dims, a->hi, LONG_ROW);
   return n > 1 ? n : 1;
@@ -357,36 +358,37 @@ enum { PAID = 4 }; /* times the rows that pay for panels */
  * read anew for every few rows. */
 static bool is_scattered(const Tile *t, u32 k) {
   const Form *f = &t->f;
-  if (t->use[k] != LU_vector || f->nin != 2 || t->row == FORM_AXES || tile_varies(t, k) ||
+  if (t->use[k] != LU_vector || f->nin != 2 || t->axis.row == FORM_AXES || tile_varies(t, k) ||
       t->use[1 - k] != LU_splat || !pack_can_run(t, k))
     return false;
-  double bytes = (double)f->axis[t->lane].hi * dtype_bytes(f->acc) * tile_folds(t);
-  return bytes > figures.own_bytes && (double)row_count(t) >= PAID * t->l->target->cost->pack_rows;
+  double bytes = (double)f->axis[t->axis.lane].hi * dtype_bytes(f->acc) * tile_folds(t);
+  return bytes > figures.own_bytes &&
+         (double)row_count(t) >= PAID * t->l->unit->target->cost->pack_rows;
 }
 
 /* Most rows of tiles that are so many panels wide. */
 i64 tile_rows(const Tile *t, i64 panels) {
-  if (t->rows && panels == t->panels) return t->rows;
-  i64 most = t->budget / panels, count = t->row == FORM_AXES ? 1 : row_count(t);
-  if (most > t->most_rows) most = t->most_rows;
+  if (t->sums.rows && panels == t->sums.panels) return t->sums.rows;
+  i64 most = t->sums.budget / panels, count = t->axis.row == FORM_AXES ? 1 : row_count(t);
+  if (most > t->sums.most_rows) most = t->sums.most_rows;
   return most > count ? count : most;
 }
 
 /* Time of one step of the fold over all rows. */
 static double column_time(const Tile *t, i64 panels) {
   Cover c = tile_cover(row_count(t), tile_rows(t, panels));
-  const Costs *cost = t->l->target->cost;
+  const Costs *cost = t->l->unit->target->cost;
   return (double)c.big * tile_step(cost, c.size, panels) +
          (double)c.small * tile_step(cost, c.size - 1, panels);
 }
 
 double tile_time(const Tile *t, i64 columns) {
-  i64 whole = columns / t->panels, rest = columns % t->panels;
-  return (double)whole * column_time(t, t->panels) + (rest ? column_time(t, rest) : 0);
+  i64 whole = columns / t->sums.panels, rest = columns % t->sums.panels;
+  return (double)whole * column_time(t, t->sums.panels) + (rest ? column_time(t, rest) : 0);
 }
 
 double tile_busy(const Tile *t) {
-  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
+  i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
   return (double)n * (double)row_count(t) / tile_time(t, n);
 }
 
@@ -394,11 +396,12 @@ static i64 best_panels(const Tile *t, i64 n) {
   Tile x = *t;
   i64 best = 1;
   double least = 0;
-  for (x.panels = 1; (double)x.panels <= t->l->target->cost->tile_panels && x.panels <= n;
-       x.panels++) {
+  for (x.sums.panels = 1;
+       (double)x.sums.panels <= t->l->unit->target->cost->tile_panels && x.sums.panels <= n;
+       x.sums.panels++) {
     double cost = tile_time(&x, n);
-    if (x.panels > 1 && cost > least) continue;
-    best = x.panels;
+    if (x.sums.panels > 1 && cost > least) continue;
+    best = x.sums.panels;
     least = cost;
   }
   return best;
@@ -437,10 +440,10 @@ static i64 window_rows(const Tile *t, i64 most) {
   for (u32 k = 0; k < f->nin; k++)
     for (u32 d = 0; d < f->in[k].rank; d++) {
       const Index *ix = &f->in[k].idx[d];
-      if (ix->n != 2 || ix->axis[0] != t->row || !(t->unroll >> ix->axis[1] & 1)) continue;
+      if (ix->n != 2 || ix->axis[0] != t->axis.row || !(t->unroll >> ix->axis[1] & 1)) continue;
       const Axis *window = &f->axis[ix->axis[1]];
       i64 stride = ix->coef[0], size = window->hi - window->lo,
-          room = (i64)t->l->target->cost->window;
+          room = (i64)t->l->unit->target->cost->window;
       if (ix->coef[1] != 1 || stride < 1) continue;
       i64 fit = (room - lines * size + stride) / (1 + stride);
       return fit < 2 ? 2 : fit < most ? fit : most;
@@ -449,34 +452,38 @@ static i64 window_rows(const Tile *t, i64 most) {
 }
 
 static void choose_size(Tile *t) {
-  const Target *to = t->l->target;
+  const Target *to = t->l->unit->target;
   const Costs *c = to->cost;
-  bool splat = false, packed = false, quads = t->each > 1;
-  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
+  bool splat = false, packed = false, quads = t->axis.each > 1;
+  i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
   i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
   /* one panel at a time: then merge finds more that goes block by block */
   bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
-  t->budget = (i64)(t->each == 4 ? c->dot4_sums : c->sums) - (t->each == 2 ? PAIR_PRODUCTS : 0);
-  if (t->lanes > to->lanes) t->budget /= t->lanes / to->lanes; /* a vector is that many registers */
-  i64 half = t->budget >= 16 ? 8 : 6; /* sums that wait for nothing; what they add is loaded too */
+  t->sums.budget =
+      (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums) - (t->axis.each == 2 ? PAIR_PRODUCTS : 0);
+  if (t->lanes > to->lanes)
+    t->sums.budget /= t->lanes / to->lanes; /* a vector is that many registers */
+  i64 half =
+      t->sums.budget >= 16 ? 8 : 6; /* sums that wait for nothing; what they add is loaded too */
   for (u32 k = 0; k < t->f.nin; k++) {
     splat = splat || t->use[k] == LU_splat;
     packed = packed || t->use[k] != LU_splat;
   }
-  if (t->row == FORM_AXES) {
-    t->panels = small ? 1 : full && c->streams > 0 ? few_panels(c, n) : n < 8 ? n : half;
-    t->most_rows = 1;
+  if (t->axis.row == FORM_AXES) {
+    t->sums.panels = small ? 1 : full && c->streams > 0 ? few_panels(c, n) : n < 8 ? n : half;
+    t->sums.most_rows = 1;
   } else if (splat && packed) {
-    t->most_rows = small ? 4 : (i64)c->tile_rows;
-    t->panels = t->l->unit->aim != AIM_time   ? 1
-                : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
-                                              : best_panels(t, n);
+    t->sums.most_rows = small ? 4 : (i64)c->tile_rows;
+    t->sums.panels = t->l->unit->aim != AIM_time   ? 1
+                     : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
+                                                   : best_panels(t, n);
   } else {
-    t->panels = 1;
-    t->most_rows = small ? 2 : half;
+    t->sums.panels = 1;
+    t->sums.most_rows = small ? 2 : half;
     if (!small) t->unroll = short_folds(&t->f);
-    t->panels_innermost = slides_along(t); /* lines are read once, not once a panel */
-    if (full && c->window > 0 && t->f.nin == 2) t->most_rows = window_rows(t, t->most_rows);
+    t->sums.panels_innermost = slides_along(t); /* lines are read once, not once a panel */
+    if (full && c->window > 0 && t->f.nin == 2)
+      t->sums.most_rows = window_rows(t, t->sums.most_rows);
   }
   tile_tune(t, splat && packed ? widest : 0);
 }
@@ -485,11 +492,11 @@ Tile tile_of(Lower *l, const Form *f) {
   return (Tile){.l = l,
                 .p = l->p,
                 .f = *f,
-                .row = FORM_AXES,
-                .split = FORM_AXES,
+                .axis.row = FORM_AXES,
+                .axis.split = FORM_AXES,
                 .bytes = {.operand = FORM_IN},
-                .quad = FORM_AXES,
-                .each = 1};
+                .axis.quad = FORM_AXES,
+                .axis.each = 1};
 }
 
 static bool is_plain(DType dt) {
@@ -514,10 +521,11 @@ static bool any_guard(const Form *f) {
 static double times_read(const Tile *t, u32 k) {
   double n = 1;
   const Layout *y = layout_of(t->l, t->f.out.buf);
-  if (!y || !y->block) return (double)t->f.axis[t->row].hi;
+  if (!y || !y->block) return (double)t->f.axis[t->axis.row].hi;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold || i == t->lane || operand_moves(&t->f.in[k], i) || tile_is_batch(t, i)) continue;
+    if (a->fold || i == t->axis.lane || operand_moves(&t->f.in[k], i) || tile_is_batch(t, i))
+      continue;
     n *= dim_is_const(a->hi) ? (double)(a->hi - a->lo) : 1;
   }
   return n;
@@ -536,8 +544,9 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   f = &t->f;
   drop_guards(t);
   if (bytes && any_guard(f)) return false;
-  t->lane = tile_lane_axis(t);
-  if (t->lane == FORM_AXES) return refuse(t, "no axis of known extent that the result lies along");
+  t->axis.lane = tile_lane_axis(t);
+  if (t->axis.lane == FORM_AXES)
+    return refuse(t, "no axis of known extent that the result lies along");
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->lanes = lanes_for(t, f->fold);
   if (t->lanes == 1) return refuse(t, "the result has fewer elements in a row than vectors have");
@@ -556,13 +565,13 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   const Layout *y = layout_of(l, f->out.buf);
   t->store.is_wide = wide;
   t->store.pads =
-      wide && y && y->block && fills_up(t) && (!out || f->axis[t->lane].hi % t->lanes == 0);
-  if (!t->store.pads && t->lanes > f->axis[t->lane].hi && !t->store.partial) {
+      wide && y && y->block && fills_up(t) && (!out || f->axis[t->axis.lane].hi % t->lanes == 0);
+  if (!t->store.pads && t->lanes > f->axis[t->axis.lane].hi && !t->store.partial) {
     t->lanes = lanes_for(t, false);
     if (y && y->block) return refuse(t, "a block of channels is not filled");
   }
   if (!f->fold) return true;
-  t->row = row_axis(t);
+  t->axis.row = row_axis(t);
   find_split(t);
   for (u32 k = 0; k < f->nin; k++)
     if (is_scattered(t, k)) t->use[k] = LU_packed;
@@ -572,8 +581,8 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] != LU_packed) continue;
     if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
-    else if (t->row == FORM_AXES || times_read(t, k) < l->target->cost->pack_rows ||
-             (bytes && t->split < FORM_AXES))
+    else if (t->axis.row == FORM_AXES || times_read(t, k) < l->unit->target->cost->pack_rows ||
+             (bytes && t->axis.split < FORM_AXES))
       return refuse(t, "an operand is read too few times to be brought into panels");
     else
       t->packed_at_run[k] = true;
@@ -591,8 +600,9 @@ bool tile_choose_open(Lower *l, const Form *f, Tile *t) {
   bool out = false;
   *t = tile_of(l, f);
   if (f->fold || !has_type(l->p, f) || layout_of(l, f->out.buf)) return false;
-  t->lane = lane_axis(t);
-  if (t->lane == FORM_AXES || f->axis[t->lane].fold || dim_is_const(f->axis[t->lane].hi))
+  t->axis.lane = lane_axis(t);
+  if (t->axis.lane == FORM_AXES || f->axis[t->axis.lane].fold ||
+      dim_is_const(f->axis[t->axis.lane].hi))
     return false;
   t->lanes = full_lanes(t);
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
@@ -617,13 +627,15 @@ bool tile_along_fits(const Tile *t, i64 from) {
 bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   Prog *p = l->p;
   *t = tile_of(l, f);
-  t->lane = FORM_AXES;
+  t->axis.lane = FORM_AXES;
   if (!f->fold || !tile_is_float(f->acc) || f->dt != f->acc) return false;
   drop_guards(t);
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold && f->axis[i].hi != 1) t->lane = i;
-  if (t->lane == FORM_AXES || form_guard(&t->f, t->lane, NULL) || f->axis[t->lane].lo) return false;
-  Dim n = f->axis[t->lane].hi;
+    if (f->axis[i].fold && f->axis[i].hi != 1) t->axis.lane = i;
+  if (t->axis.lane == FORM_AXES || form_guard(&t->f, t->axis.lane, NULL) ||
+      f->axis[t->axis.lane].lo)
+    return false;
+  Dim n = f->axis[t->axis.lane].hi;
   t->lanes = full_lanes(t);
   if (dim_is_const(n))
     while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
@@ -651,7 +663,7 @@ static bool rows_along(Tile *t, u32 axis) {
   Lower *l = t->l;
   const Axis *a = &t->f.axis[axis];
   if (!a->fold || a->lo || !dim_is_const(a->hi) || form_guard(&t->f, axis, NULL)) return false;
-  t->lane = axis;
+  t->axis.lane = axis;
   t->lanes = full_lanes(t);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *y = layout_of(l, t->f.in[k].buf);
@@ -689,11 +701,11 @@ bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   while (axis > 0 && !rows_along(t, axis - 1)) axis--;
   if (!axis || f->axis[row].hi < t->lanes) return false;
-  t->row = row;
+  t->axis.row = row;
   for (u32 k = 0; k < f->nin; k++)
     if (t->use[k] == LU_packed && tile_varies(t, k)) return false;
   *out = tile_of(l, f);
-  out->lane = row;
+  out->axis.lane = row;
   out->lanes = t->lanes;
   tile_choose_store(out);
   for (u32 k = 0; k < f->nin; k++)

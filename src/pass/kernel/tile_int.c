@@ -72,7 +72,7 @@ static bool is_contiguous(const Tile *t, const Operand *o, u32 axis, i64 each) {
 static u32 quad_axis(const Tile *t, i64 each) {
   const Operand *o = &t->f.in[t->bytes.operand];
   const Layout *y = layout_of(t->l, o->buf);
-  if (y && y->block) return t->block % each ? FORM_AXES : t->split;
+  if (y && y->block) return t->axis.block % each ? FORM_AXES : t->axis.split;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
     if (a->fold && !a->lo && dim_is_const(a->hi) && is_contiguous(t, o, i, each)) return i;
@@ -112,9 +112,9 @@ bool bytes_settle(Tile *t) {
               room = dt == DT_i16 ? 0x8000 : 0x80;
   if (t->use[w] != LU_packed) return false;
   if (t->use[t->bytes.operand] == LU_splat && lo >= -room && hi < room)
-    t->quad = quad_axis(t, each);
-  if (t->quad < FORM_AXES) {
-    t->each = each;
+    t->axis.quad = quad_axis(t, each);
+  if (t->axis.quad < FORM_AXES) {
+    t->axis.each = each;
     t->bytes.bias_128 = dt == DT_i8;
     if (t->bytes.bias_128) t->bytes.zero += 128;
   } else if (dt != DT_i16 && is_exact(t, most)) {
@@ -142,9 +142,9 @@ ExprId bytes_sum(const Tile *t, ExprId acc) {
  * 128 (bias_128). */
 ExprId bytes_load(const Tile *t, ExprId load) {
   Prog *p = t->p;
-  if (t->quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
+  if (t->axis.quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);
   Expr x = *prog_expr(p, load);
-  ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, (u32)t->each));
+  ExprId e = ex_quad(p, ex_load_vec(p, x.ref, x.arg, x.narg, (u32)t->axis.each));
   if (!t->bytes.bias_128) return e;
   return ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = (i32)0x80808080u}));
 }

@@ -30,23 +30,25 @@ static Places places_of(const Tile *t, u32 k) {
   Places q = {0};
   const Operand *o = &t->f.in[k];
   const Form *f = &t->f;
-  i64 lanes = f->axis[t->lane].hi;
+  i64 lanes = f->axis[t->axis.lane].hi;
   for (u32 i = 0; i < f->naxes && !t->packed_at_run[k]; i++)
-    if (!f->axis[i].fold && i != t->lane && i != t->row && operand_moves(o, i))
+    if (!f->axis[i].fold && i != t->axis.lane && i != t->axis.row && operand_moves(o, i))
       q.at[q.n++] = (Place){PL_axis, i, f->axis[i].hi};
-  q.at[q.n++] = (Place){PL_panel, t->lane, (lanes + t->lanes - 1) / t->lanes};
+  q.at[q.n++] = (Place){PL_panel, t->axis.lane, (lanes + t->lanes - 1) / t->lanes};
   for (u32 i = 0; i < f->naxes; i++) {
-    if (!f->axis[i].fold || i == t->lane || !operand_moves(o, i)) continue;
-    if (i == t->split)
-      q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->block - 1) / t->block};
-    else if (i == t->quad)
-      q.at[q.n++] = (Place){PL_quad, i, (f->axis[i].hi + t->each - 1) / t->each};
+    if (!f->axis[i].fold || i == t->axis.lane || !operand_moves(o, i)) continue;
+    if (i == t->axis.split)
+      q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->axis.block - 1) / t->axis.block};
+    else if (i == t->axis.quad)
+      q.at[q.n++] = (Place){PL_quad, i, (f->axis[i].hi + t->axis.each - 1) / t->axis.each};
     else
       q.at[q.n++] = (Place){PL_axis, i, whole(&f->axis[i])};
   }
-  if (t->split < FORM_AXES && operand_moves(o, t->split))
-    q.at[q.n++] = (Place){PL_within, t->split, t->split == t->quad ? t->block / t->each : t->block};
-  q.at[q.n++] = (Place){PL_lane, t->lane, t->lanes};
+  if (t->axis.split < FORM_AXES && operand_moves(o, t->axis.split))
+    q.at[q.n++] =
+        (Place){PL_within, t->axis.split,
+                t->axis.split == t->axis.quad ? t->axis.block / t->axis.each : t->axis.block};
+  q.at[q.n++] = (Place){PL_lane, t->axis.lane, t->lanes};
   return q;
 }
 
@@ -77,12 +79,12 @@ static u32 *packed_before(Tile *t, u32 k, const Places *q) {
   key[n++] = ON_packed;
   key[n++] = o->buf;
   key[n++] = t->lanes;
-  key[n++] = t->lane;
-  key[n++] = t->quad;
-  key[n++] = t->each;
+  key[n++] = t->axis.lane;
+  key[n++] = t->axis.quad;
+  key[n++] = t->axis.each;
   key[n++] = t->bytes.sum_in_f32;
-  key[n++] = t->split;
-  key[n++] = t->block;
+  key[n++] = t->axis.split;
+  key[n++] = t->axis.block;
   for (u32 d = 0; d < o->rank; d++) {
     key[n++] = o->idx[d].n;
     key[n++] = o->idx[d].base;
@@ -108,9 +110,9 @@ static const Tensor *data_of(const Tile *t, u32 k) {
 static i64 step_of(const Tile *t, const Place *x) {
   switch (x->kind) {
   case PL_panel: return t->lanes;
-  case PL_block: return t->block;
-  case PL_quad: return t->each;
-  case PL_within: return t->split == t->quad ? t->each : 1;
+  case PL_block: return t->axis.block;
+  case PL_quad: return t->axis.each;
+  case PL_within: return t->axis.split == t->axis.quad ? t->axis.each : 1;
   default: return 1;
   }
 }
@@ -190,13 +192,13 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   static const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
   const Operand *o = &t->f.in[k];
   const Buf *b = prog_buf(t->p, o->buf);
-  bool group = t->quad < FORM_AXES;
-  i64 wide = dtype_bytes(to->dt), stride = dtype_bytes(x->dt), size = wide / t->each,
+  bool group = t->axis.quad < FORM_AXES;
+  i64 wide = dtype_bytes(to->dt), stride = dtype_bytes(x->dt), size = wide / t->axis.each,
       from = group && big ? stride - size : 0;
   Packing *s = NEW(&t->p->c->scratch, Packing);
   *s = (Packing){.rank = q->n + group, .size = (u32)size, .from = x->data};
   s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
-  Place quad = {PL_axis, t->quad, t->each};
+  Place quad = {PL_axis, t->axis.quad, t->axis.each};
   Fence axis[FORM_AXES] = {0};
   for (u32 i = s->rank; i-- > 0;) {
     bool part = i == q->n;
@@ -268,9 +270,9 @@ void pack_sums(Tile *t, u32 k) {
     for (u32 i = 0; i < q.n; i++)
       if (!t->f.axis[q.at[i].axis].fold) e = e * (u64)q.at[i].n + (u64)at[i];
     values_at(t, &q, at, value);
-    for (i64 j = 0; j < t->each; j++) {
+    for (i64 j = 0; j < t->axis.each; j++) {
       if (element(t, k, value, &pos)) sum += tensor_get(x, pos).i;
-      if (t->quad < FORM_AXES) value[t->quad]++;
+      if (t->axis.quad < FORM_AXES) value[t->axis.quad]++;
     }
     Scalar s = tensor_get(to, e);
     if (t->bytes.sum_in_f32)
@@ -298,7 +300,7 @@ static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, 
     if (!part) {
       Nest x = tile_nest(t, in);
       ExprId base = ex_op2(p, OP_mul, ex_copy(p, idx[q->n]), ex_int(p, t->lanes));
-      t->at.val[t->lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
+      t->at.val[t->axis.lane] = ex_op2(p, OP_add, base, ex_var(p, lane));
       value = nest_load(&x, k);
       if (there)
         value =
@@ -314,11 +316,11 @@ static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, 
  * Returns whether there is such a point, 0 where that is certain; else the last is meant. */
 static ExprId unsplit(Tile *t, ExprId within) {
   Prog *p = t->p;
-  i64 n = whole(&t->f.axis[t->split]);
-  ExprId first = ex_op2(p, OP_mul, ex_copy(p, t->at.val[t->split]), ex_int(p, t->block));
+  i64 n = whole(&t->f.axis[t->axis.split]);
+  ExprId first = ex_op2(p, OP_mul, ex_copy(p, t->at.val[t->axis.split]), ex_int(p, t->axis.block));
   ExprId at = ex_op2(p, OP_add, first, ex_copy(p, within));
-  t->at.val[t->split] = n % t->block ? ex_op2(p, OP_min, at, ex_int(p, n - 1)) : at;
-  return n % t->block ? ex_op2(p, OP_lt, ex_copy(p, at), ex_int(p, n)) : 0;
+  t->at.val[t->axis.split] = n % t->axis.block ? ex_op2(p, OP_min, at, ex_int(p, n - 1)) : at;
+  return n % t->axis.block ? ex_op2(p, OP_lt, ex_copy(p, at), ex_int(p, n)) : 0;
 }
 
 /* Panels that are filled together where the operand is contiguous along the lanes: what a row of it
@@ -329,7 +331,7 @@ static bool is_contiguous(const Tile *t, u32 k) {
   const Operand *o = &t->f.in[k];
   if (!o->rank || layout_of(t->l, o->buf)) return false;
   const Index *last = &o->idx[o->rank - 1];
-  return last->n == 1 && last->axis[0] == t->lane && last->coef[0] == 1;
+  return last->n == 1 && last->axis[0] == t->axis.lane && last->coef[0] == 1;
 }
 
 /* Panels first .. first + count - 1, `each` of them together; valid: lanes that the operand has. */
@@ -364,7 +366,7 @@ void pack_run(Tile *t, Cursor at, u32 k) {
   for (u32 i = 0; i < q.n; i++) dim[i] = q.at[i].n;
   Str name = str_fmt(p->c, "%s_panels", str_text(p->c, prog_buf(p, t->f.in[k].buf)->name));
   t->pack[k] = prog_add_buf(p, BS_local, t->f.acc, dim, q.n, name);
-  i64 n = t->f.axis[t->lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
+  i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
   i64 each = is_contiguous(t, k) ? PACK_BESIDE : 1, main = whole / each * each;
   pack_panels(t, at, k, &q, 0, main, each, t->lanes);
   pack_panels(t, at, k, &q, main, whole - main, whole - main, t->lanes);
@@ -375,7 +377,7 @@ void pack_run(Tile *t, Cursor at, u32 k) {
 /* Can operand k be brought into panels while running? A folded axis in blocks is read as it is. */
 bool pack_can_run(const Tile *t, u32 k) {
   Places q = places_of(t, k);
-  if (t->split < FORM_AXES || t->f.acc != prog_buf(t->p, t->f.in[k].buf)->dt) return false;
+  if (t->axis.split < FORM_AXES || t->f.acc != prog_buf(t->p, t->f.in[k].buf)->dt) return false;
   for (u32 i = 0; i < q.n; i++)
     if (!dim_is_const(q.at[i].n) || (q.at[i].kind == PL_axis && t->f.axis[q.at[i].axis].lo))
       return false;

@@ -79,7 +79,7 @@ void tile_look_up(Tile *t, Cursor at) {
   Prog *p = t->p;
   ExprId first = tile_first(t);
   for (u32 k = 0; k < t->lanes; k++) {
-    t->at.val[t->lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, k));
+    t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, k));
     Nest x = tile_nest(t, at);
     ExprId byte = ex_copy(p, byte_of(p, nest_value(&x)));
     ExprId i = ex_cast(p, DT_i64, byte, false);

@@ -53,10 +53,10 @@ static Str key_of(const Tile *t) {
   const Form *f = &t->f;
   Text out = text_new(&c->scratch);
   text_fmt(&out, "tile %s%s lanes %u axis %u:", dtype_info[f->acc].name,
-           t->each == 4   ? "/4"
-           : t->each == 2 ? "/2"
-                          : "",
-           t->lanes, t->lane);
+           t->axis.each == 4   ? "/4"
+           : t->axis.each == 2 ? "/2"
+                               : "",
+           t->lanes, t->axis.lane);
   for (u32 i = 0; i < f->naxes; i++) {
     text_puts(&out, " ");
     if (dim_is_const(f->axis[i].hi))
@@ -84,10 +84,10 @@ static Str choice_text(const Tile *t, const Choice *x) {
 
 static Tile with_choice(const Tile *t, const Choice *x) {
   Tile to = *t;
-  to.row = x->row;
-  to.rows = x->rows;
-  to.panels = x->panels;
-  to.panels_innermost = x->panels_innermost;
+  to.axis.row = x->row;
+  to.sums.rows = x->rows;
+  to.sums.panels = x->panels;
+  to.sums.panels_innermost = x->panels_innermost;
   if (!x->unroll) to.unroll = 0;
   return to;
 }
@@ -97,7 +97,7 @@ static double others(const Tile *t, u32 row) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold || i == t->lane || i == row || !dim_is_const(a->hi)) continue;
+    if (a->fold || i == t->axis.lane || i == row || !dim_is_const(a->hi)) continue;
     n *= (double)(a->hi - a->lo);
   }
   return n;
@@ -124,10 +124,10 @@ static i64 rows_of(const Tile *t, u32 row, i64 most) {
 /* Is there a loop that can stand inside that over panels or around it? */
 static bool has_others(const Tile *t, u32 row) {
   Tile x = *t;
-  x.row = row;
+  x.axis.row = row;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (!t->f.axis[i].fold && i != t->lane && i != row && t->f.axis[i].hi != t->f.axis[i].lo + 1 &&
-        !tile_is_batch(&x, i))
+    if (!t->f.axis[i].fold && i != t->axis.lane && i != row &&
+        t->f.axis[i].hi != t->f.axis[i].lo + 1 && !tile_is_batch(&x, i))
       return true;
   return false;
 }
@@ -137,9 +137,10 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
   bool fixed = false; /* rows decide whether an operand is worth packing while running */
   for (u32 k = 0; k < t->f.nin; k++)
     fixed = fixed || (t->use[k] == LU_packed && !tile_is_const(t, t->f.in[k].buf));
-  i64 room = t->budget >= 16 ? t->budget + 2 : t->budget, tall = (i64)t->l->target->cost->tile_rows;
+  i64 room = t->sums.budget >= 16 ? t->sums.budget + 2 : t->sums.budget,
+      tall = (i64)t->l->unit->target->cost->tile_rows;
   for (u32 row = 0; row < t->f.naxes; row++) {
-    if (row != t->row && (fixed || !tile_row_fits(t, row))) continue;
+    if (row != t->axis.row && (fixed || !tile_row_fits(t, row))) continue;
     for (i64 v = 1; v <= widest && v <= n; v++) {
       i64 last = 0;
       for (i64 most = room / v > tall ? tall : room / v, sizes = 0; most > 1 && sizes < 3; most--) {
@@ -149,9 +150,9 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
         sizes++;
         Tile y = with_choice(t, &x);
         double cost = tile_time(&y, n) * others(t, row);
-        if (x.rows * v > t->budget)
+        if (x.rows * v > t->sums.budget)
           cost *= 1.02; /* equal costs: what differs less is tried first */
-        if (row != t->row) cost *= 1.04;
+        if (row != t->axis.row) cost *= 1.04;
         offer(all, x, cost);
         x.panels_innermost = true;
         if (has_others(t, row)) offer(all, x, cost * 1.015);
@@ -163,20 +164,20 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
 /* Everything else: vectors that move with the rows, or no rows at all. */
 static void offer_apart(const Tile *t, Choices *all, i64 n) {
   static const i64 most[] = {8, 6, 4, 12, 14, 7, 5, 10}, wide[] = {8, 4, 6, 12, 16, 3, 2, 20};
-  if (t->row == FORM_AXES) {
+  if (t->axis.row == FORM_AXES) {
     for (u32 i = 0; i < sizeof wide / sizeof *wide; i++)
-      if (wide[i] <= n && wide[i] <= t->budget)
-        offer(all, (Choice){.row = t->row, .rows = 1, .panels = wide[i]}, i + 1);
+      if (wide[i] <= n && wide[i] <= t->sums.budget)
+        offer(all, (Choice){.row = t->axis.row, .rows = 1, .panels = wide[i]}, i + 1);
     return;
   }
   for (u32 i = 0; i < sizeof most / sizeof *most; i++)
     for (i64 v = 1; v <= 2 && v <= n; v++) {
-      Choice x = {.row = t->row, .rows = rows_of(t, t->row, most[i]), .panels = v};
-      if (x.rows * v > t->budget) continue;
+      Choice x = {.row = t->axis.row, .rows = rows_of(t, t->axis.row, most[i]), .panels = v};
+      if (x.rows * v > t->sums.budget) continue;
       x.unroll = t->unroll != 0;
       offer(all, x, i + 2 * (double)v);
       x.panels_innermost = true;
-      if (has_others(t, t->row)) offer(all, x, i + 2 * (double)v + 1.5);
+      if (has_others(t, t->axis.row)) offer(all, x, i + 2 * (double)v + 1.5);
       x.panels_innermost = x.unroll = false;
       if (t->unroll) offer(all, x, i + 2 * (double)v + 2.5);
     }
@@ -195,11 +196,13 @@ void tile_tune(Tile *t, i64 widest) {
   Tune *tune = t->l->unit->tune;
   if (!tune) return;
   Choices all = {.n = 0};
-  i64 n = (t->f.axis[t->lane].hi + t->lanes - 1) / t->lanes;
-  bool splat = false, rows = t->row < FORM_AXES;
+  i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
+  bool splat = false, rows = t->axis.row < FORM_AXES;
   for (u32 k = 0; k < t->f.nin; k++) splat = splat || t->use[k] == LU_splat;
-  i64 first = rows ? rows_of(t, t->row, tile_rows(t, t->panels)) : 1;
-  offer(&all, (Choice){.row = t->row, .rows = first, .panels = t->panels, .unroll = t->unroll != 0},
+  i64 first = rows ? rows_of(t, t->axis.row, tile_rows(t, t->sums.panels)) : 1;
+  offer(&all,
+        (Choice){
+            .row = t->axis.row, .rows = first, .panels = t->sums.panels, .unroll = t->unroll != 0},
         0);
   if (rows && splat && widest)
     offer_products(t, &all, n, widest);

@@ -51,7 +51,7 @@ BufId lower_temp(Lower *l, Val v) {
   if (l->buf[v]) return l->buf[v];
   const Value *x = graph_val(l->g, v);
   l->buf[v] = x->layout ? layout_temp(l, v) : add_buf(l, BS_temp, v, x->name);
-  if (l->storage[v].kind) *map_put(&l->stored, l->buf[v]) = v;
+  if (l->places.of[v].kind) *map_put(&l->places.by_buf, l->buf[v]) = v;
   return l->buf[v];
 }
 
@@ -135,8 +135,8 @@ static void lower_parts(Lower *l, const Node *root) {
   NodeId id = graph_val(l->g, root->out[0])->def;
   const Attentions *all = l->attentions;
   if (!all->part[id]) return;
-  bool was = l->plain_parts;
-  l->plain_parts = true;
+  bool was = l->attentions->plain;
+  l->attentions->plain = true;
   for (BlkId b = 1; b < l->g->blk.n; b++)
     for (u32 i = 0; i < l->g->blk.at[b].node.n; i++) {
       NodeId k = l->g->blk.at[b].node.at[i];
@@ -144,7 +144,7 @@ static void lower_parts(Lower *l, const Node *root) {
       bool part = all->part[k] == all->part[id] && k != id;
       if (part || (all->hidden[k] && !l->buf[n->out[0]])) lower_node(l, n);
     }
-  l->plain_parts = was;
+  l->attentions->plain = was;
   l->n = root;
 }
 
@@ -235,7 +235,6 @@ void lower(Unit *u) {
   l.p->name = g->name;
   l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
   l.once = map_new(&u->c->scratch);
-  l.target = u->target;
   l.unit = u;
   l.p->threads = u->threads;
   l.p->grain = u->grain;

@@ -33,6 +33,12 @@ typedef struct Storage {
   i64 ring;   /* places of the ring; without a head: an index is taken modulo it */
 } Storage;
 
+/* Where values are. */
+typedef struct Storages {
+  Storage *of; /* by value; see storage_of */
+  Map by_buf;  /* buffer -> its value, where that is not simply SK_memory */
+} Storages;
+
 typedef struct Lower {
   Ctx *c;
   Graph *g;
@@ -40,14 +46,11 @@ typedef struct Lower {
   BufId *buf; /* of each graph value */
   Cursor at;  /* where the next statement goes */
   const Node *n;
-  Storage *storage; /* by value; see storage_of */
-  Map stored;       /* buffer -> its value, where that is not simply SK_memory */
+  Storages places;
   States *states;
   Attentions *attentions;
-  bool plain_parts; /* what is between contractions of an attention is lowered by itself */
-  Map once;         /* see OnceKind */
+  Map once; /* see OnceKind */
   const Unit *unit;
-  const Target *target;
 } Lower;
 
 typedef void LowerFn(Lower *l, Cursor at); /* the node is l->n; at: inside its kernel */

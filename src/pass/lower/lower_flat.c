@@ -71,7 +71,7 @@ static BufId flat_buf(FlatMaps *s, const FlatValue *x, const Dim *dim, u32 rank)
   if (at->kind != SK_inlined) return form_view(l->p, &l->once, x->was, dim, rank);
   const Buf b = *prog_buf(l->p, x->was);
   BufId made = prog_add_buf(l->p, BS_temp, b.dt, dim, rank, b.name);
-  *map_put(&l->stored, made) = x->v;
+  *map_put(&l->places.by_buf, made) = x->v;
   return made;
 }
 

@@ -9,8 +9,8 @@
 #include "pass/lower/lower.h"
 
 void inlined_value(Lower *l, Val v) {
-  l->storage[v].kind = SK_inlined;
-  l->storage[v].value = v;
+  l->places.of[v].kind = SK_inlined;
+  l->places.of[v].value = v;
   lower_temp(l, v);
 }
 

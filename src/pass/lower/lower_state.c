@@ -149,13 +149,13 @@ static BufId add_stand(States *o, const StatePair *r, Val v, Val like, Dim offse
   if (r->axis == MAX_RANK) return r->mem;
   const Type *t = graph_type(l->g, like);
   BufId b = prog_add_buf(l->p, BS_state, t->dt, t->dim, t->rank, name_of(l, like));
-  *map_put(&l->stored, b) = v;
-  l->storage[v] = (Storage){.kind = SK_state,
-                            .mem = r->mem,
-                            .axis = r->axis,
-                            .offset = offset,
-                            .head = r->head,
-                            .ring = r->ring};
+  *map_put(&l->places.by_buf, b) = v;
+  l->places.of[v] = (Storage){.kind = SK_state,
+                              .mem = r->mem,
+                              .axis = r->axis,
+                              .offset = offset,
+                              .head = r->head,
+                              .ring = r->ring};
   return b;
 }
 
@@ -260,9 +260,10 @@ static void begin_pair(States *o, StatePair *r) {
     l->buf[whole] = add_stand(o, r, whole, whole, 0);
     /* what is new is stored once, by the concat, and not while it is being summed up */
     for (u32 i = 0; i < c->nin; i++)
-      if (l->storage[c->in[i]].into == whole) l->storage[c->in[i]] = (Storage){.kind = SK_memory};
+      if (l->places.of[c->in[i]].into == whole)
+        l->places.of[c->in[i]] = (Storage){.kind = SK_memory};
   }
-  l->storage[r->in].into = whole;
+  l->places.of[r->in].into = whole;
 }
 
 States *states_begin(Lower *l) {

@@ -47,7 +47,7 @@ static void slots_find(Lower *l) {
         const Value *v = graph_val(g, n->in[k]);
         if (uses[n->in[k]] == 1 && block[v->def] == b && part_fits(g, n, k) &&
             is_settled(l, graph_type(g, n->out[0]), &v->type))
-          l->storage[n->in[k]] =
+          l->places.of[n->in[k]] =
               (Storage){.kind = SK_slot, .into = n->out[0], .axis = axis, .offset = at};
         at = dim_add(g->dims, at, v->type.dim[axis]);
       }
@@ -134,7 +134,7 @@ BufId layout_temp(Lower *l, Val v) {
   }
   BufId name = prog_add_buf(p, BS_temp, t->dt, t->dim, rank, x->name);
   BufId mem = prog_add_buf(p, BS_temp, t->dt, dim, rank + (y->block != 0), x->name);
-  Storage *s = &l->storage[v];
+  Storage *s = &l->places.of[v];
   if (s->kind == SK_memory) s->kind = SK_layout;
   s->mem = mem;
   s->layout = y;
@@ -145,15 +145,15 @@ BufId layout_temp(Lower *l, Val v) {
 /* ---- all kinds ---- */
 
 void storage_begin(Lower *l) {
-  l->storage = NEWS(&l->c->scratch, Storage, l->g->val.n);
-  l->stored = map_new(&l->c->scratch);
+  l->places.of = NEWS(&l->c->scratch, Storage, l->g->val.n);
+  l->places.by_buf = map_new(&l->c->scratch);
   slots_find(l);
 }
 
 const Storage *storage_of(const Lower *l, BufId b) {
   static const Storage memory = {.kind = SK_memory};
-  const Val *v = map_get(&l->stored, b);
-  return v ? &l->storage[*v] : &memory;
+  const Val *v = map_get(&l->places.by_buf, b);
+  return v ? &l->places.of[*v] : &memory;
 }
 
 void storage_address(Lower *l, BufId *b, ExprId *idx, u32 *n, const InnerVars *inner) {
