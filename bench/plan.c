@@ -21,11 +21,11 @@ static double now(void) {
 }
 
 static void one(Ctx *c, Bench *b, u32 n, u32 holes, u64 seed) {
-  FitItem *item = NEWS(&c->work, FitItem, n + 4);
+  PlaceItem *item = NEWS(&c->work, PlaceItem, n + 4);
   n = case_make(item, n, holes, seed, &c->work);
-  FitResult greedy = fit(item, n, 0, &c->work);
+  PlaceResult greedy = place_items(item, n, 0, &c->work);
   double start = now();
-  FitResult r = fit(item, n, FIT_BUDGET, &c->work);
+  PlaceResult r = place_items(item, n, PLACE_BUDGET, &c->work);
   double secs = now() - start, ratio = (double)r.height / (double)r.bound;
   for (u32 i = 0; i < n; i++)
     for (u32 k = 0; k < i; k++)

@@ -54,7 +54,7 @@ static u32 case_cut(CaseRect *r, u32 n, u32 i, u64 *seed) {
 
 /* Room for n + 4; returns the number of items. The height is CASE_SIDE * CASE_UNIT. Of a hundred
  * rectangles, `holes` are left out, so that there is some room to spare. */
-static u32 case_make(FitItem *item, u32 n, u32 holes, u64 seed, Arena *a) {
+static u32 case_make(PlaceItem *item, u32 n, u32 holes, u64 seed, Arena *a) {
   CaseRect *r = NEWS(a, CaseRect, n + 4);
   u32 m = 1;
   r[0] = (CaseRect){0, CASE_SIDE, 0, CASE_SIDE};
@@ -76,7 +76,7 @@ static u32 case_make(FitItem *item, u32 n, u32 holes, u64 seed, Arena *a) {
   }
   m -= m * holes / 100;
   for (u32 i = 0; i < m; i++)
-    item[i] = (FitItem){(u64)r[i].h * CASE_UNIT, r[i].x, r[i].x + r[i].w - 1, 0};
+    item[i] = (PlaceItem){(u64)r[i].h * CASE_UNIT, r[i].x, r[i].x + r[i].w - 1, 0};
   return m;
 }
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USUAL_RATE  1e-3
 #define USUAL_EVERY 5.0 /* seconds between checkpoints */
 #define LEAST_EVERY 1.0 /* and at the end of an epoch, if that is less */
 

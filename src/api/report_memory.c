@@ -33,7 +33,7 @@ static void put_bufs(PageReport *r, const Lives *l) {
     put_buf(r, b, first);
     first = false;
     u32 life = l ? l->of[b] : 0;
-    const FitItem *it = life ? &l->item[life - 1] : NULL;
+    const PlaceItem *it = life ? &l->item[life - 1] : NULL;
     if (it && it->first <= it->last)
       text_fmt(&r->out, ",\"at\":%llu,\"life\":[%u,%u]", (unsigned long long)x->offset, it->first,
                it->last);

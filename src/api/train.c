@@ -27,8 +27,7 @@ static bool trains(void *user, Str name) {
   return !stays;
 }
 
-#define MOST       1e38 /* of f32 */
-#define USUAL_RATE 1e-3
+#define MOST 1e38 /* of f32 */
 
 typedef enum TrainKind { TK_word, TK_number } TrainKind;
 

@@ -117,7 +117,9 @@ typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
  * use. ahead: it is read in one stream, of which memory further on may be fetched already. */
 typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
 
-/* The loads are so many that done before they would go through memory: some compilers do not. */
+/* many: a compiler that does all loads behind the barrier before what uses them needs more
+ * registers than there are, and keeps some in memory. Not all compilers do: IG_FRESH of C is empty
+ * for those. */
 typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
 
 /* The label of a kernel begins with a word, [a-z0-9_] and so long at most, that says what it
@@ -429,6 +431,8 @@ void prog_check_input(Prog *p); /* the same for a program that came as text: ERR
  * would be too long, a bound is not known, or there are kernels in it. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
 StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* loops stay loops, kernels are not copied */
+/* Are there vectors, registers or unrolled loops in the list, of which plain code has none? */
+bool prog_is_special(Prog *p, StmtId first);
 /* What was made behind the mark is dropped, but for variables of symbols. */
 typedef struct ProgMark {
   u32 expr, stmt, var;

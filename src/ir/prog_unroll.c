@@ -184,3 +184,18 @@ void prog_rewind(Prog *p, ProgMark m) {
     p->var.n = m.var;
   }
 }
+
+bool prog_is_special(Prog *p, StmtId first) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_for && s->flags & LF_unroll) return true;
+    if (s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg) return true;
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->lanes > 1 || x.e->kind == EX_hreduce || x.e->kind == EX_shuffle ||
+          x.e->kind == EX_splat || x.e->kind == EX_quad ||
+          (x.e->kind == EX_load && prog_buf(p, x.e->ref)->space == BS_reg))
+        return true;
+    w.skip = s->kind == ST_kernel;
+  }
+  return false;
+}

@@ -1,7 +1,7 @@
 /* text.h: what the text forms of Graph and Prog share: words, literals, dimensions, constants,
  * symbols. */
-#ifndef INGOT_TEXT_H
-#define INGOT_TEXT_H
+#ifndef INGOT_IR_TEXT_H
+#define INGOT_IR_TEXT_H
 
 #include "ir/ir.h"
 

@@ -8,8 +8,8 @@
 
 typedef struct Pass Pass;
 typedef struct Unit Unit;
-typedef struct Tune Tune;     /* see tune.h */
-typedef struct Chosen Chosen; /* see family.h */
+typedef struct Tune Tune;         /* see tune.h */
+typedef struct ConvPlan ConvPlan; /* see family.h */
 
 /* What families of kernels are chosen for. */
 typedef enum Aim {
@@ -38,7 +38,7 @@ struct Unit {
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
-  Chosen *chosen;       /* families of the convolutions, by node; NULL: not chosen yet */
+  ConvPlan *conv_plan;  /* families of the convolutions, by node; NULL: not chosen yet */
   u8 quant;             /* how far quant has come, see there; 0: it has not begun */
 };
 
@@ -53,6 +53,7 @@ struct Pass {
   void (*unit)(Unit *u); /* it needs to know more than those: the target */
   Exactness exact;
   const char *text; /* what it does, one line */
+  bool only_named;  /* it is run if --stop or --start names it */
 };
 
 typedef struct PipeOptions {

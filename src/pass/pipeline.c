@@ -17,32 +17,32 @@
 
 /* clang-format off */
 const Pass pass_table[] = {
-  {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on"},
-  {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes"},
-  {"quant",    NULL,     NULL, quant, PX_bounded, "turns products of quantised tensors into sums of integers"},
-  {"unblock",  NULL,     NULL, unblock, PX_bounded, "takes blocks of weights apart, or multiplies with them as they are"},
-  {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only"},
-  {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views"},
-  {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations"},
-  {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs"},
-  {"canon",    NULL,     NULL, canon, PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows"},
-  {"half",     NULL,     NULL, half,  PX_bounded, "computes with f16 and bf16 as f32, where there are vectors"},
-  {"pairs",    NULL,     NULL, pairs, PX_exact, "stores bytes that products read as numbers of 16 bits, where machines multiply these in pairs"},
-  {"limits",   limits,   NULL, NULL,  PX_exact, "says of casts to bytes where what they saturate cannot be large"},
-  {"band",     NULL,     NULL, band,  PX_exact, "runs convolutions band of rows by band of rows, if memory is to be saved"},
-  {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them"},
-  {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored"},
-  {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time"},
-  {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums"},
-  {"inplace",  NULL,     inplace, NULL, PX_exact, "computes what a state holds next where it lies, instead of copying it there"},
-  {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "makes one kernel of those that walk the same slices"},
-  {"narrow",   NULL,     NULL, narrow, PX_exact, "stores constants in the narrowest type that holds them"},
-  {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several"},
-  {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena"},
-  {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers"},
-  {"bounds",   NULL,     bounds, NULL, PX_exact, "ends runs in which a size leaves the bounds that memory was planned for"},
-  {"unroll",   NULL,     unroll, NULL, PX_exact, "writes unrolled loops out, only if named: back ends do it kernel by kernel"},
-  {"legalize", NULL,     NULL, legalize, PX_exact, "splits vectors at the machine's registers and names these, likewise"},
+  {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on", false},
+  {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes", false},
+  {"quant",    NULL,     NULL, quant, PX_bounded, "turns products of quantised tensors into sums of integers", false},
+  {"unblock",  NULL,     NULL, unblock, PX_bounded, "takes blocks of weights apart, or multiplies with them as they are", false},
+  {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only", false},
+  {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views", false},
+  {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations", false},
+  {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs", false},
+  {"canon",    NULL,     NULL, canon, PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows", false},
+  {"half",     NULL,     NULL, half,  PX_bounded, "computes with f16 and bf16 as f32, where there are vectors", false},
+  {"pairs",    NULL,     NULL, pairs, PX_exact, "stores bytes that products read as numbers of 16 bits, where machines multiply these in pairs", false},
+  {"limits",   limits,   NULL, NULL,  PX_exact, "says of casts to bytes where what they saturate cannot be large", false},
+  {"band",     NULL,     NULL, band,  PX_exact, "runs convolutions band of rows by band of rows, if memory is to be saved", false},
+  {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them", false},
+  {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored", false},
+  {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time", false},
+  {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums", false},
+  {"inplace",  NULL,     inplace, NULL, PX_exact, "computes what a state holds next where it lies, instead of copying it there", false},
+  {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "makes one kernel of those that walk the same slices", false},
+  {"narrow",   NULL,     NULL, narrow, PX_exact, "stores constants in the narrowest type that holds them", false},
+  {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several", false},
+  {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena", false},
+  {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers", false},
+  {"bounds",   NULL,     bounds, NULL, PX_exact, "ends runs in which a size leaves the bounds that memory was planned for", false},
+  {"unroll",   NULL,     unroll, NULL, PX_exact, "writes unrolled loops out, only if named: back ends do it kernel by kernel", true},
+  {"legalize", NULL,     NULL, legalize, PX_exact, "splits vectors at the machine's registers and names these, likewise", true},
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
@@ -201,7 +201,8 @@ static RowMarks read_marks(Ctx *c, const PipeOptions *o) {
 void pipeline_run(Unit *u, const PipeOptions *o) {
   Ctx *c = u->c;
   u32 first = o->start ? find(c, "start", o->start, strlen(o->start)) : 0;
-  u32 end = pass_count - 2; /* unroll and legalize are run if they are named */
+  u32 end = 0;
+  while (end < pass_count && !pass_table[end].only_named) end++;
   if (o->stop) {
     end = strcmp(o->stop, "none") ? find(c, "stop", o->stop, strlen(o->stop)) + 1 : 0;
   }
@@ -216,7 +217,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->grain = o->grain;
   u->tune = o->tune;
   u->ram = o->ram;
-  u->chosen = NULL;
+  u->conv_plan = NULL;
   u->quant = 0;
   u->precise = o->precise;
   u->aim = o->aim;

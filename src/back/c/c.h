@@ -177,7 +177,6 @@ typedef struct Common {
   bool above;  /* it is compiled only where its vectors are */
 } Common;
 
-/* A program of a body, while it is written: an entry of the file. */
 /* By buffer. */
 typedef struct BufMarks {
   bool *used;    /* some kernel reads or writes it */
@@ -194,6 +193,7 @@ typedef struct StateText {
   StatePieces pieces;
 } StateText;
 
+/* A program of a body, while it is written: an entry of the file. */
 struct Emit {
   Ctx *c;
   Common *all;

@@ -9,23 +9,6 @@
 
 #include <inttypes.h>
 
-/* ---- what is in it ---- */
-
-static bool is_special(Emit *e, StmtId first) {
-  const Stmt *s;
-  for (StmtWalk w = prog_walk(e->p, first); (s = prog_next(&w));) {
-    if (s->kind == ST_for && s->flags & LF_unroll) return true;
-    if (s->kind == ST_store && prog_buf(e->p, s->buf)->space == BS_reg) return true;
-    for (ExprWalk x = ex_walk_stmt(e->p, s); ex_next(&x);)
-      if (x.e->lanes > 1 || x.e->kind == EX_hreduce || x.e->kind == EX_shuffle ||
-          x.e->kind == EX_splat || x.e->kind == EX_quad ||
-          (x.e->kind == EX_load && prog_buf(e->p, x.e->ref)->space == BS_reg))
-        return true;
-    w.skip = s->kind == ST_kernel;
-  }
-  return false;
-}
-
 /* ---- registers ---- */
 
 static u32 number(Emit *e, BufId b) {
@@ -119,7 +102,7 @@ static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
 /* Leaves in e->b.frame what the larger body takes. */
 void put_body(Emit *e, StmtId first, StmtId owner) {
   const Target *t = e->o->target;
-  if (!is_special(e, first)) {
+  if (!prog_is_special(e->p, first)) {
     start(e, BM_plain, owner);
     put_block(e, first);
     e->b.frame = 0; /* counted by its operations */

@@ -145,20 +145,6 @@ static void gen_list(Gen *g, StmtId first) {
 
 /* ---- bodies ---- */
 
-static bool is_special(Gen *g, StmtId first) {
-  const Stmt *s;
-  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) {
-    if (s->kind == ST_for && s->flags & LF_unroll) return true;
-    if (s->kind == ST_store && prog_buf(g->p, s->buf)->space == BS_reg) return true;
-    for (ExprWalk x = ex_walk_stmt(g->p, s); ex_next(&x);)
-      if (x.e->lanes > 1 || x.e->kind == EX_hreduce || x.e->kind == EX_shuffle ||
-          (x.e->kind == EX_load && prog_buf(g->p, x.e->ref)->space == BS_reg))
-        return true;
-    w.skip = s->kind == ST_kernel;
-  }
-  return false;
-}
-
 /* Variables, which prog_legalize adds to. */
 static void need_vars(Gen *g) {
   u32 n = g->p->var.n + dim_nsyms(g->p->dims) + 64;
@@ -201,7 +187,7 @@ void gen_body(Gen *g, StmtId first) {
   const Target *t = g->o->target;
   ProgMark m = prog_mark(p);
   StmtId body = 0;
-  bool special = is_special(g, first);
+  bool special = prog_is_special(g->p, first);
   if (special && t->lanes > 1 && !t->loops) {
     body = prog_unroll(p, first, &g->c->scratch);
     if (body) body = prog_legalize(p, body, prog_lanes(p, first, t), &g->c->scratch);

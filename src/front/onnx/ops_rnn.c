@@ -37,7 +37,7 @@ typedef struct Cell {
 
 /* ---- activations ---- */
 
-/* Defaults of alpha and beta; -1 in takes: the function has no such parameter. */
+/* Defaults of alpha and beta. */
 static const struct {
   const char *name;
   double alpha, beta;

@@ -11,9 +11,10 @@
  *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or
  * a view, which costs nothing to repeat. The user must read its operand through an index: MAP,
  * REDUCE, VIEW, JOIN always; CONTRACT and WINDOW read an element many times, so only views go
- * there, and bytes as integers (node_is_decode): a convolution of bytes reads bytes. epilogue:
- * REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual, activation,
- * requantise.
+ * there, and bytes as integers (node_is_decode): a convolution of bytes reads bytes.
+ *
+ *   epilogue: REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual,
+ * activation, requantise.
  *
  * Values never leave their block: inside a loop they would be computed again in every iteration.
  *

@@ -19,7 +19,7 @@
 typedef struct Glide {
   u32 n; /* axes that the window slides over */
   i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
-  i64 spread[MAX_RANK]; /* conv: input_dilation */
+  i64 input_dilation[MAX_RANK]; /* conv */
 } Glide;
 
 static Glide read_slide(const Node *n, const Dim *size) {
@@ -27,14 +27,14 @@ static Glide read_slide(const Node *n, const Dim *size) {
   const Dim *stride = node_list(n, AT_stride, &s.n), *dil = node_list(n, AT_dilation, &s.n);
   const Dim *lo = node_list(n, AT_pad_lo, &s.n), *hi = node_list(n, AT_pad_hi, &s.n);
   u32 some;
-  const Dim *spread = node_list(n, AT_input_dilation, &some);
+  const Dim *between = node_list(n, AT_input_dilation, &some);
   for (u32 i = 0; i < s.n; i++) {
     s.size[i] = size[i];
     s.stride[i] = stride[i];
     s.dilation[i] = dil[i];
     s.lo[i] = lo[i];
     s.hi[i] = hi[i];
-    s.spread[i] = spread ? spread[i] : 1;
+    s.input_dilation[i] = between ? between[i] : 1;
   }
   return s;
 }
@@ -105,9 +105,10 @@ static bool all_known(const Type *t) {
   return known;
 }
 
-static Dim spread_extent(Graph *g, const Glide *s, u32 i, Dim x) {
-  return s->spread[i] == 1 ? x
-                           : dim_addk(g->dims, dim_mul(g->dims, x, s->spread[i]), 1 - s->spread[i]);
+static Dim dilated_extent(Graph *g, const Glide *s, u32 i, Dim x) {
+  return s->input_dilation[i] == 1 ? x
+                                   : dim_addk(g->dims, dim_mul(g->dims, x, s->input_dilation[i]),
+                                              1 - s->input_dilation[i]);
 }
 
 /* Of places that are `stride` apart, from r on: the cells of the window that reach them, and where
@@ -179,7 +180,7 @@ static bool has_phases(Graph *g, const Glide *s, Val x, Val v) {
   i64 phases = 1;
   bool known = all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   for (u32 i = 0; i < s->n; i++) {
-    known = known && s->dilation[i] == 1 && s->spread[i] == 1 && s->lo[i] >= 0;
+    known = known && s->dilation[i] == 1 && s->input_dilation[i] == 1 && s->lo[i] >= 0;
     phases = phases > MOST_PHASES ? phases : phases * s->stride[i];
   }
   return known && phases > 1 && phases <= MOST_PHASES;
@@ -192,12 +193,12 @@ static Val input_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v) 
   Dim want[MAX_RANK];
   i64 inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
   for (u32 i = 0; i < s->n; i++) {
-    want[i] = spread_extent(g, s, i, tx.dim[2 + i]);
+    want[i] = dilated_extent(g, s, i, tx.dim[2 + i]);
     inner[i] = s->stride[i] - 1;
   }
   Pads p = pads_back(g, s, &tv, want);
   v = stretched(g, v, s->n, inner, p.lo, p.hi, p.less, lo, hi);
-  return mk_conv(g, v, mk_mirror(g, w, group), group, s->spread, s->dilation, lo, hi);
+  return mk_conv(g, v, mk_mirror(g, w, group), group, s->input_dilation, s->dilation, lo, hi);
 }
 
 /* Channels in groups: [N, G, C/G, ..]. */
@@ -229,7 +230,7 @@ static Val *all_cells(Graph *g, const Glide *s, Val x, Val v, u32 *n) {
   for (u32 i = 0; i < s->n; i++) {
     lo[2 + i] = s->lo[i];
     hi[2 + i] = s->hi[i];
-    inner[2 + i] = s->spread[i] - 1;
+    inner[2 + i] = s->input_dilation[i] - 1;
     count *= s->size[i];
   }
   x = mk_pad(g, x, mk_like(g, x, 0), lo, hi, inner);
@@ -274,11 +275,11 @@ static Val weights_by_window(Graph *g, const Glide *s, Val x, Val v, const Type 
   Pads p;
   for (u32 i = 0; i < s->n; i++) {
     perm[2 + i] = 2 + i;
-    inner[i] = s->spread[i] - 1;
+    inner[i] = s->input_dilation[i] - 1;
     i64 reach = (tv.dim[2 + i] - 1) * s->stride[i] + (s->size[i] - 1) * s->dilation[i] + 1;
     p.lo[i] = unsigned_pad(s->lo[i], &p.less[2 * i]);
     p.hi[i] =
-        unsigned_pad(reach - s->lo[i] - spread_extent(g, s, i, tx.dim[2 + i]), &p.less[2 * i + 1]);
+        unsigned_pad(reach - s->lo[i] - dilated_extent(g, s, i, tx.dim[2 + i]), &p.less[2 * i + 1]);
   }
   x = stretched(g, mk_transpose(g, x, perm), s->n, inner, p.lo, p.hi, p.less, lo, hi);
   Val y = mk_conv(g, x, mk_transpose(g, v, perm), 1, s->dilation, s->stride, lo, hi);

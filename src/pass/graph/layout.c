@@ -52,7 +52,7 @@ static void room(Work *w, Val v) {
 
 /* A convolution whose result lies in blocks. */
 static bool takes(const Unit *u, const Node *n) {
-  return family_of(u, n)->blocks;
+  return conv_plan_of(u, n)->blocks;
 }
 
 /* Multiply-adds with the lanes that blocks of so many channels leave empty. */
@@ -180,7 +180,7 @@ static Val copy_of(Work *w, Val v) {
  * operand (lower_rows.c), or along the lines of it. */
 static bool reads_vectors(const Work *w, const Node *n) {
   Slide s[MAX_RANK];
-  if (family_of(w->u, n)->family != FA_rows) return false;
+  if (conv_plan_of(w->u, n)->family != FA_rows) return false;
   if (blocked(w, n->in[0])) return graph_type(w->g, n->in[0])->dim[1] % w->block == 0;
   const Slide *row = &s[conv_slides(w->g, n, s) - 1];
   return row->stride == 1 && row->places >= w->u->target->lanes;
@@ -189,12 +189,12 @@ static bool reads_vectors(const Work *w, const Node *n) {
 /* The border that this convolution wants around its operand, with so much more behind rows. */
 static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
   Slide s[MAX_RANK];
-  u32 ns = conv_slides(w->g, n, s), patch = family_of(w->u, n)->patch;
+  u32 ns = conv_slides(w->g, n, s), patch = conv_plan_of(w->u, n)->patch;
   bool any = false;
   for (u32 i = 0; i < ns; i++) {
     i64 places = patch ? (s[i].places + patch - 1) / patch * patch : s[i].places;
     i64 last = (places - 1) * s[i].stride + (s[i].size - 1) * s[i].dilation - s[i].pad;
-    i64 apart = s[i].spread ? s[i].spread : 1;
+    i64 apart = s[i].input_dilation;
     if (last > 0) last /= apart;
     if (i + 1 == ns) last += more;
     lo[2 + i] = s[i].pad > 0 ? s[i].pad / apart : 0;
@@ -255,7 +255,7 @@ static void give_border(Work *w, NodeId id) {
   Graph *g = w->g;
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
   Val x = graph_node(g, id)->in[0], q = graph_narrow(g, x, &fill);
-  const Chosen *c = family_of(w->u, graph_node(g, id));
+  const ConvPlan *c = conv_plan_of(w->u, graph_node(g, id));
   bool apart = c->family == FA_apart; /* lanes run along its operand too */
   if (c->family == FA_segments) return;
   if (q) x = q;

@@ -30,8 +30,8 @@ static bool drifts(const Graph *g, Val v) {
   return false;
 }
 
-/* Parts that do not learn have all of them open, running means too. What a reader has marked; in a
- * text, every constant that has a label. */
+/* Constants that a reader has marked; in a text, all that have a label. A part that does not learn
+ * (it infers, or measures) takes every one of them from the state, running means too. */
 static bool is_weight(Graph *g, const TrainOptions *o, const Node *n) {
   if (n->op != OP_const || (g->opens && !graph_val(g, n->out[0])->weight)) return false;
   if (!graph_val(g, n->out[0])->name || drifts(g, n->out[0])) return false;

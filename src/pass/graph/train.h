@@ -19,6 +19,7 @@ typedef enum TrainPart {
 /* Names are those of the tables in train_loss.c and train_update.c; numbers below 0 (TRAIN_USUAL)
  * are the usual ones of the optimizer (train_update.c), as PyTorch has them: 0 is a number. */
 enum { TRAIN_USUAL = -1 };
+#define USUAL_RATE 1e-3                        /* of learning */
 static inline bool train_learns(TrainPart p) { /* layers do as in training */
   return p != TP_measure && p != TP_infer;
 }

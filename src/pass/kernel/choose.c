@@ -1,7 +1,7 @@
 /* choose.c: which family a form is written in.
  *
- * In: a form, whose operands have their layouts. Out: a Record: the family, everything that was
- * decided with it (axes, lanes, sizes of tiles), and the numbers that decided, for people
+ * In: a form, whose operands have their layouts. Out: a KernelRecord: the family, everything that
+ * was decided with it (axes, lanes, sizes of tiles), and the numbers that decided, for people
  * (`opt --explain`). kernel_write then writes what the record says. Families are tried in the order
  * of families.def, and the first that takes the form is it; one that refuses has written nothing.
  * Forms that are cut into parts (windows that mostly meet nothing, windows that reach over an edge)
@@ -19,7 +19,7 @@
 /* Along what lanes run. */
 typedef enum LaneRun { LR_none, LR_fold, LR_result } LaneRun;
 
-static LaneRun find_tiles(Lower *l, const Form *f, Record *r) {
+static LaneRun find_tiles(Lower *l, const Form *f, KernelRecord *r) {
   r->no = "there is nothing to compute";
   for (u32 i = 0; i < f->naxes; i++) /* plain loops do nothing in fewer words */
     if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return LR_none;
@@ -52,7 +52,7 @@ static Str tile_reason(const Tile *t) {
 }
 
 /* Size and reason of what find_tiles has found, and of the like. */
-static void say_tiles(Record *r) {
+static void say_tiles(KernelRecord *r) {
   const Tile *t = &r->t;
   Ctx *c = t->l->c;
   Dim n = t->f.axis[t->axis.lane].hi;
@@ -83,14 +83,14 @@ static Family tile_family(const Tile *t, LaneRun run) {
                              : FA_apart;
 }
 
-static bool choose_rows(Lower *l, const Form *f, Record *r) {
-  Record x = *r;
+static bool choose_rows(Lower *l, const Form *f, KernelRecord *r) {
+  KernelRecord x = *r;
   if (!tile_choose_rows(l, f, &x.t, &x.out) || x.t.lanes > ROWS_LANES) return false;
   *r = x;
   return true;
 }
 
-static bool choose_whole(Lower *l, const Form *f, Record *r) {
+static bool choose_whole(Lower *l, const Form *f, KernelRecord *r) {
   LaneRun run = find_tiles(l, f, r);
   if (run == LR_none && tile_choose_open(l, f, &r->t))
     r->family = FA_map;
@@ -110,7 +110,7 @@ static bool choose_whole(Lower *l, const Form *f, Record *r) {
 }
 
 bool lower_tiles(Lower *l, Cursor at, const Form *f) {
-  Record r = {.axis = FORM_AXES};
+  KernelRecord r = {.axis = FORM_AXES};
   if (!choose_whole(l, f, &r)) return false;
   kernel_write(l, at, f, &r);
   return true;
@@ -119,7 +119,7 @@ bool lower_tiles(Lower *l, Cursor at, const Form *f) {
 /* ---- a pool in plain order ---- */
 
 /* Vectors where the whole window is inside, the rest one by one. */
-static bool choose_inside(Lower *l, const Form *f, Record *r) {
+static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
   if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
       !form_slides_inside(l->p, f, &r->axis, &r->in) || r->in.hi - r->in.lo < 4)
     return false;
@@ -133,7 +133,7 @@ static bool choose_inside(Lower *l, const Form *f, Record *r) {
 }
 
 /* The last vector makes some results again, if no buffer is read that may hold them. */
-static void write_inside(Lower *l, Cursor at, const Form *f, Record *r) {
+static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Segment in = r->in;
   u32 axis = r->axis;
   i64 n = f->axis[axis].hi, more = (in.hi - in.lo) % r->t.lanes;
@@ -156,12 +156,12 @@ static void write_inside(Lower *l, Cursor at, const Form *f, Record *r) {
 
 /* All combinations of the segments of n windows; false: some part has no tiles. ask: only whether
  * there are tiles. */
-static bool each_segment(Lower *l, Cursor at, const Form *f, const Record *r, bool ask) {
+static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord *r, bool ask) {
   Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
   u32 n = r->nslide, count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
   for (u32 i = 0; i < n; i++) count[i] = slide_segments(&r->slide[i], seg[i]);
   do {
-    Record x = {0};
+    KernelRecord x = {0};
     for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
     Form part = form_segment(f, r->dim, n, pick);
     if (ask ? find_tiles(l, &part, &x) == LR_none : !lower_tiles(l, at, &part)) return false;
@@ -170,8 +170,8 @@ static bool each_segment(Lower *l, Cursor at, const Form *f, const Record *r, bo
   return true;
 }
 
-static bool choose_segments(Lower *l, const Form *f, Record *r) {
-  r->nslide = tile_chosen(l, f)->sparse ? form_slides(l->p, f, r->slide, &r->dim) : 0;
+static bool choose_segments(Lower *l, const Form *f, KernelRecord *r) {
+  r->nslide = tile_conv_plan(l, f)->sparse ? form_slides(l->p, f, r->slide, &r->dim) : 0;
   if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
   r->family = FA_segments;
   r->reason = str_fmt(l->c, "%.0f%% of them do, fewer than %.0f%%",
@@ -179,7 +179,7 @@ static bool choose_segments(Lower *l, const Form *f, Record *r) {
   return true;
 }
 
-static void write_segments(Lower *l, Cursor at, const Form *f, Record *r) {
+static void write_segments(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   if (!each_segment(l, at, f, r, false))
     bug(l->c, l->n->loc, "a part of a convolution has no tiles");
 }
@@ -228,7 +228,7 @@ static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *
   return best;
 }
 
-static void choose_loops(Lower *l, const Form *f, Record *r) {
+static void choose_loops(Lower *l, const Form *f, KernelRecord *r) {
   double sum = 0, row = INFINITY;
   r->axis = f->fold ? choose_row(l->p, f, l->unit->aim == AIM_ram, &sum, &row) : FORM_AXES;
   r->family = r->axis == FORM_AXES ? FA_plain : FA_row;
@@ -238,18 +238,18 @@ static void choose_loops(Lower *l, const Form *f, Record *r) {
   r->reason = str_intern(l->c, t.at, t.n);
 }
 
-static void write_loops(Lower *l, Cursor at, const Form *f, Record *r) {
+static void write_loops(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   (void)r;
   lower_plain(l, at, f);
 }
 
-static void write_row(Lower *l, Cursor at, const Form *f, Record *r) {
+static void write_row(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   lower_row(l, at, f, r->axis);
 }
 
 /* ---- all ---- */
 
-typedef void WriteFn(Lower *l, Cursor at, const Form *f, Record *r);
+typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 static WriteFn *const writers[FA_COUNT] = {
     [FA_winograd] = winograd_write, [FA_segments] = write_segments,
     [FA_inside] = write_inside,     [FA_product] = tile_write,
@@ -260,8 +260,8 @@ static WriteFn *const writers[FA_COUNT] = {
     [FA_row] = write_row,           [FA_plain] = write_loops,
 };
 
-void kernel_choose(Lower *l, const Form *f, Record *r) {
-  *r = (Record){.axis = FORM_AXES, .no = "the sum goes on from an earlier one"};
+void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
+  *r = (KernelRecord){.axis = FORM_AXES, .no = "the sum goes on from an earlier one"};
   bool vectors = l->unit->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
   if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
                   choose_whole(l, f, r) || transpose_choose(l, f, r)))
@@ -269,7 +269,7 @@ void kernel_choose(Lower *l, const Form *f, Record *r) {
   choose_loops(l, f, r);
 }
 
-void kernel_write(Lower *l, Cursor at, const Form *f, Record *r) {
+void kernel_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   family_note(l->p, l->at.last, r->family, r->size, r->reason);
   writers[r->family](l, at, f, r);
 }

@@ -48,7 +48,7 @@ static bool is_sparse(const Unit *u, const Node *n) {
   u32 ns = conv_slides(u->g, n, s);
   for (u32 i = 0; i < ns; i++)
     if (!dim_is_const(s[i].extent) || !dim_is_const(s[i].places) || !dim_is_const(s[i].size) ||
-        s[i].spread)
+        s[i].input_dilation > 1)
       return false;
   return slides_are_sparse(u->target, s, ns);
 }
@@ -64,9 +64,9 @@ static i64 behind_rows(Graph *g, const Node *n) {
                                                                     : -1;
 }
 
-static Chosen choose(const Unit *u, const Node *n) {
+static ConvPlan choose(const Unit *u, const Node *n) {
   Graph *g = u->g;
-  Chosen c = {.blocks = fills_blocks(g, n), .sparse = is_sparse(u, n), .behind = -1};
+  ConvPlan c = {.blocks = fills_blocks(g, n), .sparse = is_sparse(u, n), .behind = -1};
   if (c.blocks) c.behind = behind_rows(g, n);
   c.family = is_depthwise(g, n) ? FA_apart
              : c.sparse         ? FA_segments
@@ -78,20 +78,20 @@ static Chosen choose(const Unit *u, const Node *n) {
 
 void families(Unit *u) {
   Graph *g = u->g;
-  if (u->chosen || u->target->lanes < 4) return;
-  u->chosen = NEWS(&u->c->keep, Chosen, g->node.n);
+  if (u->conv_plan || u->target->lanes < 4) return;
+  u->conv_plan = NEWS(&u->c->keep, ConvPlan, g->node.n);
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
-      if (graph_node(g, id)->op == OP_conv) u->chosen[id] = choose(u, graph_node(g, id));
+      if (graph_node(g, id)->op == OP_conv) u->conv_plan[id] = choose(u, graph_node(g, id));
     }
-  winograd_plan(u, u->chosen);
+  winograd_plan(u, u->conv_plan);
 }
 
-const Chosen *family_of(const Unit *u, const Node *n) {
-  static const Chosen none = {.family = FA_plain};
-  bool known = u->chosen && n && n->op == OP_conv; /* nobody makes more of them */
-  return known ? &u->chosen[graph_val(u->g, n->out[0])->def] : &none;
+const ConvPlan *conv_plan_of(const Unit *u, const Node *n) {
+  static const ConvPlan none = {.family = FA_plain};
+  bool known = u->conv_plan && n && n->op == OP_conv; /* nobody makes more of them */
+  return known ? &u->conv_plan[graph_val(u->g, n->out[0])->def] : &none;
 }
 
 /* ---- what is said of it ---- */

@@ -18,7 +18,7 @@ typedef struct FamilyInfo {
 extern const FamilyInfo family_info[FA_COUNT];
 
 /* A convolution. Layout gives operands and results what this family reads, lowering writes it. */
-struct Chosen {
+struct ConvPlan {
   Family family;
   u32 patch;   /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
                   are read as if there were a multiple of that many rows and columns */
@@ -32,14 +32,14 @@ struct Chosen {
 
 /* family.c: chosen once, by the first pass that asks. */
 void families(Unit *u);
-const Chosen *family_of(const Unit *u, const Node *n); /* of no convolution: nothing is set */
+const ConvPlan *conv_plan_of(const Unit *u, const Node *n); /* of no convolution: nothing is set */
 /* Notes on a kernel how it is written: the family, its size, and the numbers that decided; 0: there
  * are none. */
 void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason);
 void family_list(Prog *p, Text *out); /* a line for each kernel: that, why, and estimates */
 
 /* winograd_plan.c: sets patch, key and share of those that are Winograd's. */
-void winograd_plan(const Unit *u, Chosen *of);
+void winograd_plan(const Unit *u, ConvPlan *of);
 /* Few patches, and weights that come from memory: these are gone through once. */
 bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all);
 i64 winograd_block(const Target *t, u32 m, i64 in, i64 out,

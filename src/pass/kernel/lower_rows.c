@@ -14,7 +14,7 @@
 
 /* Lane i of the result is the fold of the lanes of vector i; lanes behind the last of `count`
  * vectors repeat it. */
-static ExprId fold_across(const Record *r, Cursor *at, BufId acc, i64 count) {
+static ExprId fold_across(const KernelRecord *r, Cursor *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
   u32 n = r->t.lanes;
   VarId v[ROWS_LANES];
@@ -60,7 +60,7 @@ static Cursor open_fold(Tile *t, Cursor at) {
 }
 
 /* count results of tile number `tile`. */
-static void one_tile(const Record *r, Cursor at, ExprId tile, i64 count) {
+static void one_tile(const KernelRecord *r, Cursor at, ExprId tile, i64 count) {
   const Tile *t = &r->t;
   Tile fold = *t, out = r->out;
   Prog *p = t->p;
@@ -77,7 +77,7 @@ static void one_tile(const Record *r, Cursor at, ExprId tile, i64 count) {
   tile_store(&out, at, all, (TileSize){1, 1}, 0, tile, count);
 }
 
-void rows_write(Lower *l, Cursor at, const Form *f, Record *r) {
+void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Tile *t = &r->t;
   (void)f;
   for (u32 i = 0; i < t->f.naxes; i++)

@@ -26,8 +26,8 @@
 /* ---- small pieces ---- */
 
 /* A form that is finished by its users is that of the value they finish. */
-const Chosen *tile_chosen(const Lower *l, const Form *f) {
-  return family_of(l->unit, f->epilogue ? graph_maker(l->g, f->epilogue) : l->n);
+const ConvPlan *tile_conv_plan(const Lower *l, const Form *f) {
+  return conv_plan_of(l->unit, f->epilogue ? graph_maker(l->g, f->epilogue) : l->n);
 }
 
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
@@ -631,7 +631,7 @@ static void lower_open_map(Tile *t, Cursor at) {
 
 /* ---- which ---- */
 
-void tile_write(Lower *l, Cursor at, const Form *f, Record *r) {
+void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Tile *t = &r->t;
   (void)l;
   if (r->family == FA_along)

@@ -200,7 +200,7 @@ static void loop_tiles(Turn *x, Cursor at) {
   if (t->store.pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
 }
 
-bool transpose_choose(Lower *l, const Form *f, Record *r) {
+bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
   if (f->fold || f->body == FB_iota || f->body == FB_random) return false;
   Turn x = {.t = tile_of(l, f), .as = turned_as(l, prog_buf(l->p, f->out.buf)->dt)};
   if (x.as == DT_COUNT) return false;
@@ -221,7 +221,7 @@ bool transpose_choose(Lower *l, const Form *f, Record *r) {
   return false;
 }
 
-void transpose_write(Lower *l, Cursor at, const Form *f, Record *r) {
+void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Turn *x = r->turn;
   u32 axis = x->t.axis.lane;
   loop_tiles(x, at);

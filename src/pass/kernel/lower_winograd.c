@@ -87,7 +87,7 @@ static Form stored_form(Lower *l, const Form *f) {
 
 /* Axes are those that form.c gives a convolution: 1 is of groups. */
 static bool recognise(Lower *l, const Form *given, Wino *w) {
-  const Chosen *c = tile_chosen(l, given);
+  const ConvPlan *c = tile_conv_plan(l, given);
   Form stored = c->patch ? stored_form(l, given) : *given;
   const Form *f = &stored;
   const Layout *y = layout_of(l, f->out.buf), *x = layout_of(l, f->in[0].buf);
@@ -397,8 +397,8 @@ static void blocks(Wino *w, Cursor at, BufId u) {
   }
 }
 
-bool winograd_choose(Lower *l, const Form *f, Record *r) {
-  const Chosen *c = tile_chosen(l, f);
+bool winograd_choose(Lower *l, const Form *f, KernelRecord *r) {
+  const ConvPlan *c = tile_conv_plan(l, f);
   if (!c->patch) return false;
   Wino *w = r->wino = NEW(&l->c->scratch, Wino);
   if (!recognise(l, f, w)) return false;
@@ -412,7 +412,7 @@ bool winograd_choose(Lower *l, const Form *f, Record *r) {
   return true;
 }
 
-void winograd_write(Lower *l, Cursor at, const Form *f, Record *r) {
+void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Wino *w = r->wino;
   Prog *p = l->p;
   if (w->batch < FORM_AXES)

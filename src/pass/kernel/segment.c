@@ -12,12 +12,12 @@ enum { SHARED = 4 }; /* results beside each other that one tile should have */
 
 u32 conv_slides(Graph *g, const Node *n, Slide *s) {
   u32 ns;
-  const Dim *spread = node_list(n, AT_input_dilation, &ns), *pad = node_list(n, AT_pad_lo, &ns),
+  const Dim *between = node_list(n, AT_input_dilation, &ns), *pad = node_list(n, AT_pad_lo, &ns),
             *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns),
             *x = graph_type(g, n->in[0])->dim + 2, *k = graph_type(g, n->in[1])->dim + 2,
             *o = graph_type(g, n->out[0])->dim + 2;
   for (u32 i = 0; i < ns; i++)
-    s[i] = (Slide){o[i], k[i], x[i], stride[i], dilation[i], pad[i], spread ? spread[i] : 0};
+    s[i] = (Slide){o[i], k[i], x[i], stride[i], dilation[i], pad[i], between ? between[i] : 1};
   return ns;
 }
 

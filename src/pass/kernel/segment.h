@@ -6,10 +6,10 @@
 #include "pass/lower/form.h"
 
 /* A window along one dimension: place o and position k meet element o * stride + k * dilation -
- * pad, over `spread` where elements stand so far apart; 0: beside each other. */
+ * pad, over `input_dilation` where elements stand so far apart. */
 typedef struct Slide {
   i64 places, size, extent;
-  i64 stride, dilation, pad, spread;
+  i64 stride, dilation, pad, input_dilation;
 } Slide;
 
 /* Places lo..hi that meet something at positions from..to, and nothing at the others. */

@@ -86,7 +86,7 @@ typedef struct Wino Wino; /* see lower_winograd.c */
 typedef struct Turn Turn; /* see lower_transpose.c */
 
 /* How a form is written, and why: chosen once (choose.c), then written as it says. */
-typedef struct Record {
+typedef struct KernelRecord {
   Family family;
   Str size, reason;
   Tile t;                /* tiles; inside: of the part inside */
@@ -99,11 +99,12 @@ typedef struct Record {
   Wino *wino;
   Turn *turn;
   const char *no; /* loops: why there are no vectors */
-} Record;
+} KernelRecord;
 
 /* choose.c */
-void kernel_choose(Lower *l, const Form *f, Record *r);
-void kernel_write(Lower *l, Cursor at, const Form *f, Record *r); /* and notes it on the kernel */
+void kernel_choose(Lower *l, const Form *f, KernelRecord *r);
+void kernel_write(Lower *l, Cursor at, const Form *f,
+                  KernelRecord *r);                   /* and notes it on the kernel */
 bool lower_tiles(Lower *l, Cursor at, const Form *f); /* a part of one; false: it has no tiles */
 
 /* Floats that are computed with as they are. */
@@ -150,10 +151,10 @@ void tile_choose_store(Tile *t);
 Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
 bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
 u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */
-bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->lane? */
+bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->axis.lane? */
 bool tile_map_repeats(Tile *t);    /* may elements of a map be made again? They are not read. */
-/* Does the vector that begins at this point of t->lane lie within one block of everything that is
- * read and stored? One that begins at a multiple of its lanes does. The first is for maps, the
+/* Does the vector that begins at this point of t->axis.lane lie within one block of everything that
+ * is read and stored? One that begins at a multiple of its lanes does. The first is for maps, the
  * second for lanes along the fold. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_along_fits(const Tile *t, i64 from);
@@ -185,7 +186,7 @@ ExprId bytes_sum(const Tile *t, ExprId acc);   /* a sum made in f32, as the inte
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 
 /* tile_pack.c */
-void pack_sums(Tile *t, u32 k); /* sets t->sums: -zero times the sums of constant operand k */
+void pack_sums(Tile *t, u32 k); /* sets t->bytes.sums: -zero times the sums of constant operand k */
 ExprId sums_load(const Tile *t);
 void pack_const(Tile *t, u32 k);          /* brings a constant operand into panels */
 void pack_run(Tile *t, Cursor at, u32 k); /* writes what does that for another one */
@@ -193,17 +194,17 @@ bool pack_can_run(const Tile *t, u32 k);
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* What a record says. */
-enum { ROWS_LANES = 32 };                                       /* at most */
-void rows_write(Lower *l, Cursor at, const Form *f, Record *r); /* lower_rows.c */
-bool winograd_choose(Lower *l, const Form *f, Record *r);       /* lower_winograd.c */
-void winograd_write(Lower *l, Cursor at, const Form *f, Record *r);
-bool transpose_choose(Lower *l, const Form *f, Record *r); /* lower_transpose.c */
-void transpose_write(Lower *l, Cursor at, const Form *f, Record *r);
+enum { ROWS_LANES = 32 };                                             /* at most */
+void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_rows.c */
+bool winograd_choose(Lower *l, const Form *f, KernelRecord *r);       /* lower_winograd.c */
+void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
+void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 
 /* lower_tile.c */
-void tile_write(Lower *l, Cursor at, const Form *f, Record *r);
-const Chosen *tile_chosen(const Lower *l, const Form *f); /* if f is a convolution */
-Nest tile_nest(const Tile *t, Cursor at);                 /* where val says */
+void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+const ConvPlan *tile_conv_plan(const Lower *l, const Form *f); /* if f is a convolution */
+Nest tile_nest(const Tile *t, Cursor at);                      /* where val says */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */

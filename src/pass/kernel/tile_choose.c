@@ -457,7 +457,7 @@ static void choose_size(Tile *t) {
   bool splat = false, packed = false, quads = t->axis.each > 1;
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
   i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
-  /* one panel at a time: then merge finds more that goes block by block */
+  /* one panel at a time: then loop_fuse finds more that goes block by block */
   bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
   t->sums.budget =
       (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums) - (t->axis.each == 2 ? PAIR_PRODUCTS : 0);

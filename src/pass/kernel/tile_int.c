@@ -4,13 +4,16 @@
  * other a constant. Out: the form over these themselves. The zero point is taken off once: the sums
  * begin at minus the zero point times the sum of the weights. That holds where every product takes
  * part, so the border around the bytes must hold the zero point; a form whose operand still leaves
- * its dimension is left alone. Three ways to sum:
- *   quads   the weights fit 8 bits and one operand does not move along the lanes: four points of a
- *           folded axis along which the bytes are contiguous are one step, dot4
- *   pairs   the same of i16 and weights that fit 16 bits, two points at a time: dot2
- *   floats  all sums of products of bytes stay below 2^22, where f32 counts exactly: depthwise
- * convolutions, short sums All give the integers of the form, to the bit, in any order. Everything
- * else is i32 arithmetic.
+ * its dimension is left alone. Three ways to sum, which all give the integers of the form, to the
+ * bit, in any order; everything else is i32 arithmetic:
+ *
+ *   quads: the weights fit 8 bits and one operand does not move along the lanes: four points of a
+ *   folded axis along which the bytes are contiguous are one step, dot4.
+ *
+ *   pairs: the same of i16 and weights that fit 16 bits, two points at a time: dot2.
+ *
+ *   floats: all sums of products of bytes stay below 2^22, where f32 counts exactly: depthwise
+ *   convolutions, short sums.
  */
 #include "pass/kernel/tile.h"
 

@@ -98,7 +98,7 @@ static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
     return NULL;
   for (u32 i = 0; i < 2; i++)
     if (!dim_is_const(s[i].places) || s[i].places < 4 || s[i].size != 3 || s[i].stride != 1 ||
-        s[i].dilation != 1 || s[i].spread)
+        s[i].dilation != 1 || s[i].input_dilation > 1)
       return NULL;
   u32 *number = map_put(&p->number, (u64)(uintptr_t)k->data);
   if (!*number) {
@@ -174,7 +174,7 @@ static void budget(const Unit *u, WinoPlan *p) {
 
 /* The choice for a convolution with these weights. No tuning takes what is less accurate than that
  * made here, or what it has no room for. */
-static u32 ask(const Unit *u, const Node *n, const Weights *w, Chosen *to) {
+static u32 ask(const Unit *u, const Node *n, const Weights *w, ConvPlan *to) {
   const Type *k = graph_type(u->g, n->in[1]), *o = graph_type(u->g, n->out[0]);
   Str text[CHOICES];
   u32 count = CHOICES - w->choice;
@@ -189,7 +189,7 @@ static u32 ask(const Unit *u, const Node *n, const Weights *w, Chosen *to) {
   return w->choice + tune_ask(u->tune, 0, to->key, text, count);
 }
 
-void winograd_plan(const Unit *u, Chosen *of) {
+void winograd_plan(const Unit *u, ConvPlan *of) {
   const Blk *b = &u->g->blk.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8) return;
@@ -202,7 +202,7 @@ void winograd_plan(const Unit *u, Chosen *of) {
   budget(u, &p);
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
-    Chosen *to = &of[b->node.at[i]];
+    ConvPlan *to = &of[b->node.at[i]];
     const Weights *w = to->family == FA_product ? weights_of(u, &p, n) : NULL;
     if (!w) continue;
     u32 taken = ask(u, n, w, to);

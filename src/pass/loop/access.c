@@ -5,7 +5,7 @@
  */
 #include "pass/loop/access.h"
 
-static void add(Accesses *t, Touch x) {
+static void add(Accesses *t, Access x) {
   Arena *a = &t->p->c->scratch;
   u32 *slot = map_put(&t->root_at, x.root);
   if (!*slot) {
@@ -37,11 +37,11 @@ static void see(Accesses *t, const Stmt *s) {
     const Expr *e = w.e;
     if (e->kind == EX_var) *vec_push(&t->p->c->scratch, &t->used) = e->ref;
     if (e->kind == EX_load)
-      add(t, (Touch){e->ref, prog_root(t->p, e->ref), e->arg, e->narg, e->lanes, false, 0});
+      add(t, (Access){e->ref, prog_root(t->p, e->ref), e->arg, e->narg, e->lanes, false, 0});
   }
   if (s->kind == ST_store)
-    add(t, (Touch){s->buf, prog_root(t->p, s->buf), s->idx, s->nidx, prog_expr(t->p, s->a)->lanes,
-                   true, 0});
+    add(t, (Access){s->buf, prog_root(t->p, s->buf), s->idx, s->nidx, prog_expr(t->p, s->a)->lanes,
+                    true, 0});
   if (s->kind == ST_for || s->kind == ST_let) declare(t, s->var);
   if (s->kind == ST_require || (s->kind == ST_set && !access_declares(t, s->var)))
     t->ordered = true;
@@ -68,7 +68,7 @@ bool access_declares(const Accesses *t, VarId v) {
   return map_get(&t->declared, v) != NULL;
 }
 
-Accesses touched(Prog *p, StmtId first) {
+Accesses accesses_list(Prog *p, StmtId first) {
   return walk(p, prog_walk(p, first));
 }
 

@@ -1,17 +1,17 @@
 /* access.h: what a piece of a program does to memory and variables. */
-#ifndef INGOT_TOUCH_H
-#define INGOT_TOUCH_H
+#ifndef INGOT_ACCESS_H
+#define INGOT_ACCESS_H
 
 #include "ir/prog.h"
 
-typedef struct Touch {
+typedef struct Access {
   BufId buf, root;
   ExprId *idx; /* into the expression or statement: may be replaced */
   u32 n;
   u32 lanes; /* elements along the last dimension */
   bool write;
   u32 before; /* 1 + another of the same root, the last before; 0: none */
-} Touch;
+} Access;
 
 /* What becomes of one root. */
 typedef struct RootUse {
@@ -23,7 +23,7 @@ typedef struct RootUse {
 
 typedef struct Accesses {
   Prog *p;
-  VEC(Touch) at;
+  VEC(Access) at;
   VEC(RootUse) root; /* each once */
   Map root_at;       /* 1 + its place there */
   VEC(VarId) used;   /* variables, as often as they are */
@@ -34,8 +34,8 @@ typedef struct Accesses {
   u32 nstmts;
 } Accesses;
 
-Accesses touched(Prog *p, StmtId first);     /* the statement and those behind it; in scratch */
-Accesses accesses_one(Prog *p, StmtId only); /* the statement alone */
+Accesses accesses_list(Prog *p, StmtId first); /* the statement and those behind it; in scratch */
+Accesses accesses_one(Prog *p, StmtId only);   /* the statement alone */
 void access_append(Accesses *t, const Accesses *more); /* a piece that has come to stand behind t */
 bool access_declares(const Accesses *t, VarId v);
 const RootUse *access_root(const Accesses *t, BufId root); /* NULL: it is not touched */

@@ -40,7 +40,7 @@ static bool is_var(Prog *p, ExprId e, VarId v) {
 }
 
 /* Elements of the slice that v selects in this access; false when v does not select one. */
-static bool slice_of(Prog *p, const Touch *a, VarId v, Dim *size) {
+static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
   const Buf *b = prog_buf(p, a->buf);
   u32 d = 0;
   while (d < a->n && b->dim[d] == 1 && !is_var(p, a->idx[d], v)) d++;
@@ -208,7 +208,7 @@ static void shrink(LoopFuse *m, const Accesses *in, const Stmt *loop, BufId root
   for (BufId b = m->view[root]; b; b = m->other[b])
     if (slice_dim(p, prog_buf(p, b), size) == prog_buf(p, b)->rank) return;
   for (u32 i = use->last; i; i = in->at.at[i - 1].before) {
-    const Touch *a = &in->at.at[i - 1];
+    const Access *a = &in->at.at[i - 1];
     a->idx[slice_dim(p, prog_buf(p, a->buf), size)] = ex_int(p, 0);
   }
   for (BufId b = m->view[root]; b; b = m->other[b])
@@ -217,7 +217,7 @@ static void shrink(LoopFuse *m, const Accesses *in, const Stmt *loop, BufId root
 
 static void shrink_all(LoopFuse *m, StmtId loop) {
   Prog *p = m->p;
-  Accesses in = touched(p, prog_stmt(p, loop)->body);
+  Accesses in = accesses_list(p, prog_stmt(p, loop)->body);
   for (u32 i = 0; i < in.root.n; i++)
     if (prog_buf(p, in.root.at[i].root)->space == BS_temp)
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
@@ -234,8 +234,8 @@ static void merge_loops(LoopFuse *m, StmtId first) {
     for (StmtId y = prog_stmt(p, x)->next; y; y = prog_stmt(p, x)->next) {
       if (prog_stmt(p, x)->kind != ST_for || prog_stmt(p, y)->kind != ST_for) break;
       if (!same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
-      if (!a.p) a = touched(p, prog_stmt(p, x)->body);
-      Accesses b = touched(p, prog_stmt(p, y)->body);
+      if (!a.p) a = accesses_list(p, prog_stmt(p, x)->body);
+      Accesses b = accesses_list(p, prog_stmt(p, y)->body);
       if (!follows(prog_stmt(p, x), &a, prog_stmt(p, y), &b)) break;
       access_append(&a, &b);
       StmtId next = prog_stmt(p, y)->next;
@@ -262,7 +262,7 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
   /* loops whose length is not known do not stand in a row */
   if (list_runs(p, k->body, ROW_WORK) + list_runs(p, next->body, ROW_WORK) > ROW_WORK) return false;
-  Accesses a = touched(p, k->body), b = touched(p, next->body);
+  Accesses a = accesses_list(p, k->body), b = accesses_list(p, next->body);
   bool flow = false, element = false, folds = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
   for (u32 i = 0; i < b.at.n; i++) {
@@ -313,10 +313,10 @@ static void merge_kernel(LoopFuse *m, StmtId k) {
     if (!y || !same_range(p, prog_stmt(p, x), prog_stmt(p, y))) break;
     const Stmt *first = prog_stmt(p, x), *second = prog_stmt(p, y);
     if (!a.p) {
-      a = touched(p, first->body);
+      a = accesses_list(p, first->body);
       one = working_set(m, &a, first);
     }
-    Accesses b = touched(p, second->body);
+    Accesses b = accesses_list(p, second->body);
     if (!follows(first, &a, second, &b)) break;
     u64 both = held_both(m, one, &a, &b, first);
     if (!pays(one, working_set(m, &b, second), both)) break;
@@ -363,7 +363,7 @@ void loop_fuse(Prog *p) {
     m.other[b] = m.view[root];
     m.view[root] = b;
   }
-  Accesses all = touched(p, p->body);
+  Accesses all = accesses_list(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) m.total[all.at.at[i].root]++;
   merge_list(&m, p->body);
 }

@@ -110,7 +110,7 @@ static bool separates(Share *o, const Accesses *in, BufId root, VarId v, u32 d) 
   BufId first = 0;
   const RootUse *use = access_root(in, root);
   for (u32 i = use ? use->last : 0; i; i = in->at.at[i - 1].before) {
-    const Touch *t = &in->at.at[i - 1];
+    const Access *t = &in->at.at[i - 1];
     if (d >= t->n || !split_index(o, in, t->idx[d], v, &s)) return false;
     if (d + 1 == t->n) s.hi += t->lanes - 1;
     if (!first) {
@@ -138,7 +138,7 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
   const Stmt *s = prog_stmt(p, loop);
   if (s->kind != ST_for || !(s->flags & LF_parallel) || ex_loads(p, s->a) || ex_loads(p, s->b))
     return false;
-  Accesses in = touched(p, s->body);
+  Accesses in = accesses_list(p, s->body);
   if (in.ordered) return false;
   for (u32 i = 0; i < in.root.n; i++) {
     const RootUse *use = &in.root.at[i];
@@ -172,7 +172,7 @@ static void follow(Share *o, StmtId first) {
 }
 
 /* The first dimension whose index depends on a variable of the set; rank if none does. */
-static u32 split_dim(Share *o, const Touch *t) {
+static u32 split_dim(Share *o, const Access *t) {
   u32 d = 0;
   while (d < t->n && !any_of(o, t->idx[d])) d++;
   return d;
@@ -180,7 +180,7 @@ static u32 split_dim(Share *o, const Touch *t) {
 
 /* Lines that hold the end of one thread's part and the beginning of the next one's: where the split
  * dimension is not the first, one in every row of those in front. */
-static double torn_lines(Prog *p, const Touch *t, u32 d) {
+static double torn_lines(Prog *p, const Access *t, u32 d) {
   const Buf *b = prog_buf(p, t->buf);
   if (d >= t->n || t->n != b->rank || (b->space != BS_temp && b->space != BS_out)) return 0;
   double outer = 1, inner = (double)dtype_bytes(b->dt);
@@ -203,7 +203,7 @@ static ShareTraffic traffic_of(Share *o, StmtId loop, VarId v, bool note) {
   follow(o, prog_stmt(p, loop)->body);
   ShareTraffic r = {0};
   for (u32 i = 0; i < in.at.n; i++) {
-    const Touch *t = &in.at.at[i];
+    const Access *t = &in.at.at[i];
     BufSpace space = prog_buf(p, t->root)->space;
     u32 d = split_dim(o, t);
     u64 bytes;
@@ -572,7 +572,7 @@ void parallel(Prog *p) {
   o.last_var = NEWS(&p->c->scratch, u64, vars);
   o.in_root = NEWS(&p->c->scratch, u32, p->buf.n);
   o.last_root = NEWS(&p->c->scratch, u64, p->buf.n);
-  Accesses all = touched(p, p->body);
+  Accesses all = accesses_list(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
   p->body = walk(&o, p->body);
   for (BufId b = 1; b < p->buf.n; b++) {

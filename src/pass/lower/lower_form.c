@@ -283,7 +283,7 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
   if (whole) form_merge(l->p, &l->once, f);
   if (f->epilogue && f->out.buf != from->out.buf) merged = *from;
-  Record r;
+  KernelRecord r;
   kernel_choose(l, f, &r);
   kernel_write(l, at, f, &r);
 }

@@ -57,7 +57,7 @@ static u32 now(Liveness *w) {
 }
 
 static void touch(Liveness *w, u32 life) {
-  FitItem *it = &w->l.item[life];
+  PlaceItem *it = &w->l.item[life];
   if (it->first > it->last) it->first = now(w);
   it->last = now(w);
   u32 n = w->access.n;
@@ -251,7 +251,7 @@ static void list(Liveness *w, StmtId first) {
 /* ---- lifetimes ---- */
 
 static void widen(Liveness *w, u32 life, u32 loop) {
-  FitItem *it = &w->l.item[life];
+  PlaceItem *it = &w->l.item[life];
   const LifeLoop *k = &w->loop.at[loop];
   if (k->first < it->first) it->first = k->first;
   if (k->last > it->last) it->last = k->last;
@@ -286,7 +286,7 @@ static void add_lives(Liveness *w) {
   Lives *l = &w->l;
   l->of = NEWS(w->a, u32, p->buf.n);
   l->root = NEWS(w->a, BufId, p->buf.n);
-  l->item = NEWS(w->a, FitItem, p->buf.n);
+  l->item = NEWS(w->a, PlaceItem, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++) {
     BufId root = prog_root(p, b);
     if (!mem_in_arena(p, root)) continue;
@@ -296,7 +296,7 @@ static void add_lives(Liveness *w) {
     u64 bytes;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
     l->root[l->n] = b;
-    l->item[l->n] = (FitItem){bytes, 1, 0, 0};
+    l->item[l->n] = (PlaceItem){bytes, 1, 0, 0};
     l->of[b] = ++l->n;
   }
 }

@@ -9,9 +9,9 @@
  */
 typedef struct Lives {
   u32 n;
-  FitItem *item; /* by life; unused ones have first > last */
-  BufId *root;   /* by life */
-  u32 *of;       /* by buffer: 1 + life of its root; 0: not in the arena */
+  PlaceItem *item; /* by life; unused ones have first > last */
+  BufId *root;     /* by life */
+  u32 *of;         /* by buffer: 1 + life of its root; 0: not in the arena */
   u32 npoint;
   StmtId *point; /* the statement at each point */
 } Lives;

@@ -11,7 +11,7 @@
 #include "ir/ir.h"
 #include "pass/memory/place.h"
 
-typedef enum FitOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } FitOrder;
+typedef enum PlaceOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } PlaceOrder;
 
 /* Items that have been placed, to find those that conflict with another: a tree over all items in
  * the order in which they begin, whose nodes know how long something below is needed, and how high
@@ -29,18 +29,18 @@ typedef struct Around {
   u64 *top;   /* by node: end of the highest item that is placed */
   u64 *floor; /* by node: the highest one below. A node that was raised as a whole differs from both
                  below: the higher of them, or both if equal, are to be raised as well */
-  FitItem **found, **sorted;
+  PlaceItem **found, **sorted;
   u32 nsorted;
 } Around;
 
 typedef struct BestPlan {
-  FitItem *item; /* the best plan so far */
-  FitItem *tried;
+  PlaceItem *item; /* the best plan so far */
+  PlaceItem *tried;
   u32 n;
   u64 rest;    /* least area that a search left over; 0: none has failed yet */
   u64 descent; /* steps of a search that never turns back */
   Around around;
-  FitResult r;
+  PlaceResult r;
 } BestPlan;
 
 enum { FIT_MANY = 2000 }; /* items; more are not searched */
@@ -58,11 +58,11 @@ static int by_key(const void *x, const void *y) {
   return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static bool used(const FitItem *it) {
+static bool used(const PlaceItem *it) {
   return it->size && it->first <= it->last;
 }
 
-static bool meet(const FitItem *x, const FitItem *y) {
+static bool meet(const PlaceItem *x, const PlaceItem *y) {
   return x->first <= y->last && y->first <= x->last;
 }
 
@@ -80,7 +80,7 @@ static int by_time(const void *x, const void *y) {
   return (int)a->start - (int)b->start; /* ends lie at last + 1 and come first */
 }
 
-static u64 find_bound(const FitItem *item, u32 n, Arena *a) {
+static u64 find_bound(const PlaceItem *item, u32 n, Arena *a) {
   Event *e = NEWS(a, Event, 2 * (size_t)n);
   u32 m = 0;
   for (u32 i = 0; i < n; i++) {
@@ -100,12 +100,12 @@ static u64 find_bound(const FitItem *item, u32 n, Arena *a) {
 /* ---- greedy ---- */
 
 static int by_offset(const void *x, const void *y) {
-  const FitItem *a = *(FitItem *const *)x, *b = *(FitItem *const *)y;
+  const PlaceItem *a = *(PlaceItem *const *)x, *b = *(PlaceItem *const *)y;
   if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
   return a < b ? -1 : a > b;
 }
 
-static Around around_new(const FitItem *item, u32 n, Arena *a) {
+static Around around_new(const PlaceItem *item, u32 n, Arena *a) {
   Around w = {.n = n, .leaves = 1};
   while (w.leaves < n) w.leaves *= 2;
   w.begin = NEWS(a, u32, n);
@@ -114,8 +114,8 @@ static Around around_new(const FitItem *item, u32 n, Arena *a) {
   w.end = NEWS(a, u32, 2 * (size_t)w.leaves);
   w.top = NEWS(a, u64, 2 * (size_t)w.leaves);
   w.floor = NEWS(a, u64, 2 * (size_t)w.leaves);
-  w.found = NEWS(a, FitItem *, n);
-  w.sorted = NEWS(a, FitItem *, n);
+  w.found = NEWS(a, PlaceItem *, n);
+  w.sorted = NEWS(a, PlaceItem *, n);
   Key *order = NEWS(a, Key, n);
   for (u32 i = 0; i < n; i++) order[i] = (Key){UINT32_MAX - item[i].first, 0, i};
   if (n) qsort(order, n, sizeof *order, by_key);
@@ -188,13 +188,13 @@ static void raise_floor(Around *w, u32 node, Leaves all, Leaves of, u64 from, u6
 }
 
 /* The floor on which an item may lie at the lowest. */
-static u64 around_floor(Around *w, const FitItem *it) {
+static u64 around_floor(Around *w, const PlaceItem *it) {
   Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)};
   return find_floor(w, 1, (Leaves){0, w->leaves}, of);
 }
 
-static void around_add(Around *w, const FitItem *item, u32 id) {
-  const FitItem *it = &item[id];
+static void around_add(Around *w, const PlaceItem *item, u32 id) {
+  const PlaceItem *it = &item[id];
   u32 end = it->last + 1;
   u64 top = it->offset + it->size;
   for (u32 k = w->leaves + w->leaf[id]; k && w->end[k] < end; k /= 2) w->end[k] = end;
@@ -211,7 +211,7 @@ typedef struct Wanted {
 } Wanted;
 
 /* Adds what is placed and wanted below a node; false: that is more than `most`. */
-static bool gather(Around *w, FitItem *item, u32 node, Leaves all, const Wanted *x, u32 *m,
+static bool gather(Around *w, PlaceItem *item, u32 node, Leaves all, const Wanted *x, u32 *m,
                    u32 most) {
   if (all.from >= x->stop || w->end[node] <= x->after || w->top[node] <= x->floor) return true;
   if (node >= w->leaves) {
@@ -224,7 +224,7 @@ static bool gather(Around *w, FitItem *item, u32 node, Leaves all, const Wanted 
 }
 
 /* Brings the first n of the order, all of them placed, into the order of offsets. */
-static void sort_placed(Around *w, FitItem *item, const Key *order, u32 n) {
+static void sort_placed(Around *w, PlaceItem *item, const Key *order, u32 n) {
   u32 more = n - w->nsorted, k = w->nsorted;
   for (u32 i = 0; i < more; i++) w->found[i] = &item[order[k + i].id];
   if (more) qsort(w->found, more, sizeof *w->found, by_offset);
@@ -237,7 +237,7 @@ static void sort_placed(Around *w, FitItem *item, const Key *order, u32 n) {
 
 /* The items among the first n of the order that conflict with one above its floor, by offset; how
  * many. */
-static u32 around_find(Around *w, FitItem *item, const Key *order, u32 n, const FitItem *it,
+static u32 around_find(Around *w, PlaceItem *item, const Key *order, u32 n, const PlaceItem *it,
                        u64 floor) {
   Wanted x = {first_leaf(w, (u64)it->last + 1), it->first, floor};
   u32 m = 0;
@@ -253,15 +253,15 @@ static u32 around_find(Around *w, FitItem *item, const Key *order, u32 n, const 
 }
 
 /* Places items in the given order, but for the first `done`, which are placed. */
-static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, Around *w) {
+static void place(PlaceItem *item, const Key *order, u32 done, u32 n, bool tight, Around *w) {
   around_clear(w);
   for (u32 i = 0; i < done; i++) around_add(w, item, order[i].id);
   for (u32 i = done; i < n; i++) {
-    FitItem *it = &item[order[i].id];
+    PlaceItem *it = &item[order[i].id];
     u64 at = around_floor(w, it), best = UINT64_MAX, slack = UINT64_MAX;
     u32 m = around_find(w, item, order, i, it, at);
     for (u32 k = 0; k < m; k++) {
-      const FitItem *x = w->found[k];
+      const PlaceItem *x = w->found[k];
       if (x->offset >= at + it->size && x->offset - at - it->size < slack) {
         best = at;
         slack = x->offset - at - it->size;
@@ -274,9 +274,9 @@ static void place(FitItem *item, const Key *order, u32 done, u32 n, bool tight, 
   }
 }
 
-static void sort_items(const FitItem *item, u32 n, FitOrder how, Key *out) {
+static void sort_items(const PlaceItem *item, u32 n, PlaceOrder how, Key *out) {
   for (u32 i = 0; i < n; i++) {
-    const FitItem *it = &item[i];
+    const PlaceItem *it = &item[i];
     u64 length = (u64)it->last - it->first + 1;
     u64 area = it->size > UINT64_MAX / length ? UINT64_MAX : it->size * length;
     out[i] = (Key){it->size, length, i};
@@ -301,7 +301,7 @@ static void take(BestPlan *b) {
 /* ---- search ---- */
 
 /* Heights are sums of sizes: what divides all of these divides them. */
-static u64 divisor(const FitItem *item, u32 n) {
+static u64 divisor(const PlaceItem *item, u32 n) {
   u64 g = 0;
   for (u32 i = 0; i < n; i++)
     for (u64 x = item[i].size; x;) {
@@ -326,7 +326,7 @@ static u64 patience(u64 i) {
  * sections first; where there is some, longer ones that go from below. One style after the other:
  * what one misses, another often finds at once. */
 typedef struct Style {
-  u32 most;     /* see fit_below */
+  u32 most;     /* see place_below */
   u32 noise;    /* how much the orders are disturbed, in 128ths */
   u32 descents; /* steps of a short try */
 } Style;
@@ -335,7 +335,7 @@ enum { FIT_STYLES = 3 };
 static const Style tight[FIT_STYLES] = {{40, 256, 2}, {12, 1024, 2}, {40, 4096, 2}};
 static const Style loose[FIT_STYLES] = {{1, 64, 8}, {1, 64, 8}, {1, 256, 8}};
 
-static u64 area(const FitItem *it) {
+static u64 area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
 }
 
@@ -345,8 +345,8 @@ static void finish(BestPlan *b, Key *order) {
   u64 rest = 0;
   u32 done = 0;
   for (u32 i = 0; i < b->n; i++) {
-    const FitItem *it = &b->tried[i];
-    bool open = it->offset == FIT_OPEN;
+    const PlaceItem *it = &b->tried[i];
+    bool open = it->offset == PLACE_OPEN;
     done += !open;
     rest += open ? area(it) : 0;
     order[i] = (Key){open ? it->size : UINT64_MAX, 0, i};
@@ -368,7 +368,7 @@ static bool search(BestPlan *b, u64 height, const Style *style, u64 budget, Key 
     u64 slice = patience(try / (FO_COUNT * FIT_STYLES) + 1) * how->descents * b->descent;
     u64 left = slice < budget ? slice : budget;
     budget -= left;
-    sort_items(b->tried, b->n, (FitOrder)(try % FO_COUNT), order);
+    sort_items(b->tried, b->n, (PlaceOrder)(try % FO_COUNT), order);
     for (u32 i = 0; i < b->n; i++) {
       u64 more = try < FO_COUNT ? 0 : random_bits(try, i) % how->noise;
       order[i].key = (b->n - i) * (128 + more);
@@ -376,7 +376,7 @@ static bool search(BestPlan *b, u64 height, const Style *style, u64 budget, Key 
     }
     qsort(order, b->n, sizeof *order, by_key);
     for (u32 i = 0; i < b->n; i++) rank[order[i].id] = i;
-    if (fit_below(b->tried, b->n, rank, how->most, height, &left, a)) {
+    if (place_below(b->tried, b->n, rank, how->most, height, &left, a)) {
       take(b);
       return true;
     }
@@ -391,7 +391,7 @@ static void improve(BestPlan *b, u64 budget, Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
   u64 step = divisor(b->item, b->n), low = b->r.bound, left = budget;
   for (u32 i = 0; i < b->n; i++) rank[i] = i;
-  if (!fit_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a)) return;
+  if (!place_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a)) return;
   take(b);
   b->descent = budget - left;
   if (search(b, low, tight, budget / 4 * 3, order, a)) return;
@@ -403,12 +403,12 @@ static void improve(BestPlan *b, u64 budget, Arena *a) {
   }
 }
 
-FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
+PlaceResult place_items(PlaceItem *item, u32 n, u64 budget, Arena *a) {
   BestPlan b = {.r = {UINT64_MAX, find_bound(item, n, a)}};
   Key *order = NEWS(a, Key, n);
   u32 *from = NEWS(a, u32, n);
-  b.item = NEWS(a, FitItem, n);
-  b.tried = NEWS(a, FitItem, n);
+  b.item = NEWS(a, PlaceItem, n);
+  b.tried = NEWS(a, PlaceItem, n);
   for (u32 i = 0; i < n; i++) {
     item[i].offset = 0;
     if (!used(&item[i])) continue;
@@ -417,7 +417,7 @@ FitResult fit(FitItem *item, u32 n, u64 budget, Arena *a) {
   }
   b.around = around_new(b.tried, b.n, a);
   for (u32 try = 0; try < 2 * FO_COUNT && b.r.height > b.r.bound; try++) {
-    sort_items(b.tried, b.n, (FitOrder)(try / 2), order);
+    sort_items(b.tried, b.n, (PlaceOrder)(try / 2), order);
     place(b.tried, order, 0, b.n, try % 2, &b.around);
     take(&b);
   }

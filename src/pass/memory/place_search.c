@@ -37,7 +37,7 @@ typedef struct PlacePart {
 } PlacePart;
 
 typedef struct Search {
-  const FitItem *item;
+  const PlaceItem *item;
   u32 n, nsec;
   u32 *lo, *hi;     /* by item: its sections, both included */
   u64 *low;         /* by item: lowest place left; once placed, where it lies */
@@ -58,7 +58,7 @@ typedef struct Search {
   VEC(u32) id;
   VEC(PlacePart) part;
   u64 area, deep; /* area of what is placed: now, and at the deepest dead end so far */
-  u64 *kept;      /* by item: where it lay there, or FIT_OPEN */
+  u64 *kept;      /* by item: where it lay there, or PLACE_OPEN */
   u32 most;       /* alternatives of a section that is decided at once */
   u64 height;
   u64 work, budget;
@@ -72,7 +72,7 @@ static void save(Search *s, u32 id, u64 *at, u64 value) {
   *at = value;
 }
 
-static u64 area(const FitItem *it) {
+static u64 area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
 }
 
@@ -129,7 +129,7 @@ static bool settle(Search *s, u32 sec) {
 /* Places an item at its lowest place, lifts what conflicts with it; false if something no longer
  * fits. */
 static bool put(Search *s, u32 id) {
-  const FitItem *it = &s->item[id];
+  const PlaceItem *it = &s->item[id];
   u64 top = s->low[id] + it->size;
   bool ok = true;
   s->placed[id] = true;
@@ -297,7 +297,7 @@ static void dead_end(Search *s) {
   if (s->area <= s->deep) return;
   s->deep = s->area;
   s->work += s->n / 4;
-  for (u32 i = 0; i < s->n; i++) s->kept[i] = s->placed[i] ? s->low[i] : FIT_OPEN;
+  for (u32 i = 0; i < s->n; i++) s->kept[i] = s->placed[i] ? s->low[i] : PLACE_OPEN;
 }
 
 static bool solve(Search *s, PlacePart p) {
@@ -386,7 +386,8 @@ static void add_sections(Search *s) {
   }
 }
 
-bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 *budget, Arena *a) {
+bool place_below(PlaceItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 *budget,
+                 Arena *a) {
   Mark mark = arena_mark(a);
   Search s = {.item = item, .n = n, .most = most, .height = height, .budget = *budget, .a = a};
   if (n == 0) return true;
@@ -407,7 +408,7 @@ bool fit_below(FitItem *item, u32 n, const u32 *rank, u32 most, u64 height, u64 
     u32 parts = s.part.n;
     for (u32 k = 0; ok && k < parts; k++) ok = solve(&s, s.part.at[k]);
   }
-  for (u32 i = 0; i < n; i++) item[i].offset = ok ? s.low[i] : s.deep ? s.kept[i] : FIT_OPEN;
+  for (u32 i = 0; i < n; i++) item[i].offset = ok ? s.low[i] : s.deep ? s.kept[i] : PLACE_OPEN;
   *budget = s.work < s.budget ? s.budget - s.work : 0;
   arena_rewind(a, mark);
   return ok;

@@ -39,7 +39,7 @@ typedef struct PlaceSharing {
  */
 static bool take_over(PlaceSharing *o, u32 from, u32 to) {
   u32 x = find(o->into, from);
-  FitItem *a = &o->l->item[x], *b = &o->l->item[to];
+  PlaceItem *a = &o->l->item[x], *b = &o->l->item[to];
   if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size)
     return false;
   if (b->first == b->last) return false;
@@ -61,7 +61,7 @@ static void share(PlaceSharing *o) {
   starts = NEWS(&o->p->c->scratch, u32, l->npoint + 1);
   then = NEWS(&o->p->c->scratch, u32, l->n + 1);
   for (u32 i = l->n; i-- > 0;) {
-    const FitItem *it = &l->item[i];
+    const PlaceItem *it = &l->item[i];
     o->into[i] = i;
     if (it->first >= it->last) continue;
     next[i] = ends[it->last];
@@ -85,7 +85,7 @@ static void share(PlaceSharing *o) {
 static void put_state_first(Prog *p, Lives *l) {
   u64 base = 0;
   for (u32 i = 0; i < l->n; i++) {
-    FitItem *it = &l->item[i];
+    PlaceItem *it = &l->item[i];
     if (prog_buf(p, l->root[i])->space != BS_state) continue;
     for (u32 k = 0; k < l->n; k++)
       if (l->item[k].offset >= base && l->item[k].offset < it->offset)
@@ -102,7 +102,7 @@ void plan(Prog *p) {
   Lives l = live_find(p, &p->c->scratch);
   PlaceSharing o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
   share(&o);
-  FitResult r = fit(l.item, l.n, FIT_BUDGET, &p->c->scratch);
+  PlaceResult r = place_items(l.item, l.n, PLACE_BUDGET, &p->c->scratch);
   put_state_first(p, &l);
   for (u32 i = 0; i < l.n; i++) prog_buf(p, l.root[i])->offset = l.item[find(o.into, i)].offset;
   p->arena_bytes = r.height;
@@ -116,7 +116,7 @@ static u32 find_peak(const Lives *l, u64 *bytes, Arena *a) {
   u64 *begin = NEWS(a, u64, l->npoint + 2), *end = NEWS(a, u64, l->npoint + 2), live = 0;
   u32 at = 0;
   for (u32 i = 0; i < l->n; i++) {
-    const FitItem *it = &l->item[i];
+    const PlaceItem *it = &l->item[i];
     if (it->first > it->last) continue;
     begin[it->first] += it->size;
     end[it->last + 1] += it->size;
@@ -135,7 +135,7 @@ static void list_peak(const Lives *l, u32 at, PlanReport *r, Arena *a) {
   r->peak = NEWS(a, BufId, l->n);
   r->peak_bytes = NEWS(a, u64, l->n);
   for (u32 i = 0; i < l->n; i++) {
-    const FitItem *it = &l->item[i];
+    const PlaceItem *it = &l->item[i];
     if (it->first > at || it->last < at || !it->size) continue;
     u32 k = r->npeak++;
     for (; k > 0 && r->peak_bytes[k - 1] < it->size; k--) {

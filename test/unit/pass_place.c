@@ -14,11 +14,11 @@ static u32 below(u32 n) {
   return (u32)(state >> 33) % n;
 }
 
-static bool meet(const FitItem *x, const FitItem *y) {
+static bool meet(const PlaceItem *x, const PlaceItem *y) {
   return x->first <= y->last && y->first <= x->last;
 }
 
-static bool sound(const FitItem *it, u32 n, u64 height) {
+static bool sound(const PlaceItem *it, u32 n, u64 height) {
   for (u32 i = 0; i < n; i++) {
     if (it[i].first > it[i].last || !it[i].size) continue;
     if (it[i].offset + it[i].size > height) return false;
@@ -32,7 +32,7 @@ static bool sound(const FitItem *it, u32 n, u64 height) {
 
 /* The lowest height, by placing items in every order, each as low as those before it allow from
  * above. */
-static u64 best(FitItem *it, u32 n, u32 placed, u64 height, u64 limit) {
+static u64 best(PlaceItem *it, u32 n, u32 placed, u64 height, u64 limit) {
   if (height >= limit) return limit;
   if (placed == (1u << n) - 1) return height;
   for (u32 i = 0; i < n; i++) {
@@ -50,14 +50,14 @@ static u64 best(FitItem *it, u32 n, u32 placed, u64 height, u64 limit) {
 static void small(Arena *a) {
   u32 searched = 0;
   for (u32 turn = 0; turn < 400; turn++) {
-    FitItem it[8], copy[8];
+    PlaceItem it[8], copy[8];
     u32 n = 2 + below(6);
     for (u32 i = 0; i < n; i++) {
-      it[i] = (FitItem){64 * (1 + below(9)), below(8), 0, 0};
+      it[i] = (PlaceItem){64 * (1 + below(9)), below(8), 0, 0};
       it[i].last = it[i].first + below(5);
     }
     memcpy(copy, it, sizeof it);
-    FitResult greedy = fit(it, n, 0, a), r = fit(it, n, FIT_BUDGET, a);
+    PlaceResult greedy = place_items(it, n, 0, a), r = place_items(it, n, PLACE_BUDGET, a);
     CHECK(sound(it, n, r.height));
     CHECK(r.height >= r.bound && r.height <= greedy.height);
     CHECK(r.height == best(copy, n, 0, 0, UINT64_MAX));
@@ -67,24 +67,24 @@ static void small(Arena *a) {
 }
 
 static void odd(Arena *a) {
-  FitItem it[4] = {{128, 0, 3, 7}, {64, 5, 4, 7}, {0, 0, 9, 7}, {64, 4, 6, 7}};
-  FitResult r = fit(it, 4, FIT_BUDGET, a);
+  PlaceItem it[4] = {{128, 0, 3, 7}, {64, 5, 4, 7}, {0, 0, 9, 7}, {64, 4, 6, 7}};
+  PlaceResult r = place_items(it, 4, PLACE_BUDGET, a);
   CHECK(r.height == 128 && r.bound == 128);
   CHECK(it[0].offset == 0 && it[1].offset == 0 && it[2].offset == 0 && it[3].offset == 0);
-  r = fit(NULL, 0, FIT_BUDGET, a);
+  r = place_items(NULL, 0, PLACE_BUDGET, a);
   CHECK(r.height == 0 && r.bound == 0);
 }
 
 static void hard(Arena *a) {
   for (u64 seed = 1; seed <= 3; seed++) {
-    FitItem it[160], again[160];
+    PlaceItem it[160], again[160];
     u32 n = case_make(it, 150, 0, seed, a);
     memcpy(again, it, sizeof it);
-    FitResult r = fit(it, n, FIT_BUDGET / 8, a);
+    PlaceResult r = place_items(it, n, PLACE_BUDGET / 8, a);
     CHECK(r.bound == (u64)CASE_SIDE * CASE_UNIT);
     CHECK(sound(it, n, r.height));
     CHECK(r.height <= r.bound + r.bound / 10);
-    fit(again, n, FIT_BUDGET / 8, a);
+    fit(again, n, PLACE_BUDGET / 8, a);
     CHECK(!memcmp(it, again, n * sizeof *it));
   }
 }
@@ -92,11 +92,11 @@ static void hard(Arena *a) {
 /* Where the search does not come to an end, the plan is what it had placed with the rest on top:
  * sound, and much better than the greedy one. */
 static void unfinished(Arena *a) {
-  FitItem it[460];
+  PlaceItem it[460];
   u32 n = case_make(it, 450, 5, 1, a);
-  FitResult greedy = fit(it, n, 0, a);
+  PlaceResult greedy = place_items(it, n, 0, a);
   CHECK(sound(it, n, greedy.height) && greedy.height >= greedy.bound);
-  FitResult r = fit(it, n, FIT_BUDGET / 16, a);
+  PlaceResult r = place_items(it, n, PLACE_BUDGET / 16, a);
   CHECK(sound(it, n, r.height) && r.height >= r.bound);
   CHECK(r.height - r.bound < (greedy.height - greedy.bound) / 3 * 2);
 }
@@ -105,10 +105,10 @@ static void unfinished(Arena *a) {
  * square. */
 static void many(Arena *a) {
   enum { MANY = 200000 };
-  FitItem *it = NEWS(a, FitItem, MANY);
-  for (u32 i = 0; i < MANY; i++) it[i] = (FitItem){64 * (1 + below(3)), i, MANY, 0};
+  PlaceItem *it = NEWS(a, PlaceItem, MANY);
+  for (u32 i = 0; i < MANY; i++) it[i] = (PlaceItem){64 * (1 + below(3)), i, MANY, 0};
   clock_t start = clock();
-  FitResult r = fit(it, MANY, 0, a);
+  PlaceResult r = place_items(it, MANY, 0, a);
   CHECK(clock() - start < 10 * CLOCKS_PER_SEC);
   CHECK(r.height == r.bound);
   CHECK(sound(it, 2000, r.height));
