@@ -84,7 +84,7 @@ static void hard(Arena *a) {
     CHECK(r.bound == (u64)CASE_SIDE * CASE_UNIT);
     CHECK(sound(it, n, r.height));
     CHECK(r.height <= r.bound + r.bound / 10);
-    fit(again, n, PLACE_BUDGET / 8, a);
+    place_items(again, n, PLACE_BUDGET / 8, a);
     CHECK(!memcmp(it, again, n * sizeof *it));
   }
 }
