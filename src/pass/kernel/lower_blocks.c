@@ -6,8 +6,10 @@
  * they are used.
  *
  * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
- * dot4; each group is then scaled and added to the sum in f32. Where x is floats, weights become
- * f32 in registers, as unblock makes them, and products are added in order.
+ * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than those
+ * of x and have integers for scales, these are multiplied with as integers, and what is scaled and
+ * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
+ * them, and products are added in order.
  *
  * In both the sum of one result takes its groups in order, whatever the tile it is in, so that rows
  * of x give the same bits one by one and together, and for any number of threads.
@@ -16,7 +18,8 @@
 #include "pass/kernel/tile.h"
 
 /* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
- * are; and in those for the rest. A single one goes with PANELS of weights. */
+ * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
+ * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { MOST_ROWS = 8, REST_ROWS = 4 };
 
 typedef struct BlockTile {
@@ -68,6 +71,16 @@ static ExprId x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool
   return four ? ex_quad(p, ex_load_vec(p, from, idx, n, 4)) : ex_load(p, from, idx, n);
 }
 
+/* Two sums of x in a row, as the halves of one number. */
+static ExprId x_pair(const BlockTile *b, ExprId row, ExprId at) {
+  Prog *p = b->p;
+  BufId from = b->sum;
+  ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
+  u32 n = 2;
+  storage_address(b->t.l, &from, idx, &n, &b->t.at.inner);
+  return ex_quad(p, ex_load_vec(p, from, idx, n, 2));
+}
+
 static ExprId madd(const BlockTile *b, ExprId x, ExprId y, ExprId sum) {
   if (b->t.l->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
   return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
@@ -77,15 +90,29 @@ static ExprId minus(Prog *p, ExprId x) {
   return ex_op1(p, OP_neg, x);
 }
 
+/* What the block of panel v multiplies the factors (or offsets) of its groups with. */
+static ExprId block_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v) {
+  ExprId e = panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
+  return ex_cast(b->p, DT_f32, e, false);
+}
+
+/* The byte of group g of the unit. */
+static ExprId byte_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, u32 g) {
+  Prog *p = b->p;
+  ExprId e = panel_load(b, at, from, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+  return ex_cast(p, DT_i32, e, false);
+}
+
 /* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
 static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, bool offset) {
   Prog *p = b->p;
   BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
-  ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
-  if (!large) return ex_cast(p, DT_f32, e, false);
-  e = ex_cast(p, DT_f32, ex_cast(p, DT_i32, e, false), false);
-  ExprId of = ex_cast(p, DT_f32, panel_load(b, at, large, v, ex_copy(p, at->block), 0), false);
-  e = ex_op2(p, OP_mul, of, e);
+  if (!large) {
+    ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+    return ex_cast(p, DT_f32, e, false);
+  }
+  ExprId e = ex_cast(p, DT_f32, byte_load(b, at, small, v, g), false);
+  e = ex_op2(p, OP_mul, block_load(b, at, large, v), e);
   return offset ? minus(p, e) : e;
 }
 
@@ -159,6 +186,7 @@ static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   if (b->q.less) {
     ExprId sum =
         x_load(b, b->sum, row_at(b, at, i), plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
     sum = ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
@@ -240,6 +268,114 @@ static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId
   }
 }
 
+/* ---- integers with integer scales, two groups in a unit ---- */
+
+/* acc[i, v] += total[i, v], a number of f32, times the factors of the block and of x; and the
+ * offsets of all groups. */
+static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId total, BufId acc) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId d = tile_let(p, &in, block_load(b, at, b->q.d, v), "d"), o[2] = {0};
+  for (u32 g = 0; g < b->q.split && b->q.o; g++)
+    o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId by = spread(b, x_load(b, b->by, row, ex_copy(p, at->unit), false));
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by), n = reg_load(p, total, i, v);
+  if (prog_buf(p, total)->dt != DT_f32) n = ex_cast(p, DT_f32, n, false);
+  ExprId sum = madd(b, n, scale, reg_load(p, acc, i, v));
+  for (u32 g = 0; g < b->q.split && b->q.o; g++) {
+    ExprId x = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    sum = madd(b, ex_var(p, o[g]), spread(b, x), sum);
+  }
+  reg_store(p, &in, acc, i, v, sum);
+}
+
+/* In the lower half of each lane x, in the upper one y, both moved up. */
+static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
+  ExprId high = ex_op2(b->p, OP_shl, y, ints(b, 16 + up));
+  return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
+}
+
+/* The scale of group g of the unit in both halves; of groups 0 and 1 for g 2, times `less`. */
+static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
+  Prog *p = b->p;
+  BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  i64 up = 0;
+  while (g == 2 && (i64)1 << up < b->q.less) up++;
+  ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
+  ExprId y = byte_load(b, at, b->q.s, v, g == 2 ? 1 : g);
+  reg_store(p, &in, to, ex_int(p, 0), v, halves(b, x, y, up));
+  return to;
+}
+
+/* sums[i, v] += products of so many fours from `first` on, by pairs, times s[v] */
+static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId s,
+                       const BufId *w, u32 first, u32 fours) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  VarId x[8];
+  for (u32 j = 0; j < fours; j++) {
+    ExprId of = plus(p, at->unit, BLOCK_X, ex_int(p, 4 * (first + j)));
+    x[j] = tile_let(p, &in, spread(b, x_load(b, b->x, row_at(b, at, i), of, true)), "x");
+  }
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = ints(b, 0);
+  for (u32 j = 0; j < fours; j++)
+    pairs = ex_op3(p, OP_pairs, four_bytes(b, w, first + j, v), ex_var(p, x[j]), pairs);
+  ExprId by = reg_load(p, s, ex_int(p, 0), v);
+  reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot2, pairs, by, reg_load(p, sums, i, v)));
+}
+
+/* sums[i, v] -= what all elements are too large by: both sums of x with both scales */
+static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums) {
+  Prog *p = b->p;
+  BufId s = load_scales(b, at, in, 2);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId two = x_pair(b, row_at(b, at, i), plus(p, at->unit, 2, ex_int(p, 0)));
+  VarId x = tile_let(p, &in, spread(b, two), "less");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), ints(b, 0));
+  reg_store(p, &in, sums, i, v, ex_op2(p, OP_sub, reg_load(p, sums, i, v), off));
+}
+
+/* Products by pairs: the scale of a group is what adds the halves up. */
+static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  BufId w[8], sums = zeros(b, at, in);
+  u32 fours = b->q.group / 4, most = INT16_MAX / (2 * 128 * ((1u << b->q.bits) - 1));
+  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId s = load_scales(b, at, in, g);
+    for (u32 j = 0, n; j < fours; j += n) {
+      n = j + most < fours ? most : fours - j;
+      add_scaled(b, at, in, sums, s, w, g * fours + j, n);
+    }
+  }
+  if (b->q.less) take_off(b, at, in, sums);
+  end_unit(b, at, in, sums, acc);
+}
+
+/* Sums of groups times their scales, which f32 adds up exactly (block_is_scaled). */
+static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  BufId w[8], total = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "f");
+  u32 fours = b->q.group / 4;
+  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId sums = begin_group(b, at, in, g);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    Cursor to = in;
+    ExprId v = tile_unrolled(p, &to, at->size.panels, "v");
+    ExprId f = ex_cast(p, DT_f32, byte_load(b, at, b->q.s, v, g), false);
+    VarId s = tile_let(p, &to, f, "s");
+    ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
+    ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
+    ExprId sum =
+        g ? madd(b, n, ex_var(p, s), reg_load(p, total, i, v)) : ex_op2(p, OP_mul, n, ex_var(p, s));
+    reg_store(p, &to, total, i, v, sum);
+  }
+  end_unit(b, at, in, total, acc);
+}
+
 /* ---- floats ---- */
 
 /* Element e of the unit in panel v; of 4 bits without a way round by bytes. */
@@ -292,7 +428,9 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   } else {
     here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
-  if (b->by)
+  if (b->by && block_is_scaled(b->q.kind))
+    (b->t.l->target->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
+  else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
@@ -351,7 +489,9 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.lane = 1;
   b.t.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = l->target->lanes < 4 ? 1 : l->target->regs > 16 ? MOST_ROWS : REST_ROWS;
+  b.rows = l->target->lanes < 4                       ? 1
+           : l->target->regs > 16 || l->target->pairs ? MOST_ROWS
+                                                      : REST_ROWS;
   tile_choose_store(&b.t);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
