@@ -3,7 +3,7 @@
  * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
  * vector of results each, on every target; without vectors a panel is one row. Weights are integers
  * with few bits, brought into panels while compiling (blocks_pack.c), and are taken apart where
- * they are used.
+ * they are used, or where vectors are short of registers and rows are many, once for all of these.
  *
  * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
  * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than those
@@ -22,11 +22,15 @@
  * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { MOST_ROWS = 8, REST_ROWS = 4 };
 
+/* Of a unit taken apart: its elements, four to a word, and the scales of two groups. */
+enum { APART_WORDS = BLOCK_X / 4, APART_SCALES = 3 };
+
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
   Prog *p;
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
+  BufId apart;      /* the panel is in there, taken apart; 0: it is not */
   i64 rows;         /* of x in a tile where there are many */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
@@ -120,15 +124,26 @@ static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
 }
 
+static ExprId apart_load(const BlockTile *b, const BlockAt *at, u32 j) {
+  Prog *p = b->p;
+  ExprId idx[3] = {ex_copy(p, at->unit), ex_int(p, j), ex_int(p, 0)};
+  return ex_load_vec(p, b->apart, idx, 3, b->q.lanes);
+}
+
 /* Word j of the unit in each panel, in registers. */
 static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) {
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+  ExprId e =
+      b->apart ? apart_load(b, at, j) : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
   return w;
+}
+
+static void load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
+  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
 }
 
 /* ---- integers ---- */
@@ -260,7 +275,7 @@ static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   u32 fours = b->q.group / 4;
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -297,15 +312,19 @@ static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
 }
 
 /* The scale of group g of the unit in both halves; of groups 0 and 1 for g 2, times `less`. */
+static ExprId scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
+  i64 up = 0;
+  while (g == 2 && (i64)1 << up < b->q.less) up++;
+  ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
+  return halves(b, x, byte_load(b, at, b->q.s, v, g == 2 ? 1 : g), up);
+}
+
 static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  i64 up = 0;
-  while (g == 2 && (i64)1 << up < b->q.less) up++;
-  ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
-  ExprId y = byte_load(b, at, b->q.s, v, g == 2 ? 1 : g);
-  reg_store(p, &in, to, ex_int(p, 0), v, halves(b, x, y, up));
+  ExprId e = b->apart ? apart_load(b, at, APART_WORDS + g) : scale_pair(b, at, v, g);
+  reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
 }
 
@@ -342,11 +361,13 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
 static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8], sums = zeros(b, at, in);
   u32 fours = b->q.group / 4, most = INT16_MAX / (2 * 128 * ((1u << b->q.bits) - 1));
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  if (!b->apart) load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g);
     for (u32 j = 0, n; j < fours; j += n) {
       n = j + most < fours ? most : fours - j;
+      for (u32 k = 0; k < n && b->apart; k++) /* where it is used: registers are few */
+        w[g * fours + j + k] = load_word(b, at, in, g * fours + j + k);
       add_scaled(b, at, in, sums, s, w, g * fours + j, n);
     }
   }
@@ -359,7 +380,7 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
   Prog *p = b->p;
   BufId w[8], total = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "f");
   u32 fours = b->q.group / 4;
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -404,7 +425,7 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  load_words(b, at, in, w);
   for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w, e);
 }
 
@@ -437,23 +458,72 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
+static u32 apart_words(const BlockTile *b) {
+  return APART_WORDS + (block_is_scaled(b->q.kind) ? APART_SCALES : 0);
+}
+
+/* Are the panels taken apart for all rows of x, or for every tile? */
+static bool is_taken_apart(const BlockTile *b) {
+  Dim n = b->t.f.axis[0].hi;
+  bool few = dim_is_const(n) && n < 2 * MOST_ROWS;
+  return b->t.l->target->pairs && b->by && b->q.words < APART_WORDS && !few;
+}
+
+/* Takes the units of a panel apart, for tiles of rows; none if there are no rows for them. */
+static void take_apart(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
+  Prog *p = b->p;
+  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
+  ExprId some = ex_op2(p, OP_min, tiles, ex_int(p, 1));
+  VarId u = prog_for(p, &in, ex_int(p, 0), ex_op2(p, OP_mul, some, ex_int(p, b->q.n)), "u");
+  BufId w[8];
+  at.unit = ex_var(p, u);
+  load_words(b, &at, in, w);
+  for (u32 j = 0; j < apart_words(b); j++) {
+    ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)};
+    ExprId e =
+        j < APART_WORDS ? four_bytes(b, w, j, one) : scale_pair(b, &at, one, j - APART_WORDS);
+    prog_store(p, &in, to, idx, 3, e);
+  }
+}
+
+/* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
+ * `first` on; which row is next. */
+static ExprId tiles_of(BlockTile *b, Cursor in, i64 rows, ExprId done, ExprId group, ExprId first,
+                       i64 count, i64 valid) {
+  Prog *p = b->p;
+  ExprId left = ex_op2(p, OP_sub, ex_dim(p, b->t.f.axis[0].hi), ex_copy(p, done)), inside = first;
+  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows));
+  ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
+  if (count > 1) {
+    ExprId end = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, count));
+    inside = ex_var(p, prog_for(p, &in, ex_copy(p, first), end, "c"));
+  }
+  one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
+  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
+}
+
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
  * by panel, as long as there are so many, then fewer; those that are left one by one with all
  * panels. */
 static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
-  ExprId done = ex_int(p, 0);
-  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
-    ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
-    ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows)), inside = ex_int(p, first);
-    Cursor in = at;
-    ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
-    if (count > 1)
-      inside = ex_var(p, prog_for(p, &in, ex_int(p, first), ex_int(p, first + count), "c"));
-    one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
-    done = ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
+  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
+  BlockTile many = *b;
+  Cursor in = at;
+  i64 each = count;
+  if (b->rows > 1 && is_taken_apart(b)) {
+    if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
+    each = 1;
+    many.apart = prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, apart_words(b), b->q.lanes}, 3,
+                              str_of(p->c, "apart"));
+    take_apart(b, in, many.apart, group, panel);
+    many.q.words = APART_WORDS;
+    many.q.high = 0;
   }
+  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
+    done = tiles_of(&many, in, rows, done, group, panel, each, valid);
   ExprId row = ex_int(p, 0);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
   one_tile(b, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
@@ -470,6 +540,15 @@ static void all_panels(BlockTile *b, Cursor at) {
   }
   if (whole % PANELS) some_panels(b, at, ex_int(p, groups), 0, whole % PANELS, lanes);
   if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
+}
+
+/* Rows of bytes that lie a multiple of a way of the first cache apart meet in the same few lines of
+ * it, and eight of them leave none to weights. */
+static i64 rows_of_tile(const BlockTile *b) {
+  const Target *t = b->t.l->target;
+  if (t->lanes < 4) return 1;
+  bool meet = b->q.n * BLOCK_X % (i64)figures.way_bytes == 0;
+  return t->regs > 16 || (t->pairs && !meet) ? MOST_ROWS : REST_ROWS;
 }
 
 void lower_blocks(Lower *l, Cursor at, const Form *f) {
@@ -489,9 +568,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.lane = 1;
   b.t.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = l->target->lanes < 4                       ? 1
-           : l->target->regs > 16 || l->target->pairs ? MOST_ROWS
-                                                      : REST_ROWS;
+  b.rows = rows_of_tile(&b);
   tile_choose_store(&b.t);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
