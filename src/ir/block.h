@@ -80,6 +80,16 @@ static inline u32 block_group(BlockKind k) {
 static inline bool block_has_signs(BlockKind k) {
   return block_info[k].m == BLOCK_NO && block_bits(k) == 8;
 }
+/* Do BLOCK_X elements have two scales, which are integers? Sums of products with factors of 8 bits,
+ * times these, are then added up as integers: 32 products of 6 bits, 7 and 8 stay below 2^24. */
+static inline bool block_is_scaled(BlockKind k) {
+  return block_group(k) < BLOCK_X && block_has(k, BP_scale);
+}
+/* Of sums of such factors in groups: i16 where two are taken at a time. */
+static inline DType block_sum_type(BlockKind k) {
+  if (block_info[k].m != BLOCK_NO) return DT_f32;
+  return block_is_scaled(k) ? DT_i16 : DT_i32;
+}
 /* Which scale element e of a block has. */
 static inline u32 block_scale(BlockKind k, u32 e) {
   return block_info[k].per ? e / block_info[k].per : 0;

@@ -16,7 +16,8 @@ KINDS = {"Q4_0": (32, 18, (0,)), "Q4_1": (32, 20, (0, 2)), "Q5_0": (32, 22, (0,)
 PLAIN = {"F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I16": 2, "I32": 4, "I64": 8, "F64": 8}
 # One for each way kernels go: 4, 8, 5, 6 bits; groups of 16; halves, bytes and floats as scales; something that is added
 WAYS = ("Q4_1", "Q8_0", "Q5_0", "Q2_K", "Q4_K", "Q6_K", "MXFP4")
-ROWS, LENGTH, TOKENS = 37, 512, 7  # no multiple of lanes or tiles
+ENDS = (0x00, 0xff)  # of the first rows of weights
+ROWS, LENGTH, TOKENS = 37, 512, 13  # no multiple of lanes or tiles; tokens are tiles of eight and of four, and one more
 
 
 def case(env, kind):
@@ -90,6 +91,17 @@ def apart(env, kind):
         same(got, want, f"{options}: ")
 
 
+def put_ends(data, at, kind, end):
+    """The block at `at` with the least or the greatest of all integers, and the greatest scales."""
+    elems, size, halves = KINDS[kind]
+    kept = [data[at + half:at + half + 2] for half in halves]
+    data[at:at + size] = bytes([end]) * size
+    for half, value in zip(halves, kept):
+        data[at + half:at + half + 2] = value
+    if kind == "Q6_K":
+        data[at + 192:at + 208] = b"\x80" * 16  # -128
+
+
 def weights(rng, kind, rows, length):
     elems, size, halves = KINDS[kind]
     data = bytearray(rng.randbytes(rows * length // elems * size))
@@ -98,6 +110,8 @@ def weights(rng, kind, rows, length):
             data[at + half:at + half + 2] = struct.pack("<e", rng.gauss(0, 0.02))
         if kind == "MXFP4":
             data[at] = rng.randrange(118, 125)
+        elif at * rows // len(data) < len(ENDS):
+            put_ends(data, at, kind, ENDS[at * rows // len(data)])
     return data
 
 
@@ -124,6 +138,7 @@ class Products:
         self.model = write(os.path.join(self.folder, "products.ing"), products(rng, kinds))
         self.x = [rng.gauss(0, 1) for _ in range(TOKENS * LENGTH)]
         self.x[:64] = [0.0] * 32 + [3e38, -3e38] + [1e-45] * 30  # a group of zeros, one of extremes
+        self.x[LENGTH:3 * LENGTH] = [1.0] * LENGTH + [-1.0] * LENGTH  # all of them 127 and -127
         self.b = [rng.gauss(0, 1) for _ in range(TOKENS * ROWS)]
 
     def run(self, *options, rows=(0, TOKENS), model=None):
@@ -161,7 +176,7 @@ def vectors(env, march):
     if cpu.can_run(march):
         all_same(p.run(*options, "--engine", "c"), want, "c")
     all_same(p.run(*options, "--threads", "3", "--threads-grain", "1"), want, "threads")
-    parts = [p.run(*options, rows=rows) for rows in ((0, 1), (1, 4), (5, 2))]
+    parts = [p.run(*options, rows=rows) for rows in ((0, 1), (1, 4), (5, 8))]
     all_same({kind: b"".join(part[kind] for part in parts) for kind in WAYS}, want, "rows")
     near(p.run(*options, "--precise"), p.run("--precise"), 1e-5)
 

@@ -73,6 +73,8 @@ static u32 quantise(Graph *g, Val x, BlockKind k, bool signs, Val *in) {
     sum = mk_reshape(g, sum, (Dim[]){rows, n / BLOCK_X, BLOCK_X / group}, 3);
     sum = mk_map2(g, OP_mul, factor, mk_cast(g, sum, DT_f32));
     sum = mk_reshape(g, sum, (Dim[]){rows, n / group}, 2);
+  } else {
+    sum = mk_cast(g, sum, block_sum_type(k));
   }
   in[3] = sum;
   return 4;

@@ -3,11 +3,13 @@
  * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
  * vector of results each, on every target; without vectors a panel is one row. Weights are integers
  * with few bits, brought into panels while compiling (blocks_pack.c), and are taken apart where
- * they are used.
+ * they are used, or where vectors are short of registers and rows are many, once for all of these.
  *
  * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
- * dot4; each group is then scaled and added to the sum in f32. Where x is floats, weights become
- * f32 in registers, as unblock makes them, and products are added in order.
+ * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than those
+ * of x and have integers for scales, these are multiplied with as integers, and what is scaled and
+ * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
+ * them, and products are added in order.
  *
  * In both the sum of one result takes its groups in order, whatever the tile it is in, so that rows
  * of x give the same bits one by one and together, and for any number of threads.
@@ -16,14 +18,19 @@
 #include "pass/kernel/tile.h"
 
 /* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
- * are; and in those for the rest. A single one goes with PANELS of weights. */
+ * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
+ * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { MOST_ROWS = 8, REST_ROWS = 4 };
+
+/* Of a unit taken apart: its elements, four to a word, and the scales of two groups. */
+enum { APART_WORDS = BLOCK_X / 4, APART_SCALES = 3 };
 
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
   Prog *p;
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
+  BufId apart;      /* the panel is in there, taken apart; 0: it is not */
   i64 rows;         /* of x in a tile where there are many */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
@@ -68,6 +75,16 @@ static ExprId x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool
   return four ? ex_quad(p, ex_load_vec(p, from, idx, n, 4)) : ex_load(p, from, idx, n);
 }
 
+/* Two sums of x in a row, as the halves of one number. */
+static ExprId x_pair(const BlockTile *b, ExprId row, ExprId at) {
+  Prog *p = b->p;
+  BufId from = b->sum;
+  ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
+  u32 n = 2;
+  storage_address(b->t.l, &from, idx, &n, &b->t.at.inner);
+  return ex_quad(p, ex_load_vec(p, from, idx, n, 2));
+}
+
 static ExprId madd(const BlockTile *b, ExprId x, ExprId y, ExprId sum) {
   if (b->t.l->unit->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
   return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
@@ -77,15 +94,29 @@ static ExprId minus(Prog *p, ExprId x) {
   return ex_op1(p, OP_neg, x);
 }
 
+/* What the block of panel v multiplies the factors (or offsets) of its groups with. */
+static ExprId block_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v) {
+  ExprId e = panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
+  return ex_cast(b->p, DT_f32, e, false);
+}
+
+/* The byte of group g of the unit. */
+static ExprId byte_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, u32 g) {
+  Prog *p = b->p;
+  ExprId e = panel_load(b, at, from, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+  return ex_cast(p, DT_i32, e, false);
+}
+
 /* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
 static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, bool offset) {
   Prog *p = b->p;
   BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
-  ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
-  if (!large) return ex_cast(p, DT_f32, e, false);
-  e = ex_cast(p, DT_f32, ex_cast(p, DT_i32, e, false), false);
-  ExprId of = ex_cast(p, DT_f32, panel_load(b, at, large, v, ex_copy(p, at->block), 0), false);
-  e = ex_op2(p, OP_mul, of, e);
+  if (!large) {
+    ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+    return ex_cast(p, DT_f32, e, false);
+  }
+  ExprId e = ex_cast(p, DT_f32, byte_load(b, at, small, v, g), false);
+  e = ex_op2(p, OP_mul, block_load(b, at, large, v), e);
   return offset ? minus(p, e) : e;
 }
 
@@ -93,15 +124,26 @@ static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
 }
 
+static ExprId apart_load(const BlockTile *b, const BlockAt *at, u32 j) {
+  Prog *p = b->p;
+  ExprId idx[3] = {ex_copy(p, at->unit), ex_int(p, j), ex_int(p, 0)};
+  return ex_load_vec(p, b->apart, idx, 3, b->q.lanes);
+}
+
 /* Word j of the unit in each panel, in registers. */
 static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) {
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+  ExprId e =
+      b->apart ? apart_load(b, at, j) : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
   return w;
+}
+
+static void load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
+  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
 }
 
 /* ---- integers ---- */
@@ -159,6 +201,7 @@ static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   if (b->q.less) {
     ExprId sum =
         x_load(b, b->sum, row_at(b, at, i), plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
     sum = ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
@@ -232,12 +275,126 @@ static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   u32 fours = b->q.group / 4;
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
     end_group(b, at, in, sums, acc, g);
   }
+}
+
+/* ---- integers with integer scales, two groups in a unit ---- */
+
+/* acc[i, v] += total[i, v], a number of f32, times the factors of the block and of x; and the
+ * offsets of all groups. */
+static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId total, BufId acc) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId d = tile_let(p, &in, block_load(b, at, b->q.d, v), "d"), o[2] = {0};
+  for (u32 g = 0; g < b->q.split && b->q.o; g++)
+    o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId by = spread(b, x_load(b, b->by, row, ex_copy(p, at->unit), false));
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by), n = reg_load(p, total, i, v);
+  if (prog_buf(p, total)->dt != DT_f32) n = ex_cast(p, DT_f32, n, false);
+  ExprId sum = madd(b, n, scale, reg_load(p, acc, i, v));
+  for (u32 g = 0; g < b->q.split && b->q.o; g++) {
+    ExprId x = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    sum = madd(b, ex_var(p, o[g]), spread(b, x), sum);
+  }
+  reg_store(p, &in, acc, i, v, sum);
+}
+
+/* In the lower half of each lane x, in the upper one y, both moved up. */
+static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
+  ExprId high = ex_op2(b->p, OP_shl, y, ints(b, 16 + up));
+  return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
+}
+
+/* The scale of group g of the unit in both halves; of groups 0 and 1 for g 2, times `less`. */
+static ExprId scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
+  i64 up = 0;
+  while (g == 2 && (i64)1 << up < b->q.less) up++;
+  ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
+  return halves(b, x, byte_load(b, at, b->q.s, v, g == 2 ? 1 : g), up);
+}
+
+static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
+  Prog *p = b->p;
+  BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId e = b->apart ? apart_load(b, at, APART_WORDS + g) : scale_pair(b, at, v, g);
+  reg_store(p, &in, to, ex_int(p, 0), v, e);
+  return to;
+}
+
+/* sums[i, v] += products of so many fours from `first` on, by pairs, times s[v] */
+static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId s,
+                       const BufId *w, u32 first, u32 fours) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  VarId x[8];
+  for (u32 j = 0; j < fours; j++) {
+    ExprId of = plus(p, at->unit, BLOCK_X, ex_int(p, 4 * (first + j)));
+    x[j] = tile_let(p, &in, spread(b, x_load(b, b->x, row_at(b, at, i), of, true)), "x");
+  }
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = ints(b, 0);
+  for (u32 j = 0; j < fours; j++)
+    pairs = ex_op3(p, OP_pairs, four_bytes(b, w, first + j, v), ex_var(p, x[j]), pairs);
+  ExprId by = reg_load(p, s, ex_int(p, 0), v);
+  reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot2, pairs, by, reg_load(p, sums, i, v)));
+}
+
+/* sums[i, v] -= what all elements are too large by: both sums of x with both scales */
+static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums) {
+  Prog *p = b->p;
+  BufId s = load_scales(b, at, in, 2);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId two = x_pair(b, row_at(b, at, i), plus(p, at->unit, 2, ex_int(p, 0)));
+  VarId x = tile_let(p, &in, spread(b, two), "less");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), ints(b, 0));
+  reg_store(p, &in, sums, i, v, ex_op2(p, OP_sub, reg_load(p, sums, i, v), off));
+}
+
+/* Products by pairs: the scale of a group is what adds the halves up. */
+static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  BufId w[8], sums = zeros(b, at, in);
+  u32 fours = b->q.group / 4, most = INT16_MAX / (2 * 128 * ((1u << b->q.bits) - 1));
+  if (!b->apart) load_words(b, at, in, w);
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId s = load_scales(b, at, in, g);
+    for (u32 j = 0, n; j < fours; j += n) {
+      n = j + most < fours ? most : fours - j;
+      for (u32 k = 0; k < n && b->apart; k++) /* where it is used: registers are few */
+        w[g * fours + j + k] = load_word(b, at, in, g * fours + j + k);
+      add_scaled(b, at, in, sums, s, w, g * fours + j, n);
+    }
+  }
+  if (b->q.less) take_off(b, at, in, sums);
+  end_unit(b, at, in, sums, acc);
+}
+
+/* Sums of groups times their scales, which f32 adds up exactly (block_is_scaled). */
+static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  BufId w[8], total = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "f");
+  u32 fours = b->q.group / 4;
+  load_words(b, at, in, w);
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId sums = begin_group(b, at, in, g);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    Cursor to = in;
+    ExprId v = tile_unrolled(p, &to, at->size.panels, "v");
+    ExprId f = ex_cast(p, DT_f32, byte_load(b, at, b->q.s, v, g), false);
+    VarId s = tile_let(p, &to, f, "s");
+    ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
+    ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
+    ExprId sum =
+        g ? madd(b, n, ex_var(p, s), reg_load(p, total, i, v)) : ex_op2(p, OP_mul, n, ex_var(p, s));
+    reg_store(p, &to, total, i, v, sum);
+  }
+  end_unit(b, at, in, total, acc);
 }
 
 /* ---- floats ---- */
@@ -268,7 +425,7 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+  load_words(b, at, in, w);
   for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w, e);
 }
 
@@ -292,11 +449,58 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   } else {
     here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
-  if (b->by)
+  if (b->by && block_is_scaled(b->q.kind))
+    (b->t.l->unit->target->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
+  else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
   tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
+}
+
+static u32 apart_words(const BlockTile *b) {
+  return APART_WORDS + (block_is_scaled(b->q.kind) ? APART_SCALES : 0);
+}
+
+/* Are the panels taken apart for all rows of x, or for every tile? */
+static bool is_taken_apart(const BlockTile *b) {
+  Dim n = b->t.f.axis[0].hi;
+  bool few = dim_is_const(n) && n < 2 * MOST_ROWS;
+  return b->t.l->unit->target->pairs && b->by && b->q.words < APART_WORDS && !few;
+}
+
+/* Takes the units of a panel apart, for tiles of rows; none if there are no rows for them. */
+static void take_apart(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
+  Prog *p = b->p;
+  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
+  ExprId some = ex_op2(p, OP_min, tiles, ex_int(p, 1));
+  VarId u = prog_for(p, &in, ex_int(p, 0), ex_op2(p, OP_mul, some, ex_int(p, b->q.n)), "u");
+  BufId w[8];
+  at.unit = ex_var(p, u);
+  load_words(b, &at, in, w);
+  for (u32 j = 0; j < apart_words(b); j++) {
+    ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)};
+    ExprId e =
+        j < APART_WORDS ? four_bytes(b, w, j, one) : scale_pair(b, &at, one, j - APART_WORDS);
+    prog_store(p, &in, to, idx, 3, e);
+  }
+}
+
+/* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
+ * `first` on; which row is next. */
+static ExprId tiles_of(BlockTile *b, Cursor in, i64 rows, ExprId done, ExprId group, ExprId first,
+                       i64 count, i64 valid) {
+  Prog *p = b->p;
+  ExprId left = ex_op2(p, OP_sub, ex_dim(p, b->t.f.axis[0].hi), ex_copy(p, done)), inside = first;
+  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows));
+  ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
+  if (count > 1) {
+    ExprId end = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, count));
+    inside = ex_var(p, prog_for(p, &in, ex_copy(p, first), end, "c"));
+  }
+  one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
+  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
 }
 
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
@@ -305,17 +509,21 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
 static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
-  ExprId done = ex_int(p, 0);
-  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
-    ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
-    ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows)), inside = ex_int(p, first);
-    Cursor in = at;
-    ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
-    if (count > 1)
-      inside = ex_var(p, prog_for(p, &in, ex_int(p, first), ex_int(p, first + count), "c"));
-    one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
-    done = ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
+  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
+  BlockTile many = *b;
+  Cursor in = at;
+  i64 each = count;
+  if (b->rows > 1 && is_taken_apart(b)) {
+    if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
+    each = 1;
+    many.apart = prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, apart_words(b), b->q.lanes}, 3,
+                              str_of(p->c, "apart"));
+    take_apart(b, in, many.apart, group, panel);
+    many.q.words = APART_WORDS;
+    many.q.high = 0;
   }
+  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
+    done = tiles_of(&many, in, rows, done, group, panel, each, valid);
   ExprId row = ex_int(p, 0);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
   one_tile(b, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
@@ -332,6 +540,15 @@ static void all_panels(BlockTile *b, Cursor at) {
   }
   if (whole % PANELS) some_panels(b, at, ex_int(p, groups), 0, whole % PANELS, lanes);
   if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
+}
+
+/* Rows of bytes that lie a multiple of a way of the first cache apart meet in the same few lines of
+ * it, and eight of them leave none to weights. */
+static i64 rows_of_tile(const BlockTile *b) {
+  const Target *t = b->t.l->unit->target;
+  if (t->lanes < 4) return 1;
+  bool meet = b->q.n * BLOCK_X % (i64)figures.way_bytes == 0;
+  return t->regs > 16 || (t->pairs && !meet) ? MOST_ROWS : REST_ROWS;
 }
 
 void lower_blocks(Lower *l, Cursor at, const Form *f) {
@@ -351,7 +568,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = l->unit->target->lanes < 4 ? 1 : l->unit->target->regs > 16 ? MOST_ROWS : REST_ROWS;
+  b.rows = rows_of_tile(&b);
   tile_choose_store(&b.t);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
