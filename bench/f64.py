@@ -4,10 +4,11 @@
     bench/f64.py [--march native] [--threads N] [--rounds N] [--json FILE]
 
 Each graph becomes a shared library (`ingot build`, gcc -O3) that this process loads; the library and NumPy take turns, with inputs of
-their own round by round so that no result is made twice, and outputs are added up. Prints the least time of each (of the
+their own round by round so that no result is made twice, and outputs are added up. A turn begins with a call that does not count: caches are
+then as a call of the same program has left them. Prints the least time of each (of the
 processor, where there is one thread: other programs do not count), GB/s of what is read and
 written or GFLOP/s, the ratio, and the part of what the machine allows, measured between the turns: for products the multiply-adds that a loop of fma in
-registers reaches, for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
+registers reaches in about the same time, for a short one finds a quiet moment more often than a long one; for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
 widths and numbers of vectors at a time, called in the same way. Runs on build/venv/bin/python.
 """
 import argparse
@@ -38,6 +39,7 @@ CASES = {
 }
 for n in (100, 512, 1024):
     CASES[f"matmul_{n}"] = ([("MatMul", "ab", "y")], {"a": [n, n], "b": [n, n]}, [n, n], lambda a, b, y: np.matmul(a, b, out=y), 0, 2 * n**3)
+PEAK_ROUNDS = 4e8  # of the loop below in a second, about
 PEAK = r"""
 #include <time.h>
 #if defined __AVX512F__
@@ -48,20 +50,19 @@ PEAK = r"""
 #define W 16
 #endif
 typedef double Vec __attribute__((vector_size(W)));
-/* GFLOP/s of multiply-adds in registers. */
-double peak(void) {
+/* GFLOP/s of multiply-adds in registers, of n rounds of 12. */
+double peak(long n) {
   Vec s[12], x = {0}, y = {0};
   struct timespec a, b;
-  long n = 20000;
   for (int i = 0; i < 12; i++) s[i] = x + i;
   x += 0.999; y += 1e-9;
   __asm__ volatile("" : "+v"(x), "+v"(y));
-  clock_gettime(CLOCK_MONOTONIC, &a);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
   for (long k = 0; k < n; k++) {
 #pragma GCC unroll 12
     for (int i = 0; i < 12; i++) s[i] = s[i] * x + y;
   }
-  clock_gettime(CLOCK_MONOTONIC, &b);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
   for (int i = 1; i < 12; i++) s[0] += s[i];
   __asm__ volatile("" : : "v"(s[0]));
   return 12.0 * 2 * (W / 8) * n / ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
@@ -122,7 +123,7 @@ def build_peak(folder):
         f.write(PEAK)
     subprocess.run(["gcc", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", source, "-o", lib], check=True)
     f = ctypes.CDLL(lib).peak
-    f.restype = ctypes.c_double
+    f.argtypes, f.restype = [ctypes.c_long], ctypes.c_double
     return f
 
 
@@ -166,18 +167,16 @@ def measure(folder, name, o, peak, band):
     for _ in range(o.rounds):
         feed[0].flat[0] = rng.random()
         for who in best:
+            call = (lambda: run(at, *words)) if who == "ingot" else (lambda: numpy(*feed, theirs))
+            call()
             start = clock()
-            if who == "ingot":
-                for _ in range(count):
-                    run(at, *words)
-            else:
-                for _ in range(count):
-                    numpy(*feed, theirs)
+            for _ in range(count):
+                call()
             best[who] = min(best[who], (clock() - start) / count)
         used += float(ours.flat[0]) + float(theirs.flat[0])
         if not np.allclose(ours, theirs, rtol=1e-12):
             sys.exit(f"f64: {name}: results differ")
-        top = max(top, peak() * o.threads) if flops else 0
+        top = max(top, peak(int(best["ingot"] * count * PEAK_ROUNDS)) * o.threads) if flops else 0
         if not flops and o.threads == 1:
             limit = bandwidth(band, name, feed, spare, max(1, count // 8), clock, limit)
     rate = (flops or moved) / best["ingot"] / 1e9
