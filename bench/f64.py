@@ -15,7 +15,6 @@ import argparse
 import ctypes
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,8 @@ import numpy as np  # noqa: E402  (reads the number of threads when it is loaded
 import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import library  # noqa: E402
+
 N = 10000
 VEC = [N]
 # name: nodes, inputs, output, what NumPy does, bytes moved, operations
@@ -103,18 +103,14 @@ KINDS = {"vector_add": "move_2", "vector_mul": "move_2", "vector_fma": "move_3",
 
 
 def build(folder, name, march, threads):
-    """The function of a graph: takes arrays, inputs first."""
+    """A graph as a library."""
     nodes, inputs, shape, _, _, _ = CASES[name]
     value = lambda n, s: helper.make_tensor_value_info(n, TensorProto.DOUBLE, s)
     graph = helper.make_graph([helper.make_node(op, list(i), [o]) for op, i, o in nodes], name, [value(*x) for x in inputs.items()],
                               [value("y", shape)])
-    model, lib = os.path.join(folder, name + ".onnx"), os.path.join(folder, f"lib{name}.so")
+    model = os.path.join(folder, name + ".onnx")
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
-    words = [os.path.join(ROOT, "build", "ingot"), "build", model, "-o", lib, "--name", name, "--march", march, "-O3", "--quiet"]
-    subprocess.run(words + (["--threads", str(threads)] if threads > 1 else []), check=True)
-    header = [os.path.join(folder, h) for h in os.listdir(folder) if h.endswith(f"{name}.h")]
-    arena = max(int(m) for h in header for m in re.findall(r"_ARENA_BYTES (\d+)", open(h).read()))
-    return getattr(ctypes.CDLL(lib), name + "_run"), arena
+    return library.Library(folder, model, name, ["--march", march, "-O3", *(["--threads", str(threads)] if threads > 1 else [])])
 
 
 def build_peak(folder):
@@ -154,20 +150,18 @@ def bandwidth(band, name, feed, ours, count, clock, best):
 def measure(folder, name, o, peak, band):
     clock = time.thread_time if o.threads == 1 else time.perf_counter
     _, inputs, shape, numpy, moved, flops = CASES[name]
-    run, arena = build(folder, name, o.march, o.threads)
-    rng = np.random.default_rng(1)
-    room = np.zeros(arena + 64, np.uint8)
-    at = ctypes.c_void_p((room.ctypes.data + 63) // 64 * 64)
+    made = build(folder, name, o.march, o.threads)
+    run, rng = made.function, np.random.default_rng(1)
     feed = [rng.random(s) for s in inputs.values()]
     ours, theirs = np.zeros(shape), np.zeros(shape)
-    words = [ctypes.c_void_p(a.ctypes.data) for a in [*feed, ours]]
+    words = made.words([*feed, ours])
     count = max(1, int(3e-3 / (moved / 6e10 + flops / 4e10)))
     best, used, top, limit = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0, 1e9
     spare = np.zeros(max(ours.size, 1))
     for _ in range(o.rounds):
         feed[0].flat[0] = rng.random()
         for who in best:
-            call = (lambda: run(at, *words)) if who == "ingot" else (lambda: numpy(*feed, theirs))
+            call = (lambda: run(*words)) if who == "ingot" else (lambda: numpy(*feed, theirs))
             call()
             start = clock()
             for _ in range(count):
