@@ -342,7 +342,7 @@ bench-c: setup all
 bench-plan: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/plan.py
 bench-engines: setup all
-	@$(PYTHON) bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))'
+	@$(BUILD)/venv/bin/python bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))'
 	@$(PYTHON) bench/expression.py
 	@$(BUILD)/venv/bin/python bench/f64.py
 # Networks in headless Chromium beside ONNX Runtime Web: docs/browser.md.

@@ -4,17 +4,17 @@
     bench/f64.py [--march native] [--threads N] [--rounds N] [--json FILE]
 
 Each graph becomes a shared library (`ingot build`, gcc -O3) that this process loads; the library and NumPy take turns, with inputs of
-their own round by round so that no result is made twice, and outputs are added up. Prints the least time of each (of the
+their own round by round so that no result is made twice, and outputs are added up. A turn begins with a call that does not count: caches are
+then as a call of the same program has left them. Prints the least time of each (of the
 processor, where there is one thread: other programs do not count), GB/s of what is read and
 written or GFLOP/s, the ratio, and the part of what the machine allows, measured between the turns: for products the multiply-adds that a loop of fma in
-registers reaches, for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
+registers reaches in about the same time, for a short one finds a quiet moment more often than a long one; for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
 widths and numbers of vectors at a time, called in the same way. Runs on build/venv/bin/python.
 """
 import argparse
 import ctypes
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -25,7 +25,8 @@ import numpy as np  # noqa: E402  (reads the number of threads when it is loaded
 import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import library  # noqa: E402
+
 N = 10000
 VEC = [N]
 # name: nodes, inputs, output, what NumPy does, bytes moved, operations
@@ -38,6 +39,7 @@ CASES = {
 }
 for n in (100, 512, 1024):
     CASES[f"matmul_{n}"] = ([("MatMul", "ab", "y")], {"a": [n, n], "b": [n, n]}, [n, n], lambda a, b, y: np.matmul(a, b, out=y), 0, 2 * n**3)
+PEAK_ROUNDS = 4e8  # of the loop below in a second, about
 PEAK = r"""
 #include <time.h>
 #if defined __AVX512F__
@@ -48,20 +50,19 @@ PEAK = r"""
 #define W 16
 #endif
 typedef double Vec __attribute__((vector_size(W)));
-/* GFLOP/s of multiply-adds in registers. */
-double peak(void) {
+/* GFLOP/s of multiply-adds in registers, of n rounds of 12. */
+double peak(long n) {
   Vec s[12], x = {0}, y = {0};
   struct timespec a, b;
-  long n = 20000;
   for (int i = 0; i < 12; i++) s[i] = x + i;
   x += 0.999; y += 1e-9;
   __asm__ volatile("" : "+v"(x), "+v"(y));
-  clock_gettime(CLOCK_MONOTONIC, &a);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
   for (long k = 0; k < n; k++) {
 #pragma GCC unroll 12
     for (int i = 0; i < 12; i++) s[i] = s[i] * x + y;
   }
-  clock_gettime(CLOCK_MONOTONIC, &b);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
   for (int i = 1; i < 12; i++) s[0] += s[i];
   __asm__ volatile("" : : "v"(s[0]));
   return 12.0 * 2 * (W / 8) * n / ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
@@ -102,18 +103,14 @@ KINDS = {"vector_add": "move_2", "vector_mul": "move_2", "vector_fma": "move_3",
 
 
 def build(folder, name, march, threads):
-    """The function of a graph: takes arrays, inputs first."""
+    """A graph as a library."""
     nodes, inputs, shape, _, _, _ = CASES[name]
     value = lambda n, s: helper.make_tensor_value_info(n, TensorProto.DOUBLE, s)
     graph = helper.make_graph([helper.make_node(op, list(i), [o]) for op, i, o in nodes], name, [value(*x) for x in inputs.items()],
                               [value("y", shape)])
-    model, lib = os.path.join(folder, name + ".onnx"), os.path.join(folder, f"lib{name}.so")
+    model = os.path.join(folder, name + ".onnx")
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
-    words = [os.path.join(ROOT, "build", "ingot"), "build", model, "-o", lib, "--name", name, "--march", march, "-O3", "--quiet"]
-    subprocess.run(words + (["--threads", str(threads)] if threads > 1 else []), check=True)
-    header = [os.path.join(folder, h) for h in os.listdir(folder) if h.endswith(f"{name}.h")]
-    arena = max(int(m) for h in header for m in re.findall(r"_ARENA_BYTES (\d+)", open(h).read()))
-    return getattr(ctypes.CDLL(lib), name + "_run"), arena
+    return library.Library(folder, model, name, ["--march", march, "-O3", *(["--threads", str(threads)] if threads > 1 else [])])
 
 
 def build_peak(folder):
@@ -122,7 +119,7 @@ def build_peak(folder):
         f.write(PEAK)
     subprocess.run(["gcc", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC", source, "-o", lib], check=True)
     f = ctypes.CDLL(lib).peak
-    f.restype = ctypes.c_double
+    f.argtypes, f.restype = [ctypes.c_long], ctypes.c_double
     return f
 
 
@@ -153,31 +150,27 @@ def bandwidth(band, name, feed, ours, count, clock, best):
 def measure(folder, name, o, peak, band):
     clock = time.thread_time if o.threads == 1 else time.perf_counter
     _, inputs, shape, numpy, moved, flops = CASES[name]
-    run, arena = build(folder, name, o.march, o.threads)
-    rng = np.random.default_rng(1)
-    room = np.zeros(arena + 64, np.uint8)
-    at = ctypes.c_void_p((room.ctypes.data + 63) // 64 * 64)
+    made = build(folder, name, o.march, o.threads)
+    run, rng = made.function, np.random.default_rng(1)
     feed = [rng.random(s) for s in inputs.values()]
     ours, theirs = np.zeros(shape), np.zeros(shape)
-    words = [ctypes.c_void_p(a.ctypes.data) for a in [*feed, ours]]
+    words = made.words([*feed, ours])
     count = max(1, int(3e-3 / (moved / 6e10 + flops / 4e10)))
     best, used, top, limit = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0, 1e9
     spare = np.zeros(max(ours.size, 1))
     for _ in range(o.rounds):
         feed[0].flat[0] = rng.random()
         for who in best:
+            call = (lambda: run(*words)) if who == "ingot" else (lambda: numpy(*feed, theirs))
+            call()
             start = clock()
-            if who == "ingot":
-                for _ in range(count):
-                    run(at, *words)
-            else:
-                for _ in range(count):
-                    numpy(*feed, theirs)
+            for _ in range(count):
+                call()
             best[who] = min(best[who], (clock() - start) / count)
         used += float(ours.flat[0]) + float(theirs.flat[0])
         if not np.allclose(ours, theirs, rtol=1e-12):
             sys.exit(f"f64: {name}: results differ")
-        top = max(top, peak() * o.threads) if flops else 0
+        top = max(top, peak(int(best["ingot"] * count * PEAK_ROUNDS)) * o.threads) if flops else 0
         if not flops and o.threads == 1:
             limit = bandwidth(band, name, feed, spare, max(1, count // 8), clock, limit)
     rate = (flops or moved) / best["ingot"] / 1e9

@@ -178,13 +178,22 @@ static inline float im_truncf(float x) {
 /*@ sqrt needs: imk_f64 imk_inf imk_nan imk_u64 */
 /* Correctly rounded. A compiler's builtin would call libm for errno, so: the instruction where it
  * is known, else digit by digit: q grows to 54 bits, of which the last one rounds. It cannot be a
- * tie: the square of 54 bits with the last one set does not fit in 53. */
+ * tie: the square of 54 bits with the last one set does not fit in 53. Among instructions of AVX
+ * the older form waits for the upper halves of all registers, a hundred cycles each time: gcc
+ * writes v, and the operand once more, where a function has AVX; clang must be told, by the flags
+ * or, in generated C, by IG_REGION, which only machines with AVX have. */
 static inline double im_sqrt(double x) {
   uint64_t m, q = 0, r = 0;
   int e, i, adjust = 0;
   if (x < 0) return imk_nan();
 #if defined(__GNUC__) && defined(__SSE2_MATH__)
+#if !defined(__clang__)
+  __asm__("%vsqrtsd %0, %d0" : "+x"(x));
+#elif defined(__AVX__) || (defined(IG_REGION) && IG_REGION)
+  __asm__("vsqrtsd %0, %0, %0" : "+x"(x));
+#else
   __asm__("sqrtsd %0, %0" : "+x"(x));
+#endif
   return x;
 #elif defined(__GNUC__) && defined(__aarch64__)
   __asm__("fsqrt %d0, %d0" : "+w"(x));
@@ -225,7 +234,13 @@ static inline float im_sqrtf(float x) {
   int e, i, adjust = 0;
 #if defined(__GNUC__) && defined(__SSE2_MATH__)
   if (x >= 0) {
+#if !defined(__clang__)
+    __asm__("%vsqrtss %0, %d0" : "+x"(x));
+#elif defined(__AVX__) || (defined(IG_REGION) && IG_REGION)
+    __asm__("vsqrtss %0, %0, %0" : "+x"(x));
+#else
     __asm__("sqrtss %0, %0" : "+x"(x));
+#endif
     return x;
   }
 #elif defined(__GNUC__) && defined(__aarch64__)

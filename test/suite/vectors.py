@@ -3,6 +3,8 @@ forms, with every compiler. test/vec has programs that were written by hand; lib
 operator on every type. Also: no warnings, a stack within its bound, nothing for the sanitizers.
 """
 import os
+import re
+import shutil
 from lib import cfile, cpu, vecprog
 from lib.core import ROOT, SANITIZER, Fail, Test, explain, need, run, tail
 from suite import promises
@@ -147,6 +149,35 @@ def held(env):
             raise Fail(f"{name} holds {count} vectors, expected {times}:\n{source}")
 
 
+ROOTS = """buf e: in f64[4]
+buf z: out f32[4]
+buf d: out f64[4]
+"""
+
+
+def roots(env):
+    """A square root alone is an instruction of AVX among those: the older one waits for all upper halves."""
+    folder = env.scratch("vectors", "roots")
+    head, _, kernel = TILE.format(r=4, v=2).partition("kernel")
+    body = "kernel \"root\" { for i in 0..4 { z[i] = sqrt(a[i, 0]) d[i] = sqrt(e[i]) } }\n"
+    path = os.path.join(folder, "roots.ing")
+    with open(path, "w") as f:
+        f.write(head + ROOTS + "kernel" + kernel + body)
+    ready = path.replace(".ing", ".prog")
+    run([env.ingot, "opt", path, "--march", "avx2", "--start=schedule", "--output", ready], 60)
+    promises.emit(env, ["compile", ready, "--march", "avx2"], "roots", folder)
+    for compiler in ("gcc", "clang"):
+        for flags in ([], cpu.flags("avx2")):
+            if not shutil.which(compiler):
+                continue
+            made = os.path.join(folder, "roots.s")
+            cfile.cc([compiler, "-O2", "-w", *flags, "-S", os.path.join(folder, "roots.c"), "-o", made], "the square roots")
+            with open(made) as f:
+                found = [line.split()[0] for line in f if re.match(r"\s+v?sqrts[sd]\s", line)]
+            if not {"vsqrtss", "vsqrtsd"} <= set(found) or any(not x.startswith("v") for x in found):
+                raise Fail(f"{compiler} {flags}: square roots are {found}")
+
+
 def legal(env, target):
     """Programs as `legalize` leaves them compute the same."""
     folder = env.scratch("vectors", "legal-" + target)
@@ -194,5 +225,6 @@ def tests(env):
         out.append(Test(f"vectors/legal-{target}", lambda t=target: legal(env, t), cost=5))
     out.append(Test("vectors/forms", lambda: forms(env)))
     out.append(Test("vectors/held", lambda: held(env)))
+    out.append(Test("vectors/roots", lambda: roots(env)))
     out.append(Test("vectors/sums", lambda: sums(env)))
     return out
