@@ -294,7 +294,7 @@ static bool left(Eval *ev, HotTurns *t, const HotCode *h, Worth *value) {
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
   HotLoop *l = t->loop;
   if (!l || l->walked++ < ev->hot->start) return false;
-  if (n->kind == AST_for && (u64)t->end - (u64)t->at > (u64)1 << 62) return give_up(t);
+  if (n->kind == AST_for && (t->end > NUM_END || t->at < -NUM_END)) return give_up(t);
   for (bool end = false; !end;) {
     HotCode *h = code_for(ev, l, n, t->over);
     if (!h || ev->depth + h->loop.depth > EVAL_DEPTH) return give_up(t);
@@ -326,11 +326,13 @@ static void tell(Eval *ev, const HotLoop *l) {
   const char *where =
       str_text(ev->c, str_fmt(ev->c, "%s:%u", str_text(ev->c, s->file), script_line(s, l->n->at)));
   Text t = text_new(&ev->c->work);
-  text_fmt(&t, "%s: loop: %llu turns", where, (unsigned long long)l->turns);
+  text_fmt(&t, "%s: loop", where);
   if (l->runs)
-    text_fmt(&t, " in %u runs on %s", l->runs, l->code.at[l->code.n - 1]->engine->info.name);
-  text_fmt(&t, ", %llu walked", (unsigned long long)l->walked);
-  if (l->off) text_fmt(&t, ": %s", l->why ? l->why : "runs are too short, or fail");
+    text_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
+             l->code.at[l->code.n - 1]->engine->info.name);
+  if (l->off)
+    text_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is",
+             l->why ? l->why : "runs are too short, or fail");
   ev->o->said(ev->o->user, text_cstr(&t));
 }
 
@@ -339,7 +341,7 @@ void hot_free(Eval *ev) {
   if (!h) return;
   for (u32 i = 0; i < h->all.n; i++) {
     const HotLoop *l = h->all.at[i];
-    if (ev->o->said && l->walked >= h->start) tell(ev, l);
+    if (ev->o->said && (l->runs || l->off)) tell(ev, l);
     for (u32 k = 0; k < l->code.n; k++) ingot_free(l->code.at[k]->loop.m);
   }
   ev->hot = NULL;

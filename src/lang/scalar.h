@@ -33,6 +33,7 @@ enum { LEAVE_not, LEAVE_turn, LEAVE_loop, LEAVE_call };
  * caller is asked again and again whether the program shall end. */
 enum { FUEL = 1 << 20, FUEL_MOST = 1 << 26 };
 enum { NUM_KINDS = 3, NUM_DEPTH = 120, NUM_STMTS = 20000, NUM_VARS = 400 };
+#define NUM_END      ((i64)1 << 62) /* of ranges: engines may count several turns at once */
 #define NUM_ELEMENTS ((u64)1 << 22) /* of an array */
 
 struct NumVar {

@@ -209,6 +209,11 @@ void num_require(NumBuild *b, ExprId cond) {
   prog_require(b->p, &b->at, cond, str_of(b->c, "the tree walk tells"));
 }
 
+/* What the machine does without a call. */
+static ExprId negated(NumBuild *b, ExprId e) {
+  return ex_op2(b->p, OP_xor, e, ex_const(b->p, DT_bool, (Scalar){.i = 1}));
+}
+
 static NumVal of(LangKind k, ExprId e) {
   return (NumVal){.kind = k, .e = e};
 }
@@ -315,7 +320,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
   Cursor behind = b->at;
   NumKinds before = b->now;
   u32 frames = b->nframe;
-  prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : ex_op1(p, OP_not, ex_var(p, t)));
+  prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
   b->now = (NumKinds){0};
   for (u32 i = 0; i < before.n; i++) *vec_push(b->a, &b->now) = before.at[i];
   ExprId y = num_truth(b, n->b, operand(b, n->b));
@@ -338,7 +343,7 @@ static NumVal binary(NumBuild *b, const Ast *n) {
 
 static NumVal unary(NumBuild *b, const Ast *n) {
   NumVal v = operand(b, n->a);
-  if (n->op == TOK_not) return of(KD_bool, ex_op1(b->p, OP_not, num_truth(b, n, v)));
+  if (n->op == TOK_not) return of(KD_bool, negated(b, num_truth(b, n, v)));
   if (v.kind == KD_int) return of(KD_int, ex_op2(b->p, OP_sub, ex_int(b->p, 0), num_take(b, v)));
   if (v.kind != KD_float) num_refuse(b, n, "an operand is no number");
   return of(KD_float, ex_op1(b->p, OP_neg, num_take(b, v)));
@@ -410,7 +415,7 @@ static bool of_one(NumBuild *b, const Ast *n, BuiltinFn *f, NumVal x, NumVal *ou
     x = num_hold(b, of(KD_float, num_float(b, n, x)));
     if (functions[i].fails != OP_add) {
       ExprId c = ex_op2(p, functions[i].fails, num_take(b, x), zero(b, KD_float));
-      num_require(b, functions[i].ok ? c : ex_op1(p, OP_not, c));
+      num_require(b, functions[i].ok ? c : negated(b, c));
     }
     *out = of(KD_float, ex_op1(p, functions[i].op, num_take(b, x)));
     return true;

@@ -289,11 +289,10 @@ static RangeEnds ends_of(NumBuild *b, const Ast *n) {
     lo = num_bound(b, n->a->a);
     prog_let(p, &b->at, r.lo, lo);
     hi = num_bound(b, n->a->b);
-    if (n->a->op == TOK_upto) {
-      NumVal end = num_hold(b, (NumVal){.kind = KD_int, .e = hi});
-      num_require(b, ex_op2(p, OP_ne, num_take(b, end), ex_int(p, INT64_MAX)));
-      hi = ex_op2(p, OP_add, num_take(b, end), ex_int(p, 1));
-    }
+    NumVal end = num_hold(b, (NumVal){.kind = KD_int, .e = hi});
+    num_require(b, ex_op2(p, OP_lt, num_take(b, end), ex_int(p, NUM_END)));
+    hi = num_take(b, end);
+    if (n->a->op == TOK_upto) hi = ex_op2(p, OP_add, hi, ex_int(p, 1));
     prog_let(p, &b->at, r.hi, hi);
     return r;
   }
@@ -422,19 +421,27 @@ static NumVal change(NumBuild *b, const Ast *n) {
 
 /* ---- all ---- */
 
+/* Only a return ends it. */
+static bool is_endless(const Ast *n) {
+  return n->kind == AST_while && n->a->kind == AST_bool && n->a->i &&
+         !(scan_leaves(n->b) & 1u << LEAVE_loop);
+}
+
 static bool control(NumBuild *b, Ast *n, NumGoal *to) {
+  bool ends;
   switch (n->kind) {
   case AST_if: return choice(b, n, to);
   case AST_while:
   case AST_for:
-    if (to) to->kind = KD_any; /* null, if it has no turn */
+    ends = !is_endless(n);
+    if (to && ends) to->kind = KD_any; /* null, if it has no turn */
     deeper(b, n);
     if (n->kind == AST_while)
       inner_while(b, n);
     else
       inner_for(b, n);
     b->nested--;
-    return true;
+    return ends;
   case AST_block: return block(b, n, to);
   case AST_return: return give_back(b, n);
   case AST_break: return leave(b, LEAVE_loop);
