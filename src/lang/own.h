@@ -164,6 +164,7 @@ Worth *eval_place(Eval *ev,
 typedef struct HotTurns { /* a loop that is under way */
   HotLoop *loop;          /* NULL: it is walked */
   i64 at, end;            /* of a for: the next turn, and where it ends */
+  u64 walked;             /* turns, so far */
   const BoxList *over;    /* that a for walks; NULL: a range */
 } HotTurns;
 HotLoop *hot_find(Eval *ev, Ast *n);

@@ -13,10 +13,12 @@
 #include <string.h>
 
 enum { HOT_TURNS = 1000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
-enum { JIT_TURNS = 200000, C_TURNS = 20000000 }; /* that code is made for */
+enum { JIT_TURNS = 200000, C_TURNS = 4000000 }; /* that code is made for */
 /* What a run costs beside its turns, in turns: always; so many elements that are copied count as
- * one. And runs before that is looked at. */
-enum { RUN_TURNS = 24, COPY_TURN = 8, LOOKED_AT = 16 };
+ * one. It may cost so much more than it has run before only long loops are given to it. */
+enum { RUN_TURNS = 24, COPY_TURN = 8, SLACK_TURNS = 4096 };
+/* A run goes on for so many turns more for each element that it copies. */
+enum { ELEMENT_FUEL = 8 };
 
 typedef struct HotCode { /* a loop for some kinds of its variables */
   NumLoop loop;
@@ -32,9 +34,10 @@ typedef struct HotCode { /* a loop for some kinds of its variables */
 struct HotLoop {
   const Ast *n;
   u64 walked, turns;
+  u64 wait; /* turns that are walked each time before it is run: 0, unless most times are short */
   u32 runs, failed;
   bool off;
-  const char *why; /* it is off; NULL: runs were too short, or failed */
+  const char *why; /* it is off; NULL: runs have failed */
   VEC(HotCode *) code;
 };
 
@@ -170,6 +173,7 @@ static void array_in(HotCode *h, u32 number, const BoxList *l) {
   const NumArray *a = &h->loop.array.at[number];
   h->ints[a->length] = (i64)l->n;
   h->cost += l->n / COPY_TURN;
+  h->ints[IN_fuel] += (i64)l->n * ELEMENT_FUEL;
   double *f = h->array[number];
   i64 *i = h->array[number];
   for (u64 k = 0; k < l->n; k++) {
@@ -293,7 +297,7 @@ static bool left(Eval *ev, HotTurns *t, const HotCode *h, Worth *value) {
 
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
   HotLoop *l = t->loop;
-  if (!l || l->walked++ < ev->hot->start) return false;
+  if (!l || l->walked++ < ev->hot->start || t->walked++ < l->wait) return false;
   if (n->kind == AST_for && (t->end > NUM_END || t->at < -NUM_END)) return give_up(t);
   for (bool end = false; !end;) {
     HotCode *h = code_for(ev, l, n, t->over);
@@ -302,17 +306,19 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
     h->ints[IN_fuel] = FUEL;
     h->ints[IN_at] = t->at;
     h->ints[IN_end] = t->end;
+    u64 cost = h->cost;
     h->cost += RUN_TURNS;
     copy_in(ev, h, t->over);
     if (!attempt(h, run)) {
       l->off = ++l->failed == HOT_FAILS;
       return give_up(t);
     }
-    u64 turns = (u64)(FUEL - ((const i64 *)h->out[0]->data)[OUT_fuel]);
+    u64 turns = (u64)(h->ints[IN_fuel] - ((const i64 *)h->out[0]->data)[OUT_fuel]);
     copy_out(ev, h);
     h->turns += turns;
     l->turns += turns;
-    l->off = ++l->runs > LOOKED_AT && h->cost > h->turns && !ev->o->eager;
+    l->runs++;
+    if (h->cost > h->turns + SLACK_TURNS && !ev->o->eager) l->wait = HOT_TURNS + (h->cost - cost);
     end = left(ev, t, h, value);
     if (!end) eval_stop(ev, n);
   }
@@ -331,8 +337,7 @@ static void tell(Eval *ev, const HotLoop *l) {
     text_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
              l->code.at[l->code.n - 1]->engine->info.name);
   if (l->off)
-    text_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is",
-             l->why ? l->why : "runs are too short, or fail");
+    text_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
   ev->o->said(ev->o->user, text_cstr(&t));
 }
 
