@@ -126,7 +126,7 @@ static bool goes_on(Eval *ev, const Ast *loop) {
 
 static Worth eval_while(Eval *ev, Ast *n) {
   Worth v = null;
-  HotTurns hot = {.loop = hot_find(ev, n)};
+  HotTurns hot = hot_begin(ev, n);
   while (!hot_run(ev, &hot, n, &v) && holds(ev, n->a)) {
     worth_drop(ev, &v);
     v = eval_block(ev, n->b);
@@ -150,7 +150,7 @@ static bool turn(Eval *ev, const Ast *n, Worth v, Worth *last) {
 
 static Worth eval_for(Eval *ev, Ast *n) {
   Worth last = null;
-  HotTurns hot = {.loop = hot_find(ev, n)};
+  HotTurns hot = hot_begin(ev, n);
   bool on = true;
   if (n->a->kind == AST_range && !n->a->to) { /* never stored */
     i64 from, end;

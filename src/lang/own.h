@@ -165,9 +165,10 @@ typedef struct HotTurns { /* a loop that is under way */
   HotLoop *loop;          /* NULL: it is walked */
   i64 at, end;            /* of a for: the next turn, and where it ends */
   u64 walked;             /* turns, so far */
+  u64 begin;              /* turns of all loops before it */
   const BoxList *over;    /* that a for walks; NULL: a range */
 } HotTurns;
-HotLoop *hot_find(Eval *ev, Ast *n);
+HotTurns hot_begin(Eval *ev, Ast *n);
 /* Before a turn: runs as many as it can. False: that turn is to be walked, from t->at on; true: the
  * loop has ended, and flow says whether by a return. value: of the last turn. */
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value);

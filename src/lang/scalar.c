@@ -12,8 +12,9 @@
 
 #include <string.h>
 
-enum { HOT_TURNS = 1000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
-enum { JIT_TURNS = 200000, C_TURNS = 4000000 }; /* that code is made for */
+/* HOT_INSIDE: turns of loops inside of it that make one hot, too. */
+enum { HOT_TURNS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
+enum { JIT_TURNS = 2000000, C_TURNS = 4000000 }; /* that code is made for */
 /* What a run costs beside its turns, in turns: always; so many elements that are copied count as
  * one. It may cost so much more than it has run before only long loops are given to it. */
 enum { RUN_TURNS = 24, COPY_TURN = 8, SLACK_TURNS = 4096 };
@@ -46,6 +47,7 @@ struct HotLoops {
   u32 made;
   const Engine *vm, *engine;
   u64 start, engine_turns; /* turns before it is compiled, and before the engine gets it */
+  u64 total;               /* turns of all loops */
   VEC(HotLoop *) all;
 };
 
@@ -65,9 +67,10 @@ static HotLoops *loops_of(Eval *ev) {
   return h;
 }
 
-HotLoop *hot_find(Eval *ev, Ast *n) {
+HotTurns hot_begin(Eval *ev, Ast *n) {
   HotLoops *h = loops_of(ev);
-  if (h->off || ev->tracing) return NULL;
+  HotTurns t = {.begin = h->total};
+  if (h->off || ev->tracing) return t;
   if (!n->hot) {
     HotLoop *l = NEW(&ev->c->keep, HotLoop);
     l->n = n;
@@ -75,7 +78,8 @@ HotLoop *hot_find(Eval *ev, Ast *n) {
     n->hot = h->all.n;
   }
   HotLoop *l = h->all.at[n->hot - 1];
-  return l->off ? NULL : l;
+  if (!l->off) t.loop = l;
+  return t;
 }
 
 /* ---- making ---- */
@@ -297,7 +301,9 @@ static bool left(Eval *ev, HotTurns *t, const HotCode *h, Worth *value) {
 
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
   HotLoop *l = t->loop;
-  if (!l || l->walked++ < ev->hot->start || t->walked++ < l->wait) return false;
+  if (!l) return false;
+  bool hot = ev->hot->total++ - t->begin >= HOT_INSIDE;
+  if ((l->walked++ < ev->hot->start && !hot) || t->walked++ < l->wait) return false;
   if (n->kind == AST_for && (t->end > NUM_END || t->at < -NUM_END)) return give_up(t);
   for (bool end = false; !end;) {
     HotCode *h = code_for(ev, l, n, t->over);
@@ -317,6 +323,7 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
     copy_out(ev, h);
     h->turns += turns;
     l->turns += turns;
+    ev->hot->total += turns;
     l->runs++;
     if (h->cost > h->turns + SLACK_TURNS && !ev->o->eager) l->wait = HOT_TURNS + (h->cost - cost);
     end = left(ev, t, h, value);
