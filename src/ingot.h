@@ -720,7 +720,8 @@ typedef struct IngotScript {
   void (*write)(void *user, const char *text, size_t n);
   void *user;
   const volatile int *stop; /* not 0, from a thread or a signal: the program ends; NULL: never */
-  /* At the end, of every loop that ran often: how it ran, or why it was walked; NULL: nobody asks */
+  /* At the end, of every loop that ran often: how it ran, or why it was walked; NULL: nobody asks
+   */
   void (*said)(void *user, const char *line);
   int eager; /* loops are compiled before their first turn, whether that pays or not */
 } IngotScript;

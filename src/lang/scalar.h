@@ -121,9 +121,10 @@ bool scan_is_quiet(const Ast *n); /* and cannot fail */
 /* What leaves the loop or call whose body n is: bits 1 << LEAVE_. */
 u32 scan_leaves(const Ast *n);
 bool scan_has_loop(const Ast *n);
-typedef VEC(u32) Slots;
-void scan_defines(Arena *a, const Ast *n, Slots *to); /* variables, those of scopes in it apart */
-bool scan_assigns(const Ast *n, u32 slot);            /* to that variable of the same function */
+typedef VEC(u32) NumSlots;
+void scan_defines(Arena *a, const Ast *n,
+                  NumSlots *to);           /* variables, those of scopes in it apart */
+bool scan_assigns(const Ast *n, u32 slot); /* to that variable of the same function */
 
 /* scalar_expr.c */
 _Noreturn void num_refuse(NumBuild *b, const Ast *at, const char *why);

@@ -60,7 +60,7 @@ bool scan_has_loop(const Ast *n) {
   return r;
 }
 
-void scan_defines(Arena *a, const Ast *n, Slots *to) {
+void scan_defines(Arena *a, const Ast *n, NumSlots *to) {
   if (n->kind == AST_fn || n->kind == AST_for) return;
   if (n->kind == AST_let) *vec_push(a, to) = n->slot;
   if (n->a) scan_defines(a, n->a, to);

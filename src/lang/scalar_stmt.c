@@ -142,7 +142,7 @@ static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
 
 /* Before the first turn, of what the body defines: behind it nobody can say whether it is there. */
 static void may_be_defined(NumBuild *b, const Ast *body) {
-  Slots slots = {0};
+  NumSlots slots = {0};
   scan_defines(b->a, body, &slots);
   for (u32 i = 0; i < slots.n; i++) {
     u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = slots.at[i]});
