@@ -723,6 +723,10 @@ typedef struct IngotScript {
   void (*write)(void *user, const char *text, size_t n);
   void *user;
   const volatile int *stop; /* not 0, from a thread or a signal: the program ends; NULL: never */
+  /* At the end, of every loop that ran often: how it ran, or why it was walked; NULL: nobody asks
+   */
+  void (*said)(void *user, const char *line);
+  int eager; /* loops are compiled before their first turn, whether that pays or not */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
 /* The program runs, then the function of that name becomes the open model, its tensors constants;

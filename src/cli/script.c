@@ -14,6 +14,11 @@ static void write_out(void *user, const char *text, size_t n) {
   fwrite(text, 1, n, user);
 }
 
+static void say_loop(void *user, const char *line) {
+  fflush(user);
+  fprintf(stderr, "ingot: %s\n", line);
+}
+
 /* Said of models; a program has no inputs. */
 int has_model_options(const Args *a) {
   return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
@@ -33,8 +38,12 @@ int run_script(const Args *a) {
                   "a program takes --engine, --march and --seed; the other options are of models");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
-  IngotScript o = {
-      .engine = a->engine, .march = a->march, .seed = a->seed, .write = write_out, .user = stdout};
+  IngotScript o = {.engine = a->engine,
+                   .march = a->march,
+                   .seed = a->seed,
+                   .write = write_out,
+                   .user = stdout,
+                   .said = a->verbose ? say_loop : NULL};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* what was printed stands in front of what went wrong */
   return finish(m, a, s);

@@ -74,6 +74,10 @@ double number_of(Op op, double x, double y) {
   return scalar_eval(op, DT_f64, (Scalar[]){{.f = x}, {.f = y}, {.f = 0}}).f;
 }
 
+double number_pick(bool largest, double x, double y) {
+  return (largest ? x >= y : x <= y) || isnan(y) ? x : y;
+}
+
 static void of_one(Eval *ev, Worth *arg, TensorOp op, Op of, Worth *out) {
   if (arg->kind == KD_tensor) {
     *out = worth_lazy(lazy_map(ev, op, arg->u.lazy, NULL, 0));
@@ -165,7 +169,7 @@ static void pick(Eval *ev, Worth *arg, u32 n, bool largest, Worth *out) {
     *out = worth_int(arg[first ? 0 : 1].u.i);
   } else {
     double x = arg_number(ev, &arg[0]), y = arg_number(ev, &arg[1]);
-    *out = worth_float(largest ? fmax(x, y) : fmin(x, y));
+    *out = worth_float(number_pick(largest, x, y));
   }
 }
 

@@ -124,9 +124,10 @@ static bool goes_on(Eval *ev, const Ast *loop) {
   return !end;
 }
 
-static Worth eval_while(Eval *ev, const Ast *n) {
+static Worth eval_while(Eval *ev, Ast *n) {
   Worth v = null;
-  while (holds(ev, n->a)) {
+  HotTurns hot = hot_begin(ev, n);
+  while (!hot_run(ev, &hot, n, &v) && holds(ev, n->a)) {
     worth_drop(ev, &v);
     v = eval_block(ev, n->b);
     if (!goes_on(ev, n)) break;
@@ -147,22 +148,28 @@ static bool turn(Eval *ev, const Ast *n, Worth v, Worth *last) {
   return goes_on(ev, n);
 }
 
-static Worth eval_for(Eval *ev, const Ast *n) {
+static Worth eval_for(Eval *ev, Ast *n) {
   Worth last = null;
+  HotTurns hot = hot_begin(ev, n);
   bool on = true;
   if (n->a->kind == AST_range && !n->a->to) { /* never stored */
     i64 from, end;
     eval_bounds(ev, n->a, &from, &end);
     forget(ev, n);
-    for (i64 i = from; on && i < end; i++) on = turn(ev, n, worth_int(i), &last);
+    hot.at = from;
+    hot.end = end;
+    while (on && hot.at < end && !hot_run(ev, &hot, n, &last))
+      on = turn(ev, n, worth_int(hot.at++), &last);
   } else {
     Worth over = eval_node(ev, n->a);
     if (ev->flow != FLOW_next) return over;
     if (over.kind != KD_array)
       eval_fail(ev, n->a, "Cannot iterate over type %s", worth_kind(&over));
     forget(ev, n);
-    for (u64 i = 0; on && i < over.u.list->n; i++)
-      on = turn(ev, n, worth_share(&over.u.list->at[i]), &last);
+    hot.over = over.u.list;
+    hot.end = (i64)over.u.list->n;
+    while (on && hot.at < hot.end && !hot_run(ev, &hot, n, &last))
+      on = turn(ev, n, worth_share(&over.u.list->at[hot.at++]), &last);
     worth_drop(ev, &over);
   }
   forget(ev, n);

@@ -94,6 +94,7 @@ void script_load(Script *s) {
   diag_leave(s->c);
   script_check(s);
   diag_leave(s->c);
+  for (u32 i = 0; i < s->all->n; i++) loops_mark(s->all->at[i]);
 }
 
 /* ---- runs ---- */

@@ -24,6 +24,8 @@ typedef struct Locals Locals;         /* variables of a call */
 typedef struct Eval Eval;             /* a program that runs */
 typedef struct Recipes Recipes;       /* see force.c */
 typedef struct NetSession NetSession; /* see net.c */
+typedef struct HotLoop HotLoop;       /* see scalar.c */
+typedef struct HotLoops HotLoops;
 
 struct Holder {
   u32 refs;
@@ -105,6 +107,7 @@ struct Eval {
   const Ast *at;    /* the call that a built-in works for */
   Recipes *made;    /* programs of tensors */
   NetSession *nets; /* of imported networks */
+  HotLoops *hot;    /* loops that are counted */
   u64 serial;       /* of the next tensor */
   u64 random;       /* seed of the run: of random numbers that get none, with serial */
   Lazy *last_loss;  /* that tensor_backward was called with */
@@ -157,6 +160,23 @@ bool is_place(const Ast *n); /* a variable, or an element or field inside of one
 Worth *eval_place(Eval *ev,
                   const Ast *n); /* alone: lists on the way are copied if they are shared */
 
+/* scalar.c: loops that run often */
+typedef struct HotTurns { /* a loop that is under way */
+  HotLoop *loop;          /* NULL: it is walked */
+  i64 at, end;            /* of a for: the next turn, and where it ends */
+  u64 walked;             /* turns, so far */
+  u64 begin;              /* turns of all loops before it */
+  const BoxList *over;    /* that a for walks; NULL: a range */
+} HotTurns;
+HotTurns hot_begin(Eval *ev, Ast *n);
+/* Before a turn: runs as many as it can. False: that turn is to be walked, from t->at on; true: the
+ * loop has ended, and flow says whether by a return. value: of the last turn. */
+bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value);
+void hot_free(Eval *ev);
+
+/* scalar_scan.c */
+void loops_mark(Script *s); /* whose value nobody looks at */
+
 /* native.c: the program as C; main: to be called behind its statements, or NULL */
 void native_program(Script *s, const Ast *main, Text *out);
 
@@ -197,6 +217,8 @@ double arg_number(Eval *ev, const Worth *d);
 u32 arg_shape(Eval *ev, const Worth *d, i64 *dim); /* the rank; dim has room for MAX_RANK */
 /* Functions of numbers as engines compute them, whatever C library there is. */
 double number_of(Op op, double x, double y);
+/* The larger, or smaller, of two; of equal ones the first, and no NaN if one is a number. */
+double number_pick(bool largest, double x, double y);
 i64 arg_int(Eval *ev, const Worth *d);
 BoxList *arg_array(Eval *ev, const Worth *d);
 

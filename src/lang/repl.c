@@ -191,6 +191,7 @@ IngotRepl *ingot_repl_new(Ingot *m, const IngotScript *o) {
 void ingot_repl_free(IngotRepl *r) {
   if (!r) return;
   Alloc a = r->m->c->alloc;
+  hot_free(&r->ev);
   share_drop_all(&r->ev);
   recipes_free(&r->ev);
   nets_free(&r->ev);

@@ -41,6 +41,7 @@ static void begin(Eval *ev, Script *s, const IngotScript *o) {
 }
 
 static void end(Eval *ev) {
+  hot_free(ev);
   share_drop_all(ev);
   recipes_free(ev);
   nets_free(ev);

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import zipfile
-from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail
+from lib.core import ENGINES, ROOT, Fail, Skip, Test, explain, run, tail
 from lib.tfile import same_text
 
 TOP = os.path.join(ROOT, "test", "lang")
@@ -102,6 +102,45 @@ def layout(env, p):
     if got.timed_out or got.rc != p.code:
         raise Fail(f"formatted: {explain(got)}: {tail(got.text())}")
     same_text(got.out.decode(), p.want, "formatted")
+
+
+def eager(env, engine, names):
+    """The same with every loop compiled before its first turn, where it can be."""
+    tool = os.path.join(ROOT, "build", "unit", "loops")
+    if not os.path.exists(tool):
+        raise Skip("build/unit is not built")
+    for name in names:
+        p = Program(os.path.join(TOP, name))
+        if engine == "vm" or not p.objects:
+            compare(p, run([tool, "--run", p.path, engine], LIMIT, cwd=ROOT), f"{engine} for all loops, {name}")
+
+
+def told(env, engine):
+    """Loops that run often are compiled: --verbose tells which, how they ran, and why others did not."""
+    want = {"scalar_loops": [r"test/lang/scalar_loops.ch:35: loop: 157165 turns in 1 runs on vm$", r"ch:11: loop: \d+ turns in \d runs on vm$"],
+            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is walked: print, line 9$", r"ch:4: loop: \d+ turns in 3 runs on vm$"]}
+    for name, lines in want.items():
+        got = run([env.need_ingot(), "run", os.path.join("test", "lang", name + ".ch"), "--engine", engine, "--verbose"], LIMIT, cwd=ROOT)
+        said = got.err.decode()
+        if got.rc:
+            raise Fail(f"{name}: {explain(got)}: {tail(said)}")
+        for part in lines:
+            if bool(re.search(part, said, re.M)) != (engine == "vm"):
+                raise Fail(f"{name}, engine {engine}: {part!r} in {said}")
+        if engine != "vm" and ": loop" in said:
+            raise Fail(f"{name}: engine {engine} is the tree walk, and compiles: {said}")
+
+
+def promoted(env):
+    """A loop that runs very often is given to the engine that was asked for."""
+    path = os.path.join(env.scratch("lang", "promoted"), "long.ch")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("let s = 0\nlet x = 1.0\nfor i in 0..3000000 {\n    s = s + i % 7\n    x = x * 0.5 + s\n}\nprint(s, x)\n")
+    want = run([env.need_ingot(), "run", path, "--engine", "ref"], LIMIT).out
+    for engine in ("vm", "jit") if run([env.ingot, "run", "models/digits.onnx", "--engine", "jit"], LIMIT, cwd=ROOT).rc == 0 else ("vm",):
+        got = run([env.ingot, "run", path, "--engine", engine, "--verbose"], LIMIT)
+        if got.rc or got.out != want or f"runs on {engine}\n" not in got.err.decode():
+            raise Fail(f"{engine}: {got.out!r}, expected {want!r}; {got.err.decode()}")
 
 
 def checks(env):
@@ -321,4 +360,6 @@ def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20)]
+                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20),
+                    *(Test(f"lang/loops-{e}", lambda e=e: eager(env, e, names if e != "c" else [n for n in names if n.startswith("scalar_")]), cost=5) for e in ("ref", "vm", "jit", "c")),
+                    *(Test(f"lang/loops-told-{e}", lambda e=e: told(env, e)) for e in ("vm", "ref")), Test("lang/loops-promoted", lambda: promoted(env))]

@@ -131,6 +131,9 @@ struct Ast {
   LangFn *fn;
   const StructInfo *of; /* of a struct, and of a record */
   Script *module;       /* of an import; NULL: a network */
+  /* from who runs it, of a loop */
+  bool dropped; /* nobody looks at its value */
+  u32 hot;      /* 1 + its number among those that are counted; 0: none yet */
 };
 
 struct Script {

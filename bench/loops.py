@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Loops of numbers in programs of the language: tree walk against vm, jit and c.
+
+    bench/loops.py [ROUNDS]
+
+Programs with 1 to 10 million turns. Engine ref walks the tree; the others compile loops that run often (docs/language.md). Engines take turns, each
+in a process of its own; of the rounds the least processor time counts, with all that it takes to start and to compile. What they print must be the same.
+"""
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
+ENGINES = ("ref", "vm", "jit", "c")
+PROGRAMS = {
+    "nested sums, 5M turns": """let sum = 0
+let x = 0.5
+for i in 0..1000 {
+    for j in 0..5000 {
+        sum = sum + i * j - j / 3
+        x = x * 0.5 + j
+    }
+}
+print(sum, x)
+""",
+    "collatz, 3M turns": """fn steps(n: int64) -> int64 {
+    let k = 0
+    while n != 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 }
+        k = k + 1
+    }
+    k
+}
+let longest = 0
+for n in 1..30000 { longest = max(longest, steps(n)) }
+print(longest)
+""",
+    "sieve, 5M turns": """let is_prime = [true; 2000000]
+let count = 0
+for i in 2..2000000 {
+    if is_prime[i] {
+        count = count + 1
+        let j = i * i
+        while j < 2000000 {
+            is_prime[j] = false
+            j = j + i
+        }
+    }
+}
+print(count)
+""",
+    "mandelbrot, 10M turns": """let inside = 0
+for y in 0..300 {
+    for x in 0..300 {
+        let cr = x / 150.0 - 1.5
+        let ci = y / 150.0 - 1.0
+        let a = 0.0
+        let b = 0.0
+        let n = 0
+        while n < 300 and a * a + b * b < 4.0 {
+            let t = a * a - b * b + cr
+            b = 2.0 * a * b + ci
+            a = t
+            n = n + 1
+        }
+        if n == 300 { inside = inside + 1 }
+    }
+}
+print(inside)
+""",
+}
+
+
+def once(path, engine):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    got = subprocess.run([INGOT, "run", path, "--engine", engine], capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if got.returncode:
+        sys.exit(f"{engine}: {got.stderr}")
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, got.stdout
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    print(f"{'seconds of processor time':28}" + "".join(f"{e:>16}" for e in ENGINES))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in PROGRAMS.items():
+            path = os.path.join(folder, "loop.ch")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            best, said = {}, set()
+            for _ in range(rounds):
+                for engine in ENGINES:
+                    s, out = once(path, engine)
+                    best[engine] = min(s, best.get(engine, s))
+                    said.add(out)
+            if len(said) != 1:
+                sys.exit(f"{name}: engines differ: {said}")
+            print(f"{name:28}" + "".join(f"{best[e]:8.3f} {best['ref'] / best[e]:6.1f}x" for e in ENGINES), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,360 @@
+/* scalar.c: loops of numbers that run often run as bytecode, or as code of the chosen engine.
+ *
+ * In: a loop of a program that is being walked, before a turn. Out: the turns that were run by a
+ * program in place of the walk, and how the loop was left. Method: turns are counted; from
+ * HOT_TURNS on the loop becomes a Prog (scalar_stmt.c) for the kinds that its variables have then,
+ * takes the road of all programs, and is kept with those kinds. A run copies variables in, and out
+ * again if nothing failed; a failed run has changed nothing, and the tree walk goes on from there.
+ * The machine runs it first; an engine that must make code first gets it when it has run so long
+ * that this pays. A loop whose runs are so short that copying costs more than they save is walked.
+ */
+#include "lang/scalar.h"
+
+#include <string.h>
+
+/* HOT_INSIDE: turns of loops inside of it that make one hot, too. */
+enum { HOT_TURNS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
+enum { JIT_TURNS = 2000000, C_TURNS = 4000000 }; /* that code is made for */
+/* What a run costs beside its turns, in turns: always; so many elements that are copied count as
+ * one. It may cost so much more than it has run before only long loops are given to it. */
+enum { RUN_TURNS = 24, COPY_TURN = 8, SLACK_TURNS = 4096 };
+/* A run goes on for so many turns more for each element that it copies. */
+enum { ELEMENT_FUEL = 8 };
+
+typedef struct HotCode { /* a loop for some kinds of its variables */
+  NumLoop loop;
+  const Engine *engine; /* that runs it now */
+  bool tried;           /* the chosen one was */
+  u64 turns, cost;
+  Tensor **in, **out;
+  i64 *ints;
+  double *floats;
+  void **array; /* by number */
+} HotCode;
+
+struct HotLoop {
+  const Ast *n;
+  u64 walked, turns;
+  u64 wait; /* turns that are walked each time before it is run: 0, unless most times are short */
+  u32 runs, failed;
+  bool off;
+  const char *why; /* it is off; NULL: runs have failed */
+  VEC(HotCode *) code;
+};
+
+struct HotLoops {
+  bool off; /* the engine walks */
+  u32 made;
+  const Engine *vm, *engine;
+  u64 start, engine_turns; /* turns before it is compiled, and before the engine gets it */
+  u64 total;               /* turns of all loops */
+  VEC(HotLoop *) all;
+};
+
+/* ---- counting ---- */
+
+static HotLoops *loops_of(Eval *ev) {
+  if (ev->hot) return ev->hot;
+  HotLoops *h = ev->hot = NEW(&ev->c->keep, HotLoops);
+  const char *name = ev->o->engine ? ev->o->engine : "vm";
+  bool c = !strcmp(name, "c");
+  h->off = !c && strcmp(name, "vm") != 0 && strcmp(name, "jit") != 0;
+  h->vm = api_engine(ev->c, "vm", 0);
+  h->engine = api_engine(ev->c, name, 0);
+  if (ev->o->eager) return h;
+  h->start = HOT_TURNS;
+  h->engine_turns = c ? C_TURNS : JIT_TURNS;
+  return h;
+}
+
+HotTurns hot_begin(Eval *ev, Ast *n) {
+  HotLoops *h = loops_of(ev);
+  HotTurns t = {.begin = h->total};
+  if (h->off || ev->tracing) return t;
+  if (!n->hot) {
+    HotLoop *l = NEW(&ev->c->keep, HotLoop);
+    l->n = n;
+    *vec_push(&ev->c->keep, &h->all) = l;
+    n->hot = h->all.n;
+  }
+  HotLoop *l = h->all.at[n->hot - 1];
+  if (!l->off) t.loop = l;
+  return t;
+}
+
+/* ---- making ---- */
+
+typedef struct MakeLoop {
+  Eval *ev;
+  HotCode *code;
+  Ast *n;
+  const BoxList *over;
+} MakeLoop;
+
+static void make_tensors(Ctx *c, HotCode *h) {
+  NumLoop *l = &h->loop;
+  const Prog *p = l->m->p;
+  h->in = NEWS(&c->keep, Tensor *, p->in.n);
+  h->out = NEWS(&c->keep, Tensor *, p->out.n);
+  h->ints = NEWS(&c->keep, i64, l->nint);
+  h->floats = NEWS(&c->keep, double, l->nfloat);
+  h->array = NEWS(&c->keep, void *, l->array.n + 1);
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    i64 dim = b->dim[0];
+    void *at = i == 0 ? (void *)h->ints : i == 1 ? (void *)h->floats : NULL;
+    if (!at) at = h->array[i - 2] = NEWS(&c->keep, i64, (size_t)dim);
+    h->in[i] = tensor_wrap(&c->keep, b->dt, &dim, 1, at);
+  }
+}
+
+static void make(Ctx *c, void *arg) {
+  MakeLoop *k = arg;
+  Ingot *m = k->code->loop.m;
+  NumBuild b = {.ev = k->ev, .c = c, .a = &c->keep, .to = &k->code->loop};
+  num_loop(&b, k->n, k->over);
+  m->p = b.p;
+  m->reader = &reader_table[0]; /* what it reads and writes is required to be there */
+  m->source = (Source){.at = (const u8 *)"", .file = str_of(c, "loop")};
+  m->stays = true;
+  prog_check(m->p);
+  api_make(m, &(IngotPipe){.start = "plan"}, &(Make){target_scalar(), AIM_time, 0});
+  make_tensors(c, k->code);
+  api_vm(m);
+}
+
+/* NULL: it is none of numbers alone, and will be walked. */
+static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const BoxList *over) {
+  IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
+  HotLoops *all = ev->hot;
+  l->off = true;
+  if (all->made == HOT_MOST || l->code.n == HOT_KINDS) return NULL;
+  HotCode *h = NEW(&ev->c->keep, HotCode);
+  Ingot *m = h->loop.m = ingot_new(&alloc);
+  if (!m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
+  m->c->guard = ev->c->guard;
+  MakeLoop k = {ev, h, n, over};
+  const char *why;
+  if (ctx_try(m->c, make, &k, &why)) {
+    l->why = str_text(ev->c, str_of(ev->c, why));
+    ingot_free(m);
+    return NULL;
+  }
+  l->off = false;
+  h->engine = all->vm;
+  all->made++;
+  *vec_push(&ev->c->keep, &l->code) = h;
+  return h;
+}
+
+/* ---- runs ---- */
+
+static Worth *home_of(Eval *ev, const NumVar *v) {
+  Locals *l = v->place.kind == PL_global ? ev->file[v->place.file] : ev->local;
+  return l && v->place.slot < l->n ? &l->at[v->place.slot] : NULL;
+}
+
+static bool list_fits(const NumArray *a, const BoxList *l) {
+  return l->n <= a->room && num_elements(l) == a->kind;
+}
+
+/* Do variables hold what they held when it was made? */
+static bool fits(Eval *ev, const HotCode *h, const BoxList *over) {
+  const NumLoop *l = &h->loop;
+  if (l->over && !list_fits(&l->array.at[0], over)) return false;
+  for (u32 i = 0; i < l->var.n; i++) {
+    const NumVar *v = &l->var.at[i];
+    const Worth *d = v->home ? home_of(ev, v) : NULL;
+    if (!v->home || v->entry == KD_any) continue;
+    if (!d || d->kind != v->entry) return false;
+    if (v->entry == KD_fn && (d->u.fn->fn != v->fn || d->u.fn->n || d->u.fn->grad_of)) return false;
+    if (v->entry == KD_array && !list_fits(&l->array.at[v->array - 1], d->u.list)) return false;
+  }
+  return true;
+}
+
+static void array_in(HotCode *h, u32 number, const BoxList *l) {
+  const NumArray *a = &h->loop.array.at[number];
+  h->ints[a->length] = (i64)l->n;
+  h->cost += l->n / COPY_TURN;
+  h->ints[IN_fuel] += (i64)l->n * ELEMENT_FUEL;
+  double *f = h->array[number];
+  i64 *i = h->array[number];
+  for (u64 k = 0; k < l->n; k++) {
+    if (a->kind == KD_float)
+      f[k] = l->at[k].u.f;
+    else
+      i[k] = l->at[k].u.i;
+  }
+}
+
+static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
+  static const LangKind kinds[NUM_KINDS] = {KD_int, KD_float, KD_bool};
+  const NumLoop *l = &h->loop;
+  if (l->over) array_in(h, 0, over);
+  for (u32 i = 0; i < l->var.n; i++) {
+    const NumVar *v = &l->var.at[i];
+    const Worth *d = v->home ? home_of(ev, v) : NULL;
+    if (d && v->entry == KD_array) array_in(h, v->array - 1, d->u.list);
+    for (u32 k = 0; d && k < NUM_KINDS; k++) {
+      if (!v->as[k] || v->entry != kinds[k]) continue;
+      if (v->entry == KD_float)
+        h->floats[v->in[k]] = d->u.f;
+      else
+        h->ints[v->in[k]] = d->u.i;
+    }
+  }
+}
+
+static Worth number_of_kind(const HotCode *h, LangKind k, u32 at) {
+  if (k == KD_float) return worth_float(((const double *)h->out[1]->data)[at]);
+  if (!num_is_number(k)) return (Worth){.kind = KD_null};
+  return (Worth){k, {.i = ((const i64 *)h->out[0]->data)[at]}};
+}
+
+static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
+  const NumArray *a = &h->loop.array.at[number];
+  const Prog *p = h->loop.m->p;
+  u32 at = 0;
+  while (p->out.at[at] != a->out) at++;
+  const double *f = h->out[at]->data;
+  const i64 *i = h->out[at]->data;
+  BoxList *l = list_own(ev, d);
+  for (u64 k = 0; k < l->n; k++)
+    l->at[k] = a->kind == KD_float ? worth_float(f[k]) : (Worth){a->kind, {.i = i[k]}};
+}
+
+static void copy_out(Eval *ev, const HotCode *h) {
+  const NumLoop *l = &h->loop;
+  for (u32 i = 0; i < l->var.n; i++) {
+    const NumVar *v = &l->var.at[i];
+    if (v->home && v->array && l->array.at[v->array - 1].out)
+      array_out(ev, h, v->array - 1, home_of(ev, v));
+    if (!v->home || !v->changed) continue;
+    LangKind k = v->entry;
+    if (v->tag) k = (LangKind)((const i64 *)h->out[0]->data)[v->out_tag];
+    u32 column = k == KD_int ? 0 : k == KD_float ? 1 : 2;
+    if (k != KD_none) *home_of(ev, v) = number_of_kind(h, k, v->out[column]);
+  }
+}
+
+static void run(Ctx *c, void *arg) {
+  HotCode *h = arg;
+  Ingot *m = h->loop.m;
+  arena_clear(&m->run.once);
+  m->run.in = h->in;
+  m->run.out = h->out;
+  m->run.nin = m->p->in.n;
+  m->run.nout = m->p->out.n;
+  h->engine->run(m, 0);
+  (void)c;
+}
+
+static void make_code(Ctx *c, void *arg) {
+  HotCode *h = arg;
+  h->engine->make(h->loop.m);
+  (void)c;
+}
+
+static bool attempt(HotCode *h, void (*fn)(Ctx *c, void *arg)) {
+  Ctx *c = h->loop.m->c;
+  const char *why;
+  bool ok = !ctx_try(c, fn, h, &why);
+  arena_clear(&c->scratch);
+  return ok;
+}
+
+/* The engine that was asked for, once that pays; where it cannot, the machine goes on. */
+static void choose_engine(const HotLoops *all, HotCode *h) {
+  if (h->tried || all->engine == all->vm || h->turns < all->engine_turns) return;
+  h->tried = true;
+  h->engine = all->engine;
+  if (!attempt(h, make_code)) h->engine = all->vm;
+}
+
+/* The first that fits, or a new one; NULL: it is walked. */
+static HotCode *code_for(Eval *ev, HotLoop *l, Ast *n, const BoxList *over) {
+  for (u32 i = 0; i < l->code.n; i++)
+    if (fits(ev, l->code.at[i], over)) return l->code.at[i];
+  return code_new(ev, l, n, over);
+}
+
+static bool give_up(HotTurns *t) {
+  t->loop = NULL;
+  return false;
+}
+
+/* What the run has left; true: the loop has ended. */
+static bool left(Eval *ev, HotTurns *t, const HotCode *h, Worth *value) {
+  const i64 *out = h->out[0]->data;
+  t->at = out[OUT_at];
+  if (out[OUT_value] != KD_none) {
+    worth_drop(ev, value);
+    *value = number_of_kind(h, (LangKind)out[OUT_value], h->loop.value_out);
+  }
+  if (out[OUT_leave] == LEAVE_call) {
+    ev->result = number_of_kind(h, h->loop.result, h->loop.result_out);
+    ev->flow = FLOW_return;
+  }
+  return out[OUT_leave] >= LEAVE_loop || out[OUT_over];
+}
+
+bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
+  HotLoop *l = t->loop;
+  if (!l) return false;
+  bool hot = ev->hot->total++ - t->begin >= HOT_INSIDE;
+  if ((l->walked++ < ev->hot->start && !hot) || t->walked++ < l->wait) return false;
+  if (n->kind == AST_for && (t->end > NUM_END || t->at < -NUM_END)) return give_up(t);
+  for (bool end = false; !end;) {
+    HotCode *h = code_for(ev, l, n, t->over);
+    if (!h || ev->depth + h->loop.depth > EVAL_DEPTH) return give_up(t);
+    choose_engine(ev->hot, h);
+    h->ints[IN_fuel] = FUEL;
+    h->ints[IN_at] = t->at;
+    h->ints[IN_end] = t->end;
+    u64 cost = h->cost;
+    h->cost += RUN_TURNS;
+    copy_in(ev, h, t->over);
+    if (!attempt(h, run)) {
+      l->off = ++l->failed == HOT_FAILS;
+      return give_up(t);
+    }
+    u64 turns = (u64)(h->ints[IN_fuel] - ((const i64 *)h->out[0]->data)[OUT_fuel]);
+    copy_out(ev, h);
+    h->turns += turns;
+    l->turns += turns;
+    ev->hot->total += turns;
+    l->runs++;
+    if (h->cost > h->turns + SLACK_TURNS && !ev->o->eager) l->wait = HOT_TURNS + (h->cost - cost);
+    end = left(ev, t, h, value);
+    if (!end) eval_stop(ev, n);
+  }
+  return true;
+}
+
+/* ---- the end ---- */
+
+static void tell(Eval *ev, const HotLoop *l) {
+  const Script *s = ev->s->all->at[l->n->file];
+  const char *where =
+      str_text(ev->c, str_fmt(ev->c, "%s:%u", str_text(ev->c, s->file), script_line(s, l->n->at)));
+  Text t = text_new(&ev->c->work);
+  text_fmt(&t, "%s: loop", where);
+  if (l->runs)
+    text_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
+             l->code.at[l->code.n - 1]->engine->info.name);
+  if (l->off)
+    text_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
+  ev->o->said(ev->o->user, text_cstr(&t));
+}
+
+void hot_free(Eval *ev) {
+  HotLoops *h = ev->hot;
+  if (!h) return;
+  for (u32 i = 0; i < h->all.n; i++) {
+    const HotLoop *l = h->all.at[i];
+    if (ev->o->said && (l->runs || l->off)) tell(ev, l);
+    for (u32 k = 0; k < l->code.n; k++) ingot_free(l->code.at[k]->loop.m);
+  }
+  ev->hot = NULL;
+}

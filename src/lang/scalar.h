@@ -1,0 +1,163 @@
+/* scalar.h: private to scalar*.c: loops of plain numbers become programs of the bytecode machine.
+ *
+ * What is compiled is a loop with all that it runs: loops inside of it, functions that it calls.
+ * Such a program has no effect but its results: where something fails in it (it requires what the
+ * tree walk would check), nothing has happened yet, and the tree walk does that part again, fails
+ * at the same place and says what is wrong. So code that is compiled has no messages of its own.
+ */
+#ifndef INGOT_LANG_SCALAR_H
+#define INGOT_LANG_SCALAR_H
+
+#include "ir/prog.h"
+#include "lang/own.h"
+
+typedef struct NumVar NumVar;     /* a variable of the language in such a program */
+typedef struct NumArray NumArray; /* an array of numbers, likewise */
+typedef struct NumVal NumVal;     /* what an expression gives */
+typedef struct NumGoal NumGoal;   /* where the value of a statement is put */
+typedef struct NumScope NumScope; /* a loop, or a call, that can be left */
+typedef struct NumLoop NumLoop;   /* the program */
+typedef struct NumBuild NumBuild; /* while it is made */
+typedef VEC(LangKind) NumKinds;   /* by variable, what it holds at a place of the text */
+
+/* Behind them in the buffers of integers and floats: variables. */
+enum { IN_fuel, IN_at, IN_end, IN_ints };
+enum { OUT_leave, OUT_at, OUT_over, OUT_fuel, OUT_value, OUT_ints };
+enum { OUT_floats = 1 };
+
+/* How a loop is left, or a call. */
+enum { LEAVE_not, LEAVE_turn, LEAVE_loop, LEAVE_call };
+
+/* A turn of a loop takes one; a run goes on until it has none left. A turn of the outermost loop
+ * that takes FUEL_MOST more is left to the tree walk, whose inner loops are compiled alone: so the
+ * caller is asked again and again whether the program shall end. */
+enum { FUEL = 1 << 20, FUEL_MOST = 1 << 26 };
+enum { NUM_KINDS = 3, NUM_DEPTH = 120, NUM_STMTS = 20000, NUM_VARS = 400 };
+#define NUM_END      ((i64)1 << 62) /* of ranges: engines may count several turns at once */
+#define NUM_ELEMENTS ((u64)1 << 22) /* of an array */
+
+struct NumVar {
+  VarPlace place;      /* of the call that runs the loop, if home is there */
+  Worth *home;         /* where it was when the program was made; NULL: nothing outside knows it */
+  u32 frame, slot;     /* home NULL: of which call, and which variable of it */
+  LangKind entry;      /* what it held */
+  VarId as[NUM_KINDS]; /* int, float, bool; 0: not used */
+  u32 in[NUM_KINDS];   /* its place in the buffer; 0: it is not an input */
+  VarId tag;           /* the kind that it has, if it is another than at entry; 0: the same */
+  bool changed;
+  u32 out[NUM_KINDS], out_tag;
+  u32 array;        /* KD_array: 1 + its number */
+  bool fixed;       /* it is the counter of a loop, which nothing changes */
+  const LangFn *fn; /* KD_fn */
+};
+
+struct NumArray {
+  LangKind kind; /* of its elements */
+  u64 room;      /* elements of the buffers */
+  u32 length;    /* its place in the buffer of integers */
+  VarId n;
+  BufId in, out;    /* out: 0, if it is not changed */
+  bool read_as_one; /* somebody else holds it as it was at some time */
+};
+
+struct NumVal {
+  LangKind kind; /* KD_any: nobody can say; KD_none: control does not come here */
+  ExprId e;
+  VarId var; /* the value again and again; 0: e, once */
+  u32 array;
+};
+
+struct NumGoal {
+  LangKind kind; /* KD_none: nothing has been put there; KD_any: of several kinds */
+  VarId var;
+  bool floats; /* integers become floats */
+};
+
+struct NumScope {
+  NumScope *outer;
+  const LangFn *fn; /* NULL: a loop */
+  VarId leave;      /* LEAVE_..; 0: nothing in it leaves it early */
+  u32 jumps;        /* statements that may leave it, so far */
+  bool any;         /* ways is there */
+  NumKinds ways;    /* of variables, where a loop is left or goes on */
+  NumKinds head;    /* of variables, where a turn begins */
+  NumGoal *result;  /* of a call */
+  u32 frames;       /* calls that were written out before it */
+};
+
+/* out: of the buffers; a loop over an array has that as the first. */
+struct NumLoop {
+  Ingot *m;
+  VEC(NumVar) var;
+  VEC(NumArray) array;
+  u32 nint, nfloat, nint_out, nfloat_out;
+  u32 depth;              /* of the tree below the loop, with calls */
+  bool over;              /* an array is walked, the first */
+  bool valued;            /* somebody looks at the value of the loop */
+  LangKind value, result; /* their kinds; result: of a return in it */
+  u32 value_out, result_out;
+};
+
+struct NumBuild {
+  Eval *ev;
+  Ctx *c;
+  Arena *a;
+  Prog *p;
+  NumLoop *to;
+  Cursor head, at;
+  NumKinds now;
+  NumScope *scope;
+  u32 frame, nframe, depth, nested;
+  u32 nhead; /* statements in front of all others */
+  BufId in_int, in_float, out_int, out_float;
+  VarId fuel;
+  VEC(ExprId) load; /* of arrays */
+  NumGoal result, value;
+};
+
+/* scalar_scan.c */
+bool scan_is_pure(const Ast *n);  /* it changes nothing, and has no statements */
+bool scan_is_quiet(const Ast *n); /* and cannot fail */
+/* What leaves the loop or call whose body n is: bits 1 << LEAVE_. */
+u32 scan_leaves(const Ast *n);
+bool scan_has_loop(const Ast *n);
+typedef VEC(u32) NumSlots;
+void scan_defines(Arena *a, const Ast *n,
+                  NumSlots *to);           /* variables, those of scopes in it apart */
+bool scan_assigns(const Ast *n, u32 slot); /* to that variable of the same function */
+
+/* scalar_expr.c */
+_Noreturn void num_refuse(NumBuild *b, const Ast *at, const char *why);
+bool num_is_number(LangKind k);
+LangKind num_kind(const NumBuild *b, const NumKinds *at, u32 var);
+void num_holds(NumBuild *b, u32 var, LangKind k); /* from here on */
+u32 num_place(NumBuild *b, const VarPlace *p);    /* its number; UINT32_MAX: it does not exist */
+void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal v);
+VarId num_var(NumBuild *b, DType dt, ExprId first); /* declared before all others */
+VarId num_as(NumBuild *b, u32 var, LangKind k);     /* the variable while it is of that kind */
+NumVal num_expr(NumBuild *b, Ast *n);
+ExprId num_take(NumBuild *b, NumVal v);
+NumVal num_hold(NumBuild *b, NumVal v); /* as it is now */
+NumVal num_becomes(NumBuild *b, const Ast *at, NumVal v, const LangType *to);
+ExprId num_truth(NumBuild *b, const Ast *at, NumVal v);
+ExprId num_float(NumBuild *b, const Ast *at, NumVal v);
+void num_require(NumBuild *b, ExprId cond);
+/* 1 + the array that the variable n holds; 0: none. var: NULL, or gets its number. */
+u32 num_array_of(NumBuild *b, const Ast *n, u32 *var);
+LangKind num_elements(const BoxList *l); /* of all; KD_none: they are no numbers of one kind */
+/* Is it a variable of a call that was written out behind those? Nobody sees it any more. */
+bool num_is_past(const NumBuild *b, u32 var, u32 frames);
+u32 num_array(NumBuild *b, LangKind kind, u64 room);
+NumVal num_element(NumBuild *b, u32 array, ExprId index);
+ExprId num_bound(NumBuild *b, Ast *n); /* of a range */
+DType num_dtype(LangKind k);
+
+/* scalar_stmt.c */
+/* False: control does not come behind it. to: NULL, if nobody looks at the value. */
+bool num_stmt(NumBuild *b, Ast *n, NumGoal *to);
+void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v);
+NumVal num_call(NumBuild *b, Ast *n);
+/* The whole loop; over: what it walks, or NULL. In the session of to. */
+void num_loop(NumBuild *b, Ast *n, const BoxList *over);
+
+#endif

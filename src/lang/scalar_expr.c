@@ -1,0 +1,507 @@
+/* scalar_expr.c: variables and expressions of a loop that becomes a program. See scalar.h.
+ *
+ * In: a checked tree, and what variables hold when the loop is compiled. Out: expressions of a
+ * Prog, with the statements that must come before them. Integers are i64, floats f64, booleans
+ * bool. What kind a variable has is known at every place of the text; where it is not, as behind an
+ * `if` that defines it on one side, it cannot be read. A value that something else could change
+ * before it is used is held in a variable of its own.
+ */
+#include "lang/scalar.h"
+
+#include <string.h>
+
+_Noreturn void num_refuse(NumBuild *b, const Ast *at, const char *why) {
+  const Script *s = at ? b->ev->s->all->at[at->file] : NULL;
+  if (s) fail(b->c, ERR_unsupported, LOC_NONE, "%s, line %u", why, script_line(s, at->at));
+  fail(b->c, ERR_unsupported, LOC_NONE, "%s", why);
+}
+
+bool num_is_number(LangKind k) {
+  return k == KD_int || k == KD_float || k == KD_bool;
+}
+
+DType num_dtype(LangKind k) {
+  return k == KD_float ? DT_f64 : k == KD_bool ? DT_bool : DT_i64;
+}
+
+static u32 column(LangKind k) {
+  return k == KD_int ? 0 : k == KD_float ? 1 : 2;
+}
+
+/* ---- variables ---- */
+
+LangKind num_kind(const NumBuild *b, const NumKinds *at, u32 var) {
+  return var < at->n ? at->at[var] : b->to->var.at[var].entry;
+}
+
+void num_holds(NumBuild *b, u32 var, LangKind k) {
+  while (b->now.n <= var) {
+    u32 i = b->now.n;
+    *vec_push(b->a, &b->now) = b->to->var.at[i].entry;
+  }
+  b->now.at[var] = k;
+}
+
+bool num_is_past(const NumBuild *b, u32 var, u32 frames) {
+  const NumVar *v = &b->to->var.at[var];
+  return !v->home && v->frame > frames;
+}
+
+VarId num_var(NumBuild *b, DType dt, ExprId first) {
+  VarId v = prog_add_var(b->p, dt, 0);
+  StmtId s = prog_insert(b->p, &b->head, ST_let);
+  prog_stmt(b->p, s)->var = v;
+  prog_stmt(b->p, s)->a = first;
+  b->nhead++;
+  return v;
+}
+
+static ExprId zero(NumBuild *b, LangKind k) {
+  return ex_const(b->p, num_dtype(k), k == KD_float ? (Scalar){.f = 0} : (Scalar){.i = 0});
+}
+
+static ExprId given(NumBuild *b, BufId from, u32 at) {
+  ExprId i = ex_int(b->p, at);
+  return ex_load(b->p, from, &i, 1);
+}
+
+u32 num_array(NumBuild *b, LangKind kind, u64 room) {
+  NumLoop *to = b->to;
+  if (room > NUM_ELEMENTS) return 0;
+  u64 n = 64;
+  while (n < room) n *= 2;
+  Dim dim = (Dim)n;
+  NumArray *a = vec_push(b->a, &to->array);
+  *a = (NumArray){.kind = kind, .room = n, .length = to->nint++};
+  a->in = prog_add_buf(b->p, BS_in, kind == KD_float ? DT_f64 : DT_i64, &dim, 1,
+                       str_fmt(b->c, "a%u", to->array.n));
+  a->n = num_var(b, DT_i64, given(b, b->in_int, a->length));
+  return to->array.n;
+}
+
+LangKind num_elements(const BoxList *l) {
+  LangKind k = l->n ? l->at[0].kind : KD_none;
+  for (u64 i = 1; i < l->n; i++)
+    if (l->at[i].kind != k) return KD_none;
+  return num_is_number(k) ? k : KD_none;
+}
+
+static void enter(NumBuild *b, NumVar *v) {
+  const Worth *d = v->home;
+  v->entry = d->kind;
+  if (d->kind == KD_none || num_is_number(d->kind)) return;
+  v->entry = KD_any;
+  if (d->kind == KD_fn && !d->u.fn->n && !d->u.fn->grad_of) {
+    v->entry = KD_fn;
+    v->fn = d->u.fn->fn;
+  }
+  LangKind k = d->kind == KD_array ? num_elements(d->u.list) : KD_none;
+  if (k == KD_none) return;
+  v->array = num_array(b, k, d->u.list->n);
+  if (v->array) v->entry = KD_array;
+}
+
+static u32 find(const NumBuild *b, const Worth *home, u32 frame, u32 slot) {
+  for (u32 i = 0; i < b->to->var.n; i++) {
+    const NumVar *v = &b->to->var.at[i];
+    if (home ? v->home == home : !v->home && v->frame == frame && v->slot == slot) return i;
+  }
+  return UINT32_MAX;
+}
+
+static u32 add(NumBuild *b, const NumVar *like) {
+  if (b->to->var.n == NUM_VARS) num_refuse(b, NULL, "too many variables");
+  NumVar v = *like;
+  if (v.home) enter(b, &v);
+  *vec_push(b->a, &b->to->var) = v;
+  return b->to->var.n - 1;
+}
+
+/* A variable of a `for` in the loop is nobody else's: it has no home. */
+u32 num_place(NumBuild *b, const VarPlace *p) {
+  Eval *ev = b->ev;
+  if (p->kind == PL_local && b->frame) {
+    u32 i = find(b, NULL, b->frame, p->slot);
+    return i != UINT32_MAX ? i : add(b, &(NumVar){.frame = b->frame, .slot = p->slot});
+  }
+  Locals *l = p->kind == PL_global ? ev->file[p->file] : ev->local;
+  if (!l || p->slot >= l->n) return UINT32_MAX;
+  u32 own = l == ev->local ? find(b, NULL, 0, p->slot) : UINT32_MAX;
+  if (own != UINT32_MAX) return own;
+  u32 i = find(b, &l->at[p->slot], 0, 0);
+  return i != UINT32_MAX ? i : add(b, &(NumVar){.place = *p, .home = &l->at[p->slot]});
+}
+
+VarId num_as(NumBuild *b, u32 var, LangKind k) {
+  NumVar *v = &b->to->var.at[var];
+  u32 i = column(k);
+  if (v->as[i]) return v->as[i];
+  ExprId first = zero(b, k);
+  if (v->home && v->entry == k) {
+    v->in[i] = k == KD_float ? b->to->nfloat++ : b->to->nint++;
+    first = given(b, k == KD_float ? b->in_float : b->in_int, v->in[i]);
+    if (k == KD_bool) first = ex_op2(b->p, OP_ne, first, ex_int(b->p, 0));
+  }
+  v->as[i] = num_var(b, num_dtype(k), first);
+  return v->as[i];
+}
+
+void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
+  if (!num_is_number(x.kind)) num_refuse(b, at, "a variable gets what is no number");
+  NumVar *v = &b->to->var.at[var];
+  LangKind was = num_kind(b, &b->now, var);
+  if (v->fixed) num_refuse(b, at, "the counter of a loop is changed");
+  if (v->entry == KD_any || v->entry == KD_array || v->entry == KD_fn || was == KD_array)
+    num_refuse(b, at, "a variable that holds something else gets a number");
+  ExprId e = num_take(b, x);
+  if (v->home && num_is_number(v->entry)) num_as(b, var, v->entry);
+  prog_set(b->p, &b->at, num_as(b, var, x.kind), e);
+  v->changed = true;
+  if (v->home && was != x.kind) {
+    if (!v->tag) v->tag = num_var(b, DT_i64, ex_int(b->p, v->entry));
+    prog_set(b->p, &b->at, v->tag, ex_int(b->p, x.kind));
+  }
+  num_holds(b, var, x.kind);
+}
+
+/* The first of its places that holds something. */
+static u32 found(NumBuild *b, const Ast *n) {
+  for (u32 i = 0; i < n->nplace; i++) {
+    if (n->place[i].kind == PL_self) num_refuse(b, n, "a function is a value");
+    u32 v = num_place(b, &n->place[i]);
+    if (v == UINT32_MAX) continue;
+    LangKind k = num_kind(b, &b->now, v);
+    if (k == KD_any) num_refuse(b, n, "a variable is no number");
+    if (k != KD_none) return v;
+  }
+  num_refuse(b, n, "a variable is not there");
+}
+
+static NumVal name(NumBuild *b, const Ast *n) {
+  u32 v = found(b, n);
+  LangKind k = num_kind(b, &b->now, v);
+  if (k == KD_array) return (NumVal){.kind = k, .array = b->to->var.at[v].array};
+  if (!num_is_number(k)) num_refuse(b, n, "a variable is no number");
+  return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, v, k))};
+}
+
+u32 num_array_of(NumBuild *b, const Ast *n, u32 *var) {
+  if (n->kind != AST_name || n->to) return 0;
+  u32 v = found(b, n);
+  if (var) *var = v;
+  return num_kind(b, &b->now, v) == KD_array ? b->to->var.at[v].array : 0;
+}
+
+/* ---- values ---- */
+
+ExprId num_take(NumBuild *b, NumVal v) {
+  return v.var ? ex_var(b->p, v.var) : v.e;
+}
+
+NumVal num_hold(NumBuild *b, NumVal v) {
+  if (v.var || !num_is_number(v.kind)) return v;
+  VarId t = prog_add_var(b->p, num_dtype(v.kind), 0);
+  prog_let(b->p, &b->at, t, v.e);
+  return (NumVal){.kind = v.kind, .var = t};
+}
+
+void num_require(NumBuild *b, ExprId cond) {
+  prog_require(b->p, &b->at, cond, str_of(b->c, "the tree walk tells"));
+}
+
+/* What the machine does without a call. */
+static ExprId negated(NumBuild *b, ExprId e) {
+  return ex_op2(b->p, OP_xor, e, ex_const(b->p, DT_bool, (Scalar){.i = 1}));
+}
+
+static NumVal of(LangKind k, ExprId e) {
+  return (NumVal){.kind = k, .e = e};
+}
+
+ExprId num_truth(NumBuild *b, const Ast *at, NumVal v) {
+  if (!num_is_number(v.kind)) num_refuse(b, at, "a condition is no number");
+  ExprId e = num_take(b, v);
+  return v.kind == KD_bool ? e : ex_op2(b->p, OP_ne, e, zero(b, v.kind));
+}
+
+ExprId num_float(NumBuild *b, const Ast *at, NumVal v) {
+  if (v.kind != KD_int && v.kind != KD_float) num_refuse(b, at, "something is no number");
+  ExprId e = num_take(b, v);
+  return v.kind == KD_float ? e : ex_cast(b->p, DT_f64, e, false);
+}
+
+NumVal num_becomes(NumBuild *b, const Ast *at, NumVal v, const LangType *to) {
+  if (to->kind == KD_any || to->kind == KD_none) return v;
+  if (to->kind == KD_float && v.kind == KD_int) return of(KD_float, num_float(b, at, v));
+  if (to->kind != v.kind || !num_is_number(v.kind)) num_refuse(b, at, "a value becomes another");
+  return v;
+}
+
+/* An operand: nothing in it leaves a loop. */
+static NumVal operand(NumBuild *b, Ast *n) {
+  u32 jumps = b->scope->jumps;
+  NumVal v = num_expr(b, n);
+  if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
+  return v;
+}
+
+/* Two, of which the first is evaluated first. */
+static void operands(NumBuild *b, Ast *x, Ast *y, NumVal out[2]) {
+  out[0] = operand(b, x);
+  if (!scan_is_pure(y)) out[0] = num_hold(b, out[0]);
+  out[1] = operand(b, y);
+}
+
+/* ---- arithmetic ---- */
+
+static const struct {
+  Op op;
+  bool compares;
+} ops[TOK_COUNT] = {
+    [TOK_add] = {OP_add, false}, [TOK_sub] = {OP_sub, false}, [TOK_mul] = {OP_mul, false},
+    [TOK_div] = {OP_div, false}, [TOK_lt] = {OP_lt, true},    [TOK_le] = {OP_le, true},
+    [TOK_gt] = {OP_gt, true},    [TOK_ge] = {OP_ge, true},    [TOK_eq] = {OP_eq, true},
+    [TOK_ne] = {OP_ne, true}};
+
+static NumVal equal(NumBuild *b, const Ast *n, NumVal x[2]) {
+  bool mixed = (x[0].kind == KD_int && x[1].kind == KD_float) ||
+               (x[0].kind == KD_float && x[1].kind == KD_int);
+  if (mixed)
+    return of(KD_bool, ex_op2(b->p, ops[n->op].op, num_float(b, n, x[0]), num_float(b, n, x[1])));
+  if (x[0].kind != x[1].kind)
+    return of(KD_bool, ex_const(b->p, DT_bool, (Scalar){.i = n->op == TOK_ne}));
+  ExprId y = num_take(b, x[1]);
+  return of(KD_bool, ex_op2(b->p, ops[n->op].op, num_take(b, x[0]), y));
+}
+
+/* a - a / b * b: of truncated quotients the remainder has the sign of a. */
+static NumVal remainder_of(NumBuild *b, NumVal x, NumVal y) {
+  Prog *p = b->p;
+  x = num_hold(b, x);
+  y = num_hold(b, y);
+  num_require(b, ex_op2(p, OP_ne, num_take(b, y), ex_int(p, 0)));
+  ExprId q = ex_op2(p, OP_div, num_take(b, x), num_take(b, y));
+  q = ex_op2(p, OP_mul, q, num_take(b, y));
+  return of(KD_int, ex_op2(p, OP_sub, num_take(b, x), q));
+}
+
+static bool is_zero_never(const NumBuild *b, NumVal y) {
+  const Expr *e = y.e ? prog_expr(b->p, y.e) : NULL;
+  if (!e || e->kind != EX_const) return false;
+  return y.kind == KD_float ? e->imm.f != 0 : e->imm.i != 0;
+}
+
+static NumVal arithmetic(NumBuild *b, const Ast *n, NumVal x[2]) {
+  Prog *p = b->p;
+  bool ints = x[0].kind == KD_int && x[1].kind == KD_int;
+  if (n->op == TOK_mod && ints) return remainder_of(b, x[0], x[1]);
+  if (!ops[n->op].op && n->op != TOK_add) num_refuse(b, n, "an operator is not one of numbers");
+  if (!ints)
+    for (u32 i = 0; i < 2; i++) x[i] = of(KD_float, num_float(b, n, x[i]));
+  LangKind k = ints ? KD_int : KD_float;
+  if (n->op == TOK_div && !is_zero_never(b, x[1])) {
+    x[1] = num_hold(b, x[1]);
+    num_require(b, ex_op2(p, OP_ne, num_take(b, x[1]), zero(b, k)));
+  }
+  ExprId right = num_take(b, x[1]);
+  return of(ops[n->op].compares ? KD_bool : k, ex_op2(p, ops[n->op].op, num_take(b, x[0]), right));
+}
+
+static NumVal logical(NumBuild *b, const Ast *n) {
+  Prog *p = b->p;
+  Op op = n->op == TOK_and ? OP_and : OP_or;
+  ExprId x = num_truth(b, n->a, operand(b, n->a));
+  if (scan_is_quiet(n->b)) {
+    ExprId y = num_truth(b, n->b, operand(b, n->b));
+    return of(KD_bool, ex_op2(p, op, x, y));
+  }
+  VarId t = prog_add_var(p, DT_bool, 0);
+  prog_let(p, &b->at, t, x);
+  Cursor behind = b->at;
+  NumKinds before = b->now;
+  u32 frames = b->nframe;
+  prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
+  b->now = (NumKinds){0};
+  for (u32 i = 0; i < before.n; i++) *vec_push(b->a, &b->now) = before.at[i];
+  ExprId y = num_truth(b, n->b, operand(b, n->b));
+  prog_set(p, &b->at, t, y);
+  for (u32 i = 0; i < b->now.n; i++)
+    if (!num_is_past(b, i, frames) && num_kind(b, &before, i) != b->now.at[i])
+      num_refuse(b, n, "a kind changes on one side");
+  b->at = behind;
+  return (NumVal){.kind = KD_bool, .var = t};
+}
+
+static NumVal binary(NumBuild *b, const Ast *n) {
+  NumVal x[2];
+  if (n->op == TOK_and || n->op == TOK_or) return logical(b, n);
+  operands(b, n->a, n->b, x);
+  if (!num_is_number(x[0].kind) || !num_is_number(x[1].kind))
+    num_refuse(b, n, "an operand is no number");
+  return n->op == TOK_eq || n->op == TOK_ne ? equal(b, n, x) : arithmetic(b, n, x);
+}
+
+static NumVal unary(NumBuild *b, const Ast *n) {
+  NumVal v = operand(b, n->a);
+  if (n->op == TOK_not) return of(KD_bool, negated(b, num_truth(b, n, v)));
+  if (v.kind == KD_int) return of(KD_int, ex_op2(b->p, OP_sub, ex_int(b->p, 0), num_take(b, v)));
+  if (v.kind != KD_float) num_refuse(b, n, "an operand is no number");
+  return of(KD_float, ex_op1(b->p, OP_neg, num_take(b, v)));
+}
+
+static NumVal cast(NumBuild *b, const Ast *n) {
+  NumVal v = operand(b, n->a);
+  char to = *str_text(b->ev->c, n->name);
+  if (!num_is_number(v.kind)) num_refuse(b, n, "an operand is no number");
+  ExprId e = num_take(b, v);
+  if (to == 'b') {
+    if (v.kind == KD_bool) return of(KD_bool, e);
+    return of(KD_bool, ex_op2(b->p, OP_ne, e, zero(b, v.kind)));
+  }
+  if (v.kind == KD_bool) e = ex_cast(b->p, DT_i64, e, false);
+  if (to == 'f') return of(KD_float, v.kind == KD_float ? e : ex_cast(b->p, DT_f64, e, false));
+  return of(KD_int, v.kind == KD_float ? ex_cast(b->p, DT_i64, e, true) : e);
+}
+
+ExprId num_bound(NumBuild *b, Ast *n) {
+  NumVal v = operand(b, n);
+  if (v.kind == KD_float) return ex_cast(b->p, DT_i64, num_take(b, v), true);
+  if (v.kind != KD_int) num_refuse(b, n, "a bound is no number");
+  return num_take(b, v);
+}
+
+/* ---- arrays ---- */
+
+NumVal num_element(NumBuild *b, u32 array, ExprId index) {
+  const NumArray *a = &b->to->array.at[array - 1];
+  ExprId e = ex_load(b->p, a->in, &index, 1);
+  *vec_push(b->a, &b->load) = e;
+  return of(a->kind, a->kind == KD_bool ? ex_op2(b->p, OP_ne, e, ex_int(b->p, 0)) : e);
+}
+
+static NumVal element(NumBuild *b, const Ast *n) {
+  Prog *p = b->p;
+  u32 array = num_array_of(b, n->a, NULL);
+  if (!array) num_refuse(b, n, "what is indexed is no array of numbers");
+  NumVal i = operand(b, n->b);
+  if (i.kind != KD_int) num_refuse(b, n->b, "an index is no integer");
+  VarId size = b->to->array.at[array - 1].n;
+  i = num_hold(b, i);
+  ExprId from_end = ex_op2(p, OP_add, num_take(b, i), ex_var(p, size));
+  ExprId minus = ex_op2(p, OP_lt, num_take(b, i), ex_int(p, 0));
+  NumVal k = num_hold(b, of(KD_int, ex_op3(p, OP_select, minus, from_end, num_take(b, i))));
+  ExprId least = ex_op2(p, OP_ge, num_take(b, k), ex_int(p, 0));
+  ExprId below = ex_op2(p, OP_lt, num_take(b, k), ex_var(p, size));
+  num_require(b, ex_op2(p, OP_and, least, below));
+  return num_element(b, array, num_take(b, k));
+}
+
+/* ---- built-in functions ---- */
+
+/* Of floats; fails: where the tree walk refuses the argument. */
+static const struct {
+  BuiltinFn *fn;
+  Op op;
+  Op fails; /* the argument compared with 0 must hold; OP_add: nothing */
+  bool ok;
+} functions[] = {{bi_sqrt, OP_sqrt, OP_lt, false}, {bi_log, OP_log, OP_gt, true},
+                 {bi_exp, OP_exp, OP_add, true},   {bi_sin, OP_sin, OP_add, true},
+                 {bi_cos, OP_cos, OP_add, true},   {bi_tan, OP_tan, OP_add, true}};
+
+static bool of_one(NumBuild *b, const Ast *n, BuiltinFn *f, NumVal x, NumVal *out) {
+  Prog *p = b->p;
+  for (u32 i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (functions[i].fn != f) continue;
+    x = num_hold(b, of(KD_float, num_float(b, n, x)));
+    if (functions[i].fails != OP_add) {
+      ExprId c = ex_op2(p, functions[i].fails, num_take(b, x), zero(b, KD_float));
+      num_require(b, functions[i].ok ? c : negated(b, c));
+    }
+    *out = of(KD_float, ex_op1(p, functions[i].op, num_take(b, x)));
+    return true;
+  }
+  if (f != bi_abs) return false;
+  if (x.kind == KD_int) {
+    x = num_hold(b, x);
+    ExprId minus = ex_op2(p, OP_sub, ex_int(p, 0), num_take(b, x));
+    ExprId below = ex_op2(p, OP_lt, num_take(b, x), ex_int(p, 0));
+    *out = of(KD_int, ex_op3(p, OP_select, below, minus, num_take(b, x)));
+  } else {
+    *out = of(KD_float, ex_op1(p, OP_abs, num_float(b, n, x)));
+  }
+  return true;
+}
+
+/* As number_pick. */
+static NumVal pick(NumBuild *b, const Ast *n, bool largest, NumVal x[2]) {
+  Prog *p = b->p;
+  bool ints = x[0].kind == KD_int && x[1].kind == KD_int;
+  for (u32 i = 0; i < 2; i++) x[i] = num_hold(b, ints ? x[i] : of(KD_float, num_float(b, n, x[i])));
+  ExprId first = ex_op2(p, largest ? OP_ge : OP_le, num_take(b, x[0]), num_take(b, x[1]));
+  if (!ints) first = ex_op2(p, OP_or, first, ex_op1(p, OP_isnan, num_take(b, x[1])));
+  return of(ints ? KD_int : KD_float,
+            ex_op3(p, OP_select, first, num_take(b, x[0]), num_take(b, x[1])));
+}
+
+static NumVal builtin(NumBuild *b, const Ast *n) {
+  BuiltinFn *f = builtin_fn[n->builtin - 1];
+  NumVal x[2], out;
+  if (n->nkid == 1 && f == bi_len) {
+    u32 array = num_array_of(b, n->kid[0], NULL);
+    if (array) return of(KD_int, ex_var(b->p, b->to->array.at[array - 1].n));
+  }
+  bool two = f == bi_min || f == bi_max || f == bi_pow;
+  bool known = two || f == bi_abs;
+  for (u32 i = 0; i < sizeof functions / sizeof *functions; i++) known |= functions[i].fn == f;
+  if (!known || n->nkid != 1u + two) num_refuse(b, n, builtin_info[n->builtin - 1].name);
+  if (!two) {
+    x[0] = operand(b, n->kid[0]);
+    if (x[0].kind != KD_int && x[0].kind != KD_float) num_refuse(b, n, "an argument is no number");
+    if (!of_one(b, n, f, x[0], &out)) num_refuse(b, n, "a function is not one of numbers");
+    return out;
+  }
+  operands(b, n->kid[0], n->kid[1], x);
+  for (u32 i = 0; i < 2; i++)
+    if (x[i].kind != KD_int && x[i].kind != KD_float) num_refuse(b, n, "an argument is no number");
+  if (f != bi_pow) return pick(b, n, f == bi_max, x);
+  ExprId exponent = num_float(b, n, x[1]);
+  return of(KD_float, ex_op2(b->p, OP_pow, num_float(b, n, x[0]), exponent));
+}
+
+/* ---- all ---- */
+
+static NumVal chosen(NumBuild *b, Ast *n) {
+  NumGoal to = {0};
+  if (!num_stmt(b, n, &to)) num_refuse(b, n, "an expression leaves a loop");
+  if (!num_is_number(to.kind)) num_refuse(b, n, "a value is of several kinds");
+  return (NumVal){.kind = to.kind, .var = to.var};
+}
+
+static NumVal plain(NumBuild *b, Ast *n) {
+  switch (n->kind) {
+  case AST_int: return of(KD_int, ex_int(b->p, n->i));
+  case AST_float: return of(KD_float, ex_const(b->p, DT_f64, (Scalar){.f = n->f}));
+  case AST_bool: return of(KD_bool, ex_const(b->p, DT_bool, (Scalar){.i = n->i}));
+  case AST_name: return name(b, n);
+  case AST_unary: return unary(b, n);
+  case AST_binary: return binary(b, n);
+  case AST_cast: return cast(b, n);
+  case AST_index: return element(b, n);
+  case AST_named: return num_expr(b, n->a);
+  case AST_call: return n->builtin ? builtin(b, n) : num_call(b, n);
+  case AST_if: return chosen(b, n);
+  case AST_member:
+    if (n->nplace) return name(b, n);
+    break;
+  default: break;
+  }
+  num_refuse(b, n, "not of numbers alone");
+}
+
+NumVal num_expr(NumBuild *b, Ast *n) {
+  if (n->height > NUM_DEPTH || b->p->stmt.n > NUM_STMTS) num_refuse(b, n, "too large");
+  if (++b->depth > b->to->depth) b->to->depth = b->depth;
+  NumVal v = plain(b, n);
+  b->depth--;
+  return n->to && n->kind != AST_if ? num_becomes(b, n, v, n->to) : v;
+}

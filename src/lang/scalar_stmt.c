@@ -1,0 +1,708 @@
+/* scalar_stmt.c: statements and calls of a loop that becomes a program, and that loop itself. See
+ * scalar.h.
+ *
+ * In: the tree of a loop. Out: a Prog that runs it from where it stands, as long as its fuel lasts.
+ * Prog cannot leave a loop: where something does, a variable says so, the loop asks it before each
+ * turn, and statements behind stand under an `if`. Functions are written out where they are called,
+ * with variables of their own; one that calls itself is refused.
+ */
+#include "lang/scalar.h"
+
+/* ---- kinds on several ways ---- */
+
+static NumKinds copied(NumBuild *b, const NumKinds *from) {
+  NumKinds to = {0};
+  for (u32 i = 0; i < from->n; i++) *vec_push(b->a, &to) = from->at[i];
+  return to;
+}
+
+/* What holds on both ways; another kind on each: nobody can say. */
+static void merge(NumBuild *b, NumKinds *to, const NumKinds *from) {
+  u32 n = b->to->var.n;
+  while (to->n < n) {
+    u32 i = to->n;
+    *vec_push(b->a, to) = b->to->var.at[i].entry;
+  }
+  for (u32 i = 0; i < n; i++)
+    if (to->at[i] != num_kind(b, from, i)) to->at[i] = KD_any;
+}
+
+static void comes(NumBuild *b, NumScope *s) {
+  if (s->any)
+    merge(b, &s->ways, &b->now);
+  else
+    s->ways = copied(b, &b->now);
+  s->any = true;
+}
+
+/* ---- values ---- */
+
+void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v) {
+  if (!to || to->kind == KD_any) return;
+  if (to->floats && v.kind == KD_int) v = (NumVal){.kind = KD_float, .e = num_float(b, at, v)};
+  if (to->kind == KD_none) {
+    to->kind = v.kind;
+    if (num_is_number(v.kind)) {
+      Scalar none = {.i = 0};
+      if (v.kind == KD_float) none.f = 0;
+      to->var = num_var(b, num_dtype(v.kind), ex_const(b->p, num_dtype(v.kind), none));
+    }
+  }
+  if (to->kind != v.kind || v.kind == KD_array) {
+    to->kind = KD_any;
+    return;
+  }
+  if (num_is_number(v.kind)) prog_set(b->p, &b->at, to->var, num_take(b, v));
+}
+
+static const NumVal null = {.kind = KD_null};
+
+/* ---- leaving ---- */
+
+static void deeper(NumBuild *b, const Ast *n) {
+  if (++b->nested > NUM_DEPTH) num_refuse(b, n, "nested too deeply");
+}
+
+static bool block(NumBuild *b, const Ast *n, NumGoal *to) {
+  Cursor behind = b->at;
+  u32 nested = b->nested;
+  bool on = true;
+  if (!n->nkid) num_give(b, n, to, null);
+  for (u32 i = 0; on && i < n->nkid; i++) {
+    u32 jumps = b->scope->jumps;
+    bool last = i + 1 == n->nkid;
+    on = num_stmt(b, n->kid[i], last ? to : NULL);
+    if (!on || last || b->scope->jumps == jumps) continue;
+    deeper(b, n);
+    ExprId stays = ex_op2(b->p, OP_eq, ex_var(b->p, b->scope->leave), ex_int(b->p, LEAVE_not));
+    prog_if(b->p, &b->at, stays);
+  }
+  b->nested = nested;
+  b->at = behind;
+  return on;
+}
+
+static bool leave(NumBuild *b, u32 how) {
+  NumScope *s = b->scope;
+  if (s->leave) prog_set(b->p, &b->at, s->leave, ex_int(b->p, how));
+  s->jumps++;
+  if (how != LEAVE_call) comes(b, s);
+  return false;
+}
+
+/* Behind a loop in which a call may end. */
+static void pass_on(NumBuild *b, const NumScope *inner) {
+  if (!inner->leave || !b->scope) return;
+  Cursor behind = b->at;
+  ExprId ends = ex_op2(b->p, OP_eq, ex_var(b->p, inner->leave), ex_int(b->p, LEAVE_call));
+  prog_if(b->p, &b->at, ends);
+  prog_set(b->p, &b->at, b->scope->leave, ex_int(b->p, LEAVE_call));
+  b->scope->jumps++;
+  b->at = behind;
+}
+
+static bool give_back(NumBuild *b, const Ast *n) {
+  NumScope *s = b->scope;
+  NumVal v = n->a ? num_expr(b, n->a) : null;
+  while (!s->fn && s->outer) s = s->outer;
+  num_give(b, n, s->result, v);
+  return leave(b, LEAVE_call);
+}
+
+/* ---- choices ---- */
+
+static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
+  Prog *p = b->p;
+  u32 jumps = b->scope->jumps;
+  ExprId cond = num_truth(b, n->a, num_expr(b, n->a));
+  if (b->scope->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
+  Cursor behind = b->at;
+  NumKinds before = copied(b, &b->now);
+  deeper(b, n);
+  StmtId s = prog_if(p, &b->at, cond);
+  bool yes = block(b, n->b, to), no = true;
+  NumKinds then = b->now;
+  b->now = before;
+  if (n->c) {
+    b->at = prog_else(s);
+    no = n->c->kind == AST_if ? num_stmt(b, n->c, to) : block(b, n->c, to);
+  } else if (to) {
+    num_give(b, n, to, null);
+  }
+  b->nested--;
+  b->at = behind;
+  if (yes && no)
+    merge(b, &b->now, &then);
+  else if (yes)
+    b->now = then;
+  return yes || no;
+}
+
+/* ---- loops ---- */
+
+/* Before the first turn, of what the body defines: behind it nobody can say whether it is there. */
+static void may_be_defined(NumBuild *b, const Ast *body) {
+  NumSlots slots = {0};
+  scan_defines(b->a, body, &slots);
+  for (u32 i = 0; i < slots.n; i++) {
+    u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = slots.at[i]});
+    if (v != UINT32_MAX && num_kind(b, &b->now, v) == KD_none) num_holds(b, v, KD_any);
+  }
+}
+
+/* Variables of a `for`: nothing outside knows them. */
+static void own_slots(NumBuild *b, const Ast *n, LangKind k) {
+  for (u32 i = 0; i < n->nslot; i++) {
+    VarPlace p = {.kind = PL_local, .slot = n->slot + i};
+    u32 v = UINT32_MAX;
+    for (u32 k = 0; k < b->to->var.n; k++) {
+      const NumVar *x = &b->to->var.at[k];
+      if (!x->home && x->frame == b->frame && x->slot == p.slot) v = k;
+    }
+    if (v == UINT32_MAX) {
+      *vec_push(b->a, &b->to->var) = (NumVar){.frame = b->frame, .slot = p.slot};
+      v = b->to->var.n - 1;
+    }
+    if (b->to->var.at[v].fixed) b->to->var.at[v].as[0] = 0;
+    b->to->var.at[v].fixed = false;
+    num_holds(b, v, k);
+  }
+}
+
+static NumScope loop_begin(NumBuild *b, const Ast *n) {
+  Prog *p = b->p;
+  NumScope s = {.outer = b->scope, .frames = b->nframe};
+  if (scan_leaves(n->b)) {
+    s.leave = num_var(b, DT_i64, ex_int(p, 0));
+    prog_set(p, &b->at, s.leave, ex_int(p, LEAVE_not));
+  }
+  may_be_defined(b, n->b);
+  s.head = copied(b, &b->now);
+  b->scope = NULL; /* set where the scope has its place */
+  return s;
+}
+
+/* What holds where a turn begins must hold where it ends. */
+static void loop_end(NumBuild *b, NumScope *s, const Ast *n, bool on) {
+  if (on) comes(b, s);
+  merge(b, &s->head, &s->head);
+  for (u32 i = 0; s->any && i < b->to->var.n; i++)
+    if (s->head.at[i] != KD_any && num_kind(b, &s->ways, i) != s->head.at[i] &&
+        !num_is_past(b, i, s->frames))
+      num_refuse(b, n, "a variable changes its kind in a loop");
+  b->now = s->head;
+  b->scope = s->outer;
+}
+
+static void burn(NumBuild *b, ExprId turns) {
+  prog_set(b->p, &b->at, b->fuel, ex_op2(b->p, OP_sub, ex_var(b->p, b->fuel), turns));
+}
+
+/* whole: of the outermost loop, which ends in peace without. */
+static ExprId has_fuel(NumBuild *b, bool whole) {
+  i64 least = whole ? 0 : -(i64)FUEL_MOST;
+  return ex_op2(b->p, OP_gt, ex_var(b->p, b->fuel), ex_int(b->p, least));
+}
+
+static ExprId stays_in(NumBuild *b, const NumScope *s, ExprId cond) {
+  if (!s->leave) return cond;
+  ExprId in = ex_op2(b->p, OP_lt, ex_var(b->p, s->leave), ex_int(b->p, LEAVE_loop));
+  return ex_op2(b->p, OP_and, cond, in);
+}
+
+static void begin_turn(NumBuild *b, const NumScope *s) {
+  if (s->leave) prog_set(b->p, &b->at, s->leave, ex_int(b->p, LEAVE_not));
+}
+
+static void put(NumBuild *b, BufId to, u32 at, ExprId e) {
+  ExprId i = ex_int(b->p, at);
+  prog_store(b->p, &b->at, to, &i, 1, e);
+}
+
+/* The kind of the value of the loop: behind what leaves a turn it is null. */
+static void end_turn(NumBuild *b, NumScope *s) {
+  Prog *p = b->p;
+  if (!b->to->valued) return;
+  if (b->value.kind == KD_any || b->value.kind == KD_array)
+    num_refuse(b, NULL, "the value of the loop is of several kinds");
+  ExprId kind = ex_int(p, b->value.kind == KD_none ? KD_null : b->value.kind);
+  if (s->leave) {
+    ExprId stays = ex_op2(p, OP_eq, ex_var(p, s->leave), ex_int(p, LEAVE_not));
+    kind = ex_op3(p, OP_select, stays, kind, ex_int(p, KD_null));
+  }
+  put(b, b->out_int, OUT_value, kind);
+}
+
+/* A condition with statements stands before the loop and at the end of each turn. */
+static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumGoal *value) {
+  Prog *p = b->p;
+  u32 stmts = p->stmt.n - b->nhead, jumps = s->jumps;
+  b->scope = s;
+  ExprId cond = num_truth(b, n->a, num_expr(b, n->a));
+  VarId again = 0;
+  if (p->stmt.n - b->nhead != stmts) {
+    again = num_var(b, DT_bool, ex_const(p, DT_bool, (Scalar){.i = 0}));
+    prog_set(p, &b->at, again, cond);
+    cond = ex_var(p, again);
+  }
+  for (u32 i = 0; i < b->to->var.n; i++)
+    if (num_kind(b, &b->now, i) != num_kind(b, &s->head, i) && !num_is_past(b, i, s->frames))
+      num_refuse(b, n->a, "a condition defines a variable");
+  if (s->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
+  Cursor behind = b->at;
+  prog_while(p, &b->at, stays_in(b, s, ex_op2(p, OP_and, cond, has_fuel(b, whole))));
+  begin_turn(b, s);
+  burn(b, ex_int(p, 1));
+  bool on = block(b, n->b, value);
+  if (whole) end_turn(b, s);
+  if (again) {
+    ExprId in = stays_in(b, s, has_fuel(b, whole));
+    NumKinds now = b->now;
+    b->now = copied(b, &s->head);
+    prog_if(p, &b->at, in);
+    cond = num_truth(b, n->a, num_expr(b, n->a));
+    prog_set(p, &b->at, again, cond);
+    b->now = now;
+  }
+  b->at = behind;
+  loop_end(b, s, n, on);
+}
+
+static bool inner_while(NumBuild *b, Ast *n) {
+  NumScope s = loop_begin(b, n);
+  while_turns(b, n, &s, false, NULL);
+  num_require(b, has_fuel(b, false));
+  if (scan_leaves(n->b) & 1u << LEAVE_call) pass_on(b, &s);
+  return true;
+}
+
+typedef struct RangeEnds {
+  VarId lo, hi;
+  u32 array; /* 1 + what is walked; 0: the range itself */
+} RangeEnds;
+
+static RangeEnds ends_of(NumBuild *b, const Ast *n) {
+  Prog *p = b->p;
+  RangeEnds r = {prog_add_var(p, DT_i64, 0), prog_add_var(p, DT_i64, 0), 0};
+  ExprId lo, hi;
+  if (n->a->kind == AST_range && !n->a->to) {
+    lo = num_bound(b, n->a->a);
+    prog_let(p, &b->at, r.lo, lo);
+    hi = num_bound(b, n->a->b);
+    NumVal end = num_hold(b, (NumVal){.kind = KD_int, .e = hi});
+    num_require(b, ex_op2(p, OP_lt, num_take(b, end), ex_int(p, NUM_END)));
+    hi = num_take(b, end);
+    if (n->a->op == TOK_upto) hi = ex_op2(p, OP_add, hi, ex_int(p, 1));
+    prog_let(p, &b->at, r.hi, hi);
+    return r;
+  }
+  r.array = num_array_of(b, n->a, NULL);
+  if (!r.array) num_refuse(b, n->a, "what is walked is no range");
+  b->to->array.at[r.array - 1].read_as_one = true;
+  prog_let(p, &b->at, r.lo, ex_int(p, 0));
+  prog_let(p, &b->at, r.hi, ex_var(p, b->to->array.at[r.array - 1].n));
+  return r;
+}
+
+/* The variable of the loop, which is the counter itself if nothing else is put there. */
+static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
+  u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->slot});
+  if (!array && !scan_assigns(n->b, n->slot)) {
+    b->to->var.at[v].as[0] = i;
+    b->to->var.at[v].fixed = true;
+    num_holds(b, v, KD_int);
+    return;
+  }
+  NumVal x = {.kind = KD_int, .e = ex_var(b->p, i)};
+  if (array) x = num_element(b, array, x.e);
+  num_assign(b, n, v, x);
+}
+
+/* All turns are paid for before the first. */
+static void pay(NumBuild *b, const RangeEnds *r) {
+  Prog *p = b->p;
+  ExprId most = ex_op2(p, OP_max, ex_var(p, r->lo), ex_var(p, r->hi));
+  NumVal turns = {.kind = KD_int, .e = ex_op2(p, OP_sub, most, ex_var(p, r->lo))};
+  turns = num_hold(b, turns);
+  ExprId some = ex_op2(p, OP_ge, num_take(b, turns), ex_int(p, 0));
+  ExprId few = ex_op2(p, OP_le, num_take(b, turns), ex_int(p, FUEL_MOST));
+  num_require(b, ex_op2(p, OP_and, some, few));
+  burn(b, num_take(b, turns));
+  num_require(b, has_fuel(b, false));
+}
+
+static bool inner_for(NumBuild *b, Ast *n) {
+  Prog *p = b->p;
+  RangeEnds r = ends_of(b, n);
+  u32 leaves = scan_leaves(n->b);
+  bool early = leaves & (1u << LEAVE_loop | 1u << LEAVE_call);
+  own_slots(b, n, KD_any);
+  NumScope s = loop_begin(b, n);
+  b->scope = &s;
+  if (!early) pay(b, &r);
+  Cursor behind = b->at;
+  VarId i;
+  if (early) {
+    i = prog_add_var(p, DT_i64, 0);
+    prog_let(p, &b->at, i, ex_var(p, r.lo));
+    behind = b->at;
+    ExprId more = ex_op2(p, OP_lt, ex_var(p, i), ex_var(p, r.hi));
+    prog_while(p, &b->at, stays_in(b, &s, ex_op2(p, OP_and, more, has_fuel(b, false))));
+    burn(b, ex_int(p, 1));
+  } else {
+    ExprId lo = ex_var(p, r.lo);
+    i = prog_for(p, &b->at, lo, ex_var(p, r.hi), "i");
+  }
+  begin_turn(b, &s);
+  set_turn(b, n, r.array, i);
+  bool on = block(b, n->b, NULL);
+  if (early) prog_set(p, &b->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
+  b->at = behind;
+  loop_end(b, &s, n, on);
+  if (early) num_require(b, has_fuel(b, false));
+  own_slots(b, n, KD_none);
+  if (leaves & 1u << LEAVE_call) pass_on(b, &s);
+  return true;
+}
+
+/* ---- assignments ---- */
+
+static NumVal now_in(NumBuild *b, u32 var, LangKind k) {
+  return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
+}
+
+static NumVal define(NumBuild *b, const Ast *n) {
+  NumVal v = num_expr(b, n->a);
+  u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->slot});
+  if (var == UINT32_MAX) num_refuse(b, n, "a variable is not there");
+  num_assign(b, n, var, v);
+  return now_in(b, var, v.kind);
+}
+
+static NumVal change_element(NumBuild *b, const Ast *n) {
+  Prog *p = b->p;
+  NumVal v = num_hold(b, num_expr(b, n->b)), i = num_expr(b, n->a->b);
+  if (i.kind != KD_int) num_refuse(b, n->a->b, "an index is no integer");
+  i = num_hold(b, i);
+  u32 var, array = num_array_of(b, n->a->a, &var);
+  if (!array || !b->to->var.at[var].home)
+    num_refuse(b, n, "what is changed is no array of numbers");
+  NumArray *a = &b->to->array.at[array - 1];
+  if (a->kind != v.kind) num_refuse(b, n, "an element becomes one of another kind");
+  if (!a->out) {
+    Dim dim = (Dim)a->room;
+    a->out = prog_add_buf(p, BS_out, num_dtype(v.kind) == DT_f64 ? DT_f64 : DT_i64, &dim, 1,
+                          str_fmt(b->c, "b%u", array));
+  }
+  ExprId least = ex_op2(p, OP_ge, num_take(b, i), ex_int(p, 0));
+  ExprId below = ex_op2(p, OP_lt, num_take(b, i), ex_var(p, a->n));
+  num_require(b, ex_op2(p, OP_and, least, below));
+  ExprId at = num_take(b, i), x = num_take(b, v);
+  if (v.kind == KD_bool) x = ex_cast(p, DT_i64, x, false);
+  prog_store(p, &b->at, a->out, &at, 1, x);
+  return v;
+}
+
+static NumVal change(NumBuild *b, const Ast *n) {
+  if (n->a->kind == AST_index && n->a->a->kind == AST_name) return change_element(b, n);
+  if (n->a->kind != AST_name) num_refuse(b, n, "what is changed is no variable");
+  NumVal v = num_expr(b, n->b);
+  for (u32 i = 0; i < n->a->nplace; i++) {
+    if (n->a->place[i].kind == PL_self) break;
+    u32 var = num_place(b, &n->a->place[i]);
+    LangKind k = var == UINT32_MAX ? KD_none : num_kind(b, &b->now, var);
+    if (k == KD_none) continue;
+    if (k == KD_any) break;
+    num_assign(b, n, var, v);
+    return now_in(b, var, v.kind);
+  }
+  num_refuse(b, n, "a variable is not there");
+}
+
+/* ---- all ---- */
+
+/* Only a return ends it. */
+static bool is_endless(const Ast *n) {
+  return n->kind == AST_while && n->a->kind == AST_bool && n->a->i &&
+         !(scan_leaves(n->b) & 1u << LEAVE_loop);
+}
+
+static bool control(NumBuild *b, Ast *n, NumGoal *to) {
+  bool ends;
+  switch (n->kind) {
+  case AST_if: return choice(b, n, to);
+  case AST_while:
+  case AST_for:
+    ends = !is_endless(n);
+    if (to && ends) to->kind = KD_any; /* null, if it has no turn */
+    deeper(b, n);
+    if (n->kind == AST_while)
+      inner_while(b, n);
+    else
+      inner_for(b, n);
+    b->nested--;
+    return ends;
+  case AST_block: return block(b, n, to);
+  case AST_return: return give_back(b, n);
+  case AST_break: return leave(b, LEAVE_loop);
+  default: return leave(b, LEAVE_turn);
+  }
+}
+
+static bool is_control(const Ast *n) {
+  return n->kind == AST_if || n->kind == AST_while || n->kind == AST_for || n->kind == AST_block ||
+         n->kind == AST_return || n->kind == AST_break || n->kind == AST_continue;
+}
+
+bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
+  NumVal v;
+  if (b->p->stmt.n > NUM_STMTS) num_refuse(b, n, "too large");
+  if (++b->depth > b->to->depth) b->to->depth = b->depth;
+  if (is_control(n)) {
+    u32 jumps = b->scope->jumps;
+    NumGoal own = {0}, *put = n->to && to ? &own : to;
+    bool on = control(b, n, put);
+    b->depth--;
+    if (put != &own) return on;
+    if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
+    v = num_becomes(b, n, (NumVal){.kind = own.kind, .var = own.var}, n->to);
+    num_give(b, n, to, v);
+    return on;
+  }
+  u32 jumps = b->scope->jumps;
+  b->depth--; /* num_expr counts */
+  if (n->kind == AST_let || n->kind == AST_set) {
+    b->depth++;
+    v = n->kind == AST_let ? define(b, n) : change(b, n);
+    b->depth--;
+    if (n->to) v = num_becomes(b, n, v, n->to);
+  } else if (n->kind == AST_call && !n->builtin && !to && !n->to) {
+    v = num_call(b, n);
+  } else {
+    v = num_expr(b, n);
+  }
+  if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
+  num_give(b, n, to, v);
+  return true;
+}
+
+/* ---- calls ---- */
+
+static const LangFn *called(NumBuild *b, const Ast *n) {
+  for (u32 i = 0; i < n->nplace && n->place[i].kind != PL_self; i++) {
+    u32 v = num_place(b, &n->place[i]);
+    LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
+    if (k == KD_fn) return b->to->var.at[v].fn;
+    if (k != KD_none) break;
+  }
+  num_refuse(b, n, "what is called is not a function of the program");
+}
+
+static void parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
+  u32 mine = b->frame;
+  b->frame = frame;
+  u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = slot});
+  if (v.kind == KD_array) {
+    b->to->var.at[var].array = v.array;
+    b->to->array.at[v.array - 1].read_as_one = true;
+    num_holds(b, var, KD_array);
+  } else {
+    num_assign(b, at, var, v);
+  }
+  b->frame = mine;
+}
+
+/* Does only its last statement return? */
+static bool returns_last(const Ast *body) {
+  for (u32 i = 0; i + 1 < body->nkid; i++)
+    if (scan_leaves(body->kid[i])) return false;
+  return !body->nkid || body->kid[body->nkid - 1]->kind == AST_return ||
+         !scan_leaves(body->kid[body->nkid - 1]);
+}
+
+NumVal num_call(NumBuild *b, Ast *n) {
+  const LangFn *f = called(b, n->a);
+  NumGoal out = {.floats = f->result->kind == KD_float};
+  NumScope s = {.outer = b->scope, .fn = f, .result = &out};
+  u32 frame = ++b->nframe, mine = b->frame;
+  for (const NumScope *o = b->scope; o; o = o->outer)
+    if (o->fn == f) num_refuse(b, n, "a function calls itself");
+  if (n->nkid != f->ast->nkid) num_refuse(b, n, "a call has other arguments");
+  for (u32 i = 0; i < n->nkid; i++) {
+    const LangType *t = f->self.item[i];
+    NumVal v = num_expr(b, n->kid[i]);
+    if (v.kind == KD_array && (t->kind == KD_any || t->kind == KD_array)) {
+      const LangKind k = b->to->array.at[v.array - 1].kind;
+      if (t->kind == KD_array && t->elem->kind != KD_any && t->elem->kind != k)
+        num_refuse(b, n, "an array becomes another");
+    } else if (t->kind != KD_any) {
+      v = num_becomes(b, n, v, t);
+    }
+    parameter(b, n, frame, f->ast->kid[i]->slot, v);
+  }
+  if (!returns_last(f->ast->a)) {
+    s.leave = num_var(b, DT_i64, ex_int(b->p, 0));
+    prog_set(b->p, &b->at, s.leave, ex_int(b->p, LEAVE_not));
+  }
+  b->frame = frame;
+  b->scope = &s;
+  u32 nested = b->nested;
+  deeper(b, n);
+  if (++b->depth > b->to->depth) b->to->depth = b->depth;
+  block(b, f->ast->a, &out);
+  b->depth--;
+  b->nested = nested;
+  b->scope = s.outer;
+  b->frame = mine;
+  return (NumVal){.kind = out.kind == KD_none ? KD_null : out.kind, .var = out.var};
+}
+
+/* ---- the whole loop ---- */
+
+static u32 put_number(NumBuild *b, LangKind k, VarId v) {
+  ExprId e = ex_var(b->p, v);
+  if (k == KD_bool) e = ex_cast(b->p, DT_i64, e, false);
+  u32 at = k == KD_float ? b->to->nfloat_out++ : b->to->nint_out++;
+  put(b, k == KD_float ? b->out_float : b->out_int, at, e);
+  return at;
+}
+
+static void put_variables(NumBuild *b) {
+  static const LangKind kinds[NUM_KINDS] = {KD_int, KD_float, KD_bool};
+  for (u32 i = 0; i < b->to->var.n; i++) {
+    NumVar *v = &b->to->var.at[i];
+    if (!v->home || !v->changed) continue;
+    for (u32 k = 0; k < NUM_KINDS; k++)
+      if (v->as[k]) v->out[k] = put_number(b, kinds[k], v->as[k]);
+    if (v->tag) v->out_tag = put_number(b, KD_int, v->tag);
+  }
+}
+
+/* Arrays that change are copied first, and read where they change. */
+static void copy_arrays(NumBuild *b) {
+  Prog *p = b->p;
+  for (u32 i = 0; i < b->to->array.n; i++) {
+    const NumArray *a = &b->to->array.at[i];
+    if (!a->out) continue;
+    if (a->read_as_one) num_refuse(b, NULL, "an array changes while another holds it");
+    for (u32 k = 0; k < b->load.n; k++) {
+      Expr *e = prog_expr(p, b->load.at[k]);
+      if (e->ref == a->in) e->ref = a->out;
+    }
+    StmtId s = prog_insert(p, &b->head, ST_for);
+    Stmt *loop = prog_stmt(p, s);
+    VarId v = prog_add_var(p, DT_i64, 0);
+    ExprId from = ex_int(p, 0), end = ex_var(p, a->n), at = ex_var(p, v), x;
+    loop->var = v;
+    loop->step = 1;
+    loop->a = from;
+    loop->b = end;
+    Cursor in = prog_inside(s);
+    x = ex_load(p, a->in, &at, 1);
+    at = ex_var(p, v);
+    prog_store(p, &in, a->out, &at, 1, x);
+  }
+}
+
+static BufId numbers(NumBuild *b, BufSpace space, DType dt, const char *name) {
+  Dim one = 1;
+  return prog_add_buf(b->p, space, dt, &one, 1, str_of(b->c, name));
+}
+
+static VarId given_int(NumBuild *b, u32 at) {
+  ExprId i = ex_int(b->p, at);
+  return num_var(b, DT_i64, ex_load(b->p, b->in_int, &i, 1));
+}
+
+static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
+  Prog *p = b->p;
+  VarId i = given_int(b, IN_at), end = given_int(b, IN_end);
+  own_slots(b, n, KD_any);
+  *s = loop_begin(b, n);
+  b->scope = s;
+  Cursor behind = b->at;
+  VarId at = i;
+  bool plain = !s->leave && !scan_has_loop(n->b);
+  if (plain) { /* the fuel lasts for so many turns */
+    VarId stop = prog_add_var(p, DT_i64, 0);
+    ExprId left = ex_op2(p, OP_sub, ex_var(p, end), ex_var(p, i));
+    ExprId turns = ex_op2(p, OP_min, left, ex_var(p, b->fuel));
+    prog_let(p, &b->at, stop, ex_op2(p, OP_add, ex_var(p, i), turns));
+    burn(b, ex_op2(p, OP_sub, ex_var(p, stop), ex_var(p, i)));
+    behind = b->at;
+    ExprId lo = ex_var(p, i);
+    at = prog_for(p, &b->at, lo, ex_var(p, stop), "i");
+    set_turn(b, n, array, at);
+    bool on = block(b, n->b, b->to->valued ? &b->value : NULL);
+    end_turn(b, s);
+    b->at = behind;
+    prog_set(p, &b->at, i, ex_var(p, stop));
+    loop_end(b, s, n, on);
+  } else {
+    ExprId more = ex_op2(p, OP_lt, ex_var(p, i), ex_var(p, end));
+    prog_while(p, &b->at, stays_in(b, s, ex_op2(p, OP_and, more, has_fuel(b, true))));
+    begin_turn(b, s);
+    burn(b, ex_int(p, 1));
+    set_turn(b, n, array, at);
+    bool on = block(b, n->b, b->to->valued ? &b->value : NULL);
+    end_turn(b, s);
+    prog_set(p, &b->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
+    b->at = behind;
+    loop_end(b, s, n, on);
+  }
+  put(b, b->out_int, OUT_at, ex_var(p, i));
+  ExprId over = ex_op2(p, OP_ge, ex_var(p, i), ex_var(p, end));
+  put(b, b->out_int, OUT_over, ex_cast(p, DT_i64, over, false));
+}
+
+/* Without fuel nobody has asked the condition again: it may have changed something. */
+static void whole_while(NumBuild *b, Ast *n, NumScope *s) {
+  Prog *p = b->p;
+  *s = loop_begin(b, n);
+  while_turns(b, n, s, true, b->to->valued ? &b->value : NULL);
+  put(b, b->out_int, OUT_at, ex_int(p, 0));
+  put(b, b->out_int, OUT_over, ex_cast(p, DT_i64, has_fuel(b, true), false));
+}
+
+void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
+  Prog *p = b->p = prog_new(b->c, dims_new(b->c));
+  NumLoop *to = b->to;
+  p->name = str_of(b->c, "loop");
+  b->head = b->at = prog_end();
+  to->nint = IN_ints;
+  to->nint_out = OUT_ints;
+  to->nfloat_out = OUT_floats;
+  to->valued = !n->dropped;
+  b->in_int = numbers(b, BS_in, DT_i64, "ints");
+  b->in_float = numbers(b, BS_in, DT_f64, "floats");
+  b->out_int = numbers(b, BS_out, DT_i64, "new_ints");
+  b->out_float = numbers(b, BS_out, DT_f64, "new_floats");
+  b->fuel = given_int(b, IN_fuel);
+  u32 array = over ? num_array(b, num_elements(over), over->n) : 0;
+  if (over && (!array || num_elements(over) == KD_none))
+    num_refuse(b, n, "what is walked is no array of numbers");
+  to->over = over != NULL;
+  b->at = prog_end();
+  put(b, b->out_int, OUT_value, ex_int(p, KD_none));
+  NumScope s = {.result = &b->result}, outer = {.result = &b->result};
+  b->scope = &outer;
+  if (n->kind == AST_for)
+    whole_for(b, n, array, &s);
+  else
+    whole_while(b, n, &s);
+  put(b, b->out_int, OUT_leave, s.leave ? ex_var(p, s.leave) : ex_int(p, 0));
+  put(b, b->out_int, OUT_fuel, ex_var(p, b->fuel));
+  put_variables(b);
+  copy_arrays(b);
+  if (b->value.var) to->value_out = put_number(b, b->value.kind, b->value.var);
+  if (b->result.var) to->result_out = put_number(b, b->result.kind, b->result.var);
+  to->result = b->result.kind;
+  if (to->result == KD_any || to->result == KD_array)
+    num_refuse(b, n, "what is returned is of several kinds");
+  to->value = b->value.kind;
+  if (!to->nfloat) to->nfloat = 1;
+  prog_buf(p, b->in_int)->dim[0] = (Dim)to->nint;
+  prog_buf(p, b->in_float)->dim[0] = (Dim)to->nfloat;
+  prog_buf(p, b->out_int)->dim[0] = (Dim)to->nint_out;
+  prog_buf(p, b->out_float)->dim[0] = (Dim)to->nfloat_out;
+}
