@@ -114,9 +114,9 @@ static void make(Ctx *c, void *arg) {
   NumBuild b = {.ev = k->ev, .c = c, .a = &c->keep, .to = &k->code->loop};
   num_loop(&b, k->n, k->over);
   m->p = b.p;
-  m->reader = &reader_table[0]; /* what it reads and writes is required to be there */
-  m->source = (Source){.at = (const u8 *)"", .file = str_of(c, "loop")};
-  m->stays = true;
+  m->opened.reader = &reader_table[0]; /* what it reads and writes is required to be there */
+  m->opened.source = (Source){.at = (const u8 *)"", .file = str_of(c, "loop")};
+  m->compiled.stays = true;
   prog_check(m->p);
   api_make(m, &(IngotPipe){.start = "plan"}, &(Make){target_scalar(), AIM_time, 0});
   make_tensors(c, k->code);
