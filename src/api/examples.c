@@ -106,6 +106,7 @@ static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) 
   } else {
     cut.rows = -1; /* a scalar, the same for all */
   }
+  if (!t->n) fail(c, ERR_input, loc, "array '%s' has no examples", show(c, in->name));
   if (!cut.n)
     fail(c, ERR_input, loc,
          "array '%s' is %s: its first axis is no multiple of %lld, that of input %s",

@@ -33,6 +33,7 @@ typedef struct Engine Engine;
 typedef struct Wish {
   const char *march;  /* where it is several machines */
   Aim aim;            /* what programs are chosen by */
+  bool aim_said;      /* in so many words: a preset does not change it */
   u64 ram;            /* bytes that they must fit into; 0: any number */
   bool precise;       /* mathematics: see ingot_set_precise */
   u32 threads, grain; /* that share a run; 0 or 1: one; see Prog */
@@ -302,6 +303,7 @@ void folder_remove(Folder *f); /* and the files in it */
 void folder_protect(Ctx *c, Folder *f, void (*fn)(Ctx *c, void *arg), void *arg);
 const char *folder_file(Ctx *c, const Folder *f, const char *name);
 /* Waits; returns the exit code. What the program prints is in the file "log" of the folder. */
+enum { SPAWN_KILLED = 128 }; /* plus the signal: as shells say it */
 int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv);
 /* The same, and what it prints. */
 const char *spawn_text(Ctx *c, const Folder *f, const char *what, const char *const *argv,

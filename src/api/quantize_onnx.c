@@ -320,7 +320,8 @@ static bool within(const Quantize *q, const IngotLoss *l) {
 
 typedef struct Cost {
   u32 layer;
-  double db;
+  double db;    /* of the outputs, with this one quantised alone */
+  double bytes; /* that it has as it is */
 } Cost;
 
 static int dearer(const void *a, const void *b) {
@@ -328,34 +329,64 @@ static int dearer(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static void spend(Quantize *q) {
-  QuantJob *j = q->j;
-  u32 n = 0, lo = 0;
-  Cost *cost = NEWS(&q->c->keep, Cost, j->layer.n + 1);
-  IngotLoss all = measure_some(q);
-  if (within(q, &all)) return;
-  for (u32 i = 0; i < j->layer.n; i++)
-    if (!j->layer.at[i].skip) cost[n++].layer = i;
-  for (u32 i = 0; i < n; i++) j->layer.at[cost[i].layer].skip = true;
-  for (u32 i = 0; i < n; i++) {
-    j->layer.at[cost[i].layer].skip = false;
-    cost[i].db = q->alone[cost[i].layer] = measure_some(q).sqnr;
-    j->layer.at[cost[i].layer].skip = true;
-  }
-  qsort(cost, n, sizeof *cost, dearer);
-  for (u32 hi = n; lo < hi;) { /* the dearest lo are too few, or lo is 0; hi are enough */
+/* By the noise that a byte spares. */
+static int dearer_by_byte(const void *a, const void *b) {
+  const Cost *c = a, *d = b;
+  double x = pow(10, -c->db / 10) / (c->bytes + 1), y = pow(10, -d->db / 10) / (d->bytes + 1);
+  return x > y ? -1 : x < y;
+}
+
+/* How many of the first must stay: those are enough, one less is too few. */
+static u32 fewest(Quantize *q, const Cost *cost, u32 n) {
+  u32 lo = 0;
+  for (u32 hi = n; lo < hi;) {
     u32 mid = lo + (hi - lo) / 2;
-    for (u32 i = 0; i < n; i++) j->layer.at[cost[i].layer].skip = i < mid;
+    for (u32 i = 0; i < n; i++) q->j->layer.at[cost[i].layer].skip = i < mid;
     IngotLoss l = measure_some(q);
     if (within(q, &l))
       hi = mid;
     else
       lo = mid + 1;
   }
+  return lo;
+}
+
+/* Two orders of what stays are tried, and that of fewer bytes is taken: few layers that cost much,
+ * or small ones before large ones. */
+static void spend(Quantize *q) {
+  static int (*const order[])(const void *, const void *) = {dearer, dearer_by_byte};
+  QuantJob *j = q->j;
+  u32 n = 0;
+  double least = INFINITY;
+  Cost *cost = NEWS(&q->c->keep, Cost, j->layer.n + 1);
+  IngotLoss all = measure_some(q);
+  if (within(q, &all)) return;
+  for (u32 i = 0; i < j->layer.n; i++)
+    if (!j->layer.at[i].skip)
+      cost[n++] = (Cost){.layer = i, .bytes = (double)j->layer.at[i].before};
+  for (u32 i = 0; i < n; i++) j->layer.at[cost[i].layer].skip = true;
   for (u32 i = 0; i < n; i++) {
-    j->layer.at[cost[i].layer].skip = i < lo;
-    q->by_budget[cost[i].layer] = i < lo;
+    j->layer.at[cost[i].layer].skip = false;
+    cost[i].db = q->alone[cost[i].layer] = measure_some(q).sqnr;
+    j->layer.at[cost[i].layer].skip = true;
   }
+  for (u32 k = 0; k < sizeof order / sizeof *order; k++) {
+    qsort(cost, n, sizeof *cost, order[k]);
+    u32 stay = fewest(q, cost, n);
+    double bytes = 0;
+    for (u32 i = 0; i < stay; i++) bytes += cost[i].bytes;
+    if (bytes >= least) continue;
+    least = bytes;
+    for (u32 i = 0; i < n; i++) q->by_budget[cost[i].layer] = i < stay;
+  }
+  bool any = false;
+  for (u32 i = 0; i < n; i++) {
+    j->layer.at[cost[i].layer].skip = q->by_budget[cost[i].layer];
+    any = any || !q->by_budget[cost[i].layer];
+  }
+  if (!any)
+    warn(q->c, LOC_NONE, "the budget of %g %s leaves nothing quantised: every layer stays as it is",
+         q->budget, q->o->label ? "points" : "dB");
 }
 
 /* Layers were chosen by some of the examples. */

@@ -147,13 +147,14 @@ static int wait_for(Ctx *c, pid_t pid) {
   return status;
 }
 
-/* The exit code; e: an error of the start. */
+/* The exit code, or, of one that a signal ended, SPAWN_KILLED and that; e: an error of the start.
+ */
 static int told(Ctx *c, const char *what, const char *program, int e, int status) {
   if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(e));
   /* 127 is how a failed exec is told where spawn itself cannot */
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, program);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : SPAWN_KILLED + WTERMSIG(status);
 }
 
 static void say_command(Ctx *c, const Folder *f, const char *const *argv) {
@@ -185,6 +186,10 @@ const char *spawn_text(Ctx *c, const Folder *f, const char *what, const char *co
 static _Noreturn void blame(Ctx *c, const char *log, const char *what, const char *program,
                             int status) {
   File text = file_read_own(c, log);
+  if (status > SPAWN_KILLED)
+    fail(c, ERR_system, LOC_NONE, "%s '%s' was ended by signal %d (%s)%s%.*s", what, program,
+         status - SPAWN_KILLED, strsignal(status - SPAWN_KILLED), text.n ? ":\n" : "",
+         (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
   fail(c, ERR_system, LOC_NONE, "%s '%s' failed (exit status %d):\n%.*s", what, program, status,
        (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
 }

@@ -113,7 +113,7 @@ static const char *run_program(Ctx *c, ProductBuild *b, const char *program, con
   for (u32 i = 0; i < with->n; i++) *vec_push(&c->keep, &w) = with->at[i];
   *vec_push(&c->keep, &w) = NULL;
   const char *text = spawn_text(c, &b->folder, "the compiled model", w.at, &status);
-  if (status == 128)
+  if (status > SPAWN_KILLED)
     fail(c, ERR_system, LOC_NONE,
          "the compiled model was killed by a signal: code for %s%s%s may "
          "not run on this machine",

@@ -358,6 +358,7 @@ static void set_aim(Ingot *m, const char *name) {
     if (strcmp(names[i], name) != 0) continue;
     need_unpassed(m);
     m->wish.aim = (Aim)i;
+    m->wish.aim_said = true;
     return;
   }
   fail(m->c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",

@@ -52,6 +52,8 @@ static void print_table(const IngotQuantized *q, int tensors) {
   printf("%s%s%s: %llu bytes, %llu before (%.3f)\n", q->method, q->calibrate ? ", " : "",
          q->calibrate ? q->calibrate : "", (unsigned long long)q->after,
          (unsigned long long)q->before, q->before ? (double)q->after / (double)q->before : 0.0);
+  if (q->nlayer && !tensors && !q->data.examples)
+    printf("without --data nothing was run: errors above are those of the weights\n");
   print_loss("calibration data", &q->data);
   print_loss("held-out data", &q->holdout);
 }

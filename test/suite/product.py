@@ -379,6 +379,11 @@ def refusals(w):
     w.build("x.o", "--march", "multi,avx2", code=2, text="multi is sse2,avx2,avx512")
     w.build("x.o", "--march", "avx2,", code=2, text="there is no ''")
     w.build("x.o", "--cc", "false", code=5, text="exit status 1")
+    with open(w.path("killed"), "w") as f:
+        f.write("#!/bin/sh\nkill -KILL $$\n")
+    os.chmod(w.path("killed"), 0o755)
+    w.build("x.o", "--cc", w.path("killed"), code=5, text="was ended by signal 9 (Killed)")
+    os.remove(w.path("killed"))
     w.build("x.o", "--cc", "false", "--march", "no-such-cpu", code=5, text="'false' failed (exit status 1)")
     w.build("x.o", "-Ofast", code=2, text="-Ofast")
     w.build("x.o", "--threads", "65", code=2, text="--threads 65: expected a whole number from 1 to 64")

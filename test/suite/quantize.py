@@ -143,8 +143,10 @@ def layers(env):
     want(alike[1]["holdout"]["sqnr_db"] > alike[0]["holdout"]["sqnr_db"], "equalisation does not help where a layer has one scale")
     budget = plain["data"]["sqnr_db"] + 2
     held = quantize(env, model, out, *data, "--budget", str(budget))
-    count = sum(layer["kept"] for layer in held["layers"])
-    want(held["data"]["sqnr_db"] >= budget and 0 < count < len(held["layers"]) / 2, f"{count} layers stay for {budget:.1f} dB, {held['data']['sqnr_db']:.1f}")
+    stay, every = (sum(layer["bytes_before"] for layer in held["layers"] if layer["kept"] or all_of_them) for all_of_them in (False, True))
+    want(held["data"]["sqnr_db"] >= budget and 0 < stay < every / 4, f"{stay} of {every} bytes stay for {budget:.1f} dB, {held['data']['sqnr_db']:.1f}")
+    said = run([env.need_ingot(), "quantize", model, "-o", out, *data, "--budget", "200"], 120).text()
+    want("leaves nothing quantised" in said, said)
 
 
 def ranges(env):
