@@ -191,7 +191,7 @@ static IngotStatus work(Ingot *m, int p) {
 /* A failure that the model survives is none for those who go on. */
 static IngotStatus call_net(Ingot *m, int p) {
   static const char *const engines[] = {NULL, "interp", "ref", "vm", "steam"};
-  float out[6];
+  static float out[6]; /* ingot_output tells of it behind the call, too */
   const char *engine = engines[draw(5)];
   IngotTensor in[2] = {some_tensor(), some_tensor()};
   IngotRoom room[2] = {{draw(3) ? out : NULL, draw(3) ? sizeof out : 5}, {NULL, 0}};
