@@ -181,19 +181,20 @@ static inline float im_truncf(float x) {
  * tie: the square of 54 bits with the last one set does not fit in 53. Among instructions of AVX
  * the older form waits for the upper halves of all registers, a hundred cycles each time: gcc
  * writes v, and the operand once more, where a function has AVX; clang must be told, by the flags
- * or, in generated C, by IG_REGION, which only machines with AVX have. */
+ * or, in generated C, by IG_REGION, which only machines with AVX have. Conditions do not nest here:
+ * back/llvm/ltext.c reads this text. */
 static inline double im_sqrt(double x) {
   uint64_t m, q = 0, r = 0;
   int e, i, adjust = 0;
   if (x < 0) return imk_nan();
-#if defined(__GNUC__) && defined(__SSE2_MATH__)
-#if !defined(__clang__)
+#if defined(__GNUC__) && defined(__SSE2_MATH__) && !defined(__clang__)
   __asm__("%vsqrtsd %0, %d0" : "+x"(x));
-#elif defined(__AVX__) || (defined(IG_REGION) && IG_REGION)
+  return x;
+#elif defined(__SSE2_MATH__) && (defined(__AVX__) || (defined(IG_REGION) && IG_REGION))
   __asm__("vsqrtsd %0, %0, %0" : "+x"(x));
-#else
+  return x;
+#elif defined(__GNUC__) && defined(__SSE2_MATH__)
   __asm__("sqrtsd %0, %0" : "+x"(x));
-#endif
   return x;
 #elif defined(__GNUC__) && defined(__aarch64__)
   __asm__("fsqrt %d0, %d0" : "+w"(x));
@@ -232,15 +233,19 @@ static inline double im_sqrt(double x) {
 static inline float im_sqrtf(float x) {
   uint32_t m, q = 0, r = 0;
   int e, i, adjust = 0;
-#if defined(__GNUC__) && defined(__SSE2_MATH__)
+#if defined(__GNUC__) && defined(__SSE2_MATH__) && !defined(__clang__)
   if (x >= 0) {
-#if !defined(__clang__)
     __asm__("%vsqrtss %0, %d0" : "+x"(x));
-#elif defined(__AVX__) || (defined(IG_REGION) && IG_REGION)
+    return x;
+  }
+#elif defined(__SSE2_MATH__) && (defined(__AVX__) || (defined(IG_REGION) && IG_REGION))
+  if (x >= 0) {
     __asm__("vsqrtss %0, %0, %0" : "+x"(x));
-#else
+    return x;
+  }
+#elif defined(__GNUC__) && defined(__SSE2_MATH__)
+  if (x >= 0) {
     __asm__("sqrtss %0, %0" : "+x"(x));
-#endif
     return x;
   }
 #elif defined(__GNUC__) && defined(__aarch64__)

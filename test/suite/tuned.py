@@ -198,7 +198,7 @@ def broken(env):
     w.refused("x", "--bolt", "--cc", gcc, code=5, has="package bolt-16", env=only)
     for name, text in (("perf", PERF), ("llvm-bolt", BOLT), ("perf2bolt", BOLT)):
         w.script(name, text)
-    w.refused("x", "--bolt", "--cc", gcc, code=5, has="perf' failed", env={"PATH": w.path("bin") + ":" + os.environ["PATH"]})
+    w.refused("x", "--bolt", "--cc", gcc, code=5, has="perf' was ended by signal 9", env={"PATH": w.path("bin") + ":" + os.environ["PATH"]})
     w.refused("/proc/x", "--pgo", code=5, has="/proc/x")
     w.refused("x", "--pgo", "--cc", gcc, code=5, has="/proc/nothing", env={"XDG_CACHE_HOME": "/proc/nothing"})
 
