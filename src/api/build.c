@@ -478,8 +478,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
     preset_text(b.preset, &t);
     o->said(o->user, text_cstr(&t));
   }
-  if (b.preset->aim != AIM_time && !m->wish.aim_said && !m->passed)
-    m->wish.aim = b.preset->aim;
+  if (b.preset->aim != AIM_time && !m->wish.aim_said && !m->passed) m->wish.aim = b.preset->aim;
   if (o->via) api_need_plain(m);
   set_machine(m, o);
   b.kind = product_of(o->output);

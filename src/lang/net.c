@@ -27,7 +27,8 @@ typedef struct NetCall {
 static void give(NetCall *k, u32 i) {
   Lazy *t = k->arg[i].u.lazy;
   Arena *a = &k->m->c->keep;
-  const DeclValue *in = k->m->opened.model && i < k->m->opened.model->ninput ? k->m->opened.model->input[i] : NULL;
+  const DeclValue *in =
+      k->m->opened.model && i < k->m->opened.model->ninput ? k->m->opened.model->input[i] : NULL;
   DType dt = in && in->type.dt != DT_none ? in->type.dt : DT_f32;
   Tensor *x = tensor_new(a, dt, t->dim, t->rank);
   for (u64 j = 0; j < t->n; j++)

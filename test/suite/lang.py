@@ -209,9 +209,11 @@ def interrupted(env):
     """Ctrl-C ends an evaluation, not the session, and the variables are still there; an empty line ends an entry that is not complete."""
     import pty
     import select
+    import signal
     import time
     pid, fd = pty.fork()
     if not pid:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run in the background of a shell inherit that it is ignored
         os.execv(env.need_ingot(), ["ingot", "repl"])
     said = b""
 
