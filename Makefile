@@ -324,7 +324,7 @@ torch-train: all
 	@$(BUILD)/torch/bin/python test/traintorch.py --ingot $(BUILD)/ingot --only '$(ONLY)'
 # Time of such steps; CURVE=1: their losses over 100 steps instead.
 bench-train: all
-	@$(BUILD)/torch/bin/python bench/train.py $(if $(ONLY),--only '$(ONLY)') $(if $(CURVE),--curve) $(if $(QUICK),--quick) $(if $(ONLY)$(CURVE)$(QUICK),,--write docs/training.md)
+	@$(BUILD)/torch/bin/python bench/train.py $(if $(filter-out *,$(ONLY)),--only '$(ONLY)') $(if $(CURVE),--curve) $(if $(QUICK),--quick) $(if $(filter-out *,$(ONLY))$(CURVE)$(QUICK),,--write docs/training.md)
 
 bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)

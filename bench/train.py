@@ -238,6 +238,8 @@ def main():
     p.add_argument("--write", metavar="FILE")
     a = p.parse_args()
     names = [n for n in NETS if n in a.only.split(",")]
+    if not names:
+        p.error(f"--only {a.only}: there are {', '.join(NETS)}")
     steps = 10 if a.quick else 100
     if a.cpu:
         os.environ["TURNS_CPU"] = "1"
