@@ -181,10 +181,14 @@ static void build(Ctx *c, void *arg) {
     graph_result(g, val[k->out[i]->place],
                  k->nout == 1 ? str_of(c, "output") : str_fmt(c, "output%u", i));
   k->m->g = g;
-  k->m->opened.reader = &reader_table[0];
-  if (!k->m->opened.source.at)
-    k->m->opened.source = (Source){.at = (const u8 *)"", .file = str_of(c, "tensors")};
+  model_adopt(k->m, "tensors");
   api_describe(k->m);
+}
+
+void model_adopt(Ingot *m, const char *name) {
+  m->opened.reader = &reader_table[0]; /* of graphs and programs as they are here */
+  if (!m->opened.source.at)
+    m->opened.source = (Source){.at = (const u8 *)"", .file = str_of(m->c, name)};
 }
 
 /* What went wrong in the session of a program is said in that of the script. */

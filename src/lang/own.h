@@ -160,6 +160,9 @@ bool is_place(const Ast *n); /* a variable, or an element or field inside of one
 Worth *eval_place(Eval *ev,
                   const Ast *n); /* alone: lists on the way are copied if they are shared */
 
+/* force.c: what was built here is the model that m runs; name: of its messages */
+void model_adopt(Ingot *m, const char *name);
+
 /* scalar.c: loops that run often */
 typedef struct HotTurns { /* a loop that is under way */
   HotLoop *loop;          /* NULL: it is walked */

@@ -114,8 +114,7 @@ static void make(Ctx *c, void *arg) {
   NumBuild b = {.ev = k->ev, .c = c, .a = &c->keep, .to = &k->code->loop};
   num_loop(&b, k->n, k->over);
   m->p = b.p;
-  m->opened.reader = &reader_table[0]; /* what it reads and writes is required to be there */
-  m->opened.source = (Source){.at = (const u8 *)"", .file = str_of(c, "loop")};
+  model_adopt(m, "loop");
   m->compiled.stays = true;
   prog_check(m->p);
   api_make(m, &(IngotPipe){.start = "plan"}, &(Make){target_scalar(), AIM_time, 0});

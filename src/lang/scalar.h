@@ -153,6 +153,7 @@ ExprId num_bound(NumBuild *b, Ast *n); /* of a range */
 DType num_dtype(LangKind k);
 
 /* scalar_stmt.c */
+NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from);
 /* False: control does not come behind it. to: NULL, if nobody looks at the value. */
 bool num_stmt(NumBuild *b, Ast *n, NumGoal *to);
 void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v);

@@ -321,8 +321,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
   NumKinds before = b->now;
   u32 frames = b->nframe;
   prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
-  b->now = (NumKinds){0};
-  for (u32 i = 0; i < before.n; i++) *vec_push(b->a, &b->now) = before.at[i];
+  b->now = num_kinds_copy(b, &before);
   ExprId y = num_truth(b, n->b, operand(b, n->b));
   prog_set(p, &b->at, t, y);
   for (u32 i = 0; i < b->now.n; i++)

@@ -10,7 +10,7 @@
 
 /* ---- kinds on several ways ---- */
 
-static NumKinds copied(NumBuild *b, const NumKinds *from) {
+NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from) {
   NumKinds to = {0};
   for (u32 i = 0; i < from->n; i++) *vec_push(b->a, &to) = from->at[i];
   return to;
@@ -31,7 +31,7 @@ static void comes(NumBuild *b, NumScope *s) {
   if (s->any)
     merge(b, &s->ways, &b->now);
   else
-    s->ways = copied(b, &b->now);
+    s->ways = num_kinds_copy(b, &b->now);
   s->any = true;
 }
 
@@ -117,7 +117,7 @@ static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
   ExprId cond = num_truth(b, n->a, num_expr(b, n->a));
   if (b->scope->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
   Cursor behind = b->at;
-  NumKinds before = copied(b, &b->now);
+  NumKinds before = num_kinds_copy(b, &b->now);
   deeper(b, n);
   StmtId s = prog_if(p, &b->at, cond);
   bool yes = block(b, n->b, to), no = true;
@@ -177,7 +177,7 @@ static NumScope loop_begin(NumBuild *b, const Ast *n) {
     prog_set(p, &b->at, s.leave, ex_int(p, LEAVE_not));
   }
   may_be_defined(b, n->b);
-  s.head = copied(b, &b->now);
+  s.head = num_kinds_copy(b, &b->now);
   b->scope = NULL; /* set where the scope has its place */
   return s;
 }
@@ -258,7 +258,7 @@ static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumGoal *v
   if (again) {
     ExprId in = stays_in(b, s, has_fuel(b, whole));
     NumKinds now = b->now;
-    b->now = copied(b, &s->head);
+    b->now = num_kinds_copy(b, &s->head);
     prog_if(p, &b->at, in);
     cond = num_truth(b, n->a, num_expr(b, n->a));
     prog_set(p, &b->at, again, cond);

@@ -22,15 +22,15 @@
  * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { MOST_ROWS = 8, REST_ROWS = 4 };
 
-/* Of a unit taken apart: its elements, four to a word, and the scales of two groups. */
-enum { APART_WORDS = BLOCK_X / 4, APART_SCALES = 3 };
+/* Of an unpacked unit: its elements, four to a word, and the scales of two groups. */
+enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 3 };
 
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
   Prog *p;
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
-  BufId apart;      /* the panel is in there, taken apart; 0: it is not */
+  BufId unpacked;   /* the panel is in there, unpacked; 0: it is not */
   i64 rows;         /* of x in a tile where there are many */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
@@ -124,10 +124,10 @@ static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
 }
 
-static ExprId apart_load(const BlockTile *b, const BlockAt *at, u32 j) {
+static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 j) {
   Prog *p = b->p;
   ExprId idx[3] = {ex_copy(p, at->unit), ex_int(p, j), ex_int(p, 0)};
-  return ex_load_vec(p, b->apart, idx, 3, b->q.lanes);
+  return ex_load_vec(p, b->unpacked, idx, 3, b->q.lanes);
 }
 
 /* Word j of the unit in each panel, in registers. */
@@ -135,8 +135,8 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e =
-      b->apart ? apart_load(b, at, j) : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+  ExprId e = b->unpacked ? unpacked_load(b, at, j)
+                         : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
   return w;
@@ -323,7 +323,7 @@ static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->apart ? apart_load(b, at, APART_WORDS + g) : scale_pair(b, at, v, g);
+  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g) : scale_pair(b, at, v, g);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
 }
@@ -361,12 +361,12 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
 static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8], sums = zeros(b, at, in);
   u32 fours = b->q.group / 4, most = INT16_MAX / (2 * 128 * ((1u << b->q.bits) - 1));
-  if (!b->apart) load_words(b, at, in, w);
+  if (!b->unpacked) load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g);
     for (u32 j = 0, n; j < fours; j += n) {
       n = j + most < fours ? most : fours - j;
-      for (u32 k = 0; k < n && b->apart; k++) /* where it is used: registers are few */
+      for (u32 k = 0; k < n && b->unpacked; k++) /* where it is used: registers are few */
         w[g * fours + j + k] = load_word(b, at, in, g * fours + j + k);
       add_scaled(b, at, in, sums, s, w, g * fours + j, n);
     }
@@ -458,19 +458,19 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
-static u32 apart_words(const BlockTile *b) {
-  return APART_WORDS + (block_is_scaled(b->q.kind) ? APART_SCALES : 0);
+static u32 unpacked_words(const BlockTile *b) {
+  return UNPACKED_WORDS + (block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0);
 }
 
-/* Are the panels taken apart for all rows of x, or for every tile? */
-static bool is_taken_apart(const BlockTile *b) {
+/* Are the panels unpacked for all rows of x, or for every tile? */
+static bool is_unpacked(const BlockTile *b) {
   Dim n = b->t.f.axis[0].hi;
   bool few = dim_is_const(n) && n < 2 * MOST_ROWS;
-  return b->t.l->unit->target->pairs && b->by && b->q.words < APART_WORDS && !few;
+  return b->t.l->unit->target->pairs && b->by && b->q.words < UNPACKED_WORDS && !few;
 }
 
-/* Takes the units of a panel apart, for tiles of rows; none if there are no rows for them. */
-static void take_apart(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
+/* Unpacks the units of a panel, for tiles of rows; none if there are no rows for them. */
+static void unpack_panel(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
   ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
@@ -479,10 +479,10 @@ static void take_apart(const BlockTile *b, Cursor in, BufId to, ExprId group, Ex
   BufId w[8];
   at.unit = ex_var(p, u);
   load_words(b, &at, in, w);
-  for (u32 j = 0; j < apart_words(b); j++) {
+  for (u32 j = 0; j < unpacked_words(b); j++) {
     ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)};
     ExprId e =
-        j < APART_WORDS ? four_bytes(b, w, j, one) : scale_pair(b, &at, one, j - APART_WORDS);
+        j < UNPACKED_WORDS ? four_bytes(b, w, j, one) : scale_pair(b, &at, one, j - UNPACKED_WORDS);
     prog_store(p, &in, to, idx, 3, e);
   }
 }
@@ -513,13 +513,14 @@ static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 co
   BlockTile many = *b;
   Cursor in = at;
   i64 each = count;
-  if (b->rows > 1 && is_taken_apart(b)) {
+  if (b->rows > 1 && is_unpacked(b)) {
     if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
     each = 1;
-    many.apart = prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, apart_words(b), b->q.lanes}, 3,
-                              str_of(p->c, "apart"));
-    take_apart(b, in, many.apart, group, panel);
-    many.q.words = APART_WORDS;
+    many.unpacked =
+        prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, unpacked_words(b), b->q.lanes}, 3,
+                     str_of(p->c, "unpacked"));
+    unpack_panel(b, in, many.unpacked, group, panel);
+    many.q.words = UNPACKED_WORDS;
     many.q.high = 0;
   }
   for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
