@@ -250,16 +250,16 @@ def weight_files(w):
     w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", "file", "-o", "gen/net.c", "--name", "digits")
     want(sorted(os.listdir(w.path("gen"))) == ["net.bin", "net.c", "net.h"], f"written: {os.listdir(w.path('gen'))}")
     with open(w.path("main.c"), "w") as f:
-        f.write('#include "gen/net.h"\n_Alignas(64) static unsigned char m[DIGITS_SELFTEST_BYTES];\n'
+        f.write('#include "net.h"\n_Alignas(64) static unsigned char m[DIGITS_SELFTEST_BYTES];\n'
                 'int main(void) { return digits_selftest(m); }\n')
     path = "-DDIGITS_WEIGHTS_FILE=" + json.dumps("gen/net.bin")
-    w.run("cc", "-std=c11", "-ffp-contract=off", path, "main.c", "gen/net.c", "-o", "main")
+    w.run("cc", "-std=c11", "-ffp-contract=off", path, "-Igen", "main.c", "gen/net.c", "-o", "main")
     w.run("./main")
     want(run(["cc", "-std=c99", "-c", "net.c"], 60, cwd=w.path("gen")).rc == 0, "not found from its own folder")
     odd = w.path('say "x\\y"?')  # a temporary folder whose name C and the assembler read otherwise
     os.makedirs(odd)
     w.build("net.o", "--weights", "file", "--name", "digits", env={"TMPDIR": odd})
-    w.run("cc", "main.c", "net.o", "-o", "main")
+    w.run("cc", "-I.", "main.c", "net.o", "-o", "main")
     w.run("./main")
     want(run(["cc", "-std=c99", "-c", "gen/net.c"], 60, cwd=w.dir).rc != 0, "found from anywhere")
     for how in ("file", "pointer"):
