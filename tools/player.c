@@ -257,7 +257,9 @@ static int answer(Talk *t) {
   t->told.first = t->told.end = now();
   t->told.answered = 0;
   t->told.read = 0;
-  for (long i = 0; !bad && !interrupted && (t->o.max_tokens < 0 || i < t->o.max_tokens); i++) {
+  for (long i = 0;
+       !bad && !interrupted && !ferror(stdout) && (t->o.max_tokens < 0 || i < t->o.max_tokens);
+       i++) {
     u32 id = sample_next(&t->sampler, t->logits, t->ntoken, t->ids, t->n, t->candidate);
     t->told.answered++;
     if (vocab_stops(&t->vocab, id)) break;

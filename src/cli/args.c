@@ -56,7 +56,9 @@ static const Opt opts[] = {
     TEXT("prompt", "p", prompt, "TEXT", "answer this and end; without it, a conversation"),
     TEXT("system", NULL, system, "TEXT", "what the model is told before the conversation"),
     FLAG("raw", raw, "continue the text of the prompt: no template of conversations"),
-    WHOLE("max-tokens", max_tokens, "N", 1, 1000000000, "end an answer after so many tokens"),
+    WHOLE(
+        "max-tokens", max_tokens, "N", 1, 1000000000,
+        "end an answer after so many tokens; without it the model does, or the end of the context"),
     TEXT("temperature", NULL, temperature, "X", "0: always the likeliest token (default 0.7)"),
     TEXT("top-k", NULL, top_k, "N", "only the N likeliest tokens; 0: all (default 40)"),
     TEXT("top-p", NULL, top_p, "X", "only the likeliest that make up X together (default 0.9)"),

@@ -141,7 +141,8 @@ void watch_interrupt(volatile int *flag);
 void watch_line(const char *head, const char *text);
 void watch_error(const char *text);
 void watch_show(
-    const char *text); /* the line of progress says this, on a terminal; NULL: nothing */
+    const char *text);    /* the line of progress says this, on a terminal; NULL: nothing */
+void watch_release(void); /* signals do what they do by themselves: another program goes on */
 void watch_as(int quiet, int verbose); /* no progress; or times of what was waited for, too */
 
 /* script.c */

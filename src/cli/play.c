@@ -123,8 +123,8 @@ static int become(Ingot *m, const Args *a, const PlayArgs *p) {
   watch_task(NULL);
   if (s) return finish(m, a, s);
   say_messages(m, a->quiet);
+  watch_release();
   if (!program) return interpret(m, a, p);
-  fflush(stdout);
   execv(program, (char *const *)p->word);
   fprintf(stderr, "ingot %s: %s: %s\n", a->verb, program, strerror(errno));
   return finish(m, a, INGOT_SYSTEM);

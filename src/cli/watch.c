@@ -169,6 +169,14 @@ static void start(void) {
   pthread_attr_destroy(&attr);
 }
 
+/* What takes this program's place inherits what is blocked and ignored, but not the thread. */
+void watch_release(void) {
+  fflush(stdout);
+  signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
+  if (watch.started) pthread_sigmask(SIG_UNBLOCK, &watch.set, NULL);
+}
+
 Ingot *new_model(void) {
   if (!watch.started) start();
   Ingot *m = ingot_new(NULL);

@@ -6,6 +6,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from .cpu import emulated
 from .outcome import Fail, Skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Starts a program that minds signals, though the tests may run where they are ignored: behind nohup, or in the background.
+MINDFUL = [sys.executable, "-c", "import os, signal, sys\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): "
+           "signal.signal(s, signal.SIG_DFL)\nos.execv(sys.argv[1], sys.argv[1:])"]
 ENGINES = tuple(os.environ.get("ENGINES", "ref interp vm").split())  # every engine must pass every test
 
 # Environment of programs built by `make asan`.

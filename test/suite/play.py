@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shutil
-from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+import signal
+import subprocess
+from lib.core import MINDFUL, ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
 # llm.md's greedy answers whose leads are wide
@@ -191,6 +193,26 @@ def ends(env):
             raise Fail(f"{words}: no word of {why!r}")
 
 
+def signals(env):
+    """What plays minds signals, though the process that became it had a thread for them; it ends when nobody reads what it says."""
+    words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64"]
+    answer(env, "-p", "a", "--max-tokens", "1")  # is kept now
+    cache = {**os.environ, "XDG_CACHE_HOME": os.path.join(env.build, "play", "cache")}
+    for sig in (signal.SIGTERM, signal.SIGHUP):
+        p = subprocess.Popen([*MINDFUL, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=cache)
+        p.stdin.write(b"ab\n")
+        p.stdin.flush()
+        p.stdout.read(1)  # it waits for a line
+        with open(f"/proc/{p.pid}/status") as f:
+            blocked, caught = (int(re.search(rf"{what}:\s*(\w+)", text)[1], 16) for text in (f.read(),) for what in ("SigBlk", "SigCgt"))
+        p.send_signal(sig)
+        p.communicate(timeout=LIMIT)
+        if p.returncode != -sig:
+            raise Fail(f"signal {sig} gives {p.returncode}")
+        if blocked or not caught & 1 << signal.SIGINT - 1:
+            raise Fail(f"Ctrl-C does not reach it: {blocked:x} are blocked, {caught:x} caught")
+
+
 def padded(env):
     """Rows of the embedding behind the last token, and fewer than there are tokens; a tokeniser beside safetensors is not needed for C."""
     folder = os.path.dirname(made(env))
@@ -277,4 +299,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (is_text, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]

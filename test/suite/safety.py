@@ -7,11 +7,10 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import threading
 import time
 from lib import families, npy, onnxfile
-from lib.core import ROOT, Fail, Skip, Test, run, want
+from lib.core import MINDFUL, ROOT, Fail, Skip, Test, run, want
 from lib.onnxfile import FLOAT, chunk, number
 from suite.cli import MODEL, Cli, image
 
@@ -114,9 +113,6 @@ def before_work(c):
 
 
 PATIENCE = 120  # seconds a busy machine may take for what is done at once elsewhere
-# Starts a program that minds signals, though the tests may run where they are ignored: behind nohup, or in the background.
-MINDFUL = [sys.executable, "-c", "import os, signal, sys\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): "
-           "signal.signal(s, signal.SIG_DFL)\nos.execv(sys.argv[1], sys.argv[1:])"]
 
 
 def started(path, p):
