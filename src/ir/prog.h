@@ -449,10 +449,29 @@ typedef struct SharedLoops {
 SharedLoops prog_shared(Prog *p, StmtId first); /* of a kernel with this body */
 ExprId prog_trips(Prog *p, const Stmt *loop);   /* its iterations */
 
+/* What a back end has operations for: HAS_ of target.h, of one lane, of vectors that fill a
+ * register of some machine (4, 8 or 16 lanes of 32 bits), and of others. bytes: the whole of what
+ * ex_bytes finds. */
+typedef struct Has {
+  u32 scalars, registers, others;
+  bool bytes;
+} Has;
+
+/* prog_sequence.c */
+/* Of one that has functions for all scalars, and for vectors the instructions of a machine; NULL:
+ * for vectors too. */
+Has has_scalars(const Target *t);
+bool machine_has(const Has *has, u32 what, u32 lanes);
+/* Changes the expression in place: what the machine does not have is a sequence. Variables of that
+ * are declared in statements behind *out; operands lie in a. */
+void ex_legalize(Prog *p, ExprId e, const Has *has, StmtList *out, Arena *a);
+/* Is there anything in the list, without the kernels in it, that the machine does not have? */
+bool prog_lacks(Prog *p, StmtId first, const Has *has);
+
 /* prog_legalize.c: the list as a machine can do it, changed in place; its first statement. most:
  * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
  * in a. */
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, Arena *a);
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

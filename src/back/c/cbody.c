@@ -82,8 +82,10 @@ static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   StmtId shared = e->shared;
   StmtId body = vectors ? prog_unroll(p, first, e->b.a) : prog_copy(p, first, e->b.a);
   if (body) {
+    const Target *t = vectors ? e->o->target : NULL;
+    Has has = has_scalars(t);
     if (shared == first) e->shared = body;
-    body = prog_legalize(p, body, vectors ? prog_lanes(p, first, e->o->target) : 0, e->b.a);
+    body = prog_legalize(p, body, t ? prog_lanes(p, first, t) : 0, &has, e->b.a);
     need_names(e);
     e->all->vec.twice = e->all->vec.twice || vectors;
     if (vectors && !e->all->above) put_own(e, e->t, "#if IG_VECTORS@\n");

@@ -94,6 +94,11 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
+/* A number that is known to fit, without its fraction. */
+static bool is_near(const Expr *x, DType from) {
+  return x->near && from == DT_f32 && x->dt == DT_i32;
+}
+
 /* Numbers that become bytes, and those that are made of these; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
@@ -144,12 +149,10 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
     put_data(e, x->arg[0], at); /* narrow floats are kept as f32 */
   } else if (from == DT_f32 && dtype_is_half(to)) {
     put_call(e, x, need_half(e, to, HALF_round));
-  } else if (is_convertible(from, to, x->sat)) {
+  } else if (is_convertible(from, to, x->sat) || is_near(x, from)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
     text_puts(e->t, end);
-  } else if (x->sat && from == DT_f32 && is_full(to) && dtype_bytes(to) <= 2) {
-    put_call(e, x, need_vector(e, "clamp", to, NULL));
   } else {
     put_call(e, x, need_loop(e, x, from));
   }
@@ -193,8 +196,7 @@ static const VecOp int_ops[OP_SCALARS] = {
 
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
-  bool loop = x->op == OP_fma || x->op == OP_sqrt || x->op == OP_dot4 || x->op == OP_dot2 ||
-              x->op == OP_pairs || x->op == OP_sign4;
+  bool loop = x->op == OP_fma || x->op == OP_sqrt;
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
