@@ -397,14 +397,14 @@ Pieces lane_pieces(u32 lanes, u32 most);
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
 bool ex_bytes_near(const Prog *p, const Expr *x); /* is what it saturates known to be small? */
 enum { BYTES_JOINED = 4 };                        /* registers of floats that fill one as bytes */
-/* Is x a shuffle of all lanes of four registers? apart: as byte_apart has them, else one register
- * behind the other. */
-bool ex_joins(const Prog *p, const Expr *x, bool *apart);
+/* Is x a shuffle of all lanes of four registers? in_parts: as byte_in_part has them, else one
+ * register behind the other. */
+bool ex_joins(const Prog *p, const Expr *x, bool *in_parts);
 /* Bytes that are made floats in x, less k; 0: x is something else. */
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k);
 /* Wide registers are packed and unpacked in parts of four floats: the byte that lane i of register
  * q is, where nothing crosses from part to part. */
-static inline u32 byte_apart(u32 q, u32 i) {
+static inline u32 byte_in_part(u32 q, u32 i) {
   return i / BYTES_JOINED * BYTES_JOINED * BYTES_JOINED + BYTES_JOINED * q + i % BYTES_JOINED;
 }
 i64 ex_splat_int(const Prog *p, ExprId id); /* the integer in all lanes; INT64_MIN: it is none */

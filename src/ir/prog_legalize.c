@@ -227,8 +227,8 @@ static void name_loads(Legal *o, ExprId id) {
   put_legal(o, &let);
 }
 
-/* As `piece`, with the lanes of register q as byte_apart has them. */
-static ExprId piece_apart(Legal *o, ExprId id, u32 q) {
+/* As `piece`, with the lanes of register q as byte_in_part has them. */
+static ExprId piece_in_part(Legal *o, ExprId id, u32 q) {
   Expr x = *at(o, id);
   const ExprId *arg = x.arg;
   if (x.lanes == 1) return copy(o, id);
@@ -236,12 +236,12 @@ static ExprId piece_apart(Legal *o, ExprId id, u32 q) {
   if (x.kind == EX_var) {
     ExprId from = copy(o, id);
     u8 *pick = NEWS(o->a, u8, o->most);
-    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_apart(q, i);
+    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_in_part(q, i);
     return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->most, .pick = pick}, &from,
                 1);
   }
   x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
-  for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_apart(o, arg[i], q);
+  for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_in_part(o, arg[i], q);
   return ex_take(o->p, &x);
 }
 
@@ -254,17 +254,17 @@ static bool put_joined(Legal *o, const Stmt *s) {
   i64 k;
   ExprId y = ex_bytes(o->p, &x, &as, &k), arg[BYTES_JOINED];
   if (!y || as != x.dt || !o->most || x.lanes != o->most * BYTES_JOINED) return false;
-  bool apart = o->most > BYTES_JOINED && is_of_bytes(o, y);
+  bool in_parts = o->most > BYTES_JOINED && is_of_bytes(o, y);
   Pieces ps = pieces(o, x.lanes);
   u8 *pick = NEWS(o->a, u8, x.lanes);
-  if (apart) name_loads(o, y);
+  if (in_parts) name_loads(o, y);
   for (u32 q = 0; q < ps.n; q++) {
     VarId v = new_var(o, DT_f32, o->most, str_of(o->p->c, "x"));
-    ExprId value = apart ? piece_apart(o, y, q) : piece(o, y, &ps, q);
+    ExprId value = in_parts ? piece_in_part(o, y, q) : piece(o, y, &ps, q);
     Stmt let = {.kind = ST_let, .var = v, .a = value, .step = 1, .loc = s->loc};
     Expr e = var_expr(o, v);
     for (u32 i = 0; i < o->most; i++)
-      pick[apart ? byte_apart(q, i) : q * o->most + i] = (u8)(q * o->most + i);
+      pick[in_parts ? byte_in_part(q, i) : q * o->most + i] = (u8)(q * o->most + i);
     put_legal(o, &let);
     arg[q] = ex_take(o->p, &e);
   }

@@ -106,8 +106,8 @@ static bool put_bytes(Emit *e, const Expr *x) {
   ExprId y = ex_bytes(e->p, x, &as, &k);
   if (!y) return false;
   const Expr *of = prog_expr(e->p, y);
-  bool apart, joined = ex_joins(e->p, of, &apart);
-  const char *f = apart             ? "pack"
+  bool in_parts, joined = ex_joins(e->p, of, &in_parts);
+  const char *f = in_parts          ? "pack"
                   : joined          ? "join"
                   : x->dt == DT_i16 ? "words"
                   : x->dt == DT_f32 ? "requantise"
@@ -116,7 +116,11 @@ static bool put_bytes(Emit *e, const Expr *x) {
   if (joined) e->b.w /= BYTES_JOINED;
   const char *name = NULL;
   if (ex_bytes_near(e->p, x) && x->dt == as)
-    name = need_vector(e, apart ? "pack_near" : joined ? "join_near" : "quantise_near", as, NULL);
+    name = need_vector(e,
+                       in_parts ? "pack_near"
+                       : joined ? "join_near"
+                                : "quantise_near",
+                       as, NULL);
   text_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
   for (u32 i = 0; i < (joined ? of->narg : 1); i++) {
     if (i) text_puts(e->t, ", ");
@@ -136,7 +140,7 @@ static bool put_part(Emit *e, const Expr *x) {
   u32 q = of->pick[0] / BYTES_JOINED;
   if (from->kind != EX_var || from->lanes != BYTES_JOINED * x->lanes) return false;
   for (u32 i = 0; i < x->lanes; i++)
-    if (of->pick[i] != byte_apart(q, i)) return false;
+    if (of->pick[i] != byte_in_part(q, i)) return false;
   e->b.frame += e->b.w * 64;
   text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var.at[from->ref], q,
            (int)k);
@@ -200,7 +204,7 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
-    e->all->vec.dot4 = e->b.apart = true;
+    e->all->vec.dot4 = e->b.noinline = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);
