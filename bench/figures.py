@@ -183,12 +183,12 @@ def dot2_tile(rows, panels, name, march):
     return "\n".join(out + [f"  {p}_storeu_{si}(({kind} *)(y + {n} * LANES), {s});" for n, s in enumerate(names)] + ["}"])
 
 
-def pairs(m):
+def dot2_time(m):
     shapes = [(r, v) for v in (1, 2, 3) for r in range(2, 9) if r * v <= REGISTERS[m.march] - 4]
     floats = max(r * v / t for (r, v), t in tile_rates(m, shapes).items())
     rate = {s: 2 * s[0] * s[1] / t for s, t in tile_rates(m, shapes, lambda r, v, n: dot2_tile(r, v, n, m.march)).items()}
     best = max(rate.values())
-    return [("pairs", round(floats / best, 2), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(rate, key=lambda s: -rate[s])[:6]))]
+    return [("dot2_time", round(floats / best, 2), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(rate, key=lambda s: -rate[s])[:6]))]
 
 
 def streams(m):
@@ -269,7 +269,7 @@ int main(void) { double t; float *p = memory(64 << 20), *y = memory(4096);
     rate = max(r * v / t for (r, v), t in tile_rates(m, list(tiles)).items())
     seen = " ".join(f"{n >> 10}K:{t:.3f}" for n, t in time.items())
     return [("byte_read", round(far * rate, 2), "ns for a byte " + seen), ("byte_again", round(llc / far, 2), ""),
-            ("near_bytes", max([n for n in sizes if time[n] < 1.5 * near]), ""), ("far_bytes", max([n for n in sizes if time[n] < 0.5 * (far + llc)]), ""),
+            ("l2_bytes", max([n for n in sizes if time[n] < 1.5 * near]), ""), ("llc_bytes", max([n for n in sizes if time[n] < 0.5 * (far + llc)]), ""),
             ("ns_per_byte_llc", round(llc, 3), ""), ("ns_per_byte_l2", round(max(0, time[512 << 10] - time[64 << 10]), 4), "")]
 
 
@@ -314,7 +314,7 @@ def compilers(m):
     return [("written_out", max(whole or [1]), "steps written out: " + " ".join(map(str, whole)))]
 
 
-MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "pairs": pairs, "streams": streams, "window": window, "half_block": half_block,
+MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "dot2_time": dot2_time, "streams": streams, "window": window, "half_block": half_block,
             "pack_rows": pack_rows, "sparse": sparse, "memory": memory, "threads": threads, "compilers": compilers}
 
 

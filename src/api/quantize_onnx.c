@@ -440,10 +440,10 @@ static void tell_layers(Quantize *q, const Sums *sums) {
 static void read_data(Quantize *q) {
   const IngotQuantize *o = q->o;
   Examples all = api_examples(q->m, o->data, o->label);
-  u32 apart = o->holdout || all.n < 2 ? 0 : all.n / 5 ? all.n / 5 : 1;
-  q->data = api_some(&all, &q->c->keep, 0, all.n - apart, 1);
+  u32 held_out = o->holdout || all.n < 2 ? 0 : all.n / 5 ? all.n / 5 : 1;
+  q->data = api_some(&all, &q->c->keep, 0, all.n - held_out, 1);
   q->holdout = o->holdout ? api_examples(q->m, o->holdout, o->label)
-                          : api_some(&all, &q->c->keep, all.n - apart, apart, 1);
+                          : api_some(&all, &q->c->keep, all.n - held_out, held_out, 1);
 }
 
 static void import_it(Ctx *c, void *arg) {

@@ -291,12 +291,12 @@ double tile_step(const Costs *c, i64 rows, i64 panels) {
 
 /* Products of all patches, and the time in which their weights come from memory. */
 double conv3x3_time(const Target *t, const ConvWork *w) {
-  double side = w->m ? w->m + 2 : 3, pairs = w->in * w->out,
-         bytes = side * side * pairs * w->each_bytes;
+  double side = w->m ? w->m + 2 : 3, products = w->in * w->out,
+         bytes = side * side * products * w->each_bytes;
   double read = figures.byte_read * t->lanes * bytes;
-  double more = w->m && bytes > figures.near_bytes ? figures.byte_again * w->again : 0;
-  if (w->pairs) pairs *= t->cost->pairs;
-  return side * side * pairs * w->places + read * (1 + more);
+  double more = w->m && bytes > figures.l2_bytes ? figures.byte_again * w->again : 0;
+  if (w->dot2) products *= t->cost->dot2_time;
+  return side * side * products * w->places + read * (1 + more);
 }
 
 double traffic_time(const ShareTraffic *r, double times) {

@@ -30,7 +30,7 @@ typedef struct ConvWork {
   double places;     /* of the result, of all images; patches where m */
   double each_bytes; /* of a weight */
   double again;
-  bool pairs; /* products of numbers of 16 bits */
+  bool dot2; /* products of numbers of 16 bits */
 } ConvWork;
 double conv3x3_time(const Target *t, const ConvWork *w);
 

@@ -311,11 +311,13 @@ bool index_is_certain(Graph *g, Val idx, Dim extent);
 /* Between which numbers every element of an integer value lies, in every run. */
 void value_span(Graph *g, Val v, i64 *lo, i64 *hi);
 void value_span_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left); /* left: as below */
-/* reach.c: the same of floats, NaN apart. left: nodes that may still be looked at. */
+/* reach.c: the same of floats that are numbers. left: nodes that may still be looked at. */
 typedef struct Bounds {
   double lo, hi;
+  bool nan; /* there may be elements that are no numbers */
 } Bounds;
-Bounds value_reach(Graph *g, Val v, u32 *left);
+Bounds value_reach(Graph *g, Val v, u32 *left);  /* nan: not asked for */
+Bounds value_limits(Graph *g, Val v, u32 *left); /* all of it, for which more is looked at */
 Bounds bounds_outward(DType dt, Bounds r); /* of what numbers in r become when rounded to dt */
 /* most[v]: numbers below it are right as indices wherever v is used as such; 0 stays: it is not. */
 void index_limits(Graph *g, i64 *most);

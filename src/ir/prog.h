@@ -397,14 +397,14 @@ Pieces lane_pieces(u32 lanes, u32 most);
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
 bool ex_bytes_near(const Prog *p, const Expr *x); /* is what it saturates known to be small? */
 enum { BYTES_JOINED = 4 };                        /* registers of floats that fill one as bytes */
-/* Is x a shuffle of all lanes of four registers? apart: as byte_apart has them, else one register
- * behind the other. */
-bool ex_joins(const Prog *p, const Expr *x, bool *apart);
+/* Is x a shuffle of all lanes of four registers? in_parts: as byte_in_part has them, else one
+ * register behind the other. */
+bool ex_joins(const Prog *p, const Expr *x, bool *in_parts);
 /* Bytes that are made floats in x, less k; 0: x is something else. */
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k);
 /* Wide registers are packed and unpacked in parts of four floats: the byte that lane i of register
  * q is, where nothing crosses from part to part. */
-static inline u32 byte_apart(u32 q, u32 i) {
+static inline u32 byte_in_part(u32 q, u32 i) {
   return i / BYTES_JOINED * BYTES_JOINED * BYTES_JOINED + BYTES_JOINED * q + i % BYTES_JOINED;
 }
 i64 ex_splat_int(const Prog *p, ExprId id); /* the integer in all lanes; INT64_MIN: it is none */
@@ -449,10 +449,29 @@ typedef struct SharedLoops {
 SharedLoops prog_shared(Prog *p, StmtId first); /* of a kernel with this body */
 ExprId prog_trips(Prog *p, const Stmt *loop);   /* its iterations */
 
+/* What a back end has operations for: HAS_ of target.h, of one lane, of vectors that fill a
+ * register of some machine (4, 8 or 16 lanes of 32 bits), and of others. bytes: the whole of what
+ * ex_bytes finds. */
+typedef struct Has {
+  u32 scalars, registers, others;
+  bool bytes;
+} Has;
+
+/* prog_sequence.c */
+/* Of one that has functions for all scalars, and for vectors the instructions of a machine; NULL:
+ * for vectors too. */
+Has has_scalars(const Target *t);
+bool machine_has(const Has *has, u32 what, u32 lanes);
+/* Changes the expression in place: what the machine does not have is a sequence. Variables of that
+ * are declared in statements behind *out; operands lie in a. */
+void ex_legalize(Prog *p, ExprId e, const Has *has, StmtList *out, Arena *a);
+/* Is there anything in the list, without the kernels in it, that the machine does not have? */
+bool prog_lacks(Prog *p, StmtId first, const Has *has);
+
 /* prog_legalize.c: the list as a machine can do it, changed in place; its first statement. most:
  * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
  * in a. */
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, Arena *a);
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

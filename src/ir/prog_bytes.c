@@ -82,19 +82,19 @@ bool ex_bytes_near(const Prog *p, const Expr *x) {
   return x->near;
 }
 
-static bool picks_all(const Expr *x, u32 n, bool apart) {
+static bool picks_all(const Expr *x, u32 n, bool in_parts) {
   for (u32 i = 0; i < BYTES_JOINED * n; i++)
-    if (x->pick[apart ? byte_apart(i / n, i % n) : i] != i) return false;
+    if (x->pick[in_parts ? byte_in_part(i / n, i % n) : i] != i) return false;
   return true;
 }
 
-bool ex_joins(const Prog *p, const Expr *x, bool *apart) {
-  *apart = false;
+bool ex_joins(const Prog *p, const Expr *x, bool *in_parts) {
+  *in_parts = false;
   if (x->kind != EX_shuffle || x->narg != BYTES_JOINED) return false;
   u32 n = prog_expr(p, x->arg[0])->lanes;
   if (n == 1 || x->lanes != BYTES_JOINED * n) return false;
-  *apart = n > BYTES_JOINED && picks_all(x, n, true);
-  return *apart || picks_all(x, n, false);
+  *in_parts = n > BYTES_JOINED && picks_all(x, n, true);
+  return *in_parts || picks_all(x, n, false);
 }
 
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k) {

@@ -14,9 +14,7 @@
  * can do, or is a list of scalars. A single lane is that of a variable. A reduction is such lanes,
  *   operated on in order.
  *
- * Operations stay as they are, also those that only some machines have at once (dot4, fma,
- * saturating casts, narrow floats): a C file leaves it to macros of the compiler which sequence is
- * taken, so that it serves machines with and without them; see back/c/cvop.def.
+ * An operation that the back end has nothing for becomes a sequence of others: prog_sequence.c.
  *
  * For any compiler (most = 0), whose vectors are arrays and whose statements are loops over lanes,
  * only this: shuffles of several lanes and reductions stand alone, in a let, and their operands are
@@ -39,6 +37,7 @@ typedef struct Legal {
   Prog *p;
   Arena *a;
   u32 most;
+  const Has *has;
   StmtList *out;     /* where statements go */
   bool steps;        /* the statement at hand sets lanes one after the other */
   Map part;          /* by variable: the first of its parts, which follow each other */
@@ -175,6 +174,18 @@ static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
   return ex_take(o->p, &x);
 }
 
+/* What the machine lacks goes in front, as a sequence. */
+static void legal_exprs(Legal *o, const Stmt *s) {
+  ex_legalize(o->p, s->a, o->has, o->out, o->a);
+  ex_legalize(o->p, s->b, o->has, o->out, o->a);
+  for (u32 i = 0; i < s->nidx; i++) ex_legalize(o->p, s->idx[i], o->has, o->out, o->a);
+}
+
+static void put_legal(Legal *o, const Stmt *s) {
+  legal_exprs(o, s);
+  stmts_add(o->p, o->out, s);
+}
+
 /* A let, set or store, for each piece. */
 static void put_pieces(Legal *o, const Stmt *s) {
   Pieces ps = pieces(o, at(o, s->a)->lanes);
@@ -188,7 +199,7 @@ static void put_pieces(Legal *o, const Stmt *s) {
       for (u32 i = 0; i < s->nidx; i++) one.idx[i] = copy(o, s->idx[i]);
       move_last(o, one.idx, one.nidx, &ps.at[q]);
     }
-    stmts_add(o->p, o->out, &one);
+    put_legal(o, &one);
   }
 }
 
@@ -213,11 +224,11 @@ static void name_loads(Legal *o, ExprId id) {
   VarId v = new_var(o, x->dt, x->lanes, str_of(o->p->c, "b"));
   Stmt let = {.kind = ST_let, .var = v, .a = ex_take(o->p, x), .step = 1, .loc = LOC_NONE};
   *x = var_expr(o, v);
-  stmts_add(o->p, o->out, &let);
+  put_legal(o, &let);
 }
 
-/* As `piece`, with the lanes of register q as byte_apart has them. */
-static ExprId piece_apart(Legal *o, ExprId id, u32 q) {
+/* As `piece`, with the lanes of register q as byte_in_part has them. */
+static ExprId piece_in_part(Legal *o, ExprId id, u32 q) {
   Expr x = *at(o, id);
   const ExprId *arg = x.arg;
   if (x.lanes == 1) return copy(o, id);
@@ -225,12 +236,12 @@ static ExprId piece_apart(Legal *o, ExprId id, u32 q) {
   if (x.kind == EX_var) {
     ExprId from = copy(o, id);
     u8 *pick = NEWS(o->a, u8, o->most);
-    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_apart(q, i);
+    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_in_part(q, i);
     return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->most, .pick = pick}, &from,
                 1);
   }
   x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
-  for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_apart(o, arg[i], q);
+  for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_in_part(o, arg[i], q);
   return ex_take(o->p, &x);
 }
 
@@ -243,23 +254,23 @@ static bool put_joined(Legal *o, const Stmt *s) {
   i64 k;
   ExprId y = ex_bytes(o->p, &x, &as, &k), arg[BYTES_JOINED];
   if (!y || as != x.dt || !o->most || x.lanes != o->most * BYTES_JOINED) return false;
-  bool apart = o->most > BYTES_JOINED && is_of_bytes(o, y);
+  bool in_parts = o->most > BYTES_JOINED && is_of_bytes(o, y);
   Pieces ps = pieces(o, x.lanes);
   u8 *pick = NEWS(o->a, u8, x.lanes);
-  if (apart) name_loads(o, y);
+  if (in_parts) name_loads(o, y);
   for (u32 q = 0; q < ps.n; q++) {
     VarId v = new_var(o, DT_f32, o->most, str_of(o->p->c, "x"));
-    ExprId value = apart ? piece_apart(o, y, q) : piece(o, y, &ps, q);
+    ExprId value = in_parts ? piece_in_part(o, y, q) : piece(o, y, &ps, q);
     Stmt let = {.kind = ST_let, .var = v, .a = value, .step = 1, .loc = s->loc};
     Expr e = var_expr(o, v);
     for (u32 i = 0; i < o->most; i++)
-      pick[apart ? byte_apart(q, i) : q * o->most + i] = (u8)(q * o->most + i);
-    stmts_add(o->p, o->out, &let);
+      pick[in_parts ? byte_in_part(q, i) : q * o->most + i] = (u8)(q * o->most + i);
+    put_legal(o, &let);
     arg[q] = ex_take(o->p, &e);
   }
   Expr all = {.kind = EX_shuffle, .dt = DT_f32, .lanes = x.lanes, .pick = pick};
   *at(o, y) = *at(o, make(o, all, arg, BYTES_JOINED));
-  stmts_add(o->p, o->out, s);
+  put_legal(o, s);
   return true;
 }
 
@@ -424,8 +435,10 @@ static void put_while(Legal *o, StmtId id, Stmt s) {
   ExprId second = copy(o, s.a);
   o->out = &before;
   prepare(o, s.a);
+  ex_legalize(o->p, s.a, o->has, o->out, o->a);
   o->out = &again;
   prepare(o, second);
+  ex_legalize(o->p, second, o->has, o->out, o->a);
   o->out = outer;
   s.body = legal_list(o, s.body);
   if (before.first) {
@@ -467,6 +480,7 @@ static void put_stmt(Legal *o, StmtId id) {
     put_pieces(o, &s);
     return;
   }
+  legal_exprs(o, &s);
   if (s.kind != ST_kernel && s.body) s.body = legal_list(o, s.body);
   if (s.other) s.other = legal_list(o, s.other);
   prog_stmt(o->p, id)->body = s.body;
@@ -493,8 +507,8 @@ static StmtId inside_shared(Prog *p, StmtId first) {
   return shared ? inside_shared(p, s->body) : first;
 }
 
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, Arena *a) {
-  Legal o = {.p = p, .a = a, .most = most, .part = map_new(a), .reg_at = map_new(a)};
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a) {
+  Legal o = {.p = p, .a = a, .most = most, .has = has, .part = map_new(a), .reg_at = map_new(a)};
   if (most) {
     o.head = inside_shared(p, first);
     use_regs(&o, first, 0);

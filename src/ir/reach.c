@@ -1,9 +1,10 @@
-/* reach.c: between which numbers the elements of a float value lie, unless they are NaN.
+/* reach.c: between which numbers the elements of a float value lie, and whether they may be NaN.
  *
- * In: a value. Out: bounds that hold in every run. Method: interval arithmetic backwards over the
- * nodes that made the value; what is not understood has no bounds. Coordinates that a model clamps
- * to its image, for instance, bound the sizes it computes from them. Rounding is monotone: it can
- * take a result past a bound only where the bound itself is not a number of the type.
+ * In: a value. Out: bounds that hold in every run, of the elements that are numbers. Method:
+ * interval arithmetic backwards over the nodes that made the value; what is not understood has no
+ * bounds. Coordinates that a model clamps to its image, for instance, bound the sizes it computes
+ * from them. Rounding is monotone: it can take a result past a bound only where the bound itself is
+ * not a number of the type.
  */
 #include "ir/graph.h"
 
@@ -11,10 +12,10 @@
 
 enum { REACH_ELEMENTS = 1 << 16 }; /* of a constant */
 
-/* Which bounds are asked for: behind a clamp nothing needs to be looked at. */
-typedef enum Ends { END_lo = 1, END_hi = 2, END_both = 3 } Ends;
+/* What is asked for: behind a clamp nothing needs to be looked at, unless for a NaN. */
+typedef enum Ends { END_lo = 1, END_hi = 2, END_both = 3, END_nan = 4, END_all = 7 } Ends;
 
-static const Bounds nowhere = {-INFINITY, INFINITY};
+static const Bounds nowhere = {-INFINITY, INFINITY, true};
 
 /* Moves bounds outwards to numbers of the type: a bit further than the bounds, which were rounded
  * themselves, and then to where the type rounds that; to infinity where it does. */
@@ -22,10 +23,10 @@ Bounds bounds_outward(DType dt, Bounds r) {
   const double part = dt == DT_f64 ? 0x1p-52 : 0x1p-23;
   if (scalar_round(dt, r.lo) != r.lo) r.lo -= fabs(r.lo) * part;
   if (scalar_round(dt, r.hi) != r.hi) r.hi += fabs(r.hi) * part;
-  if (dt == DT_f8e8m0) r = (Bounds){0, fmax(fabs(r.lo), fabs(r.hi))}; /* has no sign */
+  if (dt == DT_f8e8m0) r = (Bounds){0, fmax(fabs(r.lo), fabs(r.hi)), r.nan}; /* has no sign */
   double lo = dt == DT_f8e8m0 ? 0 : scalar_round(dt, r.lo), hi = scalar_round(dt, r.hi);
   if (isnan(lo) || isnan(hi)) return nowhere;
-  return (Bounds){fmin(lo, r.lo), fmax(hi, r.hi)};
+  return (Bounds){fmin(lo, r.lo), fmax(hi, r.hi), r.nan};
 }
 
 /* The nearest double that is not below x, where conversion may round down; the largest stands for
@@ -43,46 +44,56 @@ static double below(i64 x) {
 }
 
 static Bounds join(Bounds a, Bounds b) {
-  return (Bounds){fmin(a.lo, b.lo), fmax(a.hi, b.hi)};
+  return (Bounds){fmin(a.lo, b.lo), fmax(a.hi, b.hi), a.nan || b.nan};
 }
 
 static Bounds corners(Op op, Bounds a, Bounds b) {
   double x[2] = {a.lo, a.hi}, y[2] = {b.lo, b.hi};
-  Bounds r = {INFINITY, -INFINITY};
+  Bounds r = {INFINITY, -INFINITY, false};
   for (u32 i = 0; i < 4; i++) {
     double v = op == OP_mul ? x[i & 1] * y[i >> 1] : x[i & 1] / y[i >> 1];
     if (isnan(v)) return nowhere;
-    r = join(r, (Bounds){v, v});
+    r = join(r, (Bounds){v, v, false});
   }
   return r;
 }
 
 static Bounds of_const(const Tensor *t) {
-  Bounds r = {INFINITY, -INFINITY};
-  if (t->n > REACH_ELEMENTS) return nowhere;
+  Bounds r = {INFINITY, -INFINITY, false};
+  if (!t->data || t->n > REACH_ELEMENTS) return nowhere;
   for (u64 i = 0; i < t->n; i++) {
     double x = tensor_get(t, i).f;
-    if (!isnan(x)) r = join(r, (Bounds){x, x});
+    r.nan = r.nan || isnan(x);
+    if (!isnan(x)) r = join(r, (Bounds){x, x, false});
   }
   return r.lo > r.hi ? nowhere : r; /* of nothing, or of NaN */
 }
 
-static Bounds of_map(const Node *n, const Bounds *x) {
+static Bounds of_numbers(const Node *n, const Bounds *x) {
+  const Bounds a = x[0], b = x[1];
   switch (n->op) { /* a formula each */
-  case OP_add: return (Bounds){x[0].lo + x[1].lo, x[0].hi + x[1].hi};
-  case OP_sub: return (Bounds){x[0].lo - x[1].hi, x[0].hi - x[1].lo};
-  case OP_mul: return corners(OP_mul, x[0], x[1]);
-  case OP_div: return x[1].lo > 0 || x[1].hi < 0 ? corners(OP_div, x[0], x[1]) : nowhere;
-  case OP_neg: return (Bounds){-x[0].hi, -x[0].lo};
-  case OP_max: return (Bounds){fmax(x[0].lo, x[1].lo), fmax(x[0].hi, x[1].hi)};
-  case OP_min: return (Bounds){fmin(x[0].lo, x[1].lo), fmin(x[0].hi, x[1].hi)};
-  case OP_floor: return (Bounds){floor(x[0].lo), floor(x[0].hi)};
-  case OP_ceil: return (Bounds){ceil(x[0].lo), ceil(x[0].hi)};
-  case OP_round: return (Bounds){floor(x[0].lo), ceil(x[0].hi)};
-  case OP_select: return join(x[1], x[2]);
-  case OP_cast: return x[0];
+  case OP_add: return (Bounds){a.lo + b.lo, a.hi + b.hi, false};
+  case OP_sub: return (Bounds){a.lo - b.hi, a.hi - b.lo, false};
+  case OP_mul: return corners(OP_mul, a, b);
+  case OP_div: return b.lo > 0 || b.hi < 0 ? corners(OP_div, a, b) : nowhere;
+  case OP_neg: return (Bounds){-a.hi, -a.lo, false};
+  case OP_max: return (Bounds){fmax(a.lo, b.lo), fmax(a.hi, b.hi), false};
+  case OP_min: return (Bounds){fmin(a.lo, b.lo), fmin(a.hi, b.hi), false};
+  case OP_floor: return (Bounds){floor(a.lo), floor(a.hi), false};
+  case OP_ceil: return (Bounds){ceil(a.lo), ceil(a.hi), false};
+  case OP_round: return (Bounds){floor(a.lo), ceil(a.hi), false};
+  case OP_select: return join(b, x[2]);
+  case OP_cast: return a;
   default: return nowhere;
   }
+}
+
+/* Infinities can make a NaN; finite numbers cannot, in what has a formula. */
+static Bounds of_map(const Node *n, const Bounds *x) {
+  Bounds r = of_numbers(n, x);
+  for (u32 i = n->op == OP_select; i < n->nin; i++)
+    r.nan = r.nan || x[i].nan || isinf(x[i].lo) || isinf(x[i].hi);
+  return r;
 }
 
 static Bounds reach(Graph *g, Val v, Ends ends, u32 *left);
@@ -106,6 +117,7 @@ static void operands(Graph *g, const Node *n, Ends ends, u32 *left, Bounds *x) {
       if (n->op == OP_max && first.lo > -INFINITY) ask &= (Ends)~END_lo;
       if (n->op == OP_min && first.hi < INFINITY) ask &= (Ends)~END_hi;
     }
+    if (ends & END_nan) ask = END_all;
     if (ask) x[k] = reach(g, n->in[k], ask, left);
   }
 }
@@ -115,12 +127,12 @@ static Bounds reach(Graph *g, Val v, Ends ends, u32 *left) {
   NodeId def = graph_val(g, v)->def;
   if (t->kind != TY_tensor || !*left) return nowhere;
   --*left;
-  if (dtype_is_int(t->dt)) {
+  if (dtype_is_int(t->dt) || t->dt == DT_bool) {
     i64 lo, hi;
     value_span_in(g, v, &lo, &hi, left);
-    return lo > hi ? nowhere : (Bounds){below(lo), above(hi)};
+    return lo > hi ? nowhere : (Bounds){below(lo), above(hi), false};
   }
-  if (!def || !dtype_is_float(t->dt)) return nowhere;
+  if (!def || !dtype_is_float(t->dt) || graph_val(g, v)->weight) return nowhere;
   const Node *n = graph_node(g, def);
   Bounds x[3] = {nowhere, nowhere, nowhere};
   switch (n->op) { /* what moves elements; a loop over its operands else */
@@ -149,4 +161,8 @@ static Bounds reach(Graph *g, Val v, Ends ends, u32 *left) {
 
 Bounds value_reach(Graph *g, Val v, u32 *left) {
   return reach(g, v, END_both, left);
+}
+
+Bounds value_limits(Graph *g, Val v, u32 *left) {
+  return reach(g, v, END_all, left);
 }

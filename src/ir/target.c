@@ -14,17 +14,17 @@ static const Costs costs[] = {
 };
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, halves, guard, cflags, features, dot4, pairs, cross, \
+#define TARGET(name, lanes, regs, block, fma, has, guard, cflags, features, dot4, pairs, cross,    \
                llvm)                                                                               \
-  {#name,    lanes, regs,  block, fma,  halves,       guard, cflags,                               \
+  {#name,    lanes, regs,  block, fma,  has,          guard, cflags,                               \
    features, dot4,  pairs, cross, llvm, &costs[name], false},
 #include "ir/target.def"
 };
 
 static const Target loops_table[] = {
-#define TARGET(name, lanes, regs, block, fma, halves, guard, cflags, features, dot4, pairs, cross, \
+#define TARGET(name, lanes, regs, block, fma, has, guard, cflags, features, dot4, pairs, cross,    \
                llvm)                                                                               \
-  {#name "-loops", lanes, regs,  block, false,        false,    "0", "", "",                       \
+  {#name "-loops", lanes, regs,  block, false,        0,        "0", "", "",                       \
    dot4,           pairs, cross, llvm,  &costs[name], lanes > 1},
 #include "ir/target.def"
 };

@@ -10,13 +10,25 @@ typedef struct Costs {
 #include "ir/target.def"
 } Costs;
 
+/* Operations that only some machines have: see prog_sequence.c for what the others do. */
+enum {
+  HAS_dot4 = 1 << 0,
+  HAS_dot2 = 1 << 1,
+  HAS_pairs = 1 << 2,
+  HAS_sign4 = 1 << 3,
+  HAS_round = 1 << 4,    /* f32 to whole numbers, in all four ways */
+  HAS_saturate = 1 << 5, /* casts to integers of 16 bits and fewer, and between integers */
+  HAS_f16 = 1 << 6,      /* widens a register of them in one step */
+  HAS_all = (1 << 7) - 1,
+};
+
 typedef struct Target {
   const char *name;
   u32 lanes;            /* f32 elements of a vector register; 1: no vectors */
   u32 regs;             /* vector registers */
   u32 block;            /* channels that lie together in blocked layouts */
   bool fma;             /* multiplies and adds in one step, rounded once */
-  bool halves;          /* widens a register of f16 in one step */
+  u32 has;              /* HAS_ of every operation that it has instructions for */
   const char *guard;    /* of the C preprocessor: compiled for this machine, or a better one */
   const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
   const char *features; /* of a function that is compiled for it alone; separated by commas */

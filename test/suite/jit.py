@@ -1,10 +1,13 @@
 """Engine jit, in batches: LLVM takes longer to load than a small model to compile, so one process (test/unit/agree.c) runs many models
 on interp and on jit and compares bits. `make gen` compares the two on random graphs. Where there is no LLVM, or the build is without, the
 tests say so."""
+import ctypes
 import glob
 import os
+import random
 import re
 import shutil
+import struct
 from lib import cpu, onnxfile, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 from suite import bake, official, play
@@ -198,6 +201,48 @@ def objects(env):
         raise Fail(f"calls: {names}")
 
 
+# Operations that machines lack: 12 vectors of four lanes and one scalar of each.
+LACKED = [("f32", f"{op}({{a}})", "f32") for op in ("round", "floor", "ceil", "trunc")] + [
+    ("f32", "cast.i8.sat({a})", "i8"), ("f32", "cast.u8.sat({a})", "u8"), ("f32", "cast.i16.sat({a})", "i16"),
+    ("f32", "cast.u8.sat(round({a}) + {k}(3.0))", "u8"), ("f32", "cast.i8.sat(round({a}) + {k}(-7.0))", "i8"),
+    ("i32", "cast.u8.sat({a})", "u8"), ("i32", "cast.i16.sat({a})", "i16"), ("i32", "cast.u32.sat({a})", "u32"),
+    ("i32", "dot4({a}, {b}, {b})", "i32"), ("i32", "dot2({a}, {b}, {b})", "i32"), ("i32", "pairs({a}, {b}, {b})", "i32"), ("i32", "sign4({a}, {b})", "i32")]
+SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, -0.75, 127.5, -128.5, 255.4, 8388607.5, -8388609.0, 3e9, -3e9, 1e30, float("inf"),
+           float("-inf"), float("nan"), 1e-40, -1e-40]
+
+
+def lacking(env):
+    """Object code for machines that lack operations: the bits of the C, which has functions for scalars and sequences for vectors."""
+    need(env)
+    cpu.need("sse2")
+    folder = env.scratch("jit", "lacking")
+    lines = ["prog lacking", "buf f: in f32[49]", "buf i: in i32[49]", "buf j: in i32[49]"]
+    lines += [f"buf y{n}: out {to}[49]" for n, (_, _, to) in enumerate(LACKED)] + ['kernel "all" {']
+    for n, (of, text, to) in enumerate(LACKED):
+        a, b = ("f", "f") if of == "f32" else ("i", "j")
+        lines.append("  for k in 0..12 {")
+        lines.append(f"    y{n}[4 * k:4] = " + text.format(a=f"{a}[4 * k:4]", b=f"{b}[4 * k:4]", k="splat.4") + "\n  }")
+        lines.append(f"  y{n}[48] = " + text.format(a=f"{a}[48]", b=f"{b}[48]", k=""))
+    with open(os.path.join(folder, "net.ing"), "w") as f:
+        f.write("\n".join([*lines, "}", ""]))
+    draw = random.Random(1)
+    reals = SPECIAL + [draw.uniform(-300, 300) for _ in range(26)] + [-7.5]
+    ints = [[draw.choice([draw.getrandbits(32), draw.randint(-40000, 40000) & 0xffffffff, 0x80ff7f01, 0]) for _ in range(49)] for _ in range(2)]
+    given = [struct.pack("49f", *reals)] + [struct.pack("49I", *x) for x in ints]
+    results = {}
+    for name, via in (("c", ["--no-selftest"]), ("llvm", ["--via", "llvm"])):
+        library = os.path.join(folder, name + ".so")
+        got = run([env.ingot, "build", "net.ing", "--quiet", "--march", "sse2", "--name", "net", "-o", library, *via], 120, cwd=folder)
+        if got.rc:
+            raise Fail(f"{name}: {explain(got)}: {tail(got.text())}")
+        out = [ctypes.create_string_buffer(49 * 4) for _ in LACKED]
+        rc = ctypes.CDLL(library).net_run(ctypes.create_string_buffer(1 << 16), *given, *out)
+        results[name] = [(rc, o.raw) for o in out]
+    for (_, text, _), c, llvm in zip(LACKED, results["c"], results["llvm"]):
+        if c != llvm or c[0]:
+            raise Fail(f"{text}: C {c[0]} {c[1].hex(' ', 4)}, LLVM {llvm[0]} {llvm[1].hex(' ', 4)}")
+
+
 REFUSED = [(2, "--via", ["--via", "gcc"]), (2, "--triple", ["--triple", "wasm32"]), (3, "--caller", ["--via", "llvm", "--caller"]),
            (3, "--threads", ["--via", "llvm", "--threads", "2"]), (3, "z80-none", ["--via", "llvm", "--triple", "z80-none"]),
            (3, "--weights", ["--via", "llvm", "--weights", "text"]), (3, "--optimize", ["--via", "llvm", "-O", "3"]), (3, "--cc", ["--via", "llvm", "--cc", "gcc"]),
@@ -246,7 +291,7 @@ def talks(env):
 
 def tests(env):
     return [Test("jit/refused", lambda: refused(env), cost=1), Test("jit/plain", lambda: plain(env), cost=1), Test("jit/talks", lambda: talks(env), cost=1),
-            Test("jit/objects", lambda: objects(env), cost=5),
+            Test("jit/objects", lambda: objects(env), cost=5), Test("jit/lacking", lambda: lacking(env), cost=2),
             Test("jit/kept", lambda: kept(env), cost=2), Test("jit/statuses", lambda: statuses(env), cost=1),
             Test("jit/exec", lambda: texts(env), cost=10), Test("jit/headers", lambda: headers(env), cost=1),
             Test("jit/absent", lambda: absent(env), cost=1),

@@ -36,10 +36,10 @@ typedef struct Body {
   u32 id;   /* of all bodies of the file, from 1 on */
   Arena *a; /* what lasts as long as the body */
   u32 nreg, nlet;
-  Text decl;    /* of registers */
-  Map declared; /* by name */
-  u64 frame;    /* bytes its variables and values could take */
-  bool apart;   /* it should stay a function */
+  Text decl;     /* of registers */
+  Map declared;  /* by name */
+  u64 frame;     /* bytes its variables and values could take */
+  bool noinline; /* it should stay a function */
 } Body;
 
 /* Operands of C operators; one weaker than its place is put in parentheses. */

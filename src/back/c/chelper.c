@@ -163,7 +163,6 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
   case 'S': text_puts(t, need_vector(e, "select", k, NULL)); break;
   case 'Q': text_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
   case 'J': text_puts(t, need_vector(e, "narrow", DT_i32, NULL)); break;
-  case 'R': text_puts(t, need_vector(e, "round", DT_f32, NULL)); break;
   case 'q': text_puts(t, need_vector(e, "quantise", k, NULL)); break;
   case 'n': text_puts(t, need_vector(e, "whole", k, NULL)); break;
   case 'L': text_puts(t, loop); break;

@@ -269,7 +269,7 @@ typedef struct Function {
   Text params, text;
   LocalNames names;
   const char **param; /* names */
-  bool shared, apart;
+  bool shared, noinline;
 } Function;
 
 static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
@@ -290,8 +290,8 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   put_params(e, &f.params, u);
   f.param = param_names(e, u);
   f.names = e->names;
-  f.apart = e->b.apart;
-  if (f.apart) need(e, RT_apart);
+  f.noinline = e->b.noinline;
+  if (f.noinline) need(e, RT_noinline);
   e->b = outer_body;
   e->in_kernel = false;
   e->t = outer;
@@ -314,9 +314,9 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   put_shapes(e, u, f->param);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
   text_fmt(&head, "%s%svoid ", kernel_linkage(e),
-           f->shared  ? "__attribute__((noinline)) "
-           : f->apart ? "IG_APART "
-                      : "");
+           f->shared     ? "__attribute__((noinline)) "
+           : f->noinline ? "IG_APART "
+                         : "");
   put_kernel_name(e, &head, "", number);
   text_fmt(&head, "(%s", text_cstr(&params));
   if (f->shared)

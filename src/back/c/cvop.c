@@ -94,6 +94,11 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
+/* A number that is known to fit, without its fraction. */
+static bool is_near(const Expr *x, DType from) {
+  return x->near && from == DT_f32 && x->dt == DT_i32;
+}
+
 /* Numbers that become bytes, and those that are made of these; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
@@ -101,8 +106,8 @@ static bool put_bytes(Emit *e, const Expr *x) {
   ExprId y = ex_bytes(e->p, x, &as, &k);
   if (!y) return false;
   const Expr *of = prog_expr(e->p, y);
-  bool apart, joined = ex_joins(e->p, of, &apart);
-  const char *f = apart             ? "pack"
+  bool in_parts, joined = ex_joins(e->p, of, &in_parts);
+  const char *f = in_parts          ? "pack"
                   : joined          ? "join"
                   : x->dt == DT_i16 ? "words"
                   : x->dt == DT_f32 ? "requantise"
@@ -111,7 +116,11 @@ static bool put_bytes(Emit *e, const Expr *x) {
   if (joined) e->b.w /= BYTES_JOINED;
   const char *name = NULL;
   if (ex_bytes_near(e->p, x) && x->dt == as)
-    name = need_vector(e, apart ? "pack_near" : joined ? "join_near" : "quantise_near", as, NULL);
+    name = need_vector(e,
+                       in_parts ? "pack_near"
+                       : joined ? "join_near"
+                                : "quantise_near",
+                       as, NULL);
   text_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
   for (u32 i = 0; i < (joined ? of->narg : 1); i++) {
     if (i) text_puts(e->t, ", ");
@@ -131,7 +140,7 @@ static bool put_part(Emit *e, const Expr *x) {
   u32 q = of->pick[0] / BYTES_JOINED;
   if (from->kind != EX_var || from->lanes != BYTES_JOINED * x->lanes) return false;
   for (u32 i = 0; i < x->lanes; i++)
-    if (of->pick[i] != byte_apart(q, i)) return false;
+    if (of->pick[i] != byte_in_part(q, i)) return false;
   e->b.frame += e->b.w * 64;
   text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var.at[from->ref], q,
            (int)k);
@@ -144,12 +153,10 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
     put_data(e, x->arg[0], at); /* narrow floats are kept as f32 */
   } else if (from == DT_f32 && dtype_is_half(to)) {
     put_call(e, x, need_half(e, to, HALF_round));
-  } else if (is_convertible(from, to, x->sat)) {
+  } else if (is_convertible(from, to, x->sat) || is_near(x, from)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
     text_puts(e->t, end);
-  } else if (x->sat && from == DT_f32 && is_full(to) && dtype_bytes(to) <= 2) {
-    put_call(e, x, need_vector(e, "clamp", to, NULL));
   } else {
     put_call(e, x, need_loop(e, x, from));
   }
@@ -193,12 +200,11 @@ static const VecOp int_ops[OP_SCALARS] = {
 
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
-  bool loop = x->op == OP_fma || x->op == OP_sqrt || x->op == OP_dot4 || x->op == OP_dot2 ||
-              x->op == OP_pairs || x->op == OP_sign4;
+  bool loop = x->op == OP_fma || x->op == OP_sqrt;
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
-    e->all->vec.dot4 = e->b.apart = true;
+    e->all->vec.dot4 = e->b.noinline = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);

@@ -70,6 +70,26 @@ static const char *next_part(Ctx *c, const char **at, bool last) {
   return part;
 }
 
+static bool begins(const char *s, const char *with) {
+  return !strncmp(s, with, strlen(with));
+}
+
+/* LLVM rounds by functions where the machine has no instructions, which objects have nobody to link
+ * them with. dot4 and its like are instructions of x86, by their names. */
+static void ask_machine(Gen *g) {
+  u32 lanes = g->o->target->lanes;
+  bool x86 = begins(g->triple, "x86_64"), avx2 = has_feature(g, "avx2");
+  bool rounds = !x86 || !g->o->object || has_feature(g, "sse4.1") || avx2;
+  bool bytes = lanes == 16  ? has_feature(g, "avx512bw")
+               : lanes == 8 ? avx2
+                            : lanes == 4 && has_feature(g, "ssse3");
+  bool vnni = has_feature(g, "avx512vnni") && (lanes == 16 || has_feature(g, "avx512vl"));
+  u32 any = rounds ? HAS_round : 0;
+  g->has = (Has){.scalars = any, .registers = any, .others = any};
+  if (x86 && (bytes || lanes == 4)) g->has.registers |= HAS_dot2;
+  if (x86 && bytes) g->has.registers |= HAS_pairs | HAS_sign4 | (vnni ? HAS_dot4 : 0);
+}
+
 /* NULL: this machine; "": this one, but not its CPU; else TRIPLE,CPU,FEATURES. */
 void machine_find(Gen *g, const char *machine) {
   bool here = !machine || !*machine || *machine == ',';
@@ -85,6 +105,7 @@ void machine_find(Gen *g, const char *machine) {
   char *why = NULL;
   if (g->l->LLVMGetTargetFromTriple(g->triple, &g->machine, &why))
     fail(g->c, ERR_unsupported, LOC_NONE, "LLVM: %s", keep(g, why));
+  ask_machine(g);
 }
 
 static LLVMTargetMachineRef new_machine(Gen *g) {

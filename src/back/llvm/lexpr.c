@@ -41,38 +41,6 @@ static const char *instruction(Op op) {
   }
 }
 
-/* Has the machine instructions that round to integers? Else objects do it by arithmetic. */
-static bool has_rounding(const Gen *g) {
-  return !g->o->object || has_feature(g, "sse4.1") || has_feature(g, "avx2") ||
-         has_feature(g, "avx512f") || !strncmp(g->triple, "aarch64", 7) ||
-         !strncmp(g->triple, "wasm", 4);
-}
-
-static LVal with_sign(Gen *g, LVal x, LVal sign) {
-  return lv_intrinsic(g, "llvm.copysign", g->l->LLVMTypeOf(x), (LVal[]){x, sign}, 2);
-}
-
-/* To nearest, by what a sum with 2^23 leaves; zeros keep their sign. See cvop.def. */
-static LVal nearest(Gen *g, LVal x, u32 lanes) {
-  LVal big = lv_real(g, false, lanes, 0x1p23);
-  LVal a = lv_intrinsic(g, "llvm.fabs", g->l->LLVMTypeOf(x), &x, 1);
-  LVal r = lv_bin(g, LLVMFSub, lv_bin(g, LLVMFAdd, a, big), big);
-  return lv_pick(g, lv_fcmp(g, LLVMRealOLT, a, big), with_sign(g, r, x), x);
-}
-
-static LVal rounded(Gen *g, Op op, LVal x, u32 lanes) {
-  LVal one = lv_real(g, false, lanes, 1), r = nearest(g, x, lanes);
-  if (op == OP_round) return r;
-  if (op == OP_trunc) {
-    LVal a = lv_intrinsic(g, "llvm.fabs", g->l->LLVMTypeOf(x), &x, 1);
-    return with_sign(g, rounded(g, OP_floor, a, lanes), x);
-  }
-  bool up = op == OP_ceil;
-  LVal off = lv_fcmp(g, up ? LLVMRealOLT : LLVMRealOGT, r, x);
-  LVal moved = lv_bin(g, up ? LLVMFAdd : LLVMFSub, r, one);
-  return lv_pick(g, off, up ? with_sign(g, moved, x) : moved, r);
-}
-
 static LVal function(Gen *g, const Expr *x, LVal *arg) {
   MathPart part = scalar_part(g->p->math, x->op, x->dt);
   if (part == MP_q || part == MP_u) {
@@ -101,8 +69,7 @@ static LVal float_op(Gen *g, const Expr *x, LVal *arg) {
   }
   const char *name = instruction(x->op);
   bool rounds = op_is(x->op, OF_ROUNDS);
-  if (rounds && !has_rounding(g) && wide) lv_refuse(g, op_info[x->op].name);
-  if (rounds && !has_rounding(g)) return rounded(g, x->op, a, x->lanes);
+  if (rounds && !machine_has(&g->has, HAS_round, x->lanes)) lv_refuse(g, op_info[x->op].name);
   return name ? lv_intrinsic(g, name, g->l->LLVMTypeOf(a), arg, 1) : function(g, x, arg);
 }
 
@@ -141,10 +108,6 @@ static LVal compare(Gen *g, const Expr *x, LVal a, LVal b) {
 
 static LVal gen_op(Gen *g, const Expr *x) {
   LVal arg[3] = {NULL, NULL, NULL};
-  DType as;
-  i64 k;
-  ExprId y = ex_bytes(g->p, x, &as, &k);
-  if (y) return gen_bytes(g, x, gen_expr(g, y), as, k);
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
   if (x->op == OP_cast) return gen_cast(g, x, arg[0]);
   if (x->op == OP_bitcast) return gen_bitcast(g, x, arg[0]);

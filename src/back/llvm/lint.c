@@ -1,5 +1,5 @@
 /* lint.c: operations on integers, with the bits that eval.c gives: they wrap, and none is
- * undefined.
+ * undefined. Products of bytes come here where the machine has instructions for them (g->has).
  */
 #include "back/llvm/llvm.h"
 
@@ -80,34 +80,9 @@ static LVal sign_of(const IntKind *k, LVal a) {
 
 /* ---- products of bytes and of halves ---- */
 
-/* Bits i to i + n - 1 of each lane. */
-static LVal field(const IntKind *k, LVal a, u32 i, u32 n, bool is_signed) {
-  LVal up = lv_bin(k->g, LLVMShl, a, number(k, 32 - i - n));
-  return lv_bin(k->g, is_signed ? LLVMAShr : LLVMLShr, up, number(k, 32 - n));
-}
-
-static LVal products(const IntKind *k, LVal a, LVal b, u32 from, u32 to, u32 n, bool first_signed) {
-  LVal sum = NULL;
-  for (u32 i = from; i < to; i += n) {
-    LVal x = field(k, a, i, n, first_signed), y = field(k, b, i, n, true);
-    LVal p = lv_bin(k->g, LLVMMul, x, y);
-    sum = sum ? lv_bin(k->g, LLVMAdd, sum, p) : p;
-  }
-  return sum;
-}
-
 /* The instruction for a vector of 32-bit numbers, of these names for 128, 256 and 512 bits. */
 static const char *named(const IntKind *k, const char *const *name) {
   return k->lanes == 4 ? name[0] : k->lanes == 8 ? name[1] : k->lanes == 16 ? name[2] : NULL;
-}
-
-static bool has_vnni(const IntKind *k) {
-  return has_feature(k->g, "avx512vnni") && (k->lanes == 16 || has_feature(k->g, "avx512vl"));
-}
-
-/* Has the machine pmaddwd, and pmaddubsw, of this width? */
-static bool has_madd(const IntKind *k) {
-  return has_feature(k->g, k->lanes == 4 ? "ssse3" : k->lanes == 8 ? "avx2" : "avx512bw");
 }
 
 /* The same bits as lanes of 16, or of 8. */
@@ -126,59 +101,30 @@ static LVal madd(const IntKind *k, LVal a, LVal b) {
   return lv_intrinsic(k->g, named(k, name), NULL, arg, 2);
 }
 
-static LVal words(const IntKind *k, LLVMOpcode op, LVal a) {
-  return lv_bin(k->g, op, a, lv_int(k->g, 16, k->lanes * 2, 8));
-}
-
-/* Even and odd bytes as numbers of 16 bits: shifts, as cvop.def has it. */
-static LVal dot4_in_pairs(const IntKind *k, LVal a, LVal b, LVal c) {
-  LVal u = parts(k, a, 16), v = parts(k, b, 16);
-  LVal lo =
-      madd(k, words(k, LLVMLShr, words(k, LLVMShl, u)), words(k, LLVMAShr, words(k, LLVMShl, v)));
-  LVal hi = madd(k, words(k, LLVMLShr, u), words(k, LLVMAShr, v));
-  return lv_bin(k->g, LLVMAdd, c, lv_bin(k->g, LLVMAdd, lo, hi));
-}
-
 static LVal dot(const IntKind *k, Op op, LVal *arg) {
   static const char *const four[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
                                      "llvm.x86.avx512.vpdpbusd.512"};
   static const char *const two[] = {"llvm.x86.avx512.vpdpwssd.128", "llvm.x86.avx512.vpdpwssd.256",
                                     "llvm.x86.avx512.vpdpwssd.512"};
   LVal with[] = {arg[2], arg[0], arg[1]};
-  const char *name = named(k, op == OP_dot4 ? four : two);
-  if (name && has_vnni(k)) return lv_intrinsic(k->g, name, NULL, with, 3);
-  if (name && has_madd(k) && op == OP_dot4) return dot4_in_pairs(k, arg[0], arg[1], arg[2]);
-  if (name && has_madd(k)) return lv_bin(k->g, LLVMAdd, arg[2], madd(k, arg[0], arg[1]));
-  LVal sum = products(k, arg[0], arg[1], 0, 32, op == OP_dot4 ? 8 : 16, op == OP_dot2);
-  return lv_bin(k->g, LLVMAdd, arg[2], sum);
-}
-
-static LVal saturated(const IntKind *k, LVal x) {
-  LVal lo = number(k, INT16_MIN), hi = number(k, INT16_MAX);
-  x = lv_pick(k->g, lv_icmp(k->g, LLVMIntSLT, x, lo), lo, x);
-  return lv_pick(k->g, lv_icmp(k->g, LLVMIntSGT, x, hi), hi, x);
+  if (machine_has(&k->g->has, HAS_dot4, k->lanes))
+    return lv_intrinsic(k->g, named(k, op == OP_dot4 ? four : two), NULL, with, 3);
+  return lv_bin(k->g, LLVMAdd, arg[2], madd(k, arg[0], arg[1]));
 }
 
 static LVal pairs(const IntKind *k, LVal *arg) {
   static const char *const name[] = {"llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.avx2.pmadd.ub.sw",
                                      "llvm.x86.avx512.pmaddubs.w.512"};
-  if (named(k, name) && has_madd(k)) {
-    LVal with[] = {parts(k, arg[0], 8), parts(k, arg[1], 8)};
-    LVal sum = lv_intrinsic(k->g, named(k, name), NULL, with, 2);
-    return whole(k, lv_bin(k->g, LLVMAdd, parts(k, arg[2], 16), sum));
-  }
-  LVal lo = saturated(k, products(k, arg[0], arg[1], 0, 16, 8, false));
-  LVal hi = saturated(k, products(k, arg[0], arg[1], 16, 32, 8, false));
-  LVal low = lv_bin(k->g, LLVMAnd, lv_bin(k->g, LLVMAdd, arg[2], lo), number(k, 65535));
-  LVal high = lv_bin(k->g, LLVMAdd, arg[2], lv_bin(k->g, LLVMShl, hi, number(k, 16)));
-  return lv_bin(k->g, LLVMOr, low, lv_bin(k->g, LLVMAnd, high, number(k, (i64)0xffff0000)));
+  LVal with[] = {parts(k, arg[0], 8), parts(k, arg[1], 8)};
+  LVal sum = lv_intrinsic(k->g, named(k, name), NULL, with, 2);
+  return whole(k, lv_bin(k->g, LLVMAdd, parts(k, arg[2], 16), sum));
 }
 
 static LVal sign4(const IntKind *k, LVal *arg) {
   static const char *const name[] = {"llvm.x86.ssse3.psign.b.128", "llvm.x86.avx2.psign.b", NULL};
   LVal a = parts(k, arg[0], 8), b = parts(k, arg[1], 8), zero = lv_int(k->g, 8, k->lanes * 4, 0);
-  if (named(k, name) && has_madd(k))
-    return whole(k, lv_intrinsic(k->g, named(k, name), NULL, (LVal[]){a, b}, 2));
+  if (named(k, name)) return whole(k, lv_intrinsic(k->g, named(k, name), NULL, (LVal[]){a, b}, 2));
+  /* 512 bits have no such instruction, but masks */
   LVal r = lv_pick(k->g, lv_icmp(k->g, LLVMIntSLT, b, zero), lv_bin(k->g, LLVMSub, zero, a), a);
   return whole(k, lv_pick(k->g, lv_icmp(k->g, LLVMIntEQ, b, zero), zero, r));
 }

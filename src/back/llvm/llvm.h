@@ -55,6 +55,7 @@ struct Gen {
   const LlvmOptions *o;
   const char *triple, *cpu, *features; /* of the machine */
   LLVMTargetRef machine;
+  Has has;        /* operations that it has, or LLVM for it */
   LlvmUnit *unit; /* being written to */
   LlvmUnit *units;
   u32 nunits;
@@ -122,8 +123,6 @@ LVal gen_expr(Gen *g, ExprId x);
 LVal gen_int_op(Gen *g, const Expr *x, LVal *arg);
 LVal gen_cast(Gen *g, const Expr *x, LVal a);
 LVal gen_bitcast(Gen *g, const Expr *x, LVal a);
-/* What ex_bytes finds x to be, of y. */
-LVal gen_bytes(Gen *g, const Expr *x, LVal y, DType as, i64 k);
 LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes); /* one of less than a byte */
 LVal gen_quick(Gen *g, const char *name, u32 lanes, const LVal *arg);
 LVal gen_fma(Gen *g, LVal a, LVal b, LVal c);
@@ -166,7 +165,7 @@ void list_statuses(Gen *g); /* of the entry, in order */
 #define ENTRY_NAME "ingot_entry"
 
 /* lcompile.c */
-void machine_find(Gen *g, const char *triple); /* sets up a target of LLVM */
+void machine_find(Gen *g, const char *triple); /* sets up a target of LLVM, and g->has */
 u32 units_wanted(u32 kernels);
 void units_begin(Gen *g, u32 n);
 void units_check(Gen *g);   /* is it what LLVM takes? */

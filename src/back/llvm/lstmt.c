@@ -187,15 +187,15 @@ void gen_body(Gen *g, StmtId first) {
   const Target *t = g->o->target;
   ProgMark m = prog_mark(p);
   StmtId body = 0;
-  bool special = prog_is_special(g->p, first);
+  bool special = prog_is_special(p, first) || prog_lacks(p, first, &g->has);
   if (special && t->lanes > 1 && !t->loops) {
     body = prog_unroll(p, first, &g->c->scratch);
-    if (body) body = prog_legalize(p, body, prog_lanes(p, first, t), &g->c->scratch);
+    if (body) body = prog_legalize(p, body, prog_lanes(p, first, t), &g->has, &g->c->scratch);
   }
   if (body && g->in_kernel) mark_barriers(g, body);
   if (special && !body) {
     body = prog_copy(p, first, &g->c->scratch);
-    if (body) body = prog_legalize(p, body, 0, &g->c->scratch);
+    if (body) body = prog_legalize(p, body, 0, &g->has, &g->c->scratch);
   }
   if (!body) body = first;
   need_vars(g);

@@ -134,7 +134,7 @@ void pairs(Unit *u) {
   Graph *g = u->g;
   PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
                 .n = g->val.n,
-                .moved = !(u->target->cost->pairs > 0)};
+                .moved = !(u->target->cost->dot2_time > 0)};
   if (u->target->lanes == 1 || u->aim != AIM_time) return;
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);

@@ -31,7 +31,7 @@ struct Optimizer {
   MoveFn *move;
   double mu, b1, b2, eps, decay; /* usual numbers */
   bool powers;                   /* reads p1 and p2 */
-  bool apart;                    /* weights shrink on their own, derivatives do not hear of it */
+  bool decoupled;                /* weights shrink on their own, derivatives do not hear of it */
 };
 
 static Val add(Graph *g, Val a, Val b) {
@@ -154,9 +154,9 @@ void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const
     Val x = w[i], by = d[i];
     if (!by) continue; /* the loss does not depend on it */
     u.rate = mk_cast(g, rate, graph_type(g, x)->dt);
-    if (u.decay && !kind->apart) by = add(g, by, times(g, x, u.decay));
+    if (u.decay && !kind->decoupled) by = add(g, by, times(g, x, u.decay));
     Val move = mul(g, u.rate, kind->move(&u, w[i], by));
-    if (u.decay && kind->apart) {
+    if (u.decay && kind->decoupled) {
       Val less = times(g, u.rate, u.decay);
       x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), less));
     }

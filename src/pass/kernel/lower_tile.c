@@ -411,7 +411,7 @@ static i64 block_rows(const Tile *t) {
   if (t->use[moves] != LU_splat || tile_varies(t, 1 - moves)) return 0;
   i64 rows = f->axis[t->axis.row].hi - f->axis[t->axis.row].lo, lanes = f->axis[t->axis.lane].hi;
   double row_bytes = tile_folds(t) * dtype_bytes(f->dt);
-  if ((double)rows * row_bytes <= figures.near_bytes) return 0;
+  if ((double)rows * row_bytes <= figures.l2_bytes) return 0;
   i64 tile = tile_rows(t, t->sums.panels),
       each = (i64)(figures.own_bytes / row_bytes) / tile * tile;
   if (each < tile) each = tile;

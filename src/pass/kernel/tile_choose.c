@@ -12,10 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { UNROLL_STEPS = 25 };
-enum { PAIR_PRODUCTS = 2 }; /* registers of products of pairs, which are added by themselves */
-enum { LONG_ROW = 1024 };   /* rows where their number is not known */
-enum { SHORT_ROW = 4 };     /* rows for which another axis is looked at */
+enum { LONG_ROW = 1024 }; /* rows where their number is not known */
 
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
@@ -273,7 +270,7 @@ bool tile_map_fits(const Tile *t, i64 from, u32 lanes) {
 /* Is axis a more of a row than b, which has too few points? */
 static bool longer(const Form *f, u32 a, u32 b) {
   const Axis *x = &f->axis[a], *y = &f->axis[b];
-  return dim_is_const(x->hi) && dim_is_const(y->hi) && y->hi - y->lo < SHORT_ROW &&
+  return dim_is_const(x->hi) && dim_is_const(y->hi) && y->hi - y->lo < (i64)figures.few_rows &&
          x->hi - x->lo > y->hi - y->lo;
 }
 
@@ -329,9 +326,10 @@ static u64 short_folds(const Form *f) {
   for (u32 i = f->naxes; i-- > 0;) {
     const Axis *a = &f->axis[i];
     if (!a->fold || a->hi == a->lo + 1) continue;
-    if (!dim_is_const(a->hi) || a->hi - a->lo > UNROLL_STEPS || form_guard(f, i, NULL)) break;
+    if (!dim_is_const(a->hi) || a->hi - a->lo > (i64)figures.window_steps || form_guard(f, i, NULL))
+      break;
     steps *= a->hi - a->lo;
-    if (steps > UNROLL_STEPS) break;
+    if (steps > (i64)figures.window_steps) break;
     mask |= (u64)1 << i;
   }
   return mask;
@@ -351,8 +349,6 @@ static i64 row_count(const Tile *t) {
   return n > 1 ? n : 1;
 }
 
-enum { PAID = 4 }; /* times the rows that pay for panels */
-
 /* Is the second factor of a large product better read in panels, although it has vectors? A panel's
  * lines are far apart there: more of them than a cache's own sets hold, each on a page of its own,
  * read anew for every few rows. */
@@ -363,7 +359,7 @@ static bool is_scattered(const Tile *t, u32 k) {
     return false;
   double bytes = (double)f->axis[t->axis.lane].hi * dtype_bytes(f->acc) * tile_folds(t);
   return bytes > figures.own_bytes &&
-         (double)row_count(t) >= PAID * t->l->unit->target->cost->pack_rows;
+         (double)row_count(t) >= figures.packed_rows * t->l->unit->target->cost->pack_rows;
 }
 
 /* Most rows of tiles that are so many panels wide. */
@@ -418,7 +414,7 @@ static i64 few_panels(const Costs *c, i64 n) {
     cost[v] = n / v * v + (!rest || rest > few ? rest : few);
     if (cost[v] < least) least = cost[v];
   }
-  while (cost[best] * 20 > least * 21) best++;
+  while ((double)cost[best] > figures.rest_slack * (double)least) best++;
   return n < best ? n : best;
 }
 
@@ -459,12 +455,12 @@ static void choose_size(Tile *t) {
   i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
   /* one panel at a time: then loop_fuse finds more that goes block by block */
   bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
-  t->sums.budget =
-      (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums) - (t->axis.each == 2 ? PAIR_PRODUCTS : 0);
+  t->sums.budget = (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums);
+  if (t->axis.each == 2) t->sums.budget -= (i64)figures.pair_products;
   if (t->lanes > to->lanes)
     t->sums.budget /= t->lanes / to->lanes; /* a vector is that many registers */
-  i64 half =
-      t->sums.budget >= 16 ? 8 : 6; /* sums that wait for nothing; what they add is loaded too */
+  bool many = t->sums.budget >= (i64)figures.many_sums;
+  i64 half = (i64)(many ? figures.lone_sums_many : figures.lone_sums);
   for (u32 k = 0; k < t->f.nin; k++) {
     splat = splat || t->use[k] == LU_splat;
     packed = packed || t->use[k] != LU_splat;

@@ -137,7 +137,7 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
   bool fixed = false; /* rows decide whether an operand is worth packing while running */
   for (u32 k = 0; k < t->f.nin; k++)
     fixed = fixed || (t->use[k] == LU_packed && !tile_is_const(t, t->f.in[k].buf));
-  i64 room = t->sums.budget >= 16 ? t->sums.budget + 2 : t->sums.budget,
+  i64 room = t->sums.budget >= (i64)figures.many_sums ? t->sums.budget + 2 : t->sums.budget,
       tall = (i64)t->l->unit->target->cost->tile_rows;
   for (u32 row = 0; row < t->f.naxes; row++) {
     if (row != t->axis.row && (fixed || !tile_row_fits(t, row))) continue;

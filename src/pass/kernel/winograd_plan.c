@@ -7,10 +7,10 @@
  *
  * Method: a time is estimated for each choice, in multiply-adds: those of the patches, and what the
  * bytes of the weights cost while they come from memory. Each constant takes the choice with the
- * least time plus price times bytes. The price is 0 if all weights then stay within MOST times
- * those of the model, or within FREE bytes more; otherwise the least that keeps them there. It does
- * not rise above what a byte is worth: where a layer that makes the model one part in a hundred
- * larger also makes it WORTH parts in a hundred faster, it stays, and that is said.
+ * least time plus price times bytes. The price is 0 if all weights then stay within wino_most times
+ * those of the model, or within wino_free bytes more; otherwise the least that keeps them there. It
+ * does not rise above what a byte is worth: where a layer that makes the model one part in a
+ * hundred larger also makes it wino_worth parts in a hundred faster, it stays, and that is said.
  */
 #include "ir/cost.h"
 #include "pass/kernel/family.h"
@@ -19,7 +19,6 @@
 
 #include <math.h>
 
-static const double MOST = 1.5, WORTH = 0.25, FREE = 40 << 20;
 enum { CHOICES = 3 };
 
 static const u32 patch[CHOICES] = {4, 2, 0}; /* from the least accurate */
@@ -38,7 +37,7 @@ typedef struct WinoPlan {
 } WinoPlan;
 
 bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all) {
-  return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.far_bytes &&
+  return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.llc_bytes &&
          all <= 2 * (i64)t->cost->tile_rows;
 }
 
@@ -60,7 +59,7 @@ static double conv_time(const Unit *u, u32 m, DType dt, const Type *k, const Typ
       images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
   i64 all = m ? (high + m - 1) / m * ((wide + m - 1) / m) : high * wide;
   i64 again = m ? (all - 1) / winograd_block(u->target, m, in, out, all) : 0;
-  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .pairs = dt != DT_f32};
+  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .dot2 = dt != DT_f32};
   w.places = (double)images * (double)all;
   w.each_bytes = (double)weight_bytes(dt);
   w.again = (double)again;
@@ -92,9 +91,10 @@ static u32 first_whole(const Tensor *k) {
  */
 static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
   Slide s[MAX_RANK];
+  i64 least = (i64)figures.wino_channels;
   const Tensor *k = graph_const(u->g, n->in[1]);
   if (!k || (k->dt != DT_f32 && !is_whole(u->g, n)) || node_int(n, AT_group, 1) != 1 ||
-      k->dim[0] < 16 || k->dim[1] < 16 || conv_slides(u->g, n, s) != 2)
+      k->dim[0] < least || k->dim[1] < least || conv_slides(u->g, n, s) != 2)
     return NULL;
   for (u32 i = 0; i < 2; i++)
     if (!dim_is_const(s[i].places) || s[i].places < 4 || s[i].size != 3 || s[i].stride != 1 ||
@@ -158,8 +158,8 @@ static void say(const Unit *u, const WinoPlan *p, double model, double more) {
 static void budget(const Unit *u, WinoPlan *p) {
   double model = const_bytes(u->g), own = 0, low = 0;
   for (u32 i = 0; i < p->w.n; i++) own += p->w.at[i].bytes;
-  double room = (MOST - 1) * model > FREE ? (MOST - 1) * model : FREE;
-  double high = WORTH * graph_macs(u->g, true) / (model + 1);
+  double room = fmax((figures.wino_most - 1) * model, figures.wino_free);
+  double high = figures.wino_worth * graph_macs(u->g, true) / (model + 1);
   if (choose(p, 0) <= own + room) return;
   for (u32 i = 0; i < 40; i++) {
     double mid = (low + high) / 2;

@@ -18,13 +18,15 @@ static bool is_unrolled(Prog *p, StmtId kernel) {
 
 static void legalize_kernels(Unit *u, StmtId first) {
   Prog *p = u->p;
+  Has has = has_scalars(u->target);
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
     Stmt s = *prog_stmt(p, id);
     if (s.kind != ST_kernel) {
       legalize_kernels(u, s.body);
       legalize_kernels(u, s.other);
     } else if (s.body && is_unrolled(p, id)) {
-      StmtId body = prog_legalize(p, s.body, prog_lanes(p, s.body, u->target), &p->c->work);
+      u32 lanes = prog_lanes(p, s.body, u->target);
+      StmtId body = prog_legalize(p, s.body, lanes, &has, &p->c->work);
       prog_stmt(p, id)->body = body;
     }
   }

@@ -24,7 +24,6 @@
 #include <string.h>
 
 enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
-enum { ROW_WORK = 1 << 16 }; /* statements run for a row; more deserve a kernel of their own */
 
 typedef struct LoopFuse {
   Prog *p;
@@ -161,7 +160,7 @@ static u64 held_both(LoopFuse *m, u64 one, const Accesses *a, const Accesses *b,
  * one, two, both: bytes that each of the loops takes, and the two as one. */
 static bool pays(u64 one, u64 two, u64 both) {
   u64 separate = one > two ? one : two;
-  return both <= separate + separate / 4;
+  return both <= separate + separate / (u64)figures.fused_more;
 }
 
 static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {
@@ -260,8 +259,8 @@ static StmtId only_loop(Prog *p, StmtId kernel) {
 static bool same_row(Prog *p, StmtId x, StmtId y) {
   const Stmt *k = prog_stmt(p, x), *next = prog_stmt(p, y);
   if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
-  /* loops whose length is not known do not stand in a row */
-  if (list_runs(p, k->body, ROW_WORK) + list_runs(p, next->body, ROW_WORK) > ROW_WORK) return false;
+  u64 most = (u64)figures.fused_steps; /* loops whose length is not known take more */
+  if (list_runs(p, k->body, most) + list_runs(p, next->body, most) > most) return false;
   Accesses a = accesses_list(p, k->body), b = accesses_list(p, next->body);
   bool flow = false, element = false, folds = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;

@@ -82,7 +82,7 @@ static bool *find_plain(Prog *p, bool halves) {
 
 void narrow(Unit *u) {
   Prog *p = u->p;
-  bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->halves);
+  bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->has & HAS_f16);
   DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *bp = prog_buf(p, b);

@@ -32,7 +32,7 @@
 
 #include <math.h>
 
-enum { CHAIN = 8, SHARES = 8 }; /* loops handed out as one; chunks for each thread */
+enum { CHAIN = 8 }; /* loops handed out as one */
 
 /* Along which dimension of which view threads have split a buffer; buf 0: not known. */
 typedef struct BufCut {
@@ -189,7 +189,7 @@ static double torn_lines(Prog *p, const Access *t, u32 d) {
     if (i < d) outer *= (double)b->dim[i];
     if (i > d) inner *= (double)b->dim[i];
   }
-  return fmod(inner, 64) == 0 ? 0 : outer;
+  return fmod(inner, figures.line_bytes) == 0 ? 0 : outer;
 }
 
 /* Of a loop whose iterations of v are split between threads; 0: one thread runs all. note: the cuts
@@ -287,11 +287,11 @@ static Chain nest_from(Share *o, StmtId loop) {
 /* Of those as many as it takes: while there are too few iterations for all threads. */
 static Chain chain_from(Share *o, const Chain *nest, double whole) {
   Chain c = {.trips = 1, .fixed = true};
-  double enough = (double)SHARES * o->p->threads;
+  double enough = figures.chunks * o->p->threads;
   for (u32 i = 0; i < nest->n; i++) {
     bool fixed;
     double n = loop_trips(o->p, o->range, prog_stmt(o->p, nest->at[i]), &fixed);
-    if (i && (c.trips >= enough || whole / (c.trips * n) < o->grain / 16)) break;
+    if (i && (c.trips >= enough || whole / (c.trips * n) < o->grain / figures.grain_turns)) break;
     c.at[c.n++] = nest->at[i];
     c.trips *= n;
     c.fixed = c.fixed && fixed;
@@ -358,7 +358,7 @@ static double open_time(Share *o, StmtId first, double whole) {
   return sum;
 }
 
-/* Iterations of a chunk: about SHARES for each thread, as many for every thread. */
+/* Iterations of a chunk: about figures.chunks for each thread, as many for every thread. */
 static u32 chunk_of(Share *o, const Chain *c, double whole, u32 shares) {
   double n = c->trips, least = ceil(o->grain * n / whole),
          chunk = floor(n / ((double)shares * o->p->threads));
@@ -395,9 +395,10 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Sha
     if (c.trips < 2 || s->step > INT32_MAX) continue;
     ShareTraffic r = traffic_of(o, id, s->var, false);
     double part;
-    c.strip = strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : SHARES, &part);
+    c.strip =
+        strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : (u32)figures.chunks, &part);
     double each = ceil(ceil(c.trips / c.strip) / p->threads);
-    double time = whole * part + o->grain / 7 + traffic_time(&r, each);
+    double time = whole * part + o->grain / figures.grain_handing + traffic_time(&r, each);
     if (time < best->time) *best = (ShareChoice){WAY_chain, time, c};
   }
 }
@@ -408,13 +409,14 @@ static ShareChoice choose(Share *o, StmtId id) {
   double whole = stmt_time(o->p, o->range, id), n = p->threads;
   const Stmt *s = prog_stmt(p, id);
   bool fixed;
-  if (s->kind != ST_for || whole < o->grain * 3 / 4) return best;
+  if (s->kind != ST_for || whole < o->grain * figures.grain_alone) return best;
   Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
   bool shared = c.n && c.trips > 1;
   ShareTraffic r = {0};
   if (shared) {
     r = traffic_of(o, id, s->var, false);
-    double time = whole * ceil(c.trips / n) / c.trips + o->grain / 7 + traffic_time(&r, 1);
+    double time = whole * ceil(c.trips / n) / c.trips + o->grain / figures.grain_handing +
+                  traffic_time(&r, 1);
     if (time < best.time) best = (ShareChoice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
   }
@@ -423,7 +425,7 @@ static ShareChoice choose(Share *o, StmtId id) {
   double body = list_time(o->p, o->range, s->body), open = open_time(o, s->body, body);
   o->inside--;
   if (open >= body) return best;
-  open = (open * 1.05 + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) *
+  open = (open * figures.inner_slack + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) *
          loop_trips(o->p, o->range, s, &fixed);
   if (!shared) r = traffic_of(o, id, s->var, false);
   if (r.weights > figures.own_bytes)
@@ -445,7 +447,7 @@ static void hand_out(Share *o, const Chain *c, double whole) {
   for (u32 i = 0; i < c->n; i++) {
     Stmt *s = prog_stmt(p, c->at[i]);
     is_free(o, c->at[i], o->own);
-    s->chunk = i ? 0 : c->strip ? 1 : chunk_of(o, c, whole, SHARES);
+    s->chunk = i ? 0 : c->strip ? 1 : chunk_of(o, c, whole, (u32)figures.chunks);
   }
 }
 
@@ -549,7 +551,7 @@ static StmtId walk(Share *o, StmtId first) {
     }
     double whole = list_time(o->p, o->range, s.body), lone = 0;
     for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
-    if (whole < o->grain * 3 / 4 || open_time(o, s.body, lone) >= lone) {
+    if (whole < o->grain * figures.grain_alone || open_time(o, s.body, lone) >= lone) {
       unmark(p, s.body, NULL);
       stmts_move(o->p, &l, id);
     } else {

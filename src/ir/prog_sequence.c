@@ -1,0 +1,350 @@
+/* prog_sequence.c: what a machine does that lacks an operation.
+ *
+ * In: an expression, and which operations the machine has. Out: the same expression, in which every
+ * other operation that has a row here is the sequence of its row: operations that all machines
+ * have, with the same bits. Of what is used twice a variable is made, in statements that go in
+ * front. Sequences know no width: they serve scalars and vectors of any length.
+ *
+ * Only prog_legalize applies them, so a back end finds nothing in a program that its machine does
+ * not have. A row that stands in front of another is tried first; what it is made of may have a
+ * row too.
+ */
+#include "ir/prog.h"
+
+typedef struct Sequence {
+  Prog *p;
+  Arena *a;
+  const Has *has;
+  StmtList *out;
+  u32 lanes; /* of the operation at hand */
+} Sequence;
+
+/* ---- expressions ---- */
+
+/* A variable may be an operand any number of times, everything else once. */
+static ExprId use(Sequence *q, ExprId id) {
+  const Expr *x = prog_expr(q->p, id);
+  return x->kind == EX_var ? ex_take(q->p, x) : id;
+}
+
+static ExprId make(Sequence *q, Expr x, const ExprId *arg, u32 n) {
+  x.kind = EX_op;
+  x.lanes = q->lanes;
+  x.narg = n;
+  x.arg = NEWS(q->a, ExprId, n);
+  for (u32 i = 0; i < n; i++) x.arg[i] = use(q, arg[i]);
+  return ex_take(q->p, &x);
+}
+
+static ExprId op2(Sequence *q, Op op, ExprId a, ExprId b) {
+  DType dt = op_info[op].res == OR_pred ? DT_bool : prog_expr(q->p, a)->dt;
+  return make(q, (Expr){.op = op, .dt = dt}, (ExprId[]){a, b}, 2);
+}
+
+static ExprId op3(Sequence *q, Op op, ExprId a, ExprId b, ExprId c) {
+  DType dt = prog_expr(q->p, b)->dt;
+  return make(q, (Expr){.op = op, .dt = dt}, (ExprId[]){a, b, c}, 3);
+}
+
+static ExprId cast(Sequence *q, DType to, ExprId a) {
+  if (prog_expr(q->p, a)->dt == to) return a;
+  return make(q, (Expr){.op = OP_cast, .dt = to}, &a, 1);
+}
+
+/* Of a number that is known to fit. */
+static ExprId cast_near(Sequence *q, DType to, ExprId a) {
+  return make(q, (Expr){.op = OP_cast, .dt = to, .sat = true, .near = true}, &a, 1);
+}
+
+static ExprId bits(Sequence *q, DType to, ExprId a) {
+  return make(q, (Expr){.op = OP_bitcast, .dt = to}, &a, 1);
+}
+
+static ExprId number(Sequence *q, DType dt, Scalar x) {
+  Expr one = {.kind = EX_const, .dt = dt, .lanes = 1, .imm = x};
+  ExprId id = ex_take(q->p, &one);
+  if (q->lanes == 1) return id;
+  Expr all = {.kind = EX_splat, .dt = dt, .lanes = q->lanes, .narg = 1};
+  all.arg = arena_copy(q->a, &id, sizeof id);
+  return ex_take(q->p, &all);
+}
+
+static ExprId real(Sequence *q, double x) {
+  return number(q, DT_f32, (Scalar){.f = x});
+}
+
+/* Bits of a word. */
+static ExprId word(Sequence *q, u32 x) {
+  return number(q, DT_i32, (Scalar){.i = (i32)x});
+}
+
+static ExprId let(Sequence *q, ExprId id) {
+  const Expr *x = prog_expr(q->p, id);
+  if (x->kind == EX_var) return id;
+  VarId v = prog_add_var(q->p, x->dt, str_of(q->p->c, "t"));
+  prog_var(q->p, v)->lanes = x->lanes;
+  Stmt s = {.kind = ST_let, .var = v, .a = id, .step = 1, .loc = LOC_NONE};
+  Expr var = {.kind = EX_var, .dt = x->dt, .lanes = x->lanes, .ref = v};
+  stmts_add(q->p, q->out, &s);
+  return ex_take(q->p, &var);
+}
+
+static ExprId shifted(Sequence *q, Op op, ExprId x, u32 by) {
+  return by ? op2(q, op, x, word(q, by)) : x;
+}
+
+static ExprId masked(Sequence *q, ExprId x, u32 mask) {
+  return op2(q, OP_and, x, word(q, mask));
+}
+
+/* ---- floats to whole numbers ---- */
+
+/* By what a sum with 2^23 leaves of its magnitude; from there on all numbers are whole, and a NaN
+ * stays itself. Zeros have the sign of x. */
+static ExprId nearest(Sequence *q, ExprId x) {
+  ExprId i = let(q, bits(q, DT_i32, x)), m = let(q, masked(q, i, 0x7fffffff));
+  ExprId sum = op2(q, OP_add, bits(q, DT_f32, m), real(q, 0x1p23));
+  ExprId r = bits(q, DT_i32, op2(q, OP_sub, sum, real(q, 0x1p23)));
+  r = op2(q, OP_or, r, op2(q, OP_xor, i, m));
+  ExprId fits = op2(q, OP_lt, m, word(q, 0x4b000000));
+  return op3(q, OP_select, fits, bits(q, DT_f32, r), x);
+}
+
+static ExprId down(Sequence *q, ExprId x) {
+  ExprId r = let(q, nearest(q, x));
+  return op3(q, OP_select, op2(q, OP_gt, r, x), op2(q, OP_sub, r, real(q, 1)), r);
+}
+
+/* r with the sign of x. */
+static ExprId with_sign(Sequence *q, ExprId r, ExprId x) {
+  ExprId m = masked(q, bits(q, DT_i32, r), 0x7fffffff);
+  return bits(q, DT_f32, op2(q, OP_or, m, masked(q, bits(q, DT_i32, x), 0x80000000)));
+}
+
+static ExprId up(Sequence *q, ExprId x) {
+  ExprId r = let(q, nearest(q, x)), next = op2(q, OP_add, r, real(q, 1));
+  return op3(q, OP_select, op2(q, OP_lt, r, x), with_sign(q, next, x), r);
+}
+
+static ExprId towards_zero(Sequence *q, ExprId x) {
+  ExprId m = bits(q, DT_f32, masked(q, bits(q, DT_i32, x), 0x7fffffff));
+  return with_sign(q, down(q, let(q, m)), x);
+}
+
+/* Of a narrower float by f32, which loses nothing. */
+static ExprId rounded(Sequence *q, const Expr *x, const ExprId *arg) {
+  ExprId a = let(q, cast(q, DT_f32, arg[0]));
+  ExprId r = x->op == OP_floor   ? down(q, a)
+             : x->op == OP_ceil  ? up(q, a)
+             : x->op == OP_trunc ? towards_zero(q, a)
+                                 : nearest(q, a);
+  return cast(q, x->dt, r);
+}
+
+/* ---- products of bytes and of halves ---- */
+
+static ExprId signed_field(Sequence *q, ExprId x, u32 at, u32 n) {
+  return shifted(q, OP_shr, shifted(q, OP_shl, x, 32 - at - n), 32 - n);
+}
+
+/* c + the products of fields of n bits, from `from` to `to`. */
+static ExprId products(Sequence *q, const ExprId *arg, u32 from, u32 to, u32 n, ExprId c) {
+  for (u32 at = from; at < to; at += n) {
+    ExprId a =
+        n == 8 ? masked(q, shifted(q, OP_shr, arg[0], at), 0xff) : signed_field(q, arg[0], at, n);
+    ExprId product = op2(q, OP_mul, a, signed_field(q, arg[1], at, n));
+    c = c ? op2(q, OP_add, c, product) : product;
+  }
+  return c;
+}
+
+static ExprId dot2(Sequence *q, const Expr *x, const ExprId *arg) {
+  (void)x;
+  return products(q, arg, 0, 32, 16, arg[2]);
+}
+
+/* By halves, where the machine has these: bytes of b are the upper ones of theirs, so that they
+ * keep their sign, and sums are 256 times as large, which 32 bits hold. */
+static ExprId dot4(Sequence *q, const Expr *x, const ExprId *arg) {
+  if (!machine_has(q->has, HAS_dot2, x->lanes)) return products(q, arg, 0, 32, 8, arg[2]);
+  ExprId odd = masked(q, shifted(q, OP_shr, arg[0], 8), 0x00ff00ff);
+  ExprId sum = op3(q, OP_dot2, odd, masked(q, arg[1], 0xff00ff00), word(q, 0));
+  ExprId even = masked(q, arg[0], 0x00ff00ff);
+  sum = op3(q, OP_dot2, even, masked(q, shifted(q, OP_shl, arg[1], 8), 0xff00ff00), sum);
+  return op2(q, OP_add, arg[2], shifted(q, OP_shr, sum, 8));
+}
+
+/* As a number of 16 bits. */
+static ExprId saturated(Sequence *q, ExprId x) {
+  return op2(q, OP_min, op2(q, OP_max, x, word(q, (u32)INT16_MIN)), word(q, INT16_MAX));
+}
+
+static ExprId pairs(Sequence *q, const Expr *x, const ExprId *arg) {
+  (void)x;
+  ExprId lo = saturated(q, products(q, arg, 0, 16, 8, 0));
+  ExprId hi = shifted(q, OP_shl, saturated(q, products(q, arg, 16, 32, 8, 0)), 16);
+  ExprId low = masked(q, op2(q, OP_add, arg[2], lo), 0xffff);
+  return op2(q, OP_or, low, masked(q, op2(q, OP_add, arg[2], hi), 0xffff0000));
+}
+
+/* All bits of each byte whose highest one is set in x. */
+static ExprId spread_high(Sequence *q, ExprId x) {
+  ExprId one = let(q, masked(q, shifted(q, OP_shr, x, 7), 0x01010101));
+  return op2(q, OP_sub, shifted(q, OP_shl, one, 8), one);
+}
+
+/* Four bytes at a time in one word: a byte is negated as its complement and 1, whose carry stays
+ * in it since its highest bit is added without one. A byte is 0 unless adding 127 to its lower bits
+ * reaches the highest, or that is set. */
+static ExprId sign4(Sequence *q, const Expr *x, const ExprId *arg) {
+  (void)x;
+  ExprId b = arg[1], minus = let(q, spread_high(q, b));
+  ExprId some = op2(q, OP_add, masked(q, b, 0x7f7f7f7f), word(q, 0x7f7f7f7f));
+  ExprId turned = let(q, op2(q, OP_xor, arg[0], minus));
+  ExprId low = op2(q, OP_add, masked(q, turned, 0x7f7f7f7f), masked(q, minus, 0x01010101));
+  ExprId r = op2(q, OP_xor, low, masked(q, turned, 0x80808080));
+  return op2(q, OP_and, r, spread_high(q, op2(q, OP_or, b, some)));
+}
+
+/* ---- saturation ---- */
+
+/* Limits of `to` that numbers of `from` can be beyond, as numbers of `from`. */
+static ExprId between(Sequence *q, DType from, DType to, ExprId x) {
+  Scalar lo, hi, from_lo, from_hi;
+  dtype_limits(to, &lo, &hi);
+  dtype_limits(from, &from_lo, &from_hi);
+  if (to == DT_u64) lo.i = 0;
+  if (to != DT_u64 && (from == DT_u64 || from_hi.i > hi.i))
+    x = op2(q, OP_min, x, number(q, from, hi));
+  bool low = dtype_is_signed(from) && from_lo.i < lo.i;
+  if (low) x = op2(q, OP_max, x, number(q, from, lo));
+  return x;
+}
+
+/* f32 can say the limits of 16 bits; NaN becomes 0. */
+static ExprId clamped(Sequence *q, const Expr *x, ExprId a) {
+  Scalar lo, hi;
+  dtype_limits(x->dt, &lo, &hi);
+  if (!x->near) a = let(q, op3(q, OP_select, op2(q, OP_eq, a, a), a, real(q, 0)));
+  ExprId least = real(q, (double)lo.i), most = real(q, (double)hi.i);
+  a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), least, a));
+  a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), most, a);
+  return cast(q, x->dt, cast_near(q, DT_i32, a));
+}
+
+static ExprId saturate(Sequence *q, const Expr *x, const ExprId *arg) {
+  DType from = prog_expr(q->p, arg[0])->dt;
+  ExprId a = arg[0];
+  if (from == DT_f64) { /* the limits of i32 hold all that the narrow ones do */
+    a = make(q, (Expr){.op = OP_cast, .dt = DT_i32, .sat = true}, &a, 1);
+    from = DT_i32;
+  }
+  if (dtype_is_float(from)) return clamped(q, x, let(q, cast(q, DT_f32, a)));
+  return cast(q, x->dt, between(q, from, x->dt, a));
+}
+
+/* round(y) + k as a byte, and what is made of that: see ex_bytes. The bounds are whole numbers, so
+ * they are met first; the sum with 1.5 * 2^23 rounds. NaN becomes the lower bound, which is a byte
+ * of 0 where there is no sign; else 0 is put in its place. */
+static ExprId bytes(Sequence *q, const Expr *x, ExprId y, DType as, i64 k) {
+  Scalar least, most;
+  dtype_limits(as, &least, &most);
+  double lo = (double)(least.i - k), hi = (double)(most.i - k);
+  y = let(q, y);
+  ExprId t = let(q, op3(q, OP_select, op2(q, OP_gt, y, real(q, lo)), y, real(q, lo)));
+  t = op3(q, OP_select, op2(q, OP_lt, t, real(q, hi)), t, real(q, hi));
+  t = op2(q, OP_add, t, real(q, 0x1.8p23));
+  bool zero = dtype_is_signed(as) && !ex_bytes_near(q->p, x), whole = x->dt == DT_f32;
+  i64 add = x->dt == DT_i16 ? 0 : k; /* numbers of 16 bits are less k */
+  ExprId r = whole ? op2(q, OP_sub, t, real(q, 0x1.8p23))
+                   : op2(q, OP_add, bits(q, DT_i32, t), word(q, (u32)(add - 0x4b400000)));
+  ExprId none = whole ? real(q, (double)-k) : word(q, (u32)(add - k));
+  if (zero) r = op3(q, OP_select, op2(q, OP_eq, y, y), r, none);
+  return cast(q, x->dt, r);
+}
+
+/* ---- the list ---- */
+
+static bool saturates(const Prog *p, const Expr *x) {
+  DType from = prog_expr(p, x->arg[0])->dt;
+  bool ints = (dtype_is_int(from) || from == DT_bool) && dtype_is_int(x->dt);
+  bool narrow = dtype_is_int(x->dt) && dtype_info[x->dt].bits <= 16;
+  return x->sat && from != x->dt && (ints || (dtype_is_float(from) && narrow));
+}
+
+static bool is_rounding(const Prog *p, const Expr *x) {
+  (void)p;
+  return x->dt != DT_f64;
+}
+
+static const struct Row {
+  Op op;
+  u32 needs;                                  /* HAS_ of machines that do without */
+  bool (*fits)(const Prog *p, const Expr *x); /* NULL: always */
+  ExprId (*make)(Sequence *q, const Expr *x, const ExprId *arg); /* operands are variables */
+} rows[] = {
+    {OP_round, HAS_round, is_rounding, rounded},
+    {OP_floor, HAS_round, is_rounding, rounded},
+    {OP_ceil, HAS_round, is_rounding, rounded},
+    {OP_trunc, HAS_round, is_rounding, rounded},
+    {OP_dot4, HAS_dot4, NULL, dot4},
+    {OP_dot2, HAS_dot2, NULL, dot2},
+    {OP_pairs, HAS_pairs, NULL, pairs},
+    {OP_sign4, HAS_sign4, NULL, sign4},
+    {OP_cast, HAS_saturate, saturates, saturate},
+};
+
+static const struct Row *find_row(const Prog *p, const Has *has, const Expr *x) {
+  if (x->kind != EX_op) return NULL;
+  for (u32 i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct Row *r = &rows[i];
+    if (r->op == x->op && (!r->fits || r->fits(p, x)))
+      return machine_has(has, r->needs, x->lanes) ? NULL : r;
+  }
+  return NULL;
+}
+
+Has has_scalars(const Target *t) {
+  return (Has){HAS_all, t ? t->has : HAS_all, t ? 0 : HAS_all, true};
+}
+
+bool machine_has(const Has *has, u32 what, u32 lanes) {
+  bool fills = lanes == 4 || lanes == 8 || lanes == 16;
+  return (lanes == 1 ? has->scalars : fills ? has->registers : has->others) & what;
+}
+
+static void replace(Sequence *q, ExprId id) {
+  Expr x = *prog_expr(q->p, id);
+  DType as;
+  i64 k;
+  ExprId y = ex_bytes(q->p, &x, &as, &k), made, arg[3] = {0};
+  if (y) {
+    replace(q, y);
+    if (q->has->bytes) return;
+    q->lanes = x.lanes;
+    made = bytes(q, &x, y, as, k);
+  } else {
+    for (u32 i = 0; i < x.narg; i++) replace(q, x.arg[i]);
+    const struct Row *r = find_row(q->p, q->has, &x);
+    if (!r) return;
+    q->lanes = x.lanes;
+    for (u32 i = 0; i < x.narg; i++) arg[i] = let(q, x.arg[i]);
+    made = r->make(q, &x, arg);
+  }
+  *prog_expr(q->p, id) = *prog_expr(q->p, made);
+}
+
+void ex_legalize(Prog *p, ExprId id, const Has *has, StmtList *out, Arena *a) {
+  Sequence q = {.p = p, .a = a, .has = has, .out = out};
+  if (id) replace(&q, id);
+}
+
+bool prog_lacks(Prog *p, StmtId first, const Has *has) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+    w.skip = s->kind == ST_kernel;
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (find_row(p, has, x.e)) return true;
+  }
+  return false;
+}
