@@ -6,8 +6,7 @@
  * front. Sequences know no width: they serve scalars and vectors of any length.
  *
  * Only prog_legalize applies them, so a back end finds nothing in a program that its machine does
- * not have. A row that stands in front of another is tried first; what it is made of may have a
- * row too.
+ * not have.
  */
 #include "ir/prog.h"
 
@@ -278,30 +277,26 @@ static bool is_rounding(const Prog *p, const Expr *x) {
 }
 
 static const struct Row {
-  Op op;
   u32 needs;                                  /* HAS_ of machines that do without */
   bool (*fits)(const Prog *p, const Expr *x); /* NULL: always */
   ExprId (*make)(Sequence *q, const Expr *x, const ExprId *arg); /* operands are variables */
-} rows[] = {
-    {OP_round, HAS_round, is_rounding, rounded},
-    {OP_floor, HAS_round, is_rounding, rounded},
-    {OP_ceil, HAS_round, is_rounding, rounded},
-    {OP_trunc, HAS_round, is_rounding, rounded},
-    {OP_dot4, HAS_dot4, NULL, dot4},
-    {OP_dot2, HAS_dot2, NULL, dot2},
-    {OP_pairs, HAS_pairs, NULL, pairs},
-    {OP_sign4, HAS_sign4, NULL, sign4},
-    {OP_cast, HAS_saturate, saturates, saturate},
+} rows[OP_SCALARS] = {
+    [OP_round] = {HAS_round, is_rounding, rounded},
+    [OP_floor] = {HAS_round, is_rounding, rounded},
+    [OP_ceil] = {HAS_round, is_rounding, rounded},
+    [OP_trunc] = {HAS_round, is_rounding, rounded},
+    [OP_dot4] = {HAS_dot4, NULL, dot4},
+    [OP_dot2] = {HAS_dot2, NULL, dot2},
+    [OP_pairs] = {HAS_pairs, NULL, pairs},
+    [OP_sign4] = {HAS_sign4, NULL, sign4},
+    [OP_cast] = {HAS_saturate, saturates, saturate},
 };
 
-static const struct Row *find_row(const Prog *p, const Has *has, const Expr *x) {
-  if (x->kind != EX_op) return NULL;
-  for (u32 i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const struct Row *r = &rows[i];
-    if (r->op == x->op && (!r->fits || r->fits(p, x)))
-      return machine_has(has, r->needs, x->lanes) ? NULL : r;
-  }
-  return NULL;
+/* NULL: the machine has it, as it has all that there is no row for. */
+static const struct Row *row_of(const Prog *p, const Has *has, const Expr *x) {
+  const struct Row *r = x->kind == EX_op ? &rows[x->op] : NULL;
+  bool lacks = r && r->make && !machine_has(has, r->needs, x->lanes) && (!r->fits || r->fits(p, x));
+  return lacks ? r : NULL;
 }
 
 Has has_scalars(const Target *t) {
@@ -314,7 +309,9 @@ bool machine_has(const Has *has, u32 what, u32 lanes) {
 }
 
 static void replace(Sequence *q, ExprId id) {
-  Expr x = *prog_expr(q->p, id);
+  const Expr *at = prog_expr(q->p, id);
+  if (!at->narg || (at->lanes == 1 && q->has->scalars == HAS_all)) return;
+  Expr x = *at;
   DType as;
   i64 k;
   ExprId y = ex_bytes(q->p, &x, &as, &k), made, arg[3] = {0};
@@ -325,7 +322,7 @@ static void replace(Sequence *q, ExprId id) {
     made = bytes(q, &x, y, as, k);
   } else {
     for (u32 i = 0; i < x.narg; i++) replace(q, x.arg[i]);
-    const struct Row *r = find_row(q->p, q->has, &x);
+    const struct Row *r = row_of(q->p, q->has, &x);
     if (!r) return;
     q->lanes = x.lanes;
     for (u32 i = 0; i < x.narg; i++) arg[i] = let(q, x.arg[i]);
@@ -336,7 +333,7 @@ static void replace(Sequence *q, ExprId id) {
 
 void ex_legalize(Prog *p, ExprId id, const Has *has, StmtList *out, Arena *a) {
   Sequence q = {.p = p, .a = a, .has = has, .out = out};
-  if (id) replace(&q, id);
+  if (id && (has->registers & has->others) != HAS_all) replace(&q, id);
 }
 
 bool prog_lacks(Prog *p, StmtId first, const Has *has) {
@@ -344,7 +341,7 @@ bool prog_lacks(Prog *p, StmtId first, const Has *has) {
   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
     for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
-      if (find_row(p, has, x.e)) return true;
+      if (row_of(p, has, x.e)) return true;
   }
   return false;
 }
