@@ -163,6 +163,9 @@ void compile_list(VmBuild *b, StmtId first);
 void choose_scalars(VmBuild *b);
 void store_scalars(VmBuild *b); /* those that are results */
 
+/* vm_taps.c */
+void vm_taps(VmBuild *b, Words32 *code);
+
 /* vm_fuse.c */
 void vm_fuse(VmBuild *b, Words32 *code);
 

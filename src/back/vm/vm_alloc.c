@@ -60,7 +60,7 @@ static void drop_dead(VmBuild *b, Words32 *code) {
     const u32 *w = code->at + start[i];
     if (*w == VM_LABEL || has_effect(*w) || (*w & 0xffff) == VM_next) continue;
     u32 r = root_of(b, w[1]);
-    if (b->reg.at[r].fixed || b->reg.at[r].named || uses[r]) continue;
+    if (b->reg.at[r].fixed || uses[r]) continue;
     dead[i] = true;
     count_uses(b, w, uses, (u32)-1);
   }
@@ -225,6 +225,7 @@ void vm_finish(VmBuild *b, VmCode *out) {
   Words32 code = {0};
   put_words(b, &code, b->level[0].pre.at, b->level[0].pre.n);
   put_words(b, &code, b->level[0].body.at, b->level[0].body.n);
+  vm_taps(b, &code);
   vm_fuse(b, &code);
   drop_dead(b, &code);
   strip_labels(b, &code, NEWS(b->a, u32, b->nlabel + 1));

@@ -3,8 +3,9 @@
  * In: code whose registers are virtual and whose labels are instructions. Out: the same with fewer.
  * Method: one walk, in stretches without labels and jumps. A result that is only moved elsewhere is
  * computed there, if nothing in between names that register. A product that is only added to
- * something is multiplied where it is added; a counter that is moved on and compared is VM_next.
- * What nothing reads any more vm_alloc.c drops.
+ * something is multiplied where it is added; a counter that is moved on and compared is VM_next;
+ * vectors side by side that are filled, loaded or stored one after the other are one with more
+ * lanes. What nothing reads any more vm_alloc.c drops.
  */
 #include "back/vm/build.h"
 
@@ -74,6 +75,30 @@ static bool fuse_next(Fuse *f, u32 before, const u32 *jump) {
   return true;
 }
 
+/* Is the second register what follows the first one, of so many lanes of 4 bytes? */
+static bool follows(const Fuse *f, u32 first, u32 second, u32 lanes) {
+  const VReg *x = &f->b->reg.at[first], *y = &f->b->reg.at[second];
+  return x->parent && x->parent == y->parent && y->off == x->off + lanes / 2;
+}
+
+/* An instruction that goes on where the one before it ends. */
+static bool fuse_lanes(Fuse *f, u32 before, const u32 *w) {
+  if (before < f->begin || before == f->code.n) return false;
+  u32 *first = f->code.at + before, op = *w & 0xffff, n = *first >> 16, more = *w >> 16;
+  bool splat = op == VM_splat_f || op == VM_splat_w;
+  if ((*first & 0xffff) != op || n % 2 || !n || !more || n + more > VM_LANES) return false;
+  if (splat && (first[2] != w[2] || !follows(f, first[1], w[1], n))) return false;
+  if (!splat) {
+    u32 at = op == VM_vld_f32 ? 2 : 1, reg = op == VM_vld_f32 ? 1 : 4;
+    if (op != VM_vld_f32 && op != VM_vst_f32) return false;
+    if (first[at] != w[at] || first[at + 1] != w[at + 1] ||
+        (i64)(i32)first[at + 2] + n != (i32)w[at + 2] || !follows(f, first[reg], w[reg], n))
+      return false;
+  }
+  *first = op | (n + more) << 16;
+  return true;
+}
+
 /* What the instruction at `at` names; true: it may jump. */
 static bool note(Fuse *f, u32 at) {
   const u32 *w = f->code.at + at;
@@ -89,6 +114,13 @@ static bool note(Fuse *f, u32 at) {
     f->made[w[1]] = !o.also_read && (o.kind == 'd' || *w >> 16 == 1) ? at + 1 : 0;
   }
   return jumps;
+}
+
+/* What an instruction names that is a part of the one at `at`. */
+static void note_more(Fuse *f, u32 at, const u32 *w) {
+  u32 root = root_of(f->b, (*w & 0xffff) == VM_vst_f32 ? w[4] : w[1]);
+  f->named[root] = at + 1;
+  if ((*w & 0xffff) != VM_vst_f32) f->written[root] = at + 1;
 }
 
 void vm_fuse(VmBuild *b, Words32 *code) {
@@ -109,6 +141,8 @@ void vm_fuse(VmBuild *b, Words32 *code) {
       f.begin = f.code.n;
     } else if (fuse_next(&f, before, from)) {
       f.begin = f.code.n;
+    } else if (fuse_lanes(&f, before, from)) {
+      note_more(&f, before, from);
     } else if (!drop_move(&f, from)) {
       bool both = fuse_product(&f, from, w);
       put_words(b, &f.code, both ? w : from, both ? 5 : words);
