@@ -5,7 +5,8 @@
  * computed there, if nothing in between names that register. A product that is only added to
  * something is multiplied where it is added; a counter that is moved on and compared is VM_next;
  * vectors side by side that are filled, loaded or stored one after the other are one with more
- * lanes. What nothing reads any more vm_alloc.c drops.
+ * lanes; what is computed twice in a row is computed once. What nothing reads any more vm_alloc.c
+ * drops.
  */
 #include "back/vm/build.h"
 
@@ -17,6 +18,7 @@ typedef struct Fuse {
   u32 *made;    /* by register: 1 + the word of the instruction that last wrote it and no more */
   u32 *named;   /* by root: 1 + the word of the instruction that named it last */
   u32 *written; /* by root: likewise, and wrote */
+  u32 *same;    /* by register: the one that is read instead; 0: itself */
 } Fuse;
 
 /* The instruction of this stretch that made what is in a register, which is read but once; 0: none
@@ -116,6 +118,36 @@ static bool note(Fuse *f, u32 at) {
   return jumps;
 }
 
+/* Registers that were found to hold what others do. */
+static void read_instead(const Fuse *f, u32 *w) {
+  Operands o = {.at = vm_ops[*w & 0xffff].operands};
+  while (next_operand(&o))
+    if (is_reg(o.kind) && f->same[w[o.word]]) w[o.word] = f->same[w[o.word]];
+}
+
+/* A part of a register has a number of its own wherever it is named. */
+static bool is_same(const VmBuild *b, u32 x, u32 y) {
+  return x == y || (b->reg.at[x].parent && b->reg.at[x].parent == b->reg.at[y].parent &&
+                    b->reg.at[x].off == b->reg.at[y].off);
+}
+
+/* An instruction that computes what the one before it has computed. */
+static bool drop_again(Fuse *f, u32 before, const u32 *w) {
+  if (before < f->begin || before == f->code.n || has_effect(*w)) return false;
+  const u32 *first = f->code.at + before;
+  const VReg *x = &f->b->reg.at[first[1]], *y = &f->b->reg.at[w[1]];
+  if (*first != *w || x->parent || x->named || y->parent || y->named) return false;
+  Operands o = {.at = vm_ops[*w & 0xffff].operands};
+  while (next_operand(&o)) {
+    const u32 i = o.word;
+    if (o.kind == 'b' || o.also_read) return false;
+    if (i > 1 && (is_reg(o.kind) ? !is_same(f->b, first[i], w[i]) : first[i] != w[i])) return false;
+  }
+  f->same[w[1]] = first[1];
+  f->uses[first[1]] += f->uses[w[1]];
+  return true;
+}
+
 /* What an instruction names that is a part of the one at `at`. */
 static void note_more(Fuse *f, u32 at, const u32 *w) {
   u32 root = root_of(f->b, (*w & 0xffff) == VM_vst_f32 ? w[4] : w[1]);
@@ -130,12 +162,13 @@ void vm_fuse(VmBuild *b, Words32 *code) {
   f.made = NEWS(b->a, u32, b->reg.n);
   f.named = NEWS(b->a, u32, b->reg.n);
   f.written = NEWS(b->a, u32, b->reg.n);
+  f.same = NEWS(b->a, u32, b->reg.n);
   for (u32 i = 0; i < code->n; i += code_words(code->at + i))
     if (code->at[i] != VM_LABEL) count_uses(b, code->at + i, f.uses, 1);
   for (u32 i = 0, words; i < code->n; i += words) {
-    const u32 *from = code->at + i;
-    u32 at = f.code.n;
+    u32 *from = code->at + i, at = f.code.n;
     words = code_words(from);
+    if (*from != VM_LABEL) read_instead(&f, from);
     if (*from == VM_LABEL) {
       put_words(b, &f.code, from, words);
       f.begin = f.code.n;
@@ -143,6 +176,8 @@ void vm_fuse(VmBuild *b, Words32 *code) {
       f.begin = f.code.n;
     } else if (fuse_lanes(&f, before, from)) {
       note_more(&f, before, from);
+    } else if (drop_again(&f, before, from)) {
+      continue;
     } else if (!drop_move(&f, from)) {
       bool both = fuse_product(&f, from, w);
       put_words(b, &f.code, both ? w : from, both ? 5 : words);
