@@ -342,9 +342,9 @@ bench-c: setup all
 bench-plan: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/plan.py
 bench-engines: setup all
-	@$(BUILD)/venv/bin/python bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))'
-	@$(PYTHON) bench/expression.py
-	@$(BUILD)/venv/bin/python bench/f64.py
+	@$(BUILD)/venv/bin/python bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))' $(if $(QUICK),--rounds 5 --no-first)
+	@$(PYTHON) bench/expression.py $(if $(QUICK),0.2)
+	@$(BUILD)/venv/bin/python bench/f64.py $(if $(QUICK),--rounds 5)
 # Networks in headless Chromium beside ONNX Runtime Web: docs/browser.md.
 bench-browser: setup all
 	@$(BUILD)/venv/bin/python bench/browser.py $(if $(filter *,$(ONLY)),--write docs/browser.md,--only '$(ONLY)')
@@ -462,7 +462,7 @@ help:
 	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
 	  'make bench-plan    memory plans beside the lower bound' \
-	  'make bench-engines vm, jit and C beside each other, one expression, kernels of f64 beside NumPy' \
+	  'make bench-engines vm, jit and C beside each other, one expression, kernels of f64 beside NumPy; ONLY=lstm,gru QUICK=1' \
 	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/boards.md' \
 	  'make bench-browser WebAssembly beside ONNX Runtime Web in headless Chromium: docs/browser.md; ONLY=digits' \
 	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \

@@ -9,7 +9,7 @@ then as a call of the same program has left them. Prints the least time of each 
 processor, where there is one thread: other programs do not count), GB/s of what is read and
 written or GFLOP/s, the ratio, and the part of what the machine allows, measured between the turns: for products the multiply-adds that a loop of fma in
 registers reaches in about the same time, for a short one finds a quiet moment more often than a long one; for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
-widths and numbers of vectors at a time, called in the same way. Runs on build/venv/bin/python.
+widths and numbers of vectors at a time, called in the same way. At the end stands what had to be reached. Takes about a minute. Runs on build/venv/bin/python.
 """
 import argparse
 import ctypes
@@ -26,6 +26,7 @@ import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
 import library  # noqa: E402
+from aims import verdict  # noqa: E402
 
 N = 10000
 VEC = [N]
@@ -181,6 +182,15 @@ def measure(folder, name, o, peak, band):
             "percent_of_peak": 100 * rate / top if top else None}
 
 
+def judge(rows):
+    for r in rows:
+        product = r["unit"] == "GFLOP/s"
+        if product or r["case"] in ("vector_add", "dot"):
+            verdict(f"{r['case']}, percent of the {'peak of fma' if product else 'bandwidth'}", r["percent_of_peak"], 85 if product else 90, form=".1f")
+        if product:
+            verdict(f"{r['case']}, times as fast as NumPy", r["ratio"], 1)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--march", default="native")
@@ -197,6 +207,7 @@ def main():
             rows.append(r)
             part = f"{r['peak']:8.1f} {r['percent_of_peak']:5.0f}%" if r["percent_of_peak"] else ""
             print(f"{name:12} {r['ingot_us']:10.2f} {r['numpy_us']:10.2f} {r['ratio']:6.2f} {r['rate']:8.1f} {r['unit']:8} {part}", flush=True)
+    judge(rows)
     if o.json:
         with open(o.json, "w") as f:
             json.dump(rows, f, indent=1)

@@ -119,9 +119,17 @@ static LLVMTargetMachineRef new_machine(Gen *g) {
  * change out of them. To unroll them once more, as the usual passes do, takes five times as long
  * and makes no network faster. Plain loops take the usual ones. */
 #define USUAL_PASSES "default<O2>"
-#define VECTOR_PASSES                                                                              \
-  "always-inline,function(sroa,early-cse,instcombine,simplifycfg,loop-simplify,lcssa,"             \
-  "loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)"
+#define VECTOR_PASSES(combine)                                                                     \
+  "always-inline,function(sroa,early-cse," combine ",simplifycfg,loop-simplify,lcssa,"             \
+  "loop-mssa(loop-rotate,licm),gvn," combine ",simplifycfg)"
+
+/* From 18 on LLVM ends the process where a second look of instcombine would find more to do, unless
+ * it is told that this is no error. */
+static const char *passes_of(const Gen *g) {
+  if (g->o->target->lanes == 1) return USUAL_PASSES;
+  return g->l->version < 18 ? VECTOR_PASSES("instcombine")
+                            : VECTOR_PASSES("instcombine<no-verify-fixpoint>");
+}
 
 /* Without this LLVM ends the process at an error. */
 static void hear(LLVMDiagnosticInfoRef said, void *arg) {
@@ -136,7 +144,7 @@ void units_begin(Gen *g, u32 n) {
   for (u32 i = 0; i < n; i++) {
     LlvmUnit *u = &g->units[i];
     u->machine = new_machine(g);
-    u->passes = g->o->target->lanes > 1 ? VECTOR_PASSES : USUAL_PASSES;
+    u->passes = passes_of(g);
     u->context = g->l->LLVMContextCreate();
     u->l = g->l;
     g->l->LLVMContextSetDiagnosticHandler(u->context, hear, u);

@@ -172,6 +172,7 @@ void gen_entry(Gen *g) {
   LType type = g->l->LLVMFunctionType(lt_int(g, 32), param, EA_COUNT, 0);
   LVal fn = lv_function(g, ENTRY_NAME, type);
   LLVMBasicBlockRef first = gen_head(g, fn);
+  lv_attribute(g, fn, EA_arena + 1, "noalias", 0);
   g->seed = argument(g, EA_seed);
   take_given(g);
   gen_around(g, fn, first);

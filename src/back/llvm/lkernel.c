@@ -226,10 +226,28 @@ static u32 number_of(Gen *g, StmtId body, const Marks *m) {
   return number;
 }
 
+/* A few scalars: a call would cost more than they do, and they stay in registers from one such
+ * kernel to the next. */
+static bool is_short(Prog *p, StmtId body) {
+  u32 n = 0, most = 4;
+  for (StmtId id = body; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    if (++n > most || (s->kind != ST_let && s->kind != ST_store)) return false;
+    if (s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg) return false;
+    for (ExprWalk w = ex_walk_stmt(p, s); ex_next(&w);)
+      if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad) return false;
+  }
+  return true;
+}
+
 void gen_kernel_call(Gen *g, StmtId id) {
   StmtId body = prog_stmt(g->p, id)->body;
   Arena *a = &g->c->scratch;
   if (!body) return;
+  if (is_short(g->p, body)) {
+    gen_body(g, body);
+    return;
+  }
   Mark mark = arena_mark(a);
   KernelTakes u = {0};
   u32 nvars = g->p->var.n + dim_nsyms(g->p->dims) + 1;

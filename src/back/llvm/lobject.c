@@ -107,6 +107,7 @@ static void gen_run(Gen *g, const bool *sized) {
   }
   LVal fn = lv_function(g, own_name(g, "run"), g->l->LLVMFunctionType(lt_int(g, 32), t, n, 0));
   LLVMBasicBlockRef first = gen_head(g, fn);
+  lv_attribute(g, fn, 1, "noalias", 0);
   n = 0;
   g->given.arena = g->l->LLVMGetParam(fn, n++);
   for (Sym s = 0; s < nsyms; s++)

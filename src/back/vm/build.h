@@ -29,6 +29,7 @@ typedef struct VReg {
   u32 first, last; /* words where it is named; first 0: nowhere */
   bool named;      /* something else may be stored there later */
   bool fixed;      /* has its slots for itself as long as the program runs */
+  bool seen;       /* whoever runs the code reads it afterwards */
 } VReg;
 
 typedef struct VmLevel {
@@ -43,10 +44,18 @@ typedef struct VarInfo {
   u32 level;    /* deepest level at hand that sets it, 1 + that; 0: none */
 } VarInfo;
 
+/* The level of a variable, or of a scalar, before the one at hand. */
 typedef struct SetUndo {
-  VarId var;
+  VarId var; /* 0: the scalar */
+  BufId buf;
   u32 level;
 } SetUndo;
+
+/* A buffer with one element that is a register here. */
+typedef struct VmScalar {
+  u32 reg;   /* 0: it is memory */
+  u32 level; /* as VarInfo.level */
+} VmScalar;
 
 /* The loop that is being written as rows. */
 typedef struct RowLoop {
@@ -64,9 +73,10 @@ typedef struct VmBuild {
   VarInfo *var; /* by variable */
   bool *sets;   /* by variable: is there a set? */
   u32 nvar;
-  u32 *buf;      /* by root: its buffer of the machine; UINT32_MAX: none */
-  VmVal *bufreg; /* by buffer: its registers */
-  bool *memory;  /* by buffer of registers: is memory here */
+  u32 *buf;         /* by root: its buffer of the machine; UINT32_MAX: none */
+  VmScalar *scalar; /* by buffer */
+  VmVal *bufreg;    /* by buffer: its registers */
+  bool *memory;     /* by buffer of registers: is memory here */
   u32 nbuf;
   bool *fixed;      /* by buffer of the machine: a constant */
   Map constant;     /* bits and class -> register */
@@ -130,7 +140,8 @@ VmPlace place(VmBuild *b, BufId buf, const ExprId *idx);
 VmPlace place_affine(VmBuild *b, BufId buf, const Affine *at); /* of variables */
 VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes);
 void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes);
-bool in_registers(VmBuild *b, BufId buf, const ExprId *idx, u32 *reg);
+/* Is that element in a register of the machine, here from which level on? */
+bool in_registers(VmBuild *b, BufId buf, const ExprId *idx, VmVal *at);
 bool row_depends(VmBuild *b, ExprId e);
 u32 operation(VmBuild *b, Op op, DType of, DType to); /* the operand o */
 
@@ -148,7 +159,30 @@ bool vm_panel_loop(VmBuild *b, StmtId id); /* false: nothing was written */
 bool vm_runs(VmBuild *b, ExprId lo, ExprId hi); /* a loop, once at least? */
 void compile_list(VmBuild *b, StmtId first);
 
+/* vm_scalar.c */
+void choose_scalars(VmBuild *b);
+void store_scalars(VmBuild *b); /* those that are results */
+
+/* vm_taps.c */
+void vm_taps(VmBuild *b, Words32 *code);
+
+/* vm_fuse.c */
+void vm_fuse(VmBuild *b, Words32 *code);
+
 /* vm_alloc.c */
+/* One operand of an instruction at a time. */
+typedef struct Operands {
+  const char *at;
+  u32 word; /* behind the first of the instruction */
+  char kind, cls;
+  bool also_read;
+} Operands;
+bool next_operand(Operands *o);
+bool is_reg(char kind);
+u32 root_of(const VmBuild *b, u32 reg);
+u32 code_words(const u32 *w); /* of an instruction or a label */
+bool has_effect(u32 head);    /* other than to write its first operand */
+void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by); /* by root */
 void vm_finish(VmBuild *b, VmCode *code);
 
 #endif

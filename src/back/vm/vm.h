@@ -133,6 +133,7 @@ struct VmProgram {
   Arena *a;      /* that it lives in */
   u8 *arena;     /* for all runs, see vm_ready; NULL: the program is not planned */
   u64 *file;     /* likewise */
+  u8 **constant; /* likewise, by buffer of the machine: a copy where data is not aligned, or NULL */
   bool foreign;  /* read from a file: others have made the code */
 };
 

@@ -10,15 +10,7 @@
 
 #include <stdlib.h>
 
-/* One operand of an instruction at a time. */
-typedef struct Operands {
-  const char *at;
-  u32 word; /* behind the first of the instruction */
-  char kind, cls;
-  bool also_read;
-} Operands;
-
-static bool next_operand(Operands *o) {
+bool next_operand(Operands *o) {
   while (*o->at == ' ') o->at++;
   if (!*o->at) return false;
   o->word++;
@@ -29,26 +21,26 @@ static bool next_operand(Operands *o) {
   return true;
 }
 
-static bool is_reg(char kind) {
+bool is_reg(char kind) {
   return kind == 'd' || kind == 'D' || kind == 's' || kind == 'S';
 }
 
-static u32 root_of(const VmBuild *b, u32 r) {
+u32 root_of(const VmBuild *b, u32 r) {
   return b->reg.at[r].parent ? b->reg.at[r].parent : r;
 }
 
-static u32 length(const u32 *w) {
+u32 code_words(const u32 *w) {
   return *w == VM_LABEL ? 2 : vm_words(*w);
 }
 
-static bool has_effect(u32 head) {
+bool has_effect(u32 head) {
   const char *s = vm_ops[head & 0xffff].operands;
   return *s != 'd' && *s != 'D';
 }
 
 /* ---- dead code ---- */
 
-static void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
+void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
   Operands o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o))
     if (is_reg(o.kind) && (o.word > 1 || o.also_read || has_effect(*w)))
@@ -58,7 +50,7 @@ static void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
 /* What nothing reads is marked by a head of 0 words: VM_LABEL with label 0. */
 static void drop_dead(VmBuild *b, Words32 *code) {
   u32 *uses = NEWS(b->a, u32, b->reg.n), *start = NEWS(b->a, u32, code->n + 1), n = 0;
-  for (u32 i = 0; i < code->n; i += length(code->at + i)) {
+  for (u32 i = 0; i < code->n; i += code_words(code->at + i)) {
     start[n++] = i;
     if (code->at[i] != VM_LABEL) count_uses(b, code->at + i, uses, 1);
   }
@@ -68,13 +60,13 @@ static void drop_dead(VmBuild *b, Words32 *code) {
     const u32 *w = code->at + start[i];
     if (*w == VM_LABEL || has_effect(*w) || (*w & 0xffff) == VM_next) continue;
     u32 r = root_of(b, w[1]);
-    if (b->reg.at[r].fixed || b->reg.at[r].named || uses[r]) continue;
+    if (b->reg.at[r].fixed || uses[r]) continue;
     dead[i] = true;
     count_uses(b, w, uses, (u32)-1);
   }
   kept = 0;
   for (u32 i = 0; i < n; i++) {
-    u32 words = length(code->at + start[i]);
+    u32 words = code_words(code->at + start[i]);
     if (dead[i]) continue;
     for (u32 k = 0; k < words; k++) code->at[kept + k] = code->at[start[i] + k];
     kept += words;
@@ -88,7 +80,7 @@ static void drop_dead(VmBuild *b, Words32 *code) {
 static void strip_labels(VmBuild *b, Words32 *code, u32 *place) {
   u32 n = 0;
   for (u32 i = 0, words; i < code->n; i += words) {
-    words = length(code->at + i);
+    words = code_words(code->at + i);
     if (code->at[i] == VM_LABEL) {
       place[code->at[i + 1]] = n;
       continue;
@@ -233,6 +225,8 @@ void vm_finish(VmBuild *b, VmCode *out) {
   Words32 code = {0};
   put_words(b, &code, b->level[0].pre.at, b->level[0].pre.n);
   put_words(b, &code, b->level[0].body.at, b->level[0].body.n);
+  vm_taps(b, &code);
+  vm_fuse(b, &code);
   drop_dead(b, &code);
   strip_labels(b, &code, NEWS(b->a, u32, b->nlabel + 1));
   give_slots(b, &code, out);

@@ -142,13 +142,21 @@ void settle(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes) {
   effect(b, op, lanes, (const u32[]){reg, v.reg}, 2);
 }
 
-/* Variables that a list sets are not the same before and behind it. */
+static u32 *set_level(VmBuild *b, VarId var, BufId buf) {
+  return var ? &b->var[var].level : &b->scalar[buf].level;
+}
+
+/* Variables and scalars that a list sets are not the same before and behind it. */
 static void see_sets(VmBuild *b, StmtId first) {
   const Stmt *s;
   for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));) {
-    if (s->kind != ST_set || b->var[s->var].level == b->cur + 1) continue;
-    *vec_push(b->a, &b->undo) = (SetUndo){s->var, b->var[s->var].level};
-    b->var[s->var].level = b->cur + 1;
+    if (s->kind != ST_set && (s->kind != ST_store || !b->scalar[s->buf].reg)) continue;
+    SetUndo u = {s->kind == ST_set ? s->var : 0, s->kind == ST_set ? 0 : s->buf, 0};
+    u32 *level = set_level(b, u.var, u.buf);
+    if (*level == b->cur + 1) continue;
+    u.level = *level;
+    *vec_push(b->a, &b->undo) = u;
+    *level = b->cur + 1;
   }
 }
 
@@ -166,7 +174,7 @@ void level_pop(VmBuild *b) {
   VmLevel *l = &b->level[b->cur];
   for (; b->undo.n > l->nundo; b->undo.n--) {
     SetUndo *u = &b->undo.at[b->undo.n - 1];
-    b->var[u->var].level = u->level;
+    *set_level(b, u->var, u->buf) = u->level;
   }
   b->cur--;
   put_words(b, &b->level[b->cur].body, l->pre.at, l->pre.n);

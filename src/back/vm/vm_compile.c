@@ -221,18 +221,21 @@ static void compile_kernel(VmBuild *b, StmtId body) {
  * load is part of the instruction. */
 static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   const Expr *e = prog_expr(b->p, s->a), *c, *x = NULL;
-  u32 at, k = 0;
+  VmVal at;
+  u32 k = 0;
   if (e->kind != EX_op || e->op != OP_fma || e->dt != DT_f32 || e->lanes == 1) return false;
   c = prog_expr(b->p, e->arg[2]);
   if (c->kind != EX_load || c->ref != s->buf || !in_registers(b, c->ref, c->arg, &at) ||
-      b->reg.at[at].off != b->reg.at[acc].off)
+      b->reg.at[at.reg].off != b->reg.at[acc].off)
     return false;
   for (; k < 2; k++) {
     x = prog_expr(b->p, e->arg[k]);
     if (x->kind == EX_splat) x = prog_expr(b->p, x->arg[0]);
     if (x->kind == EX_op && x->op == OP_cast && x->lanes > 1) x = prog_expr(b->p, x->arg[0]);
     bool fits = x->dt == DT_f32 || (x->lanes > 1 && vm_is_narrow(x->dt));
-    if (fits && x->kind == EX_load && prog_buf(b->p, x->ref)->space != BS_reg) break;
+    if (fits && x->kind == EX_load && prog_buf(b->p, x->ref)->space != BS_reg &&
+        !b->scalar[x->ref].reg)
+      break;
   }
   if (k == 2) return false;
   VmOp op = x->dt != DT_f32 ? VM_vfmax_f : x->lanes == 1 ? VM_vfmab_f : VM_vfmam_f;
@@ -244,11 +247,12 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
 }
 
 static void store(VmBuild *b, const Stmt *s) {
-  u32 lanes = prog_expr(b->p, s->a)->lanes, reg;
+  u32 lanes = prog_expr(b->p, s->a)->lanes;
+  VmVal to;
   if (b->dead[prog_root(b->p, s->buf)]) return;
-  if (in_registers(b, s->buf, s->idx, &reg)) {
-    if (!multiply_add(b, s, reg))
-      settle(b, compile(b, s->a), reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
+  if (in_registers(b, s->buf, s->idx, &to)) {
+    if (!multiply_add(b, s, to.reg))
+      settle(b, compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
     return;
   }
   VmVal v = compile(b, s->a);
@@ -317,7 +321,7 @@ static void add_symbols(VmBuild *b, VmProgram *v) {
     u32 r = new_reg(b, VC_l, 1);
     bool data = dim_syminfo(p->dims, s)->kind == SY_data;
     b->reg.at[r].fixed = true;
-    b->reg.at[r].named = data;
+    b->reg.at[r].named = b->reg.at[r].seen = data;
     b->var[var] = (VarInfo){.val = {r, data ? 1 : 0, 1}, .mutable = data};
     v->symbol[s] = r;
   }
@@ -339,17 +343,20 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   b->nlabel = 1;
   know_vars(b, p->body);
   b->buf = NEWS(a, u32, p->buf.n);
+  b->scalar = NEWS(a, VmScalar, p->buf.n);
   b->fixed = NEWS(a, bool, p->buf.n);
   b->bufreg = NEWS(a, VmVal, p->buf.n);
   b->memory = NEWS(a, bool, p->buf.n);
   b->reads = NEWS(a, u32, p->buf.n);
   number_buffers(b);
   find_dead(b);
+  choose_scalars(b);
   add_symbols(b, v);
   level_push(b, p->body); /* level 1; 0 collects all */
   b->level[0].id = ++b->nlevel;
   give_registers(b, p->body);
   compile_list(b, p->body);
+  store_scalars(b);
   level_pop(b);
   effect(b, VM_stop, 1, NULL, 0);
   vm_finish(b, &v->code);

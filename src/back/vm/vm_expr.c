@@ -261,9 +261,13 @@ void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
   effect(b, op, lanes, w, n);
 }
 
-bool in_registers(VmBuild *b, BufId id, const ExprId *idx, u32 *reg) {
+bool in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
   const Buf *buf = prog_buf(b->p, id);
   i64 at = 0, x;
+  if (b->scalar[id].reg) {
+    *to = (VmVal){b->scalar[id].reg, b->scalar[id].level, 1};
+    return true;
+  }
   if (!b->bufreg[id].reg) return false;
   for (u32 i = 0; i < buf->rank; i++) {
     if (!ex_is_int(b->p, idx[i], &x) || !dim_is_const(buf->dim[i])) return false;
@@ -271,7 +275,8 @@ bool in_registers(VmBuild *b, BufId id, const ExprId *idx, u32 *reg) {
   }
   VmClass cls = vm_class(buf->dt);
   u32 slots = (buf->lanes * vm_class_bytes(cls) + 7) / 8;
-  *reg = part_reg(b, b->bufreg[id].reg, (u32)at * slots, cls, buf->lanes);
+  u32 reg = part_reg(b, b->bufreg[id].reg, (u32)at * slots, cls, buf->lanes);
+  *to = (VmVal){reg, b->cur + 1, buf->lanes};
   return true;
 }
 
@@ -452,10 +457,8 @@ static bool load_only(VmBuild *b, const Expr *e, VmVal *to) {
 }
 
 static VmVal compile_load(VmBuild *b, const Expr *e) {
-  u32 reg;
-  VmVal only;
-  if (in_registers(b, e->ref, e->arg, &reg)) return (VmVal){reg, b->cur + 1, e->lanes};
-  if (load_only(b, e, &only)) return only;
+  VmVal known;
+  if (in_registers(b, e->ref, e->arg, &known) || load_only(b, e, &known)) return known;
   VmPlace at = place(b, e->ref, e->arg);
   return load_from(b, &at, e->lanes);
 }

@@ -84,6 +84,7 @@ static bool resolve(PanelMatch *o, ExprId id, PanelRef *to) {
       if (n) *to = n->ref;
       return n != NULL;
     }
+    if (o->b->scalar[e->ref].reg) return false;
     *to = (PanelRef){.buf = e->ref, .one = e->lanes == 1};
     return flat_of(o->b, e->ref, e->arg, &to->at);
   default: return false;

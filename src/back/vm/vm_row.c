@@ -69,6 +69,7 @@ static bool has_var(const VarId *at, u32 n, VarId v) {
 
 static bool look_access(RowLook *o, BufId buf, const ExprId *idx, const Stmt *store) {
   if (o->nacc == MOST_ACCESSES || prog_buf(o->b->p, buf)->lanes != 1) return false;
+  if (o->b->scalar[buf].reg) return !store;                           /* no loop stores to it */
   if (o->b->buf[prog_root(o->b->p, buf)] == UINT32_MAX) return false; /* registers */
   o->acc[o->nacc++] = (RowAccess){buf, idx, store};
   return true;

@@ -23,8 +23,25 @@ static u8 *aligned(Arena *a, u64 bytes) {
   return at + (64 - (uintptr_t)at % 64) % 64;
 }
 
+static bool is_aligned(const Tensor *t) {
+  return t->data && (uintptr_t)t->data % dtype_bytes(t->dt) == 0;
+}
+
+static u8 *aligned_copy(Arena *a, const Tensor *t) {
+  u64 bytes = tensor_bytes(t);
+  u8 *copy = aligned(a, bytes);
+  if (bytes) memcpy(copy, t->data, bytes);
+  return copy;
+}
+
 void vm_ready(VmProgram *v) {
   if (v->file) return;
+  v->constant = NEWS(v->a, u8 *, v->code.nbuf + 1);
+  for (BufId b = 1; b < v->p->buf.n; b++) {
+    const Buf *bp = prog_buf(v->p, b);
+    if (bp->space != BS_const || bp->alias || v->buf[b] == UINT32_MAX) continue;
+    if (!is_aligned(bp->data)) v->constant[v->buf[b]] = aligned_copy(v->a, bp->data);
+  }
   if (v->p->planned) v->arena = aligned(v->a, v->p->arena_bytes);
   v->file = (u64 *)(void *)aligned(v->a, (u64)v->code.slots * 8);
 }
@@ -52,14 +69,7 @@ static u64 room(VmCall *o, BufId b) {
 }
 
 static VmMem borrow(VmCall *o, const Tensor *t) {
-  VmMem m = {(u8 *)t->data, tensor_bytes(t)};
-  u32 align = dtype_bytes(t->dt);
-  if (!m.at || (uintptr_t)m.at % align) {
-    u8 *copy = aligned(o->a, m.bytes);
-    if (m.bytes) memcpy(copy, t->data, m.bytes);
-    m.at = copy;
-  }
-  return m;
+  return (VmMem){is_aligned(t) ? (u8 *)t->data : aligned_copy(o->a, t), tensor_bytes(t)};
 }
 
 static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
@@ -74,7 +84,8 @@ static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
     u64 bytes;
     if (k == UINT32_MAX || bp->alias) continue;
     if (bp->space == BS_const)
-      o->buf[k] = borrow(o, bp->data);
+      o->buf[k] = (VmMem){o->v->constant[k] ? o->v->constant[k] : (u8 *)bp->data->data,
+                          tensor_bytes(bp->data)};
     else if (state && bp->space == BS_state && mem_bytes(p, b, &bytes, &sym))
       o->buf[k] = (VmMem){state->at[b], bytes};
     else if (prog_is_planned(bp) && arena && mem_bytes(p, b, &bytes, &sym))

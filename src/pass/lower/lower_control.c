@@ -70,8 +70,19 @@ static void append(Lower *l, BufId x, BufId out, VarId i) {
   store_at(p, &at, out, var, load_at(p, x, var + 1));
 }
 
-static void store_scalar(Lower *l, BufId b, VarId v) {
-  prog_store(l->p, &l->at, b, NULL, 0, ex_var(l->p, v));
+static void store_scalar(Lower *l, BufId b, ExprId e) {
+  prog_store(l->p, &l->at, b, NULL, 0, e);
+}
+
+/* A constant is its value. */
+static ExprId scalar_of(Lower *l, Val v) {
+  const Tensor *t = graph_const(l->g, v);
+  return t ? ex_const(l->p, t->dt, tensor_get(t, 0)) : load_at(l->p, l->buf[v], NULL);
+}
+
+static bool is_true(Lower *l, Val v) {
+  const Tensor *t = graph_const(l->g, v);
+  return t && tensor_get(t, 0).i;
 }
 
 void lower_loop(Lower *l) {
@@ -81,18 +92,20 @@ void lower_loop(Lower *l) {
   const Blk *b = &l->g->blk.at[n->blk[0]];
   u32 ncarried = n->nin - 2;
   VarId done = n->nsym ? prog_sym_var(p, n->sym[0]) : 0;
-  BufId trip = lower_in(l, 0), cond = lower_in(l, 1);
+  Val trip = n->in[0], cond = n->in[1], then = b->ret.at[0];
+  bool always = is_true(l, cond) && (then == b->param.at[1] || is_true(l, then));
   for (u32 i = 0; i < ncarried; i++) lower_copy(l, lower_in(l, 2 + i), lower_out(l, i));
   VarId i = let_new(p, &l->at, "iter", ex_int(p, 0));
-  VarId go = let_new(p, &l->at, "go", load_at(p, cond, NULL));
+  VarId go = always ? 0 : let_new(p, &l->at, "go", scalar_of(l, cond));
   if (done) prog_set(p, &l->at, done, ex_int(p, 0)); /* grows with the scans */
-  ExprId more = ex_op2(p, OP_lt, ex_var(p, i), load_at(p, trip, NULL));
+  ExprId more = ex_op2(p, OP_lt, ex_var(p, i), scalar_of(l, trip));
+  if (!always) more = ex_op2(p, OP_and, more, ex_var(p, go));
   Cursor after = l->at;
-  StmtId s = prog_while(p, &l->at, ex_op2(p, OP_and, more, ex_var(p, go)));
+  StmtId s = prog_while(p, &l->at, more);
   after.last = s;
   prog_stmt(p, s)->loc = n->loc;
-  store_scalar(l, lower_temp(l, b->param.at[0]), i);
-  store_scalar(l, lower_temp(l, b->param.at[1]), go);
+  store_scalar(l, lower_temp(l, b->param.at[0]), ex_var(p, i));
+  store_scalar(l, lower_temp(l, b->param.at[1]), always ? scalar_of(l, cond) : ex_var(p, go));
   for (u32 k = 0; k < ncarried; k++) l->buf[b->param.at[2 + k]] = lower_out(l, k);
   lower_block(l, n->blk[0]);
   if (done) {
@@ -100,7 +113,7 @@ void lower_loop(Lower *l) {
     prog_stmt(p, l->at.last)->loc = n->loc; /* of the loop, should it run too often */
   }
   for (u32 k = ncarried; k < n->nout; k++) append(l, l->buf[b->ret.at[1 + k]], lower_out(l, k), i);
-  prog_set(p, &l->at, go, load_at(p, l->buf[b->ret.at[0]], NULL));
+  if (!always) prog_set(p, &l->at, go, scalar_of(l, then));
   carry(l, b);
   prog_set(p, &l->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
   l->at = after;

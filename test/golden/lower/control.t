@@ -21,8 +21,6 @@ buf x: in f32[3]
 buf c: in bool[]
 buf y: out f32[3]
 buf s: out f32[4,3]
-buf b5: const i64[] = {4}
-buf b6: const bool[] = {true}
 buf b7: temp i64[]
 buf b8: temp bool[]
 buf b9: temp f32[3]
@@ -33,10 +31,9 @@ kernel "copy" {
   }
 }
 let iter: i64 = 0
-let go: bool = b6[]
-while and(iter < b5[], go) {
+while iter < 4 {
   b7[] = iter
-  b8[] = go
+  b8[] = true
   if c[] {
     kernel "add" {
       for i in 0..3 {
@@ -60,7 +57,6 @@ while and(iter < b5[], go) {
       s[iter, i] = y[i]
     }
   }
-  set go = b8[]
   kernel "copy" {
     for i in 0..3 {
       y[i] = b9[i]
