@@ -257,10 +257,11 @@ def features(env):
     with open(w.path("p.h")) as f:
         if 'NAME_TARGET "sse2"'.replace("NAME", "P") not in f.read():
             raise Fail("code for x86-64-v3 without avx2 is not that for sse2")
-    w.build("--march", "+avx2,+fma,+f16c", "-o", "p.o")
-    with open(w.path("p.h")) as f:
-        if 'P_TARGET "avx2"' not in f.read():
-            raise Fail("+avx2,+fma,+f16c is not avx2")
+    for march, target in (("+avx2,+fma,+f16c", "avx2"), ("+avx2,+fma,+bmi2,+popcnt,+lzcnt", "avx2"), ("skylake", "avx2"), ("x86-64-v3", "avx2"), ("znver4", "avx512")):
+        w.build("--march", march, "-o", "p.o")  # znver4 also where the compiler is older than that
+        with open(w.path("p.h")) as f:
+            if f'P_TARGET "{target}"' not in f.read():
+                raise Fail(f"{march} is not {target}")
     got = run([env.ingot, "build", MODEL, "-d", "batch=1", "--march", "+avx2", "-o", w.path("p.o")], 60)
     if got.rc or "need avx2,fma,f16c together" not in got.text():
         raise Fail(f"{explain(got)}: {got.text()}")

@@ -15,10 +15,10 @@
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
 
-/* More results than loops are written out for; rows of x in a tile where there are as many;
- * elements that a step takes in tiles of one row, and of several, whose x are to fit in registers.
- */
-enum { LANES = 32, TILE_ROWS = 4, STEP_ALONE = 4, STEP_TILE = 2, X_MOST = 127 };
+/* More results than loops are written out for; rows of x in a tile where there are as many. A step
+ * takes two bytes for one row of x, and two elements for several: what points to weights, and the
+ * x, are to fit in registers, which on small machines are few. */
+enum { LANES = 32, TILE_ROWS = 4, STEP_BYTES = 2, STEP_TILE = 2, STEP_MOST = 4, X_MOST = 127 };
 
 typedef struct Loops {
   Lower *l;
@@ -118,9 +118,9 @@ static ExprId add_products(const Loops *b, ExprId sum, const VarId *x, const Var
 
 static void add_unit(const Loops *b, Cursor in, ExprId unit) {
   Prog *p = b->p;
-  u32 n = b->rows > 1 ? STEP_TILE : STEP_ALONE, all = unit_bytes(&b->q);
+  u32 all = unit_bytes(&b->q), n = b->rows > 1 ? STEP_TILE : STEP_BYTES * BLOCK_X / all;
   u32 bytes = n * all / BLOCK_X;
-  VarId x[TILE_ROWS][STEP_ALONE], byte[STEP_ALONE];
+  VarId x[TILE_ROWS][STEP_MOST], byte[STEP_BYTES];
   ExprId first = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, all / bytes), "k"));
   first = ex_op2(p, OP_mul, first, ex_int(p, bytes));
   for (u32 i = 0; i < b->rows; i++)
