@@ -102,20 +102,32 @@ def profdata(cc):
 
 def with_profile(name, cc, base, models):
     """The path of the program, or None."""
+    return profile(name, cc, base, models) and use_profile(name, cc, base)
+
+
+def profile(name, cc, base, models):
+    """A profile of ingot's own work, in the folder of that build; whether there is one."""
     where = os.path.join(TUNED, name)
     clang = "clang" in cc
     if clang and not profdata(cc):
         print("bench: clang needs llvm-profdata: package llvm", file=sys.stderr)
-        return None
+        return False
     shutil.rmtree(where, ignore_errors=True)
     flags = f"-fprofile-generate={where}/raw" if clang else "-fprofile-generate -fprofile-update=prefer-atomic"
     ingot = make(name, cc, f"{base} {flags}")
     if not ingot:
-        return None
+        return False
     train(ingot, models)
     if clang:
         merged = os.path.join(where, "merged.profdata")
         subprocess.run([profdata(cc), "merge", "-o", merged, *glob.glob(os.path.join(where, "raw", "*.profraw"))], check=True)
+    return True
+
+
+def use_profile(name, cc, base):
+    """ingot built with the profile in that folder."""
+    if "clang" in cc:
+        merged = os.path.join(TUNED, name, "merged.profdata")
         return make(name, cc, f"{base} -fprofile-use={merged} -Wno-profile-instr-unprofiled -Wno-profile-instr-out-of-date -Wno-backend-plugin", keep=True)
     return make(name, cc, f"{base} -fprofile-use -fprofile-partial-training -fprofile-correction -Wno-missing-profile", keep=True)
 

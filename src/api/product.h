@@ -70,6 +70,7 @@ typedef struct ProductBuild {
   bool speaks;  /* the program around it talks */
   Words runner; /* objects of the program around it that does not */
   /* of a tuned build */
+  bool aims_elsewhere; /* the baseline is made for time, what follows for what the preset says */
   ToolChain chain;
   Workload work;
   VEC(TunedStep) step;
@@ -97,6 +98,7 @@ Product product_of(const char *path);
 const char *build_stem(Ctx *c, const char *path, Product kind);
 const char *build_beside(Ctx *c, const char *output, const char *end); /* OUT.h for OUT.so */
 void build_file(Ctx *c, const char *path, FileOut f); /* for the tools that are started */
+void build_text(Ctx *c, ProductBuild *b);             /* b->source and what belongs to it */
 const char *build_usual(const ProductBuild *b); /* what stands behind -O unless said otherwise */
 /* Makes v->product and, where they are wanted (not NULL), programs. */
 void build_variant(Ctx *c, ProductBuild *b, Variant *v);

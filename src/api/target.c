@@ -99,6 +99,21 @@ static const Target *read_answer(Ctx *c, const char *path) {
   return target_scalar();
 }
 
+/* CPUs that are newer than some compilers: what these are told instead. */
+#define ZEN4                                                                                       \
+  "-march=znver3 -mavx512f -mavx512cd -mavx512bw -mavx512dq -mavx512vl -mavx512ifma -mavx512vbmi " \
+  "-mavx512vbmi2 -mavx512vnni -mavx512bf16 -mavx512bitalg -mavx512vpopcntdq -mgfni"
+static const struct NewCpu {
+  const char *name, *flags;
+} new_cpus[] = {{"znver4", ZEN4}, {"znver5", ZEN4 " -mavxvnni"}};
+
+static const char *instead_of(Ctx *c, const Ask *a, const char *name) {
+  for (u32 i = 0; i < sizeof new_cpus / sizeof *new_cpus; i++)
+    if (!strcmp(new_cpus[i].name, name))
+      return str_text(c, str_fmt(c, "%s%s", new_cpus[i].flags, a->more));
+  return NULL;
+}
+
 /* Some compilers know CPUs by -march, some by -mcpu. */
 static void ask(Ctx *c, void *arg) {
   Ask *a = arg;
@@ -107,12 +122,15 @@ static void ask(Ctx *c, void *arg) {
              *answer = folder_file(c, &a->folder, "answer"), *flag = "";
   const char *name = a->name ? a->name : "";
   const char *march = str_text(c, str_fmt(c, "%s%s%s", *name ? "-march=" : "", name, a->more)),
-             *mcpu = str_text(c, str_fmt(c, "%s%s%s", *name ? "-mcpu=" : "", name, a->more));
+             *mcpu = str_text(c, str_fmt(c, "%s%s%s", *name ? "-mcpu=" : "", name, a->more)),
+             *older = instead_of(c, a, name);
   write_question(c, question);
   if (!preprocess(c, a, march, question, answer)) {
     flag = march;
   } else if (!preprocess(c, a, mcpu, question, answer)) {
     flag = mcpu;
+  } else if (older && !preprocess(c, a, older, question, answer)) {
+    flag = older;
   } else {
     int status = preprocess(c, a, "", question, answer);
     Words w = {0};
@@ -270,6 +288,9 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
       base = str_text(c, str_intern(c, s, n));
     s = s[n] ? s + n + 1 : NULL;
   }
+  if (strstr(text_cstr(&more), " -mavx2") && strstr(text_cstr(&more), " -mfma") &&
+      !strstr(text_cstr(&more), "f16c"))
+    text_puts(&more, " -mf16c"); /* every CPU with both has it */
   const Target *t = base ? find_target(c, base) : NULL;
   const char *flags = text_cstr(&more);
   if (t) { /* its flags stand for it */

@@ -1,17 +1,18 @@
 /* workload.c: what programs are run on to be profiled.
  *
- * In: what --pgo names: an archive of arrays, a folder of such, for language models a list of
- * prompts (JSON, all of whose strings count, or a text of one prompt a line), or nothing. Out: the
- * arguments of one run after the other. Without a word inputs are made up, and language models are
- * asked a few short questions.
+ * In: what --pgo names: an archive of arrays, which may hold many examples, a folder of such, for
+ * language models a list of prompts (JSON, all of whose strings count, or a text of one prompt a
+ * line), or nothing. Out: the arguments of one run after the other. Without a word inputs are made
+ * up, and language models are asked a few short questions.
  */
 #include "api/product.h"
+#include "io/data.h"
 #include "io/json.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_PROMPTS = 200, MADE_UP_RUNS = 3 };
+enum { MOST_PROMPTS = 200, MOST_EXAMPLES = 32, MADE_UP_RUNS = 3 };
 
 static const char *const usual_prompts[] = {
     "hi", "what is python?", "1+1", "Explain in two sentences what a compiler does.",
@@ -37,6 +38,45 @@ static void add_file(Ctx *c, ProductBuild *b, const char *path, Text *key) {
   api_name_file(c, key, path);
   add_pair(c, add_run(c, &b->work), "--inputs", path);
 }
+
+/* ---- an archive of many examples ---- */
+
+/* Does the array hold several of what a run takes for this input: in one dimension more, or along
+ * the first? */
+static bool holds_many(const Tensor *t, const Buf *in) {
+  if (t->rank == in->rank + 1) return true;
+  return in->rank && t->rank == in->rank && dim_is_const(in->dim[0]) && in->dim[0] > 0 &&
+         t->dim[0] > in->dim[0];
+}
+
+static bool has_many(Ctx *c, const ProductBuild *b, const char *path) {
+  Prog *p = api_program(b->m, 0);
+  File f = file_read(c, path);
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
+  for (u32 i = 0; i < p->in.n; i++)
+    for (u32 k = 0; k < v.n; k++) {
+      const Buf *in = prog_buf(p, p->in.at[i]);
+      if (in->name == v.at[k].name && holds_many(v.at[k].t, in)) return true;
+    }
+  return false;
+}
+
+/* Some of them, from the first to the last, each in a file of the folder of the build. */
+static void add_examples(Ctx *c, ProductBuild *b, const char *path, Text *key) {
+  Examples e = api_examples(b->m, path, NULL);
+  u32 step = (e.n + MOST_EXAMPLES - 1) / MOST_EXAMPLES;
+  api_name_file(c, key, path);
+  for (u32 i = 0; i < e.n; i += step) {
+    Text out = text_new(&c->keep);
+    const char *to = folder_file(c, &b->folder, str_text(c, str_fmt(c, "example-%u.npz", i)));
+    data_write_npz(c, &out, e.name, e.at[i], e.ninput);
+    build_file(c, to, (FileOut){.at = out.at, .n = out.n});
+    add_pair(c, add_run(c, &b->work), "--inputs", to);
+  }
+}
+
+/* ---- prompts ---- */
 
 /* The sampler draws, from a seed, so that it is profiled too. */
 static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, Text *key) {
@@ -87,6 +127,8 @@ void workload_read(Ctx *c, ProductBuild *b) {
     add_prompts(c, b, path, &key);
   } else if (api_archives(c, path, &file)) {
     for (u32 i = 0; i < file.n; i++) add_file(c, b, file.at[i], &key);
+  } else if (ends_with(path, ".npz") && has_many(c, b, path)) {
+    add_examples(c, b, path, &key);
   } else if (ends_with(path, ".npz")) {
     add_file(c, b, path, &key);
   } else {

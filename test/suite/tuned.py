@@ -93,6 +93,11 @@ def presets(env):
     said = w.build("--preset", "dev", "--verbose", "-o", "p")
     if "preset dev: -O1" not in said or " -O1 " not in said or " -g " not in said or os.path.exists(w.path("p.baseline")):
         raise Fail(said)
+    w.build("--preset", "size", "--name", "n", "-o", "small")  # beside what a build without it makes
+    w.build("-O2", "--name", "n", "-o", "plain")
+    code = [int(run(["size", w.path(x)], 20).out.split()[6]) for x in ("small", "small.baseline", "plain")]
+    if code[1] != code[2] or code[0] >= code[1]:
+        raise Fail(f"bytes of code: {code}")
 
 
 def steps(env, cc):
@@ -138,6 +143,11 @@ def workloads(env):
         with zipfile.ZipFile(w.path(f"many/{i}.npz"), "w") as z:
             z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.25 * i] * 64)))
     w.build("--pgo=many", "--verbose", "-o", "p", has="--inputs many/1.npz")
+    with zipfile.ZipFile(w.path("three.npz"), "w") as z:  # examples along the first axis, as quantize takes them
+        z.writestr("image.npy", npy.encode(npy.Array("f32", (3, 1, 8, 8), [0.25] * 192)))
+    said = w.build("--pgo=three.npz", "--verbose", "-o", "p", has="example-2.npz")
+    if "example-3.npz" in said or any("example" in line for line in said.splitlines() if "again: hyperfine" in line):
+        raise Fail(said)
     with zipfile.ZipFile(w.path("shape.npz"), "w") as z:
         z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 4, 8), [0.5] * 32)))
     with zipfile.ZipFile(w.path("name.npz"), "w") as z:
@@ -247,10 +257,11 @@ def features(env):
     with open(w.path("p.h")) as f:
         if 'NAME_TARGET "sse2"'.replace("NAME", "P") not in f.read():
             raise Fail("code for x86-64-v3 without avx2 is not that for sse2")
-    w.build("--march", "+avx2,+fma,+f16c", "-o", "p.o")
-    with open(w.path("p.h")) as f:
-        if 'P_TARGET "avx2"' not in f.read():
-            raise Fail("+avx2,+fma,+f16c is not avx2")
+    for march, target in (("+avx2,+fma,+f16c", "avx2"), ("+avx2,+fma,+bmi2,+popcnt,+lzcnt", "avx2"), ("skylake", "avx2"), ("x86-64-v3", "avx2"), ("znver4", "avx512")):
+        w.build("--march", march, "-o", "p.o")  # znver4 also where the compiler is older than that
+        with open(w.path("p.h")) as f:
+            if f'P_TARGET "{target}"' not in f.read():
+                raise Fail(f"{march} is not {target}")
     got = run([env.ingot, "build", MODEL, "-d", "batch=1", "--march", "+avx2", "-o", w.path("p.o")], 60)
     if got.rc or "need avx2,fma,f16c together" not in got.text():
         raise Fail(f"{explain(got)}: {got.text()}")

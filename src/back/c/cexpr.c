@@ -224,7 +224,10 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
   bool wide = prog_expr(e->p, a)->dt == DT_f64, large = to == DT_u64;
   const char *end = "";
   if (sat && !large) {
-    put_clamped(e, to, a, wide ? RT_clamp_f : RT_clamp_ff, wide ? "ig_clamp_f" : "ig_clamp_ff");
+    if (!wide && dtype_bytes(to) <= 2)
+      put_clamped(e, to, a, RT_clamp_fn, "ig_clamp_fn");
+    else
+      put_clamped(e, to, a, wide ? RT_clamp_f : RT_clamp_ff, wide ? "ig_clamp_f" : "ig_clamp_ff");
     return;
   }
   need(e, sat     ? (wide ? RT_clamp_fu : RT_clamp_fuf)

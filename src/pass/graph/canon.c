@@ -352,6 +352,17 @@ static bool pad_into_window(Edit *e, NodeId id) {
 
 /* ---- pointwise convolutions over one long axis ---- */
 
+/* v in another shape; of bytes less a number it is the bytes that are reshaped, so that whoever
+ * multiplies with them finds them. 0: it is neither plain numbers nor bytes. */
+static Val reshaped(Graph *g, Val v, const Dim *dim, u32 rank) {
+  i64 zero;
+  if (canon_plain(g, v)) return mk_reshape(g, v, dim, rank);
+  Val q = graph_bytes(g, v, &zero);
+  if (!q) return 0;
+  Val x = mk_cast(g, mk_reshape(g, q, dim, rank), DT_i32);
+  return zero ? mk_map2(g, OP_sub, x, mk_like(g, x, (double)zero)) : x;
+}
+
 /* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image.
  */
 static bool flatten_pointwise(Edit *e, NodeId id) {
@@ -361,14 +372,14 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   u32 ns = x.rank - 2, count;
   const Dim *stride = node_list(&n, AT_stride, &count), *lo = node_list(&n, AT_pad_lo, &count);
   const Dim *hi = node_list(&n, AT_pad_hi, &count);
-  if (ns < 2 || !canon_plain(g, n.in[0]) || ((const Canon *)e->user)->images ||
-      node_attr(&n, AT_input_dilation))
-    return false;
+  if (ns < 2 || ((const Canon *)e->user)->images || node_attr(&n, AT_input_dilation)) return false;
   for (u32 i = 0; i < ns; i++)
     if (w.dim[2 + i] != 1 || stride[i] != 1 || lo[i] || hi[i]) return false;
   Dim area = dim_product(g->dims, x.dim + 2, ns), one = 1, zero = 0;
   Dim xs[3] = {x.dim[0], x.dim[1], area}, ws[3] = {w.dim[0], w.dim[1], 1};
-  Val weight = mk_reshape(g, n.in[1], ws, 3), flat = mk_reshape(g, n.in[0], xs, 3);
+  Val flat = reshaped(g, n.in[0], xs, 3);
+  if (!flat) return false;
+  Val weight = mk_reshape(g, n.in[1], ws, 3);
   Val v = mk_conv(g, flat, weight, node_int(&n, AT_group, 1), &one, &one, &zero, &zero);
   return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }

@@ -14,7 +14,8 @@
  * not where lanes of a depthwise convolution read the same value, which takes bytes. There a zero
  * point that is a result is taken off the sums of a product of matrices: the sum of (q - z) * w is
  * that of q * w less z times the sum of w, which is a constant. Else neither bytes nor pairs could
- * be multiplied, and weights would have 32 bits.
+ * be multiplied, and weights would have 32 bits. The same where there are no vectors: no value of
+ * 32 bits is made of the bytes, and compilers see that products of bytes fit into 16.
  *
  * needs: nothing; behind quant and canon  keeps: values  breaks: nothing
  */
@@ -30,6 +31,7 @@ typedef struct PairWork {
   u8 *want; /* by value: Want */
   u32 n;
   bool moved; /* only products of matrices, of bytes whose zero point is a result */
+  bool bytes; /* nothing is made pairs */
 } PairWork;
 
 /* Points of a result that are computed with the same weights: those of the operand, without what is
@@ -48,13 +50,13 @@ static double rows_of(Graph *g, const Node *n, u32 k) {
   return rows;
 }
 
-static Want want_of(Graph *g, const Node *n, u32 k) {
+static Want want_of(Graph *g, const PairWork *p, const Node *n, u32 k) {
   const Tensor *w = graph_const(g, n->in[1 - k]);
   i64 group = n->op == OP_conv ? node_int(n, AT_group, 1) : 1;
   if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
   if (n->op == OP_conv && k) return WANT_nothing;
   if (group > 1 && w->dim[1] == 1) return WANT_bytes;
-  return rows_of(g, n, k) < LEAST_ROWS ? WANT_bytes : WANT_pairs;
+  return p->bytes || rows_of(g, n, k) < LEAST_ROWS ? WANT_bytes : WANT_pairs;
 }
 
 /* A zero point, i32, as i16. */
@@ -89,7 +91,8 @@ static Val weight_sums(Graph *g, const Node *n, u32 k) {
   return mk_reshape(g, sums, shape, rank);
 }
 
-/* A product of matrices of bytes whose zero point is a result: taken off behind the sums. */
+/* A product of matrices of bytes whose zero point is a result, or without vectors any: it is taken
+ * off behind the sums. */
 static bool take_off(Edit *e, NodeId id) {
   Graph *g = e->g;
   const PairWork *p = e->user;
@@ -98,7 +101,8 @@ static bool take_off(Edit *e, NodeId id) {
     Val v = n->in[k], zero, q;
     if (v >= p->n || p->want[v] != WANT_bytes || !graph_const(g, n->in[1 - k])) continue;
     q = graph_bytes_apart(g, v, &zero);
-    if (!q || !zero || graph_const(g, zero) || graph_type(g, zero)->rank) continue;
+    if (!q || !zero || graph_type(g, zero)->rank) continue;
+    if (graph_const(g, zero) && !p->bytes) continue; /* tiles do that themselves */
     if (graph_type(g, v)->dt != DT_i32 || graph_type(g, n->out[0])->dt != DT_i32) continue;
     const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
     Val in[2] = {n->in[0], n->in[1]}, old = n->out[0];
@@ -134,12 +138,13 @@ void pairs(Unit *u) {
   Graph *g = u->g;
   PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
                 .n = g->val.n,
-                .moved = !(u->target->cost->dot2_time > 0)};
-  if (u->target->lanes == 1 || u->aim != AIM_time) return;
+                .moved = u->target->lanes == 1 || !(u->target->cost->dot2_time > 0),
+                .bytes = u->target->lanes == 1};
+  if (u->target->lanes > 1 && u->aim != AIM_time) return;
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);
     for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
-      Want want = p.moved && n->op != OP_contract ? WANT_nothing : want_of(g, n, k);
+      Want want = p.moved && n->op != OP_contract ? WANT_nothing : want_of(g, &p, n, k);
       if (want > p.want[n->in[k]]) p.want[n->in[k]] = (u8)want;
     }
   }

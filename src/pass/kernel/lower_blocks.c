@@ -560,6 +560,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   BlockTile b = {.t = tile_of(l, f), .p = l->p, .x = l->buf[n->in[0]]};
   if (prog_buf(l->p, prog_root(l->p, w))->space != BS_const)
     fail(l->c, ERR_unsupported, n->loc, "dot_blocks: rows of blocks that are not constant");
+  if (l->unit->target->lanes < 4 && blocks_loops(l, at, f, n, kind)) return;
   if (n->nin > 2) {
     b.by = l->buf[n->in[2]];
     if (n->nin > 3) b.sum = l->buf[n->in[3]];

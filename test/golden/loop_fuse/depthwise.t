@@ -13,8 +13,8 @@ buf b1: in f32[1,2,4,4]
 buf b2: in f32[3,2,1,1]
 buf b3: in f32[3,1,3,3]
 buf b4: out f32[1,3,4,4]
-buf b5: temp f32[3,2,1] alias b2
-buf b6: temp f32[1,2,16] alias b1
+buf b5: temp f32[1,2,16] alias b1
+buf b6: temp f32[3,2,1] alias b2
 buf b7: temp f32[1,1,16]
 buf b8: temp f32[1,1,4,4] alias b7
 kernel "conv1_dwconv3x3" {
@@ -24,7 +24,7 @@ kernel "conv1_dwconv3x3" {
     }
     for m in 0..2 {
       for l in 0..16 {
-        b7[0, 0, l] = b7[0, 0, l] + b6[0, m, l] * b5[k, m, 0]
+        b7[0, 0, l] = b7[0, 0, l] + b5[0, m, l] * b6[k, m, 0]
       }
     }
     for l in 0..4 {
