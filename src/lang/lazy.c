@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static double *data_new(Eval *ev, u64 n) {
+double *lazy_room(Eval *ev, u64 n) {
   size_t bytes = (size_t)(n ? n : 1) * sizeof(double);
   double *p = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, bytes);
   if (!p) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
@@ -59,7 +59,7 @@ static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
 
 Lazy *lazy_new(Eval *ev, const i64 *dim, u32 rank) {
   Lazy *t = blank(ev, dim, rank);
-  t->data = data_new(ev, t->n);
+  t->data = lazy_room(ev, t->n);
   return t;
 }
 
@@ -169,7 +169,7 @@ void lazy_drop(Eval *ev, Lazy *t) {
 }
 
 Worth worth_lazy(Lazy *t) {
-  return (Worth){KD_tensor, {.lazy = t}};
+  return (Worth){KD_tensor, .u = {.lazy = t}};
 }
 
 bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {

@@ -25,6 +25,8 @@ struct NativeC {
   Ctx *c;
   Arena *a;
   Script *s;
+  bool tensors; /* it is written with them */
+  bool wants;   /* it has some */
   Text tables, bodies;
   VEC(LangFn *) fn; /* in the order in which they were met */
   VEC(const StructInfo *) structs;
@@ -70,6 +72,7 @@ Temp native_temp(NativeC *p);
 void native_live(NativeC *p, Temp t);
 void native_taken(NativeC *p, Temp t); /* something has its share now */
 Temp native_closure(NativeC *p, Ast *fn);
+const char *native_builtin(const char *name);     /* bi_THAT is what runs */
 Temp native_bounds(NativeC *p, const Ast *range); /* its ends, as loN and hiN; gives N */
 
 #endif

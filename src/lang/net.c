@@ -11,7 +11,6 @@
 Worth net_import(Eval *ev, const Ast *n) {
   Thing *t = thing_new(ev, TH_net);
   t->path = path_beside(ev->c, ev->s->all->at[n->file]->file, str_text(ev->c, n->a->name));
-  t->ast = n;
   return worth_thing(t);
 }
 

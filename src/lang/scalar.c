@@ -70,7 +70,7 @@ static HotLoops *loops_of(Eval *ev) {
 HotTurns hot_begin(Eval *ev, Ast *n) {
   HotLoops *h = loops_of(ev);
   HotTurns t = {.begin = h->total};
-  if (h->off || ev->tracing) return t;
+  if (h->off || ev->tracing || ev->dry) return t;
   if (!n->hot) {
     HotLoop *l = NEW(&ev->c->keep, HotLoop);
     l->n = n;
@@ -208,7 +208,7 @@ static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
 static Worth number_of_kind(const HotCode *h, LangKind k, u32 at) {
   if (k == KD_float) return worth_float(((const double *)h->out[1]->data)[at]);
   if (!num_is_number(k)) return (Worth){.kind = KD_null};
-  return (Worth){k, {.i = ((const i64 *)h->out[0]->data)[at]}};
+  return (Worth){k, .u = {.i = ((const i64 *)h->out[0]->data)[at]}};
 }
 
 static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
@@ -220,7 +220,7 @@ static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
   const i64 *i = h->out[at]->data;
   BoxList *l = list_own(ev, d);
   for (u64 k = 0; k < l->n; k++)
-    l->at[k] = a->kind == KD_float ? worth_float(f[k]) : (Worth){a->kind, {.i = i[k]}};
+    l->at[k] = a->kind == KD_float ? worth_float(f[k]) : (Worth){a->kind, .u = {.i = i[k]}};
 }
 
 static void copy_out(Eval *ev, const HotCode *h) {

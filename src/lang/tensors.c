@@ -118,6 +118,10 @@ void bi_one_hot(Eval *ev, Worth *arg, u32 n, Worth *out) {
   dim[t->rank] = count;
   Lazy *y = lazy_new(ev, dim, t->rank + 1);
   for (u64 i = 0; i < t->n; i++) {
+    if (ev->dry && isnan(x[i])) {
+      y->data[i * (u64)count] = x[i]; /* nor are the others known */
+      continue;
+    }
     if (!(x[i] >= 0 && x[i] < (double)count))
       ARG_BAD(ev, "one_hot(): %g is not from 0 to %lld", x[i], (long long)count - 1);
     y->data[i * (u64)count + (u64)x[i]] = 1;
@@ -388,13 +392,19 @@ static i64 best(const double *x, i64 n, i64 step) {
   return at;
 }
 
+static Worth worth_best(Eval *ev, const double *x, i64 n, i64 step) {
+  i64 at = best(x, n, step);
+  Worth open = worth_float(x[at * step]), d = worth_int(at);
+  return worth_open(ev, &open) ? worth_unknown(ev, KD_int) : d;
+}
+
 /* Of all elements, or an array of those along the last axis. */
 void bi_argmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   const double *x = lazy_data(ev, t);
   if (!t->n) ARG_BAD(ev, "argmax() of an empty tensor");
   if (n == 1) {
-    *out = worth_int(best(x, (i64)t->n, 1));
+    *out = worth_best(ev, x, (i64)t->n, 1);
     return;
   }
   i64 axis = arg_int(ev, &arg[1]);
@@ -404,5 +414,5 @@ void bi_argmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
   for (u32 i = (u32)axis + 1; i < t->rank; i++) inner *= t->dim[i];
   *out = worth_list(ev, KD_array, t->n / (u64)extent);
   for (i64 i = 0; i < (i64)out->u.list->n; i++)
-    out->u.list->at[i] = worth_int(best(x + i / inner * inner * extent + i % inner, extent, inner));
+    out->u.list->at[i] = worth_best(ev, x + i / inner * inner * extent + i % inner, extent, inner);
 }
