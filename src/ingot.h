@@ -730,7 +730,8 @@ typedef struct IngotScript {
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
 /* The program runs, then the function of that name becomes the open model, its tensors constants;
- * NULL: the only one that takes only tensors of known shapes. */
+ * NULL: the only one that takes only tensors with shapes. What ingot_set_dim and ingot_set_shape
+ * have said before is what names in these shapes stand for. */
 IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
                               const IngotScript *o);
 /* The whole program as a native one, which prints what run prints; of an output OUT.c the C alone.

@@ -69,7 +69,7 @@ struct Eval {
   u64 serial, random;
   u32 mark;
   Lazy *last_loss;
-  const void *dry; /* never: see src/lang/dry.h */
+  const void *dry, *dims; /* never: see src/lang/dry.h, sizes.c */
 };
 
 typedef void BuiltinFn(Eval *ev, Worth *arg, u32 n, Worth *out);
@@ -83,6 +83,9 @@ void share_drop(Eval *ev, Holder *b);
 Worth worth_share(const Worth *d);
 void worth_drop(Eval *ev, Worth *d);
 Worth worth_int(i64 i);
+static inline Worth worth_size(const Eval *ev, i64 d) {
+  return (void)ev, worth_int(d);
+}
 Worth worth_float(double f);
 Worth worth_bool(bool b);
 Worth worth_text(Eval *ev, const char *at, size_t n);
@@ -103,11 +106,27 @@ _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
 static inline void dry_blank(Eval *ev, Lazy *t) {
   (void)ev, (void)t;
 }
+i64 size_product(Eval *ev, const i64 *dim, u32 rank);
+i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
+#define SIZE_ANY INT64_MIN
+static inline bool size_is_open(const Eval *ev, i64 d) {
+  return (void)ev, (void)d, false;
+}
+static inline i64 size_sum(Eval *ev, i64 x, i64 y) {
+  return (void)ev, x + y;
+}
+static inline void size_show(const Eval *ev, i64 d, Text *out) {
+  (void)ev;
+  text_fmt(out, "%lld", (long long)d);
+}
 double arg_number(Eval *ev, const Worth *d);
 u32 arg_shape(Eval *ev, const Worth *d, i64 *dim);
 double number_of(Op op, double x, double y);
 double number_pick(bool largest, double x, double y);
 i64 arg_int(Eval *ev, const Worth *d);
+static inline i64 arg_size(Eval *ev, const Worth *d) {
+  return arg_int(ev, d);
+}
 BoxList *arg_array(Eval *ev, const Worth *d);
 
 #define BI(name, sig, args, shape, fn) BuiltinFn bi_##fn;

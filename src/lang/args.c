@@ -12,7 +12,7 @@ void refuse_tracked(Eval *ev, const Lazy *t) {
 }
 
 double arg_number(Eval *ev, const Worth *d) {
-  if (worth_open(ev, d)) return NAN;
+  if (worth_open(ev, d)) return worth_unknown(ev, KD_float).u.f;
   if (d->kind == KD_int) return (double)d->u.i;
   if (d->kind == KD_float) return d->u.f;
   if (d->kind == KD_tensor && d->u.lazy->n == 1) {

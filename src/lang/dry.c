@@ -6,12 +6,14 @@
 #include <string.h>
 
 bool worth_open(const Eval *ev, const Worth *d) {
-  if (!ev->dry) return false;
+  if (!ev->dry) return ev->dims && d->open;
   return d->open || (d->kind == KD_float && isnan(d->u.f));
 }
 
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what) {
   Text t = text_new(&ev->c->keep);
+  if (!ev->dry)
+    eval_fail(ev, at, "%s follows from an open size: the function cannot become a graph", what);
   text_fmt(&t, "%s that follows from the data of tensors is not supported in a compiled program",
            what);
   fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_says(ev, at, text_cstr(&t)));
@@ -24,6 +26,7 @@ void dry_blank(Eval *ev, Lazy *t) {
 
 Worth worth_unknown(Eval *ev, LangKind kind) {
   Worth d = {.kind = kind};
+  if (!ev->dry) dry_refuse(ev, ev->at, "a number");
   if (kind == KD_float) return worth_float(NAN);
   if (kind == KD_string) d = worth_text(ev, "", 0);
   if (kind == KD_int) d.u.i = 1;

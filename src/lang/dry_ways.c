@@ -208,10 +208,12 @@ static Worth walk_all(Eval *ev, Ast *const *way, u32 n) {
 }
 
 Worth dry_if(Eval *ev, const Ast *n) {
+  if (!ev->dry) dry_refuse(ev, n->a, "a choice");
   return walk_all(ev, (Ast *const[]){n->b, n->c}, 2);
 }
 
 Worth dry_match(Eval *ev, const Ast *n, Worth v) {
+  if (!ev->dry) dry_refuse(ev, n->a, "a choice");
   Ast **way = arena_array(&ev->c->keep, n->nkid + 1, sizeof *way);
   for (u32 i = 0; i < n->nkid; i++) {
     const Ast *pattern = n->kid[i]->a;

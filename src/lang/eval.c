@@ -101,6 +101,7 @@ Worth eval_block(Eval *ev, const Ast *n) {
 
 static bool holds(Eval *ev, Ast *n) {
   Worth c = eval_node(ev, n);
+  if (worth_open(ev, &c)) dry_refuse(ev, n, "a choice");
   bool yes = worth_true(&c);
   worth_drop(ev, &c);
   return yes;

@@ -82,6 +82,7 @@ Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
   Worth open;
   ev->at = n;
   if (ev->dry && dry_binary(ev, n, x, y, &open)) return open;
+  if (ev->dims && size_binary(ev, n, x, y, &open)) return open;
   bool mixed =
       x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
   if (mixed && (n->op == TOK_eq || n->op == TOK_ne))
@@ -144,6 +145,8 @@ Worth eval_cast(Eval *ev, const Ast *n) {
   }
   Worth open;
   if (ev->dry && dry_cast(ev, &v, to, &open)) return open;
+  if (worth_open(ev, &v) && to == 'i') return v;
+  if (worth_open(ev, &v)) dry_refuse(ev, n, "a number");
   if (!is_number(&v) && v.kind != KD_bool)
     eval_fail(ev, n, "Cannot cast %s to %s", worth_kind(&v), str_text(ev->c, n->name));
   double x = v.kind == KD_float ? v.u.f : (double)v.u.i;
@@ -203,6 +206,7 @@ static Worth slice(Eval *ev, const Ast *n, const BoxList *l, const BoxList *inde
 static Worth at_index(Eval *ev, const Ast *n, const Worth *v, const Worth *i) {
   Worth open;
   if (ev->dry && dry_element(ev, n, v, i, &open)) return open;
+  if (!ev->dry && worth_open(ev, i)) dry_refuse(ev, n->b, "an index");
   if (v->kind == KD_tensor) return tensor_index(ev, n, v->u.lazy, i);
   if (v->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", worth_kind(v));
   if (i->kind == KD_array) return slice(ev, n, v->u.list, i->u.list);
@@ -237,17 +241,23 @@ static void check_size(Eval *ev, const Ast *n, const Lazy *t, u32 i, const LangT
   Str name = to->name ? to->name[i] : 0;
   i64 want = to->dim[i];
   Locals *l = ev->local;
+  bool known = want >= 0;
   for (u32 k = 0; name && k < l->nsize; k++)
-    if (l->size[k].name == name) want = l->size[k].n;
-  if (want < 0 && name) {
+    if (l->size[k].name == name) {
+      want = l->size[k].n;
+      known = true;
+    }
+  if (!known && name) {
     if (l->nsize == SYMBOLS)
       eval_fail(ev, n, "more than %d symbols in the types of a function", SYMBOLS);
     l->size[l->nsize++] = (SymbolSize){name, t->dim[i]};
   }
-  if (want >= 0 && want != t->dim[i])
-    eval_fail(ev, n, "the shape is %s, expected %s where %s is %lld",
-              dims_text(ev, t->dim, t->rank), lang_type_text(ev->c, to),
-              name ? str_text(ev->c, name) : "the extent", (long long)want);
+  Text text = text_new(&ev->c->keep);
+  if (!known || want == t->dim[i]) return;
+  size_show(ev, want, &text);
+  eval_fail(ev, n, "the shape is %s, expected %s where %s is %s", dims_text(ev, t->dim, t->rank),
+            lang_type_text(ev->c, to), name ? str_text(ev->c, name) : "the extent",
+            text_cstr(&text));
 }
 
 static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to) {

@@ -81,6 +81,7 @@ void needed_build(Ctx *c, Needed *k) {
   Graph *g = graph_new(c);
   Val *val = NEWS(&c->work, Val, k->all.n), in[MAX_RANK * 4];
   g->name = str_of(c, "tensors");
+  if (k->fn && k->ev->dims) g->dims = k->ev->dims;
   g->loc = LOC_NONE;
   params(g, k, val);
   for (u32 i = 0; i < k->all.n; i++) {

@@ -75,7 +75,7 @@ Worth model_object(Eval *ev, const Thing *class) {
 
 static Lazy *flat(Eval *ev, Lazy *x) {
   const i64 dim[2] = {x->rank ? x->dim[0] : 1,
-                      x->rank && x->dim[0] ? (i64)x->n / x->dim[0] : (i64)x->n};
+                      x->rank ? size_product(ev, x->dim + 1, x->rank - 1) : 1};
   return lazy_make(ev, RC_DO_reshape, &x, 1, NULL, 0, dim, 2);
 }
 

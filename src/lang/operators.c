@@ -147,6 +147,7 @@ Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index) {
   ev->at = at;
   if (!t->rank) eval_fail(ev, at, "a tensor without dimensions has no elements to choose from");
   i64 n = t->dim[0];
+  if (size_is_open(ev, n)) dry_refuse(ev, at->b, "which elements there are");
   if (index->kind == KD_array) {
     const BoxList *l = index->u.list;
     i64 from = 0, to = 0;

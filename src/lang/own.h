@@ -37,7 +37,7 @@ struct Holder {
 
 struct Worth {
   LangKind kind; /* KD_none: a variable that holds nothing yet */
-  bool open;     /* in a dry run: the value is another one (of an array: its length); see dry.h */
+  bool open;     /* the value is not known yet (of an array: its length); see dry.h, sizes.c */
   union {
     i64 i; /* KD_int, KD_bool */
     double f;
@@ -111,6 +111,7 @@ struct Eval {
   NetSession *nets; /* of imported networks */
   HotLoops *hot;    /* loops that are counted */
   DryRun *dry;      /* no tensor is computed; NULL: all are */
+  Dims *dims;       /* of extents that are no numbers, see sizes.c; NULL: all are */
   u64 serial;       /* of the next tensor */
   u32 mark;         /* of the last list of tensors */
   u64 random;       /* seed of the run: of random numbers that get none, with serial */
@@ -217,10 +218,23 @@ Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
 Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes the arguments */
 
 /* dry.c */
-bool worth_open(const Eval *ev, const Worth *d); /* in a dry run: a value that is not known */
+bool worth_open(const Eval *ev, const Worth *d); /* a value that is not known yet */
 Worth worth_unknown(Eval *ev, LangKind kind);    /* such a value: a number or an empty text */
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
 void dry_blank(Eval *ev, Lazy *t); /* in a dry run: its data are not known */
+
+/* sizes.c: extents; where some are open */
+#define SIZE_ANY INT64_MIN /* what -1 in a shape is where symbols are numbers below 0 */
+bool size_is_open(const Eval *ev, i64 d);
+i64 size_product(Eval *ev, const i64 *dim, u32 rank);
+i64 size_sum(Eval *ev, i64 x, i64 y);
+/* What the extent number `without` has to be, so that t has that shape. */
+i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
+void size_show(const Eval *ev, i64 d, Text *out);
+Worth worth_size(const Eval *ev, i64 d);
+i64 arg_size(Eval *ev, const Worth *d);
+/* False: none of the two is open. */
+bool size_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out);
 
 /* dry_ways.c: d is what both have in common; the rest of it is open */
 void dry_join(Eval *ev, Worth *d, const Worth *other);

@@ -17,7 +17,7 @@ static void show_list(Eval *ev, const BoxList *l, const char *open, const char *
 
 void show_worth(Eval *ev, const Worth *d, Text *out) {
   switch (d->kind) {
-  case KD_int: text_fmt(out, "%lld", (long long)d->u.i); return;
+  case KD_int: size_show(ev, d->u.i, out); return;
   case KD_float: show_float(out, d->u.f, false); return;
   case KD_bool: text_puts(out, d->u.i ? "true" : "false"); return;
   case KD_string: text_put(out, d->u.text->at, d->u.text->n); return;

@@ -22,6 +22,8 @@ enum {
   LAZY_SIZE = 1500
 }; /* LAZY_SIZE: recipes that wait for each other, at most */
 
+#define OPEN_COUNT UINT64_MAX /* elements of a tensor one of whose extents is open */
+
 typedef VEC(Lazy *) Lazies;
 
 /* What copies of a tensor share: its gradient, and what optimisers keep of it. */

@@ -393,6 +393,71 @@ def others(env):
             raise Fail(f"{text!r}: {explain(got)}: {got.out!r} {tail(got.text())}")
 
 
+SIZES = """model Net { layers { conv2d(1, 4, 3, 1, 1) activation(relu) maxpool2d(2) flatten() dense(64, 10) } }
+let net = Net()
+let w = tensor_randn_seeded([16, 8], 1)
+fn score(x: tensor<float32, [batch, 1, 8, 8]>) -> tensor { softmax(net(x)) }
+fn mix(x: tensor<float32, [batch, seq, 16]>, y: tensor<float32, [batch, seq, 16]>) -> tensor {
+    let flat = reshape(x + y, [-1, 16]) @ w
+    let back = reshape(flat, [tensor_shape(x)[0], tensor_shape(x)[1], 8])
+    tensor_concat([mean(attention_scaled(back, back, back)[0], axis: 1), back[0..1] * 0.0], axis: 0)
+}
+fn blend(x: tensor<float32, [batch, seq, 16]>, y: tensor<float32, [batch, seq, 16]>) -> tensor {
+    let flat = reshape(x + y, [-1, 16]) @ w
+    let back = reshape(flat, [tensor_shape(x)[0], tensor_shape(x)[1], 8])
+    tensor_concat([attention_scaled(back, back, back)[0], back], axis: 1)
+}
+fn looks(x: tensor<float32, [batch, 4]>) -> tensor { if tensor_shape(x)[0] > 2 { x } else { -x } }
+fn unlike(x: tensor<float32, [a, 4]>, y: tensor<float32, [b, 4]>) -> tensor { x + y }
+"""
+CALLS = r"""#include "open.h"
+#include "fixed.h"
+#include <stdio.h>
+#include <string.h>
+static _Alignas(64) unsigned char a[OPEN_ARENA_BYTES + 64], b[FIXED_ARENA_BYTES + 64];
+int main(void) {
+  float x[FIXED_INPUT0_ELEMENTS], y[FIXED_OUTPUT0_ELEMENTS], z[OPEN_OUTPUT0_ELEMENTS] = {0};
+  for (int i = 0; i < FIXED_INPUT0_ELEMENTS; i++) x[i] = (float)(i % 17) / 16;
+  int bad = @open || @fixed || memcmp(y, z, sizeof y);
+  puts(bad ? "other numbers" : "the same");
+  return bad;
+}
+"""
+
+
+def open_sizes(env):
+    """Functions with names for sizes: numbers by -d, symbols with bounds by --max-shapes, and the C of both computes the same; sizes that decide are refused."""
+    folder = env.scratch("lang", "sizes")
+    with open(os.path.join(folder, "sizes.ch"), "w", encoding="utf-8") as f:
+        f.write(SIZES)
+
+    def compile(function, *args, rc=0, said=""):
+        got = run([env.need_ingot(), "compile", "sizes.ch", "--function", function, *args], LIMIT, cwd=folder)
+        if got.rc != rc or said not in got.text():
+            raise Fail(f"{function} {' '.join(args)}: {explain(got)}: {tail(got.text())}")
+
+    for function, fixed, bound, calls in (("score", "batch=3", "batch=5", ("open_run(a, 3, x, z)", "fixed_run(b, x, y)")),
+                                          ("blend", "batch=2,seq=3", "batch=4,seq=7", ("open_run(a, 2, 3, x, x, z)", "fixed_run(b, x, x, y)"))):
+        compile(function, "-d", fixed, "-o", "fixed.c")
+        compile(function, "--max-shapes", bound, "-o", "open.c")
+        with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
+            f.write(CALLS.replace("@open", calls[0]).replace("@fixed", calls[1]))
+        got = run(["cc", "-std=c11", "-O1", "-ffp-contract=off", "main.c", "open.c", "fixed.c", "-o", "main"], LIMIT, cwd=folder)
+        got = got if got.rc else run([os.path.join(folder, "main")], LIMIT, cwd=folder)
+        if got.rc:
+            raise Fail(f"{function}: {explain(got)}: {got.out!r} {tail(got.text())}")
+    compile("score", said="the size 'batch' of the function 'score' is not known, taken as 1")
+    compile("score", "--max-shapes", "x:4x1x8x8", "-o", "x.c")
+    compile("blend", "-d", "batch=2", rc=2, said="the size 'seq' of the function 'blend' is not known; give it with -d seq=N, or a bound with --max-shapes seq=N")
+    compile("score", "-d", "bach=2", rc=2, said="the function 'score' has no size 'bach'")
+    compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
+    compile("looks", "-d", "batch=3")
+    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:15:76: what is computed follows from an open size: the function cannot become a graph")
+    compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are follows from an open size")
+    compile("unlike", "-d", "a=2,b=2")
+    compile("unlike", "--max-shapes", "a=2,b=2", rc=4, said="shape mismatch [a, 4] vs [b, 4]")
+
+
 def sanitized(env):
     """A native program frees what it holds, whatever jumps there are in it, and does nothing that C does not define."""
     for name in ("flow", "native_ways"):
@@ -406,6 +471,6 @@ def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
+                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
                     *(Test(f"lang/loops-{e}", lambda e=e: eager(env, e, names if e != "c" else [n for n in names if n.startswith("scalar_")]), cost=5) for e in ("ref", "vm", "jit", "c")),
                     *(Test(f"lang/loops-told-{e}", lambda e=e: told(env, e)) for e in ("vm", "ref")), Test("lang/loops-promoted", lambda: promoted(env))]
