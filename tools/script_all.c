@@ -37,6 +37,9 @@
 #include "ir/tensor.c"
 
 #include "io/bytes.c"
+#include "io/image.c"
+#include "io/image_libs.c"
+#include "io/image_png.c"
 #include "io/npy.c"
 #include "io/npz.c"
 
@@ -47,6 +50,7 @@
 #include "lang/layers.c"
 #include "lang/lazy.c"
 #include "lang/load.c"
+#include "lang/load_image.c"
 #include "lang/model.c"
 #include "lang/needed.c"
 #include "lang/nn.c"

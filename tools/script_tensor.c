@@ -16,6 +16,23 @@ typedef struct Made {
 extern const Made script_made[];
 extern const uint32_t script_nmade;
 extern const size_t script_arena; /* bytes */
+
+/* A network from a file, for the shapes of its inputs. */
+typedef struct Port {
+  DType dt;
+  u32 rank;
+  const i64 *dim;
+} Port;
+typedef struct Net {
+  const char *path;
+  u32 nin;
+  const Port *in;
+  u32 nout;
+  const Port *out;
+  int (*run)(void *arena, void *const *in, void *const *out);
+} Net;
+extern const Net script_net[];
+extern const uint32_t script_nnet;
 extern const uint32_t script_nplace;
 extern const uint64_t script_seed;
 static void script_main(void);
@@ -151,12 +168,6 @@ Worth worth_unknown(Eval *ev, LangKind kind) {
 }
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what) {
   eval_fail(ev, at, "%s", what);
-}
-
-/* Networks from files are no part of a compiled program. */
-Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
-  (void)t, (void)arg, (void)n;
-  ARG_BAD(ev, "there are no networks from files");
 }
 
 /* What must not outlive the process: nothing. */
@@ -372,6 +383,64 @@ static void class_plain(Value class, ThingKind kind, double number) {
   Thing *t = thing_new(&eval, kind);
   t->num[0] = number;
   model_add(class.u.thing, t);
+}
+
+/* ---- networks ---- */
+
+static Value net_new(const char *path) {
+  Thing *t = thing_new(&eval, TH_net);
+  t->path = path;
+  return worth_thing(t);
+}
+
+static int net_fits(const Net *net, const Thing *t, const Worth *arg, u32 n) {
+  int fits = net->nin == n && !strcmp(net->path, t->path);
+  for (u32 i = 0; fits && i < n; i++) {
+    const Lazy *x = arg[i].u.lazy;
+    fits = x->rank == net->in[i].rank && !memcmp(x->dim, net->in[i].dim, x->rank * sizeof *x->dim);
+  }
+  return fits;
+}
+
+static Worth net_run(Eval *ev, const Thing *t, const Worth *arg, const Net *net) {
+  Mark mark = arena_mark(&ev->stack);
+  void **in = arena_array(&ev->stack, net->nin + 1, sizeof *in);
+  void **to = arena_array(&ev->stack, net->nout + 1, sizeof *to);
+  Worth out = worth_list(ev, KD_array, net->nout);
+  Tensor **y = arena_array(&ev->stack, net->nout + 1, sizeof *y);
+  for (u32 i = 0; i < net->nin; i++) {
+    Tensor *x = tensor_new(&ev->stack, net->in[i].dt, net->in[i].dim, net->in[i].rank);
+    for (u64 k = 0; k < x->n; k++)
+      tensor_set(x, k, scalar_cast(DT_f64, x->dt, (Scalar){.f = arg[i].u.lazy->data[k]}, true));
+    in[i] = (void *)x->data;
+  }
+  for (u32 i = 0; i < net->nout; i++) {
+    y[i] = tensor_new(&ev->stack, net->out[i].dt, net->out[i].dim, net->out[i].rank);
+    to[i] = (void *)y[i]->data;
+  }
+  int status = net->run(arena_memory, in, to);
+  if (status) ARG_BAD(ev, "%s: status %d", t->path, status);
+  for (u32 i = 0; i < net->nout; i++) {
+    Lazy *r = lazy_new(ev, net->out[i].dim, net->out[i].rank);
+    for (u64 k = 0; k < r->n; k++)
+      r->data[k] = scalar_cast(y[i]->dt, DT_f64, tensor_get(y[i], k), true).f;
+    out.u.list->at[i] = worth_lazy(r);
+  }
+  arena_rewind(&ev->stack, mark);
+  return out;
+}
+
+Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
+  net_check(ev, t, arg, n);
+  for (u32 i = 0; i < script_nnet; i++) {
+    if (!net_fits(&script_net[i], t, arg, n)) continue;
+    Worth out = net_run(ev, t, arg, &script_net[i]);
+    if (out.u.list->n != 1) return out;
+    Worth one = worth_share(&out.u.list->at[0]);
+    worth_drop(ev, &out);
+    return one;
+  }
+  ARG_BAD(ev, "%s: the network was not compiled for these shapes", t->path);
 }
 
 /* ---- what is looked at is computed ---- */

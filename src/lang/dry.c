@@ -47,18 +47,26 @@ static void note(Ctx *c, void *arg) {
   needed_build(c, j->k);
 }
 
-static void add(Needed *k, const Text *key) {
-  Eval *ev = k->ev;
-  DryRun *d = ev->dry;
+/* All are entries of one file: the first is the model of the session, the others stand beside it.
+ */
+Ingot *dry_entry(DryRun *d) {
   Ctx *c = d->m->c;
   Ingot *x = d->m;
-  if (d->graph.n) {
+  if (d->nentry) {
     x = NEW(&c->keep, Ingot);
     x->c = c;
     x->run.once.c = c;
     *vec_push(&c->keep, &d->m->together.also) = x;
   }
-  x->together.entry = str_text(c, str_fmt(c, "g%u", d->graph.n));
+  x->together.entry = str_text(c, str_fmt(c, "g%u", d->nentry++));
+  return x;
+}
+
+static void add(Needed *k, const Text *key) {
+  Eval *ev = k->ev;
+  DryRun *d = ev->dry;
+  Ctx *c = d->m->c;
+  Ingot *x = dry_entry(d);
   DryJob j = {k, x};
   if (api_call(d->m, note, &j))
     fail(ev->c, ERR_unsupported, LOC_NONE, "%s",
@@ -66,6 +74,7 @@ static void add(Needed *k, const Text *key) {
   *vec_push(&c->keep, &d->graph) = x;
   *vec_push(&c->keep, &d->key) = (DryKey){arena_copy(&c->keep, key->at, key->n), key->n};
   *map_put_bytes(&d->by_key, key->at, key->n) = d->graph.n;
+  d->idle = 0;
 }
 
 void dry_force(Needed *k, const Text *key) {

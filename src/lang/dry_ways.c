@@ -7,14 +7,12 @@
  */
 #include "lang/dry.h"
 
-enum { TURNS = 3 }; /* of a loop that may end any time, without a new graph; of calls in calls */
+enum {
+  TURNS = 3,           /* of a loop that may end any time, without a new graph; of calls in calls */
+  MOST_IDLE = 1000000, /* turns that find no new graph: behind them loops are left */
+};
 
 /* ---- states ---- */
-
-typedef struct DryState {
-  Worth *at;
-  u32 n;
-} DryState;
 
 typedef void SlotFn(Eval *ev, Worth *d, Worth *kept);
 
@@ -237,13 +235,35 @@ static bool holds(Eval *ev, Ast *n, bool *open) {
   return yes || *open;
 }
 
+void dry_begin(Eval *ev, DryLoop *l) {
+  l->mark = arena_mark(&ev->dry->a);
+  l->before = save(ev);
+  l->turns = 0;
+}
+
+/* What changes from turn to turn is not known behind a loop that nobody knows the end of. */
+static void blur(Eval *ev, DryLoop *l) {
+  each(ev, merge, l->before.at);
+}
+
+bool dry_goes_on(Eval *ev, DryLoop *l) {
+  if (++l->turns < TURNS || ++ev->dry->idle < MOST_IDLE) return true;
+  blur(ev, l);
+  return false;
+}
+
+void dry_end(Eval *ev, DryLoop *l) {
+  each(ev, let_go, l->before.at);
+  arena_rewind(&ev->dry->a, l->mark);
+}
+
 /* A loop that is known to go on does so; one that may have ended ends where nothing new comes. */
 Worth dry_while(Eval *ev, Ast *n) {
-  Mark mark = arena_mark(&ev->dry->a);
-  DryState before = save(ev);
+  DryLoop l;
   bool outer = ev->dry->breaks, open = false;
   u32 idle = 0;
   Worth v = {.kind = KD_null};
+  dry_begin(ev, &l);
   ev->dry->breaks = false;
   while (idle < TURNS) {
     u32 known = ev->dry->graph.n;
@@ -256,19 +276,20 @@ Worth dry_while(Eval *ev, Ast *n) {
     ev->flow = FLOW_next;
     if (open) {
       idle = ev->dry->graph.n == known ? idle + 1 : 0;
-      each(ev, merge, before.at); /* what changes from turn to turn is not known behind it */
+      blur(ev, &l);
+    } else if (!dry_goes_on(ev, &l)) {
+      break;
     }
   }
   if (ev->flow == FLOW_break) ev->flow = FLOW_next;
   ev->dry->breaks = outer;
-  each(ev, let_go, before.at);
-  arena_rewind(&ev->dry->a, mark);
+  dry_end(ev, &l);
   return v;
 }
 
 void dry_turns(Eval *ev, Ast *n, Worth var) {
-  Mark mark = arena_mark(&ev->dry->a);
-  DryState before = save(ev);
+  DryLoop l;
+  dry_begin(ev, &l);
   for (u32 idle = 0; idle < TURNS;) {
     u32 known = ev->dry->graph.n;
     Worth old = ev->local->at[n->slot], v;
@@ -276,10 +297,9 @@ void dry_turns(Eval *ev, Ast *n, Worth var) {
     worth_drop(ev, &old);
     goes(ev, n->b, &v);
     worth_drop(ev, &v);
-    each(ev, merge, before.at);
+    blur(ev, &l);
     idle = ev->dry->graph.n == known ? idle + 1 : 0;
   }
   worth_drop(ev, &var);
-  each(ev, let_go, before.at);
-  arena_rewind(&ev->dry->a, mark);
+  dry_end(ev, &l);
 }

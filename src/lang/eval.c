@@ -155,34 +155,39 @@ static bool turn(Eval *ev, const Ast *n, Worth v, Worth *last) {
   return goes_on(ev, n);
 }
 
-static Worth eval_for(Eval *ev, Ast *n) {
-  Worth last = null;
-  HotTurns hot = hot_begin(ev, n);
+/* Turns from t->at on, whatever runs them. */
+static void turns(Eval *ev, Ast *n, HotTurns *t, Worth *last) {
+  DryLoop dry;
   bool on = true;
+  forget(ev, n);
+  if (ev->dry) dry_begin(ev, &dry);
+  while (on && t->at < t->end && !hot_run(ev, t, n, last)) {
+    Worth v = t->over ? worth_share(&t->over->at[t->at]) : worth_int(t->at);
+    t->at++;
+    on = turn(ev, n, v, last) && (!ev->dry || dry_goes_on(ev, &dry));
+  }
+  if (ev->dry) dry_end(ev, &dry);
+  forget(ev, n);
+}
+
+static Worth eval_for(Eval *ev, Ast *n) {
+  Worth last = null, over = null;
+  HotTurns hot = hot_begin(ev, n);
   if (n->a->kind == AST_range && !n->a->to) { /* never stored */
-    i64 from, end;
-    if (!eval_bounds(ev, n->a, &from, &end)) {
+    if (!eval_bounds(ev, n->a, &hot.at, &hot.end)) {
       dry_turns(ev, n, worth_unknown(ev, KD_int));
       return last;
     }
-    forget(ev, n);
-    hot.at = from;
-    hot.end = end;
-    while (on && hot.at < end && !hot_run(ev, &hot, n, &last))
-      on = turn(ev, n, worth_int(hot.at++), &last);
   } else {
-    Worth over = eval_node(ev, n->a);
+    over = eval_node(ev, n->a);
     if (ev->flow != FLOW_next) return over;
     if (over.kind != KD_array)
       eval_fail(ev, n->a, "Cannot iterate over type %s", worth_kind(&over));
-    forget(ev, n);
     hot.over = over.u.list;
     hot.end = (i64)over.u.list->n;
-    while (on && hot.at < hot.end && !hot_run(ev, &hot, n, &last))
-      on = turn(ev, n, worth_share(&over.u.list->at[hot.at++]), &last);
-    worth_drop(ev, &over);
   }
-  forget(ev, n);
+  turns(ev, n, &hot, &last);
+  worth_drop(ev, &over);
   return last;
 }
 

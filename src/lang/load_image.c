@@ -22,5 +22,6 @@ void bi_load_image(Eval *ev, Worth *arg, u32 n, Worth *out) {
     y->data[i] = (channels == 1 ? image_grey(rgb) : rgb[i / pixels]) / 255.0;
   }
   arena_rewind(&ev->stack, mark);
+  dry_blank(ev, y);
   *out = worth_lazy(y);
 }

@@ -1,9 +1,9 @@
 /* native.c: a whole program of the language as one C file, and as a program.
  *
  * In: a checked program with its modules. Out: C that prints what `ingot run` prints, bit for bit;
- * constructs that it cannot have are refused with their places, all at once. What computes with
- * tensors are Graphs, which a dry run finds (dry.h) and which become C as those of networks do
- * (native_graphs.c); around them stands what src/lang does with tensors (tools/script_all.c).
+ * what it cannot have is refused with its place. What computes with tensors are Graphs, which a dry
+ * run finds (dry.h) and which become C as those of networks do (native_graphs.c); around them
+ * stands what src/lang does with tensors (tools/script_all.c).
  *
  * Why the tree is printed and not lowered to Prog: Prog has loops over buffers of known shapes, and
  * no values that grow, share or know their kind, which is all that this code is about. Nothing of
@@ -25,16 +25,6 @@ void native_line(NativeC *p, const char *fmt, ...) {
   text_vfmt(p->out, fmt, args);
   va_end(args);
   text_puts(p->out, "\n");
-}
-
-void native_refuse(NativeC *p, const Ast *n, const char *fmt, ...) {
-  Text t = text_new(p->a);
-  va_list args;
-  va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
-  va_end(args);
-  diag(p->c, ERR_unsupported, LOC_NONE, "%s",
-       script_place(p->s->all->at[n->file], n->at, text_cstr(&t), NULL));
 }
 
 const char *native_quoted(NativeC *p, Str s) {

@@ -46,9 +46,6 @@ struct NativeC {
 
 /* native.c */
 void native_line(NativeC *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Records that a program with n cannot be compiled. */
-void native_refuse(NativeC *p, const Ast *n, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 u32 native_place(NativeC *p, const Ast *n);
 u32 native_string(NativeC *p, Str s);
 u32 native_struct(NativeC *p, const StructInfo *s);

@@ -268,8 +268,6 @@ static bool is_plain(const char *name) {
 static Temp builtin(NativeC *p, const Ast *n) {
   const char *name = builtin_info[n->builtin - 1].name;
   if (!is_plain(name)) p->wants = true;
-  if (builtin_fn[n->builtin - 1] == bi_load_image)
-    native_refuse(p, n, "%s() is not supported in a compiled program", name);
   u32 a = array(p, n, arguments(p, n));
   Temp t = p->tensors ? VALUE(p, "builtin(bi_%s, \"%s\", a%u, %u, %u)",
                               builtin_code[n->builtin - 1], name, a, n->nkid, native_place(p, n))

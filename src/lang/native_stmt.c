@@ -198,7 +198,12 @@ static void assign(NativeC *p, const Ast *n, Temp to) {
 
 static void import(NativeC *p, const Ast *n, Temp to) {
   if (!n->module) {
-    native_refuse(p, n, "an imported network is not supported in a compiled program");
+    p->wants = true;
+    const char *path = path_beside(p->c, p->s->all->at[n->file]->file, str_text(p->c, n->a->name));
+    Temp t = native_temp(p);
+    native_line(p, "Value t%u = net_new(%s);", t, native_quoted(p, str_of(p->c, path)));
+    native_live(p, t);
+    define(p, n->slot, t, to);
     return;
   }
   u32 k = n->module->number;

@@ -128,7 +128,6 @@ typedef struct NativeBuild {
 typedef struct GraphsJob {
   DryRun *d;
   Text text;
-  const char *why;
 } GraphsJob;
 
 static void write_graphs(Ctx *c, void *arg) {
@@ -180,14 +179,14 @@ static void find_graphs(Ingot *m, Script *s, Text *out) {
   ev.dry = &d;
   Err e = ctx_try(c, walk, &ev, &why);
   end(&ev);
+  if (d.why) why = d.why;
   GraphsJob job = {.d = &d, .text = text_new(&d.m->c->keep)};
-  if (!e || e == ERR_input)
+  if (!d.why && (!e || e == ERR_input)) {
     e = (Err)api_call(d.m, write_graphs, &job);
-  else
-    job.why = why;
-  if (e && !job.why) job.why = d.m->c->diags ? diag_cause(d.m->c->diags) : "out of memory";
+    if (e) why = d.m->c->diags ? diag_cause(d.m->c->diags) : "out of memory";
+  }
+  const char *said = e ? str_text(c, str_of(c, why)) : NULL;
   if (!e) text_put(out, job.text.at, job.text.n);
-  const char *said = e ? str_text(c, str_of(c, job.why)) : NULL;
   arena_clear(&d.a);
   ingot_free(d.m);
   if (e) fail(c, e, LOC_NONE, "%s", said);

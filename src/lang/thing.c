@@ -83,3 +83,15 @@ Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n) {
   if (t->what == TH_class && !n) return model_object(ev, t);
   return thing_method(ev, at, &on, "forward", arg, n);
 }
+
+void net_check(Eval *ev, const Thing *t, const Worth *arg, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    Lazy *x = arg_tensor(ev, &arg[i]);
+    if (x->tracked)
+      ARG_BAD(ev,
+              "%s: no gradient goes through an imported network; tensor_requires_grad(t, false) "
+              "gives the tensor without one",
+              t->path);
+    lazy_data(ev, x);
+  }
+}

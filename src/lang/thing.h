@@ -41,6 +41,8 @@ Worth worth_thing(Thing *t); /* takes it */
 Thing *arg_thing(Eval *ev, const Worth *d, const char *what);
 Moment *thing_moment(Eval *ev, Thing *t, u64 line);
 Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n);
+/* What a network is called with: tensors that no gradient goes through; they are computed. */
+void net_check(Eval *ev, const Thing *t, const Worth *arg, u32 n);
 Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n);
 
 /* class.c */
