@@ -75,7 +75,8 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   Worth maybe = ev->dry ? ev->dry->maybe : (Worth){.kind = KD_none};
   if (ev->dry) ev->dry->maybe.kind = KD_none;
   check_sizes(ev, at, f, n);
-  Worth v = eval_block(ev, fn->ast->a);
+  Worth v;
+  if (!hot_call(ev, fn, &v)) v = eval_block(ev, fn->ast->a);
   if (ev->flow == FLOW_return) {
     worth_drop(ev, &v);
     v = ev->result;

@@ -182,6 +182,8 @@ HotTurns hot_begin(Eval *ev, Ast *n);
 /* Before a turn: runs as many as it can. False: that turn is to be walked, from t->at on; true: the
  * loop has ended, and flow says whether by a return. value: of the last turn. */
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value);
+/* A call whose variables are there, of a function that calls itself; false: it is to be walked. */
+bool hot_call(Eval *ev, const LangFn *fn, Worth *value);
 void hot_free(Eval *ev);
 
 /* scalar_scan.c */
