@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Loops of numbers in programs of the language: tree walk against vm, jit and c.
+"""Loops of numbers, and functions that call themselves, in programs of the language: tree walk against vm, jit and c.
 
     bench/loops.py [ROUNDS]
 
-Programs with 1 to 10 million turns. Engine ref walks the tree; the others compile loops that run often (docs/language.md). Engines take turns, each
+Programs with 1 to 10 million turns. Engine ref walks the tree; the others compile what runs often (docs/language.md). Engines take turns, each
 in a process of its own; of the rounds the least processor time counts, with all that it takes to start and to compile. What they print must be the same.
 """
 import os
@@ -70,6 +70,9 @@ for y in 0..300 {
     }
 }
 print(inside)
+""",
+    "fib(31), 4M calls": """fn fib(n: int64) -> int64 { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
+print(fib(31))
 """,
 }
 

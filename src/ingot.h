@@ -730,12 +730,14 @@ typedef struct IngotScript {
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
 /* The program runs, then the function of that name becomes the open model, its tensors constants;
- * NULL: the only one that takes only tensors of known shapes. */
+ * NULL: the only one that takes only tensors with shapes. What ingot_set_dim and ingot_set_shape
+ * have said before is what names in these shapes stand for. */
 IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
                               const IngotScript *o);
 /* The whole program as a native one, which prints what run prints; of an output OUT.c the C alone.
- * What it cannot have is refused (INGOT_UNSUPPORTED) with its places: tensors. Of o only output,
- * cc, optimize, sanitize and said are looked at. */
+ * Shapes that data decide are refused (INGOT_UNSUPPORTED) with their place. The program is walked
+ * once, without computing tensors or writing files. Of o only output, cc, optimize, sanitize and
+ * said are looked at. */
 IngotStatus ingot_script_build(Ingot *m, const char *path, const IngotBuild *o);
 /* A program line by line; what is printed, values and errors go to `write`. line: 1 if it is not
  * complete, and is to come again with more behind it. NULL: no memory. Freed before m. */

@@ -1,25 +1,34 @@
-/* join IN OUT FOLDER...: a C file with the texts of what it includes in place of that.
+/* join [--apart] [-NAME...] IN OUT FOLDER...: a C file with the texts of what it includes in place
+ * of that.
  *
  * A build tool, run by the Makefile. Names in quotes are looked for in the folders, in order; a
- * header is taken once, a table (.def) wherever it is asked for. Headers of the system stay, but
- * math.h and string.h, and what a file that stands alone does without is left out: those of ingot's
- * own that are in `instead`. Exits 1 and leaves no OUT on failure.
+ * header is taken once, a table (.def) wherever it is asked for. Headers of the system stay; what
+ * is called NAME is left out, whoever it belongs to. With --apart C files of folders keep their
+ * static names to themselves, as they do when each is compiled alone: f of dir/x.c is x__f in OUT;
+ * and what the mathematics (ir/mathlib*.h) calls im_exp is sim_exp, for C with functions of that
+ * name stands behind it. Exits 1 and leaves no OUT on failure.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 64, NAME = 200, LONGEST = 4096 };
-
-static const char *const instead[] = {"ir/ir.h", "back/back.h"};
+enum { MOST = 128, NAME = 200, LONGEST = 4096, STATICS = 200 };
 
 typedef struct Join {
   FILE *out;
-  char **folder;
-  int nfolder, depth;
+  char **folder, **without;
+  int nfolder, nwithout, depth, apart;
   char seen[MOST][NAME];
   int nseen;
 } Join;
+
+/* Names of one C file that get another. */
+typedef struct Apart {
+  char file[NAME]; /* "": none do */
+  char name[STATICS][NAME];
+  int n;
+} Apart;
 
 static int join(Join *j, const char *name);
 
@@ -33,16 +42,82 @@ static FILE *find(const Join *j, const char *name) {
   return f;
 }
 
-/* 1: the line includes something that was put in its place. */
+static int ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
+/* ---- names ---- */
+
+static int is_word(int c) {
+  return isalnum(c) || c == '_';
+}
+
+/* What the line, which begins at the margin, defines as static: its last word before ( [ = ; */
+static void note(Apart *a, const char *line) {
+  const char *s = strncmp(line, "__attribute__", 13) ? line : strstr(line, " static ");
+  if (s && *s == ' ') s++;
+  if (!s || (strncmp(s, "static ", 7) != 0 && strncmp(s, "} ", 2) != 0)) return;
+  size_t n = strcspn(s, "([=;{"), k;
+  if (!s[n] || s[n] == '{') return;
+  while (n && !is_word(s[n - 1])) n--;
+  for (k = n; k && is_word(s[k - 1]);) k--;
+  if (n == k || n - k >= NAME || a->n == STATICS) return;
+  memcpy(a->name[a->n], s + k, n - k);
+  a->name[a->n++][n - k] = 0;
+}
+
+static int is_static(const Apart *a, const char *s, size_t n) {
+  for (int i = 0; i < a->n; i++)
+    if (strlen(a->name[i]) == n && !memcmp(a->name[i], s, n)) return 1;
+  return 0;
+}
+
+/* Words of the line, but not what is in quotes, and no fields. */
+static void put_apart(FILE *out, const Apart *a, const char *line) {
+  for (const char *s = line; *s;) {
+    size_t n = 0;
+    if (*s == '"') {
+      for (n = 1; s[n] && s[n] != '"'; n++)
+        if (s[n] == '\\' && s[n + 1]) n++;
+      n += s[n] == '"';
+    } else if (*s == '\'' && s[1] && (s[1] == '\\' ? s[2] && s[3] == '\'' : s[2] == '\'')) {
+      n = s[1] == '\\' ? 4 : 3;
+    } else {
+      while (is_word((unsigned char)s[n])) n++;
+    }
+    int field = s > line && (s[-1] == '.' || (s[-1] == '>' && s > line + 1 && s[-2] == '-'));
+    if (is_word((unsigned char)*s) && !field && is_static(a, s, n)) fprintf(out, "%s__", a->file);
+    if (!strncmp(s, "im_", 3) || !strncmp(s, "imk_", 4)) putc('s', out);
+    n += !n;
+    fwrite(s, 1, n, out);
+    s += n;
+  }
+}
+
+static void apart(Apart *a, FILE *in, const char *name) {
+  static char line[LONGEST];
+  const char *slash = strrchr(name, '/');
+  a->n = 0;
+  a->file[0] = 0;
+  if (!slash || !ends_with(name, ".c")) return;
+  snprintf(a->file, sizeof a->file, "%.*s", (int)(strlen(slash + 1) - 2), slash + 1);
+  while (fgets(line, sizeof line, in)) note(a, line);
+  rewind(in);
+}
+
+/* ---- files ---- */
+
+/* 1: the line includes something that was left out, or put in its place. */
 static int included(Join *j, const char *line, int *bad) {
   char name[LONGEST];
-  if (!strncmp(line, "#include <math.h>", 17) || !strncmp(line, "#include <string.h>", 19))
-    return 1;
-  if (sscanf(line, "#include \"%4000[^\"]\"", name) != 1) return 0;
-  for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
-    if (!strcmp(name, instead[i])) return 1;
+  int own = sscanf(line, "#include \"%4000[^\"]\"", name) == 1;
+  if (!own && sscanf(line, "#include <%4000[^>]>", name) != 1) return 0;
+  for (int i = 0; i < j->nwithout; i++)
+    if (!strcmp(name, j->without[i] + 1)) return 1;
+  if (!own) return 0;
   size_t n = strlen(name);
-  if (n < 4 || strcmp(name + n - 4, ".def") != 0) {
+  if (!ends_with(name, ".def")) {
     for (int i = 0; i < j->nseen; i++)
       if (!strcmp(j->seen[i], name)) return 1;
     if (j->nseen == MOST || n >= NAME) return *bad = 1;
@@ -54,6 +129,7 @@ static int included(Join *j, const char *line, int *bad) {
 
 static int join(Join *j, const char *name) {
   static char line[LONGEST];
+  Apart a = {.n = 0};
   FILE *in = find(j, name);
   int bad = 0;
   if (!in || ++j->depth > 20) {
@@ -61,16 +137,29 @@ static int join(Join *j, const char *name) {
     if (in) fclose(in);
     return 1;
   }
-  while (!bad && fgets(line, sizeof line, in))
-    if (!included(j, line, &bad)) fputs(line, j->out);
+  if (j->apart) apart(&a, in, name);
+  while (!bad && fgets(line, sizeof line, in)) {
+    if (included(j, line, &bad)) continue;
+    if (j->apart)
+      put_apart(j->out, &a, line);
+    else
+      fputs(line, j->out);
+  }
   j->depth--;
   fclose(in);
   return bad;
 }
 
 int main(int argc, char **argv) {
-  if (argc < 4) return fprintf(stderr, "usage: join IN OUT FOLDER...\n"), 1;
-  Join j = {.out = fopen(argv[2], "w"), .folder = argv + 3, .nfolder = argc - 3};
+  Join j = {.without = argv + 1};
+  if (argc > 1 && !strcmp(argv[1], "--apart")) j.apart = 1, j.without++, argc--, argv++;
+  while (j.nwithout + 1 < argc && *j.without[j.nwithout] == '-') j.nwithout++;
+  argc -= j.nwithout;
+  argv += j.nwithout;
+  if (argc < 4) return fprintf(stderr, "usage: join [--apart] [-NAME...] IN OUT FOLDER...\n"), 1;
+  j.out = fopen(argv[2], "w");
+  j.folder = argv + 3;
+  j.nfolder = argc - 3;
   if (!j.out) return fprintf(stderr, "join: %s: %s\n", argv[2], strerror(errno)), 1;
   int bad = join(&j, argv[1]);
   bad |= fclose(j.out) != 0;

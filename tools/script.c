@@ -25,7 +25,9 @@ typedef enum Kind {
   K_array,
   K_tuple,
   K_struct,
-  K_fn
+  K_fn,
+  K_tensor,
+  K_object
 } Kind;
 static const char *const kind_names[] = {"nothing", "null",  "integer", "float",  "boolean",
                                          "string",  "array", "tuple",   "struct", "function"};
@@ -43,6 +45,8 @@ typedef struct Value {
     Chars *text;
     List *list;
     Fn *fn;
+    struct Lazy *lazy;
+    struct Thing *thing;
   } u;
 } Value;
 
@@ -71,13 +75,17 @@ struct List {
   Value at[];
 };
 
-typedef struct Type Type;
-struct Type {
+typedef struct ValueType ValueType;
+struct ValueType {
   Kind kind;
-  const char *text;        /* for messages */
-  const Type *const *item; /* of an array one, of a tuple all */
+  const char *text;             /* for messages */
+  const ValueType *const *item; /* of an array one, of a tuple all */
   uint32_t n;
   const Struct *of;
+  int shaped; /* a tensor, of whose shape is known: */
+  uint32_t rank;
+  const int64_t *dim;      /* -1: not known */
+  const char *const *name; /* of extents that have one; NULL: none has */
 };
 
 /* A place in the text: FILE:LINE:COLUMN, and the line with a caret below it. */
@@ -91,12 +99,13 @@ typedef Value Code(Fn *self, Value *arg, const int *at);
 typedef struct Shape {
   Code *code;
   uint32_t params;
-  const Type *const *param; /* NULL: anything */
-  uint32_t with;            /* variables of functions around it */
+  const ValueType *const *param; /* NULL: anything */
+  uint32_t with;                 /* variables of functions around it */
 } Shape;
 struct Fn {
   Box box;
   const Shape *shape;
+  Fn *grad_of; /* it is the gradient of that one; NULL: it is itself */
   Value with[];
 };
 
@@ -105,6 +114,26 @@ enum { MOST_DEPTH = 6000, BAD_INPUT = 4, BAD_SYSTEM = 5 };
 
 static const Value null = {K_null, {0}};
 static const char *script_name = "program";
+
+/* ---- tensors and objects: in script_tensor.c; script_lib.c is for programs that have none ---- */
+
+typedef struct Shown Shown; /* a text that grows */
+typedef struct Sizes Sizes; /* what names of extents stand for in a call */
+static const char *more_kind(Value d);
+static void more_release(Box *b); /* what it holds; its own memory stays */
+static void more_show(Shown *t, Value d, int at);
+/* These say whether it was theirs; only then *out has the value, and operands were taken. */
+static int more_binary(char sign, Value x, Value y, int at, Value *out);
+static int more_negate(Value x, int at, Value *out);
+static int more_index(Value v, Value i, int at, int where, Value *out); /* takes i alone */
+static int more_call(Value f, Value *arg, uint32_t n, const int *at, Value *out);
+static int more_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
+                       Value *out);
+static int more_equal(Value x, Value y, int at, int *same);
+/* A tensor of one element becomes a number, unless a gradient goes through it: 1. */
+static int more_number(Value *d);
+static int fits_element(Value d, double f); /* the number that a tensor of one element is */
+static int more_becomes(Value *d, const ValueType *to, int at);
 
 /* ---- errors ---- */
 
@@ -126,6 +155,7 @@ static _Noreturn void no_memory(void) {
 }
 
 static const char *kind_of(Value d) {
+  if (d.kind > K_fn) return more_kind(d);
   return d.kind == K_struct ? d.u.list->of->name : kind_names[d.kind];
 }
 
@@ -158,6 +188,9 @@ static void free_box(Box *b) {
       for (uint64_t i = 0; i < ((List *)b)->n; i++) let_go(((List *)b)->at[i], &waiting);
     if (b->kind == K_fn)
       for (uint32_t i = 0; i < ((Fn *)b)->shape->with; i++) let_go(((Fn *)b)->with[i], &waiting);
+    if (b->kind == K_fn && ((Fn *)b)->grad_of)
+      let_go((Value){K_fn, {.fn = ((Fn *)b)->grad_of}}, &waiting);
+    if (b->kind > K_fn || b->kind == K_none) more_release(b);
     free(b);
     if (!(b = waiting)) return;
     waiting = b->next;
@@ -234,10 +267,10 @@ static List *own(Value *d) {
 
 /* ---- as they are shown ---- */
 
-typedef struct Shown {
+struct Shown {
   char *at;
   size_t n, room;
-} Shown;
+};
 
 static void put(Shown *t, const char *s, size_t n) {
   if (t->n + n > t->room) {
@@ -253,34 +286,36 @@ static void puts_to(Shown *t, const char *s) {
   put(t, s, strlen(s));
 }
 
-static void show(Shown *t, Value d, int depth, int at);
+static void put_value(Shown *t, Value d, int depth, int at);
 
-static void show_list(Shown *t, const List *l, const char *open, const char *close, int depth,
-                      int at) {
+static void put_list(Shown *t, const List *l, const char *open, const char *close, int depth,
+                     int at) {
   if (depth > MOST_DEPTH) script_fail(at, "arrays are nested too deeply to show");
   puts_to(t, open);
   for (uint64_t i = 0; i < l->n; i++) {
     if (i) puts_to(t, ", ");
     if (l->of) puts_to(t, l->of->field[i]), puts_to(t, ": ");
-    show(t, l->at[i], depth + 1, at);
+    put_value(t, l->at[i], depth + 1, at);
   }
   puts_to(t, close);
 }
 
-static void show(Shown *t, Value d, int depth, int at) {
+static void put_value(Shown *t, Value d, int depth, int at) {
   char text[NUMBER_ROOM];
   switch (d.kind) {
   case K_int: put(t, text, (size_t)sprintf(text, "%lld", (long long)d.u.i)); return;
   case K_float: put(t, text, (size_t)number_text(text, d.u.f, 0, 0)); return;
   case K_bool: puts_to(t, d.u.i ? "true" : "false"); return;
   case K_string: put(t, d.u.text->at, d.u.text->n); return;
-  case K_array: show_list(t, d.u.list, "[", "]", depth, at); return;
-  case K_tuple: show_list(t, d.u.list, "(", ")", depth, at); return;
+  case K_array: put_list(t, d.u.list, "[", "]", depth, at); return;
+  case K_tuple: put_list(t, d.u.list, "(", ")", depth, at); return;
   case K_struct:
     puts_to(t, d.u.list->of->name);
-    show_list(t, d.u.list, " { ", " }", depth, at);
+    put_list(t, d.u.list, " { ", " }", depth, at);
     return;
   case K_fn: puts_to(t, "<function>"); return;
+  case K_tensor:
+  case K_object: more_show(t, d, at); return;
   default: puts_to(t, "null");
   }
 }
@@ -290,6 +325,8 @@ static void show(Shown *t, Value d, int depth, int at) {
 static int equal(Value x, Value y, int depth, int at) {
   if (x.kind == K_int && y.kind == K_float) return (double)x.u.i == y.u.f;
   if (x.kind == K_float && y.kind == K_int) return x.u.f == (double)y.u.i;
+  int same;
+  if ((x.kind == K_tensor || y.kind == K_tensor) && more_equal(x, y, at, &same)) return same;
   if (x.kind != y.kind) return 0;
   switch (x.kind) {
   case K_null: return 1;
@@ -358,12 +395,16 @@ static _Noreturn void cannot(const char *verb, Value x, Value y, int at) {
     if (x.kind == K_int && y.kind == K_int)                                                        \
       return of_int((int64_t)((uint64_t)x.u.i sign(uint64_t) y.u.i));                              \
     if (is_number(x) && is_number(y)) return of_float(number(x) sign number(y));                   \
+    Value out;                                                                                     \
+    if (more_binary(*#sign, x, y, at, &out)) return out;                                           \
     OTHERWISE_##name cannot(verb, x, y, at);                                                       \
   }
-#define COMPARISON(name, sign)                                                                     \
+#define COMPARISON(name, sign, as)                                                                 \
   static inline Value do_##name(Value x, Value y, int at) {                                        \
     if (x.kind == K_int && y.kind == K_int) return of_bool(x.u.i sign y.u.i);                      \
     if (is_number(x) && is_number(y)) return of_bool(number(x) sign number(y));                    \
+    Value out;                                                                                     \
+    if (more_binary(as, x, y, at, &out)) return out;                                               \
     cannot("compare", x, y, at);                                                                   \
   }
 #define OTHERWISE_add                                                                              \
@@ -397,13 +438,17 @@ static Value joined(Value x, Value y, int at) {
 ARITHMETIC(add, +, "add")
 ARITHMETIC(sub, -, "subtract")
 ARITHMETIC(mul, *, "multiply")
-COMPARISON(lt, <)
-COMPARISON(le, <=)
-COMPARISON(gt, >)
-COMPARISON(ge, >=)
+COMPARISON(lt, <, '<')
+COMPARISON(le, <=, 'l')
+COMPARISON(gt, >, '>')
+COMPARISON(ge, >=, 'g')
 
 static inline Value do_div(Value x, Value y, int at) {
-  if (!is_number(x) || !is_number(y)) cannot("divide", x, y, at);
+  Value out;
+  if (!is_number(x) || !is_number(y)) {
+    if (more_binary('/', x, y, at, &out)) return out;
+    cannot("divide", x, y, at);
+  }
   if (number(y) == 0) script_fail(at, "Division by zero");
   if (x.kind == K_float || y.kind == K_float) return of_float(number(x) / number(y));
   return of_int(y.u.i == -1 ? (int64_t)(0 - (uint64_t)x.u.i) : x.u.i / y.u.i); /* no trap */
@@ -416,10 +461,14 @@ static inline Value do_mod(Value x, Value y, int at) {
 }
 
 static inline Value do_at(Value x, Value y, int at) {
+  Value out;
+  if (more_binary('@', x, y, at, &out)) return out;
   cannot("multiply", x, y, at);
 }
 
 static inline Value do_eq(Value x, Value y, int at) {
+  Value out;
+  if (more_binary('=', x, y, at, &out)) return out;
   int same = equal(x, y, 0, at);
   drop(x);
   drop(y);
@@ -427,16 +476,21 @@ static inline Value do_eq(Value x, Value y, int at) {
 }
 
 static inline Value do_ne(Value x, Value y, int at) {
+  Value out;
+  if (more_binary('!', x, y, at, &out)) return out;
   return of_bool(!do_eq(x, y, at).u.i);
 }
 
 static inline Value do_neg(Value x, int at) {
   if (x.kind == K_int) return of_int((int64_t)(0 - (uint64_t)x.u.i));
   if (x.kind == K_float) return of_float(-x.u.f);
+  Value out;
+  if (more_negate(x, at, &out)) return out;
   script_fail(at, "Cannot negate %s", kind_of(x));
 }
 
 static Value cast(Value x, Kind to, const char *name, int at) {
+  if (x.kind == K_tensor && more_number(&x) && to == K_float) return x;
   if (!is_number(x) && x.kind != K_bool) script_fail(at, "Cannot cast %s to %s", kind_of(x), name);
   double f = x.kind == K_float ? x.u.f : (double)x.u.i;
   if (to == K_bool) return of_bool(f != 0);
@@ -496,7 +550,11 @@ static Value slice(const List *l, const List *index, int where) {
 
 /* at: the expression, where: the index. Takes the index. */
 static inline Value at_index(Value v, Value i, int at, int where) {
-  if (v.kind != K_array) script_fail(at, "Cannot index into %s", kind_of(v));
+  Value out;
+  if (v.kind != K_array) {
+    if (more_index(v, i, at, where, &out)) return out;
+    script_fail(at, "Cannot index into %s", kind_of(v));
+  }
   const List *l = v.u.list;
   if (i.kind == K_array) {
     Value d = slice(l, i.u.list, where);
@@ -538,12 +596,6 @@ static Value member(Value v, const char *name, int at) {
   return d;
 }
 
-/* What is called as v.name(...); takes v. */
-static Value method(Value v, const char *name, int at) {
-  if (!field_of(v, name)) script_fail(at, "%s has no functions of its own", kind_of(v));
-  return member(v, name, at);
-}
-
 /* ---- places inside variables ---- */
 
 static Value *place_element(Value *in, Value i, int at, int where) {
@@ -577,15 +629,17 @@ static inline Value *assigned(Value *d, const char *name, int at) {
 
 /* ---- types ---- */
 
-static void becomes(Value *d, const Type *to, int at) {
+static void becomes(Value *d, const ValueType *to, int at) {
   if (to->kind == K_none) return;
+  if (to->kind == K_tensor && more_becomes(d, to, at)) return;
+  if (to->kind == K_float && d->kind == K_tensor && more_number(d)) return;
   if (to->kind == K_float && d->kind == K_int) *d = of_float((double)d->u.i);
   if (d->kind != to->kind || (to->kind == K_tuple && d->u.list->n != to->n) ||
       (to->kind == K_struct && d->u.list->of != to->of))
     script_fail(at, "expected %s, found %s", to->text, kind_of(*d));
   if (to->kind != K_array && to->kind != K_tuple) return;
   for (uint64_t i = 0; i < d->u.list->n; i++) {
-    const Type *t = to->item[to->kind == K_tuple ? i : 0];
+    const ValueType *t = to->item[to->kind == K_tuple ? i : 0];
     Value *x = &d->u.list->at[i];
     int ready = t->kind == K_none || (t->kind == x->kind && t->kind < K_array);
     if (!ready) becomes(&own(d)->at[i], t, at);
@@ -594,22 +648,21 @@ static void becomes(Value *d, const Type *to, int at) {
 
 /* ---- calls ---- */
 
-static const char *stack_base;
-static size_t stack_most;
+/* Takes f and the arguments. at: the place of the call, and those of the arguments. */
+static Value call(Value f, Value *arg, uint32_t n, const int *at);
 
-/* Takes f and the arguments. */
-static Value call(Value f, Value *arg, uint32_t n, const int *at) {
-  const char here = 0;
-  if (f.kind != K_fn) script_fail(at[0], "Cannot call non-function value: %s", kind_of(f));
-  const Shape *s = f.u.fn->shape;
-  if (n != s->params)
-    script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
-  if ((size_t)(stack_base - &here) > stack_most) script_fail(at[0], "calls are nested too deeply");
-  for (uint32_t i = 0; i < n; i++)
-    if (s->param[i]) becomes(&arg[i], s->param[i], at[1 + i]);
-  Value d = s->code(f.u.fn, arg, at);
-  drop(f);
-  return d;
+/* What is called as on.name(...): a field that holds a function, or a function of an object. */
+static Value call_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
+                         int where) {
+  Value out;
+  const Value *f = field_of(on, name);
+  if (f) {
+    out = call(share(*f), arg, n, at);
+  } else if (!more_method(on, name, arg, n, at, &out)) {
+    script_fail(where, "%s has no functions of its own", kind_of(on));
+  }
+  drop(on);
+  return out;
 }
 
 /* ---- patterns ---- */
@@ -618,6 +671,7 @@ static inline int fits_int(Value d, int64_t i) {
   return d.kind == K_int && d.u.i == i;
 }
 static inline int fits_float(Value d, double f) {
+  if (d.kind == K_tensor) return fits_element(d, f);
   return d.kind == K_float && fabs(d.u.f - f) < 0x1p-52;
 }
 static inline int fits_bool(Value d, int b) {

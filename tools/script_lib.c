@@ -1,8 +1,10 @@
-/* script_lib.c: built-in functions of compiled programs; see script.c.
+/* script_lib.c: built-in functions of compiled programs without tensors; see script.c.
  *
  * Each borrows its arguments and gives a share of its result. Numbers are those of every engine:
  * functions are those of src/ir/mathlibd.h, whatever C library there is.
  */
+
+static void script_main(void);
 
 /* ---- arguments ---- */
 
@@ -28,7 +30,7 @@ static Value bi_print(const Value *arg, uint32_t n, int at) {
   Shown t = {0};
   for (uint32_t i = 0; i < n; i++) {
     if (i) puts_to(&t, " ");
-    show(&t, arg[i], 0, at);
+    put_value(&t, arg[i], 0, at);
   }
   puts_to(&t, "\n");
   fwrite(t.at, 1, t.n, stdout);
@@ -39,7 +41,7 @@ static Value bi_print(const Value *arg, uint32_t n, int at) {
 static Value bi_str(const Value *arg, uint32_t n, int at) {
   Shown t = {0};
   (void)n;
-  show(&t, arg[0], 0, at);
+  put_value(&t, arg[0], 0, at);
   Value d = of_text(t.at, t.n);
   free(t.at);
   return d;
@@ -78,35 +80,9 @@ static Value bi_type(const Value *arg, uint32_t n, int at) {
 static Value bi_assert(const Value *arg, uint32_t n, int at) {
   if (is_true(arg[0])) return null;
   Shown t = {0};
-  if (n > 1) show(&t, arg[1], 0, at);
+  if (n > 1) put_value(&t, arg[1], 0, at);
   put(&t, "", 1);
   script_fail(at, "%s", n > 1 ? t.at : "the assertion does not hold");
-}
-
-/* *to: a place, whose array changes; takes v. Half as much room again, so that n pushes move O(n)
- * elements. */
-static Value push(Value *to, Value v, int at) {
-  List *l = arg_list(*to, "push", at);
-  int alone = l->box.refs == 1;
-  if (!alone || l->n == l->room) {
-    not_too_many(l->n + 1, at);
-    uint64_t room = l->n + l->n / 2 + 4;
-    List *more = box_new(K_array, sizeof *more + (size_t)room * sizeof *more->at);
-    more->n = l->n;
-    more->room = room;
-    for (uint64_t i = 0; i < l->n; i++) more->at[i] = alone ? l->at[i] : share(l->at[i]);
-    if (alone) l->n = 0; /* its elements have moved */
-    set(to, (Value){K_array, {.list = more}});
-    l = more;
-  }
-  l->at[l->n++] = v;
-  return share(*to);
-}
-
-static Value pop(Value *from, int at) {
-  if (!arg_list(*from, "pop", at)->n) script_fail(at, "pop() of an empty array");
-  List *l = own(from);
-  return l->at[--l->n];
 }
 
 /* ---- numbers ---- */
@@ -222,23 +198,55 @@ static Value bi_gpu_info(const Value *arg, uint32_t n, int at) {
   return of_text("No GPU available", 16);
 }
 
-/* ---- the program ---- */
+/* ---- tensors and objects: there are none ---- */
 
-static void script_main(void);
+struct Sizes {
+  char none;
+};
 
-int main(int argc, char **argv) {
-  const char here = 0, *slash = argc ? strrchr(argv[0], '/') : NULL;
-  struct rlimit r;
-  enum { MARGIN = 256 << 10 };
-  size_t most = (size_t)8 << 20;
-  if (argc) script_name = slash ? slash + 1 : argv[0];
-  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) most = (size_t)r.rlim_cur;
-  stack_base = &here;
-  stack_most = most > 2 * (size_t)MARGIN ? most - MARGIN : most / 2;
+static const char *more_kind(Value d) {
+  return (void)d, "nothing";
+}
+static void more_release(Box *b) {
+  (void)b;
+}
+static void more_show(Shown *t, Value d, int at) {
+  (void)t, (void)d, (void)at;
+}
+static int more_binary(char sign, Value x, Value y, int at, Value *out) {
+  return (void)sign, (void)x, (void)y, (void)at, (void)out, 0;
+}
+static int more_negate(Value x, int at, Value *out) {
+  return (void)x, (void)at, (void)out, 0;
+}
+static int more_index(Value v, Value i, int at, int where, Value *out) {
+  return (void)v, (void)i, (void)at, (void)where, (void)out, 0;
+}
+static int more_call(Value f, Value *arg, uint32_t n, const int *at, Value *out) {
+  return (void)f, (void)arg, (void)n, (void)at, (void)out, 0;
+}
+static int more_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
+                       Value *out) {
+  return (void)on, (void)name, (void)arg, (void)n, (void)at, (void)out, 0;
+}
+static int more_equal(Value x, Value y, int at, int *same) {
+  return (void)x, (void)y, (void)at, (void)same, 0;
+}
+static int more_number(Value *d) {
+  return (void)d, 0;
+}
+static int fits_element(Value d, double f) {
+  return (void)d, (void)f, 0;
+}
+static int more_becomes(Value *d, const ValueType *to, int at) {
+  return (void)d, (void)to, (void)at, 0;
+}
+static inline void sizes_begin(Sizes *s) {
+  (void)s;
+}
+static inline void sizes_end(Sizes *s) {
+  (void)s;
+}
+static void script_run(void) {
   script_main();
-  if (fflush(stdout) || ferror(stdout)) {
-    fprintf(stderr, "%s: standard output: %s\n", script_name, strerror(errno));
-    return BAD_SYSTEM;
-  }
-  return 0;
 }

@@ -41,27 +41,35 @@ static int is_said(const Args *a, int k, int word, int first, int from, int to) 
   return word < first || (word >= from && (k + 1 >= a->nmodels || word < to));
 }
 
-/* What was said about the inputs of model k. */
-static IngotStatus say_inputs(Ingot *m, const Args *a, int k) {
+#define SAID(list) is_said(a, k, i, first->list, w->list, end->list)
+/* What was said about sizes of model k. */
+static IngotStatus say_sizes(Ingot *m, const Args *a, int k) {
   const ModelWords *first = &a->models[0], *w = &a->models[k];
   const ModelWords *end = &a->models[k + 1 < a->nmodels ? k + 1 : k];
   IngotStatus s = INGOT_OK;
-#define SAID(list) is_said(a, k, i, first->list, w->list, end->list)
   for (int i = 0; !s && i < a->ndim; i++)
     if (SAID(dim)) s = ingot_set_dim(m, a->dim[i]);
   for (int i = 0; !s && i < a->nshape; i++)
     if (SAID(shape)) s = ingot_set_shape(m, a->shape[i], 0);
   for (int i = 0; !s && i < a->nmax_shape; i++)
     if (SAID(max_shape)) s = ingot_set_shape(m, a->max_shape[i], 1);
+  return s;
+}
+
+/* What was said about its inputs. */
+static IngotStatus say_inputs(Ingot *m, const Args *a, int k) {
+  const ModelWords *first = &a->models[0], *w = &a->models[k];
+  const ModelWords *end = &a->models[k + 1 < a->nmodels ? k + 1 : k];
+  IngotStatus s = INGOT_OK;
   for (int i = 0; !s && i < a->nstate; i++)
     if (SAID(state)) s = ingot_set_state(m, a->state[i]);
   for (int i = 0; !s && i < a->nfreeze; i++)
     if (SAID(freeze)) s = ingot_freeze(m, a->freeze[i]);
   for (int i = 0; !s && i < a->ninput; i++)
     if (SAID(input)) s = ingot_input_spec(m, a->input[i]);
-#undef SAID
   return s;
 }
+#undef SAID
 
 IngotStatus prepare_others(Ingot *m, const Args *a) {
   IngotStatus s = INGOT_OK;
@@ -69,6 +77,7 @@ IngotStatus prepare_others(Ingot *m, const Args *a) {
   if (a->nmodels > 1 && a->tune) return (IngotStatus)refuse(a, "--tune measures one model");
   for (int k = 1; !s && k < a->nmodels; k++) {
     s = ingot_also(m, a->models[k].path, &more);
+    if (!s) s = say_sizes(more, a, k);
     if (!s) s = say_inputs(more, a, k);
   }
   return s;
@@ -142,7 +151,10 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!spares_models(a)) return INGOT_USAGE;
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
-  if (!s && !a->bytes) s = is_script(a->model) ? open_script(m, a) : ingot_open(m, a->model);
+  int script = !a->bytes && is_script(a->model);
+  if (!s && script)
+    s = say_sizes(m, a, 0); /* a program runs, and the function with it, when opened */
+  if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
   if (!s && ingot_is_vm(m) && shapes_program(a))
     return refuse_option(a, shapes_program(a),
                          "the file is bytecode, a program already made: say it to compile");
@@ -152,6 +164,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
   if (!s && a->grad) s = ingot_set_grad(m, a->grad);
+  if (!s && !script) s = say_sizes(m, a, 0);
   if (!s) s = say_inputs(m, a, 0);
   if (!s && a->inputs) s = ingot_input_file(m, a->inputs);
   if (!s && a->data) s = ingot_input_file(m, a->data);

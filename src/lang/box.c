@@ -54,7 +54,7 @@ static void release(Eval *ev, Holder *b, Holder **waiting) {
   } else if (b->kind == KD_fn) {
     BoxFn *f = (BoxFn *)b;
     for (u32 i = 0; i < f->n; i++) unchain(ev, &f->with[i], waiting);
-    Worth of = {KD_fn, {.fn = f->grad_of}};
+    Worth of = {KD_fn, .u = {.fn = f->grad_of}};
     if (f->grad_of) unchain(ev, &of, waiting);
   } else if (b->kind == KD_tensor) {
     lazy_release(ev, (Lazy *)b);
@@ -97,15 +97,15 @@ void worth_drop(Eval *ev, Worth *d) {
 }
 
 Worth worth_int(i64 i) {
-  return (Worth){KD_int, {.i = i}};
+  return (Worth){KD_int, .u = {.i = i}};
 }
 
 Worth worth_float(double f) {
-  return (Worth){KD_float, {.f = f}};
+  return (Worth){KD_float, .u = {.f = f}};
 }
 
 Worth worth_bool(bool b) {
-  return (Worth){KD_bool, {.i = b}};
+  return (Worth){KD_bool, .u = {.i = b}};
 }
 
 static void too_many(Eval *ev, u64 n) {
@@ -119,7 +119,7 @@ Worth worth_text(Eval *ev, const char *at, size_t n) {
   BoxText *t = share_new(ev, KD_string, sizeof *t + n + 1);
   t->n = n;
   if (n) memcpy(t->at, at, n);
-  return (Worth){KD_string, {.text = t}};
+  return (Worth){KD_string, .u = {.text = t}};
 }
 
 Worth worth_list(Eval *ev, LangKind kind, u64 n) {
@@ -127,7 +127,7 @@ Worth worth_list(Eval *ev, LangKind kind, u64 n) {
   BoxList *l = share_new(ev, kind, sizeof *l + (size_t)n * sizeof *l->at);
   l->n = l->room = n;
   for (u64 i = 0; i < n; i++) l->at[i].kind = KD_null;
-  return (Worth){kind, {.list = l}};
+  return (Worth){kind, .u = {.list = l}};
 }
 
 BoxList *list_own(Eval *ev, Worth *d) {
@@ -153,7 +153,8 @@ void list_push(Eval *ev, Worth *d, Worth x) {
     for (u64 i = 0; i < l->n; i++) more->at[i] = own ? l->at[i] : worth_share(&l->at[i]);
     if (own) l->n = 0; /* its elements have moved */
     worth_drop(ev, d);
-    *d = (Worth){more->box.kind, {.list = more}};
+    bool open = d->open;
+    *d = (Worth){more->box.kind, .u = {.list = more}, .open = open};
     l = more;
   }
   l->at[l->n++] = x;

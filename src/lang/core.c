@@ -37,7 +37,7 @@ void bi_len(Eval *ev, Worth *arg, u32 n, Worth *out) {
   case KD_string: *out = worth_int((i64)arg->u.text->n); return;
   case KD_array:
   case KD_tuple: *out = worth_int((i64)arg->u.list->n); return;
-  case KD_tensor: *out = worth_int((i64)arg->u.lazy->n); return;
+  case KD_tensor: bi_tensor_size(ev, arg, n, out); return;
   default: ARG_BAD(ev, "len() takes an array, a string or a tensor, got %s", worth_kind(arg));
   }
 }

@@ -4,6 +4,7 @@
  * return are noted in `flow`, and whoever runs statements looks there after each. How deep nodes
  * may be inside each other, calls included, is bounded, so that no program exhausts the stack.
  */
+#include "lang/dry.h"
 #include "lang/thing.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ static Worth eval_name(Eval *ev, const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++) {
     if (n->place[i].kind == PL_self) {
       ev->local->self->box.refs++;
-      return (Worth){KD_fn, {.fn = ev->local->self}};
+      return (Worth){KD_fn, .u = {.fn = ev->local->self}};
     }
     Worth *d = place_of(ev, &n->place[i]);
     if (d && d->kind != KD_none) return worth_share(d);
@@ -100,13 +101,18 @@ Worth eval_block(Eval *ev, const Ast *n) {
 
 static bool holds(Eval *ev, Ast *n) {
   Worth c = eval_node(ev, n);
+  if (worth_open(ev, &c)) dry_refuse(ev, n, "a choice");
   bool yes = worth_true(&c);
   worth_drop(ev, &c);
   return yes;
 }
 
 static Worth eval_if(Eval *ev, const Ast *n) {
-  if (holds(ev, n->a)) return eval_block(ev, n->b);
+  Worth c = eval_node(ev, n->a);
+  bool yes = worth_true(&c), open = worth_open(ev, &c);
+  worth_drop(ev, &c);
+  if (open && ev->flow == FLOW_next) return dry_if(ev, n);
+  if (yes) return eval_block(ev, n->b);
   if (!n->c) return null;
   return n->c->kind == AST_if ? eval_node(ev, n->c) : eval_block(ev, n->c);
 }
@@ -126,6 +132,7 @@ static bool goes_on(Eval *ev, const Ast *loop) {
 
 static Worth eval_while(Eval *ev, Ast *n) {
   Worth v = null;
+  if (ev->dry) return dry_while(ev, n);
   HotTurns hot = hot_begin(ev, n);
   while (!hot_run(ev, &hot, n, &v) && holds(ev, n->a)) {
     worth_drop(ev, &v);
@@ -148,31 +155,39 @@ static bool turn(Eval *ev, const Ast *n, Worth v, Worth *last) {
   return goes_on(ev, n);
 }
 
-static Worth eval_for(Eval *ev, Ast *n) {
-  Worth last = null;
-  HotTurns hot = hot_begin(ev, n);
+/* Turns from t->at on, whatever runs them. */
+static void turns(Eval *ev, Ast *n, HotTurns *t, Worth *last) {
+  DryLoop dry;
   bool on = true;
+  forget(ev, n);
+  if (ev->dry) dry_begin(ev, &dry);
+  while (on && t->at < t->end && !hot_run(ev, t, n, last)) {
+    Worth v = t->over ? worth_share(&t->over->at[t->at]) : worth_int(t->at);
+    t->at++;
+    on = turn(ev, n, v, last) && (!ev->dry || dry_goes_on(ev, &dry));
+  }
+  if (ev->dry) dry_end(ev, &dry);
+  forget(ev, n);
+}
+
+static Worth eval_for(Eval *ev, Ast *n) {
+  Worth last = null, over = null;
+  HotTurns hot = hot_begin(ev, n);
   if (n->a->kind == AST_range && !n->a->to) { /* never stored */
-    i64 from, end;
-    eval_bounds(ev, n->a, &from, &end);
-    forget(ev, n);
-    hot.at = from;
-    hot.end = end;
-    while (on && hot.at < end && !hot_run(ev, &hot, n, &last))
-      on = turn(ev, n, worth_int(hot.at++), &last);
+    if (!eval_bounds(ev, n->a, &hot.at, &hot.end)) {
+      dry_turns(ev, n, worth_unknown(ev, KD_int));
+      return last;
+    }
   } else {
-    Worth over = eval_node(ev, n->a);
+    over = eval_node(ev, n->a);
     if (ev->flow != FLOW_next) return over;
     if (over.kind != KD_array)
       eval_fail(ev, n->a, "Cannot iterate over type %s", worth_kind(&over));
-    forget(ev, n);
     hot.over = over.u.list;
     hot.end = (i64)over.u.list->n;
-    while (on && hot.at < hot.end && !hot_run(ev, &hot, n, &last))
-      on = turn(ev, n, worth_share(&over.u.list->at[hot.at++]), &last);
-    worth_drop(ev, &over);
   }
-  forget(ev, n);
+  turns(ev, n, &hot, &last);
+  worth_drop(ev, &over);
   return last;
 }
 
@@ -197,6 +212,7 @@ static Worth eval_repeat(Eval *ev, const Ast *n) {
   if (ev->flow != FLOW_next) return v;
   ev->at = n;
   double k = arg_number(ev, &times);
+  if (worth_open(ev, &times)) dry_refuse(ev, n, "a length");
   if (k >= 0x1p62) k = 0x1p62; /* too many, which is told below */
   Worth l = worth_list(ev, KD_array, k > 0 ? (u64)k : 0);
   for (u64 i = 0; i < l.u.list->n; i++) l.u.list->at[i] = worth_share(&v);
@@ -224,6 +240,7 @@ static bool fits(Eval *ev, const Ast *pattern, const Worth *v) {
 static Worth eval_match(Eval *ev, const Ast *n) {
   Worth v = eval_node(ev, n->a);
   if (ev->flow != FLOW_next) return v;
+  if (worth_open(ev, &v)) return dry_match(ev, n, v);
   for (u32 i = 0; i < n->nkid; i++) {
     const Ast *arm = n->kid[i];
     if (!fits(ev, arm->a, &v)) continue;
@@ -256,9 +273,15 @@ static Worth eval_item(Eval *ev, const Ast *n) {
 
 static Worth eval_two(Eval *ev, const Ast *n) {
   if (n->op == TOK_and || n->op == TOK_or) {
-    bool first = holds(ev, n->a);
-    if (first == (n->op == TOK_or)) return worth_bool(first);
-    return worth_bool(holds(ev, n->b));
+    Worth c = eval_node(ev, n->a), d;
+    bool first = worth_true(&c), open = worth_open(ev, &c);
+    worth_drop(ev, &c);
+    if (!open && first == (n->op == TOK_or)) return worth_bool(first);
+    d = eval_node(ev, n->b);
+    bool second = worth_true(&d);
+    open |= worth_open(ev, &d);
+    worth_drop(ev, &d);
+    return open ? worth_unknown(ev, KD_bool) : worth_bool(second);
   }
   Worth x = eval_node(ev, n->a), y = eval_node(ev, n->b);
   Worth r = ev->flow == FLOW_next ? eval_binary(ev, n, &x, &y) : null;

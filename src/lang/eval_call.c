@@ -3,11 +3,9 @@
  * A function has variables of its own: parameters, what it took along when it was defined, and what
  * it defines. They lie in an arena that is taken back when it returns.
  */
-#include "lang/own.h"
-#include "lang/tensor.h"
+#include "lang/dry.h"
 #include "lang/thing.h"
 
-#include <math.h>
 #include <string.h>
 
 BuiltinFn *const builtin_fn[] = {
@@ -27,11 +25,19 @@ Worth eval_closure(Eval *ev, Ast *n) {
     const Worth *d = eval_variable(ev, &name);
     if (d) b->with[i] = worth_share(d);
     if (!d && c->nfrom && c->from[0].kind == PL_self && ev->local->self) {
-      b->with[i] = (Worth){KD_fn, {.fn = ev->local->self}};
+      b->with[i] = (Worth){KD_fn, .u = {.fn = ev->local->self}};
       ev->local->self->box.refs++;
     }
   }
-  return (Worth){KD_fn, {.fn = b}};
+  return (Worth){KD_fn, .u = {.fn = b}};
+}
+
+Worth fn_gradient(Eval *ev, BoxFn *f) {
+  BoxFn *g = share_new(ev, KD_fn, sizeof *g);
+  g->fn = f->fn;
+  g->grad_of = f;
+  f->box.refs++;
+  return (Worth){KD_fn, .u = {.fn = g}};
 }
 
 static void fill(Eval *ev, Locals *l, BoxFn *f, const Worth *arg, u32 n) {
@@ -58,6 +64,7 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   if (f->grad_of) return call_grad(ev, at, f->grad_of, arg, n);
   if (n != fn->ast->nkid)
     eval_fail(ev, at, "Wrong number of arguments: expected %u, got %u", fn->ast->nkid, n);
+  if (ev->dry) dry_call(ev, at, fn);
   Mark mark = arena_mark(&ev->stack);
   Locals *l = arena_alloc(&ev->stack, sizeof *l + fn->nslot * sizeof *l->at);
   l->outer = ev->local;
@@ -65,55 +72,29 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   l->n = fn->nslot;
   fill(ev, l, f, arg, n);
   ev->local = l;
+  Worth maybe = ev->dry ? ev->dry->maybe : (Worth){.kind = KD_none};
+  if (ev->dry) ev->dry->maybe.kind = KD_none;
   check_sizes(ev, at, f, n);
-  Worth v = eval_block(ev, fn->ast->a);
+  Worth v;
+  if (!hot_call(ev, fn, &v)) v = eval_block(ev, fn->ast->a);
   if (ev->flow == FLOW_return) {
     worth_drop(ev, &v);
     v = ev->result;
     ev->result.kind = KD_none;
   }
   ev->flow = FLOW_next;
+  if (ev->dry) v = dry_result(ev, v, &maybe);
   for (u32 i = 0; i < l->n; i++) worth_drop(ev, &l->at[i]);
   ev->local = l->outer;
   arena_rewind(&ev->stack, mark);
-  if (fn->result->kind == KD_float && v.kind == KD_int) v = worth_float((double)v.u.i);
+  if (fn->result->kind == KD_float && v.kind == KD_int)
+    v = v.open ? worth_unknown(ev, KD_float) : worth_float((double)v.u.i);
   return v;
 }
-
-/* ---- arguments ---- */
 
 const char *builtin_name(const Eval *ev) {
   const Ast *n = ev->at;
   return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
-}
-
-void refuse_tracked(Eval *ev, const Lazy *t) {
-  if (t->tracked)
-    ARG_BAD(ev,
-            "%s(): no gradient goes through this argument; tensor_requires_grad(t, false) gives "
-            "the tensor without one",
-            builtin_name(ev));
-}
-
-double arg_number(Eval *ev, const Worth *d) {
-  if (d->kind == KD_int) return (double)d->u.i;
-  if (d->kind == KD_float) return d->u.f;
-  if (d->kind == KD_tensor && d->u.lazy->n == 1) {
-    refuse_tracked(ev, d->u.lazy);
-    return lazy_data(ev, d->u.lazy)[0];
-  }
-  ARG_BAD(ev, "%s() takes a number here, got %s", builtin_name(ev), worth_kind(d));
-}
-
-i64 arg_int(Eval *ev, const Worth *d) {
-  if (d->kind == KD_int) return d->u.i;
-  if (d->kind == KD_float && d->u.f == trunc(d->u.f) && fabs(d->u.f) < 0x1p62) return (i64)d->u.f;
-  ARG_BAD(ev, "%s() takes an integer here, got %s", builtin_name(ev), worth_kind(d));
-}
-
-BoxList *arg_array(Eval *ev, const Worth *d) {
-  if (d->kind == KD_array) return d->u.list;
-  ARG_BAD(ev, "%s() takes an array here, got %s", builtin_name(ev), worth_kind(d));
 }
 
 /* ---- calls ---- */
@@ -128,7 +109,7 @@ static Worth change(Eval *ev, Ast *n) {
     to = &own;
   }
   ev->at = n;
-  BoxList *l = arg_array(ev, to);
+  BoxList *l = to->kind == KD_array ? to->u.list : arg_array(ev, to);
   if (!pushes && !l->n) eval_fail(ev, n, "pop() of an empty array");
   if (pushes) {
     list_push(ev, to, v);
@@ -180,7 +161,8 @@ static Worth apply(Eval *ev, Ast *n, Worth *arg) {
   Worth out = {.kind = KD_null};
   if (n->builtin) {
     ev->at = n;
-    builtin_fn[n->builtin - 1](ev, arg, n->nkid, &out);
+    if (!ev->dry || !dry_builtin(ev, n, arg, &out))
+      builtin_fn[n->builtin - 1](ev, arg, n->nkid, &out);
     ev->at = n;
   } else if (n->a->kind == AST_member && !n->a->nplace) {
     out = eval_method(ev, n, arg);

@@ -3,8 +3,7 @@
  * Integers have 64 bits and wrap; a float on either side makes floats of both; no divisor may be
  * zero.
  */
-#include "lang/own.h"
-#include "lang/tensor.h"
+#include "lang/dry.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,7 +65,7 @@ static Worth joined(Eval *ev, const Worth *x, const Worth *y) {
     t->n = n + y->u.text->n;
     memcpy(t->at, x->u.text->at, n);
     memcpy(t->at + n, y->u.text->at, y->u.text->n);
-    return (Worth){KD_string, {.text = t}};
+    return (Worth){KD_string, .u = {.text = t}};
   }
   u64 n = x->u.list->n, more = y->u.list->n;
   Worth d = worth_list(ev, KD_array, n + more);
@@ -79,25 +78,11 @@ static bool is_number(const Worth *d) {
   return d->kind == KD_int || d->kind == KD_float;
 }
 
-/* A tensor and an array of as many numbers: 1 where they are equal, in the shape of the tensor. */
-static Worth equal_elements(Eval *ev, const Worth *x, const Worth *y, bool equal) {
-  Lazy *t = x->kind == KD_tensor ? x->u.lazy : y->u.lazy;
-  const BoxList *list = x->kind == KD_array ? x->u.list : y->u.list;
-  if (list->n != t->n)
-    ARG_BAD(ev, "a tensor of %llu elements is compared with an array of %llu",
-            (unsigned long long)t->n, (unsigned long long)list->n);
-  const double *at = lazy_data(ev, t);
-  Lazy *r = lazy_new(ev, t->dim, t->rank);
-  for (u64 i = 0; i < t->n; i++) {
-    const Worth *v = &list->at[i];
-    if (!is_number(v)) ARG_BAD(ev, "a tensor is compared with %s", kind_name[v->kind]);
-    r->data[i] = (at[i] == (v->kind == KD_int ? (double)v->u.i : v->u.f)) == equal;
-  }
-  return worth_lazy(r);
-}
-
 Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
+  Worth open;
   ev->at = n;
+  if (ev->dry && dry_binary(ev, n, x, y, &open)) return open;
+  if (ev->dims && size_binary(ev, n, x, y, &open)) return open;
   bool mixed =
       x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
   if (mixed && (n->op == TOK_eq || n->op == TOK_ne))
@@ -121,7 +106,9 @@ Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
 Worth eval_unary(Eval *ev, const Ast *n) {
   Worth v = eval_node(ev, n->a), r = v;
   if (ev->flow != FLOW_next) return v;
-  if (n->op == TOK_not) {
+  if (worth_open(ev, &v)) {
+    r = worth_unknown(ev, n->op == TOK_not ? KD_bool : v.kind);
+  } else if (n->op == TOK_not) {
     r = worth_bool(!worth_true(&v));
   } else if (v.kind == KD_int) {
     r = worth_int((i64)(0 - (u64)v.u.i));
@@ -156,6 +143,10 @@ Worth eval_cast(Eval *ev, const Ast *n) {
     worth_drop(ev, &v);
     v = worth_float(x);
   }
+  Worth open;
+  if (ev->dry && dry_cast(ev, &v, to, &open)) return open;
+  if (worth_open(ev, &v) && to == 'i') return v;
+  if (worth_open(ev, &v)) dry_refuse(ev, n, "a number");
   if (!is_number(&v) && v.kind != KD_bool)
     eval_fail(ev, n, "Cannot cast %s to %s", worth_kind(&v), str_text(ev->c, n->name));
   double x = v.kind == KD_float ? v.u.f : (double)v.u.i;
@@ -166,8 +157,9 @@ Worth eval_cast(Eval *ev, const Ast *n) {
 
 /* ---- ranges and indices ---- */
 
-static i64 bound(Eval *ev, Ast *n) {
+static i64 bound(Eval *ev, Ast *n, bool *known) {
   Worth d = eval_node(ev, n);
+  if (worth_open(ev, &d)) *known = false;
   if (ev->flow != FLOW_next) return 0;
   if (d.kind == KD_float) return truncated(d.u.f);
   if (d.kind != KD_int)
@@ -175,17 +167,19 @@ static i64 bound(Eval *ev, Ast *n) {
   return d.u.i;
 }
 
-void eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end) {
-  *from = bound(ev, range->a);
-  *end = bound(ev, range->b);
-  if (range->op != TOK_upto) return;
+bool eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end) {
+  bool known = true;
+  *from = bound(ev, range->a, &known);
+  *end = bound(ev, range->b, &known);
+  if (range->op != TOK_upto) return known;
   if (*end == INT64_MAX) eval_fail(ev, range, "the range is too long");
   *end += 1;
+  return known;
 }
 
 Worth eval_range(Eval *ev, const Ast *n) {
   i64 from, end;
-  eval_bounds(ev, n, &from, &end);
+  if (!eval_bounds(ev, n, &from, &end)) dry_refuse(ev, n, "a range");
   ev->at = n;
   u64 count = end > from ? (u64)end - (u64)from : 0;
   Worth d = worth_list(ev, KD_array, count);
@@ -210,6 +204,9 @@ static Worth slice(Eval *ev, const Ast *n, const BoxList *l, const BoxList *inde
 }
 
 static Worth at_index(Eval *ev, const Ast *n, const Worth *v, const Worth *i) {
+  Worth open;
+  if (ev->dry && dry_element(ev, n, v, i, &open)) return open;
+  if (!ev->dry && worth_open(ev, i)) dry_refuse(ev, n->b, "an index");
   if (v->kind == KD_tensor) return tensor_index(ev, n, v->u.lazy, i);
   if (v->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", worth_kind(v));
   if (i->kind == KD_array) return slice(ev, n, v->u.list, i->u.list);
@@ -244,17 +241,23 @@ static void check_size(Eval *ev, const Ast *n, const Lazy *t, u32 i, const LangT
   Str name = to->name ? to->name[i] : 0;
   i64 want = to->dim[i];
   Locals *l = ev->local;
+  bool known = want >= 0;
   for (u32 k = 0; name && k < l->nsize; k++)
-    if (l->size[k].name == name) want = l->size[k].n;
-  if (want < 0 && name) {
+    if (l->size[k].name == name) {
+      want = l->size[k].n;
+      known = true;
+    }
+  if (!known && name) {
     if (l->nsize == SYMBOLS)
       eval_fail(ev, n, "more than %d symbols in the types of a function", SYMBOLS);
     l->size[l->nsize++] = (SymbolSize){name, t->dim[i]};
   }
-  if (want >= 0 && want != t->dim[i])
-    eval_fail(ev, n, "the shape is %s, expected %s where %s is %lld",
-              dims_text(ev, t->dim, t->rank), lang_type_text(ev->c, to),
-              name ? str_text(ev->c, name) : "the extent", (long long)want);
+  Text text = text_new(&ev->c->keep);
+  if (!known || want == t->dim[i]) return;
+  size_show(ev, want, &text);
+  eval_fail(ev, n, "the shape is %s, expected %s where %s is %s", dims_text(ev, t->dim, t->rank),
+            lang_type_text(ev->c, to), name ? str_text(ev->c, name) : "the extent",
+            text_cstr(&text));
 }
 
 static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
@@ -293,7 +296,7 @@ static void becomes_list(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
 /* A tensor of one element is a number, but where a gradient is to go through it. */
 static void becomes_float(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
   if (d->kind == KD_int) {
-    *d = worth_float((double)d->u.i);
+    *d = worth_open(ev, d) ? worth_unknown(ev, KD_float) : worth_float((double)d->u.i);
   } else if (d->kind == KD_tensor && d->u.lazy->n == 1) {
     if (ev->in_grad && d->u.lazy->tracked) return;
     double x = lazy_data(ev, d->u.lazy)[0];

@@ -4,7 +4,7 @@
  * variable, or an element or field inside one. Indices are evaluated before the place is looked
  * for, since they may change the variable; on the way there, lists that others hold too are copied.
  */
-#include "lang/tensor.h"
+#include "lang/dry.h"
 
 #include <math.h>
 
@@ -50,6 +50,15 @@ static i64 element(Eval *ev, const Ast *at, const Worth *i, u64 n) {
   return k;
 }
 
+/* Any element may change: no number in the list is known any more. */
+static void open_all(Eval *ev, BoxList *l) {
+  for (u64 i = 0; i < l->n; i++) {
+    Worth *d = &l->at[i];
+    if (d->kind == KD_int || d->kind == KD_float || d->kind == KD_bool)
+      *d = worth_unknown(ev, d->kind);
+  }
+}
+
 static Worth *inside(Eval *ev, const Ast *n, Worth *in, const Worth *index) {
   if (n->kind == AST_member) {
     if (!worth_field(in, n)) no_field(ev, n, in);
@@ -58,6 +67,11 @@ static Worth *inside(Eval *ev, const Ast *n, Worth *in, const Worth *index) {
   }
   if (in->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", worth_kind(in));
   BoxList *l = list_own(ev, in);
+  if (worth_open(ev, index)) {
+    open_all(ev, l);
+    if (!l->n) dry_refuse(ev, n->b, "an index");
+    return &l->at[0];
+  }
   return &l->at[element(ev, n->b, index, l->n)];
 }
 

@@ -1,18 +1,14 @@
 /* force.c: tensors that are looked at are computed.
  *
- * In: tensors. Out: their data. Method: what they are made of and is not known yet is listed in the
- * order in which it was made; that list, in bytes, is the key of a table. What is not in there
- * becomes a Graph, whose parameters are the tensors that are known, and then a program. The first
- * time the interpreter runs that if it is small, for most structures never come again; from the
- * second time on the chosen engine does, with the same bits.
- *
- * A derivative needs the steps between its ends also where their results are known by now: then all
- * recipes that gradients go through are listed again.
+ * In: tensors. Out: their data. Method: what they are made of and is not known yet is listed, and
+ * the key of the list (needed.c) looked for in a table. What is not in there becomes a Graph, whose
+ * parameters are the tensors that are known, and then a program. The first time the interpreter
+ * runs that if it is small, for most structures never come again; from the second time on the
+ * chosen engine does, with the same bits.
  */
-#include "lang/tensor.h"
+#include "lang/dry.h"
 #include "pass/graph/grad.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_MADE = 256 }; /* programs that are kept */
@@ -30,81 +26,7 @@ struct Recipes {
   Map by_key; /* key -> 1 + number */
   VEC(TensorProg) made;
   Arena a;
-  u32 mark; /* of the last list */
 };
-
-typedef struct Needed {
-  Eval *ev;
-  VEC(Lazy *) all; /* by serial, once it is sorted */
-  Lazy *const *out;
-  u32 nout;
-  bool deep;          /* see above */
-  Ingot *m;           /* while it is built */
-  const TracedFn *fn; /* it is the graph of a function; NULL: what is known are parameters */
-} Needed;
-
-/* ---- what is needed ---- */
-
-static bool is_open(const Needed *k, const Lazy *t) {
-  if (t->op == RC_DO_leaf) return false;
-  return !t->data || (k->deep && t->tracked);
-}
-
-static void collect(Needed *k, Arena *a) {
-  VEC(Lazy *) todo = {0};
-  u32 mark = ++k->ev->made->mark;
-  k->all.n = 0;
-  for (u32 i = 0; i < k->nout; i++) *vec_push(a, &todo) = k->out[i];
-  while (todo.n) {
-    Lazy *t = todo.at[--todo.n];
-    if (t->mark == mark) continue;
-    t->mark = mark;
-    *vec_push(a, &k->all) = t;
-    for (u32 i = 0; is_open(k, t) && i < t->nin; i++) *vec_push(a, &todo) = t->in[i];
-  }
-}
-
-static int by_serial(const void *x, const void *y) {
-  const Lazy *p = *(Lazy *const *)x, *q = *(Lazy *const *)y;
-  return p->serial < q->serial ? -1 : p->serial > q->serial;
-}
-
-static bool has_grad(const Needed *k) {
-  for (u32 i = 0; i < k->all.n; i++)
-    if (k->all.at[i]->op == RC_DO_grad && !k->all.at[i]->data) return true;
-  return false;
-}
-
-static void list(Needed *k, Arena *a) {
-  collect(k, a);
-  if (has_grad(k)) {
-    k->deep = true;
-    collect(k, a);
-  }
-  qsort(k->all.at, k->all.n, sizeof *k->all.at, by_serial);
-  for (u32 i = 0; i < k->all.n; i++) k->all.at[i]->place = i;
-}
-
-static void put_u32(Text *t, u64 x) {
-  u32 v = (u32)x;
-  text_put(t, &v, sizeof v);
-}
-
-static Text key_of(const Needed *k, Arena *a) {
-  Text t = text_new(a);
-  for (u32 i = 0; i < k->all.n; i++) {
-    const Lazy *x = k->all.at[i];
-    bool open = is_open(k, x);
-    put_u32(&t, open ? x->op : 0);
-    put_u32(&t, x->rank);
-    for (u32 d = 0; d < x->rank; d++) put_u32(&t, (u64)x->dim[d]);
-    if (!open) continue;
-    for (u32 j = 0; j < x->nin; j++) put_u32(&t, x->in[j]->place);
-    text_put(&t, x->attr, x->nattr * sizeof *x->attr);
-  }
-  for (u32 i = 0; i < k->nout; i++) put_u32(&t, k->out[i]->place);
-  return t;
-}
 
 /* ---- the graph ---- */
 
@@ -114,7 +36,7 @@ static void build_grads(Graph *g, Needed *k, Val *val, const Lazy *y) {
   u32 *who = NEWS(&g->c->work, u32, k->all.n), n = 0;
   for (u32 i = 0; i < k->all.n; i++) {
     const Lazy *t = k->all.at[i];
-    if (!is_open(k, t) || t->op != RC_DO_grad || t->in[0] != y || t->in[1]->op != RC_DO_leaf)
+    if (!needed_is_open(k, t) || t->op != RC_DO_grad || t->in[0] != y || t->in[1]->op != RC_DO_leaf)
       continue;
     x[n] = val[t->in[1]->place];
     who[n++] = i;
@@ -151,24 +73,24 @@ static void params(Graph *g, const Needed *k, Val *val) {
   for (u32 i = 0; f && i < f->n; i++) {
     Type type = type_tensor(&g->c->work, f->dt, f->param[i]->dim, f->param[i]->rank);
     Val v = graph_param(g, 1, type, str_of(g->c, f->name[i]));
-    if (f->param[i]->mark == k->ev->made->mark) val[f->param[i]->place] = v;
+    if (f->param[i]->mark == k->ev->mark) val[f->param[i]->place] = v;
   }
 }
 
-static void build(Ctx *c, void *arg) {
-  Needed *k = arg;
+void needed_build(Ctx *c, Needed *k) {
   Graph *g = graph_new(c);
   Val *val = NEWS(&c->work, Val, k->all.n), in[MAX_RANK * 4];
   g->name = str_of(c, "tensors");
+  if (k->fn && k->ev->dims) g->dims = k->ev->dims;
   g->loc = LOC_NONE;
   params(g, k, val);
   for (u32 i = 0; i < k->all.n; i++) {
     const Lazy *t = k->all.at[i];
-    if (!is_open(k, t) && !val[i]) val[i] = known(g, k, t, i);
+    if (!needed_is_open(k, t) && !val[i]) val[i] = known(g, k, t, i);
   }
   for (u32 i = 0; i < k->all.n; i++) {
     const Lazy *t = k->all.at[i];
-    if (!is_open(k, t) || val[i]) continue;
+    if (!needed_is_open(k, t) || val[i]) continue;
     if (t->op == RC_DO_grad) {
       val[i] = build_grad(g, k, val, t, i);
       continue;
@@ -183,6 +105,10 @@ static void build(Ctx *c, void *arg) {
   k->m->g = g;
   model_adopt(k->m, "tensors");
   api_describe(k->m);
+}
+
+static void build(Ctx *c, void *arg) {
+  needed_build(c, arg);
 }
 
 void model_adopt(Ingot *m, const char *name) {
@@ -221,10 +147,6 @@ static Recipes *recipes_of(Eval *ev) {
   return ev->made;
 }
 
-u32 lazy_mark(Eval *ev) {
-  return ++recipes_of(ev)->mark;
-}
-
 typedef struct ProgJob {
   Needed *k;
   TensorProg *made;
@@ -234,13 +156,13 @@ typedef struct ProgJob {
 static void build_prog(Ctx *c, void *arg) {
   Needed *k = ((ProgJob *)arg)->k;
   TensorProg *made = ((ProgJob *)arg)->made;
-  build(c, k);
+  needed_build(c, k);
   made->nout = k->nout;
-  for (u32 i = 0; i < k->all.n; i++) made->nin += !is_open(k, k->all.at[i]);
+  for (u32 i = 0; i < k->all.n; i++) made->nin += !needed_is_open(k, k->all.at[i]);
   made->in = NEWS(&c->keep, Tensor *, made->nin + 1);
   made->out = NEWS(&c->keep, Tensor *, made->nout + 1);
   for (u32 i = 0, n = 0; i < k->all.n; i++)
-    if (!is_open(k, k->all.at[i]))
+    if (!needed_is_open(k, k->all.at[i]))
       made->in[n++] = tensor_wrap(&c->keep, DT_f64, k->all.at[i]->dim, k->all.at[i]->rank, NULL);
 }
 
@@ -300,19 +222,25 @@ static void run(Ctx *c, void *arg) {
   e->run(m, 0);
 }
 
-static void finish(Needed *k, TensorProg *made) {
-  Eval *ev = k->ev;
+static void take(Needed *k, TensorProg *made) {
   for (u32 i = 0; i < k->nout; i++) {
     Lazy *t = k->out[i];
-    if (!t->data) {
-      u64 bytes = (t->n ? t->n : 1) * sizeof(double);
-      t->data = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, (size_t)bytes);
-      if (!t->data) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
-      memcpy(t->data, made->out[i]->data, (size_t)t->n * sizeof(double));
-    }
-    t->size = 0;
-    if (!t->tracked) lazy_drop_recipe(ev, t);
+    if (t->data) continue;
+    t->data = lazy_room(k->ev, t->n);
+    memcpy(t->data, made->out[i]->data, (size_t)t->n * sizeof(double));
   }
+}
+
+static void compute(Needed *k, const Text *key) {
+  Eval *ev = k->ev;
+  Recipes *r = recipes_of(ev);
+  const u32 *at = map_get_bytes(&r->by_key, key->at, key->n);
+  TensorProg *made = at ? &r->made.at[*at - 1] : make(k, key);
+  for (u32 i = 0, j = 0; i < k->all.n; i++)
+    if (!needed_is_open(k, k->all.at[i])) made->in[j++]->data = k->all.at[i]->data;
+  RunOnce turn = {ev, made};
+  told(ev, made->m, api_call(made->m, run, &turn));
+  take(k, made);
 }
 
 /* Nothing that is needed may depend on what a function that is traced will be given. */
@@ -321,7 +249,7 @@ static void refuse_holes(const Needed *k) {
     const Lazy *t = k->all.at[i];
     bool given = false;
     for (u32 j = 0; k->fn && j < k->fn->n; j++) given |= k->fn->param[j] == t;
-    if (!is_open(k, t) && !t->data && !given)
+    if (!needed_is_open(k, t) && !t->data && !given)
       eval_fail(k->ev, k->ev->at,
                 "the function looks at what it is given: it cannot become a graph");
   }
@@ -330,16 +258,16 @@ static void refuse_holes(const Needed *k) {
 void lazy_graph(Eval *ev, Ingot *m, const TracedFn *t) {
   Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .m = m, .fn = t};
   recipes_of(ev);
-  list(&k, &ev->stack);
+  needed_list(&k, &ev->stack);
   refuse_holes(&k);
-  build(ev->c, &k);
+  needed_build(ev->c, &k);
 }
 
 static void show_graph(Needed *k, Text *out) {
   Eval *ev = k->ev;
   IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
   recipes_of(ev);
-  list(k, &ev->stack);
+  needed_list(k, &ev->stack);
   refuse_holes(k);
   k->m = ingot_new(&alloc);
   if (!k->m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
@@ -368,17 +296,17 @@ void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
   for (u32 i = 0; i < n; i++)
     if (!t[i]->data) out[k.nout++] = t[i];
   if (k.nout) {
-    Recipes *r = recipes_of(ev);
-    list(&k, &ev->stack);
+    needed_list(&k, &ev->stack);
     if (ev->tracing) refuse_holes(&k);
-    Text key = key_of(&k, &ev->stack);
-    const u32 *at = map_get_bytes(&r->by_key, key.at, key.n);
-    TensorProg *made = at ? &r->made.at[*at - 1] : make(&k, &key);
-    for (u32 i = 0, j = 0; i < k.all.n; i++)
-      if (!is_open(&k, k.all.at[i])) made->in[j++]->data = k.all.at[i]->data;
-    RunOnce turn = {ev, made};
-    told(ev, made->m, api_call(made->m, run, &turn));
-    finish(&k, made);
+    Text key = needed_key(&k, &ev->stack);
+    if (ev->dry)
+      dry_force(&k, &key);
+    else
+      compute(&k, &key);
+    for (u32 i = 0; i < k.nout; i++) {
+      out[i]->size = 0;
+      if (!out[i]->tracked) lazy_drop_recipe(ev, out[i]);
+    }
   }
   arena_rewind(&ev->stack, mark);
 }

@@ -239,11 +239,7 @@ Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
 
 void bi_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
   if (arg->kind != KD_fn) ARG_BAD(ev, "grad() takes a function, got %s", worth_kind(arg));
-  BoxFn *g = share_new(ev, KD_fn, sizeof *g);
-  g->fn = arg->u.fn->fn;
-  g->grad_of = arg->u.fn;
-  g->grad_of->box.refs++;
-  *out = (Worth){KD_fn, {.fn = g}};
+  *out = fn_gradient(ev, arg->u.fn);
   (void)n;
 }
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static double *data_new(Eval *ev, u64 n) {
+double *lazy_room(Eval *ev, u64 n) {
   size_t bytes = (size_t)(n ? n : 1) * sizeof(double);
   double *p = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, bytes);
   if (!p) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
@@ -33,8 +33,12 @@ static void inputs_free(Eval *ev, Lazy *t) {
 /* Strides are bounded too: extents beside a 0 count as if it were not there. */
 u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
   u64 n = 1;
-  bool empty = false;
+  bool empty = false, open = false;
   for (u32 i = 0; i < rank; i++) {
+    if (size_is_open(ev, dim[i])) {
+      open = true;
+      continue;
+    }
     if (dim[i] < 0)
       ARG_BAD(ev, "%s(): an extent is negative: %s", builtin_name(ev), dims_text(ev, dim, rank));
     empty |= !dim[i];
@@ -42,7 +46,7 @@ u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
       ARG_BAD(ev, "%s(): a tensor of shape %s has too many elements", builtin_name(ev),
               dims_text(ev, dim, rank));
   }
-  return empty ? 0 : n;
+  return open ? OPEN_COUNT : empty ? 0 : n;
 }
 
 static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
@@ -59,7 +63,8 @@ static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
 
 Lazy *lazy_new(Eval *ev, const i64 *dim, u32 rank) {
   Lazy *t = blank(ev, dim, rank);
-  t->data = data_new(ev, t->n);
+  if (t->n == OPEN_COUNT) dry_refuse(ev, ev->at, "what a tensor holds");
+  t->data = lazy_room(ev, t->n);
   return t;
 }
 
@@ -169,7 +174,7 @@ void lazy_drop(Eval *ev, Lazy *t) {
 }
 
 Worth worth_lazy(Lazy *t) {
-  return (Worth){KD_tensor, {.lazy = t}};
+  return (Worth){KD_tensor, .u = {.lazy = t}};
 }
 
 bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {
@@ -185,7 +190,10 @@ bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {
 const char *dims_text(Eval *ev, const i64 *dim, u32 rank) {
   Text t = text_new(&ev->c->keep);
   text_puts(&t, "[");
-  for (u32 i = 0; i < rank; i++) text_fmt(&t, "%s%lld", i ? ", " : "", (long long)dim[i]);
+  for (u32 i = 0; i < rank; i++) {
+    text_puts(&t, i ? ", " : "");
+    size_show(ev, dim[i], &t);
+  }
   text_puts(&t, "]");
   return text_cstr(&t);
 }

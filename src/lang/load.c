@@ -1,9 +1,8 @@
-/* load.c: arrays, tables and pictures from files, as tensors.
+/* load.c: arrays and tables from files, as tensors.
  *
- * In: a path. Out: a tensor of doubles. Formats are told by the end of the name, those of pictures
- * by their first bytes.
+ * In: a path. Out: a tensor of doubles. Formats are told by the end of the name.
  */
-#include "io/image.h"
+#include "io/data.h"
 #include "lang/thing.h"
 
 #include <stdlib.h>
@@ -108,6 +107,7 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   const Tensor *t;
   if (ends_with(arg[0].u.text->at, ".csv")) {
     *out = worth_lazy(read_csv(ev, arg[0].u.text->at, &f));
+    dry_blank(ev, out->u.lazy);
     return;
   }
   if (ends_with(arg[0].u.text->at, ".npz")) {
@@ -122,6 +122,7 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
     ARG_BAD(ev, "load_data(): an array of %s", dtype_info[t->dt].name);
   Lazy *y = lazy_new(ev, t->dim, t->rank);
   for (u64 i = 0; i < y->n; i++) y->data[i] = scalar_cast(t->dt, DT_f64, tensor_get(t, i), true).f;
+  dry_blank(ev, y);
   *out = worth_lazy(y);
 }
 
@@ -161,6 +162,7 @@ static Lazy *mnist(Eval *ev, const Worth *which, const char *part, u32 rank, dou
   for (u32 i = 1; i < rank; i++) dim[1] *= t->dim[i];
   Lazy *y = lazy_new(ev, dim, rank > 1 ? 2 : 1);
   for (u64 i = 0; i < y->n; i++) y->data[i] = (double)tensor_get(t, i).i / scale;
+  dry_blank(ev, y);
   return y;
 }
 
@@ -172,29 +174,4 @@ void bi_load_mnist_images(Eval *ev, Worth *arg, u32 n, Worth *out) {
 void bi_load_mnist_labels(Eval *ev, Worth *arg, u32 n, Worth *out) {
   *out = worth_lazy(mnist(ev, &arg[0], "labels", 1, 1));
   (void)n;
-}
-
-/* ---- pictures ---- */
-
-/* load_image("x.png"): a grey picture as a row, which a dense layer takes; load_image("x.png", 3)
- * and 1: in channels, which a convolution takes. Black is 0, white 1. */
-void bi_load_image(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Ctx *c = ev->c;
-  i64 channels = n > 1 ? arg_int(ev, &arg[1]) : 1;
-  if (arg[0].kind != KD_string) ARG_BAD(ev, "load_image() takes the path of a picture");
-  if (channels != 1 && channels != 3)
-    ARG_BAD(ev, "load_image(): a picture has 1 channel or 3, not %lld", (long long)channels);
-  const char *path = arg[0].u.text->at;
-  File f = file_read(c, path);
-  Mark mark = arena_mark(&ev->stack);
-  Image m = image_decode(c, &ev->stack, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1});
-  u64 pixels = (u64)m.width * m.height;
-  Lazy *y = n > 1 ? lazy_new(ev, (const i64[]){1, channels, m.height, m.width}, 4)
-                  : lazy_new(ev, (const i64[]){1, (i64)pixels}, 2);
-  for (u64 i = 0; i < y->n; i++) {
-    const u8 *rgb = m.at + i % pixels * 3;
-    y->data[i] = (channels == 1 ? image_grey(rgb) : rgb[i / pixels]) / 255.0;
-  }
-  arena_rewind(&ev->stack, mark);
-  *out = worth_lazy(y);
 }

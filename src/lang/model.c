@@ -1,73 +1,33 @@
-/* model.c: models, which are layers in a row, and networks from files.
+/* model.c: models, which are layers in a row.
  *
- * `model NAME { layers { ... } }` makes a class: layers with sizes. A call makes an object of it
- * with weights of its own: normal numbers times the root of 2 / inputs (He), from a seed that the
- * number of the object decides; offsets are 0, gains 1. `import "FILE" as NAME` makes an object
- * that is called with tensors and gives those that the network makes of them.
+ * `model NAME { layers { ... } }` makes a class: layers with sizes (class.c). A call makes an
+ * object of it with weights of its own: normal numbers times the root of 2 / inputs (He), from a
+ * seed that the number of the object decides; offsets are 0, gains 1.
  */
 #include "lang/thing.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- classes ---- */
-
-static const TensorOp activation_op[] = {
+static const struct {
+  TensorOp op;
+  const char *name;
+} activations[] = {
 #define LAYER(name, make, least, most)
 #define PLAIN_LAYER(name, sizes)
-#define ACTIVATION(name) RC_DO_##name,
+#define ACTIVATION(name) {RC_DO_##name, #name},
 #include "front/lang/layers.def"
 #undef LAYER
 #undef PLAIN_LAYER
 #undef ACTIVATION
 };
 
-/* Room for `most` layers; there is none yet. */
-static void part_room(Eval *ev, Thing *m, u32 most) {
+void model_room(Eval *ev, Thing *m, u32 most) {
   m->part = NEWS(&ev->c->keep, Thing *, most + 1);
 }
 
-static void add_part(Thing *m, Thing *part) {
+void model_add(Thing *m, Thing *part) {
   m->part[m->npart++] = part;
-}
-
-/* The checker has looked at names and numbers of layers. */
-static void add_activation(Eval *ev, Thing *m, const Ast *n) {
-  Thing *t = thing_new(ev, TH_activation);
-  u32 i = 0;
-  while (i + 1 < activation_count && !str_is(ev->c, n->name, activation_name[i])) i++;
-  t->num[0] = i;
-  add_part(m, t);
-}
-
-/* A layer with its sizes; what is given by name comes behind them: activation. */
-static void add_layer(Eval *ev, Thing *m, Ast *n) {
-  enum { SIZES = 8 };
-  Worth arg[SIZES], out;
-  u32 count = 0, row = 0;
-  while (row + 1 < layer_count && !str_is(ev->c, n->a->name, layer_info[row].name)) row++;
-  const LayerInfo *l = &layer_info[row];
-  while (count < n->nkid && n->kid[count]->kind != AST_named) count++;
-  if (l->make) {
-    for (u32 i = 0; i < count; i++) arg[i] = eval_node(ev, n->kid[i]);
-    ev->at = n;
-    builtin_fn[builtin_find(l->make)](ev, arg, count, &out);
-    for (u32 i = 0; i < count; i++) worth_drop(ev, &arg[i]);
-    add_part(m, out.u.thing);
-  } else if (count) {
-    add_activation(ev, m, n->kid[0]);
-  } else {
-    add_part(m, thing_new(ev, TH_flatten));
-  }
-  if (n->nkid > count) add_activation(ev, m, n->kid[count]->a);
-}
-
-Worth model_class(Eval *ev, const Ast *n) {
-  Thing *m = thing_new(ev, TH_class);
-  m->ast = n;
-  part_room(ev, m, 2 * n->nkid); /* each with an activation */
-  for (u32 i = 0; i < n->nkid; i++) add_layer(ev, m, n->kid[i]);
-  return worth_thing(m);
 }
 
 /* ---- objects ---- */
@@ -94,8 +54,8 @@ static void set_training(Thing *m, bool on) {
 
 Worth model_object(Eval *ev, const Thing *class) {
   Thing *m = thing_new(ev, TH_model);
-  m->ast = class->ast;
-  part_room(ev, m, class->npart);
+  m->name = class->name;
+  model_room(ev, m, class->npart);
   for (u32 i = 0; i < class->npart; i++) {
     const Thing *from = class->part[i];
     Thing *part = thing_new(ev, from->what);
@@ -107,7 +67,7 @@ Worth model_object(Eval *ev, const Thing *class) {
       part->stat[1] = lazy_new(ev, &features, 1);
       for (i64 k = 0; k < features; k++) part->stat[1]->data[k] = 1;
     }
-    add_part(m, part);
+    model_add(m, part);
   }
   set_training(m, true);
   return worth_thing(m);
@@ -115,13 +75,13 @@ Worth model_object(Eval *ev, const Thing *class) {
 
 static Lazy *flat(Eval *ev, Lazy *x) {
   const i64 dim[2] = {x->rank ? x->dim[0] : 1,
-                      x->rank && x->dim[0] ? (i64)x->n / x->dim[0] : (i64)x->n};
+                      x->rank ? size_product(ev, x->dim + 1, x->rank - 1) : 1};
   return lazy_make(ev, RC_DO_reshape, &x, 1, NULL, 0, dim, 2);
 }
 
 static Lazy *activate(Eval *ev, const Thing *part, Lazy *x) {
   const double last = 0;
-  return lazy_map(ev, activation_op[(u32)part->num[0]], x, &last, 1);
+  return lazy_map(ev, activations[(u32)part->num[0]].op, x, &last, 1);
 }
 
 /* Elements are dropped at random, other ones in every run. */
@@ -243,36 +203,36 @@ static void step(Eval *ev, Thing *m, Thing *opt) {
 
 /* ---- methods ---- */
 
-static void do_forward(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_forward(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   *out = worth_lazy(model_forward(ev, m, arg_tensor(ev, &arg[0])));
 }
 
-static void do_parameters(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_parameters(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   *out = parameters(ev, m);
   (void)arg;
 }
 
-static void do_set_parameters(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_set_parameters(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   set_parameters(ev, m, arg_array(ev, &arg[0]));
   (void)out;
 }
 
-static void do_update(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_update(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   update(ev, m, arg_array(ev, &arg[0]), &arg[1]);
   (void)out;
 }
 
-static void do_step(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_step(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   step(ev, m, arg_thing(ev, &arg[0], "an optimiser"));
   (void)out;
 }
 
-static void do_train(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_train(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   set_training(m, true);
   (void)ev, (void)arg, (void)out;
 }
 
-static void do_eval(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_eval(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   set_training(m, false);
   (void)ev, (void)arg, (void)out;
 }
@@ -296,11 +256,11 @@ bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n, Worth
 }
 
 void model_show(Eval *ev, const Thing *m, Text *out) {
-  text_fmt(out, "%s(", str_text(ev->c, m->ast->name));
+  text_fmt(out, "%s(", m->name);
   for (u32 i = 0; i < m->npart; i++) {
     if (i) text_puts(out, ", ");
     if (m->part[i]->what == TH_activation)
-      text_puts(out, activation_name[(u32)m->part[i]->num[0]]);
+      text_puts(out, activations[(u32)m->part[i]->num[0]].name);
     else
       thing_show(ev, m->part[i], out);
   }

@@ -1,8 +1,9 @@
 /* native.c: a whole program of the language as one C file, and as a program.
  *
  * In: a checked program with its modules. Out: C that prints what `ingot run` prints, bit for bit;
- * constructs that it cannot have are refused with their places, all at once. Tensors are such: what
- * computes with them is a Graph, and becomes C by itself (`ingot compile`, `--function`).
+ * what it cannot have is refused with its place. What computes with tensors are Graphs, which a dry
+ * run finds (dry.h) and which become C as those of networks do (native_graphs.c); around them
+ * stands what src/lang does with tensors (tools/script_all.c).
  *
  * Why the tree is printed and not lowered to Prog: Prog has loops over buffers of known shapes, and
  * no values that grow, share or know their kind, which is all that this code is about. Nothing of
@@ -12,8 +13,8 @@
 
 #include <string.h>
 
-extern const unsigned char script_text[];
-extern const size_t script_text_size;
+extern const unsigned char script_text[], tensor_text[];
+extern const size_t script_text_size, tensor_text_size;
 
 /* ---- lines ---- */
 
@@ -24,16 +25,6 @@ void native_line(NativeC *p, const char *fmt, ...) {
   text_vfmt(p->out, fmt, args);
   va_end(args);
   text_puts(p->out, "\n");
-}
-
-void native_refuse(NativeC *p, const Ast *n, const char *fmt, ...) {
-  Text t = text_new(p->a);
-  va_list args;
-  va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
-  va_end(args);
-  diag(p->c, ERR_unsupported, LOC_NONE, "%s",
-       script_place(p->s->all->at[n->file], n->at, text_cstr(&t), NULL));
 }
 
 const char *native_quoted(NativeC *p, Str s) {
@@ -83,12 +74,25 @@ static const char *kind_in_c(const LangType *t) {
   return t->kind == KD_any ? "K_none" : names[t->kind];
 }
 
+/* Of a tensor: rank, extents, and the names that some have. */
+static void put_extents(NativeC *p, const LangType *t) {
+  text_fmt(&p->tables, ", 1, %u, (const int64_t[]){", t->rank);
+  for (u32 i = 0; i < t->rank; i++) text_fmt(&p->tables, "%lld, ", (long long)t->dim[i]);
+  text_puts(&p->tables, "0}, ");
+  if (!t->name) {
+    text_puts(&p->tables, "NULL");
+    return;
+  }
+  text_puts(&p->tables, "(const char *const[]){");
+  for (u32 i = 0; i < t->rank; i++)
+    text_fmt(&p->tables, "%s, ", t->name[i] ? native_quoted(p, t->name[i]) : "NULL");
+  text_puts(&p->tables, "NULL}");
+}
+
 u32 native_type(NativeC *p, const Ast *at, const LangType *t) {
   u32 *known = map_get(&p->type_at, (u64)(uintptr_t)t);
   if (known) return *known - 1;
-  if (t->kind == KD_tensor || t->kind == KD_object)
-    native_refuse(p, at, "%s is not supported in a compiled program",
-                  t->kind == KD_tensor ? "a tensor" : "an object");
+  if (t->kind == KD_tensor || t->kind == KD_object) p->wants = true;
   u32 n = t->kind == KD_array ? 1 : t->kind == KD_tuple ? t->n : 0;
   Text items = text_new(p->a);
   for (u32 i = 0; i < n; i++)
@@ -97,14 +101,19 @@ u32 native_type(NativeC *p, const Ast *at, const LangType *t) {
   u32 of = t->kind == KD_struct ? native_struct(p, t->of) : 0;
   *vec_push(p->a, &p->type) = t;
   *map_put(&p->type_at, (u64)(uintptr_t)t) = p->type.n;
-  text_fmt(&p->tables, "static const Type type_%u = {%s, ", p->type.n - 1, kind_in_c(t));
+  text_fmt(&p->tables, "static const ValueType type_%u = {%s, ", p->type.n - 1, kind_in_c(t));
   const char *text = lang_type_text(p->c, t);
   emit_string(&p->tables, text, strlen(text));
   if (n)
-    text_fmt(&p->tables, ", (const Type *const[]){%s}, %u, ", text_cstr(&items), n);
+    text_fmt(&p->tables, ", (const ValueType *const[]){%s}, %u, ", text_cstr(&items), n);
   else
     text_puts(&p->tables, ", NULL, 0, ");
-  text_fmt(&p->tables, t->kind == KD_struct ? "&struct_%u};\n" : "NULL};\n", of);
+  text_fmt(&p->tables, t->kind == KD_struct ? "&struct_%u" : "NULL", of);
+  if (t->kind == KD_tensor && t->shaped)
+    put_extents(p, t);
+  else
+    text_puts(&p->tables, ", 0, 0, NULL, NULL");
+  text_puts(&p->tables, "};\n");
   return p->type.n - 1;
 }
 
@@ -166,7 +175,8 @@ static void put_shape(NativeC *p, u32 number, Text *out) {
     else
       text_fmt(&params, "&type_%u, ", native_type(p, f->ast->kid[i], t));
   }
-  text_fmt(out, "static const Shape shape_%u = {f%u, %u, (const Type *const[]){%sNULL}, %u};\n",
+  text_fmt(out,
+           "static const Shape shape_%u = {f%u, %u, (const ValueType *const[]){%sNULL}, %u};\n",
            number, number, f->ast->nkid, text_cstr(&params), f->capture.n);
 }
 
@@ -203,6 +213,9 @@ static void put_places(NativeC *p, Text *out) {
     text_puts(out, "},\n");
   }
   text_puts(out, "  {\"\", \"\"}};\n");
+  if (p->tensors)
+    text_fmt(out, "const uint32_t script_nplace = %u;\nconst uint64_t script_seed = 0;\n",
+             p->place.n + 1);
 }
 
 static void put_main(NativeC *p, const Ast *main, Text *out) {
@@ -221,9 +234,9 @@ static void put_main(NativeC *p, const Ast *main, Text *out) {
   text_puts(out, "}\n");
 }
 
-void native_program(Script *s, const Ast *main, Text *out) {
+bool native_program(Script *s, const Ast *main, const Text *graphs, Text *out) {
   Ctx *c = s->c;
-  NativeC p = {.c = c, .a = &c->work, .s = s};
+  NativeC p = {.c = c, .a = &c->work, .s = s, .tensors = graphs != NULL};
   Text shapes = text_new(p.a), end = text_new(p.a), places = text_new(p.a);
   p.tables = text_new(p.a);
   p.bodies = text_new(p.a);
@@ -236,9 +249,15 @@ void native_program(Script *s, const Ast *main, Text *out) {
   for (u32 i = 0; i < p.fn.n; i++) put_function(&p, i);
   for (u32 i = 0; i < p.fn.n; i++) put_shape(&p, i, &shapes);
   diag_leave(c);
+  if (p.wants && !p.tensors) return false;
   put_main(&p, main, &end);
   put_places(&p, &places);
-  text_put(out, script_text, script_text_size);
+  if (graphs) {
+    text_put(out, tensor_text, tensor_text_size);
+    text_put(out, graphs->at, graphs->n);
+  } else {
+    text_put(out, script_text, script_text_size);
+  }
   text_puts(out, "\n/* ---- the program ---- */\n\n");
   text_put(out, places.at, places.n);
   for (u32 i = 0; i < s->all->n; i++)
@@ -250,4 +269,5 @@ void native_program(Script *s, const Ast *main, Text *out) {
   text_put(out, shapes.at, shapes.n);
   text_put(out, p.bodies.at, p.bodies.n);
   text_put(out, end.at, end.n);
+  return true;
 }

@@ -25,6 +25,8 @@ struct NativeC {
   Ctx *c;
   Arena *a;
   Script *s;
+  bool tensors; /* it is written with them */
+  bool wants;   /* it has some */
   Text tables, bodies;
   VEC(LangFn *) fn; /* in the order in which they were met */
   VEC(const StructInfo *) structs;
@@ -44,9 +46,6 @@ struct NativeC {
 
 /* native.c */
 void native_line(NativeC *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Records that a program with n cannot be compiled. */
-void native_refuse(NativeC *p, const Ast *n, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 u32 native_place(NativeC *p, const Ast *n);
 u32 native_string(NativeC *p, Str s);
 u32 native_struct(NativeC *p, const StructInfo *s);
@@ -70,6 +69,7 @@ Temp native_temp(NativeC *p);
 void native_live(NativeC *p, Temp t);
 void native_taken(NativeC *p, Temp t); /* something has its share now */
 Temp native_closure(NativeC *p, Ast *fn);
+const char *native_builtin(const char *name);     /* bi_THAT is what runs */
 Temp native_bounds(NativeC *p, const Ast *range); /* its ends, as loN and hiN; gives N */
 
 #endif

@@ -11,6 +11,17 @@ static const char *const native_names[] = {
 #undef NATIVE
 };
 
+/* What runs, by row of builtins.def. */
+static const char *const builtin_code[] = {
+#define BI(name, sig, args, shape, fn) #fn,
+#include "front/lang/builtins.def"
+#undef BI
+};
+
+const char *native_builtin(const char *name) {
+  return builtin_code[builtin_find(name)];
+}
+
 /* ---- temps ---- */
 
 Temp native_temp(NativeC *p) {
@@ -248,36 +259,44 @@ static u32 array(NativeC *p, const Ast *n, const Temp *arg) {
   return number;
 }
 
+static bool is_plain(const char *name) {
+  for (u32 i = 0; i < sizeof native_names / sizeof *native_names; i++)
+    if (!strcmp(native_names[i], name)) return true;
+  return false;
+}
+
 static Temp builtin(NativeC *p, const Ast *n) {
   const char *name = builtin_info[n->builtin - 1].name;
-  u32 row = 0;
-  while (row < sizeof native_names / sizeof *native_names && strcmp(native_names[row], name)) row++;
-  if (row == sizeof native_names / sizeof *native_names)
-    native_refuse(p, n, "%s() is not supported in a compiled program", name);
+  if (!is_plain(name)) p->wants = true;
   u32 a = array(p, n, arguments(p, n));
-  Temp t = VALUE(p, "bi_%s(a%u, %u, %u)", name, a, n->nkid, native_place(p, n));
+  Temp t = p->tensors ? VALUE(p, "builtin(bi_%s, \"%s\", a%u, %u, %u)",
+                              builtin_code[n->builtin - 1], name, a, n->nkid, native_place(p, n))
+                      : VALUE(p, "bi_%s(a%u, %u, %u)", name, a, n->nkid, native_place(p, n));
   for (u32 i = 0; i < n->nkid; i++) native_line(p, "drop(a%u[%u]);", a, i);
   return t;
+}
+
+/* pN, the places of a call and of its arguments. */
+static void places(NativeC *p, const Ast *n, u32 number) {
+  Text places = text_new(p->a);
+  text_fmt(&places, "%u", native_place(p, n));
+  for (u32 i = 0; i < n->nkid; i++) text_fmt(&places, ", %u", native_place(p, n->kid[i]));
+  native_line(p, "static const int p%u[] = {%s};", number, text_cstr(&places));
 }
 
 static Temp call(NativeC *p, const Ast *n) {
   BuiltinFn *known = n->builtin ? builtin_fn[n->builtin - 1] : NULL;
   if (known == bi_push || known == bi_pop) return change(p, n, known == bi_push);
   if (known) return builtin(p, n);
-  Temp *arg = arguments(p, n), f;
-  if (n->a->kind == AST_member && !n->a->nplace) {
-    Temp on = native_expr(p, n->a->a);
-    native_taken(p, on);
-    f = VALUE(p, "method(t%u, %s, %u)", on, native_quoted(p, n->a->name), native_place(p, n->a));
-  } else {
-    f = native_expr(p, n->a);
-  }
+  Temp *arg = arguments(p, n);
+  bool method = n->a->kind == AST_member && !n->a->nplace;
+  Temp f = native_expr(p, method ? n->a->a : n->a);
   u32 a = array(p, n, arg);
   native_taken(p, f);
-  Text places = text_new(p->a);
-  text_fmt(&places, "%u", native_place(p, n));
-  for (u32 i = 0; i < n->nkid; i++) text_fmt(&places, ", %u", native_place(p, n->kid[i]));
-  native_line(p, "static const int p%u[] = {%s};", a, text_cstr(&places));
+  places(p, n, a);
+  if (method)
+    return VALUE(p, "call_method(t%u, %s, a%u, %u, p%u, %u)", f, native_quoted(p, n->a->name), a,
+                 n->nkid, a, native_place(p, n->a));
   return VALUE(p, "call(t%u, a%u, %u, p%u)", f, a, n->nkid, a);
 }
 

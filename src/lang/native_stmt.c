@@ -198,12 +198,59 @@ static void assign(NativeC *p, const Ast *n, Temp to) {
 
 static void import(NativeC *p, const Ast *n, Temp to) {
   if (!n->module) {
-    native_refuse(p, n, "an imported network is not supported in a compiled program");
+    p->wants = true;
+    const char *path = path_beside(p->c, p->s->all->at[n->file]->file, str_text(p->c, n->a->name));
+    Temp t = native_temp(p);
+    native_line(p, "Value t%u = net_new(%s);", t, native_quoted(p, str_of(p->c, path)));
+    native_live(p, t);
+    define(p, n->slot, t, to);
     return;
   }
   u32 k = n->module->number;
   native_line(p, "if (!ran[%u]) ran[%u] = 1, file_%u();", k, k, k);
   if (to) native_line(p, "t%u = null;", to);
+}
+
+/* ---- models: as class.c makes them ---- */
+
+static void add_activation(NativeC *p, const Ast *n, Temp class) {
+  u32 i = 0;
+  while (i + 1 < activation_count && !str_is(p->c, n->name, activation_name[i])) i++;
+  native_line(p, "class_plain(t%u, TH_activation, %u);", class, i);
+}
+
+static void add_layer(NativeC *p, const Ast *n, Temp class) {
+  u32 row = 0, count = 0;
+  while (row + 1 < layer_count && !str_is(p->c, n->a->name, layer_info[row].name)) row++;
+  const LayerInfo *l = &layer_info[row];
+  while (count < n->nkid && n->kid[count]->kind != AST_named) count++;
+  if (l->make) {
+    Temp *arg = NEWS(p->a, Temp, count + 1);
+    for (u32 i = 0; i < count; i++) arg[i] = native_expr(p, n->kid[i]);
+    u32 a = native_temp(p);
+    native_line(p, "Value a%u[%u];", a, count + 1);
+    for (u32 i = 0; i < count; i++) {
+      native_line(p, "a%u[%u] = t%u;", a, i, arg[i]);
+      native_taken(p, arg[i]);
+    }
+    native_line(p, "class_add(t%u, builtin(bi_%s, \"%s\", a%u, %u, %u));", class,
+                native_builtin(l->make), l->make, a, count, native_place(p, n));
+    for (u32 i = 0; i < count; i++) native_line(p, "drop(a%u[%u]);", a, i);
+  } else if (count) {
+    add_activation(p, n->kid[0], class);
+  } else {
+    native_line(p, "class_plain(t%u, TH_flatten, 0);", class);
+  }
+  if (n->nkid > count) add_activation(p, n->kid[count]->a, class);
+}
+
+static void class(NativeC *p, const Ast *n, Temp to) {
+  p->wants = true;
+  Temp t = native_temp(p);
+  native_line(p, "Value t%u = class_new(%s, %u);", t, native_quoted(p, n->name), 2 * n->nkid);
+  native_live(p, t);
+  for (u32 i = 0; i < n->nkid; i++) add_layer(p, n->kid[i], t);
+  define(p, n->slot, t, to);
 }
 
 static void compute(NativeC *p, Ast *n, Temp to) {
@@ -227,7 +274,7 @@ static void plain(NativeC *p, Ast *n, Temp to) {
   case AST_for: loop_for(p, n, to); return;
   case AST_block: native_block(p, n, to); return;
   case AST_import: import(p, n, to); return;
-  case AST_model: native_refuse(p, n, "a model is not supported in a compiled program"); return;
+  case AST_model: class(p, n, to); return;
   case AST_struct:
     if (to) native_line(p, "t%u = null;", to);
     return;

@@ -4,6 +4,7 @@
  * them, computed at once: gradients do not go through it, so tensors that have one are refused. A
  * session is kept for the shapes it is given; numbers go in as the type that the network wants.
  */
+#include "lang/dry.h"
 #include "lang/thing.h"
 
 #include <string.h>
@@ -11,7 +12,6 @@
 Worth net_import(Eval *ev, const Ast *n) {
   Thing *t = thing_new(ev, TH_net);
   t->path = path_beside(ev->c, ev->s->all->at[n->file]->file, str_text(ev->c, n->a->name));
-  t->ast = n;
   return worth_thing(t);
 }
 
@@ -132,15 +132,8 @@ static NetSession *session(Eval *ev, const char *path, const Worth *arg, u32 n) 
 }
 
 Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
-  for (u32 i = 0; i < n; i++) {
-    Lazy *x = arg_tensor(ev, &arg[i]);
-    if (x->tracked)
-      ARG_BAD(ev,
-              "%s: no gradient goes through an imported network; tensor_requires_grad(t, false) "
-              "gives the tensor without one",
-              t->path);
-    lazy_data(ev, x);
-  }
+  net_check(ev, t, arg, n);
+  if (ev->dry) return dry_net(ev, t, arg, n);
   NetSession *open = session(ev, t->path, arg, n);
   bool fresh = !open->bytes;
   NetCall k = {.ev = ev, .net = t, .arg = arg, .n = n, .m = open->m};

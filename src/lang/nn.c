@@ -96,7 +96,7 @@ void bi_nn_embedding(Eval *ev, Worth *arg, u32 n, Worth *out) {
             dims_text(ev, in[1]->dim, in[1]->rank));
   const double *index = lazy_data(ev, in[0]);
   for (u64 i = 0; i < in[0]->n; i++)
-    if (!(index[i] >= 0 && index[i] < (double)in[1]->dim[0]))
+    if (!(ev->dry && isnan(index[i])) && !(index[i] >= 0 && index[i] < (double)in[1]->dim[0]))
       ARG_BAD(ev, "nn_embedding(): index %g is out of bounds for %lld rows", index[i],
               (long long)in[1]->dim[0]);
   const i64 dim[2] = {(i64)in[0]->n, in[1]->dim[1]};
@@ -170,6 +170,8 @@ static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
     worth_drop(ev, &hot[1]);
     return;
   }
+  if (in[0]->n == OPEN_COUNT || in[1]->n == OPEN_COUNT)
+    dry_refuse(ev, ev->at, "the mean of a loss");
   if (!same_shape(in[0], in[1]))
     ARG_BAD(ev, "%s(): shape mismatch %s vs %s", builtin_name(ev),
             dims_text(ev, in[0]->dim, in[0]->rank), dims_text(ev, in[1]->dim, in[1]->rank));
@@ -237,8 +239,9 @@ static Worth attend(Eval *ev, Lazy *q, Lazy *k, Lazy *v, Lazy *mask) {
   dim[r - 1] = k->dim[r - 2];
   Lazy *in[3] = {q, k, NULL}, *wide = NULL;
   if (mask) { /* one for all, or one number for each score */
-    bool whole = mask->n == dims_count(ev, dim, r);
-    if (!whole && mask->n != (u64)(flat[0] * flat[1]))
+    i64 have = size_product(ev, mask->dim, mask->rank);
+    bool whole = have == size_product(ev, dim, r);
+    if (!whole && have != size_product(ev, flat, 2))
       ARG_BAD(ev, "%s(): a mask of shape %s for scores of shape %s", builtin_name(ev),
               dims_text(ev, mask->dim, mask->rank), dims_text(ev, dim, r));
     in[2] = wide =

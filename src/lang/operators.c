@@ -4,6 +4,7 @@
  */
 #include "lang/tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 Lazy *arg_tensor(Eval *ev, const Worth *d) {
@@ -78,13 +79,37 @@ Worth tensor_binary(Eval *ev, const Ast *at, Tok op, const Worth *x, const Worth
                                          [TOK_div] = RC_DO_div,
                                          [TOK_at] = RC_DO_matmul};
   ev->at = at;
-  if (!of[op]) return worth_bool(compare(ev, at, op, x, y));
+  if (!of[op]) {
+    Worth yes = worth_bool(compare(ev, at, op, x, y));
+    return ev->dry ? worth_unknown(ev, KD_bool) : yes;
+  }
   if (op == TOK_div && y->kind != KD_tensor && arg_number(ev, y) == 0)
     eval_fail(ev, at, "Division by zero");
   Lazy *p = tensor_of(ev, x), *q = tensor_of(ev, y);
   Lazy *r = op == TOK_at ? matmul(ev, p, q) : tensor_two(ev, of[op], p, q, tok_text[op]);
   lazy_drop(ev, p);
   lazy_drop(ev, q);
+  return worth_lazy(r);
+}
+
+/* A tensor and an array of as many numbers: 1 where they are equal, in the shape of the tensor. */
+Worth equal_elements(Eval *ev, const Worth *x, const Worth *y, bool equal) {
+  Lazy *t = x->kind == KD_tensor ? x->u.lazy : y->u.lazy;
+  const BoxList *list = x->kind == KD_array ? x->u.list : y->u.list;
+  if (list->n != t->n)
+    ARG_BAD(ev, "a tensor of %llu elements is compared with an array of %llu",
+            (unsigned long long)t->n, (unsigned long long)list->n);
+  const double *at = lazy_data(ev, t);
+  Lazy *r = lazy_new(ev, t->dim, t->rank);
+  for (u64 i = 0; i < t->n; i++) {
+    const Worth *v = &list->at[i];
+    if (v->kind != KD_int && v->kind != KD_float)
+      ARG_BAD(ev, "a tensor is compared with %s", kind_name[v->kind]);
+    if (worth_open(ev, v) || (ev->dry && isnan(at[i])))
+      r->data[i] = NAN;
+    else
+      r->data[i] = (at[i] == (v->kind == KD_int ? (double)v->u.i : v->u.f)) == equal;
+  }
   return worth_lazy(r);
 }
 
@@ -122,6 +147,7 @@ Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index) {
   ev->at = at;
   if (!t->rank) eval_fail(ev, at, "a tensor without dimensions has no elements to choose from");
   i64 n = t->dim[0];
+  if (size_is_open(ev, n)) dry_refuse(ev, at->b, "which elements there are");
   if (index->kind == KD_array) {
     const BoxList *l = index->u.list;
     i64 from = 0, to = 0;

@@ -90,7 +90,9 @@ static Lazy *adam_move(Eval *ev, const Thing *t, Moment *m, Lazy *g) {
 static Lazy *rmsprop_move(Eval *ev, const Thing *t, Moment *m, Lazy *g) {
   Lazy *square = mixed(ev, m->second, t->num[1], two(ev, RC_DO_mul, lazy_share(g), lazy_share(g)));
   keep(ev, &m->second, square);
-  Lazy *by = two(ev, RC_DO_add, root(ev, square), lazy_scalar(ev, t->num[2]));
+  Lazy *eps =
+      lazy_scalar(ev, t->num[2]); /* one behind the other: keys of programs tell the order */
+  Lazy *by = two(ev, RC_DO_add, root(ev, square), eps);
   return two(ev, RC_DO_div, times(ev, g, t->num[0]), by);
 }
 

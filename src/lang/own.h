@@ -26,6 +26,7 @@ typedef struct Recipes Recipes;       /* see force.c */
 typedef struct NetSession NetSession; /* see net.c */
 typedef struct HotLoop HotLoop;       /* see scalar.c */
 typedef struct HotLoops HotLoops;
+typedef struct DryRun DryRun; /* see dry.h */
 
 struct Holder {
   u32 refs;
@@ -36,6 +37,7 @@ struct Holder {
 
 struct Worth {
   LangKind kind; /* KD_none: a variable that holds nothing yet */
+  bool open;     /* the value is not known yet (of an array: its length); see dry.h, sizes.c */
   union {
     i64 i; /* KD_int, KD_bool */
     double f;
@@ -108,7 +110,10 @@ struct Eval {
   Recipes *made;    /* programs of tensors */
   NetSession *nets; /* of imported networks */
   HotLoops *hot;    /* loops that are counted */
+  DryRun *dry;      /* no tensor is computed; NULL: all are */
+  Dims *dims;       /* of extents that are no numbers, see sizes.c; NULL: all are */
   u64 serial;       /* of the next tensor */
+  u32 mark;         /* of the last list of tensors */
   u64 random;       /* seed of the run: of random numbers that get none, with serial */
   Lazy *last_loss;  /* that tensor_backward was called with */
 };
@@ -138,6 +143,8 @@ const char *worth_kind(const Worth *d); /* as type() tells */
 
 /* show.c */
 void show_worth(Eval *ev, const Worth *d, Text *out);
+
+/* digits.c */
 void show_float(Text *out, double x, bool exponent); /* exponent: as tensors have it */
 void show_number(Text *out, double x);               /* a field: no point where it is whole */
 
@@ -175,13 +182,18 @@ HotTurns hot_begin(Eval *ev, Ast *n);
 /* Before a turn: runs as many as it can. False: that turn is to be walked, from t->at on; true: the
  * loop has ended, and flow says whether by a return. value: of the last turn. */
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value);
+/* A call whose variables are there, of a function that calls itself; false: it is to be walked. */
+bool hot_call(Eval *ev, const LangFn *fn, Worth *value);
 void hot_free(Eval *ev);
 
 /* scalar_scan.c */
 void loops_mark(Script *s); /* whose value nobody looks at */
 
-/* native.c: the program as C; main: to be called behind its statements, or NULL */
-void native_program(Script *s, const Ast *main, Text *out);
+/* native.c: the program as C; main: to be called behind its statements, or NULL; graphs: what its
+ * tensors need, NULL: it has none. False: it has some, and nothing was written. */
+bool native_program(Script *s, const Ast *main, const Text *graphs, Text *out);
+/* native_graphs.c: the C of graphs, and a table of them */
+void native_graphs(DryRun *d, Text *out);
 
 /* modules.c */
 void script_load(Script *s);                  /* parses and checks the program with its modules */
@@ -195,16 +207,39 @@ Worth eval_unary(Eval *ev, const Ast *n);
 Worth eval_cast(Eval *ev, const Ast *n);
 Worth eval_index(Eval *ev, const Ast *n);
 Worth eval_range(Eval *ev, const Ast *n);
-void eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end);
+bool eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end); /* false: one is open */
 /* d becomes what the type wants, or fails at n. */
 void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to);
 
 /* eval_call.c */
 Worth eval_call(Eval *ev, Ast *n);
 Worth eval_closure(Eval *ev, Ast *fn);
+Worth fn_gradient(Eval *ev, BoxFn *f); /* as a function */
 /* The gradient of f with respect to its first argument, grads.c; takes the arguments. */
 Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
 Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n); /* takes the arguments */
+
+/* dry.c */
+bool worth_open(const Eval *ev, const Worth *d); /* a value that is not known yet */
+Worth worth_unknown(Eval *ev, LangKind kind);    /* such a value: a number or an empty text */
+_Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
+void dry_blank(Eval *ev, Lazy *t); /* in a dry run: its data are not known */
+
+/* sizes.c: extents; where some are open */
+#define SIZE_ANY INT64_MIN /* what -1 in a shape is where symbols are numbers below 0 */
+bool size_is_open(const Eval *ev, i64 d);
+i64 size_product(Eval *ev, const i64 *dim, u32 rank);
+i64 size_sum(Eval *ev, i64 x, i64 y);
+/* What the extent number `without` has to be, so that t has that shape. */
+i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
+void size_show(const Eval *ev, i64 d, Text *out);
+Worth worth_size(const Eval *ev, i64 d);
+i64 arg_size(Eval *ev, const Worth *d);
+/* False: none of the two is open. */
+bool size_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out);
+
+/* dry_ways.c: d is what both have in common; the rest of it is open */
+void dry_join(Eval *ev, Worth *d, const Worth *other);
 
 /* trace.c */
 /* The function of that name, or the only one that can be a model; fails if there is none. */

@@ -31,6 +31,8 @@ static Val sum_all(Graph *g, Val v) {
 }
 
 static Val mean_all(Graph *g, Val v, u64 n) {
+  i64 axes[MAX_RANK];
+  if (n == OPEN_COUNT) return mk_mean(g, v, axes, all_axes(g, v, axes), false);
   Val count = mk_like(g, v, (double)n);
   return mk_div(g, sum_all(g, v), count);
 }

@@ -13,7 +13,14 @@
 #include <string.h>
 
 /* HOT_INSIDE: turns of loops inside of it that make one hot, too. */
-enum { HOT_TURNS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
+enum {
+  HOT_TURNS = 1000,
+  HOT_INSIDE = 20000,
+  HOT_KINDS = 4,
+  HOT_MOST = 256,
+  HOT_FAILS = 3,
+  CALL_FAILS = 16
+};
 enum { JIT_TURNS = 2000000, C_TURNS = 4000000 }; /* that code is made for */
 /* What a run costs beside its turns, in turns: always; so many elements that are copied count as
  * one. It may cost so much more than it has run before only long loops are given to it. */
@@ -70,7 +77,7 @@ static HotLoops *loops_of(Eval *ev) {
 HotTurns hot_begin(Eval *ev, Ast *n) {
   HotLoops *h = loops_of(ev);
   HotTurns t = {.begin = h->total};
-  if (h->off || ev->tracing) return t;
+  if (h->off || ev->tracing || ev->dry) return t;
   if (!n->hot) {
     HotLoop *l = NEW(&ev->c->keep, HotLoop);
     l->n = n;
@@ -112,7 +119,10 @@ static void make(Ctx *c, void *arg) {
   MakeLoop *k = arg;
   Ingot *m = k->code->loop.m;
   NumBuild b = {.ev = k->ev, .c = c, .a = &c->keep, .to = &k->code->loop};
-  num_loop(&b, k->n, k->over);
+  if (k->n->kind == AST_fn)
+    num_function(&b, k->n);
+  else
+    num_loop(&b, k->n, k->over);
   m->p = b.p;
   model_adopt(m, "loop");
   m->compiled.stays = true;
@@ -160,7 +170,7 @@ static bool list_fits(const NumArray *a, const BoxList *l) {
 /* Do variables hold what they held when it was made? */
 static bool fits(Eval *ev, const HotCode *h, const BoxList *over) {
   const NumLoop *l = &h->loop;
-  if (l->over && !list_fits(&l->array.at[0], over)) return false;
+  if (l->over && (!over || !list_fits(&l->array.at[0], over))) return false;
   for (u32 i = 0; i < l->var.n; i++) {
     const NumVar *v = &l->var.at[i];
     const Worth *d = v->home ? home_of(ev, v) : NULL;
@@ -190,7 +200,7 @@ static void array_in(HotCode *h, u32 number, const BoxList *l) {
 static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
   static const LangKind kinds[NUM_KINDS] = {KD_int, KD_float, KD_bool};
   const NumLoop *l = &h->loop;
-  if (l->over) array_in(h, 0, over);
+  if (l->over && over) array_in(h, 0, over);
   for (u32 i = 0; i < l->var.n; i++) {
     const NumVar *v = &l->var.at[i];
     const Worth *d = v->home ? home_of(ev, v) : NULL;
@@ -208,7 +218,7 @@ static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
 static Worth number_of_kind(const HotCode *h, LangKind k, u32 at) {
   if (k == KD_float) return worth_float(((const double *)h->out[1]->data)[at]);
   if (!num_is_number(k)) return (Worth){.kind = KD_null};
-  return (Worth){k, {.i = ((const i64 *)h->out[0]->data)[at]}};
+  return (Worth){k, .u = {.i = ((const i64 *)h->out[0]->data)[at]}};
 }
 
 static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
@@ -220,7 +230,7 @@ static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
   const i64 *i = h->out[at]->data;
   BoxList *l = list_own(ev, d);
   for (u64 k = 0; k < l->n; k++)
-    l->at[k] = a->kind == KD_float ? worth_float(f[k]) : (Worth){a->kind, {.i = i[k]}};
+    l->at[k] = a->kind == KD_float ? worth_float(f[k]) : (Worth){a->kind, .u = {.i = i[k]}};
 }
 
 static void copy_out(Eval *ev, const HotCode *h) {
@@ -331,6 +341,51 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
   return true;
 }
 
+/* ---- functions that call themselves ---- */
+
+/* The function as it is counted; NULL: it is walked. */
+static HotLoop *counted(Eval *ev, const LangFn *fn) {
+  HotLoops *h = loops_of(ev);
+  Ast *n = fn->ast;
+  if (h->off || ev->tracing || ev->dry || n->hot == UINT32_MAX) return NULL;
+  if (!n->hot && !scan_calls(n->a, fn)) {
+    n->hot = UINT32_MAX;
+    return NULL;
+  }
+  if (!n->hot) {
+    HotLoop *l = NEW(&ev->c->keep, HotLoop);
+    l->n = n;
+    *vec_push(&ev->c->keep, &h->all) = l;
+    n->hot = h->all.n;
+  }
+  HotLoop *l = h->all.at[n->hot - 1];
+  return l->off || l->walked++ < h->start ? NULL : l;
+}
+
+bool hot_call(Eval *ev, const LangFn *fn, Worth *value) {
+  HotLoop *l = counted(ev, fn);
+  HotCode *h = l ? code_for(ev, l, fn->ast, NULL) : NULL;
+  if (!h || ev->depth + h->loop.depth > EVAL_DEPTH) return false;
+  choose_engine(ev->hot, h);
+  h->ints[IN_fuel] = FUEL;
+  h->cost += RUN_TURNS;
+  copy_in(ev, h, NULL);
+  if (!attempt(h, run)) {
+    l->off = ++l->failed == CALL_FAILS;
+    return false;
+  }
+  u64 turns = (u64)(h->ints[IN_fuel] - ((const i64 *)h->out[0]->data)[OUT_fuel]);
+  h->turns += turns;
+  l->turns += turns;
+  l->runs++;
+  *value = number_of_kind(h, h->loop.result, h->loop.result_out);
+  if (h->cost > h->turns + SLACK_TURNS && !ev->o->eager) {
+    l->off = true;
+    l->why = "calls are short";
+  }
+  return true;
+}
+
 /* ---- the end ---- */
 
 static void tell(Eval *ev, const HotLoop *l) {
@@ -338,7 +393,7 @@ static void tell(Eval *ev, const HotLoop *l) {
   const char *where =
       str_text(ev->c, str_fmt(ev->c, "%s:%u", str_text(ev->c, s->file), script_line(s, l->n->at)));
   Text t = text_new(&ev->c->work);
-  text_fmt(&t, "%s: loop", where);
+  text_fmt(&t, "%s: %s", where, l->n->kind == AST_fn ? "function" : "loop");
   if (l->runs)
     text_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
              l->code.at[l->code.n - 1]->engine->info.name);

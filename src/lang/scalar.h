@@ -18,6 +18,7 @@ typedef struct NumGoal NumGoal;   /* where the value of a statement is put */
 typedef struct NumScope NumScope; /* a loop, or a call, that can be left */
 typedef struct NumLoop NumLoop;   /* the program */
 typedef struct NumBuild NumBuild; /* while it is made */
+typedef struct NumSelf NumSelf;   /* a function that calls itself, while its body is written */
 typedef VEC(LangKind) NumKinds;   /* by variable, what it holds at a place of the text */
 
 /* Behind them in the buffers of integers and floats: variables. */
@@ -98,6 +99,24 @@ struct NumLoop {
   u32 value_out, result_out;
 };
 
+/* Calls inside each other, calls that one makes, and arguments of one: more are left to the walk.
+ */
+enum { SELF_DEEP = 256, SELF_CALLS = 8, SELF_ARGS = 8 };
+struct NumSelf {
+  NumSelf *outer;
+  const LangFn *fn;
+  u32 n, frame;
+  u32 depth, levels; /* of the tree: where the body begins, and most from there to a call in it */
+  LangKind kind[SELF_ARGS], result;
+  VarId deep;         /* number of the call on top */
+  VarId first, ready; /* of its results: the first, and behind the last that is there */
+  VarId call;         /* the result that the next call in the walk has */
+  VarId waits;        /* not 0: for a call that is to be made */
+  /* By number of the call: its arguments, and behind the last of its results. */
+  BufId arg[SELF_ARGS], done;
+  BufId results;
+};
+
 struct NumBuild {
   Eval *ev;
   Ctx *c;
@@ -107,6 +126,7 @@ struct NumBuild {
   Cursor head, at;
   NumKinds now;
   NumScope *scope;
+  NumSelf *self;
   u32 frame, nframe, depth, nested;
   u32 nhead; /* statements in front of all others */
   BufId in_int, in_float, out_int, out_float;
@@ -121,6 +141,7 @@ bool scan_is_quiet(const Ast *n); /* and cannot fail */
 /* What leaves the loop or call whose body n is: bits 1 << LEAVE_. */
 u32 scan_leaves(const Ast *n);
 bool scan_has_loop(const Ast *n);
+bool scan_calls(const Ast *n, const LangFn *f); /* it has a call of f in it */
 typedef VEC(u32) NumSlots;
 void scan_defines(Arena *a, const Ast *n,
                   NumSlots *to);           /* variables, those of scopes in it apart */
@@ -158,7 +179,17 @@ NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from);
 bool num_stmt(NumBuild *b, Ast *n, NumGoal *to);
 void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v);
 NumVal num_call(NumBuild *b, Ast *n);
+bool num_block(NumBuild *b, const Ast *n, NumGoal *to);
+void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v);
+ExprId num_has_fuel(NumBuild *b); /* inside of the outermost loop */
+void num_burn(NumBuild *b, i64 turns);
+/* A call of the function that n defines, with what its variables hold. */
+void num_function(NumBuild *b, Ast *n);
 /* The whole loop; over: what it walks, or NULL. In the session of to. */
 void num_loop(NumBuild *b, Ast *n, const BoxList *over);
+
+/* scalar_self.c */
+NumVal num_self(NumBuild *b, const Ast *n, const LangFn *f, const NumVal *arg);
+NumVal num_self_call(NumBuild *b, const Ast *n, NumSelf *s, const NumVal *arg);
 
 #endif

@@ -151,6 +151,8 @@ void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
   NumVar *v = &b->to->var.at[var];
   LangKind was = num_kind(b, &b->now, var);
   if (v->fixed) num_refuse(b, at, "the counter of a loop is changed");
+  if (b->self && (v->home || v->frame < b->self->frame))
+    num_refuse(b, at, "a function that calls itself changes a variable outside");
   if (v->entry == KD_any || v->entry == KD_array || v->entry == KD_fn || was == KD_array)
     num_refuse(b, at, "a variable that holds something else gets a number");
   ExprId e = num_take(b, x);

@@ -112,3 +112,17 @@ static void mark(Ast *n, bool wanted) {
 void loops_mark(Script *s) {
   mark(s->root, false);
 }
+
+bool scan_calls(const Ast *n, const LangFn *f) {
+  if (!n) return false;
+  if (n->kind == AST_call && !n->builtin && n->a->kind == AST_name)
+    for (u32 i = 0; i < n->a->nplace; i++) {
+      const VarPlace *p = &n->a->place[i];
+      if (p->kind == PL_self) return true;
+      if (p->kind == PL_global && p->file == f->ast->file && p->slot == f->ast->slot) return true;
+    }
+  if (scan_calls(n->a, f) || scan_calls(n->b, f) || scan_calls(n->c, f)) return true;
+  for (u32 i = 0; i < n->nkid; i++)
+    if (scan_calls(n->kid[i], f)) return true;
+  return false;
+}

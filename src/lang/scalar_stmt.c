@@ -4,7 +4,7 @@
  * In: the tree of a loop. Out: a Prog that runs it from where it stands, as long as its fuel lasts.
  * Prog cannot leave a loop: where something does, a variable says so, the loop asks it before each
  * turn, and statements behind stand under an `if`. Functions are written out where they are called,
- * with variables of their own; one that calls itself is refused.
+ * with variables of their own; those that call themselves are loops (scalar_self.c).
  */
 #include "lang/scalar.h"
 
@@ -63,7 +63,7 @@ static void deeper(NumBuild *b, const Ast *n) {
   if (++b->nested > NUM_DEPTH) num_refuse(b, n, "nested too deeply");
 }
 
-static bool block(NumBuild *b, const Ast *n, NumGoal *to) {
+bool num_block(NumBuild *b, const Ast *n, NumGoal *to) {
   Cursor behind = b->at;
   u32 nested = b->nested;
   bool on = true;
@@ -120,12 +120,12 @@ static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
   NumKinds before = num_kinds_copy(b, &b->now);
   deeper(b, n);
   StmtId s = prog_if(p, &b->at, cond);
-  bool yes = block(b, n->b, to), no = true;
+  bool yes = num_block(b, n->b, to), no = true;
   NumKinds then = b->now;
   b->now = before;
   if (n->c) {
     b->at = prog_else(s);
-    no = n->c->kind == AST_if ? num_stmt(b, n->c, to) : block(b, n->c, to);
+    no = n->c->kind == AST_if ? num_stmt(b, n->c, to) : num_block(b, n->c, to);
   } else if (to) {
     num_give(b, n, to, null);
   }
@@ -204,6 +204,14 @@ static ExprId has_fuel(NumBuild *b, bool whole) {
   return ex_op2(b->p, OP_gt, ex_var(b->p, b->fuel), ex_int(b->p, least));
 }
 
+ExprId num_has_fuel(NumBuild *b) {
+  return has_fuel(b, false);
+}
+
+void num_burn(NumBuild *b, i64 turns) {
+  burn(b, ex_int(b->p, turns));
+}
+
 static ExprId stays_in(NumBuild *b, const NumScope *s, ExprId cond) {
   if (!s->leave) return cond;
   ExprId in = ex_op2(b->p, OP_lt, ex_var(b->p, s->leave), ex_int(b->p, LEAVE_loop));
@@ -253,7 +261,7 @@ static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumGoal *v
   prog_while(p, &b->at, stays_in(b, s, ex_op2(p, OP_and, cond, has_fuel(b, whole))));
   begin_turn(b, s);
   burn(b, ex_int(p, 1));
-  bool on = block(b, n->b, value);
+  bool on = num_block(b, n->b, value);
   if (whole) end_turn(b, s);
   if (again) {
     ExprId in = stays_in(b, s, has_fuel(b, whole));
@@ -355,7 +363,7 @@ static bool inner_for(NumBuild *b, Ast *n) {
   }
   begin_turn(b, &s);
   set_turn(b, n, r.array, i);
-  bool on = block(b, n->b, NULL);
+  bool on = num_block(b, n->b, NULL);
   if (early) prog_set(p, &b->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
   b->at = behind;
   loop_end(b, &s, n, on);
@@ -385,7 +393,7 @@ static NumVal change_element(NumBuild *b, const Ast *n) {
   if (i.kind != KD_int) num_refuse(b, n->a->b, "an index is no integer");
   i = num_hold(b, i);
   u32 var, array = num_array_of(b, n->a->a, &var);
-  if (!array || !b->to->var.at[var].home)
+  if (!array || !b->to->var.at[var].home || b->self)
     num_refuse(b, n, "what is changed is no array of numbers");
   NumArray *a = &b->to->array.at[array - 1];
   if (a->kind != v.kind) num_refuse(b, n, "an element becomes one of another kind");
@@ -442,7 +450,7 @@ static bool control(NumBuild *b, Ast *n, NumGoal *to) {
       inner_for(b, n);
     b->nested--;
     return ends;
-  case AST_block: return block(b, n, to);
+  case AST_block: return num_block(b, n, to);
   case AST_return: return give_back(b, n);
   case AST_break: return leave(b, LEAVE_loop);
   default: return leave(b, LEAVE_turn);
@@ -489,7 +497,11 @@ bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
 /* ---- calls ---- */
 
 static const LangFn *called(NumBuild *b, const Ast *n) {
-  for (u32 i = 0; i < n->nplace && n->place[i].kind != PL_self; i++) {
+  for (u32 i = 0; i < n->nplace; i++) {
+    if (n->place[i].kind == PL_self) {
+      if (b->self && b->frame == b->self->frame) return b->self->fn;
+      break;
+    }
     u32 v = num_place(b, &n->place[i]);
     LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
     if (k == KD_fn) return b->to->var.at[v].fn;
@@ -498,7 +510,7 @@ static const LangFn *called(NumBuild *b, const Ast *n) {
   num_refuse(b, n, "what is called is not a function of the program");
 }
 
-static void parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
+void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
   u32 mine = b->frame;
   b->frame = frame;
   u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = slot});
@@ -520,26 +532,39 @@ static bool returns_last(const Ast *body) {
          !scan_leaves(body->kid[body->nkid - 1]);
 }
 
+/* An argument as the function wants it. */
+static NumVal argument(NumBuild *b, const Ast *n, const LangFn *f, u32 i) {
+  const LangType *t = f->self.item[i];
+  NumVal v = num_expr(b, n->kid[i]);
+  if (v.kind == KD_array && (t->kind == KD_any || t->kind == KD_array)) {
+    const LangKind k = b->to->array.at[v.array - 1].kind;
+    if (t->kind == KD_array && t->elem->kind != KD_any && t->elem->kind != k)
+      num_refuse(b, n, "an array becomes another");
+    return v;
+  }
+  return t->kind == KD_any ? v : num_becomes(b, n, v, t);
+}
+
+/* One that calls itself, or is called by itself. */
+static NumVal call_self(NumBuild *b, const Ast *n, const LangFn *f) {
+  NumVal arg[SELF_ARGS];
+  if (n->nkid > SELF_ARGS) num_refuse(b, n, "a function calls itself");
+  for (u32 i = 0; i < n->nkid; i++) arg[i] = num_hold(b, argument(b, n, f, i));
+  NumSelf *s = b->self && b->self->fn == f ? b->self : NULL;
+  return s ? num_self_call(b, n, s, arg) : num_self(b, n, f, arg);
+}
+
 NumVal num_call(NumBuild *b, Ast *n) {
   const LangFn *f = called(b, n->a);
   NumGoal out = {.floats = f->result->kind == KD_float};
   NumScope s = {.outer = b->scope, .fn = f, .result = &out};
+  if (n->nkid != f->ast->nkid) num_refuse(b, n, "a call has other arguments");
+  if ((b->self && b->self->fn == f) || scan_calls(f->ast->a, f)) return call_self(b, n, f);
   u32 frame = ++b->nframe, mine = b->frame;
   for (const NumScope *o = b->scope; o; o = o->outer)
-    if (o->fn == f) num_refuse(b, n, "a function calls itself");
-  if (n->nkid != f->ast->nkid) num_refuse(b, n, "a call has other arguments");
-  for (u32 i = 0; i < n->nkid; i++) {
-    const LangType *t = f->self.item[i];
-    NumVal v = num_expr(b, n->kid[i]);
-    if (v.kind == KD_array && (t->kind == KD_any || t->kind == KD_array)) {
-      const LangKind k = b->to->array.at[v.array - 1].kind;
-      if (t->kind == KD_array && t->elem->kind != KD_any && t->elem->kind != k)
-        num_refuse(b, n, "an array becomes another");
-    } else if (t->kind != KD_any) {
-      v = num_becomes(b, n, v, t);
-    }
-    parameter(b, n, frame, f->ast->kid[i]->slot, v);
-  }
+    if (o->fn == f) num_refuse(b, n, "functions call each other");
+  for (u32 i = 0; i < n->nkid; i++)
+    num_parameter(b, n, frame, f->ast->kid[i]->slot, argument(b, n, f, i));
   if (!returns_last(f->ast->a)) {
     s.leave = num_var(b, DT_i64, ex_int(b->p, 0));
     prog_set(b->p, &b->at, s.leave, ex_int(b->p, LEAVE_not));
@@ -549,7 +574,7 @@ NumVal num_call(NumBuild *b, Ast *n) {
   u32 nested = b->nested;
   deeper(b, n);
   if (++b->depth > b->to->depth) b->to->depth = b->depth;
-  block(b, f->ast->a, &out);
+  num_block(b, f->ast->a, &out);
   b->depth--;
   b->nested = nested;
   b->scope = s.outer;
@@ -633,7 +658,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
     ExprId lo = ex_var(p, i);
     at = prog_for(p, &b->at, lo, ex_var(p, stop), "i");
     set_turn(b, n, array, at);
-    bool on = block(b, n->b, b->to->valued ? &b->value : NULL);
+    bool on = num_block(b, n->b, b->to->valued ? &b->value : NULL);
     end_turn(b, s);
     b->at = behind;
     prog_set(p, &b->at, i, ex_var(p, stop));
@@ -644,7 +669,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
     begin_turn(b, s);
     burn(b, ex_int(p, 1));
     set_turn(b, n, array, at);
-    bool on = block(b, n->b, b->to->valued ? &b->value : NULL);
+    bool on = num_block(b, n->b, b->to->valued ? &b->value : NULL);
     end_turn(b, s);
     prog_set(p, &b->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
     b->at = behind;
@@ -664,20 +689,62 @@ static void whole_while(NumBuild *b, Ast *n, NumScope *s) {
   put(b, b->out_int, OUT_over, ex_cast(p, DT_i64, has_fuel(b, true), false));
 }
 
-void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
-  Prog *p = b->p = prog_new(b->c, dims_new(b->c));
+/* Buffers of numbers, and the fuel. */
+static void open_program(NumBuild *b, const char *name) {
+  b->p = prog_new(b->c, dims_new(b->c));
   NumLoop *to = b->to;
-  p->name = str_of(b->c, "loop");
+  b->p->name = str_of(b->c, name);
   b->head = b->at = prog_end();
   to->nint = IN_ints;
   to->nint_out = OUT_ints;
   to->nfloat_out = OUT_floats;
-  to->valued = !n->dropped;
   b->in_int = numbers(b, BS_in, DT_i64, "ints");
   b->in_float = numbers(b, BS_in, DT_f64, "floats");
   b->out_int = numbers(b, BS_out, DT_i64, "new_ints");
   b->out_float = numbers(b, BS_out, DT_f64, "new_floats");
   b->fuel = given_int(b, IN_fuel);
+}
+
+/* How many numbers there are is known by now. */
+static void close_program(NumBuild *b) {
+  NumLoop *to = b->to;
+  Prog *p = b->p;
+  if (!to->nfloat) to->nfloat = 1;
+  prog_buf(p, b->in_int)->dim[0] = (Dim)to->nint;
+  prog_buf(p, b->in_float)->dim[0] = (Dim)to->nfloat;
+  prog_buf(p, b->out_int)->dim[0] = (Dim)to->nint_out;
+  prog_buf(p, b->out_float)->dim[0] = (Dim)to->nfloat_out;
+}
+
+void num_function(NumBuild *b, Ast *n) {
+  NumVal arg[SELF_ARGS];
+  NumScope outer = {.result = &b->result};
+  if (n->nkid > SELF_ARGS) num_refuse(b, n, "a function with many arguments");
+  open_program(b, "function");
+  b->at = prog_end();
+  b->scope = &outer;
+  for (u32 i = 0; i < n->nkid; i++) {
+    u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->kid[i]->slot});
+    LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
+    if (!num_is_number(k)) num_refuse(b, n->kid[i], "an argument is no number");
+    arg[i] = (NumVal){.kind = k, .var = num_as(b, v, k)};
+  }
+  NumVal out = num_self(b, n, n->fn, arg);
+  put(b, b->out_int, OUT_value, ex_int(b->p, KD_none));
+  put(b, b->out_int, OUT_at, ex_int(b->p, 0));
+  put(b, b->out_int, OUT_over, ex_int(b->p, 1));
+  put(b, b->out_int, OUT_leave, ex_int(b->p, LEAVE_call));
+  put(b, b->out_int, OUT_fuel, ex_var(b->p, b->fuel));
+  b->to->result = out.kind;
+  b->to->result_out = put_number(b, out.kind, out.var);
+  close_program(b);
+}
+
+void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
+  NumLoop *to = b->to;
+  open_program(b, "loop");
+  Prog *p = b->p;
+  to->valued = !n->dropped;
   u32 array = over ? num_array(b, num_elements(over), over->n) : 0;
   if (over && (!array || num_elements(over) == KD_none))
     num_refuse(b, n, "what is walked is no array of numbers");
@@ -700,9 +767,5 @@ void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
   if (to->result == KD_any || to->result == KD_array)
     num_refuse(b, n, "what is returned is of several kinds");
   to->value = b->value.kind;
-  if (!to->nfloat) to->nfloat = 1;
-  prog_buf(p, b->in_int)->dim[0] = (Dim)to->nint;
-  prog_buf(p, b->in_float)->dim[0] = (Dim)to->nfloat;
-  prog_buf(p, b->out_int)->dim[0] = (Dim)to->nint_out;
-  prog_buf(p, b->out_float)->dim[0] = (Dim)to->nfloat_out;
+  close_program(b);
 }

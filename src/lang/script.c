@@ -4,7 +4,7 @@
  * the session. A program that only defines things and has a function main without parameters is one
  * whose author meant it to be called.
  */
-#include "lang/own.h"
+#include "lang/dry.h"
 #include "lang/thing.h"
 
 #include <string.h>
@@ -125,6 +125,17 @@ typedef struct NativeBuild {
   Folder folder;
 } NativeBuild;
 
+typedef struct GraphsJob {
+  DryRun *d;
+  Text text;
+} GraphsJob;
+
+static void write_graphs(Ctx *c, void *arg) {
+  GraphsJob *j = arg;
+  (void)c;
+  native_graphs(j->d, &j->text);
+}
+
 static void compile(Ctx *c, void *arg) {
   NativeBuild *b = arg;
   const IngotBuild *o = b->o;
@@ -152,6 +163,35 @@ static void compile(Ctx *c, void *arg) {
   file_make_executable(c, o->output);
 }
 
+/* The graphs that a program looks at, as C. One that fails when it runs is walked as far as that.
+ */
+static void find_graphs(Ingot *m, Script *s, Text *out) {
+  Ctx *c = m->c;
+  Eval ev;
+  IngotAlloc alloc = {c->alloc.resize, c->alloc.user};
+  const IngotScript o = {.engine = "ref"};
+  DryRun d = {.m = ingot_new(&alloc)};
+  const char *why;
+  if (!d.m) fail(c, ERR_system, LOC_NONE, "out of memory");
+  d.a.c = d.m->c;
+  d.by_key = map_new(&d.m->c->keep);
+  begin(&ev, s, &o);
+  ev.dry = &d;
+  Err e = ctx_try(c, walk, &ev, &why);
+  end(&ev);
+  if (d.why) why = d.why;
+  GraphsJob job = {.d = &d, .text = text_new(&d.m->c->keep)};
+  if (!d.why && (!e || e == ERR_input)) {
+    e = (Err)api_call(d.m, write_graphs, &job);
+    if (e) why = d.m->c->diags ? diag_cause(d.m->c->diags) : "out of memory";
+  }
+  const char *said = e ? str_text(c, str_of(c, why)) : NULL;
+  if (!e) text_put(out, job.text.at, job.text.n);
+  arena_clear(&d.a);
+  ingot_free(d.m);
+  if (e) fail(c, e, LOC_NONE, "%s", said);
+}
+
 static void build(Ingot *m, const char *path, const IngotBuild *o) {
   Ctx *c = m->c;
   api_need(c, path, "the path of the program");
@@ -165,7 +205,11 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   NativeBuild b = {.o = o, .text = text_new(&c->keep)};
   b.folder.said = o->said;
   b.folder.user = o->user;
-  native_program(s, main_of(s), &b.text);
+  if (!native_program(s, main_of(s), NULL, &b.text)) {
+    Text graphs = text_new(&c->keep);
+    find_graphs(m, s, &graphs);
+    native_program(s, main_of(s), &graphs, &b.text);
+  }
   FileOut text = {.path = o->output, .at = b.text.at, .n = b.text.n};
   if (source)
     files_write(c, &text, 1);

@@ -1,19 +1,5 @@
 /* show.c: values as print and str show them. */
-#include "lang/digits.h"
 #include "lang/tensor.h"
-
-static void put_number(Text *out, double x, bool exponent, bool whole) {
-  char text[NUMBER_ROOM];
-  text_put(out, text, (size_t)number_text(text, x, exponent, whole));
-}
-
-void show_float(Text *out, double x, bool exponent) {
-  put_number(out, x, exponent, false);
-}
-
-void show_number(Text *out, double x) {
-  put_number(out, x, false, true);
-}
 
 /* Fields of a struct with their names. */
 static void show_list(Eval *ev, const BoxList *l, const char *open, const char *close, Text *out) {
@@ -31,7 +17,7 @@ static void show_list(Eval *ev, const BoxList *l, const char *open, const char *
 
 void show_worth(Eval *ev, const Worth *d, Text *out) {
   switch (d->kind) {
-  case KD_int: text_fmt(out, "%lld", (long long)d->u.i); return;
+  case KD_int: size_show(ev, d->u.i, out); return;
   case KD_float: show_float(out, d->u.f, false); return;
   case KD_bool: text_puts(out, d->u.i ? "true" : "false"); return;
   case KD_string: text_put(out, d->u.text->at, d->u.text->n); return;

@@ -22,6 +22,8 @@ enum {
   LAZY_SIZE = 1500
 }; /* LAZY_SIZE: recipes that wait for each other, at most */
 
+#define OPEN_COUNT UINT64_MAX /* elements of a tensor one of whose extents is open */
+
 typedef VEC(Lazy *) Lazies;
 
 /* What copies of a tensor share: its gradient, and what optimisers keep of it. */
@@ -51,6 +53,7 @@ struct Lazy {
 /* lazy.c */
 Lazy *lazy_new(Eval *ev, const i64 *dim, u32 rank); /* a leaf of zeros */
 Lazy *lazy_scalar(Eval *ev, double x);              /* rank 0 */
+double *lazy_room(Eval *ev, u64 n);                 /* for data: zeros */
 /* Takes no shares of `in`; the shape is given. */
 Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *attr, u32 nattr,
                 const i64 *dim, u32 rank);
@@ -89,6 +92,8 @@ void traced_show_graph(Eval *ev, const TracedFn *t, Text *out);
 const double *lazy_data(Eval *ev, Lazy *t);
 void lazy_force(Eval *ev, Lazy *const *t, u32 n); /* in one program */
 void recipes_free(Eval *ev);
+
+/* needed.c */
 u32 lazy_mark(Eval *ev); /* one that no tensor has */
 
 /* recipes.c: the graph of one recipe */
@@ -107,6 +112,8 @@ void thing_release(Eval *ev, Thing *t);
 
 /* operators.c: what + and the like do with tensors and numbers */
 Worth tensor_binary(Eval *ev, const Ast *at, Tok op, const Worth *x, const Worth *y);
+/* A tensor and an array; equal, or not. */
+Worth equal_elements(Eval *ev, const Worth *x, const Worth *y, bool equal);
 Worth tensor_negate(Eval *ev, Lazy *t);
 Lazy *tensor_two(Eval *ev, TensorOp op, Lazy *x, Lazy *y, const char *what); /* shapes broadcast */
 Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index);

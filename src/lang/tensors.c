@@ -10,7 +10,7 @@ u32 arg_shape(Eval *ev, const Worth *d, i64 *dim) {
   const BoxList *l = arg_array(ev, d);
   if (l->n > MAX_RANK)
     ARG_BAD(ev, "%s(): a tensor has at most %d dimensions", builtin_name(ev), MAX_RANK);
-  for (u64 i = 0; i < l->n; i++) dim[i] = arg_int(ev, &l->at[i]);
+  for (u64 i = 0; i < l->n; i++) dim[i] = arg_size(ev, &l->at[i]);
   return (u32)l->n;
 }
 
@@ -118,6 +118,10 @@ void bi_one_hot(Eval *ev, Worth *arg, u32 n, Worth *out) {
   dim[t->rank] = count;
   Lazy *y = lazy_new(ev, dim, t->rank + 1);
   for (u64 i = 0; i < t->n; i++) {
+    if (ev->dry && isnan(x[i])) {
+      y->data[i * (u64)count] = x[i]; /* nor are the others known */
+      continue;
+    }
     if (!(x[i] >= 0 && x[i] < (double)count))
       ARG_BAD(ev, "one_hot(): %g is not from 0 to %lld", x[i], (long long)count - 1);
     y->data[i * (u64)count + (u64)x[i]] = 1;
@@ -141,12 +145,13 @@ void bi_tensor_zeros_like(Eval *ev, Worth *arg, u32 n, Worth *out) {
 void bi_tensor_shape(Eval *ev, Worth *arg, u32 n, Worth *out) {
   const Lazy *t = arg_tensor(ev, &arg[0]);
   *out = worth_list(ev, KD_array, t->rank);
-  for (u32 i = 0; i < t->rank; i++) out->u.list->at[i] = worth_int(t->dim[i]);
+  for (u32 i = 0; i < t->rank; i++) out->u.list->at[i] = worth_size(ev, t->dim[i]);
   (void)n;
 }
 
 void bi_tensor_size(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = worth_int((i64)arg_tensor(ev, &arg[0])->n);
+  const Lazy *t = arg_tensor(ev, &arg[0]);
+  *out = worth_size(ev, size_product(ev, t->dim, t->rank));
   (void)n;
 }
 
@@ -274,7 +279,8 @@ void bi_tensor_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
 /* ---- other shapes ---- */
 
 static Worth reshaped(Eval *ev, Lazy *t, const i64 *dim, u32 rank) {
-  if (dims_count(ev, dim, rank) != t->n)
+  if (dims_count(ev, dim, rank) != t->n ||
+      size_product(ev, dim, rank) != size_product(ev, t->dim, t->rank))
     ARG_BAD(ev, "%s(): cannot reshape %s to %s", builtin_name(ev), dims_text(ev, t->dim, t->rank),
             dims_text(ev, dim, rank));
   return worth_lazy(lazy_make(ev, RC_DO_reshape, &t, 1, NULL, 0, dim, rank));
@@ -285,19 +291,23 @@ void bi_tensor_reshape(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   u32 rank = arg_shape(ev, &arg[1], dim);
   for (u32 i = 0; i < rank; i++) {
-    if (dim[i] == -1 && open < 0)
+    if (size_is_open(ev, dim[i])) continue;
+    if ((dim[i] == -1 || dim[i] == SIZE_ANY) && open < 0)
       open = i;
     else
       known = dim[i] > 0 && known > 0 && known < (i64)1 << 30 ? known * dim[i] : dim[i] ? known : 0;
   }
-  if (open >= 0 && known > 0 && t->n % (u64)known == 0) dim[open] = (i64)(t->n / (u64)known);
+  if (open >= 0 && dims_count(ev, t->dim, t->rank) == OPEN_COUNT)
+    dim[open] = size_rest(ev, t, dim, rank, (u32)open);
+  else if (open >= 0 && known > 0 && t->n % (u64)known == 0)
+    dim[open] = (i64)(t->n / (u64)known);
   *out = reshaped(ev, t, dim, rank);
   (void)n;
 }
 
 void bi_flatten(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
-  const i64 all = (i64)t->n;
+  const i64 all = size_product(ev, t->dim, t->rank);
   *out = reshaped(ev, t, &all, 1);
   (void)n;
 }
@@ -332,7 +342,7 @@ void bi_tensor_concat(Eval *ev, Worth *arg, u32 n, Worth *out) {
       if (in[i]->rank != first->rank || (k != axis && in[i]->dim[k] != dim[k]))
         ARG_BAD(ev, "tensor_concat(): shape mismatch %s vs %s",
                 dims_text(ev, first->dim, first->rank), dims_text(ev, in[i]->dim, in[i]->rank));
-    dim[axis] += in[i]->dim[axis];
+    dim[axis] = size_sum(ev, dim[axis], in[i]->dim[axis]);
   }
   double attr = (double)axis;
   *out = worth_lazy(lazy_make(ev, RC_DO_concat, in, (u32)l->n, &attr, 1, dim, first->rank));
@@ -388,13 +398,19 @@ static i64 best(const double *x, i64 n, i64 step) {
   return at;
 }
 
+static Worth worth_best(Eval *ev, const double *x, i64 n, i64 step) {
+  i64 at = best(x, n, step);
+  Worth open = worth_float(x[at * step]), d = worth_int(at);
+  return worth_open(ev, &open) ? worth_unknown(ev, KD_int) : d;
+}
+
 /* Of all elements, or an array of those along the last axis. */
 void bi_argmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
   const double *x = lazy_data(ev, t);
   if (!t->n) ARG_BAD(ev, "argmax() of an empty tensor");
   if (n == 1) {
-    *out = worth_int(best(x, (i64)t->n, 1));
+    *out = worth_best(ev, x, (i64)t->n, 1);
     return;
   }
   i64 axis = arg_int(ev, &arg[1]);
@@ -404,5 +420,5 @@ void bi_argmax(Eval *ev, Worth *arg, u32 n, Worth *out) {
   for (u32 i = (u32)axis + 1; i < t->rank; i++) inner *= t->dim[i];
   *out = worth_list(ev, KD_array, t->n / (u64)extent);
   for (i64 i = 0; i < (i64)out->u.list->n; i++)
-    out->u.list->at[i] = worth_int(best(x + i / inner * inner * extent + i % inner, extent, inner));
+    out->u.list->at[i] = worth_best(ev, x + i / inner * inner * extent + i % inner, extent, inner);
 }

@@ -18,7 +18,7 @@ Thing *thing_new(Eval *ev, ThingKind what) {
 }
 
 Worth worth_thing(Thing *t) {
-  return (Worth){KD_object, {.thing = t}};
+  return (Worth){KD_object, .u = {.thing = t}};
 }
 
 const char *thing_kind(const Thing *t) {
@@ -79,7 +79,19 @@ Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, W
 }
 
 Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n) {
-  const Worth on = {KD_object, {.thing = t}};
+  const Worth on = {KD_object, .u = {.thing = t}};
   if (t->what == TH_class && !n) return model_object(ev, t);
   return thing_method(ev, at, &on, "forward", arg, n);
+}
+
+void net_check(Eval *ev, const Thing *t, const Worth *arg, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    Lazy *x = arg_tensor(ev, &arg[i]);
+    if (x->tracked)
+      ARG_BAD(ev,
+              "%s: no gradient goes through an imported network; tensor_requires_grad(t, false) "
+              "gives the tensor without one",
+              t->path);
+    lazy_data(ev, x);
+  }
 }

@@ -31,7 +31,7 @@ struct Thing {
   Map moment_at;
   u32 npart; /* of a model: its layers, in order */
   Thing **part;
-  const Ast *ast;   /* of a model */
+  const char *name; /* of a model */
   const char *path; /* of a network */
 };
 
@@ -41,17 +41,24 @@ Worth worth_thing(Thing *t); /* takes it */
 Thing *arg_thing(Eval *ev, const Worth *d, const char *what);
 Moment *thing_moment(Eval *ev, Thing *t, u64 line);
 Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n);
+/* What a network is called with: tensors that no gradient goes through; they are computed. */
+void net_check(Eval *ev, const Thing *t, const Worth *arg, u32 n);
 Worth thing_call(Eval *ev, const Ast *at, Thing *t, Worth *arg, u32 n);
 
-/* model.c */
+/* class.c */
 Worth model_class(Eval *ev, const Ast *n);
+
+/* model.c */
+void model_room(Eval *ev, Thing *m, u32 most); /* for so many layers; there is none yet */
+void model_add(Thing *m, Thing *part);
 Worth model_object(Eval *ev, const Thing *class);
 Lazy *model_forward(Eval *ev, Thing *m, Lazy *x);
 bool model_method(Eval *ev, Thing *m, const char *name, Worth *arg, u32 n,
                   Worth *out); /* false: there is none */
-/* Parameters of the model as the arrays of an archive. weights.c */
-void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out);
-void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out);
+/* Of methods.def; save and load are in weights.c: parameters as the arrays of an archive. */
+#define METHOD(name, n, result, fn) void do_##fn(Eval *ev, Thing *m, Worth *arg, Worth *out);
+#include "front/lang/methods.def"
+#undef METHOD
 void model_show(Eval *ev, const Thing *m, Text *out);
 
 /* net.c */

@@ -1,6 +1,7 @@
 /* trace.c: a function of a program as a model.
  *
- * In: a program, and the name of a function on tensors whose shapes are written down. Out: its
+ * In: a program, and the name of a function on tensors whose shapes are written down, as numbers or
+ * as names that stand for what -d, --shape and --max-shapes say (sizes.c). Out: its
  * graph, in the session, where every verb finds it: C, bytecode, reports. The statements of the
  * file run first, so that what they train is what the function has: tensors that are known become
  * weights. Then the function is called once with tensors that have shapes and no data. A function
@@ -13,7 +14,7 @@
 static const LangType *tensor_param(const LangFn *f, u32 i) {
   const LangType *t = f->self.item[i];
   bool known = t->kind == KD_tensor && t->shaped;
-  for (u32 k = 0; known && k < t->rank; k++) known = t->dim[k] > 0;
+  for (u32 k = 0; known && k < t->rank; k++) known = t->dim[k] > 0 || (t->name && t->name[k]);
   return known ? t : NULL;
 }
 
@@ -37,8 +38,8 @@ Ast *trace_choose(Eval *ev, const char *name) {
   if (!found)
     fail(ev->c, ERR_input, LOC_NONE,
          name ? "%s: there is no function '%s'"
-              : "%s: no function takes only tensors of known shapes, such as x: tensor<float32, "
-                "[1, 4]>",
+              : "%s: no function takes only tensors with shapes, such as x: tensor<float32, "
+                "[batch, 4]>",
          str_text(ev->c, ev->s->file), name);
   if (n > 1 && !name)
     fail(ev->c, ERR_usage, LOC_NONE, "%s: several functions can be models: --function chooses one",
@@ -46,8 +47,8 @@ Ast *trace_choose(Eval *ev, const char *name) {
   for (u32 i = 0; i < found->nkid; i++)
     if (!tensor_param(found->fn, i))
       eval_fail(ev, found->kid[i],
-                "a function that becomes a model takes tensors whose shapes are numbers, such as "
-                "tensor<float32, [1, 4]>");
+                "a function that becomes a model takes tensors with shapes, such as "
+                "tensor<float32, [batch, 4]>");
   return found;
 }
 
@@ -76,15 +77,106 @@ static u32 results(Eval *ev, const Ast *f, const Worth *v, Lazy ***out) {
   return n;
 }
 
-/* The function, called with tensors that have no data. */
-static TracedFn traced(Eval *ev, Ast *f, BoxFn *fn) {
+/* ---- open sizes ---- */
+
+static bool is_param(const Ast *f, Str name) {
+  for (u32 i = 0; i < f->nkid; i++)
+    if (f->kid[i]->name == name) return true;
+  return false;
+}
+
+/* Is it said of this extent? NAME=N in --max-shapes is that of a size unless an input is called so.
+ */
+static bool is_of(const BindDim *d, const Ast *f, u32 param, u32 axis, Str size) {
+  if (d->symbol) return size && d->symbol == size;
+  if (d->input == f->kid[param]->name) return d->axis == axis;
+  return size && d->input == size && d->rank == 1 && !is_param(f, size);
+}
+
+/* What was said of a size: a number goes before a bound; NULL: nothing. */
+static const BindDim *said_of(Ingot *m, const Ast *f, Str size) {
+  const BindDim *found = NULL;
+  for (u32 i = 0; i < f->nkid; i++) {
+    const LangType *t = tensor_param(f->fn, i);
+    for (u32 k = 0; k < t->rank; k++)
+      for (u32 j = 0; t->name && t->name[k] == size && j < m->told.dim.n; j++) {
+        const BindDim *d = &m->told.dim.at[j];
+        if (!is_of(d, f, i, k, size)) continue;
+        if (found && found->bound == d->bound && found->value != d->value)
+          fail(m->c, ERR_usage, LOC_NONE, "the size '%s' is given as %lld and as %lld",
+               show(m->c, size), (long long)found->value, (long long)d->value);
+        if (!found || (found->bound && !d->bound)) found = d;
+      }
+  }
+  return found;
+}
+
+/* A number, or a symbol with a bound. What is in front is a batch, of 1 if nothing is said. */
+static Dim size_of(Eval *ev, Ingot *m, const Ast *f, Str size, u32 axis) {
+  Ctx *c = ev->c;
+  const BindDim *d = said_of(m, f, size);
+  if (d && !d->bound) return d->value;
+  if (!d && axis) {
+    fail(c, ERR_usage, LOC_NONE,
+         "%s: the size '%s' of the function '%s' is not known; give it with -d %s=N, or a bound "
+         "with "
+         "--max-shapes %s=N",
+         str_text(c, ev->s->file), str_text(c, size), str_text(c, f->name), str_text(c, size),
+         str_text(c, size));
+  }
+  if (!d) {
+    warn(c, LOC_NONE, "%s: the size '%s' of the function '%s' is not known, taken as 1",
+         str_text(c, ev->s->file), str_text(c, size), str_text(c, f->name));
+    return 1;
+  }
+  if (!ev->dims) ev->dims = dims_new(c);
+  return dim_of_sym(ev->dims, dim_sym(ev->dims, SY_input, size, 0, d->value));
+}
+
+/* Extents of parameter i. A size means the same wherever it stands. */
+static void extents(Eval *ev, Ingot *m, const Ast *f, u32 i, i64 *dim) {
+  const LangType *t = tensor_param(f->fn, i);
+  for (u32 k = 0; k < t->rank; k++) {
+    dim[k] = t->dim[k];
+    for (u32 j = 0; dim[k] > 0 && j < m->told.dim.n; j++) {
+      const BindDim *d = &m->told.dim.at[j];
+      if (d->symbol || !is_of(d, f, i, k, 0)) continue;
+      if (!d->bound && d->value != dim[k])
+        fail(m->c, ERR_usage, LOC_NONE, "dimension %u of '%s' is %lld, and %lld is given", k,
+             str_text(ev->c, f->kid[i]->name), (long long)dim[k], (long long)d->value);
+    }
+    if (dim[k] < 1) dim[k] = size_of(ev, m, f, t->name[k], k);
+  }
+}
+
+/* All that was said is of an extent that there is. */
+static void check_said(const Ingot *m, const Ast *f) {
+  for (u32 j = 0; j < m->told.dim.n; j++) {
+    const BindDim *d = &m->told.dim.at[j];
+    bool used = false;
+    for (u32 i = 0; i < f->nkid; i++) {
+      const LangType *t = tensor_param(f->fn, i);
+      for (u32 k = 0; k < t->rank; k++) used |= is_of(d, f, i, k, t->name ? t->name[k] : 0);
+    }
+    if (!used)
+      fail(m->c, ERR_usage, LOC_NONE, "the function '%s' has no size '%s'", str_text(m->c, f->name),
+           show(m->c, d->symbol ? d->symbol : d->input));
+  }
+}
+
+/* The function, called with tensors that have no data. m: what was said of its sizes, NULL: all are
+ * numbers. */
+static TracedFn traced(Eval *ev, Ingot *m, Ast *f, BoxFn *fn) {
   Worth *arg = NEWS(&ev->c->keep, Worth, f->nkid);
   TracedFn t = {.dt = element(ev, f), .n = f->nkid};
   t.param = NEWS(&ev->c->keep, Lazy *, f->nkid);
   t.name = NEWS(&ev->c->keep, const char *, f->nkid);
   for (u32 i = 0; i < f->nkid; i++) {
     const LangType *type = tensor_param(f->fn, i);
-    t.param[i] = lazy_hole(ev, type->dim, type->rank);
+    i64 dim[MAX_RANK];
+    memcpy(dim, type->dim, type->rank * sizeof *dim);
+    if (m) extents(ev, m, f, i, dim);
+    t.param[i] = lazy_hole(ev, dim, type->rank);
     t.name[i] = str_text(ev->c, f->kid[i]->name);
     arg[i] = worth_lazy(lazy_share(t.param[i]));
   }
@@ -95,13 +187,17 @@ static TracedFn traced(Eval *ev, Ast *f, BoxFn *fn) {
 }
 
 void script_trace(Eval *ev, Ingot *m, Ast *f) {
-  TracedFn t = traced(ev, f, ev->file[0]->at[f->slot].u.fn);
+  check_said(m, f);
+  TracedFn t = traced(ev, m, f, ev->file[0]->at[f->slot].u.fn);
   lazy_graph(ev, m, &t);
 }
 
 bool trace_show(Eval *ev, BoxFn *fn, Text *out) {
   if (fn->grad_of || !is_model(fn->fn)) return false;
-  TracedFn t = traced(ev, fn->fn->ast, fn);
+  for (u32 i = 0; i < fn->fn->ast->nkid; i++)
+    for (u32 k = 0; k < fn->fn->self.item[i]->rank; k++)
+      if (fn->fn->self.item[i]->dim[k] < 1) return false; /* nobody says what it is */
+  TracedFn t = traced(ev, NULL, fn->fn->ast, fn);
   ev->tracing = false;
   traced_show_graph(ev, &t, out);
   return true;

@@ -47,6 +47,10 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
   ModelWeights all = list(ev, m);
+  if (ev->dry) { /* nothing is written, but all is looked at */
+    for (u32 i = 0; i < all.n; i++) lazy_data(ev, *all.at[i].at);
+    return;
+  }
   Str *name = arena_array(&ev->stack, all.n + 1, sizeof *name);
   Tensor **t = arena_array(&ev->stack, all.n + 1, sizeof *t);
   for (u32 i = 0; i < all.n; i++) {
@@ -78,24 +82,31 @@ static const Tensor *find(Eval *ev, const NamedVec *in, const ModelWeight *w, co
   ARG_BAD(ev, "%s has no array '%s'", path, str_text(ev->c, w->name));
 }
 
+/* from: NULL in a dry run */
+static void replace(Eval *ev, const ModelWeight *w, const Tensor *from) {
+  Lazy *old = *w->at, *new = lazy_new(ev, old->dim, old->rank);
+  dry_blank(ev, new);
+  for (u64 k = 0; from && k < new->n; k++)
+    new->data[k] = scalar_cast(from->dt, DT_f64, tensor_get(from, k), true).f;
+  new->tracked = w->learns;
+  *w->at = new;
+  lazy_drop(ev, old);
+}
+
 void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
   ModelWeights all = list(ev, m);
+  if (ev->dry) { /* the file need not be there yet */
+    for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], NULL);
+    return;
+  }
   File f = file_read(c, path);
   NamedVec in = data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
   if (in.n != all.n) ARG_BAD(ev, "%s has %u arrays, the model %u", path, in.n, all.n);
   for (u32 i = 0; i < all.n; i++) find(ev, &in, &all.at[i], path); /* all fit, or none is changed */
-  for (u32 i = 0; i < all.n; i++) {
-    const Tensor *t = find(ev, &in, &all.at[i], path);
-    Lazy *old = *all.at[i].at, *new = lazy_new(ev, old->dim, old->rank);
-    for (u64 k = 0; k < new->n; k++)
-      new->data[k] = scalar_cast(t->dt, DT_f64, tensor_get(t, k), true).f;
-    new->tracked = all.at[i].learns;
-    *all.at[i].at = new;
-    lazy_drop(ev, old);
-  }
+  for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], find(ev, &in, &all.at[i], path));
   arena_rewind(&ev->stack, mark);
   (void)out;
 }

@@ -58,16 +58,14 @@ def program(env, path):
 
 
 def native(env, p, *flags):
-    """Built, it prints the same and fails the same; or it is refused with the places of what it cannot have: tensors and objects."""
+    """Built, it prints the same and fails the same."""
     name = os.path.basename(p.path)[:-3]
     exe = os.path.join(env.scratch("lang", "native", name), name)
     got = run([env.ingot, "build", p.path, "-o", exe, *(flags or ("--cc", shutil.which("tcc") or "cc", "-O", "0"))], LIMIT, cwd=ROOT)
-    if got.rc == p.code and p.code and not p.want:
+    if got.rc and not flags and "memory full (vstack)" in got.text():  # expressions that are too long for tcc
+        return native(env, p, "-O", "0")
+    if got.rc == p.code and p.code and (not p.want or all(part in got.text() for part in p.errors)):
         return None  # found before it runs
-    if got.rc == 3 and p.objects:
-        if not re.search(r"\.ch:\d+:\d+: .* is not supported in a compiled program\n", got.text()) or os.path.exists(exe):
-            raise Fail(f"refused without a place: {tail(got.text())}")
-        return None
     if got.rc:
         raise Fail(f"build: {explain(got)}: {tail(got.text())}")
     compare(p, run([exe], LIMIT, cwd=ROOT), "native")
@@ -350,9 +348,115 @@ def weights(env):
         raise Fail(f"eval(): {explain(got)}: {tail(got.text())}")
 
 
+OPEN = "let t = tensor([0.1, 0.7, 0.2]) * 2.0\nlet i = argmax(t)\nlet w = tensor_requires_grad(tensor_ones([3, 3]), true)\n"
+OPEN_WAYS = (("print(tensor_zeros([i]))", "4:7: an integer"), ("print(w[0..i])", "4:10: a range"), ("print((w * 2.0)[i])", "4:17: an index"), ("print(tensor([0.5; i]))", "4:14: a length"),
+             ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"))
+
+
+def open_shapes(env):
+    """Shapes that data decide are refused with their place, all else that data decide is not; the program itself runs."""
+    path = os.path.join(env.scratch("lang", "open"), "open.ch")
+    for text, said in OPEN_WAYS:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(OPEN + text + "\n")
+        got = run([env.need_ingot(), "run", path], LIMIT)
+        if got.rc:
+            raise Fail(f"{text}: {explain(got)}: {tail(got.text())}")
+        got = run([env.ingot, "build", path, "-o", path[:-3] + ".c"], LIMIT)
+        if got.rc != 3 or f"open.ch:{said} that follows from the data of tensors is not supported in a compiled program\n" not in got.text():
+            raise Fail(f"{text}: {explain(got)}: {tail(got.text())}")
+
+
+def others(env):
+    """A program that was compiled with one file and runs with another: data of the same shape are computed with, of another they are refused."""
+    folder = env.scratch("lang", "others")
+    with open(os.path.join(folder, "sum.ch"), "w", encoding="utf-8") as f:
+        f.write('let x = load_data("x.csv")\nprint(sum(x * 2.0 + 1.0, axis: 0))\n')
+
+    def table(text):
+        with open(os.path.join(folder, "x.csv"), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    table("1,2\n3,4\n")
+    got = run([env.need_ingot(), "build", "sum.ch", "-o", "sum", "--cc", shutil.which("tcc") or "cc", "-O", "0"], LIMIT, cwd=folder)
+    if got.rc:
+        raise Fail(f"build: {explain(got)}: {tail(got.text())}")
+    for text, rc, out in (("5,6\n7,8\n", 0, b"AutogradTensor([26.0, 30.0], shape=[2])\n"), ("5,6\n", 4, b"")):
+        table(text)
+        got = run([os.path.join(folder, "sum")], LIMIT, cwd=folder)
+        if got.rc != rc or got.out != out or rc and "sum.ch:2:1: what is computed here, or its shape, was not known when the program was compiled\n" not in got.text():
+            raise Fail(f"{text!r}: {explain(got)}: {got.out!r} {tail(got.text())}")
+
+
+SIZES = """model Net { layers { conv2d(1, 4, 3, 1, 1) activation(relu) maxpool2d(2) flatten() dense(64, 10) } }
+let net = Net()
+let w = tensor_randn_seeded([16, 8], 1)
+fn score(x: tensor<float32, [batch, 1, 8, 8]>) -> tensor { softmax(net(x)) }
+fn mix(x: tensor<float32, [batch, seq, 16]>, y: tensor<float32, [batch, seq, 16]>) -> tensor {
+    let flat = reshape(x + y, [-1, 16]) @ w
+    let back = reshape(flat, [tensor_shape(x)[0], tensor_shape(x)[1], 8])
+    tensor_concat([mean(attention_scaled(back, back, back)[0], axis: 1), back[0..1] * 0.0], axis: 0)
+}
+fn blend(x: tensor<float32, [batch, seq, 16]>, y: tensor<float32, [batch, seq, 16]>) -> tensor {
+    let flat = reshape(x + y, [-1, 16]) @ w
+    let back = reshape(flat, [tensor_shape(x)[0], tensor_shape(x)[1], 8])
+    tensor_concat([attention_scaled(back, back, back)[0], back], axis: 1)
+}
+fn looks(x: tensor<float32, [batch, 4]>) -> tensor { if tensor_shape(x)[0] > 2 { x } else { -x } }
+fn unlike(x: tensor<float32, [a, 4]>, y: tensor<float32, [b, 4]>) -> tensor { x + y }
+"""
+CALLS = r"""#include "open.h"
+#include "fixed.h"
+#include <stdio.h>
+#include <string.h>
+static _Alignas(64) unsigned char a[OPEN_ARENA_BYTES + 64], b[FIXED_ARENA_BYTES + 64];
+int main(void) {
+  float x[FIXED_INPUT0_ELEMENTS], y[FIXED_OUTPUT0_ELEMENTS], z[OPEN_OUTPUT0_ELEMENTS] = {0};
+  for (int i = 0; i < FIXED_INPUT0_ELEMENTS; i++) x[i] = (float)(i % 17) / 16;
+  int bad = @open || @fixed || memcmp(y, z, sizeof y);
+  puts(bad ? "other numbers" : "the same");
+  return bad;
+}
+"""
+
+
+def open_sizes(env):
+    """Functions with names for sizes: numbers by -d, symbols with bounds by --max-shapes, and the C of both computes the same; sizes that decide are refused."""
+    folder = env.scratch("lang", "sizes")
+    with open(os.path.join(folder, "sizes.ch"), "w", encoding="utf-8") as f:
+        f.write(SIZES)
+
+    def compile(function, *args, rc=0, said=""):
+        got = run([env.need_ingot(), "compile", "sizes.ch", "--function", function, *args], LIMIT, cwd=folder)
+        if got.rc != rc or said not in got.text():
+            raise Fail(f"{function} {' '.join(args)}: {explain(got)}: {tail(got.text())}")
+
+    for function, fixed, bound, calls in (("score", "batch=3", "batch=5", ("open_run(a, 3, x, z)", "fixed_run(b, x, y)")),
+                                          ("blend", "batch=2,seq=3", "batch=4,seq=7", ("open_run(a, 2, 3, x, x, z)", "fixed_run(b, x, x, y)"))):
+        compile(function, "-d", fixed, "-o", "fixed.c")
+        compile(function, "--max-shapes", bound, "-o", "open.c")
+        with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
+            f.write(CALLS.replace("@open", calls[0]).replace("@fixed", calls[1]))
+        got = run(["cc", "-std=c11", "-O1", "-ffp-contract=off", "main.c", "open.c", "fixed.c", "-o", "main"], LIMIT, cwd=folder)
+        got = got if got.rc else run([os.path.join(folder, "main")], LIMIT, cwd=folder)
+        if got.rc:
+            raise Fail(f"{function}: {explain(got)}: {got.out!r} {tail(got.text())}")
+    compile("score", said="the size 'batch' of the function 'score' is not known, taken as 1")
+    compile("score", "--max-shapes", "x:4x1x8x8", "-o", "x.c")
+    compile("blend", "-d", "batch=2", rc=2, said="the size 'seq' of the function 'blend' is not known; give it with -d seq=N, or a bound with --max-shapes seq=N")
+    compile("score", "-d", "bach=2", rc=2, said="the function 'score' has no size 'bach'")
+    compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
+    compile("looks", "-d", "batch=3")
+    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:15:76: what is computed follows from an open size: the function cannot become a graph")
+    compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are follows from an open size")
+    compile("unlike", "-d", "a=2,b=2")
+    compile("unlike", "--max-shapes", "a=2,b=2", rc=4, said="shape mismatch [a, 4] vs [b, 4]")
+
+
 def sanitized(env):
     """A native program frees what it holds, whatever jumps there are in it, and does nothing that C does not define."""
-    native(env, Program(os.path.join(TOP, "flow.ch")), "--sanitize", "address,undefined", "-O", "0")
+    for name in ("flow", "native_ways"):
+        native(env, Program(os.path.join(TOP, name + ".ch")), "--sanitize", "address,undefined", "-O", "0")
     got = run([env.ingot, "build", os.path.join(TOP, "hello.ch"), "-o", os.path.join(env.scratch("lang", "refused"), "x"), "--threads", "2"], LIMIT)
     if got.rc != 2 or "--function" not in got.text():
         raise Fail(f"options of models: {explain(got)}: {tail(got.text())}")
@@ -362,6 +466,6 @@ def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=3), Test("lang/engine-c", lambda: compiled(env), cost=20),
+                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
                     *(Test(f"lang/loops-{e}", lambda e=e: eager(env, e, names if e != "c" else [n for n in names if n.startswith("scalar_")]), cost=5) for e in ("ref", "vm", "jit", "c")),
                     *(Test(f"lang/loops-told-{e}", lambda e=e: told(env, e)) for e in ("vm", "ref")), Test("lang/loops-promoted", lambda: promoted(env))]

@@ -1,0 +1,79 @@
+/* dry.h: a run of a program that computes no tensors. Private to src/lang.
+ *
+ * `ingot build` walks the program once to learn which graphs it looks at: tensors have shapes, and
+ * what was computed or read from a file holds NaN. A number, a choice or a text that follows from
+ * such data is open: it is not known before the run. Where an open condition chooses, all ways are
+ * walked, and what they leave behind is joined. Shapes that are open are refused.
+ */
+#ifndef INGOT_LANG_DRY_H
+#define INGOT_LANG_DRY_H
+
+#include "lang/needed.h"
+
+typedef VEC(Ingot *) DryGraphs;
+
+/* A graph that the program looks at. */
+typedef struct DryKey {
+  const void *at;
+  size_t n;
+} DryKey;
+
+/* All variables. */
+typedef struct DryState {
+  Worth *at;
+  u32 n;
+} DryState;
+
+/* A loop under way. */
+typedef struct DryLoop {
+  Mark mark;
+  DryState before;
+  u32 turns;
+} DryLoop;
+
+/* A network from a file, for the shapes that it is called with. */
+typedef struct DryNet {
+  const char *path;
+  Ingot *x;
+  u32 n; /* inputs */
+} DryNet;
+
+struct DryRun {
+  Ingot *m; /* in whose Ctx all graphs are */
+  DryGraphs graph;
+  VEC(DryKey) key; /* by graph */
+  VEC(DryNet) net;
+  u32 nentry;      /* graphs and networks */
+  const char *why; /* a network cannot be read; NULL: all can */
+  Map by_key;
+  Arena a;     /* of states that are kept */
+  Worth maybe; /* what the function under way may have given by now */
+  bool breaks; /* the loop under way may have ended by now */
+  u32 ways;    /* inside each other, that may be taken */
+  u32 idle;    /* turns of loops since the last new graph */
+};
+
+/* dry.c */
+Ingot *dry_entry(DryRun *d);                /* the next */
+void dry_force(Needed *k, const Text *key); /* the graph is noted, its results are NaN */
+Worth dry_if(Eval *ev, const Ast *n);       /* whose condition is open */
+Worth dry_while(Eval *ev, Ast *n);
+Worth dry_match(Eval *ev, const Ast *n, Worth v); /* takes v */
+/* A `for`: before its first turn, whether it goes on behind one, and behind the last. */
+void dry_begin(Eval *ev, DryLoop *l);
+bool dry_goes_on(Eval *ev, DryLoop *l);
+void dry_end(Eval *ev, DryLoop *l);
+void dry_turns(Eval *ev, Ast *n, Worth var); /* nobody knows how many; takes var */
+/* These say whether something open was in it; only then *out has the value. */
+bool dry_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out);
+bool dry_cast(Eval *ev, const Worth *v, char to, Worth *out);
+bool dry_builtin(Eval *ev, const Ast *n, Worth *arg, Worth *out);
+bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *out);
+/* A call on a way that may be taken: nobody knows how deep it is inside itself. */
+void dry_call(Eval *ev, const Ast *at, const LangFn *fn);
+Worth dry_result(Eval *ev, Worth v, const Worth *outer); /* of a call: see DryRun.maybe */
+
+/* dry_net.c */
+Worth dry_net(Eval *ev, Thing *t, Worth *arg, u32 n);
+
+#endif

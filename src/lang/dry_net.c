@@ -1,0 +1,105 @@
+/* dry_net.c: networks from files, in a run that computes nothing; see dry.h.
+ *
+ * In: a network and the shapes of what it is called with. Out: tensors of the shapes of its
+ * results; the network is noted, for these shapes, and becomes a function of the compiled program.
+ * Results whose shapes are open until it runs, and states, are refused.
+ */
+#include "lang/dry.h"
+#include "lang/thing.h"
+
+typedef struct NetJob {
+  const Thing *net;
+  const Worth *arg;
+  u32 n;
+  Ingot *x;
+  const char *why; /* it cannot be part of a compiled program */
+} NetJob;
+
+static const Type *port(const Ingot *x, u32 i, bool out) {
+  const Blk *b = &x->g->blk.at[1];
+  return graph_type(x->g, out ? b->ret.at[i] : b->param.at[i]);
+}
+
+static bool is_fixed(const Type *t) {
+  for (u32 i = 0; i < t->rank; i++)
+    if (!dim_is_const(t->dim[i])) return false;
+  return t->kind == TY_tensor && (dtype_is_float(t->dt) || dtype_is_int(t->dt) || t->dt == DT_bool);
+}
+
+static void open_net(Ctx *c, void *arg) {
+  NetJob *j = arg;
+  Ingot *x = j->x;
+  api_open(x, j->net->path);
+  const Model *model = x->opened.model;
+  for (u32 i = 0; model && i < model->ninput && i < j->n; i++) {
+    const Lazy *t = j->arg[i].u.lazy;
+    for (u32 k = 0; k < t->rank; k++)
+      *vec_push(&c->keep, &x->told.dim) =
+          (BindDim){.input = model->input[i]->name, .axis = k, .value = t->dim[k], .rank = t->rank};
+  }
+  api_import(x, false);
+  if (!x->g || api_has_state(x)) {
+    j->why = "a network with a state";
+    return;
+  }
+  const Blk *b = &x->g->blk.at[1];
+  if (b->param.n != j->n) j->why = "a network that is called without all of its inputs";
+  for (u32 i = 0; i < b->param.n + b->ret.n; i++) {
+    bool out = i >= b->param.n;
+    if (!is_fixed(port(x, out ? i - b->param.n : i, out)))
+      j->why = "a network with inputs or results of open shapes";
+  }
+}
+
+static const DryNet *note(Eval *ev, const Thing *t, const Worth *arg, u32 n) {
+  DryRun *d = ev->dry;
+  Ctx *c = d->m->c;
+  NetJob j = {.net = t, .arg = arg, .n = n, .x = dry_entry(d)};
+  if (api_call(d->m, open_net, &j)) {
+    d->why = eval_says(ev, ev->at,
+                       str_text(ev->c, str_fmt(ev->c, "%s: %s", t->path,
+                                               c->diags ? diag_cause(c->diags) : "out of memory")));
+    fail(ev->c, ERR_input, LOC_NONE, "%s", d->why);
+  }
+  if (j.why)
+    fail(ev->c, ERR_unsupported, LOC_NONE, "%s",
+         eval_says(
+             ev, ev->at,
+             str_text(ev->c, str_fmt(ev->c, "%s is not supported in a compiled program", j.why))));
+  DryNet *net = vec_push(&c->keep, &d->net);
+  *net = (DryNet){.path = str_text(c, str_of(c, t->path)), .x = j.x, .n = n};
+  return net;
+}
+
+static const DryNet *find(const DryRun *d, const Thing *t, const Worth *arg, u32 n) {
+  for (u32 i = 0; i < d->net.n; i++) {
+    const DryNet *net = &d->net.at[i];
+    Str path = str_of(d->m->c, t->path);
+    bool same = net->n == n && str_is(d->m->c, path, net->path);
+    for (u32 k = 0; same && k < n; k++) {
+      const Type *p = port(net->x, k, false);
+      const Lazy *x = arg[k].u.lazy;
+      same = p->rank == x->rank;
+      for (u32 a = 0; same && a < p->rank; a++) same = p->dim[a] == x->dim[a];
+    }
+    if (same) return net;
+  }
+  return NULL;
+}
+
+Worth dry_net(Eval *ev, Thing *t, Worth *arg, u32 n) {
+  const DryNet *net = find(ev->dry, t, arg, n);
+  if (!net) net = note(ev, t, arg, n);
+  u32 nout = net->x->g->blk.at[1].ret.n;
+  Worth out = worth_list(ev, KD_array, nout);
+  for (u32 i = 0; i < nout; i++) {
+    const Type *p = port(net->x, i, true);
+    Lazy *y = lazy_new(ev, p->dim, p->rank);
+    dry_blank(ev, y);
+    out.u.list->at[i] = worth_lazy(y);
+  }
+  if (nout != 1) return out;
+  Worth one = worth_share(&out.u.list->at[0]);
+  worth_drop(ev, &out);
+  return one;
+}

@@ -1,0 +1,75 @@
+/* sizes.c: extents that are not numbers, in a function that becomes a graph (trace.c).
+ *
+ * A name in the type of a parameter that nobody has given a number is a symbol of the graph (Dim),
+ * bounded by --max-shapes. Shapes that follow from it are expressions; as an integer of the program
+ * it is open, can be added and multiplied, and be part of a shape. What would have to know it is
+ * refused.
+ */
+#include "lang/dry.h"
+
+bool size_is_open(const Eval *ev, i64 d) {
+  return ev->dims && d < 0 && d != SIZE_ANY;
+}
+
+i64 size_product(Eval *ev, const i64 *dim, u32 rank) {
+  if (ev->dims) return dim_product(ev->dims, dim, rank);
+  i64 n = 1;
+  for (u32 i = 0; i < rank; i++) n *= dim[i];
+  return n;
+}
+
+i64 size_sum(Eval *ev, i64 x, i64 y) {
+  return ev->dims ? dim_add(ev->dims, x, y) : x + y;
+}
+
+/* Those that both have are left out on both sides: nothing is divided by a symbol. */
+i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without) {
+  i64 all[MAX_RANK], by[MAX_RANK];
+  u32 nall = t->rank, nby = 0;
+  for (u32 i = 0; i < t->rank; i++) all[i] = t->dim[i];
+  for (u32 i = 0; i < rank; i++) {
+    u32 k = 0;
+    if (i == without) continue;
+    while (k < nall && !(size_is_open(ev, dim[i]) && all[k] == dim[i])) k++;
+    if (k < nall)
+      all[k] = all[--nall];
+    else
+      by[nby++] = dim[i];
+  }
+  Dim n = dim_product(ev->dims, all, nall), d = dim_product(ev->dims, by, nby);
+  if (size_is_open(ev, d) || d == 0) dry_refuse(ev, ev->at, "an extent");
+  Dim q = dim_div(ev->dims, n, d);
+  if (dim_mul(ev->dims, q, d) != n) dry_refuse(ev, ev->at, "an extent");
+  return q;
+}
+
+void size_show(const Eval *ev, i64 d, Text *out) {
+  if (size_is_open(ev, d))
+    dim_print(ev->dims, d, out);
+  else
+    text_fmt(out, "%lld", (long long)d);
+}
+
+Worth worth_size(const Eval *ev, i64 d) {
+  Worth n = worth_int(d);
+  n.open = size_is_open(ev, d);
+  return n;
+}
+
+i64 arg_size(Eval *ev, const Worth *d) {
+  if (ev->dims && d->kind == KD_int && d->open) return d->u.i;
+  i64 n = arg_int(ev, d);
+  if (ev->dims && n < -1) ARG_BAD(ev, "%s(): an extent is negative", builtin_name(ev));
+  return ev->dims && n == -1 ? SIZE_ANY : n;
+}
+
+bool size_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out) {
+  if (!x->open && !y->open) return false;
+  bool ints = x->kind == KD_int && y->kind == KD_int;
+  bool known = (x->open || x->u.i >= 0) && (y->open || y->u.i >= 0);
+  if (!ints || !known || (n->op != TOK_add && n->op != TOK_mul))
+    dry_refuse(ev, n, "what is computed");
+  *out = worth_size(ev, n->op == TOK_add ? dim_add(ev->dims, x->u.i, y->u.i)
+                                         : dim_mul(ev->dims, x->u.i, y->u.i));
+  return true;
+}

@@ -1,0 +1,65 @@
+/* script_all.c: what stands in front of a compiled program with tensors, as one text
+ * (tools/join.c).
+ *
+ * Values are those of script.c. What tensors, layers, gradients and optimisers do is what src/lang
+ * does in `ingot run`, the same text; only where that makes a program of what is looked at
+ * (src/lang/force.c) this looks for one that ingot has made before: script_tensor.c.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __TINYC__
+#define __builtin_trap abort
+/* of u64 */
+#define __builtin_mul_overflow(a, b, to)                                                           \
+  ((a) && (b) > UINT64_MAX / (a) ? 1 : (*(to) = (a) * (b), 0))
+#define __builtin_add_overflow(a, b, to) ((b) > UINT64_MAX - (a) ? 1 : (*(to) = (a) + (b), 0))
+#endif
+
+#include "ir/ir.h"
+#include "lang/digits.h"
+#include "script.c"
+#include "script_own.h"
+
+#include "base/arena.c"
+#include "base/ctx.c"
+#include "base/diag.c"
+#include "base/file.c"
+#include "base/map.c"
+#include "base/size.c"
+#include "base/str.c"
+
+#include "ir/dtype.c"
+#include "ir/eval.c"
+#include "ir/tensor.c"
+
+#include "io/bytes.c"
+#include "io/image.c"
+#include "io/image_libs.c"
+#include "io/image_png.c"
+#include "io/npy.c"
+#include "io/npz.c"
+
+#include "lang/args.c"
+#include "lang/core.c"
+#include "lang/digits.c"
+#include "lang/grads.c"
+#include "lang/layers.c"
+#include "lang/lazy.c"
+#include "lang/load.c"
+#include "lang/load_image.c"
+#include "lang/model.c"
+#include "lang/needed.c"
+#include "lang/nn.c"
+#include "lang/operators.c"
+#include "lang/optim.c"
+#include "lang/random.c"
+#include "lang/tensors.c"
+#include "lang/thing.c"
+#include "lang/weights.c"
+
+#include "script_tensor.c"
+#include "script_main.c"

@@ -1,0 +1,80 @@
+/* script_main.c: the end of what stands in front of a compiled program; see script.c: calls, push
+ * and pop, and where the program begins. */
+
+/* ---- calls ---- */
+
+static const char *stack_base;
+static size_t stack_most;
+
+static Value call(Value f, Value *arg, uint32_t n, const int *at) {
+  const char here = 0;
+  Value d;
+  if (f.kind != K_fn || f.u.fn->grad_of) {
+    if (more_call(f, arg, n, at, &d)) return d;
+    script_fail(at[0], "Cannot call non-function value: %s", kind_of(f));
+  }
+  const Shape *s = f.u.fn->shape;
+  if (n != s->params)
+    script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
+  if ((size_t)(stack_base - &here) > stack_most) script_fail(at[0], "calls are nested too deeply");
+  Sizes own;
+  sizes_begin(&own);
+  for (uint32_t i = 0; i < n; i++)
+    if (s->param[i]) becomes(&arg[i], s->param[i], at[1 + i]);
+  d = s->code(f.u.fn, arg, at);
+  sizes_end(&own);
+  drop(f);
+  return d;
+}
+
+/* ---- arrays ---- */
+
+static List *changed(Value *d, const char *name, int at) {
+  if (d->kind != K_array) script_fail(at, "%s() takes an array here, got %s", name, kind_of(*d));
+  return d->u.list;
+}
+
+/* *to: a place, whose array changes; takes v. Half as much room again, so that n pushes move O(n)
+ * elements. */
+static Value push(Value *to, Value v, int at) {
+  List *l = changed(to, "push", at);
+  int alone = l->box.refs == 1;
+  if (!alone || l->n == l->room) {
+    not_too_many(l->n + 1, at);
+    uint64_t room = l->n + l->n / 2 + 4;
+    List *more = box_new(K_array, sizeof *more + (size_t)room * sizeof *more->at);
+    more->n = l->n;
+    more->room = room;
+    for (uint64_t i = 0; i < l->n; i++) more->at[i] = alone ? l->at[i] : share(l->at[i]);
+    if (alone) l->n = 0; /* its elements have moved */
+    set(to, (Value){K_array, {.list = more}});
+    l = more;
+  }
+  l->at[l->n++] = v;
+  return share(*to);
+}
+
+static Value pop(Value *from, int at) {
+  if (!changed(from, "pop", at)->n) script_fail(at, "pop() of an empty array");
+  List *l = own(from);
+  return l->at[--l->n];
+}
+
+/* ---- the program ---- */
+
+int main(int argc, char **argv) {
+  const char here = 0, *slash = argc ? strrchr(argv[0], '/') : NULL;
+  struct rlimit r;
+  enum { MARGIN = 256 << 10 };
+  size_t most = (size_t)8 << 20;
+  if (argc) script_name = slash ? slash + 1 : argv[0];
+  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) most = (size_t)r.rlim_cur;
+  stack_base = &here;
+  stack_most = most > 2 * (size_t)MARGIN ? most - MARGIN : most / 2;
+  script_run();
+  if (fflush(stdout) || ferror(stdout)) {
+    fprintf(stderr, "%s: standard output: %s\n", script_name, strerror(errno));
+    return BAD_SYSTEM;
+  }
+  return 0;
+}
