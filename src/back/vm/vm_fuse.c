@@ -10,7 +10,7 @@
  */
 #include "back/vm/build.h"
 
-typedef struct Fuse {
+typedef struct Fusion {
   VmBuild *b;
   Words32 code; /* what is written */
   u32 begin;    /* of the stretch at hand */
@@ -19,18 +19,18 @@ typedef struct Fuse {
   u32 *named;   /* by root: 1 + the word of the instruction that named it last */
   u32 *written; /* by root: likewise, and wrote */
   u32 *same;    /* by register: the one that is read instead; 0: itself */
-} Fuse;
+} Fusion;
 
 /* The instruction of this stretch that made what is in a register, which is read but once; 0: none
  * such; else 1 + its word. */
-static u32 maker(const Fuse *f, u32 reg) {
+static u32 maker(const Fusion *f, u32 reg) {
   const VReg *r = &f->b->reg.at[reg];
   bool once = !r->parent && !r->seen && f->uses[reg] == 1;
   return once && f->made[reg] > f->begin ? f->made[reg] : 0;
 }
 
 /* A move: what it reads is written where it goes. */
-static bool drop_move(Fuse *f, const u32 *move) {
+static bool drop_move(Fusion *f, const u32 *move) {
   u32 op = *move & 0xffff, to = root_of(f->b, move[1]), at;
   if (op != VM_mov_f && op != VM_mov_d && op != VM_mov_w && op != VM_mov_l) return false;
   at = maker(f, move[2]);
@@ -44,7 +44,7 @@ static bool drop_move(Fuse *f, const u32 *move) {
 }
 
 /* A sum one of whose operands is a product. */
-static bool fuse_product(Fuse *f, const u32 *sum, u32 *to) {
+static bool fuse_product(Fusion *f, const u32 *sum, u32 *to) {
   static const struct {
     u16 add, mul, both;
   } by[] = {{VM_add_f, VM_mul_f, VM_mad_f},
@@ -67,7 +67,7 @@ static bool fuse_product(Fuse *f, const u32 *sum, u32 *to) {
 }
 
 /* A jump behind the addition whose result it compares. */
-static bool fuse_next(Fuse *f, u32 before, const u32 *jump) {
+static bool fuse_next(Fusion *f, u32 before, const u32 *jump) {
   if ((*jump & 0xffff) != VM_jlt_l || before < f->begin || before == f->code.n) return false;
   const u32 *add = f->code.at + before;
   if ((*add & 0xffff) != VM_add_l || add[1] != add[2] || jump[1] != add[1]) return false;
@@ -78,13 +78,13 @@ static bool fuse_next(Fuse *f, u32 before, const u32 *jump) {
 }
 
 /* Is the second register what follows the first one, of so many lanes of 4 bytes? */
-static bool follows(const Fuse *f, u32 first, u32 second, u32 lanes) {
+static bool follows(const Fusion *f, u32 first, u32 second, u32 lanes) {
   const VReg *x = &f->b->reg.at[first], *y = &f->b->reg.at[second];
   return x->parent && x->parent == y->parent && y->off == x->off + lanes / 2;
 }
 
 /* An instruction that goes on where the one before it ends. */
-static bool fuse_lanes(Fuse *f, u32 before, const u32 *w) {
+static bool fuse_lanes(Fusion *f, u32 before, const u32 *w) {
   if (before < f->begin || before == f->code.n) return false;
   u32 *first = f->code.at + before, op = *w & 0xffff, n = *first >> 16, more = *w >> 16;
   bool splat = op == VM_splat_f || op == VM_splat_w;
@@ -102,7 +102,7 @@ static bool fuse_lanes(Fuse *f, u32 before, const u32 *w) {
 }
 
 /* What the instruction at `at` names; true: it may jump. */
-static bool note(Fuse *f, u32 at) {
+static bool note(Fusion *f, u32 at) {
   const u32 *w = f->code.at + at;
   Operands o = {.at = vm_ops[*w & 0xffff].operands};
   bool jumps = false, writes = !has_effect(*w);
@@ -119,7 +119,7 @@ static bool note(Fuse *f, u32 at) {
 }
 
 /* Registers that were found to hold what others do. */
-static void read_instead(const Fuse *f, u32 *w) {
+static void read_instead(const Fusion *f, u32 *w) {
   Operands o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o))
     if (is_reg(o.kind) && f->same[w[o.word]]) w[o.word] = f->same[w[o.word]];
@@ -132,7 +132,7 @@ static bool is_same(const VmBuild *b, u32 x, u32 y) {
 }
 
 /* An instruction that computes what the one before it has computed. */
-static bool drop_again(Fuse *f, u32 before, const u32 *w) {
+static bool drop_again(Fusion *f, u32 before, const u32 *w) {
   if (before < f->begin || before == f->code.n || has_effect(*w)) return false;
   const u32 *first = f->code.at + before;
   const VReg *x = &f->b->reg.at[first[1]], *y = &f->b->reg.at[w[1]];
@@ -149,14 +149,14 @@ static bool drop_again(Fuse *f, u32 before, const u32 *w) {
 }
 
 /* What an instruction names that is a part of the one at `at`. */
-static void note_more(Fuse *f, u32 at, const u32 *w) {
+static void note_more(Fusion *f, u32 at, const u32 *w) {
   u32 root = root_of(f->b, (*w & 0xffff) == VM_vst_f32 ? w[4] : w[1]);
   f->named[root] = at + 1;
   if ((*w & 0xffff) != VM_vst_f32) f->written[root] = at + 1;
 }
 
 void vm_fuse(VmBuild *b, Words32 *code) {
-  Fuse f = {.b = b};
+  Fusion f = {.b = b};
   u32 before = 0, w[5]; /* before: the instruction that was written last */
   f.uses = NEWS(b->a, u32, b->reg.n);
   f.made = NEWS(b->a, u32, b->reg.n);

@@ -21,10 +21,10 @@ typedef struct TapAt {
   i32 k;
 } TapAt;
 
-typedef struct Tap {
+typedef struct VmTap {
   u32 reg, root, off, order; /* of the sum */
   TapAt x, y;
-} Tap;
+} VmTap;
 
 /* A register that the stretch has loaded a vector into, by an instruction of five words. */
 typedef struct TapVector {
@@ -37,7 +37,7 @@ typedef struct Taps {
   Words32 code;     /* what is written */
   const u32 *begin; /* of the stretch; NULL: none */
   u32 lanes;
-  Tap tap[MOST_TAPS];
+  VmTap tap[MOST_TAPS];
   u32 ntap;
   TapVector vector[MOST_VECTORS];
   u32 nvector;
@@ -93,7 +93,7 @@ static bool join(Taps *o, const u32 *w) {
     const TapVector *v = vector_in(o, w[5]);
     if (!v || o->ntap == MOST_TAPS || is_vector(o, root)) return false;
     o->tap[o->ntap] =
-        (Tap){w[1], root, offset_of(o->b, w[1]), o->ntap, place_in(w + 2), place_in(v->load + 2)};
+        (VmTap){w[1], root, offset_of(o->b, w[1]), o->ntap, place_in(w + 2), place_in(v->load + 2)};
     o->ntap++;
   }
   if (!o->begin) o->begin = w;
@@ -104,7 +104,7 @@ static bool join(Taps *o, const u32 *w) {
 /* ---- panels ---- */
 
 static int by_sum(const void *a, const void *b) {
-  const Tap *x = a, *y = b;
+  const VmTap *x = a, *y = b;
   if (x->root != y->root) return x->root < y->root ? -1 : 1;
   if (x->off != y->off) return x->off < y->off ? -1 : 1;
   return x->order < y->order ? -1 : 1;
@@ -125,7 +125,7 @@ static u32 length(const Taps *o, u32 t) {
 
 /* Is the sum at u the next row behind the one at t, with n taps, dx elements on? */
 static bool next_row(const Taps *o, u32 t, u32 u, u32 n, i32 *dx) {
-  const Tap *x = &o->tap[t], *y = &o->tap[u];
+  const VmTap *x = &o->tap[t], *y = &o->tap[u];
   if (u >= o->ntap || y->root != x->root || y->off != x->off + o->lanes / 2 || length(o, u) != n)
     return false;
   *dx = y->x.k - x->x.k;
@@ -137,7 +137,7 @@ static bool next_row(const Taps *o, u32 t, u32 u, u32 n, i32 *dx) {
 }
 
 /* Do n taps at t lie as those at u do, and by how much further on? */
-static bool repeats(const Tap *t, const Tap *u, u32 n, i32 *dx, i32 *dy) {
+static bool repeats(const VmTap *t, const VmTap *u, u32 n, i32 *dx, i32 *dy) {
   *dx = u->x.k - t->x.k;
   *dy = u->y.k - t->y.k;
   for (u32 i = 0; i < n; i++, t++, u++)
@@ -148,7 +148,7 @@ static bool repeats(const Tap *t, const Tap *u, u32 n, i32 *dx, i32 *dy) {
 }
 
 /* How often n taps at t are there one behind the other, of so many. */
-static u32 turns(const Tap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
+static u32 turns(const VmTap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
   u32 count = 1;
   i32 x, y;
   *dx = *dy = 0;
@@ -166,7 +166,7 @@ static u32 write_rows(Taps *o, u32 t, u32 n, u32 rows, i32 dx) {
   VmBuild *b = o->b;
   u32 panels = 0;
   for (u32 at = 0; at < n; panels++) {
-    const Tap *first = &o->tap[t + at];
+    const VmTap *first = &o->tap[t + at];
     i32 x1, y1, x2, y2;
     u32 inner = turns(first, 1, n - at, &x2, &y2);
     u32 outer = turns(first, inner, n - at, &x1, &y1);
