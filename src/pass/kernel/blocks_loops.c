@@ -20,7 +20,7 @@
  * x, are to fit in registers, which on small machines are few. */
 enum { LANES = 32, TILE_ROWS = 4, STEP_BYTES = 2, STEP_TILE = 2, STEP_MOST = 4, X_MOST = 127 };
 
-typedef struct Loops {
+typedef struct BlockLoops {
   Lower *l;
   Prog *p;
   const Form *f;
@@ -32,13 +32,13 @@ typedef struct Loops {
   i64 first;         /* result of the panels */
   ExprId panel, row; /* which one; the first row of x */
   u32 rows;          /* of the tile */
-} Loops;
+} BlockLoops;
 
 static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
 }
 
-static ExprId operand(const Loops *b, BufId from, u32 i, ExprId at) {
+static ExprId operand(const BlockLoops *b, BufId from, u32 i, ExprId at) {
   Prog *p = b->p;
   InnerVars inner = {0};
   ExprId idx[MAX_RANK + 1] = {ex_op2(p, OP_add, ex_copy(p, b->row), ex_int(p, i)), at};
@@ -47,30 +47,30 @@ static ExprId operand(const Loops *b, BufId from, u32 i, ExprId at) {
   return ex_load(p, from, idx, n);
 }
 
-static ExprId weight(const Loops *b, BufId from, ExprId step, ExprId at, VarId lane) {
+static ExprId weight(const BlockLoops *b, BufId from, ExprId step, ExprId at, VarId lane) {
   Prog *p = b->p;
   ExprId idx[5] = {ex_copy(p, b->panel), step, at, ex_int(p, 0), ex_var(p, lane)};
   return ex_load(p, from, idx, 5);
 }
 
-static ExprId of_tile(const Loops *b, BufId from, u32 i, VarId lane) {
+static ExprId of_tile(const BlockLoops *b, BufId from, u32 i, VarId lane) {
   ExprId idx[2] = {ex_int(b->p, i), ex_var(b->p, lane)};
   return ex_load(b->p, from, idx, 2);
 }
 
-static void to_tile(const Loops *b, Cursor *at, BufId to, u32 i, VarId lane, ExprId value) {
+static void to_tile(const BlockLoops *b, Cursor *at, BufId to, u32 i, VarId lane, ExprId value) {
   ExprId idx[2] = {ex_int(b->p, i), ex_var(b->p, lane)};
   prog_store(b->p, at, to, idx, 2, value);
 }
 
-static VarId along_lanes(const Loops *b, Cursor *at) {
+static VarId along_lanes(const BlockLoops *b, Cursor *at) {
   return prog_for(b->p, at, ex_int(b->p, 0), ex_int(b->p, b->q.lanes), "v");
 }
 
 /* ---- a unit of 32 elements ---- */
 
 /* Sums begin with what all elements are too large by. */
-static void begin_unit(const Loops *b, Cursor in, ExprId unit) {
+static void begin_unit(const BlockLoops *b, Cursor in, ExprId unit) {
   Prog *p = b->p;
   VarId first[TILE_ROWS];
   for (u32 i = 0; i < b->rows; i++) {
@@ -85,13 +85,13 @@ static void begin_unit(const Loops *b, Cursor in, ExprId unit) {
 
 /* Element e of the bytes of a step, from byte `first` of the unit on. Two of 4 bits are in each:
  * those of the lower halves of all bytes come first. */
-static ExprId step_element(const Loops *b, ExprId first, u32 e, u32 bytes) {
+static ExprId step_element(const BlockLoops *b, ExprId first, u32 e, u32 bytes) {
   u32 upper = e / bytes * unit_bytes(&b->q);
   return ex_op2(b->p, OP_add, ex_copy(b->p, first), ex_int(b->p, e % bytes + upper));
 }
 
 /* The same of the weights, of which `byte` has the bytes. */
-static ExprId step_weight(const Loops *b, const VarId *byte, u32 e, u32 bytes) {
+static ExprId step_weight(const BlockLoops *b, const VarId *byte, u32 e, u32 bytes) {
   Prog *p = b->p;
   ExprId w = ex_var(p, byte[e % bytes]);
   if (unit_bytes(&b->q) < BLOCK_X)
@@ -101,8 +101,8 @@ static ExprId step_weight(const Loops *b, const VarId *byte, u32 e, u32 bytes) {
 }
 
 /* sums + products of the elements of a step: by i16, as many as fit. */
-static ExprId add_products(const Loops *b, ExprId sum, const VarId *x, const VarId *byte, u32 n,
-                           u32 bytes) {
+static ExprId add_products(const BlockLoops *b, ExprId sum, const VarId *x, const VarId *byte,
+                           u32 n, u32 bytes) {
   Prog *p = b->p;
   u32 most = b->sum_dt == DT_i16 ? 1 : b->together;
   for (u32 e = 0; e < n;) {
@@ -116,7 +116,7 @@ static ExprId add_products(const Loops *b, ExprId sum, const VarId *x, const Var
   return sum;
 }
 
-static void add_unit(const Loops *b, Cursor in, ExprId unit) {
+static void add_unit(const BlockLoops *b, Cursor in, ExprId unit) {
   Prog *p = b->p;
   u32 all = unit_bytes(&b->q), n = b->rows > 1 ? STEP_TILE : STEP_BYTES * BLOCK_X / all;
   u32 bytes = n * all / BLOCK_X;
@@ -141,7 +141,7 @@ static void add_unit(const Loops *b, Cursor in, ExprId unit) {
 
 /* What scales the sums of a unit, or is added: a number, or one of the block times one of the unit.
  */
-static ExprId scale(const Loops *b, ExprId unit, ExprId block, VarId v, bool offset) {
+static ExprId scale(const BlockLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
   Prog *p = b->p;
   BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
   ExprId e = ex_cast(p, DT_f32, weight(b, small, ex_copy(p, unit), ex_int(p, 0), v), false);
@@ -151,7 +151,7 @@ static ExprId scale(const Loops *b, ExprId unit, ExprId block, VarId v, bool off
   return offset ? ex_op1(p, OP_neg, e) : e;
 }
 
-static void end_unit(const Loops *b, Cursor in, ExprId unit, ExprId block) {
+static void end_unit(const BlockLoops *b, Cursor in, ExprId unit, ExprId block) {
   Prog *p = b->p;
   VarId by[TILE_ROWS], sum[TILE_ROWS], o = 0;
   for (u32 i = 0; i < b->rows; i++) {
@@ -172,7 +172,7 @@ static void end_unit(const Loops *b, Cursor in, ExprId unit, ExprId block) {
 
 /* ---- tiles ---- */
 
-static void one_tile(Loops *b, Cursor at, u32 rows, ExprId row) {
+static void one_tile(BlockLoops *b, Cursor at, u32 rows, ExprId row) {
   Prog *p = b->p;
   i64 units = block_info[b->q.kind].elems / BLOCK_X;
   Dim size[2] = {rows, b->q.lanes};
@@ -208,7 +208,7 @@ static void one_tile(Loops *b, Cursor at, u32 rows, ExprId row) {
 }
 
 /* All rows of x with one panel: several at a time, then those that are left. */
-static void all_rows(Loops *b, Cursor at, ExprId panel) {
+static void all_rows(BlockLoops *b, Cursor at, ExprId panel) {
   Prog *p = b->p;
   Dim n = b->f->axis[0].hi;
   ExprId done = ex_int(p, 0), row = done;
@@ -226,7 +226,7 @@ static void all_rows(Loops *b, Cursor at, ExprId panel) {
 }
 
 /* The largest element, with its sign or without, and what makes all of a unit fit into 16 bits. */
-static void choose_sums(Loops *b) {
+static void choose_sums(BlockLoops *b) {
   i64 most = (i64)1 << b->q.bits, largest = b->q.is_signed ? most / 2 : most - 1;
   i64 off = b->q.less > largest - b->q.less ? b->q.less : largest - b->q.less;
   b->together = (u32)(INT16_MAX / (X_MOST * largest));
@@ -235,7 +235,7 @@ static void choose_sums(Loops *b) {
 
 /* Panels of so many results from `first` on: those behind whole panels have one of their own, as
  * nothing is stored that is not there. */
-static void some_panels(Loops *b, Cursor at, BufId w, BlockKind kind, i64 first, i64 panels,
+static void some_panels(BlockLoops *b, Cursor at, BufId w, BlockKind kind, i64 first, i64 panels,
                         i64 lanes) {
   b->q = blocks_pack_loops(b->l, kind, w, (u32)lanes, first, panels * lanes);
   b->first = first;
@@ -250,7 +250,7 @@ bool blocks_loops(Lower *l, Cursor at, const Form *f, const Node *n, BlockKind k
   i64 rows = prog_buf(l->p, prog_root(l->p, w))->data->dim[0], whole = rows - rows % LANES;
   if (n->nin < 3 || block_group(kind) != BLOCK_X || block_is_scaled(kind)) return false;
   if (bits > 4 && bits < 8) return false;
-  Loops b = {.l = l, .p = l->p, .f = f, .x = l->buf[n->in[0]], .by = l->buf[n->in[2]]};
+  BlockLoops b = {.l = l, .p = l->p, .f = f, .x = l->buf[n->in[0]], .by = l->buf[n->in[2]]};
   if (n->nin > 3) b.sum = l->buf[n->in[3]];
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, loops along %d results", block_info[kind].name, LANES),
