@@ -11,7 +11,12 @@
  * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
  * them, and products are added in order.
  *
- * In both the sum of one result takes its groups in order, whatever the tile it is in, so that rows
+ * Where bytes with signs have no such operation, tiles take the products of two elements at once, as
+ * Winograd does in inner products:
+ *   w0 x0 + w1 x1 = (w0 + x1) (w1 + x0) - w0 w1 - x0 x1
+ * Half the multiplications are left, as what is taken off is that of weights or of x alone.
+ *
+ * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so that rows
  * of x give the same bits one by one and together, and for any number of threads.
  */
 #include "pass/kernel/blocks.h"
@@ -25,12 +30,18 @@ enum { MOST_ROWS = 8, REST_ROWS = 4 };
 /* Of an unpacked unit: its elements, four to a word, and the scales of two groups. */
 enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 3 };
 
+/* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
+ * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
+ * into the other. A tile has so many panels of them. */
+enum { CROSS_ODD = BLOCK_X / 4, CROSS_OFF = BLOCK_X / 2, CROSSED, CROSS_PANELS = 2 };
+
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
   Prog *p;
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
-  BufId unpacked;   /* the panel is in there, unpacked; 0: it is not */
+  BufId unpacked;   /* the panel is in there, unpacked, or some are, crossed; 0: none */
+  BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
   i64 rows;         /* of x in a tile where there are many */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
@@ -122,6 +133,13 @@ static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g,
 
 static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
+}
+
+/* Units of a row, if there are rows for a tile; else 0. */
+static ExprId units_of_tiles(const BlockTile *b) {
+  Prog *p = b->p;
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
+  return ex_op2(p, OP_mul, ex_op2(p, OP_min, tiles, ex_int(p, 1)), ex_int(p, b->q.n));
 }
 
 static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 j) {
@@ -397,6 +415,122 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
   end_unit(b, at, in, total, acc);
 }
 
+/* ---- integers with signs, crossed ---- */
+
+static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
+  ExprId e = ex_const(b->p, DT_i32, (Scalar){.i = x});
+  return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
+}
+
+/* The even and the odd elements of a word of four; sum and the products of the ones with the
+ * others, and of all with 128. */
+static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
+                         ExprId sum) {
+  Prog *p = b->p;
+  ExprId q = ex_op2(p, OP_xor, four, same(b, (i32)0x80808080, lanes));
+  VarId all = tile_let(p, in, q, "q");
+  half[0] = tile_let(p, in, ex_op2(p, OP_and, ex_var(p, all), same(b, 0x00ff00ff, lanes)), "e");
+  ExprId odd = ex_op2(p, OP_shr, ex_var(p, all), same(b, 8, lanes));
+  half[1] = tile_let(p, in, ex_op2(p, OP_and, odd, same(b, 0x00ff00ff, lanes)), "o");
+  ExprId both = ex_op2(p, OP_add, ex_var(p, half[0]), ex_var(p, half[1]));
+  sum = ex_op3(p, OP_dot2, both, same(b, 0x00800080, lanes), sum);
+  return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
+}
+
+/* x of all tiles of rows. */
+static BufId cross_x(const BlockTile *b, Cursor in) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi;
+  BufId to = prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3,
+                          str_of(p->c, "crossed"));
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, REST_ROWS));
+  ExprId rows = ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS)), sum = same(b, 0, 1);
+  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows, "r"));
+  ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  for (u32 j = 0; j < CROSS_ODD; j++) {
+    VarId half[2];
+    ExprId four = x_load(b, b->x, row, plus(p, unit, BLOCK_X, ex_int(p, 4 * j)), true);
+    sum = cross_four(b, &in, four, 1, half, sum);
+    for (u32 odd = 0; odd < 2; odd++) {
+      ExprId idx[3] = {ex_copy(p, row), ex_copy(p, unit), ex_int(p, j + odd * CROSS_ODD)};
+      prog_store(p, &in, to, idx, 3, ex_var(p, half[odd]));
+    }
+  }
+  prog_store(p, &in, to, (ExprId[]){row, unit, ex_int(p, CROSS_OFF)}, 3, sum);
+  return to;
+}
+
+/* Index of a word of crossed panels. */
+static u32 crossed_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
+  Prog *p = b->p;
+  idx[0] = ex_copy(p, unit);
+  idx[1] = ex_int(p, word);
+  idx[2] = ex_copy(p, v);
+  idx[3] = ex_int(p, 0);
+  return 4;
+}
+
+/* Panels of weights for all tiles of rows; for none if there are none. */
+static BufId cross_panels(const BlockTile *b, Cursor in, ExprId group, ExprId inside, i64 panels) {
+  Prog *p = b->p;
+  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, CROSSED, panels, b->q.lanes}, 4,
+                          str_of(p->c, "crossed"));
+  at.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u"));
+  ExprId v = tile_unrolled(p, &in, panels, "v"), sum = ints(b, 0), idx[4];
+  for (u32 j = 0; j < CROSS_ODD; j++) {
+    VarId half[2];
+    ExprId four = panel_load(b, &at, b->q.quant, v, ex_copy(p, at.unit), j);
+    sum = cross_four(b, &in, four, b->q.lanes, half, sum);
+    for (u32 odd = 0; odd < 2; odd++)
+      prog_store(p, &in, to, idx, crossed_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
+                 ex_var(p, half[odd]));
+  }
+  ExprId off = ex_op2(p, OP_sub, ints(b, 128 * 128 * BLOCK_X), sum);
+  prog_store(p, &in, to, idx, crossed_at(b, at.unit, CROSS_OFF, v, idx), off);
+  return to;
+}
+
+static ExprId crossed_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
+  ExprId idx[4];
+  u32 n = crossed_at(b, at->unit, word, v, idx);
+  return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
+}
+
+static VarId crossed_x(const BlockTile *b, const BlockAt *at, Cursor *in, ExprId i, u32 word) {
+  Prog *p = b->p;
+  ExprId idx[3] = {row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, word)};
+  return tile_let(p, in, spread(b, ex_load(p, b->crossed, idx, 3)), "x");
+}
+
+static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  i64 panels = at->size.panels;
+  BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, panels, "n");
+  Cursor to = in;
+  ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
+  VarId x[2] = {crossed_x(b, at, &to, i, CROSS_OFF)};
+  ExprId v = tile_unrolled(p, &to, panels, "v"), off = crossed_load(b, at, CROSS_OFF, v);
+  reg_store(p, &to, sums, i, v, ex_op2(p, OP_sub, off, ex_var(p, x[0])));
+  for (u32 j = 0; j < CROSS_ODD; j++) {
+    BufId w[2];
+    for (u32 odd = 0; odd < 2; odd++) {
+      to = in;
+      w[odd] = tile_registers(p, DT_i32, b->q.lanes, 1, panels, "w");
+      v = tile_unrolled(p, &to, panels, "v");
+      reg_store(p, &to, w[odd], ex_int(p, 0), v, crossed_load(b, at, j + odd * CROSS_ODD, v));
+    }
+    to = in;
+    i = tile_unrolled(p, &to, at->size.rows, "p");
+    for (u32 odd = 0; odd < 2; odd++) x[odd] = crossed_x(b, at, &to, i, j + odd * CROSS_ODD);
+    v = tile_unrolled(p, &to, panels, "v");
+    ExprId one = ex_op2(p, OP_add, reg_load(p, w[0], ex_int(p, 0), v), ex_var(p, x[1]));
+    ExprId other = ex_op2(p, OP_add, reg_load(p, w[1], ex_int(p, 0), v), ex_var(p, x[0]));
+    reg_store(p, &to, sums, i, v, ex_op3(p, OP_dot2, one, other, reg_load(p, sums, i, v)));
+  }
+  end_group(b, at, in, sums, acc, 0);
+}
+
 /* ---- floats ---- */
 
 /* Element e of the unit in panel v; of 4 bits without a way round by bytes. */
@@ -449,7 +583,9 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   } else {
     here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
-  if (b->by && block_is_scaled(b->q.kind))
+  if (b->crossed && s.rows > 1)
+    unit_of_crossed(b, &here, in, acc);
+  else if (b->by && block_is_scaled(b->q.kind))
     (b->t.l->unit->target->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
@@ -462,20 +598,26 @@ static u32 unpacked_words(const BlockTile *b) {
   return UNPACKED_WORDS + (block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0);
 }
 
+static bool has_few_rows(const BlockTile *b) {
+  Dim n = b->t.f.axis[0].hi;
+  return dim_is_const(n) && n < 2 * MOST_ROWS;
+}
+
 /* Are the panels unpacked for all rows of x, or for every tile? */
 static bool is_unpacked(const BlockTile *b) {
-  Dim n = b->t.f.axis[0].hi;
-  bool few = dim_is_const(n) && n < 2 * MOST_ROWS;
-  return b->t.l->unit->target->pairs && b->by && b->q.words < UNPACKED_WORDS && !few;
+  return b->t.l->unit->target->pairs && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
+}
+
+static bool is_crossed(const BlockTile *b) {
+  const Unit *u = b->t.l->unit;
+  return u->target->pairs && u->aim == AIM_time && b->by && b->q.is_signed && !has_few_rows(b);
 }
 
 /* Unpacks the units of a panel, for tiles of rows; none if there are no rows for them. */
 static void unpack_panel(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
-  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
-  ExprId some = ex_op2(p, OP_min, tiles, ex_int(p, 1));
-  VarId u = prog_for(p, &in, ex_int(p, 0), ex_op2(p, OP_mul, some, ex_int(p, b->q.n)), "u");
+  VarId u = prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u");
   BufId w[8];
   at.unit = ex_var(p, u);
   load_words(b, &at, in, w);
@@ -503,6 +645,28 @@ static ExprId tiles_of(BlockTile *b, Cursor in, i64 rows, ExprId done, ExprId gr
   return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
 }
 
+/* The same of panels from `first` on, crossed. */
+static ExprId crossed_tiles(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count,
+                            i64 valid) {
+  Prog *p = b->p;
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
+  for (i64 wide = CROSS_PANELS, n; count; wide = 1, first += n * CROSS_PANELS) {
+    n = count / wide;
+    count -= n * wide;
+    if (!n) continue;
+    BlockTile many = *b;
+    Cursor in = at;
+    ExprId panel = ex_int(p, 0);
+    if (n > 1) panel = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, n), "c"));
+    panel = plus(p, panel, wide, ex_int(p, first));
+    many.unpacked = cross_panels(b, in, group, panel, wide);
+    ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
+    one_tile(&many, in, (TileSize){REST_ROWS, wide}, plus(p, r, REST_ROWS, ex_int(p, 0)), group,
+             panel, valid);
+  }
+  return ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS));
+}
+
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
  * by panel, as long as there are so many, then fewer; those that are left one by one with all
  * panels. */
@@ -523,7 +687,8 @@ static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 co
     many.q.words = UNPACKED_WORDS;
     many.q.high = 0;
   }
-  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
+  if (b->crossed) done = crossed_tiles(b, at, group, first, count, valid);
+  for (i64 rows = b->rows; rows > 1 && n != 1 && !b->crossed; rows = rows > REST_ROWS ? REST_ROWS : 1)
     done = tiles_of(&many, in, rows, done, group, panel, each, valid);
   ExprId row = ex_int(p, 0);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
@@ -570,6 +735,10 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
   b.rows = rows_of_tile(&b);
+  if (is_crossed(&b)) {
+    b.crossed = cross_x(&b, at);
+    b.rows = REST_ROWS;
+  }
   tile_choose_store(&b.t);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
