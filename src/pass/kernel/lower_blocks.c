@@ -27,8 +27,14 @@
  * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { MOST_ROWS = 8, REST_ROWS = 4 };
 
-/* Of an unpacked unit: its elements, four to a word, and the scales of two groups. */
-enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 3 };
+/* Four bytes of 128. */
+static const i64 FOUR_128 = (i32)0x80808080;
+
+/* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
+ * scales of two groups, if these are integers; and what the sums of products with x, to which 128
+ * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a way
+ * of the first cache apart meet in the same few lines of it. */
+enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, APART = 2 };
 
 /* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
  * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
@@ -42,6 +48,8 @@ typedef struct BlockTile {
   BufId x, by, sum; /* by, sum 0: x is floats */
   BufId unpacked;   /* the panel is in there, unpacked, or some are, crossed; 0: none */
   BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
+  BufId fours;      /* x is in there, i32[rows, units + APART, UNPACKED_WORDS]; 0: it is not */
+  bool is_shifted;  /* and 128 is added */
   i64 rows;         /* of x in a tile where there are many */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
@@ -142,6 +150,11 @@ static ExprId units_of_tiles(const BlockTile *b) {
   return ex_op2(p, OP_mul, ex_op2(p, OP_min, tiles, ex_int(p, 1)), ex_int(p, b->q.n));
 }
 
+static u32 unpacked_words(const BlockTile *b) {
+  u32 scales = block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
+  return UNPACKED_WORDS + scales + b->is_shifted;
+}
+
 static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 j) {
   Prog *p = b->p;
   ExprId idx[3] = {ex_copy(p, at->unit), ex_int(p, j), ex_int(p, 0)};
@@ -162,6 +175,14 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
 
 static void load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
   for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+}
+
+/* Elements 4 j to 4 j + 3 of the unit in row i of the tile. */
+static ExprId four_of_x(const BlockTile *b, const BlockAt *at, ExprId i, u32 j) {
+  Prog *p = b->p;
+  if (!b->fours)
+    return x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+  return ex_load(p, b->fours, (ExprId[]){row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, j)}, 3);
 }
 
 /* ---- integers ---- */
@@ -205,10 +226,11 @@ static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
                      const BufId *w, u32 j) {
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
-  VarId f = tile_let(p, &in, spread(b, x), "x");
+  VarId f = tile_let(p, &in, spread(b, four_of_x(b, at, i, j)), "x");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = four_bytes(b, w, j, v);
-  reg_store(p, &in, sums, i, v, ex_op3(p, op, e, ex_var(p, f), reg_load(p, sums, i, v)));
+  ExprId x = ex_var(p, f), sum = reg_load(p, sums, i, v);
+  reg_store(p, &in, sums, i, v,
+            b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
 }
 
 /* Sums of group g begin with what all of its elements are too large by. */
@@ -224,6 +246,7 @@ static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  if (b->is_shifted) first = unpacked_load(b, at, unpacked_words(b) - 1);
   reg_store(p, &in, sums, i, v, first);
   return sums;
 }
@@ -264,11 +287,18 @@ static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   reg_store(p, &in, sums, i, v, n);
 }
 
+/* Words of products of pairs whose sum stays in 16 bits. */
+static u32 most_pairs(const BlockTile *b) {
+  i64 top = (1 << b->q.bits) - 1, least = block_info[b->q.kind].less;
+  i64 largest = b->is_shifted ? 255 * (least > top - least ? least : top - least) : 128 * top;
+  return (u32)(INT16_MAX / (2 * largest));
+}
+
 /* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
  * added to the sums. */
 static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
                            const BufId *w, u32 first, u32 end) {
-  u32 largest = (1u << b->q.bits) - 1, most = INT16_MAX / (2 * 128 * largest);
+  u32 most = most_pairs(b);
   for (u32 from = first, to; from < end; from = to) {
     to = from + most < end ? from + most : end;
     BufId pairs = zeros(b, at, in);
@@ -352,13 +382,13 @@ static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   VarId x[8];
-  for (u32 j = 0; j < fours; j++) {
-    ExprId of = plus(p, at->unit, BLOCK_X, ex_int(p, 4 * (first + j)));
-    x[j] = tile_let(p, &in, spread(b, x_load(b, b->x, row_at(b, at, i), of, true)), "x");
-  }
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = ints(b, 0);
   for (u32 j = 0; j < fours; j++)
-    pairs = ex_op3(p, OP_pairs, four_bytes(b, w, first + j, v), ex_var(p, x[j]), pairs);
+    x[j] = tile_let(p, &in, spread(b, four_of_x(b, at, i, first + j)), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = ints(b, 0);
+  for (u32 j = 0; j < fours; j++) {
+    ExprId e = four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
+    pairs = b->is_shifted ? ex_op3(p, OP_pairs, of, e, pairs) : ex_op3(p, OP_pairs, e, of, pairs);
+  }
   ExprId by = reg_load(p, s, ex_int(p, 0), v);
   reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot2, pairs, by, reg_load(p, sums, i, v)));
 }
@@ -377,8 +407,8 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
 
 /* Products by pairs: the scale of a group is what adds the halves up. */
 static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  BufId w[8], sums = zeros(b, at, in);
-  u32 fours = b->q.group / 4, most = INT16_MAX / (2 * 128 * ((1u << b->q.bits) - 1));
+  BufId w[8], sums = b->is_shifted ? begin_group(b, at, in, 0) : zeros(b, at, in);
+  u32 fours = b->q.group / 4, most = most_pairs(b);
   if (!b->unpacked) load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g);
@@ -427,7 +457,7 @@ static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
 static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {
   Prog *p = b->p;
-  ExprId q = ex_op2(p, OP_xor, four, same(b, (i32)0x80808080, lanes));
+  ExprId q = ex_op2(p, OP_xor, four, same(b, FOUR_128, lanes));
   VarId all = tile_let(p, in, q, "q");
   half[0] = tile_let(p, in, ex_op2(p, OP_and, ex_var(p, all), same(b, 0x00ff00ff, lanes)), "e");
   ExprId odd = ex_op2(p, OP_shr, ex_var(p, all), same(b, 8, lanes));
@@ -594,10 +624,6 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
-static u32 unpacked_words(const BlockTile *b) {
-  return UNPACKED_WORDS + (block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0);
-}
-
 static bool has_few_rows(const BlockTile *b) {
   Dim n = b->t.f.axis[0].hi;
   return dim_is_const(n) && n < 2 * MOST_ROWS;
@@ -613,20 +639,69 @@ static bool is_crossed(const BlockTile *b) {
   return u->target->pairs && u->aim == AIM_time && b->by && b->q.is_signed && !has_few_rows(b);
 }
 
+/* Four unsigned bytes as the numbers with signs that they stand for. */
+static ExprId with_signs(const BlockTile *b, ExprId four) {
+  Prog *p = b->p;
+  if (!b->is_shifted) return four;
+  ExprId up = ex_op2(p, OP_add, four, ints(b, (128 - b->q.less) * 0x01010101));
+  return ex_op2(p, OP_xor, up, ints(b, FOUR_128));
+}
+
+/* What sums of products begin with that have 128 too much in each element of x. word: those of the
+ * unpacked unit. */
+static ExprId products_with_128(const BlockTile *b, const VarId *word) {
+  Prog *p = b->p;
+  bool scaled = block_is_scaled(b->q.kind);
+  u32 fours = b->q.group / 4, most = most_pairs(b);
+  ExprId sum = ints(b, 0);
+  for (u32 j = 0, n; j < UNPACKED_WORDS; j += n) {
+    ExprId pairs = ints(b, 0);
+    n = most < fours - j % fours ? most : fours - j % fours;
+    for (u32 k = 0; k < n; k++)
+      pairs = ex_op3(p, OP_pairs, ints(b, FOUR_128), ex_var(p, word[j + k]), pairs);
+    ExprId by = scaled ? ex_var(p, word[UNPACKED_WORDS + j / fours]) : ints(b, 0x00010001);
+    sum = ex_op3(p, OP_dot2, pairs, by, sum);
+  }
+  return minus(p, sum);
+}
+
 /* Unpacks the units of a panel, for tiles of rows; none if there are no rows for them. */
 static void unpack_panel(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
   VarId u = prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u");
   BufId w[8];
+  VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
+  u32 words = unpacked_words(b) - b->is_shifted;
   at.unit = ex_var(p, u);
   load_words(b, &at, in, w);
-  for (u32 j = 0; j < unpacked_words(b); j++) {
-    ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)};
-    ExprId e =
-        j < UNPACKED_WORDS ? four_bytes(b, w, j, one) : scale_pair(b, &at, one, j - UNPACKED_WORDS);
-    prog_store(p, &in, to, idx, 3, e);
+  for (u32 j = 0; j <= words; j++) {
+    ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)}, e;
+    if (j == words && !b->is_shifted) continue;
+    if (j < words) {
+      e = j < UNPACKED_WORDS ? with_signs(b, four_bytes(b, w, j, one))
+                             : scale_pair(b, &at, one, j - UNPACKED_WORDS);
+      word[j] = tile_let(p, &in, e, "w");
+    }
+    prog_store(p, &in, to, idx, 3, j < words ? ex_var(p, word[j]) : products_with_128(b, word));
   }
+}
+
+/* x of all tiles of rows. */
+static BufId fours_of_x(const BlockTile *b, Cursor in) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + APART, UNPACKED_WORDS};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 3, str_of(p->c, "fours"));
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, REST_ROWS));
+  ExprId rows = ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS)), idx[3];
+  idx[0] = ex_var(p, for_free(p, &in, ex_int(p, 0), rows, "r"));
+  idx[1] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  idx[2] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, UNPACKED_WORDS), "j"));
+  ExprId from = ex_op2(p, OP_mul, ex_copy(p, idx[2]), ex_int(p, 4));
+  ExprId e = x_load(b, b->x, idx[0], plus(p, idx[1], BLOCK_X, from), true);
+  if (b->is_shifted) e = ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = FOUR_128}));
+  prog_store(p, &in, to, idx, 3, e);
+  return to;
 }
 
 /* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
@@ -677,7 +752,7 @@ static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 co
   BlockTile many = *b;
   Cursor in = at;
   i64 each = count;
-  if (b->rows > 1 && is_unpacked(b)) {
+  if (b->fours) {
     if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
     each = 1;
     many.unpacked =
@@ -686,13 +761,17 @@ static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 co
     unpack_panel(b, in, many.unpacked, group, panel);
     many.q.words = UNPACKED_WORDS;
     many.q.high = 0;
+    if (b->is_shifted) many.q.less = 0;
   }
   if (b->crossed) done = crossed_tiles(b, at, group, first, count, valid);
   for (i64 rows = b->rows; rows > 1 && n != 1 && !b->crossed; rows = rows > REST_ROWS ? REST_ROWS : 1)
     done = tiles_of(&many, in, rows, done, group, panel, each, valid);
   ExprId row = ex_int(p, 0);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
-  one_tile(b, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
+  BlockTile one = *b;
+  one.fours = 0;
+  one.is_shifted = false;
+  one_tile(&one, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
 }
 
 static void all_panels(BlockTile *b, Cursor at) {
@@ -708,13 +787,18 @@ static void all_panels(BlockTile *b, Cursor at) {
   if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
 }
 
-/* Rows of bytes that lie a multiple of a way of the first cache apart meet in the same few lines of
- * it, and eight of them leave none to weights. */
-static i64 rows_of_tile(const BlockTile *b) {
+/* How x is kept for tiles of many rows, and how many of these a tile has. */
+static void prepare_rows(BlockTile *b, Cursor at) {
   const Target *t = b->t.l->unit->target;
-  if (t->lanes < 4) return 1;
-  bool meet = b->q.n * BLOCK_X % (i64)figures.way_bytes == 0;
-  return t->regs > 16 || (t->pairs && !meet) ? MOST_ROWS : REST_ROWS;
+  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? MOST_ROWS : REST_ROWS;
+  if (b->rows == 1) return;
+  if (is_crossed(b)) {
+    b->rows = REST_ROWS;
+    b->crossed = cross_x(b, at);
+  } else if (is_unpacked(b)) {
+    b->is_shifted = b->q.less != 0 && (b->q.split == 1 || block_is_scaled(b->q.kind));
+    b->fours = fours_of_x(b, at);
+  }
 }
 
 void lower_blocks(Lower *l, Cursor at, const Form *f) {
@@ -734,12 +818,8 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = rows_of_tile(&b);
-  if (is_crossed(&b)) {
-    b.crossed = cross_x(&b, at);
-    b.rows = REST_ROWS;
-  }
   tile_choose_store(&b.t);
+  prepare_rows(&b, at);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
                       (long long)b.rows, b.q.lanes),
