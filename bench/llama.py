@@ -111,4 +111,5 @@ def main(what, *args):
     return measure(*args[:3], [int(x) for x in args[3].split(",")])
 
 
-print(json.dumps(main(*sys.argv[1:])))
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))

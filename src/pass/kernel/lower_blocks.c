@@ -50,6 +50,8 @@ typedef struct BlockTile {
   BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
   BufId fours;      /* x is in there, i32[rows, units + APART, UNPACKED_WORDS]; 0: it is not */
   bool is_shifted;  /* and 128 is added */
+  bool unpacks;     /* panels are unpacked for tiles of many rows */
+  BufId off;        /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
   i64 rows;         /* of x in a tile where there are many */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
@@ -143,15 +145,22 @@ static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
 }
 
-/* Units of a row, if there are rows for a tile; else 0. */
-static ExprId units_of_tiles(const BlockTile *b) {
+/* Rows of x that tiles take; the others go one by one. */
+static ExprId rows_of_tiles(const BlockTile *b) {
   Prog *p = b->p;
   ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
-  return ex_op2(p, OP_mul, ex_op2(p, OP_min, tiles, ex_int(p, 1)), ex_int(p, b->q.n));
+  return ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS));
+}
+
+/* Units of a row of weights, if there are such rows; else 0. */
+static ExprId units_of_tiles(const BlockTile *b) {
+  Prog *p = b->p;
+  return ex_op2(p, OP_mul, ex_op2(p, OP_min, rows_of_tiles(b), ex_int(p, 1)), ex_int(p, b->q.n));
 }
 
 static u32 unpacked_words(const BlockTile *b) {
-  u32 scales = block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
+  bool pairs = b->t.l->unit->target->pairs;
+  u32 scales = pairs && block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
   return UNPACKED_WORDS + scales + b->is_shifted;
 }
 
@@ -233,16 +242,22 @@ static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
             b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
 }
 
+/* Minus what the elements of a group of weights are too large by, times those of x. */
+static ExprId too_much(const BlockTile *b, ExprId row, ExprId group) {
+  Prog *p = b->p;
+  ExprId sum = x_load(b, b->sum, row, group, false);
+  if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
+  return ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
+}
+
 /* Sums of group g begin with what all of its elements are too large by. */
 static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
   Prog *p = b->p;
   BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = ints(b, 0);
   if (b->q.less) {
-    ExprId sum =
-        x_load(b, b->sum, row_at(b, at, i), plus(p, at->unit, b->q.split, ex_int(p, g)), false);
-    if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
-    sum = ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
+    ExprId row = row_at(b, at, i), group = plus(p, at->unit, b->q.split, ex_int(p, g));
+    ExprId sum = b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : too_much(b, row, group);
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
@@ -423,10 +438,10 @@ static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor i
   end_unit(b, at, in, sums, acc);
 }
 
-/* Sums of groups times their scales, which f32 adds up exactly (block_is_scaled). */
+/* Sums of groups times their scales. */
 static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   Prog *p = b->p;
-  BufId w[8], total = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "f");
+  BufId w[8], total = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "f");
   u32 fours = b->q.group / 4;
   load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
@@ -434,12 +449,10 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
     Cursor to = in;
     ExprId v = tile_unrolled(p, &to, at->size.panels, "v");
-    ExprId f = ex_cast(p, DT_f32, byte_load(b, at, b->q.s, v, g), false);
-    VarId s = tile_let(p, &to, f, "s");
+    VarId s = tile_let(p, &to, byte_load(b, at, b->q.s, v, g), "s");
     ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
-    ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
-    ExprId sum =
-        g ? madd(b, n, ex_var(p, s), reg_load(p, total, i, v)) : ex_op2(p, OP_mul, n, ex_var(p, s));
+    ExprId sum = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
+    if (g) sum = ex_op2(p, OP_add, reg_load(p, total, i, v), sum);
     reg_store(p, &to, total, i, v, sum);
   }
   end_unit(b, at, in, total, acc);
@@ -473,10 +486,9 @@ static BufId cross_x(const BlockTile *b, Cursor in) {
   Dim n = b->t.f.axis[0].hi;
   BufId to = prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3,
                           str_of(p->c, "crossed"));
-  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, REST_ROWS));
-  ExprId rows = ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS)), sum = same(b, 0, 1);
-  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows, "r"));
+  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"));
   ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  ExprId sum = same(b, 0, 1);
   for (u32 j = 0; j < CROSS_ODD; j++) {
     VarId half[2];
     ExprId four = x_load(b, b->x, row, plus(p, unit, BLOCK_X, ex_int(p, 4 * j)), true);
@@ -629,9 +641,11 @@ static bool has_few_rows(const BlockTile *b) {
   return dim_is_const(n) && n < 2 * MOST_ROWS;
 }
 
-/* Are the panels unpacked for all rows of x, or for every tile? */
+/* Are the panels unpacked for all rows of x, or for every tile? That costs little where vectors are
+ * many and elements have at most 4 bits. */
 static bool is_unpacked(const BlockTile *b) {
-  return b->t.l->unit->target->pairs && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
+  bool pays = b->t.l->unit->target->pairs || b->q.high;
+  return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
 }
 
 static bool is_crossed(const BlockTile *b) {
@@ -687,14 +701,24 @@ static void unpack_panel(const BlockTile *b, Cursor in, BufId to, ExprId group, 
   }
 }
 
+/* What the sums of all tiles of rows begin with. */
+static BufId offs_of_x(const BlockTile *b, Cursor in) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 2, str_of(p->c, "off"));
+  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"));
+  ExprId group = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g"));
+  ExprId e = too_much(b, row, ex_copy(p, group));
+  prog_store(p, &in, to, (ExprId[]){row, group}, 2, e);
+  return to;
+}
+
 /* x of all tiles of rows. */
 static BufId fours_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + APART, UNPACKED_WORDS};
   BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 3, str_of(p->c, "fours"));
-  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, REST_ROWS));
-  ExprId rows = ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS)), idx[3];
-  idx[0] = ex_var(p, for_free(p, &in, ex_int(p, 0), rows, "r"));
+  ExprId idx[3] = {ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"))};
   idx[1] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   idx[2] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, UNPACKED_WORDS), "j"));
   ExprId from = ex_op2(p, OP_mul, ex_copy(p, idx[2]), ex_int(p, 4));
@@ -739,7 +763,7 @@ static ExprId crossed_tiles(BlockTile *b, Cursor at, ExprId group, i64 first, i6
     one_tile(&many, in, (TileSize){REST_ROWS, wide}, plus(p, r, REST_ROWS, ex_int(p, 0)), group,
              panel, valid);
   }
-  return ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS));
+  return rows_of_tiles(b);
 }
 
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
@@ -752,7 +776,7 @@ static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 co
   BlockTile many = *b;
   Cursor in = at;
   i64 each = count;
-  if (b->fours) {
+  if (b->unpacks) {
     if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
     each = 1;
     many.unpacked =
@@ -769,7 +793,7 @@ static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 co
   ExprId row = ex_int(p, 0);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
   BlockTile one = *b;
-  one.fours = 0;
+  one.fours = one.off = 0;
   one.is_shifted = false;
   one_tile(&one, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
 }
@@ -795,9 +819,14 @@ static void prepare_rows(BlockTile *b, Cursor at) {
   if (is_crossed(b)) {
     b->rows = REST_ROWS;
     b->crossed = cross_x(b, at);
-  } else if (is_unpacked(b)) {
+    return;
+  }
+  b->unpacks = is_unpacked(b);
+  if (b->unpacks && t->pairs) {
     b->is_shifted = b->q.less != 0 && (b->q.split == 1 || block_is_scaled(b->q.kind));
     b->fours = fours_of_x(b, at);
+  } else if (b->by && b->q.less && !has_few_rows(b)) {
+    b->off = offs_of_x(b, at);
   }
 }
 
