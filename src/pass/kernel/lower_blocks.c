@@ -11,13 +11,12 @@
  * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
  * them, and products are added in order.
  *
- * Where bytes with signs have no such operation, tiles take the products of two elements at once, as
- * Winograd does in inner products:
- *   w0 x0 + w1 x1 = (w0 + x1) (w1 + x0) - w0 w1 - x0 x1
- * Half the multiplications are left, as what is taken off is that of weights or of x alone.
+ * Where bytes with signs have no such operation, tiles take the products of two elements at once,
+ * as Winograd does in inner products: w0 x0 + w1 x1 = (w0 + x1) (w1 + x0) - w0 w1 - x0 x1 Half the
+ * multiplications are left, as what is taken off is that of weights or of x alone.
  *
- * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so that rows
- * of x give the same bits one by one and together, and for any number of threads.
+ * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
+ * that rows of x give the same bits one by one and together, and for any number of threads.
  */
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
@@ -32,14 +31,14 @@ static const i64 FOUR_128 = (i32)0x80808080;
 
 /* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
  * scales of two groups, if these are integers; and what the sums of products with x, to which 128
- * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a way
- * of the first cache apart meet in the same few lines of it. */
+ * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a
+ * way of the first cache apart meet in the same few lines of it. */
 enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, APART = 2 };
 
 /* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
  * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
- * into the other. A tile has so many panels of them. */
-enum { CROSS_ODD = BLOCK_X / 4, CROSS_OFF = BLOCK_X / 2, CROSSED, CROSS_PANELS = 2 };
+ * into the other. */
+enum { CROSS_ODD = BLOCK_X / 4, CROSS_OFF = BLOCK_X / 2, CROSSED };
 
 typedef struct BlockTile {
   Tile t; /* its lanes are rows of weights, its rows are rows of x */
@@ -52,7 +51,7 @@ typedef struct BlockTile {
   bool is_shifted;  /* and 128 is added */
   bool unpacks;     /* panels are unpacked for tiles of many rows */
   BufId off;        /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
-  i64 rows;         /* of x in a tile where there are many */
+  i64 rows, wide;   /* of x in a tile where there are many, and panels it has then */
   bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
 } BlockTile;
 
@@ -161,13 +160,24 @@ static ExprId units_of_tiles(const BlockTile *b) {
 static u32 unpacked_words(const BlockTile *b) {
   bool pairs = b->t.l->unit->target->pairs;
   u32 scales = pairs && block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
+  if (b->crossed) return CROSSED;
   return UNPACKED_WORDS + scales + b->is_shifted;
 }
 
-static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 j) {
+/* Index of a word of unpacked panels. */
+static u32 unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
   Prog *p = b->p;
-  ExprId idx[3] = {ex_copy(p, at->unit), ex_int(p, j), ex_int(p, 0)};
-  return ex_load_vec(p, b->unpacked, idx, 3, b->q.lanes);
+  idx[0] = ex_copy(p, unit);
+  idx[1] = ex_int(p, word);
+  idx[2] = ex_copy(p, v);
+  idx[3] = ex_int(p, 0);
+  return 4;
+}
+
+static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
+  ExprId idx[4];
+  u32 n = unpacked_at(b, at->unit, word, v, idx);
+  return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
 }
 
 /* Word j of the unit in each panel, in registers. */
@@ -175,7 +185,7 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, j)
+  ExprId e = b->unpacked ? unpacked_load(b, at, j, v)
                          : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
@@ -261,7 +271,7 @@ static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  if (b->is_shifted) first = unpacked_load(b, at, unpacked_words(b) - 1);
+  if (b->is_shifted) first = unpacked_load(b, at, unpacked_words(b) - 1, v);
   reg_store(p, &in, sums, i, v, first);
   return sums;
 }
@@ -386,7 +396,7 @@ static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g) : scale_pair(b, at, v, g);
+  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g, v) : scale_pair(b, at, v, g);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
 }
@@ -484,8 +494,8 @@ static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes,
 static BufId cross_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
-  BufId to = prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3,
-                          str_of(p->c, "crossed"));
+  BufId to =
+      prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3, str_of(p->c, "crossed"));
   ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"));
   ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   ExprId sum = same(b, 0, 1);
@@ -502,22 +512,11 @@ static BufId cross_x(const BlockTile *b, Cursor in) {
   return to;
 }
 
-/* Index of a word of crossed panels. */
-static u32 crossed_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
-  Prog *p = b->p;
-  idx[0] = ex_copy(p, unit);
-  idx[1] = ex_int(p, word);
-  idx[2] = ex_copy(p, v);
-  idx[3] = ex_int(p, 0);
-  return 4;
-}
-
 /* Panels of weights for all tiles of rows; for none if there are none. */
-static BufId cross_panels(const BlockTile *b, Cursor in, ExprId group, ExprId inside, i64 panels) {
+static void cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                         i64 panels) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
-  BufId to = prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, CROSSED, panels, b->q.lanes}, 4,
-                          str_of(p->c, "crossed"));
   at.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u"));
   ExprId v = tile_unrolled(p, &in, panels, "v"), sum = ints(b, 0), idx[4];
   for (u32 j = 0; j < CROSS_ODD; j++) {
@@ -525,18 +524,11 @@ static BufId cross_panels(const BlockTile *b, Cursor in, ExprId group, ExprId in
     ExprId four = panel_load(b, &at, b->q.quant, v, ex_copy(p, at.unit), j);
     sum = cross_four(b, &in, four, b->q.lanes, half, sum);
     for (u32 odd = 0; odd < 2; odd++)
-      prog_store(p, &in, to, idx, crossed_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
+      prog_store(p, &in, to, idx, unpacked_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
                  ex_var(p, half[odd]));
   }
   ExprId off = ex_op2(p, OP_sub, ints(b, 128 * 128 * BLOCK_X), sum);
-  prog_store(p, &in, to, idx, crossed_at(b, at.unit, CROSS_OFF, v, idx), off);
-  return to;
-}
-
-static ExprId crossed_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
-  ExprId idx[4];
-  u32 n = crossed_at(b, at->unit, word, v, idx);
-  return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
+  prog_store(p, &in, to, idx, unpacked_at(b, at.unit, CROSS_OFF, v, idx), off);
 }
 
 static VarId crossed_x(const BlockTile *b, const BlockAt *at, Cursor *in, ExprId i, u32 word) {
@@ -552,7 +544,7 @@ static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, Bu
   Cursor to = in;
   ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
   VarId x[2] = {crossed_x(b, at, &to, i, CROSS_OFF)};
-  ExprId v = tile_unrolled(p, &to, panels, "v"), off = crossed_load(b, at, CROSS_OFF, v);
+  ExprId v = tile_unrolled(p, &to, panels, "v"), off = unpacked_load(b, at, CROSS_OFF, v);
   reg_store(p, &to, sums, i, v, ex_op2(p, OP_sub, off, ex_var(p, x[0])));
   for (u32 j = 0; j < CROSS_ODD; j++) {
     BufId w[2];
@@ -560,7 +552,7 @@ static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, Bu
       to = in;
       w[odd] = tile_registers(p, DT_i32, b->q.lanes, 1, panels, "w");
       v = tile_unrolled(p, &to, panels, "v");
-      reg_store(p, &to, w[odd], ex_int(p, 0), v, crossed_load(b, at, j + odd * CROSS_ODD, v));
+      reg_store(p, &to, w[odd], ex_int(p, 0), v, unpacked_load(b, at, j + odd * CROSS_ODD, v));
     }
     to = in;
     i = tile_unrolled(p, &to, at->size.rows, "p");
@@ -641,8 +633,8 @@ static bool has_few_rows(const BlockTile *b) {
   return dim_is_const(n) && n < 2 * MOST_ROWS;
 }
 
-/* Are the panels unpacked for all rows of x, or for every tile? That costs little where vectors are
- * many and elements have at most 4 bits. */
+/* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
+ * products are one operation and elements have at most 4 bits. */
 static bool is_unpacked(const BlockTile *b) {
   bool pays = b->t.l->unit->target->pairs || b->q.high;
   return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
@@ -679,25 +671,29 @@ static ExprId products_with_128(const BlockTile *b, const VarId *word) {
   return minus(p, sum);
 }
 
-/* Unpacks the units of a panel, for tiles of rows; none if there are no rows for them. */
-static void unpack_panel(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
+/* Unpacks the units of panels, for tiles of rows; none if there are no rows for them. */
+static void unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                          i64 panels) {
   Prog *p = b->p;
-  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
+  BlockAt at = {.size = {1, 1}, .group = group};
   VarId u = prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u");
   BufId w[8];
   VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
   u32 words = unpacked_words(b) - b->is_shifted;
+  ExprId v = tile_unrolled(p, &in, panels, "v");
   at.unit = ex_var(p, u);
+  at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
   load_words(b, &at, in, w);
   for (u32 j = 0; j <= words; j++) {
-    ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)}, e;
+    ExprId one = ex_int(p, 0), idx[4], e;
     if (j == words && !b->is_shifted) continue;
     if (j < words) {
       e = j < UNPACKED_WORDS ? with_signs(b, four_bytes(b, w, j, one))
                              : scale_pair(b, &at, one, j - UNPACKED_WORDS);
       word[j] = tile_let(p, &in, e, "w");
     }
-    prog_store(p, &in, to, idx, 3, j < words ? ex_var(p, word[j]) : products_with_128(b, word));
+    prog_store(p, &in, to, idx, unpacked_at(b, at.unit, j, v, idx),
+               j < words ? ex_var(p, word[j]) : products_with_128(b, word));
   }
 }
 
@@ -729,41 +725,44 @@ static BufId fours_of_x(const BlockTile *b, Cursor in) {
 }
 
 /* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
- * `first` on; which row is next. */
-static ExprId tiles_of(BlockTile *b, Cursor in, i64 rows, ExprId done, ExprId group, ExprId first,
+ * `first` on, `count` times as many as a tile has; which row is next. */
+static ExprId tiles_of(BlockTile *b, Cursor in, TileSize s, ExprId done, ExprId group, ExprId first,
                        i64 count, i64 valid) {
   Prog *p = b->p;
   ExprId left = ex_op2(p, OP_sub, ex_dim(p, b->t.f.axis[0].hi), ex_copy(p, done)), inside = first;
-  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows));
+  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, s.rows));
   ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
   if (count > 1) {
-    ExprId end = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, count));
-    inside = ex_var(p, prog_for(p, &in, ex_copy(p, first), end, "c"));
+    ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+    inside = plus(p, c, s.panels, first);
   }
-  one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
-  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
+  one_tile(b, in, s, plus(p, r, s.rows, ex_copy(p, done)), group, inside, valid);
+  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, s.rows)));
 }
 
-/* The same of panels from `first` on, crossed. */
-static ExprId crossed_tiles(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count,
-                            i64 valid) {
+/* Panels from `first` on, `count` times so many as a tile has, with tiles of rows; which row is
+ * next. */
+static ExprId tiles_of_panels(BlockTile *b, Cursor in, ExprId group, i64 first, i64 count,
+                              i64 panels, i64 valid) {
   Prog *p = b->p;
-  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
-  for (i64 wide = CROSS_PANELS, n; count; wide = 1, first += n * CROSS_PANELS) {
-    n = count / wide;
-    count -= n * wide;
-    if (!n) continue;
-    BlockTile many = *b;
-    Cursor in = at;
-    ExprId panel = ex_int(p, 0);
-    if (n > 1) panel = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, n), "c"));
-    panel = plus(p, panel, wide, ex_int(p, first));
-    many.unpacked = cross_panels(b, in, group, panel, wide);
-    ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
-    one_tile(&many, in, (TileSize){REST_ROWS, wide}, plus(p, r, REST_ROWS, ex_int(p, 0)), group,
-             panel, valid);
+  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
+  BlockTile many = *b;
+  if (b->unpacks || b->crossed) {
+    Dim dim[4] = {b->q.n, unpacked_words(b), panels, b->q.lanes};
+    if (count > 1) {
+      ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+      panel = plus(p, c, panels, panel);
+    }
+    count = 1;
+    many.unpacked = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));
+    (b->crossed ? cross_panels : unpack_panels)(b, in, many.unpacked, group, panel, panels);
+    many.q.words = UNPACKED_WORDS;
+    many.q.high = 0;
+    if (b->is_shifted) many.q.less = 0;
   }
-  return rows_of_tiles(b);
+  for (i64 rows = b->rows; rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
+    done = tiles_of(&many, in, (TileSize){rows, panels}, done, group, panel, count, valid);
+  return done;
 }
 
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
@@ -772,27 +771,12 @@ static ExprId crossed_tiles(BlockTile *b, Cursor at, ExprId group, i64 first, i6
 static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
-  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
-  BlockTile many = *b;
-  Cursor in = at;
-  i64 each = count;
-  if (b->unpacks) {
-    if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
-    each = 1;
-    many.unpacked =
-        prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, unpacked_words(b), b->q.lanes}, 3,
-                     str_of(p->c, "unpacked"));
-    unpack_panel(b, in, many.unpacked, group, panel);
-    many.q.words = UNPACKED_WORDS;
-    many.q.high = 0;
-    if (b->is_shifted) many.q.less = 0;
-  }
-  if (b->crossed) done = crossed_tiles(b, at, group, first, count, valid);
-  for (i64 rows = b->rows; rows > 1 && n != 1 && !b->crossed; rows = rows > REST_ROWS ? REST_ROWS : 1)
-    done = tiles_of(&many, in, rows, done, group, panel, each, valid);
-  ExprId row = ex_int(p, 0);
-  if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
+  ExprId done = ex_int(p, 0), row = ex_int(p, 0);
   BlockTile one = *b;
+  i64 wide = count / b->wide, rest = count % b->wide;
+  if (n != 1 && wide) done = tiles_of_panels(b, at, group, first, wide, b->wide, valid);
+  if (n != 1 && rest) done = tiles_of_panels(b, at, group, first + count - rest, rest, 1, valid);
+  if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
   one.fours = one.off = 0;
   one.is_shifted = false;
   one_tile(&one, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
@@ -811,13 +795,19 @@ static void all_panels(BlockTile *b, Cursor at) {
   if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
 }
 
-/* How x is kept for tiles of many rows, and how many of these a tile has. */
+/* How x is kept for tiles of many rows, and how many of these and of panels a tile has: where four
+ * products are one operation and bytes need not be unpacked, what loads x would be as many, unless
+ * two panels share it. */
 static void prepare_rows(BlockTile *b, Cursor at) {
   const Target *t = b->t.l->unit->target;
   b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? MOST_ROWS : REST_ROWS;
+  b->wide = 1;
   if (b->rows == 1) return;
-  if (is_crossed(b)) {
+  if (is_crossed(b) || (t->regs > 16 && !t->pairs && b->by && b->q.words == 8)) {
     b->rows = REST_ROWS;
+    b->wide = 2;
+  }
+  if (is_crossed(b)) {
     b->crossed = cross_x(b, at);
     return;
   }
