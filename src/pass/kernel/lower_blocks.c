@@ -3,7 +3,7 @@
  * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
  * vector of results each, on every target; without vectors a panel is one row. Weights are integers
  * with few bits, brought into panels while compiling (blocks_pack.c), and are taken apart where
- * they are used, or where vectors are short of registers and rows are many, once for all of these.
+ * they are used, or where that is dear and rows are many, once for all of these (blocks_many.c).
  *
  * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
  * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than those
@@ -12,7 +12,7 @@
  * them, and products are added in order.
  *
  * Where bytes with signs have no such operation, tiles take the products of two elements at once,
- * as Winograd does in inner products: w0 x0 + w1 x1 = (w0 + x1) (w1 + x0) - w0 w1 - x0 x1 Half the
+ * as Winograd does in inner products, by (w0 + x1) (w1 + x0) - w0 w1 - x0 x1: half the
  * multiplications are left, as what is taken off is that of weights or of x alone.
  *
  * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
@@ -21,60 +21,18 @@
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
 
-/* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
- * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
- * seldom that they may lie in memory. A single row goes with PANELS of weights. */
-enum { MOST_ROWS = 8, REST_ROWS = 4 };
-
-/* Four bytes of 128. */
-static const i64 FOUR_128 = (i32)0x80808080;
-
-/* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
- * scales of two groups, if these are integers; and what the sums of products with x, to which 128
- * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a
- * way of the first cache apart meet in the same few lines of it. */
-enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, APART = 2 };
-
-/* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
- * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
- * into the other. */
-enum { CROSS_ODD = BLOCK_X / 4, CROSS_OFF = BLOCK_X / 2, CROSSED };
-
-typedef struct BlockTile {
-  Tile t; /* its lanes are rows of weights, its rows are rows of x */
-  Prog *p;
-  Panels q;
-  BufId x, by, sum; /* by, sum 0: x is floats */
-  BufId unpacked;   /* the panel is in there, unpacked, or some are, crossed; 0: none */
-  BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
-  BufId fours;      /* x is in there, i32[rows, units + APART, UNPACKED_WORDS]; 0: it is not */
-  bool is_shifted;  /* and 128 is added */
-  bool unpacks;     /* panels are unpacked for tiles of many rows */
-  BufId off;        /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
-  i64 rows, wide;   /* of x in a tile where there are many, and panels it has then */
-  bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
-} BlockTile;
-
-/* Where a tile stands. */
-typedef struct BlockAt {
-  TileSize size;
-  ExprId row;           /* the first one */
-  ExprId group, inside; /* the first panel: which PANELS, and which of them */
-  ExprId unit, block;   /* of the fold */
-} BlockAt;
-
 /* ---- pieces ---- */
 
 static ExprId spread(const BlockTile *b, ExprId e) {
   return b->q.lanes > 1 ? ex_splat(b->p, e, b->q.lanes) : e;
 }
 
-static ExprId plus(Prog *p, ExprId a, i64 k, ExprId b) {
+ExprId blocks_plus(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
 }
 
 /* A vector of a constant in panels: `word` of a step of the fold. */
-static ExprId panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
+ExprId blocks_panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
                          u32 word) {
   Prog *p = b->p;
   ExprId inside = ex_op2(p, OP_add, ex_copy(p, at->inside), ex_copy(p, v));
@@ -82,12 +40,12 @@ static ExprId panel_load(const BlockTile *b, const BlockAt *at, BufId from, Expr
   return b->q.lanes > 1 ? ex_load_vec(p, from, idx, 5, b->q.lanes) : ex_load(p, from, idx, 5);
 }
 
-static ExprId ints(const BlockTile *b, i64 x) {
+ExprId blocks_ints(const BlockTile *b, i64 x) {
   return spread(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
 }
 
 /* Element of an operand of the node, or four of them as one number. */
-static ExprId x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four) {
+ExprId blocks_x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four) {
   Prog *p = b->p;
   ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
   u32 n = 2;
@@ -110,20 +68,21 @@ static ExprId madd(const BlockTile *b, ExprId x, ExprId y, ExprId sum) {
   return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
 }
 
-static ExprId minus(Prog *p, ExprId x) {
+ExprId blocks_minus(Prog *p, ExprId x) {
   return ex_op1(p, OP_neg, x);
 }
 
 /* What the block of panel v multiplies the factors (or offsets) of its groups with. */
 static ExprId block_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v) {
-  ExprId e = panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
+  ExprId e = blocks_panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
   return ex_cast(b->p, DT_f32, e, false);
 }
 
 /* The byte of group g of the unit. */
 static ExprId byte_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, u32 g) {
   Prog *p = b->p;
-  ExprId e = panel_load(b, at, from, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+  ExprId e =
+      blocks_panel_load(b, at, from, v, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
   return ex_cast(p, DT_i32, e, false);
 }
 
@@ -132,12 +91,13 @@ static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g,
   Prog *p = b->p;
   BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
   if (!large) {
-    ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+    ExprId e =
+        blocks_panel_load(b, at, small, v, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
     return ex_cast(p, DT_f32, e, false);
   }
   ExprId e = ex_cast(p, DT_f32, byte_load(b, at, small, v, g), false);
   e = ex_op2(p, OP_mul, block_load(b, at, large, v), e);
-  return offset ? minus(p, e) : e;
+  return offset ? blocks_minus(p, e) : e;
 }
 
 static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
@@ -145,19 +105,20 @@ static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
 }
 
 /* Rows of x that tiles take; the others go one by one. */
-static ExprId rows_of_tiles(const BlockTile *b) {
+ExprId blocks_rows_of_tiles(const BlockTile *b) {
   Prog *p = b->p;
   ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
   return ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS));
 }
 
 /* Units of a row of weights, if there are such rows; else 0. */
-static ExprId units_of_tiles(const BlockTile *b) {
+ExprId blocks_units_of_tiles(const BlockTile *b) {
   Prog *p = b->p;
-  return ex_op2(p, OP_mul, ex_op2(p, OP_min, rows_of_tiles(b), ex_int(p, 1)), ex_int(p, b->q.n));
+  return ex_op2(p, OP_mul, ex_op2(p, OP_min, blocks_rows_of_tiles(b), ex_int(p, 1)),
+                ex_int(p, b->q.n));
 }
 
-static u32 unpacked_words(const BlockTile *b) {
+u32 blocks_unpacked_words(const BlockTile *b) {
   bool pairs = b->t.l->unit->target->pairs;
   u32 scales = pairs && block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
   if (b->crossed) return CROSSED;
@@ -165,7 +126,7 @@ static u32 unpacked_words(const BlockTile *b) {
 }
 
 /* Index of a word of unpacked panels. */
-static u32 unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
+u32 blocks_unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
   Prog *p = b->p;
   idx[0] = ex_copy(p, unit);
   idx[1] = ex_int(p, word);
@@ -176,7 +137,7 @@ static u32 unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, Expr
 
 static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
   ExprId idx[4];
-  u32 n = unpacked_at(b, at->unit, word, v, idx);
+  u32 n = blocks_unpacked_at(b, at->unit, word, v, idx);
   return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
 }
 
@@ -186,13 +147,13 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   ExprId e = b->unpacked ? unpacked_load(b, at, j, v)
-                         : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+                         : blocks_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
   return w;
 }
 
-static void load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
+void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
   for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
 }
 
@@ -200,7 +161,8 @@ static void load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *
 static ExprId four_of_x(const BlockTile *b, const BlockAt *at, ExprId i, u32 j) {
   Prog *p = b->p;
   if (!b->fours)
-    return x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+    return blocks_x_load(b, b->x, row_at(b, at, i),
+                         blocks_plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
   return ex_load(p, b->fours, (ExprId[]){row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, j)}, 3);
 }
 
@@ -208,13 +170,13 @@ static ExprId four_of_x(const BlockTile *b, const BlockAt *at, ExprId i, u32 j) 
 
 /* The bits `mask` of every lane of x, moved up by so many, or down. */
 static ExprId moved(const BlockTile *b, ExprId x, i32 by, i64 mask) {
-  if (by > 0) x = ex_op2(b->p, OP_shl, x, ints(b, by));
-  if (by < 0) x = ex_op2(b->p, OP_shr, x, ints(b, -by));
-  return ex_op2(b->p, OP_and, x, ints(b, mask));
+  if (by > 0) x = ex_op2(b->p, OP_shl, x, blocks_ints(b, by));
+  if (by < 0) x = ex_op2(b->p, OP_shr, x, blocks_ints(b, -by));
+  return ex_op2(b->p, OP_and, x, blocks_ints(b, mask));
 }
 
 /* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words of the unit, in registers. */
-static ExprId four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
+ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
   Prog *p = b->p;
   ExprId zero = ex_int(p, 0);
   if (b->q.words == 8) return reg_load(p, w[j], zero, v);
@@ -233,10 +195,11 @@ static void add_signed(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w[j], ex_int(p, 0), v);
   VarId m = tile_let(p, &in, ex_op2(p, OP_sign4, e, ex_copy(p, e)), "m");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+  ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
+                           blocks_plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
   x = ex_op2(p, OP_sign4, spread(b, x), ex_copy(p, e));
-  ExprId two = ex_op3(p, OP_pairs, ex_var(p, m), x, ints(b, 0));
-  ExprId n = ex_op3(p, OP_dot2, two, ints(b, 0x00010001), reg_load(p, sums, i, v));
+  ExprId two = ex_op3(p, OP_pairs, ex_var(p, m), x, blocks_ints(b, 0));
+  ExprId n = ex_op3(p, OP_dot2, two, blocks_ints(b, 0x00010001), reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
 }
 
@@ -246,16 +209,16 @@ static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   VarId f = tile_let(p, &in, spread(b, four_of_x(b, at, i, j)), "x");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = four_bytes(b, w, j, v);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = blocks_four_bytes(b, w, j, v);
   ExprId x = ex_var(p, f), sum = reg_load(p, sums, i, v);
   reg_store(p, &in, sums, i, v,
             b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
 }
 
 /* Minus what the elements of a group of weights are too large by, times those of x. */
-static ExprId too_much(const BlockTile *b, ExprId row, ExprId group) {
+ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group) {
   Prog *p = b->p;
-  ExprId sum = x_load(b, b->sum, row, group, false);
+  ExprId sum = blocks_x_load(b, b->sum, row, group, false);
   if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
   return ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
 }
@@ -264,14 +227,15 @@ static ExprId too_much(const BlockTile *b, ExprId row, ExprId group) {
 static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
   Prog *p = b->p;
   BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = ints(b, 0);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = blocks_ints(b, 0);
   if (b->q.less) {
-    ExprId row = row_at(b, at, i), group = plus(p, at->unit, b->q.split, ex_int(p, g));
-    ExprId sum = b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : too_much(b, row, group);
+    ExprId row = row_at(b, at, i), group = blocks_plus(p, at->unit, b->q.split, ex_int(p, g));
+    ExprId sum =
+        b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : blocks_too_much(b, row, group);
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  if (b->is_shifted) first = unpacked_load(b, at, unpacked_words(b) - 1, v);
+  if (b->is_shifted) first = unpacked_load(b, at, blocks_unpacked_words(b) - 1, v);
   reg_store(p, &in, sums, i, v, first);
   return sums;
 }
@@ -284,12 +248,13 @@ static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   VarId s = tile_let(p, &in, scale_load(b, at, v, g, false), "s"), o = 0;
   if (b->q.o) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
-  ExprId by = x_load(b, b->by, row, ex_copy(p, at->unit), false);
+  ExprId by = blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), spread(b, by));
   reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
   if (!o) return;
-  ExprId sum = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+  ExprId sum =
+      blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
   reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, sum), reg_load(p, acc, i, v)));
 }
 
@@ -298,7 +263,7 @@ static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
   BufId to = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "h");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  reg_store(p, &in, to, i, v, ints(b, 0));
+  reg_store(p, &in, to, i, v, blocks_ints(b, 0));
   return to;
 }
 
@@ -307,13 +272,13 @@ static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId n =
-      ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001), reg_load(p, sums, i, v));
+  ExprId n = ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), blocks_ints(b, 0x00010001),
+                    reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
 }
 
 /* Words of products of pairs whose sum stays in 16 bits. */
-static u32 most_pairs(const BlockTile *b) {
+u32 blocks_most_pairs(const BlockTile *b) {
   i64 top = (1 << b->q.bits) - 1, least = block_info[b->q.kind].less;
   i64 largest = b->is_shifted ? 255 * (least > top - least ? least : top - least) : 128 * top;
   return (u32)(INT16_MAX / (2 * largest));
@@ -323,7 +288,7 @@ static u32 most_pairs(const BlockTile *b) {
  * added to the sums. */
 static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
                            const BufId *w, u32 first, u32 end) {
-  u32 most = most_pairs(b);
+  u32 most = blocks_most_pairs(b);
   for (u32 from = first, to; from < end; from = to) {
     to = from + most < end ? from + most : end;
     BufId pairs = zeros(b, at, in);
@@ -348,7 +313,7 @@ static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   u32 fours = b->q.group / 4;
-  load_words(b, at, in, w);
+  blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -367,12 +332,13 @@ static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId tot
   for (u32 g = 0; g < b->q.split && b->q.o; g++)
     o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
-  ExprId by = spread(b, x_load(b, b->by, row, ex_copy(p, at->unit), false));
+  ExprId by = spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false));
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by), n = reg_load(p, total, i, v);
   if (prog_buf(p, total)->dt != DT_f32) n = ex_cast(p, DT_f32, n, false);
   ExprId sum = madd(b, n, scale, reg_load(p, acc, i, v));
   for (u32 g = 0; g < b->q.split && b->q.o; g++) {
-    ExprId x = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    ExprId x =
+        blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
     sum = madd(b, ex_var(p, o[g]), spread(b, x), sum);
   }
   reg_store(p, &in, acc, i, v, sum);
@@ -380,12 +346,12 @@ static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId tot
 
 /* In the lower half of each lane x, in the upper one y, both moved up. */
 static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
-  ExprId high = ex_op2(b->p, OP_shl, y, ints(b, 16 + up));
+  ExprId high = ex_op2(b->p, OP_shl, y, blocks_ints(b, 16 + up));
   return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
 }
 
 /* The scale of group g of the unit in both halves; of groups 0 and 1 for g 2, times `less`. */
-static ExprId scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
+ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
   i64 up = 0;
   while (g == 2 && (i64)1 << up < b->q.less) up++;
   ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
@@ -396,7 +362,8 @@ static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g, v) : scale_pair(b, at, v, g);
+  ExprId e =
+      b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g, v) : blocks_scale_pair(b, at, v, g);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
 }
@@ -409,9 +376,9 @@ static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   VarId x[8];
   for (u32 j = 0; j < fours; j++)
     x[j] = tile_let(p, &in, spread(b, four_of_x(b, at, i, first + j)), "x");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = ints(b, 0);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = blocks_ints(b, 0);
   for (u32 j = 0; j < fours; j++) {
-    ExprId e = four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
+    ExprId e = blocks_four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
     pairs = b->is_shifted ? ex_op3(p, OP_pairs, of, e, pairs) : ex_op3(p, OP_pairs, e, of, pairs);
   }
   ExprId by = reg_load(p, s, ex_int(p, 0), v);
@@ -423,18 +390,18 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
   Prog *p = b->p;
   BufId s = load_scales(b, at, in, 2);
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId two = x_pair(b, row_at(b, at, i), plus(p, at->unit, 2, ex_int(p, 0)));
+  ExprId two = x_pair(b, row_at(b, at, i), blocks_plus(p, at->unit, 2, ex_int(p, 0)));
   VarId x = tile_let(p, &in, spread(b, two), "less");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), ints(b, 0));
+  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), blocks_ints(b, 0));
   reg_store(p, &in, sums, i, v, ex_op2(p, OP_sub, reg_load(p, sums, i, v), off));
 }
 
 /* Products by pairs: the scale of a group is what adds the halves up. */
 static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8], sums = b->is_shifted ? begin_group(b, at, in, 0) : zeros(b, at, in);
-  u32 fours = b->q.group / 4, most = most_pairs(b);
-  if (!b->unpacked) load_words(b, at, in, w);
+  u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
+  if (!b->unpacked) blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g);
     for (u32 j = 0, n; j < fours; j += n) {
@@ -453,7 +420,7 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
   Prog *p = b->p;
   BufId w[8], total = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "f");
   u32 fours = b->q.group / 4;
-  load_words(b, at, in, w);
+  blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -469,67 +436,6 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 }
 
 /* ---- integers with signs, crossed ---- */
-
-static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
-  ExprId e = ex_const(b->p, DT_i32, (Scalar){.i = x});
-  return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
-}
-
-/* The even and the odd elements of a word of four; sum and the products of the ones with the
- * others, and of all with 128. */
-static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
-                         ExprId sum) {
-  Prog *p = b->p;
-  ExprId q = ex_op2(p, OP_xor, four, same(b, FOUR_128, lanes));
-  VarId all = tile_let(p, in, q, "q");
-  half[0] = tile_let(p, in, ex_op2(p, OP_and, ex_var(p, all), same(b, 0x00ff00ff, lanes)), "e");
-  ExprId odd = ex_op2(p, OP_shr, ex_var(p, all), same(b, 8, lanes));
-  half[1] = tile_let(p, in, ex_op2(p, OP_and, odd, same(b, 0x00ff00ff, lanes)), "o");
-  ExprId both = ex_op2(p, OP_add, ex_var(p, half[0]), ex_var(p, half[1]));
-  sum = ex_op3(p, OP_dot2, both, same(b, 0x00800080, lanes), sum);
-  return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
-}
-
-/* x of all tiles of rows. */
-static BufId cross_x(const BlockTile *b, Cursor in) {
-  Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi;
-  BufId to =
-      prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3, str_of(p->c, "crossed"));
-  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"));
-  ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
-  ExprId sum = same(b, 0, 1);
-  for (u32 j = 0; j < CROSS_ODD; j++) {
-    VarId half[2];
-    ExprId four = x_load(b, b->x, row, plus(p, unit, BLOCK_X, ex_int(p, 4 * j)), true);
-    sum = cross_four(b, &in, four, 1, half, sum);
-    for (u32 odd = 0; odd < 2; odd++) {
-      ExprId idx[3] = {ex_copy(p, row), ex_copy(p, unit), ex_int(p, j + odd * CROSS_ODD)};
-      prog_store(p, &in, to, idx, 3, ex_var(p, half[odd]));
-    }
-  }
-  prog_store(p, &in, to, (ExprId[]){row, unit, ex_int(p, CROSS_OFF)}, 3, sum);
-  return to;
-}
-
-/* Panels of weights for all tiles of rows; for none if there are none. */
-static void cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
-                         i64 panels) {
-  Prog *p = b->p;
-  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
-  at.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u"));
-  ExprId v = tile_unrolled(p, &in, panels, "v"), sum = ints(b, 0), idx[4];
-  for (u32 j = 0; j < CROSS_ODD; j++) {
-    VarId half[2];
-    ExprId four = panel_load(b, &at, b->q.quant, v, ex_copy(p, at.unit), j);
-    sum = cross_four(b, &in, four, b->q.lanes, half, sum);
-    for (u32 odd = 0; odd < 2; odd++)
-      prog_store(p, &in, to, idx, unpacked_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
-                 ex_var(p, half[odd]));
-  }
-  ExprId off = ex_op2(p, OP_sub, ints(b, 128 * 128 * BLOCK_X), sum);
-  prog_store(p, &in, to, idx, unpacked_at(b, at.unit, CROSS_OFF, v, idx), off);
-}
 
 static VarId crossed_x(const BlockTile *b, const BlockAt *at, Cursor *in, ExprId i, u32 word) {
   Prog *p = b->p;
@@ -570,7 +476,7 @@ static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, Bu
 /* Element e of the unit in panel v; of 4 bits without a way round by bytes. */
 static ExprId one_element(const BlockTile *b, const BufId *w, u32 e, ExprId v) {
   u32 j = e / 4, byte = e % 4 * 8;
-  if (b->q.words == 8 || b->q.high) return moved(b, four_bytes(b, w, j, v), -(i32)byte, 255);
+  if (b->q.words == 8 || b->q.high) return moved(b, blocks_four_bytes(b, w, j, v), -(i32)byte, 255);
   ExprId word = reg_load(b->p, w[j % 4], ex_int(b->p, 0), v);
   return moved(b, word, -(i32)(byte + j / 4 * 4), 15);
 }
@@ -581,19 +487,20 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   ExprId u = one_element(b, w, e, v);
-  if (b->q.less) u = ex_op2(p, OP_sub, u, ints(b, b->q.less));
+  if (b->q.less) u = ex_op2(p, OP_sub, u, blocks_ints(b, b->q.less));
   ExprId s = scale_load(b, at, v, e / b->q.group, false);
   ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
   if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
   VarId weight = tile_let(p, &in, f, "w");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
+  ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
+                           blocks_plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
   reg_store(p, &in, acc, i, v, madd(b, ex_var(p, weight), spread(b, x), reg_load(p, acc, i, v)));
 }
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
-  load_words(b, at, in, w);
+  blocks_load_words(b, at, in, w);
   for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w, e);
 }
 
@@ -613,7 +520,7 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   if (b->q.d && units > 1) {
     here.block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "k"));
     VarId u = prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u");
-    here.unit = plus(p, here.block, units, ex_var(p, u));
+    here.unit = blocks_plus(p, here.block, units, ex_var(p, u));
   } else {
     here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
@@ -625,103 +532,7 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
-  tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
-}
-
-static bool has_few_rows(const BlockTile *b) {
-  Dim n = b->t.f.axis[0].hi;
-  return dim_is_const(n) && n < 2 * MOST_ROWS;
-}
-
-/* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
- * products are one operation and elements have at most 4 bits. */
-static bool is_unpacked(const BlockTile *b) {
-  bool pays = b->t.l->unit->target->pairs || b->q.high;
-  return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
-}
-
-static bool is_crossed(const BlockTile *b) {
-  const Unit *u = b->t.l->unit;
-  return u->target->pairs && u->aim == AIM_time && b->by && b->q.is_signed && !has_few_rows(b);
-}
-
-/* Four unsigned bytes as the numbers with signs that they stand for. */
-static ExprId with_signs(const BlockTile *b, ExprId four) {
-  Prog *p = b->p;
-  if (!b->is_shifted) return four;
-  ExprId up = ex_op2(p, OP_add, four, ints(b, (128 - b->q.less) * 0x01010101));
-  return ex_op2(p, OP_xor, up, ints(b, FOUR_128));
-}
-
-/* What sums of products begin with that have 128 too much in each element of x. word: those of the
- * unpacked unit. */
-static ExprId products_with_128(const BlockTile *b, const VarId *word) {
-  Prog *p = b->p;
-  bool scaled = block_is_scaled(b->q.kind);
-  u32 fours = b->q.group / 4, most = most_pairs(b);
-  ExprId sum = ints(b, 0);
-  for (u32 j = 0, n; j < UNPACKED_WORDS; j += n) {
-    ExprId pairs = ints(b, 0);
-    n = most < fours - j % fours ? most : fours - j % fours;
-    for (u32 k = 0; k < n; k++)
-      pairs = ex_op3(p, OP_pairs, ints(b, FOUR_128), ex_var(p, word[j + k]), pairs);
-    ExprId by = scaled ? ex_var(p, word[UNPACKED_WORDS + j / fours]) : ints(b, 0x00010001);
-    sum = ex_op3(p, OP_dot2, pairs, by, sum);
-  }
-  return minus(p, sum);
-}
-
-/* Unpacks the units of panels, for tiles of rows; none if there are no rows for them. */
-static void unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
-                          i64 panels) {
-  Prog *p = b->p;
-  BlockAt at = {.size = {1, 1}, .group = group};
-  VarId u = prog_for(p, &in, ex_int(p, 0), units_of_tiles(b), "u");
-  BufId w[8];
-  VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
-  u32 words = unpacked_words(b) - b->is_shifted;
-  ExprId v = tile_unrolled(p, &in, panels, "v");
-  at.unit = ex_var(p, u);
-  at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
-  load_words(b, &at, in, w);
-  for (u32 j = 0; j <= words; j++) {
-    ExprId one = ex_int(p, 0), idx[4], e;
-    if (j == words && !b->is_shifted) continue;
-    if (j < words) {
-      e = j < UNPACKED_WORDS ? with_signs(b, four_bytes(b, w, j, one))
-                             : scale_pair(b, &at, one, j - UNPACKED_WORDS);
-      word[j] = tile_let(p, &in, e, "w");
-    }
-    prog_store(p, &in, to, idx, unpacked_at(b, at.unit, j, v, idx),
-               j < words ? ex_var(p, word[j]) : products_with_128(b, word));
-  }
-}
-
-/* What the sums of all tiles of rows begin with. */
-static BufId offs_of_x(const BlockTile *b, Cursor in) {
-  Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
-  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 2, str_of(p->c, "off"));
-  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"));
-  ExprId group = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g"));
-  ExprId e = too_much(b, row, ex_copy(p, group));
-  prog_store(p, &in, to, (ExprId[]){row, group}, 2, e);
-  return to;
-}
-
-/* x of all tiles of rows. */
-static BufId fours_of_x(const BlockTile *b, Cursor in) {
-  Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + APART, UNPACKED_WORDS};
-  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 3, str_of(p->c, "fours"));
-  ExprId idx[3] = {ex_var(p, for_free(p, &in, ex_int(p, 0), rows_of_tiles(b), "r"))};
-  idx[1] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
-  idx[2] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, UNPACKED_WORDS), "j"));
-  ExprId from = ex_op2(p, OP_mul, ex_copy(p, idx[2]), ex_int(p, 4));
-  ExprId e = x_load(b, b->x, idx[0], plus(p, idx[1], BLOCK_X, from), true);
-  if (b->is_shifted) e = ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = FOUR_128}));
-  prog_store(p, &in, to, idx, 3, e);
-  return to;
+  tile_store(&b->t, at, acc, s, row, blocks_plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
 /* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
@@ -734,9 +545,9 @@ static ExprId tiles_of(BlockTile *b, Cursor in, TileSize s, ExprId done, ExprId 
   ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
   if (count > 1) {
     ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
-    inside = plus(p, c, s.panels, first);
+    inside = blocks_plus(p, c, s.panels, first);
   }
-  one_tile(b, in, s, plus(p, r, s.rows, ex_copy(p, done)), group, inside, valid);
+  one_tile(b, in, s, blocks_plus(p, r, s.rows, ex_copy(p, done)), group, inside, valid);
   return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, s.rows)));
 }
 
@@ -748,14 +559,15 @@ static ExprId tiles_of_panels(BlockTile *b, Cursor in, ExprId group, i64 first, 
   ExprId done = ex_int(p, 0), panel = ex_int(p, first);
   BlockTile many = *b;
   if (b->unpacks || b->crossed) {
-    Dim dim[4] = {b->q.n, unpacked_words(b), panels, b->q.lanes};
+    Dim dim[4] = {b->q.n, blocks_unpacked_words(b), panels, b->q.lanes};
     if (count > 1) {
       ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
-      panel = plus(p, c, panels, panel);
+      panel = blocks_plus(p, c, panels, panel);
     }
     count = 1;
     many.unpacked = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));
-    (b->crossed ? cross_panels : unpack_panels)(b, in, many.unpacked, group, panel, panels);
+    (b->crossed ? blocks_cross_panels : blocks_unpack_panels)(b, in, many.unpacked, group, panel,
+                                                              panels);
     many.q.words = UNPACKED_WORDS;
     many.q.high = 0;
     if (b->is_shifted) many.q.less = 0;
@@ -795,31 +607,6 @@ static void all_panels(BlockTile *b, Cursor at) {
   if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
 }
 
-/* How x is kept for tiles of many rows, and how many of these and of panels a tile has: where four
- * products are one operation and bytes need not be unpacked, what loads x would be as many, unless
- * two panels share it. */
-static void prepare_rows(BlockTile *b, Cursor at) {
-  const Target *t = b->t.l->unit->target;
-  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? MOST_ROWS : REST_ROWS;
-  b->wide = 1;
-  if (b->rows == 1) return;
-  if (is_crossed(b) || (t->regs > 16 && !t->pairs && b->by && b->q.words == 8)) {
-    b->rows = REST_ROWS;
-    b->wide = 2;
-  }
-  if (is_crossed(b)) {
-    b->crossed = cross_x(b, at);
-    return;
-  }
-  b->unpacks = is_unpacked(b);
-  if (b->unpacks && t->pairs) {
-    b->is_shifted = b->q.less != 0 && (b->q.split == 1 || block_is_scaled(b->q.kind));
-    b->fours = fours_of_x(b, at);
-  } else if (b->by && b->q.less && !has_few_rows(b)) {
-    b->off = offs_of_x(b, at);
-  }
-}
-
 void lower_blocks(Lower *l, Cursor at, const Form *f) {
   const Node *n = f->epilogue ? graph_maker(l->g, f->epilogue) : l->n;
   Str name = node_attr(n, AT_kind)->u.s;
@@ -838,7 +625,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
   tile_choose_store(&b.t);
-  prepare_rows(&b, at);
+  blocks_prepare_rows(&b, at);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
                       (long long)b.rows, b.q.lanes),
