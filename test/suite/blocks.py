@@ -95,7 +95,7 @@ def put_ends(data, at, kind, end):
     """The block at `at` with the least or the greatest of all integers, and the greatest scales."""
     elems, size, halves = KINDS[kind]
     kept = [data[at + half:at + half + 2] for half in halves]
-    data[at:at + size] = bytes([end]) * size
+    data[at:at + size] = bytes([end ^ 0x80 if kind == "Q8_0" else end]) * size  # with signs: -128, 127
     for half, value in zip(halves, kept):
         data[at + half:at + half + 2] = value
     if kind == "Q6_K":

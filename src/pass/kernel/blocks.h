@@ -1,9 +1,10 @@
-/* blocks.h: rows of blocks in the order in which kernels read them; shared by lower_blocks.c,
- * blocks_loops.c and blocks_pack.c. */
+/* blocks.h: rows of blocks in the order in which kernels read them, and tiles of products with
+ * them; shared by lower_blocks.c, blocks_loops.c, blocks_many.c and blocks_pack.c. */
 #ifndef INGOT_BLOCKS_H
 #define INGOT_BLOCKS_H
 
 #include "ir/block.h"
+#include "pass/kernel/tile.h"
 #include "pass/lower/lower.h"
 
 /* Panels that lie together, word by word of the fold: one row of x with all of them reads memory
@@ -55,5 +56,72 @@ Panels blocks_pack_loops(Lower *l, BlockKind kind, BufId rows, u32 lanes, i64 fi
 
 /* blocks_loops.c: products with bytes where there are no vectors; false: it does not know them. */
 bool blocks_loops(Lower *l, Cursor at, const Form *f, const Node *n, BlockKind kind);
+
+/* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
+ * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
+ * seldom that they may lie in memory. A single row goes with PANELS of weights. */
+enum { MOST_ROWS = 8, REST_ROWS = 4 };
+
+/* Four bytes of 128. */
+static const i64 FOUR_128 = (i32)0x80808080;
+
+/* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
+ * scales of two groups, if these are integers; and what the sums of products with x, to which 128
+ * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a
+ * way of the first cache apart meet in the same few lines of it. */
+enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, APART = 2 };
+
+/* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
+ * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
+ * into the other. */
+enum { CROSS_ODD = BLOCK_X / 4, CROSS_OFF = BLOCK_X / 2, CROSSED };
+
+typedef struct BlockTile {
+  Tile t; /* its lanes are rows of weights, its rows are rows of x */
+  Prog *p;
+  Panels q;
+  BufId x, by, sum; /* by, sum 0: x is floats */
+  BufId unpacked;   /* the panel is in there, unpacked, or some are, crossed; 0: none */
+  BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
+  BufId fours;      /* x is in there, i32[rows, units + APART, UNPACKED_WORDS]; 0: it is not */
+  bool is_shifted;  /* and 128 is added */
+  bool unpacks;     /* panels are unpacked for tiles of many rows */
+  BufId off;        /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
+  i64 rows, wide;   /* of x in a tile where there are many, and panels it has then */
+  bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
+} BlockTile;
+
+/* Where a tile stands. */
+typedef struct BlockAt {
+  TileSize size;
+  ExprId row;           /* the first one */
+  ExprId group, inside; /* the first panel: which PANELS, and which of them */
+  ExprId unit, block;   /* of the fold */
+} BlockAt;
+
+/* lower_blocks.c */
+ExprId blocks_plus(Prog *p, ExprId a, i64 k, ExprId b);
+ExprId blocks_ints(const BlockTile *b, i64 x);
+ExprId blocks_panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
+                         u32 word);
+ExprId blocks_x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four);
+ExprId blocks_minus(Prog *p, ExprId x);
+u32 blocks_unpacked_words(const BlockTile *b);
+u32 blocks_unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]);
+ExprId blocks_rows_of_tiles(const BlockTile *b);
+ExprId blocks_units_of_tiles(const BlockTile *b);
+void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w);
+ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v);
+ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g);
+ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group);
+u32 blocks_most_pairs(const BlockTile *b);
+
+/* blocks_many.c. How x is kept for tiles of many rows, and how many of these and of panels a tile
+ * has. */
+void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                          i64 panels);
+void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                         i64 panels);
+void blocks_prepare_rows(BlockTile *b, Cursor at);
 
 #endif

@@ -3,7 +3,7 @@
  * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
  * vector of results each, on every target; without vectors a panel is one row. Weights are integers
  * with few bits, brought into panels while compiling (blocks_pack.c), and are taken apart where
- * they are used, or where vectors are short of registers and rows are many, once for all of these.
+ * they are used, or where that is dear and rows are many, once for all of these (blocks_many.c).
  *
  * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
  * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than those
@@ -11,37 +11,15 @@
  * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
  * them, and products are added in order.
  *
- * In both the sum of one result takes its groups in order, whatever the tile it is in, so that rows
- * of x give the same bits one by one and together, and for any number of threads.
+ * Where bytes with signs have no such operation, tiles take the products of two elements at once,
+ * as Winograd does in inner products, by (w0 + x1) (w1 + x0) - w0 w1 - x0 x1: half the
+ * multiplications are left, as what is taken off is that of weights or of x alone.
+ *
+ * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
+ * that rows of x give the same bits one by one and together, and for any number of threads.
  */
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
-
-/* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
- * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
- * seldom that they may lie in memory. A single row goes with PANELS of weights. */
-enum { MOST_ROWS = 8, REST_ROWS = 4 };
-
-/* Of an unpacked unit: its elements, four to a word, and the scales of two groups. */
-enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 3 };
-
-typedef struct BlockTile {
-  Tile t; /* its lanes are rows of weights, its rows are rows of x */
-  Prog *p;
-  Panels q;
-  BufId x, by, sum; /* by, sum 0: x is floats */
-  BufId unpacked;   /* the panel is in there, unpacked; 0: it is not */
-  i64 rows;         /* of x in a tile where there are many */
-  bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
-} BlockTile;
-
-/* Where a tile stands. */
-typedef struct BlockAt {
-  TileSize size;
-  ExprId row;           /* the first one */
-  ExprId group, inside; /* the first panel: which PANELS, and which of them */
-  ExprId unit, block;   /* of the fold */
-} BlockAt;
 
 /* ---- pieces ---- */
 
@@ -49,12 +27,12 @@ static ExprId spread(const BlockTile *b, ExprId e) {
   return b->q.lanes > 1 ? ex_splat(b->p, e, b->q.lanes) : e;
 }
 
-static ExprId plus(Prog *p, ExprId a, i64 k, ExprId b) {
+ExprId blocks_plus(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
 }
 
 /* A vector of a constant in panels: `word` of a step of the fold. */
-static ExprId panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
+ExprId blocks_panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
                          u32 word) {
   Prog *p = b->p;
   ExprId inside = ex_op2(p, OP_add, ex_copy(p, at->inside), ex_copy(p, v));
@@ -62,12 +40,12 @@ static ExprId panel_load(const BlockTile *b, const BlockAt *at, BufId from, Expr
   return b->q.lanes > 1 ? ex_load_vec(p, from, idx, 5, b->q.lanes) : ex_load(p, from, idx, 5);
 }
 
-static ExprId ints(const BlockTile *b, i64 x) {
+ExprId blocks_ints(const BlockTile *b, i64 x) {
   return spread(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
 }
 
 /* Element of an operand of the node, or four of them as one number. */
-static ExprId x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four) {
+ExprId blocks_x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four) {
   Prog *p = b->p;
   ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
   u32 n = 2;
@@ -90,20 +68,21 @@ static ExprId madd(const BlockTile *b, ExprId x, ExprId y, ExprId sum) {
   return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
 }
 
-static ExprId minus(Prog *p, ExprId x) {
+ExprId blocks_minus(Prog *p, ExprId x) {
   return ex_op1(p, OP_neg, x);
 }
 
 /* What the block of panel v multiplies the factors (or offsets) of its groups with. */
 static ExprId block_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v) {
-  ExprId e = panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
+  ExprId e = blocks_panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
   return ex_cast(b->p, DT_f32, e, false);
 }
 
 /* The byte of group g of the unit. */
 static ExprId byte_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, u32 g) {
   Prog *p = b->p;
-  ExprId e = panel_load(b, at, from, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+  ExprId e =
+      blocks_panel_load(b, at, from, v, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
   return ex_cast(p, DT_i32, e, false);
 }
 
@@ -112,22 +91,54 @@ static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g,
   Prog *p = b->p;
   BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
   if (!large) {
-    ExprId e = panel_load(b, at, small, v, plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
+    ExprId e =
+        blocks_panel_load(b, at, small, v, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
     return ex_cast(p, DT_f32, e, false);
   }
   ExprId e = ex_cast(p, DT_f32, byte_load(b, at, small, v, g), false);
   e = ex_op2(p, OP_mul, block_load(b, at, large, v), e);
-  return offset ? minus(p, e) : e;
+  return offset ? blocks_minus(p, e) : e;
 }
 
 static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
 }
 
-static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 j) {
+/* Rows of x that tiles take; the others go one by one. */
+ExprId blocks_rows_of_tiles(const BlockTile *b) {
   Prog *p = b->p;
-  ExprId idx[3] = {ex_copy(p, at->unit), ex_int(p, j), ex_int(p, 0)};
-  return ex_load_vec(p, b->unpacked, idx, 3, b->q.lanes);
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
+  return ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS));
+}
+
+/* Units of a row of weights, if there are such rows; else 0. */
+ExprId blocks_units_of_tiles(const BlockTile *b) {
+  Prog *p = b->p;
+  return ex_op2(p, OP_mul, ex_op2(p, OP_min, blocks_rows_of_tiles(b), ex_int(p, 1)),
+                ex_int(p, b->q.n));
+}
+
+u32 blocks_unpacked_words(const BlockTile *b) {
+  bool pairs = b->t.l->unit->target->pairs;
+  u32 scales = pairs && block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
+  if (b->crossed) return CROSSED;
+  return UNPACKED_WORDS + scales + b->is_shifted;
+}
+
+/* Index of a word of unpacked panels. */
+u32 blocks_unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
+  Prog *p = b->p;
+  idx[0] = ex_copy(p, unit);
+  idx[1] = ex_int(p, word);
+  idx[2] = ex_copy(p, v);
+  idx[3] = ex_int(p, 0);
+  return 4;
+}
+
+static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
+  ExprId idx[4];
+  u32 n = blocks_unpacked_at(b, at->unit, word, v, idx);
+  return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
 }
 
 /* Word j of the unit in each panel, in registers. */
@@ -135,28 +146,37 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, j)
-                         : panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+  ExprId e = b->unpacked ? unpacked_load(b, at, j, v)
+                         : blocks_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
   return w;
 }
 
-static void load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
+void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
   for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+}
+
+/* Elements 4 j to 4 j + 3 of the unit in row i of the tile. */
+static ExprId four_of_x(const BlockTile *b, const BlockAt *at, ExprId i, u32 j) {
+  Prog *p = b->p;
+  if (!b->fours)
+    return blocks_x_load(b, b->x, row_at(b, at, i),
+                         blocks_plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+  return ex_load(p, b->fours, (ExprId[]){row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, j)}, 3);
 }
 
 /* ---- integers ---- */
 
 /* The bits `mask` of every lane of x, moved up by so many, or down. */
 static ExprId moved(const BlockTile *b, ExprId x, i32 by, i64 mask) {
-  if (by > 0) x = ex_op2(b->p, OP_shl, x, ints(b, by));
-  if (by < 0) x = ex_op2(b->p, OP_shr, x, ints(b, -by));
-  return ex_op2(b->p, OP_and, x, ints(b, mask));
+  if (by > 0) x = ex_op2(b->p, OP_shl, x, blocks_ints(b, by));
+  if (by < 0) x = ex_op2(b->p, OP_shr, x, blocks_ints(b, -by));
+  return ex_op2(b->p, OP_and, x, blocks_ints(b, mask));
 }
 
 /* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words of the unit, in registers. */
-static ExprId four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
+ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
   Prog *p = b->p;
   ExprId zero = ex_int(p, 0);
   if (b->q.words == 8) return reg_load(p, w[j], zero, v);
@@ -175,10 +195,11 @@ static void add_signed(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w[j], ex_int(p, 0), v);
   VarId m = tile_let(p, &in, ex_op2(p, OP_sign4, e, ex_copy(p, e)), "m");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
+  ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
+                           blocks_plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
   x = ex_op2(p, OP_sign4, spread(b, x), ex_copy(p, e));
-  ExprId two = ex_op3(p, OP_pairs, ex_var(p, m), x, ints(b, 0));
-  ExprId n = ex_op3(p, OP_dot2, two, ints(b, 0x00010001), reg_load(p, sums, i, v));
+  ExprId two = ex_op3(p, OP_pairs, ex_var(p, m), x, blocks_ints(b, 0));
+  ExprId n = ex_op3(p, OP_dot2, two, blocks_ints(b, 0x00010001), reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
 }
 
@@ -187,25 +208,34 @@ static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
                      const BufId *w, u32 j) {
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
-  VarId f = tile_let(p, &in, spread(b, x), "x");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = four_bytes(b, w, j, v);
-  reg_store(p, &in, sums, i, v, ex_op3(p, op, e, ex_var(p, f), reg_load(p, sums, i, v)));
+  VarId f = tile_let(p, &in, spread(b, four_of_x(b, at, i, j)), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = blocks_four_bytes(b, w, j, v);
+  ExprId x = ex_var(p, f), sum = reg_load(p, sums, i, v);
+  reg_store(p, &in, sums, i, v,
+            b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
+}
+
+/* Minus what the elements of a group of weights are too large by, times those of x. */
+ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group) {
+  Prog *p = b->p;
+  ExprId sum = blocks_x_load(b, b->sum, row, group, false);
+  if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
+  return ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
 }
 
 /* Sums of group g begin with what all of its elements are too large by. */
 static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
   Prog *p = b->p;
   BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = ints(b, 0);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = blocks_ints(b, 0);
   if (b->q.less) {
+    ExprId row = row_at(b, at, i), group = blocks_plus(p, at->unit, b->q.split, ex_int(p, g));
     ExprId sum =
-        x_load(b, b->sum, row_at(b, at, i), plus(p, at->unit, b->q.split, ex_int(p, g)), false);
-    if (block_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
-    sum = ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
+        b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : blocks_too_much(b, row, group);
     first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
   }
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  if (b->is_shifted) first = unpacked_load(b, at, blocks_unpacked_words(b) - 1, v);
   reg_store(p, &in, sums, i, v, first);
   return sums;
 }
@@ -218,12 +248,13 @@ static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   VarId s = tile_let(p, &in, scale_load(b, at, v, g, false), "s"), o = 0;
   if (b->q.o) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
-  ExprId by = x_load(b, b->by, row, ex_copy(p, at->unit), false);
+  ExprId by = blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), spread(b, by));
   reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
   if (!o) return;
-  ExprId sum = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+  ExprId sum =
+      blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
   reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, sum), reg_load(p, acc, i, v)));
 }
 
@@ -232,7 +263,7 @@ static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
   BufId to = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "h");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  reg_store(p, &in, to, i, v, ints(b, 0));
+  reg_store(p, &in, to, i, v, blocks_ints(b, 0));
   return to;
 }
 
@@ -241,16 +272,23 @@ static void add_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId n =
-      ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), ints(b, 0x00010001), reg_load(p, sums, i, v));
+  ExprId n = ex_op3(p, OP_dot2, reg_load(p, pairs, i, v), blocks_ints(b, 0x00010001),
+                    reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
+}
+
+/* Words of products of pairs whose sum stays in 16 bits. */
+u32 blocks_most_pairs(const BlockTile *b) {
+  i64 top = (1 << b->q.bits) - 1, least = block_info[b->q.kind].less;
+  i64 largest = b->is_shifted ? 255 * (least > top - least ? least : top - least) : 128 * top;
+  return (u32)(INT16_MAX / (2 * largest));
 }
 
 /* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
  * added to the sums. */
 static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
                            const BufId *w, u32 first, u32 end) {
-  u32 largest = (1u << b->q.bits) - 1, most = INT16_MAX / (2 * 128 * largest);
+  u32 most = blocks_most_pairs(b);
   for (u32 from = first, to; from < end; from = to) {
     to = from + most < end ? from + most : end;
     BufId pairs = zeros(b, at, in);
@@ -275,7 +313,7 @@ static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   u32 fours = b->q.group / 4;
-  load_words(b, at, in, w);
+  blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -294,12 +332,13 @@ static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId tot
   for (u32 g = 0; g < b->q.split && b->q.o; g++)
     o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
-  ExprId by = spread(b, x_load(b, b->by, row, ex_copy(p, at->unit), false));
+  ExprId by = spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false));
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by), n = reg_load(p, total, i, v);
   if (prog_buf(p, total)->dt != DT_f32) n = ex_cast(p, DT_f32, n, false);
   ExprId sum = madd(b, n, scale, reg_load(p, acc, i, v));
   for (u32 g = 0; g < b->q.split && b->q.o; g++) {
-    ExprId x = x_load(b, b->sum, row, plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+    ExprId x =
+        blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
     sum = madd(b, ex_var(p, o[g]), spread(b, x), sum);
   }
   reg_store(p, &in, acc, i, v, sum);
@@ -307,12 +346,12 @@ static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId tot
 
 /* In the lower half of each lane x, in the upper one y, both moved up. */
 static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
-  ExprId high = ex_op2(b->p, OP_shl, y, ints(b, 16 + up));
+  ExprId high = ex_op2(b->p, OP_shl, y, blocks_ints(b, 16 + up));
   return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
 }
 
 /* The scale of group g of the unit in both halves; of groups 0 and 1 for g 2, times `less`. */
-static ExprId scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
+ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
   i64 up = 0;
   while (g == 2 && (i64)1 << up < b->q.less) up++;
   ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
@@ -323,7 +362,8 @@ static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g) : scale_pair(b, at, v, g);
+  ExprId e =
+      b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g, v) : blocks_scale_pair(b, at, v, g);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
 }
@@ -334,13 +374,13 @@ static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   VarId x[8];
-  for (u32 j = 0; j < fours; j++) {
-    ExprId of = plus(p, at->unit, BLOCK_X, ex_int(p, 4 * (first + j)));
-    x[j] = tile_let(p, &in, spread(b, x_load(b, b->x, row_at(b, at, i), of, true)), "x");
-  }
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = ints(b, 0);
   for (u32 j = 0; j < fours; j++)
-    pairs = ex_op3(p, OP_pairs, four_bytes(b, w, first + j, v), ex_var(p, x[j]), pairs);
+    x[j] = tile_let(p, &in, spread(b, four_of_x(b, at, i, first + j)), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = blocks_ints(b, 0);
+  for (u32 j = 0; j < fours; j++) {
+    ExprId e = blocks_four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
+    pairs = b->is_shifted ? ex_op3(p, OP_pairs, of, e, pairs) : ex_op3(p, OP_pairs, e, of, pairs);
+  }
   ExprId by = reg_load(p, s, ex_int(p, 0), v);
   reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot2, pairs, by, reg_load(p, sums, i, v)));
 }
@@ -350,18 +390,18 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
   Prog *p = b->p;
   BufId s = load_scales(b, at, in, 2);
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId two = x_pair(b, row_at(b, at, i), plus(p, at->unit, 2, ex_int(p, 0)));
+  ExprId two = x_pair(b, row_at(b, at, i), blocks_plus(p, at->unit, 2, ex_int(p, 0)));
   VarId x = tile_let(p, &in, spread(b, two), "less");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), ints(b, 0));
+  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), blocks_ints(b, 0));
   reg_store(p, &in, sums, i, v, ex_op2(p, OP_sub, reg_load(p, sums, i, v), off));
 }
 
 /* Products by pairs: the scale of a group is what adds the halves up. */
 static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  BufId w[8], sums = zeros(b, at, in);
-  u32 fours = b->q.group / 4, most = INT16_MAX / (2 * 128 * ((1u << b->q.bits) - 1));
-  if (!b->unpacked) load_words(b, at, in, w);
+  BufId w[8], sums = b->is_shifted ? begin_group(b, at, in, 0) : zeros(b, at, in);
+  u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
+  if (!b->unpacked) blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g);
     for (u32 j = 0, n; j < fours; j += n) {
@@ -375,26 +415,60 @@ static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor i
   end_unit(b, at, in, sums, acc);
 }
 
-/* Sums of groups times their scales, which f32 adds up exactly (block_is_scaled). */
+/* Sums of groups times their scales. */
 static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   Prog *p = b->p;
-  BufId w[8], total = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "f");
+  BufId w[8], total = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "f");
   u32 fours = b->q.group / 4;
-  load_words(b, at, in, w);
+  blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
     Cursor to = in;
     ExprId v = tile_unrolled(p, &to, at->size.panels, "v");
-    ExprId f = ex_cast(p, DT_f32, byte_load(b, at, b->q.s, v, g), false);
-    VarId s = tile_let(p, &to, f, "s");
+    VarId s = tile_let(p, &to, byte_load(b, at, b->q.s, v, g), "s");
     ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
-    ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
-    ExprId sum =
-        g ? madd(b, n, ex_var(p, s), reg_load(p, total, i, v)) : ex_op2(p, OP_mul, n, ex_var(p, s));
+    ExprId sum = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
+    if (g) sum = ex_op2(p, OP_add, reg_load(p, total, i, v), sum);
     reg_store(p, &to, total, i, v, sum);
   }
   end_unit(b, at, in, total, acc);
+}
+
+/* ---- integers with signs, crossed ---- */
+
+static VarId crossed_x(const BlockTile *b, const BlockAt *at, Cursor *in, ExprId i, u32 word) {
+  Prog *p = b->p;
+  ExprId idx[3] = {row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, word)};
+  return tile_let(p, in, spread(b, ex_load(p, b->crossed, idx, 3)), "x");
+}
+
+static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  i64 panels = at->size.panels;
+  BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, panels, "n");
+  Cursor to = in;
+  ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
+  VarId x[2] = {crossed_x(b, at, &to, i, CROSS_OFF)};
+  ExprId v = tile_unrolled(p, &to, panels, "v"), off = unpacked_load(b, at, CROSS_OFF, v);
+  reg_store(p, &to, sums, i, v, ex_op2(p, OP_sub, off, ex_var(p, x[0])));
+  for (u32 j = 0; j < CROSS_ODD; j++) {
+    BufId w[2];
+    for (u32 odd = 0; odd < 2; odd++) {
+      to = in;
+      w[odd] = tile_registers(p, DT_i32, b->q.lanes, 1, panels, "w");
+      v = tile_unrolled(p, &to, panels, "v");
+      reg_store(p, &to, w[odd], ex_int(p, 0), v, unpacked_load(b, at, j + odd * CROSS_ODD, v));
+    }
+    to = in;
+    i = tile_unrolled(p, &to, at->size.rows, "p");
+    for (u32 odd = 0; odd < 2; odd++) x[odd] = crossed_x(b, at, &to, i, j + odd * CROSS_ODD);
+    v = tile_unrolled(p, &to, panels, "v");
+    ExprId one = ex_op2(p, OP_add, reg_load(p, w[0], ex_int(p, 0), v), ex_var(p, x[1]));
+    ExprId other = ex_op2(p, OP_add, reg_load(p, w[1], ex_int(p, 0), v), ex_var(p, x[0]));
+    reg_store(p, &to, sums, i, v, ex_op3(p, OP_dot2, one, other, reg_load(p, sums, i, v)));
+  }
+  end_group(b, at, in, sums, acc, 0);
 }
 
 /* ---- floats ---- */
@@ -402,7 +476,7 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 /* Element e of the unit in panel v; of 4 bits without a way round by bytes. */
 static ExprId one_element(const BlockTile *b, const BufId *w, u32 e, ExprId v) {
   u32 j = e / 4, byte = e % 4 * 8;
-  if (b->q.words == 8 || b->q.high) return moved(b, four_bytes(b, w, j, v), -(i32)byte, 255);
+  if (b->q.words == 8 || b->q.high) return moved(b, blocks_four_bytes(b, w, j, v), -(i32)byte, 255);
   ExprId word = reg_load(b->p, w[j % 4], ex_int(b->p, 0), v);
   return moved(b, word, -(i32)(byte + j / 4 * 4), 15);
 }
@@ -413,19 +487,20 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   ExprId u = one_element(b, w, e, v);
-  if (b->q.less) u = ex_op2(p, OP_sub, u, ints(b, b->q.less));
+  if (b->q.less) u = ex_op2(p, OP_sub, u, blocks_ints(b, b->q.less));
   ExprId s = scale_load(b, at, v, e / b->q.group, false);
   ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
   if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
   VarId weight = tile_let(p, &in, f, "w");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId x = x_load(b, b->x, row_at(b, at, i), plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
+  ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
+                           blocks_plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
   reg_store(p, &in, acc, i, v, madd(b, ex_var(p, weight), spread(b, x), reg_load(p, acc, i, v)));
 }
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
-  load_words(b, at, in, w);
+  blocks_load_words(b, at, in, w);
   for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w, e);
 }
 
@@ -445,62 +520,61 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   if (b->q.d && units > 1) {
     here.block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "k"));
     VarId u = prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u");
-    here.unit = plus(p, here.block, units, ex_var(p, u));
+    here.unit = blocks_plus(p, here.block, units, ex_var(p, u));
   } else {
     here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
-  if (b->by && block_is_scaled(b->q.kind))
+  if (b->crossed && s.rows > 1)
+    unit_of_crossed(b, &here, in, acc);
+  else if (b->by && block_is_scaled(b->q.kind))
     (b->t.l->unit->target->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
-  tile_store(&b->t, at, acc, s, row, plus(p, group, PANELS, ex_copy(p, inside)), valid);
-}
-
-static u32 unpacked_words(const BlockTile *b) {
-  return UNPACKED_WORDS + (block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0);
-}
-
-/* Are the panels unpacked for all rows of x, or for every tile? */
-static bool is_unpacked(const BlockTile *b) {
-  Dim n = b->t.f.axis[0].hi;
-  bool few = dim_is_const(n) && n < 2 * MOST_ROWS;
-  return b->t.l->unit->target->pairs && b->by && b->q.words < UNPACKED_WORDS && !few;
-}
-
-/* Unpacks the units of a panel, for tiles of rows; none if there are no rows for them. */
-static void unpack_panel(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside) {
-  Prog *p = b->p;
-  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
-  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
-  ExprId some = ex_op2(p, OP_min, tiles, ex_int(p, 1));
-  VarId u = prog_for(p, &in, ex_int(p, 0), ex_op2(p, OP_mul, some, ex_int(p, b->q.n)), "u");
-  BufId w[8];
-  at.unit = ex_var(p, u);
-  load_words(b, &at, in, w);
-  for (u32 j = 0; j < unpacked_words(b); j++) {
-    ExprId one = ex_int(p, 0), idx[3] = {ex_var(p, u), ex_int(p, j), ex_int(p, 0)};
-    ExprId e =
-        j < UNPACKED_WORDS ? four_bytes(b, w, j, one) : scale_pair(b, &at, one, j - UNPACKED_WORDS);
-    prog_store(p, &in, to, idx, 3, e);
-  }
+  tile_store(&b->t, at, acc, s, row, blocks_plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
 /* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
- * `first` on; which row is next. */
-static ExprId tiles_of(BlockTile *b, Cursor in, i64 rows, ExprId done, ExprId group, ExprId first,
+ * `first` on, `count` times as many as a tile has; which row is next. */
+static ExprId tiles_of(BlockTile *b, Cursor in, TileSize s, ExprId done, ExprId group, ExprId first,
                        i64 count, i64 valid) {
   Prog *p = b->p;
   ExprId left = ex_op2(p, OP_sub, ex_dim(p, b->t.f.axis[0].hi), ex_copy(p, done)), inside = first;
-  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, rows));
+  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, s.rows));
   ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
   if (count > 1) {
-    ExprId end = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, count));
-    inside = ex_var(p, prog_for(p, &in, ex_copy(p, first), end, "c"));
+    ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+    inside = blocks_plus(p, c, s.panels, first);
   }
-  one_tile(b, in, (TileSize){rows, 1}, plus(p, r, rows, ex_copy(p, done)), group, inside, valid);
-  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, rows)));
+  one_tile(b, in, s, blocks_plus(p, r, s.rows, ex_copy(p, done)), group, inside, valid);
+  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, s.rows)));
+}
+
+/* Panels from `first` on, `count` times so many as a tile has, with tiles of rows; which row is
+ * next. */
+static ExprId tiles_of_panels(BlockTile *b, Cursor in, ExprId group, i64 first, i64 count,
+                              i64 panels, i64 valid) {
+  Prog *p = b->p;
+  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
+  BlockTile many = *b;
+  if (b->unpacks || b->crossed) {
+    Dim dim[4] = {b->q.n, blocks_unpacked_words(b), panels, b->q.lanes};
+    if (count > 1) {
+      ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+      panel = blocks_plus(p, c, panels, panel);
+    }
+    count = 1;
+    many.unpacked = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));
+    (b->crossed ? blocks_cross_panels : blocks_unpack_panels)(b, in, many.unpacked, group, panel,
+                                                              panels);
+    many.q.words = UNPACKED_WORDS;
+    many.q.high = 0;
+    if (b->is_shifted) many.q.less = 0;
+  }
+  for (i64 rows = b->rows; rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
+    done = tiles_of(&many, in, (TileSize){rows, panels}, done, group, panel, count, valid);
+  return done;
 }
 
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
@@ -509,25 +583,15 @@ static ExprId tiles_of(BlockTile *b, Cursor in, i64 rows, ExprId done, ExprId gr
 static void some_panels(BlockTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
-  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
-  BlockTile many = *b;
-  Cursor in = at;
-  i64 each = count;
-  if (b->rows > 1 && is_unpacked(b)) {
-    if (count > 1) panel = ex_var(p, prog_for(p, &in, panel, ex_int(p, first + count), "c"));
-    each = 1;
-    many.unpacked =
-        prog_add_buf(p, BS_local, DT_i32, (Dim[]){b->q.n, unpacked_words(b), b->q.lanes}, 3,
-                     str_of(p->c, "unpacked"));
-    unpack_panel(b, in, many.unpacked, group, panel);
-    many.q.words = UNPACKED_WORDS;
-    many.q.high = 0;
-  }
-  for (i64 rows = b->rows; rows > 1 && n != 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
-    done = tiles_of(&many, in, rows, done, group, panel, each, valid);
-  ExprId row = ex_int(p, 0);
+  ExprId done = ex_int(p, 0), row = ex_int(p, 0);
+  BlockTile one = *b;
+  i64 wide = count / b->wide, rest = count % b->wide;
+  if (n != 1 && wide) done = tiles_of_panels(b, at, group, first, wide, b->wide, valid);
+  if (n != 1 && rest) done = tiles_of_panels(b, at, group, first + count - rest, rest, 1, valid);
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
-  one_tile(b, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
+  one.fours = one.off = 0;
+  one.is_shifted = false;
+  one_tile(&one, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
 }
 
 static void all_panels(BlockTile *b, Cursor at) {
@@ -541,15 +605,6 @@ static void all_panels(BlockTile *b, Cursor at) {
   }
   if (whole % PANELS) some_panels(b, at, ex_int(p, groups), 0, whole % PANELS, lanes);
   if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
-}
-
-/* Rows of bytes that lie a multiple of a way of the first cache apart meet in the same few lines of
- * it, and eight of them leave none to weights. */
-static i64 rows_of_tile(const BlockTile *b) {
-  const Target *t = b->t.l->unit->target;
-  if (t->lanes < 4) return 1;
-  bool meet = b->q.n * BLOCK_X % (i64)figures.way_bytes == 0;
-  return t->regs > 16 || (t->pairs && !meet) ? MOST_ROWS : REST_ROWS;
 }
 
 void lower_blocks(Lower *l, Cursor at, const Form *f) {
@@ -570,8 +625,8 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
-  b.rows = rows_of_tile(&b);
   tile_choose_store(&b.t);
+  blocks_prepare_rows(&b, at);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
                       (long long)b.rows, b.q.lanes),

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""ingot and llama.cpp in turn in one process on one thread: the least processor time of a prompt of 512 tokens, and of a token behind others.
+
+    build/bench-lm/bin/python bench/llm_least.py MODEL.gguf.. [--march native] [--ingot PATH,..] [--turns 5] [--past 16,512]  (512 at most)
+    build/bench-lm/avx2/bin/python bench/llm_least.py MODEL.gguf.. --march avx2       llama.cpp built for AVX2
+
+For machines where other work runs: what is taken from this process is not counted, and the least of many turns met little of the rest. It is no
+figure of an idle machine: caches and memory are still shared. Tokens are those of bench/llama.py; llama.cpp runs without and with flash
+attention, and the better counts. Several --ingot: versions beside each other.
+"""
+import argparse
+import ctypes
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+import llama
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROMPT, DECODED = 512, 8  # tokens of a turn
+
+
+class Ingot:
+    """The model as a library, with what bench/llama.py asks of a session."""
+
+    def __init__(self, ingot, model, march, context, folder):
+        base = tempfile.mkdtemp(dir=folder)
+        subprocess.run([ingot, "build", model, "-o", base + "/m.so", "--name", "m", "--quiet", "--march", march, "--context", str(context)], check=True)
+        with open(base + "/m.h", encoding="utf-8") as f:
+            d = dict(re.findall(r"^#define M_(ARENA_BYTES|VOCAB) (\d+)", f.read(), re.M))
+        self.size, self.lib = int(d["VOCAB"]), ctypes.CDLL(base + "/m.so")
+        raw = ctypes.create_string_buffer(int(d["ARENA_BYTES"]) + 64)
+        self.kept = raw
+        self.arena = ctypes.c_void_p((ctypes.addressof(raw) + 63) // 64 * 64)
+        self.logits = (ctypes.c_float * self.size)()
+        self.lib.m_reset(self.arena)
+        os.remove(base + "/m.so")
+
+    def rewind(self, n):
+        self.lib.m_rewind(self.arena, ctypes.c_int64(n))
+
+    def feed(self, ids):
+        if self.lib.m_prefill(self.arena, (ctypes.c_int32 * len(ids))(*ids), ctypes.c_size_t(len(ids)), self.logits):
+            raise RuntimeError("the model refused to run")
+
+    def made_up(self, begin, end):
+        return [i * 2654435761 % self.size for i in range(begin, end)]
+
+
+def took(s, past, n, each):
+    """Processor time of n tokens behind `past` that are there."""
+    ids = s.made_up(past, past + n)
+    s.rewind(past)
+    begin = time.process_time()
+    for at in range(0, n, each):
+        s.feed(ids[at:at + each])
+    return (time.process_time() - begin) / n
+
+
+def measure(model, a, folder):
+    pasts = sorted((int(x) for x in a.past.split(",")), reverse=True)  # what is behind the prompt is still there
+    context = PROMPT + 64
+    who = {f"{os.path.basename(x)}": Ingot(x, model, a.march, context, folder) for x in a.ingot.split(",")}
+    who.update({f"llama.cpp {flash}": llama.Session(model, 1, flash == "flash", context) for flash in ("plain", "flash")})
+    least = {}
+    for _ in range(a.turns):
+        for past in ("prompt", *pasts):
+            for k, s in who.items():
+                if past == "prompt":
+                    spent = took(s, 0, PROMPT, PROMPT)
+                else:
+                    spent = took(s, past, DECODED, 1)
+                least[past, k] = min(least.get((past, k), spent), spent)
+    for past in ("prompt", *pasts):
+        peer = min(least[past, k] for k in who if k.startswith("llama.cpp"))
+        ours = "  ".join(f"{k} {1 / least[past, k]:.1f} ({peer / least[past, k]:.2f}x)" for k in who if not k.startswith("llama.cpp"))
+        print(f"{os.path.basename(model)[:-5]:24} {past if past == 'prompt' else f'behind {past}':12} llama.cpp {1 / peer:.1f}  {ours}", flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("models", nargs="+")
+    p.add_argument("--march", default="native")
+    p.add_argument("--ingot", default=os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot")))
+    p.add_argument("--turns", type=int, default=5)
+    p.add_argument("--past", default="16,512")
+    a = p.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for model in a.models:
+            measure(model, a, folder)
+
+
+if __name__ == "__main__":
+    main()

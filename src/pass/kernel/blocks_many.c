@@ -1,0 +1,191 @@
+/* blocks_many.c: what is made ready for tiles of many rows of x.
+ *
+ * In: a product with rows of blocks. Out: loops that stand before its tiles: x in the form in which
+ * these read it, and panels of weights unpacked once for all rows. Both are buffers of the kernel.
+ * Nothing is rounded: tiles add up the same integers as a single row does, which reads x and
+ * weights as they are.
+ */
+#include "pass/kernel/blocks.h"
+
+/* Four unsigned bytes as the numbers with signs that they stand for. */
+static ExprId with_signs(const BlockTile *b, ExprId four) {
+  Prog *p = b->p;
+  if (!b->is_shifted) return four;
+  ExprId up = ex_op2(p, OP_add, four, blocks_ints(b, (128 - b->q.less) * 0x01010101));
+  return ex_op2(p, OP_xor, up, blocks_ints(b, FOUR_128));
+}
+
+/* What sums of products begin with that have 128 too much in each element of x. word: those of the
+ * unpacked unit. */
+static ExprId products_with_128(const BlockTile *b, const VarId *word) {
+  Prog *p = b->p;
+  bool scaled = block_is_scaled(b->q.kind);
+  u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
+  ExprId sum = blocks_ints(b, 0);
+  for (u32 j = 0, n; j < UNPACKED_WORDS; j += n) {
+    ExprId pairs = blocks_ints(b, 0);
+    n = most < fours - j % fours ? most : fours - j % fours;
+    for (u32 k = 0; k < n; k++)
+      pairs = ex_op3(p, OP_pairs, blocks_ints(b, FOUR_128), ex_var(p, word[j + k]), pairs);
+    ExprId by = scaled ? ex_var(p, word[UNPACKED_WORDS + j / fours]) : blocks_ints(b, 0x00010001);
+    sum = ex_op3(p, OP_dot2, pairs, by, sum);
+  }
+  return blocks_minus(p, sum);
+}
+
+/* Unpacks the units of panels, for tiles of rows; none if there are no rows for them. */
+void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                          i64 panels) {
+  Prog *p = b->p;
+  BlockAt at = {.size = {1, 1}, .group = group};
+  VarId u = prog_for(p, &in, ex_int(p, 0), blocks_units_of_tiles(b), "u");
+  BufId w[8];
+  VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
+  u32 words = blocks_unpacked_words(b) - b->is_shifted;
+  ExprId v = tile_unrolled(p, &in, panels, "v");
+  at.unit = ex_var(p, u);
+  at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
+  blocks_load_words(b, &at, in, w);
+  for (u32 j = 0; j <= words; j++) {
+    ExprId one = ex_int(p, 0), idx[4], e;
+    if (j == words && !b->is_shifted) continue;
+    if (j < words) {
+      e = j < UNPACKED_WORDS ? with_signs(b, blocks_four_bytes(b, w, j, one))
+                             : blocks_scale_pair(b, &at, one, j - UNPACKED_WORDS);
+      word[j] = tile_let(p, &in, e, "w");
+    }
+    prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j, v, idx),
+               j < words ? ex_var(p, word[j]) : products_with_128(b, word));
+  }
+}
+
+/* What the sums of all tiles of rows begin with. */
+static BufId offs_of_x(const BlockTile *b, Cursor in) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 2, str_of(p->c, "off"));
+  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"));
+  ExprId group = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g"));
+  ExprId e = blocks_too_much(b, row, ex_copy(p, group));
+  prog_store(p, &in, to, (ExprId[]){row, group}, 2, e);
+  return to;
+}
+
+/* x of all tiles of rows. */
+static BufId fours_of_x(const BlockTile *b, Cursor in) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + APART, UNPACKED_WORDS};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 3, str_of(p->c, "fours"));
+  ExprId idx[3] = {ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"))};
+  idx[1] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  idx[2] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, UNPACKED_WORDS), "j"));
+  ExprId from = ex_op2(p, OP_mul, ex_copy(p, idx[2]), ex_int(p, 4));
+  ExprId e = blocks_x_load(b, b->x, idx[0], blocks_plus(p, idx[1], BLOCK_X, from), true);
+  if (b->is_shifted) e = ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = FOUR_128}));
+  prog_store(p, &in, to, idx, 3, e);
+  return to;
+}
+
+static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
+  ExprId e = ex_const(b->p, DT_i32, (Scalar){.i = x});
+  return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
+}
+
+/* The even and the odd elements of a word of four; sum and the products of the ones with the
+ * others, and of all with 128. */
+static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
+                         ExprId sum) {
+  Prog *p = b->p;
+  ExprId q = ex_op2(p, OP_xor, four, same(b, FOUR_128, lanes));
+  VarId all = tile_let(p, in, q, "q");
+  half[0] = tile_let(p, in, ex_op2(p, OP_and, ex_var(p, all), same(b, 0x00ff00ff, lanes)), "e");
+  ExprId odd = ex_op2(p, OP_shr, ex_var(p, all), same(b, 8, lanes));
+  half[1] = tile_let(p, in, ex_op2(p, OP_and, odd, same(b, 0x00ff00ff, lanes)), "o");
+  ExprId both = ex_op2(p, OP_add, ex_var(p, half[0]), ex_var(p, half[1]));
+  sum = ex_op3(p, OP_dot2, both, same(b, 0x00800080, lanes), sum);
+  return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
+}
+
+/* x of all tiles of rows. */
+static BufId cross_x(const BlockTile *b, Cursor in) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi;
+  BufId to =
+      prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3, str_of(p->c, "crossed"));
+  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"));
+  ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  ExprId sum = same(b, 0, 1);
+  for (u32 j = 0; j < CROSS_ODD; j++) {
+    VarId half[2];
+    ExprId four =
+        blocks_x_load(b, b->x, row, blocks_plus(p, unit, BLOCK_X, ex_int(p, 4 * j)), true);
+    sum = cross_four(b, &in, four, 1, half, sum);
+    for (u32 odd = 0; odd < 2; odd++) {
+      ExprId idx[3] = {ex_copy(p, row), ex_copy(p, unit), ex_int(p, j + odd * CROSS_ODD)};
+      prog_store(p, &in, to, idx, 3, ex_var(p, half[odd]));
+    }
+  }
+  prog_store(p, &in, to, (ExprId[]){row, unit, ex_int(p, CROSS_OFF)}, 3, sum);
+  return to;
+}
+
+/* Panels of weights for all tiles of rows; for none if there are none. */
+void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                         i64 panels) {
+  Prog *p = b->p;
+  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
+  at.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), blocks_units_of_tiles(b), "u"));
+  ExprId v = tile_unrolled(p, &in, panels, "v"), sum = blocks_ints(b, 0), idx[4];
+  for (u32 j = 0; j < CROSS_ODD; j++) {
+    VarId half[2];
+    ExprId four = blocks_panel_load(b, &at, b->q.quant, v, ex_copy(p, at.unit), j);
+    sum = cross_four(b, &in, four, b->q.lanes, half, sum);
+    for (u32 odd = 0; odd < 2; odd++)
+      prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
+                 ex_var(p, half[odd]));
+  }
+  ExprId off = ex_op2(p, OP_sub, blocks_ints(b, 128 * 128 * BLOCK_X), sum);
+  prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, CROSS_OFF, v, idx), off);
+}
+
+static bool has_few_rows(const BlockTile *b) {
+  Dim n = b->t.f.axis[0].hi;
+  return dim_is_const(n) && n < 2 * MOST_ROWS;
+}
+
+/* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
+ * products are one operation and elements have at most 4 bits. */
+static bool is_unpacked(const BlockTile *b) {
+  bool pays = b->t.l->unit->target->pairs || b->q.high;
+  return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
+}
+
+static bool is_crossed(const BlockTile *b) {
+  const Unit *u = b->t.l->unit;
+  return u->target->pairs && u->aim == AIM_time && b->by && b->q.is_signed && !has_few_rows(b);
+}
+
+/* How x is kept for tiles of many rows, and how many of these and of panels a tile has: where four
+ * products are one operation and bytes need not be unpacked, what loads x would be as many, unless
+ * two panels share it. */
+void blocks_prepare_rows(BlockTile *b, Cursor at) {
+  const Target *t = b->t.l->unit->target;
+  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? MOST_ROWS : REST_ROWS;
+  b->wide = 1;
+  if (b->rows == 1) return;
+  if (is_crossed(b) || (t->regs > 16 && !t->pairs && b->by && b->q.words == 8)) {
+    b->rows = REST_ROWS;
+    b->wide = 2;
+  }
+  if (is_crossed(b)) {
+    b->crossed = cross_x(b, at);
+    return;
+  }
+  b->unpacks = is_unpacked(b);
+  if (b->unpacks && t->pairs) {
+    b->is_shifted = b->q.less != 0 && (b->q.split == 1 || block_is_scaled(b->q.kind));
+    b->fours = fours_of_x(b, at);
+  } else if (b->by && b->q.less && !has_few_rows(b)) {
+    b->off = offs_of_x(b, at);
+  }
+}
