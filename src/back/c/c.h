@@ -39,6 +39,7 @@ typedef struct Body {
   Text decl;    /* of registers */
   Map declared; /* by name */
   u64 frame;    /* bytes its variables and values could take */
+  u32 fmas;     /* multiply-adds of vectors that were written */
   bool apart;   /* it should stay a function */
 } Body;
 

@@ -191,12 +191,16 @@ static const VecOp int_ops[OP_SCALARS] = {
     [OP_sign4] = {NULL, PR_any, "sign4"},
 };
 
+/* Sums by so many multiply-adds, of those that are written, need the registers of a function. */
+enum { APART_FMAS = 8 };
+
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt || x->op == OP_dot4 || x->op == OP_dot2 ||
               x->op == OP_pairs || x->op == OP_sign4;
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
+  if (x->op == OP_fma && ++e->b.fmas >= APART_FMAS) e->b.apart = true;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
     e->all->vec.dot4 = e->b.apart = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
