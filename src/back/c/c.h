@@ -39,7 +39,9 @@ typedef struct Body {
   Text decl;     /* of registers */
   Map declared;  /* by name */
   u64 frame;     /* bytes its variables and values could take */
+  u32 fmas;      /* multiply-adds of vectors that were written */
   bool noinline; /* it should stay a function */
+  bool walks;    /* elements side by side, in registers, until none of them moves */
 } Body;
 
 /* Operands of C operators; one weaker than its place is put in parentheses. */

@@ -269,7 +269,7 @@ typedef struct Function {
   Text params, text;
   LocalNames names;
   const char **param; /* names */
-  bool shared, noinline;
+  bool shared, noinline, walks;
 } Function;
 
 static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
@@ -291,7 +291,9 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   f.param = param_names(e, u);
   f.names = e->names;
   f.noinline = e->b.noinline;
+  f.walks = e->b.walks;
   if (f.noinline) need(e, RT_noinline);
+  if (f.walks) need(e, RT_walk);
   e->b = outer_body;
   e->in_kernel = false;
   e->t = outer;
@@ -313,10 +315,11 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   put_label(&e->all->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
   put_shapes(e, u, f->param);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
-  text_fmt(&head, "%s%svoid ", kernel_linkage(e),
+  text_fmt(&head, "%s%s%svoid ", kernel_linkage(e),
            f->shared     ? "__attribute__((noinline)) "
            : f->noinline ? "IG_APART "
-                         : "");
+                         : "",
+           f->walks ? "IG_WALK " : "");
   put_kernel_name(e, &head, "", number);
   text_fmt(&head, "(%s", text_cstr(&params));
   if (f->shared)

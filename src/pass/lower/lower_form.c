@@ -138,25 +138,34 @@ static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   return ex_op(p, OP_exp1, &arg, 1);
 }
 
-/* The other operand of an operation on the constant y, give or take; 0: it is none. */
-static ExprId beside(Prog *p, ExprId e, Op op, double y, double give) {
+/* e is a constant beside another operand, which is returned; 0: it is not. */
+static ExprId beside(Prog *p, ExprId e, Op op, double *constant) {
   const Expr *o = prog_expr(p, e);
   if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;
-  for (u32 i = 0; i < 2; i++) {
+  for (u32 i = op == OP_div; i < 2; i++) { /* what is divided by, or either factor */
     const Expr *k = prog_expr(p, o->arg[i]);
-    if (k->kind == EX_const && fabs(k->imm.f - y) <= give) return o->arg[1 - i];
+    *constant = k->imm.f;
+    if (k->kind == EX_const) return o->arg[1 - i];
   }
   return 0;
 }
 
-/* a b = gelu2(a) where b is 1 + erf(a / sqrt 2); 0: it is not. */
+/* a b = gelu2(a) where b is 1 + erf(a / sqrt 2), or near enough: gelu2(s a) / s = a (1 + erf(s a /
+ * sqrt 2)), and s is not 1 where a half is as near to sqrt 2 as halves come. 0: it is not. */
 static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
-  ExprId f = beside(p, b, OP_add, 1, 0);
-  if (!f) return 0;
+  double one, k;
+  ExprId f = beside(p, b, OP_add, &one);
+  if (!f || one != 1) return 0;
   const Expr *e = prog_expr(p, f);
   if (e->kind != EX_op || e->op != OP_erf) return 0;
-  ExprId arg = beside(p, e->arg[0], OP_mul, sqrt(0.5), 0x1p-24); /* the next float too */
-  return arg && ex_same(p, arg, a) ? ex_op(p, OP_gelu2, &arg, 1) : 0;
+  ExprId of = e->arg[0], arg = beside(p, of, OP_mul, &k);
+  double s = arg ? k * sqrt(2) : 0;
+  if (!arg && (arg = beside(p, of, OP_div, &k))) s = sqrt(2) / k;
+  if (!arg || !ex_same(p, arg, a) || fabs(s - 1) > 0x1p-8) return 0;
+  if (fabs(s - 1) <= 0x1.7p-24) return ex_op(p, OP_gelu2, &arg, 1); /* the next float too */
+  ExprId scaled = ex_op2(p, OP_mul, arg, ex_const(p, DT_f32, (Scalar){.f = (float)s}));
+  return ex_op2(p, OP_mul, ex_op(p, OP_gelu2, &scaled, 1),
+                ex_const(p, DT_f32, (Scalar){.f = (float)(1 / s)}));
 }
 
 static ExprId apply(Nest *x) {

@@ -1,0 +1,22 @@
+# divided by sqrt 2 as a half has it, it is the same function of a little more, divided by that
+# run: --stop=lower --skip=canon --march=avx2
+graph g (%1 "x": f32[8], %2 "b": f32[8]) {
+  %3: f32[] = const {1}
+  %4: f32[] = const {1.4140625}
+  %5: f32[8] = add(%1, %2)
+  %6: f32[8] = div(%5, %4)
+  %7: f32[8] = erf(%6)
+  %8: f32[8] = add(%7, %3)
+  %9: f32[8] = mul(%8, %5)
+  return %9 "y"
+}
+
+# expect
+prog g
+math fused
+buf x: in f32[8]
+buf b: in f32[8]
+buf y: out f32[8]
+kernel "add_div_erf_add_add_mul" {
+  y[0:8] = gelu2((x[0:8] + b[0:8]) * splat.8(1.0001068)) * splat.8(0.9998932)
+}
