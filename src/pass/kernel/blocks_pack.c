@@ -16,13 +16,13 @@ typedef struct Packed {
 } Packed;
 
 /* Rows that are packed, and for what. */
-typedef struct PackedRows {
+typedef struct PanelRows {
   i64 first, count;
   u32 lanes;
   bool signs, loops;
-} PackedRows;
+} PanelRows;
 
-static Panels plan_panels(BlockKind k, const Tensor *w, const PackedRows *x) {
+static Panels plan_panels(BlockKind k, const Tensor *w, const PanelRows *x) {
   const BlockInfo *b = &block_info[k];
   Panels q = {.kind = k, .lanes = x->lanes, .loops = x->loops, .rows = x->count};
   q.group = block_group(k);
@@ -114,7 +114,7 @@ static Tensor *quant_new(Lower *l, const Panels *q) {
   return panels_new(l, q, q->is_signed ? DT_i8 : DT_u8, q->n, unit_bytes(q));
 }
 
-static Panels pack(Lower *l, BlockKind kind, BufId rows, const PackedRows *x) {
+static Panels pack(Lower *l, BlockKind kind, BufId rows, const PanelRows *x) {
   const Tensor *w = prog_buf(l->p, prog_root(l->p, rows))->data;
   Str name = prog_buf(l->p, rows)->name;
   const BlockInfo *b = &block_info[kind];
@@ -154,9 +154,9 @@ static Panels pack(Lower *l, BlockKind kind, BufId rows, const PackedRows *x) {
 
 Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes, bool signs) {
   i64 count = prog_buf(l->p, prog_root(l->p, rows))->data->dim[0];
-  return pack(l, kind, rows, &(PackedRows){.count = count, .lanes = lanes, .signs = signs});
+  return pack(l, kind, rows, &(PanelRows){.count = count, .lanes = lanes, .signs = signs});
 }
 
 Panels blocks_pack_loops(Lower *l, BlockKind kind, BufId rows, u32 lanes, i64 first, i64 count) {
-  return pack(l, kind, rows, &(PackedRows){first, count, lanes, true, true});
+  return pack(l, kind, rows, &(PanelRows){first, count, lanes, true, true});
 }
