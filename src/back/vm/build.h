@@ -27,7 +27,7 @@ typedef struct VReg {
   u32 slots, slot;
   u32 parent, off;
   u32 first, last; /* words where it is named; first 0: nowhere */
-  bool named;      /* something else may be stored there later */
+  bool named;      /* something else may be stored there later; false: one instruction writes it */
   bool fixed;      /* has its slots for itself as long as the program runs */
   bool seen;       /* whoever runs the code reads it afterwards */
 } VReg;

@@ -47,14 +47,14 @@ void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
       uses[root_of(b, w[o.word])] += by;
 }
 
-/* What nothing reads is marked by a head of 0 words: VM_LABEL with label 0. */
+/* From the end on, so that what only dead instructions read is dead, too. */
 static void drop_dead(VmBuild *b, Words32 *code) {
   u32 *uses = NEWS(b->a, u32, b->reg.n), *start = NEWS(b->a, u32, code->n + 1), n = 0;
   for (u32 i = 0; i < code->n; i += code_words(code->at + i)) {
     start[n++] = i;
     if (code->at[i] != VM_LABEL) count_uses(b, code->at + i, uses, 1);
   }
-  u32 kept = code->n;
+  u32 kept = 0;
   bool *dead = NEWS(b->a, bool, n + 1);
   for (u32 i = n; i-- > 0;) {
     const u32 *w = code->at + start[i];
@@ -64,7 +64,6 @@ static void drop_dead(VmBuild *b, Words32 *code) {
     dead[i] = true;
     count_uses(b, w, uses, (u32)-1);
   }
-  kept = 0;
   for (u32 i = 0; i < n; i++) {
     u32 words = code_words(code->at + start[i]);
     if (dead[i]) continue;

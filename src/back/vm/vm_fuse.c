@@ -31,9 +31,9 @@ static u32 maker(const Fusion *f, u32 reg) {
 
 /* A move: what it reads is written where it goes. */
 static bool drop_move(Fusion *f, const u32 *move) {
-  u32 op = *move & 0xffff, to = root_of(f->b, move[1]), at;
+  u32 op = *move & 0xffff;
   if (op != VM_mov_f && op != VM_mov_d && op != VM_mov_w && op != VM_mov_l) return false;
-  at = maker(f, move[2]);
+  u32 to = root_of(f->b, move[1]), at = maker(f, move[2]);
   if (!at || f->named[to] > at) return false;
   f->code.at[at] = move[1];
   f->uses[move[2]] = 0;

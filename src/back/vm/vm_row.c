@@ -269,6 +269,7 @@ static void write_store(VmBuild *b, RowLook *o, const Stmt *s) {
     VmPlace at = place(b, s->buf, s->idx);
     VmVal v = load_from(b, &at, 1);
     u32 reg = new_reg(b, vm_class(at.dt), 1);
+    b->reg.at[reg].named = true;
     settle(b, v, reg, vm_class(at.dt), 1);
     fold(b, (VmVal){reg, b->cur + 1, 1}, prog_expr(b->p, s->a), acc);
     store_to(b, &at, (VmVal){reg, b->cur + 1, 1}, 1);
