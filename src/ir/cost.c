@@ -279,7 +279,7 @@ i64 extent_bound(Dims *ds, Dim d) {
 /* A sum is loaded, and added to; in a row of them it is stored, too. What lies apart costs more
  * than one load: of what lies side by side compilers make vectors, where there are some. */
 double sum_step(double turns, bool row, u32 strides) {
-  double step = (row ? 3 : 2) + 1.5 * (double)strides;
+  double step = (row ? 3 : 2) + figures.stride_loads * (double)strides;
   return step * (1 + figures.loop_loads / turns);
 }
 

@@ -5,8 +5,11 @@
  * have, with the same bits. Of what is used twice a variable is made, in statements that go in
  * front. Sequences know no width: they serve scalars and vectors of any length.
  *
- * Only prog_legalize applies them, so a back end finds nothing in a program that its machine does
- * not have.
+ * Only prog_legalize applies them, so of what has a row here a back end finds nothing that its
+ * machine does not have. Without a row: rounding of f64 in vectors, which LLVM's objects refuse
+ * where there is no instruction, fma, which lowering makes for no such machine, and halves, which
+ * back ends widen as they load. Bytes made of floats have one for LLVM; C has instructions of
+ * cvop.def for them, and plain forms behind.
  */
 #include "ir/prog.h"
 

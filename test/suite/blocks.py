@@ -188,7 +188,7 @@ def onwards(env, march):
     made = os.path.join(folder, "m.c")
     ingot(env, "compile", write(os.path.join(folder, "m.ing"), graph), "--march", march, "--quiet", "--output", made)
     text = open(made).read()
-    kernels = [part.split("#else")[0] for part in text.split("static IG_APART void ") if part.startswith("m_dot_blocks")]
+    kernels = [part.split("#else")[0] for part in text.split("static IG_NOINLINE void ") if part.startswith("m_dot_blocks")]
     orders = [[int(at or 0) for at in re.findall(r"= \*\(const ig_i32x\d+u \*\)&w\[[^]]*?(?: \+ (\d+))?\];", k)] for k in kernels]
     if len(orders) != 3 or any(len(at) < 16 or at != sorted(at) for at in orders):
         raise Fail(f"weights are read in the orders {orders}")

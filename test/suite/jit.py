@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 import struct
-from lib import cpu, onnxfile, tfile
+from lib import cpu, npy, onnxfile, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 from suite import bake, official, play
 
@@ -212,7 +212,7 @@ SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, -0.75, 127.5, -128.
 
 
 def lacking(env):
-    """Object code for machines that lack operations: the bits of the C, which has functions for scalars and sequences for vectors."""
+    """Object code and C for machines that lack operations: the bits of the interpreter, which knows each operation by itself."""
     need(env)
     cpu.need("sse2")
     folder = env.scratch("jit", "lacking")
@@ -238,9 +238,18 @@ def lacking(env):
         out = [ctypes.create_string_buffer(49 * 4) for _ in LACKED]
         rc = ctypes.CDLL(library).net_run(ctypes.create_string_buffer(1 << 16), *given, *out)
         results[name] = [(rc, o.raw) for o in out]
-    for (_, text, _), c, llvm in zip(LACKED, results["c"], results["llvm"]):
-        if c != llvm or c[0]:
-            raise Fail(f"{text}: C {c[0]} {c[1].hex(' ', 4)}, LLVM {llvm[0]} {llvm[1].hex(' ', 4)}")
+    for name, kind, letter, data in (("f", "f32", "f", given[0]), ("i", "i32", "i", given[1]), ("j", "i32", "i", given[2])):
+        npy.save(os.path.join(folder, name + ".npy"), npy.Array(kind, (49,), list(struct.unpack("49" + letter, data))))
+    inputs = [word for name in "fij" for word in ("--input", f"{name}=@{name}.npy")]
+    got = run([env.ingot, "run", "net.ing", "--engine", "interp", *inputs, "-o", "net.npz"], 120, cwd=folder)
+    if got.rc:
+        raise Fail(f"interp: {explain(got)}: {tail(got.text())}")
+    judged = npy.load_npz_raw(os.path.join(folder, "net.npz"))
+    for n, (_, text, to) in enumerate(LACKED):
+        right = (0, judged[f"y{n}"][-49 * struct.calcsize(npy.KINDS[to][1]):].ljust(49 * 4, b"\0"))
+        for name, got in results.items():
+            if got[n] != right:
+                raise Fail(f"{text}: interp {right[1].hex(' ', 4)}, {name} {got[n][0]} {got[n][1].hex(' ', 4)}")
 
 
 REFUSED = [(2, "--via", ["--via", "gcc"]), (2, "--triple", ["--triple", "wasm32"]), (3, "--caller", ["--via", "llvm", "--caller"]),

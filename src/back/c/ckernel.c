@@ -317,7 +317,7 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
   text_fmt(&head, "%s%s%svoid ", kernel_linkage(e),
            f->shared     ? "__attribute__((noinline)) "
-           : f->noinline ? "IG_APART "
+           : f->noinline ? "IG_NOINLINE "
                          : "",
            f->walks ? "IG_WALK " : "");
   put_kernel_name(e, &head, "", number);

@@ -209,16 +209,13 @@ static bool has_low_bytes(Emit *e, ExprId id) {
   return false;
 }
 
-/* Sums by so many multiply-adds, of those that are written, need the registers of a function. */
-enum { NOINLINE_FMAS = 8 };
-
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt;
   if (x->op == OP_dot4 && e->b.w > 4 && has_low_bytes(e, x->arg[0])) name = "dot4_low";
   const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
-  if (x->op == OP_fma && ++e->b.fmas >= NOINLINE_FMAS) e->b.noinline = true;
+  if (x->op == OP_fma && ++e->b.fmas >= figures.noinline_fmas) e->b.noinline = true;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
     e->all->vec.dot4 = e->b.noinline = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */

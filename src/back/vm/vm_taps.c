@@ -13,7 +13,7 @@
 
 /* Panels of TAP_LANES lanes, or of several times as many, are kept in registers of the CPU: tile.c.
  */
-enum { MOST_TAPS = 1024, MOST_VECTORS = 16, LEAST_GAIN = 6, TAP_LANES = 8, MOST_NUMBER = 1 << 30 };
+enum { MOST_TAPS = 1024, MOST_VECTORS = 16, TAPS_GAIN = 6, TAP_LANES = 8, MOST_NUMBER = 1 << 30 };
 
 /* Where lanes lie: buffer, register with an offset, number. */
 typedef struct TapAt {
@@ -213,7 +213,7 @@ static bool write_panels(Taps *o) {
     panels += write_rows(o, t, n, rows, dx);
     t += n * rows;
   }
-  if (o->ntap >= LEAST_GAIN * panels) return true;
+  if (o->ntap >= TAPS_GAIN * panels) return true;
   o->code.n = from;
   return false;
 }

@@ -60,7 +60,7 @@ bool blocks_loops(Lower *l, Cursor at, const Form *f, const Node *n, BlockKind k
 /* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
  * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
  * seldom that they may lie in memory. A single row goes with PANELS of weights. */
-enum { MOST_ROWS = 8, REST_ROWS = 4 };
+enum { FULL_ROWS = 8, SHORT_ROWS = 4 };
 
 /* Four bytes of 128. */
 static const i64 FOUR_128 = (i32)0x80808080;
@@ -69,7 +69,7 @@ static const i64 FOUR_128 = (i32)0x80808080;
  * scales of two groups, if these are integers; and what the sums of products with x, to which 128
  * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a
  * way of the first cache apart meet in the same few lines of it. */
-enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, APART = 2 };
+enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, ROW_PAD = 2 };
 
 /* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
  * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
@@ -83,7 +83,7 @@ typedef struct BlockTile {
   BufId x, by, sum; /* by, sum 0: x is floats */
   BufId unpacked;   /* the panel is in there, unpacked, or some are, crossed; 0: none */
   BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
-  BufId fours;      /* x is in there, i32[rows, units + APART, UNPACKED_WORDS]; 0: it is not */
+  BufId fours;      /* x is in there, i32[rows, units + ROW_PAD, UNPACKED_WORDS]; 0: it is not */
   bool is_shifted;  /* and 128 is added */
   bool unpacks;     /* panels are unpacked for tiles of many rows */
   BufId off;        /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */

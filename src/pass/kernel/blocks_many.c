@@ -74,7 +74,7 @@ static BufId offs_of_x(const BlockTile *b, Cursor in) {
 /* x of all tiles of rows. */
 static BufId fours_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + APART, UNPACKED_WORDS};
+  Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + ROW_PAD, UNPACKED_WORDS};
   BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 3, str_of(p->c, "fours"));
   ExprId idx[3] = {ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"))};
   idx[1] = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
@@ -150,7 +150,7 @@ void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, 
 
 static bool has_few_rows(const BlockTile *b) {
   Dim n = b->t.f.axis[0].hi;
-  return dim_is_const(n) && n < 2 * MOST_ROWS;
+  return dim_is_const(n) && n < 2 * FULL_ROWS;
 }
 
 /* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
@@ -170,11 +170,11 @@ static bool is_crossed(const BlockTile *b) {
  * two panels share it. */
 void blocks_prepare_rows(BlockTile *b, Cursor at) {
   const Target *t = b->t.l->unit->target;
-  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? MOST_ROWS : REST_ROWS;
+  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? FULL_ROWS : SHORT_ROWS;
   b->wide = 1;
   if (b->rows == 1) return;
   if (is_crossed(b) || (t->regs > 16 && !t->pairs && b->by && b->q.words == 8)) {
-    b->rows = REST_ROWS;
+    b->rows = SHORT_ROWS;
     b->wide = 2;
   }
   if (is_crossed(b)) {

@@ -107,8 +107,8 @@ static ExprId row_at(const BlockTile *b, const BlockAt *at, ExprId i) {
 /* Rows of x that tiles take; the others go one by one. */
 ExprId blocks_rows_of_tiles(const BlockTile *b) {
   Prog *p = b->p;
-  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, REST_ROWS));
-  return ex_op2(p, OP_mul, tiles, ex_int(p, REST_ROWS));
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, SHORT_ROWS));
+  return ex_op2(p, OP_mul, tiles, ex_int(p, SHORT_ROWS));
 }
 
 /* Units of a row of weights, if there are such rows; else 0. */
@@ -572,7 +572,7 @@ static ExprId tiles_of_panels(BlockTile *b, Cursor in, ExprId group, i64 first, 
     many.q.high = 0;
     if (b->is_shifted) many.q.less = 0;
   }
-  for (i64 rows = b->rows; rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1)
+  for (i64 rows = b->rows; rows > 1; rows = rows > SHORT_ROWS ? SHORT_ROWS : 1)
     done = tiles_of(&many, in, (TileSize){rows, panels}, done, group, panel, count, valid);
   return done;
 }
