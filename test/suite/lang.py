@@ -116,7 +116,9 @@ def eager(env, engine, names):
 def told(env, engine):
     """Loops that run often are compiled: --verbose tells which, how they ran, and why others did not."""
     want = {"scalar_loops": [r"test/lang/scalar_loops.ch:35: loop: 157165 turns in 1 runs on vm$", r"ch:11: loop: \d+ turns in \d runs on vm$"],
-            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is walked: print, line 9$", r"ch:4: loop: \d+ turns in 3 runs on vm$"]}
+            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is walked: print, line 9$", r"ch:4: loop: \d+ turns in 3 runs on vm$"],
+            "scalar_waits": [r"ch:2: function: \d{4} turns in \d+ runs on vm, then walked: calls are short$", r"ch:8: function: \d{6} turns in \d+ runs on vm$",
+                             r"ch:20: function: \d{4} turns .* calls are short$", r"ch:21: function: \d{4} turns .* calls are short$", r"ch:26: function: \d{6} turns in \d+ runs on vm$"]}
     for name, lines in want.items():
         got = run([env.need_ingot(), "run", os.path.join("test", "lang", name + ".ch"), "--engine", engine, "--verbose"], LIMIT, cwd=ROOT)
         said = got.err.decode()
@@ -125,6 +127,8 @@ def told(env, engine):
         for part in lines:
             if bool(re.search(part, said, re.M)) != (engine == "vm"):
                 raise Fail(f"{name}, engine {engine}: {part!r} in {said}")
+        if engine == "vm" and "runs fail" in said:
+            raise Fail(f"{name}: {said}")
         if engine != "vm" and ": loop" in said:
             raise Fail(f"{name}: engine {engine} is the tree walk, and compiles: {said}")
 
