@@ -63,11 +63,15 @@ Worth dry_match(Eval *ev, const Ast *n, Worth v); /* takes v */
 void dry_begin(Eval *ev, DryLoop *l);
 bool dry_goes_on(Eval *ev, DryLoop *l);
 void dry_end(Eval *ev, DryLoop *l);
+/* Tensors that are of one shape on one way, and of another on another, are refused where they are
+ * looked at. */
+void dry_look(Eval *ev, const Ast *at, const Worth *d);
 void dry_turns(Eval *ev, Ast *n, Worth var); /* nobody knows how many; takes var */
 /* These say whether something open was in it; only then *out has the value. */
 bool dry_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out);
 bool dry_cast(Eval *ev, const Worth *v, char to, Worth *out);
 bool dry_builtin(Eval *ev, const Ast *n, Worth *arg, Worth *out);
+Worth dry_any(Eval *ev, const BoxList *l); /* what all elements have in common */
 bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *out);
 /* A call on a way that may be taken: nobody knows how deep it is inside itself. */
 void dry_call(Eval *ev, const Ast *at, const LangFn *fn);

@@ -59,32 +59,82 @@ static DryState save(Eval *ev) {
 
 /* ---- joining ---- */
 
+static bool is_number(LangKind k) {
+  return k == KD_int || k == KD_float || k == KD_bool;
+}
+
+/* Tensors of several shapes, or values of several kinds: only who looks at it is refused. */
+static Worth unlike(i64 kinds) {
+  return (Worth){.kind = KD_null, .open = true, .u = {.i = kinds}};
+}
+
+void dry_look(Eval *ev, const Ast *at, const Worth *d) {
+  if (d->kind == KD_null && d->open) dry_refuse(ev, at, d->u.i ? "a kind" : "a shape");
+}
+
 /* The one stays, with what optimisers know of it, but its data are not known any more. What follows
  * finds either computed: both are graphs by themselves. */
 static void join_tensors(Eval *ev, Worth *d, const Worth *other) {
   Lazy *x = d->u.lazy;
-  if (x == other->u.lazy) return;
+  const Lazy *y = other->u.lazy;
+  if (x == y) return;
+  bool same = x->rank == y->rank;
+  for (u32 i = 0; same && i < x->rank; i++) same = x->dim[i] == y->dim[i];
+  if (!same) {
+    worth_drop(ev, d);
+    *d = unlike(0);
+    return;
+  }
   lazy_data(ev, other->u.lazy);
   lazy_data(ev, x);
   dry_blank(ev, x);
 }
 
+/* An element that is there on one way: on the other something else may come to its place. */
+static void open_element(Eval *ev, Worth *d) {
+  if (d->kind == KD_array || d->kind == KD_tuple || d->kind == KD_struct) {
+    BoxList *l = list_own(ev, d);
+    for (u64 i = 0; i < l->n; i++) open_element(ev, &l->at[i]);
+  } else if (d->kind == KD_tensor) {
+    if (d->u.lazy->data) dry_blank(ev, d->u.lazy);
+  } else if (d->kind == KD_string || is_number(d->kind)) {
+    LangKind kind = d->kind;
+    worth_drop(ev, d);
+    *d = worth_unknown(ev, kind);
+  }
+}
+
+/* Of lists of different lengths the longer one stays, and its length is open. */
 static void join_lists(Eval *ev, Worth *d, const Worth *other) {
-  if (d->u.list == other->u.list) return;
-  if (d->u.list->n != other->u.list->n) {
-    if (d->u.list->n < other->u.list->n) {
-      worth_drop(ev, d);
-      *d = worth_share(other);
-    }
-    d->open = true; /* its length */
+  if (d->u.list == other->u.list) {
+    d->open |= other->open;
     return;
   }
+  Worth shorter = worth_share(other);
+  bool open = d->open || other->open || d->u.list->n != other->u.list->n;
+  if (d->u.list->n < other->u.list->n) {
+    Worth swap = *d;
+    *d = shorter;
+    shorter = swap;
+  }
   BoxList *l = list_own(ev, d);
-  for (u64 i = 0; i < l->n; i++) dry_join(ev, &l->at[i], &other->u.list->at[i]);
+  for (u64 i = 0; i < l->n; i++) {
+    if (i < shorter.u.list->n)
+      dry_join(ev, &l->at[i], &shorter.u.list->at[i]);
+    else
+      open_element(ev, &l->at[i]);
+  }
+  d->open = open;
+  worth_drop(ev, &shorter);
+}
+
+static bool is_nothing(const Worth *d) {
+  return d->kind == KD_none || (d->kind == KD_null && !d->open);
 }
 
 void dry_join(Eval *ev, Worth *d, const Worth *other) {
-  if (d->kind == KD_none || d->kind == KD_null) {
+  if (is_nothing(other)) return;
+  if (is_nothing(d)) {
     worth_drop(ev, d);
     *d = worth_share(other);
     return;
@@ -92,7 +142,9 @@ void dry_join(Eval *ev, Worth *d, const Worth *other) {
   if (d->kind != other->kind) {
     bool numbers = (d->kind == KD_int || d->kind == KD_float) &&
                    (other->kind == KD_int || other->kind == KD_float);
-    if (numbers) *d = worth_unknown(ev, KD_float);
+    bool shapes = other->kind == KD_null && !other->u.i;
+    worth_drop(ev, d);
+    *d = numbers ? worth_unknown(ev, KD_float) : unlike(!shapes);
     return;
   }
   switch (d->kind) {

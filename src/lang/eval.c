@@ -48,7 +48,10 @@ static Worth eval_name(Eval *ev, const Ast *n) {
       return (Worth){KD_fn, .u = {.fn = ev->local->self}};
     }
     Worth *d = place_of(ev, &n->place[i]);
-    if (d && d->kind != KD_none) return worth_share(d);
+    if (d && d->kind != KD_none) {
+      if (ev->dry) dry_look(ev, n, d);
+      return worth_share(d);
+    }
   }
   eval_fail(ev, n, "Undefined variable: %s", str_text(ev->c, n->name));
 }
@@ -183,6 +186,11 @@ static Worth eval_for(Eval *ev, Ast *n) {
     if (ev->flow != FLOW_next) return over;
     if (over.kind != KD_array)
       eval_fail(ev, n->a, "Cannot iterate over type %s", worth_kind(&over));
+    if (worth_open(ev, &over)) {
+      dry_turns(ev, n, dry_any(ev, over.u.list));
+      worth_drop(ev, &over);
+      return last;
+    }
     hot.over = over.u.list;
     hot.end = (i64)over.u.list->n;
   }
@@ -284,6 +292,10 @@ static Worth eval_two(Eval *ev, const Ast *n) {
     return open ? worth_unknown(ev, KD_bool) : worth_bool(second);
   }
   Worth x = eval_node(ev, n->a), y = eval_node(ev, n->b);
+  if (ev->dry) {
+    dry_look(ev, n->a, &x);
+    dry_look(ev, n->b, &y);
+  }
   Worth r = ev->flow == FLOW_next ? eval_binary(ev, n, &x, &y) : null;
   worth_drop(ev, &x);
   worth_drop(ev, &y);

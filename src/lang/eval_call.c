@@ -186,6 +186,7 @@ Worth eval_call(Eval *ev, Ast *n) {
   if (n->nkid > FEW) arg = arena_array(&ev->stack, n->nkid, sizeof *arg);
   for (u32 i = 0; i < n->nkid; i++) arg[i] = eval_node(ev, n->kid[i]);
   Worth out = {.kind = KD_null};
+  for (u32 i = 0; ev->dry && i < n->nkid; i++) dry_look(ev, n->kid[i], &arg[i]);
   if (ev->flow == FLOW_next) out = apply(ev, n, arg);
   for (u32 i = 0; i < n->nkid; i++) worth_drop(ev, &arg[i]);
   arena_rewind(&ev->stack, mark);

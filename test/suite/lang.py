@@ -354,7 +354,10 @@ def weights(env):
 
 OPEN = "let t = tensor([0.1, 0.7, 0.2]) * 2.0\nlet i = argmax(t)\nlet w = tensor_requires_grad(tensor_ones([3, 3]), true)\n"
 OPEN_WAYS = (("print(tensor_zeros([i]))", "4:7: an integer"), ("print(w[0..i])", "4:10: a range"), ("print((w * 2.0)[i])", "4:17: an index"), ("print(tensor([0.5; i]))", "4:14: a length"),
-             ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"))
+             ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"),
+             ("let y = if t[0] < 3.0 { tensor_ones([2, 2]) } else { tensor_ones([3, 3]) }\nprint(tensor_sum(y * 2.0))", "5:18: a shape"),
+             ("let y = [w]\nif t[0] < 3.0 { y = [t] }\nprint(y[0] + 1.0)", "6:8: a shape"),
+             ("let y = t\nif t[0] > 3.0 { y = 1 }\nprint(y)", "6:7: a kind"))
 
 
 def open_shapes(env):
