@@ -2,8 +2,9 @@
  *
  * In: a condition that is not known. Out: the state behind all that it may choose: each way is
  * walked from the state in front, then variables are joined: what differs is open. A way that
- * fails, or leaves the function or loop, leaves the others' state alone. What objects hold is not
- * taken back: of a layer or an optimiser only shapes matter here, and those stay.
+ * fails leaves the others' state alone; the state of one that ends a turn, a loop or a call is kept
+ * and joined where that ends. What objects hold is not taken back: of a layer or an optimiser only
+ * shapes matter here, and those stay.
  */
 #include "lang/dry.h"
 
@@ -170,10 +171,69 @@ static void join_result(Eval *ev, Worth *to, Worth v) { /* takes v */
   worth_drop(ev, &v);
 }
 
-Worth dry_result(Eval *ev, Worth v, const Worth *outer) {
-  join_result(ev, &v, ev->dry->maybe);
-  ev->dry->maybe = *outer;
+/* ---- states that wait ---- */
+
+static void gather_one(Eval *ev, Worth *d, Worth *kept) {
+  dry_join(ev, kept, d);
+}
+
+static DryPend pend_new(Eval *ev) {
+  DryPend p = {.s.n = each(ev, NULL, NULL)};
+  p.s.at = arena_array(&ev->dry->a, p.s.n + 1, sizeof *p.s.at);
+  return p;
+}
+
+/* Variables of files that were imported since are not in it. */
+static bool is_of_now(Eval *ev, const DryPend *p) {
+  return each(ev, NULL, NULL) == p->s.n;
+}
+
+static void gather(Eval *ev, DryPend *p) {
+  if (!is_of_now(ev, p)) return;
+  each(ev, p->any ? gather_one : keep, p->s.at);
+  p->any = true;
+}
+
+/* alone: what is there now is on no way. */
+static void fold_in(Eval *ev, DryPend *p, bool alone) {
+  if (!p->any || !is_of_now(ev, p)) return;
+  each(ev, alone ? bring_back : merge, p->s.at);
+  each(ev, let_go, p->s.at);
+  p->any = false;
+}
+
+void dry_enter(Eval *ev, DryCall *call) {
+  DryRun *d = ev->dry;
+  *call = (DryCall){.outer = d->call, .loop = d->loop, .mark = arena_mark(&d->a)};
+  call->back = pend_new(ev);
+  d->call = call;
+  d->loop = NULL;
+}
+
+Worth dry_leave(Eval *ev, DryCall *call, Worth v) {
+  DryRun *d = ev->dry;
+  join_result(ev, &v, call->maybe);
+  fold_in(ev, &call->back, false);
+  d->call = call->outer;
+  d->loop = call->loop;
+  arena_rewind(&d->a, call->mark);
   return v;
+}
+
+/* A way that may be taken leaves: its state waits where that ends. */
+static void leaves(Eval *ev, Flow flow) {
+  DryRun *d = ev->dry;
+  ev->flow = FLOW_next;
+  if (flow == FLOW_return) {
+    if (d->call) gather(ev, &d->call->back);
+    if (d->call)
+      join_result(ev, &d->call->maybe, ev->result);
+    else
+      worth_drop(ev, &ev->result);
+    ev->result.kind = KD_none;
+  } else if (d->loop && flow != FLOW_next) {
+    gather(ev, flow == FLOW_break ? &d->loop->left : &d->loop->next);
+  }
 }
 
 void dry_call(Eval *ev, const Ast *at, const LangFn *fn) {
@@ -203,6 +263,8 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
   DryWay w = {.ev = ev, .n = n};
   Locals *local = ev->local;
   u32 depth = ev->depth, in_grad = ev->in_grad;
+  DryCall *call = ev->dry->call;
+  DryLoop *loop = ev->dry->loop;
   const char *why;
   ev->dry->ways++;
   Err e = ctx_try(ev->c, walk, &w, &why);
@@ -211,6 +273,8 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
   ev->local = local;
   ev->depth = depth;
   ev->in_grad = in_grad;
+  ev->dry->call = call;
+  ev->dry->loop = loop;
   *v = w.v;
   if (e) {
     ev->flow = FLOW_next;
@@ -218,12 +282,7 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
     return false;
   }
   Flow flow = ev->flow;
-  ev->flow = FLOW_next;
-  if (flow == FLOW_break) ev->dry->breaks = true;
-  if (flow == FLOW_return) {
-    join_result(ev, &ev->dry->maybe, ev->result);
-    ev->result.kind = KD_none;
-  }
+  leaves(ev, flow);
   return flow == FLOW_next;
 }
 
@@ -288,9 +347,11 @@ static bool holds(Eval *ev, Ast *n, bool *open) {
 }
 
 void dry_begin(Eval *ev, DryLoop *l) {
-  l->mark = arena_mark(&ev->dry->a);
+  *l = (DryLoop){.outer = ev->dry->loop, .mark = arena_mark(&ev->dry->a)};
   l->before = save(ev);
-  l->turns = 0;
+  l->next = pend_new(ev);
+  l->left = pend_new(ev);
+  ev->dry->loop = l;
 }
 
 /* What changes from turn to turn is not known behind a loop that nobody knows the end of. */
@@ -299,12 +360,30 @@ static void blur(Eval *ev, DryLoop *l) {
 }
 
 bool dry_goes_on(Eval *ev, DryLoop *l) {
-  if (++l->turns < TURNS || ++ev->dry->idle < MOST_IDLE) return true;
-  blur(ev, l);
+  Flow flow = ev->flow;
+  bool ends = flow == FLOW_break || flow == FLOW_return;
+  if (!ends || l->next.any) { /* on another way, if not on this one */
+    if (ends) leaves(ev, flow);
+    ev->flow = FLOW_next;
+    fold_in(ev, &l->next, ends);
+    return true;
+  }
+  if (flow == FLOW_return && l->left.any) {
+    leaves(ev, flow);
+    fold_in(ev, &l->left, true);
+  } else if (flow == FLOW_break) {
+    ev->flow = FLOW_next;
+  }
   return false;
 }
 
+bool dry_is_idle(Eval *ev, DryLoop *l) {
+  return ++l->turns >= TURNS && ++ev->dry->idle >= MOST_IDLE;
+}
+
 void dry_end(Eval *ev, DryLoop *l) {
+  if (ev->flow == FLOW_next) fold_in(ev, &l->left, false);
+  ev->dry->loop = l->outer;
   each(ev, let_go, l->before.at);
   arena_rewind(&ev->dry->a, l->mark);
 }
@@ -312,29 +391,22 @@ void dry_end(Eval *ev, DryLoop *l) {
 /* A loop that is known to go on does so; one that may have ended ends where nothing new comes. */
 Worth dry_while(Eval *ev, Ast *n) {
   DryLoop l;
-  bool outer = ev->dry->breaks, open = false;
+  bool open = false;
   u32 idle = 0;
   Worth v = {.kind = KD_null};
   dry_begin(ev, &l);
-  ev->dry->breaks = false;
   while (idle < TURNS) {
     u32 known = ev->dry->graph.n;
     bool maybe;
     if (!holds(ev, n->a, &maybe)) break;
     worth_drop(ev, &v);
     v = eval_block(ev, n->b);
-    open |= maybe || ev->dry->breaks;
-    if (ev->flow == FLOW_return || ev->flow == FLOW_break) break;
-    ev->flow = FLOW_next;
-    if (open) {
-      idle = ev->dry->graph.n == known ? idle + 1 : 0;
-      blur(ev, &l);
-    } else if (!dry_goes_on(ev, &l)) {
-      break;
-    }
+    if (!dry_goes_on(ev, &l)) break;
+    open |= maybe || l.left.any || dry_is_idle(ev, &l);
+    if (!open) continue;
+    idle = ev->dry->graph.n == known ? idle + 1 : 0;
+    blur(ev, &l);
   }
-  if (ev->flow == FLOW_break) ev->flow = FLOW_next;
-  ev->dry->breaks = outer;
   dry_end(ev, &l);
   return v;
 }
@@ -347,8 +419,9 @@ void dry_turns(Eval *ev, Ast *n, Worth var) {
     Worth old = ev->local->at[n->slot], v;
     ev->local->at[n->slot] = worth_share(&var);
     worth_drop(ev, &old);
-    goes(ev, n->b, &v);
+    bool on = goes(ev, n->b, &v);
     worth_drop(ev, &v);
+    fold_in(ev, &l.next, !on);
     blur(ev, &l);
     idle = ev->dry->graph.n == known ? idle + 1 : 0;
   }
