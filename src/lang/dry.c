@@ -129,6 +129,12 @@ bool dry_cast(Eval *ev, const Worth *v, char to, Worth *out) {
   return true;
 }
 
+Worth dry_any(Eval *ev, const BoxList *l) {
+  Worth d = {.kind = KD_none};
+  for (u64 i = 0; i < l->n; i++) dry_join(ev, &d, &l->at[i]);
+  return d;
+}
+
 /* An element that nobody knows of an array: whatever all of them have in common. */
 bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *out) {
   if (!worth_open(ev, i)) return false;
@@ -144,8 +150,8 @@ bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *
   }
   if (v->kind != KD_array) return false;
   if (!v->u.list->n) dry_refuse(ev, n->b, "an index");
-  *out = worth_share(&v->u.list->at[0]);
-  for (u64 k = 1; k < v->u.list->n; k++) dry_join(ev, out, &v->u.list->at[k]);
+  *out = dry_any(ev, v->u.list);
+  dry_look(ev, n, out);
   if (is_number(out)) {
     LangKind kind = out->kind;
     *out = worth_unknown(ev, kind);

@@ -24,12 +24,29 @@ typedef struct DryState {
   u32 n;
 } DryState;
 
+/* The state behind ways that may have gone elsewhere by now, joined. */
+typedef struct DryPend {
+  DryState s;
+  bool any;
+} DryPend;
+
 /* A loop under way. */
 typedef struct DryLoop {
+  struct DryLoop *outer; /* of the same call */
   Mark mark;
   DryState before;
+  DryPend next, left; /* ways that end the turn, and the loop */
   u32 turns;
 } DryLoop;
+
+/* A call under way. */
+typedef struct DryCall {
+  struct DryCall *outer;
+  DryLoop *loop; /* that it is in */
+  Mark mark;
+  DryPend back; /* ways that return */
+  Worth maybe;  /* what they give */
+} DryCall;
 
 /* A network from a file, for the shapes that it is called with. */
 typedef struct DryNet {
@@ -46,11 +63,11 @@ struct DryRun {
   u32 nentry;      /* graphs and networks */
   const char *why; /* a network cannot be read; NULL: all can */
   Map by_key;
-  Arena a;     /* of states that are kept */
-  Worth maybe; /* what the function under way may have given by now */
-  bool breaks; /* the loop under way may have ended by now */
-  u32 ways;    /* inside each other, that may be taken */
-  u32 idle;    /* turns of loops since the last new graph */
+  Arena a;       /* of states that are kept */
+  DryCall *call; /* NULL: the file */
+  DryLoop *loop; /* of this call; NULL: none */
+  u32 ways;      /* inside each other, that may be taken */
+  u32 idle;      /* turns of loops since the last new graph */
 };
 
 /* dry.c */
@@ -61,17 +78,23 @@ Worth dry_while(Eval *ev, Ast *n);
 Worth dry_match(Eval *ev, const Ast *n, Worth v); /* takes v */
 /* A `for`: before its first turn, whether it goes on behind one, and behind the last. */
 void dry_begin(Eval *ev, DryLoop *l);
-bool dry_goes_on(Eval *ev, DryLoop *l);
+bool dry_goes_on(Eval *ev, DryLoop *l); /* flow is settled */
+bool dry_is_idle(Eval *ev, DryLoop *l); /* it has had enough turns without a new graph */
 void dry_end(Eval *ev, DryLoop *l);
+/* Tensors that are of one shape on one way, and of another on another, are refused where they are
+ * looked at. */
+void dry_look(Eval *ev, const Ast *at, const Worth *d);
 void dry_turns(Eval *ev, Ast *n, Worth var); /* nobody knows how many; takes var */
 /* These say whether something open was in it; only then *out has the value. */
 bool dry_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out);
 bool dry_cast(Eval *ev, const Worth *v, char to, Worth *out);
 bool dry_builtin(Eval *ev, const Ast *n, Worth *arg, Worth *out);
+Worth dry_any(Eval *ev, const BoxList *l); /* what all elements have in common */
 bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *out);
 /* A call on a way that may be taken: nobody knows how deep it is inside itself. */
 void dry_call(Eval *ev, const Ast *at, const LangFn *fn);
-Worth dry_result(Eval *ev, Worth v, const Worth *outer); /* of a call: see DryRun.maybe */
+void dry_enter(Eval *ev, DryCall *call);
+Worth dry_leave(Eval *ev, DryCall *call, Worth v); /* its result, with all that it may be */
 
 /* dry_net.c */
 Worth dry_net(Eval *ev, Thing *t, Worth *arg, u32 n);

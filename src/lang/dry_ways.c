@@ -2,8 +2,9 @@
  *
  * In: a condition that is not known. Out: the state behind all that it may choose: each way is
  * walked from the state in front, then variables are joined: what differs is open. A way that
- * fails, or leaves the function or loop, leaves the others' state alone. What objects hold is not
- * taken back: of a layer or an optimiser only shapes matter here, and those stay.
+ * fails leaves the others' state alone; the state of one that ends a turn, a loop or a call is kept
+ * and joined where that ends. What objects hold is not taken back: of a layer or an optimiser only
+ * shapes matter here, and those stay.
  */
 #include "lang/dry.h"
 
@@ -59,32 +60,82 @@ static DryState save(Eval *ev) {
 
 /* ---- joining ---- */
 
+static bool is_number(LangKind k) {
+  return k == KD_int || k == KD_float || k == KD_bool;
+}
+
+/* Tensors of several shapes, or values of several kinds: only who looks at it is refused. */
+static Worth unlike(i64 kinds) {
+  return (Worth){.kind = KD_null, .open = true, .u = {.i = kinds}};
+}
+
+void dry_look(Eval *ev, const Ast *at, const Worth *d) {
+  if (d->kind == KD_null && d->open) dry_refuse(ev, at, d->u.i ? "a kind" : "a shape");
+}
+
 /* The one stays, with what optimisers know of it, but its data are not known any more. What follows
  * finds either computed: both are graphs by themselves. */
 static void join_tensors(Eval *ev, Worth *d, const Worth *other) {
   Lazy *x = d->u.lazy;
-  if (x == other->u.lazy) return;
+  const Lazy *y = other->u.lazy;
+  if (x == y) return;
+  bool same = x->rank == y->rank;
+  for (u32 i = 0; same && i < x->rank; i++) same = x->dim[i] == y->dim[i];
+  if (!same) {
+    worth_drop(ev, d);
+    *d = unlike(0);
+    return;
+  }
   lazy_data(ev, other->u.lazy);
   lazy_data(ev, x);
   dry_blank(ev, x);
 }
 
+/* An element that is there on one way: on the other something else may come to its place. */
+static void open_element(Eval *ev, Worth *d) {
+  if (d->kind == KD_array || d->kind == KD_tuple || d->kind == KD_struct) {
+    BoxList *l = list_own(ev, d);
+    for (u64 i = 0; i < l->n; i++) open_element(ev, &l->at[i]);
+  } else if (d->kind == KD_tensor) {
+    if (d->u.lazy->data) dry_blank(ev, d->u.lazy);
+  } else if (d->kind == KD_string || is_number(d->kind)) {
+    LangKind kind = d->kind;
+    worth_drop(ev, d);
+    *d = worth_unknown(ev, kind);
+  }
+}
+
+/* Of lists of different lengths the longer one stays, and its length is open. */
 static void join_lists(Eval *ev, Worth *d, const Worth *other) {
-  if (d->u.list == other->u.list) return;
-  if (d->u.list->n != other->u.list->n) {
-    if (d->u.list->n < other->u.list->n) {
-      worth_drop(ev, d);
-      *d = worth_share(other);
-    }
-    d->open = true; /* its length */
+  if (d->u.list == other->u.list) {
+    d->open |= other->open;
     return;
   }
+  Worth shorter = worth_share(other);
+  bool open = d->open || other->open || d->u.list->n != other->u.list->n;
+  if (d->u.list->n < other->u.list->n) {
+    Worth swap = *d;
+    *d = shorter;
+    shorter = swap;
+  }
   BoxList *l = list_own(ev, d);
-  for (u64 i = 0; i < l->n; i++) dry_join(ev, &l->at[i], &other->u.list->at[i]);
+  for (u64 i = 0; i < l->n; i++) {
+    if (i < shorter.u.list->n)
+      dry_join(ev, &l->at[i], &shorter.u.list->at[i]);
+    else
+      open_element(ev, &l->at[i]);
+  }
+  d->open = open;
+  worth_drop(ev, &shorter);
+}
+
+static bool is_nothing(const Worth *d) {
+  return d->kind == KD_none || (d->kind == KD_null && !d->open);
 }
 
 void dry_join(Eval *ev, Worth *d, const Worth *other) {
-  if (d->kind == KD_none || d->kind == KD_null) {
+  if (is_nothing(other)) return;
+  if (is_nothing(d)) {
     worth_drop(ev, d);
     *d = worth_share(other);
     return;
@@ -92,7 +143,9 @@ void dry_join(Eval *ev, Worth *d, const Worth *other) {
   if (d->kind != other->kind) {
     bool numbers = (d->kind == KD_int || d->kind == KD_float) &&
                    (other->kind == KD_int || other->kind == KD_float);
-    if (numbers) *d = worth_unknown(ev, KD_float);
+    bool shapes = other->kind == KD_null && !other->u.i;
+    worth_drop(ev, d);
+    *d = numbers ? worth_unknown(ev, KD_float) : unlike(!shapes);
     return;
   }
   switch (d->kind) {
@@ -118,10 +171,69 @@ static void join_result(Eval *ev, Worth *to, Worth v) { /* takes v */
   worth_drop(ev, &v);
 }
 
-Worth dry_result(Eval *ev, Worth v, const Worth *outer) {
-  join_result(ev, &v, ev->dry->maybe);
-  ev->dry->maybe = *outer;
+/* ---- states that wait ---- */
+
+static void gather_one(Eval *ev, Worth *d, Worth *kept) {
+  dry_join(ev, kept, d);
+}
+
+static DryPend pend_new(Eval *ev) {
+  DryPend p = {.s.n = each(ev, NULL, NULL)};
+  p.s.at = arena_array(&ev->dry->a, p.s.n + 1, sizeof *p.s.at);
+  return p;
+}
+
+/* Variables of files that were imported since are not in it. */
+static bool is_of_now(Eval *ev, const DryPend *p) {
+  return each(ev, NULL, NULL) == p->s.n;
+}
+
+static void gather(Eval *ev, DryPend *p) {
+  if (!is_of_now(ev, p)) return;
+  each(ev, p->any ? gather_one : keep, p->s.at);
+  p->any = true;
+}
+
+/* alone: what is there now is on no way. */
+static void fold_in(Eval *ev, DryPend *p, bool alone) {
+  if (!p->any || !is_of_now(ev, p)) return;
+  each(ev, alone ? bring_back : merge, p->s.at);
+  each(ev, let_go, p->s.at);
+  p->any = false;
+}
+
+void dry_enter(Eval *ev, DryCall *call) {
+  DryRun *d = ev->dry;
+  *call = (DryCall){.outer = d->call, .loop = d->loop, .mark = arena_mark(&d->a)};
+  call->back = pend_new(ev);
+  d->call = call;
+  d->loop = NULL;
+}
+
+Worth dry_leave(Eval *ev, DryCall *call, Worth v) {
+  DryRun *d = ev->dry;
+  join_result(ev, &v, call->maybe);
+  fold_in(ev, &call->back, false);
+  d->call = call->outer;
+  d->loop = call->loop;
+  arena_rewind(&d->a, call->mark);
   return v;
+}
+
+/* A way that may be taken leaves: its state waits where that ends. */
+static void leaves(Eval *ev, Flow flow) {
+  DryRun *d = ev->dry;
+  ev->flow = FLOW_next;
+  if (flow == FLOW_return) {
+    if (d->call) gather(ev, &d->call->back);
+    if (d->call)
+      join_result(ev, &d->call->maybe, ev->result);
+    else
+      worth_drop(ev, &ev->result);
+    ev->result.kind = KD_none;
+  } else if (d->loop && flow != FLOW_next) {
+    gather(ev, flow == FLOW_break ? &d->loop->left : &d->loop->next);
+  }
 }
 
 void dry_call(Eval *ev, const Ast *at, const LangFn *fn) {
@@ -151,6 +263,8 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
   DryWay w = {.ev = ev, .n = n};
   Locals *local = ev->local;
   u32 depth = ev->depth, in_grad = ev->in_grad;
+  DryCall *call = ev->dry->call;
+  DryLoop *loop = ev->dry->loop;
   const char *why;
   ev->dry->ways++;
   Err e = ctx_try(ev->c, walk, &w, &why);
@@ -159,6 +273,8 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
   ev->local = local;
   ev->depth = depth;
   ev->in_grad = in_grad;
+  ev->dry->call = call;
+  ev->dry->loop = loop;
   *v = w.v;
   if (e) {
     ev->flow = FLOW_next;
@@ -166,12 +282,7 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
     return false;
   }
   Flow flow = ev->flow;
-  ev->flow = FLOW_next;
-  if (flow == FLOW_break) ev->dry->breaks = true;
-  if (flow == FLOW_return) {
-    join_result(ev, &ev->dry->maybe, ev->result);
-    ev->result.kind = KD_none;
-  }
+  leaves(ev, flow);
   return flow == FLOW_next;
 }
 
@@ -236,9 +347,11 @@ static bool holds(Eval *ev, Ast *n, bool *open) {
 }
 
 void dry_begin(Eval *ev, DryLoop *l) {
-  l->mark = arena_mark(&ev->dry->a);
+  *l = (DryLoop){.outer = ev->dry->loop, .mark = arena_mark(&ev->dry->a)};
   l->before = save(ev);
-  l->turns = 0;
+  l->next = pend_new(ev);
+  l->left = pend_new(ev);
+  ev->dry->loop = l;
 }
 
 /* What changes from turn to turn is not known behind a loop that nobody knows the end of. */
@@ -247,12 +360,30 @@ static void blur(Eval *ev, DryLoop *l) {
 }
 
 bool dry_goes_on(Eval *ev, DryLoop *l) {
-  if (++l->turns < TURNS || ++ev->dry->idle < MOST_IDLE) return true;
-  blur(ev, l);
+  Flow flow = ev->flow;
+  bool ends = flow == FLOW_break || flow == FLOW_return;
+  if (!ends || l->next.any) { /* on another way, if not on this one */
+    if (ends) leaves(ev, flow);
+    ev->flow = FLOW_next;
+    fold_in(ev, &l->next, ends);
+    return true;
+  }
+  if (flow == FLOW_return && l->left.any) {
+    leaves(ev, flow);
+    fold_in(ev, &l->left, true);
+  } else if (flow == FLOW_break) {
+    ev->flow = FLOW_next;
+  }
   return false;
 }
 
+bool dry_is_idle(Eval *ev, DryLoop *l) {
+  return ++l->turns >= TURNS && ++ev->dry->idle >= MOST_IDLE;
+}
+
 void dry_end(Eval *ev, DryLoop *l) {
+  if (ev->flow == FLOW_next) fold_in(ev, &l->left, false);
+  ev->dry->loop = l->outer;
   each(ev, let_go, l->before.at);
   arena_rewind(&ev->dry->a, l->mark);
 }
@@ -260,29 +391,22 @@ void dry_end(Eval *ev, DryLoop *l) {
 /* A loop that is known to go on does so; one that may have ended ends where nothing new comes. */
 Worth dry_while(Eval *ev, Ast *n) {
   DryLoop l;
-  bool outer = ev->dry->breaks, open = false;
+  bool open = false;
   u32 idle = 0;
   Worth v = {.kind = KD_null};
   dry_begin(ev, &l);
-  ev->dry->breaks = false;
   while (idle < TURNS) {
     u32 known = ev->dry->graph.n;
     bool maybe;
     if (!holds(ev, n->a, &maybe)) break;
     worth_drop(ev, &v);
     v = eval_block(ev, n->b);
-    open |= maybe || ev->dry->breaks;
-    if (ev->flow == FLOW_return || ev->flow == FLOW_break) break;
-    ev->flow = FLOW_next;
-    if (open) {
-      idle = ev->dry->graph.n == known ? idle + 1 : 0;
-      blur(ev, &l);
-    } else if (!dry_goes_on(ev, &l)) {
-      break;
-    }
+    if (!dry_goes_on(ev, &l)) break;
+    open |= maybe || l.left.any || dry_is_idle(ev, &l);
+    if (!open) continue;
+    idle = ev->dry->graph.n == known ? idle + 1 : 0;
+    blur(ev, &l);
   }
-  if (ev->flow == FLOW_break) ev->flow = FLOW_next;
-  ev->dry->breaks = outer;
   dry_end(ev, &l);
   return v;
 }
@@ -295,8 +419,9 @@ void dry_turns(Eval *ev, Ast *n, Worth var) {
     Worth old = ev->local->at[n->slot], v;
     ev->local->at[n->slot] = worth_share(&var);
     worth_drop(ev, &old);
-    goes(ev, n->b, &v);
+    bool on = goes(ev, n->b, &v);
     worth_drop(ev, &v);
+    fold_in(ev, &l.next, !on);
     blur(ev, &l);
     idle = ev->dry->graph.n == known ? idle + 1 : 0;
   }

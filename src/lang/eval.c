@@ -48,7 +48,10 @@ static Worth eval_name(Eval *ev, const Ast *n) {
       return (Worth){KD_fn, .u = {.fn = ev->local->self}};
     }
     Worth *d = place_of(ev, &n->place[i]);
-    if (d && d->kind != KD_none) return worth_share(d);
+    if (d && d->kind != KD_none) {
+      if (ev->dry) dry_look(ev, n, d);
+      return worth_share(d);
+    }
   }
   eval_fail(ev, n, "Undefined variable: %s", str_text(ev->c, n->name));
 }
@@ -124,6 +127,7 @@ void eval_stop(Eval *ev, const Ast *at) {
 /* After a turn of a loop: does it go on? */
 static bool goes_on(Eval *ev, const Ast *loop) {
   eval_stop(ev, loop);
+  if (ev->dry) return dry_goes_on(ev, ev->dry->loop);
   if (ev->flow == FLOW_return) return false;
   bool end = ev->flow == FLOW_break;
   ev->flow = FLOW_next;
@@ -164,7 +168,10 @@ static void turns(Eval *ev, Ast *n, HotTurns *t, Worth *last) {
   while (on && t->at < t->end && !hot_run(ev, t, n, last)) {
     Worth v = t->over ? worth_share(&t->over->at[t->at]) : worth_int(t->at);
     t->at++;
-    on = turn(ev, n, v, last) && (!ev->dry || dry_goes_on(ev, &dry));
+    on = turn(ev, n, v, last);
+    if (!on || !ev->dry || !dry_is_idle(ev, &dry)) continue;
+    dry_turns(ev, n, t->over ? dry_any(ev, t->over) : worth_unknown(ev, KD_int));
+    break;
   }
   if (ev->dry) dry_end(ev, &dry);
   forget(ev, n);
@@ -175,7 +182,9 @@ static Worth eval_for(Eval *ev, Ast *n) {
   HotTurns hot = hot_begin(ev, n);
   if (n->a->kind == AST_range && !n->a->to) { /* never stored */
     if (!eval_bounds(ev, n->a, &hot.at, &hot.end)) {
+      forget(ev, n);
       dry_turns(ev, n, worth_unknown(ev, KD_int));
+      forget(ev, n);
       return last;
     }
   } else {
@@ -183,6 +192,13 @@ static Worth eval_for(Eval *ev, Ast *n) {
     if (ev->flow != FLOW_next) return over;
     if (over.kind != KD_array)
       eval_fail(ev, n->a, "Cannot iterate over type %s", worth_kind(&over));
+    if (worth_open(ev, &over)) {
+      forget(ev, n);
+      dry_turns(ev, n, dry_any(ev, over.u.list));
+      forget(ev, n);
+      worth_drop(ev, &over);
+      return last;
+    }
     hot.over = over.u.list;
     hot.end = (i64)over.u.list->n;
   }
@@ -284,6 +300,10 @@ static Worth eval_two(Eval *ev, const Ast *n) {
     return open ? worth_unknown(ev, KD_bool) : worth_bool(second);
   }
   Worth x = eval_node(ev, n->a), y = eval_node(ev, n->b);
+  if (ev->dry) {
+    dry_look(ev, n->a, &x);
+    dry_look(ev, n->b, &y);
+  }
   Worth r = ev->flow == FLOW_next ? eval_binary(ev, n, &x, &y) : null;
   worth_drop(ev, &x);
   worth_drop(ev, &y);

@@ -72,8 +72,8 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   l->n = fn->nslot;
   fill(ev, l, f, arg, n);
   ev->local = l;
-  Worth maybe = ev->dry ? ev->dry->maybe : (Worth){.kind = KD_none};
-  if (ev->dry) ev->dry->maybe.kind = KD_none;
+  DryCall dry;
+  if (ev->dry) dry_enter(ev, &dry);
   check_sizes(ev, at, f, n);
   Worth v;
   if (!hot_call(ev, fn, &v)) v = eval_block(ev, fn->ast->a);
@@ -83,7 +83,7 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
     ev->result.kind = KD_none;
   }
   ev->flow = FLOW_next;
-  if (ev->dry) v = dry_result(ev, v, &maybe);
+  if (ev->dry) v = dry_leave(ev, &dry, v);
   for (u32 i = 0; i < l->n; i++) worth_drop(ev, &l->at[i]);
   ev->local = l->outer;
   arena_rewind(&ev->stack, mark);
@@ -186,6 +186,7 @@ Worth eval_call(Eval *ev, Ast *n) {
   if (n->nkid > FEW) arg = arena_array(&ev->stack, n->nkid, sizeof *arg);
   for (u32 i = 0; i < n->nkid; i++) arg[i] = eval_node(ev, n->kid[i]);
   Worth out = {.kind = KD_null};
+  for (u32 i = 0; ev->dry && i < n->nkid; i++) dry_look(ev, n->kid[i], &arg[i]);
   if (ev->flow == FLOW_next) out = apply(ev, n, arg);
   for (u32 i = 0; i < n->nkid; i++) worth_drop(ev, &arg[i]);
   arena_rewind(&ev->stack, mark);

@@ -13,14 +13,7 @@
 #include <string.h>
 
 /* HOT_INSIDE: turns of loops inside of it that make one hot, too. */
-enum {
-  HOT_TURNS = 1000,
-  HOT_INSIDE = 20000,
-  HOT_KINDS = 4,
-  HOT_MOST = 256,
-  HOT_FAILS = 3,
-  CALL_FAILS = 16
-};
+enum { HOT_TURNS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
 enum { JIT_TURNS = 2000000, C_TURNS = 4000000 }; /* that code is made for */
 /* What a run costs beside its turns, in turns: always; so many elements that are copied count as
  * one. It may cost so much more than it has run before only long loops are given to it. */
@@ -371,7 +364,7 @@ bool hot_call(Eval *ev, const LangFn *fn, Worth *value) {
   h->cost += RUN_TURNS;
   copy_in(ev, h, NULL);
   if (!attempt(h, run)) {
-    l->off = ++l->failed == CALL_FAILS;
+    l->off = ++l->failed == HOT_FAILS;
     return false;
   }
   u64 turns = (u64)(h->ints[IN_fuel] - ((const i64 *)h->out[0]->data)[OUT_fuel]);

@@ -106,6 +106,7 @@ struct NumSelf {
   NumSelf *outer;
   const LangFn *fn;
   u32 n, frame;
+  u32 calls;         /* of itself that were written so far */
   u32 depth, levels; /* of the tree: where the body begins, and most from there to a call in it */
   LangKind kind[SELF_ARGS], result;
   VarId deep;         /* number of the call on top */
@@ -141,7 +142,7 @@ bool scan_is_quiet(const Ast *n); /* and cannot fail */
 /* What leaves the loop or call whose body n is: bits 1 << LEAVE_. */
 u32 scan_leaves(const Ast *n);
 bool scan_has_loop(const Ast *n);
-bool scan_calls(const Ast *n, const LangFn *f); /* it has a call of f in it */
+bool scan_calls(const Ast *n, const LangFn *f); /* it has a call of f in it; NULL: of any */
 typedef VEC(u32) NumSlots;
 void scan_defines(Arena *a, const Ast *n,
                   NumSlots *to);           /* variables, those of scopes in it apart */
@@ -183,6 +184,7 @@ bool num_block(NumBuild *b, const Ast *n, NumGoal *to);
 void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v);
 ExprId num_has_fuel(NumBuild *b); /* inside of the outermost loop */
 void num_burn(NumBuild *b, i64 turns);
+void num_deeper(NumBuild *b, const Ast *n); /* a statement inside of another */
 /* A call of the function that n defines, with what its variables hold. */
 void num_function(NumBuild *b, Ast *n);
 /* The whole loop; over: what it walks, or NULL. In the session of to. */
@@ -191,5 +193,10 @@ void num_loop(NumBuild *b, Ast *n, const BoxList *over);
 /* scalar_self.c */
 NumVal num_self(NumBuild *b, const Ast *n, const LangFn *f, const NumVal *arg);
 NumVal num_self_call(NumBuild *b, const Ast *n, NumSelf *s, const NumVal *arg);
+/* What is written from here on runs only if no call waits, where there were calls of itself since
+ * there were so many; n: what they are in. */
+void num_self_behind(NumBuild *b, const Ast *n, u32 calls);
+u32 num_self_calls(const NumBuild *b);
+ExprId num_self_stays(NumBuild *b, ExprId cond); /* and no call waits */
 
 #endif

@@ -321,7 +321,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
   prog_let(p, &b->at, t, x);
   Cursor behind = b->at;
   NumKinds before = b->now;
-  u32 frames = b->nframe;
+  u32 frames = b->nframe, calls = num_self_calls(b);
   prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
   b->now = num_kinds_copy(b, &before);
   ExprId y = num_truth(b, n->b, operand(b, n->b));
@@ -330,6 +330,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
     if (!num_is_past(b, i, frames) && num_kind(b, &before, i) != b->now.at[i])
       num_refuse(b, n, "a kind changes on one side");
   b->at = behind;
+  num_self_behind(b, n, calls);
   return (NumVal){.kind = KD_bool, .var = t};
 }
 
@@ -473,8 +474,10 @@ static NumVal builtin(NumBuild *b, const Ast *n) {
 
 static NumVal chosen(NumBuild *b, Ast *n) {
   NumGoal to = {0};
+  u32 calls = num_self_calls(b);
   if (!num_stmt(b, n, &to)) num_refuse(b, n, "an expression leaves a loop");
   if (!num_is_number(to.kind)) num_refuse(b, n, "a value is of several kinds");
+  num_self_behind(b, n, calls);
   return (NumVal){.kind = to.kind, .var = to.var};
 }
 

@@ -115,6 +115,7 @@ void loops_mark(Script *s) {
 
 bool scan_calls(const Ast *n, const LangFn *f) {
   if (!n) return false;
+  if (!f && n->kind == AST_call && !n->builtin) return true;
   if (n->kind == AST_call && !n->builtin && n->a->kind == AST_name)
     for (u32 i = 0; i < n->a->nplace; i++) {
       const VarPlace *p = &n->a->place[i];

@@ -4,9 +4,10 @@
  * Prog has no calls, so calls that wait lie in buffers: the arguments of each, and results of calls
  * that it has made. One loop walks the body of the call on top. A call in it whose result is there
  * gives that; the first one whose result is not becomes the call on top, and the walk under way
- * comes to nothing: when the result is there the body is walked again from its beginning. That is
- * the same only since nothing outside can be changed, which is refused; and what is walked in vain
- * may at most fail, which leaves all to the tree walk.
+ * ends: when the result is there the body is walked again from its beginning. That is the same only
+ * since nothing outside can be changed, which is refused. What follows a call stands under an `if`
+ * that asks whether its result was there, and loops ask it before each turn: nothing is computed
+ * from a result that is not known.
  */
 #include "lang/scalar.h"
 
@@ -39,6 +40,24 @@ static bool is_plain(LangKind k) {
   return k == KD_int || k == KD_float;
 }
 
+static ExprId has_all(NumBuild *b) {
+  return ex_op2(b->p, OP_eq, var(b, b->self->waits), ex_int(b->p, 0));
+}
+
+ExprId num_self_stays(NumBuild *b, ExprId cond) {
+  return b->self ? ex_op2(b->p, OP_and, cond, has_all(b)) : cond;
+}
+
+u32 num_self_calls(const NumBuild *b) {
+  return b->self ? b->self->calls : 0;
+}
+
+void num_self_behind(NumBuild *b, const Ast *n, u32 calls) {
+  if (num_self_calls(b) == calls) return;
+  num_deeper(b, n);
+  prog_if(b->p, &b->at, has_all(b));
+}
+
 /* A call of the function by itself. */
 NumVal num_self_call(NumBuild *b, const Ast *n, NumSelf *s, const NumVal *arg) {
   Prog *p = b->p;
@@ -48,7 +67,6 @@ NumVal num_self_call(NumBuild *b, const Ast *n, NumSelf *s, const NumVal *arg) {
   for (u32 i = 0; i < s->n; i++)
     if (arg[i].kind != s->kind[i]) num_refuse(b, n, "a function calls itself with other kinds");
   Cursor behind = b->at;
-  prog_if(p, &b->at, ex_op2(p, OP_eq, var(b, s->waits), ex_int(p, 0)));
   StmtId known = prog_if(p, &b->at, ex_op2(p, OP_lt, var(b, s->call), var(b, s->ready)));
   prog_set(p, &b->at, out, load(b, s->results, var(b, s->call)));
   prog_set(p, &b->at, s->call, above(b, s->call, 1));
@@ -59,6 +77,7 @@ NumVal num_self_call(NumBuild *b, const Ast *n, NumSelf *s, const NumVal *arg) {
   for (u32 i = 0; i < s->n; i++) store(b, s->arg[i], above(b, s->deep, 1), num_take(b, arg[i]));
   prog_set(p, &b->at, s->waits, ex_int(p, 1));
   b->at = behind;
+  num_self_behind(b, n, s->calls++);
   return (NumVal){.kind = s->result, .var = out};
 }
 

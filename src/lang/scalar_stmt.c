@@ -59,8 +59,13 @@ static const NumVal null = {.kind = KD_null};
 
 /* ---- leaving ---- */
 
-static void deeper(NumBuild *b, const Ast *n) {
+void num_deeper(NumBuild *b, const Ast *n) {
   if (++b->nested > NUM_DEPTH) num_refuse(b, n, "nested too deeply");
+}
+
+static bool is_control(const Ast *n) {
+  return n->kind == AST_if || n->kind == AST_while || n->kind == AST_for || n->kind == AST_block ||
+         n->kind == AST_return || n->kind == AST_break || n->kind == AST_continue;
 }
 
 bool num_block(NumBuild *b, const Ast *n, NumGoal *to) {
@@ -69,11 +74,12 @@ bool num_block(NumBuild *b, const Ast *n, NumGoal *to) {
   bool on = true;
   if (!n->nkid) num_give(b, n, to, null);
   for (u32 i = 0; on && i < n->nkid; i++) {
-    u32 jumps = b->scope->jumps;
+    u32 jumps = b->scope->jumps, calls = num_self_calls(b);
     bool last = i + 1 == n->nkid;
     on = num_stmt(b, n->kid[i], last ? to : NULL);
+    if (on && !last && is_control(n->kid[i])) num_self_behind(b, n, calls);
     if (!on || last || b->scope->jumps == jumps) continue;
-    deeper(b, n);
+    num_deeper(b, n);
     ExprId stays = ex_op2(b->p, OP_eq, ex_var(b->p, b->scope->leave), ex_int(b->p, LEAVE_not));
     prog_if(b->p, &b->at, stays);
   }
@@ -118,7 +124,7 @@ static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
   if (b->scope->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
   Cursor behind = b->at;
   NumKinds before = num_kinds_copy(b, &b->now);
-  deeper(b, n);
+  num_deeper(b, n);
   StmtId s = prog_if(p, &b->at, cond);
   bool yes = num_block(b, n->b, to), no = true;
   NumKinds then = b->now;
@@ -213,6 +219,7 @@ void num_burn(NumBuild *b, i64 turns) {
 }
 
 static ExprId stays_in(NumBuild *b, const NumScope *s, ExprId cond) {
+  cond = num_self_stays(b, cond);
   if (!s->leave) return cond;
   ExprId in = ex_op2(b->p, OP_lt, ex_var(b->p, s->leave), ex_int(b->p, LEAVE_loop));
   return ex_op2(b->p, OP_and, cond, in);
@@ -344,6 +351,7 @@ static bool inner_for(NumBuild *b, Ast *n) {
   RangeEnds r = ends_of(b, n);
   u32 leaves = scan_leaves(n->b);
   bool early = leaves & (1u << LEAVE_loop | 1u << LEAVE_call);
+  early |= b->self && scan_calls(n->b, NULL);
   own_slots(b, n, KD_any);
   NumScope s = loop_begin(b, n);
   b->scope = &s;
@@ -443,7 +451,7 @@ static bool control(NumBuild *b, Ast *n, NumGoal *to) {
   case AST_for:
     ends = !is_endless(n);
     if (to && ends) to->kind = KD_any; /* null, if it has no turn */
-    deeper(b, n);
+    num_deeper(b, n);
     if (n->kind == AST_while)
       inner_while(b, n);
     else
@@ -457,22 +465,18 @@ static bool control(NumBuild *b, Ast *n, NumGoal *to) {
   }
 }
 
-static bool is_control(const Ast *n) {
-  return n->kind == AST_if || n->kind == AST_while || n->kind == AST_for || n->kind == AST_block ||
-         n->kind == AST_return || n->kind == AST_break || n->kind == AST_continue;
-}
-
 bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
   NumVal v;
   if (b->p->stmt.n > NUM_STMTS) num_refuse(b, n, "too large");
   if (++b->depth > b->to->depth) b->to->depth = b->depth;
   if (is_control(n)) {
-    u32 jumps = b->scope->jumps;
+    u32 jumps = b->scope->jumps, calls = num_self_calls(b);
     NumGoal own = {0}, *put = n->to && to ? &own : to;
     bool on = control(b, n, put);
     b->depth--;
     if (put != &own) return on;
     if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
+    num_self_behind(b, n, calls);
     v = num_becomes(b, n, (NumVal){.kind = own.kind, .var = own.var}, n->to);
     num_give(b, n, to, v);
     return on;
@@ -571,14 +575,15 @@ NumVal num_call(NumBuild *b, Ast *n) {
   }
   b->frame = frame;
   b->scope = &s;
-  u32 nested = b->nested;
-  deeper(b, n);
+  u32 nested = b->nested, calls = num_self_calls(b);
+  num_deeper(b, n);
   if (++b->depth > b->to->depth) b->to->depth = b->depth;
   num_block(b, f->ast->a, &out);
   b->depth--;
   b->nested = nested;
   b->scope = s.outer;
   b->frame = mine;
+  num_self_behind(b, n, calls);
   return (NumVal){.kind = out.kind == KD_none ? KD_null : out.kind, .var = out.var};
 }
 

@@ -116,7 +116,9 @@ def eager(env, engine, names):
 def told(env, engine):
     """Loops that run often are compiled: --verbose tells which, how they ran, and why others did not."""
     want = {"scalar_loops": [r"test/lang/scalar_loops.ch:35: loop: 157165 turns in 1 runs on vm$", r"ch:11: loop: \d+ turns in \d runs on vm$"],
-            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is walked: print, line 9$", r"ch:4: loop: \d+ turns in 3 runs on vm$"]}
+            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is walked: print, line 9$", r"ch:4: loop: \d+ turns in 3 runs on vm$"],
+            "scalar_waits": [r"ch:2: function: \d{4} turns in \d+ runs on vm, then walked: calls are short$", r"ch:8: function: \d{6} turns in \d+ runs on vm$",
+                             r"ch:20: function: \d{4} turns .* calls are short$", r"ch:21: function: \d{4} turns .* calls are short$", r"ch:26: function: \d{6} turns in \d+ runs on vm$"]}
     for name, lines in want.items():
         got = run([env.need_ingot(), "run", os.path.join("test", "lang", name + ".ch"), "--engine", engine, "--verbose"], LIMIT, cwd=ROOT)
         said = got.err.decode()
@@ -125,6 +127,8 @@ def told(env, engine):
         for part in lines:
             if bool(re.search(part, said, re.M)) != (engine == "vm"):
                 raise Fail(f"{name}, engine {engine}: {part!r} in {said}")
+        if engine == "vm" and "runs fail" in said:
+            raise Fail(f"{name}: {said}")
         if engine != "vm" and ": loop" in said:
             raise Fail(f"{name}: engine {engine} is the tree walk, and compiles: {said}")
 
@@ -350,7 +354,10 @@ def weights(env):
 
 OPEN = "let t = tensor([0.1, 0.7, 0.2]) * 2.0\nlet i = argmax(t)\nlet w = tensor_requires_grad(tensor_ones([3, 3]), true)\n"
 OPEN_WAYS = (("print(tensor_zeros([i]))", "4:7: an integer"), ("print(w[0..i])", "4:10: a range"), ("print((w * 2.0)[i])", "4:17: an index"), ("print(tensor([0.5; i]))", "4:14: a length"),
-             ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"))
+             ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"),
+             ("let y = if t[0] < 3.0 { tensor_ones([2, 2]) } else { tensor_ones([3, 3]) }\nprint(tensor_sum(y * 2.0))", "5:18: a shape"),
+             ("let y = [w]\nif t[0] < 3.0 { y = [t] }\nprint(y[0] + 1.0)", "6:8: a shape"),
+             ("let y = t\nif t[0] > 3.0 { y = 1 }\nprint(y)", "6:7: a kind"))
 
 
 def open_shapes(env):
