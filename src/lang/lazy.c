@@ -87,7 +87,10 @@ Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *a
   t->nin = nin;
   t->nattr = (u8)nattr;
   t->size = 1;
-  for (u32 i = 0; i < nattr; i++) t->attr[i] = attr[i];
+  for (u32 i = 0; i < nattr; i++) {
+    Worth d = worth_float(t->attr[i] = attr[i]);
+    if (ev->dry && worth_open(ev, &d)) dry_refuse(ev, ev->at, "a number that is part of a graph");
+  }
   for (u32 i = 0; i < nin; i++) {
     t->in[i] = lazy_share(in[i]);
     t->tracked |= in[i]->tracked && op != RC_DO_grad;

@@ -357,7 +357,8 @@ OPEN_WAYS = (("print(tensor_zeros([i]))", "4:7: an integer"), ("print(w[0..i])",
              ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"),
              ("let y = if t[0] < 3.0 { tensor_ones([2, 2]) } else { tensor_ones([3, 3]) }\nprint(tensor_sum(y * 2.0))", "5:18: a shape"),
              ("let y = [w]\nif t[0] < 3.0 { y = [t] }\nprint(y[0] + 1.0)", "6:8: a shape"),
-             ("let y = t\nif t[0] > 3.0 { y = 1 }\nprint(y)", "6:7: a kind"))
+             ("let y = t\nif t[0] > 3.0 { y = 1 }\nprint(y)", "6:7: a kind"),
+             ("print(nn_leaky_relu(w - 2.5, t[1] / 10.0))", "4:7: a number that is part of a graph"), ("print(nn_elu(w - 2.5, t[1]))", "4:7: a number that is part of a graph"))
 
 
 def open_shapes(env):
