@@ -98,6 +98,13 @@ def depthwise(seed, c, k, kind=U8, **more):
     return n, n.qconv(x, kind, 100 if kind == U8 else -7, c, c, 3, pad=1, group=c, stride=2)
 
 
+def multiplied(seed, c, kind=U8):
+    """Two results of each channel, then three."""
+    n = Net(seed, [1, c, 10, 12], kind)
+    x = n.qconv("x", kind, 17, c, 2 * c, 5, pad=2, group=c)
+    return n, n.qconv(x, kind, 100 if kind == U8 else -7, 2 * c, 6 * c, 3, pad=1, group=2 * c, stride=2)
+
+
 def grouped(seed):
     n = Net(seed, [1, 32, 6, 6], U8)
     return n, n.qconv("x", U8, 9, 32, 32, 3, pad=1, group=2)
@@ -217,6 +224,8 @@ def nets():
     yield "activations-signed", activations(37, I8)
     yield "narrow", narrow(29)
     yield "narrow-signed", narrow(30, I8)
+    yield "multiplied", multiplied(38, 10)
+    yield "multiplied-signed", multiplied(39, 12, I8)
 
 
 def main():

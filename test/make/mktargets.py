@@ -191,6 +191,14 @@ def quantised(c):
     return n, step(step(step(x, c, c, 3), c, c, 3, group=c), c, c + 2, 1)
 
 
+def multiplied(c):
+    """Depthwise convolutions with two and three results of each channel: of parts of the input, of one another."""
+    n = Net([1, 3 * c, 11, 9])
+    parts = [n.op("Slice", "x", *(n.const(np.array([k])) for k in (at, at + c, 1))) for at in (0, c, 2 * c)]
+    y = [n.conv(parts[0], c, 2 * c, 3, group=c), n.conv(parts[1], c, 2 * c, 5, group=c), n.conv(n.conv(parts[2], c, c, 7, group=c), c, 2 * c, 3, group=c)]
+    return n, n.conv(n.op("Relu", n.op("Add", n.op("Add", y[0], y[1]), y[2])), 2 * c, 6 * c, 7, stride=2, group=2 * c)
+
+
 def attention(tokens, width, heads):
     n = Net([1, tokens, width])
     part = n.const(np.array([1, tokens, heads, width // heads]))
@@ -230,7 +238,8 @@ def forest(rows, trees, leaves):
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
             "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "widened": widened(),
-            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40)}
+            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40),
+            "multiplied": multiplied(10)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
         net.save(os.path.join(sys.argv[1], name), y)

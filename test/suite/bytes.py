@@ -10,7 +10,7 @@ from lib.core import Fail, Test, explain, run, tail
 from suite.targets import TARGETS
 
 NETS = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "pointwise-wide", "windows3", "windows3-stride", "windows7",
-        "windows32", "windows18-signed", "windows-dilated", "windows1", "depthwise32", "depthwise19", "depthwise-signed", "grouped", "narrow", "narrow-signed", "matmul",
+        "windows32", "windows18-signed", "windows-dilated", "windows1", "depthwise32", "depthwise19", "depthwise-signed", "grouped", "narrow", "narrow-signed", "multiplied", "multiplied-signed", "matmul",
         "matmul-odd", "matmul-row", "matmul-signed", "matmul-u8u8", "matmulinteger", "matmulinteger-signed", "qgemm", "convinteger",
         "convinteger-signed", "pairs16", "pairs12", "patches24", "patches-signed", "patches-u8u8", "patches-long", "patches-dynamic", "activations",
         "activations-signed")

@@ -271,7 +271,8 @@ static void give_border(Work *w, NodeId id) {
       (graph_node(g, def)->op < OP_SCALARS || (line && graph_node(g, def)->op == OP_concat)))
     w->of[x] = NEW(&g->c->keep, Layout);
   if (!can_grow(w, x, fill)) {
-    if (def && graph_node(g, def)->op == OP_slice) block = blocked(w, graph_node(g, def)->in[0]);
+    if (!apart && def && graph_node(g, def)->op == OP_slice)
+      block = blocked(w, graph_node(g, def)->in[0]);
     x = copy_of(w, x);
     w->of[x] = NEW(&g->c->keep, Layout);
     w->of[x]->block = block ? w->block : 0;
