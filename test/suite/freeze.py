@@ -43,6 +43,19 @@ def values(c):
     want('"s": i64[] = const {3}' in text and "(%1" in text and "%2 \"s\": i64[])" not in text, text)
 
 
+def products(c):
+    """A product of constants is one itself, though it takes millions of steps, unless it is larger than they are."""
+    for rows, inner, folded in ((300, 300, True), (1200, 16, False)):
+        with open(c.path("p.ing"), "w") as f:
+            f.write(f'graph (%a "a": f32[{rows},{inner}], %b "b": f32[{inner},{rows}], %x "x": f32[{rows},{rows}]) {{\n'
+                    f'  %p: f32[{rows},{rows}] = contract(%a, %b) {{spec="ik,kj->ij"}}\n  %y: f32[{rows},{rows}] = add(%p, %x)\n  return %y "y"\n}}\n')
+        frozen = ("--freeze", "a=2", "--freeze", "b=0.5")
+        text = c.run("opt", "p.ing", *frozen, "--stop=dce").out.decode()
+        want(("contract" not in text) == folded, f"{rows}x{inner}: contract is {'left' if folded else 'gone'}")
+        c.run("run", "p.ing", *frozen, "--input", "x=1", "-o", "p.npz")
+        want(set(npy.load_npz(c.path("p.npz"))["y"].data) == {inner + 1.0}, f"{rows}x{inner}: wrong sums")
+
+
 def wrong_values(c):
     model = echo(c, [2])
     for spec, text in (("f=1,5", "',5' is left over"), ("f=one", "'one' is not a number"), ("f=1e40", "out of range"), ("h=70000", "out of range"),
@@ -157,7 +170,7 @@ def silero(c):
     c.run("run", model, "-d", "input:1=512", "-d", "state:1=512", "--freeze", "sr=16000", code=4, text="the initial state, must be")
 
 
-CASES = (values, wrong_values, strings, frozen, misleads, library, silero)
+CASES = (values, products, wrong_values, strings, frozen, misleads, library, silero)
 
 
 def tests(env):

@@ -4,7 +4,9 @@
  * results, an `if` whose condition is known by the nodes of the branch taken, and a loop that never
  * runs by its initial values. A result is not made when it is large: NODE_BYTES for one, ALL_BYTES
  * for the graph, or BLOW_UP times its operands for nodes that only repeat them (unless it has fewer
- * than SMALL elements); nor when the slow evaluator would need more than WORK steps.
+ * than SMALL elements); nor when the slow evaluator would need more than WORK steps. Contractions
+ * are plain loops over arrays there, and may take PRODUCTS steps, if the result is no larger than
+ * what it is made of.
  *
  * needs: nothing  keeps: types, up to symbols that become known  breaks: nothing (operands that
  * nobody reads any more are left to dce)
@@ -12,13 +14,13 @@
 #include <string.h>
 #include "pass/pass.h"
 
-enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24 };
+enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24, PRODUCTS = 1 << 30, ALL = 4, ALL_PRODUCTS = 8 };
 #define NODE_BYTES ((u64)64 << 20)
 #define ALL_BYTES  ((u64)512 << 20)
 
 typedef struct Fold {
   Rebind rebind;
-  double work; /* steps spent by the evaluator */
+  double work, products; /* steps spent by the evaluator, and those of contractions */
 } Fold;
 
 /* ---- is it worth it? ---- */
@@ -42,6 +44,23 @@ static bool blows_up(Graph *g, const Node *n, u64 nout) {
   return nout >= SMALL && nout / BLOW_UP >= nin;
 }
 
+/* Bytes of operands, all constants. */
+static double bytes_of_operands(Graph *g, const Node *n) {
+  double bytes = 0;
+  for (u32 i = 0; i < n->nin; i++) {
+    const Tensor *t = graph_const(g, n->in[i]);
+    bytes += (double)t->n * (double)dtype_bytes(t->dt);
+  }
+  return bytes;
+}
+
+/* Spends so many steps, if they are left. */
+static bool spend(double *spent, double work, double most, double all) {
+  if (work > most || *spent + work > all * most) return false;
+  *spent += work;
+  return true;
+}
+
 static bool affordable(Graph *g, Fold *f, const Node *n) {
   u64 bytes = 0;
   double work = node_steps(g, n, true);
@@ -58,9 +77,11 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
     if (!size_add(bytes, size, &bytes)) return false;
   }
   if (bytes > NODE_BYTES || g->fold_bytes + bytes > ALL_BYTES) return false;
-  if (work > WORK || f->work + work > 4.0 * WORK) return false;
+  bool product = n->op == OP_contract && (double)bytes <= bytes_of_operands(g, n);
+  if (!(product ? spend(&f->products, work, PRODUCTS, ALL_PRODUCTS)
+                : spend(&f->work, work, WORK, ALL)))
+    return false;
   g->fold_bytes += bytes;
-  f->work += work;
   return true;
 }
 
