@@ -11,7 +11,7 @@ typedef struct Aff Aff;   /* interned expression */
 typedef struct Poly Poly; /* expression under construction */
 
 enum {
-  DIM_TERMS = 32,   /* of one expression */
+  DIM_TERMS = 128,  /* of one expression */
   DIM_FACTORS = 32, /* of one product */
   DIM_DEPTH = 24,   /* levels of quotients, remainders, min and max */
 };

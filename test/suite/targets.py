@@ -88,6 +88,20 @@ def families(env):
                 raise Fail(f"{net}: no estimate in `{line}`")
 
 
+def boxes(env):
+    """Rounds of NonMaxSuppression over all boxes are loops of vectors: the best that is left, and what overlaps it."""
+    g = onnx.Graph()
+    ins = [g.input([1, 64, 4]), g.input([1, 1, 64]), g.ints(9), g.const([1], [0.5]), g.const([1], [0.1])]
+    g.output(g.node("NonMaxSuppression", ins), None, onnx.INT64)
+    path = os.path.join(env.scratch("targets"), "boxes.onnx")
+    with open(path, "wb") as f:
+        f.write(onnx.model(g))
+    text = must([env.need_ingot(), "opt", path, "--march", "avx2", "--stop=loop_fuse"], "boxes")
+    rounds = text[text.index("\nwhile "):].partition("\n}")[0]
+    for words in (r"= max\(acc\[[^=]*:8\]\)", r"= min\(acc1\[[^=]*select\(.*:8\] ==", r":8\] = select\(or\(.* == .*div\("):
+        want(re.search(words, rounds), f"no `{words}` in the rounds: {rounds}")
+
+
 def figures(env):
     """Every figure of vector units was measured for both kinds of x86 vectors, by a command that there is, on a machine that is named."""
     with open(os.path.join(ROOT, "src", "ir", "target.def")) as f:
@@ -173,7 +187,7 @@ def panels(env, target):
 
 
 def tests(env):
-    return [*(Test(f"targets/panels-{t}", lambda t=t: panels(env, t), cost=2) for t in TARGETS), Test("targets/families", lambda: families(env), cost=5), Test("targets/figures", lambda: figures(env), cost=3),
+    return [*(Test(f"targets/panels-{t}", lambda t=t: panels(env, t), cost=2) for t in TARGETS), Test("targets/families", lambda: families(env), cost=5), Test("targets/boxes", lambda: boxes(env), cost=1), Test("targets/figures", lambda: figures(env), cost=3),
             *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, "neon")),
             Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS

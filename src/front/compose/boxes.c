@@ -9,58 +9,63 @@
 #include <math.h>
 
 typedef struct Suppress {
-  const Boxes *boxes;
   Val edge[4], area; /* [batch, classes, boxes] */
-  Val none;          /* -Inf */
-  Dim shape[3];
-  Dim rounds;
+  Val limit, none;   /* at least 0; -Inf */
+  Val place;         /* 0, 1, 2 ...: f32 where it has them all, else i32 */
 } Suppress;
 
-/* carried: bool [batch, classes, boxes], i64 [batch, classes, rounds] */
-enum { BOX_free, BOX_taken, BOX_carried };
+static Val area_of(Graph *g, const Val *edge) {
+  return mk_mul(g, mk_sub(g, edge[2], edge[0]), mk_sub(g, edge[3], edge[1]));
+}
 
-/* bool: boxes that overlap the one at `best` [batch, classes, 1] by more than the limit. */
+/* bool: boxes that overlap the one at `best` [batch, classes, 1] by more than the limit, or at all
+ * where the limit is below 0. What two boxes have in common is no larger than either, also when it
+ * is rounded: where one has no area, or turned edges, it is 0, and the quotient 0 or NaN. */
 static Val overlaps(Graph *g, const Suppress *s, Val best) {
-  Val mine[4], area = mk_gather_elems(g, s->area, best, 2), side[2];
+  Val mine[4], side[2], zero = mk_like(g, s->area, 0);
   for (u32 i = 0; i < 4; i++) mine[i] = mk_gather_elems(g, s->edge[i], best, 2);
-  Val zero = mk_like(g, area, 0);
   for (u32 i = 0; i < 2; i++) {
     Val lo = mk_max(g, s->edge[i], mine[i]), hi = mk_min(g, s->edge[2 + i], mine[2 + i]);
     side[i] = mk_max(g, mk_sub(g, hi, lo), zero);
   }
   Val common = mk_mul(g, side[0], side[1]);
-  Val all = mk_sub(g, mk_add(g, s->area, area), common);
-  Val other = mk_gt(g, area, zero);
-  Val real = mk_and(g, mk_gt(g, s->area, zero), other);
-  real = mk_and(g, real, mk_gt(g, common, zero));
-  real = mk_and(g, real, mk_gt(g, all, zero));
-  return mk_and(g, real, mk_gt(g, mk_div(g, common, all), s->boxes->limit));
+  Val all = mk_sub(g, mk_add(g, s->area, area_of(g, mine)), common);
+  return mk_gt(g, mk_div(g, common, all), s->limit);
 }
 
+/* [batch, classes, 1]: where the first true of each line is. Extremes of floats run on vectors,
+ * argmax does not. */
+static Val first_of(Graph *g, const Suppress *s, Val here) {
+  Val far = mk_like(g, s->place, INT32_MAX);
+  return mk_reduce(g, OP_reduce_min, mk_select(g, here, s->place, far), &(i64){2}, 1, true);
+}
+
+/* Carried: scores of the boxes left, as those of boxes are; -Inf of those that are gone. One row of
+ * the table: the box of each class, or -1. */
 static void take_best(Graph *g, void *user, Val round, Val *cond, Val *carried, Val *scan) {
   const Suppress *s = user;
-  (void)scan;
-  Val free = carried[BOX_free], left = mk_select(g, free, s->boxes->score, s->none);
-  Val best = mk_arg(g, OP_argmax, left, 2, true, false), got = mk_gather_elems(g, free, best, 2);
-  Val now = mk_and(g, mk_eq(g, mk_iota(g, DT_i64, &s->rounds, 1, 0), round), got);
-  carried[BOX_taken] = mk_select(g, now, best, carried[BOX_taken]);
-  Val gone = mk_eq(g, mk_iota(g, DT_i64, s->shape + 2, 1, 0), best);
-  gone = mk_or(g, gone, overlaps(g, s, best));
-  carried[BOX_free] = mk_and(g, free, mk_not(g, gone));
+  (void)round;
+  Val left = *carried, top = mk_reduce(g, OP_reduce_max, left, &(i64){2}, 1, true);
+  Val got = mk_gt(g, top, s->none), first = first_of(g, s, mk_eq(g, left, top));
+  Val best = mk_cast(g, first, DT_i64);
+  *scan = mk_select(g, got, best, mk_scalar(g, DT_i64, -1));
+  Val gone = mk_or(g, mk_eq(g, s->place, first), overlaps(g, s, best));
+  *carried = mk_select(g, gone, s->none, left);
   *cond = mk_reduce(g, OP_reduce_max, got, (const i64[]){0, 1, 2}, 3, false);
 }
 
 Val compose_suppress(Graph *g, const Boxes *x) {
   Type t = *graph_type(g, x->score);
-  Suppress s = {.boxes = x,
-                .none = mk_like(g, x->score, -INFINITY),
-                .shape = {t.dim[0], t.dim[1], t.dim[2]},
-                .rounds = x->rounds};
-  Val high = mk_sub(g, x->edge[2], x->edge[0]), wide = mk_sub(g, x->edge[3], x->edge[1]);
-  s.area = mk_broadcast(g, mk_mul(g, high, wide), s.shape, 3);
-  for (u32 i = 0; i < 4; i++) s.edge[i] = mk_broadcast(g, x->edge[i], s.shape, 3);
-  Dim table[3] = {t.dim[0], t.dim[1], x->rounds};
-  Val carried[BOX_carried] = {x->free, mk_full(g, mk_scalar(g, DT_i64, -1), table, 3)}, scan;
-  mk_loop(g, x->trip, mk_scalar(g, DT_bool, 1), carried, BOX_carried, &scan, 0, take_best, &s);
-  return carried[BOX_taken];
+  i64 least, most;
+  dim_bounds(g->dims, t.dim[2], &least, &most);
+  Suppress s = {.none = mk_like(g, x->score, -INFINITY),
+                .place = mk_iota(g, most <= 1 << 24 ? DT_f32 : DT_i32, t.dim + 2, 1, 0)};
+  s.limit = mk_max(g, x->limit, mk_like(g, x->limit, 0));
+  s.area = mk_broadcast(g, area_of(g, x->edge), t.dim, 3);
+  for (u32 i = 0; i < 4; i++) s.edge[i] = mk_broadcast(g, x->edge[i], t.dim, 3);
+  Val left = mk_select(g, x->free, x->score, s.none), row;
+  mk_loop(g, x->trip, mk_scalar(g, DT_bool, 1), &left, 1, &row, 1, take_best, &s);
+  Val table = mk_transpose(g, mk_squeeze(g, row, 3), (const i64[]){1, 2, 0});
+  Dim lo[3] = {0}, hi[3] = {0, 0, dim_sub(g->dims, x->rounds, graph_type(g, table)->dim[2])};
+  return mk_pad(g, table, mk_scalar(g, DT_i64, -1), lo, hi, NULL);
 }
