@@ -462,9 +462,17 @@ typedef struct Has {
  * for vectors too. */
 Has has_scalars(const Target *t);
 bool machine_has(const Has *has, u32 what, u32 lanes);
-/* Changes the expression in place: what the machine does not have is a sequence. Variables of that
- * are declared in statements behind *out; operands lie in a. */
-void ex_legalize(Prog *p, ExprId e, const Has *has, StmtList *out, Arena *a);
+/* A list that becomes legal; operands lie in a. */
+typedef struct Legalize {
+  Prog *p;
+  Arena *a;
+  const Has *has;
+  Map *singles; /* by variable of halves that the list declares: that of f32 in its place */
+} Legalize;
+/* Change it in place: what the machine does not have is a sequence. Variables of that are declared
+ * in statements behind *out. */
+void ex_legalize(const Legalize *o, ExprId e, StmtList *out);
+void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out);
 /* Is there anything in the list, without the kernels in it, that the machine does not have? */
 bool prog_lacks(Prog *p, StmtId first, const Has *has);
 
