@@ -88,6 +88,7 @@ struct Expr {
   Scalar imm;     /* EX_const */
   bool sat;       /* EX_op cast */
   bool near;      /* EX_op cast that saturates: of a number between -2^30 and 2^30 */
+  bool low;       /* EX_op dot4: all bytes of arg[0] are below 128 */
   const u8 *pick; /* EX_shuffle: lanes entries */
 };
 
@@ -122,6 +123,10 @@ typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
  * for those. */
 typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
 
+/* noinline: its sums need all registers, and it stays a function of its own. walks: it keeps more
+ * integers than there are registers, which none should be put aside for. */
+typedef enum KernelFlag { KF_noinline = 1, KF_walks = 2 } KernelFlag;
+
 /* The label of a kernel begins with a word, [a-z0-9_] and so long at most, that says what it
  * computes; behind a blank are the names of nodes. */
 enum { KERNEL_WORD = 40 };
@@ -141,7 +146,7 @@ struct Stmt {
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
   i64 step;           /* for */
   u8 flags;           /* for: LoopFlag; let, set, store to registers: StoreFlag; barrier:
-                         BarrierFlag */
+                         BarrierFlag; kernel: KernelFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */
   BufId buf;          /* store, barrier */
   u32 nidx;

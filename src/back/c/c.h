@@ -36,12 +36,9 @@ typedef struct Body {
   u32 id;   /* of all bodies of the file, from 1 on */
   Arena *a; /* what lasts as long as the body */
   u32 nreg, nlet;
-  Text decl;     /* of registers */
-  Map declared;  /* by name */
-  u64 frame;     /* bytes its variables and values could take */
-  u32 fmas;      /* multiply-adds of vectors that were written */
-  bool noinline; /* it should stay a function */
-  bool walks;    /* elements side by side, in registers, until none of them moves */
+  Text decl;    /* of registers */
+  Map declared; /* by name */
+  u64 frame;    /* bytes its variables and values could take */
 } Body;
 
 /* Operands of C operators; one weaker than its place is put in parentheses. */

@@ -111,18 +111,13 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
     return;
   }
   u64 frame = 0;
-  bool noinline = false, walks = false;
   bool twice = t->lanes > 1 && !t->loops && put_form(e, first, BM_vectors, owner);
   if (twice) {
     if (e->all->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;
-    noinline = e->b.noinline;
-    walks = e->b.walks;
     text_puts(e->t, "#else\n");
   }
   put_form(e, first, BM_loops, owner);
   if (twice) text_puts(e->t, "#endif\n");
   if (frame > e->b.frame) e->b.frame = frame;
-  e->b.noinline = noinline;
-  e->b.walks = walks;
 }

@@ -200,26 +200,14 @@ static const VecOp int_ops[OP_SCALARS] = {
     [OP_sign4] = {NULL, PR_any, "sign4"},
 };
 
-/* Are all bytes of it below 128, as a mask leaves them? */
-static bool has_low_bytes(Emit *e, ExprId id) {
-  const Expr *x = prog_expr(e->p, id);
-  for (u32 i = 0; x->kind == EX_op && x->op == OP_and && i < 2; i++) {
-    const Expr *m = prog_expr(e->p, x->arg[i]);
-    if (m->kind == EX_splat) m = prog_expr(e->p, m->arg[0]);
-    if (m->kind == EX_const && !(m->imm.i & 0x80808080)) return true;
-  }
-  return false;
-}
-
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt;
-  if (x->op == OP_dot4 && e->b.w > 4 && has_low_bytes(e, x->arg[0])) name = "dot4_low";
-  const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
+  const char *f = x->low ? need_vector(e, "dot4_low", k, NULL) : NULL;
+  if (!f) f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
-  if (x->op == OP_fma && ++e->b.fmas >= figures.noinline_fmas) e->b.noinline = true;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
-    e->all->vec.dot4 = e->b.noinline = true;
+    e->all->vec.dot4 = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);
