@@ -485,6 +485,9 @@ bool prog_lacks(Prog *p, StmtId first, const Has *has);
  * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
  * in a. */
 StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a);
+/* A copy of the list as back ends write it: for t with its loops written out, 0 if they cannot be;
+ * without t, for any compiler, with loops and arrays. It goes with prog_rewind. */
+StmtId prog_ready_list(Prog *p, StmtId first, const Target *t, const Has *has, Arena *a);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

@@ -510,3 +510,8 @@ StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a) 
   }
   return legal_list(&o, first);
 }
+
+StmtId prog_ready_list(Prog *p, StmtId first, const Target *t, const Has *has, Arena *a) {
+  StmtId body = t ? prog_unroll(p, first, a) : prog_copy(p, first, a);
+  return body ? prog_legalize(p, body, t ? prog_lanes(p, first, t) : 0, has, a) : 0;
+}

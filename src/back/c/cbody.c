@@ -80,12 +80,11 @@ static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   start(e, mode, owner);
   ProgMark m = prog_mark(p);
   StmtId shared = e->shared;
-  StmtId body = vectors ? prog_unroll(p, first, e->b.a) : prog_copy(p, first, e->b.a);
+  const Target *t = vectors ? e->o->target : NULL;
+  Has has = has_scalars(t);
+  StmtId body = prog_ready_list(p, first, t, &has, e->b.a);
   if (body) {
-    const Target *t = vectors ? e->o->target : NULL;
-    Has has = has_scalars(t);
-    if (shared == first) e->shared = body;
-    body = prog_legalize(p, body, t ? prog_lanes(p, first, t) : 0, &has, e->b.a);
+    if (shared == first) e->shared = body; /* a loop: nothing of it goes in front */
     need_names(e);
     e->all->vec.twice = e->all->vec.twice || vectors;
     if (vectors && !e->all->above) put_own(e, e->t, "#if IG_VECTORS@\n");
