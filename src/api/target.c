@@ -99,13 +99,12 @@ static const Target *read_answer(Ctx *c, const char *path) {
   return target_scalar();
 }
 
-/* CPUs that are newer than some compilers: what these are told instead. */
-#define ZEN4                                                                                       \
-  "-march=znver3 -mavx512f -mavx512cd -mavx512bw -mavx512dq -mavx512vl -mavx512ifma -mavx512vbmi " \
-  "-mavx512vbmi2 -mavx512vnni -mavx512bf16 -mavx512bitalg -mavx512vpopcntdq -mgfni"
 static const struct NewCpu {
   const char *name, *flags;
-} new_cpus[] = {{"znver4", ZEN4}, {"znver5", ZEN4 " -mavxvnni"}};
+} new_cpus[] = {
+#define NEW_CPU(name, flags) {#name, flags},
+#include "ir/target.def"
+};
 
 static const char *instead_of(Ctx *c, const Ask *a, const char *name) {
   for (u32 i = 0; i < sizeof new_cpus / sizeof *new_cpus; i++)

@@ -88,6 +88,7 @@ struct Expr {
   Scalar imm;     /* EX_const */
   bool sat;       /* EX_op cast */
   bool near;      /* EX_op cast that saturates: of a number between -2^30 and 2^30 */
+  bool low;       /* EX_op dot4: all bytes of arg[0] are below 128 */
   const u8 *pick; /* EX_shuffle: lanes entries */
 };
 
@@ -122,6 +123,10 @@ typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
  * for those. */
 typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
 
+/* noinline: its sums need all registers, and it stays a function of its own. walks: it keeps more
+ * integers than there are registers, which none should be put aside for. */
+typedef enum KernelFlag { KF_noinline = 1, KF_walks = 2 } KernelFlag;
+
 /* The label of a kernel begins with a word, [a-z0-9_] and so long at most, that says what it
  * computes; behind a blank are the names of nodes. */
 enum { KERNEL_WORD = 40 };
@@ -141,7 +146,7 @@ struct Stmt {
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
   i64 step;           /* for */
   u8 flags;           /* for: LoopFlag; let, set, store to registers: StoreFlag; barrier:
-                         BarrierFlag */
+                         BarrierFlag; kernel: KernelFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */
   BufId buf;          /* store, barrier */
   u32 nidx;
@@ -462,9 +467,17 @@ typedef struct Has {
  * for vectors too. */
 Has has_scalars(const Target *t);
 bool machine_has(const Has *has, u32 what, u32 lanes);
-/* Changes the expression in place: what the machine does not have is a sequence. Variables of that
- * are declared in statements behind *out; operands lie in a. */
-void ex_legalize(Prog *p, ExprId e, const Has *has, StmtList *out, Arena *a);
+/* A list that becomes legal; operands lie in a. */
+typedef struct Legalize {
+  Prog *p;
+  Arena *a;
+  const Has *has;
+  Map *singles; /* by variable of halves that the list declares: that of f32 in its place */
+} Legalize;
+/* Change it in place: what the machine does not have is a sequence. Variables of that are declared
+ * in statements behind *out. */
+void ex_legalize(const Legalize *o, ExprId e, StmtList *out);
+void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out);
 /* Is there anything in the list, without the kernels in it, that the machine does not have? */
 bool prog_lacks(Prog *p, StmtId first, const Has *has);
 
@@ -472,6 +485,9 @@ bool prog_lacks(Prog *p, StmtId first, const Has *has);
  * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
  * in a. */
 StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a);
+/* A copy of the list as back ends write it: for t with its loops written out, 0 if they cannot be;
+ * without t, for any compiler, with loops and arrays. It goes with prog_rewind. */
+StmtId prog_ready_list(Prog *p, StmtId first, const Target *t, const Has *has, Arena *a);
 
 /* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
 void prog_ready(Prog *p);

@@ -37,7 +37,7 @@ typedef struct Legal {
   Prog *p;
   Arena *a;
   u32 most;
-  const Has *has;
+  Legalize sequences;
   StmtList *out;     /* where statements go */
   bool steps;        /* the statement at hand sets lanes one after the other */
   Map part;          /* by variable: the first of its parts, which follow each other */
@@ -175,15 +175,9 @@ static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
 }
 
 /* What the machine lacks goes in front, as a sequence. */
-static void legal_exprs(Legal *o, const Stmt *s) {
-  ex_legalize(o->p, s->a, o->has, o->out, o->a);
-  ex_legalize(o->p, s->b, o->has, o->out, o->a);
-  for (u32 i = 0; i < s->nidx; i++) ex_legalize(o->p, s->idx[i], o->has, o->out, o->a);
-}
-
-static void put_legal(Legal *o, const Stmt *s) {
-  legal_exprs(o, s);
-  stmts_add(o->p, o->out, s);
+static void put_legal(Legal *o, Stmt s) {
+  stmt_legalize(&o->sequences, &s, o->out);
+  stmts_add(o->p, o->out, &s);
 }
 
 /* A let, set or store, for each piece. */
@@ -199,7 +193,7 @@ static void put_pieces(Legal *o, const Stmt *s) {
       for (u32 i = 0; i < s->nidx; i++) one.idx[i] = copy(o, s->idx[i]);
       move_last(o, one.idx, one.nidx, &ps.at[q]);
     }
-    put_legal(o, &one);
+    put_legal(o, one);
   }
 }
 
@@ -224,7 +218,7 @@ static void name_loads(Legal *o, ExprId id) {
   VarId v = new_var(o, x->dt, x->lanes, str_of(o->p->c, "b"));
   Stmt let = {.kind = ST_let, .var = v, .a = ex_take(o->p, x), .step = 1, .loc = LOC_NONE};
   *x = var_expr(o, v);
-  put_legal(o, &let);
+  put_legal(o, let);
 }
 
 /* As `piece`, with the lanes of register q as byte_in_part has them. */
@@ -265,12 +259,12 @@ static bool put_joined(Legal *o, const Stmt *s) {
     Expr e = var_expr(o, v);
     for (u32 i = 0; i < o->most; i++)
       pick[in_parts ? byte_in_part(q, i) : q * o->most + i] = (u8)(q * o->most + i);
-    put_legal(o, &let);
+    put_legal(o, let);
     arg[q] = ex_take(o->p, &e);
   }
   Expr all = {.kind = EX_shuffle, .dt = DT_f32, .lanes = x.lanes, .pick = pick};
   *at(o, y) = *at(o, make(o, all, arg, BYTES_JOINED));
-  put_legal(o, s);
+  put_legal(o, *s);
   return true;
 }
 
@@ -435,10 +429,10 @@ static void put_while(Legal *o, StmtId id, Stmt s) {
   ExprId second = copy(o, s.a);
   o->out = &before;
   prepare(o, s.a);
-  ex_legalize(o->p, s.a, o->has, o->out, o->a);
+  ex_legalize(&o->sequences, s.a, o->out);
   o->out = &again;
   prepare(o, second);
-  ex_legalize(o->p, second, o->has, o->out, o->a);
+  ex_legalize(&o->sequences, second, o->out);
   o->out = outer;
   s.body = legal_list(o, s.body);
   if (before.first) {
@@ -480,11 +474,10 @@ static void put_stmt(Legal *o, StmtId id) {
     put_pieces(o, &s);
     return;
   }
-  legal_exprs(o, &s);
+  stmt_legalize(&o->sequences, &s, o->out);
   if (s.kind != ST_kernel && s.body) s.body = legal_list(o, s.body);
   if (s.other) s.other = legal_list(o, s.other);
-  prog_stmt(o->p, id)->body = s.body;
-  prog_stmt(o->p, id)->other = s.other;
+  *prog_stmt(o->p, id) = s;
   stmts_move(o->p, o->out, id);
 }
 
@@ -508,10 +501,17 @@ static StmtId inside_shared(Prog *p, StmtId first) {
 }
 
 StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a) {
-  Legal o = {.p = p, .a = a, .most = most, .has = has, .part = map_new(a), .reg_at = map_new(a)};
+  Map singles = map_new(a);
+  Legal o = {.p = p, .a = a, .most = most, .part = map_new(a), .reg_at = map_new(a)};
+  o.sequences = (Legalize){p, a, has, &singles};
   if (most) {
     o.head = inside_shared(p, first);
     use_regs(&o, first, 0);
   }
   return legal_list(&o, first);
+}
+
+StmtId prog_ready_list(Prog *p, StmtId first, const Target *t, const Has *has, Arena *a) {
+  StmtId body = t ? prog_unroll(p, first, a) : prog_copy(p, first, a);
+  return body ? prog_legalize(p, body, t ? prog_lanes(p, first, t) : 0, has, a) : 0;
 }

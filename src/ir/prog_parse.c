@@ -160,6 +160,9 @@ static ExprId op_call(ProgParse *o) {
       if (!e.near) scan_expect_word(&o->s, "sat");
       e.sat = true;
     }
+  } else if (e.op == OP_dot4 && scan_accept(&o->s, '.')) {
+    scan_expect_word(&o->s, "low");
+    e.low = true;
   }
   e.narg = operands(o, arg, 3);
   expect_args(o, &e, op_info[e.op].nin_min);
@@ -451,7 +454,10 @@ static void stmt(ProgParse *o, Cursor *at) {
   } else if (scan_accept_word(s, "kernel")) {
     StmtId id = begin(o, at, ST_kernel);
     Str label = scan_quoted(s);
+    u8 flags = scan_accept_word(s, "noinline") ? KF_noinline : 0;
+    if (scan_accept_word(s, "walks")) flags |= KF_walks;
     prog_stmt(o->p, id)->label = label;
+    prog_stmt(o->p, id)->flags = flags;
     list(o, prog_inside(id));
   } else {
     u8 hold = scan_accept_word(s, "hold") ? SF_hold : 0;

@@ -5,11 +5,15 @@
  * have, with the same bits. Of what is used twice a variable is made, in statements that go in
  * front. Sequences know no width: they serve scalars and vectors of any length.
  *
+ * Values of f16 and bf16 that the machine cannot widen are f32 in registers, rounded behind each
+ * operation that does not just choose; memory is read and written as their bits:
+ * bitcast.u16(x[0:4]), and y[0:4] = bitcast.f16(..) of u16.
+ *
  * Only prog_legalize applies them, so of what has a row here a back end finds nothing that its
  * machine does not have. Without a row: rounding of f64 in vectors, which LLVM's objects refuse
- * where there is no instruction, fma, which lowering makes for no such machine, and halves, which
- * back ends widen as they load. Bytes made of floats have one for LLVM; C has instructions of
- * cvop.def for them, and plain forms behind.
+ * where there is no instruction, fma, which lowering makes for no such machine, and what becomes
+ * a half of f64 or of integers beyond f32, which is rounded once. Bytes made of floats have one
+ * for LLVM; C has instructions of cvop.def for them, and plain forms behind.
  */
 #include "ir/prog.h"
 
@@ -17,6 +21,7 @@ typedef struct Sequence {
   Prog *p;
   Arena *a;
   const Has *has;
+  Map *singles; /* by variable of halves: that of f32 in its place */
   StmtList *out;
   u32 lanes; /* of the operation at hand */
 } Sequence;
@@ -59,6 +64,9 @@ static ExprId cast_near(Sequence *q, DType to, ExprId a) {
 }
 
 static ExprId bits(Sequence *q, DType to, ExprId a) {
+  const Expr *x = prog_expr(q->p, a);
+  bool back = x->kind == EX_op && x->op == OP_bitcast && prog_expr(q->p, x->arg[0])->dt == to;
+  if (x->dt == to || back) return back ? x->arg[0] : a;
   return make(q, (Expr){.op = OP_bitcast, .dt = to}, &a, 1);
 }
 
@@ -265,6 +273,157 @@ static ExprId bytes(Sequence *q, const Expr *x, ExprId y, DType as, i64 k) {
   return cast(q, x->dt, r);
 }
 
+/* ---- halves ---- */
+
+static bool lacks_half(const Has *has, DType dt, u32 lanes) {
+  return dtype_is_half(dt) && !machine_has(has, dt == DT_f16 ? HAS_f16 : HAS_bf16, lanes);
+}
+
+/* The exponent moves into place by a product with 2^112, which also makes numbers of what is below
+ * the least normal; what had all bits of the exponent set gets them again. */
+static ExprId widened(Sequence *q, DType from, ExprId u16) {
+  ExprId u = cast(q, DT_i32, u16);
+  if (from == DT_bf16) return bits(q, DT_f32, shifted(q, OP_shl, u, 16));
+  u = let(q, u);
+  ExprId m = let(q, shifted(q, OP_shl, masked(q, u, 0x7fff), 13));
+  ExprId f = bits(q, DT_i32, op2(q, OP_mul, bits(q, DT_f32, m), real(q, 0x1p112)));
+  ExprId finite = op2(q, OP_lt, m, word(q, 0xf800000)), zero = word(q, 0);
+  f = op2(q, OP_or, f, op3(q, OP_select, finite, zero, word(q, 0x7f800000)));
+  return bits(q, DT_f32, op2(q, OP_or, f, shifted(q, OP_shl, masked(q, u, 0x8000), 16)));
+}
+
+/* To nearest, ties to even. A normal number rounds by adding half of what is cut off, less one
+ * where the last bit kept is 0; one below, by adding 0.5, whose last bit weighs as much as that of
+ * the smallest half; what is too large is infinite, and a NaN stays one. */
+static ExprId f16_bits(Sequence *q, ExprId y) {
+  ExprId u = let(q, bits(q, DT_i32, y)), a = let(q, masked(q, u, 0x7fffffff));
+  ExprId top = let(q, shifted(q, OP_shr, a, 13)), odd = masked(q, top, 1);
+  ExprId n = op2(q, OP_add, op2(q, OP_add, a, word(q, 0xfff - 0x38000000)), odd);
+  ExprId s = bits(q, DT_i32, op2(q, OP_add, bits(q, DT_f32, a), real(q, 0.5)));
+  s = op2(q, OP_sub, s, word(q, 0x3f000000));
+  n = op3(q, OP_select, op2(q, OP_lt, a, word(q, 0x38800000)), s, shifted(q, OP_shr, n, 13));
+  ExprId nan = op2(q, OP_or, masked(q, top, 0x3ff), word(q, 0x7e00)), inf = word(q, 0x7c00);
+  ExprId over = op3(q, OP_select, op2(q, OP_gt, a, word(q, 0x7f800000)), nan, inf);
+  n = op3(q, OP_select, op2(q, OP_lt, a, word(q, 0x47800000)), n, over);
+  return op2(q, OP_or, n, masked(q, shifted(q, OP_shr, u, 16), 0x8000));
+}
+
+static ExprId bf16_bits(Sequence *q, ExprId y) {
+  ExprId u = let(q, bits(q, DT_i32, y)), top = let(q, shifted(q, OP_shr, u, 16));
+  ExprId n = op2(q, OP_add, op2(q, OP_add, u, word(q, 0x7fff)), masked(q, top, 1));
+  ExprId nan = op2(q, OP_gt, masked(q, u, 0x7fffffff), word(q, 0x7f800000));
+  return op3(q, OP_select, nan, op2(q, OP_or, top, word(q, 0x40)), shifted(q, OP_shr, n, 16));
+}
+
+static ExprId narrowed(Sequence *q, DType to, ExprId y) {
+  return cast(q, DT_u16, to == DT_f16 ? f16_bits(q, y) : bf16_bits(q, y));
+}
+
+static bool is_in_memory(const Prog *p, const Expr *x) {
+  return x->kind == EX_load && prog_buf(p, x->ref)->space != BS_reg;
+}
+
+/* Does f32 hold every number of the type? */
+static bool is_single(DType dt) {
+  return dtype_is_float(dt) ? dt != DT_f64 : dtype_info[dt].bits <= 16;
+}
+
+/* A cast that f32 rounds as well as the type it is of. */
+static bool rounds_single(const Prog *p, const Expr *x) {
+  return x->kind == EX_op && x->op == OP_cast && is_single(prog_expr(p, x->arg[0])->dt);
+}
+
+static bool only_chooses(Op op) {
+  return op == OP_select || op == OP_max || op == OP_min || op == OP_neg || op == OP_abs;
+}
+
+static ExprId single(Sequence *q, ExprId id);
+
+/* The expression as one of f32, its operands too. */
+static ExprId of_singles(Sequence *q, Expr x) {
+  const ExprId *arg = x.arg;
+  u32 lanes = x.lanes;
+  x.dt = DT_f32;
+  x.arg = x.narg ? NEWS(q->a, ExprId, x.narg) : NULL;
+  for (u32 i = 0; i < x.narg; i++)
+    x.arg[i] = dtype_is_half(prog_expr(q->p, arg[i])->dt) ? single(q, arg[i]) : arg[i];
+  q->lanes = lanes;
+  bool same = x.kind == EX_op && x.op == OP_cast && prog_expr(q->p, x.arg[0])->dt == DT_f32;
+  return same ? x.arg[0] : ex_take(q->p, &x);
+}
+
+/* The variable of f32 in the place of one of halves; as it is where it is declared elsewhere. */
+static ExprId single_var(Sequence *q, ExprId id) {
+  Expr x = *prog_expr(q->p, id);
+  const u32 *v = map_get(q->singles, x.ref);
+  if (!v) return cast(q, DT_f32, id);
+  x.dt = DT_f32;
+  x.ref = *v;
+  return ex_take(q->p, &x);
+}
+
+/* A rounded number of f32. */
+static ExprId rounded_to(Sequence *q, DType half, ExprId y) {
+  return widened(q, half, narrowed(q, half, y));
+}
+
+/* Lane by lane, each step rounded. */
+static ExprId reduced(Sequence *q, Expr x) {
+  ExprId from = let(q, single(q, x.arg[0])), sum = 0;
+  u32 n = prog_expr(q->p, from)->lanes;
+  q->lanes = 1;
+  for (u32 i = 0; i < n; i++) {
+    u8 *pick = NEWS(q->a, u8, 1);
+    pick[0] = (u8)i;
+    Expr e = {.kind = EX_shuffle, .dt = DT_f32, .lanes = 1, .narg = 1, .pick = pick};
+    e.arg = NEWS(q->a, ExprId, 1);
+    e.arg[0] = use(q, from);
+    ExprId lane = ex_take(q->p, &e);
+    if (i) lane = op2(q, x.op, sum, lane);
+    sum = i && !only_chooses(x.op) ? rounded_to(q, x.dt, lane) : lane;
+  }
+  return sum;
+}
+
+/* What is a half, as f32. Its operands are legal. */
+static ExprId single(Sequence *q, ExprId id) {
+  Expr x = *prog_expr(q->p, id);
+  q->lanes = x.lanes;
+  if (is_in_memory(q->p, &x)) return widened(q, x.dt, bits(q, DT_u16, id));
+  if (x.kind == EX_var) return single_var(q, id);
+  if (x.kind == EX_const || x.kind == EX_splat || x.kind == EX_shuffle) return of_singles(q, x);
+  if (x.kind == EX_hreduce) return reduced(q, x);
+  if (x.kind != EX_op) return cast(q, DT_f32, id);
+  if (x.op == OP_bitcast) return widened(q, x.dt, bits(q, DT_u16, x.arg[0]));
+  if (x.op == OP_cast && !rounds_single(q->p, &x)) return cast(q, DT_f32, id);
+  ExprId r = of_singles(q, x);
+  return only_chooses(x.op) ? r : rounded_to(q, x.dt, r);
+}
+
+/* Its bits, of u16. */
+static ExprId half_bits(Sequence *q, ExprId id) {
+  Expr x = *prog_expr(q->p, id);
+  q->lanes = x.lanes;
+  if (is_in_memory(q->p, &x)) return bits(q, DT_u16, id);
+  if (x.kind == EX_op && x.op == OP_bitcast) return bits(q, DT_u16, x.arg[0]);
+  ExprId y = rounds_single(q->p, &x) ? of_singles(q, x) : single(q, id);
+  q->lanes = x.lanes;
+  return narrowed(q, x.dt, y);
+}
+
+/* Operands that are halves, of something that is none: a comparison, or a cast. */
+static bool take_singles(Sequence *q, Expr *x) {
+  bool some = false;
+  for (u32 i = 0; i < x->narg && x->kind == EX_op; i++) {
+    const Expr *a = prog_expr(q->p, x->arg[i]);
+    if (!lacks_half(q->has, a->dt, a->lanes)) continue;
+    if (x->op == OP_bitcast && is_in_memory(q->p, a)) continue;
+    x->arg[i] = x->op == OP_bitcast ? half_bits(q, x->arg[i]) : single(q, x->arg[i]);
+    some = true;
+  }
+  return some;
+}
+
 /* ---- the list ---- */
 
 static bool saturates(const Prog *p, const Expr *x) {
@@ -325,18 +484,60 @@ static void replace(Sequence *q, ExprId id) {
     made = bytes(q, &x, y, as, k);
   } else {
     for (u32 i = 0; i < x.narg; i++) replace(q, x.arg[i]);
+    if (!dtype_is_half(x.dt) && take_singles(q, &x)) {
+      bool same = (x.op == OP_cast || x.op == OP_bitcast) && prog_expr(q->p, x.arg[0])->dt == x.dt;
+      *prog_expr(q->p, id) = same ? *prog_expr(q->p, x.arg[0]) : x;
+    }
     const struct Row *r = row_of(q->p, q->has, &x);
     if (!r) return;
+    for (u32 i = 0; i < x.narg; i++) {
+      const Expr *e = prog_expr(q->p, x.arg[i]);
+      arg[i] = let(q, lacks_half(q->has, e->dt, e->lanes) ? single(q, x.arg[i]) : x.arg[i]);
+    }
     q->lanes = x.lanes;
-    for (u32 i = 0; i < x.narg; i++) arg[i] = let(q, x.arg[i]);
     made = r->make(q, &x, arg);
   }
   *prog_expr(q->p, id) = *prog_expr(q->p, made);
 }
 
-void ex_legalize(Prog *p, ExprId id, const Has *has, StmtList *out, Arena *a) {
-  Sequence q = {.p = p, .a = a, .has = has, .out = out};
+void ex_legalize(const Legalize *o, ExprId id, StmtList *out) {
+  const Has *has = o->has;
+  Sequence q = {.p = o->p, .a = o->a, .has = has, .singles = o->singles, .out = out};
   if (id && (has->registers & has->others) != HAS_all) replace(&q, id);
+}
+
+/* Halves that are kept. */
+static void keep_halves(Sequence *q, Stmt *s) {
+  Expr x = *prog_expr(q->p, s->a);
+  if (s->kind == ST_store && prog_buf(q->p, s->buf)->space != BS_reg) {
+    ExprId u = half_bits(q, s->a);
+    q->lanes = x.lanes;
+    s->a = bits(q, x.dt, u);
+    return;
+  }
+  if (s->kind == ST_let) {
+    Var was = *prog_var(q->p, s->var);
+    VarId v = prog_add_var(q->p, DT_f32, was.name);
+    prog_var(q->p, v)->lanes = was.lanes;
+    *map_put(q->singles, s->var) = v;
+  }
+  const u32 *v = s->kind == ST_store ? NULL : map_get(q->singles, s->var);
+  s->a = single(q, s->a);
+  q->lanes = x.lanes;
+  if (v)
+    s->var = *v;
+  else /* registers that stay an array, a variable of another list */
+    s->a = cast(q, x.dt, s->a);
+}
+
+void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out) {
+  ex_legalize(o, s->a, out);
+  ex_legalize(o, s->b, out);
+  for (u32 i = 0; i < s->nidx; i++) ex_legalize(o, s->idx[i], out);
+  Sequence q = {.p = o->p, .a = o->a, .has = o->has, .singles = o->singles, .out = out};
+  bool keeps = s->kind == ST_let || s->kind == ST_set || s->kind == ST_store;
+  const Expr *x = keeps ? prog_expr(o->p, s->a) : NULL;
+  if (x && lacks_half(o->has, x->dt, x->lanes)) keep_halves(&q, s);
 }
 
 bool prog_lacks(Prog *p, StmtId first, const Has *has) {
@@ -344,7 +545,7 @@ bool prog_lacks(Prog *p, StmtId first, const Has *has) {
   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
     for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
-      if (row_of(p, has, x.e)) return true;
+      if (row_of(p, has, x.e) || lacks_half(has, x.e->dt, x.e->lanes)) return true;
   }
   return false;
 }

@@ -12,7 +12,7 @@
  *           | ["hold"] "let" name ":" type "=" expr
  *           | ["hold"] "set" name "=" expr
  *           | ["hold"] name "[" [index] "]" "=" expr
- *           | "kernel" quoted list
+ *           | "kernel" quoted ["noinline"] ["walks"] list
  *           | "require" expr "else" quoted
  *           | "barrier" name ["many"]
  *   list    = "{" {stmt} "}"
@@ -24,6 +24,7 @@
  *   unit    = literal | name | name "[" [index] "]" | call | "(" expr ")"
  *   call    = op "(" expr {"," expr} ")"
  *           | "cast." dtype [".sat" | ".near"] "(" expr ")"
+ *           | "dot4.low" "(" expr "," expr "," expr ")"
  *           | ("bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
  *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
  *           | "shuffle" {"." lane} "(" expr {"," expr} ")"
@@ -119,6 +120,7 @@ static void put_call(ProgPrint *o, const Expr *e) {
     text_puts(t, op_info[e->op].name);
     if (op_info[e->op].res == OR_to) text_fmt(t, ".%s", dtype_info[e->dt].name);
     if (e->sat) text_puts(t, e->near ? ".near" : ".sat");
+    if (e->low) text_puts(t, ".low");
     break;
   case EX_splat: text_fmt(t, "splat.%u", e->lanes); break;
   case EX_hreduce: text_fmt(t, "reduce.%s", op_info[e->op].name); break;
@@ -209,6 +211,8 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
   case ST_kernel:
     text_puts(t, "kernel ");
     text_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
+    if (s->flags & KF_noinline) text_puts(t, " noinline");
+    if (s->flags & KF_walks) text_puts(t, " walks");
     break;
   case ST_require:
     text_puts(t, "require ");

@@ -18,8 +18,9 @@ enum {
   HAS_sign4 = 1 << 3,
   HAS_round = 1 << 4,    /* f32 to whole numbers, in all four ways */
   HAS_saturate = 1 << 5, /* casts to integers of 16 bits and fewer, and between integers */
-  HAS_f16 = 1 << 6,      /* widens a register of them in one step */
-  HAS_all = (1 << 7) - 1,
+  HAS_f16 = 1 << 6,      /* widens a register of them in one step, and narrows it */
+  HAS_bf16 = 1 << 7,     /* the same of these */
+  HAS_all = (1 << 8) - 1,
 };
 
 typedef struct Target {

@@ -36,12 +36,9 @@ typedef struct Body {
   u32 id;   /* of all bodies of the file, from 1 on */
   Arena *a; /* what lasts as long as the body */
   u32 nreg, nlet;
-  Text decl;     /* of registers */
-  Map declared;  /* by name */
-  u64 frame;     /* bytes its variables and values could take */
-  u32 fmas;      /* multiply-adds of vectors that were written */
-  bool noinline; /* it should stay a function */
-  bool walks;    /* elements side by side, in registers, until none of them moves */
+  Text decl;    /* of registers */
+  Map declared; /* by name */
+  u64 frame;    /* bytes its variables and values could take */
 } Body;
 
 /* Operands of C operators; one weaker than its place is put in parentheses. */
@@ -292,9 +289,6 @@ const char *open_convert(Emit *e, Text *t, DType from, DType to);
 const char *need_vector(Emit *e, const char *what, DType k, const char *loop); /* of cvop.def */
 const char *need_loop(Emit *e, const Expr *x, DType from); /* a scalar operation, lane by lane */
 const char *need_narrow(Emit *e, DType dt, bool store);    /* narrow floats likewise */
-/* f16 and bf16 in memory, f32 in registers; round: to what the other two leave of it */
-typedef enum HalfStep { HALF_load, HALF_store, HALF_round, HALF_STEPS } HalfStep;
-const char *need_half(Emit *e, DType dt, HalfStep step);
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
 bool is_wanted(Emit *e, const char *name); /* is the text of this function still to be written? */
 

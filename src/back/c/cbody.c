@@ -80,12 +80,11 @@ static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   start(e, mode, owner);
   ProgMark m = prog_mark(p);
   StmtId shared = e->shared;
-  StmtId body = vectors ? prog_unroll(p, first, e->b.a) : prog_copy(p, first, e->b.a);
+  const Target *t = vectors ? e->o->target : NULL;
+  Has has = has_scalars(t);
+  StmtId body = prog_ready_list(p, first, t, &has, e->b.a);
   if (body) {
-    const Target *t = vectors ? e->o->target : NULL;
-    Has has = has_scalars(t);
-    if (shared == first) e->shared = body;
-    body = prog_legalize(p, body, t ? prog_lanes(p, first, t) : 0, &has, e->b.a);
+    if (shared == first) e->shared = body; /* a loop: nothing of it goes in front */
     need_names(e);
     e->all->vec.twice = e->all->vec.twice || vectors;
     if (vectors && !e->all->above) put_own(e, e->t, "#if IG_VECTORS@\n");
@@ -111,18 +110,13 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
     return;
   }
   u64 frame = 0;
-  bool noinline = false, walks = false;
   bool twice = t->lanes > 1 && !t->loops && put_form(e, first, BM_vectors, owner);
   if (twice) {
     if (e->all->above) return; /* it is compiled nowhere else */
     frame = e->b.frame;
-    noinline = e->b.noinline;
-    walks = e->b.walks;
     text_puts(e->t, "#else\n");
   }
   put_form(e, first, BM_loops, owner);
   if (twice) text_puts(e->t, "#endif\n");
   if (frame > e->b.frame) e->b.frame = frame;
-  e->b.noinline = noinline;
-  e->b.walks = walks;
 }

@@ -45,6 +45,7 @@ const char *open_convert(Emit *e, Text *t, DType from, DType to) {
   Text end = text_new(e->b.a);
   bool bytes = (from == DT_u8 || from == DT_i8) && (to == DT_i32 || to == DT_f32);
   const char *widen = bytes ? need_vector(e, "widen", from, NULL) : NULL;
+  if (from == DT_u16 && to == DT_i32) widen = need_vector(e, "widen_words", from, NULL);
   if (widen) {
     const char *rest = open_convert(e, t, DT_i32, to);
     text_fmt(t, "%s(", widen);
@@ -139,8 +140,6 @@ static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop)
   case 'H': text_puts(t, vector_type(e, DT_i16, false)); break;
   case 'M': text_puts(t, vector_type(e, signed_of(bytes), false)); break;
   case 'U': text_puts(t, vector_type(e, unsigned_of(bytes), false)); break;
-  case 'h': text_puts(t, vector_type(e, DT_u16, false)); break;
-  case 'm': text_puts(t, vector_type(e, DT_u16, true)); break;
   case 'e': text_puts(t, c_type(k)); break;
   case 'd': text_puts(t, dtype_info[k].name); break;
   case 'k': text_fmt(t, "%sx%u", dtype_info[k].name, e->b.w); break;
@@ -256,20 +255,9 @@ const char *need_loop(Emit *e, const Expr *x, DType from) {
   return name;
 }
 
-const char *need_half(Emit *e, DType dt, HalfStep step) {
-  static const char *const name[][HALF_STEPS] = {{"load_f16", "store_f16", "round_f16"},
-                                                 {"load_bf16", "store_bf16", "round_bf16"}};
-  const char *const *row = name[dt == DT_bf16];
-  if (step == HALF_round) {
-    need_vector(e, row[HALF_load], DT_f32, NULL);
-    need_vector(e, row[HALF_store], DT_f32, NULL);
-  }
-  return need_vector(e, row[step], DT_f32, NULL);
-}
-
 /* Narrow floats, lane by lane: ig_load_f8e5m2x8(p), ig_store_f8e5m2x8(p, v). */
 const char *need_narrow(Emit *e, DType dt, bool store) {
-  if (dtype_is_half(dt)) return need_half(e, dt, store ? HALF_store : HALF_load);
+  if (dt == DT_f16) return need_vector(e, store ? "store_f16" : "load_f16", DT_f32, NULL);
   Text n = text_new(e->b.a);
   u32 w = e->b.w;
   put_own(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);

@@ -269,7 +269,7 @@ typedef struct Function {
   Text params, text;
   LocalNames names;
   const char **param; /* names */
-  bool shared, noinline, walks;
+  bool shared;
 } Function;
 
 static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
@@ -290,10 +290,8 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   put_params(e, &f.params, u);
   f.param = param_names(e, u);
   f.names = e->names;
-  f.noinline = e->b.noinline;
-  f.walks = e->b.walks;
-  if (f.noinline) need(e, RT_noinline);
-  if (f.walks) need(e, RT_walk);
+  if (s->flags & KF_noinline) need(e, RT_noinline);
+  if (s->flags & KF_walks) need(e, RT_walk);
   e->b = outer_body;
   e->in_kernel = false;
   e->t = outer;
@@ -316,10 +314,10 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   put_shapes(e, u, f->param);
   /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
   text_fmt(&head, "%s%s%svoid ", kernel_linkage(e),
-           f->shared     ? "__attribute__((noinline)) "
-           : f->noinline ? "IG_NOINLINE "
-                         : "",
-           f->walks ? "IG_WALK " : "");
+           f->shared                ? "__attribute__((noinline)) "
+           : s->flags & KF_noinline ? "IG_NOINLINE "
+                                    : "",
+           s->flags & KF_walks ? "IG_WALK " : "");
   put_kernel_name(e, &head, "", number);
   text_fmt(&head, "(%s", text_cstr(&params));
   if (f->shared)

@@ -70,7 +70,6 @@ static void put_if(Emit *e, const Stmt *s) {
 }
 
 static void put_while(Emit *e, const Stmt *s) {
-  if (e->b.mode == BM_vectors) e->b.walks = true;
   begin_line(e);
   text_puts(e->t, "while (");
   put_expr(e, s->a);

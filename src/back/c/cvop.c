@@ -151,8 +151,10 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_data(e, x->arg[0], at); /* narrow floats are kept as f32 */
-  } else if (from == DT_f32 && dtype_is_half(to)) {
-    put_call(e, x, need_half(e, to, HALF_round));
+  } else if (from == DT_f32 && to == DT_f16) {
+    need_narrow(e, to, false);
+    need_narrow(e, to, true);
+    put_call(e, x, need_vector(e, "round_f16", DT_f32, NULL));
   } else if (is_convertible(from, to, x->sat) || is_near(x, from)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
@@ -198,26 +200,14 @@ static const VecOp int_ops[OP_SCALARS] = {
     [OP_sign4] = {NULL, PR_any, "sign4"},
 };
 
-/* Are all bytes of it below 128, as a mask leaves them? */
-static bool has_low_bytes(Emit *e, ExprId id) {
-  const Expr *x = prog_expr(e->p, id);
-  for (u32 i = 0; x->kind == EX_op && x->op == OP_and && i < 2; i++) {
-    const Expr *m = prog_expr(e->p, x->arg[i]);
-    if (m->kind == EX_splat) m = prog_expr(e->p, m->arg[0]);
-    if (m->kind == EX_const && !(m->imm.i & 0x80808080)) return true;
-  }
-  return false;
-}
-
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt;
-  if (x->op == OP_dot4 && e->b.w > 4 && has_low_bytes(e, x->arg[0])) name = "dot4_low";
-  const char *f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
+  const char *f = x->low ? need_vector(e, "dot4_low", k, NULL) : NULL;
+  if (!f) f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
-  if (x->op == OP_fma && ++e->b.fmas >= figures.noinline_fmas) e->b.noinline = true;
   if (x->op == OP_dot4 || x->op == OP_dot2) {
-    e->all->vec.dot4 = e->b.noinline = true;
+    e->all->vec.dot4 = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);
@@ -312,6 +302,8 @@ static bool put_bool_op(Emit *e, const Expr *x) {
   return true;
 }
 
+static void put_load(Emit *e, const Expr *x, Prec at, bool bits);
+
 static void put_op(Emit *e, const Expr *x, Prec at) {
   DType from = prog_expr(e->p, x->arg[x->narg - 1])->dt;
   if (x->op == OP_select) {
@@ -337,6 +329,11 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     put_data(e, x->arg[0], PR_unary);
     return;
   }
+  const Expr *of = prog_expr(e->p, x->arg[0]);
+  if (x->op == OP_bitcast && x->dt == DT_u16 && of->kind == EX_load && dtype_is_half(from)) {
+    put_load(e, of, at, true);
+    return;
+  }
   bool done = x->op != OP_bitcast &&
               (is_full(x->dt) ? put_int_op(e, x, at)
                               : (x->dt == DT_f32 || x->dt == DT_f64) && put_float_op(e, x, at));
@@ -350,10 +347,11 @@ static void put_address(Emit *e, BufId b, const ExprId *idx, u32 n) {
   put_element(e, b, idx, n, 1);
 }
 
-static void put_load(Emit *e, const Expr *x, Prec at) {
-  if (is_plain(x->dt)) {
+/* bits: of halves, as numbers of 16 bits. */
+static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
+  if (is_plain(x->dt) || bits) {
     open_paren(e, PR_unary, at);
-    text_fmt(e->t, "*(const %s *)", vector_type(e, elem_of(x->dt), true));
+    text_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : elem_of(x->dt), true));
     put_address(e, x->ref, x->arg, x->narg);
     close_paren(e, PR_unary, at);
   } else {
@@ -363,25 +361,28 @@ static void put_load(Emit *e, const Expr *x, Prec at) {
   }
 }
 
-/* What is stored as a half, before it is rounded: the store rounds. */
-static ExprId unrounded(Emit *e, DType to, ExprId id) {
+/* What is stored as a half: before it is rounded, as the store rounds, or its bits. */
+static ExprId unrounded(Emit *e, DType to, ExprId id, bool *bits) {
   const Expr *x = prog_expr(e->p, id);
-  bool rounds = dtype_is_half(to) && x->kind == EX_op && x->op == OP_cast &&
-                prog_expr(e->p, x->arg[0])->dt == DT_f32;
-  return rounds ? x->arg[0] : id;
+  DType from = x->kind == EX_op ? prog_expr(e->p, x->arg[0])->dt : DT_none;
+  *bits = dtype_is_half(to) && from == DT_u16 && x->op == OP_bitcast;
+  bool rounds = dtype_is_half(to) && from == DT_f32 && x->op == OP_cast;
+  return rounds || *bits ? x->arg[0] : id;
 }
 
 void put_vector_store(Emit *e, const Stmt *s) {
   DType dt = prog_buf(e->p, s->buf)->dt;
-  bool plain = is_plain(dt);
+  bool bits;
+  ExprId value = unrounded(e, dt, s->a, &bits);
+  bool plain = is_plain(dt) || bits;
   e->b.w = prog_expr(e->p, s->a)->lanes;
   if (plain)
-    text_fmt(e->t, "*(%s *)", vector_type(e, elem_of(dt), true));
+    text_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : elem_of(dt), true));
   else
     text_fmt(e->t, "%s(", need_narrow(e, dt, true));
   put_address(e, s->buf, s->idx, s->nidx);
   text_puts(e->t, plain ? " = " : ", ");
-  put_expr(e, unrounded(e, dt, s->a));
+  put_expr(e, value);
   if (!plain) text_puts(e->t, ")");
 }
 
@@ -427,7 +428,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
   e->b.frame += x->lanes * dtype_bytes(elem_of(x->dt)) + 16;
   switch (x->kind) {
   case EX_var: text_puts(e->t, e->var.at[x->ref]); break;
-  case EX_load: put_load(e, x, at); break;
+  case EX_load: put_load(e, x, at, false); break;
   case EX_splat: put_splat(e, x); break;
   case EX_shuffle: put_shuffle(e, x); break;
   case EX_op: put_op(e, x, at); break;

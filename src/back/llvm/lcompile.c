@@ -74,8 +74,8 @@ static bool begins(const char *s, const char *with) {
   return !strncmp(s, with, strlen(with));
 }
 
-/* LLVM rounds by functions where the machine has no instructions, which objects have nobody to link
- * them with. dot4 and its like are instructions of x86, by their names. */
+/* LLVM rounds, and widens halves, by functions where the machine has no instructions, which objects
+ * have nobody to link them with. dot4 and its like are instructions of x86, by their names. */
 static void ask_machine(Gen *g) {
   u32 lanes = g->o->target->lanes;
   bool x86 = begins(g->triple, "x86_64"), avx2 = has_feature(g, "avx2");
@@ -84,7 +84,8 @@ static void ask_machine(Gen *g) {
                : lanes == 8 ? avx2
                             : lanes == 4 && has_feature(g, "ssse3");
   bool vnni = has_feature(g, "avx512vnni") && (lanes == 16 || has_feature(g, "avx512vl"));
-  u32 any = rounds ? HAS_round : 0;
+  bool halves = has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
+  u32 any = (rounds ? HAS_round : 0) | (halves ? HAS_f16 : 0);
   g->has = (Has){.scalars = any, .registers = any, .others = any};
   if (x86 && (bytes || lanes == 4)) g->has.registers |= HAS_dot2;
   if (x86 && bytes) g->has.registers |= HAS_pairs | HAS_sign4 | (vnni ? HAS_dot4 : 0);

@@ -107,7 +107,8 @@ static LVal compare(Gen *g, const Expr *x, LVal a, LVal b) {
 /* ---- operations ---- */
 
 static LVal gen_op(Gen *g, const Expr *x) {
-  LVal arg[3] = {NULL, NULL, NULL};
+  LVal arg[3] = {NULL, NULL, NULL}, bits = gen_half_bits(g, x);
+  if (bits) return bits;
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
   if (x->op == OP_cast) return gen_cast(g, x, arg[0]);
   if (x->op == OP_bitcast) return gen_bitcast(g, x, arg[0]);

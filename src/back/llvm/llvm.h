@@ -112,6 +112,7 @@ LVal gen_index(Gen *g, ExprId x); /* index arithmetic, which does not wrap */
 LVal gen_dim(Gen *g, Dim d);
 LVal gen_buf(Gen *g, BufId b); /* its address */
 LVal gen_load(Gen *g, const Expr *x);
+LVal gen_half_bits(Gen *g, const Expr *x); /* of halves in memory; NULL: x is something else */
 LVal gen_quad(Gen *g, const Expr *x);
 void gen_store(Gen *g, const Stmt *s);
 LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes);

@@ -120,16 +120,29 @@ static bool is_coded(DType dt) {
   return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
 }
 
+/* As memory has it. */
+static LVal load_raw(Gen *g, const Expr *x) {
+  const Buf *b = prog_buf(g->p, x->ref);
+  LType t = lt_memory(g, b->dt, x->lanes);
+  LVal at = address(g, x->ref, x->arg, x->narg);
+  if (x->lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
+  return lv_load(g, t, at, dtype_bytes(b->dt));
+}
+
+LVal gen_half_bits(Gen *g, const Expr *x) {
+  const Expr *of = prog_expr(g->p, x->arg[0]);
+  bool half = x->op == OP_bitcast && x->dt == DT_u16 && dtype_is_half(of->dt);
+  if (!half || of->kind != EX_load || prog_buf(g->p, of->ref)->space == BS_reg) return NULL;
+  return load_raw(g, of);
+}
+
 LVal gen_load(Gen *g, const Expr *x) {
   const Buf *b = prog_buf(g->p, x->ref);
   if (b->space == BS_reg) {
     LType t = lt_value(g, b->dt, b->lanes);
     return lv_load(g, t, element(g, x->ref, gen_registers(g, x->ref), t, x->arg, x->narg), 0);
   }
-  LType t = lt_memory(g, b->dt, x->lanes);
-  LVal at = address(g, x->ref, x->arg, x->narg);
-  if (x->lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
-  LVal raw = lv_load(g, t, at, dtype_bytes(b->dt));
+  LVal raw = load_raw(g, x);
   if (b->dt == DT_bool) return lv_icmp(g, LLVMIntNE, raw, lv_int(g, 8, x->lanes, 0));
   return is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
 }
@@ -143,8 +156,11 @@ LVal gen_quad(Gen *g, const Expr *x) {
 
 void gen_store(Gen *g, const Stmt *s) {
   const Buf *b = prog_buf(g->p, s->buf);
-  u32 lanes = prog_expr(g->p, s->a)->lanes;
-  LVal x = gen_expr(g, s->a);
+  const Expr *e = prog_expr(g->p, s->a);
+  u32 lanes = e->lanes;
+  bool bits = b->space != BS_reg && dtype_is_half(b->dt) && e->kind == EX_op &&
+              e->op == OP_bitcast && prog_expr(g->p, e->arg[0])->dt == DT_u16;
+  LVal x = gen_expr(g, bits ? e->arg[0] : s->a);
   if (b->space == BS_reg) {
     LType t = lt_value(g, b->dt, b->lanes);
     lv_store(g, x, element(g, s->buf, gen_registers(g, s->buf), t, s->idx, s->nidx), 0);
@@ -154,93 +170,30 @@ void gen_store(Gen *g, const Stmt *s) {
   LVal at = address(g, s->buf, s->idx, s->nidx);
   if (lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
   if (b->dt == DT_bool) x = lv_cast(g, LLVMZExt, x, t);
-  if (is_coded(b->dt)) x = bits_of_float(g, b->dt, x, lanes);
+  if (is_coded(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
   lv_store(g, x, at, dtype_bytes(b->dt));
 }
 
 /* ---- narrow floats ---- */
 
-static LVal words(Gen *g, LVal x, u32 lanes, LLVMOpcode op, i64 k) {
-  return lv_bin(g, op, x, lv_int(g, 32, lanes, k));
-}
-
-static LVal as_float(Gen *g, LVal x, u32 lanes) {
-  return lv_cast(g, LLVMBitCast, x, lt_lanes(g, lt_real(g, false), lanes));
-}
-
-static LVal as_word(Gen *g, LVal x, u32 lanes) {
-  return lv_cast(g, LLVMBitCast, x, lt_lanes(g, lt_int(g, 32), lanes));
-}
-
-static LVal is_above(Gen *g, LVal x, u32 lanes, i64 k) {
-  return lv_icmp(g, LLVMIntUGT, x, lv_int(g, 32, lanes, k));
-}
-
-/* Has the machine instructions for halves? Else LLVM would call functions of a library. */
-static bool has_halves(const Gen *g) {
-  return has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
-}
-
 static LType half_type(Gen *g, u32 lanes) {
   return lt_lanes(g, g->l->LLVMHalfTypeInContext(g->unit->context), lanes);
 }
 
-/* The exponent moves into place by a product with 2^112, which also makes numbers of what is below
- * the least normal; what had all bits of the exponent set gets them again. */
-static LVal widen_f16(Gen *g, LVal u, u32 lanes) {
-  LVal m = words(g, words(g, u, lanes, LLVMAnd, 0x7fff), lanes, LLVMShl, 13);
-  LVal f = lv_bin(g, LLVMFMul, as_float(g, m, lanes), lv_real(g, false, lanes, 0x1p112));
-  f = as_word(g, f, lanes);
-  LVal full = words(g, f, lanes, LLVMOr, 0x7f800000);
-  f = lv_pick(g, is_above(g, m, lanes, 0xf7fffff), full, f);
-  LVal sign = words(g, words(g, u, lanes, LLVMAnd, 0x8000), lanes, LLVMShl, 16);
-  return as_float(g, lv_bin(g, LLVMOr, f, sign), lanes);
-}
-
-/* See cvop.def: normal numbers round by adding half of what is cut off, small ones by adding 0.5.
- */
-static LVal narrow_f16(Gen *g, LVal u, u32 lanes) {
-  LVal a = words(g, u, lanes, LLVMAnd, 0x7fffffff), top = words(g, a, lanes, LLVMLShr, 13);
-  LVal n = words(g, words(g, a, lanes, LLVMSub, 0x38000000), lanes, LLVMAdd, 0xfff);
-  n = words(g, lv_bin(g, LLVMAdd, n, words(g, top, lanes, LLVMAnd, 1)), lanes, LLVMLShr, 13);
-  LVal s = lv_bin(g, LLVMFAdd, as_float(g, a, lanes), lv_real(g, false, lanes, 0.5));
-  s = words(g, as_word(g, s, lanes), lanes, LLVMSub, 0x3f000000);
-  LVal nan = words(g, words(g, top, lanes, LLVMAnd, 0x3ff), lanes, LLVMOr, 0x7e00);
-  LVal over = lv_pick(g, is_above(g, a, lanes, 0x7f800000), nan, lv_int(g, 32, lanes, 0x7c00));
-  n = lv_pick(g, is_above(g, a, lanes, 0x387fffff), n, s);
-  n = lv_pick(g, is_above(g, a, lanes, 0x477fffff), over, n);
-  LVal sign = words(g, words(g, u, lanes, LLVMLShr, 16), lanes, LLVMAnd, 0x8000);
-  return lv_bin(g, LLVMOr, n, sign);
-}
-
-static LVal narrow_bf16(Gen *g, LVal u, u32 lanes) {
-  LVal top = words(g, u, lanes, LLVMLShr, 16), odd = words(g, top, lanes, LLVMAnd, 1);
-  LVal n = lv_bin(g, LLVMAdd, words(g, u, lanes, LLVMAdd, 0x7fff), odd);
-  LVal nan = is_above(g, words(g, u, lanes, LLVMAnd, 0x7fffffff), lanes, 0x7f800000);
-  return lv_pick(g, nan, words(g, top, lanes, LLVMOr, 0x40), words(g, n, lanes, LLVMLShr, 16));
-}
-
 LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
-  LType real = lt_value(g, dt, lanes), word = lt_lanes(g, lt_int(g, 32), lanes);
+  LType real = lt_value(g, dt, lanes);
   if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, bits, real);
-  if (dt == DT_f16 && has_halves(g))
+  if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
     return lv_cast(g, LLVMFPExt, lv_cast(g, LLVMBitCast, bits, half_type(g, lanes)), real);
-  if (!dtype_is_half(dt))
-    return gen_call(g, (Called){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
-  LVal u = lv_cast(g, LLVMZExt, bits, word);
-  if (dt == DT_f16) return widen_f16(g, u, lanes);
-  return as_float(g, words(g, u, lanes, LLVMShl, 16), lanes);
+  return gen_call(g, (Called){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
 }
 
 LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
   LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
   if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, x, raw);
-  if (dt == DT_f16 && has_halves(g))
+  if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
     return lv_cast(g, LLVMBitCast, lv_cast(g, LLVMFPTrunc, x, half_type(g, lanes)), raw);
-  if (!dtype_is_half(dt)) return gen_call(g, (Called){CK_encode, 0, dt, dt, false}, &x, 1, lanes);
-  LVal u = as_word(g, x, lanes);
-  return lv_cast(g, LLVMTrunc, dt == DT_f16 ? narrow_f16(g, u, lanes) : narrow_bf16(g, u, lanes),
-                 raw);
+  return gen_call(g, (Called){CK_encode, 0, dt, dt, false}, &x, 1, lanes);
 }
 
 LVal round_float(Gen *g, DType dt, LVal x, u32 lanes) {

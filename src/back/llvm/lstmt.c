@@ -1,7 +1,7 @@
 /* lstmt.c: statements as blocks of LLVM, and the body of a function.
  *
  * In: a list of statements, of a kernel or of the entry. Out: blocks. As in the C back end, a list
- * that holds vectors, registers or unrolled loops is written as prog_unroll and prog_legalize make
+ * that holds vectors, registers or unrolled loops is written as prog_ready_list makes
  * it for the target; where loops cannot be written out, vectors stay whole, which LLVM splits, and
  * registers are arrays. A variable is a value of LLVM; one with several values a place in memory,
  * of which passes make values again.
@@ -188,15 +188,10 @@ void gen_body(Gen *g, StmtId first) {
   ProgMark m = prog_mark(p);
   StmtId body = 0;
   bool special = prog_is_special(p, first) || prog_lacks(p, first, &g->has);
-  if (special && t->lanes > 1 && !t->loops) {
-    body = prog_unroll(p, first, &g->c->scratch);
-    if (body) body = prog_legalize(p, body, prog_lanes(p, first, t), &g->has, &g->c->scratch);
-  }
+  if (special && t->lanes > 1 && !t->loops)
+    body = prog_ready_list(p, first, t, &g->has, &g->c->scratch);
   if (body && g->in_kernel) mark_barriers(g, body);
-  if (special && !body) {
-    body = prog_copy(p, first, &g->c->scratch);
-    if (body) body = prog_legalize(p, body, 0, &g->has, &g->c->scratch);
-  }
+  if (special && !body) body = prog_ready_list(p, first, NULL, &g->has, &g->c->scratch);
   if (!body) body = first;
   need_vars(g);
   mark_sets(g, body);

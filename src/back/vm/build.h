@@ -108,8 +108,8 @@ typedef struct VmPlace {
   i64 k;
   bool moves; /* inc is not 0 */
   i64 inc;
-  VmVal step; /* of a row whose step is not known now; reg 0: it is */
-  bool apart; /* at is a row of offsets */
+  VmVal step;      /* of a row whose step is not known now; reg 0: it is */
+  bool by_offsets; /* at is a row of them */
 } VmPlace;
 
 /* vm_build.c */

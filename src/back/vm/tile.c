@@ -221,7 +221,7 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
   if (!all) return false;
   bool joined = lanes == w || (kind != VP_fma_m && y->next == 4 * (i64)lanes);
   u32 parts = joined ? 1 : lanes / w; /* of a vector, each by itself */
-  u32 wide = joined ? cols * (lanes / w) : cols, apart = cols * (lanes / w);
+  u32 wide = joined ? cols * (lanes / w) : cols, row = cols * (lanes / w);
   for (u32 part = 0; part < parts; part++)
     for (u32 c = 0, nc; c < wide; c += nc) {
       nc = joined ? wide - c : 1;
@@ -235,7 +235,7 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
       u32 most = nc == 1 ? 14 : nc == 2 ? 13 : nc == 3 ? 8 : 6;
       for (u32 r = 0, nr; r < rows; r += nr, u.at += (i64)nr * u.next) {
         nr = tile_part(all[nc], rows - r, w == 8 && sizeof(void *) == 8 ? (most + 1) / 2 : most);
-        all[nc][nr](acc + (size_t)r * apart * w, apart, n, &u, &v);
+        all[nc][nr](acc + (size_t)r * row * w, row, n, &u, &v);
       }
     }
   return true;

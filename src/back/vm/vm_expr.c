@@ -156,7 +156,7 @@ static void place_apart(VmBuild *b, VmPlace *to, const Buf *buf, const ExprId *i
                  (u32[]){sum.reg, x.reg}, 2);
   }
   to->at = widen_val(b, sum, VC_l, 0);
-  to->apart = true;
+  to->by_offsets = true;
 }
 
 /* A row whose lanes are a constant distance apart? */
@@ -230,7 +230,7 @@ static const TypedAccess typed[DT_COUNT] = {
 VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
-  if (at->apart) return loaded(b, VM_gather, 0, cls, w, 4);
+  if (at->by_offsets) return loaded(b, VM_gather, 0, cls, w, 4);
   if (at->moves && (at->step.reg || at->inc != 1)) {
     w[3] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
     w[4] = at->dt;
@@ -244,12 +244,12 @@ VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
 
 void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
   VmClass cls = vm_class(at->dt);
-  if (at->moves || at->apart) lanes = 0;
+  if (at->moves || at->by_offsets) lanes = 0;
   v = widen_val(b, v, cls, lanes);
   u32 w[6] = {at->buf, at->at.reg, (u32)(i32)at->k, v.reg, at->dt, 0};
-  VmOp op = at->apart ? VM_scatter : VM_store;
+  VmOp op = at->by_offsets ? VM_scatter : VM_store;
   u32 n = 5;
-  if (at->moves && !at->apart && (at->step.reg || at->inc != 1)) {
+  if (at->moves && !at->by_offsets && (at->step.reg || at->inc != 1)) {
     w[4] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
     w[5] = at->dt;
     op = VM_stores;

@@ -230,7 +230,7 @@ static void fold(VmBuild *b, VmVal to, const Expr *e, int acc) {
 }
 
 static bool contiguous(const VmPlace *p) {
-  return p->dt == DT_f32 && p->moves && !p->apart && !p->step.reg && p->inc == 1;
+  return p->dt == DT_f32 && p->moves && !p->by_offsets && !p->step.reg && p->inc == 1;
 }
 
 /* y = y + x * z in f32, element by element of memory: one instruction. */

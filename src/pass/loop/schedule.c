@@ -16,6 +16,9 @@
  *   where sums leave no room for it, loading again is right.
  * - Sums of integers (pairs, dot2): compilers know that their order does not matter, and would make
  *   all products of several steps first, more than registers hold.
+ * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
+ *   their registers for what the run holds. One that walks elements side by side says so (walks).
+ * - Products of bytes below 128 (dot4.low) are fewer instructions on some machines.
  *
  * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
  * breaks: nothing
@@ -172,6 +175,65 @@ static bool is_pairs(Schedule *o, const Stmt *s) {
          (x->op == OP_pairs || x->op == OP_dot2);
 }
 
+/* ---- kernels ---- */
+
+/* What a kernel holds, in vectors that fill a register. */
+typedef struct Products {
+  i64 fmas;     /* that are written, with unrolled loops written out */
+  bool of_ints; /* dot4, dot2 */
+  bool walks;   /* loops that end when nothing moves */
+} Products;
+
+/* Does an operation on this piece of a vector fill a register? */
+static bool fills(const Piece *piece, DType dt) {
+  u32 bytes = piece->w * lane_bytes(dt);
+  return piece->w > 1 && (bytes == 16 || bytes == 32 || bytes == 64);
+}
+
+/* Are all bytes of it below 128, as a mask leaves them? */
+static bool has_low_bytes(Prog *p, ExprId id) {
+  const Expr *x = prog_expr(p, id);
+  for (u32 i = 0; x->kind == EX_op && x->op == OP_and && i < 2; i++) {
+    const Expr *m = prog_expr(p, x->arg[i]);
+    if (m->kind == EX_splat) m = prog_expr(p, m->arg[0]);
+    if (m->kind == EX_const && !(m->imm.i & 0x80808080)) return true;
+  }
+  return false;
+}
+
+static void see_product(Schedule *o, Expr *x, i64 times, Products *all) {
+  bool ints = x->op == OP_dot4 || x->op == OP_dot2;
+  if (x->kind != EX_op || x->lanes == 1 || (!ints && x->op != OP_fma)) return;
+  x->low = x->op == OP_dot4 && has_low_bytes(o->p, x->arg[0]);
+  Pieces ps = lane_pieces(x->lanes, o->lanes);
+  for (u32 i = 0; i < ps.n; i++) {
+    if (!fills(&ps.at[i], x->dt)) continue;
+    all->of_ints |= ints;
+    if (!ints) all->fmas += times;
+  }
+}
+
+static void see_products(Schedule *o, StmtId first, i64 times, Products *all) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    i64 n;
+    for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);) see_product(o, x.e, times, all);
+    all->walks |= s->kind == ST_while;
+    bool again = is_unrolled(s) && has_extent(o, s, &n);
+    see_products(o, s->body, again ? times * (n + s->step - 1) / s->step : times, all);
+    see_products(o, s->other, times, all);
+  }
+}
+
+/* Of plain loops, and where there is nothing but these, compilers decide. */
+static u8 kernel_flags(Schedule *o, StmtId body) {
+  Products all = {0};
+  see_products(o, body, 1, &all);
+  if (o->target->loops || !prog_is_special(o->p, body)) return 0;
+  bool many = all.of_ints || (double)all.fmas >= figures.noinline_fmas;
+  return (many ? KF_noinline : 0) | (all.walks ? KF_walks : 0);
+}
+
 /* ---- lists ---- */
 
 static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed);
@@ -236,6 +298,7 @@ void schedule(Unit *u) {
     if (s->kind != ST_kernel) continue;
     o.lanes = prog_lanes(u->p, s->body, u->target);
     visit_list(&o, (Cursor){.owner = w.id}, 0, u->p->threads > 1);
+    prog_stmt(u->p, w.id)->flags = kernel_flags(&o, prog_stmt(u->p, w.id)->body);
     w.skip = true;
   }
 }

@@ -31,7 +31,7 @@ buf w: in f32[100,2,8]
 buf y: out f32[4,2,8]
 buf acc: reg f32x8[4,2]
 buf b: reg f32x8[2]
-kernel "product" {
+kernel "product" noinline {
   for k in 0..100 {
     for v in 0..2 unroll {
       b[v] = w[k, v, 0:8]

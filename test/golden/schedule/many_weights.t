@@ -42,7 +42,7 @@ buf z: out f32[100,8]
 buf large: reg f32x8[5,5]
 buf small: reg f32x8[3,3]
 buf acc: reg f32x8[2]
-kernel "large" {
+kernel "large" noinline {
   for i in 0..100 {
     acc[0] = splat.8(0.0)
     barrier w many
@@ -55,7 +55,7 @@ kernel "large" {
     y[i, 0:8] = acc[0]
   }
 }
-kernel "small" {
+kernel "small" noinline {
   for i in 0..100 {
     acc[1] = splat.8(0.0)
     for a in 0..3 unroll {
