@@ -13,6 +13,13 @@ enum {
   MOST_IDLE = 1000000, /* turns that find no new graph: behind them loops are left */
 };
 
+/* A turn, a call or a way: no program keeps the walk for ever, whatever its functions call. */
+static void step(Eval *ev, const Ast *at) {
+  if (ev->dry->left--) return;
+  const char *what = "the program runs too long to be walked before it is compiled";
+  fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_says(ev, at, what));
+}
+
 /* ---- states ---- */
 
 typedef void SlotFn(Eval *ev, Worth *d, Worth *kept);
@@ -238,6 +245,7 @@ static void leaves(Eval *ev, Flow flow) {
 
 void dry_call(Eval *ev, const Ast *at, const LangFn *fn) {
   u32 n = 0;
+  step(ev, at);
   for (const Locals *l = ev->local; ev->dry->ways && l; l = l->outer)
     n += l->self && l->self->fn == fn;
   if (n >= TURNS) eval_fail(ev, at, "calls are nested too deeply"); /* which ends that way */
@@ -266,6 +274,7 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
   DryCall *call = ev->dry->call;
   DryLoop *loop = ev->dry->loop;
   const char *why;
+  step(ev, n);
   ev->dry->ways++;
   Err e = ctx_try(ev->c, walk, &w, &why);
   ev->dry->ways--;
@@ -346,8 +355,8 @@ static bool holds(Eval *ev, Ast *n, bool *open) {
   return yes || *open;
 }
 
-void dry_begin(Eval *ev, DryLoop *l) {
-  *l = (DryLoop){.outer = ev->dry->loop, .mark = arena_mark(&ev->dry->a)};
+void dry_begin(Eval *ev, const Ast *n, DryLoop *l) {
+  *l = (DryLoop){.outer = ev->dry->loop, .at = n, .mark = arena_mark(&ev->dry->a)};
   l->before = save(ev);
   l->next = pend_new(ev);
   l->left = pend_new(ev);
@@ -362,6 +371,7 @@ static void blur(Eval *ev, DryLoop *l) {
 bool dry_goes_on(Eval *ev, DryLoop *l) {
   Flow flow = ev->flow;
   bool ends = flow == FLOW_break || flow == FLOW_return;
+  step(ev, l->at);
   if (!ends || l->next.any) { /* on another way, if not on this one */
     if (ends) leaves(ev, flow);
     ev->flow = FLOW_next;
@@ -394,7 +404,7 @@ Worth dry_while(Eval *ev, Ast *n) {
   bool open = false;
   u32 idle = 0;
   Worth v = {.kind = KD_null};
-  dry_begin(ev, &l);
+  dry_begin(ev, n, &l);
   while (idle < TURNS) {
     u32 known = ev->dry->graph.n;
     bool maybe;
@@ -413,7 +423,7 @@ Worth dry_while(Eval *ev, Ast *n) {
 
 void dry_turns(Eval *ev, Ast *n, Worth var) {
   DryLoop l;
-  dry_begin(ev, &l);
+  dry_begin(ev, n, &l);
   for (u32 idle = 0; idle < TURNS;) {
     u32 known = ev->dry->graph.n;
     Worth old = ev->local->at[n->slot], v;

@@ -189,6 +189,9 @@ void hot_free(Eval *ev);
 /* scalar_scan.c */
 void loops_mark(Script *s); /* whose value nobody looks at */
 
+/* script.c: the whole program as C; steps: turns and calls of it that may be walked */
+void script_native(Ingot *m, Script *s, u64 steps, Text *out);
+
 /* native.c: the program as C; main: to be called behind its statements, or NULL; graphs: what its
  * tensors need, NULL: it has none. False: it has some, and nothing was written. */
 bool native_program(Script *s, const Ast *main, const Text *graphs, Text *out);

@@ -266,6 +266,31 @@ static u32 target_bind(Checker *k, const Ast *name) {
   return 0;
 }
 
+/* What target, the variable or an element of it, is in a variable of type t. */
+static const LangType *at_target(const LangType *t, const Ast *target) {
+  for (; target->kind == AST_index; target = target->a)
+    t = t->kind == KD_array ? t->elem : &type_any;
+  return t;
+}
+
+/* A value of type t is put at target, in the variable of b. What a variable is of which nothing is
+ * known yet is for its `let` to say. False: it is of another kind, which was told. */
+static bool put_there(Checker *k, u32 b, const Ast *target, const Ast *value, const LangType *t) {
+  const Binding *x = &k->bind.at[bind_root(k, b)];
+  const LangType *is = at_target(x->type, target);
+  if (x->type->kind == KD_none || x->declared) return true;
+  if (type_mixes(t, is)) {
+    bind_join(k, b, wrapped(k, target, t));
+    return true;
+  }
+  bool whole = target->kind != AST_index;
+  const char *text = lang_type_text(k->c, is);
+  const char *found = lang_type_text(k->c, t);
+  check_wrong(k, value, whole ? "a new 'let' may make it another kind" : NULL, "%s %s, found %s",
+              whole ? "the variable is" : "elements are", text, found);
+  return false;
+}
+
 /* What is pushed joins the elements of the variable that it is pushed to. */
 void check_pushed(Checker *k, const Ast *target, Ast *value) {
   const Ast *base = target;
@@ -273,10 +298,9 @@ void check_pushed(Checker *k, const Ast *target, Ast *value) {
   const LangType *now = target->type;
   u32 b = base->kind == AST_name && now->kind == KD_array ? target_bind(k, base) : 0;
   if (b) {
-    bind_join(k, b, wrapped(k, target, type_array(k->a, value->type)));
-    now = bind_type(k, b);
-    for (const Ast *i = target; i->kind == AST_index && now->kind == KD_array; i = i->a)
-      now = now->elem;
+    if (type_mixes(value->type, now->elem))
+      bind_join(k, b, wrapped(k, target, type_array(k->a, value->type)));
+    now = at_target(bind_type(k, b), target);
   }
   if (now->kind == KD_array) check_goes(k, value, now->elem, "elements are");
 }
@@ -302,10 +326,8 @@ static const LangType *check_set(Checker *k, Ast *n) {
     check_wrong(k, n->a, "x = tensor_set(x, [i, j], value) gives a copy with it",
                 "elements of a tensor cannot be assigned to");
   else if (n->a->kind != AST_index || now->kind == KD_array || now->kind == KD_none)
-    bind_join(k, b, wrapped(k, n->a, t));
-  now = bind_type(k, b);
-  for (const Ast *i = n->a; i->kind == AST_index; i = i->a)
-    now = now->kind == KD_array ? now->elem : &type_any;
+    if (!put_there(k, b, n->a, n->b, t)) return at_target(now, n->a);
+  now = at_target(bind_type(k, b), n->a);
   check_goes(k, n->b, now, "the variable is");
   return now;
 }

@@ -237,6 +237,9 @@ bool struct_same(const StructInfo *x, const StructInfo *y);
 u32 struct_field(const StructInfo *s, Str name); /* s->n: there is none */
 /* May a value of type x be where one of type y is wanted, as it is or as what it becomes? */
 bool type_fits(const LangType *x, const LangType *y);
+/* May one variable hold both in turn? Losses are floats or tensors, so numbers and tensors are of
+ * one kind here. */
+bool type_mixes(const LangType *x, const LangType *y);
 const char *lang_type_text(Ctx *c, const LangType *t); /* in c->scratch */
 
 /* check.c */
