@@ -42,6 +42,11 @@ static void unite(Checker *k, u32 p, u32 q) {
   bind_join(k, p, t);
 }
 
+static void hold(Checker *k, u32 slot, u32 b) {
+  *vec_push(k->a, &k->in->log) = (SlotStep){slot, slot_get(&k->in->cur, slot)};
+  slot_set(k, &k->in->cur, slot, b);
+}
+
 u32 bind_of(Checker *k, Ast *n, u32 slot) {
   if (!n->bind) {
     Binding *b = vec_push(k->a, &k->bind);
@@ -50,32 +55,59 @@ u32 bind_of(Checker *k, Ast *n, u32 slot) {
   }
   u32 all = !k->in->outer && k->in->names == k->s->names ? slot_get(&k->s->shared, slot) : 0;
   if (all) unite(k, all, n->bind);
-  slot_set(k, &k->in->cur, slot, n->bind);
+  hold(k, slot, n->bind);
   slot_set(k, &k->in->fn->last, slot, n->bind);
   return n->bind;
 }
 
 /* ---- paths ---- */
 
-SlotBinds state_save(Checker *k) {
-  SlotBinds s = {0};
-  s.n = s.cap = k->in->cur.n;
-  s.at = k->in->cur.n ? arena_copy(k->a, k->in->cur.at, k->in->cur.n * sizeof *s.at) : NULL;
-  return s;
+u32 state_mark(const Checker *k) {
+  return k->in->log.n;
 }
 
-static void restore(Checker *k, const SlotBinds *from) {
-  for (u32 i = 0; i < k->in->cur.n; i++) k->in->cur.at[i] = slot_get(from, i);
-}
-
-void state_merge(Checker *k, const SlotBinds *other) {
-  for (u32 i = 0; i < other->n; i++) {
-    u32 here = slot_get(&k->in->cur, i), there = other->at[i];
-    if (here && there && here != there)
-      unite(k, here, there);
-    else if (there)
-      slot_set(k, &k->in->cur, i, there);
+SlotSteps state_take(Checker *k, u32 mark) {
+  SlotSteps path = {0}, *log = &k->in->log;
+  for (u32 i = mark; i < log->n; i++) {
+    u32 slot = log->at[i].slot;
+    *vec_push(k->a, &path) = (SlotStep){slot, k->in->cur.at[slot]};
   }
+  for (; log->n > mark; log->n--)
+    k->in->cur.at[log->at[log->n - 1].slot] = log->at[log->n - 1].bind;
+  return path;
+}
+
+void state_put(Checker *k, const SlotSteps *path) {
+  for (u32 i = 0; i < path->n; i++) hold(k, path->at[i].slot, path->at[i].bind);
+}
+
+/* True: the first time in this merge. */
+static bool meets(Checker *k, u32 slot) {
+  if (slot_get(&k->in->met, slot) == k->in->merges) return false;
+  slot_set(k, &k->in->met, slot, k->in->merges);
+  return true;
+}
+
+static void meet(Checker *k, u32 slot, u32 there) {
+  u32 here = slot_get(&k->in->cur, slot);
+  if (here && there && here != there)
+    unite(k, here, there);
+  else if (there && !here)
+    hold(k, slot, there);
+}
+
+void state_join(Checker *k, const SlotSteps *path) {
+  for (u32 i = 0; i < path->n; i++) meet(k, path->at[i].slot, path->at[i].bind);
+}
+
+void state_merge(Checker *k, u32 mark, const SlotSteps *other) {
+  const SlotSteps *log = &k->in->log;
+  u32 end = log->n;
+  k->in->merges++;
+  for (u32 i = 0; i < other->n; i++)
+    if (meets(k, other->at[i].slot)) meet(k, other->at[i].slot, other->at[i].bind);
+  for (u32 i = mark; i < end; i++) /* the first of a slot is what it was at the mark */
+    if (meets(k, log->at[i].slot)) meet(k, log->at[i].slot, log->at[i].bind);
 }
 
 /* ---- messages ---- */
@@ -207,7 +239,7 @@ static bool is_expr(const Ast *n) {
 
 const LangType *check_fn(Checker *k, Ast *n) {
   LangFn *f = fn_of(k, n);
-  InFn in = {.outer = k->in, .fn = f};
+  InFn in = {.outer = k->in, .fn = f, .taken = map_new(k->a)};
   Asts body = {0};
   for (u32 i = 0; k->tell && i < n->nkid; i++)
     if (n->kid[i]->a) check_type(k, n->kid[i]->a);
@@ -334,15 +366,16 @@ static const LangType *check_set(Checker *k, Ast *n) {
 
 const LangType *check_if(Checker *k, Ast *n, bool valued) {
   check_expr(k, n->a);
-  SlotBinds before = state_save(k);
+  u32 mark = state_mark(k);
   const LangType *t = check_block(k, n->b), *u = &type_null;
-  SlotBinds first = state_save(k);
-  restore(k, &before);
+  SlotSteps first = state_take(k, mark);
   if (n->c) u = n->c->kind == AST_if ? check_if(k, n->c, valued) : check_block(k, n->c);
-  if (n->c && leaves(n->c))
-    restore(k, &first);
-  else if (!leaves(n->b))
-    state_merge(k, &first);
+  if (n->c && leaves(n->c)) {
+    state_take(k, mark);
+    state_put(k, &first);
+  } else if (!leaves(n->b)) {
+    state_merge(k, mark, &first);
+  }
   const LangType *both = type_join(k->a, t, u);
   if (leaves(n->b)) both = u;
   if (n->c && leaves(n->c)) both = t;
@@ -352,11 +385,11 @@ const LangType *check_if(Checker *k, Ast *n, bool valued) {
 }
 
 static const LangType *check_loop(Checker *k, Ast *n) {
-  SlotBinds before = state_save(k);
+  u32 mark = state_mark(k);
   k->in->loops++;
   const LangType *t = check_block(k, n->b);
   k->in->loops--;
-  state_merge(k, &before);
+  state_merge(k, mark, &(SlotSteps){0}); /* there may be no turn */
   return type_join(k->a, t, &type_null);
 }
 

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Errors of a file that are looked through for what was probably meant. */
+enum { NEAR_ERRORS = 100 };
+
 static bool is_number(const LangType *t) {
   return t->kind == KD_int || t->kind == KD_float;
 }
@@ -86,7 +89,7 @@ static const LangType *check_name(Checker *k, Ast *n) {
   if (!names_find(k, n, n->name)) {
     const char *name = str_text(k->c, n->name);
     Near near = near_new(name);
-    names_near(k, &near);
+    if (k->tell && k->s->nerror < NEAR_ERRORS) names_near(k, &near);
     if (builtin_find(name) >= 0) {
       check_wrong(k, n, "built-in functions are called, they are no values",
                   "%s is a built-in function", show(k->c, n->name));
@@ -259,7 +262,8 @@ static const LangType *check_item(Checker *k, Ast *n) {
 
 static const LangType *check_match(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *all = &type_none;
-  SlotBinds before = state_save(k), after = {0};
+  u32 mark = state_mark(k);
+  SlotSteps *after = NEWS(k->a, SlotSteps, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) {
     Ast *arm = n->kid[i];
     Asts body = {0};
@@ -273,11 +277,9 @@ static const LangType *check_match(Checker *k, Ast *n) {
     all = type_join(k->a, all,
                     arm->b->kind == AST_block ? check_block(k, arm->b) : check_expr(k, arm->b));
     names_close(k, arm);
-    state_merge(k, &after);
-    after = state_save(k);
-    for (u32 j = 0; j < k->in->cur.n; j++) k->in->cur.at[j] = slot_get(&before, j);
+    after[i] = state_take(k, mark);
   }
-  state_merge(k, &after);
+  for (u32 i = 0; i < n->nkid; i++) state_join(k, &after[i]);
   n->to = all->kind == KD_float ? all : NULL;
   return all;
 }

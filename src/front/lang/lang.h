@@ -84,6 +84,7 @@ struct StructInfo {
   const char *text; /* the name */
   u32 file, n;
   const Str *field;
+  Map by_name; /* Str -> 1 + field */
   const LangType **type;
   LangType self; /* KD_struct */
 };
@@ -143,6 +144,7 @@ struct Script {
   u32 n;
   VEC(Token) token; /* without comments, ended by TOK_end */
   VEC(Token) comment;
+  VEC(u32) newline; /* where lines end */
   u32 nerror;
   Ast *root;    /* a block */
   LangFn *main; /* that holds the statements of the file */
@@ -153,6 +155,7 @@ struct Script {
    * functions or other files see it */
   ScopeNames *names;
   SlotBinds shared;
+  Map defined; /* AstKind and Str -> 1 + statement of root: structs, models, imports */
   bool walked;
 };
 
