@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 2000, MOST_TEXT = 4096 };
+enum { MOST_STEPS = 2000, MOST_TEXT = 2000 };
 static const size_t MOST_BYTES = (size_t)256 << 20;
 
 typedef struct Memory {
