@@ -7,6 +7,8 @@
 #ifndef INGOT_SCRIPT_OWN_H
 #define INGOT_SCRIPT_OWN_H
 
+#include "lang/extents.h"
+
 typedef Value Worth;
 typedef Box Holder;
 typedef Kind LangKind;
@@ -106,7 +108,6 @@ _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
 static inline void dry_blank(Eval *ev, Lazy *t) {
   (void)ev, (void)t;
 }
-i64 size_product(Eval *ev, const i64 *dim, u32 rank);
 i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
 #define SIZE_ANY INT64_MIN
 static inline bool size_is_open(const Eval *ev, i64 d) {

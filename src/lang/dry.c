@@ -30,7 +30,7 @@ Worth worth_unknown(Eval *ev, LangKind kind) {
   if (kind == KD_float) return worth_float(NAN);
   if (kind == KD_string) d = worth_text(ev, "", 0);
   if (kind == KD_int) d.u.i = 1;
-  d.open = true;
+  d.open = OPEN_value;
   return d;
 }
 

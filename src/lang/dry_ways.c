@@ -72,12 +72,13 @@ static bool is_number(LangKind k) {
 }
 
 /* Tensors of several shapes, or values of several kinds: only who looks at it is refused. */
-static Worth unlike(i64 kinds) {
-  return (Worth){.kind = KD_null, .open = true, .u = {.i = kinds}};
+static Worth unlike(WorthOpen how) {
+  return (Worth){.kind = KD_null, .open = how};
 }
 
 void dry_look(Eval *ev, const Ast *at, const Worth *d) {
-  if (d->kind == KD_null && d->open) dry_refuse(ev, at, d->u.i ? "a kind" : "a shape");
+  if (d->kind == KD_null && d->open)
+    dry_refuse(ev, at, d->open == OPEN_kind ? "a kind" : "a shape");
 }
 
 /* The one stays, with what optimisers know of it, but its data are not known any more. What follows
@@ -90,7 +91,7 @@ static void join_tensors(Eval *ev, Worth *d, const Worth *other) {
   for (u32 i = 0; same && i < x->rank; i++) same = x->dim[i] == y->dim[i];
   if (!same) {
     worth_drop(ev, d);
-    *d = unlike(0);
+    *d = unlike(OPEN_shape);
     return;
   }
   lazy_data(ev, other->u.lazy);
@@ -115,7 +116,7 @@ static void open_element(Eval *ev, Worth *d) {
 /* Of lists of different lengths the longer one stays, and its length is open. */
 static void join_lists(Eval *ev, Worth *d, const Worth *other) {
   if (d->u.list == other->u.list) {
-    d->open |= other->open;
+    if (other->open) d->open = OPEN_length;
     return;
   }
   Worth shorter = worth_share(other);
@@ -132,7 +133,7 @@ static void join_lists(Eval *ev, Worth *d, const Worth *other) {
     else
       open_element(ev, &l->at[i]);
   }
-  d->open = open;
+  d->open = open ? OPEN_length : OPEN_not;
   worth_drop(ev, &shorter);
 }
 
@@ -150,9 +151,9 @@ void dry_join(Eval *ev, Worth *d, const Worth *other) {
   if (d->kind != other->kind) {
     bool numbers = (d->kind == KD_int || d->kind == KD_float) &&
                    (other->kind == KD_int || other->kind == KD_float);
-    bool shapes = other->kind == KD_null && !other->u.i;
+    bool shapes = other->kind == KD_null && other->open == OPEN_shape;
     worth_drop(ev, d);
-    *d = numbers ? worth_unknown(ev, KD_float) : unlike(!shapes);
+    *d = numbers ? worth_unknown(ev, KD_float) : unlike(shapes ? OPEN_shape : OPEN_kind);
     return;
   }
   switch (d->kind) {

@@ -11,6 +11,7 @@
 
 #include "api/own.h"
 #include "front/lang/lang.h"
+#include "lang/extents.h"
 
 typedef struct Worth Worth;
 typedef struct Holder Holder;
@@ -35,9 +36,19 @@ struct Holder {
   size_t bytes;
 };
 
+/* What is not known of a value before the run. */
+typedef enum WorthOpen {
+  OPEN_not,
+  OPEN_value,  /* the number or text: it follows from the data of tensors (dry.h) */
+  OPEN_length, /* of an array, which is as long as it may become (dry.h) */
+  OPEN_shape,  /* KD_null: tensors of several shapes (dry.h) */
+  OPEN_kind,   /* KD_null: values of several kinds (dry.h) */
+  OPEN_size    /* KD_int: the value is a Dim, a size that a function is compiled for (sizes.c) */
+} WorthOpen;
+
 struct Worth {
   LangKind kind; /* KD_none: a variable that holds nothing yet */
-  bool open;     /* the value is not known yet (of an array: its length); see dry.h, sizes.c */
+  WorthOpen open;
   union {
     i64 i; /* KD_int, KD_bool */
     double f;
@@ -73,18 +84,12 @@ struct BoxFn {
 
 typedef enum Flow { FLOW_next, FLOW_break, FLOW_continue, FLOW_return } Flow;
 
-typedef struct SymbolSize {
-  Str name;
-  i64 n;
-} SymbolSize;
-
-enum { SYMBOLS = 16 };
 struct Locals {
   Locals *outer;
-  BoxFn *self;              /* NULL: the file */
-  const Ast *call;          /* that it was called by */
-  SymbolSize size[SYMBOLS]; /* what symbols of types stand for in this call */
-  u32 nsize, n;
+  BoxFn *self;      /* NULL: the file */
+  const Ast *call;  /* that it was called by */
+  SymbolSizes size; /* in this call */
+  u32 n;
   Worth at[];
 };
 
@@ -231,7 +236,6 @@ void dry_blank(Eval *ev, Lazy *t); /* in a dry run: its data are not known */
 /* sizes.c: extents; where some are open */
 #define SIZE_ANY INT64_MIN /* what -1 in a shape is where symbols are numbers below 0 */
 bool size_is_open(const Eval *ev, i64 d);
-i64 size_product(Eval *ev, const i64 *dim, u32 rank);
 i64 size_sum(Eval *ev, i64 x, i64 y);
 /* What the extent number `without` has to be, so that t has that shape. */
 i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
