@@ -237,6 +237,8 @@ void dry_blank(Eval *ev, Lazy *t); /* in a dry run: its data are not known */
 #define SIZE_ANY INT64_MIN /* what -1 in a shape is where symbols are numbers below 0 */
 bool size_is_open(const Eval *ev, i64 d);
 i64 size_sum(Eval *ev, i64 x, i64 y);
+/* How many windows of that size, less what is padded, fit into an open extent. */
+i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride);
 /* What the extent number `without` has to be, so that t has that shape. */
 i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
 void size_show(const Eval *ev, i64 d, Text *out);

@@ -68,6 +68,15 @@ static Val rows(Graph *g, const Lazy *t, Val x) {
   return mk_slice_axis(g, x, 0, (Dim)t->attr[0], (Dim)t->attr[1]);
 }
 
+/* What is between two classes is the lower one, as in one_hot(). */
+static Val one_hot(Graph *g, const Lazy *t, Val x) {
+  u32 rank = rank_of(g, x);
+  Dim count = (Dim)t->attr[0];
+  Val classes = mk_iota(g, graph_type(g, x)->dt, &count, 1, 0);
+  Val hot = mk_map2(g, OP_eq, mk_unsqueeze(g, mk_floor(g, x), rank), classes);
+  return mk_cast(g, hot, graph_type(g, x)->dt);
+}
+
 static Window window(i64 size, i64 stride, i64 pad) {
   Window w = {.n = 2};
   for (u32 i = 0; i < 2; i++) {
@@ -145,9 +154,12 @@ static Val cross_entropy(Graph *g, const Lazy *t, const Val *in) {
 static Val cross_entropy_logits(Graph *g, const Lazy *t, const Val *in) {
   const Lazy *z = t->in[0];
   i64 axis = (i64)z->rank - 1;
-  u64 rows = z->rank > 1 && z->dim[z->rank - 1] ? z->n / (u64)z->dim[z->rank - 1] : 1;
+  u64 last = z->rank > 1 ? (u64)z->dim[z->rank - 1] : 0, rows = last ? z->n / last : 1;
   Val lp = z->rank ? compose_log_softmax(g, in[0], &axis, 1) : mk_like(g, in[0], 0);
-  return mean_all(g, mk_neg(g, mk_mul(g, in[1], lp)), rows);
+  Val each = mk_neg(g, mk_mul(g, in[1], lp));
+  if (z->n != OPEN_COUNT) return mean_all(g, each, rows);
+  each = mk_reduce(g, OP_reduce_sum, each, &axis, 1, false);
+  return z->rank > 1 ? mean_all(g, each, OPEN_COUNT) : each;
 }
 
 static Val bce(Graph *g, const Lazy *t, const Val *in) {
@@ -256,6 +268,7 @@ static Val one(Graph *g, const Lazy *t, const Val *in) {
   case RC_DO_sum_axis: return of_axis(g, t, in[0], false);
   case RC_DO_mean_axis: return of_axis(g, t, in[0], true);
   case RC_DO_slice: return rows(g, t, in[0]);
+  case RC_DO_one_hot: return one_hot(g, t, in[0]);
   case RC_DO_maxpool2d: return pool(g, t, in[0], false);
   case RC_DO_avgpool2d: return pool(g, t, in[0], true);
   default: return in[0]; /* reshape: the caller's */

@@ -19,6 +19,11 @@ i64 size_sum(Eval *ev, i64 x, i64 y) {
   return ev->dims ? dim_add(ev->dims, x, y) : x + y;
 }
 
+i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride) {
+  Dim room = dim_addk(ev->dims, extent, -size);
+  return dim_addk(ev->dims, dim_div(ev->dims, room, stride), 1);
+}
+
 /* Those that both have are left out on both sides: nothing is divided by a symbol. */
 i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without) {
   i64 all[MAX_RANK], by[MAX_RANK];

@@ -413,6 +413,13 @@ fn blend(x: tensor<float32, [batch, seq, 16]>, y: tensor<float32, [batch, seq, 1
     let back = reshape(flat, [tensor_shape(x)[0], tensor_shape(x)[1], 8])
     tensor_concat([attention_scaled(back, back, back)[0], back], axis: 1)
 }
+let v = tensor_randn_seeded([4, 3], 2)
+fn mse(x: tensor<float32, [batch, 4]>, y: tensor<float32, [batch, 3]>) -> tensor { nn_mse_loss(x @ v, y) }
+fn classes(x: tensor<float32, [batch, 4]>, y: tensor<float32, [batch]>) -> tensor { nn_cross_entropy_logits(x @ v, y * 2.9) }
+fn scores(x: tensor<float32, [batch, 4]>, y: tensor<float32, [batch, 3]>) -> tensor { cross_entropy(softmax(x @ v), y) + binary_cross_entropy(sigmoid(x @ v), y) }
+model Wide { layers { conv2d(1, 4, 3, 1, 1) activation(relu) maxpool2d(2) conv2d(4, 2, 3, 2) avgpool2d(2, 1) } }
+let wide = Wide()
+fn picture(x: tensor<float32, [batch, 1, h, w]>) -> tensor { wide(x) }
 fn looks(x: tensor<float32, [batch, 4]>) -> tensor { if tensor_shape(x)[0] > 2 { x } else { -x } }
 fn unlike(x: tensor<float32, [a, 4]>, y: tensor<float32, [b, 4]>) -> tensor { x + y }
 """
@@ -443,7 +450,9 @@ def open_sizes(env):
             raise Fail(f"{function} {' '.join(args)}: {explain(got)}: {tail(got.text())}")
 
     for function, fixed, bound, calls in (("score", "batch=3", "batch=5", ("open_run(a, 3, x, z)", "fixed_run(b, x, y)")),
-                                          ("blend", "batch=2,seq=3", "batch=4,seq=7", ("open_run(a, 2, 3, x, x, z)", "fixed_run(b, x, x, y)"))):
+                                          ("blend", "batch=2,seq=3", "batch=4,seq=7", ("open_run(a, 2, 3, x, x, z)", "fixed_run(b, x, x, y)")),
+                                          *((loss, "batch=3", "batch=5", ("open_run(a, 3, x, x, z)", "fixed_run(b, x, x, y)")) for loss in ("mse", "classes", "scores")),
+                                          ("picture", "batch=2,h=14,w=18", "batch=3,h=20,w=24", ("open_run(a, 2, 14, 18, x, z)", "fixed_run(b, x, y)"))):
         compile(function, "-d", fixed, "-o", "fixed.c")
         compile(function, "--max-shapes", bound, "-o", "open.c")
         with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
@@ -458,7 +467,7 @@ def open_sizes(env):
     compile("score", "-d", "bach=2", rc=2, said="the function 'score' has no size 'bach'")
     compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
     compile("looks", "-d", "batch=3")
-    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:15:76: what is computed follows from an open size: the function cannot become a graph")
+    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:22:76: what is computed follows from an open size: the function cannot become a graph")
     compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are follows from an open size")
     compile("unlike", "-d", "a=2,b=2")
     compile("unlike", "--max-shapes", "a=2,b=2", rc=4, said="shape mismatch [a, 4] vs [b, 4]")
