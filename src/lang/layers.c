@@ -203,8 +203,8 @@ static Lazy *of_dropout(Eval *ev, Thing *t, Lazy *x) {
 }
 
 static Lazy *of_steps(Eval *ev, Thing *t, Lazy *x) {
-  if (x->rank == 3 && size_is_open(ev, x->dim[1])) unfit(ev, t, x, "a known number of steps");
-  if (x->rank != 3 || (double)x->dim[2] != t->num[0] || x->dim[1] < 1)
+  if (x->rank != 3 || (double)x->dim[2] != t->num[0] ||
+      (x->dim[1] < 1 && !size_is_open(ev, x->dim[1])))
     unfit(ev, t, x, "[batch, steps, inputs]");
   const i64 dim[3] = {x->dim[0], x->dim[1], (i64)t->num[1]};
   Lazy *in[4] = {x, t->weight[0], t->weight[1], t->weight[2]};

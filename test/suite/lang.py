@@ -419,6 +419,9 @@ fn classes(x: tensor<float32, [batch, 4]>, y: tensor<float32, [batch]>) -> tenso
 fn scores(x: tensor<float32, [batch, 4]>, y: tensor<float32, [batch, 3]>) -> tensor { cross_entropy(softmax(x @ v), y) + binary_cross_entropy(sigmoid(x @ v), y) }
 model Wide { layers { conv2d(1, 4, 3, 1, 1) activation(relu) maxpool2d(2) conv2d(4, 2, 3, 2) avgpool2d(2, 1) } }
 let wide = Wide()
+let long = lstm_create(3, 2)
+let gated = gru_create(3, 2)
+fn sequence(x: tensor<float32, [batch, steps, 3]>) -> tensor { tensor_concat([lstm_forward(long, x), gru_forward(gated, x)], axis: 2) }
 fn picture(x: tensor<float32, [batch, 1, h, w]>) -> tensor { wide(x) }
 fn looks(x: tensor<float32, [batch, 4]>) -> tensor { if tensor_shape(x)[0] > 2 { x } else { -x } }
 fn unlike(x: tensor<float32, [a, 4]>, y: tensor<float32, [b, 4]>) -> tensor { x + y }
@@ -452,6 +455,7 @@ def open_sizes(env):
     for function, fixed, bound, calls in (("score", "batch=3", "batch=5", ("open_run(a, 3, x, z)", "fixed_run(b, x, y)")),
                                           ("blend", "batch=2,seq=3", "batch=4,seq=7", ("open_run(a, 2, 3, x, x, z)", "fixed_run(b, x, x, y)")),
                                           *((loss, "batch=3", "batch=5", ("open_run(a, 3, x, x, z)", "fixed_run(b, x, x, y)")) for loss in ("mse", "classes", "scores")),
+                                          ("sequence", "batch=2,steps=5", "batch=3,steps=9", ("open_run(a, 2, 5, x, z)", "fixed_run(b, x, y)")),
                                           ("picture", "batch=2,h=14,w=18", "batch=3,h=20,w=24", ("open_run(a, 2, 14, 18, x, z)", "fixed_run(b, x, y)"))):
         compile(function, "-d", fixed, "-o", "fixed.c")
         compile(function, "--max-shapes", bound, "-o", "open.c")
@@ -467,7 +471,7 @@ def open_sizes(env):
     compile("score", "-d", "bach=2", rc=2, said="the function 'score' has no size 'bach'")
     compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
     compile("looks", "-d", "batch=3")
-    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:22:76: what is computed follows from an open size: the function cannot become a graph")
+    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:25:76: what is computed follows from an open size: the function cannot become a graph")
     compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are follows from an open size")
     compile("unlike", "-d", "a=2,b=2")
     compile("unlike", "--max-shapes", "a=2,b=2", rc=4, said="shape mismatch [a, 4] vs [b, 4]")
