@@ -232,6 +232,9 @@ bool worth_open(const Eval *ev, const Worth *d); /* a value that is not known ye
 Worth worth_unknown(Eval *ev, LangKind kind);    /* such a value: a number or an empty text */
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
 void dry_blank(Eval *ev, Lazy *t); /* in a dry run: its data are not known */
+/* In a dry run, of a file that is not there: a tensor of the shape that is written down where the
+ * file is read; fails if there is none. False: the file is to be read. */
+bool dry_file(Eval *ev, const char *path, Worth *out);
 
 /* sizes.c: extents; where some are open */
 #define SIZE_ANY INT64_MIN /* what -1 in a shape is where symbols are numbers below 0 */

@@ -388,6 +388,23 @@ def others(env):
         with open(os.path.join(folder, "x.csv"), "w", encoding="utf-8") as f:
             f.write(text)
 
+    with open(os.path.join(folder, "later.ch"), "w", encoding="utf-8") as f:
+        f.write('let x: tensor<float64, [2, 2]> = load_data("later.csv")\nprint(sum(x * 2.0, axis: 0))\nlet y = load_data("none.csv")\n')
+    got = run([env.need_ingot(), "build", "later.ch", "-o", "later"], LIMIT, cwd=folder)
+    if got.rc != 5 or "later.ch:3:9: cannot read 'none.csv'" not in got.text() or "is enough to compile without the file" not in got.text():
+        raise Fail(f"no file: {explain(got)}: {tail(got.text())}")
+    with open(os.path.join(folder, "later.ch"), "w", encoding="utf-8") as f:
+        f.write('let x: tensor<float64, [2, 2]> = load_data("later.csv")\nprint(sum(x * 2.0, axis: 0))\n')
+    got = run([env.ingot, "build", "later.ch", "-o", "later", "--cc", shutil.which("tcc") or "cc", "-O", "0"], LIMIT, cwd=folder)
+    if got.rc:
+        raise Fail(f"a file that is there later: {explain(got)}: {tail(got.text())}")
+    for text, rc, said in (("1,2\n3,4\n", 0, "AutogradTensor([8.0, 12.0], shape=[2])"), ("1,2\n", 4, "later.ch:1:34: the shape is [1, 2], expected tensor<float64, [2, 2]>")):
+        with open(os.path.join(folder, "later.csv"), "w", encoding="utf-8") as f:
+            f.write(text)
+        got = run([os.path.join(folder, "later")], LIMIT, cwd=folder)
+        os.remove(os.path.join(folder, "later.csv"))
+        if got.rc != rc or said not in got.out.decode() + got.err.decode():
+            raise Fail(f"{text!r}: {explain(got)}: {got.out!r} {tail(got.text())}")
     table("1,2\n3,4\n")
     got = run([env.need_ingot(), "build", "sum.ch", "-o", "sum", "--cc", shutil.which("tcc") or "cc", "-O", "0"], LIMIT, cwd=folder)
     if got.rc:
