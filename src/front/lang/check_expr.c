@@ -84,6 +84,16 @@ static bool refused(Checker *k, const Ast *n, const char *name) {
   return false;
 }
 
+/* What people write who know other languages; NULL: it is none of that. */
+static const char *habit_of(Checker *k, Str name) {
+  const char *text = str_text(k->c, name);
+  if (!strcmp(text, "null") || !strcmp(text, "None") || !strcmp(text, "nil"))
+    return "there is no word for nothing; a function without a value gives null";
+  if (!strcmp(text, "import")) return "import \"FILE.ch\" as NAME";
+  if (struct_type(k, 0, name)) return "a struct is made by Name { field: value, .. }";
+  return NULL;
+}
+
 static const LangType *check_name(Checker *k, Ast *n) {
   if (!n->name) return &type_any; /* an error that was told by the parser */
   if (!names_find(k, n, n->name)) {
@@ -99,7 +109,12 @@ static const LangType *check_name(Checker *k, Ast *n) {
     const char *hint = near.name && strcmp(near.name, name) ? near.name : NULL;
     Text t = text_new(k->a);
     if (hint) text_fmt(&t, "did you mean '%s'?", hint);
-    check_wrong(k, n, hint ? text_cstr(&t) : NULL, "Undefined variable: %s", show(k->c, n->name));
+    const char *habit = habit_of(k, n->name);
+    check_wrong(k, n,
+                habit  ? habit
+                : hint ? text_cstr(&t)
+                       : NULL,
+                "Undefined variable: %s", show(k->c, n->name));
     return &type_any;
   }
   const LangType *t = names_type(k, n);
@@ -160,11 +175,12 @@ static const LangType *no_way(Checker *k, const Ast *n, const LangType *x, const
                          : NULL;
   check_wrong(k, n, hint, "Cannot %s %s and %s", verb(n->op), kind_name[x->kind],
               kind_name[y->kind]);
-  return &type_any;
+  return &type_none; /* what it is assigned to stays what it is, so that others are told, too */
 }
 
 static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const LangType *y) {
-  if (is_open(x) || is_open(y)) return &type_any;
+  if (x->kind == KD_any || y->kind == KD_any) return &type_any;
+  if (is_open(x) || is_open(y)) return &type_none;
   bool tensors = x->kind == KD_tensor || y->kind == KD_tensor;
   if (tensors && n->op != TOK_mod && (x->kind == KD_tensor || is_number(x)) &&
       (y->kind == KD_tensor || is_number(y)))

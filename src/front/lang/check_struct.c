@@ -157,6 +157,20 @@ static const LangType *of_module(Checker *k, Ast *n, Script *m) {
   return t;
 }
 
+/* The built-in function that x.name() was probably meant to be; NULL: none. */
+static const char *as_function(Checker *k, const char *name) {
+  Text t = text_new(k->a);
+  if (!strcmp(name, "append")) name = "push";
+  text_fmt(&t, "tensor_%s", name);
+  const char *found = builtin_find(name) >= 0            ? name
+                      : builtin_find(text_cstr(&t)) >= 0 ? text_cstr(&t)
+                                                         : NULL;
+  if (!found) return NULL;
+  Text hint = text_new(k->a);
+  text_fmt(&hint, "%s(x, ..) is a function", found);
+  return text_cstr(&hint);
+}
+
 const LangType *check_member(Checker *k, Ast *n) {
   n->nplace = 0;
   if (n->a->kind == AST_name && n->a->name && names_find(k, n->a, n->a->name)) {
@@ -170,7 +184,8 @@ const LangType *check_member(Checker *k, Ast *n) {
     check_wrong(k, n, fields_text(k, t->of), "%s has no field '%s'", t->of->text,
                 show(k->c, n->name));
   } else if (t->kind != KD_object && t->kind != KD_any && t->kind != KD_none) {
-    check_wrong(k, n, NULL, "%s has no field '%s'", kind_name[t->kind], show(k->c, n->name));
+    check_wrong(k, n, as_function(k, str_text(k->c, n->name)), "%s has no field '%s'",
+                kind_name[t->kind], show(k->c, n->name));
   }
   return &type_any;
 }

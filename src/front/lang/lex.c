@@ -138,7 +138,10 @@ static Tok sign(const Script *s, u32 at, u32 *n) {
 
 static void unknown(Script *s, u32 at) {
   char ch = s->at[at];
-  const char *hint = ch == '&' || ch == '|' ? "'and' is also '&&', 'or' is also '||'" : NULL;
+  const char *hint = ch == '&' || ch == '|' ? "'and' is also '&&', 'or' is also '||'"
+                     : ch == '\''           ? "strings stand in double quotes"
+                     : ch == '#'            ? "comments begin with //"
+                                            : NULL;
   script_error(s, at, hint,
                isprint((unsigned char)ch) ? "unexpected character '%c'" : "unexpected byte 0x%02x",
                (unsigned char)ch);
