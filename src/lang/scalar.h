@@ -56,6 +56,7 @@ struct NumVar {
   u32 out[NUM_KINDS], out_tag;
   u32 array;        /* KD_array: 1 + its number */
   bool fixed;       /* it is the counter of a loop, which nothing changes */
+  bool natural;     /* and not below 0 */
   const LangFn *fn; /* KD_fn at entry */
   u32 closure;      /* KD_fn: 1 + its number */
 };

@@ -72,19 +72,27 @@ static NumVal whole(ExprId e) {
   return (NumVal){.kind = KD_int, .e = e};
 }
 
-/* It is required that the index is inside; from_end: those below 0 count from there. */
-static NumVal inside(NumBuild *b, NumVal i, VarId size, bool from_end) {
+/* It is required that the index is inside; from_end: those below 0 count from there; natural: it is
+ * not below 0. */
+static NumVal inside(NumBuild *b, NumVal i, VarId size, bool from_end, bool natural) {
   Prog *p = b->p;
   i = num_hold(b, i);
-  if (from_end) {
+  if (from_end && !natural) {
     ExprId turned = ex_op2(p, OP_add, num_take(b, i), ex_var(p, size));
     ExprId minus = ex_op2(p, OP_lt, num_take(b, i), ex_int(p, 0));
     i = num_hold(b, whole(ex_op3(p, OP_select, minus, turned, num_take(b, i))));
   }
-  ExprId least = ex_op2(p, OP_ge, num_take(b, i), ex_int(p, 0));
   ExprId below = ex_op2(p, OP_lt, num_take(b, i), ex_var(p, size));
-  num_require(b, ex_op2(p, OP_and, least, below));
+  if (!natural) below = ex_op2(p, OP_and, ex_op2(p, OP_ge, num_take(b, i), ex_int(p, 0)), below);
+  num_require(b, below);
   return i;
+}
+
+/* A counter that begins with a number of the text, which has no sign. */
+static bool is_natural(NumBuild *b, const Ast *n) {
+  if (n->kind != AST_name || n->to) return false;
+  const NumVar *v = &b->to->var.at[num_found(b, n)];
+  return v->fixed && v->natural;
 }
 
 /* Of `a[i][j]` the array, and how many indices there are; 0: it is none of numbers. */
@@ -104,7 +112,7 @@ static NumVal place_of(NumBuild *b, const Ast *n, u32 array, u32 count, bool fro
     NumVal k = num_operand(b, at[i]->b);
     if (k.kind != KD_int) num_refuse(b, at[i]->b, "an index is no integer");
     VarId size = b->to->array.at[array - 1].n[i];
-    k = inside(b, k, size, from_end);
+    k = inside(b, k, size, from_end, is_natural(b, at[i]->b));
     if (i) {
       ExprId rows = ex_op2(p, OP_mul, num_take(b, all), ex_var(p, size));
       k = num_hold(b, whole(ex_op2(p, OP_add, rows, num_take(b, k))));

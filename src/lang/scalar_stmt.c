@@ -324,6 +324,7 @@ static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
   if (!array && !scan_assigns(n->b, n->slot)) {
     b->to->var.at[v].as[0] = i;
     b->to->var.at[v].fixed = true;
+    b->to->var.at[v].natural = n->a->kind == AST_range && n->a->a->kind == AST_int;
     num_holds(b, v, KD_int);
     return;
   }
