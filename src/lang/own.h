@@ -119,6 +119,7 @@ struct Eval {
   Dims *dims;       /* of extents that are no numbers, see sizes.c; NULL: all are */
   u64 serial;       /* of the next tensor */
   u32 mark;         /* of the last list of tensors */
+  u32 scans;        /* searches for calls, see scalar_scan.c */
   u64 random;       /* seed of the run: of random numbers that get none, with serial */
   Lazy *last_loss;  /* that tensor_backward was called with */
 };
@@ -188,7 +189,7 @@ HotTurns hot_begin(Eval *ev, Ast *n);
  * loop has ended, and flow says whether by a return. value: of the last turn. */
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value);
 /* A call whose variables are there, of a function that calls itself; false: it is to be walked. */
-bool hot_call(Eval *ev, const LangFn *fn, Worth *value);
+bool hot_call(Eval *ev, LangFn *fn, Worth *value);
 void hot_free(Eval *ev);
 
 /* scalar_scan.c */

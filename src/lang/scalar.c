@@ -360,10 +360,14 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
 /* ---- functions that call themselves ---- */
 
 /* The function as it is counted; NULL: it is walked. */
-static HotLoop *counted(Eval *ev, const LangFn *fn) {
+static HotLoop *counted(Eval *ev, LangFn *fn) {
   HotLoops *h = loops_of(ev);
   Ast *n = fn->ast;
   if (h->off || ev->tracing || ev->dry || n->hot == UINT32_MAX) return NULL;
+  if (fn->calls < h->start) {
+    fn->calls++;
+    return NULL;
+  }
   if (!n->hot && !scan_calls(ev, fn, fn)) {
     n->hot = UINT32_MAX;
     return NULL;
@@ -375,10 +379,10 @@ static HotLoop *counted(Eval *ev, const LangFn *fn) {
     n->hot = h->all.n;
   }
   HotLoop *l = h->all.at[n->hot - 1];
-  return l->off || l->walked++ < h->start ? NULL : l;
+  return l->off ? NULL : l;
 }
 
-bool hot_call(Eval *ev, const LangFn *fn, Worth *value) {
+bool hot_call(Eval *ev, LangFn *fn, Worth *value) {
   HotLoop *l = counted(ev, fn);
   HotCode *h = l ? code_for(ev, l, fn->ast, NULL) : NULL;
   if (!h || ev->depth + h->loop.depth > EVAL_DEPTH) return false;

@@ -21,8 +21,7 @@ typedef struct NumBuild NumBuild;     /* while it is made */
 typedef struct NumSelf NumSelf;       /* functions that call each other, while they are written */
 typedef struct NumMember NumMember;   /* one of them */
 typedef struct NumClosure NumClosure; /* a function as a value, with what it took along */
-typedef VEC(const LangFn *) NumFns;
-typedef VEC(LangKind) NumKinds; /* by variable, what it holds at a place of the text */
+typedef VEC(LangKind) NumKinds;       /* by variable, what it holds at a place of the text */
 
 /* Behind them in the buffers of integers and floats: variables. */
 enum { IN_fuel, IN_at, IN_end, IN_ints };

@@ -112,14 +112,19 @@ bool scan_assigns(const Ast *n, u32 slot) {
 
 /* ---- who calls whom ---- */
 
+/* Functions that call one another in a row: more are looked through no further, so that the stack
+ * suffices; what would come of them is too deep for a program, too. */
+enum { SCAN_DEEP = 200 };
+
 typedef struct CallSearch {
   Eval *ev;
-  const LangFn *in, *to;
-  NumFns *seen;
+  LangFn *in;
+  const LangFn *to;
+  u32 deep;
 } CallSearch;
 
 /* The function of the program that a name means now; NULL: none that can be told. */
-static const LangFn *meant(Eval *ev, const LangFn *in, const Ast *name) {
+static LangFn *meant(Eval *ev, LangFn *in, const Ast *name) {
   for (u32 i = 0; name->kind == AST_name && i < name->nplace; i++) {
     const VarPlace *p = &name->place[i];
     if (p->kind == PL_self) return in;
@@ -132,24 +137,19 @@ static const LangFn *meant(Eval *ev, const LangFn *in, const Ast *name) {
 static bool leads_to(const Ast *n, const void *with) {
   CallSearch s = *(const CallSearch *)with;
   if (n->kind == AST_fn && n->fn) s.in = n->fn;
-  const LangFn *f = is_call(n) ? meant(s.ev, s.in, n->a) : NULL;
+  LangFn *f = is_call(n) ? meant(s.ev, s.in, n->a) : NULL;
   if (f && f == s.to) return true;
   if (any_of(n, leads_to, &s)) return true;
-  for (u32 i = 0; f && i < s.seen->n; i++)
-    if (s.seen->at[i] == f) return false;
-  if (!f) return false;
-  *vec_push(&s.ev->c->scratch, s.seen) = f;
+  if (!f || f->scanned == s.ev->scans || s.deep++ == SCAN_DEEP) return false;
+  f->scanned = s.ev->scans;
   s.in = f;
   return leads_to(f->ast->a, &s);
 }
 
 bool scan_calls(Eval *ev, const LangFn *from, const LangFn *to) {
-  NumFns seen = {0};
-  Mark mark = arena_mark(&ev->c->scratch);
-  CallSearch s = {ev, from, to, &seen};
-  bool found = leads_to(from->ast->a, &s);
-  arena_rewind(&ev->c->scratch, mark);
-  return found;
+  CallSearch s = {ev, from->ast->fn, to, 0};
+  ev->scans++;
+  return leads_to(from->ast->a, &s);
 }
 
 /* A call, by f itself, of another that comes back to it. */
@@ -160,7 +160,7 @@ static bool goes_round(const Ast *n, const void *with) {
 }
 
 bool scan_in_circle(Eval *ev, const LangFn *f) {
-  CallSearch s = {ev, f, f, NULL};
+  CallSearch s = {ev, f->ast->fn, f, 0};
   return goes_round(f->ast->a, &s);
 }
 

@@ -106,6 +106,9 @@ struct LangFn {
   bool declared;  /* result was written down */
   LangType self;  /* KD_fn */
   SlotBinds last; /* for the checker: by slot, what held there when it was walked before */
+  /* from who runs it */
+  u32 calls;   /* that were walked */
+  u32 scanned; /* the last search for calls that came by */
 };
 
 /* Fields by kind: see ast.def. */
