@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loops of numbers, and functions that call themselves, in programs of the language: tree walk against vm, jit and c.
+"""Loops of numbers, functions that call themselves or each other, arrays in arrays and closures in programs of the language: tree walk against vm, jit and c.
 
     bench/loops.py [ROUNDS]
 
@@ -73,6 +73,45 @@ print(inside)
 """,
     "fib(31), 4M calls": """fn fib(n: int64) -> int64 { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
 print(fib(31))
+""",
+    "even and odd, 6M calls": """fn even(n: int64) -> bool { if n == 0 { true } else { odd(n - 1) } }
+fn odd(n: int64) -> bool { if n == 0 { false } else { even(n - 1) } }
+let count = 0
+for i in 0..60000 {
+    if even(i % 200) { count = count + 1 }
+}
+print(count)
+""",
+    "nested arrays, 5M turns": """let a = [[0.0; 170]; 170]
+let b = [[0.0; 170]; 170]
+let c = [[0.0; 170]; 170]
+for i in 0..170 {
+    for j in 0..170 {
+        a[i][j] = i + j * 0.5
+        b[i][j] = i - j * 0.25
+    }
+}
+for i in 0..170 {
+    for j in 0..170 {
+        let sum = 0.0
+        for k in 0..170 { sum = sum + a[i][k] * b[k][j] }
+        c[i][j] = sum
+    }
+}
+print(c[3][4], c[169][169])
+""",
+    "closures, 6M calls": """fn integrate(f: fn(float64) -> float64, to: float64, n: int64) -> float64 {
+    let h = to / n
+    let sum = 0.0
+    for i in 0..n { sum = sum + f((i + 0.5) * h) }
+    sum * h
+}
+let total = 0.0
+for k in 1..=60 {
+    let scale = k * 0.5
+    total = total + integrate(fn(x: float64) -> float64 { scale * x * x + 1.0 }, 1.0, 100000)
+}
+print(total)
 """,
 }
 

@@ -97,7 +97,7 @@ def campaign(target, runs, seconds, workers, seed):
     corpus = os.path.join(BUILD, "corpus", target)
     for path in (corpus, folder):
         os.makedirs(path, exist_ok=True)
-    more = ["-timeout=10", "-reload=1", corpus, folder]
+    more = ["-timeout=30", "-reload=1", corpus, folder]
     more += [f"-max_total_time={seconds}"] if seconds else []
     jobs = [start([*command(BUILD, target, words, seed + k, -1 if seconds else runs // workers), *more]) for k in range(workers)]
     done = 0

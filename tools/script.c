@@ -659,7 +659,7 @@ static Value call_method(Value on, const char *name, Value *arg, uint32_t n, con
   if (f) {
     out = call(share(*f), arg, n, at);
   } else if (!more_method(on, name, arg, n, at, &out)) {
-    script_fail(where, "%s has no functions of its own", kind_of(on));
+    script_fail(where, "%s has no functions of its own: it is an argument of others", kind_of(on));
   }
   drop(on);
   return out;

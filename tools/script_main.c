@@ -4,7 +4,7 @@
 /* ---- calls ---- */
 
 static const char *stack_base;
-static size_t stack_most;
+static int64_t stack_most;
 
 static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   const char here = 0;
@@ -16,7 +16,8 @@ static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   const Shape *s = f.u.fn->shape;
   if (n != s->params)
     script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
-  if ((size_t)(stack_base - &here) > stack_most) script_fail(at[0], "calls are nested too deeply");
+  /* Below 0 where the call is part of main's own frame. */
+  if (stack_base - &here > stack_most) script_fail(at[0], "calls are nested too deeply");
   Sizes own;
   sizes_begin(&own);
   for (uint32_t i = 0; i < n; i++)
@@ -70,7 +71,7 @@ int main(int argc, char **argv) {
   if (argc) script_name = slash ? slash + 1 : argv[0];
   if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) most = (size_t)r.rlim_cur;
   stack_base = &here;
-  stack_most = most > 2 * (size_t)MARGIN ? most - MARGIN : most / 2;
+  stack_most = (int64_t)(most > 2 * (size_t)MARGIN ? most - MARGIN : most / 2);
   script_run();
   if (fflush(stdout) || ferror(stdout)) {
     fprintf(stderr, "%s: standard output: %s\n", script_name, strerror(errno));

@@ -152,10 +152,8 @@ Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
   return call(share((Value){K_fn, {.fn = f}}), arg, n, place);
 }
 
-i64 size_product(Eval *ev, const i64 *dim, u32 rank) {
-  i64 n = 1;
-  for (u32 i = 0; i < rank; i++) n *= dim[i];
-  return (void)ev, n;
+i64 size_times(Eval *ev, i64 x, i64 y) {
+  return (void)ev, x * y;
 }
 
 /* Everything is known while a program runs: whoever comes here would compute with a made-up number.
@@ -166,6 +164,13 @@ _Noreturn static void not_known(Eval *ev) {
 i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without) {
   (void)t, (void)dim, (void)rank, (void)without;
   not_known(ev);
+}
+i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride) {
+  (void)extent, (void)size, (void)stride;
+  not_known(ev);
+}
+bool lazy_waits(Eval *ev, Lazy *t) {
+  return (void)ev, (void)t, false;
 }
 Worth worth_unknown(Eval *ev, LangKind kind) {
   (void)kind;
@@ -311,20 +316,15 @@ static int fits_element(Value d, double f) {
 
 /* ---- types ---- */
 
-enum { SYMBOLS = 16 };
 struct Sizes {
   Sizes *outer;
-  uint32_t n;
-  struct {
-    const char *name;
-    i64 n;
-  } at[SYMBOLS];
+  SymbolSizes here;
 };
 static Sizes of_files, *sizes = &of_files;
 
 static inline void sizes_begin(Sizes *s) {
   s->outer = sizes;
-  s->n = 0;
+  s->here.n = 0;
   sizes = s;
 }
 
@@ -335,15 +335,9 @@ static inline void sizes_end(Sizes *s) {
 static void check_size(const Lazy *t, u32 i, const ValueType *to, int at) {
   const char *name = to->name ? to->name[i] : NULL;
   i64 want = to->dim[i];
-  for (u32 k = 0; name && k < sizes->n; k++)
-    if (!strcmp(sizes->at[k].name, name)) want = sizes->at[k].n;
-  if (want < 0 && name) {
-    if (sizes->n == SYMBOLS)
-      script_fail(at, "more than %d symbols in the types of a function", SYMBOLS);
-    sizes->at[sizes->n].name = name;
-    sizes->at[sizes->n++].n = t->dim[i];
-  }
-  if (want >= 0 && want != t->dim[i])
+  if (!symbols_meet(&sizes->here, name, &want, t->dim[i]))
+    script_fail(at, "more than %d symbols in the types of a function", SYMBOLS);
+  if (want != t->dim[i])
     script_fail(at, "the shape is %s, expected %s where %s is %lld",
                 dims_text(&eval, t->dim, t->rank), to->text, name ? name : "the extent",
                 (long long)want);

@@ -153,7 +153,7 @@ void list_push(Eval *ev, Worth *d, Worth x) {
     for (u64 i = 0; i < l->n; i++) more->at[i] = own ? l->at[i] : worth_share(&l->at[i]);
     if (own) l->n = 0; /* its elements have moved */
     worth_drop(ev, d);
-    bool open = d->open;
+    WorthOpen open = d->open;
     *d = (Worth){more->box.kind, .u = {.list = more}, .open = open};
     l = more;
   }

@@ -2,8 +2,10 @@
  * dry_ways.c. */
 #include "lang/dry.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 bool worth_open(const Eval *ev, const Worth *d) {
   if (!ev->dry) return ev->dims && d->open;
@@ -24,13 +26,31 @@ void dry_blank(Eval *ev, Lazy *t) {
     for (u64 i = 0; i < t->n; i++) t->data[i] = NAN;
 }
 
+bool dry_file(Eval *ev, const char *path, Worth *out) {
+  const LangType *t = ev->dry ? ev->at->to : NULL;
+  if (!ev->dry || !access(path, R_OK)) return false;
+  bool known = t && t->kind == KD_tensor && t->shaped;
+  for (u32 i = 0; known && i < t->rank; i++) known = t->dim[i] >= 0;
+  if (!known) {
+    Text what = text_new(&ev->c->keep);
+    text_fmt(&what, "cannot read '%s': %s", show_text(ev->c, str_of(ev->c, path)), strerror(errno));
+    fail(
+        ev->c, ERR_system, LOC_NONE, "%s",
+        script_place(ev->s->all->at[ev->at->file], ev->at->at, text_cstr(&what),
+                     "let x: tensor<float64, [2, 3]> = ... is enough to compile without the file"));
+  }
+  *out = worth_lazy(lazy_new(ev, t->dim, t->rank));
+  dry_blank(ev, out->u.lazy);
+  return true;
+}
+
 Worth worth_unknown(Eval *ev, LangKind kind) {
   Worth d = {.kind = kind};
   if (!ev->dry) dry_refuse(ev, ev->at, "a number");
   if (kind == KD_float) return worth_float(NAN);
   if (kind == KD_string) d = worth_text(ev, "", 0);
   if (kind == KD_int) d.u.i = 1;
-  d.open = true;
+  d.open = OPEN_value;
   return d;
 }
 

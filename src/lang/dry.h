@@ -33,6 +33,7 @@ typedef struct DryPend {
 /* A loop under way. */
 typedef struct DryLoop {
   struct DryLoop *outer; /* of the same call */
+  const Ast *at;
   Mark mark;
   DryState before;
   DryPend next, left; /* ways that end the turn, and the loop */
@@ -68,6 +69,7 @@ struct DryRun {
   DryLoop *loop; /* of this call; NULL: none */
   u32 ways;      /* inside each other, that may be taken */
   u32 idle;      /* turns of loops since the last new graph */
+  u64 left;      /* turns, calls and ways that may still be walked */
 };
 
 /* dry.c */
@@ -77,7 +79,7 @@ Worth dry_if(Eval *ev, const Ast *n);       /* whose condition is open */
 Worth dry_while(Eval *ev, Ast *n);
 Worth dry_match(Eval *ev, const Ast *n, Worth v); /* takes v */
 /* A `for`: before its first turn, whether it goes on behind one, and behind the last. */
-void dry_begin(Eval *ev, DryLoop *l);
+void dry_begin(Eval *ev, const Ast *n, DryLoop *l);
 bool dry_goes_on(Eval *ev, DryLoop *l); /* flow is settled */
 bool dry_is_idle(Eval *ev, DryLoop *l); /* it has had enough turns without a new graph */
 void dry_end(Eval *ev, DryLoop *l);

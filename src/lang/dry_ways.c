@@ -13,6 +13,13 @@ enum {
   MOST_IDLE = 1000000, /* turns that find no new graph: behind them loops are left */
 };
 
+/* A turn, a call or a way: no program keeps the walk for ever, whatever its functions call. */
+static void step(Eval *ev, const Ast *at) {
+  if (ev->dry->left--) return;
+  const char *what = "the program runs too long to be walked before it is compiled";
+  fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_says(ev, at, what));
+}
+
 /* ---- states ---- */
 
 typedef void SlotFn(Eval *ev, Worth *d, Worth *kept);
@@ -65,12 +72,13 @@ static bool is_number(LangKind k) {
 }
 
 /* Tensors of several shapes, or values of several kinds: only who looks at it is refused. */
-static Worth unlike(i64 kinds) {
-  return (Worth){.kind = KD_null, .open = true, .u = {.i = kinds}};
+static Worth unlike(WorthOpen how) {
+  return (Worth){.kind = KD_null, .open = how};
 }
 
 void dry_look(Eval *ev, const Ast *at, const Worth *d) {
-  if (d->kind == KD_null && d->open) dry_refuse(ev, at, d->u.i ? "a kind" : "a shape");
+  if (d->kind == KD_null && d->open)
+    dry_refuse(ev, at, d->open == OPEN_kind ? "a kind" : "a shape");
 }
 
 /* The one stays, with what optimisers know of it, but its data are not known any more. What follows
@@ -83,7 +91,7 @@ static void join_tensors(Eval *ev, Worth *d, const Worth *other) {
   for (u32 i = 0; same && i < x->rank; i++) same = x->dim[i] == y->dim[i];
   if (!same) {
     worth_drop(ev, d);
-    *d = unlike(0);
+    *d = unlike(OPEN_shape);
     return;
   }
   lazy_data(ev, other->u.lazy);
@@ -108,7 +116,7 @@ static void open_element(Eval *ev, Worth *d) {
 /* Of lists of different lengths the longer one stays, and its length is open. */
 static void join_lists(Eval *ev, Worth *d, const Worth *other) {
   if (d->u.list == other->u.list) {
-    d->open |= other->open;
+    if (other->open) d->open = OPEN_length;
     return;
   }
   Worth shorter = worth_share(other);
@@ -125,7 +133,7 @@ static void join_lists(Eval *ev, Worth *d, const Worth *other) {
     else
       open_element(ev, &l->at[i]);
   }
-  d->open = open;
+  d->open = open ? OPEN_length : OPEN_not;
   worth_drop(ev, &shorter);
 }
 
@@ -143,9 +151,9 @@ void dry_join(Eval *ev, Worth *d, const Worth *other) {
   if (d->kind != other->kind) {
     bool numbers = (d->kind == KD_int || d->kind == KD_float) &&
                    (other->kind == KD_int || other->kind == KD_float);
-    bool shapes = other->kind == KD_null && !other->u.i;
+    bool shapes = other->kind == KD_null && other->open == OPEN_shape;
     worth_drop(ev, d);
-    *d = numbers ? worth_unknown(ev, KD_float) : unlike(!shapes);
+    *d = numbers ? worth_unknown(ev, KD_float) : unlike(shapes ? OPEN_shape : OPEN_kind);
     return;
   }
   switch (d->kind) {
@@ -238,6 +246,7 @@ static void leaves(Eval *ev, Flow flow) {
 
 void dry_call(Eval *ev, const Ast *at, const LangFn *fn) {
   u32 n = 0;
+  step(ev, at);
   for (const Locals *l = ev->local; ev->dry->ways && l; l = l->outer)
     n += l->self && l->self->fn == fn;
   if (n >= TURNS) eval_fail(ev, at, "calls are nested too deeply"); /* which ends that way */
@@ -266,6 +275,7 @@ static bool goes(Eval *ev, Ast *n, Worth *v) {
   DryCall *call = ev->dry->call;
   DryLoop *loop = ev->dry->loop;
   const char *why;
+  step(ev, n);
   ev->dry->ways++;
   Err e = ctx_try(ev->c, walk, &w, &why);
   ev->dry->ways--;
@@ -346,8 +356,8 @@ static bool holds(Eval *ev, Ast *n, bool *open) {
   return yes || *open;
 }
 
-void dry_begin(Eval *ev, DryLoop *l) {
-  *l = (DryLoop){.outer = ev->dry->loop, .mark = arena_mark(&ev->dry->a)};
+void dry_begin(Eval *ev, const Ast *n, DryLoop *l) {
+  *l = (DryLoop){.outer = ev->dry->loop, .at = n, .mark = arena_mark(&ev->dry->a)};
   l->before = save(ev);
   l->next = pend_new(ev);
   l->left = pend_new(ev);
@@ -362,6 +372,7 @@ static void blur(Eval *ev, DryLoop *l) {
 bool dry_goes_on(Eval *ev, DryLoop *l) {
   Flow flow = ev->flow;
   bool ends = flow == FLOW_break || flow == FLOW_return;
+  step(ev, l->at);
   if (!ends || l->next.any) { /* on another way, if not on this one */
     if (ends) leaves(ev, flow);
     ev->flow = FLOW_next;
@@ -394,7 +405,7 @@ Worth dry_while(Eval *ev, Ast *n) {
   bool open = false;
   u32 idle = 0;
   Worth v = {.kind = KD_null};
-  dry_begin(ev, &l);
+  dry_begin(ev, n, &l);
   while (idle < TURNS) {
     u32 known = ev->dry->graph.n;
     bool maybe;
@@ -413,7 +424,7 @@ Worth dry_while(Eval *ev, Ast *n) {
 
 void dry_turns(Eval *ev, Ast *n, Worth var) {
   DryLoop l;
-  dry_begin(ev, &l);
+  dry_begin(ev, n, &l);
   for (u32 idle = 0; idle < TURNS;) {
     u32 known = ev->dry->graph.n;
     Worth old = ev->local->at[n->slot], v;

@@ -164,7 +164,7 @@ static void turns(Eval *ev, Ast *n, HotTurns *t, Worth *last) {
   DryLoop dry;
   bool on = true;
   forget(ev, n);
-  if (ev->dry) dry_begin(ev, &dry);
+  if (ev->dry) dry_begin(ev, n, &dry);
   while (on && t->at < t->end && !hot_run(ev, t, n, last)) {
     Worth v = t->over ? worth_share(&t->over->at[t->at]) : worth_int(t->at);
     t->at++;

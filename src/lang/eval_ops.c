@@ -238,26 +238,15 @@ static _Noreturn void unfit(Eval *ev, const Ast *n, const Worth *d, const LangTy
 }
 
 static void check_size(Eval *ev, const Ast *n, const Lazy *t, u32 i, const LangType *to) {
-  Str name = to->name ? to->name[i] : 0;
+  const char *name = to->name && to->name[i] ? str_text(ev->c, to->name[i]) : NULL;
   i64 want = to->dim[i];
-  Locals *l = ev->local;
-  bool known = want >= 0;
-  for (u32 k = 0; name && k < l->nsize; k++)
-    if (l->size[k].name == name) {
-      want = l->size[k].n;
-      known = true;
-    }
-  if (!known && name) {
-    if (l->nsize == SYMBOLS)
-      eval_fail(ev, n, "more than %d symbols in the types of a function", SYMBOLS);
-    l->size[l->nsize++] = (SymbolSize){name, t->dim[i]};
-  }
+  if (!symbols_meet(&ev->local->size, name, &want, t->dim[i]))
+    eval_fail(ev, n, "more than %d symbols in the types of a function", SYMBOLS);
   Text text = text_new(&ev->c->keep);
-  if (!known || want == t->dim[i]) return;
+  if (want == t->dim[i]) return;
   size_show(ev, want, &text);
   eval_fail(ev, n, "the shape is %s, expected %s where %s is %s", dims_text(ev, t->dim, t->rank),
-            lang_type_text(ev->c, to), name ? str_text(ev->c, name) : "the extent",
-            text_cstr(&text));
+            lang_type_text(ev->c, to), name ? name : "the extent", text_cstr(&text));
 }
 
 static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to) {

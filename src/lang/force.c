@@ -255,6 +255,17 @@ static void refuse_holes(const Needed *k) {
   }
 }
 
+bool lazy_waits(Eval *ev, Lazy *t) {
+  Needed k = {.ev = ev, .out = &t, .nout = 1};
+  bool waits = false;
+  if (!ev->tracing) return false;
+  Mark mark = arena_mark(&ev->stack);
+  needed_list(&k, &ev->stack);
+  for (u32 i = 0; i < k.all.n; i++) waits |= !needed_is_open(&k, k.all.at[i]) && !k.all.at[i]->data;
+  arena_rewind(&ev->stack, mark);
+  return waits;
+}
+
 void lazy_graph(Eval *ev, Ingot *m, const TracedFn *t) {
   Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .m = m, .fn = t};
   recipes_of(ev);

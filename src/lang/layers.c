@@ -157,7 +157,8 @@ static Lazy *of_linear(Eval *ev, Thing *t, Lazy *x) {
 /* [batch, channels, height, width]; how many windows fit, or a failure. */
 static i64 windows(Eval *ev, Thing *t, const Lazy *x, i64 extent, double size, double stride,
                    double pad) {
-  if (size_is_open(ev, extent)) unfit(ev, t, x, "images of known height and width");
+  if (size_is_open(ev, extent))
+    return size_windows(ev, extent, (i64)size - 2 * (i64)pad, (i64)stride);
   i64 room = extent + 2 * (i64)pad - (i64)size;
   if (room < 0) unfit(ev, t, x, "images as large as its kernel at least");
   return room / (i64)stride + 1;
@@ -202,8 +203,8 @@ static Lazy *of_dropout(Eval *ev, Thing *t, Lazy *x) {
 }
 
 static Lazy *of_steps(Eval *ev, Thing *t, Lazy *x) {
-  if (x->rank == 3 && size_is_open(ev, x->dim[1])) unfit(ev, t, x, "a known number of steps");
-  if (x->rank != 3 || (double)x->dim[2] != t->num[0] || x->dim[1] < 1)
+  if (x->rank != 3 || (double)x->dim[2] != t->num[0] ||
+      (x->dim[1] < 1 && !size_is_open(ev, x->dim[1])))
     unfit(ev, t, x, "[batch, steps, inputs]");
   const i64 dim[3] = {x->dim[0], x->dim[1], (i64)t->num[1]};
   Lazy *in[4] = {x, t->weight[0], t->weight[1], t->weight[2]};

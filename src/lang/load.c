@@ -102,6 +102,7 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Ctx *c = ev->c;
   if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
     ARG_BAD(ev, "load_data() takes the path of a file and the name of an array");
+  if (dry_file(ev, arg[0].u.text->at, out)) return;
   File f = file_read(c, arg[0].u.text->at);
   Loc loc = {.file = str_of(c, arg[0].u.text->at), .index = -1};
   const Tensor *t;
@@ -150,28 +151,30 @@ static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
 }
 
 /* "train" and "test" are the files of the data set under their usual names, in this folder. */
-static Lazy *mnist(Eval *ev, const Worth *which, const char *part, u32 rank, double scale) {
+static void mnist(Eval *ev, const Worth *which, const char *part, u32 rank, double scale,
+                  Worth *out) {
   if (which->kind != KD_string) ARG_BAD(ev, "MNIST: expected \"train\", \"test\" or a path");
   const char *name = which->u.text->at, *set = NULL;
   if (!strcmp(name, "train")) set = "train";
   if (!strcmp(name, "test")) set = "t10k";
   const char *path =
       set ? str_text(ev->c, str_fmt(ev->c, "%s-%s-idx%u-ubyte", set, part, (unsigned)rank)) : name;
+  if (dry_file(ev, path, out)) return;
   const Tensor *t = read_idx(ev, path, rank);
   i64 dim[2] = {t->dim[0], 1};
   for (u32 i = 1; i < rank; i++) dim[1] *= t->dim[i];
   Lazy *y = lazy_new(ev, dim, rank > 1 ? 2 : 1);
   for (u64 i = 0; i < y->n; i++) y->data[i] = (double)tensor_get(t, i).i / scale;
   dry_blank(ev, y);
-  return y;
+  *out = worth_lazy(y);
 }
 
 void bi_load_mnist_images(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = worth_lazy(mnist(ev, &arg[0], "images", 3, 255));
+  mnist(ev, &arg[0], "images", 3, 255, out);
   (void)n;
 }
 
 void bi_load_mnist_labels(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  *out = worth_lazy(mnist(ev, &arg[0], "labels", 1, 1));
+  mnist(ev, &arg[0], "labels", 1, 1, out);
   (void)n;
 }

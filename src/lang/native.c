@@ -54,9 +54,10 @@ u32 native_string(NativeC *p, Str s) {
 }
 
 u32 native_struct(NativeC *p, const StructInfo *s) {
-  for (u32 i = 0; i < p->structs.n; i++)
-    if (struct_same(p->structs.at[i], s)) return i;
+  u32 *at = map_put(&p->struct_at, (u64)s->file << 32 | s->name);
+  if (*at) return *at - 1;
   *vec_push(p->a, &p->structs) = s;
+  *at = p->structs.n;
   text_fmt(&p->tables, "static const Struct struct_%u = {\"%s\", %u, (const char *const[]){",
            p->structs.n - 1, s->text, s->n);
   for (u32 i = 0; i < s->n; i++)
@@ -245,6 +246,7 @@ bool native_program(Script *s, const Ast *main, const Text *graphs, Text *out) {
   p.string_at = map_new(p.a);
   p.place_at = map_new(p.a);
   p.type_at = map_new(p.a);
+  p.struct_at = map_new(p.a);
   for (u32 i = s->all->n; i-- > 0;) put_file(&p, s->all->at[i]);
   for (u32 i = 0; i < p.fn.n; i++) put_function(&p, i);
   for (u32 i = 0; i < p.fn.n; i++) put_shape(&p, i, &shapes);

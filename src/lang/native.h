@@ -33,7 +33,7 @@ struct NativeC {
   VEC(Str) string;
   VEC(const LangType *) type;
   VEC(const Ast *) place;
-  Map fn_at, string_at, place_at, type_at; /* to 1 + the number */
+  Map fn_at, string_at, place_at, struct_at, type_at; /* to 1 + the number */
   /* of the function that is being written */
   Text *out;
   LangFn *in; /* NULL: a file */

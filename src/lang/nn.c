@@ -170,8 +170,6 @@ static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
     worth_drop(ev, &hot[1]);
     return;
   }
-  if (in[0]->n == OPEN_COUNT || in[1]->n == OPEN_COUNT)
-    dry_refuse(ev, ev->at, "the mean of a loss");
   if (!same_shape(in[0], in[1]))
     ARG_BAD(ev, "%s(): shape mismatch %s vs %s", builtin_name(ev),
             dims_text(ev, in[0]->dim, in[0]->rank), dims_text(ev, in[1]->dim, in[1]->rank));
@@ -180,7 +178,7 @@ static void loss(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
   Lazy *t = lazy_make(ev, op, in, 2, NULL, 0, &one, 1);
   lazy_drop(ev, same);
   *out = worth_lazy(t);
-  if (t->tracked) return;
+  if (t->tracked || lazy_waits(ev, t)) return;
   *out = worth_float(lazy_data(ev, t)[0]);
   lazy_drop(ev, t);
 }

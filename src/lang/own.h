@@ -11,6 +11,7 @@
 
 #include "api/own.h"
 #include "front/lang/lang.h"
+#include "lang/extents.h"
 
 typedef struct Worth Worth;
 typedef struct Holder Holder;
@@ -35,9 +36,19 @@ struct Holder {
   size_t bytes;
 };
 
+/* What is not known of a value before the run. */
+typedef enum WorthOpen {
+  OPEN_not,
+  OPEN_value,  /* the number or text: it follows from the data of tensors (dry.h) */
+  OPEN_length, /* of an array, which is as long as it may become (dry.h) */
+  OPEN_shape,  /* KD_null: tensors of several shapes (dry.h) */
+  OPEN_kind,   /* KD_null: values of several kinds (dry.h) */
+  OPEN_size    /* KD_int: the value is a Dim, a size that a function is compiled for (sizes.c) */
+} WorthOpen;
+
 struct Worth {
   LangKind kind; /* KD_none: a variable that holds nothing yet */
-  bool open;     /* the value is not known yet (of an array: its length); see dry.h, sizes.c */
+  WorthOpen open;
   union {
     i64 i; /* KD_int, KD_bool */
     double f;
@@ -73,18 +84,12 @@ struct BoxFn {
 
 typedef enum Flow { FLOW_next, FLOW_break, FLOW_continue, FLOW_return } Flow;
 
-typedef struct SymbolSize {
-  Str name;
-  i64 n;
-} SymbolSize;
-
-enum { SYMBOLS = 16 };
 struct Locals {
   Locals *outer;
-  BoxFn *self;              /* NULL: the file */
-  const Ast *call;          /* that it was called by */
-  SymbolSize size[SYMBOLS]; /* what symbols of types stand for in this call */
-  u32 nsize, n;
+  BoxFn *self;      /* NULL: the file */
+  const Ast *call;  /* that it was called by */
+  SymbolSizes size; /* in this call */
+  u32 n;
   Worth at[];
 };
 
@@ -114,6 +119,7 @@ struct Eval {
   Dims *dims;       /* of extents that are no numbers, see sizes.c; NULL: all are */
   u64 serial;       /* of the next tensor */
   u32 mark;         /* of the last list of tensors */
+  u32 scans;        /* searches for calls, see scalar_scan.c */
   u64 random;       /* seed of the run: of random numbers that get none, with serial */
   Lazy *last_loss;  /* that tensor_backward was called with */
 };
@@ -183,11 +189,14 @@ HotTurns hot_begin(Eval *ev, Ast *n);
  * loop has ended, and flow says whether by a return. value: of the last turn. */
 bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value);
 /* A call whose variables are there, of a function that calls itself; false: it is to be walked. */
-bool hot_call(Eval *ev, const LangFn *fn, Worth *value);
+bool hot_call(Eval *ev, LangFn *fn, Worth *value);
 void hot_free(Eval *ev);
 
 /* scalar_scan.c */
 void loops_mark(Script *s); /* whose value nobody looks at */
+
+/* script.c: the whole program as C; steps: turns and calls of it that may be walked */
+void script_native(Ingot *m, Script *s, u64 steps, Text *out);
 
 /* native.c: the program as C; main: to be called behind its statements, or NULL; graphs: what its
  * tensors need, NULL: it has none. False: it has some, and nothing was written. */
@@ -224,12 +233,16 @@ bool worth_open(const Eval *ev, const Worth *d); /* a value that is not known ye
 Worth worth_unknown(Eval *ev, LangKind kind);    /* such a value: a number or an empty text */
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
 void dry_blank(Eval *ev, Lazy *t); /* in a dry run: its data are not known */
+/* In a dry run, of a file that is not there: a tensor of the shape that is written down where the
+ * file is read; fails if there is none. False: the file is to be read. */
+bool dry_file(Eval *ev, const char *path, Worth *out);
 
 /* sizes.c: extents; where some are open */
 #define SIZE_ANY INT64_MIN /* what -1 in a shape is where symbols are numbers below 0 */
 bool size_is_open(const Eval *ev, i64 d);
-i64 size_product(Eval *ev, const i64 *dim, u32 rank);
 i64 size_sum(Eval *ev, i64 x, i64 y);
+/* How many windows of that size, less what is padded, fit into an open extent. */
+i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride);
 /* What the extent number `without` has to be, so that t has that shape. */
 i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
 void size_show(const Eval *ev, i64 d, Text *out);

@@ -68,6 +68,15 @@ static Val rows(Graph *g, const Lazy *t, Val x) {
   return mk_slice_axis(g, x, 0, (Dim)t->attr[0], (Dim)t->attr[1]);
 }
 
+/* What is between two classes is the lower one, as in one_hot(). */
+static Val one_hot(Graph *g, const Lazy *t, Val x) {
+  u32 rank = rank_of(g, x);
+  Dim count = (Dim)t->attr[0];
+  Val classes = mk_iota(g, graph_type(g, x)->dt, &count, 1, 0);
+  Val hot = mk_map2(g, OP_eq, mk_unsqueeze(g, mk_floor(g, x), rank), classes);
+  return mk_cast(g, hot, graph_type(g, x)->dt);
+}
+
 static Window window(i64 size, i64 stride, i64 pad) {
   Window w = {.n = 2};
   for (u32 i = 0; i < 2; i++) {
@@ -145,9 +154,12 @@ static Val cross_entropy(Graph *g, const Lazy *t, const Val *in) {
 static Val cross_entropy_logits(Graph *g, const Lazy *t, const Val *in) {
   const Lazy *z = t->in[0];
   i64 axis = (i64)z->rank - 1;
-  u64 rows = z->rank > 1 && z->dim[z->rank - 1] ? z->n / (u64)z->dim[z->rank - 1] : 1;
+  u64 last = z->rank > 1 ? (u64)z->dim[z->rank - 1] : 0, rows = last ? z->n / last : 1;
   Val lp = z->rank ? compose_log_softmax(g, in[0], &axis, 1) : mk_like(g, in[0], 0);
-  return mean_all(g, mk_neg(g, mk_mul(g, in[1], lp)), rows);
+  Val each = mk_neg(g, mk_mul(g, in[1], lp));
+  if (z->n != OPEN_COUNT) return mean_all(g, each, rows);
+  each = mk_reduce(g, OP_reduce_sum, each, &axis, 1, false);
+  return z->rank > 1 ? mean_all(g, each, OPEN_COUNT) : each;
 }
 
 static Val bce(Graph *g, const Lazy *t, const Val *in) {
@@ -172,7 +184,7 @@ static Val attention(Graph *g, const Lazy *t, const Val *in) {
   return compose_softmax(g, s, &axis, 1);
 }
 
-/* ---- recurrent layers: steps are written out ---- */
+/* ---- recurrent layers ---- */
 
 /* Gate i of those that lie side by side. */
 static Val gate(Graph *g, Val all, i64 h, u32 i) {
@@ -188,39 +200,72 @@ static Val start(Graph *g, const Lazy *t, Val x) {
   return mk_broadcast(g, mk_like(g, x, 0), shape, 2);
 }
 
-static Val lstm(Graph *g, const Lazy *t, const Val *in) {
-  i64 h = t->dim[2], steps = t->dim[1];
-  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t, in[0]), cell = hid;
-  for (i64 s = 0; s < steps; s++) {
-    Val back = mk_matmul(g, hid, in[2]);
-    Val all = mk_add(g, mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), back), in[3]);
-    Val i = compose_sigmoid(g, gate(g, all, h, 0)), f = compose_sigmoid(g, gate(g, all, h, 1));
-    Val c = mk_tanh(g, gate(g, all, h, 2)), o = compose_sigmoid(g, gate(g, all, h, 3));
-    Val fresh = mk_mul(g, i, c);
-    cell = mk_add(g, mk_mul(g, f, cell), fresh);
-    hid = mk_mul(g, o, mk_tanh(g, cell));
-    out[s] = mk_unsqueeze(g, hid, 1);
-  }
-  return mk_concat(g, out, (u32)steps, 1);
+static void lstm_step(Graph *g, const Lazy *t, const Val *in, Val x, Val *state) {
+  i64 h = t->dim[2];
+  Val back = mk_matmul(g, state[0], in[2]);
+  Val all = mk_add(g, mk_add(g, mk_matmul(g, x, in[1]), back), in[3]);
+  Val i = compose_sigmoid(g, gate(g, all, h, 0)), f = compose_sigmoid(g, gate(g, all, h, 1));
+  Val c = mk_tanh(g, gate(g, all, h, 2)), o = compose_sigmoid(g, gate(g, all, h, 3));
+  Val fresh = mk_mul(g, i, c);
+  state[1] = mk_add(g, mk_mul(g, f, state[1]), fresh);
+  state[0] = mk_mul(g, o, mk_tanh(g, state[1]));
 }
 
-/* gates r z n side by side; the reset gate is applied before the product */
-static Val gru(Graph *g, const Lazy *t, const Val *in) {
-  i64 h = t->dim[2], steps = t->dim[1];
-  Val *out = NEWS(&g->c->work, Val, steps + 1), hid = start(g, t, in[0]);
-  Val wn = mk_slice_axis(g, in[2], 1, (Dim)(2 * h), (Dim)h);
-  for (i64 s = 0; s < steps; s++) {
-    Val xi = mk_add(g, mk_matmul(g, step_of(g, in[0], s), in[1]), in[3]);
-    Val hh = mk_matmul(g, hid, in[2]);
-    Val hr = gate(g, hh, h, 0);
-    Val r = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 0), hr));
-    Val hz = gate(g, hh, h, 1);
-    Val z = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 1), hz));
-    Val hn = mk_matmul(g, mk_mul(g, r, hid), wn);
-    Val n = mk_tanh(g, mk_add(g, gate(g, xi, h, 2), hn));
-    Val keep = mk_mul(g, z, hid);
-    hid = mk_add(g, keep, mk_mul(g, mk_sub(g, mk_like(g, z, 1), z), n));
-    out[s] = mk_unsqueeze(g, hid, 1);
+/* gates r z n side by side; the reset gate is applied before the product; wn: of gate n */
+static void gru_step(Graph *g, const Lazy *t, const Val *in, Val wn, Val x, Val *state) {
+  i64 h = t->dim[2];
+  Val hid = state[0];
+  Val xi = mk_add(g, mk_matmul(g, x, in[1]), in[3]);
+  Val hh = mk_matmul(g, hid, in[2]);
+  Val hr = gate(g, hh, h, 0);
+  Val r = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 0), hr));
+  Val hz = gate(g, hh, h, 1);
+  Val z = compose_sigmoid(g, mk_add(g, gate(g, xi, h, 1), hz));
+  Val hn = mk_matmul(g, mk_mul(g, r, hid), wn);
+  Val n = mk_tanh(g, mk_add(g, gate(g, xi, h, 2), hn));
+  Val keep = mk_mul(g, z, hid);
+  state[0] = mk_add(g, keep, mk_mul(g, mk_sub(g, mk_like(g, z, 1), z), n));
+}
+
+typedef struct CellSteps {
+  const Lazy *t;
+  const Val *in;
+  Val rows, wn; /* rows: x with the steps first, where their number is open */
+} CellSteps;
+
+static void step(Graph *g, const CellSteps *s, Val x, Val *state) {
+  if (s->t->op == RC_DO_lstm)
+    lstm_step(g, s->t, s->in, x, state);
+  else
+    gru_step(g, s->t, s->in, s->wn, x, state);
+}
+
+static void step_in_loop(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
+  const CellSteps *s = user;
+  (void)cond;
+  step(g, s, mk_gather(g, s->rows, i, 0), carried);
+  scan[0] = carried[0];
+}
+
+/* Steps are written out if it is known how many there are, else they are a loop. */
+static Val recurrent(Graph *g, const Lazy *t, const Val *in) {
+  CellSteps s = {.t = t, .in = in};
+  Val state[2] = {start(g, t, in[0])}, all;
+  u32 n = t->op == RC_DO_lstm ? 2 : 1;
+  state[1] = state[0];
+  if (n == 1) s.wn = mk_slice_axis(g, in[2], 1, (Dim)(2 * t->dim[2]), (Dim)t->dim[2]);
+  if (!dim_is_const(t->dim[1])) {
+    const i64 turned[3] = {1, 0, 2};
+    s.rows = mk_transpose(g, in[0], turned);
+    Val trip = mk_dims_as(g, DT_i64, 0, &t->dim[1], 1);
+    mk_loop(g, trip, 0, state, n, &all, 1, step_in_loop, &s);
+    return mk_transpose(g, all, turned);
+  }
+  i64 steps = t->dim[1];
+  Val *out = NEWS(&g->c->work, Val, steps + 1);
+  for (i64 i = 0; i < steps; i++) {
+    step(g, &s, step_of(g, in[0], i), state);
+    out[i] = mk_unsqueeze(g, state[0], 1);
   }
   return mk_concat(g, out, (u32)steps, 1);
 }
@@ -256,6 +301,7 @@ static Val one(Graph *g, const Lazy *t, const Val *in) {
   case RC_DO_sum_axis: return of_axis(g, t, in[0], false);
   case RC_DO_mean_axis: return of_axis(g, t, in[0], true);
   case RC_DO_slice: return rows(g, t, in[0]);
+  case RC_DO_one_hot: return one_hot(g, t, in[0]);
   case RC_DO_maxpool2d: return pool(g, t, in[0], false);
   case RC_DO_avgpool2d: return pool(g, t, in[0], true);
   default: return in[0]; /* reshape: the caller's */
@@ -285,8 +331,8 @@ Val recipe_build(Graph *g, const Lazy *t, const Val *in) {
   case RC_DO_cross_entropy_logits: return cross_entropy_logits(g, t, in);
   case RC_DO_bce: return bce(g, t, in);
   case RC_DO_attention_weights: return attention(g, t, in);
-  case RC_DO_lstm: return lstm(g, t, in);
-  case RC_DO_gru: return gru(g, t, in);
+  case RC_DO_lstm:
+  case RC_DO_gru: return recurrent(g, t, in);
   default: return one(g, t, in);
   }
 }

@@ -153,11 +153,15 @@ static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const BoxList *over) {
 
 static Worth *home_of(Eval *ev, const NumVar *v) {
   Locals *l = v->place.kind == PL_global ? ev->file[v->place.file] : ev->local;
-  return l && v->place.slot < l->n ? &l->at[v->place.slot] : NULL;
+  Worth *d = l && v->place.slot < l->n ? &l->at[v->place.slot] : NULL;
+  for (u32 i = 0; d && i < v->ncapture; i++)
+    d = d->kind == KD_fn && v->capture[i] < d->u.fn->n ? &d->u.fn->with[v->capture[i]] : NULL;
+  return d;
 }
 
 static bool list_fits(const NumArray *a, const BoxList *l) {
-  return l->n <= a->room && num_elements(l) == a->kind;
+  NumShape s = num_shape(l);
+  return s.kind == a->kind && s.rank == a->rank && s.n <= a->room;
 }
 
 /* Do variables hold what they held when it was made? */
@@ -169,25 +173,35 @@ static bool fits(Eval *ev, const HotCode *h, const BoxList *over) {
     const Worth *d = v->home ? home_of(ev, v) : NULL;
     if (!v->home || v->entry == KD_any) continue;
     if (!d || d->kind != v->entry) return false;
-    if (v->entry == KD_fn && (d->u.fn->fn != v->fn || d->u.fn->n || d->u.fn->grad_of)) return false;
+    if (v->entry == KD_fn && (d->u.fn->fn != v->fn || d->u.fn->grad_of)) return false;
     if (v->entry == KD_array && !list_fits(&l->array.at[v->array - 1], d->u.list)) return false;
   }
   return true;
 }
 
-static void array_in(HotCode *h, u32 number, const BoxList *l) {
-  const NumArray *a = &h->loop.array.at[number];
-  h->ints[a->length] = (i64)l->n;
-  h->cost += l->n / COPY_TURN;
-  h->ints[IN_fuel] += (i64)l->n * ELEMENT_FUEL;
+/* Elements from `at` on; the place behind them. */
+static u64 rows_in(HotCode *h, u32 number, const BoxList *l, u64 at) {
+  bool floats = h->loop.array.at[number].kind == KD_float;
   double *f = h->array[number];
   i64 *i = h->array[number];
   for (u64 k = 0; k < l->n; k++) {
-    if (a->kind == KD_float)
-      f[k] = l->at[k].u.f;
+    if (l->at[k].kind == KD_array)
+      at = rows_in(h, number, l->at[k].u.list, at);
+    else if (floats)
+      f[at++] = l->at[k].u.f;
     else
-      i[k] = l->at[k].u.i;
+      i[at++] = l->at[k].u.i;
   }
+  return at;
+}
+
+static void array_in(HotCode *h, u32 number, const BoxList *l) {
+  const NumArray *a = &h->loop.array.at[number];
+  const BoxList *row = l;
+  for (u32 i = 0; i < a->rank; i++, row = row->at[0].u.list) h->ints[a->length + i] = (i64)row->n;
+  u64 n = rows_in(h, number, l, 0);
+  h->cost += n / COPY_TURN;
+  h->ints[IN_fuel] += (i64)n * ELEMENT_FUEL;
 }
 
 static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
@@ -214,16 +228,25 @@ static Worth number_of_kind(const HotCode *h, LangKind k, u32 at) {
   return (Worth){k, .u = {.i = ((const i64 *)h->out[0]->data)[at]}};
 }
 
+static u64 rows_out(Eval *ev, LangKind kind, const void *from, Worth *d, u64 at) {
+  const double *f = from;
+  const i64 *i = from;
+  BoxList *l = list_own(ev, d);
+  for (u64 k = 0; k < l->n; k++) {
+    if (l->at[k].kind == KD_array)
+      at = rows_out(ev, kind, from, &l->at[k], at);
+    else
+      l->at[k] = kind == KD_float ? worth_float(f[at]) : (Worth){kind, .u = {.i = i[at]}}, at++;
+  }
+  return at;
+}
+
 static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
   const NumArray *a = &h->loop.array.at[number];
   const Prog *p = h->loop.m->p;
   u32 at = 0;
   while (p->out.at[at] != a->out) at++;
-  const double *f = h->out[at]->data;
-  const i64 *i = h->out[at]->data;
-  BoxList *l = list_own(ev, d);
-  for (u64 k = 0; k < l->n; k++)
-    l->at[k] = a->kind == KD_float ? worth_float(f[k]) : (Worth){a->kind, .u = {.i = i[k]}};
+  rows_out(ev, a->kind, h->out[at]->data, d, 0);
 }
 
 static void copy_out(Eval *ev, const HotCode *h) {
@@ -337,11 +360,15 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
 /* ---- functions that call themselves ---- */
 
 /* The function as it is counted; NULL: it is walked. */
-static HotLoop *counted(Eval *ev, const LangFn *fn) {
+static HotLoop *counted(Eval *ev, LangFn *fn) {
   HotLoops *h = loops_of(ev);
   Ast *n = fn->ast;
   if (h->off || ev->tracing || ev->dry || n->hot == UINT32_MAX) return NULL;
-  if (!n->hot && !scan_calls(n->a, fn)) {
+  if (fn->calls < h->start) {
+    fn->calls++;
+    return NULL;
+  }
+  if (!n->hot && !scan_calls(ev, fn, fn)) {
     n->hot = UINT32_MAX;
     return NULL;
   }
@@ -352,10 +379,10 @@ static HotLoop *counted(Eval *ev, const LangFn *fn) {
     n->hot = h->all.n;
   }
   HotLoop *l = h->all.at[n->hot - 1];
-  return l->off || l->walked++ < h->start ? NULL : l;
+  return l->off ? NULL : l;
 }
 
-bool hot_call(Eval *ev, const LangFn *fn, Worth *value) {
+bool hot_call(Eval *ev, LangFn *fn, Worth *value) {
   HotLoop *l = counted(ev, fn);
   HotCode *h = l ? code_for(ev, l, fn->ast, NULL) : NULL;
   if (!h || ev->depth + h->loop.depth > EVAL_DEPTH) return false;

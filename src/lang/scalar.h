@@ -11,15 +11,17 @@
 #include "ir/prog.h"
 #include "lang/own.h"
 
-typedef struct NumVar NumVar;     /* a variable of the language in such a program */
-typedef struct NumArray NumArray; /* an array of numbers, likewise */
-typedef struct NumVal NumVal;     /* what an expression gives */
-typedef struct NumGoal NumGoal;   /* where the value of a statement is put */
-typedef struct NumScope NumScope; /* a loop, or a call, that can be left */
-typedef struct NumLoop NumLoop;   /* the program */
-typedef struct NumBuild NumBuild; /* while it is made */
-typedef struct NumSelf NumSelf;   /* a function that calls itself, while its body is written */
-typedef VEC(LangKind) NumKinds;   /* by variable, what it holds at a place of the text */
+typedef struct NumVar NumVar;         /* a variable of the language in such a program */
+typedef struct NumArray NumArray;     /* an array of numbers, likewise */
+typedef struct NumVal NumVal;         /* what an expression gives */
+typedef struct NumGoal NumGoal;       /* where the value of a statement is put */
+typedef struct NumScope NumScope;     /* a loop, or a call, that can be left */
+typedef struct NumLoop NumLoop;       /* the program */
+typedef struct NumBuild NumBuild;     /* while it is made */
+typedef struct NumSelf NumSelf;       /* functions that call each other, while they are written */
+typedef struct NumMember NumMember;   /* one of them */
+typedef struct NumClosure NumClosure; /* a function as a value, with what it took along */
+typedef VEC(LangKind) NumKinds;       /* by variable, what it holds at a place of the text */
 
 /* Behind them in the buffers of integers and floats: variables. */
 enum { IN_fuel, IN_at, IN_end, IN_ints };
@@ -33,12 +35,16 @@ enum { LEAVE_not, LEAVE_turn, LEAVE_loop, LEAVE_call };
  * that takes FUEL_MOST more is left to the tree walk, whose inner loops are compiled alone: so the
  * caller is asked again and again whether the program shall end. */
 enum { FUEL = 1 << 20, FUEL_MOST = 1 << 26 };
+enum { NUM_CAPTURES = 4 };
 enum { NUM_KINDS = 3, NUM_DEPTH = 120, NUM_STMTS = 20000, NUM_VARS = 400 };
 #define NUM_END      ((i64)1 << 62) /* of ranges: engines may count several turns at once */
 #define NUM_ELEMENTS ((u64)1 << 22) /* of an array */
 
 struct NumVar {
-  VarPlace place;      /* of the call that runs the loop, if home is there */
+  VarPlace place; /* of the call that runs the loop, if home is there */
+  /* Of what the function there took along, of what that took along: which. 0: the variable itself
+   */
+  u32 ncapture, capture[NUM_CAPTURES];
   Worth *home;         /* where it was when the program was made; NULL: nothing outside knows it */
   u32 frame, slot;     /* home NULL: of which call, and which variable of it */
   LangKind entry;      /* what it held */
@@ -49,14 +55,19 @@ struct NumVar {
   u32 out[NUM_KINDS], out_tag;
   u32 array;        /* KD_array: 1 + its number */
   bool fixed;       /* it is the counter of a loop, which nothing changes */
-  const LangFn *fn; /* KD_fn */
+  bool natural;     /* and not below 0 */
+  const LangFn *fn; /* KD_fn at entry */
+  u32 closure;      /* KD_fn: 1 + its number */
 };
 
+/* Arrays in arrays that are all of one length lie in one buffer, row after row. */
+enum { NUM_RANK = 4 };
 struct NumArray {
   LangKind kind; /* of its elements */
-  u64 room;      /* elements of the buffers */
-  u32 length;    /* its place in the buffer of integers */
-  VarId n;
+  u32 rank;
+  u64 room;   /* elements of the buffers */
+  u32 length; /* the place of its extents in the buffer of integers */
+  VarId n[NUM_RANK];
   BufId in, out;    /* out: 0, if it is not changed */
   bool read_as_one; /* somebody else holds it as it was at some time */
 };
@@ -66,6 +77,12 @@ struct NumVal {
   ExprId e;
   VarId var; /* the value again and again; 0: e, once */
   u32 array;
+  u32 closure; /* KD_fn: 1 + its number */
+};
+
+struct NumClosure {
+  const LangFn *fn;
+  NumVal *with; /* by capture; they stay what they are. KD_none: nothing was there */
 };
 
 struct NumGoal {
@@ -99,23 +116,29 @@ struct NumLoop {
   u32 value_out, result_out;
 };
 
-/* Calls inside each other, calls that one makes, and arguments of one: more are left to the walk.
- */
-enum { SELF_DEEP = 256, SELF_CALLS = 8, SELF_ARGS = 8 };
-struct NumSelf {
-  NumSelf *outer;
-  const LangFn *fn;
-  u32 n, frame;
-  u32 calls;         /* of itself that were written so far */
-  u32 depth, levels; /* of the tree: where the body begins, and most from there to a call in it */
+/* Calls inside each other, calls that one makes, arguments of one, and functions that call each
+ * other: more are left to the walk. */
+enum { SELF_DEEP = 256, SELF_CALLS = 8, SELF_ARGS = 8, SELF_FNS = 8 };
+struct NumMember {
+  u32 closure; /* 1 + its number */
   LangKind kind[SELF_ARGS], result;
+};
+struct NumSelf {
+  NumMember member[SELF_FNS];
+  u32 n, now; /* how many, and which is being written, in which frame */
+  u32 frame;
+  bool alone;         /* there is one */
+  u32 calls;          /* of members that were written so far */
+  u32 depth, levels;  /* of the tree: where the body begins, and most from there to a call in it */
   VarId deep;         /* number of the call on top */
+  VarId which;        /* member that it is of */
   VarId first, ready; /* of its results: the first, and behind the last that is there */
   VarId call;         /* the result that the next call in the walk has */
   VarId waits;        /* not 0: for a call that is to be made */
-  /* By number of the call: its arguments, and behind the last of its results. */
-  BufId arg[SELF_ARGS], done;
-  BufId results;
+  /* By number of the call: its member, its arguments, and behind the last of its results; integers,
+   * and floats. 0: not used yet. */
+  BufId whose, done, arg[2][SELF_ARGS];
+  BufId results[2];
 };
 
 struct NumBuild {
@@ -133,6 +156,7 @@ struct NumBuild {
   BufId in_int, in_float, out_int, out_float;
   VarId fuel;
   VEC(ExprId) load; /* of arrays */
+  VEC(NumClosure) closure;
   NumGoal result, value;
 };
 
@@ -142,7 +166,10 @@ bool scan_is_quiet(const Ast *n); /* and cannot fail */
 /* What leaves the loop or call whose body n is: bits 1 << LEAVE_. */
 u32 scan_leaves(const Ast *n);
 bool scan_has_loop(const Ast *n);
-bool scan_calls(const Ast *n, const LangFn *f); /* it has a call of f in it; NULL: of any */
+bool scan_has_call(const Ast *n); /* of a function of the program */
+/* Does the one call the other, itself or by functions that it calls? */
+bool scan_calls(Eval *ev, const LangFn *from, const LangFn *to);
+bool scan_in_circle(Eval *ev, const LangFn *f); /* it calls another that calls it */
 typedef VEC(u32) NumSlots;
 void scan_defines(Arena *a, const Ast *n,
                   NumSlots *to);           /* variables, those of scopes in it apart */
@@ -164,24 +191,43 @@ NumVal num_becomes(NumBuild *b, const Ast *at, NumVal v, const LangType *to);
 ExprId num_truth(NumBuild *b, const Ast *at, NumVal v);
 ExprId num_float(NumBuild *b, const Ast *at, NumVal v);
 void num_require(NumBuild *b, ExprId cond);
-/* 1 + the array that the variable n holds; 0: none. var: NULL, or gets its number. */
-u32 num_array_of(NumBuild *b, const Ast *n, u32 *var);
-LangKind num_elements(const BoxList *l); /* of all; KD_none: they are no numbers of one kind */
+NumVal num_operand(NumBuild *b, Ast *n);     /* nothing in it leaves a loop */
+u32 num_found(NumBuild *b, const Ast *name); /* the first of its places that holds something */
+NumVal num_value(NumBuild *b, const Ast *at, u32 var); /* what the variable holds */
 /* Is it a variable of a call that was written out behind those? Nobody sees it any more. */
 bool num_is_past(const NumBuild *b, u32 var, u32 frames);
-u32 num_array(NumBuild *b, LangKind kind, u64 room);
-NumVal num_element(NumBuild *b, u32 array, ExprId index);
 ExprId num_bound(NumBuild *b, Ast *n); /* of a range */
 DType num_dtype(LangKind k);
+
+/* scalar_array.c */
+typedef struct NumShape { /* of numbers in arrays */
+  LangKind kind;          /* KD_none: they are of several kinds, or rows of several lengths */
+  u32 rank;
+  u64 n, dim[NUM_RANK];
+} NumShape;
+NumShape num_shape(const BoxList *l);
+u32 num_array(NumBuild *b, const NumShape *s);            /* 1 + its number; 0: it is too large */
+NumVal num_element(NumBuild *b, u32 array, ExprId index); /* of one that has one extent */
+/* 1 + the array that the variable n holds; 0: none. var: NULL, or gets its number. */
+u32 num_array_of(NumBuild *b, const Ast *n, u32 *var);
+NumVal num_indexed(NumBuild *b, const Ast *n);
+bool num_length(NumBuild *b, Ast *n, NumVal *out); /* of an array, or of a row of one */
+NumVal num_change_element(NumBuild *b, const Ast *n);
+void num_copy_arrays(NumBuild *b); /* those that change, first of all */
+
+/* scalar_call.c */
+NumVal num_call(NumBuild *b, Ast *n);
+u32 num_closure(NumBuild *b, const LangFn *fn); /* 1 + its number; nothing is taken along yet */
+NumVal num_fn(NumBuild *b, Ast *n);             /* a function that is made */
+void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v);
+void num_captures(NumBuild *b, const Ast *at, u32 frame, u32 closure); /* as parameters */
 
 /* scalar_stmt.c */
 NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from);
 /* False: control does not come behind it. to: NULL, if nobody looks at the value. */
 bool num_stmt(NumBuild *b, Ast *n, NumGoal *to);
 void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v);
-NumVal num_call(NumBuild *b, Ast *n);
 bool num_block(NumBuild *b, const Ast *n, NumGoal *to);
-void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v);
 ExprId num_has_fuel(NumBuild *b); /* inside of the outermost loop */
 void num_burn(NumBuild *b, i64 turns);
 void num_deeper(NumBuild *b, const Ast *n); /* a statement inside of another */
@@ -191,8 +237,10 @@ void num_function(NumBuild *b, Ast *n);
 void num_loop(NumBuild *b, Ast *n, const BoxList *over);
 
 /* scalar_self.c */
-NumVal num_self(NumBuild *b, const Ast *n, const LangFn *f, const NumVal *arg);
-NumVal num_self_call(NumBuild *b, const Ast *n, NumSelf *s, const NumVal *arg);
+NumVal num_self(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg);
+NumVal num_self_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg);
+/* Is it one of the functions that are being written, or will be? */
+bool num_self_has(const NumBuild *b, const LangFn *f);
 /* What is written from here on runs only if no call waits, where there were calls of itself since
  * there were so many; n: what they are in. */
 void num_self_behind(NumBuild *b, const Ast *n, u32 calls);

@@ -65,25 +65,26 @@ static ExprId given(NumBuild *b, BufId from, u32 at) {
   return ex_load(b->p, from, &i, 1);
 }
 
-u32 num_array(NumBuild *b, LangKind kind, u64 room) {
-  NumLoop *to = b->to;
-  if (room > NUM_ELEMENTS) return 0;
-  u64 n = 64;
-  while (n < room) n *= 2;
-  Dim dim = (Dim)n;
-  NumArray *a = vec_push(b->a, &to->array);
-  *a = (NumArray){.kind = kind, .room = n, .length = to->nint++};
-  a->in = prog_add_buf(b->p, BS_in, kind == KD_float ? DT_f64 : DT_i64, &dim, 1,
-                       str_fmt(b->c, "a%u", to->array.n));
-  a->n = num_var(b, DT_i64, given(b, b->in_int, a->length));
-  return to->array.n;
-}
+static u32 add(NumBuild *b, const NumVar *like);
 
-LangKind num_elements(const BoxList *l) {
-  LangKind k = l->n ? l->at[0].kind : KD_none;
-  for (u64 i = 1; i < l->n; i++)
-    if (l->at[i].kind != k) return KD_none;
-  return num_is_number(k) ? k : KD_none;
+/* What a function took along is the same as long as it is that function. */
+static u32 enter_fn(NumBuild *b, const NumVar *v, BoxFn *f) {
+  u32 number = num_closure(b, f->fn);
+  for (u32 i = 0; i < f->n; i++) {
+    NumVar part = {.place = v->place, .ncapture = v->ncapture + 1, .home = &f->with[i]};
+    for (u32 k = 0; k < v->ncapture; k++) part.capture[k] = v->capture[k];
+    part.capture[v->ncapture] = i;
+    u32 var = add(b, &part);
+    LangKind k = b->to->var.at[var].entry;
+    NumVal x = {.kind = k};
+    if (k == KD_any) return 0;
+    if (num_is_number(k))
+      x.var = num_as(b, var, k);
+    else if (k != KD_none)
+      x = num_value(b, NULL, var);
+    b->closure.at[number - 1].with[i] = x;
+  }
+  return number;
 }
 
 static void enter(NumBuild *b, NumVar *v) {
@@ -91,13 +92,14 @@ static void enter(NumBuild *b, NumVar *v) {
   v->entry = d->kind;
   if (d->kind == KD_none || num_is_number(d->kind)) return;
   v->entry = KD_any;
-  if (d->kind == KD_fn && !d->u.fn->n && !d->u.fn->grad_of) {
-    v->entry = KD_fn;
+  if (d->kind == KD_fn && !d->u.fn->grad_of && (v->ncapture < NUM_CAPTURES || !d->u.fn->n)) {
+    v->closure = enter_fn(b, v, d->u.fn);
+    if (v->closure) v->entry = KD_fn;
     v->fn = d->u.fn->fn;
   }
-  LangKind k = d->kind == KD_array ? num_elements(d->u.list) : KD_none;
-  if (k == KD_none) return;
-  v->array = num_array(b, k, d->u.list->n);
+  if (d->kind != KD_array) return;
+  NumShape shape = num_shape(d->u.list);
+  v->array = shape.kind == KD_none ? 0 : num_array(b, &shape);
   if (v->array) v->entry = KD_array;
 }
 
@@ -153,7 +155,8 @@ void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
   if (v->fixed) num_refuse(b, at, "the counter of a loop is changed");
   if (b->self && (v->home || v->frame < b->self->frame))
     num_refuse(b, at, "a function that calls itself changes a variable outside");
-  if (v->entry == KD_any || v->entry == KD_array || v->entry == KD_fn || was == KD_array)
+  if (v->entry == KD_any || v->entry == KD_array || v->entry == KD_fn || was == KD_array ||
+      was == KD_fn)
     num_refuse(b, at, "a variable that holds something else gets a number");
   ExprId e = num_take(b, x);
   if (v->home && num_is_number(v->entry)) num_as(b, var, v->entry);
@@ -166,8 +169,7 @@ void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
   num_holds(b, var, x.kind);
 }
 
-/* The first of its places that holds something. */
-static u32 found(NumBuild *b, const Ast *n) {
+u32 num_found(NumBuild *b, const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++) {
     if (n->place[i].kind == PL_self) num_refuse(b, n, "a function is a value");
     u32 v = num_place(b, &n->place[i]);
@@ -179,19 +181,12 @@ static u32 found(NumBuild *b, const Ast *n) {
   num_refuse(b, n, "a variable is not there");
 }
 
-static NumVal name(NumBuild *b, const Ast *n) {
-  u32 v = found(b, n);
-  LangKind k = num_kind(b, &b->now, v);
-  if (k == KD_array) return (NumVal){.kind = k, .array = b->to->var.at[v].array};
-  if (!num_is_number(k)) num_refuse(b, n, "a variable is no number");
-  return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, v, k))};
-}
-
-u32 num_array_of(NumBuild *b, const Ast *n, u32 *var) {
-  if (n->kind != AST_name || n->to) return 0;
-  u32 v = found(b, n);
-  if (var) *var = v;
-  return num_kind(b, &b->now, v) == KD_array ? b->to->var.at[v].array : 0;
+NumVal num_value(NumBuild *b, const Ast *at, u32 var) {
+  LangKind k = num_kind(b, &b->now, var);
+  if (k == KD_array) return (NumVal){.kind = k, .array = b->to->var.at[var].array};
+  if (k == KD_fn) return (NumVal){.kind = k, .closure = b->to->var.at[var].closure};
+  if (!num_is_number(k)) num_refuse(b, at, "a variable is no number");
+  return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
 }
 
 /* ---- values ---- */
@@ -239,8 +234,7 @@ NumVal num_becomes(NumBuild *b, const Ast *at, NumVal v, const LangType *to) {
   return v;
 }
 
-/* An operand: nothing in it leaves a loop. */
-static NumVal operand(NumBuild *b, Ast *n) {
+NumVal num_operand(NumBuild *b, Ast *n) {
   u32 jumps = b->scope->jumps;
   NumVal v = num_expr(b, n);
   if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
@@ -249,9 +243,9 @@ static NumVal operand(NumBuild *b, Ast *n) {
 
 /* Two, of which the first is evaluated first. */
 static void operands(NumBuild *b, Ast *x, Ast *y, NumVal out[2]) {
-  out[0] = operand(b, x);
+  out[0] = num_operand(b, x);
   if (!scan_is_pure(y)) out[0] = num_hold(b, out[0]);
-  out[1] = operand(b, y);
+  out[1] = num_operand(b, y);
 }
 
 /* ---- arithmetic ---- */
@@ -312,9 +306,9 @@ static NumVal arithmetic(NumBuild *b, const Ast *n, NumVal x[2]) {
 static NumVal logical(NumBuild *b, const Ast *n) {
   Prog *p = b->p;
   Op op = n->op == TOK_and ? OP_and : OP_or;
-  ExprId x = num_truth(b, n->a, operand(b, n->a));
+  ExprId x = num_truth(b, n->a, num_operand(b, n->a));
   if (scan_is_quiet(n->b)) {
-    ExprId y = num_truth(b, n->b, operand(b, n->b));
+    ExprId y = num_truth(b, n->b, num_operand(b, n->b));
     return of(KD_bool, ex_op2(p, op, x, y));
   }
   VarId t = prog_add_var(p, DT_bool, 0);
@@ -324,7 +318,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
   u32 frames = b->nframe, calls = num_self_calls(b);
   prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
   b->now = num_kinds_copy(b, &before);
-  ExprId y = num_truth(b, n->b, operand(b, n->b));
+  ExprId y = num_truth(b, n->b, num_operand(b, n->b));
   prog_set(p, &b->at, t, y);
   for (u32 i = 0; i < b->now.n; i++)
     if (!num_is_past(b, i, frames) && num_kind(b, &before, i) != b->now.at[i])
@@ -344,7 +338,7 @@ static NumVal binary(NumBuild *b, const Ast *n) {
 }
 
 static NumVal unary(NumBuild *b, const Ast *n) {
-  NumVal v = operand(b, n->a);
+  NumVal v = num_operand(b, n->a);
   if (n->op == TOK_not) return of(KD_bool, negated(b, num_truth(b, n, v)));
   if (v.kind == KD_int) return of(KD_int, ex_op2(b->p, OP_sub, ex_int(b->p, 0), num_take(b, v)));
   if (v.kind != KD_float) num_refuse(b, n, "an operand is no number");
@@ -352,7 +346,7 @@ static NumVal unary(NumBuild *b, const Ast *n) {
 }
 
 static NumVal cast(NumBuild *b, const Ast *n) {
-  NumVal v = operand(b, n->a);
+  NumVal v = num_operand(b, n->a);
   char to = *str_text(b->ev->c, n->name);
   if (!num_is_number(v.kind)) num_refuse(b, n, "an operand is no number");
   ExprId e = num_take(b, v);
@@ -366,36 +360,10 @@ static NumVal cast(NumBuild *b, const Ast *n) {
 }
 
 ExprId num_bound(NumBuild *b, Ast *n) {
-  NumVal v = operand(b, n);
+  NumVal v = num_operand(b, n);
   if (v.kind == KD_float) return ex_cast(b->p, DT_i64, num_take(b, v), true);
   if (v.kind != KD_int) num_refuse(b, n, "a bound is no number");
   return num_take(b, v);
-}
-
-/* ---- arrays ---- */
-
-NumVal num_element(NumBuild *b, u32 array, ExprId index) {
-  const NumArray *a = &b->to->array.at[array - 1];
-  ExprId e = ex_load(b->p, a->in, &index, 1);
-  *vec_push(b->a, &b->load) = e;
-  return of(a->kind, a->kind == KD_bool ? ex_op2(b->p, OP_ne, e, ex_int(b->p, 0)) : e);
-}
-
-static NumVal element(NumBuild *b, const Ast *n) {
-  Prog *p = b->p;
-  u32 array = num_array_of(b, n->a, NULL);
-  if (!array) num_refuse(b, n, "what is indexed is no array of numbers");
-  NumVal i = operand(b, n->b);
-  if (i.kind != KD_int) num_refuse(b, n->b, "an index is no integer");
-  VarId size = b->to->array.at[array - 1].n;
-  i = num_hold(b, i);
-  ExprId from_end = ex_op2(p, OP_add, num_take(b, i), ex_var(p, size));
-  ExprId minus = ex_op2(p, OP_lt, num_take(b, i), ex_int(p, 0));
-  NumVal k = num_hold(b, of(KD_int, ex_op3(p, OP_select, minus, from_end, num_take(b, i))));
-  ExprId least = ex_op2(p, OP_ge, num_take(b, k), ex_int(p, 0));
-  ExprId below = ex_op2(p, OP_lt, num_take(b, k), ex_var(p, size));
-  num_require(b, ex_op2(p, OP_and, least, below));
-  return num_element(b, array, num_take(b, k));
 }
 
 /* ---- built-in functions ---- */
@@ -448,16 +416,13 @@ static NumVal pick(NumBuild *b, const Ast *n, bool largest, NumVal x[2]) {
 static NumVal builtin(NumBuild *b, const Ast *n) {
   BuiltinFn *f = builtin_fn[n->builtin - 1];
   NumVal x[2], out;
-  if (n->nkid == 1 && f == bi_len) {
-    u32 array = num_array_of(b, n->kid[0], NULL);
-    if (array) return of(KD_int, ex_var(b->p, b->to->array.at[array - 1].n));
-  }
+  if (n->nkid == 1 && f == bi_len && num_length(b, n->kid[0], &out)) return out;
   bool two = f == bi_min || f == bi_max || f == bi_pow;
   bool known = two || f == bi_abs;
   for (u32 i = 0; i < sizeof functions / sizeof *functions; i++) known |= functions[i].fn == f;
   if (!known || n->nkid != 1u + two) num_refuse(b, n, builtin_info[n->builtin - 1].name);
   if (!two) {
-    x[0] = operand(b, n->kid[0]);
+    x[0] = num_operand(b, n->kid[0]);
     if (x[0].kind != KD_int && x[0].kind != KD_float) num_refuse(b, n, "an argument is no number");
     if (!of_one(b, n, f, x[0], &out)) num_refuse(b, n, "a function is not one of numbers");
     return out;
@@ -486,16 +451,17 @@ static NumVal plain(NumBuild *b, Ast *n) {
   case AST_int: return of(KD_int, ex_int(b->p, n->i));
   case AST_float: return of(KD_float, ex_const(b->p, DT_f64, (Scalar){.f = n->f}));
   case AST_bool: return of(KD_bool, ex_const(b->p, DT_bool, (Scalar){.i = n->i}));
-  case AST_name: return name(b, n);
+  case AST_name: return num_value(b, n, num_found(b, n));
   case AST_unary: return unary(b, n);
   case AST_binary: return binary(b, n);
   case AST_cast: return cast(b, n);
-  case AST_index: return element(b, n);
+  case AST_index: return num_indexed(b, n);
+  case AST_fn: return num_fn(b, n);
   case AST_named: return num_expr(b, n->a);
   case AST_call: return n->builtin ? builtin(b, n) : num_call(b, n);
   case AST_if: return chosen(b, n);
   case AST_member:
-    if (n->nplace) return name(b, n);
+    if (n->nplace) return num_value(b, n, num_found(b, n));
     break;
   default: break;
   }

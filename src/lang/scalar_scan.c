@@ -1,17 +1,35 @@
 /* scalar_scan.c: what can be seen of a tree before it is compiled. See scalar.h. */
 #include "lang/scalar.h"
 
-static bool all_of(const Ast *n, bool (*holds)(const Ast *n)) {
-  bool ok = (!n->a || n->builtin || holds(n->a)) && (!n->b || holds(n->b));
-  for (u32 i = 0; ok && i < n->nkid; i++) ok = holds(n->kid[i]);
-  return ok;
+/* Parts of a node in the order in which they are evaluated; some are NULL. */
+static u32 parts(const Ast *n) {
+  return 3 + n->nkid;
+}
+
+static Ast *part(const Ast *n, u32 i) {
+  return i >= 3 ? n->kid[i - 3] : i == 0 ? n->a : i == 1 ? n->b : n->c;
+}
+
+typedef bool TreeTest(const Ast *n, const void *with);
+
+static bool any_of(const Ast *n, TreeTest *holds, const void *with) {
+  for (u32 i = 0; i < parts(n); i++)
+    if (part(n, i) && holds(part(n, i), with)) return true;
+  return false;
+}
+
+static bool is_impure(const Ast *n, const void *with) {
+  (void)with;
+  return !scan_is_pure(n);
 }
 
 bool scan_is_pure(const Ast *n) {
   switch (n->kind) {
   case AST_call:
     if (!n->builtin) return false;
-    break;
+    for (u32 i = 0; i < n->nkid; i++)
+      if (!scan_is_pure(n->kid[i])) return false;
+    return true;
   case AST_int:
   case AST_float:
   case AST_bool:
@@ -20,16 +38,18 @@ bool scan_is_pure(const Ast *n) {
   case AST_binary:
   case AST_cast:
   case AST_index:
-  case AST_named: break;
+  case AST_named: return !any_of(n, is_impure, NULL);
   default: return false;
   }
-  return all_of(n, scan_is_pure);
+}
+
+static bool is_loud(const Ast *n, const void *with) {
+  bool divides = n->kind == AST_binary && (n->op == TOK_div || n->op == TOK_mod);
+  return divides || n->kind == AST_call || n->kind == AST_index || any_of(n, is_loud, with);
 }
 
 bool scan_is_quiet(const Ast *n) {
-  if (!scan_is_pure(n) || n->kind == AST_call || n->kind == AST_index) return false;
-  if (n->kind == AST_binary && (n->op == TOK_div || n->op == TOK_mod)) return false;
-  return all_of(n, scan_is_quiet);
+  return scan_is_pure(n) && !is_loud(n, NULL);
 }
 
 u32 scan_leaves(const Ast *n) {
@@ -43,51 +63,108 @@ u32 scan_leaves(const Ast *n) {
   case AST_while: return scan_leaves(n->b) & 1u << LEAVE_call;
   default: break;
   }
-  if (n->a) r |= scan_leaves(n->a);
-  if (n->b) r |= scan_leaves(n->b);
-  if (n->c) r |= scan_leaves(n->c);
-  for (u32 i = 0; i < n->nkid; i++) r |= scan_leaves(n->kid[i]);
+  for (u32 i = 0; i < parts(n); i++)
+    if (part(n, i)) r |= scan_leaves(part(n, i));
   return r;
+}
+
+static bool is_call(const Ast *n) {
+  return n->kind == AST_call && !n->builtin;
+}
+
+static bool has_call(const Ast *n, const void *with) {
+  return is_call(n) || any_of(n, has_call, with);
+}
+
+bool scan_has_call(const Ast *n) {
+  return has_call(n, NULL);
+}
+
+static bool has_loop(const Ast *n, const void *with) {
+  return n->kind == AST_for || n->kind == AST_while || is_call(n) || any_of(n, has_loop, with);
 }
 
 /* Calls count: a function may have one. */
 bool scan_has_loop(const Ast *n) {
-  if (n->kind == AST_for || n->kind == AST_while || (n->kind == AST_call && !n->builtin))
-    return true;
-  bool r = (n->a && scan_has_loop(n->a)) || (n->b && scan_has_loop(n->b)) ||
-           (n->c && scan_has_loop(n->c));
-  for (u32 i = 0; !r && i < n->nkid; i++) r = scan_has_loop(n->kid[i]);
-  return r;
+  return has_loop(n, NULL);
 }
 
 void scan_defines(Arena *a, const Ast *n, NumSlots *to) {
+  if (n->kind == AST_fn && n->name) *vec_push(a, to) = n->slot;
   if (n->kind == AST_fn || n->kind == AST_for) return;
   if (n->kind == AST_let) *vec_push(a, to) = n->slot;
-  if (n->a) scan_defines(a, n->a, to);
-  if (n->b) scan_defines(a, n->b, to);
-  if (n->c) scan_defines(a, n->c, to);
-  for (u32 i = 0; i < n->nkid; i++) scan_defines(a, n->kid[i], to);
+  for (u32 i = 0; i < parts(n); i++)
+    if (part(n, i)) scan_defines(a, part(n, i), to);
 }
 
-bool scan_assigns(const Ast *n, u32 slot) {
+static bool assigns(const Ast *n, const void *with) {
+  u32 slot = *(const u32 *)with;
   if (n->kind == AST_let && n->slot == slot) return true;
   if (n->kind == AST_set)
     for (u32 i = 0; i < n->a->nplace; i++)
       if (n->a->place[i].kind == PL_local && n->a->place[i].slot == slot) return true;
-  bool r = (n->a && scan_assigns(n->a, slot)) || (n->b && scan_assigns(n->b, slot)) ||
-           (n->c && scan_assigns(n->c, slot));
-  for (u32 i = 0; !r && i < n->nkid; i++) r = scan_assigns(n->kid[i], slot);
-  return r;
+  return any_of(n, assigns, with);
 }
 
-static void mark(Ast *n, bool wanted);
-
-static void mark_parts(Ast *n, bool wanted) {
-  if (n->a) mark(n->a, wanted);
-  if (n->b) mark(n->b, wanted);
-  if (n->c) mark(n->c, wanted);
-  for (u32 i = 0; i < n->nkid; i++) mark(n->kid[i], wanted);
+bool scan_assigns(const Ast *n, u32 slot) {
+  return assigns(n, &slot);
 }
+
+/* ---- who calls whom ---- */
+
+/* Functions that call one another in a row: more are looked through no further, so that the stack
+ * suffices; what would come of them is too deep for a program, too. */
+enum { SCAN_DEEP = 200 };
+
+typedef struct CallSearch {
+  Eval *ev;
+  LangFn *in;
+  const LangFn *to;
+  u32 deep;
+} CallSearch;
+
+/* The function of the program that a name means now; NULL: none that can be told. */
+static LangFn *meant(Eval *ev, LangFn *in, const Ast *name) {
+  for (u32 i = 0; name->kind == AST_name && i < name->nplace; i++) {
+    const VarPlace *p = &name->place[i];
+    if (p->kind == PL_self) return in;
+    const Locals *l = p->kind == PL_global ? ev->file[p->file] : NULL;
+    if (l && p->slot < l->n && l->at[p->slot].kind == KD_fn) return l->at[p->slot].u.fn->fn;
+  }
+  return NULL;
+}
+
+static bool leads_to(const Ast *n, const void *with) {
+  CallSearch s = *(const CallSearch *)with;
+  if (n->kind == AST_fn && n->fn) s.in = n->fn;
+  LangFn *f = is_call(n) ? meant(s.ev, s.in, n->a) : NULL;
+  if (f && f == s.to) return true;
+  if (any_of(n, leads_to, &s)) return true;
+  if (!f || f->scanned == s.ev->scans || s.deep++ == SCAN_DEEP) return false;
+  f->scanned = s.ev->scans;
+  s.in = f;
+  return leads_to(f->ast->a, &s);
+}
+
+bool scan_calls(Eval *ev, const LangFn *from, const LangFn *to) {
+  CallSearch s = {ev, from->ast->fn, to, 0};
+  ev->scans++;
+  return leads_to(from->ast->a, &s);
+}
+
+/* A call, by f itself, of another that comes back to it. */
+static bool goes_round(const Ast *n, const void *with) {
+  CallSearch s = *(const CallSearch *)with;
+  const LangFn *f = is_call(n) ? meant(s.ev, s.in, n->a) : NULL;
+  return (f && f != s.to && scan_calls(s.ev, f, s.to)) || any_of(n, goes_round, with);
+}
+
+bool scan_in_circle(Eval *ev, const LangFn *f) {
+  CallSearch s = {ev, f->ast->fn, f, 0};
+  return goes_round(f->ast->a, &s);
+}
+
+/* ---- loops whose value nobody looks at ---- */
 
 static void mark(Ast *n, bool wanted) {
   switch (n->kind) {
@@ -105,25 +182,12 @@ static void mark(Ast *n, bool wanted) {
     mark(n->a, true);
     mark(n->b, wanted);
     return;
-  default: mark_parts(n, true);
+  default:
+    for (u32 i = 0; i < parts(n); i++)
+      if (part(n, i)) mark(part(n, i), true);
   }
 }
 
 void loops_mark(Script *s) {
   mark(s->root, false);
-}
-
-bool scan_calls(const Ast *n, const LangFn *f) {
-  if (!n) return false;
-  if (!f && n->kind == AST_call && !n->builtin) return true;
-  if (n->kind == AST_call && !n->builtin && n->a->kind == AST_name)
-    for (u32 i = 0; i < n->a->nplace; i++) {
-      const VarPlace *p = &n->a->place[i];
-      if (p->kind == PL_self) return true;
-      if (p->kind == PL_global && p->file == f->ast->file && p->slot == f->ast->slot) return true;
-    }
-  if (scan_calls(n->a, f) || scan_calls(n->b, f) || scan_calls(n->c, f)) return true;
-  for (u32 i = 0; i < n->nkid; i++)
-    if (scan_calls(n->kid[i], f)) return true;
-  return false;
 }

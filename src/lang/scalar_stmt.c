@@ -1,10 +1,8 @@
-/* scalar_stmt.c: statements and calls of a loop that becomes a program, and that loop itself. See
- * scalar.h.
+/* scalar_stmt.c: statements of a loop that becomes a program, and that loop itself. See scalar.h.
  *
  * In: the tree of a loop. Out: a Prog that runs it from where it stands, as long as its fuel lasts.
  * Prog cannot leave a loop: where something does, a variable says so, the loop asks it before each
- * turn, and statements behind stand under an `if`. Functions are written out where they are called,
- * with variables of their own; those that call themselves are loops (scalar_self.c).
+ * turn, and statements behind stand under an `if`. Calls are in scalar_call.c.
  */
 #include "lang/scalar.h"
 
@@ -48,7 +46,7 @@ void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v) {
       to->var = num_var(b, num_dtype(v.kind), ex_const(b->p, num_dtype(v.kind), none));
     }
   }
-  if (to->kind != v.kind || v.kind == KD_array) {
+  if (to->kind != v.kind || v.kind == KD_array || v.kind == KD_fn) {
     to->kind = KD_any;
     return;
   }
@@ -312,10 +310,11 @@ static RangeEnds ends_of(NumBuild *b, const Ast *n) {
     return r;
   }
   r.array = num_array_of(b, n->a, NULL);
-  if (!r.array) num_refuse(b, n->a, "what is walked is no range");
+  if (!r.array || b->to->array.at[r.array - 1].rank > 1)
+    num_refuse(b, n->a, "what is walked is no range");
   b->to->array.at[r.array - 1].read_as_one = true;
   prog_let(p, &b->at, r.lo, ex_int(p, 0));
-  prog_let(p, &b->at, r.hi, ex_var(p, b->to->array.at[r.array - 1].n));
+  prog_let(p, &b->at, r.hi, ex_var(p, b->to->array.at[r.array - 1].n[0]));
   return r;
 }
 
@@ -325,6 +324,7 @@ static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
   if (!array && !scan_assigns(n->b, n->slot)) {
     b->to->var.at[v].as[0] = i;
     b->to->var.at[v].fixed = true;
+    b->to->var.at[v].natural = n->a->kind == AST_range && n->a->a->kind == AST_int;
     num_holds(b, v, KD_int);
     return;
   }
@@ -351,7 +351,7 @@ static bool inner_for(NumBuild *b, Ast *n) {
   RangeEnds r = ends_of(b, n);
   u32 leaves = scan_leaves(n->b);
   bool early = leaves & (1u << LEAVE_loop | 1u << LEAVE_call);
-  early |= b->self && scan_calls(n->b, NULL);
+  early |= b->self && scan_has_call(n->b);
   own_slots(b, n, KD_any);
   NumScope s = loop_begin(b, n);
   b->scope = &s;
@@ -387,40 +387,29 @@ static NumVal now_in(NumBuild *b, u32 var, LangKind k) {
   return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
 }
 
-static NumVal define(NumBuild *b, const Ast *n) {
-  NumVal v = num_expr(b, n->a);
+/* A variable that nothing outside knows, and that is one function from there on. */
+static void hold_fn(NumBuild *b, const Ast *n, u32 var, NumVal v) {
+  NumVar *x = &b->to->var.at[var];
+  if (x->home || (x->closure && x->closure != v.closure))
+    num_refuse(b, n, "a variable is one function, then another");
+  x->closure = v.closure;
+  num_holds(b, var, KD_fn);
+}
+
+static NumVal define(NumBuild *b, Ast *n) {
+  NumVal v = n->kind == AST_fn ? num_fn(b, n) : num_expr(b, n->a);
   u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->slot});
   if (var == UINT32_MAX) num_refuse(b, n, "a variable is not there");
+  if (v.kind == KD_fn) {
+    hold_fn(b, n, var, v);
+    return v;
+  }
   num_assign(b, n, var, v);
   return now_in(b, var, v.kind);
 }
 
-static NumVal change_element(NumBuild *b, const Ast *n) {
-  Prog *p = b->p;
-  NumVal v = num_hold(b, num_expr(b, n->b)), i = num_expr(b, n->a->b);
-  if (i.kind != KD_int) num_refuse(b, n->a->b, "an index is no integer");
-  i = num_hold(b, i);
-  u32 var, array = num_array_of(b, n->a->a, &var);
-  if (!array || !b->to->var.at[var].home || b->self)
-    num_refuse(b, n, "what is changed is no array of numbers");
-  NumArray *a = &b->to->array.at[array - 1];
-  if (a->kind != v.kind) num_refuse(b, n, "an element becomes one of another kind");
-  if (!a->out) {
-    Dim dim = (Dim)a->room;
-    a->out = prog_add_buf(p, BS_out, num_dtype(v.kind) == DT_f64 ? DT_f64 : DT_i64, &dim, 1,
-                          str_fmt(b->c, "b%u", array));
-  }
-  ExprId least = ex_op2(p, OP_ge, num_take(b, i), ex_int(p, 0));
-  ExprId below = ex_op2(p, OP_lt, num_take(b, i), ex_var(p, a->n));
-  num_require(b, ex_op2(p, OP_and, least, below));
-  ExprId at = num_take(b, i), x = num_take(b, v);
-  if (v.kind == KD_bool) x = ex_cast(p, DT_i64, x, false);
-  prog_store(p, &b->at, a->out, &at, 1, x);
-  return v;
-}
-
 static NumVal change(NumBuild *b, const Ast *n) {
-  if (n->a->kind == AST_index && n->a->a->kind == AST_name) return change_element(b, n);
+  if (n->a->kind == AST_index) return num_change_element(b, n);
   if (n->a->kind != AST_name) num_refuse(b, n, "what is changed is no variable");
   NumVal v = num_expr(b, n->b);
   for (u32 i = 0; i < n->a->nplace; i++) {
@@ -483,9 +472,10 @@ bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
   }
   u32 jumps = b->scope->jumps;
   b->depth--; /* num_expr counts */
-  if (n->kind == AST_let || n->kind == AST_set) {
+  bool names = n->kind == AST_let || (n->kind == AST_fn && n->name);
+  if (names || n->kind == AST_set) {
     b->depth++;
-    v = n->kind == AST_let ? define(b, n) : change(b, n);
+    v = names ? define(b, n) : change(b, n);
     b->depth--;
     if (n->to) v = num_becomes(b, n, v, n->to);
   } else if (n->kind == AST_call && !n->builtin && !to && !n->to) {
@@ -496,95 +486,6 @@ bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
   if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
   num_give(b, n, to, v);
   return true;
-}
-
-/* ---- calls ---- */
-
-static const LangFn *called(NumBuild *b, const Ast *n) {
-  for (u32 i = 0; i < n->nplace; i++) {
-    if (n->place[i].kind == PL_self) {
-      if (b->self && b->frame == b->self->frame) return b->self->fn;
-      break;
-    }
-    u32 v = num_place(b, &n->place[i]);
-    LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
-    if (k == KD_fn) return b->to->var.at[v].fn;
-    if (k != KD_none) break;
-  }
-  num_refuse(b, n, "what is called is not a function of the program");
-}
-
-void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
-  u32 mine = b->frame;
-  b->frame = frame;
-  u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = slot});
-  if (v.kind == KD_array) {
-    b->to->var.at[var].array = v.array;
-    b->to->array.at[v.array - 1].read_as_one = true;
-    num_holds(b, var, KD_array);
-  } else {
-    num_assign(b, at, var, v);
-  }
-  b->frame = mine;
-}
-
-/* Does only its last statement return? */
-static bool returns_last(const Ast *body) {
-  for (u32 i = 0; i + 1 < body->nkid; i++)
-    if (scan_leaves(body->kid[i])) return false;
-  return !body->nkid || body->kid[body->nkid - 1]->kind == AST_return ||
-         !scan_leaves(body->kid[body->nkid - 1]);
-}
-
-/* An argument as the function wants it. */
-static NumVal argument(NumBuild *b, const Ast *n, const LangFn *f, u32 i) {
-  const LangType *t = f->self.item[i];
-  NumVal v = num_expr(b, n->kid[i]);
-  if (v.kind == KD_array && (t->kind == KD_any || t->kind == KD_array)) {
-    const LangKind k = b->to->array.at[v.array - 1].kind;
-    if (t->kind == KD_array && t->elem->kind != KD_any && t->elem->kind != k)
-      num_refuse(b, n, "an array becomes another");
-    return v;
-  }
-  return t->kind == KD_any ? v : num_becomes(b, n, v, t);
-}
-
-/* One that calls itself, or is called by itself. */
-static NumVal call_self(NumBuild *b, const Ast *n, const LangFn *f) {
-  NumVal arg[SELF_ARGS];
-  if (n->nkid > SELF_ARGS) num_refuse(b, n, "a function calls itself");
-  for (u32 i = 0; i < n->nkid; i++) arg[i] = num_hold(b, argument(b, n, f, i));
-  NumSelf *s = b->self && b->self->fn == f ? b->self : NULL;
-  return s ? num_self_call(b, n, s, arg) : num_self(b, n, f, arg);
-}
-
-NumVal num_call(NumBuild *b, Ast *n) {
-  const LangFn *f = called(b, n->a);
-  NumGoal out = {.floats = f->result->kind == KD_float};
-  NumScope s = {.outer = b->scope, .fn = f, .result = &out};
-  if (n->nkid != f->ast->nkid) num_refuse(b, n, "a call has other arguments");
-  if ((b->self && b->self->fn == f) || scan_calls(f->ast->a, f)) return call_self(b, n, f);
-  u32 frame = ++b->nframe, mine = b->frame;
-  for (const NumScope *o = b->scope; o; o = o->outer)
-    if (o->fn == f) num_refuse(b, n, "functions call each other");
-  for (u32 i = 0; i < n->nkid; i++)
-    num_parameter(b, n, frame, f->ast->kid[i]->slot, argument(b, n, f, i));
-  if (!returns_last(f->ast->a)) {
-    s.leave = num_var(b, DT_i64, ex_int(b->p, 0));
-    prog_set(b->p, &b->at, s.leave, ex_int(b->p, LEAVE_not));
-  }
-  b->frame = frame;
-  b->scope = &s;
-  u32 nested = b->nested, calls = num_self_calls(b);
-  num_deeper(b, n);
-  if (++b->depth > b->to->depth) b->to->depth = b->depth;
-  num_block(b, f->ast->a, &out);
-  b->depth--;
-  b->nested = nested;
-  b->scope = s.outer;
-  b->frame = mine;
-  num_self_behind(b, n, calls);
-  return (NumVal){.kind = out.kind == KD_none ? KD_null : out.kind, .var = out.var};
 }
 
 /* ---- the whole loop ---- */
@@ -605,32 +506,6 @@ static void put_variables(NumBuild *b) {
     for (u32 k = 0; k < NUM_KINDS; k++)
       if (v->as[k]) v->out[k] = put_number(b, kinds[k], v->as[k]);
     if (v->tag) v->out_tag = put_number(b, KD_int, v->tag);
-  }
-}
-
-/* Arrays that change are copied first, and read where they change. */
-static void copy_arrays(NumBuild *b) {
-  Prog *p = b->p;
-  for (u32 i = 0; i < b->to->array.n; i++) {
-    const NumArray *a = &b->to->array.at[i];
-    if (!a->out) continue;
-    if (a->read_as_one) num_refuse(b, NULL, "an array changes while another holds it");
-    for (u32 k = 0; k < b->load.n; k++) {
-      Expr *e = prog_expr(p, b->load.at[k]);
-      if (e->ref == a->in) e->ref = a->out;
-    }
-    StmtId s = prog_insert(p, &b->head, ST_for);
-    Stmt *loop = prog_stmt(p, s);
-    VarId v = prog_add_var(p, DT_i64, 0);
-    ExprId from = ex_int(p, 0), end = ex_var(p, a->n), at = ex_var(p, v), x;
-    loop->var = v;
-    loop->step = 1;
-    loop->a = from;
-    loop->b = end;
-    Cursor in = prog_inside(s);
-    x = ex_load(p, a->in, &at, 1);
-    at = ex_var(p, v);
-    prog_store(p, &in, a->out, &at, 1, x);
   }
 }
 
@@ -721,6 +596,22 @@ static void close_program(NumBuild *b) {
   prog_buf(p, b->out_float)->dim[0] = (Dim)to->nfloat_out;
 }
 
+/* The function that is called, with what it has taken along: that lies in its variables. */
+static u32 taken_along(NumBuild *b, const LangFn *fn) {
+  u32 number = num_closure(b, fn);
+  for (u32 i = 0; i < fn->capture.n; i++) {
+    u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = fn->capture.at[i].slot});
+    LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
+    NumVal x = {.kind = k};
+    if (num_is_number(k))
+      x.var = num_as(b, v, k);
+    else if (k != KD_none)
+      x = num_value(b, fn->ast, v);
+    b->closure.at[number - 1].with[i] = x;
+  }
+  return number;
+}
+
 void num_function(NumBuild *b, Ast *n) {
   NumVal arg[SELF_ARGS];
   NumScope outer = {.result = &b->result};
@@ -734,7 +625,7 @@ void num_function(NumBuild *b, Ast *n) {
     if (!num_is_number(k)) num_refuse(b, n->kid[i], "an argument is no number");
     arg[i] = (NumVal){.kind = k, .var = num_as(b, v, k)};
   }
-  NumVal out = num_self(b, n, n->fn, arg);
+  NumVal out = num_self(b, n, taken_along(b, n->fn), arg);
   put(b, b->out_int, OUT_value, ex_int(b->p, KD_none));
   put(b, b->out_int, OUT_at, ex_int(b->p, 0));
   put(b, b->out_int, OUT_over, ex_int(b->p, 1));
@@ -750,9 +641,10 @@ void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
   open_program(b, "loop");
   Prog *p = b->p;
   to->valued = !n->dropped;
-  u32 array = over ? num_array(b, num_elements(over), over->n) : 0;
-  if (over && (!array || num_elements(over) == KD_none))
-    num_refuse(b, n, "what is walked is no array of numbers");
+  NumShape shape = {.kind = KD_none};
+  if (over) shape = num_shape(over);
+  u32 array = shape.kind != KD_none && shape.rank == 1 ? num_array(b, &shape) : 0;
+  if (over && !array) num_refuse(b, n, "what is walked is no array of numbers");
   to->over = over != NULL;
   b->at = prog_end();
   put(b, b->out_int, OUT_value, ex_int(p, KD_none));
@@ -765,7 +657,7 @@ void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
   put(b, b->out_int, OUT_leave, s.leave ? ex_var(p, s.leave) : ex_int(p, 0));
   put(b, b->out_int, OUT_fuel, ex_var(p, b->fuel));
   put_variables(b);
-  copy_arrays(b);
+  num_copy_arrays(b);
   if (b->value.var) to->value_out = put_number(b, b->value.kind, b->value.var);
   if (b->result.var) to->result_out = put_number(b, b->result.kind, b->result.var);
   to->result = b->result.kind;

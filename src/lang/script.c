@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* Turns and calls that are walked before a program is compiled. */
+#define MOST_STEPS ((u64)1 << 28)
+
 static Script *read_script(Ctx *c, const char *path) {
   File f = file_read(c, path);
   return script_new(c, str_of(c, path), (const char *)f.at, f.n, NULL);
@@ -165,12 +168,12 @@ static void compile(Ctx *c, void *arg) {
 
 /* The graphs that a program looks at, as C. One that fails when it runs is walked as far as that.
  */
-static void find_graphs(Ingot *m, Script *s, Text *out) {
+static void find_graphs(Ingot *m, Script *s, u64 steps, Text *out) {
   Ctx *c = m->c;
   Eval ev;
   IngotAlloc alloc = {c->alloc.resize, c->alloc.user};
   const IngotScript o = {.engine = "ref"};
-  DryRun d = {.m = ingot_new(&alloc)};
+  DryRun d = {.m = ingot_new(&alloc), .left = steps};
   const char *why;
   if (!d.m) fail(c, ERR_system, LOC_NONE, "out of memory");
   d.a.c = d.m->c;
@@ -192,6 +195,13 @@ static void find_graphs(Ingot *m, Script *s, Text *out) {
   if (e) fail(c, e, LOC_NONE, "%s", said);
 }
 
+void script_native(Ingot *m, Script *s, u64 steps, Text *out) {
+  if (native_program(s, main_of(s), NULL, out)) return;
+  Text graphs = text_new(&m->c->keep);
+  find_graphs(m, s, steps, &graphs);
+  native_program(s, main_of(s), &graphs, out);
+}
+
 static void build(Ingot *m, const char *path, const IngotBuild *o) {
   Ctx *c = m->c;
   api_need(c, path, "the path of the program");
@@ -205,11 +215,7 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   NativeBuild b = {.o = o, .text = text_new(&c->keep)};
   b.folder.said = o->said;
   b.folder.user = o->user;
-  if (!native_program(s, main_of(s), NULL, &b.text)) {
-    Text graphs = text_new(&c->keep);
-    find_graphs(m, s, &graphs);
-    native_program(s, main_of(s), &graphs, &b.text);
-  }
+  script_native(m, s, MOST_STEPS, &b.text);
   FileOut text = {.path = o->output, .at = b.text.at, .n = b.text.n};
   if (source)
     files_write(c, &text, 1);

@@ -11,15 +11,17 @@ bool size_is_open(const Eval *ev, i64 d) {
   return ev->dims && d < 0 && d != SIZE_ANY;
 }
 
-i64 size_product(Eval *ev, const i64 *dim, u32 rank) {
-  if (ev->dims) return dim_product(ev->dims, dim, rank);
-  i64 n = 1;
-  for (u32 i = 0; i < rank; i++) n *= dim[i];
-  return n;
+i64 size_times(Eval *ev, i64 x, i64 y) {
+  return ev->dims ? dim_mul(ev->dims, x, y) : x * y;
 }
 
 i64 size_sum(Eval *ev, i64 x, i64 y) {
   return ev->dims ? dim_add(ev->dims, x, y) : x + y;
+}
+
+i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride) {
+  Dim room = dim_addk(ev->dims, extent, -size);
+  return dim_addk(ev->dims, dim_div(ev->dims, room, stride), 1);
 }
 
 /* Those that both have are left out on both sides: nothing is divided by a symbol. */
@@ -52,7 +54,7 @@ void size_show(const Eval *ev, i64 d, Text *out) {
 
 Worth worth_size(const Eval *ev, i64 d) {
   Worth n = worth_int(d);
-  n.open = size_is_open(ev, d);
+  n.open = size_is_open(ev, d) ? OPEN_size : OPEN_not;
   return n;
 }
 

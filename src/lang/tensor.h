@@ -90,6 +90,8 @@ void lazy_graph(Eval *ev, Ingot *m, const TracedFn *t); /* in that session */
 void lazy_show_graph(Eval *ev, Lazy *t, Text *out);     /* of what is not computed yet */
 void traced_show_graph(Eval *ev, const TracedFn *t, Text *out);
 const double *lazy_data(Eval *ev, Lazy *t);
+/* It follows from what a function will be given that becomes a graph: nothing can look at it. */
+bool lazy_waits(Eval *ev, Lazy *t);
 void lazy_force(Eval *ev, Lazy *const *t, u32 n); /* in one program */
 void recipes_free(Eval *ev);
 

@@ -112,10 +112,15 @@ void bi_tensor_eye(Eval *ev, Worth *arg, u32 n, Worth *out) {
 /* [.., count]: 1 at the place that each number says */
 void bi_one_hot(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Lazy *t = arg_tensor(ev, &arg[0]);
-  const double *x = lazy_data(ev, t);
   i64 dim[MAX_RANK + 1], count = arg_int(ev, &arg[1]);
   memcpy(dim, t->dim, sizeof t->dim);
   dim[t->rank] = count;
+  if (lazy_waits(ev, t)) {
+    *out = worth_lazy(
+        lazy_make(ev, RC_DO_one_hot, &t, 1, &(double){(double)count}, 1, dim, t->rank + 1));
+    return;
+  }
+  const double *x = lazy_data(ev, t);
   Lazy *y = lazy_new(ev, dim, t->rank + 1);
   for (u64 i = 0; i < t->n; i++) {
     if (ev->dry && isnan(x[i])) {

@@ -69,7 +69,9 @@ Moment *thing_moment(Eval *ev, Thing *t, u64 line) {
 Worth thing_method(Eval *ev, const Ast *at, const Worth *on, const char *name, Worth *arg, u32 n) {
   Worth out = {.kind = KD_null};
   ev->at = at;
-  if (on->kind != KD_object) eval_fail(ev, at->a, "%s has no functions of its own", worth_kind(on));
+  if (on->kind != KD_object)
+    eval_fail(ev, at->a, "%s has no functions of its own: it is an argument of others",
+              worth_kind(on));
   Thing *t = on->u.thing;
   if (t->what == TH_model && model_method(ev, t, name, arg, n, &out)) return out;
   if (t->what == TH_net && !strcmp(name, "forward")) return net_call(ev, t, arg, n);

@@ -281,6 +281,12 @@ def program_words():
     yield from (b"int32", b"float32", b"tensor", b"print", b"model", b"import", b"tensor_add(", b"argmax(", b"push(a, ")
 
 
+def native_words():
+    with open(os.path.join(ROOT, "src", "front", "lang", "builtins.def"), encoding="utf-8") as f:
+        yield from (m[1].encode() + b"(" for m in re.finditer(r"^BI\((\w+),", f.read(), re.M))
+    yield from program_words()
+
+
 def ggufs():
     yield "small", containers.small_gguf()
     yield "no-tensor", containers.gguf([containers.ARCH])
@@ -407,6 +413,7 @@ SETS = {"fuzz_reader": (lambda: [*official(), *tensors(), *structures()], tags),
         "fuzz_tflite": (lambda: [*lites()], list),
         "fuzz_json": (jsons, json_words),
         "fuzz_lang": (programs, program_words),
+        "fuzz_native": (programs, native_words),
         "fuzz_gguf": (lambda: [*ggufs()], gguf_words),
         "fuzz_safetensors": (lambda: [*safes()], safe_words),
         "fuzz_vocab": (lambda: [*vocabularies(), *gguf_vocabularies()], vocabulary_words),

@@ -8,7 +8,7 @@ into, the next step, from 4n to 16n nodes, decides.
 import os
 import sys
 
-from lib import families
+from lib import families, programs
 from lib.core import ROOT, Fail, Test, run, tail
 
 LIMIT = 120
@@ -46,19 +46,23 @@ OTHERS = {
     "verify": ("verify --engine interp", {"gemm": 1000, "ifs": 1000}),
 }
 
+# programs of test/lib/programs.py: command: families, and how many there are in the smaller one
+PROGRAMS = {"check": (programs.FAMILIES, 2000), "build -o FILE": (("functions", "assignments", "choices", "loops", "structs", "circle"), 1000)}
+
 
 class Sizes:
     """What the model with n nodes takes, the least of all runs so far."""
 
     def __init__(self, env, family, command):
         self.env, self.family, self.command = env, family, command.split()
+        self.make, self.end = (programs, "ch") if family in programs.FAMILIES and command in PROGRAMS else (families, "onnx")
         self.best = {}
 
     def measure(self, n):
         folder = self.env.scratch("growth")
-        path = os.path.join(folder, f"{self.family}-{n}.onnx")
+        path = os.path.join(folder, f"{self.family}-{n}.{self.end}")
         if not os.path.exists(path):
-            families.write(self.family, n, f"{path}.{os.getpid()}.{id(self)}")
+            self.make.write(self.family, n, f"{path}.{os.getpid()}.{id(self)}")
             os.replace(f"{path}.{os.getpid()}.{id(self)}", path)
         verb, *options = [path + ".c" if word == "FILE" else word for word in self.command]
         got = run([sys.executable, "-I", "-S", MEASURE, self.env.ingot, verb, path, "--quiet", *options], LIMIT)
@@ -98,5 +102,6 @@ def tests(env):
     cases = [(f"{family}/{target.replace(' --', '-').replace(' ', '')}", family, n, f"compile --march {target}")
              for n, row in CASES.items() for family, targets in row.items() for target in targets]
     cases += [(f"{family}/{name}", family, n, command) for name, (command, row) in OTHERS.items() for family, n in row.items()]
+    cases += [(f"language/{command.split()[0]}/{family}", family, n, command) for command, (row, n) in PROGRAMS.items() for family in row]
     return [Test(f"growth/{name}", lambda family=family, n=n, command=command: grows(env, family, n, command), cost=1)
             for name, family, n, command in cases]

@@ -90,7 +90,10 @@ static void leaf(Maker *m, int as_float) {
       say(m, as_float ? "q" : "p");
       return;
     }
-    say(m, as_float ? "af[i1 %% 8]" : "ai[i0 %% 6]");
+    if (pick(m, 2))
+      say(m, as_float ? "nf[i1 %% 3][i2 %% 2]" : "ni[i2 %% 2][i0 %% 3]");
+    else
+      say(m, as_float ? "af[i1 %% 8]" : "ai[i0 %% 6]");
     return;
   default: break;
   }
@@ -155,6 +158,12 @@ static void of_functions(Maker *m, int height, int as_float) {
     return;
   default:
     if (m->fn) break;
+    if (!as_float && pick(m, 3) == 0) {
+      say(m, pick(m, 2) ? "taker(" : "ping(i1 %% 6, ");
+      number(m, height - 1, 0);
+      say(m, ")");
+      return;
+    }
     say(m, as_float ? "g1(" : "g0(");
     number(m, height - 1, 0);
     say(m, ", ");
@@ -256,7 +265,10 @@ static void leave(Maker *m) {
 
 static void element(Maker *m) {
   int as_float = (int)pick(m, 2);
-  say(m, as_float ? "af[abs(i0) %% 8] = " : "ai[%s] = ", pick(m, 30) ? "abs(i1) % 6" : "i2 % 7");
+  if (!pick(m, 3))
+    say(m, as_float ? "nf[abs(i0) %% 3][abs(i2) %% 2] = " : "ni[abs(i1) %% 2][abs(i2) %% 3] = ");
+  else
+    say(m, as_float ? "af[abs(i0) %% 8] = " : "ai[%s] = ", pick(m, 30) ? "abs(i1) % 6" : "i2 % 7");
   number(m, 2, as_float);
 }
 
@@ -313,6 +325,14 @@ static const char *program(Maker *m, uint64_t seed) {
   say(m, "let i0 = 1\nlet i1 = 2\nlet i2 = -3\nlet f0 = 0.5\nlet f1 = -1.5\nlet f2 = 3.0\nlet b0 = "
          "true\nlet b1 = false\n"
          "let ai = [1, -2, 3, 4, 500, 6]\nlet af = [0.5, 1.5, -2.5, 3.0, 4.0, 5.5, 6.0, 0.0]\n");
+  say(m,
+      "let ni = [[1, -2, 3], [4, 5, -600]]\nlet nf = [[0.5, 1.5], [-2.5, 3.0], [4.0, 0.0]]\n"
+      "fn takes(k: int64, x: float64) { fn(n: int64) -> int64 { if x > 1.0 { n + k } else { n - k "
+      "} } }\nlet taker = takes(%u, %u.5)\n"
+      "fn ping(n: int64, x: int64) -> int64 { if n <= 0 { x } else { pong(x + 1, n * 0.5) } }\n"
+      "fn pong(x: int64, n: float64) -> int64 { if n < 0.5 { -x } else { ping((n as int64) - 1, x "
+      "%% 1000) + ping((n as int64) / 2, x - %u) } }\n",
+      pick(m, 9), pick(m, 3), pick(m, 5));
   function(m, 0);
   function(m, 1);
   say(m, "fn run() {");
@@ -323,9 +343,9 @@ static const char *program(Maker *m, uint64_t seed) {
   for (int i = 0; i < 3; i++) {
     line(m);
     loop(m);
-    say(m, "\nprint(i0, i1, i2, f0, f1, f2, b0, b1, ai, af)\n");
+    say(m, "\nprint(i0, i1, i2, f0, f1, f2, b0, b1, ai, af, ni, nf)\n");
   }
-  say(m, "print(run())\nprint(i0, i1, i2, f0, f1, f2, b0, b1, ai, af)\n");
+  say(m, "print(run())\nprint(i0, i1, i2, f0, f1, f2, b0, b1, ai, af, ni, nf)\n");
   return m->at;
 }
 

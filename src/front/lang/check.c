@@ -42,6 +42,11 @@ static void unite(Checker *k, u32 p, u32 q) {
   bind_join(k, p, t);
 }
 
+static void hold(Checker *k, u32 slot, u32 b) {
+  *vec_push(k->a, &k->in->log) = (SlotStep){slot, slot_get(&k->in->cur, slot)};
+  slot_set(k, &k->in->cur, slot, b);
+}
+
 u32 bind_of(Checker *k, Ast *n, u32 slot) {
   if (!n->bind) {
     Binding *b = vec_push(k->a, &k->bind);
@@ -50,32 +55,59 @@ u32 bind_of(Checker *k, Ast *n, u32 slot) {
   }
   u32 all = !k->in->outer && k->in->names == k->s->names ? slot_get(&k->s->shared, slot) : 0;
   if (all) unite(k, all, n->bind);
-  slot_set(k, &k->in->cur, slot, n->bind);
+  hold(k, slot, n->bind);
   slot_set(k, &k->in->fn->last, slot, n->bind);
   return n->bind;
 }
 
 /* ---- paths ---- */
 
-SlotBinds state_save(Checker *k) {
-  SlotBinds s = {0};
-  s.n = s.cap = k->in->cur.n;
-  s.at = k->in->cur.n ? arena_copy(k->a, k->in->cur.at, k->in->cur.n * sizeof *s.at) : NULL;
-  return s;
+u32 state_mark(const Checker *k) {
+  return k->in->log.n;
 }
 
-static void restore(Checker *k, const SlotBinds *from) {
-  for (u32 i = 0; i < k->in->cur.n; i++) k->in->cur.at[i] = slot_get(from, i);
-}
-
-void state_merge(Checker *k, const SlotBinds *other) {
-  for (u32 i = 0; i < other->n; i++) {
-    u32 here = slot_get(&k->in->cur, i), there = other->at[i];
-    if (here && there && here != there)
-      unite(k, here, there);
-    else if (there)
-      slot_set(k, &k->in->cur, i, there);
+SlotSteps state_take(Checker *k, u32 mark) {
+  SlotSteps path = {0}, *log = &k->in->log;
+  for (u32 i = mark; i < log->n; i++) {
+    u32 slot = log->at[i].slot;
+    *vec_push(k->a, &path) = (SlotStep){slot, k->in->cur.at[slot]};
   }
+  for (; log->n > mark; log->n--)
+    k->in->cur.at[log->at[log->n - 1].slot] = log->at[log->n - 1].bind;
+  return path;
+}
+
+void state_put(Checker *k, const SlotSteps *path) {
+  for (u32 i = 0; i < path->n; i++) hold(k, path->at[i].slot, path->at[i].bind);
+}
+
+/* True: the first time in this merge. */
+static bool meets(Checker *k, u32 slot) {
+  if (slot_get(&k->in->met, slot) == k->in->merges) return false;
+  slot_set(k, &k->in->met, slot, k->in->merges);
+  return true;
+}
+
+static void meet(Checker *k, u32 slot, u32 there) {
+  u32 here = slot_get(&k->in->cur, slot);
+  if (here && there && here != there)
+    unite(k, here, there);
+  else if (there && !here)
+    hold(k, slot, there);
+}
+
+void state_join(Checker *k, const SlotSteps *path) {
+  for (u32 i = 0; i < path->n; i++) meet(k, path->at[i].slot, path->at[i].bind);
+}
+
+void state_merge(Checker *k, u32 mark, const SlotSteps *other) {
+  const SlotSteps *log = &k->in->log;
+  u32 end = log->n;
+  k->in->merges++;
+  for (u32 i = 0; i < other->n; i++)
+    if (meets(k, other->at[i].slot)) meet(k, other->at[i].slot, other->at[i].bind);
+  for (u32 i = mark; i < end; i++) /* the first of a slot is what it was at the mark */
+    if (meets(k, log->at[i].slot)) meet(k, log->at[i].slot, log->at[i].bind);
 }
 
 /* ---- messages ---- */
@@ -207,7 +239,7 @@ static bool is_expr(const Ast *n) {
 
 const LangType *check_fn(Checker *k, Ast *n) {
   LangFn *f = fn_of(k, n);
-  InFn in = {.outer = k->in, .fn = f};
+  InFn in = {.outer = k->in, .fn = f, .taken = map_new(k->a)};
   Asts body = {0};
   for (u32 i = 0; k->tell && i < n->nkid; i++)
     if (n->kid[i]->a) check_type(k, n->kid[i]->a);
@@ -266,6 +298,31 @@ static u32 target_bind(Checker *k, const Ast *name) {
   return 0;
 }
 
+/* What target, the variable or an element of it, is in a variable of type t. */
+static const LangType *at_target(const LangType *t, const Ast *target) {
+  for (; target->kind == AST_index; target = target->a)
+    t = t->kind == KD_array ? t->elem : &type_any;
+  return t;
+}
+
+/* A value of type t is put at target, in the variable of b. What a variable is of which nothing is
+ * known yet is for its `let` to say. False: it is of another kind, which was told. */
+static bool put_there(Checker *k, u32 b, const Ast *target, const Ast *value, const LangType *t) {
+  const Binding *x = &k->bind.at[bind_root(k, b)];
+  const LangType *is = at_target(x->type, target);
+  if (x->type->kind == KD_none || x->declared) return true;
+  if (type_mixes(t, is)) {
+    bind_join(k, b, wrapped(k, target, t));
+    return true;
+  }
+  bool whole = target->kind != AST_index;
+  const char *text = lang_type_text(k->c, is);
+  const char *found = lang_type_text(k->c, t);
+  check_wrong(k, value, whole ? "a new 'let' may make it another kind" : NULL, "%s %s, found %s",
+              whole ? "the variable is" : "elements are", text, found);
+  return false;
+}
+
 /* What is pushed joins the elements of the variable that it is pushed to. */
 void check_pushed(Checker *k, const Ast *target, Ast *value) {
   const Ast *base = target;
@@ -273,10 +330,9 @@ void check_pushed(Checker *k, const Ast *target, Ast *value) {
   const LangType *now = target->type;
   u32 b = base->kind == AST_name && now->kind == KD_array ? target_bind(k, base) : 0;
   if (b) {
-    bind_join(k, b, wrapped(k, target, type_array(k->a, value->type)));
-    now = bind_type(k, b);
-    for (const Ast *i = target; i->kind == AST_index && now->kind == KD_array; i = i->a)
-      now = now->elem;
+    if (type_mixes(value->type, now->elem))
+      bind_join(k, b, wrapped(k, target, type_array(k->a, value->type)));
+    now = at_target(bind_type(k, b), target);
   }
   if (now->kind == KD_array) check_goes(k, value, now->elem, "elements are");
 }
@@ -302,25 +358,24 @@ static const LangType *check_set(Checker *k, Ast *n) {
     check_wrong(k, n->a, "x = tensor_set(x, [i, j], value) gives a copy with it",
                 "elements of a tensor cannot be assigned to");
   else if (n->a->kind != AST_index || now->kind == KD_array || now->kind == KD_none)
-    bind_join(k, b, wrapped(k, n->a, t));
-  now = bind_type(k, b);
-  for (const Ast *i = n->a; i->kind == AST_index; i = i->a)
-    now = now->kind == KD_array ? now->elem : &type_any;
+    if (!put_there(k, b, n->a, n->b, t)) return at_target(now, n->a);
+  now = at_target(bind_type(k, b), n->a);
   check_goes(k, n->b, now, "the variable is");
   return now;
 }
 
 const LangType *check_if(Checker *k, Ast *n, bool valued) {
   check_expr(k, n->a);
-  SlotBinds before = state_save(k);
+  u32 mark = state_mark(k);
   const LangType *t = check_block(k, n->b), *u = &type_null;
-  SlotBinds first = state_save(k);
-  restore(k, &before);
+  SlotSteps first = state_take(k, mark);
   if (n->c) u = n->c->kind == AST_if ? check_if(k, n->c, valued) : check_block(k, n->c);
-  if (n->c && leaves(n->c))
-    restore(k, &first);
-  else if (!leaves(n->b))
-    state_merge(k, &first);
+  if (n->c && leaves(n->c)) {
+    state_take(k, mark);
+    state_put(k, &first);
+  } else if (!leaves(n->b)) {
+    state_merge(k, mark, &first);
+  }
   const LangType *both = type_join(k->a, t, u);
   if (leaves(n->b)) both = u;
   if (n->c && leaves(n->c)) both = t;
@@ -330,11 +385,11 @@ const LangType *check_if(Checker *k, Ast *n, bool valued) {
 }
 
 static const LangType *check_loop(Checker *k, Ast *n) {
-  SlotBinds before = state_save(k);
+  u32 mark = state_mark(k);
   k->in->loops++;
   const LangType *t = check_block(k, n->b);
   k->in->loops--;
-  state_merge(k, &before);
+  state_merge(k, mark, &(SlotSteps){0}); /* there may be no turn */
   return type_join(k->a, t, &type_null);
 }
 

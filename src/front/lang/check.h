@@ -14,11 +14,17 @@
 typedef struct Checker Checker;
 typedef struct InFn InFn; /* a function that is being walked */
 typedef struct Binding Binding;
+typedef struct SlotStep SlotStep; /* a slot, and a binding that it holds or held */
+typedef VEC(SlotStep) SlotSteps;
 
 struct Binding {
   const LangType *type;
   u32 with;      /* another that it has become one with; itself: none */
   bool declared; /* its type was written down */
+};
+
+struct SlotStep {
+  u32 slot, bind;
 };
 
 struct ScopeNames {  /* a scope */
@@ -32,7 +38,12 @@ struct InFn {
   LangFn *fn;
   ScopeNames *names;
   SlotBinds cur; /* by slot: the binding that holds there; 0: none yet */
-  u32 loops;     /* around what is being walked */
+  SlotSteps log; /* what cur was before each change */
+  SlotBinds met; /* by slot: the last merge that came by */
+  u32 merges;
+  Map taken;          /* Str -> 1 + Capture */
+  SlotBinds taken_at; /* by slot: 1 + Capture */
+  u32 loops;          /* around what is being walked */
   u32 nslot;
 };
 
@@ -70,8 +81,13 @@ u32 bind_root(Checker *k, u32 b);
 u32 bind_of(Checker *k, Ast *n, u32 slot); /* that n makes at slot, which it then holds */
 void bind_join(Checker *k, u32 b, const LangType *t);
 const LangType *bind_type(Checker *k, u32 b);
-SlotBinds state_save(Checker *k);
-void state_merge(Checker *k, const SlotBinds *other); /* what another path leaves behind comes in */
+/* Paths: what one has changed since a mark is taken back, and put there or merged again. */
+u32 state_mark(const Checker *k);
+SlotSteps state_take(Checker *k, u32 mark);
+void state_put(Checker *k, const SlotSteps *path);
+void state_join(Checker *k, const SlotSteps *path); /* it may have been taken */
+/* What another path from the same mark leaves behind comes in. */
+void state_merge(Checker *k, u32 mark, const SlotSteps *other);
 void check_pushed(Checker *k, const Ast *target, Ast *value);
 void check_wrong(Checker *k, const Ast *n, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Errors of a file that are looked through for what was probably meant. */
+enum { NEAR_ERRORS = 100 };
+
 static bool is_number(const LangType *t) {
   return t->kind == KD_int || t->kind == KD_float;
 }
@@ -81,12 +84,22 @@ static bool refused(Checker *k, const Ast *n, const char *name) {
   return false;
 }
 
+/* What people write who know other languages; NULL: it is none of that. */
+static const char *habit_of(Checker *k, Str name) {
+  const char *text = str_text(k->c, name);
+  if (!strcmp(text, "null") || !strcmp(text, "None") || !strcmp(text, "nil"))
+    return "there is no word for nothing; a function without a value gives null";
+  if (!strcmp(text, "import")) return "import \"FILE.ch\" as NAME";
+  if (struct_type(k, 0, name)) return "a struct is made by Name { field: value, .. }";
+  return NULL;
+}
+
 static const LangType *check_name(Checker *k, Ast *n) {
   if (!n->name) return &type_any; /* an error that was told by the parser */
   if (!names_find(k, n, n->name)) {
     const char *name = str_text(k->c, n->name);
     Near near = near_new(name);
-    names_near(k, &near);
+    if (k->tell && k->s->nerror < NEAR_ERRORS) names_near(k, &near);
     if (builtin_find(name) >= 0) {
       check_wrong(k, n, "built-in functions are called, they are no values",
                   "%s is a built-in function", show(k->c, n->name));
@@ -96,7 +109,12 @@ static const LangType *check_name(Checker *k, Ast *n) {
     const char *hint = near.name && strcmp(near.name, name) ? near.name : NULL;
     Text t = text_new(k->a);
     if (hint) text_fmt(&t, "did you mean '%s'?", hint);
-    check_wrong(k, n, hint ? text_cstr(&t) : NULL, "Undefined variable: %s", show(k->c, n->name));
+    const char *habit = habit_of(k, n->name);
+    check_wrong(k, n,
+                habit  ? habit
+                : hint ? text_cstr(&t)
+                       : NULL,
+                "Undefined variable: %s", show(k->c, n->name));
     return &type_any;
   }
   const LangType *t = names_type(k, n);
@@ -157,11 +175,12 @@ static const LangType *no_way(Checker *k, const Ast *n, const LangType *x, const
                          : NULL;
   check_wrong(k, n, hint, "Cannot %s %s and %s", verb(n->op), kind_name[x->kind],
               kind_name[y->kind]);
-  return &type_any;
+  return &type_none; /* what it is assigned to stays what it is, so that others are told, too */
 }
 
 static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const LangType *y) {
-  if (is_open(x) || is_open(y)) return &type_any;
+  if (x->kind == KD_any || y->kind == KD_any) return &type_any;
+  if (is_open(x) || is_open(y)) return &type_none;
   bool tensors = x->kind == KD_tensor || y->kind == KD_tensor;
   if (tensors && n->op != TOK_mod && (x->kind == KD_tensor || is_number(x)) &&
       (y->kind == KD_tensor || is_number(y)))
@@ -259,7 +278,8 @@ static const LangType *check_item(Checker *k, Ast *n) {
 
 static const LangType *check_match(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *all = &type_none;
-  SlotBinds before = state_save(k), after = {0};
+  u32 mark = state_mark(k);
+  SlotSteps *after = NEWS(k->a, SlotSteps, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) {
     Ast *arm = n->kid[i];
     Asts body = {0};
@@ -273,11 +293,9 @@ static const LangType *check_match(Checker *k, Ast *n) {
     all = type_join(k->a, all,
                     arm->b->kind == AST_block ? check_block(k, arm->b) : check_expr(k, arm->b));
     names_close(k, arm);
-    state_merge(k, &after);
-    after = state_save(k);
-    for (u32 j = 0; j < k->in->cur.n; j++) k->in->cur.at[j] = slot_get(&before, j);
+    after[i] = state_take(k, mark);
   }
-  state_merge(k, &after);
+  for (u32 i = 0; i < n->nkid; i++) state_join(k, &after[i]);
   n->to = all->kind == KD_float ? all : NULL;
   return all;
 }

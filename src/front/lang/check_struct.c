@@ -13,30 +13,44 @@ bool struct_same(const StructInfo *x, const StructInfo *y) {
 }
 
 u32 struct_field(const StructInfo *s, Str name) {
-  u32 i = 0;
-  while (i < s->n && s->field[i] != name) i++;
-  return i;
+  const u32 *at = map_get(&s->by_name, name);
+  return at ? *at - 1 : s->n;
 }
 
 /* ---- definitions ---- */
 
+static u64 key(AstKind kind, Str name) {
+  return (u64)kind << 32 | name;
+}
+
+/* The first statement of the file that defines such a thing under that name; NULL: none. */
+static const Ast *defined(const Script *s, AstKind kind, Str name) {
+  const u32 *at = map_get(&s->defined, key(kind, name));
+  return at ? s->root->kid[*at - 1] : NULL;
+}
+
 static const StructInfo *find(const Script *s, Str name) {
-  for (u32 i = 0; i < s->root->nkid; i++) {
-    const Ast *n = s->root->kid[i];
-    if (n->kind == AST_struct && n->name == name && n->of) return n->of;
-  }
-  return NULL;
+  const Ast *n = defined(s, AST_struct, name);
+  return n ? n->of : NULL;
 }
 
 void structs_collect(Checker *k, Script *s) {
+  s->defined = map_new(k->a);
   for (u32 i = 0; i < s->root->nkid; i++) {
     Ast *n = s->root->kid[i];
-    if (n->kind != AST_struct || n->of || find(s, n->name)) continue;
+    bool names =
+        n->kind == AST_struct || n->kind == AST_model || (n->kind == AST_import && n->module);
+    u32 *at = names ? map_put(&s->defined, key(n->kind, n->name)) : NULL;
+    if (!at || *at) continue;
+    *at = i + 1;
+    if (n->kind != AST_struct || n->of) continue;
     StructInfo *t = NEW(k->a, StructInfo);
     Str *field = NEWS(k->a, Str, n->nkid + 1);
     for (u32 j = 0; j < n->nkid; j++) field[j] = n->kid[j]->name;
     *t = (StructInfo){.name = n->name, .file = s->number, .n = n->nkid, .field = field};
     t->text = str_text(k->c, n->name);
+    t->by_name = map_new(k->a);
+    for (u32 j = n->nkid; j; j--) *map_put(&t->by_name, field[j - 1]) = j;
     t->type = NEWS(k->a, const LangType *, n->nkid + 1);
     t->self = (LangType){.kind = KD_struct, .of = t};
     n->of = t;
@@ -62,31 +76,23 @@ void check_struct(Checker *k, const Ast *n) {
     check_wrong(k, n, NULL, "'%s' is the name of another type", show(k->c, n->name));
   for (u32 i = 0; i < n->nkid; i++) {
     check_type(k, n->kid[i]->a);
-    for (u32 j = 0; j < i; j++)
-      if (n->kid[j]->name == n->kid[i]->name)
-        check_wrong(k, n->kid[i], NULL, "the field '%s' is defined twice",
-                    show(k->c, n->kid[i]->name));
+    if (n->of && struct_field(n->of, n->kid[i]->name) != i)
+      check_wrong(k, n->kid[i], NULL, "the field '%s' is defined twice",
+                  show(k->c, n->kid[i]->name));
   }
 }
 
 /* What `import ... as name` of this file means; NULL: no module. */
 static Script *module_of(const Checker *k, Str name) {
-  for (u32 i = 0; i < k->s->root->nkid; i++) {
-    const Ast *n = k->s->root->kid[i];
-    if (n->kind == AST_import && n->name == name && n->module) return n->module;
-  }
-  return NULL;
+  const Ast *n = defined(k->s, AST_import, name);
+  return n ? n->module : NULL;
 }
 
 const LangType *struct_type(Checker *k, Str module, Str name) {
   const Script *s = module ? module_of(k, module) : k->s;
   const StructInfo *t = s ? find(s, name) : NULL;
   if (t) return &t->self;
-  for (u32 i = 0; s && i < s->root->nkid; i++) {
-    const Ast *m = s->root->kid[i];
-    if (m->kind == AST_model && m->name == name) return &type_object;
-  }
-  return NULL;
+  return s && defined(s, AST_model, name) ? &type_object : NULL;
 }
 
 /* ---- records ---- */
@@ -99,22 +105,20 @@ static const char *fields_text(Checker *k, const StructInfo *t) {
 }
 
 static void check_fields(Checker *k, Ast *n, const StructInfo *t) {
+  bool *given = NEWS(k->a, bool, t->n + 1);
   for (u32 i = 0; i < n->nkid; i++) {
     Ast *x = n->kid[i];
     x->slot = struct_field(t, x->name);
-    bool twice = false;
-    for (u32 j = 0; j < i; j++) twice |= n->kid[j]->name == x->name;
     if (x->slot == t->n)
       check_wrong(k, x, fields_text(k, t), "%s has no field '%s'", t->text, show(k->c, x->name));
-    else if (twice)
+    else if (given[x->slot])
       check_wrong(k, x, NULL, "the field '%s' is given twice", show(k->c, x->name));
     else
       check_goes(k, x->a, t->type[x->slot], "the field is");
+    given[x->slot] = true;
   }
   for (u32 i = 0; i < t->n; i++) {
-    bool given = false;
-    for (u32 j = 0; j < n->nkid; j++) given |= n->kid[j]->name == t->field[i];
-    if (!given)
+    if (!given[i])
       check_wrong(k, n, NULL, "the field '%s' of %s is missing", show(k->c, t->field[i]), t->text);
   }
 }
@@ -153,6 +157,20 @@ static const LangType *of_module(Checker *k, Ast *n, Script *m) {
   return t;
 }
 
+/* The built-in function that x.name() was probably meant to be; NULL: none. */
+static const char *as_function(Checker *k, const char *name) {
+  Text t = text_new(k->a);
+  if (!strcmp(name, "append")) name = "push";
+  text_fmt(&t, "tensor_%s", name);
+  const char *found = builtin_find(name) >= 0            ? name
+                      : builtin_find(text_cstr(&t)) >= 0 ? text_cstr(&t)
+                                                         : NULL;
+  if (!found) return NULL;
+  Text hint = text_new(k->a);
+  text_fmt(&hint, "%s(x, ..) is a function", found);
+  return text_cstr(&hint);
+}
+
 const LangType *check_member(Checker *k, Ast *n) {
   n->nplace = 0;
   if (n->a->kind == AST_name && n->a->name && names_find(k, n->a, n->a->name)) {
@@ -166,7 +184,8 @@ const LangType *check_member(Checker *k, Ast *n) {
     check_wrong(k, n, fields_text(k, t->of), "%s has no field '%s'", t->of->text,
                 show(k->c, n->name));
   } else if (t->kind != KD_object && t->kind != KD_any && t->kind != KD_none) {
-    check_wrong(k, n, NULL, "%s has no field '%s'", kind_name[t->kind], show(k->c, n->name));
+    check_wrong(k, n, as_function(k, str_text(k->c, n->name)), "%s has no field '%s'",
+                kind_name[t->kind], show(k->c, n->name));
   }
   return &type_any;
 }

@@ -84,6 +84,7 @@ struct StructInfo {
   const char *text; /* the name */
   u32 file, n;
   const Str *field;
+  Map by_name; /* Str -> 1 + field */
   const LangType **type;
   LangType self; /* KD_struct */
 };
@@ -105,6 +106,9 @@ struct LangFn {
   bool declared;  /* result was written down */
   LangType self;  /* KD_fn */
   SlotBinds last; /* for the checker: by slot, what held there when it was walked before */
+  /* from who runs it */
+  u32 calls;   /* that were walked */
+  u32 scanned; /* the last search for calls that came by */
 };
 
 /* Fields by kind: see ast.def. */
@@ -143,6 +147,7 @@ struct Script {
   u32 n;
   VEC(Token) token; /* without comments, ended by TOK_end */
   VEC(Token) comment;
+  VEC(u32) newline; /* where lines end */
   u32 nerror;
   Ast *root;    /* a block */
   LangFn *main; /* that holds the statements of the file */
@@ -153,6 +158,7 @@ struct Script {
    * functions or other files see it */
   ScopeNames *names;
   SlotBinds shared;
+  Map defined; /* AstKind and Str -> 1 + statement of root: structs, models, imports */
   bool walked;
 };
 
@@ -237,6 +243,9 @@ bool struct_same(const StructInfo *x, const StructInfo *y);
 u32 struct_field(const StructInfo *s, Str name); /* s->n: there is none */
 /* May a value of type x be where one of type y is wanted, as it is or as what it becomes? */
 bool type_fits(const LangType *x, const LangType *y);
+/* May one variable hold both in turn? Losses are floats or tensors, so numbers and tensors are of
+ * one kind here. */
+bool type_mixes(const LangType *x, const LangType *y);
 const char *lang_type_text(Ctx *c, const LangType *t); /* in c->scratch */
 
 /* check.c */

@@ -20,9 +20,15 @@ enum { SHOWN_COLUMNS = 160, LANG_BYTES = 1 << 28 };
 /* ---- places ---- */
 
 u32 script_line(const Script *s, u32 at) {
-  u32 line = 1;
-  for (u32 i = 0; i < at && i < s->n; i++) line += s->at[i] == '\n';
-  return line;
+  u32 lo = 0, hi = s->newline.n;
+  while (lo < hi) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (s->newline.at[mid] < at)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo + 1;
 }
 
 static u32 columns(const char *at, u32 n) {
@@ -132,7 +138,10 @@ static Tok sign(const Script *s, u32 at, u32 *n) {
 
 static void unknown(Script *s, u32 at) {
   char ch = s->at[at];
-  const char *hint = ch == '&' || ch == '|' ? "'and' is also '&&', 'or' is also '||'" : NULL;
+  const char *hint = ch == '&' || ch == '|' ? "'and' is also '&&', 'or' is also '||'"
+                     : ch == '\''           ? "strings stand in double quotes"
+                     : ch == '#'            ? "comments begin with //"
+                                            : NULL;
   script_error(s, at, hint,
                isprint((unsigned char)ch) ? "unexpected character '%c'" : "unexpected byte 0x%02x",
                (unsigned char)ch);
@@ -193,6 +202,8 @@ Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all) {
   if (n) memcpy(copy, at, n);
   s->at = copy;
   s->n = (u32)n;
+  for (u32 i = 0; i < s->n; i++)
+    if (copy[i] == '\n') *vec_push(&c->work, &s->newline) = i;
   if (!utf8_valid(copy, n)) script_error(s, 0, NULL, "the text is not UTF-8");
   scan(s);
   return s;

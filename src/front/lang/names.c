@@ -92,13 +92,15 @@ static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to);
 
 /* What the function takes along of those around it; its slot, or -1. */
 static i64 capture(Checker *k, InFn *in, Str name) {
-  for (u32 i = 0; i < in->fn->capture.n; i++)
-    if (in->fn->capture.at[i].name == name) return in->fn->capture.at[i].slot;
+  const u32 *at = map_get(&in->taken, name);
+  if (at) return in->fn->capture.at[*at - 1].slot;
   FoundPlaces from = {.n = 0};
   find_local(k, in->outer, name, &from);
   if (!from.n) return -1;
   Capture *c = vec_push(k->a, &in->fn->capture);
   *c = (Capture){name, in->nslot++, arena_copy(k->a, from.at, from.n * sizeof *from.at), from.n};
+  *map_put(&in->taken, name) = in->fn->capture.n;
+  slot_set(k, &in->taken_at, c->slot, in->fn->capture.n);
   if (in->nslot > in->fn->nslot) in->fn->nslot = in->nslot;
   return c->slot;
 }
@@ -135,18 +137,16 @@ bool names_find(Checker *k, Ast *n, Str name) {
 
 /* Of a variable that a function has taken along: what it is where the function is defined. */
 static const LangType *captured(Checker *k, InFn *in, u32 slot) {
-  for (u32 i = 0; i < in->fn->capture.n; i++) {
-    const Capture *c = &in->fn->capture.at[i];
-    const LangType *t = &type_none;
-    if (c->slot != slot) continue;
-    for (u32 j = 0; j < c->nfrom; j++) {
-      if (c->from[j].kind == PL_self) return &in->outer->fn->self;
-      u32 b = slot_get(&in->outer->cur, c->from[j].slot);
-      t = type_join(k->a, t, b ? bind_type(k, b) : captured(k, in->outer, c->from[j].slot));
-    }
-    return t;
+  u32 at = slot_get(&in->taken_at, slot);
+  const LangType *t = &type_none;
+  if (!at) return t;
+  const Capture *c = &in->fn->capture.at[at - 1];
+  for (u32 j = 0; j < c->nfrom; j++) {
+    if (c->from[j].kind == PL_self) return &in->outer->fn->self;
+    u32 b = slot_get(&in->outer->cur, c->from[j].slot);
+    t = type_join(k->a, t, b ? bind_type(k, b) : captured(k, in->outer, c->from[j].slot));
   }
-  return &type_none;
+  return t;
 }
 
 bool names_is_shared(const Checker *k, const VarPlace *p) {

@@ -69,7 +69,13 @@ static const char *found(const Parser *p) {
 
 void parse_want(Parser *p, Tok kind, const char *where) {
   if (parse_eat(p, kind)) return;
-  parse_error(p, NULL, "expected '%s' %s, found %s", tok_text[kind], where, found(p));
+  Tok is = parse_peek(p)->kind;
+  const char *hint = NULL;
+  if (kind == TOK_lbrace && is == TOK_set) hint = "== compares";
+  if (kind == TOK_lbrace && is == TOK_colon) hint = "a block stands in { }";
+  if (kind == TOK_lbrace && is == TOK_else) hint = "if c { a } else { b } is a value, too";
+  if (kind == TOK_rpar && is == TOK_set) hint = "an argument is given by name as in f(x, lr: 0.1)";
+  parse_error(p, hint, "expected '%s' %s, found %s", tok_text[kind], where, found(p));
 }
 
 Str parse_name(Parser *p, const char *what) {
@@ -352,6 +358,17 @@ static Ast *choice(Parser *p) {
   return n;
 }
 
+/* What people write who know other languages; NULL: it is none of that. */
+static const char *habit_of(const Parser *p) {
+  Tok is = parse_peek(p)->kind, was = p->at ? p->s->token.at[p->at - 1].kind : TOK_end;
+  bool sign = was == TOK_add || was == TOK_sub || was == TOK_mul || was == TOK_div;
+  if (is == TOK_dot) return "a float has a digit before the point";
+  if (sign && is == TOK_set) return "x = x + 1 is how a variable is changed";
+  if (was == TOK_add && is == TOK_add) return "x = x + 1 is how a variable is changed";
+  if (was == TOK_mul && is == TOK_mul) return "pow(a, b) is a power";
+  return NULL;
+}
+
 /* ---- expressions ---- */
 
 static Ast *primary(Parser *p) {
@@ -377,8 +394,7 @@ static Ast *primary(Parser *p) {
   if (t->kind == TOK_name)
     n->name = parse_name(p, "a name");
   else
-    parse_error(p, t->kind == TOK_dot ? "a float has a digit before the point" : NULL,
-                "expected an expression, found %s", found(p));
+    parse_error(p, habit_of(p), "expected an expression, found %s", found(p));
   return n;
 }
 

@@ -71,6 +71,16 @@ static const LangType *join_tuples(Arena *a, const LangType *x, const LangType *
   return t;
 }
 
+/* Functions that take the same: which of them it is, and so what it gives, the run will tell. */
+static const LangType *join_fns(Arena *a, const LangType *x, const LangType *y) {
+  if (x->n != y->n) return &type_any;
+  for (u32 i = 0; i < x->n; i++)
+    if (!type_same(x->item[i], y->item[i])) return &type_any;
+  LangType *t = NEW(a, LangType);
+  *t = (LangType){.kind = KD_fn, .n = x->n, .item = x->item, .elem = &type_any};
+  return t;
+}
+
 const LangType *type_join(Arena *a, const LangType *x, const LangType *y) {
   if (x->kind == KD_none || type_same(x, y)) return y;
   if (y->kind == KD_none) return x;
@@ -80,6 +90,7 @@ const LangType *type_join(Arena *a, const LangType *x, const LangType *y) {
   if (x->kind == KD_array) return type_array(a, type_join(a, x->elem, y->elem));
   if (x->kind == KD_tuple && depth(x) < TYPE_DEPTH) return join_tuples(a, x, y);
   if (x->kind == KD_object) return &type_object;
+  if (x->kind == KD_fn) return join_fns(a, x, y);
   return x->kind == KD_tensor ? &type_tensor_any : &type_any;
 }
 
@@ -111,6 +122,24 @@ bool type_fits(const LangType *x, const LangType *y) {
   for (u32 i = 0; i < x->n; i++)
     if (!type_fits(x->item[i], y->item[i])) return false;
   return true;
+}
+
+static bool is_number(const LangType *t) {
+  return t->kind == KD_int || t->kind == KD_float || t->kind == KD_tensor;
+}
+
+bool type_mixes(const LangType *x, const LangType *y) {
+  if (x->kind == KD_any || y->kind == KD_any || x->kind == KD_none || y->kind == KD_none)
+    return true;
+  if (is_number(x) && is_number(y)) return true;
+  if (x->kind != y->kind) return false;
+  if (x->kind == KD_array) return type_mixes(x->elem, y->elem);
+  if (x->kind == KD_struct) return struct_same(x->of, y->of);
+  if (x->kind == KD_fn) return type_fits(x, y) || type_fits(y, x);
+  if (x->kind != KD_tuple) return true;
+  bool mixes = x->n == y->n;
+  for (u32 i = 0; mixes && i < x->n; i++) mixes = type_mixes(x->item[i], y->item[i]);
+  return mixes;
 }
 
 static void put(Ctx *c, const LangType *t, Text *out) {
