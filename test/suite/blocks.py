@@ -202,6 +202,16 @@ def onwards(env, march):
         raise Fail("what is fetched ahead is not in the text, or not read back")
 
 
+def tiles(env):
+    """Rows of x in a tile of many: half as many where two panels share what is loaded of them."""
+    folder = env.scratch("blocks", "tiles")
+    model = write(os.path.join(folder, "m.ing"), products(random.Random(0), ("Q4_K", "Q6_K", "Q8_0"), 64))
+    said = ingot(env, "opt", model, "--march", "avx2", "--explain").decode()
+    got = dict(re.findall(r"of (Q\w+), (\d+) rows of 8 lanes", said))
+    if got != {"Q4_K": "8", "Q6_K": "4", "Q8_0": "4"}:
+        raise Fail(f"tiles have {got} rows")
+
+
 def near(got, want, by):
     """Within a part of the largest; the first row, with its infinite factors, is left out."""
     for kind in want:
@@ -214,5 +224,5 @@ def tests(env):
     return [Test(f"blocks/product/onwards/{march}", lambda m=march: onwards(env, m), 1) for march in ("avx2", "avx512")] + \
         [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
         [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
-        [Test("blocks/product/exact", lambda: exact(env), 4)] + \
+        [Test("blocks/product/exact", lambda: exact(env), 4), Test("blocks/product/tiles", lambda: tiles(env), 1)] + \
         [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("avx2", "avx512")]
