@@ -126,7 +126,7 @@ struct Port {
   Port *elem; /* n of them, then those of an open one */
 };
 
-enum { LM_CONTEXT = 4096, LM_CHUNK = 64 }; /* unless more, or less, is asked for */
+enum { LM_CONTEXT = 4096, LM_CHUNK = 128 }; /* unless more, or less, is asked for */
 
 /* Of a language model; zeros: as its reader thinks best. */
 struct LmWish {

@@ -5,8 +5,9 @@ import os
 import random
 import re
 import struct
+import zipfile
 from lib import cpu, npy
-from lib.core import ROOT, Fail, Test, explain, run
+from lib.core import ROOT, Fail, Skip, Test, explain, run
 
 # kind: elements, bytes, where halves lie
 KINDS = {"Q4_0": (32, 18, (0,)), "Q4_1": (32, 20, (0, 2)), "Q5_0": (32, 22, (0,)), "Q5_1": (32, 24, (0, 2)), "Q8_0": (32, 34, (0,)),
@@ -202,6 +203,33 @@ def onwards(env, march):
         raise Fail("what is fetched ahead is not in the text, or not read back")
 
 
+def careful(env, march):
+    """Programs that watch what C leaves undefined, and their memory, give the bits of the interpreter and have nothing to say."""
+    p = Products(env, "careful-" + march, WAYS)
+    program, given, made = (os.path.join(p.folder, name) for name in ("prog", "in.npz", "out.npz"))
+    if not cpu.can_run(march):
+        raise Skip(f"this machine has no {march}")
+    expected = p.run("--march", march)  # leaves x and b in the folder
+    ingot(env, "build", p.model, "--march", march, "-O", "1", "--sanitize", "address,undefined", "--quiet", "--output", program)
+    with zipfile.ZipFile(given, "w") as z:
+        for name in "xb":
+            z.write(os.path.join(p.folder, f"{name}.npy"), f"{name}.npy")
+    got = run([program, "--inputs", given, "--output", made], 60)
+    if got.rc or b"runtime error" in got.err:
+        raise Fail(explain(got))
+    all_same({name: struct.pack(f"<{len(a.data)}f", *a.data) for name, a in npy.load_npz(made).items()}, expected, "careful")
+
+
+def tiles(env):
+    """Rows of x in a tile of many: half as many where two panels share what is loaded of them."""
+    folder = env.scratch("blocks", "tiles")
+    model = write(os.path.join(folder, "m.ing"), products(random.Random(0), ("Q4_K", "Q6_K", "Q8_0"), 64))
+    said = ingot(env, "opt", model, "--march", "avx2", "--explain").decode()
+    got = dict(re.findall(r"of (Q\w+), (\d+) rows of 8 lanes", said))
+    if got != {"Q4_K": "8", "Q6_K": "4", "Q8_0": "4"}:
+        raise Fail(f"tiles have {got} rows")
+
+
 def near(got, want, by):
     """Within a part of the largest; the first row, with its infinite factors, is left out."""
     for kind in want:
@@ -214,5 +242,6 @@ def tests(env):
     return [Test(f"blocks/product/onwards/{march}", lambda m=march: onwards(env, m), 1) for march in ("avx2", "avx512")] + \
         [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
         [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
-        [Test("blocks/product/exact", lambda: exact(env), 4)] + \
+        [Test(f"blocks/product/careful/{march}", lambda m=march: careful(env, m), 8) for march in ("scalar", "avx2", "avx512")] + \
+        [Test("blocks/product/exact", lambda: exact(env), 4), Test("blocks/product/tiles", lambda: tiles(env), 1)] + \
         [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("avx2", "avx512")]

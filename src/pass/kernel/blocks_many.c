@@ -165,15 +165,23 @@ static bool is_crossed(const BlockTile *b) {
   return u->target->pairs && u->aim == AIM_time && b->by && b->q.is_signed && !has_few_rows(b);
 }
 
-/* How x is kept for tiles of many rows, and how many of these and of panels a tile has: where four
- * products are one operation and bytes need not be unpacked, what loads x would be as many, unless
- * two panels share it. */
+/* Do two panels share what is loaded of x? Where four products are one operation and bytes need not
+ * be unpacked, there would be a load for each. Where products are added by pairs and two groups of
+ * a unit have scales, sums are finished so seldom that the loads are what counts. */
+static bool has_two_panels(const BlockTile *b) {
+  const Target *t = b->t.l->unit->target;
+  if (is_crossed(b)) return true;
+  if (t->pairs) return b->by && block_is_scaled(b->q.kind) && !has_few_rows(b);
+  return t->regs > 16 && b->by && b->q.words == 8;
+}
+
+/* How x is kept for tiles of many rows, and how many of these and of panels a tile has. */
 void blocks_prepare_rows(BlockTile *b, Cursor at) {
   const Target *t = b->t.l->unit->target;
   b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? FULL_ROWS : SHORT_ROWS;
   b->wide = 1;
   if (b->rows == 1) return;
-  if (is_crossed(b) || (t->regs > 16 && !t->pairs && b->by && b->q.words == 8)) {
+  if (has_two_panels(b)) {
     b->rows = SHORT_ROWS;
     b->wide = 2;
   }
