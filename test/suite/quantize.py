@@ -100,6 +100,29 @@ def small(env):
     must([env.ingot, "verify", eight, "-d", "batch=1"], "verify")
 
 
+def halves(env):
+    """Weights of 16 bits stay so; where several tiles of rows read them the first keeps the floats it makes of them, which changes no bit, and takes memory that nobody has who aims at size."""
+    folder, where = made(env), env.scratch("quantize", "halves")
+    ids = npy.load_npz(os.path.join(folder, "bert.npz"))
+    npy.save_npz(os.path.join(where, "in.npz"), {k: npy.Array(a.kind, (1, *a.shape[1:]), a.data[:len(a.data) // a.shape[0]]) for k, a in ids.items()})
+    for method in ("f16", "bf16"):
+        half, got = os.path.join(where, method + ".onnx"), {}
+        quantize(env, os.path.join(folder, "bert.onnx"), half, "--method", method)
+        # with 16 registers no tile keeps them: their bits are those of all tiles that widen on their own
+        for march, more, kept in (("avx512", (), True), ("avx512", ("--optimize-for", "size"), False), ("avx2", (), False)):
+            made_c = os.path.join(where, "m.c")
+            must([env.ingot, "compile", half, "-d", "batch=1", "--march", march, "--quiet", *more, "-o", made_c], "compile")
+            with open(made_c, encoding="utf-8") as f:
+                text = f.read()
+            want(("] wide" in text) == kept and f"ig_load_{method}_" in text, f"{method} {march} {more}: floats are {'not ' if kept else ''}kept, or weights are none of 16 bits")
+        for name, more in (("vm", ("--engine", "vm")), ("threads", ("--threads", "3", "--threads-grain", "1"))):
+            out = os.path.join(where, name + ".npz")
+            must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "in.npz"), "--march", "avx512", *more, "-o", out], name)
+            got[name] = list(next(iter(npy.load_npz(out).values())).data)
+        want(got["vm"] == got["threads"], f"{method}: threads change bits")
+        must([env.ingot, "verify", half, "-d", "batch=1", "--engine", "vm", "--march", "avx512"], "verify")
+
+
 def judged(env):
     """Products with weights in blocks round what they multiply: so does the judge of `verify`, whatever the program is made for, and what is left is the rounding of sums."""
     folder, where = made(env), env.scratch("quantize", "judged")
@@ -246,6 +269,6 @@ def tests(env):
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
-            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/judged", lambda: judged(env), cost=4),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/judged", lambda: judged(env), cost=4),
             Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
             Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]
