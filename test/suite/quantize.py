@@ -91,6 +91,9 @@ def small(env):
     ratio = os.path.getsize(four) / os.path.getsize(model)
     weights = [json.loads(run([env.need_ingot(), "inspect", m, "-d", "batch=1", "--json"], 60).out)["memory"]["weights"] for m in (model, four)]
     want(ratio <= 0.16 and weights[1] <= 0.16 * weights[0], f"{ratio:.4f} of the file, {weights[1] / weights[0]:.4f} of the weights")
+    for march in ("sse2", "avx2", "avx512"):
+        told = json.loads(run([env.ingot, "inspect", four, "-d", "batch=1", "--march", march, "--json"], 60).out)["memory"]["weights"]
+        want(told <= 0.16 * weights[0], f"{march}: {told / weights[0]:.4f} of the weights")
     # Those of bytes are bytes in the C too, for one row and for several, where the zero point is a result of the run.
     eight = os.path.join(where, "eight.onnx")
     quantize(env, model, eight, "--method", "dynamic")
