@@ -1,6 +1,7 @@
 """`ingot quantize`: models of test/make/mkquantize.py, quantised from examples, in ONNX Runtime and as C: results equal up to a step, and at least as near to the float model as those
 of ONNX Runtime's own quantiser. Accuracy of the digits, sizes, what is refused."""
 import json
+import math
 import os
 
 from lib import npy
@@ -124,6 +125,27 @@ def halves(env):
             got[name] = list(next(iter(npy.load_npz(out).values())).data)
         want(got["vm"] == got["threads"], f"{method}: threads change bits")
         must([env.ingot, "verify", half, "-d", "batch=1", "--engine", "vm", "--march", "avx512"], "verify")
+
+
+def words(env):
+    """Plain loops sum up products of bytes in the shape that compilers know (lower_words.c): the bits of vectors."""
+    folder, where = made(env), env.scratch("quantize", "words")
+    model, got = os.path.join(folder, "dense.onnx"), []
+    first = npy.load_npz(model[:-5] + ".npz").popitem()
+    npy.save_npz(os.path.join(where, "in.npz"), {first[0]: npy.Array("f32", (1, *first[1].shape[1:]), first[1].data[:math.prod(first[1].shape[1:])])})
+    for method in ("static", "dynamic"):
+        small, text = os.path.join(where, method + ".onnx"), os.path.join(where, "m.c")
+        quantize(env, model, small, "--data", model[:-5] + ".npz", "--method", method)
+        for how, kept in ((("--march", "scalar"), True), (("--march", "sse2"), False)):
+            must([env.ingot, "compile", small, "-d", "batch=1", *how, "--quiet", "-o", text], "compile")
+            with open(text, encoding="utf-8") as f:
+                want(("i16[512] words" in f.read()) == kept, f"{method} {how}: {'no ' if kept else ''}sums of words")
+            for engine in ("vm", "c"):
+                out = os.path.join(where, "out.npz")
+                must([env.ingot, "run", small, "-d", "batch=1", *how, "--engine", engine, "--inputs", os.path.join(where, "in.npz"), "-o", out], "run")
+                got.append(list(next(iter(npy.load_npz(out).values())).data))
+                want(got[-1] == got[0], f"{method} {how} {engine}: other bits")
+        got.clear()
 
 
 def judged(env):
@@ -272,6 +294,6 @@ def tests(env):
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
-            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/judged", lambda: judged(env), cost=4),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/words", lambda: words(env), cost=6), Test("quantize/judged", lambda: judged(env), cost=4),
             Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
             Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]

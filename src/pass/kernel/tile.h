@@ -203,7 +203,9 @@ ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 /* What a record says. */
 enum { ROWS_LANES = 32 };                                             /* at most */
 void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_rows.c */
-bool winograd_choose(Lower *l, const Form *f, KernelRecord *r);       /* lower_winograd.c */
+bool words_choose(Lower *l, const Form *f, KernelRecord *r);          /* lower_words.c */
+void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
