@@ -5,7 +5,7 @@
 
 Both get the same examples (images with the spectrum of photographs, random words), static, QDQ, a scale for each channel. SQNR is that of the outputs on other examples, in ONNX
 Runtime with session.x64quantprecision; C beside it is the compiled model against ONNX Runtime on the same file, the largest difference in all of these examples, in 255ths of the range of the outputs, and behind it the same between ONNX Runtime with and without its optimisations. Times are of the processor, not of the clock, the least of
-five turns, taken in turn.
+five turns, taken in turn; of speeds of twenty short ones, of which some meet little of what else runs.
 
 Speeds are the time of the float model by that of the quantised one, on the same target, as `ingot build` makes both.
 """
@@ -52,12 +52,12 @@ def turn(program, seconds=0.5):
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000 / said["n"]
 
 
-def times(models, *how, seconds=0.5):
+def times(models, *how, seconds=0.5, rounds=5):
     programs = []
     for m in models:
         programs.append(os.path.join(OUT, os.path.basename(m)[:-5] + ".program"))
         subprocess.run([INGOT, "build", m, *how, "-o", programs[-1], "--quiet"], check=True)
-    turns = [[turn(p, seconds) for p in programs] for _ in range(5)]
+    turns = [[turn(p, seconds) for p in programs] for _ in range(rounds)]
     return [min(column) for column in zip(*turns)]
 
 
@@ -114,7 +114,7 @@ def speeds(names, marches, rows):
             forms.append(os.path.join(OUT, f"{name}_{method}.onnx"))
             subprocess.run([INGOT, "quantize", model, "--data", model[:-5] + ".npz", "--method", method, "-o", forms[-1], "--quiet"], check=True, stdout=subprocess.DEVNULL)
         for march in marches:
-            ms = times(forms, "--march", march, "-d", f"batch={rows}", seconds=0.2)
+            ms = times(forms, "--march", march, "-d", f"batch={rows}", seconds=0.04, rounds=20)
             print(f"| {name} | {march} | {ms[0]:.4f} | " + " | ".join(f"{ms[0] / x:.2f}" for x in ms[1:]) + " |", flush=True)
 
 

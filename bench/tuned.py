@@ -206,6 +206,11 @@ def main():
     names, end = o.only.split(","), time.monotonic() + 60 * o.minutes
 
     def keep(name, found):
+        """Beside what was measured with other compilers."""
+        before = results["programs"].get(name, {"rows": {}, "missing": {}})
+        for what, by_cc in before["rows"].items():
+            found["rows"][what] = {**{cc: steps for cc, steps in by_cc.items() if cc not in compilers}, **found["rows"].get(what, {})}
+        found["missing"].update({what: why for what, why in before["missing"].items() if what.split(":")[0] not in compilers})
         results["programs"][name] = found
         os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
         with open(RESULTS + ".new", "w", encoding="utf-8") as f:

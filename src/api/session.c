@@ -469,6 +469,7 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
                       .timed = p->timed,
                       .user = p->user};
   o.target = how->target;
+  o.lacks_dot4 = m->wish.lacks_dot4;
   o.aim = how->aim;
   o.ram = how->bands;
   o.precise = m->wish.precise;

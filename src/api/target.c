@@ -37,6 +37,11 @@ const char *api_target_flags(Ctx *c) {
   return t ? t->cflags : target_native_flags();
 }
 
+/* INGOT_NATIVE names a target, which is what its flags say. */
+static bool lacks_dot4_here(Ctx *c) {
+  return named_here(c) || !target_dot4_is_here(target_native());
+}
+
 /* The table goes from small to large: nothing behind the one that is named can be run. */
 static bool is_here(Ctx *c, const Target *t) {
   return t->loops || (target_is_here(t) && t <= api_target_here(c));
@@ -64,12 +69,22 @@ typedef struct Ask {
   Folder folder;
 } Ask;
 
+/* The word "dot4", where the compiler has the feature of that name. */
+static void put_dot4_question(Text *t, const char *feature) {
+  text_puts(t, "#ifdef __");
+  for (const char *s = feature; *s; s++) text_fmt(t, "%c", toupper((unsigned char)*s));
+  text_puts(t, "__\ndot4\n#endif\n");
+}
+
 /* The words "ingot NAME", of the largest target whose guard holds. */
 static void write_question(Ctx *c, const char *path) {
   Text t = text_new(&c->keep);
-  for (u32 i = target_count - 1; i; i--)
-    text_fmt(&t, "#%s %s\ningot %s\n", i + 1 == target_count ? "if" : "elif", target_table[i].guard,
-             target_table[i].name);
+  for (u32 i = target_count - 1; i; i--) {
+    const Target *row = &target_table[i];
+    text_fmt(&t, "#%s %s\ningot %s\n", i + 1 == target_count ? "if" : "elif", row->guard,
+             row->name);
+    if (row->pairs == PAIRS_without_dot4) put_dot4_question(&t, row->dot4);
+  }
   text_fmt(&t, "#else\ningot %s\n#endif\n", target_scalar()->name);
   file_write(c, path, t.at, t.n);
 }
@@ -86,11 +101,13 @@ static int preprocess(Ctx *c, Ask *a, const char *flag, const char *question, co
   return spawn_status(c, &a->folder, "C compiler", w.at);
 }
 
-static const Target *read_answer(Ctx *c, const char *path) {
+/* lacks_dot4: what is not known to be there; NULL: not asked. */
+static const Target *read_answer(Ctx *c, const char *path, bool *lacks_dot4) {
   File f = file_read_own(c, path);
   Text t = text_new(&c->keep);
   text_put(&t, f.at, f.n);
   const char *at = strstr(text_cstr(&t), "ingot ");
+  if (lacks_dot4) *lacks_dot4 = !at || !strstr(at, "dot4");
   for (u32 i = 0; at && i < target_count; i++) {
     size_t n = strlen(target_table[i].name);
     if (!strncmp(at + 6, target_table[i].name, n) && strchr("\n\r ", at[6 + n]))
@@ -140,7 +157,7 @@ static void ask(Ctx *c, void *arg) {
          "--march %s%s: neither ingot nor the C compiler knows this machine%s", name, a->more,
          *a->more ? ", or one of the features" : "");
   }
-  a->m->machine.target = read_answer(c, answer);
+  a->m->machine.target = read_answer(c, answer, &a->m->wish.lacks_dot4);
   a->m->compiled.cflags = flag;
 }
 
@@ -159,7 +176,8 @@ static void ask_guard(Ctx *c, void *arg) {
   Text text = text_new(&c->keep);
   text_fmt(&text, "#if (%s) || defined(INGOT_PORTABLE)\ningot %s\n#endif\n", t->guard, t->name);
   file_write(c, question, text.at, text.n);
-  if (preprocess(c, a, t->cflags, question, answer) || read_answer(c, answer) != t) a->name = NULL;
+  if (preprocess(c, a, t->cflags, question, answer) || read_answer(c, answer, NULL) != t)
+    a->name = NULL;
 }
 
 void api_need_vectors(Ingot *m, const char *march, const char *cc) {
@@ -190,11 +208,14 @@ void api_native(Ingot *m, const char *cc) {
     return;
   }
   m->machine.target = api_target_here(m->c);
+  m->wish.lacks_dot4 = lacks_dot4_here(m->c);
   m->compiled.cflags = api_target_flags(m->c);
 }
 
 void api_host(Ingot *m) {
-  if (!m->machine.target) m->machine.target = api_target_here(m->c);
+  if (m->machine.target) return;
+  m->machine.target = api_target_here(m->c);
+  m->wish.lacks_dot4 = lacks_dot4_here(m->c);
 }
 
 /* Engines are compared to the bit, so a program is the same for all of them unless a target is
@@ -234,6 +255,7 @@ static bool set_list(Ingot *m, const char *name) {
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
   m->machine.bodies.n = 0;
+  m->wish.lacks_dot4 = false; /* one body is compiled with it and without */
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
     *vec_push(&c->keep, &m->machine.bodies) = &target_table[i];
@@ -250,7 +272,9 @@ static void set(Ingot *m, const char *name, const Target *t) {
   if (m->machine.target != t || m->machine.bodies.n) need_unpassed(m);
   m->machine.bodies.n = 0;
   m->machine.target = t;
-  m->compiled.cflags = strcmp(name, "native") ? t->cflags : api_target_flags(m->c);
+  bool here = !strcmp(name, "native");
+  m->wish.lacks_dot4 = here && lacks_dot4_here(m->c); /* text may be compiled with it */
+  m->compiled.cflags = here ? api_target_flags(m->c) : t->cflags;
 }
 
 /* Kernels want several features together: whoever names the first of them shall know the others. */
@@ -310,6 +334,7 @@ void api_march(Ingot *m, const char *name, const char *cc) {
   if (!t && set_list(m, name)) return;
   if (t) {
     set(m, name, t);
+    if (strcmp(name, "native")) m->wish.lacks_dot4 = true; /* which flags of targets do not name */
     return;
   }
   if (strpbrk(name, " \t\n") || !*name)

@@ -115,6 +115,7 @@ static void twin_begin(Ctx *c, void *arg) {
   n->machine.target = m->machine.target;
   n->compiled.cflags = m->compiled.cflags;
   n->wish.precise = m->wish.precise;
+  n->wish.lacks_dot4 = m->wish.lacks_dot4;
   n->tuning.ticks = true;
   n->tuning.tune = tune_new(c);
   api_import(n, false);

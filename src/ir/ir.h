@@ -307,6 +307,7 @@ static inline u64 tensor_bytes(const Tensor *t) {
 Scalar tensor_get(const Tensor *t, u64 i);
 void tensor_set(Tensor *t, u64 i, Scalar x);            /* only on tensors of tensor_new */
 Tensor *tensor_as(Arena *a, const Tensor *t, DType dt); /* the same numbers, of the same class */
+DType tensor_half(const Tensor *t); /* f16 or bf16 if that holds all of its floats; else its type */
 /* Strings as rows of k bytes, zeros behind them. False when one is longer, or ends with a zero. */
 bool text_encode(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
 void text_decode(Ctx *c, const Tensor *rows, Tensor *strings);     /* strings: of tensor_new */

@@ -65,6 +65,16 @@ bool target_is_here(const Target *t) {
 #endif
 }
 
+bool target_dot4_is_here(const Target *t) {
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+  __builtin_cpu_init();
+  return !strcmp(t->dot4, "avx512vnni") && __builtin_cpu_supports("avx512vnni");
+#else
+  (void)t;
+  return false;
+#endif
+}
+
 const Target *target_native(void) {
   u32 i = target_count - 1;
   while (!target_is_here(&target_table[i])) i--;

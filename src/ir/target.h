@@ -23,6 +23,9 @@ enum {
   HAS_all = (1 << 8) - 1,
 };
 
+/* Are numbers of a few bits multiplied by OP_pairs rather than by OP_dot4? */
+typedef enum PairsWhen { PAIRS_never, PAIRS_always, PAIRS_without_dot4 } PairsWhen;
+
 typedef struct Target {
   const char *name;
   u32 lanes;            /* f32 elements of a vector register; 1: no vectors */
@@ -34,9 +37,9 @@ typedef struct Target {
   const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
   const char *features; /* of a function that is compiled for it alone; separated by commas */
   const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
-  bool pairs;           /* OP_pairs takes less time */
-  const char *cross;    /* a compiler for it on other machines; "": any will do */
-  const char *llvm;     /* TRIPLE,CPU,FEATURES of LLVM; "": this machine, and features */
+  PairsWhen pairs;
+  const char *cross; /* a compiler for it on other machines; "": any will do */
+  const char *llvm;  /* TRIPLE,CPU,FEATURES of LLVM; "": this machine, and features */
   const Costs *cost;
   bool loops; /* what stands in for the vectors of another: see target_find */
 } Target;
@@ -55,8 +58,9 @@ extern const u32 target_count;
  * are rounded before they are added; such a one is in no table. NULL: not known. */
 const Target *target_find(const char *name);
 const Target *target_scalar(void);
-const Target *target_native(void);     /* the largest that this machine can run */
-bool target_is_here(const Target *t);  /* can this machine run what is made for it? */
-const char *target_native_flags(void); /* that a compiler takes for the machine it runs on */
+const Target *target_native(void);         /* the largest that this machine can run */
+bool target_is_here(const Target *t);      /* can this machine run what is made for it? */
+const char *target_native_flags(void);     /* that a compiler takes for the machine it runs on */
+bool target_dot4_is_here(const Target *t); /* has this machine the feature Target.dot4? */
 
 #endif

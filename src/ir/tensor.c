@@ -57,6 +57,19 @@ Tensor *tensor_as(Arena *a, const Tensor *t, DType dt) {
   return to;
 }
 
+DType tensor_half(const Tensor *t) {
+  static const DType types[] = {DT_f16, DT_bf16};
+  for (u32 i = 0; i < sizeof types / sizeof *types; i++) {
+    u64 k = 0;
+    for (; k < t->n; k++) {
+      double x = tensor_get(t, k).f;
+      if (scalar_round(types[i], x) != x) break; /* nor a NaN */
+    }
+    if (k == t->n) return types[i];
+  }
+  return t->dt;
+}
+
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
   (void)c; /* strings are interned: the same bytes are the same Str */
   if (x->dt != y->dt || x->rank != y->rank || x->n != y->n) return false;

@@ -25,12 +25,16 @@ enum { BAND_LEAST = 1, BAND_NEAR = 2 };
  * before that those whose results are known, for fold. */
 enum { LEFT_dead = 1, LEFT_equal = 2, LEFT_known = 4 };
 
+/* Floats of a constant, at least, that become f16 or bf16 where these hold them: see narrow.c. */
+enum { LEAST_HALVES = 512 };
+
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
   Ctx *c;
   Graph *g;
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
+  bool pairs;           /* OP_pairs takes less time than OP_dot4 there; the pipeline sets it */
   Aim aim;              /* the pipeline sets it */
   u64 ram;              /* bytes of arena that bands of rows aim at; 0: no bands */
   bool precise;         /* functions of f32 as in mathlibf.h, also where others are faster;
@@ -66,6 +70,7 @@ typedef struct PipeOptions {
   void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;
   const Target *target; /* NULL: scalar */
+  bool lacks_dot4;      /* that machine has not the feature Target.dot4 */
   Aim aim;
   u64 ram;            /* see Unit */
   bool precise;       /* see Unit */

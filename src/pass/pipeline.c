@@ -214,6 +214,8 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   }
   if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
   u->target = o->target ? o->target : target_scalar();
+  u->pairs =
+      u->target->pairs == PAIRS_always || (u->target->pairs == PAIRS_without_dot4 && o->lacks_dot4);
   u->threads = o->threads;
   u->grain = o->grain;
   u->tune = o->tune;

@@ -52,18 +52,19 @@ def decode(env, kind):
     same(got.out, want)
 
 
-def ingot(env, *args):
-    got = run([env.need_ingot(), *args], 60)
+def ingot(env, *args, native=None):
+    """native: the target that stands for this machine."""
+    got = run([env.need_ingot(), *args], 60, env={"INGOT_NATIVE": native} if native else None)
     if got.rc or got.timed_out:
         raise Fail(f"{' '.join(args)}: {explain(got)}")
     return got.out
 
 
-def values(env, model, inputs, *options):
+def values(env, model, inputs, *options, native=None):
     """Bytes of each output."""
     out = model + ".npz"
     given = [x for name, path in inputs.items() for x in ("--input", f"{name}=@{path}")]
-    ingot(env, "run", model, *given, "--quiet", "--output", out, *options)
+    ingot(env, "run", model, *given, "--quiet", "--output", out, *options, native=native)
     return {name: struct.pack(f"<{len(a.data)}f", *a.data) for name, a in npy.load_npz(out).items()}
 
 
@@ -142,13 +143,13 @@ class Products:
         self.x[LENGTH:3 * LENGTH] = [1.0] * LENGTH + [-1.0] * LENGTH  # all of them 127 and -127
         self.b = [rng.gauss(0, 1) for _ in range(TOKENS * ROWS)]
 
-    def run(self, *options, rows=(0, TOKENS), model=None):
+    def run(self, *options, rows=(0, TOKENS), model=None, native=None):
         first, n = rows
         inputs = {}
         for name, data, length in (("x", self.x, LENGTH), ("b", self.b, ROWS)):
             array = npy.Array("f32", (n, length), data[first * length:(first + n) * length])
             inputs[name] = write(os.path.join(self.folder, f"{name}.npy"), npy.encode(array))
-        return values(self.env, model or self.model, inputs, *options)
+        return values(self.env, model or self.model, inputs, *options, native=native)
 
 
 def all_same(got, want, what):
@@ -180,6 +181,21 @@ def vectors(env, march):
     parts = [p.run(*options, rows=rows) for rows in ((0, 1), (1, 4), (5, 8))]
     all_same({kind: b"".join(part[kind] for part in parts) for kind in WAYS}, want, "rows")
     near(p.run(*options, "--precise"), p.run("--precise"), 1e-5)
+
+
+def without_dot4(env):
+    """A machine that is known to lack an instruction for products of four bytes multiplies by pairs, to the same bits; where it is not known, as in a text, by dot4."""
+    p, texts = Products(env, "pairs", WAYS), {}
+    want = p.run("--march", "avx512", "--engine", "vm")
+    all_same(p.run("--march", "native", "--engine", "vm", native="avx512"), want, "vm")
+    if cpu.can_run("avx512"):
+        all_same(p.run("--march", "native", "--engine", "c", native="avx512"), want, "c")
+    for march, native in (("avx512", None), ("native", "avx512")):
+        made = os.path.join(p.folder, "m.c")
+        ingot(env, "compile", p.model, "--march", march, "--quiet", "--output", made, native=native)
+        texts[march] = open(made).read()
+    if "ig_dot4" not in texts["avx512"] or "ig_dot4" in texts["native"]:
+        raise Fail("bytes are multiplied by dot4 where that is slow, or not where it may be fast")
 
 
 def onwards(env, march):
@@ -243,5 +259,6 @@ def tests(env):
         [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
         [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
         [Test(f"blocks/product/careful/{march}", lambda m=march: careful(env, m), 8) for march in ("scalar", "avx2", "avx512")] + \
+        [Test("blocks/product/without_dot4", lambda: without_dot4(env), 5)] + \
         [Test("blocks/product/exact", lambda: exact(env), 4), Test("blocks/product/tiles", lambda: tiles(env), 1)] + \
-        [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("avx2", "avx512")]
+        [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("sse2", "avx2", "avx512")]

@@ -1,6 +1,7 @@
 """`ingot quantize`: models of test/make/mkquantize.py, quantised from examples, in ONNX Runtime and as C: results equal up to a step, and at least as near to the float model as those
 of ONNX Runtime's own quantiser. Accuracy of the digits, sizes, what is refused."""
 import json
+import math
 import os
 
 from lib import npy
@@ -91,6 +92,9 @@ def small(env):
     ratio = os.path.getsize(four) / os.path.getsize(model)
     weights = [json.loads(run([env.need_ingot(), "inspect", m, "-d", "batch=1", "--json"], 60).out)["memory"]["weights"] for m in (model, four)]
     want(ratio <= 0.16 and weights[1] <= 0.16 * weights[0], f"{ratio:.4f} of the file, {weights[1] / weights[0]:.4f} of the weights")
+    for march in ("sse2", "avx2", "avx512"):
+        told = json.loads(run([env.ingot, "inspect", four, "-d", "batch=1", "--march", march, "--json"], 60).out)["memory"]["weights"]
+        want(told <= 0.16 * weights[0], f"{march}: {told / weights[0]:.4f} of the weights")
     # Those of bytes are bytes in the C too, for one row and for several, where the zero point is a result of the run.
     eight = os.path.join(where, "eight.onnx")
     quantize(env, model, eight, "--method", "dynamic")
@@ -98,6 +102,50 @@ def small(env):
         told = json.loads(run([env.ingot, "inspect", eight, "-d", "batch=1", "--march", march, "--json"], 60).out)["memory"]["weights"]
         want(told <= most * weights[0], f"dynamic, {march}: {told / weights[0]:.4f} of the weights")
     must([env.ingot, "verify", eight, "-d", "batch=1"], "verify")
+
+
+def halves(env):
+    """Weights of 16 bits stay so; where several tiles of rows read them the first keeps the floats it makes of them, which changes no bit, and takes memory that nobody has who aims at size."""
+    folder, where = made(env), env.scratch("quantize", "halves")
+    ids = npy.load_npz(os.path.join(folder, "bert.npz"))
+    npy.save_npz(os.path.join(where, "in.npz"), {k: npy.Array(a.kind, (1, *a.shape[1:]), a.data[:len(a.data) // a.shape[0]]) for k, a in ids.items()})
+    for method in ("f16", "bf16"):
+        half, got = os.path.join(where, method + ".onnx"), {}
+        quantize(env, os.path.join(folder, "bert.onnx"), half, "--method", method)
+        # with 16 registers no tile keeps them: their bits are those of all tiles that widen on their own
+        for march, more, kept in (("avx512", (), True), ("avx512", ("--optimize-for", "size"), False), ("avx2", (), False)):
+            made_c = os.path.join(where, "m.c")
+            must([env.ingot, "compile", half, "-d", "batch=1", "--march", march, "--quiet", *more, "-o", made_c], "compile")
+            with open(made_c, encoding="utf-8") as f:
+                text = f.read()
+            want(("] wide" in text) == kept and f"ig_load_{method}_" in text, f"{method} {march} {more}: floats are {'not ' if kept else ''}kept, or weights are none of 16 bits")
+        for name, more in (("vm", ("--engine", "vm")), ("threads", ("--threads", "3", "--threads-grain", "1"))):
+            out = os.path.join(where, name + ".npz")
+            must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "in.npz"), "--march", "avx512", *more, "-o", out], name)
+            got[name] = list(next(iter(npy.load_npz(out).values())).data)
+        want(got["vm"] == got["threads"], f"{method}: threads change bits")
+        must([env.ingot, "verify", half, "-d", "batch=1", "--engine", "vm", "--march", "avx512"], "verify")
+
+
+def words(env):
+    """Plain loops sum up products of bytes in the shape that compilers know (lower_words.c): the bits of vectors."""
+    folder, where = made(env), env.scratch("quantize", "words")
+    model, got = os.path.join(folder, "dense.onnx"), []
+    first = npy.load_npz(model[:-5] + ".npz").popitem()
+    npy.save_npz(os.path.join(where, "in.npz"), {first[0]: npy.Array("f32", (1, *first[1].shape[1:]), first[1].data[:math.prod(first[1].shape[1:])])})
+    for method in ("static", "dynamic"):
+        small, text = os.path.join(where, method + ".onnx"), os.path.join(where, "m.c")
+        quantize(env, model, small, "--data", model[:-5] + ".npz", "--method", method)
+        for how, kept in ((("--march", "scalar"), True), (("--march", "sse2"), False)):
+            must([env.ingot, "compile", small, "-d", "batch=1", *how, "--quiet", "-o", text], "compile")
+            with open(text, encoding="utf-8") as f:
+                want(("i16[512] words" in f.read()) == kept, f"{method} {how}: {'no ' if kept else ''}sums of words")
+            for engine in ("vm", "c"):
+                out = os.path.join(where, "out.npz")
+                must([env.ingot, "run", small, "-d", "batch=1", *how, "--engine", engine, "--inputs", os.path.join(where, "in.npz"), "-o", out], "run")
+                got.append(list(next(iter(npy.load_npz(out).values())).data))
+                want(got[-1] == got[0], f"{method} {how} {engine}: other bits")
+        got.clear()
 
 
 def judged(env):
@@ -246,6 +294,6 @@ def tests(env):
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
-            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/judged", lambda: judged(env), cost=4),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/words", lambda: words(env), cost=6), Test("quantize/judged", lambda: judged(env), cost=4),
             Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
             Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]

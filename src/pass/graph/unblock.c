@@ -354,7 +354,7 @@ static bool has_blocks(const Graph *g) {
 
 void unblock(Unit *u) {
   Graph *g = u->g;
-  BlocksPass b = {.precise = u->precise, .signs = u->target->pairs || u->target->lanes < 4};
+  BlocksPass b = {.precise = u->precise, .signs = u->pairs || u->target->lanes < 4};
   if (!has_blocks(g)) return;
   edit_run(g, visit_users, &b);
   b.uses = NEWS(&g->c->scratch, u32, g->val.n);

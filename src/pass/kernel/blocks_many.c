@@ -91,13 +91,12 @@ static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
   return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
 }
 
-/* The even and the odd elements of a word of four; sum and the products of the ones with the
- * others, and of all with 128. */
+/* The even and the odd elements of a word of four, to which 128 is added; sum and the products of
+ * the ones with the others, and of all with 128. */
 static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {
   Prog *p = b->p;
-  ExprId q = ex_op2(p, OP_xor, four, same(b, FOUR_128, lanes));
-  VarId all = tile_let(p, in, q, "q");
+  VarId all = tile_let(p, in, four, "q");
   half[0] = tile_let(p, in, ex_op2(p, OP_and, ex_var(p, all), same(b, 0x00ff00ff, lanes)), "e");
   ExprId odd = ex_op2(p, OP_shr, ex_var(p, all), same(b, 8, lanes));
   half[1] = tile_let(p, in, ex_op2(p, OP_and, odd, same(b, 0x00ff00ff, lanes)), "o");
@@ -119,6 +118,7 @@ static BufId cross_x(const BlockTile *b, Cursor in) {
     VarId half[2];
     ExprId four =
         blocks_x_load(b, b->x, row, blocks_plus(p, unit, BLOCK_X, ex_int(p, 4 * j)), true);
+    four = ex_op2(p, OP_xor, four, same(b, FOUR_128, 1));
     sum = cross_four(b, &in, four, 1, half, sum);
     for (u32 odd = 0; odd < 2; odd++) {
       ExprId idx[3] = {ex_copy(p, row), ex_copy(p, unit), ex_int(p, j + odd * CROSS_ODD)};
@@ -129,16 +129,27 @@ static BufId cross_x(const BlockTile *b, Cursor in) {
   return to;
 }
 
+/* Elements of weights with 128 added. */
+static ExprId with_128(const BlockTile *b, ExprId four) {
+  Prog *p = b->p;
+  if (b->q.is_signed) return ex_op2(p, OP_xor, four, blocks_ints(b, FOUR_128));
+  if (b->q.less == 128) return four;
+  return ex_op2(p, OP_add, four, blocks_ints(b, (i32)(u32)((128 - b->q.less) * 0x01010101)));
+}
+
 /* Panels of weights for all tiles of rows; for none if there are none. */
 void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                          i64 panels) {
   Prog *p = b->p;
-  BlockAt at = {.size = {1, 1}, .group = group, .inside = inside};
+  BlockAt at = {.size = {1, 1}, .group = group};
+  BufId w[8];
   at.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), blocks_units_of_tiles(b), "u"));
   ExprId v = tile_unrolled(p, &in, panels, "v"), sum = blocks_ints(b, 0), idx[4];
+  at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
+  blocks_load_words(b, &at, in, w);
   for (u32 j = 0; j < CROSS_ODD; j++) {
     VarId half[2];
-    ExprId four = blocks_panel_load(b, &at, b->q.quant, v, ex_copy(p, at.unit), j);
+    ExprId four = with_128(b, blocks_four_bytes(b, w, j, ex_int(p, 0)));
     sum = cross_four(b, &in, four, b->q.lanes, half, sum);
     for (u32 odd = 0; odd < 2; odd++)
       prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
@@ -156,29 +167,33 @@ static bool has_few_rows(const BlockTile *b) {
 /* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
  * products are one operation and elements have at most 4 bits. */
 static bool is_unpacked(const BlockTile *b) {
-  bool pays = b->t.l->unit->target->pairs || b->q.high;
+  bool pays = b->t.l->unit->pairs || b->q.high;
   return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
 }
 
 static bool is_crossed(const BlockTile *b) {
   const Unit *u = b->t.l->unit;
-  return u->target->pairs && u->aim == AIM_time && b->by && b->q.is_signed && !has_few_rows(b);
+  const Target *t = u->target;
+  bool words = !(t->has & HAS_pairs) && t->cost->dot2_time > 0; /* products of 16 bits are all */
+  bool pays = u->pairs ? b->q.is_signed : words && b->q.split == 1 && !block_is_scaled(b->q.kind);
+  return pays && u->aim == AIM_time && b->by && !has_few_rows(b);
 }
 
 /* Do two panels share what is loaded of x? Where four products are one operation and bytes need not
  * be unpacked, there would be a load for each. Where products are added by pairs and two groups of
  * a unit have scales, sums are finished so seldom that the loads are what counts. */
 static bool has_two_panels(const BlockTile *b) {
-  const Target *t = b->t.l->unit->target;
+  const Unit *u = b->t.l->unit;
   if (is_crossed(b)) return true;
-  if (t->pairs) return b->by && block_is_scaled(b->q.kind) && !has_few_rows(b);
-  return t->regs > 16 && b->by && b->q.words == 8;
+  if (u->pairs) return b->by && block_is_scaled(b->q.kind) && !has_few_rows(b);
+  return u->target->regs > 16 && b->by && b->q.words == 8;
 }
 
 /* How x is kept for tiles of many rows, and how many of these and of panels a tile has. */
 void blocks_prepare_rows(BlockTile *b, Cursor at) {
   const Target *t = b->t.l->unit->target;
-  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || t->pairs ? FULL_ROWS : SHORT_ROWS;
+  bool pairs = b->t.l->unit->pairs;
+  b->rows = t->lanes < 4 ? 1 : t->regs > 16 || pairs ? FULL_ROWS : SHORT_ROWS;
   b->wide = 1;
   if (b->rows == 1) return;
   if (has_two_panels(b)) {
@@ -190,7 +205,7 @@ void blocks_prepare_rows(BlockTile *b, Cursor at) {
     return;
   }
   b->unpacks = is_unpacked(b);
-  if (b->unpacks && t->pairs) {
+  if (b->unpacks && pairs) {
     b->is_shifted = b->q.less != 0 && (b->q.split == 1 || block_is_scaled(b->q.kind));
     b->fours = fours_of_x(b, at);
   } else if (b->by && b->q.less && !has_few_rows(b)) {

@@ -257,7 +257,8 @@ static WriteFn *const writers[FA_COUNT] = {
     [FA_apart] = tile_write,        [FA_table] = tile_write,
     [FA_map] = tile_write,          [FA_along] = tile_write,
     [FA_rows] = rows_write,         [FA_transpose] = transpose_write,
-    [FA_row] = write_row,           [FA_plain] = write_loops,
+    [FA_words] = words_write,       [FA_row] = write_row,
+    [FA_plain] = write_loops,
 };
 
 void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
@@ -266,7 +267,7 @@ void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
   if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
                   choose_whole(l, f, r) || transpose_choose(l, f, r)))
     return;
-  choose_loops(l, f, r);
+  if (!words_choose(l, f, r)) choose_loops(l, f, r);
 }
 
 void kernel_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {

@@ -11,7 +11,7 @@
  * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
  * them, and products are added in order.
  *
- * Where bytes with signs have no such operation, tiles take the products of two elements at once,
+ * Where bytes have no such operation, tiles take the products of two elements at once,
  * as Winograd does in inner products, by (w0 + x1) (w1 + x0) - w0 w1 - x0 x1: half the
  * multiplications are left, as what is taken off is that of weights or of x alone.
  *
@@ -119,7 +119,7 @@ ExprId blocks_units_of_tiles(const BlockTile *b) {
 }
 
 u32 blocks_unpacked_words(const BlockTile *b) {
-  bool pairs = b->t.l->unit->target->pairs;
+  bool pairs = b->t.l->unit->pairs;
   u32 scales = pairs && block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
   if (b->crossed) return CROSSED;
   return UNPACKED_WORDS + scales + b->is_shifted;
@@ -299,7 +299,7 @@ static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 
 static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, const BufId *w,
                       u32 first, u32 end) {
-  if (b->t.l->unit->target->pairs && !b->q.is_signed) {
+  if (b->t.l->unit->pairs && !b->q.is_signed) {
     group_of_pairs(b, at, in, sums, w, first, end);
     return;
   }
@@ -527,7 +527,7 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   if (b->crossed && s.rows > 1)
     unit_of_crossed(b, &here, in, acc);
   else if (b->by && block_is_scaled(b->q.kind))
-    (b->t.l->unit->target->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
+    (b->t.l->unit->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
@@ -620,8 +620,8 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     b.by = l->buf[n->in[2]];
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
-  b.q = blocks_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->target->pairs));
-  b.ahead = b.q.lanes > 4 && (l->unit->target->pairs || b.q.high || b.q.d);
+  b.q = blocks_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
+  b.ahead = b.q.lanes > 4 && (l->unit->pairs || b.q.high || b.q.d);
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;

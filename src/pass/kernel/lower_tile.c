@@ -193,9 +193,11 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
     Cursor in = at;
     ExprId j = tile_unrolled(p, &in, s.panels, "v");
+    t->at.beside = j;
     t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
     t->at.val[t->axis.lane] = tile_lane(t);
     reg_store(p, &in, held[k], zero, j, tile_operand(t, k));
+    if (t->widens && t->wide[k]) pack_keep(t, &in, k, reg_load(p, held[k], zero, j));
   }
   ExprId i = tile_unrolled(p, &at, s.rows, "p");
   if (t->axis.row < FORM_AXES)
@@ -205,6 +207,7 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
+  t->at.beside = j;
   t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
   t->at.val[t->axis.lane] = tile_lane(t);
   for (u32 k = 0; k < f->nin; k++)
@@ -331,10 +334,20 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   }
   i64 lo = t->f.axis[t->axis.row].lo;
   Cover c = tile_cover(t->at.rows ? t->at.rows : n - lo, most);
+  double widen = t->l->unit->target->cost->widen_tiles;
+  t->widens = widen > 0 && (double)(c.big + c.small) >= widen && pack_widen(t, panels);
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
+    if (t->widens) {
+      ExprId row = ex_int(p, lo + first);
+      if (t->at.rows) row = ex_op2(p, OP_add, ex_copy(p, t->at.row), row);
+      one_tile(t, in, (TileSize){rows, panels}, row, panel, valid);
+      t->widens = false;
+      first += rows;
+      if (!--count) continue;
+    }
     ExprId r = times_plus(p, count_free(p, &in, count, "r"), rows, ex_int(p, lo + first));
     if (t->at.rows) r = ex_op2(p, OP_add, ex_copy(p, t->at.row), r);
     one_tile(t, in, (TileSize){rows, panels}, r, panel, valid);

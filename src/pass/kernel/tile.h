@@ -38,7 +38,8 @@ typedef struct TileAt {
   i64 from;              /* point of the lane axis where panel 0 begins */
   ExprId row;            /* rows are a block of them that begins here, of */
   i64 rows;              /* so many; 0: all there are */
-  ExprId panel;          /* vector along the lane axis */
+  ExprId panel;          /* vector along the lane axis, */
+  ExprId beside;         /* and which of the tile it is */
   VarId var[FORM_AXES];  /* of loops */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
@@ -73,6 +74,8 @@ typedef struct Tile {
   LaneUse use[FORM_IN];
   BufId pack[FORM_IN];
   bool packed_at_run[FORM_IN]; /* packed while running */
+  bool widens;                 /* the tile stores `wide`, and does not read it */
+  BufId wide[FORM_IN]; /* panels of a tile, of halves, as f32; 0: they are read where they lie */
   TileStore store;
   BufId table; /* a map that is looked up: see tile_table.c; 0: it is computed */
   u64 unroll;  /* bit by axis: folds written out, as steps read the same vectors */
@@ -191,12 +194,18 @@ ExprId sums_load(const Tile *t);
 void pack_const(Tile *t, u32 k);          /* brings a constant operand into panels */
 void pack_run(Tile *t, Cursor at, u32 k); /* writes what does that for another one */
 bool pack_can_run(const Tile *t, u32 k);
+/* For the tiles that are written next: panels of halves are floats in `wide`, which a tile that
+ * `widens` stores there. false: there are none. */
+bool pack_widen(Tile *t, i64 panels);
+void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value); /* its panel, where val says */
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* What a record says. */
 enum { ROWS_LANES = 32 };                                             /* at most */
 void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_rows.c */
-bool winograd_choose(Lower *l, const Form *f, KernelRecord *r);       /* lower_winograd.c */
+bool words_choose(Lower *l, const Form *f, KernelRecord *r);          /* lower_words.c */
+void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);

@@ -5,6 +5,10 @@
  * Where steps take four points at a time, or two, an element is four bytes, or two times 16 bits.
  * A constant is brought into this order now, other operands while the kernel runs, anew for every
  * point of the axes outside of the panels.
+ *
+ * Panels that halves hold will be halves in memory (narrow.c). Where several tiles read them, the
+ * first keeps them as the floats it has made of them, beside its products, and the others read
+ * these.
  */
 #include <string.h>
 #include "pass/kernel/tile.h"
@@ -386,10 +390,10 @@ bool pack_can_run(const Tile *t, u32 k) {
   return q.n < MAX_RANK;
 }
 
-/* Vectors narrower than a panel, at the end of the lanes, are parts of the panel they begin in. */
-static ExprId load_places(const Tile *t, BufId b, const Places *q) {
+/* Where the place that t stands at is in b. Vectors narrower than a panel, at the end of the lanes,
+ * are parts of the panel they begin in. */
+static void place_index(const Tile *t, BufId b, const Places *q, ExprId *idx) {
   Prog *p = t->p;
-  ExprId idx[FORM_AXES + 4];
   i64 full = prog_buf(p, b)->dim[q->n - 1];
   for (u32 i = 0; i < q->n; i++) {
     const Place *x = &q->at[i];
@@ -409,12 +413,68 @@ static ExprId load_places(const Tile *t, BufId b, const Places *q) {
     case PL_lane: idx[i] = ex_int(p, t->at.from % full); break;
     }
   }
-  return ex_load_vec(p, b, idx, q->n, t->lanes);
+}
+
+static ExprId load_places(const Tile *t, BufId b, const Places *q) {
+  ExprId idx[FORM_AXES + 4];
+  place_index(t, b, q, idx);
+  return ex_load_vec(t->p, b, idx, q->n, t->lanes);
+}
+
+/* ---- halves ---- */
+
+/* The places of panels that a tile has beside each other: the first is which of them. */
+static Places places_beside(const Tile *t, u32 k) {
+  Places q = places_of(t, k), r = {0};
+  u32 i = 0;
+  while (q.at[i].kind != PL_panel) i++;
+  while (i < q.n) r.at[r.n++] = q.at[i++];
+  return r;
+}
+
+/* Will the panels of operand k be halves? What is made of them is to stay in a core's own cache. */
+static bool is_halves(const Tile *t, u32 k, i64 panels) {
+  const Unit *u = t->l->unit;
+  if (t->use[k] != LU_packed || t->packed_at_run[k] || t->at.from || t->lanes < 4) return false;
+  const Tensor *x = prog_buf(t->p, t->pack[k])->data;
+  if (u->aim != AIM_time || !(u->target->has & HAS_f16) || x->dt != DT_f32) return false;
+  if (x->dim[x->rank - 1] != t->lanes || x->n < LEAST_HALVES) return false;
+  Places q = places_beside(t, k);
+  double bytes = (double)panels * dtype_bytes(DT_f32);
+  for (u32 i = 1; i < q.n; i++) bytes *= (double)q.at[i].n;
+  return bytes <= figures.own_bytes && tensor_half(x) != DT_f32;
+}
+
+bool pack_widen(Tile *t, i64 panels) {
+  Prog *p = t->p;
+  bool any = false;
+  for (u32 k = 0; k < t->f.nin; k++) {
+    Dim dim[FORM_AXES + 4] = {panels};
+    if (!is_halves(t, k, panels)) continue;
+    Places q = places_beside(t, k);
+    for (u32 i = 1; i < q.n; i++) dim[i] = q.at[i].n;
+    t->wide[k] = prog_add_buf(p, BS_local, DT_f32, dim, q.n, str_of(p->c, "wide"));
+    any = true;
+  }
+  return any;
+}
+
+void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value) {
+  Tile in = *t;
+  Places q = places_beside(t, k);
+  ExprId idx[FORM_AXES + 4];
+  in.at.panel = t->at.beside;
+  place_index(&in, t->wide[k], &q, idx);
+  prog_store(t->p, at, t->wide[k], idx, q.n, value);
 }
 
 ExprId pack_load(const Tile *t, u32 k) {
   Places q = places_of(t, k);
-  return load_places(t, t->pack[k], &q);
+  if (!t->wide[k] || t->widens) return load_places(t, t->pack[k], &q);
+  Tile in = *t;
+  in.at.panel = t->at.beside;
+  q = places_beside(t, k);
+  return load_places(&in, t->wide[k], &q);
 }
 
 ExprId sums_load(const Tile *t) {

@@ -16,7 +16,7 @@
 
 /* Bytes worth the cast: those of whole bytes are weights of one kind, those of 16 bits may be
  * biases whose types differ from layer to layer. */
-enum { LEAST_BYTES = 64, LEAST_WORDS = 1024, LEAST_HALVES = 1024 };
+enum { LEAST_BYTES = 64, LEAST_WORDS = 1024 };
 
 static bool holds(DType dt, i64 lo, i64 hi) {
   Scalar least, most;
@@ -47,27 +47,13 @@ static DType narrowest(const Tensor *t) {
   return t->dt;
 }
 
-/* f16 or bf16 if it holds all values, else f32. */
-static DType half_for(const Tensor *t) {
-  static const DType types[] = {DT_f16, DT_bf16};
-  for (u32 i = 0; i < sizeof types / sizeof *types; i++) {
-    u64 k = 0;
-    for (; k < t->n; k++) {
-      double x = tensor_get(t, k).f;
-      if (scalar_round(types[i], x) != x) break; /* nor a NaN */
-    }
-    if (k == t->n) return types[i];
-  }
-  return t->dt;
-}
-
 /* By buffer that owns memory: can every load of it become a cast? Floats are loaded as vectors, and
  * others not. */
 static bool *find_plain(Prog *p, bool halves) {
   bool *plain = NEWS(&p->c->scratch, bool, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);
-    bool wide = x->dt == DT_f32 && halves && x->data && x->data->n * 2 >= LEAST_HALVES;
+    bool wide = x->dt == DT_f32 && halves && x->data && x->data->n >= LEAST_HALVES;
     plain[b] = x->space == BS_const && !x->alias && (x->dt != DT_f32 || wide);
   }
   for (BufId b = 1; b < p->buf.n; b++)
@@ -86,7 +72,7 @@ void narrow(Unit *u) {
   DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *bp = prog_buf(p, b);
-    DType to = !plain[b] ? bp->dt : bp->dt == DT_f32 ? half_for(bp->data) : narrowest(bp->data);
+    DType to = !plain[b] ? bp->dt : bp->dt == DT_f32 ? tensor_half(bp->data) : narrowest(bp->data);
     if (to == bp->dt) continue;
     was[b] = bp->dt;
     bp->data = tensor_as(&p->c->work, bp->data, to);

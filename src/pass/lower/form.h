@@ -101,6 +101,7 @@ typedef enum OnceKind {
   ON_flat,     /* without dimensions of 1 at the end: widen.c */
   ON_padded,   /* a constant made longer, so that the last vector stays inside: widen.c */
   ON_packed,   /* in panels: tile_pack.c */
+  ON_words,    /* along the sum: lower_words.c */
   ON_blocks,   /* rows of blocks in panels: blocks_pack.c */
   ON_winograd, /* weights transformed for patches of a size: lower_winograd.c */
   ON_weights,  /* those that such were made from */
