@@ -229,7 +229,7 @@ static void too_wide(Ctx *c, void *arg) {
   (void)arg;
   T t = start(c);
   Dim sum = 0;
-  for (u32 i = 0; i < 100; i++)
+  for (u32 i = 0; i < 200; i++)
     sum = dim_add(t.ds, sum, dim_of_sym(t.ds, dim_sym(t.ds, SY_input, str_fmt(c, "d%u", i), 0, 9)));
 }
 
