@@ -11,23 +11,7 @@
 
 enum { MOST_STEPS = 2000, MOST_TEXT = 2000 };
 static const size_t MOST_BYTES = (size_t)256 << 20;
-
-typedef struct Memory {
-  size_t held;
-  bool refused;
-} Memory;
-
-static void *resize(void *user, void *p, size_t old, size_t size) {
-  Memory *m = user;
-  if (size > old && size - old > MOST_BYTES - m->held) {
-    m->refused = true;
-    return NULL;
-  }
-  m->held += size - old;
-  if (size) return realloc(p, size);
-  free(p);
-  return NULL;
-}
+#include "memory.h"
 
 typedef struct Job {
   Ingot *m;

@@ -18,6 +18,7 @@
 
 enum { MOST_STEPS = 1 << 16, MOST_ELEMENTS = 1 << 14, MOST_PARAMS = 16, SIZE = 2, MOST_SIZE = 4 };
 static const size_t MOST_BYTES = (size_t)768 << 20;
+#include "memory.h"
 static const Small small = {MOST_STEPS, MOST_ELEMENTS, true};
 
 typedef struct Whole {
@@ -25,23 +26,6 @@ typedef struct Whole {
   Graph *(*import)(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
 } Whole;
 static const Whole whole_format; /* of the target */
-
-typedef struct Memory {
-  size_t held;
-  bool refused;
-} Memory;
-
-static void *resize(void *user, void *p, size_t old, size_t size) {
-  Memory *m = user;
-  if (size > old && size - old > MOST_BYTES - m->held) {
-    m->refused = true;
-    return NULL;
-  }
-  m->held += size - old;
-  if (size) return realloc(p, size);
-  free(p);
-  return NULL;
-}
 
 typedef struct Job {
   const u8 *at;
