@@ -15,7 +15,8 @@ typedef struct Suppress {
 } Suppress;
 
 static Val area_of(Graph *g, const Val *edge) {
-  return mk_mul(g, mk_sub(g, edge[2], edge[0]), mk_sub(g, edge[3], edge[1]));
+  Val high = mk_sub(g, edge[2], edge[0]), wide = mk_sub(g, edge[3], edge[1]);
+  return mk_mul(g, high, wide);
 }
 
 /* bool: boxes that overlap the one at `best` [batch, classes, 1] by more than the limit, or at all
@@ -49,7 +50,8 @@ static void take_best(Graph *g, void *user, Val round, Val *cond, Val *carried, 
   Val got = mk_gt(g, top, s->none), first = first_of(g, s, mk_eq(g, left, top));
   Val best = mk_cast(g, first, DT_i64);
   *scan = mk_select(g, got, best, mk_scalar(g, DT_i64, -1));
-  Val gone = mk_or(g, mk_eq(g, s->place, first), overlaps(g, s, best));
+  Val gone = mk_eq(g, s->place, first);
+  gone = mk_or(g, gone, overlaps(g, s, best));
   *carried = mk_select(g, gone, s->none, left);
   *cond = mk_reduce(g, OP_reduce_max, got, (const i64[]){0, 1, 2}, 3, false);
 }
@@ -58,8 +60,8 @@ Val compose_suppress(Graph *g, const Boxes *x) {
   Type t = *graph_type(g, x->score);
   i64 least, most;
   dim_bounds(g->dims, t.dim[2], &least, &most);
-  Suppress s = {.none = mk_like(g, x->score, -INFINITY),
-                .place = mk_iota(g, most <= 1 << 24 ? DT_f32 : DT_i32, t.dim + 2, 1, 0)};
+  Suppress s = {.none = mk_like(g, x->score, -INFINITY)};
+  s.place = mk_iota(g, most <= 1 << 24 ? DT_f32 : DT_i32, t.dim + 2, 1, 0);
   s.limit = mk_max(g, x->limit, mk_like(g, x->limit, 0));
   s.area = mk_broadcast(g, area_of(g, x->edge), t.dim, 3);
   for (u32 i = 0; i < 4; i++) s.edge[i] = mk_broadcast(g, x->edge[i], t.dim, 3);
