@@ -244,6 +244,29 @@ def pack_rows(m):
     return [("pack_rows", max(1, round((few - 8 * c) / max(d - c, 1e-9))), f"a row takes {d * 1e3:.1f} us, packed {c * 1e3:.1f} and {1e3 * (few - 8 * c):.1f} at first")]
 
 
+def widened_tile(lanes, rows, panels, name, keeps, steps=512):
+    """The tile of a product whose second factor is halves (bf16, which all machines widen by a few steps); keeps: the floats made of it are stored, too."""
+    widen = {4: "_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *){}))", 8: "_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *){})), 16)",
+             16: "_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *){})), 16)"}[lanes]
+    def load(at):
+        step = f"(V){widen.format(f'(h + ({at[1]}) * LANES)')}"
+        return f"(*(V *)(f + ({at[1]}) * LANES) = {step})" if keeps else step
+
+    text = tile(rows, panels, name, steps).replace("const float *w,", "const unsigned short *h, float *f,", 1)
+    return re.sub(r"\*\(const V \*\)\(w \+ \(([^)]*)\) \* LANES\)", load, text)
+
+
+def widen_tiles(m):
+    """Tiles from which it pays that the first keeps the floats it makes of halves: k + (n - 1) * f against n * h."""
+    rows, panels = {4: (4, 2), 8: (6, 2), 16: (8, 3)}[m.lanes]
+    text = "\n".join([tile(rows, panels, "floats", 512), *(widened_tile(m.lanes, rows, panels, name, name == "keeps") for name in ("halves", "keeps"))])
+    text += """\nint main(void) { double f, h, k; float *a = memory(1 << 16), *w = memory(1 << 18), *y = memory(1 << 16); unsigned short *s = (void *)memory(1 << 18);
+  LEAST(f, floats(a, w, y)); LEAST(h, halves(a, s, w, y)); LEAST(k, keeps(a, s, w, y)); printf("%g %g %g\\n", f, h, k); }"""
+    f, h, k = m.run(text, runs=3000)[0]
+    least = 0 if h < 1.01 * f else max(2, -int(-(k - f) / (h - f) // 1))
+    return [("widen_tiles", least, f"ns a tile: {f:.0f} of floats, {h:.0f} of halves, {k:.0f} where it keeps floats")]
+
+
 def sparse(m):
     """A product that meets an element in segments against one in a border of zeros: 3x3 over 17x17, holes of 8 and of 4."""
     def conv(hole):
@@ -315,7 +338,7 @@ def compilers(m):
 
 
 MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "dot2_time": dot2_time, "streams": streams, "window": window, "half_block": half_block,
-            "pack_rows": pack_rows, "sparse": sparse, "memory": memory, "threads": threads, "compilers": compilers}
+            "pack_rows": pack_rows, "widen_tiles": widen_tiles, "sparse": sparse, "memory": memory, "threads": threads, "compilers": compilers}
 
 
 def table():

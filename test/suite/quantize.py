@@ -118,7 +118,7 @@ def halves(env):
             must([env.ingot, "compile", half, "-d", "batch=1", "--march", march, "--quiet", *more, "-o", made_c], "compile")
             with open(made_c, encoding="utf-8") as f:
                 text = f.read()
-            want(("] wide" in text) == kept and f"ig_load_{method}_" in text, f"{method} {march} {more}: floats are {'not ' if kept else ''}kept, or weights are none of 16 bits")
+            want(("] wide" in text) == kept and "uint16_t at[" in text, f"{method} {march} {more}: floats are {'not ' if kept else ''}kept, or weights are none of 16 bits")
         for name, more in (("vm", ("--engine", "vm")), ("threads", ("--threads", "3", "--threads-grain", "1"))):
             out = os.path.join(where, name + ".npz")
             must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "in.npz"), "--march", "avx512", *more, "-o", out], name)
