@@ -23,6 +23,8 @@ static const struct {
 } foreign[] = {
     {".c", "is the name of a source; `ingot compile` writes those"},
     {".h", "is the name of a source; `ingot compile` writes those"},
+    {".onnx", "is the name of a model"},
+    {".js", "comes beside OUT.wasm"},
     {".dll", "would be a library of Windows"},
     {".lib", "would be a library of Windows"},
     {".exe", "would be a program of Windows"},
@@ -416,16 +418,20 @@ const char *build_stem(Ctx *c, const char *path, Product kind) {
   return t.n ? text_cstr(&t) : "model";
 }
 
-static void check_build(Ingot *m, const IngotBuild *o) {
-  Ctx *c = m->c;
-  api_need(c, o->output, "the name of the output");
-  const char *end = strrchr(o->output, '.');
-  if (!*o->output || o->output[strlen(o->output) - 1] == '/')
-    fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", o->output);
+void build_check_name(Ctx *c, const char *output) {
+  api_need(c, output, "the name of the output");
+  const char *end = strrchr(output, '.');
+  if (!*output || output[strlen(output) - 1] == '/')
+    fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", output);
   for (u32 i = 0; end && i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(end, foreign[i].end))
       fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, OUT.wasm, and programs",
-           o->output, foreign[i].why);
+           output, foreign[i].why);
+}
+
+static void check_build(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  build_check_name(c, o->output);
   if (o->target || product_of(o->output) == PD_wasm) {
     wasm_check(m, o);
     return;

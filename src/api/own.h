@@ -33,6 +33,7 @@ typedef struct Engine Engine;
 typedef struct Wish {
   const char *march;  /* where it is several machines */
   bool lacks_dot4;    /* the machine has not the feature Target.dot4: see pipeline.c */
+  bool for_c;         /* the passes are run for C, or to be looked at */
   Aim aim;            /* what programs are chosen by */
   bool aim_said;      /* in so many words: a preset does not change it */
   u64 ram;            /* bytes that they must fit into; 0: any number */

@@ -93,6 +93,7 @@ void preset_text(const Preset *p, Text *t);          /* as the options that it s
 
 /* build.c */
 Product product_of(const char *path);
+void build_check_name(Ctx *c, const char *output); /* fails if it promises what is not made */
 /* A C name from the file name: libnet.a gives net; other characters than letters and digits become
  * '_'. */
 const char *build_stem(Ctx *c, const char *path, Product kind);

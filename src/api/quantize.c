@@ -20,7 +20,7 @@ static const struct {
 
 /* Programs go by the ending of a name: one of another format would not be read. */
 static void check_ending(Ctx *c, const char *path, const char *format, const char *mine) {
-  static const char *const known[] = {".onnx", ".gguf", ".safetensors"};
+  static const char *const known[] = {".onnx", ".gguf", ".safetensors", ".tflite", ".c", ".igb"};
   for (u32 i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(known[i], mine) && ends_with(path, known[i]))
       fail(c, ERR_usage, LOC_NONE, "is %s, of which no '%s' is made: expected a path with '%s'",

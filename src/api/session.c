@@ -470,6 +470,7 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
                       .user = p->user};
   o.target = how->target;
   o.lacks_dot4 = m->wish.lacks_dot4;
+  o.for_c = m->wish.for_c || (p && !bytecode);
   o.aim = how->aim;
   o.ram = how->bands;
   o.precise = m->wish.precise;
@@ -516,6 +517,7 @@ void api_passes(Ingot *m, const IngotPipe *p) {
 
 static void make_bodies(Ingot *m) {
   Ctx *c = m->c;
+  m->wish.for_c = true;
   api_passes(m, NULL);
   api_need_model(m, "compiling");
   if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */

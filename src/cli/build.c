@@ -41,7 +41,8 @@ static int ends(const char *s, const char *end) {
 /* A function of a program is a model: --function, or an output that is no program. */
 static int is_whole_script(const Args *a) {
   const char *o = a->output;
-  return is_script(a->model) && !a->function && !ends(o, ".o") && !ends(o, ".a") && !ends(o, ".so");
+  return is_script(a->model) && !a->function && !ends(o, ".o") && !ends(o, ".a") &&
+         !ends(o, ".so") && !ends(o, ".wasm");
 }
 
 static int build_script(const Args *a) {

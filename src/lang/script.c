@@ -4,6 +4,7 @@
  * the session. A program that only defines things and has a function main without parameters is one
  * whose author meant it to be called.
  */
+#include "api/product.h"
 #include "lang/dry.h"
 #include "lang/thing.h"
 
@@ -208,6 +209,7 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   api_need(c, o, "the description of the build");
   api_need(c, o->output, "the name of the output");
   bool source = ends_with(o->output, ".c");
+  if (!source) build_check_name(m->c, o->output);
   files_plan(c, &o->output, 1);
   if (!source) api_need_compiler(c, o->cc);
   Script *s = read_script(c, path);

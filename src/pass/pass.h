@@ -40,6 +40,7 @@ struct Unit {
   bool precise;         /* functions of f32 as in mathlibf.h, also where others are faster;
                            no Winograd F(4x4) */
   u32 threads, grain;   /* that one run is shared by, see Prog; the pipeline sets them */
+  bool for_c;           /* a C compiler makes vectors of plain loops; else they run as they are */
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
   ConvPlan *conv_plan;  /* families of the convolutions, by node; NULL: not chosen yet */
@@ -71,6 +72,7 @@ typedef struct PipeOptions {
   void *user;
   const Target *target; /* NULL: scalar */
   bool lacks_dot4;      /* that machine has not the feature Target.dot4 */
+  bool for_c;           /* see Unit */
   Aim aim;
   u64 ram;            /* see Unit */
   bool precise;       /* see Unit */

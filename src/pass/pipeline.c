@@ -216,6 +216,7 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->target = o->target ? o->target : target_scalar();
   u->pairs =
       u->target->pairs == PAIRS_always || (u->target->pairs == PAIRS_without_dot4 && o->lacks_dot4);
+  u->for_c = o->for_c;
   u->threads = o->threads;
   u->grain = o->grain;
   u->tune = o->tune;

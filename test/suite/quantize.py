@@ -140,6 +140,8 @@ def words(env):
             must([env.ingot, "compile", small, "-d", "batch=1", *how, "--quiet", "-o", text], "compile")
             with open(text, encoding="utf-8") as f:
                 want(("i16[512] words" in f.read()) == kept, f"{method} {how}: {'no ' if kept else ''}sums of words")
+            code = must([env.ingot, "opt", small, "-d", "batch=1", *how, "--dump=bytecode"], "opt")
+            want("words" not in code, f"{method} {how}: the bytecode sums up words one by one")
             for engine in ("vm", "c"):
                 out = os.path.join(where, "out.npz")
                 must([env.ingot, "run", small, "-d", "batch=1", *how, "--engine", engine, "--inputs", os.path.join(where, "in.npz"), "-o", out], "run")

@@ -107,7 +107,7 @@ def before_work(c):
                  ["compile", slow, "--march", "native", "--tune", "--cc", "/nowhere/cc"]):
         want(c.run(*args, code=5, text="cannot be started").text().count("cannot be started") == 1, f"{args}: said twice")
     c.run("run", MODEL, "--engine", "c", code=5, text="cannot be started", env={"CC": "no-such-compiler"})
-    for name in ("q.dll", "q.exe", "q.dylib", "q.lib", "q.c", "dir/"):
+    for name in ("q.dll", "q.exe", "q.dylib", "q.lib", "q.c", "q.onnx", "q.js", "dir/"):
         c.run("build", MODEL, "-o", name, code=2, text=name)
     want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
 

@@ -30,6 +30,16 @@ def nothing_compared(c):
     want("NaN" not in c.run(*args, "x=[1,4,9]").out.decode(), "NaN of roots")
 
 
+def endings(c):
+    """Files do not get names that promise something else, be they built from a program of the language or quantised."""
+    with open(c.path("two.ch"), "w") as f:
+        f.write("fn twice(x: int64) -> int64 { x * 2 }\nprint(twice(2))\n")
+    for name, code in (("p.onnx", 2), ("p.js", 2), ("p.wasm", 4)):
+        c.run("build", "two.ch", "-o", name, code=code)
+        want(not os.path.exists(c.path(name)), f"{name} was written")
+    c.run("quantize", MODEL, "--method", "weights8", "-o", "q.tflite", code=2, text="no '.tflite' is made")
+
+
 def bounds(c):
     """--max-shapes takes names of dimensions, as -d does."""
     net = model(c, "sum.onnx", "Add", [("x", ["N", 3]), ("z", ["N", "M"])])
@@ -119,7 +129,7 @@ def columns(c):
     want(len(verbs) > 15 and len({len(x) - len(x[2:].split(None, 1)[1]) for x in verbs}) == 1, "columns:\n" + "\n".join(verbs))
 
 
-CASES = (nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, columns)
+CASES = (endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, columns)
 
 
 def tests(env):

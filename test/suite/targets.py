@@ -3,7 +3,7 @@ import os
 import re
 import sys
 
-from lib import cpu
+from lib import cpu, npy
 from lib import onnxfile as onnx
 from lib.core import ROOT, Fail, Test, explain, must, run, tail, want
 
@@ -100,6 +100,23 @@ def boxes(env):
     rounds = text[text.index("\nwhile "):].partition("\n}")[0]
     for words in (r"= max\(acc\[[^=]*:8\]\)", r"= min\(acc1\[[^=]*select\(.*:8\] ==", r":8\] = select\(or\(.* == .*div\("):
         want(re.search(words, rounds), f"no `{words}` in the rounds: {rounds}")
+    g = onnx.Graph()
+    ins = [g.input([1, "n", 4], name="b"), g.input([1, 1, "n"], name="s"), g.ints(9)]
+    g.output(g.node("NonMaxSuppression", ins, ["y"]), None, onnx.INT64)
+    with open(path, "wb") as f:
+        f.write(onnx.model(g))
+    for n, how, taken in ((3, "-inf", "[0, 0, 1] [0, 0, 0] [0, 0, 2]"), (0, "0", "")):
+        boxes = [x for i in range(n) for x in (0, i * 10, 1, i * 10 + 1)]
+        scores = [float("-inf"), 1.0, float("-inf")][:n]
+        for name, shape, values in (("b", (1, n, 4), boxes), ("s", (1, 1, n), scores)):
+            npy.save(os.path.join(env.scratch("targets"), f"{name}.npy"), npy.Array("f32", shape, [float(x) for x in values]))
+        for march in ("scalar", "avx2"):
+            out = os.path.join(env.scratch("targets"), "y.npz")
+            at = [x for name in "bs" for x in ("-i", f"{name}=@{os.path.join(env.scratch('targets'), name)}.npy")]
+            must([env.ingot, "run", path, "-d", f"n={n}", *at, "--march", march, "-o", out], f"{n} boxes")
+            y = npy.load_npz(out)["y"]
+            rows = [list(y.data[i:i + 3]) for i in range(0, len(y.data), 3)]
+            want(" ".join(map(str, rows)) == taken and tuple(y.shape) == (n, 3), f"{n} boxes with {how}: {rows} {y.shape}")
 
 
 def figures(env):

@@ -6,6 +6,7 @@
  */
 #include "front/compose/compose.h"
 
+#include <float.h>
 #include <math.h>
 
 typedef struct Suppress {
@@ -58,16 +59,20 @@ static void take_best(Graph *g, void *user, Val round, Val *cond, Val *carried, 
 
 Val compose_suppress(Graph *g, const Boxes *x) {
   Type t = *graph_type(g, x->score);
+  Dim table[3] = {t.dim[0], t.dim[1], x->rounds};
   i64 least, most;
+  if (x->rounds == 0) return mk_full(g, mk_scalar(g, DT_i64, -1), table, 3);
   dim_bounds(g->dims, t.dim[2], &least, &most);
   Suppress s = {.none = mk_like(g, x->score, -INFINITY)};
   s.place = mk_iota(g, most <= 1 << 24 ? DT_f32 : DT_i32, t.dim + 2, 1, 0);
   s.limit = mk_max(g, x->limit, mk_like(g, x->limit, 0));
   s.area = mk_broadcast(g, area_of(g, x->edge), t.dim, 3);
   for (u32 i = 0; i < 4; i++) s.edge[i] = mk_broadcast(g, x->edge[i], t.dim, 3);
-  Val left = mk_select(g, x->free, x->score, s.none), row;
+  /* -Inf is a score, too: it is taken behind all others */
+  Val score = mk_max(g, x->score, mk_like(g, x->score, t.dt == DT_f64 ? -DBL_MAX : -FLT_MAX));
+  Val left = mk_select(g, x->free, score, s.none), row;
   mk_loop(g, x->trip, mk_scalar(g, DT_bool, 1), &left, 1, &row, 1, take_best, &s);
-  Val table = mk_transpose(g, mk_squeeze(g, row, 3), (const i64[]){1, 2, 0});
-  Dim lo[3] = {0}, hi[3] = {0, 0, dim_sub(g->dims, x->rounds, graph_type(g, table)->dim[2])};
-  return mk_pad(g, table, mk_scalar(g, DT_i64, -1), lo, hi, NULL);
+  Val rows = mk_transpose(g, mk_squeeze(g, row, 3), (const i64[]){1, 2, 0});
+  Dim lo[3] = {0}, hi[3] = {0, 0, dim_sub(g->dims, x->rounds, graph_type(g, rows)->dim[2])};
+  return mk_pad(g, rows, mk_scalar(g, DT_i64, -1), lo, hi, NULL);
 }

@@ -71,9 +71,12 @@ void names_open(Checker *k, Ast *n, Asts *body) {
   for (u32 i = 0; body && i < body->n; i++) body->at[i]->slot = names_define(k, body->at[i]->name);
 }
 
+/* Its slots end with the last name it defines: what a function takes along gets one, too, when it
+ * is first named, and keeps it beyond the scope. */
 void names_close(Checker *k, Ast *n) {
+  u32 end = k->in->names->n;
   k->in->names = k->in->names->outer;
-  n->nslot = k->in->nslot - n->slot;
+  n->nslot = end > n->slot ? end - n->slot : 0;
 }
 
 /* ---- lookup ---- */

@@ -5,8 +5,8 @@
  * runs by its initial values. A result is not made when it is large: NODE_BYTES for one, ALL_BYTES
  * for the graph, or BLOW_UP times its operands for nodes that only repeat them (unless it has fewer
  * than SMALL elements); nor when the slow evaluator would need more than WORK steps. Contractions
- * are plain loops over arrays there, and may take PRODUCTS steps, if the result is no larger than
- * what it is made of.
+ * of f32 and f64 are plain loops over arrays there, and may take PRODUCTS steps, if the result is
+ * no larger than what it is made of.
  *
  * needs: nothing  keeps: types, up to symbols that become known  breaks: nothing (operands that
  * nobody reads any more are left to dce)
@@ -14,7 +14,8 @@
 #include <string.h>
 #include "pass/pass.h"
 
-enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24, PRODUCTS = 1 << 30, ALL = 4, ALL_PRODUCTS = 8 };
+enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24, PRODUCTS = 1 << 29 };
+enum { SUM = 4 }; /* times as many steps for all nodes of a graph */
 #define NODE_BYTES ((u64)64 << 20)
 #define ALL_BYTES  ((u64)512 << 20)
 
@@ -55,8 +56,8 @@ static double bytes_of_operands(Graph *g, const Node *n) {
 }
 
 /* Spends so many steps, if they are left. */
-static bool spend(double *spent, double work, double most, double all) {
-  if (work > most || *spent + work > all * most) return false;
+static bool spend(double *spent, double work, double most) {
+  if (work > most || *spent + work > SUM * most) return false;
   *spent += work;
   return true;
 }
@@ -77,10 +78,10 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
     if (!size_add(bytes, size, &bytes)) return false;
   }
   if (bytes > NODE_BYTES || g->fold_bytes + bytes > ALL_BYTES) return false;
-  bool product = n->op == OP_contract && (double)bytes <= bytes_of_operands(g, n);
-  if (!(product ? spend(&f->products, work, PRODUCTS, ALL_PRODUCTS)
-                : spend(&f->work, work, WORK, ALL)))
-    return false;
+  bool product = n->op == OP_contract && dtype_is_float(graph_type(g, n->out[0])->dt) &&
+                 dtype_bytes(graph_type(g, n->out[0])->dt) >= 4 &&
+                 (double)bytes <= bytes_of_operands(g, n);
+  if (!(product ? spend(&f->products, work, PRODUCTS) : spend(&f->work, work, WORK))) return false;
   g->fold_bytes += bytes;
   return true;
 }

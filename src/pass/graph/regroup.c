@@ -14,10 +14,15 @@
 
 #include <string.h>
 
+/* Elements of a window: fewer do not pay for the copy. */
+enum { LEAST_WINDOW = 3 };
+
 /* How many results each channel has; 1: none of this, or one as a depthwise convolution has it. */
 static i64 results_each(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
-  i64 group = node_int(n, AT_group, 1);
+  i64 group = node_int(n, AT_group, 1), window = 1;
+  for (u32 i = 2; i < k->rank && window < LEAST_WINDOW; i++) window *= k->dim[i];
+  if (window < LEAST_WINDOW) return 1;
   bool known = dim_is_const(x->dim[1]) && dim_is_const(k->dim[0]) && k->dim[1] == 1;
   return known && group > 1 && group == x->dim[1] ? k->dim[0] / group : 1;
 }

@@ -7,6 +7,7 @@
  * is: in this shape compilers find the instruction that adds up products of 16 bits by pairs
  * (pmaddwd), which every x86-64 has, while a row of sums costs them more steps than floats do.
  *
+ * Only for C: engines that run loops one element at a time are faster along a row of results.
  * Small matrices stay as they are: the row takes memory, which is scarce where models are small.
  */
 #include "pass/kernel/tile.h"
@@ -79,7 +80,8 @@ static u32 only_fold(const Form *f) {
 
 bool words_choose(Lower *l, const Form *f, KernelRecord *r) {
   u32 fold = f->fold ? only_fold(f) : FORM_AXES;
-  if (l->unit->target->lanes >= 4 || l->unit->aim != AIM_time || fold == FORM_AXES) return false;
+  const Unit *u = l->unit;
+  if (u->target->lanes >= 4 || !u->for_c || u->aim != AIM_time || fold == FORM_AXES) return false;
   if (f->nin != 2 || f->body != FB_op || f->op != OP_mul || f->with != OP_add || f->acc != DT_i32 ||
       f->init.i || f->from.buf)
     return false;
