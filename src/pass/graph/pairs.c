@@ -8,8 +8,8 @@
  *
  * For machines that multiply numbers of 16 bits in pairs and have no instruction for four bytes
  * (target.def: pairs): there bytes would be widened again for each product. On the others with
- * vectors only where products of matrices read bytes whose zero point is a result, which four at a
- * time cannot do. Not where little
+ * vectors only where products read bytes whose zero point is a result, which four at a time cannot
+ * do. Not where little
  * is computed with each byte of the weights, which as bytes come from memory in half the time; and
  * not where lanes of a depthwise convolution read the same value, which takes bytes. There a zero
  * point that is a result is taken off the sums of a product of matrices: the sum of (q - z) * w is
@@ -30,7 +30,7 @@ typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 typedef struct PairWork {
   u8 *want; /* by value: Want */
   u32 n;
-  bool moved; /* only products of matrices, of bytes whose zero point is a result */
+  bool moved; /* only bytes whose zero point is a result */
   bool bytes; /* nothing is made pairs */
 } PairWork;
 
@@ -144,7 +144,7 @@ void pairs(Unit *u) {
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);
     for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
-      Want want = p.moved && n->op != OP_contract ? WANT_nothing : want_of(g, &p, n, k);
+      Want want = p.bytes && n->op != OP_contract ? WANT_nothing : want_of(g, &p, n, k);
       if (want > p.want[n->in[k]]) p.want[n->in[k]] = (u8)want;
     }
   }
