@@ -1,37 +1,66 @@
 /* regroup.c: convolutions whose groups are too small for vectors become depthwise ones.
  *
- * In: a graph. Out: the same graph where a convolution that makes several results of each of its
- * channels reads every channel as many times: a gather repeats it, and lanes run along channels of
- * operand and result alike. A result is the sum of the same products in the same order. The copy
- * has a window's number of products for each of its elements, and costs little beside them.
+ * In: a graph. Out: the same graph where such a convolution reads every channel as often as it has
+ * results: a gather repeats it, and lanes run along channels of operand and result alike. Where a
+ * group has several channels they become an axis in front of the image's, over which the window
+ * goes in one step: channels of a result lie behind each other, in the order in which they are
+ * summed. A result is the sum of the same products in the same order. The copy has a window's
+ * number of products for each of its elements, and costs little beside them.
  *
- * Only for machines with vectors, and not where memory is to be saved.
+ * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
+ * machines with vectors, and not where memory is to be saved.
  *
  * needs: nothing; in front of pairs, which looks for bytes behind a gather  keeps: values
- * breaks: nothing (leaves equal gathers of one value to cse)
+ * breaks: nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
  */
 #include "pass/pass.h"
 
 #include <string.h>
 
-/* Elements of a window: fewer do not pay for the copy. */
-enum { LEAST_WINDOW = 3 };
+/* Elements of a window: fewer do not pay for the copy. Copies of a channel, and elements of all of
+ * them: more would come from far memory. */
+enum { LEAST_WINDOW = 3, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 22 };
 
-/* How many results each channel has; 1: none of this, or one as a depthwise convolution has it. */
-static i64 results_each(Graph *g, const Node *n) {
-  const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
-  i64 group = node_int(n, AT_group, 1), window = 1;
+typedef struct Groups {
+  i64 n, in, out; /* groups; channels of one, and results */
+} Groups;
+
+static bool has_window(const Type *k) {
+  i64 window = 1;
   for (u32 i = 2; i < k->rank && window < LEAST_WINDOW; i++) window *= k->dim[i];
-  if (window < LEAST_WINDOW) return 1;
-  bool known = dim_is_const(x->dim[1]) && dim_is_const(k->dim[0]) && k->dim[1] == 1;
-  return known && group > 1 && group == x->dim[1] ? k->dim[0] / group : 1;
+  return window >= LEAST_WINDOW;
 }
 
-/* Every channel of v so many times; of bytes less a zero point the bytes are moved. */
-static Val repeat_channels(Graph *g, Val v, i64 times) {
-  i64 zero, n = graph_type(g, v)->dim[1] * times, *from = NEWS(&g->c->scratch, i64, (size_t)n);
+/* Elements that the copy would have; more than MOST_ELEMENTS: too many, or not known. */
+static i64 copied(const Type *x, const Groups *s) {
+  i64 n = s->n * s->out * s->in;
+  for (u32 i = 0; i < x->rank; i++) {
+    if (i == 1) continue;
+    if (!dim_is_const(x->dim[i]) || n > MOST_ELEMENTS) return MOST_ELEMENTS + 1;
+    n *= x->dim[i];
+  }
+  return n;
+}
+
+/* Is it a convolution of this kind? */
+static bool has_small_groups(Graph *g, const Node *n, Groups *s) {
+  const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
+  s->n = node_int(n, AT_group, 1);
+  if (s->n < 2 || !type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return false;
+  s->in = k->dim[1];
+  s->out = k->dim[0] / s->n;
+  if (s->in == 1) return s->out > 1;
+  if (s->in % LAYOUT_PART == 0 && s->out % LAYOUT_PART == 0) return false;
+  return x->dt == DT_f32 && x->rank <= 4 && s->n * s->out >= LAYOUT_PART &&
+         s->out <= MOST_COPIES && copied(x, s) <= MOST_ELEMENTS;
+}
+
+/* For every result its channels; of bytes less a zero point the bytes are moved. */
+static Val repeat_channels(Graph *g, Val v, const Groups *s) {
+  if (s->out == 1) return v; /* they lie so */
+  i64 zero, n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
   Val bytes = graph_narrow(g, v, &zero);
-  for (i64 i = 0; i < n; i++) from[i] = i / times;
+  for (i64 i = 0; i < n; i++) from[i] = i / s->in / s->out * s->in + i % s->in;
   Val r = mk_gather(g, bytes ? bytes : v, mk_ints(g, from, (u32)n), 1);
   if (!bytes) return r;
   r = mk_cast(g, r, DT_i32);
@@ -39,25 +68,51 @@ static Val repeat_channels(Graph *g, Val v, i64 times) {
   return less ? mk_map2(g, OP_sub, r, less->in[1]) : r;
 }
 
+/* The channels of each result as an axis: [n, results * in, ...] -> [n, results, in, ...]. */
+static Val apart(Graph *g, Val v, i64 results, i64 in) {
+  Type t = *graph_type(g, v);
+  Dim dim[MAX_RANK] = {t.dim[0], results, in};
+  memcpy(dim + 3, t.dim + 2, (t.rank - 2) * sizeof *dim);
+  return mk_reshape(g, v, dim, t.rank + 1);
+}
+
+/* One more axis in front, over which a window goes in one step without a border. */
+static void add_axis(Graph *g, Attr *at) {
+  if (at->kind != AK_list) return;
+  bool pad = at->key == AT_pad_lo || at->key == AT_pad_hi;
+  Dim *list = NEWS(&g->c->keep, Dim, at->n + 1);
+  list[0] = pad ? 0 : 1;
+  memcpy(list + 1, at->u.list, at->n * sizeof *list);
+  at->u.list = list;
+  at->n++;
+}
+
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  if (n->op != OP_conv) return true;
-  i64 times = results_each(g, n);
-  if (times == 1) return true;
+  Groups s;
+  if (n->op != OP_conv || !has_small_groups(g, n, &s)) return true;
   u32 nat = n->nattr;
   Attr *at = NEWS(&g->c->keep, Attr, nat);
   memcpy(at, n->attr, nat * sizeof *at);
   Val in[2] = {n->in[0], n->in[1]};
+  Type out = *graph_type(g, n->out[0]);
   g->loc = n->loc;
-  in[0] = repeat_channels(g, in[0], times);
-  for (u32 i = 0; i < nat; i++)
-    if (at[i].key == AT_group) at[i].u.i = graph_type(g, in[0])->dim[1];
+  in[0] = repeat_channels(g, in[0], &s);
+  if (s.in > 1) {
+    in[0] = apart(g, in[0], s.n * s.out, s.in);
+    in[1] = mk_unsqueeze(g, in[1], 1);
+  }
+  for (u32 i = 0; i < nat; i++) {
+    if (at[i].key == AT_group) at[i].u.i = s.n * s.out;
+    if (s.in > 1) add_axis(g, &at[i]);
+  }
   Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
+  if (s.in > 1) made = mk_reshape(g, made, out.dim, out.rank);
   return !edit_swap(e, id, made);
 }
 
 void regroup(Unit *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
-  if (edit_run(u->g, visit, NULL)) u->g->left = LEFT_equal;
+  if (edit_run(u->g, visit, NULL)) u->g->left = LEFT_known | LEFT_equal;
 }
