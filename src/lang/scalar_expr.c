@@ -112,7 +112,7 @@ static u32 find(const NumBuild *b, const Worth *home, u32 frame, u32 slot) {
 }
 
 static u32 add(NumBuild *b, const NumVar *like) {
-  if (b->to->var.n == NUM_VARS) num_refuse(b, NULL, "too many variables");
+  if (b->to->var.n >= NUM_VARS) num_refuse(b, NULL, "too many variables");
   NumVar v = *like;
   if (v.home) enter(b, &v);
   *vec_push(b->a, &b->to->var) = v;

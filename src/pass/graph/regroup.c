@@ -51,8 +51,8 @@ static bool has_small_groups(Graph *g, const Node *n, Groups *s) {
   s->out = k->dim[0] / s->n;
   if (s->in == 1) return s->out > 1;
   if (s->in % LAYOUT_PART == 0 && s->out % LAYOUT_PART == 0) return false;
-  return x->dt == DT_f32 && x->rank <= 4 && s->n * s->out >= LAYOUT_PART &&
-         s->out <= MOST_COPIES && copied(x, s) <= MOST_ELEMENTS;
+  return x->dt == DT_f32 && x->rank <= 4 && s->n * s->out >= LAYOUT_PART && s->out <= MOST_COPIES &&
+         copied(x, s) <= MOST_ELEMENTS;
 }
 
 /* For every result its channels; of bytes less a zero point the bytes are moved. */

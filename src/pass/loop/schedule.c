@@ -25,6 +25,8 @@
  */
 #include "pass/pass.h"
 
+#include <math.h>
+
 typedef struct Schedule {
   Prog *p;
   const Target *target;
@@ -92,15 +94,14 @@ static void add_splats(Schedule *o, StmtId first) {
 }
 
 /* Vectors that registers are filled with by unrolled loops. */
-static void add_many(Schedule *o, const Stmt *s, i64 times) {
+static void add_many(Schedule *o, const Stmt *s, double times) {
   i64 n;
   const Expr *x = s->kind == ST_store ? prog_expr(o->p, s->a) : NULL;
-  if (x && x->kind == EX_load && x->lanes > 1 && (double)times > figures.moved_loads &&
-      is_reg(o, s->buf))
+  if (x && x->kind == EX_load && x->lanes > 1 && times > figures.moved_loads && is_reg(o, s->buf))
     add_loads(o, s->a);
   if (!is_unrolled(s) || !has_extent(o, s, &n)) return;
   for (StmtId id = s->body; id; id = prog_stmt(o->p, id)->next)
-    add_many(o, prog_stmt(o->p, id), times * n);
+    add_many(o, prog_stmt(o->p, id), times * (double)n);
 }
 
 /* Barriers for what was found, which is forgotten. */
@@ -118,7 +119,7 @@ static void put_barriers(Schedule *o, Cursor *at, u8 flags) {
 /* How often registers b are read and written in a step of a loop. */
 typedef struct Traffic {
   BufId b;
-  i64 reads, writes;
+  double reads, writes;
   BufId seen[8]; /* all that are written */
   u32 nseen;
 } Traffic;
@@ -129,7 +130,7 @@ static void see_written(Schedule *o, BufId b, Traffic *t) {
   if (is_reg(o, b) && t->nseen < 8) t->seen[t->nseen++] = b;
 }
 
-static void see_traffic(Schedule *o, StmtId first, i64 times, Traffic *t) {
+static void see_traffic(Schedule *o, StmtId first, double times, Traffic *t) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     i64 n = 1;
@@ -137,7 +138,7 @@ static void see_traffic(Schedule *o, StmtId first, i64 times, Traffic *t) {
     if (s->kind == ST_store) see_written(o, s->buf, t);
     for (ExprWalk x = ex_walk(o->p, s->a); ex_next(&x);)
       if (x.e->kind == EX_load && x.e->ref == t->b) t->reads += times;
-    see_traffic(o, s->body, has_extent(o, s, &n) ? times * n : times, t);
+    see_traffic(o, s->body, has_extent(o, s, &n) ? times * (double)n : times, t);
     see_traffic(o, s->other, times, t);
   }
 }
@@ -163,10 +164,10 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
     const Buf *r = prog_buf(p, t.seen[i]);
     all += elements(r) * lane_pieces(r->lanes, o->lanes).n;
   }
-  i64 steps = x->dt == DT_i32 ? t.writes / each : 1; /* of pairs several are written out */
-  return t.writes == steps * each && t.reads > t.writes &&
-         (double)t.reads <= figures.held_reads * (double)t.writes && t.nseen < 8 &&
-         all <= o->target->regs;
+  double steps = x->dt == DT_i32 ? floor(t.writes / (double)each) : 1; /* of pairs several are
+                                                                          written out */
+  return t.writes == steps * (double)each && t.reads > t.writes &&
+         t.reads <= figures.held_reads * t.writes && t.nseen < 8 && all <= o->target->regs;
 }
 
 static bool is_pairs(Schedule *o, const Stmt *s) {
@@ -179,7 +180,7 @@ static bool is_pairs(Schedule *o, const Stmt *s) {
 
 /* What a kernel holds, in vectors that fill a register. */
 typedef struct Products {
-  i64 fmas;     /* that are written, with unrolled loops written out */
+  double fmas;  /* that are written, with unrolled loops written out */
   bool of_ints; /* dot4, dot2 */
   bool walks;   /* loops that end when nothing moves */
 } Products;
@@ -201,7 +202,7 @@ static bool has_low_bytes(Prog *p, ExprId id) {
   return false;
 }
 
-static void see_product(Schedule *o, Expr *x, i64 times, Products *all) {
+static void see_product(Schedule *o, Expr *x, double times, Products *all) {
   bool ints = x->op == OP_dot4 || x->op == OP_dot2;
   if (x->kind != EX_op || x->lanes == 1 || (!ints && x->op != OP_fma)) return;
   x->low = x->op == OP_dot4 && has_low_bytes(o->p, x->arg[0]);
@@ -213,14 +214,14 @@ static void see_product(Schedule *o, Expr *x, i64 times, Products *all) {
   }
 }
 
-static void see_products(Schedule *o, StmtId first, i64 times, Products *all) {
+static void see_products(Schedule *o, StmtId first, double times, Products *all) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     i64 n;
     for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);) see_product(o, x.e, times, all);
     all->walks |= s->kind == ST_while;
     bool again = is_unrolled(s) && has_extent(o, s, &n);
-    see_products(o, s->body, again ? times * (n + s->step - 1) / s->step : times, all);
+    see_products(o, s->body, again ? times * ceil((double)n / (double)s->step) : times, all);
     see_products(o, s->other, times, all);
   }
 }
@@ -230,7 +231,7 @@ static u8 kernel_flags(Schedule *o, StmtId body) {
   Products all = {0};
   see_products(o, body, 1, &all);
   if (o->target->loops || !prog_is_special(o->p, body)) return 0;
-  bool many = all.of_ints || (double)all.fmas >= figures.noinline_fmas;
+  bool many = all.of_ints || all.fmas >= figures.noinline_fmas;
   return (many ? KF_noinline : 0) | (all.walks ? KF_walks : 0);
 }
 
