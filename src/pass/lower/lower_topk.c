@@ -1,13 +1,14 @@
 /* lower_topk.c: the k best of every line, in order.
  *
- * A few are picked one after the other, each time the best of those not taken yet. More are taken
- * from the front of the line's positions, sorted by merging runs of growing length. Both keep equal
- * elements in the order of their positions, so they give the same result; the choice is one of
- * time.
+ * A few are kept in order while the line is gone through: an element that is better than the last
+ * of them is put in its place, and most are not. More are taken from the front of the line's
+ * positions, sorted by merging runs of growing length. Both keep equal elements in the order of
+ * their positions, so they give the same result; the choice is one of time.
  */
 #include "pass/lower/lower.h"
 
-enum { FEW = 16 };
+/* Always few; few of many, and how many times as many these are. */
+enum { FEW = 16, SOME = 512, OF = 8 };
 
 typedef struct TopkLine {
   Prog *p;
@@ -31,26 +32,44 @@ static void put_result(Lower *l, const TopkLine *s, Cursor *at, VarId to, VarId 
 
 /* ---- a few ---- */
 
-static void pick(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+/* Moves those in front of place `to` that v is better than one back, and leaves `to` where it goes.
+ */
+static void make_room(const TopkLine *s, Cursor at, BufId kept, VarId v, VarId to) {
   Prog *p = s->p;
-  const Scalar no = {.i = 0}, yes = {.i = 1};
-  BufId taken = prog_add_buf(p, BS_local, DT_bool, &s->n, 1, str_of(p->c, "taken"));
+  VarId go = let_new(p, &at, "go", ex_op2(p, OP_gt, ex_var(p, to), ex_int(p, 0)));
+  prog_while(p, &at, ex_var(p, go));
+  ExprId front = ex_op2(p, OP_sub, ex_var(p, to), ex_int(p, 1));
+  VarId pos = let_new(p, &at, "pos", ex_load(p, kept, &front, 1));
+  VarId u = let_new(p, &at, "u", key_at(p, s->x, s->var, s->axis, pos));
+  prog_set(p, &at, go, ex_before(p, v, u, s->largest));
   Cursor in = at;
-  VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
-  store_at(p, &in, taken, &i, ex_const(p, DT_bool, no));
-  VarId to = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "to");
-  VarId best = let_new(p, &at, "best", ex_int(p, -1));
-  VarId top = let_new(p, &at, "top", key_at(p, s->x, s->var, s->axis, 0));
+  prog_if(p, &in, ex_var(p, go));
+  store_at(p, &in, kept, &to, ex_var(p, pos));
+  prog_set(p, &in, to, ex_op2(p, OP_sub, ex_var(p, to), ex_int(p, 1)));
+  ExprId more = ex_op2(p, OP_gt, ex_var(p, to), ex_int(p, 0));
+  prog_set(p, &at, go, ex_op2(p, OP_and, ex_var(p, go), more));
+}
+
+static void insert(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+  Prog *p = s->p;
+  BufId kept = prog_add_buf(p, BS_local, DT_i64, &k, 1, str_of(p->c, "kept"));
+  Cursor in = at;
+  VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, k), "i");
+  store_at(p, &in, kept, &i, ex_int(p, 0));
   in = at;
   i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
-  prog_if(p, &in, ex_op1(p, OP_not, load_at(p, taken, &i)));
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
-  ExprId none = ex_op2(p, OP_lt, ex_var(p, best), ex_int(p, 0));
-  prog_if(p, &in, ex_op2(p, OP_or, none, ex_before(p, v, top, s->largest)));
-  prog_set(p, &in, best, ex_var(p, i));
-  prog_set(p, &in, top, ex_var(p, v));
-  store_at(p, &at, taken, &best, ex_const(p, DT_bool, yes));
-  put_result(l, s, &at, to, best);
+  ExprId end = ex_op2(p, OP_sub, ex_dim(p, k), ex_int(p, 1));
+  VarId last = let_new(p, &in, "last", ex_load(p, kept, &end, 1));
+  VarId y = let_new(p, &in, "y", key_at(p, s->x, s->var, s->axis, last));
+  ExprId room = ex_op2(p, OP_lt, ex_var(p, i), ex_dim(p, k));
+  prog_if(p, &in, ex_op2(p, OP_or, room, ex_before(p, v, y, s->largest)));
+  VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, ex_var(p, i), end));
+  make_room(s, in, kept, v, to);
+  store_at(p, &in, kept, &to, ex_var(p, i));
+  VarId place = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "place");
+  VarId best = let_new(p, &at, "best", load_at(p, kept, &place));
+  put_result(l, s, &at, place, best);
 }
 
 /* ---- many ---- */
@@ -124,8 +143,9 @@ void lower_topk(Lower *l, Cursor at) {
   s.n = prog_buf(p, s.x)->dim[s.axis];
   Dim k = prog_buf(p, lower_out(l, 0))->dim[s.axis];
   open_loops(p, &at, prog_buf(p, s.x)->dim, prog_buf(p, s.x)->rank, s.axis, s.var);
-  if (dim_is_const(k) && k <= FEW)
-    pick(l, &s, at, k);
+  bool some = dim_is_const(s.n) && k <= SOME && s.n >= OF * k;
+  if (dim_is_const(k) && k > 0 && (k <= FEW || some))
+    insert(l, &s, at, k);
   else
     sort(l, &s, at, k);
 }
