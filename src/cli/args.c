@@ -458,6 +458,15 @@ static void add_model(Args *a, const char *path) {
   a->model = a->models[0].path;
 }
 
+/* What its usage names first. */
+static int first_missing(const Verb *v) {
+  char word[32];
+  size_t n = strcspn(v->usage, " ");
+  while (n && v->usage[n - 1] == '.') n--;
+  snprintf(word, sizeof word, "%.*s", (int)n, v->usage);
+  return bad(v, word, "missing");
+}
+
 int args_read(Args *a, const Verb *v, int argc, char **argv) {
   memset(a, 0, sizeof *a);
   a->verb = v->name;
@@ -491,7 +500,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     if (e) return e;
   }
   if (v->wants_model && !a->model && !a->help && !a->clean && !a->presets)
-    return bad(v, "MODEL", "missing");
+    return first_missing(v);
   return 0;
 }
 

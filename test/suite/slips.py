@@ -37,6 +37,7 @@ def endings(c):
     for name, code in (("p.onnx", 2), ("p.js", 2), ("p.wasm", 4)):
         c.run("build", "two.ch", "-o", name, code=code)
         want(not os.path.exists(c.path(name)), f"{name} was written")
+    c.run("completions", code=2, text="bash|zsh|fish: missing")
     c.run("quantize", MODEL, "--method", "weights8", "-o", "q.tflite", code=2, text="no '.tflite' is made")
 
 
