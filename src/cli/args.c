@@ -499,8 +499,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     int e = set_value(a, v, o, eq);
     if (e) return e;
   }
-  if (v->wants_model && !a->model && !a->help && !a->clean && !a->presets)
-    return first_missing(v);
+  if (v->wants_model && !a->model && !a->help && !a->clean && !a->presets) return first_missing(v);
   return 0;
 }
 
