@@ -289,7 +289,7 @@ def other_machine(name, results, all_rows):
         means.append(f"{t} thread{'s' * (t > 1)}: geometric mean {geometric(ratios):.2f}x ONNX Runtime over {len(ratios)} networks, {behind} of them below 1x.")
     head = ["network"] + [h for t in counts for h in (f"ORT, {t}T", f"ingot, {t}T", "ratio")]
     return (f"# Performance: {name}\n\nWritten by `bench/report.py --machine {name} RESULTS`; do not edit. Measured there by `bench/peers.py --engines ort,ingot-gcc "
-            f"--threads {','.join(map(str, counts))} --rounds 4 --block 100`.\n\n{m['cpu']}, {m['cores']} cores; {m.get('gcc', 'gcc')}. Milliseconds, medians of a few blocks in turn; in brackets "
+            f"--threads {','.join(map(str, counts))}`.\n\n{m['cpu']}, {m['cores']} cores; {m.get('gcc', 'gcc')}. Milliseconds, medians of a few blocks in turn; in brackets "
             f"how many times as fast as one thread.\n\n" + table(head, body) + "\n" + "\n\n".join(means) + "\n")
 
 
