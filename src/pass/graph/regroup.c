@@ -7,8 +7,8 @@
  * summed. A result is the sum of the same products in the same order. The copy has a window's
  * number of products for each of its elements, and costs little beside them.
  *
- * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
- * machines with vectors, and not where memory is to be saved.
+ * SmallGroups whose channels and results fill vectors stay: they are multiplied as they are. Only
+ * for machines with vectors, and not where memory is to be saved.
  *
  * needs: nothing; in front of pairs, which looks for bytes behind a gather  keeps: values
  * breaks: nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
@@ -21,9 +21,9 @@
  * them: more would come from far memory. */
 enum { LEAST_WINDOW = 3, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 22 };
 
-typedef struct Groups {
+typedef struct SmallGroups {
   i64 n, in, out; /* groups; channels of one, and results */
-} Groups;
+} SmallGroups;
 
 static bool has_window(const Type *k) {
   i64 window = 1;
@@ -32,7 +32,7 @@ static bool has_window(const Type *k) {
 }
 
 /* Elements that the copy would have; more than MOST_ELEMENTS: too many, or not known. */
-static i64 copied(const Type *x, const Groups *s) {
+static i64 copied(const Type *x, const SmallGroups *s) {
   i64 n = s->n * s->out * s->in;
   for (u32 i = 0; i < x->rank; i++) {
     if (i == 1) continue;
@@ -43,7 +43,7 @@ static i64 copied(const Type *x, const Groups *s) {
 }
 
 /* Is it a convolution of this kind? */
-static bool has_small_groups(Graph *g, const Node *n, Groups *s) {
+static bool has_small_groups(Graph *g, const Node *n, SmallGroups *s) {
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
   s->n = node_int(n, AT_group, 1);
   if (s->n < 2 || !type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return false;
@@ -56,7 +56,7 @@ static bool has_small_groups(Graph *g, const Node *n, Groups *s) {
 }
 
 /* For every result its channels; of bytes less a zero point the bytes are moved. */
-static Val repeat_channels(Graph *g, Val v, const Groups *s) {
+static Val repeat_channels(Graph *g, Val v, const SmallGroups *s) {
   if (s->out == 1) return v; /* they lie so */
   i64 zero, n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
   Val bytes = graph_narrow(g, v, &zero);
@@ -90,7 +90,7 @@ static void add_axis(Graph *g, Attr *at) {
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  Groups s;
+  SmallGroups s;
   if (n->op != OP_conv || !has_small_groups(g, n, &s)) return true;
   u32 nat = n->nattr;
   Attr *at = NEWS(&g->c->keep, Attr, nat);
