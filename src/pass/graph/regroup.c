@@ -17,9 +17,10 @@
 
 #include <string.h>
 
-/* Elements of a window: fewer do not pay for the copy. Copies of a channel, and elements of all of
- * them: more would come from far memory. */
-enum { LEAST_WINDOW = 3, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 22 };
+/* Elements of a window: fewer do not pay for the copy. Copies of a channel that any operand may
+ * have, those that a small one may have, and elements of all of these: more would come from far
+ * memory. */
+enum { LEAST_WINDOW = 3, FEW_COPIES = 8, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 22 };
 
 typedef struct SmallGroups {
   i64 n, in, out; /* groups; channels of one, and results */
@@ -31,15 +32,16 @@ static bool has_window(const Type *k) {
   return window >= LEAST_WINDOW;
 }
 
-/* Elements that the copy would have; more than MOST_ELEMENTS: too many, or not known. */
-static i64 copied(const Type *x, const SmallGroups *s) {
-  i64 n = s->n * s->out * s->in;
-  for (u32 i = 0; i < x->rank; i++) {
-    if (i == 1) continue;
-    if (!dim_is_const(x->dim[i]) || n > MOST_ELEMENTS) return MOST_ELEMENTS + 1;
-    n *= x->dim[i];
-  }
-  return n;
+/* Is the copy small beside what is done with it? The families for vectors want to know the extents
+ * of an image. */
+static bool is_copied(const Type *x, const SmallGroups *s) {
+  double n = (double)s->n * (double)s->out * (double)s->in;
+  for (u32 i = 2; i < x->rank; i++)
+    if (!dim_is_const(x->dim[i])) return false;
+  if (s->out <= FEW_COPIES) return true;
+  for (u32 i = 0; i < x->rank; i++)
+    if (i != 1) n *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : MOST_ELEMENTS;
+  return s->out <= MOST_COPIES && n <= MOST_ELEMENTS;
 }
 
 /* Is it a convolution of this kind? */
@@ -49,10 +51,10 @@ static bool has_small_groups(Graph *g, const Node *n, SmallGroups *s) {
   if (s->n < 2 || !type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return false;
   s->in = k->dim[1];
   s->out = k->dim[0] / s->n;
+  if (!is_copied(x, s)) return false;
   if (s->in == 1) return s->out > 1;
   if (s->in % LAYOUT_PART == 0 && s->out % LAYOUT_PART == 0) return false;
-  return x->dt == DT_f32 && x->rank <= 4 && s->n * s->out >= LAYOUT_PART && s->out <= MOST_COPIES &&
-         copied(x, s) <= MOST_ELEMENTS;
+  return x->dt == DT_f32 && x->rank <= 4 && s->n * s->out >= LAYOUT_PART;
 }
 
 /* For every result its channels; of bytes less a zero point the bytes are moved. */
