@@ -77,6 +77,8 @@ bool node_is_decode(Graph *g, const Node *n);
  * else. */
 Val graph_narrow(Graph *g, Val v, i64 *zero);
 Val graph_bytes(Graph *g, Val v, i64 *zero); /* the same, only bytes */
+Val graph_widen_as(Graph *g, Val v,
+                   Val q); /* q as graph_narrow(v) stands in v: as i32, less zero */
 /* The bytes q that v = q - *zero is made of, *zero bytes of the same type or constants in their
  * range, in a wider type; or 0, that is v = q. 0: v is something else. So v is from -255 to 255. */
 Val graph_bytes_apart(Graph *g, Val v, Val *zero);

@@ -41,6 +41,13 @@ Val graph_narrow(Graph *g, Val v, i64 *zero) {
   return *zero >= lo.i && *zero <= hi.i ? q : 0;
 }
 
+Val graph_widen_as(Graph *g, Val v, Val q) {
+  const Node *less = graph_def(g, v, OP_sub);
+  Val zero = less ? less->in[1] : 0;
+  q = mk_cast(g, q, DT_i32);
+  return zero ? mk_map2(g, OP_sub, q, zero) : q;
+}
+
 Val graph_bytes(Graph *g, Val v, i64 *zero) {
   Val q = graph_narrow(g, v, zero);
   return q && dtype_bytes(graph_type(g, q)->dt) == 1 ? q : 0;

@@ -206,13 +206,10 @@ static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) 
 
 static void set_operand(Work *w, NodeId id, Val q, bool bytes) {
   Graph *g = w->g;
-  Val old = graph_node(g, id)->in[0], v = q;
+  Val v = q;
   if (bytes) {
-    Node n = *graph_node(g, graph_val(g, old)->def);
     w->left = true;
-    v = mk_cast(g, q, DT_i32);
-    room(w, v);
-    if (n.op == OP_sub) v = mk_map2(g, OP_sub, v, n.in[1]);
+    v = graph_widen_as(g, graph_node(g, id)->in[0], q);
     room(w, v);
   }
   graph_node(g, id)->in[0] = v;

@@ -9,13 +9,13 @@
  * For machines that multiply numbers of 16 bits in pairs and have no instruction for four bytes
  * (target.def: pairs): there bytes would be widened again for each product. On the others with
  * vectors only where products read bytes whose zero point is a result, which four at a time cannot
- * do. Not where little
- * is computed with each byte of the weights, which as bytes come from memory in half the time; and
- * not where lanes of a depthwise convolution read the same value, which takes bytes. There a zero
- * point that is a result is taken off the sums of a product of matrices: the sum of (q - z) * w is
- * that of q * w less z times the sum of w, which is a constant. Else neither bytes nor pairs could
- * be multiplied, and weights would have 32 bits. The same where there are no vectors: no value of
- * 32 bits is made of the bytes, and compilers see that products of bytes fit into 16.
+ * do. Not where little is computed with each byte of the weights, which as bytes come from memory
+ * in half the time; and not where lanes of a depthwise convolution read the same value, which takes
+ * bytes. There a zero point that is a result is taken off the sums of a product of matrices: the
+ * sum of (q - z) * w is that of q * w less z times the sum of w, which is a constant. Else neither
+ * bytes nor pairs could be multiplied, and weights would have 32 bits. The same where there are no
+ * vectors: no value of 32 bits is made of the bytes, and compilers see that products of bytes fit
+ * into 16.
  *
  * needs: nothing; behind quant and canon  keeps: values  breaks: nothing
  */

@@ -64,14 +64,11 @@ static Val repeat_channels(Graph *g, Val v, const SmallGroups *s) {
   Val bytes = graph_narrow(g, v, &zero);
   for (i64 i = 0; i < n; i++) from[i] = i / s->in / s->out * s->in + i % s->in;
   Val r = mk_gather(g, bytes ? bytes : v, mk_ints(g, from, (u32)n), 1);
-  if (!bytes) return r;
-  r = mk_cast(g, r, DT_i32);
-  const Node *less = graph_def(g, v, OP_sub);
-  return less ? mk_map2(g, OP_sub, r, less->in[1]) : r;
+  return bytes ? graph_widen_as(g, v, r) : r;
 }
 
 /* The channels of each result as an axis: [n, results * in, ...] -> [n, results, in, ...]. */
-static Val apart(Graph *g, Val v, i64 results, i64 in) {
+static Val channels_as_axis(Graph *g, Val v, i64 results, i64 in) {
   Type t = *graph_type(g, v);
   Dim dim[MAX_RANK] = {t.dim[0], results, in};
   memcpy(dim + 3, t.dim + 2, (t.rank - 2) * sizeof *dim);
@@ -102,7 +99,7 @@ static bool visit(Edit *e, NodeId id) {
   g->loc = n->loc;
   in[0] = repeat_channels(g, in[0], &s);
   if (s.in > 1) {
-    in[0] = apart(g, in[0], s.n * s.out, s.in);
+    in[0] = channels_as_axis(g, in[0], s.n * s.out, s.in);
     in[1] = mk_unsqueeze(g, in[1], 1);
   }
   for (u32 i = 0; i < nat; i++) {
