@@ -120,6 +120,10 @@ def execute(env, t):
     args = ["--inputs", path + ".npz"] if inputs else []
     if not want:
         raise Fail("lacks `# output` lines")
+    if not program:
+        got = run([env.ingot, "opt", "--check", path, *args, "--quiet", "--output", path + ".ing"], LIMIT)
+        if got.rc:
+            raise Fail(f"opt --check: {explain(got)}: {tail(got.text())}")
     every = dict.fromkeys((*ENGINES, "c"))
     for engine in t.one("engines", " ".join(e for e in every if e != "ref" or not program)).split():
         result, made = f"{path}.{engine}.npz", path + ".program"

@@ -37,7 +37,7 @@ def inexact(env):
 def program(env, model, args, folder):
     path = os.path.join(folder, "prog.ing")
     skip = env.once("inexact passes", lambda: inexact(env))
-    got = run([env.ingot, "opt", model, *args, "--quiet", "--precise", f"--skip={skip}", "--output", path], LIMIT)
+    got = run([env.ingot, "opt", model, *args, "--quiet", "--check", "--precise", f"--skip={skip}", "--output", path], LIMIT)
     if got.rc == 3:
         raise Skip(f"refused: {tail(got.text(), 1)}")
     if got.rc or got.timed_out:

@@ -59,12 +59,12 @@ static void insert(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   in = at;
   i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
-  ExprId end = ex_op2(p, OP_sub, ex_dim(p, k), ex_int(p, 1));
-  VarId last = let_new(p, &in, "last", ex_load(p, kept, &end, 1));
+  ExprId back = ex_int(p, k - 1);
+  VarId last = let_new(p, &in, "last", ex_load(p, kept, &back, 1));
   VarId y = let_new(p, &in, "y", key_at(p, s->x, s->var, s->axis, last));
   ExprId room = ex_op2(p, OP_lt, ex_var(p, i), ex_dim(p, k));
   prog_if(p, &in, ex_op2(p, OP_or, room, ex_before(p, v, y, s->largest)));
-  VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, ex_var(p, i), end));
+  VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, ex_var(p, i), ex_int(p, k - 1)));
   make_room(s, in, kept, v, to);
   store_at(p, &in, kept, &to, ex_var(p, i));
   VarId place = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "place");
