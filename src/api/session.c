@@ -131,6 +131,8 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
 /* One number and one bound for a dimension, and the number within the bound. What is said of it
  * under its name and by its place is compared by the importer, which knows the names. */
 static void add_dim(Ingot *m, BindDim b, const char *spec) {
+  if (b.bound && !b.value)
+    fail(m->c, ERR_usage, LOC_NONE, "'%s': a bound of 0 leaves room for nothing", spec);
   for (u32 i = 0; i < m->told.dim.n; i++) {
     const BindDim *o = &m->told.dim.at[i];
     if (o->symbol != b.symbol || o->input != b.input || o->axis != b.axis) continue;

@@ -109,9 +109,10 @@ static void backward(Eval *ev, Lazy *loss) {
 }
 
 void bi_tensor_backward(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *loss = arg_tensor(ev, &arg[0]);
-  if (!loss->tracked)
-    ARG_BAD(ev, "tensor_backward(): no gradient goes through this tensor; tensor_requires_grad(t, "
+  bool number = arg->kind == KD_int || arg->kind == KD_float; /* a sum of what is not marked */
+  Lazy *loss = number ? NULL : arg_tensor(ev, &arg[0]);
+  if (number || !loss->tracked)
+    ARG_BAD(ev, "tensor_backward(): no gradient goes through this value; tensor_requires_grad(t, "
                 "true) marks what it is computed from");
   backward(ev, loss);
   (void)n, (void)out;

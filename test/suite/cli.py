@@ -123,6 +123,7 @@ def specs(c):
     tail_of = ("compile", MODEL, "-o", "x.c")
     for bound in ("image:4x1x8x9", "image:4x2x8x8", "image:4x1x7x8"):
         c.run(*tail_of, "--max-shapes", bound, code=2, text="fixed at")
+    c.run(*tail_of, "--max-shapes", "image:0x1x8x8", code=2, text="room for nothing")
     c.run(*tail_of, "--max-shapes", "image:4x1x8x8")
     for flags in (["--max-shapes", "imgae:4x1x8x8"], ["-d", "bacth=2"], ["-d", "image:7=2"]):
         c.run(*tail_of, *flags, code=2, text="inputs are image")

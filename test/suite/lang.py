@@ -154,6 +154,9 @@ def checks(env):
         got = run([env.need_ingot(), "check", os.path.join(TOP, name + ".ch")], LIMIT)
         if got.rc != rc or got.out:
             raise Fail(f"check {name}: {explain(got)}, printed {got.out!r}")
+    got = run([env.ingot, "check", os.path.join(TOP, "backward_number.ch")], LIMIT)
+    if got.rc or "warning: " not in got.text() or "backward_number.ch:5:5: sgd_step() changes nothing but what it gives" not in got.text():
+        raise Fail(f"a step whose value nobody takes: {explain(got)}: {got.text()}")
 
 
 REPL = """let x = 3

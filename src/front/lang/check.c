@@ -233,6 +233,11 @@ static bool leaves(const Ast *n) {
   return n->kind == AST_if && n->c && leaves(n->b) && leaves(n->c);
 }
 
+/* Is it an if that has no branch for the case that no condition holds? */
+static bool lacks_else(const Ast *n) {
+  return n && n->kind == AST_if && (!n->c || lacks_else(n->c));
+}
+
 static bool is_expr(const Ast *n) {
   return n->kind >= AST_name && n->kind <= AST_member;
 }
@@ -260,6 +265,10 @@ const LangType *check_fn(Checker *k, Ast *n) {
   Ast *last = last_of(n->a);
   if (!leaves(n->a) && (!f->declared || (last && is_expr(last))))
     gives(k, last && is_expr(last) ? last : NULL, last ? last : n, t);
+  else if (lacks_else(last) && !type_fits(&type_null, f->result))
+    check_wrong(k, last, "an else, or a return behind it, gives one",
+                "the function returns %s, but may end here without a value",
+                lang_type_text(k->c, f->result));
   names_close(k, n->a);
   k->in = in.outer;
   return &f->self;
@@ -388,6 +397,7 @@ static const LangType *check_loop(Checker *k, Ast *n) {
   u32 mark = state_mark(k);
   k->in->loops++;
   const LangType *t = check_block(k, n->b);
+  if (n->b->nkid) check_dropped(k, last_of(n->b));
   k->in->loops--;
   state_merge(k, mark, &(SlotSteps){0}); /* there may be no turn */
   return type_join(k->a, t, &type_null);
@@ -461,7 +471,10 @@ const LangType *check_statement(Checker *k, Ast *n) {
 
 const LangType *check_block(Checker *k, Ast *n) {
   const LangType *t = &type_null;
-  for (u32 i = 0; i < n->nkid; i++) t = check_statement(k, n->kid[i]);
+  for (u32 i = 0; i < n->nkid; i++) {
+    t = check_statement(k, n->kid[i]);
+    if (i + 1 < n->nkid || n == k->s->root) check_dropped(k, n->kid[i]);
+  }
   return n->type = t;
 }
 

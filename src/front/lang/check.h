@@ -126,5 +126,6 @@ const LangType *shape_forward(Checker *k, const Ast *at, const Ast *model, const
 /* Are the first n arguments of a call of the kinds that the built-in of that row takes? */
 void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count);
 const LangType *check_call(Checker *k, Ast *n);
+void check_dropped(Checker *k, const Ast *n); /* a statement whose value nobody takes */
 
 #endif

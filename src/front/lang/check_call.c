@@ -101,6 +101,7 @@ static bool sig_takes(char letter, const LangType *t) {
   case 'n': return number;
   case 'N': return number || kind == KD_tensor;
   case 'X': return kind == KD_array || kind == KD_tensor;
+  case 'C': return kind == KD_array || kind == KD_tensor || kind == KD_tuple || kind == KD_string;
   case 'i': return kind == KD_int;
   case 'b': return kind == KD_bool;
   case 's': return kind == KD_string;
@@ -121,6 +122,7 @@ static const char *sig_text(char letter) {
   case 'n': return "a number";
   case 'N': return "a number or a tensor";
   case 'X': return "a tensor or an array";
+  case 'C': return "an array, a string or a tensor";
   case 'i': return "an integer";
   case 'b': return "a boolean";
   case 's': return "a string";
@@ -213,6 +215,18 @@ static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
   if (!strcmp(b->name, "push")) check_pushed(k, n->kid[0], n->kid[1]);
   const LangType *t = b->shape == SH_none ? NULL : shape_call(k, n, b);
   return g.result == 'T' && t ? t : sig_result(k, n, g.result);
+}
+
+void check_dropped(Checker *k, const Ast *n) {
+  if (!k->tell || n->kind != AST_call || !n->builtin) return;
+  const BuiltinInfo *b = &builtin_info[n->builtin - 1];
+  Sig g = sig_read(b->sig);
+  bool step = g.result == 'L' && strchr("gmr", g.arg[0]);
+  if (!step) return;
+  Text t = text_new(k->a);
+  text_fmt(&t, "%s() changes nothing but what it gives, which is not used here", b->name);
+  warn(k->c, LOC_NONE, "%s",
+       script_place(k->s, n->at, text_cstr(&t), "let p = ..., then w = p[0] and so on"));
 }
 
 /* ---- functions of the program ---- */
