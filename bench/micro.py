@@ -229,7 +229,7 @@ def main():
         now = peak(a.threads)
         top = tuple(max(x) for x in zip(top, now))
         line(name, row, macs, moved(path), top, beside)
-        peers.keep({f"micro:{name}/{a.threads}": {**row, "macs": macs, "family": LAYERS[name][1], "peak": now}, "machine": info,
+        peers.keep(peers.RESULTS, {f"micro:{name}/{a.threads}": {**row, "macs": macs, "family": LAYERS[name][1], "peak": now}, "machine": info,
                     f"peak/{a.threads}": {"gflops": top[0], "gbps": top[1]}})
 
 

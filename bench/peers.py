@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """ingot beside ONNX Runtime, OpenVINO and MNN on whole networks.
 
-    bench/peers.py [--only NAME,..] [--engines ort,openvino,mnn,ingot-gcc,ingot-clang] [--threads 1,2] [--quick] [--list]
+    bench/peers.py [--only NAME,..] [--engines ort,openvino,mnn,ingot-gcc,ingot-clang] [--threads 1,2] [--quick] [--held] [--list]
 
 Every engine is a process of its own with the same inputs. They take turns: a block of a few hundred milliseconds each, 50 ms of quiet before
 it, everybody else stopped by a signal, so that threads that spin cannot disturb. Figures are medians and minima over all blocks of one
-run. Outputs are compared with those of ONNX Runtime as it is measured (its default, which saturates sums of products of bytes on CPUs without
+run. Outputs are compared with those of ONNX Runtime (of the first engine that takes the network) as it is measured (its default, which saturates sums of products of bytes on CPUs without
 VNNI; int8 networks are measured with its exact setting too, ort-exact), and with numpy in double where bench/exact.py knows the operators.
 Results are kept in build/bench/results.json (a later run replaces the rows it measures, with all their engines); bench/report.py makes a document of them.
+--held: all of them without AVX-512 (bench/held.py); results in build/bench/results-held.json.
 """
 import argparse
 import ctypes
@@ -21,6 +22,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import sysconfig
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -76,10 +78,10 @@ class Refused(Exception):
 class Child:
     """One engine on one model: a process that answers requests, stopped while it is not its turn."""
 
-    def __init__(self, name, argv, names=None):
+    def __init__(self, name, argv, names=None, env=None):
         self.name, self.times, self.each = name, [], 1
         self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1,
-                                  preexec_fn=die_with_parent)
+                                  preexec_fn=die_with_parent, env=env)
         line = self.p.stdout.readline()
         if not line:
             raise Refused(f"ended with status {self.p.wait()}")
@@ -231,10 +233,10 @@ def difference(a, b):
 
 # ---- one row ----
 
-def start(engine, model, inputs, feed, threads, flags):
+def start(engine, model, inputs, feed, threads, flags, env):
     if engine.startswith("ingot"):
-        return start_ingot(engine, model, feed, threads, flags)
-    return Child(engine, [PYTHON, os.path.join(HERE, "engines.py"), engine, model, inputs, str(threads)])
+        return start_ingot(engine, model, feed, threads, flags, tag="-held" if env else "")
+    return Child(engine, [PYTHON, os.path.join(HERE, "engines.py"), engine, model, inputs, str(threads)], env=env)
 
 
 def take_turns(children, rounds, ms, refused):
@@ -255,8 +257,8 @@ def take_turns(children, rounds, ms, refused):
                 c.times += got
 
 
-def measure(model, threads, engines, rounds, ms, flags=(), truth=None):
-    """One row: {engine: {min_ms, median_ms, ...} or {refused}}."""
+def measure(model, threads, engines, rounds, ms, flags=(), truth=None, env=None):
+    """One row: {engine: {min_ms, median_ms, ...} or {refused}}. env: of the peers' processes, None: as here."""
     import numpy as np
     inputs = model[:-5] + ".npz"
     with np.load(inputs) as z:
@@ -265,7 +267,7 @@ def measure(model, threads, engines, rounds, ms, flags=(), truth=None):
     try:
         for e in engines:
             try:
-                children.append(start(e, model, inputs, feed, threads, flags))
+                children.append(start(e, model, inputs, feed, threads, flags, env))
             except (Refused, OSError, subprocess.TimeoutExpired) as x:
                 refused[e] = str(x)[:300]
         take_turns(children, rounds, ms, refused)
@@ -274,7 +276,7 @@ def measure(model, threads, engines, rounds, ms, flags=(), truth=None):
             if c.name in refused:
                 continue
             got = outputs(c)
-            base = got if c.name == "ort" else base
+            base = got if base is None else base  # ONNX Runtime is the first, unless it refuses
             row[c.name] = {"min_ms": min(c.times) / 1e3, "median_ms": statistics.median(c.times) / 1e3, "samples": len(c.times),
                            "runs_per_sample": c.each, **{k: v for k, v in c.facts.items() if k != "names"}}
             for key, against in (("vs_ort", base), ("vs_double", truth)):
@@ -321,15 +323,15 @@ def machine():
     return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "load": os.getloadavg()[0], **versions}
 
 
-def keep(rows):
+def keep(path, rows):
     old = {}
-    if os.path.exists(RESULTS):
-        with open(RESULTS) as f:
+    if os.path.exists(path):
+        with open(path) as f:
             old = json.load(f)
     old.update(rows)  # a row as a whole: ratios are only true within one run
-    with open(RESULTS + ".tmp", "w") as f:
+    with open(path + ".tmp", "w") as f:
         json.dump(old, f, indent=1)
-    os.replace(RESULTS + ".tmp", RESULTS)
+    os.replace(path + ".tmp", path)
 
 
 def text(e, r):
@@ -375,6 +377,7 @@ def main():
     p.add_argument("--block", type=float, help="milliseconds of a block")
     p.add_argument("--flags", default="", help="more words for `ingot build`")
     p.add_argument("--no-double", action="store_true", help="do not compare with double")
+    p.add_argument("--held", action="store_true", help="without AVX-512, whatever the machine has")
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
     enter_venv()
@@ -385,7 +388,12 @@ def main():
         return
     engines = a.engines.split(",")
     rounds, ms = (a.rounds or 3, a.block or 100) if a.quick else (a.rounds or 8, a.block or 300)
-    info = machine()
+    info, flags, env, results = machine(), a.flags.split(), None, RESULTS
+    if a.held:
+        import held
+        held.make(sysconfig.get_path("purelib"))
+        flags, env, results = [*flags, "--march", "avx2"], held.environment(), RESULTS.replace(".json", "-held.json")
+        info["cpu"] += " without AVX-512"
     print(f"{info['cpu']}, {info['cores']} cores, load {info['load']:.1f}; {rounds} blocks of {ms:g} ms each; milliseconds")
     for name in names:
         try:
@@ -399,9 +407,9 @@ def main():
         for t in (int(x) for x in a.threads.split(",")):
             exact = nets.NETS[name].get("int8") and "ort" in engines
             beside = [*engines, "ort-exact"] if exact else engines
-            row = measure(model, t, beside, rounds, ms, a.flags.split(), truth)
+            row = measure(model, t, beside, rounds, ms, flags, truth, env)
             show(name, t, row, beside)
-            keep({f"{name}/{t}": {**row, "macs": facts["macs"], "weight_bytes": facts["weight_bytes"]}, "machine": info})
+            keep(results, {f"{name}/{t}": {**row, "macs": facts["macs"], "weight_bytes": facts["weight_bytes"]}, "machine": info})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """docs/performance.md and docs/performance.svg from build/bench/results.json: what was measured, what was reached, what was not.
 
     bench/report.py [--machine NAME RESULTS]    docs/performance-NAME.md instead, of results brought from another machine: every number of threads in one table
+    bench/report.py --held                      docs/performance-held.md instead, of `bench/peers.py --held`: all engines without AVX-512
 
 Figures come from bench/peers.py and bench/micro.py; reasons for goals that are not reached from bench/why.txt (`NAME: reason`, one a line).
 """
@@ -293,8 +294,22 @@ def other_machine(name, results, all_rows):
             f"how many times as fast as one thread.\n\n" + table(head, body) + "\n" + "\n\n".join(means) + "\n")
 
 
+def held(results, all_rows):
+    return ("# Performance: AVX2\n\nWritten by `bench/report.py --held`; do not edit. `bench/peers.py --held` measures all engines without AVX-512 and VNNI on a CPU that has "
+            "them: copies of the peers' libraries ask for features what bench/held.c answers, and choose what they bring for AVX2.\n\n"
+            + methods(results, all_rows) + "\n" + whole(results, all_rows, 1) + whole(results, all_rows, 2))
+
+
 def main():
     import nets
+    if sys.argv[1:] == ["--held"]:
+        with open(RESULTS.replace(".json", "-held.json")) as f:
+            results = json.load(f)
+        path = os.path.join(ROOT, "docs", "performance-held.md")
+        with open(path, "w") as f:
+            f.write(held(results, rows(results, nets)))
+        print(path)
+        return
     if sys.argv[1:2] == ["--machine"]:
         with open(sys.argv[3]) as f:
             results = json.load(f)
