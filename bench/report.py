@@ -129,7 +129,7 @@ def methods(results, all_rows):
 def whole(results, all_rows, threads):
     body = []
     top = results.get(f"peak/{threads}", {}).get("gflops")
-    engines = [e for e in PEERS + OURS if any(e in r.row for r in all_rows)]
+    engines = [e for e in ("ort", "ort-exact", *PEERS[1:], *OURS) if any(e in r.row for r in all_rows if r.threads == threads)]
     for r in all_rows:
         if r.threads != threads:
             continue
