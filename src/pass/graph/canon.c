@@ -509,7 +509,7 @@ static bool see_block(Graph *g, Canon *k, BlkId b) {
   for (u32 i = x->node.n; i--;) {
     const Node *n = graph_node(g, x->node.at[i]);
     bool tolerant =
-        op_is(n->op, OF_SMOOTH) || (op_is(n->op, OF_NEAR) && k->ulp_tolerant[n->out[0]]);
+        op_is(n->op, OF_SMOOTH) || (op_is(n->op, OF_CONTINUOUS) && k->ulp_tolerant[n->out[0]]);
     for (u32 j = 0; j < n->nin; j++)
       if (!tolerant || (n->op == OP_select && !j)) news |= harden(k, n->in[j]);
   }

@@ -21,6 +21,6 @@ void limits(Graph *g) {
     Bounds r = value_limits(g, n->in[0], &left);
     if (r.nan || r.lo < -SMALL || r.hi > SMALL) continue;
     for (u32 k = 0; k < n->nattr; k++)
-      if (n->attr[k].key == AT_sat) n->attr[k].u.i = CAST_NEAR;
+      if (n->attr[k].key == AT_sat) n->attr[k].u.i = CAST_SMALL;
   }
 }

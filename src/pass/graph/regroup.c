@@ -10,7 +10,7 @@
  * SmallGroups whose channels and results fill vectors stay: they are multiplied as they are. Only
  * for machines with vectors, and not where memory is to be saved.
  *
- * needs: nothing; in front of pairs, which looks for bytes behind a gather  keeps: values
+ * needs: nothing; in front of int16, which looks for bytes behind a gather  keeps: values
  * breaks: nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
  */
 #include "pass/pass.h"

@@ -60,8 +60,8 @@ static u32 quantise(Graph *g, Val x, BlockKind k, bool signs, Val *in) {
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, LEAST));
   Val inverse = mk_map2(g, OP_div, mk_like(g, most, 127), most);
   inverse = mk_select(g, some, inverse, mk_like(g, most, 0));
-  Val near = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
-  Val q = mk_cast_near(g, near, DT_i8);
+  Val whole = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
+  Val q = mk_cast_small(g, whole, DT_i8);
   Val factor = mk_map2(g, OP_div, most, mk_like(g, most, 127));
   factor = mk_select(g, finite, factor, mk_like(g, most, NAN));
   in[0] = mk_reshape(g, q, (Dim[]){rows, n}, 2);

@@ -15,8 +15,8 @@ static ExprId with_signs(const BlockTile *b, ExprId four) {
   return ex_op2(p, OP_xor, up, blocks_ints(b, FOUR_128));
 }
 
-/* What sums of products begin with that have 128 too much in each element of x. word: those of the
- * unpacked unit. */
+/* Where 128 was added to each element of x to make it unsigned, sums of products are too large by
+ * 128 times the sum of the weights: minus that, which they begin with. word: the unpacked unit. */
 static ExprId products_with_128(const BlockTile *b, const VarId *word) {
   Prog *p = b->p;
   bool scaled = block_is_scaled(b->q.kind);
@@ -33,7 +33,8 @@ static ExprId products_with_128(const BlockTile *b, const VarId *word) {
   return blocks_minus(p, sum);
 }
 
-/* Unpacks the units of panels, for tiles of rows; none if there are no rows for them. */
+/* Unpacks all units of some panels once, for all tiles of rows; the loop runs over no unit if no
+ * tile will read them. */
 void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                           i64 panels) {
   Prog *p = b->p;
@@ -59,7 +60,8 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
   }
 }
 
-/* What the sums of all tiles of rows begin with. */
+/* i32[rows, groups]: what the zero point of the weights adds to each sum, with its sign changed;
+ * tiles begin their sums with it. */
 static BufId offs_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
@@ -71,7 +73,7 @@ static BufId offs_of_x(const BlockTile *b, Cursor in) {
   return to;
 }
 
-/* x of all tiles of rows. */
+/* i32[rows, units, words]: x, four bytes to a word, for products by OP_pairs. */
 static BufId fours_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + ROW_PAD, UNPACKED_WORDS};
@@ -91,8 +93,9 @@ static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
   return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
 }
 
-/* The even and the odd elements of a word of four, to which 128 is added; sum and the products of
- * the ones with the others, and of all with 128. */
+/* Winograd's inner product (lower_blocks.c) of one side. four: four bytes, to each of which 128 was
+ * added. half: the even and the odd ones, two to a word. Returns sum plus the products of even and
+ * odd neighbours, and 128 times all four: what that method takes off at the end. */
 static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {
   Prog *p = b->p;
@@ -105,7 +108,7 @@ static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes,
   return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
 }
 
-/* x of all tiles of rows. */
+/* i32[rows, units, CROSSED]: x for that method. */
 static BufId cross_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
@@ -137,7 +140,7 @@ static ExprId with_128(const BlockTile *b, ExprId four) {
   return ex_op2(p, OP_add, four, blocks_ints(b, (i32)(u32)((128 - b->q.less) * 0x01010101)));
 }
 
-/* Panels of weights for all tiles of rows; for none if there are none. */
+/* The same of panels of weights; the loop runs over no unit if no tile of rows will read them. */
 void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                          i64 panels) {
   Prog *p = b->p;

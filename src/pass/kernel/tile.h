@@ -90,6 +90,7 @@ typedef struct Turn Turn; /* see lower_transpose.c */
 
 /* How a form is written, and why: chosen once (choose.c), then written as it says. */
 typedef struct KernelRecord {
+  const ConvPlan *conv; /* what layout was told of it; of no convolution: nothing is set */
   Family family;
   Str size, reason;
   Tile t;                /* tiles; inside: of the part inside */
@@ -212,8 +213,7 @@ void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-const ConvPlan *tile_conv_plan(const Lower *l, const Form *f); /* if f is a convolution */
-Nest tile_nest(const Tile *t, Cursor at);                      /* where val says */
+Nest tile_nest(const Tile *t, Cursor at);      /* where val says */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */
