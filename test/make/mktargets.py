@@ -192,12 +192,14 @@ def quantised(c):
 
 
 def multiplied(c):
-    """Depthwise convolutions with two and three results of each channel: of parts of the input, of one another. Groups of four and of three."""
+    """Depthwise convolutions with two and three results of each channel: of parts of the input, of one another. Groups of four and of three, and larger ones
+    that fill no vectors."""
     n = Net([1, 3 * c, 11, 9])
     parts = [n.op("Slice", "x", *(n.const(np.array([k])) for k in (at, at + c, 1))) for at in (0, c, 2 * c)]
     y = [n.conv(parts[0], c, 2 * c, 3, group=c), n.conv(parts[1], c, 2 * c, 5, group=c), n.conv(n.conv(parts[2], c, c, 7, group=c), c, 2 * c, 3, group=c)]
     z = n.conv(n.op("Relu", n.op("Add", n.op("Add", y[0], y[1]), y[2])), 2 * c, 6 * c, 7, stride=2, group=2 * c)
-    return n, n.op("Relu", n.conv(n.op("Sigmoid", n.conv(z, 6 * c, 9 * c // 2, 3, group=3 * c // 2)), 9 * c // 2, 3 * c, 3, group=3 * c // 2, stride=2))
+    z = n.op("Relu", n.conv(n.op("Sigmoid", n.conv(z, 6 * c, 9 * c // 2, 3, group=3 * c // 2)), 9 * c // 2, 3 * c, 3, group=3 * c // 2, stride=2))
+    return n, n.conv(n.op("Relu", n.conv(z, 3 * c, 6 * c, 3, group=3)), 6 * c, 9 * c, 3, group=2)
 
 
 def attention(tokens, width, heads):
