@@ -153,12 +153,13 @@ def holes():
 
 
 def pools():
-    """Pools in plain order, whose windows leave the image on each side; steps of one, two and three. Lines made longer."""
+    """Pools in plain order, whose windows leave the image on each side; steps of one, two and three; a large one, by lines. Lines made longer."""
     n = Net([1, 9, 13, 45])
     y = [n.op("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
          n.op("MaxPool", "x", kernel_shape=[2, 5], strides=[2, 2], pads=[1, 2, 0, 2]),
          n.op("AveragePool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])]
     z = n.op("MaxPool", n.op("Add", n.op("Add", y[0], y[1]), y[2]), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    z = n.op("Sub", z, n.op("MaxPool", z, kernel_shape=[5, 5], pads=[2, 2, 2, 2]))
     z = n.op("Resize", z, "", n.const(np.array([1, 1, 2, 2], np.float32)), mode="nearest", nearest_mode="floor",
              coordinate_transformation_mode="asymmetric")
     return n, n.op("AveragePool", z, kernel_shape=[2, 3], strides=[1, 3], pads=[0, 1, 0, 0])

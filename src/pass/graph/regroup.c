@@ -10,7 +10,8 @@
  *              number of products for each of its elements, and costs little beside them.
  *   padded     every group gets channels of zeros, and results that nobody reads, until it fills
  *              vectors. A result is the sum of the same products and of zeros behind them. This is
- *              for groups of more than a few channels.
+ *              for groups of more than a few channels, and for transposed convolutions with a few
+ *              results.
  *
  * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
  * machines with vectors, and not where memory is to be saved.
@@ -86,15 +87,24 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s) {
   return !stay && can_copy && copied < padded ? GW_depthwise : GW_padded;
 }
 
+/* One group with too few results for vectors of them, of an image that is spread: its lines are no
+ * vectors either. */
+static bool lacks_results(const Node *n, const Type *x, SmallGroups *s) {
+  s->padded_in = s->in;
+  s->results = LAYOUT_PART;
+  return x->dt == DT_f32 && node_attr(n, AT_input_dilation) && s->out < LAYOUT_PART;
+}
+
 /* Which way a convolution goes. */
 static GroupWay choose_way(const Target *t, Graph *g, const Node *n, SmallGroups *s) {
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
   *s = (SmallGroups){.n = node_int(n, AT_group, 1)};
-  if (s->n < 2 || !type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return GW_stay;
+  if (!type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return GW_stay;
   for (u32 i = 2; i < x->rank; i++)
     if (!dim_is_const(x->dim[i])) return GW_stay;
   s->in = k->dim[1];
   s->out = k->dim[0] / s->n;
+  if (s->n == 1) return lacks_results(n, x, s) ? GW_padded : GW_stay;
   if (s->in == 1) return s->out > 1 && is_copied(x, s) ? GW_depthwise : GW_stay;
   return x->dt == DT_f32 ? cheapest(t, x, s) : GW_stay;
 }
