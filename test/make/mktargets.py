@@ -165,6 +165,15 @@ def pools():
     return n, n.op("AveragePool", z, kernel_shape=[2, 3], strides=[1, 3], pads=[0, 1, 0, 0])
 
 
+def extremes():
+    """Positions of extremes along memory and across it, among many equal elements."""
+    n = Net([6, 37, 83])
+    x = n.op("Round", n.op("Mul", "x", n.const(np.float32(3))))
+    y = [n.op("ArgMax", x, axis=1, keepdims=0), n.op("ArgMin", x, axis=2, keepdims=0, select_last_index=1), n.op("ArgMax", x, axis=2, keepdims=0),
+         n.op("ArgMin", x, axis=1, keepdims=0, select_last_index=1)]
+    return n, n.op("Cast", n.op("Concat", *y, axis=1), to=1)
+
+
 def tied():
     """One weight read as it is, turned round, and by a convolution's window turned round."""
     n = Net([24, 64])
@@ -242,7 +251,7 @@ def forest(rows, trees, leaves):
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
             "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "widened": widened(),
-            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40),
+            "pools": pools(), "extremes": extremes(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40),
             "multiplied": multiplied(10)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():
