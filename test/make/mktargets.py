@@ -166,12 +166,13 @@ def pools():
 
 
 def extremes():
-    """Positions of extremes along memory and across it, among many equal elements."""
+    """Positions of extremes along memory and across it, among many equal elements; running sums across memory."""
     n = Net([6, 37, 83])
     x = n.op("Round", n.op("Mul", "x", n.const(np.float32(3))))
     y = [n.op("ArgMax", x, axis=1, keepdims=0), n.op("ArgMin", x, axis=2, keepdims=0, select_last_index=1), n.op("ArgMax", x, axis=2, keepdims=0),
          n.op("ArgMin", x, axis=1, keepdims=0, select_last_index=1)]
-    return n, n.op("Cast", n.op("Concat", *y, axis=1), to=1)
+    sums = n.op("Add", n.op("CumSum", x, n.const(np.array(1)), reverse=1), n.op("CumSum", x, n.const(np.array(0)), exclusive=1))
+    return n, n.op("Concat", n.op("Cast", n.op("Concat", *y, axis=1), to=1), n.op("Reshape", sums, n.const(np.array([6, 37 * 83]))), axis=1)
 
 
 def tied():

@@ -212,6 +212,75 @@ void lower_pool_arg(Lower *l, Cursor at) {
   nest_store(&x, ex_op2(p, OP_max, ex_var(p, best), ex_int(p, 0)));
 }
 
+/* ---- running sums ---- */
+
+typedef struct CumLines {
+  Prog *p;
+  BufId x, out;
+  u32 axis, last_dim, lanes;
+  Op op;
+  bool exclusive, reverse;
+  VarId var[MAX_RANK]; /* but along axis and last_dim */
+} CumLines;
+
+/* As many lines beside each other as a vector has lanes, from `first` on. */
+static void cum_vector(const CumLines *s, Cursor at, ExprId first) {
+  Prog *p = s->p;
+  DType dt = prog_buf(p, s->x)->dt;
+  Dim n = prog_buf(p, s->x)->dim[s->axis];
+  u32 rank = s->last_dim + 1;
+  ExprId zero = ex_int(p, 0), from[MAX_RANK], to[MAX_RANK];
+  BufId acc = tile_registers(p, dt, s->lanes, 1, 1, "acc");
+  ExprId start = ex_const(p, dt, fold_init(s->op, dt));
+  reg_store(p, &at, acc, zero, zero, s->lanes > 1 ? ex_splat(p, start, s->lanes) : start);
+  VarId k = prog_for(p, &at, ex_int(p, 0), ex_dim(p, n), "k");
+  if (s->reverse) {
+    ExprId last = ex_op2(p, OP_sub, ex_dim(p, n), ex_int(p, 1));
+    k = let_new(p, &at, "r", ex_op2(p, OP_sub, last, ex_var(p, k)));
+  }
+  for (u32 i = 0; i < s->last_dim; i++) {
+    from[i] = i == s->axis ? ex_var(p, k) : ex_at(p, s->var[i]);
+    to[i] = i == s->axis ? ex_var(p, k) : ex_at(p, s->var[i]);
+  }
+  from[s->last_dim] = ex_copy(p, first);
+  to[s->last_dim] = first;
+  VarId next = tile_let(
+      p, &at,
+      ex_op2(p, s->op, reg_load(p, acc, zero, zero), ex_load_vec(p, s->x, from, rank, s->lanes)),
+      "next");
+  ExprId value = s->exclusive ? reg_load(p, acc, zero, zero) : ex_var(p, next);
+  prog_store(p, &at, s->out, to, rank, value);
+  reg_store(p, &at, acc, zero, zero, ex_var(p, next));
+}
+
+/* Lines side by side; false: there are no vectors of them. What fills no vector has shorter ones: a
+ * result that takes the place of its operand is made once. */
+static bool cum_beside(Lower *l, Cursor at) {
+  Prog *p = l->p;
+  const Buf *x = prog_buf(p, lower_in(l, 0));
+  CumLines s = {.p = p, .x = lower_in(l, 0), .out = lower_out(l, 0), .last_dim = x->rank - 1};
+  s.op = l->n->op == OP_cumsum ? OP_add : OP_mul;
+  s.axis = (u32)node_int(l->n, AT_axis, 0);
+  s.exclusive = node_int(l->n, AT_exclusive, 0) != 0;
+  s.reverse = node_int(l->n, AT_reverse, 0) != 0;
+  s.lanes = l->unit->target->lanes;
+  Dim n = x->dim[s.last_dim];
+  if (s.lanes < 4 || s.axis == s.last_dim || !dim_is_const(n) || n < s.lanes || x->dt != DT_f32)
+    return false;
+  for (u32 i = 0; i < s.last_dim; i++)
+    if (i != s.axis && prog_buf(p, s.x)->dim[i] != 1)
+      s.var[i] = for_free(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, s.x)->dim[i]), "i");
+  for (i64 done = 0; done<n; s.lanes = s.lanes> 4 ? s.lanes / 2 : 1) {
+    i64 count = (n - done) / s.lanes;
+    Cursor in = at;
+    if (!count) continue;
+    ExprId v = ex_op2(p, OP_mul, count_free(p, &in, count, "v"), ex_int(p, s.lanes));
+    cum_vector(&s, in, ex_op2(p, OP_add, v, ex_int(p, done)));
+    done += count * s.lanes;
+  }
+  return true;
+}
+
 void lower_cum(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
@@ -222,6 +291,7 @@ void lower_cum(Lower *l, Cursor at) {
   bool exclusive = node_int(l->n, AT_exclusive, 0) != 0,
        reverse = node_int(l->n, AT_reverse, 0) != 0;
   VarId var[MAX_RANK];
+  if (acc_dt == dt && cum_beside(l, at)) return;
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, axis, var);
   VarId acc = let_new(p, &at, "acc", ex_const(p, acc_dt, fold_init(op, dt)));
   var[axis] = prog_for(p, &at, ex_int(p, 0), ex_dim(p, n), "k");
