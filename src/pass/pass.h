@@ -94,6 +94,7 @@ void dce(Graph *g);          /* dce.c */
 void canon(Unit *u);         /* canon.c */
 void half(Unit *u);          /* half.c */
 void regroup(Unit *u);       /* regroup.c */
+void pools(Unit *u);         /* pools.c */
 void int16(Unit *u);         /* int16.c */
 void limits(Graph *g);       /* limits.c */
 void band(Unit *u);          /* band.c */

@@ -132,12 +132,28 @@ static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
   return true;
 }
 
+enum { FEW_PLACES = 6 };
+
+/* Places of the axis one by one; a few of them with bounds that are known. */
+static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
+  Form part = *f;
+  bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
+  while (few && from < to && form_place(l->p, f, from, &part)) {
+    lower_plain(l, at, &part);
+    from++;
+  }
+  part = *f;
+  part.axis[axis].lo = from;
+  part.axis[axis].hi = to;
+  if (from < to) lower_plain(l, at, &part);
+}
+
 /* The last vector makes some results again, if no buffer is read that may hold them. */
 static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Segment in = r->in;
   u32 axis = r->axis;
   i64 n = f->axis[axis].hi, more = (in.hi - in.lo) % r->t.lanes;
-  Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
+  Form part = form_inside(f, axis, in.lo, in.hi);
   bool done = true;
   if (more && !f->epilogue) {
     part = form_inside(f, axis, in.lo, in.hi - more);
@@ -145,11 +161,8 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
     part = form_inside(f, axis, in.hi - r->t.lanes, in.hi);
   }
   if (!lower_tiles(l, at, &part) || !done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
-  rest.axis[axis].hi = in.lo;
-  if (in.lo) lower_plain(l, at, &rest);
-  rest.axis[axis].lo = in.hi;
-  rest.axis[axis].hi = n;
-  if (in.hi < n) lower_plain(l, at, &rest);
+  write_places(l, at, f, axis, 0, in.lo);
+  write_places(l, at, f, axis, in.hi, n);
 }
 
 /* ---- windows that mostly meet nothing ---- */

@@ -134,3 +134,13 @@ Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
   x->guard = 0;
   return part;
 }
+
+bool form_place(Prog *p, const Form *f, i64 place, Form *part) {
+  Slide s;
+  u32 last = f->in[0].rank - 1;
+  if (!slide_of(p, f, last, &s)) return false;
+  Segment at = positions(&s, place);
+  if (at.from >= at.to) return false;
+  *part = form_segment(f, last, 1, &at);
+  return true;
+}
