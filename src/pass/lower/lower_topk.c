@@ -144,11 +144,11 @@ static void sort(Lower *l, const TopkLine *s, Cursor at, Dim k) {
 
 /* ---- many, by digits ---- */
 
-typedef struct Digits {
+typedef struct KeyDigits {
   i64 bits;            /* of a digit */
   BufId count;         /* of each digit: how often it is there, then where its elements go */
   BufId key[2], at[2]; /* elements and their positions, and where they are sorted to */
-} Digits;
+} KeyDigits;
 
 static bool has_key(DType dt) {
   return dt == DT_f32 || dt == DT_bool || dt == DT_i32 || dt == DT_u32 || dtype_is_narrow(dt);
@@ -178,7 +178,7 @@ static ExprId key_of(const TopkLine *s, Cursor *at, VarId i) {
   return s->largest ? ex_op2(p, OP_sub, ex_int(p, top), up) : up;
 }
 
-static ExprId digit_of(Prog *p, const Digits *d, VarId key, i64 shift) {
+static ExprId digit_of(Prog *p, const KeyDigits *d, VarId key, i64 shift) {
   ExprId e = ex_var(p, key);
   if (shift) e = ex_op2(p, OP_shr, e, ex_int(p, shift));
   return shift + d->bits >= KEY ? e : ex_op2(p, OP_and, e, ex_int(p, ((i64)1 << d->bits) - 1));
@@ -188,12 +188,12 @@ static ExprId load_i64(Prog *p, BufId b, VarId i) {
   return ex_cast(p, DT_i64, load_at(p, b, &i), false);
 }
 
-static void clear_counts(Prog *p, Cursor at, const Digits *d) {
+static void clear_counts(Prog *p, Cursor at, const KeyDigits *d) {
   VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, (i64)1 << d->bits), "b");
   store_at(p, &at, d->count, &b, ex_const(p, DT_i32, (Scalar){0}));
 }
 
-static void count_digit(Prog *p, Cursor *at, const Digits *d, VarId key, i64 shift) {
+static void count_digit(Prog *p, Cursor *at, const KeyDigits *d, VarId key, i64 shift) {
   VarId b = let_new(p, at, "b", digit_of(p, d, key, shift));
   ExprId more = ex_op2(p, OP_add, load_at(p, d->count, &b), ex_const(p, DT_i32, (Scalar){.i = 1}));
   store_at(p, at, d->count, &b, more);
@@ -201,7 +201,7 @@ static void count_digit(Prog *p, Cursor *at, const Digits *d, VarId key, i64 shi
 
 /* Elements whose highest digit is no larger than that of the last of the k best, in the order of
  * their positions, to key[0] and at[0]; their number. */
-static VarId choose(const TopkLine *s, Cursor *at, const Digits *d, Dim k) {
+static VarId choose(const TopkLine *s, Cursor *at, const KeyDigits *d, Dim k) {
   Prog *p = s->p;
   i64 high = KEY - d->bits;
   clear_counts(p, *at, d);
@@ -228,7 +228,7 @@ static VarId choose(const TopkLine *s, Cursor *at, const Digits *d, Dim k) {
 }
 
 /* The first m elements by one digit, from one pair of buffers to the other. */
-static void sort_digit(Prog *p, Cursor at, const Digits *d, VarId m, i64 shift, u32 from) {
+static void sort_digit(Prog *p, Cursor at, const KeyDigits *d, VarId m, i64 shift, u32 from) {
   clear_counts(p, at, d);
   Cursor in = at;
   VarId i = prog_for(p, &in, ex_int(p, 0), ex_var(p, m), "i");
@@ -252,7 +252,7 @@ static void sort_digit(Prog *p, Cursor at, const Digits *d, VarId m, i64 shift, 
 
 static void sort_digits(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   Prog *p = s->p;
-  Digits d = {.bits = dim_is_const(s->n) && s->n < LONG_LINE ? SHORT_DIGIT : LONG_DIGIT};
+  KeyDigits d = {.bits = dim_is_const(s->n) && s->n < LONG_LINE ? SHORT_DIGIT : LONG_DIGIT};
   Dim digits = (Dim)1 << d.bits;
   d.count = prog_add_buf(p, BS_local, DT_i32, &digits, 1, str_of(p->c, "count"));
   for (u32 i = 0; i < 2; i++) {
