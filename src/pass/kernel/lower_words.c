@@ -286,8 +286,16 @@ static void fill_rows(Writer *w, Cursor at) {
              ex_cast(p, DT_i16, nest_load(&x, s->x), false));
 }
 
-static ExprId as_i32(Prog *p, BufId b, ExprId row, ExprId k) {
-  return ex_cast(p, DT_i32, ex_load(p, b, (ExprId[]){row, k}, 2), false);
+VarId pairs_loop(Prog *p, Cursor *at, i64 n) {
+  VarId k = prog_for(p, at, ex_int(p, 0), ex_int(p, n), "k");
+  prog_stmt(p, at->owner)->flags |= LF_pairs;
+  return k;
+}
+
+void pairs_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte) {
+  ExprId one = ex_cast(p, DT_i32, word, false), other = ex_cast(p, DT_i32, byte, false);
+  ExprId product = ex_cast(p, DT_u32, ex_op2(p, OP_mul, one, other), false);
+  prog_set(p, at, acc, ex_op2(p, OP_add, ex_var(p, acc), product));
 }
 
 /* Row of the matrix that column c of the tile is. */
@@ -314,14 +322,13 @@ static void write_tile(Writer *w, Cursor at, VarId row_tile, VarId col_tile) {
   for (i64 i = 0; i < rows * cols; i++)
     acc[i] = let_new(p, &at, "acc", ex_const(p, DT_u32, (Scalar){0}));
   Cursor in = at;
-  VarId k = prog_for(p, &in, ex_int(p, 0), ex_int(p, w->s->padded), "k");
-  prog_stmt(p, in.owner)->flags |= LF_pairs;
+  VarId k = pairs_loop(p, &in, w->s->padded);
   for (i64 i = 0; i < rows * cols; i++) {
-    ExprId row = at_block(p, row_tile, rows, ex_int(p, i / cols));
-    ExprId one = as_i32(p, w->words, row, ex_var(p, k)),
-           other = as_i32(p, w->matrix, matrix_row(w, col_tile, i % cols), ex_var(p, k));
-    ExprId product = ex_cast(p, DT_u32, ex_op2(p, OP_mul, one, other), false);
-    prog_set(p, &in, acc[i], ex_op2(p, OP_add, ex_var(p, acc[i]), product));
+    ExprId row = at_block(p, row_tile, rows, ex_int(p, i / cols)),
+           col = matrix_row(w, col_tile, i % cols);
+    ExprId word = ex_load(p, w->words, (ExprId[]){row, ex_var(p, k)}, 2),
+           byte = ex_load(p, w->matrix, (ExprId[]){col, ex_var(p, k)}, 2);
+    pairs_add(p, &in, acc[i], word, byte);
   }
   for (i64 i = 0; i < rows * cols; i++) {
     ExprId row = at_block(p, row_tile, rows, ex_int(p, i / cols)),
