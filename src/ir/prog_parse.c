@@ -358,6 +358,8 @@ static void loop(ProgParse *o, StmtId id) {
       st.chunk = (u32)chunk;
     } else if (scan_accept_word(s, "unroll")) {
       st.flags |= LF_unroll;
+    } else if (scan_accept_word(s, "pairs")) {
+      st.flags |= LF_pairs;
     } else {
       break;
     }

@@ -13,6 +13,11 @@
  *              for groups of more than a few channels, and for transposed convolutions with a few
  *              results.
  *
+ * Convolutions of bytes in groups of several channels become those of floats first: lanes of
+ * families that multiply several bytes at a time run along results of one group, of which there are
+ * few, and the next group reads others. The sums are integers below 2^24, which floats hold in
+ * whatever order they are added; where that is not certain nothing is done.
+ *
  * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
  * machines with vectors, and not where memory is to be saved.
  *
@@ -22,6 +27,10 @@
 #include "pass/pass.h"
 
 #include <string.h>
+
+/* Integers that f32 holds; channels of a group of bytes: with more, bytes are multiplied as they
+ * are in less time where there is an instruction for four of them. */
+enum { MOST_EXACT = 1 << 24, MOST_CHANNELS = 32 };
 
 /* Elements of a window: fewer do not pay for the copy. Copies of a channel that any operand may
  * have, those that a small one may have, and elements of all of these: more would come from far
@@ -194,6 +203,60 @@ static Val make_depthwise(Graph *g, const SmallGroups *s, const Val *from, Attr 
   return s->in > 1 ? mk_reshape(g, made, out->dim, out->rank) : made;
 }
 
+/* ---- bytes ---- */
+
+/* Are all sums of the products of these weights with bytes less a zero point exact in f32, beside
+ * a bias as large as this? */
+static bool is_exact(const Tensor *w, i64 zero, i64 bias) {
+  i64 each = (i64)w->n / w->dim[0], far = zero > 127 ? zero : 255 - zero, most = 0;
+  for (i64 i = 0; i < w->dim[0]; i++) {
+    i64 sum = 0;
+    for (i64 k = 0; k < each; k++) {
+      i64 x = tensor_get(w, (u64)(i * each + k)).i;
+      sum += x < 0 ? -x : x;
+    }
+    most = sum > most ? sum : most;
+  }
+  return most < (MOST_EXACT - bias) / far;
+}
+
+static i64 largest(const Tensor *t) {
+  i64 most = 0;
+  for (u64 i = 0; i < t->n; i++) {
+    i64 x = tensor_get(t, i).i;
+    most = x > most ? x : -x > most ? -x : most;
+  }
+  return most;
+}
+
+/* f32(conv(bytes, w) + b) in groups -> conv(f32(bytes), f32(w)) + f32(b) */
+static bool in_floats(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *cast = graph_node(g, id);
+  i64 zero;
+  if (cast->op != OP_cast || graph_type(g, cast->out[0])->dt != DT_f32) return true;
+  const Node *sum = graph_def(g, cast->in[0], OP_add);
+  const Tensor *b = sum ? graph_const(g, sum->in[1]) : NULL;
+  const Node *conv = graph_def(g, sum ? sum->in[0] : cast->in[0], OP_conv);
+  if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
+  const Tensor *w = graph_const(g, conv->in[1]);
+  if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
+  if (w->dim[1] < 2 || w->dim[1] > MOST_CHANNELS) return true;
+  i64 bias = b ? largest(b) : 0;
+  if (largest(w) > INT16_MAX || w->n > MOST_EXACT || bias >= MOST_EXACT) return true;
+  if (!graph_bytes(g, conv->in[0], &zero) || zero < 0 || !is_exact(w, zero, bias)) return true;
+  Node n = *conv;
+  Val add = sum ? sum->in[1] : 0;
+  g->loc = cast->loc;
+  Val x = mk_cast(g, n.in[0], DT_f32), k = mk_cast(g, n.in[1], DT_f32);
+  Val y = graph_node(g, graph_add(g, OP_conv, (Val[]){x, k}, 2, n.attr, n.nattr))->out[0];
+  if (add) {
+    Val bias_f32 = mk_cast(g, add, DT_f32);
+    y = mk_map2(g, OP_add, y, bias_f32);
+  }
+  return !edit_swap(e, id, y);
+}
+
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Unit *u = e->user;
@@ -214,5 +277,6 @@ static bool visit(Edit *e, NodeId id) {
 
 void regroup(Unit *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
-  if (edit_run(u->g, visit, u)) u->g->left = LEFT_known | LEFT_equal;
+  bool floats = edit_run(u->g, in_floats, NULL);
+  if (edit_run(u->g, visit, u) || floats) u->g->left = LEFT_known | LEFT_equal;
 }

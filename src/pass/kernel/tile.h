@@ -206,6 +206,10 @@ enum { ROWS_LANES = 32 };                                             /* at most
 void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_rows.c */
 bool words_choose(Lower *l, const Form *f, KernelRecord *r);          /* lower_words.c */
 void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+/* Sums of products of 16 bits, u32, in the shape in which compilers find pairs: a loop over n, a
+ * multiple of 16, and a step of it. */
+VarId pairs_loop(Prog *p, Cursor *at, i64 n);
+void pairs_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
