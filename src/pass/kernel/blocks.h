@@ -70,9 +70,10 @@ enum { FULL_ROWS = 8, SHORT_ROWS = 4 };
 static const i64 FOUR_128 = (i32)0x80808080;
 
 /* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
- * scales of two groups, if these are integers; and what the sums of products with x, to which 128
- * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a
- * way of the first cache apart meet in the same few lines of it. */
+ * scales of two groups, if these are integers, of each as both halves of a word where products are
+ * added by pairs, else both as the halves of one; and what the sums of products with x, to which
+ * 128 is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of
+ * a way of the first cache apart meet in the same few lines of it. */
 enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, ROW_PAD = 2 };
 
 /* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
@@ -116,7 +117,7 @@ ExprId blocks_rows_of_tiles(const BlockTile *b);
 ExprId blocks_units_of_tiles(const BlockTile *b);
 void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w);
 ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v);
-ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g);
+ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up);
 ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group);
 u32 blocks_most_pairs(const BlockTile *b);
 

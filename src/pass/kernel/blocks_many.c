@@ -33,6 +33,11 @@ static ExprId products_with_128(const BlockTile *b, const VarId *word) {
   return blocks_minus(p, sum);
 }
 
+static ExprId unpacked_scales(const BlockTile *b, const BlockAt *at, ExprId v, u32 word) {
+  bool pairs = b->t.l->unit->pairs;
+  return blocks_scale_pair(b, at, v, pairs ? word : 0, pairs ? word : 1, 0);
+}
+
 /* Unpacks all units of some panels once, for all tiles of rows; the loop runs over no unit if no
  * tile will read them. */
 void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
@@ -52,7 +57,7 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
     if (j == words && !b->is_shifted) continue;
     if (j < words) {
       e = j < UNPACKED_WORDS ? with_signs(b, blocks_four_bytes(b, w, j, one))
-                             : blocks_scale_pair(b, &at, one, j - UNPACKED_WORDS);
+                             : unpacked_scales(b, &at, one, j - UNPACKED_WORDS);
       word[j] = tile_let(p, &in, e, "w");
     }
     prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j, v, idx),
@@ -182,14 +187,15 @@ static bool is_crossed(const BlockTile *b) {
   return pays && u->aim == AIM_time && b->by && !has_few_rows(b);
 }
 
-/* Do two panels share what is loaded of x? Where four products are one operation and bytes need not
- * be unpacked, there would be a load for each. Where products are added by pairs and two groups of
- * a unit have scales, sums are finished so seldom that the loads are what counts. */
+/* Do two panels share what is loaded of x? Where four products are one operation and nothing is
+ * unpacked in the tile, there would be a load for each. Where two groups of a unit have integers as
+ * scales, sums are finished so seldom that the loads are what counts. */
 static bool has_two_panels(const BlockTile *b) {
   const Unit *u = b->t.l->unit;
   if (is_crossed(b)) return true;
   if (u->pairs) return b->by && block_is_scaled(b->q.kind) && !has_few_rows(b);
-  return u->target->regs > 16 && b->by && b->q.words == 8;
+  bool ready = b->q.words == 8 || (block_is_scaled(b->q.kind) && is_unpacked(b));
+  return u->target->regs > 16 && b->by && ready;
 }
 
 /* How x is kept for tiles of many rows, and how many of these and of panels a tile has. */
