@@ -111,8 +111,8 @@ typedef enum StmtKind {
  * only the body touches, and that an iteration reads, is written first by that iteration. Behind
  * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
  * chunk; those that stand directly inside it and are marked too are handed out with it, as one
- * loop: see prog_shared. pairs: sums of products of 16 bits, a multiple of 16 of them; C tells those
- * compilers so that would rather take fewer at a time. */
+ * loop: see prog_shared. pairs: sums of products of 16 bits, a multiple of 16 of them; C tells
+ * those compilers so that would rather take fewer at a time. */
 typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4 } LoopFlag;
 
 /* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
