@@ -30,7 +30,7 @@ enum {
 };
 
 /* A form as rows and columns. */
-typedef struct Words {
+typedef struct WordSums {
   u32 w, x;        /* operands: the constant one, the other */
   u32 row, col;    /* axes; row may be FORM_AXES: there is one */
   i64 rows, cols;  /* points along these */
@@ -38,7 +38,7 @@ typedef struct Words {
   i64 block_rows, block_cols;
   bool by_rows; /* results lie along rows */
   bool guarded; /* windows may leave the image */
-} Words;
+} WordSums;
 
 static i64 extent(const Form *f, u32 axis) {
   return f->axis[axis].hi - f->axis[axis].lo;
@@ -102,7 +102,7 @@ static bool lies_along(const Lower *l, const Form *f, u32 axis) {
 
 /* The axes: false where the form has no rows and columns. Of several axes of a kind the last one of
  * more than a few points is taken, and the others are loops around. */
-static bool find_axes(const Form *f, Words *s) {
+static bool find_axes(const Form *f, WordSums *s) {
   s->row = s->col = FORM_AXES;
   s->sum = 1;
   for (u32 i = 0; i < f->naxes; i++) {
@@ -128,7 +128,7 @@ static i64 part(i64 n, i64 most) {
   return most;
 }
 
-static void find_blocks(const Lower *l, const Form *f, Words *s) {
+static void find_blocks(const Lower *l, const Form *f, WordSums *s) {
   s->rows = s->row < FORM_AXES ? f->axis[s->row].hi : 1;
   s->cols = f->axis[s->col].hi;
   s->padded = (s->sum + SUM_STEP - 1) / SUM_STEP * SUM_STEP;
@@ -139,14 +139,14 @@ static void find_blocks(const Lower *l, const Form *f, Words *s) {
   s->block_cols = s->by_rows ? part(s->cols, 2) : part(s->cols, BLOCK);
 }
 
-static bool choose(const Lower *l, const Form *f, Words *s) {
+static bool choose(const Lower *l, const Form *f, WordSums *s) {
   const Unit *u = l->unit;
   if (u->target->lanes >= 4 || !u->for_c || u->aim != AIM_time || !f->fold) return false;
   if (f->nin != 2 || f->body != FB_op || f->op != OP_mul || f->with != OP_add || f->acc != DT_i32 ||
       f->init.i || f->from.buf)
     return false;
   for (u32 k = 0; k < 2; k++) {
-    *s = (Words){.w = k, .x = 1 - k};
+    *s = (WordSums){.w = k, .x = 1 - k};
     if (!is_weights(l, f, k) || !fits_words(l, f, 1 - k) || !find_axes(f, s)) continue;
     find_blocks(l, f, s);
     i64 around = 1, added = s->padded - s->sum;
@@ -161,7 +161,7 @@ static bool choose(const Lower *l, const Form *f, Words *s) {
 }
 
 bool words_choose(Lower *l, const Form *f, KernelRecord *r) {
-  Words s;
+  WordSums s;
   if (!choose(l, f, &s)) return false;
   r->family = FA_words;
   r->size = str_fmt(l->c, "%lldx%lld sums of %lld", (long long)s.block_rows,
@@ -172,7 +172,7 @@ bool words_choose(Lower *l, const Form *f, KernelRecord *r) {
 /* ---- the constant factor ---- */
 
 /* Axes that it is brought into the order of, folds last. */
-static u32 weight_order(const Form *f, const Words *s, u32 *axis) {
+static u32 weight_order(const Form *f, const WordSums *s, u32 *axis) {
   u32 n = 0;
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].fold && i != s->col && operand_moves(&f->in[s->w], i)) axis[n++] = i;
@@ -194,7 +194,7 @@ static u64 place_of(const Operand *o, const Tensor *t, const i64 *at) {
 }
 
 /* A row for each column, along the sum, with zeros at its end. */
-static BufId turned(Lower *l, const Form *f, const Words *s) {
+static BufId turned(Lower *l, const Form *f, const WordSums *s) {
   const Operand *o = &f->in[s->w];
   const Tensor *t = prog_buf(l->p, prog_root(l->p, o->buf))->data;
   u32 axis[FORM_AXES], n = weight_order(f, s, axis);
@@ -222,17 +222,17 @@ static BufId turned(Lower *l, const Form *f, const Words *s) {
 
 /* ---- loops ---- */
 
-typedef struct Writer {
+typedef struct WordWriter {
   Lower *l;
   Prog *p;
   const Form *f;
-  const Words *s;
+  const WordSums *s;
   Nest outer; /* loops around blocks */
   BufId words, sums, matrix;
   i64 rows, tile_rows, tile_cols; /* of this part's blocks; of tiles inside of them */
   ExprId row0;                    /* first row of the block, */
   VarId col_block;                /* and which one of the columns; 0: there is one */
-} Writer;
+} WordWriter;
 
 /* a * by + b; a may be no variable, which is 0 */
 static ExprId at_block(Prog *p, VarId a, i64 by, ExprId b) {
@@ -250,15 +250,15 @@ static ExprId value_of(Prog *p, VarId v) {
   return v ? ex_var(p, v) : ex_int(p, 0);
 }
 
-static ExprId block_row(const Writer *w) {
+static ExprId block_row(const WordWriter *w) {
   return w->row0 ? ex_copy(w->p, w->row0) : ex_int(w->p, 0);
 }
 
 /* Rows of the block as numbers of 16 bits. Loops over folds are clipped where windows leave the
  * image, for which the variable of the row must be one of a loop. */
-static void fill_rows(Writer *w, Cursor at) {
+static void fill_rows(WordWriter *w, Cursor at) {
   Prog *p = w->p;
-  const Words *s = w->s;
+  const WordSums *s = w->s;
   Nest x = w->outer;
   x.at = at;
   ExprId in_block = ex_int(p, 0);
@@ -299,7 +299,7 @@ void pairs_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte) {
 }
 
 /* Row of the matrix that column c of the tile is. */
-static ExprId matrix_row(const Writer *w, VarId tile, i64 c) {
+static ExprId matrix_row(const WordWriter *w, VarId tile, i64 c) {
   Prog *p = w->p;
   u32 axis[FORM_AXES], n = weight_order(w->f, w->s, axis);
   ExprId e = 0;
@@ -315,7 +315,7 @@ static ExprId matrix_row(const Writer *w, VarId tile, i64 c) {
 }
 
 /* Sums of a tile, into those of the block. */
-static void write_tile(Writer *w, Cursor at, VarId row_tile, VarId col_tile) {
+static void write_tile(WordWriter *w, Cursor at, VarId row_tile, VarId col_tile) {
   Prog *p = w->p;
   VarId acc[16];
   i64 rows = w->tile_rows, cols = w->tile_cols;
@@ -339,9 +339,9 @@ static void write_tile(Writer *w, Cursor at, VarId row_tile, VarId col_tile) {
 }
 
 /* What becomes of the sums of a block, along the axis that results lie along. */
-static void finish_block(Writer *w, Cursor at) {
+static void finish_block(WordWriter *w, Cursor at) {
   Prog *p = w->p;
-  const Words *s = w->s;
+  const WordSums *s = w->s;
   ExprId sub[FORM_AXES] = {0};
   Nest x = w->outer;
   x.at = at;
@@ -357,9 +357,9 @@ static void finish_block(Writer *w, Cursor at) {
 }
 
 /* Blocks of `rows` rows from row `from` on, so many. */
-static void write_blocks(Writer *w, i64 from, i64 rows, i64 count) {
+static void write_blocks(WordWriter *w, i64 from, i64 rows, i64 count) {
   Prog *p = w->p;
-  const Words *s = w->s;
+  const WordSums *s = w->s;
   Cursor at = w->outer.at;
   w->rows = rows;
   w->tile_rows = part(rows, 4);
@@ -378,10 +378,10 @@ static void write_blocks(Writer *w, i64 from, i64 rows, i64 count) {
 
 void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Prog *p = l->p;
-  Words s;
+  WordSums s;
   (void)r;
   if (!choose(l, f, &s)) bug(l->c, LOC_NONE, "sums of words were chosen, and are none");
-  Writer w = {.l = l, .p = p, .f = f, .s = &s, .outer = {.l = l, .p = p, .f = f, .at = at}};
+  WordWriter w = {.l = l, .p = p, .f = f, .s = &s, .outer = {.l = l, .p = p, .f = f, .at = at}};
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].fold && i != s.row && i != s.col) nest_loop(&w.outer, i);
   Dim wd[2] = {s.block_rows, s.padded};
