@@ -277,6 +277,6 @@ static bool visit(Edit *e, NodeId id) {
 
 void regroup(Unit *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
-  bool floats = edit_run(u->g, in_floats, NULL);
+  bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, NULL); /* bytes are the smallest */
   if (edit_run(u->g, visit, u) || floats) u->g->left = LEFT_known | LEFT_equal;
 }
