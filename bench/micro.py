@@ -57,6 +57,8 @@ layer("conv7x7s2-3to64@224", conv(3, 64, 224, 7, 2), "dense convolution")
 for a, b, p in ((256, 64, 56), (64, 256, 56), (512, 128, 28), (256, 1024, 14), (1024, 256, 14), (2048, 512, 7), (512, 2048, 7)):
     layer(f"conv1x1-{a}to{b}@{p}", conv(a, b, p, 1), "dense convolution")
 layer("conv3x3g32-256@14", conv(256, 256, 14, 3, 1, 32), "grouped convolution")
+for c, g in ((96, 16), (240, 8), (288, 8)):
+    layer(f"conv3x3g{g}-{c}@28", conv(c, c, 28, 3, 1, g), "grouped convolution")
 for c, p, k, s in ((32, 112, 3, 1), (144, 56, 3, 1), (384, 14, 3, 1), (960, 7, 3, 1), (144, 56, 3, 2), (120, 28, 5, 1), (672, 14, 5, 1), (96, 56, 7, 1)):
     layer(f"depthwise{k}x{k}{'s2' if s > 1 else ''}-{c}@{p}", conv(c, c, p, k, s, c), "depthwise convolution")
 for m, w, k in ((128, 768, 768), (128, 3072, 768), (128, 768, 3072), (384, 768, 768), (512, 512, 512), (1024, 1024, 1024), (196, 1024, 256),
@@ -73,12 +75,16 @@ for name, f, shape in (("layernorm-128x768", lambda n, x: n.layernorm(x), (1, 12
                        ("tanh-64k", lambda n, x: n.op("Tanh", x), (65536,)),
                        ("exp-64k", lambda n, x: n.op("Exp", x), (65536,)),
                        ("maxpool3x3s2-64@112", lambda n, x: n.maxpool(x, 3, 2, 1), (1, 64, 112, 112)),
+                       ("maxpool5x5-128@20", lambda n, x: n.maxpool(x, 5, 1, 2), (1, 128, 20, 20)),
+                       ("argmax-21@128", lambda n, x: n.op("Cast", n.op("ArgMax", x, axis=1), to=1), (1, 21, 128, 128)),
+                       ("argmax-8x32000", lambda n, x: n.op("Cast", n.op("ArgMax", x, axis=-1), to=1), (8, 32000)),
+                       ("topk-1000of25000", lambda n, x: n.op("TopK", x, n.ints(1000), outs=2)[0], (1, 25000)),
+                       ("cumsum-512x64", lambda n, x: n.op("CumSum", x, n.ints(1)), (4, 512, 64)),
                        ("globalaverage-2048@7", lambda n, x: n.op("GlobalAveragePool", x), (1, 2048, 7, 7)),
                        ("transpose-384x384", lambda n, x: n.transpose(x, 1, 0), (384, 384)),
                        ("transpose-heads", lambda n, x: n.transpose(x, 0, 2, 1, 3), (1, 128, 12, 64)),
                        ("upsample2-128@40", lambda n, x: n.upsample(x), (1, 128, 40, 40))):
     layer(name, unary(f, *shape), "rows, elements, movement")
-
 
 
 def forest(*args):

@@ -517,7 +517,19 @@ typedef struct Option {
   Kind kind;
   void *to;
   double least, most;
+  const char *form, *says; /* for --help; NULL: another row does */
 } Option;
+
+static void print_help(const Option *x, int n) {
+  printf("usage: %s [-p PROMPT] [OPTION]...\n\n"
+         "talk with a language model: this program is the model, with room for %ld tokens.\n"
+         "Without a prompt it is a conversation, in which :help lists what else can be said.\n"
+         "Answers go to standard output, times to standard error.\n\n",
+         program, ingot_player.context);
+  for (int i = 0; i < n; i++)
+    if (x[i].form) printf("  %-24s %s\n", x[i].form, x[i].says);
+  printf("  %-24s %s\n", "-h, --help", "this help");
+}
 
 static int set_option(const Option *x, const char *text) {
   char *end = NULL;
@@ -541,32 +553,41 @@ static int read_options(Options *o, int argc, char **argv) {
   const char *stop = NULL;
   TokenSampler *s = &o->sampler;
   const Option table[] = {
-      {"-p", K_text, &o->prompt, 0, 0},
-      {"--prompt", K_text, &o->prompt, 0, 0},
-      {"--system", K_text, &o->system, 0, 0},
-      {"--stop", K_text, &stop, 0, 0},
-      {"--date", K_text, &o->date, 0, 0},
-      {"--raw", K_flag, &o->raw, 0, 0},
-      {"--quiet", K_flag, &o->quiet, 0, 0},
-      {"--bench", K_flag, &o->bench, 0, 0},
-      {"--json", K_flag, &o->json, 0, 0},
-      {"--max-tokens", K_int, &o->max_tokens, -1, 1e9},
-      {"--seed", K_int, &seed, 0, 9e15},
-      {"--threads", K_int, &threads, 1, ingot_model.threads},
-      {"--top-k", K_int, &top_k, 0, 1e9},
-      {"--temperature", K_float, &s->temperature, 0, 100},
-      {"--top-p", K_float, &s->top_p, 0, 1},
-      {"--min-p", K_float, &s->min_p, 0, 1},
-      {"--repeat-penalty", K_float, &s->repeat, 0.01, 100},
-      {"--frequency-penalty", K_float, &s->frequency, -100, 100},
-      {"--presence-penalty", K_float, &s->presence, -100, 100},
+      {"-p", K_text, &o->prompt, 0, 0, NULL, NULL},
+      {"--prompt", K_text, &o->prompt, 0, 0, "-p, --prompt TEXT", "answer this, and end"},
+      {"--system", K_text, &o->system, 0, 0, "--system TEXT", "what the system says first"},
+      {"--raw", K_flag, &o->raw, 0, 0, "--raw", "continue a text, without the model's template"},
+      {"--max-tokens", K_int, &o->max_tokens, -1, 1e9, "--max-tokens N",
+       "end an answer after so many tokens (default -1: when the model does)"},
+      {"--temperature", K_float, &s->temperature, 0, 100, "--temperature X",
+       "how freely tokens are drawn; 0: always the likeliest (default 0.7)"},
+      {"--top-k", K_int, &top_k, 0, 1e9, "--top-k N", "of the N likeliest; 0: of all (default 40)"},
+      {"--top-p", K_float, &s->top_p, 0, 1, "--top-p X",
+       "of the likeliest that are this probable together (default 0.9)"},
+      {"--min-p", K_float, &s->min_p, 0, 1, "--min-p X",
+       "of those at least so probable beside the likeliest (default 0)"},
+      {"--repeat-penalty", K_float, &s->repeat, 0.01, 100, "--repeat-penalty X",
+       "divides the logits of recent tokens (default 1: none)"},
+      {"--frequency-penalty", K_float, &s->frequency, -100, 100, "--frequency-penalty X",
+       "less of them, for each time (default 0)"},
+      {"--presence-penalty", K_float, &s->presence, -100, 100, "--presence-penalty X",
+       "less of them, once (default 0)"},
+      {"--seed", K_int, &seed, 0, 9e15, "--seed N", "the same gives the same answers (default 0)"},
+      {"--stop", K_text, &stop, 0, 0, "--stop TEXT", "ends an answer; may be repeated"},
+      {"--date", K_text, &o->date, 0, 0, "--date YYYY-MM-DD",
+       "the day that templates are told (default: today)"},
+      {"--threads", K_int, &threads, 1, ingot_model.threads, "--threads N",
+       "at most, and by default, those it was built for"},
+      {"--quiet", K_flag, &o->quiet, 0, 0, "--quiet", "answers alone, no times"},
+      {"--bench", K_flag, &o->bench, 0, 0, "--bench",
+       "measure prompts and decoding beside the read bandwidth"},
+      {"--json", K_flag, &o->json, 0, 0, "--json", "of --bench, machine-readable"},
   };
   enum { N = sizeof table / sizeof *table };
   for (int i = 1; i < argc; i++) {
     const Option *x = table;
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-      for (x = table; x < table + N; x++)
-        printf("  %s%s\n", x->name, x->kind == K_flag ? "" : " VALUE");
+      print_help(table, N);
       exit(OK);
     }
     while (x < table + N && strcmp(x->name, argv[i]) != 0) x++;

@@ -203,7 +203,7 @@ static Tried choose_ram(Ingot *m, const Target *target) {
   if (!fast.m.p->planned) return fast;
   u64 least = fast.arena;
   for (u32 i = 0; i < 6; i++) { /* without bands, with most, with many, with fewer and fewer */
-    const u64 known[] = {0, BAND_LEAST, BAND_NEAR, fast.arena - fast.arena / 8,
+    const u64 known[] = {0, BAND_LEAST, BAND_NEARLY, fast.arena - fast.arena / 8,
                          fast.arena - fast.arena / 16};
     u64 bands = i < 5 ? known[i] : least + least / 2;
     if (bands >= fast.arena) continue;
@@ -212,7 +212,7 @@ static Tried choose_ram(Ingot *m, const Target *target) {
     if (total(&t) < total(&fast) && ram_score(&t, &fast) < ram_score(&best, &fast)) best = t;
   }
   Tried plain = best;
-  if (target->lanes > 1) plain = try(m, (Make){target_scalar(), AIM_ram, BAND_NEAR}, true);
+  if (target->lanes > 1) plain = try(m, (Make){target_scalar(), AIM_ram, BAND_NEARLY}, true);
   if (total(&best) == total(&fast))
     warn(m->c, LOC_NONE,
          "for %s: no program was found that takes less RAM than the fastest, %llu bytes",
@@ -245,14 +245,14 @@ static bool choose_fit(Ingot *m, const Target *target, Fit *f) {
   if (fits(m, f, (Make){target, AIM_ram, 0})) return true;
   u64 others = f->least.stack + f->least.ports,
       want = m->wish.ram > others ? m->wish.ram - others : 0;
-  for (u32 i = MORES; i > 0 && want > BAND_NEAR; i--)
+  for (u32 i = MORES; i > 0 && want > BAND_NEARLY; i--)
     if (fits(m, f, (Make){target, AIM_ram, want + want * i / MORE})) return true;
-  for (u32 i = 0; i < TRIES && want > BAND_NEAR; i++) {
+  for (u32 i = 0; i < TRIES && want > BAND_NEARLY; i++) {
     if (fits(m, f, (Make){target, AIM_ram, want})) return true;
     u64 over = total(&f->least) - m->wish.ram + want / SAVES; /* what band.c did not foresee */
     want = want > over ? want - over : 0;
   }
-  return fits(m, f, (Make){target, AIM_ram, BAND_NEAR}) ||
+  return fits(m, f, (Make){target, AIM_ram, BAND_NEARLY}) ||
          fits(m, f, (Make){target, AIM_ram, BAND_LEAST});
 }
 

@@ -227,12 +227,12 @@ static void load(Ctx *c, Native *n) {
   IngotC o = {
       .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_MOST, .caller = 1};
   const char *library = n->m->compiled.library;
-  bool apart = !library && api_weights_apart(n->m);
-  if (apart) o.weights = "pointer";
+  bool own_file = !library && api_weights_apart(n->m);
+  if (own_file) o.weights = "pointer";
   /* gives every buffer its place, also where the code is there already */
   EmitFacts facts = api_emit(n->m, &o, false, &source, &header);
   n->m->kept.arena_bytes = facts.arena_bytes;
-  if (apart && !n->m->kept.weights) n->m->kept.weights = join_weights(c, &n->m->written.blob);
+  if (own_file && !n->m->kept.weights) n->m->kept.weights = join_weights(c, &n->m->written.blob);
   if (!library) {
     folder_make(c, &n->folder);
     const char *path = folder_file(c, &n->folder, "m.c");

@@ -2,7 +2,9 @@
  *
  * In: a model from a file, with inputs. Out: its outputs. Arrays travel as .npz in a temporary
  * folder. Without VNNI its sums of products of bytes saturate at 16 bits unless it is told that
- * they shall be exact; it has no kernels for some models then, which it runs as it likes.
+ * they shall be exact; it has no kernels for some models then, which it runs as it likes. Maps of
+ * ZipMap, which it gives as dictionaries in an order of its own, become what they are here: values,
+ * in the order of the keys that the model names, and these keys.
  */
 #include "api/own.h"
 
@@ -25,7 +27,16 @@ static const char script[] =
     "  s = start('0')\n"
     "z = numpy.load(sys.argv[2])\n"
     "r = s.run(None, {i.name: z[i.name] for i in s.get_inputs() if i.name in z})\n"
-    "numpy.savez(sys.argv[3], *r)\n";
+    "keys = numpy.load(sys.argv[4])\n"
+    "flat = []\n"
+    "for i, v in enumerate(r):\n"
+    "  if 'k%d' % i in keys:\n"
+    "    k = keys['k%d' % i]\n"
+    "    words = [bytes(x).rstrip(bytes(1)).decode() for x in k] if k.ndim > 1 else k.tolist()\n"
+    "    flat += [numpy.array([[m[w] for w in words] for m in v], numpy.float32), k]\n"
+    "  else:\n"
+    "    flat.append(v.astype(str) if getattr(v, 'dtype', 0) == object else v)\n"
+    "numpy.savez(sys.argv[3], *flat)\n";
 
 typedef struct Python {
   Ingot *m;
@@ -50,22 +61,48 @@ void api_write_inputs(Ingot *m, const char *path) {
   write_inputs(m, path, false);
 }
 
+/* Keys of the maps that output i is; NULL: it is none, or they are not known. */
+static const Tensor *keys_of(Ingot *m, u32 i) {
+  const Port *p = &m->opened.ports[i];
+  if (p->kind != TY_seq || !p->maps || !m->g) return NULL;
+  return graph_const(m->g, m->g->blk.at[1].ret.at[p->elem[1].flat]);
+}
+
+/* A file with the keys of all maps; an output that is neither these nor a tensor is refused. */
+static void write_keys(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  u32 n = 0, all = m->opened.ports ? m->opened.model->noutput : 0;
+  Str *name = NEWS(&c->keep, Str, all + 1);
+  Tensor **data = NEWS(&c->keep, Tensor *, all + 1);
+  Text out = text_new(&c->keep);
+  for (u32 i = 0; i < all; i++) {
+    if (m->opened.ports[i].kind == TY_tensor) continue;
+    const Tensor *keys = keys_of(m, i);
+    if (!keys)
+      fail(c, ERR_unsupported, LOC_NONE,
+           "engine onnxruntime: output '%s' is neither a tensor nor maps",
+           show(c, m->opened.model->output[i].name));
+    name[n] = str_fmt(c, "k%u", i);
+    data[n++] = (Tensor *)(uintptr_t)keys;
+  }
+  data_write_npz(c, &out, name, data, n);
+  file_write(c, path, out.at, out.n);
+}
+
 static void run(Ctx *c, void *arg) {
   Python *p = arg;
   Ingot *m = p->m;
   if (!m->opened.reader || !m->opened.reader->onnxruntime || !m->opened.source.path ||
       !strcmp(m->opened.source.path, "-"))
     fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
-  for (u32 i = 0; m->opened.ports && i < m->opened.model->noutput; i++)
-    if (m->opened.ports[i].kind != TY_tensor)
-      fail(c, ERR_unsupported, LOC_NONE, "engine onnxruntime: output '%s' is not a tensor",
-           show(c, m->opened.model->output[i].name));
   folder_make(c, &p->folder);
   const char *in = folder_file(c, &p->folder, "in.npz"),
-             *out = folder_file(c, &p->folder, "out.npz");
+             *out = folder_file(c, &p->folder, "out.npz"),
+             *keys = folder_file(c, &p->folder, "keys.npz");
   const char *python = m->python ? m->python : "python3";
-  const char *argv[] = {python, "-c", script, m->opened.source.path, in, out, NULL};
+  const char *argv[] = {python, "-c", script, m->opened.source.path, in, out, keys, NULL};
   write_inputs(m, in, true); /* the file has them as inputs still */
+  write_keys(m, keys);
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
   if (code) spawn_blame(c, &p->folder, "Python", python, code);

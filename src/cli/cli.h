@@ -195,6 +195,7 @@ const char *verdict(int ok);                  /* of a comparison, for standard o
 
 /* tokens.c */
 int verb_tokenize(const Args *a);
+char *read_all(const char *path, size_t *n);    /* "-": standard input; NULL: it cannot be read */
 IngotStatus give_text(Ingot *m, const Args *a); /* --text as the input ids of the open model */
 
 /* perplexity.c */

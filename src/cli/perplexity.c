@@ -28,32 +28,11 @@ static int32_t *read_ids(const char *text, size_t *n) {
   return ids;
 }
 
-/* A whole file, "-" standard input; NULL: it cannot be read. */
-static char *read_file(const char *path, size_t *n) {
-  FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-  size_t room = 1 << 16, got = 1;
-  char *at = f ? malloc(room) : NULL;
-  for (*n = 0; at && got; *n += got) {
-    if (*n == room) {
-      char *more = realloc(at, room *= 2);
-      if (!more) free(at);
-      at = more;
-    }
-    got = at ? fread(at + *n, 1, room - *n, f) : 0;
-  }
-  if (at && ferror(f)) {
-    free(at);
-    at = NULL;
-  }
-  if (f && f != stdin) fclose(f);
-  return at;
-}
-
 /* The tokens of a text, as the model wants them; NULL: after a failure that *s tells. */
 static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
   size_t bytes;
   const uint32_t *found;
-  char *text = read_file(a->text, &bytes);
+  char *text = read_all(a->text, &bytes);
   if (!text) {
     fprintf(stderr, "ingot: %s: %s\n", a->text, strerror(errno));
     *s = INGOT_SYSTEM;

@@ -7,22 +7,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All of standard input; NULL: it cannot be read, or there is no memory. */
-static char *read_all(size_t *n) {
+char *read_all(const char *path, size_t *n) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
   size_t room = 1 << 16, got = 1;
-  char *at = malloc(room);
+  char *at = f ? malloc(room) : NULL;
   for (*n = 0; at && got; *n += got) {
     if (*n == room) {
       char *more = realloc(at, room *= 2);
       if (!more) free(at);
       at = more;
     }
-    got = at ? fread(at + *n, 1, room - *n, stdin) : 0;
+    got = at ? fread(at + *n, 1, room - *n, f) : 0;
   }
-  if (at && ferror(stdin)) {
+  if (at && ferror(f)) {
     free(at);
-    return NULL;
+    at = NULL;
   }
+  if (f && f != stdin) fclose(f);
   return at;
 }
 
@@ -61,7 +62,7 @@ static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flag
  */
 static const char *text_of(const Args *a, char **read, size_t *n) {
   *n = strlen(a->text);
-  *read = strcmp(a->text, "-") ? NULL : read_all(n);
+  *read = strcmp(a->text, "-") ? NULL : read_all("-", n);
   if (!strcmp(a->text, "-") && !*read)
     fprintf(stderr, "ingot %s: standard input cannot be read\n", a->verb);
   return strcmp(a->text, "-") ? a->text : *read;

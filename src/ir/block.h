@@ -28,8 +28,9 @@ typedef enum BlockDigit { BD_bits1, BD_bits2, BD_bits4, BD_bits8, BD_byte, BD_tr
 typedef enum BlockFactor { BV_none, BV_half, BV_power, BV_single } BlockFactor;
 
 enum { BLOCK_MOST = 256, BLOCK_GROUPS = 16 }; /* elements and scales of a block, at most */
-enum { BLOCK_X = 32 };                        /* factors of blocks share a scale in so many */
-enum { BLOCK_NO = 0xffff };                   /* no such byte */
+enum { BLOCK_X = 32 };       /* factors of blocks share a scale in so many: block_x */
+enum { BLOCK_X_MOST = 127 }; /* and are that at most, up or down */
+enum { BLOCK_NO = 0xffff };  /* no such byte */
 
 struct Plane {
   BlockKind kind;
@@ -81,9 +82,19 @@ static inline bool block_has_signs(BlockKind k) {
   return block_info[k].m == BLOCK_NO && block_bits(k) == 8;
 }
 /* Do BLOCK_X elements have two scales, which are integers? Sums of products with factors of 8 bits,
- * times these, are then added up as integers: 32 products of 6 bits, 7 and 8 stay below 2^24. */
+ * times these, are then added up as integers: 256 products of 6 bits, 7 and 8 stay below 2^28. */
 static inline bool block_is_scaled(BlockKind k) {
   return block_group(k) < BLOCK_X && block_has(k, BP_scale);
+}
+/* Factors that share a scale: those of a whole block, where its sums are integers. */
+static inline u32 block_x(BlockKind k) {
+  return block_is_scaled(k) ? block_info[k].elems : BLOCK_X;
+}
+/* What the factors of a group of such a block add up to at most, without their signs, so that their
+ * products do not leave 16 bits. */
+static inline i64 block_x_sum(BlockKind k) {
+  i64 least = block_info[k].less, above = ((i64)1 << block_bits(k)) - 1 - least;
+  return INT16_MAX / (least > above ? least : above);
 }
 /* Of sums of such factors in groups: i16 where two are taken at a time. */
 static inline DType block_sum_type(BlockKind k) {

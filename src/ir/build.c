@@ -84,8 +84,8 @@ Val mk_cast_sat(Graph *g, Val a, DType to) {
   return add(g, OP_cast, &a, 1, at, 2);
 }
 
-Val mk_cast_near(Graph *g, Val a, DType to) {
-  Attr at[2] = {at_dtype(to), at_int(AT_sat, CAST_NEAR)};
+Val mk_cast_small(Graph *g, Val a, DType to) {
+  Attr at[2] = {at_dtype(to), at_int(AT_sat, CAST_SMALL)};
   return add(g, OP_cast, &a, 1, at, 2);
 }
 

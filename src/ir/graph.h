@@ -204,7 +204,7 @@ enum { MOST_INPUT_DILATION = 64 };
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */
-enum { CAST_NEAR = 2 };                                       /* OP_cast: a value of sat */
+enum { CAST_SMALL = 2 };                                      /* OP_cast: a value of sat */
 bool node_cast_sat(const Node *n);                            /* OP_cast: does it saturate? */
 const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP_const; else NULL */
 /* Contents of an integer tensor of at most max elements as dimensions, if known (const or dims
@@ -246,9 +246,9 @@ u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 Val mk_map1(Graph *g, Op op, Val a);
 Val mk_map2(Graph *g, Op op, Val a, Val b);
 Val mk_select(Graph *g, Val cond, Val a, Val b);
-Val mk_cast(Graph *g, Val a, DType to);      /* ONNX Cast rules with saturation for narrow floats */
-Val mk_cast_sat(Graph *g, Val a, DType to);  /* integers saturate too */
-Val mk_cast_near(Graph *g, Val a, DType to); /* likewise, of a number known to be small */
+Val mk_cast(Graph *g, Val a, DType to);     /* ONNX Cast rules with saturation for narrow floats */
+Val mk_cast_sat(Graph *g, Val a, DType to); /* integers saturate too */
+Val mk_cast_small(Graph *g, Val a, DType to); /* likewise, of a number known to be small */
 /* Casts of v, if it is one, and of all nodes from `first` on: see `layer` in ops.def. */
 void cast_mark(Graph *g, Val v);
 void layer_end(Graph *g, NodeId first); /* those that end what was built at g->loc */

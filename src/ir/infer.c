@@ -678,7 +678,7 @@ static void rule_dot_blocks(Infer *f) {
   i64 n = w->dim[1] * block_info[k].elems;
   Dim rows = f->in[0]->rank ? f->in[0]->dim[0] : 0, dim[2] = {rows, w->dim[0]};
   want_rows(f, 0, ints ? DT_i8 : DT_f32, rows, n);
-  if (ints) want_rows(f, 2, DT_f32, rows, n / BLOCK_X);
+  if (ints) want_rows(f, 2, DT_f32, rows, n / block_x(k));
   if (f->n->nin > 3) want_rows(f, 3, block_sum_type(k), rows, n / block_group(k));
   set_out(f, 0, DT_f32, dim, 2);
 }

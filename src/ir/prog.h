@@ -87,7 +87,7 @@ struct Expr {
   ExprId *arg;
   Scalar imm;     /* EX_const */
   bool sat;       /* EX_op cast */
-  bool near;      /* EX_op cast that saturates: of a number between -2^30 and 2^30 */
+  bool small;     /* EX_op cast that saturates: of a number between -2^30 and 2^30 */
   bool low;       /* EX_op dot4: all bytes of arg[0] are below 128 */
   const u8 *pick; /* EX_shuffle: lanes entries */
 };
@@ -111,8 +111,9 @@ typedef enum StmtKind {
  * only the body touches, and that an iteration reads, is written first by that iteration. Behind
  * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
  * chunk; those that stand directly inside it and are marked too are handed out with it, as one
- * loop: see prog_shared. */
-typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2 } LoopFlag;
+ * loop: see prog_shared. pairs: sums of products of 16 bits, a multiple of 16 of them; C tells
+ * those compilers so that would rather take fewer at a time. */
+typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4 } LoopFlag;
 
 /* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
  * use. ahead: it is read in one stream, of which memory further on may be fetched already. */
@@ -395,13 +396,16 @@ u32 lane_bytes(DType dt); /* of an element in a register */
 /* Most lanes of a piece, for these statements without those of kernels among them. */
 u32 prog_lanes(Prog *p, StmtId first, const Target *t);
 Pieces lane_pieces(u32 lanes, u32 most);
+/* The type in memory of a constant that is loaded in vectors only: f32 is f16 or bf16 where these
+ * hold all of it and the machine widens a register of them at a time. */
+DType lanes_stored(const Target *t, const Tensor *x);
 
 /* prog_bytes.c */
 /* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers of 16 bits or
  * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
-bool ex_bytes_near(const Prog *p, const Expr *x); /* is what it saturates known to be small? */
-enum { BYTES_JOINED = 4 };                        /* registers of floats that fill one as bytes */
+bool ex_bytes_small(const Prog *p, const Expr *x); /* is what it saturates known to be small? */
+enum { BYTES_JOINED = 4 };                         /* registers of floats that fill one as bytes */
 /* Is x a shuffle of all lanes of four registers? in_parts: as byte_in_part has them, else one
  * register behind the other. */
 bool ex_joins(const Prog *p, const Expr *x, bool *in_parts);
@@ -444,6 +448,23 @@ typedef struct ProgMark {
 } ProgMark;
 ProgMark prog_mark(const Prog *p);
 void prog_rewind(Prog *p, ProgMark m);
+
+/* prog_takes.c: what a kernel takes from outside: buffers, variables, the seed of the run. */
+typedef struct KernelTakes {
+  VEC(BufId) buf;
+  VEC(VarId) var;
+  bool random;
+} KernelTakes;
+/* The number of the kernel looked at last stands at what it has; zero at first, for one Prog. */
+typedef struct TakeMarks {
+  u32 n, nvar;                  /* kernels so far; room for variables */
+  u32 *declares, *takes, *sets; /* by variable */
+  u32 *takes_buf, *writes;      /* by buffer */
+} TakeMarks;
+/* handed: the loop whose end threads are told, or 0. */
+KernelTakes prog_takes(Prog *p, StmtId first, StmtId handed, TakeMarks *m, Arena *a);
+/* By buffer taken: does it share memory with another one (mem_overlap)? */
+bool *takes_shared(Prog *p, const KernelTakes *u, Arena *a);
 
 /* prog_chain.c: loops that threads share as one, outermost first. */
 enum { SHARED_LOOPS = 16 };

@@ -77,9 +77,9 @@ ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
   return y ? y : requantised(p, x, as, k);
 }
 
-bool ex_bytes_near(const Prog *p, const Expr *x) {
+bool ex_bytes_small(const Prog *p, const Expr *x) {
   while (x->kind == EX_op && x->narg && !x->sat) x = prog_expr(p, x->arg[0]);
-  return x->near;
+  return x->small;
 }
 
 static bool picks_all(const Expr *x, u32 n, bool in_parts) {

@@ -156,8 +156,8 @@ static ExprId op_call(ProgParse *o) {
     scan_expect(&o->s, '.');
     to = scan_dtype(&o->s);
     if (scan_accept(&o->s, '.')) {
-      e.near = scan_accept_word(&o->s, "near");
-      if (!e.near) scan_expect_word(&o->s, "sat");
+      e.small = scan_accept_word(&o->s, "small");
+      if (!e.small) scan_expect_word(&o->s, "sat");
       e.sat = true;
     }
   } else if (e.op == OP_dot4 && scan_accept(&o->s, '.')) {
@@ -358,6 +358,8 @@ static void loop(ProgParse *o, StmtId id) {
       st.chunk = (u32)chunk;
     } else if (scan_accept_word(s, "unroll")) {
       st.flags |= LF_unroll;
+    } else if (scan_accept_word(s, "pairs")) {
+      st.flags |= LF_pairs;
     } else {
       break;
     }

@@ -59,8 +59,8 @@ static ExprId cast(Sequence *q, DType to, ExprId a) {
 }
 
 /* Of a number that is known to fit. */
-static ExprId cast_near(Sequence *q, DType to, ExprId a) {
-  return make(q, (Expr){.op = OP_cast, .dt = to, .sat = true, .near = true}, &a, 1);
+static ExprId cast_small(Sequence *q, DType to, ExprId a) {
+  return make(q, (Expr){.op = OP_cast, .dt = to, .sat = true, .small = true}, &a, 1);
 }
 
 static ExprId bits(Sequence *q, DType to, ExprId a) {
@@ -235,11 +235,11 @@ static ExprId between(Sequence *q, DType from, DType to, ExprId x) {
 static ExprId clamped(Sequence *q, const Expr *x, ExprId a) {
   Scalar lo, hi;
   dtype_limits(x->dt, &lo, &hi);
-  if (!x->near) a = let(q, op3(q, OP_select, op2(q, OP_eq, a, a), a, real(q, 0)));
+  if (!x->small) a = let(q, op3(q, OP_select, op2(q, OP_eq, a, a), a, real(q, 0)));
   ExprId least = real(q, (double)lo.i), most = real(q, (double)hi.i);
   a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), least, a));
   a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), most, a);
-  return cast(q, x->dt, cast_near(q, DT_i32, a));
+  return cast(q, x->dt, cast_small(q, DT_i32, a));
 }
 
 static ExprId saturate(Sequence *q, const Expr *x, const ExprId *arg) {
@@ -264,7 +264,7 @@ static ExprId bytes(Sequence *q, const Expr *x, ExprId y, DType as, i64 k) {
   ExprId t = let(q, op3(q, OP_select, op2(q, OP_gt, y, real(q, lo)), y, real(q, lo)));
   t = op3(q, OP_select, op2(q, OP_lt, t, real(q, hi)), t, real(q, hi));
   t = op2(q, OP_add, t, real(q, 0x1.8p23));
-  bool zero = dtype_is_signed(as) && !ex_bytes_near(q->p, x), whole = x->dt == DT_f32;
+  bool zero = dtype_is_signed(as) && !ex_bytes_small(q->p, x), whole = x->dt == DT_f32;
   i64 add = x->dt == DT_i16 ? 0 : k; /* numbers of 16 bits are less k */
   ExprId r = whole ? op2(q, OP_sub, t, real(q, 0x1.8p23))
                    : op2(q, OP_add, bits(q, DT_i32, t), word(q, (u32)(add - 0x4b400000)));

@@ -23,7 +23,7 @@
  *   term    = unit {"*" unit}
  *   unit    = literal | name | name "[" [index] "]" | call | "(" expr ")"
  *   call    = op "(" expr {"," expr} ")"
- *           | "cast." dtype [".sat" | ".near"] "(" expr ")"
+ *           | "cast." dtype [".sat" | ".small"] "(" expr ")"
  *           | "dot4.low" "(" expr "," expr "," expr ")"
  *           | ("bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
  *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
@@ -119,7 +119,7 @@ static void put_call(ProgPrint *o, const Expr *e) {
   case EX_op:
     text_puts(t, op_info[e->op].name);
     if (op_info[e->op].res == OR_to) text_fmt(t, ".%s", dtype_info[e->dt].name);
-    if (e->sat) text_puts(t, e->near ? ".near" : ".sat");
+    if (e->sat) text_puts(t, e->small ? ".small" : ".sat");
     if (e->low) text_puts(t, ".low");
     break;
   case EX_splat: text_fmt(t, "splat.%u", e->lanes); break;
@@ -182,6 +182,7 @@ static void put_for(ProgPrint *o, const Stmt *s) {
   if (s->flags & LF_parallel) text_puts(t, " parallel");
   if (s->flags & LF_parallel && s->chunk) text_fmt(t, " chunk %u", s->chunk);
   if (s->flags & LF_unroll) text_puts(t, " unroll");
+  if (s->flags & LF_pairs) text_puts(t, " pairs");
 }
 
 static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {

@@ -97,7 +97,7 @@ bool ex_same(Prog *p, ExprId x, ExprId y) {
   if (a->narg != b->narg || a->ref != b->ref) return false;
   if (a->kind == EX_const && a->imm.i != b->imm.i) return false;
   if (a->kind > EX_op || (a->kind == EX_op && (a->op != b->op || a->sat != b->sat ||
-                                               a->near != b->near || a->low != b->low)))
+                                               a->small != b->small || a->low != b->low)))
     return false;
   for (u32 i = 0; i < a->narg; i++)
     if (!ex_same(p, a->arg[i], b->arg[i])) return false;

@@ -65,21 +65,21 @@ static double add_group(const BlockDot *b, const BlockParts *part, double acc, u
   return rounded(b, acc + rounded(b, part->o[g] * tensor_get(b->sum, x / group).f));
 }
 
-/* The same of all groups of BLOCK_X integers, whose scales are integers. */
+/* The same of all groups of a block, whose scales are integers. */
 static double add_scaled(const BlockDot *b, const BlockParts *part, double acc, u64 at, u64 e) {
   const BlockInfo *info = &block_info[b->kind];
   u64 group = block_group(b->kind), in_block = e % info->elems, x = at * b->n + e;
-  double by = tensor_get(b->by, x / BLOCK_X).f;
+  double by = tensor_get(b->by, x / info->elems).f;
   i64 product = 0;
-  for (u64 i = 0; i < BLOCK_X; i += group)
-    product += part->sc[block_scale(b->kind, (u32)(in_block + i))] *
-               group_product(b->x, x + i, part->v + in_block + i, (u32)group);
-  acc = rounded(b, acc + rounded(b, (double)product * rounded(b, part->d * by)));
-  for (u64 i = 0; i < BLOCK_X && info->m != BLOCK_NO; i += group) {
+  for (u64 i = 0; i < info->elems && info->m != BLOCK_NO; i += group) {
     float o = part->o[block_scale(b->kind, (u32)(in_block + i))];
     acc = rounded(b, acc + rounded(b, o * tensor_get(b->sum, (x + i) / group).f));
   }
-  return acc;
+  for (u64 i = 0; i < info->elems; i += group)
+    product += part->sc[block_scale(b->kind, (u32)(in_block + i))] *
+               group_product(b->x, x + i, part->v + in_block + i, (u32)group);
+  double total = rounded(b, (double)product);
+  return rounded(b, acc + rounded(b, total * rounded(b, part->d * by)));
 }
 
 void ref_dot_blocks(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
@@ -89,7 +89,7 @@ void ref_dot_blocks(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *t = *out = ref_new(r, DT_f32, (i64[]){b.x->dim[0], b.w->dim[0]}, 2);
   BlockParts part = {0};
   bool scaled = n->nin > 2 && block_is_scaled(b.kind);
-  u64 each = scaled ? BLOCK_X : block_group(b.kind);
+  u64 each = scaled ? info->elems : block_group(b.kind);
   b.dt = t->dt;
   if (n->nin > 2) {
     b.by = in[2];

@@ -108,25 +108,16 @@ void bi_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
   of_one(ev, arg, RC_DO_log, OP_log, out);
 }
 
-void bi_exp(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_exp, OP_exp, out);
-  (void)n;
-}
-
-void bi_sin(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_sin, OP_sin, out);
-  (void)n;
-}
-
-void bi_cos(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_cos, OP_cos, out);
-  (void)n;
-}
-
-void bi_tan(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  of_one(ev, arg, RC_DO_tan, OP_tan, out);
-  (void)n;
-}
+#define OF_ONE(name)                                                                               \
+  void bi_##name(Eval *ev, Worth *arg, u32 n, Worth *out) {                                        \
+    of_one(ev, arg, RC_DO_##name, OP_##name, out);                                                 \
+    (void)n;                                                                                       \
+  }
+OF_ONE(exp)
+OF_ONE(sin)
+OF_ONE(cos)
+OF_ONE(tan)
+#undef OF_ONE
 
 void bi_pow(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n;

@@ -262,9 +262,9 @@ void bi_attention_scaled(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* [batch, len, dim] to [batch, heads, len, dim / heads]: an axis more, and two exchanged. */
 static Lazy *split(Eval *ev, Lazy *x, i64 heads) {
-  const i64 apart[4] = {x->dim[0], x->dim[1], heads, x->dim[2] / heads};
+  const i64 split[4] = {x->dim[0], x->dim[1], heads, x->dim[2] / heads};
   const i64 dim[4] = {x->dim[0], heads, x->dim[1], x->dim[2] / heads};
-  Lazy *y = op_of(ev, RC_DO_reshape, x, apart, 4), *z = op_of(ev, RC_DO_swap12, y, dim, 4);
+  Lazy *y = op_of(ev, RC_DO_reshape, x, split, 4), *z = op_of(ev, RC_DO_swap12, y, dim, 4);
   lazy_drop(ev, y);
   return z;
 }
@@ -282,8 +282,8 @@ void bi_attention_multi_head(Eval *ev, Worth *arg, u32 n, Worth *out) {
   *out = attend(ev, part[0], part[1], part[2], n > 5 ? arg_tensor(ev, &arg[5]) : NULL);
   Lazy *y = out->u.list->at[0].u.lazy;
   const i64 dim[3] = {y->dim[0], y->dim[2], width};
-  const i64 apart[4] = {y->dim[0], y->dim[2], heads, width / heads};
-  Lazy *z = op_of(ev, RC_DO_swap12, y, apart, 4);
+  const i64 split[4] = {y->dim[0], y->dim[2], heads, width / heads};
+  Lazy *z = op_of(ev, RC_DO_swap12, y, split, 4);
   out->u.list->at[0] = worth_lazy(op_of(ev, RC_DO_reshape, z, dim, 3));
   lazy_drop(ev, z);
   lazy_drop(ev, y);

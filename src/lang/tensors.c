@@ -237,49 +237,31 @@ static void two(Eval *ev, Worth *arg, TensorOp op, Tok sign, Worth *out) {
   }
 }
 
-void bi_tensor_add(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  two(ev, arg, RC_DO_add, TOK_add, out);
-  (void)n;
-}
-
-void bi_tensor_sub(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  two(ev, arg, RC_DO_sub, TOK_sub, out);
-  (void)n;
-}
-
-void bi_tensor_mul(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  two(ev, arg, RC_DO_mul, TOK_mul, out);
-  (void)n;
-}
-
-void bi_tensor_div(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  two(ev, arg, RC_DO_div, TOK_div, out);
-  (void)n;
-}
+#define OF_TWO(name)                                                                               \
+  void bi_tensor_##name(Eval *ev, Worth *arg, u32 n, Worth *out) {                                 \
+    two(ev, arg, RC_DO_##name, TOK_##name, out);                                                   \
+    (void)n;                                                                                       \
+  }
+OF_TWO(add)
+OF_TWO(sub)
+OF_TWO(mul)
+OF_TWO(div)
+#undef OF_TWO
 
 static void one(Eval *ev, const Worth *arg, TensorOp op, Worth *out) {
   *out = worth_lazy(lazy_map(ev, op, arg_tensor(ev, arg), NULL, 0));
 }
 
-void bi_tensor_abs(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  one(ev, arg, RC_DO_abs, out);
-  (void)n;
-}
-
-void bi_tensor_sqrt(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  one(ev, arg, RC_DO_sqrt, out);
-  (void)n;
-}
-
-void bi_tensor_exp(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  one(ev, arg, RC_DO_exp, out);
-  (void)n;
-}
-
-void bi_tensor_log(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  one(ev, arg, RC_DO_log, out);
-  (void)n;
-}
+#define OF_ONE(name)                                                                               \
+  void bi_tensor_##name(Eval *ev, Worth *arg, u32 n, Worth *out) {                                 \
+    one(ev, arg, RC_DO_##name, out);                                                               \
+    (void)n;                                                                                       \
+  }
+OF_ONE(abs)
+OF_ONE(sqrt)
+OF_ONE(exp)
+OF_ONE(log)
+#undef OF_ONE
 
 /* ---- other shapes ---- */
 

@@ -19,14 +19,11 @@ typedef enum Aim {
 } Aim;
 
 /* Unit.ram: as few as can be; nearly so, where that takes fewer kernels. */
-enum { BAND_LEAST = 1, BAND_NEAR = 2 };
+enum { BAND_LEAST = 1, BAND_NEARLY = 2 };
 
 /* Graph.left: nodes that nobody reads, for dce; several equal ones too, for cse before it; and
  * before that those whose results are known, for fold. */
 enum { LEFT_dead = 1, LEFT_equal = 2, LEFT_known = 4 };
-
-/* Floats of a constant, at least, that become f16 or bf16 where these hold them: see narrow.c. */
-enum { LEAST_HALVES = 512 };
 
 /* What the pipeline works on: a graph until `lower`, a program from then on. */
 struct Unit {
@@ -43,7 +40,7 @@ struct Unit {
   bool for_c;           /* a C compiler makes vectors of plain loops; else they run as they are */
   Tune *tune;           /* choices that were measured; NULL: none */
   const char *bands;    /* from band: which stretches run in bands; NULL: none */
-  ConvPlan *conv_plan;  /* families of the convolutions, by node; NULL: not chosen yet */
+  ConvPlan *conv_plan;  /* of the convolutions, by node; NULL: not made yet */
   u8 quant;             /* how far quant has come, see there; 0: it has not begun */
 };
 
@@ -97,7 +94,8 @@ void dce(Graph *g);          /* dce.c */
 void canon(Unit *u);         /* canon.c */
 void half(Unit *u);          /* half.c */
 void regroup(Unit *u);       /* regroup.c */
-void pairs(Unit *u);         /* pairs.c */
+void pools(Unit *u);         /* pools.c */
+void int16(Unit *u);         /* int16.c */
 void limits(Graph *g);       /* limits.c */
 void band(Unit *u);          /* band.c */
 void layout(Unit *u);        /* layout.c */

@@ -153,15 +153,26 @@ def holes():
 
 
 def pools():
-    """Pools in plain order, whose windows leave the image on each side; steps of one, two and three. Lines made longer."""
+    """Pools in plain order, whose windows leave the image on each side; steps of one, two and three; a large one, by lines. Lines made longer."""
     n = Net([1, 9, 13, 45])
     y = [n.op("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
          n.op("MaxPool", "x", kernel_shape=[2, 5], strides=[2, 2], pads=[1, 2, 0, 2]),
          n.op("AveragePool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])]
     z = n.op("MaxPool", n.op("Add", n.op("Add", y[0], y[1]), y[2]), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    z = n.op("Sub", z, n.op("MaxPool", z, kernel_shape=[5, 5], pads=[2, 2, 2, 2]))
     z = n.op("Resize", z, "", n.const(np.array([1, 1, 2, 2], np.float32)), mode="nearest", nearest_mode="floor",
              coordinate_transformation_mode="asymmetric")
     return n, n.op("AveragePool", z, kernel_shape=[2, 3], strides=[1, 3], pads=[0, 1, 0, 0])
+
+
+def extremes():
+    """Positions of extremes along memory and across it, among many equal elements; running sums across memory."""
+    n = Net([6, 37, 83])
+    x = n.op("Round", n.op("Mul", "x", n.const(np.float32(3))))
+    y = [n.op("ArgMax", x, axis=1, keepdims=0), n.op("ArgMin", x, axis=2, keepdims=0, select_last_index=1), n.op("ArgMax", x, axis=2, keepdims=0),
+         n.op("ArgMin", x, axis=1, keepdims=0, select_last_index=1)]
+    sums = n.op("Add", n.op("CumSum", x, n.const(np.array(1)), reverse=1), n.op("CumSum", x, n.const(np.array(0)), exclusive=1))
+    return n, n.op("Concat", n.op("Cast", n.op("Concat", *y, axis=1), to=1), n.op("Reshape", sums, n.const(np.array([6, 37 * 83]))), axis=1)
 
 
 def tied():
@@ -192,12 +203,14 @@ def quantised(c):
 
 
 def multiplied(c):
-    """Depthwise convolutions with two and three results of each channel: of parts of the input, of one another. Groups of four and of three."""
+    """Depthwise convolutions with two and three results of each channel: of parts of the input, of one another. Groups of four and of three, and larger ones
+    that fill no vectors."""
     n = Net([1, 3 * c, 11, 9])
     parts = [n.op("Slice", "x", *(n.const(np.array([k])) for k in (at, at + c, 1))) for at in (0, c, 2 * c)]
     y = [n.conv(parts[0], c, 2 * c, 3, group=c), n.conv(parts[1], c, 2 * c, 5, group=c), n.conv(n.conv(parts[2], c, c, 7, group=c), c, 2 * c, 3, group=c)]
     z = n.conv(n.op("Relu", n.op("Add", n.op("Add", y[0], y[1]), y[2])), 2 * c, 6 * c, 7, stride=2, group=2 * c)
-    return n, n.op("Relu", n.conv(n.op("Sigmoid", n.conv(z, 6 * c, 9 * c // 2, 3, group=3 * c // 2)), 9 * c // 2, 3 * c, 3, group=3 * c // 2, stride=2))
+    z = n.op("Relu", n.conv(n.op("Sigmoid", n.conv(z, 6 * c, 9 * c // 2, 3, group=3 * c // 2)), 9 * c // 2, 3 * c, 3, group=3 * c // 2, stride=2))
+    return n, n.conv(n.op("Relu", n.conv(z, 3 * c, 6 * c, 3, group=3)), 6 * c, 9 * c, 3, group=2)
 
 
 def attention(tokens, width, heads):
@@ -239,7 +252,7 @@ def forest(rows, trees, leaves):
 def main():
     nets = {"mobile24": mobile(24), "mobile21": mobile(21), "dense32": dense(32, 13), "dense272": dense(272, 7),
             "grouped": grouped(), "narrow": narrow(), "dilated": dilated(), "cut": cut(), "few": few(), "holes": holes(), "widened": widened(),
-            "pools": pools(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40),
+            "pools": pools(), "extremes": extremes(), "tied": tied(), "bytes19": quantised(19), "attention": attention(37, 24, 3), "forest": forest(29, 31, 40),
             "multiplied": multiplied(10)}
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, (net, y) in nets.items():

@@ -140,7 +140,7 @@ class Products:
         self.model = write(os.path.join(self.folder, "products.ing"), products(rng, kinds))
         self.x = [rng.gauss(0, 1) for _ in range(TOKENS * LENGTH)]
         self.x[:64] = [0.0] * 32 + [3e38, -3e38] + [1e-45] * 30  # a group of zeros, one of extremes
-        self.x[LENGTH:3 * LENGTH] = [1.0] * LENGTH + [-1.0] * LENGTH  # all of them 127 and -127
+        self.x[LENGTH:3 * LENGTH] = [1.0] * LENGTH + [-1.0] * LENGTH  # all of them as large as they may be: 127 and -127, or 63 where sums of products have 16 bits
         self.b = [rng.gauss(0, 1) for _ in range(TOKENS * ROWS)]
 
     def run(self, *options, rows=(0, TOKENS), model=None, native=None):

@@ -29,6 +29,15 @@ def count(table):
         raise Fail(f"{len(table)} estimators, expected at least {LEAST}")
 
 
+def peer(env, folder):
+    """ONNX Runtime beside `verify`: maps of ZipMap, which it orders by its keys, and strings are compared too."""
+    for name in ("zipmap", "zipmap_names"):
+        got = run([env.need_ingot(), "verify", os.path.join(folder, name, "model.onnx"), "--python", env.python], LIMIT)
+        rows = [line for line in got.out.decode().splitlines() if line.startswith("onnxruntime") and "probability" in line]
+        if got.rc or len(rows) != 2:
+            raise Fail(f"{name}: {explain(got)}: {tail(got.text() + ' ' + got.out.decode('utf-8', 'replace'), 6)}")
+
+
 def tests(env):
     try:
         folder, table = load(env)
@@ -36,5 +45,5 @@ def tests(env):
         def say(e=e):
             raise e
         return [Test("estimators/setup", say)]
-    return [Test("estimators/count", lambda: count(table))] + [
+    return [Test("estimators/count", lambda: count(table)), Test("estimators/peer", lambda: peer(env, folder))] + [
         Test(f"estimators/{case['name']}/{way}", lambda c=case, w=way: check(env, folder, c, w), 0.05) for case in table for way in WAYS]

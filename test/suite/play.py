@@ -53,6 +53,10 @@ def repeats(env):
         raise Fail(explain(got) + tail(got.text()))
     if play(env, None, *args, "--seed", "3", program=program).out.decode() != first:
         raise Fail("chunks of 5 tokens give another answer")
+    said = play(env, None, "--help", program=program).out.decode()
+    rows = re.findall(r"^  (?:-\w, )?(--[\w-]+)(?: [A-Z-]+)? {2,}\w", said, re.M)
+    if not said.startswith("usage: talk ") or "64 tokens" not in said or len(rows) != 19 or len(set(rows)) != 19:
+        raise Fail(f"--help explains {rows}: {said}")
 
 
 def talks(env):

@@ -7,7 +7,7 @@ from lib import cpu, npy
 from lib import onnxfile as onnx
 from lib.core import ROOT, Fail, Test, explain, must, run, tail, want
 
-NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "tied", "attention", "forest", "multiplied")
+NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "extremes", "tied", "attention", "forest", "multiplied")
 TARGETS = ("sse2", "avx2", "avx512")
 HALVES = ("mobile21-float16", "attention-float16", "attention-bfloat16", "pools-bfloat16")
 NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # what the result is rounded by; of 24 bits, F(4x4) costs about two
@@ -78,7 +78,7 @@ def weights(env):
 def families(env):
     """Each network meets its family, and --explain says which, why, and how long it may take."""
     for net, words in (("dense32", "Winograd F(4x4) (3x3 in steps of one takes fewer products this way: 0."), ("dilated", "segments (most places"), ("few", "rows of 8 lanes (operands lie"),
-                       ("mobile24", "lanes apart 6x1 of 8 lanes (every operand"), ("attention", "tile 6x2 of 8 lanes (one operand is the same in all lanes: 6 rows share")):
+                       ("mobile24", "lanewise 6x1 of 8 lanes (every operand"), ("attention", "tile 6x2 of 8 lanes (one operand is the same in all lanes: 6 rows share")):
         got = must([env.need_ingot(), "opt", prepare(env, net)[0], "--march", "avx2", "--explain"], f"{net} --explain")
         lines = [x for x in got.splitlines() if x.startswith("kernel '")]
         if not any(words in x for x in lines):
@@ -208,4 +208,4 @@ def tests(env):
             *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, "neon")),
             Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS
-            if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "tied", "attention", "forest", "multiplied")]
+            if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "extremes", "tied", "attention", "forest", "multiplied")]

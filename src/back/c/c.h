@@ -115,13 +115,6 @@ typedef struct FrameSizes {
   u64 code;                      /* bytes of statements, without names that comments quote */
 } FrameSizes;
 
-/* What the kernel being looked at needs: its number stands at what it has. */
-typedef struct UseMarks {
-  u32 n;                        /* kernels so far */
-  u32 *declares, *takes, *sets; /* by variable */
-  u32 *takes_buf;               /* by buffer */
-} UseMarks;
-
 typedef struct Statuses {
   VEC(Str) text; /* of requires */
   Map at;        /* text -> 1 + number */
@@ -207,7 +200,7 @@ struct Emit {
   EntryText entry;
   WeightForm weights;
   FrameSizes sizes;
-  UseMarks marked;
+  TakeMarks marked;
   LocalNames names;
   VarNames var;
   BufMarks by_buf;

@@ -10,37 +10,15 @@
 #include "ir/prog_mem.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
+/* A kernel on its way to a function. */
 typedef struct Uses {
-  Emit *e;
-  VEC(BufId) buf;
-  VEC(VarId) var;
-  u32 id; /* what e->marked says of this one */
-  bool random;
-  StmtId handed; /* the loop that threads share, if any: how far it goes they are told */
-  u32 size;      /* variables and operations: room they could take on the stack */
-  u32 bytes;     /* the same of plain loops, as compilers do it */
+  KernelTakes takes;
+  const u32 *sets; /* by variable: `id` if it sets it */
+  u32 id;
+  u32 size;  /* variables and operations: room they could take on the stack */
+  u32 bytes; /* the same of plain loops, as compilers do it */
 } Uses;
-
-static void use_expr(Uses *u, ExprWalk x);
-
-static void use_buf(Uses *u, BufId b) {
-  u32 *mark = &u->e->marked.takes_buf[b];
-  const Buf *x = prog_buf(u->e->p, b);
-  if (*mark == u->id || x->space == BS_reg) return;
-  *mark = u->id;
-  *vec_push(&u->e->c->scratch, &u->buf) = b;
-  for (u32 i = 1; i < x->rank; i++)
-    if (!dim_is_const(x->dim[i])) use_expr(u, ex_walk(u->e->p, ex_dim(u->e->p, x->dim[i])));
-}
-
-static void use_var(Uses *u, VarId v) {
-  UseMarks *marked = &u->e->marked;
-  if (marked->declares[v] == u->id || marked->takes[v] == u->id) return;
-  marked->takes[v] = u->id;
-  *vec_push(&u->e->c->scratch, &u->var) = v;
-}
 
 /* Without optimisation gcc and clang give a place to every variable, and keep what is not needed at
  * once across calls and choices; what they add and multiply stays in registers, or is put aside
@@ -52,85 +30,33 @@ static u32 slot(const Expr *x) {
   return simple ? 4 : dtype_bytes(x->dt) < 4 ? 192 : 16;
 }
 
-static void use_expr(Uses *u, ExprWalk x) {
+static void count_expr(Uses *u, ExprWalk x) {
   while (ex_next(&x)) {
     u->size++;
     u->bytes += slot(x.e);
-    if (x.e->kind == EX_var) use_var(u, x.e->ref);
-    if (x.e->kind == EX_load) use_buf(u, x.e->ref);
-    if (x.e->kind == EX_random) u->random = true;
   }
 }
 
-static void use_block(Uses *u, StmtId first) {
+/* Comparisons of a require are at once branched on and take no room. */
+static void count_block(Prog *p, Uses *u, StmtId first, StmtId handed) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(u->e->p, first); (s = prog_next(&w));) {
-    if (s->kind == ST_barrier) continue;
-    ExprWalk x = ex_walk_stmt(u->e->p, s);
-    u32 size = u->size, bytes = u->bytes;
-    if (w.id == u->handed) x.b = 0;
-    use_expr(u, x);
-    if (s->kind == ST_require) { /* comparisons that are at once branched on take no room */
-      u->size = size;
-      u->bytes = bytes;
-      continue;
-    }
-    if (s->kind == ST_store) use_buf(u, s->buf);
+  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_barrier || s->kind == ST_require) continue;
+    ExprWalk x = ex_walk_stmt(p, s);
+    if (w.id == handed) x.b = 0;
+    count_expr(u, x);
     u->size++;
-    if (s->kind == ST_for || s->kind == ST_let) {
-      u->e->marked.declares[s->var] = u->id;
-      u->bytes += 16;
-    }
-    if (s->kind == ST_set) {
-      use_var(u, s->var);
-      u->e->marked.sets[s->var] = u->id;
-    }
+    if (s->kind == ST_for || s->kind == ST_let) u->bytes += 16;
+  }
+  for (u32 i = 0; i < u->takes.buf.n; i++) { /* its strides */
+    const Buf *b = prog_buf(p, u->takes.buf.at[i]);
+    for (u32 k = 1; k < b->rank; k++)
+      if (!dim_is_const(b->dim[k])) count_expr(u, ex_walk(p, ex_dim(p, b->dim[k])));
   }
 }
 
 static bool sets_var(const Uses *u, u32 i) {
-  return u->e->marked.sets[u->var.at[i]] == u->id;
-}
-
-/* Where a parameter lies: bytes of the arena, or a root of its own outside of it. */
-typedef struct ParamPlace {
-  u64 from, to;
-  BufId root;
-  u32 param;
-} ParamPlace;
-
-static int by_place(const void *x, const void *y) {
-  const ParamPlace *a = x, *b = y;
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  if (a->to != b->to) return a->to < b->to ? -1 : 1;
-  return a->root < b->root ? -1 : a->root > b->root;
-}
-
-/* By parameter: does it share memory with another (mem_overlap)? Where not the compiler may know.
- */
-static bool *shared_params(Emit *e, const Uses *u) {
-  u32 n = u->buf.n;
-  bool *shared = NEWS(&e->c->scratch, bool, n + 1);
-  ParamPlace *at = NEWS(&e->c->scratch, ParamPlace, n + 1);
-  for (u32 i = 0; i < n; i++) {
-    u64 bytes;
-    Sym sym;
-    BufId root = prog_root(e->p, u->buf.at[i]);
-    at[i] = (ParamPlace){UINT64_MAX, UINT64_MAX, root, i};
-    if (!mem_in_arena(e->p, root)) continue;
-    bool open = !mem_bytes(e->p, root, &bytes, &sym);
-    at[i].from = open ? 0 : prog_buf(e->p, root)->offset;
-    at[i].to = open ? UINT64_MAX - 1 : at[i].from + bytes;
-  }
-  qsort(at, n, sizeof *at, by_place);
-  for (u32 i = 1, far = 0; i < n; i++) { /* far: of those before, the one that ends last */
-    bool same = at[i].root == at[i - 1].root;
-    if (same) shared[at[i].param] = shared[at[i - 1].param] = true;
-    if (at[i].from < at[far].to && at[far].from < at[i].to)
-      shared[at[i].param] = shared[at[far].param] = true;
-    if (at[i].to > at[far].to) far = i;
-  }
-  return shared;
+  return u->sets[u->takes.var.at[i]] == u->id;
 }
 
 /* What a buffer is to the function; known once its body is. */
@@ -145,10 +71,10 @@ static char role(Emit *e, BufId id) {
 }
 
 static const char **param_names(Emit *e, const Uses *u) {
-  const char **names = NEWS(&e->c->scratch, const char *, u->buf.n + 1);
+  const char **names = NEWS(&e->c->scratch, const char *, u->takes.buf.n + 1);
   u32 count[128] = {0};
-  for (u32 i = 0; i < u->buf.n; i++) {
-    char ch = role(e, u->buf.at[i]);
+  for (u32 i = 0; i < u->takes.buf.n; i++) {
+    char ch = role(e, u->takes.buf.at[i]);
     Text t = text_new(&e->c->scratch);
     text_fmt(&t, "%c", ch);
     if (++count[(u32)ch] > 1) text_fmt(&t, "_%u", count[(u32)ch]);
@@ -158,22 +84,23 @@ static const char **param_names(Emit *e, const Uses *u) {
 }
 
 static void put_params(Emit *e, Text *t, const Uses *u) {
-  bool *shared = shared_params(e, u);
+  bool *shared = takes_shared(e->p, &u->takes, &e->c->scratch);
   const char *comma = "";
-  for (u32 i = 0; i < u->buf.n; i++, comma = ", ") {
-    const Buf *b = prog_buf(e->p, u->buf.at[i]);
+  for (u32 i = 0; i < u->takes.buf.n; i++, comma = ", ") {
+    const Buf *b = prog_buf(e->p, u->takes.buf.at[i]);
     const char *type = c_storage(b->dt);
     if (!type)
       fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
            dtype_info[b->dt].name);
-    text_fmt(t, "%s%s%s *%s", comma, e->by_buf.written[u->buf.at[i]] ? "" : "const ", type,
+    text_fmt(t, "%s%s%s *%s", comma, e->by_buf.written[u->takes.buf.at[i]] ? "" : "const ", type,
              shared[i] ? "" : "restrict ");
     put_param_mark(t, i);
   }
-  for (u32 i = 0; i < u->var.n; i++, comma = ", ") /* one that the kernel sets comes by address */
-    text_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, u->var.at[i])->dt),
+  for (u32 i = 0; i < u->takes.var.n;
+       i++, comma = ", ") /* one that the kernel sets comes by address */
+    text_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, u->takes.var.at[i])->dt),
              sets_var(u, i) ? "*" : "", i);
-  if (u->random) text_fmt(t, "%suint64_t seed", comma);
+  if (u->takes.random) text_fmt(t, "%suint64_t seed", comma);
 }
 
 /* How threads get a buffer, and what they make of it: of scratch each has its own. */
@@ -198,7 +125,7 @@ static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
                       const char *const *name) {
   SharedKernels *k = &e->all->shared_kernels;
   Text *share = &k->shares, *part = &k->cases;
-  u32 seed = u->buf.n + u->var.n, n = seed + u->random;
+  u32 seed = u->takes.buf.n + u->takes.var.n, n = seed + u->takes.random;
   text_puts(share, "\nstatic void ");
   put_kernel_name(e, share, "share_", number);
   put_own(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
@@ -209,14 +136,14 @@ static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
   text_puts(part, "(");
   for (u32 i = 0; i < n; i++) {
     if (i) text_puts(part, ", ");
-    if (i < u->buf.n) {
-      send_buf(e, share, part, i, u->buf.at[i], name[i]);
+    if (i < u->takes.buf.n) {
+      send_buf(e, share, part, i, u->takes.buf.at[i], name[i]);
       continue;
     }
-    DType dt = i < seed ? prog_var(e->p, u->var.at[i - u->buf.n])->dt : DT_u64;
+    DType dt = i < seed ? prog_var(e->p, u->takes.var.at[i - u->takes.buf.n])->dt : DT_u64;
     char way = dtype_is_float(dt) ? 'd' : dtype_is_signed(dt) ? 'i' : 'u';
     text_fmt(share, i < seed ? "  j->a[%u].%c = a%u;\n" : "  j->a[%u].%c = seed;\n", i, way,
-             i - u->buf.n);
+             i - u->takes.buf.n);
     text_fmt(part, "(%s)j->a[%u].%c", c_type(dt), i, way);
   }
   put_own(e, share, "  ig_share@(j, chunk, count);\n}\n");
@@ -227,8 +154,8 @@ static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
 
 /* What the parameters are where the kernel is called first, for the reader. */
 static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
-  for (u32 i = 0; i < u->buf.n; i++) {
-    const Buf *b = prog_buf(e->p, u->buf.at[i]);
+  for (u32 i = 0; i < u->takes.buf.n; i++) {
+    const Buf *b = prog_buf(e->p, u->takes.buf.at[i]);
     text_fmt(&e->all->kernels.text, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
       Text d = text_new(&e->c->scratch);
@@ -245,23 +172,23 @@ static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
 /* Inside the function parameters have names of their own; returns those of the variables outside.
  */
 static const char **name_params(Emit *e, const Uses *u) {
-  const char **outside = NEWS(&e->c->scratch, const char *, u->var.n + 1);
-  for (u32 i = 0; i < u->var.n; i++) {
+  const char **outside = NEWS(&e->c->scratch, const char *, u->takes.var.n + 1);
+  for (u32 i = 0; i < u->takes.var.n; i++) {
     Text t = text_new(&e->c->scratch);
     text_fmt(&t, sets_var(u, i) ? "(*a%u)" : "a%u", i);
-    outside[i] = e->var.at[u->var.at[i]];
-    e->var.at[u->var.at[i]] = text_cstr(&t);
+    outside[i] = e->var.at[u->takes.var.at[i]];
+    e->var.at[u->takes.var.at[i]] = text_cstr(&t);
   }
-  for (u32 i = 0; i < u->buf.n; i++) {
-    e->by_buf.param[u->buf.at[i]] = i + 1;
-    e->by_buf.written[u->buf.at[i]] = 0;
+  for (u32 i = 0; i < u->takes.buf.n; i++) {
+    e->by_buf.param[u->takes.buf.at[i]] = i + 1;
+    e->by_buf.written[u->takes.buf.at[i]] = 0;
   }
   return outside;
 }
 
 static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
-  for (u32 i = 0; i < u->var.n; i++) e->var.at[u->var.at[i]] = outside[i];
-  for (u32 i = 0; i < u->buf.n; i++) e->by_buf.param[u->buf.at[i]] = 0;
+  for (u32 i = 0; i < u->takes.var.n; i++) e->var.at[u->takes.var.at[i]] = outside[i];
+  for (u32 i = 0; i < u->takes.buf.n; i++) e->by_buf.param[u->takes.buf.at[i]] = 0;
 }
 
 /* A function that is being written: marks stand for names (cname.c). */
@@ -338,10 +265,10 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   Text key = text_new(&e->c->scratch);
   text_put(&key, f.params.at, f.params.n);
   text_put(&key, f.text.at, f.text.n);
-  for (u32 i = 0; f.shared && i < u->buf.n; i++) { /* threads step by their sizes */
+  for (u32 i = 0; f.shared && i < u->takes.buf.n; i++) { /* threads step by their sizes */
     u64 bytes = 0;
     Sym sym;
-    BufId root = prog_root(e->p, u->buf.at[i]);
+    BufId root = prog_root(e->p, u->takes.buf.at[i]);
     if (prog_buf(e->p, root)->space == BS_local && mem_bytes(e->p, root, &bytes, &sym))
       text_fmt(&key, " %llu", (unsigned long long)bytes);
   }
@@ -356,7 +283,7 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
 
 /* What the kernel could take of the stack, and its call of the code: its text quotes names. */
 static void count_kernel(FrameSizes *z, const Uses *u) {
-  u32 params = u->buf.n + u->var.n;
+  u32 params = u->takes.buf.n + u->takes.var.n;
   if (u->size + params > z->most_values) z->most_values = u->size + params;
   if (params > z->most_params) z->most_params = params;
   if (u->bytes + 8 * params > z->most_bytes) z->most_bytes = u->bytes + 8 * params;
@@ -369,20 +296,23 @@ void put_kernel_call(Emit *e, StmtId id) {
   Mark m = arena_mark(&e->c->scratch);
   bool shared = is_shared(e, &s);
   const char *comma = shared ? ", " : "";
-  Uses u = {.e = e, .id = ++e->marked.n, .handed = shared ? s.body : 0};
-  use_block(&u, s.body);
+  StmtId handed = shared ? s.body : 0; /* how far that loop goes threads are told */
+  Uses u = {.takes = prog_takes(e->p, s.body, handed, &e->marked, &e->c->scratch)};
+  u.sets = e->marked.sets;
+  u.id = e->marked.n;
+  count_block(e->p, &u, s.body, handed);
   u32 number = write_function(e, id, &s, &u);
   count_kernel(&e->sizes, &u);
   begin_line(e);
   put_kernel_name(e, e->t, shared ? "share_" : "", number);
   text_puts(e->t, shared ? "(job" : "(");
-  for (u32 i = 0; i < u.buf.n; i++, comma = ", ") {
+  for (u32 i = 0; i < u.takes.buf.n; i++, comma = ", ") {
     text_puts(e->t, comma);
-    put_buf_name(e, u.buf.at[i]);
+    put_buf_name(e, u.takes.buf.at[i]);
   }
-  for (u32 i = 0; i < u.var.n; i++, comma = ", ")
-    text_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var.at[u.var.at[i]]);
-  if (u.random) text_fmt(e->t, "%sseed", comma);
+  for (u32 i = 0; i < u.takes.var.n; i++, comma = ", ")
+    text_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var.at[u.takes.var.at[i]]);
+  if (u.takes.random) text_fmt(e->t, "%sseed", comma);
   if (shared) {
     text_fmt(e->t, ", %u, ", prog_stmt(e->p, s.body)->chunk ? prog_stmt(e->p, s.body)->chunk : 1);
     put_index(e, shared_count(e, &s));

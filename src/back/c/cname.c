@@ -61,11 +61,10 @@ static void base_name(Emit *e, VarId v, char base[BASE]) {
   if (is_one_of(base, words, sizeof words / sizeof *words)) base[0] = 0;
 }
 
-/* Parameters are x, w, b, y and s; lanes are z. */
-static bool is_taken(const Emit *e, const char *name) {
+/* Parameters are x, w, b, y and s, with numbers behind them from the second on; lanes are z. */
+static bool is_param(const char *name) {
   static const char *const own[] = {"x", "w", "b", "y", "s", "z"};
-  return is_one_of(name, own, sizeof own / sizeof *own) ||
-         is_one_of(name, e->names.scope.at, e->names.scope.n);
+  return is_one_of(name, own, sizeof own / sizeof *own);
 }
 
 static const char *mark(Emit *e, const char *name) {
@@ -77,16 +76,16 @@ static const char *mark(Emit *e, const char *name) {
 }
 
 const char *name_loop(Emit *e, VarId v) {
-  static const char letters[] = "ijklmnopqrs";
+  static const char letters[] = "ijklmnopqr";
   char base[BASE];
   base_name(e, v, base);
-  if (!*base) {
+  if (!*base || is_param(base)) {
     base[0] = letters[e->names.scope.n % (sizeof letters - 1)];
     base[1] = 0;
   }
   Text t = text_new(&e->c->scratch);
   text_puts(&t, base);
-  for (u32 k = 2; is_taken(e, text_cstr(&t)); k++) {
+  for (u32 k = 2; is_one_of(text_cstr(&t), e->names.scope.at, e->names.scope.n); k++) {
     t.n = 0;
     text_fmt(&t, "%s_%u", base, k);
   }
@@ -126,14 +125,14 @@ u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *
     bytes += k;
     s += k;
     if (s == end) break;
-    bool is_param = *s == MARK_PARAM;
+    bool is_of_param = *s == MARK_PARAM;
     u32 number = 0, digits = 0;
     for (s++; *s != MARK_END; s++, digits++) number = 10 * number + (u32)(*s - '0');
-    const char *name = is_param ? param[number] : names->mark.at[number];
+    const char *name = is_of_param ? param[number] : names->mark.at[number];
     text_puts(t, name);
     s++;
     while (*name >= 'a' && *name <= 'z') name++;
-    bytes += 1 + (is_param ? digits : *name == '_' ? 0 : strlen(name));
+    bytes += 1 + (is_of_param ? digits : *name == '_' ? 0 : strlen(name));
   }
   return bytes;
 }

@@ -36,6 +36,10 @@ static bool adds_pairs(const Emit *e, const Stmt *s) {
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (adds_pairs(e, s)) put_line(e, "_Pragma(\"GCC unroll 1\")");
+  if (s->flags & LF_pairs) {
+    need(e, RT_paired);
+    put_line(e, "IG_PAIRS");
+  }
   begin_line(e);
   text_fmt(e->t, "for (ptrdiff_t %s = ", name);
   put_index(e, s->a);

@@ -95,8 +95,8 @@ static bool is_convertible(DType from, DType to, bool sat) {
 }
 
 /* A number that is known to fit, without its fraction. */
-static bool is_near(const Expr *x, DType from) {
-  return x->near && from == DT_f32 && x->dt == DT_i32;
+static bool is_small(const Expr *x, DType from) {
+  return x->small && from == DT_f32 && x->dt == DT_i32;
 }
 
 /* Numbers that become bytes, and those that are made of these; false: x is something else. */
@@ -115,7 +115,7 @@ static bool put_bytes(Emit *e, const Expr *x) {
   e->b.frame += e->b.w * 64;
   if (joined) e->b.w /= BYTES_JOINED;
   const char *name = NULL;
-  if (ex_bytes_near(e->p, x) && x->dt == as)
+  if (ex_bytes_small(e->p, x) && x->dt == as)
     name = need_vector(e,
                        in_parts ? "pack_near"
                        : joined ? "join_near"
@@ -155,7 +155,7 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
     need_narrow(e, to, false);
     need_narrow(e, to, true);
     put_call(e, x, need_vector(e, "round_f16", DT_f32, NULL));
-  } else if (is_convertible(from, to, x->sat) || is_near(x, from)) {
+  } else if (is_convertible(from, to, x->sat) || is_small(x, from)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
     text_puts(e->t, end);

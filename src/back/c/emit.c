@@ -499,10 +499,6 @@ static void begin_tables(Emit *e) {
   u32 vars = p->var.n + dim_nsyms(p->dims) + 64; /* symbols become variables where they are used */
   e->var.at = NEWS(a, const char *, vars);
   e->var.n = vars;
-  e->marked = (UseMarks){.declares = NEWS(a, u32, vars),
-                         .takes = NEWS(a, u32, vars),
-                         .sets = NEWS(a, u32, vars),
-                         .takes_buf = NEWS(a, u32, p->buf.n)};
   e->by_buf.reg_body = NEWS(a, u32, p->buf.n);
   e->by_buf.reg = NEWS(a, u32, p->buf.n);
   e->by_buf.written = NEWS(a, char, p->buf.n);

@@ -43,7 +43,7 @@ static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
   DType to = e->dt;
   bool wide = from == DT_f64, is_signed = dtype_is_signed(to);
   u32 bits = dtype_info[to].bits, lanes = e->lanes;
-  if (e->near && to == DT_i32) return lv_cast(g, LLVMFPToSI, x, lt_value(g, to, lanes));
+  if (e->small && to == DT_i32) return lv_cast(g, LLVMFPToSI, x, lt_value(g, to, lanes));
   if (e->sat) return to_int(g, x, wide, is_signed, bits, lanes);
   if (to == DT_u64) { /* numbers below zero wrap as those of i64 do */
     LVal minus = to_int(g, x, wide, true, 64, lanes), plus = to_int(g, x, wide, false, 64, lanes);

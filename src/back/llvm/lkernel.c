@@ -10,56 +10,6 @@
 
 #include <string.h>
 
-/* ---- what it takes ---- */
-
-typedef struct Marks {
-  Gen *g;
-  KernelTakes *to;
-  bool *has_buf, *has_var, *declared, *sets, *writes;
-} Marks;
-
-static void take_expr(Marks *m, ExprWalk x);
-
-static void take_buf(Marks *m, BufId b) {
-  const Buf *x = prog_buf(m->g->p, b);
-  if (m->has_buf[b] || x->space == BS_reg) return;
-  m->has_buf[b] = true;
-  *vec_push(&m->g->c->scratch, &m->to->buf) = b;
-  for (u32 i = 1; i < x->rank; i++)
-    if (!dim_is_const(x->dim[i])) take_expr(m, ex_walk(m->g->p, ex_dim(m->g->p, x->dim[i])));
-}
-
-static void take_var(Marks *m, VarId v) {
-  if (m->declared[v] || m->has_var[v]) return;
-  m->has_var[v] = true;
-  *vec_push(&m->g->c->scratch, &m->to->var) = v;
-}
-
-static void take_expr(Marks *m, ExprWalk x) {
-  while (ex_next(&x)) {
-    if (x.e->kind == EX_var) take_var(m, x.e->ref);
-    if (x.e->kind == EX_load) take_buf(m, x.e->ref);
-    if (x.e->kind == EX_random) m->to->random = true;
-  }
-}
-
-static void take_all(Marks *m, StmtId first) {
-  const Stmt *s;
-  for (StmtWalk w = prog_walk(m->g->p, first); (s = prog_next(&w));) {
-    if (s->kind == ST_barrier) continue;
-    take_expr(m, ex_walk_stmt(m->g->p, s));
-    if (s->kind == ST_store) {
-      take_buf(m, s->buf);
-      m->writes[s->buf] = true;
-    }
-    if (s->kind == ST_for || s->kind == ST_let) m->declared[s->var] = true;
-    if (s->kind == ST_set) {
-      take_var(m, s->var);
-      m->sets[s->var] = true;
-    }
-  }
-}
-
 /* ---- attributes ---- */
 
 void lv_attribute(Gen *g, LVal fn, u32 index, const char *name, u64 value) {
@@ -95,15 +45,11 @@ static u64 least_bytes(Gen *g, BufId b) {
   return shape_count(x->dim, x->rank, &n) ? n * dtype_bytes(x->dt) : 0;
 }
 
-static void describe(Gen *g, LVal fn, const Marks *m, u32 i) {
-  const KernelTakes *u = m->to;
+static void describe(Gen *g, LVal fn, const KernelTakes *u, u32 i, bool shared) {
   BufId b = u->buf.at[i], root = prog_root(g->p, b);
-  bool shared = false;
   BufSpace space = prog_buf(g->p, root)->space;
-  for (u32 k = 0; k < u->buf.n; k++)
-    shared = shared || (k != i && mem_overlap(g->p, b, u->buf.at[k]));
   if (!shared) lv_attribute(g, fn, i + 1, "noalias", 0);
-  if (!m->writes[b]) lv_attribute(g, fn, i + 1, "readonly", 0);
+  if (g->marks.writes[b] != g->marks.n) lv_attribute(g, fn, i + 1, "readonly", 0);
   lv_attribute(g, fn, i + 1, "nocapture", 0);
   if (least_bytes(g, b)) lv_attribute(g, fn, i + 1, "dereferenceable", least_bytes(g, b));
   bool ours = space != BS_in && space != BS_out;
@@ -111,8 +57,7 @@ static void describe(Gen *g, LVal fn, const Marks *m, u32 i) {
 }
 
 /* What of the attributes is not in the text of the kernel. */
-static void put_attributes(Gen *g, Text *t, const Marks *m) {
-  const KernelTakes *u = m->to;
+static void put_attributes(Gen *g, Text *t, const KernelTakes *u) {
   for (u32 i = 0; i < u->buf.n; i++) {
     BufSpace space = prog_buf(g->p, prog_root(g->p, u->buf.at[i]))->space;
     text_puts(t, space == BS_in || space == BS_out ? "o" : "i");
@@ -123,15 +68,19 @@ static void put_attributes(Gen *g, Text *t, const Marks *m) {
 
 /* ---- functions ---- */
 
-static LType type_of(Gen *g, const Marks *m) {
-  const KernelTakes *u = m->to;
+/* The kernel at hand. */
+static bool sets_var(const Gen *g, VarId v) {
+  return g->marks.sets[v] == g->marks.n;
+}
+
+static LType type_of(Gen *g, const KernelTakes *u) {
   u32 n = 0;
   LType *t = NEWS(&g->c->scratch, LType, u->buf.n + u->var.n + 1);
   for (u32 i = 0; i < u->buf.n; i++)
     t[n++] = lt_pointer(g, lt_memory(g, prog_buf(g->p, u->buf.at[i])->dt, 1));
   for (u32 i = 0; i < u->var.n; i++) { /* one that the kernel sets comes by address */
     LType x = lt_value(g, prog_var(g->p, u->var.at[i])->dt, 1);
-    t[n++] = m->sets[u->var.at[i]] ? lt_pointer(g, x) : x;
+    t[n++] = sets_var(g, u->var.at[i]) ? lt_pointer(g, x) : x;
   }
   if (u->random) t[n++] = lt_int(g, 64);
   return g->l->LLVMFunctionType(g->l->LLVMVoidTypeInContext(g->unit->context), t, n, 0);
@@ -153,15 +102,14 @@ typedef struct Outside {
   bool *moving, *placed;
 } Outside;
 
-static Outside enter(Gen *g, const Marks *m, const char *name) {
-  const KernelTakes *u = m->to;
+static Outside enter(Gen *g, const KernelTakes *u, const char *name) {
   Arena *a = &g->c->scratch;
   Outside o = {g->unit, g->fn, g->seed, g->head, NULL, g->base, g->reg, NULL, g->moving, NULL};
   o.at = g->l->LLVMGetInsertBlock(g->unit->builder);
   o.var = NEWS(a, LVal, u->var.n + 1);
   o.placed = NEWS(a, bool, u->var.n + 1);
   g->unit = least_busy(g);
-  g->fn = lv_function(g, name, type_of(g, m));
+  g->fn = lv_function(g, name, type_of(g, u));
   if (g->o->object) {
     g->l->LLVMSetLinkage(g->fn, LLVMInternalLinkage);
     lv_attribute(g, g->fn, ~0u, "noinline", 0);
@@ -169,16 +117,17 @@ static Outside enter(Gen *g, const Marks *m, const char *name) {
   g->base = NEWS(a, LVal, g->p->buf.n);
   g->moving = NEWS(a, bool, g->p->buf.n);
   g->reg = NEWS(a, LVal, g->p->buf.n);
+  bool *shared = takes_shared(g->p, u, a);
   for (u32 i = 0; i < u->buf.n; i++) {
     g->base[u->buf.at[i]] = g->l->LLVMGetParam(g->fn, i);
-    describe(g, g->fn, m, i);
+    describe(g, g->fn, u, i, shared[i]);
   }
   for (u32 i = 0; i < u->var.n; i++) {
     VarId v = u->var.at[i];
     o.var[i] = g->var[v];
     o.placed[i] = g->placed[v];
     g->var[v] = g->l->LLVMGetParam(g->fn, u->buf.n + i);
-    g->placed[v] = m->sets[v];
+    g->placed[v] = sets_var(g, v);
   }
   if (u->random) g->seed = g->l->LLVMGetParam(g->fn, u->buf.n + u->var.n);
   return o;
@@ -199,8 +148,8 @@ static void leave(Gen *g, const KernelTakes *u, const Outside *o) {
   g->moving = o->moving;
 }
 
-static void write_function(Gen *g, StmtId body, const Marks *m, const char *name) {
-  Outside o = enter(g, m, name);
+static void write_function(Gen *g, StmtId body, const KernelTakes *u, const char *name) {
+  Outside o = enter(g, u, name);
   LLVMBuilderRef b = g->unit->builder;
   LLVMContextRef c = g->unit->context;
   g->head = g->l->LLVMAppendBasicBlockInContext(c, g->fn, "head");
@@ -212,17 +161,17 @@ static void write_function(Gen *g, StmtId body, const Marks *m, const char *name
   g->l->LLVMBuildRetVoid(b);
   g->l->LLVMPositionBuilderAtEnd(b, g->head);
   g->l->LLVMBuildBr(b, first);
-  leave(g, m->to, &o);
+  leave(g, u, &o);
 }
 
-static u32 number_of(Gen *g, StmtId body, const Marks *m) {
-  Text key = kernel_key(g, body, m->to);
-  put_attributes(g, &key, m);
+static u32 number_of(Gen *g, StmtId body, const KernelTakes *u) {
+  Text key = kernel_key(g, body, u);
+  put_attributes(g, &key, u);
   u32 *slot = map_put_bytes(&g->numbers, key.at, key.n);
   if (*slot) return *slot - 1;
   u32 number = g->nkernels++;
   *slot = number + 1;
-  write_function(g, body, m, str_text(g->c, str_fmt(g->c, "ingot_kernel%u", number)));
+  write_function(g, body, u, str_text(g->c, str_fmt(g->c, "ingot_kernel%u", number)));
   return number;
 }
 
@@ -249,25 +198,17 @@ void gen_kernel_call(Gen *g, StmtId id) {
     return;
   }
   Mark mark = arena_mark(a);
-  KernelTakes u = {0};
-  u32 nvars = g->p->var.n + dim_nsyms(g->p->dims) + 1;
-  Marks m = {.g = g, .to = &u};
-  m.has_buf = NEWS(a, bool, g->p->buf.n);
-  m.writes = NEWS(a, bool, g->p->buf.n);
-  m.has_var = NEWS(a, bool, nvars);
-  m.declared = NEWS(a, bool, nvars);
-  m.sets = NEWS(a, bool, nvars);
-  take_all(&m, body);
-  u32 number = number_of(g, body, &m), n = 0;
+  KernelTakes u = prog_takes(g->p, body, 0, &g->marks, a);
+  u32 number = number_of(g, body, &u), n = 0;
   const char *name = str_text(g->c, str_fmt(g->c, "ingot_kernel%u", number));
-  LType type = type_of(g, &m);
+  LType type = type_of(g, &u);
   LVal fn = g->l->LLVMGetNamedFunction(g->unit->module, name);
   LVal *arg = NEWS(a, LVal, u.buf.n + u.var.n + 1);
   if (!fn) fn = lv_function(g, name, type);
   for (u32 i = 0; i < u.buf.n; i++) arg[n++] = gen_buf(g, u.buf.at[i]);
   for (u32 i = 0; i < u.var.n; i++) {
     VarId v = u.var.at[i];
-    bool load = g->placed[v] && !m.sets[v];
+    bool load = g->placed[v] && !sets_var(g, v);
     arg[n++] = load ? lv_load(g, lt_value(g, prog_var(g->p, v)->dt, 1), g->var[v], 0) : g->var[v];
   }
   if (u.random) arg[n++] = g->seed;

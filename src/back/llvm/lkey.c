@@ -36,7 +36,7 @@ static void put_expr(KernelKey *k, ExprId id) {
   put(k, x->kind);
   put(k, x->dt);
   put(k, x->lanes);
-  put(k, x->op << 2 | x->near << 1 | x->sat);
+  put(k, x->op << 2 | x->small << 1 | x->sat);
   if (x->kind == EX_const) put(k, (u64)x->imm.i);
   if (x->kind == EX_var) put_id(k, &k->var, x->ref);
   if (x->kind == EX_load) put_id(k, &k->buf, x->ref);

@@ -36,13 +36,6 @@ typedef struct LlvmUnit {
   const char *why; /* it could not be compiled */
 } LlvmUnit;
 
-/* What a kernel takes from outside: buffers, variables, the seed. */
-typedef struct KernelTakes {
-  VEC(BufId) buf;
-  VEC(VarId) var;
-  bool random;
-} KernelTakes;
-
 /* What the entry is given, by number of input, output, symbol, buffer. */
 typedef struct EntryGiven {
   LVal arena, *in, *out, *shape, *size, *weight;
@@ -50,6 +43,7 @@ typedef struct EntryGiven {
 
 struct Gen {
   Ctx *c;
+  TakeMarks marks; /* of kernels */
   Prog *p;
   const Llvm *l;
   const LlvmOptions *o;

@@ -242,12 +242,12 @@ LmRope lm_rope(LmFile *f, const LmShape *s, bool local) {
   if (local) r.base = (double)s->arch->local_base;
   lm_either_float(f, local ? ".rope.freq_base_swa" : ".rope.freq_base",
                   local ? "rope_local_base_freq" : "rope_theta", &r.base);
-  bool apart = r.at && strstr(r.at, "_attention"); /* an object of its own */
-  if (!local || apart) number(&r, NULL, "rope_theta", &r.base);
+  bool own = r.at && strstr(r.at, "_attention"); /* an object of its own */
+  if (!local || own) number(&r, NULL, "rope_theta", &r.base);
   if (!(r.base > 0) || !isfinite(r.base))
     fail(f->c, ERR_input, f->loc, "rotation: the base is %g", r.base);
   r.freq = NEWS(&f->c->work, double, r.n);
   for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
-  if (!local || apart) apply_scaling(&r);
+  if (!local || own) apply_scaling(&r);
   return (LmRope){r.n, r.freq, r.gain, r.base, r.kind, r.at, r.factor, r.original, r.fast, r.slow};
 }

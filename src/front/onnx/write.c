@@ -16,7 +16,7 @@
 typedef struct Write {
   Ctx *c;
   OnnxOut *out;
-  bool apart; /* weights go to the side */
+  bool to_side; /* weights go to the side */
 } Write;
 
 static void put_str(const Write *w, Text *t, u32 field, Str s) {
@@ -103,15 +103,15 @@ static void put_apart(Write *w, Text *t, Str name, const Tensor *x) {
 }
 
 static void put_tensor(Write *w, Text *to, u32 field, const OnnxTensor *t) {
-  bool apart = w->apart && stored_bytes(t) >= SIDE_LEAST && t->dt != DT_str;
-  if (!t->data && !t->is_external && !apart) {
+  bool to_side = w->to_side && stored_bytes(t) >= SIDE_LEAST && t->dt != DT_str;
+  if (!t->data && !t->is_external && !to_side) {
     wire_put_bytes(to, field, t->body.at, t->body.n);
     return;
   }
   Mark mark = arena_mark(&w->c->scratch);
   const Tensor *x = onnx_tensor(w->c, t, w->out->from, LOC_NONE, &w->c->scratch);
   Text body = text_new(&w->c->scratch);
-  if (apart)
+  if (to_side)
     put_apart(w, &body, t->name, x);
   else
     data_write_pb(w->c, &body, t->name, x);
@@ -251,7 +251,7 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
   bool graph = false;
   check_nodes(c, m->graph->nodes.at, m->graph->nodes.n);
   for (u32 i = 0; i < m->graph->inits.n; i++) bytes += stored_bytes(&m->graph->inits.at[i]);
-  w.apart = out->side_name && bytes > out->side_from;
+  w.to_side = out->side_name && bytes > out->side_from;
   Text *t = &out->model;
   Wire k = walk(&w, m->body);
   for (size_t start = k.pos; wire_next(&k); start = k.pos) {

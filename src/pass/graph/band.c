@@ -455,7 +455,7 @@ void band(Unit *u) {
   BandWay *way = NEWS(w.a, BandWay, w.ncut + 1);
   choose(&w, u->ram, way);
   u64 least = way[w.ncut].peak;
-  if (u->ram == BAND_NEAR) choose(&w, least + least / BAND_SLACK, way);
+  if (u->ram == BAND_NEARLY) choose(&w, least + least / BAND_SLACK, way);
   Region *region = NEWS(w.a, Region, w.ncut + 1);
   u32 count = 0, k = w.ncut + 1;
   for (u32 to = w.ncut; to; to = way[to].from) {

@@ -409,12 +409,14 @@ static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
 }
 
 /* map(reshape(a), b...) -> reshape(map(a, b'...)), where the reshape split the last axis: what
- * follows a flat convolution stays flat. */
+ * follows a flat convolution stays flat. Not behind bytes as integers: a reshape needs its operand
+ * in memory, and bytes are what should lie there. */
 static bool reshape_behind_map(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val in[3];
   const Node *r = NULL;
+  if (node_is_decode(g, &n)) return false;
   for (u32 i = 0; i < n.nin && !r; i++) r = graph_def(g, n.in[i], OP_reshape);
   if (!r) return false;
   Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]),
@@ -509,7 +511,7 @@ static bool see_block(Graph *g, Canon *k, BlkId b) {
   for (u32 i = x->node.n; i--;) {
     const Node *n = graph_node(g, x->node.at[i]);
     bool tolerant =
-        op_is(n->op, OF_SMOOTH) || (op_is(n->op, OF_NEAR) && k->ulp_tolerant[n->out[0]]);
+        op_is(n->op, OF_SMOOTH) || (op_is(n->op, OF_CONTINUOUS) && k->ulp_tolerant[n->out[0]]);
     for (u32 j = 0; j < n->nin; j++)
       if (!tolerant || (n->op == OP_select && !j)) news |= harden(k, n->in[j]);
   }

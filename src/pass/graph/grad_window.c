@@ -187,8 +187,8 @@ static bool has_phases(Graph *g, const Glide *s, Val x, Val v) {
 }
 
 static Val input_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v) {
-  Val apart = has_phases(g, s, x, v) ? input_by_phases(g, s, group, x, w, v) : 0;
-  if (apart) return apart;
+  Val by_phase = has_phases(g, s, x, v) ? input_by_phases(g, s, group, x, w, v) : 0;
+  if (by_phase) return by_phase;
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
   Dim want[MAX_RANK];
   i64 inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
@@ -326,18 +326,18 @@ static bool tiles(const Glide *s) {
 static Val repeated(Graph *g, const Glide *s, Val v, const Type *t, double fill) {
   Type tv = *graph_type(g, v);
   u32 lead = tv.rank - s->n, k = lead;
-  Dim apart[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], none[MAX_RANK] = {0},
-                                                              hi[MAX_RANK] = {0};
-  for (u32 i = 0; i < lead; i++) apart[i] = wide[i] = all[i] = tv.dim[i];
+  Dim single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], none[MAX_RANK] = {0},
+                                                               hi[MAX_RANK] = {0};
+  for (u32 i = 0; i < lead; i++) single[i] = wide[i] = all[i] = tv.dim[i];
   for (u32 i = 0; i < s->n; i++) {
-    apart[k] = wide[k] = tv.dim[lead + i];
-    apart[k + 1] = 1;
+    single[k] = wide[k] = tv.dim[lead + i];
+    single[k + 1] = 1;
     wide[k + 1] = s->size[i];
     k += 2;
     all[lead + i] = dim_mul(g->dims, tv.dim[lead + i], s->size[i]);
     hi[lead + i] = dim_sub(g->dims, t->dim[lead + i], all[lead + i]);
   }
-  v = mk_broadcast(g, mk_reshape(g, v, apart, k), wide, k);
+  v = mk_broadcast(g, mk_reshape(g, v, single, k), wide, k);
   Val number = mk_like(g, v, fill);
   return mk_pad(g, mk_reshape(g, v, all, tv.rank), number, none, hi, NULL);
 }
@@ -373,20 +373,20 @@ void back_pool_sum(Grad *d, const Node *n, Val v) {
  * 1: [.., the extents of t], where 1 stands outside of windows too. */
 static Val numbers(Graph *g, const Glide *s, Val v, const Type *t) {
   Type tv = *graph_type(g, v);
-  Dim count = 1, apart[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], hi[MAX_RANK];
+  Dim count = 1, single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], hi[MAX_RANK];
   Dim none[MAX_RANK] = {0};
   for (u32 i = 0; i < s->n; i++) {
     Dim places = tv.dim[tv.rank - s->n + i];
     count *= s->size[i];
-    apart[2 * i] = 1;
+    single[2 * i] = 1;
     wide[2 * i] = places;
-    apart[2 * i + 1] = wide[2 * i + 1] = s->size[i];
+    single[2 * i + 1] = wide[2 * i + 1] = s->size[i];
     all[i] = dim_mul(g->dims, places, s->size[i]);
     hi[i] = dim_sub(g->dims, t->dim[t->rank - s->n + i], all[i]);
   }
   Val cell = mk_iota(g, graph_type(g, v)->dt, &count, 1, 0);
   cell = mk_map2(g, OP_sub, mk_like(g, v, (double)count), cell);
-  cell = mk_broadcast(g, mk_reshape(g, cell, apart, 2 * s->n), wide, 2 * s->n);
+  cell = mk_broadcast(g, mk_reshape(g, cell, single, 2 * s->n), wide, 2 * s->n);
   Val one = mk_like(g, v, 1);
   return mk_pad(g, mk_reshape(g, cell, all, s->n), one, none, hi, NULL);
 }

@@ -180,7 +180,7 @@ static Val copy_of(Work *w, Val v) {
  * operand (lower_rows.c), or along the lines of it. */
 static bool reads_vectors(const Work *w, const Node *n) {
   Slide s[MAX_RANK];
-  if (conv_plan_of(w->u, n)->family != FA_rows) return false;
+  if (!conv_plan_of(w->u, n)->few) return false;
   if (blocked(w, n->in[0])) return graph_type(w->g, n->in[0])->dim[1] % w->block == 0;
   const Slide *row = &s[conv_slides(w->g, n, s) - 1];
   return row->stride == 1 && row->places >= w->u->target->lanes;
@@ -194,10 +194,9 @@ static bool border_of(const Work *w, const Node *n, i64 more, i64 *lo, i64 *hi) 
   for (u32 i = 0; i < ns; i++) {
     i64 places = patch ? (s[i].places + patch - 1) / patch * patch : s[i].places;
     i64 last = (places - 1) * s[i].stride + (s[i].size - 1) * s[i].dilation - s[i].pad;
-    i64 apart = s[i].input_dilation;
-    if (last > 0) last /= apart;
+    if (last > 0) last /= s[i].input_dilation;
     if (i + 1 == ns) last += more;
-    lo[2 + i] = s[i].pad > 0 ? s[i].pad / apart : 0;
+    lo[2 + i] = s[i].pad > 0 ? s[i].pad / s[i].input_dilation : 0;
     hi[2 + i] = last >= s[i].extent ? last - s[i].extent + 1 : 0;
     any = any || lo[2 + i] || hi[2 + i];
   }
@@ -253,12 +252,12 @@ static void give_border(Work *w, NodeId id) {
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
   Val x = graph_node(g, id)->in[0], q = graph_narrow(g, x, &fill);
   const ConvPlan *c = conv_plan_of(w->u, graph_node(g, id));
-  bool apart = c->family == FA_apart; /* lanes run along its operand too */
-  if (c->family == FA_segments) return;
+  if (c->sparse && !c->depthwise) return;
   if (q) x = q;
-  if (q && !apart && !blocked(w, x)) more = c->behind;
+  if (q && !c->depthwise && !blocked(w, x)) more = c->behind;
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
-  bool block = apart || blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
+  bool block = c->depthwise || /* lanes run along its operand too */
+               blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
                (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
@@ -268,7 +267,7 @@ static void give_border(Work *w, NodeId id) {
       (graph_node(g, def)->op < OP_SCALARS || (line && graph_node(g, def)->op == OP_concat)))
     w->of[x] = NEW(&g->c->keep, Layout);
   if (!can_grow(w, x, fill)) {
-    if (!apart && def && graph_node(g, def)->op == OP_slice)
+    if (!c->depthwise && def && graph_node(g, def)->op == OP_slice)
       block = blocked(w, graph_node(g, def)->in[0]);
     x = copy_of(w, x);
     w->of[x] = NEW(&g->c->keep, Layout);
@@ -345,7 +344,7 @@ void layout(Unit *u) {
   Graph *g = u->g;
   Work w = {.g = g, .u = u, .block = u->target->block};
   if (u->target->lanes < 4) return;
-  families(u);
+  conv_plans(u);
   double most = u->target->cost->half_block;
   if (most > 0 && padded_work(u, w.block) > most * padded_work(u, w.block / 2)) w.block /= 2;
   room(&w, g->val.n);

@@ -16,7 +16,8 @@
  *   - Scales of an output go through sums, products and bounds behind the integers, so that an
  *     epilogue has no division.
  *   - The largest of quantised values is the largest of the bytes.
- *   - Bytes taken apart and put together with the same scale and zero point are the bytes.
+ *   - Bytes taken apart and put together with the same scale and zero point are the bytes, also
+ *     where views move them in between.
  * Weights that are not constant, scales that vary along a summed axis, and weights whose
  * dequantised form has been folded already (below 64 of them) stay in floats.
  *
@@ -233,13 +234,28 @@ static bool pool(Edit *e, NodeId id) {
   return edit_swap(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
 }
 
-/* bytes(round(float(q - z) * 1) + z) -> q */
+/* The view, reshape or transpose, that v is of something else; NULL: it is none. */
+static const Node *view_of(Graph *g, Val v) {
+  const Node *n = graph_def(g, v, OP_transpose);
+  return n ? n : graph_def(g, v, OP_reshape);
+}
+
+/* q as v shows what it is a view of, in so many steps. */
+static Val shown(Graph *g, Val v, Val q, u32 steps) {
+  if (!steps) return q;
+  Node n = *view_of(g, v);
+  q = shown(g, n.in[0], q, steps - 1);
+  return graph_node(g, graph_add(g, n.op, &q, 1, n.attr, n.nattr))->out[0];
+}
+
+/* bytes(round(view(float(q - z) * s) / s) + z) -> view(q), where s is 1 if nothing is divided by */
 static bool same_bytes(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Scaled x;
-  double moved = 0;
+  double moved = 0, by = 1;
   i64 zero;
+  u32 steps = 0;
   if (!node_int(&n, AT_sat, 0)) return false;
   Val v = n.in[0];
   const Node *a = graph_def(g, v, OP_add);
@@ -248,11 +264,17 @@ static bool same_bytes(Edit *e, NodeId id) {
     if (!canon_number(g, k, &moved)) return false;
     v = graph_node(g, graph_val(g, n.in[0])->def)->in[0];
   }
-  const Node *r = graph_def(g, v, OP_round);
-  if (!r || !match_scaled(g, r->in[0], &x) || !is_one(g, x.scale)) return false;
+  const Node *r = graph_def(g, v, OP_round), *d = r ? graph_def(g, r->in[0], OP_div) : NULL;
+  if (!r) return false;
+  Val from = d ? d->in[0] : r->in[0], to = from;
+  if (d && !canon_number(g, known(g, d->in[1]), &by)) return false;
+  for (; steps < DEPTH && view_of(g, from); steps++) from = view_of(g, from)->in[0];
+  if (!match_scaled(g, from, &x) || !is_one(g, x.scale)) return false;
   Val q = graph_bytes(g, x.ints, &zero);
-  if (!q || (double)zero != moved || tensor_get(graph_const(g, x.scale), 0).f != 1) return false;
-  return edit_swap(e, id, q);
+  if (!q || (double)zero != moved || tensor_get(graph_const(g, x.scale), 0).f != by) return false;
+  if (graph_type(g, q)->dt != graph_type(g, n.out[0])->dt) return false;
+  g->loc = n.loc;
+  return edit_swap(e, id, shown(g, to, q, steps));
 }
 
 /* ---- */

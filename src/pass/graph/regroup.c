@@ -1,29 +1,50 @@
-/* regroup.c: convolutions whose groups are too small for vectors become depthwise ones.
+/* regroup.c: convolutions whose groups fill no vectors become such that do.
  *
- * In: a graph. Out: the same graph where such a convolution reads every channel as often as it has
- * results: a gather repeats it, and lanes run along channels of operand and result alike. Where a
- * group has several channels they become an axis in front of the image's, over which the window
- * goes in one step: channels of a result lie behind each other, in the order in which they are
- * summed. A result is the sum of the same products in the same order. The copy has a window's
- * number of products for each of its elements, and costs little beside them.
+ * In: a graph. Out: the same graph, where such a convolution has taken the cheaper of two ways:
  *
- * SmallGroups whose channels and results fill vectors stay: they are multiplied as they are. Only
- * for machines with vectors, and not where memory is to be saved.
+ *   depthwise  every channel is read as often as it has results: a gather repeats it, and lanes run
+ *              along channels of operand and result alike. Where a group has several channels they
+ *              become an axis in front of the image's, over which the window goes in one step:
+ *              channels of a result lie behind each other, in the order in which they are summed. A
+ *              result is the sum of the same products in the same order. The copy has a window's
+ *              number of products for each of its elements, and costs little beside them.
+ *   padded     every group gets channels of zeros, and results that nobody reads, until it fills
+ *              vectors. A result is the sum of the same products and of zeros behind them. This is
+ *              for groups of more than a few channels, and for transposed convolutions with a few
+ *              results.
  *
- * needs: nothing; in front of pairs, which looks for bytes behind a gather  keeps: values
+ * Convolutions of bytes in groups of several channels become those of floats first: lanes of
+ * families that multiply several bytes at a time run along results of one group, of which there are
+ * few, and the next group reads others. The sums are integers below 2^24, which floats hold in
+ * whatever order they are added; where that is not certain nothing is done.
+ *
+ * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
+ * machines with vectors, and not where memory is to be saved.
+ *
+ * needs: nothing; in front of int16, which looks for bytes behind a gather  keeps: values
  * breaks: nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
  */
 #include "pass/pass.h"
 
 #include <string.h>
 
+/* Integers that f32 holds; channels of a group of bytes: with more, bytes are multiplied as they
+ * are in less time where there is an instruction for four of them. */
+enum { MOST_EXACT = 1 << 24, MOST_CHANNELS = 32 };
+
 /* Elements of a window: fewer do not pay for the copy. Copies of a channel that any operand may
  * have, those that a small one may have, and elements of all of these: more would come from far
  * memory. */
 enum { LEAST_WINDOW = 3, FEW_COPIES = 8, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 22 };
 
+/* Multiply-adds of a tile in the time of one that is depthwise, which loads both its factors. */
+static const double depthwise_time = 3;
+
+typedef enum GroupWay { GW_stay, GW_depthwise, GW_padded } GroupWay;
+
 typedef struct SmallGroups {
-  i64 n, in, out; /* groups; channels of one, and results */
+  i64 n, in, out;         /* groups; channels of one, and results */
+  i64 padded_in, results; /* the same with zeros and with what nobody reads */
 } SmallGroups;
 
 static bool has_window(const Type *k) {
@@ -44,18 +65,99 @@ static bool is_copied(const Type *x, const SmallGroups *s) {
   return s->out <= MOST_COPIES && n <= MOST_ELEMENTS;
 }
 
-/* Is it a convolution of this kind? */
-static bool has_small_groups(Graph *g, const Node *n, SmallGroups *s) {
+static i64 up_to(i64 n, i64 multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Results of a group that fill vectors, or halves of vectors where these leave fewer lanes empty
+ * and the target has them for that. */
+static i64 padded_results(const Target *t, i64 out) {
+  i64 whole = up_to(out, t->lanes), half = up_to(out, t->lanes / 2);
+  return t->cost->half_block > 0 && (double)whole > t->cost->half_block * (double)half ? half
+                                                                                       : whole;
+}
+
+/* Multiply-adds of a group for each result of the image, of so many lanes as fill one, where
+ * channels and results are as they are; 0: they have no vectors. */
+static double time_to_stay(const Target *t, const SmallGroups *s) {
+  i64 lanes = t->lanes, most = t->cost->half_block > 0 ? t->lanes / 2 : t->lanes;
+  if (s->in % LAYOUT_PART || s->out % LAYOUT_PART) return 0;
+  while (s->out % lanes) lanes /= 2;
+  return (double)(s->in * s->out) * (lanes < most ? (double)most / (double)lanes : 1);
+}
+
+static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s) {
+  double stay = time_to_stay(t, s), copied = (double)(s->in * s->out) * depthwise_time;
+  s->padded_in = up_to(s->in, LAYOUT_PART);
+  s->results = padded_results(t, s->out);
+  double padded = (double)(s->padded_in * s->results);
+  bool can_copy = x->rank <= 4 && s->n * s->out >= LAYOUT_PART && is_copied(x, s);
+  if (stay > 0 && stay <= padded) return GW_stay;
+  return !stay && can_copy && copied < padded ? GW_depthwise : GW_padded;
+}
+
+/* One group with too few results for vectors of them, of an image that is spread: its lines are no
+ * vectors either. */
+static bool lacks_results(const Node *n, const Type *x, SmallGroups *s) {
+  s->padded_in = s->in;
+  s->results = LAYOUT_PART;
+  return x->dt == DT_f32 && node_attr(n, AT_input_dilation) && s->out < LAYOUT_PART;
+}
+
+/* Which way a convolution goes. */
+static GroupWay choose_way(const Target *t, Graph *g, const Node *n, SmallGroups *s) {
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
-  s->n = node_int(n, AT_group, 1);
-  if (s->n < 2 || !type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return false;
+  *s = (SmallGroups){.n = node_int(n, AT_group, 1)};
+  if (!type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return GW_stay;
+  for (u32 i = 2; i < x->rank; i++)
+    if (!dim_is_const(x->dim[i])) return GW_stay;
   s->in = k->dim[1];
   s->out = k->dim[0] / s->n;
-  if (!is_copied(x, s)) return false;
-  if (s->in == 1) return s->out > 1;
-  if (s->in % LAYOUT_PART == 0 && s->out % LAYOUT_PART == 0) return false;
-  return x->dt == DT_f32 && x->rank <= 4 && s->n * s->out >= LAYOUT_PART;
+  if (s->n == 1) return lacks_results(n, x, s) ? GW_padded : GW_stay;
+  if (s->in == 1) return s->out > 1 && is_copied(x, s) ? GW_depthwise : GW_stay;
+  return x->dt == DT_f32 ? cheapest(t, x, s) : GW_stay;
 }
+
+/* ---- padded ---- */
+
+/* Axis `axis` of v in groups, each of which gets zeros behind it: `from` elements become `to`. */
+static Val pad_groups(Graph *g, Val v, u32 axis, i64 groups, i64 from, i64 to) {
+  if (from == to) return v;
+  Type t = *graph_type(g, v);
+  Dim dim[MAX_RANK], made[MAX_RANK], none[MAX_RANK] = {0}, more[MAX_RANK] = {0};
+  i64 apart[MAX_RANK] = {0};
+  memcpy(dim, t.dim, axis * sizeof *dim);
+  dim[axis] = groups;
+  dim[axis + 1] = from;
+  memcpy(dim + axis + 2, t.dim + axis + 1, (t.rank - axis - 1) * sizeof *dim);
+  more[axis + 1] = to - from;
+  v = mk_reshape(g, v, dim, t.rank + 1);
+  v = mk_pad(g, v, mk_scalar(g, t.dt, 0), none, more, apart);
+  memcpy(made, t.dim, t.rank * sizeof *made);
+  made[axis] = groups * to;
+  return mk_reshape(g, v, made, t.rank);
+}
+
+/* The first `to` of every `from` channels. */
+static Val cut_groups(Graph *g, Val v, i64 groups, i64 from, i64 to) {
+  if (from == to) return v;
+  Type t = *graph_type(g, v);
+  Dim dim[MAX_RANK] = {t.dim[0], groups, from}, made[MAX_RANK] = {t.dim[0], groups * to};
+  memcpy(dim + 3, t.dim + 2, (t.rank - 2) * sizeof *dim);
+  memcpy(made + 2, t.dim + 2, (t.rank - 2) * sizeof *made);
+  v = mk_slice_axis(g, mk_reshape(g, v, dim, t.rank + 1), 2, 0, to);
+  return mk_reshape(g, v, made, t.rank);
+}
+
+static Val make_padded(Graph *g, const SmallGroups *s, const Val *from, const Attr *at, u32 nat) {
+  Val in[2] = {pad_groups(g, from[0], 1, s->n, s->in, s->padded_in)};
+  in[1] = pad_groups(g, from[1], 1, 1, s->in, s->padded_in);
+  in[1] = pad_groups(g, in[1], 0, s->n, s->out, s->results);
+  Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
+  return cut_groups(g, made, s->n, s->results, s->out);
+}
+
+/* ---- depthwise ---- */
 
 /* For every result its channels; of bytes less a zero point the bytes are moved. */
 static Val repeat_channels(Graph *g, Val v, const SmallGroups *s) {
@@ -86,32 +188,95 @@ static void add_axis(Graph *g, Attr *at) {
   at->n++;
 }
 
+static Val make_depthwise(Graph *g, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
+                          const Type *out) {
+  Val in[2] = {repeat_channels(g, from[0], s), from[1]};
+  if (s->in > 1) {
+    in[0] = channels_as_axis(g, in[0], s->n * s->out, s->in);
+    in[1] = mk_unsqueeze(g, in[1], 1);
+  }
+  for (u32 i = 0; i < nat; i++) {
+    if (at[i].key == AT_group) at[i].u.i = s->n * s->out;
+    if (s->in > 1) add_axis(g, &at[i]);
+  }
+  Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
+  return s->in > 1 ? mk_reshape(g, made, out->dim, out->rank) : made;
+}
+
+/* ---- bytes ---- */
+
+/* Are all sums of the products of these weights with bytes less a zero point exact in f32, beside
+ * a bias as large as this? */
+static bool is_exact(const Tensor *w, i64 zero, i64 bias) {
+  i64 each = (i64)w->n / w->dim[0], far = zero > 127 ? zero : 255 - zero, most = 0;
+  for (i64 i = 0; i < w->dim[0]; i++) {
+    i64 sum = 0;
+    for (i64 k = 0; k < each; k++) {
+      i64 x = tensor_get(w, (u64)(i * each + k)).i;
+      sum += x < 0 ? -x : x;
+    }
+    most = sum > most ? sum : most;
+  }
+  return most < (MOST_EXACT - bias) / far;
+}
+
+static i64 largest(const Tensor *t) {
+  i64 most = 0;
+  for (u64 i = 0; i < t->n; i++) {
+    i64 x = tensor_get(t, i).i;
+    most = x > most ? x : -x > most ? -x : most;
+  }
+  return most;
+}
+
+/* f32(conv(bytes, w) + b) in groups -> conv(f32(bytes), f32(w)) + f32(b) */
+static bool in_floats(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *cast = graph_node(g, id);
+  i64 zero;
+  if (cast->op != OP_cast || graph_type(g, cast->out[0])->dt != DT_f32) return true;
+  const Node *sum = graph_def(g, cast->in[0], OP_add);
+  const Tensor *b = sum ? graph_const(g, sum->in[1]) : NULL;
+  const Node *conv = graph_def(g, sum ? sum->in[0] : cast->in[0], OP_conv);
+  if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
+  const Tensor *w = graph_const(g, conv->in[1]);
+  if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
+  if (w->dim[1] < 2 || w->dim[1] > MOST_CHANNELS) return true;
+  i64 bias = b ? largest(b) : 0;
+  if (largest(w) > INT16_MAX || w->n > MOST_EXACT || bias >= MOST_EXACT) return true;
+  if (!graph_bytes(g, conv->in[0], &zero) || zero < 0 || !is_exact(w, zero, bias)) return true;
+  Node n = *conv;
+  Val add = sum ? sum->in[1] : 0;
+  g->loc = cast->loc;
+  Val x = mk_cast(g, n.in[0], DT_f32), k = mk_cast(g, n.in[1], DT_f32);
+  Val y = graph_node(g, graph_add(g, OP_conv, (Val[]){x, k}, 2, n.attr, n.nattr))->out[0];
+  if (add) {
+    Val bias_f32 = mk_cast(g, add, DT_f32);
+    y = mk_map2(g, OP_add, y, bias_f32);
+  }
+  return !edit_swap(e, id, y);
+}
+
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
+  const Unit *u = e->user;
   const Node *n = graph_node(g, id);
   SmallGroups s;
-  if (n->op != OP_conv || !has_small_groups(g, n, &s)) return true;
+  GroupWay way = n->op == OP_conv ? choose_way(u->target, g, n, &s) : GW_stay;
+  if (way == GW_stay) return true;
   u32 nat = n->nattr;
   Attr *at = NEWS(&g->c->keep, Attr, nat);
   memcpy(at, n->attr, nat * sizeof *at);
   Val in[2] = {n->in[0], n->in[1]};
   Type out = *graph_type(g, n->out[0]);
   g->loc = n->loc;
-  in[0] = repeat_channels(g, in[0], &s);
-  if (s.in > 1) {
-    in[0] = channels_as_axis(g, in[0], s.n * s.out, s.in);
-    in[1] = mk_unsqueeze(g, in[1], 1);
-  }
-  for (u32 i = 0; i < nat; i++) {
-    if (at[i].key == AT_group) at[i].u.i = s.n * s.out;
-    if (s.in > 1) add_axis(g, &at[i]);
-  }
-  Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
-  if (s.in > 1) made = mk_reshape(g, made, out.dim, out.rank);
+  Val made =
+      way == GW_padded ? make_padded(g, &s, in, at, nat) : make_depthwise(g, &s, in, at, nat, &out);
   return !edit_swap(e, id, made);
 }
 
 void regroup(Unit *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
-  if (edit_run(u->g, visit, NULL)) u->g->left = LEFT_known | LEFT_equal;
+  bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, NULL); /* bytes are the smallest */
+  if (edit_run(u->g, visit, u) || floats) u->g->left = LEFT_known | LEFT_equal;
 }

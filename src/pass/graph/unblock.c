@@ -6,10 +6,12 @@
  *   contract(x, unblock(w))    dot_blocks on blocks as they are, if w is a constant
  *   any other unblock(w)       slices of bytes, shifts and products, as blocks.def says
  *
- * Unless results are to be precise, x of a dot_blocks is made bytes first: 32 numbers in a row
- * share a factor, the largest of them over 127, and become the nearest integers. That costs about
- * as much precision as ggml's products do. If one of them is not finite, the factor is NaN, and so
- * is every product, whatever becomes of the integers; below LEAST they are 0.
+ * Unless results are to be precise, x of a dot_blocks is made bytes first: 32 numbers in a row, or
+ * where scales are integers as many as a block has, share a factor, the largest of them over 127,
+ * and become the nearest integers. That costs about as much precision as ggml's products do. Where
+ * groups of them add up to so much that products leave 16 bits, the factor is larger. If one of
+ * them is not finite, it is NaN, and so is every product, whatever becomes of the integers; below
+ * LEAST they are 0.
  *
  * Blocks that are exact (ONNX's) are multiplied with floats, and only with few rows: for many they
  * become floats now.
@@ -49,28 +51,42 @@ static Val as_rows(Graph *g, Val v, Dim n) {
   return mk_reshape(g, v, (Dim[]){rows, n}, 2);
 }
 
+/* What the factors of x are made from: the largest number that is to become 127. size: of x in
+ * parts that share one. */
+static Val largest(Graph *g, Val size, BlockKind k) {
+  const Type *t = graph_type(g, size);
+  i64 last = 2, in_group = 3, group = block_group(k), room = block_x_sum(k) - group / 2 - 1;
+  Val most = mk_reduce(g, OP_reduce_max, size, &last, 1, true);
+  if (!block_is_scaled(k) || group * BLOCK_X_MOST <= block_x_sum(k)) return most;
+  Dim dim[4] = {t->dim[0], t->dim[1], block_x(k) / group, group};
+  Val part = mk_map2(g, OP_mul, size, mk_like(g, size, (double)BLOCK_X_MOST / (double)room));
+  Val sum = mk_reduce(g, OP_reduce_sum, mk_reshape(g, part, dim, 4), &in_group, 1, false);
+  Val sums = mk_reduce(g, OP_reduce_max, sum, &last, 1, true);
+  return mk_map2(g, OP_max, most, sums);
+}
+
 /* The operands of dot_blocks that stand for x, rows of floats: bytes, factors, sums of groups; how
  * many operands there are then. */
 static u32 quantise(Graph *g, Val x, BlockKind k, bool signs, Val *in) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
-  i64 last = 2, group = block_group(k);
-  Val parts = mk_reshape(g, x, (Dim[]){rows, n / BLOCK_X, BLOCK_X}, 3);
-  Val most = mk_reduce(g, OP_reduce_max, mk_map1(g, OP_abs, parts), &last, 1, true);
+  i64 last = 2, group = block_group(k), each = block_x(k);
+  Val parts = mk_reshape(g, x, (Dim[]){rows, n / each, each}, 3);
+  Val most = largest(g, mk_map1(g, OP_abs, parts), k);
   Val finite = mk_map2(g, OP_lt, most, mk_like(g, most, INFINITY));
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, LEAST));
-  Val inverse = mk_map2(g, OP_div, mk_like(g, most, 127), most);
+  Val inverse = mk_map2(g, OP_div, mk_like(g, most, BLOCK_X_MOST), most);
   inverse = mk_select(g, some, inverse, mk_like(g, most, 0));
-  Val near = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
-  Val q = mk_cast_near(g, near, DT_i8);
-  Val factor = mk_map2(g, OP_div, most, mk_like(g, most, 127));
+  Val whole = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
+  Val q = mk_cast_small(g, whole, DT_i8);
+  Val factor = mk_map2(g, OP_div, most, mk_like(g, most, BLOCK_X_MOST));
   factor = mk_select(g, finite, factor, mk_like(g, most, NAN));
   in[0] = mk_reshape(g, q, (Dim[]){rows, n}, 2);
-  in[2] = mk_reshape(g, factor, (Dim[]){rows, n / BLOCK_X}, 2);
+  in[2] = mk_reshape(g, factor, (Dim[]){rows, n / each}, 2);
   if (signs && block_has_signs(k)) return 3;
   Val wide = mk_cast(g, mk_reshape(g, q, (Dim[]){rows, n / group, group}, 3), DT_i32);
   Val sum = mk_reduce(g, OP_reduce_sum, wide, &last, 1, false);
   if (block_info[k].m != BLOCK_NO) {
-    sum = mk_reshape(g, sum, (Dim[]){rows, n / BLOCK_X, BLOCK_X / group}, 3);
+    sum = mk_reshape(g, sum, (Dim[]){rows, n / each, each / group}, 3);
     sum = mk_map2(g, OP_mul, factor, mk_cast(g, sum, DT_f32));
     sum = mk_reshape(g, sum, (Dim[]){rows, n / group}, 2);
   } else {

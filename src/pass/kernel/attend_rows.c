@@ -1,14 +1,19 @@
-/* attend_rows.c: what rows have of keys, from none of them to the result; see lower_attention.c.
+/* attend_rows.c: the running softmax of each query (row), see lower_attention.c.
  *
- * Sums of two segments are brought to the larger of the two largest scores before they are added. A
- * segment of which a row sees nothing is left out: then the row does not depend on how many
- * segments there are behind what it sees.
+ * In: RowSums, which hold for each row, over the keys seen so far, the largest score m, the sum of
+ * exp(score - m), and the sum of values weighted by that. Out: loops that set them to those of no
+ * keys (attend_begin), keep those of one segment of keys for later (attend_keep), merge those of
+ * another segment (attend_merge), and divide to get the result (attend_end). Method: online
+ * softmax: to merge two segments, the sums of both are multiplied by exp(their m - the larger m)
+ * and added. A segment in which the mask hides every key from a row is left out; so the bits of a
+ * row do not depend on how many segments lie behind the keys it sees.
  */
 #include "pass/kernel/attend.h"
 
 #include <math.h>
 
-/* Loops over the rows of a block; the row is *row, and val_y stands there. */
+/* Opens loops over the rows of a block and returns a cursor inside them. *row becomes the number of
+ * the row in the block; val_s and val_y, the axes of both forms, are set to it. */
 static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
   Prog *p = x->p;
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, b.count), "i");
@@ -22,8 +27,8 @@ static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
   return at;
 }
 
-/* Loops along the width over vectors or, lanes being 1, over what is left behind the last whole
- * one; the first element. */
+/* Opens a loop along the width: over whole vectors or, if lanes is 1, over the elements behind the
+ * last whole vector. Returns the first element of a step. */
 static ExprId each_piece(const Attend *x, Cursor *at, u32 lanes) {
   Prog *p = x->p;
   i64 n = x->y.axis[x->width].hi, whole = n / x->lanes;
@@ -31,7 +36,7 @@ static ExprId each_piece(const Attend *x, Cursor *at, u32 lanes) {
   return times(p, ex_var(p, prog_for(p, at, ex_int(p, 0), ex_int(p, whole), "v")), lanes);
 }
 
-/* Behind the vectors single elements, if there are any; 0: nothing. */
+/* After vectors come single elements, if the width is no multiple of the lanes; 0: all is done. */
 static u32 next_lanes(const Attend *x, u32 lanes) {
   return lanes > 1 && x->y.axis[x->width].hi % x->lanes ? 1 : 0;
 }

@@ -17,6 +17,7 @@ typedef struct Panels {
   BlockKind kind;
   u32 lanes;
   bool loops;          /* for plain loops: see quant; panels lie one by one, not PANELS together */
+  bool along;          /* likewise, and elements of a unit lie beside each other */
   i64 rows, n, blocks; /* of a row */
   u32 words;           /* vectors of four bytes a lane for a unit: 8 with 8 bits, else 4, and */
   u32 high;            /* as many as an element has bits above its lower 4 */
@@ -29,7 +30,8 @@ typedef struct Panels {
                   those of elements 16 behind. Behind these words are the upper bits: in each
                   byte those of 4 j + i follow each other by j, as far as they fit. For plain
                   loops u8[panels, n, bytes, 1, lanes], or i8 with signs: of 8 bits byte e is
-                  element e, else byte e holds element e and in its upper half e + 16 */
+                  element e, else byte e holds element e and in its upper half e + 16; where
+                  units lie along i8[panels, n, lanes, 1, 32] */
   BufId s, o; /* [panels / 4, n * split, 1, 4, lanes] factors and offsets: f16, f32, or bytes that d
                  and m are multiplied with; o 0: none */
   BufId d, m; /* f16[panels / 4, blocks, 1, 4, lanes]; 0: s and o are all */
@@ -51,8 +53,10 @@ static inline u32 unit_bytes(const Panels *q) {
 
 /* blocks_pack.c. signs: elements of 8 bits may have signs. */
 Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes, bool signs);
-/* For plain loops; bytes have their signs. Rows from `first` on, `count` of them. */
-Panels blocks_pack_loops(Lower *l, BlockKind kind, BufId rows, u32 lanes, i64 first, i64 count);
+/* For plain loops; bytes have their signs. Rows from `first` on, `count` of them; along: see
+ * Panels. */
+Panels blocks_pack_loops(Lower *l, BlockKind kind, BufId rows, u32 lanes, i64 first, i64 count,
+                         bool along);
 
 /* blocks_loops.c: products with bytes where there are no vectors; false: it does not know them. */
 bool blocks_loops(Lower *l, Cursor at, const Form *f, const Node *n, BlockKind kind);
@@ -66,9 +70,10 @@ enum { FULL_ROWS = 8, SHORT_ROWS = 4 };
 static const i64 FOUR_128 = (i32)0x80808080;
 
 /* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
- * scales of two groups, if these are integers; and what the sums of products with x, to which 128
- * is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of a
- * way of the first cache apart meet in the same few lines of it. */
+ * scales of two groups, if these are integers, of each as both halves of a word where products are
+ * added by pairs, else both as the halves of one; and what the sums of products with x, to which
+ * 128 is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of
+ * a way of the first cache apart meet in the same few lines of it. */
 enum { UNPACKED_WORDS = BLOCK_X / 4, UNPACKED_SCALES = 2, ROW_PAD = 2 };
 
 /* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
@@ -112,7 +117,7 @@ ExprId blocks_rows_of_tiles(const BlockTile *b);
 ExprId blocks_units_of_tiles(const BlockTile *b);
 void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w);
 ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v);
-ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g);
+ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up);
 ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group);
 u32 blocks_most_pairs(const BlockTile *b);
 

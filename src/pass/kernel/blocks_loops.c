@@ -6,7 +6,9 @@
  * of sums; behind the 32 elements of a unit the sums are scaled and added up in f32. Compilers make
  * vectors of such loops where a machine has some, which is why sums are as narrow as they can be:
  * i16 where those of a unit fit (arithmetic wraps around on the way, and what comes out is exact),
- * else i32, to which the products go by as many as fit into 16 bits.
+ * else i32, to which the products go by as many as fit into 16 bits. Elements of 8 bits lie along
+ * the unit in C, and so do the loops that sum them up, in the shape in which compilers find
+ * products by pairs (lower_words.c); what scales the sums runs along results there, too.
  *
  * The sum of one result takes its units in order, whatever the tile, so that rows of x give the
  * same bits one by one and together. Formats with more bits than 4 and fewer than 8, or with scales
@@ -19,6 +21,7 @@
  * takes two bytes for one row of x, and two elements for several: what points to weights, and the
  * x, are to fit in registers, which on small machines are few. */
 enum { LANES = 32, TILE_ROWS = 4, STEP_BYTES = 2, STEP_TILE = 2, STEP_MOST = 4, X_MOST = 127 };
+enum { ALONG_ROW = 4, ALONG_TILE = 2 }; /* results of a tile of one row, and of several */
 
 typedef struct BlockLoops {
   Lower *l;
@@ -27,6 +30,7 @@ typedef struct BlockLoops {
   Panels q;
   BufId x, by, sum;  /* operands: bytes, factors, sums; sum 0: there are none */
   BufId sums, acc;   /* of a tile: [rows, LANES] */
+  BufId words;       /* where units lie along: x of a unit, i16[rows, BLOCK_X] */
   DType sum_dt;      /* of sums */
   u32 together;      /* products whose sum is an i16 */
   i64 first;         /* result of the panels */
@@ -139,6 +143,34 @@ static void add_unit(const BlockLoops *b, Cursor in, ExprId unit) {
   }
 }
 
+/* The same where elements lie along the unit: some results at a time. */
+static void sum_along(const BlockLoops *b, Cursor at, ExprId unit) {
+  Prog *p = b->p;
+  u32 cols = b->rows > 1 ? ALONG_TILE : ALONG_ROW;
+  VarId acc[TILE_ROWS * ALONG_ROW];
+  Cursor in = at;
+  VarId k = prog_for(p, &in, ex_int(p, 0), ex_int(p, BLOCK_X), "k");
+  for (u32 i = 0; i < b->rows; i++) {
+    ExprId x = operand(b, b->x, i, times_plus(p, unit, BLOCK_X, ex_var(p, k)));
+    to_tile(b, &in, b->words, i, k, ex_cast(p, DT_i16, x, false));
+  }
+  while (b->q.lanes % cols) cols /= 2;
+  ExprId first = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, b->q.lanes / cols), "v"));
+  for (u32 i = 0; i < b->rows * cols; i++)
+    acc[i] = let_new(p, &at, "acc", ex_const(p, DT_u32, (Scalar){0}));
+  in = at;
+  k = pairs_loop(p, &in, BLOCK_X);
+  for (u32 i = 0; i < b->rows * cols; i++) {
+    ExprId lane = times_plus(p, first, cols, ex_int(p, i % cols));
+    ExprId idx[5] = {ex_copy(p, b->panel), ex_copy(p, unit), lane, ex_int(p, 0), ex_var(p, k)};
+    pairs_add(p, &in, acc[i], of_tile(b, b->words, i / cols, k), ex_load(p, b->q.quant, idx, 5));
+  }
+  for (u32 i = 0; i < b->rows * cols; i++) {
+    ExprId idx[2] = {ex_int(p, i / cols), times_plus(p, first, cols, ex_int(p, i % cols))};
+    prog_store(p, &at, b->sums, idx, 2, ex_cast(p, DT_i32, ex_var(p, acc[i]), false));
+  }
+}
+
 /* What scales the sums of a unit, or is added: a number, or one of the block times one of the unit.
  */
 static ExprId scale(const BlockLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
@@ -180,6 +212,8 @@ static void one_tile(BlockLoops *b, Cursor at, u32 rows, ExprId row) {
   b->row = row;
   b->sums = prog_add_buf(p, BS_local, b->sum_dt, size, 2, str_of(p->c, "sums"));
   b->acc = prog_add_buf(p, BS_local, DT_f32, size, 2, str_of(p->c, "acc"));
+  size[1] = BLOCK_X;
+  if (b->q.along) b->words = prog_add_buf(p, BS_local, DT_i16, size, 2, str_of(p->c, "words"));
   Cursor in = at;
   VarId v = along_lanes(b, &in);
   for (u32 i = 0; i < rows; i++)
@@ -193,8 +227,12 @@ static void one_tile(BlockLoops *b, Cursor at, u32 rows, ExprId row) {
   } else {
     block = unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
-  begin_unit(b, in, unit);
-  add_unit(b, in, unit);
+  if (b->q.along) {
+    sum_along(b, in, unit);
+  } else {
+    begin_unit(b, in, unit);
+    add_unit(b, in, unit);
+  }
   end_unit(b, in, unit, block);
   v = along_lanes(b, &at);
   for (u32 i = 0; i < rows; i++) {
@@ -237,7 +275,8 @@ static void choose_sums(BlockLoops *b) {
  * nothing is stored that is not there. */
 static void some_panels(BlockLoops *b, Cursor at, BufId w, BlockKind kind, i64 first, i64 panels,
                         i64 lanes) {
-  b->q = blocks_pack_loops(b->l, kind, w, (u32)lanes, first, panels * lanes);
+  bool along = block_bits(kind) == 8 && b->l->unit->for_c;
+  b->q = blocks_pack_loops(b->l, kind, w, (u32)lanes, first, panels * lanes, along);
   b->first = first;
   choose_sums(b);
   ExprId o = count_free(b->p, &at, panels, "o");

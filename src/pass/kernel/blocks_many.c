@@ -15,8 +15,8 @@ static ExprId with_signs(const BlockTile *b, ExprId four) {
   return ex_op2(p, OP_xor, up, blocks_ints(b, FOUR_128));
 }
 
-/* What sums of products begin with that have 128 too much in each element of x. word: those of the
- * unpacked unit. */
+/* Where 128 was added to each element of x to make it unsigned, sums of products are too large by
+ * 128 times the sum of the weights: minus that, which they begin with. word: the unpacked unit. */
 static ExprId products_with_128(const BlockTile *b, const VarId *word) {
   Prog *p = b->p;
   bool scaled = block_is_scaled(b->q.kind);
@@ -33,7 +33,13 @@ static ExprId products_with_128(const BlockTile *b, const VarId *word) {
   return blocks_minus(p, sum);
 }
 
-/* Unpacks the units of panels, for tiles of rows; none if there are no rows for them. */
+static ExprId unpacked_scales(const BlockTile *b, const BlockAt *at, ExprId v, u32 word) {
+  bool pairs = b->t.l->unit->pairs;
+  return blocks_scale_pair(b, at, v, pairs ? word : 0, pairs ? word : 1, 0);
+}
+
+/* Unpacks all units of some panels once, for all tiles of rows; the loop runs over no unit if no
+ * tile will read them. */
 void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                           i64 panels) {
   Prog *p = b->p;
@@ -51,7 +57,7 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
     if (j == words && !b->is_shifted) continue;
     if (j < words) {
       e = j < UNPACKED_WORDS ? with_signs(b, blocks_four_bytes(b, w, j, one))
-                             : blocks_scale_pair(b, &at, one, j - UNPACKED_WORDS);
+                             : unpacked_scales(b, &at, one, j - UNPACKED_WORDS);
       word[j] = tile_let(p, &in, e, "w");
     }
     prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j, v, idx),
@@ -59,7 +65,8 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
   }
 }
 
-/* What the sums of all tiles of rows begin with. */
+/* i32[rows, groups]: what the zero point of the weights adds to each sum, with its sign changed;
+ * tiles begin their sums with it. */
 static BufId offs_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
@@ -71,7 +78,7 @@ static BufId offs_of_x(const BlockTile *b, Cursor in) {
   return to;
 }
 
-/* x of all tiles of rows. */
+/* i32[rows, units, words]: x, four bytes to a word, for products by OP_pairs. */
 static BufId fours_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + ROW_PAD, UNPACKED_WORDS};
@@ -91,8 +98,9 @@ static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
   return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
 }
 
-/* The even and the odd elements of a word of four, to which 128 is added; sum and the products of
- * the ones with the others, and of all with 128. */
+/* Winograd's inner product (lower_blocks.c) of one side. four: four bytes, to each of which 128 was
+ * added. half: the even and the odd ones, two to a word. Returns sum plus the products of even and
+ * odd neighbours, and 128 times all four: what that method takes off at the end. */
 static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {
   Prog *p = b->p;
@@ -105,7 +113,7 @@ static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes,
   return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
 }
 
-/* x of all tiles of rows. */
+/* i32[rows, units, CROSSED]: x for that method. */
 static BufId cross_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
@@ -137,7 +145,7 @@ static ExprId with_128(const BlockTile *b, ExprId four) {
   return ex_op2(p, OP_add, four, blocks_ints(b, (i32)(u32)((128 - b->q.less) * 0x01010101)));
 }
 
-/* Panels of weights for all tiles of rows; for none if there are none. */
+/* The same of panels of weights; the loop runs over no unit if no tile of rows will read them. */
 void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                          i64 panels) {
   Prog *p = b->p;
@@ -179,14 +187,15 @@ static bool is_crossed(const BlockTile *b) {
   return pays && u->aim == AIM_time && b->by && !has_few_rows(b);
 }
 
-/* Do two panels share what is loaded of x? Where four products are one operation and bytes need not
- * be unpacked, there would be a load for each. Where products are added by pairs and two groups of
- * a unit have scales, sums are finished so seldom that the loads are what counts. */
+/* Do two panels share what is loaded of x? Where four products are one operation and nothing is
+ * unpacked in the tile, there would be a load for each. Where two groups of a unit have integers as
+ * scales, sums are finished so seldom that the loads are what counts. */
 static bool has_two_panels(const BlockTile *b) {
   const Unit *u = b->t.l->unit;
   if (is_crossed(b)) return true;
   if (u->pairs) return b->by && block_is_scaled(b->q.kind) && !has_few_rows(b);
-  return u->target->regs > 16 && b->by && b->q.words == 8;
+  bool ready = b->q.words == 8 || (block_is_scaled(b->q.kind) && is_unpacked(b));
+  return u->target->regs > 16 && b->by && ready;
 }
 
 /* How x is kept for tiles of many rows, and how many of these and of panels a tile has. */

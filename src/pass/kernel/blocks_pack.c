@@ -19,12 +19,12 @@ typedef struct Packed {
 typedef struct PanelRows {
   i64 first, count;
   u32 lanes;
-  bool signs, loops;
+  bool signs, loops, along;
 } PanelRows;
 
 static Panels plan_panels(BlockKind k, const Tensor *w, const PanelRows *x) {
   const BlockInfo *b = &block_info[k];
-  Panels q = {.kind = k, .lanes = x->lanes, .loops = x->loops, .rows = x->count};
+  Panels q = {.kind = k, .lanes = x->lanes, .loops = x->loops, .along = x->along, .rows = x->count};
   q.group = block_group(k);
   q.blocks = w->dim[1];
   q.n = q.blocks * (b->elems / BLOCK_X);
@@ -57,7 +57,8 @@ static void pack_bytes(Packed *p, i64 row, i64 unit, const i16 *v) {
   for (u32 e = 0; e < all; e++) {
     u32 u = (u32)(v[e] + q->less) & 255;
     if (all < BLOCK_X) u |= (u32)(v[e + all] + q->less) << 4;
-    to[place(p, row, unit, q->n, e, all)] = (u8)u;
+    i64 lane = ((row / q->lanes * q->n + unit) * q->lanes + row % q->lanes) * all + e;
+    to[q->along ? (u64)lane : place(p, row, unit, q->n, e, all)] = (u8)u;
   }
 }
 
@@ -110,6 +111,9 @@ static BufId add(Lower *l, Tensor *t, Str name) {
 }
 
 static Tensor *quant_new(Lower *l, const Panels *q) {
+  i64 panels = (q->rows + q->lanes - 1) / q->lanes;
+  if (q->along)
+    return tensor_new(&l->c->keep, DT_i8, (i64[]){panels, q->n, q->lanes, 1, BLOCK_X}, 5);
   if (!q->loops) return panels_new(l, q, DT_i32, q->n, q->words + q->high);
   return panels_new(l, q, q->is_signed ? DT_i8 : DT_u8, q->n, unit_bytes(q));
 }
@@ -123,7 +127,7 @@ static Panels pack(Lower *l, BlockKind kind, BufId rows, const PanelRows *x) {
   i64 groups = q.n * q.split, blocks = w->dim[1];
   DType half = b->factor == BV_half ? DT_f16 : DT_f32;
   BlockParts part;
-  i64 key[] = {ON_blocks, rows, x->lanes, x->signs, x->loops, x->first};
+  i64 key[] = {ON_blocks, rows, x->lanes, x->signs, x->loops, x->along, x->first};
   u32 *known = map_put_bytes(&l->once, key, sizeof key);
   if (*known) {
     q.quant = *known;
@@ -157,6 +161,7 @@ Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes, bool signs) 
   return pack(l, kind, rows, &(PanelRows){.count = count, .lanes = lanes, .signs = signs});
 }
 
-Panels blocks_pack_loops(Lower *l, BlockKind kind, BufId rows, u32 lanes, i64 first, i64 count) {
-  return pack(l, kind, rows, &(PanelRows){first, count, lanes, true, true});
+Panels blocks_pack_loops(Lower *l, BlockKind kind, BufId rows, u32 lanes, i64 first, i64 count,
+                         bool along) {
+  return pack(l, kind, rows, &(PanelRows){first, count, lanes, true, true, along});
 }

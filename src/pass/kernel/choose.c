@@ -7,8 +7,8 @@
  * Forms that are cut into parts (windows that mostly meet nothing, windows that reach over an edge)
  * have a record for each part, made when that is written.
  *
- * What layout.c has to know before (blocks, patches of Winograd's method) was chosen by family.c
- * and winograd_plan.c, and is read here.
+ * What layout.c had to know before (blocks, patches of Winograd's method) was found by family.c and
+ * winograd_plan.c, and is part of the record.
  */
 #include "pass/kernel/tile.h"
 
@@ -80,7 +80,7 @@ static Family tile_family(const Tile *t, LaneRun run) {
          : t->axis.each == 4 ? FA_dot4
          : t->axis.each == 2 ? FA_dot2
          : splat             ? FA_product
-                             : FA_apart;
+                             : FA_lanewise;
 }
 
 static bool choose_rows(Lower *l, const Form *f, KernelRecord *r) {
@@ -132,12 +132,28 @@ static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
   return true;
 }
 
+enum { FEW_PLACES = 6 };
+
+/* Places of the axis one by one; a few of them with bounds that are known. */
+static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
+  Form part = *f;
+  bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
+  while (few && from < to && form_place(l->p, f, from, &part)) {
+    lower_plain(l, at, &part);
+    from++;
+  }
+  part = *f;
+  part.axis[axis].lo = from;
+  part.axis[axis].hi = to;
+  if (from < to) lower_plain(l, at, &part);
+}
+
 /* The last vector makes some results again, if no buffer is read that may hold them. */
 static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Segment in = r->in;
   u32 axis = r->axis;
   i64 n = f->axis[axis].hi, more = (in.hi - in.lo) % r->t.lanes;
-  Form part = form_inside(f, axis, in.lo, in.hi), rest = *f;
+  Form part = form_inside(f, axis, in.lo, in.hi);
   bool done = true;
   if (more && !f->epilogue) {
     part = form_inside(f, axis, in.lo, in.hi - more);
@@ -145,11 +161,8 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
     part = form_inside(f, axis, in.hi - r->t.lanes, in.hi);
   }
   if (!lower_tiles(l, at, &part) || !done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
-  rest.axis[axis].hi = in.lo;
-  if (in.lo) lower_plain(l, at, &rest);
-  rest.axis[axis].lo = in.hi;
-  rest.axis[axis].hi = n;
-  if (in.hi < n) lower_plain(l, at, &rest);
+  write_places(l, at, f, axis, 0, in.lo);
+  write_places(l, at, f, axis, in.hi, n);
 }
 
 /* ---- windows that mostly meet nothing ---- */
@@ -171,7 +184,7 @@ static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord 
 }
 
 static bool choose_segments(Lower *l, const Form *f, KernelRecord *r) {
-  r->nslide = tile_conv_plan(l, f)->sparse ? form_slides(l->p, f, r->slide, &r->dim) : 0;
+  r->nslide = r->conv->sparse ? form_slides(l->p, f, r->slide, &r->dim) : 0;
   if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
   r->family = FA_segments;
   r->reason = str_fmt(l->c, "%.0f%% of them do, fewer than %.0f%%",
@@ -254,15 +267,17 @@ static WriteFn *const writers[FA_COUNT] = {
     [FA_winograd] = winograd_write, [FA_segments] = write_segments,
     [FA_inside] = write_inside,     [FA_product] = tile_write,
     [FA_dot4] = tile_write,         [FA_dot2] = tile_write,
-    [FA_apart] = tile_write,        [FA_table] = tile_write,
+    [FA_lanewise] = tile_write,     [FA_table] = tile_write,
     [FA_map] = tile_write,          [FA_along] = tile_write,
     [FA_rows] = rows_write,         [FA_transpose] = transpose_write,
     [FA_words] = words_write,       [FA_row] = write_row,
     [FA_plain] = write_loops,
 };
 
+/* A form that is finished by its users is that of the value they finish. */
 void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
   *r = (KernelRecord){.axis = FORM_AXES, .no = "the sum goes on from an earlier one"};
+  r->conv = conv_plan_of(l->unit, f->epilogue ? graph_maker(l->g, f->epilogue) : l->n);
   bool vectors = l->unit->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
   if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
                   choose_whole(l, f, r) || transpose_choose(l, f, r)))

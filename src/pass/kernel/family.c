@@ -1,10 +1,9 @@
-/* family.c: which way each convolution is computed.
+/* family.c: what convolutions are before values have a layout; families of kernels in words.
  *
- * In: a graph whose values have no layout yet, or have it from a text. Out: a row for every
- * convolution, which layout.c and lowering read; it depends on types, weights and target alone, so
- * whoever asks first gets what all others get. What else there is depends on how values lie in
- * memory, and is chosen when it is lowered (choose.c). families.def has all families, and what is
- * said of them is put in words here.
+ * In: a graph whose values have no layout yet, or have it from a text. Out: a ConvPlan for every
+ * convolution, which layout.c and choose.c read; it depends on types, weights and target alone, so
+ * whoever asks first gets what all others get. The family itself is chosen when the convolution is
+ * lowered (choose.c), once it is known how its values lie in memory.
  */
 #include "pass/kernel/family.h"
 
@@ -36,7 +35,6 @@ static bool fills_blocks(Graph *g, const Node *n) {
   return out / group % LAYOUT_PART == 0 && graph_type(g, n->in[1])->dim[1] % LAYOUT_PART == 0;
 }
 
-/* Too few results for blocks of them: vectors run along the operand. */
 static bool has_few(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
   return graph_const(g, n->in[1]) && type_can_have_layout(x) && type_can_have_layout(o) &&
@@ -64,32 +62,29 @@ static i64 behind_rows(Graph *g, const Node *n) {
                                                                     : -1;
 }
 
-static ConvPlan choose(const Unit *u, const Node *n) {
+static ConvPlan plan_conv(const Unit *u, const Node *n) {
   Graph *g = u->g;
-  ConvPlan c = {.blocks = fills_blocks(g, n), .sparse = is_sparse(u, n), .behind = -1};
+  ConvPlan c = {.depthwise = is_depthwise(g, n), .sparse = is_sparse(u, n), .behind = -1};
+  c.blocks = fills_blocks(g, n);
   if (c.blocks) c.behind = behind_rows(g, n);
-  c.family = is_depthwise(g, n) ? FA_apart
-             : c.sparse         ? FA_segments
-             : c.blocks         ? FA_product
-             : has_few(g, n)    ? FA_rows
-                                : FA_plain;
+  c.few = !c.depthwise && !c.sparse && !c.blocks && has_few(g, n);
   return c;
 }
 
-void families(Unit *u) {
+void conv_plans(Unit *u) {
   Graph *g = u->g;
   if (u->conv_plan || u->target->lanes < 4) return;
   u->conv_plan = NEWS(&u->c->keep, ConvPlan, g->node.n);
   for (BlkId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
-      if (graph_node(g, id)->op == OP_conv) u->conv_plan[id] = choose(u, graph_node(g, id));
+      if (graph_node(g, id)->op == OP_conv) u->conv_plan[id] = plan_conv(u, graph_node(g, id));
     }
   winograd_plan(u, u->conv_plan);
 }
 
 const ConvPlan *conv_plan_of(const Unit *u, const Node *n) {
-  static const ConvPlan none = {.family = FA_plain};
+  static const ConvPlan none = {0};
   bool known = u->conv_plan && n && n->op == OP_conv; /* nobody makes more of them */
   return known ? &u->conv_plan[graph_val(u->g, n->out[0])->def] : &none;
 }

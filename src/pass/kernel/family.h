@@ -1,4 +1,5 @@
-/* family.h: the families of kernels, and what is chosen of them before values have a layout. */
+/* family.h: the families of kernels, and what convolutions are asked before values have a layout.
+ */
 #ifndef INGOT_FAMILY_H
 #define INGOT_FAMILY_H
 
@@ -17,9 +18,11 @@ typedef struct FamilyInfo {
 } FamilyInfo;
 extern const FamilyInfo family_info[FA_COUNT];
 
-/* A convolution. Layout gives operands and results what this family reads, lowering writes it. */
+/* What layout.c has to know of a convolution, and choose.c then reads: by it operands and results
+ * lie as the family that is chosen reads them. */
 struct ConvPlan {
-  Family family;
+  bool depthwise; /* every channel is a group */
+  bool few;       /* too few results for blocks of them: vectors run along the operand */
   u32 patch;   /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
                   are read as if there were a multiple of that many rows and columns */
   bool blocks; /* its result may lie in blocks of channels */
@@ -30,15 +33,15 @@ struct ConvPlan {
   double share; /* Winograd: estimated time over that of sums as they stand */
 };
 
-/* family.c: chosen once, by the first pass that asks. */
-void families(Unit *u);
+/* family.c: made once, by the first pass that asks. */
+void conv_plans(Unit *u);
 const ConvPlan *conv_plan_of(const Unit *u, const Node *n); /* of no convolution: nothing is set */
 /* Notes on a kernel how it is written: the family, its size, and the numbers that decided; 0: there
  * are none. */
 void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason);
 void family_list(Prog *p, Text *out); /* a line for each kernel: that, why, and estimates */
 
-/* winograd_plan.c: sets patch, key and share of those that are Winograd's. */
+/* winograd_plan.c: sets patch, key and share of those that are Winograd's method. */
 void winograd_plan(const Unit *u, ConvPlan *of);
 /* Few patches, and weights that come from memory: these are gone through once. */
 bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all);

@@ -6,10 +6,11 @@
  * they are used, or where that is dear and rows are many, once for all of these (blocks_many.c).
  *
  * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
- * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than those
- * of x and have integers for scales, these are multiplied with as integers, and what is scaled and
- * added in f32 is 32 elements. Where x is floats, weights become f32 in registers, as unblock makes
- * them, and products are added in order.
+ * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than 32 and
+ * have integers for scales, these are multiplied with as integers, for two groups at once where the
+ * sums of both are the halves of a word, and what is scaled and added in f32 is a whole block.
+ * Where x is floats, weights become f32 in registers, as unblock makes them, and products are added
+ * in order.
  *
  * Where bytes have no such operation, tiles take the products of two elements at once,
  * as Winograd does in inner products, by (w0 + x1) (w1 + x0) - w0 w1 - x0 x1: half the
@@ -120,7 +121,7 @@ ExprId blocks_units_of_tiles(const BlockTile *b) {
 
 u32 blocks_unpacked_words(const BlockTile *b) {
   bool pairs = b->t.l->unit->pairs;
-  u32 scales = pairs && block_is_scaled(b->q.kind) ? UNPACKED_SCALES : 0;
+  u32 scales = block_is_scaled(b->q.kind) ? (pairs ? UNPACKED_SCALES : 1) : 0;
   if (b->crossed) return CROSSED;
   return UNPACKED_WORDS + scales + b->is_shifted;
 }
@@ -323,22 +324,28 @@ static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId
 
 /* ---- integers with integer scales, two groups in a unit ---- */
 
-/* acc[i, v] += total[i, v], a number of f32, times the factors of the block and of x; and the
- * offsets of all groups. */
-static void end_unit(const BlockTile *b, const BlockAt *at, Cursor in, BufId total, BufId acc) {
+/* acc[i, v] += total[i, v] times the factors of the block and of x. */
+static void end_block(const BlockTile *b, const BlockAt *at, Cursor in, BufId total, BufId acc) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  VarId d = tile_let(p, &in, block_load(b, at, b->q.d, v), "d"), o[2] = {0};
-  for (u32 g = 0; g < b->q.split && b->q.o; g++)
-    o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  VarId d = tile_let(p, &in, block_load(b, at, b->q.d, v), "d");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
-  ExprId by = spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false));
-  ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by), n = reg_load(p, total, i, v);
-  if (prog_buf(p, total)->dt != DT_f32) n = ex_cast(p, DT_f32, n, false);
-  ExprId sum = madd(b, n, scale, reg_load(p, acc, i, v));
-  for (u32 g = 0; g < b->q.split && b->q.o; g++) {
-    ExprId x =
-        blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+  ExprId by = spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->block), false));
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by);
+  ExprId n = ex_cast(p, DT_f32, reg_load(p, total, i, v), false);
+  reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
+}
+
+/* acc[i, v] += the offsets of both groups of the unit. */
+static void add_offsets(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId o[2];
+  for (u32 g = 0; g < 2; g++) o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId sum = reg_load(p, acc, i, v);
+  for (u32 g = 0; g < 2; g++) {
+    ExprId x = blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, 2, ex_int(p, g)), false);
     sum = madd(b, ex_var(p, o[g]), spread(b, x), sum);
   }
   reg_store(p, &in, acc, i, v, sum);
@@ -350,20 +357,20 @@ static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
   return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
 }
 
-/* The scale of group g of the unit in both halves; of groups 0 and 1 for g 2, times `less`. */
-ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g) {
-  i64 up = 0;
-  while (g == 2 && (i64)1 << up < b->q.less) up++;
-  ExprId x = byte_load(b, at, b->q.s, v, g == 2 ? 0 : g);
-  return halves(b, x, byte_load(b, at, b->q.s, v, g == 2 ? 1 : g), up);
+/* The scales of two groups of the unit as the halves of a lane, moved up. */
+ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up) {
+  ExprId low = byte_load(b, at, b->q.s, v, g);
+  return halves(b, low, byte_load(b, at, b->q.s, v, h), up);
 }
 
-static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g) {
+/* The scales of groups g and h of the unit in each panel, in registers. word: where they are if the
+ * panel is unpacked. */
+static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g, u32 h, u32 word) {
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e =
-      b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + g, v) : blocks_scale_pair(b, at, v, g);
+  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + word, v)
+                         : blocks_scale_pair(b, at, v, g, h, 0);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
 }
@@ -385,54 +392,82 @@ static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot2, pairs, by, reg_load(p, sums, i, v)));
 }
 
-/* sums[i, v] -= what all elements are too large by: both sums of x with both scales */
-static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums) {
+/* total[i, v] -= what all elements are too large by: both sums of x with both scales */
+static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
-  BufId s = load_scales(b, at, in, 2);
+  i64 up = 0;
+  while ((i64)1 << up < b->q.less) up++;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId two = x_pair(b, row_at(b, at, i), blocks_plus(p, at->unit, 2, ex_int(p, 0)));
   VarId x = tile_let(p, &in, spread(b, two), "less");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId off = ex_op3(p, OP_dot2, reg_load(p, s, ex_int(p, 0), v), ex_var(p, x), blocks_ints(b, 0));
-  reg_store(p, &in, sums, i, v, ex_op2(p, OP_sub, reg_load(p, sums, i, v), off));
+  ExprId s = blocks_scale_pair(b, at, v, 0, 1, up);
+  ExprId off = ex_op3(p, OP_dot2, s, ex_var(p, x), blocks_ints(b, 0));
+  reg_store(p, &in, total, i, v, ex_op2(p, OP_sub, reg_load(p, total, i, v), off));
+}
+
+/* total[i, v] += what the products of an unpacked unit with 128 are too large by */
+static void add_unpacked(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId off = tile_let(p, &in, unpacked_load(b, at, blocks_unpacked_words(b) - 1, v), "off");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), ex_var(p, off)));
 }
 
 /* Products by pairs: the scale of a group is what adds the halves up. */
-static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  BufId w[8], sums = b->is_shifted ? begin_group(b, at, in, 0) : zeros(b, at, in);
+static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
+  BufId w[8];
   u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
+  if (b->is_shifted) add_unpacked(b, at, in, total);
   if (!b->unpacked) blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
-    BufId s = load_scales(b, at, in, g);
+    BufId s = load_scales(b, at, in, g, g, g);
     for (u32 j = 0, n; j < fours; j += n) {
       n = j + most < fours ? most : fours - j;
       for (u32 k = 0; k < n && b->unpacked; k++) /* where it is used: registers are few */
         w[g * fours + j + k] = load_word(b, at, in, g * fours + j + k);
-      add_scaled(b, at, in, sums, s, w, g * fours + j, n);
+      add_scaled(b, at, in, total, s, w, g * fours + j, n);
     }
   }
-  if (b->q.less) take_off(b, at, in, sums);
-  end_unit(b, at, in, sums, acc);
+  if (b->q.less) take_off(b, at, in, total);
 }
 
-/* Sums of groups times their scales. */
-static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+/* total[i, v] += sums of a group, times its scale */
+static void add_times_scale(const BlockTile *b, const BlockAt *at, Cursor in, BufId total,
+                            BufId sums, u32 g) {
   Prog *p = b->p;
-  BufId w[8], total = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "f");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId s = tile_let(p, &in, byte_load(b, at, b->q.s, v, g), "s");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId n = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
+  reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
+}
+
+/* total[i, v] += sums of both groups, which have 16 bits, times their scales */
+static void add_both(const BlockTile *b, const BlockAt *at, Cursor in, BufId total,
+                     const BufId *sums) {
+  Prog *p = b->p;
+  BufId s = load_scales(b, at, in, 0, 1, 0);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId two = halves(b, reg_load(p, sums[0], i, v), reg_load(p, sums[1], i, v), 0);
+  ExprId n = ex_op3(p, OP_dot2, two, reg_load(p, s, ex_int(p, 0), v), reg_load(p, total, i, v));
+  reg_store(p, &in, total, i, v, n);
+}
+
+/* Sums of groups times their scales: one by one, or two in an operation where that saves more than
+ * putting scales together costs. */
+static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
+  BufId w[8], sums[2];
   u32 fours = b->q.group / 4;
   blocks_load_words(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
-    BufId sums = begin_group(b, at, in, g);
-    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
-    Cursor to = in;
-    ExprId v = tile_unrolled(p, &to, at->size.panels, "v");
-    VarId s = tile_let(p, &to, byte_load(b, at, b->q.s, v, g), "s");
-    ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
-    ExprId sum = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
-    if (g) sum = ex_op2(p, OP_add, reg_load(p, total, i, v), sum);
-    reg_store(p, &to, total, i, v, sum);
+    sums[g] = begin_group(b, at, in, g);
+    add_group(b, at, in, sums[g], w, g * fours, (g + 1) * fours);
+    if (!b->unpacked) add_times_scale(b, at, in, total, sums[g], g);
   }
-  end_unit(b, at, in, total, acc);
+  if (b->unpacked) add_both(b, at, in, total, sums);
 }
 
 /* ---- integers with signs, crossed ---- */
@@ -517,8 +552,13 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   reg_store(p, &in, acc, i, v, spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
   BlockAt here = {.size = s, .row = row, .group = group, .inside = inside};
   in = at;
+  bool scaled = b->by && block_is_scaled(b->q.kind);
+  BufId total = 0;
+  Cursor block = at;
   if (b->q.d && units > 1) {
     here.block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "k"));
+    if (scaled) total = zeros(b, &here, in);
+    block = in;
     VarId u = prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u");
     here.unit = blocks_plus(p, here.block, units, ex_var(p, u));
   } else {
@@ -526,12 +566,14 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   }
   if (b->crossed && s.rows > 1)
     unit_of_crossed(b, &here, in, acc);
-  else if (b->by && block_is_scaled(b->q.kind))
-    (b->t.l->unit->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, acc);
+  else if (scaled)
+    (b->t.l->unit->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, total);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
+  if (scaled && b->q.o) add_offsets(b, &here, in, acc);
+  if (scaled) end_block(b, &here, block, total, acc);
   tile_store(&b->t, at, acc, s, row, blocks_plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 

@@ -7,7 +7,7 @@
  *   contraction    one operand does not move along the lanes (splat), the other is packed so
  *                  that panels of lanes follow each other in the order of the fold: products
  *                  of matrices, convolutions over blocked channels
- *   lanes apart    both move, or there is one operand: depthwise convolutions, pools, sums
+ *   lanewise       both move, or there is one operand: depthwise convolutions, pools, sums
  *                  over other axes
  *   along the fold no such axis in the result: lanes run over the fold and are joined at its end
  *
@@ -24,11 +24,6 @@
 #include <string.h>
 
 /* ---- small pieces ---- */
-
-/* A form that is finished by its users is that of the value they finish. */
-const ConvPlan *tile_conv_plan(const Lower *l, const Form *f) {
-  return conv_plan_of(l->unit, f->epilogue ? graph_maker(l->g, f->epilogue) : l->n);
-}
 
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
@@ -228,7 +223,7 @@ ExprId tile_lane(const Tile *t) {
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
-/* Steps of pairs that are written out: a loop around each takes as many instructions as a product.
+/* Steps of dot2 that are written out: a loop around each takes as many instructions as a product.
  */
 enum { PAIR_STEPS = 4 };
 

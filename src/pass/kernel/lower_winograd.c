@@ -7,7 +7,7 @@
  * whose transforms stay in the second-level cache. F(4x4) needs a quarter of the multiplications
  * and loses about two bits against the plain sum, F(2x2) needs 4/9 and loses none.
  *
- * Integers lose nothing: bytes that lie in memory as i16 (pairs.c) are transformed in 16 bits,
+ * Integers lose nothing: bytes that lie in memory as i16 (int16.c) are transformed in 16 bits,
  * which hold a hundred times 255; weights are transformed with the denominators of G left out, row
  * by row, and fit 16 bits; products are summed modulo 2^32 (dot2). With AT made whole in return,
  * the result is y times 3 * 3 and a power of two, modulo 2^32: the inverse of 9 and a shift give y,
@@ -86,13 +86,11 @@ static Form stored_form(Lower *l, const Form *f) {
 }
 
 /* Axes are those that form.c gives a convolution: 1 is of groups. */
-static bool recognise(Lower *l, const Form *given, Wino *w) {
-  const ConvPlan *c = tile_conv_plan(l, given);
-  Form stored = c->patch ? stored_form(l, given) : *given;
+static bool recognise(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
+  Form stored = stored_form(l, given);
   const Form *f = &stored;
   const Layout *y = layout_of(l, f->out.buf), *x = layout_of(l, f->in[0].buf);
-  if (!c->patch || !y || !x || !y->block || y->block != x->block || f->out.idx[1].base % y->block)
-    return false;
+  if (!y || !x || !y->block || y->block != x->block || f->out.idx[1].base % y->block) return false;
   DType in_dt = prog_buf(l->p, f->in[0].buf)->dt;
   if (in_dt != (f->dt == DT_f32 ? DT_f32 : DT_i16)) return false;
   *w = (Wino){.l = l, .p = l->p, .form = *f, .lanes = y->block, .in_dt = in_dt, .dt = f->dt};
@@ -398,17 +396,16 @@ static void blocks(Wino *w, Cursor at, BufId u) {
 }
 
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r) {
-  const ConvPlan *c = tile_conv_plan(l, f);
-  if (!c->patch) return false;
+  if (!r->conv->patch) return false;
   Wino *w = r->wino = NEW(&l->c->scratch, Wino);
-  if (!recognise(l, f, w)) return false;
+  if (!recognise(l, f, r->conv, w)) return false;
   Prog *p = l->p;
   w->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   w->acc_var = prog_add_var(p, w->dt, str_of(p->c, "acc"));
   if (!finishes(w)) return false;
   r->family = FA_winograd;
   r->size = str_fmt(l->c, "F(%ux%u)", w->m, w->m);
-  r->reason = str_fmt(l->c, "%.2f of the time of plain sums", c->share);
+  r->reason = str_fmt(l->c, "%.2f of the time of plain sums", r->conv->share);
   return true;
 }
 

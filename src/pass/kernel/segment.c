@@ -1,14 +1,15 @@
-/* segment.c: windows that mostly stand outside of what they slide over.
+/* segment.c: convolutions whose windows mostly lie in the padding.
  *
- * A convolution dilated so far that it hardly fits its operand multiplies zeros most of the time
- * when those are written around the operand. In: its form. Out: forms for parts of the result, in
- * each of which every position of the window that is left meets an element. Along a dimension there
- * is a part for each set of positions; a form has all combinations of them. Not done where that
- * would be a part for each of many places: multiplying zeros takes less time than tiles of a point.
+ * A window dilated so far that it hardly fits its operand multiplies padding most of the time. In:
+ * the form of such a convolution. Out: forms of parts of the result, which need no padding: along a
+ * dimension, a part is a run of places of the window (a Segment) at which the same taps of it lie
+ * inside the operand, and has only those taps; in several dimensions there is a part for each
+ * combination of their segments. Not done where there would be many parts of a place or two:
+ * multiplying zeros takes less time than tiles of one point.
  */
 #include "pass/kernel/segment.h"
 
-enum { SHARED = 4 }; /* results beside each other that one tile should have */
+enum { SHARED = 4 }; /* neighbouring results, at least, that a tile should compute together */
 
 u32 conv_slides(Graph *g, const Node *n, Slide *s) {
   u32 ns;
@@ -132,4 +133,14 @@ Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
   x->shift += from * x->coef[0];
   x->guard = 0;
   return part;
+}
+
+bool form_place(Prog *p, const Form *f, i64 place, Form *part) {
+  Slide s;
+  u32 last = f->in[0].rank - 1;
+  if (!slide_of(p, f, last, &s)) return false;
+  Segment at = positions(&s, place);
+  if (at.from >= at.to) return false;
+  *part = form_segment(f, last, 1, &at);
+  return true;
 }

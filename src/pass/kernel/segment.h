@@ -38,6 +38,8 @@ u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim);
 bool form_slides_inside(Prog *p, const Form *f, u32 *axis, Segment *in);
 /* The part of such a form at places from..to: none of them needs a guard. */
 Form form_inside(const Form *f, u32 axis, i64 from, i64 to);
+/* Its part at one place, where the window meets what it meets there; false: that is nothing. */
+bool form_place(Prog *p, const Form *f, i64 place, Form *part);
 /* The part of a form that has these segments of its windows: nothing in it falls outside. */
 Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at);
 

@@ -90,6 +90,7 @@ typedef struct Turn Turn; /* see lower_transpose.c */
 
 /* How a form is written, and why: chosen once (choose.c), then written as it says. */
 typedef struct KernelRecord {
+  const ConvPlan *conv; /* what layout was told of it; of no convolution: nothing is set */
   Family family;
   Str size, reason;
   Tile t;                /* tiles; inside: of the part inside */
@@ -205,6 +206,10 @@ enum { ROWS_LANES = 32 };                                             /* at most
 void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_rows.c */
 bool words_choose(Lower *l, const Form *f, KernelRecord *r);          /* lower_words.c */
 void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+/* Sums of products of 16 bits, u32, in the shape in which compilers find pairs: a loop over n, a
+ * multiple of 16, and a step of it. */
+VarId pairs_loop(Prog *p, Cursor *at, i64 n);
+void pairs_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
@@ -212,8 +217,7 @@ void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-const ConvPlan *tile_conv_plan(const Lower *l, const Form *f); /* if f is a convolution */
-Nest tile_nest(const Tile *t, Cursor at);                      /* where val says */
+Nest tile_nest(const Tile *t, Cursor at);      /* where val says */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */

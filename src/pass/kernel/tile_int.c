@@ -7,10 +7,10 @@
  * its dimension is left alone. Three ways to sum, which all give the integers of the form, to the
  * bit, in any order; everything else is i32 arithmetic:
  *
- *   quads: the weights fit 8 bits and one operand does not move along the lanes: four points of a
- *   folded axis along which the bytes are contiguous are one step, dot4.
+ *   dot4: the weights fit 8 bits and one operand does not move along the lanes: four points of a
+ *   folded axis along which the bytes are contiguous are one step.
  *
- *   pairs: the same of i16 and weights that fit 16 bits, two points at a time: dot2.
+ *   dot2: the same of i16 and weights that fit 16 bits, two points at a time.
  *
  *   floats: all sums of products of bytes stay below 2^22, where f32 counts exactly: depthwise
  *   convolutions, short sums.

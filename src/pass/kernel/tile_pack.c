@@ -437,12 +437,11 @@ static bool is_halves(const Tile *t, u32 k, i64 panels) {
   const Unit *u = t->l->unit;
   if (t->use[k] != LU_packed || t->packed_at_run[k] || t->at.from || t->lanes < 4) return false;
   const Tensor *x = prog_buf(t->p, t->pack[k])->data;
-  if (u->aim != AIM_time || !(u->target->has & HAS_f16) || x->dt != DT_f32) return false;
-  if (x->dim[x->rank - 1] != t->lanes || x->n < LEAST_HALVES) return false;
+  if (u->aim != AIM_time || x->dt != DT_f32 || x->dim[x->rank - 1] != t->lanes) return false;
   Places q = places_beside(t, k);
   double bytes = (double)panels * dtype_bytes(DT_f32);
   for (u32 i = 1; i < q.n; i++) bytes *= (double)q.at[i].n;
-  return bytes <= figures.own_bytes && tensor_half(x) != DT_f32;
+  return bytes <= figures.own_bytes && lanes_stored(u->target, x) != DT_f32;
 }
 
 bool pack_widen(Tile *t, i64 panels) {

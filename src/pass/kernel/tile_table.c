@@ -2,8 +2,9 @@
  *
  * In: a map whose value depends on one byte of memory and on constants, and takes a function (exp,
  * tanh and their like): activations of quantised networks, with what scales and rounds around them.
- * Out: its value for each of the 256 bytes, by the evaluator that defines them, as a constant;
- * where the map stands, a load from it for each lane. The bits are those of the expression.
+ * Out: a constant table of its value for each of the 256 bytes, computed by the evaluator
+ * (eval.c), and in place of the map a load from that table for each lane. The bits are those of the
+ * expression.
  *
  * Not for what is multiplied and rounded only: vectors do that in less time than lanes are looked
  * up one by one.

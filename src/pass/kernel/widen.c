@@ -146,7 +146,7 @@ ExprId widen(const Widen *w, ExprId id) {
     if (!(arg[i] = widen(w, x.arg[i]))) return 0;
   if (x.op == OP_cast) {
     ExprId e = ex_cast(p, x.dt, arg[0], x.sat);
-    if (prog_expr(p, e)->kind == EX_op) prog_expr(p, e)->near |= x.near;
+    if (prog_expr(p, e)->kind == EX_op) prog_expr(p, e)->small |= x.small;
     return e;
   }
   if (x.op == OP_bitcast) return ex_bitcast(p, x.dt, arg[0]);

@@ -189,13 +189,17 @@ static u32 ask(const Unit *u, const Node *n, const Weights *w, ConvPlan *to) {
   return w->choice + tune_ask(u->tune, 0, to->key, text, count);
 }
 
+static bool is_product(const ConvPlan *c) {
+  return c->blocks && !c->depthwise && !c->sparse;
+}
+
 void winograd_plan(const Unit *u, ConvPlan *of) {
   const Blk *b = &u->g->blk.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8) return;
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
-    Weights *w = of[b->node.at[i]].family == FA_product ? weights_of(u, &p, n) : NULL;
+    Weights *w = is_product(&of[b->node.at[i]]) ? weights_of(u, &p, n) : NULL;
     if (w) add_reader(u, n, w);
   }
   if (!p.w.at) return;
@@ -203,11 +207,10 @@ void winograd_plan(const Unit *u, ConvPlan *of) {
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
     ConvPlan *to = &of[b->node.at[i]];
-    const Weights *w = to->family == FA_product ? weights_of(u, &p, n) : NULL;
+    const Weights *w = is_product(to) ? weights_of(u, &p, n) : NULL;
     if (!w) continue;
     u32 taken = ask(u, n, w, to);
     if (!patch[taken]) continue;
-    to->family = FA_winograd;
     to->patch = patch[taken];
     to->share = w->time[taken] / w->time[CHOICES - 1];
   }

@@ -49,12 +49,11 @@ static DType narrowest(const Tensor *t) {
 
 /* By buffer that owns memory: can every load of it become a cast? Floats are loaded as vectors, and
  * others not. */
-static bool *find_plain(Prog *p, bool halves) {
+static bool *find_plain(Prog *p) {
   bool *plain = NEWS(&p->c->scratch, bool, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);
-    bool wide = x->dt == DT_f32 && halves && x->data && x->data->n >= LEAST_HALVES;
-    plain[b] = x->space == BS_const && !x->alias && (x->dt != DT_f32 || wide);
+    plain[b] = x->space == BS_const && !x->alias;
   }
   for (BufId b = 1; b < p->buf.n; b++)
     if (prog_buf(p, b)->dt != prog_buf(p, prog_root(p, b))->dt) plain[prog_root(p, b)] = false;
@@ -68,11 +67,13 @@ static bool *find_plain(Prog *p, bool halves) {
 
 void narrow(Unit *u) {
   Prog *p = u->p;
-  bool *plain = find_plain(p, u->target->lanes >= 4 && u->target->has & HAS_f16);
+  bool *plain = find_plain(p);
   DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *bp = prog_buf(p, b);
-    DType to = !plain[b] ? bp->dt : bp->dt == DT_f32 ? tensor_half(bp->data) : narrowest(bp->data);
+    DType to = !plain[b]          ? bp->dt
+               : bp->dt == DT_f32 ? lanes_stored(u->target, bp->data)
+                                  : narrowest(bp->data);
     if (to == bp->dt) continue;
     was[b] = bp->dt;
     bp->data = tensor_as(&p->c->work, bp->data, to);

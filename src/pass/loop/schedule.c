@@ -14,8 +14,8 @@
  * - A vector that a few products of one step read would be loaded at each of them, as their
  *   operand, and loads take longer than products. Read more often it stays without being told;
  *   where sums leave no room for it, loading again is right.
- * - Sums of integers (pairs, dot2): compilers know that their order does not matter, and would make
- *   all products of several steps first, more than registers hold.
+ * - Sums of integers (OP_pairs, OP_dot2): compilers know that their order does not matter, and
+ * would make all products of several steps first, more than registers hold.
  * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
  *   their registers for what the run holds. One that walks elements side by side says so (walks).
  * - Products of bytes below 128 (dot4.low) are fewer instructions on some machines.
@@ -164,13 +164,13 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
     const Buf *r = prog_buf(p, t.seen[i]);
     all += elements(r) * lane_pieces(r->lanes, o->lanes).n;
   }
-  double steps = x->dt == DT_i32 ? floor(t.writes / (double)each) : 1; /* of pairs several are
+  double steps = x->dt == DT_i32 ? floor(t.writes / (double)each) : 1; /* of dot2 several are
                                                                           written out */
   return t.writes == steps * (double)each && t.reads > t.writes &&
          t.reads <= figures.held_reads * t.writes && t.nseen < 8 && all <= o->target->regs;
 }
 
-static bool is_pairs(Schedule *o, const Stmt *s) {
+static bool adds_products(Schedule *o, const Stmt *s) {
   const Expr *x = prog_expr(o->p, s->a);
   return is_reg(o, s->buf) && x->lanes > 1 && x->kind == EX_op &&
          (x->op == OP_pairs || x->op == OP_dot2);
@@ -202,10 +202,17 @@ static bool has_low_bytes(Prog *p, ExprId id) {
   return false;
 }
 
-static void see_product(Schedule *o, Expr *x, double times, Products *all) {
+static void mark_low(Prog *p, StmtId kernel) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk_one(p, kernel); (s = prog_next(&w));)
+    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_op && x.e->op == OP_dot4)
+        x.e->low = x.e->lanes > 1 && has_low_bytes(p, x.e->arg[0]);
+}
+
+static void see_product(Schedule *o, const Expr *x, double times, Products *all) {
   bool ints = x->op == OP_dot4 || x->op == OP_dot2;
   if (x->kind != EX_op || x->lanes == 1 || (!ints && x->op != OP_fma)) return;
-  x->low = x->op == OP_dot4 && has_low_bytes(o->p, x->arg[0]);
   Pieces ps = lane_pieces(x->lanes, o->lanes);
   for (u32 i = 0; i < ps.n; i++) {
     if (!fills(&ps.at[i], x->dt)) continue;
@@ -229,8 +236,8 @@ static void see_products(Schedule *o, StmtId first, double times, Products *all)
 /* Of plain loops, and where there is nothing but these, compilers decide. */
 static u8 kernel_flags(Schedule *o, StmtId body) {
   Products all = {0};
-  see_products(o, body, 1, &all);
   if (o->target->loops || !prog_is_special(o->p, body)) return 0;
+  see_products(o, body, 1, &all);
   bool many = all.of_ints || all.fmas >= figures.noinline_fmas;
   return (many ? KF_noinline : 0) | (all.walks ? KF_walks : 0);
 }
@@ -278,7 +285,7 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
     }
     if (s->kind == ST_store) {
       s->flags &= SF_ahead;
-      if (is_held(o, s, loop) || is_pairs(o, s)) s->flags |= SF_hold;
+      if (is_held(o, s, loop) || adds_products(o, s)) s->flags |= SF_hold;
     }
     if (s->kind == ST_for) {
       bool whole = handed && id == first && !next && s->flags & LF_parallel;
@@ -299,6 +306,7 @@ void schedule(Unit *u) {
     if (s->kind != ST_kernel) continue;
     o.lanes = prog_lanes(u->p, s->body, u->target);
     visit_list(&o, (Cursor){.owner = w.id}, 0, u->p->threads > 1);
+    mark_low(u->p, w.id);
     prog_stmt(u->p, w.id)->flags = kernel_flags(&o, prog_stmt(u->p, w.id)->body);
     w.skip = true;
   }

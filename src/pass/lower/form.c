@@ -380,7 +380,7 @@ static void of_map(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) 
     f->op = OP_exp0;
   if (n->op == OP_cast) {
     f->sat = node_cast_sat(n);
-    f->near = node_int(n, AT_sat, 0) == CAST_NEAR;
+    f->small = node_int(n, AT_sat, 0) == CAST_SMALL;
   }
 }
 

@@ -60,11 +60,11 @@ struct Form {
   Operand out, in[FORM_IN];
   FormBody body;
   Op op;
-  bool sat;  /* op is cast */
-  bool near; /* likewise: of a number that is known to be small */
-  u32 which; /* iota */
-  i64 seed;  /* random */
-  bool fold; /* result = with(...with(init, body), body...) over the folded axes */
+  bool sat;   /* op is cast */
+  bool small; /* likewise: of a number that is known to be small */
+  u32 which;  /* iota */
+  i64 seed;   /* random */
+  bool fold;  /* result = with(...with(init, body), body...) over the folded axes */
   Op with;
   DType acc; /* type of the fold; differs from the result's for narrow floats */
   Scalar init;

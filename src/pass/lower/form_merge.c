@@ -45,7 +45,7 @@ static void forget(Merge *m, u32 axis) {
   }
 }
 
-/* Dimensions of extent 1 are in the way of nothing. */
+/* Drops dimensions of extent 1, so that those on both sides of them are neighbours. */
 static void squeeze(Seen *s) {
   u32 n = 0;
   for (u32 i = 0; i < s->o->rank; i++) {
@@ -56,8 +56,9 @@ static void squeeze(Seen *s) {
   s->o->rank = n;
 }
 
-/* The dimension that axis runs through alone; NOWHERE: none; above: in a way that cannot be merged.
- */
+/* The one dimension of the operand that is indexed by this axis, by it alone and in steps of 1.
+ * NOWHERE: the operand does not move along it. NOWHERE + 1: it does so in another way, and the axis
+ * cannot be merged. */
 static u32 place(const Seen *s, u32 axis) {
   u32 at = NOWHERE;
   for (u32 i = 0; i < s->o->rank; i++) {

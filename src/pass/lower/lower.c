@@ -229,7 +229,7 @@ static bool has_functions(Prog *p) {
 
 void lower(Unit *u) {
   Graph *g = u->g;
-  families(u);
+  conv_plans(u);
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
   const Blk *b = &g->blk.at[1];
   l.p->name = g->name;

@@ -1,15 +1,17 @@
-/* lower_flat.c: groups of maps over memory that all of them run through as if it had fewer
- * dimensions.
+/* lower_flat.c: elementwise groups with fewer, longer axes.
  *
- * In: the root of a group without a fold. Out: its form, with neighbouring axes merged that every
- * value of the group has both of, or none; until flat_end, the buffers of the group are views of
- * that shape, and what is inlined has such a shape in name. An image of 7x7 points is a line of 49
- * then, and a vector may be longer than a row. Maps of nothing but memory are left to form_merge.c,
- * which has the same rule: the outermost axis stays by itself, for loop_fuse.c.
+ * In: the root of a group of elementwise operators (no fold), some of them inlined. Out: its form
+ * with neighbouring axes merged into one, where each value of the group has both axes or is
+ * broadcast along both. An image of 7x7 points becomes a line of 49, so that a vector may be longer
+ * than a row. From flat_begin to flat_end the buffers of the group are views of the merged shape;
+ * inlined values, which have no memory, get buffers of that shape in name only. Groups without
+ * inlined values are left to form_merge.c, which has the same rule: the outermost axis is never
+ * merged, since loop_fuse.c joins kernels along it.
  */
 #include "pass/lower/lower.h"
 
-/* v joins the group, and what it is made of; false: something of it has no such shape. */
+/* Adds v to the group and, if it is inlined, all that it is computed from. False: the group cannot
+ * be flattened, as something in it is no map, or does not lie in plain order. */
 static bool collect(FlatMaps *s, Val v) {
   Lower *l = s->l;
   const Storage *at = storage_of(l, l->buf[v]);
@@ -28,7 +30,8 @@ static bool collect(FlatMaps *s, Val v) {
   return true;
 }
 
-/* Extents of v, as many as the result has; false: not all are known, or there is nothing. */
+/* The shape of v, broadcast to the rank of the result by 1s in front; false: an extent is open, or
+ * 0. */
 static bool extents(const FlatMaps *s, Val v, Dim *dim) {
   const Type *t = graph_type(s->l->g, v);
   u32 skip = s->rank - t->rank;
@@ -40,14 +43,15 @@ static bool extents(const FlatMaps *s, Val v, Dim *dim) {
   return true;
 }
 
-/* Has every value of the group both axes or none? */
+/* Is each value of the group broadcast along both axes, or along neither? */
 static bool together(const FlatMaps *s, u32 a, u32 b) {
   for (u32 i = 0; i < s->n; i++)
     if ((s->at[i].dim[a] == 1) != (s->at[i].dim[b] == 1)) return false;
   return true;
 }
 
-/* Which of the merged axes each axis becomes part of; how many they are, 0: none is merged. */
+/* into: by axis, the merged axis that it becomes part of. Returns how many merged axes there are;
+ * 0: no two can be merged. */
 static u32 merge_axes(const FlatMaps *s, u32 *into) {
   const Dim *all = s->at[0].dim;
   u32 n = 0, last = 0;

@@ -180,7 +180,7 @@ static ExprId apply(Nest *x) {
   if (f->body == FB_copy) return arg[0];
   if (f->op == OP_cast) {
     ExprId e = ex_cast(p, to, arg[0], f->sat);
-    if (prog_expr(p, e)->kind == EX_op) prog_expr(p, e)->near |= f->near;
+    if (prog_expr(p, e)->kind == EX_op) prog_expr(p, e)->small |= f->small;
     return e;
   }
   if (f->op == OP_bitcast)

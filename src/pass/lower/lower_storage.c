@@ -16,8 +16,8 @@
 
 /* ---- parts of a concat ---- */
 
-/* Is the shape of the whole known when the part is computed? Sizes that nodes find out are, if the
- * part itself has them. */
+/* Is the shape of the whole known when the part is computed? Of sizes that nodes find out while the
+ * model runs (SY_data), those in the shape of the part itself are. */
 static bool is_settled(Lower *l, const Type *whole, const Type *part) {
   Dims *ds = l->g->dims;
   u32 n = dim_nsyms(ds);
@@ -74,7 +74,8 @@ static Dim outer_dim(const Layout *y, const Type *t, u32 i) {
   return t->dim[i] + y->lo[i] + y->hi[i];
 }
 
-/* Zeros for dimension d in [from, to); the ones in front of it inside, the ones behind all over. */
+/* Writes the border of dimension d at [from, to): there, all of the dimensions behind d, and of
+ * those before it only the inside, since their own borders are written by other calls. */
 static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u32 d, i64 from,
                       i64 to) {
   Prog *p = l->p;

@@ -1,14 +1,20 @@
 /* lower_topk.c: the k best of every line, in order.
  *
  * A few are kept in order while the line is gone through: an element that is better than the last
- * of them is put in its place, and most are not. More are taken from the front of the line's
- * positions, sorted by merging runs of growing length. Both keep equal elements in the order of
- * their positions, so they give the same result; the choice is one of time.
+ * of them is put in its place, and most are not. More are chosen and sorted by digits of a key, a
+ * number of 32 bits that is the smaller the better the element is: counting the highest digits
+ * shows up to which one the k best reach, elements up to there are set aside, and these are sorted
+ * digit by digit, the lowest first (LSD radix sort). Where elements have no such key, or memory is
+ * to be saved, the positions of all are sorted by merging runs of growing length. All keep equal
+ * elements in the order of their positions, so they give the same result; the choice is one of
+ * time.
  */
 #include "pass/lower/lower.h"
 
-/* Always few; few of many, and how many times as many these are. */
-enum { FEW = 16, SOME = 512, OF = 8 };
+#include "ir/cost.h"
+
+/* Always few. Lines that are sorted by digits, and from which length on by long digits. */
+enum { FEW = 16, LEAST_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
 
 typedef struct TopkLine {
   Prog *p;
@@ -136,6 +142,138 @@ static void sort(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   put_result(l, s, &at, to, best);
 }
 
+/* ---- many, by digits ---- */
+
+typedef struct KeyDigits {
+  i64 bits;            /* of a digit */
+  BufId count;         /* of each digit: how often it is there, then where its elements go */
+  BufId key[2], at[2]; /* elements and their positions, and where they are sorted to */
+} KeyDigits;
+
+static bool has_key(DType dt) {
+  return dt == DT_f32 || dt == DT_bool || dt == DT_i32 || dt == DT_u32 || dtype_is_narrow(dt);
+}
+
+/* Of the element at position i: 0 is the best there is. NaN is larger than everything, -0 is 0. */
+static ExprId key_of(const TopkLine *s, Cursor *at, VarId i) {
+  Prog *p = s->p;
+  ExprId up;
+  VarId v = let_new(p, at, "v", key_at(p, s->x, s->var, s->axis, i));
+  DType dt = prog_var(p, v)->dt;
+  const i64 half = (i64)1 << (KEY - 1), top = 2 * half - 1;
+  if (dt == DT_f32) { /* bits grow with numbers from 0 on, and fall with those below */
+    ExprId some = ex_op2(p, OP_eq, ex_var(p, v), ex_const(p, dt, (Scalar){0}));
+    ExprId one = ex_op3(p, OP_select, some, ex_const(p, dt, (Scalar){0}), ex_var(p, v));
+    VarId bits = let_new(p, at, "bits", ex_cast(p, DT_i64, ex_bitcast(p, DT_i32, one), false));
+    ExprId above = ex_op2(p, OP_add, ex_var(p, bits), ex_int(p, half));
+    ExprId below = ex_op2(p, OP_sub, ex_int(p, -1), ex_var(p, bits));
+    ExprId positive = ex_op2(p, OP_ge, ex_var(p, bits), ex_int(p, 0));
+    up = ex_op3(p, OP_select, positive, above, below);
+    up = ex_op3(p, OP_select, ex_op1(p, OP_isnan, ex_var(p, v)), ex_int(p, top), up);
+  } else {
+    bool is_signed = dtype_info[dt].cls == 'I';
+    ExprId wide = ex_cast(p, DT_i64, ex_var(p, v), false);
+    up = is_signed ? ex_op2(p, OP_add, wide, ex_int(p, half)) : wide;
+  }
+  return s->largest ? ex_op2(p, OP_sub, ex_int(p, top), up) : up;
+}
+
+static ExprId digit_of(Prog *p, const KeyDigits *d, VarId key, i64 shift) {
+  ExprId e = ex_var(p, key);
+  if (shift) e = ex_op2(p, OP_shr, e, ex_int(p, shift));
+  return shift + d->bits >= KEY ? e : ex_op2(p, OP_and, e, ex_int(p, ((i64)1 << d->bits) - 1));
+}
+
+static ExprId load_i64(Prog *p, BufId b, VarId i) {
+  return ex_cast(p, DT_i64, load_at(p, b, &i), false);
+}
+
+static void clear_counts(Prog *p, Cursor at, const KeyDigits *d) {
+  VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, (i64)1 << d->bits), "b");
+  store_at(p, &at, d->count, &b, ex_const(p, DT_i32, (Scalar){0}));
+}
+
+static void count_digit(Prog *p, Cursor *at, const KeyDigits *d, VarId key, i64 shift) {
+  VarId b = let_new(p, at, "b", digit_of(p, d, key, shift));
+  ExprId more = ex_op2(p, OP_add, load_at(p, d->count, &b), ex_const(p, DT_i32, (Scalar){.i = 1}));
+  store_at(p, at, d->count, &b, more);
+}
+
+/* Elements whose highest digit is no larger than that of the last of the k best, in the order of
+ * their positions, to key[0] and at[0]; their number. */
+static VarId choose(const TopkLine *s, Cursor *at, const KeyDigits *d, Dim k) {
+  Prog *p = s->p;
+  i64 high = KEY - d->bits;
+  clear_counts(p, *at, d);
+  Cursor in = *at;
+  VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
+  VarId key = let_new(p, &in, "key", key_of(s, &in, i));
+  store_at(p, &in, d->key[1], &i, ex_cast(p, DT_u32, ex_var(p, key), false));
+  count_digit(p, &in, d, key, high);
+  VarId cut = let_new(p, at, "cut", ex_int(p, 0));
+  VarId seen = let_new(p, at, "seen", load_i64(p, d->count, cut));
+  in = *at;
+  prog_while(p, &in, ex_op2(p, OP_lt, ex_var(p, seen), ex_dim(p, k)));
+  prog_set(p, &in, cut, ex_op2(p, OP_add, ex_var(p, cut), ex_int(p, 1)));
+  prog_set(p, &in, seen, ex_op2(p, OP_add, ex_var(p, seen), load_i64(p, d->count, cut)));
+  VarId m = let_new(p, at, "m", ex_int(p, 0));
+  in = *at;
+  i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
+  key = let_new(p, &in, "key", load_i64(p, d->key[1], i));
+  store_at(p, &in, d->key[0], &m, ex_cast(p, DT_u32, ex_var(p, key), false));
+  store_at(p, &in, d->at[0], &m, ex_var(p, i));
+  ExprId kept = ex_op2(p, OP_le, digit_of(p, d, key, high), ex_var(p, cut));
+  prog_set(p, &in, m, ex_op2(p, OP_add, ex_var(p, m), ex_cast(p, DT_i64, kept, false)));
+  return m;
+}
+
+/* The first m elements by one digit, from one pair of buffers to the other. */
+static void sort_digit(Prog *p, Cursor at, const KeyDigits *d, VarId m, i64 shift, u32 from) {
+  clear_counts(p, at, d);
+  Cursor in = at;
+  VarId i = prog_for(p, &in, ex_int(p, 0), ex_var(p, m), "i");
+  VarId key = let_new(p, &in, "key", load_i64(p, d->key[from], i));
+  count_digit(p, &in, d, key, shift);
+  VarId next = let_new(p, &at, "next", ex_const(p, DT_i32, (Scalar){0}));
+  in = at;
+  VarId b = prog_for(p, &in, ex_int(p, 0), ex_int(p, (i64)1 << d->bits), "b");
+  VarId here = let_new(p, &in, "here", ex_var(p, next));
+  prog_set(p, &in, next, ex_op2(p, OP_add, ex_var(p, next), load_at(p, d->count, &b)));
+  store_at(p, &in, d->count, &b, ex_var(p, here));
+  i = prog_for(p, &at, ex_int(p, 0), ex_var(p, m), "i");
+  key = let_new(p, &at, "key", load_i64(p, d->key[from], i));
+  b = let_new(p, &at, "b", digit_of(p, d, key, shift));
+  VarId to = let_new(p, &at, "to", load_i64(p, d->count, b));
+  store_at(p, &at, d->key[!from], &to, ex_cast(p, DT_u32, ex_var(p, key), false));
+  store_at(p, &at, d->at[!from], &to, load_at(p, d->at[from], &i));
+  ExprId more = ex_op2(p, OP_add, ex_var(p, to), ex_int(p, 1));
+  store_at(p, &at, d->count, &b, ex_cast(p, DT_i32, more, false));
+}
+
+static void sort_digits(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+  Prog *p = s->p;
+  KeyDigits d = {.bits = dim_is_const(s->n) && s->n < LONG_LINE ? SHORT_DIGIT : LONG_DIGIT};
+  Dim digits = (Dim)1 << d.bits;
+  d.count = prog_add_buf(p, BS_local, DT_i32, &digits, 1, str_of(p->c, "count"));
+  for (u32 i = 0; i < 2; i++) {
+    d.key[i] = prog_add_buf(p, BS_local, DT_u32, &s->n, 1, str_of(p->c, "key"));
+    d.at[i] = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "at"));
+  }
+  VarId m = choose(s, &at, &d, k);
+  u32 in = 0;
+  for (i64 shift = 0; shift < KEY; shift += d.bits, in = !in) sort_digit(p, at, &d, m, shift, in);
+  VarId to = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "to");
+  VarId best = let_new(p, &at, "best", load_at(p, d.at[in], &to));
+  put_result(l, s, &at, to, best);
+}
+
+/* Is it less work to keep k in order than to count digits? Of elements in any order about k (1 +
+ * log(n / k)) move half of the k. */
+static bool is_few(Dim n, Dim k) {
+  if (!dim_is_const(k) || k <= 0) return false;
+  return k <= FEW || (dim_is_const(n) && n / k >= k);
+}
+
 void lower_topk(Lower *l, Cursor at) {
   Prog *p = l->p;
   TopkLine s = {.p = p, .x = lower_in(l, 0), .axis = (u32)node_int(l->n, AT_axis, 0)};
@@ -143,9 +281,12 @@ void lower_topk(Lower *l, Cursor at) {
   s.n = prog_buf(p, s.x)->dim[s.axis];
   Dim k = prog_buf(p, lower_out(l, 0))->dim[s.axis];
   open_loops(p, &at, prog_buf(p, s.x)->dim, prog_buf(p, s.x)->rank, s.axis, s.var);
-  bool some = dim_is_const(s.n) && k <= SOME && s.n >= OF * k;
-  if (dim_is_const(k) && k > 0 && (k <= FEW || some))
+  i64 most = extent_upto(p->dims, s.n, INT32_MAX);
+  if (is_few(s.n, k))
     insert(l, &s, at, k);
+  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LEAST_LINE &&
+           most < INT32_MAX)
+    sort_digits(l, &s, at, k);
   else
     sort(l, &s, at, k);
 }

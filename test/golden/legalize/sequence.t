@@ -31,7 +31,7 @@ kernel "sequence" {
   let t4: f32x4 = x[0:4]
   let t5: f32x4 = select(t4 == t4, t4, splat.4(0.0))
   let t6: f32x4 = select(t5 < splat.4(-128.0), splat.4(-128.0), t5)
-  z[0:4] = cast.i8(cast.i32.near(select(t6 > splat.4(127.0), splat.4(127.0), t6)))
+  z[0:4] = cast.i8(cast.i32.small(select(t6 > splat.4(127.0), splat.4(127.0), t6)))
   b[0:4] = cast.u8.sat(round(x[0:4]))
   let t7: i32x4 = n[0:4]
   s[0:4] = cast.u8(max(min(t7, splat.4(255:i32)), splat.4(0:i32)))

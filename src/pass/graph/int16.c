@@ -1,4 +1,4 @@
-/* pairs.c: bytes that products read many times are stored as numbers of 16 bits.
+/* int16.c: bytes that products read many times are stored as numbers of 16 bits.
  *
  * In: a graph of sums of products of bytes. Out: the same graph where bytes less a zero point,
  * q - z, that a convolution or contraction with constant weights reads, are a value of i16: i32(q)
@@ -13,7 +13,7 @@
  * in half the time; and not where lanes of a depthwise convolution read the same value, which takes
  * bytes. There a zero point that is a result is taken off the sums of a product of matrices: the
  * sum of (q - z) * w is that of q * w less z times the sum of w, which is a constant. Else neither
- * bytes nor pairs could be multiplied, and weights would have 32 bits. The same where there are no
+ * bytes nor i16 could be multiplied, and weights would have 32 bits. The same where there are no
  * vectors: no value of 32 bits is made of the bytes, and compilers see that products of bytes fit
  * into 16.
  *
@@ -31,7 +31,7 @@ typedef struct PairWork {
   u8 *want; /* by value: Want */
   u32 n;
   bool moved; /* only bytes whose zero point is a result */
-  bool bytes; /* nothing is made pairs */
+  bool bytes; /* nothing is made i16 */
 } PairWork;
 
 /* Points of a result that are computed with the same weights: those of the operand, without what is
@@ -134,7 +134,7 @@ static bool visit(Edit *e, NodeId id) {
   return false;
 }
 
-void pairs(Unit *u) {
+void int16(Unit *u) {
   Graph *g = u->g;
   PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
                 .n = g->val.n,

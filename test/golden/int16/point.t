@@ -1,5 +1,5 @@
 # a zero point that is a result is taken off the sums where few rows are computed with each weight: the bytes stay bytes; with many rows it is taken off the bytes
-# run: --march avx2 --start=pairs --stop=pairs
+# run: --march avx2 --start=int16 --stop=int16
 graph point
 (%1 "x": u8[1,4], %2 "z": u8[], %3 "y": u8[8,4]) {
   %4: i32[4,2] = const {1, 2, 3, 4, 5, 6, 7, -8}

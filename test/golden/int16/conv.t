@@ -1,5 +1,5 @@
 # bytes that convolutions read are stored as i16, less their zero point, also where that is a result; what a depthwise one reads stays
-# run: --march avx2 --start=pairs --stop=pairs
+# run: --march avx2 --start=int16 --stop=int16
 graph conv
 (%1 "x": u8[1,2,4,4], %2 "z": u8[], %3 "y": u8[1,2,4,4], %4 "d": u8[1,2,4,4]) {
   %5: i32[2,2,1,1] = const {1, 2, 3, 4}

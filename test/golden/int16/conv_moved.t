@@ -1,5 +1,5 @@
 # where four bytes are one instruction, only bytes of a convolution whose zero point is a result are stored as i16
-# run: --march avx512 --start=pairs --stop=pairs
+# run: --march avx512 --start=int16 --stop=int16
 graph conv
 (%1 "x": u8[1,2,4,4], %2 "z": u8[], %3 "y": u8[1,2,4,4], %4 "d": u8[1,2,4,4]) {
   %5: i32[2,2,1,1] = const {1, 2, 3, 4}

@@ -1,0 +1,80 @@
+/* pools.c: the largest of a window of several dimensions is taken one dimension after the other.
+ *
+ * In: a graph. Out: the same graph where a max pool with a large window is a chain of pools along
+ * one dimension each, the last dimension first. The largest element of a window is the largest of
+ * those of its lines; of equal ones (-0 and 0) the first is kept by every step, which lines in
+ * front of each other make the first of all. Elements outside never win, in any of them. Sums stay:
+ * they would be added in another order.
+ *
+ * Only for machines with vectors, and not where memory is to be saved: lines are kept in between.
+ *
+ * needs: canonical graph  keeps: values, to the bit  breaks: nothing
+ */
+#include "pass/pass.h"
+
+#include <string.h>
+
+/* Steps of a window for one element less than which the lines in between do not pay. */
+static const double least_gain = 2;
+
+typedef struct PoolWindow {
+  u32 n;
+  i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
+} PoolWindow;
+
+static void copy_list(const Node *n, AttrKey key, i64 *to, u32 *count) {
+  const Dim *from = node_list(n, key, count);
+  memcpy(to, from, *count * sizeof *to);
+}
+
+static PoolWindow window_of(const Node *n) {
+  PoolWindow w;
+  copy_list(n, AT_window, w.size, &w.n);
+  copy_list(n, AT_stride, w.stride, &w.n);
+  copy_list(n, AT_dilation, w.dilation, &w.n);
+  copy_list(n, AT_pad_lo, w.lo, &w.n);
+  copy_list(n, AT_pad_hi, w.hi, &w.n);
+  return w;
+}
+
+/* Elements that are compared for one result: all at once, and dimension by dimension, where lines
+ * are made that dimensions in front will step over. */
+static bool pays(const PoolWindow *w) {
+  double all = 1, lines = 0, made = 1;
+  for (u32 i = 0; i < w->n; i++) {
+    all *= (double)w->size[i];
+    lines += (double)w->size[i] * made;
+    made *= (double)(w->stride[i] < w->size[i] ? w->stride[i] : w->size[i]);
+  }
+  return all >= least_gain * lines;
+}
+
+/* The window along dimension d alone. */
+static Val pool_along(Graph *g, Val x, const PoolWindow *w, u32 d) {
+  PoolWindow one = {.n = w->n};
+  for (u32 i = 0; i < w->n; i++) one.size[i] = one.stride[i] = one.dilation[i] = 1;
+  one.size[d] = w->size[d];
+  one.stride[d] = w->stride[d];
+  one.dilation[d] = w->dilation[d];
+  one.lo[d] = w->lo[d];
+  one.hi[d] = w->hi[d];
+  return mk_pool(g, OP_pool_max, x, one.n, one.size, one.stride, one.dilation, one.lo, one.hi);
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (n->op != OP_pool_max) return true;
+  PoolWindow w = window_of(n);
+  if (!pays(&w)) return true;
+  Val x = n->in[0];
+  g->loc = n->loc;
+  for (u32 d = w.n; d-- > 0;)
+    if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, x, &w, d);
+  return !edit_swap(e, id, x);
+}
+
+void pools(Unit *u) {
+  if (u->target->lanes < 4 || u->aim == AIM_ram) return;
+  edit_run(u->g, visit, NULL);
+}
