@@ -4,14 +4,16 @@
  * make code need not know how to do, as ERR_unsupported: passes make no such programs, texts can
  * hold them. A symbol is required to be in its bounds wherever it is set (the pass bounds), for
  * memory is planned by them. A kernel does not end the run: what is required in it is required
- * again behind it. It takes scalars and buffers from outside but no vectors, and has its registers
- * to itself. Engines that walk a program do without all that.
+ * again behind it. It takes scalars and buffers from outside but no vectors, has its registers to
+ * itself, and stands in no other. Engines that walk a program do without all that.
  */
 #include "ir/prog.h"
 
+enum { OUTSIDE = 1 }; /* of kernels: the entry */
+
 typedef struct Ready {
   Prog *p;
-  StmtId place;       /* 1 + the kernel at hand; 1: the entry */
+  StmtId place;       /* 1 + the kernel at hand, or OUTSIDE */
   StmtId *home;       /* by variable: the place that declares it; 0: a symbol, or none yet */
   StmtId *owner;      /* by buffer of registers: the place that uses it; 0: none yet */
   const Range *range; /* by variable */
@@ -72,6 +74,7 @@ static void see_buf(Ready *o, BufId b) {
 
 static void see_kernel(Ready *o, const Stmt *kernel) {
   const Stmt *s;
+  if (o->place != OUTSIDE) fail(o->p->c, ERR_unsupported, o->loc, "a kernel stands in another one");
   for (StmtWalk w = prog_walk(o->p, kernel->body); (s = prog_next(&w));)
     if (s->kind == ST_require && !prog_required(o->p, kernel->next, s->a))
       fail(o->p->c, ERR_unsupported, s->loc, "what a kernel requires is not required behind it");
@@ -99,8 +102,10 @@ static void see_list(Ready *o, StmtId first) {
     if (s->kind == ST_store) see_buf(o, s->buf);
     if (s->kind == ST_let) o->home[s->var] = place;
     if (s->kind == ST_set) see_set(o, s);
-    if (s->kind == ST_kernel) see_kernel(o, s);
-    if (s->kind == ST_kernel) o->place = id + 1;
+    if (s->kind == ST_kernel) {
+      see_kernel(o, s);
+      o->place = id + 1;
+    }
     see_list(o, s->body);
     see_list(o, s->other);
     o->place = place;
@@ -111,7 +116,7 @@ static void see_list(Ready *o, StmtId first) {
 void prog_ready(Prog *p) {
   Arena *a = &p->c->scratch;
   Mark m = arena_mark(a);
-  Ready o = {.p = p, .place = 1, .range = prog_ranges(p, NULL, a), .loc = LOC_NONE};
+  Ready o = {.p = p, .place = OUTSIDE, .range = prog_ranges(p, NULL, a), .loc = LOC_NONE};
   o.home = NEWS(a, StmtId, p->var.n);
   o.owner = NEWS(a, StmtId, p->buf.n);
   see_list(&o, p->body);

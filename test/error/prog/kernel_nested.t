@@ -1,0 +1,11 @@
+# kernels do not nest
+# run: compile
+# exit: 3
+# expect-stderr: a kernel stands in another one
+prog p
+buf y: out f32[1]
+kernel "one" {
+  kernel "two" {
+    y[0] = 1.0
+  }
+}
