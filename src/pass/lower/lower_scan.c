@@ -47,8 +47,11 @@ static void arg_lanes(const ArgLines *s, Cursor at, ExprId first, Dim count, Buf
   VarId v = tile_let(p, &in, load_lines(s, from, ex_var(p, k)), "v");
   Op worse = s->max ? (s->last ? OP_lt : OP_le) : (s->last ? OP_gt : OP_ge);
   ExprId here = ex_splat(p, ex_cast(p, DT_i32, ex_var(p, k), false), s->lanes);
-  ExprId number = ex_op2(p, OP_eq, reg_load(p, top, zero, zero), reg_load(p, top, zero, zero));
-  ExprId other = ex_op3(p, OP_select, number, here, reg_load(p, best, zero, zero));
+  ExprId other = here;
+  if (dtype_is_float(prog_buf(p, s->x)->dt)) {
+    ExprId number = ex_op2(p, OP_eq, reg_load(p, top, zero, zero), reg_load(p, top, zero, zero));
+    other = ex_op3(p, OP_select, number, here, reg_load(p, best, zero, zero));
+  }
   ExprId stays = ex_op2(p, worse, ex_var(p, v), reg_load(p, top, zero, zero));
   ExprId old = reg_load(p, best, zero, zero);
   reg_store(p, &in, best, zero, zero, ex_op3(p, OP_select, stays, old, other));
