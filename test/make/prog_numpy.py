@@ -88,11 +88,11 @@ def op_recip(a):
 
 
 def op_max(a, b):
-    return choose((a > b) | (a != a), a, b)
+    return choose((b > a) | (b != b), b, a)  # of equal ones (-0, 0) the first
 
 
 def op_min(a, b):
-    return choose((a < b) | (a != a), a, b)
+    return choose((b < a) | (b != b), b, a)
 
 
 def op_shl(a, b):

@@ -1,10 +1,12 @@
 """What the unit program oom finds in a special build: every piece of memory asked for by itself and failing (INGOT_HOSTILE,
-under ASan and UBSan; heavy/sanitize.py has the threads under ThreadSanitizer). Small networks through every pass of that hostile
-build, where arrays move whenever they grow. And the library keeps no state: no object file of it has writable static data."""
+under ASan and UBSan; heavy/sanitize.py has the threads under ThreadSanitizer). Small networks, and the texts of every pass,
+through that hostile build, where arrays move whenever they grow. And the library keeps no state: no object file of it has writable static data."""
 import os
 import re
+import shlex
 import shutil
 from lib import onnxfile as onnx
+from lib import tfile
 from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
@@ -49,6 +51,15 @@ def moving(env):
                 raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
 
 
+def passes(env):
+    """Every pass on the texts that show it: nothing is kept of what moved."""
+    env.make("hostile")
+    for t in tfile.files("golden"):
+        got = run([os.path.join(ROOT, *PLACE["hostile"], "ingot"), "opt", *shlex.split(t.one("run")), t.write(env)], LIMIT, merge=True, env=SANITIZER)
+        if got.rc or got.timed_out:
+            raise Fail(f"{os.path.relpath(t.path, ROOT)}: {explain(got)}: {tail(got.out.decode('utf-8', 'replace'), 30)}")
+
+
 def no_state(env):
     if not shutil.which("size"):
         raise Skip("size (binutils) is not installed")
@@ -73,4 +84,5 @@ def no_state(env):
 def tests(env):
     return [Test("faults/oom-hostile", lambda: program(env, "hostile", "oom", str(STRIDE)), cost=60),
             Test("faults/moving-hostile", lambda: moving(env), cost=20),
+            Test("faults/passes-hostile", lambda: passes(env), cost=20),
             Test("faults/no-state", lambda: no_state(env))]

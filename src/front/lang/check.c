@@ -233,9 +233,22 @@ static bool leaves(const Ast *n) {
   return n->kind == AST_if && n->c && leaves(n->b) && leaves(n->c);
 }
 
-/* Is it an if that has no branch for the case that no condition holds? */
-static bool lacks_else(const Ast *n) {
-  return n && n->kind == AST_if && (!n->c || lacks_else(n->c));
+static bool is_forever(const Ast *n) {
+  return n->kind == AST_while && n->a->kind == AST_bool && n->a->i;
+}
+
+/* May the statement, which is the last, end without a value? A loop gives that of its last turn,
+ * and may have none: it is taken for one that has, unless its turns give nothing. */
+static bool ends_bare(const Ast *n) {
+  if (!n) return true;
+  switch (n->kind) {
+  case AST_return: return false;
+  case AST_block: return ends_bare(last_of(n));
+  case AST_if: return !n->c || ends_bare(n->b) || ends_bare(n->c);
+  case AST_for: return leaves(n->b);
+  case AST_while: return leaves(n->b) && !is_forever(n);
+  default: return n->type && n->type->kind == KD_null;
+  }
 }
 
 static bool is_expr(const Ast *n) {
@@ -265,8 +278,8 @@ const LangType *check_fn(Checker *k, Ast *n) {
   Ast *last = last_of(n->a);
   if (!leaves(n->a) && (!f->declared || (last && is_expr(last))))
     gives(k, last && is_expr(last) ? last : NULL, last ? last : n, t);
-  else if (lacks_else(last) && !type_fits(&type_null, f->result))
-    check_wrong(k, last, "an else, or a return behind it, gives one",
+  else if (last && !leaves(n->a) && ends_bare(last) && !type_fits(&type_null, f->result))
+    check_wrong(k, last, "a return behind it gives one",
                 "the function returns %s, but may end here without a value",
                 lang_type_text(k->c, f->result));
   names_close(k, n->a);

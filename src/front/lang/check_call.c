@@ -122,7 +122,7 @@ static const char *sig_text(char letter) {
   case 'n': return "a number";
   case 'N': return "a number or a tensor";
   case 'X': return "a tensor or an array";
-  case 'C': return "an array, a string or a tensor";
+  case 'C': return "an array, a tuple, a string or a tensor";
   case 'i': return "an integer";
   case 'b': return "a boolean";
   case 's': return "a string";

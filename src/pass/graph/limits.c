@@ -12,6 +12,8 @@
  */
 #include "pass/pass.h"
 
+#include <math.h>
+
 enum { MOST_STEPS = 256 }; /* operands looked at for one cast */
 #define SMALL 0x1p29
 
@@ -53,6 +55,7 @@ static bool drop_bounds(Edit *e, NodeId id) {
   const Node *round = graph_def(g, z ? moved->in[0] : n.in[0], OP_round);
   if (!round) return true;
   double zero = z ? tensor_get(t, 0).f : 0;
+  if (zero != floor(zero)) return true; /* the cast cuts off */
   dtype_limits(graph_type(g, n.out[0])->dt, &lo, &hi);
   Val x = unbounded(g, round->in[0], (double)lo.i - zero, (double)hi.i - zero);
   if (x == round->in[0] || !is_small(g, x)) return true;

@@ -39,6 +39,8 @@ enum { LEAST_WINDOW = 3, FEW_COPIES = 8, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 
 
 /* Multiply-adds of a tile in the time of one that is depthwise, which loads both its factors. */
 static const double depthwise_time = 3;
+/* Multiply-adds of a padded group in the time of one without vectors. */
+static const double most_padding = 10;
 
 typedef enum GroupWay { GW_stay, GW_depthwise, GW_padded } GroupWay;
 
@@ -93,15 +95,16 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s) {
   double padded = (double)(s->padded_in * s->results);
   bool can_copy = x->rank <= 4 && s->n * s->out >= LAYOUT_PART && is_copied(x, s);
   if (stay > 0 && stay <= padded) return GW_stay;
-  return !stay && can_copy && copied < padded ? GW_depthwise : GW_padded;
+  if (!stay && can_copy && copied < padded) return GW_depthwise;
+  return padded <= most_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
 }
 
 /* One group with too few results for vectors of them, of an image that is spread: its lines are no
- * vectors either. */
+ * vectors either. A single result does not pay for three that nobody reads. */
 static bool lacks_results(const Node *n, const Type *x, SmallGroups *s) {
   s->padded_in = s->in;
   s->results = LAYOUT_PART;
-  return x->dt == DT_f32 && node_attr(n, AT_input_dilation) && s->out < LAYOUT_PART;
+  return x->dt == DT_f32 && node_attr(n, AT_input_dilation) && s->out > 1 && s->out < LAYOUT_PART;
 }
 
 /* Which way a convolution goes. */
@@ -109,6 +112,7 @@ static GroupWay choose_way(const Target *t, Graph *g, const Node *n, SmallGroups
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
   *s = (SmallGroups){.n = node_int(n, AT_group, 1)};
   if (!type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return GW_stay;
+  if (x->rank == MAX_RANK) return GW_stay; /* groups are an axis more on the way */
   for (u32 i = 2; i < x->rank; i++)
     if (!dim_is_const(x->dim[i])) return GW_stay;
   s->in = k->dim[1];
@@ -125,14 +129,14 @@ static Val pad_groups(Graph *g, Val v, u32 axis, i64 groups, i64 from, i64 to) {
   if (from == to) return v;
   Type t = *graph_type(g, v);
   Dim dim[MAX_RANK], made[MAX_RANK], none[MAX_RANK] = {0}, more[MAX_RANK] = {0};
-  i64 apart[MAX_RANK] = {0};
+  i64 interior[MAX_RANK] = {0};
   memcpy(dim, t.dim, axis * sizeof *dim);
   dim[axis] = groups;
   dim[axis + 1] = from;
   memcpy(dim + axis + 2, t.dim + axis + 1, (t.rank - axis - 1) * sizeof *dim);
   more[axis + 1] = to - from;
   v = mk_reshape(g, v, dim, t.rank + 1);
-  v = mk_pad(g, v, mk_scalar(g, t.dt, 0), none, more, apart);
+  v = mk_pad(g, v, mk_scalar(g, t.dt, 0), none, more, interior);
   memcpy(made, t.dim, t.rank * sizeof *made);
   made[axis] = groups * to;
   return mk_reshape(g, v, made, t.rank);
@@ -205,10 +209,10 @@ static Val make_depthwise(Graph *g, const SmallGroups *s, const Val *from, Attr 
 
 /* ---- bytes ---- */
 
-/* Are all sums of the products of these weights with bytes less a zero point exact in f32, beside
- * a bias as large as this? */
-static bool is_exact(const Tensor *w, i64 zero, i64 bias) {
-  i64 each = (i64)w->n / w->dim[0], far = zero > 127 ? zero : 255 - zero, most = 0;
+/* Are all sums of the products of these weights with bytes that are at most `far` from their zero
+ * point exact in f32, beside a bias as large as this? */
+static bool is_exact(const Tensor *w, i64 far, i64 bias) {
+  i64 each = (i64)w->n / w->dim[0], most = 0;
   for (i64 i = 0; i < w->dim[0]; i++) {
     i64 sum = 0;
     for (i64 k = 0; k < each; k++) {
@@ -220,7 +224,7 @@ static bool is_exact(const Tensor *w, i64 zero, i64 bias) {
   return most < (MOST_EXACT - bias) / far;
 }
 
-static i64 largest(const Tensor *t) {
+static i64 largest_magnitude(const Tensor *t) {
   i64 most = 0;
   for (u64 i = 0; i < t->n; i++) {
     i64 x = tensor_get(t, i).i;
@@ -234,6 +238,7 @@ static bool in_floats(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *cast = graph_node(g, id);
   i64 zero;
+  Scalar lo, hi;
   if (cast->op != OP_cast || graph_type(g, cast->out[0])->dt != DT_f32) return true;
   const Node *sum = graph_def(g, cast->in[0], OP_add);
   const Tensor *b = sum ? graph_const(g, sum->in[1]) : NULL;
@@ -242,9 +247,13 @@ static bool in_floats(Edit *e, NodeId id) {
   const Tensor *w = graph_const(g, conv->in[1]);
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
   if (w->dim[1] < 2 || w->dim[1] > MOST_CHANNELS) return true;
-  i64 bias = b ? largest(b) : 0;
-  if (largest(w) > INT16_MAX || w->n > MOST_EXACT || bias >= MOST_EXACT) return true;
-  if (!graph_bytes(g, conv->in[0], &zero) || zero < 0 || !is_exact(w, zero, bias)) return true;
+  Val bytes = graph_bytes(g, conv->in[0], &zero);
+  if (!bytes || w->n > MOST_EXACT) return true;
+  i64 bias = b ? largest_magnitude(b) : 0;
+  if (largest_magnitude(w) > INT16_MAX || bias >= MOST_EXACT) return true;
+  dtype_limits(graph_type(g, bytes)->dt, &lo, &hi);
+  i64 above = hi.i - zero, below = zero - lo.i;
+  if (!is_exact(w, above > below ? above : below, bias)) return true;
   Node n = *conv;
   Val add = sum ? sum->in[1] : 0;
   g->loc = cast->loc;

@@ -51,14 +51,14 @@ static Val as_rows(Graph *g, Val v, Dim n) {
   return mk_reshape(g, v, (Dim[]){rows, n}, 2);
 }
 
-/* What the factors of x are made from: the largest number that is to become 127. size: of x in
- * parts that share one. */
-static Val largest(Graph *g, Val size, BlockKind k) {
-  const Type *t = graph_type(g, size);
+/* What the factors of x are made from: the number that is to become 127. size: of x in parts that
+ * share one. */
+static Val full_scale(Graph *g, Val size, BlockKind k) {
+  Type t = *graph_type(g, size);
   i64 last = 2, in_group = 3, group = block_group(k), room = block_x_sum(k) - group / 2 - 1;
   Val most = mk_reduce(g, OP_reduce_max, size, &last, 1, true);
   if (!block_is_scaled(k) || group * BLOCK_X_MOST <= block_x_sum(k)) return most;
-  Dim dim[4] = {t->dim[0], t->dim[1], block_x(k) / group, group};
+  Dim dim[4] = {t.dim[0], t.dim[1], block_x(k) / group, group};
   Val part = mk_map2(g, OP_mul, size, mk_like(g, size, (double)BLOCK_X_MOST / (double)room));
   Val sum = mk_reduce(g, OP_reduce_sum, mk_reshape(g, part, dim, 4), &in_group, 1, false);
   Val sums = mk_reduce(g, OP_reduce_max, sum, &last, 1, true);
@@ -71,7 +71,7 @@ static u32 quantise(Graph *g, Val x, BlockKind k, bool signs, Val *in) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
   i64 last = 2, group = block_group(k), each = block_x(k);
   Val parts = mk_reshape(g, x, (Dim[]){rows, n / each, each}, 3);
-  Val most = largest(g, mk_map1(g, OP_abs, parts), k);
+  Val most = full_scale(g, mk_map1(g, OP_abs, parts), k);
   Val finite = mk_map2(g, OP_lt, most, mk_like(g, most, INFINITY));
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, LEAST));
   Val inverse = mk_map2(g, OP_div, mk_like(g, most, BLOCK_X_MOST), most);

@@ -273,13 +273,15 @@ static bool cum_beside(Lower *l, Cursor at) {
   for (u32 i = 0; i < s.last_dim; i++)
     if (i != s.axis && prog_buf(p, s.x)->dim[i] != 1)
       s.var[i] = for_free(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, s.x)->dim[i]), "i");
-  for (i64 done = 0; done<n; s.lanes = s.lanes> 4 ? s.lanes / 2 : 1) {
+  for (i64 done = 0; done < n;) {
     i64 count = (n - done) / s.lanes;
-    Cursor in = at;
-    if (!count) continue;
-    ExprId v = ex_op2(p, OP_mul, count_free(p, &in, count, "v"), ex_int(p, s.lanes));
-    cum_vector(&s, in, ex_op2(p, OP_add, v, ex_int(p, done)));
-    done += count * s.lanes;
+    if (count) {
+      Cursor in = at;
+      ExprId v = ex_op2(p, OP_mul, count_free(p, &in, count, "v"), ex_int(p, s.lanes));
+      cum_vector(&s, in, ex_op2(p, OP_add, v, ex_int(p, done)));
+      done += count * s.lanes;
+    }
+    s.lanes = s.lanes > 4 ? s.lanes / 2 : 1; /* for what is left */
   }
   return true;
 }
