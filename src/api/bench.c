@@ -169,6 +169,7 @@ void api_bench(Bench *a) {
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
   if (e->info.flags & INGOT_HOST) api_host(m);
   if (e->info.flags & INGOT_NATIVE) {
+    m->wish.for_c = true;
     api_native(m, a->build ? a->build->cc : NULL);
     api_can_run(m);
   }

@@ -151,7 +151,10 @@ static void make_program(Ingot *m, const Engine *e) {
     fail(m->c, ERR_usage, LOC_NONE, "engine %s evaluates graphs, not programs", e->info.name);
   if (flags & INGOT_FILE && api_has_state(m))
     fail(m->c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
-  if (flags & INGOT_NATIVE) api_here(m);
+  if (flags & INGOT_NATIVE) {
+    m->wish.for_c = true;
+    api_here(m);
+  }
   if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
 }
 

@@ -152,6 +152,32 @@ def words(env):
         got.clear()
 
 
+def word_columns(env):
+    """The same where columns leave a rest, and for engine c, too."""
+    rng, where = random.Random(5), env.scratch("quantize", "word_columns")
+    keeps = os.path.join(where, "cc")
+    with open(keeps, "w") as f:
+        f.write(f'#!/bin/sh\nfor a in "$@"; do case $a in *.c) cp "$a" "{where}/kept.c";; esac; done\nexec cc "$@"\n')
+    os.chmod(keeps, 0o755)
+    for rows, cols in ((1, 130), (3, 136), (5, 45), (4, 31)):
+        model, got = os.path.join(where, f"{cols}.ing"), []
+        with open(model, "w", encoding="utf-8") as f:
+            f.write(f"""graph (%x: u8[{rows},256]) {{
+  %w: i32[256,{cols}] = const {{{", ".join(str(rng.randint(-128, 127)) for _ in range(256 * cols))}}}
+  %1: i32[{rows},256] = cast(%x) {{to = i32}}
+  %y: i32[{rows},{cols}] = contract(%1, %w) {{spec = "tk,kn->tn"}}
+  return %y
+}}
+""")
+        for engine in ("ref", "vm", "c"):
+            out = os.path.join(where, engine + ".npz")
+            must([env.ingot, "run", model, "--march", "scalar", "--engine", engine, "--seed", "3", "--quiet", "-o", out], "run", env={"CC": keeps})
+            got.append(list(next(iter(npy.load_npz(out).values())).data))
+        want(got[0] == got[1] == got[2], f"{rows}x{cols}: other bits")
+        with open(os.path.join(where, "kept.c"), encoding="utf-8") as f:
+            want("words" in f.read(), f"{rows}x{cols}: engine c has no sums of words")
+
+
 def word_graph(rng, batch, cin, cout, group, side, window, stride, pad, zero):
     """A convolution of bytes less a zero point, with a bias, as text; sizes that leave rests."""
     n = cout * cin // group * window * window
@@ -339,6 +365,6 @@ def tests(env):
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
-            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/words", lambda: words(env), cost=6), Test("quantize/word_convolutions", lambda: word_convolutions(env), cost=12), Test("quantize/judged", lambda: judged(env), cost=4),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/words", lambda: words(env), cost=6), Test("quantize/word_convolutions", lambda: word_convolutions(env), cost=12), Test("quantize/word_columns", lambda: word_columns(env), cost=4), Test("quantize/judged", lambda: judged(env), cost=4),
             Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
             Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]

@@ -221,12 +221,14 @@ void check_dropped(Checker *k, const Ast *n) {
   if (!k->tell || n->kind != AST_call || !n->builtin) return;
   const BuiltinInfo *b = &builtin_info[n->builtin - 1];
   Sig g = sig_read(b->sig);
-  bool step = g.result == 'L' && strchr("gmr", g.arg[0]);
-  if (!step) return;
+  bool steps = g.result == 'L' && strchr("gmr", g.arg[0]),
+       marks = !strcmp(b->name, "tensor_requires_grad");
+  if (!steps && !marks && strncmp(b->name, "optim_", 6)) return;
   Text t = text_new(k->a);
   text_fmt(&t, "%s() changes nothing but what it gives, which is not used here", b->name);
   warn(k->c, LOC_NONE, "%s",
-       script_place(k->s, n->at, text_cstr(&t), "let p = ..., then w = p[0] and so on"));
+       script_place(k->s, n->at, text_cstr(&t),
+                    steps ? "let p = ..., then w = p[0] and so on" : "w = ... keeps it"));
 }
 
 /* ---- functions of the program ---- */

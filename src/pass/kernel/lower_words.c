@@ -136,7 +136,7 @@ static void find_blocks(const Lower *l, const Form *f, WordSums *s) {
   s->block_rows = s->by_rows ? BLOCK : 4;
   while (s->block_rows > 4 && s->block_rows * s->padded * 2 > ROW_BYTES) s->block_rows /= 2;
   if (s->block_rows > s->rows) s->block_rows = s->rows;
-  s->block_cols = s->by_rows ? part(s->cols, 2) : part(s->cols, BLOCK);
+  s->block_cols = s->by_rows ? part(s->cols, 2) : s->cols < BLOCK ? s->cols : BLOCK;
 }
 
 static bool choose(const Lower *l, const Form *f, WordSums *s) {
@@ -229,9 +229,11 @@ typedef struct WordWriter {
   const WordSums *s;
   Nest outer; /* loops around blocks */
   BufId words, sums, matrix;
-  i64 rows, tile_rows, tile_cols; /* of this part's blocks; of tiles inside of them */
-  ExprId row0;                    /* first row of the block, */
-  VarId col_block;                /* and which one of the columns; 0: there is one */
+  i64 rows, cols;           /* of a block of this part */
+  i64 tile_rows, tile_cols; /* of tiles inside of it */
+  i64 first_col;            /* of the part */
+  ExprId row0;              /* first row of the block, */
+  VarId col_block;          /* and which one of the columns; 0: there is one */
 } WordWriter;
 
 /* a * by + b; a may be no variable, which is 0 */
@@ -298,6 +300,12 @@ void pairs_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte) {
   prog_set(p, at, acc, ex_op2(p, OP_add, ex_var(p, acc), product));
 }
 
+/* A column of the block, among all. */
+static ExprId column(const WordWriter *w, ExprId in_block) {
+  ExprId col = at_block(w->p, w->col_block, w->cols, in_block);
+  return w->first_col ? ex_op2(w->p, OP_add, col, ex_int(w->p, w->first_col)) : col;
+}
+
 /* Row of the matrix that column c of the tile is. */
 static ExprId matrix_row(const WordWriter *w, VarId tile, i64 c) {
   Prog *p = w->p;
@@ -308,8 +316,7 @@ static ExprId matrix_row(const WordWriter *w, VarId tile, i64 c) {
     if (e) e = ex_op2(p, OP_mul, e, ex_int(p, extent(w->f, axis[i])));
     e = e ? ex_op2(p, OP_add, e, v) : v;
   }
-  ExprId col = at_block(p, tile, w->tile_cols, ex_int(p, c));
-  col = at_block(p, w->col_block, w->s->block_cols, col);
+  ExprId col = column(w, at_block(p, tile, w->tile_cols, ex_int(p, c)));
   if (!e) return col;
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, e, ex_int(p, w->s->cols)), col);
 }
@@ -345,15 +352,29 @@ static void finish_block(WordWriter *w, Cursor at) {
   ExprId sub[FORM_AXES] = {0};
   Nest x = w->outer;
   x.at = at;
-  i64 n[2] = {s->by_rows ? s->block_cols : w->rows, s->by_rows ? w->rows : s->block_cols};
+  i64 n[2] = {s->by_rows ? w->cols : w->rows, s->by_rows ? w->rows : w->cols};
   VarId v[2];
   for (u32 i = 0; i < 2; i++) v[i] = loop_over(p, &x.at, n[i], i ? "p" : "o");
   VarId row = v[s->by_rows], col = v[!s->by_rows];
   if (s->row < FORM_AXES) sub[s->row] = ex_op2(p, OP_add, block_row(w), value_of(p, row));
-  sub[s->col] = at_block(p, w->col_block, s->block_cols, value_of(p, col));
+  sub[s->col] = column(w, value_of(p, col));
   x.sub = sub;
   ExprId sum = ex_load(p, w->sums, (ExprId[]){value_of(p, v[0]), value_of(p, v[1])}, 2);
   nest_store(&x, nest_finish(&x, ex_finish(p, w->f->dt, sum)));
+}
+
+/* Blocks of `cols` columns from column `from` on, so many, of the rows that are filled. */
+static void write_columns(WordWriter *w, Cursor at, i64 from, i64 cols, i64 count) {
+  Prog *p = w->p;
+  w->first_col = from;
+  w->cols = cols;
+  w->tile_cols = part(cols, w->tile_rows > 1 ? 2 : 4);
+  w->col_block = loop_over(p, &at, count, "l");
+  Cursor tile = at;
+  VarId row_tile = loop_over(p, &tile, w->rows / w->tile_rows, "m");
+  VarId col_tile = loop_over(p, &tile, cols / w->tile_cols, "n");
+  write_tile(w, tile, row_tile, col_tile);
+  finish_block(w, at);
 }
 
 /* Blocks of `rows` rows from row `from` on, so many. */
@@ -363,17 +384,12 @@ static void write_blocks(WordWriter *w, i64 from, i64 rows, i64 count) {
   Cursor at = w->outer.at;
   w->rows = rows;
   w->tile_rows = part(rows, 4);
-  w->tile_cols = part(s->block_cols, w->tile_rows > 1 ? 2 : 4);
   VarId block = count > 1 ? for_free(p, &at, ex_int(p, 0), ex_int(p, count), "i") : 0;
   w->row0 = at_block(p, block, rows, from ? ex_int(p, from) : 0);
   fill_rows(w, at);
-  Cursor in = at;
-  w->col_block = loop_over(p, &in, s->cols / s->block_cols, "l");
-  Cursor tile = in;
-  VarId row_tile = loop_over(p, &tile, rows / w->tile_rows, "m");
-  VarId col_tile = loop_over(p, &tile, s->block_cols / w->tile_cols, "n");
-  write_tile(w, tile, row_tile, col_tile);
-  finish_block(w, in);
+  i64 rest = s->cols % s->block_cols;
+  write_columns(w, at, 0, s->block_cols, s->cols / s->block_cols);
+  if (rest) write_columns(w, at, s->cols - rest, rest, 1);
 }
 
 void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
