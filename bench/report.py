@@ -50,13 +50,15 @@ class Row:
         self.name, self.threads, self.spec, self.row = name, threads, spec, row
         self.times = {e: r["median_ms"] for e, r in row.items() if isinstance(r, dict) and "median_ms" in r}
         self.wrong = {e for e in self.times if row[e].get("vs_ort_rel", 0) > (0.2 if spec.get("int8") else WRONG)}
-        peers = [self.times[e] for e in PEERS if e in self.times and e not in self.wrong]
+        first = next((e for e in PEERS if e in self.times), None)  # the others were compared with it
+        self.unchecked = {e for e in self.times if e != first and "vs_ort_rel" not in row[e]}
+        peers = [self.times[e] for e in PEERS if e in self.times and e not in self.wrong | self.unchecked]
         self.best = min(peers) if peers else None
 
     def ratios(self, e):
         """(against ONNX Runtime, against the best peer); None where one of them is missing."""
         t = self.times.get(e)
-        if t is None or e in self.wrong or self.best is None:
+        if t is None or e in self.wrong | self.unchecked or self.best is None:
             return None
         return (self.times["ort"] / t if "ort" in self.times else None, self.best / t)
 
@@ -67,7 +69,7 @@ class Row:
         if "refused" in r:
             return "refused"
         text = f"{number(r['median_ms'])} ({number(r['min_ms'])})"
-        return text + " wrong" if e in self.wrong else text
+        return text + (" wrong" if e in self.wrong else " unchecked" if e in self.unchecked else "")
 
     def lacks(self, e):
         """What is missing to the least of the goals, as text; empty when it is reached."""
@@ -121,7 +123,7 @@ def methods(results, all_rows):
     lines += ["", "One process per engine, blocks of a few hundred milliseconds in turn, 50 ms of quiet before each, all others stopped by a signal meanwhile. "
               "Batch 1, static shapes, the same inputs for all; weights are random except in the real models. Times in milliseconds: median (minimum). Ratios are of "
               "medians. \"limit\" is the multiply-adds at the measured peak with direct convolution. A result that departs from ONNX Runtime's by more than "
-              f"{WRONG:g} of the largest output is called wrong, and its time does not count.", ""]
+              f"{WRONG:g} of the largest output is called wrong, one that was compared with nothing unchecked, and their times do not count.", ""]
     lines.append(table(["engine", "version", "settings"], [[TITLES.get(e, e), v, f"`{s}`"] for e, (v, s) in sorted(used.items())]))
     return "\n".join(lines)
 
