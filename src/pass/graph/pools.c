@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-/* Steps of a window for one element less than which the lines in between do not pay. */
+/* A window that has this many times as many elements as its lines together pays for storing what
+ * is in between. */
 static const double least_gain = 2;
 
 typedef struct PoolWindow {
