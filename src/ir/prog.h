@@ -502,6 +502,13 @@ void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out);
 /* Is there anything in the list, without the kernels in it, that the machine does not have? */
 bool prog_lacks(Prog *p, StmtId first, const Has *has);
 
+/* prog_quotient.c: x / by rounds to the same whole number as fma(x, high, x * low), low 0: as
+ * x * high, for all x if numbers below least and above most count as these; false: it may not. */
+typedef struct Quotient {
+  float high, low;
+} Quotient;
+bool quotient_find(float by, i64 least, i64 most, Quotient *q);
+
 /* prog_legalize.c: the list as a machine can do it, changed in place; its first statement. most:
  * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
  * in a. */

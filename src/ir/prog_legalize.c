@@ -14,6 +14,9 @@
  * can do, or is a list of scalars. A single lane is that of a variable. A reduction is such lanes,
  *   operated on in order.
  *
+ * - A quotient by a number that is rounded to bytes is two products, where these round alike
+ * (prog_quotient.c) and the machine has fma.
+ *
  * An operation that the back end has nothing for becomes a sequence of others: prog_sequence.c.
  *
  * For any compiler (most = 0), whose vectors are arrays and whose statements are loops over lanes,
@@ -311,6 +314,36 @@ static void reduce_lanes(Legal *o, Expr *x) {
   *x = *at(o, sum);
 }
 
+static ExprId real_all(Legal *o, float x, u32 lanes) {
+  ExprId id = make(o, (Expr){.kind = EX_const, .dt = DT_f32, .lanes = 1, .imm.f = x}, NULL, 0);
+  return make(o, (Expr){.kind = EX_splat, .dt = DT_f32, .lanes = lanes}, &id, 1);
+}
+
+/* A quotient that is rounded to bytes, as products of what is divided. */
+static void multiply_quotient(Legal *o, ExprId bytes) {
+  DType as;
+  i64 k;
+  Scalar least, most;
+  Quotient q;
+  ExprId y = ex_bytes(o->p, at(o, bytes), &as, &k);
+  Expr x = y ? *at(o, y) : (Expr){0};
+  if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & HAS_fma)) return;
+  const Expr *by = at(o, x.arg[1]);
+  if (by->kind != EX_splat || at(o, by->arg[0])->kind != EX_const || x.dt != DT_f32) return;
+  dtype_limits(as, &least, &most);
+  if (!quotient_find((float)at(o, by->arg[0])->imm.f, least.i - k, most.i - k, &q)) return;
+  if (at(o, x.arg[0])->kind != EX_var) hoist(o, x.arg[0]);
+  ExprId product[2] = {x.arg[0], real_all(o, q.low ? q.low : q.high, x.lanes)};
+  x.op = OP_mul;
+  ExprId made = make(o, x, product, 2);
+  if (q.low) {
+    ExprId sum[3] = {copy(o, x.arg[0]), real_all(o, q.high, x.lanes), made};
+    x.op = OP_fma;
+    made = make(o, x, sum, 3);
+  }
+  *at(o, y) = *at(o, made);
+}
+
 static void prepare(Legal *o, ExprId id) {
   if (!id) return;
   Expr *x = at(o, id);
@@ -319,6 +352,8 @@ static void prepare(Legal *o, ExprId id) {
     prepare(o, x->arg[i]);
     if (lanes) need_name(o, x->arg[i]);
   }
+  if (o->most) multiply_quotient(o, id);
+  x = at(o, id);
   if (x->kind == EX_load && is_reg(o, x->ref) && o->most)
     *x = var_expr(o, find_reg(o, x->ref, x->arg)->var);
   if (x->kind == EX_splat && x->lanes > 1 && at(o, x->arg[0])->kind == EX_op) hoist(o, x->arg[0]);

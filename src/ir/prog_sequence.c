@@ -462,7 +462,8 @@ static const struct Row *row_of(const Prog *p, const Has *has, const Expr *x) {
 }
 
 Has has_scalars(const Target *t) {
-  return (Has){HAS_all, t ? t->has : HAS_all, t ? 0 : HAS_all, true};
+  u32 of_target = t ? t->has | (t->fma ? HAS_fma : 0) : HAS_all;
+  return (Has){HAS_all, of_target, t ? 0 : HAS_all, true};
 }
 
 bool machine_has(const Has *has, u32 what, u32 lanes) {

@@ -20,7 +20,8 @@ enum {
   HAS_saturate = 1 << 5, /* casts to integers of 16 bits and fewer, and between integers */
   HAS_f16 = 1 << 6,      /* widens a register of them in one step, and narrows it */
   HAS_bf16 = 1 << 7,     /* the same of these */
-  HAS_all = (1 << 8) - 1,
+  HAS_fma = 1 << 8,      /* of f32; Target.fma says it */
+  HAS_all = (1 << 9) - 1,
 };
 
 /* Are numbers of a few bits multiplied by OP_pairs rather than by OP_dot4? */

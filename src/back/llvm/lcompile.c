@@ -85,7 +85,8 @@ static void ask_machine(Gen *g) {
                             : lanes == 4 && has_feature(g, "ssse3");
   bool vnni = has_feature(g, "avx512vnni") && (lanes == 16 || has_feature(g, "avx512vl"));
   bool halves = has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
-  u32 any = (rounds ? HAS_round : 0) | (halves ? HAS_f16 : 0);
+  bool fused = has_feature(g, "fma") || has_feature(g, "avx512f") || begins(g->triple, "aarch64");
+  u32 any = (rounds ? HAS_round : 0) | (halves ? HAS_f16 : 0) | (fused ? HAS_fma : 0);
   g->has = (Has){.scalars = any, .registers = any, .others = any};
   if (x86 && (bytes || lanes == 4)) g->has.registers |= HAS_dot2;
   if (x86 && bytes) g->has.registers |= HAS_pairs | HAS_sign4 | (vnni ? HAS_dot4 : 0);

@@ -16,8 +16,9 @@
  *   - Scales of an output go through sums, products and bounds behind the integers, so that an
  *     epilogue has no division.
  *   - The largest of quantised values is the largest of the bytes.
- *   - Bytes taken apart and put together with the same scale and zero point are the bytes, also
- *     where views move them in between.
+ *   - Bytes of which floats and then bytes are made: the function of 256 codes is tried. If it is
+ *     the identity, they are the bytes, also where views move them in between; several factors are
+ *     one where all codes round alike.
  * Weights that are not constant, scales that vary along a summed axis, and weights whose
  * dequantised form has been folded already (below 64 of them) stay in floats.
  *
@@ -28,7 +29,7 @@
 #include <string.h>
 #include "pass/graph/canon.h"
 
-enum { DEPTH = 16, KNOWN = 6 };
+enum { DEPTH = 16, KNOWN = 6, FACTORS = 4 };
 
 /* Is v a constant, or made of constants in so many steps? */
 static bool is_known(Graph *g, Val v, u32 steps) {
@@ -179,6 +180,83 @@ static bool bias(Edit *e, NodeId id) {
   return false;
 }
 
+/* ---- codes ---- */
+
+/* v = float(q - zero), multiplied with or divided by one number after the other, q a byte: a
+ * function of few codes, which is known by trying them all. */
+typedef struct Codes {
+  Val ints; /* q - zero, of i32 */
+  Val q;
+  i64 zero, least, most;
+  u32 n;
+  struct {
+    Op op;
+    float by;
+  } factor[FACTORS]; /* the last one first */
+} Codes;
+
+/* What v is without its factors, which are put behind those of x. */
+static Val less_factors(Graph *g, Val v, Codes *x) {
+  while (x->n < FACTORS) {
+    double by;
+    const Node *n = graph_def(g, v, OP_mul);
+    if (!n) n = graph_def(g, v, OP_div);
+    if (!n || graph_type(g, v)->dt != DT_f32) return v;
+    Val in[2] = {n->in[0], n->in[1]};
+    Op op = n->op;
+    Val k = known(g, in[1]);
+    if (!canon_number(g, k, &by) || !type_equal(graph_type(g, v), graph_type(g, in[0]))) return v;
+    x->factor[x->n].op = op;
+    x->factor[x->n++].by = (float)by;
+    v = in[0];
+  }
+  return v;
+}
+
+static bool match_codes(Graph *g, Val v, Codes *x) {
+  Scalar least, most;
+  Val top = less_factors(g, v, x);
+  const Node *c = graph_def(g, top, OP_cast);
+  if (!c || graph_type(g, top)->dt != DT_f32 || graph_type(g, c->in[0])->dt != DT_i32) return false;
+  x->ints = c->in[0];
+  x->q = graph_bytes(g, x->ints, &x->zero);
+  if (!x->q) return false;
+  dtype_limits(graph_type(g, x->q)->dt, &least, &most);
+  x->least = least.i;
+  x->most = most.i;
+  return true;
+}
+
+/* As floats compute it. */
+static float code_value(const Codes *x, i64 code) {
+  float v = (float)(code - x->zero);
+  for (u32 i = x->n; i--;)
+    v = x->factor[i].op == OP_mul ? v * x->factor[i].by : v / x->factor[i].by;
+  return v;
+}
+
+static bool codes_agree(const Codes *x, const Codes *y) {
+  for (i64 code = x->least; code <= x->most; code++)
+    if (rintf(code_value(x, code)) != rintf(code_value(y, code))) return false;
+  return true;
+}
+
+/* One factor in the place of all, with which all codes round to the same numbers. */
+static bool one_factor(const Codes *x, Codes *one) {
+  double by = 1;
+  *one = *x;
+  for (u32 i = x->n; i--;)
+    by = x->factor[i].op == OP_mul ? by * (double)x->factor[i].by : by / (double)x->factor[i].by;
+  one->n = 1;
+  one->factor[0].op = OP_mul;
+  float f = (float)by, near[] = {f, nextafterf(f, 0), nextafterf(f, INFINITY)};
+  for (u32 i = 0; i < 3; i++) {
+    one->factor[0].by = near[i];
+    if (codes_agree(x, one)) return true;
+  }
+  return false;
+}
+
 /* ---- results ---- */
 
 /* v / by, without a division; 0: it takes one. */
@@ -212,6 +290,9 @@ static bool requantise(Edit *e, NodeId id) {
   by = known(g, mk_reshape(g, by, NULL, 0));
   g->loc = n.loc;
   Val v = divided(e, x, by, 0);
+  Codes many = {0}, one;
+  if (!v && match_codes(g, n.in[0], &many) && one_factor(&many, &one))
+    v = scaled(g, many.ints, mk_scalar(g, DT_f32, (double)one.factor[0].by));
   return v && edit_swap(e, id, mk_map1(g, OP_round, v));
 }
 
@@ -248,13 +329,13 @@ static Val shown(Graph *g, Val v, Val q, u32 steps) {
   return graph_node(g, graph_add(g, n.op, &q, 1, n.attr, n.nattr))->out[0];
 }
 
-/* bytes(round(view(float(q - z) * s) / s) + z) -> view(q), where s is 1 if nothing is divided by */
+/* bytes(round(..view(..float(q - z)..)..) + k) -> view(q), where products and quotients are all
+ * there is, and every code comes back as itself */
 static bool same_bytes(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  Scaled x;
-  double moved = 0, by = 1;
-  i64 zero;
+  double moved = 0;
+  Codes x = {0};
   u32 steps = 0;
   if (!node_int(&n, AT_sat, 0)) return false;
   Val v = n.in[0];
@@ -264,17 +345,19 @@ static bool same_bytes(Edit *e, NodeId id) {
     if (!canon_number(g, k, &moved)) return false;
     v = graph_node(g, graph_val(g, n.in[0])->def)->in[0];
   }
-  const Node *r = graph_def(g, v, OP_round), *d = r ? graph_def(g, r->in[0], OP_div) : NULL;
+  const Node *r = graph_def(g, v, OP_round);
   if (!r) return false;
-  Val from = d ? d->in[0] : r->in[0], to = from;
-  if (d && !canon_number(g, known(g, d->in[1]), &by)) return false;
+  Val to = less_factors(g, r->in[0], &x), from = to;
   for (; steps < DEPTH && view_of(g, from); steps++) from = view_of(g, from)->in[0];
-  if (!match_scaled(g, from, &x) || !is_one(g, x.scale)) return false;
-  Val q = graph_bytes(g, x.ints, &zero);
-  if (!q || (double)zero != moved || tensor_get(graph_const(g, x.scale), 0).f != by) return false;
-  if (graph_type(g, q)->dt != graph_type(g, n.out[0])->dt) return false;
+  if (!match_codes(g, from, &x)) return false;
+  if (graph_type(g, x.q)->dt != graph_type(g, n.out[0])->dt) return false;
+  for (i64 code = x.least; code <= x.most; code++) {
+    double made = (double)rintf(code_value(&x, code)) + moved;
+    made = made < (double)x.least ? (double)x.least : made;
+    if ((made > (double)x.most ? (double)x.most : made) != (double)code) return false;
+  }
   g->loc = n.loc;
-  return edit_swap(e, id, shown(g, to, q, steps));
+  return edit_swap(e, id, shown(g, to, x.q, steps));
 }
 
 /* ---- */
