@@ -56,23 +56,43 @@ static void make_room(const TopkLine *s, Cursor at, BufId kept, VarId v, VarId t
   prog_set(p, &at, go, ex_op2(p, OP_and, ex_var(p, go), more));
 }
 
-static void insert(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+/* Puts v, of position i, at place `to` or in front of it. */
+static void insert(const TopkLine *s, Cursor at, BufId kept, VarId v, VarId i, ExprId place) {
+  VarId to = let_new(s->p, &at, "to", place);
+  make_room(s, at, kept, v, to);
+  store_at(s->p, &at, kept, &to, ex_var(s->p, i));
+}
+
+/* The worst that is kept. */
+static ExprId worst(const TopkLine *s, Cursor *at, BufId kept, Dim k) {
+  ExprId back = ex_int(s->p, k - 1);
+  VarId last = let_new(s->p, at, "last", ex_load(s->p, kept, &back, 1));
+  return key_at(s->p, s->x, s->var, s->axis, last);
+}
+
+/* Most elements are left behind one comparison, which what may be better or a NaN does not pass. */
+static void keep_best(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId kept = prog_add_buf(p, BS_local, DT_i64, &k, 1, str_of(p->c, "kept"));
   Cursor in = at;
-  VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, k), "i");
-  store_at(p, &in, kept, &i, ex_int(p, 0));
-  in = at;
-  i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, s->n), "i");
+  if (!dim_is_const(s->n)) { /* fewer than k: what is read of it must be a position */
+    VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, k), "i");
+    store_at(p, &in, kept, &i, ex_int(p, 0));
+    in = at;
+  }
+  ExprId first = ex_op2(p, OP_min, ex_dim(p, k), ex_dim(p, s->n));
+  VarId i = prog_for(p, &in, ex_int(p, 0), first, "i");
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
-  ExprId back = ex_int(p, k - 1);
-  VarId last = let_new(p, &in, "last", ex_load(p, kept, &back, 1));
-  VarId y = let_new(p, &in, "y", key_at(p, s->x, s->var, s->axis, last));
-  ExprId room = ex_op2(p, OP_lt, ex_var(p, i), ex_dim(p, k));
-  prog_if(p, &in, ex_op2(p, OP_or, room, ex_before(p, v, y, s->largest)));
-  VarId to = let_new(p, &in, "to", ex_op2(p, OP_min, ex_var(p, i), ex_int(p, k - 1)));
-  make_room(s, in, kept, v, to);
-  store_at(p, &in, kept, &to, ex_var(p, i));
+  insert(s, in, kept, v, i, ex_var(p, i));
+  VarId least = let_new(p, &at, "least", worst(s, &at, kept, k));
+  in = at;
+  i = prog_for(p, &in, ex_int(p, k), ex_dim(p, s->n), "i");
+  v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
+  ExprId no = ex_op2(p, s->largest ? OP_le : OP_ge, ex_var(p, v), ex_var(p, least));
+  prog_if(p, &in, ex_op1(p, OP_not, no));
+  prog_if(p, &in, ex_before(p, v, least, s->largest));
+  insert(s, in, kept, v, i, ex_int(p, k - 1));
+  prog_set(p, &in, least, worst(s, &in, kept, k));
   VarId place = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "place");
   VarId best = let_new(p, &at, "best", load_at(p, kept, &place));
   put_result(l, s, &at, place, best);
@@ -283,7 +303,7 @@ void lower_topk(Lower *l, Cursor at) {
   open_loops(p, &at, prog_buf(p, s.x)->dim, prog_buf(p, s.x)->rank, s.axis, s.var);
   i64 most = extent_upto(p->dims, s.n, INT32_MAX);
   if (is_few(s.n, k))
-    insert(l, &s, at, k);
+    keep_best(l, &s, at, k);
   else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LEAST_LINE &&
            most < INT32_MAX)
     sort_digits(l, &s, at, k);
