@@ -28,7 +28,7 @@ const Pass pass_table[] = {
   {"canon",    NULL,     NULL, canon, PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows", false},
   {"half",     NULL,     NULL, half,  PX_bounded, "computes with f16 and bf16 as f32, where there are vectors", false},
   {"regroup",  NULL,     NULL, regroup, PX_exact, "brings groups of convolutions that fill no vectors into a form that does", false},
-  {"pools",    NULL,     NULL, pools, PX_exact, "takes the largest of a large window one dimension after the other, where there are vectors", false},
+  {"pools",    NULL,     NULL, pools, PX_bounded, "takes large windows one dimension after the other, where there are vectors", false},
   {"int16",    NULL,     NULL, int16, PX_exact, "stores bytes that products read as numbers of 16 bits, where machines multiply these in pairs", false},
   {"limits",   limits,   NULL, NULL,  PX_exact, "says of casts to bytes where what they saturate cannot be large", false},
   {"band",     NULL,     NULL, band,  PX_exact, "runs convolutions band of rows by band of rows, if memory is to be saved", false},

@@ -1,14 +1,15 @@
-/* pools.c: the largest of a window of several dimensions is taken one dimension after the other.
+/* pools.c: windows of several dimensions are taken one dimension after the other.
  *
- * In: a graph. Out: the same graph where a max pool with a large window is a chain of pools along
- * one dimension each, the last dimension first. The largest element of a window is the largest of
+ * In: a graph. Out: the same graph where a pool with a large window is a chain of pools along one
+ * dimension each, the last dimension first. The largest element of a window is the largest of
  * those of its lines; of equal ones (-0 and 0) the first is kept by every step, which lines in
- * front of each other make the first of all. Elements outside never win, in any of them. Sums stay:
- * they would be added in another order.
+ * front of each other make the first of all. Elements outside never win, in any of them. Sums are
+ * those of the sums of lines, where these are not rounded to less than the sum is added in.
  *
  * Only for machines with vectors, and not where memory is to be saved: lines are kept in between.
  *
- * needs: canonical graph  keeps: values, to the bit  breaks: nothing
+ * needs: canonical graph  keeps: values, to the bit but for last bits of float sums  breaks:
+ * nothing
  */
 #include "pass/pass.h"
 
@@ -51,7 +52,7 @@ static bool pays(const PoolWindow *w) {
 }
 
 /* The window along dimension d alone. */
-static Val pool_along(Graph *g, Val x, const PoolWindow *w, u32 d) {
+static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
   PoolWindow one = {.n = w->n};
   for (u32 i = 0; i < w->n; i++) one.size[i] = one.stride[i] = one.dilation[i] = 1;
   one.size[d] = w->size[d];
@@ -59,19 +60,27 @@ static Val pool_along(Graph *g, Val x, const PoolWindow *w, u32 d) {
   one.dilation[d] = w->dilation[d];
   one.lo[d] = w->lo[d];
   one.hi[d] = w->hi[d];
-  return mk_pool(g, OP_pool_max, x, one.n, one.size, one.stride, one.dilation, one.lo, one.hi);
+  return mk_pool(g, op, x, one.n, one.size, one.stride, one.dilation, one.lo, one.hi);
+}
+
+/* Does a chain of pools give what the pool does? */
+static bool may_chain(Graph *g, const Node *n) {
+  if (n->op != OP_pool_sum) return n->op == OP_pool_max;
+  DType dt = graph_type(g, n->in[0])->dt;
+  return dt == DT_f32 || dt == DT_f64;
 }
 
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  if (n->op != OP_pool_max) return true;
+  if (!may_chain(g, n)) return true;
   PoolWindow w = window_of(n);
   if (!pays(&w)) return true;
   Val x = n->in[0];
+  Op op = n->op;
   g->loc = n->loc;
   for (u32 d = w.n; d-- > 0;)
-    if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, x, &w, d);
+    if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, op, x, &w, d);
   return !edit_swap(e, id, x);
 }
 
