@@ -133,16 +133,12 @@ static bool put_bytes(Emit *e, const Expr *x) {
 /* Part of a vector of bytes as floats; false: x is something else. */
 static bool put_part(Emit *e, const Expr *x) {
   i64 k;
-  ExprId y = ex_of_bytes(e->p, x, &k);
-  const Expr *of = y ? prog_expr(e->p, y) : NULL;
-  if (!of || of->kind != EX_shuffle || of->narg != 1) return false;
-  const Expr *from = prog_expr(e->p, of->arg[0]);
-  u32 q = of->pick[0] / BYTES_JOINED;
-  if (from->kind != EX_var || from->lanes != BYTES_JOINED * x->lanes) return false;
-  for (u32 i = 0; i < x->lanes; i++)
-    if (of->pick[i] != byte_in_part(q, i)) return false;
+  u32 q;
+  ExprId y = ex_byte_part(e->p, x, &q, &k);
+  if (!y) return false;
+  const Expr *from = prog_expr(e->p, y);
   e->b.frame += e->b.w * 64;
-  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var.at[from->ref], q,
+  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", from->dt, NULL), e->var.at[from->ref], q,
            (int)k);
   return true;
 }
@@ -329,9 +325,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     put_data(e, x->arg[0], PR_unary);
     return;
   }
-  const Expr *of = prog_expr(e->p, x->arg[0]);
-  if (x->op == OP_bitcast && x->dt == DT_u16 && of->kind == EX_load && dtype_is_half(from)) {
-    put_load(e, of, at, true);
+  const Expr *half = ex_half_load(e->p, x);
+  if (half) {
+    put_load(e, half, at, true);
     return;
   }
   bool done = x->op != OP_bitcast &&
@@ -361,19 +357,16 @@ static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
   }
 }
 
-/* What is stored as a half: before it is rounded, as the store rounds, or its bits. */
-static ExprId unrounded(Emit *e, DType to, ExprId id, bool *bits) {
+/* What is stored as a half, before it is rounded: the function that stores it does that. */
+static ExprId unrounded(Emit *e, DType to, ExprId id) {
   const Expr *x = prog_expr(e->p, id);
-  DType from = x->kind == EX_op ? prog_expr(e->p, x->arg[0])->dt : DT_none;
-  *bits = dtype_is_half(to) && from == DT_u16 && x->op == OP_bitcast;
-  bool rounds = dtype_is_half(to) && from == DT_f32 && x->op == OP_cast;
-  return rounds || *bits ? x->arg[0] : id;
+  bool rounds = dtype_is_half(to) && x->kind == EX_op && x->op == OP_cast;
+  return rounds && prog_expr(e->p, x->arg[0])->dt == DT_f32 ? x->arg[0] : id;
 }
 
 void put_vector_store(Emit *e, const Stmt *s) {
   DType dt = prog_buf(e->p, s->buf)->dt;
-  bool bits;
-  ExprId value = unrounded(e, dt, s->a, &bits);
+  ExprId bits = ex_half_stored(e->p, s);
   bool plain = is_plain(dt) || bits;
   e->b.w = prog_expr(e->p, s->a)->lanes;
   if (plain)
@@ -382,7 +375,7 @@ void put_vector_store(Emit *e, const Stmt *s) {
     text_fmt(e->t, "%s(", need_narrow(e, dt, true));
   put_address(e, s->buf, s->idx, s->nidx);
   text_puts(e->t, plain ? " = " : ", ");
-  put_expr(e, value);
+  put_expr(e, bits ? bits : unrounded(e, dt, s->a));
   if (!plain) text_puts(e->t, ")");
 }
 

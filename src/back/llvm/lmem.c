@@ -130,10 +130,8 @@ static LVal load_raw(Gen *g, const Expr *x) {
 }
 
 LVal gen_half_bits(Gen *g, const Expr *x) {
-  const Expr *of = prog_expr(g->p, x->arg[0]);
-  bool half = x->op == OP_bitcast && x->dt == DT_u16 && dtype_is_half(of->dt);
-  if (!half || of->kind != EX_load || prog_buf(g->p, of->ref)->space == BS_reg) return NULL;
-  return load_raw(g, of);
+  const Expr *half = ex_half_load(g->p, x);
+  return half ? load_raw(g, half) : NULL;
 }
 
 LVal gen_load(Gen *g, const Expr *x) {
@@ -156,11 +154,9 @@ LVal gen_quad(Gen *g, const Expr *x) {
 
 void gen_store(Gen *g, const Stmt *s) {
   const Buf *b = prog_buf(g->p, s->buf);
-  const Expr *e = prog_expr(g->p, s->a);
-  u32 lanes = e->lanes;
-  bool bits = b->space != BS_reg && dtype_is_half(b->dt) && e->kind == EX_op &&
-              e->op == OP_bitcast && prog_expr(g->p, e->arg[0])->dt == DT_u16;
-  LVal x = gen_expr(g, bits ? e->arg[0] : s->a);
+  u32 lanes = prog_expr(g->p, s->a)->lanes;
+  ExprId bits = ex_half_stored(g->p, s);
+  LVal x = gen_expr(g, bits ? bits : s->a);
   if (b->space == BS_reg) {
     LType t = lt_value(g, b->dt, b->lanes);
     lv_store(g, x, element(g, s->buf, gen_registers(g, s->buf), t, s->idx, s->nidx), 0);
