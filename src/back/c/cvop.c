@@ -214,7 +214,6 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   DType k = elem_of(x->dt);
   const VecOp *o = &float_ops[x->op];
   MathPart part = math_part(e, x->op, x->dt);
-  bool rounds = x->op == OP_round || x->op == OP_floor || x->op == OP_ceil || x->op == OP_trunc;
   if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
     text_fmt(e->t, "%s(1) / ", need_vector(e, "set", k, NULL));
@@ -225,7 +224,7 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   } else if (o->sign) {
     put_unary(e, o->sign, x->arg[0], at);
   } else if (o->function) {
-    return (!rounds || k == DT_f32) && put_function(e, x, o->function, k);
+    return (!op_is(x->op, OF_ROUNDS) || k == DT_f32) && put_function(e, x, o->function, k);
   } else if (part == MP_q || part == MP_u) {
     put_call(e, x, need_quick(e, x));
   } else {

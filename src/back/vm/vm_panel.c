@@ -166,11 +166,8 @@ static bool follows(const PanelMatch *o, const PanelRef *x, const PanelRef *y, b
                     i64 *d) {
   if (prog_root(o->p, x->buf) != prog_root(o->p, y->buf)) return false;
   if (x->one != y->one || x->quad != y->quad) return false;
-  for (u32 i = 0; i < x->at.n; i++)
-    if (affine_coef(&y->at, x->at.t[i].var) != x->at.t[i].coef) return false;
-  for (u32 i = 0; i < y->at.n; i++)
-    if (affine_coef(&x->at, y->at.t[i].var) != y->at.t[i].coef) return false;
-  i64 k = y->at.k - x->at.k;
+  i64 k;
+  if (!affine_differ_by(&x->at, &y->at, &k)) return false;
   if (first) *d = k;
   return k == *d * by;
 }
