@@ -153,6 +153,14 @@ static inline bool dtype_is_float(DType d) {
 static inline bool dtype_is_narrow(DType d) { /* integers that products are made of */
   return d == DT_u8 || d == DT_i8 || d == DT_i16;
 }
+/* Floats that are computed with as they are, */
+static inline bool dtype_is_full_float(DType d) {
+  return d == DT_f32 || d == DT_f64;
+}
+/* and narrower ones, which memory has as other bits than the f32 they are computed with. */
+static inline bool dtype_is_coded(DType d) {
+  return dtype_is_float(d) && !dtype_is_full_float(d);
+}
 /* Floats of 16 bits: stored so, computed with as f32. */
 static inline bool dtype_is_half(DType d) {
   return d == DT_f16 || d == DT_bf16;

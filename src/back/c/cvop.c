@@ -16,11 +16,6 @@ static const char *mine(Emit *e, DType k) {
   return vector_type(e, k, false);
 }
 
-/* Does memory hold such elements as they are? */
-static bool is_plain(DType dt) {
-  return dt == DT_f32 || dt == DT_f64 || !dtype_is_float(dt);
-}
-
 /* An integer that fills its C type. */
 static bool is_full(DType dt) {
   return !dtype_is_float(dt) && dtype_info[dt].bits >= 8;
@@ -88,8 +83,8 @@ static void put_mask(Emit *e, ExprId id, u32 bytes) {
 /* ---- operations ---- */
 
 static bool is_convertible(DType from, DType to, bool sat) {
-  bool wide = to == DT_f32 || to == DT_f64, full = is_full(from) || from == DT_bool;
-  if (dtype_is_float(from)) return wide && (from == DT_f32 || from == DT_f64 || to == DT_f64);
+  bool wide = dtype_is_full_float(to), full = is_full(from) || from == DT_bool;
+  if (dtype_is_float(from)) return wide && (dtype_is_full_float(from) || to == DT_f64);
   if (dtype_is_float(to)) return wide && full;
   return full && is_full(to) && (!sat || from == DT_bool);
 }
@@ -317,8 +312,8 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     put_cast(e, x, at);
     return;
   }
-  bool fills = (is_full(x->dt) || x->dt == DT_f32 || x->dt == DT_f64) &&
-               (is_full(from) || from == DT_f32 || from == DT_f64);
+  bool fills = (is_full(x->dt) || dtype_is_full_float(x->dt)) &&
+               (is_full(from) || dtype_is_full_float(from));
   if (x->op == OP_bitcast && fills) {
     text_fmt(e->t, "(%s)", mine(e, elem_of(x->dt)));
     put_data(e, x->arg[0], PR_unary);
@@ -331,7 +326,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   }
   bool done = x->op != OP_bitcast &&
               (is_full(x->dt) ? put_int_op(e, x, at)
-                              : (x->dt == DT_f32 || x->dt == DT_f64) && put_float_op(e, x, at));
+                              : dtype_is_full_float(x->dt) && put_float_op(e, x, at));
   if (!done) put_call(e, x, need_loop(e, x, from));
 }
 
@@ -344,7 +339,7 @@ static void put_address(Emit *e, BufId b, const ExprId *idx, u32 n) {
 
 /* bits: of halves, as numbers of 16 bits. */
 static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
-  if (is_plain(x->dt) || bits) {
+  if (!dtype_is_coded(x->dt) || bits) {
     open_paren(e, PR_unary, at);
     text_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : elem_of(x->dt), true));
     put_address(e, x->ref, x->arg, x->narg);
@@ -366,7 +361,7 @@ static ExprId unrounded(Emit *e, DType to, ExprId id) {
 void put_vector_store(Emit *e, const Stmt *s) {
   DType dt = prog_buf(e->p, s->buf)->dt;
   ExprId bits = ex_half_stored(e->p, s);
-  bool plain = is_plain(dt) || bits;
+  bool plain = !dtype_is_coded(dt) || bits;
   e->b.w = prog_expr(e->p, s->a)->lanes;
   if (plain)
     text_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : elem_of(dt), true));

@@ -115,11 +115,6 @@ static LVal address(Gen *g, BufId b, const ExprId *idx, u32 n) {
 
 /* ---- loads and stores ---- */
 
-/* Are values of the type other bits than memory has? */
-static bool is_coded(DType dt) {
-  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
-}
-
 /* As memory has it. */
 static LVal load_raw(Gen *g, const Expr *x) {
   const Buf *b = prog_buf(g->p, x->ref);
@@ -142,7 +137,7 @@ LVal gen_load(Gen *g, const Expr *x) {
   }
   LVal raw = load_raw(g, x);
   if (b->dt == DT_bool) return lv_icmp(g, LLVMIntNE, raw, lv_int(g, 8, x->lanes, 0));
-  return is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
+  return dtype_is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
 }
 
 LVal gen_quad(Gen *g, const Expr *x) {
@@ -166,7 +161,7 @@ void gen_store(Gen *g, const Stmt *s) {
   LVal at = address(g, s->buf, s->idx, s->nidx);
   if (lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
   if (b->dt == DT_bool) x = lv_cast(g, LLVMZExt, x, t);
-  if (is_coded(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
+  if (dtype_is_coded(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
   lv_store(g, x, at, dtype_bytes(b->dt));
 }
 
@@ -178,7 +173,7 @@ static LType half_type(Gen *g, u32 lanes) {
 
 LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
   LType real = lt_value(g, dt, lanes);
-  if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, bits, real);
+  if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, bits, real);
   if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
     return lv_cast(g, LLVMFPExt, lv_cast(g, LLVMBitCast, bits, half_type(g, lanes)), real);
   return gen_call(g, (Called){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
@@ -186,7 +181,7 @@ LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
 
 LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
   LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
-  if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, x, raw);
+  if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, x, raw);
   if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
     return lv_cast(g, LLVMBitCast, lv_cast(g, LLVMFPTrunc, x, half_type(g, lanes)), raw);
   return gen_call(g, (Called){CK_encode, 0, dt, dt, false}, &x, 1, lanes);

@@ -111,11 +111,6 @@ void kernel_write(Lower *l, Cursor at, const Form *f,
                   KernelRecord *r);                   /* and notes it on the kernel */
 bool lower_tiles(Lower *l, Cursor at, const Form *f); /* a part of one; false: it has no tiles */
 
-/* Floats that are computed with as they are. */
-static inline bool tile_is_float(DType dt) {
-  return dt == DT_f32 || dt == DT_f64;
-}
-
 /* Points of the fold; every axis of it is of known extent. */
 static inline double tile_folds(const Tile *t) {
   double n = 1;
