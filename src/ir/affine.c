@@ -65,6 +65,16 @@ i64 affine_coef(const Affine *a, VarId v) {
   return 0;
 }
 
+static bool has_terms_of(const Affine *x, const Affine *y) {
+  for (u32 i = 0; i < y->n; i++)
+    if (!y->t[i].var || affine_coef(x, y->t[i].var) != y->t[i].coef) return false;
+  return true;
+}
+
+bool affine_differ_by(const Affine *x, const Affine *y, i64 *by) {
+  return has_terms_of(x, y) && has_terms_of(y, x) && !__builtin_sub_overflow(y->k, x->k, by);
+}
+
 static bool is_inner(const Affine *rest, i64 block, const InnerVars *inner) {
   if (rest->k || rest->n > 1) return false;
   if (!rest->n) return true;

@@ -34,6 +34,8 @@ typedef struct InnerVars {
 bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms, or too large */
 ExprId affine_expr(Prog *p, const Affine *a); /* a new tree */
 i64 affine_coef(const Affine *a, VarId v);
+/* Is y = x + *by, whatever the variables are? false also where a term is none. */
+bool affine_differ_by(const Affine *x, const Affine *y, i64 *by);
 /* e = block * *q + *r with 0 <= *r < block. Where the rest is not one of the inner variables, or 0,
  * division and remainder are left to the machine. */
 void ex_split(Prog *p, ExprId e, i64 block, const InnerVars *inner, ExprId *q, ExprId *r);

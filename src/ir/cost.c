@@ -171,10 +171,7 @@ double graph_macs(Graph *g, bool bounds) {
 /* Is b a number more than a, whatever that is? So are the ends of a strip of a loop. */
 static bool ends_differ_by(Prog *p, ExprId a, ExprId b, i64 *by) {
   Affine x, y;
-  if (!affine_of(p, a, &x) || !affine_of(p, b, &y) || x.n != y.n || !x.n) return false;
-  for (u32 i = 0; i < x.n; i++)
-    if (!x.t[i].var || affine_coef(&y, x.t[i].var) != x.t[i].coef) return false;
-  return !__builtin_sub_overflow(y.k, x.k, by);
+  return affine_of(p, a, &x) && affine_of(p, b, &y) && x.n && affine_differ_by(&x, &y, by);
 }
 
 static double most_turns(Prog *p, const Range *var, const Stmt *s, bool *fixed) {

@@ -153,6 +153,14 @@ static inline bool dtype_is_float(DType d) {
 static inline bool dtype_is_narrow(DType d) { /* integers that products are made of */
   return d == DT_u8 || d == DT_i8 || d == DT_i16;
 }
+/* Floats that are computed with as they are, */
+static inline bool dtype_is_full_float(DType d) {
+  return d == DT_f32 || d == DT_f64;
+}
+/* and narrower ones, which memory has as other bits than the f32 they are computed with. */
+static inline bool dtype_is_coded(DType d) {
+  return dtype_is_float(d) && !dtype_is_full_float(d);
+}
 /* Floats of 16 bits: stored so, computed with as f32. */
 static inline bool dtype_is_half(DType d) {
   return d == DT_f16 || d == DT_bf16;
@@ -168,6 +176,9 @@ static inline u32 dtype_bytes(DType d) {
 }
 DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself */
 void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
+/* The integers that an integer type or bool holds; of u64, and of what is none, all of i64, and
+ * false. */
+bool dtype_integers(DType d, i64 *lo, i64 *hi);
 
 /* What integers that enter or leave a model stand for: x is the number (x - zero) * scale. By name:
  * passes add and remove inputs and outputs, and none renames them. */
@@ -187,6 +198,7 @@ static inline const Scale *scale_find(const Scales *s, Str name, bool out) {
 
 /* op.c */
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
+Op op_fold(Op op);                        /* sums, extremes...: what takes in one element more */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
 const char *op_attr_spec(Op op);          /* of nodes, spelt as in ops.def */
 
@@ -208,6 +220,8 @@ bool scalar_is_fast(Op op, DType d);
 /* Which function it is in a program of that mathematics; the fast one where that has none. */
 MathPart scalar_part(MathPart math, Op op, DType d);
 Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);
+/* What add, mul, max or min of no elements is; of bool or and and, for max and min. */
+Scalar scalar_identity(Op op, DType d);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
 u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
 /* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1).

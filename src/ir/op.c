@@ -53,6 +53,15 @@ const char *op_attr_spec(Op op) {
   return op_info[op].res == OR_to ? "to:t sat:i?" : op_info[op].attrs;
 }
 
+Op op_fold(Op op) {
+  static const Op with[OP_COUNT] = {
+      [OP_reduce_sum] = OP_add, [OP_resume_sum] = OP_add,  [OP_reduce_prod] = OP_mul,
+      [OP_reduce_max] = OP_max, [OP_reduce_min] = OP_min,  [OP_pool_sum] = OP_add,
+      [OP_pool_max] = OP_max,   [OP_pool_argmax] = OP_max, [OP_cumsum] = OP_add,
+      [OP_cumprod] = OP_mul};
+  return with[op];
+}
+
 bool op_accepts(Op op, DType d) {
   char cls = dtype_info[d].cls;
   bool flt = cls == 'F', num = cls == 'I' || cls == 'U';

@@ -112,8 +112,9 @@ typedef enum StmtKind {
  * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
  * chunk; those that stand directly inside it and are marked too are handed out with it, as one
  * loop: see prog_shared. pairs: sums of products of 16 bits, a multiple of 16 of them; C tells
- * those compilers so that would rather take fewer at a time. */
-typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4 } LoopFlag;
+ * those compilers so that would rather take fewer at a time. nounroll: its sums leave no register
+ * for what compilers load ahead where they write several steps out. */
+typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4, LF_nounroll = 8 } LoopFlag;
 
 /* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
  * use. ahead: it is read in one stream, of which memory further on may be fetched already. */
@@ -411,6 +412,11 @@ enum { BYTES_JOINED = 4 };                         /* registers of floats that f
 bool ex_joins(const Prog *p, const Expr *x, bool *in_parts);
 /* Bytes that are made floats in x, less k; 0: x is something else. */
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k);
+/* The same of the lanes of register q of a variable that holds four, as byte_in_part has them. */
+ExprId ex_byte_part(const Prog *p, const Expr *x, u32 *q, i64 *k);
+/* The load from memory of halves whose bits x is; NULL: x is something else. */
+const Expr *ex_half_load(const Prog *p, const Expr *x);
+ExprId ex_half_stored(const Prog *p, const Stmt *s); /* bits that are stored as halves; 0: none */
 /* Wide registers are packed and unpacked in parts of four floats: the byte that lane i of register
  * q is, where nothing crosses from part to part. */
 static inline u32 byte_in_part(u32 q, u32 i) {

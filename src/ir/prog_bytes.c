@@ -1,9 +1,9 @@
-/* prog_bytes.c: where a program makes bytes of floats, or numbers of such bytes.
+/* prog_bytes.c: trees of expressions that back ends have shorter ways for than step by step.
  *
  * In: an expression. Out: what it rounds and saturates, if it is one of these: round(y) + k as a
- * byte; that less k as a number of 16 bits; or as a float; and bytes that become floats. Back ends
- * have shorter ways for them than step by step: the bounds are whole numbers, so they may be met
- * before rounding.
+ * byte; that less k as a number of 16 bits; or as a float; and bytes that become floats: the bounds
+ * are whole numbers, so they may be met before rounding. Or the bits of a half that is loaded or
+ * stored: memory has them as they are.
  */
 #include "ir/prog.h"
 
@@ -113,4 +113,30 @@ ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k) {
     of = prog_expr(p, y);
   }
   return of->dt == DT_u8 || of->dt == DT_i8 ? y : 0;
+}
+
+ExprId ex_byte_part(const Prog *p, const Expr *x, u32 *q, i64 *k) {
+  const Expr *of = prog_expr(p, ex_of_bytes(p, x, k));
+  if (of->kind != EX_shuffle || of->narg != 1) return 0;
+  const Expr *from = prog_expr(p, of->arg[0]);
+  *q = of->pick[0] / BYTES_JOINED;
+  if (from->kind != EX_var || from->lanes != BYTES_JOINED * x->lanes) return 0;
+  for (u32 i = 0; i < x->lanes; i++)
+    if (of->pick[i] != byte_in_part(*q, i)) return 0;
+  return of->arg[0];
+}
+
+const Expr *ex_half_load(const Prog *p, const Expr *x) {
+  if (x->kind != EX_op || x->op != OP_bitcast || x->dt != DT_u16) return NULL;
+  const Expr *of = prog_expr(p, x->arg[0]);
+  bool half = of->kind == EX_load && dtype_is_half(of->dt);
+  return half && prog_buf(p, of->ref)->space != BS_reg ? of : NULL;
+}
+
+ExprId ex_half_stored(const Prog *p, const Stmt *s) {
+  const Buf *b = prog_buf(p, s->buf);
+  const Expr *x = prog_expr(p, s->a);
+  if (b->space == BS_reg || !dtype_is_half(b->dt) || x->kind != EX_op || x->op != OP_bitcast)
+    return 0;
+  return prog_expr(p, x->arg[0])->dt == DT_u16 ? x->arg[0] : 0;
 }

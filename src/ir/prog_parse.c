@@ -360,6 +360,8 @@ static void loop(ProgParse *o, StmtId id) {
       st.flags |= LF_unroll;
     } else if (scan_accept_word(s, "pairs")) {
       st.flags |= LF_pairs;
+    } else if (scan_accept_word(s, "nounroll")) {
+      st.flags |= LF_nounroll;
     } else {
       break;
     }

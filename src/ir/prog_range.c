@@ -58,11 +58,9 @@ static Range of_op(Op op, Range a, Range b) {
 }
 
 static Range of_dtype(DType dt) {
-  if (dt == DT_bool) return (Range){0, 1};
-  if (!dtype_is_int(dt) || dtype_info[dt].bits > 32) return all;
-  Scalar lo, hi;
-  dtype_limits(dt, &lo, &hi);
-  return (Range){lo.i, hi.i};
+  Range r;
+  dtype_integers(dt, &r.lo, &r.hi);
+  return r;
 }
 
 Range ex_range(Prog *p, ExprId id, const Range *var) {

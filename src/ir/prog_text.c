@@ -183,6 +183,7 @@ static void put_for(ProgPrint *o, const Stmt *s) {
   if (s->flags & LF_parallel && s->chunk) text_fmt(t, " chunk %u", s->chunk);
   if (s->flags & LF_unroll) text_puts(t, " unroll");
   if (s->flags & LF_pairs) text_puts(t, " pairs");
+  if (s->flags & LF_nounroll) text_puts(t, " nounroll");
 }
 
 static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {

@@ -66,7 +66,7 @@ const void *acc_read(Ref *r, const Tensor *t, bool order);
  * rounds and stores. */
 void *acc_begin(Ref *r, Tensor *t);
 void acc_finish(Ref *r, Tensor *t, const void *acc, bool order);
-void acc_fill(DType dt, void *acc, u64 n, Scalar x);
+void acc_empty(const Tensor *t, void *acc, Op op); /* max and min: of what is read with `order` */
 /* Rank of each element as an integer: NaN above everything, -0 equal to +0. */
 i64 *acc_keys(Ref *r, const Tensor *t);
 

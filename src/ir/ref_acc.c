@@ -94,9 +94,10 @@ void acc_finish(Ref *r, Tensor *t, const void *acc, bool order) {
   }
 }
 
-void acc_fill(DType dt, void *acc, u64 n, Scalar x) {
-  DType to = acc_type(dt);
-  for (u64 i = 0; i < n; i++) put(to, acc, i, x);
+void acc_empty(const Tensor *t, void *acc, Op op) {
+  Scalar x = scalar_identity(op, t->dt);
+  if (t->dt == DT_u64 && (op == OP_max || op == OP_min)) x.i ^= INT64_MIN;
+  for (u64 i = 0; i < t->n; i++) put(acc_type(t->dt), acc, i, x);
 }
 
 i64 *acc_keys(Ref *r, const Tensor *t) {

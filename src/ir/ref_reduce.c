@@ -19,33 +19,6 @@ static u32 reduced_shape(const Tensor *x, u32 mask, bool keep, i64 *dim) {
   return rank;
 }
 
-static Op fold_op(Op op) {
-  switch (op) {
-  case OP_resume_sum:
-  case OP_reduce_sum: return OP_add;
-  case OP_reduce_prod: return OP_mul;
-  case OP_reduce_max: return OP_max;
-  default: return OP_min;
-  }
-}
-
-/* What an empty reduction gives. */
-static Scalar identity(Op op, DType dt) {
-  Scalar lo = {0}, hi = {0};
-  if (op == OP_add || op == OP_mul) {
-    if (dtype_is_float(dt))
-      lo.f = op == OP_mul;
-    else
-      lo.i = op == OP_mul;
-    return lo;
-  }
-  if (dt == DT_bool) return (Scalar){.i = op == OP_min};
-  dtype_limits(dt, &lo, &hi);
-  Scalar x = op == OP_max ? lo : hi;
-  if (dt == DT_u64) x.i ^= INT64_MIN;
-  return x;
-}
-
 void ref_reduce(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const Tensor *x = in[0];
   u32 naxes, mask = 0;
@@ -55,12 +28,12 @@ void ref_reduce(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   u32 rank = reduced_shape(x, mask, node_int(n, AT_keep, 0) != 0, dim);
   Tensor *t = *out = ref_new(r, x->dt, dim, rank);
   const Loops *loops = acc_loops(t->dt);
-  Op op = fold_op(n->op);
+  Op op = op_fold(n->op);
   u8 *acc = acc_begin(r, t);
   if (n->op == OP_resume_sum)
     memcpy(acc, acc_read(r, in[1], false), t->n * loops->size);
   else
-    acc_fill(t->dt, acc, t->n, identity(op, t->dt));
+    acc_empty(t, acc, op);
   reduced_shape(x, mask, true, full);
   shape_strides(x->dim, x->rank, stride);
   shape_strides(full, x->rank, ostride);
@@ -120,10 +93,10 @@ void ref_cum(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *t = *out = ref_new(r, x->dt, x->dim, x->rank);
   if (!t->n) return;
   const Loops *loops = acc_loops(t->dt);
-  Op op = n->op == OP_cumsum ? OP_add : OP_mul;
+  Op op = op_fold(n->op);
   u8 *acc = acc_begin(r, t);
   const u8 *from = acc_read(r, x, false);
-  acc_fill(t->dt, acc, t->n, identity(op, t->dt));
+  acc_empty(t, acc, op);
   i64 extent = x->dim[axis], inner = shape_product(x->dim + axis + 1, x->rank - axis - 1);
   i64 size = (i64)loops->size, plane = extent * inner;
   for (i64 base = 0; base < (i64)t->n; base += plane) {

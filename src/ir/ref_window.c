@@ -235,14 +235,8 @@ void ref_pool(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   bool max = n->op == OP_pool_max;
   Tensor *t = *out = pool_new(r, n, in[0], in[0]->dt, &w, &lead);
   if (!t->n) return;
-  WindowFold f = {acc_loops(t->dt), max ? OP_max : OP_add, acc_begin(r, t),
-                  acc_read(r, in[0], max)};
-  if (max) {
-    Scalar lo = {0}, hi;
-    if (t->dt != DT_bool) dtype_limits(t->dt, &lo, &hi);
-    if (t->dt == DT_u64) lo.i ^= INT64_MIN;
-    acc_fill(t->dt, f.acc, t->n, lo);
-  }
+  WindowFold f = {acc_loops(t->dt), op_fold(n->op), acc_begin(r, t), acc_read(r, in[0], max)};
+  if (max) acc_empty(t, f.acc, OP_max);
   pool_walk(r, &w, lead, fold_tap, &f);
   acc_finish(r, t, f.acc, max);
 }

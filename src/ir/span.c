@@ -30,12 +30,9 @@ static const SpanPart whole = {MAX_RANK, 0};
 static Span span_at(Graph *g, Val v, SpanPart at, u32 *left);
 
 static Span span_type(DType dt) {
-  u32 bits = dtype_info[dt].bits;
-  if (dt == DT_bool) return (Span){.lo = 0, .hi = 1};
-  if (!dtype_is_int(dt) || bits >= 64) return (Span){.lo = INT64_MIN, .hi = INT64_MAX};
-  if (dtype_is_signed(dt))
-    return (Span){.lo = -((i64)1 << (bits - 1)), .hi = ((i64)1 << (bits - 1)) - 1};
-  return (Span){.lo = 0, .hi = ((i64)1 << bits) - 1};
+  Span s = {0};
+  dtype_integers(dt, &s.lo, &s.hi);
+  return s;
 }
 
 static Span span_extent(Graph *g, Dim d) {

@@ -47,7 +47,8 @@ typedef struct Terms {
 
 /* Numbers of u64 are not all numbers here: it has none. */
 static Exact exact_in(DType dt) {
-  u32 bits = dtype_info[dt].bits, digits = 0;
+  u32 digits = 0;
+  Exact e;
   switch (dt) {
   case DT_f64: digits = 53; break;
   case DT_f32: digits = 24; break;
@@ -56,10 +57,7 @@ static Exact exact_in(DType dt) {
   default: break;
   }
   if (digits) return (Exact){-((i64)1 << digits), (i64)1 << digits};
-  if (!dtype_is_int(dt) || dt == DT_u64) return (Exact){0, 0};
-  if (!dtype_is_signed(dt)) return (Exact){0, ((i64)1 << bits) - 1};
-  i64 hi = (i64)(((u64)1 << (bits - 1)) - 1);
-  return (Exact){-hi - 1, hi};
+  return dtype_integers(dt, &e.lo, &e.hi) && dt != DT_bool ? e : (Exact){0, 0};
 }
 
 static bool has_numbers(DType dt) {

@@ -189,7 +189,7 @@ static LangKind result_kind(const Ast *n, const Worth *arg) {
   if (r == 's') return KD_string;
   if (n->nkid && arg[0].kind == KD_tensor) return KD_none;
   if (r == 'f' || r == '~') return KD_float;
-  if (r != '=') return KD_none;
+  if (r != '=' && r != 'N') return KD_none;
   for (u32 i = 0; i < n->nkid; i++)
     if (arg[i].kind != KD_int) return arg[i].kind == KD_tensor ? KD_none : KD_float;
   return KD_int;

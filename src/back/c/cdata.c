@@ -13,7 +13,7 @@
 
 static void put_literal(Text *t, DType dt, const Tensor *x, u64 i) {
   Scalar v = tensor_get(x, i);
-  if (dt == DT_f32 || dt == DT_f64) {
+  if (dtype_is_full_float(dt)) {
     put_float(t, dt == DT_f64, v.f);
   } else if (dtype_is_float(dt)) {
     u16 bits = 0;

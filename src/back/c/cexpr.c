@@ -28,7 +28,7 @@ const char *c_type(DType dt) {
 
 const char *c_storage(DType dt) {
   if (dtype_is_half(dt)) return "uint16_t";
-  if (dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64) return "uint8_t";
+  if (dtype_is_coded(dt)) return "uint8_t";
   return c_type(dt);
 }
 
@@ -142,11 +142,6 @@ static const char *open_to_bits(Emit *e, DType dt, bool sat) {
   return f->encode ? str_text(e->c, str_fmt(e->c, "%s, %d)", f->encode, sat)) : ")";
 }
 
-/* Is a value of the type not what lies in memory? */
-static bool is_coded(DType dt) {
-  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
-}
-
 /* Where nothing is said, values too large for a type saturate unless that has an infinity for them.
  */
 static bool saturates(DType dt) {
@@ -160,7 +155,7 @@ static const char *open_code(Emit *e, DType dt) {
 }
 
 static void put_load(Emit *e, const Expr *x) {
-  bool coded = is_coded(x->dt) && prog_buf(e->p, x->ref)->space != BS_reg;
+  bool coded = dtype_is_coded(x->dt) && prog_buf(e->p, x->ref)->space != BS_reg;
   const char *end = coded ? open_from_bits(e, x->dt) : "";
   put_element(e, x->ref, x->arg, x->narg, x->lanes);
   text_puts(e->t, end);
@@ -273,7 +268,7 @@ static void put_cast(Emit *e, const Expr *x) {
     text_puts(e->t, end);
   } else if (ff) {
     put_float_to_int(e, to, x->arg[0], x->sat);
-  } else if (tf && (to == DT_f32 || to == DT_f64)) {
+  } else if (dtype_is_full_float(to)) {
     text_fmt(e->t, "(%s)", c_type(to));
     put_data(e, x->arg[0], PR_unary);
   } else if (tf) {
@@ -512,7 +507,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     open_paren(e, PR_unary, at);
     put_int_op(e, x, PR_unary);
     close_paren(e, PR_unary, at);
-  } else if (x->dt == DT_f32 || x->dt == DT_f64) {
+  } else if (dtype_is_full_float(x->dt)) {
     put_float_op(e, x, at, x->dt == DT_f64);
   } else {
     const char *end = open_round(e, x->dt, saturates(x->dt));
@@ -584,7 +579,7 @@ void put_expr(Emit *e, ExprId x) {
 }
 
 void put_stored(Emit *e, DType dt, ExprId x) {
-  const char *end = is_coded(dt) ? open_code(e, dt) : "";
+  const char *end = dtype_is_coded(dt) ? open_code(e, dt) : "";
   put_data(e, x, PR_any);
   text_puts(e->t, end);
 }

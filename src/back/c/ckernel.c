@@ -5,6 +5,9 @@
  * parameter. Parameters are named by what they are, not by tensors, since nodes with the same
  * shapes and operations share a function: x is read, w a constant, b one along a single axis, y
  * is written, s scratch. The comment in front says what they are where it is called first.
+ *
+ * How much stack a kernel may take is counted here, and not in a pass: it is what C compilers make
+ * of this text, without optimisation too. LLVM states no such bound.
  */
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
@@ -24,7 +27,7 @@ typedef struct Uses {
  * once across calls and choices; what they add and multiply stays in registers, or is put aside
  * when those run out. Loops of narrow numbers become vectors at -O3, several for each of these.
  * Twice the most that was seen, more or less. */
-static u32 slot(const Expr *x) {
+static u32 stack_slot(const Expr *x) {
   bool simple = x->op == OP_add || x->op == OP_sub || x->op == OP_mul;
   if (x->kind != EX_op) return x->kind == EX_load ? 4 : 0;
   return simple ? 4 : dtype_bytes(x->dt) < 4 ? 192 : 16;
@@ -33,7 +36,7 @@ static u32 slot(const Expr *x) {
 static void count_expr(Uses *u, ExprWalk x) {
   while (ex_next(&x)) {
     u->size++;
-    u->bytes += slot(x.e);
+    u->bytes += stack_slot(x.e);
   }
 }
 

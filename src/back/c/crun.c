@@ -110,6 +110,7 @@ void put_caller(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
 
 /* ---- the table of the runner ---- */
 
+/* A row of type Value: see tools/model.h. */
 static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
   bool known = b->dt == DT_bool ||
@@ -126,19 +127,20 @@ static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
     i64 lo, hi;
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
     DimTerms f = dim_terms(p->dims, b->dim[k]);
-    bool one = (f.n == 1 || f.n == 2) && prog_knows(p, f.sym[0]) && prog_knows(p, f.sym[f.n - 1]);
+    bool linear =
+        (f.n == 1 || f.n == 2) && prog_knows(p, f.sym[0]) && prog_knows(p, f.sym[f.n - 1]);
     text_fmt(&most, "%" PRId64 ",", hi);
-    text_fmt(&base, "%" PRId64 ",", one ? f.k0 : hi);
-    text_fmt(&coef, "%" PRId64 ",", one ? f.coef[0] : 0);
-    text_fmt(&syms, "%d,", one ? (int)f.sym[0] : -1);
-    text_fmt(&coef2, "%" PRId64 ",", one && f.n > 1 ? f.coef[1] : 0);
-    text_fmt(&syms2, "%d,", one && f.n > 1 ? (int)f.sym[1] : -1);
+    text_fmt(&base, "%" PRId64 ",", linear ? f.k0 : hi);
+    text_fmt(&coef, "%" PRId64 ",", linear ? f.coef[0] : 0);
+    text_fmt(&syms, "%d,", linear ? (int)f.sym[0] : -1);
+    text_fmt(&coef2, "%" PRId64 ",", linear && f.n > 1 ? f.coef[1] : 0);
+    text_fmt(&syms2, "%d,", linear && f.n > 1 ? (int)f.sym[1] : -1);
   }
   text_puts(t, "  {");
   emit_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
   text_fmt(t, ", '%c', %u, %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
            known ? kind : 'x', size,
-           b->dt == DT_bf16 ? 14
+           b->dt == DT_bf16 ? 14 /* made-up elements are below 2 */
            : bits > 1       ? bits - 1
                             : 1,
            limit, b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms),

@@ -66,10 +66,6 @@ static i64 test_int(DType dt, u32 w, u32 limit) {
   return (i64)(w >> (32 - bits)) - (dtype_is_signed(dt) ? (i64)1 << (bits - 1) : 0);
 }
 
-static bool is_narrow(DType dt) {
-  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
-}
-
 bool selftest_fill(Tensor *t, u32 input, u32 limit) {
   if (!recipes[t->dt].fill) return false;
   u32 size = dtype_bytes(t->dt);
@@ -79,9 +75,9 @@ bool selftest_fill(Tensor *t, u32 input, u32 limit) {
     u8 *to = (u8 *)t->data + i * size;
     u32 code = r->low | (w >> 16 & r->mask);
     u16 code16 = (u16)code;
-    if (is_narrow(t->dt) && size == 2)
+    if (dtype_is_coded(t->dt) && size == 2)
       memcpy(to, &code16, 2);
-    else if (is_narrow(t->dt))
+    else if (dtype_is_coded(t->dt))
       *to = (u8)code;
     else if (dtype_is_float(t->dt))
       tensor_set(t, i, (Scalar){.f = (double)((int)(w >> 24) - 128) / 128});
@@ -111,7 +107,7 @@ static u64 element_bits(const Tensor *t, u64 i) {
     memcpy(&u32v, at, 4);
     return (u32v & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : u32v;
   }
-  if (!is_narrow(t->dt)) return (u64)tensor_get(t, i).i;
+  if (!dtype_is_coded(t->dt)) return (u64)tensor_get(t, i).i;
   memcpy(&u16v, at, size == 2 ? 2 : 1);
   u32 code = size == 2 ? u16v : *at, top = size == 2 ? 0x7fff : 0x7f;
   return r->inf && (code & top) > r->inf ? r->nan : code;
@@ -196,7 +192,7 @@ static void put_helpers(Emit *e, Text *t) {
 static void put_bits_of(Emit *e, Text *t, DType dt, u32 k) {
   const Recipe *r = &recipes[dt];
   const char *top = dtype_bytes(dt) == 2 ? "0x7fffu" : "0x7fu";
-  if (dt == DT_f32 || dt == DT_f64)
+  if (dtype_is_full_float(dt))
     put_own(e, t, "ig_test_%s@(y%u[i])", dtype_info[dt].name, k);
   else if (r->inf)
     text_fmt(t, "(y%u[i] & %s) > 0x%xu ? 0x%xu : y%u[i]", k, top, r->inf, r->nan, k);

@@ -5,7 +5,8 @@
  * -DNAME_PART=k only the kernels of part k are compiled, with names that the other parts can link;
  * part 0 also has weights, entry and all that callers know. A kernel goes to the part that has the
  * least text so far; the first begins with what the rest of the file is worth. -DNAME_PARTS=n makes
- * fewer parts of them.
+ * fewer parts of them. Parts are weighed by their text, which only this back end has; lkernel.c
+ * of LLVM fills its units likewise, by their expressions.
  */
 #include "back/c/c.h"
 

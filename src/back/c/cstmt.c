@@ -21,21 +21,9 @@ void put_line(Emit *e, const char *fmt, ...) {
   text_puts(e->t, "\n");
 }
 
-/* Does a step of the loop itself add products in pairs? Their sums leave no register for what gcc
- * loads ahead when it writes such a loop out. */
-static bool adds_pairs(const Emit *e, const Stmt *s) {
-  for (StmtId id = s->body; id && e->b.mode == BM_vectors; id = prog_stmt(e->p, id)->next) {
-    const Stmt *x = prog_stmt(e->p, id);
-    if (x->kind != ST_set) continue;
-    const Expr *a = prog_expr(e->p, x->a);
-    if (a->kind == EX_op && a->op == OP_dot2) return true;
-  }
-  return false;
-}
-
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
-  if (adds_pairs(e, s)) put_line(e, "_Pragma(\"GCC unroll 1\")");
+  if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
   if (s->flags & LF_pairs) {
     need(e, RT_paired);
     put_line(e, "IG_PAIRS");

@@ -16,11 +16,6 @@ static const char *mine(Emit *e, DType k) {
   return vector_type(e, k, false);
 }
 
-/* Does memory hold such elements as they are? */
-static bool is_plain(DType dt) {
-  return dt == DT_f32 || dt == DT_f64 || !dtype_is_float(dt);
-}
-
 /* An integer that fills its C type. */
 static bool is_full(DType dt) {
   return !dtype_is_float(dt) && dtype_info[dt].bits >= 8;
@@ -88,8 +83,8 @@ static void put_mask(Emit *e, ExprId id, u32 bytes) {
 /* ---- operations ---- */
 
 static bool is_convertible(DType from, DType to, bool sat) {
-  bool wide = to == DT_f32 || to == DT_f64, full = is_full(from) || from == DT_bool;
-  if (dtype_is_float(from)) return wide && (from == DT_f32 || from == DT_f64 || to == DT_f64);
+  bool wide = dtype_is_full_float(to), full = is_full(from) || from == DT_bool;
+  if (dtype_is_float(from)) return wide && (dtype_is_full_float(from) || to == DT_f64);
   if (dtype_is_float(to)) return wide && full;
   return full && is_full(to) && (!sat || from == DT_bool);
 }
@@ -133,16 +128,12 @@ static bool put_bytes(Emit *e, const Expr *x) {
 /* Part of a vector of bytes as floats; false: x is something else. */
 static bool put_part(Emit *e, const Expr *x) {
   i64 k;
-  ExprId y = ex_of_bytes(e->p, x, &k);
-  const Expr *of = y ? prog_expr(e->p, y) : NULL;
-  if (!of || of->kind != EX_shuffle || of->narg != 1) return false;
-  const Expr *from = prog_expr(e->p, of->arg[0]);
-  u32 q = of->pick[0] / BYTES_JOINED;
-  if (from->kind != EX_var || from->lanes != BYTES_JOINED * x->lanes) return false;
-  for (u32 i = 0; i < x->lanes; i++)
-    if (of->pick[i] != byte_in_part(q, i)) return false;
+  u32 q;
+  ExprId y = ex_byte_part(e->p, x, &q, &k);
+  if (!y) return false;
+  const Expr *from = prog_expr(e->p, y);
   e->b.frame += e->b.w * 64;
-  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", of->dt, NULL), e->var.at[from->ref], q,
+  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", from->dt, NULL), e->var.at[from->ref], q,
            (int)k);
   return true;
 }
@@ -218,7 +209,6 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   DType k = elem_of(x->dt);
   const VecOp *o = &float_ops[x->op];
   MathPart part = math_part(e, x->op, x->dt);
-  bool rounds = x->op == OP_round || x->op == OP_floor || x->op == OP_ceil || x->op == OP_trunc;
   if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
     text_fmt(e->t, "%s(1) / ", need_vector(e, "set", k, NULL));
@@ -229,7 +219,7 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   } else if (o->sign) {
     put_unary(e, o->sign, x->arg[0], at);
   } else if (o->function) {
-    return (!rounds || k == DT_f32) && put_function(e, x, o->function, k);
+    return (!op_is(x->op, OF_ROUNDS) || k == DT_f32) && put_function(e, x, o->function, k);
   } else if (part == MP_q || part == MP_u) {
     put_call(e, x, need_quick(e, x));
   } else {
@@ -322,21 +312,21 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     put_cast(e, x, at);
     return;
   }
-  bool fills = (is_full(x->dt) || x->dt == DT_f32 || x->dt == DT_f64) &&
-               (is_full(from) || from == DT_f32 || from == DT_f64);
+  bool fills = (is_full(x->dt) || dtype_is_full_float(x->dt)) &&
+               (is_full(from) || dtype_is_full_float(from));
   if (x->op == OP_bitcast && fills) {
     text_fmt(e->t, "(%s)", mine(e, elem_of(x->dt)));
     put_data(e, x->arg[0], PR_unary);
     return;
   }
-  const Expr *of = prog_expr(e->p, x->arg[0]);
-  if (x->op == OP_bitcast && x->dt == DT_u16 && of->kind == EX_load && dtype_is_half(from)) {
-    put_load(e, of, at, true);
+  const Expr *half = ex_half_load(e->p, x);
+  if (half) {
+    put_load(e, half, at, true);
     return;
   }
   bool done = x->op != OP_bitcast &&
               (is_full(x->dt) ? put_int_op(e, x, at)
-                              : (x->dt == DT_f32 || x->dt == DT_f64) && put_float_op(e, x, at));
+                              : dtype_is_full_float(x->dt) && put_float_op(e, x, at));
   if (!done) put_call(e, x, need_loop(e, x, from));
 }
 
@@ -349,7 +339,7 @@ static void put_address(Emit *e, BufId b, const ExprId *idx, u32 n) {
 
 /* bits: of halves, as numbers of 16 bits. */
 static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
-  if (is_plain(x->dt) || bits) {
+  if (!dtype_is_coded(x->dt) || bits) {
     open_paren(e, PR_unary, at);
     text_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : elem_of(x->dt), true));
     put_address(e, x->ref, x->arg, x->narg);
@@ -361,20 +351,17 @@ static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
   }
 }
 
-/* What is stored as a half: before it is rounded, as the store rounds, or its bits. */
-static ExprId unrounded(Emit *e, DType to, ExprId id, bool *bits) {
+/* What is stored as a half, before it is rounded: the function that stores it does that. */
+static ExprId unrounded(Emit *e, DType to, ExprId id) {
   const Expr *x = prog_expr(e->p, id);
-  DType from = x->kind == EX_op ? prog_expr(e->p, x->arg[0])->dt : DT_none;
-  *bits = dtype_is_half(to) && from == DT_u16 && x->op == OP_bitcast;
-  bool rounds = dtype_is_half(to) && from == DT_f32 && x->op == OP_cast;
-  return rounds || *bits ? x->arg[0] : id;
+  bool rounds = dtype_is_half(to) && x->kind == EX_op && x->op == OP_cast;
+  return rounds && prog_expr(e->p, x->arg[0])->dt == DT_f32 ? x->arg[0] : id;
 }
 
 void put_vector_store(Emit *e, const Stmt *s) {
   DType dt = prog_buf(e->p, s->buf)->dt;
-  bool bits;
-  ExprId value = unrounded(e, dt, s->a, &bits);
-  bool plain = is_plain(dt) || bits;
+  ExprId bits = ex_half_stored(e->p, s);
+  bool plain = !dtype_is_coded(dt) || bits;
   e->b.w = prog_expr(e->p, s->a)->lanes;
   if (plain)
     text_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : elem_of(dt), true));
@@ -382,7 +369,7 @@ void put_vector_store(Emit *e, const Stmt *s) {
     text_fmt(e->t, "%s(", need_narrow(e, dt, true));
   put_address(e, s->buf, s->idx, s->nidx);
   text_puts(e->t, plain ? " = " : ", ");
-  put_expr(e, value);
+  put_expr(e, bits ? bits : unrounded(e, dt, s->a));
   if (!plain) text_puts(e->t, ")");
 }
 

@@ -92,7 +92,7 @@ static u64 functions_frame(const Emit *e) {
 /* With vectors a slot of 16 bytes is taken for every scalar and pointer of the entry and of the
  * largest kernel, and for every operation, as if a compiler kept each result; room for all vectors
  * likewise; and what the deepest chain of supporting functions needs. Of plain loops more is known:
- * see slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
+ * see stack_slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
  * supporting functions take, and registers that compilers put aside. */
 static u64 stack_bound(Emit *e) {
   const FrameSizes *z = &e->sizes;

@@ -1,10 +1,6 @@
 /* lcast.c: conversions between element types, with the bits that scalar_cast of eval.c gives. */
 #include "back/llvm/llvm.h"
 
-static bool is_wide(DType dt) {
-  return dt == DT_f32 || dt == DT_f64;
-}
-
 LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes) {
   u32 bits = dtype_info[dt].bits, have = lt_bits(dt);
   if (dt == DT_bool || bits == have) return x;
@@ -56,10 +52,10 @@ static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
 static LVal int_to_float(Gen *g, const Expr *x, DType from, LVal a) {
   DType to = x->dt;
   LVal r;
-  if (!is_wide(to) && dtype_info[from].bits > 16)
+  if (!dtype_is_full_float(to) && dtype_info[from].bits > 16)
     return gen_call(g, (Called){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
   r = lv_cast(g, dtype_is_signed(from) ? LLVMSIToFP : LLVMUIToFP, a, lt_value(g, to, x->lanes));
-  if (is_wide(to)) return r;
+  if (dtype_is_full_float(to)) return r;
   if (dtype_is_half(to)) return round_float(g, to, r, x->lanes);
   return gen_call(g, (Called){CK_cast, OP_cast, DT_f32, to, x->sat}, &r, 1, x->lanes);
 }

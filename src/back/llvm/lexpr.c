@@ -116,7 +116,7 @@ static LVal gen_op(Gen *g, const Expr *x) {
   if (op_info[x->op].res == OR_pred) return compare(g, x, arg[0], arg[1]);
   if (!dtype_is_float(x->dt)) return gen_int_op(g, x, arg);
   LVal r = float_op(g, x, arg);
-  return x->dt == DT_f32 || x->dt == DT_f64 ? r : round_float(g, x->dt, r, x->lanes);
+  return dtype_is_coded(x->dt) ? round_float(g, x->dt, r, x->lanes) : r;
 }
 
 /* ---- vectors ---- */
@@ -165,8 +165,7 @@ static LVal gen_reduction(Gen *g, const Expr *x) {
   for (u32 i = 1; i < n; i++) {
     arg[1] = lv_lane(g, from, i);
     arg[0] = dtype_is_float(x->dt) ? float_op(g, &pair, arg) : gen_int_op(g, &pair, arg);
-    if (dtype_is_float(x->dt) && x->dt != DT_f32 && x->dt != DT_f64)
-      arg[0] = round_float(g, x->dt, arg[0], 1);
+    if (dtype_is_coded(x->dt)) arg[0] = round_float(g, x->dt, arg[0], 1);
   }
   return arg[0];
 }

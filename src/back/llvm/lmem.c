@@ -115,11 +115,6 @@ static LVal address(Gen *g, BufId b, const ExprId *idx, u32 n) {
 
 /* ---- loads and stores ---- */
 
-/* Are values of the type other bits than memory has? */
-static bool is_coded(DType dt) {
-  return dtype_is_float(dt) && dt != DT_f32 && dt != DT_f64;
-}
-
 /* As memory has it. */
 static LVal load_raw(Gen *g, const Expr *x) {
   const Buf *b = prog_buf(g->p, x->ref);
@@ -130,10 +125,8 @@ static LVal load_raw(Gen *g, const Expr *x) {
 }
 
 LVal gen_half_bits(Gen *g, const Expr *x) {
-  const Expr *of = prog_expr(g->p, x->arg[0]);
-  bool half = x->op == OP_bitcast && x->dt == DT_u16 && dtype_is_half(of->dt);
-  if (!half || of->kind != EX_load || prog_buf(g->p, of->ref)->space == BS_reg) return NULL;
-  return load_raw(g, of);
+  const Expr *half = ex_half_load(g->p, x);
+  return half ? load_raw(g, half) : NULL;
 }
 
 LVal gen_load(Gen *g, const Expr *x) {
@@ -144,7 +137,7 @@ LVal gen_load(Gen *g, const Expr *x) {
   }
   LVal raw = load_raw(g, x);
   if (b->dt == DT_bool) return lv_icmp(g, LLVMIntNE, raw, lv_int(g, 8, x->lanes, 0));
-  return is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
+  return dtype_is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
 }
 
 LVal gen_quad(Gen *g, const Expr *x) {
@@ -156,11 +149,9 @@ LVal gen_quad(Gen *g, const Expr *x) {
 
 void gen_store(Gen *g, const Stmt *s) {
   const Buf *b = prog_buf(g->p, s->buf);
-  const Expr *e = prog_expr(g->p, s->a);
-  u32 lanes = e->lanes;
-  bool bits = b->space != BS_reg && dtype_is_half(b->dt) && e->kind == EX_op &&
-              e->op == OP_bitcast && prog_expr(g->p, e->arg[0])->dt == DT_u16;
-  LVal x = gen_expr(g, bits ? e->arg[0] : s->a);
+  u32 lanes = prog_expr(g->p, s->a)->lanes;
+  ExprId bits = ex_half_stored(g->p, s);
+  LVal x = gen_expr(g, bits ? bits : s->a);
   if (b->space == BS_reg) {
     LType t = lt_value(g, b->dt, b->lanes);
     lv_store(g, x, element(g, s->buf, gen_registers(g, s->buf), t, s->idx, s->nidx), 0);
@@ -170,7 +161,7 @@ void gen_store(Gen *g, const Stmt *s) {
   LVal at = address(g, s->buf, s->idx, s->nidx);
   if (lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
   if (b->dt == DT_bool) x = lv_cast(g, LLVMZExt, x, t);
-  if (is_coded(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
+  if (dtype_is_coded(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
   lv_store(g, x, at, dtype_bytes(b->dt));
 }
 
@@ -182,7 +173,7 @@ static LType half_type(Gen *g, u32 lanes) {
 
 LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
   LType real = lt_value(g, dt, lanes);
-  if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, bits, real);
+  if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, bits, real);
   if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
     return lv_cast(g, LLVMFPExt, lv_cast(g, LLVMBitCast, bits, half_type(g, lanes)), real);
   return gen_call(g, (Called){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
@@ -190,7 +181,7 @@ LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
 
 LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
   LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
-  if (dt == DT_f32 || dt == DT_f64) return lv_cast(g, LLVMBitCast, x, raw);
+  if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, x, raw);
   if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
     return lv_cast(g, LLVMBitCast, lv_cast(g, LLVMFPTrunc, x, half_type(g, lanes)), raw);
   return gen_call(g, (Called){CK_encode, 0, dt, dt, false}, &x, 1, lanes);

@@ -41,7 +41,7 @@ LType lt_value(Gen *g, DType dt, u32 lanes) {
 }
 
 LType lt_memory(Gen *g, DType dt, u32 lanes) {
-  if (dt == DT_f32 || dt == DT_f64) return lt_value(g, dt, lanes);
+  if (dtype_is_full_float(dt)) return lt_value(g, dt, lanes);
   if (!dtype_is_float(dt) && !dtype_is_int(dt) && dt != DT_bool) lv_refuse(g, dtype_info[dt].name);
   return lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
 }

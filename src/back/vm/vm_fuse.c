@@ -1,7 +1,7 @@
-/* vm_fuse.c: instructions that follow each other become one.
+/* vm_fuse.c: peephole: instructions that follow each other become one.
  *
  * In: code whose registers are virtual and whose labels are instructions. Out: the same with fewer.
- * Method: one walk, in stretches without labels and jumps. A result that is only moved elsewhere is
+ * Method: one walk over basic blocks. A result that is only moved elsewhere is
  * computed there, if nothing in between names that register. A product that is only added to
  * something is multiplied where it is added; a counter that is moved on and compared is VM_next;
  * vectors side by side that are filled, loaded or stored one after the other are one with more
@@ -13,15 +13,15 @@
 typedef struct Fusion {
   VmBuild *b;
   Words32 code; /* what is written */
-  u32 begin;    /* of the stretch at hand */
+  u32 begin;    /* of the basic block at hand */
   u32 *uses;    /* by root: how often it is read */
-  u32 *made;    /* by register: 1 + the word of the instruction that last wrote it and no more */
+  u32 *made; /* by register: 1 + the word of the instruction that wrote it last, and nothing else */
   u32 *named;   /* by root: 1 + the word of the instruction that named it last */
   u32 *written; /* by root: likewise, and wrote */
   u32 *same;    /* by register: the one that is read instead; 0: itself */
 } Fusion;
 
-/* The instruction of this stretch that made what is in a register, which is read but once; 0: none
+/* The instruction of this block that made what is in a register, which is read but once; 0: none
  * such; else 1 + its word. */
 static u32 maker(const Fusion *f, u32 reg) {
   const VReg *r = &f->b->reg.at[reg];

@@ -2,10 +2,10 @@
  *
  * In: up to three loops around each other, the innermost of which, unrolled, adds products of two
  * operands to sums in registers: rows x columns of them, each row with an operand of its own, each
- * column with one. Out: the instruction `panel`, or nothing. Method: what is loaded to registers or
- * variables in the body is taken for a name of its place in memory; a sum then is two places, and
- * the sums are a grid when these move by the same step from row to row and from column to column.
- * Where an iteration adds to each sum several times, that is a loop more.
+ * column with one. Out: the instruction `panel`, or nothing. Method: a register or variable that
+ * the body loads stands for its place in memory, so a product is two places. The sums are a grid
+ * when these move by one step from row to row and by one from column to column. Where an iteration
+ * adds to each sum several times (turns), that is a loop more.
  */
 #include "back/vm/build.h"
 
@@ -15,12 +15,14 @@ enum { PANEL_LOOPS = 3, MOST_NAMES = 160, MOST_SUMS = 512 };
 typedef struct PanelRef {
   BufId buf;
   Affine at;
-  bool one, quad;
+  bool one;  /* splat */
+  bool quad; /* EX_quad */
 } PanelRef;
 
+/* What a register or variable was loaded from. */
 typedef struct PanelName {
-  BufId buf; /* 0: a variable */
-  u32 at;
+  BufId buf; /* of registers; 0: a variable */
+  u32 at;    /* which of them */
   PanelRef ref;
 } PanelName;
 
@@ -166,11 +168,8 @@ static bool follows(const PanelMatch *o, const PanelRef *x, const PanelRef *y, b
                     i64 *d) {
   if (prog_root(o->p, x->buf) != prog_root(o->p, y->buf)) return false;
   if (x->one != y->one || x->quad != y->quad) return false;
-  for (u32 i = 0; i < x->at.n; i++)
-    if (affine_coef(&y->at, x->at.t[i].var) != x->at.t[i].coef) return false;
-  for (u32 i = 0; i < y->at.n; i++)
-    if (affine_coef(&x->at, y->at.t[i].var) != y->at.t[i].coef) return false;
-  i64 k = y->at.k - x->at.k;
+  i64 k;
+  if (!affine_differ_by(&x->at, &y->at, &k)) return false;
   if (first) *d = k;
   return k == *d * by;
 }

@@ -34,15 +34,6 @@ bool flat_of(VmBuild *b, BufId id, const ExprId *idx, Affine *to) {
   return true;
 }
 
-static bool same_terms(const Affine *x, const Affine *y) {
-  if (x->k != y->k) return false;
-  for (u32 i = 0; i < x->n; i++)
-    if (affine_coef(y, x->t[i].var) != x->t[i].coef) return false;
-  for (u32 i = 0; i < y->n; i++)
-    if (affine_coef(x, y->t[i].var) != y->t[i].coef) return false;
-  return true;
-}
-
 /* ---- what may become rows ---- */
 
 enum { MOST_ACCESSES = 64, MOST_LOCALS = 64 };
@@ -115,11 +106,12 @@ static bool mentions_any(RowLook *o, const ExprId *idx, u32 n) {
 static bool same_element(RowLook *o, const RowAccess *x, const RowAccess *y) {
   VmBuild *b = o->b;
   Affine fx, fy;
+  i64 by;
   if (dtype_bytes(prog_buf(b->p, x->buf)->dt) != dtype_bytes(prog_buf(b->p, y->buf)->dt))
     return false;
   if (flat_of(b, x->buf, x->idx, &fx) && flat_of(b, y->buf, y->idx, &fy) &&
       !mentions_any(o, x->idx, prog_buf(b->p, x->buf)->rank))
-    return affine_coef(&fx, o->loop->var) != 0 && same_terms(&fx, &fy);
+    return affine_coef(&fx, o->loop->var) != 0 && affine_differ_by(&fx, &fy, &by) && !by;
   if (x->buf != y->buf) return false;
   u32 rank = prog_buf(b->p, x->buf)->rank;
   bool moves = false;

@@ -1,11 +1,11 @@
-/* vm_taps.c: products that walk through memory side by side become panels.
+/* vm_taps.c: the unrolled taps of a depthwise convolution become panel instructions.
  *
  * In: code whose registers are virtual and whose labels are instructions. Out: the same, in which
- * stretches of VM_vld_f32 and VM_vfmam_f are few VM_panel: the taps of a depthwise convolution that
- * was written out. Method: what each sum is added up of, in order, is listed: lanes of memory times
- * a vector that was loaded. Sums that lie side by side and whose lists differ by one distance in
- * memory are the rows of a panel; places that repeat at a distance are its loops. No sum changes
- * its order. Stretches where that saves little stay as they are.
+ * runs of VM_vld_f32 (load a vector) and VM_vfmam_f (add its products with memory) are a few
+ * VM_panel. Method: the taps of each sum are listed in order, a tap being lanes of memory times a
+ * vector that was loaded. Sums in neighbouring registers whose taps differ by a constant distance
+ * in memory are the rows of a panel; taps at a constant distance from each other are its loops. No
+ * sum changes its order. Runs where that saves little stay as they are.
  */
 #include "back/vm/build.h"
 
@@ -26,7 +26,7 @@ typedef struct VmTap {
   TapAt x, y;
 } VmTap;
 
-/* A register that the stretch has loaded a vector into, by an instruction of five words. */
+/* A register that the run has loaded a vector into, by an instruction of five words. */
 typedef struct TapVector {
   u32 root, off;
   const u32 *load;
@@ -35,7 +35,7 @@ typedef struct TapVector {
 typedef struct Taps {
   VmBuild *b;
   Words32 code;     /* what is written */
-  const u32 *begin; /* of the stretch; NULL: none */
+  const u32 *begin; /* of the run; NULL: none */
   u32 lanes;
   VmTap tap[MOST_TAPS];
   u32 ntap;
@@ -43,7 +43,7 @@ typedef struct Taps {
   u32 nvector;
 } Taps;
 
-/* ---- a stretch ---- */
+/* ---- a run of instructions ---- */
 
 static u32 offset_of(const VmBuild *b, u32 reg) {
   return b->reg.at[reg].off;
@@ -77,7 +77,7 @@ static bool is_near(const u32 *place) {
   return (i32)place[2] < MOST_NUMBER && (i32)place[2] > -MOST_NUMBER;
 }
 
-/* The instruction as one of the stretch at hand; false: it is none. */
+/* Takes the instruction into the run at hand; false: it does not belong there. */
 static bool join(Taps *o, const u32 *w) {
   u32 op = *w & 0xffff, lanes = *w >> 16;
   if (op != VM_vld_f32 && op != VM_vfmam_f) return false;
@@ -136,7 +136,7 @@ static bool next_row(const Taps *o, u32 t, u32 u, u32 n, i32 *dx) {
   return true;
 }
 
-/* Do n taps at t lie as those at u do, and by how much further on? */
+/* Are the n taps at u those at t, moved by one distance in each operand? */
 static bool repeats(const VmTap *t, const VmTap *u, u32 n, i32 *dx, i32 *dy) {
   *dx = u->x.k - t->x.k;
   *dy = u->y.k - t->y.k;
@@ -147,7 +147,7 @@ static bool repeats(const VmTap *t, const VmTap *u, u32 n, i32 *dx, i32 *dy) {
   return true;
 }
 
-/* How often n taps at t are there one behind the other, of so many. */
+/* How often the n taps at t repeat, each time moved by the same distance; left: taps to look at. */
 static u32 turns(const VmTap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
   u32 count = 1;
   i32 x, y;
@@ -198,7 +198,7 @@ static u32 write_rows(Taps *o, u32 t, u32 n, u32 rows, i32 dx) {
   return panels;
 }
 
-/* All taps as panels, and what was loaded last, which may be read behind the stretch. */
+/* All taps as panels, and what was loaded last, which may be read behind the run. */
 static bool write_panels(Taps *o) {
   u32 from = o->code.n, panels = 0;
   qsort(o->tap, o->ntap, sizeof *o->tap, by_sum);
@@ -218,7 +218,7 @@ static bool write_panels(Taps *o) {
   return false;
 }
 
-static void end_stretch(Taps *o, const u32 *end) {
+static void end_run(Taps *o, const u32 *end) {
   if (o->begin && (!o->ntap || !write_panels(o)))
     put_words(o->b, &o->code, o->begin, (u32)(end - o->begin));
   o->begin = NULL;
@@ -232,10 +232,10 @@ void vm_taps(VmBuild *b, Words32 *code) {
     const u32 *w = code->at + i;
     words = code_words(w);
     if (*w != VM_LABEL && join(o, w)) continue;
-    end_stretch(o, w);
+    end_run(o, w);
     if (*w != VM_LABEL && join(o, w)) continue;
     put_words(b, &o->code, w, words);
   }
-  end_stretch(o, code->at + code->n);
+  end_run(o, code->at + code->n);
   *code = o->code;
 }

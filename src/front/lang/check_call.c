@@ -74,6 +74,7 @@ typedef struct Sig {
   u32 n, least;
   bool more; /* any number of the last */
   char result;
+  bool only; /* it does nothing but give that */
 } Sig;
 
 static Sig sig_read(const char *s) {
@@ -88,6 +89,7 @@ static Sig sig_read(const char *s) {
   }
   if (g.least == UINT32_MAX) g.least = g.more ? g.n - 1 : g.n;
   g.result = s[1];
+  g.only = s[2] == '!';
   return g;
 }
 
@@ -96,7 +98,8 @@ static bool sig_takes(char letter, const LangType *t) {
   bool number = kind == KD_int || kind == KD_float;
   if (kind == KD_any || kind == KD_none) return true;
   switch (letter) {
-  case 'T': return kind == KD_tensor;
+  case 'T':
+  case 'l': return kind == KD_tensor;
   case 'A': return kind == KD_array;
   case 'n': return number;
   case 'N': return number || kind == KD_tensor;
@@ -117,7 +120,8 @@ static bool sig_takes(char letter, const LangType *t) {
 
 static const char *sig_text(char letter) {
   switch (letter) {
-  case 'T': return "a tensor";
+  case 'T':
+  case 'l': return "a tensor";
   case 'A': return "an array";
   case 'n': return "a number";
   case 'N': return "a number or a tensor";
@@ -138,9 +142,7 @@ static const char *sig_text(char letter) {
 static const LangType *numbers(Checker *k, const Ast *n) {
   const LangType *t = &type_none;
   for (u32 i = 0; i < n->nkid; i++) t = type_join(k->a, t, n->kid[i]->type);
-  if (n->nkid == 1 && t->kind == KD_tensor && strcmp(builtin_info[n->builtin - 1].name, "abs"))
-    return &type_float;
-  return t;
+  return n->nkid == 1 && t->kind == KD_tensor ? &type_float : t;
 }
 
 static const LangType *object_type(Checker *k, char role) {
@@ -167,6 +169,7 @@ static const LangType *sig_result(Checker *k, const Ast *n, char letter) {
   case 'm':
   case 'r': return object_type(k, letter);
   case '_': return &type_null;
+  case 'N': return first;
   case '=': return numbers(k, n);
   case '~':
     return first->kind == KD_tensor                           ? first
@@ -192,7 +195,7 @@ void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count)
   Sig g = sig_read(builtin_info[row].sig);
   for (u32 i = 0; g.n && i < count; i++) {
     char letter = g.arg[i < g.n ? i : g.n - 1];
-    bool loss = n->kid[i]->type->kind == KD_float && !strcmp(name, "tensor_backward");
+    bool loss = letter == 'l' && n->kid[i]->type->kind == KD_float;
     const char *hint =
         loss ? "a function that gives a loss whose gradient is wanted says -> tensor" : NULL;
     if (!sig_takes(letter, n->kid[i]->type))
@@ -221,14 +224,12 @@ void check_dropped(Checker *k, const Ast *n) {
   if (!k->tell || n->kind != AST_call || !n->builtin) return;
   const BuiltinInfo *b = &builtin_info[n->builtin - 1];
   Sig g = sig_read(b->sig);
-  bool steps = g.result == 'L' && strchr("gmr", g.arg[0]),
-       marks = !strcmp(b->name, "tensor_requires_grad");
-  if (!steps && !marks && strncmp(b->name, "optim_", 6)) return;
+  if (!g.only) return;
   Text t = text_new(k->a);
   text_fmt(&t, "%s() changes nothing but what it gives, which is not used here", b->name);
   warn(k->c, LOC_NONE, "%s",
        script_place(k->s, n->at, text_cstr(&t),
-                    steps ? "let p = ..., then w = p[0] and so on" : "w = ... keeps it"));
+                    g.result == 'L' ? "let p = ..., then w = p[0] and so on" : "w = ... keeps it"));
 }
 
 /* ---- functions of the program ---- */

@@ -106,8 +106,7 @@ static void write_fold(BandSplit *s, const Region *r, u32 i, Stripe rows) {
     return;
   }
   Val part = compute(s, r, b, rows);
-  Op with = op == OP_reduce_sum ? OP_add : op == OP_reduce_max ? OP_max : OP_min;
-  h->part[0] = before ? mk_map2(g, with, before, part) : part;
+  h->part[0] = before ? mk_map2(g, op_fold(op), before, part) : part;
 }
 
 static void write_node(BandSplit *s, const Region *r, u32 i, u32 band) {

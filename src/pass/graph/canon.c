@@ -85,8 +85,7 @@ Val canon_scaled(Graph *g, Val w, Val by) {
 }
 
 bool canon_plain(Graph *g, Val v) {
-  DType dt = graph_type(g, v)->dt;
-  return dt == DT_f32 || dt == DT_f64;
+  return dtype_is_full_float(graph_type(g, v)->dt);
 }
 
 bool canon_number(Graph *g, Val v, double *x) {

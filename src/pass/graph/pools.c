@@ -15,10 +15,6 @@
 
 #include <string.h>
 
-/* A window that has this many times as many elements as its lines together pays for storing what
- * is in between. */
-static const double least_gain = 2;
-
 typedef struct PoolWindow {
   u32 n;
   i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
@@ -39,8 +35,8 @@ static PoolWindow window_of(const Node *n) {
   return w;
 }
 
-/* Elements that are compared for one result: all at once, and dimension by dimension, where lines
- * are made that dimensions in front will step over. */
+/* Compares the elements that one result looks at all at once with those that it looks at dimension
+ * by dimension, where lines are made that dimensions in front will step over. */
 static bool pays(const PoolWindow *w) {
   double all = 1, lines = 0, made = 1;
   for (u32 i = 0; i < w->n; i++) {
@@ -48,7 +44,7 @@ static bool pays(const PoolWindow *w) {
     lines += (double)w->size[i] * made;
     made *= (double)(w->stride[i] < w->size[i] ? w->stride[i] : w->size[i]);
   }
-  return all >= least_gain * lines;
+  return all >= figures.pool_gain * lines;
 }
 
 /* The window along dimension d alone. */

@@ -28,19 +28,7 @@
 
 #include <string.h>
 
-/* Integers that f32 holds; channels of a group of bytes: with more, bytes are multiplied as they
- * are in less time where there is an instruction for four of them. */
-enum { MOST_EXACT = 1 << 24, MOST_CHANNELS = 32 };
-
-/* Elements of a window: fewer do not pay for the copy. Copies of a channel that any operand may
- * have, those that a small one may have, and elements of all of these: more would come from far
- * memory. */
-enum { LEAST_WINDOW = 3, FEW_COPIES = 8, MOST_COPIES = 32, MOST_ELEMENTS = 1 << 22 };
-
-/* Multiply-adds of a tile in the time of one that is depthwise, which loads both its factors. */
-static const double depthwise_time = 3;
-/* Multiply-adds of a padded group in the time of one without vectors. */
-static const double most_padding = 10;
+enum { MOST_EXACT = 1 << 24 }; /* integers that f32 holds */
 
 typedef enum GroupWay { GW_stay, GW_depthwise, GW_padded } GroupWay;
 
@@ -50,9 +38,9 @@ typedef struct SmallGroups {
 } SmallGroups;
 
 static bool has_window(const Type *k) {
-  i64 window = 1;
-  for (u32 i = 2; i < k->rank && window < LEAST_WINDOW; i++) window *= k->dim[i];
-  return window >= LEAST_WINDOW;
+  double window = 1;
+  for (u32 i = 2; i < k->rank; i++) window *= (double)k->dim[i];
+  return window >= figures.copied_window;
 }
 
 /* Is the copy small beside what is done with it? The families for vectors want to know the extents
@@ -61,10 +49,10 @@ static bool is_copied(const Type *x, const SmallGroups *s) {
   double n = (double)s->n * (double)s->out * (double)s->in;
   for (u32 i = 2; i < x->rank; i++)
     if (!dim_is_const(x->dim[i])) return false;
-  if (s->out <= FEW_COPIES) return true;
+  if ((double)s->out <= figures.copied_any) return true;
   for (u32 i = 0; i < x->rank; i++)
-    if (i != 1) n *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : MOST_ELEMENTS;
-  return s->out <= MOST_COPIES && n <= MOST_ELEMENTS;
+    if (i != 1) n *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : figures.copied_elements;
+  return (double)s->out <= figures.copied_small && n <= figures.copied_elements;
 }
 
 static i64 up_to(i64 n, i64 multiple) {
@@ -89,14 +77,14 @@ static double time_to_stay(const Target *t, const SmallGroups *s) {
 }
 
 static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s) {
-  double stay = time_to_stay(t, s), copied = (double)(s->in * s->out) * depthwise_time;
+  double stay = time_to_stay(t, s), copied = (double)(s->in * s->out) * figures.depthwise_time;
   s->padded_in = up_to(s->in, LAYOUT_PART);
   s->results = padded_results(t, s->out);
   double padded = (double)(s->padded_in * s->results);
   bool can_copy = x->rank <= 4 && s->n * s->out >= LAYOUT_PART && is_copied(x, s);
   if (stay > 0 && stay <= padded) return GW_stay;
   if (!stay && can_copy && copied < padded) return GW_depthwise;
-  return padded <= most_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
+  return padded <= figures.group_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
 }
 
 /* One group with too few results for vectors of them, of an image that is spread: its lines are no
@@ -246,7 +234,7 @@ static bool in_floats(Edit *e, NodeId id) {
   if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
   const Tensor *w = graph_const(g, conv->in[1]);
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
-  if (w->dim[1] < 2 || w->dim[1] > MOST_CHANNELS) return true;
+  if (w->dim[1] < 2 || (double)w->dim[1] > figures.float_channels) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
   if (!bytes || w->n > MOST_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;

@@ -134,7 +134,7 @@ static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
 
 enum { FEW_PLACES = 6 };
 
-/* Places of the axis one by one; a few of them with bounds that are known. */
+/* Results at the edge, one by one; a few of them each with the constant bounds of its window. */
 static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
   Form part = *f;
   bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
@@ -148,7 +148,8 @@ static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from,
   if (from < to) lower_plain(l, at, &part);
 }
 
-/* The last vector makes some results again, if no buffer is read that may hold them. */
+/* The last vector overlaps the one before and computes some results again, but not where an
+ * epilogue might read what was stored. */
 static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Segment in = r->in;
   u32 axis = r->axis;

@@ -1,4 +1,4 @@
-/* family.c: what convolutions are before values have a layout; families of kernels in words.
+/* family.c: what is decided about convolutions before values have a layout; kernels in words.
  *
  * In: a graph whose values have no layout yet, or have it from a text. Out: a ConvPlan for every
  * convolution, which layout.c and choose.c read; it depends on types, weights and target alone, so
@@ -35,7 +35,7 @@ static bool fills_blocks(Graph *g, const Node *n) {
   return out / group % LAYOUT_PART == 0 && graph_type(g, n->in[1])->dim[1] % LAYOUT_PART == 0;
 }
 
-static bool has_few(Graph *g, const Node *n) {
+static bool has_few_results(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]), *o = graph_type(g, n->out[0]);
   return graph_const(g, n->in[1]) && type_can_have_layout(x) && type_can_have_layout(o) &&
          o->dt == DT_f32 && node_int(n, AT_group, 1) == 1 && !node_attr(n, AT_input_dilation);
@@ -51,8 +51,10 @@ static bool is_sparse(const Unit *u, const Node *n) {
   return slides_are_sparse(u->target, s, ns);
 }
 
-/* Bytes are read along the axis of which fewer groups of four are needed, i16 of two. */
-static i64 behind_rows(Graph *g, const Node *n) {
+/* Products of bytes take four at a time, of i16 two: along channels, or along a row of the window,
+ * whichever needs fewer groups. Along a row, elements that the last group reads behind the window;
+ * -1: along channels. */
+static i64 read_behind_rows(Graph *g, const Node *n) {
   Slide s[MAX_RANK], *row = &s[conv_slides(g, n, s) - 1];
   i64 zero, channels = graph_type(g, n->in[1])->dim[1];
   Val q = graph_narrow(g, n->in[0], &zero);
@@ -66,8 +68,8 @@ static ConvPlan plan_conv(const Unit *u, const Node *n) {
   Graph *g = u->g;
   ConvPlan c = {.depthwise = is_depthwise(g, n), .sparse = is_sparse(u, n), .behind = -1};
   c.blocks = fills_blocks(g, n);
-  if (c.blocks) c.behind = behind_rows(g, n);
-  c.few = !c.depthwise && !c.sparse && !c.blocks && has_few(g, n);
+  if (c.blocks) c.behind = read_behind_rows(g, n);
+  c.few = !c.depthwise && !c.sparse && !c.blocks && has_few_results(g, n);
   return c;
 }
 

@@ -23,13 +23,13 @@ extern const FamilyInfo family_info[FA_COUNT];
 struct ConvPlan {
   bool depthwise; /* every channel is a group */
   bool few;       /* too few results for blocks of them: vectors run along the operand */
-  u32 patch;   /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
-                  are read as if there were a multiple of that many rows and columns */
-  bool blocks; /* its result may lie in blocks of channels */
-  bool sparse; /* parts of the result have windows that need no zeros: see segment.c */
-  i64 behind;  /* bytes are read four at a time along rows, so much further than the window is wide;
-                  -1: four channels are */
-  Str key;     /* under which the tuned choices were asked; 0: they were not */
+  u32 patch;    /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
+                   are read as if there were a multiple of that many rows and columns */
+  bool blocks;  /* its result may lie in blocks of channels */
+  bool sparse;  /* windows mostly meet padding, and are cut into segments: see segment.c */
+  i64 behind;   /* bytes are taken four at a time along a row: elements read behind the window; -1:
+                   along channels */
+  Str key;      /* under which the tuned choices were asked; 0: they were not */
   double share; /* Winograd: estimated time over that of sums as they stand */
 };
 

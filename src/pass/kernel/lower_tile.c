@@ -171,7 +171,8 @@ ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
   if (t->axis.quad < FORM_AXES)
     return ex_op3(p, t->axis.each == 2 ? OP_dot2 : OP_dot4, arg[t->bytes.operand],
                   arg[1 - t->bytes.operand], acc);
-  if (f->op == OP_mul && f->with == OP_add && tile_is_float(f->acc) && t->l->unit->target->fma)
+  if (f->op == OP_mul && f->with == OP_add && dtype_is_full_float(f->acc) &&
+      t->l->unit->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
 }

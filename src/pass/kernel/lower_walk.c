@@ -14,7 +14,7 @@
 
 enum {
   WALK_NODES = 48, /* of the expression for one step */
-  WALK_SHORT = 8,  /* rounds of which the last is not worth being looked for, with several lanes */
+  WALK_SHORT = 8,  /* rounds, at most, that several lanes all do without asking whether one moved */
 };
 
 typedef struct ElementWalk {
@@ -50,7 +50,7 @@ static bool moves_alone(ElementWalk *w, const Node *n) {
   return index_is_certain(g, n->in[1], graph_type(g, n->in[0])->dim[axis]);
 }
 
-/* Nodes that it takes to write v down; 0: it cannot be. `size` has those of the body so far. */
+/* Nodes of the expression for operand i of n; 0: it has none. size: those of the body so far. */
 static u32 operand_size(ElementWalk *w, const u32 *size, const Node *loop, const Node *n, u32 i) {
   Lower *l = w->l;
   Val v = n->in[i];
@@ -83,7 +83,7 @@ static bool body_fits(ElementWalk *w, const Node *loop) {
   return size[w->next] && w->inside[w->next] && !graph_const(g, w->next);
 }
 
-/* One that repeats along the last axis but one is kept once. */
+/* The buffer of v; of a constant that repeats along the last axis but one, a copy with extent 1. */
 static BufId start_of(Lower *l, Val v) {
   const Tensor *t = graph_const(l->g, v);
   i64 dim[MAX_RANK];

@@ -4,8 +4,8 @@
  * the form of such a convolution. Out: forms of parts of the result, which need no padding: along a
  * dimension, a part is a run of places of the window (a Segment) at which the same taps of it lie
  * inside the operand, and has only those taps; in several dimensions there is a part for each
- * combination of their segments. Not done where there would be many parts of a place or two:
- * multiplying zeros takes less time than tiles of one point.
+ * combination of their segments. Not done where most parts would have one or two places:
+ * multiplying zeros takes less time than tiles of a single result.
  */
 #include "pass/kernel/segment.h"
 

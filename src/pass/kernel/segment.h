@@ -25,7 +25,8 @@ u32 conv_slides(Graph *g, const Node *n, Slide *s);
 u32 slide_segments(const Slide *s, Segment *out);
 /* Places where every position meets something; false: there are none. */
 bool slide_inside(const Slide *s, Segment *out);
-/* Part of the places of all windows that meet something; 1: of segments there are too many. */
+/* Fraction of taps (positions of all windows) that meet an element; 1 also where there are too many
+ * segments. */
 double slides_meet(const Slide *s, u32 n);
 /* Is it worth while to go through segments instead of reading zeros? */
 bool slides_are_sparse(const Target *t, const Slide *s, u32 n);

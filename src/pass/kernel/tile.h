@@ -13,8 +13,12 @@ typedef enum LaneUse {
   LU_packed  /* anything else; it has been brought into panels of lanes */
 } LaneUse;
 
-/* What the users of a fold make of it: how much else there is to do beside the tile. */
-typedef enum Finish { FI_plain, FI_reads, FI_functions } Finish;
+/* The epilogue of a tile, by how much time it takes beside the sums. */
+typedef enum Finish {
+  FI_plain,    /* none, or arithmetic with constants */
+  FI_reads,    /* it loads values of the run too */
+  FI_functions /* it divides, or computes functions such as exp */
+} Finish;
 
 /* An operand that is bytes, or i16, in memory: see tile_int.c. */
 typedef struct TileBytes {
@@ -36,10 +40,10 @@ typedef struct TileStore {
 /* Where a tile stands while it is written. */
 typedef struct TileAt {
   i64 from;              /* point of the lane axis where panel 0 begins */
-  ExprId row;            /* rows are a block of them that begins here, of */
-  i64 rows;              /* so many; 0: all there are */
-  ExprId panel;          /* vector along the lane axis, */
-  ExprId beside;         /* and which of the tile it is */
+  ExprId row;            /* the first of a block of rows, */
+  i64 rows;              /* and how many there are in it; 0: the block is all rows */
+  ExprId panel;          /* number of the vector along the lane axis, */
+  ExprId beside;         /* and among those of the tile */
   VarId var[FORM_AXES];  /* of loops */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
@@ -57,11 +61,12 @@ typedef struct TileAxes {
   i64 each;  /* points of a group: 4 by dot4, 2 by dot2; 1 where there are none */
 } TileAxes;
 
-/* Accumulators. */
+/* Accumulators, each a vector in registers: rows x panels of them. */
 typedef struct TileSums {
-  i64 panels, budget, most_rows; /* beside each other, in all, below each other */
-  i64 rows;                      /* of tiles so many panels wide; 0: what the budget allows */
-  bool panels_innermost;         /* loops over axes without panels stand around those over panels */
+  i64 panels, most_rows; /* of a tile; rows at most */
+  i64 budget;            /* registers for accumulators */
+  i64 rows;              /* of tiles so many panels wide; 0: what the budget allows */
+  bool panels_innermost; /* loops over axes without panels stand around those over panels */
 } TileSums;
 
 typedef struct Tile {
@@ -111,11 +116,6 @@ void kernel_write(Lower *l, Cursor at, const Form *f,
                   KernelRecord *r);                   /* and notes it on the kernel */
 bool lower_tiles(Lower *l, Cursor at, const Form *f); /* a part of one; false: it has no tiles */
 
-/* Floats that are computed with as they are. */
-static inline bool tile_is_float(DType dt) {
-  return dt == DT_f32 || dt == DT_f64;
-}
-
 /* Points of the fold; every axis of it is of known extent. */
 static inline double tile_folds(const Tile *t) {
   double n = 1;
@@ -124,7 +124,7 @@ static inline double tile_folds(const Tile *t) {
   return n;
 }
 
-/* Is operand k another one in each row? */
+/* Does operand k depend on the row? */
 static inline bool tile_varies(const Tile *t, u32 k) {
   return t->axis.row < FORM_AXES && operand_moves(&t->f.in[k], t->axis.row);
 }
@@ -166,9 +166,9 @@ Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
 double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
-double tile_busy(const Tile *t);              /* part of that in which something is multiplied */
+double tile_busy(const Tile *t);              /* part of that time that is multiply-adds */
 
-/* What is written between the two stands anywhere, and is dropped. */
+/* Between the two, statements and expressions are built on trial, and dropped at the end. */
 ProgMark tile_stand(Tile *t);
 void tile_leave(Tile *t, ProgMark mark);
 
@@ -221,8 +221,7 @@ Nest tile_nest(const Tile *t, Cursor at);      /* where val says */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* a new variable of its type */
-/* Lanes of a and b in groups of so many, the even ones or the odd ones, those of a and b in turn.
- */
+/* The even or the odd groups of `each` lanes, of a and b alternately: a step of a transpose. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name);

@@ -496,7 +496,7 @@ Tile tile_of(Lower *l, const Form *f) {
 }
 
 static bool is_plain(DType dt) {
-  return tile_is_float(dt) || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow(dt);
+  return dtype_is_full_float(dt) || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow(dt);
 }
 
 /* Vectors of f32 and f64, or of integers up to 32 bits, whose sums do not depend on their order. */
@@ -624,7 +624,7 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
   Prog *p = l->p;
   *t = tile_of(l, f);
   t->axis.lane = FORM_AXES;
-  if (!f->fold || !tile_is_float(f->acc) || f->dt != f->acc) return false;
+  if (!f->fold || !dtype_is_full_float(f->acc) || f->dt != f->acc) return false;
   drop_guards(t);
   for (u32 i = 0; i < f->naxes; i++)
     if (f->axis[i].fold && f->axis[i].hi != 1) t->axis.lane = i;
@@ -688,7 +688,8 @@ static u32 last_axis(const Tile *t) {
 
 bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   *t = tile_of(l, f);
-  if (!f->fold || !tile_is_float(f->acc) || f->dt != f->acc || f->nin != 2 || f->body != FB_op)
+  if (!f->fold || !dtype_is_full_float(f->acc) || f->dt != f->acc || f->nin != 2 ||
+      f->body != FB_op)
     return false;
   drop_guards(t);
   u32 row = last_axis(t), axis = f->naxes;

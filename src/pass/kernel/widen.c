@@ -16,24 +16,10 @@ static bool depends(const Widen *w, ExprId e) {
   return ex_mentions(w->p, e, w->lane) || (w->acc_var && ex_mentions(w->p, e, w->acc_var));
 }
 
-/* Types whose values lie in memory as they are computed with. */
-static bool plain(DType dt) {
-  switch (dt) {
-  case DT_f32:
-  case DT_f64:
-  case DT_f16:
-  case DT_bf16:
-  case DT_i64:
-  case DT_i32:
-  case DT_i16:
-  case DT_i8:
-  case DT_u64:
-  case DT_u32:
-  case DT_u16:
-  case DT_u8:
-  case DT_bool: return true;
-  default: return false;
-  }
+/* Types that all back ends have vectors of: not those of less than a byte, nor floats of one. */
+static bool has_vectors(DType dt) {
+  u32 bits = dtype_info[dt].bits;
+  return dt == DT_bool || (dtype_is_int(dt) && bits >= 8) || (dtype_is_float(dt) && bits >= 16);
 }
 
 /* The same memory without dimensions of 1 behind dimension d. */
@@ -88,7 +74,7 @@ bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n) {
   Prog *p = w->p;
   const Buf *b = prog_buf(p, *buf);
   u32 d = *n;
-  if (!plain(b->dt) || b->lanes != 1) return false;
+  if (!has_vectors(b->dt) || b->lanes != 1) return false;
   while (d > 0 && b->dim[d - 1] == 1) d--;
   if (!d) return false;
   for (u32 i = 0; i < *n; i++)
@@ -109,7 +95,7 @@ static ExprId every_second(const Widen *w, const Expr *x) {
   const Buf *b = prog_buf(p, x->ref);
   ExprId idx[2][MAX_RANK];
   u32 n = x->narg, half = w->lanes / 2;
-  if (!plain(b->dt) || b->lanes != 1 || !n) return 0;
+  if (!has_vectors(b->dt) || b->lanes != 1 || !n) return 0;
   for (u32 i = 0; i + 1 < n; i++)
     if (ex_mentions(p, x->arg[i], w->lane)) return 0;
   ExprId first = first_index(w, ex_copy(p, x->arg[n - 1]), 2);
@@ -137,10 +123,10 @@ static ExprId widen_load(const Widen *w, const Expr *x) {
 ExprId widen(const Widen *w, ExprId id) {
   Prog *p = w->p;
   Expr x = *prog_expr(p, id);
-  if (!depends(w, id)) return plain(x.dt) ? ex_splat(p, ex_copy(p, id), w->lanes) : 0;
+  if (!depends(w, id)) return has_vectors(x.dt) ? ex_splat(p, ex_copy(p, id), w->lanes) : 0;
   if (x.kind == EX_var) return x.ref == w->acc_var ? ex_copy(p, w->vec) : 0;
   if (x.kind == EX_load) return widen_load(w, &x);
-  if (x.kind != EX_op || !plain(x.dt)) return 0;
+  if (x.kind != EX_op || !has_vectors(x.dt)) return 0;
   ExprId arg[4];
   for (u32 i = 0; i < x.narg; i++)
     if (!(arg[i] = widen(w, x.arg[i]))) return 0;

@@ -96,18 +96,12 @@ static bool split_index(Share *o, const Accesses *in, ExprId e, VarId v, IndexSp
   return s->coef != 0;
 }
 
-static bool same_outer(const Affine *a, const Affine *b) {
-  if (a->n != b->n) return false;
-  for (u32 i = 0; i < a->n; i++)
-    if (a->t[i].var != b->t[i].var || a->t[i].coef != b->t[i].coef) return false;
-  return true;
-}
-
 /* Do any two iterations of v access different places of dimension d? Then its indices move by more
  * from one iteration to the next than they spread within one. */
 static bool separates(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
   IndexSplit all = {0}, s;
   BufId first = 0;
+  i64 by;
   const RootUse *use = access_root(in, root);
   for (u32 i = use ? use->last : 0; i; i = in->at.at[i - 1].before) {
     const Access *t = &in->at.at[i - 1];
@@ -117,7 +111,8 @@ static bool separates(Share *o, const Accesses *in, BufId root, VarId v, u32 d) 
       first = t->buf;
       all = s;
     }
-    if (t->buf != first || s.coef != all.coef || !same_outer(&s.outer, &all.outer)) return false;
+    if (t->buf != first || s.coef != all.coef || !affine_differ_by(&s.outer, &all.outer, &by))
+      return false;
     if (s.lo < all.lo) all.lo = s.lo;
     if (s.hi > all.hi) all.hi = s.hi;
   }

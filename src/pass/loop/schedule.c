@@ -15,7 +15,8 @@
  *   operand, and loads take longer than products. Read more often it stays without being told;
  *   where sums leave no room for it, loading again is right.
  * - Sums of integers (OP_pairs, OP_dot2): compilers know that their order does not matter, and
- * would make all products of several steps first, more than registers hold.
+ *   would make all products of several steps first, more than registers hold. A loop that adds
+ *   dot2 is not to be written out (nounroll): gcc would load ahead for several steps.
  * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
  *   their registers for what the run holds. One that walks elements side by side says so (walks).
  * - Products of bytes below 128 (dot4.low) are fewer instructions on some machines.
@@ -176,6 +177,17 @@ static bool adds_products(Schedule *o, const Stmt *s) {
          (x->op == OP_pairs || x->op == OP_dot2);
 }
 
+/* Does a step of the loop itself, not one inside, add products of 16 bits? */
+static bool adds_dot2(Schedule *o, StmtId first) {
+  const Stmt *s;
+  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));) {
+    w.skip = s->body && !is_unrolled(s);
+    if (s->kind == ST_store && adds_products(o, s) && prog_expr(o->p, s->a)->op == OP_dot2)
+      return true;
+  }
+  return false;
+}
+
 /* ---- kernels ---- */
 
 /* What a kernel holds, in vectors that fill a register. */
@@ -261,6 +273,7 @@ static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whol
     return;
   }
   bool sums = stores_registers(o, s.body);
+  if (adds_dot2(o, s.body)) prog_stmt(o->p, id)->flags |= LF_nounroll;
   visit_list(o, (Cursor){.owner = id}, id, false);
   if (sums && has_extent(o, &s, &n) && (double)n <= figures.written_out && !has_loop(o, s.body)) {
     add_splats(o, s.body);
@@ -288,6 +301,7 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
       if (is_held(o, s, loop) || adds_products(o, s)) s->flags |= SF_hold;
     }
     if (s->kind == ST_for) {
+      s->flags &= (u8)~LF_nounroll;
       bool whole = handed && id == first && !next && s->flags & LF_parallel;
       visit_for(o, id, &at, loop, whole);
       continue;

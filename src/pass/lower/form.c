@@ -115,30 +115,15 @@ Op fold_op(Op op, DType dt) {
   return op == OP_add || op == OP_max ? OP_or : OP_and;
 }
 
-Scalar fold_init(Op op, DType dt) {
-  Scalar lo = {.i = 0}, hi;
-  if (dt == DT_bool) return (Scalar){.i = op == OP_mul || op == OP_min};
-  if (op == OP_add || op == OP_mul) {
-    if (dtype_is_float(dt))
-      lo.f = op == OP_mul;
-    else
-      lo.i = op == OP_mul;
-    return lo;
-  }
-  dtype_limits(dt, &lo, &hi);
-  return op == OP_max ? lo : hi;
-}
-
 static void set_fold(Form *f, Op op, DType dt) {
   f->fold = true;
   f->dt = dt;
   f->with = fold_op(op, dt);
   f->acc = dtype_is_float(dt) ? dtype_acc(dt) : dt;
-  f->init = fold_init(op, dt);
+  f->init = scalar_identity(op, dt);
 }
 
 static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
-  static const Op with[] = {OP_add, OP_mul, OP_max, OP_min, OP_add};
   BufId x = buf[n->in[0]];
   u32 count, mask = 0, k = 0;
   const Dim *axes = node_list(n, AT_axes, &count);
@@ -157,7 +142,7 @@ static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
         k++;
     }
   }
-  set_fold(f, with[n->op - OP_reduce_sum], prog_buf(p, x)->dt);
+  set_fold(f, op_fold(n->op), prog_buf(p, x)->dt);
   if (n->op == OP_resume_sum) {
     f->from = f->out;
     f->from.buf = buf[n->in[1]];
@@ -322,7 +307,7 @@ static void of_pool(const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_operand(p, &f->in[0], buf[n->in[0]]);
   for (u32 i = 0; i < lead; i++) f->in[0].idx[i] = of_axis(i);
   add_window(p, n, lead, lead, size, ns, f);
-  set_fold(f, n->op == OP_pool_sum ? OP_add : OP_max, prog_buf(p, f->in[0].buf)->dt);
+  set_fold(f, op_fold(n->op), prog_buf(p, f->in[0].buf)->dt);
 }
 
 /* The output channel is two axes, group and channel within it. */

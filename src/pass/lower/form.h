@@ -88,7 +88,6 @@ bool operand_moves(const Operand *o, u32 axis);
 const Index *form_guard(const Form *f, u32 axis, const Operand **of);
 /* The fold op on bool: or and and. */
 Op fold_op(Op op, DType dt);
-Scalar fold_init(Op op, DType dt); /* what nothing folds to */
 
 /* Parts in which no index is spread; 1: f itself. A part has every so-manieth point of the result
  * and those points of the window that meet an element there. */

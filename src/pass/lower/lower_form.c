@@ -64,7 +64,8 @@ ExprId nest_load(Nest *x, u32 in) {
   return load(x, &x->f->in[in]);
 }
 
-/* A fold that its users finish: the value stored is theirs, in their buffer. */
+/* What is stored of a sum: where the kernel has an epilogue, its value, with `value` for the sum.
+ */
 ExprId nest_finish(Nest *x, ExprId value) {
   if (!x->f->epilogue) return value;
   ExprId idx[MAX_RANK];
@@ -138,7 +139,8 @@ static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   return ex_op(p, OP_exp1, &arg, 1);
 }
 
-/* e is a constant beside another operand, which is returned; 0: it is not. */
+/* The other operand of e = op(operand, constant), of commutative ones in either order; 0: e is not
+ * such. */
 static ExprId beside(Prog *p, ExprId e, Op op, double *constant) {
   const Expr *o = prog_expr(p, e);
   if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;

@@ -1,4 +1,4 @@
-/* lower_fuse.c: groups: values that fuse.c has decided not to keep in memory.
+/* lower_fuse.c: values that fuse.c inlines into their users, or leaves in an accumulator.
  *
  * Such a value gets a buffer in name only (it is inlined), so that forms can be made of its users
  * as of any other. Where an element of an inlined one is loaded, the expression that computes it
@@ -20,7 +20,7 @@ bool inlined_make(Lower *l, const Node *n) {
   return true;
 }
 
-/* The element of v at idx as an index: it counts from the end when negative, and is clamped. */
+/* The element of v at idx, as an index into an axis: from the end when negative, then clamped. */
 static ExprId pick_eval(Lower *l, Val v, const ExprId *idx, Dim extent, const ExprScope *in) {
   Prog *p = l->p;
   ExprId raw = ex_cast(p, DT_i64, storage_load(l, l->buf[v], idx, in), false);

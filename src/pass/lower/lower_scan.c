@@ -198,7 +198,7 @@ void lower_pool_arg(Lower *l, Cursor at) {
   DType key = key_dtype(prog_buf(p, f.in[0].buf)->dt);
   nest_loops(&x, false, FORM_AXES);
   VarId best = let_new(p, &x.at, "best", ex_int(p, -1));
-  VarId top = let_new(p, &x.at, "top", ex_const(p, key, fold_init(OP_max, key)));
+  VarId top = let_new(p, &x.at, "top", ex_const(p, key, scalar_identity(OP_max, key)));
   Cursor after = x.at;
   nest_loops(&x, true, FORM_AXES);
   VarId v = let_new(p, &x.at, "v", ex_cast(p, key, nest_load(&x, 0), false));
@@ -234,7 +234,7 @@ static void cum_vector(const CumLines *s, Cursor at, ExprId first) {
   u32 rank = s->last_dim + 1;
   ExprId zero = ex_int(p, 0), from[MAX_RANK], to[MAX_RANK];
   BufId acc = tile_registers(p, dt, s->lanes, 1, 1, "acc");
-  ExprId start = ex_const(p, dt, fold_init(s->op, dt));
+  ExprId start = ex_const(p, dt, scalar_identity(s->op, dt));
   reg_store(p, &at, acc, zero, zero, s->lanes > 1 ? ex_splat(p, start, s->lanes) : start);
   VarId k = prog_for(p, &at, ex_int(p, 0), ex_dim(p, n), "k");
   if (s->reverse) {
@@ -262,7 +262,7 @@ static bool cum_beside(Lower *l, Cursor at) {
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   CumLines s = {.p = p, .x = lower_in(l, 0), .out = lower_out(l, 0), .last_dim = x->rank - 1};
-  s.op = l->n->op == OP_cumsum ? OP_add : OP_mul;
+  s.op = op_fold(l->n->op);
   s.axis = (u32)node_int(l->n, AT_axis, 0);
   s.exclusive = node_int(l->n, AT_exclusive, 0) != 0;
   s.reverse = node_int(l->n, AT_reverse, 0) != 0;
@@ -290,7 +290,7 @@ void lower_cum(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
   DType dt = prog_buf(p, x)->dt, acc_dt = dtype_is_float(dt) ? dtype_acc(dt) : dt;
-  Op op = l->n->op == OP_cumsum ? OP_add : OP_mul;
+  Op op = op_fold(l->n->op);
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
   Dim n = prog_buf(p, x)->dim[axis];
   bool exclusive = node_int(l->n, AT_exclusive, 0) != 0,
@@ -298,7 +298,7 @@ void lower_cum(Lower *l, Cursor at) {
   VarId var[MAX_RANK];
   if (acc_dt == dt && cum_beside(l, at)) return;
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, axis, var);
-  VarId acc = let_new(p, &at, "acc", ex_const(p, acc_dt, fold_init(op, dt)));
+  VarId acc = let_new(p, &at, "acc", ex_const(p, acc_dt, scalar_identity(op, dt)));
   var[axis] = prog_for(p, &at, ex_int(p, 0), ex_dim(p, n), "k");
   if (reverse) {
     ExprId last = ex_op2(p, OP_sub, ex_dim(p, n), ex_int(p, 1));

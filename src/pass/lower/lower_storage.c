@@ -104,9 +104,9 @@ static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u
   prog_store(p, &at, b, idx, all, zero);
 }
 
-/* rest: of the last block only a part has channels. Bytes are read four at a time and i16 two,
- * those behind the last channel too; they count for nothing, but memory that nobody wrote is not
- * read. */
+/* rest: the last block has fewer channels than lanes. Bytes are read four at a time and i16 two, so
+ * lanes behind the last channel are read too: their weights are 0, but memory that nobody wrote
+ * must not be read. */
 static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest) {
   bool any = rest;
   for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
