@@ -33,11 +33,18 @@ typedef struct TileStore {
   Finish finish;                /* what is made of the sum */
 } TileStore;
 
+/* Points of an axis that all panels are multiplied with before the next ones are: see
+ * tile_block.c. */
+typedef struct TileBlock {
+  u32 axis;     /* that of the rows, or one around them; FORM_AXES: there are no blocks */
+  i64 each;     /* points of one */
+  ExprId first; /* where the one being written begins */
+} TileBlock;
+
 /* Where a tile stands while it is written. */
 typedef struct TileAt {
   i64 from;              /* point of the lane axis where panel 0 begins */
-  ExprId row;            /* rows are a block of them that begins here, of */
-  i64 rows;              /* so many; 0: all there are */
+  TileBlock block;       /* each 0: all points of all axes */
   ExprId panel;          /* vector along the lane axis, */
   ExprId beside;         /* and which of the tile it is */
   VarId var[FORM_AXES];  /* of loops */
@@ -214,6 +221,8 @@ bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winogra
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+
+TileBlock tile_block(const Tile *t); /* tile_block.c */
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
