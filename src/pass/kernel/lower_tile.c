@@ -250,6 +250,14 @@ static void open_fold(Tile *t, Cursor *at) {
       t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->axis.each));
       continue;
     }
+    if (i != t->axis.split && fetch_steps(t) > 1 && f->axis[i].hi > 1) {
+      i64 steps = fetch_steps(t);
+      VarId q = prog_for(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q");
+      fetch_lines(t, at, ex_var(p, q));
+      VarId c = prog_for(p, at, ex_int(p, 0), ex_int(p, steps), "c");
+      t->at.val[i] = times_plus(p, ex_var(p, q), steps, ex_var(p, c));
+      continue;
+    }
     if (i != t->axis.split) {
       tile_loop(t, at, i);
       if (t->at.var[i] && t->unroll >> i & 1) prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -263,6 +271,7 @@ static void open_fold(Tile *t, Cursor *at) {
       n = (f->axis[t->axis.split].hi + each - 1) / each, within = t->axis.block / each;
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
+  fetch_lines(t, at, ex_at(p, block));
   VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
   if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -288,6 +297,7 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
   reg_store(p, &init, acc, i, j, zero);
   Tile in = *t;
   Cursor inside = at;
+  in.at.fetch.first = panel;
   open_fold(&in, &inside);
   step_tile(&in, inside, acc, s, row, panel);
   tile_store(t, at, acc, s, row, panel, valid);
@@ -333,10 +343,14 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Cover c = tile_cover(in_block ? b->each : n - lo, most);
   double widen = t->l->unit->target->cost->widen_tiles;
   t->widens = widen > 0 && (double)(c.big + c.small) >= widen && pack_widen(t, panels);
+  fetch_choose(t, panels, (t->at.lines ? t->at.lines : 1) * (c.big + c.small));
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
+    ExprId tile = ex_int(p, part ? c.big : 0);
+    if (t->at.lines) tile = times_plus(p, ex_copy(p, t->at.line), c.big + c.small, tile);
+    t->at.fetch.tile = tile;
     if (t->widens) {
       ExprId row = ex_int(p, lo + first);
       if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
@@ -345,7 +359,9 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
       first += rows;
       if (!--count) continue;
     }
-    ExprId r = times_plus(p, count_free(p, &in, count, "r"), rows, ex_int(p, lo + first));
+    ExprId turn = count_free(p, &in, count, "r"),
+           r = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
+    t->at.fetch.tile = ex_op2(p, OP_add, tile, turn);
     if (in_block) r = ex_op2(p, OP_add, ex_copy(p, b->first), r);
     one_tile(t, in, (TileSize){rows, panels}, r, panel, valid);
   }
@@ -378,6 +394,24 @@ static Cursor open_axes(Tile *t, Cursor at, bool batch, u32 first, u32 last) {
   return at;
 }
 
+/* Which of the points of loops inside of that over panels it is. */
+static void count_lines(Tile *t) {
+  Prog *p = t->p;
+  const TileBlock *b = &t->at.block;
+  for (u32 i = 0; i < t->f.naxes && !t->sums.panels_innermost; i++) {
+    const Axis *a = &t->f.axis[i];
+    bool cut = b->each && i == b->axis;
+    if (a->fold || i == t->axis.lane || i == t->axis.row || tile_is_batch(t, i) || !t->at.val[i] ||
+        (b->each && i < b->axis) || !dim_is_const(a->hi))
+      continue;
+    ExprId v =
+        ex_op2(p, OP_sub, ex_copy(p, t->at.val[i]), cut ? ex_copy(p, b->first) : ex_int(p, a->lo));
+    i64 n = cut ? b->each : a->hi - a->lo;
+    t->at.line = t->at.lines ? times_plus(p, t->at.line, n, v) : v;
+    t->at.lines = (t->at.lines ? t->at.lines : 1) * n;
+  }
+}
+
 /* Panels first .. first + count - 1, tiles of `each` beside each other; valid: lanes of a panel
  * that the result has. */
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
@@ -387,6 +421,7 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
   Tile in = *t;
   if (!t->sums.panels_innermost)
     at = open_axes(&in, at, false, in.at.block.each ? in.at.block.axis : 0, in.f.naxes);
+  count_lines(&in);
   loop_rows(&in, at, each, panel, valid);
 }
 
