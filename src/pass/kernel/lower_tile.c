@@ -233,6 +233,7 @@ static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, prog_for(p, at, q, ex_int(p, n / steps), "q"));
+  if (n > steps && steps > 1) fetch_lines(t, at, q);
   return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
 }
 

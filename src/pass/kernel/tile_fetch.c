@@ -6,7 +6,8 @@
  * fetches its share of those that come next, a line every few steps. What lies behind the last
  * panel is as a rule what the next kernel reads.
  *
- * Nothing is fetched for bytes, whose steps take several points at a time.
+ * Nothing is fetched for bytes that are taken four at a time, by instructions that have them
+ * multiplied sooner than hints are given.
  */
 #include "pass/kernel/tile.h"
 
@@ -57,7 +58,7 @@ void fetch_choose(Tile *t, i64 panels, i64 tiles) {
   TileFetch *x = &t->at.fetch;
   u32 k = weights_of(t), fold = only_fold(t);
   *x = (TileFetch){0};
-  if (k == FORM_IN || t->axis.each > 1 || t->l->unit->aim != AIM_time || tiles < LEAST_TILES ||
+  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < LEAST_TILES ||
       (double)tiles > figures.fetch_tiles)
     return;
   if (t->axis.split == FORM_AXES &&
