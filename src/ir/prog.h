@@ -104,6 +104,8 @@ typedef enum StmtKind {
   ST_require, /* cond; the run ends with the message in label where it does not hold; in a kernel
                * the kernel does, and the same one stands behind it */
   ST_barrier, /* loads of buf that stand behind it are not done before it: see schedule.c */
+  ST_fetch, /* the line of memory a elements behind the start of buf, maybe behind its end, is read
+             * soon: a hint */
   ST_COUNT
 } StmtKind;
 

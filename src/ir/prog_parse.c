@@ -455,6 +455,13 @@ static void stmt(ProgParse *o, Cursor *at) {
     StmtId id = begin(o, at, ST_barrier);
     prog_stmt(o->p, id)->buf = find_buf(o, scan_name(s));
     if (scan_accept_word(s, "many")) prog_stmt(o->p, id)->flags = BF_many;
+  } else if (scan_accept_word(s, "fetch")) {
+    StmtId id = begin(o, at, ST_fetch);
+    BufId b = find_buf(o, scan_name(s));
+    scan_expect_word(s, "at");
+    ExprId from = expr(o);
+    prog_stmt(o->p, id)->buf = b;
+    prog_stmt(o->p, id)->a = from;
   } else if (scan_accept_word(s, "kernel")) {
     StmtId id = begin(o, at, ST_kernel);
     Str label = scan_quoted(s);

@@ -227,12 +227,18 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
     put_name(o, prog_buf(o->p, s->buf)->name);
     if (s->flags & BF_many) text_puts(t, " many");
     break;
+  case ST_fetch:
+    text_puts(t, "fetch ");
+    put_name(o, prog_buf(o->p, s->buf)->name);
+    text_puts(t, " at ");
+    put_expr(o, s->a, AT_compare);
+    break;
   case ST_COUNT: break;
   }
   if (value) {
     text_puts(t, " = ");
     put_expr(o, s->a, AT_compare);
-  } else if (s->kind != ST_require && s->kind != ST_barrier) {
+  } else if (s->kind != ST_require && s->kind != ST_barrier && s->kind != ST_fetch) {
     put_body(o, s->body, depth);
   }
   if (s->other) {

@@ -194,10 +194,26 @@ def engine(env):
         raise Fail(f"NAME_call of a file that is given its weights: {tail(cc.text())}")
 
 
+def fetched(env):
+    """Weights of a large product with several tiles are fetched ahead, those of a small one are not; each line of the next panels is fetched, and
+    by one tile: lines of a tile times tiles are the bytes of two panels."""
+    for side, want in ((512, True), (64, False)):
+        g = onnxfile.Graph()
+        x = g.input([24, side])
+        g.output(g.node("MatMul", [x, weight(g, side, side)]), [24, side])
+        text = compiled(env, write(env, f"fetched{side}", g), "--march", "avx2", "--no-selftest").out.decode()
+        at = re.findall(r"IG_FETCH\(w, .*\(\w+ \* (\d+) \+", text)
+        if bool(at) != want:
+            raise Fail(f"{side}: {len(at)} statements fetch weights")
+        if want and int(at[0]) * 4 * 64 != 2 * side * 8 * 4:
+            raise Fail(f"a tile fetches {at[0]} lines")
+
+
 def tests(env):
     return [Test("weights/file", lambda: cost(env, "file", 0.03, 3), cost=2),
             Test("weights/text", lambda: cost(env, "text", 0.1, 7), cost=3),
             Test("weights/beside", lambda: beside(env), cost=3), Test("weights/begun", lambda: begun(env), cost=2), Test("weights/shared", lambda: shared(env)),
+            Test("weights/fetched", lambda: fetched(env)),
             Test("weights/engine", lambda: engine(env), cost=3),
             Test("weights/budget", lambda: budget(env), cost=2),
             *[Test(f"weights/length-{c}", lambda c=c: length(env, c)) for c in ("gcc", "clang")]]

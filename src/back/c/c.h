@@ -143,6 +143,7 @@ typedef struct VectorTexts {
   bool keeps;      /* loads are kept where they are */
   bool holds;      /* loaded vectors are kept in registers */
   bool fetches;    /* memory is fetched ahead */
+  bool lines;      /* lines of it are */
   bool intrinsics; /* of x86, for what vectors cannot say */
   bool dot4;       /* some of them for several products at a time */
 } VectorTexts;

@@ -165,6 +165,17 @@ static void put_barrier(Emit *e, const Stmt *s) {
   e->all->vec.keeps = true;
 }
 
+static void put_fetch(Emit *e, const Stmt *s) {
+  if (e->b.mode != BM_vectors || !e->by_buf.param[s->buf]) return;
+  begin_line(e);
+  text_puts(e->t, "IG_FETCH(");
+  put_buf_name(e, s->buf);
+  text_puts(e->t, ", ");
+  put_index(e, s->a);
+  text_puts(e->t, ");\n");
+  e->all->vec.lines = true;
+}
+
 void put_block(Emit *e, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
@@ -183,6 +194,7 @@ void put_block(Emit *e, StmtId first) {
     case ST_kernel: put_kernel_call(e, s.into ? s.into : id); break;
     case ST_require: put_require(e, &s); break;
     case ST_barrier: put_barrier(e, &s); break;
+    case ST_fetch: put_fetch(e, &s); break;
     default: break;
     }
   }

@@ -452,6 +452,10 @@ void put_vectors(Emit *e, Text *out) {
              "/* memory behind p, which is read soon */\n"
              "#define IG_AHEAD(p) __builtin_prefetch((const void *)((uintptr_t)(p) + %d), 0, 2)\n",
              (int)figures.fetch_bytes);
+  if (e->all->vec.lines)
+    text_puts(out, "/* element i of p, which may lie behind its end, is read soon */\n"
+                   "#define IG_FETCH(p, i) __builtin_prefetch((const void *)((uintptr_t)(p) + "
+                   "sizeof *(p) * (uintptr_t)(i)))\n");
   for (DType k = 0; k < DT_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = dtype_bytes(k) << i;

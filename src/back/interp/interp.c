@@ -426,6 +426,7 @@ static void exec(Run *r, StmtId first) {
       if (!eval(r, s->a).i) fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, s->label));
       break;
     case ST_barrier:
+    case ST_fetch:
     case ST_COUNT: break;
     }
   }

@@ -151,7 +151,8 @@ static bool add_sum(PanelMatch *o, const Stmt *s) {
 static bool match_stmt(PanelMatch *o, const Stmt *s) {
   u32 at;
   switch (s->kind) {
-  case ST_barrier: return true;
+  case ST_barrier:
+  case ST_fetch: return true;
   case ST_let: return add_name(o, 0, s->var, s->a);
   case ST_store:
     if (prog_buf(o->p, s->buf)->space != BS_reg) return false;
@@ -233,11 +234,11 @@ static bool find_grid(PanelMatch *o, u32 *base) {
 
 /* ---- loops ---- */
 
-/* The only statement of a list but for barriers; 0: there are several. */
+/* The only statement of a list but for barriers and hints; 0: there are several. */
 static StmtId only(Prog *p, StmtId first) {
   StmtId found = 0;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    if (prog_stmt(p, id)->kind == ST_barrier) continue;
+    if (prog_stmt(p, id)->kind == ST_barrier || prog_stmt(p, id)->kind == ST_fetch) continue;
     if (found) return 0;
     found = id;
   }

@@ -78,7 +78,7 @@ static bool look_expr(RowLook *o, ExprWalk w) {
 
 static bool look_stmt(RowLook *o, const Stmt *s) {
   Prog *p = o->b->p;
-  if (s->kind == ST_barrier) return true;
+  if (s->kind == ST_barrier || s->kind == ST_fetch) return true;
   if (s->kind != ST_let && s->kind != ST_set && s->kind != ST_store) return false;
   if (!look_expr(o, ex_walk_stmt(p, s))) return false;
   if (s->kind == ST_store) return look_access(o, s->buf, s->idx, s);

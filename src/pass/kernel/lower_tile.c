@@ -234,6 +234,7 @@ static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, prog_for(p, at, q, ex_int(p, n / steps), "q"));
+  if (n > steps && steps > 1) fetch_lines(t, at, q);
   return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
 }
 
@@ -251,6 +252,14 @@ static void open_fold(Tile *t, Cursor *at) {
       t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->axis.each));
       continue;
     }
+    if (i != t->axis.split && fetch_steps(t) > 1 && f->axis[i].hi > 1) {
+      i64 steps = fetch_steps(t);
+      VarId q = prog_for(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q");
+      fetch_lines(t, at, ex_var(p, q));
+      VarId c = prog_for(p, at, ex_int(p, 0), ex_int(p, steps), "c");
+      t->at.val[i] = times_plus(p, ex_var(p, q), steps, ex_var(p, c));
+      continue;
+    }
     if (i != t->axis.split) {
       tile_loop(t, at, i);
       if (t->at.var[i] && t->unroll >> i & 1) prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -264,6 +273,7 @@ static void open_fold(Tile *t, Cursor *at) {
       n = (f->axis[t->axis.split].hi + each - 1) / each, within = t->axis.block / each;
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
+  fetch_lines(t, at, ex_at(p, block));
   VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
   if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -289,6 +299,7 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
   reg_store(p, &init, acc, i, j, zero);
   Tile in = *t;
   Cursor inside = at;
+  in.at.fetch.first = panel;
   open_fold(&in, &inside);
   step_tile(&in, inside, acc, s, row, panel);
   tile_store(t, at, acc, s, row, panel, valid);
@@ -296,7 +307,7 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
 
 /* ---- loops around tiles ---- */
 
-enum { REST_ROWS = 4, LEAST_GAIN = 2 };
+enum { REST_ROWS = 4 };
 
 /* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
@@ -328,24 +339,32 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     open_rows(t, at, panels, panel, valid);
     return;
   }
-  i64 lo = t->f.axis[t->axis.row].lo;
-  Cover c = tile_cover(t->at.rows ? t->at.rows : n - lo, most);
+  const TileBlock *b = &t->at.block;
+  bool in_block = b->each && b->axis == t->axis.row;
+  i64 lo = in_block ? 0 : t->f.axis[t->axis.row].lo;
+  Cover c = tile_cover(in_block ? b->each : n - lo, most);
   double widen = t->l->unit->target->cost->widen_tiles;
   t->widens = widen > 0 && (double)(c.big + c.small) >= widen && pack_widen(t, panels);
+  fetch_choose(t, panels, (t->at.lines ? t->at.lines : 1) * (c.big + c.small));
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
+    ExprId tile = ex_int(p, part ? c.big : 0);
+    if (t->at.lines) tile = times_plus(p, ex_copy(p, t->at.line), c.big + c.small, tile);
+    t->at.fetch.tile = tile;
     if (t->widens) {
       ExprId row = ex_int(p, lo + first);
-      if (t->at.rows) row = ex_op2(p, OP_add, ex_copy(p, t->at.row), row);
+      if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
       one_tile(t, in, (TileSize){rows, panels}, row, panel, valid);
       t->widens = false;
       first += rows;
       if (!--count) continue;
     }
-    ExprId r = times_plus(p, count_free(p, &in, count, "r"), rows, ex_int(p, lo + first));
-    if (t->at.rows) r = ex_op2(p, OP_add, ex_copy(p, t->at.row), r);
+    ExprId turn = count_free(p, &in, count, "r"),
+           r = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
+    t->at.fetch.tile = ex_op2(p, OP_add, tile, turn);
+    if (in_block) r = ex_op2(p, OP_add, ex_copy(p, b->first), r);
     one_tile(t, in, (TileSize){rows, panels}, r, panel, valid);
   }
 }
@@ -362,11 +381,37 @@ bool tile_is_batch(const Tile *t, u32 axis) {
   return splat && vector;
 }
 
-static Cursor open_axes(Tile *t, Cursor at, bool batch) {
-  for (u32 i = 0; i < t->f.naxes; i++)
-    if (!t->f.axis[i].fold && i != t->axis.lane && i != t->axis.row && tile_is_batch(t, i) == batch)
+/* Loops over batches, or over the other axes from `first` to `last` - 1. */
+static Cursor open_axes(Tile *t, Cursor at, bool batch, u32 first, u32 last) {
+  const TileBlock *b = &t->at.block;
+  for (u32 i = first; i < last; i++) {
+    if (t->f.axis[i].fold || i == t->axis.lane || i == t->axis.row || tile_is_batch(t, i) != batch)
+      continue;
+    if (b->each && i == b->axis)
+      t->at.val[i] =
+          ex_op2(t->p, OP_add, ex_copy(t->p, b->first), count_free(t->p, &at, b->each, "l"));
+    else
       tile_loop(t, &at, i);
+  }
   return at;
+}
+
+/* Which of the points of loops inside of that over panels it is. */
+static void count_lines(Tile *t) {
+  Prog *p = t->p;
+  const TileBlock *b = &t->at.block;
+  for (u32 i = 0; i < t->f.naxes && !t->sums.panels_innermost; i++) {
+    const Axis *a = &t->f.axis[i];
+    bool cut = b->each && i == b->axis;
+    if (a->fold || i == t->axis.lane || i == t->axis.row || tile_is_batch(t, i) || !t->at.val[i] ||
+        (b->each && i < b->axis) || !dim_is_const(a->hi))
+      continue;
+    ExprId v =
+        ex_op2(p, OP_sub, ex_copy(p, t->at.val[i]), cut ? ex_copy(p, b->first) : ex_int(p, a->lo));
+    i64 n = cut ? b->each : a->hi - a->lo;
+    t->at.line = t->at.lines ? times_plus(p, t->at.line, n, v) : v;
+    t->at.lines = (t->at.lines ? t->at.lines : 1) * n;
+  }
 }
 
 /* Panels first .. first + count - 1, tiles of `each` beside each other; valid: lanes of a panel
@@ -376,7 +421,9 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
   if (!count) return;
   ExprId panel = times_plus(p, count_free(p, &at, count / each, "o"), each, ex_int(p, first));
   Tile in = *t;
-  if (!t->sums.panels_innermost) at = open_axes(&in, at, false);
+  if (!t->sums.panels_innermost)
+    at = open_axes(&in, at, false, in.at.block.each ? in.at.block.axis : 0, in.f.naxes);
+  count_lines(&in);
   loop_rows(&in, at, each, panel, valid);
 }
 
@@ -403,56 +450,34 @@ static void loop_lanes(Tile *t, Cursor at) {
   loop_lanes(&rest, at);
 }
 
-/* Rows of a product of matrices that are multiplied with all panels before the next ones are. All
- * rows are read again for every tile of panels, all panels for every block of rows: so blocks that
- * stay in a core's own cache where all rows do not, unless that would have the panels read about as
- * often. 0: no blocks. */
-static i64 block_rows(const Tile *t) {
-  const Form *f = &t->f;
-  if (t->axis.row == FORM_AXES || !dim_is_const(f->axis[t->axis.row].hi) || f->nin != 2) return 0;
-  for (u32 i = 0; i < f->naxes; i++) {
-    const Axis *a = &f->axis[i];
-    if (!dim_is_const(a->hi)) return 0;
-    bool around = !a->fold && i != t->axis.row && i != t->axis.lane && !tile_is_batch(t, i);
-    if (around && a->hi - a->lo > 1) return 0;
-  }
-  u32 moves = operand_moves(&f->in[0], t->axis.row) ? 0 : 1;
-  if (t->use[moves] != LU_splat || tile_varies(t, 1 - moves)) return 0;
-  i64 rows = f->axis[t->axis.row].hi - f->axis[t->axis.row].lo, lanes = f->axis[t->axis.lane].hi;
-  double row_bytes = tile_folds(t) * dtype_bytes(f->dt);
-  if ((double)rows * row_bytes <= figures.l2_bytes) return 0;
-  i64 tile = tile_rows(t, t->sums.panels),
-      each = (i64)(figures.own_bytes / row_bytes) / tile * tile;
-  if (each < tile) each = tile;
-  double read_rows = (double)rows * (double)lanes / (double)(t->sums.panels * t->lanes),
-         read_panels = (double)lanes * (double)rows / (double)each;
-  if (read_rows < LEAST_GAIN * read_panels) return 0;
-  i64 blocks = (rows + each - 1) / each, tiles = (rows + blocks * tile - 1) / (blocks * tile);
-  return tiles * tile;
-}
-
-static void loop_blocks(Tile *t, Cursor at, i64 each) {
+/* What stands around the axis that is cut into blocks stands around all panels. */
+static void loop_blocks(Tile *t, Cursor at, TileBlock b) {
   Prog *p = t->p;
-  i64 n = t->f.axis[t->axis.row].hi - t->f.axis[t->axis.row].lo;
+  const Axis *a = &t->f.axis[b.axis];
+  i64 n = a->hi - a->lo;
+  if (b.axis != t->axis.row) at = open_axes(t, at, false, 0, b.axis);
   for (u32 part = 0; part < 2; part++) {
-    i64 count = part ? n % each > 0 : n / each, first = part ? n / each * each : 0;
+    i64 count = part ? n % b.each > 0 : n / b.each, first = part ? n / b.each * b.each : 0;
     if (!count) continue;
     Tile in = *t;
     Cursor inside = at;
-    in.at.rows = part ? n % each : each;
-    in.at.row = times_plus(p, count_free(p, &inside, count, "b"), each, ex_int(p, first));
+    in.at.block = b;
+    in.at.block.each = part ? n % b.each : b.each;
+    in.at.block.first =
+        times_plus(p, count_free(p, &inside, count, "b"), b.each, ex_int(p, a->lo + first));
     loop_lanes(&in, inside);
   }
 }
 
 static void lower_fold(Tile *t, Cursor at) {
-  at = open_axes(t, at, true);
+  u32 n = t->f.naxes;
+  at = open_axes(t, at, true, 0, n);
   for (u32 k = 0; k < t->f.nin; k++)
     if (t->packed_at_run[k]) pack_run(t, at, k);
-  if (t->sums.panels_innermost) at = open_axes(t, at, false);
-  i64 each = block_rows(t);
-  if (each)
-    loop_blocks(t, at, each);
+  TileBlock block = tile_block(t);
+  if (t->sums.panels_innermost) at = open_axes(t, at, false, 0, n);
+  if (block.axis < FORM_AXES)
+    loop_blocks(t, at, block);
   else
     loop_lanes(t, at);
 }

@@ -37,11 +37,32 @@ typedef struct TileStore {
   Finish finish;                /* what is made of the sum */
 } TileStore;
 
+/* Points of an axis that all panels are multiplied with before the next ones are: see
+ * tile_block.c. */
+typedef struct TileBlock {
+  u32 axis;     /* that of the rows, or one around them; FORM_AXES: there are no blocks */
+  i64 each;     /* points of one */
+  ExprId first; /* where the one being written begins */
+} TileBlock;
+
+/* Panels that come next are fetched: see tile_fetch.c. */
+typedef struct TileFetch {
+  i64 lines;          /* a tile fetches; 0: none */
+  i64 steps;          /* of its fold at which it may */
+  BufId of;           /* the weights */
+  i64 panel, line;    /* elements of a panel and of a line */
+  i64 ahead;          /* from the panels of this tile to the next */
+  ExprId tile, first; /* which of those with these panels it is, and the first of these, */
+  ExprId batch;       /* less all panels of the batches before */
+} TileFetch;
+
 /* Where a tile stands while it is written. */
 typedef struct TileAt {
-  i64 from;              /* point of the lane axis where panel 0 begins */
-  ExprId row;            /* the first of a block of rows, */
-  i64 rows;              /* and how many there are in it; 0: the block is all rows */
+  i64 from;        /* point of the lane axis where panel 0 begins */
+  TileBlock block; /* each 0: all points of all axes */
+  ExprId line;     /* which point of the loops between panels and rows; 0: there are none */
+  i64 lines;       /* of so many; 0: of one */
+  TileFetch fetch;
   ExprId panel;          /* number of the vector along the lane axis, */
   ExprId beside;         /* and among those of the tile */
   VarId var[FORM_AXES];  /* of loops */
@@ -214,6 +235,13 @@ bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winogra
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+
+TileBlock tile_block(const Tile *t); /* tile_block.c */
+
+/* tile_fetch.c */
+void fetch_choose(Tile *t, i64 panels, i64 tiles); /* sets t->at.fetch, for so many with a panel */
+i64 fetch_steps(const Tile *t); /* of a fold that is taken so many at a time for that; 1: of none */
+void fetch_lines(const Tile *t, Cursor *at, ExprId group); /* at a group of steps */
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
