@@ -32,6 +32,7 @@ struct Unit {
   Prog *p;
   const Target *target; /* machine the code is for; the pipeline sets it */
   bool pairs;           /* OP_pairs takes less time than OP_dot4 there; the pipeline sets it */
+  bool by_dot2;         /* bytes are rather multiplied as i16, two at a time; likewise */
   Aim aim;              /* the pipeline sets it */
   u64 ram;              /* bytes of arena that bands of rows aim at; 0: no bands */
   bool precise;         /* functions of f32 as in mathlibf.h, also where others are faster;

@@ -217,6 +217,8 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   u->target = o->target ? o->target : target_scalar();
   u->pairs =
       u->target->pairs == PAIRS_always || (u->target->pairs == PAIRS_without_dot4 && o->lacks_dot4);
+  u->by_dot2 =
+      u->target->cost->dot2_time > 0 && (u->target->pairs != PAIRS_without_dot4 || u->pairs);
   u->for_c = o->for_c;
   u->threads = o->threads;
   u->grain = o->grain;

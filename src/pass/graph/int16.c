@@ -138,7 +138,7 @@ void int16(Unit *u) {
   Graph *g = u->g;
   PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
                 .n = g->val.n,
-                .moved = u->target->lanes == 1 || !(u->target->cost->dot2_time > 0),
+                .moved = u->target->lanes == 1 || !u->by_dot2,
                 .bytes = u->target->lanes == 1};
   if (u->target->lanes > 1 && u->aim != AIM_time) return;
   for (NodeId i = 1; i < g->node.n; i++) {

@@ -258,7 +258,7 @@ static void give_border(Work *w, NodeId id) {
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
   bool block = c->depthwise || /* lanes run along its operand too */
                blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
-               (q && more < 0 && node_int(graph_node(g, id), AT_group, 1) == 1);
+               (q && more < 0);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
   bool line = !q && !c->blocks;

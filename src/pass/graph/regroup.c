@@ -13,10 +13,10 @@
  *              for groups of more than a few channels, and for transposed convolutions with a few
  *              results.
  *
- * Convolutions of bytes in groups of several channels become those of floats first: lanes of
- * families that multiply several bytes at a time run along results of one group, of which there are
- * few, and the next group reads others. The sums are integers below 2^24, which floats hold in
- * whatever order they are added; where that is not certain nothing is done.
+ * Bytes stay bytes where groups fill vectors, with zeros or without: several are multiplied at a
+ * time. Groups of fewer channels that are rather copied, channel by channel, are multiplied as
+ * floats: the sums are integers below 2^24, which floats hold in whatever order they are added;
+ * where that is not certain nothing is done.
  *
  * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
  * machines with vectors, and not where memory is to be saved.
@@ -26,6 +26,7 @@
  */
 #include "pass/pass.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_EXACT = 1 << 24 }; /* integers that f32 holds */
@@ -35,13 +36,8 @@ typedef enum GroupWay { GW_stay, GW_depthwise, GW_padded } GroupWay;
 typedef struct SmallGroups {
   i64 n, in, out;         /* groups; channels of one, and results */
   i64 padded_in, results; /* the same with zeros and with what nobody reads */
+  i64 window;             /* places of the window */
 } SmallGroups;
-
-static bool has_window(const Type *k) {
-  double window = 1;
-  for (u32 i = 2; i < k->rank; i++) window *= (double)k->dim[i];
-  return window >= figures.copied_window;
-}
 
 /* Is the copy small beside what is done with it? The families for vectors want to know the extents
  * of an image. */
@@ -76,15 +72,36 @@ static double time_to_stay(const Target *t, const SmallGroups *s) {
   return (double)(s->in * s->out) * (lanes < most ? (double)most / (double)lanes : 1);
 }
 
-static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s) {
+static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool bytes) {
   double stay = time_to_stay(t, s), copied = (double)(s->in * s->out) * figures.depthwise_time;
   s->padded_in = up_to(s->in, LAYOUT_PART);
   s->results = padded_results(t, s->out);
   double padded = (double)(s->padded_in * s->results);
-  bool can_copy = x->rank <= 4 && s->n * s->out >= LAYOUT_PART && is_copied(x, s);
+  bool can_copy = !bytes && x->rank <= 4 && s->n * s->out >= LAYOUT_PART && is_copied(x, s);
   if (stay > 0 && stay <= padded) return GW_stay;
   if (!stay && can_copy && copied < padded) return GW_depthwise;
   return padded <= figures.group_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
+}
+
+/* The same of bytes, as they are or stored as numbers of 16 bits (int16.c). */
+static double bytes_time(const Unit *u) {
+  return u->by_dot2 ? u->target->cost->dot2_time : figures.dot4_time;
+}
+
+/* Multiply-adds in the time of the cheapest way, for each place of the window and each result of
+ * the image, with the copies in front of it and behind it. */
+static double least_time(const Unit *u, const Type *x, SmallGroups *s, bool bytes) {
+  const Target *t = u->target;
+  double each = bytes ? bytes_time(u) : 1, stay = time_to_stay(t, s),
+         copy = figures.copy_time / (double)s->window;
+  switch (cheapest(t, x, s, bytes)) {
+  case GW_depthwise:
+    return (double)(s->in * s->out) * (figures.depthwise_time + 2 * copy) + (double)s->out * copy;
+  case GW_padded:
+    return (double)(s->padded_in * s->results) * each +
+           (double)((s->in < s->padded_in ? s->padded_in : 0) + s->results) * 2 * copy;
+  default: return stay > 0 ? stay * each : INFINITY;
+  }
 }
 
 /* One group with too few results for vectors of them, of an image that is spread: its lines are no
@@ -95,25 +112,59 @@ static bool lacks_results(const Node *n, const Type *x, SmallGroups *s) {
   return x->dt == DT_f32 && node_attr(n, AT_input_dilation) && s->out > 1 && s->out < LAYOUT_PART;
 }
 
-/* Which way a convolution goes. */
-static GroupWay choose_way(const Target *t, Graph *g, const Node *n, SmallGroups *s) {
+/* What there is to know; false: the families for vectors do not take it. */
+static bool find_groups(Graph *g, const Node *n, SmallGroups *s) {
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
   *s = (SmallGroups){.n = node_int(n, AT_group, 1)};
-  if (!type_is_static(k) || !dim_is_const(x->dim[1]) || !has_window(k)) return GW_stay;
-  if (x->rank == MAX_RANK) return GW_stay; /* groups are an axis more on the way */
+  if (!type_is_static(k) || !dim_is_const(x->dim[1])) return false;
+  if (x->rank == MAX_RANK) return false; /* groups are an axis more on the way */
   for (u32 i = 2; i < x->rank; i++)
-    if (!dim_is_const(x->dim[i])) return GW_stay;
+    if (!dim_is_const(x->dim[i])) return false;
   s->in = k->dim[1];
   s->out = k->dim[0] / s->n;
+  s->window = 1;
+  for (u32 i = 2; i < k->rank; i++) s->window *= k->dim[i];
+  return s->window > 0;
+}
+
+/* Are these bytes, and weights that are multiplied with them several at a time? */
+static bool multiplies_bytes(Graph *g, const Node *n) {
+  i64 zero;
+  const Tensor *w = graph_const(g, n->in[1]);
+  if (!w || graph_type(g, n->out[0])->dt != DT_i32 || !graph_bytes(g, n->in[0], &zero))
+    return false;
+  for (u64 i = 0; i < w->n; i++)
+    if (tensor_get(w, i).i < INT8_MIN || tensor_get(w, i).i > INT8_MAX) return false;
+  return true;
+}
+
+/* Which way a convolution goes. */
+static GroupWay choose_way(const Unit *u, const Node *n, SmallGroups *s) {
+  Graph *g = u->g;
+  const Type *x = graph_type(g, n->in[0]);
+  if (!find_groups(g, n, s) || (double)s->window < figures.copied_window) return GW_stay;
   if (s->n == 1) return lacks_results(n, x, s) ? GW_padded : GW_stay;
   if (s->in == 1) return s->out > 1 && is_copied(x, s) ? GW_depthwise : GW_stay;
-  return x->dt == DT_f32 ? cheapest(t, x, s) : GW_stay;
+  bool bytes = u->aim != AIM_size && multiplies_bytes(g, n);
+  return bytes || x->dt == DT_f32 ? cheapest(u->target, x, s, bytes) : GW_stay;
+}
+
+/* Do bytes take less time as they are than as floats? */
+static bool stays_bytes(const Unit *u, const Node *n) {
+  Graph *g = u->g;
+  const Type *x = graph_type(g, n->in[0]);
+  SmallGroups s;
+  if (!find_groups(g, n, &s) || !multiplies_bytes(g, n)) return false;
+  if ((double)s.window < figures.copied_window) return time_to_stay(u->target, &s) > 0;
+  double bytes = least_time(u, x, &s, true);
+  return bytes < least_time(u, x, &s, false);
 }
 
 /* ---- padded ---- */
 
-/* Axis `axis` of v in groups, each of which gets zeros behind it: `from` elements become `to`. */
-static Val pad_groups(Graph *g, Val v, u32 axis, i64 groups, i64 from, i64 to) {
+/* Axis `axis` of v in groups, each of which gets elements `fill` behind it: `from` of them become
+ * `to`. */
+static Val pad_groups(Graph *g, Val v, u32 axis, i64 groups, i64 from, i64 to, i64 fill) {
   if (from == to) return v;
   Type t = *graph_type(g, v);
   Dim dim[MAX_RANK], made[MAX_RANK], none[MAX_RANK] = {0}, more[MAX_RANK] = {0};
@@ -124,7 +175,7 @@ static Val pad_groups(Graph *g, Val v, u32 axis, i64 groups, i64 from, i64 to) {
   memcpy(dim + axis + 2, t.dim + axis + 1, (t.rank - axis - 1) * sizeof *dim);
   more[axis + 1] = to - from;
   v = mk_reshape(g, v, dim, t.rank + 1);
-  v = mk_pad(g, v, mk_scalar(g, t.dt, 0), none, more, interior);
+  v = mk_pad(g, v, mk_scalar(g, t.dt, (double)fill), none, more, interior);
   memcpy(made, t.dim, t.rank * sizeof *made);
   made[axis] = groups * to;
   return mk_reshape(g, v, made, t.rank);
@@ -141,10 +192,18 @@ static Val cut_groups(Graph *g, Val v, i64 groups, i64 from, i64 to) {
   return mk_reshape(g, v, made, t.rank);
 }
 
+/* Channels of zeros; of bytes less a zero point the bytes get them. */
+static Val pad_channels(Graph *g, Val v, const SmallGroups *s) {
+  i64 zero;
+  Val bytes = graph_bytes(g, v, &zero);
+  if (!bytes || s->in == s->padded_in) return pad_groups(g, v, 1, s->n, s->in, s->padded_in, 0);
+  return graph_widen_as(g, v, pad_groups(g, bytes, 1, s->n, s->in, s->padded_in, zero));
+}
+
 static Val make_padded(Graph *g, const SmallGroups *s, const Val *from, const Attr *at, u32 nat) {
-  Val in[2] = {pad_groups(g, from[0], 1, s->n, s->in, s->padded_in)};
-  in[1] = pad_groups(g, from[1], 1, 1, s->in, s->padded_in);
-  in[1] = pad_groups(g, in[1], 0, s->n, s->out, s->results);
+  Val in[2] = {pad_channels(g, from[0], s)};
+  in[1] = pad_groups(g, from[1], 1, 1, s->in, s->padded_in, 0);
+  in[1] = pad_groups(g, in[1], 0, s->n, s->out, s->results, 0);
   Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
   return cut_groups(g, made, s->n, s->results, s->out);
 }
@@ -234,7 +293,7 @@ static bool in_floats(Edit *e, NodeId id) {
   if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
   const Tensor *w = graph_const(g, conv->in[1]);
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
-  if (w->dim[1] < 2 || (double)w->dim[1] > figures.float_channels) return true;
+  if (w->dim[1] < 2 || stays_bytes(e->user, conv)) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
   if (!bytes || w->n > MOST_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;
@@ -259,7 +318,7 @@ static bool visit(Edit *e, NodeId id) {
   const Unit *u = e->user;
   const Node *n = graph_node(g, id);
   SmallGroups s;
-  GroupWay way = n->op == OP_conv ? choose_way(u->target, g, n, &s) : GW_stay;
+  GroupWay way = n->op == OP_conv ? choose_way(u, n, &s) : GW_stay;
   if (way == GW_stay) return true;
   u32 nat = n->nattr;
   Attr *at = NEWS(&g->c->keep, Attr, nat);
@@ -274,6 +333,6 @@ static bool visit(Edit *e, NodeId id) {
 
 void regroup(Unit *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
-  bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, NULL); /* bytes are the smallest */
+  bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, u); /* bytes are the smallest */
   if (edit_run(u->g, visit, u) || floats) u->g->left = LEFT_known | LEFT_equal;
 }

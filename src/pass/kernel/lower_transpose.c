@@ -5,7 +5,8 @@
  * axis that the operands are contiguous along. One with as many vectors as lanes is turned round in
  * registers, blocks of lanes changing places, and written in vectors along the result; another is
  * kept in a small buffer and written from there element by element, in the order of the result.
- * What does not fill a tile along the first axis is left to plain loops.
+ * What does not fill a tile along the first axis is the end of one that begins among those before,
+ * or is left to plain loops.
  */
 #include "pass/kernel/tile.h"
 
@@ -20,12 +21,14 @@ struct Turn {
   bool turn; /* vectors of the result can be stored */
   VarId to;  /* lane of those */
   DType as;  /* of the lanes that change places */
+  i64 done;  /* lanes of a tile that one before it has stored */
 };
 
-/* Lanes of f32 change places; halves are rounded before, or where they are stored, which is the
- * same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
+/* Lanes of f32 and i32 change places; halves are rounded before, or where they are stored, which is
+ * the same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
 static DType turned_as(const Lower *l, DType dt) {
   if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
+  if (dt == DT_i32) return DT_i32;
   return dtype_is_narrow(dt) && l->unit->target->lanes >= 8 ? DT_i16 : DT_COUNT;
 }
 
@@ -60,16 +63,23 @@ static bool try_axis(Turn *x, u32 axis) {
   return tile_map_is_wide(t);
 }
 
+/* The point of the lane axis where a block begins. */
+static ExprId first_lane(const Turn *x, ExprId block) {
+  Prog *p = x->t.p;
+  ExprId lanes = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, x->t.lanes));
+  return ex_op2(p, OP_add, lanes, ex_int(p, x->t.at.from));
+}
+
 /* Writes a tile that is kept in a buffer, element by element in the order of the result. */
 static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
   i64 n = t->f.axis[t->axis.lane].hi;
-  ExprId base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, t->lanes));
+  ExprId base = first_lane(x, block);
   ExprId end = ex_int(p, t->lanes);
   if (t->store.pads && n % t->lanes)
     end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
-  VarId a = prog_for(p, &at, ex_int(p, 0), end, "c");
+  VarId a = prog_for(p, &at, ex_int(p, x->done), end, "c");
   VarId b = prog_for(p, &at, ex_int(p, 0), ex_int(p, count), "e");
   t->at.val[t->axis.lane] = ex_op2(p, OP_add, base, ex_var(p, a));
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, b));
@@ -127,10 +137,10 @@ static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
       v[i] = tile_let(p, &at, tile_lane_groups(p, a, b, n, false), "t");
       v[i + n] = tile_let(p, &at, tile_lane_groups(p, a, b, n, true), "t");
     }
-  for (u32 i = 0; i < lanes; i++) {
+  for (u32 i = (u32)x->done; i < lanes; i++) {
     BufId out;
-    ExprId idx[MAX_RANK + 1], base = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, lanes));
-    if (!place_of(x, ex_op2(p, OP_add, base, ex_int(p, i)), first, &out, idx, &rank))
+    ExprId idx[MAX_RANK + 1], lane = ex_op2(p, OP_add, first_lane(x, block), ex_int(p, i));
+    if (!place_of(x, lane, first, &out, idx, &rank))
       bug(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
     prog_store(p, &at, out, idx, rank, stored_as(p, out, ex_var(p, v[i])));
   }
@@ -189,15 +199,33 @@ static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
   if (m % each) one_tile(x, at, block, ex_int(p, m / each * each), m % each);
 }
 
-static void loop_tiles(Turn *x, Cursor at) {
+/* Can what fills no vector be the end of one that makes its other elements again? */
+static bool ends_again(const Turn *x) {
+  Tile last = x->t;
+  i64 n = last.f.axis[last.axis.lane].hi;
+  if (last.store.pads || n % last.lanes == 0 || n < last.lanes) return false;
+  last.at.from = n - last.lanes;
+  return tile_map_repeats(&last) && tile_map_is_wide(&last);
+}
+
+/* Points of the lane axis from which on nothing is written. */
+static i64 loop_tiles(Turn *x, Cursor at) {
   Tile *t = &x->t;
   i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes;
+  bool ends = ends_again(x), pads = t->store.pads;
   for (u32 i = 0; i < t->f.naxes; i++)
     if (i != t->axis.lane && i != x->out) tile_loop(t, &at, i);
   x->turn = can_turn(x);
-  loop_blocks(x, at, 0, whole, x->turn ? t->lanes : ACROSS);
+  i64 each = x->turn ? t->lanes : ACROSS;
+  loop_blocks(x, at, 0, whole, each);
+  if (ends) {
+    t->at.from = n - t->lanes;
+    x->done = t->lanes - n % t->lanes;
+    loop_blocks(x, at, 0, 1, each);
+  }
   x->turn = false; /* channels that fill no block */
-  if (t->store.pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
+  if (pads && n % t->lanes) loop_blocks(x, at, whole, 1, ACROSS);
+  return ends || pads ? n : whole * t->lanes;
 }
 
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
@@ -224,8 +252,7 @@ bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Turn *x = r->turn;
   u32 axis = x->t.axis.lane;
-  loop_tiles(x, at);
   Form rest = *f;
-  rest.axis[axis].lo = f->axis[axis].hi / x->t.lanes * x->t.lanes;
-  if (!x->t.store.pads && rest.axis[axis].lo != rest.axis[axis].hi) lower_plain(l, at, &rest);
+  rest.axis[axis].lo = loop_tiles(x, at);
+  if (rest.axis[axis].lo != rest.axis[axis].hi) lower_plain(l, at, &rest);
 }

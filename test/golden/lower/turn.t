@@ -12,6 +12,7 @@ math fast
 buf b1: in f32[9,6]
 buf b2: out f32[6,9]
 buf tile: local f32[16,4]
+buf tile1: local f32[16,4]
 kernel "transpose" {
   for r in 0..2 {
     let t: f32x4 = b1[r * 4, 0:4]
@@ -39,9 +40,28 @@ kernel "transpose" {
       b2[c, 8 + e] = tile[e, c]
     }
   }
-  for i in 4..6 {
-    for j in 0..9 {
-      b2[i, j] = b1[j, i]
+  for r in 0..2 {
+    let t: f32x4 = b1[r * 4, 2:4]
+    let t1: f32x4 = b1[r * 4 + 1, 2:4]
+    let t2: f32x4 = b1[r * 4 + 2, 2:4]
+    let t3: f32x4 = b1[r * 4 + 3, 2:4]
+    let t4: f32x4 = shuffle.0.1.4.5(t, t2)
+    let t5: f32x4 = shuffle.2.3.6.7(t, t2)
+    let t6: f32x4 = shuffle.0.1.4.5(t1, t3)
+    let t7: f32x4 = shuffle.2.3.6.7(t1, t3)
+    let t8: f32x4 = shuffle.0.4.2.6(t4, t6)
+    let t9: f32x4 = shuffle.1.5.3.7(t4, t6)
+    let t10: f32x4 = shuffle.0.4.2.6(t5, t7)
+    let t11: f32x4 = shuffle.1.5.3.7(t5, t7)
+    b2[4, r * 4:4] = t10
+    b2[5, r * 4:4] = t11
+  }
+  for e in 0..1 {
+    tile1[e, 0:4] = b1[8 + e, 2:4]
+  }
+  for c in 2..4 {
+    for e in 0..1 {
+      b2[2 + c, 8 + e] = tile1[e, c]
     }
   }
 }
