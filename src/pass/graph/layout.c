@@ -32,6 +32,7 @@ typedef struct Work {
   bool *foreign; /* by value, of those there were at the start: used in another block */
   u32 *uses;     /* likewise */
   bool *wanted;  /* likewise: read by a convolution that the families take */
+  bool *bytes;   /* likewise: bytes, or i16, that such a one reads in blocks */
   bool left;     /* nodes have been left without users */
   u32 nforeign;
 } Work;
@@ -119,6 +120,13 @@ static bool pad_fits(const Work *w, const Node *n) {
   return blocked(w, n->in[0]) && !lo[1] && !interior[1];
 }
 
+/* Bytes are made in the blocks that a convolution reads, whatever they are made of: others that
+ * read them, as the other branch of a residual block, find blocks too. */
+static bool bytes_fit(const Work *w, const Node *n) {
+  return n->out[0] < w->nforeign && w->bytes[n->out[0]] &&
+         graph_type(w->g, n->out[0])->dim[1] >= w->block;
+}
+
 /* Channels that come last are put in their place, where a convolution reads them: as vectors into
  * blocks, not one by one. */
 static bool transpose_fits(const Work *w, const Node *n) {
@@ -137,7 +145,7 @@ static bool kept_fits(const Work *w, const Node *n) {
 static bool becomes_blocked(const Work *w, const Node *n) {
   if (n->nout != 1 || !type_can_have_layout(graph_type(w->g, n->out[0]))) return false;
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
-  if (n->op < OP_SCALARS) return map_fits(w, n);
+  if (n->op < OP_SCALARS) return map_fits(w, n) || bytes_fit(w, n);
   switch (n->op) {
   case OP_conv: return takes(w->u, n);
   case OP_pool_max:
@@ -257,8 +265,7 @@ static void give_border(Work *w, NodeId id) {
   if (q && !c->depthwise && !blocked(w, x)) more = c->behind;
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
   bool block = c->depthwise || /* lanes run along its operand too */
-               blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) ||
-               (q && more < 0);
+               blocked(w, x) || (any && fills_blocks(w, graph_node(g, id))) || (q && more < 0);
   if (!any && (!block || blocked(w, x))) return;
   NodeId def = graph_val(g, x)->def;
   bool line = !q && !c->blocks;
@@ -326,9 +333,14 @@ static void find_foreign(Work *w) {
   w->uses = NEWS(&g->c->scratch, u32, g->val.n);
   graph_use_counts(g, w->uses);
   w->wanted = NEWS(&g->c->scratch, bool, g->val.n);
+  w->bytes = NEWS(&g->c->scratch, bool, g->val.n);
   for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
-    if (takes(w->u, n)) w->wanted[n->in[0]] = true;
+    if (!takes(w->u, n)) continue;
+    i64 zero;
+    Val q = graph_narrow(g, n->in[0], &zero);
+    w->wanted[n->in[0]] = true;
+    if (q && conv_plan_of(w->u, n)->behind < 0) w->bytes[q] = true;
   }
   for (BlkId b = 2; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];
