@@ -95,7 +95,7 @@ typedef struct BlockTile {
   bool unpacks;        /* panels are unpacked for tiles of many rows */
   BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
   i64 rows, wide; /* of x in a tile where there are many, and panels it has then */
-  bool ahead;     /* weights that a single row reads are fetched ahead: much is done with each */
+  bool ahead;     /* weights that a single row reads are fetched ahead */
 } BlockTile;
 
 /* Where a tile stands. */

@@ -759,7 +759,7 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
   b.q = blocks_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
-  b.ahead = b.q.lanes > 4 && (l->unit->pairs || b.q.high || b.q.d);
+  b.ahead = b.q.lanes > 4;
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
