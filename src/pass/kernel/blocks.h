@@ -86,14 +86,16 @@ typedef struct BlockTile {
   Prog *p;
   Panels q;
   BufId x, by, sum; /* by, sum 0: x is floats */
-  BufId unpacked;   /* the panel is in there, unpacked, or some are, crossed; 0: none */
-  BufId crossed;    /* x is in there, i32[rows, units, CROSSED]; 0: it is not */
-  BufId fours;      /* x is in there, i32[rows, units + ROW_PAD, UNPACKED_WORDS]; 0: it is not */
-  bool is_shifted;  /* and 128 is added */
-  bool unpacks;     /* panels are unpacked for tiles of many rows */
-  BufId off;        /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
-  i64 rows, wide;   /* of x in a tile where there are many, and panels it has then */
-  bool ahead;       /* weights that a single row reads are fetched ahead: much is done with each */
+  BufId unpacked;   /* a part of the panel is in there, unpacked, or of some, crossed; 0: none */
+  BufId kept;       /* f32[rows, PANELS, lanes]: sums of the parts before this one; 0: it is all */
+  ExprId first, steps; /* of the part: blocks if these have factors and several units, else units */
+  BufId crossed;       /* x is in there, i32[tiles, units, SHORT_ROWS, CROSSED]; 0: it is not */
+  BufId fours;         /* x is in there, i32[rows, units + ROW_PAD, UNPACKED_WORDS]; 0: it is not */
+  bool is_shifted;     /* and 128 is added */
+  bool unpacks;        /* panels are unpacked for tiles of many rows */
+  BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
+  i64 rows, wide; /* of x in a tile where there are many, and panels it has then */
+  bool ahead;     /* weights that a single row reads are fetched ahead */
 } BlockTile;
 
 /* Where a tile stands. */
@@ -102,6 +104,7 @@ typedef struct BlockAt {
   ExprId row;           /* the first one */
   ExprId group, inside; /* the first panel: which PANELS, and which of them */
   ExprId unit, block;   /* of the fold */
+  ExprId place;         /* of the unit among the unpacked */
 } BlockAt;
 
 /* lower_blocks.c */
@@ -112,9 +115,10 @@ ExprId blocks_panel_load(const BlockTile *b, const BlockAt *at, BufId from, Expr
 ExprId blocks_x_load(const BlockTile *b, BufId from, ExprId row, ExprId at, bool four);
 ExprId blocks_minus(Prog *p, ExprId x);
 u32 blocks_unpacked_words(const BlockTile *b);
-u32 blocks_unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]);
+u32 blocks_unpacked_at(const BlockTile *b, ExprId place, u32 word, ExprId v, ExprId idx[4]);
 ExprId blocks_rows_of_tiles(const BlockTile *b);
-ExprId blocks_units_of_tiles(const BlockTile *b);
+i64 blocks_step_units(const BlockTile *b);
+void blocks_unpack_units(const BlockTile *b, Cursor *in, BlockAt *at);
 void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w);
 ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v);
 ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up);

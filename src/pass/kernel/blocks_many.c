@@ -38,18 +38,16 @@ static ExprId unpacked_scales(const BlockTile *b, const BlockAt *at, ExprId v, u
   return blocks_scale_pair(b, at, v, pairs ? word : 0, pairs ? word : 1, 0);
 }
 
-/* Unpacks all units of some panels once, for all tiles of rows; the loop runs over no unit if no
- * tile will read them. */
+/* Unpacks a part of some panels once, for all tiles of rows. */
 void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                           i64 panels) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group};
-  VarId u = prog_for(p, &in, ex_int(p, 0), blocks_units_of_tiles(b), "u");
   BufId w[8];
+  blocks_unpack_units(b, &in, &at);
   VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
   u32 words = blocks_unpacked_words(b) - b->is_shifted;
   ExprId v = tile_unrolled(p, &in, panels, "v");
-  at.unit = ex_var(p, u);
   at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
   blocks_load_words(b, &at, in, w);
   for (u32 j = 0; j <= words; j++) {
@@ -60,7 +58,7 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
                              : unpacked_scales(b, &at, one, j - UNPACKED_WORDS);
       word[j] = tile_let(p, &in, e, "w");
     }
-    prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j, v, idx),
+    prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.place, j, v, idx),
                j < words ? ex_var(p, word[j]) : products_with_128(b, word));
   }
 }
@@ -113,13 +111,17 @@ static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes,
   return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
 }
 
-/* i32[rows, units, CROSSED]: x for that method. */
+/* i32[tiles, units, SHORT_ROWS, CROSSED]: x for that method, in the order in which tiles read it.
+ */
 static BufId cross_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi;
-  BufId to =
-      prog_add_buf(p, BS_local, DT_i32, (Dim[]){n, b->q.n, CROSSED}, 3, str_of(p->c, "crossed"));
-  ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"));
+  Dim n = b->t.f.axis[0].hi,
+      dim[4] = {dim_div(p->dims, n, SHORT_ROWS), b->q.n, SHORT_ROWS, CROSSED};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "crossed"));
+  ExprId tiles = ex_op2(p, OP_div, blocks_rows_of_tiles(b), ex_int(p, SHORT_ROWS));
+  ExprId tile = ex_var(p, for_free(p, &in, ex_int(p, 0), tiles, "r"));
+  ExprId i = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, SHORT_ROWS), "i"));
+  ExprId row = blocks_plus(p, tile, SHORT_ROWS, ex_copy(p, i));
   ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   ExprId sum = same(b, 0, 1);
   for (u32 j = 0; j < CROSS_ODD; j++) {
@@ -129,11 +131,12 @@ static BufId cross_x(const BlockTile *b, Cursor in) {
     four = ex_op2(p, OP_xor, four, same(b, FOUR_128, 1));
     sum = cross_four(b, &in, four, 1, half, sum);
     for (u32 odd = 0; odd < 2; odd++) {
-      ExprId idx[3] = {ex_copy(p, row), ex_copy(p, unit), ex_int(p, j + odd * CROSS_ODD)};
-      prog_store(p, &in, to, idx, 3, ex_var(p, half[odd]));
+      ExprId idx[4] = {ex_copy(p, tile), ex_copy(p, unit), ex_copy(p, i),
+                       ex_int(p, j + odd * CROSS_ODD)};
+      prog_store(p, &in, to, idx, 4, ex_var(p, half[odd]));
     }
   }
-  prog_store(p, &in, to, (ExprId[]){row, unit, ex_int(p, CROSS_OFF)}, 3, sum);
+  prog_store(p, &in, to, (ExprId[]){tile, unit, i, ex_int(p, CROSS_OFF)}, 4, sum);
   return to;
 }
 
@@ -145,13 +148,13 @@ static ExprId with_128(const BlockTile *b, ExprId four) {
   return ex_op2(p, OP_add, four, blocks_ints(b, (i32)(u32)((128 - b->q.less) * 0x01010101)));
 }
 
-/* The same of panels of weights; the loop runs over no unit if no tile of rows will read them. */
+/* The same of a part of some panels of weights. */
 void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                          i64 panels) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group};
   BufId w[8];
-  at.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), blocks_units_of_tiles(b), "u"));
+  blocks_unpack_units(b, &in, &at);
   ExprId v = tile_unrolled(p, &in, panels, "v"), sum = blocks_ints(b, 0), idx[4];
   at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
   blocks_load_words(b, &at, in, w);
@@ -160,11 +163,11 @@ void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, 
     ExprId four = with_128(b, blocks_four_bytes(b, w, j, ex_int(p, 0)));
     sum = cross_four(b, &in, four, b->q.lanes, half, sum);
     for (u32 odd = 0; odd < 2; odd++)
-      prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, j + odd * CROSS_ODD, v, idx),
+      prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.place, j + odd * CROSS_ODD, v, idx),
                  ex_var(p, half[odd]));
   }
   ExprId off = ex_op2(p, OP_sub, blocks_ints(b, 128 * 128 * BLOCK_X), sum);
-  prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.unit, CROSS_OFF, v, idx), off);
+  prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.place, CROSS_OFF, v, idx), off);
 }
 
 static bool has_few_rows(const BlockTile *b) {

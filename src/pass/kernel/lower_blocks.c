@@ -112,11 +112,18 @@ ExprId blocks_rows_of_tiles(const BlockTile *b) {
   return ex_op2(p, OP_mul, tiles, ex_int(p, SHORT_ROWS));
 }
 
-/* Units of a row of weights, if there are such rows; else 0. */
-ExprId blocks_units_of_tiles(const BlockTile *b) {
+/* Units that tiles take at once: sums of a whole block are scaled together if it has a factor. */
+i64 blocks_step_units(const BlockTile *b) {
+  return b->q.d ? block_info[b->q.kind].elems / BLOCK_X : 1;
+}
+
+/* A loop over the units of the part that is unpacked. */
+void blocks_unpack_units(const BlockTile *b, Cursor *in, BlockAt *at) {
   Prog *p = b->p;
-  return ex_op2(p, OP_mul, ex_op2(p, OP_min, blocks_rows_of_tiles(b), ex_int(p, 1)),
-                ex_int(p, b->q.n));
+  i64 units = blocks_step_units(b);
+  ExprId all = ex_op2(p, OP_mul, ex_copy(p, b->steps), ex_int(p, units));
+  at->place = ex_var(p, prog_for(p, in, ex_int(p, 0), all, "u"));
+  at->unit = blocks_plus(p, b->first, units, ex_copy(p, at->place));
 }
 
 u32 blocks_unpacked_words(const BlockTile *b) {
@@ -127,9 +134,9 @@ u32 blocks_unpacked_words(const BlockTile *b) {
 }
 
 /* Index of a word of unpacked panels. */
-u32 blocks_unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, ExprId idx[4]) {
+u32 blocks_unpacked_at(const BlockTile *b, ExprId place, u32 word, ExprId v, ExprId idx[4]) {
   Prog *p = b->p;
-  idx[0] = ex_copy(p, unit);
+  idx[0] = ex_copy(p, place);
   idx[1] = ex_int(p, word);
   idx[2] = ex_copy(p, v);
   idx[3] = ex_int(p, 0);
@@ -138,7 +145,7 @@ u32 blocks_unpacked_at(const BlockTile *b, ExprId unit, u32 word, ExprId v, Expr
 
 static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
   ExprId idx[4];
-  u32 n = blocks_unpacked_at(b, at->unit, word, v, idx);
+  u32 n = blocks_unpacked_at(b, at->place, word, v, idx);
   return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
 }
 
@@ -474,8 +481,9 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 
 static VarId crossed_x(const BlockTile *b, const BlockAt *at, Cursor *in, ExprId i, u32 word) {
   Prog *p = b->p;
-  ExprId idx[3] = {row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, word)};
-  return tile_let(p, in, spread(b, ex_load(p, b->crossed, idx, 3)), "x");
+  ExprId tile = ex_op2(p, OP_div, ex_copy(p, at->row), ex_int(p, SHORT_ROWS));
+  ExprId idx[4] = {tile, ex_copy(p, at->unit), ex_copy(p, i), ex_int(p, word)};
+  return tile_let(p, in, spread(b, ex_load(p, b->crossed, idx, 4)), "x");
 }
 
 static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
@@ -541,28 +549,54 @@ static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 
 /* ---- tiles ---- */
 
+static ExprId kept_at(const BlockTile *b, const BlockAt *at, ExprId i, ExprId v, ExprId idx[3]) {
+  idx[0] = row_at(b, at, i);
+  idx[1] = ex_op2(b->p, OP_add, ex_copy(b->p, at->inside), ex_copy(b->p, v));
+  idx[2] = ex_int(b->p, 0);
+  return ex_load_vec(b->p, b->kept, idx, 3, b->q.lanes);
+}
+
+/* Sums of a tile: zero, or what they are without this part. */
+static BufId begin_tile(const BlockTile *b, const BlockAt *at, Cursor in) {
+  Prog *p = b->p;
+  BufId acc = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "acc");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId e = b->kept ? kept_at(b, at, i, v, idx) : spread(b, ex_const(p, DT_f32, (Scalar){.f = 0}));
+  reg_store(p, &in, acc, i, v, e);
+  return acc;
+}
+
+static void keep_tile(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  kept_at(b, at, i, v, idx);
+  prog_store(p, &in, b->kept, idx, 3, reg_load(p, acc, i, v));
+}
+
 /* valid: rows of the last panel that are there. */
 static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId group, ExprId inside,
                      i64 valid) {
   Prog *p = b->p;
-  i64 units = block_info[b->q.kind].elems / BLOCK_X;
-  BufId acc = tile_registers(p, DT_f32, b->q.lanes, s.rows, s.panels, "acc");
-  Cursor in = at;
-  ExprId i = tile_unrolled(p, &in, s.rows, "p"), v = tile_unrolled(p, &in, s.panels, "v");
-  reg_store(p, &in, acc, i, v, spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
+  i64 units = blocks_step_units(b);
   BlockAt here = {.size = s, .row = row, .group = group, .inside = inside};
-  in = at;
+  BufId acc = begin_tile(b, &here, at);
+  Cursor in = at;
   bool scaled = b->by && block_is_scaled(b->q.kind);
   BufId total = 0;
   Cursor block = at;
-  if (b->q.d && units > 1) {
-    here.block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "k"));
+  const char *name = units > 1 ? "k" : "u";
+  ExprId step = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, b->steps), name));
+  here.block = ex_op2(p, OP_add, ex_copy(p, b->first), ex_copy(p, step));
+  here.unit = here.block;
+  here.place = step;
+  if (units > 1) {
     if (scaled) total = zeros(b, &here, in);
     block = in;
-    VarId u = prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u");
-    here.unit = blocks_plus(p, here.block, units, ex_var(p, u));
-  } else {
-    here.block = here.unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+    ExprId u = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u"));
+    here.place = blocks_plus(p, step, units, ex_copy(p, u));
+    here.unit = blocks_plus(p, here.block, units, u);
   }
   if (b->crossed && s.rows > 1)
     unit_of_crossed(b, &here, in, acc);
@@ -574,7 +608,10 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
     unit_of_floats(b, &here, in, acc);
   if (scaled && b->q.o) add_offsets(b, &here, in, acc);
   if (scaled) end_block(b, &here, block, total, acc);
-  tile_store(&b->t, at, acc, s, row, blocks_plus(p, group, PANELS, ex_copy(p, inside)), valid);
+  if (b->kept)
+    keep_tile(b, &here, at, acc);
+  else
+    tile_store(&b->t, at, acc, s, row, blocks_plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
 /* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
@@ -593,30 +630,89 @@ static ExprId tiles_of(BlockTile *b, Cursor in, TileSize s, ExprId done, ExprId 
   return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, s.rows)));
 }
 
-/* Panels from `first` on, `count` times so many as a tile has, with tiles of rows; which row is
+/* All tiles of rows with panels from `first` on, `count` times so many as a tile has; which row is
  * next. */
+static ExprId tiles_of_rows(BlockTile *b, Cursor in, ExprId group, ExprId first, i64 count,
+                            i64 panels, i64 valid) {
+  ExprId done = ex_int(b->p, 0);
+  for (i64 rows = b->rows; rows > 1; rows = rows > SHORT_ROWS ? SHORT_ROWS : 1)
+    done = tiles_of(b, in, (TileSize){rows, panels}, done, group, first, count, valid);
+  return done;
+}
+
+/* kept = 0 in panels from `first` on */
+static void begin_kept(const BlockTile *b, Cursor in, i64 first, i64 panels) {
+  Prog *p = b->p;
+  ExprId idx[3] = {ex_var(p, prog_for(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"))};
+  idx[1] = ex_op2(p, OP_add, ex_int(p, first), tile_unrolled(p, &in, panels, "v"));
+  idx[2] = ex_int(p, 0);
+  prog_store(p, &in, b->kept, idx, 3, spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
+}
+
+/* Results from what was kept. */
+static void end_kept(BlockTile *b, Cursor in, ExprId group, i64 first, i64 panels, i64 valid) {
+  Prog *p = b->p;
+  TileSize s = {1, panels};
+  ExprId row = ex_var(p, prog_for(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"));
+  BlockAt at = {.size = s, .row = row, .inside = ex_int(p, first)};
+  BufId acc = begin_tile(b, &at, in);
+  tile_store(&b->t, in, acc, s, row, blocks_plus(p, group, PANELS, ex_int(p, first)), valid);
+}
+
+/* A loop over parts of the fold, `each` steps but in the last; over none if no tile will read them.
+ */
+static void each_part(BlockTile *b, Cursor *in, i64 steps, i64 each) {
+  Prog *p = b->p;
+  ExprId any = ex_op2(p, OP_min, blocks_rows_of_tiles(b), ex_int(p, 1));
+  i64 parts = (steps + each - 1) / each;
+  ExprId k =
+      ex_var(p, prog_for(p, in, ex_int(p, 0), ex_op2(p, OP_mul, any, ex_int(p, parts)), "k"));
+  b->first = ex_op2(p, OP_mul, k, ex_int(p, each));
+  b->steps = ex_int(p, each);
+  if (steps % each == 0) return;
+  ExprId left = ex_op2(p, OP_sub, ex_int(p, steps), ex_copy(p, b->first));
+  b->steps = ex_op2(p, OP_min, b->steps, left);
+}
+
+/* Panels from `first` on, `count` times so many as a tile has, that are unpacked, or crossed, for
+ * all tiles of rows: as many units at a time as stay in the first cache. Sums of all rows are kept
+ * from one part to the next, and all of these panels take their turn in it, so that its x stays in
+ * the second cache. Which row is next. */
+static ExprId tiles_of_unpacked(const BlockTile *b, Cursor in, ExprId group, i64 first, i64 count,
+                                i64 panels, i64 valid) {
+  Prog *p = b->p;
+  BlockTile many = *b;
+  i64 units = blocks_step_units(b), steps = b->q.n / units, words = blocks_unpacked_words(b);
+  i64 most = (i64)figures.panel_bytes / (units * words * panels * b->q.lanes * 4);
+  i64 parts = most > 1 ? (steps + most - 1) / most : steps, each = (steps + parts - 1) / parts;
+  Dim dim[4] = {each * units, words, panels, b->q.lanes};
+  Dim sums[3] = {b->t.f.axis[0].hi, PANELS, b->q.lanes};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));
+  ExprId panel = ex_int(p, first);
+  Cursor after = in;
+  if (parts > 1) {
+    many.kept = prog_add_buf(p, BS_local, DT_f32, sums, 3, str_of(p->c, "kept"));
+    begin_kept(&many, in, first, count * panels);
+  }
+  each_part(&many, &in, steps, each);
+  if (count > 1) {
+    ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+    panel = blocks_plus(p, c, panels, panel);
+  }
+  (b->crossed ? blocks_cross_panels : blocks_unpack_panels)(&many, in, to, group, panel, panels);
+  many.unpacked = to;
+  many.q.words = UNPACKED_WORDS;
+  many.q.high = 0;
+  if (b->is_shifted) many.q.less = 0;
+  ExprId done = tiles_of_rows(&many, in, group, panel, 1, panels, valid);
+  if (parts > 1) end_kept(&many, after, group, first, count * panels, valid);
+  return done;
+}
+
 static ExprId tiles_of_panels(BlockTile *b, Cursor in, ExprId group, i64 first, i64 count,
                               i64 panels, i64 valid) {
-  Prog *p = b->p;
-  ExprId done = ex_int(p, 0), panel = ex_int(p, first);
-  BlockTile many = *b;
-  if (b->unpacks || b->crossed) {
-    Dim dim[4] = {b->q.n, blocks_unpacked_words(b), panels, b->q.lanes};
-    if (count > 1) {
-      ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
-      panel = blocks_plus(p, c, panels, panel);
-    }
-    count = 1;
-    many.unpacked = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));
-    (b->crossed ? blocks_cross_panels : blocks_unpack_panels)(b, in, many.unpacked, group, panel,
-                                                              panels);
-    many.q.words = UNPACKED_WORDS;
-    many.q.high = 0;
-    if (b->is_shifted) many.q.less = 0;
-  }
-  for (i64 rows = b->rows; rows > 1; rows = rows > SHORT_ROWS ? SHORT_ROWS : 1)
-    done = tiles_of(&many, in, (TileSize){rows, panels}, done, group, panel, count, valid);
-  return done;
+  if (b->unpacks || b->crossed) return tiles_of_unpacked(b, in, group, first, count, panels, valid);
+  return tiles_of_rows(b, in, group, ex_int(b->p, first), count, panels, valid);
 }
 
 /* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
@@ -663,11 +759,13 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
   b.q = blocks_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
-  b.ahead = b.q.lanes > 4 && (l->unit->pairs || b.q.high || b.q.d);
+  b.ahead = b.q.lanes > 4;
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
   tile_choose_store(&b.t);
+  b.first = ex_int(l->p, 0);
+  b.steps = ex_int(l->p, b.q.n / blocks_step_units(&b));
   blocks_prepare_rows(&b, at);
   family_note(l->p, l->at.last, FA_blocks,
               str_fmt(l->c, "of %s, %lld rows of %u lanes", block_info[kind].name,
