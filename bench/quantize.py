@@ -2,6 +2,7 @@
 
     bench/quantize.py [NAME...]                                             `ingot quantize` beside ONNX Runtime's quantiser, on networks of nets.py
     bench/quantize.py --speed [--march scalar,sse2,...] [--rows N] [NAME...]    C of every method beside that of the float model, on those of test/make/mkquantize.py
+    bench/quantize.py --groups 2,4,... [--march ...]                        the same of three 3x3 convolutions on 28x28 in groups of so many channels, static
 
 Both get the same examples (images with the spectrum of photographs, random words), static, QDQ, a scale for each channel. SQNR is that of the outputs on other examples, in ONNX
 Runtime with session.x64quantprecision; C beside it is the compiled model against ONNX Runtime on the same file, the largest difference in all of these examples, in 255ths of the range of the outputs, and behind it the same between ONNX Runtime with and without its optimisations. Times are of the processor, not of the clock, the least of
@@ -118,15 +119,46 @@ def speeds(names, marches, rows):
             print(f"| {name} | {march} | {ms[0]:.4f} | " + " | ".join(f"{ms[0] / x:.2f}" for x in ms[1:]) + " |", flush=True)
 
 
+def grouped(path, each, side=28):
+    """Three convolutions in groups of `each` channels, of 64 channels or what comes next, and examples for them."""
+    wide = max(2, -(-64 // each)) * each
+    rng, nodes, weights = np.random.default_rng(each), [], []
+    for i in range(3):
+        w = (rng.standard_normal((wide, each, 3, 3)) / np.sqrt(9 * each)).astype(np.float32)
+        weights.append(onnx.numpy_helper.from_array(w, f"w{i}"))
+        nodes.append(onnx.helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"c{i}"], group=wide // each, pads=[1] * 4))
+        nodes.append(onnx.helper.make_node("Relu", [f"c{i}"], [f"x{i + 1}"]))
+    kind = [onnx.helper.make_tensor_value_info(x, onnx.TensorProto.FLOAT, ["batch", wide, side, side]) for x in ("x0", "x3")]
+    graph = onnx.helper.make_graph(nodes, "groups", kind[:1], kind[1:], weights)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path + ".onnx")
+    np.savez(path + ".npz", x0=rng.standard_normal((8, wide, side, side)).astype(np.float32))
+
+
+def group_speeds(sizes, marches):
+    print("| channels of a group | " + " | ".join(f"{m}, float ms | static" for m in marches) + " |\n|" + " --- |" * (1 + 2 * len(marches)))
+    for each in sizes:
+        path, cells = os.path.join(OUT, f"groups{each}"), []
+        grouped(path, each)
+        forms = [path + ".onnx", path + "_8.onnx"]
+        subprocess.run([INGOT, "quantize", forms[0], "--data", path + ".npz", "-o", forms[1], "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        for march in marches:
+            ms = times(forms, "--march", march, "-d", "batch=1", seconds=0.04, rounds=20)
+            cells.append(f"{ms[0]:.3f} | {ms[0] / ms[1]:.2f}")
+        print(f"| {each} | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("names", nargs="*")
     ap.add_argument("--speed", action="store_true")
     ap.add_argument("--march", default="scalar,sse2,avx2,avx512")
     ap.add_argument("--rows", type=int, default=1)
+    ap.add_argument("--groups")
     o = ap.parse_args()
     os.makedirs(OUT, exist_ok=True)
-    if o.speed:
+    if o.groups:
+        group_speeds([int(n) for n in o.groups.split(",")], o.march.split(","))
+    elif o.speed:
         speeds(o.names, o.march.split(","), o.rows)
     else:
         beside_ort(o.names)

@@ -38,3 +38,19 @@ DType dtype_from_onnx(i64 code) {
 DType dtype_acc(DType d) {
   return dtype_is_float(d) && d != DT_f64 ? DT_f32 : d;
 }
+
+bool dtype_integers(DType d, i64 *lo, i64 *hi) {
+  Scalar least = {.i = INT64_MIN}, most = {.i = INT64_MAX};
+  bool any = d != DT_u64 && (dtype_is_int(d) || d == DT_bool);
+  if (any) dtype_limits(d, &least, &most);
+  *lo = least.i;
+  *hi = most.i;
+  return any;
+}
+
+Scalar scalar_identity(Op op, DType d) {
+  Scalar lo, hi;
+  dtype_limits(d, &lo, &hi);
+  if (op == OP_max || op == OP_min) return op == OP_max ? lo : hi;
+  return dtype_is_float(d) ? (Scalar){.f = op == OP_mul} : (Scalar){.i = op == OP_mul};
+}

@@ -256,22 +256,6 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi) {
   }
 }
 
-bool dtype_integers(DType d, i64 *lo, i64 *hi) {
-  Scalar least = {.i = INT64_MIN}, most = {.i = INT64_MAX};
-  bool any = d != DT_u64 && (dtype_is_int(d) || d == DT_bool);
-  if (any) dtype_limits(d, &least, &most);
-  *lo = least.i;
-  *hi = most.i;
-  return any;
-}
-
-Scalar scalar_identity(Op op, DType d) {
-  Scalar lo, hi;
-  dtype_limits(d, &lo, &hi);
-  if (op == OP_max || op == OP_min) return op == OP_max ? lo : hi;
-  return dtype_is_float(d) ? (Scalar){.f = op == OP_mul} : (Scalar){.i = op == OP_mul};
-}
-
 i64 scalar_wrap(DType d, i64 x) {
   u32 bits = dtype_info[d].bits;
   if (bits == 0 || bits >= 64) return x;

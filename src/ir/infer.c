@@ -672,7 +672,8 @@ static void rule_dot_blocks(Infer *f) {
   BlockKind k = blocks_of(f, 1);
   const Type *w = f->in[1];
   bool ints = f->n->nin > 2;
-  if (block_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]))
+  if (block_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]) ||
+      w->dim[1] < 1)
     BAD(f, "dot_blocks: expected rows of blocks, of known number");
   if (f->n->nin == 3 && !block_has_signs(k)) BAD(f, "dot_blocks: the sums of x are missing");
   i64 n = w->dim[1] * block_info[k].elems;

@@ -153,11 +153,11 @@ static inline bool dtype_is_float(DType d) {
 static inline bool dtype_is_narrow(DType d) { /* integers that products are made of */
   return d == DT_u8 || d == DT_i8 || d == DT_i16;
 }
-/* Floats that are computed with as they are, */
+/* Floats that are computed with as they lie in memory. */
 static inline bool dtype_is_full_float(DType d) {
   return d == DT_f32 || d == DT_f64;
 }
-/* and narrower ones, which memory has as other bits than the f32 they are computed with. */
+/* Narrower floats: memory has other bits than the f32 they are computed with. */
 static inline bool dtype_is_coded(DType d) {
   return dtype_is_float(d) && !dtype_is_full_float(d);
 }

@@ -18,9 +18,10 @@ enum { NEAR = 3 };
 static bool changes_alike(float by, const Quotient *q, i64 k) {
   float x = (float)(((double)k + 0.5) * (double)by);
   for (u32 i = 0; i < NEAR; i++) x = nextafterf(x, -INFINITY);
-  for (u32 i = 0; i <= 2 * NEAR; i++, x = nextafterf(x, INFINITY)) {
+  for (u32 i = 0; i <= 2 * NEAR; i++) {
     float r = rintf(x / by), mine = rintf(q->low ? fmaf(x, q->high, x * q->low) : x * q->high);
     if (r != mine || (!i && r != (float)k) || (i == 2 * NEAR && r != (float)(k + 1))) return false;
+    x = nextafterf(x, INFINITY);
   }
   return true;
 }

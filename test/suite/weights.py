@@ -8,6 +8,7 @@ import threading
 import re
 import struct
 import sys
+import zipfile
 
 from lib import onnxfile
 from lib.core import ROOT, Fail, Test, explain, run, tail
@@ -209,11 +210,44 @@ def fetched(env):
             raise Fail(f"a tile fetches {at[0]} lines")
 
 
+def single_taps(g):
+    """All of a window but its middle lies outside, for most of the image or for all of it."""
+    for channels, side, apart in ((64, 28, 24), (128, 14, 14)):
+        x = g.input([1, channels, side, side])
+        y = g.node("Conv", [x, weight(g, channels, channels, 3, 3)], kernel_shape=[3, 3], dilations=[apart, apart], pads=[apart] * 4)
+        g.output(y, [1, channels, side, side])
+
+
+def shared_rows(g):
+    """Rows that all matrices of a batch are multiplied with, more than a cache holds."""
+    g.output(g.node("MatMul", [g.input([1024, 256]), g.input([4, 256, 256])]), [4, 1024, 256])
+
+
+def as_loops(env, name, put):
+    """Vectors give what plain loops do, up to rounding."""
+    g = onnxfile.Graph()
+    put(g)
+    model, found = write(env, name, g), []
+    for march in ("scalar", "avx2", "avx512"):
+        out = os.path.join(env.scratch("weights"), f"{name}-{march}.npz")
+        got = run([env.need_ingot(), "run", model, "--quiet", "--engine", "vm", "--march", march, "--output", out], LIMIT)
+        if got.rc:
+            raise Fail(f"{march}: exit {got.rc}: {tail(got.text())}")
+        with zipfile.ZipFile(out) as z:
+            found.append(b"".join(z.read(n)[128:] for n in sorted(z.namelist())))
+    want, *others = ([x for x, in struct.iter_unpack("<f", data)] for data in found)
+    for march, have in zip(("avx2", "avx512"), others):
+        far = max(abs(a - b) for a, b in zip(want, have))
+        if len(want) != len(have) or not far <= 1e-4 * max(map(abs, want)):
+            raise Fail(f"{march} differs by {far}")
+
+
 def tests(env):
     return [Test("weights/file", lambda: cost(env, "file", 0.03, 3), cost=2),
             Test("weights/text", lambda: cost(env, "text", 0.1, 7), cost=3),
             Test("weights/beside", lambda: beside(env), cost=3), Test("weights/begun", lambda: begun(env), cost=2), Test("weights/shared", lambda: shared(env)),
-            Test("weights/fetched", lambda: fetched(env)),
+            Test("weights/fetched", lambda: fetched(env)), Test("weights/single_taps", lambda: as_loops(env, "single_taps", single_taps), cost=2),
+            Test("weights/shared_rows", lambda: as_loops(env, "shared_rows", shared_rows), cost=2),
             Test("weights/engine", lambda: engine(env), cost=3),
             Test("weights/budget", lambda: budget(env), cost=2),
             *[Test(f"weights/length-{c}", lambda c=c: length(env, c)) for c in ("gcc", "clang")]]

@@ -33,8 +33,10 @@ static u32 found(float by, i64 least, i64 most) {
   for (i64 k = least - 2; k < most + 2; k++) {
     float x = ((float)k + 0.5f) * by;
     for (u32 i = 0; i < 20; i++) x = nextafterf(x, -INFINITY);
-    for (u32 i = 0; i < 40; i++, x = nextafterf(x, INFINITY))
+    for (u32 i = 0; i < 40; i++) {
       CHECK(is_right(by, &q, x, least, most));
+      x = nextafterf(x, INFINITY);
+    }
   }
   for (u32 i = 0; i < 1000; i++) {
     float x = (float)(i32)draw() * 0x1p-31f * 300 * by;

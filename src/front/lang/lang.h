@@ -168,9 +168,9 @@ struct Script {
  *   o object, of which y layer  g m r optimiser (sgd, adam, rmsprop)  l tensor that is a loss
  * ? before an argument: it and those behind it may be left out; * before ':': any number of them.
  * Results are these and: f float  I D L arrays of integers, floats, tensors  _ nothing
- *   N as the first  = the number that all arguments are, of one tensor a float
- *   ~ a tensor if the first is one, else a float
- * ! behind the result: nothing else comes of a call, so one that drops it is warned of. */
+ *   N as the first  = the kind of number that all arguments are; of a tensor, which stands alone, a
+ * float ~ a tensor if the first is one, else a float ! behind the result: nothing else comes of a
+ * call, so one that drops it is warned of. */
 typedef enum ShapeRule {
 #define SHAPE(name) SH_##name,
 #include "front/lang/shapes.def"

@@ -4,7 +4,7 @@
  * dimension each, the last dimension first. The largest element of a window is the largest of
  * those of its lines; of equal ones (-0 and 0) the first is kept by every step, which lines in
  * front of each other make the first of all. Elements outside never win, in any of them. Sums are
- * those of the sums of lines, where these are not rounded to less than the sum is added in.
+ * those of the sums of lines, but for halves, of which those of lines would be rounded.
  *
  * Only for machines with vectors, and not where memory is to be saved: lines are kept in between.
  *
@@ -62,8 +62,7 @@ static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
 /* Does a chain of pools give what the pool does? */
 static bool may_chain(Graph *g, const Node *n) {
   if (n->op != OP_pool_sum) return n->op == OP_pool_max;
-  DType dt = graph_type(g, n->in[0])->dt;
-  return dt == DT_f32 || dt == DT_f64;
+  return dtype_is_full_float(graph_type(g, n->in[0])->dt);
 }
 
 static bool visit(Edit *e, NodeId id) {

@@ -19,6 +19,7 @@
  * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
  * that rows of x give the same bits one by one and together, and for any number of threads.
  */
+#include "ir/cost.h"
 #include "pass/kernel/blocks.h"
 #include "pass/kernel/tile.h"
 
@@ -677,14 +678,18 @@ static void each_part(BlockTile *b, Cursor *in, i64 steps, i64 each) {
 /* Panels from `first` on, `count` times so many as a tile has, that are unpacked, or crossed, for
  * all tiles of rows: as many units at a time as stay in the first cache. Sums of all rows are kept
  * from one part to the next, and all of these panels take their turn in it, so that its x stays in
- * the second cache. Which row is next. */
+ * the second cache. There is one part where these sums would not. Which row is next. */
 static ExprId tiles_of_unpacked(const BlockTile *b, Cursor in, ExprId group, i64 first, i64 count,
                                 i64 panels, i64 valid) {
   Prog *p = b->p;
   BlockTile many = *b;
   i64 units = blocks_step_units(b), steps = b->q.n / units, words = blocks_unpacked_words(b);
   i64 most = (i64)figures.panel_bytes / (units * words * panels * b->q.lanes * 4);
-  i64 parts = most > 1 ? (steps + most - 1) / most : steps, each = (steps + parts - 1) / parts;
+  double kept = (double)extent_bound(p->dims, b->t.f.axis[0].hi) * PANELS * b->q.lanes * 4;
+  i64 parts = kept > figures.own_bytes ? 1
+              : most > 1               ? (steps + most - 1) / most
+                                       : steps,
+      each = (steps + parts - 1) / parts;
   Dim dim[4] = {each * units, words, panels, b->q.lanes};
   Dim sums[3] = {b->t.f.axis[0].hi, PANELS, b->q.lanes};
   BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));

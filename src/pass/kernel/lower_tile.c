@@ -252,8 +252,8 @@ static void open_fold(Tile *t, Cursor *at) {
       t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->axis.each));
       continue;
     }
-    if (i != t->axis.split && fetch_steps(t) > 1 && f->axis[i].hi > 1) {
-      i64 steps = fetch_steps(t);
+    if (fetch_steps(t, i) > 1) {
+      i64 steps = fetch_steps(t, i);
       VarId q = prog_for(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q");
       fetch_lines(t, at, ex_var(p, q));
       VarId c = prog_for(p, at, ex_int(p, 0), ex_int(p, steps), "c");
@@ -359,6 +359,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
       one_tile(t, in, (TileSize){rows, panels}, row, panel, valid);
       t->widens = false;
       first += rows;
+      tile = ex_op2(p, OP_add, ex_copy(p, tile), ex_int(p, 1));
       if (!--count) continue;
     }
     ExprId turn = count_free(p, &in, count, "r"),

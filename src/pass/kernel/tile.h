@@ -48,12 +48,13 @@ typedef struct TileBlock {
 /* Panels that come next are fetched: see tile_fetch.c. */
 typedef struct TileFetch {
   i64 lines;          /* a tile fetches; 0: none */
+  u32 axis;           /* of the fold that is cut for that; FORM_AXES: blocks of channels are */
   i64 steps;          /* of its fold at which it may */
   BufId of;           /* the weights */
   i64 panel, line;    /* elements of a panel and of a line */
   i64 ahead;          /* from the panels of this tile to the next */
-  ExprId tile, first; /* which of those with these panels it is, and the first of these, */
-  ExprId batch;       /* less all panels of the batches before */
+  ExprId tile, first; /* which of those with these panels it is; the first of these in its batch */
+  ExprId batch;       /* panels of all batches before */
 } TileFetch;
 
 /* Where a tile stands while it is written. */
@@ -240,7 +241,7 @@ TileBlock tile_block(const Tile *t); /* tile_block.c */
 
 /* tile_fetch.c */
 void fetch_choose(Tile *t, i64 panels, i64 tiles); /* sets t->at.fetch, for so many with a panel */
-i64 fetch_steps(const Tile *t); /* of a fold that is taken so many at a time for that; 1: of none */
+i64 fetch_steps(const Tile *t, u32 axis); /* points of the fold between two hints; 1: not of it */
 void fetch_lines(const Tile *t, Cursor *at, ExprId group); /* at a group of steps */
 
 /* lower_tile.c */

@@ -47,12 +47,12 @@ static bool count_points(const Tile *t, Points *n) {
   return true;
 }
 
-/* The axis to be cut: the first whose single points fit a block, or else the last. Those around it
- * are left with one point. */
+/* The axis to be cut, of those along which the rows move: the first whose single points fit a
+ * block, or else the last. Those around it are left with one point. */
 static u32 axis_to_cut(const Tile *t, const Operand *rows, Points *n) {
   u32 cut = t->axis.row;
   for (u32 i = 0; i < t->f.naxes; i++) {
-    if (!is_around(t, i) || n->of[i] == 1) continue;
+    if (!is_around(t, i) || n->of[i] == 1 || !operand_moves(rows, i)) continue;
     if (cut != t->axis.row) n->of[cut] = 1;
     cut = i;
     Points one = *n;
@@ -90,12 +90,12 @@ TileBlock tile_block(const Tile *t) {
   i64 each = 1 + (i64)((figures.own_bytes - first) / (bytes_read(t, rows, &one) - first));
   each = each < tile ? tile : each / tile * tile;
   if (each >= points) return none;
-  double tiles = (double)((vectors + t->sums.panels - 1) / t->sums.panels);
+  i64 tiles = (vectors + t->sums.panels - 1) / t->sums.panels;
   each = block_size(points, each, tile);
   i64 blocks = (points + each - 1) / each, outer = 1;
   for (u32 i = 0; i < cut; i++)
     if (is_around(t, i)) outer *= all.of[i];
-  double read_rows = (tiles - 1) * bytes_read(t, rows, &all),
+  double read_rows = (double)(tiles - 1) * bytes_read(t, rows, &all),
          read_panels = (double)(outer * blocks - 1) * bytes_read(t, panels, &all);
   if (read_rows < LEAST_GAIN * read_panels) return none;
   return (TileBlock){.axis = cut, .each = each};

@@ -6,16 +6,14 @@
  * fetches its share of those that come next, a line every few steps. What lies behind the last
  * panel is as a rule what the next kernel reads.
  *
- * Nothing is fetched for bytes that are taken four at a time, by instructions that have them
- * multiplied sooner than hints are given.
+ * Nothing is fetched for bytes that are multiplied four at a time: those take less time than hints.
  */
 #include "pass/kernel/tile.h"
 
 enum { STEPS = 8, MOST_LINES = 4, LEAST_TILES = 2 };
 
-/* Points of the fold between two hints where no block of channels says so. */
-i64 fetch_steps(const Tile *t) {
-  return t->at.fetch.lines && t->axis.split == FORM_AXES ? STEPS : 1;
+i64 fetch_steps(const Tile *t, u32 axis) {
+  return t->at.fetch.lines && t->at.fetch.axis == axis ? STEPS : 1;
 }
 
 /* The folded axis that is a loop, where there is one such axis only; FORM_AXES: there are none, or
@@ -61,18 +59,21 @@ void fetch_choose(Tile *t, i64 panels, i64 tiles) {
   if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < LEAST_TILES ||
       (double)tiles > figures.fetch_tiles)
     return;
-  if (t->axis.split == FORM_AXES &&
-      (fold == FORM_AXES || t->f.axis[fold].hi % STEPS || t->unroll >> fold & 1))
+  if (t->axis.split < FORM_AXES)
+    fold = FORM_AXES;
+  else if (fold == FORM_AXES || t->f.axis[fold].hi % STEPS || t->unroll >> fold & 1 ||
+           form_guard(&t->f, fold, NULL))
     return;
   const Buf *b = prog_buf(t->p, t->pack[k]);
   i64 bytes = dtype_bytes(b->dt), all = bytes;
   for (u32 i = 0; i < b->rank; i++) all *= b->dim[i];
   i64 count = panels_of(t, k, &x->batch), line = (i64)figures.line_bytes;
   x->steps = (i64)tile_folds(t) / (t->axis.split < FORM_AXES ? t->axis.block : STEPS);
-  if ((double)all < figures.few_bytes || !x->steps) return;
+  if ((double)all < figures.fetched_bytes || !x->steps) return;
   i64 lines = (panels * (all / count) + tiles * line - 1) / (tiles * line);
   if (lines > MOST_LINES * x->steps) return;
   x->lines = lines;
+  x->axis = fold;
   x->of = t->pack[k];
   x->panel = all / count / bytes;
   x->ahead = panels * x->panel;

@@ -4,6 +4,9 @@
  * end; one that unroll left as it was, or for a machine without vectors, stays. Only run when it
  * is named: back ends do it for one kernel at a time and forget it.
  *
+ * A quotient that becomes bytes may be fma of two products (prog_quotient.c), whose proof is of one
+ * rounding: for machines with fma alone.
+ *
  * needs: unroll  keeps: results bit for bit  breaks: no statement uses
  * registers any more, vectors are the machine's
  */

@@ -70,7 +70,8 @@ static ExprId worst(const TopkLine *s, Cursor *at, BufId kept, Dim k) {
   return key_at(s->p, s->x, s->var, s->axis, last);
 }
 
-/* Most elements are left behind one comparison, which what may be better or a NaN does not pass. */
+/* One comparison with the worst that is kept rejects most elements; what is better goes on, and so
+ * does a NaN, whose order is found behind it. */
 static void keep_best(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId kept = prog_add_buf(p, BS_local, DT_i64, &k, 1, str_of(p->c, "kept"));
