@@ -81,6 +81,12 @@ static VarId new_var(Legal *o, DType dt, u32 lanes, Str name) {
   return v;
 }
 
+/* A number in all lanes. */
+static ExprId number_all(Legal *o, DType dt, Scalar x, u32 lanes) {
+  ExprId one = make(o, (Expr){.kind = EX_const, .dt = dt, .lanes = 1, .imm = x}, NULL, 0);
+  return lanes == 1 ? one : make(o, (Expr){.kind = EX_splat, .dt = dt, .lanes = lanes}, &one, 1);
+}
+
 static Pieces pieces(const Legal *o, u32 lanes) {
   if (o->most && lanes > 1) return lane_pieces(lanes, o->most);
   return (Pieces){1, {{0, lanes, 0}}};
@@ -314,11 +320,6 @@ static void reduce_lanes(Legal *o, Expr *x) {
   *x = *at(o, sum);
 }
 
-static ExprId real_all(Legal *o, float x, u32 lanes) {
-  ExprId id = make(o, (Expr){.kind = EX_const, .dt = DT_f32, .lanes = 1, .imm.f = x}, NULL, 0);
-  return make(o, (Expr){.kind = EX_splat, .dt = DT_f32, .lanes = lanes}, &id, 1);
-}
-
 /* A quotient that is rounded to bytes, as products of what is divided. */
 static void multiply_quotient(Legal *o, ExprId bytes) {
   DType as;
@@ -333,11 +334,12 @@ static void multiply_quotient(Legal *o, ExprId bytes) {
   dtype_limits(as, &least, &most);
   if (!quotient_find((float)at(o, by->arg[0])->imm.f, least.i - k, most.i - k, &q)) return;
   if (at(o, x.arg[0])->kind != EX_var) hoist(o, x.arg[0]);
-  ExprId product[2] = {x.arg[0], real_all(o, q.low ? q.low : q.high, x.lanes)};
+  Scalar high = {.f = q.high}, low = {.f = q.low ? q.low : q.high};
+  ExprId product[2] = {x.arg[0], number_all(o, DT_f32, low, x.lanes)};
   x.op = OP_mul;
   ExprId made = make(o, x, product, 2);
   if (q.low) {
-    ExprId sum[3] = {copy(o, x.arg[0]), real_all(o, q.high, x.lanes), made};
+    ExprId sum[3] = {copy(o, x.arg[0]), number_all(o, DT_f32, high, x.lanes), made};
     x.op = OP_fma;
     made = make(o, x, sum, 3);
   }
@@ -431,9 +433,7 @@ static void declare_regs(Legal *o) {
   for (u32 i = 0; i < o->reg.n; i++) {
     if (is_declared(&o->reg.at[i])) continue;
     Expr x = var_expr(o, o->reg.at[i].var);
-    ExprId zero = make(o, (Expr){.kind = EX_const, .dt = x.dt, .lanes = 1}, NULL, 0);
-    if (x.lanes > 1)
-      zero = make(o, (Expr){.kind = EX_splat, .dt = x.dt, .lanes = x.lanes}, &zero, 1);
+    ExprId zero = number_all(o, x.dt, (Scalar){0}, x.lanes);
     Stmt let = {.kind = ST_let, .var = x.ref, .a = zero, .step = 1, .loc = LOC_NONE};
     put_pieces(o, &let);
   }

@@ -16,14 +16,14 @@ i64 fetch_steps(const Tile *t, u32 axis) {
   return t->at.fetch.lines && t->at.fetch.axis == axis ? STEPS : 1;
 }
 
-/* The folded axis that is a loop, where there is one such axis only; FORM_AXES: there are none, or
- * several. */
+/* The folded axis that is a loop of known length from its first point on, where there is no other
+ * loop of the fold; else FORM_AXES. */
 static u32 only_fold(const Tile *t) {
   u32 found = FORM_AXES;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
     if (!a->fold || a->hi == a->lo + 1) continue;
-    if (found < FORM_AXES || a->lo) return FORM_AXES;
+    if (found < FORM_AXES || a->lo || !dim_is_const(a->hi)) return FORM_AXES;
     found = i;
   }
   return found;
