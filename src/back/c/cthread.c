@@ -5,7 +5,9 @@
  * kernel it leaves a job: the kernel, its arguments, and for each thread a range of chunks. Every
  * thread, the caller among them, takes chunks from its own range and then from the others', and the
  * caller goes on when all are done. So nobody waits for a thread that is late: its chunks are taken
- * by others. Which thread computes what changes no bit of it.
+ * by others. Which thread computes what changes no bit of it. Of few chunks only as many threads
+ * are told, for each that looks makes the lines it looks at travel; what all wait for, what all
+ * write and what each takes from lie in lines of their own for the same reason.
  *
  * Threads are those of POSIX, started by NAME_threads_start and kept in the arena, or OpenMP's. One
  * that waits spins for a while, then gives way, then sleeps. Without threads NAME_run does all of
@@ -87,8 +89,11 @@ static const char pool_types[] =
     "32. */\n"
     "typedef struct ig_range@ {\n  uint64_t left;\n  unsigned char apart[56];\n} ig_range@;\n\n"
     "typedef struct ig_seat@ {\n  struct ig_pool@ *pool;\n  unsigned w;\n} ig_seat@;\n\n"
-    "typedef struct ig_pool@ {\n  ig_range@ range[IG_THREADS@];\n  ig_job@ job;\n"
-    "  unsigned turn, done, stop; /* jobs so far; chunks of this job that are done */\n";
+    "typedef struct ig_pool@ {\n  ig_range@ range[IG_THREADS@];\n"
+    "  unsigned turn, stop; /* jobs so far, and below bit 8 threads that help with this one */\n"
+    "  unsigned char apart[64 - 2 * sizeof(unsigned)];\n"
+    "  unsigned done; /* chunks of this job */\n"
+    "  unsigned char from[64 - sizeof(unsigned)];\n  ig_job@ job;\n";
 
 static const char pool_take[] =
     "\n#if defined(__x86_64__) || defined(__i386__)\n#define IG_PAUSE() __builtin_ia32_pause()\n"
@@ -96,9 +101,9 @@ static const char pool_take[] =
     "#else\n#define IG_PAUSE() ((void)0)\n#endif\n\n"
     "/* A chunk that is now ours: from our own range, or the end of another's; -1: none is left. "
     "*/\n"
-    "static int64_t ig_take@(ig_pool@ *p, unsigned w) {\n"
-    "  for (unsigned k = 0; k < IG_THREADS@; k++) {\n"
-    "    uint64_t *const left = &p->range[(w + k) % IG_THREADS@].left;\n"
+    "static int64_t ig_take@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
+    "  for (unsigned k = 0; k < threads; k++) {\n"
+    "    uint64_t *const left = &p->range[w + k < threads ? w + k : w + k - threads].left;\n"
     "    uint64_t x = __atomic_load_n(left, __ATOMIC_RELAXED);\n"
     "    while ((uint32_t)x < x >> 32) {\n"
     "      const uint64_t y = k ? x - ((uint64_t)1 << 32) : x + 1;\n"
@@ -107,27 +112,29 @@ static const char pool_take[] =
     "    }\n  }\n  return -1;\n}\n\n"
     "/* Chunks of the job while there are any. It stays as it is until all are counted as done. "
     "*/\n"
-    "static void ig_help@(ig_pool@ *p, unsigned w) {\n"
+    "static void ig_help@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
     "  unsigned n = 0;\n"
-    "  for (int64_t c = ig_take@(p, w); c >= 0; c = ig_take@(p, w)) {\n"
+    "  if (w >= threads) return;\n"
+    "  for (int64_t c; (c = ig_take@(p, w, threads)) >= 0; n++) {\n"
     "    const ig_job@ *const j = &p->job;\n"
     "    const ptrdiff_t from = (ptrdiff_t)c * j->chunk;\n"
     "    const ptrdiff_t to = j->count - from < j->chunk ? j->count : from + j->chunk;\n"
-    "    ig_part@(j, w, from, to);\n    n++;\n  }\n"
+    "    ig_part@(j, w, from, to);\n  }\n"
     "  if (n) __atomic_fetch_add(&p->done, n, __ATOMIC_RELEASE);\n}\n\n"
     "static void ig_share@(ig_job@ *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
     "  ig_pool@ *const p = j->pool;\n"
-    "  uint64_t n;\n"
+    "  uint64_t n;\n  unsigned threads;\n"
     "  if (count <= 0) return;\n"
     "  if (!p || count <= chunk) {\n    ig_part@(j, 0, 0, count);\n    return;\n  }\n"
     "  if (count / chunk > INT32_MAX) chunk = count / INT32_MAX + 1;\n"
     "  j->chunk = chunk;\n  j->count = count;\n"
     "  n = (uint64_t)((count - 1) / chunk) + 1;\n"
+    "  threads = n < p->workers ? (unsigned)n : p->workers;\n"
     "  __atomic_store_n(&p->done, 0, __ATOMIC_RELAXED);\n"
-    "  for (unsigned w = 0; w < p->workers; w++) {\n"
-    "    const uint64_t first = n * w / p->workers, end = n * (w + 1) / p->workers;\n"
+    "  for (unsigned w = 0; w < threads; w++) {\n"
+    "    const uint64_t first = n * w / threads, end = n * (w + 1) / threads;\n"
     "    __atomic_store_n(&p->range[w].left, end << 32 | first, __ATOMIC_RELEASE);\n  }\n"
-    "  ig_call@(p);\n  ig_help@(p, 0);\n"
+    "  ig_call@(p, threads);\n  ig_help@(p, 0, threads);\n"
     "  for (unsigned k = 0; __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) != (unsigned)n; k++) {\n"
     "    if (k < IG_SPIN@)\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
 
@@ -139,8 +146,8 @@ static const char posix_pool[] =
     "  pthread_mutex_t lock;\n  pthread_cond_t wake;\n"
     "  pthread_t thread[IG_THREADS@];\n  ig_seat@ seat[IG_THREADS@];\n} ig_pool@;\n\n"
     "#define IG_YIELD() sched_yield()\n\n"
-    "static void ig_call@(ig_pool@ *p) {\n"
-    "  __atomic_fetch_add(&p->turn, 1, __ATOMIC_SEQ_CST);\n"
+    "static void ig_call@(ig_pool@ *p, unsigned threads) {\n"
+    "  __atomic_store_n(&p->turn, (p->turn / 256 + 1) * 256 + threads, __ATOMIC_SEQ_CST);\n"
     "  if (!__atomic_load_n(&p->asleep, __ATOMIC_SEQ_CST)) return;\n"
     "  pthread_mutex_lock(&p->lock);\n  pthread_cond_broadcast(&p->wake);\n"
     "  pthread_mutex_unlock(&p->lock);\n}\n";
@@ -160,7 +167,7 @@ static const char posix_worker[] =
     "  const unsigned w = ((ig_seat@ *)seat)->w;\n"
     "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
     "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_help@(p, w);\n"
+    "    ig_help@(p, w, turn % 256);\n"
     "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
     "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
     "      if (k < IG_SPIN@)\n        IG_PAUSE();\n"
@@ -203,14 +210,15 @@ static const char posix_stop[] =
 
 static const char openmp_pool[] = "  unsigned workers;\n} ig_pool@;\n\n"
                                   "#define IG_YIELD() sched_yield()\n\n"
-                                  "static void ig_call@(ig_pool@ *p) {\n"
-                                  "  __atomic_fetch_add(&p->turn, 1, __ATOMIC_SEQ_CST);\n}\n";
+                                  "static void ig_call@(ig_pool@ *p, unsigned threads) {\n"
+                                  "  __atomic_store_n(&p->turn, (p->turn / 256 + 1) * 256 + "
+                                  "threads, __ATOMIC_SEQ_CST);\n}\n";
 
 static const char openmp_worker[] =
     "\nstatic void ig_worker@(ig_pool@ *p, unsigned w) {\n"
     "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
     "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_help@(p, w);\n"
+    "    ig_help@(p, w, turn % 256);\n"
     "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
     "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
     "      if (k < IG_SPIN@)\n        IG_PAUSE();\n      else\n        IG_YIELD();\n"
@@ -273,7 +281,7 @@ void put_thread_entry(Emit *e, Text *t) {
             "  alone.pool = NULL;\n"
             "  if (!p) return " MINE "_body@(&alone, arena%s);\n"
             "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
-            "  ig_call@(p);\n"
+            "  ig_call@(p, 0);\n"
             "  status = " MINE "_body@(&p->job, arena%s);\n"
             "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
             args, args);
