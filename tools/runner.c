@@ -633,12 +633,35 @@ static int selftest(void) {
   return status ? 1 : OK;
 }
 
-static int usage(int code) {
-  fprintf(code ? stderr : stdout,
-          "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] "
-          "[--selftest]\n",
-          ingot_model.name);
-  return code;
+/* " x f32[1,8]"; an extent that inputs decide as the most that it may be. */
+static void show_values(const char *what, const Value *v, int n) {
+  printf("%s:", what);
+  for (int i = 0; i < n; i++) {
+    printf("%s %s %c%d[", i ? "," : "", v[i].name, v[i].kind, v[i].size * 8);
+    for (int k = 0; k < v[i].rank; k++) {
+      int open = v[i].sym[k] >= 0 && v[i].coef[k];
+      printf("%s%s%lld", k ? "," : "", open ? "up to " : "", (long long)v[i].most[k]);
+    }
+    printf("]");
+  }
+  printf("\n");
+}
+
+static int help(void) {
+  const Model *m = &ingot_model;
+  printf(
+      "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] "
+      "[--selftest]\n\n"
+      "  --inputs IN.npz   arrays by the names of the inputs; those that are missing are made up\n"
+      "  --output OUT.npz  write the outputs there (default: show a few numbers of each)\n"
+      "  --seed N          of inputs that are made up, and of random operators\n"
+      "  --steps N         so many runs; a model with state goes on from one to the next\n"
+      "  --bench SECONDS   measure runs; one line of JSON\n"
+      "  --selftest        compare with results that were computed when this was built\n\n",
+      m->name);
+  show_values("inputs", m->in, m->nin);
+  show_values("outputs", m->out, m->nout);
+  return OK;
 }
 
 static void release(Run *r) {
@@ -680,6 +703,7 @@ static int execute(Run *r, const char *inputs, const char *output, uint64_t step
 
 /* Nonzero: the text is not a number, all of it. */
 static int take_number(const char *text, double *real, uint64_t *whole) {
+  if (!text) return 1;
   char *end;
   if (!(*text >= '0' && *text <= '9') && !(real && *text == '.')) return 1;
   if (real)
@@ -697,9 +721,8 @@ int main(int argc, char **argv) {
   Run r = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0};
   for (int i = 1; i < argc; i += 2) {
     const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-    if (!strcmp(word, "--help") || !strcmp(word, "-h")) return usage(0);
+    if (!strcmp(word, "--help") || !strcmp(word, "-h")) return help();
     if (!strcmp(word, "--selftest")) return selftest();
-    if (!value) return usage(USAGE);
     int bad = 0;
     if (!strcmp(word, "--inputs"))
       inputs = value;
@@ -712,7 +735,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "--steps"))
       bad = take_number(value, NULL, &steps) || !steps;
     else
-      return usage(USAGE);
+      return complain(USAGE, word, "there is no such option; --help lists them");
+    if (!value) return complain(USAGE, word, "something is missing behind it; see --help");
     if (bad) return complain(USAGE, word, "expected a number behind it");
   }
   r.size = make((size_t)(m->nsym + 1) * sizeof *r.size);

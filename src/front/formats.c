@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define RUN_ADVICE "run it, and give ingot the file that it writes"
 #define TORCH_EXPORT                                                                               \
   "load it in Python and export the network: torch.onnx.export(model, example, \"model.onnx\")"
 #define TF_CONVERT "convert it: python -m tf2onnx.convert "
@@ -84,6 +85,11 @@ static const FormatRow rows[] = {
         "load it in Python and convert it: onnxmltools.convert_xgboost"),
     ROW(FORMAT_TEXT, "tree\nversion=", NULL, "a LightGBM model",
         "load it in Python and convert it: onnxmltools.convert_lightgbm"),
+    ROW(0, "#!", NULL, "a script, not a model", RUN_ADVICE),
+    ROW(FORMAT_TEXT, "import ", NULL, "a Python program, not a model", RUN_ADVICE),
+    ROW(FORMAT_TEXT, "from ", " import ", "a Python program, not a model", RUN_ADVICE),
+    ROW(FORMAT_TEXT, "#", "\nimport ", "a Python program, not a model", RUN_ADVICE),
+    ROW(FORMAT_TEXT, "\"\"\"", "import ", "a Python program, not a model", RUN_ADVICE),
 };
 
 /* Zip archives by a name of a member: its end, or a part of it between slashes. */

@@ -103,6 +103,10 @@ def program(w):
     want(line["min_ms"] <= line["p50_ms"] <= line["p90_ms"] <= line["p99_ms"], f"--bench: {line}")
     want(b"passed" in w.run("./net", "--selftest").out, "--selftest does not pass")
     want(b"f32[1,10]" in w.run("./net").out, "no summary of the output")
+    told = w.run("./net", "--help").out
+    want(b"inputs: image f32[1,1,8,8]\noutputs: probability f32[1,10]\n" in told, f"--help does not tell what the model takes: {told}")
+    for words, why in ((("--input", "x.npz"), "--input: there is no such option"), (("--seed",), "--seed: something is missing"), (("--steps", "x"), "--steps: expected a number")):
+        w.run("./net", *words, code=2, text=why)
     w.run("./net", "--seed", "7", "--output", "a.npz")
     w.run(w.env.ingot, "run", MODEL, "-d", "batch=1", "--march", "native", "--seed", "7", "--output", "b.npz")
     want(npy.load_npz(w.path("a.npz")) == npy.load_npz(w.path("b.npz")), "the program and `ingot run` differ on made-up input")
