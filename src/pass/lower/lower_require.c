@@ -42,6 +42,10 @@ static void want_most(Lower *l, Dim a, Dim most) {
   dim_bounds(l->p->dims, a, &lo, &hi);
   dim_bounds(l->p->dims, most, &mlo, &mhi);
   if (a == most || hi <= mlo) return;
+  if (lo > mhi && !l->at.owner) /* nothing decides whether it runs */
+    fail(l->c, ERR_input, l->n->loc,
+         "%s: %s exceeds %s, which is at most %lld: every run would fail", op_info[l->n->op].name,
+         dim_text(l, a), dim_text(l, most), (long long)mhi);
   demand(l, compare(l, OP_le, a, most),
          str_fmt(l->c, "%s: %s exceeds %s", op_info[l->n->op].name, dim_text(l, a),
                  dim_text(l, most)));
