@@ -296,6 +296,7 @@ Val mk_dot_blocks(Graph *g, const Val *in, u32 nin, const char *kind);
 Val mk_bytes(Graph *g, Val strings, i64 k);
 Val mk_text(Graph *g, Val rows);
 Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed);
+Val mk_suppress(Graph *g, const Val *in, Dim k); /* scores, boxes, limit, least, most */
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices);
 /* A loop of `trip` iterations: body is called once to build it, with the counter (i64 scalar) and
  * the carried values; it replaces carried[] by their next values and fills scan[]. On return

@@ -81,7 +81,7 @@ struct ResizeAxis {
 struct Boxes {
   Val edge[4]; /* low y, low x, high y, high x: [batch, 1, boxes] */
   Val score;   /* [batch, classes, boxes] */
-  Val free;    /* bool, likewise: false is never taken */
+  Val least;   /* a scalar: only what has a higher score is taken; 0: whatever has one */
   Val limit;   /* a scalar */
   Dim rounds;  /* most that are taken of a class */
   Val trip;    /* i64 scalar: the same, or less */

@@ -43,8 +43,7 @@ void build_nonmaxsuppression(Build *b) {
   u32 one;
   if (graph_ints(g, most, &known, 1, &one))
     s.rounds = dim_min(b->ds, s.rounds, known > DIM_MAX ? DIM_MAX : known);
-  Val least = optional_scalar(b, 4, 0);
-  s.free = least ? mk_gt(g, score, least) : mk_eq(g, score, score); /* NaN is no score */
+  s.least = optional_scalar(b, 4, 0);
   s.trip = mk_min(g, most, mk_extent(g, s.rounds, DT_i64));
   Val taken = compose_suppress(g, &s);
   Val where = mk_nonzero(g, mk_ge(g, taken, mk_like(g, taken, 0))); /* [3, n] */
