@@ -274,12 +274,26 @@ void ref_topk(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 
 typedef struct BoxLine {
   const Tensor *score, *box;
-  u64 scores, edges; /* where the line, and its boxes, begin */
+  BoxKind kind;
+  u64 scores, boxes; /* where the line, and its boxes, begin */
   i64 n;
 } BoxLine;
 
+/* Low y, low x, high y, high x. */
 static double edge_of(const BoxLine *x, u32 side, i64 i) {
-  return tensor_get(x->box, x->edges + (u64)((i64)side * x->n + i)).f;
+  u64 at = x->boxes + (u64)i * 4;
+  DType dt = x->box->dt;
+  bool high = side > 1;
+  side %= 2;
+  if (x->kind == BX_centre) {
+    double half = scalar_round(dt, tensor_get(x->box, at + 3 - side).f * 0.5);
+    double mid = tensor_get(x->box, at + 1 - side).f;
+    return scalar_round(dt, high ? mid + half : mid - half);
+  }
+  double a = tensor_get(x->box, at + side).f, b = tensor_get(x->box, at + 2 + side).f;
+  if (x->kind == BX_edges) return high ? b : a;
+  if (isnan(a) || isnan(b)) return NAN;
+  return high ? fmax(a, b) : fmin(a, b);
 }
 
 static double area_of(const BoxLine *x, i64 i) {
@@ -317,11 +331,11 @@ static i64 best_box(const BoxLine *x, const bool *gone) {
 
 void ref_suppress(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const i64 *dim = in[0]->dim;
-  BoxLine x = {.score = in[0], .box = in[1], .n = dim[2]};
+  BoxLine x = {.score = in[0], .box = in[1], .n = dim[2], .kind = node_box_kind(r->c, n)};
   double limit = tensor_get(in[2], 0).f, least = tensor_get(in[3], 0).f;
   i64 to[3] = {dim[0], dim[1], 0}, most = tensor_get(in[4], 0).i;
   ref_dims(r, n, AT_k, to + 2, 1);
-  if (in[1]->dim[0] != dim[0] || in[1]->dim[2] != dim[2])
+  if (in[1]->dim[0] != dim[0] || in[1]->dim[1] != dim[2])
     REF_BAD(r, "suppress: the boxes do not fit the scores");
   out[0] = ref_new(r, DT_i64, to, 3);
   if (limit < 0) limit = 0;
@@ -329,7 +343,7 @@ void ref_suppress(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   bool *gone = NEWS(r->tmp, bool, (size_t)x.n);
   for (i64 line = 0; line < dim[0] * dim[1]; line++, taken += to[2]) {
     x.scores = (u64)(line * x.n);
-    x.edges = (u64)(line / dim[1] * 4 * x.n);
+    x.boxes = (u64)(line / dim[1] * 4 * x.n);
     for (i64 i = 0; i < x.n; i++) gone[i] = !(tensor_get(x.score, x.scores + (u64)i).f > least);
     for (i64 k = 0; k < to[2]; k++) {
       i64 best = taken[k] = k < most ? best_box(&x, gone) : -1;

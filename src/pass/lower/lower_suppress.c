@@ -14,16 +14,14 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/cost.h"
-
 enum { EDGES = 4, AREA = EDGES, BOX_ROWS, BLOCK_VECTORS = 4 };
 
 typedef struct SuppressLine {
   Prog *p;
   BufId score, box, out;
-  BufId key, at; /* the heap: scores and positions */
-  BufId kept;    /* [BOX_ROWS, boxes]: edges and areas */
-  DType dt;
+  BufId heap; /* i64 keys, see key_of */
+  BufId kept; /* [BOX_ROWS, boxes]: edges and areas */
+  BoxKind kind;
   u32 lanes;
   i64 block; /* boxes that are compared at a time */
   Dim n;
@@ -32,12 +30,16 @@ typedef struct SuppressLine {
   VarId size, count; /* of the heap, of those kept */
 } SuppressLine;
 
+/* bool: one test of the boxes from i on, as many as there are lanes. mine: edges and area, or NULL
+ * where the test is about scores. */
+typedef ExprId BoxTest(const SuppressLine *s, Cursor *at, ExprId i, const VarId *mine);
+
 static ExprId plus(Prog *p, ExprId a, i64 k) {
   return ex_op2(p, OP_add, a, ex_int(p, k));
 }
 
 static ExprId zero_of(const SuppressLine *s) {
-  return ex_const(s->p, s->dt, (Scalar){0});
+  return ex_const(s->p, DT_f32, (Scalar){0});
 }
 
 static ExprId load_score(const SuppressLine *s, ExprId i, u32 lanes) {
@@ -45,39 +47,63 @@ static ExprId load_score(const SuppressLine *s, ExprId i, u32 lanes) {
   return ex_load_vec(s->p, s->score, idx, 3, lanes);
 }
 
+static ExprId spread(const SuppressLine *s, ExprId e) {
+  return s->lanes > 1 ? ex_splat(s->p, e, s->lanes) : e;
+}
+
+/* bool: is it so of a box of the block that begins at i? */
+static ExprId any_of_block(const SuppressLine *s, Cursor *at, VarId i, BoxTest *test,
+                           const VarId *mine) {
+  Prog *p = s->p;
+  if (s->lanes == 1) return test(s, at, ex_var(p, i), mine);
+  ExprId zero = ex_int(p, 0), none = ex_const(p, DT_i32, (Scalar){0});
+  BufId some = tile_registers(p, DT_i32, s->lanes, 1, 1, "some");
+  reg_store(p, at, some, zero, zero, spread(s, ex_copy(p, none)));
+  Cursor in = *at;
+  ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u");
+  ExprId first = ex_op2(p, OP_mul, u, ex_int(p, s->lanes));
+  ExprId is = test(s, &in, ex_op2(p, OP_add, ex_var(p, i), first), mine);
+  ExprId one = spread(s, ex_const(p, DT_i32, (Scalar){.i = 1}));
+  ExprId so_far = ex_op3(p, OP_select, is, one, reg_load(p, some, zero, zero));
+  reg_store(p, &in, some, zero, zero, so_far);
+  ExprId any = tile_fold_lanes(p, at, OP_or, reg_load(p, some, zero, zero));
+  return ex_op2(p, OP_gt, any, none);
+}
+
 /* ---- candidates ---- */
+
+/* What grows with the score and, of equal ones, falls with the position: the bits of the score,
+ * which grow with numbers from 0 on and fall with those below, above those of the position. */
+static ExprId key_of(Prog *p, Cursor *at, VarId v, VarId pos) {
+  ExprId same = ex_op2(p, OP_add, ex_var(p, v), ex_const(p, DT_f32, (Scalar){0})); /* -0 is 0 */
+  VarId bits = let_new(p, at, "bits", ex_bitcast(p, DT_i32, same));
+  ExprId sign = ex_op2(p, OP_shr, ex_var(p, bits), ex_const(p, DT_i32, (Scalar){.i = 31}));
+  ExprId turn = ex_op2(p, OP_and, sign, ex_const(p, DT_i32, (Scalar){.i = INT32_MAX}));
+  ExprId up = ex_cast(p, DT_i64, ex_op2(p, OP_xor, ex_var(p, bits), turn), false);
+  ExprId low = ex_op2(p, OP_sub, ex_int(p, UINT32_MAX), ex_var(p, pos));
+  return ex_op2(p, OP_add, ex_op2(p, OP_shl, up, ex_int(p, 32)), low);
+}
+
+static ExprId position_of(Prog *p, ExprId key) {
+  ExprId low = ex_op2(p, OP_and, key, ex_int(p, UINT32_MAX));
+  return ex_op2(p, OP_sub, ex_int(p, UINT32_MAX), low);
+}
 
 /* Box i, if its score is high enough; else the next takes its place. */
 static void put_candidate(const SuppressLine *s, Cursor *at, ExprId i) {
   Prog *p = s->p;
   VarId pos = let_new(p, at, "pos", i), v = let_new(p, at, "v", load_score(s, ex_var(p, pos), 1));
-  store_at(p, at, s->key, &s->size, ex_var(p, v));
-  ExprId place = ex_cast(p, prog_buf(p, s->at)->dt, ex_var(p, pos), false);
-  store_at(p, at, s->at, &s->size, place);
+  store_at(p, at, s->heap, &s->size, key_of(p, at, v, pos));
   ExprId one = ex_cast(p, DT_i64, ex_op2(p, OP_gt, ex_var(p, v), ex_var(p, s->least)), false);
   prog_set(p, at, s->size, ex_op2(p, OP_add, ex_var(p, s->size), one));
 }
 
-/* i64: is one of the scores of the block that begins at i not too low, or NaN? */
-static ExprId any_score(const SuppressLine *s, Cursor *at, VarId i) {
+/* bool: scores from i on that are not too low, or NaN. */
+static ExprId test_score(const SuppressLine *s, Cursor *at, ExprId i, const VarId *mine) {
   Prog *p = s->p;
-  ExprId zero = ex_int(p, 0);
-  BufId some = tile_registers(p, DT_i32, s->lanes, 1, 1, "some");
-  ExprId none = ex_splat(p, ex_const(p, DT_i32, (Scalar){0}), s->lanes);
-  reg_store(p, at, some, zero, zero, none);
-  Cursor in = *at;
-  ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u");
-  ExprId first = ex_op2(p, OP_mul, u, ex_int(p, s->lanes));
-  ExprId v = load_score(s, ex_op2(p, OP_add, ex_var(p, i), first), s->lanes);
-  ExprId low = ex_op2(p, OP_le, v, ex_splat(p, ex_var(p, s->least), s->lanes));
-  ExprId one = ex_splat(p, ex_const(p, DT_i32, (Scalar){.i = 1}), s->lanes);
-  ExprId so_far = reg_load(p, some, zero, zero);
-  reg_store(p, &in, some, zero, zero, ex_op3(p, OP_select, low, so_far, one));
-  return tile_fold_lanes(p, at, OP_max, reg_load(p, some, zero, zero));
-}
-
-static ExprId is_set(Prog *p, ExprId flag) {
-  return ex_op2(p, OP_gt, flag, ex_const(p, DT_i32, (Scalar){0}));
+  (void)at, (void)mine;
+  ExprId low = ex_op2(p, OP_le, load_score(s, i, s->lanes), spread(s, ex_var(p, s->least)));
+  return ex_op1(p, OP_not, low);
 }
 
 static void find_candidates(const SuppressLine *s, Cursor *at) {
@@ -89,7 +115,7 @@ static void find_candidates(const SuppressLine *s, Cursor *at) {
     Cursor in = *at;
     VarId i = prog_for(p, &in, ex_int(p, 0), ex_var(p, whole), "i");
     prog_stmt(p, in.owner)->step = s->block;
-    prog_if(p, &in, is_set(p, any_score(s, &in, i)));
+    prog_if(p, &in, any_of_block(s, &in, i, test_score, NULL));
     VarId k = prog_for(p, &in, ex_int(p, 0), ex_int(p, s->block), "k");
     put_candidate(s, &in, ex_op2(p, OP_add, ex_var(p, i), ex_var(p, k)));
     from = ex_var(p, whole);
@@ -101,29 +127,10 @@ static void find_candidates(const SuppressLine *s, Cursor *at) {
 
 /* ---- the heap ---- */
 
-/* Does the first score and position come before the second? */
-static ExprId comes_first(Prog *p, const VarId *a, const VarId *b) {
-  ExprId more = ex_op2(p, OP_gt, ex_var(p, a[0]), ex_var(p, b[0]));
-  ExprId same = ex_op2(p, OP_eq, ex_var(p, a[0]), ex_var(p, b[0]));
-  ExprId in_front = ex_op2(p, OP_lt, ex_var(p, a[1]), ex_var(p, b[1]));
-  return ex_op2(p, OP_or, more, ex_op2(p, OP_and, same, in_front));
-}
-
-static void heap_load(const SuppressLine *s, Cursor *at, VarId i, VarId *to) {
-  to[0] = let_new(s->p, at, "v", load_at(s->p, s->key, &i));
-  to[1] = let_new(s->p, at, "pos", load_at(s->p, s->at, &i));
-}
-
-static void heap_store(const SuppressLine *s, Cursor *at, VarId i, const VarId *from) {
-  store_at(s->p, at, s->key, &i, ex_var(s->p, from[0]));
-  store_at(s->p, at, s->at, &i, ex_var(s->p, from[1]));
-}
-
-/* Moves what lies at `start` down until nothing below it comes before it. */
+/* Moves the key at `start` down until none below it is larger. */
 static void sift_down(const SuppressLine *s, Cursor at, VarId start) {
   Prog *p = s->p;
-  VarId moved[2], kid[2], other[2];
-  heap_load(s, &at, start, moved);
+  VarId moved = let_new(p, &at, "moved", load_at(p, s->heap, &start));
   VarId hole = let_new(p, &at, "hole", ex_var(p, start));
   ExprId below = ex_op2(p, OP_add, ex_var(p, hole), ex_var(p, hole));
   VarId next = let_new(p, &at, "next", plus(p, below, 1));
@@ -131,23 +138,19 @@ static void sift_down(const SuppressLine *s, Cursor at, VarId start) {
   prog_while(p, &in, ex_op2(p, OP_lt, ex_var(p, next), ex_var(p, s->size)));
   ExprId right = ex_op2(p, OP_min, plus(p, ex_var(p, next), 1), plus(p, ex_var(p, s->size), -1));
   VarId beside = let_new(p, &in, "beside", right);
-  heap_load(s, &in, next, kid);
-  heap_load(s, &in, beside, other);
-  VarId take = let_new(p, &in, "take", comes_first(p, other, kid));
-  for (u32 i = 0; i < 2; i++) {
-    ExprId one = ex_op3(p, OP_select, ex_var(p, take), ex_var(p, other[i]), ex_var(p, kid[i]));
-    prog_set(p, &in, kid[i], one);
-  }
-  ExprId to = ex_op3(p, OP_select, ex_var(p, take), ex_var(p, beside), ex_var(p, next));
-  VarId lower = let_new(p, &in, "lower", to);
-  VarId down = let_new(p, &in, "down", comes_first(p, kid, moved));
+  VarId left = let_new(p, &in, "left", load_at(p, s->heap, &next));
+  VarId other = let_new(p, &in, "other", load_at(p, s->heap, &beside));
+  VarId larger = let_new(p, &in, "larger", ex_op2(p, OP_max, ex_var(p, left), ex_var(p, other)));
+  ExprId second = ex_op2(p, OP_gt, ex_var(p, other), ex_var(p, left));
+  ExprId kid = ex_op2(p, OP_add, ex_var(p, next), ex_cast(p, DT_i64, second, false));
+  VarId from = let_new(p, &in, "from", kid);
   prog_set(p, &in, next, ex_var(p, s->size));
-  prog_if(p, &in, ex_var(p, down));
-  heap_store(s, &in, hole, kid);
-  prog_set(p, &in, hole, ex_var(p, lower));
+  prog_if(p, &in, ex_op2(p, OP_gt, ex_var(p, larger), ex_var(p, moved)));
+  store_at(p, &in, s->heap, &hole, ex_var(p, larger));
+  prog_set(p, &in, hole, ex_var(p, from));
   below = ex_op2(p, OP_add, ex_var(p, hole), ex_var(p, hole));
   prog_set(p, &in, next, plus(p, below, 1));
-  heap_store(s, &at, hole, moved);
+  store_at(p, &at, s->heap, &hole, ex_var(p, moved));
 }
 
 /* ---- overlaps ---- */
@@ -157,22 +160,34 @@ static ExprId row_of(const SuppressLine *s, u32 row, ExprId i, u32 lanes) {
   return ex_load_vec(s->p, s->kept, idx, 2, lanes);
 }
 
+/* An edge of the box whose numbers these are: low y, low x, high y, high x. */
+static ExprId edge_of(const SuppressLine *s, const VarId *of, u32 edge) {
+  Prog *p = s->p;
+  u32 side = edge % 2;
+  bool high = edge > 1;
+  if (s->kind == BX_centre) {
+    ExprId size = ex_var(p, of[3 - side]);
+    ExprId half = ex_op2(p, OP_mul, size, ex_const(p, DT_f32, (Scalar){.f = 0.5}));
+    return ex_op2(p, high ? OP_add : OP_sub, ex_var(p, of[1 - side]), half);
+  }
+  if (s->kind == BX_edges) return ex_var(p, of[edge]);
+  return ex_op2(p, high ? OP_max : OP_min, ex_var(p, of[side]), ex_var(p, of[2 + side]));
+}
+
 /* The edges and the area of the box at pos. */
 static void load_box(const SuppressLine *s, Cursor *at, VarId pos, VarId *mine) {
   static const char *const names[] = {"y0", "x0", "y1", "x1"};
   Prog *p = s->p;
+  VarId of[EDGES];
   ExprId side[2];
   for (u32 i = 0; i < EDGES; i++) {
-    ExprId idx[3] = {ex_at(p, s->var[0]), ex_int(p, i), ex_cast(p, DT_i64, ex_var(p, pos), false)};
-    mine[i] = let_new(p, at, names[i], ex_load(p, s->box, idx, 3));
+    ExprId idx[3] = {ex_at(p, s->var[0]), ex_var(p, pos), ex_int(p, i)};
+    of[i] = let_new(p, at, "e", ex_load(p, s->box, idx, 3));
   }
+  for (u32 i = 0; i < EDGES; i++) mine[i] = let_new(p, at, names[i], edge_of(s, of, i));
   for (u32 i = 0; i < 2; i++)
     side[i] = ex_op2(p, OP_sub, ex_var(p, mine[2 + i]), ex_var(p, mine[i]));
   mine[AREA] = let_new(p, at, "area", ex_op2(p, OP_mul, side[0], side[1]));
-}
-
-static ExprId spread(const SuppressLine *s, ExprId e) {
-  return s->lanes > 1 ? ex_splat(s->p, e, s->lanes) : e;
 }
 
 /* The larger, or the smaller; either where one is NaN. */
@@ -184,7 +199,7 @@ static ExprId extreme(const SuppressLine *s, Cursor *at, Op better, ExprId a, Ex
 }
 
 /* bool: which of the boxes kept from i on overlap mine by more than the limit. */
-static ExprId overlaps(const SuppressLine *s, Cursor *at, ExprId i, const VarId *mine) {
+static ExprId test_overlap(const SuppressLine *s, Cursor *at, ExprId i, const VarId *mine) {
   Prog *p = s->p;
   ExprId side[2];
   for (u32 k = 0; k < 2; k++) {
@@ -202,32 +217,32 @@ static ExprId overlaps(const SuppressLine *s, Cursor *at, ExprId i, const VarId 
   return ex_op2(p, OP_gt, part, spread(s, ex_var(p, s->limit)));
 }
 
+/* bool: which of them have more than an edge in common with mine. Others overlap it by 0 or NaN,
+ * and this takes a third of the time. */
+static ExprId test_touch(const SuppressLine *s, Cursor *at, ExprId i, const VarId *mine) {
+  Prog *p = s->p;
+  ExprId all = 0;
+  (void)at;
+  for (u32 k = 0; k < EDGES; k++) {
+    ExprId edge = row_of(s, k, ex_copy(p, i), s->lanes);
+    ExprId across = spread(s, ex_var(p, mine[(k + 2) % EDGES]));
+    ExprId is = ex_op2(p, k < 2 ? OP_lt : OP_gt, edge, across);
+    all = all ? ex_op2(p, OP_and, all, is) : is;
+  }
+  return all;
+}
+
 /* Sets `clear` to false if a box that was kept overlaps mine too much. */
 static void compare(const SuppressLine *s, Cursor at, const VarId *mine, VarId clear) {
   Prog *p = s->p;
-  ExprId zero = ex_int(p, 0);
   VarId i = let_new(p, &at, "i", ex_int(p, 0));
   prog_while(p, &at, ex_op2(p, OP_lt, ex_var(p, i), ex_var(p, s->count)));
-  ExprId hit;
-  if (s->lanes > 1) {
-    BufId hits = tile_registers(p, DT_i32, s->lanes, 1, 1, "hits");
-    ExprId none = ex_splat(p, ex_const(p, DT_i32, (Scalar){0}), s->lanes);
-    reg_store(p, &at, hits, zero, zero, none);
-    Cursor in = at;
-    ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u");
-    ExprId first = ex_op2(p, OP_mul, u, ex_int(p, s->lanes));
-    ExprId over = overlaps(s, &in, ex_op2(p, OP_add, ex_var(p, i), first), mine);
-    ExprId one = ex_splat(p, ex_const(p, DT_i32, (Scalar){.i = 1}), s->lanes);
-    over = ex_op3(p, OP_select, over, one, reg_load(p, hits, zero, zero));
-    reg_store(p, &in, hits, zero, zero, over);
-    hit = is_set(p, tile_fold_lanes(p, &at, OP_max, reg_load(p, hits, zero, zero)));
-  } else
-    hit = overlaps(s, &at, ex_var(p, i), mine);
-  VarId found = let_new(p, &at, "found", hit);
+  Cursor in = at;
+  prog_if(p, &in, any_of_block(s, &in, i, test_touch, mine));
+  prog_if(p, &in, any_of_block(s, &in, i, test_overlap, mine));
+  prog_set(p, &in, clear, ex_const(p, DT_bool, (Scalar){0}));
+  prog_set(p, &in, i, ex_var(p, s->count));
   prog_set(p, &at, i, plus(p, ex_var(p, i), s->block));
-  prog_if(p, &at, ex_var(p, found));
-  prog_set(p, &at, clear, ex_const(p, DT_bool, (Scalar){0}));
-  prog_set(p, &at, i, ex_var(p, s->count));
 }
 
 /* Mine behind those that are kept; where it begins a block, nothing overlaps the rest of that. */
@@ -247,15 +262,15 @@ static void keep(const SuppressLine *s, Cursor at, VarId pos, const VarId *mine)
     prog_store(p, &at, s->kept, idx, 2, ex_var(p, mine[i]));
   }
   VarId to[3] = {s->var[0], s->var[1], s->count};
-  store_at(p, &at, s->out, to, ex_cast(p, DT_i64, ex_var(p, pos), false));
+  store_at(p, &at, s->out, to, ex_var(p, pos));
   prog_set(p, &at, s->count, plus(p, ex_var(p, s->count), 1));
 }
 
 /* The best box of the heap is kept or not, and the last one put in its place. */
 static void take_best(const SuppressLine *s, Cursor at) {
   Prog *p = s->p;
-  VarId top = let_new(p, &at, "top", ex_int(p, 0)), mine[BOX_ROWS], last[2];
-  VarId pos = let_new(p, &at, "best", load_at(p, s->at, &top));
+  VarId top = let_new(p, &at, "top", ex_int(p, 0)), mine[BOX_ROWS];
+  VarId pos = let_new(p, &at, "pos", position_of(p, load_at(p, s->heap, &top)));
   load_box(s, &at, pos, mine);
   VarId clear = let_new(p, &at, "clear", ex_const(p, DT_bool, (Scalar){.i = 1}));
   compare(s, at, mine, clear);
@@ -263,8 +278,7 @@ static void take_best(const SuppressLine *s, Cursor at) {
   prog_if(p, &in, ex_var(p, clear));
   keep(s, in, pos, mine);
   prog_set(p, &at, s->size, plus(p, ex_var(p, s->size), -1));
-  heap_load(s, &at, s->size, last);
-  heap_store(s, &at, top, last);
+  store_at(p, &at, s->heap, &top, load_at(p, s->heap, &s->size));
 }
 
 /* One loop makes the heap, from its last inner place up, and then takes from it: both move what
@@ -294,12 +308,10 @@ static void take_all(SuppressLine *s, Cursor *at, Dim k) {
 
 static void add_scratch(SuppressLine *s, Dim k) {
   Prog *p = s->p;
-  bool far = extent_upto(p->dims, s->n, INT32_MAX) == INT32_MAX;
   Dim blocks = dim_div(p->dims, dim_add(p->dims, k, s->block - 1), s->block);
   Dim rows[2] = {BOX_ROWS, dim_mul(p->dims, blocks, s->block)};
-  s->key = prog_add_buf(p, BS_local, s->dt, &s->n, 1, str_of(p->c, "key"));
-  s->at = prog_add_buf(p, BS_local, far ? DT_i64 : DT_i32, &s->n, 1, str_of(p->c, "at"));
-  s->kept = prog_add_buf(p, BS_local, s->dt, rows, 2, str_of(p->c, "kept"));
+  s->heap = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "heap"));
+  s->kept = prog_add_buf(p, BS_local, DT_f32, rows, 2, str_of(p->c, "kept"));
 }
 
 void lower_suppress(Lower *l, Cursor at) {
@@ -307,9 +319,9 @@ void lower_suppress(Lower *l, Cursor at) {
   SuppressLine s = {.p = p, .score = lower_in(l, 0), .box = lower_in(l, 1), .out = lower_out(l, 0)};
   const Target *t = l->unit->target;
   const Buf *x = prog_buf(p, s.score);
-  s.dt = x->dt;
+  s.kind = node_box_kind(l->c, l->n);
   s.n = x->dim[2];
-  s.lanes = s.dt == DT_f32 && l->unit->aim != AIM_size && t->lanes >= 4 ? t->lanes : 1;
+  s.lanes = l->unit->aim != AIM_size && t->lanes >= 4 ? t->lanes : 1;
   s.block = s.lanes > 1 ? (i64)s.lanes * BLOCK_VECTORS : 1;
   Dim k = prog_buf(p, s.out)->dim[2];
   add_scratch(&s, k);
