@@ -127,7 +127,8 @@ static void find_candidates(const SuppressLine *s, Cursor *at) {
 
 /* ---- the heap ---- */
 
-/* Moves the key at `start` down until none below it is larger. */
+/* Moves the key at `start` down until none below it is larger. Which of two keys is larger cannot
+ * be foretold: it is a number that is added, and compilers have nothing to branch for. */
 static void sift_down(const SuppressLine *s, Cursor at, VarId start) {
   Prog *p = s->p;
   VarId moved = let_new(p, &at, "moved", load_at(p, s->heap, &start));
@@ -140,10 +141,10 @@ static void sift_down(const SuppressLine *s, Cursor at, VarId start) {
   VarId beside = let_new(p, &in, "beside", right);
   VarId left = let_new(p, &in, "left", load_at(p, s->heap, &next));
   VarId other = let_new(p, &in, "other", load_at(p, s->heap, &beside));
-  VarId larger = let_new(p, &in, "larger", ex_op2(p, OP_max, ex_var(p, left), ex_var(p, other)));
   ExprId second = ex_op2(p, OP_gt, ex_var(p, other), ex_var(p, left));
   ExprId kid = ex_op2(p, OP_add, ex_var(p, next), ex_cast(p, DT_i64, second, false));
   VarId from = let_new(p, &in, "from", kid);
+  VarId larger = let_new(p, &in, "larger", load_at(p, s->heap, &from));
   prog_set(p, &in, next, ex_var(p, s->size));
   prog_if(p, &in, ex_op2(p, OP_gt, ex_var(p, larger), ex_var(p, moved)));
   store_at(p, &in, s->heap, &hole, ex_var(p, larger));
