@@ -409,6 +409,11 @@ Val mk_text(Graph *g, Val rows) {
   return add(g, OP_text, &rows, 1, NULL, 0);
 }
 
+Val mk_suppress(Graph *g, const Val *in, BoxKind kind, Dim k) {
+  Attr at[2] = {at_str(g, AT_kind, box_kind_name[kind]), at_list(AT_k, &k, 1)};
+  return add(g, OP_suppress, in, 5, at, 2);
+}
+
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices) {
   Attr at[3] = {at_int(AT_axis, axis), at_list(AT_k, &k, 1), at_int(AT_largest, largest)};
   NodeId n = graph_add(g, OP_topk, &x, 1, at, 3);

@@ -434,6 +434,15 @@ i64 node_int(const Node *n, AttrKey key, i64 otherwise) {
   return a ? a->u.i : otherwise;
 }
 
+const char *const box_kind_name[BX_COUNT] = {
+    [BX_edges] = "edges", [BX_corners] = "corners", [BX_centre] = "centre"};
+
+BoxKind node_box_kind(const Ctx *c, const Node *n) {
+  u32 k = 0;
+  while (k < BX_COUNT && !str_is(c, node_attr(n, AT_kind)->u.s, box_kind_name[k])) k++;
+  return (BoxKind)k;
+}
+
 const Dim *node_list(const Node *n, AttrKey key, u32 *count) {
   const Attr *a = node_attr(n, key);
   *count = a ? a->n : 0;

@@ -56,6 +56,10 @@ typedef enum Home {
 } Home;
 extern const char *const home_name[HOME_COUNT];
 
+/* What the four numbers of a box are, see suppress. */
+typedef enum BoxKind { BX_edges, BX_corners, BX_centre, BX_COUNT } BoxKind;
+extern const char *const box_kind_name[BX_COUNT];
+
 /* How a value with rank >= 3 lies in memory when it is not plain row-major. */
 struct Layout {
   u32 block; /* channels (dimension 1) in blocks of so many, innermost; 0: where they are */
@@ -203,6 +207,7 @@ void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out);
 enum { MOST_INPUT_DILATION = 64 };
 const Attr *node_attr(const Node *n, AttrKey key); /* NULL when absent */
 i64 node_int(const Node *n, AttrKey key, i64 otherwise);
+BoxKind node_box_kind(const Ctx *c, const Node *n);           /* BX_COUNT: there is no such kind */
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */
 enum { CAST_SMALL = 2 };                                      /* OP_cast: a value of sat */
 bool node_cast_sat(const Node *n);                            /* OP_cast: does it saturate? */
@@ -296,6 +301,8 @@ Val mk_dot_blocks(Graph *g, const Val *in, u32 nin, const char *kind);
 Val mk_bytes(Graph *g, Val strings, i64 k);
 Val mk_text(Graph *g, Val rows);
 Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed);
+Val mk_suppress(Graph *g, const Val *in, BoxKind kind,
+                Dim k); /* scores, boxes, limit, least, most */
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices);
 /* A loop of `trip` iterations: body is called once to build it, with the counter (i64 scalar) and
  * the carried values; it replaces carried[] by their next values and fills scan[]. On return

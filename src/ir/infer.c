@@ -624,6 +624,22 @@ static void rule_topk(Infer *f) {
   set_out(f, 1, DT_i64, dim, x->rank);
 }
 
+static void rule_suppress(Infer *f) {
+  const Type *x = f->in[0], *box = f->in[1], *most = graph_type(f->g, f->n->in[4]);
+  if (x->rank != 3 || x->dt != DT_f32 || (dim_is_const(x->dim[2]) && x->dim[2] > INT32_MAX))
+    BAD(f, "suppress: expected f32[b, c, n] as scores, n below 2^31, found %s",
+        type_text(f->ds, x));
+  for (u32 i = 1; i < 4; i++) same_dtype(f, 0, i);
+  if (box->rank != 3 || box->dim[2] != 4 || !may_equal(box->dim[0], x->dim[0]) ||
+      !may_equal(box->dim[1], x->dim[2]))
+    BAD(f, "suppress: boxes %s do not fit scores %s", type_text(f->ds, box), type_text(f->ds, x));
+  if (f->in[2]->rank || f->in[3]->rank || most->rank || most->dt != DT_i64)
+    BAD(f, "suppress: expected scalars as limit, least and most");
+  if (node_box_kind(f->g->c, f->n) == BX_COUNT) BAD(f, "suppress: no such kind of boxes");
+  Dim dim[3] = {x->dim[0], x->dim[1], list_of(f, AT_k, 1)[0]};
+  set_out(f, 0, DT_i64, dim, 3);
+}
+
 static void rule_bytes(Infer *f) {
   const Type *x = f->in[0];
   Dim k = list_of(f, AT_k, 1)[0], dim[MAX_RANK];
@@ -721,6 +737,7 @@ static InferRule *const rules[OP_COUNT] = {
     [OP_unblock] = rule_unblock,
     [OP_dot_blocks] = rule_dot_blocks,
     [OP_topk] = rule_topk,
+    [OP_suppress] = rule_suppress,
 };
 
 void infer_node(Graph *g, Node *n, Type *out) {

@@ -57,6 +57,7 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_unblock] = ref_unblock,
     [OP_dot_blocks] = ref_dot_blocks,
     [OP_topk] = ref_topk,
+    [OP_suppress] = ref_suppress,
 };
 
 /* ---- symbols ---- */

@@ -92,7 +92,7 @@ RefFn ref_reshape, ref_transpose, ref_slice, ref_broadcast; /* ref_move.c */
 RefFn ref_concat, ref_pad, ref_bytes, ref_text;             /* ref_move.c */
 RefFn ref_gather, ref_gather_elems, ref_gather_nd;          /* ref_index.c */
 RefFn ref_scatter_elems, ref_scatter_nd, ref_within;        /* ref_index.c */
-RefFn ref_nonzero, ref_topk;                                /* ref_index.c */
+RefFn ref_nonzero, ref_topk, ref_suppress;                  /* ref_index.c */
 RefFn ref_unblock, ref_dot_blocks;                          /* ref_block.c */
 RefFn ref_if, ref_loop;                                     /* ref_control.c */
 

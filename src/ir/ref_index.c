@@ -1,9 +1,10 @@
-/* ref_index.c: elements chosen by data: gathers, scatters, nonzero, topk.
+/* ref_index.c: elements chosen by data: gathers, scatters, nonzero, topk, suppress.
  *
  * Negative indices count from the end. A gather clamps what is still outside, a scatter skips it.
  */
 #include "ir/ref.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Index from the end if negative; false when outside. */
@@ -267,6 +268,89 @@ void ref_topk(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     for (i64 i = 0; i < k; i++, to += inner) {
       memcpy(values + to * size, (const u8 *)x->data + (from + p[i].at * inner) * size, size);
       indices[to] = p[i].at;
+    }
+  }
+}
+
+typedef struct BoxLine {
+  const Tensor *score, *box;
+  BoxKind kind;
+  u64 scores, boxes; /* where the line, and its boxes, begin */
+  i64 n;
+} BoxLine;
+
+/* Low y, low x, high y, high x. */
+static double edge_of(const BoxLine *x, u32 side, i64 i) {
+  u64 at = x->boxes + (u64)i * 4;
+  DType dt = x->box->dt;
+  bool high = side > 1;
+  side %= 2;
+  if (x->kind == BX_centre) {
+    double half = scalar_round(dt, tensor_get(x->box, at + 3 - side).f * 0.5);
+    double mid = tensor_get(x->box, at + 1 - side).f;
+    return scalar_round(dt, high ? mid + half : mid - half);
+  }
+  double a = tensor_get(x->box, at + side).f, b = tensor_get(x->box, at + 2 + side).f;
+  if (x->kind == BX_edges) return high ? b : a;
+  if (isnan(a) || isnan(b)) return NAN;
+  return high ? fmax(a, b) : fmin(a, b);
+}
+
+static double area_of(const BoxLine *x, i64 i) {
+  DType dt = x->box->dt;
+  double high = scalar_round(dt, edge_of(x, 2, i) - edge_of(x, 0, i));
+  double wide = scalar_round(dt, edge_of(x, 3, i) - edge_of(x, 1, i));
+  return scalar_round(dt, high * wide);
+}
+
+/* What two boxes share, of what they cover together: every step rounded, NaN if anything is. */
+static double overlap(const BoxLine *x, i64 i, i64 k) {
+  DType dt = x->box->dt;
+  double side[2], both = scalar_round(dt, area_of(x, i) + area_of(x, k));
+  for (u32 s = 0; s < 2; s++) {
+    double lo = fmax(edge_of(x, s, i), edge_of(x, s, k));
+    double hi = fmin(edge_of(x, 2 + s, i), edge_of(x, 2 + s, k));
+    side[s] = fmax(scalar_round(dt, hi - lo), 0);
+  }
+  double common = scalar_round(dt, side[0] * side[1]);
+  return scalar_round(dt, common / scalar_round(dt, both - common));
+}
+
+/* The best box that may be taken; -1: none. */
+static i64 best_box(const BoxLine *x, const bool *gone) {
+  i64 best = -1;
+  double top = 0;
+  for (i64 i = 0; i < x->n; i++) {
+    double s = tensor_get(x->score, x->scores + (u64)i).f;
+    if (gone[i] || (best >= 0 && s <= top)) continue;
+    best = i;
+    top = s;
+  }
+  return best;
+}
+
+void ref_suppress(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+  const i64 *dim = in[0]->dim;
+  BoxLine x = {.score = in[0], .box = in[1], .n = dim[2], .kind = node_box_kind(r->c, n)};
+  double limit = tensor_get(in[2], 0).f, least = tensor_get(in[3], 0).f;
+  i64 to[3] = {dim[0], dim[1], 0}, most = tensor_get(in[4], 0).i;
+  ref_dims(r, n, AT_k, to + 2, 1);
+  if (in[1]->dim[0] != dim[0] || in[1]->dim[1] != dim[2])
+    REF_BAD(r, "suppress: the boxes do not fit the scores");
+  out[0] = ref_new(r, DT_i64, to, 3);
+  if (limit < 0) limit = 0;
+  i64 *taken = ref_data(out[0]);
+  bool *gone = NEWS(r->tmp, bool, (size_t)x.n);
+  for (i64 line = 0; line < dim[0] * dim[1]; line++, taken += to[2]) {
+    x.scores = (u64)(line * x.n);
+    x.boxes = (u64)(line / dim[1] * 4 * x.n);
+    for (i64 i = 0; i < x.n; i++) gone[i] = !(tensor_get(x.score, x.scores + (u64)i).f > least);
+    for (i64 k = 0; k < to[2]; k++) {
+      i64 best = taken[k] = k < most ? best_box(&x, gone) : -1;
+      if (best < 0) continue;
+      for (i64 i = 0; i < x.n; i++)
+        if (overlap(&x, best, i) > limit) gone[i] = true;
+      gone[best] = true;
     }
   }
 }

@@ -2,9 +2,9 @@
  *
  * In: a value, or its elements at one place of one axis. Out: bounds that hold in every run, as
  * numbers and, above, as a dimension. Method: interval arithmetic backwards over the nodes that
- * made the value; positions (argmax, nonzero, topk, iota, the counter of a loop) are below the
- * extent they were found in. Used to leave out tests of indices that cannot fail; what is not
- * understood has the bounds of its type.
+ * made the value; positions (argmax, nonzero, topk, suppress, iota, the counter of a loop) are
+ * below the extent they were found in. Used to leave out tests of indices that cannot fail; what is
+ * not understood has the bounds of its type.
  */
 #include "ir/graph.h"
 
@@ -284,6 +284,11 @@ static Span span_node(Graph *g, const Node *n, Val v, SpanPart at, u32 *left) {
   case OP_topk:
     if (v == n->out[1]) return span_extent(g, x->dim[axis]);
     return span_at(g, n->in[0], whole, left);
+  case OP_suppress: {
+    Span s = span_extent(g, x->dim[2]);
+    s.lo = -1;
+    return s;
+  }
   case OP_loop:
     if (graph_val(g, v)->pos + 2 < n->nin) return span_carried(g, n, graph_val(g, v)->pos, left);
     return span_type(graph_type(g, v)->dt);

@@ -308,6 +308,7 @@ static const RowInfo rows[OP_COUNT] = {
     [OP_loop] = {row_loop, 6},
     [OP_nonzero] = {row_nonzero, 3},
     [OP_topk] = {row_topk, 4},
+    [OP_suppress] = {row_suppress, 3},
 };
 
 static u32 weight_of(Op op) {

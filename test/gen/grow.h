@@ -66,7 +66,7 @@ Attr a_str(Gen *G, AttrKey key, const char *s);
 /* Rows: each adds a node of the operator, or returns 0 if it finds nothing that fits. */
 typedef Val Row(Gen *G, Op op);
 Row row_map, row_reduce, row_arg, row_contract, row_conv, row_pool; /* rows_math.c */
-Row row_cum, row_topk, row_select, row_cast;
+Row row_cum, row_topk, row_suppress, row_select, row_cast;
 Row row_reshape, row_transpose, row_slice, row_broadcast, row_concat, row_pad; /* rows_move.c */
 Row row_within, row_gather, row_gather_elems, row_gather_nd, row_scatter_elems, row_scatter_nd,
     row_nonzero;

@@ -1,4 +1,4 @@
-/* rows_math.c: rows that compute: maps, casts, reductions, contractions, windows, scans, topk. */
+/* rows_math.c: rows that compute: maps, casts, reductions, contractions, windows, scans, topk, suppress. */
 #include "grow.h"
 
 #include <math.h>
@@ -266,6 +266,20 @@ Val row_topk(Gen *G, Op op) {
   rough(G);
   Attr at[3] = {a_int(AT_axis, axis), a_list(AT_k, &k, 1), a_int(AT_largest, below(G, 2))};
   return node(G, op, &x, 1, at, 3, *grain_of(G, x));
+}
+
+Val row_suppress(Gen *G, Op op) {
+  Dim d[3] = {any_dim(G, 0), any_dim(G, 0), any_dim(G, 0)}, box[3] = {d[0], d[2], 4};
+  Dim k = chance(G, 50) ? d[2] : below(G, 9);
+  Dim to[3] = {d[0], d[1], k};
+  if (!small(G, d, 3) || !small(G, box, 3) || !small(G, to, 3)) return 0;
+  Val in[5] = {some_of(G, DT_f32, d, 3), some_of(G, DT_f32, box, 3)};
+  in[2] = scalar_of(G, DT_f32, 0.25 * below(G, 4));
+  in[3] = scalar_of(G, DT_f32, chance(G, 50) ? -INFINITY : 0);
+  in[4] = scalar_of(G, DT_i64, below(G, 9));
+  rough(G);
+  Attr at[2] = {a_str(G, AT_kind, box_kind_name[below(G, BX_COUNT)]), a_list(AT_k, &k, 1)};
+  return node(G, op, in, 5, at, 2, (Grain){(double)hi_of(G, d[2]), 0});
 }
 
 /* ---- contractions ---- */

@@ -285,6 +285,15 @@ class Graph:
         self.keep(v, dt, out)
         self.keep(i, "i64", out)
 
+    def suppress(self):
+        b, c, n = self.dim(), self.dim(), self.dim()
+        k = n if self.r.random() < 0.5 else self.dim()
+        limit = self.param("f32", [], lambda _: [self.r.choice((-1, 0, 0.2, 0.5))])
+        most = self.param("i64", [], lambda _: [self.r.randint(0, 20)])
+        v = [self.operand("f32", [b, c, n]), self.operand("f32", [b, n, ("4", 4)]), limit, self.operand("f32", []), most]
+        kind = self.r.choice(("edges", "corners", "centre"))
+        self.add("i64", [b, c, k], f"suppress({', '.join('%' + x for x in v)}) {{kind = \"{kind}\", k = [{k[0]}]}}")
+
     def leaf(self):
         shape = self.shape(1, 3)
         dims = ",".join(t for t, _ in shape)
@@ -294,7 +303,7 @@ class Graph:
 
 
 OPS = ("map", "cast", "reduce", "arg", "contract", "conv", "pool", "transpose", "slice", "reshape", "broadcast",
-       "concat", "pad", "gather", "elems", "nd", "cum", "topk", "leaf")
+       "concat", "pad", "gather", "elems", "nd", "cum", "topk", "suppress", "leaf")
 
 
 def graph(seed, op, count):

@@ -79,12 +79,13 @@ struct ResizeAxis {
 
 /* Boxes with scores, of which those are taken that overlap no better one by more than limit. */
 struct Boxes {
-  Val edge[4]; /* low y, low x, high y, high x: [batch, 1, boxes] */
-  Val score;   /* [batch, classes, boxes] */
-  Val free;    /* bool, likewise: false is never taken */
-  Val limit;   /* a scalar */
-  Dim rounds;  /* most that are taken of a class */
-  Val trip;    /* i64 scalar: the same, or less */
+  Val box; /* [batch, boxes, 4] */
+  BoxKind kind;
+  Val score;  /* [batch, classes, boxes] */
+  Val least;  /* a scalar: only what has a higher score is taken; 0: whatever has one */
+  Val limit;  /* a scalar */
+  Dim rounds; /* most that are taken of a class */
+  Val trip;   /* i64 scalar: the same, or less */
 };
 
 /* A constructor for every scalar op of one or two operands: mk_exp(g, x), mk_max(g, x, y)... */

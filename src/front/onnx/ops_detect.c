@@ -3,25 +3,6 @@
  */
 #include "front/onnx/builder.h"
 
-static void find_edges(Build *b, Boxes *s, Val boxes, bool centre) {
-  Graph *g = b->g;
-  Val c[4];
-  for (u32 i = 0; i < 4; i++) { /* [batch, 1, boxes] */
-    c[i] = mk_squeeze(g, mk_slice_axis(g, boxes, 2, i, 1), 2);
-    c[i] = mk_unsqueeze(g, c[i], 1);
-  }
-  for (u32 i = 0; i < 2; i++) { /* y, then x */
-    if (centre) {
-      Val half = mk_mulk(g, c[3 - i], 0.5), mid = c[1 - i];
-      s->edge[i] = mk_sub(g, mid, half);
-      s->edge[2 + i] = mk_add(g, mid, half);
-    } else {
-      s->edge[i] = mk_min(g, c[i], c[2 + i]);
-      s->edge[2 + i] = mk_max(g, c[i], c[2 + i]);
-    }
-  }
-}
-
 static Val optional_scalar(Build *b, u32 i, Val otherwise) {
   if (!on_has(b, i)) return otherwise;
   const Type *t = on_type(b, b->in[i]);
@@ -36,15 +17,15 @@ void build_nonmaxsuppression(Build *b) {
     on_bad(b, "expected boxes of rank 3 with 4 coordinates, and scores of rank 3");
   Boxes s = {.score = score, .rounds = on_dim(b, score, 2)};
   s.limit = optional_scalar(b, 3, mk_like(g, boxes, 0));
-  find_edges(b, &s, boxes, on_int(b, "center_point_box", 0) != 0);
+  s.box = boxes;
+  s.kind = on_int(b, "center_point_box", 0) ? BX_centre : BX_corners;
   Val zero = mk_scalar(g, DT_i64, 0);
   Val most = mk_max(g, mk_cast(g, optional_scalar(b, 2, mk_scalar(g, DT_i64, 0)), DT_i64), zero);
   i64 known;
   u32 one;
   if (graph_ints(g, most, &known, 1, &one))
     s.rounds = dim_min(b->ds, s.rounds, known > DIM_MAX ? DIM_MAX : known);
-  Val least = optional_scalar(b, 4, 0);
-  s.free = least ? mk_gt(g, score, least) : mk_eq(g, score, score); /* NaN is no score */
+  s.least = optional_scalar(b, 4, 0);
   s.trip = mk_min(g, most, mk_extent(g, s.rounds, DT_i64));
   Val taken = compose_suppress(g, &s);
   Val where = mk_nonzero(g, mk_ge(g, taken, mk_like(g, taken, 0))); /* [3, n] */

@@ -87,8 +87,12 @@ static void decode(Detect *d) {
 static Val suppress(const Detect *d, Val score, i64 rounds) {
   Graph *g = d->b->g;
   Boxes x = {.score = mk_unsqueeze(g, score, 0), .limit = mk_like(g, score, d->overlap)};
-  for (u32 i = 0; i < 4; i++) x.edge[i] = mk_unsqueeze(g, mk_unsqueeze(g, d->edge[i], 0), 0);
-  x.free = mk_ge(g, x.score, mk_like(g, score, d->least));
+  Val edge[4];
+  for (u32 i = 0; i < 4; i++) edge[i] = mk_unsqueeze(g, mk_unsqueeze(g, d->edge[i], 0), 2);
+  x.box = mk_concat(g, edge, 4, 2);
+  float least = (float)d->least;
+  if (least != -INFINITY) /* one that has just this score is taken */
+    x.least = mk_like(g, score, nextafterf(least, -INFINITY));
   x.rounds = dim_min(d->b->ds, d->n, rounds);
   x.trip = mk_extent(g, x.rounds, DT_i64);
   return mk_squeeze(g, compose_suppress(g, &x), 0);

@@ -18,7 +18,8 @@
  *   would make all products of several steps first, more than registers hold. A loop that adds
  *   dot2 is not to be written out (nounroll): gcc would load ahead for several steps.
  * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
- *   their registers for what the run holds. One that walks elements side by side says so (walks).
+ *   their registers for what the run holds. One that walks elements side by side and writes none
+ * until they have arrived says so (walks).
  * - Products of bytes below 128 (dot4.low) are fewer instructions on some machines.
  *
  * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
@@ -195,6 +196,7 @@ typedef struct Products {
   double fmas;  /* that are written, with unrolled loops written out */
   bool of_ints; /* dot4, dot2 */
   bool walks;   /* loops that end when nothing moves */
+  bool writes;  /* loops whose end is not known, and that write to memory: no walk is like that */
 } Products;
 
 /* Does an operation on this piece of a vector fill a register? */
@@ -233,12 +235,24 @@ static void see_product(Schedule *o, const Expr *x, double times, Products *all)
   }
 }
 
+static bool writes_memory(Schedule *o, StmtId first) {
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (s->kind == ST_store && !is_reg(o, s->buf)) return true;
+    if (writes_memory(o, s->body) || writes_memory(o, s->other)) return true;
+  }
+  return false;
+}
+
 static void see_products(Schedule *o, StmtId first, double times, Products *all) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     i64 n;
     for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);) see_product(o, x.e, times, all);
-    all->walks |= s->kind == ST_while;
+    if (s->kind == ST_while) {
+      all->walks = true;
+      all->writes |= writes_memory(o, s->body);
+    }
     bool again = is_unrolled(s) && has_extent(o, s, &n);
     see_products(o, s->body, again ? times * ceil((double)n / (double)s->step) : times, all);
     see_products(o, s->other, times, all);
@@ -251,7 +265,7 @@ static u8 kernel_flags(Schedule *o, StmtId body) {
   if (o->target->loops || !prog_is_special(o->p, body)) return 0;
   see_products(o, body, 1, &all);
   bool many = all.of_ints || all.fmas >= figures.noinline_fmas;
-  return (many ? KF_noinline : 0) | (all.walks ? KF_walks : 0);
+  return (many ? KF_noinline : 0) | (all.walks && !all.writes ? KF_walks : 0);
 }
 
 /* ---- lists ---- */

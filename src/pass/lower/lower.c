@@ -32,6 +32,7 @@ static const struct {
     [OP_cumprod] = {lower_cum, FA_scan},
     [OP_nonzero] = {lower_nonzero, FA_search},
     [OP_topk] = {lower_topk, FA_search},
+    [OP_suppress] = {lower_suppress, FA_search},
 };
 
 static const Type *tensor_type(Lower *l, Val v) {

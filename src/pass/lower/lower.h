@@ -193,6 +193,7 @@ LowerFn lower_arg, lower_pool_arg, lower_cum;                 /* lower_scan.c */
 LowerFn lower_gather, lower_gather_elems, lower_gather_nd;    /* lower_index.c */
 LowerFn lower_scatter_elems, lower_scatter_nd, lower_nonzero; /* lower_index.c */
 LowerFn lower_topk;                                           /* lower_topk.c */
+LowerFn lower_suppress;                                       /* lower_suppress.c */
 void lower_if(Lower *l);                                      /* lower_control.c */
 void lower_loop(Lower *l);
 

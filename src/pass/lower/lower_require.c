@@ -254,6 +254,10 @@ void lower_require(Lower *l) {
   case OP_scatter_elems: of_elems(l, in(l, 2)); break;
   case OP_gather_nd: of_gather_nd(l, in(l, 0), in(l, 1)); break;
   case OP_scatter_nd: of_scatter_nd(l, in(l, 0), in(l, 1), in(l, 2)); break;
+  case OP_suppress:
+    want_equal(l, in(l, 1)->dim[0], in(l, 0)->dim[0]);
+    want_equal(l, in(l, 1)->dim[1], in(l, 0)->dim[2]);
+    break;
   case OP_topk: want_most(l, node_list(n, AT_k, &count)[0], in(l, 0)->dim[axis]); break;
   default: break;
   }
