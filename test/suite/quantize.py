@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 
 from lib import npy
@@ -106,6 +107,22 @@ def small(env):
     must([env.ingot, "verify", eight, "-d", "batch=1"], "verify")
 
 
+def lines_of_halves(env, folder, where, method):
+    """On an image of two short lines the second reads what the first has kept; threads, which may take the second alone, keep nothing, and have the same bits."""
+    net, half, made_c, got = os.path.join(folder, "mobilenet"), os.path.join(where, method + "_lines.onnx"), os.path.join(where, "m.c"), []
+    quantize(env, net + ".onnx", half, "--method", method)
+    must([env.ingot, "compile", half, "-d", "batch=1", "--march", "avx512", "--quiet", "-o", made_c], "compile")
+    with open(made_c, encoding="utf-8") as f:
+        want(re.search(r"w: b?f16\[1,30,5,1,1,16,16\].*\n \* s: f32\[\d,5,1,1,16,16\] wide", f.read()), f"{method}: a layer of 2x2 makes floats of its weights for each line")
+    name, all_of = npy.load_npz(net + ".npz").popitem()
+    npy.save_npz(os.path.join(where, "image.npz"), {name: npy.Array("f32", (1, *all_of.shape[1:]), all_of.data[:math.prod(all_of.shape[1:])])})
+    for more in (("--engine", "vm"), ("--threads", "3", "--threads-grain", "1")):
+        out = os.path.join(where, "image_out.npz")
+        must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "image.npz"), "--march", "avx512", *more, "-o", out], "run")
+        got.append(list(next(iter(npy.load_npz(out).values())).data))
+    want(got[0] == got[1], f"{method}: lines change bits")
+
+
 def halves(env):
     """Weights of 16 bits stay so; where several tiles of rows read them the first keeps the floats it makes of them, which changes no bit, and takes memory that nobody has who aims at size."""
     folder, where = made(env), env.scratch("quantize", "halves")
@@ -126,6 +143,7 @@ def halves(env):
             must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "in.npz"), "--march", "avx512", *more, "-o", out], name)
             got[name] = list(next(iter(npy.load_npz(out).values())).data)
         want(got["vm"] == got["threads"], f"{method}: threads change bits")
+        lines_of_halves(env, folder, where, method)
         must([env.ingot, "verify", half, "-d", "batch=1", "--engine", "vm", "--march", "avx512"], "verify")
 
 

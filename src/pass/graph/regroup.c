@@ -15,8 +15,9 @@
  *
  * Bytes stay bytes where groups fill vectors, with zeros or without: several are multiplied at a
  * time. Groups of fewer channels that are rather copied, channel by channel, are multiplied as
- * floats: the sums are integers below 2^24, which floats hold in whatever order they are added;
- * where that is not certain nothing is done.
+ * floats, and so are single channels on machines that take several steps to make floats of bytes:
+ * whoever makes the bytes stores floats. The sums are integers below 2^24, which floats hold in
+ * whatever order they are added; where that is not certain nothing is done.
  *
  * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
  * machines with vectors, and not where memory is to be saved.
@@ -149,12 +150,20 @@ static GroupWay choose_way(const Unit *u, const Node *n, SmallGroups *s) {
   return bytes || x->dt == DT_f32 ? cheapest(u->target, x, s, bytes) : GW_stay;
 }
 
+/* The same of a channel to each group: its bytes are made floats at every place of the window, or
+ * once, where they are stored. */
+static bool stays_lone_bytes(const Unit *u, const SmallGroups *s) {
+  return (double)s->window * u->target->cost->byte_widen <= figures.copy_time;
+}
+
 /* Do bytes take less time as they are than as floats? */
 static bool stays_bytes(const Unit *u, const Node *n) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
   SmallGroups s;
-  if (!find_groups(g, n, &s) || !multiplies_bytes(g, n)) return false;
+  bool known = find_groups(g, n, &s);
+  if (graph_type(g, n->in[1])->dim[1] == 1) return !known || stays_lone_bytes(u, &s);
+  if (!known || !multiplies_bytes(g, n)) return false;
   if ((double)s.window < figures.copied_window) return time_to_stay(u->target, &s) > 0;
   double bytes = least_time(u, x, &s, true);
   return bytes < least_time(u, x, &s, false);
@@ -293,7 +302,7 @@ static bool in_floats(Edit *e, NodeId id) {
   if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
   const Tensor *w = graph_const(g, conv->in[1]);
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
-  if (w->dim[1] < 2 || stays_bytes(e->user, conv)) return true;
+  if (stays_bytes(e->user, conv)) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
   if (!bytes || w->n > MOST_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;
