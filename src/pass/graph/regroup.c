@@ -219,14 +219,12 @@ static Val make_padded(Graph *g, const SmallGroups *s, const Val *from, const At
 
 /* ---- depthwise ---- */
 
-/* For every result its channels; of bytes less a zero point the bytes are moved. */
+/* For every result its channels. */
 static Val repeat_channels(Graph *g, Val v, const SmallGroups *s) {
   if (s->out == 1) return v; /* they lie so */
-  i64 zero, n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
-  Val bytes = graph_narrow(g, v, &zero);
+  i64 n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
   for (i64 i = 0; i < n; i++) from[i] = i / s->in / s->out * s->in + i % s->in;
-  Val r = mk_gather(g, bytes ? bytes : v, mk_ints(g, from, (u32)n), 1);
-  return bytes ? graph_widen_as(g, v, r) : r;
+  return mk_gather(g, v, mk_ints(g, from, (u32)n), 1);
 }
 
 /* The channels of each result as an axis: [n, results * in, ...] -> [n, results, in, ...]. */
@@ -235,6 +233,19 @@ static Val channels_as_axis(Graph *g, Val v, i64 results, i64 in) {
   Dim dim[MAX_RANK] = {t.dim[0], results, in};
   memcpy(dim + 3, t.dim + 2, (t.rank - 2) * sizeof *dim);
   return mk_reshape(g, v, dim, t.rank + 1);
+}
+
+/* Both; of bytes less a zero point, as integers or floats, the bytes are moved. */
+static Val arrange_channels(Graph *g, Val v, const SmallGroups *s) {
+  const Node *cast = graph_def(g, v, OP_cast);
+  bool floats = cast && graph_type(g, v)->dt == DT_f32;
+  i64 zero;
+  Val whole = floats ? cast->in[0] : v, bytes = graph_narrow(g, whole, &zero);
+  Val r = repeat_channels(g, bytes ? bytes : v, s);
+  if (s->in > 1) r = channels_as_axis(g, r, s->n * s->out, s->in);
+  if (!bytes) return r;
+  r = graph_widen_as(g, whole, r);
+  return floats ? mk_cast(g, r, DT_f32) : r;
 }
 
 /* One more axis in front, over which a window goes in one step without a border. */
@@ -250,11 +261,8 @@ static void add_axis(Graph *g, Attr *at) {
 
 static Val make_depthwise(Graph *g, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
                           const Type *out) {
-  Val in[2] = {repeat_channels(g, from[0], s), from[1]};
-  if (s->in > 1) {
-    in[0] = channels_as_axis(g, in[0], s->n * s->out, s->in);
-    in[1] = mk_unsqueeze(g, in[1], 1);
-  }
+  Val in[2] = {arrange_channels(g, from[0], s), from[1]};
+  if (s->in > 1) in[1] = mk_unsqueeze(g, in[1], 1);
   for (u32 i = 0; i < nat; i++) {
     if (at[i].key == AT_group) at[i].u.i = s->n * s->out;
     if (s->in > 1) add_axis(g, &at[i]);
