@@ -10,7 +10,7 @@ import shutil
 from lib import npy
 from lib.core import Fail, Test, must, run, want
 
-ENGINES = {"resnet18": "vm", "mobilenet": "vm", "bert": "c", "digits": "c"}  # vm gives the bits of C, and takes no time of a compiler
+ENGINES = {"resnet18": "vm", "mobilenet": "vm", "resnext": "vm", "bert": "c", "digits": "c"}  # vm gives the bits of C, and takes no time of a compiler
 
 
 def made(env):
@@ -47,12 +47,20 @@ def against_ort(env, name, method="static"):
     got = in_ort(env, {"model": model, "others": others, "held": held}, where)
     want(got["ours"]["sqnr"] >= got["theirs"]["sqnr"], f"{got['ours']['sqnr']:.2f} dB, ONNX Runtime's quantiser has {got['theirs']['sqnr']:.2f}")
     want(abs(told["holdout"]["sqnr_db"] - got["ours"]["sqnr"]) < 1, f"told {told['holdout']['sqnr_db']:.2f} dB, {got['ours']['sqnr']:.2f} in ONNX Runtime")
-    theirs = list(npy.load_npz(os.path.join(where, "ort.npz"))["ours"].data)
     inputs = os.path.join(where, "in.npz")
     without_label(held, inputs)
-    must([env.need_ingot(), "run", small, "--inputs", inputs, "--engine", ENGINES[name], "-o", os.path.join(where, "c.npz")], "run")
+    # What ONNX Runtime's quantiser makes of bert has bytes between all steps of softmax and normalisation, where the runtime with and without its own optimisations differs as much.
+    for whose, path in others.items() if name != "bert" else [("ours", small)]:
+        equal_up_to_a_step(env, path, inputs, list(npy.load_npz(os.path.join(where, "ort.npz"))[whose].data), where, ENGINES[name])
+
+
+def equal_up_to_a_step(env, model, inputs, theirs, where, engine):
+    must([env.need_ingot(), "run", model, "--inputs", inputs, "--engine", engine, "-o", os.path.join(where, "c.npz")], "run")
     mine = list(next(iter(npy.load_npz(os.path.join(where, "c.npz")).values())).data)
-    step = (max(theirs) - min(theirs)) / 255
+    values = sorted(set(theirs))
+    step = (values[-1] - values[0]) / 255
+    if len(values) <= 256:  # outputs are bytes with a scale, that of a range seen in the calibration data
+        step = max(step, min(b - a for a, b in zip(values, values[1:])) * 1.001)
     examples = npy.load_npz(inputs).popitem()[1].shape[0]
     want(len(mine) == len(theirs), f"{len(mine)} results of {len(theirs)}")
     want(not any(a != a for a in mine), "NaN")

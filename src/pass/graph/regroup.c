@@ -89,15 +89,22 @@ static double bytes_time(const Unit *u) {
   return u->by_dot2 ? u->target->cost->dot2_time : figures.dot4_time;
 }
 
+/* Are bytes that become floats moved as bytes? Those that lie apart, of which a vector of channels
+ * is made, take as many steps as they take each on its own. */
+static bool moves_bytes(const Unit *u) {
+  return u->target->cost->byte_widen <= 1;
+}
+
 /* Multiply-adds in the time of the cheapest way, for each place of the window and each result of
- * the image, with the copies in front of it and behind it. */
+ * the image, with the copies in front of it and behind it: of bytes as they are, or as floats. */
 static double least_time(const Unit *u, const Type *x, SmallGroups *s, bool bytes) {
   const Target *t = u->target;
   double each = bytes ? bytes_time(u) : 1, stay = time_to_stay(t, s),
-         copy = figures.copy_time / (double)s->window;
+         copy = figures.copy_time / (double)s->window, gather = moves_bytes(u) ? copy / 4 : copy;
   switch (cheapest(t, x, s, bytes)) {
   case GW_depthwise:
-    return (double)(s->in * s->out) * (figures.depthwise_time + 2 * copy) + (double)s->out * copy;
+    return (double)(s->in * s->out) * (figures.depthwise_time + gather + copy) +
+           (double)s->out * copy;
   case GW_padded:
     return (double)(s->padded_in * s->results) * each +
            (double)((s->in < s->padded_in ? s->padded_in : 0) + s->results) * 2 * copy;
@@ -235,12 +242,15 @@ static Val channels_as_axis(Graph *g, Val v, i64 results, i64 in) {
   return mk_reshape(g, v, dim, t.rank + 1);
 }
 
-/* Both; of bytes less a zero point, as integers or floats, the bytes are moved. */
-static Val arrange_channels(Graph *g, Val v, const SmallGroups *s) {
+/* Both; of bytes less a zero point, as integers or floats, the bytes are moved, unless it is floats
+ * that are stored (moves_bytes). */
+static Val arrange_channels(const Unit *u, Val v, const SmallGroups *s) {
+  Graph *g = u->g;
   const Node *cast = graph_def(g, v, OP_cast);
   bool floats = cast && graph_type(g, v)->dt == DT_f32;
   i64 zero;
   Val whole = floats ? cast->in[0] : v, bytes = graph_narrow(g, whole, &zero);
+  if (floats && !moves_bytes(u)) bytes = 0;
   Val r = repeat_channels(g, bytes ? bytes : v, s);
   if (s->in > 1) r = channels_as_axis(g, r, s->n * s->out, s->in);
   if (!bytes) return r;
@@ -259,9 +269,10 @@ static void add_axis(Graph *g, Attr *at) {
   at->n++;
 }
 
-static Val make_depthwise(Graph *g, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
+static Val make_depthwise(const Unit *u, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
                           const Type *out) {
-  Val in[2] = {arrange_channels(g, from[0], s), from[1]};
+  Graph *g = u->g;
+  Val in[2] = {arrange_channels(u, from[0], s), from[1]};
   if (s->in > 1) in[1] = mk_unsqueeze(g, in[1], 1);
   for (u32 i = 0; i < nat; i++) {
     if (at[i].key == AT_group) at[i].u.i = s->n * s->out;
@@ -344,7 +355,7 @@ static bool visit(Edit *e, NodeId id) {
   Type out = *graph_type(g, n->out[0]);
   g->loc = n->loc;
   Val made =
-      way == GW_padded ? make_padded(g, &s, in, at, nat) : make_depthwise(g, &s, in, at, nat, &out);
+      way == GW_padded ? make_padded(g, &s, in, at, nat) : make_depthwise(u, &s, in, at, nat, &out);
   return !edit_swap(e, id, made);
 }
 
