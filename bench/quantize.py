@@ -31,7 +31,7 @@ INGOT = os.path.join(ROOT, "build", "ingot")
 OUT = os.path.join(ROOT, "build", "bench", "quantize")
 NETS = os.path.join(ROOT, "build", "bench", "nets")
 METHODS = ("static", "dynamic", "weights8", "weights4", "f16", "bf16")
-SMALL = ("dense", "bert", "resnet18", "mobilenet", "digits")
+SMALL = ("dense", "bert", "resnet18", "mobilenet", "resnext", "digits")
 
 
 def data(model, seed, n):

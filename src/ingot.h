@@ -389,11 +389,20 @@ typedef struct IngotLayer {
   double alone;                /* dB of the outputs if it is the only one; NaN: not measured */
 } IngotLayer;
 
-/* Outputs of the quantised model against those of the model. */
+/* One output of the quantised model against that of the model, over all examples. */
+typedef struct IngotOutputLoss {
+  const char *name;
+  double sqnr, mse, max_error; /* of floats; else NaN */
+  uint64_t elements, changed;  /* of all others: how many there are, and are not the same */
+} IngotOutputLoss;
+
+/* Outputs of the quantised model against those of the model; those of floats count alike. */
 typedef struct IngotLoss {
   uint32_t examples; /* 0: nothing was measured */
   double sqnr, mse, max_error;
   double accuracy, was; /* with a label, in percent; else NaN */
+  const IngotOutputLoss *output;
+  uint32_t noutput; /* of the model, in its order */
 } IngotLoss;
 
 typedef struct IngotQuantized {
@@ -481,6 +490,7 @@ typedef struct IngotKernel {
   double calls;      /* in one run: more than 1 in loops */
   double macs;       /* multiply-adds of one run, as the kernel does them: Winograd does fewer */
   double bytes;      /* of all buffers that a call touches */
+  double whole;      /* of the multiply-adds, those of integers */
 } IngotKernel;
 
 /* Times of single runs, by an engine with INGOT_TIMED. "c" is compiled to a program as build says

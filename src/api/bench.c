@@ -95,7 +95,7 @@ static void read_kernels(Ctx *c, Bench *a, const char *text) {
   for (u32 i = 0; i < m->written.nprofile; i++) {
     const KernelFacts *f = &m->written.profile[i];
     double ms = strtod(end, &end), calls = strtod(end, &end);
-    k[i] = (IngotKernel){f->nodes, ms, calls, f->macs * calls, f->bytes};
+    k[i] = (IngotKernel){f->nodes, ms, calls, f->macs * calls, f->bytes, f->whole * calls};
   }
   a->out->kernel = k;
   a->out->nkernel = m->written.nprofile;

@@ -128,19 +128,24 @@ static const char *peak_of(const Ingot *m) {
   return text_cstr(&t);
 }
 
-/* Is most of what is stored while it runs floats, so that bytes in their place would help? */
+/* Is most of what is stored while it runs floats, so that bytes in their place would help? Not of a
+ * model whose weights are bytes: it is quantised already. */
 static bool has_floats(const Ingot *m) {
   Prog *p = m->p;
-  double floats = 0, all = 0;
+  double floats = 0, all = 0, weights = 0, bytes = 0;
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);
     u64 n;
     Sym sym;
+    if (x->space == BS_const && !x->alias && x->data) {
+      weights += (double)x->data->n;
+      if (dtype_bytes(x->dt) == 1) bytes += (double)x->data->n;
+    }
     if (x->space != BS_temp || x->alias || !mem_bytes(p, b, &n, &sym)) continue;
     all += (double)n;
     if (x->dt == DT_f32) floats += (double)n;
   }
-  return !(m->g && m->g->scale.n) && 2 * floats > all;
+  return !(m->g && m->g->scale.n) && 2 * floats > all && 2 * bytes <= weights;
 }
 
 static _Noreturn void refuse(Ingot *m, const Tried *least) {

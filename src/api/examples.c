@@ -27,8 +27,9 @@ static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
   for (u64 i = 0; i < t->n; i++) {
     double x = tensor_get(t, i).f;
     if (isfinite(x)) continue;
-    fail(c, ERR_input, loc, "array '%s' holds %s at element %llu: expected finite numbers",
-         show(c, name), isnan(x) ? "NaN" : "an infinity", (unsigned long long)i);
+    fail(c, ERR_input, loc, "array '%s', %s, holds %s at %s: expected finite numbers",
+         show(c, name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
+         isnan(x) ? "NaN" : "an infinity", place_text(c, t, i));
   }
 }
 

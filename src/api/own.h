@@ -519,6 +519,7 @@ typedef struct Rig Rig; /* a model that is run again and again */
 typedef struct Sums {   /* over elements: squares of what is wanted, of the error */
   double signal, noise, most;
   u64 n;
+  u64 whole, changed; /* elements of other types than floats; those that are not the same */
 } Sums;
 struct Rig {
   Ctx *c;

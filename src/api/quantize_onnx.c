@@ -121,7 +121,7 @@ static Tensor ***run_model(Quantize *q, const Examples *e) {
     out[i] = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
     for (u32 k = 0; k < q->noutput; k++) {
       const Tensor *t = rig_value(&q->a, q->output[k]);
-      out[i][k] = t && dtype_is_float(t->dt) ? copy_value(q->c, t) : NULL;
+      out[i][k] = t ? copy_value(q->c, t) : NULL;
     }
   }
   return out;
@@ -129,7 +129,7 @@ static Tensor ***run_model(Quantize *q, const Examples *e) {
 
 static const Tensor *first_float(const Quantize *q, Tensor **out) {
   for (u32 k = 0; k < q->noutput; k++)
-    if (out[k]) return out[k];
+    if (out[k] && dtype_is_float(out[k]->dt)) return out[k];
   return NULL;
 }
 
@@ -196,7 +196,13 @@ static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples
   double ratio = 0;
   u32 kinds = 0;
   Sums all = {0};
+  IngotOutputLoss *each = NEWS(&q->c->keep, IngotOutputLoss, q->noutput + 1);
+  l.output = each;
+  l.noutput = q->noutput;
   for (u32 k = 0; k < q->noutput; k++) {
+    each[k] = (IngotOutputLoss){q->output[k],       sums_sqnr(&sums[k]),
+                                sums_mse(&sums[k]), sums[k].n ? sums[k].most : (double)NAN,
+                                sums[k].whole,      sums[k].changed};
     if (!sums[k].n) continue;
     if (sums[k].noise != 0) ratio += sums[k].noise / sums[k].signal;
     all.noise += sums[k].noise;
@@ -227,8 +233,7 @@ static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, Sums *l
     rig_run(&q->b, e, i);
     for (u32 k = 0; k < q->noutput; k++) {
       have[k] = (Tensor *)(uintptr_t)rig_value(&q->b, q->output[k]);
-      if (want[i][k]) sums_add(&sums[k], have[k], want[i][k]);
-      if (!want[i][k]) have[k] = NULL;
+      sums_add(&sums[k], have[k], want[i][k]);
     }
     if (e->label) right += count_right(q, have, &e->label[i]);
     if (e->label) was += count_right(q, want[i], &e->label[i]);
@@ -469,6 +474,24 @@ static void check_model(Quantize *q) {
   rig_run(&q->a, &q->data, 0);
 }
 
+/* Of a model without layers, and of one that is quantised already. */
+static void refuse_or_warn(const Quantize *q, bool can) {
+  Str op;
+  u32 done = quant_done(q->j, &op);
+  Ctx *c = q->c;
+  if (!can)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "has nothing to quantise: no Conv, Gemm, MatMul or Gather with constant f32 weights%s%s%s",
+         done ? "; it is quantised already, by nodes such as " : "", done ? show(c, op) : "",
+         done ? ": begin with the float model" : "");
+  if (done)
+    warn(
+        c, LOC_NONE,
+        "is quantised already, by %u node%s such as %s: these stay as they are, errors add up, and "
+        "those told here are against this model; begin with the float model",
+        done, done == 1 ? "" : "s", show(c, op));
+}
+
 static void work(Ctx *c, void *arg) {
   Quantize *q = arg;
   QuantWish w = read_wish(c, q->o);
@@ -478,9 +501,7 @@ static void work(Ctx *c, void *arg) {
   check_model(q);
   quant_find(q->j);
   u32 n = q->j->layer.n;
-  if (!n && w.method != QM_f16 && w.method != QM_bf16)
-    fail(c, ERR_unsupported, LOC_NONE,
-         "has nothing to quantise: no Conv, Gemm, MatMul or Gather with constant f32 weights");
+  refuse_or_warn(q, n || w.method == QM_f16 || w.method == QM_bf16);
   q->alone = NEWS(&c->keep, double, n + 1);
   q->by_budget = NEWS(&c->keep, bool, n + 1);
   for (u32 i = 0; i < n; i++) q->alone[i] = NAN;

@@ -86,8 +86,19 @@ const Tensor *rig_value(const Rig *t, const char *name) {
   return NULL;
 }
 
+/* Of another number of elements none is the same. */
+static void add_whole(Sums *s, const Tensor *have, const Tensor *want) {
+  s->whole += want->n;
+  for (u64 i = 0; i < want->n; i++)
+    s->changed += !have || have->n != want->n || tensor_get(have, i).i != tensor_get(want, i).i;
+}
+
 void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
-  if (!have || !want || have->n != want->n || !dtype_is_float(want->dt)) return;
+  if (want && !dtype_is_float(want->dt)) {
+    add_whole(s, have, want);
+    return;
+  }
+  if (!have || !want || have->n != want->n) return;
   for (u64 i = 0; i < want->n; i++) {
     double x = tensor_get(want, i).f, y = tensor_get(have, i).f, e = y - x;
     if (!isfinite(x) && quant_same(y, x)) continue;

@@ -130,6 +130,18 @@ static const char *instead_of(Ctx *c, const Ask *a, const char *name) {
   return NULL;
 }
 
+/* What is told of the name that is most like one that nobody knows. cpus: those that compilers know
+ * count. */
+static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
+  Near near = near_new(name);
+  near_try(&near, "native");
+  near_try(&near, "multi");
+  for (u32 i = 0; i < target_count; i++) near_try(&near, target_table[i].name);
+  for (u32 i = 0; cpus && i < sizeof new_cpus / sizeof *new_cpus; i++)
+    near_try(&near, new_cpus[i].name);
+  return near_text(c, &near);
+}
+
 /* Some compilers know CPUs by -march, some by -mcpu. */
 static void ask(Ctx *c, void *arg) {
   Ask *a = arg;
@@ -154,8 +166,8 @@ static void ask(Ctx *c, void *arg) {
     if (status || (!a->name && !*a->more))
       spawn_blame(c, &a->folder, "C compiler", w.at[0], status);
     fail(c, ERR_usage, LOC_NONE,
-         "--march %s%s: neither ingot nor the C compiler knows this machine%s", name, a->more,
-         *a->more ? ", or one of the features" : "");
+         "--march %s%s: neither ingot nor the C compiler knows this machine%s%s", name, a->more,
+         *a->more ? ", or one of the features" : "", nearest_target(c, name, true));
   }
   a->m->machine.target = read_answer(c, answer, &a->m->wish.lacks_dot4);
   a->m->compiled.cflags = flag;
@@ -383,15 +395,9 @@ static void set_target(Ingot *m, const char *name) {
   if (!t && set_list(m, name)) return;
   if (!t) {
     Text names = text_new(&c->scratch);
-    Near near = near_new(name);
-    near_try(&near, "native");
-    near_try(&near, "multi");
-    for (u32 i = 0; i < target_count; i++) {
-      text_fmt(&names, ", %s", target_table[i].name);
-      near_try(&near, target_table[i].name);
-    }
+    for (u32 i = 0; i < target_count; i++) text_fmt(&names, ", %s", target_table[i].name);
     fail(c, ERR_usage, LOC_NONE, "--march: no target '%s'; there are native, multi%s%s", name,
-         text_cstr(&names), near_text(c, &near));
+         text_cstr(&names), nearest_target(c, name, false));
   }
   set(m, name, t);
 }

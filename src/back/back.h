@@ -119,6 +119,7 @@ typedef struct KernelFacts {
   const char *nodes;  /* what it computes: labels of the graph */
   u32 id;             /* StmtId */
   double macs, bytes; /* multiply-adds of one call, as it does them; all of what it touches */
+  double whole;       /* of these, those of integers */
 } KernelFacts;
 
 /* Parameters of NAME_run behind the arena, in their order. */

@@ -2,13 +2,15 @@
  * engine a line. */
 #include "cli/cli.h"
 
+#include <math.h>
+
 /* ---- kernels ---- */
 
 /* What follows from what was measured. */
 typedef struct Rate {
   double share;        /* of the time of all kernels, 0 to 1 */
   double gflops, gbps; /* gbps: of all bytes that its calls touch */
-  double peak_share;   /* gflops of those of the machine; 0: not known */
+  double peak_share;   /* gflops of those of the machine; 0: not known; NaN: of integers */
 } Rate;
 
 static double total_ms(const IngotBench *b) {
@@ -22,7 +24,8 @@ static Rate rate_of(const IngotBench *b, const IngotKernel *k, double total) {
   if (total > 0) r.share = k->ms / total;
   if (k->ms > 0) r.gflops = 2e-6 * k->macs / k->ms;
   if (k->ms > 0) r.gbps = 1e-6 * k->bytes * k->calls / k->ms;
-  if (b->peak_gflops > 0) r.peak_share = r.gflops / b->peak_gflops;
+  r.peak_share = k->whole > 0 ? (double)NAN : 0; /* the peak is that of floats */
+  if (b->peak_gflops > 0 && !(k->whole > 0)) r.peak_share = r.gflops / b->peak_gflops;
   return r;
 }
 
@@ -33,11 +36,15 @@ static void print_kernels(const IngotBench *b) {
   for (uint32_t i = 0; i < b->nkernel; i++) {
     const IngotKernel *k = &b->kernel[i];
     Rate r = rate_of(b, k, total);
-    printf("%10.5f %5.1f%% %6.0f %14.0f %9.2f %6.1f%% %11.0f %7.2f  %s\n", k->ms, 100 * r.share,
-           k->calls, k->macs, r.gflops, 100 * r.peak_share, k->bytes, r.gbps, k->nodes);
+    printf("%10.5f %5.1f%% %6.0f %14.0f %9.2f ", k->ms, 100 * r.share, k->calls, k->macs, r.gflops);
+    if (isnan(r.peak_share))
+      printf("%7s", "int");
+    else
+      printf("%6.1f%%", 100 * r.peak_share);
+    printf(" %11.0f %7.2f  %s\n", k->bytes, r.gbps, k->nodes);
   }
-  printf("%10.5f in %u kernels; the peak of this machine: %.1f GFLOP/s, %.1f GB/s read\n", total,
-         b->nkernel, b->peak_gflops, b->peak_gbps);
+  printf("%10.5f in %u kernels; the peak of this machine: %.1f GFLOP/s of floats, %.1f GB/s read\n",
+         total, b->nkernel, b->peak_gflops, b->peak_gbps);
 }
 
 static void print_kernels_json(const IngotBench *b) {
@@ -47,9 +54,10 @@ static void print_kernels_json(const IngotBench *b) {
     const IngotKernel *k = &b->kernel[i];
     Rate r = rate_of(b, k, total);
     json_text(i ? ",\n {\"values\":" : "\n {\"values\":", k->nodes);
-    printf(",\"ms\":%.6f,\"share\":%.5f,\"calls\":%.0f,\"multiply_adds\":%.0f,\"gflops\":%.3f,"
-           "\"peak_share\":%.5f,\"bytes\":%.0f,\"gbps\":%.3f}",
-           k->ms, r.share, k->calls, k->macs, r.gflops, r.peak_share, k->bytes, r.gbps);
+    printf(",\"ms\":%.6f,\"share\":%.5f,\"calls\":%.0f,\"multiply_adds\":%.0f,\"gflops\":%.3f",
+           k->ms, r.share, k->calls, k->macs, r.gflops);
+    json_real(",\"peak_share\":", r.peak_share);
+    printf(",\"bytes\":%.0f,\"gbps\":%.3f}", k->bytes, r.gbps);
   }
   printf("]");
 }

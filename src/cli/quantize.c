@@ -24,6 +24,16 @@ static void print_loss(const char *what, const IngotLoss *l) {
   printf(" dB, MSE %.2g, largest error %.2g", l->mse, l->max_error);
   if (!isnan(l->accuracy)) printf(", accuracy %.2f %% (was %.2f %%)", l->accuracy, l->was);
   putchar('\n');
+  for (uint32_t i = 0; i < l->noutput; i++) {
+    const IngotOutputLoss *o = &l->output[i];
+    if (o->elements)
+      printf("  %s: %llu of %llu elements changed\n", o->name, (unsigned long long)o->changed,
+             (unsigned long long)o->elements);
+    if (isnan(o->sqnr) || l->noutput == 1) continue;
+    printf("  %s: SQNR ", o->name);
+    print_number("%*.1f", o->sqnr, 0);
+    printf(" dB, MSE %.2g, largest error %.2g\n", o->mse, o->max_error);
+  }
 }
 
 static void print_table(const IngotQuantized *q, int tensors) {
@@ -56,6 +66,9 @@ static void print_table(const IngotQuantized *q, int tensors) {
     printf("without --data nothing was run: errors above are those of the weights\n");
   print_loss("calibration data", &q->data);
   print_loss("held-out data", &q->holdout);
+  if (q->data.examples && !q->holdout.examples)
+    printf("held-out data: none, for there is a single example; on others the error may be larger "
+           "(--holdout)\n");
 }
 
 static void json_loss(const char *before, const IngotLoss *l) {
@@ -65,7 +78,17 @@ static void json_loss(const char *before, const IngotLoss *l) {
   json_real(",\"max_error\":", l->examples ? l->max_error : (double)NAN);
   json_real(",\"accuracy\":", l->accuracy);
   json_real(",\"float_accuracy\":", l->was);
-  printf("}");
+  printf(",\"outputs\":[");
+  for (uint32_t i = 0; i < l->noutput; i++) {
+    const IngotOutputLoss *o = &l->output[i];
+    json_text(i ? ",{\"name\":" : "{\"name\":", o->name);
+    json_real(",\"sqnr_db\":", o->sqnr);
+    json_real(",\"mse\":", o->mse);
+    json_real(",\"max_error\":", o->max_error);
+    printf(",\"elements\":%llu,\"changed\":%llu}", (unsigned long long)o->elements,
+           (unsigned long long)o->changed);
+  }
+  printf("]}");
 }
 
 static void print_json(const IngotQuantized *q) {

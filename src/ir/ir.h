@@ -308,6 +308,7 @@ bool type_has_shape(const Type *t, const Dim *dim, u32 rank);
 Dim type_count(Dims *ds, const Type *t);                   /* number of elements */
 void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
 const char *type_text(const Dims *ds, const Type *t);      /* the same, in c->scratch */
+const char *place_text(Ctx *c, const Tensor *t, u64 i);    /* of element i: "[0,2,5]" */
 const char *shape_text(Ctx *c, const char *dtype, const i64 *dim,
                        u32 rank); /* f32[1,?], likewise */
 

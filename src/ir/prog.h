@@ -318,6 +318,7 @@ u64 list_runs(Prog *p, StmtId first, u64 most);
 typedef VEC(BufId) BufIds;
 typedef struct KernelWork {
   double macs, bytes; /* multiply-adds, as it does them; of all that it touches */
+  double whole;       /* of these, those of integers */
   BufIds read, written;
 } KernelWork;
 KernelWork prog_work(Prog *p, const Range *range, StmtId kernel, Arena *a);

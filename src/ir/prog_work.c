@@ -45,9 +45,11 @@ static void count_expr(WorkCount *n, ExprId id, double times) {
   const Expr *x = prog_expr(n->p, id);
   if (x->kind == EX_load) touch(n, x->ref, false);
   if (is_sum(n->p, x)) n->w.macs += times * x->lanes;
-  if (x->kind == EX_op && x->op == OP_dot4) n->w.macs += 4 * times * x->lanes;
-  if (x->kind == EX_op && x->op == OP_dot2) n->w.macs += 2 * times * x->lanes;
-  if (x->kind == EX_op && x->op == OP_pairs) n->w.macs += 4 * times * x->lanes;
+  if (x->kind == EX_op && (x->op == OP_dot4 || x->op == OP_dot2 || x->op == OP_pairs)) {
+    double whole = (x->op == OP_dot2 ? 2 : 4) * times * x->lanes;
+    n->w.macs += whole;
+    n->w.whole += whole;
+  }
   for (u32 i = 0; i < x->narg; i++) count_expr(n, x->arg[i], times);
 }
 

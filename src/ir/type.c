@@ -38,6 +38,18 @@ Dim type_count(Dims *ds, const Type *t) {
   return dim_product(ds, t->dim, t->rank);
 }
 
+const char *place_text(Ctx *c, const Tensor *t, u64 i) {
+  Text out = text_new(&c->scratch);
+  u64 below = t->n;
+  text_puts(&out, "[");
+  for (u32 d = 0; d < t->rank; d++) {
+    below /= (u64)t->dim[d];
+    text_fmt(&out, "%s%llu", d ? "," : "", (unsigned long long)(i / below % (u64)t->dim[d]));
+  }
+  text_puts(&out, "]");
+  return text_cstr(&out);
+}
+
 const char *shape_text(Ctx *c, const char *dtype, const i64 *dim, u32 rank) {
   Text t = text_new(&c->scratch);
   text_fmt(&t, "%s[", dtype);

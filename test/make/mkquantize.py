@@ -1,7 +1,7 @@
 """Networks to be quantised, as exporters write them, with calibration data: mkquantize.py OUT writes NAME.onnx, NAME.npz (examples), NAME_held.npz (others)
 and NAME_ort.onnx (what ONNX Runtime's own quantiser makes of the same examples: static, QDQ, a scale for each channel, after its own pre-processing).
 
-MobileNetV2 and ResNet-18 layer by layer, at 64x64 and half the width for the sake of time, batch normalisation unfolded; BERT-tiny as published (2 layers of 128). Weights are
+MobileNetV2, ResNet-18 and bottlenecks of ResNeXt layer by layer, at 64x64 and half the width for the sake of time, batch normalisation unfolded; BERT-tiny as published (2 layers of 128). Weights are
 random with the spreads that trained ones have: channels of different range, statistics of normalisation that belong to what comes in. Images have the spectrum of photographs.
 A few products of matrices of 512; the digit classifier of models/, which has its own images.
 """
@@ -85,6 +85,20 @@ def resnet18(path):
             y = n.conv(n.conv(x, cin, c, 3, s, act="relu"), c, c, 3, gain=0.5)
             x = n.op("Relu", n.op("Add", y, n.conv(x, cin, c, 1, s) if s > 1 or cin != c else x))
             cin = c
+    head(n, x, cin, path)
+
+
+def resnext(path, groups=32):
+    """Bottlenecks of ResNeXt (32x4d), a stage of each of its first three: groups of 4, 8 and 16 channels."""
+    n = Net(7)
+    x, cin = n.op("MaxPool", n.conv("x", 3, 32, 7, 2, act="relu"), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), 32
+    for stage, each in enumerate((4, 8, 16)):
+        wide = groups * each
+        for block in range(2):
+            s = 2 if stage and not block else 1
+            y = n.conv(n.conv(n.conv(x, cin, wide, act="relu"), wide, wide, 3, s, groups, act="relu"), wide, wide // 2, gain=0.5)
+            x = n.op("Relu", n.op("Add", y, x if block else n.conv(x, cin, wide // 2, 1, s)))
+            cin = wide // 2
     head(n, x, cin, path)
 
 
@@ -180,7 +194,7 @@ class Reader(CalibrationDataReader):
 def main(out):
     os.makedirs(out, exist_ok=True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("bert", bert), ("dense", dense), ("old", old), ("shared", shared), ("digits", None)):
+    for name, make in (("resnet18", resnet18), ("mobilenet", mobilenet), ("resnext", resnext), ("bert", bert), ("dense", dense), ("old", old), ("shared", shared), ("digits", None)):
         path = os.path.join(out, name)
         if make:
             gives = make(path + ".onnx") or (lambda rng, count: {"x": images(rng, count)})

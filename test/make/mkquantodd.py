@@ -46,12 +46,18 @@ def main(out):
     two[:2] = 1
     save("silent", [node("MatMul", ["x", "w"], ["a"]), node("Sub", ["a", "c"], ["d"]), node("Relu", ["d"], ["y"])], {"w": two, "c": [[0.7021]]}, row, [1, 1])
 
+    infos = [helper.make_tensor_value_info(n, t, row[:1] + s) for n, t, s in (("x", TensorProto.FLOAT, [64]), ("y", TensorProto.FLOAT, [64]), ("z", TensorProto.FLOAT, [64]), ("best", TensorProto.INT64, [1]), ("fine", TensorProto.INT64, [64]))]
+    several = helper.make_graph([product, node("Mul", ["y", "y"], ["z"]), node("ArgMax", ["y"], ["best"], axis=1), node("Mul", ["y", "n"], ["t"]), node("Cast", ["t"], ["fine"], to=TensorProto.INT64)], "several", infos[:1], infos[1:], [numpy_helper.from_array(a, n) for n, a in (("w", w), ("n", np.asarray(1000, f32)))])
+    with open(os.path.join(out, "several.onnx"), "wb") as f:
+        f.write(helper.make_model(several, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+
     small, sides = rng.normal(size=(16, 16)).astype(f32), [1, 16, 16]  # channels of the convolution along axis 1, of the product along the last
     save("two_axes", [node("MatMul", ["x", "w"], ["m"]), node("Conv", ["x", "k", "z"], ["a"]), node("Add", ["m", "u"], ["b"]), node("Concat", ["a", "b"], ["y"], axis=1)],
          {"k": small[:, :, None], "w": small, "z": np.zeros(16), "u": np.zeros(16)}, sides, [1, 32, 16])
     data("two_axes", x=(rng.normal(size=(20, 16, 16)) + np.arange(16)[:, None] * 4).astype(f32))
 
     data("x", x=rng.normal(size=(20, 64)).astype(f32))
+    data("one", x=rng.normal(size=(1, 64)).astype(f32))
     x = np.zeros((10, 64), f32)
     x[:, :3] = 0.351, 0.351, 1
     data("silent", x=x)  # 0.702, whose byte is above 0.7021

@@ -12,6 +12,7 @@ def words(c):
                        (["compile", MODEL, "--optimise-for", "size"], "did you mean --optimize-for?"),
                        (["run", MODEL, "--weights", "file"], "no such option here; it is one of: compile, build"),
                        (["run", MODEL, "--engine", "inter"], "did you mean 'interp'?"), (["compile", MODEL, "--march", "axv2"], "did you mean 'avx2'?"),
+                       (["build", MODEL, "--march", "avx3", "-o", "x.o"], "did you mean 'avx2'?"),
                        (["compile", MODEL, "--weights", "litteral"], "did you mean 'literal'?"),
                        (["run", MODEL, "-d", "bach=1"], "did you mean 'batch'?"), (["run", MODEL, "-d", "imagee:0=1"], "did you mean 'image'?"),
                        (["run", MODEL, "--input", "Image=rand"], "inputs are image: f32[batch,1,8,8]; did you mean 'image'?"),

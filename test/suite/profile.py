@@ -87,6 +87,13 @@ def table(env):
     text = must([*bench, "--march", "multi", "--threads", "2", "--threads-grain", "1"], "bench")
     if "of peak" not in text or "conv2" not in text or "kernels; the peak of this machine" not in text:
         raise Fail(f"no table of kernels:\n{text}")
+    if "of floats" not in text or "%" not in text.split("conv2")[0].splitlines()[-1]:
+        raise Fail(f"floats are not set beside the peak of floats:\n{text}")
+    whole = os.path.join(env.scratch("profile", "whole"), "digits8.onnx")
+    must([env.ingot, "quantize", model, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", whole, "--quiet"], "quantize")
+    kernels = json.loads(must([env.ingot, "bench", whole, "-d", "batch=1", "--per-kernel", "--seconds", "0.05", "--quiet", "--march", "sse2", "--json"], "bench"))[0]["kernels"]
+    if any("conv2" in k["values"] and k["multiply_adds"] and k["peak_share"] is not None for k in kernels):
+        raise Fail(f"products of integers are set beside the peak of floats: {kernels}")
     refused = run([*bench, "--engine", "interp"], 60)
     if refused.rc != 2 or "no kernels to time" not in refused.text():
         raise Fail(f"interp: {explain(refused)}: {refused.text()}")

@@ -4,12 +4,13 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 
 from lib import npy
 from lib.core import Fail, Test, must, run, want
 
-ENGINES = {"resnet18": "vm", "mobilenet": "vm", "bert": "c", "digits": "c"}  # vm gives the bits of C, and takes no time of a compiler
+ENGINES = {"resnet18": "vm", "mobilenet": "vm", "resnext": "vm", "bert": "c", "digits": "c"}  # vm gives the bits of C, and takes no time of a compiler
 
 
 def made(env):
@@ -46,12 +47,20 @@ def against_ort(env, name, method="static"):
     got = in_ort(env, {"model": model, "others": others, "held": held}, where)
     want(got["ours"]["sqnr"] >= got["theirs"]["sqnr"], f"{got['ours']['sqnr']:.2f} dB, ONNX Runtime's quantiser has {got['theirs']['sqnr']:.2f}")
     want(abs(told["holdout"]["sqnr_db"] - got["ours"]["sqnr"]) < 1, f"told {told['holdout']['sqnr_db']:.2f} dB, {got['ours']['sqnr']:.2f} in ONNX Runtime")
-    theirs = list(npy.load_npz(os.path.join(where, "ort.npz"))["ours"].data)
     inputs = os.path.join(where, "in.npz")
     without_label(held, inputs)
-    must([env.need_ingot(), "run", small, "--inputs", inputs, "--engine", ENGINES[name], "-o", os.path.join(where, "c.npz")], "run")
+    # What ONNX Runtime's quantiser makes of bert has bytes between all steps of softmax and normalisation, where the runtime with and without its own optimisations differs as much.
+    for whose, path in others.items() if name != "bert" else [("ours", small)]:
+        equal_up_to_a_step(env, path, inputs, list(npy.load_npz(os.path.join(where, "ort.npz"))[whose].data), where, ENGINES[name])
+
+
+def equal_up_to_a_step(env, model, inputs, theirs, where, engine):
+    must([env.need_ingot(), "run", model, "--inputs", inputs, "--engine", engine, "-o", os.path.join(where, "c.npz")], "run")
     mine = list(next(iter(npy.load_npz(os.path.join(where, "c.npz")).values())).data)
-    step = (max(theirs) - min(theirs)) / 255
+    values = sorted(set(theirs))
+    step = (values[-1] - values[0]) / 255
+    if len(values) <= 256:  # outputs are bytes with a scale, that of a range seen in the calibration data
+        step = max(step, min(b - a for a, b in zip(values, values[1:])) * 1.001)
     examples = npy.load_npz(inputs).popitem()[1].shape[0]
     want(len(mine) == len(theirs), f"{len(mine)} results of {len(theirs)}")
     want(not any(a != a for a in mine), "NaN")
@@ -106,6 +115,22 @@ def small(env):
     must([env.ingot, "verify", eight, "-d", "batch=1"], "verify")
 
 
+def lines_of_halves(env, folder, where, method):
+    """On an image of two short lines the second reads what the first has kept; threads, which may take the second alone, keep nothing, and have the same bits."""
+    net, half, made_c, got = os.path.join(folder, "mobilenet"), os.path.join(where, method + "_lines.onnx"), os.path.join(where, "m.c"), []
+    quantize(env, net + ".onnx", half, "--method", method)
+    must([env.ingot, "compile", half, "-d", "batch=1", "--march", "avx512", "--quiet", "-o", made_c], "compile")
+    with open(made_c, encoding="utf-8") as f:
+        want(re.search(r"w: b?f16\[1,30,5,1,1,16,16\].*\n \* s: f32\[\d,5,1,1,16,16\] wide", f.read()), f"{method}: a layer of 2x2 makes floats of its weights for each line")
+    name, all_of = npy.load_npz(net + ".npz").popitem()
+    npy.save_npz(os.path.join(where, "image.npz"), {name: npy.Array("f32", (1, *all_of.shape[1:]), all_of.data[:math.prod(all_of.shape[1:])])})
+    for more in (("--engine", "vm"), ("--threads", "3", "--threads-grain", "1")):
+        out = os.path.join(where, "image_out.npz")
+        must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "image.npz"), "--march", "avx512", *more, "-o", out], "run")
+        got.append(list(next(iter(npy.load_npz(out).values())).data))
+    want(got[0] == got[1], f"{method}: lines change bits")
+
+
 def halves(env):
     """Weights of 16 bits stay so; where several tiles of rows read them the first keeps the floats it makes of them, which changes no bit, and takes memory that nobody has who aims at size."""
     folder, where = made(env), env.scratch("quantize", "halves")
@@ -126,6 +151,7 @@ def halves(env):
             must([env.ingot, "run", half, "-d", "batch=1", "--inputs", os.path.join(where, "in.npz"), "--march", "avx512", *more, "-o", out], name)
             got[name] = list(next(iter(npy.load_npz(out).values())).data)
         want(got["vm"] == got["threads"], f"{method}: threads change bits")
+        lines_of_halves(env, folder, where, method)
         must([env.ingot, "verify", half, "-d", "batch=1", "--engine", "vm", "--march", "avx512"], "verify")
 
 
@@ -298,7 +324,7 @@ def refused(env):
     data = ("--data", model[:-5] + ".npz")
     cases = [((), 2, "needs data"), ((*data, "--keep", "conv9"), 2, "did you mean 'conv1'?"), ((*data, "--method", "int8"), 2, "expected one of static"),
              ((*data, "--budget", "much"), 2, "expected a number"), ((*data, "--label", "class"), 4, "no array 'class'"), ((*data, "--block", "48", "--method", "weights4"), 2, "power of 2"),
-             (("--data", os.path.join(where, "nan.npz")), 4, "array 'image' holds NaN at element 0"), (("--data", os.path.join(where, "flat.npz")), 4, "as many dimensions, or one more"),
+             (("--data", os.path.join(where, "nan.npz")), 4, "array 'image', f32[60,1,8,8], holds NaN at [0,0,0,0]"), (("--data", os.path.join(where, "flat.npz")), 4, "as many dimensions, or one more"),
              (("--data", os.path.join(where, "wide.npz")), 4, "dimension 2 is 4, expected 8"), (("--data", os.path.join(where, "double.npz")), 4, 'astype("float32")'),
              (("--data", os.path.join(where, "named.npz")), 4, "no array for input 'image'; it has images; did you mean 'images'?"), (("--data", where + "/nothing.npz"), 5, "No such file")]
     for how, rc, text in cases:
@@ -315,7 +341,7 @@ def odd(env):
     data, none = ("--data", at("x.npz")), os.path.join(where, "none.onnx")
     cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 entries for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 entries"),
              ("no_channels", weights, 3, "nothing to quantise"), ("no_channels", ("--method", "f16"), 3, "no constant of f32 with"), ("unsorted", weights, 4, "not sorted"),
-             ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at element 195"), ("nan", data, 4, "holds NaN at element 195"),
+             ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at [3,3]"), ("nan", data, 4, "holds NaN at [3,3]"),
              ("far_inputs", data, 4, "layer 'mm2' reads 'h', which holds infinities or NaN"),
              ("plain", ("--data", at("label_far.npz"), "--label", "t"), 4, "example 0 has label 64: expected 0 to 63"),
              ("plain", ("--data", at("label_many.npz"), "--label", "t"), 4, "example 0 has 2 labels, its output is f32[1,64]")]
@@ -343,6 +369,31 @@ def odd(env):
         want((f"the budget of {budget} dB does not hold on the 96 examples of the calibration data" in said) == broken, said)
 
 
+def told(env):
+    """Every one of several outputs has its line, integers are compared too; what is quantised already, or tested on nothing else, is told; nobody is advised to quantise it once more."""
+    folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "told")
+    env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
+    at, out, twice = (lambda name: os.path.join(folder, name)), os.path.join(where, "out.onnx"), os.path.join(where, "twice.onnx")
+    got = quantize(env, at("several.onnx"), out, "--data", at("x.npz"), "--symmetric", "--per", "tensor")["data"]
+    y, z, best, fine = got["outputs"]
+    want([o["name"] for o in got["outputs"]] == ["y", "z", "best", "fine"] and y["sqnr_db"] > got["sqnr_db"] > z["sqnr_db"] > 20 and best["sqnr_db"] is None, str(got))
+    want(best["elements"] == got["examples"] == 16 and y["elements"] == 0 and best["changed"] < 8 and fine["elements"] == 1024 and fine["changed"] > 900, str(got))
+    said = run([env.need_ingot(), "quantize", at("several.onnx"), "-o", out, "--data", at("one.npz")], 60).out.decode()
+    want(re.search(r"\n  y: SQNR [0-9.]+ dB.*\n  z: SQNR [0-9.]+ dB.*\n  best: [01] of 1 elements changed\n  fine: [0-9]+ of 64 elements changed", said), said)
+    want("held-out data: none, for there is a single example" in said, said)
+    said = quantize(env, out, twice, "--data", at("x.npz"), rc=3)
+    want("it is quantised already, by nodes such as" in said and not os.path.exists(twice), said)
+    part = os.path.join(where, "part.onnx")
+    quantize(env, at("far_inputs.onnx"), part, "--method", "dynamic", "--keep", "mm2")
+    said = run([env.ingot, "quantize", part, "-o", twice, "--method", "weights8"], 60).text()
+    want("is quantised already, by" in said and "errors add up" in said and os.path.exists(twice), said)
+    whole = os.path.join(where, "whole.onnx")
+    quantize(env, at("far_inputs.onnx"), whole, "--method", "dynamic")
+    for name, advised in ((at("far_inputs.onnx"), True), (whole, False)):
+        said = run([env.ingot, "compile", name, "--ram", "600", "-o", os.path.join(where, "m.c")], 60).text()
+        want("--ram" in said and ("quantised to int8" in said) == advised, f"{name}: {said}")
+
+
 def many_labels(env):
     """A folder whose files have batches of several sizes: every row has its label."""
     folder, where = made(env), env.scratch("quantize", "many_labels")
@@ -365,6 +416,6 @@ def tests(env):
             Test("quantize/methods/bert", lambda: methods(env, "bert", bert), cost=2),
             Test("quantize/methods/resnet18", lambda: methods(env, "resnet18", {"dynamic": 30, "weights4": 10}), cost=3),
             Test("quantize/methods/old", lambda: methods(env, "old", {"static": 35, "dynamic": 35, "weights8": 35, "weights4": 15, "f16": 60}), cost=1),
-            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=4), Test("quantize/words", lambda: words(env), cost=6), Test("quantize/word_convolutions", lambda: word_convolutions(env), cost=12), Test("quantize/word_columns", lambda: word_columns(env), cost=4), Test("quantize/judged", lambda: judged(env), cost=4),
+            Test("quantize/accuracy", lambda: accuracy(env), cost=2), Test("quantize/small", lambda: small(env), cost=1), Test("quantize/halves", lambda: halves(env), cost=8), Test("quantize/told", lambda: told(env), cost=3), Test("quantize/words", lambda: words(env), cost=6), Test("quantize/word_convolutions", lambda: word_convolutions(env), cost=12), Test("quantize/word_columns", lambda: word_columns(env), cost=4), Test("quantize/judged", lambda: judged(env), cost=4),
             Test("quantize/constants", lambda: constants(env), cost=3), Test("quantize/layers", lambda: layers(env), cost=4), Test("quantize/ranges", lambda: ranges(env), cost=1), Test("quantize/refused", lambda: refused(env), cost=1),
             Test("quantize/odd", lambda: odd(env), cost=1), Test("quantize/many_labels", lambda: many_labels(env), cost=1)]

@@ -20,8 +20,9 @@ static u32 number_of(Emit *e, StmtId id) {
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
   if (!e->all->profile.range) e->all->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
   KernelWork w = prog_work(e->p, e->all->profile.range, id, &e->c->scratch);
-  *vec_push(&e->c->keep, &e->all->profile.kernel) = (KernelFacts){
-      str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), id, w.macs, w.bytes};
+  *vec_push(&e->c->keep, &e->all->profile.kernel) =
+      (KernelFacts){str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), id, w.macs,
+                    w.bytes, w.whole};
   return (*slot = e->all->profile.kernel.n) - 1;
 }
 

@@ -170,6 +170,27 @@ void quant_find(QuantJob *j) {
          "this model is not converted");
 }
 
+/* ---- what is quantised already ---- */
+
+static bool is_quantised(const char *op) {
+  static const char *const known[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
+                                      "MatMulInteger",  "ConvInteger",      "MatMulNBits"};
+  for (u32 i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(op, known[i])) return true;
+  return !strncmp(op, "QLinear", strlen("QLinear")); /* QLinearConv and its like */
+}
+
+u32 quant_done(const QuantJob *j, Str *op) {
+  const OnnxGraph *g = j->m->graph;
+  u32 n = 0;
+  *op = 0;
+  for (u32 i = 0; i < g->nodes.n; i++) {
+    if (!is_quantised(str_text(j->c, g->nodes.at[i].op))) continue;
+    if (!n++) *op = g->nodes.at[i].op;
+  }
+  return n;
+}
+
 /* ---- values to look at ---- */
 
 static void show_value(QuantJob *j, OnnxModel *m, Str name) {

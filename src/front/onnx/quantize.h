@@ -116,6 +116,8 @@ struct QuantJob {
  * that shapes and the order of nodes are as they should be. */
 QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *w);
 void quant_find(QuantJob *j);
+/* Nodes of the model that quantise, or compute with what is quantised; *op: of the first. */
+u32 quant_done(const QuantJob *j, Str *op);
 /* The model with more outputs: inputs of layers, or their results. Bytes for an import. */
 typedef enum QuantProbe { QB_points, QB_results, QB_none } QuantProbe;
 void quant_probe(QuantJob *j, const struct OnnxModel *m, QuantProbe which, Text *to);

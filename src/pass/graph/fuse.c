@@ -113,9 +113,12 @@ static void find_hot(Fuse *f, const Node *n) {
 static void count_users(Fuse *f) {
   Graph *g = f->g;
   graph_use_counts(g, f->uses);
-  for (NodeId i = 1; i < g->node.n; i++) find_hot(f, graph_node(g, i));
   for (BlkId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) f->blk[g->blk.at[b].node.at[i]] = b;
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
+      NodeId id = g->blk.at[b].node.at[i];
+      f->blk[id] = b;
+      find_hot(f, graph_node(g, id)); /* those that an edit has left out read nothing */
+    }
   for (BlkId b = 1; b < g->blk.n; b++) {
     const Blk *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {

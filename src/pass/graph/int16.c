@@ -134,6 +134,13 @@ static bool visit(Edit *e, NodeId id) {
   return false;
 }
 
+static void note_wants(Graph *g, const PairWork *p, const Node *n) {
+  for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
+    Want want = p->bytes && n->op != OP_contract ? WANT_nothing : want_of(g, p, n, k);
+    if (want > p->want[n->in[k]]) p->want[n->in[k]] = (u8)want;
+  }
+}
+
 void int16(Unit *u) {
   Graph *g = u->g;
   PairWork p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
@@ -141,12 +148,8 @@ void int16(Unit *u) {
                 .moved = u->target->lanes == 1 || !u->by_dot2,
                 .bytes = u->target->lanes == 1};
   if (u->target->lanes > 1 && u->aim != AIM_time) return;
-  for (NodeId i = 1; i < g->node.n; i++) {
-    const Node *n = graph_node(g, i);
-    for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
-      Want want = p.bytes && n->op != OP_contract ? WANT_nothing : want_of(g, &p, n, k);
-      if (want > p.want[n->in[k]]) p.want[n->in[k]] = (u8)want;
-    }
-  }
+  for (BlkId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++)
+      note_wants(g, &p, graph_node(g, g->blk.at[b].node.at[i]));
   if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of bytes */
 }

@@ -15,8 +15,9 @@
  *
  * Bytes stay bytes where groups fill vectors, with zeros or without: several are multiplied at a
  * time. Groups of fewer channels that are rather copied, channel by channel, are multiplied as
- * floats: the sums are integers below 2^24, which floats hold in whatever order they are added;
- * where that is not certain nothing is done.
+ * floats, and so are single channels on machines that take several steps to make floats of bytes:
+ * whoever makes the bytes stores floats. The sums are integers below 2^24, which floats hold in
+ * whatever order they are added; where that is not certain nothing is done.
  *
  * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
  * machines with vectors, and not where memory is to be saved.
@@ -88,15 +89,22 @@ static double bytes_time(const Unit *u) {
   return u->by_dot2 ? u->target->cost->dot2_time : figures.dot4_time;
 }
 
+/* Are bytes that become floats moved as bytes? Those that lie apart, of which a vector of channels
+ * is made, take as many steps as they take each on its own. */
+static bool moves_bytes(const Unit *u) {
+  return u->target->cost->byte_widen <= 1;
+}
+
 /* Multiply-adds in the time of the cheapest way, for each place of the window and each result of
- * the image, with the copies in front of it and behind it. */
+ * the image, with the copies in front of it and behind it: of bytes as they are, or as floats. */
 static double least_time(const Unit *u, const Type *x, SmallGroups *s, bool bytes) {
   const Target *t = u->target;
   double each = bytes ? bytes_time(u) : 1, stay = time_to_stay(t, s),
-         copy = figures.copy_time / (double)s->window;
+         copy = figures.copy_time / (double)s->window, gather = moves_bytes(u) ? copy / 4 : copy;
   switch (cheapest(t, x, s, bytes)) {
   case GW_depthwise:
-    return (double)(s->in * s->out) * (figures.depthwise_time + 2 * copy) + (double)s->out * copy;
+    return (double)(s->in * s->out) * (figures.depthwise_time + gather + copy) +
+           (double)s->out * copy;
   case GW_padded:
     return (double)(s->padded_in * s->results) * each +
            (double)((s->in < s->padded_in ? s->padded_in : 0) + s->results) * 2 * copy;
@@ -149,12 +157,20 @@ static GroupWay choose_way(const Unit *u, const Node *n, SmallGroups *s) {
   return bytes || x->dt == DT_f32 ? cheapest(u->target, x, s, bytes) : GW_stay;
 }
 
+/* The same of a channel to each group: its bytes are made floats at every place of the window, or
+ * once, where they are stored. */
+static bool stays_lone_bytes(const Unit *u, const SmallGroups *s) {
+  return (double)s->window * u->target->cost->byte_widen <= figures.copy_time;
+}
+
 /* Do bytes take less time as they are than as floats? */
 static bool stays_bytes(const Unit *u, const Node *n) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
   SmallGroups s;
-  if (!find_groups(g, n, &s) || !multiplies_bytes(g, n)) return false;
+  bool known = find_groups(g, n, &s);
+  if (graph_type(g, n->in[1])->dim[1] == 1) return !known || stays_lone_bytes(u, &s);
+  if (!known || !multiplies_bytes(g, n)) return false;
   if ((double)s.window < figures.copied_window) return time_to_stay(u->target, &s) > 0;
   double bytes = least_time(u, x, &s, true);
   return bytes < least_time(u, x, &s, false);
@@ -210,14 +226,12 @@ static Val make_padded(Graph *g, const SmallGroups *s, const Val *from, const At
 
 /* ---- depthwise ---- */
 
-/* For every result its channels; of bytes less a zero point the bytes are moved. */
+/* For every result its channels. */
 static Val repeat_channels(Graph *g, Val v, const SmallGroups *s) {
   if (s->out == 1) return v; /* they lie so */
-  i64 zero, n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
-  Val bytes = graph_narrow(g, v, &zero);
+  i64 n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
   for (i64 i = 0; i < n; i++) from[i] = i / s->in / s->out * s->in + i % s->in;
-  Val r = mk_gather(g, bytes ? bytes : v, mk_ints(g, from, (u32)n), 1);
-  return bytes ? graph_widen_as(g, v, r) : r;
+  return mk_gather(g, v, mk_ints(g, from, (u32)n), 1);
 }
 
 /* The channels of each result as an axis: [n, results * in, ...] -> [n, results, in, ...]. */
@@ -226,6 +240,22 @@ static Val channels_as_axis(Graph *g, Val v, i64 results, i64 in) {
   Dim dim[MAX_RANK] = {t.dim[0], results, in};
   memcpy(dim + 3, t.dim + 2, (t.rank - 2) * sizeof *dim);
   return mk_reshape(g, v, dim, t.rank + 1);
+}
+
+/* Both; of bytes less a zero point, as integers or floats, the bytes are moved, unless it is floats
+ * that are stored (moves_bytes). */
+static Val arrange_channels(const Unit *u, Val v, const SmallGroups *s) {
+  Graph *g = u->g;
+  const Node *cast = graph_def(g, v, OP_cast);
+  bool floats = cast && graph_type(g, v)->dt == DT_f32;
+  i64 zero;
+  Val whole = floats ? cast->in[0] : v, bytes = graph_narrow(g, whole, &zero);
+  if (floats && !moves_bytes(u)) bytes = 0;
+  Val r = repeat_channels(g, bytes ? bytes : v, s);
+  if (s->in > 1) r = channels_as_axis(g, r, s->n * s->out, s->in);
+  if (!bytes) return r;
+  r = graph_widen_as(g, whole, r);
+  return floats ? mk_cast(g, r, DT_f32) : r;
 }
 
 /* One more axis in front, over which a window goes in one step without a border. */
@@ -239,13 +269,11 @@ static void add_axis(Graph *g, Attr *at) {
   at->n++;
 }
 
-static Val make_depthwise(Graph *g, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
+static Val make_depthwise(const Unit *u, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
                           const Type *out) {
-  Val in[2] = {repeat_channels(g, from[0], s), from[1]};
-  if (s->in > 1) {
-    in[0] = channels_as_axis(g, in[0], s->n * s->out, s->in);
-    in[1] = mk_unsqueeze(g, in[1], 1);
-  }
+  Graph *g = u->g;
+  Val in[2] = {arrange_channels(u, from[0], s), from[1]};
+  if (s->in > 1) in[1] = mk_unsqueeze(g, in[1], 1);
   for (u32 i = 0; i < nat; i++) {
     if (at[i].key == AT_group) at[i].u.i = s->n * s->out;
     if (s->in > 1) add_axis(g, &at[i]);
@@ -293,7 +321,7 @@ static bool in_floats(Edit *e, NodeId id) {
   if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
   const Tensor *w = graph_const(g, conv->in[1]);
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
-  if (w->dim[1] < 2 || stays_bytes(e->user, conv)) return true;
+  if (stays_bytes(e->user, conv)) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
   if (!bytes || w->n > MOST_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;
@@ -327,7 +355,7 @@ static bool visit(Edit *e, NodeId id) {
   Type out = *graph_type(g, n->out[0]);
   g->loc = n->loc;
   Val made =
-      way == GW_padded ? make_padded(g, &s, in, at, nat) : make_depthwise(g, &s, in, at, nat, &out);
+      way == GW_padded ? make_padded(g, &s, in, at, nat) : make_depthwise(u, &s, in, at, nat, &out);
   return !edit_swap(e, id, made);
 }
 

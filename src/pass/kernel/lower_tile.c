@@ -327,6 +327,32 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
+/* Do loops between panels and rows go one after the other, so that a later line may read what the
+ * first has left? */
+static bool keeps_lines(const Tile *t) {
+  return t->p->threads < 2;
+}
+
+/* Do so many tiles of a line read a panel of halves often enough to keep it as floats? */
+static bool widens_once(const Tile *t, i64 tiles) {
+  double enough = t->l->unit->target->cost->widen_tiles;
+  if (t->at.lines && keeps_lines(t)) tiles *= t->at.lines;
+  return enough > 0 && (double)tiles >= enough;
+}
+
+/* The loop over tiles of a line behind the one that has widened the panels, which only the first
+ * line has; which it is at. */
+static ExprId tiles_left(const Tile *t, Cursor *at, i64 count, bool first_line) {
+  Prog *p = t->p;
+  if (!first_line) return ex_op2(p, OP_add, count_free(p, at, count - 1, "r"), ex_int(p, 1));
+  if (count == 1) {
+    prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.line)));
+    return ex_int(p, 0);
+  }
+  ExprId done = ex_op2(p, OP_min, ex_copy(p, t->at.line), ex_int(p, 1));
+  return ex_var(p, prog_for(p, at, ex_op2(p, OP_sub, ex_int(p, 1), done), ex_int(p, count), "r"));
+}
+
 static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   i64 most = tile_rows(t, panels);
@@ -343,30 +369,33 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   bool in_block = b->each && b->axis == t->axis.row;
   i64 lo = in_block ? 0 : t->f.axis[t->axis.row].lo;
   Cover c = tile_cover(in_block ? b->each : n - lo, most);
-  double widen = t->l->unit->target->cost->widen_tiles;
-  t->widens = widen > 0 && (double)(c.big + c.small) >= widen && pack_widen(t, panels);
-  fetch_choose(t, panels, (t->at.lines ? t->at.lines : 1) * (c.big + c.small));
+  i64 lines = t->at.lines ? t->at.lines : 1;
+  t->widens = widens_once(t, c.big + c.small) && pack_widen(t, panels);
+  bool first_line = t->widens && lines > 1 && keeps_lines(t);
+  fetch_choose(t, panels, lines * (c.big + c.small));
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
-    ExprId tile = ex_int(p, part ? c.big : 0);
+    ExprId tile = ex_int(p, part ? c.big : 0), turn = 0;
     if (t->at.lines) tile = times_plus(p, ex_copy(p, t->at.line), c.big + c.small, tile);
     t->at.fetch.tile = tile;
     if (t->widens) {
-      ExprId row = ex_int(p, lo + first);
-      if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
-      one_tile(t, in, (TileSize){rows, panels}, row, panel, valid);
+      Cursor begin = in;
+      if (first_line) prog_if(p, &begin, ex_op2(p, OP_lt, ex_copy(p, t->at.line), ex_int(p, 1)));
+      ExprId first_row = ex_int(p, lo + first);
+      if (in_block) first_row = ex_op2(p, OP_add, ex_copy(p, b->first), first_row);
+      one_tile(t, begin, (TileSize){rows, panels}, first_row, panel, valid);
       t->widens = false;
-      first += rows;
-      tile = ex_op2(p, OP_add, ex_copy(p, tile), ex_int(p, 1));
-      if (!--count) continue;
+      if (count == 1 && !first_line) continue;
+      turn = tiles_left(t, &in, count, first_line);
+    } else {
+      turn = count_free(p, &in, count, "r");
     }
-    ExprId turn = count_free(p, &in, count, "r"),
-           r = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
-    t->at.fetch.tile = ex_op2(p, OP_add, tile, turn);
-    if (in_block) r = ex_op2(p, OP_add, ex_copy(p, b->first), r);
-    one_tile(t, in, (TileSize){rows, panels}, r, panel, valid);
+    ExprId row = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
+    if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
+    t->at.fetch.tile = ex_op2(p, OP_add, ex_copy(p, tile), turn);
+    one_tile(t, in, (TileSize){rows, panels}, row, panel, valid);
   }
 }
 
