@@ -66,6 +66,9 @@ bool blocks_loops(Lower *l, Cursor at, const Form *f, const Node *n, BlockKind k
  * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { FULL_ROWS = 8, SHORT_ROWS = 4 };
 
+/* What the lower half of two sums in one register is too large by, which makes it positive. */
+enum { JOINED_BIAS = 0x8000 };
+
 /* Four bytes of 128. */
 static const i64 FOUR_128 = (i32)0x80808080;
 
@@ -93,7 +96,8 @@ typedef struct BlockTile {
   BufId fours;         /* x is in there, i32[rows, units + ROW_PAD, UNPACKED_WORDS]; 0: it is not */
   bool is_shifted;     /* and 128 is added */
   bool unpacks;        /* panels are unpacked for tiles of many rows */
-  BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
+  BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there; or
+                     i32[rows, units], where sums of two groups are halves of a register */
   i64 rows, wide; /* of x in a tile where there are many, and panels it has then */
   bool ahead;     /* weights that a single row reads are fetched ahead */
 } BlockTile;

@@ -64,15 +64,23 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
 }
 
 /* i32[rows, groups]: what the zero point of the weights adds to each sum, with its sign changed;
- * tiles begin their sums with it. */
+ * tiles begin their sums with it. Or i32[rows, units], both of a unit as halves. */
 static BufId offs_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
+  bool joined = block_is_scaled(b->q.kind) && b->unpacks;
+  Dim n = b->t.f.axis[0].hi, dim[2] = {n, joined ? b->q.n : b->q.n * b->q.split};
   BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 2, str_of(p->c, "off"));
   ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"));
-  ExprId group = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g"));
-  ExprId e = blocks_too_much(b, row, ex_copy(p, group));
-  prog_store(p, &in, to, (ExprId[]){row, group}, 2, e);
+  ExprId at = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g")), e;
+  if (joined) {
+    ExprId up = blocks_too_much(b, row, blocks_plus(p, at, 2, ex_int(p, 1)));
+    up = ex_op2(p, OP_shl, up, ex_const(p, DT_i32, (Scalar){.i = 16}));
+    e = ex_op2(p, OP_add, up, blocks_too_much(b, row, blocks_plus(p, at, 2, ex_int(p, 0))));
+    e = ex_op2(p, OP_add, e, ex_const(p, DT_i32, (Scalar){.i = JOINED_BIAS}));
+  } else {
+    e = blocks_too_much(b, row, ex_copy(p, at));
+  }
+  prog_store(p, &in, to, (ExprId[]){row, at}, 2, e);
   return to;
 }
 

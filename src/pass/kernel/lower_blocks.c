@@ -166,6 +166,20 @@ void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *
   for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
 }
 
+/* In a tile of several rows words that are elements as they are wait until they are used: registers
+ * are few. */
+static bool words_wait(const BlockTile *b, const BlockAt *at) {
+  return b->q.words == UNPACKED_WORDS && at->size.rows > 1;
+}
+
+static void load_early(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
+  if (!words_wait(b, at)) blocks_load_words(b, at, in, w);
+}
+
+static void load_late(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w, u32 j) {
+  if (words_wait(b, at)) w[j] = load_word(b, at, in, j);
+}
+
 /* Elements 4 j to 4 j + 3 of the unit in row i of the tile. */
 static ExprId four_of_x(const BlockTile *b, const BlockAt *at, ExprId i, u32 j) {
   Prog *p = b->p;
@@ -295,34 +309,39 @@ u32 blocks_most_pairs(const BlockTile *b) {
 
 /* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
  * added to the sums. */
-static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
-                           const BufId *w, u32 first, u32 end) {
+static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId *w,
+                           u32 first, u32 end) {
   u32 most = blocks_most_pairs(b);
   for (u32 from = first, to; from < end; from = to) {
     to = from + most < end ? from + most : end;
     BufId pairs = zeros(b, at, in);
-    for (u32 j = from; j < to; j++) add_four(b, at, in, pairs, OP_pairs, w, j);
+    for (u32 j = from; j < to; j++) {
+      load_late(b, at, in, w, j);
+      add_four(b, at, in, pairs, OP_pairs, w, j);
+    }
     add_pairs(b, at, in, sums, pairs);
   }
 }
 
-static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, const BufId *w,
+static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId *w,
                       u32 first, u32 end) {
   if (b->t.l->unit->pairs && !b->q.is_signed) {
     group_of_pairs(b, at, in, sums, w, first, end);
     return;
   }
-  for (u32 j = first; j < end; j++)
+  for (u32 j = first; j < end; j++) {
+    load_late(b, at, in, w, j);
     if (b->q.is_signed)
       add_signed(b, at, in, sums, w, j);
     else
       add_four(b, at, in, sums, OP_dot4, w, j);
+  }
 }
 
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   u32 fours = b->q.group / 4;
-  blocks_load_words(b, at, in, w);
+  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -428,13 +447,12 @@ static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor i
   BufId w[8];
   u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
   if (b->is_shifted) add_unpacked(b, at, in, total);
-  if (!b->unpacked) blocks_load_words(b, at, in, w);
+  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g, g, g);
     for (u32 j = 0, n; j < fours; j += n) {
       n = j + most < fours ? most : fours - j;
-      for (u32 k = 0; k < n && b->unpacked; k++) /* where it is used: registers are few */
-        w[g * fours + j + k] = load_word(b, at, in, g * fours + j + k);
+      for (u32 k = 0; k < n; k++) load_late(b, at, in, w, g * fours + j + k);
       add_scaled(b, at, in, total, s, w, g * fours + j, n);
     }
   }
@@ -452,30 +470,46 @@ static void add_times_scale(const BlockTile *b, const BlockAt *at, Cursor in, Bu
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
 }
 
-/* total[i, v] += sums of both groups, which have 16 bits, times their scales */
-static void add_both(const BlockTile *b, const BlockAt *at, Cursor in, BufId total,
-                     const BufId *sums) {
+/* What the sums of group 1 begin with, and those of group 0 behind them: they go on from the
+ * former, moved up, and from `off`. */
+static void begin_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums) {
   Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId idx[2] = {row_at(b, at, i), ex_copy(p, at->unit)};
+  VarId off = tile_let(p, &in, spread(b, ex_load(p, b->off, idx, 2)), "less");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId up = ex_op2(p, OP_shl, reg_load(p, sums, i, v), blocks_ints(b, 16));
+  reg_store(p, &in, sums, i, v, ex_op2(p, OP_add, up, ex_var(p, off)));
+}
+
+/* An unpacked unit: sums of both groups are the halves of one register, of which the lower one has
+ * JOINED_BIAS added, so that it takes nothing from the upper one; both are multiplied with their
+ * scales in one operation. */
+static void unit_of_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
+  Prog *p = b->p;
+  BufId w[8], sums = zeros(b, at, in);
+  u32 fours = b->q.group / 4;
+  add_group(b, at, in, sums, w, fours, 2 * fours);
+  begin_joined(b, at, in, sums);
+  add_group(b, at, in, sums, w, 0, fours);
   BufId s = load_scales(b, at, in, 0, 1, 0);
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId two = halves(b, reg_load(p, sums[0], i, v), reg_load(p, sums[1], i, v), 0);
+  ExprId two = ex_op2(p, OP_xor, reg_load(p, sums, i, v), blocks_ints(b, JOINED_BIAS));
   ExprId n = ex_op3(p, OP_dot2, two, reg_load(p, s, ex_int(p, 0), v), reg_load(p, total, i, v));
   reg_store(p, &in, total, i, v, n);
 }
 
-/* Sums of groups times their scales: one by one, or two in an operation where that saves more than
- * putting scales together costs. */
+/* Sums of groups times their scales, one by one. */
 static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
-  BufId w[8], sums[2];
+  BufId w[8];
   u32 fours = b->q.group / 4;
-  blocks_load_words(b, at, in, w);
+  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
-    sums[g] = begin_group(b, at, in, g);
-    add_group(b, at, in, sums[g], w, g * fours, (g + 1) * fours);
-    if (!b->unpacked) add_times_scale(b, at, in, total, sums[g], g);
+    BufId sums = begin_group(b, at, in, g);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    add_times_scale(b, at, in, total, sums, g);
   }
-  if (b->unpacked) add_both(b, at, in, total, sums);
 }
 
 /* ---- integers with signs, crossed ---- */
@@ -602,7 +636,9 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
   if (b->crossed && s.rows > 1)
     unit_of_crossed(b, &here, in, acc);
   else if (scaled)
-    (b->t.l->unit->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, total);
+    (b->t.l->unit->pairs ? unit_of_scaled_pairs
+     : b->unpacked       ? unit_of_joined
+                         : unit_of_scaled)(b, &here, in, total);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
