@@ -86,14 +86,14 @@ TEXT = ("The harbour lay quiet in the early light. Two boats had come in during 
         "only the sound of water against the stones.")
 SYSTEM = "system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
 START, END, NEWLINE = 1, 2, 198
-# as it is, or in the template of a chat; and what follows, one best token after the other
+# as it is, or in the template of a chat; what follows, one best token after the other; by how much the second one is behind, at least
 PROMPTS = [
-    ("1, 2, 3, 4, 5, 6, 7,", False, [216, 40, 28, 216, 41, 28, 216, 33, 32, 28, 216, 33, 33, 28, 216, 33]),
-    ("Once upon a time", False, [28, 260, 2240, 282, 23324, 27108, 436, 253, 15114, 39228, 28, 351, 25854, 41658, 284, 14055]),
-    ("Name the days of the week.", True, [504, 2009, 282, 260, 2605, 359, 42, 12397, 28, 14801, 28, 15083, 28, 14963, 28, 11655]),
-    ("What is 1+1?", True, [33, 1232, 216, 33, 446, 216, 34, 281, 6530, 30, END]),
-    ("hi", True, [19556, 665, 17, 1073, 416, 339, 4237, 346, 1834, 47, END]),
-    ("What is the capital of France?", True, [504, 3575, 282, 4649, 314, 7042, 30, END]),
+    ("1, 2, 3, 4, 5, 6, 7,", False, [216, 40, 28, 216, 41, 28, 216, 33, 32, 28, 216, 33, 33, 28, 216, 33], 1.90),
+    ("Once upon a time", False, [28, 260, 2240, 282, 23324, 27108, 436, 253, 15114, 39228, 28, 351, 25854, 41658, 284, 14055], 0.16),
+    ("Name the days of the week.", True, [504, 2009, 282, 260, 2605, 359, 42, 12397, 28, 14801, 28, 15083, 28, 14963, 28, 11655], 0.64),
+    ("What is 1+1?", True, [33, 1232, 216, 33, 446, 216, 34, 281, 6530, 30, END], 0.30),
+    ("hi", True, [19556, 665, 17, 1073, 416, 339, 4237, 346, 1834, 47, END], 0.06),
+    ("What is the capital of France?", True, [504, 3575, 282, 4649, 314, 7042, 30, END], 0.08),
 ]
 
 
@@ -131,8 +131,10 @@ def greedy(s, ids, most):
 
 
 def follows(s, ids, want):
-    """The same tokens are the best ones in runs that are told them."""
-    return [int(i) for i in s.feed(ids + want, 64).argmax(1)[len(ids) - 1:-1]] == want
+    """Are the same tokens the best ones, in runs that are told them? And the least lead of the best."""
+    y = s.feed(ids + want, 64)[len(ids) - 1:-1]
+    two = np.sort(y, 1)[:, -2:]
+    return y.argmax(1).tolist() == want, float((two[:, 1] - two[:, 0]).min())
 
 
 def nll(s, ids):
@@ -142,20 +144,21 @@ def nll(s, ids):
 
 
 def real(library, path):
-    """Floats take seconds for a few tokens, so they get the short ones; blocks and bytes the others, where no second token is near."""
+    """All prompts with floats, on vectors that every x86-64 has, as plain loops take minutes; with blocks and bytes those where no second token is near."""
     encode, wrong = tokeniser(path), []
-    s = Session(library, path, "c", precise=True, context=128, every=1)
+    s = Session(library, path, "c", "sse2", precise=True, context=128, every=1)
     y = s.feed(encode("The capital of France is"), 64)[-1]
     best = [(int(i), float(y[i])) for i in y.argsort()[::-1][:5]]
-    p, chat, want = PROMPTS[1]
-    if not follows(s, prompt_ids(encode, p, chat), want):
-        wrong.append(f"'{p}' is continued otherwise")
+    for p, chat, want, lead in PROMPTS:
+        right, have = follows(s, prompt_ids(encode, p, chat), want)
+        if not right or abs(have - lead) > 0.01:
+            wrong.append(f"'{p}' with floats is continued {'as it should be' if right else 'otherwise'}, the second token {have:.3f} behind, expected {lead}")
     s.close()
     s = Session(library, path, "c", context=128, every=1)
-    for p, chat, want in (PROMPTS[0], PROMPTS[2]):
-        if not follows(s, prompt_ids(encode, p, chat), want):
+    for p, chat, want, _ in (PROMPTS[0], PROMPTS[2]):
+        if not follows(s, prompt_ids(encode, p, chat), want)[0]:
             wrong.append(f"'{p}' is continued otherwise")
-    p, chat, want = PROMPTS[0]
+    p, chat, want, _ = PROMPTS[0]
     if greedy(s, prompt_ids(encode, p, chat), 6) != want[:6]:
         wrong.append(f"'{p}' is continued otherwise token by token")
     have = nll(s, encode(TEXT))

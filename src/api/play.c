@@ -8,6 +8,7 @@
 #include "api/own.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -179,6 +180,12 @@ static void check_talk(Ingot *m, const IngotBuild *o) {
     fail(m->c, ERR_unsupported, loc, "--system: the template of this model has no such message");
 }
 
+/* Memory of the machine in bytes; as good as none where it does not say. */
+static double memory_bytes(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages < 1 || page < 1 ? HUGE_VAL : (double)pages * (double)page;
+}
+
 static const char *compiler_name(Ctx *c, const char *cc) {
   Words w = {0};
   words_compiler(c, &w, cc);
@@ -205,6 +212,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   }
   if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
   check_talk(m, o);
+  m->told.language.room = memory_bytes();
   if (!compiles) {
     *program = NULL;
     api_march(m, o->march ? o->march : "native", o->cc);

@@ -134,6 +134,8 @@ struct LmWish {
   i64 chunk;   /* most tokens of one run */
   bool every;  /* logits of all tokens, not only of the last */
   DType kept;  /* of keys and values: f16 or f32, always given */
+  double room; /* bytes there are: a context that takes more for keys and values, or one that the
+                  model was not trained for, is refused; 0: the latter is warned of */
 };
 
 struct ImportOptions {

@@ -220,7 +220,7 @@ def onwards(env, march):
 
 def careful(env, march):
     """Programs that watch what C leaves undefined, and their memory, give the bits of the interpreter and have nothing to say."""
-    p = Products(env, "careful-" + march, WAYS)
+    p = Products(env, "careful-" + march, KINDS)
     program, given, made = (os.path.join(p.folder, name) for name in ("prog", "in.npz", "out.npz"))
     if not cpu.can_run(march):
         raise Skip(f"this machine has no {march}")
@@ -274,7 +274,7 @@ def tests(env):
     return [Test(f"blocks/product/onwards/{march}", lambda m=march: onwards(env, m), 1) for march in ("avx2", "avx512")] + \
         [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
         [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
-        [Test(f"blocks/product/careful/{march}", lambda m=march: careful(env, m), 8) for march in ("scalar", "avx2", "avx512")] + \
+        [Test(f"blocks/product/careful/{march}", lambda m=march: careful(env, m), 20) for march in ("scalar", "avx2", "avx512")] + \
         [Test("blocks/product/without_dot4", lambda: without_dot4(env), 5)] + \
         [Test("blocks/product/exact", lambda: exact(env), 4), Test("blocks/product/tiles", lambda: tiles(env), 1), Test("blocks/product/parts", lambda: parts(env), 3)] + \
         [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("sse2", "avx2", "avx512")]

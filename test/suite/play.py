@@ -197,6 +197,19 @@ def ends(env):
             raise Fail(f"{words}: no word of {why!r}")
 
 
+def room(env):
+    """A context that the model was not trained for, or that memory does not hold, is refused before anything is compiled; the file, too, may say nothing."""
+    folder = env.scratch("play", "room")
+    silent = os.path.join(folder, "silent.gguf")
+    with open(made(env), "rb") as f, open(silent, "wb") as to:
+        to.write(f.read().replace(b"llama.context_length", b"other.context_length"))
+    for model, context, why in ((made(env), "129", "trained for 128 at most"), (silent, str(1 << 40), "keys and values take")):
+        cache = os.path.join(folder, "cache")
+        got = run([env.need_ingot(), "play", "-m", model, "-p", "abc", "--raw", "--context", context], 20, env={"XDG_CACHE_HOME": cache, "CC": "false"})
+        if got.rc != 2 or why not in got.text() or got.out:
+            raise Fail(f"a context of {context}: {explain(got)}: {tail(got.text(), 4)}")
+
+
 def signals(env):
     """What plays minds signals, though the process that became it had a thread for them; it ends when nobody reads what it says."""
     words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64"]
@@ -303,4 +316,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]

@@ -261,6 +261,28 @@ static void refuse_unused(Decoder *d) {
   }
 }
 
+/* Refuses a context that the model, or the memory, has no room for, before anything is made of it.
+ */
+static void check_context(LmFile *f, const LmShape *s, const LmWish *wish) {
+  double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(wish->kept), bytes = 0;
+  long long context = (long long)s->context;
+  if (s->longest && s->context > s->longest) {
+    if (wish->room > 0)
+      fail(f->c, ERR_usage, f->loc, "a context of %lld: the model was trained for %lld at most",
+           context, (long long)s->longest);
+    warn(f->c, f->loc, "a context of %lld: the model was trained for %lld", context,
+         (long long)s->longest);
+  }
+  for (u32 i = 0; i < s->layers; i++) {
+    i64 window = s->layer[i].window;
+    bytes += each * (double)(window && window < s->context ? window : s->context);
+  }
+  if (wish->room > 0 && bytes > wish->room)
+    fail(f->c, ERR_usage, f->loc,
+         "a context of %lld: its keys and values take %.1f GB, and this machine has %.1f", context,
+         bytes / 1e9, wish->room / 1e9);
+}
+
 static Dim symbol(Graph *g, const char *name, i64 lo, i64 hi) {
   return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(g->c, name), lo, hi));
 }
@@ -270,6 +292,7 @@ Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Graph *g = graph_new(c);
   const LmShape *s = lm_shape(f, o->language.context);
   Decoder d = {.g = g, .f = f, .s = s, .wish = &o->language};
+  check_context(f, s, &o->language);
   g->eager = true;
   g->loc = f->loc;
   d.used = map_new(&c->scratch);

@@ -260,9 +260,6 @@ LmShape *lm_shape(LmFile *f, i64 context) {
   s->pairs = f->gguf && s->arch->flags & LA_pairs;
   s->plus_one = !f->gguf && s->arch->flags & LA_gemma;
   s->context = context ? context : s->longest && s->longest < LM_CONTEXT ? s->longest : LM_CONTEXT;
-  if (s->longest && s->context > s->longest)
-    warn(f->c, f->loc, "a context of %lld: the model was trained for %lld", (long long)s->context,
-         (long long)s->longest);
   read_layers(f, s);
   return s;
 }

@@ -1,5 +1,6 @@
 /* blocks.h: rows of blocks in the order in which kernels read them, and tiles of products with
- * them; shared by lower_blocks.c, blocks_loops.c, blocks_many.c and blocks_pack.c. */
+ * them; shared by lower_blocks.c, blocks_loops.c, blocks_many.c, blocks_cross.c and blocks_pack.c.
+ */
 #ifndef INGOT_BLOCKS_H
 #define INGOT_BLOCKS_H
 
@@ -66,6 +67,9 @@ bool blocks_loops(Lower *l, Cursor at, const Form *f, const Node *n, BlockKind k
  * seldom that they may lie in memory. A single row goes with PANELS of weights. */
 enum { FULL_ROWS = 8, SHORT_ROWS = 4 };
 
+/* What the lower half of two sums in one register is too large by, which makes it positive. */
+enum { JOINED_BIAS = 0x8000 };
+
 /* Four bytes of 128. */
 static const i64 FOUR_128 = (i32)0x80808080;
 
@@ -93,7 +97,8 @@ typedef struct BlockTile {
   BufId fours;         /* x is in there, i32[rows, units + ROW_PAD, UNPACKED_WORDS]; 0: it is not */
   bool is_shifted;     /* and 128 is added */
   bool unpacks;        /* panels are unpacked for tiles of many rows */
-  BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there */
+  BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there; or
+                     i32[rows, units], where sums of two groups are halves of a register */
   i64 rows, wide; /* of x in a tile where there are many, and panels it has then */
   bool ahead;     /* weights that a single row reads are fetched ahead */
 } BlockTile;
@@ -108,6 +113,7 @@ typedef struct BlockAt {
 } BlockAt;
 
 /* lower_blocks.c */
+ExprId blocks_spread(const BlockTile *b, ExprId e); /* the same in all lanes */
 ExprId blocks_plus(Prog *p, ExprId a, i64 k, ExprId b);
 ExprId blocks_ints(const BlockTile *b, i64 x);
 ExprId blocks_panel_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, ExprId step,
@@ -124,13 +130,20 @@ ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v);
 ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up);
 ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group);
 u32 blocks_most_pairs(const BlockTile *b);
+ExprId blocks_unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v);
+void blocks_end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId acc,
+                      u32 g);
+
+/* blocks_cross.c */
+BufId blocks_cross_x(const BlockTile *b, Cursor in);
+void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
+                         i64 panels);
+void blocks_unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc);
 
 /* blocks_many.c. How x is kept for tiles of many rows, and how many of these and of panels a tile
  * has. */
 void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                           i64 panels);
-void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
-                         i64 panels);
 void blocks_prepare_rows(BlockTile *b, Cursor at);
 
 #endif

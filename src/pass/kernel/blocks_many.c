@@ -64,15 +64,23 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
 }
 
 /* i32[rows, groups]: what the zero point of the weights adds to each sum, with its sign changed;
- * tiles begin their sums with it. */
+ * tiles begin their sums with it. Or i32[rows, units], both of a unit as halves. */
 static BufId offs_of_x(const BlockTile *b, Cursor in) {
   Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi, dim[2] = {n, b->q.n * b->q.split};
+  bool joined = block_is_scaled(b->q.kind) && b->unpacks;
+  Dim n = b->t.f.axis[0].hi, dim[2] = {n, joined ? b->q.n : b->q.n * b->q.split};
   BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 2, str_of(p->c, "off"));
   ExprId row = ex_var(p, for_free(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"));
-  ExprId group = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g"));
-  ExprId e = blocks_too_much(b, row, ex_copy(p, group));
-  prog_store(p, &in, to, (ExprId[]){row, group}, 2, e);
+  ExprId at = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, dim[1]), "g")), e;
+  if (joined) {
+    ExprId up = blocks_too_much(b, row, blocks_plus(p, at, 2, ex_int(p, 1)));
+    up = ex_op2(p, OP_shl, up, ex_const(p, DT_i32, (Scalar){.i = 16}));
+    e = ex_op2(p, OP_add, up, blocks_too_much(b, row, blocks_plus(p, at, 2, ex_int(p, 0))));
+    e = ex_op2(p, OP_add, e, ex_const(p, DT_i32, (Scalar){.i = JOINED_BIAS}));
+  } else {
+    e = blocks_too_much(b, row, ex_copy(p, at));
+  }
+  prog_store(p, &in, to, (ExprId[]){row, at}, 2, e);
   return to;
 }
 
@@ -89,85 +97,6 @@ static BufId fours_of_x(const BlockTile *b, Cursor in) {
   if (b->is_shifted) e = ex_op2(p, OP_xor, e, ex_const(p, DT_i32, (Scalar){.i = FOUR_128}));
   prog_store(p, &in, to, idx, 3, e);
   return to;
-}
-
-static ExprId same(const BlockTile *b, i64 x, u32 lanes) {
-  ExprId e = ex_const(b->p, DT_i32, (Scalar){.i = x});
-  return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
-}
-
-/* Winograd's inner product (lower_blocks.c) of one side. four: four bytes, to each of which 128 was
- * added. half: the even and the odd ones, two to a word. Returns sum plus the products of even and
- * odd neighbours, and 128 times all four: what that method takes off at the end. */
-static ExprId cross_four(const BlockTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
-                         ExprId sum) {
-  Prog *p = b->p;
-  VarId all = tile_let(p, in, four, "q");
-  half[0] = tile_let(p, in, ex_op2(p, OP_and, ex_var(p, all), same(b, 0x00ff00ff, lanes)), "e");
-  ExprId odd = ex_op2(p, OP_shr, ex_var(p, all), same(b, 8, lanes));
-  half[1] = tile_let(p, in, ex_op2(p, OP_and, odd, same(b, 0x00ff00ff, lanes)), "o");
-  ExprId both = ex_op2(p, OP_add, ex_var(p, half[0]), ex_var(p, half[1]));
-  sum = ex_op3(p, OP_dot2, both, same(b, 0x00800080, lanes), sum);
-  return ex_op3(p, OP_dot2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
-}
-
-/* i32[tiles, units, SHORT_ROWS, CROSSED]: x for that method, in the order in which tiles read it.
- */
-static BufId cross_x(const BlockTile *b, Cursor in) {
-  Prog *p = b->p;
-  Dim n = b->t.f.axis[0].hi,
-      dim[4] = {dim_div(p->dims, n, SHORT_ROWS), b->q.n, SHORT_ROWS, CROSSED};
-  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "crossed"));
-  ExprId tiles = ex_op2(p, OP_div, blocks_rows_of_tiles(b), ex_int(p, SHORT_ROWS));
-  ExprId tile = ex_var(p, for_free(p, &in, ex_int(p, 0), tiles, "r"));
-  ExprId i = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, SHORT_ROWS), "i"));
-  ExprId row = blocks_plus(p, tile, SHORT_ROWS, ex_copy(p, i));
-  ExprId unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
-  ExprId sum = same(b, 0, 1);
-  for (u32 j = 0; j < CROSS_ODD; j++) {
-    VarId half[2];
-    ExprId four =
-        blocks_x_load(b, b->x, row, blocks_plus(p, unit, BLOCK_X, ex_int(p, 4 * j)), true);
-    four = ex_op2(p, OP_xor, four, same(b, FOUR_128, 1));
-    sum = cross_four(b, &in, four, 1, half, sum);
-    for (u32 odd = 0; odd < 2; odd++) {
-      ExprId idx[4] = {ex_copy(p, tile), ex_copy(p, unit), ex_copy(p, i),
-                       ex_int(p, j + odd * CROSS_ODD)};
-      prog_store(p, &in, to, idx, 4, ex_var(p, half[odd]));
-    }
-  }
-  prog_store(p, &in, to, (ExprId[]){tile, unit, i, ex_int(p, CROSS_OFF)}, 4, sum);
-  return to;
-}
-
-/* Elements of weights with 128 added. */
-static ExprId with_128(const BlockTile *b, ExprId four) {
-  Prog *p = b->p;
-  if (b->q.is_signed) return ex_op2(p, OP_xor, four, blocks_ints(b, FOUR_128));
-  if (b->q.less == 128) return four;
-  return ex_op2(p, OP_add, four, blocks_ints(b, (i32)(u32)((128 - b->q.less) * 0x01010101)));
-}
-
-/* The same of a part of some panels of weights. */
-void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
-                         i64 panels) {
-  Prog *p = b->p;
-  BlockAt at = {.size = {1, 1}, .group = group};
-  BufId w[8];
-  blocks_unpack_units(b, &in, &at);
-  ExprId v = tile_unrolled(p, &in, panels, "v"), sum = blocks_ints(b, 0), idx[4];
-  at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
-  blocks_load_words(b, &at, in, w);
-  for (u32 j = 0; j < CROSS_ODD; j++) {
-    VarId half[2];
-    ExprId four = with_128(b, blocks_four_bytes(b, w, j, ex_int(p, 0)));
-    sum = cross_four(b, &in, four, b->q.lanes, half, sum);
-    for (u32 odd = 0; odd < 2; odd++)
-      prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.place, j + odd * CROSS_ODD, v, idx),
-                 ex_var(p, half[odd]));
-  }
-  ExprId off = ex_op2(p, OP_sub, blocks_ints(b, 128 * 128 * BLOCK_X), sum);
-  prog_store(p, &in, to, idx, blocks_unpacked_at(b, at.place, CROSS_OFF, v, idx), off);
 }
 
 static bool has_few_rows(const BlockTile *b) {
@@ -213,7 +142,7 @@ void blocks_prepare_rows(BlockTile *b, Cursor at) {
     b->wide = 2;
   }
   if (is_crossed(b)) {
-    b->crossed = cross_x(b, at);
+    b->crossed = blocks_cross_x(b, at);
     return;
   }
   b->unpacks = is_unpacked(b);

@@ -12,10 +12,6 @@
  * Where x is floats, weights become f32 in registers, as unblock makes them, and products are added
  * in order.
  *
- * Where bytes have no such operation, tiles take the products of two elements at once,
- * as Winograd does in inner products, by (w0 + x1) (w1 + x0) - w0 w1 - x0 x1: half the
- * multiplications are left, as what is taken off is that of weights or of x alone.
- *
  * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
  * that rows of x give the same bits one by one and together, and for any number of threads.
  */
@@ -25,7 +21,7 @@
 
 /* ---- pieces ---- */
 
-static ExprId spread(const BlockTile *b, ExprId e) {
+ExprId blocks_spread(const BlockTile *b, ExprId e) {
   return b->q.lanes > 1 ? ex_splat(b->p, e, b->q.lanes) : e;
 }
 
@@ -43,7 +39,7 @@ ExprId blocks_panel_load(const BlockTile *b, const BlockAt *at, BufId from, Expr
 }
 
 ExprId blocks_ints(const BlockTile *b, i64 x) {
-  return spread(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
+  return blocks_spread(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
 }
 
 /* Element of an operand of the node, or four of them as one number. */
@@ -144,7 +140,7 @@ u32 blocks_unpacked_at(const BlockTile *b, ExprId place, u32 word, ExprId v, Exp
   return 4;
 }
 
-static ExprId unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
+ExprId blocks_unpacked_load(const BlockTile *b, const BlockAt *at, u32 word, ExprId v) {
   ExprId idx[4];
   u32 n = blocks_unpacked_at(b, at->place, word, v, idx);
   return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
@@ -155,7 +151,7 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, j, v)
+  ExprId e = b->unpacked ? blocks_unpacked_load(b, at, j, v)
                          : blocks_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
   if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
@@ -164,6 +160,20 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
 
 void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
   for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
+}
+
+/* In a tile of several rows words that are elements as they are wait until they are used: registers
+ * are few. */
+static bool words_wait(const BlockTile *b, const BlockAt *at) {
+  return b->q.words == UNPACKED_WORDS && at->size.rows > 1;
+}
+
+static void load_early(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
+  if (!words_wait(b, at)) blocks_load_words(b, at, in, w);
+}
+
+static void load_late(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w, u32 j) {
+  if (words_wait(b, at)) w[j] = load_word(b, at, in, j);
 }
 
 /* Elements 4 j to 4 j + 3 of the unit in row i of the tile. */
@@ -206,7 +216,7 @@ static void add_signed(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
                            blocks_plus(p, at->unit, BLOCK_X, ex_int(p, 4 * j)), true);
-  x = ex_op2(p, OP_sign4, spread(b, x), ex_copy(p, e));
+  x = ex_op2(p, OP_sign4, blocks_spread(b, x), ex_copy(p, e));
   ExprId two = ex_op3(p, OP_pairs, ex_var(p, m), x, blocks_ints(b, 0));
   ExprId n = ex_op3(p, OP_dot2, two, blocks_ints(b, 0x00010001), reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
@@ -217,7 +227,7 @@ static void add_four(const BlockTile *b, const BlockAt *at, Cursor in, BufId sum
                      const BufId *w, u32 j) {
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  VarId f = tile_let(p, &in, spread(b, four_of_x(b, at, i, j)), "x");
+  VarId f = tile_let(p, &in, blocks_spread(b, four_of_x(b, at, i, j)), "x");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = blocks_four_bytes(b, w, j, v);
   ExprId x = ex_var(p, f), sum = reg_load(p, sums, i, v);
   reg_store(p, &in, sums, i, v,
@@ -241,16 +251,16 @@ static BufId begin_group(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
     ExprId row = row_at(b, at, i), group = blocks_plus(p, at->unit, b->q.split, ex_int(p, g));
     ExprId sum =
         b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : blocks_too_much(b, row, group);
-    first = ex_var(p, tile_let(p, &in, spread(b, sum), "less"));
+    first = ex_var(p, tile_let(p, &in, blocks_spread(b, sum), "less"));
   }
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  if (b->is_shifted) first = unpacked_load(b, at, blocks_unpacked_words(b) - 1, v);
+  if (b->is_shifted) first = blocks_unpacked_load(b, at, blocks_unpacked_words(b) - 1, v);
   reg_store(p, &in, sums, i, v, first);
   return sums;
 }
 
 /* acc[i, v] += the sums of group g, scaled. */
-static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId acc,
+void blocks_end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId acc,
                       u32 g) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
@@ -259,12 +269,13 @@ static void end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
   ExprId by = blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
-  ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), spread(b, by));
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), blocks_spread(b, by));
   reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
   if (!o) return;
   ExprId sum =
       blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
-  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), spread(b, sum), reg_load(p, acc, i, v)));
+  reg_store(p, &in, acc, i, v,
+            madd(b, ex_var(p, o), blocks_spread(b, sum), reg_load(p, acc, i, v)));
 }
 
 static BufId zeros(const BlockTile *b, const BlockAt *at, Cursor in) {
@@ -295,38 +306,43 @@ u32 blocks_most_pairs(const BlockTile *b) {
 
 /* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
  * added to the sums. */
-static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums,
-                           const BufId *w, u32 first, u32 end) {
+static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId *w,
+                           u32 first, u32 end) {
   u32 most = blocks_most_pairs(b);
   for (u32 from = first, to; from < end; from = to) {
     to = from + most < end ? from + most : end;
     BufId pairs = zeros(b, at, in);
-    for (u32 j = from; j < to; j++) add_four(b, at, in, pairs, OP_pairs, w, j);
+    for (u32 j = from; j < to; j++) {
+      load_late(b, at, in, w, j);
+      add_four(b, at, in, pairs, OP_pairs, w, j);
+    }
     add_pairs(b, at, in, sums, pairs);
   }
 }
 
-static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, const BufId *w,
+static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums, BufId *w,
                       u32 first, u32 end) {
   if (b->t.l->unit->pairs && !b->q.is_signed) {
     group_of_pairs(b, at, in, sums, w, first, end);
     return;
   }
-  for (u32 j = first; j < end; j++)
+  for (u32 j = first; j < end; j++) {
+    load_late(b, at, in, w, j);
     if (b->q.is_signed)
       add_signed(b, at, in, sums, w, j);
     else
       add_four(b, at, in, sums, OP_dot4, w, j);
+  }
 }
 
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
   BufId w[8];
   u32 fours = b->q.group / 4;
-  blocks_load_words(b, at, in, w);
+  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
-    end_group(b, at, in, sums, acc, g);
+    blocks_end_group(b, at, in, sums, acc, g);
   }
 }
 
@@ -338,7 +354,7 @@ static void end_block(const BlockTile *b, const BlockAt *at, Cursor in, BufId to
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   VarId d = tile_let(p, &in, block_load(b, at, b->q.d, v), "d");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
-  ExprId by = spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->block), false));
+  ExprId by = blocks_spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->block), false));
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, total, i, v), false);
   reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
@@ -354,7 +370,7 @@ static void add_offsets(const BlockTile *b, const BlockAt *at, Cursor in, BufId 
   ExprId sum = reg_load(p, acc, i, v);
   for (u32 g = 0; g < 2; g++) {
     ExprId x = blocks_x_load(b, b->sum, row, blocks_plus(p, at->unit, 2, ex_int(p, g)), false);
-    sum = madd(b, ex_var(p, o[g]), spread(b, x), sum);
+    sum = madd(b, ex_var(p, o[g]), blocks_spread(b, x), sum);
   }
   reg_store(p, &in, acc, i, v, sum);
 }
@@ -377,7 +393,7 @@ static BufId load_scales(const BlockTile *b, const BlockAt *at, Cursor in, u32 g
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->unpacked ? unpacked_load(b, at, UNPACKED_WORDS + word, v)
+  ExprId e = b->unpacked ? blocks_unpacked_load(b, at, UNPACKED_WORDS + word, v)
                          : blocks_scale_pair(b, at, v, g, h, 0);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
   return to;
@@ -390,7 +406,7 @@ static void add_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId s
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   VarId x[8];
   for (u32 j = 0; j < fours; j++)
-    x[j] = tile_let(p, &in, spread(b, four_of_x(b, at, i, first + j)), "x");
+    x[j] = tile_let(p, &in, blocks_spread(b, four_of_x(b, at, i, first + j)), "x");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = blocks_ints(b, 0);
   for (u32 j = 0; j < fours; j++) {
     ExprId e = blocks_four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
@@ -407,7 +423,7 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId tot
   while ((i64)1 << up < b->q.less) up++;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId two = x_pair(b, row_at(b, at, i), blocks_plus(p, at->unit, 2, ex_int(p, 0)));
-  VarId x = tile_let(p, &in, spread(b, two), "less");
+  VarId x = tile_let(p, &in, blocks_spread(b, two), "less");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   ExprId s = blocks_scale_pair(b, at, v, 0, 1, up);
   ExprId off = ex_op3(p, OP_dot2, s, ex_var(p, x), blocks_ints(b, 0));
@@ -418,7 +434,7 @@ static void take_off(const BlockTile *b, const BlockAt *at, Cursor in, BufId tot
 static void add_unpacked(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  VarId off = tile_let(p, &in, unpacked_load(b, at, blocks_unpacked_words(b) - 1, v), "off");
+  VarId off = tile_let(p, &in, blocks_unpacked_load(b, at, blocks_unpacked_words(b) - 1, v), "off");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), ex_var(p, off)));
 }
@@ -428,13 +444,12 @@ static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor i
   BufId w[8];
   u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
   if (b->is_shifted) add_unpacked(b, at, in, total);
-  if (!b->unpacked) blocks_load_words(b, at, in, w);
+  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g, g, g);
     for (u32 j = 0, n; j < fours; j += n) {
       n = j + most < fours ? most : fours - j;
-      for (u32 k = 0; k < n && b->unpacked; k++) /* where it is used: registers are few */
-        w[g * fours + j + k] = load_word(b, at, in, g * fours + j + k);
+      for (u32 k = 0; k < n; k++) load_late(b, at, in, w, g * fours + j + k);
       add_scaled(b, at, in, total, s, w, g * fours + j, n);
     }
   }
@@ -452,67 +467,46 @@ static void add_times_scale(const BlockTile *b, const BlockAt *at, Cursor in, Bu
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
 }
 
-/* total[i, v] += sums of both groups, which have 16 bits, times their scales */
-static void add_both(const BlockTile *b, const BlockAt *at, Cursor in, BufId total,
-                     const BufId *sums) {
+/* What the sums of group 1 begin with, and those of group 0 behind them: they go on from the
+ * former, moved up, and from `off`. */
+static void begin_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId sums) {
   Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId idx[2] = {row_at(b, at, i), ex_copy(p, at->unit)};
+  VarId off = tile_let(p, &in, blocks_spread(b, ex_load(p, b->off, idx, 2)), "less");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId up = ex_op2(p, OP_shl, reg_load(p, sums, i, v), blocks_ints(b, 16));
+  reg_store(p, &in, sums, i, v, ex_op2(p, OP_add, up, ex_var(p, off)));
+}
+
+/* An unpacked unit: sums of both groups are the halves of one register, of which the lower one has
+ * JOINED_BIAS added, so that it takes nothing from the upper one; both are multiplied with their
+ * scales in one operation. */
+static void unit_of_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
+  Prog *p = b->p;
+  BufId w[8], sums = zeros(b, at, in);
+  u32 fours = b->q.group / 4;
+  add_group(b, at, in, sums, w, fours, 2 * fours);
+  begin_joined(b, at, in, sums);
+  add_group(b, at, in, sums, w, 0, fours);
   BufId s = load_scales(b, at, in, 0, 1, 0);
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId two = halves(b, reg_load(p, sums[0], i, v), reg_load(p, sums[1], i, v), 0);
+  ExprId two = ex_op2(p, OP_xor, reg_load(p, sums, i, v), blocks_ints(b, JOINED_BIAS));
   ExprId n = ex_op3(p, OP_dot2, two, reg_load(p, s, ex_int(p, 0), v), reg_load(p, total, i, v));
   reg_store(p, &in, total, i, v, n);
 }
 
-/* Sums of groups times their scales: one by one, or two in an operation where that saves more than
- * putting scales together costs. */
+/* Sums of groups times their scales, one by one. */
 static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
-  BufId w[8], sums[2];
+  BufId w[8];
   u32 fours = b->q.group / 4;
-  blocks_load_words(b, at, in, w);
+  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
-    sums[g] = begin_group(b, at, in, g);
-    add_group(b, at, in, sums[g], w, g * fours, (g + 1) * fours);
-    if (!b->unpacked) add_times_scale(b, at, in, total, sums[g], g);
+    BufId sums = begin_group(b, at, in, g);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    add_times_scale(b, at, in, total, sums, g);
   }
-  if (b->unpacked) add_both(b, at, in, total, sums);
-}
-
-/* ---- integers with signs, crossed ---- */
-
-static VarId crossed_x(const BlockTile *b, const BlockAt *at, Cursor *in, ExprId i, u32 word) {
-  Prog *p = b->p;
-  ExprId tile = ex_op2(p, OP_div, ex_copy(p, at->row), ex_int(p, SHORT_ROWS));
-  ExprId idx[4] = {tile, ex_copy(p, at->unit), ex_copy(p, i), ex_int(p, word)};
-  return tile_let(p, in, spread(b, ex_load(p, b->crossed, idx, 4)), "x");
-}
-
-static void unit_of_crossed(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  Prog *p = b->p;
-  i64 panels = at->size.panels;
-  BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, panels, "n");
-  Cursor to = in;
-  ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
-  VarId x[2] = {crossed_x(b, at, &to, i, CROSS_OFF)};
-  ExprId v = tile_unrolled(p, &to, panels, "v"), off = unpacked_load(b, at, CROSS_OFF, v);
-  reg_store(p, &to, sums, i, v, ex_op2(p, OP_sub, off, ex_var(p, x[0])));
-  for (u32 j = 0; j < CROSS_ODD; j++) {
-    BufId w[2];
-    for (u32 odd = 0; odd < 2; odd++) {
-      to = in;
-      w[odd] = tile_registers(p, DT_i32, b->q.lanes, 1, panels, "w");
-      v = tile_unrolled(p, &to, panels, "v");
-      reg_store(p, &to, w[odd], ex_int(p, 0), v, unpacked_load(b, at, j + odd * CROSS_ODD, v));
-    }
-    to = in;
-    i = tile_unrolled(p, &to, at->size.rows, "p");
-    for (u32 odd = 0; odd < 2; odd++) x[odd] = crossed_x(b, at, &to, i, j + odd * CROSS_ODD);
-    v = tile_unrolled(p, &to, panels, "v");
-    ExprId one = ex_op2(p, OP_add, reg_load(p, w[0], ex_int(p, 0), v), ex_var(p, x[1]));
-    ExprId other = ex_op2(p, OP_add, reg_load(p, w[1], ex_int(p, 0), v), ex_var(p, x[0]));
-    reg_store(p, &to, sums, i, v, ex_op3(p, OP_dot2, one, other, reg_load(p, sums, i, v)));
-  }
-  end_group(b, at, in, sums, acc, 0);
 }
 
 /* ---- floats ---- */
@@ -539,7 +533,8 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
                            blocks_plus(p, at->unit, BLOCK_X, ex_int(p, e)), false);
-  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, weight), spread(b, x), reg_load(p, acc, i, v)));
+  reg_store(p, &in, acc, i, v,
+            madd(b, ex_var(p, weight), blocks_spread(b, x), reg_load(p, acc, i, v)));
 }
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
@@ -563,7 +558,8 @@ static BufId begin_tile(const BlockTile *b, const BlockAt *at, Cursor in) {
   BufId acc = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "acc");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  ExprId e = b->kept ? kept_at(b, at, i, v, idx) : spread(b, ex_const(p, DT_f32, (Scalar){.f = 0}));
+  ExprId e =
+      b->kept ? kept_at(b, at, i, v, idx) : blocks_spread(b, ex_const(p, DT_f32, (Scalar){.f = 0}));
   reg_store(p, &in, acc, i, v, e);
   return acc;
 }
@@ -600,9 +596,11 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
     here.unit = blocks_plus(p, here.block, units, u);
   }
   if (b->crossed && s.rows > 1)
-    unit_of_crossed(b, &here, in, acc);
+    blocks_unit_of_crossed(b, &here, in, acc);
   else if (scaled)
-    (b->t.l->unit->pairs ? unit_of_scaled_pairs : unit_of_scaled)(b, &here, in, total);
+    (b->t.l->unit->pairs ? unit_of_scaled_pairs
+     : b->unpacked       ? unit_of_joined
+                         : unit_of_scaled)(b, &here, in, total);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
@@ -647,7 +645,7 @@ static void begin_kept(const BlockTile *b, Cursor in, i64 first, i64 panels) {
   ExprId idx[3] = {ex_var(p, prog_for(p, &in, ex_int(p, 0), blocks_rows_of_tiles(b), "r"))};
   idx[1] = ex_op2(p, OP_add, ex_int(p, first), tile_unrolled(p, &in, panels, "v"));
   idx[2] = ex_int(p, 0);
-  prog_store(p, &in, b->kept, idx, 3, spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
+  prog_store(p, &in, b->kept, idx, 3, blocks_spread(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
 }
 
 /* Results from what was kept. */
