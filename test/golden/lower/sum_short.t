@@ -1,0 +1,21 @@
+# sums of sixteen that lie side by side: one after the other, as a row of sums would read what lies apart
+# run: --march=scalar --start=layout --stop=lower
+graph
+(%x: f32[512,16]) {
+  %y: f32[512] = reduce_sum(%x) {axes=[1], keep=0}
+  return %y
+}
+
+# expect
+prog
+buf b1: in f32[512,16]
+buf b2: out f32[512]
+kernel "reduce_sum" {
+  for i in 0..512 {
+    let acc: f32 = 0.0
+    for j in 0..16 {
+      set acc = acc + b1[i, j]
+    }
+    b2[i] = acc
+  }
+}
