@@ -95,20 +95,16 @@ static i64 offer_blocks(const TopkLine *s, u32 lanes, Cursor at, BufId kept, Var
   i64 end = k + (s->n - k) / block * block;
   VarId from = prog_for(p, &at, ex_int(p, k), ex_int(p, end), "from");
   prog_stmt(p, at.owner)->step = block;
-  ExprId zero = ex_int(p, 0), none = ex_const(p, DT_i32, (Scalar){0}), idx[MAX_RANK];
-  BufId some = tile_registers(p, DT_i32, lanes, 1, 1, "some");
-  reg_store(p, &at, some, zero, zero, ex_splat(p, ex_copy(p, none), lanes));
+  ExprId idx[MAX_RANK];
+  BufId some = tile_any_begin(p, &at, lanes);
   Cursor in = at;
   ExprId u = ex_op2(p, OP_mul, tile_unrolled(p, &in, 2, "u"), ex_int(p, lanes));
   for (u32 i = 0; i < rank; i++) idx[i] = ex_at(p, s->var[i]);
   idx[s->axis] = ex_op2(p, OP_add, ex_var(p, from), u);
   ExprId v = ex_load_vec(p, s->x, idx, rank, lanes);
   ExprId worse = ex_op2(p, s->largest ? OP_le : OP_ge, v, ex_splat(p, ex_var(p, least), lanes));
-  ExprId one = ex_splat(p, ex_const(p, DT_i32, (Scalar){.i = 1}), lanes);
-  reg_store(p, &in, some, zero, zero,
-            ex_op3(p, OP_select, worse, reg_load(p, some, zero, zero), one));
-  ExprId any = tile_fold_lanes(p, &at, OP_or, reg_load(p, some, zero, zero));
-  prog_if(p, &at, ex_op2(p, OP_gt, any, none));
+  tile_any_add(p, &in, some, ex_op1(p, OP_not, worse));
+  prog_if(p, &at, tile_any(p, &at, some));
   VarId i =
       prog_for(p, &at, ex_var(p, from), ex_op2(p, OP_add, ex_var(p, from), ex_int(p, block)), "i");
   offer(s, at, kept, i, least, k);
