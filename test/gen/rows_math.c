@@ -1,4 +1,5 @@
-/* rows_math.c: rows that compute: maps, casts, reductions, contractions, windows, scans, topk, suppress. */
+/* rows_math.c: rows that compute: maps, casts, reductions, contractions, windows, scans, topk,
+ * suppress. */
 #include "grow.h"
 
 #include <math.h>

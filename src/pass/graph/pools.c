@@ -13,7 +13,10 @@
  */
 #include "pass/pass.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { CHAIN = 32 }; /* nodes that are looked through for a convolution */
 
 typedef struct PoolWindow {
   u32 n;
@@ -35,16 +38,30 @@ static PoolWindow window_of(const Node *n) {
   return w;
 }
 
+/* Is it made of what a convolution gives? Then channels will be lanes, and no place is another. */
+static bool is_of_conv(Graph *g, Val v) {
+  for (u32 i = 0; i < CHAIN; i++) {
+    NodeId def = graph_val(g, v)->def;
+    const Node *n = def ? graph_node(g, def) : NULL;
+    if (!n || !n->nin || n->op == OP_conv) return n && n->op == OP_conv;
+    v = n->in[0];
+  }
+  return false;
+}
+
 /* Compares the elements that one result looks at all at once with those that it looks at dimension
- * by dimension, where lines are made that dimensions in front will step over. */
-static bool pays(const PoolWindow *w) {
+ * by dimension, where lines are made that dimensions in front will step over. Elements that lie
+ * apart, in steps along the last dimension, are picked out of vectors, unless channels are lanes.
+ */
+static bool pays(const PoolWindow *w, bool in_lanes) {
   double all = 1, lines = 0, made = 1;
   for (u32 i = 0; i < w->n; i++) {
-    all *= (double)w->size[i];
-    lines += (double)w->size[i] * made;
+    double each = !in_lanes && i + 1 == w->n && w->stride[i] > 1 ? figures.pool_apart : 1;
+    all *= (double)w->size[i] * each;
+    lines += (double)w->size[i] * made * each;
     made *= (double)(w->stride[i] < w->size[i] ? w->stride[i] : w->size[i]);
   }
-  return all >= figures.pool_gain * lines;
+  return all >= (in_lanes ? figures.pool_gain : figures.pool_plain_gain) * lines;
 }
 
 /* The window along dimension d alone. */
@@ -59,6 +76,26 @@ static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
   return mk_pool(g, op, x, one.n, one.size, one.stride, one.dilation, one.lo, one.hi);
 }
 
+/* x with what never wins around it, so that no step has to ask whether a window is inside, and all
+ * places are made in vectors. Where the window takes steps the result is so much smaller than x
+ * that a copy of x takes longer than that. */
+static Val surround(Graph *g, Val x, PoolWindow *w) {
+  Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
+  u32 first = graph_type(g, x)->rank - w->n;
+  bool any = false;
+  for (u32 i = 0; i < w->n; i++) {
+    if (w->stride[i] > 1) return x;
+    any |= w->lo[i] || w->hi[i];
+  }
+  if (!any) return x;
+  for (u32 i = 0; i < w->n; i++) {
+    lo[first + i] = w->lo[i];
+    hi[first + i] = w->hi[i];
+    w->lo[i] = w->hi[i] = 0;
+  }
+  return mk_pad(g, x, mk_like(g, x, -INFINITY), lo, hi, NULL);
+}
+
 /* Does a chain of pools give what the pool does? */
 static bool may_chain(Graph *g, const Node *n) {
   if (n->op != OP_pool_sum) return n->op == OP_pool_max;
@@ -70,10 +107,13 @@ static bool visit(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   if (!may_chain(g, n)) return true;
   PoolWindow w = window_of(n);
-  if (!pays(&w)) return true;
   Val x = n->in[0];
+  bool in_lanes = is_of_conv(g, x);
+  if (!pays(&w, in_lanes)) return true;
   Op op = n->op;
   g->loc = n->loc;
+  if (op == OP_pool_max && dtype_is_float(graph_type(g, x)->dt) && !in_lanes)
+    x = surround(g, x, &w);
   for (u32 d = w.n; d-- > 0;)
     if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, op, x, &w, d);
   return !edit_swap(e, id, x);

@@ -588,6 +588,25 @@ ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v) {
   return sum;
 }
 
+BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes) {
+  BufId some = tile_registers(p, DT_i32, lanes, 1, 1, "some");
+  ExprId none = ex_splat(p, ex_const(p, DT_i32, (Scalar){0}), lanes);
+  reg_store(p, at, some, ex_int(p, 0), ex_int(p, 0), none);
+  return some;
+}
+
+void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is) {
+  ExprId zero = ex_int(p, 0), so_far = reg_load(p, some, zero, zero);
+  ExprId one = ex_splat(p, ex_const(p, DT_i32, (Scalar){.i = 1}), prog_expr(p, is)->lanes);
+  reg_store(p, at, some, zero, zero, ex_op3(p, OP_select, is, one, so_far));
+}
+
+ExprId tile_any(Prog *p, Cursor *at, BufId some) {
+  ExprId zero = ex_int(p, 0);
+  ExprId any = tile_fold_lanes(p, at, OP_or, reg_load(p, some, zero, zero));
+  return ex_op2(p, OP_gt, any, ex_const(p, DT_i32, (Scalar){0}));
+}
+
 /* Folds of other axes stand around that of the lanes. */
 static void lower_along(Tile *t, Cursor at) {
   Prog *p = t->p;

@@ -261,6 +261,11 @@ void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
  * down to four, which are folded in order unless order does not matter. Vectors stay as long as
  * they are: compilers take shorter ones out of them lane by lane. */
 ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v);
+/* Is something so in a lane of one of several vectors? Registers that say so in no lane, in those
+ * of `is` too, and a bool. */
+BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes);
+void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is);
+ExprId tile_any(Prog *p, Cursor *at, BufId some);
 ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, where val says */
 ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
 /* Finishes a tile and stores it; valid: lanes that are there. */

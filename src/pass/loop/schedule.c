@@ -19,7 +19,7 @@
  *   dot2 is not to be written out (nounroll): gcc would load ahead for several steps.
  * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
  *   their registers for what the run holds. One that walks elements side by side and writes none
- * until they have arrived says so (walks).
+ *   until they have arrived says so (walks).
  * - Products of bytes below 128 (dot4.low) are fewer instructions on some machines.
  *
  * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit

@@ -56,18 +56,13 @@ static ExprId any_of_block(const SuppressLine *s, Cursor *at, VarId i, BoxTest *
                            const VarId *mine) {
   Prog *p = s->p;
   if (s->lanes == 1) return test(s, at, ex_var(p, i), mine);
-  ExprId zero = ex_int(p, 0), none = ex_const(p, DT_i32, (Scalar){0});
-  BufId some = tile_registers(p, DT_i32, s->lanes, 1, 1, "some");
-  reg_store(p, at, some, zero, zero, spread(s, ex_copy(p, none)));
+  BufId some = tile_any_begin(p, at, s->lanes);
   Cursor in = *at;
   ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u");
   ExprId first = ex_op2(p, OP_mul, u, ex_int(p, s->lanes));
   ExprId is = test(s, &in, ex_op2(p, OP_add, ex_var(p, i), first), mine);
-  ExprId one = spread(s, ex_const(p, DT_i32, (Scalar){.i = 1}));
-  ExprId so_far = ex_op3(p, OP_select, is, one, reg_load(p, some, zero, zero));
-  reg_store(p, &in, some, zero, zero, so_far);
-  ExprId any = tile_fold_lanes(p, at, OP_or, reg_load(p, some, zero, zero));
-  return ex_op2(p, OP_gt, any, none);
+  tile_any_add(p, &in, some, is);
+  return tile_any(p, at, some);
 }
 
 /* ---- candidates ---- */

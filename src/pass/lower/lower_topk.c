@@ -9,12 +9,13 @@
  * elements in the order of their positions, so they give the same result; the choice is one of
  * time.
  */
-#include "pass/lower/lower.h"
+#include "pass/kernel/tile.h"
 
 #include "ir/cost.h"
 
 /* Always few. Lines that are sorted by digits, and from which length on by long digits. */
 enum { FEW = 16, LEAST_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
+enum { LEAST_BLOCKS = 4 }; /* of vectors that a line has for these to be asked first */
 
 typedef struct TopkLine {
   Prog *p;
@@ -70,6 +71,46 @@ static ExprId worst(const TopkLine *s, Cursor *at, BufId kept, Dim k) {
   return key_at(s->p, s->x, s->var, s->axis, last);
 }
 
+/* Element i, which may be better than the worst that is kept. */
+static void offer(const TopkLine *s, Cursor in, BufId kept, VarId i, VarId least, Dim k) {
+  Prog *p = s->p;
+  VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
+  ExprId no = ex_op2(p, s->largest ? OP_le : OP_ge, ex_var(p, v), ex_var(p, least));
+  prog_if(p, &in, ex_op1(p, OP_not, no));
+  prog_if(p, &in, ex_before(p, v, least, s->largest));
+  insert(s, in, kept, v, i, ex_int(p, k - 1));
+  prog_set(p, &in, least, worst(s, &in, kept, k));
+}
+
+/* Elements from the k-th on, in blocks of two vectors where they lie beside each other: one
+ * comparison shows that most blocks hold nothing better. The first element that is left. */
+static i64 offer_blocks(const TopkLine *s, u32 lanes, Cursor at, BufId kept, VarId least, Dim k) {
+  Prog *p = s->p;
+  const Buf *x = prog_buf(p, s->x);
+  u32 rank = x->rank;
+  i64 block = 2 * (i64)lanes;
+  if (lanes < 4 || s->axis + 1 != rank || !dim_is_const(s->n) || x->dt != DT_f32 ||
+      s->n - k < LEAST_BLOCKS * block)
+    return k;
+  i64 end = k + (s->n - k) / block * block;
+  VarId from = prog_for(p, &at, ex_int(p, k), ex_int(p, end), "from");
+  prog_stmt(p, at.owner)->step = block;
+  ExprId idx[MAX_RANK];
+  BufId some = tile_any_begin(p, &at, lanes);
+  Cursor in = at;
+  ExprId u = ex_op2(p, OP_mul, tile_unrolled(p, &in, 2, "u"), ex_int(p, lanes));
+  for (u32 i = 0; i < rank; i++) idx[i] = ex_at(p, s->var[i]);
+  idx[s->axis] = ex_op2(p, OP_add, ex_var(p, from), u);
+  ExprId v = ex_load_vec(p, s->x, idx, rank, lanes);
+  ExprId worse = ex_op2(p, s->largest ? OP_le : OP_ge, v, ex_splat(p, ex_var(p, least), lanes));
+  tile_any_add(p, &in, some, ex_op1(p, OP_not, worse));
+  prog_if(p, &at, tile_any(p, &at, some));
+  VarId i =
+      prog_for(p, &at, ex_var(p, from), ex_op2(p, OP_add, ex_var(p, from), ex_int(p, block)), "i");
+  offer(s, at, kept, i, least, k);
+  return end;
+}
+
 /* One comparison with the worst that is kept rejects most elements; what is better goes on, and so
  * does a NaN, whose order is found behind it. */
 static void keep_best(Lower *l, const TopkLine *s, Cursor at, Dim k) {
@@ -86,14 +127,11 @@ static void keep_best(Lower *l, const TopkLine *s, Cursor at, Dim k) {
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
   insert(s, in, kept, v, i, ex_var(p, i));
   VarId least = let_new(p, &at, "least", worst(s, &at, kept, k));
+  u32 lanes = l->unit->aim == AIM_time ? l->unit->target->lanes : 1;
+  i64 from = offer_blocks(s, lanes, at, kept, least, k);
   in = at;
-  i = prog_for(p, &in, ex_int(p, k), ex_dim(p, s->n), "i");
-  v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
-  ExprId no = ex_op2(p, s->largest ? OP_le : OP_ge, ex_var(p, v), ex_var(p, least));
-  prog_if(p, &in, ex_op1(p, OP_not, no));
-  prog_if(p, &in, ex_before(p, v, least, s->largest));
-  insert(s, in, kept, v, i, ex_int(p, k - 1));
-  prog_set(p, &in, least, worst(s, &in, kept, k));
+  i = prog_for(p, &in, ex_int(p, from), ex_dim(p, s->n), "i");
+  offer(s, in, kept, i, least, k);
   VarId place = prog_for(p, &at, ex_int(p, 0), ex_dim(p, k), "place");
   VarId best = let_new(p, &at, "best", load_at(p, kept, &place));
   put_result(l, s, &at, place, best);
