@@ -86,6 +86,8 @@ static const FormatRow rows[] = {
     ROW(FORMAT_TEXT, "tree\nversion=", NULL, "a LightGBM model",
         "load it in Python and convert it: onnxmltools.convert_lightgbm"),
     ROW(0, "#!", NULL, "a script, not a model", RUN_ADVICE),
+    ROW(FORMAT_TEXT, "import \"", NULL, "a program of the language",
+        "give it a name that ends in .ch"),
     ROW(FORMAT_TEXT, "import ", NULL, "a Python program, not a model", RUN_ADVICE),
     ROW(FORMAT_TEXT, "from ", " import ", "a Python program, not a model", RUN_ADVICE),
     ROW(FORMAT_TEXT, "#", "\nimport ", "a Python program, not a model", RUN_ADVICE),

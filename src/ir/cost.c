@@ -81,6 +81,7 @@ double node_steps(Graph *g, const Node *n, bool most) {
     for (u32 i = 0; i < nwin; i++) all *= extent(&z, window[i]);
     return all;
   default:
+    if (n->op == OP_suppress) all *= extent(&z, graph_type(g, n->in[0])->dim[2]);
     for (u32 i = 0; i < n->nin; i++)
       if (n->in[i]) all += elements(&z, n->in[i]);
     return all;

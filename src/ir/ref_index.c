@@ -345,11 +345,12 @@ void ref_suppress(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     x.scores = (u64)(line * x.n);
     x.boxes = (u64)(line / dim[1] * 4 * x.n);
     for (i64 i = 0; i < x.n; i++) gone[i] = !(tensor_get(x.score, x.scores + (u64)i).f > least);
-    for (i64 k = 0; k < to[2]; k++) {
-      i64 best = taken[k] = k < most ? best_box(&x, gone) : -1;
-      if (best < 0) continue;
+    for (i64 k = 0; k < to[2]; k++) taken[k] = -1;
+    for (i64 k = 0; k < to[2] && k < most; k++) {
+      i64 best = taken[k] = best_box(&x, gone);
+      if (best < 0) break;
       for (i64 i = 0; i < x.n; i++)
-        if (overlap(&x, best, i) > limit) gone[i] = true;
+        if (!gone[i] && overlap(&x, best, i) > limit) gone[i] = true;
       gone[best] = true;
     }
   }

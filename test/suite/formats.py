@@ -51,6 +51,7 @@ def foreign():
         ("Core ML", "made from", onnx.number(1, 4) + onnx.chunk(2, onnx.chunk(1, b"")) + onnx.chunk(500, b"")),
         ("script", "that it writes", b"#!/usr/bin/env python3\nimport torch\n"),
         ("Python program", "that it writes", b"import torch\nimport onnx\n"),
+        ("program of the language", ".ch", b'import "net.ch" as net\n'),
         ("Python program", "that it writes", b"from torch import nn\n"),
         ("Python program", "that it writes", b"# makes the net\nimport torch\n"),
         ("Python program", "that it writes", b'"""Makes the net."""\nimport torch\n'),

@@ -401,7 +401,7 @@ def refusals(w):
     w.run(w.env.ingot, "verify", MODEL, "--library", "x.so", "--engine", "interp", code=2, text="--engine c")
     got = w.run(w.env.ingot, "bench", MODEL, "--max-shapes", "image:8x1x8x8", code=2, text="-d 'image:0=N'")
     want(got.text().count("-d 'image:0=N'") == 1, f"said more than once: {got.text()}")
-    w.run(w.env.ingot, "verify", __file__, code=4, text="not an ONNX model, but text")
+    w.run(w.env.ingot, "verify", __file__, code=3, text="is a Python program")
     w.build("x; touch y.o")  # names are words, not commands
     want(sorted(os.listdir(w.dir)) == ["x; touch y.h", "x; touch y.o"], f"left behind: {os.listdir(w.dir)}")
 

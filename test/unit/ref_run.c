@@ -1,4 +1,4 @@
-/* Reference evaluator as a whole: symbols of inputs and data, control flow, memory of loops,
+/* Reference evaluator as a whole: symbols of inputs and data, control flow, memory of loops, steps,
  * refusals. */
 #include "ir/graph.h"
 
@@ -204,6 +204,17 @@ static void unaligned(Ctx *c, void *arg) {
   CHECK(tensor_get(out, 0).f == 11 && tensor_get(out, 3).f == 28);
 }
 
+/* Every box that is taken meets every other one. */
+static void boxes(Ctx *c, void *arg) {
+  (void)arg;
+  NodeId dear;
+  Graph *g =
+      parse(c, "graph (%s: f32[1,2,3000], %b: f32[1,3000,4], %l: f32[], %m: i64[]) {\n"
+               "  %y: i64[1,2,500] = suppress(%s, %b, %l, %l, %m) {kind = \"edges\", k = [500]}\n"
+               "  return %y }");
+  CHECK(graph_steps(g, &dear) >= 2.0 * 500 * 3000);
+}
+
 static void good(void (*fn)(Ctx *, void *), void *arg) {
   refusal(fn, arg, ERR_ok, "");
 }
@@ -223,5 +234,6 @@ int main(void) {
   good(nested, NULL);
   good(wide, NULL);
   good(unaligned, NULL);
+  good(boxes, NULL);
   return failures != 0;
 }

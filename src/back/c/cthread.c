@@ -6,7 +6,7 @@
  * thread, the caller among them, takes chunks from its own range and then from the others', and the
  * caller goes on when all are done. So nobody waits for a thread that is late: its chunks are taken
  * by others. Which thread computes what changes no bit of it. Of few chunks only as many threads
- * are told, for each that looks makes the lines it looks at travel; what all wait for, what all
+ * look for one, for each that looks makes the lines it looks at travel; what all wait for, what all
  * write and what each takes from lie in lines of their own for the same reason.
  *
  * Threads are those of POSIX, started by NAME_threads_start and kept in the arena, or OpenMP's. One
@@ -87,13 +87,13 @@ static const char pool_types[] =
     "  unsigned kernel;\n  ptrdiff_t chunk, count;\n  ig_arg@ a[IG_ARGS@];\n} ig_job@;\n\n"
     "/* Chunks that a thread takes first, those not taken yet: the first below, the end above bit "
     "32. */\n"
-    "typedef struct ig_range@ {\n  uint64_t left;\n  unsigned char apart[56];\n} ig_range@;\n\n"
+    "typedef struct ig_range@ {\n  uint64_t left;\n  unsigned char pad[56];\n} ig_range@;\n\n"
     "typedef struct ig_seat@ {\n  struct ig_pool@ *pool;\n  unsigned w;\n} ig_seat@;\n\n"
     "typedef struct ig_pool@ {\n  ig_range@ range[IG_THREADS@];\n"
     "  unsigned turn, stop; /* jobs so far, and below bit 8 threads that help with this one */\n"
-    "  unsigned char apart[64 - 2 * sizeof(unsigned)];\n"
+    "  unsigned char pad0[64 - 2 * sizeof(unsigned)];\n"
     "  unsigned done; /* chunks of this job */\n"
-    "  unsigned char from[64 - sizeof(unsigned)];\n  ig_job@ job;\n";
+    "  unsigned char pad1[64 - sizeof(unsigned)];\n  ig_job@ job;\n";
 
 static const char pool_take[] =
     "\n#if defined(__x86_64__) || defined(__i386__)\n#define IG_PAUSE() __builtin_ia32_pause()\n"

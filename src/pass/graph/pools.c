@@ -38,12 +38,15 @@ static PoolWindow window_of(const Node *n) {
   return w;
 }
 
-/* Is it made of what a convolution gives? Then channels will be lanes, and no place is another. */
+/* Is it made, element by element or by pools, of what a convolution gives? Then channels will be
+ * lanes, and neighbours along the last dimension lie apart whatever the window does. */
 static bool is_of_conv(Graph *g, Val v) {
   for (u32 i = 0; i < CHAIN; i++) {
     NodeId def = graph_val(g, v)->def;
     const Node *n = def ? graph_node(g, def) : NULL;
-    if (!n || !n->nin || n->op == OP_conv) return n && n->op == OP_conv;
+    if (n && n->op == OP_conv) return true;
+    if (!n || !n->nin || (op_info[n->op].kind != OK_MAP && op_info[n->op].kind != OK_WINDOW))
+      return false;
     v = n->in[0];
   }
   return false;
@@ -78,13 +81,15 @@ static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
 
 /* x with what never wins around it, so that no step has to ask whether a window is inside, and all
  * places are made in vectors. Where the window takes steps the result is so much smaller than x
- * that a copy of x takes longer than that. */
+ * that a copy of x takes longer than that; and no dimension becomes more than twice as long. */
 static Val surround(Graph *g, Val x, PoolWindow *w) {
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   u32 first = graph_type(g, x)->rank - w->n;
   bool any = false;
   for (u32 i = 0; i < w->n; i++) {
-    if (w->stride[i] > 1) return x;
+    i64 least, most;
+    dim_bounds(g->dims, graph_type(g, x)->dim[first + i], &least, &most);
+    if (w->stride[i] > 1 || w->lo[i] > least || w->hi[i] > least - w->lo[i]) return x;
     any |= w->lo[i] || w->hi[i];
   }
   if (!any) return x;
@@ -112,7 +117,8 @@ static bool visit(Edit *e, NodeId id) {
   if (!pays(&w, in_lanes)) return true;
   Op op = n->op;
   g->loc = n->loc;
-  if (op == OP_pool_max && dtype_is_float(graph_type(g, x)->dt) && !in_lanes)
+  DType dt = graph_type(g, x)->dt;
+  if (op == OP_pool_max && (dtype_is_full_float(dt) || dtype_is_half(dt)) && !in_lanes)
     x = surround(g, x, &w);
   for (u32 d = w.n; d-- > 0;)
     if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, op, x, &w, d);

@@ -323,7 +323,7 @@ static bool in_floats(Edit *e, NodeId id) {
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
   if (stays_bytes(e->user, conv)) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
-  if (!bytes || w->n > MOST_EXACT) return true;
+  if (!bytes || !w->n || w->n > MOST_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;
   if (largest_magnitude(w) > INT16_MAX || bias >= MOST_EXACT) return true;
   dtype_limits(graph_type(g, bytes)->dt, &lo, &hi);

@@ -484,6 +484,8 @@ static void begin_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId
  * scales in one operation. */
 static void unit_of_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
+  if (!b->off || !words_wait(b, at))
+    bug(p->c, LOC_NONE, "joined sums without what they begin with");
   BufId w[8], sums = zeros(b, at, in);
   u32 fours = b->q.group / 4;
   add_group(b, at, in, sums, w, fours, 2 * fours);

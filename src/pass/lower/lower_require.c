@@ -2,8 +2,8 @@
  *
  * Inference believes symbolic dimensions to fit where it cannot compare them. Here every such
  * belief becomes a `require` in front of the node, so that no loop runs over extents that do not
- * belong together. Dimensions that are the same expression need none, and constants have been
- * compared by inference.
+ * belong together; one that no extent within the bounds can meet is refused at once. Dimensions
+ * that are the same expression need none, and constants have been compared by inference.
  */
 #include "pass/lower/lower.h"
 
@@ -30,8 +30,29 @@ static ExprId compare(Lower *l, Op op, Dim a, Dim b) {
   return ex_op2(l->p, op, ex_dim(l->p, a), ex_dim(l->p, b));
 }
 
+/* What no extent within the bounds of `open` can meet is no belief, unless something decides
+ * whether the node runs. */
+static void refuse(Lower *l, Dim a, const char *how, Dim open) {
+  i64 lo, hi, other;
+  dim_bounds(l->p->dims, open, &lo, &hi);
+  dim_bounds(l->p->dims, a, &other, &(i64){0});
+  if (l->at.owner) return;
+  fail(l->c, ERR_input, l->n->loc, "%s: %s %s %s, which is at %s %lld: every run would fail",
+       op_info[l->n->op].name, dim_text(l, a), how, dim_text(l, open),
+       other > hi ? "most" : "least", (long long)(other > hi ? hi : lo));
+}
+
+static void may_be_equal(Lower *l, Dim a, Dim b) {
+  i64 lo, hi, blo, bhi;
+  dim_bounds(l->p->dims, a, &lo, &hi);
+  dim_bounds(l->p->dims, b, &blo, &bhi);
+  if (lo > bhi || hi < blo)
+    refuse(l, dim_is_const(b) ? b : a, "differs from", dim_is_const(b) ? a : b);
+}
+
 static void want_equal(Lower *l, Dim a, Dim b) {
   if (a == b || (dim_is_const(a) && dim_is_const(b))) return;
+  may_be_equal(l, a, b);
   demand(l, compare(l, OP_eq, a, b),
          str_fmt(l->c, "%s: %s differs from %s", op_info[l->n->op].name, dim_text(l, a),
                  dim_text(l, b)));
@@ -42,10 +63,7 @@ static void want_most(Lower *l, Dim a, Dim most) {
   dim_bounds(l->p->dims, a, &lo, &hi);
   dim_bounds(l->p->dims, most, &mlo, &mhi);
   if (a == most || hi <= mlo) return;
-  if (lo > mhi && !l->at.owner) /* nothing decides whether it runs */
-    fail(l->c, ERR_input, l->n->loc,
-         "%s: %s exceeds %s, which is at most %lld: every run would fail", op_info[l->n->op].name,
-         dim_text(l, a), dim_text(l, most), (long long)mhi);
+  if (lo > mhi) refuse(l, a, "exceeds", most);
   demand(l, compare(l, OP_le, a, most),
          str_fmt(l->c, "%s: %s exceeds %s", op_info[l->n->op].name, dim_text(l, a),
                  dim_text(l, most)));
@@ -59,6 +77,9 @@ static void want_stretch(Lower *l, const Type *x, const Type *to) {
       if (d != 1) want_equal(l, d, e);
       continue;
     }
+    i64 lo, hi;
+    dim_bounds(l->p->dims, d, &lo, &hi);
+    if (lo > 1) may_be_equal(l, d, e);
     ExprId ok = ex_op2(l->p, OP_or, compare(l, OP_eq, d, e), compare(l, OP_eq, d, 1));
     demand(l, ok,
            str_fmt(l->c, "%s: %s is neither %s nor 1", op_info[l->n->op].name, dim_text(l, d),

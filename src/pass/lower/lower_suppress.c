@@ -25,7 +25,7 @@ typedef struct SuppressLine {
   u32 lanes;
   i64 block; /* boxes that are compared at a time */
   Dim n;
-  VarId var[3]; /* batch, class */
+  VarId var[3]; /* of the loops: batch, class, none */
   VarId limit, least, most;
   VarId size, count; /* of the heap, of those kept */
 } SuppressLine;
@@ -70,8 +70,12 @@ static ExprId any_of_block(const SuppressLine *s, Cursor *at, VarId i, BoxTest *
 /* What grows with the score and, of equal ones, falls with the position: the bits of the score,
  * which grow with numbers from 0 on and fall with those below, above those of the position. */
 static ExprId key_of(Prog *p, Cursor *at, VarId v, VarId pos) {
-  ExprId same = ex_op2(p, OP_add, ex_var(p, v), ex_const(p, DT_f32, (Scalar){0})); /* -0 is 0 */
-  VarId bits = let_new(p, at, "bits", ex_bitcast(p, DT_i32, same));
+  VarId raw = let_new(p, at, "raw", ex_bitcast(p, DT_i32, ex_var(p, v)));
+  ExprId none = ex_const(p, DT_i32, (Scalar){0}),
+         minus = ex_const(p, DT_i32, (Scalar){.i = INT32_MIN});
+  ExprId is_minus = ex_op2(p, OP_eq, ex_var(p, raw), minus); /* -0 is 0 */
+  ExprId same = ex_op3(p, OP_select, is_minus, none, ex_var(p, raw));
+  VarId bits = let_new(p, at, "bits", same);
   ExprId sign = ex_op2(p, OP_shr, ex_var(p, bits), ex_const(p, DT_i32, (Scalar){.i = 31}));
   ExprId turn = ex_op2(p, OP_and, sign, ex_const(p, DT_i32, (Scalar){.i = INT32_MAX}));
   ExprId up = ex_cast(p, DT_i64, ex_op2(p, OP_xor, ex_var(p, bits), turn), false);
