@@ -118,6 +118,28 @@ def loads(m):
     return [("vector_load", round(a[1][3] / each, 1), f"a multiply-add takes {each:.3f} ns"), ("element_load", round(a[2][3] / each, 1), "")]
 
 
+def byte_widen(m):
+    """A vector of bytes that becomes floats and is multiplied, less one of floats that is; beside multiply-adds alone."""
+    text = """
+#if defined __AVX512F__
+#define WIDEN(p) _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(p))))
+#elif defined __AVX2__
+#define WIDEN(p) _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
+#else
+#define WIDEN(p) _mm_cvtepi32_ps(_mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_loadu_si32(p), _mm_setzero_si128()), _mm_setzero_si128()))
+#endif
+"""
+    ways = {"madd": "x", "floats": "*(const V *)(a + k * LANES)",
+            "bytes": "(V)WIDEN((const unsigned char *)a + k * LANES)"}
+    for name, x in ways.items():
+        body = " ".join(f"{{ V z = {x.replace('k *', f'(k + {i}) *')}; s{i} = MADD(z, y, s{i}); }}" for i in range(8))
+        text += f"static void {name}(const float *a, float *to) {{ V x = {{0}}, y = {{0}}; KEEP(x); KEEP(y); " + " ".join(f"V s{i} = {{0}}; KEEP(s{i});" for i in range(8))
+        text += f" for (int k = 0; k < 256; k += 8) {{ {body} }} " + " ".join(f"*(V *)(to + {i} * LANES) = s{i};" for i in range(8)) + " }\n"
+    calls = "".join(f'LEAST(t, {name}(a, z)); printf("%g\\n", t / 256);\n' for name in ways)
+    madd, floats, widened = (t for t, in m.run(text + "int main(void) { double t; float *a = memory(1 << 16), *z = memory(1 << 16);\n" + calls + "}", runs=3000))
+    return [("byte_widen", round(max(widened - floats, 0) / madd, 1), f"a multiply-add takes {madd:.3f} ns, with floats that are loaded {floats:.3f}, with bytes {widened:.3f}")]
+
+
 def fma_wait(m):
     counts = range(1, min(REGISTERS[m.march] - 2, 17))
     text = ""
@@ -337,7 +359,7 @@ def compilers(m):
     return [("written_out", max(whole or [1]), "steps written out: " + " ".join(map(str, whole)))]
 
 
-MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "dot4_sums": dot4_sums, "dot2_time": dot2_time, "streams": streams, "window": window, "half_block": half_block,
+MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "byte_widen": byte_widen, "dot4_sums": dot4_sums, "dot2_time": dot2_time, "streams": streams, "window": window, "half_block": half_block,
             "pack_rows": pack_rows, "widen_tiles": widen_tiles, "sparse": sparse, "memory": memory, "threads": threads, "compilers": compilers}
 
 

@@ -110,6 +110,8 @@ CASES = {
     "within_index": ("x:4 i/i64:3@0..3", "%j: i64[3] = within(%i) {size = [4]}\n%y: f64[3] = gather(%x, %j) {axis = 0}"),
     "topk": ("x:3,6", "%y: f64[3,2], %i: i64[3,2] = topk(%x) {axis = 1, k = [2], largest = 1}"),
     "topk_smallest": ("x:5,2", "%y: f64[5,2], %i: i64[5,2] = topk(%x) {axis = 0, k = [5], largest = 0}"),
+    "suppress": ("x:1,1,4", "%c: f32[1,1,4] = cast(%x) {to = f32}\n%b: f32[1,4,4] = const {0, 0, 1, 1, 0, 2, 1, 3, 0, 4, 1, 5, 0, 6, 1, 7}\n%l: f32[] = const {0.5}\n"
+                 "%n: f32[] = const {-100}\n%m: i64[] = const {2}\n%i: i64[1,1,2] = suppress(%c, %b, %l, %n, %m) {kind = \"edges\", k = [2]}\n%y: f64[1,1,2] = gather_elems(%x, %i) {axis = 2}"),
     "nonzero_index": ("x:4@0.5..1", "%i: i64[1,u] = nonzero(%x) sym(u)\n%j: i64[u] = reshape(%i) {shape = [u]}\n%g: f64[u] = gather(%x, %j) {axis = 0}\n%s: f64[u] = mul(%g, %g)\n"
                                     "%y: f64[] = reduce_sum(%s) {axes = [0], keep = 0}"),
     "bytes_mask": ("x:2", '%s: str[2] = const {"a", "bc"}\n%b: u8[2,3] = bytes(%s) {k = [3]}\n%t: str[2] = text(%b)\n%e: bool[2] = eq(%s, %t)\n'

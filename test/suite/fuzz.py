@@ -5,7 +5,7 @@ import os
 import shutil
 from lib.core import ROOT, Fail, Skip, Test
 
-RUNS = {"fuzz_reader": 400000, "fuzz_import": 2500, "fuzz_tflite": 4000, "fuzz_npz": 200000, "fuzz_gguf": 80000, "fuzz_safetensors": 100000, "fuzz_json": 200000, "fuzz_lang": 40000, "fuzz_native": 1500, "fuzz_vocab": 8000, "fuzz_graph": 40000, "fuzz_prog": 40000, "fuzz_igb": 40000}
+RUNS = {"fuzz_reader": 250000, "fuzz_import": 1600, "fuzz_tflite": 2500, "fuzz_npz": 120000, "fuzz_gguf": 50000, "fuzz_safetensors": 60000, "fuzz_json": 120000, "fuzz_lang": 25000, "fuzz_native": 1000, "fuzz_vocab": 5000, "fuzz_graph": 25000, "fuzz_prog": 25000, "fuzz_igb": 25000}
 
 spec = importlib.util.spec_from_file_location("fuzzing", os.path.join(ROOT, "test", "fuzz.py"))
 fuzzing = importlib.util.module_from_spec(spec)
