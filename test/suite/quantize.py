@@ -381,6 +381,14 @@ def told(env):
     said = run([env.need_ingot(), "quantize", at("several.onnx"), "-o", out, "--data", at("one.npz")], 60).out.decode()
     want(re.search(r"\n  y: SQNR [0-9.]+ dB.*\n  z: SQNR [0-9.]+ dB.*\n  best: [01] of 1 elements changed\n  fine: [0-9]+ of 64 elements changed", said), said)
     want("held-out data: none, for there is a single example" in said, said)
+    got = quantize(env, at("words.onnx"), out, "--data", at("x.npz"))["data"]
+    want(got["outputs"][1]["elements"] == 16 and got["outputs"][1]["changed"] < 4, f"strings that are the same count as changed: {got}")
+    got = quantize(env, at("words.onnx"), twice, "--data", at("x.npz"), "--method", "weights4")["data"]
+    want(0 < got["outputs"][1]["changed"] < 16, f"strings that changed are not counted: {got}")
+    os.remove(twice)
+    said = run([env.ingot, "quantize", at("words.onnx"), "-o", out, "--data", at("x.npz")], 60).out
+    want(not {7, 27} & set(said) and rb"  word\x1b[31m: " in said and rb"  bell\x07: SQNR " in said, f"names of outputs reach the terminal as they are: {said}")
+    quantize(env, at("several.onnx"), out, "--data", at("x.npz"))
     none = os.path.join(where, "none.onnx")
     said = quantize(env, out, none, "--data", at("x.npz"), rc=3)
     want("it is quantised already, by nodes such as" in said and not os.path.exists(none), said)
