@@ -80,8 +80,8 @@ void rig_run(Rig *t, const Examples *e, u32 i) {
   t->last = e->at[i];
 }
 
-/* Every session numbers texts in its own way: those of the rig's context can be compared. They lie in
- * its work. */
+/* Every session numbers texts in its own way: those of the rig's context can be compared. They lie
+ * in its work. */
 static Tensor *own_texts(const Rig *t, const Tensor *x) {
   Tensor *y = tensor_new(&t->c->work, DT_str, x->dim, x->rank);
   for (u64 i = 0; i < x->n; i++) {
