@@ -8,7 +8,6 @@
 #include "front/onnx/edit.h"
 #include "front/onnx/own.h"
 #include "front/onnx/quantize.h"
-#include <string.h>
 
 const char *const quant_method_name[QM_COUNT] = {"static",   "dynamic", "weights8",
                                                  "weights4", "f16",     "bf16"};
