@@ -86,7 +86,7 @@ TEXT = ("The harbour lay quiet in the early light. Two boats had come in during 
         "only the sound of water against the stones.")
 SYSTEM = "system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
 START, END, NEWLINE = 1, 2, 198
-# as it is, or in the template of a chat; what follows, one best token after the other; by how much the second one is behind, at least
+# as it is, or in the template of a chat; what follows, one best token after the other; how far the second one is behind where that is least, with floats
 PROMPTS = [
     ("1, 2, 3, 4, 5, 6, 7,", False, [216, 40, 28, 216, 41, 28, 216, 33, 32, 28, 216, 33, 33, 28, 216, 33], 1.90),
     ("Once upon a time", False, [28, 260, 2240, 282, 23324, 27108, 436, 253, 15114, 39228, 28, 351, 25854, 41658, 284, 14055], 0.16),
@@ -151,7 +151,7 @@ def real(library, path):
     best = [(int(i), float(y[i])) for i in y.argsort()[::-1][:5]]
     for p, chat, want, lead in PROMPTS:
         right, have = follows(s, prompt_ids(encode, p, chat), want)
-        if not right or abs(have - lead) > 0.01:
+        if not right or abs(have - lead) > 0.01:  # leads are written to 0.005; another order of sums moves them by 0.0001 at most, rounding to blocks by 0.03 at least
             wrong.append(f"'{p}' with floats is continued {'as it should be' if right else 'otherwise'}, the second token {have:.3f} behind, expected {lead}")
     s.close()
     s = Session(library, path, "c", context=128, every=1)

@@ -24,8 +24,9 @@ static Rate rate_of(const IngotBench *b, const IngotKernel *k, double total) {
   if (total > 0) r.share = k->ms / total;
   if (k->ms > 0) r.gflops = 2e-6 * k->macs / k->ms;
   if (k->ms > 0) r.gbps = 1e-6 * k->bytes * k->calls / k->ms;
-  r.peak_share = k->whole > 0 ? (double)NAN : 0; /* the peak is that of floats */
-  if (b->peak_gflops > 0 && !(k->whole > 0)) r.peak_share = r.gflops / b->peak_gflops;
+  int whole = 2 * k->whole > k->macs; /* most of them, and the peak is that of floats */
+  r.peak_share = whole ? (double)NAN : 0;
+  if (b->peak_gflops > 0 && !whole) r.peak_share = r.gflops / b->peak_gflops;
   return r;
 }
 

@@ -26,11 +26,15 @@ static void print_loss(const char *what, const IngotLoss *l) {
   putchar('\n');
   for (uint32_t i = 0; i < l->noutput; i++) {
     const IngotOutputLoss *o = &l->output[i];
-    if (o->elements)
-      printf("  %s: %llu of %llu elements changed\n", o->name, (unsigned long long)o->changed,
+    if (!o->elements && (isnan(o->sqnr) || l->noutput == 1)) continue;
+    printf("  ");
+    print_name(o->name, 0);
+    if (o->elements) {
+      printf(": %llu of %llu elements changed\n", (unsigned long long)o->changed,
              (unsigned long long)o->elements);
-    if (isnan(o->sqnr) || l->noutput == 1) continue;
-    printf("  %s: SQNR ", o->name);
+      continue;
+    }
+    printf(": SQNR ");
     print_number("%*.1f", o->sqnr, 0);
     printf(" dB, MSE %.2g, largest error %.2g\n", o->mse, o->max_error);
   }

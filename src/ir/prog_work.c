@@ -30,26 +30,42 @@ static void touch(WorkCount *n, BufId b, bool writes) {
   if (is_new && mem_bytes(n->p, root, &bytes, &sym)) n->w.bytes += (double)bytes;
 }
 
+static bool is_op(const Expr *x, Op op) {
+  return x->kind == EX_op && x->op == op;
+}
+
+/* What integers are cast of to be multiplied or added. */
+static const Expr *uncast(Prog *p, ExprId id) {
+  const Expr *x = prog_expr(p, id);
+  while (is_op(x, OP_cast) && dtype_is_int(x->dt)) x = prog_expr(p, x->arg[0]);
+  return x;
+}
+
+/* Places are counted in i64: a product of that type is one of elements if both come from memory. */
+static bool is_product(Prog *p, ExprId id) {
+  const Expr *x = uncast(p, id);
+  if (!is_op(x, OP_mul)) return false;
+  return x->dt != DT_i64 ||
+         (uncast(p, x->arg[0])->kind == EX_load && uncast(p, x->arg[1])->kind == EX_load);
+}
+
 /* A product that is added to something. */
 static bool is_sum(Prog *p, const Expr *x) {
-  if (x->kind != EX_op || !dtype_is_float(x->dt)) return false;
-  for (u32 i = 0; x->op == OP_add && i < 2; i++) {
-    const Expr *y = prog_expr(p, x->arg[i]);
-    if (y->kind == EX_op && y->op == OP_mul) return true;
-  }
-  return x->op == OP_fma;
+  if (x->kind != EX_op || !(dtype_is_float(x->dt) || dtype_is_int(x->dt))) return false;
+  return is_op(x, OP_fma) ||
+         (is_op(x, OP_add) && (is_product(p, x->arg[0]) || is_product(p, x->arg[1])));
 }
 
 static void count_expr(WorkCount *n, ExprId id, double times) {
   if (!id) return;
   const Expr *x = prog_expr(n->p, id);
+  double macs = is_sum(n->p, x) ? 1 : 0;
   if (x->kind == EX_load) touch(n, x->ref, false);
-  if (is_sum(n->p, x)) n->w.macs += times * x->lanes;
-  if (x->kind == EX_op && (x->op == OP_dot4 || x->op == OP_dot2 || x->op == OP_pairs)) {
-    double whole = (x->op == OP_dot2 ? 2 : 4) * times * x->lanes;
-    n->w.macs += whole;
-    n->w.whole += whole;
-  }
+  if (is_op(x, OP_dot2)) macs = 2;
+  if (is_op(x, OP_dot4) || is_op(x, OP_pairs)) macs = 4;
+  macs *= times * x->lanes;
+  n->w.macs += macs;
+  if (!dtype_is_float(x->dt)) n->w.whole += macs;
   for (u32 i = 0; i < x->narg; i++) count_expr(n, x->arg[i], times);
 }
 

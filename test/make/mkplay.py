@@ -25,7 +25,7 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None, window=None, template=TEMPLATE):
+def main(path, rows=None, window=None, stretched=None, template=TEMPLATE):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
@@ -34,6 +34,10 @@ def main(path, rows=None, window=None, template=TEMPLATE):
     w.add_context_length(128)
     if window:
         w.add_sliding_window(window)
+    if stretched:
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(stretched)
+        w.add_rope_scaling_orig_ctx_len(128)
     w.add_embedding_length(EMBED)
     w.add_feed_forward_length(FFN)
     w.add_head_count(HEADS)
@@ -79,6 +83,7 @@ main(Path(sys.argv[1]) / "tiny.gguf")
 main(Path(sys.argv[1]) / "padded.gguf", 900)
 main(Path(sys.argv[1]) / "short.gguf", 200)
 main(Path(sys.argv[1]) / "window.gguf", window=16)
+main(Path(sys.argv[1]) / "stretched.gguf", stretched=2.5)
 main(Path(sys.argv[1]) / "today.gguf", template="{{ strftime_now('%d %b %Y') }}" + TEMPLATE)
 main(Path(sys.argv[1]) / "leap.gguf", template="29 Feb 2024" + TEMPLATE)
 main(Path(sys.argv[1]) / "plain.gguf", template=None)

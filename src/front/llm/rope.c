@@ -20,6 +20,7 @@ typedef struct Scaling {
   double gain;
   const char *kind; /* NULL: none */
   double fast, slow;
+  double reach; /* 0: not by its factor */
 } Scaling;
 
 static const double two_pi = 6.283185307179586476925;
@@ -143,14 +144,15 @@ static void scale_longrope(Scaling *r) {
 typedef struct ScalingKind {
   const char *name;
   void (*apply)(Scaling *r);
-  bool factor; /* it needs one */
+  bool factor;    /* it needs one */
+  bool stretches; /* the file may still say how long the context was before */
 } ScalingKind;
 
 static const ScalingKind kinds[] = {
-    {"none", scale_none, false},    {"default", scale_none, false},
-    {"linear", scale_linear, true}, {"llama3", scale_llama3, true},
-    {"yarn", scale_yarn, true},     {"longrope", scale_longrope, false},
-    {"su", scale_longrope, false}, /* an early name of it */
+    {"none", scale_none, false, false},   {"default", scale_none, false, false},
+    {"linear", scale_linear, true, true}, {"llama3", scale_llama3, true, false},
+    {"yarn", scale_yarn, true, true},     {"longrope", scale_longrope, false, false},
+    {"su", scale_longrope, false, false}, /* an early name of it */
 };
 
 /* ---- which one ---- */
@@ -198,6 +200,7 @@ static void apply_scaling(Scaling *r) {
       fail(f->c, ERR_input, f->loc, "rotation: %s scaling needs a factor", kinds[i].name);
     r->original = (double)original_context(r);
     r->kind = kinds[i].name;
+    if (kinds[i].stretches) r->reach = r->factor * r->original;
     kinds[i].apply(r);
     return;
   }
@@ -249,5 +252,6 @@ LmRope lm_rope(LmFile *f, const LmShape *s, bool local) {
   r.freq = NEWS(&f->c->work, double, r.n);
   for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
   if (!local || own) apply_scaling(&r);
-  return (LmRope){r.n, r.freq, r.gain, r.base, r.kind, r.at, r.factor, r.original, r.fast, r.slow};
+  return (LmRope){r.n,      r.freq,     r.gain, r.base, r.kind, r.at,
+                  r.factor, r.original, r.fast, r.slow, r.reach};
 }

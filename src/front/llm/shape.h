@@ -56,6 +56,7 @@ struct LmRope {
   const char *at;          /* config.json: the object that says it */
   double factor, original; /* of the scaling; original: context that it stretches */
   double fast, slow;       /* yarn: turns over that context between which pairs are mixed */
+  double reach;            /* linear, yarn: the context after it was stretched; 0: other ones */
 };
 
 struct LmLayer {

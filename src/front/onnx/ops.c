@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTS = 256 }; /* added to the number of inputs: sequences and optionals are taken */
+enum { LISTS = 256, QUANT = 512 }; /* added to the number of inputs: see OpRow */
 
 const OpRow op_rows[] = {
 #define ON(domain, name, since, until, build, arg, most)                                           \
-  {#domain, #name, since, until, build, arg, (most)&255, ((most)&LISTS) != 0},
+  {#domain, #name, since, until, build, arg, (most)&255, ((most)&LISTS) != 0, ((most)&QUANT) != 0},
 #include "front/onnx/onnx_ops.def"
 #undef ON
 };
@@ -53,6 +53,15 @@ const char *domain_key(Ctx *c, Str domain) {
   for (u32 i = 0; i < sizeof domains / sizeof *domains; i++)
     if (str_is(c, domain, domains[i].domain)) return domains[i].key;
   return NULL;
+}
+
+bool op_quantises(Ctx *c, const OnnxNode *n) {
+  const char *domain = domain_key(c, n->domain);
+  for (u32 i = 0; domain && i < op_row_count; i++) {
+    const OpRow *r = &op_rows[i];
+    if (r->quant && str_is(c, n->op, r->name) && !strcmp(domain, r->domain)) return true;
+  }
+  return false;
 }
 
 bool onnx_op_at(u32 i, ReaderOp *out) {

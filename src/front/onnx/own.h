@@ -41,6 +41,7 @@ typedef struct OpRow {
   u32 arg;
   u32 most;   /* inputs; 255: any number */
   bool lists; /* takes sequences and optionals */
+  bool quant; /* quantises, or computes with what is quantised */
 } OpRow;
 
 struct Import {
@@ -65,7 +66,8 @@ extern const OpRow op_rows[];
 extern const u32 op_row_count;
 /* Names of the attributes any version of the operator has, each between blanks. */
 const char *op_attrs(const OpRow *row);
-const char *domain_key(Ctx *c, Str domain); /* "ai", "ml", "ms"..., NULL for others */
+const char *domain_key(Ctx *c, Str domain);   /* "ai", "ml", "ms"..., NULL for others */
+bool op_quantises(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
 
 /* import.c */
 void import_nodes(Import *im, const OnnxNode *node, u32 n);

@@ -6,8 +6,8 @@
  * recurrent layers and everything in sub-graphs and functions stay as they are.
  */
 #include "front/onnx/edit.h"
+#include "front/onnx/own.h"
 #include "front/onnx/quantize.h"
-#include <string.h>
 
 const char *const quant_method_name[QM_COUNT] = {"static",   "dynamic", "weights8",
                                                  "weights4", "f16",     "bf16"};
@@ -172,20 +172,13 @@ void quant_find(QuantJob *j) {
 
 /* ---- what is quantised already ---- */
 
-static bool is_quantised(const char *op) {
-  static const char *const known[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
-                                      "MatMulInteger",  "ConvInteger",      "MatMulNBits"};
-  for (u32 i = 0; i < sizeof known / sizeof *known; i++)
-    if (!strcmp(op, known[i])) return true;
-  return !strncmp(op, "QLinear", strlen("QLinear")); /* QLinearConv and its like */
-}
-
+/* Of the main graph, as layers are. */
 u32 quant_done(const QuantJob *j, Str *op) {
   const OnnxGraph *g = j->m->graph;
   u32 n = 0;
   *op = 0;
   for (u32 i = 0; i < g->nodes.n; i++) {
-    if (!is_quantised(str_text(j->c, g->nodes.at[i].op))) continue;
+    if (!op_quantises(j->c, &g->nodes.at[i])) continue;
     if (!n++) *op = g->nodes.at[i].op;
   }
   return n;
