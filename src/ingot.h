@@ -178,7 +178,7 @@ IngotStatus ingot_set_train(Ingot *m, const char *spec);
 typedef struct IngotLanguage {
   uint64_t
       context;    /* tokens that there is room for; 0: what the model was trained for, up to 4096 */
-  uint64_t chunk; /* most tokens of one run; 0: 128 */
+  uint64_t chunk; /* most tokens of one run; 0: 128, of ingot_player 256 */
   int every;      /* logits of every token of a run, not only of the last */
   const char *cache; /* type of keys and values: "f16", "f32" or "int8"; NULL: f16, f32 where
                         ingot_set_precise was called */

@@ -200,6 +200,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   if (!m->opened.source.path || !ingot_talks(m))
     fail(c, ERR_unsupported, loc, "is no language model that answers, of a file or a folder");
   IngotBuild b = *o;
+  if (!m->told.language.chunk) m->told.language.chunk = LM_TALK_CHUNK;
   *program = b.output = program_path(m, o);
   b.c.name = "lm";
   b.c.selftest = -1;

@@ -168,7 +168,7 @@ static const Opt opts[] = {
     WHOLE("context", context, "N", 1, 1ull << 40,
           "language models: tokens there is room for (default: as trained, up to 4096)"),
     WHOLE("chunk", chunk, "N", 1, 1ull << 20,
-          "language models: most tokens of one run (default 128)"),
+          "language models: most tokens of one run (default 128; play and bench 256)"),
     FLAG("every-token", every_token,
          "language models: logits of every token, not only of the last"),
     TEXT("cache", NULL, cache, "TYPE",

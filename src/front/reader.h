@@ -126,7 +126,10 @@ struct Port {
   Port *elem; /* n of them, then those of an open one */
 };
 
-enum { LM_CONTEXT = 4096, LM_CHUNK = 128 }; /* unless more, or less, is asked for */
+/* Unless more, or less, is asked for. Programs that talk run on vectors, where attention keeps no
+ * matrix of scores: twice as many tokens take little memory there, and weights are unpacked half as
+ * often. */
+enum { LM_CONTEXT = 4096, LM_CHUNK = 128, LM_TALK_CHUNK = 256 };
 
 /* Of a language model; zeros: as its reader thinks best. */
 struct LmWish {
