@@ -122,7 +122,7 @@ static bool is_text(const u8 *at, size_t n) {
   for (size_t i = 0; i < n && i < 16; i++)
     if ((at[i] < 0x20 && at[i] != '\t' && at[i] != '\n' && at[i] != '\r') || at[i] >= 0x7f)
       return false;
-  return n >= 16;
+  return n > 0;
 }
 
 const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {

@@ -77,6 +77,7 @@ def broken(c):
         want(cut < int(got.text().split()[-1]) <= len(model), got.text())
     c.run("inspect", c.save("net.tflite", struct.pack("<I", 28) + b"TFL3" + bytes(64)), code=4, text="not a well-formed FlatBuffer")
     c.run("inspect", c.save("notes.txt", b"a few words about a network, nothing else"), code=4, text="but text")
+    c.run("run", c.save("few.txt", b"hello world\n"), code=4, text="but text")
     for _, _, data in foreign():  # a mark alone
         c.run("inspect", c.save("short", data[:6]), code=(3, 4))
 

@@ -496,14 +496,33 @@ static bool fix_scatter(Edit *e, NodeId id) {
 
 /* ---- the walk ---- */
 
+static bool has_no_elements(const Type *t) {
+  u64 count;
+  return t->kind == TY_tensor && type_is_static(t) && shape_count(t->dim, t->rank, &count) &&
+         !count;
+}
+
+/* Is it made of a reshape of something that may have elements? That they do not fit is told where
+ * the reshape is lowered, so it must stay. */
+static bool may_lose_elements(Graph *g, Val v) {
+  enum { CHAIN = 16 };
+  for (u32 i = 0; i < CHAIN && has_no_elements(graph_type(g, v)); i++) {
+    NodeId def = graph_val(g, v)->def;
+    const Node *n = def ? graph_node(g, def) : NULL;
+    if (!n || !n->nin) return false;
+    v = n->in[0];
+    if (n->op == OP_reshape && !type_is_static(graph_type(g, v))) return true;
+  }
+  return false;
+}
+
 /* A result without elements does not depend on anything. */
 static bool fix_empty(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (n->op == OP_const || n->nout != 1) return false;
   Type t = out_type(g, id);
-  u64 count;
-  if (!type_is_static(&t) || !shape_count(t.dim, t.rank, &count) || count) return false;
+  if (!has_no_elements(&t) || may_lose_elements(g, n->out[0])) return false;
   return edit_swap(e, id, mk_const(g, tensor_new(&g->c->work, t.dt, t.dim, t.rank)));
 }
 
