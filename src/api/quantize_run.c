@@ -96,7 +96,7 @@ const Tensor *rig_value(const Rig *t, const char *name) {
   for (u32 i = 0; i < t->s->run.nout; i++) {
     const Tensor *x = t->s->run.out[i];
     if (strcmp(str_text(t->s->c, api_result_name(t->s, i)), name) != 0) continue;
-    return x->dt == DT_str ? own_texts(t, x) : x;
+    return x && x->dt == DT_str ? own_texts(t, x) : x;
   }
   return NULL;
 }
