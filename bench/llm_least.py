@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """ingot and llama.cpp in turn in one process on one thread: the least processor time of a prompt of 512 tokens, and of a token behind others.
 
-    build/bench-lm/bin/python bench/llm_least.py MODEL.gguf.. [--march native] [--ingot PATH,..] [--turns 5] [--past 16,512]  (512 at most)
+    build/bench-lm/bin/python bench/llm_least.py MODEL.gguf.. [--march native] [--ingot PATH,..] [--turns 5] [--past 16,512] [--no-prompt]
     build/bench-lm/avx2/bin/python bench/llm_least.py MODEL.gguf.. --march avx2       llama.cpp built for AVX2
 
 For machines where other work runs: what is taken from this process is not counted, and the least of many turns met little of the rest. It is no
 figure of an idle machine: caches and memory are still shared. Tokens are those of bench/llama.py; llama.cpp runs without and with flash
-attention, and the better counts. Several --ingot: versions beside each other.
+attention, and the better counts. Several --ingot: versions beside each other. --past: 512 at most; --no-prompt: the prompt is run once and
+not measured, which leaves time for more turns.
 """
 import argparse
 import ctypes
@@ -64,16 +65,18 @@ def measure(model, a, folder):
     context = PROMPT + 64
     who = {f"{os.path.basename(x)}": Ingot(x, model, a.march, context, folder) for x in a.ingot.split(",")}
     who.update({f"llama.cpp {flash}": llama.Session(model, 1, flash == "flash", context) for flash in ("plain", "flash")})
-    least = {}
+    least, rows = {}, (*(() if a.no_prompt else ("prompt",)), *pasts)
+    for s in who.values():
+        s.feed(s.made_up(0, PROMPT))
     for _ in range(a.turns):
-        for past in ("prompt", *pasts):
+        for past in rows:
             for k, s in who.items():
                 if past == "prompt":
                     spent = took(s, 0, PROMPT, PROMPT)
                 else:
                     spent = took(s, past, DECODED, 1)
                 least[past, k] = min(least.get((past, k), spent), spent)
-    for past in ("prompt", *pasts):
+    for past in rows:
         peer = min(least[past, k] for k in who if k.startswith("llama.cpp"))
         ours = "  ".join(f"{k} {1 / least[past, k]:.1f} ({peer / least[past, k]:.2f}x)" for k in who if not k.startswith("llama.cpp"))
         print(f"{os.path.basename(model)[:-5]:24} {past if past == 'prompt' else f'behind {past}':12} llama.cpp {1 / peer:.1f}  {ours}", flush=True)
@@ -86,6 +89,7 @@ def main():
     p.add_argument("--ingot", default=os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot")))
     p.add_argument("--turns", type=int, default=5)
     p.add_argument("--past", default="16,512")
+    p.add_argument("--no-prompt", action="store_true")
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for model in a.models:

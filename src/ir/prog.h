@@ -119,8 +119,10 @@ typedef enum StmtKind {
 typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4, LF_nounroll = 8 } LoopFlag;
 
 /* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
- * use. ahead: it is read in one stream, of which memory further on may be fetched already. */
+ * use. ahead: it is read in one stream, of which memory `step` bytes further on may be fetched
+ * already. */
 typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
+enum { AHEAD_MOST = 1 << 20 };
 
 /* many: a compiler that does all loads behind the barrier before what uses them needs more
  * registers than there are, and keeps some in memory. Not all compilers do: IG_FRESH of C is empty
@@ -148,7 +150,7 @@ struct Stmt {
   StmtId body, other; /* first statement of a list */
   VarId var;          /* for, let, set */
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
-  i64 step;           /* for */
+  i64 step;           /* for; with SF_ahead: bytes */
   u8 flags;           /* for: LoopFlag; let, set, store to registers: StoreFlag; barrier:
                          BarrierFlag; kernel: KernelFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */

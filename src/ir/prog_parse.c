@@ -423,10 +423,11 @@ static StmtId begin(ProgParse *o, Cursor *at, StmtKind kind) {
   return id;
 }
 
-static void assign(ProgParse *o, Cursor *at, u8 flags) {
+static void assign(ProgParse *o, Cursor *at, u8 flags, i64 ahead) {
   bool is_let = scan_accept_word(&o->s, "let"), is_set = !is_let && scan_accept_word(&o->s, "set");
   StmtId id = begin(o, at, is_let ? ST_let : is_set ? ST_set : ST_store);
   prog_stmt(o->p, id)->flags = flags;
+  prog_stmt(o->p, id)->step = ahead;
   if (is_let)
     let(o, id);
   else if (is_set)
@@ -471,8 +472,15 @@ static void stmt(ProgParse *o, Cursor *at) {
     prog_stmt(o->p, id)->flags = flags;
     list(o, prog_inside(id));
   } else {
-    u8 hold = scan_accept_word(s, "hold") ? SF_hold : 0;
-    assign(o, at, hold | (scan_accept_word(s, "ahead") ? SF_ahead : 0));
+    u8 flags = scan_accept_word(s, "hold") ? SF_hold : 0;
+    i64 ahead = 0;
+    if (scan_accept_word(s, "ahead")) {
+      flags |= SF_ahead;
+      ahead = scan_integer(s);
+      if (ahead < 1 || ahead > AHEAD_MOST)
+        BAD(s, "ahead %lld: from 1 to %d bytes", (long long)ahead, AHEAD_MOST);
+    }
+    assign(o, at, flags, ahead);
   }
 }
 

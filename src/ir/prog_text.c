@@ -191,7 +191,7 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
   put_indent(o, depth);
   bool value = s->kind == ST_let || s->kind == ST_set || s->kind == ST_store;
   if (value && s->flags & SF_hold) text_puts(t, "hold ");
-  if (value && s->flags & SF_ahead) text_puts(t, "ahead ");
+  if (value && s->flags & SF_ahead) text_fmt(t, "ahead %lld ", (long long)s->step);
   switch (s->kind) {
   case ST_for: put_for(o, s); break;
   case ST_while:

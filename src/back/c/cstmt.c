@@ -88,7 +88,7 @@ static void put_ahead(Emit *e, const Stmt *s) {
     begin_line(e);
     text_puts(e->t, "IG_AHEAD(&");
     put_element(e, x.ref, x.arg, x.narg, 1);
-    text_puts(e->t, ");\n");
+    text_fmt(e->t, ", %d);\n", (int)s->step);
     e->all->vec.fetches = true;
     return;
   }

@@ -448,10 +448,10 @@ void put_vectors(Emit *e, Text *out) {
                    "#define IG_HOLD(v) __asm__(\"\" : \"+w\"(v))\n"
                    "#else\n#define IG_HOLD(v) (void)0\n#endif\n");
   if (e->all->vec.fetches)
-    text_fmt(out,
-             "/* memory behind p, which is read soon */\n"
-             "#define IG_AHEAD(p) __builtin_prefetch((const void *)((uintptr_t)(p) + %d), 0, 2)\n",
-             (int)figures.fetch_bytes);
+    text_puts(out,
+              "/* memory n bytes behind p, which is read soon */\n"
+              "#define IG_AHEAD(p, n) __builtin_prefetch((const void *)((uintptr_t)(p) + (n)), "
+              "0, 2)\n");
   if (e->all->vec.lines)
     text_puts(out, "/* element i of p, which may lie behind its end, is read soon */\n"
                    "#define IG_FETCH(p, i) __builtin_prefetch((const void *)((uintptr_t)(p) + "

@@ -20,39 +20,35 @@ typedef struct Panels {
   bool loops;          /* for plain loops: see quant; panels lie one by one, not PANELS together */
   bool along;          /* likewise, and elements of a unit lie beside each other */
   i64 rows, n, blocks; /* of a row */
-  u32 words;           /* vectors of four bytes a lane for a unit: 8 with 8 bits, else 4, and */
-  u32 high;            /* as many as an element has bits above its lower 4 */
+  u32 words;           /* vectors of four bytes a lane for a unit: as many as an element has bits */
   u32 group, split;    /* elements of a group, groups of a unit */
   i64 less;            /* an element is the unsigned number in memory less this */
   bool is_signed;      /* bytes are the elements, with their signs: less is 0 */
   u32 bits;            /* that number has */
-  BufId quant; /* i32[panels / 4, n, words + high, 4, lanes]. Of 8 bits word j holds elements 4 j to
-                  4 j + 3. Else it holds their lower 4 bits, and in the upper halves of its bytes
-                  those of elements 16 behind. Behind these words are the upper bits: in each
-                  byte those of 4 j + i follow each other by j, as far as they fit. For plain
-                  loops u8[panels, n, bytes, 1, lanes], or i8 with signs: of 8 bits byte e is
-                  element e, else byte e holds element e and in its upper half e + 16; where
-                  units lie along i8[panels, n, lanes, 1, 32] */
-  BufId s, o; /* [panels / 4, n * split, 1, 4, lanes] factors and offsets: f16, f32, or bytes that d
-                 and m are multiplied with; o 0: none */
-  BufId d, m; /* f16[panels / 4, blocks, 1, 4, lanes]; 0: s and o are all */
+  BufId quant;         /* i32[panels / 4, n, words, 4, lanes]: see BlockPiece. For plain loops
+                          u8[panels, n, bytes, 1, lanes], or i8 with signs: of 8 bits byte e is element e,
+                          else byte e holds element e and in its upper half e + 16; where units lie along
+                          i8[panels, n, lanes, 1, 32] */
+  BufId s; /* [panels / 4, n * split, 1 or 2, 4, lanes] factors, and offsets beside them: f16, f32,
+              or bytes that d is multiplied with */
+  BufId d; /* f16[panels / 4, blocks, 1 or 2, 4, lanes], likewise; 0: s is all */
+  bool offsets;
 } Panels;
 
-/* Where the upper bits of elements 4 j to 4 j + 3 are: in which word behind the others, from which
- * bit of its bytes on. */
-static inline u32 high_word(const Panels *q, u32 j) {
-  return q->words + j / (8 / q->high);
-}
-static inline u32 high_bit(const Panels *q, u32 j) {
-  return j % (8 / q->high) * q->high;
-}
+/* Where some bits of elements 4 j to 4 j + 3 are, one in each byte of a word: so many from bit
+ * `from` of the byte on are those from bit `to` of the element on. */
+typedef struct BlockPiece {
+  u32 word, from, bits, to;
+} BlockPiece;
 
 /* Bytes of a unit for plain loops. */
 static inline u32 unit_bytes(const Panels *q) {
-  return q->words * 4;
+  return q->bits == 8 ? BLOCK_X : BLOCK_X / 2;
 }
 
-/* blocks_pack.c. signs: elements of 8 bits may have signs. */
+/* blocks_pack.c. Of elements 4 j to 4 j + 3 in a unit of so many words; how many there are. */
+u32 blocks_pieces(u32 words, u32 j, BlockPiece piece[8]);
+/* signs: elements of 8 bits may have signs. */
 Panels blocks_pack(Lower *l, BlockKind kind, BufId rows, u32 lanes, bool signs);
 /* For plain loops; bytes have their signs. Rows from `first` on, `count` of them; along: see
  * Panels. */
@@ -100,7 +96,7 @@ typedef struct BlockTile {
   BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there; or
                      i32[rows, units], where sums of two groups are halves of a register */
   i64 rows, wide; /* of x in a tile where there are many, and panels it has then */
-  bool ahead;     /* weights that a single row reads are fetched ahead */
+  i64 ahead;      /* bytes by which weights that a single row reads are fetched early; 0: not */
 } BlockTile;
 
 /* Where a tile stands. */
@@ -125,7 +121,7 @@ u32 blocks_unpacked_at(const BlockTile *b, ExprId place, u32 word, ExprId v, Exp
 ExprId blocks_rows_of_tiles(const BlockTile *b);
 i64 blocks_step_units(const BlockTile *b);
 void blocks_unpack_units(const BlockTile *b, Cursor *in, BlockAt *at);
-void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w);
+void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w, u32 j);
 ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v);
 ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up);
 ExprId blocks_too_much(const BlockTile *b, ExprId row, ExprId group);

@@ -70,13 +70,13 @@ void blocks_cross_panels(const BlockTile *b, Cursor in, BufId to, ExprId group, 
                          i64 panels) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group};
-  BufId w[8];
+  BufId w[8] = {0};
   blocks_unpack_units(b, &in, &at);
   ExprId v = tile_unrolled(p, &in, panels, "v"), sum = blocks_ints(b, 0), idx[4];
   at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
-  blocks_load_words(b, &at, in, w);
   for (u32 j = 0; j < CROSS_ODD; j++) {
     VarId half[2];
+    blocks_load_words(b, &at, in, w, j);
     ExprId four = with_128(b, blocks_four_bytes(b, w, j, ex_int(p, 0)));
     sum = cross_four(b, &in, four, b->q.lanes, half, sum);
     for (u32 odd = 0; odd < 2; odd++)

@@ -175,10 +175,9 @@ static void sum_along(const BlockLoops *b, Cursor at, ExprId unit) {
  */
 static ExprId scale(const BlockLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
   Prog *p = b->p;
-  BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
-  ExprId e = ex_cast(p, DT_f32, weight(b, small, ex_copy(p, unit), ex_int(p, 0), v), false);
-  if (!large) return e;
-  ExprId d = ex_cast(p, DT_f32, weight(b, large, ex_copy(p, block), ex_int(p, 0), v), false);
+  ExprId e = ex_cast(p, DT_f32, weight(b, b->q.s, ex_copy(p, unit), ex_int(p, offset), v), false);
+  if (!b->q.d) return e;
+  ExprId d = ex_cast(p, DT_f32, weight(b, b->q.d, ex_copy(p, block), ex_int(p, offset), v), false);
   e = ex_op2(p, OP_mul, d, e);
   return offset ? ex_op1(p, OP_neg, e) : e;
 }
@@ -188,11 +187,11 @@ static void end_unit(const BlockLoops *b, Cursor in, ExprId unit, ExprId block) 
   VarId by[TILE_ROWS], sum[TILE_ROWS], o = 0;
   for (u32 i = 0; i < b->rows; i++) {
     by[i] = let_new(p, &in, "by", operand(b, b->by, i, ex_copy(p, unit)));
-    if (b->q.o) sum[i] = let_new(p, &in, "sum", operand(b, b->sum, i, ex_copy(p, unit)));
+    if (b->q.offsets) sum[i] = let_new(p, &in, "sum", operand(b, b->sum, i, ex_copy(p, unit)));
   }
   VarId v = along_lanes(b, &in);
   VarId s = let_new(p, &in, "s", scale(b, unit, block, v, false));
-  if (b->q.o) o = let_new(p, &in, "o", scale(b, unit, block, v, true));
+  if (b->q.offsets) o = let_new(p, &in, "o", scale(b, unit, block, v, true));
   for (u32 i = 0; i < b->rows; i++) {
     ExprId f = ex_op2(p, OP_mul, ex_var(p, s), ex_var(p, by[i]));
     f = ex_op2(p, OP_mul, ex_cast(p, DT_f32, of_tile(b, b->sums, i, v), false), f);

@@ -43,16 +43,16 @@ void blocks_unpack_panels(const BlockTile *b, Cursor in, BufId to, ExprId group,
                           i64 panels) {
   Prog *p = b->p;
   BlockAt at = {.size = {1, 1}, .group = group};
-  BufId w[8];
+  BufId w[8] = {0};
   blocks_unpack_units(b, &in, &at);
   VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
   u32 words = blocks_unpacked_words(b) - b->is_shifted;
   ExprId v = tile_unrolled(p, &in, panels, "v");
   at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
-  blocks_load_words(b, &at, in, w);
   for (u32 j = 0; j <= words; j++) {
     ExprId one = ex_int(p, 0), idx[4], e;
     if (j == words && !b->is_shifted) continue;
+    if (j < UNPACKED_WORDS) blocks_load_words(b, &at, in, w, j);
     if (j < words) {
       e = j < UNPACKED_WORDS ? with_signs(b, blocks_four_bytes(b, w, j, one))
                              : unpacked_scales(b, &at, one, j - UNPACKED_WORDS);
@@ -105,9 +105,9 @@ static bool has_few_rows(const BlockTile *b) {
 }
 
 /* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
- * products are one operation and elements have at most 4 bits. */
+ * products are one operation and elements lie whole in bytes. */
 static bool is_unpacked(const BlockTile *b) {
-  bool pays = b->t.l->unit->pairs || b->q.high;
+  bool pays = b->t.l->unit->pairs || 8 % b->q.words;
   return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
 }
 

@@ -12,7 +12,7 @@
 /* What is filled, at the row and unit that is being brought over. */
 typedef struct Packed {
   Panels *q;
-  Tensor *quant, *s, *o, *d, *m;
+  Tensor *quant, *s, *d; /* d NULL: s is all */
 } Packed;
 
 /* Rows that are packed, and for what. */
@@ -31,8 +31,8 @@ static Panels plan_panels(BlockKind k, const Tensor *w, const PanelRows *x) {
   q.split = BLOCK_X / q.group;
   q.bits = block_bits(k);
   q.less = q.bits == 8 ? 128 : b->less;
-  q.words = q.bits <= 6 ? 4 : 8;
-  q.high = q.bits <= 4 || q.bits > 6 ? 0 : q.bits - 4;
+  q.words = q.bits;
+  q.offsets = b->m != BLOCK_NO;
   q.is_signed = x->signs && q.bits == 8;
   if (q.is_signed) q.less = 0;
   return q;
@@ -62,27 +62,51 @@ static void pack_bytes(Packed *p, i64 row, i64 unit, const i16 *v) {
   }
 }
 
+/* Elements lie whole in bytes, as many as fit, word by word; those that are left over are spread
+ * over the bits that are free above these. As few words as come out even are filled at a time (3
+ * with 4 times 4 elements of 6 bits), so that a word is done with soon after it is read. */
+u32 blocks_pieces(u32 words, u32 j, BlockPiece piece[8]) {
+  u32 bits = words, even = bits & (0u - bits), fours = 8 / even, filled = bits / even;
+  u32 per = 8 / bits, free = 8 - per * bits, first = j / fours * filled, k = j % fours, n = 0;
+  if (k < per * filled) {
+    piece[0] = (BlockPiece){first + k / per, k % per * bits, bits, 0};
+    return 1;
+  }
+  for (u32 got = 0, at = (k - per * filled) * bits; got < bits; n++) {
+    u32 some = free - at % free < bits - got ? free - at % free : bits - got;
+    piece[n] = (BlockPiece){first + at / free, per * bits + at % free, some, got};
+    got += some;
+    at += some;
+  }
+  return n;
+}
+
 /* 32 elements as words. */
 static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
   Panels *q = p->q;
-  u32 all = q->words + q->high, word[8] = {0};
+  u32 word[8] = {0};
   i32 *to = (i32 *)(uintptr_t)p->quant->data;
-  for (u32 e = 0; e < BLOCK_X; e++) {
-    u32 u = (u32)(v[e] + q->less) & 255, j = e / 4, byte = e % 4 * 8;
-    if (q->words == 8)
-      word[j] |= u << byte;
-    else
-      word[j % 4] |= (u & 15) << (byte + j / 4 * 4);
-    if (q->high) word[high_word(q, j)] |= u >> 4 << (byte + high_bit(q, j));
+  for (u32 j = 0; j < BLOCK_X / 4; j++) {
+    BlockPiece piece[8];
+    u32 n = blocks_pieces(q->words, j, piece);
+    for (u32 e = 0; e < 4; e++)
+      for (u32 i = 0; i < n; i++) {
+        u32 u = (u32)(v[4 * j + e] + q->less) >> piece[i].to & ((1u << piece[i].bits) - 1);
+        word[piece[i].word] |= u << (8 * e + piece[i].from);
+      }
   }
-  for (u32 j = 0; j < all; j++)
-    memcpy(&to[place(p, row, unit, q->n, j, all)], &word[j], sizeof *word);
+  for (u32 j = 0; j < q->words; j++)
+    memcpy(&to[place(p, row, unit, q->n, j, q->words)], &word[j], sizeof *word);
 }
 
-static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 n, double x) {
-  u64 e = place(p, row, at, n, 0, 1);
-  if (!t) return;
-  tensor_set(t, e, dtype_is_float(t->dt) ? (Scalar){.f = x} : (Scalar){.i = (i64)x});
+/* A factor, and the offset beside it if there are any, of which a row has n. */
+static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 n, double factor, double offset) {
+  i64 each = t->dim[2];
+  for (i64 i = 0; i < each; i++) {
+    double x = i ? offset : factor;
+    tensor_set(t, place(p, row, at, n, i, each),
+               dtype_is_float(t->dt) ? (Scalar){.f = x} : (Scalar){.i = (i64)x});
+  }
 }
 
 static void pack_block(Packed *p, i64 row, i64 block, const BlockParts *part) {
@@ -93,11 +117,12 @@ static void pack_block(Packed *p, i64 row, i64 block, const BlockParts *part) {
     (q->loops ? pack_bytes : pack_unit)(p, row, block * units + u, part->v + u * BLOCK_X);
   for (i64 i = 0; i < groups; i++) {
     u32 g = block_scale(q->kind, (u32)i * q->group);
-    set(p, p->s, row, block * groups + i, all, p->d ? part->sc[g] : (double)part->s[g]);
-    set(p, p->o, row, block * groups + i, all, p->m ? part->mn[g] : (double)part->o[g]);
+    if (p->d)
+      set(p, p->s, row, block * groups + i, all, part->sc[g], part->mn[g]);
+    else
+      set(p, p->s, row, block * groups + i, all, (double)part->s[g], (double)part->o[g]);
   }
-  set(p, p->d, row, block, q->blocks, (double)part->d);
-  set(p, p->m, row, block, q->blocks, (double)part->m);
+  if (p->d) set(p, p->d, row, block, q->blocks, (double)part->d, (double)part->m);
 }
 
 static Tensor *panels_new(Lower *l, const Panels *q, DType dt, i64 n, i64 each) {
@@ -106,15 +131,11 @@ static Tensor *panels_new(Lower *l, const Panels *q, DType dt, i64 n, i64 each) 
   return tensor_new(&l->c->keep, dt, dim, 5);
 }
 
-static BufId add(Lower *l, Tensor *t, Str name) {
-  return t ? prog_add_const(l->p, t, name) : 0;
-}
-
 static Tensor *quant_new(Lower *l, const Panels *q) {
   i64 panels = (q->rows + q->lanes - 1) / q->lanes;
   if (q->along)
     return tensor_new(&l->c->keep, DT_i8, (i64[]){panels, q->n, q->lanes, 1, BLOCK_X}, 5);
-  if (!q->loops) return panels_new(l, q, DT_i32, q->n, q->words + q->high);
+  if (!q->loops) return panels_new(l, q, DT_i32, q->n, q->words);
   return panels_new(l, q, q->is_signed ? DT_i8 : DT_u8, q->n, unit_bytes(q));
 }
 
@@ -123,36 +144,31 @@ static Panels pack(Lower *l, BlockKind kind, BufId rows, const PanelRows *x) {
   Str name = prog_buf(l->p, rows)->name;
   const BlockInfo *b = &block_info[kind];
   Panels q = plan_panels(kind, w, x);
-  bool scales = block_has(kind, BP_scale), least = block_has(kind, BP_least), m = b->m != BLOCK_NO;
-  i64 groups = q.n * q.split, blocks = w->dim[1];
+  bool scales = block_has(kind, BP_scale);
+  i64 blocks = w->dim[1], each = 1 + q.offsets;
   DType half = b->factor == BV_half ? DT_f16 : DT_f32;
   BlockParts part;
+  if (q.offsets && scales != block_has(kind, BP_least))
+    bug(l->c, LOC_NONE, "%s: factors and offsets of different types", b->name);
   i64 key[] = {ON_blocks, rows, x->lanes, x->signs, x->loops, x->along, x->first};
   u32 *known = map_put_bytes(&l->once, key, sizeof key);
-  if (*known) {
+  if (*known) { /* the others follow: see below */
     q.quant = *known;
-    BufId next = *known;
-    q.s = ++next;
-    if (m) q.o = ++next;
-    if (scales) q.d = ++next;
-    if (least) q.m = ++next;
+    q.s = *known + 1;
+    if (scales) q.d = *known + 2;
     return q;
   }
   Packed p = {.q = &q, .quant = quant_new(l, &q)};
-  p.s = panels_new(l, &q, scales ? DT_i8 : half, groups, 1);
-  if (m) p.o = panels_new(l, &q, least ? DT_i8 : half, groups, 1);
-  if (scales) p.d = panels_new(l, &q, DT_f16, blocks, 1);
-  if (least) p.m = panels_new(l, &q, DT_f16, blocks, 1);
+  p.s = panels_new(l, &q, scales ? DT_i8 : half, q.n * q.split, each);
+  if (scales) p.d = panels_new(l, &q, DT_f16, blocks, each);
   for (i64 row = 0; row < q.rows; row++)
     for (i64 i = 0; i < blocks; i++) {
       block_split(kind, (const u8 *)w->data + ((x->first + row) * blocks + i) * b->bytes, &part);
       pack_block(&p, row, i, &part);
     }
-  q.quant = *known = add(l, p.quant, name); /* the others follow: see above */
-  q.s = add(l, p.s, name);
-  q.o = add(l, p.o, name);
-  q.d = add(l, p.d, name);
-  q.m = add(l, p.m, name);
+  q.quant = *known = prog_add_const(l->p, p.quant, name);
+  q.s = prog_add_const(l->p, p.s, name);
+  if (scales) q.d = prog_add_const(l->p, p.d, name);
   return q;
 }
 

@@ -71,30 +71,25 @@ ExprId blocks_minus(Prog *p, ExprId x) {
 }
 
 /* What the block of panel v multiplies the factors (or offsets) of its groups with. */
-static ExprId block_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v) {
-  ExprId e = blocks_panel_load(b, at, from, v, ex_copy(b->p, at->block), 0);
+static ExprId block_load(const BlockTile *b, const BlockAt *at, ExprId v, bool offset) {
+  ExprId e = blocks_panel_load(b, at, b->q.d, v, ex_copy(b->p, at->block), offset);
   return ex_cast(b->p, DT_f32, e, false);
 }
 
-/* The byte of group g of the unit. */
-static ExprId byte_load(const BlockTile *b, const BlockAt *at, BufId from, ExprId v, u32 g) {
+/* What group g of the unit has of its own as a factor (or offset). */
+static ExprId group_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, bool offset,
+                         DType dt) {
   Prog *p = b->p;
-  ExprId e =
-      blocks_panel_load(b, at, from, v, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
-  return ex_cast(p, DT_i32, e, false);
+  ExprId step = blocks_plus(p, at->unit, b->q.split, ex_int(p, g));
+  return ex_cast(p, dt, blocks_panel_load(b, at, b->q.s, v, step, offset), false);
 }
 
 /* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
 static ExprId scale_load(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, bool offset) {
   Prog *p = b->p;
-  BufId small = offset ? b->q.o : b->q.s, large = offset ? b->q.m : b->q.d;
-  if (!large) {
-    ExprId e =
-        blocks_panel_load(b, at, small, v, blocks_plus(p, at->unit, b->q.split, ex_int(p, g)), 0);
-    return ex_cast(p, DT_f32, e, false);
-  }
-  ExprId e = ex_cast(p, DT_f32, byte_load(b, at, small, v, g), false);
-  e = ex_op2(p, OP_mul, block_load(b, at, large, v), e);
+  if (!b->q.d) return group_load(b, at, v, g, offset, DT_f32);
+  ExprId e = ex_cast(p, DT_f32, group_load(b, at, v, g, offset, DT_i32), false);
+  e = ex_op2(p, OP_mul, block_load(b, at, v, offset), e);
   return offset ? blocks_minus(p, e) : e;
 }
 
@@ -154,26 +149,20 @@ static BufId load_word(const BlockTile *b, const BlockAt *at, Cursor in, u32 j) 
   ExprId e = b->unpacked ? blocks_unpacked_load(b, at, j, v)
                          : blocks_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
-  if (b->ahead && at->size.rows == 1) prog_stmt(p, in.last)->flags |= SF_ahead;
+  if (b->ahead && at->size.rows == 1) {
+    prog_stmt(p, in.last)->flags |= SF_ahead;
+    prog_stmt(p, in.last)->step = b->ahead;
+  }
   return w;
 }
 
-void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
-  for (u32 j = 0; j < b->q.words + b->q.high; j++) w[j] = load_word(b, at, in, j);
-}
-
-/* In a tile of several rows words that are elements as they are wait until they are used: registers
- * are few. */
-static bool words_wait(const BlockTile *b, const BlockAt *at) {
-  return b->q.words == UNPACKED_WORDS && at->size.rows > 1;
-}
-
-static void load_early(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w) {
-  if (!words_wait(b, at)) blocks_load_words(b, at, in, w);
-}
-
-static void load_late(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w, u32 j) {
-  if (words_wait(b, at)) w[j] = load_word(b, at, in, j);
+/* Loads the words that elements 4 j to 4 j + 3 are in, unless w, which begins with zeros, has them:
+ * registers are few, and memory is read onwards. */
+void blocks_load_words(const BlockTile *b, const BlockAt *at, Cursor in, BufId *w, u32 j) {
+  BlockPiece piece[8];
+  u32 n = blocks_pieces(b->q.words, j, piece);
+  for (u32 i = 0; i < n; i++)
+    if (!w[piece[i].word]) w[piece[i].word] = load_word(b, at, in, piece[i].word);
 }
 
 /* Elements 4 j to 4 j + 3 of the unit in row i of the tile. */
@@ -194,16 +183,20 @@ static ExprId moved(const BlockTile *b, ExprId x, i32 by, i64 mask) {
   return ex_op2(b->p, OP_and, x, blocks_ints(b, mask));
 }
 
-/* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words of the unit, in registers. */
+/* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words they are in, in registers. */
 ExprId blocks_four_bytes(const BlockTile *b, const BufId *w, u32 j, ExprId v) {
   Prog *p = b->p;
-  ExprId zero = ex_int(p, 0);
-  if (b->q.words == 8) return reg_load(p, w[j], zero, v);
-  ExprId low = moved(b, reg_load(p, w[j % 4], zero, v), j < 4 ? 0 : -4, 0x0f0f0f0f);
-  if (!b->q.high) return low;
-  ExprId high = reg_load(p, w[high_word(&b->q, j)], zero, v);
-  i64 mask = b->q.high == 1 ? 0x10101010 : 0x30303030;
-  return ex_op2(p, OP_or, low, moved(b, high, 4 - (i32)high_bit(&b->q, j), mask));
+  BlockPiece piece[8];
+  u32 n = blocks_pieces(b->q.words, j, piece);
+  ExprId all = 0;
+  for (u32 i = 0; i < n; i++) {
+    const BlockPiece *x = &piece[i];
+    ExprId e = reg_load(p, w[x->word], ex_int(p, 0), v);
+    i64 mask = (i32)(((1u << x->bits) - 1) * 0x01010101u << x->to);
+    if (x->bits < 8) e = moved(b, e, (i32)x->to - (i32)x->from, mask);
+    all = all ? ex_op2(p, OP_or, all, e) : e;
+  }
+  return all;
 }
 
 /* sums[i, v] += products of elements 4 j to 4 j + 3, both with their signs: those of the weights go
@@ -265,7 +258,7 @@ void blocks_end_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
   VarId s = tile_let(p, &in, scale_load(b, at, v, g, false), "s"), o = 0;
-  if (b->q.o) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  if (b->q.offsets) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
   ExprId by = blocks_x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
@@ -313,7 +306,7 @@ static void group_of_pairs(const BlockTile *b, const BlockAt *at, Cursor in, Buf
     to = from + most < end ? from + most : end;
     BufId pairs = zeros(b, at, in);
     for (u32 j = from; j < to; j++) {
-      load_late(b, at, in, w, j);
+      blocks_load_words(b, at, in, w, j);
       add_four(b, at, in, pairs, OP_pairs, w, j);
     }
     add_pairs(b, at, in, sums, pairs);
@@ -327,7 +320,7 @@ static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
     return;
   }
   for (u32 j = first; j < end; j++) {
-    load_late(b, at, in, w, j);
+    blocks_load_words(b, at, in, w, j);
     if (b->q.is_signed)
       add_signed(b, at, in, sums, w, j);
     else
@@ -336,9 +329,8 @@ static void add_group(const BlockTile *b, const BlockAt *at, Cursor in, BufId su
 }
 
 static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  BufId w[8];
+  BufId w[8] = {0};
   u32 fours = b->q.group / 4;
-  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -352,7 +344,7 @@ static void unit_of_ints(const BlockTile *b, const BlockAt *at, Cursor in, BufId
 static void end_block(const BlockTile *b, const BlockAt *at, Cursor in, BufId total, BufId acc) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  VarId d = tile_let(p, &in, block_load(b, at, b->q.d, v), "d");
+  VarId d = tile_let(p, &in, block_load(b, at, v, false), "d");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
   ExprId by = blocks_spread(b, blocks_x_load(b, b->by, row, ex_copy(p, at->block), false));
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by);
@@ -383,8 +375,8 @@ static ExprId halves(const BlockTile *b, ExprId x, ExprId y, i64 up) {
 
 /* The scales of two groups of the unit as the halves of a lane, moved up. */
 ExprId blocks_scale_pair(const BlockTile *b, const BlockAt *at, ExprId v, u32 g, u32 h, i64 up) {
-  ExprId low = byte_load(b, at, b->q.s, v, g);
-  return halves(b, low, byte_load(b, at, b->q.s, v, h), up);
+  ExprId low = group_load(b, at, v, g, false, DT_i32);
+  return halves(b, low, group_load(b, at, v, h, false, DT_i32), up);
 }
 
 /* The scales of groups g and h of the unit in each panel, in registers. word: where they are if the
@@ -441,15 +433,14 @@ static void add_unpacked(const BlockTile *b, const BlockAt *at, Cursor in, BufId
 
 /* Products by pairs: the scale of a group is what adds the halves up. */
 static void unit_of_scaled_pairs(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
-  BufId w[8];
+  BufId w[8] = {0};
   u32 fours = b->q.group / 4, most = blocks_most_pairs(b);
   if (b->is_shifted) add_unpacked(b, at, in, total);
-  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId s = load_scales(b, at, in, g, g, g);
     for (u32 j = 0, n; j < fours; j += n) {
       n = j + most < fours ? most : fours - j;
-      for (u32 k = 0; k < n; k++) load_late(b, at, in, w, g * fours + j + k);
+      for (u32 k = 0; k < n; k++) blocks_load_words(b, at, in, w, g * fours + j + k);
       add_scaled(b, at, in, total, s, w, g * fours + j, n);
     }
   }
@@ -461,7 +452,7 @@ static void add_times_scale(const BlockTile *b, const BlockAt *at, Cursor in, Bu
                             BufId sums, u32 g) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
-  VarId s = tile_let(p, &in, byte_load(b, at, b->q.s, v, g), "s");
+  VarId s = tile_let(p, &in, group_load(b, at, v, g, false, DT_i32), "s");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId n = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
@@ -484,9 +475,8 @@ static void begin_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId
  * scales in one operation. */
 static void unit_of_joined(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
-  if (!b->off || !words_wait(b, at))
-    bug(p->c, LOC_NONE, "joined sums without what they begin with");
-  BufId w[8], sums = zeros(b, at, in);
+  if (!b->off || !b->unpacked) bug(p->c, LOC_NONE, "joined sums without what they begin with");
+  BufId w[8] = {0}, sums = zeros(b, at, in);
   u32 fours = b->q.group / 4;
   add_group(b, at, in, sums, w, fours, 2 * fours);
   begin_joined(b, at, in, sums);
@@ -501,9 +491,8 @@ static void unit_of_joined(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 
 /* Sums of groups times their scales, one by one. */
 static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, BufId total) {
-  BufId w[8];
+  BufId w[8] = {0};
   u32 fours = b->q.group / 4;
-  load_early(b, at, in, w);
   for (u32 g = 0; g < b->q.split; g++) {
     BufId sums = begin_group(b, at, in, g);
     add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
@@ -513,12 +502,14 @@ static void unit_of_scaled(const BlockTile *b, const BlockAt *at, Cursor in, Buf
 
 /* ---- floats ---- */
 
-/* Element e of the unit in panel v; of 4 bits without a way round by bytes. */
+/* Element e of the unit in panel v; of one piece without a way round by bytes. */
 static ExprId one_element(const BlockTile *b, const BufId *w, u32 e, ExprId v) {
   u32 j = e / 4, byte = e % 4 * 8;
-  if (b->q.words == 8 || b->q.high) return moved(b, blocks_four_bytes(b, w, j, v), -(i32)byte, 255);
-  ExprId word = reg_load(b->p, w[j % 4], ex_int(b->p, 0), v);
-  return moved(b, word, -(i32)(byte + j / 4 * 4), 15);
+  BlockPiece piece[8];
+  if (blocks_pieces(b->q.words, j, piece) > 1)
+    return moved(b, blocks_four_bytes(b, w, j, v), -(i32)byte, 255);
+  ExprId word = reg_load(b->p, w[piece->word], ex_int(b->p, 0), v);
+  return moved(b, word, -(i32)(byte + piece->from), (1 << piece->bits) - 1);
 }
 
 /* Products with element e of the unit. */
@@ -530,7 +521,7 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
   if (b->q.less) u = ex_op2(p, OP_sub, u, blocks_ints(b, b->q.less));
   ExprId s = scale_load(b, at, v, e / b->q.group, false);
   ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
-  if (b->q.o) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
+  if (b->q.offsets) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
   VarId weight = tile_let(p, &in, f, "w");
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
   ExprId x = blocks_x_load(b, b->x, row_at(b, at, i),
@@ -540,9 +531,11 @@ static void add_one(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc,
 }
 
 static void unit_of_floats(const BlockTile *b, const BlockAt *at, Cursor in, BufId acc) {
-  BufId w[8];
-  blocks_load_words(b, at, in, w);
-  for (u32 e = 0; e < BLOCK_X; e++) add_one(b, at, in, acc, w, e);
+  BufId w[8] = {0};
+  for (u32 e = 0; e < BLOCK_X; e++) {
+    blocks_load_words(b, at, in, w, e / 4);
+    add_one(b, at, in, acc, w, e);
+  }
 }
 
 /* ---- tiles ---- */
@@ -607,7 +600,7 @@ static void one_tile(BlockTile *b, Cursor at, TileSize s, ExprId row, ExprId gro
     unit_of_ints(b, &here, in, acc);
   else
     unit_of_floats(b, &here, in, acc);
-  if (scaled && b->q.o) add_offsets(b, &here, in, acc);
+  if (scaled && b->q.offsets) add_offsets(b, &here, in, acc);
   if (scaled) end_block(b, &here, block, total, acc);
   if (b->kept)
     keep_tile(b, &here, at, acc);
@@ -707,7 +700,6 @@ static ExprId tiles_of_unpacked(const BlockTile *b, Cursor in, ExprId group, i64
   (b->crossed ? blocks_cross_panels : blocks_unpack_panels)(&many, in, to, group, panel, panels);
   many.unpacked = to;
   many.q.words = UNPACKED_WORDS;
-  many.q.high = 0;
   if (b->is_shifted) many.q.less = 0;
   ExprId done = tiles_of_rows(&many, in, group, panel, 1, panels, valid);
   if (parts > 1) end_kept(&many, after, group, first, count * panels, valid);
@@ -764,7 +756,8 @@ void lower_blocks(Lower *l, Cursor at, const Form *f) {
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
   b.q = blocks_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
-  b.ahead = b.q.lanes > 4;
+  if (b.q.lanes > 4)
+    b.ahead = (i64)(l->unit->pairs ? figures.fetch_bytes : figures.fetch_dot4_bytes);
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;
