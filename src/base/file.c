@@ -323,10 +323,15 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   return held(got);
 }
 
+/* At a time: Linux keeps what is written from memory that is not there yet in small pieces from
+ * then on, to the end of the call, and a program that maps the file reads weights a tenth slower.
+ */
+enum { WRITE_STEP = 4 << 20 };
+
 /* Returns 0 or an error. */
 static int write_all(Ctx *c, int fd, const u8 *at, size_t n) {
   while (n) {
-    size_t step = n < (1u << 30) ? n : 1u << 30;
+    size_t step = n < WRITE_STEP ? n : WRITE_STEP;
     i64 put = c->io.write(c->io.user, fd, at, step);
     if (put == 0) return EIO;
     if (put < 0) {
