@@ -6,8 +6,8 @@
 
 For machines where other work runs: what is taken from this process is not counted, and the least of many turns met little of the rest. It is no
 figure of an idle machine: caches and memory are still shared. Tokens are those of bench/llama.py; llama.cpp runs without and with flash
-attention, and the better counts. Several --ingot: versions beside each other. --past: 512 at most; --no-prompt: the prompt is run once and
-not measured, which leaves time for more turns.
+attention, and the better counts. Several --ingot: versions beside each other. --past: 512 at most; --no-prompt: the prompt is not measured,
+and run once if there is one --past, which leaves time for more turns.
 """
 import argparse
 import ctypes
@@ -40,7 +40,8 @@ class Ingot:
         os.remove(base + "/m.so")
 
     def rewind(self, n):
-        self.lib.m_rewind(self.arena, ctypes.c_int64(n))
+        if self.lib.m_rewind(self.arena, ctypes.c_int64(n)):
+            raise RuntimeError(f"there are no {n} tokens to go back to")
 
     def feed(self, ids):
         if self.lib.m_prefill(self.arena, (ctypes.c_int32 * len(ids))(*ids), ctypes.c_size_t(len(ids)), self.logits):
@@ -66,9 +67,11 @@ def measure(model, a, folder):
     who = {f"{os.path.basename(x)}": Ingot(x, model, a.march, context, folder) for x in a.ingot.split(",")}
     who.update({f"llama.cpp {flash}": llama.Session(model, 1, flash == "flash", context) for flash in ("plain", "flash")})
     least, rows = {}, (*(() if a.no_prompt else ("prompt",)), *pasts)
-    for s in who.values():
-        s.feed(s.made_up(0, PROMPT))
-    for _ in range(a.turns):
+    for turn in range(a.turns):
+        if a.no_prompt and (turn == 0 or len(pasts) > 1):
+            for s in who.values():
+                s.rewind(0)
+                s.feed(s.made_up(0, PROMPT))
         for past in rows:
             for k, s in who.items():
                 if past == "prompt":

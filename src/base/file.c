@@ -323,9 +323,9 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   return held(got);
 }
 
-/* At a time: Linux keeps what is written from memory that is not there yet in small pieces from
- * then on, to the end of the call, and a program that maps the file reads weights a tenth slower.
- */
+/* Bytes of one call. Where a page of what is written is not in memory yet (a mapped file), Linux 6
+ * with ext4 goes on in pages of 4 KiB to the end of the call, keeps the file so, and a program that
+ * maps it reads weights up to a tenth slower (bench/llm_least.py with other values here). */
 enum { WRITE_STEP = 4 << 20 };
 
 /* Returns 0 or an error. */

@@ -122,7 +122,9 @@ typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4, LF_nounrol
  * use. ahead: it is read in one stream, of which memory `step` bytes further on may be fetched
  * already. */
 typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
-enum { AHEAD_MOST = 1 << 20 };
+enum {
+  AHEAD_MOST = 1 << 20
+}; /* bytes: as much as a core's own cache has, where they are to stay */
 
 /* many: a compiler that does all loads behind the barrier before what uses them needs more
  * registers than there are, and keeps some in memory. Not all compilers do: IG_FRESH of C is empty

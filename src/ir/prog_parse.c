@@ -427,7 +427,7 @@ static void assign(ProgParse *o, Cursor *at, u8 flags, i64 ahead) {
   bool is_let = scan_accept_word(&o->s, "let"), is_set = !is_let && scan_accept_word(&o->s, "set");
   StmtId id = begin(o, at, is_let ? ST_let : is_set ? ST_set : ST_store);
   prog_stmt(o->p, id)->flags = flags;
-  prog_stmt(o->p, id)->step = ahead;
+  if (flags & SF_ahead) prog_stmt(o->p, id)->step = ahead;
   if (is_let)
     let(o, id);
   else if (is_set)

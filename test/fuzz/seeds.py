@@ -250,7 +250,7 @@ def prog_words():
         with open(os.path.join(ROOT, "src", "ir", table), encoding="ascii") as f:
             yield from (w.encode() for w in re.findall(r"\b(?:SC|DT)\((\w+)", f.read()))
     yield from (b"prog", b"sym", b"data", b"arena", b"buf", b"in", b"out", b"const", b"temp", b"local", b"reg", b"alias", b"at",
-                b"for i in 0..", b"while", b"if", b"else", b"let", b"set", b"kernel", b"require", b"step", b"parallel", b"barrier", b"many", b"hold",
+                b"for i in 0..", b"while", b"if", b"else", b"let", b"set", b"kernel", b"require", b"step", b"parallel", b"barrier", b"many", b"hold", b"ahead 64",
                 b"chunk", b"unroll", b"splat.", b"reduce.", b"shuffle.", b"random.", b".sat", b":str", b"f32x8",
                 b"y[i] = y[i] +", b"set a = a +", b"x[i, j]", b"[0:8]", b"-9223372036854775808", b"1:u8", b"1.5:f64")
 

@@ -15,8 +15,8 @@ KINDS = {"Q4_0": (32, 18, (0,)), "Q4_1": (32, 20, (0, 2)), "Q5_0": (32, 22, (0,)
          "Q6_K": (256, 210, (208,)), "IQ4_NL": (32, 18, (0,)), "IQ4_XS": (256, 136, (0,)), "TQ1_0": (256, 54, (52,)),
          "TQ2_0": (256, 66, (64,)), "MXFP4": (32, 17, ())}
 PLAIN = {"F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I16": 2, "I32": 4, "I64": 8, "F64": 8}
-# One for each way kernels go: 4, 8, 5, 6 bits; groups of 16; halves, bytes and floats as scales; something that is added
-WAYS = ("Q4_1", "Q8_0", "Q5_0", "Q2_K", "Q4_K", "Q6_K", "MXFP4")
+# One for each way kernels go: 4, 8, 5, 6, 3 bits; groups of 16; halves, bytes and floats as scales; something that is added
+WAYS = ("Q4_1", "Q8_0", "Q5_0", "Q2_K", "Q4_K", "Q6_K", "MXFP4", "Q3_K")
 ENDS = (0x00, 0xff)  # of the first rows of weights
 ROWS, LENGTH, TOKENS = 37, 512, 13  # no multiple of lanes or tiles; tokens are tiles of eight and of four, and one more
 

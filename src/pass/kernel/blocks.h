@@ -20,7 +20,8 @@ typedef struct Panels {
   bool loops;          /* for plain loops: see quant; panels lie one by one, not PANELS together */
   bool along;          /* likewise, and elements of a unit lie beside each other */
   i64 rows, n, blocks; /* of a row */
-  u32 words;           /* vectors of four bytes a lane for a unit: as many as an element has bits */
+  u32 words;           /* vectors of four bytes a lane for a unit: as many as an element has bits,
+                          or 8 where it is unpacked */
   u32 group, split;    /* elements of a group, groups of a unit */
   i64 less;            /* an element is the unsigned number in memory less this */
   bool is_signed;      /* bytes are the elements, with their signs: less is 0 */

@@ -1,9 +1,9 @@
 /* blocks_pack.c: brings rows of blocks into panels, while compiling.
  *
  * In: a constant u8[rows, blocks, bytes] and the lanes of a vector. Out: constants of the program:
- * integers, which stay as narrow as nibbles where they fit, and what scales them, as narrow as the
- * file has it: halves, or halves for a block and bytes for its groups. Rows that fill up the last
- * panel are zero. Nothing is rounded.
+ * integers, of as many bits as an element has (of 4 or 8 for plain loops), and what scales them, as
+ * narrow as the file has it: halves, or halves for a block and bytes for its groups. Rows that fill
+ * up the last panel are zero. Nothing is rounded.
  */
 #include "pass/kernel/blocks.h"
 
