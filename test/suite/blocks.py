@@ -209,7 +209,7 @@ def onwards(env, march):
     orders = [[int(at or 0) for at in re.findall(r"= \*\(const ig_i32x\d+u \*\)&w\[[^]]*?(?: \+ (\d+))?\];", k)] for k in kernels]
     if len(orders) != 3 or any(len(at) < 16 or at != sorted(at) for at in orders):
         raise Fail(f"weights are read in the orders {orders}")
-    fetched = [len(re.findall(r"IG_AHEAD(?:_TWICE)?\(&w\[", k)) for k in kernels]  # and by hand
+    fetched = [len(re.findall(r"IG_AHEAD\(&w\[", k)) for k in kernels]  # and by hand
     if fetched != [len(at) for at in orders]:
         raise Fail(f"{fetched} of {[len(at) for at in orders]} vectors are fetched ahead")
     said = ingot(env, "opt", os.path.join(folder, "m.ing"), "--march", march)

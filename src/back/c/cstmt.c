@@ -79,16 +79,14 @@ static void put_hold(Emit *e, const Stmt *s) {
   e->all->vec.holds = true;
 }
 
-/* Behind the first vector that it loads. Some machines drop requests while many are under way: one
- * of a whole line is made twice, as two vectors of half a line do. */
+/* Behind the first vector that it loads. */
 static void put_ahead(Emit *e, const Stmt *s) {
   if (!(s->flags & SF_ahead) || e->b.mode != BM_vectors) return;
   for (ExprWalk w = ex_walk(e->p, s->a); ex_next(&w);) {
     if (w.e->kind != EX_load || w.e->lanes < 2) continue;
     Expr x = *w.e;
     begin_line(e);
-    bool whole = x.lanes * dtype_bytes(x.dt) >= (u32)figures.line_bytes;
-    text_puts(e->t, whole ? "IG_AHEAD_TWICE(&" : "IG_AHEAD(&");
+    text_puts(e->t, "IG_AHEAD(&");
     put_element(e, x.ref, x.arg, x.narg, 1);
     text_fmt(e->t, ", %d);\n", (int)s->step);
     e->all->vec.fetches = true;

@@ -451,8 +451,7 @@ void put_vectors(Emit *e, Text *out) {
     text_puts(out,
               "/* memory n bytes behind p, which is read soon */\n"
               "#define IG_AHEAD(p, n) __builtin_prefetch((const void *)((uintptr_t)(p) + (n)), "
-              "0, 2)\n"
-              "#define IG_AHEAD_TWICE(p, n) (IG_AHEAD(p, n), IG_AHEAD(p, n))\n");
+              "0, 2)\n");
   if (e->all->vec.lines)
     text_puts(out, "/* element i of p, which may lie behind its end, is read soon */\n"
                    "#define IG_FETCH(p, i) __builtin_prefetch((const void *)((uintptr_t)(p) + "
