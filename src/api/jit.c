@@ -11,7 +11,10 @@
 static Jit *make_code(Ingot *m) {
   Text self = text_new(&m->c->keep);
   if (m->compiled.keep) api_name_self(m->c, &self);
-  LlvmOptions o = {.target = api_made(m), .keep = m->compiled.keep, .maker = text_cstr(&self)};
+  LlvmOptions o = {.target = api_made(m),
+                   .keep = m->compiled.keep,
+                   .maker = text_cstr(&self),
+                   .take = cache_take};
   return jit_make(m->p, &o);
 }
 
@@ -177,7 +180,9 @@ IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n) {
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
   api_need(c, folder, "the folder of code");
-  m->compiled.keep = *folder ? str_text(c, str_of(c, folder)) : cache_file(c, ".", "--keep-code");
+  bool own = *folder != 0;
+  folder = own ? str_text(c, str_of(c, folder)) : cache_file(c, ".", "--keep-code");
+  m->compiled.keep = own && !cache_folder_trusted(c, folder) ? NULL : folder;
 }
 
 IngotStatus ingot_keep_code(Ingot *m, const char *folder) {

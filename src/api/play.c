@@ -148,9 +148,8 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
                     "play");
 }
 
-static bool is_program(const char *path) {
-  struct stat st;
-  return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR;
+static bool is_program(Ctx *c, const char *path) {
+  return cache_take(c, path) && !access(path, X_OK);
 }
 
 /* The same program as another compiler made it: the names differ in their last 16 digits. NULL:
@@ -163,7 +162,7 @@ static const char *by_another(Ctx *c, const char *path) {
   for (struct dirent *e; d && (e = readdir(d));) {
     if (strlen(e->d_name) != same + 16 || strncmp(e->d_name, name, same) != 0) continue;
     const char *other = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
-    if (is_program(other) && (!found || strcmp(other, found) < 0)) found = other;
+    if (is_program(c, other) && (!found || strcmp(other, found) < 0)) found = other;
   }
   if (d) closedir(d);
   return found;
@@ -204,7 +203,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   *program = b.output = program_path(m, o);
   b.c.name = "lm";
   b.c.selftest = -1;
-  if (is_program(b.output)) return;
+  if (is_program(c, b.output)) return;
   bool compiles = api_has_compiler(c, o->cc);
   const char *other = compiles ? NULL : by_another(c, b.output);
   if (other) {
@@ -222,6 +221,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
     return;
   }
   api_build(m, &b);
+  if (chmod(b.output, 0700)) fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b.output);
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
