@@ -52,7 +52,8 @@ typedef struct Tuning {
 typedef struct Compiled {
   const char *cflags;          /* that the C compiler needs; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
-  const char *keep;            /* engine jit: folder of code; NULL: none */
+  const char *keep;            /* engines c and jit: folder of code; NULL: none */
+  bool keep_quietly;           /* keep is for engine c only, and need not be usable */
   bool linked;                 /* C text is made to be compiled at once: see EmitOptions */
   bool stays;                  /* engine c: what was compiled is kept for the next run */
   const EmitMore *(*more)(Ingot *m, const char *name); /* of its C, behind the passes; or NULL */
@@ -399,6 +400,15 @@ const char *api_cpu_name(Ctx *c);
 
 /* library.c */
 void api_check_library(Ctx *c, const char *path); /* refuses a file that is cut off */
+bool api_is_library(Ctx *c, const char *path);    /* of a file that ingot has made */
+
+/* cache.c */
+bool cache_is_on(void); /* unless INGOT_CACHE is 0 */
+/* The path of compiled code of engine c in a folder; changes key, all that the code depends on. */
+const char *cache_code(Ctx *c, const char *folder, Text *key);
+bool cache_find(Ctx *c, const char *path); /* is it there, trusted and whole? */
+void cache_store(Ctx *c, const char *path,
+                 const char *from); /* copies from there, or does nothing */
 
 /* tuned.c: the file of measured choices */
 typedef struct Machine {

@@ -227,39 +227,3 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
   API_CALL(m, player(m, o, program));
 }
-
-/* ---- what was kept ---- */
-
-/* Programs of play, code of engine jit, profiles of build: a hash behind one of these, and behind
- * that of profiles a number. */
-static bool is_kept(const char *name) {
-  static const char *const begins[] = {"play-", "jit-", "pgo-"};
-  for (u32 i = 0; i < sizeof begins / sizeof *begins; i++) {
-    size_t n = strlen(begins[i]);
-    if (!strncmp(name, begins[i], n) && strspn(name + n, "0123456789abcdef") == 32)
-      return !name[n + 32] || (name[n + 32] == '.' && !strncmp(name, "pgo-", 4));
-  }
-  return false;
-}
-
-static void clean(Ingot *m, u64 *count, u64 *bytes) {
-  Ctx *c = m->c;
-  api_need(c, count && bytes ? count : NULL, "the place of the figures");
-  const char *any = cache_file(c, "", "clean");
-  DIR *d = opendir(any);
-  struct stat st;
-  for (struct dirent *e; d && (e = readdir(d));) {
-    const char *path = str_text(c, str_fmt(c, "%s%s", any, e->d_name));
-    if (!is_kept(e->d_name) || lstat(path, &st) || !S_ISREG(st.st_mode)) continue;
-    if (unlink(path)) fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", path);
-    ++*count;
-    *bytes += (u64)st.st_size;
-  }
-  if (d) closedir(d);
-}
-
-IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
-  if (count) *count = 0;
-  if (bytes) *bytes = 0;
-  API_CALL(m, clean(m, count, bytes));
-}
