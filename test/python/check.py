@@ -8,7 +8,9 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -334,6 +336,92 @@ def session():
     assert ingot.InferenceSession(model("maps")).run(None, feeds) == ort.InferenceSession(model("maps")).run(None, feeds)
 
 
+class Cache:
+    """A cache of its own while it lasts."""
+
+    def __enter__(self):
+        self.folder, self.before = tempfile.TemporaryDirectory(), dict(os.environ)
+        os.environ.update(XDG_CACHE_HOME=self.folder.name, INGOT_CACHE="")
+        return self
+
+    def __exit__(self, *_):
+        for name in ("XDG_CACHE_HOME", "INGOT_CACHE"):
+            os.environ.pop(name)
+            os.environ.update({name: self.before[name]} if name in self.before else {})
+        self.folder.cleanup()
+
+    def files(self):
+        return [name for _, _, names in os.walk(self.folder.name) for name in names]
+
+
+def kept():
+    """Compiled C is found again, by model, weights and options; not where that is not wanted."""
+    if "c" not in ENGINES:
+        return
+    x = numbers(2, 1, 8, 8)
+    with Cache() as cache:
+        first = ingot.compile(DIGITS, dims={"batch": 2})
+        again = ingot.compile(DIGITS, dims={"batch": 2})
+        assert not first._only.from_cache and again._only.from_cache and len(cache.files()) == 1
+        assert np.array_equal(first(x), again(x))
+        assert not ingot.compile(DIGITS, dims={"batch": 2}, cache=False)._only.from_cache
+        assert not ingot.compile(DIGITS, dims={"batch": 1})._only.from_cache and len(cache.files()) == 2
+        for engine in ("vm", "c"):  # open shapes: engine vm is for code that is not in the cache
+            fresh = ingot.compile(DIGITS)
+            assert np.array_equal(fresh(x), first(x)) and fresh._last.engine == engine and fresh.wait(60)
+        own = os.path.join(cache.folder.name, "own")
+        os.mkdir(own, 0o700)
+        assert [ingot.compile(DIGITS, dims={"batch": 2}, cache=own)._only.from_cache for _ in range(2)] == [False, True] and os.listdir(own)
+        os.environ["INGOT_CACHE"] = "0"
+        assert not ingot.compile(DIGITS, dims={"batch": 2})._only.from_cache
+        os.environ["INGOT_CACHE"] = ""
+        if not have("onnx"):
+            return
+        import onnx
+        from onnx import helper, numpy_helper
+        for n in (8, 300):  # 300 x 300 floats: the weights are not part of the code
+            for value in (1, 2):
+                graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, [1, n])],
+                                          [helper.make_tensor_value_info("y", 1, [1, n])], [numpy_helper.from_array(np.full((n, n), value, np.float32), "w")])
+                net = ingot.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+                assert float(net(np.ones((1, n), np.float32))[0, 0]) == n * value, (n, value)
+
+
+def background():
+    """A new shape runs at once on engine vm, then on C with the same bits; the process may end meanwhile."""
+    if "c" not in ENGINES:
+        return
+    import logging
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("ingot").addHandler(handler)
+    logging.getLogger("ingot").setLevel(logging.INFO)
+    net, x = ingot.compile(DIGITS), numbers(3, 1, 8, 8)
+    y = net(x)
+    assert net._last.engine == "vm" and net.wait(60) and np.array_equal(net(x), y) and net._last.engine == "c"
+    assert any("engine vm runs while the C compiles" in line for line in lines) and any("engine c, compiled in" in line for line in lines), lines
+    for options in ({"engine": "c"}, {"background": False}):
+        now = ingot.compile(DIGITS, **options)
+        assert np.array_equal(now(x), y) and now._last.engine == "c"
+    one = ingot.compile(model("open"), max_shapes={"n": 8})
+    for n in (5, 2, 8):
+        assert one(numbers(n, 4), numbers(1, 4)).shape == (n, 4) and not one._programs
+    raises(ingot.BadInput, lambda: one(numbers(9, 4), numbers(1, 4)), "9")
+    raises(ingot.Usage, lambda: ingot.compile(model("open"), max_shapes={"m": 8}), "m")
+    logging.getLogger("ingot").removeHandler(handler)
+    with tempfile.TemporaryDirectory() as folder:
+        slow = os.path.join(folder, "cc")
+        with open(slow, "w") as f:
+            f.write("#!/bin/sh\nsleep 30\n")
+        os.chmod(slow, 0o700)
+        code = f"import ingot, numpy; print(ingot.compile({DIGITS!r})(numpy.zeros((1, 1, 8, 8), 'f4')).shape)"
+        start = time.monotonic()
+        got = subprocess.run([sys.executable, "-c", code], env={**os.environ, "CC": slow, "TMPDIR": folder, "INGOT_CACHE": "0"}, capture_output=True, text=True)
+        assert (got.returncode, got.stdout, got.stderr) == (0, "(1, 10)\n", "") and time.monotonic() - start < 20, got
+        assert os.listdir(folder) == ["cc"], os.listdir(folder)
+
+
 def behind(fn):
     """Whether it is true in a child, within a minute."""
     pid = os.fork()
@@ -484,7 +572,7 @@ def training():
     assert np.allclose(net.run({"a": a, "b": b})["a.grad"], b)
 
 
-CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, processes, steady, rows, job, frames, predictors, training)
+CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, kept, background, processes, steady, rows, job, frames, predictors, training)
 
 if __name__ == "__main__":
     wanted = sys.argv[2:] or [fn.__name__ for fn in CHECKS]
