@@ -9,11 +9,12 @@
 """
 from ._lib import BadInput, Error, Mismatch, System, Unsupported, Usage
 from ._net import Net, Port, cached, compile, default_engine
+from ._ort import IOBinding, ModelMetadata, OrtValue
 from ._types import from_dlpack
 from ._version import __version__
 from .session import (ExecutionMode, GraphOptimizationLevel, InferenceSession, NodeArg, RunOptions, SessionOptions, get_all_providers,
                       get_available_providers, get_device, set_default_logger_severity)
 
-__all__ = ["BadInput", "Error", "ExecutionMode", "GraphOptimizationLevel", "InferenceSession", "Mismatch", "Net", "NodeArg", "Port",
+__all__ = ["BadInput", "Error", "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "Mismatch", "ModelMetadata", "Net", "NodeArg", "OrtValue", "Port",
            "RunOptions", "SessionOptions", "System", "Unsupported", "Usage", "__version__", "cached", "compile", "default_engine",
            "from_dlpack", "get_all_providers", "get_available_providers", "get_device", "set_default_logger_severity"]

@@ -372,6 +372,11 @@ class Net:
         return self._last
 
     @property
+    def last_engine(self) -> str:
+        """The engine of the last call: vm while the C of a new shape compiles."""
+        return self._last.engine if self._last else self.engine
+
+    @property
     def c_source(self) -> str:
         """The model as C; of the last shapes it was called with, where they are open."""
         return self._some().emit_c("model")[0]

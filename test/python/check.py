@@ -336,6 +336,86 @@ def session():
     assert ingot.InferenceSession(model("maps")).run(None, feeds) == ort.InferenceSession(model("maps")).run(None, feeds)
 
 
+def runtimes():
+    """ingot, and ONNX Runtime where it is there: what is done with one is done with the other."""
+    if have("onnxruntime"):
+        import onnxruntime
+        return ingot, onnxruntime
+    return (ingot,)
+
+
+def both(fn):
+    """fn(runtime) of all runtimes; they agree."""
+    results = [fn(ort) for ort in runtimes()]
+    assert all(repr(r) == repr(results[0]) for r in results), results
+    return results[0]
+
+
+def bindings():
+    """OrtValue, io_binding, get_modelmeta and profiling do what they do in ONNX Runtime."""
+    a, b = numbers(2, 3), numbers(2, 3, seed=1)
+
+    def values(ort):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        v, z = ort.OrtValue.ortvalue_from_numpy(x), ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.int64)
+        shared = v.data_ptr() == x.__array_interface__["data"][0]
+        v.update_inplace(x + 1)
+        kind = ort.OrtValue.ortvalue_from_shape_and_type([1], 7).data_type()  # the number of int64
+        return (v.shape(), v.data_type(), v.is_tensor(), v.device_name(), v.has_value(), v.element_type(), v.tensor_size_in_bytes(), v.numpy().tolist(),
+                x.tolist(), shared, z.shape(), z.data_type(), kind, v.is_sparse_tensor(), v.is_tensor_sequence())
+    both(values)
+
+    def bound(ort):
+        s = ort.InferenceSession(model("two"), providers=["CPUExecutionProvider"])
+        io, place = s.io_binding(), np.zeros((2, 3), np.float32)
+        io.bind_cpu_input("a", a)
+        io.bind_input("b", "cpu", 0, np.float32, b.shape, b.ctypes.data)
+        io.bind_output("product", "cpu", 0, np.float32, place.shape, place.ctypes.data)
+        io.bind_output("sum")
+        s.run_with_iobinding(io)
+        first = [x.tolist() for x in io.copy_outputs_to_cpu()], [(v.shape(), v.data_type(), v.numpy().tolist()) for v in io.get_outputs()], place.tolist()
+        value = ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+        io.clear_binding_outputs()
+        io.bind_ortvalue_input("a", ort.OrtValue.ortvalue_from_numpy(b))
+        io.bind_ortvalue_output("sum", value)
+        s.run_with_iobinding(io)
+        more = s.run_with_ort_values(["sum"], {"a": ort.OrtValue.ortvalue_from_numpy(a), "b": ort.OrtValue.ortvalue_from_numpy(b)})
+        return first, value.numpy().tolist(), [v.numpy().tolist() for v in more]
+    got = both(bound)
+    assert np.array_equal(np.array(got[0][2], np.float32), a * b) and np.array_equal(np.array(got[1], np.float32), b + b)
+    s = ingot.InferenceSession(model("two"))
+    raises(ingot.Usage, lambda: s.io_binding().bind_cpu_input("c", a), "no input 'c'")
+    raises(ingot.Usage, lambda: s.io_binding().bind_output("sum", "cuda"), "cuda")
+    raises(ingot.Usage, lambda: ingot.OrtValue.ortvalue_from_numpy(a).update_inplace(a.T), "float32[2, 3]")
+
+    def meta(path):
+        def told(ort):
+            m = ort.InferenceSession(path, providers=["CPUExecutionProvider"]).get_modelmeta()
+            words = [(name, getattr(m, name)) for name in ("producer_name", "graph_name", "domain", "description", "graph_description", "version")]
+            return [*words, ("custom_metadata_map", dict(sorted(m.custom_metadata_map.items())))]
+        return dict(both(told))
+    assert meta(DIGITS)["graph_name"] == "digits"
+    if have("onnx"):
+        import onnx
+        m = onnx.load(model("two"))
+        m.producer_name, m.domain, m.doc_string, m.model_version, m.graph.doc_string = "maker", "ai.example", "what it és", -3, "inside"
+        onnx.helper.set_model_props(m, {"author": "me", "empty": ""})
+        assert meta(m.SerializeToString())["custom_metadata_map"] == {"author": "me", "empty": ""}
+    import json
+    with tempfile.TemporaryDirectory() as folder:
+        for ort in runtimes():
+            options = ort.SessionOptions()
+            options.enable_profiling, options.profile_file_prefix = True, os.path.join(folder, ort.__name__)
+            s = ort.InferenceSession(model("two"), options, providers=["CPUExecutionProvider"])
+            for _ in range(3):
+                s.run(None, {"a": a, "b": b})
+            with open(s.end_profiling()) as f:
+                events = json.load(f)
+            runs = [e for e in events if e["name"] == "model_run"]
+            assert len(runs) == 3 and all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in runs) and s.get_profiling_start_time_ns() >= 0
+        assert len(os.listdir(folder)) == len(runtimes())
+
+
 class Cache:
     """A cache of its own while it lasts."""
 
@@ -572,7 +652,7 @@ def training():
     assert np.allclose(net.run({"a": a, "b": b})["a.grad"], b)
 
 
-CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, kept, background, processes, steady, rows, job, frames, predictors, training)
+CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, bindings, kept, background, processes, steady, rows, job, frames, predictors, training)
 
 if __name__ == "__main__":
     wanted = sys.argv[2:] or [fn.__name__ for fn in CHECKS]

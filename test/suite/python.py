@@ -13,9 +13,9 @@ import tarfile
 import zipfile
 from lib.core import ROOT, Fail, Skip, Test, must, want
 
-CHECKS = ("simple several", "overlap room", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session", "kept", "background", "processes", "steady",
+CHECKS = ("simple several", "overlap room", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session bindings", "kept", "background", "processes", "steady",
           "rows training", "job predictors")
-OTHER = "simple several overlap room in_place dimensions state values errors dlpack session kept background rows job"
+OTHER = "simple several overlap room in_place dimensions state values errors dlpack session bindings kept background rows job"
 KEYWORDS = {"input": "in"}  # a field that Python cannot call as C does
 LIMIT = 300
 
