@@ -350,6 +350,10 @@ typedef struct IngotSpeech {
   const char *prompt; /* of ingot_bake_prompt */
 } IngotSpeech;
 IngotStatus ingot_speech(Ingot *m, IngotSpeech *out);
+/* A library around the model as ingot_player makes a program: functions lm_* of its header, which
+ * lies beside it under the same name. Of *out only texts and trims are set. */
+IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
+                                 IngotSpeech *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
 
 /* The open model with smaller numbers, as a file of its own format that others read too: ONNX with

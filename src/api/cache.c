@@ -21,12 +21,13 @@ enum { HASH_DIGITS = 32, KIND_CODE = 0 };
 
 typedef struct CacheKind {
   const char *prefix, *what;
-  bool numbered; /* a point and a number may follow the hash */
+  bool dotted; /* a point and more may follow the hash */
 } CacheKind;
 
 static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", false},
                                   {"jit-", "compiled model, engine jit", false},
                                   {"play-", "program of play", false},
+                                  {"lm-", "library of a language model", true},
                                   {"pgo-", "profile of build", true}};
 
 typedef struct CacheEntry {
@@ -45,7 +46,7 @@ static const CacheKind *kind_of(const char *name) {
     name += n;
     if (strspn(name, "0123456789abcdef") != HASH_DIGITS) return NULL;
     name += HASH_DIGITS;
-    return !*name || (*name == '.' && kinds[i].numbered) ? &kinds[i] : NULL;
+    return !*name || (*name == '.' && kinds[i].dotted) ? &kinds[i] : NULL;
   }
   return NULL;
 }
@@ -188,7 +189,7 @@ static void list(Ingot *m, bool json, Text *t) {
                i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix,
                (unsigned long long)e->bytes, age, e->name);
     } else {
-      text_fmt(t, "%-27s%10.2f MB ", e->kind->what, (double)e->bytes * 1e-6);
+      text_fmt(t, "%-28s%10.2f MB ", e->kind->what, (double)e->bytes * 1e-6);
       put_age(t, age);
       text_fmt(t, " %s\n", e->name);
     }

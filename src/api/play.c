@@ -8,6 +8,7 @@
 #include "api/own.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,10 +91,15 @@ void api_name_file(Ctx *c, Text *t, const char *path) {
   free(real);
 }
 
-/* One that was built again may make other code, whatever its version. */
+/* One that was built again may make other code, whatever its version. It is a program, or a library
+ * of another program. */
 void api_name_self(Ctx *c, Text *t) {
+  static const char here = 0;
+  Dl_info found;
+  bool is_library = dladdr(&here, &found) && found.dli_fname && strstr(found.dli_fname, ".so");
+  const char *path = is_library ? found.dli_fname : "/proc/self/exe";
   hash_text(t, "version", INGOT_VERSION);
-  if (!access("/proc/self/exe", R_OK)) api_name_file(c, t, "/proc/self/exe");
+  if (!access(path, R_OK)) api_name_file(c, t, path);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -119,7 +125,7 @@ static void hash_folder(Ctx *c, Text *t, const char *path) {
   for (u32 i = 0; i < name.n; i++) api_name_file(c, t, name.at[i]);
 }
 
-static const char *program_path(Ingot *m, const IngotBuild *o) {
+static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library) {
   Ctx *c = m->c;
   Text t = text_new(&c->keep);
   const char *env = getenv("CC");
@@ -142,10 +148,9 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   text_fmt(&t, "%u %u %d %d\n", m->wish.threads, m->wish.grain, m->wish.precise, m->wish.openmp);
   u64 a = hash_bytes(t.at, t.n);
   hash_text(&t, "cc", o->cc ? o->cc : env);
-  return cache_file(c,
-                    str_text(c, str_fmt(c, "play-%016llx%016llx", (unsigned long long)a,
-                                        (unsigned long long)hash_bytes(t.at, t.n))),
-                    "play");
+  Str name = str_fmt(c, "%s-%016llx%016llx%s", is_library ? "lm" : "play", (unsigned long long)a,
+                     (unsigned long long)hash_bytes(t.at, t.n), is_library ? ".so" : "");
+  return cache_file(c, str_text(c, name), "play");
 }
 
 static bool is_program(Ctx *c, const char *path) {
@@ -191,18 +196,40 @@ static const char *compiler_name(Ctx *c, const char *cc) {
   return w.at[0];
 }
 
-static void player(Ingot *m, const IngotBuild *o, const char **program) {
+/* What a program or a library of the model is built by; its path is in output. */
+static IngotBuild described(Ingot *m, const IngotBuild *o, const char **path, bool is_library) {
   Ctx *c = m->c;
   api_need(c, o, "the description of the build");
-  api_need(c, program, "the place of the result");
-  Loc loc = {.file = m->opened.source.file, .index = -1};
+  api_need(c, path, "the place of the result");
   if (!m->opened.source.path || !ingot_talks(m))
-    fail(c, ERR_unsupported, loc, "is no language model that answers, of a file or a folder");
+    fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
+         "is no language model that answers, of a file or a folder");
   IngotBuild b = *o;
   if (!m->told.language.chunk) m->told.language.chunk = LM_TALK_CHUNK;
-  *program = b.output = program_path(m, o);
+  *path = b.output = program_path(m, o, is_library);
   b.c.name = "lm";
   b.c.selftest = -1;
+  return b;
+}
+
+static const Speech *need_speech(Ingot *m) {
+  const Speech *s = api_speech(m);
+  if (!s)
+    fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
+         "has no tokeniser");
+  return s;
+}
+
+static void build_private(Ingot *m, const IngotBuild *b) {
+  m->told.language.room = memory_bytes();
+  api_build(m, b);
+  if (chmod(b->output, 0700))
+    fail(m->c, ERR_system, LOC_NONE, "%s: cannot be made private", b->output);
+}
+
+static void player(Ingot *m, const IngotBuild *o, const char **program) {
+  Ctx *c = m->c;
+  IngotBuild b = described(m, o, program, false);
   if (is_program(c, b.output)) return;
   bool compiles = api_has_compiler(c, o->cc);
   const char *other = compiles ? NULL : by_another(c, b.output);
@@ -210,20 +237,41 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
     *program = other;
     return;
   }
-  if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
+  need_speech(m);
   check_talk(m, o);
-  m->told.language.room = memory_bytes();
   if (!compiles) {
     *program = NULL;
+    m->told.language.room = memory_bytes();
     api_march(m, o->march ? o->march : "native", o->cc);
     warn(c, LOC_NONE, "there is no C compiler '%s': the model runs as bytecode, slower",
          compiler_name(c, o->cc));
     return;
   }
-  api_build(m, &b);
-  if (chmod(b.output, 0700)) fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b.output);
+  build_private(m, &b);
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
   API_CALL(m, player(m, o, program));
+}
+
+/* The header is written before the library, and is the same for the same key. */
+static void player_library(Ingot *m, const IngotBuild *o, const char **library, IngotSpeech *out) {
+  IngotBuild b = described(m, o, library, true);
+  const Speech *s = need_speech(m);
+  api_need(m->c, out, "the place of the texts");
+  *out = (IngotSpeech){.open = s->chat.open,
+                       .open_system = s->chat.open_system,
+                       .system = s->chat.system,
+                       .ask = s->chat.ask,
+                       .next = s->chat.next,
+                       .none = s->no_chat,
+                       .trims = s->chat.trims};
+  if (is_program(m->c, b.output)) return;
+  api_need_compiler(m->c, o->cc);
+  build_private(m, &b);
+}
+
+IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
+                                 IngotSpeech *out) {
+  API_CALL(m, player_library(m, o, library, out));
 }

