@@ -75,11 +75,6 @@ static CacheEntries entries_of(Ctx *c, const char *folder) {
   return all;
 }
 
-bool cache_is_on(void) {
-  const char *said = getenv("INGOT_CACHE");
-  return !said || strcmp(said, "0") != 0;
-}
-
 /* Two hashes of 64 bits: one alone collides too easily. */
 const char *cache_code(Ctx *c, const char *folder, Text *key) {
   u64 first = hash_bytes(key->at, key->n);
@@ -161,16 +156,6 @@ IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
   API_CALL(m, clean(m, count, bytes));
 }
 
-static void put_age(Text *t, double seconds) {
-  static const struct {
-    double seconds;
-    const char *unit;
-  } units[] = {{86400, "days"}, {3600, "hours"}, {60, "minutes"}, {1, "seconds"}};
-  u32 i = 0;
-  while (i < 3 && seconds < units[i].seconds * 2) i++;
-  text_fmt(t, "%8.0f %-8s", seconds < 0 ? 0 : seconds / units[i].seconds, units[i].unit);
-}
-
 static void list(Ingot *m, bool json, Text *t) {
   Ctx *c = m->c;
   const char *folder = cache_file(c, "", "cache");
@@ -189,9 +174,8 @@ static void list(Ingot *m, bool json, Text *t) {
                i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix,
                (unsigned long long)e->bytes, age, e->name);
     } else {
-      text_fmt(t, "%-28s%10.2f MB ", e->kind->what, (double)e->bytes * 1e-6);
-      put_age(t, age);
-      text_fmt(t, " %s\n", e->name);
+      text_fmt(t, "%-28s%10.2f MB%10.1f hours  %s\n", e->kind->what, (double)e->bytes * 1e-6,
+               age / 3600, e->name);
     }
   }
   if (json)

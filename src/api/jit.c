@@ -6,6 +6,7 @@
  */
 #include "api/own.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static Jit *make_code(Ingot *m) {
@@ -185,13 +186,14 @@ static void keep_default(Ctx *c, void *arg) {
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
   Said before = diag_said(c);
+  const char *said = getenv("INGOT_CACHE");
   m->compiled.keep_quietly = !folder;
   m->compiled.keep = NULL;
   if (folder && !*folder)
     keep_default(c, m);
   else if (folder)
     m->compiled.keep = cache_folder_trusted(c, folder) ? str_text(c, str_of(c, folder)) : NULL;
-  else if (cache_is_on() && ctx_protect(c, keep_default, m))
+  else if ((!said || strcmp(said, "0") != 0) && ctx_protect(c, keep_default, m))
     diag_unsay(c, before);
 }
 

@@ -403,7 +403,6 @@ void api_check_library(Ctx *c, const char *path); /* refuses a file that is cut 
 bool api_is_library(Ctx *c, const char *path);    /* of a file that ingot has made */
 
 /* cache.c */
-bool cache_is_on(void); /* unless INGOT_CACHE is 0 */
 /* The path of compiled code of engine c in a folder; changes key, all that the code depends on. */
 const char *cache_code(Ctx *c, const char *folder, Text *key);
 bool cache_find(Ctx *c, const char *path); /* is it there, trusted and whole? */
