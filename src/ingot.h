@@ -331,8 +331,10 @@ IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
 int ingot_talks(const Ingot *m); /* is the open model one? */
 /* Removes all such programs, and code of ingot_keep_code in the same folder; no model need be open.
- * How many there were, and their bytes. */
+ * How many there were, and their bytes. ingot_cache_list lists what would be removed, least
+ * recently used first, as lines or JSON. Code of engine c never takes more than 2 GiB. */
 IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
+IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n);
 
 /* The same model in this process, as bytecode: what a program that talks has as tables.
  * ingot_feed runs n ids, 1 to chunk, behind the first `position` of those that were run before;
@@ -348,6 +350,10 @@ typedef struct IngotSpeech {
   const char *prompt; /* of ingot_bake_prompt */
 } IngotSpeech;
 IngotStatus ingot_speech(Ingot *m, IngotSpeech *out);
+/* A library around the model as ingot_player makes a program: functions lm_* of its header, which
+ * lies beside it under the same name. Of *out only texts and trims are set. */
+IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
+                                 IngotSpeech *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
 
 /* The open model with smaller numbers, as a file of its own format that others read too: ONNX with
@@ -567,10 +573,15 @@ typedef struct IngotEngine {
 const IngotEngine *ingot_engine(uint32_t i);            /* NULL behind the last */
 const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none */
 
-/* Engine jit keeps its code in this folder and finds it there; "": in ~/.cache/ingot. */
 /* The program as LLVM is given it, for the target that is set (else this machine). */
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n);
+/* Engines c and jit keep compiled code in this folder and take it from there; "": in
+ * ~/.cache/ingot. NULL: engine c does so in ~/.cache/ingot unless the environment has
+ * INGOT_CACHE=0, and a folder that cannot be used is not an error. Code is taken only from files
+ * that belong to the user and that nobody else can write. ingot_load_code: ingot_ready of engine c
+ * if its code is kept there; *found 0: it is not, and nothing was compiled. */
 IngotStatus ingot_keep_code(Ingot *m, const char *folder);
+IngotStatus ingot_load_code(Ingot *m, int *found);
 uint32_t ingot_llvm(void); /* the LLVM that engine jit uses, 14 to 19; 0: there is none */
 IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */

@@ -111,7 +111,9 @@ FUNCTIONS = (
     ("write_outputs", c_int, c_void_p, c_char_p), ("memory", c_int, c_void_p, POINTER(Memory)),
     ("emit_c", c_int, c_void_p, POINTER(C), TEXT, SIZE, TEXT, SIZE),
     ("write_c", c_int, c_void_p, POINTER(C), c_char_p, c_char_p, c_char_p),
-    ("inspect", c_int, c_void_p, c_int, TEXT, SIZE), ("llvm", c_uint32),
+    ("inspect", c_int, c_void_p, c_int, TEXT, SIZE), ("llvm", c_uint32), ("keep_code", c_int, c_void_p, c_char_p),
+    ("load_code", c_int, c_void_p, POINTER(c_int)), ("guard_new", c_void_p, c_void_p, c_void_p), ("guard_end", None, c_void_p),
+    ("set_guard", c_int, c_void_p, c_void_p),
 )
 
 
@@ -140,17 +142,22 @@ def said(text: bytes | None) -> str:
 class Model:
     """One Ingot: a model and everything made from it. Not for two threads at a time."""
 
-    def __init__(self, source: str | bytes, name: str = "model.onnx") -> None:
+    def __init__(self, source: str | bytes, name: str = "model.onnx", guard: Any = None) -> None:
         self.lib = library()
         self.source = source  # the library reads bytes where they lie
         self.m = self.lib.ingot_new(None)
         self.read = 0  # messages that were looked at
         if not self.m:
             raise MemoryError("no memory for a model")
+        if guard:
+            self.call("set_guard", guard)
         if isinstance(source, bytes):
             self.call("open_bytes", source, len(source), name.encode())
         else:
-            self.call("open", os.fsencode(source))
+            path = os.fsencode(source)
+            if b"\0" in path:
+                raise Usage(f"a path with a NUL byte: {source!r}")
+            self.call("open", path)
 
     def __del__(self) -> None:
         if getattr(self, "m", None):

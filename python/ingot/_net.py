@@ -2,26 +2,31 @@
 
 In: an ONNX file, its bytes or a ModelProto, and options. Out: a Net. Where all shapes are known it is compiled at once; where some are
 open, at the first call with arrays of new shapes, and the last few programs are kept. With bounds (max_shapes) one program serves all
-shapes within them. One Net runs one call at a time; two of them share nothing.
+shapes within them. A new shape runs on engine vm while a thread compiles its C, unless the C is in the cache. One Net runs one call at a
+time; two of them share nothing. The logger "ingot" says what is compiled.
 """
 from __future__ import annotations
 
 import ctypes
+import logging
 import operator
 import os
 import shutil
 import threading
+import time
 import warnings
 import weakref
 from collections import OrderedDict
-from typing import Any, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 import numpy as np
 
+from . import _background
 from ._lib import Declared, Error, Model, Unsupported, Usage, library, said
 from ._program import Program, describe, rows_of, stored, strings_of
 from ._types import DTYPES, as_array
 
+LOG = logging.getLogger("ingot")
 Source = Union[str, "os.PathLike[str]", bytes, Any]
 SMALL = 4096  # elements of arrays whose contents are told before import: they may decide shapes
 KEPT = 8      # programs of one Net
@@ -65,7 +70,9 @@ def _number(option: str, name: str, n: Any) -> int:
         raise Usage(f"{option}: '{name}' is {_shown(n)}: expected an integer") from None
 
 
-def _shape(name: str, extents: Sequence[int], option: str = "shapes") -> str:
+def _shape(name: str, extents: Sequence[int] | int, option: str = "shapes") -> str:
+    if option == "max_shapes" and hasattr(extents, "__index__"):  # of a dimension
+        return f"{name}={_number(option, name, extents)}"
     if isinstance(extents, (str, bytes)) or not hasattr(extents, "__iter__"):
         raise Usage(f"{option}: '{name}' is {_shown(extents)}: expected a list of integers")
     return f"{name}:{'x'.join(str(_number(option, name, n)) for n in extents)}"
@@ -112,10 +119,13 @@ class Net:
 
     # ---- making programs ----
 
-    def _open(self) -> Model:
-        o, m = self._options, Model(self._source)
+    def _open(self, guard: Any = None) -> Model:
+        o, m = self._options, Model(self._source, guard=guard)
         if not isinstance(self._source, bytes) and _version(self._source) != self._version:
             raise Usage(f"{os.fspath(self._source)} has changed since it was compiled first")
+        keep = o.get("cache", True)
+        if self.engine == "c" and keep is not False:
+            m.call("keep_code", None if keep is True else os.fsencode(keep))
         graph = self.engine in ("ref", "ref64")
         march = o.get("march") or (None if graph else "native")
         if march:
@@ -149,7 +159,7 @@ class Net:
         if o.get("lazy") or ((open_ones or texts) and not told):
             return
         try:
-            self._only = self._last = Program(m, self.engine, {}, {})
+            self._only = self._last = self._timed(lambda: Program(m, self.engine, {}, {}), "")
         except Unsupported:
             # what an input of integers holds may decide shapes: the first call will tell
             if told or not any(p.dtype and p.dtype[0] in "iu" for p in self.inputs):
@@ -170,23 +180,37 @@ class Net:
             shape = tuple(d.dim[k] if d.dim[k] >= 0 else said(d.symbol[k]) or None for k in range(d.rank)) if d.has_shape else None
             out.append(Port(said(d.name), said(d.dtype) or None, shape, said(d.type)))
 
-    def _make(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
-        m = self._open()
-        for spec in (*dims, *(f"{name}.bytes={width}" for name, width in texts.items())):
-            m.call("set_dim", spec.encode())
-        given = {}
+    def _timed(self, make: Callable[[], Program], shapes: str) -> Program:
+        start = time.perf_counter()
+        out = make()
+        how = "code from the cache" if out.from_cache else "compiled" if out.engine in ("c", "jit") else "ready"
+        LOG.info("%s%s: engine %s, %s in %.2f s", self._name(), shapes, out.engine, how, time.perf_counter() - start)
+        return out
+
+    def _told(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> tuple[list[tuple[Any, ...]], dict[str, np.ndarray]]:
+        """What a model is told of a call before import: calls of the library, and arrays whose contents are told. Nothing of the caller's
+        memory is in them, so that a thread may use them later."""
+        calls: list[tuple[Any, ...]] = [("set_dim", spec.encode()) for spec in (*dims, *(f"{name}.bytes={width}" for name, width in texts.items()))]
+        given: dict[str, np.ndarray] = {}
         for name, x in feeds.items():
             if name in texts:
-                m.call("set_shape" if x.ndim > 1 else "set_dim", (_shape(name, x.shape[:-1]) if x.ndim > 1 else f"{name}.bytes={texts[name]}").encode(),
-                       *([0] if x.ndim > 1 else []))
+                if x.ndim > 1:
+                    calls.append(("set_shape", _shape(name, x.shape[:-1]).encode(), 0))
             elif x.size <= SMALL or x.dtype.kind in "iub" or set(name) & set(",[]:="):
-                given[name] = x = stored(x)
-                record = describe(name, feeds[name])
-                record.data = x.__array_interface__["data"][0]
-                m.call("input", ctypes.byref(record))
+                given[name] = stored(x).copy()
+                record = describe(name, x)
+                record.data = given[name].__array_interface__["data"][0]
+                calls.append(("input", ctypes.byref(record)))
             else:
-                m.call("set_shape", _shape(name, x.shape).encode(), 0)
-        return Program(m, self.engine, texts, given)
+                calls.append(("set_shape", _shape(name, x.shape).encode(), 0))
+        return calls, given
+
+    def _make(self, calls: Sequence[tuple[Any, ...]], texts: Mapping[str, int], given: Mapping[str, np.ndarray], interim: str | None = None,
+              guard: Any = None) -> Program:
+        m = self._open(guard)
+        for function, *arguments in calls:
+            m.call(function, *arguments)
+        return Program(m, self.engine, texts, given, interim)
 
     def _program(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
         self._here()
@@ -199,11 +223,41 @@ class Net:
             found = self._programs.get(key)
         if found is None:
             with self._lock:
-                found = self._programs[key] = self._make(feeds, texts, dims)
+                found = self._programs[key] = self._new(key, feeds, texts, dims)
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
         self._last = found
         return found
+
+    def _new(self, key: Any, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
+        """A program for new shapes: of engine c if its code is in the cache, else of engine vm while a thread compiles."""
+        calls, given = self._told(feeds, texts, dims)
+        shapes = "".join(f" {name}{list(x.shape)}" for name, x in feeds.items())
+        later = self._options.get("background", not self._options.get("engine")) and self.engine == "c" and not self._options.get("state")
+        out = self._timed(lambda: self._make(calls, texts, given, "vm" if later else None), shapes)
+        if later and out.engine != "c":
+            LOG.info("%s%s: engine vm runs while the C compiles in the background", self._name(), shapes)
+            this = weakref.ref(self)
+
+            def work(guard: Any) -> None:
+                net = this()
+                if net is None or net._programs.get(key) is not out:
+                    return
+                made = net._timed(lambda: net._make(calls, texts, given, None, guard), shapes)
+                with net._lock:
+                    if net._programs.get(key) is out:
+                        net._programs[key] = made
+                        net._last = made if net._last is out else net._last
+            out.compiling = _background.submit(work)
+        return out
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until no C compiles in the background; False: it still does after so many seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        return all(p.compiling.wait(None if end is None else max(0.0, end - time.monotonic())) for p in self._all() if p.compiling)
+
+    def _name(self) -> str:
+        return "model of bytes" if isinstance(self._source, bytes) else str(self._source)
 
     def _here(self) -> None:
         """After a fork: what the parent has compiled is not ours, its threads least of all."""
@@ -318,6 +372,11 @@ class Net:
         return self._last
 
     @property
+    def last_engine(self) -> str:
+        """The engine of the last call: vm while the C of a new shape compiles."""
+        return self._last.engine if self._last else self.engine
+
+    @property
     def c_source(self) -> str:
         """The model as C; of the last shapes it was called with, where they are open."""
         return self._some().emit_c("model")[0]
@@ -345,7 +404,7 @@ class Net:
         return [text for p in self._all() for is_warning, text in p.model.messages() if is_warning]
 
     def __repr__(self) -> str:
-        what = "model of bytes" if isinstance(self._source, bytes) else repr(self._source)
+        what = repr(self._source) if isinstance(self._source, str) else self._name()
         return f"<ingot.Net {what}, engine {self.engine}: {', '.join(p.name for p in self.inputs)} -> {', '.join(p.name for p in self.outputs)}>"
 
     def __reduce__(self) -> Any:
@@ -395,18 +454,21 @@ def _assemble(ports: Sequence[Port], flat: dict[str, np.ndarray]) -> dict[str, A
 
 def compile(model: Source, *, march: str | None = None, threads: int = 1, engine: str | None = None,
             dims: Mapping[str, int] | None = None, shapes: Mapping[str, Sequence[int]] | None = None,
-            max_shapes: Mapping[str, Sequence[int]] | None = None, state: str | Mapping[str, str] | None = None,
+            max_shapes: Mapping[str, Sequence[int] | int] | None = None, state: str | Mapping[str, str] | None = None,
             freeze: Mapping[str, Any] | None = None, precise: bool = False, optimize_for: str | None = None,
-            ram: str | int | None = None, grad: str | None = None, train: str | None = None, lazy: bool = False) -> Net:
+            ram: str | int | None = None, grad: str | None = None, train: str | None = None, lazy: bool = False,
+            cache: bool | str | os.PathLike[str] = True, background: bool | None = None) -> Net:
     """A model as a function of arrays.
 
     model: a path, the bytes of a file, or a ModelProto. engine: "c" (the default where there is a C compiler), "jit" (LLVM), "vm", ...
-    dims, shapes: numbers for open dimensions, by their names or whole inputs; max_shapes: bounds, within which one program serves all
-    shapes; lazy: compile with the first call, for its shapes, also where none is open. The rest is what `ingot run` has under the same names; grad and train: docs/training.md.
+    dims, shapes: numbers for open dimensions, by their names or whole inputs; max_shapes: bounds of inputs or dimensions, within which one
+    program serves all shapes; lazy: compile with the first call, for its shapes, also where none is open. cache: keep compiled C in
+    ~/.cache/ingot or this folder, and reuse it. background: a new shape runs on engine vm while its C compiles (the default unless an
+    engine is named). The rest is what `ingot run` has under the same names; grad and train: docs/training.md.
     """
     options = {"march": march, "threads": threads, "engine": engine, "dims": dims, "shapes": shapes, "max_shapes": max_shapes, "state": state,
                "freeze": freeze, "precise": precise, "optimize_for": optimize_for, "ram": ram, "grad": grad, "train": train,
-               "lazy": lazy or None}
+               "lazy": lazy or None, "cache": None if cache is True else cache, "background": background}
     return Net(model, **{k: v for k, v in options.items() if v is not None})
 
 
@@ -419,6 +481,7 @@ def _forked() -> None:
     """In a child: a thread that held a lock is not there to give it back, and what is used no more may not wait for threads either."""
     global _CACHE_LOCK
     _CACHE_LOCK = threading.Lock()
+    _background.forked()
     for net in _NETS:
         net._lock = threading.RLock()
         net._abandon()

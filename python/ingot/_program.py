@@ -43,11 +43,13 @@ def strings_of(rows: np.ndarray) -> np.ndarray:
 
 
 class Program:
-    """A model compiled for the shapes it was told."""
+    """A model compiled for the shapes it was told. interim: the engine to use if code of engine c is not in the cache; None: compile it."""
 
-    def __init__(self, model: Model, engine: str, texts: Mapping[str, int], given: Mapping[str, np.ndarray]) -> None:
-        self.model, self.engine, self.texts = model, engine, texts
+    def __init__(self, model: Model, engine: str, texts: Mapping[str, int], given: Mapping[str, np.ndarray],
+                 interim: str | None = None) -> None:
+        self.model, self.texts = model, texts
         self.lock = threading.Lock()
+        self.compiling: threading.Event | None = None  # set when the program that replaces this one is there
         model.call("import", 0)
         self.inputs, self.outputs = model.info(False), model.info(True)
         self.decides = {name: given[name].tobytes() for i, (name, _, _) in enumerate(self.inputs)
@@ -56,8 +58,13 @@ class Program:
         self.rooms = (Room * len(self.outputs))()
         self.records: list[Any] = [None] * len(self.inputs)
         self.seen: list[Any] = [None] * len(self.inputs)
-        self.record = Call(engine.encode(), 0, self.tensors, len(self.inputs), self.rooms, len(self.outputs))
-        model.call("ready", engine.encode())
+        found = ctypes.c_int(0)
+        if engine == "c":
+            model.call("load_code", ctypes.byref(found))
+        self.from_cache = bool(found.value)
+        self.engine = interim if interim and not found.value else engine
+        self.record = Call(self.engine.encode(), 0, self.tensors, len(self.inputs), self.rooms, len(self.outputs))
+        model.call("ready", self.engine.encode())
 
     def fits(self, feeds: Mapping[str, np.ndarray]) -> bool:
         """Are contents that decide shapes those it was made for?"""

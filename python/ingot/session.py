@@ -1,7 +1,7 @@
 """ONNX Runtime's spelling: a program that says `import onnxruntime as ort` says `import ingot as ort` instead.
 
 In: what InferenceSession of ONNX Runtime takes. Out: what it gives. Options that say how ONNX Runtime works (graph optimisation,
-arenas, execution modes) are taken and change nothing; intra_op_num_threads is obeyed. Everything runs on the CPU.
+arenas, execution modes) are taken and change nothing; intra_op_num_threads and enable_profiling are obeyed. Everything runs on the CPU.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ._lib import Usage
 from ._net import Net, Port, Source
+from ._ort import IOBinding, ModelMetadata, OrtValue, Trace, metadata
 from ._types import ORT
 
 PROVIDER = "CPUExecutionProvider"
@@ -32,7 +33,7 @@ class ExecutionMode(enum.IntEnum):
 
 
 class SessionOptions:
-    """Only intra_op_num_threads is looked at; 0: as many as there are processors."""
+    """intra_op_num_threads (0: as many as there are processors), enable_profiling and profile_file_prefix are obeyed."""
 
     def __init__(self) -> None:
         self.intra_op_num_threads = 0
@@ -43,6 +44,7 @@ class SessionOptions:
         self.log_verbosity_level = 0
         self.logid = ""
         self.enable_profiling = False
+        self.profile_file_prefix = "onnxruntime_profile_"
         self.enable_cpu_mem_arena = True
         self.enable_mem_pattern = True
         self.enable_mem_reuse = True
@@ -111,7 +113,11 @@ class InferenceSession:
         options.setdefault("threads", self._told.intra_op_num_threads or processors())
         if self._told._dims:
             options.setdefault("dims", self._told._dims)
+        self._trace = Trace() if self._told.enable_profiling else None
+        start = self._trace.now() if self._trace else 0
         self.net = Net(path_or_bytes, **options)
+        if self._trace:
+            self._trace.add("session_initialization", start)
 
     def get_inputs(self) -> list[NodeArg]:
         return [NodeArg(p) for p in self.net.inputs]
@@ -143,8 +149,37 @@ class InferenceSession:
         missing = [p.name for p in self.net.inputs if p.name not in input_feed and not p.type.startswith("optional ")]
         if missing and not self.net._options.get("state") and not self.net._options.get("freeze"):
             raise Usage(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
-        results = self.net.run(input_feed)
-        return [results[name] for name in (output_names or known)]
+        return self._run(list(output_names or known), input_feed, None)
+
+    def _run(self, names: list[str], feeds: Mapping[str, Any], out: Mapping[str, Any] | None) -> list[Any]:
+        start = self._trace.now() if self._trace else 0
+        results = self.net.run({name: x.numpy() if isinstance(x, OrtValue) else x for name, x in feeds.items()}, out)
+        if self._trace:
+            self._trace.add("model_run", start, engine=self.net.last_engine)
+        return [results[name] for name in names]
+
+    def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue],
+                            run_options: Any = None) -> list[OrtValue]:
+        return [OrtValue(x) for x in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
+        """Runs on the arrays that are bound; results are in iobinding."""
+        out = {name: x for name, x in iobinding._outputs.items() if x is not None}
+        iobinding._results = self._run(list(iobinding._outputs), iobinding._inputs, out)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return metadata(self.net._source)
+
+    def get_profiling_start_time_ns(self) -> int:
+        return self._trace.start_ns if self._trace else 0
+
+    def end_profiling(self) -> str:
+        """Writes the trace and returns its path; "": enable_profiling was not set, or it has ended."""
+        trace, self._trace = self._trace, None
+        return trace.write(self._told.profile_file_prefix) if trace else ""
 
 
 def get_available_providers() -> list[str]:

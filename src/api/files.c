@@ -6,10 +6,12 @@
 #include "api/own.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The public type is the inner one under another name. */
 IngotGuard *ingot_guard_new(void (*doing)(void *user, const char *what), void *user) {
@@ -118,8 +120,64 @@ static void folders_make(Ctx *c, const char *folder) {
   }
 }
 
+/* NULL: only the effective user can write to the file or folder. */
+static const char *others_may_write(const struct stat *st) {
+  if (st->st_uid != geteuid()) return "belongs to another user";
+  return st->st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users" : NULL;
+}
+
+/* NULL: only the effective user can write to the folder, or it does not exist. */
+static const char *folder_fault(const char *folder) {
+  struct stat st;
+  if (stat(folder, &st)) return errno == ENOENT ? NULL : "cannot be read";
+  return S_ISDIR(st.st_mode) ? others_may_write(&st) : "is not a folder";
+}
+
+/* `path` up to its last slash, "." without one. false: it is too long. */
+static bool folder_of(const char *path, char *to, size_t room) {
+  const char *slash = strrchr(path, '/');
+  const char *from = slash ? path : ".";
+  int n = slash ? (int)(slash - path) + (slash == path) : 1;
+  return snprintf(to, room, "%.*s", n, from) < (int)room;
+}
+
+/* NULL: the file is trusted. */
+static const char *cache_fault(const char *path) {
+  char folder[PATH_MAX];
+  struct stat st;
+  if (!folder_of(path, folder, sizeof folder)) return "has a path that is too long";
+  if (folder_fault(folder)) return "lies in a folder that other users can write to";
+  if (lstat(path, &st)) return "cannot be read";
+  return S_ISREG(st.st_mode) ? others_may_write(&st) : "is not a regular file";
+}
+
+bool cache_trusted(const char *path) {
+  return !cache_fault(path);
+}
+
+bool cache_take(Ctx *c, const char *path) {
+  struct stat st;
+  if (lstat(path, &st)) return false;
+  const char *why = cache_fault(path);
+  if (!why) return true;
+  warn(c, LOC_NONE, "%s %s: the file is not used and made anew", path, why);
+  unlink(path);
+  return false;
+}
+
+bool cache_folder_trusted(Ctx *c, const char *folder) {
+  const char *why = folder_fault(folder);
+  if (!why) return true;
+  Str text = str_fmt(c, "%s %s, so no file is taken from it: chown it to yourself, chmod go-w it",
+                     folder, why);
+  for (const Diag *d = c->diags; d; d = d->next)
+    if (strstr(d->text, str_text(c, text))) return false; /* said before */
+  warn(c, LOC_NONE, "%s", str_text(c, text));
+  return false;
+}
+
 const char *cache_file(Ctx *c, const char *name, const char *who) {
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *tmp = getenv("TMPDIR");
   Str dir = 0;
   if (base && *base == '/')
     dir = str_of(c, base);
@@ -130,5 +188,15 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
          "%s: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file", who);
   const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
   folders_make(c, folder);
+  if (!cache_folder_trusted(c, folder)) {
+    folder = str_text(
+        c, str_fmt(c, "%s/ingot-%lu", tmp && *tmp == '/' ? tmp : "/tmp", (unsigned long)geteuid()));
+    folders_make(c, folder);
+    if (!cache_folder_trusted(c, folder))
+      fail(c, ERR_system, LOC_NONE,
+           "%s: there is no folder for results that only this user can write to: set "
+           "XDG_CACHE_HOME to one",
+           who);
+  }
   return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

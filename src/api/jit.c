@@ -6,12 +6,15 @@
  */
 #include "api/own.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static Jit *make_code(Ingot *m) {
   Text self = text_new(&m->c->keep);
-  if (m->compiled.keep) api_name_self(m->c, &self);
-  LlvmOptions o = {.target = api_made(m), .keep = m->compiled.keep, .maker = text_cstr(&self)};
+  const char *keep = m->compiled.keep_quietly ? NULL : m->compiled.keep;
+  if (keep) api_name_self(m->c, &self);
+  LlvmOptions o = {
+      .target = api_made(m), .keep = keep, .maker = text_cstr(&self), .take = cache_take};
   return jit_make(m->p, &o);
 }
 
@@ -174,10 +177,24 @@ IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n) {
   API_CALL(m, (print_llvm(m, &t), api_give(&t, text, n)));
 }
 
+static void keep_default(Ctx *c, void *arg) {
+  Ingot *m = arg;
+  m->compiled.keep = cache_file(c, ".", "--keep-code");
+}
+
+/* NULL: for engine c; a folder that cannot be used only costs time. */
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
-  api_need(c, folder, "the folder of code");
-  m->compiled.keep = *folder ? str_text(c, str_of(c, folder)) : cache_file(c, ".", "--keep-code");
+  Said before = diag_said(c);
+  const char *said = getenv("INGOT_CACHE");
+  m->compiled.keep_quietly = !folder;
+  m->compiled.keep = NULL;
+  if (folder && !*folder)
+    keep_default(c, m);
+  else if (folder)
+    m->compiled.keep = cache_folder_trusted(c, folder) ? str_text(c, str_of(c, folder)) : NULL;
+  else if ((!said || strcmp(said, "0") != 0) && ctx_protect(c, keep_default, m))
+    diag_unsay(c, before);
 }
 
 IngotStatus ingot_keep_code(Ingot *m, const char *folder) {

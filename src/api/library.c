@@ -55,10 +55,18 @@ static bool is_whole(const File *f) {
   return true;
 }
 
+static bool is_cut_off(const File *f) {
+  return f->n <= ELF_ORDER || (!memcmp(f->at, "\177ELF", 4) && !is_whole(f));
+}
+
+bool api_is_library(Ctx *c, const char *path) {
+  File f = file_read_own(c, path);
+  return !is_cut_off(&f);
+}
+
 void api_check_library(Ctx *c, const char *path) {
   File f = file_read(c, path);
-  bool is_elf = f.n > ELF_ORDER && !memcmp(f.at, "\177ELF", 4);
-  if (f.n <= ELF_ORDER || (is_elf && !is_whole(&f)))
+  if (is_cut_off(&f))
     fail(c, ERR_input, LOC_NONE, "%s is no whole library: its %llu bytes end before its contents",
          show_text(c, str_of(c, path)), (unsigned long long)f.n);
 }

@@ -2,7 +2,7 @@
  *
  * In: a model with inputs. Out: its outputs. The source is written to a temporary folder, compiled
  * by $CC (or cc) to a shared object with an argument vector (never a shell), loaded, called once,
- * and removed again.
+ * and removed again. ingot_keep_code keeps the shared object for the next process.
  */
 #include "api/own.h"
 
@@ -17,27 +17,69 @@ typedef struct Native {
   Ingot *m;
   u64 seed;
   CallFn *code;
+  bool only_kept; /* code that is not in the cache is not compiled */
   Folder folder;
 } Native;
 
-static const char *compile(Ctx *c, Native *n, const char *source, u32 parts) {
-  const char *library = folder_file(c, &n->folder, "m.so");
-  Words w = {0}, object = {0};
+/* Above, weights are an argument of code that is kept: its text is made and compiled faster. */
+enum { KEPT_WEIGHTS = 64 << 10 };
+
+/* The compiler and its flags, without the names of files. */
+static Words command(Ctx *c, const Native *n) {
+  Words w = {0};
   words_compiler(c, &w, NULL);
   words_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -w");
   words_target(c, &w, n->m);
   words_body(c, &w, n->m, "MODEL");
   words_threads(c, &w, n->m);
+  return w;
+}
+
+/* The place of the library in the cache; NULL: it is not kept. The C text is a function of the
+ * model, its external data, the options and the version of ingot. Weights that are an argument are
+ * not part of the library. */
+static const char *kept_path(Ctx *c, Native *n, const Words *w, const Text *source) {
+  const char *folder = n->m->compiled.keep;
+  Words cc = {0};
+  if (!folder) return NULL;
+  Text key = text_new(&c->keep);
+  text_fmt(&key, "%s\n%s\n", INGOT_VERSION, target_native_flags());
+  for (u32 i = 0; i < w->n; i++) text_fmt(&key, "%s\n", w->at[i]);
+  words_compiler(c, &cc, NULL);
+  spawn_check(c, "C compiler", cc.at[0]);
+  api_name_file(c, &key, spawn_real(c, cc.at[0]));
+  text_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc)); /* of one behind a wrapper */
+  text_put(&key, source->at, source->n);
+  return cache_code(c, folder, &key);
+}
+
+static const char *compile(Ctx *c, Native *n, Words *w, const Text *text, u32 parts) {
+  const char *source = folder_file(c, &n->folder, "m.c");
+  const char *library = folder_file(c, &n->folder, "m.so");
+  Words object = {0};
+  file_write(c, source, text->at, text->n);
   if (parts > 1)
-    object = parts_compile(c, &n->folder, &w, source, "model", parts);
+    object = parts_compile(c, &n->folder, w, source, "model", parts);
   else
     *vec_push(&c->keep, &object) = source;
-  words_add(c, &w, "-shared -o");
-  *vec_push(&c->keep, &w) = library;
-  for (u32 i = 0; i < object.n; i++) *vec_push(&c->keep, &w) = object.at[i];
-  *vec_push(&c->keep, &w) = NULL;
-  spawn_run(c, &n->folder, "C compiler", w.at);
+  words_add(c, w, "-shared -o");
+  *vec_push(&c->keep, w) = library;
+  for (u32 i = 0; i < object.n; i++) *vec_push(&c->keep, w) = object.at[i];
+  *vec_push(&c->keep, w) = NULL;
+  spawn_run(c, &n->folder, "C compiler", w->at);
   return library;
+}
+
+/* Loads the library from the cache, or compiles it. NULL: dlerror says why. */
+static void *load_code(Ctx *c, Native *n, const Text *source, u32 parts) {
+  Words w = command(c, n);
+  folder_make(c, &n->folder);
+  const char *kept = kept_path(c, n, &w, source);
+  void *handle = kept && cache_find(c, kept) ? dlopen(kept, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (handle || n->only_kept) return handle;
+  const char *library = compile(c, n, &w, source, parts);
+  if (kept) cache_store(c, kept, library);
+  return dlopen(library, RTLD_NOW | RTLD_LOCAL);
 }
 
 /* Extents that are kept with the state, as the program will read them. */
@@ -227,23 +269,21 @@ static void load(Ctx *c, Native *n) {
   IngotC o = {
       .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_MOST, .caller = 1};
   const char *library = n->m->compiled.library;
-  bool own_file = !library && api_weights_apart(n->m);
+  bool own_file = !library && (api_weights_apart(n->m) ||
+                               (n->m->compiled.keep && api_weight_bytes(n->m) > KEPT_WEIGHTS));
   if (own_file) o.weights = "pointer";
   /* gives every buffer its place, also where the code is there already */
   EmitFacts facts = api_emit(n->m, &o, false, &source, &header);
   n->m->kept.arena_bytes = facts.arena_bytes;
   if (own_file && !n->m->kept.weights) n->m->kept.weights = join_weights(c, &n->m->written.blob);
-  if (!library) {
-    folder_make(c, &n->folder);
-    const char *path = folder_file(c, &n->folder, "m.c");
-    file_write(c, path, source.at, source.n);
-    library = compile(c, n, path, parts_wanted(facts.code_bytes));
-  } else {
+  if (library) {
     api_check_library(c, library);
+    n->m->kept.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  } else {
+    n->m->kept.handle = load_code(c, n, &source, parts_wanted(facts.code_bytes));
   }
-  n->m->kept.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   folder_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
-  if (!n->m->kept.handle)
+  if (!n->m->kept.handle && !n->only_kept)
     fail(c, n->m->compiled.library ? ERR_input : ERR_system, LOC_NONE,
          "the compiled model cannot be loaded: %s", dlerror());
 }
@@ -344,4 +384,19 @@ static void set_library(Ingot *m, const char *path, const char *name) {
 
 IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {
   API_CALL(m, set_library(m, path, name));
+}
+
+static void load_kept(Ingot *m, int *found) {
+  Native n = {.m = m, .only_kept = true};
+  api_need(m->c, found, "the place of the answer");
+  api_ready(m, api_engine_for(m, "c", 0));
+  m->compiled.stays = true;
+  Err e = m->compiled.keep ? protect(&n, make) : ERR_ok;
+  if (e) longjmp(*m->c->door, (int)e);
+  *found = m->kept.handle != NULL;
+}
+
+IngotStatus ingot_load_code(Ingot *m, int *found) {
+  if (found) *found = 0;
+  API_CALL(m, load_kept(m, found));
 }

@@ -52,7 +52,8 @@ typedef struct Tuning {
 typedef struct Compiled {
   const char *cflags;          /* that the C compiler needs; NULL: those of target */
   const char *library, *entry; /* engine c: compiled before, and its function; NULL: compile now */
-  const char *keep;            /* engine jit: folder of code; NULL: none */
+  const char *keep;            /* engines c and jit: folder of code; NULL: none */
+  bool keep_quietly;           /* keep is for engine c only, and need not be usable */
   bool linked;                 /* C text is made to be compiled at once: see EmitOptions */
   bool stays;                  /* engine c: what was compiled is kept for the next run */
   const EmitMore *(*more)(Ingot *m, const char *name); /* of its C, behind the passes; or NULL */
@@ -287,9 +288,17 @@ i64 api_ring(const Ingot *m);
  * an argument. */
 const EmitMore *api_lm_c(Ingot *m, const char *name, bool given);
 
-/* files.c: $XDG_CACHE_HOME/ingot/NAME or ~/.cache/ingot/NAME; the folder is made. who: of whom it
- * is said if there is no such place. */
+/* files.c: $XDG_CACHE_HOME/ingot/NAME or ~/.cache/ingot/NAME; the folder is made with mode 0700.
+ * Falls back to $TMPDIR/ingot-UID/NAME, with a warning, if other users can write to that folder.
+ * who: the option that needs it, for messages. */
 const char *cache_file(Ctx *c, const char *name, const char *who);
+/* A regular file, not a link; it and its folder belong to the effective user, and neither group nor
+ * others can write to them. */
+bool cache_trusted(const char *path);
+/* Takes a file from the cache: false where there is none. Removes one that is not trusted, with a
+ * warning. */
+bool cache_take(Ctx *c, const char *path);
+bool cache_folder_trusted(Ctx *c, const char *folder); /* warns if not */
 
 /* spawn.c */
 typedef struct Folder {
@@ -391,6 +400,14 @@ const char *api_cpu_name(Ctx *c);
 
 /* library.c */
 void api_check_library(Ctx *c, const char *path); /* refuses a file that is cut off */
+bool api_is_library(Ctx *c, const char *path);    /* of a file that ingot has made */
+
+/* cache.c */
+/* The path of compiled code of engine c in a folder; changes key, all that the code depends on. */
+const char *cache_code(Ctx *c, const char *folder, Text *key);
+bool cache_find(Ctx *c, const char *path); /* is it there, trusted and whole? */
+void cache_store(Ctx *c, const char *path,
+                 const char *from); /* copies from there, or does nothing */
 
 /* tuned.c: the file of measured choices */
 typedef struct Machine {
@@ -409,8 +426,7 @@ Tune *tuned_table(Ctx *c, const Found *f); /* what lowering asks */
 /* Lines for this machine; fields that are NULL fit any. others: the rest, and comments, or NULL. */
 Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others);
 void tuned_add(Ctx *c, Found *f, Measured x); /* in place of an earlier one */
-void tuned_write(Ctx *c, const char *path, const Machine *machine, const Found *f,
-                 const Text *others);
+void tuned_write(Ctx *c, FileOut to, const Machine *machine, const Found *f, const Text *others);
 
 /* native.c: what a call of NAME_call takes */
 /* in: behind the inputs stands the blob of weights, where they are no part of the code. */

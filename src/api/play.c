@@ -8,6 +8,7 @@
 #include "api/own.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,10 +91,15 @@ void api_name_file(Ctx *c, Text *t, const char *path) {
   free(real);
 }
 
-/* One that was built again may make other code, whatever its version. */
+/* One that was built again may make other code, whatever its version. It is a program, or a library
+ * of another program. */
 void api_name_self(Ctx *c, Text *t) {
+  static const char here = 0;
+  Dl_info found;
+  bool is_library = dladdr(&here, &found) && found.dli_fname && strstr(found.dli_fname, ".so");
+  const char *path = is_library ? found.dli_fname : "/proc/self/exe";
   hash_text(t, "version", INGOT_VERSION);
-  if (!access("/proc/self/exe", R_OK)) api_name_file(c, t, "/proc/self/exe");
+  if (!access(path, R_OK)) api_name_file(c, t, path);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -119,7 +125,7 @@ static void hash_folder(Ctx *c, Text *t, const char *path) {
   for (u32 i = 0; i < name.n; i++) api_name_file(c, t, name.at[i]);
 }
 
-static const char *program_path(Ingot *m, const IngotBuild *o) {
+static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library) {
   Ctx *c = m->c;
   Text t = text_new(&c->keep);
   const char *env = getenv("CC");
@@ -142,15 +148,13 @@ static const char *program_path(Ingot *m, const IngotBuild *o) {
   text_fmt(&t, "%u %u %d %d\n", m->wish.threads, m->wish.grain, m->wish.precise, m->wish.openmp);
   u64 a = hash_bytes(t.at, t.n);
   hash_text(&t, "cc", o->cc ? o->cc : env);
-  return cache_file(c,
-                    str_text(c, str_fmt(c, "play-%016llx%016llx", (unsigned long long)a,
-                                        (unsigned long long)hash_bytes(t.at, t.n))),
-                    "play");
+  Str name = str_fmt(c, "%s-%016llx%016llx%s", is_library ? "lm" : "play", (unsigned long long)a,
+                     (unsigned long long)hash_bytes(t.at, t.n), is_library ? ".so" : "");
+  return cache_file(c, str_text(c, name), "play");
 }
 
-static bool is_program(const char *path) {
-  struct stat st;
-  return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & S_IXUSR;
+static bool is_program(Ctx *c, const char *path) {
+  return cache_take(c, path) && !access(path, X_OK);
 }
 
 /* The same program as another compiler made it: the names differ in their last 16 digits. NULL:
@@ -163,7 +167,7 @@ static const char *by_another(Ctx *c, const char *path) {
   for (struct dirent *e; d && (e = readdir(d));) {
     if (strlen(e->d_name) != same + 16 || strncmp(e->d_name, name, same) != 0) continue;
     const char *other = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
-    if (is_program(other) && (!found || strcmp(other, found) < 0)) found = other;
+    if (is_program(c, other) && (!found || strcmp(other, found) < 0)) found = other;
   }
   if (d) closedir(d);
   return found;
@@ -192,74 +196,82 @@ static const char *compiler_name(Ctx *c, const char *cc) {
   return w.at[0];
 }
 
-static void player(Ingot *m, const IngotBuild *o, const char **program) {
+/* What a program or a library of the model is built by; its path is in output. */
+static IngotBuild described(Ingot *m, const IngotBuild *o, const char **path, bool is_library) {
   Ctx *c = m->c;
   api_need(c, o, "the description of the build");
-  api_need(c, program, "the place of the result");
-  Loc loc = {.file = m->opened.source.file, .index = -1};
+  api_need(c, path, "the place of the result");
   if (!m->opened.source.path || !ingot_talks(m))
-    fail(c, ERR_unsupported, loc, "is no language model that answers, of a file or a folder");
+    fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
+         "is no language model that answers, of a file or a folder");
   IngotBuild b = *o;
   if (!m->told.language.chunk) m->told.language.chunk = LM_TALK_CHUNK;
-  *program = b.output = program_path(m, o);
+  *path = b.output = program_path(m, o, is_library);
   b.c.name = "lm";
   b.c.selftest = -1;
-  if (is_program(b.output)) return;
+  return b;
+}
+
+static const Speech *need_speech(Ingot *m) {
+  const Speech *s = api_speech(m);
+  if (!s)
+    fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
+         "has no tokeniser");
+  return s;
+}
+
+static void build_private(Ingot *m, const IngotBuild *b) {
+  m->told.language.room = memory_bytes();
+  api_build(m, b);
+  if (chmod(b->output, 0700))
+    fail(m->c, ERR_system, LOC_NONE, "%s: cannot be made private", b->output);
+}
+
+static void player(Ingot *m, const IngotBuild *o, const char **program) {
+  Ctx *c = m->c;
+  IngotBuild b = described(m, o, program, false);
+  if (is_program(c, b.output)) return;
   bool compiles = api_has_compiler(c, o->cc);
   const char *other = compiles ? NULL : by_another(c, b.output);
   if (other) {
     *program = other;
     return;
   }
-  if (!api_speech(m)) fail(c, ERR_unsupported, loc, "has no tokeniser");
+  need_speech(m);
   check_talk(m, o);
-  m->told.language.room = memory_bytes();
   if (!compiles) {
     *program = NULL;
+    m->told.language.room = memory_bytes();
     api_march(m, o->march ? o->march : "native", o->cc);
     warn(c, LOC_NONE, "there is no C compiler '%s': the model runs as bytecode, slower",
          compiler_name(c, o->cc));
     return;
   }
-  api_build(m, &b);
+  build_private(m, &b);
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
   API_CALL(m, player(m, o, program));
 }
 
-/* ---- what was kept ---- */
-
-/* Programs of play, code of engine jit, profiles of build: a hash behind one of these, and behind
- * that of profiles a number. */
-static bool is_kept(const char *name) {
-  static const char *const begins[] = {"play-", "jit-", "pgo-"};
-  for (u32 i = 0; i < sizeof begins / sizeof *begins; i++) {
-    size_t n = strlen(begins[i]);
-    if (!strncmp(name, begins[i], n) && strspn(name + n, "0123456789abcdef") == 32)
-      return !name[n + 32] || (name[n + 32] == '.' && !strncmp(name, "pgo-", 4));
-  }
-  return false;
+/* The header is written before the library, and is the same for the same key. */
+static void player_library(Ingot *m, const IngotBuild *o, const char **library, IngotSpeech *out) {
+  IngotBuild b = described(m, o, library, true);
+  const Speech *s = need_speech(m);
+  api_need(m->c, out, "the place of the texts");
+  *out = (IngotSpeech){.open = s->chat.open,
+                       .open_system = s->chat.open_system,
+                       .system = s->chat.system,
+                       .ask = s->chat.ask,
+                       .next = s->chat.next,
+                       .none = s->no_chat,
+                       .trims = s->chat.trims};
+  if (is_program(m->c, b.output)) return;
+  api_need_compiler(m->c, o->cc);
+  build_private(m, &b);
 }
 
-static void clean(Ingot *m, u64 *count, u64 *bytes) {
-  Ctx *c = m->c;
-  api_need(c, count && bytes ? count : NULL, "the place of the figures");
-  const char *any = cache_file(c, "", "clean");
-  DIR *d = opendir(any);
-  struct stat st;
-  for (struct dirent *e; d && (e = readdir(d));) {
-    const char *path = str_text(c, str_fmt(c, "%s%s", any, e->d_name));
-    if (!is_kept(e->d_name) || lstat(path, &st) || !S_ISREG(st.st_mode)) continue;
-    if (unlink(path)) fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", path);
-    ++*count;
-    *bytes += (u64)st.st_size;
-  }
-  if (d) closedir(d);
-}
-
-IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
-  if (count) *count = 0;
-  if (bytes) *bytes = 0;
-  API_CALL(m, clean(m, count, bytes));
+IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
+                                 IngotSpeech *out) {
+  API_CALL(m, player_library(m, o, library, out));
 }

@@ -237,10 +237,8 @@ static void make(Ctx *c, RunProfile *p, const Variant *like) {
 /* ---- keeping ---- */
 
 static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
-  struct stat st;
   for (u32 i = 0; i < p->file.n; i++) {
     const char *path = is_kept ? kept(c, p, i + 1) : p->file.at[i];
-    if (stat(path, &st)) refuse_kept(c, path);
     f[i] = file_read_own(c, path);
   }
 }
@@ -264,18 +262,18 @@ static void keep(Ctx *c, const RunProfile *p) {
   text_fmt(&head, "%s%u\n", first_line(c, p, f), b->nfunction);
   for (u32 i = 0; i < b->idle.n; i++) text_fmt(&head, "%s\n", b->idle.at[i]);
   for (u32 i = 0; i < p->file.n; i++)
-    out[i] = (FileOut){.path = kept(c, p, i + 1), .at = f[i].at, .n = f[i].n};
-  out[p->file.n] = (FileOut){.path = kept(c, p, 0), .at = head.at, .n = head.n};
+    out[i] = (FileOut){.path = kept(c, p, i + 1), .at = f[i].at, .n = f[i].n, .cached = true};
+  out[p->file.n] = (FileOut){.path = kept(c, p, 0), .at = head.at, .n = head.n, .cached = true};
   files_write(c, out, p->file.n + 1);
 }
 
 /* false: there is none. */
 static bool take(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
-  struct stat st;
   const char *path = kept(c, p, 0);
   File f[MOST_PROFILES];
-  if (stat(path, &st)) return false;
+  for (u32 i = 0; i <= p->file.n; i++)
+    if (!cache_take(c, kept(c, p, i))) return false;
   File head = file_read_own(c, path);
   Text t = text_new(&c->keep);
   text_put(&t, head.at, head.n);

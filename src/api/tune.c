@@ -384,7 +384,8 @@ static void try_all(Tuner *t) {
 }
 
 static void keep(Tuner *t) {
-  tuned_write(t->m->c, t->path, &t->machine, &t->found, &t->others);
+  tuned_write(t->m->c, (FileOut){.path = t->path, .cached = !t->o->file}, &t->machine, &t->found,
+              &t->others);
 }
 
 /* One pass over all that is not known. false: there was nothing. A file that cannot be written is
@@ -457,7 +458,8 @@ static void tune_all(Ctx *c, void *arg) {
   t->path = t->o->file ? t->o->file : cache_file(c, "tune", "--tune");
   t->others = text_new(&c->keep);
   struct stat st;
-  if (!stat(t->path, &st) || errno != ENOENT)
+  bool cached = !t->o->file;
+  if (cached ? cache_take(c, t->path) : !stat(t->path, &st) || errno != ENOENT)
     t->found = tuned_read(c, t->path, &t->machine, &t->others);
   make_sweep(t);
   u32 passes = 0;

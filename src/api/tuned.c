@@ -103,7 +103,7 @@ Found tuned_read(Ctx *c, const char *path, const Machine *machine, Text *others)
   return found;
 }
 
-void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, const Text *others) {
+void tuned_write(Ctx *c, FileOut to, const Machine *m, const Found *f, const Text *others) {
   Text t = text_new(&c->keep);
   text_fmt(&t, "%s\n", FIRST);
   text_put(&t, others->at, others->n);
@@ -113,7 +113,10 @@ void tuned_write(Ctx *c, const char *path, const Machine *m, const Found *f, con
     text_fmt(&t, "%s\t%s\t%s\t%s\n", str_text(c, x->key), str_text(c, x->choice),
              str_text(c, x->closed), str_text(c, x->us));
   }
-  files_write(c, &(FileOut){.path = path, .at = t.at, .n = t.n, .update = true}, 1);
+  to.at = t.at;
+  to.n = t.n;
+  to.update = true;
+  files_write(c, &to, 1);
 }
 
 Tune *tuned_table(Ctx *c, const Found *f) {

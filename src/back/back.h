@@ -223,10 +223,11 @@ void emit_module(const Prog *p, const ModuleOptions *o, Text *module, Text *type
 typedef struct Llvm Llvm;
 typedef struct JitCode JitCode;
 typedef struct LlvmOptions {
-  const Target *target; /* whose vectors the program has */
-  bool object;          /* for others: no function of this process is called */
-  const char *keep;     /* folder of code that was made before; NULL: none */
-  const char *maker;    /* of such code: this ingot and no other */
+  const Target *target;                   /* whose vectors the program has */
+  bool object;                            /* for others: no function of this process is called */
+  const char *keep;                       /* folder of code that was made before; NULL: none */
+  const char *maker;                      /* of such code: this ingot and no other */
+  bool (*take)(Ctx *c, const char *path); /* may code be taken from that file of `keep`? */
   /* of objects: */
   const char *machine; /* TRIPLE,CPU,FEATURES; NULL: this one */
   const char *name;    /* prefix of its names */

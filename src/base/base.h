@@ -320,6 +320,7 @@ typedef struct FileOut {
   bool update;        /* may replace a file that was read: it was read to be added to */
   const Chunk *piece; /* instead of at: n pieces */
   bool passing;       /* soon removed: need not be on the disk */
+  bool cached;        /* file of a cache: no other user may read or write it, whatever the umask */
 } FileOut;
 void files_write(Ctx *c, const FileOut *f, u32 n);
 /* Before work: fails where files_write can be seen to fail, and from now on where one of these

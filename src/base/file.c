@@ -400,13 +400,14 @@ static int write_through(Ctx *c, const char *path, const FileOut *f) {
   return err ? err : err2;
 }
 
-/* Creates the temporary; `temp` has room for the number at `tail`. */
-static int create(Ctx *c, char *temp, char *tail, int *fd) {
+/* Creates the temporary; `temp` ends in room for two digits. */
+static int create(Ctx *c, char *temp, int mode, int *fd) {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  char *tail = temp + strlen(temp) - 2;
   for (int i = 0; i < 36 * 36; i++) {
     tail[0] = digits[i / 36];
     tail[1] = digits[i % 36];
-    *fd = open_retry(c, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    *fd = open_retry(c, AT_FDCWD, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (*fd >= 0) return 0;
     if (errno != EEXIST) return errno;
   }
@@ -478,7 +479,7 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
 static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
   int fd;
   guard_enter(c);
-  int err = create(c, a->temp, a->temp + strlen(a->temp) - 2, &fd);
+  int err = create(c, a->temp, f->cached ? 0600 : 0666, &fd);
   if (!err) guard_put(c, a->temp, 0);
   guard_leave(c);
   if (err) return err;

@@ -68,6 +68,7 @@ static const Opt opts[] = {
          "the day that templates are told (default: today; in what is baked in, and in C text, "
          "2026-01-01)"),
     FLAG("clean", clean, "remove all programs that were kept, and say how large they were"),
+    FLAG("list", list, "list the files: kind, size, time since the last use (the default)"),
     TEXT("min-p", NULL, min_p, "X", "only those X times as likely as the likeliest (default 0)"),
     TEXT("repeat-penalty", NULL, repeat_penalty, "X", "divide logits of tokens that were there"),
     TEXT("frequency-penalty", NULL, frequency_penalty, "X",
@@ -127,7 +128,9 @@ static const Opt opts[] = {
     {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, "[=FILE]",
      "measure how kernels are best cut, unless FILE (~/.cache/ingot/tune) knows", 0, 0, NULL},
     {"keep-code", NULL, OPT_may, offsetof(Args, keep_code), 0, 0, "[=DIR]",
-     "engine jit: keep compiled code in DIR (~/.cache/ingot), and take what is there", 0, 0, NULL},
+     "engines c and jit: keep compiled code in DIR (~/.cache/ingot) and reuse it; run --engine c "
+     "does so unless INGOT_CACHE=0",
+     0, 0, NULL},
     TEXT("via", NULL, via, "llvm", "OUT.o, OUT.a or OUT.so by LLVM, not by C and its compiler"),
     TEXT(
         "triple", NULL, triple, "T[,CPU[,F]]",

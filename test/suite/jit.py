@@ -123,6 +123,16 @@ def kept(env):
     cut = result(keep)
     if not same or open(path, "rb").read() != whole:
         raise Fail("code that was there was made again, or what was cut off was not")
+    os.chmod(path, 0o664)
+    open_file = result(keep), os.stat(path).st_mode & 0o777
+    if open_file != (plain, 0o600):
+        raise Fail(f"a file that others can write to is not made anew: {open_file[1]:o}")
+    os.chmod(folder, 0o777)
+    before = os.stat(path).st_ino
+    got = run([env.ingot, "run", model, "-d", "batch=2", "--seed", "5", "--engine", "jit", keep], 60)
+    os.chmod(folder, 0o755)
+    if got.rc or "chmod" not in got.text() or os.stat(path).st_ino != before:
+        raise Fail(f"a folder that others can write to is used: {got.text()}")
     vectors = result(keep, "--march", "native"), result("--march", "native")
     if len({plain, first, again, cut}) != 1 or vectors[0] != vectors[1] or len(os.listdir(folder)) != 2:
         raise Fail("results differ, or programs share a file")

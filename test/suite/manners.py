@@ -46,7 +46,7 @@ def data(c):
     """--json is one JSON text wherever it is taken."""
     npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (4, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(256)])})
     calls = {"compile": [MODEL, "-d", "batch=1", "-o", "net.c"], "run": [MODEL, "-d", "batch=1"], "verify": [MODEL, "-d", "batch=1", "--engine", "interp"],
-             "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "build": [MODEL, "-d", "batch=1", "-o", "net.o"], "export": [MODEL, "-d", "batch=1", "--for", "cmake", "-o", "net"], "inspect": [MODEL], "ops": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"],
+             "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "build": [MODEL, "-d", "batch=1", "-o", "net.o"], "export": [MODEL, "-d", "batch=1", "--for", "cmake", "-o", "net"], "inspect": [MODEL], "ops": [], "cache": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"],
              **ELSEWHERE}
     have = {verb for verb in verbs(c) if re.search(r"^  --json ", c.run(verb, "--help").out.decode(), re.M)}
     want(have == set(calls), f"verbs with --json that are not tried, or have none: {sorted(have ^ set(calls))}")

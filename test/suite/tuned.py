@@ -235,7 +235,12 @@ def foreign(env):
             f.write(spoilt)
         w.refused("c", "--pgo", "--name", "a", code=5, has="the profile of another build")
     with open(head, "w") as f:
-        f.write(text)
+        f.write("planted")
+    os.chmod(head, 0o666)
+    w.build("--pgo", "-o", "a")  # made anew
+    with open(head) as f:
+        if f.read().split()[:4] != text.split()[:4] or os.stat(head).st_mode & 0o777 != 0o600:
+            raise Fail("a profile that others can write to is used")
     with open(os.path.join(w.cache, "ingot", kept[1]), "wb") as f:
         f.write(b"no profile")
     w.refused("c", "--pgo", "--name", "a", code=5, has="profile")

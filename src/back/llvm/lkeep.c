@@ -2,13 +2,12 @@
  *
  * A file is named by a hash of everything that its code depends on: the program, the machine, the
  * versions. In it are a mark, the number of objects, then of each its size and its bytes, and a
- * hash of all that. One that is cut off or changed is taken for none; whoever can write to the
- * folder can have code run, as with any cache of programs.
+ * hash of all that. One that is cut off or changed is taken for none. The hash is not a signature,
+ * so `take` refuses files that other users can write to.
  */
 #include "back/llvm/llvm.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const char mark[16] = "ingot objects 1";
 
@@ -38,7 +37,7 @@ static bool is_whole(const File *f) {
 bool kept_read(Gen *g) {
   if (!g->o->keep) return false;
   name_file(g);
-  if (access(g->file, R_OK)) return false;
+  if (!g->o->take(g->c, g->file)) return false;
   File f = file_read_own(g->c, g->file);
   if (!is_whole(&f)) return false;
   u64 n = number_at(f.at + sizeof mark), at = sizeof mark + 8;
@@ -66,5 +65,5 @@ void kept_write(Gen *g) {
   }
   u64 hash = hash_bytes(t.at, t.n);
   text_put(&t, &hash, sizeof hash);
-  file_write(g->c, g->file, t.at, t.n);
+  files_write(g->c, &(FileOut){.path = g->file, .at = t.at, .n = t.n, .cached = true}, 1);
 }

@@ -1,0 +1,190 @@
+/* cache.c: results that are kept between processes, in ~/.cache/ingot or a folder that is named.
+ *
+ * In: a key, the text of everything that a result depends on. Out: the path of its file, named
+ * KIND- and a 128-bit hash of the key, and the file itself where a trusted one is there. Writing an
+ * entry may fail without consequences: the next process makes the result again. Entries of engine c
+ * beyond CACHE_BYTES are removed, least recently used first: taking one sets its modification time.
+ */
+#include "api/own.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CACHE_BYTES ((u64)2 << 30) /* that code of engine c may take */
+
+enum { HASH_DIGITS = 32, KIND_CODE = 0 };
+
+typedef struct CacheKind {
+  const char *prefix, *what;
+  bool dotted; /* a point and more may follow the hash */
+} CacheKind;
+
+static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", false},
+                                  {"jit-", "compiled model, engine jit", false},
+                                  {"play-", "program of play", false},
+                                  {"lm-", "library of a language model", true},
+                                  {"pgo-", "profile of build", true}};
+
+typedef struct CacheEntry {
+  const CacheKind *kind;
+  const char *path, *name;
+  u64 bytes;
+  time_t used; /* seconds since 1970 */
+} CacheEntry;
+typedef VEC(CacheEntry) CacheEntries;
+
+/* NULL: a file of another kind, which is left alone. */
+static const CacheKind *kind_of(const char *name) {
+  for (u32 i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    size_t n = strlen(kinds[i].prefix);
+    if (strncmp(name, kinds[i].prefix, n) != 0) continue;
+    name += n;
+    if (strspn(name, "0123456789abcdef") != HASH_DIGITS) return NULL;
+    name += HASH_DIGITS;
+    return !*name || (*name == '.' && kinds[i].dotted) ? &kinds[i] : NULL;
+  }
+  return NULL;
+}
+
+static int by_use(const void *a, const void *b) {
+  const CacheEntry *x = a, *y = b;
+  if (x->used != y->used) return x->used < y->used ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+/* Entries of a folder, least recently used first. */
+static CacheEntries entries_of(Ctx *c, const char *folder) {
+  CacheEntries all = {0};
+  struct stat st;
+  DIR *d = opendir(folder);
+  for (struct dirent *e; d && (e = readdir(d));) {
+    const CacheKind *kind = kind_of(e->d_name);
+    if (!kind || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+      continue;
+    const char *path = str_text(c, str_fmt(c, "%s/%s", folder, e->d_name));
+    *vec_push(&c->keep, &all) =
+        (CacheEntry){kind, path, strrchr(path, '/') + 1, (u64)st.st_size, st.st_mtime};
+  }
+  if (d) closedir(d);
+  if (all.n) qsort(all.at, all.n, sizeof *all.at, by_use);
+  return all;
+}
+
+/* Two hashes of 64 bits: one alone collides too easily. */
+const char *cache_code(Ctx *c, const char *folder, Text *key) {
+  u64 first = hash_bytes(key->at, key->n);
+  text_fmt(key, "again %016llx", (unsigned long long)first);
+  return str_text(c, str_fmt(c, "%s/%s%016llx%016llx", folder, kinds[KIND_CODE].prefix,
+                             (unsigned long long)first,
+                             (unsigned long long)hash_bytes(key->at, key->n)));
+}
+
+typedef struct CacheFile {
+  const char *path, *from;
+  bool is_whole;
+} CacheFile;
+
+/* Does it; false: it failed, of which nothing is said. */
+static bool quietly(Ctx *c, void (*fn)(Ctx *c, void *arg), CacheFile *f) {
+  Said before = diag_said(c);
+  Err e = ctx_protect(c, fn, f);
+  if (e) diag_unsay(c, before);
+  return !e;
+}
+
+static void check(Ctx *c, void *arg) {
+  CacheFile *f = arg;
+  f->is_whole = api_is_library(c, f->path);
+}
+
+bool cache_find(Ctx *c, const char *path) {
+  CacheFile f = {.path = path};
+  if (!cache_take(c, path)) return false;
+  if (quietly(c, check, &f) && f.is_whole)
+    utimensat(AT_FDCWD, path, NULL, 0); /* not in a folder that is only read */
+  else
+    unlink(path);
+  return f.is_whole;
+}
+
+/* Removes what was not used for longest, but not the file that was just written. */
+static void trim(Ctx *c, const char *path) {
+  const char *slash = strrchr(path, '/');
+  CacheEntries all = entries_of(c, str_text(c, str_intern(c, path, (size_t)(slash - path))));
+  u64 bytes = 0;
+  for (u32 i = 0; i < all.n; i++)
+    if (all.at[i].kind == &kinds[KIND_CODE]) bytes += all.at[i].bytes;
+  for (u32 i = 0; i < all.n && bytes > CACHE_BYTES; i++) {
+    const CacheEntry *e = &all.at[i];
+    if (e->kind != &kinds[KIND_CODE] || !strcmp(e->path, path)) continue;
+    unlink(e->path);
+    bytes -= e->bytes;
+  }
+}
+
+static void put(Ctx *c, void *arg) {
+  const CacheFile *p = arg;
+  File f = file_read_own(c, p->from);
+  files_write(c, &(FileOut){.path = p->path, .at = f.at, .n = f.n, .cached = true}, 1);
+  trim(c, p->path);
+}
+
+void cache_store(Ctx *c, const char *path, const char *from) {
+  quietly(c, put, &(CacheFile){.path = path, .from = from});
+}
+
+static void clean(Ingot *m, u64 *count, u64 *bytes) {
+  Ctx *c = m->c;
+  api_need(c, count && bytes ? count : NULL, "the place of the figures");
+  CacheEntries all = entries_of(c, cache_file(c, ".", "clean"));
+  for (u32 i = 0; i < all.n; i++) {
+    if (unlink(all.at[i].path))
+      fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", all.at[i].path);
+    ++*count;
+    *bytes += all.at[i].bytes;
+  }
+}
+
+IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
+  if (count) *count = 0;
+  if (bytes) *bytes = 0;
+  API_CALL(m, clean(m, count, bytes));
+}
+
+static void list(Ingot *m, bool json, Text *t) {
+  Ctx *c = m->c;
+  const char *folder = cache_file(c, "", "cache");
+  CacheEntries all = entries_of(c, cache_file(c, ".", "cache"));
+  time_t now = time(NULL);
+  u64 bytes = 0;
+  text_puts(t, json ? "{\"folder\": " : "");
+  if (json) text_json(t, folder, strlen(folder));
+  text_puts(t, json ? ", \"files\": [" : "");
+  for (u32 i = 0; i < all.n; i++) {
+    const CacheEntry *e = &all.at[i];
+    double age = difftime(now, e->used);
+    bytes += e->bytes;
+    if (json) {
+      text_fmt(t, "%s\n  {\"kind\": \"%.*s\", \"bytes\": %llu, \"age_s\": %.0f, \"name\": \"%s\"}",
+               i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix,
+               (unsigned long long)e->bytes, age, e->name);
+    } else {
+      text_fmt(t, "%-28s%10.2f MB%10.1f hours  %s\n", e->kind->what, (double)e->bytes * 1e-6,
+               age / 3600, e->name);
+    }
+  }
+  if (json)
+    text_fmt(t, "], \"bytes\": %llu}\n", (unsigned long long)bytes);
+  else
+    text_fmt(t, "%u file%s, %.2f MB in %s\n", all.n, all.n == 1 ? "" : "s", (double)bytes * 1e-6,
+             folder);
+}
+
+IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n) {
+  return api_text(m, list, json, text, n);
+}
