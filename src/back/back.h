@@ -128,6 +128,7 @@ typedef struct EmitParam {
   ParamKind kind;
   u32 i;            /* PK_size: the symbol; else the input or output */
   const char *type; /* of C, of what it is or points to */
+  const char *name; /* a word of C, C++ and Rust made from the model's name; unique; see cparam.c */
 } EmitParam;
 typedef VEC(EmitParam) EmitParams;
 

@@ -52,7 +52,7 @@ int main() {
   try {
     moved.run(small, a);
   } catch (const std::invalid_argument &e) {
-    thrown = std::string(e.what()) == "net: in0 has too few elements";
+    thrown = std::string(e.what()) == "net: image has too few elements";
   }
   if (!thrown) return 4;
   open_::Net first, second; // states of their own
@@ -287,10 +287,10 @@ fn main() {
     one.reset();
     one.run(2, &x, &mut z).unwrap();
     assert_eq!(z[0], 1.0);
-    assert_eq!(message(one.run(3, &x, &mut z)), "in0: 8 elements, expected 12");
-    assert_eq!(message(one.run(2, &x, &mut z[..7])), "out0: 7 elements, expected 8");
-    assert_eq!(message(one.run(9, &[0f32; 36], &mut [0f32; 36])), "n0: 9, expected 1 to 8");
-    assert_eq!(message(one.run(-1, &x, &mut z)), "n0: -1, expected 1 to 8");
+    assert_eq!(message(one.run(3, &x, &mut z)), "a: 8 elements, expected 12");
+    assert_eq!(message(one.run(2, &x, &mut z[..7])), "z: 7 elements, expected 8");
+    assert_eq!(message(one.run(9, &[0f32; 36], &mut [0f32; 36])), "n: 9, expected 1 to 8");
+    assert_eq!(message(one.run(-1, &x, &mut z)), "n: -1, expected 1 to 8");
 }
 """
 
