@@ -59,7 +59,7 @@ def data(c):
     told, memory = json.loads(c.run("compile", MODEL, "-d", "batch=1", "-o", "net.c", "--json").out), json.loads(c.run("inspect", MODEL, "-d", "batch=1", "--json").out)["memory"]
     want(told["source"] == "net.c" and all(told[k] == memory[k] for k in ("arena", "stack", "ram", "code")), f"compile: {told} {memory}")
     folder = json.loads(c.run("export", MODEL, "-d", "batch=1", "--for", "rust", "-o", "box_net", "--json").out)
-    want((folder["folder"], folder["for"], folder["name"]) == ("box_net", "rust", "box_net") and folder["ram"] == told["ram"], f"export: {folder}")
+    want((folder["folder"], folder["for"], folder["name"]) == ("box_net", "rust", "digits") and folder["ram"] == told["ram"], f"export: {folder}")
     want([p["name"] for p in json.loads(c.run("passes", "--json").out)][:2] == ["infer", "strings"], "passes")
     c.run("compile", MODEL, "--json", code=2, text="--output")
 
