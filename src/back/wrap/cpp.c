@@ -37,19 +37,6 @@ static const char view_text[] =
 
 /* ---- parameters ---- */
 
-/* image: f32[1,1,8,8], without anything that would end a comment */
-static void put_described(Text *t, const Prog *p, const Buf *b) {
-  Text s = text_new(&p->c->scratch);
-  text_fmt(&s, "%s: %s[", str_text(p->c, b->name), dtype_info[b->dt].name);
-  for (u32 k = 0; k < b->rank; k++) {
-    text_puts(&s, k ? "," : "");
-    dim_print(p->dims, b->dim[k], &s);
-  }
-  text_puts(&s, "]");
-  for (size_t i = 0; i < s.n; i++)
-    text_put(t, s.at[i] < ' ' || s.at[i] > '~' || strchr("*\\$`", s.at[i]) ? "?" : &s.at[i], 1);
-}
-
 /* As they are declared; arrays as views. */
 static void put_params(Text *t, const Prog *p, const EmitFacts *f) {
   bool first = true;
@@ -161,15 +148,10 @@ static void put_run(Text *t, const Prog *p, const EmitFacts *f) {
 
 static void put_net(Text *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
   bool state = prog_has_state(p);
-  text_puts(t, "/* The model with memory of its own");
-  text_puts(t, state ? ", the state among it. run(" : ". run(");
-  for (u32 i = 0; i < f->params.n; i++) {
-    const EmitParam *x = &f->params.at[i];
-    if (x->kind != PK_in && x->kind != PK_out) continue;
-    text_fmt(t, "\n *   %s: %s ", x->name, x->kind == PK_in ? "input" : "output");
-    put_described(t, p, param_buf(p, x));
-  }
-  text_puts(t, ")\n */\nclass Net {\n public:\n");
+  text_fmt(t,
+           "/* The model with memory of its own%s. Parameters of run are those of $_run, see\n"
+           " * its header: arrays as views, sizes checked. */\nclass Net {\n public:\n",
+           state ? ", the state among it" : "");
   put_construction(t, o, state);
   put_run(t, p, f);
   if (state) text_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");
