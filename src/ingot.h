@@ -113,6 +113,7 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
  * any machine. Before the passes.
  */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
+const char *ingot_native(void); /* the target that "native" stands for */
 /* Programs compute exp, log, sin, cos, tanh and erf of f32 in float, within the errors of
  * docs/ir.md. After this call they are the nearest float, as ref computes them. Before the passes.
  */

@@ -271,6 +271,7 @@ static void put_main(Ctx *c, ProductBuild *b, bool speaks, Text *t) {
   else
     text_put(t, runner_text, runner_text_size);
   emit_runner(b->m->p, b->name, api_limits(b->m), b->facts, threads, t);
+  emit_cpu_needs(t);
   if (s) put_player(c, b, s, t);
 }
 
@@ -287,12 +288,29 @@ static Words compile_main(Ctx *c, ProductBuild *b, const Variant *v, bool speaks
   return main;
 }
 
+/* Looks at the CPU before anything that is compiled for the target can run; without its flags, and
+ * without a profile, which would run first. */
+static Words compile_guard(Ctx *c, ProductBuild *b) {
+  const char *source = folder_file(c, &b->folder, "guard-main.c");
+  Words flags = {0}, w = {0};
+  Text text = text_new(&c->keep);
+  words_target(c, &flags, b->m);
+  if (b->guard.n || !flags.n) return b->guard;
+  emit_cpu_check(b->name, &text);
+  build_file(c, source, (FileOut){.at = text.at, .n = text.n});
+  words_compiler(c, &w, b->o->cc);
+  words_add(c, &w, "-std=c99");
+  b->guard = parts_compile(c, &b->folder, &w, source, b->name, 1);
+  return b->guard;
+}
+
 /* The code as a program. */
 static const char *make_program(Ctx *c, ProductBuild *b, const Variant *v, const Words *object,
                                 bool speaks, const char *what) {
-  Words main = compile_main(c, b, v, speaks), all = {0};
+  Words main = compile_main(c, b, v, speaks), guard = compile_guard(c, b), all = {0};
   add_all(c, &all, object);
   add_all(c, &all, &main);
+  add_all(c, &all, &guard);
   const char *path = folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s-%s", v->step, what)));
   return link(c, b, v, PD_program, path, &all);
 }

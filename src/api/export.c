@@ -20,12 +20,14 @@ extern const size_t export_text_size;
 static const struct ExportKind {
   const char *name, *header;     /* header: folder */
   const char *main, *main_place; /* template, NULL: none of these */
-} kinds[] = {{"cmake", "include", "main.c.in", "example/main.c"},
-             {"zephyr", "include", "main.c.in", "samples/hello/src/main.c"},
-             {"arduino", "src", NULL, NULL},
-             {"platformio", "include", "main.c.in", "examples/hello/src/main.c"},
-             {"esp-idf", "include", "app_main.c.in", "examples/hello/main/main.c"},
-             {"rust", "include", NULL, NULL}};
+  bool hosted;                   /* threads, and weights in a file of their own */
+} kinds[] = {{"cmake", "include", "main.c.in", "example/main.c", true},
+             {"make", "include", "main.c.in", "example/main.c", true},
+             {"zephyr", "include", "main.c.in", "samples/hello/src/main.c", false},
+             {"arduino", "src", NULL, NULL, false},
+             {"platformio", "include", "main.c.in", "examples/hello/src/main.c", false},
+             {"esp-idf", "include", "app_main.c.in", "examples/hello/main/main.c", false},
+             {"rust", "include", NULL, NULL, false}};
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 #define MANIFEST ".ingot-export"
@@ -163,6 +165,7 @@ static void say_facts(Ctx *c, Export *x, const EmitFacts *f) {
                                     "target_link_libraries(%s PUBLIC Threads::Threads)\n",
                                     name))
               : "");
+  say(c, x, "threads_flag", threads ? " -pthread" : "");
   say_number(c, x, "flash", f->weight_bytes + f->code_bytes);
   say_number(c, x, "ram", ram_bytes(f));
   say_number(c, x, "stack_size", (2 * f->stack_bytes + 2048 + 1023) / 1024 * 1024);
@@ -255,7 +258,7 @@ static void check(Ingot *m, const IngotExport *o) {
   api_need(c, o->c.name, "the prefix of C names");
   const ExportKind *k = find_kind(c, o->kind);
   if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: the folder has no name");
-  if (o->c.weights && (!strcmp(o->c.weights, "pointer") || strcmp(k->name, "cmake")) &&
+  if (o->c.weights && (!strcmp(o->c.weights, "pointer") || !k->hosted) &&
       strcmp(o->c.weights, "inline"))
     fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not in a project for %s", o->c.weights,
          k->name);
@@ -286,12 +289,11 @@ static void export(Ingot *m, const IngotExport *o) {
   check(m, o);
   Export x = begin(c, m, o);
   IngotC ic = o->c;
-  bool cmake = !strcmp(x.kind->name, "cmake");
   if (api_entry_count(m) > 1) fail(c, ERR_unsupported, LOC_NONE, "a project holds one model");
-  if (!cmake && m->wish.threads > 1)
+  if (!x.kind->hosted && m->wish.threads > 1)
     fail(c, ERR_unsupported, LOC_NONE, "--threads: not in a project for %s", x.kind->name);
   api_bodies(m);
-  if (!ic.weights && cmake && api_weights_apart(m)) ic.weights = "file";
+  if (!ic.weights && x.kind->hosted && api_weights_apart(m)) ic.weights = "file";
   Text source = text_new(&c->keep), header = text_new(&c->keep);
   EmitFacts facts = api_emit(m, &ic, true, &source, &header);
   say_facts(c, &x, &facts);

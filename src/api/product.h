@@ -69,6 +69,7 @@ typedef struct ProductBuild {
   u32 parts;
   bool speaks;  /* the program around it talks */
   Words runner; /* objects of the program around it that does not */
+  Words guard;  /* objects of a program that look at the CPU before main */
   /* of a tuned build */
   bool aims_elsewhere; /* the baseline is made for time, what follows for what the preset says */
   ToolChain chain;

@@ -449,6 +449,12 @@ IngotStatus ingot_set_precise(Ingot *m) {
   API_CALL(m, set_precise(m));
 }
 
+const char *ingot_native(void) {
+  const char *name = getenv("INGOT_NATIVE");
+  const Target *t = name && *name ? target_find(name) : NULL;
+  return (t ? t : target_native())->name;
+}
+
 IngotStatus ingot_set_target(Ingot *m, const char *name) {
   API_CALL(m, set_target(m, name));
 }

@@ -128,6 +128,7 @@ typedef struct EmitParam {
   ParamKind kind;
   u32 i;            /* PK_size: the symbol; else the input or output */
   const char *type; /* of C, of what it is or points to */
+  const char *name; /* a word of C, C++ and Rust made from the model's name; unique; see cparam.c */
 } EmitParam;
 typedef VEC(EmitParam) EmitParams;
 
@@ -208,6 +209,10 @@ Lines emit_lines(const Prog *const *p, u32 n, const char *march, u64 model, u64 
  * input, of made-up integers. */
 void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
                  Text *t);
+/* c/ccpu.c: a constant with the CPU features that flags of the compiler allow, for a file compiled
+ * with them; and a file compiled without them, which ends the program on a CPU that lacks one. */
+void emit_cpu_needs(Text *t);
+void emit_cpu_check(const char *program, Text *t);
 void emit_string(Text *t, const char *text, size_t n); /* a literal of C that holds these bytes */
 
 /* js/module.c: what calls NAME_call of a module of WebAssembly: NAME.mjs and NAME.d.mts. */

@@ -135,7 +135,7 @@ static const Opt opts[] = {
     TEXT(
         "triple", NULL, triple, "T[,CPU[,F]]",
         "with --via llvm: the machine as LLVM calls it, wasm32 or thumbv7em-none-eabihf,cortex-m4"),
-    TEXT("for", NULL, project, "KIND", "cmake, zephyr, arduino, platformio, esp-idf or rust"),
+    TEXT("for", NULL, project, "KIND", "cmake, make, zephyr, arduino, platformio, esp-idf or rust"),
     TEXT("target", NULL, target, "wasm", "OUT.wasm, which the end of --output says too"),
     TEXT("tuned", NULL, tuned, "FILE", "cut kernels as measured before, where FILE knows"),
     FLAG("choices", choices, "list how kernels could be cut: what --tune would try"),

@@ -3,28 +3,36 @@
 
 #include <string.h>
 
-/* A C name from that of the folder. */
-static void name_from(const char *folder, char *to, size_t most) {
-  size_t end = strlen(folder), n = 0;
-  while (end && folder[end - 1] == '/') end--;
+/* Bytes of the path without an extension, which is letters alone: Qwen2.5-0.5B has none. */
+static size_t without_extension(const char *path, size_t n) {
+  size_t dot = n;
+  while (dot && ((path[dot - 1] | 32) >= 'a' && (path[dot - 1] | 32) <= 'z')) dot--;
+  return dot > 1 && dot < n && path[dot - 1] == '.' ? dot - 1 : n;
+}
+
+/* A C name from that of the model, a file or a folder. */
+static void name_from(const char *model, char *to, size_t most) {
+  size_t end = strlen(model), n = 0;
+  while (end && model[end - 1] == '/') end--;
+  end = without_extension(model, end);
   size_t from = end;
-  while (from && folder[from - 1] != '/') from--;
-  if (end > from && folder[from] >= '0' && folder[from] <= '9') to[n++] = 'm';
+  while (from && model[from - 1] != '/') from--;
+  if (end > from && model[from] >= '0' && model[from] <= '9') to[n++] = 'm';
   for (; from < end && n + 1 < most; from++) {
-    char ch = folder[from];
+    char ch = model[from];
     int fine = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
     to[n++] = fine ? ch : '_';
   }
   to[n] = 0;
-  if (!n || !strcmp(to, "_")) snprintf(to, most, "model");
+  if (strspn(to, "_") == n) snprintf(to, most, "model");
 }
 
 int verb_export(const Args *a) {
   char name[256];
   if (!a->project)
-    return refuse(a, "--for is missing: cmake, zephyr, arduino, platformio, esp-idf or rust");
+    return refuse(a, "--for is missing: cmake, make, zephyr, arduino, platformio, esp-idf or rust");
   if (!a->output) return refuse(a, "--output is missing: the folder of the project");
-  name_from(a->output, name, sizeof name);
+  name_from(a->model, name, sizeof name);
   IngotExport o = {.kind = a->project, .folder = a->output};
   o.c = (IngotC){.name = a->name ? a->name : name,
                  .weights = a->weights,

@@ -29,8 +29,31 @@ void say_hint(const Ingot *m, const Args *a) {
   fputc('\n', stderr);
 }
 
+/* The target that was taken without --march and what others would give, on a terminal or with
+ * --verbose. Bytecode, WebAssembly, LLVM and boards have targets of their own. */
+static void say_target(const Args *a) {
+  const char *portable[] = {"compile", "export", "inspect"}, *native = ingot_native();
+  char line[200];
+  int plain = 0,
+      other = a->target || a->via || (a->project && !strstr("cmake make rust", a->project));
+  for (int i = 0; i < 3; i++) plain = plain || !strcmp(a->verb, portable[i]);
+  other = other || (a->output && (strstr(a->output, ".wasm") || strstr(a->output, ".igb")));
+  if (a->march || a->quiet || other || !(isatty(STDERR_FILENO) || a->verbose)) return;
+  if (plain && strcmp(native, "scalar"))
+    snprintf(line, sizeof line,
+             "target scalar, portable C without vectors; --march native uses %s, often several "
+             "times faster%s",
+             native, strcmp(native, "neon") ? "; --march multi serves every x86-64 CPU" : "");
+  else if (!strcmp(a->verb, "build"))
+    snprintf(line, sizeof line, "target %s, this CPU; --march multi or scalar for others", native);
+  else
+    return;
+  watch_line("", line);
+}
+
 int finish(Ingot *m, const Args *a, IngotStatus s) {
   say_messages(m, a->quiet);
+  if (!s) say_target(a);
   if (s) say_hint(m, a);
   ingot_free(m);
   return (int)s;

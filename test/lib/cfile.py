@@ -115,11 +115,11 @@ FILL = {"float": "(float)((int)(i % 33) - 16) / 16", "double": "(double)((int)(i
         "uint8_t": "i % 2", "int8_t": "i % 5"}
 
 
-def caller(name, header, source, shift=0, before="", after="", end=""):
+def caller(name, source, shift=0, before="", after="", end=""):
     """C text of `int check_NAME(void)`: runs the model on heap blocks of exact size and, when it succeeds, looks at every byte of
     the outputs. shift: elements between the beginning of a block, which is aligned for anything, and the array in it.
-    before, after: statements around the call; end: those behind the look, at the unsigned sum."""
-    m = re.search(rf"int {name}_run\((.*?)\);", header, re.S)
+    before, after: statements around the call, with the names of the definition (in0, out0); end: those behind the look, at the unsigned sum."""
+    m = re.search(rf"int {name}_run\(([^()]*?)\) \{{", source)  # its own names, not those of the model
     up = name.upper()
     lines, args, ends = [], [], []
 

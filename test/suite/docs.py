@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from lib import npy
-from lib.core import ROOT, Fail, Test, explain, run, tail
+from lib.core import ROOT, Fail, Test, explain, must, run, tail
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
@@ -244,8 +244,33 @@ def silence():
             raise Fail(f"`{command}` that prints {text!r}: taken for {'right' if bad else 'wrong'}")
 
 
+def interface(env):
+    """docs/api.md has every function and macro of generated headers, numbers aside."""
+    env.need_ingot()
+    page, folder, found = read("docs/api.md"), env.scratch("docs", "interface"), set()
+    with open(os.path.join(folder, "s.ing"), "w") as f:
+        f.write('graph sym n in 1..8 (%a "image": f32[n,4], %h "h": f32[4]) {\n  %s: f32[4] = reduce_sum(%a) {axes = [0], keep = 0}\n'
+                '  %y: f32[4] = add(%s, %h)\n  %z: f32[n,4] = add(%a, %h)\n  return %z "logits", %y "y"\n}\n')
+    for args in (["s.ing", "--state", "h=y", "--threads", "2", "--profile", "--march", "avx2"], ["s.ing", "--caller", "--weights", "pointer"]):
+        must([env.ingot, "compile", os.path.join(folder, args[0]), *args[1:], "--name", "net", "--quiet", "-o", os.path.join(folder, "net.c")], "compile")
+        for end in ".h", ".c":
+            with open(os.path.join(folder, "net" + end)) as f:
+                text = f.read()
+            found |= set(re.findall(r"#define (NET_\w+)|(NET_\w+) = ", text) if end == ".h" else [])
+            found |= set(re.findall(r"^(?:\w[\w ]* \**)(net_\w+)(?:\(.*\)|\[\]);()", text, re.M))
+    names = {re.sub(r"(INPUT|OUTPUT|SIZE)\d+_", r"\g<1>0_", a or b) for a, b in found}
+    for path, prefix in (("src/api/lm_c.c", "m"), ("src/api/fit_c.c", "step")):
+        text = read(path)
+        text = text[text.index("declarations[]"):]
+        names |= {f"{prefix}_{n}" for n in re.findall(r"\$_(\w+)\(", text[:text.index(";\n\n")])}
+        names |= {f"{prefix.upper()}_{n}" for n in re.findall(r"#define %s_(\w+)", text) if n != "CHAT_"}
+    missing = sorted(n for n in names if not re.search(rf"\b{n}\b", page) and not re.search(rf"`_{n.rpartition('_')[2]}`", page) and not n.startswith(("NET_INPUT_", "NET_OUTPUT_", "NET_SIZE_")))
+    if missing or len(names) < 50:
+        raise Fail(f"{len(names)} names; docs/api.md lacks {' '.join(missing)}")
+
+
 def tests(env):
-    out = [Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables),
+    out = [Test("docs/interface", lambda: interface(env)), Test("docs/grammar", grammar), Test("docs/manual", lambda: manual(env)), Test("docs/tables", tables),
            Test("docs/passes", lambda: passes(env)), Test("docs/silence", silence), Test("docs/suites", suites), Test("docs/table", lambda: table(env), cost=15)]
     for name in documents():
         out.append(Test(f"docs/links {name}", lambda n=name: links(n)))

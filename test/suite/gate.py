@@ -80,6 +80,24 @@ def flagless(env, target):
                 raise Fail(f"a CPU without {target} is told: {why}")
 
 
+def programs(env):
+    """A program for vectors that the CPU lacks says so, also for --help, and runs nothing; one for every CPU runs."""
+    need("qemu-x86_64")
+    env.need_ingot()
+    net = os.path.join(env.scratch("gate", "programs"), "net")
+    for cc, march, options, lacks in (("gcc", "avx512", [], "avx512f"), ("clang", "avx2", ["--threads", "2"], "fma"), ("gcc", "x86-64-v3,+avx512f", ["-O", "3"], "avx512f"),
+                                      ("gcc", "multi", [], None), ("gcc", "sse2", [], None)):
+        need(cc)
+        must([env.ingot, "build", *multi.DIGITS, "--march", march, "--quiet", "--cc", cc, *options, "-o", net], f"build for {march}")
+        for args in (["--help"], ["--seed", "3"]):
+            got = run(["qemu-x86_64", "-cpu", "Nehalem", net, *args], 60)
+            text = got.err.decode()
+            if lacks and (got.rc != 3 or got.out or "net: this CPU lacks " not in text or lacks not in text.split() + text.replace(",", " ").split() or "--march multi" not in text):
+                raise Fail(f"{cc}, {march}, {args}: {explain(got)}: {got.text()}")
+            if not lacks and got.rc:
+                raise Fail(f"{cc}, {march}, {args}: {explain(got)}: {got.text()}")
+
+
 def others(env):
     """Where there are no such vectors: said once, silent if meant, loops that pass the self-test and have the bits of their target."""
     work = env.scratch("gate", "others")
@@ -140,5 +158,5 @@ def said(env):
 
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
-            Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
+            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
             Test("gate/said", lambda: said(env), cost=3)]

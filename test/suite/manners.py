@@ -59,7 +59,7 @@ def data(c):
     told, memory = json.loads(c.run("compile", MODEL, "-d", "batch=1", "-o", "net.c", "--json").out), json.loads(c.run("inspect", MODEL, "-d", "batch=1", "--json").out)["memory"]
     want(told["source"] == "net.c" and all(told[k] == memory[k] for k in ("arena", "stack", "ram", "code")), f"compile: {told} {memory}")
     folder = json.loads(c.run("export", MODEL, "-d", "batch=1", "--for", "rust", "-o", "box_net", "--json").out)
-    want((folder["folder"], folder["for"], folder["name"]) == ("box_net", "rust", "box_net") and folder["ram"] == told["ram"], f"export: {folder}")
+    want((folder["folder"], folder["for"], folder["name"]) == ("box_net", "rust", "digits") and folder["ram"] == told["ram"], f"export: {folder}")
     want([p["name"] for p in json.loads(c.run("passes", "--json").out)][:2] == ["infer", "strings"], "passes")
     c.run("compile", MODEL, "--json", code=2, text="--output")
 
@@ -101,7 +101,21 @@ def passes(c):
     want("did you mean" not in c.run("opt", MODEL, "--skip=steam", code=2).text(), "a guess out of the blue")
 
 
-CASES = (everywhere, quiet, verbose, data, texts, colours, passes)
+def chosen(c):
+    """Without --march the target and its alternatives are said to people: on a terminal or with --verbose, never in a log."""
+    portable, here = "target scalar, portable C", "this CPU; --march multi"
+    for args, line in ((["compile", MODEL, "-d", "batch=1", "-o", "net.c"], portable), (["inspect", MODEL, "-d", "batch=1"], portable),
+                       (["export", MODEL, "-d", "batch=1", "--for", "make", "-o", "x"], portable), (["build", MODEL, "-d", "batch=1", "-o", "net.o"], here)):
+        want(line in c.run(*args, "--verbose").text(), f"{args}: no word of the target")
+        want(args[0] == "build" or line.encode() in on_terminal([c.env.ingot, *args], c.dir, "stderr", TERM="xterm", NO_COLOR="1"), f"{args}: no word of the target on a terminal")
+        for more in ([], ["--verbose", "--march", "sse2"], ["--quiet"]) if args[0] != "build" else ([],):
+            said = c.run(*args, *more).text()
+            want("target s" not in said and here not in said, f"{args} {more}: {said}")
+    for args in (["compile", MODEL, "-d", "batch=1", "-o", "net.igb"], ["export", MODEL, "-d", "batch=1", "--for", "arduino", "-o", "y"]):
+        want("target " not in c.run(*args, "--verbose").text(), f"{args}: a target that nobody chose")
+
+
+CASES = (everywhere, chosen, quiet, verbose, data, texts, colours, passes)
 
 
 def tests(env):

@@ -52,7 +52,7 @@ int main() {
   try {
     moved.run(small, a);
   } catch (const std::invalid_argument &e) {
-    thrown = std::string(e.what()) == "net: in0 has too few elements";
+    thrown = std::string(e.what()) == "net: image has too few elements";
   }
   if (!thrown) return 4;
   open_::Net first, second; // states of their own
@@ -120,7 +120,8 @@ class Work:
         return got.out.decode()
 
     def export(self, kind, *args):
-        self.run(self.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "-o", "digits", *args)
+        self.run(self.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "-o", kind, *args)
+        os.symlink(kind, self.path("digits"))  # names are those of the model, not of the folder
 
     def zeros(self):
         """What the network makes of zeros."""
@@ -218,6 +219,26 @@ def export_cmake(w):
     w.run("c/user")
 
 
+def export_make(w):
+    """A library and a program; from any folder, with weights in a file of their own, and with threads."""
+    w.export("make")
+    w.run("make", "-C", "digits")
+    want(w.run("digits/build/digits_hello").split() == [f"{x:g}" for x in w.zeros()], "the example prints something else")
+    os.makedirs(w.path("bin"))
+    for n, more in enumerate((["--weights", "file"], ["--threads", "2", "--march", "sse2"])):
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "make", "-o", "make", *more)
+        w.run("make", "-s", "-f", "../digits/Makefile", f"BUILD=out{n}", "check", cwd="bin")
+    want(os.path.exists(w.path("bin/out1/libdigits.a")) and not os.path.exists(w.path("bin/build")), "the library is not where it was asked for")
+
+
+def named(w):
+    """Names come from the model, a file or a folder, unless --name gives one."""
+    for model, name in (("resnet-18.v2.onnx", "resnet_18_v2"), ("3d.onnx", "m3d"), ("_.onnx", "model"), ("plain", "plain"), ("Qwen2.5-0.5B", "Qwen2_5_0_5B")):
+        shutil.copy(DIGITS, w.path(model))
+        w.run(w.env.ingot, "export", model, "-d", "batch=1", "--for", "cmake", "-o", "x-" + name)
+        want(os.path.exists(w.path(f"x-{name}/src/{name}.c")), f"{model}: {os.listdir(w.path('x-' + name + '/src'))}")
+
+
 def on_board(w, objects, start):
     """Links with the board and runs: the first ten results are those of ingot, to the bit."""
     board = os.path.join(STUBS, "board")
@@ -287,10 +308,10 @@ fn main() {
     one.reset();
     one.run(2, &x, &mut z).unwrap();
     assert_eq!(z[0], 1.0);
-    assert_eq!(message(one.run(3, &x, &mut z)), "in0: 8 elements, expected 12");
-    assert_eq!(message(one.run(2, &x, &mut z[..7])), "out0: 7 elements, expected 8");
-    assert_eq!(message(one.run(9, &[0f32; 36], &mut [0f32; 36])), "n0: 9, expected 1 to 8");
-    assert_eq!(message(one.run(-1, &x, &mut z)), "n0: -1, expected 1 to 8");
+    assert_eq!(message(one.run(3, &x, &mut z)), "a: 8 elements, expected 12");
+    assert_eq!(message(one.run(2, &x, &mut z[..7])), "z: 7 elements, expected 8");
+    assert_eq!(message(one.run(9, &[0f32; 36], &mut [0f32; 36])), "n: 9, expected 1 to 8");
+    assert_eq!(message(one.run(-1, &x, &mut z)), "n: -1, expected 1 to 8");
 }
 """
 
@@ -343,9 +364,9 @@ def reserved(w):
     for kind, names in (("cmake", "test all help install clean string"), ("rust", "match std self crate test m"), ("zephyr", "app test time"), ("arduino", "Arduino math"),
                         ("platformio", "string"), ("esp-idf", "main flash stdio")):
         for name in names.split():
-            w.run(w.env.ingot, "export", "no-such.onnx", "--for", kind, "-o", "d/" + name, code=2, text=f"'{name}' cannot be the name of a project for {kind}")
+            w.run(w.env.ingot, "export", "no-such.onnx", "--for", kind, "-o", "d/" + name, "--name", name, code=2, text=f"'{name}' cannot be the name of a project for {kind}")
     want(not os.path.exists(w.path("d")), "a folder is left")
-    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "zephyr", "-o", "no")
+    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "zephyr", "--name", "no", "-o", "no")
     with open(w.path("no/zephyr/module.yml")) as f:
         want('name: "no"\n' in f.read(), "YAML takes the name for something else")
     with open(w.path("no/Kconfig")) as f:
@@ -367,7 +388,7 @@ def spaces(w):
 
 
 def refused(w):
-    for code, words, args in ((2, "--for is missing", ["-o", "d"]), (2, "expected one of cmake, zephyr", ["--for", "make", "-o", "d"]), (2, "--output is missing", ["--for", "cmake"]),
+    for code, words, args in ((2, "--for is missing", ["-o", "d"]), (2, "expected one of cmake, make, zephyr", ["--for", "bazel", "-o", "d"]), (2, "--output is missing", ["--for", "cmake"]),
                               (2, "did you mean 'cmake'", ["--for", "cmak", "-o", "d"]), (3, "--threads", ["--for", "zephyr", "--threads", "2", "-o", "d"]),
                               (3, "--weights", ["--for", "rust", "--weights", "file", "-o", "d"])):
         w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", *args, code=code, text=words)
@@ -376,7 +397,7 @@ def refused(w):
 
 def tests(env):
     arm = ("arm-none-eabi-gcc", "qemu-system-arm")
-    rows = [("cpp", cpp, ("cc", "g++"), 8), ("package", package, ("cmake", "g++"), 10), ("make", plain_make, ("cc",), 2), ("meson", meson, ("meson", "ninja", "cc"), 4), ("cmake", export_cmake, ("cmake",), 5), ("zephyr", export_zephyr, ("cmake", *arm), 4),
+    rows = [("cpp", cpp, ("cc", "g++"), 8), ("package", package, ("cmake", "g++"), 10), ("make", plain_make, ("cc",), 2), ("meson", meson, ("meson", "ninja", "cc"), 4), ("cmake", export_cmake, ("cmake",), 5), ("export_make", export_make, ("make", "cc"), 3), ("named", named, (), 2), ("zephyr", export_zephyr, ("cmake", *arm), 4),
             ("esp-idf", export_esp, ("cmake", *arm), 4), ("platformio", export_platformio, arm, 2), ("arduino", export_arduino, (*arm, "arm-none-eabi-g++"), 2),
             ("rust", export_rust, ("cargo", "cc"), 8), ("wrapper", rust_wrapper, ("cargo", "cc"), 5),
             ("strangers", strangers, (), 2), ("reserved", reserved, (), 2), ("spaces", spaces, ("g++",), 4), ("refused", refused, (), 1)]

@@ -118,7 +118,7 @@ def driver(folder, models, separate):
         up = m.name.upper()
         lines.append(f'#include "{m.name}.h"')
         if separate:
-            lines.append(cfile.caller(m.name, m.header, m.source))
+            lines.append(cfile.caller(m.name, m.source))
             fine = "s && s < 6" if may_refuse(m) else "s"
             body.append(f'  s = check_{m.name}(); if ({fine}) bad = 1, printf("{m.name}: status %d\\n", s);')
         elif f"int {m.name}_selftest" in m.header:
@@ -511,10 +511,16 @@ def names(env):
 
 
 def strip(texts):
-    """Tokens of the C file, with model hash, the strings behind _NAME and those of NAME_why blanked."""
+    """Tokens of the C file, with model hash, the strings behind _NAME, those of NAME_why, and names in the prototype blanked."""
+    def nameless(m):
+        wrong = [n for n in re.findall(r"(\w+)(?=,|$)", m[2]) if not re.fullmatch("[a-z][a-z0-9_]*", n)]
+        if wrong:
+            raise Fail(f"parameters called {wrong}")
+        return m[1] + re.sub(r"\w+(?=,|$)", "", m[2]) + ");"
     text = re.sub(r'(#define \w+_NAME )"(?:\\.|[^"\\\n])*"\n', r'\1""\n', texts[0])
     text = re.sub(r'(static const char status\d+\[\] =)(?:\s+"(?:\\.|[^"\\\n])*")+;', r'\1 "";', text)
-    return cfile.tokens(text)
+    text = re.sub(r"#define \w+_(?:INPUT|OUTPUT|SIZE)_\w+ (\w+)\n", r"\1\n", text)
+    return cfile.tokens(re.sub(r"(int \w+_run\(void \*arena)([^()]*)\);", nameless, text))
 
 
 MAKE_ONNX = """

@@ -79,7 +79,7 @@ def driver(folder, models, shift, deep):
              cfile.LOOK, DEEP if deep else ""]
     for m in models:
         lines += [f'#include "{m.name}.h"', cfile.caller(
-            m.name, m.header, m.source, shift, "paint();" if deep else "", "int used = depth();" if deep else "int used = 0;",
+            m.name, m.source, shift, "paint();" if deep else "", "int used = depth();" if deep else "int used = 0;",
             f'printf("{m.name} %d %u %d\\n", status, sum, used);')]
     lines += ["int main(void) {", *[f"  check_{m.name}();" for m in models], "  return 0;", "}"]
     path = os.path.join(folder, "calls.c")

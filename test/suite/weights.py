@@ -157,7 +157,7 @@ def budget(env):
 
 
 def length(env, compiler):
-    """A file of weights that was cut off, or has grown, is refused while compiling."""
+    """A file of weights that was cut off, or has grown, is refused while compiling; one that is not found is, with the flags that help."""
     need(compiler)
     folder = env.scratch("weights", "length " + compiler)
     source, path = os.path.join(folder, "w.c"), os.path.join(folder, "w.bin")
@@ -172,6 +172,13 @@ def length(env, compiler):
         got = run([compiler, "-w", "-c", "-o", "w.o", "w.c"], LIMIT, cwd=folder, merge=True)
         if bool(got.rc) != bool(says) or (says and says not in got.out.decode()):
             raise Fail(f"{len(data)} of {len(whole)} bytes: {explain(got)}: {tail(got.out.decode())}")
+    with open(path, "wb") as f:
+        f.write(whole)
+    away = env.scratch("weights", "away " + compiler)
+    for flags, says in (([], "name its folder with -I, or define W_WEIGHTS_FILE"), (["-I", folder], None), ([f'-DW_WEIGHTS_FILE="{path}"'], None)):
+        got = run([compiler, "-w", *flags, "-c", "-o", "w.o", source], LIMIT, cwd=away, merge=True)
+        if bool(got.rc) != bool(says) or (says and says not in got.out.decode()):
+            raise Fail(f"from another folder, {flags}: {explain(got)}: {tail(got.out.decode())}")
 
 
 def engine(env):

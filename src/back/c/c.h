@@ -1,9 +1,9 @@
 /* c.h: private to src/back/c: what the files of the C emitter share.
  *
- * Identifiers of the output are never names of the model: they are made here (in0, out0, w3, t12,
- * x, y), are the word of a kernel, or are what a pass calls a loop (cname.c), so no name can clash
- * or inject, and models that differ in names give the same tokens. Names appear only inside
- * comments, reduced to harmless characters.
+ * Identifiers in function bodies are never names of the model: they are made here (in0, out0, w3,
+ * t12, x, y), are the word of a kernel, or are what a pass calls a loop (cname.c), so no name can
+ * clash or inject. Prototypes and macros of the header carry names of the model as identifiers that
+ * cparam.c makes. Elsewhere names appear only inside comments, reduced to harmless characters.
  */
 #ifndef INGOT_BACK_C_H
 #define INGOT_BACK_C_H
@@ -305,6 +305,7 @@ Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool
                  const char *suffix, Blob *blob);
 EmitFacts facts_of(const Common *body);
 u64 arena_bytes(const Emit *e);
+u64 buf_elements(Emit *e, BufId b);     /* at most */
 u64 buf_bytes(Emit *e, BufId b);        /* at most */
 bool is_argument(const Emit *e, Sym s); /* a size that the caller gives? */
 /* The arguments of NAME_run behind the arena, each behind a comma; how they are written, with %u
@@ -313,7 +314,6 @@ typedef struct ArgForms {
   const char *size, *seed, *in, *out, *shape;
 } ArgForms;
 void put_run_args(Emit *e, Text *t, const ArgForms *f);
-EmitParams list_params(Emit *e);
 /* Extents of results, form with %u for result and axis: those that are open, known only after
  * running, or the others as far as they are no numbers. */
 void put_out_shapes(Emit *e, const char *form, bool open);
@@ -326,6 +326,12 @@ void put_quiet(Text *t);            /* warnings that are off */
 void put_support(Emit *e, Text *t); /* functions that kernels call */
 void put_functions(Emit *e, Text *t);
 bool any_state(const Emit *e); /* of the body's programs */
+
+/* cparam.c: the interface as callers see it */
+EmitParams list_params(Emit *e);      /* parameters of NAME_run after the arena, with their names */
+void put_statuses(Emit *e, Text *t);  /* enum NAME_status */
+void put_prototype(Emit *e, Text *t); /* NAME_run of the entry, with a comment on each parameter */
+void put_named_macros(Emit *e, Text *t); /* sizes of arrays by their names */
 
 /* cstate.c: what is kept from run to run */
 bool has_own_state(const Prog *p);
@@ -356,6 +362,7 @@ void put_target_push(Text *t, const char *features);
 void put_target_pop(Text *t);
 void put_cpu_test(Text *t, const char *features, const char *gap); /* has this CPU all of them? */
 bool is_checked(const Emit *e); /* is the CPU asked before they are entered? */
+u32 cpu_status(Emit *e); /* is_checked: what NAME_run returns on a CPU without the features */
 void put_region(Emit *e, Text *t);
 void put_region_end(Emit *e, Text *t);
 const char *inner_linkage(const Emit *e); /* of a function inside that callers know */

@@ -178,17 +178,20 @@ void end_blob(Emit *e, Blob *blob) {
  * where nothing but moving backwards is an error; it shows the line, comment and all. */
 static void put_length_check(Emit *e, Text *t) {
   u64 n = e->weights.bytes;
-  put_own(e, t,
-          "#ifdef __clang__\n"
-          "#define IG_WEIGHTS_LENGTH \".org $_weights_file + %" PRIu64
-          " /* the file of weights is longer than %" PRIu64 " bytes */\\n\" \\\n"
-          "  \".org .L$_end + (.L$_end - $_weights_file) - %" PRIu64
-          " /* the file of weights is shorter than %" PRIu64 " bytes */\\n\"\n"
-          "#else\n"
-          "#define IG_WEIGHTS_LENGTH \".if .L$_end - $_weights_file - %" PRIu64
-          "\\n.error \\\"the file of weights is not %" PRIu64 " bytes long\\\"\\n.endif\\n\"\n"
-          "#endif\n",
-          n, n, n, n, n, n);
+  put_own(
+      e, t,
+      "#ifdef __clang__\n"
+      "#define IG_WEIGHTS_LENGTH \".org $_weights_file + %" PRIu64
+      " /* the file of weights is longer than %" PRIu64 " bytes */\\n\" \\\n"
+      "  \".org .L$_end + (.L$_end - $_weights_file) - %" PRIu64
+      " /* the file of weights is shorter than %" PRIu64 " bytes */\\n\"\n"
+      "#else\n"
+      "#define IG_WEIGHTS_LENGTH \".ifeq .L$_end - $_weights_file\\n.error \\\"\" IG_WEIGHTS_HINT "
+      "\"\\\"\\n.else\\n\" \\\n"
+      "  \".if .L$_end - $_weights_file - %" PRIu64
+      "\\n.error \\\"the file of weights is not %" PRIu64 " bytes long\\\"\\n.endif\\n.endif\\n\"\n"
+      "#endif\n",
+      n, n, n, n, n, n);
 }
 
 /* The assembler looks for the file where the compiler runs, unless the macro says more. */
@@ -200,20 +203,25 @@ static void put_incbin(Emit *e, Text *t) {
   for (const char *s = file; *s; s++)
     if ((u8)*s < 0x20 || *s == '"' || *s == '\\')
       fail(e->c, ERR_usage, LOC_NONE, "an assembler takes no weight file of that name");
-  put_own(e, t,
-          "#if !defined(__GNUC__)\n#error \"the weights come from a file by .incbin: a GNU "
-          "assembler is needed; see --weights=pointer\"\n#endif\n"
-          "#ifndef `_WEIGHTS_FILE /* found from the folder in which the compiler runs */\n"
-          "#define `_WEIGHTS_FILE ");
+  put_own(
+      e, t,
+      "#if !defined(__GNUC__)\n#error \"the weights come from a file by .incbin: a GNU "
+      "assembler is needed; see --weights=pointer\"\n#endif\n"
+      "/* The assembler looks in the folder in which the compiler runs, then in those of -I. */\n"
+      "#define IG_WEIGHTS_HINT \"if the file of weights is not found, name its folder with -I, or "
+      "define `_WEIGHTS_FILE as its path in quotes\"\n"
+      "#ifndef `_WEIGHTS_FILE\n"
+      "#define `_WEIGHTS_FILE ");
   emit_string(t, file, strlen(file));
   text_puts(t, "\n#endif\n");
   put_length_check(e, t);
-  put_own(e, t,
-          "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl $_weights_file\\n.hidden "
-          "$_weights_file\\n\"\n"
-          "        \"$_weights_file:\\n.incbin \\\"\" `_WEIGHTS_FILE "
-          "\"\\\"\\n.L$_end:\\n\" IG_WEIGHTS_LENGTH \".popsection\\n\");\n"
-          "extern const unsigned char $_weights_file[];\n");
+  put_own(
+      e, t,
+      "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl $_weights_file\\n.hidden "
+      "$_weights_file\\n\"\n"
+      "        \"$_weights_file:\\n.incbin \\\"\" `_WEIGHTS_FILE "
+      "\"\\\" /* \" IG_WEIGHTS_HINT \" */\\n.L$_end:\\n\" IG_WEIGHTS_LENGTH \".popsection\\n\");\n"
+      "extern const unsigned char $_weights_file[];\n");
 }
 
 static void put_blob(Emit *e, Text *t) {

@@ -171,10 +171,17 @@ void put_cpu_test(Text *t, const char *features, const char *gap) {
   }
 }
 
+u32 cpu_status(Emit *e) {
+  const char *features = e->o->target->features;
+  Text lacks = text_new(&e->c->keep);
+  text_puts(&lacks, "this CPU lacks one of ");
+  text_fill(&lacks, features, strlen(features), ",", &(const char *){", "});
+  return why_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
+}
+
 void put_region_end(Emit *e, Text *t) {
   const char *target = e->o->target->name, *features = e->o->target->features;
   if (!is_checked(e)) return;
-  Text lacks = text_new(&e->c->keep);
   text_puts(t, "\n#if IG_REGION\n");
   put_target_pop(t);
   for (Emit *x = e->all->first; x; x = x->next) put_own(x, t, "#undef " MINE "_run\n");
@@ -183,15 +190,12 @@ void put_region_end(Emit *e, Text *t) {
   text_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
                "static int ig_can_run(void) {\n  return ");
   put_cpu_test(t, features, " &&\n         ");
-  text_puts(&lacks, "this CPU lacks one of ");
-  text_fill(&lacks, features, strlen(features), ",", &(const char *){", "});
-  u32 status = why_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
   text_puts(t, ";\n}\n");
   for (Emit *x = e->all->first; x; x = x->next)
     put_own(x, t,
             "\nint " MINE "_run(void *arena%s) {\n  return ig_can_run() ? " MINE
             "_run_%s(arena%s) : %u;\n}\n",
-            text_cstr(&x->entry.params), target, text_cstr(&x->entry.args), status);
+            text_cstr(&x->entry.params), target, text_cstr(&x->entry.args), cpu_status(e));
   if (starts_threads(e))
     put_own(e, t,
             "\nint $_threads_start(void *arena, int threads) {\n"

@@ -24,8 +24,7 @@ static void put_shape(Emit *e, Text *t, const Buf *b) {
   text_puts(t, b->rank ? "}" : "1}");
 }
 
-/* At most. */
-static u64 elements(Emit *e, BufId id) {
+u64 buf_elements(Emit *e, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   u64 n, bytes;
   Sym sym;
@@ -36,7 +35,7 @@ static u64 elements(Emit *e, BufId id) {
 }
 
 u64 buf_bytes(Emit *e, BufId b) {
-  return elements(e, b) * dtype_bytes(prog_buf(e->p, b)->dt);
+  return buf_elements(e, b) * dtype_bytes(prog_buf(e->p, b)->dt);
 }
 
 /* Of quantised numbers. */
@@ -60,7 +59,7 @@ static void put_value_macros(Emit *e, Text *t, const char *what, u32 i, BufId id
           "_%s%u_RANK %u\n#define " MY_CAPS "_%s%u_SHAPE ",
           what, i, dtype_info[b->dt].name, what, i, b->rank, what, i);
   put_shape(e, t, b);
-  put_own(e, t, "\n#define " MY_CAPS "_%s%u_ELEMENTS %" PRIu64 "\n", what, i, elements(e, id));
+  put_own(e, t, "\n#define " MY_CAPS "_%s%u_ELEMENTS %" PRIu64 "\n", what, i, buf_elements(e, id));
   put_scale_macros(e, t, what, i, scale_find(e->given->scale, b->name, *what == 'O'));
 }
 
@@ -171,9 +170,9 @@ static void put_interface_macros(Emit *e, Text *t) {
     if (!is_argument(e, k)) continue;
     put_own(e, t, "#define " MY_CAPS "_SIZE%u_NAME \"", k);
     put_comment(t, str_text(e->c, info->name), str_len(e->c, info->name));
-    put_own(e, t, "\" /* the argument n%u */\n#define " MY_CAPS "_SIZE%u_MAX %" PRId64 "\n", k, k,
-            info->hi);
+    put_own(e, t, "\"\n#define " MY_CAPS "_SIZE%u_MAX %" PRId64 "\n", k, info->hi);
   }
+  put_named_macros(e, t);
 }
 
 bool any_state(const Emit *e) {
@@ -192,32 +191,13 @@ static bool checks_state(const Emit *x) {
   return false;
 }
 
-static bool any_checks_state(const Emit *e) {
-  for (const Emit *x = e->all->first; x; x = x->next)
-    if (checks_state(x)) return true;
-  return false;
-}
-
 /* The entries, what their statuses mean, and which body it is. */
 static void put_run_declarations(Emit *e, Text *t) {
   bool vectors = e->all->chosen || is_gated(e);
+  put_statuses(e, t);
+  for (Emit *x = e->all->first; x; x = x->next) put_prototype(x, t);
   put_own(e, t,
-          "/* 0: done. 1: arena is NULL or not aligned to `_ARENA_ALIGN. 2: a size is out of its "
-          "bounds.\n"
-          "%s%s * Others: see $_why. Inputs and outputs must not overlap each other or the arena. "
-          "*/\n",
-          e->o->weights == WM_pointer
-              ? " * 4: weight_file is NULL, not aligned to 64 bytes, or belongs to another model.\n"
-          : e->weights.blob ? " * 4: the weights belong to another model.\n"
-                            : "",
-          any_checks_state(e)
-              ? " * 5: the state is full, of another size, or was never cleared; nothing "
-                "has changed.\n"
-              : "");
-  for (Emit *x = e->all->first; x; x = x->next)
-    put_own(x, t, "int " MINE "_run(void *arena%s);\n", text_cstr(&x->entry.params));
-  put_own(e, t,
-          "/* What a status means. */\nconst char *$_why(int status);\n%sconst char "
+          "/* The text of a status. */\nconst char *$_why(int status);\n%sconst char "
           "*$_target(void);\n",
           vectors ? "/* The body that runs, and whose bits it gives: ingot run --march knows the "
                     "name. It ends in -loops where the compiler\n"
@@ -283,22 +263,6 @@ void put_run_args(Emit *e, Text *t, const ArgForms *f) {
   }
 }
 
-EmitParams list_params(Emit *e) {
-  EmitParams all = {0};
-  Arena *a = &e->c->keep;
-  if (e->o->weights == WM_pointer) *vec_push(a, &all) = (EmitParam){PK_weights, 0, "void"};
-  for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
-    if (is_argument(e, s)) *vec_push(a, &all) = (EmitParam){PK_size, s, "int64_t"};
-  if (e->random) *vec_push(a, &all) = (EmitParam){PK_seed, 0, "uint64_t"};
-  for (u32 i = 0; i < e->p->in.n; i++)
-    *vec_push(a, &all) = (EmitParam){PK_in, i, c_storage(prog_buf(e->p, e->p->in.at[i])->dt)};
-  for (u32 i = 0; i < e->p->out.n; i++) {
-    *vec_push(a, &all) = (EmitParam){PK_out, i, c_storage(prog_buf(e->p, e->p->out.at[i])->dt)};
-    if (e->open_out[i]) *vec_push(a, &all) = (EmitParam){PK_shape, i, "int64_t"};
-  }
-  return all;
-}
-
 static void put_params(Emit *e) {
   EntryText *n = &e->entry;
   if (e->o->weights == WM_pointer) {
@@ -346,7 +310,7 @@ static void declare_own(Emit *e, Text *t) {
     const Buf *r = prog_buf(e->p, root);
     if (!e->by_buf.used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
     seen[root] = true;
-    u64 n = elements(e, root);
+    u64 n = buf_elements(e, root);
     if (r->space == BS_local && e->p->threads > 1) { /* as far apart as in the arena */
       Sym sym;
       if (!mem_bytes(e->p, root, &n, &sym)) mem_refuse(e->p, root, sym);

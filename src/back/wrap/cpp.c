@@ -37,19 +37,6 @@ static const char view_text[] =
 
 /* ---- parameters ---- */
 
-/* image: f32[1,1,8,8], without anything that would end a comment */
-static void put_described(Text *t, const Prog *p, const Buf *b) {
-  Text s = text_new(&p->c->scratch);
-  text_fmt(&s, "%s: %s[", str_text(p->c, b->name), dtype_info[b->dt].name);
-  for (u32 k = 0; k < b->rank; k++) {
-    text_puts(&s, k ? "," : "");
-    dim_print(p->dims, b->dim[k], &s);
-  }
-  text_puts(&s, "]");
-  for (size_t i = 0; i < s.n; i++)
-    text_put(t, s.at[i] < ' ' || s.at[i] > '~' || strchr("*\\$`", s.at[i]) ? "?" : &s.at[i], 1);
-}
-
 /* As they are declared; arrays as views. */
 static void put_params(Text *t, const Prog *p, const EmitFacts *f) {
   bool first = true;
@@ -60,12 +47,11 @@ static void put_params(Text *t, const Prog *p, const EmitFacts *f) {
     first = false;
     switch (x->kind) {
     case PK_weights: break;
-    case PK_size: text_fmt(t, "std::int64_t n%u", x->i); break;
+    case PK_size: text_fmt(t, "std::int64_t %s", x->name); break;
     case PK_seed: text_puts(t, "std::uint64_t seed"); break;
-    case PK_in: text_fmt(t, "View<const %s> in%u", x->type, x->i); break;
-    case PK_out: text_fmt(t, "View<%s> out%u", x->type, x->i); break;
-    case PK_shape:
-      text_fmt(t, "std::array<std::int64_t, %u> &out%u_shape", param_buf(p, x)->rank, x->i);
+    case PK_in: text_fmt(t, "View<const %s> %s", x->type, x->name); break;
+    case PK_out: text_fmt(t, "View<%s> %s", x->type, x->name); break;
+    case PK_shape: text_fmt(t, "std::array<std::int64_t, %u> &%s", param_buf(p, x)->rank, x->name);
     }
   }
 }
@@ -78,14 +64,8 @@ static void put_args(Text *t, const EmitFacts *f, bool views) {
     if (views && x->kind == PK_weights) continue;
     text_puts(t, views && first ? "" : ", ");
     first = false;
-    switch (x->kind) {
-    case PK_weights: text_puts(t, "weights_"); break;
-    case PK_size: text_fmt(t, "n%u", x->i); break;
-    case PK_seed: text_puts(t, "seed"); break;
-    case PK_in: text_fmt(t, "in%u%s", x->i, data); break;
-    case PK_out: text_fmt(t, "out%u%s", x->i, data); break;
-    case PK_shape: text_fmt(t, "out%u_shape%s", x->i, data);
-    }
+    bool array = x->kind == PK_in || x->kind == PK_out || x->kind == PK_shape;
+    text_fmt(t, "%s%s", x->kind == PK_weights ? "weights_" : x->name, array ? data : "");
   }
 }
 
@@ -101,21 +81,18 @@ static void put_fits(Text *t, const Prog *p, const EmitFacts *f) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind == PK_size) {
       const SymInfo *s = dim_syminfo(p->dims, x->i);
-      text_fmt(t,
-               "    if (n%u < %" PRId64 " || n%u > %" PRId64
-               ") return \"n%u is not in its bounds\";\n",
-               x->i, s->lo, x->i, s->hi, x->i);
+      text_fmt(
+          t, "    if (%s < %" PRId64 " || %s > %" PRId64 ") return \"%s is not in its bounds\";\n",
+          x->name, s->lo, x->name, s->hi, x->name);
     }
-    if (x->kind == PK_seed) text_puts(t, "    (void)seed;\n");
-    if (x->kind == PK_shape) text_fmt(t, "    (void)out%u_shape;\n", x->i);
+    if (x->kind == PK_seed || x->kind == PK_shape) text_fmt(t, "    (void)%s;\n", x->name);
   }
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_in && x->kind != PK_out) continue;
-    const char *what = x->kind == PK_in ? "in" : "out";
-    text_fmt(t, "    if (%s%u.size() < ", what, x->i);
+    text_fmt(t, "    if (%s.size() < ", x->name);
     put_elements(t, p, f, param_buf(p, x), &sizes);
-    text_fmt(t, ") return \"%s%u has too few elements\";\n", what, x->i);
+    text_fmt(t, ") return \"%s has too few elements\";\n", x->name);
   }
   text_puts(t, "    return nullptr;\n  }\n");
 }
@@ -171,15 +148,10 @@ static void put_run(Text *t, const Prog *p, const EmitFacts *f) {
 
 static void put_net(Text *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
   bool state = prog_has_state(p);
-  text_puts(t, "/* The model with memory of its own");
-  text_puts(t, state ? ", the state among it. run(" : ". run(");
-  for (u32 i = 0; i < f->params.n; i++) {
-    const EmitParam *x = &f->params.at[i];
-    if (x->kind != PK_in && x->kind != PK_out) continue;
-    text_fmt(t, "\n *   %s%u ", x->kind == PK_in ? "in" : "out", x->i);
-    put_described(t, p, param_buf(p, x));
-  }
-  text_puts(t, ")\n */\nclass Net {\n public:\n");
+  text_fmt(t,
+           "/* The model with memory of its own%s. Parameters of run are those of $_run, see\n"
+           " * its header: arrays as views, sizes checked. */\nclass Net {\n public:\n",
+           state ? ", the state among it" : "");
   put_construction(t, o, state);
   put_run(t, p, f);
   if (state) text_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");

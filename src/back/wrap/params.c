@@ -12,10 +12,11 @@ const Buf *param_buf(const Prog *p, const EmitParam *x) {
   return prog_buf(p, x->kind == PK_in ? p->in.at[x->i] : p->out.at[x->i]);
 }
 
-static bool is_param(const EmitFacts *f, Sym s) {
+/* NULL: not a parameter. */
+static const char *size_name(const EmitFacts *f, Sym s) {
   for (u32 i = 0; i < f->params.n; i++)
-    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return true;
-  return false;
+    if (f->params.at[i].kind == PK_size && f->params.at[i].i == s) return f->params.at[i].name;
+  return NULL;
 }
 
 void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b, const SizeText *how) {
@@ -25,13 +26,14 @@ void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b, cons
     bool known = !dim_is_const(b->dim[k]);
     DimTerms d = dim_terms(p->dims, b->dim[k]);
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
-    for (u32 i = 0; i < d.n; i++) known = known && is_param(f, d.sym[i]);
+    for (u32 i = 0; i < d.n; i++) known = known && size_name(f, d.sym[i]);
     if (!known) {
       text_fmt(t, " * %" PRId64 "%s", hi, how->number);
       continue;
     }
     text_fmt(t, " * %s(%" PRId64, how->size, d.k0);
-    for (u32 i = 0; i < d.n; i++) text_fmt(t, " + %" PRId64 " * n%u", d.coef[i], d.sym[i]);
+    for (u32 i = 0; i < d.n; i++)
+      text_fmt(t, " + %" PRId64 " * %s", d.coef[i], size_name(f, d.sym[i]));
     text_puts(t, ")");
   }
 }

@@ -31,27 +31,28 @@ static void put_params(Text *t, const Prog *p, const EmitFacts *f, RustForm form
     text_puts(t, ", ");
     switch (x->kind) {
     case PK_weights: break;
-    case PK_size: text_fmt(t, "n%u%s", x->i, bare ? "" : ": i64"); break;
+    case PK_size: text_fmt(t, "%s%s", x->name, bare ? "" : ": i64"); break;
     case PK_seed: text_fmt(t, "seed%s", bare ? "" : ": u64"); break;
     case PK_in:
-      if (bare)
-        text_fmt(t, "in%u.as_ptr()", x->i);
-      else
-        text_fmt(t, form == FM_safe ? "in%u: &[%s]" : "in%u: *const %s", x->i, type);
+      text_fmt(t,
+               bare              ? "%s.as_ptr()"
+               : form == FM_safe ? "%s: &[%s]"
+                                 : "%s: *const %s",
+               x->name, type);
       break;
     case PK_out:
-      if (bare)
-        text_fmt(t, "out%u.as_mut_ptr()", x->i);
-      else
-        text_fmt(t, form == FM_safe ? "out%u: &mut [%s]" : "out%u: *mut %s", x->i, type);
+      text_fmt(t,
+               bare              ? "%s.as_mut_ptr()"
+               : form == FM_safe ? "%s: &mut [%s]"
+                                 : "%s: *mut %s",
+               x->name, type);
       break;
     case PK_shape:
-      if (bare)
-        text_fmt(t, "out%u_shape.as_mut_ptr()", x->i);
-      else if (form == FM_safe)
-        text_fmt(t, "out%u_shape: &mut [i64; %u]", x->i, param_buf(p, x)->rank);
-      else
-        text_fmt(t, "out%u_shape: *mut i64", x->i);
+      text_fmt(t,
+               bare              ? "%s.as_mut_ptr()"
+               : form == FM_safe ? "%s: &mut [i64; %u]"
+                                 : "%s: *mut i64",
+               x->name, param_buf(p, x)->rank);
     }
   }
 }
@@ -92,14 +93,13 @@ static void put_checks(Text *t, const Prog *p, const EmitFacts *f) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_size) continue;
     const SymInfo *s = dim_syminfo(p->dims, x->i);
-    text_fmt(t, "        within(\"n%u\", n%u, %" PRId64 ", %" PRId64 ")?;\n", x->i, x->i, s->lo,
+    text_fmt(t, "        within(\"%s\", %s, %" PRId64 ", %" PRId64 ")?;\n", x->name, x->name, s->lo,
              s->hi);
   }
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_in && x->kind != PK_out) continue;
-    const char *what = x->kind == PK_in ? "in" : "out";
-    text_fmt(t, "        need(\"%s%u\", %s%u.len(), ", what, x->i, what, x->i);
+    text_fmt(t, "        need(\"%s\", %s.len(), ", x->name, x->name);
     put_elements(t, p, f, param_buf(p, x), &sizes);
     text_puts(t, ")?;\n");
   }
