@@ -66,11 +66,11 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map odd;   /* operator and attribute -> 1: said that it is not known */
+  Map odd; /* operator and attribute -> 1: said that it is not known */
   Slices slices;
   const Counter *counter; /* innermost; NULL outside of loops */
-  u32 depth; /* of sub-graphs and functions */
-  u32 steps; /* nodes built, functions unrolled: bounded */
+  u32 depth;              /* of sub-graphs and functions */
+  u32 steps;              /* nodes built, functions unrolled: bounded */
 };
 
 /* ops.c */
