@@ -144,13 +144,28 @@ static bool is_small(Graph *g, const Node *n, const Type *out) {
   return total <= (op_info[n->op].kind == OK_CONTRACT ? EAGER_SUM : EAGER_IN);
 }
 
+static bool has_symbols(const Node *n) {
+  for (u32 i = 0; i < n->nattr; i++) {
+    const Attr *a = &n->attr[i];
+    if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
+    for (u32 k = 0; k < a->n; k++) {
+      if (!dim_is_const(a->u.list[k])) return true;
+    }
+  }
+  return false;
+}
+
+bool node_folds(const Node *n) {
+  OpKind k = op_info[n->op].kind;
+  if (k == OK_CONTROL || k == OK_RANDOM) return false;
+  return n->op != OP_const && n->op != OP_within && !has_symbols(n);
+}
+
 /* The node just made is the newest; its outputs do not exist yet. */
 static bool fold_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   Node *n = graph_node(g, id);
   OpKind k = op_info[n->op].kind;
-  if (n->op == OP_within) return false; /* a refusal belongs to the run */
-  if (n->nout != 1 || k == OK_LEAF || k == OK_CONTROL || k == OK_RANDOM || k == OK_DYNAMIC)
-    return false;
+  if (!node_folds(n) || n->nout != 1 || k == OK_LEAF || k == OK_DYNAMIC) return false;
   if (type->kind != TY_tensor || !is_small(g, n, type)) return false;
   Tensor *in[MAX_RANK], *out = NULL;
   if (n->nin > MAX_RANK) return false;

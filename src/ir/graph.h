@@ -211,6 +211,10 @@ BoxKind node_box_kind(const Ctx *c, const Node *n);           /* BX_COUNT: there
 const Dim *node_list(const Node *n, AttrKey key, u32 *count); /* NULL when absent */
 enum { CAST_SMALL = 2 };                                      /* OP_cast: a value of sat */
 bool node_cast_sat(const Node *n);                            /* OP_cast: does it saturate? */
+/* May the compiler evaluate it once its operands are constants? Not control, whose blocks also use
+ * values from outside, nor random numbers, nor checks of indices, whose refusal belongs to the run,
+ * nor nodes whose attributes have symbols. */
+bool node_folds(const Node *n);
 const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP_const; else NULL */
 /* Contents of an integer tensor of at most max elements as dimensions, if known (const or dims
  * nodes); returns false if not. A constant entry may be negative there: use only where that is

@@ -66,6 +66,33 @@ FAR = """g (int64 x) => (int64[n] y) { most = Constant <value = int64 {90}>()  g
     d = Add(c, by)  f = Cast <to = 1> (c)  t = %(form)s  k2 = Less(t, end)  r = Add(i, x) }> }"""
 
 
+# x[i + 1 : i + w], whose length is w - 1 but where the axis ends
+SLICED = """g (float[4,3] x, int64 n, int64[1] start) => (float[3] y) { one = Constant <value_ints = [1]>()  zero = Constant <value_ints = [0]>()  w = Constant <value_ints = [%d]>()
+  go = Constant <value = bool {1}>()  a0 = Constant <value = float[3] {0, 0, 0}>()
+  y = Loop(n, go, a0) <body = b (int64 it, bool k, float[3] a) => (bool k2, float[3] d) { k2 = Identity(k)  u = Unsqueeze(it, zero)  i = Add(u, start)
+    p = Add(i, one)  q = Add(w, i)  s = Slice(x, p, q)  t = %s(s, zero)  d = Add(a, t) }> }"""
+
+# EmbeddingBag as torch exports it: limits of a slice are slices themselves, of a list of offsets
+BAGS = """g (float[8,3] x, int64[N] offsets) => (float[n,3] y) { one = Constant <value_ints = [1]>()  two = Constant <value_ints = [2]>()  zero = Constant <value_ints = [0]>()
+  unit = Constant <value = int64 {1}>()  i0 = Constant <value = int64 {0}>()  flat = Constant <value_ints = [-1]>()  size = Constant <value_ints = [8]>()  most = Constant <value = int64 {9223372036854775807}>()
+  bags = Size(offsets)  ends = Concat <axis = 0> (offsets, size)  go = Less(i0, bags)  l0 = SequenceEmpty()  i9, l9 = Loop(most, go, i0, l0) <body = b (int64 it, bool k, int64 i, seq(float[1,3]) l) => (bool k2, int64 i2, seq(float[1,3]) l2) {
+    j = Reshape(i, flat)  j1 = Add(j, one)  j2 = Add(j, two)  start = Slice(ends, j, j1)  end = Slice(ends, j1, j2)  same = Equal(start, end)
+    row = If(same) <then_branch = t () => (float[1,3] r0) { r0 = Constant <value = float[1,3] {0, 0, 0}>() },
+                    else_branch = e () => (float[1,3] r1) { rows = Slice(x, start, end)  r1 = %s(rows, zero) }>
+    l2 = SequenceInsert(l, row)  i2 = Add(i, unit)  k2 = Less(i2, bags) }>
+  y = ConcatFromSequence <axis = 0> (l9) }"""
+
+# limits of a slice that are slices again: one element each, or the run fails
+LIMITS = """g (int64[4] x, float[10,2] v, int64 n) => (float[1,2] y) { one = Constant <value_ints = [1]>()  two = Constant <value_ints = [2]>()  zero = Constant <value_ints = [0]>()
+  go = Constant <value = bool {1}>()  i0 = Constant <value_ints = [0]>()  a0 = Constant <value = float[1,2] {0, 0}>()
+  k, y = Loop(n, go, i0, a0) <body = b (int64 it, bool c, int64[1] i, float[1,2] a) => (bool c2, int64[1] i2, float[1,2] d) { c2 = Identity(c)  i2 = Add(i, one)  p = Add(i, two)
+    b = Slice(x, i, i2)  e = Slice(x, i2, p)  s = Slice(v, b, e)  q = ReduceSum(s, zero)  d = Add(a, q) }> }"""
+
+# two sequences for one Scan, of which one has an open length
+SCANS = """g (float[%s,3] x, float[%s,3] v) => (float[3] y, float[n,3] z) { a0 = Constant <value = float[3] {0, 0, 0}>()
+  y, z = Scan <num_scan_inputs = 2, body = b (float[3] a, float[3] p, float[3] q) => (float[3] d, float[3] r) { s = Mul(p, q)  d = Add(a, s)  r = Identity(d) }> (a0, x, v) }"""
+
+
 def graph(step, kind, first, following, bound, rows=5, trip='""', start=0, more=""):
     return BODY % {"rows": rows, "more": more, "type": kind, "start": start, "step": step, "bound": bound, "first": first,
                    "trip": trip.replace('""', ""), "next": following}
@@ -116,3 +143,15 @@ def cases(M, rng):
     for axis in (0, 1):
         for n in (0, 3):
             yield M(f"appends_{axis}_{n}", None, [], [], {"x": x, "n": np.array(n)}, text=APPENDS % {"axis": axis}, compiled=n == 3)
+    for w, n, start in ((2, 3, 0), (2, 5, 0), (3, 4, 0), (3, 3, -3), (2, 2, -6), (3, 6, -7)):
+        yield M(f"sliced_{w}_{n}_{-start}", None, [], [], {"x": x[:4], "n": np.array(n), "start": np.array([start])}, text=SLICED % (w, "ReduceSum <keepdims = 0>"), compiled=n == 5)
+    yield M("sliced_squeeze", None, [], [], {"x": x[:4], "n": np.array(3), "start": np.array([0])}, text=SLICED % (2, "Squeeze"), compiled=True)
+    yield M("sliced_too_far", None, [], [], {"x": x[:4], "n": np.array(4), "start": np.array([0])}, text=SLICED % (2, "Squeeze"), refuse="Squeeze")
+    rows = rng.standard_normal((8, 3)).astype(np.float32)
+    for how in ("ReduceSum", "ReduceMean", "ReduceMax"):
+        yield M(f"bags_{how}", None, [], [], {"x": rows, "offsets": np.array([0, 2, 2, 5])}, text=BAGS % how, compiled=how == "ReduceSum", opset=18)
+    for a, c in (("N", "M"), ("5", "M"), ("N", "5")):
+        yield M(f"scans_{a}_{c}", None, [], [], {"x": x, "v": rows[:5]}, text=SCANS % (a, c))
+    data = {"x": np.array([0, 2, 3, 7]), "v": rng.standard_normal((10, 2)).astype(np.float32)}
+    yield M("limits", None, [], [], data | {"n": np.array(3)}, text=LIMITS, compiled=True)
+    yield M("limits_too_far", None, [], [], data | {"n": np.array(4)}, text=LIMITS, refuse="a slice of fixed length leaves its axis")

@@ -101,6 +101,24 @@ def blocks(M, f, u, rng):
                     init | {"d": u(10, 4 * bits)}, attrs)
 
 
+# Results of loops whose operands are constants are not constants: the body reads values from outside. One quantisation step is 0.02.
+ROUNDED = """g (%s) => (float[a,b,c,d] y) { s = Constant <value = float {0.02}>()  z = Constant <value = int8 {3}>()
+  %s  q = QuantizeLinear(v, s, z)  y = DequantizeLinear(q, s, z) }"""
+
+
+def rounded(Case, f):
+    for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        data = {"x": f(3, 2, 3), "w": f(1, 4 * gates, 3), "r": f(1, 4 * gates, 4)}
+        shapes = ", ".join(f"float[{','.join(map(str, a.shape))}] {k}" for k, a in data.items())
+        yield Case(f"rounded_{op}", "", [], [], data, text=ROUNDED % (shapes, f"v, h = {op} <hidden_size = 4> (x, w, r)"), rtol=0, atol=.0201, compiled=True)
+    text = ROUNDED % ("float[1,2,8,8] x", "r = Constant <value = float[1,4] {0, 0, 6, 6}>()  i = Constant <value = int64[1] {0}>()  "
+                                          "v = RoiAlign <output_height = 2, output_width = 2> (x, r, i)")
+    yield Case("rounded_RoiAlign", "", [], [], {"x": f(1, 2, 8, 8)}, text=text, rtol=0, atol=.0201, compiled=True)
+    text = ROUNDED % ("float[1,2,3,1] x", "n = Constant <value = int64 {3}>()  go = Constant <value = bool {1}>()  c = Constant <value = float[1,2,3,1] {1,2,3,4,5,6}>()  "
+                                          "v = Loop(n, go, c) <body = b (int64 i, bool k, float[1,2,3,p] a) => (bool k2, float[1,2,3,q] d) { k2 = Identity(k)  d = Mul(a, x) }>")
+    yield Case("rounded_Loop", "", [], [], {"x": f(1, 2, 3, 1) * F(.3)}, text=text, rtol=0, atol=.0201)
+
+
 def cases(Case, rng):
     def f(*shape):
         return rng.standard_normal(shape).astype(np.float32)
@@ -129,3 +147,4 @@ def cases(Case, rng):
                 "wz": np.zeros(count, np.int8), "rs": np.abs(f(count)) * F(.01), "rz": np.zeros(count, np.int8)}
         yield M("lstm_" + way, "DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"], ["y", "h", "c"],
                 {"x": f(T, B, I)}, init, {"hidden_size": H, "direction": way}, rtol=1e-2, atol=5e-3)
+    yield from rounded(Case, f)

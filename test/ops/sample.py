@@ -49,3 +49,14 @@ def cases(Case, rng):
                                         (1.3, 10, "asymmetric", "ceil", "nearest"), (2.9, 7, "half_pixel", "round_prefer_ceil", "nearest"), (0.2, 5, "pytorch_half_pixel", "floor", "linear")):
         attrs = {"coordinate_transformation_mode": coord, "nearest_mode": near, "mode": mode}
         yield Case(f"resize_{scale}_{n}_{coord}_{near}", "Resize", ["x", "", "s"], ["y"], {"x": f(1, 1, 1, n)}, {"s": np.array([1, 1, 1, scale], np.float32)}, attrs=attrs)
+    # Products of extents and scales that are not whole: the length of the result is what places are computed from. ONNX Runtime is not asked for results
+    # as long as the operand, which it copies.
+    for coord in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn", "half_pixel_symmetric", "tf_crop_and_resize"):
+        for mode in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil", "linear", "cubic"):
+            for k, scale in enumerate(((1.3, 2.6), (0.7, 0.6), (0.3, 1.7))):
+                attrs = {"coordinate_transformation_mode": coord, **({"mode": mode} if mode in ("linear", "cubic") else {"mode": "nearest", "nearest_mode": mode})}
+                init = {"r": np.array([0, 0, .1, .2, 1, 1, .9, .8], np.float32), "s": np.array([1, 1, *scale], np.float32)}
+                yield Case(f"resize_part_{coord}_{mode}_{k}", "Resize", ["x", "r", "s"], ["y"], {"x": f(1, 1, 5, 7)}, init, attrs=attrs)
+    for mode in ("linear", "cubic"):  # test_resize_downsample_scales_*_align_corners of onnx
+        attrs = {"coordinate_transformation_mode": "align_corners", "mode": mode}
+        yield Case(f"resize_part_onnx_{mode}", "Resize", ["x", "", "s"], ["y"], {"x": f(1, 1, 4, 4)}, {"s": np.array([1, 1, .8, .6], np.float32)}, attrs=attrs)

@@ -119,3 +119,11 @@ def cases(Case, rng):
         words = "a b foo bar a b b a a foo foo a a bar b b a b a a a a b b".split()
         yield graph(f"ngram_{lo}{hi}{skip}", NGRAM % (lo, hi, skip, ", ".join(f'"{w}"' for w in words)),
                     {"x": text("foo bar", "", "a b a b", "b a a a b", "a foo a foo b a")})
+    # printf's %.8g, whatever the type
+    floats = [1, 1.5, .1, 1 / 3, -2.5e-5, 1e-4, 123456789, 99999999, 1e8, -0.0, 0, np.nan, np.inf, -np.inf, 1234567.25, 1234567.75, .00012345678, 100, 1e10, -9.99999996]
+    for kind, extra in (("float32", [1e38, 1e-45]), ("float64", [1e308, 5e-324, -1.2345678e-300, 1e100]), ("float16", [65504, 6e-8])):
+        with np.errstate(over="ignore"):
+            x = np.array(floats + extra).astype(kind)
+        yield Case(f"cast_{kind}", "Cast", ["x"], ["y"], {"x": x}, attrs={"to": 8}, compiled=kind == "float32")
+    bits = rng.integers(0, 2**32, 500).astype(np.uint32).view(np.float32)
+    yield Case("cast_bits", "Cast", ["x"], ["y"], {"x": bits}, attrs={"to": 8})

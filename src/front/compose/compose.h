@@ -65,7 +65,6 @@ struct Resize {
   double extrapolate;    /* what lies outside of the region */
   bool exclude;          /* weights of what lies outside of the operand are 0 */
   bool antialias;        /* kernels are stretched where the result is smaller */
-  bool single;           /* scales were given, in f32 */
 };
 
 struct ResizeAxis {

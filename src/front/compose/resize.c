@@ -34,39 +34,47 @@ typedef struct ResizeTaps {
   bool *gone; /* [out] outside of the region of interest */
 } ResizeTaps;
 
-/* Which element is the nearest is told in the precision of the scales: place 8 of a row stretched
- * by 1.6 comes from place 5, although 1.6 as f32 is a little more. Weights need not care. */
+/* Nearest places are computed in f32, one operation at a time, as scales are f32: place 8 of a row
+ * stretched by 1.6 comes from place 5, although 1.6 as f32 is a little more. Weights need no such
+ * care. */
 static double rounded(const Resize *r, double v) {
-  return r->single && r->mode == RS_nearest ? (double)(float)v : v;
+  return r->mode == RS_nearest ? (double)(float)v : v;
 }
 
+/* Where output o looks. The length of the result is a whole number here, not scale * length, as in
+ * ONNX Runtime and PyTorch; only half_pixel_symmetric compares the two. */
 static double source(const Resize *r, const ResizeAxis *x, double o) {
-  double n = (double)x->in, len = rounded(r, x->scale * n);
-  double middle = rounded(r, (o + 0.5) / x->scale);
+  double n = (double)x->in, len = (double)x->out, scale = rounded(r, x->scale);
+  double middle = rounded(r, (o + 0.5) / scale);
   switch (r->coord) {
-  case RC_asymmetric: return rounded(r, o / x->scale);
+  case RC_asymmetric: return rounded(r, o / scale);
   case RC_align_corners: return len == 1 ? 0 : rounded(r, o * (n - 1) / (len - 1));
-  case RC_pytorch_half_pixel: /* 5 times 0.2 is 1 */
-    return (float)len == 1 ? -0.5 : rounded(r, middle - 0.5);
+  case RC_pytorch_half_pixel: return len > 1 ? rounded(r, middle - 0.5) : 0;
   case RC_tf_half_pixel_for_nn: return middle;
-  case RC_half_pixel_symmetric:
-    return n / 2 * (1 - (double)x->out / (x->scale * n)) + (o + 0.5) / x->scale - 0.5;
+  case RC_half_pixel_symmetric: {
+    double share = rounded(r, len / rounded(r, scale * n));
+    double offset = rounded(r, n / 2 * rounded(r, 1 - share));
+    return rounded(r, offset + (o + 0.5) / scale - 0.5);
+  }
   case RC_tf_crop_and_resize: {
-    double span = (x->roi1 - x->roi0) * (n - 1);
-    double all = x->scale * n;
-    return x->roi0 * (n - 1) + (all == 1 ? span / 2 : o * span / (all - 1));
+    double first = rounded(r, x->roi0 * (n - 1)), part = rounded(r, x->roi1 - x->roi0);
+    if (!(len > 1)) return rounded(r, 0.5 * rounded(r, x->roi0 + x->roi1) * (n - 1));
+    part = rounded(r, rounded(r, o * part) * (n - 1));
+    return rounded(r, first + rounded(r, part / (len - 1)));
   }
   default: return rounded(r, middle - 0.5); /* RC_half_pixel */
   }
 }
 
+/* Places this close to halfway between two elements count as halfway, as in ONNX Runtime. */
+#define HALFWAY 1e-6
+
 static i64 nearest_place(const Resize *r, double x) {
-  bool half = x - floor(x) == 0.5;
   switch (r->nearest) {
   case RN_floor: return (i64)floor(x);
   case RN_ceil: return (i64)ceil(x);
-  case RN_round_prefer_floor: return (i64)(half ? floor(x) : floor(x + 0.5));
-  default: return (i64)(half ? ceil(x) : floor(x + 0.5));
+  case RN_round_prefer_floor: return (i64)ceil(x - 0.5 - HALFWAY);
+  default: return (i64)floor(x + 0.5 + HALFWAY);
   }
 }
 
@@ -206,7 +214,7 @@ static Val late_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
   switch (r->coord) {
   case RC_half_pixel: return half;
   case RC_asymmetric: return mk_div(g, o, scale);
-  case RC_pytorch_half_pixel: return mk_select(g, single, mk_scalar(g, DT_f64, -0.5), half);
+  case RC_pytorch_half_pixel: return mk_select(g, single, mk_scalar(g, DT_f64, 0), half);
   case RC_align_corners: {
     Val last = mk_max(g, mk_addk(g, len, -1), one); /* of one, o is 0 */
     return mk_div(g, mk_mul(g, o, mk_addk(g, n, -1)), last);
@@ -222,8 +230,8 @@ static Val late_nearest(Graph *g, const Resize *r, Val s) {
   switch (r->nearest) {
   case RN_floor: return mk_floor(g, s);
   case RN_ceil: return mk_ceil(g, s);
-  case RN_round_prefer_floor: return mk_ceil(g, mk_addk(g, s, -0.5));
-  default: return mk_floor(g, mk_addk(g, s, 0.5));
+  case RN_round_prefer_floor: return mk_ceil(g, mk_addk(g, s, -0.5 - HALFWAY));
+  default: return mk_floor(g, mk_addk(g, s, 0.5 + HALFWAY));
   }
 }
 

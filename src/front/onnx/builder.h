@@ -123,6 +123,9 @@ Val text_number(Build *b, Val x, DType to);
 
 /* ops_control.c: the one element of v, of any rank */
 Val on_scalar(Build *b, Val v);
+/* A scan input whose length along the axis must be `length`; one of unknown length is tested in the
+ * run. */
+Val scan_length(Build *b, Val x, u32 axis, Dim length);
 
 /* ops_math.c: Relu, Tanh... as fused operators and recurrent cells name them; NULL name: none is */
 Val on_activated(Build *b, Val x, const char *name, double alpha, double beta);

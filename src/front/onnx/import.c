@@ -418,7 +418,11 @@ Err import_try(Import *im, void (*fn)(Ctx *c, void *arg), void *arg, const char 
   Loc loc = g->loc;
   Scope *scope = im->scope;
   u32 depth = im->depth;
+  Slices slices = im->slices;
+  const Counter *counter = im->counter;
   Err e = ctx_try(im->c, fn, arg, why);
+  im->slices = slices;
+  im->counter = counter;
   g->cur = cur;
   g->loc = loc;
   im->scope = scope;

@@ -147,6 +147,15 @@ static Val place_scan(Build *b, Val v, i64 axis, bool backward) {
   return mk_move_axis(b->g, v, 0, to);
 }
 
+Val scan_length(Build *b, Val x, u32 axis, Dim length) {
+  Type t = *on_type(b, x);
+  Dim dim[MAX_RANK], d = t.dim[axis];
+  if (dim_is_const(d) && dim_is_const(length) && d != length)
+    on_bad(b, "scan inputs differ in length: %lld and %lld", (long long)length, (long long)d);
+  for (u32 i = 0; i < t.rank; i++) dim[i] = i == axis ? length : t.dim[i];
+  return mk_reshape(b->g, x, dim, t.rank);
+}
+
 void build_scan(Build *b) {
   ScanBody s = {.b = b, .g = on_graph(b, "body")};
   i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
@@ -173,8 +182,8 @@ void build_scan(Build *b) {
     s.axis[k] = on_axis(b, na > (i32)k ? in_axis[k] : 0, on_rank(b, x));
     s.backward[k] = flag_at(in_dir, nd, k);
     Dim d = on_dim(b, x, s.axis[k]);
-    if (k && d != s.length) on_bad(b, "scan inputs differ in length");
-    s.length = d;
+    if (!k) s.length = d;
+    b->in[s.nstate + k] = scan_length(b, x, s.axis[k], s.length);
   }
   Val *carried = NEWS(&b->c->work, Val, s.nstate + 1), *scan = NEWS(&b->c->work, Val, s.nout + 1);
   for (u32 k = 0; k < s.nstate; k++) carried[k] = on_in(b, k);

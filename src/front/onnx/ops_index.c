@@ -1,6 +1,6 @@
 /* ops_index.c: builders of operators that pick, place or count elements: Slice, Pad, Gather,
  * Scatter, TopK... */
-#include "front/onnx/builder.h"
+#include "front/onnx/own.h"
 
 #include <string.h>
 
@@ -106,39 +106,6 @@ static u32 read_limits(Build *b, u32 input, Limit *out) {
   return n;
 }
 
-/* The value behind reshapes and integer casts: a counter on its way to being a one-element list. */
-static Val source_of(Graph *g, Val v) {
-  for (;;) {
-    NodeId def = graph_val(g, v)->def;
-    if (!def) return v;
-    const Node *n = graph_node(g, def);
-    bool integer = dtype_is_int(graph_type(g, v)->dt);
-    if (n->op != OP_reshape && !(n->op == OP_cast && integer)) return v;
-    v = n->in[0];
-  }
-}
-
-/* k elements from a position known at run time only, Slice(x, i, i + k): a gather of neighbours. */
-static bool slice_running(Build *b) {
-  Graph *g = b->g;
-  i64 axis = 0, step = 1, k;
-  u32 n;
-  if (on_has(b, 3) && (!on_try_ints(b, 3, &axis, 1, &n) || n != 1)) return false;
-  if (on_has(b, 4) && (!on_try_ints(b, 4, &step, 1, &n) || n != 1 || step != 1)) return false;
-  Val start = source_of(g, on_in(b, 1)), end = source_of(g, on_in(b, 2));
-  NodeId def = graph_val(g, end)->def;
-  if (!def || graph_node(g, def)->op != OP_add) return false;
-  const Node *add = graph_node(g, def);
-  bool second = source_of(g, add->in[1]) == start;
-  if (!second && source_of(g, add->in[0]) != start) return false;
-  if (!graph_ints(g, add->in[second ? 0 : 1], &k, 1, &n) || k < 1) return false;
-  u32 at = on_axis(b, axis, on_rank(b, b->in[0]));
-  Val along = mk_iota(g, DT_i64, &k, 1, 0);
-  Val idx = mk_add(g, mk_cast(g, b->in[1], DT_i64), along);
-  b->out[0] = mk_gather(g, b->in[0], idx, at);
-  return true;
-}
-
 /* Where a limit that is a number of the run falls on an axis: counted from the end if negative, cut
  * off at both. */
 static Val late_limit(Build *b, Val v, Dim d) {
@@ -150,40 +117,125 @@ static Val late_limit(Build *b, Val v, Dim d) {
   return mk_min(g, mk_max(g, k, zero), end);
 }
 
-/* Limits that are numbers of the run: the places between them are gathered, axis by axis. */
+/* x[lo:hi:step] along an axis, the limits numbers of the run within it and at most `span` apart:
+ * the places between them are gathered. */
+static Val late_cut(Build *b, Val x, i64 axis, Val lo, Val hi, Dim span, i64 step) {
+  Graph *g = b->g;
+  Val k = mk_sub(g, mk_max(g, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step);
+  if (step > 1) {
+    k = mk_div(g, mk_addk(g, k, (double)(step - 1)), by);
+    span = dim_div(b->ds, dim_addk(b->ds, span, step - 1), step);
+  }
+  Val at = late_places(b, k, span, NULL);
+  return mk_gather(g, x, mk_add(g, step > 1 ? mk_mul(g, at, by) : at, lo), axis);
+}
+
+/* v as base + *add, the base free of reshapes, integer casts and added constants: a counter on its
+ * way to being a one-element list. */
+static Val base_of(Graph *g, Val v, i64 *add) {
+  *add = 0;
+  for (;;) {
+    const Node *n = graph_maker(g, v);
+    i64 k;
+    u32 one;
+    if (!n) return v;
+    bool turned = n->op == OP_add && graph_ints(g, n->in[0], &k, 1, &one);
+    if (turned || ((n->op == OP_add || n->op == OP_sub) && graph_ints(g, n->in[1], &k, 1, &one))) {
+      if (k < -DIM_MAX || k > DIM_MAX) return v;
+      *add += n->op == OP_sub ? -k : k;
+    } else if (n->op != OP_reshape && !(n->op == OP_cast && dtype_is_int(graph_type(g, v)->dt))) {
+      return v;
+    }
+    v = n->in[turned];
+  }
+}
+
+/* Do k places from base + from on lie within an axis of extent d, in every run? */
+static bool surely_within(Build *b, Val base, i64 from, i64 k, Dim d) {
+  i64 lo, hi;
+  Dim times;
+  u32 one;
+  const Counter *c = b->im->counter;
+  while (c && c->i != base) c = c->outer;
+  if (c && from == 0 && k == 1 && graph_dim_list(b->g, c->trip, &times, 1, &one) && times == d)
+    return true;
+  value_span(b->g, c ? c->trip : base, &lo, &hi);
+  if (c) lo = 0, hi -= 1;
+  return dim_is_const(d) && lo >= -from && hi <= d - k - from;
+}
+
+/* k elements from a position known at run time only, Slice(x, i, i + k): a gather of neighbours. If
+ * the axis may end before, see Slices; the run then fails where it has fewer than k. */
+static bool slice_running(Build *b) {
+  Graph *g = b->g;
+  i64 axis = 0, step = 1, from, to;
+  u32 n;
+  if (on_has(b, 3) && (!on_try_ints(b, 3, &axis, 1, &n) || n != 1)) return false;
+  if (on_has(b, 4) && (!on_try_ints(b, 4, &step, 1, &n) || n != 1 || step != 1)) return false;
+  const Type *t = on_type(b, on_in(b, 1));
+  if (t->rank != 1 || t->dim[0] != 1) return false;
+  Val base = base_of(g, b->in[1], &from);
+  if (base != base_of(g, on_in(b, 2), &to) || to <= from) return false;
+  u32 at = on_axis(b, axis, on_rank(b, b->in[0]));
+  Dim d = on_dim(b, b->in[0], at), k = to - from;
+  Val start = on_scalar(b, mk_cast(g, b->in[1], DT_i64));
+  if (!surely_within(b, base, from, k, d)) {
+    if (b->im->slices == SLICES_exact) {
+      Val end = late_limit(b, b->in[2], d);
+      b->out[0] = late_cut(b, b->in[0], at, late_limit(b, b->in[1], d), end, k, 1);
+      return true;
+    }
+    Val zero = mk_scalar(g, DT_i64, 0), end = mk_addk(g, start, (double)k);
+    Val extent = mk_extent(g, d, DT_i64), negative = mk_lt(g, start, zero);
+    Val first = mk_select(g, negative, mk_add(g, start, extent), start);
+    Val last = mk_select(g, negative, mk_add(g, end, extent), end);
+    Val wrong = mk_or(g, mk_lt(g, first, zero), mk_gt(g, last, extent));
+    wrong = mk_or(g, wrong, mk_and(g, negative, mk_ge(g, end, zero)));
+    wrong = mk_demand(g, mk_cast(g, wrong, DT_i64), "a slice of fixed length leaves its axis");
+    start = mk_add(g, first, wrong);
+  }
+  b->out[0] = mk_gather(g, b->in[0], mk_add(g, start, mk_iota(g, DT_i64, &k, 1, 0)), at);
+  return true;
+}
+
+/* Limits that are numbers of the run, axis by axis. */
 static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
   Graph *g = b->g;
   Val x = b->in[0];
   for (u32 i = 0; i < n; i++) {
     Dim d = on_dim(b, x, (u32)axes[i]);
     if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "steps of %lld", (long long)step[i]);
-    Val lo = late_limit(b, mk_slice_axis(g, b->in[1], 0, i, 1), d);
-    Val hi = late_limit(b, mk_slice_axis(g, b->in[2], 0, i, 1), d);
-    Val k = mk_sub(g, mk_max(g, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step[i]);
-    Dim most = d;
-    if (step[i] > 1) {
-      k = mk_div(g, mk_addk(g, k, (double)(step[i] - 1)), by);
-      most = dim_div(b->ds, dim_addk(b->ds, d, step[i] - 1), step[i]);
-    }
-    Val at = late_places(b, k, most, NULL);
-    x = mk_gather(g, x, mk_add(g, step[i] > 1 ? mk_mul(g, at, by) : at, lo), axes[i]);
+    i64 place = i;
+    Val lo = late_limit(b, mk_gather(g, b->in[1], mk_ints(g, &place, 1), 0), d);
+    Val hi = late_limit(b, mk_gather(g, b->in[2], mk_ints(g, &place, 1), 0), d);
+    x = late_cut(b, x, axes[i], lo, hi, d, step[i]);
   }
   b->out[0] = x;
 }
 
-/* Are limits of the slice integers that nothing tells before the run? */
-static bool is_late(Build *b) {
+/* Are limits of the slice integers that nothing tells before the run? Then *n is their number. A
+ * list whose length is data must be as long as the other; the run finds out. */
+static bool is_late(Build *b, u32 *n) {
+  bool late = false;
+  Dim count = -1;
   for (u32 i = 1; i < 3; i++) {
     i64 k[MAX_RANK];
     Dim d[MAX_RANK];
-    u32 n;
+    u32 got;
     const Type *t = on_type(b, on_in(b, i));
-    if (t->rank != 1 || !dim_is_const(t->dim[0])) return false;
-    if (!on_try_ints(b, i, k, MAX_RANK, &n) && !graph_dim_list(b->g, b->in[i], d, MAX_RANK, &n) &&
-        (t->dt == DT_i64 || t->dt == DT_i32))
-      return true;
+    if (t->rank != 1) return false;
+    if (dim_is_const(t->dim[0])) {
+      if (count >= 0 && count != t->dim[0]) on_bad(b, "starts and ends differ in length");
+      count = t->dim[0];
+    }
+    late = late || (!on_try_ints(b, i, k, MAX_RANK, &got) &&
+                    !graph_dim_list(b->g, b->in[i], d, MAX_RANK, &got) &&
+                    (t->dt == DT_i64 || t->dt == DT_i32));
   }
-  return false;
+  if (late && count < 0)
+    on_unsupported(b, "starts and ends whose number is only known at run time");
+  if (late) *n = (u32)count;
+  return late;
 }
 
 void build_slice(Build *b) {
@@ -202,10 +254,9 @@ void build_slice(Build *b) {
     na = on_ints(b, "axes", axes, MAX_RANK);
   } else {
     if (!on_try_ints(b, 1, old[0], MAX_RANK, &k) && slice_running(b)) return;
-    late = is_late(b);
-    n = late ? (u32)on_dim(b, b->in[1], 0) : read_limits(b, 1, start);
-    if ((late ? (u32)on_dim(b, b->in[2], 0) : read_limits(b, 2, end)) != n)
-      on_bad(b, "starts and ends differ in length");
+    late = is_late(b, &n);
+    if (!late) n = read_limits(b, 1, start);
+    if (!late && read_limits(b, 2, end) != n) on_bad(b, "starts and ends differ in length");
     if (n > rank) on_bad(b, "%u starts for rank %u", n, rank);
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);

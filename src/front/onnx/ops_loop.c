@@ -43,8 +43,11 @@ static void once(const LoopBody *l, Val i, Val cond, const Val *carried, Val *re
       in[k] = mk_reshape(b->g, in[k], &one, 1);
     }
   }
-  if (on_subgraph(b, l->g, in, nin, ret, nout) != nout)
-    on_bad(b, "the body must have %u outputs", nout);
+  Counter here = {i, l->trip, b->im->counter};
+  b->im->counter = &here;
+  u32 made = on_subgraph(b, l->g, in, nin, ret, nout);
+  b->im->counter = here.outer;
+  if (made != nout) on_bad(b, "the body must have %u outputs", nout);
   for (u32 k = 0; k < nout; k++) {
     bool list = k >= 1 && k <= l->ncarried;
     if (val_is_list(ret[k]) && !list) on_unsupported(b, "a sequence among the results of a body");
@@ -271,6 +274,29 @@ static void with_lists(LoopBody *l) {
     unroll(l, times);
 }
 
+static void build_either(Ctx *c, void *arg) {
+  LoopBody *l = arg;
+  bool lists = false;
+  for (u32 k = 0; k < l->ncarried; k++) lists = lists || val_is_list(l->init[k]);
+  if (lists)
+    with_lists(l);
+  else
+    as_loop(c, l);
+}
+
+/* See Slices; the outermost loop decides for all within it. */
+static void build_slices(LoopBody *l) {
+  Import *im = l->b->im;
+  Slices outside = im->slices;
+  const char *why;
+  if (outside == SLICES_fixed) im->slices = SLICES_exact;
+  if (outside != SLICES_fixed || import_try(im, build_either, l, &why)) {
+    if (outside == SLICES_fixed) im->slices = SLICES_fixed_loop;
+    build_either(im->c, l);
+  }
+  im->slices = outside;
+}
+
 static Val without_end(Build *b) {
   Tensor *most = tensor_new(&b->c->work, DT_i64, NULL, 0);
   tensor_set(most, 0, (Scalar){.i = INT64_MAX});
@@ -291,19 +317,12 @@ void build_loop(Build *b) {
   l.cond = on_has(b, 1) ? on_scalar(b, on_in(b, 1)) : mk_scalar(b->g, DT_bool, 1);
   if (!on_has(b, 0) && l.nscan && !on_has(b, 1))
     on_bad(b, "a loop without trip count and condition never ends");
-  bool lists = false;
   Val *init = NEWS(a, Val, l.ncarried + 1);
-  for (u32 k = 0; k < l.ncarried; k++) {
-    init[k] = on_any(b, 2 + k);
-    lists = lists || val_is_list(init[k]);
-  }
+  for (u32 k = 0; k < l.ncarried; k++) init[k] = on_any(b, 2 + k);
   l.init = init;
   l.elem = NEWS(a, Type, l.ncarried + 1);
   l.room = NEWS(a, Dim, l.ncarried + 1);
   l.result = NEWS(a, Val, l.ncarried + l.nscan + 1);
-  if (lists)
-    with_lists(&l);
-  else
-    as_loop(b->c, &l);
+  build_slices(&l);
   for (u32 k = 0; k < b->nout && k < l.ncarried + l.nscan; k++) b->out[k] = l.result[k];
 }

@@ -1,10 +1,11 @@
 /* ops_number.c: numbers as strings and back, for Cast.
  *
- * In: integers, or strings. Out: rows of bytes that hold the decimal digits, or numbers read as C's
+ * In: numbers, or strings. Out: rows of bytes that hold the decimal digits, or numbers read as C's
  * strtoll and strtod read them: blanks in front, a sign, the longest part that is a number; what
  * begins with none ends the run. Integers must fit 64 bits. Floats: 19 digits and a power of ten in
  * double precision, nearest up to 15 digits and 10^22, within two units in the last place of f64
- * beyond. Hexadecimal floats and floats as strings are refused.
+ * beyond. Hexadecimal floats are refused. Floats are written with 8 significant digits, computed in
+ * double precision: the last is rounded the other way for at most about one number in 10^8.
  */
 #include "front/onnx/builder.h"
 
@@ -47,11 +48,114 @@ static Dim room_for(DType dt) {
   return n;
 }
 
+/* x times ten to the n, n in -308..308. */
+static Val shifted(Build *b, Val x, Val n) {
+  Graph *g = b->g;
+  i64 count = TENS;
+  Tensor *t = tensor_new(&b->c->work, DT_f64, &count, 1);
+  for (i64 i = 0; i < count; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "1e%d", (int)i);
+    tensor_set(t, (u64)i, (Scalar){.f = strtod(text, NULL)});
+  }
+  Val size = mk_abs(g, n);
+  Val ten = mk_gather(g, mk_const(g, t), size, 0);
+  Val up = mk_ge(g, n, lit(b, DT_i64, 0));
+  Val down = mk_div(g, x, ten);
+  return mk_select(g, up, mk_mul(g, x, ten), down);
+}
+
+/* ---- floats as strings ---- */
+
+enum { DIGITS = 8, FLOAT_ROOM = 15 }; /* the longest: -1.2345678e-308 */
+
+/* A row of the bytes of a word, and zeros after them. */
+static Val word(Build *b, const char *text) {
+  i64 n = FLOAT_ROOM;
+  Tensor *t = tensor_new(&b->c->work, DT_u8, &n, 1);
+  for (u64 i = 0; text[i]; i++) tensor_set(t, i, (Scalar){.i = text[i]});
+  return mk_const(b->g, t);
+}
+
+/* Digit number k of m, which has n of them, the first one number 0; 0 before it and after the last.
+ */
+static Val digit_of(Build *b, Val m, Val n, Val k) {
+  Graph *g = b->g;
+  Val place = mk_sub(g, mk_addk(g, n, -1), k), ten = lit(b, DT_i64, 10);
+  Val by = mk_cast(g, mk_gather(g, powers(b), mk_clamp(g, place, 0, POWERS - 2), 0), DT_i64);
+  return mk_mod(g, mk_div(g, m, by), ten);
+}
+
+/* a, above 0, as DIGITS digits m times a power of ten: *e is the exponent of the first digit. Two
+ * powers, for that of the smallest double exceeds the range. */
+static Val decimal(Build *b, Val a, Val *e) {
+  Graph *g = b->g;
+  Val s = 0;
+  *e = mk_cast(g, mk_floor(g, mk_mulk(g, mk_map1(g, OP_log, a), 0.43429448190325182765)), DT_i64);
+  for (u32 k = 0; k < 2; k++) { /* the logarithm may be one off */
+    Val p = mk_sub(g, lit(b, DT_i64, DIGITS - 1), *e), first = mk_clamp(g, p, -308, 22);
+    first = mk_max(g, first, mk_addk(g, p, -308));
+    s = shifted(b, shifted(b, a, first), mk_sub(g, p, first));
+    Val up = mk_cast(g, mk_ge(g, s, lit(b, DT_f64, 1e8)), DT_i64);
+    Val down = mk_cast(g, mk_lt(g, s, lit(b, DT_f64, 1e7)), DT_i64);
+    if (!k) *e = mk_sub(g, mk_add(g, *e, up), down);
+  }
+  s = mk_round(g, s);
+  Val carry = mk_ge(g, s, lit(b, DT_f64, 1e8));
+  *e = mk_add(g, *e, mk_cast(g, carry, DT_i64));
+  return mk_cast(g, mk_select(g, carry, lit(b, DT_f64, 1e7), s), DT_i64);
+}
+
+/* As printf with %.8g, and NaN, INF, -INF: the text of ONNX Runtime. */
+static Val float_text(Build *b, Val x) {
+  Graph *g = b->g;
+  Dim room = FLOAT_ROOM, tens = DIGITS - 1;
+  x = last_axis(b, mk_cast(g, x, DT_f64));
+  Val zero = lit(b, DT_i64, 0), one = lit(b, DT_i64, 1), none = lit(b, DT_f64, 0), e;
+  Val nan = mk_map1(g, OP_isnan, x), inf = mk_map1(g, OP_isinf, x), nil = mk_eq(g, x, none);
+  Val minus = mk_lt(g, mk_select(g, nil, mk_map1(g, OP_recip, x), x), none);
+  Val odd = mk_or(g, nil, mk_or(g, nan, inf));
+  Val m = decimal(b, mk_select(g, odd, lit(b, DT_f64, 1), mk_abs(g, x)), &e);
+  m = mk_select(g, nil, zero, m);
+  /* significant digits, without zeros at the end */
+  Val cut = mk_cast(g, mk_gather(g, powers(b), mk_addk(g, mk_iota(g, DT_i64, &tens, 1, 0), 1), 0),
+                    DT_i64);
+  i64 last = on_rank(b, m) - 1;
+  Val ends = mk_cast(g, mk_ne(g, mk_mod(g, m, cut), zero), DT_i64);
+  Val n = mk_addk(g, mk_reduce(g, OP_reduce_sum, ends, &last, 1, true), 1);
+  /* characters of the mantissa, with zeros in front, and the place of its point */
+  Val fixed = both(b, mk_ge(g, e, lit(b, DT_i64, -4)), mk_lt(g, e, lit(b, DT_i64, DIGITS)));
+  Val front = mk_select(g, fixed, mk_max(g, mk_neg(g, e), zero), zero);
+  Val dot = mk_select(g, fixed, mk_max(g, mk_addk(g, e, 1), one), one);
+  Val len = mk_add(g, n, front);
+  len = mk_select(g, fixed, mk_max(g, len, dot), len);
+  Val point = mk_gt(g, len, dot);
+  len = mk_add(g, len, mk_cast(g, point, DT_i64));
+  Val i = mk_iota(g, DT_i64, &room, 1, 0), p = mk_sub(g, i, mk_cast(g, minus, DT_i64));
+  Val k = mk_sub(g, mk_sub(g, p, mk_cast(g, mk_gt(g, p, dot), DT_i64)), front);
+  Val byte = mk_addk(g, digit_of(b, m, lit(b, DT_i64, DIGITS), k), '0');
+  byte = mk_select(g, mk_lt(g, k, zero), lit(b, DT_i64, '0'), byte);
+  byte = mk_select(g, both(b, point, mk_eq(g, p, dot)), lit(b, DT_i64, '.'), byte);
+  /* the exponent: two digits at least */
+  Val q = mk_sub(g, p, len), size = mk_abs(g, e), sign = mk_lt(g, e, zero);
+  Val ne = mk_addk(g, mk_cast(g, mk_ge(g, size, lit(b, DT_i64, 100)), DT_i64), 2);
+  Val tail = mk_addk(g, digit_of(b, size, ne, mk_addk(g, q, -2)), '0');
+  sign = mk_select(g, sign, lit(b, DT_i64, '-'), lit(b, DT_i64, '+'));
+  tail = mk_select(g, mk_eq(g, q, one), sign, tail);
+  tail = mk_select(g, mk_eq(g, q, zero), lit(b, DT_i64, 'e'), tail);
+  Val past = mk_select(g, fixed, zero, mk_addk(g, ne, 2));
+  tail = mk_select(g, mk_lt(g, q, past), tail, zero);
+  byte = mk_cast(g, mk_select(g, mk_lt(g, q, zero), byte, tail), DT_u8);
+  byte = mk_select(g, mk_lt(g, p, zero), lit(b, DT_u8, '-'), byte);
+  byte = mk_select(g, inf, mk_select(g, minus, word(b, "-INF"), word(b, "INF")), byte);
+  return on_text(b, mk_select(g, nan, word(b, "NaN"), byte));
+}
+
 Val number_text(Build *b, Val x) {
   Graph *g = b->g;
   DType dt = on_dtype(b, x);
   if (dt == DT_bool) x = mk_cast(g, x, dt = DT_u8);
-  if (!dtype_is_int(dt)) on_unsupported(b, "%s as strings", dtype_info[dt].name);
+  if (dtype_is_float(dt)) return float_text(b, x);
   Dim room = room_for(dt);
   Val pow = powers(b), i = mk_iota(g, DT_i64, &room, 1, 0), zero = lit(b, DT_i64, 0);
   Val minus = last_axis(b, mk_lt(g, x, mk_like(g, x, 0)));
@@ -186,23 +290,6 @@ static void read_char(Graph *g, void *user, Val i, Val *cond, Val *now, Val *sca
   now[R_power] = mk_select(g, power, far, now[R_power]);
   now[R_phase] = phase;
 #undef IS
-}
-
-/* x times ten to the n, n in -308..308. */
-static Val shifted(Build *b, Val x, Val n) {
-  Graph *g = b->g;
-  i64 count = TENS;
-  Tensor *t = tensor_new(&b->c->work, DT_f64, &count, 1);
-  for (i64 i = 0; i < count; i++) {
-    char text[16];
-    snprintf(text, sizeof text, "1e%d", (int)i);
-    tensor_set(t, (u64)i, (Scalar){.f = strtod(text, NULL)});
-  }
-  Val size = mk_abs(g, n);
-  Val ten = mk_gather(g, mk_const(g, t), size, 0);
-  Val up = mk_ge(g, n, lit(b, DT_i64, 0));
-  Val down = mk_div(g, x, ten);
-  return mk_select(g, up, mk_mul(g, x, ten), down);
 }
 
 static Val float_of(Build *b, const Val *r) {

@@ -135,7 +135,6 @@ void build_resize(Build *b) {
   ResizeAxis x[MAX_RANK];
   u32 in_scales = old ? 1 : 2, in_sizes = old ? 99 : 3;
   bool by_scale = given(b, in_scales), by_size = given(b, in_sizes);
-  r.single = by_scale;
   if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
   axis_extents(b, v, x, axes, n);
   if (by_scale || (!scales_from_dims(b, v, in_sizes, x, n) && !late_sizes(b, v, in_sizes, x, n))) {
@@ -157,7 +156,7 @@ void build_resize(Build *b) {
 void build_upsample(Build *b) {
   Val v = on_in(b, 0);
   u32 n = on_rank(b, v);
-  Resize r = {.mode = read_mode(b), .coord = RC_asymmetric, .nearest = RN_floor, .single = true};
+  Resize r = {.mode = read_mode(b), .coord = RC_asymmetric, .nearest = RN_floor};
   double scale[MAX_RANK];
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < n; i++) axes[i] = i, scale[i] = 1;

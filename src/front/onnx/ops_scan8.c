@@ -60,8 +60,8 @@ void build_scan8(Build *b) {
   for (u32 k = 1; k < b->nin; k++) on_in(b, k);
   s.length = on_dim(b, s.in[s.nstate], 1);
   Dim batch = on_dim(b, s.in[s.nstate], 0);
-  for (u32 k = 0; k < s.nseq; k++)
-    if (on_dim(b, s.in[s.nstate + k], 1) != s.length) on_bad(b, "scan inputs differ in length");
+  for (u32 k = s.nstate + 1; k < s.nstate + s.nseq; k++)
+    b->in[1 + k] = scan_length(b, s.in[k], 1, s.length);
   Val *out = NEWS(&b->c->work, Val, s.nstate + s.nout + 1), none;
   on_loop(b, mk_extent(b->g, batch, DT_i64), 0, &none, 0, out, s.nstate + s.nout, entry, &s);
   for (u32 k = 0; k < b->nout && k < s.nstate + s.nout; k++) b->out[k] = out[k];

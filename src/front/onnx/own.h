@@ -44,6 +44,16 @@ typedef struct OpRow {
   bool quant; /* quantises, or computes with what is quantised */
 } OpRow;
 
+/* Slice(x, i, i + k) whose i is data may have fewer than k elements, where the axis ends. A Loop is
+ * first built with lengths that are data too, then, if its body cannot be, with k of them. */
+typedef enum Slices { SLICES_fixed, SLICES_exact, SLICES_fixed_loop } Slices;
+
+/* The counter of a Loop whose body is being built: 0 up to one less than trip. */
+typedef struct Counter {
+  Val i, trip;
+  const struct Counter *outer;
+} Counter;
+
 struct Import {
   Ctx *c;
   Graph *g;
@@ -56,9 +66,11 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map odd;   /* operator and attribute -> 1: said that it is not known */
-  u32 depth; /* of sub-graphs and functions */
-  u32 steps; /* nodes built, functions unrolled: bounded */
+  Map odd; /* operator and attribute -> 1: said that it is not known */
+  Slices slices;
+  const Counter *counter; /* innermost; NULL outside of loops */
+  u32 depth;              /* of sub-graphs and functions */
+  u32 steps;              /* nodes built, functions unrolled: bounded */
 };
 
 /* ops.c */

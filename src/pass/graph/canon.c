@@ -44,6 +44,7 @@ Val canon_settle(Graph *g, Val v) {
   Tensor *in[3] = {0}, *out = NULL;
   if (!def || graph_const(g, v)) return v;
   u32 nin = graph_node(g, def)->nin;
+  if (!node_folds(graph_node(g, def)) || graph_node(g, def)->nout != 1) return v;
   for (u32 i = 0; i < nin && nin <= 3; i++) {
     Val x = canon_settle(g, graph_node(g, def)->in[i]);
     in[i] = (Tensor *)(uintptr_t)graph_const(g, x);

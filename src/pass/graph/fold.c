@@ -26,17 +26,6 @@ typedef struct Fold {
 
 /* ---- is it worth it? ---- */
 
-static bool has_symbols(const Node *n) {
-  for (u32 i = 0; i < n->nattr; i++) {
-    const Attr *a = &n->attr[i];
-    if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
-    for (u32 k = 0; k < a->n; k++) {
-      if (!dim_is_const(a->u.list[k])) return true;
-    }
-  }
-  return false;
-}
-
 /* Does the node only repeat its operands, and many times? */
 static bool blows_up(Graph *g, const Node *n, u64 nout) {
   if (n->op != OP_broadcast && n->op != OP_pad && n->op != OP_iota) return false;
@@ -98,13 +87,11 @@ static void replace(Edit *e, NodeId id, u32 i, Val by) {
 static bool evaluate(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  OpKind kind = op_info[n->op].kind;
-  if (n->op == OP_const || kind == OK_RANDOM || kind == OK_CONTROL) return false;
-  if (n->op == OP_within) return false; /* a refusal belongs to the run */
+  if (!node_folds(n)) return false;
   for (u32 i = 0; i < n->nin; i++) {
     if (!graph_const(g, n->in[i])) return false;
   }
-  if (has_symbols(n) || !affordable(g, e->user, n)) return false;
+  if (!affordable(g, e->user, n)) return false;
   u32 nin = n->nin, nout = n->nout;
   Tensor **in = NEWS(&g->c->scratch, Tensor *, nin + 1);
   Tensor **out = NEWS(&g->c->scratch, Tensor *, nout + 1);

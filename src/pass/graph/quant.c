@@ -36,6 +36,7 @@ static bool is_known(Graph *g, Val v, u32 steps) {
   NodeId def = graph_val(g, v)->def;
   if (!def || graph_const(g, v) || !steps) return graph_const(g, v) != NULL;
   u32 nin = graph_node(g, def)->nin;
+  if (!node_folds(graph_node(g, def))) return false;
   for (u32 i = 0; i < nin; i++)
     if (!is_known(g, graph_node(g, def)->in[i], steps - 1)) return false;
   return nin > 0;
