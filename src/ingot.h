@@ -310,6 +310,7 @@ typedef struct IngotBuild {
                          FILE.npz, a folder of them; a list of prompts, as JSON or lines; NULL: no */
   int bolt;           /* programs: have llvm-bolt lay out the code as it runs */
   double seconds;     /* how long each step is measured, of programs on arrays; 0: 1 */
+  int no_files;       /* ingot_script_build: as in IngotScript, while the program is walked */
   void (*said)(void *user, const char *line); /* every command that is started; may be NULL */
   void *user;
 } IngotBuild;
@@ -736,7 +737,8 @@ typedef struct IngotScript {
   /* At the end, of every loop that ran often: how it ran, or why it was walked; NULL: nobody asks
    */
   void (*said)(void *user, const char *line);
-  int eager; /* loops are compiled before their first turn, whether that pays or not */
+  int eager;    /* loops are compiled before their first turn, whether that pays or not */
+  int no_files; /* refuse to read and write files; modules, which are source code, are read */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
 /* The program runs, then the function of that name becomes the open model, its tensors constants;
@@ -746,8 +748,8 @@ IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
                               const IngotScript *o);
 /* The whole program as a native one, which prints what run prints; of an output OUT.c the C alone.
  * Shapes that data decide are refused (INGOT_UNSUPPORTED) with their place. The program is walked
- * once, without computing tensors or writing files. Of o only output, cc, optimize, sanitize and
- * said are looked at. */
+ * once, without computing tensors or writing files. Of o only output, cc, optimize, sanitize,
+ * no_files and said are looked at. */
 IngotStatus ingot_script_build(Ingot *m, const char *path, const IngotBuild *o);
 /* A program line by line; what is printed, values and errors go to `write`. line: 1 if it is not
  * complete, and is to come again with more behind it. NULL: no memory. Freed before m. */

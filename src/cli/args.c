@@ -91,6 +91,10 @@ static const Opt opts[] = {
     TEXT("function", NULL, function, "NAME",
          "programs of the language: the function that is the model (default: the only one that "
          "can)"),
+    FLAG("files", files,
+         "let programs of the language read and write files (default of run, repl and build)"),
+    FLAG("no-files", no_files,
+         "refuse programs of the language that read or write files (default of other verbs)"),
     TEXT("weights", NULL, weights, "HOW",
          "inline (numbers or, when large, strings), literal, text, file: NAME.bin (the default "
          "above 8 MB), pointer: an argument"),

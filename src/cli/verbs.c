@@ -666,7 +666,8 @@ static int verb_vm(const Args *a) {
 }
 
 #define SHAPES                                                                                     \
-  "function input-dim shapes max-shapes freeze grad train context chunk every-token cache"
+  "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
+  "every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
@@ -703,7 +704,8 @@ const Verb verb_table[] = {
      "threads-grain library name python seed state steps json " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
-    {"repl", verb_repl, "engine seed", "[--engine NAME]", "run a program line by line", 0},
+    {"repl", verb_repl, "engine seed files no-files", "[--engine NAME] [--no-files]",
+     "run a program line by line", 0},
     {"check", verb_check, "", "PROGRAM.ch", "find the errors of a program without running it", 1},
     {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "print a program, laid out anew", 1},
     {"verify", verb_verify,

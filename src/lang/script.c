@@ -169,11 +169,11 @@ static void compile(Ctx *c, void *arg) {
 
 /* The graphs that a program looks at, as C. One that fails when it runs is walked as far as that.
  */
-static void find_graphs(Ingot *m, Script *s, u64 steps, Text *out) {
+static void find_graphs(Ingot *m, Script *s, u64 steps, bool no_files, Text *out) {
   Ctx *c = m->c;
   Eval ev;
   IngotAlloc alloc = {c->alloc.resize, c->alloc.user};
-  const IngotScript o = {.engine = "ref"};
+  const IngotScript o = {.engine = "ref", .no_files = no_files};
   DryRun d = {.m = ingot_new(&alloc), .left = steps};
   const char *why;
   if (!d.m) fail(c, ERR_system, LOC_NONE, "out of memory");
@@ -196,10 +196,10 @@ static void find_graphs(Ingot *m, Script *s, u64 steps, Text *out) {
   if (e) fail(c, e, LOC_NONE, "%s", said);
 }
 
-void script_native(Ingot *m, Script *s, u64 steps, Text *out) {
+void script_native(Ingot *m, Script *s, u64 steps, bool no_files, Text *out) {
   if (native_program(s, main_of(s), NULL, out)) return;
   Text graphs = text_new(&m->c->keep);
-  find_graphs(m, s, steps, &graphs);
+  find_graphs(m, s, steps, no_files, &graphs);
   native_program(s, main_of(s), &graphs, out);
 }
 
@@ -217,7 +217,7 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   NativeBuild b = {.o = o, .text = text_new(&c->keep)};
   b.folder.said = o->said;
   b.folder.user = o->user;
-  script_native(m, s, MOST_STEPS, &b.text);
+  script_native(m, s, MOST_STEPS, o->no_files, &b.text);
   FileOut text = {.path = o->output, .at = b.text.at, .n = b.text.n};
   if (source)
     files_write(c, &text, 1);
