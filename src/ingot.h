@@ -574,6 +574,10 @@ IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
 IngotStatus ingot_check_python(Ingot *m); /* starts it: refuses one that has no onnxruntime */
+/* Engine vm: end a run after n steps (backward jumps and panel iterations) with INGOT_BAD_INPUT if
+ * the model is bytecode, else with INGOT_UNSUPPORTED. 0: 2^40 steps of bytecode, else no limit.
+ * Other engines refuse a limit. */
+IngotStatus ingot_set_max_steps(Ingot *m, uint64_t n);
 /* Engine NULL: the first. Inputs that were not given are filled from seed. */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 /* The same on memory of the caller, again and again: arrays in the order of ingot_input_info, of

@@ -39,7 +39,7 @@ struct Args {
   unsigned long long max_tokens;
   int raw, clean;
   double rtol, atol, seconds;
-  unsigned long long seed, steps, threads, threads_grain, split;
+  unsigned long long seed, steps, max_steps, threads, threads_grain, split;
   unsigned long long context, chunk;
   int every_token;
   const char *cache;

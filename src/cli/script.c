@@ -23,9 +23,9 @@ static void say_loop(void *user, const char *line) {
 int has_model_options(const Args *a) {
   return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
          a->optimize_for || a->ram || a->threads || a->threads_api || a->threads_grain ||
-         a->library || a->name || a->python || a->nstate || a->steps || a->function || a->ndim ||
-         a->nshape || a->nmax_shape || a->nfreeze || a->context || a->chunk || a->every_token ||
-         a->cache || a->grad || a->train;
+         a->library || a->name || a->python || a->nstate || a->steps || a->max_steps ||
+         a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
+         a->chunk || a->every_token || a->cache || a->grad || a->train;
 }
 
 static int is_of_models(const Args *a) {

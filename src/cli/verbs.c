@@ -371,6 +371,7 @@ static int verb_run(const Args *a) {
   IngotStatus s = a->output ? ingot_will_write_outputs(m, a->output) : INGOT_OK;
   if (!s) s = prepare(m, a);
   if (!s && a->text) s = give_text(m, a);
+  if (!s && a->max_steps) s = ingot_set_max_steps(m, a->max_steps);
   if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && (!a->output || a->json)) print_outputs(m, a->json);
@@ -701,7 +702,7 @@ const Verb verb_table[] = {
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
-     "threads-grain library name python seed state steps json " SHAPES,
+     "threads-grain library name python seed state steps max-steps json " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
     {"repl", verb_repl, "engine seed files no-files", "[--engine NAME] [--no-files]",
