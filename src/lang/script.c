@@ -14,6 +14,7 @@
 #define MOST_STEPS ((u64)1 << 28)
 
 static Script *read_script(Ctx *c, const char *path) {
+  api_need(c, path, "the path of the program");
   File f = file_read(c, path);
   return script_new(c, str_of(c, path), (const char *)f.at, f.n, NULL);
 }
@@ -71,7 +72,6 @@ static void walk(Ctx *c, void *arg) {
 
 static void run(Ingot *m, const char *path, const IngotScript *o) {
   Eval ev;
-  api_need(m->c, path, "the path of the program");
   api_need(m->c, o, "what the program runs with");
   if (o->engine) api_engine(m->c, o->engine, 0); /* refuses one that does not exist */
   Script *s = read_script(m->c, path);
@@ -103,7 +103,6 @@ static void trace(Ctx *c, void *arg) {
 
 static void open_function(Ingot *m, const char *path, const char *function, const IngotScript *o) {
   Traced t = {.m = m, .function = function};
-  api_need(m->c, path, "the path of the program");
   api_need(m->c, o, "what the program runs with");
   if (m->opened.source.at) fail(m->c, ERR_usage, LOC_NONE, "a model is open already");
   Script *s = read_script(m->c, path);
@@ -205,7 +204,6 @@ void script_native(Ingot *m, Script *s, u64 steps, bool no_files, Text *out) {
 
 static void build(Ingot *m, const char *path, const IngotBuild *o) {
   Ctx *c = m->c;
-  api_need(c, path, "the path of the program");
   api_need(c, o, "the description of the build");
   api_need(c, o->output, "the name of the output");
   bool source = ends_with(o->output, ".c");
