@@ -311,6 +311,7 @@ typedef struct IngotBuild {
                          FILE.npz, a folder of them; a list of prompts, as JSON or lines; NULL: no */
   int bolt;           /* programs: have llvm-bolt lay out the code as it runs */
   double seconds;     /* how long each step is measured, of programs on arrays; 0: 1 */
+  int no_files;       /* ingot_script_build: as in IngotScript, while the program is walked */
   void (*said)(void *user, const char *line); /* every command that is started; may be NULL */
   void *user;
 } IngotBuild;
@@ -588,6 +589,10 @@ IngotStatus ingot_set_library(Ingot *m, const char *path,
                               const char *name);          /* engine c: runs NAME_call of that .so */
 IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
 IngotStatus ingot_check_python(Ingot *m); /* starts it: refuses one that has no onnxruntime */
+/* Engine vm: end a run after n steps (backward jumps and panel iterations) with INGOT_BAD_INPUT if
+ * the model is bytecode, else with INGOT_UNSUPPORTED. 0: 2^40 steps of bytecode, else no limit.
+ * Other engines refuse a limit. */
+IngotStatus ingot_set_max_steps(Ingot *m, uint64_t n);
 /* Engine NULL: the first. Inputs that were not given are filled from seed. */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 /* The same on memory of the caller, again and again: arrays in the order of ingot_input_info, of
@@ -751,7 +756,8 @@ typedef struct IngotScript {
   /* At the end, of every loop that ran often: how it ran, or why it was walked; NULL: nobody asks
    */
   void (*said)(void *user, const char *line);
-  int eager; /* loops are compiled before their first turn, whether that pays or not */
+  int eager;    /* loops are compiled before their first turn, whether that pays or not */
+  int no_files; /* refuse to read and write files; modules, which are source code, are read */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
 /* The program runs, then the function of that name becomes the open model, its tensors constants;
@@ -761,8 +767,8 @@ IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
                               const IngotScript *o);
 /* The whole program as a native one, which prints what run prints; of an output OUT.c the C alone.
  * Shapes that data decide are refused (INGOT_UNSUPPORTED) with their place. The program is walked
- * once, without computing tensors or writing files. Of o only output, cc, optimize, sanitize and
- * said are looked at. */
+ * once, without computing tensors or writing files. Of o only output, cc, optimize, sanitize,
+ * no_files and said are looked at. */
 IngotStatus ingot_script_build(Ingot *m, const char *path, const IngotBuild *o);
 /* A program line by line; what is printed, values and errors go to `write`. line: 1 if it is not
  * complete, and is to come again with more behind it. NULL: no memory. Freed before m. */

@@ -375,11 +375,15 @@ static void say_stats(const Talk *t) {
 
 /* The ids, in the order of this machine: computing them again gives the same state, to the bit. */
 static void save(const Talk *t, const char *path) {
-  u32 head[3] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n};
-  FILE *f = fopen(path, "wb");
-  int bad = !f || fwrite(head, sizeof head, 1, f) != 1 || fwrite(t->ids, 4, t->n, f) != t->n;
-  if (f) bad = fclose(f) != 0 || bad;
-  if (bad) complain(SYSTEM, path, "cannot be written");
+  const u32 head[3] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n};
+  u32 *all = malloc(sizeof head + t->n * 4);
+  if (all) {
+    memcpy(all, head, sizeof head);
+    memcpy(all + 3, t->ids, t->n * 4);
+  }
+  int err = all ? output_file(path, all, sizeof head + t->n * 4) : ENOMEM;
+  free(all);
+  if (err) complain(SYSTEM, path, strerror(err));
 }
 
 static int load(Talk *t, const char *path) {

@@ -336,13 +336,10 @@ static int write_outputs(const Run *r, const char *path) {
   append_little(&z, (uint32_t)dir.n, 4);
   append_little(&z, start, 4);
   append_little(&z, 0, 2);
-  FILE *f = fopen(path, "wb");
-  if (!f) return complain(SYSTEM, path, strerror(errno));
-  int bad = fwrite(z.at, 1, z.n, f) != z.n;
-  bad = fclose(f) != 0 || bad;
+  int err = output_file(path, z.at, z.n);
   free(z.at);
   free(dir.at);
-  return bad ? complain(SYSTEM, path, "cannot be written") : OK;
+  return err ? complain(SYSTEM, path, strerror(err)) : OK;
 }
 
 /* ---- made-up inputs: the numbers of `ingot run --seed` ---- */

@@ -78,6 +78,7 @@ typedef void BuiltinFn(Eval *ev, Worth *arg, u32 n, Worth *out);
 
 _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+void eval_file(Eval *ev, const char *path);
 #define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
 const char *builtin_name(const Eval *ev);
 void *share_new(Eval *ev, LangKind kind, size_t bytes);

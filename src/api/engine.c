@@ -37,7 +37,7 @@ static void make_vm(Ingot *m) {
 
 static void run_vm(Ingot *m, u64 seed) {
   if (!m->kept.vm_state && api_has_state(m)) m->kept.vm_state = interp_state(m->p, &m->c->keep);
-  VmOptions o = {.seed = seed, .state = m->kept.vm_state};
+  VmOptions o = {.seed = seed, .fuel = m->max_steps, .state = m->kept.vm_state};
   vm_run(api_vm(m), &o, m->run.in, m->run.out, &m->run.once);
 }
 
@@ -136,8 +136,19 @@ static void check_cost(Ingot *m) {
          "a run takes at least %.1g operations, the limit is %.0g", steps, RUN_STEPS);
 }
 
+static void set_max_steps(Ingot *m, u64 n) {
+  m->max_steps = n;
+}
+
+IngotStatus ingot_set_max_steps(Ingot *m, uint64_t n) {
+  API_CALL(m, set_max_steps(m, n));
+}
+
 /* Before inputs are looked at: imports what is not imported yet. */
 static void begin(Ingot *m, const Engine *e) {
+  if (m->max_steps && e->run != run_vm)
+    fail(m->c, ERR_usage, LOC_NONE, "--max-steps: engine %s does not count steps; expected vm",
+         e->info.name);
   if (e->info.flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(m->c, NULL);
   m->runs = true;
   api_import(m, false);

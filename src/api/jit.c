@@ -161,20 +161,21 @@ void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
   llvm_object(m->p, &l, to);
 }
 
-static void print_llvm(Ingot *m, Text *to) {
+static void print_llvm(Ingot *m, const char **text, size_t *n) {
+  Text t = text_new(&m->c->keep);
+  api_need(m->c, text && n ? text : NULL, "the place of the text");
   api_need_model(m, "code of LLVM");
   api_host(m);
   api_passes(m, NULL);
   LlvmOptions l = object_options(m, NULL, "model");
   l.object = false;
-  llvm_print(m->p, &l, to);
+  llvm_print(m->p, &l, &t);
+  api_give(&t, text, n);
 }
 
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n) {
-  if (!m) return INGOT_USAGE;
-  Text t = text_new(&m->c->keep);
-  *text = NULL;
-  API_CALL(m, (print_llvm(m, &t), api_give(&t, text, n)));
+  api_give(NULL, text, n);
+  API_CALL(m, print_llvm(m, text, n));
 }
 
 static void keep_default(Ctx *c, void *arg) {

@@ -167,9 +167,10 @@ struct Ingot {
   Graph *g;
   Prog *p;
   GraphFacts facts;
-  bool passed; /* the pipeline has run */
-  bool runs;   /* will be run: then inputs that are made up need all their extents */
-  Err status;  /* of the first failure; later calls return it */
+  bool passed;   /* the pipeline has run */
+  u64 max_steps; /* see ingot_set_max_steps; 0: the default of the engine */
+  bool runs;     /* will be run: then inputs that are made up need all their extents */
+  Err status;    /* of the first failure; later calls return it */
   EngineStates kept;
   LastRun run;
   const Engine *called; /* what ingot_call has been made ready for; NULL: nothing */

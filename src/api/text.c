@@ -65,6 +65,7 @@ Tensor *api_strings(Ctx *c, const IngotTensor *x) {
 size_t ingot_json_char(const char *text, char to[INGOT_JSON_CHAR]) {
   size_t n = 0; /* of those that its character may have */
   while (text && n < 4 && text[n]) n++;
+  if (!to) return 0;
   *to = 0;
   return n ? json_char(text, n, false, to) : 0;
 }

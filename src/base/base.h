@@ -294,6 +294,8 @@ bool size_align(u64 a, u64 align, u64 *out); /* rounds up; align is a power of t
 File file_read(Ctx *c, const char *path);
 /* The same for a file that ingot has made itself and that may be made again. */
 File file_read_own(Ctx *c, const char *path);
+/* Files that another context has read are not written by this one either. */
+void files_protect(Ctx *c, const Ctx *other);
 /* The one opener for names that come from a model: confined to the directory of model_path, no
  * links, no "..", regular files with one link only. ERR_input; ERR_system when the machine is to
  * blame. One file is held once, however often it is asked for. */

@@ -80,7 +80,7 @@ void files_free(Ctx *c) {
 
 /* The newest record if it holds nothing, so that the list is as long as the files are many. */
 static Mapped *idle_record(Ctx *c) {
-  if (c->files && !c->files->p) {
+  if (c->files && !c->files->p && !c->files->path) {
     *c->files = (Mapped){.next = c->files->next};
     return c->files;
   }
@@ -147,6 +147,19 @@ static void keep_from_loss(Ctx *c, Mapped *r, const char *path) {
   for (const Planned *p = c->planned; p; p = p->next)
     if (p->dev == r->dev && p->node == r->node) refuse(c, p->path, path);
   r->path = path;
+}
+
+void files_protect(Ctx *c, const Ctx *other) {
+  for (const Mapped *r = other->files; r; r = r->next) {
+    const Mapped *known = c->files;
+    while (known && (!known->path || known->dev != r->dev || known->node != r->node))
+      known = known->next;
+    if (!r->path || known) continue;
+    Mapped *own = NEW(&c->keep, Mapped);
+    *own = (Mapped){.next = c->files, .dev = r->dev, .node = r->node};
+    c->files = own;
+    keep_from_loss(c, own, str_text(c, str_of(c, r->path)));
+  }
 }
 
 static File held(const Mapped *r) {

@@ -52,6 +52,9 @@ static const Opt opts[] = {
     WHOLE("seed", seed, "N", 0, ULLONG_MAX, "seed of made-up inputs and random operators"),
     WHOLE("steps", steps, "N", 1, 1000000000,
           "runs one after the other, with --state; made-up inputs differ (default 1)"),
+    WHOLE("max-steps", max_steps, "N", 1, ULLONG_MAX,
+          "engine vm: end a run after N backward jumps and panel iterations (default of bytecode: "
+          "2^40)"),
     TEXT("model-path", "m", model, "PATH", "the model; it may also stand alone"),
     TEXT("prompt", "p", prompt, "TEXT", "answer this and end; without it, a conversation"),
     TEXT("system", NULL, system, "TEXT", "what the model is told before the conversation"),
@@ -92,6 +95,10 @@ static const Opt opts[] = {
     TEXT("function", NULL, function, "NAME",
          "programs of the language: the function that is the model (default: the only one that "
          "can)"),
+    FLAG("files", files,
+         "let programs of the language read and write files (default of run, repl and build)"),
+    FLAG("no-files", no_files,
+         "refuse programs of the language that read or write files (default of other verbs)"),
     TEXT("weights", NULL, weights, "HOW",
          "inline (numbers or, when large, strings), literal, text, file: NAME.bin (the default "
          "above 8 MB), pointer: an argument"),

@@ -56,6 +56,7 @@ static int build_script(const Args *a) {
                   .cc = a->cc,
                   .optimize = a->optimize,
                   .sanitize = a->sanitize,
+                  .no_files = is_without_files(a),
                   .said = a->verbose ? say_command : NULL};
   return finish(m, a, ingot_script_build(m, a->model, &o));
 }

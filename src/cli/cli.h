@@ -39,7 +39,7 @@ struct Args {
   unsigned long long max_tokens;
   int raw, clean, list;
   double rtol, atol, seconds;
-  unsigned long long seed, steps, threads, threads_grain, split;
+  unsigned long long seed, steps, max_steps, threads, threads_grain, split;
   unsigned long long context, chunk;
   int every_token;
   const char *cache;
@@ -52,6 +52,7 @@ struct Args {
   int profile, per_kernel, bench, cpp;
   const char *html;
   int special, bare;
+  int files, no_files;
   const char *emit_c;
   int recompute;
   const char *validate, *loss, *optimizer, *schedule, *checkpoint;
@@ -148,6 +149,7 @@ void watch_as(int quiet, int verbose); /* no progress; or times of what was wait
 /* script.c */
 int is_script(const char *path); /* a program of the language, by its name */
 int run_script(const Args *a);
+int is_without_files(const Args *a);              /* a program may not open files */
 int has_model_options(const Args *a);             /* that programs do not take, --output apart */
 IngotStatus open_script(Ingot *m, const Args *a); /* a function of it as the model */
 int verb_check(const Args *a);

@@ -23,13 +23,19 @@ static void say_loop(void *user, const char *line) {
 int has_model_options(const Args *a) {
   return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
          a->optimize_for || a->ram || a->threads || a->threads_api || a->threads_grain ||
-         a->library || a->name || a->python || a->nstate || a->steps || a->function || a->ndim ||
-         a->nshape || a->nmax_shape || a->nfreeze || a->context || a->chunk || a->every_token ||
-         a->cache || a->grad || a->train;
+         a->library || a->name || a->python || a->nstate || a->steps || a->max_steps ||
+         a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
+         a->chunk || a->every_token || a->cache || a->grad || a->train;
 }
 
 static int is_of_models(const Args *a) {
   return a->output || has_model_options(a);
+}
+
+/* A verb that is not asked to run a program leaves the user's files alone. */
+int is_without_files(const Args *a) {
+  if (a->files || a->no_files) return a->no_files;
+  return strcmp(a->verb, "run") && strcmp(a->verb, "repl") && strcmp(a->verb, "build");
 }
 
 int run_script(const Args *a) {
@@ -43,7 +49,8 @@ int run_script(const Args *a) {
                    .seed = a->seed,
                    .write = write_out,
                    .user = stdout,
-                   .said = a->verbose ? say_loop : NULL};
+                   .said = a->verbose ? say_loop : NULL,
+                   .no_files = is_without_files(a)};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* what was printed stands in front of what went wrong */
   return finish(m, a, s);
@@ -51,7 +58,10 @@ int run_script(const Args *a) {
 
 /* What it prints on the way is no result of the verb. */
 IngotStatus open_script(Ingot *m, const Args *a) {
-  IngotScript o = {.seed = a->seed, .write = a->quiet ? NULL : write_out, .user = stderr};
+  IngotScript o = {.seed = a->seed,
+                   .write = a->quiet ? NULL : write_out,
+                   .user = stderr,
+                   .no_files = is_without_files(a)};
   return ingot_script_open(m, a->model, a->function, &o);
 }
 
@@ -61,8 +71,12 @@ int verb_repl(const Args *a) {
   enum { ROOM = 1 << 20 };
   char *text = malloc(ROOM), *line;
   Ingot *m = open_or_complain();
-  IngotScript o = {
-      .engine = a->engine, .seed = a->seed, .write = write_out, .user = stdout, .stop = &stop};
+  IngotScript o = {.engine = a->engine,
+                   .seed = a->seed,
+                   .write = write_out,
+                   .user = stdout,
+                   .stop = &stop,
+                   .no_files = is_without_files(a)};
   IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
   size_t n = 0;
   while (r && (line = speak_line(n ? "... " : "> "))) {

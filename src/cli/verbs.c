@@ -394,6 +394,7 @@ static int verb_run(const Args *a) {
   IngotStatus s = a->output ? ingot_will_write_outputs(m, a->output) : INGOT_OK;
   if (!s) s = prepare(m, a);
   if (!s && a->text) s = give_text(m, a);
+  if (!s && a->max_steps) s = ingot_set_max_steps(m, a->max_steps);
   if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && (!a->output || a->json)) print_outputs(m, a->json);
@@ -692,7 +693,8 @@ static int verb_vm(const Args *a) {
 }
 
 #define SHAPES                                                                                     \
-  "function input-dim shapes max-shapes freeze grad train context chunk every-token cache"
+  "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
+  "every-token cache"
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
@@ -726,10 +728,11 @@ const Verb verb_table[] = {
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
-     "threads-grain library name python seed state steps json " SHAPES,
+     "threads-grain library name python seed state steps max-steps json " SHAPES,
      "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
      "run a model and print or write its outputs", 1},
-    {"repl", verb_repl, "engine seed", "[--engine NAME]", "run a program line by line", 0},
+    {"repl", verb_repl, "engine seed files no-files", "[--engine NAME] [--no-files]",
+     "run a program line by line", 0},
     {"check", verb_check, "", "PROGRAM.ch", "find the errors of a program without running it", 1},
     {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "print a program, laid out anew", 1},
     {"verify", verb_verify,

@@ -4,9 +4,11 @@
  * through bug() when a pass made the program, as ERR_input when it was read. Checked: that ids are
  * in range and every statement and expression has one parent; declarations; that variables are used
  * where they are visible; types, lanes, ranks; that only writable memory is written; register
- * indices; and indices that are out of range whenever they are reached and are sure to be reached.
- * Engines rely on all of it but the last, which they check for themselves while running.
+ * indices; that indices of a text can be flattened; and indices that are out of range whenever they
+ * are reached and are sure to be reached. Engines rely on all of it but the last, which they check
+ * for themselves while running.
  */
+#include "ir/affine.h"
 #include "ir/prog_mem.h"
 
 typedef enum VarState {
@@ -187,6 +189,27 @@ static void check_range(ProgCheck *o, BufId b, u32 axis, ExprId e, u32 lanes) {
           (long long)r.lo, (long long)r.hi, (long long)hi);
 }
 
+static bool is_far(i64 x, i64 stride) {
+  return x > DIM_MAX / stride || x < -DIM_MAX / stride;
+}
+
+/* One step of such a term leaves every buffer. Engines flatten indices, and the product would wrap.
+ */
+static void check_flat(ProgCheck *o, BufId b, u32 axis, ExprId e) {
+  const Buf *bp = prog_buf(o->p, b);
+  i64 stride = 1;
+  Affine a;
+  for (u32 i = axis + 1; i < bp->rank; i++)
+    if (dim_is_const(bp->dim[i]) && bp->dim[i]) stride *= bp->dim[i];
+  if (!affine_of(o->p, e, &a)) return;
+  i64 far = is_far(a.k, stride) ? a.k : 0;
+  for (u32 i = 0; i < a.n && !far; i++)
+    if (is_far(a.t[i].coef, stride)) far = a.t[i].coef;
+  if (far)
+    WRONG(o, "index %u of %s has the term %lld, expected at most %lld", axis, buf_name(o, b),
+          (long long)far, (long long)(DIM_MAX / stride));
+}
+
 static void check_expr(ProgCheck *o, ExprId id);
 
 static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
@@ -206,6 +229,7 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
             e->lanes);
     if (bp->space == BS_reg && !is_unrolled(o, idx[i]))
       WRONG(o, "index %u of registers %s is neither constant nor unrolled", i, buf_name(o, b));
+    if (o->input) check_flat(o, b, i, idx[i]);
     check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes);
   }
 }

@@ -23,6 +23,14 @@ _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...) {
   fail(ev->c, ERR_input, LOC_NONE, "%s", eval_says(ev, at, text_cstr(&t)));
 }
 
+void eval_file(Eval *ev, const char *path) {
+  if (!ev->o->no_files) return;
+  Str why =
+      str_fmt(ev->c, "cannot open '%s': the program runs without file access; --files allows it",
+              show_text(ev->c, str_of(ev->c, path)));
+  fail(ev->c, ERR_usage, LOC_NONE, "%s", eval_says(ev, ev->at, str_text(ev->c, why)));
+}
+
 static const Worth null = {.kind = KD_null};
 
 /* ---- variables ---- */

@@ -102,6 +102,7 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   Ctx *c = ev->c;
   if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
     ARG_BAD(ev, "load_data() takes the path of a file and the name of an array");
+  eval_file(ev, arg[0].u.text->at);
   if (dry_file(ev, arg[0].u.text->at, out)) return;
   File f = file_read(c, arg[0].u.text->at);
   Loc loc = {.file = str_of(c, arg[0].u.text->at), .index = -1};
@@ -159,6 +160,7 @@ static void mnist(Eval *ev, const Worth *which, const char *part, u32 rank, doub
   if (!strcmp(name, "test")) set = "t10k";
   const char *path =
       set ? str_text(ev->c, str_fmt(ev->c, "%s-%s-idx%u-ubyte", set, part, (unsigned)rank)) : name;
+  eval_file(ev, path);
   if (dry_file(ev, path, out)) return;
   const Tensor *t = read_idx(ev, path, rank);
   i64 dim[2] = {t->dim[0], 1};

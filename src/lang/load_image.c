@@ -11,6 +11,7 @@ void bi_load_image(Eval *ev, Worth *arg, u32 n, Worth *out) {
   if (channels != 1 && channels != 3)
     ARG_BAD(ev, "load_image(): a picture has 1 channel or 3, not %lld", (long long)channels);
   const char *path = arg[0].u.text->at;
+  eval_file(ev, path);
   if (dry_file(ev, path, out)) return;
   File f = file_read(c, path);
   Mark mark = arena_mark(&ev->stack);

@@ -132,6 +132,7 @@ static NetSession *session(Eval *ev, const char *path, const Worth *arg, u32 n) 
 }
 
 Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
+  eval_file(ev, t->path);
   net_check(ev, t, arg, n);
   if (ev->dry) return dry_net(ev, t, arg, n);
   NetSession *open = session(ev, t->path, arg, n);
@@ -140,6 +141,7 @@ Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
   open->bytes++;
   for (u32 i = 0; i < n; i++) open->bytes += arg[i].u.lazy->n * sizeof(double);
   IngotStatus s = call(&k, fresh);
+  if (fresh) files_protect(ev->c, k.m->c);
   Text why = text_new(&ev->c->keep);
   if (s) text_puts(&why, k.m->c->diags ? diag_cause(k.m->c->diags) : "out of memory");
   Worth out = {.kind = KD_null};

@@ -162,6 +162,8 @@ _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 Worth *eval_variable(Eval *ev, const Ast *name); /* NULL: nothing is there yet */
 void eval_hoist(Eval *ev, const Ast *block);
+/* Refuse the file access of a built-in if the program runs without (IngotScript.no_files). */
+void eval_file(Eval *ev, const char *path);
 /* Where the program is at a node. */
 const char *eval_says(Eval *ev, const Ast *at, const char *what);
 
@@ -196,7 +198,7 @@ void hot_free(Eval *ev);
 void loops_mark(Script *s); /* whose value nobody looks at */
 
 /* script.c: the whole program as C; steps: turns and calls of it that may be walked */
-void script_native(Ingot *m, Script *s, u64 steps, Text *out);
+void script_native(Ingot *m, Script *s, u64 steps, bool no_files, Text *out);
 
 /* native.c: the program as C; main: to be called behind its statements, or NULL; graphs: what its
  * tensors need, NULL: it has none. False: it has some, and nothing was written. */

@@ -14,6 +14,7 @@
 #define MOST_STEPS ((u64)1 << 28)
 
 static Script *read_script(Ctx *c, const char *path) {
+  api_need(c, path, "the path of the program");
   File f = file_read(c, path);
   return script_new(c, str_of(c, path), (const char *)f.at, f.n, NULL);
 }
@@ -71,7 +72,6 @@ static void walk(Ctx *c, void *arg) {
 
 static void run(Ingot *m, const char *path, const IngotScript *o) {
   Eval ev;
-  api_need(m->c, path, "the path of the program");
   api_need(m->c, o, "what the program runs with");
   if (o->engine) api_engine(m->c, o->engine, 0); /* refuses one that does not exist */
   Script *s = read_script(m->c, path);
@@ -103,7 +103,6 @@ static void trace(Ctx *c, void *arg) {
 
 static void open_function(Ingot *m, const char *path, const char *function, const IngotScript *o) {
   Traced t = {.m = m, .function = function};
-  api_need(m->c, path, "the path of the program");
   api_need(m->c, o, "what the program runs with");
   if (m->opened.source.at) fail(m->c, ERR_usage, LOC_NONE, "a model is open already");
   Script *s = read_script(m->c, path);
@@ -169,11 +168,11 @@ static void compile(Ctx *c, void *arg) {
 
 /* The graphs that a program looks at, as C. One that fails when it runs is walked as far as that.
  */
-static void find_graphs(Ingot *m, Script *s, u64 steps, Text *out) {
+static void find_graphs(Ingot *m, Script *s, u64 steps, bool no_files, Text *out) {
   Ctx *c = m->c;
   Eval ev;
   IngotAlloc alloc = {c->alloc.resize, c->alloc.user};
-  const IngotScript o = {.engine = "ref"};
+  const IngotScript o = {.engine = "ref", .no_files = no_files};
   DryRun d = {.m = ingot_new(&alloc), .left = steps};
   const char *why;
   if (!d.m) fail(c, ERR_system, LOC_NONE, "out of memory");
@@ -196,16 +195,15 @@ static void find_graphs(Ingot *m, Script *s, u64 steps, Text *out) {
   if (e) fail(c, e, LOC_NONE, "%s", said);
 }
 
-void script_native(Ingot *m, Script *s, u64 steps, Text *out) {
+void script_native(Ingot *m, Script *s, u64 steps, bool no_files, Text *out) {
   if (native_program(s, main_of(s), NULL, out)) return;
   Text graphs = text_new(&m->c->keep);
-  find_graphs(m, s, steps, &graphs);
+  find_graphs(m, s, steps, no_files, &graphs);
   native_program(s, main_of(s), &graphs, out);
 }
 
 static void build(Ingot *m, const char *path, const IngotBuild *o) {
   Ctx *c = m->c;
-  api_need(c, path, "the path of the program");
   api_need(c, o, "the description of the build");
   api_need(c, o->output, "the name of the output");
   bool source = ends_with(o->output, ".c");
@@ -217,7 +215,7 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   NativeBuild b = {.o = o, .text = text_new(&c->keep)};
   b.folder.said = o->said;
   b.folder.user = o->user;
-  script_native(m, s, MOST_STEPS, &b.text);
+  script_native(m, s, MOST_STEPS, o->no_files, &b.text);
   FileOut text = {.path = o->output, .at = b.text.at, .n = b.text.n};
   if (source)
     files_write(c, &text, 1);

@@ -2,7 +2,8 @@
  *
  * In: a model, a path. Out: an .npz archive of doubles, which numpy reads too: N.weight, N.bias and
  * the like for layer number N, N.mean and N.variance of what a batchnorm has seen. What is loaded
- * has the same names and shapes. Moments of optimisers are not part of it.
+ * has the same names and shapes. Moments of optimisers are not part of it. save replaces neither
+ * the program nor a file that the program has read, except weights that load has read.
  */
 #include "io/data.h"
 #include "lang/thing.h"
@@ -51,6 +52,7 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
     for (u32 i = 0; i < all.n; i++) lazy_data(ev, *all.at[i].at);
     return;
   }
+  eval_file(ev, path);
   Str *name = arena_array(&ev->stack, all.n + 1, sizeof *name);
   Tensor **t = arena_array(&ev->stack, all.n + 1, sizeof *t);
   for (u32 i = 0; i < all.n; i++) {
@@ -61,7 +63,7 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   }
   Text text = text_new(&ev->stack);
   data_write_npz(c, &text, name, t, all.n);
-  FileOut f = {.path = path, .at = text.at, .n = text.n, .update = true};
+  FileOut f = {.path = path, .at = text.at, .n = text.n};
   files_write(c, &f, 1);
   arena_rewind(&ev->stack, mark);
   (void)out;
@@ -102,7 +104,8 @@ void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
     for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], NULL);
     return;
   }
-  File f = file_read(c, path);
+  eval_file(ev, path);
+  File f = file_read_own(c, path); /* save may replace it: a training goes on */
   NamedVec in = data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
   if (in.n != all.n) ARG_BAD(ev, "%s has %u arrays, the model %u", path, in.n, all.n);
   for (u32 i = 0; i < all.n; i++) find(ev, &in, &all.at[i], path); /* all fit, or none is changed */

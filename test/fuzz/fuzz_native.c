@@ -24,7 +24,7 @@ static void run(Ctx *c, void *arg) {
   Script *s = script_new(c, str_of(c, "input.ch"), j->at, j->n, NULL);
   Text out = text_new(&c->keep);
   script_load(s);
-  script_native(j->m, s, MOST_STEPS, &out);
+  script_native(j->m, s, MOST_STEPS, true, &out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *at, size_t n);

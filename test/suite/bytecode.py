@@ -3,6 +3,7 @@ what a file is not is said with the byte at which that shows. test/unit/bytecode
 """
 import os
 import platform
+import re
 import shutil
 import struct
 from lib import npy, tfile
@@ -164,6 +165,67 @@ def refused(env):
             got = must([env.ingot, verb, bad], what, 4)
             if place not in got.text():
                 raise Fail(f"{what}: {got.text()}")
+
+
+def signed(data):
+    """With the checksum of an .igb file set anew: what follows is seen by the verifier, not by the checksum."""
+    data, h = bytearray(data), 0x9e3779b97f4a7c15
+    for at in range(0, len(data), 8):
+        word = 0 if at == 24 else int.from_bytes(data[at:at + 8], "little")
+        h = ((h ^ word) * 0xd6e8feb86659fd93) & (1 << 64) - 1
+        h ^= h >> 32
+    data[24:32] = h.to_bytes(8, "little")
+    return bytes(data)
+
+
+FORGER = r"""#include "ingot_vm.h"
+#include <stdio.h>
+static uint64_t file[8192];
+int main(int n, char **arg) {
+  FILE *f = fopen(arg[n - 1], "rb");
+  IngotVm vm;
+  int e = f ? ingot_vm_open(file, fread(file, 1, sizeof file, f), &vm) : -1;
+  printf("%d %s\n", e, e > 0 ? vm.why : "");
+  return 0;
+}
+"""
+
+
+def forged(env):
+    """Files whose checksum is right: places of inputs and outputs, an arena beyond its buffers, loops without an end."""
+    folder = env.scratch("bytecode", "forged")
+    path, bad = (os.path.join(folder, name) for name in ("d.igb", "bad.igb"))
+    must([env.need_ingot(), "compile", DIGITS, "-d", "batch=1", "-o", path], "compile")
+    with open(path, "rb") as f:
+        data = f.read()
+    must([env.ingot, "vm", "--emit", "-o", os.path.join(folder, "ingot_vm.c")], "vm --emit")
+    main = write(folder, "main.c", FORGER)
+    alone = os.path.join(folder, "alone")
+    must(["cc", "-std=c99", "-fsanitize=undefined", "-fno-sanitize-recover=all", main, os.path.join(folder, "ingot_vm.c"), "-o", alone], "the machine alone")
+    section = lambda i: struct.unpack_from("<QQ", data, 56 + 16 * i)[0]  # noqa: E731
+    assert signed(data) == data
+    for at, value, why in ((section(3) + 8, 0xffffffff00000000, "the caller places inputs and outputs"), (section(3) + 16, 64, "the caller places inputs and outputs"),
+                           (section(3) + 32 + 8, 64, "the caller places inputs and outputs"), (32, 16 << 30, "the arena is larger than its buffers")):
+        with open(bad, "wb") as f:
+            f.write(signed(data[:at] + struct.pack("<Q", value) + data[at + 8:]))
+        got = run([env.ingot, "run", bad], 20, memory=1 << 30)
+        if got.rc != 4 or why not in got.text():
+            raise Fail(f"{value} at {at}: {explain(got)}: {got.text()}")
+        if why not in (said := must([alone, bad], "open").out.decode()) and "was not made by ingot" not in said:
+            raise Fail(f"alone: {value} at {at}: {said}")
+    with open(os.path.join(ROOT, "src", "back", "vm", "vmops.def")) as f:
+        step = re.findall(r"^VM\((\w+), ", f.read(), re.M).index("next")  # a += b; to j while a < c
+    (words, n), endless = struct.unpack_from("<QQ", data, 56), bytearray(data)
+    for at in range(words, words + 4 * n, 4):
+        if data[section(1) + (at - words) // 32] >> (at - words) // 4 % 8 & 1 and struct.unpack_from("<H", data, at)[0] == step:
+            endless[at + 8:at + 12] = data[at + 4:at + 8]  # 0 += 0
+    with open(bad, "wb") as f:
+        f.write(signed(endless))
+    got = run([env.ingot, "run", bad, "--max-steps", "1000000"], 20)
+    if got.rc != 4 or "the run takes more than 1000000 steps (backward jumps and panel iterations), the limit of --max-steps" not in got.text():
+        raise Fail(f"endless: {explain(got)}: {got.text()}")
+    for args, rc in ((["--max-steps", "1000000"], 0), (["--max-steps", "5"], 3), (["--max-steps", "5", "--engine", "interp"], 2), (["--max-steps", "0"], 2)):
+        must([env.ingot, "run", DIGITS, "-d", "batch=1", *args], " ".join(args), rc)
 
 
 PROGRAM = """#include "ingot_vm.h"
@@ -436,4 +498,4 @@ def anywhere(env):
 def tests(env):
     return [Test("bytecode/anywhere", lambda: anywhere(env), cost=2), Test("bytecode/alone", lambda: alone(env), cost=15), Test("bytecode/small", lambda: small(env), cost=15),
             Test("bytecode/board", lambda: board(env), cost=8),
-            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/turns", lambda: turns(env), cost=1), Test("bytecode/taps", lambda: taps(env), cost=1), Test("bytecode/refused", lambda: refused(env), cost=2)]
+            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/turns", lambda: turns(env), cost=1), Test("bytecode/taps", lambda: taps(env), cost=1), Test("bytecode/refused", lambda: refused(env), cost=2), Test("bytecode/forged", lambda: forged(env), cost=2)]

@@ -359,6 +359,76 @@ def weights(env):
         raise Fail(f"eval(): {explain(got)}: {tail(got.text())}")
 
 
+TOUCHES = """model M { layers { dense(2, 2) } }
+import "net.ing" as net
+import "part.ch" as part
+fn f(x: tensor<float32, [1, 2]>) -> tensor { M()(x) }
+let m = M()
+let one = tensor([1.0], [1])
+"""
+NET = 'graph net\n(%1 "x": f32[1]) {\n  %2 "y": f32[1] = exp(%1)\n  return %2\n}\n'
+TOUCH = (('m.save("w.npz")', "w.npz"), ('m.load("old.npz")', "old.npz"), ('print(load_data("x.csv"))', "x.csv"), ('print(load_image("x.png"))', "x.png"),
+         ('print(load_mnist_labels("x.idx"))', "x.idx"), ("print(net(one))", "net.ing"))
+
+
+def untouched(env):
+    """Programs open files in run, repl and build alone, unless --files says otherwise; modules are source code, and always read."""
+    folder = env.scratch("lang", "untouched")
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
+    write = lambda name, text: open(os.path.join(folder, name), "w", encoding="utf-8").write(text)  # noqa: E731
+    write("part.ch", "fn two() -> int { 2 }\n")
+    write("net.ing", NET)
+
+    def verb(*args, rc, said="", typed=None):
+        got = run([env.need_ingot(), *args], LIMIT, cwd=folder, stdin=typed)
+        if got.rc != rc or said not in got.text() + got.out.decode():
+            raise Fail(f"{' '.join(args)}: {explain(got)}: {got.out!r} {tail(got.text())}")
+
+    for text, path in TOUCH:
+        write("t.ch", TOUCHES + text + "\n")
+        refused = f"t.ch:7:{text.index('(') - 3 if text[:2] == 'm.' else 7}: cannot open '{path}': the program runs without file access; --files allows it"
+        for args in (["inspect"], ["compile", "-o", "t.c"], ["opt"], ["verify"], ["bench"], ["export", "--for", "cmake", "-o", "project"], ["run", "--no-files"],
+                     ["build", "--function", "f", "--no-files", "-o", "t.o"]):
+            verb(args[0], "t.ch", *args[1:], rc=2, said=refused)
+        if path not in ("w.npz", "old.npz"):  # a native program opens these when it runs
+            verb("build", "t.ch", "--no-files", "-o", "native.c", rc=2, said=refused)
+    verb("repl", "--no-files", rc=0, said="cannot open 'x.csv'", typed=b'load_data("x.csv")\n')
+    if sorted(os.listdir(folder)) != ["net.ing", "part.ch", "t.ch"]:
+        raise Fail(f"a refused program left {os.listdir(folder)}")
+    write("t.ch", TOUCHES + "print(part.two())\n")
+    verb("inspect", "t.ch", rc=0)
+    write("t.ch", TOUCHES + 'm.save("w.npz")\nm.load("w.npz")\nm.save("w.npz")\nprint(net(one))\n')  # a training that goes on
+    verb("inspect", "t.ch", "--files", rc=0)
+    verb("run", "t.ch", rc=0, said="AutogradTensor([")
+
+
+def spared(env):
+    """save replaces neither the program, nor its modules, nor what it has read, by whatever name; a native program not itself."""
+    folder = env.scratch("lang", "spared")
+    if not os.path.lexists(os.path.join(folder, "link.npy")):
+        os.symlink("x.npy", os.path.join(folder, "link.npy"))
+    files = {"part.ch": "fn two() -> int { 2 }\n", "net.ing": NET, "x.npy": "0\n", "x.csv": "1\n"}
+    for path in ("t.ch", "./part.ch", "net.ing", "x.csv", "link.npy"):
+        files["t.ch"] = TOUCHES + f'print(net(one))\nlet t = load_data("x.csv")\nlet u = load_data("link.npy")\nm.save("{path}")\n'
+        files["x.npy"] = "\x93NUMPY\1\0\x3e\0{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }    \n1"
+        for name, text in files.items():
+            with open(os.path.join(folder, name), "w", encoding="latin-1") as f:
+                f.write(text)
+        got = run([env.need_ingot(), "run", "t.ch"], LIMIT, cwd=folder)
+        if got.rc != 2 or f"{path}: would be replaced by the output, but is read" not in got.text():
+            raise Fail(f"{path}: {explain(got)}: {got.out!r} {tail(got.text())}")
+        for name, text in files.items():
+            if open(os.path.join(folder, name), encoding="latin-1").read() != text:
+                raise Fail(f"save({path!r}) has changed {name}")
+    with open(os.path.join(folder, "self.ch"), "w", encoding="utf-8") as f:
+        f.write('model M { layers { dense(2, 2) } }\nM().save("self")\n')
+    got = run([env.ingot, "build", "self.ch", "-o", "self", "--cc", shutil.which("tcc") or "cc", "-O", "0"], LIMIT, cwd=folder)
+    got = got if got.rc else run([os.path.join(folder, "self")], LIMIT, cwd=folder)
+    if "self: would be replaced by the output, but is read" not in got.text():
+        raise Fail(f"native: {explain(got)}: {tail(got.text())}")
+
+
 OPEN = "let t = tensor([0.1, 0.7, 0.2]) * 2.0\nlet i = argmax(t)\nlet w = tensor_requires_grad(tensor_ones([3, 3]), true)\n"
 OPEN_WAYS = (("print(tensor_zeros([i]))", "4:7: an integer"), ("print(w[0..i])", "4:10: a range"), ("print((w * 2.0)[i])", "4:17: an index"), ("print(tensor([0.5; i]))", "4:14: a length"),
              ("let l = []\nfor k in 0..3 { if t[k] > 0.5 { push(l, 1.0) } }\nprint(tensor(l))", "6:7: the length of an array"),
@@ -517,6 +587,6 @@ def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/weights", lambda: weights(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimised", lambda: optimised(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
+                    Test("lang/weights", lambda: weights(env)), Test("lang/without-files", lambda: untouched(env), cost=2), Test("lang/save-spares", lambda: spared(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimised", lambda: optimised(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
                     *(Test(f"lang/loops-{e}", lambda e=e: eager(env, e, names if e != "c" else [n for n in names if n.startswith("scalar_")]), cost=5) for e in ("ref", "vm", "jit", "c")),
                     *(Test(f"lang/loops-told-{e}", lambda e=e: told(env, e)) for e in ("vm", "ref")), Test("lang/loops-promoted", lambda: promoted(env))]

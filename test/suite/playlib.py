@@ -87,6 +87,13 @@ static void misuse(void) {
   CHECK(one_position(NULL) == -1 && one_position(room1.at + 8) == -1 && one_position(room1.at) == -1);
   CHECK(one_prefill(NULL, ids, 1, logits) == 1 && one_prefill(room1.at + 8, ids, 1, logits) == 1);
   CHECK(one_prefill(room1.at, ids, 1, logits) == 5); /* never cleared */
+  CHECK(one_prefill(room1.at, NULL, 1, logits) == 2 && one_prefill(room1.at, ids, 1, NULL) == 2 && one_decode(room1.at, 1, NULL) == 2);
+  CHECK(one_tokenize(NULL, 1, NULL, 0, ids, 1, work, sizeof work) == -2 && one_tokenize("a", 1, NULL, 0, NULL, 1, work, sizeof work) == -2);
+  CHECK(one_tokenize("a", 1, NULL, 0, ids, 1, NULL, sizeof work) == -2 && two_tokenize(NULL, "a", 1, NULL, 0, ids, 1, work, sizeof work) == -4);
+  CHECK(one_detokenize(NULL, 1, piece) == 0 && one_detokenize(&(one_stream){0}, 1, NULL) == 0 && two_ends(NULL, 1) == 0);
+  CHECK(two_detokenize(NULL, &(two_stream){0}, 1, piece) == 0);
+  CHECK(one_sample(NULL, logits, ids, 0, choice) == -1 && one_sample(&(one_sampler){0}, NULL, ids, 0, choice) == -1);
+  CHECK(one_sample(&(one_sampler){0}, logits, NULL, 1, choice) == -1 && one_sample(&(one_sampler){0}, logits, ids, 1, NULL) == -1);
   CHECK(one_rewind(room1.at, 0) == 2 && one_rewind(NULL, 0) == 1);
   two_reset(room2.at);
   CHECK(two_decode(room2.at, weights + 64, 5, logits) == 4 && two_position(room2.at) == 0);

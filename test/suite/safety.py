@@ -173,6 +173,26 @@ def full(c):
         want(got.rc == 5 and "standard output" in got.text(), f"{' '.join(args)} >/dev/full: {got.rc}: {got.text()}")
 
 
+def built(c):
+    """A program of `ingot build` replaces its output whole or not at all: a full disk leaves the old one, and nothing else."""
+    c.run("build", MODEL, "-d", "batch=1", "--cc", shutil.which("tcc") or "cc", "-O", "0", "-o", "prog")
+    os.makedirs(c.path("out"))
+    prog, keep, link = c.path("prog"), c.path("out/keep.npz"), c.path("out/link.npz")
+    want(run([prog, "--output", keep], 60).rc == 0, "the program does not run")
+    os.chmod(keep, 0o640)
+    before = snapshot(c.path("out"))
+    for args in ([keep], [c.path("out/new.npz")]):
+        got = run(["sh", "-c", 'ulimit -f 0; exec "$0" --seed 5 --output "$@"', prog, *args], 60)
+        want(got.rc == 5 and "File too large" in got.text() and snapshot(c.path("out")) == before, f"a full disk: {got.rc}: {got.text()}: {os.listdir(c.path('out'))}")
+    got = run([prog, "--output", "/dev/full"], 60)
+    want(got.rc == 5 and "No space left" in got.text(), f"/dev/full: {got.rc}: {got.text()}")
+    os.symlink("keep.npz", link)
+    want(run([prog, "--seed", "5", "--output", link], 60).rc == 0 and os.path.islink(link), "a link was replaced")
+    after = snapshot(c.path("out"))
+    want(sorted(after) == ["keep.npz", "link.npz"] and after["keep.npz"] != before["keep.npz"], f"the link's target was not replaced: {sorted(after)}")
+    want(os.stat(keep).st_mode & 0o777 == 0o640, "the mode of the output changed")
+
+
 def on_terminal(args, cwd, stream, seen=None, **env):
     """What a program writes to a terminal that is its "stdout" or "stderr"; seen is called with all there is so far."""
     ours, theirs = pty.openpty()
@@ -285,7 +305,7 @@ def zoo(c):
     c.run("run", "zoo/model.onnx", "--data", "zoo")
 
 
-CASES = (model, data, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo)
+CASES = (model, data, before_work, signals, full, built, terminal, waiting, constants, long_names, cplusplus, zoo)
 
 
 def tests(env):

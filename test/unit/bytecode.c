@@ -130,7 +130,13 @@ static void changed(const Made *f) {
   make_endless(copy.at, copy.n);
   CHECK(ctx_protect(c, endless, &copy) == ERR_input);
   memcpy(copy.at, f->at, f->n);
-  ((IgbHead *)(void *)copy.at)->arena = (u64)IGB_MOST;
+  IgbHead *h = (IgbHead *)(void *)copy.at;
+  IgbBuf *b = (IgbBuf *)(void *)(copy.at + h->section[IS_buffers].at);
+  h->arena = (u64)IGB_MOST;
+  hostile_mend(copy.at, copy.n);
+  CHECK(ctx_protect(c, enormous, &copy) == ERR_input); /* no buffer uses it */
+  for (u64 i = 0; i < h->section[IS_buffers].n; i++)
+    if (b[i].space == IB_weights) b[i] = (IgbBuf){.space = IB_arena, .bytes = (u64)IGB_MOST};
   hostile_mend(copy.at, copy.n);
   CHECK(ctx_protect(c, enormous, &copy) == ERR_ok);
   ctx_free(c);

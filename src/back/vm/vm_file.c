@@ -190,6 +190,11 @@ static void add_buffers(IgbWriter *w) {
         w->head.arena; /* registers that are indexed: the plan has no room for them */
     w->head.arena += bytes;
   }
+  w->head.arena = 0; /* no more than the buffers of the file use */
+  for (u32 k = 0; k < w->buf.n; k++) {
+    const IgbBuf *x = &w->buf.at[k];
+    if (x->space > IB_weights && x->at + x->bytes > w->head.arena) w->head.arena = x->at + x->bytes;
+  }
   w->head.section[IS_weights].n = weights;
 }
 

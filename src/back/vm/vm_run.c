@@ -158,10 +158,11 @@ static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   }
   check_extents(o, in);
   if (end == VM_TIRED)
-    fail(
-        o->c, v->foreign ? ERR_input : ERR_unsupported, LOC_NONE,
-        "vm: the run takes more than %llu jumps back and iterations of panels, the limit (word %u)",
-        (unsigned long long)fuel, m.at);
+    fail(o->c, v->foreign ? ERR_input : ERR_unsupported, LOC_NONE,
+         "vm: the run takes more than %llu steps (backward jumps and panel iterations), the limit "
+         "of "
+         "--max-steps (word %u)",
+         (unsigned long long)fuel, m.at);
   if (end == VM_BOUNDS)
     fail(o->c, v->p->body ? ERR_system : ERR_input, LOC_NONE,
          "vm: an index is out of bounds (word %u)", m.at);

@@ -262,6 +262,7 @@ static bool text_there(const Igb *g, IgbText t) {
 
 static const char *check_buffers(const Igb *g, u64 *where) {
   const IgbHead *h = g->head;
+  u64 used = 0; /* bytes of the arena */
   for (u32 i = 0; i < g->code.nbuf; i++) {
     const IgbBuf *b = &g->buf[i];
     u64 all = b->space == IB_weights ? h->section[IS_weights].n : h->arena;
@@ -272,13 +273,16 @@ static const char *check_buffers(const Igb *g, u64 *where) {
         return FORGED("a buffer without its port");
       if ((b->port < h->nin) != (b->space == IB_in))
         return FORGED("a buffer of another kind than its port");
+      if (b->at || b->bytes) return FORGED("the caller places inputs and outputs, not the file");
       continue;
     }
     if (b->at % IGB_ALIGN || b->at > all || b->bytes > all - b->at)
       return FORGED("a buffer is not in its memory");
     if (b->space != IB_weights && b->bytes % IGB_ALIGN) return FORGED("a buffer is not whole");
+    if (b->space != IB_weights && b->at + b->bytes > used) used = b->at + b->bytes;
   }
-  return NULL;
+  *where = offsetof(IgbHead, arena);
+  return h->arena == used ? NULL : FORGED("the arena is larger than its buffers");
 }
 
 /* Steps follow each other from dimension to dimension, dimensions from port to port: then each is
