@@ -69,6 +69,12 @@ def talks(env):
     answers = one.out.decode().split("\n")
     if len(answers) != 3 or not answers[1] or two.out.decode().split("\n")[0] != answers[1]:
         raise Fail(f"{answers} and then {two.out!r}")
+    for end in (":quit", "quit", "exit", "/exit", "/bye"):  # plain words are no messages
+        got = play(env, made(env), *args, stdin=f"help\n/help\n:help\n{end}\nab\n".encode())
+        if got.out or got.err.decode().count(":save FILE") != 3:
+            raise Fail(f"help and {end}: {got.out!r} {got.err!r}")
+    if play(env, made(env), *args, stdin=b"ab\n/clear\n/usr\n").out.count(b"\n") != 2:
+        raise Fail("'/' in a message")
     if "positions" not in one.err.decode() or "tokens in" not in one.err.decode():
         raise Fail("no word on stderr of what was done: " + one.err.decode())
 
