@@ -37,7 +37,7 @@ struct Args {
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
       *presence_penalty; /* numbers, for the program that talks */
   unsigned long long max_tokens;
-  int raw, clean;
+  int raw, clean, conversation, single_turn;
   double rtol, atol, seconds;
   unsigned long long seed, steps, threads, threads_grain, split;
   unsigned long long context, chunk;
@@ -48,7 +48,8 @@ struct Args {
   const char *preset, *pgo; /* pgo: "" for a workload that is made up */
   int presets, lto, relaxed, bolt, verbose;
   int explain, precise, choices, emit;
-  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
+  int json, check, time, quiet, help, help_all, side, selftest, no_selftest, per_node, bisect,
+      caller, debug;
   int profile, per_kernel, bench, cpp;
   const char *html;
   int special, bare;
@@ -66,6 +67,7 @@ struct Args {
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
   int ninput, nfreeze, ndim, nshape, nmax_shape;
+  unsigned old_names;    /* rows of the table of aliases that were used */
   const char *writes[4]; /* files that compile, opt and verify will write */
   int nwrites;
 };
@@ -76,11 +78,12 @@ struct Verb {
   const char *options;       /* names of the long options it takes, separated by spaces */
   const char *usage, *text;  /* one line each */
   int wants_model;           /* 0: none; 1; MODELS_MOST: that many at most */
+  const char *group;         /* heading in ingot --help; NULL: the last one */
 };
 
 /* args.c: fills a from argv; 0, or 2 after a message on stderr. */
 int args_read(Args *a, const Verb *v, int argc, char **argv);
-void args_help(const Verb *v, FILE *to);
+void args_help(const Verb *v, int all, FILE *to); /* all: not only the common options */
 /* An option as a verb takes it. */
 typedef struct OptionInfo {
   const char *name, *brief; /* brief: NULL: none */
@@ -92,6 +95,11 @@ typedef struct OptionInfo {
 } OptionInfo;
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: there are no more */
 void args_engines(const Verb *v, FILE *to);             /* those it takes, a blank before each */
+
+/* suggest.c: appends "; did you mean ..." for a concept that ingot names otherwise. 0: unknown.
+ * `said` is without dashes, `value` the next word or NULL. */
+int suggest_option(const Verb *v, const char *said, const char *value, char *to, size_t n);
+int suggest_verb(const char *said); /* prints "ingot: no verb ..." with proposals; exit code */
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);

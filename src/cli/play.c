@@ -80,6 +80,10 @@ static int collect(PlayArgs *p, const Args *a) {
     return refuse(a, "--system is part of a conversation, and --raw is none");
   if (a->raw && a->bake_prompt)
     return refuse(a, "--bake-prompt is part of a conversation, and --raw is none");
+  if (a->conversation && a->prompt)
+    return refuse(a, "-cnv: with --prompt, play answers once; leave out --prompt to chat");
+  if (a->single_turn && !a->prompt)
+    return refuse(a, "-st: a single turn needs its message, --prompt TEXT");
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     if (check_number(&number[i])) return INGOT_USAGE;
     add(p, number[i].name, number[i].value);

@@ -59,7 +59,7 @@ def model(c):
     shutil.copy(MODEL, c.path("prog"))
     refused(c, "build", "prog", "-o", "prog", names=["prog"])
     refused(c, "opt", "net.h", "-o", "soft.h", names=["net.h", "soft.h"])
-    refused(c, "opt", "net.bin", "-o", "net", "--side", names=["net.bin"])
+    refused(c, "opt", "net.bin", "-o", "net", "--weights-file", names=["net.bin"])
     refused(c, "verify", "net.h", "--bisect", "-o", "hard.h", "--engine", "interp", names=["net.h", "hard.h"])
 
 
@@ -86,7 +86,7 @@ def data(c):
     with open(c.path("t.h"), "w") as f:
         f.write("ingot tune 1\n")
     refused(c, "compile", "net.onnx", "--march", "sse2", "--tuned", "t.h", "-o", "t.c", names=["t.h"])
-    c.run("opt", MODEL, "-o", "side.ing", "--side", "--stop=none")
+    c.run("opt", MODEL, "-o", "side.ing", "--weights-file", "--stop=none")
     os.link(c.path("side.ing.bin"), c.path("other.bin"))
     refused(c, "compile", "side.ing", "-o", "other.c", "--weights", "file", names=["other.bin", "side.ing.bin"])
     out = c.run("run", "net.onnx", "--input", "x=@x.npy").out
