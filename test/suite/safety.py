@@ -106,7 +106,11 @@ def before_work(c):
     for args in (["bench", slow, "--cc", "no-such-compiler"], ["build", slow, "-o", "t", "--tune", "--cc", "no-such-compiler"],
                  ["compile", slow, "--march", "native", "--tune", "--cc", "/nowhere/cc"]):
         want(c.run(*args, code=5, text="cannot be started").text().count("cannot be started") == 1, f"{args}: said twice")
-    c.run("run", MODEL, "--engine", "c", code=5, text="cannot be started", env={"CC": "no-such-compiler"})
+    got = c.run("run", MODEL, "--engine", "c", code=5, text="cannot be started", env={"CC": "no-such-compiler"}).text()
+    want(all(x in got for x in ("Debian's package gcc", "--cc", "--engine jit or vm", "--backend llvm")), f"no way to go on: {got}")
+    got = c.run("bench", MODEL, "-d", "batch=1", "--seconds", "0.01", text="instead of c", env={"CC": "no-such-compiler"})
+    rows = [x.split()[0] for x in got.out.decode().splitlines()]
+    want("vm" in rows and "c" not in rows and "Debian's package gcc" in got.text(), f"{rows} {got.text()}")
     for name in ("q.dll", "q.exe", "q.dylib", "q.lib", "q.c", "q.onnx", "q.js", "dir/"):
         c.run("build", MODEL, "-o", name, code=2, text=name)
     want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
