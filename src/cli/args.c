@@ -194,6 +194,8 @@ static const Opt opts[] = {
     TEXT("skip", NULL, skip, "P,Q", "passes to skip"),
     TEXT("dump", NULL, dump, "P,Q",
          "print the IR after these passes, or all; bytecode: code of engine vm; llvm: LLVM IR"),
+    TEXT("constants", NULL, constants, "HOW",
+         "all, or brief: shorten constants of more than 16 elements (default, except with -o)"),
     FLAG("explain", explain, "explain fusion decisions and the choice of every kernel"),
     FLAG("choices", choices, "list the tile sizes that --tune would try"),
     FLAG("check", check, "verify the IR after every pass"),
@@ -382,6 +384,7 @@ enum { NALIASES = sizeof aliases / sizeof *aliases };
 static const struct {
   const char *option, *words;
 } words[] = {
+    {"constants", "all brief"},
     {"march", "scalar sse2 neon avx2 avx512 native multi"},
     {"weights", "inline literal text file pointer"},
     {"preset", "balanced max dev size"},

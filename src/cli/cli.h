@@ -31,7 +31,7 @@ struct Args {
   const char *optimize_for, *ram;
   const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
-  const char *start, *stop, *skip, *dump;
+  const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;
   const char *prompt, *system, *bake_prompt, *date, *grad, *train;
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
@@ -137,6 +137,7 @@ int is_c_name(const char *output); /* OUT.c, and not too long */
 void c_files(OutputFiles *t, const char *output);
 Ingot *open_or_complain(void);
 int refuse(const Args *a, const char *why); /* says it, returns INGOT_USAGE */
+int refuse_option(const Args *a, const char *name, const char *why);
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */
 
@@ -200,6 +201,13 @@ IngotStatus json_memory(Ingot *m); /* what the model needs, as further members o
 void json_real(const char *before, double x); /* null where JSON has no number */
 int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR says nothing else */
 const char *verdict(int ok);                  /* of a comparison, for standard output */
+
+/* Text for standard output. More than a person reads, 1 MB, is refused on a terminal. */
+int suits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */
+IngotStatus print_result(const Args *a, const char *what, const char *text, size_t n);
+
+/* opt.c */
+int verb_opt(const Args *a);
 
 /* tokens.c */
 int verb_tokenize(const Args *a);

@@ -1,4 +1,4 @@
-/* verbs.c: run, inspect, ops, opt, compile. Each opens a model, calls ingot.h, prints the result.
+/* verbs.c: run, inspect, ops, compile. Each opens a model, calls ingot.h, prints the result.
  */
 #include "cli/cli.h"
 
@@ -94,7 +94,7 @@ static const char *first_said(const SaidOption *o, size_t n) {
   return NULL;
 }
 
-static int refuse_option(const Args *a, const char *name, const char *why) {
+int refuse_option(const Args *a, const char *name, const char *why) {
   fprintf(stderr, "ingot %s: --%s: %s\n", a->verb, name, why);
   return INGOT_USAGE;
 }
@@ -429,68 +429,6 @@ static int verb_list(const Args *a) {
   return finish(m, a, s);
 }
 
-/* ---- opt ---- */
-
-static void dumped(void *user, const char *pass, const char *text, size_t n) {
-  (void)user;
-  printf("# after %s\n", pass);
-  fwrite(text, 1, n, stdout);
-}
-
-static void timed(void *user, const char *pass, double ms, uint32_t before, uint32_t after) {
-  (void)user;
-  fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
-}
-
-/* To --output, or to standard output. */
-static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size_t n) {
-  if (a->output) return ingot_write_files(m, &(IngotFile){a->output, text, n}, 1);
-  fwrite(text, 1, n, stdout);
-  return INGOT_OK;
-}
-
-static int verb_opt(const Args *a) {
-  Ingot *m = open_or_complain();
-  if (!m) return INGOT_SYSTEM;
-  IngotPipe pipe = {.start = a->start,
-                    .stop = a->stop,
-                    .skip = a->skip,
-                    .dump = a->dump,
-                    .check = a->check,
-                    .dumped = dumped,
-                    .timed = a->time ? timed : NULL};
-  const char *text, *side = NULL;
-  size_t n, nside = 0;
-  char beside[4096];
-  Args all = *a;
-  if (a->output) all.writes[all.nwrites++] = a->output;
-  if (a->output && a->side) all.writes[all.nwrites++] = beside;
-  snprintf(beside, sizeof beside, "%.4000s.bin", a->output ? a->output : "");
-  IngotStatus s = prepare(m, &all);
-  if (!s && (a->explain || a->choices)) {
-    s = a->choices ? ingot_choices(m, &text, &n) : ingot_explain(m, &text, &n);
-    if (!s) s = give_opt_text(m, a, text, n);
-    return finish(m, a, s);
-  }
-  if (!s && a->dump && !strcmp(a->dump, "llvm")) {
-    s = ingot_print_llvm(m, &text, &n);
-    if (!s) s = give_opt_text(m, a, text, n);
-    return finish(m, a, s);
-  }
-  if (!s) s = ingot_passes(m, &pipe);
-  if (!s && (a->output || !a->dump)) {
-    /* nobody reads megabytes of numbers on a terminal: there constants are named only */
-    int named_only = a->output ? a->side : isatty(STDOUT_FILENO);
-    s = ingot_print(m, &text, &n, named_only ? &side : NULL, &nside);
-    IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
-    if (!s && a->output)
-      s = ingot_write_files(m, f + !nside, 2 - !nside);
-    else if (!s)
-      fwrite(text, 1, n, stdout);
-  }
-  return finish(m, a, s);
-}
-
 /* ---- compile ---- */
 
 /* Prefix of C names: given, or the stem of the output file with anything else than letters and
@@ -539,7 +477,8 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
             "ingot compile: %.0f MB of C with the weights in it; -o FILE.c puts them into a file "
             "beside it\n",
             (double)n / 1e6);
-  fwrite(source, 1, n, stdout);
+  if (!a->output) return print_result(a, "C", source, n);
+  fwrite(source, 1, n, stdout); /* -o -: wanted there */
   return s;
 }
 
@@ -747,8 +686,9 @@ const Verb verb_table[] = {
     {"opt", verb_opt,
      "start stop skip dump march ram tuned choices precise threads threads-grain explain check "
      "time "
-     "output weights-file state input inputs data " SHAPES,
-     "MODEL|TEXT [-d batch=1] [--stop=PASS] [--dump=all] [--explain] [-o FILE]",
+     "output weights-file constants state input inputs data " SHAPES,
+     "MODEL|TEXT [-d batch=1] [--stop=PASS] [--dump=all] [--constants all] [--explain] "
+     "[-o FILE]",
      "run passes and print the intermediate representation (IR)", 1, "examine"},
     {"tokenize", verb_tokenize, "model-path text ids special bare json",
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",

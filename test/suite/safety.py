@@ -177,7 +177,7 @@ def full(c):
         want(got.rc == 5 and "standard output" in got.text(), f"{' '.join(args)} >/dev/full: {got.rc}: {got.text()}")
 
 
-def on_terminal(args, cwd, stream, seen=None, **env):
+def on_terminal(args, cwd, stream, seen=None, code=0, **env):
     """What a program writes to a terminal that is its "stdout" or "stderr"; seen is called with all there is so far."""
     ours, theirs = pty.openpty()
     other = "stderr" if stream == "stdout" else "stdout"
@@ -192,7 +192,7 @@ def on_terminal(args, cwd, stream, seen=None, **env):
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    want(p.wait() == 0, f"{args}: exit {p.returncode}: {said}")
+    want(p.wait() == code, f"{args}: exit {p.returncode}: {said}")
     return said
 
 
