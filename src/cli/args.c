@@ -407,9 +407,13 @@ const char *engine_with(unsigned flags) {
   return e ? e->name : "";
 }
 
-int has_idle_threads(const Args *a) {
-  const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
-  return a->threads > 1 && e && !(e->flags & INGOT_NATIVE);
+void warn_idle_threads(const Args *a, const char *engine) {
+  const IngotEngine *e = engine ? ingot_find_engine(engine) : NULL;
+  char text[128];
+  if (a->threads < 2 || a->quiet || !e || e->flags & INGOT_NATIVE) return;
+  snprintf(text, sizeof text, "--threads %llu: engine %s ignores it; --engine c uses it",
+           a->threads, e->name);
+  watch_line("warning: ", text);
 }
 
 /* The engines a verb takes. */

@@ -129,7 +129,7 @@ int verb_bench(const Args *given) {
   result = 0;
   int no_compiler = lacks_compiler(&own);
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
-  if (has_idle_threads(a)) return refuse(a, IDLE_THREADS);
+  warn_idle_threads(a, a->engine);
   IngotBuild build = {
       .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
   rest.march = NULL; /* goes to the compiler, which knows more of them */

@@ -103,9 +103,8 @@ int suggest_verb(const char *said); /* prints "ingot: no verb ..." with proposal
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
-/* Of the engine that was named: others than c run on one. */
-int has_idle_threads(const Args *a);
-#define IDLE_THREADS "--threads: engines but c run on one thread"
+/* Warns if --threads has no effect on the engine. */
+void warn_idle_threads(const Args *a, const char *engine);
 
 /* verbs.c */
 extern const Verb verb_table[];

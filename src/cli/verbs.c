@@ -364,7 +364,7 @@ static int verb_run(const Args *a) {
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   if (a->python && !(e && e->flags & INGOT_FILE))
     return refuse(a, "--python is for ONNX Runtime: it needs --engine onnxruntime");
-  if (has_idle_threads(a)) return refuse(a, IDLE_THREADS);
+  warn_idle_threads(a, a->engine ? a->engine : engine_with(~0u));
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
