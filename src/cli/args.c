@@ -316,67 +316,50 @@ static const struct {
     {"opt", "output", "FILE", "file to write (default: stdout)"},
 };
 
-/* Spellings that the help does not list. A row counts where the verb, one of `verbs` if that is
- * set, takes the option. */
+/* Spellings that the help does not list. A row counts where the verb, `verb` if that is set, takes
+ * the option. */
 static const struct {
-  const char *word, *option, *verbs;
+  const char *option, *verb, *words;
   int is_old; /* earlier name in ingot: a note tells the new one */
 } aliases[] = {
-    {"--via", "backend", NULL, 1},
-    {"--for", "project", NULL, 1},
-    {"--per", "granularity", NULL, 1},
-    {"--to", "type", NULL, 1},
-    {"--side", "weights-file", NULL, 1},
-    {"--relaxed", "fast-math", NULL, 1},
-    {"--keep", "exclude", NULL, 1},
-    {"--shares", "accumulate", NULL, 1},
-    {"--func-name", "name", NULL, 0},
-    {"-h", "help", NULL, 0},
-    {"-q", "quiet", NULL, 0},
-    {"-v", "verbose", NULL, 0},
+    {"backend", NULL, "--via", 1},
+    {"project", NULL, "--for", 1},
+    {"granularity", NULL, "--per", 1},
+    {"type", NULL, "--to", 1},
+    {"weights-file", NULL, "--side", 1},
+    {"fast-math", NULL, "--relaxed", 1},
+    {"exclude", NULL, "--keep", 1},
+    {"accumulate", NULL, "--shares", 1},
+    {"name", NULL, "--func-name", 0},
+    {"help", NULL, "-h", 0},
+    {"quiet", NULL, "-q", 0},
+    {"verbose", NULL, "-v", 0},
     /* llama.cpp */
-    {"--model", "model-path", NULL, 0},
-    {"-n", "max-tokens", NULL, 0},
-    {"--predict", "max-tokens", NULL, 0},
-    {"--n-predict", "max-tokens", NULL, 0},
-    {"--max-new-tokens", "max-tokens", NULL, 0},
-    {"-c", "context", NULL, 0},
-    {"--ctx-size", "context", NULL, 0},
-    {"-b", "chunk", NULL, 0},
-    {"--batch-size", "chunk", "perplexity", 0},
-    {"-t", "threads", NULL, 0},
-    {"--temp", "temperature", NULL, 0},
-    {"-s", "seed", NULL, 0},
-    {"-f", "text", "perplexity", 0},
-    {"--file", "text", "perplexity", 0},
-    {"-p", "text", "tokenize", 0},
-    {"--prompt", "text", "tokenize", 0},
-    {"-sys", "system", NULL, 0},
-    {"--system-prompt", "system", NULL, 0},
-    {"-r", "stop", "play", 0},
-    {"--reverse-prompt", "stop", "play", 0},
-    {"-st", "single-turn", NULL, 0},
-    {"-cnv", "conversation", NULL, 0},
-    {"-no-cnv", "raw", NULL, 0},
-    {"--no-conversation", "raw", NULL, 0},
-    {"-ctk", "cache", NULL, 0},
-    {"--cache-type-k", "cache", NULL, 0},
-    /* ONNX Runtime, polygraphy, onnxsim, trtexec, TensorFlow Lite */
-    {"-x", "threads", NULL, 0},
-    {"--num-threads", "threads", NULL, 0},
-    {"--intra-op-num-threads", "threads", NULL, 0},
-    {"--duration", "seconds", "bench", 0},
-    {"--input-shape", "shapes", NULL, 0},
-    {"--input-shapes", "shapes", NULL, 0},
-    {"--overwrite-input-shape", "shapes", NULL, 0},
-    {"--override-input-shapes", "shapes", NULL, 0},
-    {"--load-inputs", "inputs", NULL, 0},
-    {"--save-outputs", "output", "run", 0},
-    {"--per-layer", "per-kernel", NULL, 0},
-    /* PyTorch */
-    {"--learning-rate", "lr", NULL, 0},
-    {"--gradient-accumulation-steps", "accumulate", NULL, 0},
-    {"--batch-size", "batch", "train", 0},
+    {"model-path", NULL, "--model", 0},
+    {"max-tokens", NULL, "-n --predict --n-predict --max-new-tokens", 0},
+    {"context", NULL, "-c --ctx-size", 0},
+    {"chunk", "perplexity", "-b --batch-size", 0},
+    {"temperature", NULL, "--temp", 0},
+    {"seed", NULL, "-s", 0},
+    {"text", "perplexity", "-f --file", 0},
+    {"text", "tokenize", "-p --prompt", 0},
+    {"system", NULL, "-sys --system-prompt", 0},
+    {"stop", "play", "-r --reverse-prompt", 0},
+    {"single-turn", NULL, "-st", 0},
+    {"conversation", NULL, "-cnv", 0},
+    {"raw", NULL, "-no-cnv --no-conversation", 0},
+    {"cache", NULL, "-ctk --cache-type-k", 0},
+    /* llama.cpp, ONNX Runtime, TensorFlow Lite, polygraphy, onnxsim, trtexec, PyTorch */
+    {"threads", NULL, "-t -x --num-threads --intra-op-num-threads", 0},
+    {"seconds", "bench", "--duration", 0},
+    {"shapes", NULL, "--input-shape --input-shapes --overwrite-input-shape --override-input-shapes",
+     0},
+    {"inputs", NULL, "--load-inputs", 0},
+    {"output", "run", "--save-outputs", 0},
+    {"per-kernel", NULL, "--per-layer", 0},
+    {"lr", NULL, "--learning-rate", 0},
+    {"accumulate", NULL, "--gradient-accumulation-steps", 0},
+    {"batch", "train", "--batch-size", 0},
 };
 enum { NALIASES = sizeof aliases / sizeof *aliases };
 
@@ -430,14 +413,7 @@ void args_engines(const Verb *v, FILE *to) {
 }
 
 static int lists(const char *names, const char *name) {
-  size_t n = strlen(name);
-  for (const char *s = names; *s;) {
-    size_t k = strcspn(s, " ");
-    if (k == n && !memcmp(s, name, n)) return 1;
-    s += k + (s[k] == ' ');
-  }
-  return !strcmp(name, "help") || !strcmp(name, "help-all") || !strcmp(name, "quiet") ||
-         !strcmp(name, "verbose");
+  return is_one_of(names, name) || is_one_of("help help-all quiet verbose", name);
 }
 
 static int takes(const Verb *v, const Opt *o) {
@@ -457,10 +433,10 @@ static const Opt *find(const Verb *v, const char *word, int *alias) {
   *alias = -1;
   for (int i = 0; !o && word[1] != '-' && !word[2] && i < NOPTS; i++)
     if (opts[i].brief && *opts[i].brief == word[1] && takes(v, &opts[i])) o = &opts[i];
-  for (int i = 0; !o && i < NALIASES; i++) {
-    int fits = !aliases[i].verbs || !strcmp(aliases[i].verbs, v->name);
-    if (fits && !strcmp(aliases[i].word, word)) o = find_name(v, aliases[ *alias = i].option);
-  }
+  for (int i = 0; !o && i < NALIASES; i++)
+    if ((!aliases[i].verb || !strcmp(aliases[i].verb, v->name)) &&
+        is_one_of(aliases[i].words, word))
+      o = find_name(v, aliases[ *alias = i].option);
   return o;
 }
 
@@ -663,7 +639,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   }
   for (int i = 0; i < NALIASES && !a->quiet; i++)
     if (aliases[i].is_old && a->old_names >> i & 1)
-      fprintf(stderr, "ingot %s: %s is now called --%s\n", v->name, aliases[i].word,
+      fprintf(stderr, "ingot %s: %s is now called --%s\n", v->name, aliases[i].words,
               aliases[i].option);
   a->help = a->help || a->help_all;
   if (v->wants_model && !a->model && !a->help && !a->clean && !a->presets) return first_missing(v);

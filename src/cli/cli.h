@@ -96,7 +96,9 @@ typedef struct OptionInfo {
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: there are no more */
 void args_engines(const Verb *v, FILE *to);             /* those it takes, a blank before each */
 
-/* suggest.c: appends "; did you mean ..." for a concept that ingot names otherwise. 0: unknown.
+/* suggest.c */
+int is_one_of(const char *words, const char *word); /* words: separated by blanks */
+/* Appends "; did you mean ..." for a concept that ingot names otherwise; 0: unknown.
  * `said` is without dashes, `value` the next word or NULL. */
 int suggest_option(const Verb *v, const char *said, const char *value, char *to, size_t n);
 int suggest_verb(const char *said); /* prints "ingot: no verb ..." with proposals; exit code */

@@ -62,8 +62,7 @@ static const Advice verbs[] = {
     {"pull download fetch get", NULL, "ingot reads local files: download the model first"},
 };
 
-/* Is the word one of those, separated by blanks? */
-static int is_one(const char *words, const char *word) {
+int is_one_of(const char *words, const char *word) {
   size_t n = strlen(word), k;
   for (; *words; words += k + (words[k] == ' '))
     if ((k = strcspn(words, " ")) == n && !memcmp(words, word, n)) return 1;
@@ -74,7 +73,7 @@ int suggest_option(const Verb *v, const char *said, const char *value, char *to,
   const char *given = value && *value != '-' ? value : "N";
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
     const Advice *a = &options[i];
-    if (!is_one(a->words, said) || (a->needs && !is_one(v->options, a->needs))) continue;
+    if (!is_one_of(a->words, said) || (a->needs && !is_one_of(v->options, a->needs))) continue;
     size_t used = (size_t)snprintf(to, n, "; ");
     for (const char *s = a->text; *s && used < n; s += *s == '%' ? 2 : 1)
       used += (size_t)(*s == '%' ? snprintf(to + used, n - used, "%.64s", given)
@@ -89,7 +88,7 @@ int suggest_verb(const char *said) {
   for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
   fprintf(stderr, "ingot: no verb '%s'; ", said);
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-    if (is_one(verbs[i].words, said)) {
+    if (is_one_of(verbs[i].words, said)) {
       fprintf(stderr, "%s\n", verbs[i].text);
       return INGOT_USAGE;
     }
