@@ -362,6 +362,15 @@ bench-llm: setup all
 	@$(PYTHON) bench/llm.py --only '$(ONLY)' --threads $(THREADS) $(if $(QUICK),--rounds 1,--doc)
 	@$(PYTHON) bench/llm.py --prompts
 
+# Compares the C, bytecode and Prog text that commit OLD and this tree generate. OLD is built once, in build/replay/COMMIT.
+OLD    ?= HEAD
+OLD_ID  = $(shell git rev-parse --short=12 '$(OLD)^{commit}')
+OLD_DIR = $(BUILD)/replay/$(OLD_ID)
+replay: $(BUILD)/ingot
+	@test -n '$(OLD_ID)' || { echo "replay: OLD=$(OLD) is not a commit"; exit 2; }
+	@test -x $(OLD_DIR)/build/ingot || { mkdir -p $(OLD_DIR) && git archive $(OLD_ID) | tar -x -C $(OLD_DIR) && $(MAKE) -C $(OLD_DIR) BUILD=build build/ingot; }
+	@$(PYTHON) bench/replay.py $(OLD_DIR)/build/ingot $(BUILD)/ingot --only '$(MODELS)' --every $(or $(EVERY),1) $(if $(NAMES),--names)
+
 # ingot with a profile of its own work: build-tuned/CC-pgo/ingot, and how long it takes for ten networks. PGOFLAGS="--cc clang --bolt".
 pgo: setup all
 	@$(PYTHON) bench/pgo.py $(PGOFLAGS)
@@ -458,7 +467,8 @@ help:
 	  'make unit          the C programs of test/unit only' \
 	  'make lint          clang-format, clang-tidy, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
-	  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
+	  'make replay        OLD=COMMIT: what differs in generated C, bytecode and Prog text; NAMES=1 ignores identifiers' \
+  'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
@@ -484,5 +494,5 @@ help:
 	  'make deb           packages for Debian: build/deb (needs debhelper)' \
 	  'make clean         remove what was built; make distclean also removes downloads'
 
-.PHONY: all unit unit-programs setup asan msan hostile hostile-programs tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs fuzz-smoke gen gen-onnx backend releases torch torch-train \
+.PHONY: replay all unit unit-programs setup asan msan hostile hostile-programs tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs fuzz-smoke gen gen-onnx backend releases torch torch-train \
   bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-tuned bench-train pgo run demo install dist deb clean distclean help

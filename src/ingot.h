@@ -511,6 +511,9 @@ typedef struct IngotBench {
   uint32_t nkernel;
   double peak_gflops, peak_gbps; /* then: of this machine with as many threads, a multiply-add
                                     counted as two; bytes read; 0: not known */
+  const char *cpu, *target;      /* name of the CPU; target the kernels were lowered for */
+  const char *compiler;          /* c: version and optimization level; NULL for other engines */
+  uint32_t threads;
 } IngotBench;
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out);

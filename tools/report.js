@@ -50,7 +50,7 @@ const small = x => x === null || x === undefined ? '-' : x === 0 ? '0' : Math.ab
 
 /* ---- kernels ---- */
 
-const UNSAID = { name: 'loops of its operator', hue: -1 };
+const UNSAID = { name: 'loops of its operator', hue: -1, why: 'an operator that writes its own loops' };
 const buffers = new Map(D.buffers.map(b => [b.id, b]));
 const measured = !!D.bench;
 D.kernels.forEach((k, i) => {
@@ -69,13 +69,39 @@ for (const k of D.kernels) for (const id of k.w) {
 const total = D.kernels.reduce((s, k) => s + k.time, 0) || 1;
 const color = (family, part) => family.hue < 0 ? `hsl(225 12% var(--${part}))` : `hsl(${family.hue} ${part === 'light' ? 60 : 55}% var(--${part}))`;
 const way = x => D.families[x.family].name + (x.size ? ' ' + x.size : '');
-const reason = x => x.why + (x.reason ? ': ' + x.reason : '');
+const reason = x => D.families[x.family].why + (x.reason ? ': ' + x.reason : '');
 const ways = k => k.how.length ? k.how.map(x => `${way(x)} (${reason(x)})`).join('; ') : UNSAID.name;
 function rates(k) {
   const macs = k.did === undefined ? k.macs : k.did, s = k.time / 1000;
   if (!(s > 0)) return {};
   return { gflops: 2e-9 * macs / s, gbps: 1e-9 * k.bytes * (k.calls || 1) / s, peak: measured && D.bench.gflops ? 2e-9 * macs / s / D.bench.gflops : undefined };
 }
+
+/* ---- repeated blocks ---- */
+
+/* Layers of a network that follow each other with the same kernels: {from, length, times}. Method: tandem repeats; from each kernel on, the period that
+ * covers most. Kernels are equal when their families, operators and sizes are. */
+const MOST_PERIOD = 64;
+function repeats() {
+  const key = D.kernels.map(k => [k.word, k.family.name, k.macs, k.bytes, k.n.map(i => D.nodes[i].op).join()].join(' ')), found = [];
+  for (let i = 0; i < key.length;) {
+    let best = null;
+    for (let p = 1; p <= MOST_PERIOD && i + 2 * p <= key.length; p++) {
+      let n = 0;
+      while (i + n + p < key.length && key[i + n] === key[i + n + p]) n++;
+      const times = 1 + Math.floor(n / p);
+      if (times > 1 && times * p >= 4 && (!best || times * p > best.times * best.length)) best = { from: i, length: p, times };
+    }
+    if (best) found.push(best);
+    i += best ? best.times * best.length : 1;
+  }
+  return found;
+}
+const repeated = repeats();
+const view = { collapsed: repeated.length > 0 };
+/* The repeat that hides kernel i while repeats are collapsed: all instances but the first are one box, or one row. */
+const hidden_in = i => view.collapsed ? repeated.find(r => i >= r.from + r.length && i < r.from + r.length * r.times) : undefined;
+const repeat_title = r => `${r.times - 1} more like the ${r.length > 1 ? r.length + ' kernels' : 'kernel'} before`;
 
 /* ---- what is selected ---- */
 
@@ -93,7 +119,7 @@ const to_node = i => link(node_text(D.nodes[i]), () => choose({ node: i, kernel:
 const to_buffer = id => { const b = buffers.get(id); return b ? link(b.shown, () => choose({ buffer: id })) : ''; };
 const pairs = rows => el('dl', { class: 'pairs' }, rows.filter(r => r && r[1] !== undefined && r[1] !== '').map(r => [el('dt', {}, r[0]), el('dd', {}, r[1])]));
 const list = (title, items) => items.length ? [el('h3', {}, title), el('ul', {}, items.map(x => el('li', {}, x)))] : [];
-const chip = family => el('span', { class: 'chip', style: `background:${color(family, 'light')};border-color:${color(family, 'rim')}` }, family.name);
+const chip = family => el('span', { class: 'chip', title: family.why, style: `background:${color(family, 'light')};border-color:${color(family, 'rim')}` }, family.name);
 
 const maker = new Map();
 D.nodes.forEach((n, i) => n.out.forEach(v => { if (v[0] && !maker.has(v[0])) maker.set(v[0], i); }));
@@ -122,7 +148,7 @@ function kernel_detail(k) {
   const r = rates(k), reads = k.r.map(b => buffers.get(b)).filter(Boolean);
   const line = b => [b.space === 'const' ? b.name : to_buffer(b.id), ' ', el('span', { class: 'type' }, b.type)];
   return [el('h2', {}, `${k.i + 1}. ${k.word}`), el('p', {}, chip(k.family)), el('h3', {}, 'How it is written, and why'), why_lines(k),
-    pairs([[measured ? 'time' : 'time, roughly', `${ms(k.time)}, ${percent(k.time / total)}`], k.calls > 1 && ['calls', group(k.calls)], ['multiply-adds', count(k.did === undefined ? k.macs : k.did)],
+    pairs([[measured ? 'time' : 'share of the estimated cost', (measured ? ms(k.time) + ', ' : '') + percent(k.time / total)], k.calls > 1 && ['calls', group(k.calls)], ['multiply-adds', count(k.did === undefined ? k.macs : k.did)],
       measured && ['GFLOP/s', r.gflops ? r.gflops.toPrecision(3) + (r.peak ? `, ${percent(r.peak)} of peak` : '') : ''], ['touches', bytes(k.bytes)], measured && ['GB/s', r.gbps ? r.gbps.toFixed(2) : '']]),
     list('Nodes of the model', k.n.map(to_node)), list('Reads', reads.filter(b => b.space !== 'const').map(line)),
     list('Weights', reads.filter(b => b.space === 'const').map(line)), list('Writes', k.w.map(b => buffers.get(b)).filter(Boolean).map(line))];
@@ -160,7 +186,7 @@ function table(cols, rows, o) {
     head.replaceChildren(...cols.map((c, i) => el('th', { class: c.text && 'text', 'aria-sort': i === by ? (down ? 'descending' : 'ascending') : null },
       el('button', { type: 'button', onclick: () => { down = by === i ? !down : !c.text; by = i; draw(); } }, c.title + (i === by ? (down ? ' ▾' : ' ▴') : '')))));
     body.replaceChildren(...order().slice(0, most).map(row => el('tr', { class: [o.on && o.on(row) && 'on', o.bad && o.bad(row) && 'bad'].filter(Boolean).join(' ') || null },
-      cols.map(c => el('td', { class: c.text ? 'text' : c.bar ? 'bar' : null }, c.bar && el('i', { style: `width:${Math.max(0, Math.min(100, 100 * c.bar(row)))}%` }),
+      cols.map(c => el('td', { class: c.text ? 'text' : c.bar ? 'bar' : null, title: c.text && String(c.of(row)).length > 40 ? c.of(row) : null }, c.bar && el('i', { style: `width:${Math.max(0, Math.min(100, 100 * c.bar(row)))}%` }),
         c.bar ? el('span', {}, c.show(row)) : c.show ? c.show(row) : String(c.of(row)))))));
     more.hidden = rows.length <= most;
     more.textContent = `Show all ${group(rows.length)}`;

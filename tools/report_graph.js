@@ -14,12 +14,18 @@ function boxes_and_edges() {
   const box = [], edge = [], writers = new Map(), input = new Map();
   const port = (b, kind) => { box.push({ port: kind, buffer: b.id, title: b.name, lines: [b.type] }); return box.length - 1; };
   for (const b of D.buffers) if (b.space === 'in') input.set(b.id, port(b, 'input'));
-  const first = box.length;
+  const box_of = new Map();
   for (const k of D.kernels) {
+    const repeat = hidden_in(k.i), head = repeat ? repeat.from + repeat.length : k.i;
+    const me = box_of.has(head) ? box_of.get(head) : box.length;
+    box_of.set(head, me);
+    box_of.set(k.i, me);
     const lines = k.n.slice(0, LINES).map(i => D.nodes[i].op + (D.nodes[i].title === D.nodes[i].op ? '' : '  ' + D.nodes[i].title));
     if (k.n.length > LINES) lines[LINES - 1] = `and ${k.n.length - LINES + 1} more`;
-    box.push({ kernel: k.i, title: k.word, lines, heat: k.time / total });
-    const me = first + k.i, seen = new Set();
+    if (!repeat) box.push({ kernel: k.i, title: k.word, lines, heat: k.time / total });
+    else if (me === box.length) box.push({ kernel: k.i, repeat, title: repeat_title(repeat), lines: [`kernels ${k.i + 1} to ${repeat.from + repeat.length * repeat.times}`], heat: 0 });
+    if (repeat) box[me].heat += k.time / total;
+    const seen = box[me].seen = box[me].seen || new Set();
     for (const id of k.r) for (const from of input.has(id) ? [input.get(id)] : writers.get(id) || [])
       if (from !== me && !seen.has(from)) { seen.add(from); edge.push([from, me]); }
     for (const id of k.w) { const w = writers.get(id) || []; if (!w.includes(me)) w.push(me); if (w.length > 48) w.shift(); writers.set(id, w); }
@@ -29,7 +35,7 @@ function boxes_and_edges() {
     x.w = Math.ceil(Math.min(270, Math.max(90, 20 + Math.max(width(x.title, '600 12'), ...x.lines.map(s => width(s, '11'))))));
     x.h = 28 + 16 * x.lines.length + (x.lines.length ? 4 : 0);
   }
-  return { box, edge };
+  return { box, edge, box_of };
 }
 
 /* ---- places ---- */
@@ -127,10 +133,10 @@ function stub_of(a, b) {
 /* ---- drawing ---- */
 
 function graph_view() {
-  const began = performance.now(), { box, edge } = boxes_and_edges(), routes = layout(box, edge);
+  const began = performance.now(), { box, edge, box_of } = boxes_and_edges(), routes = layout(box, edge);
   window.ingot_layout_ms = performance.now() - began;
   const world = sv('g'), picture = sv('svg', { id: 'graph', tabindex: 0, role: 'application', 'aria-label': 'Graph of kernels. Arrows go along it, plus and minus zoom, 0 shows all of it.' }, world);
-  const view = { x: 0, y: 0, k: 1 }, first = box.findIndex(b => b.kernel !== undefined);
+  const place_of = { x: 0, y: 0, k: 1 }, first = box.findIndex(b => b.kernel !== undefined);
   const edge_of = box.map(() => []);
   edge.forEach((e, i) => { edge_of[e[0]].push(i); edge_of[e[1]].push(i); });
   let waiting = false, on = -1, far = null;
@@ -143,25 +149,25 @@ function graph_view() {
       d.set(f, (d.get(f) || '') + `M${fixed(b.x - b.w / 2)} ${fixed(b.y)}h${fixed(b.w)}v${b.h}h${fixed(-b.w)}z`);
     }
     return [sv('path', { class: 'edge', 'stroke-width': 3, d: routes.map(r => r.far ? r.d + r.d2 : r.d).join('') }),
-      ...[...d].map(([f, path]) => sv('path', { d: path, class: f ? null : 'port', style: f ? `fill:${color(f, view.k < 0.12 ? 'rim' : 'light')};stroke:${color(f, 'rim')};stroke-width:2` : null }))];
+      ...[...d].map(([f, path]) => sv('path', { d: path, class: f ? null : 'port', style: f ? `fill:${color(f, place_of.k < 0.12 ? 'rim' : 'light')};stroke:${color(f, 'rim')};stroke-width:2` : null }))];
   }
   function draw_box(b, i) {
     const k = b.kernel === undefined ? null : D.kernels[b.kernel], left = b.x - b.w / 2, room = b.w - 18;
     const g = sv('g', { transform: `translate(${fixed(left)} ${fixed(b.y)})`, 'data-box': i });
-    g.append(sv('rect', { class: 'box' + (k ? '' : ' port') + (i === on ? ' on' : ''), width: b.w, height: b.h, rx: k ? 5 : 14, style: k && `fill:${color(k.family, 'light')};` + (i === on ? '' : `stroke:${color(k.family, 'rim')}`) }),
+    g.append(sv('rect', { class: 'box' + (k ? '' : ' port') + (i === on ? ' on' : ''), width: b.w, height: b.h, rx: k ? 5 : 14, style: k && `fill:${b.repeat ? 'var(--paper)' : color(k.family, 'light')};` + (i === on ? '' : `stroke:${color(k.family, 'rim')}`) }),
       sv('text', { class: 'word', x: 9, y: 19 }, cut(b.title, '600 12', room)), ...b.lines.map((s, j) => sv('text', { class: 'soft', x: 9, y: 37 + 16 * j }, cut(s, '11', room))));
     if (b.heat > 0.002) g.append(sv('rect', { class: 'heat', x: 0, y: b.h - 3, width: Math.max(2, Math.min(1, b.heat * 4) * b.w), height: 3 }));
-    g.append(sv('title', {}, k ? `${k.label}\n${ways(k)}\n${ms(k.time)}${measured ? '' : ' by estimate'}, ${percent(b.heat)}` : `${b.port} ${b.title}\n${b.lines[0]}`));
+    g.append(sv('title', {}, k ? b.repeat ? `${b.title}, ${percent(b.heat)} of the time${measured ? '' : ' by estimate'}` : `${k.label}\n${ways(k)}\n${measured ? ms(k.time) + ', ' : 'estimated share: '}${percent(b.heat)}` : `${b.port} ${b.title}\n${b.lines[0]}`));
     return g;
   }
   function draw() {
     waiting = false;
-    const r = picture.getBoundingClientRect(), left = -view.x / view.k, top = -view.y / view.k, right = left + r.width / view.k, bottom = top + r.height / view.k;
-    world.setAttribute('transform', `translate(${fixed(view.x)} ${fixed(view.y)}) scale(${view.k})`);
+    const r = picture.getBoundingClientRect(), left = -place_of.x / place_of.k, top = -place_of.y / place_of.k, right = left + r.width / place_of.k, bottom = top + r.height / place_of.k;
+    world.setAttribute('transform', `translate(${fixed(place_of.x)} ${fixed(place_of.y)}) scale(${place_of.k})`);
     const mine = on >= 0 ? new Set(edge_of[on]) : new Set();
     const marked = sv('path', { class: 'edge on', d: [...mine].map(i => routes[i].far ? routes[i].full : routes[i].d).join('') });
-    if (view.k < 0.3) {
-      const tiny = view.k < 0.12;
+    if (place_of.k < 0.3) {
+      const tiny = place_of.k < 0.12;
       if (!far || far.tiny !== tiny) { far = far_paths(); far.tiny = tiny; }
       const b = on >= 0 ? box[on] : null;
       world.replaceChildren(...far, marked, ...(b ? [sv('rect', { class: 'box on', x: b.x - b.w / 2, y: b.y, width: b.w, height: b.h, rx: 5, fill: 'none', style: 'stroke-width:8' })] : []));
@@ -175,35 +181,35 @@ function graph_view() {
   }
   const later = () => { if (!waiting) { waiting = true; requestAnimationFrame(draw); } };
   function zoom(by, cx, cy) {
-    const r = picture.getBoundingClientRect(), k = Math.min(4, Math.max(0.01, view.k * by));
+    const r = picture.getBoundingClientRect(), k = Math.min(4, Math.max(0.01, place_of.k * by));
     cx = cx ?? r.width / 2;
     cy = cy ?? r.height / 2;
-    view.x = cx - (cx - view.x) * k / view.k;
-    view.y = cy - (cy - view.y) * k / view.k;
-    view.k = k;
+    place_of.x = cx - (cx - place_of.x) * k / place_of.k;
+    place_of.y = cy - (cy - place_of.y) * k / place_of.k;
+    place_of.k = k;
     later();
   }
   function fit() {
     const r = picture.getBoundingClientRect();
-    view.k = Math.min(1.1, Math.max(0.01, Math.min((r.width - 24) / (x1 - x0), (r.height - 64) / y1)));
-    view.x = r.width / 2 - (x0 + x1) / 2 * view.k;
-    view.y = Math.max(16, (r.height - 32 - y1 * view.k) / 2);
+    place_of.k = Math.min(1.1, Math.max(0.01, Math.min((r.width - 24) / (x1 - x0), (r.height - 64) / y1)));
+    place_of.x = r.width / 2 - (x0 + x1) / 2 * place_of.k;
+    place_of.y = Math.max(16, (r.height - 32 - y1 * place_of.k) / 2);
     later();
   }
   /* All of a small graph, the beginning of a large one, at a size at which it can be read. */
   function begin() {
     fit();
-    if (view.k >= 0.5) return;
-    view.k = 0.85;
-    const r = picture.getBoundingClientRect(), some = box.filter(b => b.y < r.height / view.k);
-    view.x = r.width / 2 - (Math.min(...some.map(b => b.x - b.w / 2)) + Math.max(...some.map(b => b.x + b.w / 2))) / 2 * view.k;
-    view.y = 20;
+    if (place_of.k >= 0.5) return;
+    place_of.k = 0.85;
+    const r = picture.getBoundingClientRect(), some = box.filter(b => b.y < r.height / place_of.k);
+    place_of.x = r.width / 2 - (Math.min(...some.map(b => b.x - b.w / 2)) + Math.max(...some.map(b => b.x + b.w / 2))) / 2 * place_of.k;
+    place_of.y = 20;
   }
   function center(b) {
     const r = picture.getBoundingClientRect();
-    if (view.k < 0.5) view.k = 0.85;
-    view.x = r.width / 2 - b.x * view.k;
-    view.y = r.height / 2 - (b.y + b.h / 2) * view.k;
+    if (place_of.k < 0.5) place_of.k = 0.85;
+    place_of.x = r.width / 2 - b.x * place_of.k;
+    place_of.y = r.height / 2 - (b.y + b.h / 2) * place_of.k;
     later();
   }
   function pick(i, move) {
@@ -230,22 +236,23 @@ function graph_view() {
     zoom(Math.exp(-e.deltaY * (e.deltaMode ? 0.05 : 0.0015)), e.clientX - r.x, e.clientY - r.y);
     e.preventDefault();
   }, { passive: false });
-  dragging(picture, (dx, dy) => { view.x += dx; view.y += dy; later(); }, target => {
+  dragging(picture, (dx, dy) => { place_of.x += dx; place_of.y += dy; later(); }, target => {
     const g = target.closest('[data-box]');
     if (g) pick(+g.dataset.box, false);
     else if (on >= 0) { on = -1; choose({}); later(); }
   });
   new ResizeObserver(() => later()).observe(picture);
   watchers.push(how => {
-    if (how.from === 'graph') return;
-    on = chosen.kernel >= 0 ? first + chosen.kernel : box.findIndex(b => chosen.buffer && b.buffer === chosen.buffer);
+    if (how.from === 'graph' || !picture.isConnected) return;
+    on = chosen.kernel >= 0 ? box_of.get(chosen.kernel) : box.findIndex(b => chosen.buffer && b.buffer === chosen.buffer);
     if (how.show && on >= 0) { show_tab('graph'); center(box[on]); }
     later();
   });
   const used = [...D.families, UNSAID].filter(f => D.kernels.some(k => k.family === f));
   const button = (text, title, fn) => el('button', { type: 'button', title, 'aria-label': title, onclick: fn }, text);
-  const tools = el('div', { class: 'tools' }, button('+', 'Zoom in', () => zoom(1.25)), button('−', 'Zoom out', () => zoom(0.8)), button('All', 'Show all of the graph', fit));
-  const legend = el('div', { class: 'legend' }, used.map(f => el('span', {}, el('i', { style: `background:${color(f, 'light')};border:1px solid ${color(f, 'rim')}` }), f.name)),
+  const tools = el('div', { class: 'tools' }, button('+', 'Zoom in', () => zoom(1.25)), button('−', 'Zoom out', () => zoom(0.8)), button('All', 'Show all of the graph', fit),
+    repeated.length ? button(view.collapsed ? 'Expand repeats' : 'Collapse repeats', 'Repeated blocks of kernels: one of each, or all', () => { view.collapsed = !view.collapsed; rebuild(); }) : '');
+  const legend = el('div', { class: 'legend' }, used.map(f => el('span', { title: f.why }, el('i', { style: `background:${color(f, 'light')};border:1px solid ${color(f, 'rim')}` }), f.name)),
     el('span', {}, el('i', { style: 'background:var(--warm);height:3px;vertical-align:3px' }), measured ? 'share of the time' : 'share of the time, by estimate'));
   return { nodes: [picture, tools, legend], shown: begin, full: true };
 }

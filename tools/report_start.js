@@ -4,14 +4,19 @@ const share = k => k.time / total;
 function kernels_view() {
   const cols = [{ title: '#', of: k => k.i, show: k => k.i + 1 }, { title: 'kernel', text: true, of: k => k.word, show: k => link(k.word, () => choose({ kernel: k.i })) },
     { title: 'nodes', text: true, of: k => k.n.map(i => D.nodes[i].title).join(' + ') || '-' }, { title: 'written as', text: true, of: k => k.family.name, show: k => chip(k.family) },
-    { title: measured ? 'time' : 'time, roughly', of: k => k.time, show: k => ms(k.time) }, { title: 'share', of: share, show: k => percent(share(k)), bar: share },
-    { title: 'multiply-adds', of: k => k.did ?? k.macs, show: k => count(k.did ?? k.macs) }];
+    measured && { title: 'time', of: k => k.time, show: k => ms(k.time) }, { title: measured ? 'share' : 'estimated share', of: share, show: k => percent(share(k)), bar: share },
+    { title: 'multiply-adds', of: k => k.did ?? k.macs, show: k => count(k.did ?? k.macs) }].filter(Boolean);
   if (measured) cols.push({ title: 'GFLOP/s', of: k => rates(k).gflops || 0, show: k => (rates(k).gflops || 0).toFixed(2) }, { title: 'of peak', of: k => rates(k).peak || 0, show: k => percent(rates(k).peak || 0), bar: k => rates(k).peak || 0 });
   cols.push({ title: 'bytes', of: k => k.bytes, show: k => bytes(k.bytes) });
   if (measured) cols.push({ title: 'GB/s', of: k => rates(k).gbps || 0, show: k => (rates(k).gbps || 0).toFixed(2) }, { title: 'calls', of: k => k.calls || 0, show: k => group(k.calls || 0) });
   const B = D.bench, note = measured ? `Measured on ${B.cpu || 'this machine'}, ${B.threads} thread${B.threads > 1 ? 's' : ''}, ${group(B.n)} runs: median ${ms(B.p50)}, least ${ms(B.min)}. The machine reaches ${B.gflops.toFixed(1)} GFLOP/s and reads ${B.gbps.toFixed(1)} GB/s. A multiply-add counts as two.`
-    : 'Times are rough estimates that ingot plans with. With --bench every kernel is measured.';
-  return { nodes: [el('p', { class: 'note' }, note), table(cols, D.kernels, { on: k => k.i === chosen.kernel })] };
+    : 'Shares of the run time come from the cost model of the compiler. With --bench every kernel is measured.';
+  const shown = D.kernels.filter(k => !hidden_in(k.i)), used = [...D.families, UNSAID].filter(f => D.kernels.some(k => k.family === f));
+  const folded = repeated.map(r => el('p', { class: 'note' }, `Kernels ${r.from + 1} to ${r.from + r.length} repeat ${r.times - 1} more time${r.times > 2 ? 's' : ''}, up to kernel ${r.from + r.length * r.times}.`));
+  return { nodes: [el('p', { class: 'note' }, note), ...folded,
+    repeated.length ? el('p', {}, el('button', { class: 'more', type: 'button', onclick: () => { view.collapsed = !view.collapsed; rebuild(); } }, view.collapsed ? `Show all ${group(D.kernels.length)} kernels` : 'Collapse repeats')) : '',
+    table(cols, shown, { on: k => k.i === chosen.kernel }), el('h2', { style: 'margin:18px 0 6px' }, 'Kernel families'),
+    table([{ title: 'written as', text: true, of: f => f.name, show: f => chip(f) }, { title: 'what it means', text: true, of: f => f.why }, { title: 'kernels', of: f => D.kernels.filter(k => k.family === f).length }], used, {})] };
 }
 
 function sizes_view() {
@@ -28,6 +33,7 @@ function nodes_view() {
   const where = n => n.k.length ? n.k.map(i => i + 1).join(', ') : n.gone ? 'computed while compiling, or part of others' : 'costs nothing';
   return { nodes: [el('p', { class: 'note' }, 'Nodes of the model as its file has them, with the kernels that compute them.'),
     table([{ title: '#', of: n => n.i, show: n => n.i + 1 }, { title: 'operator', text: true, of: n => n.op }, { title: 'node', text: true, of: n => n.title, show: n => link(n.title, () => choose_node_here(n)) },
+      { title: 'attributes', text: true, of: n => n.attrs || '', show: n => el('code', {}, n.attrs && n.attrs.length > 120 ? n.attrs.slice(0, 119) + '…' : n.attrs || '') },
       { title: 'result', text: true, of: n => n.out.length ? n.out[0][1] : '', show: n => el('span', { class: 'type' }, n.out.length ? n.out[0][1] : '') }, { title: 'kernels', text: true, of: where }], D.nodes, { on: n => n.i === chosen.node })] };
 }
 const choose_node_here = n => choose({ node: n.i, kernel: n.k.length ? n.k[0] : -1 });
@@ -59,6 +65,11 @@ function messages_view() {
 const TABS = [['graph', 'Graph', graph_view, true], ['memory', 'Memory', memory_view, true], ['kernels', 'Kernels', kernels_view, true], ['nodes', 'Nodes', nodes_view, true], ['sizes', 'Sizes', sizes_view, true],
   ['errors', 'Errors', errors_view, !!D.errors], ['layers', 'Layers', layers_view, !!D.quantized], ['messages', 'Warnings', messages_view, true]].filter(t => t[3]);
 const made = {};
+/* Draws the views again that show kernels, after repeats were collapsed or expanded. */
+function rebuild() {
+  for (const name of ['graph', 'kernels']) { delete made[name]; find('#view-' + name).replaceChildren(); }
+  show_tab(TABS.find(([id]) => !find('#view-' + id).hidden)[0]);
+}
 function show_tab(name, focus) {
   for (const [id] of TABS) {
     const tab = find('#tab-' + id), is = id === name;
@@ -80,7 +91,7 @@ function start() {
   find('#title').append(D.model, el('small', {}, `for ${D.target}`));
   const figures = [['kernels', group(D.kernels.length)], ['nodes', group(D.file_nodes || D.nodes.length)], D.parameters && ['parameters', count(D.parameters)], D.macs && ['multiply-adds', count(D.macs)],
     M.planned && ['arena', [bytes(M.arena), el('small', {}, M.bound && M.arena > M.bound ? ` ≥ ${bytes(M.bound)}` : '')]], ['weights', bytes(M.weights)], M.code && ['code', bytes(B ? B.text : M.code)],
-    B ? ['time', [ms(B.p50), el('small', {}, B.gflops ? ` ${(2e-6 * D.kernels.reduce((s, k) => s + (k.did || 0), 0) / B.p50).toFixed(1)} of ${B.gflops.toFixed(0)} GFLOP/s` : '')]] : ['time, roughly', ms(total)],
+    B ? ['time', [ms(B.p50), el('small', {}, B.gflops ? ` ${(2e-6 * D.kernels.reduce((s, k) => s + (k.did || 0), 0) / B.p50).toFixed(1)} of ${B.gflops.toFixed(0)} GFLOP/s` : '')]] : null,
     D.messages.length && ['warnings', group(D.messages.length)]].filter(Boolean);
   find('#figures').append(...figures.map(f => el('div', {}, el('dt', {}, f[0]), el('dd', {}, f[1]))));
   const go = (i, by) => show_tab(TABS[(i + by + TABS.length) % TABS.length][0], true);

@@ -7,6 +7,7 @@
  */
 #include "api/own.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,11 +102,21 @@ static void read_kernels(Ctx *c, Bench *a, const char *text) {
   a->out->nkernel = m->written.nprofile;
 }
 
+/* A kernel faster than the peak shows that other programs used the CPU while the peak was measured.
+ * Measures again then and keeps the best: percentages above 100 would mean nothing. */
 static void measure_peak(Ctx *c, Bench *a) {
-  Peak p = api_peak(c, &a->folder, a->build ? a->build->cc : NULL,
-                    a->m->wish.threads > 1 ? a->m->wish.threads : 1);
-  a->out->peak_gflops = p.gflops;
-  a->out->peak_gbps = p.gbps;
+  enum { ATTEMPTS = 3 };
+  IngotBench *r = a->out;
+  double most = 0;
+  for (u32 i = 0; i < r->nkernel; i++) {
+    const IngotKernel *k = &r->kernel[i];
+    if (k->ms > 0) most = fmax(most, 2e-6 * (k->macs - k->whole) / k->ms);
+  }
+  for (u32 i = 0; i < ATTEMPTS && (!i || most > r->peak_gflops); i++) {
+    Peak p = api_peak(c, &a->folder, a->build ? a->build->cc : NULL, r->threads);
+    r->peak_gflops = fmax(r->peak_gflops, p.gflops);
+    r->peak_gbps = fmax(r->peak_gbps, p.gbps);
+  }
 }
 
 static void run_program(Ctx *c, void *arg) {
@@ -116,6 +127,10 @@ static void run_program(Ctx *c, void *arg) {
   const char *program = folder_file(c, &a->folder, "program"),
              *inputs = folder_file(c, &a->folder, "in.npz");
   char seconds[32], seed[32];
+  Words w = {0};
+  words_compiler(c, &w, b.cc);
+  r->compiler = str_text(
+      c, str_fmt(c, "%s -O%s", compiler_version(c, &a->folder, &w), b.optimize ? b.optimize : "2"));
   b.output = program;
   b.c.name = "model";
   b.c.selftest = -1;
@@ -177,6 +192,9 @@ void api_bench(Bench *a) {
   api_passes(m, NULL);
   if (a->build && a->build->c.profile && !(e->info.flags & INGOT_NATIVE))
     fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);
+  a->out->cpu = api_cpu_name(c);
+  a->out->target = m->machine.target ? m->machine.target->name : "scalar";
+  a->out->threads = m->wish.threads > 1 ? m->wish.threads : 1;
   e->bench(a);
 }
 

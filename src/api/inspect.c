@@ -117,16 +117,6 @@ static void fact_json(Report *r, const Fact *f) {
   text_puts(&r->out, ",");
 }
 
-/* Every weight is read for every token, so memory bounds their number. */
-static void bound_part(Report *r) {
-  double rate = api_read_rate(r->facts.weights, r->facts.nweights);
-  if (rate <= 0) return;
-  text_fmt(&r->out,
-           r->json ? "\"read_gb_per_s\":%.1f,\"tokens_per_s_at_most\":%.1f,"
-                   : "one thread reads %.1f GB/s here: at most %.1f tokens per second\n",
-           rate / 1e9, rate / (double)r->facts.token_bytes);
-}
-
 /* Of a file that has weights and facts, but no operators. */
 static void weights_part(Report *r) {
   Ctx *c = r->m->c;
@@ -157,7 +147,6 @@ static void weights_part(Report *r) {
              (unsigned long long)x->bytes);
   }
   text_puts(&r->out, r->json ? "]," : "");
-  if (f->token_bytes) bound_part(r);
 }
 
 /* Some files list a domain twice. */

@@ -90,9 +90,9 @@ static void put_bench(PageReport *r) {
   page_number(t, ",\"p99\":", b->p99_ms);
   page_number(t, ",\"gflops\":", b->peak_gflops);
   page_number(t, ",\"gbps\":", b->peak_gbps);
-  page_cstr(t, ",\"cpu\":", api_cpu_name(r->c));
+  page_cstr(t, ",\"cpu\":", b->cpu);
   text_fmt(t, ",\"text\":%llu,\"data\":%llu,\"threads\":%u}", (unsigned long long)b->text_bytes,
-           (unsigned long long)b->data_bytes, r->m->wish.threads > 1 ? r->m->wish.threads : 1);
+           (unsigned long long)b->data_bytes, b->threads);
 }
 
 static void put_errors(PageReport *r) {

@@ -307,14 +307,13 @@ static void put_bufs(PageReport *r, const char *before, const BufIds *list) {
   text_puts(&r->out, "]");
 }
 
-/* {"family":row,"size":..,"why":..}, in the order they were chosen in */
+/* {"family":row,"size":..,"reason":..}, in the order in which they were chosen */
 static void put_notes(PageReport *r, const KernelNote *x) {
   Text *t = &r->out;
   if (!x) return;
   put_notes(r, x->before);
   text_fmt(t, "%s{\"family\":%u", x->before ? "," : "", x->family);
   if (x->size) page_str(r, ",\"size\":", x->size);
-  page_cstr(t, ",\"why\":", family_info[x->family].why);
   if (x->reason) page_str(r, ",\"reason\":", x->reason);
   text_puts(t, "}");
 }
@@ -322,6 +321,7 @@ static void put_notes(PageReport *r, const KernelNote *x) {
 static void put_families(Text *t) {
   for (u32 i = 0; i < FA_COUNT; i++) {
     page_cstr(t, i ? ",{\"name\":" : ",\n\"families\":[{\"name\":", family_info[i].title);
+    page_cstr(t, ",\"why\":", family_info[i].why);
     text_fmt(t, ",\"hue\":%d}", family_info[i].hue);
   }
   text_puts(t, "]");

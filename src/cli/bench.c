@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- kernels ---- */
 
@@ -10,7 +11,7 @@
 typedef struct Rate {
   double share;        /* of the time of all kernels, 0 to 1 */
   double gflops, gbps; /* gbps: of all bytes that its calls touch */
-  double peak_share;   /* gflops of those of the machine; 0: not known; NaN: of integers */
+  double peak_share;   /* fraction of the f32 peak; 0: unknown; NaN: integers, or above the peak */
 } Rate;
 
 static double total_ms(const IngotBench *b) {
@@ -24,28 +25,45 @@ static Rate rate_of(const IngotBench *b, const IngotKernel *k, double total) {
   if (total > 0) r.share = k->ms / total;
   if (k->ms > 0) r.gflops = 2e-6 * k->macs / k->ms;
   if (k->ms > 0) r.gbps = 1e-6 * k->bytes * k->calls / k->ms;
-  int whole = 2 * k->whole > k->macs; /* most of them, and the peak is that of floats */
-  r.peak_share = whole ? (double)NAN : 0;
-  if (b->peak_gflops > 0 && !whole) r.peak_share = r.gflops / b->peak_gflops;
+  int integers = 2 * k->whole > k->macs;
+  if (b->peak_gflops > 0) r.peak_share = r.gflops / b->peak_gflops;
+  if (integers || r.peak_share > 1) r.peak_share = (double)NAN;
   return r;
 }
 
+static int slowest_first(const void *a, const void *b) {
+  const IngotKernel *x = *(const IngotKernel *const *)a, *y = *(const IngotKernel *const *)b;
+  return (x->ms < y->ms) - (x->ms > y->ms);
+}
+
+/* Prints the kernels by descending time; '#' is the position in a run. */
 static void print_kernels(const IngotBench *b) {
   double total = total_ms(b);
-  printf("\n%10s %6s %6s %14s %9s %7s %11s %7s  %s\n", "ms", "share", "calls", "multiply-adds",
-         "GFLOP/s", "of peak", "bytes", "GB/s", "values");
+  int busy = 0;
+  const IngotKernel **order = malloc((b->nkernel + 1) * sizeof *order);
+  for (uint32_t i = 0; order && i < b->nkernel; i++) order[i] = &b->kernel[i];
+  if (order) qsort(order, b->nkernel, sizeof *order, slowest_first);
+  printf("\n%4s %10s %6s %6s %14s %9s %7s %11s %7s  %s\n", "#", "ms", "share", "calls",
+         "multiply-adds", "GFLOP/s", "of peak", "bytes", "GB/s", "values");
   for (uint32_t i = 0; i < b->nkernel; i++) {
-    const IngotKernel *k = &b->kernel[i];
+    const IngotKernel *k = order ? order[i] : &b->kernel[i];
     Rate r = rate_of(b, k, total);
-    printf("%10.5f %5.1f%% %6.0f %14.0f %9.2f ", k->ms, 100 * r.share, k->calls, k->macs, r.gflops);
+    int integers = 2 * k->whole > k->macs;
+    printf("%4d %10.5f %5.1f%% %6.0f %14.0f %9.2f ", (int)(k - b->kernel) + 1, k->ms, 100 * r.share,
+           k->calls, k->macs, r.gflops);
     if (isnan(r.peak_share))
-      printf("%7s", "int");
+      printf("%7s", integers ? "int" : "busy");
     else
       printf("%6.1f%%", 100 * r.peak_share);
     printf(" %11.0f %7.2f  %s\n", k->bytes, r.gbps, k->nodes);
+    busy |= isnan(r.peak_share) && !integers;
   }
-  printf("%10.5f in %u kernels; the peak of this machine: %.1f GFLOP/s of floats, %.1f GB/s read\n",
-         total, b->nkernel, b->peak_gflops, b->peak_gbps);
+  free(order);
+  printf(
+      "     %10.5f in %u kernels; peak of this machine: %.1f GFLOP/s in f32, %.1f GB/s read from "
+      "memory\n",
+      total, b->nkernel, b->peak_gflops, b->peak_gbps);
+  if (busy) puts("busy: faster than the measured peak; other programs used the CPU meanwhile");
 }
 
 static void print_kernels_json(const IngotBench *b) {
@@ -65,23 +83,37 @@ static void print_kernels_json(const IngotBench *b) {
 
 /* ---- engines ---- */
 
+static double runs_per_s(const IngotBench *b) {
+  return b->p50_ms > 0 ? 1000 / b->p50_ms : 0;
+}
+
 static void print(const Args *a, const char *engine, const IngotBench *b, int first) {
   if (a->json) {
     printf("%s\n{\"engine\":\"%s\",\"n\":%d,\"min_ms\":%.6f,\"p50_ms\":%.6f,\"p90_ms\":%.6f,\"p99_"
            "ms\":"
-           "%.6f,\"first_ms\":%.3f,"
+           "%.6f,\"runs_per_s\":%.3f,\"first_ms\":%.3f,"
            "\"build_ms\":%.3f,\"rss_kb\":%llu,\"text_bytes\":%llu,\"data_bytes\":%llu",
-           first ? "[" : ",", engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms,
-           b->build_ms, (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
-           (unsigned long long)b->data_bytes);
+           first ? "[" : ",", engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms,
+           runs_per_s(b), b->first_ms, b->build_ms, (unsigned long long)b->rss_kb,
+           (unsigned long long)b->text_bytes, (unsigned long long)b->data_bytes);
+    json_text(",\"cpu\":", b->cpu);
+    json_text(",\"target\":", b->target);
+    json_text(",\"compiler\":", b->compiler ? b->compiler : "");
+    printf(",\"threads\":%u", b->threads);
     if (a->per_kernel) print_kernels_json(b);
     printf("}");
     return;
   }
-  printf("%-8s %7d %10.4f %10.4f %10.4f %10.4f %10.1f %10.1f %9llu %9llu %10llu\n", engine, b->n,
-         b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, b->first_ms, b->build_ms,
-         (unsigned long long)b->rss_kb, (unsigned long long)b->text_bytes,
-         (unsigned long long)b->data_bytes);
+  if (first)
+    printf("%s, %u thread%s\n%-8s %7s %10s %10s %10s %10s %9s %10s %10s %9s %9s %10s  %s\n", b->cpu,
+           b->threads, b->threads > 1 ? "s" : "", "engine", "runs", "min ms", "P50 ms", "P90 ms",
+           "P99 ms", "runs/s", "first ms", "build ms", "peak KB", "code B", "const B",
+           "target, compiler");
+  printf("%-8s %7d %10.4f %10.4f %10.4f %10.4f %9.*f %10.1f %10.1f %9llu %9llu %10llu  %s%s%s\n",
+         engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, runs_per_s(b) < 100 ? 2 : 0,
+         runs_per_s(b), b->first_ms, b->build_ms, (unsigned long long)b->rss_kb,
+         (unsigned long long)b->text_bytes, (unsigned long long)b->data_bytes, b->target,
+         b->compiler ? ", " : "", b->compiler ? b->compiler : "");
   if (a->per_kernel) print_kernels(b);
 }
 
@@ -152,9 +184,6 @@ int verb_bench(const Args *given) {
     watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     watch_task(NULL);
-    if (!s && !said && !a->json)
-      printf("%-8s %7s %10s %10s %10s %10s %10s %10s %9s %9s %10s\n", "engine", "runs", "min ms",
-             "P50 ms", "P90 ms", "P99 ms", "first ms", "build ms", "peak KB", "code B", "const B");
     if (!s) print(a, engine, &b, !said);
     if (i == 0 || s) say_messages(m, a->quiet || i); /* warnings are the same for all */
     if (s) say_hint(m, a);

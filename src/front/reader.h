@@ -190,8 +190,6 @@ struct ModelFacts {
   u64 params, bytes; /* elements of its weights, and their bytes */
   u64 token_bytes;   /* of a language model: read for every token; 0: it is none */
   u64 kv_bytes;      /* and, of keys and values in f16, for every position before it */
-  const u8 *weights; /* and some of what is read, by which that can be timed */
-  size_t nweights;
 };
 
 /* The day that a template is told where the program cannot fill in its own: 1 January 2026. */

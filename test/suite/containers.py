@@ -252,7 +252,6 @@ def smollm2(env):
              "heads": 9, "key_value_heads": 3, "head_size": 64, "vocabulary": 49152, "context": 8192, "bytes_read_per_token": 96576768,
              "KV_bytes_per_position": 23040, "parameters": 134515008}
     want({key: got.get(key) for key in facts} == facts, f"inspect: {got}")
-    want(abs(got["read_gb_per_s"] * 1e9 / 96576768 / got["tokens_per_s_at_most"] - 1) < 0.1, f"inspect: {got}")
     want({(t["type"], t["count"], t["elements"], t["bytes"]) for t in got["tensors"]} ==
          {("Q4_1", 210, 106168320, 66355200), ("Q8_0", 1, 28311552, 30081024), ("F32", 61, 35136, 140544)}, f"inspect: {got['tensors']}")
 

@@ -86,10 +86,19 @@ def table(env):
     if sum(k["multiply_adds"] for k in strips) != macs:
         raise Fail(f"kernels of two threads do {sum(k['multiply_adds'] for k in strips)} multiply-adds, the model has {macs}")
     text = must([*bench, "--march", "multi", "--threads", "2", "--threads-grain", "1"], "bench")
-    if "of peak" not in text or "conv2" not in text or "kernels; the peak of this machine" not in text:
+    if "of peak" not in text or "conv2" not in text or "kernels; peak of this machine" not in text:
         raise Fail(f"no table of kernels:\n{text}")
-    if "of floats" not in text or "%" not in text.split("conv2")[0].splitlines()[-1]:
+    if "in f32" not in text or "%" not in text.split("conv2")[0].splitlines()[-1]:
         raise Fail(f"floats are not set beside the peak of floats:\n{text}")
+    head = text.splitlines()
+    if "2 threads" not in head[0] or "runs/s" not in head[1] or "-O2" not in head[2]:
+        raise Fail(f"no header with threads, throughput, target and compiler:\n{text}")
+    rows = [float(row.split()[1]) for row in head if re.match(r" *\d+ +\d+\.\d{5} +\d", row)]
+    if len(rows) < 4 or rows != sorted(rows, reverse=True):
+        raise Fail(f"kernels are not listed by descending time:\n{text}")
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)%", text)]
+    if max(shares) > 100:
+        raise Fail(f"a share of {max(shares)} %:\n{text}")
     whole = os.path.join(env.scratch("profile", "whole"), "digits8.onnx")
     must([env.ingot, "quantize", model, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", whole, "--quiet"], "quantize")
     layers = {"conv1": 72 * 64, "conv2": 72 * 16 * 64, "fc": 2560}

@@ -31,7 +31,7 @@ Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o
 
 /* ---- facts ---- */
 
-enum { MOST_LAYERS = 1 << 16, GAP = 4096 }; /* between tensors: an alignment, at most */
+enum { MOST_LAYERS = 1 << 16 };
 
 /* A size, and its keys in GGUF and in config.json. */
 typedef struct SizeKey {
@@ -101,18 +101,6 @@ static void count_tensors(LmFile *f, ModelFacts *out) {
   }
 }
 
-/* Tensors from the first on that lie behind each other, in one file. */
-static void some_weights(const LmFile *f, ModelFacts *out) {
-  const u8 *end = NULL;
-  for (u32 i = 0; i < f->tensor.n; i++) {
-    const Stored *t = &f->tensor.at[i];
-    if (!i) out->weights = t->at;
-    if (i && ((uintptr_t)t->at < (uintptr_t)end || (uintptr_t)t->at - (uintptr_t)end > GAP)) break;
-    end = t->at + t->bytes;
-  }
-  out->nweights = end ? (size_t)(end - out->weights) : 0;
-}
-
 /* Every weight once; of embeddings that are not the output too, one row. */
 static void cost_of_token(LmFile *f, ModelFacts *out, const i64 *size) {
   const Stored *embed = lm_tensor(f, f->gguf ? "token_embd.weight" : "model.embed_tokens.weight");
@@ -121,7 +109,6 @@ static void cost_of_token(LmFile *f, ModelFacts *out, const i64 *size) {
   u64 row = embed->dim[0] ? embed->bytes / (u64)embed->dim[0] : 0;
   out->token_bytes = out->bytes - (head ? embed->bytes - row : 0);
   say(f->c, out, "bytes read per token", out->token_bytes);
-  some_weights(f, out);
   i64 heads = size[SZ_kv_heads] ? size[SZ_kv_heads] : size[SZ_heads];
   if (!size[SZ_layers] || !heads || !size[SZ_head] || size[SZ_layers] > MOST_LAYERS) return;
   u64 n = 2 * 2; /* keys and values, f16 */

@@ -145,31 +145,35 @@ static double const_bytes(Graph *g) {
   return all;
 }
 
-/* What is said where gains are worth more than MOST. */
-static void say(const Unit *u, const WinoPlan *p, double model, double more) {
+/* Warns when the transformed weights take much more memory than those of the model. */
+static void warn_growth(const Unit *u, const WinoPlan *p, double model, double more) {
   u32 n = 0;
   for (u32 i = 0; i < p->w.n; i++) n += p->w.at[i].choice < CHOICES - 1;
   warn(u->c, LOC_NONE,
-       "the weights take %.0f MB, %.1f times those of the model: transformed by Winograd's method, "
-       "%u of them are worth it; --optimize-for size does without",
-       (model + more) / 1e6, (model + more) / model, n);
+       "the weights grow from %.1f to %.1f MB: Winograd's method transforms those of %u 3x3 "
+       "convolutions; --optimize-for size avoids it",
+       model / 1e6, (model + more) / 1e6, n);
 }
+
+/* Growth of the weights, as a fraction of the model and in bytes, that is worth a warning. */
+#define NOTED_GROWTH 0.2
+#define NOTED_BYTES  (4 << 20)
 
 static void budget(const Unit *u, WinoPlan *p) {
   double model = const_bytes(u->g), own = 0, low = 0;
   for (u32 i = 0; i < p->w.n; i++) own += p->w.at[i].bytes;
   double room = fmax((figures.wino_most - 1) * model, figures.wino_free);
   double high = figures.wino_worth * graph_macs(u->g, true) / (model + 1);
-  if (choose(p, 0) <= own + room) return;
-  for (u32 i = 0; i < 40; i++) {
+  double all = choose(p, 0);
+  for (u32 i = 0; i < 40 && all > own + room; i++) {
     double mid = (low + high) / 2;
     if (choose(p, mid) <= own + room)
       high = mid;
     else
       low = mid;
   }
-  double all = choose(p, high);
-  if (all > own + room) say(u, p, model, all - own);
+  if (all > own + room) all = choose(p, high);
+  if (all - own > fmax(NOTED_GROWTH * model, NOTED_BYTES)) warn_growth(u, p, model, all - own);
 }
 
 /* The choice for a convolution with these weights. No tuning takes what is less accurate than that

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Compares what two versions of ingot generate: for changes that must not change generated code.
+
+    make replay OLD=COMMIT [NAMES=1] [MODELS=conv] [EVERY=10]
+    bench/replay.py OLD_BINARY [NEW_BINARY] [--names] [--only TEXT] [--every N] [--targets scalar,avx2]
+
+In: two ingot binaries; NEW is build/ingot by default. Models: text IR of test/**/*.t, the models that the tests and benchmarks left in build/ (run
+`make test` once to have them), models/, docs/*.ing. Out: for every model, C for six targets, bytecode and Prog text of both versions; what differs is
+listed by kernel (C function, or kernel of the Prog text), with the first differing line. A model that both versions refuse with the same exit code
+counts as equal. Exit code 1 if anything differs.
+
+Comments never count. With --names identifiers do not count either: each text is compared after its identifiers were replaced by numbers in order of
+first use (alpha-renaming), so a renamed variable is equal and a swapped one is not.
+"""
+import argparse
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TARGETS = ("scalar", "sse2", "avx2", "avx512", "neon", "simd128")
+LIMIT = 120  # seconds of one command
+SHOWN = 12   # models listed per kind of output
+KEYWORDS = set("auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+               "short signed sizeof static struct switch typedef union unsigned void volatile while".split())
+
+
+def models(only, every, folder):
+    """Paths of all models, sorted; text IR of .t files is written into folder."""
+    found = []
+    for path in glob.glob(os.path.join(ROOT, "test", "golden", "**", "*.t"), recursive=True) + glob.glob(os.path.join(ROOT, "test", "exec", "**", "*.t"), recursive=True):
+        with open(path, encoding="utf-8") as f:
+            head = f.read().partition("\n# expect\n")[0]
+        out = os.path.join(folder, os.path.relpath(path, ROOT).replace(os.sep, "_")[:-2] + ".ing")
+        with open(out, "w", encoding="utf-8") as f:
+            f.write("".join(line for line in head.splitlines(keepends=True) if not line.startswith("#")) + "\n")
+        found.append(out)
+    for pattern in ("models/*.onnx", "docs/*.ing", "build/*/**/*.onnx", "build/*/**/*.tflite", "build/decoders/*.gguf"):
+        found += [p for p in glob.glob(os.path.join(ROOT, pattern), recursive=True) if not re.search(r"/build/(bad|tmp|venv|lm|ml|tflite|other|replay)/", p)]
+    found = sorted({p for p in found if not only or only in p}, key=os.path.basename)
+    return found[::every]
+
+
+def outputs(ingot, model, targets):
+    """kind of output -> text or bytes; an exit code where the command fails."""
+    got = {}
+    with tempfile.TemporaryDirectory() as d:
+        jobs = {"C " + t: ["compile", model, "--march", t, "--weights", "inline", "--quiet", "-f", "net", "-o", os.path.join(d, "net.c")] for t in targets}
+        jobs["bytecode"] = ["compile", model, "--quiet", "-o", os.path.join(d, "net.igb")]
+        jobs["Prog"] = ["opt", model, "--quiet"]
+        for kind, args in jobs.items():
+            try:
+                ran = subprocess.run([ingot, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                got[kind] = "time limit"
+                continue
+            if ran.returncode:
+                got[kind] = ran.returncode
+            elif kind == "Prog":
+                got[kind] = ran.stdout.decode()
+            elif kind == "bytecode":
+                with open(args[-1], "rb") as f:
+                    got[kind] = f.read()
+            else:
+                got[kind] = "".join(open(args[-1][:-1] + ext, encoding="utf-8").read() for ext in "hc")
+    return got
+
+
+def parts(text):
+    """[(name of the kernel or function, its text)] without comments."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r"(^|\s)#(?!(if|else|endif|elif|define|undef|include|pragma|error|line)).*", "", text)
+    out, name, lines = [], "file", []
+    for line in text.splitlines():
+        head = re.match(r'kernel "([^"]*)"', line) or re.match(r"[A-Za-z_][\w *]*?\b(\w+)\([^;]*\{$", line)
+        if head:
+            out.append((name, lines))
+            name, lines = head[1], []
+        if line.strip():
+            lines.append(line.rstrip())
+    return out + [(name, lines)]
+
+
+def renamed(lines):
+    """Replaces identifiers by their order of first use in this part."""
+    seen = {}
+    change = lambda m: m[0] if m[0] in KEYWORDS else f"v{seen.setdefault(m[0], len(seen))}"
+    return [re.sub(r"[A-Za-z_]\w*", change, line) for line in lines]
+
+
+def difference(a, b, names):
+    """None where two outputs are equal, else what differs."""
+    if a == b:
+        return None
+    if not isinstance(a, str) or not isinstance(b, str):
+        sizes = [f"{len(x)} bytes" if isinstance(x, bytes) else f"exit {x}" if isinstance(x, int) else "text" for x in (a, b)]
+        return f"{sizes[0]} vs {sizes[1]}"
+    old, new = parts(a), parts(b)
+    if len(old) != len(new):
+        return f"{len(old)} vs {len(new)} kernels and functions"
+    for (name, x), (_, y) in zip(old, new):
+        if names:
+            x, y = renamed(x), renamed(y)
+        if x != y:
+            line = next((i for i, (p, q) in enumerate(zip(x, y)) if p != q), min(len(x), len(y)))
+            shown = [(z[line] if line < len(z) else "(end)").strip()[:120] for z in (x, y)]
+            return f"{name}: {shown[0]}  ->  {shown[1]}"
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser(description="compares what two versions of ingot generate")
+    p.add_argument("old")
+    p.add_argument("new", nargs="?", default=os.path.join(ROOT, "build", "ingot"))
+    p.add_argument("--names", action="store_true", help="identifiers do not count")
+    p.add_argument("--only", help="only models whose path contains this text")
+    p.add_argument("--every", type=int, default=1, help="only every Nth model")
+    p.add_argument("--targets", default=",".join(TARGETS))
+    a = p.parse_args()
+    compared, differ = Counter(), {}
+    with tempfile.TemporaryDirectory() as folder:
+        some = models(a.only, a.every, folder)
+        def one(model):
+            x, y = (outputs(os.path.abspath(v), model, a.targets.split(",")) for v in (a.old, a.new))
+            return model, {kind: difference(x[kind], y[kind], a.names) for kind in x}
+        with ThreadPoolExecutor(2) as pool:
+            for model, kinds in pool.map(one, some):
+                for kind, what in kinds.items():
+                    compared[kind] += 1
+                    if what:
+                        differ.setdefault(kind, []).append((os.path.relpath(model, ROOT) if model.startswith(ROOT) else os.path.basename(model), what))
+    for kind, n in compared.items():
+        bad = differ.get(kind, [])
+        print(f"{kind}: {n} compared, {len(bad)} differ")
+        for model, what in bad[:SHOWN]:
+            print(f"  {model}: {what}")
+        if len(bad) > SHOWN:
+            print(f"  and {len(bad) - SHOWN} more")
+    print(f"{sum(compared.values())} outputs of {len(some)} models, {sum(map(len, differ.values()))} differ")
+    return 1 if differ or not some else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
