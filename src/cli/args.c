@@ -344,7 +344,6 @@ static const struct {
     {"text", "perplexity", "-f --file", 0},
     {"text", "tokenize", "-p --prompt", 0},
     {"system", NULL, "-sys --system-prompt", 0},
-    {"stop", "play", "-r --reverse-prompt", 0},
     {"single-turn", NULL, "-st", 0},
     {"conversation", NULL, "-cnv", 0},
     {"raw", NULL, "-no-cnv --no-conversation", 0},

@@ -74,7 +74,8 @@ static IngotStatus say_inputs(Ingot *m, const Args *a, int k) {
 IngotStatus prepare_others(Ingot *m, const Args *a) {
   IngotStatus s = INGOT_OK;
   Ingot *more;
-  if (a->nmodels > 1 && a->tune) return (IngotStatus)refuse(a, "--tune measures one model");
+  if (a->nmodels > 1 && a->tune)
+    return (IngotStatus)refuse(a, "--tune measures one model: tune each, then give --tuned FILE");
   for (int k = 1; !s && k < a->nmodels; k++) {
     s = ingot_also(m, a->models[k].path, &more);
     if (!s) s = say_sizes(more, a, k);
@@ -156,8 +157,9 @@ IngotStatus prepare(Ingot *m, const Args *a) {
     s = say_sizes(m, a, 0); /* a program runs, and the function with it, when opened */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
   if (!s && ingot_is_vm(m) && shapes_program(a))
-    return refuse_option(a, shapes_program(a),
-                         "the file is bytecode, a program already made: say it to compile");
+    return refuse_option(
+        a, shapes_program(a),
+        "the file is bytecode, a compiled program: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
@@ -505,8 +507,10 @@ static int compile_bytecode(const Args *a) {
                           {"threads-api", a->threads_api != NULL},
                           {"threads-grain", a->threads_grain != 0}};
   const char *only_c = first_said(o, sizeof o / sizeof *o);
-  if (only_c) return refuse_option(a, only_c, "is for C, and --output names a file of bytecode");
-  if (a->nmodels > 1) return refuse(a, "a file of bytecode has one model");
+  if (only_c)
+    return refuse_option(a, only_c, "is for C, but --output names a file of bytecode (.igb)");
+  if (a->nmodels > 1)
+    return refuse(a, "a file of bytecode holds one model: write one .igb for each");
   Args all = *a;
   all.writes[all.nwrites++] = a->output;
   Ingot *m = open_or_complain();

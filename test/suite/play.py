@@ -143,7 +143,7 @@ def refused(env):
     """Before anything is compiled: templates that are missing, or have no such message; a question that a pipe asks ends with its status; what is kept can be removed."""
     folder = os.path.dirname(made(env))
     for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "has no such message"),
-                                 ("tiny.gguf", ["--system", "x", "--raw"], 2, "--raw is none")):
+                                 ("tiny.gguf", ["--system", "x", "--raw"], 2, "leave out --system")):
         if why not in play(env, os.path.join(folder, name), "-p", "ab", *words, rc=rc, cc="/bin/false").text():
             raise Fail(f"{name}: no word of {why!r}")
     got = play(env, made(env), "--max-tokens", "2", stdin=b"ab\n" + b"x" * 100 + b"\nab\n", rc=4, cc="/no/compiler")
