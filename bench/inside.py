@@ -3,7 +3,7 @@
 
     bench/inside.py [--only NAME,.. | --all] [--rounds N] [--json FILE]
 
-All three are in this process and take turns, round by round: C and jit as libraries that `ingot build` makes (-O3, --via llvm), vm through the
+All three are in this process and take turns, round by round: C and jit as libraries that `ingot build` makes (-O3, --backend llvm), vm through the
 Python package. A turn begins with a call that does not count: caches are then as a call of the same engine has left them. Prints of each the least milliseconds of the processor, as other programs only make it worse, how many times as long as C vm and
 jit take, and how many times as long as vm the tree walker takes for one run (networks of up to 400 million multiply-adds). Unless they are left out (--no-first), also the milliseconds from the file to the first result of jit (`ingot bench`) and of ingot with gcc (its library and one run); at
 the end geometric means, and what had to be reached. bench/nets.py makes the networks; one that only vm takes is left out. Those of NETS, on a quiet machine with two cores, take about five minutes. Runs on build/venv/bin/python.
@@ -42,7 +42,7 @@ def runs(net, model, folder, feeds):
     """By engine: what runs it once; and the seconds until the library of the C is there and has run."""
     name = re.sub(r"\W", "_", net)
     made, start = {}, time.perf_counter()
-    for engine, words in (("c", ["-O3"]), ("jit", ["--via", "llvm"])):
+    for engine, words in (("c", ["-O3"]), ("jit", ["--backend", "llvm"])):
         lib = library.Library(folder, model, f"{name}_{engine}", ["--march", "native", *words, *shapes(feeds)])
         outs = lib.outputs()
         args = lib.words([*(np.ascontiguousarray(feeds[n]) for n in lib.names("INPUT")), *outs])

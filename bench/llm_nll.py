@@ -48,13 +48,13 @@ def main():
         text, source = os.path.join(folder, "text"), os.path.join(folder, "f16.gguf")
         with open(text, "w", encoding="utf-8") as f:
             f.write(TEXT)
-        subprocess.run([INGOT, "quantize", o.model, "--to", "F16", "-o", source, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([INGOT, "quantize", o.model, "--type", "F16", "-o", source, "--quiet"], check=True, stdout=subprocess.DEVNULL)
         print("| type | ingot's file in ingot | llama.cpp's file in ingot | in llama.cpp, at once | token by token |\n| --- | ---: | ---: | ---: | ---: |")
         whole = llama.likelihood(source, TEXT)
         print(f"| F16 | {by_ingot(source, o.march, text):.4f} | | {whole['nll']:.4f} | {whole['nll_by_token']:.4f} |", flush=True)
         for kind in o.to.split(","):
             ours, theirs = os.path.join(folder, "ours.gguf"), os.path.join(folder, "theirs.gguf")
-            subprocess.run([INGOT, "quantize", source, "--to", kind, "-o", ours, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([INGOT, "quantize", source, "--type", kind, "-o", ours, "--quiet"], check=True, stdout=subprocess.DEVNULL)
             quantise(source, kind, theirs)
             got = llama.likelihood(theirs, TEXT)
             print(f"| {kind} | {by_ingot(ours, o.march, text):.4f} | {by_ingot(theirs, o.march, text):.4f} | {got['nll']:.4f} | {got['nll_by_token']:.4f} |", flush=True)

@@ -39,7 +39,7 @@ def cpu(who, fn):
 
 
 def ours(source, to, path):
-    subprocess.run([INGOT, "quantize", source, "--to", to, "-o", path, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([INGOT, "quantize", source, "--type", to, "-o", path, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL)
 
 
 def theirs(source, to, path):

@@ -218,6 +218,7 @@ typedef struct IngotPipe {
   void (*dumped)(void *user, const char *pass, const char *text, size_t n);
   void (*timed)(void *user, const char *pass, double ms, uint32_t before, uint32_t after);
   void *user;
+  int brief; /* dumped texts show the first elements of constants of more than 16 */
 } IngotPipe;
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
 /* Programs round what they multiply with weights in blocks to 8 bits, 32 numbers with one factor,
@@ -230,6 +231,9 @@ IngotStatus ingot_round_blocks(Ingot *m);
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n);
 /* Text of the graph or program as it stands; large constants go to *side when it is not NULL. */
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside);
+/* The same for a reader: of constants of more than 16 elements only the first ones. Such a text is
+ * refused when it is read. */
+IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
 
 /* The model as C. name: prefix of all external names. Texts stay valid until ingot_free. */
 typedef struct IngotC {

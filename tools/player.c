@@ -403,23 +403,42 @@ static int load(Talk *t, const char *path) {
   return feed(t);
 }
 
-/* A line that begins with ':'. Returns 1 to end, or a status above. */
-static int command(Talk *t, const char *line) {
+static int is_among(const char *name, const char *const *names) {
+  while (*names && strcmp(name, *names) != 0) names++;
+  return *names != NULL;
+}
+
+/* Name of the command in a line; 0: the line is a message. Commands begin with ':', those that
+ * exist also with '/'; exit, quit and help are commands alone on a line. */
+static int command_name(const char *line, char name[16]) {
+  static const char *const plain[] = {"exit", "quit", "help", NULL};
+  static const char *const known[] = {"exit",  "quit",  "bye",  "help", "reset",
+                                      "clear", "stats", "save", "load", NULL};
+  int sign = *line == ':' || *line == '/';
+  size_t n = strcspn(line + sign, " ");
+  snprintf(name, 16, "%.*s", (int)n, line + sign);
+  if (!sign) return !line[n] && is_among(name, plain);
+  return *line == ':' || is_among(name, known);
+}
+
+/* Returns 1 to end, or a status above. */
+static int command(Talk *t, const char *name, const char *line) {
+  static const char *const end[] = {"exit", "quit", "bye", NULL};
+  static const char *const begin[] = {"reset", "clear", NULL};
   const char *arg = line + strcspn(line, " ");
   arg += strspn(arg, " ");
-  size_t n = strcspn(line, " ");
-  if (n == 5 && !memcmp(line, ":quit", 5)) return 1;
-  if (n == 6 && !memcmp(line, ":reset", 6)) return forget(t), OK;
-  if (n == 6 && !memcmp(line, ":stats", 6)) return say_stats(t), OK;
-  if (n == 5 && !memcmp(line, ":save", 5) && *arg) return save(t, arg), OK;
-  if (n == 5 && !memcmp(line, ":load", 5) && *arg) return load(t, arg);
-  if (n != 5 || memcmp(line, ":help", 5)) fprintf(stderr, "%.*s: no such command\n", (int)n, line);
-  fputs(":help         this\n"
-        ":quit         end; so does Ctrl-D\n"
-        ":stats        memory, and how fast the last answer came\n"
-        ":reset        begin a new conversation\n"
-        ":save FILE    keep this conversation\n"
-        ":load FILE    go on with one that was kept\n"
+  if (is_among(name, end)) return 1;
+  if (is_among(name, begin)) return forget(t), OK;
+  if (!strcmp(name, "stats")) return say_stats(t), OK;
+  if (!strcmp(name, "save") && *arg) return save(t, arg), OK;
+  if (!strcmp(name, "load") && *arg) return load(t, arg);
+  if (strcmp(name, "help") != 0) fprintf(stderr, "%s: no such command\n", line);
+  fputs(":help, help         list the commands; '/' works as well as ':'\n"
+        ":quit, quit, exit   end; Ctrl-D does too\n"
+        ":stats              show memory use and the speed of the last answer\n"
+        ":reset              start a new conversation\n"
+        ":save FILE          save this conversation\n"
+        ":load FILE          continue a saved conversation\n"
         "Ctrl-C ends an answer, not the program.\n",
         stderr);
   return OK;
@@ -441,12 +460,14 @@ static int answer_to(Talk *t, const char *message) {
 
 static int converse(Talk *t) {
   Edit edit;
-  char *line;
+  char *line, name[16];
   int refused = OK, asked = !isatty(0); /* a script learns of a question that was refused */
   memset(&edit, 0, sizeof edit);
-  if (isatty(0)) fputs(":help lists what else can be said\n", stderr);
+  if (isatty(0)) fputs("help lists the commands, exit ends\n", stderr);
   while ((line = edit_line(&edit, "> "))) {
-    int status = line[0] == ':' ? command(t, line) : *line ? answer_to(t, line) : OK;
+    int status = command_name(line, name) ? command(t, name, line)
+                 : *line                  ? answer_to(t, line)
+                                          : OK;
     if (status == 1) break;
     if (status == SYSTEM) return status;
     if (status && asked) refused = status;
@@ -547,7 +568,7 @@ typedef struct Option {
 static void print_help(const Option *x, int n) {
   printf("usage: %s [-p PROMPT] [OPTION]...\n\n"
          "talk with a language model: this program is the model, with room for %ld tokens.\n"
-         "Without a prompt it is a conversation, in which :help lists what else can be said.\n"
+         "Without a prompt it is a conversation, in which help lists the commands and exit ends.\n"
          "Answers go to standard output, times to standard error.\n\n",
          program, ingot_player.context);
   for (int i = 0; i < n; i++)

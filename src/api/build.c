@@ -455,13 +455,14 @@ static void check_build(Ingot *m, const IngotBuild *o) {
     return;
   }
   if (o->triple && !o->via)
-    fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --via llvm too");
+    fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --backend llvm too");
   if (o->via) api_check_via(c, o);
   if (o->via && product_of(o->output) == PD_program)
-    fail(c, ERR_unsupported, LOC_NONE, "--via llvm makes OUT.o, OUT.a and OUT.so, no programs");
+    fail(c, ERR_unsupported, LOC_NONE, "--backend llvm makes OUT.o, OUT.a and OUT.so, no programs");
   if (o->via && (o->preset || steps_wanted(o)))
     fail(c, ERR_unsupported, LOC_NONE,
-         "--via llvm starts no C compiler: --preset, --lto, --pgo, --bolt and --relaxed are for "
+         "--backend llvm starts no C compiler: --preset, --lto, --pgo, --bolt and --fast-math are "
+         "for "
          "one");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);

@@ -322,7 +322,7 @@ static void tell_tools(Doctor *d) {
     tell_tool(d, t->name, version, str_text(c, str_fmt(c, "package %s", t->package)), t->use);
   }
   tell_tool(d, "libLLVM", llvm ? str_text(c, str_fmt(c, "version %u", llvm)) : NULL,
-            "package libllvm14 to libllvm19", "engine jit, build --via llvm");
+            "package libllvm14 to libllvm19", "engine jit, build --backend llvm");
   close_list(d);
 }
 

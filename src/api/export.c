@@ -50,7 +50,7 @@ typedef struct Export {
 } Export;
 
 static const ExportKind *find_kind(Ctx *c, const char *name) {
-  return &kinds[row_named(c, "kind of project for --for", name, kinds, NKINDS, sizeof *kinds)];
+  return &kinds[row_named(c, "kind of project for --project", name, kinds, NKINDS, sizeof *kinds)];
 }
 
 /* ---- texts ---- */

@@ -131,11 +131,12 @@ static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *nam
 }
 
 void api_check_via(Ctx *c, const IngotBuild *o) {
-  static const char *const only_c = "only C has it: build without --via llvm";
-  if (strcmp(o->via, "llvm") != 0) fail(c, ERR_usage, LOC_NONE, "--via %s: there is llvm", o->via);
+  static const char *const only_c = "only C has it: build without --backend llvm";
+  if (strcmp(o->via, "llvm") != 0)
+    fail(c, ERR_usage, LOC_NONE, "--backend %s: expected llvm", o->via);
   if (o->optimize) fail(c, ERR_unsupported, LOC_NONE, "--optimize: %s", only_c);
   if (o->cc && !ends_with(o->output, ".so"))
-    fail(c, ERR_unsupported, LOC_NONE, "--cc: only OUT.so needs a C compiler with --via llvm");
+    fail(c, ERR_unsupported, LOC_NONE, "--cc: only OUT.so needs a C compiler with --backend llvm");
   if (o->sanitize) fail(c, ERR_unsupported, LOC_NONE, "--sanitize: %s", only_c);
   if (o->c.weights) fail(c, ERR_unsupported, LOC_NONE, "--weights: %s", only_c);
   if (o->c.selftest > 0) fail(c, ERR_unsupported, LOC_NONE, "--selftest: %s", only_c);
@@ -146,18 +147,19 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
 
 /* The C of these has functions beside NAME_run, which its header declares. */
 void api_need_plain(Ingot *m) {
-  static const char *const through_c = "build it through C, without --via llvm";
+  static const char *const through_c = "build it through C, without --backend llvm";
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (ingot_talks(m))
-    fail(m->c, ERR_unsupported, loc, "--via llvm: is a language model: %s", through_c);
+    fail(m->c, ERR_unsupported, loc, "--backend llvm: is a language model: %s", through_c);
   if (api_entry_count(m) > 1)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--via llvm: several models in one file: %s", through_c);
+    fail(m->c, ERR_unsupported, LOC_NONE, "--backend llvm: several models in one file: %s",
+         through_c);
 }
 
 void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
   LlvmOptions l = object_options(m, o, name);
   if (m->p->threads > 1)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: only C has it: build without --via llvm");
+    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: only C has it: build without --backend llvm");
   llvm_object(m->p, &l, to);
 }
 

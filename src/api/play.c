@@ -243,7 +243,9 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
     *program = NULL;
     m->told.language.room = memory_bytes();
     api_march(m, o->march ? o->march : "native", o->cc);
-    warn(c, LOC_NONE, "there is no C compiler '%s': the model runs as bytecode, slower",
+    warn(c, LOC_NONE,
+         "there is no C compiler '%s': the model runs as bytecode, slower; install gcc or clang "
+         "(Debian's package gcc)",
          compiler_name(c, o->cc));
     return;
   }

@@ -37,7 +37,7 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   for (u32 i = 0; m->opened.reader && i < sizeof makers / sizeof *makers; i++)
     if (!strcmp(makers[i].reader, m->opened.reader->name)) {
       if (o->to && !makers[i].types)
-        fail(c, ERR_usage, LOC_NONE, "--to is for language models; of %s there are methods",
+        fail(c, ERR_usage, LOC_NONE, "--type is for language models; of %s there are methods",
              makers[i].reader);
       check_ending(c, o->output, makers[i].reader, makers[i].ending);
       makers[i].make(m, o, out);

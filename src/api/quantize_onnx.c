@@ -275,7 +275,7 @@ static void need_ranges(const Quantize *q) {
     if (l->skip || l->table || !q->j->point.at[l->point].odd) continue;
     fail(q->c, ERR_input, LOC_NONE,
          "layer '%s' reads '%s', which holds infinities or NaN on the examples and has no range: "
-         "leave the layer as it is (--keep)",
+         "leave the layer as it is (--exclude)",
          show(q->c, l->name), show(q->c, l->x));
   }
 }

@@ -20,7 +20,7 @@ static void refuse_others(Ctx *c, const IngotQuantize *o) {
                 {"--calibrate", o->calibrate},
                 {"--activations", o->activations},
                 {"--symmetric", o->symmetric},
-                {"--per", o->per},
+                {"--granularity", o->per},
                 {"--block", o->block},
                 {"--bias-correction", o->bias_correction},
                 {"--equalize", o->equalize},
@@ -28,7 +28,8 @@ static void refuse_others(Ctx *c, const IngotQuantize *o) {
                 {"--label", o->label}};
   for (u32 i = 0; i < sizeof option / sizeof *option; i++)
     if (option[i].said)
-      fail(c, ERR_usage, LOC_NONE, "%s is for ONNX: a language model is quantised --to a type",
+      fail(c, ERR_usage, LOC_NONE,
+           "%s is for ONNX: the weights of a language model are chosen with --type",
            option[i].name);
 }
 
@@ -51,7 +52,7 @@ void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   refuse_others(c, o);
   if (!o->to)
     fail(c, ERR_usage, LOC_NONE,
-         "is a language model: --to says what its weights shall be, Q4_K_M for example");
+         "is a language model: choose the type of its weights with --type, for example Q4_K_M");
   RequantWish wish = {o->to, o->keep, o->nkeep};
   RequantPlan *plan = m->opened.reader->requantise(c, m->opened.model, &wish);
   files_write(c, &(FileOut){.path = o->output, .piece = plan->piece.at, .n = plan->piece.n}, 1);

@@ -467,6 +467,7 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
                       .skip = p->skip,
                       .dump = without_bytecode(m->c, p->dump, &bytecode),
                       .check = p->check != 0,
+                      .brief = p->brief != 0,
                       .dumped = p->dumped,
                       .timed = p->timed,
                       .user = p->user};
@@ -593,9 +594,11 @@ IngotStatus ingot_round_blocks(Ingot *m) {
   API_CALL(m, round_blocks(m));
 }
 
-static void print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
+static void print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside,
+                  bool brief) {
   Ctx *c = m->c;
   Text t = text_new(&c->keep), more = text_new(&c->keep);
+  t.brief = brief;
   api_need(c, text && n && (!side || nside) ? text : NULL, "the place of the text");
   api_import(m, false);
   if (m->p)
@@ -609,7 +612,12 @@ static void print(Ingot *m, const char **text, size_t *n, const char **side, siz
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
   api_give(NULL, text, n);
   if (side) api_give(NULL, side, nside);
-  API_CALL(m, print(m, text, n, side, nside));
+  API_CALL(m, print(m, text, n, side, nside, false));
+}
+
+IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n) {
+  api_give(NULL, text, n);
+  API_CALL(m, print(m, text, n, NULL, NULL, true));
 }
 
 /* ---- parameters ---- */

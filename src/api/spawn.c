@@ -87,10 +87,18 @@ const char *spawn_real(Ctx *c, const char *program) {
   return path;
 }
 
+/* Refuses a program that is missing; of a C compiler with the ways to go on. */
+static _Noreturn void no_program(Ctx *c, const char *what, const char *program, const char *why) {
+  fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s%s", what, program, why,
+       strcmp(what, "C compiler") ? ""
+                                  : "; install gcc or clang (Debian's package gcc), name one with "
+                                    "--cc or $CC, or do without: --engine jit or vm, build "
+                                    "--backend llvm");
+}
+
 void spawn_check(Ctx *c, const char *what, const char *program) {
   int why = find_program(c, program, NULL);
-  if (why)
-    fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(why));
+  if (why) no_program(c, what, program, strerror(why));
 }
 
 /* Of the environment all but what sends profiles of an instrumented program elsewhere: ingot reads
@@ -150,10 +158,10 @@ static int wait_for(Ctx *c, pid_t pid) {
 /* The exit code, or, of one that a signal ended, SPAWN_KILLED and that; e: an error of the start.
  */
 static int told(Ctx *c, const char *what, const char *program, int e, int status) {
-  if (e) fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s", what, program, strerror(e));
+  if (e) no_program(c, what, program, strerror(e));
   /* 127 is how a failed exec is told where spawn itself cannot */
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started", what, program);
+    no_program(c, what, program, "exit status 127");
   return WIFEXITED(status) ? WEXITSTATUS(status) : SPAWN_KILLED + WTERMSIG(status);
 }
 

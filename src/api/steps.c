@@ -81,7 +81,7 @@ void steps_check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   ToolChain chain = {0};
   ChainCheck k = {.o = o, .chain = &chain};
-  const char *name = o->pgo ? "--pgo" : "--relaxed";
+  const char *name = o->pgo ? "--pgo" : "--fast-math";
   if (!strcmp(o->output, "-"))
     fail(c, ERR_usage, LOC_NONE, "a tuned build writes two files: --output - is one");
   if (o->bolt && product_of(o->output) != PD_program)
@@ -198,7 +198,7 @@ static void compare_relaxed(Ctx *c, ProductBuild *b, const Variant *strict, cons
     api_diff(b->m, &x, &y, INGOT_AUTO, INGOT_AUTO, &d);
     if (!d.ok)
       fail(c, ERR_mismatch, LOC_NONE,
-           "--relaxed: output %s is off by %.3g from the strict build, which is more than verify "
+           "--fast-math: output %s is off by %.3g from the strict build, which is more than verify "
            "allows (atol %.3g, rtol %.3g): nothing is written",
            d.name, d.max_abs, d.atol, d.rtol);
     if (!b->relaxed.name || d.max_rel > b->relaxed.max_rel) b->relaxed = d;
@@ -238,7 +238,7 @@ static void list_steps(Ctx *c, ProductBuild *b) {
 /* Code for elsewhere can be linked with LTO, and nothing else. */
 bool steps_measured(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
-  const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--relaxed" : NULL;
+  const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--fast-math" : NULL;
   if (o->c.weights && !strcmp(o->c.weights, "pointer"))
     b->unmeasured = "the code has no weights of its own";
   else if (api_entry_count(b->m) > 1)

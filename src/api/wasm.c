@@ -33,11 +33,11 @@ static void need_plain_options(Ctx *c, const IngotBuild *o) {
   const struct {
     const char *name;
     bool said;
-  } foreign[] = {{"--via", o->via != NULL},       {"--triple", o->triple != NULL},
-                 {"--sanitize", o->sanitize},     {"--weights", o->c.weights != NULL},
-                 {"--preset", o->preset != NULL}, {"--lto", o->lto != 0},
-                 {"--pgo", o->pgo != NULL},       {"--bolt", o->bolt != 0},
-                 {"--relaxed", o->relaxed != 0},  {"--profile", o->c.profile != 0},
+  } foreign[] = {{"--backend", o->via != NULL},    {"--triple", o->triple != NULL},
+                 {"--sanitize", o->sanitize},      {"--weights", o->c.weights != NULL},
+                 {"--preset", o->preset != NULL},  {"--lto", o->lto != 0},
+                 {"--pgo", o->pgo != NULL},        {"--bolt", o->bolt != 0},
+                 {"--fast-math", o->relaxed != 0}, {"--profile", o->c.profile != 0},
                  {"--debug", o->c.debug != 0}};
   for (u32 i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (foreign[i].said)

@@ -124,6 +124,7 @@ struct Text {
   Arena *a;
   char *at;
   size_t n, cap;
+  bool brief; /* for a reader: long constants are written in part (literal.c) */
 };
 
 struct File {

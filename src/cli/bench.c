@@ -128,6 +128,27 @@ static int is_bytecode(const Args *a) {
   return is;
 }
 
+/* Is engine c left out? Without a C compiler, unless the user asks for it, what runs without one is
+ * measured. */
+static int lacks_compiler(const Args *a) {
+  if (a->engine || a->cc || a->per_kernel) return 0;
+  Ingot *m = new_model();
+  int lacks = m && ingot_check_build(m, &(IngotBuild){0}) == INGOT_SYSTEM;
+  if (lacks && !a->quiet) {
+    watch_line("warning: ", ingot_message(m, 0, NULL));
+    watch_line("", ingot_llvm() ? "measuring engines vm and jit instead of c"
+                                : "measuring engine vm instead of c");
+  }
+  ingot_free(m);
+  return lacks;
+}
+
+static int is_measured(const IngotEngine *e, int no_compiler) {
+  if (no_compiler && e->flags & INGOT_NATIVE) return 0;
+  if (no_compiler && e->flags & INGOT_OPTIONAL && ingot_llvm()) return 1;
+  return !(~e->flags & (INGOT_TIMED | INGOT_PEER));
+}
+
 int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
@@ -138,15 +159,16 @@ int verb_bench(const Args *given) {
   if (!own.engine && !own.per_kernel && !own.bytes && (result = bench_player(&own)) >= 0)
     return result;
   result = 0;
+  int no_compiler = lacks_compiler(&own);
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
-  if (has_idle_threads(a)) return refuse(a, IDLE_THREADS);
+  warn_idle_threads(a, a->engine);
   IngotBuild build = {
       .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
   rest.march = NULL; /* goes to the compiler, which knows more of them */
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)) && !(a->engine && i); i++) {
     const char *engine = a->engine ? a->engine : e->name;
-    if (!a->engine && (~e->flags & (INGOT_TIMED | INGOT_PEER))) continue;
+    if (!a->engine && !is_measured(e, no_compiler)) continue;
     Ingot *m = open_or_complain();
     if (!m) {
       result = INGOT_SYSTEM;
@@ -154,7 +176,7 @@ int verb_bench(const Args *given) {
     }
     IngotBench b;
     const IngotEngine *named = ingot_find_engine(engine);
-    int compiles = !a->engine || (named && named->flags & INGOT_NATIVE);
+    int compiles = (!a->engine && !no_compiler) || (named && named->flags & INGOT_NATIVE);
     IngotStatus s = i == 0 && compiles ? ingot_check_build(m, &build) : INGOT_OK;
     int hopeless = s != INGOT_OK; /* before the first engine has been measured */
     if (!s) s = prepare(m, &rest);

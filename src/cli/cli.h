@@ -31,13 +31,13 @@ struct Args {
   const char *optimize_for, *ram;
   const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
-  const char *start, *stop, *skip, *dump;
+  const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;
   const char *prompt, *system, *bake_prompt, *date, *grad, *train;
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
       *presence_penalty; /* numbers, for the program that talks */
   unsigned long long max_tokens;
-  int raw, clean, list;
+  int raw, clean, list, conversation, single_turn;
   double rtol, atol, seconds;
   unsigned long long seed, steps, max_steps, threads, threads_grain, split;
   unsigned long long context, chunk;
@@ -48,7 +48,8 @@ struct Args {
   const char *preset, *pgo; /* pgo: "" for a workload that is made up */
   int presets, lto, relaxed, bolt, verbose;
   int explain, precise, choices, emit;
-  int json, check, time, quiet, help, side, selftest, no_selftest, per_node, bisect, caller, debug;
+  int json, check, time, quiet, help, help_all, side, selftest, no_selftest, per_node, bisect,
+      caller, debug;
   int profile, per_kernel, bench, cpp;
   const char *html;
   int special, bare;
@@ -67,6 +68,7 @@ struct Args {
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
   int ninput, nfreeze, ndim, nshape, nmax_shape;
+  unsigned old_names;    /* rows of the table of aliases that were used */
   const char *writes[4]; /* files that compile, opt and verify will write */
   int nwrites;
 };
@@ -77,11 +79,12 @@ struct Verb {
   const char *options;       /* names of the long options it takes, separated by spaces */
   const char *usage, *text;  /* one line each */
   int wants_model;           /* 0: none; 1; MODELS_MOST: that many at most */
+  const char *group;         /* heading in ingot --help; NULL: the last one */
 };
 
 /* args.c: fills a from argv; 0, or 2 after a message on stderr. */
 int args_read(Args *a, const Verb *v, int argc, char **argv);
-void args_help(const Verb *v, FILE *to);
+void args_help(const Verb *v, int all, FILE *to); /* all: not only the common options */
 /* An option as a verb takes it. */
 typedef struct OptionInfo {
   const char *name, *brief; /* brief: NULL: none */
@@ -94,11 +97,17 @@ typedef struct OptionInfo {
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: there are no more */
 void args_engines(const Verb *v, FILE *to);             /* those it takes, a blank before each */
 
+/* suggest.c */
+int is_one_of(const char *words, const char *word); /* words: separated by blanks */
+/* Appends "; did you mean ..." for a concept that ingot names otherwise; 0: unknown.
+ * `said` is without dashes, `value` the next word or NULL. */
+int suggest_option(const Verb *v, const char *said, const char *value, char *to, size_t n);
+int suggest_verb(const char *said); /* prints "ingot: no verb ..." with proposals; exit code */
+
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
-/* Of the engine that was named: others than c run on one. */
-int has_idle_threads(const Args *a);
-#define IDLE_THREADS "--threads: engines but c run on one thread"
+/* Warns if --threads has no effect on the engine. */
+void warn_idle_threads(const Args *a, const char *engine);
 
 /* verbs.c */
 extern const Verb verb_table[];
@@ -130,6 +139,7 @@ int is_c_name(const char *output); /* OUT.c, and not too long */
 void c_files(OutputFiles *t, const char *output);
 Ingot *open_or_complain(void);
 int refuse(const Args *a, const char *why); /* says it, returns INGOT_USAGE */
+int refuse_option(const Args *a, const char *name, const char *why);
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */
 
@@ -194,6 +204,13 @@ IngotStatus json_memory(Ingot *m); /* what the model needs, as further members o
 void json_real(const char *before, double x); /* null where JSON has no number */
 int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR says nothing else */
 const char *verdict(int ok);                  /* of a comparison, for standard output */
+
+/* Text for standard output. More than a person reads, 1 MB, is refused on a terminal. */
+int suits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */
+IngotStatus print_result(const Args *a, const char *what, const char *text, size_t n);
+
+/* opt.c */
+int verb_opt(const Args *a);
 
 /* tokens.c */
 int verb_tokenize(const Args *a);

@@ -212,5 +212,6 @@ int verb_completions(const Args *a) {
       shells[i].script();
       return 0;
     }
-  return refuse(a, "expected bash, zsh or fish");
+  fprintf(stderr, "ingot completions: %s: expected bash, zsh or fish\n", a->model);
+  return INGOT_USAGE;
 }

@@ -30,7 +30,8 @@ static void name_from(const char *model, char *to, size_t most) {
 int verb_export(const Args *a) {
   char name[256];
   if (!a->project)
-    return refuse(a, "--for is missing: cmake, make, zephyr, arduino, platformio, esp-idf or rust");
+    return refuse(
+        a, "--project is missing: cmake, make, zephyr, arduino, platformio, esp-idf or rust");
   if (!a->output) return refuse(a, "--output is missing: the folder of the project");
   name_from(a->model, name, sizeof name);
   IngotExport o = {.kind = a->project, .folder = a->output};

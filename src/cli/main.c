@@ -7,17 +7,25 @@
 #include <unistd.h>
 
 static void help(FILE *to) {
-  fputs("ingot turns neural networks into plain C. This build reads ONNX, TensorFlow Lite,\n"
-        "GGUF and safetensors.\n\n"
+  static const char *const groups[] = {"compile", "run", "examine", "change", "language", "ingot"};
+  enum { NGROUPS = sizeof groups / sizeof *groups };
+  fputs("ingot compiles neural networks to plain C. It reads ONNX, TensorFlow Lite, GGUF and\n"
+        "safetensors.\n\n"
         "usage: ingot VERB MODEL [OPTIONS]\n"
-        "       ingot MODEL [OPTIONS]      the same as ingot compile MODEL\n\n",
+        "       ingot MODEL [OPTIONS]      same as ingot compile MODEL\n",
         to);
   int wide = 0;
   for (int i = 0; i < verb_count; i++)
     if ((int)strlen(verb_table[i].name) > wide) wide = (int)strlen(verb_table[i].name);
-  for (int i = 0; i < verb_count; i++)
-    fprintf(to, "  %-*s %s\n", wide, verb_table[i].name, verb_table[i].text);
-  fputs("\n'ingot VERB --help' lists the options of a verb.\n"
+  for (int k = 0; k < NGROUPS; k++) {
+    fprintf(to, "\n%s:\n", groups[k]);
+    for (int i = 0; i < verb_count; i++) {
+      const Verb *v = &verb_table[i];
+      if (!strcmp(v->group ? v->group : groups[NGROUPS - 1], groups[k]))
+        fprintf(to, "  %-*s %s\n", wide, v->name, v->text);
+    }
+  }
+  fputs("\n'ingot VERB --help' lists the common options of a verb, --help-all all of them.\n"
         "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n",
         to);
 }
@@ -29,7 +37,7 @@ static int run(const Verb *v, int argc, char **argv) {
   if (e) return e;
   watch_as(a.quiet, a.verbose);
   if (!a.help) return v->run(&a);
-  args_help(v, stdout);
+  args_help(v, a.help_all, stdout);
   return 0;
 }
 
@@ -44,19 +52,10 @@ static const Verb *find_verb(const char *word) {
   return NULL;
 }
 
-static int no_verb(const char *word) {
-  const char *names[64], *near;
-  for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
-  near = ingot_nearest(word, names, (size_t)verb_count);
-  fprintf(stderr, "ingot: no verb '%s'; %s%s%ssee 'ingot --help'\n", word,
-          near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
-  return INGOT_USAGE;
-}
-
 static int help_verb(const char *word) {
   const Verb *v = find_verb(word);
-  if (!v) return no_verb(word);
-  args_help(v, stdout);
+  if (!v) return suggest_verb(word);
+  args_help(v, 0, stdout);
   return 0;
 }
 
@@ -65,7 +64,8 @@ static int act(int argc, char **argv) {
     help(stderr);
     return INGOT_USAGE;
   }
-  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help") ||
+      !strcmp(argv[1], "--help-all")) {
     if (argc > 2) return help_verb(argv[2]);
     help(stdout);
     return 0;
@@ -80,7 +80,7 @@ static int act(int argc, char **argv) {
   }
   const Verb *v = find_verb(argv[1]);
   if (v) return run(v, argc - 2, argv + 2);
-  return is_file(argv[1]) ? run(&verb_table[0], argc - 1, argv + 1) : no_verb(argv[1]);
+  return is_file(argv[1]) ? run(&verb_table[0], argc - 1, argv + 1) : suggest_verb(argv[1]);
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
-/* perplexity.c: how well a language model foretells a text.
+/* perplexity.c: the perplexity of a text under a language model.
  *
- * In: a model, and a text or its ids. Out: the mean negative logarithm of probabilities, its
- * exponential, and how many tokens they are taken over, as one line or as JSON.
+ * In: a model, and a text or its ids. Out: the mean negative log-likelihood, its exponential and
+ * the number of tokens that were scored, as one line or as JSON.
  */
 #include "cli/cli.h"
 
@@ -50,7 +50,9 @@ static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
 int verb_perplexity(const Args *a) {
   size_t n = 0;
   IngotStatus s = INGOT_OK;
-  if (!a->ids == !a->text) return refuse(a, "expected --text FILE or --ids");
+  if (!a->ids == !a->text)
+    return refuse(a, a->ids ? "expected either --text or --ids, found both"
+                            : "expected --text FILE or --ids IDS, found neither");
   int32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
   if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by blanks or commas");
   Ingot *m = open_or_complain();

@@ -56,8 +56,8 @@ static int add_stops(PlayArgs *p, const Args *a) {
     const char *w = a->word[i], *value = NULL;
     if (!strcmp(w, "--stop") && i + 1 < a->nword) value = a->word[++i];
     if (!strncmp(w, "--stop=", 7)) value = w + 7;
-    if (value && n++ == MOST_STOPS) return refuse(a, "--stop was given too often");
-    if (value && !*value) return refuse(a, "--stop: an empty text is everywhere");
+    if (value && n++ == MOST_STOPS) return refuse(a, "--stop: expected at most 16 texts");
+    if (value && !*value) return refuse(a, "--stop: expected a text that is not empty");
     add(p, "--stop", value);
   }
   return 0;
@@ -77,14 +77,20 @@ static int collect(PlayArgs *p, const Args *a) {
   add(p, "--system", a->system);
   add(p, "--date", a->date);
   if (a->raw && a->system)
-    return refuse(a, "--system is part of a conversation, and --raw is none");
+    return refuse(a, "--raw continues plain text: leave out --system, which is part of a chat");
   if (a->raw && a->bake_prompt)
-    return refuse(a, "--bake-prompt is part of a conversation, and --raw is none");
+    return refuse(a,
+                  "--raw continues plain text: leave out --bake-prompt, which is part of a chat");
+  if (a->conversation && a->prompt)
+    return refuse(a, "-cnv: with --prompt, play answers once; leave out --prompt to chat");
+  if (a->single_turn && !a->prompt)
+    return refuse(a, "-st: a single turn needs its message, --prompt TEXT");
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     if (check_number(&number[i])) return INGOT_USAGE;
     add(p, number[i].name, number[i].value);
   }
-  if (a->seed > MOST_SEED) return refuse(a, "--seed: expected a whole number up to 9e15");
+  if (a->seed > MOST_SEED)
+    return refuse(a, "--seed: expected a whole number up to 9000000000000000");
   if (a->max_tokens) add_whole(p, "--max-tokens", a->max_tokens);
   add_whole(p, "--seed", a->seed);
   if (a->raw) p->word[p->n++] = "--raw";
@@ -99,10 +105,6 @@ static unsigned long long usual_threads(void) {
 
 /* Without a compiler: the program as it is in here. */
 static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
-  if (strcmp(a->verb, "play")) {
-    ingot_free(m);
-    return refuse(a, "what would be measured is compiled C"), INGOT_SYSTEM;
-  }
   int status = speak(m, p->n, (char **)p->word);
   if (status < 0) return finish(m, a, (IngotStatus)-status);
   ingot_free(m);

@@ -110,3 +110,18 @@ void json_diff(const IngotDiff *d) {
   json_text(",\"why\":", d->why);
   printf("}");
 }
+
+enum { TERMINAL_MOST = 1000000 };
+
+int suits_terminal(const Args *a, const char *what, size_t n) {
+  if (n <= TERMINAL_MOST || !isatty(STDOUT_FILENO)) return 1;
+  fprintf(stderr, "ingot %s: %.1f MB of %s on a terminal: name a file with -o, or use a pipe\n",
+          a->verb, (double)n * 1e-6, what);
+  return 0;
+}
+
+IngotStatus print_result(const Args *a, const char *what, const char *text, size_t n) {
+  if (!suits_terminal(a, what, n)) return INGOT_USAGE;
+  fwrite(text, 1, n, stdout);
+  return INGOT_OK;
+}

@@ -80,10 +80,12 @@ int verb_repl(const Args *a) {
   IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
   size_t n = 0;
   while (r && (line = speak_line(n ? "... " : "> "))) {
-    size_t length = strlen(line);
-    if (!n && !strcmp(line, ":quit")) break;
+    size_t length = strlen(line) + 1;
+    const char *word = line + (*line == ':' || *line == '/');
+    if (!n && (!strcmp(word, "quit") || !strcmp(word, "exit"))) break;
+    const char *entry = !n && !strcmp(word, "help") ? ":help" : line;
     if (n + length + 2 > ROOM) n = 0; /* too long for one entry: it begins anew */
-    n += (size_t)snprintf(text + n, ROOM - n, "%s%s", n ? "\n" : "", line);
+    n += (size_t)snprintf(text + n, ROOM - n, "%s%s", n ? "\n" : "", entry);
     stop = 0;
     if (isatty(STDIN_FILENO)) watch_interrupt(&stop);
     int more = ingot_repl_line(r, text);

@@ -105,7 +105,9 @@ static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned 
 }
 
 int verb_tokenize(const Args *a) {
-  if (!a->text == !a->ids) return refuse(a, "expected --text TEXT or --ids IDS");
+  if (!a->text == !a->ids)
+    return refuse(a, a->ids ? "expected either --text or --ids, found both"
+                            : "expected --text TEXT or --ids IDS, found neither");
   unsigned flags = (a->special ? INGOT_SPECIAL : 0u) | (a->bare ? INGOT_BARE : 0u);
   size_t n = 0;
   char *input = NULL;

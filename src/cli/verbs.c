@@ -1,4 +1,4 @@
-/* verbs.c: run, inspect, ops, opt, compile. Each opens a model, calls ingot.h, prints the result.
+/* verbs.c: run, inspect, ops, compile. Each opens a model, calls ingot.h, prints the result.
  */
 #include "cli/cli.h"
 
@@ -97,7 +97,8 @@ static IngotStatus say_inputs(Ingot *m, const Args *a, int k) {
 IngotStatus prepare_others(Ingot *m, const Args *a) {
   IngotStatus s = INGOT_OK;
   Ingot *more;
-  if (a->nmodels > 1 && a->tune) return (IngotStatus)refuse(a, "--tune measures one model");
+  if (a->nmodels > 1 && a->tune)
+    return (IngotStatus)refuse(a, "--tune measures one model: tune each, then give --tuned FILE");
   for (int k = 1; !s && k < a->nmodels; k++) {
     s = ingot_also(m, a->models[k].path, &more);
     if (!s) s = say_sizes(more, a, k);
@@ -117,7 +118,7 @@ static const char *first_said(const SaidOption *o, size_t n) {
   return NULL;
 }
 
-static int refuse_option(const Args *a, const char *name, const char *why) {
+int refuse_option(const Args *a, const char *name, const char *why) {
   fprintf(stderr, "ingot %s: --%s: %s\n", a->verb, name, why);
   return INGOT_USAGE;
 }
@@ -179,8 +180,9 @@ IngotStatus prepare(Ingot *m, const Args *a) {
     s = say_sizes(m, a, 0); /* a program runs, and the function with it, when opened */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
   if (!s && ingot_is_vm(m) && shapes_program(a))
-    return refuse_option(a, shapes_program(a),
-                         "the file is bytecode, a program already made: say it to compile");
+    return refuse_option(
+        a, shapes_program(a),
+        "the file is bytecode, a compiled program: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
@@ -387,7 +389,7 @@ static int verb_run(const Args *a) {
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   if (a->python && !(e && e->flags & INGOT_FILE))
     return refuse(a, "--python is for ONNX Runtime: it needs --engine onnxruntime");
-  if (has_idle_threads(a)) return refuse(a, IDLE_THREADS);
+  warn_idle_threads(a, a->engine ? a->engine : engine_with(~0u));
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
@@ -456,68 +458,6 @@ static int verb_list(const Args *a) {
   return finish(m, a, s);
 }
 
-/* ---- opt ---- */
-
-static void dumped(void *user, const char *pass, const char *text, size_t n) {
-  (void)user;
-  printf("# after %s\n", pass);
-  fwrite(text, 1, n, stdout);
-}
-
-static void timed(void *user, const char *pass, double ms, uint32_t before, uint32_t after) {
-  (void)user;
-  fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
-}
-
-/* To --output, or to standard output. */
-static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size_t n) {
-  if (a->output) return ingot_write_files(m, &(IngotFile){a->output, text, n}, 1);
-  fwrite(text, 1, n, stdout);
-  return INGOT_OK;
-}
-
-static int verb_opt(const Args *a) {
-  Ingot *m = open_or_complain();
-  if (!m) return INGOT_SYSTEM;
-  IngotPipe pipe = {.start = a->start,
-                    .stop = a->stop,
-                    .skip = a->skip,
-                    .dump = a->dump,
-                    .check = a->check,
-                    .dumped = dumped,
-                    .timed = a->time ? timed : NULL};
-  const char *text, *side = NULL;
-  size_t n, nside = 0;
-  char beside[4096];
-  Args all = *a;
-  if (a->output) all.writes[all.nwrites++] = a->output;
-  if (a->output && a->side) all.writes[all.nwrites++] = beside;
-  snprintf(beside, sizeof beside, "%.4000s.bin", a->output ? a->output : "");
-  IngotStatus s = prepare(m, &all);
-  if (!s && (a->explain || a->choices)) {
-    s = a->choices ? ingot_choices(m, &text, &n) : ingot_explain(m, &text, &n);
-    if (!s) s = give_opt_text(m, a, text, n);
-    return finish(m, a, s);
-  }
-  if (!s && a->dump && !strcmp(a->dump, "llvm")) {
-    s = ingot_print_llvm(m, &text, &n);
-    if (!s) s = give_opt_text(m, a, text, n);
-    return finish(m, a, s);
-  }
-  if (!s) s = ingot_passes(m, &pipe);
-  if (!s && (a->output || !a->dump)) {
-    /* nobody reads megabytes of numbers on a terminal: there constants are named only */
-    int named_only = a->output ? a->side : isatty(STDOUT_FILENO);
-    s = ingot_print(m, &text, &n, named_only ? &side : NULL, &nside);
-    IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
-    if (!s && a->output)
-      s = ingot_write_files(m, f + !nside, 2 - !nside);
-    else if (!s)
-      fwrite(text, 1, n, stdout);
-  }
-  return finish(m, a, s);
-}
-
 /* ---- compile ---- */
 
 /* Prefix of C names: given, or the stem of the output file with anything else than letters and
@@ -566,7 +506,8 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
             "ingot compile: %.0f MB of C with the weights in it; -o FILE.c puts them into a file "
             "beside it\n",
             (double)n / 1e6);
-  fwrite(source, 1, n, stdout);
+  if (!a->output) return print_result(a, "C", source, n);
+  fwrite(source, 1, n, stdout); /* -o -: wanted there */
   return s;
 }
 
@@ -593,8 +534,10 @@ static int compile_bytecode(const Args *a) {
                           {"threads-api", a->threads_api != NULL},
                           {"threads-grain", a->threads_grain != 0}};
   const char *only_c = first_said(o, sizeof o / sizeof *o);
-  if (only_c) return refuse_option(a, only_c, "is for C, and --output names a file of bytecode");
-  if (a->nmodels > 1) return refuse(a, "a file of bytecode has one model");
+  if (only_c)
+    return refuse_option(a, only_c, "is for C, but --output names a file of bytecode (.igb)");
+  if (a->nmodels > 1)
+    return refuse(a, "a file of bytecode holds one model: write one .igb for each");
   Args all = *a;
   all.writes[all.nwrites++] = a->output;
   Ingot *m = open_or_complain();
@@ -695,98 +638,109 @@ static int verb_vm(const Args *a) {
 #define SHAPES                                                                                     \
   "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
   "every-token cache"
+/* The options that a usage line names are the ones of --help. */
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name func-name weights state march cc tune tuned precise optimize-for ram threads "
+     "output name weights state march cc tune tuned precise optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest split cpp caller profile debug json input "
      "inputs "
      "data bake-prompt date " SHAPES,
-     "MODEL... [-d batch=1] [-o FILE.c|FILE.igb] [--march CPU] [--weights HOW] [--state auto]",
-     "turn a model, or several, into one C file (and its header with -o), or into bytecode",
-     MODELS_MOST},
+     "MODEL... [-d batch=1] [-o FILE.c|FILE.igb] [--name NAME] [--march CPU] [--threads N] "
+     "[--weights HOW] [--state auto] [--optimize-for WHAT]",
+     "compile models to one C file (and its header with -o), or to bytecode", MODELS_MOST,
+     "compile"},
     {"build", verb_build,
-     "output name func-name weights state cc march via triple target tune tuned precise "
+     "output name weights state cc march backend triple target tune tuned precise "
      "optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
-     "debug preset presets lto pgo bolt relaxed seconds clean json input inputs data "
+     "debug preset presets lto pgo bolt fast-math seconds clean json input inputs data "
      "bake-prompt date " SHAPES,
-     "MODEL... -o OUT.o|OUT.a|OUT.so|OUT.wasm|PROGRAM [--cc CC] [-O3] [--march CPU] [--preset max] "
-     "[--pgo]",
-     "turn a model into an object file, a library, WebAssembly or a program", MODELS_MOST},
+     "MODEL... [-d batch=1] -o OUT.o|OUT.a|OUT.so|OUT.wasm|PROGRAM [--cc CC] [-O3] [--march CPU] "
+     "[--threads N] [--preset max] [--pgo] [--backend llvm]",
+     "build an object file, a library, WebAssembly or a program", MODELS_MOST, "compile"},
     {"export", verb_export,
-     "for output name weights state march tuned precise optimize-for ram threads threads-api "
+     "project output name weights state march tuned precise optimize-for ram threads threads-api "
      "threads-grain selftest no-selftest json input inputs data " SHAPES,
-     "MODEL --for cmake|zephyr|arduino|platformio|esp-idf|rust -o DIR",
-     "write a folder that a project takes as it is: C, an example, build files", 1},
+     "MODEL [-d batch=1] --project cmake|zephyr|arduino|platformio|esp-idf|rust -o DIR "
+     "[--name NAME] [--march CPU]",
+     "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,
      "model-path prompt system raw max-tokens context cache temperature top-k top-p min-p "
      "repeat-penalty "
      "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise "
-     "bake-prompt date clean",
-     "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X]",
-     "let a language model answer, or talk with it", 1},
+     "bake-prompt date clean conversation single-turn",
+     "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--context N] [--temperature X] "
+     "[--top-k N] [--top-p X] [--seed N] [--threads N]",
+     "chat with a language model, or answer a prompt", 1, "run"},
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
      "threads-grain library name python seed state steps max-steps json " SHAPES,
-     "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
-     "run a model and print or write its outputs", 1},
+     "MODEL [-d batch=1] [-i x=@x.npy | --inputs FILE.npz | --data DIR | --text TEXT] "
+     "[-o FILE.npz|DIR] [--engine NAME] [--threads N] [--seed N]",
+     "run a model and print or write its outputs", 1, "run"},
     {"repl", verb_repl, "engine seed files no-files", "[--engine NAME] [--no-files]",
-     "run a program line by line", 0},
-    {"check", verb_check, "", "PROGRAM.ch", "find the errors of a program without running it", 1},
-    {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "print a program, laid out anew", 1},
+     "run a program line by line", 0, "language"},
+    {"check", verb_check, "", "PROGRAM.ch", "check a program without running it", 1, "language"},
+    {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "format a program", 1, "language"},
     {"verify", verb_verify,
      "data input inputs engine keep-code march tuned precise optimize-for ram threads threads-api "
      "threads-grain "
      "library name seed state steps rtol atol json html per-node bisect python output " SHAPES,
-     "MODEL [--data DIR | --per-node | --html FILE | --bisect] [--engine NAME] [--python PATH]",
-     "compare engines with each other, with ONNX Runtime or with stored outputs", 1},
+     "MODEL [-d batch=1] [--data DIR | --per-node | --html FILE | --bisect] [--engine NAME] "
+     "[--rtol X] [--atol X] [--python PATH]",
+     "compare engines with each other, with ONNX Runtime or with stored outputs", 1, "examine"},
     {"bench", verb_bench,
-     "input inputs data engine keep-code seed seconds cc march tune tuned precise optimize-for ram "
+     "model-path input inputs data engine keep-code seed seconds cc march tune tuned precise "
+     "optimize-for ram "
      "optimize "
      "threads threads-api threads-grain state per-kernel json " SHAPES,
-     "MODEL [--engine NAME] [--seconds S] [--per-kernel]",
-     "measure runs: time, memory, size of code", 1},
+     "MODEL [-d batch=1] [--engine NAME] [--threads N] [--march CPU] [--seconds S] [--per-kernel]",
+     "measure latency, memory and code size", 1, "examine"},
     {"quantize", verb_quantize,
-     "to data holdout method calibrate activations symmetric per block bias-correction equalize "
-     "keep budget label output json html input-dim shapes",
-     "MODEL --data FILE.npz|DIR | --to TYPE -o OUT [--method HOW] [--keep NODE] [--budget X]",
-     "write a model with smaller numbers, and say what that costs", 1},
+     "type data holdout method calibrate activations symmetric granularity block bias-correction "
+     "equalize exclude budget label output json html input-dim shapes",
+     "MODEL --data FILE.npz|DIR | --type TYPE -o OUT [--method HOW] [--exclude NODE] [--budget X]",
+     "quantize a model and report the loss of accuracy", 1, "change"},
     {"train", verb_train,
-     "data validate label loss optimizer lr schedule clip batch epochs shares freeze train seed "
-     "engine march threads threads-api threads-grain checkpoint checkpoint-every output json emit "
-     "name recompute input-dim shapes",
-     "MODEL.onnx --data FILE.npz -o OUT.onnx [--epochs N] | --emit FILE.c [--loss NAME] [--batch "
-     "N]",
-     "train a model on examples and write it with its new weights, or the training as C", 1},
+     "data validate label loss optimizer lr schedule clip batch epochs accumulate freeze train "
+     "seed engine march threads threads-api threads-grain checkpoint checkpoint-every output json "
+     "emit name recompute input-dim shapes",
+     "MODEL.onnx --data FILE.npz -o OUT.onnx [--validate FILE.npz] [--loss NAME] "
+     "[--optimizer NAME] [--lr X] [--batch N] [--epochs N] | --emit FILE.c",
+     "train a model and write it with its new weights, or write the training loop as C", 1,
+     "change"},
     {"inspect", verb_inspect,
      "json html bench seconds cc tuned state march precise optimize-for ram threads threads-grain "
      "input inputs data " SHAPES,
      "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json | --html FILE [--bench]]",
-     "report what a model contains and needs", 1},
+     "report what a model contains and needs", 1, "examine"},
     {"opt", verb_opt,
      "start stop skip dump march ram tuned choices precise threads threads-grain explain check "
      "time "
-     "output side state input inputs data " SHAPES,
-     "MODEL|TEXT [--stop=PASS] [--dump=all]", "run passes and print the intermediate form", 1},
-    {"tokenize", verb_tokenize, "text ids special bare json",
+     "output weights-file constants state input inputs data " SHAPES,
+     "MODEL|TEXT [-d batch=1] [--stop=PASS] [--dump=all] [--constants all] [--explain] "
+     "[-o FILE]",
+     "run passes and print the intermediate representation (IR)", 1, "examine"},
+    {"tokenize", verb_tokenize, "model-path text ids special bare json",
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
-     "turn text into ids of tokens, or ids into text", 1},
+     "convert text to token ids, or token ids to text", 1, "examine"},
     {"perplexity", verb_perplexity,
-     "text ids json engine march precise threads threads-api threads-grain context chunk cache",
+     "model-path text ids json engine march precise threads threads-api threads-grain context "
+     "chunk cache",
      "MODEL --text FILE | --ids \"1 2 3\" [--context N] [--json]",
-     "measure how well a language model foretells a text", 1},
+     "measure the perplexity of a text under a language model", 1, "examine"},
     {"vm", verb_vm, "emit output", "--emit -o FILE.c",
-     "write the machine that runs bytecode as one C file (and its header)", 0},
-    {"passes", verb_list, "json", "[--json]", "list the passes", 0},
-    {"ops", verb_list, "json", "[--json]", "list the supported operators", 0},
+     "write the bytecode interpreter as one C file (and its header)", 0, "compile"},
+    {"passes", verb_list, "json", "[--json]", "list the passes", 0, "ingot"},
+    {"ops", verb_list, "json", "[--json]", "list the supported operators", 0, "ingot"},
     {"doctor", verb_list, "json", "[--json]",
-     "report on this machine: CPU, its peak, compilers, tools", 0},
+     "report CPU, peak throughput, compilers and tools of this machine", 0, "ingot"},
     {"cache", verb_list, "list clean json", "[--list | --clean] [--json]",
-     "list or remove compiled code, programs and profiles kept in ~/.cache/ingot", 0},
-    {"completions", verb_completions, "", "bash|zsh|fish",
-     "print a script that completes commands in a shell", 1},
+     "list or remove compiled code, programs and profiles in ~/.cache/ingot", 0, "ingot"},
+    {"completions", verb_completions, "", "bash|zsh|fish", "print a shell completion script", 1,
+     "ingot"},
     {"demo", verb_demo, "engine", "[--engine NAME]",
-     "classify handwritten digits with the built-in model", 0},
+     "classify handwritten digits with the built-in model", 0, "run"},
 };
 const int verb_count = sizeof verb_table / sizeof *verb_table;

@@ -1,14 +1,15 @@
 /* literal.c: writes the parts that the text forms of Graph and Prog share; scan.c reads them back.
  *
  * A float is written in the fewest digits that read back as the same bits; what no digits do, such
- * as a NaN with a payload, as bits(HEX). Large constants go, aligned, to a side file.
+ * as a NaN with a payload, as bits(HEX). Large constants go, aligned, to a side file; in a brief
+ * text they end in "...", which the parser refuses.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ir/text.h"
 
-enum { SIDE_ALIGN = 64 };
+enum { SIDE_ALIGN = 64, BRIEF_MOST = 16, BRIEF_SHOWN = 4 };
 
 /* ---- elements of constants ---- */
 
@@ -77,12 +78,13 @@ void text_tensor(Text *t, Text *side, const Ctx *c, const Tensor *x, u64 most) {
     text_put(side, x->data, (size_t)tensor_bytes(x));
     return;
   }
+  u64 shown = t->brief && x->n > BRIEF_MOST ? BRIEF_SHOWN : x->n;
   text_puts(t, "{");
-  for (u64 i = 0; i < x->n; i++) {
+  for (u64 i = 0; i < shown; i++) {
     if (i) text_puts(t, ", ");
     text_element(t, c, x->dt, (const u8 *)x->data + i * bytes);
   }
-  text_puts(t, "}");
+  text_puts(t, shown < x->n ? ", ...}" : "}");
 }
 
 /* ---- names and symbols ---- */

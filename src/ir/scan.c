@@ -295,6 +295,7 @@ static const u8 *side(Scan *s, DType dt, u64 count) {
   return s->side + at;
 }
 
+#define SHORTENED "; if ingot opt shortened it, print it with --constants all or -o FILE"
 Tensor *scan_tensor(Scan *s, DType dt, const Dim *dim, u32 rank) {
   u64 count;
   for (u32 i = 0; i < rank; i++) {
@@ -304,13 +305,14 @@ Tensor *scan_tensor(Scan *s, DType dt, const Dim *dim, u32 rank) {
   if (scan_accept(s, '@')) return tensor_wrap(&s->c->work, dt, dim, rank, side(s, dt, count));
   scan_expect(s, '{');
   if (count > (u64)(s->end - s->at)) {
-    BAD(s, "the constant has %llu elements, the text is too short for them",
+    BAD(s, "the constant has %llu elements, the text is too short for them" SHORTENED,
         (unsigned long long)count);
   }
   Tensor *x = tensor_new(&s->c->work, dt, dim, rank);
   u8 *to = (u8 *)x->data;
   for (u64 i = 0; i < count; i++) {
     if (i) scan_expect(s, ',');
+    if (i && scan_accept(s, '.')) BAD(s, "the constant has '...' in it" SHORTENED);
     scan_element(s, dt, to + i * dtype_bytes(dt));
   }
   scan_expect(s, '}');

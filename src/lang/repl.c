@@ -156,7 +156,8 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
       r->line = text + strlen(known[i].word);
     }
   if (*text == ':' && !r->command) {
-    static const char help[] = ":type E, :graph E and :time E tell of an expression, :quit ends\n";
+    static const char help[] =
+        "type, graph or time of an expression: :type E, :graph E, :time E; exit or Ctrl-D ends\n";
     say(r, help, sizeof help - 1);
     skip(r);
     return 0;

@@ -65,6 +65,7 @@ typedef struct PipeOptions {
   const char *skip;  /* comma-separated */
   const char *dump;  /* comma-separated, or "all" */
   bool check;        /* verify after every pass */
+  bool brief;        /* dumped texts are Text.brief */
   void (*dumped)(void *user, const char *pass, const char *text, size_t n);
   void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;

@@ -129,6 +129,7 @@ static bool run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
   if (o->check) verify(u);
   if (dump && o->dumped) {
     Text t = text_new(&c->scratch);
+    t.brief = o->brief;
     if (u->p) {
       prog_print(u->p, &t, NULL);
     } else {

@@ -32,7 +32,7 @@ def killed(env, count):
     """A process is killed at a random time, again and again: the last run ends with the bits of a training that nobody disturbed."""
     need("mpirun")
     folder = env.scratch("heavy", f"killed-{count}")
-    words = [DIGITS, "--data", IMAGES, "--batch", "24", "--epochs", "40", "--lr", "0.01", "--seed", "3", "--engine", "vm", "--shares", str(count)]
+    words = [DIGITS, "--data", IMAGES, "--batch", "24", "--epochs", "40", "--lr", "0.01", "--seed", "3", "--engine", "vm", "--accumulate", str(count)]
     start = time.monotonic()
     whole = train(env, [*words, "-o", "whole.onnx"], folder)
     span = time.monotonic() - start

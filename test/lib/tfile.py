@@ -64,7 +64,7 @@ def same_text(got, want, what):
 
 
 def reprint(env, text):
-    got = run([env.ingot, "opt", "--stop=none", "-"], LIMIT, stdin=text.encode())
+    got = run([env.ingot, "opt", "--stop=none", "--constants=all", "-"], LIMIT, stdin=text.encode())
     if got.rc:
         raise Fail(f"the printed text is not read back: {explain(got)}: {tail(got.text())}")
     same_text(got.out.decode(), text, "printing what was read back")
@@ -74,7 +74,7 @@ def golden(env, t):
     env.need_ingot()
     path = t.write(env)
     args = shlex.split(t.one("run"))
-    got = run([env.ingot, "opt", "--check", *args, path], LIMIT)
+    got = run([env.ingot, "opt", "--check", "--constants=all", *args, path], LIMIT)
     if got.rc:
         raise Fail(f"{explain(got)}: {tail(got.text())}")
     text = got.out.decode()

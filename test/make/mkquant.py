@@ -2,7 +2,7 @@
 
 usage: mkquant.py make DIR               DIR/wide.gguf; DIR/parts-0000N-of-00002.gguf, the same in two files; DIR/nan.gguf, DIR/large.gguf
        mkquant.py folder DIR VOCAB FILE  DIR is a tiny llama of safetensors with so many tokens, and FILE its tokeniser (tokenizer.json or tokenizer.model)
-       mkquant.py check SOURCE OUT NAME  what is wrong with OUT, made of SOURCE by --to NAME, as lines
+       mkquant.py check SOURCE OUT NAME  what is wrong with OUT, made of SOURCE by --type NAME, as lines
 
 Which type a tensor gets is written here from what llama.cpp does (bench/requant.py compares with it); the bytes of the simple types are those of
 the gguf package; of the others the error must be small.

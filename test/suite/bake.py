@@ -105,7 +105,7 @@ def refused(env):
     want("leave no room" in ingot(env, "compile", made(env), "--context", "16", "--bake-prompt", prompt(env, "long " * 9), rc=4), "a long prompt")
     want("--weights=pointer" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "--weights", "pointer", "-o",
                                       os.path.join(env.scratch("bake", "refused"), "m.c"), rc=3), "weights that are an argument")
-    want("--raw is none" in ingot(env, "play", made(env), "-p", "x", "--bake-prompt", prompt(env), "--raw", rc=2), "no conversation")
+    want("leave out --bake-prompt" in ingot(env, "play", made(env), "-p", "x", "--bake-prompt", prompt(env), "--raw", rc=2), "no conversation")
     want("begins with data" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "-o",
                                      os.path.join(env.scratch("bake", "refused"), "m.igb"), rc=3), "bytecode of it")
 

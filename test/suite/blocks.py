@@ -212,9 +212,9 @@ def onwards(env, march):
     fetched = [len(re.findall(r"IG_AHEAD\(&w\[", k)) for k in kernels]  # and by hand
     if fetched != [len(at) for at in orders]:
         raise Fail(f"{fetched} of {[len(at) for at in orders]} vectors are fetched ahead")
-    said = ingot(env, "opt", os.path.join(folder, "m.ing"), "--march", march)
+    said = ingot(env, "opt", os.path.join(folder, "m.ing"), "--march", march, "--constants=all")
     again = write(os.path.join(folder, "again.ing"), said)
-    if ingot(env, "opt", again, "--stop=none") != said or b" ahead " not in said:
+    if ingot(env, "opt", again, "--stop=none", "--constants=all") != said or b" ahead " not in said:
         raise Fail("what is fetched ahead is not in the text, or not read back")
 
 

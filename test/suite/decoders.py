@@ -168,7 +168,7 @@ def floats(env):
     model, text = os.path.join(folder, "f16.gguf"), os.path.join(folder, "text")
     with open(os.path.join(ROOT, "bench", "text.txt")) as said, open(text, "w") as f:
         f.write(said.read().strip())
-    ingot(env, "quantize", smollm2(env), "--to", "F16", "-o", model, "--quiet")
+    ingot(env, "quantize", smollm2(env), "--type", "F16", "-o", model, "--quiet")
     got = json.loads(ingot(env, "perplexity", model, "--engine", "c", "--text", text, "--json").out)
     os.remove(model)
     if abs(got["nll"] - NLL) > 1e-3 or got["tokens"] != 96:

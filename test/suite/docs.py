@@ -192,7 +192,7 @@ def manual(env):
     verbs = re.findall(r"^  (\w+) ", run([env.ingot, "--help"], 20).out.decode(), re.M)
     wanted = {f".B {v}" for v in verbs}
     for verb in verbs:
-        wanted |= set(re.findall(r"--[\w-]+", run([env.ingot, verb, "--help"], 20).out.decode()))
+        wanted |= set(re.findall(r"--[\w-]+", run([env.ingot, verb, "--help-all"], 20).out.decode()))
     missing = sorted(w for w in wanted if w not in page)
     if missing or len(verbs) < 5:
         raise Fail("docs/ingot.1 lacks " + " ".join(missing))

@@ -185,18 +185,27 @@ def machines(c):
     c.run("run", model, "-e", "c", "--library", "two.so", "--march", here)
 
 
+def idle(c):
+    """--threads on an engine that runs on one: one warning, and the result is there."""
+    for args in (["run"], ["run", "--engine", "interp"], ["bench", "--engine", "vm", "--seconds", "0.01"]):
+        got = c.run(*args, MODEL, "-d", "batch=1", "--threads", "2", text="ignores it; --engine c uses it")
+        want(got.out and got.text().count("--threads") == 1, f"{args}: {got.text()}")
+        want("--threads" not in c.run(*args, MODEL, "-d", "batch=1", "--threads", "2", "--quiet").text(), f"{args}: --quiet")
+    want("--threads" not in c.run("run", MODEL, "-d", "batch=1", "--threads", "2", "--engine", "c").text(), "engine c")
+
+
 def places(c):
     """Words that no option takes are answered with the option that would; ONNX Runtime runs with a Python of one's own."""
-    for word, text in (("batch=2", "dimensions are given with -d"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument\n")):
+    for word, text in (("batch=2", "dimensions are given with -d"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument after ")):
         c.run("run", MODEL, word, code=2, text=text)
-    c.run("ops", "a=b", code=2, text="unexpected argument\n")
+    c.run("ops", "a=b", code=2, text="unexpected argument: 'ops' takes none")
     c.run("run", MODEL, "--python", "python3", code=2, text="needs --engine onnxruntime")
     c.run("run", MODEL, "-e", "onnxruntime", "--python", "no-such-python", code=5, text="cannot be started")
     if c.env.python:
         want(b"probability: f32[1,10]" in c.run("run", MODEL, "-e", "onnxruntime", "--python", c.env.python).out, "no result")
 
 
-CASES = (contradictions, bounds, letters, spellings, files, arrays, standard_input, tables, in_c, machines, places)
+CASES = (contradictions, bounds, letters, spellings, files, arrays, standard_input, tables, in_c, machines, idle, places)
 
 
 def tests(env):

@@ -217,7 +217,7 @@ def resumed(env):
     arrays = npy.load_npz(IMAGES)
     wrong = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all would be right
     npy.save_npz(os.path.join(folder, "data.npz"), {"image": arrays["image"], "label": wrong})
-    words = [DIGITS, "--data", "data.npz", "--batch", "96", "--shares", "2", "--epochs", "1", "--lr", "0.5", "--optimizer", "sgd", "--engine", "vm"]
+    words = [DIGITS, "--data", "data.npz", "--batch", "96", "--accumulate", "2", "--epochs", "1", "--lr", "0.5", "--optimizer", "sgd", "--engine", "vm"]
     whole = train(env, [*words, "-o", "whole.onnx"], folder)
     kept, out = os.path.join(folder, "kept"), os.path.join(folder, "x.onnx.checkpoint")
     for path in (kept, out):
@@ -278,7 +278,7 @@ def refused(env):
                              (["--schedule", "cosin"], 2, "--schedule: no schedule 'cosin'"), (["--engine", "ref"], 2, "--engine: no engine 'ref' trains"), (["--label", "lable"], 4, "no array for the labels 'lable'"),
                              (["--data", "bad.npz"], 4, f"bad.npz: array 'label': example 0 has label {OUT}: expected 0 to {OUT - 1}"),
                              (["--data", "last.npz"], 4, f"last.npz: array 'label': example {N - 1} has label -1: expected 0 to {OUT - 1}"), (["--validate", "last.npz"], 4, f"example {N - 1} has label -1"),
-                             (["--lr", "1e39"], 4, "a weight of 'w1' is no finite number in epoch 1, step 1"), (["--lr", "1e39", "--batch", "6", "--shares", "2"], 4, "a weight of"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
+                             (["--lr", "1e39"], 4, "a weight of 'w1' is no finite number in epoch 1, step 1"), (["--lr", "1e39", "--batch", "6", "--accumulate", "2"], 4, "a weight of"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
                              (["--freeze", "zz*"], 2, "freeze=zz*"), (["--lr", "3e38", "--optimizer", "sgd", "--loss", "mse", "--data", "mse.npz", "--epochs", "9"], 4, "no finite number"), (["-o", "x.npz"], 2, "x.npz"),
                              (["--validate", "none.npz"], 5, "none.npz")):
         train(env, [*base, *words], folder, code, has)
@@ -299,17 +299,17 @@ def ranks(env):
     folder = env.scratch("fit", "ranks")
     words = [DIGITS, "--data", IMAGES, "--batch", "24", "--epochs", "2", "--lr", "0.01", "--optimizer", "adam", "--seed", "3", "--engine", "vm"]
     for shares, counts in ((2, (2,)), (4, (2, 4))):
-        alone = train(env, [*words, "--shares", str(shares), "-o", "alone.onnx"], folder)
+        alone = train(env, [*words, "--accumulate", str(shares), "-o", "alone.onnx"], folder)
         with open(os.path.join(folder, "alone.onnx"), "rb") as f:
             bits = f.read()
         need("mpirun")
         for n in counts:
-            got = run([*MPI, "-n", str(n), env.ingot, "train", *words, "--shares", str(shares), "-o", "many.onnx"], 120, cwd=folder)
+            got = run([*MPI, "-n", str(n), env.ingot, "train", *words, "--accumulate", str(shares), "-o", "many.onnx"], 120, cwd=folder)
             want(not got.rc, f"{n} processes: {explain(got)}: {tail(got.text())}")
             want(got.out == alone.out, f"{n} processes tell {got.out.decode()}, expected {alone.out.decode()}")
             with open(os.path.join(folder, "many.onnx"), "rb") as f:
                 want(f.read() == bits, f"{n} processes and {shares} shares give other weights")
-    many = [*MPI, "-n", "2", env.ingot, "train", *words, "--shares", "4", "-o", "killed.onnx", "--checkpoint-every", "0"]
+    many = [*MPI, "-n", "2", env.ingot, "train", *words, "--accumulate", "4", "-o", "killed.onnx", "--checkpoint-every", "0"]
     ended = 0
     for _ in range(2):
         p = subprocess.Popen([*many], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, start_new_session=True)
@@ -386,7 +386,7 @@ def tests(env):
     out += [Test(f"fit/adam-{e}", lambda e=e: formulas(env, "adam", engine=e), cost=2) for e in ("c", "interp")]
     out += [Test("fit/mse", lambda: formulas(env, "adam", "mse"), cost=1), Test("fit/bce", lambda: formulas(env, "adam", "bce_logits"), cost=1)]
     out.append(Test("fit/clip", lambda: formulas(env, "sgd", more=("--clip", "0.1"), update=clipped), cost=1))
-    out += [Test(f"fit/shares-{e}", lambda e=e: formulas(env, "adam", engine=e, more=("--shares", "3")), cost=2) for e in ("vm", "c")]
+    out += [Test(f"fit/shares-{e}", lambda e=e: formulas(env, "adam", engine=e, more=("--accumulate", "3")), cost=2) for e in ("vm", "c")]
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]

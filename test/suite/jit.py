@@ -192,16 +192,16 @@ def objects(env):
     printed = set()
     for march in ("scalar", "native"):
         printed.clear()
-        for kind, via in ((".a", ["--no-selftest"]), (".o", ["--via", "llvm"]), (".a", ["--via", "llvm"]), (".so", ["--via", "llvm"])):
+        for kind, via in ((".a", ["--no-selftest"]), (".o", ["--backend", "llvm"]), (".a", ["--backend", "llvm"]), (".so", ["--backend", "llvm"])):
             ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--march", march, "--name", "net", "-o", "net" + kind, *via)
             ok("cc", "main.c", "./net" + kind, "-o", "main")
             printed.add(ok("./main"))
         if len(printed) != 1:
             raise Fail(f"{march}: C and LLVM differ")
     for triple in ("wasm32", "thumbv7em-none-eabihf,cortex-m4"):
-        ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--via", "llvm", "--triple", triple, "-o", "other.o")
+        ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--backend", "llvm", "--triple", triple, "-o", "other.o")
     for triple in ("x86_64-linux-gnu", "x86_64-linux-gnu,haswell", "x86_64-linux-gnu,,+sse3") if cpu.can_run("sse2") else ():
-        ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--via", "llvm", "--triple", triple, "--march", "avx2", "-o", "other.o")
+        ok(env.ingot, "build", model, "-d", "batch=1", "--quiet", "--backend", "llvm", "--triple", triple, "--march", "avx2", "-o", "other.o")
         if b"ymm" not in ok("objdump", "-d", "other.o"):
             raise Fail(f"{triple}: no vectors of avx2")
     names = {line.split()[-1]: line.split()[-2] for line in ok("nm", "-g", "net.o").decode().splitlines()}
@@ -243,7 +243,7 @@ def lacking(env):
     ints = [[draw.choice([draw.getrandbits(32), draw.randint(-40000, 40000) & 0xffffffff, 0x80ff7f01, 0]) for _ in range(49)] for _ in range(2)]
     given = [struct.pack("49f", *reals)] + [struct.pack("49I", *x) for x in ints]
     results = {}
-    for name, via in (("c", ["--no-selftest"]), ("llvm", ["--via", "llvm"])):
+    for name, via in (("c", ["--no-selftest"]), ("llvm", ["--backend", "llvm"])):
         library = os.path.join(folder, name + ".so")
         got = run([env.ingot, "build", "net.ing", "--quiet", "--march", "sse2", "--name", "net", "-o", library, *via], 120, cwd=folder)
         if got.rc:
@@ -265,10 +265,10 @@ def lacking(env):
                 raise Fail(f"{text}: interp {right[1].hex(' ', 4)}, {name} {got[n][0]} {got[n][1].hex(' ', 4)}")
 
 
-REFUSED = [(2, "--via", ["--via", "gcc"]), (2, "--triple", ["--triple", "wasm32"]), (3, "--caller", ["--via", "llvm", "--caller"]),
-           (3, "--threads", ["--via", "llvm", "--threads", "2"]), (3, "z80-none", ["--via", "llvm", "--triple", "z80-none"]),
-           (3, "--weights", ["--via", "llvm", "--weights", "text"]), (3, "--optimize", ["--via", "llvm", "-O", "3"]), (3, "--cc", ["--via", "llvm", "--cc", "gcc"]),
-           (3, "wasm32", ["--via", "llvm", "--triple", "wasm32", "--march", "avx2"]), (3, "aarch64", ["--via", "llvm", "--triple", "aarch64", "--march", "sse2"])]
+REFUSED = [(2, "--backend", ["--backend", "gcc"]), (2, "--triple", ["--triple", "wasm32"]), (3, "--caller", ["--backend", "llvm", "--caller"]),
+           (3, "--threads", ["--backend", "llvm", "--threads", "2"]), (3, "z80-none", ["--backend", "llvm", "--triple", "z80-none"]),
+           (3, "--weights", ["--backend", "llvm", "--weights", "text"]), (3, "--optimize", ["--backend", "llvm", "-O", "3"]), (3, "--cc", ["--backend", "llvm", "--cc", "gcc"]),
+           (3, "wasm32", ["--backend", "llvm", "--triple", "wasm32", "--march", "avx2"]), (3, "aarch64", ["--backend", "llvm", "--triple", "aarch64", "--march", "sse2"])]
 
 
 def refused(env):
@@ -295,8 +295,8 @@ def plain(env):
     with open(os.path.join(folder, "state.ing"), "w") as f:
         f.write(bake.PROG)
     shutil.copy(digits, os.path.join(folder, "more.onnx"))
-    no("through C", "build", "state.ing", "--via", "llvm", "-o", "no.o")
-    no("several models", "build", digits, "more.onnx", "--via", "llvm", "-o", "no.o")
+    no("through C", "build", "state.ing", "--backend", "llvm", "-o", "no.o")
+    no("several models", "build", digits, "more.onnx", "--backend", "llvm", "-o", "no.o")
     got = run([env.ingot, "compile", digits, "-d", "batch=1", "--quiet", "-o", "m.igb"], 60, cwd=folder)
     if got.rc:
         raise Fail(f"{explain(got)}: {tail(got.text())}")
@@ -306,7 +306,7 @@ def plain(env):
 def talks(env):
     """A language model has functions that only C has."""
     need(env)
-    got = run([env.ingot, "build", play.made(env), "--context", "64", "--via", "llvm", "--quiet", "-o", os.path.join(env.scratch("jit", "talks"), "no.o")], 60)
+    got = run([env.ingot, "build", play.made(env), "--context", "64", "--backend", "llvm", "--quiet", "-o", os.path.join(env.scratch("jit", "talks"), "no.o")], 60)
     if got.rc != 3 or "language model" not in got.text():
         raise Fail(f"{explain(got)}, expected exit 3: {tail(got.text())}")
 

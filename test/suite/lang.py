@@ -208,7 +208,7 @@ line:17:50: the function looks at what it is given: it cannot become a graph
     fn peeks(x: tensor<float32, [2]>) -> tensor { if sum(x) > 0.0 { x } else { twice(x) } };
                                                      ^
 => AutogradTensor([2.0, 4.0], shape=[2])
-:type E, :graph E and :time E tell of an expression, :quit ends
+type, graph or time of an expression: :type E, :graph E, :time E; exit or Ctrl-D ends
 3
 => 3
 """
@@ -264,6 +264,10 @@ def repl(env):
     got = run([env.ingot, "repl"], LIMIT, stdin=b":time 1 + 1\n:quit\nprint(1)\n")
     if not re.fullmatch(rb"[\d.]+ ms\n", got.out):
         raise Fail(f":time and :quit print {got.out!r}")
+    for end in (":quit", "quit", "exit", "/exit", ":exit"):
+        got = run([env.ingot, "repl"], LIMIT, stdin=f"help\n/help\n{end}\nprint(1)\n".encode())
+        if got.rc or got.out.count(b"Ctrl-D ends") != 2 or got.out.endswith(b"1\n"):
+            raise Fail(f"help and {end} print {got.out!r}")
 
 
 SHIP = """model Net { layers { dense(2, 8, activation: relu) dense(8, 2) } }
@@ -388,7 +392,7 @@ def untouched(env):
     for text, path in TOUCH:
         write("t.ch", TOUCHES + text + "\n")
         refused = f"t.ch:7:{text.index('(') - 3 if text[:2] == 'm.' else 7}: cannot open '{path}': the program runs without file access; --files allows it"
-        for args in (["inspect"], ["compile", "-o", "t.c"], ["opt"], ["verify"], ["bench"], ["export", "--for", "cmake", "-o", "project"], ["run", "--no-files"],
+        for args in (["inspect"], ["compile", "-o", "t.c"], ["opt"], ["verify"], ["bench"], ["export", "--project", "cmake", "-o", "project"], ["run", "--no-files"],
                      ["build", "--function", "f", "--no-files", "-o", "t.o"]):
             verb(args[0], "t.ch", *args[1:], rc=2, said=refused)
         if path not in ("w.npz", "old.npz"):  # a native program opens these when it runs

@@ -20,9 +20,27 @@ def everywhere(c):
     """Every verb takes --quiet, --verbose and --help, and says so."""
     for verb in verbs(c):
         text = c.run(verb, "--help").out.decode()
-        for option in ("--quiet", "--verbose", "--help"):
+        for option in ("--quiet", "--verbose", "--help", "--help-all"):
             want(re.search(rf"^  (-\w, )?{option} ", text, re.M), f"{verb} --help lacks {option}")
         c.run(verb, "--help", "--quiet", "--verbose")
+
+
+def groups(c):
+    """--help has the options of the usage line, --help-all every option once, under headings; a line has at most 100 columns."""
+    for verb in verbs(c):
+        short, full = (c.run(verb, how).out.decode() for how in ("--help", "--help-all"))
+        for line in (short + full).splitlines():
+            want(len(line) <= 100, f"{verb}: {len(line)} columns: {line}")
+        rows = {text: re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.M) for text in (short, full)}
+        want(len(set(rows[full])) == len(rows[full]), f"{verb}: an option is listed twice: {rows[full]}")
+        want(set(rows[short]) <= set(rows[full]), f"{verb}: --help-all lacks options of --help")
+        more = re.search(r"^(\d+) more options?: ingot \w+ --help-all$", short, re.M)
+        want(len(rows[full]) - len(rows[short]) == (int(more[1]) if more else 0), f"{verb}: {more}, {rows}")
+        usage = short.split("\n\n")[0]
+        want(set(re.findall(r"--[a-z-]+", usage)) <= set(rows[short]), f"{verb} --help lacks an option of its usage line")
+    text = c.run("--help").out.decode()
+    want(all(f"\n{x}:\n" in text for x in ("compile", "run", "examine", "change", "language", "ingot")), text)
+    want(max(map(len, text.splitlines())) <= 100, "ingot --help has long lines")
 
 
 def quiet(c):
@@ -35,7 +53,7 @@ def verbose(c):
     """What was waited for, with its time; standard output is the same."""
     plain, said = c.run("compile", MODEL, "-d", "batch=1"), c.run("compile", MODEL, "-d", "batch=1", "--verbose")
     want(plain.out == said.out and re.search(r"^ingot: compile: \d+\.\d\d s$", said.text(), re.M), f"compile: {said.text()}")
-    for verb, task, args in (("run", "vm", []), ("inspect", "inspect", []), ("export", "export", ["--for", "cmake", "-o", "net"]), ("build", "build", ["-o", "net.o"])):
+    for verb, task, args in (("run", "vm", []), ("inspect", "inspect", []), ("export", "export", ["--project", "cmake", "-o", "net"]), ("build", "build", ["-o", "net.o"])):
         want(re.search(rf"^ingot: {task}: \d+\.\d\d s$", c.run(verb, MODEL, *args, "--verbose").text(), re.M), verb)
 
 
@@ -46,7 +64,7 @@ def data(c):
     """--json is one JSON text wherever it is taken."""
     npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (4, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(256)])})
     calls = {"compile": [MODEL, "-d", "batch=1", "-o", "net.c"], "run": [MODEL, "-d", "batch=1"], "verify": [MODEL, "-d", "batch=1", "--engine", "interp"],
-             "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "build": [MODEL, "-d", "batch=1", "-o", "net.o"], "export": [MODEL, "-d", "batch=1", "--for", "cmake", "-o", "net"], "inspect": [MODEL], "ops": [], "cache": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"],
+             "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "build": [MODEL, "-d", "batch=1", "-o", "net.o"], "export": [MODEL, "-d", "batch=1", "--project", "cmake", "-o", "net"], "inspect": [MODEL], "ops": [], "cache": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"],
              **ELSEWHERE}
     have = {verb for verb in verbs(c) if re.search(r"^  --json ", c.run(verb, "--help").out.decode(), re.M)}
     want(have == set(calls), f"verbs with --json that are not tried, or have none: {sorted(have ^ set(calls))}")
@@ -58,7 +76,7 @@ def data(c):
     want(abs(got[0]["max"] - 0.883675) < 1e-5, f"run: {got}")
     told, memory = json.loads(c.run("compile", MODEL, "-d", "batch=1", "-o", "net.c", "--json").out), json.loads(c.run("inspect", MODEL, "-d", "batch=1", "--json").out)["memory"]
     want(told["source"] == "net.c" and all(told[k] == memory[k] for k in ("arena", "stack", "ram", "code")), f"compile: {told} {memory}")
-    folder = json.loads(c.run("export", MODEL, "-d", "batch=1", "--for", "rust", "-o", "box_net", "--json").out)
+    folder = json.loads(c.run("export", MODEL, "-d", "batch=1", "--project", "rust", "-o", "box_net", "--json").out)
     want((folder["folder"], folder["for"], folder["name"]) == ("box_net", "rust", "digits") and folder["ram"] == told["ram"], f"export: {folder}")
     want([p["name"] for p in json.loads(c.run("passes", "--json").out)][:2] == ["infer", "strings"], "passes")
     c.run("compile", MODEL, "--json", code=2, text="--output")
@@ -105,17 +123,17 @@ def chosen(c):
     """Without --march the target and its alternatives are said to people: on a terminal or with --verbose, never in a log."""
     portable, here = "target scalar, portable C", "this CPU; --march multi"
     for args, line in ((["compile", MODEL, "-d", "batch=1", "-o", "net.c"], portable), (["inspect", MODEL, "-d", "batch=1"], portable),
-                       (["export", MODEL, "-d", "batch=1", "--for", "make", "-o", "x"], portable), (["build", MODEL, "-d", "batch=1", "-o", "net.o"], here)):
+                       (["export", MODEL, "-d", "batch=1", "--project", "make", "-o", "x"], portable), (["build", MODEL, "-d", "batch=1", "-o", "net.o"], here)):
         want(line in c.run(*args, "--verbose").text(), f"{args}: no word of the target")
         want(args[0] == "build" or line.encode() in on_terminal([c.env.ingot, *args], c.dir, "stderr", TERM="xterm", NO_COLOR="1"), f"{args}: no word of the target on a terminal")
         for more in ([], ["--verbose", "--march", "sse2"], ["--quiet"]) if args[0] != "build" else ([],):
             said = c.run(*args, *more).text()
             want("target s" not in said and here not in said, f"{args} {more}: {said}")
-    for args in (["compile", MODEL, "-d", "batch=1", "-o", "net.igb"], ["export", MODEL, "-d", "batch=1", "--for", "arduino", "-o", "y"]):
+    for args in (["compile", MODEL, "-d", "batch=1", "-o", "net.igb"], ["export", MODEL, "-d", "batch=1", "--project", "arduino", "-o", "y"]):
         want("target " not in c.run(*args, "--verbose").text(), f"{args}: a target that nobody chose")
 
 
-CASES = (everywhere, chosen, quiet, verbose, data, texts, colours, passes)
+CASES = (everywhere, groups, chosen, quiet, verbose, data, texts, colours, passes)
 
 
 def tests(env):

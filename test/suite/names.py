@@ -82,7 +82,7 @@ def params(env):
     with open(os.path.join(work, "main.cpp"), "w") as f:
         f.write('#include <cerrno>\n#include <cstdio>\n#include "net.hpp"\nint main() { net::Net n; return NET_OK; }\n')
     must(["g++", "-std=gnu++20", *STRICT[1:], "-fsyntax-only", os.path.join(work, "main.cpp")], "C++")
-    must([env.ingot, "export", path, "--for", "rust", "--name", "net", "--quiet", "-o", os.path.join(work, "crate")], "export")
+    must([env.ingot, "export", path, "--project", "rust", "--name", "net", "--quiet", "-o", os.path.join(work, "crate")], "export")
     need("rustc")
     must(["rustc", "--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "-D", "warnings", "--out-dir", work, os.path.join(work, "crate", "src", "lib.rs")], "Rust")
 

@@ -21,7 +21,7 @@ def words(c):
                        (["run", MODEL, "-d", "batch=1", "--train", "loss=cross_entrpy,optimizer=sgd"], "did you mean 'cross_entropy'?"),
                        (["run", MODEL, "-d", "batch=1", "--train", "loss=mse,optimizer=adm"], "did you mean 'adam'?"),
                        (["run", MODEL, "-d", "batch=1", "--train", "loss=mse,optimiser=adam"], "did you mean 'optimizer'?"),
-                       (["export", MODEL, "--for", "cmak", "-o", "x"], "did you mean 'cmake'?"),
+                       (["export", MODEL, "--project", "cmak", "-o", "x"], "did you mean 'cmake'?"),
                        (["build", MODEL, "--preset", "blanced", "-o", "x"], "did you mean 'balanced'?"),
                        (["quantize", MODEL, "--method", "weigths8", "-o", "x.onnx"], "did you mean 'weights8'?")):
         c.run(*args, code=2, text=text)
@@ -30,6 +30,43 @@ def words(c):
     want(b"[2,10]" in c.run("run", MODEL, "--shapes", "image=2x1x8x8").out, "a shape behind '='")
     for args in (["frobnicate"], ["run", MODEL, "--nonsense"], ["run", MODEL, "--engine", "steam"], ["run", MODEL, "--input", "other=1"]):
         want("did you mean" not in c.run(*args, code=2).text(), f"{args}: a guess out of the blue")
+
+
+def concepts(c):
+    """Words of other tools: the answer is what ingot has instead."""
+    for args, text in ((["run", MODEL, "--batch", "4"], "did you mean -d batch=4?"), (["compile", MODEL, "--batch-size=8"], "did you mean -d batch=8?"),
+                       (["run", MODEL, "--device", "cuda"], "on the CPU"), (["bench", MODEL, "--gpu"], "on the CPU"), (["run", MODEL, "-ngl", "99"], "on the CPU"),
+                       (["compile", MODEL, "--fp16"], "ingot quantize MODEL --method f16"), (["run", MODEL, "--half"], "ingot quantize MODEL --method f16"),
+                       (["compile", MODEL, "--opset", "17"], "'ingot ops' lists"), (["run", MODEL, "--verbos"], "did you mean --verbose?"),
+                       (["bench", MODEL, "--iterations", "9"], "--seconds"),
+                       (["compile", MODEL, "--opt"], "did you mean --optimize-for?"), (["build", MODEL, "--thr", "2"], "did you mean --threads, --threads-api, --threads-grain?"),
+                       (["play", MODEL, "-f", "text"], '-p "$(cat text)"'),
+                       (["run", MODEL, "--seed"], "needs a value: --seed N"), (["run", MODEL, "--json=1"], "takes no value: --json"),
+                       (["convert", MODEL], "did you mean 'compile'?"), (["infer"], "did you mean 'run'?"), (["chat"], "did you mean 'play'?"), (["serve"], "no server"),
+                       (["generate"], "did you mean 'play'?"), (["comp"], "did you mean 'compile', 'completions'?"), (["run"], "MODEL: missing; usage: ingot run MODEL")):
+        c.run(*args, code=2, text=text)
+
+
+def aliases(c):
+    """Spellings of other tools and of earlier versions; the help lists none of them."""
+    once = c.run("run", MODEL, "--seed", "7", "--shapes", "image:2x1x8x8").out
+    for args in (["-s", "7", "--input-shapes", "image:2x1x8x8"], ["-s7", "--overwrite_input_shape=image:2x1x8x8"], ["--seed=7", "--input-shape", "image:2x1x8x8", "-t", "1"]):
+        want(c.run("run", MODEL, *args).out == once, f"{args}")
+    c.run("bench", "-m", MODEL, "--engine", "vm", "--duration", "0.01", "-x", "1")
+    c.run("bench", "--model", MODEL, MODEL, code=2, text="unexpected argument after ")
+    c.run("play", MODEL, "-cnv", "-p", "x", code=2, text="leave out --prompt")
+    c.run("play", MODEL, "-st", code=2, text="--prompt TEXT")
+    c.run("play", MODEL, "--temp", "many", code=2, text="--temperature many: expected a number")
+    c.run("play", "-m", MODEL, "-n", "x", code=2, text="--max-tokens x: expected")
+    c.run("perplexity", "-m", MODEL, "-c", "x", code=2, text="--context x: expected")
+    for verb, old, new, value in (("build", "--via", "--backend", ["llvm"]), ("export", "--for", "--project", ["cmake"]), ("quantize", "--per", "--granularity", ["tensor"]),
+                                  ("quantize", "--to", "--type", ["F16"]), ("opt", "--side", "--weights-file", []), ("build", "--relaxed", "--fast-math", []),
+                                  ("quantize", "--keep", "--exclude", ["x"]), ("train", "--shares", "--accumulate", ["2"])):
+        args = [verb, old, *value, "--help"]
+        want(c.run(*args).text().strip() == f"ingot {verb}: {old} is now called {new}", f"{args}: {c.run(*args).text()}")
+        want(not c.run(*args, "--quiet").text() and not c.run(verb, new, *value, "--help").text(), f"{new}: a note")
+        text = c.run(verb, "--help-all").out.decode().split()
+        want(new in text and old not in text, f"{verb} --help-all: {old} or no {new}")
 
 
 def texts(c):
@@ -68,7 +105,7 @@ def nodes(c):
         want(said.endswith("; inputs are " + inputs) and "contract" not in said, f"{op}: {said}")
 
 
-CASES = (words, texts, arrays, nodes)
+CASES = (words, concepts, aliases, texts, arrays, nodes)
 
 
 def tests(env):

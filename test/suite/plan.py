@@ -22,7 +22,7 @@ def watched(env, t):
         return
     if t.body.startswith("prog"):
         env.need_ingot()
-        got = run([env.ingot, "opt", "--check", "--start=plan", t.write(env)], LIMIT)
+        got = run([env.ingot, "opt", "--check", "--start=plan", "--constants=all", t.write(env)], LIMIT)
         if got.rc:
             raise Fail(f"{explain(got)}: {tail(got.text())}")
         t.body = got.out.decode().strip("\n")
@@ -70,7 +70,7 @@ def spoiled(env):
     got = run([env.ingot, "run", path, "--engine", "watch"], LIMIT)
     if got.rc != 5 or "another buffer has been written" not in got.text():
         raise Fail(f"watch: {explain(got)}: {tail(got.text())}")
-    planned = run([env.ingot, "opt", "--start=plan", path], LIMIT).out
+    planned = run([env.ingot, "opt", "--start=plan", "--constants=all", path], LIMIT).out
     with open(path, "wb") as f:
         f.write(planned)
     got = run([env.ingot, "run", path, "--engine", "watch", "--output", path + ".npz"], LIMIT)

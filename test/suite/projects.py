@@ -120,7 +120,7 @@ class Work:
         return got.out.decode()
 
     def export(self, kind, *args):
-        self.run(self.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "-o", kind, *args)
+        self.run(self.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "-o", kind, *args)
         os.symlink(kind, self.path("digits"))  # names are those of the model, not of the folder
 
     def zeros(self):
@@ -226,7 +226,7 @@ def export_make(w):
     want(w.run("digits/build/digits_hello").split() == [f"{x:g}" for x in w.zeros()], "the example prints something else")
     os.makedirs(w.path("bin"))
     for n, more in enumerate((["--weights", "file"], ["--threads", "2", "--march", "sse2"])):
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "make", "-o", "make", *more)
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", "make", "-o", "make", *more)
         w.run("make", "-s", "-f", "../digits/Makefile", f"BUILD=out{n}", "check", cwd="bin")
     want(os.path.exists(w.path("bin/out1/libdigits.a")) and not os.path.exists(w.path("bin/build")), "the library is not where it was asked for")
 
@@ -235,7 +235,7 @@ def named(w):
     """Names come from the model, a file or a folder, unless --name gives one."""
     for model, name in (("resnet-18.v2.onnx", "resnet_18_v2"), ("3d.onnx", "m3d"), ("_.onnx", "model"), ("plain", "plain"), ("Qwen2.5-0.5B", "Qwen2_5_0_5B")):
         shutil.copy(DIGITS, w.path(model))
-        w.run(w.env.ingot, "export", model, "-d", "batch=1", "--for", "cmake", "-o", "x-" + name)
+        w.run(w.env.ingot, "export", model, "-d", "batch=1", "--project", "cmake", "-o", "x-" + name)
         want(os.path.exists(w.path(f"x-{name}/src/{name}.c")), f"{model}: {os.listdir(w.path('x-' + name + '/src'))}")
 
 
@@ -319,7 +319,7 @@ fn main() {
 def rust_wrapper(w):
     """Sizes that are open, and state; a short slice, or a size out of its bounds, is refused before the C sees it."""
     w.write("open.ing", OPEN)
-    w.run(w.env.ingot, "export", "open.ing", "--state", "h=y", "--for", "rust", "-o", "open")
+    w.run(w.env.ingot, "export", "open.ing", "--state", "h=y", "--project", "rust", "-o", "open")
     w.write("open/examples/user.rs", RUST)
     w.run("cargo", "run", "--offline", "--quiet", "--example", "user", cwd="open", env={"CARGO_TARGET_DIR": w.path("target"), "CARGO_NET_OFFLINE": "true"})
 
@@ -338,15 +338,15 @@ def strangers(w):
         folder = f"{kind}-{file.replace('/', '-')}"
         os.makedirs(os.path.dirname(w.path(f"{folder}/{file}")))
         w.write(f"{folder}/{file}", "mine\n")
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "--name", "d", "-o", folder, code=2, text=f"{folder}/{file} is there, and no ingot export wrote it")
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "--name", "d", "-o", folder, code=2, text=f"{folder}/{file} is there, and no ingot export wrote it")
         left = [os.path.join(top, f) for top, _, files in os.walk(w.path(folder)) for f in files]
         with open(w.path(f"{folder}/{file}")) as f:
             want(left == [w.path(f"{folder}/{file}")] and f.read() == "mine\n", f"{kind}: {left}")
     # before work: the model is not even read
-    w.run(w.env.ingot, "export", "no-such.onnx", "--for", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="no ingot export wrote it")
+    w.run(w.env.ingot, "export", "no-such.onnx", "--project", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="no ingot export wrote it")
     w.write("notes.txt", "mine\n")
     for kind, name in (("cmake", "d"), ("cmake", "d"), ("zephyr", "e"), ("cmake", "d")):
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "--name", name, "-o", ".")
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "--name", name, "-o", ".")
     with open(w.path("CMakeLists.txt")) as f:
         want("add_library(d " in f.read(), "the last export is another")
     with open(w.path("notes.txt")) as f:
@@ -354,7 +354,7 @@ def strangers(w):
     for name in ("README.md", ".ingot-export"):  # what a link leads to is no less somebody else's
         os.mkdir(w.path("soft-" + name))
         os.symlink("../notes.txt", w.path(f"soft-{name}/{name}"))
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "cmake", "--name", "d", "-o", "soft-" + name, code=2, text=f"soft-{name}/{name} is there")
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", "cmake", "--name", "d", "-o", "soft-" + name, code=2, text=f"soft-{name}/{name} is there")
     with open(w.path("notes.txt")) as f:
         want(f.read() == "mine\n", "a file behind a link")
 
@@ -364,15 +364,15 @@ def reserved(w):
     for kind, names in (("cmake", "test all help install clean string"), ("rust", "match std self crate test m"), ("zephyr", "app test time"), ("arduino", "Arduino math"),
                         ("platformio", "string"), ("esp-idf", "main flash stdio")):
         for name in names.split():
-            w.run(w.env.ingot, "export", "no-such.onnx", "--for", kind, "-o", "d/" + name, "--name", name, code=2, text=f"'{name}' cannot be the name of a project for {kind}")
+            w.run(w.env.ingot, "export", "no-such.onnx", "--project", kind, "-o", "d/" + name, "--name", name, code=2, text=f"'{name}' cannot be the name of a project for {kind}")
     want(not os.path.exists(w.path("d")), "a folder is left")
-    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", "zephyr", "--name", "no", "-o", "no")
+    w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", "zephyr", "--name", "no", "-o", "no")
     with open(w.path("no/zephyr/module.yml")) as f:
         want('name: "no"\n' in f.read(), "YAML takes the name for something else")
     with open(w.path("no/Kconfig")) as f:
         want(f.read().startswith("config INGOT_NO\n"), "the option has a name that others may have")
     for kind, name in (("rust", "no"), ("rust", "match_net"), ("cmake", "test_net")):
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--for", kind, "-o", f"{kind}-{name}", "--name", name)
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "-o", f"{kind}-{name}", "--name", name)
 
 
 def spaces(w):
@@ -388,9 +388,9 @@ def spaces(w):
 
 
 def refused(w):
-    for code, words, args in ((2, "--for is missing", ["-o", "d"]), (2, "expected one of cmake, make, zephyr", ["--for", "bazel", "-o", "d"]), (2, "--output is missing", ["--for", "cmake"]),
-                              (2, "did you mean 'cmake'", ["--for", "cmak", "-o", "d"]), (3, "--threads", ["--for", "zephyr", "--threads", "2", "-o", "d"]),
-                              (3, "--weights", ["--for", "rust", "--weights", "file", "-o", "d"])):
+    for code, words, args in ((2, "--project is missing", ["-o", "d"]), (2, "expected one of cmake, make, zephyr", ["--project", "bazel", "-o", "d"]), (2, "--output is missing", ["--project", "cmake"]),
+                              (2, "did you mean 'cmake'", ["--project", "cmak", "-o", "d"]), (3, "--threads", ["--project", "zephyr", "--threads", "2", "-o", "d"]),
+                              (3, "--weights", ["--project", "rust", "--weights", "file", "-o", "d"])):
         w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", *args, code=code, text=words)
     want(not os.path.exists(w.path("d")), "a folder is left")
 

@@ -278,13 +278,13 @@ def layers(env):
     folder, where = made(env), env.scratch("quantize", "layers")
     model, out = os.path.join(folder, "mobilenet.onnx"), os.path.join(where, "x.onnx")
     data = ("--data", model[:-5] + ".npz", "--calibrate", "minmax")
-    kept = quantize(env, model, out, *data, "--keep", "/Conv_2*")["layers"]
+    kept = quantize(env, model, out, *data, "--exclude", "/Conv_2*")["layers"]
     for layer in kept:
         want(layer["kept"] == layer["name"].startswith("/Conv_2") and (layer["bytes"] == layer["bytes_before"]) == layer["kept"], str(layer))
     plain, bert = quantize(env, model, out, *data), os.path.join(folder, "bert.onnx")
     biased = [quantize(env, bert, out, "--data", bert[:-5] + ".npz", "--calibrate", "mse", *how)["holdout"]["sqnr_db"] for how in ((), ("--bias-correction",))]
     want(biased[1] > biased[0], f"bias correction does not help: {biased} dB")
-    alike = quantize(env, model, out, *data, "--per", "tensor"), quantize(env, model, out, *data, "--per", "tensor", "--equalize")
+    alike = quantize(env, model, out, *data, "--granularity", "tensor"), quantize(env, model, out, *data, "--granularity", "tensor", "--equalize")
     want(alike[1]["holdout"]["sqnr_db"] > alike[0]["holdout"]["sqnr_db"], "equalisation does not help where a layer has one scale")
     budget = plain["data"]["sqnr_db"] + 2
     held = quantize(env, model, out, *data, "--budget", str(budget))
@@ -322,7 +322,7 @@ def refused(env):
     for name, a in arrays.items():
         npy.save_npz(os.path.join(where, name + ".npz"), a)
     data = ("--data", model[:-5] + ".npz")
-    cases = [((), 2, "needs data"), ((*data, "--keep", "conv9"), 2, "did you mean 'conv1'?"), ((*data, "--method", "int8"), 2, "expected one of static"),
+    cases = [((), 2, "needs data"), ((*data, "--exclude", "conv9"), 2, "did you mean 'conv1'?"), ((*data, "--method", "int8"), 2, "expected one of static"),
              ((*data, "--budget", "much"), 2, "expected a number"), ((*data, "--label", "class"), 4, "no array 'class'"), ((*data, "--block", "48", "--method", "weights4"), 2, "power of 2"),
              (("--data", os.path.join(where, "nan.npz")), 4, "array 'image', f32[60,1,8,8], holds NaN at [0,0,0,0]"), (("--data", os.path.join(where, "flat.npz")), 4, "as many dimensions, or one more"),
              (("--data", os.path.join(where, "wide.npz")), 4, "dimension 2 is 4, expected 8"), (("--data", os.path.join(where, "double.npz")), 4, 'astype("float32")'),
@@ -374,7 +374,7 @@ def told(env):
     folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "told")
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, twice = (lambda name: os.path.join(folder, name)), os.path.join(where, "out.onnx"), os.path.join(where, "twice.onnx")
-    got = quantize(env, at("several.onnx"), out, "--data", at("x.npz"), "--symmetric", "--per", "tensor")["data"]
+    got = quantize(env, at("several.onnx"), out, "--data", at("x.npz"), "--symmetric", "--granularity", "tensor")["data"]
     y, z, best, fine = got["outputs"]
     want([o["name"] for o in got["outputs"]] == ["y", "z", "best", "fine"] and y["sqnr_db"] > got["sqnr_db"] > z["sqnr_db"] > 20 and best["sqnr_db"] is None, str(got))
     want(best["elements"] == got["examples"] == 16 and y["elements"] == 0 and best["changed"] < 8 and fine["elements"] == 1024 and fine["changed"] > 900, str(got))
@@ -393,7 +393,7 @@ def told(env):
     said = quantize(env, out, none, "--data", at("x.npz"), rc=3)
     want("it is quantised already, by nodes such as" in said and not os.path.exists(none), said)
     part, weights = os.path.join(where, "part.onnx"), ("--method", "weights8")
-    quantize(env, at("far_inputs.onnx"), part, "--method", "dynamic", "--keep", "mm2")
+    quantize(env, at("far_inputs.onnx"), part, "--method", "dynamic", "--exclude", "mm2")
     said = run([env.ingot, "quantize", part, "-o", twice, *weights], 60).text()
     want("is quantised already, by" in said and "errors add up" in said and os.path.exists(twice), said)
     said = run([env.ingot, "quantize", at("begun.onnx"), "-o", twice, *weights], 60).text()

@@ -34,7 +34,7 @@ def mixtures(env, names):
     source = os.path.join(folder, "wide.gguf")
     for name in names:
         path = os.path.join(out, name + ".gguf")
-        ingot(env, "quantize", source, "--to", name, "-o", path)
+        ingot(env, "quantize", source, "--type", name, "-o", path)
         pairs += [path, name]
     wrong = env.lm_script("mkquant.py", "check", source, *pairs)
     want(not wrong, wrong)
@@ -45,16 +45,16 @@ def parts(env):
     folder, out = files(env), env.scratch("requant", "parts")
     first = sorted(n for n in os.listdir(folder) if n.startswith("parts"))[0]
     path = os.path.join(out, "whole.gguf")
-    ingot(env, "quantize", os.path.join(folder, first), "--to", "Q8_0", "-o", path)
+    ingot(env, "quantize", os.path.join(folder, first), "--type", "Q8_0", "-o", path)
     wrong = env.lm_script("mkquant.py", "check", os.path.join(folder, "wide.gguf"), path, "Q8_0")
     want(not wrong, wrong)
 
 
 def table(env):
-    """The table adds up; --keep leaves tensors as they are; a file of its own types is the same file again."""
+    """The table adds up; --exclude leaves tensors as they are; a file of its own types is the same file again."""
     folder, out = files(env), env.scratch("requant", "table")
     source, path, again = os.path.join(folder, "wide.gguf"), os.path.join(out, "q.gguf"), os.path.join(out, "again.gguf")
-    got = json.loads(ingot(env, "quantize", source, "--to", "Q4_K_M", "--keep", "blk.?.ffn_*", "--keep", "output.weight", "-o", path, "--json").out)
+    got = json.loads(ingot(env, "quantize", source, "--type", "Q4_K_M", "--exclude", "blk.?.ffn_*", "--exclude", "output.weight", "-o", path, "--json").out)
     rows = {r["name"]: r for r in got["layers"]}
     for name, r in rows.items():
         kept = ".ffn_" in name or name in ("output.weight", "output_norm.weight", "blk.0.attn_norm.weight", "blk.0.attn_q.bias")
@@ -63,28 +63,28 @@ def table(env):
         want(kept or 20 < r["sqnr_db"] < 80, f"{name}: {r}")
     want(got["bytes"] == sum(r["bytes"] for r in rows.values()), "bytes do not add up")
     want(os.path.getsize(path) - got["bytes"] < 16384, "the file is larger than its tensors and keys")
-    said = ingot(env, "quantize", path, "--to", "Q4_K_M", "--keep", "*", "-o", again).text()
+    said = ingot(env, "quantize", path, "--type", "Q4_K_M", "--exclude", "*", "-o", again).text()
     want(open(path, "rb").read() == open(again, "rb").read() and "already" not in said, "all kept, and the file is another")
-    said = ingot(env, "quantize", path, "--to", "Q4_0", "-o", again).text()
+    said = ingot(env, "quantize", path, "--type", "Q4_0", "-o", again).text()
     want("already" in said, f"Q4_K to Q4_0 without a warning: {said}")
 
 
 # name, arguments behind the verb ({} the folder of files, OUT one of its own), exit code, what is said
 REFUSED = (
-    ("type", "{}/wide.gguf --to Q4_K_X -o OUT/no.gguf", 2, "did you mean 'Q4_K_"),
-    ("no-type", "{}/wide.gguf -o OUT/no.gguf", 2, "--to"),
-    ("method", "{}/wide.gguf --to Q8_0 --method static -o OUT/no.gguf", 2, "--method"),
-    ("keep", "{}/wide.gguf --to Q8_0 --keep blk.9.* -o OUT/no.gguf", 2, "blk.9.*"),
-    ("nan", "{}/nan.gguf --to Q4_K_M -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
-    ("nan-simple", "{}/nan.gguf --to Q8_0 -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
-    ("large", "{}/large.gguf --to F16 -o OUT/no.gguf", 4, "1e+09, which F16 cannot say"),
-    ("large-blocks", "{}/large.gguf --to Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot say"),
-    ("self", "{}/wide.gguf --to Q8_0 -o {}/wide.gguf", 2, "wide.gguf"),
-    ("folder", "{}/wide.gguf --to Q8_0 -o OUT", 5, "directory"),
-    ("nowhere", "{}/wide.gguf --to Q8_0 -o OUT/none/no.gguf", 5, "cannot write"),
-    ("full", "{}/wide.gguf --to Q8_0 -o /dev/full", 5, "No space left"),
-    ("short", "SHORT --to Q8_0 -o OUT/no.gguf", 4, "bytes"),
-    ("onnx", ROOT + "/models/digits.onnx --to Q8_0 -o OUT/no.onnx", 2, "--to is for language models"),
+    ("type", "{}/wide.gguf --type Q4_K_X -o OUT/no.gguf", 2, "did you mean 'Q4_K_"),
+    ("no-type", "{}/wide.gguf -o OUT/no.gguf", 2, "--type"),
+    ("method", "{}/wide.gguf --type Q8_0 --method static -o OUT/no.gguf", 2, "--method"),
+    ("keep", "{}/wide.gguf --type Q8_0 --exclude blk.9.* -o OUT/no.gguf", 2, "blk.9.*"),
+    ("nan", "{}/nan.gguf --type Q4_K_M -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
+    ("nan-simple", "{}/nan.gguf --type Q8_0 -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
+    ("large", "{}/large.gguf --type F16 -o OUT/no.gguf", 4, "1e+09, which F16 cannot say"),
+    ("large-blocks", "{}/large.gguf --type Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot say"),
+    ("self", "{}/wide.gguf --type Q8_0 -o {}/wide.gguf", 2, "wide.gguf"),
+    ("folder", "{}/wide.gguf --type Q8_0 -o OUT", 5, "directory"),
+    ("nowhere", "{}/wide.gguf --type Q8_0 -o OUT/none/no.gguf", 5, "cannot write"),
+    ("full", "{}/wide.gguf --type Q8_0 -o /dev/full", 5, "No space left"),
+    ("short", "SHORT --type Q8_0 -o OUT/no.gguf", 4, "bytes"),
+    ("onnx", ROOT + "/models/digits.onnx --type Q8_0 -o OUT/no.onnx", 2, "--type is for language models"),
 )
 
 
@@ -114,7 +114,7 @@ def folder_case(env, name):
     from suite.decoders import NEAR
     folder, _ = decoders(env)
     out = os.path.join(env.scratch("requant", name), name + ".gguf")
-    got = ingot(env, "quantize", os.path.join(folder, name), "--to", "F32", "-o", out)
+    got = ingot(env, "quantize", os.path.join(folder, name), "--type", "F32", "-o", out)
     want("no tokeniser" in got.text(), "a folder without a tokeniser, and no word of it")
     expected = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["logits"])
     ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
@@ -158,7 +158,7 @@ def tokenisers(env):
     env.lm_script("mkquant.py", "folder", *words)
     for kind, rc in TOKENISERS.items():
         folder = os.path.join(out, kind)
-        got = ingot(env, "quantize", folder, "--to", "Q8_0", "-o", folder + ".gguf", rc=rc)
+        got = ingot(env, "quantize", folder, "--type", "Q8_0", "-o", folder + ".gguf", rc=rc)
         if rc:
             want("the tokeniser" in got.text() and not os.path.exists(folder + ".gguf"), f"{kind}: {tail(got.text())}")
             continue
@@ -210,7 +210,7 @@ def broken_folder(env):
              (lambda h: None, {"quantization_config": {"quant_method": "gptq"}}, 3, "quantised already"))
     for change, config, code, says in cases:
         write(change, config)
-        got = ingot(env, "quantize", out, "--to", "Q8_0", "-o", os.path.join(out, "no.gguf"), rc=code)
+        got = ingot(env, "quantize", out, "--type", "Q8_0", "-o", os.path.join(out, "no.gguf"), rc=code)
         want(says in got.text(), f"'{says}' is not in: {tail(got.text(), 3)}")
         want(sorted(os.listdir(out)) == ["config.json", "model.safetensors"], f"{says}: it has left {os.listdir(out)}")
 

@@ -10,7 +10,7 @@ STAGES = {"import": ["--stop=none"], "passes": []}
 
 def check(env, model, args):
     env.need_ingot()
-    got = run([env.ingot, "opt", model, *args], LIMIT)
+    got = run([env.ingot, "opt", "--constants=all", model, *args], LIMIT)
     if got.rc == 3:
         raise Skip("refused: the model uses an operator that is not supported")
     if got.rc or got.timed_out:

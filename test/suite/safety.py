@@ -59,7 +59,7 @@ def model(c):
     shutil.copy(MODEL, c.path("prog"))
     refused(c, "build", "prog", "-o", "prog", names=["prog"])
     refused(c, "opt", "net.h", "-o", "soft.h", names=["net.h", "soft.h"])
-    refused(c, "opt", "net.bin", "-o", "net", "--side", names=["net.bin"])
+    refused(c, "opt", "net.bin", "-o", "net", "--weights-file", names=["net.bin"])
     refused(c, "verify", "net.h", "--bisect", "-o", "hard.h", "--engine", "interp", names=["net.h", "hard.h"])
 
 
@@ -86,7 +86,7 @@ def data(c):
     with open(c.path("t.h"), "w") as f:
         f.write("ingot tune 1\n")
     refused(c, "compile", "net.onnx", "--march", "sse2", "--tuned", "t.h", "-o", "t.c", names=["t.h"])
-    c.run("opt", MODEL, "-o", "side.ing", "--side", "--stop=none")
+    c.run("opt", MODEL, "-o", "side.ing", "--weights-file", "--stop=none")
     os.link(c.path("side.ing.bin"), c.path("other.bin"))
     refused(c, "compile", "side.ing", "-o", "other.c", "--weights", "file", names=["other.bin", "side.ing.bin"])
     out = c.run("run", "net.onnx", "--input", "x=@x.npy").out
@@ -106,7 +106,11 @@ def before_work(c):
     for args in (["bench", slow, "--cc", "no-such-compiler"], ["build", slow, "-o", "t", "--tune", "--cc", "no-such-compiler"],
                  ["compile", slow, "--march", "native", "--tune", "--cc", "/nowhere/cc"]):
         want(c.run(*args, code=5, text="cannot be started").text().count("cannot be started") == 1, f"{args}: said twice")
-    c.run("run", MODEL, "--engine", "c", code=5, text="cannot be started", env={"CC": "no-such-compiler"})
+    got = c.run("run", MODEL, "--engine", "c", code=5, text="cannot be started", env={"CC": "no-such-compiler"}).text()
+    want(all(x in got for x in ("Debian's package gcc", "--cc", "--engine jit or vm", "--backend llvm")), f"no way to go on: {got}")
+    got = c.run("bench", MODEL, "-d", "batch=1", "--seconds", "0.01", text="instead of c", env={"CC": "no-such-compiler"})
+    rows = [x.split()[0] for x in got.out.decode().splitlines()]
+    want("vm" in rows and "c" not in rows and "Debian's package gcc" in got.text(), f"{rows} {got.text()}")
     for name in ("q.dll", "q.exe", "q.dylib", "q.lib", "q.c", "q.onnx", "q.js", "dir/"):
         c.run("build", MODEL, "-o", name, code=2, text=name)
     want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
@@ -193,7 +197,7 @@ def built(c):
     want(os.stat(keep).st_mode & 0o777 == 0o640, "the mode of the output changed")
 
 
-def on_terminal(args, cwd, stream, seen=None, **env):
+def on_terminal(args, cwd, stream, seen=None, code=0, **env):
     """What a program writes to a terminal that is its "stdout" or "stderr"; seen is called with all there is so far."""
     ours, theirs = pty.openpty()
     other = "stderr" if stream == "stdout" else "stdout"
@@ -208,7 +212,7 @@ def on_terminal(args, cwd, stream, seen=None, **env):
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    want(p.wait() == 0, f"{args}: exit {p.returncode}: {said}")
+    want(p.wait() == code, f"{args}: exit {p.returncode}: {said}")
     return said
 
 
@@ -259,9 +263,9 @@ def waiting(c):
 
 
 def constants(c):
-    """Large constants are left out of what opt shows on a terminal, and are there everywhere else."""
+    """Large constants are shortened in what opt shows; --constants all has all of them."""
     args = ("opt", MODEL, "-d", "batch=1", "--stop=none")
-    seen, piped = on_terminal([c.env.ingot, *args], c.dir, "stdout"), c.run(*args).out
+    seen, piped = on_terminal([c.env.ingot, *args], c.dir, "stdout"), c.run(*args, "--constants=all").out
     want(len(piped) > 20000 and len(seen) < 10000 and b"return" in seen, f"{len(seen)} bytes on a terminal, {len(piped)} elsewhere")
 
 

@@ -6,6 +6,7 @@ from lib import cfile, npy
 from lib import onnxfile as onnx
 from lib.core import ROOT, Test, want
 from suite.cli import MODEL, Cli
+from suite.safety import on_terminal
 
 BYTES, BOXES = (os.path.join(ROOT, "test", "fuzz", "fuzz_tflite", name + ".tflite") for name in ("conv", "detection"))
 
@@ -124,13 +125,35 @@ def twice(c):
     want(c.run("inspect", "net.onnx").out.decode().splitlines()[0].count("ai.onnx 17") == 1, "told twice")
 
 
+def constants(c):
+    """opt shortens long constants for a reader, in dumps too; such a text is refused when it is read; a file has all of them. A terminal gets no megabytes."""
+    g = onnx.Graph()
+    g.output(g.node("Gemm", [g.node("Gemm", [g.input([1, 300], name="x"), g.weight(300, 400)]), g.weight(400, 8), g.weight(8)], ["y"]), None)
+    net = c.save("wide.onnx", onnx.model(g))
+    short, full = c.run("opt", net, "--stop=none").out, c.run("opt", net, "--stop=none", "--constants", "all").out
+    want(len(short) < 2000 and len(full) > 400000 and short.count(b", ...}") == 2 and b"..." not in full, f"{len(short)}, {len(full)}: {short[:300]}")
+    want(c.run("opt", net, "--stop=none", "-o", "full.ing") and open(c.path("full.ing"), "rb").read() == full, "-o shortens")
+    want(len(c.run("opt", net, "--dump=all").out) < 100000, "--dump=all is long")
+    want(c.run("opt", net, "--dump=infer", "--constants=all").out == b"# after infer\n" + full, "--dump --constants all")
+    c.save("short.ing", short)
+    c.run("run", "short.ing", code=4, text="--constants all or -o FILE")
+    c.save("few.ing", b'graph (%x "x": f32[2]) {\n  %c: f32[2] = const {1, ...}\n  %y: f32[2] = add(%x, %c)\n  return %y "y"\n}\n')
+    c.run("run", "few.ing", code=4, text="--constants all or -o FILE")
+    c.run("opt", net, "--constants", "some", code=2, text="expected all or brief")
+    c.run("opt", net, "--constants", "brief", "-o", "x.ing", code=2, text="needs all constants")
+    for args in (["compile", net, "--weights", "literal"], ["opt", net, "--constants=all", "--dump=infer,dce,fold"]):
+        said = on_terminal([c.env.ingot, *args], c.dir, "stdout", code=2)
+        want(len(said) < 1000000, f"{args}: {len(said)} bytes on a terminal")
+        c.run(*args)
+
+
 def columns(c):
     lines = [x for x in c.run("--help").out.decode().splitlines() if x.startswith("  ") and "usage" not in x]
     verbs = [x for x in lines if x[2] != " "]
     want(len(verbs) > 15 and len({len(x) - len(x[2:].split(None, 1)[1]) for x in verbs}) == 1, "columns:\n" + "\n".join(verbs))
 
 
-CASES = (endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, columns)
+CASES = (endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, constants, columns)
 
 
 def tests(env):

@@ -1,4 +1,4 @@
-"""Tuned builds (ingot build --preset, --lto, --pgo, --bolt, --relaxed) and ingot doctor: every step computes the same bits, the table is there, profiles are
+"""Tuned builds (ingot build --preset, --lto, --pgo, --bolt, --fast-math) and ingot doctor: every step computes the same bits, the table is there, profiles are
 kept, what makes no sense is refused; broken tool chains give one clear error, exit 5, and no file."""
 import json
 import os
@@ -185,7 +185,7 @@ def prompts(env):
 def refusals(env):
     w = Work(env, "refusals")
     w.refused("x.so", "--bolt", code=3, has="--bolt lays out programs", env={"PATH": os.environ["PATH"]})
-    w.refused("x.o", "--via", "llvm", "--lto", code=3, has="starts no C compiler")
+    w.refused("x.o", "--backend", "llvm", "--lto", code=3, has="starts no C compiler")
     w.refused("x.o", "--pgo", "--weights", "pointer", code=3, has="without its weights")
     w.refused("x", "--pgo", "--sanitize", "address", code=3, has="exclude each other")
     w.refused("-", "--lto", code=2, has="two files")
@@ -250,8 +250,8 @@ def relaxed(env, cc):
     """Sums in any order, and exp as good as before: its rounding to a whole number is kept from the compiler."""
     need(cc)
     w = Work(env, "relaxed-" + cc)
-    w.build("--cc", cc, "--march", "scalar", "--relaxed", "-o", "p", has="relaxed: output probability differs")
-    w.build("--cc", cc, "--march", "sse2", "--relaxed", "--lto", "-o", "p.so", has="relaxed: output probability differs")
+    w.build("--cc", cc, "--march", "scalar", "--fast-math", "-o", "p", has="relaxed: output probability differs")
+    w.build("--cc", cc, "--march", "sse2", "--fast-math", "--lto", "-o", "p.so", has="relaxed: output probability differs")
 
 
 def features(env):

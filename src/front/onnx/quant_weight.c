@@ -95,7 +95,7 @@ static void need_finite(const QuantJob *j, const QuantLayer *l, Str name, const 
     if (isfinite(x)) continue;
     fail(c, ERR_input, LOC_NONE,
          "tensor '%s' of layer '%s' holds %s at %s, which codes cannot say: leave the "
-         "layer as it is (--keep), or take the method f16 or bf16",
+         "layer as it is (--exclude), or take the method f16 or bf16",
          show(c, name), show(c, l->name), isnan(x) ? "NaN" : "an infinity", place_text(c, t, i));
   }
 }
