@@ -56,7 +56,10 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map odd;   /* operator and attribute -> 1: said that it is not known */
+  Map odd;      /* operator and attribute -> 1: said that it is not known */
+  Map training; /* OnnxNode -> 1: in training mode */
+  u32 ntraining;
+  Loc first_training;
   u32 depth; /* of sub-graphs and functions */
   u32 steps; /* nodes built, functions unrolled: bounded */
 };
