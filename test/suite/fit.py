@@ -207,6 +207,27 @@ def modes(env, mode):
         want(got.rc == 0 and got.text().count("is in training mode") == warns, f"{path}: {explain(got)}, expected {warns} warnings: {tail(got.text())}")
 
 
+def quantized(env):
+    """int8 models in both forms are refused, whatever else could be trained: scales are not weights."""
+    folder = env.scratch("fit", "quantized")
+    for name in ("qdq", "qlinear"):
+        g = onnxfile.Graph()
+        scale, zero = g.const([], [0.1]), g.const([], [3], onnxfile.UINT8)
+        w, many = g.const([4, 4], list(range(16)), onnxfile.UINT8), g.const([4], [0.1, 0.2, 0.3, 0.4])
+        q = g.node("QuantizeLinear", [g.input(["n", 4], name="x"), scale, zero])
+        if name == "qdq":
+            y = g.node("MatMul", [g.node("DequantizeLinear", [q, scale, zero]), g.node("DequantizeLinear", [w, many, g.const([4], [0] * 4, onnxfile.UINT8)])])
+        else:
+            y = g.node("DequantizeLinear", [g.node("QLinearMatMul", [q, scale, zero, w, scale, zero, scale, zero]), scale, zero])
+        g.output(g.node("Add", [y, g.const([4], [0.0] * 4)], ["y"]), ["n", 4])
+        path = os.path.join(folder, name + ".onnx")
+        with open(path, "wb") as f:
+            f.write(onnxfile.model(g))
+        npy.save_npz(os.path.join(folder, "x.npz"), {"x": npy.Array("f32", (4, 4), [0.5] * 16), "label": npy.Array("i64", (4,), [0, 1, 2, 3])})
+        train(env, [path, "--data", "x.npz", "-o", "new.onnx", "--engine", "vm"], folder, 3, "ingot quantize")
+        want(not os.path.exists(os.path.join(folder, "new.onnx")), "a refused training left a file")
+
+
 WORDS = [DIGITS, "--data", IMAGES, "--validate", IMAGES, "--batch", "16", "--epochs", "3", "--optimizer", "adam", "--schedule", "cosine", "--clip", "1", "--seed", "3", "--engine", "vm"]
 
 
@@ -420,6 +441,6 @@ def tests(env):
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
-    out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)]
+    out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)] + [Test("fit/quantized", lambda: quantized(env), cost=1)]
     out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]
     return out

@@ -329,6 +329,9 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
     unsupported_op(im, n, b->opset, loc);
     return false;
   }
+  if (a.row && a.row->quant && im->g->opens)
+    fail(im->c, ERR_unsupported, loc,
+         "the model is quantized: expected a float model; train that, then run `ingot quantize`");
   if (a.row) check_attrs(im, n, a.row, loc);
   if (a.row) b->arg = a.row->arg;
   if (a.row && a.row->most != 255 && b->nin > a.row->most)
