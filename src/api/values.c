@@ -197,6 +197,7 @@ static void add_words(Ingot *m, Str name, const char *text) {
 static void set_spec(Ingot *m, const char *text, bool frozen) {
   Ctx *c = m->c;
   api_need(c, text, "the input");
+  if (frozen) api_need_unread(m, "--freeze");
   const char *eq = end_of_name(m, text);
   if (!eq || eq == text)
     fail(c, ERR_usage, LOC_NONE,

@@ -99,6 +99,15 @@ static int refuse_option(const Args *a, const char *name, const char *why) {
   return INGOT_USAGE;
 }
 
+/* Options that change a graph while it is imported: a function of a program is never imported. */
+static const char *changes_import(const Args *a) {
+  const SaidOption o[] = {{"grad", a->grad != NULL},
+                          {"train", a->train != NULL},
+                          {"freeze", a->nfreeze},
+                          {"state", a->nstate}};
+  return first_said(o, sizeof o / sizeof *o);
+}
+
 /* Bytecode is a program that has been made: what shapes one is said to compile. */
 static const char *shapes_program(const Args *a) {
   const SaidOption o[] = {{"context", a->context != 0},
@@ -152,6 +161,12 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   int script = !a->bytes && is_script(a->model);
+  if (!s && script && changes_import(a)) {
+    refuse_option(a, changes_import(a),
+                  "is for model files and not supported for a function of a program: write it in "
+                  "the program (autograd, a constant, a variable)");
+    return INGOT_UNSUPPORTED;
+  }
   if (!s && script)
     s = say_sizes(m, a, 0); /* a program runs, and the function with it, when opened */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
