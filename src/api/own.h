@@ -330,8 +330,6 @@ void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 bool api_has_compiler(Ctx *c, const char *cc);
 void api_need_compiler(Ctx *c, const char *cc); /* before work: refuses one not there */
 
-void file_make_executable(Ctx *c, const char *path); /* build.c */
-
 /* parts.c: a C file that was made for PARTS_MOST parts, as objects */
 enum { PARTS_MOST = 16 };
 u32 parts_wanted(u64 code_bytes); /* 1: the file is compiled at once */

@@ -53,7 +53,7 @@ struct Args {
   const char *html;
   int special, bare;
   const char *emit_c;
-  int recompute;
+  int recompute, in_place;
   const char *validate, *loss, *optimizer, *schedule, *checkpoint;
   double lr, clip, checkpoint_every; /* the last below 0: not said */
   unsigned long long batch, epochs, shares;

@@ -86,7 +86,7 @@ static int emit(const Args *a, const IngotTrain *o) {
   uint64_t ram[2] = {0, 0};
   Args all = *a;
   if (!is_c_name(a->emit_c)) return refuse(a, "--emit: expected a name that ends in .c");
-  if (a->data || a->validate || a->engine || a->output)
+  if (a->data || a->validate || a->engine || a->output || a->in_place)
     return refuse(a, "--emit writes the training as C and does not train: no data, engine, output");
   all.output = a->emit_c;
   all.train = NULL;
@@ -110,7 +110,8 @@ static int emit(const Args *a, const IngotTrain *o) {
 }
 
 int verb_train(const Args *a) {
-  IngotTrain o = {.output = a->output,
+  IngotTrain o = {.output = a->in_place ? a->model : a->output,
+                  .in_place = a->in_place,
                   .data = a->data,
                   .validate = a->validate,
                   .label = a->label,
@@ -133,14 +134,16 @@ int verb_train(const Args *a) {
                   .said = show_progress};
   IngotTrained t = {0};
   if (a->emit_c) return emit(a, &o);
-  if (!a->output) return refuse(a, "--output is missing: where does the model go?");
+  if (a->in_place && (a->output || !strcmp(a->model, "-")))
+    return refuse(a, "--in-place writes to MODEL, a file: expected it without --output");
+  if (!o.output) return refuse(a, "--output is missing: expected a file, or --in-place");
   if (!a->data) return refuse(a, "--data is missing: what shall it learn from?");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   Args all = *a;
   all.data = all.train = NULL; /* not of one run */
   all.nfreeze = all.models[0].freeze = 0;
-  all.writes[all.nwrites++] = a->output;
+  if (a->output) all.writes[all.nwrites++] = a->output;
   IngotStatus s = prepare(m, &all);
   watch_task("train");
   if (!s) s = ingot_train(m, &o, &t);

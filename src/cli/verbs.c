@@ -366,9 +366,13 @@ static void print_outputs(const Ingot *m, int json) {
 static int takes_outputs(const char *path) {
   struct stat st;
   size_t n = strlen(path);
-  if (n > 4 && !strcmp(path + n - 4, ".npz")) return 1;
-  if (!stat(path, &st) && S_ISDIR(st.st_mode)) return 1;
-  fprintf(stderr, "ingot run: --output %s: expected FILE.npz or a directory that exists\n", path);
+  if (n > 4 && (!strcmp(path + n - 4, ".npz") || !strcmp(path + n - 4, ".npy"))) return 1;
+  int is_there = !stat(path, &st);
+  const char *slash = strrchr(path, '/');
+  if (is_there ? S_ISDIR(st.st_mode) : !strchr(slash && slash[1] ? slash : path, '.')) return 1;
+  fprintf(stderr,
+          "ingot run: --output %s: expected FILE.npz, FILE.npy (of one output) or a folder\n",
+          path);
   return 0;
 }
 
@@ -716,7 +720,7 @@ const Verb verb_table[] = {
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
      "threads-grain library name python seed state steps json " SHAPES,
-     "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|DIR]",
+     "MODEL [--input x=@x.npy | --inputs FILE.npz | --data DIR] [--output FILE.npz|FILE.npy|DIR]",
      "run a model and print or write its outputs", 1},
     {"repl", verb_repl, "engine seed", "[--engine NAME]", "run a program line by line", 0},
     {"check", verb_check, "", "PROGRAM.ch", "find the errors of a program without running it", 1},
@@ -740,7 +744,8 @@ const Verb verb_table[] = {
      "write a model with smaller numbers, and say what that costs", 1},
     {"train", verb_train,
      "data validate label loss optimizer lr schedule clip batch epochs shares freeze train seed "
-     "engine march threads threads-api threads-grain checkpoint checkpoint-every output json emit "
+     "engine march threads threads-api threads-grain checkpoint checkpoint-every output in-place "
+     "json emit "
      "name recompute input-dim shapes",
      "MODEL.onnx --data FILE.npz -o OUT.onnx [--epochs N] | --emit FILE.c [--loss NAME] [--batch "
      "N]",
