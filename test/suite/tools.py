@@ -82,8 +82,12 @@ def runtime(w):
     for other, text in (("no-such-python", "cannot be started"), ("/bin/true", "is not Python")):
         got = w.run("verify", MODEL, "--python", other, code=5)
         want(not got, f"found out after work: {got}")
-    for flags in (["-e", "c"], ["--per-node"], ["--bisect"], ["--data", "."]):
+    for flags in (["-e", "c"], ["--data", "."]):
         w.run("verify", MODEL, "--python", python, *flags, code=2)
+    for how in (["--per-node"], ["--bisect"], ["--html", "x.html"]):
+        for flags in (["--python", python], ["--engine", "onnxruntime"], ["--engine", "onnxruntime", "--python", python]):
+            got = run([w.env.ingot, "verify", MODEL, *how, *flags], 60, cwd=w.dir)
+            want(got.rc == 2 and "ONNX Runtime whole files: expected another engine" in got.text(), f"{how} {flags}: {got.text()}")
 
 
 def per_node(w):
@@ -96,6 +100,14 @@ def per_node(w):
     values = json.loads(w.run("verify", MODEL, "--per-node", "--json", code=1, env=w.spoiler()))
     first = next(v for v in values["values"] if v["output"] and not v["output"]["ok"])
     want("relu1" in first["node"], f"the first difference is at {first['node']}, expected relu1")
+
+
+def no_start(w):
+    """An engine that cannot start is no finding: nothing is blamed and nothing written."""
+    for how in ("--per-node", "--bisect"):
+        got = run([w.env.ingot, "verify", MODEL, how], 60, cwd=w.dir, env={"CC": "no-such-compiler"})
+        want(got.rc == 5 and "cannot be started" in got.text() and "departs" not in got.text(), f"{how}: {got.rc}: {got.text()}")
+    want(not os.listdir(w.dir), f"written: {os.listdir(w.dir)}")
 
 
 def bisect(w):
@@ -265,7 +277,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, bisect, tolerances, outliers, zero_gradient, state, bench)
+CASES = (explains, engines, runtime, per_node, no_start, bisect, tolerances, outliers, zero_gradient, state, bench)
 
 
 def tests(env):
