@@ -102,6 +102,20 @@ def per_node(w):
     want("relu1" in first["node"], f"the first difference is at {first['node']}, expected relu1")
 
 
+def figures(w):
+    """inspect reports the program that compile writes with the same options: the figures are those of its header."""
+    w.run("quantize", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "bytes.onnx")
+    for model in (MODEL, "bytes.onnx", os.path.join(ROOT, "docs", "tour.onnx")):
+        for flags in ([], ["--march", "avx2"], ["--march", "sse2", "--threads", "2"], ["--optimize-for", "ram"], ["--optimize-for", "size"], ["--ram", "64K"], ["--precise"], ["--max-shapes", "batch=4"]):
+            w.run("compile", model, "-o", "net.c", *flags)
+            with open(w.path("net.h")) as f:
+                macros = dict(reversed(re.findall(r"#define NET_(\w+_BYTES) (\d+)", f.read())))  # the first of two, that of optimised code
+            told = json.loads(w.run("inspect", model, "--json", *flags))["memory"]
+            found = {k: told[k] for k in ("arena", "stack", "weights", "ram")}
+            expected = {k: int(macros[v + "_BYTES"]) for k, v in (("arena", "ARENA"), ("stack", "STACK"), ("weights", "WEIGHT"), ("ram", "RAM"))}
+            want(found == expected, f"{model} {flags}: {found}, compile has {expected}")
+
+
 def no_start(w):
     """An engine that cannot start is no finding: nothing is blamed and nothing written."""
     for how in ("--per-node", "--bisect"):
@@ -277,7 +291,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, no_start, bisect, tolerances, outliers, zero_gradient, state, bench)
+CASES = (explains, engines, runtime, figures, per_node, no_start, bisect, tolerances, outliers, zero_gradient, state, bench)
 
 
 def tests(env):
