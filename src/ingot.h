@@ -424,6 +424,18 @@ typedef struct IngotProgress {
   double seconds_left;
 } IngotProgress;
 
+/* Percentages; NaN where there are no classes. */
+typedef struct IngotScore {
+  uint64_t examples; /* 0: nothing was measured */
+  double loss, accuracy, precision, recall, f1;
+} IngotScore;
+
+typedef struct IngotEpoch {
+  uint64_t epoch;             /* from 1 */
+  double rate;                /* of its last step */
+  IngotScore train, validate; /* train: of its steps, while weights were changing */
+} IngotEpoch;
+
 typedef struct IngotTrain {
   const char *output;
   const char *data, *validate;  /* .npz: arrays under the names of inputs; examples along axis 0 */
@@ -450,20 +462,10 @@ typedef struct IngotTrain {
   double every;           /* seconds between checkpoints; negative: 5 */
   int in_place;           /* output may be the file of the model, which is replaced */
   void (*said)(void *user, const IngotProgress *p); /* after steps; may be NULL */
+  /* After every epoch, first for those that a checkpoint has; may be NULL. */
+  void (*ended)(void *user, const IngotEpoch *e);
   void *user;
 } IngotTrain;
-
-/* Percentages; NaN where there are no classes. */
-typedef struct IngotScore {
-  uint64_t examples; /* 0: nothing was measured */
-  double loss, accuracy, precision, recall, f1;
-} IngotScore;
-
-typedef struct IngotEpoch {
-  uint64_t epoch;             /* from 1 */
-  double rate;                /* of its last step */
-  IngotScore train, validate; /* train: of its steps, while weights were changing */
-} IngotEpoch;
 
 typedef struct IngotTrained {
   const IngotEpoch *epoch;

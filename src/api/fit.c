@@ -306,6 +306,10 @@ static void measure(Training *f, IngotScore *to) {
          (unsigned long long)f->at.epoch + 1);
 }
 
+static void tell_epoch(const Training *f, u32 i) {
+  if (f->o->ended && !f->ranks.rank) f->o->ended(f->o->user, &f->row.at[i]);
+}
+
 static void run_epoch(Training *f) {
   shuffle(f);
   IngotEpoch e = {.epoch = f->at.epoch + 1};
@@ -324,6 +328,7 @@ static void run_epoch(Training *f) {
   tally_score(f, &f->tally, &e.train);
   measure(f, &e.validate);
   *vec_push(&f->c->keep, &f->row) = e;
+  tell_epoch(f, f->row.n - 1);
   f->tally = (Tally){0};
   f->at.row = 0;
   f->at.epoch++;
@@ -375,6 +380,7 @@ static void work(Ctx *c, void *arg) {
     warn(c, LOC_NONE, "goes on from %s: epoch %llu, example %llu", f->checkpoint,
          (unsigned long long)f->at.epoch + 1, (unsigned long long)f->at.row);
   }
+  for (u32 i = 0; i < f->row.n; i++) tell_epoch(f, i);
   f->began = f->saved = time_ms();
   f->began_at = f->at.epoch * f->data.n + f->at.row;
   while (f->at.epoch < f->epochs) run_epoch(f);

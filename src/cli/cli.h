@@ -140,8 +140,8 @@ void watch_interrupt(volatile int *flag);
 /* On stderr, "ingot: " in front; heads that mean trouble are coloured on a terminal. */
 void watch_line(const char *head, const char *text);
 void watch_error(const char *text);
-void watch_show(
-    const char *text);    /* the line of progress says this, on a terminal; NULL: nothing */
+void watch_show(const char *text); /* the line of progress says this; NULL: the task and its step */
+void watch_lines(void);            /* standard output appears line by line, in a file too */
 void watch_release(void); /* signals do what they do by themselves: another program goes on */
 void watch_as(int quiet, int verbose); /* no progress; or times of what was waited for, too */
 

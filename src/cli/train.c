@@ -37,13 +37,14 @@ static void print_score(const IngotEpoch *e, const char *what, const IngotScore 
   putchar('\n');
 }
 
-static void print_table(const IngotTrained *t) {
-  printf("epoch  %-9s %9s%10s%10s%10s%10s%10s\n", "data", "rate", "loss", "accuracy", "precision",
-         "recall", "F1");
-  for (uint32_t i = 0; i < t->nepoch; i++) {
-    print_score(&t->epoch[i], "train", &t->epoch[i].train);
-    print_score(&t->epoch[i], "validate", &t->epoch[i].validate);
-  }
+static void print_epoch(void *user, const IngotEpoch *e) {
+  int *rows = user;
+  watch_show(NULL); /* both may be the same terminal */
+  if (!(*rows)++)
+    printf("epoch  %-9s %9s%10s%10s%10s%10s%10s\n", "data", "rate", "loss", "accuracy", "precision",
+           "recall", "F1");
+  print_score(e, "train", &e->train);
+  print_score(e, "validate", &e->validate);
 }
 
 static void json_number(const char *before, double x) {
@@ -131,8 +132,11 @@ int verb_train(const Args *a) {
                   .engine = a->engine,
                   .checkpoint = a->checkpoint,
                   .every = a->checkpoint_every,
-                  .said = show_progress};
+                  .said = show_progress,
+                  .ended = a->json ? NULL : print_epoch,
+                  .user = &(int){0}};
   IngotTrained t = {0};
+  watch_lines();
   if (a->emit_c) return emit(a, &o);
   if (a->in_place && (a->output || !strcmp(a->model, "-")))
     return refuse(a, "--in-place writes to MODEL, a file: expected it without --output");
@@ -149,9 +153,6 @@ int verb_train(const Args *a) {
   if (!s) s = ingot_train(m, &o, &t);
   watch_task(NULL);
   all.quiet = a->quiet || (!s && t.rank); /* what others say, the first says too */
-  if (!s && !t.rank && a->json)
-    print_json(&t);
-  else if (!s && !t.rank)
-    print_table(&t);
+  if (!s && !t.rank && a->json) print_json(&t);
   return finish(m, &all, s);
 }

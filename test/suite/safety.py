@@ -240,6 +240,19 @@ def waiting(c):
         want(re.search(rb"ingot: %s.* \.\.\. \d+ s" % task.encode(), said) and b"... " not in said[said.rindex(b"\r\x1b[K"):], f"{task} {n}: {said}")
 
 
+def rows(c):
+    """What train has said is in the file when it is interrupted."""
+    with open(c.path("log"), "w") as log:
+        p = subprocess.Popen([c.env.ingot, "train", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "t.onnx", "--epochs", "100000", "--engine", "vm"], cwd=c.dir, stdout=log, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and open(c.path("log")).read().count("train") < 3:
+            time.sleep(0.05)
+        p.send_signal(signal.SIGINT)
+        want(p.wait(PATIENCE) == -signal.SIGINT, "the training goes on")
+    said = open(c.path("log")).read().splitlines()
+    want(said[0].startswith("epoch ") and said[1].split()[:2] == ["1", "train"] and said[3].split()[:2] == ["3", "train"], f"the table is {said}")
+
+
 def constants(c):
     """Large constants are left out of what opt shows on a terminal, and are there everywhere else."""
     args = ("opt", MODEL, "-d", "batch=1", "--stop=none")
@@ -344,7 +357,7 @@ def in_place(c):
     want(sorted(os.listdir(c.dir)) == ["net.onnx", "new.onnx"], f"left behind: {os.listdir(c.dir)}")
 
 
-CASES = (model, data, devices, folders, in_place, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo)
+CASES = (model, data, devices, folders, in_place, before_work, signals, full, terminal, waiting, rows, constants, long_names, cplusplus, zoo)
 
 
 def tests(env):
