@@ -436,6 +436,18 @@ typedef struct IngotProgress {
   double seconds_left;
 } IngotProgress;
 
+/* Percentages; NaN where there are no classes. */
+typedef struct IngotScore {
+  uint64_t examples; /* 0: nothing was measured */
+  double loss, accuracy, precision, recall, f1;
+} IngotScore;
+
+typedef struct IngotEpoch {
+  uint64_t epoch;             /* from 1 */
+  double rate;                /* of its last step */
+  IngotScore train, validate; /* train: of its steps, while weights were changing */
+} IngotEpoch;
+
 typedef struct IngotTrain {
   const char *output;
   const char *data, *validate;  /* .npz: arrays under the names of inputs; examples along axis 0 */
@@ -460,21 +472,12 @@ typedef struct IngotTrain {
   const char *engine;     /* c, jit, vm or interp; NULL: c, where there is no compiler jit or vm */
   const char *checkpoint; /* file to go on from, if it is there; NULL: OUTPUT.checkpoint */
   double every;           /* seconds between checkpoints; negative: 5 */
+  int in_place;           /* output may be the file of the model, which is replaced */
   void (*said)(void *user, const IngotProgress *p); /* after steps; may be NULL */
+  /* After every epoch, first for those that a checkpoint has; may be NULL. */
+  void (*ended)(void *user, const IngotEpoch *e);
   void *user;
 } IngotTrain;
-
-/* Percentages; NaN where there are no classes. */
-typedef struct IngotScore {
-  uint64_t examples; /* 0: nothing was measured */
-  double loss, accuracy, precision, recall, f1;
-} IngotScore;
-
-typedef struct IngotEpoch {
-  uint64_t epoch;             /* from 1 */
-  double rate;                /* of its last step */
-  IngotScore train, validate; /* train: of its steps, while weights were changing */
-} IngotEpoch;
 
 typedef struct IngotTrained {
   const IngotEpoch *epoch;
@@ -637,7 +640,7 @@ typedef struct IngotPerplexity {
 IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
                              IngotPerplexity *out);
 IngotTensor ingot_output(const Ingot *m, uint32_t i); /* of the last run; until the next */
-/* .npz, or a directory that receives output_0.pb ... */
+/* .npz, .npy (of one output), or a directory that receives output_0.pb ... */
 IngotStatus ingot_write_outputs(Ingot *m, const char *path);
 
 /* Tolerances that are chosen. rtol by type: f64 1e-9, f32 1e-4, f16 1e-2, bf16 5e-2, floats of 8

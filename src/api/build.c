@@ -369,13 +369,6 @@ void build_text(Ctx *c, ProductBuild *b) {
              blob_file(b->m));
 }
 
-void file_make_executable(Ctx *c, const char *path) {
-  mode_t mask = umask(022);
-  umask(mask);
-  if (chmod(path, 0777 & ~mask))
-    fail(c, ERR_system, LOC_NONE, "%s: cannot be made executable", path);
-}
-
 /* Everything at its place; baseline: NULL: there is none. */
 static void write_product(Ctx *c, ProductBuild *b, const char *product, const char *baseline) {
   const IngotBuild *o = b->o;
@@ -392,13 +385,11 @@ static void write_product(Ctx *c, ProductBuild *b, const char *product, const ch
         (FileOut){.path = build_beside(c, o->output, ".h"), .at = b->header.at, .n = b->header.n};
   if (baseline) {
     base = file_read_own(c, baseline);
-    out[nout++] = (FileOut){.path = beside_it, .at = base.at, .n = base.n};
+    out[nout++] =
+        (FileOut){.path = beside_it, .at = base.at, .n = base.n, .program = b->kind >= PD_shared};
   }
-  out[nout++] = (FileOut){.path = o->output, .at = f.at, .n = f.n};
+  out[nout++] = (FileOut){.path = o->output, .at = f.at, .n = f.n, .program = b->kind >= PD_shared};
   files_write(c, out, nout);
-  if (b->kind < PD_shared) return;
-  if (strcmp(o->output, "-")) file_make_executable(c, o->output);
-  if (baseline) file_make_executable(c, beside_it);
 }
 
 static void build(Ctx *c, void *arg) {

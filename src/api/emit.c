@@ -292,6 +292,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
   if (o->split < 0 || o->split > SPLIT_MOST)
     fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, SPLIT_MOST);
   api_bodies(m);
+  guard_say(c, "emit");
   need_one_entry(m, o);
   u32 n = m->machine.body ? m->machine.bodies.n : 1;
   EmitBody *body = NEWS(&c->keep, EmitBody, n);
@@ -328,6 +329,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, Text *source, 
   EmitFacts facts = emit_bodies(body, n, &e, source, header, &m->written.blob);
   m->written.profile = facts.profile;
   m->written.nprofile = facts.nprofile;
+  guard_say(c, NULL);
   return facts;
 }
 

@@ -210,19 +210,6 @@ static void claim(Ctx *c, Export *x) {
   }
 }
 
-/* All above the last name. */
-static void make_folders(Ctx *c, const char *path) {
-  Text t = text_new(&c->scratch);
-  for (const char *s = path; *s; s++) {
-    if (*s == '/' && s > path) {
-      const char *folder = text_cstr(&t);
-      if (mkdir(folder, 0777) && errno != EEXIST)
-        fail(c, ERR_system, LOC_NONE, "%s: cannot be made: %s", folder, strerror(errno));
-    }
-    text_put(&t, s, 1);
-  }
-}
-
 /* ---- all of it ---- */
 
 static void check_name(Ctx *c, const ExportKind *k, const char *name) {
@@ -305,7 +292,6 @@ static void export(Ingot *m, const IngotExport *o) {
   }
   claim(c, &x);
   add_file(c, &x, MANIFEST, x.list);
-  for (u32 i = 0; i < x.file.n; i++) make_folders(c, x.file.at[i].path);
   files_write(c, x.file.at, x.file.n);
 }
 

@@ -89,11 +89,12 @@ int ingot_is_model_file(const char *path) {
 static void will_write_outputs(Ctx *c, const char *path) {
   struct stat st;
   api_need(c, path, "the path");
-  if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+  if (ends_with(path, ".npz") || ends_with(path, ".npy")) {
     files_plan(c, &path, 1);
     return;
   }
-  Strs there = data_list(c, path, "output", &c->keep);
+  Strs there = {0};
+  if (!stat(path, &st) && S_ISDIR(st.st_mode)) there = data_list(c, path, "output", &c->keep);
   const char *first = str_text(c, str_fmt(c, "%s/output_0.pb", path));
   files_plan(c, &first, 1);
   for (u32 i = 1; i < there.n; i++) {

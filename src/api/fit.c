@@ -166,8 +166,9 @@ static void prepare(Training *f) {
   f->spec = step_spec(f);
   f->yes = o->loss && !strncmp(o->loss, "bce", 3);
   f->ranks = ranks_find();
-  f->checkpoint =
-      o->checkpoint ? o->checkpoint : str_text(c, str_fmt(c, "%s.checkpoint", o->output));
+  f->checkpoint = o->checkpoint;
+  if (!o->checkpoint && !file_is_device(o->output))
+    f->checkpoint = str_text(c, str_fmt(c, "%s.checkpoint", o->output));
   if (!strcmp(f->engine, "c")) {
     api_need_compiler(c, NULL);
     api_native(f->m, NULL);
@@ -279,7 +280,7 @@ static void run_step(Training *f, u64 rows) {
 }
 
 static void save_if_due(Training *f, double seconds) {
-  if (time_ms() - f->saved >= 1e3 * seconds) fit_save(f);
+  if (f->checkpoint && time_ms() - f->saved >= 1e3 * seconds) fit_save(f);
 }
 
 static void measure(Training *f, IngotScore *to) {
@@ -305,6 +306,10 @@ static void measure(Training *f, IngotScore *to) {
          (unsigned long long)f->at.epoch + 1);
 }
 
+static void tell_epoch(const Training *f, u32 i) {
+  if (f->o->ended && !f->ranks.rank) f->o->ended(f->o->user, &f->row.at[i]);
+}
+
 static void run_epoch(Training *f) {
   shuffle(f);
   IngotEpoch e = {.epoch = f->at.epoch + 1};
@@ -323,6 +328,7 @@ static void run_epoch(Training *f) {
   tally_score(f, &f->tally, &e.train);
   measure(f, &e.validate);
   *vec_push(&f->c->keep, &f->row) = e;
+  tell_epoch(f, f->row.n - 1);
   f->tally = (Tally){0};
   f->at.row = 0;
   f->at.epoch++;
@@ -331,9 +337,18 @@ static void run_epoch(Training *f) {
 
 /* ---- the file ---- */
 
+/* The model and the file for its large weights, see onnx_save. */
+static void release_model(Training *f) {
+  const char *path = f->m->opened.source.path;
+  if (!f->o->in_place || !path) return;
+  file_release(f->c, path);
+  file_release(f->c, str_text(f->c, str_fmt(f->c, "%s.data", path)));
+}
+
 /* Weights and running means. */
 static void write_model(Training *f, const char *path) {
   Ctx *c = f->c;
+  release_model(f);
   Str *name = NEWS(&c->keep, Str, f->state.n + 1);
   Tensor **t = NEWS(&c->keep, Tensor *, f->state.n + 1);
   u32 n = 0;
@@ -351,7 +366,8 @@ static void write_model(Training *f, const char *path) {
 static void work(Ctx *c, void *arg) {
   Training *f = arg;
   prepare(f);
-  files_plan(c, (const char *const[]){f->o->output, f->checkpoint}, 2);
+  release_model(f);
+  files_plan(c, (const char *const[]){f->o->output, f->checkpoint}, f->checkpoint ? 2 : 1);
   if (f->share)
     share_open(f);
   else
@@ -359,18 +375,19 @@ static void work(Ctx *c, void *arg) {
   open_measure(f);
   write_model(f, NULL);
   ranks_begin(c, &f->ranks);
-  if (fit_load(f)) {
+  if (f->checkpoint && fit_load(f)) {
     f->out->resumed = f->at.step;
     warn(c, LOC_NONE, "goes on from %s: epoch %llu, example %llu", f->checkpoint,
          (unsigned long long)f->at.epoch + 1, (unsigned long long)f->at.row);
   }
+  for (u32 i = 0; i < f->row.n; i++) tell_epoch(f, i);
   f->began = f->saved = time_ms();
   f->began_at = f->at.epoch * f->data.n + f->at.row;
   while (f->at.epoch < f->epochs) run_epoch(f);
   f->out->seconds = (time_ms() - f->began) / 1e3;
   f->out->steps = f->at.step - f->out->resumed;
   if (!f->ranks.rank) write_model(f, f->o->output);
-  fit_forget(f);
+  if (f->checkpoint) fit_forget(f);
   ranks_end(&f->ranks);
   f->out->epoch = f->row.at;
   f->out->nepoch = f->row.n;

@@ -80,6 +80,7 @@ void api_grad(Ingot *m) {
 
 static void set_grad(Ingot *m, const char *spec) {
   api_need(m->c, spec, "what to differentiate");
+  api_need_unread(m, "--grad");
   m->told.grad = str_text(m->c, str_of(m->c, spec));
 }
 

@@ -66,6 +66,7 @@ static void fill_c(Ctx *c, void *arg) {
 
 void api_memory(Ingot *m, IngotMemory *out) {
   const char *why;
+  if (!m->p) m->wish.for_c = true; /* the program that compile writes */
   if (!m->p) api_passes(m, NULL);
   prog_names(m->p);
   fill(m, out);

@@ -199,6 +199,11 @@ IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg); /* the
 static inline void api_need(Ctx *c, const void *p, const char *what) {    /* refuses NULL */
   if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
 }
+/* Refuses what only the import looks at, once it is done. */
+static inline void api_need_unread(const Ingot *m, const char *what) {
+  if (m->g || m->p)
+    fail(m->c, ERR_usage, LOC_NONE, "%s: expected before the model is imported", what);
+}
 void api_give(Text *t, const char **text, size_t *n); /* hands it out; NULL: an empty one */
 typedef void TextFn(Ingot *m, bool json, Text *out);
 IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n);
@@ -334,8 +339,6 @@ void words_add(Ctx *c, Words *w, const char *text);
 void words_compiler(Ctx *c, Words *w, const char *cc); /* cc, or $CC, or "cc" */
 bool api_has_compiler(Ctx *c, const char *cc);
 void api_need_compiler(Ctx *c, const char *cc); /* before work: refuses one not there */
-
-void file_make_executable(Ctx *c, const char *path); /* build.c */
 
 /* parts.c: a C file that was made for PARTS_MOST parts, as objects */
 enum { PARTS_MOST = 16 };

@@ -416,7 +416,9 @@ void api_count(Ingot *m) {
 
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
+  guard_say(m->c, "import");
   import(m, symbolic);
+  guard_say(m->c, NULL);
   api_train(m);
   api_grad(m);
   api_bind_state(m);

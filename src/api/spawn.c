@@ -219,7 +219,7 @@ void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32
   pid_t pid[SPAWN_MOST];
   u32 started = 0, ended = 0, side = processors();
   bool failed = false;
-  guard_say(c, what);
+  guard_say(c, n > 1 ? str_text(c, str_fmt(c, "%s: part 1 of %u", what, n)) : what);
   while (ended < started || (started < n && !failed)) {
     if (started < n && !failed && started - ended < side) {
       say_command(c, f, job[started].at);
@@ -230,7 +230,8 @@ void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32
     } else {
       status[ended] = wait_for(c, pid[ended]);
       failed = failed || status[ended];
-      ended++;
+      if (++ended < n)
+        guard_say(c, str_text(c, str_fmt(c, "%s: part %u of %u", what, ended + 1, n)));
     }
   }
   guard_say(c, NULL);

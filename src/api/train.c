@@ -161,6 +161,7 @@ bool api_takes_input(const Ingot *m, Str name) {
 
 static void set_train(Ingot *m, const char *spec) {
   api_need(m->c, spec, "how to train");
+  api_need_unread(m, "--train");
   m->told.train = str_text(m->c, str_of(m->c, spec));
 }
 

@@ -197,6 +197,7 @@ static void add_words(Ingot *m, Str name, const char *text) {
 static void set_spec(Ingot *m, const char *text, bool frozen) {
   Ctx *c = m->c;
   api_need(c, text, "the input");
+  if (frozen) api_need_unread(m, "--freeze");
   const char *eq = end_of_name(m, text);
   if (!eq || eq == text)
     fail(c, ERR_usage, LOC_NONE,
@@ -551,8 +552,17 @@ static void write_outputs(Ingot *m, const char *text) {
   if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   api_need(c, text, "the path of the outputs");
   Text out = text_new(&c->keep);
+  NamedVec v = named_outputs(m);
+  if (ends_with(text, ".npy")) {
+    if (v.n != 1)
+      fail(c, ERR_usage, LOC_NONE,
+           "%s holds one array, found %u outputs: expected a name that ends in .npz, or a folder",
+           text, v.n);
+    data_write_npy(c, &out, v.at[0].t);
+    file_write(c, text, out.at, out.n);
+    return;
+  }
   if (ends_with(text, ".npz")) {
-    NamedVec v = named_outputs(m);
     Str *name = NEWS(&c->keep, Str, v.n + 1);
     Tensor **t = NEWS(&c->keep, Tensor *, v.n + 1);
     for (u32 i = 0; i < v.n; i++) name[i] = v.at[i].name, t[i] = v.at[i].t;

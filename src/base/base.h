@@ -324,10 +324,16 @@ typedef struct FileOut {
   const Chunk *piece; /* instead of at: n pieces */
   bool passing;       /* soon removed: need not be on the disk */
   bool cached;        /* file of a cache: no other user may read or write it, whatever the umask */
+  bool program;       /* executable; devices and pipes keep their mode */
 } FileOut;
+/* Makes folders that are missing. */
 void files_write(Ctx *c, const FileOut *f, u32 n);
 /* Before work: fails where files_write can be seen to fail, and from now on where one of these
  * files is read. */
 void files_plan(Ctx *c, const char *const *path, u32 n);
+/* From now on the file may be replaced although it was read. */
+void file_release(Ctx *c, const char *path);
+/* Is something there that is neither a file nor a folder: a device, a pipe? */
+bool file_is_device(const char *path);
 
 #endif

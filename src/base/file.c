@@ -435,6 +435,7 @@ typedef struct Aside {
   int mode;      /* of the file replaced, which is kept; -1 when there is none */
   u64 dev, node; /* of that file */
   bool std, made;
+  bool missing; /* the folder */
 } Aside;
 
 /* Fails where the path can be seen to take no file. */
@@ -442,6 +443,8 @@ static Aside look(Ctx *c, const char *path) {
   Aside a = {.loc = at_file(c, path), .path = path, .mode = -1};
   struct stat st;
   a.std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+  if (!*path || path[strlen(path) - 1] == '/')
+    fail(c, ERR_system, a.loc, "cannot write: expected the name of a file");
   if (!a.std && lstat(path, &st) == 0) {
     /* A link stays: what it leads to is written. */
     if (S_ISLNK(st.st_mode)) {
@@ -457,10 +460,12 @@ static Aside look(Ctx *c, const char *path) {
   }
   if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
   Text temp = text_new(&c->scratch);
-  a.dir = folder(c, a.path);
-  if (stat(a.dir, &st) == 0 && !S_ISDIR(st.st_mode))
-    fail(c, ERR_system, a.loc, "cannot write: '%s' is not a directory", show(c, str_of(c, a.dir)));
-  if (faccessat(AT_FDCWD, a.dir, W_OK | X_OK, AT_EACCESS) != 0)
+  const char *up = a.dir = folder(c, a.path);
+  while (stat(up, &st) && errno == ENOENT && strcmp(up, ".") && strcmp(up, "/")) up = folder(c, up);
+  a.missing = up != a.dir;
+  if (stat(up, &st) == 0 && !S_ISDIR(st.st_mode))
+    fail(c, ERR_system, a.loc, "cannot write: '%s' is not a directory", show(c, str_of(c, up)));
+  if (faccessat(AT_FDCWD, up, W_OK | X_OK, AT_EACCESS) != 0)
     fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
   /* The number of the process and the place of the context keep concurrent writers apart. */
   text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", a.dir, (long)getpid(),
@@ -489,10 +494,34 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
   arena_rewind(&c->scratch, m);
 }
 
+/* All folders above the last name. */
+static int make_folders(char *path) {
+  int err = 0;
+  for (char *p = path + 1; *p && !err; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    if (mkdir(path, 0777) && errno != EEXIST) err = errno;
+    *p = '/';
+  }
+  return err;
+}
+
+void file_release(Ctx *c, const char *path) {
+  for (Mapped *r = c->files; r; r = r->next)
+    if (r->path && !strcmp(r->path, path)) r->path = NULL;
+}
+
+bool file_is_device(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
-  int fd;
+  int fd, err = a->missing ? make_folders(a->temp) : 0;
+  if (err) return err;
+  if (f->program && a->mode >= 0) a->mode |= (a->mode & 0444) >> 2;
   guard_enter(c);
-  int err = create(c, a->temp, f->cached ? 0600 : 0666, &fd);
+  err = create(c, a->temp, f->cached ? 0600 : f->program ? 0777 : 0666, &fd);
   if (!err) guard_put(c, a->temp, 0);
   guard_leave(c);
   if (err) return err;

@@ -153,6 +153,7 @@ int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
   int result = keep_model(&own), said = 0;
+  watch_lines();
   Args rest = own;
   if (result) return result;
   if (!own.engine && is_bytecode(&own)) own.engine = "vm";

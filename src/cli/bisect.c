@@ -410,6 +410,22 @@ static int report(Hunt *h, uint32_t value) {
   return s ? (int)s : INGOT_MISMATCH;
 }
 
+/* Can the engine run anything? Says what is wrong where it cannot. */
+static IngotStatus try_engine(const Args *a) {
+  static const char tiny[] = "graph (%x \"x\": f32[1]) {\n  %y: f32[1] = neg(%x)\n"
+                             "  return %y \"y\"\n}\n";
+  Args probe = {.verb = a->verb,
+                .model = a->model,
+                .bytes = tiny,
+                .nbytes = sizeof tiny - 1,
+                .march = a->march};
+  Ingot *m = NULL;
+  IngotStatus s = run_side(&m, &probe, engine_of(a), 0);
+  if (m && s) say_messages(m, 1);
+  ingot_free(m);
+  return s;
+}
+
 int verify_bisect(const Args *a) {
   Args all = *a;
   CutFiles files;
@@ -422,6 +438,8 @@ int verify_bisect(const Args *a) {
   all.writes[all.nwrites++] = files.inputs;
   run_exposed(&h.all, &all);
   result = (int)h.all.ref_bad;
+  /* an engine that cannot start is not a finding */
+  if (!result && h.all.other_bad == INGOT_SYSTEM) result = (int)try_engine(&all);
   if (!result) {
     int64_t first = find_first(&h);
     if (first >= 0)

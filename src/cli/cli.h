@@ -55,7 +55,7 @@ struct Args {
   int special, bare;
   int files, no_files;
   const char *emit_c;
-  int recompute;
+  int recompute, in_place;
   const char *validate, *loss, *optimizer, *schedule, *checkpoint;
   double lr, clip, checkpoint_every; /* the last below 0: not said */
   unsigned long long batch, epochs, shares;
@@ -151,8 +151,8 @@ void watch_interrupt(volatile int *flag);
 /* On stderr, "ingot: " in front; heads that mean trouble are coloured on a terminal. */
 void watch_line(const char *head, const char *text);
 void watch_error(const char *text);
-void watch_show(
-    const char *text);    /* the line of progress says this, on a terminal; NULL: nothing */
+void watch_show(const char *text); /* the line of progress says this; NULL: the task and its step */
+void watch_lines(void);            /* standard output appears line by line, in a file too */
 void watch_release(void); /* signals do what they do by themselves: another program goes on */
 void watch_as(int quiet, int verbose); /* no progress; or times of what was waited for, too */
 

@@ -163,6 +163,7 @@ int verb_quantize(const Args *a) {
                      .budget = a->budget,
                      .label = a->label};
   IngotQuantized q;
+  watch_lines();
   if (!a->output) return refuse(a, "--output is missing: where does the model go?");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;

@@ -37,13 +37,14 @@ static void print_score(const IngotEpoch *e, const char *what, const IngotScore 
   putchar('\n');
 }
 
-static void print_table(const IngotTrained *t) {
-  printf("epoch  %-9s %9s%10s%10s%10s%10s%10s\n", "data", "rate", "loss", "accuracy", "precision",
-         "recall", "F1");
-  for (uint32_t i = 0; i < t->nepoch; i++) {
-    print_score(&t->epoch[i], "train", &t->epoch[i].train);
-    print_score(&t->epoch[i], "validate", &t->epoch[i].validate);
-  }
+static void print_epoch(void *user, const IngotEpoch *e) {
+  int *rows = user;
+  watch_show(NULL); /* both may be the same terminal */
+  if (!(*rows)++)
+    printf("epoch  %-9s %9s%10s%10s%10s%10s%10s\n", "data", "rate", "loss", "accuracy", "precision",
+           "recall", "F1");
+  print_score(e, "train", &e->train);
+  print_score(e, "validate", &e->validate);
 }
 
 static void json_number(const char *before, double x) {
@@ -86,7 +87,7 @@ static int emit(const Args *a, const IngotTrain *o) {
   uint64_t ram[2] = {0, 0};
   Args all = *a;
   if (!is_c_name(a->emit_c)) return refuse(a, "--emit: expected a name that ends in .c");
-  if (a->data || a->validate || a->engine || a->output)
+  if (a->data || a->validate || a->engine || a->output || a->in_place)
     return refuse(a, "--emit writes the training as C and does not train: no data, engine, output");
   all.output = a->emit_c;
   all.train = NULL;
@@ -110,7 +111,8 @@ static int emit(const Args *a, const IngotTrain *o) {
 }
 
 int verb_train(const Args *a) {
-  IngotTrain o = {.output = a->output,
+  IngotTrain o = {.output = a->in_place ? a->model : a->output,
+                  .in_place = a->in_place,
                   .data = a->data,
                   .validate = a->validate,
                   .label = a->label,
@@ -130,25 +132,27 @@ int verb_train(const Args *a) {
                   .engine = a->engine,
                   .checkpoint = a->checkpoint,
                   .every = a->checkpoint_every,
-                  .said = show_progress};
+                  .said = show_progress,
+                  .ended = a->json ? NULL : print_epoch,
+                  .user = &(int){0}};
   IngotTrained t = {0};
+  watch_lines();
   if (a->emit_c) return emit(a, &o);
-  if (!a->output) return refuse(a, "--output is missing: where does the model go?");
+  if (a->in_place && (a->output || !strcmp(a->model, "-")))
+    return refuse(a, "--in-place writes to MODEL, a file: expected it without --output");
+  if (!o.output) return refuse(a, "--output is missing: expected a file, or --in-place");
   if (!a->data) return refuse(a, "--data is missing: what shall it learn from?");
   Ingot *m = open_or_complain();
   if (!m) return INGOT_SYSTEM;
   Args all = *a;
   all.data = all.train = NULL; /* not of one run */
   all.nfreeze = all.models[0].freeze = 0;
-  all.writes[all.nwrites++] = a->output;
+  if (a->output) all.writes[all.nwrites++] = a->output;
   IngotStatus s = prepare(m, &all);
   watch_task("train");
   if (!s) s = ingot_train(m, &o, &t);
   watch_task(NULL);
   all.quiet = a->quiet || (!s && t.rank); /* what others say, the first says too */
-  if (!s && !t.rank && a->json)
-    print_json(&t);
-  else if (!s && !t.rank)
-    print_table(&t);
+  if (!s && !t.rank && a->json) print_json(&t);
   return finish(m, &all, s);
 }

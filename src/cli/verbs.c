@@ -123,6 +123,15 @@ int refuse_option(const Args *a, const char *name, const char *why) {
   return INGOT_USAGE;
 }
 
+/* Options that change a graph while it is imported: a function of a program is never imported. */
+static const char *changes_import(const Args *a) {
+  const SaidOption o[] = {{"grad", a->grad != NULL},
+                          {"train", a->train != NULL},
+                          {"freeze", a->nfreeze},
+                          {"state", a->nstate}};
+  return first_said(o, sizeof o / sizeof *o);
+}
+
 /* Bytecode is a program that has been made: what shapes one is said to compile. */
 static const char *shapes_program(const Args *a) {
   const SaidOption o[] = {{"context", a->context != 0},
@@ -176,6 +185,12 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   int script = !a->bytes && is_script(a->model);
+  if (!s && script && changes_import(a)) {
+    refuse_option(a, changes_import(a),
+                  "is for model files and not supported for a function of a program: write it in "
+                  "the program (autograd, a constant, a variable)");
+    return INGOT_UNSUPPORTED;
+  }
   if (!s && script)
     s = say_sizes(m, a, 0); /* a program runs, and the function with it, when opened */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
@@ -376,9 +391,13 @@ static void print_outputs(const Ingot *m, int json) {
 static int takes_outputs(const char *path) {
   struct stat st;
   size_t n = strlen(path);
-  if (n > 4 && !strcmp(path + n - 4, ".npz")) return 1;
-  if (!stat(path, &st) && S_ISDIR(st.st_mode)) return 1;
-  fprintf(stderr, "ingot run: --output %s: expected FILE.npz or a directory that exists\n", path);
+  if (n > 4 && (!strcmp(path + n - 4, ".npz") || !strcmp(path + n - 4, ".npy"))) return 1;
+  int is_there = !stat(path, &st);
+  const char *slash = strrchr(path, '/');
+  if (is_there ? S_ISDIR(st.st_mode) : !strchr(slash && slash[1] ? slash : path, '.')) return 1;
+  fprintf(stderr,
+          "ingot run: --output %s: expected FILE.npz, FILE.npy (of one output) or a folder\n",
+          path);
   return 0;
 }
 
@@ -677,7 +696,7 @@ const Verb verb_table[] = {
      "threads-api "
      "threads-grain library name python seed state steps max-steps json " SHAPES,
      "MODEL [-d batch=1] [-i x=@x.npy | --inputs FILE.npz | --data DIR | --text TEXT] "
-     "[-o FILE.npz|DIR] [--engine NAME] [--threads N] [--seed N]",
+     "[-o FILE.npz|FILE.npy|DIR] [--engine NAME] [--threads N] [--seed N]",
      "run a model and print or write its outputs", 1, "run"},
     {"repl", verb_repl, "engine seed files no-files", "[--engine NAME] [--no-files]",
      "run a program line by line", 0, "language"},
@@ -704,9 +723,10 @@ const Verb verb_table[] = {
      "quantize a model and report the loss of accuracy", 1, "change"},
     {"train", verb_train,
      "data validate label loss optimizer lr schedule clip batch epochs accumulate freeze train "
-     "seed engine march threads threads-api threads-grain checkpoint checkpoint-every output json "
+     "seed engine march threads threads-api threads-grain checkpoint checkpoint-every output "
+     "in-place json "
      "emit name recompute input-dim shapes",
-     "MODEL.onnx --data FILE.npz -o OUT.onnx [--validate FILE.npz] [--loss NAME] "
+     "MODEL.onnx --data FILE.npz -o OUT.onnx|--in-place [--validate FILE.npz] [--loss NAME] "
      "[--optimizer NAME] [--lr X] [--batch N] [--epochs N] | --emit FILE.c",
      "train a model and write it with its new weights, or write the training loop as C", 1,
      "change"},

@@ -246,9 +246,17 @@ static int verify_engines(const Args *a) {
 
 /* Would anything run Python? */
 static int uses_python(const Args *a) {
-  if (a->per_node || a->bisect) return 0;
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   return e ? (e->flags & INGOT_FILE) != 0 : !a->data;
+}
+
+/* Engines that run whole files have no inner values. */
+static int check_parts(const Args *a) {
+  const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
+  int whole = a->python || (e && e->flags & INGOT_FILE);
+  if (!whole || !(a->per_node || a->bisect || a->html)) return 0;
+  return refuse(a, "--per-node, --bisect and --html run parts of the model, ONNX Runtime whole "
+                   "files: expected another engine, or its outputs alone (--python PATH)");
 }
 
 /* Before work that takes long: a Python that is named and does not help. */
@@ -285,6 +293,7 @@ int verb_verify(const Args *given) {
     return refuse(a, "--html shows the error of every value: neither --data nor --bisect");
   if (a->html) own.writes[own.nwrites++] = own.html;
   int bad = check_engine(a);
+  if (!bad) bad = check_parts(a);
   if (!bad) bad = check_python(a);
   if (!bad) bad = keep_model(&own);
   if (bad) return bad;

@@ -2,9 +2,9 @@
  *
  * One thread waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all others. When one comes
  * it has the library end what it started and remove what lies about, then lets the signal do what
- * it does. It also shows, on a terminal only, what is being waited for: one line on stderr, drawn
- * again and again, and erased before anything else is written. The state is the process's: signals
- * are, too.
+ * it does. It also shows what is being waited for. On a terminal: one line on stderr, drawn again
+ * and again, and erased before anything else is written. Elsewhere: a line every 10 seconds. The
+ * state is the process's: signals are, too.
  */
 #include "cli/cli.h"
 
@@ -15,15 +15,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 250, QUIET_MS = 1000 };
+enum { TICK_MS = 250, QUIET_MS = 1000, LINE_MS = 10000 };
 
 static struct {
   pthread_mutex_t lock; /* of all that follows, and of the line */
   IngotGuard *guard;
   sigset_t set;
-  const char *task, *step; /* of the verb; of the library within it */
-  double since;            /* milliseconds; the later of the two */
-  double task_since, step_since;
+  const char *task, *step;       /* of the verb; of the library within it */
+  double task_since, step_since; /* milliseconds */
+  double next;                   /* line, where there is no terminal */
+  char text[200];                /* instead of both; "": none */
   int started, shown, draws, quiet, verbose;
   volatile int *interrupted; /* set by SIGINT, which then ends nothing; NULL: it does */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -41,12 +42,19 @@ static void erase(void) {
 
 static void draw(void) {
   const char *what = watch.step ? watch.step : watch.task;
-  double ms = now_ms() - watch.since;
-  if (!watch.draws || !what || ms < QUIET_MS) return;
-  fprintf(stderr, "\r\033[Kingot: %s%s%s ... %.0f s", watch.task ? watch.task : "",
-          watch.task && watch.step ? ", " : "", watch.step ? watch.step : "", ms / 1e3);
+  double now = now_ms(), ms = now - (watch.task ? watch.task_since : watch.step_since);
+  if (!what || watch.quiet || ms < QUIET_MS || (!watch.draws && now < watch.next)) return;
+  erase();
+  fputs("ingot: ", stderr);
+  if (*watch.text)
+    fputs(watch.text, stderr);
+  else
+    fprintf(stderr, "%s%s%s ... %.0f s", watch.task ? watch.task : "",
+            watch.task && watch.step ? ", " : "", watch.step ? watch.step : "", ms / 1e3);
+  if (!watch.draws) fputc('\n', stderr);
   fflush(stderr);
-  watch.shown = 1;
+  watch.next = now + LINE_MS;
+  watch.shown = watch.draws;
 }
 
 /* began: when what stands in the slot did. */
@@ -56,7 +64,7 @@ static void set_text(const char **slot, double *began, const char *what) {
   erase();
   if (watch.verbose && *slot) fprintf(stderr, "ingot: %s: %.2f s\n", *slot, (now - *began) / 1e3);
   *slot = what;
-  watch.since = *began = now;
+  *began = now;
   pthread_mutex_unlock(&watch.lock);
 }
 
@@ -66,6 +74,8 @@ static void step(void *user, const char *what) {
 }
 
 void watch_task(const char *what) {
+  watch_show(NULL);
+  if (watch.step) step(NULL, NULL); /* of work that has failed */
   set_text(&watch.task, &watch.task_since, what);
 }
 
@@ -101,13 +111,16 @@ void watch_error(const char *text) {
 
 void watch_show(const char *text) {
   pthread_mutex_lock(&watch.lock);
-  erase();
-  if (watch.draws && text) {
-    fprintf(stderr, "\r\033[K%s", text);
-    fflush(stderr);
-    watch.shown = 1;
-  }
+  snprintf(watch.text, sizeof watch.text, "%s", text ? text : "");
+  if (text && watch.draws)
+    draw();
+  else
+    erase();
   pthread_mutex_unlock(&watch.lock);
+}
+
+void watch_lines(void) {
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
 /* Never returns: the process ends as the signal wants it, and its parent sees that. */
@@ -149,6 +162,7 @@ static void start(void) {
   pthread_attr_t attr;
   pthread_t thread;
   watch.started = 1;
+  watch.next = now_ms() + LINE_MS;
   watch.draws = !watch.quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
   watch.guard = ingot_guard_new(step, NULL);
   sigemptyset(&watch.set);

@@ -161,9 +161,8 @@ static void compile(Ctx *c, void *arg) {
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &b->folder, "C compiler", w.at);
   File f = file_read_own(c, program);
-  FileOut out = {.path = o->output, .at = f.at, .n = f.n};
+  FileOut out = {.path = o->output, .at = f.at, .n = f.n, .program = true};
   files_write(c, &out, 1);
-  file_make_executable(c, o->output);
 }
 
 /* The graphs that a program looks at, as C. One that fails when it runs is walked as far as that.

@@ -232,7 +232,12 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   c->pass = "input";
   if (o->check) verify(u);
   Rounds r = {0};
+  bool whole = !first && !o->stop && !o->skip; /* parts of it are too short to be told of */
+  u32 lower = row_of("lower");
+  if (whole) guard_say(c, "graph passes");
   for (u32 i = first; i < end;) {
+    if (whole && (i == lower || i == lower + 1))
+      guard_say(c, i == lower ? "lower" : "kernel passes");
     if (m.skip[i] || (r.open && is_row(i, "cse"))) {
       i++;
       continue;
@@ -242,5 +247,6 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
     tidy(u, o, &m);
     i = row_after(&r, u, i, changed);
   }
+  if (whole) guard_say(c, NULL);
   c->pass = NULL;
 }

@@ -139,8 +139,8 @@ def scores(env):
     want(set(label) != set(said) or min(r[2] for r in rows) < 1, "everything is right: nothing is compared")
 
 
-def classifier(path):
-    """The network of models/digits.onnx, with weights at random."""
+def classifier(path, mode=None):
+    """The network of models/digits.onnx, with weights at random. mode: exported for training, by an attribute and an input (17), or by further outputs (9)."""
     r, g = random.Random(6), onnxfile.Graph()
 
     def weight(*dims):
@@ -150,12 +150,18 @@ def classifier(path):
     def block(x, cin, cout):
         y = g.node("Conv", [x, weight(cout, cin, 3, 3)], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
         same = [g.const([cout], [v] * cout) for v in (1.0, 0.0, 0.0, 1.0)]
-        return g.node("Relu", [g.node("BatchNormalization", [y, *same])])
+        y = g.node("BatchNormalization", [y, *same], 3 if mode else 1, **({"training_mode": 1} if mode == 17 else {}))
+        return g.node("Relu", [y[0] if mode else y])
 
     x = g.node("MaxPool", [block(block(g.input(["n", 1, 8, 8], name="image"), 1, 8), 8, 16)], kernel_shape=[2, 2], strides=[2, 2])
-    g.output(g.node("Gemm", [g.node("Flatten", [x]), weight(10, 256), g.const([10], [0.0] * 10)], ["y"], transB=1), ["n", 10])
+    x = g.node("Flatten", [x])
+    if mode == 17:
+        x = g.node("Dropout", [x, g.const([], [0.25]), g.const([], [True], onnxfile.BOOL, "yes")])
+    g.output(g.node("Gemm", [x, weight(10, 256), g.const([10], [0.0] * 10)], ["y"], transB=1), ["n", 10])
+    if mode:
+        g.output("v8", [8])  # a running mean
     with open(path, "wb") as f:
-        f.write(onnxfile.model(g))
+        f.write(onnxfile.model(g, mode or 17))
 
 
 def digits(env):
@@ -175,6 +181,51 @@ def digits(env):
     want(spent < 20 * JOBS, f"{spent:.0f} s of processors")  # other tests run meanwhile
     told = json.loads(train(env, [*words, "--epochs", "1", "--lr", "1e-30"], folder).out)
     want(told["epochs"][0]["validate"]["accuracy"] < 50, f"without a rate: {told}")
+
+
+AT_ONE = """
+import sys, numpy, onnxruntime
+s, held = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"]), numpy.load(sys.argv[2])
+rows = [s.run(None, {"image": x[None]}) for x in held["image"]]
+print(100 * sum(int(y[0].argmax() == k) for y, k in zip(rows, held["label"])) / len(rows), len(s.get_outputs()))
+"""
+
+
+def modes(env, mode):
+    """A model that was exported for training is written for inference: what validation says is true of it in ONNX Runtime, one example at a time. Its own running mean, a result, stays one."""
+    folder = env.scratch("fit", f"mode-{mode}")
+    net, new = os.path.join(folder, "net.onnx"), os.path.join(folder, "new.onnx")
+    classifier(net, mode)
+    images = [os.path.join(ROOT, "models", f"digits_{part}.npz") for part in ("train", "held")]
+    got = train(env, ["net.onnx", "--data", images[0], "--validate", images[1], "-o", "new.onnx", "--engine", "vm", "--march", "native", "--json", "--epochs", "2", "--lr", "0.005"], folder, 0, "is written for inference")
+    said = json.loads(got.out)["epochs"][-1]["validate"]["accuracy"]
+    found, outputs = must([env.need_python(), "-c", AT_ONE, new, images[1]], "ONNX Runtime").split()
+    want(abs(float(found) - said) < 0.2 and said > 90 and outputs == "2", f"validation says {said} %, ONNX Runtime {found} % and {outputs} outputs")
+    again = ["run", "-d", "n=2"]
+    for path, warns in ((net, 1), (new, 0)):
+        got = run([env.ingot, *again, path], 60)
+        want(got.rc == 0 and got.text().count("is in training mode") == warns, f"{path}: {explain(got)}, expected {warns} warnings: {tail(got.text())}")
+
+
+def quantized(env):
+    """int8 models in both forms are refused, whatever else could be trained: scales are not weights."""
+    folder = env.scratch("fit", "quantized")
+    for name in ("qdq", "qlinear"):
+        g = onnxfile.Graph()
+        scale, zero = g.const([], [0.1]), g.const([], [3], onnxfile.UINT8)
+        w, many = g.const([4, 4], list(range(16)), onnxfile.UINT8), g.const([4], [0.1, 0.2, 0.3, 0.4])
+        q = g.node("QuantizeLinear", [g.input(["n", 4], name="x"), scale, zero])
+        if name == "qdq":
+            y = g.node("MatMul", [g.node("DequantizeLinear", [q, scale, zero]), g.node("DequantizeLinear", [w, many, g.const([4], [0] * 4, onnxfile.UINT8)])])
+        else:
+            y = g.node("DequantizeLinear", [g.node("QLinearMatMul", [q, scale, zero, w, scale, zero, scale, zero]), scale, zero])
+        g.output(g.node("Add", [y, g.const([4], [0.0] * 4)], ["y"]), ["n", 4])
+        path = os.path.join(folder, name + ".onnx")
+        with open(path, "wb") as f:
+            f.write(onnxfile.model(g))
+        npy.save_npz(os.path.join(folder, "x.npz"), {"x": npy.Array("f32", (4, 4), [0.5] * 16), "label": npy.Array("i64", (4,), [0, 1, 2, 3])})
+        train(env, [path, "--data", "x.npz", "-o", "new.onnx", "--engine", "vm"], folder, 3, "ingot quantize")
+        want(not os.path.exists(os.path.join(folder, "new.onnx")), "a refused training left a file")
 
 
 WORDS = [DIGITS, "--data", IMAGES, "--validate", IMAGES, "--batch", "16", "--epochs", "3", "--optimizer", "adam", "--schedule", "cosine", "--clip", "1", "--seed", "3", "--engine", "vm"]
@@ -390,5 +441,6 @@ def tests(env):
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
+    out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)] + [Test("fit/quantized", lambda: quantized(env), cost=1)]
     out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]
     return out

@@ -52,7 +52,8 @@ def quiet(c):
 def verbose(c):
     """What was waited for, with its time; standard output is the same."""
     plain, said = c.run("compile", MODEL, "-d", "batch=1"), c.run("compile", MODEL, "-d", "batch=1", "--verbose")
-    want(plain.out == said.out and re.search(r"^ingot: compile: \d+\.\d\d s$", said.text(), re.M), f"compile: {said.text()}")
+    for step in ("import", "graph passes", "lower", "kernel passes", "emit", "compile"):
+        want(plain.out == said.out and re.search(rf"^ingot: {step}: \d+\.\d\d s$", said.text(), re.M), f"{step}: {said.text()}")
     for verb, task, args in (("run", "vm", []), ("inspect", "inspect", []), ("export", "export", ["--project", "cmake", "-o", "net"]), ("build", "build", ["-o", "net.o"])):
         want(re.search(rf"^ingot: {task}: \d+\.\d\d s$", c.run(verb, MODEL, *args, "--verbose").text(), re.M), verb)
 

@@ -95,10 +95,12 @@ def data(c):
 
 def before_work(c):
     """What must fail fails before the model is read: here it is not even there."""
-    for args in (["compile", "absent.onnx", "-o", "nowhere/net.c"], ["build", "absent.onnx", "-o", "nowhere/net.so"],
-                 ["opt", "absent.onnx", "-o", "nowhere/net.ing"], ["run", "absent.onnx", "-o", "nowhere/y.npz"],
-                 ["verify", "absent.onnx", "--bisect", "-o", "nowhere/part.ing"]):
-        c.run(*args, code=5, text="nowhere/")
+    with open(c.path("plain"), "w"):
+        pass
+    for args in (["compile", "absent.onnx", "-o", "plain/net.c"], ["build", "absent.onnx", "-o", "plain/net.so"],
+                 ["opt", "absent.onnx", "-o", "plain/net.ing"], ["run", "absent.onnx", "-o", "plain/y.npz"],
+                 ["verify", "absent.onnx", "--bisect", "-o", "plain/part.ing"]):
+        c.run(*args, code=5, text="plain/")
     os.makedirs(c.path("folder.c"))
     c.run("compile", "absent.onnx", "-o", "folder.c", code=5, text="is a directory")
     c.run("build", "absent.onnx", "-o", "net.so", "--cc", "no-such-compiler", code=5, text="'no-such-compiler' cannot be started")
@@ -113,7 +115,7 @@ def before_work(c):
     want("vm" in rows and "c" not in rows and "Debian's package gcc" in got.text(), f"{rows} {got.text()}")
     for name in ("q.dll", "q.exe", "q.dylib", "q.lib", "q.c", "q.onnx", "q.js", "dir/"):
         c.run("build", MODEL, "-o", name, code=2, text=name)
-    want(sorted(os.listdir(c.dir)) == ["folder.c"], f"left behind: {sorted(os.listdir(c.dir))}")
+    want(sorted(os.listdir(c.dir)) == ["folder.c", "plain"], f"left behind: {sorted(os.listdir(c.dir))}")
 
 
 PATIENCE = 120  # seconds a busy machine may take for what is done at once elsewhere
@@ -262,6 +264,19 @@ def waiting(c):
         want(re.search(rb"ingot: %s.* \.\.\. \d+ s" % task.encode(), said) and b"... " not in said[said.rindex(b"\r\x1b[K"):], f"{task} {n}: {said}")
 
 
+def rows(c):
+    """What train has said is in the file when it is interrupted."""
+    with open(c.path("log"), "w") as log:
+        p = subprocess.Popen([c.env.ingot, "train", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "t.onnx", "--epochs", "100000", "--engine", "vm"], cwd=c.dir, stdout=log, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and open(c.path("log")).read().count("train") < 3:
+            time.sleep(0.05)
+        p.send_signal(signal.SIGINT)
+        want(p.wait(PATIENCE) == -signal.SIGINT, "the training goes on")
+    said = open(c.path("log")).read().splitlines()
+    want(said[0].startswith("epoch ") and said[1].split()[:2] == ["1", "train"] and said[3].split()[:2] == ["3", "train"], f"the table is {said}")
+
+
 def constants(c):
     """Large constants are shortened in what opt shows; --constants all has all of them."""
     args = ("opt", MODEL, "-d", "batch=1", "--stop=none")
@@ -309,7 +324,64 @@ def zoo(c):
     c.run("run", "zoo/model.onnx", "--data", "zoo")
 
 
-CASES = (model, data, before_work, signals, full, built, terminal, waiting, constants, long_names, cplusplus, zoo)
+def devices(c):
+    """What is no file keeps its mode and owner, whatever is written to it: as root, build has made /dev/null executable. Nothing is put next to a device."""
+    arrays = os.path.join(ROOT, "models", "digits.npz")
+    os.mkfifo(c.path("pipe"), 0o640)
+    os.symlink("pipe", c.path("link"))
+    before = {p: os.stat(p) for p in ("/dev/null", c.path("pipe"))}
+    names = sorted(os.listdir("/dev"))
+    with open(os.open(c.path("pipe"), os.O_RDWR), "rb"):  # it takes 64 KiB before a writer waits
+        for out in ("/dev/null", "pipe", "link"):
+            for words in (["build", MODEL, "-O0", "-d", "batch=1"], ["opt", MODEL, "--stop=none"], ["quantize", MODEL, "--data", arrays], ["train", MODEL, "--data", arrays, "--engine", "vm"],
+                          ["fmt", os.path.join(ROOT, "test", "lang", "arrays.ch")], ["build", os.path.join(ROOT, "test", "lang", "arrays.ch"), "-O0"]):
+                if out == "/dev/null" or words[0] in ("fmt", "train"):
+                    c.run(*words, "-o", out)
+    for p, st in before.items():
+        now = os.stat(p)
+        want((now.st_mode, now.st_uid, now.st_gid) == (st.st_mode, st.st_uid, st.st_gid), f"{p}: {oct(st.st_mode)} became {oct(now.st_mode)}")
+    want(sorted(os.listdir("/dev")) == names, "a file next to /dev/null")
+    with open(c.path("prog"), "w"):
+        os.chmod(c.path("prog"), 0o640)
+    c.run("build", MODEL, "-O0", "-d", "batch=1", "-o", "prog")
+    want(os.stat(c.path("prog")).st_mode & 0o777 == 0o750, "a program that is replaced stays readable by the same people, and can be run")
+
+
+def folders(c):
+    """Folders of outputs are made. run: an .npy of one output; of several it is refused with what helps."""
+    arrays = os.path.join(ROOT, "models", "digits.npz")
+    for words, made in ((["compile", MODEL, "-o", "a/b/net.c"], "a/b/net.h"), (["build", MODEL, "-O0", "-o", "b/net.o"], "b/net.o"), (["run", MODEL, "-o", "c/d/y.npz"], "c/d/y.npz"),
+                        (["run", MODEL, "-o", "d/e"], "d/e/output_0.pb"), (["quantize", MODEL, "--data", arrays, "-o", "e/q.onnx"], "e/q.onnx"), (["run", MODEL, "-o", "g/y.npy"], "g/y.npy"),
+                        (["train", MODEL, "--data", arrays, "--engine", "vm", "-o", "f/t.onnx"], "f/t.onnx"), (["inspect", MODEL, "--html", "h/page.html"], "h/page.html")):
+        c.run(*words)
+        want(os.path.exists(c.path(made)), f"{words}: no {made}")
+    want(npy.decode(open(c.path("g/y.npy"), "rb").read()).data == npy.load_npz(c.path("c/d/y.npz"))["probability"].data, "y.npy holds other numbers than y.npz")
+    g = onnxfile.Graph()
+    x = g.input([2], name="x")
+    for op in ("Relu", "Neg"):
+        g.output(g.node(op, [x]), [2])
+    with open(c.path("two.onnx"), "wb") as f:
+        f.write(onnxfile.model(g))
+    c.run("run", "two.onnx", "-o", "two.npy", code=2, text="found 2 outputs: expected a name that ends in .npz")
+    c.run("run", MODEL, "-o", "y.npzz", code=2, text="expected FILE.npz, FILE.npy")
+    want(not os.path.exists(c.path("two.npy")), "two.npy")
+
+
+def in_place(c):
+    """train --in-place replaces the model, as -o would have written it; without it the model is safe."""
+    shutil.copy(MODEL, c.path("net.onnx"))
+    words = ["--data", os.path.join(ROOT, "models", "digits.npz"), "--engine", "vm"]
+    c.run("train", "net.onnx", *words, "-o", "new.onnx")
+    was = open(c.path("net.onnx"), "rb").read()
+    c.run("train", "net.onnx", *words, "-o", "net.onnx", code=2, text="is read")
+    c.run("train", "net.onnx", *words, "-o", "x.onnx", "--in-place", code=2, text="without --output")
+    want(open(c.path("net.onnx"), "rb").read() == was, "net.onnx was replaced")
+    c.run("train", "net.onnx", *words, "--in-place")
+    want(open(c.path("net.onnx"), "rb").read() == open(c.path("new.onnx"), "rb").read() != was, "not the model that -o writes")
+    want(sorted(os.listdir(c.dir)) == ["net.onnx", "new.onnx"], f"left behind: {os.listdir(c.dir)}")
+
+
+CASES = (model, data, devices, folders, in_place, before_work, signals, full, built, terminal, waiting, rows, constants, long_names, cplusplus, zoo)
 
 
 def tests(env):

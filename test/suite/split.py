@@ -131,6 +131,20 @@ def stopped(build, work, around):
         raise Fail(f"a signal gives {p.returncode}, or a compiler goes on")
 
 
+def lines(env):
+    """Without a terminal a line every 10 s tells what is waited for, and which part of it; --quiet: none."""
+    work = env.scratch("split", "lines")
+    net, cc = large(env, work)
+    build = [env.need_ingot(), "build", net, "--march", "avx2", "--cc", cc]
+    around = {**os.environ, "PART1": "sleep 11"}
+    quiet = subprocess.Popen([*build, "--quiet", "-o", os.path.join(work, "quiet.o")], env=around, stderr=subprocess.PIPE)
+    said = run([*build, "-o", os.path.join(work, "net.o")], 60, env=around).text()
+    if not re.search(r"^ingot: build, C compiler: part \d of \d+ \.\.\. 1\d s$", said, re.M) or "\x1b" in said:
+        raise Fail(f"without a terminal: {said}")
+    if quiet.communicate()[1]:
+        raise Fail("progress with --quiet")
+
+
 def refused(env):
     for n, why in (("0", "1 to 64"), ("65", "1 to 64"), ("x", "1 to 64")):
         got = run([env.need_ingot(), "compile", "models/digits.onnx", "--split", n], 60)
@@ -139,4 +153,4 @@ def refused(env):
 
 
 def tests(env):
-    return [Test("split/refused", lambda: refused(env)), Test("split/built", lambda: built(env), cost=6), *[Test(f"split/{n}", lambda n=n: check(env, n), cost=6) for n in CASES]]
+    return [Test("split/refused", lambda: refused(env)), Test("split/lines", lambda: lines(env), cost=1), Test("split/built", lambda: built(env), cost=6), *[Test(f"split/{n}", lambda n=n: check(env, n), cost=6) for n in CASES]]

@@ -82,8 +82,12 @@ def runtime(w):
     for other, text in (("no-such-python", "cannot be started"), ("/bin/true", "is not Python")):
         got = w.run("verify", MODEL, "--python", other, code=5)
         want(not got, f"found out after work: {got}")
-    for flags in (["-e", "c"], ["--per-node"], ["--bisect"], ["--data", "."]):
+    for flags in (["-e", "c"], ["--data", "."]):
         w.run("verify", MODEL, "--python", python, *flags, code=2)
+    for how in (["--per-node"], ["--bisect"], ["--html", "x.html"]):
+        for flags in (["--python", python], ["--engine", "onnxruntime"], ["--engine", "onnxruntime", "--python", python]):
+            got = run([w.env.ingot, "verify", MODEL, *how, *flags], 60, cwd=w.dir)
+            want(got.rc == 2 and "ONNX Runtime whole files: expected another engine" in got.text(), f"{how} {flags}: {got.text()}")
 
 
 def per_node(w):
@@ -96,6 +100,28 @@ def per_node(w):
     values = json.loads(w.run("verify", MODEL, "--per-node", "--json", code=1, env=w.spoiler()))
     first = next(v for v in values["values"] if v["output"] and not v["output"]["ok"])
     want("relu1" in first["node"], f"the first difference is at {first['node']}, expected relu1")
+
+
+def figures(w):
+    """inspect reports the program that compile writes with the same options: the figures are those of its header."""
+    w.run("quantize", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "bytes.onnx")
+    for model in (MODEL, "bytes.onnx", os.path.join(ROOT, "docs", "tour.onnx")):
+        for flags in ([], ["--march", "avx2"], ["--march", "sse2", "--threads", "2"], ["--optimize-for", "ram"], ["--optimize-for", "size"], ["--ram", "64K"], ["--precise"], ["--max-shapes", "batch=4"]):
+            w.run("compile", model, "-o", "net.c", *flags)
+            with open(w.path("net.h")) as f:
+                macros = dict(reversed(re.findall(r"#define NET_(\w+_BYTES) (\d+)", f.read())))  # the first of two, that of optimised code
+            told = json.loads(w.run("inspect", model, "--json", *flags))["memory"]
+            found = {k: told[k] for k in ("arena", "stack", "weights", "ram")}
+            expected = {k: int(macros[v + "_BYTES"]) for k, v in (("arena", "ARENA"), ("stack", "STACK"), ("weights", "WEIGHT"), ("ram", "RAM"))}
+            want(found == expected, f"{model} {flags}: {found}, compile has {expected}")
+
+
+def no_start(w):
+    """An engine that cannot start is no finding: nothing is blamed and nothing written."""
+    for how in ("--per-node", "--bisect"):
+        got = run([w.env.ingot, "verify", MODEL, how], 60, cwd=w.dir, env={"CC": "no-such-compiler"})
+        want(got.rc == 5 and "cannot be started" in got.text() and "departs" not in got.text(), f"{how}: {got.rc}: {got.text()}")
+    want(not os.listdir(w.dir), f"written: {os.listdir(w.dir)}")
 
 
 def bisect(w):
@@ -265,7 +291,7 @@ def explains(w):
     want("exp (node 7, Exp) -> reduce_sum 'sum3', reduce_sum 'sum4', reduce_sum 'sum5' and 2 more: used more than once" in text, text)
 
 
-CASES = (explains, engines, runtime, per_node, bisect, tolerances, outliers, zero_gradient, state, bench)
+CASES = (explains, engines, runtime, figures, per_node, no_start, bisect, tolerances, outliers, zero_gradient, state, bench)
 
 
 def tests(env):

@@ -244,7 +244,8 @@ static void write_plain(Ctx *c, TestIo *io) {
   CHECK(lstat("outlink", &st) == 0 && S_ISLNK(st.st_mode) && made(c, "out", "fourth"));
   CHECK(symlink("nowhere/x", "dangling") == 0 && writes(c, "dangling", "x") == ERR_system);
   CHECK(writes(c, ".", "x") == ERR_system && writes(c, "m", "x") == ERR_system);
-  CHECK(writes(c, "nowhere/x", "x") == ERR_system && writes(c, "", "x") == ERR_system);
+  CHECK(writes(c, "nowhere/deep/x", "x") == ERR_ok && made(c, "nowhere/deep/x", "x"));
+  CHECK(writes(c, "", "x") == ERR_system && writes(c, "nowhere/deep/x/y", "x") == ERR_system);
   CHECK(writes(c, "out/x", "x") == ERR_system && writes(c, "new/", "x") == ERR_system);
   CHECK(writes(c, "/dev/null", "x") == ERR_ok);
   Call k = {.what = 'w', .path = "/dev/full", .bytes = "x", .len = 1};
@@ -252,7 +253,8 @@ static void write_plain(Ctx *c, TestIo *io) {
     CHECK(call_in(c, &k) == ERR_system &&
           !strcmp(k.text, "/dev/full: cannot write: No space left on device"));
   CHECK(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
-  CHECK(entries(".") == before + 3); /* out, outlink, dangling */
+  CHECK(entries(".") == before + 4); /* out, outlink, dangling, nowhere */
+  CHECK(!unlink("nowhere/deep/x") && !rmdir("nowhere/deep") && !rmdir("nowhere"));
 }
 
 /* What was read is not written, and what will be written is not read, under any name. */
@@ -271,7 +273,8 @@ static void write_read(Ctx *c) {
   CHECK(plans(c, "kept3") == ERR_usage && made(c, "kept", "new"));
   CHECK(beneath(c, "m/model.onnx", "w") == ERR_ok);
   CHECK(writes(c, "m/w", "x") == ERR_usage && plans(c, "./m/w") == ERR_usage);
-  CHECK(plans(c, "nowhere/x") == ERR_system && plans(c, ".") == ERR_system);
+  CHECK(plans(c, "kept/x") == ERR_system && plans(c, ".") == ERR_system);
+  CHECK(plans(c, "far/off/x") == ERR_ok && access("far", F_OK) != 0);
   CHECK(plans(c, "absent") == ERR_ok && plans(c, "-") == ERR_ok && plans(c, "/dev/null") == ERR_ok);
   unlink("kept"), unlink("kept2"), unlink("kept3");
 }

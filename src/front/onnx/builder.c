@@ -272,6 +272,16 @@ u32 on_known_dims(Build *b, u32 i, Dim *out, u32 max) {
   return graph_dim_list(b->g, on_in(b, i), out, max, &n) ? n : late_or_ints(b, i, out, max, 0);
 }
 
+bool on_training(Build *b, bool file) {
+  Import *im = b->im;
+  if (b->g->opens) return b->g->trains;
+  if (file && !*map_put(&im->training, (u64)(uintptr_t)b->node)) {
+    if (!im->ntraining++) im->first_training = b->g->loc;
+    *map_put(&im->training, (u64)(uintptr_t)b->node) = 1;
+  }
+  return file;
+}
+
 /* Lists put together from dimensions and numbers, negative ones included: looks through Concat. */
 static bool list_entries(Build *b, Val v, Dim *out, u32 max, u32 *n, u32 depth) {
   u32 k;

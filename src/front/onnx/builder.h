@@ -89,6 +89,10 @@ bool on_try_ints(Build *b, u32 i, i64 *out, u32 max, u32 *n); /* false instead o
  * neither is there. */
 i32 on_ints_or_input(Build *b, const char *attr, u32 input, i64 *out, u32 max);
 
+/* Does the node compute as in training? file: what its attributes, inputs and outputs say. They
+ * count unless the model is being trained; the import warns about them. */
+bool on_training(Build *b, bool file);
+
 /* axes: normalised into 0..rank-1, checked, duplicates refused */
 u32 on_axis(Build *b, i64 axis, u32 rank);
 u32 on_axis_of(Build *b, Val x, i64 otherwise); /* the attribute axis */

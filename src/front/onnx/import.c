@@ -132,6 +132,7 @@ static void index_tables(Import *im) {
   im->rows = map_new(&im->c->work);
   im->fns = map_new(&im->c->work);
   im->odd = map_new(&im->c->work);
+  im->training = map_new(&im->c->work);
   for (u32 i = op_row_count; i-- > 0;) {
     Mark m = arena_mark(&im->c->scratch);
     Text t = text_new(&im->c->scratch);
@@ -328,6 +329,9 @@ static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
     unsupported_op(im, n, b->opset, loc);
     return false;
   }
+  if (a.row && a.row->quant && im->g->opens)
+    fail(im->c, ERR_unsupported, loc,
+         "the model is quantized: expected a float model; train that, then run `ingot quantize`");
   if (a.row) check_attrs(im, n, a.row, loc);
   if (a.row) b->arg = a.row->arg;
   if (a.row && a.row->most != 255 && b->nin > a.row->most)
@@ -585,6 +589,17 @@ static void import_outputs(Import *im) {
   if (im->o->outputs) *im->o->outputs = port;
 }
 
+static void warn_training(Import *im) {
+  Text more = text_new(&im->c->scratch);
+  if (im->ntraining > 1) text_fmt(&more, ", and so are %u more nodes", im->ntraining - 1);
+  if (im->ntraining)
+    warn(im->c, im->first_training,
+         "is in training mode%s: BatchNormalization uses the statistics of the batch and Dropout "
+         "drops elements, so results depend on the batch and the seed; export the model for "
+         "inference (torch: model.eval())",
+         text_cstr(&more));
+}
+
 Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   Import im = {.c = c, .o = o, .file = s->file, .path = s->path, .m = m->own};
   im.g = graph_new(c);
@@ -601,6 +616,7 @@ Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions 
   import_nodes(&im, im.m->graph->nodes.at, im.m->graph->nodes.n);
   import_outputs(&im);
   diag_leave(c);
+  warn_training(&im);
   im.g->eager = false;
   im.g->loc = LOC_NONE;
   c->here = (Loc){.file = s->file, .index = -1};

@@ -251,10 +251,10 @@ void build_dropout(Build *b) {
     on_unsupported(b, "training_mode that is only known at run time");
   if (b->opset < 7 && on_has_attr(b, "is_test") && !on_int(b, "is_test", 0)) mode = 1;
   if (b->opset < 7 && !on_has_attr(b, "is_test") && on_wants(b, 1)) mode = 1;
-  if (b->g->trains && !on_has(b, 2)) mode = 1;
   double ratio = on_float(b, "ratio", 0.5);
-  if (mode && on_has(b, 1)) ratio = tensor_get(on_known(b, 1), 0).f;
-  if (mode && ratio != 0) {
+  bool drops = mode || !on_has(b, 2); /* in training: a constant "false" stays */
+  if (drops && (mode || b->g->trains) && on_has(b, 1)) ratio = tensor_get(on_known(b, 1), 0).f;
+  if (drops && ratio != 0 && on_training(b, mode)) {
     on_dropout(b, ratio);
     return;
   }

@@ -51,13 +51,14 @@ void build_batchnorm(Build *b) {
   double eps = on_float(b, "epsilon", 1e-5f), momentum = on_float(b, "momentum", 0.9f);
   bool more = false;
   for (u32 i = 1; i < b->nout; i++) more = more || on_wants(b, i);
-  bool train =
+  bool file =
       b->opset >= 14 ? on_int(b, "training_mode", 0) != 0 : more && !on_int(b, "is_test", 0);
-  train = train || b->g->trains;
-  if (more && !train) on_bad(b, "outputs after the first are there in training mode only");
+  if (more && !file) on_bad(b, "outputs after the first are there in training mode only");
+  bool train = on_training(b, file);
   if (!train) {
     b->out[0] =
         mk_cast(b->g, compose_batch_norm(b->g, s.x, s.scale, s.bias, s.mean, s.var, eps), dt);
+    for (u32 i = 1; i < b->nout; i++) b->out[i] = on_in(b, i % 2 ? 3 : 4);
     return;
   }
   Val mean = mk_mean(b->g, s.x, s.axes, s.n, true), d = mk_sub(b->g, s.x, mean);

@@ -69,8 +69,11 @@ struct Import {
   Map odd; /* operator and attribute -> 1: said that it is not known */
   Slices slices;
   const Counter *counter; /* innermost; NULL outside of loops */
-  u32 depth;              /* of sub-graphs and functions */
-  u32 steps;              /* nodes built, functions unrolled: bounded */
+  Map training;           /* OnnxNode -> 1: in training mode */
+  u32 ntraining;
+  Loc first_training;
+  u32 depth; /* of sub-graphs and functions */
+  u32 steps; /* nodes built, functions unrolled: bounded */
 };
 
 /* ops.c */
