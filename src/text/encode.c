@@ -133,23 +133,27 @@ i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u
   return e.no_room ? VOCAB_ROOM : e.out.full ? VOCAB_FULL : (i64)e.out.n;
 }
 
-/* Of the model, for a word of n bytes; see model.c. */
-static size_t model_room(const Vocab *v, size_t n) {
-  return v->head->model == VM_bpe ? 6 * (4 * n + 8) : 16 * (n + 1) + 3 * 8;
-}
-
+/* Memory is a linear function of the length of the text: [0] times that, and [1]. */
 size_t vocab_room(const Vocab *v, size_t n) {
-  u32 norm, prep;
-  vocab_part(v, VP_norm, &norm, sizeof(TextStep));
-  vocab_part(v, VP_prep, &prep, sizeof(TextStep));
-  size_t kept = 0, most = 0;
+  bool bpe = v->head->model == VM_bpe, unigram = v->head->model == VM_unigram;
+  size_t most[2] = {0}, per_byte = bpe ? 24 : unigram ? 2 : 0;
   for (u32 k = 0; k < 2; k++) {
-    if (!(k ? prep : norm)) continue;
-    size_t chars = n * v->head->grow + v->head->more;
-    if (kept + 12 * chars + 32 > most) most = kept + 12 * chars + 32;
-    n = 4 * chars;
-    kept += n + 8;
+    size_t bytes = k ? 0 : 1, kept = 0;
+    for (u32 phase = 0; phase < 2; phase++) {
+      u32 steps;
+      vocab_part(v, phase ? VP_prep : VP_norm, &steps, sizeof(TextStep));
+      if (!steps) continue;
+      size_t chars = bytes * v->head->grow + k * v->head->more;
+      if (kept + 8 * chars > most[k]) most[k] = kept + 8 * chars;
+      bytes = 4 * chars;
+      kept += bytes + 8 * k;
+    }
+    if (kept + per_byte * bytes > most[k]) most[k] = kept + per_byte * bytes;
   }
-  if (kept + model_room(v, n) > most) most = kept + model_room(v, n);
-  return most + 8;
+  if (unigram) most[1] += vocab_ring(v) * sizeof(double);
+  if (most[0] > VOCAB_PER_BYTE) {
+    most[0] = VOCAB_PER_BYTE;
+    most[1] += VOCAB_SLACK;
+  }
+  return most[0] * n + most[1] + 128;
 }

@@ -3,7 +3,7 @@
  * A Vocab is a view of one block of bytes, made by vocab_make (vocab.h): everything that a
  * tokeniser knows lies in flat tables there, Unicode included, so that the code below is the same
  * for all models. Plain C99: no heap, no recursion, nothing of the library; its text can stand in
- * generated C. Memory is the caller's, and vocab_room says how much any text of n bytes may need.
+ * generated C. Memory is the caller's: vocab_room says how much for a text of n bytes.
  *
  * The way of a text: added tokens are cut out of it; each stretch between them is normalised
  * (steps on characters), cut at added tokens that are meant for normalised text, split into words
@@ -222,6 +222,7 @@ typedef struct IdList {
   size_t n, max;
   bool full;
 } IdList;
+TEXT_FN size_t vocab_ring(const Vocab *v); /* sums of scores that unigram keeps */
 TEXT_FN bool vocab_word(const Vocab *v, const u8 *at, size_t n, IdList *out,
                         TextRoom r); /* false: room */
 
@@ -230,6 +231,11 @@ enum {
   VE_special = 1, /* texts of special tokens become these tokens */
   VE_around = 2,  /* with the tokens that the model wants in front and behind */
 };
+/* Bytes of memory for a text of n bytes, at most VOCAB_PER_BYTE * n and a constant. Enough for
+ * every text that the normaliser makes at most twice as long, and for all if VOCAB_PER_BYTE is not
+ * reached: unigram and WordPiece even for the worst of NFKC. Otherwise vocab_encode may say
+ * VOCAB_ROOM. */
+enum { VOCAB_PER_BYTE = 60, VOCAB_SLACK = 1 << 16 };
 TEXT_FN size_t vocab_room(const Vocab *v, size_t n);
 /* Number of ids, or VOCAB_FULL, VOCAB_ROOM. marked, or NULL: a byte for each byte of text, not 0
  * where it must not be part of a special token, whatever flags say. room: aligned to 8. */

@@ -1,8 +1,10 @@
 """Tokenisers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
 import glob
+import hashlib
 import json
 import os
 import struct
+import sys
 
 from lib.core import ROOT, Fail, Skip, Test, must, need, run, tail, want
 
@@ -78,6 +80,39 @@ def broken_bytes(env):
             if kind in ("gpt2", "qwen2"):
                 want(given == text.decode("utf-8", "replace").encode(), f"{kind}: {text!r} comes back as {given!r}")
             given.decode()
+
+
+# A small process starts the program: a child's peak begins at what its parent holds.
+PEAK = "import resource, subprocess, sys\nrc = subprocess.call(sys.argv[1:])\nsys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}')\nsys.exit(rc)"
+
+
+def peak(words, text):
+    """The peak of resident memory in MB."""
+    with open(text, "rb") as f:
+        got = run([sys.executable, "-c", PEAK, *words], 60, stdin=f.read())
+    want(not got.rc, f"{words}: {got.rc}: {tail(got.text())}")
+    return int(got.text().split()[-1]) / 1024
+
+
+def long_texts(env):
+    """Words of 20,000 letters, and characters that become 18: the ids of the packages. A text of 1 MB takes less than 64 MB, and so says vocab_room."""
+    env.need_ingot()
+    folder, _ = cases(env)
+    text, million = os.path.join(folder, "long.txt"), os.path.join(env.scratch("tokens"), "million.txt")
+    with open(text, "rb") as f, open(million, "wb") as to:
+        data = f.read()
+        to.write((data * (1_000_000 // len(data) + 1))[:1_000_000])
+    with open(os.path.join(folder, "long.json")) as f:
+        table = json.load(f)
+    want(set(table) == {*KINDS, *PIECES}, f"{sorted(table)}")
+    for kind, (file, count, digest) in table.items():
+        words = [env.ingot, "tokenize", os.path.join(folder, file), "--text", "-"]
+        ids = must(words, "tokenize", stdin=data).split()
+        want(len(ids) == count and hashlib.sha256(" ".join(ids).encode()).hexdigest() == digest, f"{kind}: {len(ids)} ids, the package has {count}: or others")
+        used = peak(words, million)
+        want(used < 64, f"{kind}: 1 MB of text takes {used:.1f} MB")
+        room = int(must([program(), os.path.join(folder, file)], "text"))
+        want(room < 64e6, f"{kind}: vocab_room says {room}")
 
 
 def smollm2():
@@ -182,6 +217,6 @@ def embedded(env):
 
 def tests(env):
     kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
-    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
+    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
             Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env)),
             Test("tokens/embedded", lambda: embedded(env))]
