@@ -55,6 +55,12 @@ const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8
     arena_rewind(&c->work, mark);
     *count = (size_t)got;
     if (got >= 0) return ids;
+    if (got == VOCAB_SLOW)
+      fail(
+          c, ERR_unsupported, LOC_NONE,
+          "a regular expression of the tokenizer goes over a text of %zu bytes more than %d times: "
+          "split the text, or simplify the expression",
+          n, WORDS_STEPS);
     if (got == VOCAB_FULL)
       ids = NEWS(a, u32, max *= 2);
     else if (room < most)

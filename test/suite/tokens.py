@@ -176,6 +176,17 @@ def refused(env):
         want(got.rc == code and words in got.text(), f"{text}: exit {got.rc}, {got.text()}; expected {code}, {words}")
 
 
+def bounded(env):
+    """A regular expression that goes to the end of the text from every letter is refused in time; short texts are not."""
+    env.need_ingot()
+    path = os.path.join(env.scratch("tokens"), "bounded.json")
+    with open(path, "w") as f:
+        f.write('{"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a|aa)+b"}, "behavior": "Isolated"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}}')
+    for text, code, words in ((b"a" * 200000, 3, "regular expression of the tokenizer"), (b"a" * 200, 0, "0 0 0"), (b"aaab" * 20000, 0, "0 0 0 1")):
+        got = run([env.ingot, "tokenize", path, "--text", "-"], 20, stdin=text)
+        want(got.rc == code and words in got.out.decode() + got.text(), f"{len(text)} bytes: exit {got.rc}, {tail(got.text())}")
+
+
 # A program around build/gen/text_code.txt: the same ids, with no heap and no part of the library.
 AROUND = """
 #include <stdio.h>
@@ -217,6 +228,6 @@ def embedded(env):
 
 def tests(env):
     kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
-    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
+    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/bounded", lambda: bounded(env), cost=1), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
             Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env)),
             Test("tokens/embedded", lambda: embedded(env))]
