@@ -295,8 +295,9 @@ File file_read(Ctx *c, const char *path);
 /* The same for a file that ingot has made itself and that may be made again. */
 File file_read_own(Ctx *c, const char *path);
 /* The one opener for names that come from a model: confined to the directory of model_path, no
- * links, no "..", regular files with one link only. ERR_input; ERR_system when the machine is to
- * blame. One file is held once, however often it is asked for. */
+ * "..", regular files with one hard link only, and no symbolic links but those of the Hugging Face
+ * cache: from snapshots/REV to ../../blobs/NAME of the same folder. ERR_input; ERR_system when the
+ * machine is to blame. One file is held once, however often it is asked for. */
 File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc);
 /* Writes aside in the same directory, syncs, renames: the file appears whole or not at all. "-" is
  * standard output; devices and pipes are written directly. ERR_usage for a directory. */
