@@ -8,6 +8,7 @@
 #include "api/own.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,37 @@ static const char *compiler_name(Ctx *c, const char *cc) {
   return w.at[0];
 }
 
+typedef struct PlayerBuild {
+  Ingot *m;
+  const IngotBuild *o;
+} PlayerBuild;
+
+static void build_player(Ctx *c, void *arg) {
+  const PlayerBuild *b = arg;
+  api_build(b->m, b->o);
+  if (chmod(b->o->output, 0700))
+    fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b->o->output);
+}
+
+/* The disk of the cache, or that of temporary files, has no room: says so, and takes the error
+ * back.
+ */
+static bool is_full_disk(Ctx *c, Said before) {
+  static const int full[] = {ENOSPC, EDQUOT, EFBIG};
+  for (const Diag *d = *before.end; d; d = d->next)
+    for (u32 i = 0; d->level == LV_error && i < sizeof full / sizeof *full; i++) {
+      const char *why = strerror(full[i]);
+      if (!strstr(d->text, why)) continue;
+      diag_unsay(c, before);
+      warn(c, LOC_NONE,
+           "the compiled model cannot be kept (%s): it runs as bytecode, slower; `ingot play "
+           "--clean` removes what was kept before",
+           why);
+      return true;
+    }
+  return false;
+}
+
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
   Ctx *c = m->c;
   api_need(c, o, "the description of the build");
@@ -220,8 +252,10 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
          compiler_name(c, o->cc));
     return;
   }
-  api_build(m, &b);
-  if (chmod(b.output, 0700)) fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b.output);
+  Said before = diag_said(c);
+  Err e = ctx_protect(c, build_player, &(PlayerBuild){m, &b});
+  if (e && (e != ERR_system || !is_full_disk(c, before))) longjmp(*c->door, (int)e);
+  if (e) *program = NULL;
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
