@@ -9,6 +9,8 @@ import struct
 import subprocess
 import threading
 import time
+import zipfile
+import zlib
 from lib import families, npy, onnxfile
 from lib.core import MINDFUL, ROOT, Fail, Skip, Test, run, want
 from lib.onnxfile import FLOAT, chunk, number
@@ -285,7 +287,22 @@ def zoo(c):
     c.run("run", "zoo/model.onnx", "--data", "zoo")
 
 
-CASES = (model, data, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo)
+def bombs(c):
+    """Archives that become 1000 times as long are refused before memory is taken for them."""
+    pack, size = zlib.compressobj(9, zlib.DEFLATED, -15), 300 << 20
+    packed = b"".join(pack.compress(bytes(1 << 20)) for _ in range(size >> 20)) + pack.flush()
+    with zipfile.ZipFile(c.path("bomb.npz"), "w") as z:
+        z.writestr("image.npy", packed)
+    with open(c.path("bomb.npz"), "rb") as f:
+        data = bytearray(f.read())
+    for at, method, whole in ((0, 8, 22), (data.rindex(b"PK\1\2"), 10, 24)):  # says that it was deflated
+        data[at + method:at + method + 2] = struct.pack("<H", 8)
+        data[at + whole:at + whole + 4] = struct.pack("<I", size)
+    c.save("bomb.npz", bytes(data))
+    c.run("run", MODEL, "-d", "batch=1", "--inputs", "bomb.npz", code=3, text="more than 256 MB after unpacking")
+
+
+CASES = (model, data, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo, bombs)
 
 
 def tests(env):
