@@ -291,6 +291,7 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given);
  * Falls back to $TMPDIR/ingot-UID/NAME, with a warning, if other users can write to that folder.
  * who: the option that needs it, for messages. */
 const char *cache_file(Ctx *c, const char *name, const char *who);
+const char *temp_folder(void); /* $TMPDIR or /tmp */
 /* A regular file, not a link; it and its folder belong to the effective user, and neither group nor
  * others can write to them. */
 bool cache_trusted(const char *path);

@@ -280,6 +280,7 @@ static void clean(Ingot *m, u64 *count, u64 *bytes) {
   Ctx *c = m->c;
   api_need(c, count && bytes ? count : NULL, "the place of the figures");
   const char *any = cache_file(c, "", "clean");
+  *count = (u64)temps_collect(any) + temps_collect(temp_folder());
   DIR *d = opendir(any);
   struct stat st;
   for (struct dirent *e; d && (e = readdir(d));) {

@@ -280,6 +280,13 @@ void guard_drop(const Ctx *c, const char *path, long pid);
 void guard_say(const Ctx *c, const char *what);
 void folder_empty(const char *path); /* removes it with the files in it */
 
+/* temp.c */
+enum { TEMP_MARK = 32 };
+void temp_mark(
+    char to[TEMP_MARK]); /* what names of temporaries hold, after ingot- or .ingot-tmp- */
+/* Removes from a folder the user's temporaries whose process is gone; returns how many. */
+u32 temps_collect(const char *folder);
+
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);
 bool size_add(u64 a, u64 b, u64 *out);

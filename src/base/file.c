@@ -491,8 +491,9 @@ static Aside look(Ctx *c, const char *path) {
   if (faccessat(AT_FDCWD, a.dir, W_OK | X_OK, AT_EACCESS) != 0)
     fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
   /* The number of the process and the place of the context keep concurrent writers apart. */
-  text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", a.dir, (long)getpid(),
-           (unsigned long long)(uintptr_t)c);
+  char mark[TEMP_MARK];
+  temp_mark(mark);
+  text_fmt(&temp, "%s/.ingot-tmp-%s-%llx-00", a.dir, mark, (unsigned long long)(uintptr_t)c);
   text_cstr(&temp);
   a.temp = temp.at;
   return a;
@@ -506,9 +507,11 @@ static void check_loss(Ctx *c, const Aside *a, const char *path) {
 
 void files_plan(Ctx *c, const char *const *path, u32 n) {
   Mark m = arena_mark(&c->scratch);
+  const char *swept = "";
   for (u32 i = 0; i < n; i++) {
     Aside a = look(c, path[i]);
     check_loss(c, &a, path[i]);
+    if (a.dir && strcmp(a.dir, swept)) temps_collect(swept = a.dir);
     if (!a.dir || a.mode < 0) continue;
     Planned *p = NEW(&c->keep, Planned);
     *p = (Planned){c->planned, str_text(c, a.loc.file), a.dev, a.node};

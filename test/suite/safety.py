@@ -287,6 +287,40 @@ def zoo(c):
     c.run("run", "zoo/model.onnx", "--data", "zoo")
 
 
+def leftovers(c):
+    """What a killed run left, a file next to its output and a folder of its own, goes with the next run; what a live process has stays."""
+    tmp = c.path("tmp")
+    os.makedirs(tmp)
+    env = {"TMPDIR": tmp}
+    words = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--cc", c.path("cc"), "--quiet"]
+    with open(c.path("cc"), "w") as f:
+        f.write("#!/bin/sh\ncase \"$*\" in *-c*) sleep 60;; *) exec cc \"$@\";; esac\n")
+    os.chmod(c.path("cc"), 0o755)
+    for dead in (True, False):
+        p = subprocess.Popen(words, cwd=c.dir, env={**os.environ, **env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        while not any(n.startswith(f"ingot-{p.pid}-") for n in os.listdir(tmp)):
+            time.sleep(0.02)
+            want(p.poll() is None, "the build has ended")
+        (name,) = (n for n in os.listdir(tmp) if n.startswith(f"ingot-{p.pid}-"))
+        mark = "-".join(name.split("-")[1:3])
+        if dead:
+            p.kill()
+            p.wait()
+        with open(c.path(f".ingot-tmp-{mark}-1-00"), "w") as f:
+            f.write("x")
+        with open(c.path(f".ingot-tmp-{mark.split('-')[0]}-0-1-00"), "w") as f:
+            f.write("of another machine")
+        got = run([c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "other.o", "--quiet"], 60, cwd=c.dir, env=env)
+        there = os.path.exists(os.path.join(tmp, name)), os.path.exists(c.path(f".ingot-tmp-{mark}-1-00"))
+        want(not got.rc and there == (not dead, not dead), f"{'killed' if dead else 'live'}: {got.rc}, {there}: {got.text()}")
+        want(os.path.exists(c.path(f".ingot-tmp-{mark.split('-')[0]}-0-1-00")), "a file of another machine is gone")
+        os.killpg(p.pid, signal.SIGKILL) if not dead else None
+        p.wait()
+    before = os.listdir(tmp)
+    got = run([c.env.ingot, "build", "--clean"], 60, env={**env, "XDG_CACHE_HOME": c.path("cache")})
+    want(before and not got.rc and "1 file removed" in got.text() and not os.listdir(tmp), f"--clean: {before}, {os.listdir(tmp)}: {got.text()}")
+
+
 def bombs(c):
     """Archives that become 1000 times as long are refused before memory is taken for them."""
     pack, size = zlib.compressobj(9, zlib.DEFLATED, -15), 300 << 20
@@ -302,7 +336,7 @@ def bombs(c):
     c.run("run", MODEL, "-d", "batch=1", "--inputs", "bomb.npz", code=3, text="more than 256 MB after unpacking")
 
 
-CASES = (model, data, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo, bombs)
+CASES = (model, data, before_work, signals, full, terminal, waiting, constants, long_names, cplusplus, zoo, bombs, leftovers)
 
 
 def tests(env):
