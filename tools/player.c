@@ -188,7 +188,9 @@ static int add_ids(Talk *t, const u8 *text, const u8 *marks, size_t n, u32 flags
   i64 got = vocab_encode(&t->vocab, text, n, marks, flags, t->ids + t->n, t->context - t->n,
                          t->room, t->nroom);
   if (got == VOCAB_FULL) return no_room(t, (size_t)-1);
-  if (got < 0) return complain(SYSTEM, "memory", "there is not enough for the prompt");
+  if (got == VOCAB_SLOW) return complain(BAD, "prompt", "takes too many steps to split into words");
+  if (got < 0)
+    return complain(SYSTEM, "memory", "there is not enough to tokenize the prompt: split it");
   t->n += (size_t)got;
   return OK;
 }

@@ -7,7 +7,7 @@
  * ids of any conversation with this message are those that were run.
  */
 #include "api/own.h"
-#include "text/text.h"
+#include "text/chat.h"
 
 #include <string.h>
 #include <time.h>
@@ -80,13 +80,7 @@ static void add(PromptText *p, const char *text, size_t n, char said) {
 }
 
 static const u32 *encode(Ctx *c, const Vocab *v, const PromptText *p, size_t *n) {
-  size_t room = vocab_room(v, p->text.n), max = room / 4 + p->text.n + 64;
-  u32 *ids = NEWS(&c->keep, u32, max);
-  i64 got = vocab_encode(v, (const u8 *)p->text.at, p->text.n, (const u8 *)p->marks.at, VE_special,
-                         ids, max, arena_alloc(&c->scratch, room), room);
-  if (got < 0) bug(c, LOC_NONE, "a prompt needs more room than vocab_room says");
-  *n = (size_t)got;
-  return ids;
+  return text_ids(c, v, p->text.at, p->text.n, (const u8 *)p->marks.at, VE_special, &c->keep, n);
 }
 
 /* The ids that begin the conversation whatever its first message is. */

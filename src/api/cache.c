@@ -141,7 +141,9 @@ void cache_store(Ctx *c, const char *path, const char *from) {
 static void clean(Ingot *m, u64 *count, u64 *bytes) {
   Ctx *c = m->c;
   api_need(c, count && bytes ? count : NULL, "the place of the figures");
-  CacheEntries all = entries_of(c, cache_file(c, ".", "clean"));
+  const char *folder = cache_file(c, ".", "clean");
+  CacheEntries all = entries_of(c, folder);
+  *count = (u64)temps_collect(folder) + temps_collect(temp_folder());
   for (u32 i = 0; i < all.n; i++) {
     if (unlink(all.at[i].path))
       fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", all.at[i].path);

@@ -50,6 +50,23 @@ static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedVec *v, Str name)
        v->n ? text_cstr(&t) : "none", near_text(c, &near));
 }
 
+typedef struct WantedArrays {
+  const Model *model;
+  Str label;
+} WantedArrays;
+
+static bool is_wanted(const void *user, Str name) {
+  const WantedArrays *w = user;
+  bool used = !w->model || (w->label && name == w->label);
+  for (u32 i = 0; !used && i < w->model->ninput; i++) used = w->model->input[i]->name == name;
+  return used;
+}
+
+NamedVec api_arrays(Ingot *m, const File *f, Loc loc, Str label) {
+  WantedArrays w = {m->opened.model, label};
+  return data_pick_npz(m->c, f->at, f->n, loc, &m->c->keep, is_wanted, &w);
+}
+
 void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label) {
   for (u32 i = 0; i < v->n; i++) {
     bool used = label && v->at[i].name == label;
@@ -64,8 +81,9 @@ static NamedVec read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
   *loc = LOC_NONE;
   loc->file = str_of(c, path);
   File f = file_read(c, path);
-  NamedVec v = data_read_npz(c, f.at, f.n, *loc, &c->keep);
-  for (u32 i = 0; i < v.n; i++) check_finite(c, *loc, v.at[i].name, v.at[i].t);
+  NamedVec v = api_arrays(m, &f, *loc, label);
+  for (u32 i = 0; i < v.n; i++)
+    if (v.at[i].t) check_finite(c, *loc, v.at[i].name, v.at[i].t);
   api_warn_arrays(m, *loc, &v, label);
   return v;
 }

@@ -177,8 +177,13 @@ bool cache_folder_trusted(Ctx *c, const char *folder) {
   return false;
 }
 
+const char *temp_folder(void) {
+  const char *tmp = getenv("TMPDIR");
+  return tmp && *tmp == '/' ? tmp : "/tmp";
+}
+
 const char *cache_file(Ctx *c, const char *name, const char *who) {
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *tmp = getenv("TMPDIR");
+  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   Str dir = 0;
   if (base && *base == '/')
     dir = str_of(c, base);
@@ -190,8 +195,7 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
   const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
   folders_make(c, folder);
   if (!cache_folder_trusted(c, folder)) {
-    folder = str_text(
-        c, str_fmt(c, "%s/ingot-%lu", tmp && *tmp == '/' ? tmp : "/tmp", (unsigned long)geteuid()));
+    folder = str_text(c, str_fmt(c, "%s/ingot-%lu", temp_folder(), (unsigned long)geteuid()));
     folders_make(c, folder);
     if (!cache_folder_trusted(c, folder))
       fail(c, ERR_system, LOC_NONE,

@@ -75,8 +75,8 @@ FitSet fit_read(Training *f, const char *path) {
   Loc loc = {.file = str_of(c, path), .index = -1};
   if (!ends_with(path, ".npz")) api_no_archive(c, path, "");
   File file = file_read(c, path);
-  NamedVec v = data_read_npz(c, file.at, file.n, loc, &c->keep);
   Str name = str_of(c, f->o->label ? f->o->label : "label");
+  NamedVec v = api_arrays(f->m, &file, loc, name);
   const Tensor *label = find_array(&v, name);
   if (!label) no_array(c, loc, &v, "the labels", name);
   if (!label->rank || !label->n)
@@ -84,7 +84,8 @@ FitSet fit_read(Training *f, const char *path) {
          show(c, name), shape_text(c, dtype_info[label->dt].name, label->dim, label->rank));
   FitSet s = {.path = path, .n = (u64)label->dim[0], .ncol = model->ninput};
   if (s.n > UINT32_MAX) fail(c, ERR_unsupported, loc, "%llu examples", (unsigned long long)s.n);
-  for (u32 i = 0; i < v.n; i++) check_finite(c, loc, v.at[i].name, v.at[i].t);
+  for (u32 i = 0; i < v.n; i++)
+    if (v.at[i].t) check_finite(c, loc, v.at[i].name, v.at[i].t);
   api_warn_arrays(f->m, loc, &v, name);
   s.col = NEWS(&c->keep, Column, s.ncol + 1);
   bool any = false;

@@ -32,14 +32,15 @@ static bool agrees(const Ctx *c, const Given *frozen, const Tensor *t, bool fill
   return filled ? is_all(t, x) : tensor_equal(c, x, t);
 }
 
-bool api_is_dropped(Ingot *m, const Given *v) {
+bool api_is_dropped(Ingot *m, Given *v) {
   Ctx *c = m->c;
   const Given *frozen = v->frozen ? NULL : api_frozen(m, v->name);
   const char *name = show(c, v->name);
   if (!frozen) return false;
   if (v->kind == GV_rand)
     fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen and cannot be random", name);
-  const Tensor *t = v->kind == GV_text ? api_value(c, name, frozen->data->dt, v->text) : v->data;
+  const Tensor *t =
+      v->kind == GV_text ? api_value(c, name, frozen->data->dt, v->text) : api_given(m, v);
   if (!agrees(c, frozen, t, v->kind != GV_data && !t->rank))
     fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given", name);
   return true;

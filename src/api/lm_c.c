@@ -36,8 +36,10 @@ static const char declarations[] =
     "int $_rewind(void *arena, int64_t position);\n"
     "\n/* ---- text ---- */\n\n"
     "/* The number of ids of a text in UTF-8. -1: more than max. -2: memory is not\n"
-    " * `_TOKENIZE_BYTES(bytes), or not aligned to 8; or text or ids is NULL. -4: as $_run. flags: "
-    "`_SPECIAL: texts of\n"
+    " * `_TOKENIZE_BYTES(bytes), or not aligned to 8; or text or ids is NULL; or the normaliser\n"
+    " * makes the text more than twice as long: give more memory. -3: a regular expression of the\n"
+    " * tokenizer goes over the text more than 256 times. -4: as $_run. flags: `_SPECIAL: texts "
+    "of\n"
     " * special tokens become these tokens; `_AROUND: with the tokens that the model wants in "
     "front\n"
     " * and behind. said, or NULL: a byte for each byte of text, not 0 where it is what somebody\n"
@@ -209,10 +211,8 @@ static void put_chat(Text *t, const char *upper, const char *name, const char *t
   text_puts(t, "\n");
 }
 
-/* Room for a text of n bytes is convex in n: its value at 0 and its slope far out bound it. */
 static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab *v,
                        const LmFacts *f, u32 nbaked) { /* s: dates filled in */
-  const size_t far = (size_t)1 << 24;
   text_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
   text_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
   text_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);
@@ -224,7 +224,7 @@ static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab 
              upper, nbaked);
   text_fmt(t, "#define %s_SPECIAL %d\n#define %s_AROUND %d\n", upper, VE_special, upper, VE_around);
   text_fmt(t, "#define %s_TOKENIZE_BYTES(bytes) ((size_t)(bytes) * %zu + %zu)\n", upper,
-           vocab_room(v, far + 1) - vocab_room(v, far), vocab_room(v, 0));
+           vocab_room(v, 1) - vocab_room(v, 0), vocab_room(v, 0));
   text_fmt(t, "#define %s_PIECE_BYTES %zu\n", upper, vocab_piece_room(v));
   text_fmt(t, "#define %s_SAMPLE_BYTES %zu\n", upper, f->tokens * sizeof(Candidate));
   const ChatTexts *c = &s->chat;

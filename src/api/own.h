@@ -19,10 +19,12 @@ typedef struct Given {
   Str name;
   i32 pos; /* -1: by name */
   GivenKind kind;
-  Tensor *data;     /* GV_fill: one element, for every place */
+  Tensor *data;     /* GV_fill: one element, for every place; NULL: in `file`, see api_given */
   const char *text; /* GV_text: a value in words, of an input whose type is not known yet */
   bool frozen;      /* a constant from now on, no parameter */
   Str archive;      /* file in which it lay among others; 0: it was named by itself */
+  const File *file; /* its contents */
+  Str member;       /* its name there */
   bool left;        /* no input has its name, and it is not used */
 } Given;
 
@@ -298,6 +300,7 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given);
  * Falls back to $TMPDIR/ingot-UID/NAME, with a warning, if other users can write to that folder.
  * who: the option that needs it, for messages. */
 const char *cache_file(Ctx *c, const char *name, const char *who);
+const char *temp_folder(void); /* $TMPDIR or /tmp */
 /* A regular file, not a link; it and its folder belong to the effective user, and neither group nor
  * others can write to them. */
 bool cache_trusted(const char *path);
@@ -526,6 +529,8 @@ typedef struct Examples {
   Labels *label;   /* by example; NULL: none were asked for */
 } Examples;
 bool api_archives(Ctx *c, const char *path, Words *to); /* .npz of a folder; false: it is none */
+/* Of an archive; only inputs of the model and the label are unpacked, others have t NULL. */
+NamedVec api_arrays(Ingot *m, const File *f, Loc loc, Str label);
 /* Tells of arrays that are neither inputs of the model nor the labels. */
 void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label);
 /* Refuses a file that is no archive where one is expected; also: what else would do. */
@@ -567,13 +572,14 @@ enum { MADE_UP = 10 };
 void api_need_array(Ctx *c, const IngotTensor *x); /* refuses one that lacks a pointer */
 u32 *api_limits(Ingot *m);
 Tensor *api_row(Ctx *c, const Tensor *stack, u32 i); /* along its first axis */
+Tensor *api_given(Ingot *m, Given *v);               /* unpacks it from its archive if need be */
 Tensor **api_inputs(Ingot *m, u64 seed);             /* one per parameter: given, or made up */
 const char *api_scale_text(Ctx *c, const Scale *s);  /* "(x - 3) * 0.5" */
 Tensor *api_check_given(Ingot *m, u32 i, Tensor *t); /* as input i takes it, or refuses it */
 
 /* freeze.c */
 const Given *api_frozen(const Ingot *m, Str name); /* what that input is frozen at, or NULL */
-bool api_is_dropped(Ingot *m, const Given *v);     /* says again what is frozen */
+bool api_is_dropped(Ingot *m, Given *v);           /* says again what is frozen */
 void api_freeze_text(Ingot *m);                    /* of a graph in text form */
 _Noreturn void api_no_input(Ingot *m, Str name);   /* values.c: refuses a name */
 void api_warn_unused(Ctx *c, Loc loc, Str name);   /* of an array of an archive */

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +197,24 @@ static const char *compiler_name(Ctx *c, const char *cc) {
   return w.at[0];
 }
 
+/* The disk of the cache, or that of temporary files, has no room: warns and takes the error back.
+ */
+static bool is_full_disk(Ctx *c, Said before) {
+  static const int full[] = {ENOSPC, EDQUOT, EFBIG};
+  for (const Diag *d = *before.end; d; d = d->next)
+    for (u32 i = 0; d->level == LV_error && i < sizeof full / sizeof *full; i++) {
+      const char *why = strerror(full[i]);
+      if (!strstr(d->text, why)) continue;
+      diag_unsay(c, before);
+      warn(c, LOC_NONE,
+           "the compiled model cannot be kept (%s): it runs as bytecode, slower; `ingot play "
+           "--clean` removes what was kept before",
+           why);
+      return true;
+    }
+  return false;
+}
+
 /* What a program or a library of the model is built by; its path is in output. */
 static IngotBuild described(Ingot *m, const IngotBuild *o, const char **path, bool is_library) {
   Ctx *c = m->c;
@@ -220,11 +239,17 @@ static const Speech *need_speech(Ingot *m) {
   return s;
 }
 
-static void build_private(Ingot *m, const IngotBuild *b) {
-  m->told.language.room = memory_bytes();
-  api_build(m, b);
-  if (chmod(b->output, 0700))
-    fail(m->c, ERR_system, LOC_NONE, "%s: cannot be made private", b->output);
+typedef struct PlayerBuild {
+  Ingot *m;
+  const IngotBuild *o;
+} PlayerBuild;
+
+static void build_private(Ctx *c, void *arg) {
+  const PlayerBuild *b = arg;
+  b->m->told.language.room = memory_bytes();
+  api_build(b->m, b->o);
+  if (chmod(b->o->output, 0700))
+    fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b->o->output);
 }
 
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
@@ -249,7 +274,10 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
          compiler_name(c, o->cc));
     return;
   }
-  build_private(m, &b);
+  Said before = diag_said(c);
+  Err e = ctx_protect(c, build_private, &(PlayerBuild){m, &b});
+  if (e && (e != ERR_system || !is_full_disk(c, before))) longjmp(*c->door, (int)e);
+  if (e) *program = NULL;
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
@@ -270,7 +298,7 @@ static void player_library(Ingot *m, const IngotBuild *o, const char **library, 
                        .trims = s->chat.trims};
   if (is_program(m->c, b.output)) return;
   api_need_compiler(m->c, o->cc);
-  build_private(m, &b);
+  build_private(m->c, &(PlayerBuild){m, &b});
 }
 
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,

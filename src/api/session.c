@@ -289,7 +289,8 @@ static void import_bound(Ingot *m, bool symbolic) {
     }
     if (!model_takes_input(c, m->opened.model, v->name)) continue; /* of the step that trains */
     if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
-    *vec_push(&c->keep, &bind) = (BindInput){v->name, v->data, v->kind == GV_fill, v->frozen};
+    *vec_push(&c->keep, &bind) =
+        (BindInput){v->name, api_given(m, v), v->kind == GV_fill, v->frozen};
   }
   ImportOptions o = {.language = wish_of(m),
                      .dim = m->told.dim.at,

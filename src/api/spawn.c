@@ -18,9 +18,12 @@
 extern char **environ;
 
 void folder_make(Ctx *c, Folder *f) {
-  const char *tmp = getenv("TMPDIR");
-  if (!tmp || *tmp != '/' || strlen(tmp) > sizeof f->path - 32) tmp = "/tmp";
-  snprintf(f->path, sizeof f->path, "%s/ingot-XXXXXX", tmp);
+  const char *tmp = temp_folder();
+  char mark[TEMP_MARK];
+  temp_mark(mark);
+  if (strlen(tmp) > sizeof f->path - 64) tmp = "/tmp";
+  temps_collect(tmp);
+  snprintf(f->path, sizeof f->path, "%s/ingot-%s-XXXXXX", tmp, mark);
   guard_enter(c);
   int err = mkdtemp(f->path) ? 0 : errno;
   if (!err) guard_put(c, f->path, 0);

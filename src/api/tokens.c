@@ -1,7 +1,7 @@
 /* tokens.c: ingot_open_vocab, ingot_tokenize, ingot_detokenize. */
 #include "api/own.h"
 #include "front/tokens.h"
-#include "text/text.h"
+#include "text/chat.h"
 
 static void open_vocab(Ingot *m, const char *path) {
   Ctx *c = m->c;
@@ -48,15 +48,10 @@ static void tokenize(Ingot *m, const void *text, size_t n, unsigned flags, const
   api_need(c, count, "the place for their number");
   if (n) api_need(c, text, "the text");
   if (n > 1 << 28) fail(c, ERR_unsupported, LOC_NONE, "a text of more than 256 MB");
-  size_t room = vocab_room(v, n), max = room / 4 + n + 64;
   arena_clear(&c->scratch);
-  u32 *out = NEWS(&c->scratch, u32, max);
   u32 how = (flags & INGOT_SPECIAL ? VE_special : 0) | (flags & INGOT_BARE ? 0 : VE_around);
-  i64 got = vocab_encode(v, text, n, NULL, how, out, max, arena_alloc(&c->scratch, room), room);
-  if (got < 0) bug(c, LOC_NONE, "a text needs more room than vocab_room says");
+  *ids = text_ids(c, v, text, n, NULL, how, &c->scratch, count);
   warn_lost(c, v, text, n);
-  *ids = out;
-  *count = (size_t)got;
 }
 
 IngotStatus ingot_tokenize(Ingot *m, const void *text, size_t n, unsigned flags,

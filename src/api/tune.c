@@ -104,6 +104,7 @@ static void twin_begin(Ctx *c, void *arg) {
     *vec_push(&c->keep, &n->told.dim) = b;
   }
   for (u32 i = 0; i < m->told.given.n; i++) {
+    api_given(m, &m->told.given.at[i]);
     Given v = m->told.given.at[i];
     v.name = other_str(c, m->c, v.name);
     *vec_push(&c->keep, &n->told.given) = v;

@@ -230,15 +230,39 @@ IngotStatus ingot_freeze(Ingot *m, const char *spec) {
   API_CALL(m, set_spec(m, spec, true));
 }
 
+static bool is_no_name(const void *user, Str name) {
+  (void)user;
+  (void)name;
+  return false;
+}
+
+static bool is_name(const void *user, Str name) {
+  return *(const Str *)user == name;
+}
+
+Tensor *api_given(Ingot *m, Given *v) {
+  if (v->data || !v->file) return v->data;
+  Loc loc = {.file = v->archive, .index = -1};
+  NamedVec all =
+      data_pick_npz(m->c, v->file->at, v->file->n, loc, &m->c->keep, is_name, &v->member);
+  for (u32 i = 0; i < all.n; i++)
+    if (all.at[i].t) v->data = all.at[i].t;
+  return v->data;
+}
+
 static void set_file(Ingot *m, const char *text) {
   Ctx *c = m->c;
   api_need(c, text, "the path of the inputs");
   Loc loc = file_loc(c, text);
   if (ends_with(text, ".npz")) {
-    File f = file_read(c, text);
-    NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
-    for (u32 i = 0; i < v.n; i++)
-      add_given(m, own_name(m, v.at[i].name), -1, GV_data, v.at[i].t)->archive = loc.file;
+    File f = file_read(c, text), *kept = arena_copy(&c->keep, &f, sizeof f);
+    NamedVec v = data_pick_npz(c, f.at, f.n, loc, &c->keep, is_no_name, NULL);
+    for (u32 i = 0; i < v.n; i++) {
+      Given *x = add_given(m, own_name(m, v.at[i].name), -1, GV_data, NULL);
+      x->archive = loc.file;
+      x->file = kept;
+      x->member = v.at[i].name;
+    }
     return;
   }
   int dir = c->io.open(c->io.user, AT_FDCWD, text, O_RDONLY | O_DIRECTORY, 0);
@@ -409,7 +433,7 @@ static void read_text(Ingot *m, u32 i) {
 /* The array given for input i; NULL: it is to be made up. */
 static Tensor *given_tensor(Ingot *m, u32 i, Given *v) {
   if (v->kind == GV_fill) return spread(m, i, v->data);
-  return v->data;
+  return api_given(m, v);
 }
 
 _Noreturn void api_no_input(Ingot *m, Str name) {

@@ -53,11 +53,11 @@ static bool has_many(Ctx *c, const ProductBuild *b, const char *path) {
   Prog *p = api_program(b->m, 0);
   File f = file_read(c, path);
   Loc loc = {.file = str_of(c, path), .index = -1};
-  NamedVec v = data_read_npz(c, f.at, f.n, loc, &c->keep);
+  NamedVec v = api_arrays(b->m, &f, loc, 0);
   for (u32 i = 0; i < p->in.n; i++)
     for (u32 k = 0; k < v.n; k++) {
       const Buf *in = prog_buf(p, p->in.at[i]);
-      if (in->name == v.at[k].name && holds_many(v.at[k].t, in)) return true;
+      if (in->name == v.at[k].name && v.at[k].t && holds_many(v.at[k].t, in)) return true;
     }
   return false;
 }

@@ -281,6 +281,13 @@ void guard_drop(const Ctx *c, const char *path, long pid);
 void guard_say(const Ctx *c, const char *what);
 void folder_empty(const char *path); /* removes it with the files in it */
 
+/* temp.c */
+enum { TEMP_MARK = 32 };
+void temp_mark(
+    char to[TEMP_MARK]); /* what names of temporaries hold, after ingot- or .ingot-tmp- */
+/* Removes from a folder the user's temporaries whose process is gone; returns how many. */
+u32 temps_collect(const char *folder);
+
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);
 bool size_add(u64 a, u64 b, u64 *out);
@@ -298,8 +305,9 @@ File file_read_own(Ctx *c, const char *path);
 /* Files that another context has read are not written by this one either. */
 void files_protect(Ctx *c, const Ctx *other);
 /* The one opener for names that come from a model: confined to the directory of model_path, no
- * links, no "..", regular files with one link only. ERR_input; ERR_system when the machine is to
- * blame. One file is held once, however often it is asked for. */
+ * "..", regular files with one hard link only, and no symbolic links but those of the Hugging Face
+ * cache: from snapshots/REV to ../../blobs/NAME of the same folder. ERR_input; ERR_system when the
+ * machine is to blame. One file is held once, however often it is asked for. */
 File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc);
 /* Writes aside in the same directory, syncs, renames: the file appears whole or not at all. "-" is
  * standard output; devices and pipes are written directly. ERR_usage for a directory. */

@@ -251,6 +251,44 @@ static int open_below(Ctx *c, int dir, const char *name) {
   return open_steps(c, dir, name);
 }
 
+/* The blob that a link in the cache of Hugging Face stands for: a link of ROOT/snapshots/REV, or of
+ * a folder below, to ../../blobs/NAME, with as many ".." as lead to ROOT. The text of the link is
+ * read once, and the blob opened below ROOT without following a link. -1 and ELOOP: another link.
+ */
+static int open_blob(Ctx *c, int dir, const char *name) {
+  char part[256], target[512] = "";
+  const char *slash = strrchr(name, '/'), *blob = target;
+  struct stat above, snapshots;
+  int at = dir, root = -1, blobs = -1, fd = -1, err = ELOOP;
+  if (slash) {
+    memcpy(part, name, (size_t)(slash - name));
+    part[slash - name] = 0;
+    at = open_below(c, dir, part);
+  }
+  ssize_t n = at < 0 ? -1 : readlinkat(at, slash ? slash + 1 : name, target, sizeof target - 1);
+  while (!strncmp(blob, "../", 3)) blob += 3;
+  bool fits = n > 0 && n < (ssize_t)sizeof target - 1 && blob - target >= 6 &&
+              !strncmp(blob, "blobs/", 6) && blob[6] && blob[6] != '.' && !strchr(blob + 6, '/');
+  if (fits) {
+    memcpy(part, target, (size_t)(blob - target));
+    part[blob - target] = 0; /* "../../": ROOT; without the first step: ROOT/snapshots */
+    root = open_retry(c, at, part, O_RDONLY | O_DIRECTORY, 0);
+    fits = root >= 0 && !fstatat(at, part + 3, &above, 0) &&
+           !fstatat(root, "snapshots", &snapshots, AT_SYMLINK_NOFOLLOW) &&
+           above.st_dev == snapshots.st_dev && above.st_ino == snapshots.st_ino;
+  }
+  if (fits) blobs = open_retry(c, root, "blobs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+  if (blobs >= 0) {
+    fd = open_retry(c, blobs, blob + 6, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    err = errno;
+    c->io.close(c->io.user, blobs);
+  }
+  if (root >= 0) c->io.close(c->io.user, root);
+  if (at >= 0 && at != dir) c->io.close(c->io.user, at);
+  errno = err;
+  return fd;
+}
+
 static bool is_same(const Mapped *r, const struct stat *st) {
   return r->p && r->dev == (u64)st->st_dev && r->node == (u64)st->st_ino &&
          r->size == st->st_size && r->sec == st->st_mtim.tv_sec && r->nsec == st->st_mtim.tv_nsec;
@@ -288,7 +326,9 @@ static Err code_of(int err) {
 }
 
 static const char *reason_below(int err) {
-  if (err == ELOOP || err == EXDEV) return "it is, or lies behind, a symbolic link";
+  if (err == ELOOP || err == EXDEV)
+    return "is reached through a symbolic link; only links of snapshots/REV to ../../blobs, as the "
+           "Hugging Face cache has them, are followed";
   return reason(err);
 }
 
@@ -320,6 +360,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0) fail(c, ERR_system, loc, "cannot open the model's folder: %s", reason(errno));
   int fd = open_below(c, dir, text);
+  if (fd < 0 && (errno == ELOOP || errno == EXDEV)) fd = open_blob(c, dir, text);
   if (fd < 0) err = errno;
   c->io.close(c->io.user, dir);
   Mapped *got = r;
@@ -468,8 +509,9 @@ static Aside look(Ctx *c, const char *path) {
   if (faccessat(AT_FDCWD, up, W_OK | X_OK, AT_EACCESS) != 0)
     fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
   /* The number of the process and the place of the context keep concurrent writers apart. */
-  text_fmt(&temp, "%s/.ingot-tmp-%ld-%llx-00", a.dir, (long)getpid(),
-           (unsigned long long)(uintptr_t)c);
+  char mark[TEMP_MARK];
+  temp_mark(mark);
+  text_fmt(&temp, "%s/.ingot-tmp-%s-%llx-00", a.dir, mark, (unsigned long long)(uintptr_t)c);
   text_cstr(&temp);
   a.temp = temp.at;
   return a;
@@ -483,9 +525,11 @@ static void check_loss(Ctx *c, const Aside *a, const char *path) {
 
 void files_plan(Ctx *c, const char *const *path, u32 n) {
   Mark m = arena_mark(&c->scratch);
+  const char *swept = "";
   for (u32 i = 0; i < n; i++) {
     Aside a = look(c, path[i]);
     check_loss(c, &a, path[i]);
+    if (a.dir && strcmp(a.dir, swept)) temps_collect(swept = a.dir);
     if (!a.dir || a.mode < 0) continue;
     Planned *p = NEW(&c->keep, Planned);
     *p = (Planned){c->planned, str_text(c, a.loc.file), a.dev, a.node};

@@ -29,6 +29,10 @@ void data_write_npy(Ctx *c, Text *out, const Tensor *t);
 /* npz.c: zip archives of .npy members, stored or deflated; other members are ignored. Written ones
  * are stored. */
 NamedVec data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
+/* Unpacks only the arrays that `want` names; of the others t is NULL. */
+typedef bool NpzWant(const void *user, Str name);
+NamedVec data_pick_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzWant *want,
+                       const void *user);
 void data_write_npz(Ctx *c, Text *out, const Str *name, Tensor *const *t, u32 n);
 
 /* bytes.c: bytes of the exact length -> tensor, used in place where possible. big: numbers are

@@ -28,6 +28,11 @@ static Tensor *read_member(Ctx *c, Zip *z, ZipMember *m, Str name, Loc loc, Aren
 }
 
 NamedVec data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
+  return data_pick_npz(c, at, n, loc, a, NULL, NULL);
+}
+
+NamedVec data_pick_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzWant *want,
+                       const void *user) {
   Zip z;
   ZipMember m;
   NamedVec out = {0};
@@ -39,7 +44,7 @@ NamedVec data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
     u32 *slot = map_put(&seen, name);
     if (*slot) fail(c, ERR_input, loc, "npz: two arrays are called '%s'", show(c, name));
     *slot = 1;
-    Tensor *t = read_member(c, &z, &m, name, loc, a);
+    Tensor *t = !want || want(user, name) ? read_member(c, &z, &m, name, loc, a) : NULL;
     *vec_push(a, &out) = (Named){name, t};
   }
   if (z.why) refuse(c, &z, loc, "");

@@ -3,7 +3,9 @@
  * The central directory at the end is believed, each local header only checked against it. Members
  * are stored or deflated, and their CRC must hold. The sizes of all members together must fit in
  * the file, so that overlapping members cannot multiply the work; a deflated member may announce at
- * most 1032 times its compressed size, which is all deflate can do. Zip64 is read; encryption,
+ * most 1032 times its compressed size, which is all deflate can do. Members that together become
+ * more than 256 MB and more than 100 times their compressed size are refused before memory is taken
+ * for them. Zip64 is read; encryption,
  * several disks and bytes in front of the archive are refused. Whether a name comes twice is for
  * the caller to see. C99 with nothing else of ingot: the text is compiled here and, in front of
  * tools/runner.c, with every program that `ingot build` makes, so that both read alike. What is
@@ -27,7 +29,9 @@ enum {
   ZIP_LOC64_LEN = 20,
 };
 /* Compressed members of one archive together, unpacked. */
-#define ZIP_MAX_BYTES ((uint64_t)4 << 30)
+#define ZIP_MAX_BYTES  ((uint64_t)4 << 30)
+#define ZIP_BOMB_BYTES ((uint64_t)256 << 20)
+#define ZIP_BOMB_RATIO 100
 
 typedef struct Zip {
   const uint8_t *at;
@@ -207,6 +211,9 @@ static inline bool zip_locate(Zip *z, ZipMember *m) {
   if (m->size > ZIP_MAX_BYTES - z->inflated)
     return zip_refuse(z, "more than 4 GiB after unpacking");
   z->inflated += m->size;
+  if (z->inflated > ZIP_BOMB_BYTES && z->inflated / ZIP_BOMB_RATIO > z->claimed)
+    return zip_refuse(z, "more than 256 MB after unpacking, over 100 times the compressed size; "
+                         "expected an archive that is stored, as numpy.savez writes it");
   return true;
 }
 

@@ -10,6 +10,10 @@
 
 /* ---- arrays ---- */
 
+static bool is_name(const void *user, Str name) {
+  return *(const Str *)user == name;
+}
+
 static const Tensor *member(Eval *ev, const NamedVec *all, const Worth *name) {
   for (u32 i = 0; name && i < all->n; i++)
     if (str_len(ev->c, all->at[i].name) == name->u.text->n &&
@@ -113,7 +117,8 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
     return;
   }
   if (ends_with(arg[0].u.text->at, ".npz")) {
-    NamedVec all = data_read_npz(c, f.at, f.n, loc, &c->keep);
+    Str name = n > 1 ? str_intern(c, arg[1].u.text->at, arg[1].u.text->n) : 0;
+    NamedVec all = data_pick_npz(c, f.at, f.n, loc, &c->keep, n > 1 ? is_name : NULL, &name);
     t = member(ev, &all, n > 1 ? &arg[1] : NULL);
   } else if (ends_with(arg[0].u.text->at, ".npy")) {
     t = data_read_npy(c, f.at, f.n, loc, &c->keep);

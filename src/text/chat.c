@@ -2,6 +2,10 @@
 #include "text/chat.h"
 #include <string.h>
 
+/* Bytes of memory: for each of a text that the normaliser does not make longer; at most, unless
+ * vocab_room says more. */
+enum { ORDINARY_ROOM = 28, MOST_ROOM = 1 << 30 };
+
 bool chat_has_template(const Vocab *v) {
   u32 n;
   vocab_part(v, VP_chat, &n, 1);
@@ -36,10 +40,35 @@ JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool ans
 const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                     Loc loc, Arena *a, size_t *count) {
   JinjaStr s = chat_text(c, v, m, n, answer, now, loc, a);
-  size_t room = vocab_room(v, s.n), max = room / 4 + s.n + 64;
+  return text_ids(c, v, s.at, s.n, s.mark, VE_special, a, count);
+}
+
+const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
+                    Arena *a, size_t *count) {
+  size_t most = vocab_room(v, n), room = ORDINARY_ROOM * n + VOCAB_SLACK, max = n + 64;
+  if (room > most) room = most;
+  if (most < MOST_ROOM) most = MOST_ROOM;
   u32 *ids = NEWS(a, u32, max);
-  i64 got = vocab_encode(v, s.at, s.n, s.mark, VE_special, ids, max, arena_alloc(a, room), room);
-  if (got < 0) bug(c, loc, "a chat needs more room than vocab_room says");
-  *count = (size_t)got;
-  return ids;
+  for (;;) {
+    Mark mark = arena_mark(&c->work);
+    i64 got = vocab_encode(v, text, n, marked, flags, ids, max, arena_alloc(&c->work, room), room);
+    arena_rewind(&c->work, mark);
+    *count = (size_t)got;
+    if (got >= 0) return ids;
+    if (got == VOCAB_SLOW)
+      fail(
+          c, ERR_unsupported, LOC_NONE,
+          "a regular expression of the tokenizer goes over a text of %zu bytes more than %d times: "
+          "split the text, or simplify the expression",
+          n, WORDS_STEPS);
+    if (got == VOCAB_FULL)
+      ids = NEWS(a, u32, max *= 2);
+    else if (room < most)
+      room *= 2;
+    else
+      fail(c, ERR_unsupported, LOC_NONE,
+           "tokenizing %zu bytes takes more than %zu MB: the normalizer makes the text too long; "
+           "split it",
+           n, room >> 20);
+  }
 }

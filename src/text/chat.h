@@ -23,5 +23,9 @@ JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool ans
                    Loc loc, Arena *a);
 const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                     Loc loc, Arena *a, size_t *count);
+/* The ids of a text, in `a`; see vocab_encode. Takes memory for what the text needs, from c->work.
+ */
+const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
+                    Arena *a, size_t *count);
 
 #endif

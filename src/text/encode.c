@@ -9,7 +9,7 @@ typedef struct Encoding {
   u32 flags;
   IdList out;
   TextRoom room;
-  bool no_room;
+  int error; /* VOCAB_ROOM, VOCAB_SLOW; 0: none */
 } Encoding;
 
 static bool add(IdList *out, u32 id) {
@@ -23,7 +23,8 @@ static bool add(IdList *out, u32 id) {
 
 static bool is_word(const Vocab *v, const u8 *p, size_t n) {
   Scanner s = vocab_scanner(v, v->head->word_scanner);
-  return n && scanner_match(&s, p, n) > 0;
+  size_t steps = 0;
+  return n && scanner_match(&s, p, n, &steps) > 0;
 }
 
 /* A token that must be a word of its own has no letter beside it. */
@@ -78,23 +79,24 @@ static u32 next_added(const Encoding *e, const Trie *t, const u8 *p, size_t n, c
 
 static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TextRoom room) {
   if (!vocab_normalise(e->v, VP_prep, first, &at, &n, &room)) {
-    e->no_room = true;
+    e->error = VOCAB_ROOM;
     return;
   }
   TextWords w = words_of(e->v, at, n);
   const u8 *word;
   size_t length = 0;
-  while (!e->no_room && !e->out.full && words_next(&w, &word, &length))
-    if (!vocab_word(e->v, word, length, &e->out, room)) e->no_room = true;
+  while (!e->error && !e->out.full && words_next(&w, &word, &length))
+    if (!vocab_word(e->v, word, length, &e->out, room)) e->error = VOCAB_ROOM;
+  if (w.steps > w.most) e->error = VOCAB_SLOW;
 }
 
 static void encode_stretch(Encoding *e, const u8 *at, size_t n, bool first) {
   TextRoom room = e->room;
   if (!vocab_normalise(e->v, VP_norm, first, &at, &n, &room)) {
-    e->no_room = true;
+    e->error = VOCAB_ROOM;
     return;
   }
-  for (size_t pos = 0; pos < n && !e->no_room && !e->out.full;) {
+  for (size_t pos = 0; pos < n && !e->error && !e->out.full;) {
     size_t from = n, to = n;
     u32 id = next_added(e, &e->v->norm, at, n, NULL, pos, &from, &to);
     if (id == VOCAB_NONE) from = to = n;
@@ -121,7 +123,7 @@ i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u
                 .room = {.at = room, .n = nroom}};
   if (n > 0x7fffffff) return VOCAB_ROOM;
   if (flags & VE_around) put_all(v, VP_prefix, &e.out);
-  for (size_t pos = 0; pos < n && !e.no_room && !e.out.full;) {
+  for (size_t pos = 0; pos < n && !e.error && !e.out.full;) {
     size_t from = n, to = n;
     u32 id = next_added(&e, &v->raw, e.text, n, marked, pos, &from, &to);
     if (id == VOCAB_NONE) from = to = n;
@@ -130,26 +132,30 @@ i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u
     pos = to;
   }
   if (flags & VE_around) put_all(v, VP_suffix, &e.out);
-  return e.no_room ? VOCAB_ROOM : e.out.full ? VOCAB_FULL : (i64)e.out.n;
+  return e.error ? e.error : e.out.full ? VOCAB_FULL : (i64)e.out.n;
 }
 
-/* Of the model, for a word of n bytes; see model.c. */
-static size_t model_room(const Vocab *v, size_t n) {
-  return v->head->model == VM_bpe ? 6 * (4 * n + 8) : 16 * (n + 1) + 3 * 8;
-}
-
+/* Memory is a linear function of the length of the text: [0] times that, and [1]. */
 size_t vocab_room(const Vocab *v, size_t n) {
-  u32 norm, prep;
-  vocab_part(v, VP_norm, &norm, sizeof(TextStep));
-  vocab_part(v, VP_prep, &prep, sizeof(TextStep));
-  size_t kept = 0, most = 0;
+  bool bpe = v->head->model == VM_bpe, unigram = v->head->model == VM_unigram;
+  size_t most[2] = {0}, per_byte = bpe ? 24 : unigram ? 2 : 0;
   for (u32 k = 0; k < 2; k++) {
-    if (!(k ? prep : norm)) continue;
-    size_t chars = n * v->head->grow + v->head->more;
-    if (kept + 12 * chars + 32 > most) most = kept + 12 * chars + 32;
-    n = 4 * chars;
-    kept += n + 8;
+    size_t bytes = k ? 0 : 1, kept = 0;
+    for (u32 phase = 0; phase < 2; phase++) {
+      u32 steps;
+      vocab_part(v, phase ? VP_prep : VP_norm, &steps, sizeof(TextStep));
+      if (!steps) continue;
+      size_t chars = bytes * v->head->grow + k * v->head->more;
+      if (kept + 8 * chars > most[k]) most[k] = kept + 8 * chars;
+      bytes = 4 * chars;
+      kept += bytes + 8 * k;
+    }
+    if (kept + per_byte * bytes > most[k]) most[k] = kept + per_byte * bytes;
   }
-  if (kept + model_room(v, n) > most) most = kept + model_room(v, n);
-  return most + 8;
+  if (unigram) most[1] += vocab_ring(v) * sizeof(double);
+  if (most[0] > VOCAB_PER_BYTE) {
+    most[0] = VOCAB_PER_BYTE;
+    most[1] += VOCAB_SLACK;
+  }
+  return most[0] * n + most[1] + 128;
 }

@@ -3,10 +3,17 @@
  * Byte pair encoding: a list of symbols and a heap of the pairs that can be merged, the best first
  * (lowest rank, then leftmost). A pair is known by its left symbol, which knows its place in the
  * heap, so that a merge changes two keys in place: n log n for any word. Unigram: the best path by
- * sums of scores (Viterbi). WordPiece: the longest token, again and again.
+ * sums of scores (Viterbi): two bytes for each of the word, and sums as far back as a token
+ * reaches. WordPiece: the longest token, again and again.
  */
 #include "text/text.h"
 #include <string.h>
+
+size_t vocab_ring(const Vocab *v) {
+  size_t n = 8; /* a character that no token says has up to 4 bytes */
+  while (n <= v->head->longest) n *= 2;
+  return n;
+}
 
 static bool give(IdList *out, u32 id) {
   if (out->n == out->max) {
@@ -153,8 +160,8 @@ static void give_symbol(const Vocab *v, u32 id, bool *unknown, IdList *out) {
   }
 }
 
-/* Symbols of a word to begin with; unknown text is a symbol too. */
-static void begin_symbols(Bpe *b, const u8 *at, size_t n) {
+/* Symbols of a word to begin with, at most max; unknown text is a symbol too. */
+static bool begin_symbols(Bpe *b, const u8 *at, size_t n, size_t max) {
   const VocabHead *h = b->v->head;
   u32 count;
   const u32 *byte = vocab_part(b->v, VP_byte_id, &count, sizeof *byte);
@@ -162,6 +169,7 @@ static void begin_symbols(Bpe *b, const u8 *at, size_t n) {
   for (size_t i = 0; i < n;) {
     u32 length = 1;
     size_t whole = 0;
+    if (max - b->n < 4) return false;
     if (h->flags & VF_byte_level) {
       if (byte[at[i]]) b->id[b->n++] = byte[at[i]] - 1;
       i++;
@@ -183,6 +191,7 @@ static void begin_symbols(Bpe *b, const u8 *at, size_t n) {
     }
     i += length;
   }
+  return true;
 }
 
 static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r) {
@@ -194,11 +203,11 @@ static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r)
       return true;
     }
   }
-  Bpe b = {.v = v};
+  Bpe b = {.v = v, .id = (u32 *)(void *)r.at};
+  if (!begin_symbols(&b, at, n, r.n / sizeof(u32))) return false;
   u32 **array[] = {&b.id, &b.next, &b.prev, &b.rank, &b.heap, &b.place};
   for (u32 i = 0; i < sizeof array / sizeof *array; i++)
-    if (!(*array[i] = room_take(&r, n * sizeof(u32)))) return false;
-  begin_symbols(&b, at, n);
+    if (!(*array[i] = room_take(&r, b.n * sizeof(u32)))) return false;
   merge_all(&b);
   bool unknown = false;
   for (u32 i = 0; i < b.n; i++)
@@ -209,17 +218,17 @@ static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r)
 /* ---- unigram ---- */
 
 typedef struct BestPath { /* the best way to each byte */
-  double *sum;
-  u32 *from, *id; /* VOCAB_NONE: it is reached by unknown text; from: nothing leads there */
+  u16 *size;              /* bytes of the last piece on it; 0: nothing leads there */
+  double *sum;            /* of the scores on it: of the last `ring` bytes, as no piece is longer */
+  size_t ring;            /* a power of two */
 } BestPath;
 
-static void offer(const Vocab *v, BestPath *p, size_t from, size_t to, double score, u32 id) {
-  double sum = score + p->sum[from];
+static void offer(const Vocab *v, BestPath *p, size_t from, size_t to, double score) {
+  double sum = score + p->sum[from & (p->ring - 1)], *best = &p->sum[to & (p->ring - 1)];
   if (v->head->flags & VF_narrow_sums) sum = (float)sum;
-  if (p->from[to] != VOCAB_NONE && sum <= p->sum[to]) return;
-  p->sum[to] = sum;
-  p->from[to] = (u32)from;
-  p->id[to] = id;
+  if (p->size[to] && sum <= *best) return;
+  *best = sum;
+  p->size[to] = (u16)(to - from);
 }
 
 static void walk(const Vocab *v, BestPath *p, const u8 *at, size_t n) {
@@ -229,43 +238,45 @@ static void walk(const Vocab *v, BestPath *p, const u8 *at, size_t n) {
     bool single = false;
     utf8_get(at + i, n - i, &length);
     u32 node = 0;
-    for (size_t k = i; k < n; k++) {
+    for (size_t k = i; k < n && k + 1 - i < p->ring; k++) {
       node = trie_step(&v->token, node, at[k]);
       if (node == VOCAB_NONE) break;
       u32 value = v->token.value[node];
       if (!value) continue;
-      offer(v, p, i, k + 1, score[value - 1], value - 1);
+      offer(v, p, i, k + 1, score[value - 1]);
       single = single || k + 1 - i == length;
     }
-    if (!single) offer(v, p, i, i + length, score[count - 1], VOCAB_NONE);
+    if (!single) offer(v, p, i, i + length, score[count - 1]);
   }
 }
 
 static bool unigram(const Vocab *v, const u8 *at, size_t n, IdList *out, TextRoom r) {
-  BestPath p = {.sum = room_take(&r, (n + 1) * sizeof *p.sum)};
-  p.from = room_take(&r, (n + 1) * sizeof *p.from);
-  p.id = room_take(&r, (n + 1) * sizeof *p.id);
-  if (!p.sum || !p.from || !p.id) return false;
-  for (size_t i = 0; i <= n; i++) p.from[i] = VOCAB_NONE;
+  BestPath p = {.ring = vocab_ring(v)};
+  p.sum = room_take(&r, p.ring * sizeof *p.sum);
+  p.size = room_take(&r, (n + 1) * sizeof *p.size);
+  if (!p.sum || !p.size) return false;
+  memset(p.size, 0, (n + 1) * sizeof *p.size);
   p.sum[0] = 0;
   walk(v, &p, at, n);
-  /* Turned around: from[] is where the piece that begins here ends. */
-  u32 end = VOCAB_NONE;
-  for (u32 i = (u32)n; i;) {
-    u32 from = p.from[i];
-    p.from[i] = end;
-    end = i;
-    i = from;
+  /* Turned around: size[] is of the piece that begins here. */
+  u16 next = 0;
+  for (size_t i = n; i;) {
+    u16 size = p.size[i];
+    p.size[i] = next;
+    next = size;
+    i -= size;
   }
-  p.from[0] = end;
+  p.size[0] = next;
   bool unknown = false;
-  for (u32 i = 0; i < n; i = p.from[i]) {
-    u32 to = p.from[i], id = p.id[to];
-    if (id == VOCAB_NONE)
-      give_unknown(v, at + i, to - i, unknown && (v->head->flags & VF_fuse_unknown), out);
-    else
+  for (size_t i = 0, length = 0; i < n; i += p.size[i]) {
+    u32 id = trie_longest(&v->token, at + i, p.size[i], &length);
+    if (id == VOCAB_NONE || length < p.size[i]) {
+      give_unknown(v, at + i, p.size[i], unknown && (v->head->flags & VF_fuse_unknown), out);
+      unknown = true;
+    } else {
       give(out, id);
-    unknown = id == VOCAB_NONE || id == v->head->unknown;
+      unknown = id == v->head->unknown;
+    }
   }
   return true;
 }

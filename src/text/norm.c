@@ -1,6 +1,7 @@
 /* norm.c: the steps that turn text into the text a vocabulary knows, on arrays of characters.
  *
- * Every step reads one array and writes another; their sizes are bounded by VocabHead.grow. The
+ * Every step reads one array and writes another; each of them has half of the room, so that a text
+ * needs memory for what it becomes, not for the worst that the steps can make of its length. The
  * Unicode forms: full decompositions (a table, Hangul by its formula), canonical order by a stable
  * counting sort of each run of marks, canonical composition; time is linear in any text.
  */
@@ -354,22 +355,20 @@ bool vocab_normalise(const Vocab *v, VocabPart steps, bool first, const u8 **at,
   u32 count;
   const TextStep *step = vocab_part(v, steps, &count, sizeof *step);
   if (!count || !*n) return true;
-  Chars x = {.v = v, .max = *n * v->head->grow + v->head->more};
-  u8 *out = room_take(r, 4 * x.max);
-  TextRoom rest = *r;
-  x.at = room_take(&rest, x.max * sizeof *x.at);
-  x.other = room_take(&rest, x.max * sizeof *x.other);
-  if (!out || !x.at || !x.other) return false;
+  Chars x = {.v = v, .max = r->n / 2 / sizeof *x.at};
+  x.at = (u32 *)(void *)r->at;
+  x.other = x.at + x.max;
   for (size_t i = 0; i < *n;) {
     u32 length;
+    if (x.n == x.max) return false;
     x.at[x.n++] = utf8_get(*at + i, *n - i, &length);
     i += length;
   }
   for (u32 i = 0; i < count; i++)
     if (!apply(&x, &step[i], first)) return false;
-  size_t bytes = 0;
-  for (size_t i = 0; i < x.n; i++) bytes += utf8_put(out + bytes, x.at[i]);
-  *at = out;
+  size_t bytes = 0; /* at most 4 of a character, so no character is overwritten before it is read */
+  for (size_t i = 0; i < x.n; i++) bytes += utf8_put(r->at + bytes, x.at[i]);
   *n = bytes;
-  return true;
+  *at = room_take(r, bytes);
+  return *at != NULL;
 }

@@ -3,7 +3,8 @@
  * A scanner is a regular expression, with the preference of its alternatives and the one character
  * it may look ahead, as a table of states (pattern.c makes it): a match is found in one walk. The
  * steps of splitting are nested: the next one sees each piece of the one before as a whole text. A
- * stack of one range for each step takes the place of lists.
+ * stack of one range for each step takes the place of lists. A walk that finds no match may have
+ * gone to the end of the text, and the next one goes there again: the number of steps is limited.
  */
 #include "text/text.h"
 
@@ -32,7 +33,7 @@ static u32 class_of(const Scanner *s, u32 ch) {
   return s->run[lo] & 0xff;
 }
 
-size_t scanner_match(const Scanner *s, const u8 *p, size_t n) {
+size_t scanner_match(const Scanner *s, const u8 *p, size_t n, size_t *steps) {
   size_t found = 0, i = 0;
   for (u32 state = SCAN_start;;) {
     u32 length = 0, class = i < n ? class_of(s, utf8_get(p + i, n - i, &length)) : s->nclass;
@@ -41,13 +42,15 @@ size_t scanner_match(const Scanner *s, const u8 *p, size_t n) {
     state = next & ~(u32)SCAN_accept;
     if (state == SCAN_dead || i == n) return found;
     i += length;
+    ++*steps;
   }
 }
 
-/* The first match in [pos, end): its beginning and end; false: none. */
-static bool find(const Scanner *s, const u8 *at, size_t pos, size_t end, size_t *from, size_t *to) {
-  while (pos < end) {
-    size_t n = scanner_match(s, at + pos, end - pos);
+/* The first match in [pos, end): its beginning and end; false: none, or too many steps. */
+static bool find(TextWords *w, const Scanner *s, size_t pos, size_t end, size_t *from, size_t *to) {
+  const u8 *at = w->at;
+  while (pos < end && w->steps <= w->most) {
+    size_t n = scanner_match(s, at + pos, end - pos, &w->steps);
     if (n) {
       *from = pos;
       *to = pos + n;
@@ -61,13 +64,13 @@ static bool find(const Scanner *s, const u8 *at, size_t pos, size_t end, size_t 
 }
 
 /* One piece from *pos on; false: nothing is left. */
-static bool piece(SplitKind kind, const Scanner *s, const u8 *at, size_t *pos, size_t end,
+static bool piece(TextWords *w, SplitKind kind, const Scanner *s, size_t *pos, size_t end,
                   size_t *from, size_t *to) {
   size_t a, b, a2, b2;
   while (*pos < end) {
     *from = *pos;
     *to = end;
-    if (!find(s, at, *pos, end, &a, &b)) {
+    if (!find(w, s, *pos, end, &a, &b)) {
       *pos = end;
       return kind != SB_kept;
     }
@@ -88,11 +91,11 @@ static bool piece(SplitKind kind, const Scanner *s, const u8 *at, size_t *pos, s
       if (gap)
         *to = a;
       else
-        *to = find(s, at, b, end, &a2, &b2) ? a2 : end;
+        *to = find(w, s, b, end, &a2, &b2) ? a2 : end;
       break;
     case SB_joined:
       *to = gap ? a : b;
-      while (!gap && find(s, at, *to, end, &a2, &b2) && a2 == *to) *to = b2;
+      while (!gap && find(w, s, *to, end, &a2, &b2) && a2 == *to) *to = b2;
       break;
     }
     *pos = *to;
@@ -102,7 +105,7 @@ static bool piece(SplitKind kind, const Scanner *s, const u8 *at, size_t *pos, s
 }
 
 TextWords words_of(const Vocab *v, const u8 *at, size_t n) {
-  TextWords w = {.v = v, .at = at};
+  TextWords w = {.v = v, .at = at, .most = WORDS_STEPS * n + WORDS_SLACK};
   vocab_part(v, VP_split, &w.nstep, sizeof(TextStep));
   w.end[0] = n;
   return w;
@@ -124,7 +127,7 @@ bool words_next(TextWords *w, const u8 **at, size_t *n) {
     bool more = false;
     if (l < w->nstep) {
       Scanner s = vocab_scanner(w->v, step[l].a);
-      more = piece((SplitKind)step[l].kind, &s, w->at, &w->pos[l], w->end[l], &from, &to);
+      more = piece(w, (SplitKind)step[l].kind, &s, &w->pos[l], w->end[l], &from, &to);
     }
     if (more) {
       w->level = l + 1;

@@ -3,7 +3,7 @@
  * A Vocab is a view of one block of bytes, made by vocab_make (vocab.h): everything that a
  * tokeniser knows lies in flat tables there, Unicode included, so that the code below is the same
  * for all models. Plain C99: no heap, no recursion, nothing of the library; its text can stand in
- * generated C. Memory is the caller's, and vocab_room says how much any text of n bytes may need.
+ * generated C. Memory is the caller's: vocab_room says how much for a text of n bytes.
  *
  * The way of a text: added tokens are cut out of it; each stretch between them is normalised
  * (steps on characters), cut at added tokens that are meant for normalised text, split into words
@@ -37,7 +37,11 @@ enum {
 #define VOCAB_NONE 0xffffffffu /* no id */
 
 /* What vocab_encode says instead of a number of ids. */
-enum { VOCAB_FULL = -1 /* more ids than asked for */, VOCAB_ROOM = -2 /* too little memory */ };
+enum {
+  VOCAB_FULL = -1, /* more ids than asked for */
+  VOCAB_ROOM = -2, /* too little memory */
+  VOCAB_SLOW = -3, /* a regular expression goes over the text again and again: see WORDS_STEPS */
+};
 
 typedef enum VocabModel { VM_bpe, VM_unigram, VM_wordpiece } VocabModel;
 typedef enum VocabDecode {
@@ -194,13 +198,17 @@ static inline u32 merge_hash(u32 left, u32 right, u32 seed) {
 
 /* ---- scan.c ---- */
 TEXT_FN Scanner vocab_scanner(const Vocab *v, u32 k);
-TEXT_FN size_t scanner_match(const Scanner *s, const u8 *p, size_t n); /* bytes; 0: none */
-/* The words of a stretch, in order. */
+/* Bytes of the match; 0: none. Adds the characters that it went over to *steps. */
+TEXT_FN size_t scanner_match(const Scanner *s, const u8 *p, size_t n, size_t *steps);
+/* Steps of scanners for a stretch: for each byte, and in any case. */
+enum { WORDS_STEPS = 256, WORDS_SLACK = 1 << 16 };
+/* The words of a stretch, in order. steps > most: too many, and the words are not all of them. */
 typedef struct TextWords {
   const Vocab *v;
   const u8 *at;
   u32 nstep, level;
   size_t pos[VOCAB_SPLITS + 1], end[VOCAB_SPLITS + 1];
+  size_t steps, most;
 } TextWords;
 TEXT_FN TextWords words_of(const Vocab *v, const u8 *at, size_t n);
 TEXT_FN bool words_next(TextWords *w, const u8 **at, size_t *n);
@@ -222,6 +230,7 @@ typedef struct IdList {
   size_t n, max;
   bool full;
 } IdList;
+TEXT_FN size_t vocab_ring(const Vocab *v); /* sums of scores that unigram keeps */
 TEXT_FN bool vocab_word(const Vocab *v, const u8 *at, size_t n, IdList *out,
                         TextRoom r); /* false: room */
 
@@ -230,9 +239,15 @@ enum {
   VE_special = 1, /* texts of special tokens become these tokens */
   VE_around = 2,  /* with the tokens that the model wants in front and behind */
 };
+/* Bytes of memory for a text of n bytes, at most VOCAB_PER_BYTE * n and a constant. Enough for
+ * every text that the normaliser makes at most twice as long, and for all if VOCAB_PER_BYTE is not
+ * reached: unigram and WordPiece even for the worst of NFKC. Otherwise vocab_encode may say
+ * VOCAB_ROOM. */
+enum { VOCAB_PER_BYTE = 60, VOCAB_SLACK = 1 << 16 };
 TEXT_FN size_t vocab_room(const Vocab *v, size_t n);
-/* Number of ids, or VOCAB_FULL, VOCAB_ROOM. marked, or NULL: a byte for each byte of text, not 0
- * where it must not be part of a special token, whatever flags say. room: aligned to 8. */
+/* Number of ids, or VOCAB_FULL, VOCAB_ROOM, VOCAB_SLOW. marked, or NULL: a byte for each byte of
+ * text, not 0 where it must not be part of a special token, whatever flags say. room: aligned to 8.
+ */
 TEXT_FN i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
                          u32 *ids, size_t max, void *room, size_t nroom);
 

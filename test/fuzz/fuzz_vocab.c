@@ -17,14 +17,11 @@ typedef struct Job {
 
 static void use(Ctx *c, const Vocab *v, const u8 *at, size_t n) {
   n = n < 200 ? n : 200;
-  size_t room = vocab_room(v, n), max = room / 4 + n + 64;
-  u32 *ids = NEWS(&c->work, u32, max);
-  i64 got = vocab_encode(v, at, n, NULL, VE_special | VE_around, ids, max,
-                         arena_alloc(&c->work, room), room);
-  if (got < 0) abort();
+  size_t got;
+  const u32 *ids = text_ids(c, v, at, n, NULL, VE_special | VE_around, &c->keep, &got);
   Detok d = {.special = 1};
   u8 *piece = arena_alloc(&c->work, vocab_piece_room(v));
-  for (i64 i = 0; i < got; i++) {
+  for (size_t i = 0; i < got; i++) {
     if (ids[i] >= v->head->ntoken) abort();
     size_t length = detok_put(&d, v, ids[i], piece);
     for (size_t k = 0; k < length;) {

@@ -4,8 +4,10 @@
 
 writes for each kind a file that ingot reads, KIND.json, KIND.model or KIND.gguf, and cases.json: for each kind its file, whether
 texts of special tokens become tokens, whether its texts come back, and a row (text, ids, text given back) for each string.
+long.txt is a text with long words and characters that normalisers expand, long.json the number and the hash of its ids for each kind.
 Python of build/lm.
 """
+import hashlib
 import io
 import json
 import os
@@ -44,6 +46,14 @@ def strings(seed, count):
         parts = [rng.choice(PIECES) if rng.random() < 0.5 else rng.choice(WORDS) + rng.choice(["", " ", " "]) for _ in range(n)]
         fixed.append("".join(parts))
     return fixed
+
+
+def long_text():
+    rng = random.Random(11)
+    words = [w for w in WORDS if "<" not in w]
+    plain = " ".join(rng.choice(words) for _ in range(6000))
+    glued = "".join(rng.choice(words) for _ in range(3000))
+    return "\n".join((plain, glued, "a" * 20000, "北京" * 5000, "\ufdfa" * 300, "e\u0301\u0323" * 2000, " " * 5000 + "🙂" * 2000 + "1" * 5000 + "!" * 3000))
 
 
 def corpus(seed):
@@ -207,7 +217,12 @@ def gguf_of_spm(p, path):
 
 def main():
     folder = sys.argv[1]
-    cases = {}
+    cases, long, text = {}, {}, long_text()
+    with open(os.path.join(folder, "long.txt"), "w", encoding="utf-8", newline="") as f:
+        f.write(text)
+
+    def add_long(kind, file, ids):
+        long[kind] = os.path.basename(file), len(ids), hashlib.sha256(" ".join(map(str, ids)).encode()).hexdigest()
 
     def add(kind, file, texts, ids, back, special=False, trips=False):
         cases[kind] = {"file": os.path.basename(file), "special": special, "trips": trips, "rows": [*zip(texts, ids, back)]}
@@ -221,6 +236,7 @@ def main():
         safe = [t for t in texts if kind[:7] != "unigram" or not re.search("<s>|</s>|<unk>", t)]
         ids = [e.ids for e in tok.encode_batch(safe)]
         add(kind, path, safe, ids, tok.decode_batch(ids), trips=round_trips(kind))
+        add_long(kind, path, tok.encode(text).ids)
         tok.encode_special_tokens = False
         few = texts[:1000]
         ids = [e.ids for e in tok.encode_batch(few)]
@@ -233,12 +249,15 @@ def main():
     for kind, (p, path) in spm_kinds(folder):
         ids = [p.encode(t) for t in texts]
         add(kind, path, texts, ids, [p.decode(i) for i in ids])
+        add_long(kind, path, p.encode(text))
         if kind == "spm-bpe":
             path = os.path.join(folder, kind + ".gguf")
             gguf_of_spm(p, path)
             add(kind + "-gguf", path, texts, ids, [p.decode(i) for i in ids])
     with open(os.path.join(folder, "cases.json"), "w") as f:
         json.dump(cases, f)
+    with open(os.path.join(folder, "long.json"), "w") as f:
+        json.dump(long, f)
 
 
 main()

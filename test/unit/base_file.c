@@ -161,6 +161,52 @@ static void make_tree(void) {
   CHECK(mkfifo("m/pipe", 0666) == 0);
 }
 
+/* The cache of Hugging Face: links of a snapshot to blobs, and links that only look like them. */
+static void read_blobs(Ctx *c) {
+  static const char *const link_of[][2] = {{"h/snapshots/r/deep/w", "../../../blobs/1"},
+                                           {"h/snapshots/r/short", "../blobs/1"},
+                                           {"h/snapshots/r/far", "../../../blobs/1"},
+                                           {"h/snapshots/r/other", "../../other/1"},
+                                           {"h/snapshots/r/below", "../../blobs/s/1"},
+                                           {"h/snapshots/r/dots", "../../blobs/.."},
+                                           {"h/snapshots/r/soft", "../../blobs/soft"},
+                                           {"h/snapshots/r/hard", "../../blobs/hard"},
+                                           {"h/snapshots/r/gone", "../../blobs/none"},
+                                           {"h/snapshots/r/long", "../../blobs/../x"},
+                                           {"h/plain/r/w", "../../blobs/1"},
+                                           {"h/blobs/soft", "1"},
+                                           {"h/snapshots/r/w", "../../blobs/1"}};
+  static const char *const folder[] = {
+      "h",         "h/blobs",       "h/blobs/s",          "h/snapshots",
+      "h/other",   "h/snapshots/r", "h/snapshots/r/deep", "h/plain",
+      "h/plain/r", "blobs"};
+  Call k;
+  bool made = access("h", F_OK) == 0; /* called once for each way to open */
+  for (size_t i = 0; !made && i < sizeof folder / sizeof *folder; i++)
+    CHECK(!mkdir(folder[i], 0777));
+  for (size_t i = 0; !made && i < sizeof link_of / sizeof *link_of; i++)
+    CHECK(!symlink(link_of[i][1], link_of[i][0]));
+  put("h/blobs/1", "blob");
+  put("h/blobs/s/1", "no");
+  put("h/other/1", "no");
+  put("h/x", "no");
+  put("blobs/1", "no");
+  put("h/blobs/hard", "no");
+  CHECK(made || !link("h/blobs/hard", "h/blobs/hard2"));
+  put("h/snapshots/r/m", "model");
+  put("h/plain/r/m", "model");
+  CHECK(beneath_n(c, "h/snapshots/r/m", "w", 1, &k) == ERR_ok && holds(k.f, "blob"));
+  CHECK(beneath_n(c, "h/snapshots/r/m", "deep/w", 6, &k) == ERR_ok && holds(k.f, "blob"));
+  CHECK(beneath(c, "h/plain/r/m", "w") == ERR_input);
+  for (size_t i = 1; i < 10; i++)
+    if (!CHECK(beneath(c, "h/snapshots/r/m", strrchr(link_of[i][0], '/') + 1) == ERR_input))
+      fprintf(stderr, "  link '%s'\n", link_of[i][1]);
+  /* A link in the place of blobs is not followed. */
+  CHECK(!rename("h/blobs", "h/moved") && !symlink("moved", "h/blobs"));
+  CHECK(beneath(c, "h/snapshots/r/m", "w") == ERR_input);
+  CHECK(!unlink("h/blobs") && !rename("h/moved", "h/blobs"));
+}
+
 static void read_beneath(Ctx *c) {
   static const char *const good[][2] = {
       {"w", "weights"},          {"./w", "weights"},     {"sub/w", "deeper"}, {"sub//w", "deeper"},
@@ -312,6 +358,7 @@ int main(void) {
     read_plain(c, &io);
     read_stdin(c);
     read_beneath(c);
+    read_blobs(c);
     write_plain(c, &io);
     write_read(c);
     write_stdout(c);

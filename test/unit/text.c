@@ -3,7 +3,7 @@
  * `text MODEL FILE FLAGS` reads texts, each behind its length as 4 bytes, and prints a line of ids
  * for each, then `|` and, in hexadecimal, the text that they give back. FLAGS: VE_* as a number; 4:
  * the text is the message of a user, and ids are those of the chat template. `text MODEL FILE`
- * writes the block of the vocabulary.
+ * writes the block of the vocabulary, `text MODEL` the memory that a text of 1,000,000 bytes takes.
  */
 #include "front/llm/vocab_read.h"
 #include "check.h"
@@ -185,7 +185,18 @@ static int write_block(const char *model, const char *path) {
   return fclose(f) || !good;
 }
 
+static int print_room(const char *model) {
+  Ctx *c = ctx_new(NULL, NULL);
+  Open o = {.path = model};
+  Vocab v;
+  if (ctx_protect(c, open_file, &o) || !vocab_open(&v, o.file.at, o.file.n)) return 1;
+  printf("%zu\n", vocab_room(&v, 1000000));
+  ctx_free(c);
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 2) return print_room(argv[1]);
   if (argc == 3) return write_block(argv[1], argv[2]);
   if (argc > 3) return convert(argv[1], argv[2], (u32)atoi(argv[3]));
   check_time(

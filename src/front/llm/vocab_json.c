@@ -189,12 +189,15 @@ static void normalise_added(VocabSpec *s) {
   for (u32 i = 0; i < s->added.n; i++) {
     AddedToken *t = &s->added.at[i];
     if (!t->normalised || t->n > VOCAB_TOKEN_BYTES) continue;
-    TextRoom room = {.n = vocab_room(&v, t->n)};
-    room.at = arena_alloc(s->a, room.n);
+    TextRoom room = {.n = 8 * ((size_t)t->n * v.head->grow + v.head->more)};
+    Mark mark = arena_mark(&s->c->scratch);
+    room.at = arena_alloc(&s->c->scratch, room.n);
     size_t length = t->n;
     if (!vocab_normalise(&v, VP_norm, true, &t->at, &length, &room))
       bug(s->c, s->loc, "no room for an added token");
+    t->at = arena_copy(s->a, t->at, length);
     t->n = (u32)length;
+    arena_rewind(&s->c->scratch, mark);
   }
 }
 
