@@ -320,7 +320,7 @@ static const struct {
     {"export", "output", "DIR",
      "folder to write; replaces only files that an earlier export wrote"},
     {"export", "weights", "HOW", "inline or, with --project cmake, file (default above 8 MB)"},
-    {"export", "name", "NAME", "prefix of all C names (default: from the folder)"},
+    {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
     {"opt", "output", "FILE", "file to write (default: stdout)"},
 };
@@ -389,7 +389,7 @@ static const struct {
     {"activations", "u8 s8"},
     {"granularity", "channel tensor group"},
     {"state", "auto"},
-    {"project", "cmake zephyr arduino platformio esp-idf rust"},
+    {"project", "cmake make zephyr arduino platformio esp-idf rust"},
 };
 
 const char *engine_with(unsigned flags) {

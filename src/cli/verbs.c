@@ -680,7 +680,7 @@ const Verb verb_table[] = {
     {"export", verb_export,
      "project output name weights state march tuned precise optimize-for ram threads threads-api "
      "threads-grain selftest no-selftest json input inputs data " SHAPES,
-     "MODEL [-d batch=1] --project cmake|zephyr|arduino|platformio|esp-idf|rust -o DIR "
+     "MODEL [-d batch=1] --project cmake|make|zephyr|arduino|platformio|esp-idf|rust -o DIR "
      "[--name NAME] [--march CPU]",
      "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,

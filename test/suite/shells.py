@@ -16,7 +16,7 @@ PATIENCE = 60
 TYPED = {"ingot insp": (["inspect"], []), "ingot c": (["compile", "check", "completions"], ["bench"]), "ingot run m.onnx --eng": (["--engine"], []),
          "ingot run m.onnx --engine ": (["vm", "interp", "ref", "onnxruntime"], ["--engine"]), "ingot compile m.onnx --optimize-for ": (["time", "ram", "size"], []),
          "ingot compile m.onnx --optimize-for=r": (["ram"], []), "ingot opt m.onnx --stop ": (["canon", "fuse", "lower"], []),
-         "ingot bench m.onnx --engine ": (["vm", "jit", "c"], ["ref64"]), "ingot completions ": (["bash", "zsh", "fish"], []), "ingot export m.onnx --project ": (["cmake", "zephyr", "arduino", "rust"], []), "ingot inspect mod": (["model.onnx"], []),
+         "ingot bench m.onnx --engine ": (["vm", "jit", "c"], ["ref64"]), "ingot completions ": (["bash", "zsh", "fish"], []), "ingot export m.onnx --project ": (["cmake", "make", "zephyr", "arduino", "rust"], []), "ingot inspect mod": (["model.onnx"], []),
          "ingot run m.onnx --output res": (["result.npz"], []), "ingot inspect m.onnx --ht": (["--html"], []), "ingot tokenize m.onnx --sp": (["--special"], ["--split"])}
 
 

@@ -105,6 +105,40 @@ def branches(Case, rng):
     net.end()
     net.result(*net.op("WHILE", [n, x], [("i32", None, (1,)), ("f32", None, (2, 3))], "While", cond_subgraph_index=cond, body_subgraph_index=body))
     yield Case("while", net, [[np.array([2], np.int32), a], [np.array([9], np.int32), a]], compiled=True)
+    yield listed(Case, rng)
+
+
+def listed(Case, rng):
+    """The loop that the converter makes of a Keras layer like LSTM: rows of x are read, and a list of results has one row replaced, which is joined of three parts."""
+    def ints(*a):
+        return net.const(np.array(a, np.int32))
+
+    def carried():
+        return net.input("i32", (1,)), net.input("f32", (5, 2, 3)), net.input("f32", (2, 3)), net.input("f32", (5, 2, 3))
+    net = Net()
+    n, x = net.input("i32", (1,)), net.input("f32", (5, 2, 3))
+    rows, state = net.const(np.zeros((5, 2, 3), np.float32)), net.const(np.zeros((2, 3), np.float32))
+    cond = net.begin("cond")
+    i, *_ = carried()
+    net.result(net.op("LESS", [i, ints(5)], [("bool", None, (1,))], "Less"))
+    body = net.begin("body")
+    i, rows2, h, x2 = carried()
+    begin = net.op("CONCATENATION", [i, ints(0, 0)], [("i32", None, (3,))], "Concatenation", axis=0)
+    row = net.op("SLICE", [x2, begin, ints(1, 2, 3)], [("f32", None, (1, 2, 3))], "Slice")
+    row = net.op("RESHAPE", [row, ints(2, 3)], [("f32", None, (2, 3))], "Reshape")
+    h = net.op("TANH", [net.op("ADD", [row, h], [("f32", None, (2, 3))], "Add")], [("f32", None, (2, 3))])
+    size = net.op("CONCATENATION", [i, ints(-1, -1)], [("i32", None, (3,))], "Concatenation", axis=0)
+    before = net.op("SLICE", [rows2, ints(0, 0, 0), size], ["f32"], "Slice")
+    after = net.op("ADD", [i, ints(1)], [("i32", None, (1,))], "Add")
+    rest = net.op("CONCATENATION", [after, ints(0, 0)], [("i32", None, (3,))], "Concatenation", axis=0)
+    rest = net.op("SLICE", [rows2, rest, ints(-1, -1, -1)], ["f32"], "Slice")
+    one = net.op("RESHAPE", [h, ints(1, 2, 3)], [("f32", None, (1, 2, 3))], "Reshape")
+    net.result(after, net.op("CONCATENATION", [before, one, rest], ["f32"], "Concatenation", axis=0), h, x2)
+    net.end()
+    kinds = [("i32", None, (1,)), ("f32", None, (5, 2, 3)), ("f32", None, (2, 3)), ("f32", None, (5, 2, 3))]
+    net.result(*net.op("WHILE", [n, rows, state, x], kinds, "While", cond_subgraph_index=cond, body_subgraph_index=body)[1:3])
+    given = floats(rng, (5, 2, 3))
+    return Case("while_list", net, [[np.array([0], np.int32), given], [np.array([3], np.int32), given]], compiled=True)
 
 
 def variables(Case, rng):

@@ -165,12 +165,26 @@ void lite_if(LiteNode *b) {
   for (u32 i = 0; i < nout; i++) lite_put(b, i, graph_node(g, id)->out[i]);
 }
 
+/* The next value of what a loop carries, with the shape it had: an extent that is data must be the
+ * same again, as that of a list of which one row is replaced by joining three parts. */
+static Val as_before(Graph *g, Val next, Val before) {
+  const Type *t = graph_type(g, next), *was = graph_type(g, before);
+  u32 open = 0;
+  if (t->rank != was->rank || t->dt != was->dt) return next;
+  for (u32 i = 0; i < t->rank; i++) {
+    if (t->dim[i] == was->dim[i]) continue;
+    if (dim_is_const(t->dim[i]) || open++) return next;
+  }
+  return open ? mk_reshape(g, next, was->dim, was->rank) : next;
+}
+
 static void while_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   LiteNode *b = user;
   u32 n = b->op->nin;
   Val *next = NEWS(&b->c->work, Val, n + 1), again;
-  (void)g, (void)i, (void)scan;
+  (void)i, (void)scan;
   call(b, 1, carried, n, next, n);
+  for (u32 k = 0; k < n; k++) next[k] = as_before(g, next[k], carried[k]);
   call(b, 0, next, n, &again, 1);
   for (u32 k = 0; k < n; k++) carried[k] = next[k];
   *cond = condition(b, again);

@@ -130,32 +130,65 @@ void lite_reverse(LiteNode *b) {
   lite_put(b, 0, mk_slice(b->g, x, start, t.dim, step));
 }
 
-/* Places that the run computes: neighbours from there on are gathered, axis by axis. */
-static Val slice_late(LiteNode *b, Val x, Val begin, const i64 *size, u32 n) {
+/* Entry i of a list of integers, a scalar of i64: a constant also where a list is joined of others.
+ */
+static Val list_entry(Graph *g, Val v, i64 i) {
+  for (const Node *n; (n = graph_def(g, v, OP_concat)) != NULL;) {
+    u32 k = 0;
+    for (; k + 1 < n->nin && i >= graph_type(g, n->in[k])->dim[0]; k++)
+      i -= graph_type(g, n->in[k])->dim[0];
+    v = n->in[k];
+  }
+  const Tensor *known = graph_const(g, v);
+  if (known) return mk_scalar(g, DT_i64, (double)tensor_get(known, (u64)i).i);
+  return mk_cast(g, mk_reshape(g, mk_slice_axis(g, v, 0, i, 1), NULL, 0), DT_i64);
+}
+
+/* x[at:at + k] along an axis of extent d, k a number of the run. */
+static Val slice_open(Graph *g, Val x, u32 axis, Val at, Val k) {
+  Dim d = val_dim(g, x, axis);
+  Val zero = mk_scalar(g, DT_i64, 0), extent = mk_extent(g, d, DT_i64);
+  Val wrong = mk_or(g, mk_lt(g, mk_min(g, at, k), zero), mk_gt(g, mk_add(g, at, k), extent));
+  k = mk_add(g, k, mk_demand(g, mk_cast(g, wrong, DT_i64), "a slice leaves its operand"));
+  Val below = mk_lt(g, mk_iota(g, DT_i64, &d, 1, 0), k);
+  return mk_gather(g, x, mk_add(g, mk_squeeze(g, mk_nonzero(g, below), 0), at), axis);
+}
+
+/* Places or sizes that the run computes: neighbours are gathered, axis by axis. */
+static Val slice_late(LiteNode *b, Val x, Val begin, Val size, u32 rank) {
   Graph *g = b->g;
-  for (u32 i = 0; i < n; i++) {
-    Dim d = val_dim(g, x, i), k = size[i];
-    if (k == d) continue;
-    if (k < 0) lite_unsupported(b, "a slice to the end that begins where the run says");
-    Val at = mk_cast(g, mk_reshape(g, mk_slice_axis(g, begin, 0, i, 1), NULL, 0), DT_i64);
-    Val places = mk_within(g, mk_add(g, mk_iota(g, DT_i64, &k, 1, 0), at), &d, 1);
-    x = mk_gather(g, x, places, i);
+  for (u32 i = 0; i < rank; i++) {
+    Dim d = val_dim(g, x, i);
+    Val at = list_entry(g, begin, i), n = list_entry(g, size, i);
+    i64 k, from = -1;
+    u32 one;
+    graph_ints(g, at, &from, 1, &one);
+    if (!graph_ints(g, n, &k, 1, &one)) {
+      x = slice_open(g, x, i, at, n);
+    } else if (k < 0) {
+      if (from != 0) x = slice_open(g, x, i, at, mk_sub(g, mk_extent(g, d, DT_i64), at));
+    } else if (k != d) {
+      Val places = mk_within(g, mk_add(g, mk_iota(g, DT_i64, &k, 1, 0), at), &d, 1);
+      x = mk_gather(g, x, places, i);
+    }
   }
   return x;
 }
 
 void lite_slice(LiteNode *b) {
-  Val x = lite_in(b, 0);
+  Val x = lite_in(b, 0), from = lite_in(b, 1), to = lite_in(b, 2);
   Type t = *graph_type(b->g, x);
   i64 size[MAX_RANK];
   Dim begin[MAX_RANK];
-  u32 n;
-  if (lite_ints(b, 2, size, MAX_RANK) != t.rank) lite_bad(b, "%u sizes must be given", t.rank);
-  if (!graph_dim_list(b->g, lite_in(b, 1), begin, MAX_RANK, &n)) {
-    lite_put(b, 0, slice_late(b, x, lite_in(b, 1), size, t.rank));
+  u32 n, m;
+  for (u32 i = 1; i < 3; i++)
+    if (lite_rank(b, lite_in(b, i)) != 1 || val_dim(b->g, lite_in(b, i), 0) != (i64)t.rank)
+      lite_bad(b, "%u places and sizes must be given", t.rank);
+  if (!graph_dim_list(b->g, from, begin, MAX_RANK, &n) ||
+      !graph_ints(b->g, to, size, MAX_RANK, &m)) {
+    lite_put(b, 0, slice_late(b, x, from, to, t.rank));
     return;
   }
-  if (n != t.rank) lite_bad(b, "%u places must be given", t.rank);
   for (u32 i = 0; i < t.rank; i++) {
     if (size[i] < -1) lite_bad(b, "size %lld", (long long)size[i]);
     if (size[i] == -1) size[i] = dim_sub(b->ds, t.dim[i], begin[i]);
