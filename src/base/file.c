@@ -484,8 +484,6 @@ static Aside look(Ctx *c, const char *path) {
   Aside a = {.loc = at_file(c, path), .path = path, .mode = -1};
   struct stat st;
   a.std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
-  if (!*path || path[strlen(path) - 1] == '/')
-    fail(c, ERR_system, a.loc, "cannot write: expected the name of a file");
   if (!a.std && lstat(path, &st) == 0) {
     /* A link stays: what it leads to is written. */
     if (S_ISLNK(st.st_mode)) {
@@ -500,6 +498,8 @@ static Aside look(Ctx *c, const char *path) {
     a.node = (u64)st.st_ino;
   }
   if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
+  if (!*path || path[strlen(path) - 1] == '/')
+    fail(c, ERR_system, a.loc, "cannot write: expected the name of a file");
   Text temp = text_new(&c->scratch);
   const char *up = a.dir = folder(c, a.path);
   while (stat(up, &st) && errno == ENOENT && strcmp(up, ".") && strcmp(up, "/")) up = folder(c, up);

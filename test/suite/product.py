@@ -394,7 +394,7 @@ def refusals(w):
     w.build("x.o", "--threads", "2", "--threads-api", "fibres", code=2, text="fibres")
     w.build("x.o", "--name", "a-b", code=2, text="a-b")
     w.build("x", "--weights", "pointer", code=2, text="pointer")
-    w.build("absent/x.o", code=5)
+    w.build("/dev/null/x.o", code=5, text="is not a directory")
     w.build("x.c", code=2, text="name of a source")
     w.run(w.env.ingot, "build", MODEL, code=2, text="--output")
     w.run(w.env.ingot, "run", MODEL, "--library", "x.so", code=2, text="--engine c")

@@ -154,7 +154,7 @@ def others(c):
     c.run("compile", MODEL, "-d", "batch=1", "-o", "d.igb")
     c.run("inspect", "d.igb", "--html", "r.html", code=3, text="bytecode")
     c.run("inspect", MODEL, "--bench", code=2, text="--html")
-    c.run("inspect", MODEL, "--html", "nowhere/r.html", code=5, text="nowhere/")
+    c.run("inspect", MODEL, "--html", "d.igb/r.html", code=5, text="is not a directory")
     c.run("inspect", MODEL, "--html", "r.html", "--json", code=2, text="--json")
     shutil.copy(MODEL, c.path("m.html"))
     c.run("inspect", "m.html", "--html", "m.html", code=2, text="would be replaced")

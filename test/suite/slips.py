@@ -90,7 +90,7 @@ def models_stay(c):
 def folders(c):
     """A place that takes no file, whichever it is: one exit code."""
     c.run("inspect", MODEL, "--html", "/", code=5, text="is a directory")
-    c.run("inspect", MODEL, "--html", "nowhere/page.html", code=5, text="cannot write")
+    c.run("inspect", MODEL, "--html", "/dev/null/page.html", code=5, text="cannot write")
 
 
 def bytes_already(c):
