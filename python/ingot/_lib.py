@@ -139,6 +139,14 @@ def said(text: bytes | None) -> str:
     return (text or b"").decode("utf-8", "replace")
 
 
+def chars(text: str | bytes) -> bytes:
+    """For a parameter that ends at its first NUL byte in C."""
+    raw = text if isinstance(text, bytes) else text.encode()
+    if b"\0" in raw:
+        raise ValueError(f"expected a path or name without NUL bytes, found {raw!r}")
+    return raw
+
+
 class Model:
     """One Ingot: a model and everything made from it. Not for two threads at a time."""
 
@@ -166,6 +174,9 @@ class Model:
 
     def call(self, function: str, *arguments: Any) -> None:
         """ingot_FUNCTION of this model; what it complains of is raised."""
+        for x in arguments:
+            if isinstance(x, bytes) and x is not self.source:
+                chars(x)
         code = getattr(self.lib, "ingot_" + function)(self.m, *arguments)
         if code:
             self.fail(code)

@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from ._lib import C, Call, Memory, Model, Room, Tensor, Usage, said
+from ._lib import C, Call, Memory, Model, Room, Tensor, Usage, chars, said
 from ._types import DTYPES, NAMES, STORED
 
 
@@ -20,7 +20,7 @@ def describe(name: str, x: np.ndarray) -> Tensor:
     if x.dtype not in NAMES:
         raise Usage(f"input '{name}': no arrays of {x.dtype} are taken")
     dim = (ctypes.c_int64 * x.ndim)(*x.shape)
-    return Tensor(name.encode(), NAMES[x.dtype].encode(), x.ndim, dim, x.__array_interface__["data"][0], x.nbytes)
+    return Tensor(chars(name), NAMES[x.dtype].encode(), x.ndim, dim, x.__array_interface__["data"][0], x.nbytes)
 
 
 def stored(x: np.ndarray) -> np.ndarray:
@@ -149,12 +149,12 @@ class Program:
 
     def emit_c(self, name: str) -> tuple[str, str]:
         with self.lock:
-            source, header = self.model.text("emit_c", ctypes.byref(C(name=name.encode())), count=2)
+            source, header = self.model.text("emit_c", ctypes.byref(C(name=chars(name))), count=2)
         return source, header
 
     def write_c(self, name: str, source: str, header: str, weights: str) -> None:
         with self.lock:
-            self.model.call("write_c", ctypes.byref(C(name=name.encode())), source.encode(), header.encode(), weights.encode())
+            self.model.call("write_c", ctypes.byref(C(name=chars(name))), source.encode(), header.encode(), weights.encode())
 
     def abandon(self) -> None:
         """Of another process: its threads are not here, so that it cannot be ended."""

@@ -36,6 +36,7 @@ typedef struct Judge {
   VEC(Use) use;
   Map uses; /* buffer, loop -> 1 + use */
   u32 in;
+  KernelTouches *touches;
 } Judge;
 
 static void meet(Judge *o, BufId b, bool write) {
@@ -101,12 +102,16 @@ static bool collide(Judge *o, const Stay *a, const Stay *b) {
   StmtId kernel = b->first < o->point.n ? o->point.at[b->first] : 0;
   bool handed = a->last == b->first && a->first < b->first && x == y && a->size == b->size;
   return !handed || prog_stmt(o->p, kernel)->kind != ST_kernel ||
-         !mem_in_place(o->p, kernel, a->root, b->root);
+         !mem_in_place(o->touches, kernel, a->root, b->root);
 }
 
 bool mem_collision(Prog *p, BufId *a, BufId *b) {
   Arena *tmp = &p->c->scratch;
-  Judge o = {.p = p, .a = tmp, .need = NEWS(tmp, Stay, p->buf.n), .uses = map_new(tmp)};
+  Judge o = {.p = p,
+             .a = tmp,
+             .need = NEWS(tmp, Stay, p->buf.n),
+             .uses = map_new(tmp),
+             .touches = mem_touches(p, tmp)};
   *vec_push(tmp, &o.round) = (Round){0, 0, 0};
   for (BufId i = 1; i < p->buf.n; i++) {
     Sym sym;

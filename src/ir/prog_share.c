@@ -1,45 +1,50 @@
 /* prog_share.c: may the result of a kernel lie where one of its operands lies?
  *
  * In: a kernel, two buffers of equal shape. Out: yes if every element of the operand is read for
- * the last time before its place is written. Method: each load of the operand is compared with each
- * store of the result. Let C be the loops around both. In one iteration of C the load must come
- * first in the text. Different iterations of C must touch different elements: each counter of C has
- * to appear in an index that is the same expression in both and takes each value only once.
- * Softmax, layer norm and all maps pass; transposes, products and stencils do not.
+ * the last time before its place is written. Method: one walk lists the loads and stores of a
+ * kernel by buffer; the list is kept until another kernel is asked for, so a kernel with n buffers
+ * is walked once, not n * n times. Each load of the operand is compared with each store of the
+ * result. Let C be the loops around both. In one iteration of C the load must come first in the
+ * text. Different iterations of C must touch different elements: each counter of C has to appear in
+ * an index that is the same expression in both and takes each value only once. Softmax, layer norm
+ * and all maps pass; transposes, products and stencils do not.
  */
 #include "ir/prog_mem.h"
 
 typedef struct PlaceTouch {
-  BufId buf;
+  BufId buf, root;
   const ExprId *idx;
   u32 lanes;
   u32 order; /* of its statement */
+  u32 next;  /* 1 + the touch of this root before it; 0: none */
   bool store;
   Nesting at;
 } PlaceTouch;
 
-typedef struct PlaceShare {
+struct KernelTouches {
   Prog *p;
   Arena *a;
-  BufId from, to; /* roots */
+  StmtId kernel; /* 0: none was asked for yet */
   VEC(PlaceTouch) touch;
+  u32 *last; /* by root: 1 + its last touch */
   Nesting at;
   u32 order;
   bool deep; /* more loops than are looked at */
-} PlaceShare;
+};
 
-static void add(PlaceShare *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
+static void add(KernelTouches *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
   BufId root = prog_root(o->p, b);
-  if (root != o->from && root != o->to) return;
-  *vec_push(o->a, &o->touch) = (PlaceTouch){b, idx, lanes, o->order, store, o->at};
+  PlaceTouch *t = vec_push(o->a, &o->touch);
+  *t = (PlaceTouch){b, root, idx, lanes, o->order, o->last[root], store, o->at};
+  o->last[root] = o->touch.n;
 }
 
-static void look(PlaceShare *o, ExprId id) {
+static void look(KernelTouches *o, ExprId id) {
   for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
     if (w.e->kind == EX_load) add(o, w.e->ref, w.e->arg, w.e->lanes, false);
 }
 
-static void walk(PlaceShare *o, StmtId first) {
+static void walk(KernelTouches *o, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     bool loop = s->kind == ST_for || s->kind == ST_while;
@@ -61,7 +66,7 @@ static void walk(PlaceShare *o, StmtId first) {
 
 /* e: an index that is the same expression in the load and in the store. Marks the loops whose
  * iterations it tells apart: no two values of their counters give the same index. */
-static void separate(PlaceShare *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
+static void separate(KernelTouches *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
   Steps s;
   if (ep->kind == EX_var) { /* also with bounds that are not known */
@@ -92,7 +97,7 @@ static bool once(Prog *p, StmtId loop) {
 
 /* Is every element loaded, for the last time, before the store writes its place? The method above.
  */
-static bool in_order(PlaceShare *o, const PlaceTouch *load, const PlaceTouch *store) {
+static bool in_order(KernelTouches *o, const PlaceTouch *load, const PlaceTouch *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
   bool distinct[MEM_NEST] = {0};
   if (load->order > store->order || x->rank != y->rank || x->dt != y->dt) return false;
@@ -111,20 +116,30 @@ static bool in_order(PlaceShare *o, const PlaceTouch *load, const PlaceTouch *st
   return true;
 }
 
-bool mem_in_place(Prog *p, StmtId kernel, BufId from, BufId to) {
-  Mark mark = arena_mark(&p->c->scratch);
-  PlaceShare o = {.p = p, .a = &p->c->scratch, .from = from, .to = to};
-  walk(&o, prog_stmt(p, kernel)->body);
-  bool ok = !o.deep;
-  for (u32 i = 0; ok && i < o.touch.n; i++) {
-    const PlaceTouch *x = &o.touch.at[i];
-    if (prog_root(p, x->buf) != from) continue;
-    if (x->store) ok = false;
-    for (u32 k = 0; ok && k < o.touch.n; k++) {
-      const PlaceTouch *y = &o.touch.at[k];
-      if (y->store && prog_root(p, y->buf) == to) ok = in_order(&o, x, y);
+KernelTouches *mem_touches(Prog *p, Arena *a) {
+  KernelTouches *o = NEW(a, KernelTouches);
+  *o = (KernelTouches){.p = p, .a = a, .last = NEWS(a, u32, p->buf.n)};
+  return o;
+}
+
+static void list_touches(KernelTouches *o, StmtId kernel) {
+  for (u32 i = 0; i < o->touch.n; i++) o->last[o->touch.at[i].root] = 0;
+  o->touch.n = o->order = o->at.n = 0;
+  o->deep = false;
+  o->kernel = kernel;
+  walk(o, prog_stmt(o->p, kernel)->body);
+}
+
+bool mem_in_place(KernelTouches *o, StmtId kernel, BufId from, BufId to) {
+  if (o->kernel != kernel) list_touches(o, kernel);
+  if (o->deep) return false;
+  for (u32 i = o->last[from]; i; i = o->touch.at[i - 1].next) {
+    const PlaceTouch *x = &o->touch.at[i - 1];
+    if (x->store) return false;
+    for (u32 k = o->last[to]; k; k = o->touch.at[k - 1].next) {
+      const PlaceTouch *y = &o->touch.at[k - 1];
+      if (y->store && !in_order(o, x, y)) return false;
     }
   }
-  arena_rewind(&p->c->scratch, mark);
-  return ok;
+  return true;
 }

@@ -28,6 +28,7 @@ FAMILIES = {
     "models": lambda n: lines("model M@ { layers { dense(2, 2) } }\n", n),
     "layers": lambda n: "model M { layers { " + "dense(2, 2) " * n + "} }\n",
     "globals": lambda n: lines("let g@ = 0\nfn f@() { g@ = g@ + 1 }\n", n),
+    "derivative": lambda n: f"fn f(x: float) -> float {{\n    let y = x\n    for i in 0..{n} {{ y = y * 1.00001 + x * 0.001 }}\n    y\n}}\nprint(autograd(f, 0.5))\n",
     "tensors": lambda n: "let t = tensor([1.0])\n" + "t = t + 1.0\n" * n,
 }
 

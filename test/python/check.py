@@ -203,6 +203,10 @@ def errors():
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, march="no-such-cpu", dims={"batch": 1}), "no target")
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"bach": 1}))
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": 1}, engine="steam"), "steam")
+    for call in (lambda: ingot.compile(DIGITS + "\0.txt"), lambda: ingot.compile(DIGITS, dims={"batch\0x": 1}), lambda: ingot.compile(DIGITS, dims={"batch": 1}, march="native\0x"),
+                 lambda: ingot.compile(DIGITS, dims={"batch": 1}, engine="vm").write_c(os.path.join(FOLDER, "nul.c\0.c"))):
+        raises(ValueError, call, "NUL")
+    assert not os.path.exists(os.path.join(FOLDER, "nul.c"))
     net = ingot.compile(model("two"))
     a = numbers(2, 3)
     raises(ingot.BadInput, lambda: net(a, numbers(3, 2)), "f32[2,3]", "f32[3,2]")

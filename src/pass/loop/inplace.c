@@ -78,7 +78,10 @@ static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
     const RootUse *u = access_root(&s->at[i], state);
     if (s->top.at[i] && i != c && u && (u->write || i > k)) return false;
   }
-  return mem_in_place(s->p, s->top.at[k], state, temp);
+  Mark mark = arena_mark(&s->p->c->scratch);
+  bool may = mem_in_place(mem_touches(s->p, &s->p->c->scratch), s->top.at[k], state, temp);
+  arena_rewind(&s->p->c->scratch, mark);
+  return may;
 }
 
 /* In one statement of the program. All of them for each state would take the square of both. */

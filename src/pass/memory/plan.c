@@ -31,6 +31,7 @@ typedef struct PlaceSharing {
   Prog *p;
   Lives *l;
   u32 *into; /* by life: another whose place it has, or itself */
+  KernelTouches *touches;
 } PlaceSharing;
 
 /* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
@@ -43,7 +44,8 @@ static bool take_over(PlaceSharing *o, u32 from, u32 to) {
   if (x == to || a->last != b->first || a->first >= a->last || a->size != b->size || !b->size)
     return false;
   if (b->first == b->last) return false;
-  if (!mem_in_place(o->p, o->l->point[b->first], o->l->root[from], o->l->root[to])) return false;
+  if (!mem_in_place(o->touches, o->l->point[b->first], o->l->root[from], o->l->root[to]))
+    return false;
   o->into[to] = x;
   a->last = b->last;
   b->first = 1; /* takes no room of its own */
@@ -100,7 +102,7 @@ void plan(Prog *p) {
   mem_sweep(p);
   if (!bounded(p)) return;
   Lives l = live_find(p, &p->c->scratch);
-  PlaceSharing o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1)};
+  PlaceSharing o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1), mem_touches(p, &p->c->scratch)};
   share(&o);
   PlaceResult r = place_items(l.item, l.n, PLACE_BUDGET, &p->c->scratch);
   put_state_first(p, &l);
@@ -161,7 +163,7 @@ PlanReport plan_report(Prog *p, Arena *a) {
   Lives l = live_find(p, a);
   for (u32 k = 0; k < l.npoint; k++) r.kernels += prog_stmt(p, l.point[k])->kind == ST_kernel;
   for (u32 i = 0; i < l.n; i++) r.naive += l.item[i].size;
-  share(&(PlaceSharing){p, &l, NEWS(a, u32, l.n + 1)});
+  share(&(PlaceSharing){p, &l, NEWS(a, u32, l.n + 1), mem_touches(p, a)});
   u32 at = find_peak(&l, &r.bound, a);
   list_peak(&l, at, &r, a);
   const Stmt *s = l.npoint ? prog_stmt(p, l.point[at]) : NULL;
