@@ -584,11 +584,10 @@ const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none *
 
 /* The program as LLVM is given it, for the target that is set (else this machine). */
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n);
-/* Engines c and jit keep compiled code in this folder and take it from there; "": in
- * ~/.cache/ingot. NULL: engine c does so in ~/.cache/ingot unless the environment has
- * INGOT_CACHE=0, and a folder that cannot be used is not an error. Code is taken only from files
- * that belong to the user and that nobody else can write. ingot_load_code: ingot_ready of engine c
- * if its code is kept there; *found 0: it is not, and nothing was compiled. */
+/* Engines c and jit cache compiled code in this folder; "": in ~/.cache/ingot. NULL: engine c uses
+ * ~/.cache/ingot unless INGOT_CACHE=0, and a folder that cannot be used is not an error. Code is
+ * loaded only from files that other users cannot write. ingot_load_code: ingot_ready of engine c if
+ * its code is cached; otherwise sets *found to 0 and compiles nothing. */
 IngotStatus ingot_keep_code(Ingot *m, const char *folder);
 IngotStatus ingot_load_code(Ingot *m, int *found);
 uint32_t ingot_llvm(void); /* the LLVM that engine jit uses, 14 to 19; 0: there is none */

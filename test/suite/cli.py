@@ -75,7 +75,7 @@ def usage(c):
             c.run("run", MODEL, flag, value, code=2, text=f"{flag} {value}: expected a whole number from ")
     c.run("run", MODEL, "--seed=0xff", "--threads", "64", "--threads-grain", "1000000000")
     c.run("run", MODEL, "--seed=18446744073709551615")
-    c.run("run", MODEL, "-o", "out.npy", code=2, text="expected FILE.npz or a directory")
+    c.run("run", MODEL, "-o", "out.npyz", code=2, text="expected FILE.npz, FILE.npy")
 
 
 def texts(c):
@@ -283,7 +283,7 @@ def wrong_arrays(c):
 
 def outputs(c):
     """Where output cannot be written nothing is left, and the old file stays."""
-    c.run("run", MODEL, "--output", "no/such/folder/y.npz", code=(2, 5))
+    c.run("run", MODEL, "--output", "/proc/no/such/folder/y.npz", code=(2, 5))
     c.run("run", MODEL, "--output", "/dev/full", code=(2, 5))
     with open(c.path("keep.npz"), "wb") as f:
         f.write(b"old")
