@@ -18,7 +18,8 @@ static void bake_prompt(Ingot *m, const char *path) {
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "a prompt must be named before the model is imported");
   File f = file_read(c, path);
-  size_t n = f.n;
+  size_t mark = utf8_mark(f.at, f.n), n = f.n - mark;
+  f.at += mark;
   while (n && (f.at[n - 1] == '\n' || f.at[n - 1] == '\r')) n--;
   if (!n) fail(c, ERR_input, LOC_NONE, "%s: the prompt is empty", path);
   if (memchr(f.at, 0, n)) fail(c, ERR_input, LOC_NONE, "%s: a prompt has no zero in it", path);

@@ -99,6 +99,10 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
     s.at = f.n ? f.at : (const u8 *)"";
     s.n = f.n;
   }
+  /* Of a text: the length at the start of a safetensors file has zeros. */
+  size_t mark = memchr(s.at, 0, s.n < 8 ? s.n : 8) ? 0 : utf8_mark(s.at, s.n);
+  s.at += mark;
+  s.n -= mark;
   m->opened.source = s;
   if (!text_begins(s.at, s.n, "prog") && !api_is_bytecode(m))
     m->opened.reader = reader_open(c, &m->opened.source, &m->opened.model);

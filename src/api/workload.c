@@ -103,7 +103,7 @@ static void add_prompts(Ctx *c, ProductBuild *b, const char *path, Text *key) {
   if (ends_with(path, ".json")) {
     add_strings(c, b, json_read(c, f.at, f.n, loc, &c->keep).root, key);
   } else {
-    for (size_t i = 0, n; i < f.n; i += n + 1) {
+    for (size_t i = utf8_mark(f.at, f.n), n; i < f.n; i += n + 1) {
       n = 0;
       while (i + n < f.n && f.at[i + n] != '\n') n++;
       add_prompt(c, b, (const char *)f.at + i, n, key);

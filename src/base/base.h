@@ -196,6 +196,8 @@ bool str_is(const Ctx *c, Str s, const char *cstr);
 bool ends_with(const char *s, const char *end);
 size_t utf8_bytes(const char *at, size_t n); /* of the first character; 0: not well-formed */
 bool utf8_valid(const char *at, size_t n);
+size_t utf8_mark(const void *at,
+                 size_t n); /* bytes of the byte order mark it begins with: 3, or 0 */
 Text text_new(Arena *a);
 void text_put(Text *t, const void *at, size_t n);
 void text_puts(Text *t, const char *cstr);

@@ -249,6 +249,10 @@ size_t utf8_bytes(const char *at, size_t n) {
   return more + 1;
 }
 
+size_t utf8_mark(const void *at, size_t n) {
+  return n >= 3 && !memcmp(at, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
 bool utf8_valid(const char *at, size_t n) {
   for (size_t i = 0, k; i < n; i += k)
     if (!(k = utf8_bytes(at + i, n - i))) return false;

@@ -38,8 +38,9 @@ static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
     *s = INGOT_SYSTEM;
     return NULL;
   }
+  size_t mark = bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* byte order mark */
   *s = ingot_open_vocab(m, a->model);
-  if (!*s) *s = ingot_tokenize(m, text, bytes, 0, &found, n);
+  if (!*s) *s = ingot_tokenize(m, text + mark, bytes - mark, 0, &found, n);
   free(text);
   int32_t *ids = *s ? NULL : malloc((*n + 1) * sizeof *ids);
   if (!*s && !ids) *s = INGOT_SYSTEM;

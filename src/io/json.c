@@ -342,7 +342,7 @@ static Json value(JsonReader *r) {
 }
 
 JsonDoc json_read(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
-  JsonReader r = {.c = c, .a = a, .loc = loc, .base = at, .end = n};
+  JsonReader r = {.c = c, .a = a, .loc = loc, .base = at, .pos = utf8_mark(at, n), .end = n};
   if (n > JSON_MAX_BYTES) fail(c, ERR_unsupported, loc, "JSON of %zu bytes", n);
   skip(&r);
   Json *root = NEW(a, Json);

@@ -74,7 +74,10 @@ static bool is_blank(const u8 *at, const u8 *end) {
 /* Numbers with commas between them: a row in each line, the first of which may be names. One column
  * is a list. */
 static Lazy *read_csv(Eval *ev, const char *path, const File *f) {
-  CsvText t = {.ev = ev, .path = path, .at = f->at, .end = (const u8 *)f->at + f->n};
+  CsvText t = {.ev = ev,
+               .path = path,
+               .at = f->at + utf8_mark(f->at, f->n),
+               .end = (const u8 *)f->at + f->n};
   Mark mark = arena_mark(&ev->stack);
   i64 rows = 0;
   while (t.at < t.end) {

@@ -94,7 +94,25 @@ def folders(c):
     c.run("inspect", "nothing", code=(4, 5), text="directory")
 
 
-CASES = (contents, broken, folders)
+def marks(c):
+    """A UTF-8 byte order mark in front of a text changes nothing: programs, modules, tables, text forms, JSON."""
+    def put(name, text):
+        with open(c.path(name), "wb") as f:
+            f.write(b"\xef\xbb\xbf" + text.encode())
+
+    put("part.ch", "fn two() -> int { 2 }\n")
+    put("x.csv", "1,2\n3,4\n")
+    put("main.ch", 'import "part.ch" as part\nprint(part.two())\nprint(sum(load_data("x.csv")))\n')
+    want(c.run("run", "main.ch").out == b"2\n10.0\n", "a program with a mark")
+    put("bad.ch", "let x = y\n")
+    want("bad.ch:1:9:" in c.run("check", "bad.ch", code=4).text(), "the place of an error")
+    put("g.ing", 'graph g (%1 "x": f32[2]) {\n  %2 "y": f32[2] = neg(%1)\n  return %2 "y"\n}\n')
+    c.run("run", "g.ing")
+    put("tokenizer.json", '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}}')
+    want(c.run("tokenize", "tokenizer.json", "--text", "ba").out.split() == [b"1", b"0"], "a tokenizer with a mark")
+
+
+CASES = (contents, broken, folders, marks)
 
 
 def tests(env):
