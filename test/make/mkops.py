@@ -33,6 +33,7 @@ class Case:
     judge: str = "ort"           # or "onnx"
     expect: list | None = None   # outputs, when no judge is asked
     shown: list | None = None    # outputs of the model; all of the node when not given
+    floats: tuple = ()           # outputs declared as f32, where the judge cannot infer their type
     rtol: float = 1e-4
     atol: float = 1e-5
     text: str | None = None      # a whole graph in onnx's own notation, instead of one node
@@ -46,7 +47,8 @@ class Case:
             return onnx.parser.parse_model(f"<ir_version: 10, opset_import: {sets}>\n{self.text}")
         node = helper.make_node(self.op, self.inputs, self.outputs, domain=self.domain, **self.attrs)
         ins = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in self.data.items()]
-        outs = [helper.make_empty_tensor_value_info(o) for o in self.shown or self.outputs if o]
+        outs = [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, None) if o in self.floats else helper.make_empty_tensor_value_info(o)
+                for o in self.shown or self.outputs if o]
         graph = helper.make_graph([node], "g", ins, outs, [numpy_helper.from_array(v, k) for k, v in self.init.items()])
         sets = {"": self.opset, "com.microsoft": 1, "ai.onnx.ml": self.ml}
         return helper.make_model(graph, opset_imports=[helper.make_opsetid(k, v) for k, v in sets.items()], ir_version=10)

@@ -26,7 +26,8 @@ def multi(M, f, rng):
     base = {"q": f(B, S, H), "k": f(B, L, H), "v": f(B, L, H)}
 
     def A(name, inputs, more=(), outputs=("y",), **attrs):
-        return M("multi_" + name, "MultiHeadAttention", ["q", "k", "v", *inputs], list(outputs), base | dict(more), attrs={"num_heads": N} | attrs)
+        return M("multi_" + name, "MultiHeadAttention", ["q", "k", "v", *inputs], list(outputs), base | dict(more), attrs={"num_heads": N} | attrs,
+                 floats=("qk",))
     yield A("plain", [])
     yield A("bias", ["b"], {"b": f(3 * H)})
     yield A("narrow", ["b"], {"v": f(B, L, 6), "b": f(30)})
@@ -37,6 +38,10 @@ def multi(M, f, rng):
     past = {"k": f(B, S, H), "v": f(B, S, H), "pk": f(B, N, 3, 4), "pv": f(B, N, 3, 4)}
     yield A("past", ["", "", "", "pk", "pv"], past, ("y", "ok", "ov"), unidirectional=1)
     yield A("heads", [], {"k": f(B, N, L, 4), "v": f(B, N, L, 4)})
+    shown = ("y", "", "", "qk")  # the scores before the softmax
+    yield A("qk", [], outputs=shown, scale=0.3)
+    yield A("qk_mask", ["b", "m", "a"], {"b": f(3 * H), "m": np.array([3, 6], np.int32), "a": f(1, N, S, L)}, shown)
+    yield A("qk_past", ["", "", "", "pk", "pv"], past, ("y", "ok", "ov", "qk"), unidirectional=1)
 
 
 def rotary(M, f, rng):

@@ -75,6 +75,12 @@ def products(M, f, u, s, rng):
             {"x": u(B, S, H), "p": f(2, B, n, 3, 4)}, init, {"num_heads": n, "unidirectional": 1})
 
 
+# Values of the codes of FP4 and NF4 (bitsandbytes), as QLoRA defines them.
+BNB4 = np.array([[0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4, 0, -1 / 192, -2 / 3, -1, -1 / 3, -1 / 2, -1 / 6, -1 / 4],
+                 [-1, -0.6961928, -0.52507305, -0.3949175, -0.28444138, -0.18477343, -0.091050036, 0, 0.0795803, 0.1609302, 0.2461123,
+                  0.33791524, 0.44070983, 0.562617, 0.72295684, 1]], np.float32)
+
+
 def blocks(M, f, u, rng):
     n = 6
     for bits in (2, 4, 8):
@@ -93,6 +99,20 @@ def blocks(M, f, u, rng):
     yield M("nbits_bias", "MatMulNBits", ["a", "b", "s", "", "", "c"], ["y"], {"a": f(2, 3, 32)}, init, attrs, rtol=1e-3, atol=1e-3)
     init = {"b": u(n, 2, 8), "s": np.abs(f(n, 2)) * F(.1), "g": rng.permutation(np.repeat([0, 1], 16)).astype(np.int32)}
     yield M("nbits_order", "MatMulNBits", ["a", "b", "s", "", "g"], ["y"], {"a": f(2, 3, 32)}, init, attrs, rtol=1e-3, atol=1e-3)
+    for kind, name in enumerate(("fp4", "nf4")):
+        for k, block, turn in ((32, 16, 1), (21, 16, 1), (20, 64, 0), (33, 32, 0)):  # blocks may cross rows, and the last may be short
+            init = {"b": u((n * k + 1) // 2), "s": np.abs(f((n * k + block - 1) // block))}
+            attrs = {"N": n, "K": k, "block_size": block, "quant_type": kind, "transB": turn}
+            a = f(2, 3, k if turn else n)
+            if not turn:  # ONNX Runtime 1.31 ignores transB on CPUs and reads outside of the weights
+                codes = np.stack([init["b"] >> 4, init["b"] & 15], 1).reshape(-1)[:n * k]
+                w = BNB4[kind][codes] * np.repeat(init["s"], block)[:n * k]
+            yield M(f"bnb4_{name}_{k}_{turn}", "MatMulBnb4", ["a", *init], ["y"], {"a": a}, init, attrs, compiled=k == 21,
+                    expect=None if turn else [a @ w.reshape(n, k)])
+    init, attrs = {"b": u(96), "s": np.abs(f(12))}, {"N": n, "K": 32, "block_size": 16, "quant_type": 1}
+    yield M("bnb4_block", "MatMulBnb4", ["a", *init], ["y"], {"a": f(3, 32)}, init, attrs | {"block_size": 24}, refuse="block_size is 24")
+    yield M("bnb4_kind", "MatMulBnb4", ["a", *init], ["y"], {"a": f(3, 32)}, init, attrs | {"quant_type": 2}, refuse="quant_type is 2")
+    yield M("bnb4_sizes", "MatMulBnb4", ["a", *init], ["y"], {"a": f(3, 32)}, init, attrs | {"N": n + 1}, refuse="expected weights u8[112]")
     for bits in (4, 8):
         for zero in (0, 1):
             init = {"s": np.abs(f(10, 2)) * F(.1)} | ({"z": u(10, (2 * bits + 7) // 8)} if zero else {})

@@ -215,6 +215,74 @@ def sums(env):
         raise Fail(f"{text.count('fmla')} instructions for {12 * 8 * 2} sums, {text.count('ig_fma')} calls")
 
 
+# ---- kernels that gcc compiles in reasonable time ----
+
+def numbers(n):
+    return ", ".join(str((k * 37) % 19 - 9) for k in range(n))
+
+
+def window(group, pad):
+    return f"{{group = {group}, stride = [1,1], dilation = [1,1], pad_lo = [{pad},{pad}], pad_hi = [{pad},{pad}]}}"
+
+
+# A depthwise int8 convolution with TFLite's requantization: the sign of the sum selects the rounding term.
+DEPTHWISE = f"""graph (%x "x": i8[1,112,14,14]) {{
+  %w: i32[112,1,5,5] = const {{{numbers(2800)}}}
+  %b: i32[112,1,1] = const {{{numbers(112)}}}
+  %k: f32[112,1,1] = const {{{numbers(112)}}}
+  %z: i32[] = const {{0}}
+  %up: f32[112,1,1] = const {{{numbers(112)}}}
+  %down: f32[] = const {{0.49}}
+  %1: i32[1,112,14,14] = cast(%x) {{to = i32}}
+  %2: i32[1,112,14,14] = conv(%1, %w) {window(112, 2)}
+  %3: i32[1,112,14,14] = add(%2, %b)
+  %4: f32[1,112,14,14] = cast(%3) {{to = f32}}
+  %5: f32[1,112,14,14] = mul(%4, %k)
+  %6: bool[1,112,14,14] = lt(%3, %z)
+  %7: f32[1,112,14,14] = select(%6, %down, %up)
+  %8: f32[1,112,14,14] = add(%5, %7)
+  %9: f32[1,112,14,14] = floor(%8)
+  %y: i8[1,112,14,14] = cast(%9) {{to = i8, sat = 1}}
+  return %y "y"
+}}
+"""
+# A convolution with 16-bit activations whose rows fill 15 of 16 lanes.
+PARTIAL = f"""graph (%x "x": f32[1,16,15,15]) {{
+  %w: f32[64,16,3,3] = const {{{numbers(9216)}}}
+  %b: f32[64,1,1] = const {{{numbers(64)}}}
+  %s: f32[] = const {{0.01}}
+  %1: f32[1,64,15,15] = conv(%x, %w) {window(1, 1)}
+  %2: f32[1,64,15,15] = add(%1, %b)
+  %3: f32[1,64,15,15] = div(%2, %s)
+  %4: f32[1,64,15,15] = round(%3)
+  %5: u16[1,64,15,15] = cast(%4) {{to = u16, sat = 1}}
+  %6: f32[1,64,15,15] = cast(%5) {{to = f32}}
+  %y: f32[1,64,15,15] = mul(%6, %s)
+  return %y "y"
+}}
+"""
+LARGEST, GCC_SECONDS = 60000, 3  # bytes of C text of a function; CPU seconds (0.6 on the machine that measured it, 6 to 7 before)
+
+
+def kernel_size(env, text, name):
+    """The epilogue of a kernel is vector code, not one copy per lane, and no convolution is computed twice."""
+    folder = env.scratch("vectors", "size-" + name)
+    path, made = os.path.join(folder, "g.ing"), os.path.join(folder, "g.c")
+    with open(path, "w") as f:
+        f.write(text)
+    got = run([env.need_ingot(), "compile", path, "--march", "avx512", "-o", made, "--quiet"], 60)
+    if got.rc:
+        raise Fail(f"{explain(got)}: {tail(got.text())}")
+    with open(made) as f:
+        sizes = [len(x) for x in re.findall(r"\nstatic [^;{}]*\([^;{}]*\) \{\n.*?\n\}\n", f.read(), re.S)]
+    if max(sizes) > LARGEST:
+        raise Fail(f"the largest function has {max(sizes)} bytes of C, expected at most {LARGEST}")
+    need("gcc")
+    got = run(["sh", "-c", f'ulimit -t {GCC_SECONDS} && exec gcc -std=c99 -O2 -c "$0" -o "$0.o"', made], 120)
+    if got.rc:
+        raise Fail(f"gcc -O2 needs more than {GCC_SECONDS} s of CPU, or failed: {explain(got)}: {tail(got.text())}")
+
+
 def tests(env):
     out = [Test(f"vectors/{n}", lambda n=n, b=b: build(env, n, *b), cost=30) for n, b in BUILDS.items()]
     for target in ("avx2", "scalar"):
@@ -227,4 +295,6 @@ def tests(env):
     out.append(Test("vectors/held", lambda: held(env)))
     out.append(Test("vectors/roots", lambda: roots(env)))
     out.append(Test("vectors/sums", lambda: sums(env)))
+    for name, text in (("depthwise", DEPTHWISE), ("partial", PARTIAL)):
+        out.append(Test(f"vectors/kernel-size-{name}", lambda n=name, t=text: kernel_size(env, t, n), cost=2))
     return out

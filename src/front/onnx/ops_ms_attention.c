@@ -7,6 +7,7 @@
  */
 #include "front/onnx/builder.h"
 
+#include <float.h>
 #include <math.h>
 
 typedef struct Heads {
@@ -48,14 +49,16 @@ static Val lower(Build *b, Val s, Val mask) {
   return mask ? mk_add(b->g, s, mk_select(b->g, mask_keeps(b, mask, s), zero, low)) : s;
 }
 
-/* softmax(q . k * scale + bias, masked) . v, [batch, length, heads * size]. */
-static Val attend(Build *b, const Heads *h, Val bias, Val mask, Dim past) {
+/* softmax(q . k * scale + bias, masked) . v, [batch, length, heads * size]. scores: receives the
+ * operand of the softmax, hidden entries as the lowest finite number; NULL: not wanted. */
+static Val attend(Build *b, const Heads *h, Val bias, Val mask, Dim past, Val *scores) {
   Graph *g = b->g;
   Val s = attn_scores(g, h->q, h->k, on_float(b, "scale", 0));
   if (bias) s = mk_add(g, s, mk_cast(g, bias, on_dtype(b, s)));
   s = lower(b, s, mask);
   if (on_int(b, "unidirectional", 0))
     s = attn_hide(g, s, attn_window(g, s, mk_extent(g, past, DT_i64), -1, 0));
+  if (scores) *scores = mk_max(g, s, mk_like(g, s, -FLT_MAX));
   return attn_merge(g, attn_mix(g, attn_softmax(g, s), h->v));
 }
 
@@ -115,7 +118,7 @@ void on_projected_attention(Build *b, Val x, u32 mask, u32 past, u32 bias, DType
   three_sizes(b, x, size);
   Heads h = split_projection(b, x, size, heads_attr(b, "num_heads"));
   Dim before = append_past(b, &h, on_opt(b, past), dt, 1);
-  b->out[0] = mk_cast(b->g, attend(b, &h, on_opt(b, bias), on_opt(b, mask), before), dt);
+  b->out[0] = mk_cast(b->g, attend(b, &h, on_opt(b, bias), on_opt(b, mask), before, NULL), dt);
 }
 
 void build_ms_attention(Build *b) {
@@ -179,9 +182,8 @@ void build_multihead(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0));
   refuse(b, 8, "past_sequence_length");
   refuse(b, 9, "cache_indirection");
-  if (on_wants(b, 3)) on_unsupported(b, "the output qk");
   Heads h = multihead_read(b);
-  Val *kv[2] = {&h.k, &h.v};
+  Val qk, *kv[2] = {&h.k, &h.v};
   Dim past = 0;
   for (u32 i = 0; i < 2; i++) {
     if (on_has(b, 6 + i)) {
@@ -191,7 +193,8 @@ void build_multihead(Build *b) {
     }
     if (on_wants(b, 1 + i)) b->out[1 + i] = mk_cast(g, *kv[i], dt);
   }
-  b->out[0] = mk_cast(g, attend(b, &h, on_opt(b, 5), on_opt(b, 4), past), dt);
+  b->out[0] = mk_cast(g, attend(b, &h, on_opt(b, 5), on_opt(b, 4), past, &qk), dt);
+  if (on_wants(b, 3)) b->out[3] = mk_cast(g, qk, dt);
 }
 
 /* ---- RotaryEmbedding ---- */

@@ -543,6 +543,51 @@ void build_matmulnbits(Build *b) {
   on_give(b, y);
 }
 
+/* The values of codes 0 to 15 in units of a block's largest magnitude. */
+static const float bnb4_values[2][16] = {
+    {0, 0x1.555556p-8f, 0x1.555556p-1f, 1, 0x1.555556p-2f, 0.5f, 0x1.555556p-3f, 0.25f, -0.0f,
+     -0x1.555556p-8f, -0x1.555556p-1f, -1, -0x1.555556p-2f, -0.5f, -0x1.555556p-3f, -0.25f},
+    {-1, -0x1.647362p-1f, -0x1.0cd660p-1f, -0x1.946540p-2f, -0x1.23449ap-2f, -0x1.7a6a7ep-3f,
+     -0x1.74f0e2p-4f, 0, 0x1.45f5fep-4f, 0x1.4995c6p-3f, 0x1.f809bap-3f, 0x1.5a0674p-2f,
+     0x1.c34970p-2f, 0x1.200f56p-1f, 0x1.722766p-1f, 1}};
+
+/* Weights [n, k] of MatMulBnb4: the first of two codes has the high bits; blocks cross rows. */
+static Val bnb4_weights(Build *b, i64 n, i64 k, i64 block, bool nf4) {
+  Graph *g = b->g;
+  i64 all = n * k, bytes = (all + 1) / 2, blocks = (all + block - 1) / block;
+  Dim cut[2] = {bytes, 1}, flat[1] = {2 * bytes}, shape[2] = {n, k};
+  Val packed = on_in(b, 1), scale = on_wide(b, 2);
+  if (on_dtype(b, packed) != DT_u8 || on_rank(b, packed) != 1 || on_rank(b, scale) != 1 ||
+      on_static_dim(b, packed, 0) != bytes || on_static_dim(b, scale, 0) != blocks)
+    on_bad(b, "expected weights u8[%lld] and scales [%lld]", (long long)bytes, (long long)blocks);
+  Tensor *table = tensor_new(&b->c->work, DT_f32, (const i64[]){16}, 1);
+  for (u32 i = 0; i < 16; i++) tensor_set(table, i, (Scalar){.f = (double)bnb4_values[nf4][i]});
+  Val shift = mk_addk(g, mk_mulk(g, mk_iota(g, DT_i32, (const Dim[]){2}, 1, 0), -4), 4);
+  shift = mk_cast(g, shift, DT_u8);
+  Val code = mk_shr(g, mk_reshape(g, packed, cut, 2), shift);
+  code = mk_reshape(g, mk_and(g, code, mk_like(g, code, 15)), flat, 1);
+  Val values = mk_const(g, table), w = mk_gather(g, values, mk_cast(g, code, DT_i64), 0);
+  Val at = mk_iota(g, DT_i64, &all, 1, 0);
+  Val each = mk_gather(g, scale, mk_div(g, at, mk_scalar(g, DT_i64, (double)block)), 0);
+  w = mk_mul(g, mk_cast(g, mk_slice_axis(g, w, 0, 0, all), on_dtype(b, each)), each);
+  return mk_reshape(g, w, shape, 2);
+}
+
+/* y = x . w' or, with transB = 0, x . w. */
+void build_matmulbnb4(Build *b) {
+  Val x = on_wide(b, 0);
+  i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
+      kind = on_int(b, "quant_type", -1);
+  if (n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX) on_bad(b, "N and K must be positive");
+  if (block < 16 || block > INT32_MAX || (block & (block - 1)))
+    on_bad(b, "block_size is %lld, expected a power of 2 from 16 on", (long long)block);
+  if (kind != 0 && kind != 1)
+    on_bad(b, "quant_type is %lld, expected 0 (FP4) or 1 (NF4)", (long long)kind);
+  Val w = bnb4_weights(b, n, k, block, kind == 1);
+  if (on_int(b, "transB", 1)) w = mk_transpose(b->g, w, (const i64[]){1, 0});
+  on_give(b, mk_matmul(b->g, x, mk_cast(b->g, w, on_dtype(b, x))));
+}
+
 /* Rows of a table quantized in blocks; u8 holds several values along the last axis. */
 void build_gatherblockquantized(Build *b) {
   Graph *g = b->g;

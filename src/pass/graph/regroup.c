@@ -308,7 +308,8 @@ static i64 largest_magnitude(const Tensor *t) {
   return most;
 }
 
-/* f32(conv(bytes, w) + b) in groups -> conv(f32(bytes), f32(w)) + f32(b) */
+/* y = f32(conv(bytes, w) + b) in groups -> y = conv(f32(bytes), f32(w)) + f32(b)
+ * conv(bytes, w) + b                    -> i32(y) */
 static bool in_floats(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *cast = graph_node(g, id);
@@ -330,7 +331,7 @@ static bool in_floats(Edit *e, NodeId id) {
   i64 above = hi.i - zero, below = zero - lo.i;
   if (!is_exact(w, above > below ? above : below, bias)) return true;
   Node n = *conv;
-  Val add = sum ? sum->in[1] : 0;
+  Val add = sum ? sum->in[1] : 0, ints = cast->in[0];
   g->loc = cast->loc;
   Val x = mk_cast(g, n.in[0], DT_f32), k = mk_cast(g, n.in[1], DT_f32);
   Val y = graph_node(g, graph_add(g, OP_conv, (Val[]){x, k}, 2, n.attr, n.nattr))->out[0];
@@ -338,6 +339,9 @@ static bool in_floats(Edit *e, NodeId id) {
     Val bias_f32 = mk_cast(g, add, DT_f32);
     y = mk_map2(g, OP_add, y, bias_f32);
   }
+  /* Later readers of the integers, such as the sign that decides how TFLite rounds, convert the
+   * exact floats. Otherwise the convolution would run twice. */
+  edit_replace(e, ints, mk_cast(g, y, DT_i32));
   return !edit_swap(e, id, y);
 }
 

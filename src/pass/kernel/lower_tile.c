@@ -143,10 +143,10 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
                             ex_int(p, t->at.from));
   bool whole = valid == t->lanes && t->store.is_wide;
+  bool finishes = t->lanes > 1 && t->store.finish_is_wide && !t->bytes.sum_in_f32 &&
+                  (valid == t->lanes || (valid > 1 && t->store.finish_stays_inside));
   VarId done = 0;
-  if (!whole && valid == t->lanes && t->lanes > 1 && t->store.finish_is_wide &&
-      !t->bytes.sum_in_f32)
-    done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
+  if (!whole && finishes) done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);

@@ -34,7 +34,8 @@ typedef struct TileStore {
   bool pads;    /* there is room behind the result: the last vector is stored whole */
   bool partial; /* the last vector can be computed without room behind the operands */
   bool finish_is_wide, is_wide; /* a vector of sums can be finished as one, and stored as one */
-  Finish finish;                /* what is made of the sum */
+  bool finish_stays_inside; /* the epilogue of a partial vector loads only elements that exist */
+  Finish finish;            /* what is made of the sum */
 } TileStore;
 
 /* Points of an axis that all panels are multiplied with before the next ones are: see

@@ -238,6 +238,16 @@ static Finish finish_of(Prog *p, ExprId e) {
   return all;
 }
 
+/* Does the epilogue e of a partial vector load only elements that exist? Constants along the lanes
+ * are padded. */
+static bool stays_inside(Tile *t, ExprId e) {
+  for (ExprWalk w = ex_walk(t->p, e); ex_next(&w);)
+    if (w.e->kind == EX_load && w.e->lanes > 1 &&
+        prog_buf(t->p, prog_root(t->p, w.e->ref))->space != BS_const)
+      return false;
+  return !reaches_out(t, e);
+}
+
 /* Can what is made of the accumulator be stored as vectors? */
 static bool store_is_wide(Tile *t, bool *out) {
   Prog *p = t->p;
@@ -250,7 +260,9 @@ static bool store_is_wide(Tile *t, bool *out) {
   bool place = widen_place(&w, &b, idx, &n);
   if (!place && !t->f.fold) return false;
   ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
-  t->store.finish_is_wide = e && t->f.fold;
+  /* lanes are picked out of a variable; back ends have no variables that are vectors of f16 */
+  t->store.finish_is_wide = e && t->f.fold && !dtype_is_half(prog_expr(p, e)->dt);
+  t->store.finish_stays_inside = t->store.finish_is_wide && stays_inside(t, e);
   if (e && place && reaches_out(t, e)) *out = true;
   if (e && place && t->f.fold) t->store.finish = finish_of(p, e);
   return e && place;
