@@ -31,6 +31,7 @@
 #include "base/map.c"
 #include "base/size.c"
 #include "base/str.c"
+#include "base/temp.c"
 
 #include "ir/dtype.c"
 #include "ir/eval.c"

@@ -7,7 +7,6 @@
  * a guard nothing is noted, and programs stay in the process group of their caller.
  */
 #include "base/base.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -77,14 +76,6 @@ void guard_drop(const Ctx *c, const char *path, long pid) {
 
 void guard_say(const Ctx *c, const char *what) {
   if (c->guard && c->guard->doing) c->guard->doing(c->guard->user, what);
-}
-
-void folder_empty(const char *path) {
-  DIR *d = opendir(path);
-  for (struct dirent *e; d && (e = readdir(d));)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
-  if (d) closedir(d);
-  rmdir(path);
 }
 
 /* Compilers remove their own files when they are asked to end, if they are given the time. */

@@ -46,6 +46,14 @@ static bool is_stale(const char *name, u32 machine) {
   return !strncmp(end, mark, strlen(mark)) && kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
+void folder_empty(const char *path) {
+  DIR *d = opendir(path);
+  for (struct dirent *e; d && (e = readdir(d));)
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+  if (d) closedir(d);
+  rmdir(path);
+}
+
 u32 temps_collect(const char *folder) {
   u32 machine = machine_hash(), count = 0;
   char path[4096];
