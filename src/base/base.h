@@ -281,9 +281,9 @@ void guard_put(const Ctx *c, const char *path,
                long pid); /* one of the two; path stays where it is */
 void guard_drop(const Ctx *c, const char *path, long pid);
 void guard_say(const Ctx *c, const char *what);
-void folder_empty(const char *path); /* removes it with the files in it */
 
 /* temp.c */
+void folder_empty(const char *path); /* removes it with the files in it */
 enum { TEMP_MARK = 32 };
 void temp_mark(
     char to[TEMP_MARK]); /* what names of temporaries hold, after ingot- or .ingot-tmp- */
