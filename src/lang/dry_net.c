@@ -43,7 +43,9 @@ static void open_net(Ctx *c, void *arg) {
     return;
   }
   const Blk *b = &x->g->blk.at[1];
-  if (b->param.n != j->n) j->why = "a network that is called without all of its inputs";
+  if (b->param.n != j->n)
+    fail(c, ERR_usage, LOC_NONE, "the network takes %u tensor%s, found %u", b->param.n,
+         b->param.n == 1 ? "" : "s", j->n);
   for (u32 i = 0; i < b->param.n + b->ret.n; i++) {
     bool out = i >= b->param.n;
     if (!is_fixed(port(x, out ? i - b->param.n : i, out)))

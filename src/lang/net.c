@@ -23,17 +23,29 @@ typedef struct NetCall {
   Ingot *m;
 } NetCall;
 
+/* Arguments are the inputs of the network, all of them: a run would make up those that are missing.
+ * Text IR has no declarations apart from its graph or program, which is read here. */
+static void check_count(NetCall *k) {
+  const Model *model = k->m->opened.model;
+  if (!model) api_import(k->m, false);
+  u32 n = model ? model->ninput : api_param_count(k->m);
+  if (k->n != n)
+    fail(k->m->c, ERR_usage, LOC_NONE, "the network takes %u tensor%s, found %u", n,
+         n == 1 ? "" : "s", k->n);
+}
+
 /* The tensor as an array of the type of input i. */
 static void give(NetCall *k, u32 i) {
   Lazy *t = k->arg[i].u.lazy;
   Arena *a = &k->m->c->keep;
-  const DeclValue *in =
-      k->m->opened.model && i < k->m->opened.model->ninput ? k->m->opened.model->input[i] : NULL;
-  DType dt = in && in->type.dt != DT_none ? in->type.dt : DT_f32;
+  const DeclValue *in = k->m->opened.model ? k->m->opened.model->input[i] : NULL;
+  IngotTensor param = in ? (IngotTensor){0} : ingot_input_info(k->m, i);
+  DType dt = in ? in->type.dt : dtype_from_name(param.dtype, strlen(param.dtype));
+  if (dt == DT_none) dt = DT_f32;
   Tensor *x = tensor_new(a, dt, t->dim, t->rank);
   for (u64 j = 0; j < t->n; j++)
     tensor_set(x, j, scalar_cast(DT_f64, dt, (Scalar){.f = t->data[j]}, true));
-  IngotTensor in_ = {.name = in ? str_text(k->m->c, in->name) : "",
+  IngotTensor in_ = {.name = in ? str_text(k->m->c, in->name) : param.name,
                      .dtype = dtype_info[dt].name,
                      .rank = t->rank,
                      .dim = x->dim,
@@ -57,11 +69,14 @@ static Lazy *take(Eval *ev, const IngotTensor *t) {
 static IngotStatus call(NetCall *k, bool fresh) {
   IngotStatus s = fresh ? ingot_open(k->m, k->net->path) : INGOT_OK;
   const char *engine = k->ev->o->engine ? k->ev->o->engine : "vm";
-  for (u32 i = 0; !s && i < k->n; i++) {
+  for (u32 i = 0; !s && i <= k->n; i++) {
     Door door;
     if (!api_enter(k->m, &door)) break;
     if (!setjmp(door.here)) {
-      give(k, i);
+      if (i)
+        give(k, i - 1);
+      else
+        check_count(k);
       door.passed = true;
     }
     s = api_leave(k->m, &door);

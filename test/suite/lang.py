@@ -53,7 +53,7 @@ def program(env, path):
     for engine in engines:
         execute(env, p, p.path, engine)
     native(env, p)
-    if not re.search(r"/(syntax|habits_syntax|number_too_large|import)\.", path):
+    if not re.search(r"/(syntax|habits_syntax|number_too_large|import(_text|_count)?)\.", path):
         layout(env, p)
 
 
