@@ -199,10 +199,9 @@ Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all) {
   if (n > LANG_BYTES)
     fail(c, ERR_unsupported, LOC_NONE, "the program has %zu bytes, the limit is %d", n, LANG_BYTES);
   size_t mark = utf8_mark(at, n);
-  at += mark;
   n -= mark;
   char *copy = arena_alloc(&c->work, n + 4); /* zeros behind it, which end every token */
-  if (n) memcpy(copy, at, n);
+  if (n) memcpy(copy, at + mark, n);
   s->at = copy;
   s->n = (u32)n;
   for (u32 i = 0; i < s->n; i++)

@@ -189,7 +189,7 @@ static bool slice_running(Build *b) {
     Val extent = mk_extent(g, d, DT_i64), negative = mk_lt(g, start, zero);
     Val first = mk_select(g, negative, mk_add(g, start, extent), start);
     Val last = mk_select(g, negative, mk_add(g, end, extent), end);
-    Val wrong = mk_or(g, mk_lt(g, first, zero), mk_gt(g, last, extent));
+    Val early = mk_lt(g, first, zero), wrong = mk_or(g, early, mk_gt(g, last, extent));
     wrong = mk_or(g, wrong, mk_and(g, negative, mk_ge(g, end, zero)));
     wrong = mk_demand(g, mk_cast(g, wrong, DT_i64), "a slice of fixed length leaves its axis");
     start = mk_add(g, first, wrong);

@@ -82,7 +82,8 @@ static Val word(Build *b, const char *text) {
 static Val digit_of(Build *b, Val m, Val n, Val k) {
   Graph *g = b->g;
   Val place = mk_sub(g, mk_addk(g, n, -1), k), ten = lit(b, DT_i64, 10);
-  Val by = mk_cast(g, mk_gather(g, powers(b), mk_clamp(g, place, 0, POWERS - 2), 0), DT_i64);
+  Val pow = powers(b);
+  Val by = mk_cast(g, mk_gather(g, pow, mk_clamp(g, place, 0, POWERS - 2), 0), DT_i64);
   return mk_mod(g, mk_div(g, m, by), ten);
 }
 
@@ -95,7 +96,8 @@ static Val decimal(Build *b, Val a, Val *e) {
   for (u32 k = 0; k < 2; k++) { /* the logarithm may be one off */
     Val p = mk_sub(g, lit(b, DT_i64, DIGITS - 1), *e), first = mk_clamp(g, p, -308, 22);
     first = mk_max(g, first, mk_addk(g, p, -308));
-    s = shifted(b, shifted(b, a, first), mk_sub(g, p, first));
+    s = shifted(b, a, first);
+    s = shifted(b, s, mk_sub(g, p, first));
     Val up = mk_cast(g, mk_ge(g, s, lit(b, DT_f64, 1e8)), DT_i64);
     Val down = mk_cast(g, mk_lt(g, s, lit(b, DT_f64, 1e7)), DT_i64);
     if (!k) *e = mk_sub(g, mk_add(g, *e, up), down);
@@ -115,16 +117,18 @@ static Val float_text(Build *b, Val x) {
   Val nan = mk_map1(g, OP_isnan, x), inf = mk_map1(g, OP_isinf, x), nil = mk_eq(g, x, none);
   Val minus = mk_lt(g, mk_select(g, nil, mk_map1(g, OP_recip, x), x), none);
   Val odd = mk_or(g, nil, mk_or(g, nan, inf));
-  Val m = decimal(b, mk_select(g, odd, lit(b, DT_f64, 1), mk_abs(g, x)), &e);
+  Val magnitude = mk_abs(g, x);
+  Val m = decimal(b, mk_select(g, odd, lit(b, DT_f64, 1), magnitude), &e);
   m = mk_select(g, nil, zero, m);
   /* significant digits, without zeros at the end */
-  Val cut = mk_cast(g, mk_gather(g, powers(b), mk_addk(g, mk_iota(g, DT_i64, &tens, 1, 0), 1), 0),
-                    DT_i64);
+  Val pow = powers(b), from_ten = mk_addk(g, mk_iota(g, DT_i64, &tens, 1, 0), 1);
+  Val cut = mk_cast(g, mk_gather(g, pow, from_ten, 0), DT_i64);
   i64 last = on_rank(b, m) - 1;
   Val ends = mk_cast(g, mk_ne(g, mk_mod(g, m, cut), zero), DT_i64);
   Val n = mk_addk(g, mk_reduce(g, OP_reduce_sum, ends, &last, 1, true), 1);
   /* characters of the mantissa, with zeros in front, and the place of its point */
-  Val fixed = both(b, mk_ge(g, e, lit(b, DT_i64, -4)), mk_lt(g, e, lit(b, DT_i64, DIGITS)));
+  Val fixed = mk_ge(g, e, lit(b, DT_i64, -4));
+  fixed = both(b, fixed, mk_lt(g, e, lit(b, DT_i64, DIGITS)));
   Val front = mk_select(g, fixed, mk_max(g, mk_neg(g, e), zero), zero);
   Val dot = mk_select(g, fixed, mk_max(g, mk_addk(g, e, 1), one), one);
   Val len = mk_add(g, n, front);
@@ -134,20 +138,24 @@ static Val float_text(Build *b, Val x) {
   Val i = mk_iota(g, DT_i64, &room, 1, 0), p = mk_sub(g, i, mk_cast(g, minus, DT_i64));
   Val k = mk_sub(g, mk_sub(g, p, mk_cast(g, mk_gt(g, p, dot), DT_i64)), front);
   Val byte = mk_addk(g, digit_of(b, m, lit(b, DT_i64, DIGITS), k), '0');
-  byte = mk_select(g, mk_lt(g, k, zero), lit(b, DT_i64, '0'), byte);
-  byte = mk_select(g, both(b, point, mk_eq(g, p, dot)), lit(b, DT_i64, '.'), byte);
+  Val before = mk_lt(g, k, zero), at_point = both(b, point, mk_eq(g, p, dot));
+  byte = mk_select(g, before, lit(b, DT_i64, '0'), byte);
+  byte = mk_select(g, at_point, lit(b, DT_i64, '.'), byte);
   /* the exponent: two digits at least */
   Val q = mk_sub(g, p, len), size = mk_abs(g, e), sign = mk_lt(g, e, zero);
   Val ne = mk_addk(g, mk_cast(g, mk_ge(g, size, lit(b, DT_i64, 100)), DT_i64), 2);
   Val tail = mk_addk(g, digit_of(b, size, ne, mk_addk(g, q, -2)), '0');
-  sign = mk_select(g, sign, lit(b, DT_i64, '-'), lit(b, DT_i64, '+'));
+  Val plus = lit(b, DT_i64, '+'), begins = mk_eq(g, q, zero);
+  sign = mk_select(g, sign, lit(b, DT_i64, '-'), plus);
   tail = mk_select(g, mk_eq(g, q, one), sign, tail);
-  tail = mk_select(g, mk_eq(g, q, zero), lit(b, DT_i64, 'e'), tail);
+  tail = mk_select(g, begins, lit(b, DT_i64, 'e'), tail);
   Val past = mk_select(g, fixed, zero, mk_addk(g, ne, 2));
   tail = mk_select(g, mk_lt(g, q, past), tail, zero);
   byte = mk_cast(g, mk_select(g, mk_lt(g, q, zero), byte, tail), DT_u8);
-  byte = mk_select(g, mk_lt(g, p, zero), lit(b, DT_u8, '-'), byte);
-  byte = mk_select(g, inf, mk_select(g, minus, word(b, "-INF"), word(b, "INF")), byte);
+  Val leads = mk_lt(g, p, zero), infinity = word(b, "INF");
+  byte = mk_select(g, leads, lit(b, DT_u8, '-'), byte);
+  infinity = mk_select(g, minus, word(b, "-INF"), infinity);
+  byte = mk_select(g, inf, infinity, byte);
   return on_text(b, mk_select(g, nan, word(b, "NaN"), byte));
 }
 

@@ -148,7 +148,8 @@ static Val list_entry(Graph *g, Val v, i64 i) {
 static Val slice_open(Graph *g, Val x, u32 axis, Val at, Val k) {
   Dim d = val_dim(g, x, axis);
   Val zero = mk_scalar(g, DT_i64, 0), extent = mk_extent(g, d, DT_i64);
-  Val wrong = mk_or(g, mk_lt(g, mk_min(g, at, k), zero), mk_gt(g, mk_add(g, at, k), extent));
+  Val early = mk_lt(g, mk_min(g, at, k), zero);
+  Val wrong = mk_or(g, early, mk_gt(g, mk_add(g, at, k), extent));
   k = mk_add(g, k, mk_demand(g, mk_cast(g, wrong, DT_i64), "a slice leaves its operand"));
   Val below = mk_lt(g, mk_iota(g, DT_i64, &d, 1, 0), k);
   return mk_gather(g, x, mk_add(g, mk_squeeze(g, mk_nonzero(g, below), 0), at), axis);
