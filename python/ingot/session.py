@@ -146,6 +146,8 @@ class InferenceSession:
         for name in output_names or ():
             if name not in known:
                 raise Usage(f"the model has no output '{name}'; outputs are {', '.join(known)}")
+        if not isinstance(input_feed, Mapping):
+            raise Usage(f"expected a dict of inputs by name, found {type(input_feed).__name__}")
         missing = [p.name for p in self.net.inputs if p.name not in input_feed and not p.type.startswith("optional ")]
         if missing and not self.net._options.get("state") and not self.net._options.get("freeze"):
             raise Usage(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")

@@ -78,7 +78,7 @@ FitSet fit_read(Training *f, const char *path) {
   Str name = str_of(c, f->o->label ? f->o->label : "label");
   NamedVec v = api_arrays(f->m, &file, loc, name);
   const Tensor *label = find_array(&v, name);
-  if (!label) no_array(c, loc, &v, "the labels", name);
+  if (!label) no_array(c, loc, &v, "the labels, which --label names,", name);
   if (!label->rank || !label->n)
     fail(c, ERR_input, loc, "labels '%s' are %s: expected one or more for each example",
          show(c, name), shape_text(c, dtype_info[label->dt].name, label->dim, label->rank));

@@ -104,7 +104,10 @@ static void run(Ctx *c, void *arg) {
   write_inputs(m, in, true); /* the file has them as inputs still */
   write_keys(m, keys);
   int code = spawn_status(c, &p->folder, "Python", argv);
-  if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
+  if (code == 77)
+    fail(c, ERR_system, LOC_NONE,
+         "'%s' cannot import onnxruntime: install it, or name another Python with --python PATH",
+         python);
   if (code) spawn_blame(c, &p->folder, "Python", python, code);
   File f = file_read_own(c, out);
   NamedVec v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
@@ -149,7 +152,10 @@ static void ask(Ctx *c, void *arg) {
   const char *argv[] = {python, "-c", question, NULL};
   folder_make(c, &p->folder);
   int code = spawn_status(c, &p->folder, "Python", argv);
-  if (code == 77) fail(c, ERR_system, LOC_NONE, "'%s' cannot import onnxruntime", python);
+  if (code == 77)
+    fail(c, ERR_system, LOC_NONE,
+         "'%s' cannot import onnxruntime: install it, or name another Python with --python PATH",
+         python);
   if (code != 76) fail(c, ERR_system, LOC_NONE, "'%s' is not Python", python);
 }
 

@@ -222,7 +222,7 @@ static IngotBuild described(Ingot *m, const IngotBuild *o, const char **path, bo
   api_need(c, path, "the place of the result");
   if (!m->opened.source.path || !ingot_talks(m))
     fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
-         "is no language model that answers, of a file or a folder");
+         "expected a language model with a tokenizer, as a GGUF file or a folder of safetensors");
   IngotBuild b = *o;
   if (!m->told.language.chunk) m->told.language.chunk = LM_TALK_CHUNK;
   *path = b.output = program_path(m, o, is_library);

@@ -319,7 +319,8 @@ static const struct {
     {"vm", "output", "FILE.c", "C file to write, with its header next to it"},
     {"export", "output", "DIR",
      "folder to write; replaces only files that an earlier export wrote"},
-    {"export", "weights", "HOW", "inline or, with --project cmake, file (default above 8 MB)"},
+    {"export", "weights", "HOW",
+     "inline or, with --project cmake or make, file (default above 8 MB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
     {"opt", "output", "FILE", "file to write (default: stdout)"},
@@ -520,6 +521,10 @@ static int no_place(const Verb *v, const Args *a, const char *word) {
     help = "arrays by name are given with --inputs";
   else if (dot && !strcmp(dot, ".npy") && lists(v->options, "input"))
     help = "an array is given with --input NAME=@FILE.npy";
+  else if (a->model && lists(v->options, "prompt"))
+    help = "a prompt is given with -p";
+  else if (a->model && lists(v->options, "text") && lists(v->options, "ids"))
+    help = "text is given with --text";
   else if (a->model && lists(v->options, "output"))
     help = "the file to write is given with -o";
   if (a->model)

@@ -56,6 +56,7 @@ static const Advice verbs[] = {
     {"ppl", NULL, "did you mean 'perplexity'?"},
     {"tokens encode decode", NULL, "did you mean 'tokenize'?"},
     {"format", NULL, "did you mean 'fmt'?"},
+    {"clean clear purge", NULL, "did you mean 'cache --clean'?"},
     {"shell interactive", NULL, "did you mean 'repl'?"},
     {"lint", NULL, "did you mean 'check'?"},
     {"operators", NULL, "did you mean 'ops'?"},

@@ -393,8 +393,8 @@ static int takes_outputs(const char *path) {
   size_t n = strlen(path);
   if (n > 4 && (!strcmp(path + n - 4, ".npz") || !strcmp(path + n - 4, ".npy"))) return 1;
   int is_there = !stat(path, &st);
-  const char *slash = strrchr(path, '/');
-  if (is_there ? S_ISDIR(st.st_mode) : !strchr(slash && slash[1] ? slash : path, '.')) return 1;
+  const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+  if (is_there ? S_ISDIR(st.st_mode) : !strchr(last, '.')) return 1;
   fprintf(stderr,
           "ingot run: --output %s: expected FILE.npz, FILE.npy (of one output) or a folder\n",
           path);

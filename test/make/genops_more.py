@@ -24,8 +24,6 @@ def resize(g, name):
         attrs["coordinate_transformation_mode"] = "half_pixel"  # extents of 1 differ
     if g.r.random() < 0.5:
         scales = [g.r.choice((0.5, 1, 2, 1.5)) for _ in v.shape[2:]]
-        if attrs["coordinate_transformation_mode"] == "align_corners":  # ONNX Runtime rounds extents before it divides
-            scales = [k if k * d % 1 == 0 else 2 for k, d in zip(scales, v.shape[2:])]
         return [x, "", g.const([1, 1] + scales, np.float32)], attrs, 1
     return [x, "", "", g.const(list(v.shape[:2]) + [g.r.randint(1, 8) for _ in v.shape[2:]])], attrs, 1
 

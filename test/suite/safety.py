@@ -353,7 +353,7 @@ def folders(c):
     """Folders of outputs are made. run: an .npy of one output; of several it is refused with what helps."""
     arrays = os.path.join(ROOT, "models", "digits.npz")
     for words, made in ((["compile", MODEL, "-o", "a/b/net.c"], "a/b/net.h"), (["build", MODEL, "-O0", "-o", "b/net.o"], "b/net.o"), (["run", MODEL, "-o", "c/d/y.npz"], "c/d/y.npz"),
-                        (["run", MODEL, "-o", "d/e"], "d/e/output_0.pb"), (["quantize", MODEL, "--data", arrays, "-o", "e/q.onnx"], "e/q.onnx"), (["run", MODEL, "-o", "g/y.npy"], "g/y.npy"),
+                        (["run", MODEL, "-o", "d/e"], "d/e/output_0.pb"), (["run", MODEL, "-o", "./i.d/new/"], "i.d/new/output_0.pb"), (["quantize", MODEL, "--data", arrays, "-o", "e/q.onnx"], "e/q.onnx"), (["run", MODEL, "-o", "g/y.npy"], "g/y.npy"),
                         (["train", MODEL, "--data", arrays, "--engine", "vm", "-o", "f/t.onnx"], "f/t.onnx"), (["inspect", MODEL, "--html", "h/page.html"], "h/page.html")):
         c.run(*words)
         want(os.path.exists(c.path(made)), f"{words}: no {made}")

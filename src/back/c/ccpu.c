@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* Features as __builtin_cpu_supports calls them; macros of compilers have them in capitals. Those
- * that compilers learned late are implied by others on every CPU (f16c and lzcnt by avx2). */
+/* Features as __builtin_cpu_supports calls them; macros of compilers have them in capitals. Left
+ * out are names that older compilers refuse: f16c and lzcnt, which every CPU with avx2 has, and
+ * features that only --march NAME of a newer CPU enables (avxvnni, gfni). */
 static const char *const features[] = {"sse3",       "ssse3",        "sse4.1",
                                        "sse4.2",     "popcnt",       "avx",
                                        "avx2",       "fma",          "bmi",

@@ -17,7 +17,7 @@
 
 #include "back/vm/vm.h"
 
-enum { IGB_VERSION = 1, IGB_ALIGN = 64, IGB_STACK = 32, IGB_RANK = 16 };
+enum { IGB_VERSION = 2, IGB_ALIGN = 64, IGB_STACK = 32, IGB_RANK = 16 };
 #define IGB_MAGIC "\211igb\r\n\032\n"
 #define IGB_MOST  ((i64)1 << 40) /* no extent, offset or size is larger */
 
