@@ -194,7 +194,7 @@ void api_bench(Bench *a) {
     fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);
   a->out->cpu = api_cpu_name(c);
   a->out->target = m->machine.target ? m->machine.target->name : "scalar";
-  a->out->threads = m->wish.threads > 1 ? m->wish.threads : 1;
+  a->out->threads = e->info.flags & INGOT_NATIVE && m->wish.threads > 1 ? m->wish.threads : 1;
   e->bench(a);
 }
 

@@ -105,15 +105,15 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
     return;
   }
   if (first)
-    printf("%s, %u thread%s\n%-8s %7s %10s %10s %10s %10s %9s %10s %10s %9s %9s %10s  %s\n", b->cpu,
-           b->threads, b->threads > 1 ? "s" : "", "engine", "runs", "min ms", "P50 ms", "P90 ms",
-           "P99 ms", "runs/s", "first ms", "build ms", "peak KB", "code B", "const B",
-           "target, compiler");
-  printf("%-8s %7d %10.4f %10.4f %10.4f %10.4f %9.*f %10.1f %10.1f %9llu %9llu %10llu  %s%s%s\n",
-         engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, runs_per_s(b) < 100 ? 2 : 0,
-         runs_per_s(b), b->first_ms, b->build_ms, (unsigned long long)b->rss_kb,
-         (unsigned long long)b->text_bytes, (unsigned long long)b->data_bytes, b->target,
-         b->compiler ? ", " : "", b->compiler ? b->compiler : "");
+    printf("%s\n%-8s %7s %10s %10s %10s %10s %9s %10s %10s %9s %9s %10s  %s\n", b->cpu, "engine",
+           "runs", "min ms", "P50 ms", "P90 ms", "P99 ms", "runs/s", "first ms", "build ms",
+           "peak KB", "code B", "const B", "target, threads, compiler");
+  printf(
+      "%-8s %7d %10.4f %10.4f %10.4f %10.4f %9.*f %10.1f %10.1f %9llu %9llu %10llu  %s, %u%s%s\n",
+      engine, b->n, b->min_ms, b->p50_ms, b->p90_ms, b->p99_ms, runs_per_s(b) < 100 ? 2 : 0,
+      runs_per_s(b), b->first_ms, b->build_ms, (unsigned long long)b->rss_kb,
+      (unsigned long long)b->text_bytes, (unsigned long long)b->data_bytes, b->target, b->threads,
+      b->compiler ? ", " : "", b->compiler ? b->compiler : "");
   if (a->per_kernel) print_kernels(b);
 }
 
