@@ -52,7 +52,7 @@ def outputs(ingot, model, targets):
     with tempfile.TemporaryDirectory() as d:
         jobs = {"C " + t: ["compile", model, "--march", t, "--weights", "inline", "--quiet", "-f", "net", "-o", os.path.join(d, "net.c")] for t in targets}
         jobs["bytecode"] = ["compile", model, "--quiet", "-o", os.path.join(d, "net.igb")]
-        jobs["Prog"] = ["opt", model, "--quiet"]
+        jobs["Prog"] = ["opt", model, "--quiet", "-o", os.path.join(d, "net.ing")]
         for kind, args in jobs.items():
             try:
                 ran = subprocess.run([ingot, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
@@ -61,11 +61,9 @@ def outputs(ingot, model, targets):
                 continue
             if ran.returncode:
                 got[kind] = ran.returncode
-            elif kind == "Prog":
-                got[kind] = ran.stdout.decode()
-            elif kind == "bytecode":
+            elif kind in ("Prog", "bytecode"):
                 with open(args[-1], "rb") as f:
-                    got[kind] = f.read()
+                    got[kind] = f.read() if kind == "bytecode" else f.read().decode()
             else:
                 got[kind] = "".join(open(args[-1][:-1] + ext, encoding="utf-8").read() for ext in "hc")
     return got

@@ -48,7 +48,7 @@ def network(env, name, *options):
     """Weights and inputs of a network, in double: the text of its graph with every f32 replaced."""
     folder = os.path.join(env.build, "grad")
     env.generated(folder, ["make/mkgrad.py", "requirements.txt"], lambda: env.script("mkgrad.py", folder))
-    got = run([env.need_ingot(), "opt", os.path.join(folder, name + ".onnx"), "--stop=none"], LIMIT)
+    got = run([env.need_ingot(), "opt", os.path.join(folder, name + ".onnx"), "--stop=none", "--constants=all"], LIMIT)
     if got.rc:
         raise Fail(f"opt: {explain(got)}: {tail(got.text())}")
     text = got.out.decode().replace("f32", "f64").replace('"ids"', '"ids@0..10"')

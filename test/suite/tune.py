@@ -171,7 +171,7 @@ def measured(env):
         third = ok(run(build, 120, env=home), "third").text()
         if "choices in" not in third or "can be written by other users: the file is not used" not in third or os.stat(cache).st_mode & 0o777 != 0o600:
             raise Fail(f"a file that others can write to is used: {third}")
-        got = run([*build[:-1], "--tune=" + os.path.join(folder, "no", "such", "folder")], 60)
+        got = run([*build[:-1], "--tune=" + os.path.join(cache, "below", "a", "file")], 60)
         if got.rc != 5 or "choices in" in got.text():
             raise Fail(f"a file that cannot be written, not refused before measuring: {explain(got)}: {got.text()}")
     other = "neon" if cpu.can_run("sse2") else "avx2"
