@@ -543,6 +543,9 @@ def language():
     second = llm.chat([{"role": "user", "content": "ab"}, {"role": "assistant", "content": first}, {"role": "user", "content": "cd"}], 4, temperature=0)
     assert [first, second] == play("--temperature", "0", "--max-tokens", "4", stdin="ab\ncd\n").splitlines()
     assert llm.detokenize(llm.tokenize("abc", bare=True)) == "abc"
+    ends, middle = llm.tokenize("a", bare=True), llm.tokenize("a\0a", bare=True)  # U+0000 is a character
+    assert len(middle) > 2 * len(ends) and middle[-1] == llm.tokenize("aa", bare=True)[-1] and isinstance(llm.generate("a\0a", 1), str), middle
+    raises(ValueError, lambda: llm._vocab.call("open_vocab", b"a\0b"), "NUL")
     one = llm.generate("abc", 12, stream=True, **hot)
     next(one)
     llm.generate("b", 1)
