@@ -174,10 +174,11 @@ class Model:
 
     def call(self, function: str, *arguments: Any) -> None:
         """ingot_FUNCTION of this model; what it complains of is raised."""
-        for x in arguments:
-            if isinstance(x, bytes) and x is not self.source:
+        call = getattr(self.lib, "ingot_" + function)
+        for x, after in zip(arguments, (*call.argtypes[2:], None)):
+            if isinstance(x, bytes) and after is not c_size_t:  # bytes with a length may hold NUL
                 chars(x)
-        code = getattr(self.lib, "ingot_" + function)(self.m, *arguments)
+        code = call(self.m, *arguments)
         if code:
             self.fail(code)
 

@@ -27,7 +27,8 @@ Message = Mapping[str, str]
 class Build(Structure):
     _fields_ = [("c", C), *((name, c_char_p) for name in ("output", "cc", "march", "optimize", "sanitize")), ("arrays", c_int),
                 ("chats", c_int), ("system", c_int), *((name, c_char_p) for name in ("via", "triple", "target", "preset")), ("lto", c_int),
-                ("relaxed", c_int), ("pgo", c_char_p), ("bolt", c_int), ("seconds", c_double), ("said", c_void_p), ("user", c_void_p)]
+                ("relaxed", c_int), ("pgo", c_char_p), ("bolt", c_int), ("seconds", c_double), ("no_files", c_int),
+                ("said", c_void_p), ("user", c_void_p)]
 
 
 class Language(Structure):

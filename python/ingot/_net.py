@@ -223,18 +223,20 @@ class Net:
             found = self._programs.get(key)
         if found is None:
             with self._lock:
-                found = self._programs[key] = self._new(key, feeds, texts, dims)
+                found = self._new(key, feeds, texts, dims)
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
         self._last = found
         return found
 
     def _new(self, key: Any, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
-        """A program for new shapes: of engine c if its code is in the cache, else of engine vm while a thread compiles."""
+        """A program for new shapes: of engine c if its code is in the cache, else of engine vm while a thread compiles. The caller holds the lock.
+        The program is stored before the thread can look for it."""
         calls, given = self._told(feeds, texts, dims)
         shapes = "".join(f" {name}{list(x.shape)}" for name, x in feeds.items())
         later = self._options.get("background", not self._options.get("engine")) and self.engine == "c" and not self._options.get("state")
         out = self._timed(lambda: self._make(calls, texts, given, "vm" if later else None), shapes)
+        self._programs[key] = out
         if later and out.engine != "c":
             LOG.info("%s%s: engine vm runs while the C compiles in the background", self._name(), shapes)
             this = weakref.ref(self)

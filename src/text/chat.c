@@ -2,9 +2,9 @@
 #include "text/chat.h"
 #include <string.h>
 
-/* Bytes of memory: for each of a text that the normaliser does not make longer; at most, unless
+/* Bytes of memory: per byte of a text that the normalizer does not lengthen; at most, unless
  * vocab_room says more. */
-enum { ORDINARY_ROOM = 28, MOST_ROOM = 1 << 30 };
+enum { ORDINARY_ROOM = 28, MOST_ROOM = 1 << 29 };
 
 bool chat_has_template(const Vocab *v) {
   u32 n;
@@ -48,6 +48,7 @@ const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8
   size_t most = vocab_room(v, n), room = ORDINARY_ROOM * n + VOCAB_SLACK, max = n + 64;
   if (room > most) room = most;
   if (most < MOST_ROOM) most = MOST_ROOM;
+  Mark before = arena_mark(a);
   u32 *ids = NEWS(a, u32, max);
   for (;;) {
     Mark mark = arena_mark(&c->work);
@@ -61,10 +62,11 @@ const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8
           "a regular expression of the tokenizer goes over a text of %zu bytes more than %d times: "
           "split the text, or simplify the expression",
           n, WORDS_STEPS);
-    if (got == VOCAB_FULL)
+    if (got == VOCAB_FULL) {
+      arena_rewind(a, before);
       ids = NEWS(a, u32, max *= 2);
-    else if (room < most)
-      room *= 2;
+    } else if (room < most)
+      room = room < most / 2 ? 2 * room : most;
     else
       fail(c, ERR_unsupported, LOC_NONE,
            "tokenizing %zu bytes takes more than %zu MB: the normalizer makes the text too long; "

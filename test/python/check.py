@@ -485,6 +485,14 @@ def background():
     y = net(x)
     assert net._last.engine == "vm" and net.wait(60) and np.array_equal(net(x), y) and net._last.engine == "c"
     assert any("engine vm runs while the C compiles" in line for line in lines) and any("engine c, compiled in" in line for line in lines), lines
+    submit = ingot._net._background.submit
+    ingot._net._background.submit = lambda work: (work(None), threading.Event())[1]  # the thread runs before its submitter goes on
+    try:
+        early = ingot.compile(DIGITS)
+        assert np.array_equal(early(numbers(5, 1, 8, 8)), ingot.compile(DIGITS, engine="vm")(numbers(5, 1, 8, 8)))
+        assert [p.engine for p in early._programs.values()] == ["c"], "the shape stays on engine vm"
+    finally:
+        ingot._net._background.submit = submit
     for options in ({"engine": "c"}, {"background": False}):
         now = ingot.compile(DIGITS, **options)
         assert np.array_equal(now(x), y) and now._last.engine == "c"
@@ -535,6 +543,9 @@ def language():
     second = llm.chat([{"role": "user", "content": "ab"}, {"role": "assistant", "content": first}, {"role": "user", "content": "cd"}], 4, temperature=0)
     assert [first, second] == play("--temperature", "0", "--max-tokens", "4", stdin="ab\ncd\n").splitlines()
     assert llm.detokenize(llm.tokenize("abc", bare=True)) == "abc"
+    ends, middle = llm.tokenize("a", bare=True), llm.tokenize("a\0a", bare=True)  # U+0000 is a character
+    assert len(middle) > 2 * len(ends) and middle[-1] == llm.tokenize("aa", bare=True)[-1] and isinstance(llm.generate("a\0a", 1), str), middle
+    raises(ValueError, lambda: llm._vocab.call("open_vocab", b"a\0b"), "NUL")
     one = llm.generate("abc", 12, stream=True, **hot)
     next(one)
     llm.generate("b", 1)

@@ -207,6 +207,40 @@ def modes(env, mode):
         want(got.rc == 0 and got.text().count("is in training mode") == warns, f"{path}: {explain(got)}, expected {warns} warnings: {tail(got.text())}")
 
 
+def inner_modes(env):
+    """Dropout inside functions and sub-graphs: trained where its mode is a constant false in any scope that it sees, or an argument of the call; refused where it is not."""
+    folder = env.scratch("fit", "inner")
+    npy.save_npz(os.path.join(folder, "x.npz"), {"x": npy.Array("f32", (4, 4), [0.5, 1, 2, 3] * 4), "label": npy.Array("i64", (4,), [0, 1, 2, 3])})
+
+    def flag(on):
+        return onnxfile.tensor("", [], [on], onnxfile.BOOL)
+
+    for place in ("body", "argument", "absent", "branch", "outer"):
+        for on in (False, True) if place != "absent" else (False,):
+            g, functions = onnxfile.Graph(), []
+            x = g.node("MatMul", [g.input(["n", 4], name="x"), g.weight(4, 4)])
+            inner = onnxfile.Graph("i_")
+            ratio = inner.node("Constant", [], value=onnxfile.tensor("", [], [0.0]))
+            mode = "on" if place in ("argument", "absent", "outer") else inner.node("Constant", [], value=flag(on))
+            if place in ("branch", "outer"):
+                if place == "outer":
+                    g.const([], [on], onnxfile.BOOL, "on")
+                inner.output(inner.node("Dropout", [x, ratio, mode]), ["n", 4])
+                other = onnxfile.Graph("o_")
+                other.output(other.node("Neg", [x]), ["n", 4])
+                y = g.node("If", [g.const([], [True], onnxfile.BOOL)], then_branch=inner, else_branch=other)
+            else:
+                inner.node("Dropout", ["a", ratio, mode], ["b"])
+                nodes = [part[2:] if part[1] < 128 else part[3:] for part in inner.parts]  # without tag and length
+                functions = [onnxfile.function("f", "drop", ["a", "on"], ["b"], nodes)]
+                y = g.node("drop", [x, g.const([], [on], onnxfile.BOOL)] if place == "argument" else [x], domain="f")
+            g.output(g.node("Add", [y, g.weight(4)], ["y"]), ["n", 4])
+            name = f"{place}{int(on)}"
+            with open(os.path.join(folder, name + ".onnx"), "wb") as f:
+                f.write(onnxfile.model(g, functions=functions))
+            train(env, [name + ".onnx", "--data", "x.npz", "-o", name + "-new.onnx", "--engine", "vm"], folder, 3 if on else 0, "inside a sub-graph or function" if on else "")
+
+
 def quantized(env):
     """int8 models in both forms are refused, whatever else could be trained: scales are not weights."""
     folder = env.scratch("fit", "quantized")
@@ -441,6 +475,6 @@ def tests(env):
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
-    out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)] + [Test("fit/quantized", lambda: quantized(env), cost=1)]
+    out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)] + [Test("fit/inner", lambda: inner_modes(env), cost=1), Test("fit/quantized", lambda: quantized(env), cost=1)]
     out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]
     return out

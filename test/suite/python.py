@@ -18,6 +18,7 @@ CHECKS = ("simple several", "overlap room", "in_place", "dimensions contents", "
           "rows training", "job predictors")
 OTHER = "simple several overlap room in_place dimensions state values errors dlpack session bindings kept background rows job"
 KEYWORDS = {"input": "in"}  # a field that Python cannot call as C does
+DLPACK = {"_Device": 8, "_Type": 4, "_Array": 48, "_Versioned": 80}  # bytes, where a pointer has 8
 LIMIT = 300
 
 
@@ -39,23 +40,53 @@ def check(env, names):
          env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so")})
 
 
+def declared(text, pattern):
+    """Fields, in order, of the structures of a C header, by name. pattern: what a structure is called, its name in a group."""
+    out = {}
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for name, body in re.findall(r"typedef struct %s \{(.*?)\n\}" % pattern, text, flags=re.S):
+        out[name] = []
+        for line in filter(str.strip, body.split(";")):
+            pointer = re.search(r"\(\*(\w+)\)\(", line)
+            out[name] += [pointer[1]] if pointer else [re.search(r"(\w+)\s*(\[\w+\])?\s*$", part)[1] for part in line.split(",")]
+    return out
+
+
 def structures(env):
-    """What the package takes for the structures of ingot.h is what a C compiler makes of them: sizes, and where each field lies."""
-    names = "Tensor Room Call Declared C Memory Build Language Speech".split()
-    code = ("import json, ctypes, ingot._lib, ingot._lm; l = {**vars(ingot._lib), **vars(ingot._lm)}; print(json.dumps({n: [ctypes.sizeof(l[n]), {f[0]: getattr(l[n], f[0]).offset for f in "
-            "l[n]._fields_}] for n in %r.split()}))" % " ".join(names))
-    ours = json.loads(must([env.need_python(), "-c", code], "import ingot", env={"PYTHONPATH": os.path.join(ROOT, "python")}))
+    """Every ctypes structure of the package has the size, the fields and the offsets of its C declaration, in ingot.h or in the header of a language model. Those of DLPack have a fixed size."""
+    code = ("import ctypes, importlib, json, os, pkgutil, ingot\n"
+            "found = {}\n"
+            "for m in pkgutil.iter_modules(ingot.__path__):\n"
+            "    if m.name.startswith('_') and m.name != '__main__':\n"
+            "        module = importlib.import_module('ingot.' + m.name)\n"
+            "        found.update({n: t for n, t in vars(module).items() if isinstance(t, type) and issubclass(t, ctypes.Structure) and t is not ctypes.Structure})\n"
+            "print(json.dumps({n: [ctypes.sizeof(t), {f[0]: getattr(t, f[0]).offset for f in t._fields_}] for n, t in found.items()}))")
+    ours = json.loads(must([env.need_python(), "-c", code], "import ingot",
+                           env={"PYTHONPATH": os.path.join(ROOT, "python"), "INGOT_LIBRARY": os.path.join(env.build, "libingot.so")}))
+    sizes = {name: ours.pop(name)[0] for name in list(ours) if name.startswith("_")}
+    want(sizes == DLPACK, f"structures of DLPack have the sizes {sizes}, expected {DLPACK}")
+    want(len(ours) >= 11, f"only {sorted(ours)} are compared")
+    with open(os.path.join(ROOT, "src", "ingot.h")) as f:
+        fields = declared(f.read(), r"Ingot(\w+)")
+    with open(os.path.join(ROOT, "src", "api", "lm_c.c")) as f:  # a template of C text, as string literals
+        lines = "\n".join(re.findall(r'^ *"(.*?)(?:\\n)?"', f.read(), flags=re.M))
+    own = {name.capitalize(): order for name, order in declared(lines, r"\$_(\w+)").items()}
     folder = env.scratch("python", "structures")
     with open(os.path.join(folder, "say.c"), "w") as f:
-        f.write('#include "ingot.h"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n')
-        for name, (_size, fields) in ours.items():
+        f.write('#include "ingot.h"\n#include <stddef.h>\n#include <stdio.h>\n')
+        for name in own:
+            f.write(re.search(r"typedef struct \$_%s \{.*?\n\} \$_%s;\n" % (name.lower(), name.lower()), lines, flags=re.S)[0].replace("$_" + name.lower(), "Ingot" + name))
+        f.write("int main(void) {\n")
+        for name, (_size, mine) in ours.items():
+            order = {**fields, **own}.get(name)
+            want(order == [KEYWORDS.get(field, field) for field in mine], f"{name} has the fields {list(mine)}, in C {order}")
             f.write(f'  printf("{name} %zu\\n", sizeof(Ingot{name}));\n')
-            f.writelines(f'  printf("{name}.{field} %zu\\n", offsetof(Ingot{name}, {KEYWORDS.get(field, field)}));\n' for field in fields)
+            f.writelines(f'  printf("{name}.{field} %zu\\n", offsetof(Ingot{name}, {KEYWORDS.get(field, field)}));\n' for field in mine)
         f.write("  return 0;\n}\n")
     must(["cc", "-I", os.path.join(ROOT, "src"), "say.c", "-o", "say"], "cc", cwd=folder)
     theirs = must([os.path.join(folder, "say")], "say").split("\n")
-    mine = [line for name, (size, fields) in ours.items() for line in (f"{name} {size}", *(f"{name}.{field} {at}" for field, at in fields.items()))]
-    want(mine == theirs[:-1], f"python/ingot/_lib.py and src/ingot.h differ: {sorted(set(mine) ^ set(theirs[:-1]))}")
+    mine = [line for name, (size, mine) in ours.items() for line in (f"{name} {size}", *(f"{name}.{field} {at}" for field, at in mine.items()))]
+    want(mine == theirs[:-1], f"python/ingot and its C headers differ: {sorted(set(mine) ^ set(theirs[:-1]))}")
 
 
 def backend(env):

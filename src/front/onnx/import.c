@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-  IMPORT_DEPTH = 24,      /* nested sub-graphs and function calls together */
   IMPORT_STEPS = 4000000, /* nodes built */
   OPSET_MAX = 28,         /* of ai.onnx */
   IR_MIN = 3,
@@ -170,7 +169,7 @@ static u64 count_inside(Import *im, Expansion *fn, const OnnxNode *n, u32 depth)
     const OnnxGraph *g = n->attrs.at[i].g;
     if (g) sum += count_nodes(im, fn, g->nodes.at, g->nodes.n, depth);
   }
-  if (!f || depth > IMPORT_DEPTH) return sum;
+  if (!f || depth > ONNX_MAX_DEPTH) return sum;
   Expansion *x = &fn[f - im->m->functions.at];
   if (x->open) return sum;
   x->open = true;
@@ -201,9 +200,9 @@ static void check_expansion(Import *im) {
 /* ---- nodes ---- */
 
 static void enter(Import *im, Loc loc) {
-  if (++im->depth > IMPORT_DEPTH)
+  if (++im->depth > ONNX_MAX_DEPTH)
     fail(im->c, ERR_unsupported, loc, "sub-graphs or functions nested deeper than %d",
-         IMPORT_DEPTH);
+         ONNX_MAX_DEPTH);
 }
 
 static void call_function(Import *im, Build *b, const OnnxFunction *f) {

@@ -29,6 +29,7 @@ enum {
   ONNX_GRAPH_DEPTH = 16,      /* nesting of graphs in attributes */
   ONNX_MAX_NODES = 1000000,   /* in the whole model, functions included */
   ONNX_MAX_EXPANDED = 250000, /* nodes, where local functions are written out at every call */
+  ONNX_MAX_DEPTH = 24,        /* nested sub-graphs and function calls together */
   ONNX_MAX_TENSORS = 1000000, /* likewise in the whole model */
   ONNX_MAX_RECORDS = 1 << 23, /* all other messages: attributes, types, dimensions... */
   ONNX_MAX_ITEMS = 1 << 26,   /* numbers and strings in lists, tensor data excepted */
