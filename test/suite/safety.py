@@ -269,7 +269,8 @@ def waiting(c):
 def rows(c):
     """What train has said is in the file when it is interrupted."""
     with open(c.path("log"), "w") as log:
-        p = subprocess.Popen([c.env.ingot, "train", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "t.onnx", "--epochs", "100000", "--engine", "vm"], cwd=c.dir, stdout=log, stderr=subprocess.DEVNULL)
+        p = subprocess.Popen([c.env.ingot, "train", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "t.onnx", "--epochs", "100000", "--engine", "vm"], cwd=c.dir, stdout=log, stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a run in the background ignores it
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and open(c.path("log")).read().count("train") < 3:
             time.sleep(0.05)
