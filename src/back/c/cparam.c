@@ -53,10 +53,9 @@ static bool is_reserved(Emit *e, const char *word) {
          (own.n && !strncmp(word, text_cstr(&own), own.n) && word[own.n] == '_');
 }
 
-static bool is_used(const EmitParams *all, const char *name) {
-  for (u32 i = 0; i < all->n; i++)
-    if (!strcmp(all->at[i].name, name)) return true;
-  return false;
+/* used: names of parameters -> the last number tried after them. */
+static bool is_used(const Map *used, const char *name) {
+  return map_get_bytes(used, name, strlen(name)) != NULL;
 }
 
 static const char *shape_of(Emit *e, const char *name) {
@@ -64,7 +63,7 @@ static const char *shape_of(Emit *e, const char *name) {
 }
 
 /* shaped: the parameter after it is its shape. */
-static const char *param_name(Emit *e, const EmitParams *all, const EmitParam *x, bool shaped) {
+static const char *param_name(Emit *e, Map *used, const EmitParam *x, bool shaped) {
   Text t = text_new(&e->c->keep);
   const char *word = kinds[x->kind].word, *model = str_text(e->c, model_name(e, x));
   put_word(&t, model);
@@ -77,32 +76,44 @@ static const char *param_name(Emit *e, const EmitParams *all, const EmitParam *x
   }
   if (is_reserved(e, text_cstr(&t))) text_puts(&t, kinds[x->kind].suffix);
   size_t n = t.n;
-  for (u32 k = 2; is_used(all, text_cstr(&t)) || (shaped && is_used(all, shape_of(e, t.at))); k++) {
+  const u32 *last = map_get_bytes(used, t.at, n);
+  u32 k = last && *last ? *last : 1;
+  while (is_used(used, text_cstr(&t)) || (shaped && is_used(used, shape_of(e, t.at)))) {
     t.n = n;
-    text_fmt(&t, "_%u", k);
+    text_fmt(&t, "_%u", ++k);
   }
+  map_put_bytes(used, t.at, t.n);
+  if (t.n != n) *map_put_bytes(used, t.at, n) = k;
+  if (shaped) map_put_bytes(used, shape_of(e, t.at), strlen(shape_of(e, t.at)));
   return text_cstr(&t);
 }
 
 EmitParams list_params(Emit *e) {
   EmitParams all = {0};
   Arena *a = &e->c->keep;
-  if (e->o->weights == WM_pointer)
-    *vec_push(a, &all) = (EmitParam){PK_weights, 0, "void", kinds[PK_weights].word};
+  Map used = map_new(&e->c->scratch);
+  const char *weights = kinds[PK_weights].word, *seed = kinds[PK_seed].word;
+  if (e->o->weights == WM_pointer) {
+    *vec_push(a, &all) = (EmitParam){PK_weights, 0, "void", weights};
+    map_put_bytes(&used, weights, strlen(weights));
+  }
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++) {
     EmitParam x = {.kind = PK_size, .i = s, .type = "int64_t"};
     if (!is_argument(e, s)) continue;
-    x.name = param_name(e, &all, &x, false);
+    x.name = param_name(e, &used, &x, false);
     *vec_push(a, &all) = x;
   }
-  if (e->random) *vec_push(a, &all) = (EmitParam){PK_seed, 0, "uint64_t", kinds[PK_seed].word};
+  if (e->random) {
+    *vec_push(a, &all) = (EmitParam){PK_seed, 0, "uint64_t", seed};
+    map_put_bytes(&used, seed, strlen(seed));
+  }
   for (u32 i = 0; i < e->p->in.n + e->p->out.n; i++) {
     bool out = i >= e->p->in.n;
     u32 k = out ? i - e->p->in.n : i;
     EmitParam x = {.kind = out ? PK_out : PK_in, .i = k};
     bool shaped = out && e->open_out[k];
     x.type = c_storage(port(e, &x)->dt);
-    x.name = param_name(e, &all, &x, shaped);
+    x.name = param_name(e, &used, &x, shaped);
     *vec_push(a, &all) = x;
     if (shaped) *vec_push(a, &all) = (EmitParam){PK_shape, k, "int64_t", shape_of(e, x.name)};
   }
