@@ -267,11 +267,12 @@ static int open_blob(Ctx *c, int dir, const char *name) {
   }
   ssize_t n = at < 0 ? -1 : readlinkat(at, slash ? slash + 1 : name, target, sizeof target - 1);
   while (!strncmp(blob, "../", 3)) blob += 3;
-  bool fits = n > 0 && n < (ssize_t)sizeof target - 1 && blob - target >= 6 &&
+  size_t up = (size_t)(blob - target);
+  bool fits = n > 0 && n < (ssize_t)sizeof target - 1 && up >= 6 && up < sizeof part &&
               !strncmp(blob, "blobs/", 6) && blob[6] && blob[6] != '.' && !strchr(blob + 6, '/');
   if (fits) {
-    memcpy(part, target, (size_t)(blob - target));
-    part[blob - target] = 0; /* "../../": ROOT; without the first step: ROOT/snapshots */
+    memcpy(part, target, up);
+    part[up] = 0; /* "../../": ROOT; without the first step: ROOT/snapshots */
     root = open_retry(c, at, part, O_RDONLY | O_DIRECTORY, 0);
     fits = root >= 0 && !fstatat(at, part + 3, &above, 0) &&
            !fstatat(root, "snapshots", &snapshots, AT_SYMLINK_NOFOLLOW) &&

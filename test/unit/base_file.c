@@ -201,6 +201,17 @@ static void read_blobs(Ctx *c) {
   for (size_t i = 1; i < 10; i++)
     if (!CHECK(beneath(c, "h/snapshots/r/m", strrchr(link_of[i][0], '/') + 1) == ERR_input))
       fprintf(stderr, "  link '%s'\n", link_of[i][1]);
+  put("h/snapshots/r/deep/m", "model");
+  CHECK(beneath_n(c, "h/snapshots/r/deep/m", "w", 1, &k) == ERR_ok && holds(k.f, "blob"));
+  /* Link texts around and beyond the length of a file name. */
+  static const int steps[] = {84, 85, 86, 160};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    char text[512] = "";
+    for (int up = 0; up < steps[i]; up++) strcat(text, "../");
+    CHECK(!symlink(strcat(text, "blobs/1"), "h/snapshots/r/steps"));
+    CHECK(beneath(c, "h/snapshots/r/m", "steps") == ERR_input);
+    CHECK(!unlink("h/snapshots/r/steps"));
+  }
   /* A link in the place of blobs is not followed. */
   CHECK(!rename("h/blobs", "h/moved") && !symlink("moved", "h/blobs"));
   CHECK(beneath(c, "h/snapshots/r/m", "w") == ERR_input);
