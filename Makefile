@@ -79,7 +79,7 @@ $(GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: models/% $(BUILD)/embed
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 # The text of the program `ingot build` puts around a model: runner_text.
-RUNNER := src/io/inflate.h src/io/zip.h tools/model.h tools/output.h tools/runner.c
+RUNNER := src/io/inflate.h src/io/zip.h src/base/mark.h tools/model.h tools/output.h tools/runner.c
 $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
@@ -115,7 +115,7 @@ $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	  echo '#define TEXT_FN static'; sed -e '/^#include/d' -e 's/INGOT_\([A-Z]*\)_H$$/IG_\1_H/' $(TEXT_CODE); } > $(BUILD)/gen/text_code.txt
 	$(Q)$(BUILD)/embed text_code $(BUILD)/gen/text_code.txt $@
 # The text of the program around a language model, behind that: player_text.
-PLAYER := tools/model.h tools/edit.h tools/output.h tools/player.c
+PLAYER := tools/model.h tools/edit.h src/base/mark.h tools/output.h tools/player.c
 $(BUILD)/gen/player.c: src/ir/mathlib.h src/ir/mathlibd.h $(BUILD)/gen/text_code.c $(PLAYER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)

@@ -33,12 +33,21 @@ static int output_write(int fd, const void *at, size_t n) {
 }
 
 static int output_aside(const char *path, mode_t mode, const void *at, size_t n) {
-  char temp[PATH_MAX + 64];
+  static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  char temp[PATH_MAX + 64], mark[TEMP_MARK];
+  int fd = -1;
   const char *slash = strrchr(path, '/');
   if (strlen(path) >= PATH_MAX) return ENAMETOOLONG;
-  snprintf(temp, sizeof temp, "%.*s.ingot-tmp-%ld-0-00", slash ? (int)(slash - path) + 1 : 0, path,
-           (long)getpid());
-  int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
+  temp_mark_put(mark);
+  int len = snprintf(temp, sizeof temp, "%.*s.ingot-tmp-%s-0-00",
+                     slash ? (int)(slash - path) + 1 : 0, path, mark);
+  /* A killed process with this PID may have left one. */
+  for (int i = 0; i < 36 * 36 && fd < 0; i++) {
+    temp[len - 2] = digits[i / 36];
+    temp[len - 1] = digits[i % 36];
+    fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    if (fd < 0 && errno != EEXIST) break;
+  }
   if (fd < 0) return errno;
   if (mode) (void)!fchmod(fd, mode & 0777); /* of the file that is replaced */
   int err = output_write(fd, at, n);
@@ -52,8 +61,9 @@ static int output_aside(const char *path, mode_t mode, const void *at, size_t n)
 static int output_file(const char *path, const void *at, size_t n) {
   char real[PATH_MAX];
   struct stat st;
-  int is_there = !strcmp(path, "/dev/stdout") || !stat(path, &st);
-  if (is_there && (!strcmp(path, "/dev/stdout") || !S_ISREG(st.st_mode))) {
+  if (!strcmp(path, "/dev/stdout")) return output_write(1, at, n);
+  int is_there = !stat(path, &st);
+  if (is_there && !S_ISREG(st.st_mode)) {
     int fd = open(path, O_WRONLY);
     int err = fd < 0 ? errno : output_write(fd, at, n);
     if (fd >= 0 && close(fd) && !err && errno != EINTR) err = errno;

@@ -8,6 +8,7 @@
 #include "api/own.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +144,9 @@ static void clean(Ingot *m, u64 *count, u64 *bytes) {
   api_need(c, count && bytes ? count : NULL, "the place of the figures");
   const char *folder = cache_file(c, ".", "clean");
   CacheEntries all = entries_of(c, folder);
-  *count = (u64)temps_collect(folder) + temps_collect(temp_folder());
+  *count = (u64)temps_collect(folder, false) + temps_collect(temp_folder(), true);
   for (u32 i = 0; i < all.n; i++) {
-    if (unlink(all.at[i].path))
+    if (unlink(all.at[i].path) && errno != ENOENT)
       fail(c, ERR_system, LOC_NONE, "%s: cannot be removed", all.at[i].path);
     ++*count;
     *bytes += all.at[i].bytes;

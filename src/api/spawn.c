@@ -22,7 +22,7 @@ void folder_make(Ctx *c, Folder *f) {
   char mark[TEMP_MARK];
   temp_mark(mark);
   if (strlen(tmp) > sizeof f->path - 64) tmp = "/tmp";
-  temps_collect(tmp);
+  temps_collect(tmp, true);
   snprintf(f->path, sizeof f->path, "%s/ingot-%s-XXXXXX", tmp, mark);
   guard_enter(c);
   int err = mkdtemp(f->path) ? 0 : errno;

@@ -284,11 +284,12 @@ void guard_say(const Ctx *c, const char *what);
 
 /* temp.c */
 void folder_empty(const char *path); /* removes it with the files in it */
-enum { TEMP_MARK = 32 };
+#define TEMP_MARK 32                 /* as in mark.h, which programs of `ingot build` hold */
 void temp_mark(
     char to[TEMP_MARK]); /* what names of temporaries hold, after ingot- or .ingot-tmp- */
-/* Removes from a folder the user's temporaries whose process is gone; returns how many. */
-u32 temps_collect(const char *folder);
+/* Removes from a folder the user's temporary files whose process is gone, and their folders if
+ * `folders`; returns how many. */
+u32 temps_collect(const char *folder, bool folders);
 
 /* size.c: the only place where sizes that come from files are multiplied and added. */
 bool size_mul(u64 a, u64 b, u64 *out);

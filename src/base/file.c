@@ -530,7 +530,7 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Aside a = look(c, path[i]);
     check_loss(c, &a, path[i]);
-    if (a.dir && strcmp(a.dir, swept)) temps_collect(swept = a.dir);
+    if (a.dir && strcmp(a.dir, swept)) temps_collect(swept = a.dir, false);
     if (!a.dir || a.mode < 0) continue;
     Planned *p = NEW(&c->keep, Planned);
     *p = (Planned){c->planned, str_text(c, a.loc.file), a.dev, a.node};

@@ -4,6 +4,7 @@
  * process and a hash of the machine and its PID namespace, so that a live process of another
  * container or machine that shares the folder is never taken for a dead one.
  */
+#include "base/mark.h"
 #include "base/own.h"
 #include <dirent.h>
 #include <errno.h>
@@ -13,20 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-static u32 machine_hash(void) {
-  struct utsname u;
-  struct stat ns;
-  char text[sizeof u.nodename + 32] = "";
-  u64 pids = stat("/proc/self/ns/pid", &ns) ? 0 : (u64)ns.st_ino;
-  snprintf(text, sizeof text, "%s %llu", uname(&u) ? "" : u.nodename, (unsigned long long)pids);
-  return (u32)hash_bytes(text, strlen(text));
-}
-
 void temp_mark(char to[TEMP_MARK]) {
-  snprintf(to, TEMP_MARK, "%ld-%08x", (long)getpid(), machine_hash());
+  temp_mark_put(to);
 }
 
 /* .ingot-tmp-PID-MACHINE-..., a file, or ingot-PID-MACHINE-..., a folder: of a process that is
@@ -46,17 +37,24 @@ static bool is_stale(const char *name, u32 machine) {
   return !strncmp(end, mark, strlen(mark)) && kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
-void folder_empty(const char *path) {
-  DIR *d = opendir(path);
+/* Removes a folder of the effective user with the files in it; a link is not followed. */
+static bool folder_remove_at(int at, const char *name) {
+  int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat st;
+  DIR *d = fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() ? fdopendir(fd) : NULL;
+  if (!d && fd >= 0) close(fd);
   for (struct dirent *e; d && (e = readdir(d));)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(dirfd(d), e->d_name, 0);
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlinkat(fd, e->d_name, 0);
   if (d) closedir(d);
-  rmdir(path);
+  return d && !unlinkat(at, name, AT_REMOVEDIR);
 }
 
-u32 temps_collect(const char *folder) {
+void folder_empty(const char *path) {
+  folder_remove_at(AT_FDCWD, path);
+}
+
+u32 temps_collect(const char *folder, bool folders) {
   u32 machine = machine_hash(), count = 0;
-  char path[4096];
   struct stat st;
   DIR *d = opendir(folder);
   for (struct dirent *e; d && (e = readdir(d));) {
@@ -64,11 +62,7 @@ u32 temps_collect(const char *folder) {
         st.st_uid != geteuid())
       continue;
     if (S_ISREG(st.st_mode)) count += !unlinkat(dirfd(d), e->d_name, 0);
-    if (!S_ISDIR(st.st_mode) ||
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= (int)sizeof path)
-      continue;
-    folder_empty(path);
-    count++;
+    if (S_ISDIR(st.st_mode) && folders) count += folder_remove_at(dirfd(d), e->d_name);
   }
   if (d) closedir(d);
   return count;

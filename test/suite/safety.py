@@ -199,6 +199,11 @@ def built(c):
     after = snapshot(c.path("out"))
     want(sorted(after) == ["keep.npz", "link.npz"] and after["keep.npz"] != before["keep.npz"], f"the link's target was not replaced: {sorted(after)}")
     want(os.stat(keep).st_mode & 0o777 == 0o640, "the mode of the output changed")
+    # Standard output that is appended to a file keeps the beginning of the file.
+    log = c.path("log")
+    got = run(["sh", "-c", 'echo first > "$1"; exec "$0" --output /dev/stdout >> "$1"', prog, log], 60)
+    text = open(log, "rb").read()
+    want(got.rc == 0 and text.startswith(b"first\n") and len(text) > 6, f"/dev/stdout overwrites: {text[:20]}")
 
 
 def on_terminal(args, cwd, stream, seen=None, code=0, **env):
@@ -405,12 +410,12 @@ def leftovers(c):
             p.wait()
         with open(c.path(f".ingot-tmp-{mark}-1-00"), "w") as f:
             f.write("x")
-        with open(c.path(f".ingot-tmp-{mark.split('-')[0]}-0-1-00"), "w") as f:
+        with open(c.path(f".ingot-tmp-{mark.split('-')[0]}-00000000-1-00"), "w") as f:
             f.write("of another machine")
         got = run([c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "other.o", "--quiet"], 60, cwd=c.dir, env=env)
         there = os.path.exists(os.path.join(tmp, name)), os.path.exists(c.path(f".ingot-tmp-{mark}-1-00"))
         want(not got.rc and there == (not dead, not dead), f"{'killed' if dead else 'live'}: {got.rc}, {there}: {got.text()}")
-        want(os.path.exists(c.path(f".ingot-tmp-{mark.split('-')[0]}-0-1-00")), "a file of another machine is gone")
+        want(os.path.exists(c.path(f".ingot-tmp-{mark.split('-')[0]}-00000000-1-00")), "a file of another machine is gone")
         os.killpg(p.pid, signal.SIGKILL) if not dead else None
         p.wait()
     before = os.listdir(tmp)
