@@ -152,10 +152,6 @@ static const char *cache_fault(const char *path) {
   return S_ISREG(st.st_mode) ? others_may_write(&st) : "is not a regular file";
 }
 
-bool cache_trusted(const char *path) {
-  return !cache_fault(path);
-}
-
 bool cache_take(Ctx *c, const char *path) {
   struct stat st;
   if (lstat(path, &st)) return false;
@@ -197,7 +193,8 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
   if (!cache_folder_trusted(c, folder)) {
     folder = str_text(c, str_fmt(c, "%s/ingot-%lu", temp_folder(), (unsigned long)geteuid()));
     folders_make(c, folder);
-    if (!cache_folder_trusted(c, folder))
+    struct stat st; /* a link in a folder of all users may change at any time */
+    if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
       fail(c, ERR_system, LOC_NONE,
            "%s: there is no folder for results that only this user can write to: set "
            "XDG_CACHE_HOME to one",

@@ -301,11 +301,8 @@ const EmitMore *api_lm_c(Ingot *m, const char *name, bool given);
  * who: the option that needs it, for messages. */
 const char *cache_file(Ctx *c, const char *name, const char *who);
 const char *temp_folder(void); /* $TMPDIR or /tmp */
-/* A regular file, not a link; it and its folder belong to the effective user, and neither group nor
- * others can write to them. */
-bool cache_trusted(const char *path);
-/* Takes a file from the cache: false where there is none. Removes one that is not trusted, with a
- * warning. */
+/* Takes a file from the cache: false where there is none. Removes one, with a warning, that is not
+ * a regular file, or that others than the effective user own or can write, it or its folder. */
 bool cache_take(Ctx *c, const char *path);
 bool cache_folder_trusted(Ctx *c, const char *folder); /* warns if not */
 
