@@ -81,7 +81,7 @@ REFUSED = (
     ("large-blocks", "{}/large.gguf --type Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot say"),
     ("self", "{}/wide.gguf --type Q8_0 -o {}/wide.gguf", 2, "wide.gguf"),
     ("folder", "{}/wide.gguf --type Q8_0 -o OUT", 5, "directory"),
-    ("nowhere", "{}/wide.gguf --type Q8_0 -o OUT/none/no.gguf", 5, "cannot write"),
+    ("nowhere", "{}/wide.gguf --type Q8_0 -o {}/wide.gguf/none/no.gguf", 5, "wide.gguf/none"),
     ("full", "{}/wide.gguf --type Q8_0 -o /dev/full", 5, "No space left"),
     ("short", "SHORT --type Q8_0 -o OUT/no.gguf", 4, "bytes"),
     ("onnx", ROOT + "/models/digits.onnx --type Q8_0 -o OUT/no.onnx", 2, "--type is for language models"),
