@@ -193,7 +193,7 @@ def _fields(data: Any, at: int, end: int) -> Iterator[tuple[int, Any]]:
         elif kind == 2:
             n, at = _varint(data, at)
             if n > end - at:
-                raise IndexError("a field ends behind its message")
+                raise IndexError("a field ends after its message")
             yield tag >> 3, (at, at + n)
             at += n
         elif kind in (1, 5):
