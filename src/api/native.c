@@ -48,7 +48,8 @@ static const char *kept_path(Ctx *c, Native *n, const Words *w, const Text *sour
   words_compiler(c, &cc, NULL);
   spawn_check(c, "C compiler", cc.at[0]);
   api_name_file(c, &key, spawn_real(c, cc.at[0]));
-  text_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc)); /* the compiler that a wrapper such as ccache starts */
+  /* the version of the compiler that a wrapper such as ccache starts */
+  text_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
   text_put(&key, source->at, source->n);
   return cache_code(c, folder, &key);
 }
