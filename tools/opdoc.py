@@ -1,14 +1,13 @@
-"""The operator and type tables of docs/ir.md, made from src/ir/ops.def, src/ir/flags.def and src/ir/dtypes.def.
+"""The operator tables of docs/operators.md and the type table of docs/ir.md, made from src/ir/ops.def, flags.def and dtypes.def.
 
-    python3 tools/opdoc.py --write    puts them between the markers in docs/ir.md
-    python3 tools/opdoc.py --check    exit 1 if what is there is not what the tables say
+    python3 tools/opdoc.py --write    writes them between the markers of these pages
+    python3 tools/opdoc.py --check    exits with 1 if a page differs from the tables
 """
 import os
 import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOC = os.path.join(ROOT, "docs", "ir.md")
 STRING = r'"((?:[^"\\]|\\.)*)"'
 
 
@@ -60,31 +59,36 @@ def dtypes(text):
             yield f"| `{name}` | {cls} | {bits} | {size} | {onnx} | {cell(meaning)} |"
 
 
-def fill(doc):
+def tables():
+    """{page: {mark: lines}}"""
     ops, types, about = read("src", "ir", "ops.def"), read("src", "ir", "dtypes.def"), read("src", "ir", "flags.def")
-    tables = {"scalar operators": scalars(ops), "structural operators": structural(ops), "flags": flags(about), "types": dtypes(types)}
-    for mark, lines in tables.items():
+    return {"ir.md": {"types": dtypes(types)},
+            "operators.md": {"scalar operators": scalars(ops), "structural operators": structural(ops), "flags": flags(about)}}
+
+
+def fill(page, doc, marks):
+    for mark, lines in marks.items():
         lines = list(lines)
         if len(lines) < 10:
             sys.exit(f"{mark}: the table could not be read")
         begin, end = f"<!-- {mark}: made by tools/opdoc.py -->\n", f"<!-- end of {mark} -->\n"
         if begin not in doc or end not in doc:
-            sys.exit(f"docs/ir.md lacks the markers of {mark}")
+            sys.exit(f"docs/{page} lacks the markers of {mark}")
         doc = doc[:doc.index(begin)] + begin + "\n".join(lines) + "\n" + doc[doc.index(end):]
     return doc
 
 
 def main():
-    old = read("docs", "ir.md")
-    new = fill(old)
-    if sys.argv[1:] == ["--write"]:
-        with open(DOC, "w", encoding="utf-8") as f:
-            f.write(new)
-    elif sys.argv[1:] == ["--check"]:
-        if new != old:
-            sys.exit("docs/ir.md is behind the tables: run python3 tools/opdoc.py --write")
-    else:
+    if sys.argv[1:] not in (["--write"], ["--check"]):
         sys.exit(__doc__.strip())
+    for page, marks in tables().items():
+        old = read("docs", page)
+        new = fill(page, old, marks)
+        if sys.argv[1] == "--write":
+            with open(os.path.join(ROOT, "docs", page), "w", encoding="utf-8") as f:
+                f.write(new)
+        elif new != old:
+            sys.exit(f"docs/{page} is behind the tables: run python3 tools/opdoc.py --write")
 
 
 main()
