@@ -1,14 +1,13 @@
-"""Sizes of the source files: the ten largest, every file over 600 lines marked, the total per folder.
+"""Sizes of the source files: the ten largest, files and functions above the guideline, the total per folder.
 
-Exit status 1 when a file is longer than 800 lines, or a function of C longer than 80: two ideas share a room.
+The guideline (docs/style.md) is a hint, not a limit: a long file or function that holds one idea may stay.
 """
 import os
 import re
-import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = (".c", ".h", ".def", ".py", ".t")
-MARK, LIMIT, FUNCTION = 600, 800, 80
+FILE, FUNCTION = 800, 80
 
 
 def sizes():
@@ -40,11 +39,12 @@ def main():
     for n, path in code[:10]:
         print(f"{n:7} {path}")
     for n, path in rows:
-        if n > MARK:
-            print(f"{n:7} {path}  over {LIMIT if n > LIMIT else MARK} lines")
-    long = [(n, path, name) for _, path in rows if path.endswith((".c", ".h")) for n, name in functions(path) if n > FUNCTION]
-    for n, path, name in long:
-        print(f"{n:7} {path}  {name} is over {FUNCTION} lines")
+        if n > FILE:
+            print(f"{n:7} {path}  over {FILE} lines: does it hold two ideas?")
+    for path in (path for _, path in rows if path.endswith((".c", ".h"))):
+        for n, name in functions(path):
+            if n > FUNCTION:
+                print(f"{n:7} {path}  {name} is over {FUNCTION} lines")
     totals = {}
     for n, path in rows:
         folder = os.path.dirname(path)
@@ -53,7 +53,6 @@ def main():
     for folder, (count, lines) in sorted(totals.items()):
         print(f"{lines:7} {folder} ({count} files)")
     print(f"{sum(n for n, _ in code):7} src in all, {sum(n for n, _ in rows):7} with tests and tools")
-    sys.exit(1 if long or any(n > LIMIT for n, _ in rows) else 0)
 
 
 main()

@@ -2,56 +2,54 @@
  *
  *   model -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... bounds -->
  *
- * Text of a Graph enters at the first, text of a Prog at the second arrow. Those from fold to canon
- * make work for each other and run in rounds, until canon has nothing left to do; quant does by
- * itself. Where a pass leaves nodes that are known, equal or that nobody reads (Graph.left), fold,
- * cse and dce run behind it once more. In front of band, which estimates memory, fuse and order say
- * what will have any, and when.
+ * Text of a Graph enters before infer, text of a Prog after lower. Passes fold to canon create work
+ * for each other and run in rounds until canon changes nothing; quant runs its own rounds. After a
+ * pass that leaves constant, equal or unused nodes (Graph.left), fold, cse and dce run once more.
+ * fuse and order also run before band, which estimates memory: they decide which values are stored, and when.
  *
- * In: a Unit that holds a graph (or, when starting behind `lower`, a program). Out: the same Unit
- * after the chosen rows of the table. After each row: verify, dump, report the time, empty
- * c->scratch.
+ * In: a Unit that holds a graph (or a program, when starting after `lower`). Out: the same Unit after
+ * the chosen rows of the table. After each row: verify, dump, report the time, empty c->scratch.
  */
 #include <string.h>
 #include "pass/pass.h"
 
 /* clang-format off */
 const Pass pass_table[] = {
-  {"infer",    infer,    NULL, NULL,  PX_exact, "computes the types of all values again, from the inputs on", false},
-  {"strings",  strings,  NULL, NULL,  PX_exact, "turns strings into rows of bytes", false},
-  {"quant",    NULL,     NULL, quant, PX_bounded, "turns products of quantised tensors into sums of integers", false},
-  {"unblock",  NULL,     NULL, unblock, PX_bounded, "takes blocks of weights apart, or multiplies with them as they are", false},
-  {"fold",     fold,     NULL, NULL,  PX_exact, "evaluates what depends on constants only", false},
-  {"simplify", simplify, NULL, NULL,  PX_exact, "applies algebraic identities and merges views", false},
-  {"cse",      cse,      NULL, NULL,  PX_exact, "keeps one of several equal computations", false},
-  {"dce",      dce,      NULL, NULL,  PX_exact, "removes what no result needs", false},
-  {"canon",    NULL,     NULL, canon, PX_bounded, "brings spellings of exporters into one form: scales into weights, pads into windows", false},
-  {"half",     NULL,     NULL, half,  PX_bounded, "computes with f16 and bf16 as f32, where there are vectors", false},
-  {"regroup",  NULL,     NULL, regroup, PX_exact, "brings groups of convolutions that fill no vectors into a form that does", false},
-  {"pools",    NULL,     NULL, pools, PX_bounded, "takes large windows one dimension after the other, where there are vectors", false},
-  {"int16",    NULL,     NULL, int16, PX_exact, "stores bytes that products read as numbers of 16 bits, where machines multiply these in pairs", false},
-  {"limits",   limits,   NULL, NULL,  PX_exact, "says of casts to bytes where what they saturate cannot be large", false},
-  {"band",     NULL,     NULL, band,  PX_exact, "runs convolutions band of rows by band of rows, if memory is to be saved", false},
-  {"layout",   NULL,     NULL, layout, PX_exact, "decides how values lie in memory: blocks of channels, zeros around them", false},
-  {"fuse",     fuse,     NULL, NULL,  PX_exact, "decides which values are computed in place and never stored", false},
-  {"order",    order,    NULL, NULL,  PX_exact, "puts nodes in an order that needs less memory at a time", false},
-  {"lower",    NULL,     NULL, lower, PX_exact, "turns the graph into loops over buffers; for vectors in another order of sums", false},
-  {"inplace",  NULL,     inplace, NULL, PX_exact, "computes what a state holds next where it lies, instead of copying it there", false},
-  {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "makes one kernel of those that walk the same slices", false},
-  {"narrow",   NULL,     NULL, narrow, PX_exact, "stores constants in the narrowest type that holds them", false},
-  {"parallel", NULL,     parallel, NULL, PX_exact, "shares out loops to threads, if there are several", false},
-  {"plan",     NULL,     plan, NULL,  PX_exact, "gives every buffer its place in one arena", false},
-  {"schedule", NULL,     NULL, schedule, PX_exact, "keeps loads where registers have room for them, against the habits of compilers", false},
-  {"bounds",   NULL,     bounds, NULL, PX_exact, "ends runs in which a size leaves the bounds that memory was planned for", false},
-  {"unroll",   NULL,     unroll, NULL, PX_exact, "writes unrolled loops out, only if named: back ends do it kernel by kernel", true},
-  {"legalize", NULL,     NULL, legalize, PX_exact, "splits vectors at the machine's registers and names these, likewise", true},
+  {"infer",    infer,    NULL, NULL,  PX_exact, "recompute the types of all values from the inputs", false},
+  {"strings",  strings,  NULL, NULL,  PX_exact, "represent strings as rows of bytes", false},
+  {"quant",    NULL,     NULL, quant, PX_bounded, "turn products of quantized tensors into integer sums", false},
+  {"unblock",  NULL,     NULL, unblock, PX_bounded, "dequantize block-quantized weights, or multiply with them directly", false},
+  {"fold",     fold,     NULL, NULL,  PX_exact, "evaluate nodes whose operands are constant", false},
+  {"simplify", simplify, NULL, NULL,  PX_exact, "apply algebraic identities; merge views", false},
+  {"cse",      cse,      NULL, NULL,  PX_exact, "merge equal computations", false},
+  {"dce",      dce,      NULL, NULL,  PX_exact, "remove nodes that no output depends on", false},
+  {"canon",    NULL,     NULL, canon, PX_bounded, "normalize exporter idioms: scales into weights, pads into windows", false},
+  {"half",     NULL,     NULL, half,  PX_bounded, "compute f16 and bf16 as f32 on vector targets", false},
+  {"regroup",  NULL,     NULL, regroup, PX_exact, "rewrite grouped convolutions narrower than a vector as depthwise or zero-padded", false},
+  {"pools",    NULL,     NULL, pools, PX_bounded, "split large pooling windows by dimension on vector targets", false},
+  {"int16",    NULL,     NULL, int16, PX_exact, "widen int8 operands to int16 on targets with pmaddwd and without a 4-way int8 dot product", false},
+  {"limits",   limits,   NULL, NULL,  PX_exact, "mark saturating casts to int8 whose operand provably fits in +-2^30", false},
+  {"band",     NULL,     NULL, band,  PX_exact, "compute convolutions in stripes of rows to save memory", false},
+  {"layout",   NULL,     NULL, layout, PX_exact, "choose memory layouts: channel blocks, zero padding", false},
+  {"fuse",     fuse,     NULL, NULL,  PX_exact, "decide which values are computed in their consumer and never stored", false},
+  {"order",    order,    NULL, NULL,  PX_exact, "reorder nodes to lower peak memory", false},
+  {"lower",    NULL,     NULL, lower, PX_exact, "turn the graph into loops over buffers; vector targets reassociate sums", false},
+  {"inplace",  NULL,     inplace, NULL, PX_exact, "update state buffers in place", false},
+  {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "fuse adjacent kernels that loop over the same slices", false},
+  {"narrow",   NULL,     NULL, narrow, PX_exact, "store constants in the narrowest type that holds their values", false},
+  {"parallel", NULL,     parallel, NULL, PX_exact, "distribute loops over threads", false},
+  {"plan",     NULL,     plan, NULL,  PX_exact, "assign every buffer an offset in one arena", false},
+  {"schedule", NULL,     NULL, schedule, PX_exact, "add load fences and register pins so that the C compiler neither hoists nor rematerializes loads", false},
+  {"bounds",   NULL,     bounds, NULL, PX_exact, "stop runs in which a dimension exceeds the planned bounds", false},
+  {"unroll",   NULL,     unroll, NULL, PX_exact, "unroll marked loops; only by name, back ends unroll kernel by kernel", true},
+  {"legalize", NULL,     NULL, legalize, PX_exact, "split vectors to register size and name registers; only by name, back ends do it kernel by kernel", true},
 };
 /* clang-format on */
 const u32 pass_count = sizeof pass_table / sizeof *pass_table;
 
 enum { ROUNDS = 64, QUANT_ROUNDS = 16 };
 
-/* Index of the pass; a name that is not in the table is refused with the list of those that are. */
+/* Return the index of a pass, or fail with the list of pass names. */
 static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
   for (u32 i = 0; i < pass_count; i++) {
     if (strlen(pass_table[i].name) == n && !memcmp(pass_table[i].name, name, n)) return i;
