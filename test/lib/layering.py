@@ -1,4 +1,4 @@
-"""Which folder of src/ may see which: the rule of docs/style.md, on what a file includes directly or through others.
+"""Which folder of src/ may see which: the rules and exceptions of docs/architecture.md, on what a file includes directly or through others.
 
     places(root) -> ["src/ir/x.c:3: ...", ...], empty when all is well
 """

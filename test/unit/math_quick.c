@@ -1,7 +1,7 @@
 /* The functions of quick.def, of programs that say `math fast`, against the double ones of libm:
- * errors within what docs/ir.md states on every 97th float of 2^-20..2^14 and every 9973rd beyond,
- * and the special values; and their steps, taken one by one, against the C that is compiled of
- * them. With an argument N every Nth float, and the errors found are printed. */
+ * errors within what docs/numerics.md states on every 97th float of 2^-20..2^14 and every 9973rd
+ * beyond, and the special values; and their steps, taken one by one, against the C that is compiled
+ * of them. With an argument N every Nth float, and the errors found are printed. */
 #include "check.h"
 #include "ir/mathlibs.h"
 #include "ir/quick.h"
