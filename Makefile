@@ -97,7 +97,7 @@ TENSORS := $(wildcard tools/script*.[ch] src/lang/*.[ch] src/lang/*.def src/base
 $(BUILD)/gen/tensor.c: $(TENSORS) $(BUILD)/join $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
-	$(Q)$(BUILD)/join --apart -lang/own.h tools/script_all.c $(BUILD)/gen/tensor.txt src tools
+	$(Q)$(BUILD)/join --apart -lang/lang_value.h tools/script_all.c $(BUILD)/gen/tensor.txt src tools
 	$(Q)$(BUILD)/embed tensor_text $(BUILD)/gen/tensor.txt $@
 # The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
 $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
@@ -106,7 +106,7 @@ $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	$(Q)$(BUILD)/embed peak_text $< $@
 # Text <-> ids and the sampler as text for generated C, text_code: every function static, in need of im_exp (mathlib.c writes it); guards that are those of no
 # generated header.
-TEXT_CODE := $(addprefix src/text/,text.h view.c scan.c norm.c model.c encode.c decode.c sample.h sample.c)
+TEXT_CODE := $(addprefix src/text/,tokenizer.h vocab_view.c pretokenize.c tokenizer_norm.c tokenizer_model.c encode.c decode.c sample.h sample.c)
 $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
@@ -131,12 +131,12 @@ $(BUILD)/gen/speak.c: $(BUILD)/gen/player.c tools/speak.h Makefile
 	  printf '%s\n' 'struct Ingot;' 'int speak(struct Ingot *m, int argc, char **argv);'; cat tools/speak.h; } > $@
 $(BUILD)/gen/speak.o: ALL_CFLAGS += -Isrc -Wno-unused-function
 # The machine of the bytecode as one file and its header: vm_source, vm_header.
-VM_ALONE := $(wildcard tools/vm/*.[ch] src/back/vm/*.h src/back/vm/*.def src/ir/mathlib*.h src/ir/*.def) src/ir/eval.c $(addprefix src/back/vm/,vm_ops.c vm_verify.c tile.c machine.c)
+VM_STANDALONE := $(wildcard tools/vm/*.[ch] src/back/vm/*.h src/back/vm/*.def src/ir/mathlib*.h src/ir/*.def) src/ir/eval.c $(addprefix src/back/vm/,vm_ops.c vm_verify.c tile.c machine.c)
 $(BUILD)/join: tools/join.c
 	@mkdir -p $(@D)
 	$(call say,HOSTCC,$<)
 	$(Q)$(HOSTCC) -std=c11 $(WARN) -O1 -o $@ $<
-$(BUILD)/gen/vm_source.c: $(VM_ALONE) $(BUILD)/join $(BUILD)/embed
+$(BUILD)/gen/vm_source.c: $(VM_STANDALONE) $(BUILD)/join $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)$(BUILD)/join -math.h -string.h -ir/ir.h -back/back.h tools/vm/ingot_vm.c $(BUILD)/gen/vm_source.txt src tools
@@ -189,7 +189,7 @@ VM_LOOPS        := $(if $(findstring -fsanitize,$(CFLAGS)),,-O3 -fno-trapping-ma
 # Sanitizers around hundreds of labels, or of tiles, cost an optimiser minutes; and so the form with a switch is tested.
 VM_MACHINE      := $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
 # Lanes of groups, likewise.
-$(BUILD)/obj/src/ir/block_search.o: ALL_CFLAGS += $(VM_LOOPS)
+$(BUILD)/obj/src/ir/qblock_search.o: ALL_CFLAGS += $(VM_LOOPS)
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
 VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512
 ifneq (,$(VM_X86))

@@ -24,11 +24,11 @@ typedef struct Join {
 } Join;
 
 /* Names of one C file that get another. */
-typedef struct Apart {
+typedef struct StaticNames {
   char file[NAME]; /* "": none do */
   char name[STATICS][NAME];
   int n;
-} Apart;
+} StaticNames;
 
 static int join(Join *j, const char *name);
 
@@ -54,7 +54,7 @@ static int is_word(int c) {
 }
 
 /* What the line, which begins at the margin, defines as static: its last word before ( [ = ; */
-static void note(Apart *a, const char *line) {
+static void note(StaticNames *a, const char *line) {
   const char *s = strncmp(line, "__attribute__", 13) ? line : strstr(line, " static ");
   if (s && *s == ' ') s++;
   if (!s || (strncmp(s, "static ", 7) != 0 && strncmp(s, "} ", 2) != 0)) return;
@@ -67,14 +67,14 @@ static void note(Apart *a, const char *line) {
   a->name[a->n++][n - k] = 0;
 }
 
-static int is_static(const Apart *a, const char *s, size_t n) {
+static int is_static(const StaticNames *a, const char *s, size_t n) {
   for (int i = 0; i < a->n; i++)
     if (strlen(a->name[i]) == n && !memcmp(a->name[i], s, n)) return 1;
   return 0;
 }
 
 /* Words of the line, but not what is in quotes, and no fields. */
-static void put_apart(FILE *out, const Apart *a, const char *line) {
+static void put_apart(FILE *out, const StaticNames *a, const char *line) {
   for (const char *s = line; *s;) {
     size_t n = 0;
     if (*s == '"') {
@@ -95,7 +95,7 @@ static void put_apart(FILE *out, const Apart *a, const char *line) {
   }
 }
 
-static void apart(Apart *a, FILE *in, const char *name) {
+static void apart(StaticNames *a, FILE *in, const char *name) {
   static char line[LONGEST];
   const char *slash = strrchr(name, '/');
   a->n = 0;
@@ -129,7 +129,7 @@ static int included(Join *j, const char *line, int *bad) {
 
 static int join(Join *j, const char *name) {
   static char line[LONGEST];
-  Apart a = {.n = 0};
+  StaticNames a = {.n = 0};
   FILE *in = find(j, name);
   int bad = 0;
   if (!in || ++j->depth > 20) {

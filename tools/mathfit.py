@@ -172,7 +172,7 @@ POLY = {
     "expq": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), -0.34658, 0.34659, 4),
     "exp1u": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), -0.34658, 0.34659, 3),
     # erfc(t / sqrt 2) = (1 + t p(t))^4
-    "gelu2u": (lambda t: (gelu_root(t) - 1) / t, lambda t: 4 * gelu_root(t) ** 3 * t, TINY, 5.75, 7),
+    "gelu_x2u": (lambda t: (gelu_root(t) - 1) / t, lambda t: 4 * gelu_root(t) ** 3 * t, TINY, 5.75, 7),
     # log((1+s)/(1-s)) = 2s + s z p(z), z = s^2
     "logq": (lambda z: (2 * mp.atanh(root(z)) / root(z) - 2) / z, lambda z: z * root(z) / mp.atanh(root(z)) / 2, TINY, 0.02945, 2),
     # sin(x) = x + x z p(z), cos(x) = 1 - z/2 + z^2 p(z)

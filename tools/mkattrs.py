@@ -14,7 +14,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "front", "onnx")
 OUT = os.path.join(FOLDER, "onnx_attrs.def")
 KEYS = {"": "ai", "ai.onnx.ml": "ml", "ai.onnx.preview": "preview", "ai.onnx.preview.training": "training",
-        "com.microsoft": "ms"}  # as in src/front/onnx/ops.c
+        "com.microsoft": "ms"}  # as in src/front/onnx/onnx_op_table.c
 LATER = {("ai", "SwiGLU"): {"alpha"},  # of an opset that the packages do not have
          ("ms", "SimplifiedLayerNormalization"): {"axis", "epsilon", "stash_type"}}  # has a schema in ai only
 HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the schemas

@@ -32,7 +32,7 @@ static int output_write(int fd, const void *at, size_t n) {
   return 0;
 }
 
-static int output_aside(const char *path, mode_t mode, const void *at, size_t n) {
+static int output_temp(const char *path, mode_t mode, const void *at, size_t n) {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
   char temp[PATH_MAX + 64], mark[TEMP_MARK];
   int fd = -1;
@@ -77,7 +77,7 @@ static int output_file(const char *path, const void *at, size_t n) {
   sigaddset(&wait, SIGTERM);
   sigaddset(&wait, SIGHUP);
   sigprocmask(SIG_BLOCK, &wait, &before);
-  int err = output_aside(is_there ? real : path, is_there ? st.st_mode : 0, at, n);
+  int err = output_temp(is_there ? real : path, is_there ? st.st_mode : 0, at, n);
   sigprocmask(SIG_SETMASK, &before, NULL);
   return err;
 }

@@ -53,13 +53,13 @@ typedef struct Options {
 } Options;
 
 /* What was done since a question was asked. */
-typedef struct Told {
+typedef struct TurnStats {
   size_t asked, answered;   /* tokens */
   double begin, first, end; /* seconds; first: when the first token of the answer was chosen */
   double read;              /* bytes that decoding read */
-} Told;
+} TurnStats;
 
-typedef struct Talk {
+typedef struct ChatSession {
   Options o;
   Chat chat; /* with dates */
   Vocab vocab;
@@ -78,11 +78,11 @@ typedef struct Talk {
   u8 *text, *marks, *room; /* of a message on its way to ids */
   size_t ntext, nroom;
   u8 *piece, *shown; /* of a token, and what of it can be put out */
-  StopTexts stops;
+  StopStrings stops;
   size_t stop_length[STOPS];
-  Told told;
+  TurnStats stats;
   int full; /* an answer ended because there are no more positions */
-} Talk;
+} ChatSession;
 
 static volatile sig_atomic_t interrupted;
 
@@ -99,7 +99,7 @@ static double now(void) {
 
 /* ---- the model ---- */
 
-static void set_length(Talk *t, size_t n) {
+static void set_length(ChatSession *t, size_t n) {
   int64_t length = (int64_t)n;
   for (int i = 0; i < ingot_model.nkept; i++)
     memcpy((char *)t->arena + ingot_model.kept[i].at, &length, 8);
@@ -107,7 +107,7 @@ static void set_length(Talk *t, size_t n) {
 
 /* Ids that wait and begin with those that the cache has from the beginning need not go through the
  * model again. All of these, or none: layers with a window may have overwritten the first. */
-static void recall(Talk *t) {
+static void recall(ChatSession *t) {
   size_t all = ingot_player.nbaked;
   if (!t->fresh || !t->n) return;
   if (t->n <= all || (all && memcmp(t->ids, ingot_player.baked, all * sizeof *t->ids))) all = 0;
@@ -117,7 +117,7 @@ static void recall(Talk *t) {
 }
 
 /* Ids that wait go through the model; the logits of the last one remain. */
-static int feed(Talk *t) {
+static int feed(ChatSession *t) {
   const Value *in = &ingot_model.in[0];
   recall(t);
   while (t->done < t->n) {
@@ -141,13 +141,13 @@ static int feed(Talk *t) {
 }
 
 /* The cache as it was with the first n tokens. */
-static void rewind_to(Talk *t, size_t n) {
+static void rewind_to(ChatSession *t, size_t n) {
   set_length(t, n);
   t->n = t->done = n;
   t->fresh = 0;
 }
 
-static void forget(Talk *t) {
+static void forget(ChatSession *t) {
   if (ingot_model.reset) ingot_model.reset(t->arena);
   t->n = t->done = 0;
   t->full = 0;
@@ -156,7 +156,7 @@ static void forget(Talk *t) {
 
 /* ---- text ---- */
 
-static int add_text(Talk *t, const char *text, size_t n, int marked) {
+static int add_text(ChatSession *t, const char *text, size_t n, int marked) {
   if (n > t->ntext) n = t->ntext; /* said below: it cannot fit into the context either */
   memcpy(t->text, text, n);
   memset(t->marks, marked, n);
@@ -166,7 +166,7 @@ static int add_text(Talk *t, const char *text, size_t n, int marked) {
   return 0;
 }
 
-static void add_message(Talk *t, const char *text) {
+static void add_message(ChatSession *t, const char *text) {
   size_t n = strlen(text);
   if (t->chat.trims) {
     while (n && strchr(" \t\r\n", text[0])) text++, n--;
@@ -175,7 +175,7 @@ static void add_message(Talk *t, const char *text) {
   add_text(t, text, n, 1);
 }
 
-static int no_room(const Talk *t, size_t more) {
+static int no_room(const ChatSession *t, size_t more) {
   fprintf(stderr,
           "%s: the prompt has %s%zu tokens, and %zu of %zu positions are left (--context)\n",
           program, more == (size_t)-1 ? "more than " : "",
@@ -184,7 +184,7 @@ static int no_room(const Talk *t, size_t more) {
 }
 
 /* A template's texts may hold special tokens, what people say is text. */
-static int add_ids(Talk *t, const u8 *text, const u8 *marks, size_t n, u32 flags) {
+static int add_ids(ChatSession *t, const u8 *text, const u8 *marks, size_t n, u32 flags) {
   i64 got = vocab_encode(&t->vocab, text, n, marks, flags, t->ids + t->n, t->context - t->n,
                          t->room, t->nroom);
   if (got == VOCAB_FULL) return no_room(t, (size_t)-1);
@@ -196,13 +196,13 @@ static int add_ids(Talk *t, const u8 *text, const u8 *marks, size_t n, u32 flags
 }
 
 /* Memory for a message of n bytes; t->text and t->marks begin anew. */
-static void begin_text(Talk *t, size_t n) {
+static void begin_text(ChatSession *t, size_t n) {
   static u8 *text, *marks, *room;
   static size_t had;
   if (n > had) {
     free(text), free(marks), free(room);
     text = make(n), marks = make(n);
-    t->nroom = vocab_room(&t->vocab, n);
+    t->nroom = vocab_encode_bytes(&t->vocab, n);
     room = make(t->nroom);
     had = n;
   }
@@ -214,7 +214,7 @@ static size_t length_of(const char *s) {
 }
 
 /* The ids of a question. */
-static int ask(Talk *t, const char *message) {
+static int ask(ChatSession *t, const char *message) {
   const Chat *c = &t->chat;
   const char *system = t->o.system ? t->o.system : ingot_player.system;
   size_t all = length_of(c->open) + length_of(c->open_system) + length_of(c->system) +
@@ -223,7 +223,7 @@ static int ask(Talk *t, const char *message) {
   u8 *text = t->text, *marks = t->marks;
   if (t->o.raw) {
     add_text(t, message, strlen(message), 1);
-    return add_ids(t, text, marks, (size_t)(t->text - text), t->n ? 0 : VE_around);
+    return add_ids(t, text, marks, (size_t)(t->text - text), t->n ? 0 : VE_add_special);
   }
   if (t->n && !c->next) forget(t); /* the template has no way to a second question */
   if (t->n) {
@@ -237,7 +237,7 @@ static int ask(Talk *t, const char *message) {
   }
   add_message(t, message);
   add_text(t, c->ask, strlen(c->ask), 0);
-  return add_ids(t, text, marks, (size_t)(t->text - text), VE_special);
+  return add_ids(t, text, marks, (size_t)(t->text - text), VE_parse_special);
 }
 
 /* ---- an answer ---- */
@@ -247,33 +247,33 @@ static void put_out(const u8 *at, size_t n) {
   fflush(stdout);
 }
 
-static int answer(Talk *t) {
+static int answer(ChatSession *t) {
   Detok detok;
   memset(&detok, 0, sizeof detok);
   t->stops.nheld = 0;
   t->stops.stopped = false;
   recall(t);
-  t->told.asked = t->n - t->done;
-  t->told.begin = now();
+  t->stats.asked = t->n - t->done;
+  t->stats.begin = now();
   int bad = feed(t);
-  t->told.first = t->told.end = now();
-  t->told.answered = 0;
-  t->told.read = 0;
+  t->stats.first = t->stats.end = now();
+  t->stats.answered = 0;
+  t->stats.read = 0;
   for (long i = 0;
        !bad && !interrupted && !ferror(stdout) && (t->o.max_tokens < 0 || i < t->o.max_tokens);
        i++) {
     u32 id = sample_next(&t->sampler, t->logits, t->ntoken, t->ids, t->n, t->candidate);
-    t->told.answered++;
+    t->stats.answered++;
     if (vocab_stops(&t->vocab, id)) break;
     size_t n = detok_put(&detok, &t->vocab, id, t->piece);
     put_out(t->shown, stops_put(&t->stops, t->piece, n, t->shown));
-    t->told.end = now();
+    t->stats.end = now();
     t->full = t->n == t->context;
     if (t->stops.stopped || t->full) break;
     t->ids[t->n++] = id;
-    t->told.read += ingot_player.token_bytes + ingot_player.kv_bytes * (double)t->n;
+    t->stats.read += ingot_player.token_bytes + ingot_player.kv_bytes * (double)t->n;
     bad = feed(t);
-    t->told.end = now();
+    t->stats.end = now();
   }
   if (!t->stops.stopped) {
     size_t n = detok_end(&detok, &t->vocab, t->piece);
@@ -347,8 +347,8 @@ static const char *bandwidth_share(char text[80], int json, double bytes, double
   return text;
 }
 
-static void say_told(const Talk *t) {
-  const Told *w = &t->told;
+static void print_stats(const ChatSession *t) {
+  const TurnStats *w = &t->stats;
   double first = w->first - w->begin, rest = w->end - w->first;
   size_t decoded = w->answered > 1 ? w->answered - 1 : 0;
   if (t->o.quiet) return;
@@ -360,8 +360,8 @@ static void say_told(const Talk *t) {
   fputs(t->full ? "; the context is full\n" : "\n", stderr);
 }
 
-static void say_stats(const Talk *t) {
-  const Told *w = &t->told;
+static void say_stats(const ChatSession *t) {
+  const TurnStats *w = &t->stats;
   double rest = w->end - w->first, most = read_speed(t->o.threads);
   fprintf(stderr, "%zu of %zu positions; arena %.1f MB; a token reads %.1f MB of weights\n", t->n,
           t->context, (double)ingot_model.arena * 1e-6, ingot_player.token_bytes * 1e-6);
@@ -376,7 +376,7 @@ static void say_stats(const Talk *t) {
 /* ---- a conversation ---- */
 
 /* The ids, in the order of this machine: computing them again gives the same state, to the bit. */
-static void save(const Talk *t, const char *path) {
+static void save(const ChatSession *t, const char *path) {
   const u32 head[3] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n};
   u32 *all = malloc(sizeof head + t->n * 4);
   if (all) {
@@ -388,7 +388,7 @@ static void save(const Talk *t, const char *path) {
   if (err) complain(SYSTEM, path, strerror(err));
 }
 
-static int load(Talk *t, const char *path) {
+static int load(ChatSession *t, const char *path) {
   u32 head[3] = {0};
   FILE *f = fopen(path, "rb");
   if (!f) return complain(SYSTEM, path, strerror(errno)), OK;
@@ -424,7 +424,7 @@ static int command_name(const char *line, char name[16]) {
 }
 
 /* Returns 1 to end, or a status above. */
-static int command(Talk *t, const char *name, const char *line) {
+static int command(ChatSession *t, const char *name, const char *line) {
   static const char *const end[] = {"exit", "quit", "bye", NULL};
   static const char *const begin[] = {"reset", "clear", NULL};
   const char *arg = line + strcspn(line, " ");
@@ -446,7 +446,7 @@ static int command(Talk *t, const char *name, const char *line) {
   return OK;
 }
 
-static int answer_to(Talk *t, const char *message) {
+static int answer_to(ChatSession *t, const char *message) {
   size_t before = t->n;
   int bad = ask(t, message);
   if (!bad && t->n == before)
@@ -456,11 +456,11 @@ static int answer_to(Talk *t, const char *message) {
   bad = answer(t);
   fputs("\n", stdout);
   fflush(stdout);
-  if (!bad) say_told(t);
+  if (!bad) print_stats(t);
   return bad;
 }
 
-static int converse(Talk *t) {
+static int converse(ChatSession *t) {
   Edit edit;
   char *line, name[16];
   int refused = OK, asked = !isatty(0); /* a script learns of a question that was refused */
@@ -490,13 +490,13 @@ static int compare_times(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static void make_up(Talk *t, size_t from, size_t to) {
+static void make_up(ChatSession *t, size_t from, size_t to) {
   for (size_t i = from; i < to; i++) t->ids[i] = (u32)(i * 2654435761u % t->ntoken);
 }
 
 /* The cache filled up to `past` positions, `known` of which are there: memory nobody has written is
  * one page of zeros, and reading that is no measure. */
-static int fill(Talk *t, size_t known, size_t past) {
+static int fill(ChatSession *t, size_t known, size_t past) {
   if (past <= known) return OK;
   rewind_to(t, known);
   make_up(t, known, past);
@@ -506,7 +506,7 @@ static int fill(Talk *t, size_t known, size_t past) {
 
 /* Seconds of feeding n made-up tokens, each at a time or together, behind `past` others. The median
  * of some rounds. */
-static double time_tokens(Talk *t, size_t past, size_t n, int each) {
+static double time_tokens(ChatSession *t, size_t past, size_t n, int each) {
   double times[BENCH_ROUNDS];
   for (int r = 0; r < BENCH_ROUNDS; r++) {
     rewind_to(t, past);
@@ -520,7 +520,7 @@ static double time_tokens(Talk *t, size_t past, size_t n, int each) {
   return times[BENCH_ROUNDS / 2];
 }
 
-static int bench(Talk *t) {
+static int bench(ChatSession *t) {
   static const size_t pasts[] = {16, 512, 1024, 2048, 4096, 8192};
   size_t prompt = t->context < BENCH_PROMPT ? t->context : BENCH_PROMPT, n = BENCH_TOKENS;
   double most = read_speed(t->o.threads), first = 0;
@@ -697,7 +697,7 @@ static const char *with_dates(const char *text, const struct tm *day) {
   return out;
 }
 
-static int fill_dates(Talk *t) {
+static int fill_dates(ChatSession *t) {
   struct tm day;
   const char **text[] = {&t->chat.open, &t->chat.open_system, &t->chat.system, &t->chat.ask,
                          &t->chat.next};
@@ -709,7 +709,7 @@ static int fill_dates(Talk *t) {
 
 /* ---- main ---- */
 
-static int begin(Talk *t) {
+static int begin(ChatSession *t) {
   const Value *in = &ingot_model.in[0];
   const Chat *c = &t->chat;
   t->chat = ingot_player.chat;
@@ -742,7 +742,7 @@ static int begin(Talk *t) {
   t->stops.text = t->o.stop;
   t->stops.length = t->stop_length;
   t->stops.n = (u32)t->o.nstop;
-  size_t piece = vocab_piece_room(&t->vocab) + 12, room = stops_room(&t->stops, piece);
+  size_t piece = detok_max_bytes(&t->vocab) + 12, room = stops_buffer_bytes(&t->stops, piece);
   t->piece = make(piece);
   t->stops.held = make(room);
   t->shown = make(room);
@@ -752,7 +752,7 @@ static int begin(Talk *t) {
 }
 
 int main(int argc, char **argv) {
-  static Talk talk;
+  static ChatSession talk;
   struct sigaction act;
   talk.o.max_tokens = -1;
   talk.o.sampler = (TokenSampler){

@@ -45,8 +45,8 @@ typedef struct Value {
     Chars *text;
     List *list;
     Fn *fn;
-    struct Lazy *lazy;
-    struct Thing *thing;
+    struct LazyTensor *lazy;
+    struct LangObject *thing;
   } u;
 } Value;
 

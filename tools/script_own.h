@@ -1,4 +1,4 @@
-/* script_own.h: what stands for src/lang/own.h in a compiled program with tensors.
+/* script_own.h: what stands for src/lang/lang_value.h in a compiled program with tensors.
  *
  * Values are those of script.c, under the names that src/lang knows them by, and an Eval is what a
  * running program has beside its variables. A node of the tree is a place, and what is called
@@ -7,17 +7,17 @@
 #ifndef INGOT_SCRIPT_OWN_H
 #define INGOT_SCRIPT_OWN_H
 
-#include "lang/extents.h"
+#include "lang/symbol_sizes.h"
 
-typedef Value Worth;
-typedef Box Holder;
+typedef Value LangValue;
+typedef Box HeapObj;
 typedef Kind LangKind;
-typedef Chars BoxText;
-typedef List BoxList;
-typedef Fn BoxFn;
-typedef struct Thing Thing;
-typedef struct Lazy Lazy;
-typedef struct Ident Ident;
+typedef Chars StringObj;
+typedef List ListObj;
+typedef Fn ClosureObj;
+typedef struct LangObject LangObject;
+typedef struct LazyTensor LazyTensor;
+typedef struct AutogradMeta AutogradMeta;
 typedef struct Eval Eval;
 typedef struct Ast Ast;
 typedef struct Graph Graph; /* there is none here */
@@ -70,70 +70,70 @@ struct Eval {
   const Ast *at;
   u64 serial, random;
   u32 mark;
-  Lazy *last_loss;
+  LazyTensor *last_loss;
   const void *dry, *dims; /* never: see src/lang/dry.h, sizes.c */
 };
 
-typedef void BuiltinFn(Eval *ev, Worth *arg, u32 n, Worth *out);
+typedef void BuiltinFn(Eval *ev, LangValue *arg, u32 n, LangValue *out);
 
 _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void eval_file(Eval *ev, const char *path);
+void eval_check_file(Eval *ev, const char *path);
 #define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
 const char *builtin_name(const Eval *ev);
-void *share_new(Eval *ev, LangKind kind, size_t bytes);
-void share_drop(Eval *ev, Holder *b);
-Worth worth_share(const Worth *d);
-void worth_drop(Eval *ev, Worth *d);
-Worth worth_int(i64 i);
-static inline Worth worth_size(const Eval *ev, i64 d) {
-  return (void)ev, worth_int(d);
+void *heap_new(Eval *ev, LangKind kind, size_t bytes);
+void heap_drop(Eval *ev, HeapObj *b);
+LangValue value_retain(const LangValue *d);
+void value_drop(Eval *ev, LangValue *d);
+LangValue value_int(i64 i);
+static inline LangValue value_size(const Eval *ev, i64 d) {
+  return (void)ev, value_int(d);
 }
-Worth worth_float(double f);
-Worth worth_bool(bool b);
-Worth worth_text(Eval *ev, const char *at, size_t n);
-Worth worth_list(Eval *ev, LangKind kind, u64 n);
-bool worth_true(const Worth *d);
-const char *worth_kind(const Worth *d);
-void show_worth(Eval *ev, const Worth *d, Text *out);
-void show_float(Text *out, double x, bool exponent);
-void show_number(Text *out, double x);
-Worth fn_gradient(Eval *ev, BoxFn *f);
-Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
-Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n);
-static inline bool worth_open(const Eval *ev, const Worth *d) {
+LangValue value_float(double f);
+LangValue value_bool(bool b);
+LangValue value_string(Eval *ev, const char *at, size_t n);
+LangValue value_list(Eval *ev, LangKind kind, u64 n);
+bool value_is_true(const LangValue *d);
+const char *value_kind_name(const LangValue *d);
+void value_show(Eval *ev, const LangValue *d, StrBuf *out);
+void show_float(StrBuf *out, double x, bool exponent);
+void show_number(StrBuf *out, double x);
+LangValue fn_gradient(Eval *ev, ClosureObj *f);
+LangValue call_grad(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n);
+LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n);
+static inline bool value_is_unknown(const Eval *ev, const LangValue *d) {
   return (void)ev, (void)d, false;
 }
-Worth worth_unknown(Eval *ev, LangKind kind);
+LangValue value_unknown(Eval *ev, LangKind kind);
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
-static inline void dry_blank(Eval *ev, Lazy *t) {
+static inline void dry_clear_data(Eval *ev, LazyTensor *t) {
   (void)ev, (void)t;
 }
-static inline bool dry_file(Eval *ev, const char *path, Worth *out) {
+static inline bool dry_load_file(Eval *ev, const char *path, LangValue *out) {
   return (void)ev, (void)path, (void)out, false;
 }
-i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride);
-i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without);
+i64 size_window_count(Eval *ev, i64 extent, i64 size, i64 stride);
+i64 size_infer(Eval *ev, const LazyTensor *t, const i64 *dim, u32 rank, u32 without);
 #define SIZE_ANY INT64_MIN
-static inline bool size_is_open(const Eval *ev, i64 d) {
+static inline bool size_is_symbolic(const Eval *ev, i64 d) {
   return (void)ev, (void)d, false;
 }
 static inline i64 size_sum(Eval *ev, i64 x, i64 y) {
   return (void)ev, x + y;
 }
-static inline void size_show(const Eval *ev, i64 d, Text *out) {
+static inline void size_show(const Eval *ev, i64 d, StrBuf *out) {
   (void)ev;
-  text_fmt(out, "%lld", (long long)d);
+  sb_fmt(out, "%lld", (long long)d);
 }
-double arg_number(Eval *ev, const Worth *d);
-u32 arg_shape(Eval *ev, const Worth *d, i64 *dim);
+double arg_number(Eval *ev, const LangValue *d);
+u32 arg_shape(Eval *ev, const LangValue *d, i64 *dim);
 double number_of(Op op, double x, double y);
-double number_pick(bool largest, double x, double y);
-i64 arg_int(Eval *ev, const Worth *d);
-static inline i64 arg_size(Eval *ev, const Worth *d) {
+double number_minmax(bool largest, double x, double y);
+i64 arg_int(Eval *ev, const LangValue *d);
+static inline i64 arg_size(Eval *ev, const LangValue *d) {
   return arg_int(ev, d);
 }
-BoxList *arg_array(Eval *ev, const Worth *d);
+ListObj *arg_array(Eval *ev, const LangValue *d);
 
 #define BI(name, sig, args, shape, fn) BuiltinFn bi_##fn;
 #include "front/lang/builtins.def"

@@ -76,7 +76,7 @@ _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...) {
 }
 
 /* A compiled program may open files, but save never replaces the executable. */
-void eval_file(Eval *ev, const char *path) {
+void eval_check_file(Eval *ev, const char *path) {
   static const char self[] = "/proc/self/exe";
   static bool known;
   if (!known && !access(self, R_OK)) file_read(ev->c, self);
@@ -88,64 +88,64 @@ const char *builtin_name(const Eval *ev) {
   return ev->at && ev->at->builtin ? ev->at->builtin : "operator";
 }
 
-void *share_new(Eval *ev, LangKind kind, size_t bytes) {
+void *heap_new(Eval *ev, LangKind kind, size_t bytes) {
   (void)ev;
   return box_new(kind, bytes);
 }
 
-void share_drop(Eval *ev, Holder *b) {
+void heap_drop(Eval *ev, HeapObj *b) {
   (void)ev;
   if (b && !--b->refs) free_box(b);
 }
 
-Worth worth_share(const Worth *d) {
+LangValue value_retain(const LangValue *d) {
   return share(*d);
 }
 
-void worth_drop(Eval *ev, Worth *d) {
+void value_drop(Eval *ev, LangValue *d) {
   (void)ev;
   drop(*d);
   d->kind = K_none;
 }
 
-Worth worth_int(i64 i) {
+LangValue value_int(i64 i) {
   return of_int(i);
 }
 
-Worth worth_float(double f) {
+LangValue value_float(double f) {
   return of_float(f);
 }
 
-Worth worth_bool(bool b) {
+LangValue value_bool(bool b) {
   return of_bool(b);
 }
 
-Worth worth_text(Eval *ev, const char *at, size_t n) {
+LangValue value_string(Eval *ev, const char *at, size_t n) {
   not_too_many(n, ev->at ? ev->at->place : 0);
   return of_text(at, n);
 }
 
-Worth worth_list(Eval *ev, LangKind kind, u64 n) {
+LangValue value_list(Eval *ev, LangKind kind, u64 n) {
   not_too_many(n, ev->at ? ev->at->place : 0);
   return of_list(kind, n);
 }
 
-bool worth_true(const Worth *d) {
+bool value_is_true(const LangValue *d) {
   return is_true(*d);
 }
 
-const char *worth_kind(const Worth *d) {
+const char *value_kind_name(const LangValue *d) {
   return kind_of(*d);
 }
 
-void show_worth(Eval *ev, const Worth *d, Text *out) {
+void value_show(Eval *ev, const LangValue *d, StrBuf *out) {
   Shown t = {0};
   put_value(&t, *d, 0, ev->at ? ev->at->place : 0);
-  text_put(out, t.at, t.n);
+  sb_put(out, t.at, t.n);
   free(t.at);
 }
 
-Worth fn_gradient(Eval *ev, BoxFn *f) {
+LangValue fn_gradient(Eval *ev, ClosureObj *f) {
   Fn *g = fn_new(f->shape);
   g->grad_of = f;
   f->box.refs++;
@@ -153,7 +153,7 @@ Worth fn_gradient(Eval *ev, BoxFn *f) {
   return (Value){K_fn, {.fn = g}};
 }
 
-Worth call_fn(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
+LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n) {
   enum { FEW = 64 };
   int place[FEW + 1];
   if (n > FEW) eval_fail(ev, at, "a gradient of a function with more than %d arguments", FEW);
@@ -170,18 +170,18 @@ i64 size_times(Eval *ev, i64 x, i64 y) {
 _Noreturn static void not_known(Eval *ev) {
   eval_fail(ev, ev->at, "a size was not known when the program was compiled");
 }
-i64 size_rest(Eval *ev, const Lazy *t, const i64 *dim, u32 rank, u32 without) {
+i64 size_infer(Eval *ev, const LazyTensor *t, const i64 *dim, u32 rank, u32 without) {
   (void)t, (void)dim, (void)rank, (void)without;
   not_known(ev);
 }
-i64 size_windows(Eval *ev, i64 extent, i64 size, i64 stride) {
+i64 size_window_count(Eval *ev, i64 extent, i64 size, i64 stride) {
   (void)extent, (void)size, (void)stride;
   not_known(ev);
 }
-bool lazy_waits(Eval *ev, Lazy *t) {
+bool lazy_is_symbolic(Eval *ev, LazyTensor *t) {
   return (void)ev, (void)t, false;
 }
-Worth worth_unknown(Eval *ev, LangKind kind) {
+LangValue value_unknown(Eval *ev, LangKind kind) {
   (void)kind;
   not_known(ev);
 }
@@ -207,25 +207,25 @@ void guard_drop(const Ctx *c, const char *path, long pid) {
 
 static const char *more_kind(Value d) {
   if (d.kind == K_tensor) return d.u.lazy->raw ? "tensor" : "autograd_tensor";
-  return thing_kind(d.u.thing);
+  return object_kind_name(d.u.thing);
 }
 
 static void more_release(Box *b) {
   if (b->kind == K_tensor)
-    lazy_release(&eval, (Lazy *)b);
+    lazy_release(&eval, (LazyTensor *)b);
   else if (b->kind == K_object)
-    thing_release(&eval, (Thing *)b);
+    object_release(&eval, (LangObject *)b);
   else
-    ident_release(&eval, (Ident *)b);
+    autograd_release(&eval, (AutogradMeta *)b);
 }
 
 static void more_show(Shown *t, Value d, int at) {
   Mark mark = arena_mark(&eval.stack);
-  Text text = text_new(&eval.stack);
+  StrBuf text = sb_new(&eval.stack);
   if (d.kind == K_tensor)
     lazy_show(&eval, d.u.lazy, &text);
   else
-    thing_show(&eval, d.u.thing, &text);
+    object_show(&eval, d.u.thing, &text);
   put(t, text.at, text.n);
   arena_rewind(&eval.stack, mark);
   (void)at;
@@ -280,7 +280,7 @@ static int more_call(Value f, Value *arg, uint32_t n, const int *at, Value *out)
     *out = call_grad(&eval, here, f.u.fn->grad_of, arg, n);
   } else if (f.kind == K_object) {
     here->a = here;
-    *out = thing_call(&eval, here, f.u.thing, arg, n);
+    *out = object_call(&eval, here, f.u.thing, arg, n);
     for (uint32_t i = 0; i < n; i++) drop(arg[i]);
   } else {
     return 0;
@@ -294,7 +294,7 @@ static int more_method(Value on, const char *name, Value *arg, uint32_t n, const
   if (on.kind != K_object) return 0;
   Ast *here = node_of(at[0], NULL);
   here->a = here;
-  *out = thing_method(&eval, here, &on, name, arg, n);
+  *out = object_method(&eval, here, &on, name, arg, n);
   for (uint32_t i = 0; i < n; i++) drop(arg[i]);
   return 1;
 }
@@ -312,7 +312,7 @@ static int more_equal(Value x, Value y, int at, int *same) {
 }
 
 static int more_number(Value *d) {
-  Lazy *t = d->u.lazy;
+  LazyTensor *t = d->u.lazy;
   if (t->n != 1) return 0;
   if (eval.in_grad && t->tracked) return 1;
   set(d, of_float(lazy_data(&eval, t)[0]));
@@ -341,10 +341,10 @@ static inline void sizes_end(Sizes *s) {
   sizes = s->outer;
 }
 
-static void check_size(const Lazy *t, u32 i, const ValueType *to, int at) {
+static void check_size(const LazyTensor *t, u32 i, const ValueType *to, int at) {
   const char *name = to->name ? to->name[i] : NULL;
   i64 want = to->dim[i];
-  if (!symbols_meet(&sizes->here, name, &want, t->dim[i]))
+  if (!symbols_unify(&sizes->here, name, &want, t->dim[i]))
     script_fail(at, "more than %d symbols in the types of a function", SYMBOLS);
   if (want != t->dim[i])
     script_fail(at, "the shape is %s, expected %s where %s is %lld",
@@ -354,9 +354,9 @@ static void check_size(const Lazy *t, u32 i, const ValueType *to, int at) {
 
 static int more_becomes(Value *d, const ValueType *to, int at) {
   eval.at = node_of(at, NULL);
-  if (d->kind == K_array) set(d, worth_lazy(lazy_of_array(&eval, d)));
+  if (d->kind == K_array) set(d, value_tensor(lazy_from_array(&eval, d)));
   if (d->kind != K_tensor) return 0;
-  const Lazy *t = d->u.lazy;
+  const LazyTensor *t = d->u.lazy;
   if (to->shaped && t->rank != to->rank)
     script_fail(at, "the shape is %s, expected %s", dims_text(&eval, t->dim, t->rank), to->text);
   for (u32 i = 0; to->shaped && i < t->rank; i++) check_size(t, i, to, at);
@@ -375,10 +375,10 @@ static Value builtin(BuiltinFn *fn, const char *name, Value *arg, uint32_t n, in
 }
 
 static Value class_new(const char *name, uint32_t most) {
-  Thing *m = thing_new(&eval, TH_class);
+  LangObject *m = object_new(&eval, OBJ_class);
   m->name = name;
-  model_room(&eval, m, most);
-  return worth_thing(m);
+  model_reserve(&eval, m, most);
+  return value_object(m);
 }
 
 /* Takes the layer. */
@@ -387,8 +387,8 @@ static void class_add(Value class, Value layer) {
 }
 
 /* kind: an activation and its number, or what has neither. */
-static void class_plain(Value class, ThingKind kind, double number) {
-  Thing *t = thing_new(&eval, kind);
+static void class_plain(Value class, ObjectKind kind, double number) {
+  LangObject *t = object_new(&eval, kind);
   t->num[0] = number;
   model_add(class.u.thing, t);
 }
@@ -396,25 +396,25 @@ static void class_plain(Value class, ThingKind kind, double number) {
 /* ---- networks ---- */
 
 static Value net_new(const char *path) {
-  Thing *t = thing_new(&eval, TH_net);
+  LangObject *t = object_new(&eval, OBJ_net);
   t->path = path;
-  return worth_thing(t);
+  return value_object(t);
 }
 
-static int net_fits(const Net *net, const Thing *t, const Worth *arg, u32 n) {
+static int net_fits(const Net *net, const LangObject *t, const LangValue *arg, u32 n) {
   int fits = net->nin == n && !strcmp(net->path, t->path);
   for (u32 i = 0; fits && i < n; i++) {
-    const Lazy *x = arg[i].u.lazy;
+    const LazyTensor *x = arg[i].u.lazy;
     fits = x->rank == net->in[i].rank && !memcmp(x->dim, net->in[i].dim, x->rank * sizeof *x->dim);
   }
   return fits;
 }
 
-static Worth net_run(Eval *ev, const Thing *t, const Worth *arg, const Net *net) {
+static LangValue net_run(Eval *ev, const LangObject *t, const LangValue *arg, const Net *net) {
   Mark mark = arena_mark(&ev->stack);
   void **in = arena_array(&ev->stack, net->nin + 1, sizeof *in);
   void **to = arena_array(&ev->stack, net->nout + 1, sizeof *to);
-  Worth out = worth_list(ev, KD_array, net->nout);
+  LangValue out = value_list(ev, KD_array, net->nout);
   Tensor **y = arena_array(&ev->stack, net->nout + 1, sizeof *y);
   for (u32 i = 0; i < net->nin; i++) {
     Tensor *x = tensor_new(&ev->stack, net->in[i].dt, net->in[i].dim, net->in[i].rank);
@@ -429,23 +429,23 @@ static Worth net_run(Eval *ev, const Thing *t, const Worth *arg, const Net *net)
   int status = net->run(arena_memory, in, to);
   if (status) ARG_BAD(ev, "%s: status %d", t->path, status);
   for (u32 i = 0; i < net->nout; i++) {
-    Lazy *r = lazy_new(ev, net->out[i].dim, net->out[i].rank);
+    LazyTensor *r = lazy_new(ev, net->out[i].dim, net->out[i].rank);
     for (u64 k = 0; k < r->n; k++)
       r->data[k] = scalar_cast(y[i]->dt, DT_f64, tensor_get(y[i], k), true).f;
-    out.u.list->at[i] = worth_lazy(r);
+    out.u.list->at[i] = value_tensor(r);
   }
   arena_rewind(&ev->stack, mark);
   return out;
 }
 
-Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
+LangValue net_call(Eval *ev, LangObject *t, LangValue *arg, u32 n) {
   net_check(ev, t, arg, n);
   for (u32 i = 0; i < script_nnet; i++) {
     if (!net_fits(&script_net[i], t, arg, n)) continue;
-    Worth out = net_run(ev, t, arg, &script_net[i]);
+    LangValue out = net_run(ev, t, arg, &script_net[i]);
     if (out.u.list->n != 1) return out;
-    Worth one = worth_share(&out.u.list->at[0]);
-    worth_drop(ev, &out);
+    LangValue one = value_retain(&out.u.list->at[0]);
+    value_drop(ev, &out);
     return one;
   }
   ARG_BAD(ev, "%s: the network was not compiled for these shapes", t->path);
@@ -453,11 +453,11 @@ Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
 
 /* ---- what is looked at is computed ---- */
 
-static const Made *find_made(Needed *k) {
+static const Made *find_made(PendingGraph *k) {
   Arena *a = &k->ev->stack;
   k->deep = false;
-  needed_list(k, a);
-  Text key = needed_key(k, a);
+  pending_collect(k, a);
+  StrBuf key = pending_key(k, a);
   uint64_t hash = hash_bytes(key.at, key.n);
   for (uint32_t i = 0; i < script_nmade; i++) {
     const Made *m = &script_made[i];
@@ -466,33 +466,33 @@ static const Made *find_made(Needed *k) {
   return NULL;
 }
 
-static void compute(Needed *k, const Made *made) {
+static void compute(PendingGraph *k, const Made *made) {
   Eval *ev = k->ev;
   double **in = arena_array(&ev->stack, k->all.n + 1, sizeof *in), **to;
   to = arena_array(&ev->stack, k->nout + 1, sizeof *to);
   for (u32 i = 0, j = 0; i < k->all.n; i++)
-    if (!needed_is_open(k, k->all.at[i])) in[j++] = k->all.at[i]->data;
-  for (u32 i = 0; i < k->nout; i++) to[i] = lazy_room(ev, k->out[i]->n);
+    if (!pending_is_op(k, k->all.at[i])) in[j++] = k->all.at[i]->data;
+  for (u32 i = 0; i < k->nout; i++) to[i] = lazy_alloc(ev, k->out[i]->n);
   int status = made->run(arena_memory, in, to);
   if (status) ARG_BAD(ev, "what is computed here fails with status %d", status);
   for (u32 i = 0; i < k->nout; i++) {
-    Lazy *t = k->out[i];
+    LazyTensor *t = k->out[i];
     if (t->data) /* it was asked for twice */
       free(to[i]);
     else
       t->data = to[i];
     t->size = 0;
-    if (!t->tracked) lazy_drop_recipe(ev, t);
+    if (!t->tracked) lazy_drop_inputs(ev, t);
   }
 }
 
 /* Behind a choice that was not known when the program was compiled, what lies in front of it is a
  * graph by itself: what was made last comes before what it is made of. */
-static void compute_part(Needed *k) {
+static void compute_part(PendingGraph *k) {
   for (u32 i = k->all.n; i-- > 0;) {
-    Lazy *part = k->all.at[i];
-    Needed alone = {.ev = k->ev, .out = &part, .nout = 1};
-    const Made *made = part->data || part->op == RC_DO_leaf ? NULL : find_made(&alone);
+    LazyTensor *part = k->all.at[i];
+    PendingGraph alone = {.ev = k->ev, .out = &part, .nout = 1};
+    const Made *made = part->data || part->op == LOP_leaf ? NULL : find_made(&alone);
     if (!made) continue;
     compute(&alone, made);
     return;
@@ -501,11 +501,11 @@ static void compute_part(Needed *k) {
           "what is computed here, or its shape, was not known when the program was compiled");
 }
 
-void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
+void lazy_force(Eval *ev, LazyTensor *const *t, u32 n) {
   Mark mark = arena_mark(&ev->stack);
-  Lazy **out = arena_array(&ev->stack, n + 1, sizeof *out);
+  LazyTensor **out = arena_array(&ev->stack, n + 1, sizeof *out);
   for (;;) {
-    Needed k = {.ev = ev, .out = out};
+    PendingGraph k = {.ev = ev, .out = out};
     for (u32 i = 0; i < n; i++)
       if (!t[i]->data) out[k.nout++] = t[i];
     if (!k.nout) break;
@@ -518,7 +518,7 @@ void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
   arena_rewind(&ev->stack, mark);
 }
 
-const double *lazy_data(Eval *ev, Lazy *t) {
+const double *lazy_data(Eval *ev, LazyTensor *t) {
   if (!t->data) lazy_force(ev, &t, 1);
   return t->data;
 }

@@ -5,7 +5,7 @@
  * as a program of its own (tools/runner.c), so that its memory is that of the model and not of the
  * compiler.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MOST_RUNS = 1 << 16, LEAST_RUNS = 5, WARM_UP = 2 };
+enum { MAX_RUNS = 1 << 16, MIN_RUNS = 5, WARM_UP = 2 };
 
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -37,12 +37,12 @@ static double interpret(Bench *a) {
 
 void bench_runs(Bench *a, double (*once)(Bench *a)) {
   IngotBench *r = a->out;
-  double *ms = NEWS(&a->m->c->keep, double, MOST_RUNS), start = a->start, end;
+  double *ms = NEWS(&a->m->c->keep, double, MAX_RUNS), start = a->start, end;
   once(a);
   r->first_ms = time_ms() - start;
   for (u32 i = 1; i < WARM_UP && time_ms() - start < a->seconds * 1e3; i++) once(a);
   end = time_ms() + a->seconds * 1e3;
-  for (; r->n < MOST_RUNS && (r->n < LEAST_RUNS || time_ms() < end); r->n++) ms[r->n] = once(a);
+  for (; r->n < MAX_RUNS && (r->n < MIN_RUNS || time_ms() < end); r->n++) ms[r->n] = once(a);
   qsort(ms, (size_t)r->n, sizeof *ms, ascending);
   r->min_ms = ms[0];
   r->p50_ms = ms[(r->n - 1) / 2];
@@ -59,7 +59,7 @@ void api_bench_interp(Bench *a) {
 
 void api_bench_vm(Bench *a) {
   a->vm = api_vm(a->m);
-  vm_ready(a->vm); /* what runs ask for is given back behind each */
+  vm_prepare(a->vm); /* what runs ask for is given back behind each */
   bench_runs(a, interpret);
 }
 
@@ -123,12 +123,12 @@ static void run_program(Ctx *c, void *arg) {
   Bench *a = arg;
   IngotBench *r = a->out;
   IngotBuild b = a->build ? *a->build : (IngotBuild){0};
-  folder_make(c, &a->folder);
-  const char *program = folder_file(c, &a->folder, "program"),
-             *inputs = folder_file(c, &a->folder, "in.npz");
+  tempdir_make(c, &a->folder);
+  const char *program = tempdir_file(c, &a->folder, "program"),
+             *inputs = tempdir_file(c, &a->folder, "in.npz");
   char seconds[32], seed[32];
-  Words w = {0};
-  words_compiler(c, &w, b.cc);
+  ArgVec w = {0};
+  argv_compiler(c, &w, b.cc);
   r->compiler = str_text(
       c, str_fmt(c, "%s -O%s", compiler_version(c, &a->folder, &w), b.optimize ? b.optimize : "2"));
   b.output = program;
@@ -150,10 +150,10 @@ static void run_program(Ctx *c, void *arg) {
   r->first_ms = time_ms() - start;
   spawn_run(c, &a->folder, "the compiled model",
             (const char *const[]){program, with, value, "--bench", seconds, NULL});
-  File log = file_read_own(c, folder_file(c, &a->folder, "log"));
-  Text t = text_new(&c->keep);
-  text_put(&t, log.at, log.n);
-  const char *text = text_cstr(&t);
+  File log = file_read_own(c, tempdir_file(c, &a->folder, "log"));
+  StrBuf t = sb_new(&c->keep);
+  sb_put(&t, log.at, log.n);
+  const char *text = sb_cstr(&t);
   r->n = (int)number(c, text, "\"n\":");
   r->min_ms = number(c, text, "\"min_ms\":");
   r->p50_ms = number(c, text, "\"p50_ms\":");
@@ -166,7 +166,7 @@ static void run_program(Ctx *c, void *arg) {
 }
 
 void api_bench_c(Bench *a) {
-  folder_protect(a->m->c, &a->folder, run_program, a);
+  tempdir_protect(a->m->c, &a->folder, run_program, a);
 }
 
 void api_bench(Bench *a) {
@@ -182,19 +182,19 @@ void api_bench(Bench *a) {
   m->run.nin = api_param_count(m);
   a->result = NEWS(&c->keep, Tensor *, ingot_output_count(m) + 1);
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
-  if (e->info.flags & INGOT_HOST) api_host(m);
+  if (e->info.flags & INGOT_HOST) api_target_host(m);
   if (e->info.flags & INGOT_NATIVE) {
-    m->wish.for_c = true;
-    api_native(m, a->build ? a->build->cc : NULL);
-    api_can_run(m);
+    m->codegen.for_c = true;
+    api_target_native(m, a->build ? a->build->cc : NULL);
+    api_need_runnable(m);
   }
-  if (e->info.flags & INGOT_OPTIONAL) api_can_run(m);
-  api_passes(m, NULL);
+  if (e->info.flags & INGOT_OPTIONAL) api_need_runnable(m);
+  api_run_passes(m, NULL);
   if (a->build && a->build->c.profile && !(e->info.flags & INGOT_NATIVE))
     fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);
   a->out->cpu = api_cpu_name(c);
   a->out->target = m->machine.target ? m->machine.target->name : "scalar";
-  a->out->threads = e->info.flags & INGOT_NATIVE && m->wish.threads > 1 ? m->wish.threads : 1;
+  a->out->threads = e->info.flags & INGOT_NATIVE && m->codegen.threads > 1 ? m->codegen.threads : 1;
   e->bench(a);
 }
 

@@ -5,36 +5,36 @@
  * the machine records them (few virtual ones do); else llvm-bolt instruments the program. One run
  * is looked at, the first of the workload.
  */
-#include "api/product.h"
+#include "api/build_product.h"
 
 #include <string.h>
 
-bool bolt_has_branches(Ctx *c, const Folder *f, const char *perf) {
+bool bolt_has_branches(Ctx *c, const TempDir *f, const char *perf) {
   const char *const argv[] = {
-      perf, "record", "-q", "-e", "cycles:u", "-j", "any,u", "-o", folder_file(c, f, "perf.data"),
+      perf, "record", "-q", "-e", "cycles:u", "-j", "any,u", "-o", tempdir_file(c, f, "perf.data"),
       "--", "true",   NULL};
   return !spawn_status(c, f, "perf", argv);
 }
 
-static void add(Ctx *c, Words *w, const char *word) {
+static void add(Ctx *c, ArgVec *w, const char *word) {
   *vec_push(&c->keep, w) = word;
 }
 
 /* The program and what it is run on. */
-static void add_run(Ctx *c, const ProductBuild *b, Words *w, const char *program) {
-  const Words *run = &b->work.run.at[0];
+static void add_run(Ctx *c, const ProductBuild *b, ArgVec *w, const char *program) {
+  const ArgVec *run = &b->work.run.at[0];
   add(c, w, program);
   for (u32 i = 0; i < run->n; i++) add(c, w, run->at[i]);
-  if (!b->speaks) words_add(c, w, "--bench 0.5");
+  if (!b->speaks) argv_add(c, w, "--bench 0.5");
   add(c, w, NULL);
 }
 
 /* Samples of branches, as llvm-bolt reads them. */
 static void sample(Ctx *c, const ProductBuild *b, const char *program, const char *data) {
-  const char *raw = folder_file(c, &b->folder, "perf.data");
-  Words w = {0}, to = {0};
+  const char *raw = tempdir_file(c, &b->folder, "perf.data");
+  ArgVec w = {0}, to = {0};
   add(c, &w, b->chain.perf);
-  words_add(c, &w, "record -q -e cycles:u -j any,u -o");
+  argv_add(c, &w, "record -q -e cycles:u -j any,u -o");
   add(c, &w, raw);
   add(c, &w, "--");
   add_run(c, b, &w, program);
@@ -50,8 +50,8 @@ static void sample(Ctx *c, const ProductBuild *b, const char *program, const cha
 }
 
 static void instrument(Ctx *c, const ProductBuild *b, const char *program, const char *data) {
-  const char *made = folder_file(c, &b->folder, "bolt-instrumented");
-  Words w = {0}, run = {0};
+  const char *made = tempdir_file(c, &b->folder, "bolt-instrumented");
+  ArgVec w = {0}, run = {0};
   add(c, &w, b->chain.bolt);
   add(c, &w, program);
   add(c, &w, "-instrument");
@@ -64,10 +64,10 @@ static void instrument(Ctx *c, const ProductBuild *b, const char *program, const
   spawn_run(c, &b->folder, "the instrumented program", run.at);
 }
 
-void bolt_apply(Ctx *c, ProductBuild *b, Variant *v) {
-  const char *data = folder_file(c, &b->folder, "bolt.fdata"),
-             *made = folder_file(c, &b->folder, "bolt-layout");
-  Words w = {0};
+void bolt_apply(Ctx *c, ProductBuild *b, BuildConfig *v) {
+  const char *data = tempdir_file(c, &b->folder, "bolt.fdata"),
+             *made = tempdir_file(c, &b->folder, "bolt-layout");
+  ArgVec w = {0};
   if (b->chain.perf)
     sample(c, b, v->product, data);
   else
@@ -77,9 +77,9 @@ void bolt_apply(Ctx *c, ProductBuild *b, Variant *v) {
   add(c, &w, "-o");
   add(c, &w, made);
   add(c, &w, str_text(c, str_fmt(c, "-data=%s", data)));
-  words_add(c, &w,
-            "-reorder-blocks=ext-tsp -reorder-functions=hfsort -split-functions "
-            "-split-all-cold -icf=1 -use-gnu-stack -dyno-stats");
+  argv_add(c, &w,
+           "-reorder-blocks=ext-tsp -reorder-functions=hfsort -split-functions "
+           "-split-all-cold -icf=1 -use-gnu-stack -dyno-stats");
   add(c, &w, NULL);
   spawn_run(c, &b->folder, "llvm-bolt", w.at);
   v->product = v->program = made;

@@ -3,7 +3,7 @@
  * In: a model, or such a file that is open. Out: the file, or a program whose inputs and outputs
  * are the file's and which only the engine vm can run.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 extern const unsigned char vm_source[], vm_header[];
 extern const size_t vm_source_size, vm_header_size;
@@ -21,18 +21,18 @@ void api_need_model(const Ingot *m, const char *what) {
 }
 
 void api_read_bytecode(Ingot *m) {
-  m->kept.vm = vm_read(m->c, m->opened.source.at, m->opened.source.n, &m->c->keep);
-  m->p = vm_prog(m->kept.vm);
-  m->kept.vm_of = m->p;
+  m->states.vm = vm_read(m->c, m->opened.source.at, m->opened.source.n, &m->c->keep);
+  m->p = vm_prog(m->states.vm);
+  m->states.vm_of = m->p;
 }
 
 static void write_bytecode(Ingot *m, const char *path) {
   Ctx *c = m->c;
   VmChunks piece = {0};
   api_need(c, path, "the path of the file");
-  api_need_one(m);
-  api_need_body(m);
-  api_bodies(m);
+  api_need_single_entry(m);
+  api_need_single_variant(m);
+  api_compile_variants(m);
   for (BufId b = 1; b < m->p->buf.n; b++)
     if (prog_buf(m->p, b)->space == BS_state && prog_buf(m->p, b)->data)
       fail(c, ERR_unsupported, LOC_NONE,
@@ -53,10 +53,10 @@ static void emit_vm(Ingot *m, const char **source, size_t *nsource, const char *
                     size_t *nheader) {
   api_need(m->c, source && nsource && header && nheader ? source : NULL,
            "the place of source and header");
-  Text t = text_new(&m->c->keep);
-  text_fmt(&t, "#define INGOT_VM_TABLES 0x%08xu /* of this version of ingot */\n", vm_tables());
-  text_put(&t, vm_source, vm_source_size);
-  *source = text_cstr(&t);
+  StrBuf t = sb_new(&m->c->keep);
+  sb_fmt(&t, "#define INGOT_VM_TABLES 0x%08xu /* of this version of ingot */\n", vm_tables());
+  sb_put(&t, vm_source, vm_source_size);
+  *source = sb_cstr(&t);
   *nsource = t.n;
   *header = (const char *)vm_header;
   *nheader = vm_header_size;

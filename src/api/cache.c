@@ -5,7 +5,7 @@
  * entry may fail without consequences: the next process makes the result again. Entries of engine c
  * beyond CACHE_BYTES are removed, least recently used first: taking one sets its modification time.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -77,9 +77,9 @@ static CacheEntries entries_of(Ctx *c, const char *folder) {
 }
 
 /* Two hashes of 64 bits: one alone collides too easily. */
-const char *cache_code(Ctx *c, const char *folder, Text *key) {
+const char *cache_code(Ctx *c, const char *folder, StrBuf *key) {
   u64 first = hash_bytes(key->at, key->n);
-  text_fmt(key, "again %016llx", (unsigned long long)first);
+  sb_fmt(key, "again %016llx", (unsigned long long)first);
   return str_text(c, str_fmt(c, "%s/%s%016llx%016llx", folder, kinds[KIND_CODE].prefix,
                              (unsigned long long)first,
                              (unsigned long long)hash_bytes(key->at, key->n)));
@@ -91,10 +91,10 @@ typedef struct CacheFile {
 } CacheFile;
 
 /* Does it; false: it failed, of which nothing is said. */
-static bool quietly(Ctx *c, void (*fn)(Ctx *c, void *arg), CacheFile *f) {
-  Said before = diag_said(c);
+static bool try_quietly(Ctx *c, void (*fn)(Ctx *c, void *arg), CacheFile *f) {
+  DiagMark before = diag_mark(c);
   Err e = ctx_protect(c, fn, f);
-  if (e) diag_unsay(c, before);
+  if (e) diag_rewind(c, before);
   return !e;
 }
 
@@ -105,8 +105,8 @@ static void check(Ctx *c, void *arg) {
 
 bool cache_find(Ctx *c, const char *path) {
   CacheFile f = {.path = path};
-  if (!cache_take(c, path)) return false;
-  if (quietly(c, check, &f) && f.is_whole)
+  if (!cache_check_file(c, path)) return false;
+  if (try_quietly(c, check, &f) && f.is_whole)
     utimensat(AT_FDCWD, path, NULL, 0); /* not in a folder that is only read */
   else
     unlink(path);
@@ -114,7 +114,7 @@ bool cache_find(Ctx *c, const char *path) {
 }
 
 /* Removes what was not used for longest, but not the file that was just written. */
-static void trim(Ctx *c, const char *path) {
+static void evict(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/');
   CacheEntries all = entries_of(c, str_text(c, str_intern(c, path, (size_t)(slash - path))));
   u64 bytes = 0;
@@ -132,11 +132,11 @@ static void put(Ctx *c, void *arg) {
   const CacheFile *p = arg;
   File f = file_read_own(c, p->from);
   files_write(c, &(FileOut){.path = p->path, .at = f.at, .n = f.n, .cached = true}, 1);
-  trim(c, p->path);
+  evict(c, p->path);
 }
 
 void cache_store(Ctx *c, const char *path, const char *from) {
-  quietly(c, put, &(CacheFile){.path = path, .from = from});
+  try_quietly(c, put, &(CacheFile){.path = path, .from = from});
 }
 
 static void clean(Ingot *m, u64 *count, u64 *bytes) {
@@ -159,35 +159,35 @@ IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
   API_CALL(m, clean(m, count, bytes));
 }
 
-static void list(Ingot *m, bool json, Text *t) {
+static void list(Ingot *m, bool json, StrBuf *t) {
   Ctx *c = m->c;
   const char *folder = cache_file(c, "", "cache");
   CacheEntries all = entries_of(c, cache_file(c, ".", "cache"));
   time_t now = time(NULL);
   u64 bytes = 0;
-  text_puts(t, json ? "{\"folder\": " : "");
-  if (json) text_json(t, folder, strlen(folder));
-  text_puts(t, json ? ", \"files\": [" : "");
+  sb_puts(t, json ? "{\"folder\": " : "");
+  if (json) sb_json(t, folder, strlen(folder));
+  sb_puts(t, json ? ", \"files\": [" : "");
   for (u32 i = 0; i < all.n; i++) {
     const CacheEntry *e = &all.at[i];
     double age = difftime(now, e->used);
     bytes += e->bytes;
     if (json) {
-      text_fmt(t, "%s\n  {\"kind\": \"%.*s\", \"bytes\": %llu, \"age_s\": %.0f, \"name\": \"%s\"}",
-               i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix,
-               (unsigned long long)e->bytes, age, e->name);
+      sb_fmt(t, "%s\n  {\"kind\": \"%.*s\", \"bytes\": %llu, \"age_s\": %.0f, \"name\": \"%s\"}",
+             i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix,
+             (unsigned long long)e->bytes, age, e->name);
     } else {
-      text_fmt(t, "%-28s%10.2f MB%10.1f hours  %s\n", e->kind->what, (double)e->bytes * 1e-6,
-               age / 3600, e->name);
+      sb_fmt(t, "%-28s%10.2f MB%10.1f hours  %s\n", e->kind->what, (double)e->bytes * 1e-6,
+             age / 3600, e->name);
     }
   }
   if (json)
-    text_fmt(t, "], \"bytes\": %llu}\n", (unsigned long long)bytes);
+    sb_fmt(t, "], \"bytes\": %llu}\n", (unsigned long long)bytes);
   else
-    text_fmt(t, "%u file%s, %.2f MB in %s\n", all.n, all.n == 1 ? "" : "s", (double)bytes * 1e-6,
-             folder);
+    sb_fmt(t, "%u file%s, %.2f MB in %s\n", all.n, all.n == 1 ? "" : "s", (double)bytes * 1e-6,
+           folder);
 }
 
 IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n) {
-  return api_text(m, list, json, text, n);
+  return api_call_text(m, list, json, text, n);
 }

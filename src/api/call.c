@@ -5,11 +5,11 @@
  * lie; nothing that a call allocates outlives the next one, so that a million of them take no more
  * memory than one. A call that is refused for its arrays leaves the model as it was.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 
-static Tensor *take(Ingot *m, u32 i, const IngotTensor *x) {
+static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
   Ctx *c = m->c;
   if (!x->dtype) {
     Tensor *usual = api_train_default(m, i);
@@ -31,11 +31,11 @@ static Tensor *take(Ingot *m, u32 i, const IngotTensor *x) {
   IngotTensor info = ingot_input_info(m, i);
   bool fits = !strcmp(info.dtype, x->dtype) && info.rank == x->rank;
   for (u32 k = 0; fits && k < info.rank; k++) fits = info.dim[k] < 0 || info.dim[k] == x->dim[k];
-  return fits ? t : api_check_given(m, i, t);
+  return fits ? t : api_check_input(m, i, t);
 }
 
 /* What an engine could not write where it is wanted. */
-static void settle(Ingot *m, const IngotRoom *room, u32 n) {
+static void copy_outputs(Ingot *m, const IngotRoom *room, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Tensor *t = m->run.out[i];
     u64 bytes = tensor_bytes(t);
@@ -55,7 +55,7 @@ static bool overlaps(const void *a, u64 na, const void *b, u64 nb) {
 }
 
 /* Results are written while inputs are still read, and in an order of the program's own. */
-static void need_apart(Ingot *m, const IngotCall *o) {
+static void check_no_overlap(Ingot *m, const IngotCall *o) {
   for (u32 i = 0; i < o->nroom; i++) {
     const IngotRoom *r = &o->room[i];
     if (!r->data) continue;
@@ -80,18 +80,18 @@ static void run(Ingot *m, const IngotCall *o) {
          nin, nout);
   if (nin) api_need(c, o->in, "the inputs");
   if (o->nroom) api_need(c, o->room, "the room for outputs");
-  need_apart(m, o);
-  api_forget_run(m);
+  check_no_overlap(m, o);
+  api_clear_run(m);
   arena_clear(&m->run.once);
   m->run.in = NEWS(&m->run.once, Tensor *, nin + 1);
-  for (u32 i = 0; i < nin; i++) m->run.in[i] = take(m, i, &o->in[i]);
+  for (u32 i = 0; i < nin; i++) m->run.in[i] = wrap_input(m, i, &o->in[i]);
   m->run.out = NEWS(&m->run.once, Tensor *, nout + 1);
   m->run.nin = nin;
   m->run.nout = nout;
   api_check_pins(m);
   m->run.room = o->nroom ? o->room : NULL;
   m->called->run(m, o->seed);
-  settle(m, o->room, o->nroom);
+  copy_outputs(m, o->room, o->nroom);
 }
 
 static void get_ready(Ingot *m, const char *engine) {
@@ -118,7 +118,7 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
   if (s) return s;
   s = run_ready(m, o);
   m->run.room = NULL;
-  if (s) api_forget_run(m);
+  if (s) api_clear_run(m);
   if (s != INGOT_BAD_INPUT && s != INGOT_USAGE) return s;
   m->status = ERR_ok; /* the next may be right: */
   m->c->nerrors = 0;  /* errors so far stay messages, but nobody has to leave for them */
@@ -128,7 +128,7 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
 
 int ingot_input_decides(const Ingot *m, uint32_t i) {
   for (u32 k = 0; m && m->g && i < m->facts.ndesc[0] && k < m->g->pin.n; k++)
-    if (graph_val(m->g, m->g->pin.at[k].param)->pos == api_seen(m, i, false)) return 1;
+    if (graph_val(m->g, m->g->pin.at[k].param)->pos == api_graph_index(m, i, false)) return 1;
   return 0;
 }
 
@@ -150,7 +150,7 @@ static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
     symbol[k] = name ? str_text(c, name) : NULL;
   }
   *out = (IngotDeclared){.name = str_text(c, v->name),
-                         .type = str_text(c, str_of(c, decl_text(c, 0, t))),
+                         .type = str_text(c, str_of(c, decl_type_string(c, 0, t))),
                          .dtype = t->kind == OT_tensor && t->dt ? dtype_info[t->dt].name : NULL,
                          .has_shape = t->has_shape,
                          .rank = t->dims.n,

@@ -7,7 +7,7 @@
  * is no outlier: sums that cancel leave the rounding of their terms, which no fraction of a result
  * near 0 covers; but a mask of -3e38 among small numbers must not let all of them pass.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <float.h>
 #include <math.h>
@@ -240,14 +240,15 @@ static bool compare_length(CompareArg *a, const char *name, const Datum *want, T
   return d.ok;
 }
 
-static void compare_stack(CompareArg *a, const Port *p, const char *name, const Datum *want) {
+static void compare_stack(CompareArg *a, const OutputTree *p, const char *name, const Datum *want) {
   Ingot *m = a->m;
   const Tensor *stack = m->run.out[p->elem[0].flat];
   i64 n = tensor_get(m->run.out[p->elem[1].flat], 0).i;
   if (!compare_length(a, name, want, TY_seq, n) || n > stack->dim[0]) return;
   for (u32 i = 0; i < want->n; i++) {
     IngotDiff d = {.name = str_text(m->c, str_fmt(m->c, "%s.%u", name, i)), .ok = 1, .why = ""};
-    compare(m->c, m->facts.rounds, api_row(m->c, stack, i), want->elem[i].t, a->rtol, a->atol, &d);
+    compare(m->c, m->facts.rounds, api_tensor_row(m->c, stack, i), want->elem[i].t, a->rtol,
+            a->atol, &d);
     put_diff(a, d);
   }
 }
@@ -267,7 +268,7 @@ static Tensor *map_values(Ctx *c, const Tensor *stack, const Tensor *keys, u32 r
   return t;
 }
 
-static void compare_maps(CompareArg *a, const Port *p, const char *name, const Datum *want) {
+static void compare_maps(CompareArg *a, const OutputTree *p, const char *name, const Datum *want) {
   Ctx *c = a->m->c;
   const Tensor *stack = a->m->run.out[p->elem[0].flat], *keys = a->m->run.out[p->elem[1].flat];
   if (!compare_length(a, name, want, TY_seq, stack->dim[0])) return;
@@ -291,7 +292,7 @@ static void compare_maps(CompareArg *a, const Port *p, const char *name, const D
   }
 }
 
-static void compare_port(CompareArg *a, const Port *p, const char *name, const Datum *want) {
+static void compare_port(CompareArg *a, const OutputTree *p, const char *name, const Datum *want) {
   Ingot *m = a->m;
   if (p->kind == TY_tensor && want->kind == TY_tensor) {
     compare_output(a, p->flat, want->t);
@@ -345,7 +346,7 @@ IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, I
 
 static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
   api_need_array(c, t);
-  if (!strcmp(t->dtype, "str")) return *api_strings(c, t);
+  if (!strcmp(t->dtype, "str")) return *api_import_strings(c, t);
   Tensor x = {.dt = dtype_from_name(t->dtype, strlen(t->dtype)), .rank = t->rank, .data = t->data};
   if (!x.dt || !t->data || t->rank > MAX_RANK || !shape_count(t->dim, t->rank, &x.n) ||
       x.n * dtype_bytes(x.dt) != t->bytes)

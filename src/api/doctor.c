@@ -4,7 +4,7 @@
  * measured, compilers and what each can do, other tools and libraries or the Debian package that
  * has them. What there is to know stands in files of Linux; elsewhere it is "unknown".
  */
-#include "api/product.h"
+#include "api/build_product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 typedef struct Doctor {
   Ingot *m;
   bool json;
-  Text *out;
-  Folder folder;
+  StrBuf *out;
+  TempDir folder;
   bool begun; /* a member of the innermost list has been written */
 } Doctor;
 
@@ -50,14 +50,14 @@ static const char *features(Ctx *c) {
       "avx512bw avx512vl avx512vbmi avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_int8 amx_bf16 "
       "asimd asimdhp asimddp sve sve2 i8mm bf16 ";
   const char *at = cpu_field(c, (const char *const[]){"flags", "Features", NULL});
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   while (at && *at) {
     size_t n = strcspn(at, " ");
     const char *word = str_text(c, str_fmt(c, " %.*s ", (int)n, at));
-    if (n && strstr(known, word)) text_fmt(&t, "%s%.*s", t.n ? " " : "", (int)n, at);
+    if (n && strstr(known, word)) sb_fmt(&t, "%s%.*s", t.n ? " " : "", (int)n, at);
     at += n + (at[n] == ' ');
   }
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 /* The first line of a file of sysfs; "": there is none. */
@@ -71,7 +71,7 @@ static const char *first_line(Ctx *c, const char *path) {
 
 /* "L1d 32K, L1i 32K, L2 1024K, L3 32768K"; "": not known. */
 static const char *caches(Ctx *c) {
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; i < 8; i++) {
     const char *part[3], *const name[] = {"level", "type", "size"};
     for (u32 k = 0; k < 3; k++)
@@ -79,9 +79,9 @@ static const char *caches(Ctx *c) {
           c, str_text(c, str_fmt(c, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", i, name[k])));
     if (!*part[0] || !*part[2]) break;
     const char *kind = *part[1] == 'D' ? "d" : *part[1] == 'I' ? "i" : "";
-    text_fmt(&t, "%sL%s%s %s", t.n ? ", " : "", part[0], kind, part[2]);
+    sb_fmt(&t, "%sL%s%s %s", t.n ? ", " : "", part[0], kind, part[2]);
   }
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 static const char *memory(Ctx *c) {
@@ -93,97 +93,98 @@ static const char *memory(Ctx *c) {
 /* ---- writing ---- */
 
 static void comma(Doctor *d) {
-  if (d->json && d->begun) text_puts(d->out, ",\n ");
+  if (d->json && d->begun) sb_puts(d->out, ",\n ");
   d->begun = true;
 }
 
 static void json_member(Doctor *d, const char *name, const char *value) {
   comma(d);
-  text_fmt(d->out, "\"%s\": ", name);
+  sb_fmt(d->out, "\"%s\": ", name);
   if (value)
-    text_json(d->out, value, strlen(value));
+    sb_json(d->out, value, strlen(value));
   else
-    text_puts(d->out, "null");
+    sb_puts(d->out, "null");
 }
 
 /* A line, or a member. */
-static void tell(Doctor *d, const char *name, const char *value) {
+static void put_fact(Doctor *d, const char *name, const char *value) {
   if (d->json)
     json_member(d, name, *value ? value : NULL);
   else
-    text_fmt(d->out, "%-10s %s\n", name, *value ? value : "unknown");
+    sb_fmt(d->out, "%-10s %s\n", name, *value ? value : "unknown");
 }
 
 static void open_list(Doctor *d, const char *name) {
   comma(d);
-  text_fmt(d->out, d->json ? "\"%s\": [\n  " : "%s\n", name);
+  sb_fmt(d->out, d->json ? "\"%s\": [\n  " : "%s\n", name);
   d->begun = false;
 }
 
 static void close_list(Doctor *d) {
-  if (d->json) text_puts(d->out, "]");
+  if (d->json) sb_puts(d->out, "]");
   d->begun = true;
 }
 
 static void open_row(Doctor *d) {
   comma(d);
-  if (d->json) text_puts(d->out, "{");
+  if (d->json) sb_puts(d->out, "{");
   d->begun = false;
 }
 
 static void close_row(Doctor *d) {
-  if (d->json) text_puts(d->out, "}");
+  if (d->json) sb_puts(d->out, "}");
   d->begun = true;
 }
 
 /* ---- what is told ---- */
 
-static void tell_machine(Doctor *d) {
+static void put_machine(Doctor *d) {
   Ctx *c = d->m->c;
   struct utsname u;
   const char *system = "";
   if (uname(&u) >= 0) system = str_text(c, str_fmt(c, "%s %s %s", u.sysname, u.release, u.machine));
-  tell(d, "ingot", INGOT_VERSION);
-  tell(d, "system", system);
-  tell(d, "cpu",
-       str_text(c, str_fmt(c, "%s, %ld online", api_cpu_name(c), sysconf(_SC_NPROCESSORS_ONLN))));
-  tell(d, "features", features(c));
-  tell(d, "caches", caches(c));
-  tell(d, "memory", memory(c));
+  put_fact(d, "ingot", INGOT_VERSION);
+  put_fact(d, "system", system);
+  put_fact(
+      d, "cpu",
+      str_text(c, str_fmt(c, "%s, %ld online", api_cpu_name(c), sysconf(_SC_NPROCESSORS_ONLN))));
+  put_fact(d, "features", features(c));
+  put_fact(d, "caches", caches(c));
+  put_fact(d, "memory", memory(c));
 }
 
-static void tell_target(Doctor *d) {
+static void put_target(Doctor *d) {
   Ctx *c = d->m->c;
   const char *env = getenv("INGOT_NATIVE");
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; i < target_count; i++)
     if (target_is_here(&target_table[i]) && &target_table[i] <= api_target_here(c))
-      text_fmt(&t, "%s%s", t.n ? " " : "", target_table[i].name);
-  tell(d, "native",
-       str_text(c, str_fmt(c, "%s%s%s", api_target_here(c)->name,
-                           env && *env ? ", as INGOT_NATIVE says; the compiler is told "
-                                       : "; the compiler is told ",
-                           api_target_flags(c))));
-  tell(d, "targets", text_cstr(&t));
+      sb_fmt(&t, "%s%s", t.n ? " " : "", target_table[i].name);
+  put_fact(d, "native",
+           str_text(c, str_fmt(c, "%s%s%s", api_target_here(c)->name,
+                               env && *env ? ", as INGOT_NATIVE says; the compiler is told "
+                                           : "; the compiler is told ",
+                               api_target_flags(c))));
+  put_fact(d, "targets", sb_cstr(&t));
 }
 
-static void tell_peak(Doctor *d, u32 threads, Peak p) {
-  Text *t = d->out;
+static void put_peak(Doctor *d, u32 threads, Peak p) {
+  StrBuf *t = d->out;
   if (d->json) {
     open_row(d);
-    text_fmt(t,
-             "\"threads\": %u, \"f32_gflops\": %.1f, \"f64_gflops\": %.1f, \"read_gb_per_s\": "
-             "%.1f",
-             threads, p.gflops, p.gflops64, p.gbps);
+    sb_fmt(t,
+           "\"threads\": %u, \"f32_gflops\": %.1f, \"f64_gflops\": %.1f, \"read_gb_per_s\": "
+           "%.1f",
+           threads, p.gflops, p.gflops64, p.gbps);
     close_row(d);
     return;
   }
-  text_fmt(t, "  %2u thread%s", threads, threads > 1 ? "s" : " ");
+  sb_fmt(t, "  %2u thread%s", threads, threads > 1 ? "s" : " ");
   if (p.gflops > 0)
-    text_fmt(t, " %.1f GFLOP/s of f32, %.1f of f64,", p.gflops, p.gflops64);
+    sb_fmt(t, " %.1f GFLOP/s of f32, %.1f of f64,", p.gflops, p.gflops64);
   else
-    text_puts(t, " multiply-adds are not measured: there is no C compiler that has vectors;");
-  text_fmt(t, " %.1f GB/s read\n", p.gbps);
+    sb_puts(t, " multiply-adds are not measured: there is no C compiler that has vectors;");
+  sb_fmt(t, " %.1f GB/s read\n", p.gbps);
 }
 
 /* Without a compiler only memory, by code of this program. */
@@ -192,62 +193,62 @@ static Peak peak_alone(Ctx *c) {
   Mark mark = arena_mark(&c->keep);
   u8 *at = NEWS(&c->keep, u8, n);
   memset(at, 1, n); /* pages of zeros may be one page */
-  Peak p = {.gbps = api_read_rate(at, n) * 1e-9};
+  Peak p = {.gbps = api_read_bandwidth(at, n) * 1e-9};
   arena_rewind(&c->keep, mark);
   return p;
 }
 
-static void tell_peaks(Doctor *d) {
+static void put_peaks(Doctor *d) {
   Ctx *c = d->m->c;
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   u32 all = n < 1 ? 1 : n > 64 ? 64 : (u32)n;
   open_list(d, "measured");
   Peak one = {0};
   if (api_has_compiler(c, NULL)) one = api_peak(c, &d->folder, NULL, 1);
-  tell_peak(d, 1, one.gbps > 0 ? one : peak_alone(c));
-  if (all > 1 && one.gbps > 0) tell_peak(d, all, api_peak(c, &d->folder, NULL, all));
+  put_peak(d, 1, one.gbps > 0 ? one : peak_alone(c));
+  if (all > 1 && one.gbps > 0) put_peak(d, all, api_peak(c, &d->folder, NULL, all));
   close_list(d);
 }
 
-static void tell_flag(Doctor *d, const char *name, const char *text, bool is) {
+static void put_flag(Doctor *d, const char *name, const char *text, bool is) {
   if (d->json) {
     comma(d);
-    text_fmt(d->out, "\"%s\": %s", name, is ? "true" : "false");
+    sb_fmt(d->out, "\"%s\": %s", name, is ? "true" : "false");
   } else {
-    text_fmt(d->out, "; %s%s", is ? "" : "no ", text);
+    sb_fmt(d->out, "; %s%s", is ? "" : "no ", text);
   }
 }
 
 typedef struct CompilerRow {
   Doctor *d;
-  const Words *w;
+  const ArgVec *w;
 } CompilerRow;
 
 /* Fails where the compiler is broken. */
-static void tell_compiler(Ctx *c, void *arg) {
+static void put_compiler(Ctx *c, void *arg) {
   const CompilerRow *row = arg;
   Doctor *d = row->d;
-  const Words *w = row->w;
-  const Folder *f = &d->folder;
+  const ArgVec *w = row->w;
+  const TempDir *f = &d->folder;
   const char *version = compiler_version(c, f, w);
   CompilerKind kind = compiler_kind(c, f, w);
   const char *cpu = compiler_cpu(c, f, w, kind, api_target_flags(c));
   bool drives = kind == CK_gcc || kind == CK_clang;
   bool lto = drives && compiler_lto(c, f, w, kind);
-  bool pgo = drives && compiler_takes(c, f, w, "-fprofile-generate");
+  bool pgo = drives && compiler_accepts(c, f, w, "-fprofile-generate");
   if (pgo && kind == CK_clang && !compiler_profdata(c, f, w)) pgo = false;
   if (d->json) {
     json_member(d, "version", version);
     json_member(d, "native", cpu);
   } else {
-    text_fmt(d->out, "%s", version);
-    if (cpu) text_fmt(d->out, "; native is %s", cpu);
+    sb_fmt(d->out, "%s", version);
+    if (cpu) sb_fmt(d->out, "; native is %s", cpu);
   }
-  tell_flag(d, "lto", "LTO", lto);
-  tell_flag(d, "pgo", "PGO", pgo);
+  put_flag(d, "lto", "LTO", lto);
+  put_flag(d, "pgo", "PGO", pgo);
 }
 
-static void tell_compilers(Doctor *d) {
+static void put_compilers(Doctor *d) {
   static const char *const names[] = {"cc",
                                       "gcc",
                                       "clang",
@@ -261,32 +262,31 @@ static void tell_compilers(Doctor *d) {
   open_list(d, "compilers");
   for (u32 i = 0; i <= sizeof names / sizeof *names; i++) {
     const char *name = i ? names[i - 1] : env, *why = NULL;
-    Words w = {0};
-    if (name) words_add(c, &w, name);
-    if (!w.n || !spawn_has(c, w.at[0]) || (i && env && !strcmp(env, name))) continue;
+    ArgVec w = {0};
+    if (name) argv_add(c, &w, name);
+    if (!w.n || !spawn_exists(c, w.at[0]) || (i && env && !strcmp(env, name))) continue;
     open_row(d);
     if (d->json)
       json_member(d, "name", name);
     else
-      text_fmt(d->out, "  %-22s ", name);
+      sb_fmt(d->out, "  %-22s ", name);
     found++;
     size_t before = d->out->n;
-    Said said = diag_said(c);
+    DiagMark said = diag_mark(c);
     CompilerRow row = {d, &w};
-    if (ctx_protect(c, tell_compiler, &row)) {
+    if (ctx_protect(c, put_compiler, &row)) {
       d->out->n = before;
       why = "does not work";
-      diag_unsay(c, said);
+      diag_rewind(c, said);
     }
     if (why && d->json)
       json_member(d, "version", NULL);
     else if (why)
-      text_puts(d->out, why);
+      sb_puts(d->out, why);
     close_row(d);
-    if (!d->json) text_puts(d->out, "\n");
+    if (!d->json) sb_puts(d->out, "\n");
   }
-  if (!found && !d->json)
-    text_puts(d->out, "  none: Debian has one in the package gcc (or clang)\n");
+  if (!found && !d->json) sb_puts(d->out, "  none: Debian has one in the package gcc (or clang)\n");
   close_list(d);
 }
 
@@ -300,14 +300,14 @@ static void tell_tool(Doctor *d, const char *name, const char *found, const char
     json_member(d, "package", package);
     json_member(d, "use", use);
   } else if (found) {
-    text_fmt(d->out, "  %-14s %s; %s\n", name, found, use);
+    sb_fmt(d->out, "  %-14s %s; %s\n", name, found, use);
   } else {
-    text_fmt(d->out, "  %-14s not found: %s; %s\n", name, package, use);
+    sb_fmt(d->out, "  %-14s not found: %s; %s\n", name, package, use);
   }
   close_row(d);
 }
 
-static void tell_tools(Doctor *d) {
+static void put_tools(Doctor *d) {
   Ctx *c = d->m->c;
   u32 llvm = ingot_llvm();
   open_list(d, "tools");
@@ -326,12 +326,12 @@ static void tell_tools(Doctor *d) {
   close_list(d);
 }
 
-static void tell_python(Doctor *d) {
+static void put_python(Doctor *d) {
   static const char question[] = "import onnxruntime\nprint(onnxruntime.__version__)\n";
   Ctx *c = d->m->c;
   const char *python = d->m->python ? d->m->python : "python3", *found = NULL;
   int status = 1;
-  if (spawn_has(c, python))
+  if (spawn_exists(c, python))
     found = spawn_text(c, &d->folder, "Python", (const char *const[]){python, "-c", question, NULL},
                        &status);
   if (status) found = NULL;
@@ -343,22 +343,22 @@ static void tell_python(Doctor *d) {
 
 static void examine(Ctx *c, void *arg) {
   Doctor *d = arg;
-  folder_make(c, &d->folder);
-  if (d->json) text_puts(d->out, "{");
-  tell_machine(d);
-  tell_target(d);
-  tell_peaks(d);
-  tell_compilers(d);
-  tell_tools(d);
-  tell_python(d);
-  if (d->json) text_puts(d->out, "}\n");
+  tempdir_make(c, &d->folder);
+  if (d->json) sb_puts(d->out, "{");
+  put_machine(d);
+  put_target(d);
+  put_peaks(d);
+  put_compilers(d);
+  put_tools(d);
+  put_python(d);
+  if (d->json) sb_puts(d->out, "}\n");
 }
 
-static void report(Ingot *m, bool json, Text *out) {
+static void report(Ingot *m, bool json, StrBuf *out) {
   Doctor d = {.m = m, .json = json, .out = out};
-  folder_protect(m->c, &d.folder, examine, &d);
+  tempdir_protect(m->c, &d.folder, examine, &d);
 }
 
 IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n) {
-  return api_text(m, report, json, text, n);
+  return api_call_text(m, report, json, text, n);
 }

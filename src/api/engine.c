@@ -4,14 +4,14 @@
  * engines: what the command line may name, compare and measure follows from it. The first row is
  * the one taken when none is named.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 
 static void interpret(Ingot *m, InterpOptions o) {
-  if (!m->kept.interp_state && api_has_state(m))
-    m->kept.interp_state = interp_state(m->p, &m->c->keep);
-  o.state = m->kept.interp_state;
+  if (!m->states.interp_state && api_has_state(m))
+    m->states.interp_state = interp_state(m->p, &m->c->keep);
+  o.state = m->states.interp_state;
   interp_run(m->p, &o, m->run.in, m->run.out, &m->run.once);
 }
 
@@ -24,11 +24,11 @@ static void run_watch(Ingot *m, u64 seed) {
 }
 
 VmProgram *api_vm(Ingot *m) {
-  if (m->kept.vm_of != m->p) {
-    m->kept.vm = vm_compile(m->p, &m->c->keep);
-    m->kept.vm_of = m->p;
+  if (m->states.vm_of != m->p) {
+    m->states.vm = vm_compile(m->p, &m->c->keep);
+    m->states.vm_of = m->p;
   }
-  return m->kept.vm;
+  return m->states.vm;
 }
 
 static void make_vm(Ingot *m) {
@@ -36,8 +36,8 @@ static void make_vm(Ingot *m) {
 }
 
 static void run_vm(Ingot *m, u64 seed) {
-  if (!m->kept.vm_state && api_has_state(m)) m->kept.vm_state = interp_state(m->p, &m->c->keep);
-  VmOptions o = {.seed = seed, .fuel = m->max_steps, .state = m->kept.vm_state};
+  if (!m->states.vm_state && api_has_state(m)) m->states.vm_state = interp_state(m->p, &m->c->keep);
+  VmOptions o = {.seed = seed, .fuel = m->max_steps, .state = m->states.vm_state};
   vm_run(api_vm(m), &o, m->run.in, m->run.out, &m->run.once);
 }
 
@@ -87,15 +87,15 @@ const IngotEngine *ingot_find_engine(const char *name) {
 const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
   const Engine *e = name ? find(name) : &engines[0];
   if (e && (e->info.flags & flags) == flags) return e;
-  Text t = text_new(&c->keep);
-  Near near = near_new(name);
+  StrBuf t = sb_new(&c->keep);
+  Suggestion near = suggest_new(name);
   for (u32 i = 0; i < NENGINES; i++) {
     if ((engines[i].info.flags & flags) != flags) continue;
-    text_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
-    near_try(&near, engines[i].info.name);
+    sb_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
+    suggest_try(&near, engines[i].info.name);
   }
   fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s'%s; there are %s%s", name,
-       flags & INGOT_TIMED ? " to measure" : "", text_cstr(&t), near_text(c, &near));
+       flags & INGOT_TIMED ? " to measure" : "", sb_cstr(&t), suggest_text(c, &near));
 }
 
 const Engine *api_engine_for(const Ingot *m, const char *name, unsigned flags) {
@@ -107,7 +107,7 @@ const Engine *api_engine_for(const Ingot *m, const char *name, unsigned flags) {
 
 /* ---- run ---- */
 
-void api_forget_run(Ingot *m) {
+void api_clear_run(Ingot *m) {
   m->run.out = NULL;
   m->run.text = NULL;
   m->run.nin = m->run.nout = 0;
@@ -117,7 +117,7 @@ void api_check_pins(Ingot *m) {
   for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
     const Pin *p = &m->g->pin.at[i];
     u32 pos = 0;
-    while (api_seen(m, pos, false) != graph_val(m->g, p->param)->pos) pos++;
+    while (api_graph_index(m, pos, false) != graph_val(m->g, p->param)->pos) pos++;
     if (!tensor_equal(m->c, m->run.in[pos], p->data))
       fail(m->c, ERR_input, LOC_NONE,
            "input '%s' decides shapes: the model was built for other contents",
@@ -163,10 +163,10 @@ static void make_program(Ingot *m, const Engine *e) {
   if (flags & INGOT_FILE && api_has_state(m))
     fail(m->c, ERR_unsupported, LOC_NONE, "engine %s keeps no state from run to run", e->info.name);
   if (flags & INGOT_NATIVE) {
-    m->wish.for_c = true;
-    api_here(m);
+    m->codegen.for_c = true;
+    api_native_flags(m);
   }
-  if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_passes(m, NULL);
+  if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_run_passes(m, NULL);
 }
 
 void api_ready(Ingot *m, const Engine *e) {
@@ -178,7 +178,7 @@ static void run(Ingot *m, const char *engine, u64 seed) {
   Ctx *c = m->c;
   const Engine *e = api_engine_for(m, engine, 0);
   begin(m, e);
-  api_forget_run(m);
+  api_clear_run(m);
   arena_clear(&m->run.once);
   m->run.in = api_inputs(m, seed);
   m->run.nin = api_param_count(m);
@@ -187,7 +187,7 @@ static void run(Ingot *m, const char *engine, u64 seed) {
   api_check_pins(m);
   make_program(m, e);
   e->run(m, seed);
-  api_decode(m);
+  api_decode_strings(m);
 }
 
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed) {

@@ -4,17 +4,17 @@
  * machines with the same options, which share one arena. Each of the others is an Ingot with the
  * Ctx of the first: all that is done to one model can be done to it.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 #include <strings.h>
 
 u32 api_entry_count(const Ingot *m) {
-  return 1 + m->together.also.n;
+  return 1 + m->entries.also.n;
 }
 
 Ingot *api_entry(Ingot *m, u32 i) {
-  return i ? m->together.also.at[i - 1] : m;
+  return i ? m->entries.also.at[i - 1] : m;
 }
 
 Prog *api_program(const Ingot *m, u32 body) {
@@ -25,24 +25,24 @@ Prog *api_program(const Ingot *m, u32 body) {
  * names becomes '_'. */
 static const char *entry_name(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/'), *s = slash ? slash + 1 : path;
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   for (; *s && *s != '.'; s++) {
     bool fine = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
-    text_put(&t, fine ? s : "_", 1);
+    sb_put(&t, fine ? s : "_", 1);
   }
   if (!t.n) fail(c, ERR_usage, LOC_NONE, "%s: no name for an entry can be made of it", path);
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 /* Macros have the names in capitals, so case does not make them differ. */
 static void check_names(Ingot *m) {
   for (u32 i = 1; i < api_entry_count(m); i++)
     for (u32 k = 0; k < i; k++)
-      if (!strcasecmp(api_entry(m, i)->together.entry, api_entry(m, k)->together.entry))
+      if (!strcasecmp(api_entry(m, i)->entries.entry, api_entry(m, k)->entries.entry))
         fail(m->c, ERR_usage, LOC_NONE,
              "two models are called '%s': entries of one file are called as their files are, and "
              "need names that differ",
-             api_entry(m, i)->together.entry);
+             api_entry(m, i)->entries.entry);
 }
 
 static void add_model(Ingot *m, const char *path, Ingot **more) {
@@ -54,10 +54,10 @@ static void add_model(Ingot *m, const char *path, Ingot **more) {
   Ingot *x = NEW(&c->keep, Ingot);
   x->c = c;
   x->run.once.c = c;
-  *vec_push(&c->keep, &m->together.also) = x;
+  *vec_push(&c->keep, &m->entries.also) = x;
   api_open(x, path);
-  m->together.entry = entry_name(c, m->opened.source.path);
-  x->together.entry = entry_name(c, x->opened.source.path);
+  m->entries.entry = entry_name(c, m->opened.source.path);
+  x->entries.entry = entry_name(c, x->opened.source.path);
   check_names(m);
   c->here.file = m->opened.source.file;
   *more = x;
@@ -69,31 +69,31 @@ IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
 }
 
 /* What is asked of the file is asked of all. */
-static void check_wishes(const Ingot *m) {
-  if (m->wish.aim != AIM_time || m->wish.ram)
+static void check_options(const Ingot *m) {
+  if (m->codegen.aim != AIM_time || m->codegen.ram)
     fail(m->c, ERR_unsupported, LOC_NONE,
          "--optimize-for and --ram choose the program of one model, not of several in one file");
 }
 
-void api_entries(Ingot *m) {
+void api_compile_entries(Ingot *m) {
   Ctx *c = m->c;
   u32 n = api_entry_count(m);
-  if (n == 1 || m->together.joined) return;
-  check_wishes(m);
+  if (n == 1 || m->entries.joined) return;
+  check_options(m);
   Prog **p = NEWS(&c->keep, Prog *, n);
   for (u32 i = 1; i < n; i++) {
     Ingot *x = api_entry(m, i);
     x->machine.target = m->machine.target;
     x->machine.bodies = m->machine.bodies;
-    x->wish = m->wish;
+    x->codegen = m->codegen;
     x->tuning = m->tuning;
     c->here.file = x->opened.source.file;
-    api_bodies(x);
+    api_compile_variants(x);
   }
   c->here.file = m->opened.source.file;
   for (u32 body = 0; body < (m->machine.body ? m->machine.bodies.n : 1); body++) {
     for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), body);
-    progs_join(p, n, m->together.shares);
+    progs_join(p, n, m->entries.shares);
   }
-  m->together.joined = true;
+  m->entries.joined = true;
 }

@@ -7,7 +7,7 @@
  * into it. What has one example only is the same in all. Numbers that are not finite are refused
  * here, where their place is known.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include <string.h>
 
 /* How the array of one input is cut. */
-typedef struct ExampleCut {
+typedef struct ExampleSlice {
   const Tensor *t;
   u64 n;    /* examples; 1: the same for all */
   i64 rows; /* of the first axis for each; 0: an example has one dimension less */
-} ExampleCut;
+} ExampleSlice;
 
 static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
   if (!dtype_is_float(t->dt)) return;
@@ -29,25 +29,25 @@ static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
     if (isfinite(x)) continue;
     fail(c, ERR_input, loc, "array '%s', %s, holds %s at %s: expected finite numbers",
          show(c, name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
-         isnan(x) ? "NaN" : "an infinity", place_text(c, t, i));
+         isnan(x) ? "NaN" : "an infinity", index_text(c, t, i));
   }
 }
 
-static const Tensor *find_array(const NamedVec *v, Str name) {
+static const Tensor *find_array(const NamedTensors *v, Str name) {
   for (u32 i = 0; i < v->n; i++)
     if (v->at[i].name == name) return v->at[i].t;
   return NULL;
 }
 
-static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedVec *v, Str name) {
-  Text t = text_new(&c->scratch);
-  Near near = near_new(str_text(c, name));
+static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedTensors *v, Str name) {
+  StrBuf t = sb_new(&c->scratch);
+  Suggestion near = suggest_new(str_text(c, name));
   for (u32 i = 0; i < v->n; i++) {
-    text_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
-    near_try(&near, str_text(c, v->at[i].name));
+    sb_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
+    suggest_try(&near, str_text(c, v->at[i].name));
   }
   fail(c, ERR_input, loc, "no array for input '%s'; it has %s%s", show(c, name),
-       v->n ? text_cstr(&t) : "none", near_text(c, &near));
+       v->n ? sb_cstr(&t) : "none", suggest_text(c, &near));
 }
 
 typedef struct WantedArrays {
@@ -62,12 +62,12 @@ static bool is_wanted(const void *user, Str name) {
   return used;
 }
 
-NamedVec api_arrays(Ingot *m, const File *f, Loc loc, Str label) {
+NamedTensors api_read_arrays(Ingot *m, const File *f, Loc loc, Str label) {
   WantedArrays w = {m->opened.model, label};
-  return data_pick_npz(m->c, f->at, f->n, loc, &m->c->keep, is_wanted, &w);
+  return data_read_npz_some(m->c, f->at, f->n, loc, &m->c->keep, is_wanted, &w);
 }
 
-void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label) {
+void api_warn_arrays(Ingot *m, Loc loc, const NamedTensors *v, Str label) {
   for (u32 i = 0; i < v->n; i++) {
     bool used = label && v->at[i].name == label;
     for (u32 k = 0; k < m->opened.model->ninput; k++)
@@ -76,12 +76,12 @@ void api_warn_arrays(Ingot *m, Loc loc, const NamedVec *v, Str label) {
   }
 }
 
-static NamedVec read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
+static NamedTensors read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
   Ctx *c = m->c;
   *loc = LOC_NONE;
   loc->file = str_of(c, path);
   File f = file_read(c, path);
-  NamedVec v = api_arrays(m, &f, *loc, label);
+  NamedTensors v = api_read_arrays(m, &f, *loc, label);
   for (u32 i = 0; i < v.n; i++)
     if (v.at[i].t) check_finite(c, *loc, v.at[i].name, v.at[i].t);
   api_warn_arrays(m, *loc, &v, label);
@@ -90,7 +90,8 @@ static NamedVec read_arrays(Ingot *m, const char *path, Loc *loc, Str label) {
 
 /* ---- labels ---- */
 
-static void read_labels(Ctx *c, Loc loc, const NamedVec *v, Str name, u32 examples, Labels *to) {
+static void read_labels(Ctx *c, Loc loc, const NamedTensors *v, Str name, u32 examples,
+                        Labels *to) {
   const Tensor *t = find_array(v, name);
   if (!t) fail(c, ERR_input, loc, "no array '%s' for the labels", show(c, name));
   if (!dtype_is_int(t->dt) || !t->n || t->n % examples)
@@ -105,12 +106,12 @@ static void read_labels(Ctx *c, Loc loc, const NamedVec *v, Str name, u32 exampl
 
 /* ---- one file ---- */
 
-static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) {
+static ExampleSlice cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) {
   const DeclType *d = &in->type;
   u32 rank = d->has_shape ? d->dims.n : t->rank ? t->rank - 1 : 0;
   const DeclDim *first = d->has_shape && rank ? &d->dims.at[0] : NULL;
   i64 rows = first && first->kind == OD_value && first->value > 0 ? first->value : 1;
-  ExampleCut cut = {.t = t, .n = 1};
+  ExampleSlice cut = {.t = t, .n = 1};
   if (t->rank == rank + 1) {
     cut.n = (u64)t->dim[0];
   } else if (t->rank == rank && rank) {
@@ -121,7 +122,7 @@ static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) 
     fail(c, ERR_input, loc,
          "array '%s' is %s, the input %s: expected as many dimensions, or one more",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
-         decl_text(c, 0, d));
+         decl_type_string(c, 0, d));
   } else {
     cut.rows = -1; /* a scalar, the same for all */
   }
@@ -130,11 +131,11 @@ static ExampleCut cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t) 
     fail(c, ERR_input, loc,
          "array '%s' is %s: its first axis is no multiple of %lld, that of input %s",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), (long long)rows,
-         decl_text(c, 0, d));
+         decl_type_string(c, 0, d));
   return cut;
 }
 
-static Tensor *part_of(Ctx *c, const ExampleCut *cut, u32 i) {
+static Tensor *part_of(Ctx *c, const ExampleSlice *cut, u32 i) {
   const Tensor *t = cut->t;
   i64 dim[MAX_RANK];
   u64 at = cut->n == 1 ? 0 : i, bytes;
@@ -150,8 +151,8 @@ static Examples from_file(Ingot *m, const char *path, Str label) {
   Ctx *c = m->c;
   Loc loc;
   const Model *model = m->opened.model;
-  NamedVec v = read_arrays(m, path, &loc, label);
-  ExampleCut *cut = NEWS(&c->keep, ExampleCut, model->ninput + 1);
+  NamedTensors v = read_arrays(m, path, &loc, label);
+  ExampleSlice *cut = NEWS(&c->keep, ExampleSlice, model->ninput + 1);
   u64 n = 1;
   Str many = 0;
   for (u32 i = 0; i < model->ninput; i++) {
@@ -181,13 +182,13 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-_Noreturn void api_no_archive(Ctx *c, const char *path, const char *also) {
+_Noreturn void api_fail_no_archive(Ctx *c, const char *path, const char *also) {
   Loc loc = {.file = str_of(c, path), .index = -1};
   fail(c, ERR_usage, loc, "expected an .npz archive, as numpy.savez writes it%s%s", also,
        ends_with(path, ".npy") ? "; found .npy, a single array without a name" : "");
 }
 
-bool api_archives(Ctx *c, const char *path, Words *to) {
+bool api_list_archives(Ctx *c, const char *path, ArgVec *to) {
   Loc loc = {.file = str_of(c, path), .index = -1};
   DIR *dir = opendir(path);
   if (!dir && errno != ENOTDIR) fail(c, ERR_system, loc, "%s", strerror(errno));
@@ -201,14 +202,14 @@ bool api_archives(Ctx *c, const char *path, Words *to) {
   return true;
 }
 
-static Examples from_folder(Ingot *m, const Words *file, const char *path, Str label) {
+static Examples from_folder(Ingot *m, const ArgVec *file, const char *path, Str label) {
   Ctx *c = m->c;
   Loc loc = {.file = str_of(c, path), .index = -1};
   Examples e = {
       .n = file->n, .ninput = m->opened.model->ninput, .at = NEWS(&c->keep, Tensor **, file->n)};
   if (label) e.label = NEWS(&c->keep, Labels, file->n);
   for (u32 i = 0; i < e.n; i++) {
-    NamedVec v = read_arrays(m, file->at[i], &loc, label);
+    NamedTensors v = read_arrays(m, file->at[i], &loc, label);
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
     for (u32 k = 0; k < e.ninput; k++) {
       Str name = m->opened.model->input[k]->name;
@@ -224,9 +225,9 @@ static Examples from_folder(Ingot *m, const Words *file, const char *path, Str l
 Examples api_examples(Ingot *m, const char *path, const char *label) {
   Ctx *c = m->c;
   Str of = label ? str_of(c, label) : 0;
-  Words file = {0};
-  bool folder = api_archives(c, path, &file);
-  if (!folder && !ends_with(path, ".npz")) api_no_archive(c, path, ", or a folder of them");
+  ArgVec file = {0};
+  bool folder = api_list_archives(c, path, &file);
+  if (!folder && !ends_with(path, ".npz")) api_fail_no_archive(c, path, ", or a folder of them");
   Examples e = folder ? from_folder(m, &file, path, of) : from_file(m, path, of);
   Str *name = NEWS(&c->keep, Str, e.ninput + 1);
   for (u32 k = 0; k < e.ninput; k++) name[k] = m->opened.model->input[k]->name;
@@ -234,7 +235,7 @@ Examples api_examples(Ingot *m, const char *path, const char *label) {
   return e;
 }
 
-Examples api_some(const Examples *e, Arena *a, u32 from, u32 n, u32 step) {
+Examples api_examples_slice(const Examples *e, Arena *a, u32 from, u32 n, u32 step) {
   Examples some = *e;
   some.n = (n + step - 1) / step;
   some.at = NEWS(a, Tensor **, some.n + 1);

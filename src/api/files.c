@@ -3,7 +3,7 @@
  * In: paths, and what shall be in them, or what the process shall not leave behind. Out: files that
  * appear whole or not at all. That none of them is one that was read is seen to by base/file.c.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -152,7 +152,7 @@ static const char *cache_fault(const char *path) {
   return S_ISREG(st.st_mode) ? others_may_write(&st) : "is not a regular file";
 }
 
-bool cache_take(Ctx *c, const char *path) {
+bool cache_check_file(Ctx *c, const char *path) {
   struct stat st;
   if (lstat(path, &st)) return false;
   const char *why = cache_fault(path);

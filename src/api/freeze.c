@@ -5,13 +5,14 @@
  * not taken is never read, nor its weights; of a graph in text form, the graph with the parameter
  * replaced. Contents given for a frozen input once more must be the same.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 
-const Given *api_frozen(const Ingot *m, Str name) {
-  for (u32 i = 0; i < m->told.given.n; i++)
-    if (m->told.given.at[i].frozen && m->told.given.at[i].name == name) return &m->told.given.at[i];
+const InputBinding *api_frozen(const Ingot *m, Str name) {
+  for (u32 i = 0; i < m->options.given.n; i++)
+    if (m->options.given.at[i].frozen && m->options.given.at[i].name == name)
+      return &m->options.given.at[i];
   return NULL;
 }
 
@@ -24,35 +25,35 @@ static bool is_all(const Tensor *t, const Tensor *one) {
 }
 
 /* Is t, or one element of it for every place, what the input was frozen at? */
-static bool agrees(const Ctx *c, const Given *frozen, const Tensor *t, bool fills) {
+static bool agrees(const Ctx *c, const InputBinding *frozen, const Tensor *t, bool fills) {
   const Tensor *x = frozen->data;
-  bool filled = frozen->kind != GV_data && !x->rank;
+  bool filled = frozen->kind != IB_data && !x->rank;
   if (x->dt != t->dt) return false;
   if (fills) return is_all(x, t);
   return filled ? is_all(t, x) : tensor_equal(c, x, t);
 }
 
-bool api_is_dropped(Ingot *m, Given *v) {
+bool api_is_redundant(Ingot *m, InputBinding *v) {
   Ctx *c = m->c;
-  const Given *frozen = v->frozen ? NULL : api_frozen(m, v->name);
+  const InputBinding *frozen = v->frozen ? NULL : api_frozen(m, v->name);
   const char *name = show(c, v->name);
   if (!frozen) return false;
-  if (v->kind == GV_rand)
+  if (v->kind == IB_rand)
     fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen and cannot be random", name);
-  const Tensor *t =
-      v->kind == GV_text ? api_value(c, name, frozen->data->dt, v->text) : api_given(m, v);
-  if (!agrees(c, frozen, t, v->kind != GV_data && !t->rank))
+  const Tensor *t = v->kind == IB_text ? api_parse_value(c, name, frozen->data->dt, v->text)
+                                       : api_binding_tensor(m, v);
+  if (!agrees(c, frozen, t, v->kind != IB_data && !t->rank))
     fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given", name);
   return true;
 }
 
 /* ---- graphs in text form ---- */
 
-static Tensor *contents(Ingot *m, Given *v, const Type *t) {
+static Tensor *binding_tensor(Ingot *m, InputBinding *v, const Type *t) {
   const char *name = show(m->c, v->name);
   i64 dim[MAX_RANK];
-  if (v->kind == GV_text) v->data = api_value(m->c, name, t->dt, v->text);
-  bool fill = v->kind != GV_data && !v->data->rank;
+  if (v->kind == IB_text) v->data = api_parse_value(m->c, name, t->dt, v->text);
+  bool fill = v->kind != IB_data && !v->data->rank;
   bool fits = v->data->dt == t->dt && (fill || v->data->rank == t->rank);
   for (u32 i = 0; i < t->rank; i++) {
     dim[i] = dim_is_const(t->dim[i]) ? t->dim[i] : -1;
@@ -71,7 +72,7 @@ static Val first_const(Graph *g, Tensor *t, Str name) {
   g->cur = 1;
   Val c = mk_const(g, t);
   graph_val(g, c)->name = name;
-  Blk *b = &g->blk.at[1];
+  GraphRegion *b = &g->blk.at[1];
   NodeId id = b->node.at[b->node.n - 1];
   memmove(b->node.at + 1, b->node.at, (b->node.n - 1) * sizeof *b->node.at);
   b->node.at[0] = id;
@@ -82,19 +83,19 @@ static void replace(Graph *g, Val old, Val by) {
   for (NodeId id = 1; id < g->node.n; id++)
     for (u32 k = 0; k < graph_node(g, id)->nin; k++)
       if (graph_node(g, id)->in[k] == old) graph_node(g, id)->in[k] = by;
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 k = 0; k < g->blk.at[b].ret.n; k++)
       if (g->blk.at[b].ret.at[k] == old) g->blk.at[b].ret.at[k] = by;
 }
 
-static void freeze(Ingot *m, Given *v) {
+static void freeze(Ingot *m, InputBinding *v) {
   Graph *g = m->g;
-  Blk *b = &g->blk.at[1];
+  GraphRegion *b = &g->blk.at[1];
   u32 at = 0, pins = 0;
   while (at < b->param.n && graph_val(g, b->param.at[at])->name != v->name) at++;
   if (at == b->param.n) api_no_input(m, v->name);
   Val old = b->param.at[at];
-  replace(g, old, first_const(g, contents(m, v, graph_type(g, old)), v->name));
+  replace(g, old, first_const(g, binding_tensor(m, v, graph_type(g, old)), v->name));
   b = &g->blk.at[1];
   for (b->param.n--; at < b->param.n; at++) {
     b->param.at[at] = b->param.at[at + 1];
@@ -106,13 +107,13 @@ static void freeze(Ingot *m, Given *v) {
 }
 
 void api_freeze_text(Ingot *m) {
-  for (u32 i = 0; i < m->told.given.n; i++) {
-    if (!m->told.given.at[i].frozen) continue;
+  for (u32 i = 0; i < m->options.given.n; i++) {
+    if (!m->options.given.at[i].frozen) continue;
     if (!m->g || m->g->state.n)
       fail(m->c, ERR_unsupported, LOC_NONE, "input '%s' cannot be frozen: the text is %s",
-           show(m->c, m->told.given.at[i].name),
+           show(m->c, m->options.given.at[i].name),
            m->g ? "of a graph with state" : "a program, not a graph");
-    freeze(m, &m->told.given.at[i]);
+    freeze(m, &m->options.given.at[i]);
   }
-  for (u32 i = 0; i < m->told.given.n; i++) api_is_dropped(m, &m->told.given.at[i]);
+  for (u32 i = 0; i < m->options.given.n; i++) api_is_redundant(m, &m->options.given.at[i]);
 }

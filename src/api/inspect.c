@@ -4,7 +4,7 @@
  * user gave), so a model that cannot run without more facts can still be looked at; multiply-adds
  * are then counted with every unknown dimension taken as 1.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 #include "pass/kernel/family.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 typedef struct Report {
   Ingot *m;
   bool json;
-  Text out;
-  ModelFacts facts;
+  StrBuf out;
+  ModelInfo facts;
   double macs;
   bool sized;          /* imported with the sizes it would run with */
   const char *missing; /* what it would need for that, if it can only be built so; NULL: nothing */
@@ -29,7 +29,7 @@ static int by_count(const void *a, const void *b) {
 
 /* Of a graph that came as text. */
 static void count_constants(Report *r, Graph *g) {
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (n->op != OP_const) continue;
@@ -39,59 +39,58 @@ static void count_constants(Report *r, Graph *g) {
 }
 
 static void quote_json(Report *r, const char *before, Str s) {
-  text_puts(&r->out, before);
-  text_json(&r->out, str_text(r->m->c, s), str_len(r->m->c, s));
+  sb_puts(&r->out, before);
+  sb_json(&r->out, str_text(r->m->c, s), str_len(r->m->c, s));
 }
 
 static void value_line(Report *r, Str name, const char *type, const Scale *s, bool first) {
   if (!r->json) {
-    text_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
-    if (s) text_fmt(&r->out, ", quantised: %s", api_scale_text(r->m->c, s));
-    text_puts(&r->out, "\n");
+    sb_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
+    if (s) sb_fmt(&r->out, ", quantised: %s", api_scale_text(r->m->c, s));
+    sb_puts(&r->out, "\n");
     return;
   }
   quote_json(r, first ? "{\"name\":" : ",{\"name\":", name);
   quote_json(r, ",\"type\":", str_of(r->m->c, type));
   if (s)
-    text_fmt(&r->out, ",\"quantised\":{\"scale\":%.9g,\"zero\":%lld}", s->scale,
-             (long long)s->zero);
-  text_puts(&r->out, "}");
+    sb_fmt(&r->out, ",\"quantised\":{\"scale\":%.9g,\"zero\":%lld}", s->scale, (long long)s->zero);
+  sb_puts(&r->out, "}");
 }
 
 static void values(Report *r, bool inputs) {
   Graph *g = r->m->g;
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   u32 n = inputs ? b->param.n : b->ret.n;
-  text_puts(&r->out, r->json ? (inputs ? "\"inputs\":[" : "\"outputs\":[")
-                             : (inputs ? "inputs\n" : "outputs\n"));
+  sb_puts(&r->out, r->json ? (inputs ? "\"inputs\":[" : "\"outputs\":[")
+                           : (inputs ? "inputs\n" : "outputs\n"));
   for (u32 i = 0; i < n; i++) {
     Str name = inputs ? graph_val(g, b->param.at[i])->name : g->out_name.at[i];
     const Type *t = graph_type(g, inputs ? b->param.at[i] : b->ret.at[i]);
     value_line(r, name, type_text(g->dims, t), scale_find(&g->scale, name, !inputs), i == 0);
   }
-  if (r->json) text_puts(&r->out, "],");
+  if (r->json) sb_puts(&r->out, "],");
 }
 
 /* Pairs that are kept, or else those that --state auto would take; nothing if there are none. */
 static void state_part(Report *r) {
   Ctx *c = r->m->c;
   Graph *g = r->m->g;
-  const Blk *b = &g->blk.at[1];
-  Kept *pair = NEWS(&c->scratch, Kept, b->param.n + 1);
+  const GraphRegion *b = &g->blk.at[1];
+  StatePair *pair = NEWS(&c->scratch, StatePair, b->param.n + 1);
   u32 n = g->state.n;
   for (u32 i = 0; i < n; i++) pair[i] = g->state.at[i];
   if (!n) n = api_find_state(r->m, pair, b->param.n);
   if (!n) return;
   const char *title = g->state.n ? "state, kept from run to run\n" : "may be state: --state auto\n";
-  text_puts(&r->out, r->json ? "\"state\":[" : title);
+  sb_puts(&r->out, r->json ? "\"state\":[" : title);
   for (u32 i = 0; i < n; i++) {
     Str in = graph_val(g, b->param.at[pair[i].in])->name, out = g->out_name.at[pair[i].out];
     Growth how = state_growth(g, &pair[i]);
     Str with = how.axis == MAX_RANK ? 0 : dim_syminfo(g->dims, how.sym)->name;
     if (!r->json) {
-      text_fmt(&r->out, "  %s -> %s", show(c, in), show(c, out));
-      if (with) text_fmt(&r->out, ", grows: %s", show(c, with));
-      text_puts(&r->out, "\n");
+      sb_fmt(&r->out, "  %s -> %s", show(c, in), show(c, out));
+      if (with) sb_fmt(&r->out, ", grows: %s", show(c, with));
+      sb_puts(&r->out, "\n");
       continue;
     }
     quote_json(r, i ? ",{\"in\":" : "{\"in\":", in);
@@ -99,58 +98,57 @@ static void state_part(Report *r) {
     if (with)
       quote_json(r, ",\"grows\":", with);
     else
-      text_puts(&r->out, ",\"grows\":null");
-    text_puts(&r->out, "}");
+      sb_puts(&r->out, ",\"grows\":null");
+    sb_puts(&r->out, "}");
   }
-  if (r->json) text_puts(&r->out, "],");
+  if (r->json) sb_puts(&r->out, "],");
 }
 
 /* "key value heads":3, */
-static void fact_json(Report *r, const Fact *f) {
-  Text key = text_new(&r->m->c->scratch);
-  for (const char *s = f->name; *s; s++) text_put(&key, *s == ' ' ? "_" : s, 1);
-  text_fmt(&r->out, "\"%s\":", text_cstr(&key));
+static void fact_json(Report *r, const ModelInfoItem *f) {
+  StrBuf key = sb_new(&r->m->c->scratch);
+  for (const char *s = f->name; *s; s++) sb_put(&key, *s == ' ' ? "_" : s, 1);
+  sb_fmt(&r->out, "\"%s\":", sb_cstr(&key));
   if (f->text)
     quote_json(r, "", f->text);
   else
-    text_fmt(&r->out, "%llu", (unsigned long long)f->n);
-  text_puts(&r->out, ",");
+    sb_fmt(&r->out, "%llu", (unsigned long long)f->n);
+  sb_puts(&r->out, ",");
 }
 
 /* Of a file that has weights and facts, but no operators. */
 static void weights_part(Report *r) {
   Ctx *c = r->m->c;
-  const ModelFacts *f = &r->facts;
+  const ModelInfo *f = &r->facts;
   u32 tensors = 0;
-  text_fmt(&r->out, r->json ? "\"format\":\"%s\"," : "%s", r->m->opened.reader->name);
+  sb_fmt(&r->out, r->json ? "\"format\":\"%s\"," : "%s", r->m->opened.reader->name);
   if (f->version)
-    text_fmt(&r->out, r->json ? "\"format_version\":%lld," : " version %lld",
-             (long long)f->version);
-  text_puts(&r->out, r->json ? "" : "\n");
+    sb_fmt(&r->out, r->json ? "\"format_version\":%lld," : " version %lld", (long long)f->version);
+  sb_puts(&r->out, r->json ? "" : "\n");
   for (u32 i = 0; i < f->more.n; i++) {
-    const Fact *x = &f->more.at[i];
+    const ModelInfoItem *x = &f->more.at[i];
     if (r->json)
       fact_json(r, x);
     else if (x->text)
-      text_fmt(&r->out, "%s %s\n", x->name, show(c, x->text));
+      sb_fmt(&r->out, "%s %s\n", x->name, show(c, x->text));
     else
-      text_fmt(&r->out, "%s %llu\n", x->name, (unsigned long long)x->n);
+      sb_fmt(&r->out, "%s %llu\n", x->name, (unsigned long long)x->n);
   }
   for (u32 i = 0; i < f->stored.n; i++) tensors += f->stored.at[i].n;
-  text_fmt(&r->out, r->json ? "\"tensors\":[" : "tensors (%u)\n", tensors);
+  sb_fmt(&r->out, r->json ? "\"tensors\":[" : "tensors (%u)\n", tensors);
   for (u32 i = 0; i < f->stored.n; i++) {
     const StoredCount *x = &f->stored.at[i];
-    text_fmt(&r->out,
-             r->json ? "%s{\"type\":\"%s\",\"count\":%u,\"elements\":%llu,\"bytes\":%llu}"
-                     : "%s  %s %u, %llu elements, %llu bytes\n",
-             r->json && i ? "," : "", x->kind, x->n, (unsigned long long)x->elems,
-             (unsigned long long)x->bytes);
+    sb_fmt(&r->out,
+           r->json ? "%s{\"type\":\"%s\",\"count\":%u,\"elements\":%llu,\"bytes\":%llu}"
+                   : "%s  %s %u, %llu elements, %llu bytes\n",
+           r->json && i ? "," : "", x->kind, x->n, (unsigned long long)x->elems,
+           (unsigned long long)x->bytes);
   }
-  text_puts(&r->out, r->json ? "]," : "");
+  sb_puts(&r->out, r->json ? "]," : "");
 }
 
 /* Some files list a domain twice. */
-static bool is_told_before(const ModelFacts *f, u32 i) {
+static bool is_told_before(const ModelInfo *f, u32 i) {
   for (u32 k = 0; k < i; k++)
     if (f->opset.at[k].name == f->opset.at[i].name) return true;
   return false;
@@ -158,64 +156,63 @@ static bool is_told_before(const ModelFacts *f, u32 i) {
 
 static void file_part(Report *r) {
   Ctx *c = r->m->c;
-  ModelFacts *f = &r->facts;
+  ModelInfo *f = &r->facts;
   r->m->opened.reader->facts(c, r->m->opened.model, f);
   if (f->more.n) {
     weights_part(r);
     return;
   }
   if (r->json)
-    text_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)f->version);
+    sb_fmt(&r->out, "\"ir_version\":%lld,\"opsets\":{", (long long)f->version);
   else
-    text_fmt(&r->out, "%s%s version %lld", r->m->opened.reader->name, f->opset.n ? " IR" : "",
-             (long long)f->version);
+    sb_fmt(&r->out, "%s%s version %lld", r->m->opened.reader->name, f->opset.n ? " IR" : "",
+           (long long)f->version);
   for (u32 i = 0; i < f->opset.n; i++) {
     if (is_told_before(f, i)) continue;
     if (r->json) {
       quote_json(r, i ? "," : "", f->opset.at[i].name);
-      text_fmt(&r->out, ":%lld", (long long)f->opset.at[i].version);
+      sb_fmt(&r->out, ":%lld", (long long)f->opset.at[i].version);
     } else {
-      text_fmt(&r->out, ", %s %lld", show(c, f->opset.at[i].name),
-               (long long)f->opset.at[i].version);
+      sb_fmt(&r->out, ", %s %lld", show(c, f->opset.at[i].name), (long long)f->opset.at[i].version);
     }
   }
-  text_puts(&r->out, r->json ? "}," : "");
+  sb_puts(&r->out, r->json ? "}," : "");
   if (!r->json && f->producer) {
-    text_fmt(&r->out, ", made by %s", show(c, f->producer));
-    if (f->producer_version) text_fmt(&r->out, " %s", show(c, f->producer_version));
+    sb_fmt(&r->out, ", made by %s", show(c, f->producer));
+    if (f->producer_version) sb_fmt(&r->out, " %s", show(c, f->producer_version));
   }
-  if (!r->json) text_puts(&r->out, "\n");
+  if (!r->json) sb_puts(&r->out, "\n");
   if (f->op.n) qsort(f->op.at, f->op.n, sizeof(OpCount), by_count);
   if (r->json)
-    text_puts(&r->out, "\"operators\":{");
+    sb_puts(&r->out, "\"operators\":{");
   else
-    text_fmt(&r->out, "operators (%u nodes)\n%s", f->nnodes, f->op.n ? " " : "  none");
+    sb_fmt(&r->out, "operators (%u nodes)\n%s", f->nnodes, f->op.n ? " " : "  none");
   for (u32 i = 0; i < f->op.n; i++) {
     if (r->json) {
       quote_json(r, i ? "," : "", f->op.at[i].op);
-      text_fmt(&r->out, ":%u", f->op.at[i].n);
+      sb_fmt(&r->out, ":%u", f->op.at[i].n);
     } else {
-      text_fmt(&r->out, " %s %u", show(c, f->op.at[i].op), f->op.at[i].n);
+      sb_fmt(&r->out, " %s %u", show(c, f->op.at[i].op), f->op.at[i].n);
     }
   }
-  text_puts(&r->out, r->json ? "}," : "\n");
+  sb_puts(&r->out, r->json ? "}," : "\n");
 }
 
 static void refusals(Report *r) {
   u32 k = 0;
-  text_puts(&r->out, r->json ? "\"unsupported\":[" : "unsupported nodes\n");
+  sb_puts(&r->out, r->json ? "\"unsupported\":[" : "unsupported nodes\n");
   for (const Diag *d = r->m->c->diags; d; d = d->next) {
     if (d->level != LV_error || d->code != ERR_unsupported) continue;
     if (r->json)
       quote_json(r, k ? "," : "", str_of(r->m->c, d->text));
     else
-      text_fmt(&r->out, "  %s\n", d->text);
+      sb_fmt(&r->out, "  %s\n", d->text);
     k++;
   }
   if (r->json)
-    text_puts(&r->out, "]");
+    sb_puts(&r->out, "]");
   else if (!k)
-    text_puts(&r->out, "  none\n");
+    sb_puts(&r->out, "  none\n");
 }
 
 static void graph_part(Report *r) {
@@ -225,108 +222,105 @@ static void graph_part(Report *r) {
   r->macs = graph_macs(r->m->g, false);
   if (!r->m->opened.reader || !r->m->opened.reader->facts) count_constants(r, r->m->g);
   if (r->json)
-    text_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",
-             (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs);
+    sb_fmt(&r->out, "\"parameters\":%llu,\"constant_bytes\":%llu,\"multiply_adds\":%.0f,",
+           (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs);
   else
-    text_fmt(&r->out, "parameters %llu (%llu bytes)\nmultiply-adds %.0f%s\n",
-             (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs,
-             dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
+    sb_fmt(&r->out, "parameters %llu (%llu bytes)\nmultiply-adds %.0f%s\n",
+           (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes, r->macs,
+           dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
 /* Of a file of bytecode. */
 static void bytecode_part(Report *r) {
   Prog *p = r->m->p;
-  VmFacts f = vm_facts(r->m->kept.vm);
+  VmFacts f = vm_facts(r->m->states.vm);
   const char *form = "bytecode version %u: %llu instruction words, %llu registers\n";
   if (r->json)
     form = "\"format\":\"bytecode\",\"format_version\":%u,\"words\":%llu,\"registers\":%llu,";
-  text_fmt(&r->out, form, f.version, (unsigned long long)f.words, (unsigned long long)f.slots);
+  sb_fmt(&r->out, form, f.version, (unsigned long long)f.words, (unsigned long long)f.slots);
   for (u32 out = 0; out < 2; out++) {
     u32 n = out ? p->out.n : p->in.n;
-    text_puts(&r->out, r->json ? (out ? "\"outputs\":[" : "\"inputs\":[")
-                               : (out ? "outputs\n" : "inputs\n"));
+    sb_puts(&r->out,
+            r->json ? (out ? "\"outputs\":[" : "\"inputs\":[") : (out ? "outputs\n" : "inputs\n"));
     for (u32 i = 0; i < n; i++) {
       const Buf *b = prog_buf(p, out ? p->out.at[i] : p->in.at[i]);
       Type t = type_tensor(&r->m->c->scratch, b->dt, b->dim, b->rank);
       value_line(r, b->name, type_text(p->dims, &t), NULL, i == 0);
     }
-    if (r->json) text_puts(&r->out, "],");
+    if (r->json) sb_puts(&r->out, "],");
   }
-  text_fmt(&r->out,
-           r->json ? "\"weight_bytes\":%llu,\"arena_bytes\":%llu"
-                   : "weights %llu bytes\narena %llu bytes\n",
-           (unsigned long long)f.weights, (unsigned long long)f.arena);
+  sb_fmt(&r->out,
+         r->json ? "\"weight_bytes\":%llu,\"arena_bytes\":%llu"
+                 : "weights %llu bytes\narena %llu bytes\n",
+         (unsigned long long)f.weights, (unsigned long long)f.arena);
 }
 
 static void declared_line(Report *r, const DeclValue *v, bool first) {
-  value_line(r, v->name, decl_text(r->m->c, v->name, &v->type), NULL, first);
+  value_line(r, v->name, decl_type_string(r->m->c, v->name, &v->type), NULL, first);
 }
 
 /* Of a model that cannot be built as it is: what its file declares. */
 static void declared_part(Report *r) {
   const Model *g = r->m->opened.model;
-  text_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
+  sb_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
   for (u32 i = 0; i < g->ninput; i++) declared_line(r, g->input[i], i == 0);
-  text_puts(&r->out, r->json ? "],\"outputs\":[" : "outputs\n");
+  sb_puts(&r->out, r->json ? "],\"outputs\":[" : "outputs\n");
   for (u32 i = 0; i < g->noutput; i++) declared_line(r, &g->output[i], i == 0);
-  text_fmt(&r->out,
-           r->json ? "],\"parameters\":%llu,\"constant_bytes\":%llu,"
-                   : "parameters %llu (%llu bytes)\n",
-           (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes);
+  sb_fmt(&r->out,
+         r->json ? "],\"parameters\":%llu,\"constant_bytes\":%llu,"
+                 : "parameters %llu (%llu bytes)\n",
+         (unsigned long long)r->facts.params, (unsigned long long)r->facts.bytes);
 }
 
 static void memory_json(Report *r, const IngotMemory *x) {
-  text_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"groups\":%u,\"buffers\":%u,\"planned\":%s,",
-           (unsigned long long)x->weights, x->groups, x->buffers, x->planned ? "true" : "false");
+  sb_fmt(&r->out, "\"memory\":{\"weights\":%llu,\"groups\":%u,\"buffers\":%u,\"planned\":%s,",
+         (unsigned long long)x->weights, x->groups, x->buffers, x->planned ? "true" : "false");
   if (!x->planned) {
     quote_json(r, "\"why\":", str_of(r->m->c, x->why));
-    text_puts(&r->out, "},");
+    sb_puts(&r->out, "},");
     return;
   }
   if (x->stack)
-    text_fmt(&r->out,
-             "\"kernels\":%u,\"stack\":%llu,\"inputs\":%llu,\"outputs\":%llu,\"ram\":%llu,\"code\":"
-             "%llu,",
-             x->kernels, (unsigned long long)x->stack, (unsigned long long)x->inputs,
-             (unsigned long long)x->outputs, (unsigned long long)x->ram,
-             (unsigned long long)x->code);
-  text_fmt(&r->out, "\"arena\":%llu,\"lower_bound\":%llu,\"naive\":%llu,\"reuse\":%.3f,\"peak\":[",
-           (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
-           (unsigned long long)x->naive, x->arena ? (double)x->naive / (double)x->arena : 1);
+    sb_fmt(&r->out,
+           "\"kernels\":%u,\"stack\":%llu,\"inputs\":%llu,\"outputs\":%llu,\"ram\":%llu,\"code\":"
+           "%llu,",
+           x->kernels, (unsigned long long)x->stack, (unsigned long long)x->inputs,
+           (unsigned long long)x->outputs, (unsigned long long)x->ram, (unsigned long long)x->code);
+  sb_fmt(&r->out, "\"arena\":%llu,\"lower_bound\":%llu,\"naive\":%llu,\"reuse\":%.3f,\"peak\":[",
+         (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
+         (unsigned long long)x->naive, x->arena ? (double)x->naive / (double)x->arena : 1);
   for (u32 i = 0; i < x->npeak; i++) {
     quote_json(r, i ? ",{\"name\":" : "{\"name\":", str_of(r->m->c, x->peak[i].name));
-    text_fmt(&r->out, ",\"bytes\":%llu}", (unsigned long long)x->peak[i].bytes);
+    sb_fmt(&r->out, ",\"bytes\":%llu}", (unsigned long long)x->peak[i].bytes);
   }
-  text_puts(&r->out, "]},");
+  sb_puts(&r->out, "]},");
 }
 
 static void memory_text(Report *r, const IngotMemory *x) {
   if (x->groups) {
-    text_fmt(&r->out, "groups %u, ", x->groups);
-    if (x->stack) text_fmt(&r->out, "distinct kernels %u, ", x->kernels);
-    text_fmt(&r->out, "buffers %u\nweights %llu bytes\n", x->buffers,
-             (unsigned long long)x->weights);
+    sb_fmt(&r->out, "groups %u, ", x->groups);
+    if (x->stack) sb_fmt(&r->out, "distinct kernels %u, ", x->kernels);
+    sb_fmt(&r->out, "buffers %u\nweights %llu bytes\n", x->buffers, (unsigned long long)x->weights);
   }
   if (!x->planned) {
-    text_fmt(&r->out, "memory is not planned: %s\n", x->why);
+    sb_fmt(&r->out, "memory is not planned: %s\n", x->why);
     return;
   }
-  text_fmt(&r->out, "arena %llu bytes, at least %llu; %llu without reuse",
-           (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
-           (unsigned long long)x->naive);
-  if (x->arena) text_fmt(&r->out, ", %.1f times as much", (double)x->naive / (double)x->arena);
+  sb_fmt(&r->out, "arena %llu bytes, at least %llu; %llu without reuse",
+         (unsigned long long)x->arena, (unsigned long long)x->lower_bound,
+         (unsigned long long)x->naive);
+  if (x->arena) sb_fmt(&r->out, ", %.1f times as much", (double)x->naive / (double)x->arena);
   if (x->stack)
-    text_fmt(&r->out,
-             "\nstack %llu bytes at most, inputs %llu, outputs %llu: %llu bytes of RAM in all\n"
-             "code about %llu bytes",
-             (unsigned long long)x->stack, (unsigned long long)x->inputs,
-             (unsigned long long)x->outputs, (unsigned long long)x->ram,
-             (unsigned long long)x->code);
-  text_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
+    sb_fmt(&r->out,
+           "\nstack %llu bytes at most, inputs %llu, outputs %llu: %llu bytes of RAM in all\n"
+           "code about %llu bytes",
+           (unsigned long long)x->stack, (unsigned long long)x->inputs,
+           (unsigned long long)x->outputs, (unsigned long long)x->ram, (unsigned long long)x->code);
+  sb_puts(&r->out, x->npeak ? "\nalive at the peak\n" : "\n");
   for (u32 i = 0; i < x->npeak; i++) {
     const IngotTensor *t = &x->peak[i];
-    text_fmt(&r->out, "  %s: %s %llu bytes\n", show(r->m->c, str_of(r->m->c, t->name)),
-             shape_text(r->m->c, t->dtype, t->dim, t->rank), (unsigned long long)t->bytes);
+    sb_fmt(&r->out, "  %s: %s %llu bytes\n", show(r->m->c, str_of(r->m->c, t->name)),
+           shape_text(r->m->c, t->dtype, t->dim, t->rank), (unsigned long long)t->bytes);
   }
 }
 
@@ -366,17 +360,17 @@ static void try_sizes(Ctx *c, void *m) {
  * were found with which it can be built. */
 static Err import_any(Report *r) {
   Ctx *c = r->m->c;
-  Said before = diag_said(c);
+  DiagMark before = diag_mark(c);
   Err e = ctx_protect(c, try_import, r->m);
   if (e != ERR_unsupported && e != ERR_input) return e;
-  Said open = diag_said(c);
+  DiagMark open = diag_mark(c);
   Diag *first = *before.end;
   const char *why;
-  diag_unsay(c, before);
+  diag_rewind(c, before);
   r->sized = !ctx_try(c, try_sizes, r->m, &why);
-  if (!r->sized && r->m->told.hint.n) r->missing = why;
+  if (!r->sized && r->m->options.hint.n) r->missing = why;
   if (r->sized || r->missing) return ERR_ok;
-  diag_unsay(c, open);
+  diag_rewind(c, open);
   *before.end = first;
   return e;
 }
@@ -384,17 +378,17 @@ static Err import_any(Report *r) {
 static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code) {
   Ctx *c = m->c;
   api_need(c, text && n ? text : NULL, "the place of the text");
-  api_need_body(m);
-  Report r = {.m = m, .json = json, .out = text_new(&c->keep)};
+  api_need_single_variant(m);
+  Report r = {.m = m, .json = json, .out = sb_new(&c->keep)};
   *code = import_any(&r);
-  if (*code && *code != ERR_unsupported) diag_leave(c);
-  if (r.json) text_puts(&r.out, "{");
+  if (*code && *code != ERR_unsupported) diag_raise(c);
+  if (r.json) sb_puts(&r.out, "{");
   if (m->opened.reader && m->opened.reader->facts) file_part(&r);
   if (api_is_bytecode(m)) {
-    if (*code) diag_leave(c);
+    if (*code) diag_raise(c);
     bytecode_part(&r);
-    text_puts(&r.out, r.json ? "}\n" : "");
-    api_give(&r.out, text, n);
+    sb_puts(&r.out, r.json ? "}\n" : "");
+    api_return_text(&r.out, text, n);
     return;
   }
   if (m->g)
@@ -403,8 +397,8 @@ static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code
     declared_part(&r);
   if ((m->g || m->p || r.missing) && !*code) memory_part(&r);
   refusals(&r);
-  if (r.json) text_puts(&r.out, "}\n");
-  api_give(&r.out, text, n);
+  if (r.json) sb_puts(&r.out, "}\n");
+  api_return_text(&r.out, text, n);
 }
 
 static IngotStatus try_inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code) {
@@ -413,75 +407,74 @@ static IngotStatus try_inspect(Ingot *m, bool json, const char **text, size_t *n
 
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n) {
   Err code = ERR_ok;
-  api_give(NULL, text, n);
+  api_return_text(NULL, text, n);
   IngotStatus s = try_inspect(m, json != 0, text, n, &code);
   return s ? s : (IngotStatus)code;
 }
 
 /* ---- lists ---- */
 
-static void op_line(Text *out, const ReaderOp *o, bool json, bool first) {
+static void op_line(StrBuf *out, const ReaderOp *o, bool json, bool first) {
   if (json) {
-    text_fmt(out,
-             "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", first ? "" : ",",
-             o->domain, o->name, o->since);
+    sb_fmt(out, "%s\n{\"domain\":\"%s\",\"name\":\"%s\",\"since\":%d,\"until\":", first ? "" : ",",
+           o->domain, o->name, o->since);
     if (o->until)
-      text_fmt(out, "%d}", o->until);
+      sb_fmt(out, "%d}", o->until);
     else
-      text_puts(out, "null}");
+      sb_puts(out, "null}");
   } else {
-    text_fmt(out, "%-14s %-32s ", o->domain, o->name);
+    sb_fmt(out, "%-14s %-32s ", o->domain, o->name);
     if (!o->since)
-      text_puts(out, "every version\n");
+      sb_puts(out, "every version\n");
     else if (o->until)
-      text_fmt(out, "opset %d to %d\n", o->since, o->until);
+      sb_fmt(out, "opset %d to %d\n", o->since, o->until);
     else
-      text_fmt(out, "opset %d and later\n", o->since);
+      sb_fmt(out, "opset %d and later\n", o->since);
   }
 }
 
-static void list_ops(Ingot *m, bool json, Text *out) {
+static void list_ops(Ingot *m, bool json, StrBuf *out) {
   u32 n = 0;
   (void)m;
-  if (json) text_puts(out, "[");
+  if (json) sb_puts(out, "[");
   for (u32 k = 0; k < reader_count; k++) {
     ReaderOp o;
     for (u32 i = 0; reader_table[k].op && reader_table[k].op(i, &o); i++)
       op_line(out, &o, json, n++ == 0);
   }
-  if (json) text_puts(out, "\n]\n");
+  if (json) sb_puts(out, "\n]\n");
 }
 
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n) {
-  return api_text(m, list_ops, json != 0, text, n);
+  return api_call_text(m, list_ops, json != 0, text, n);
 }
 
-static void list_passes(Ingot *m, bool json, Text *out) {
+static void list_passes(Ingot *m, bool json, StrBuf *out) {
   (void)m, (void)json;
   for (u32 i = 0; i < pass_count; i++)
-    text_fmt(out, "%-10s %s%s\n", pass_table[i].name, pass_table[i].text,
-             pass_table[i].exact == PX_exact ? "" : " (last bits may change)");
+    sb_fmt(out, "%-10s %s%s\n", pass_table[i].name, pass_table[i].text,
+           pass_table[i].exact == PX_exact ? "" : " (last bits may change)");
 }
 
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
-  return api_text(m, list_passes, false, text, n);
+  return api_call_text(m, list_passes, false, text, n);
 }
 
 /* ---- fusion and families ---- */
 
-static void explain(Ingot *m, bool json, Text *out) {
+static void explain(Ingot *m, bool json, StrBuf *out) {
   (void)json;
-  api_need_one(m);
-  api_passes(m, &(IngotPipe){.stop = "canon"});
+  api_need_single_entry(m);
+  api_run_passes(m, &(IngotPipe){.stop = "canon"});
   if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
   Graph *g = graph_copy(m->g); /* without the marks of fuse */
   fuse_explain(m->g, out);
   m->g = g;
   m->passed = false;
-  api_passes(m, &(IngotPipe){.start = "half", .stop = "lower"});
+  api_run_passes(m, &(IngotPipe){.start = "widen_f16", .stop = "lower"});
   family_list(m->p, out);
 }
 
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n) {
-  return api_text(m, explain, false, text, n);
+  return api_call_text(m, explain, false, text, n);
 }

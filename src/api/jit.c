@@ -4,26 +4,28 @@
  * the session, as is the arena. One thread runs it, however many the program is for: the bits are
  * the same.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static Jit *make_code(Ingot *m) {
-  Text self = text_new(&m->c->keep);
+  StrBuf self = sb_new(&m->c->keep);
   const char *keep = m->compiled.keep_quietly ? NULL : m->compiled.keep;
-  if (keep) api_name_self(m->c, &self);
-  LlvmOptions o = {
-      .target = api_made(m), .keep = keep, .maker = text_cstr(&self), .take = cache_take};
+  if (keep) api_key_self(m->c, &self);
+  LlvmOptions o = {.target = api_program_target(m),
+                   .keep = keep,
+                   .maker = sb_cstr(&self),
+                   .take = cache_check_file};
   return jit_make(m->p, &o);
 }
 
 static Jit *code_of(Ingot *m) {
-  if (m->kept.jit_of != m->p) api_close_jit(m);
-  if (!m->kept.jit) m->kept.jit = make_code(m);
-  m->kept.jit_of = m->p;
-  if (!m->kept.jit_arena) m->kept.jit_arena = api_arena_for(m, m->p->arena_bytes + 1);
-  return m->kept.jit;
+  if (m->states.jit_of != m->p) api_close_jit(m);
+  if (!m->states.jit) m->states.jit = make_code(m);
+  m->states.jit_of = m->p;
+  if (!m->states.jit_arena) m->states.jit_arena = api_alloc_arena(m, m->p->arena_bytes + 1);
+  return m->states.jit;
 }
 
 static void check(Ingot *m) {
@@ -31,7 +33,7 @@ static void check(Ingot *m) {
     fail(m->c, ERR_unsupported, LOC_NONE,
          "engine jit runs only what the passes have made: the indices of a program from text are "
          "not checked in its code");
-  api_can_run(m);
+  api_need_runnable(m);
 }
 
 void api_make_jit(Ingot *m) {
@@ -47,15 +49,15 @@ const Jit *api_code_jit(Ingot *m) {
 void api_check_jit(Ingot *m, int status) {
   if (status)
     fail(m->c, ERR_input, (Loc){.file = m->opened.source.file, .index = -1}, "%s",
-         status_text(m->c, &m->kept.jit->why, (u32)status));
+         status_text(m->c, &m->states.jit->why, (u32)status));
 }
 
-static void call(Ingot *m, const Jit *j, const Frame *f, u64 seed) {
-  api_check_jit(m, j->run(m->kept.jit_arena, f->size, seed, f->in, f->out, f->shape));
+static void call(Ingot *m, const Jit *j, const CallArgs *f, u64 seed) {
+  api_check_jit(m, j->run(m->states.jit_arena, f->size, seed, f->in, f->out, f->shape));
 }
 
-static Frame frame_of(Ingot *m, const Jit *j) {
-  Frame f = api_frame(m, m->kept.jit_arena);
+static CallArgs frame_of(Ingot *m, const Jit *j) {
+  CallArgs f = api_call_args(m, m->states.jit_arena);
   f.in[m->p->in.n] = j->weights;
   return f;
 }
@@ -63,7 +65,7 @@ static Frame frame_of(Ingot *m, const Jit *j) {
 void api_run_jit(Ingot *m, u64 seed) {
   check(m);
   const Jit *j = code_of(m);
-  Frame f = frame_of(m, j);
+  CallArgs f = frame_of(m, j);
   call(m, j, &f, seed);
   for (u32 i = 0; i < m->p->out.n; i++) {
     const Buf *b = prog_buf(m->p, m->p->out.at[i]);
@@ -75,7 +77,7 @@ static double run_once(Bench *a) {
   Ingot *m = a->m;
   const Jit *j = code_of(m);
   Mark mark = arena_mark(&m->run.once);
-  Frame f = frame_of(m, j);
+  CallArgs f = frame_of(m, j);
   double start = time_ms();
   call(m, j, &f, a->seed);
   double ms = time_ms() - start;
@@ -92,9 +94,9 @@ void api_bench_jit(Bench *a) {
 }
 
 void api_close_jit(Ingot *m) {
-  jit_end(m->kept.jit);
-  m->kept.jit = NULL;
-  m->kept.jit_arena = NULL;
+  jit_end(m->states.jit);
+  m->states.jit = NULL;
+  m->states.jit_arena = NULL;
 }
 
 /* ---- object code ---- */
@@ -105,25 +107,25 @@ static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
   size_t name = strcspn(t->llvm, ","), to = name + (t->llvm[name] == ',');
   to += strcspn(t->llvm + to, ",");
   const char *own = *t->llvm ? t->llvm + to + 1 : t->features, *plus = *t->llvm ? "" : "+";
-  Text s = text_new(&c->keep);
+  StrBuf s = sb_new(&c->keep);
   if (triple)
-    text_puts(&s, triple);
+    sb_puts(&s, triple);
   else
-    text_put(&s, t->llvm, to);
-  const char *said = text_cstr(&s), *cpu = strchr(said, ',');
+    sb_put(&s, t->llvm, to);
+  const char *said = sb_cstr(&s), *cpu = strchr(said, ',');
   const char *features = cpu ? strchr(cpu + 1, ',') : NULL;
   bool some = features && features[1];
-  text_puts(&s, features ? "" : cpu ? "," : ",,");
+  sb_puts(&s, features ? "" : cpu ? "," : ",,");
   for (const char *at = own; *at; some = true) {
     size_t n = strcspn(at, ",");
-    text_fmt(&s, "%s%s%.*s", some ? "," : "", plus, (int)n, at);
+    sb_fmt(&s, "%s%s%.*s", some ? "," : "", plus, (int)n, at);
     at += n + (at[n] == ',');
   }
-  return text_cstr(&s);
+  return sb_cstr(&s);
 }
 
 static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *name) {
-  LlvmOptions l = {.target = api_made(m), .object = true, .name = name};
+  LlvmOptions l = {.target = api_program_target(m), .object = true, .name = name};
   const char *triple = o ? o->triple : NULL;
   bool here = o ? !o->march || !strcmp(o->march, "native") : target_is_here(l.target);
   if (triple || !here) l.machine = machine_of(m->c, l.target, triple);
@@ -156,7 +158,7 @@ void api_need_plain(Ingot *m) {
          through_c);
 }
 
-void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
+void api_object(Ingot *m, const IngotBuild *o, const char *name, StrBuf *to) {
   LlvmOptions l = object_options(m, o, name);
   if (m->p->threads > 1)
     fail(m->c, ERR_unsupported, LOC_NONE, "--threads: only C has it: build without --backend llvm");
@@ -164,19 +166,19 @@ void api_object(Ingot *m, const IngotBuild *o, const char *name, Text *to) {
 }
 
 static void print_llvm(Ingot *m, const char **text, size_t *n) {
-  Text t = text_new(&m->c->keep);
+  StrBuf t = sb_new(&m->c->keep);
   api_need(m->c, text && n ? text : NULL, "the place of the text");
   api_need_model(m, "code of LLVM");
-  api_host(m);
-  api_passes(m, NULL);
+  api_target_host(m);
+  api_run_passes(m, NULL);
   LlvmOptions l = object_options(m, NULL, "model");
   l.object = false;
   llvm_print(m->p, &l, &t);
-  api_give(&t, text, n);
+  api_return_text(&t, text, n);
 }
 
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n) {
-  api_give(NULL, text, n);
+  api_return_text(NULL, text, n);
   API_CALL(m, print_llvm(m, text, n));
 }
 
@@ -188,7 +190,7 @@ static void keep_default(Ctx *c, void *arg) {
 /* NULL: for engine c; a folder that cannot be used only costs time. */
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
-  Said before = diag_said(c);
+  DiagMark before = diag_mark(c);
   const char *said = getenv("INGOT_CACHE");
   m->compiled.keep_quietly = !folder;
   m->compiled.keep = NULL;
@@ -197,7 +199,7 @@ static void keep_code(Ingot *m, const char *folder) {
   else if (folder)
     m->compiled.keep = cache_folder_trusted(c, folder) ? str_text(c, str_of(c, folder)) : NULL;
   else if ((!said || strcmp(said, "0") != 0) && ctx_protect(c, keep_default, m))
-    diag_unsay(c, before);
+    diag_rewind(c, before);
 }
 
 IngotStatus ingot_keep_code(Ingot *m, const char *folder) {

@@ -5,7 +5,7 @@
  * text is cut into stretches as long as the context, each begun anew and fed in runs of as many ids
  * as the graph takes; sums are in double.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   if (o->cache && !strcmp(o->cache, "int8")) kept = DT_i8;
   if (o->cache && kept != DT_f16 && kept != DT_f32 && kept != DT_i8)
     fail(c, ERR_usage, LOC_NONE, "'%s': keys and values are kept as f16, f32 or int8", o->cache);
-  m->told.language = (LmWish){
+  m->options.language = (LmOptions){
       .context = (i64)o->context, .chunk = (i64)o->chunk, .every = o->every != 0, .kept = kept};
 }
 
@@ -34,16 +34,16 @@ IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o) {
 
 /* ---- perplexity ---- */
 
-typedef struct Foretell {
+typedef struct Perplexity {
   Ingot *m;
   const char *engine;
   i64 chunk, context;
   double sum; /* of negative logarithms, in nats */
   u64 n;      /* ids foretold */
-} Foretell;
+} Perplexity;
 
 /* -log of the probability of id. */
-static double surprise(const float *logit, i64 n, i64 id) {
+static double neg_log_likelihood(const float *logit, i64 n, i64 id) {
   double top = (double)logit[id];
   for (i64 i = 0; i < n; i++) top = (double)logit[i] > top ? (double)logit[i] : top;
   double sum = exp((double)logit[id] - top);
@@ -54,7 +54,7 @@ static double surprise(const float *logit, i64 n, i64 id) {
 
 /* A run of n ids at the end of what the state holds; the id behind each is foretold, `left` in all.
  */
-static void feed(Foretell *o, const i32 *ids, i64 n, i64 left) {
+static void feed(Perplexity *o, const i32 *ids, i64 n, i64 left) {
   Ingot *m = o->m;
   Ctx *c = m->c;
   IngotTensor x = {"ids", "i32", 1, &n, ids, (u64)n * 4};
@@ -66,21 +66,21 @@ static void feed(Foretell *o, const i32 *ids, i64 n, i64 left) {
     if (ids[i + 1] < 0 || ids[i + 1] >= y.dim[1])
       fail(c, ERR_input, LOC_NONE, "id %d is not in the vocabulary of %lld", (int)ids[i + 1],
            (long long)y.dim[1]);
-    o->sum += surprise((const float *)y.data + i * y.dim[1], y.dim[1], ids[i + 1]);
+    o->sum += neg_log_likelihood((const float *)y.data + i * y.dim[1], y.dim[1], ids[i + 1]);
     o->n++;
   }
 }
 
-static void import_decoder(Foretell *o, u64 n) {
+static void import_decoder(Perplexity *o, u64 n) {
   Ingot *m = o->m;
   Ctx *c = m->c;
   i64 lo;
   if (!m->g) {
-    m->told.language.every = true;
-    if (!m->told.language.context && n < LM_CONTEXT) m->told.language.context = (i64)n;
+    m->options.language.every = true;
+    if (!m->options.language.context && n < LM_CONTEXT) m->options.language.context = (i64)n;
     api_import(m, false);
   }
-  const Blk *b = m->g ? &m->g->blk.at[1] : NULL;
+  const GraphRegion *b = m->g ? &m->g->blk.at[1] : NULL;
   if (!b || !m->g->state.n || !m->g->state.at[0].most || m->g->out_name.n < 1 ||
       !str_is(c, m->g->out_name.at[0], "logits"))
     fail(c, ERR_usage, LOC_NONE, "is not a language model: it has no logits and no context");
@@ -91,7 +91,7 @@ static void import_decoder(Foretell *o, u64 n) {
 static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
                        IngotPerplexity *out) {
   Ctx *c = m->c;
-  Foretell o = {.m = m, .engine = engine};
+  Perplexity o = {.m = m, .engine = engine};
   api_need(c, n ? ids : (const void *)"", "the ids");
   api_need(c, out, "the place of the result");
   if (n < 2)

@@ -6,7 +6,7 @@
  * bytes mean is not looked at: code that is loaded is trusted. Other formats are left to the
  * loader.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
  * Marks: $ is NAME, ` is NAME in capitals, and where the weights are an argument ^ is that
  * parameter, ~ is its name in a call; the text of a template is no format.
  */
-#include "api/own.h"
-#include "text/text.h"
+#include "api/api_internal.h"
+#include "text/tokenizer.h"
 #include "text/sample.h"
 
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static const char code[] =
     "\nint64_t $_position(const void *arena) {\n"
     "  int64_t at;\n"
     "  if (!arena || (uintptr_t)arena % `_ARENA_ALIGN) return -1;\n"
-    "  memcpy(&at, (const unsigned char *)arena + IG_KEPT, sizeof at);\n"
+    "  memcpy(&at, (const unsigned char *)arena + IG_POS_OFFSET, sizeof at);\n"
     "  return at < 0 || at > `_CONTEXT ? -1 : at;\n"
     "}\n"
     "\nint $_prefill(void *arena, ^const int32_t *ids, size_t n, float *logits) {\n"
@@ -102,7 +102,7 @@ static const char code[] =
     "  const int64_t now = $_position(arena);\n"
     "  if (position < 0 || position > now) return 2;\n"
     "  if (position && position < now && now > IG_RING) return 2;\n"
-    "  memcpy((unsigned char *)arena + IG_KEPT, &position, sizeof position);\n"
+    "  memcpy((unsigned char *)arena + IG_POS_OFFSET, &position, sizeof position);\n"
     "  return 0;\n"
     "}\n"
     "\nint64_t $_tokenize(^const void *text, size_t bytes, const unsigned char *said, int flags,\n"
@@ -165,8 +165,8 @@ typedef struct LmFacts {
   u32 tokens;
 } LmFacts;
 
-i64 api_ring(const Ingot *m) {
-  i64 ring = api_context(m);
+i64 api_kv_min_length(const Ingot *m) {
+  i64 ring = api_context_length(m);
   for (BufId b = 1; b < m->p->buf.n; b++) {
     const Buf *x = prog_buf(m->p, b);
     if (x->space == BS_state && x->rank == 4 && dim_is_const(x->dim[2]) && x->dim[2] < ring)
@@ -190,49 +190,49 @@ static bool find_facts(const Ingot *m, LmFacts *f) {
     return false;
   for (Sym s = 0; s < dim_nsyms(p->dims); s++) sizes += dim_syminfo(p->dims, s)->kind == SY_input;
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
-    if (prog_kept(p, id, &sym, &at) && !kept++) f->kept = at;
+    if (prog_is_state_size(p, id, &sym, &at) && !kept++) f->kept = at;
   f->vocab = out->dim[1];
-  f->context = api_context(m);
-  f->ring = api_ring(m);
+  f->context = api_context_length(m);
+  f->ring = api_kv_min_length(m);
   dim_bounds(p->dims, in->dim[0], &lo, &f->chunk);
   return sizes == 1 && kept == 1 && lo == 1;
 }
 
 static const char *filled(Ingot *m, const char *text, const char *const *by) {
-  Text t = text_new(&m->c->keep);
-  text_fill(&t, text, strlen(text), "$`^~", by);
-  return text_cstr(&t);
+  StrBuf t = sb_new(&m->c->keep);
+  sb_subst(&t, text, strlen(text), "$`^~", by);
+  return sb_cstr(&t);
 }
 
-static void put_chat(Text *t, const char *upper, const char *name, const char *text) {
+static void put_chat(StrBuf *t, const char *upper, const char *name, const char *text) {
   if (!text) return;
-  text_fmt(t, "#define %s_CHAT_%s ", upper, name);
+  sb_fmt(t, "#define %s_CHAT_%s ", upper, name);
   emit_string(t, text, strlen(text));
-  text_puts(t, "\n");
+  sb_puts(t, "\n");
 }
 
-static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab *v,
+static void put_macros(StrBuf *t, const char *upper, const LmAssets *s, const Vocab *v,
                        const LmFacts *f, u32 nbaked) { /* s: dates filled in */
-  text_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
-  text_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
-  text_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);
+  sb_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
+  sb_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
+  sb_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);
   if (nbaked)
-    text_fmt(t,
-             "/* The first so many ids of a conversation that begins with the text of the system "
-             "are in the cache after a\n * reset: run those behind them. */\n"
-             "#define %s_BAKED %u\n",
-             upper, nbaked);
-  text_fmt(t, "#define %s_SPECIAL %d\n#define %s_AROUND %d\n", upper, VE_special, upper, VE_around);
-  text_fmt(t, "#define %s_TOKENIZE_BYTES(bytes) ((size_t)(bytes) * %zu + %zu)\n", upper,
-           vocab_room(v, 1) - vocab_room(v, 0), vocab_room(v, 0));
-  text_fmt(t, "#define %s_PIECE_BYTES %zu\n", upper, vocab_piece_room(v));
-  text_fmt(t, "#define %s_SAMPLE_BYTES %zu\n", upper, f->tokens * sizeof(Candidate));
-  const ChatTexts *c = &s->chat;
+    sb_fmt(t,
+           "/* The first so many ids of a conversation that begins with the text of the system "
+           "are in the cache after a\n * reset: run those behind them. */\n"
+           "#define %s_BAKED %u\n",
+           upper, nbaked);
+  sb_fmt(t, "#define %s_SPECIAL %d\n#define %s_AROUND %d\n", upper, VE_parse_special, upper,
+         VE_add_special);
+  sb_fmt(t, "#define %s_TOKENIZE_BYTES(bytes) ((size_t)(bytes) * %zu + %zu)\n", upper,
+         vocab_encode_bytes(v, 1) - vocab_encode_bytes(v, 0), vocab_encode_bytes(v, 0));
+  sb_fmt(t, "#define %s_PIECE_BYTES %zu\n", upper, detok_max_bytes(v));
+  sb_fmt(t, "#define %s_SAMPLE_BYTES %zu\n", upper, f->tokens * sizeof(Candidate));
+  const ChatFormat *c = &s->chat;
   if (c->open || c->open_system)
-    text_puts(t,
-              "/* Around messages: in front of the first, or around the text of the system and in "
-              "front of it; behind a\n * message, up to the answer; behind an answer, up to the "
-              "next message. */\n");
+    sb_puts(t, "/* Around messages: in front of the first, or around the text of the system and in "
+               "front of it; behind a\n * message, up to the answer; behind an answer, up to the "
+               "next message. */\n");
   put_chat(t, upper, "OPEN", c->open);
   put_chat(t, upper, "OPEN_SYSTEM", c->open_system);
   put_chat(t, upper, "SYSTEM", c->system);
@@ -240,38 +240,38 @@ static void put_macros(Text *t, const char *upper, const Speech *s, const Vocab 
   put_chat(t, upper, "NEXT", c->next);
 }
 
-const EmitMore *api_lm_c(Ingot *m, const char *name, bool given) {
+const EmitExtra *api_lm_c(Ingot *m, const char *name, bool given) {
   Ctx *c = m->c;
-  const Speech *s = api_speech(m);
+  const LmAssets *s = api_speech(m);
   LmFacts f = {0};
   Vocab v;
   if (!s || !find_facts(m, &f)) return NULL;
   if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
   f.tokens = v.head->ntoken < (u64)f.vocab ? v.head->ntoken : (u32)f.vocab;
-  Text upper = text_new(&c->keep), macros = text_new(&c->keep), t = text_new(&c->keep);
-  text_upper(&upper, name);
-  const char *by[] = {name, text_cstr(&upper), given ? "const void *weight_file, " : "",
+  StrBuf upper = sb_new(&c->keep), macros = sb_new(&c->keep), t = sb_new(&c->keep);
+  sb_upper(&upper, name);
+  const char *by[] = {name, sb_cstr(&upper), given ? "const void *weight_file, " : "",
                       given ? "weight_file, " : ""};
-  Speech dated = *s;
-  dated.chat = api_chat(m, s);
-  put_macros(&macros, by[1], &dated, &v, &f, m->baked.n);
-  if (m->baked.n) put_chat(&macros, by[1], "SYSTEM_TEXT", m->told.prompt);
-  text_fmt(&t,
-           "\n/* ---- text, tokens and what comes next ---- */\n\n"
-           "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n#endif\n"
-           "#define IG_TABLE_BYTES %zu\n#define IG_TOKENS %u\n#define IG_KEPT %" PRIu64 "\n"
-           "#define IG_RING %lld\n#define im_exp im_exp_text\n",
-           s->nvocab, f.tokens, f.kept, (long long)f.ring);
+  LmAssets dated = *s;
+  dated.chat = api_chat_texts(m, s);
+  put_macros(&macros, by[1], &dated, &v, &f, m->prompt_cache.n);
+  if (m->prompt_cache.n) put_chat(&macros, by[1], "SYSTEM_TEXT", m->options.prompt);
+  sb_fmt(&t,
+         "\n/* ---- text, tokens and what comes next ---- */\n\n"
+         "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n#endif\n"
+         "#define IG_TABLE_BYTES %zu\n#define IG_TOKENS %u\n#define IG_POS_OFFSET %" PRIu64 "\n"
+         "#define IG_RING %lld\n#define im_exp im_exp_text\n",
+         s->nvocab, f.tokens, f.kept, (long long)f.ring);
   mathlib_write(&t, "exp", "_text", MATHLIB_FMA);
-  text_put(&t, text_code, text_code_size);
-  text_puts(&t, filled(m, code, by));
-  EmitMore *more = NEW(&c->keep, EmitMore);
-  *more = (EmitMore){.table = s->vocab,
-                     .ntable = s->nvocab,
-                     .macros = text_cstr(&macros),
-                     .declarations = filled(m, declarations, by),
-                     .code = text_cstr(&t),
-                     .stack_around = STACK_AROUND,
-                     .stack_alone = STACK_TEXT};
+  sb_put(&t, text_code, text_code_size);
+  sb_puts(&t, filled(m, code, by));
+  EmitExtra *more = NEW(&c->keep, EmitExtra);
+  *more = (EmitExtra){.table = s->vocab,
+                      .ntable = s->nvocab,
+                      .macros = sb_cstr(&macros),
+                      .declarations = filled(m, declarations, by),
+                      .code = sb_cstr(&t),
+                      .stack_around = STACK_AROUND,
+                      .stack_alone = STACK_TEXT};
   return more;
 }

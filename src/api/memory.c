@@ -3,7 +3,7 @@
  * In: a model. Out: figures of its memory plan. The passes run first if they have not; a program
  * without bounds has no plan, and then the reason is told.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 typedef struct MemoryArg {
   Ingot *m;
@@ -53,7 +53,7 @@ static void fill(Ingot *m, IngotMemory *out) {
 static void fill_c(Ctx *c, void *arg) {
   MemoryArg *a = arg;
   (void)c;
-  EmitOptions o = api_nameless(a->m, api_made(a->m));
+  EmitOptions o = api_query_options(a->m, api_program_target(a->m));
   EmitFacts f = emit_facts(a->m->p, &o);
   a->out->arena = f.arena_bytes;
   a->out->stack = f.stack_bytes;
@@ -66,21 +66,21 @@ static void fill_c(Ctx *c, void *arg) {
 
 void api_memory(Ingot *m, IngotMemory *out) {
   const char *why;
-  if (!m->p) m->wish.for_c = true; /* the program that compile writes */
-  if (!m->p) api_passes(m, NULL);
+  if (!m->p) m->codegen.for_c = true; /* the program that compile writes */
+  if (!m->p) api_run_passes(m, NULL);
   prog_names(m->p);
   fill(m, out);
   if (out->planned) ctx_try(m->c, fill_c, &(MemoryArg){m, out}, &why);
 }
 
-static void tell(Ingot *m, IngotMemory *out) {
+static void query_memory(Ingot *m, IngotMemory *out) {
   api_need(m->c, out, "the place of the figures");
-  api_need_body(m);
+  api_need_single_variant(m);
   api_import(m, false);
   api_memory(m, out);
 }
 
 IngotStatus ingot_memory(Ingot *m, IngotMemory *out) {
   if (out) *out = (IngotMemory){.why = ""};
-  API_CALL(m, tell(m, out));
+  API_CALL(m, query_memory(m, out));
 }

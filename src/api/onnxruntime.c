@@ -6,7 +6,7 @@
  * ZipMap, which it gives as dictionaries in an order of its own, become what they are here: values,
  * in the order of the keys that the model names, and these keys.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ static const char script[] =
 
 typedef struct Python {
   Ingot *m;
-  Folder folder;
+  TempDir folder;
 } Python;
 
 static void write_inputs(Ingot *m, const char *path, bool frozen) {
@@ -48,7 +48,7 @@ static void write_inputs(Ingot *m, const char *path, bool frozen) {
   u32 n = api_param_count(m), more = frozen ? m->opened.frozen.n : 0;
   Str *name = NEWS(&c->keep, Str, n + more + 1);
   Tensor **data = NEWS(&c->keep, Tensor *, n + more + 1);
-  Text out = text_new(&c->keep);
+  StrBuf out = sb_new(&c->keep);
   for (u32 i = 0; i < n + more; i++) {
     name[i] = i < n ? api_param_name(m, i) : m->opened.frozen.at[i - n].name;
     data[i] = i < n ? m->run.raw[i] : (Tensor *)(uintptr_t)m->opened.frozen.at[i - n].data;
@@ -63,7 +63,7 @@ void api_write_inputs(Ingot *m, const char *path) {
 
 /* Keys of the maps that output i is; NULL: it is none, or they are not known. */
 static const Tensor *keys_of(Ingot *m, u32 i) {
-  const Port *p = &m->opened.ports[i];
+  const OutputTree *p = &m->opened.ports[i];
   if (p->kind != TY_seq || !p->maps || !m->g) return NULL;
   return graph_const(m->g, m->g->blk.at[1].ret.at[p->elem[1].flat]);
 }
@@ -74,7 +74,7 @@ static void write_keys(Ingot *m, const char *path) {
   u32 n = 0, all = m->opened.ports ? m->opened.model->noutput : 0;
   Str *name = NEWS(&c->keep, Str, all + 1);
   Tensor **data = NEWS(&c->keep, Tensor *, all + 1);
-  Text out = text_new(&c->keep);
+  StrBuf out = sb_new(&c->keep);
   for (u32 i = 0; i < all; i++) {
     if (m->opened.ports[i].kind == TY_tensor) continue;
     const Tensor *keys = keys_of(m, i);
@@ -95,10 +95,10 @@ static void run(Ctx *c, void *arg) {
   if (!m->opened.reader || !m->opened.reader->onnxruntime || !m->opened.source.path ||
       !strcmp(m->opened.source.path, "-"))
     fail(c, ERR_usage, LOC_NONE, "engine onnxruntime reads ONNX files only");
-  folder_make(c, &p->folder);
-  const char *in = folder_file(c, &p->folder, "in.npz"),
-             *out = folder_file(c, &p->folder, "out.npz"),
-             *keys = folder_file(c, &p->folder, "keys.npz");
+  tempdir_make(c, &p->folder);
+  const char *in = tempdir_file(c, &p->folder, "in.npz"),
+             *out = tempdir_file(c, &p->folder, "out.npz"),
+             *keys = tempdir_file(c, &p->folder, "keys.npz");
   const char *python = m->python ? m->python : "python3";
   const char *argv[] = {python, "-c", script, m->opened.source.path, in, out, keys, NULL};
   write_inputs(m, in, true); /* the file has them as inputs still */
@@ -108,9 +108,9 @@ static void run(Ctx *c, void *arg) {
     fail(c, ERR_system, LOC_NONE,
          "'%s' cannot import onnxruntime: install it, or name another Python with --python PATH",
          python);
-  if (code) spawn_blame(c, &p->folder, "Python", python, code);
+  if (code) spawn_fail(c, &p->folder, "Python", python, code);
   File f = file_read_own(c, out);
-  NamedVec v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
+  NamedTensors v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
   if (v.n != m->run.nout)
     fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n,
          m->run.nout);
@@ -125,7 +125,7 @@ static void run(Ctx *c, void *arg) {
 void api_run_python(Ingot *m, u64 seed) {
   (void)seed; /* ONNX Runtime has its own; only made-up inputs depend on ours */
   Python p = {.m = m};
-  folder_protect(m->c, &p.folder, run, &p);
+  tempdir_protect(m->c, &p.folder, run, &p);
 }
 
 static void set_python(Ingot *m, const char *path) {
@@ -146,11 +146,11 @@ static const char question[] = "import sys\n"
                                "  sys.exit(77)\n"
                                "sys.exit(76)\n";
 
-static void ask(Ctx *c, void *arg) {
+static void probe_python(Ctx *c, void *arg) {
   Python *p = arg;
   const char *python = p->m->python ? p->m->python : "python3";
   const char *argv[] = {python, "-c", question, NULL};
-  folder_make(c, &p->folder);
+  tempdir_make(c, &p->folder);
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77)
     fail(c, ERR_system, LOC_NONE,
@@ -161,7 +161,7 @@ static void ask(Ctx *c, void *arg) {
 
 static void check_python(Ingot *m) {
   Python p = {.m = m};
-  folder_protect(m->c, &p.folder, ask, &p);
+  tempdir_protect(m->c, &p.folder, probe_python, &p);
 }
 
 IngotStatus ingot_check_python(Ingot *m) {

@@ -3,7 +3,7 @@
  * One row of a table each. What a user says in so many words goes before what a row says; --presets
  * lists the rows, --verbose the one that was taken.
  */
-#include "api/product.h"
+#include "api/build_product.h"
 
 #include <string.h>
 
@@ -26,32 +26,32 @@ const Preset *preset_find(Ctx *c, const char *name) {
   return &presets[name ? row_named(c, "preset", name, presets, NPRESETS, sizeof *presets) : 0];
 }
 
-void preset_text(const Preset *p, Text *t) {
-  text_fmt(t, "-O%s, --march native", p->optimize);
-  if (p->lto) text_puts(t, ", --lto");
-  if (p->strip) text_puts(t, ", no symbols (-s)");
-  if (p->debug) text_puts(t, ", -g");
-  if (p->aim == AIM_size) text_puts(t, ", --optimize-for size");
+void preset_text(const Preset *p, StrBuf *t) {
+  sb_fmt(t, "-O%s, --march native", p->optimize);
+  if (p->lto) sb_puts(t, ", --lto");
+  if (p->strip) sb_puts(t, ", no symbols (-s)");
+  if (p->debug) sb_puts(t, ", -g");
+  if (p->aim == AIM_size) sb_puts(t, ", --optimize-for size");
 }
 
-static void list(Ingot *m, bool json, Text *t) {
+static void list(Ingot *m, bool json, StrBuf *t) {
   for (u32 i = 0; i < NPRESETS; i++) {
     const Preset *p = &presets[i];
-    Text sets = text_new(&m->c->keep);
+    StrBuf sets = sb_new(&m->c->keep);
     preset_text(p, &sets);
     if (!json) {
-      text_fmt(t, "%-9s %-62s %s\n", p->name, text_cstr(&sets), p->what);
+      sb_fmt(t, "%-9s %-62s %s\n", p->name, sb_cstr(&sets), p->what);
       continue;
     }
-    text_fmt(t, "%s{\"name\": \"%s\", \"sets\": ", i ? ",\n " : "[", p->name);
-    text_json(t, sets.at, sets.n);
-    text_puts(t, ", \"what\": ");
-    text_json(t, p->what, strlen(p->what));
-    text_puts(t, "}");
+    sb_fmt(t, "%s{\"name\": \"%s\", \"sets\": ", i ? ",\n " : "[", p->name);
+    sb_json(t, sets.at, sets.n);
+    sb_puts(t, ", \"what\": ");
+    sb_json(t, p->what, strlen(p->what));
+    sb_puts(t, "}");
   }
-  if (json) text_puts(t, "]\n");
+  if (json) sb_puts(t, "]\n");
 }
 
 IngotStatus ingot_presets(Ingot *m, int json, const char **text, size_t *n) {
-  return api_text(m, list, json, text, n);
+  return api_call_text(m, list, json, text, n);
 }

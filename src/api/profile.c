@@ -8,7 +8,7 @@
  * others are what the compiler reads. LTO and instrumentation do not go together: the profile is
  * made without.
  */
-#include "api/product.h"
+#include "api/build_product.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,60 +17,61 @@
 #include <sys/stat.h>
 
 #define HEAD "ingot profile 1 "
-enum { MOST_PROFILES = PARTS_MOST + 1 };
+enum { MAX_PROFILES = PARTS_LIMIT + 1 };
 
 /* Static functions go by the name of their file, not by its path. */
 static const char plain_names[] = "-mllvm -static-func-full-module-prefix=0";
 
 typedef struct RunProfile {
   ProductBuild *b;
-  Words file;         /* of the folder, that the compiler reads: in the order of the cache */
+  ArgVec file;        /* of the folder, that the compiler reads: in the order of the cache */
   const char *merged; /* of clang: the only one */
   u32 model;          /* of gcc: how many of them are of the model; the other is of what talks */
   const char *key;
 } RunProfile;
 
 /* Objects and their profiles have the names that parts_compile gives them. */
-static void name_files(Ctx *c, RunProfile *p, const Variant *v) {
+static void name_files(Ctx *c, RunProfile *p, const BuildConfig *v) {
   ProductBuild *b = p->b;
   u32 parts = v->lto && b->kind < PD_shared ? 1 : b->parts;
   if (b->chain.kind == CK_clang) {
-    p->merged = folder_file(c, &b->folder, "merged.profdata");
+    p->merged = tempdir_file(c, &b->folder, "merged.profdata");
     *vec_push(&c->keep, &p->file) = p->merged;
     return;
   }
   for (u32 i = 0; i < parts; i++)
     *vec_push(&c->keep, &p->file) =
-        folder_file(c, &b->folder, str_text(c, str_fmt(c, "%s.c.%u.gcda", b->name, i)));
+        tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s.c.%u.gcda", b->name, i)));
   p->model = p->file.n;
-  if (b->speaks) *vec_push(&c->keep, &p->file) = folder_file(c, &b->folder, "player-main.c.0.gcda");
+  if (b->speaks)
+    *vec_push(&c->keep, &p->file) = tempdir_file(c, &b->folder, "player-main.c.0.gcda");
 }
 
-static void name_key(Ctx *c, RunProfile *p, const Variant *v) {
+static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
   ProductBuild *b = p->b;
-  Text t = text_new(&c->keep);
-  api_name_self(c, &t);
+  StrBuf t = sb_new(&c->keep);
+  api_key_self(c, &t);
   if (b->m->opened.source.path && strcmp(b->m->opened.source.path, "-"))
-    api_name_file(c, &t, b->m->opened.source.path);
-  text_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
-  text_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
-           b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->relaxed, v->lto,
-           b->m->wish.threads);
-  for (u32 i = 0; i < b->chain.cc.n; i++) text_fmt(&t, "%s ", b->chain.cc.at[i]);
-  text_fmt(&t, "\n%s\n%s", target_native_flags(), b->work.key);
+    api_key_file(c, &t, b->m->opened.source.path);
+  sb_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
+  sb_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
+         b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->relaxed, v->lto,
+         b->m->codegen.threads);
+  for (u32 i = 0; i < b->chain.cc.n; i++) sb_fmt(&t, "%s ", b->chain.cc.at[i]);
+  sb_fmt(&t, "\n%s\n%s", target_native_flags(), b->work.key);
   u64 first = hash_bytes(t.at, t.n);
-  text_puts(&t, "again");
+  sb_puts(&t, "again");
   p->key = str_text(c, str_fmt(c, "%016llx%016llx", (unsigned long long)first,
                                (unsigned long long)hash_bytes(t.at, t.n)));
 }
 
-static _Noreturn void refuse_kept(Ctx *c, const char *path) {
+static _Noreturn void fail_damaged(Ctx *c, const char *path) {
   fail(c, ERR_system, LOC_NONE,
        "%s is damaged, or the profile of another build; `ingot build --clean` removes what is kept",
        path);
 }
 
-static const char *kept(Ctx *c, const RunProfile *p, u32 i) {
+static const char *cache_path(Ctx *c, const RunProfile *p, u32 i) {
   return cache_file(c, str_text(c, str_fmt(c, "pgo-%s.%u", p->key, i)), "--pgo");
 }
 
@@ -95,13 +96,13 @@ static void read_gcov(Ctx *c, ProductBuild *b, const char *text) {
 static void ask_gcov(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
   int status;
-  Words w = {0};
+  ArgVec w = {0};
   for (u32 i = 0; i < b->chain.cc.n; i++) *vec_push(&c->keep, &w) = b->chain.cc.at[i];
-  words_add(c, &w, "-print-prog-name=gcov");
+  argv_add(c, &w, "-print-prog-name=gcov");
   *vec_push(&c->keep, &w) = NULL;
   const char *said = spawn_text(c, &b->folder, "C compiler", w.at, &status);
   const char *gcov = str_text(c, str_intern(c, said, strcspn(said, "\n")));
-  if (status || !spawn_has(c, gcov)) return; /* nothing else depends on it */
+  if (status || !spawn_exists(c, gcov)) return; /* nothing else depends on it */
   for (u32 i = 0; i < p->model; i++) {
     said = spawn_text(c, &b->folder, "gcov",
                       (const char *const[]){gcov, "-n", "-f", p->file.at[i], NULL}, &status);
@@ -131,8 +132,8 @@ static bool has_run(const char *record, const char *end) {
 /* The text of llvm-profdata: records apart by empty lines, a name first. clang takes a function
  * whose counts are all zero for cold, and one without a record for one it knows nothing of, which
  * is what a body for another CPU shall be. */
-static Text drop_idle(Ctx *c, ProductBuild *b, const char *text) {
-  Text out = text_new(&c->keep);
+static StrBuf drop_idle(Ctx *c, ProductBuild *b, const char *text) {
+  StrBuf out = sb_new(&c->keep);
   while (*text) {
     const char *end = strstr(text, "\n\n"), *record = text, *name;
     end = end ? end + 2 : text + strlen(text);
@@ -142,9 +143,9 @@ static Text drop_idle(Ctx *c, ProductBuild *b, const char *text) {
     }
     bool own = is_of_model(c, b, record, &name), ran = has_run(record, end);
     b->nfunction += own;
-    text_put(&out, text, (size_t)(record - text));
+    sb_put(&out, text, (size_t)(record - text));
     if (!own || ran)
-      text_put(&out, record, (size_t)(end - record));
+      sb_put(&out, record, (size_t)(end - record));
     else
       *vec_push(&c->keep, &b->idle) = name;
     text = end;
@@ -157,26 +158,26 @@ static Text drop_idle(Ctx *c, ProductBuild *b, const char *text) {
 /* clang's, as many as there were programs: to text, and without what did not run back again. */
 static void merge(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
-  const char *plain = folder_file(c, &b->folder, "merged.txt");
-  Words w = {0};
+  const char *plain = tempdir_file(c, &b->folder, "merged.txt");
+  ArgVec w = {0};
   DIR *d = opendir(b->folder.path);
   *vec_push(&c->keep, &w) = b->chain.profdata;
-  words_add(c, &w, "merge --text -o");
+  argv_add(c, &w, "merge --text -o");
   *vec_push(&c->keep, &w) = plain;
   u32 before = w.n;
   for (struct dirent *e; d && (e = readdir(d));)
     if (ends_with(e->d_name, ".profraw"))
-      *vec_push(&c->keep, &w) = folder_file(c, &b->folder, e->d_name);
+      *vec_push(&c->keep, &w) = tempdir_file(c, &b->folder, e->d_name);
   if (d) closedir(d);
   if (w.n == before)
     fail(c, ERR_system, LOC_NONE, "--pgo: the instrumented program wrote no profile");
   *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &b->folder, "llvm-profdata", w.at);
   File f = file_read_own(c, plain);
-  Text text = text_new(&c->keep);
-  text_put(&text, f.at, f.n);
-  Text kept_text = drop_idle(c, b, text_cstr(&text));
-  const char *some = folder_file(c, &b->folder, "some.txt");
+  StrBuf text = sb_new(&c->keep);
+  sb_put(&text, f.at, f.n);
+  StrBuf kept_text = drop_idle(c, b, sb_cstr(&text));
+  const char *some = tempdir_file(c, &b->folder, "some.txt");
   file_write(c, some, kept_text.at, kept_text.n);
   const char *const argv[] = {b->chain.profdata, "merge", "-o", p->merged, some, NULL};
   spawn_run(c, &b->folder, "llvm-profdata", argv);
@@ -194,37 +195,37 @@ static _Noreturn void refuse_workload(Ctx *c, const ProductBuild *b, const char 
 
 static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
   for (u32 i = 0; i < b->work.run.n; i++) {
-    const Words *with = &b->work.run.at[i];
-    Words w = {0};
+    const ArgVec *with = &b->work.run.at[i];
+    ArgVec w = {0};
     *vec_push(&c->keep, &w) = program;
     for (u32 k = 0; k < with->n; k++) *vec_push(&c->keep, &w) = with->at[k];
     *vec_push(&c->keep, &w) = NULL;
     int status;
     const char *said = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
     if (is_refusal(status) && *b->o->pgo) refuse_workload(c, b, said);
-    if (status) spawn_blame(c, &b->folder, "the instrumented program", program, status);
+    if (status) spawn_fail(c, &b->folder, "the instrumented program", program, status);
   }
 }
 
-static void make(Ctx *c, RunProfile *p, const Variant *like) {
+static void make(Ctx *c, RunProfile *p, const BuildConfig *like) {
   ProductBuild *b = p->b;
-  Variant v = *like;
+  BuildConfig v = *like;
   struct stat st;
   bool clang = b->chain.kind == CK_clang;
   v.step = "instrumented";
   v.lto = like->lto && b->kind < PD_shared; /* one piece, which is not LTO to the compiler */
   v.program = "";
   v.arrays = NULL;
-  v.profile = (Words){0};
+  v.profile = (ArgVec){0};
   if (clang) {
     *vec_push(&c->keep, &v.profile) =
         str_text(c, str_fmt(c, "-fprofile-generate=%s", b->folder.path));
-    words_add(c, &v.profile, plain_names);
+    argv_add(c, &v.profile, plain_names);
   } else {
-    words_add(c, &v.profile, "-fprofile-generate -ftest-coverage");
+    argv_add(c, &v.profile, "-fprofile-generate -ftest-coverage");
   }
-  if (b->m->wish.threads > 1) words_add(c, &v.profile, "-fprofile-update=atomic");
-  build_variant(c, b, &v);
+  if (b->m->codegen.threads > 1) argv_add(c, &v.profile, "-fprofile-update=atomic");
+  build_compile(c, b, &v);
   run_workload(c, b, v.program);
   if (clang) merge(c, p);
   for (u32 i = 0; i < p->file.n; i++)
@@ -238,7 +239,7 @@ static void make(Ctx *c, RunProfile *p, const Variant *like) {
 
 static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
   for (u32 i = 0; i < p->file.n; i++) {
-    const char *path = is_kept ? kept(c, p, i + 1) : p->file.at[i];
+    const char *path = is_kept ? cache_path(c, p, i + 1) : p->file.at[i];
     f[i] = file_read_own(c, path);
   }
 }
@@ -246,41 +247,42 @@ static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
 /* The first line: what build they are of, and what their bytes are: compilers take much for a
  * profile. */
 static const char *first_line(Ctx *c, const RunProfile *p, const File *f) {
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; i < p->file.n; i++)
-    text_fmt(&t, "%016llx", (unsigned long long)hash_bytes(f[i].at, f[i].n));
+    sb_fmt(&t, "%016llx", (unsigned long long)hash_bytes(f[i].at, f[i].n));
   return str_text(c, str_fmt(c, HEAD "%s %u %016llx ", p->key, p->file.n,
                              (unsigned long long)hash_bytes(t.at, t.n)));
 }
 
-static void keep(Ctx *c, const RunProfile *p) {
+static void store_cached(Ctx *c, const RunProfile *p) {
   const ProductBuild *b = p->b;
-  Text head = text_new(&c->keep);
-  FileOut out[MOST_PROFILES + 1];
-  File f[MOST_PROFILES];
+  StrBuf head = sb_new(&c->keep);
+  FileOut out[MAX_PROFILES + 1];
+  File f[MAX_PROFILES];
   read_files(c, p, false, f);
-  text_fmt(&head, "%s%u\n", first_line(c, p, f), b->nfunction);
-  for (u32 i = 0; i < b->idle.n; i++) text_fmt(&head, "%s\n", b->idle.at[i]);
+  sb_fmt(&head, "%s%u\n", first_line(c, p, f), b->nfunction);
+  for (u32 i = 0; i < b->idle.n; i++) sb_fmt(&head, "%s\n", b->idle.at[i]);
   for (u32 i = 0; i < p->file.n; i++)
-    out[i] = (FileOut){.path = kept(c, p, i + 1), .at = f[i].at, .n = f[i].n, .cached = true};
-  out[p->file.n] = (FileOut){.path = kept(c, p, 0), .at = head.at, .n = head.n, .cached = true};
+    out[i] = (FileOut){.path = cache_path(c, p, i + 1), .at = f[i].at, .n = f[i].n, .cached = true};
+  out[p->file.n] =
+      (FileOut){.path = cache_path(c, p, 0), .at = head.at, .n = head.n, .cached = true};
   files_write(c, out, p->file.n + 1);
 }
 
 /* false: there is none. */
-static bool take(Ctx *c, RunProfile *p) {
+static bool load_cached(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
-  const char *path = kept(c, p, 0);
-  File f[MOST_PROFILES];
+  const char *path = cache_path(c, p, 0);
+  File f[MAX_PROFILES];
   for (u32 i = 0; i <= p->file.n; i++)
-    if (!cache_take(c, kept(c, p, i))) return false;
+    if (!cache_check_file(c, cache_path(c, p, i))) return false;
   File head = file_read_own(c, path);
-  Text t = text_new(&c->keep);
-  text_put(&t, head.at, head.n);
+  StrBuf t = sb_new(&c->keep);
+  sb_put(&t, head.at, head.n);
   read_files(c, p, true, f);
-  const char *at = text_cstr(&t), *want = first_line(c, p, f);
+  const char *at = sb_cstr(&t), *want = first_line(c, p, f);
   char *end;
-  if (strncmp(at, want, strlen(want))) refuse_kept(c, path);
+  if (strncmp(at, want, strlen(want))) fail_damaged(c, path);
   b->nfunction = (u32)strtoul(at + strlen(want), &end, 10);
   for (at = end; *at == '\n' && at[1];) {
     size_t n = strcspn(++at, "\n");
@@ -288,31 +290,31 @@ static bool take(Ctx *c, RunProfile *p) {
     at += n;
   }
   for (u32 i = 0; i < p->file.n; i++)
-    files_write(c, &(FileOut){.path = p->file.at[i], .at = f[i].at, .n = f[i].n, .passing = true},
+    files_write(c, &(FileOut){.path = p->file.at[i], .at = f[i].at, .n = f[i].n, .transient = true},
                 1);
   b->from_cache = true;
   return true;
 }
 
-Words profile_make(Ctx *c, ProductBuild *b, const Variant *like) {
+ArgVec profile_make(Ctx *c, ProductBuild *b, const BuildConfig *like) {
   RunProfile p = {.b = b};
-  Words use = {0};
+  ArgVec use = {0};
   name_files(c, &p, like);
   name_key(c, &p, like);
   b->profiled = true;
-  if (!take(c, &p)) {
+  if (!load_cached(c, &p)) {
     make(c, &p, like);
-    keep(c, &p);
+    store_cached(c, &p);
   }
   if (b->chain.kind == CK_clang) {
     *vec_push(&c->keep, &use) = str_text(c, str_fmt(c, "-fprofile-use=%s", p.merged));
-    words_add(c, &use, plain_names);
-    words_add(c, &use, "-Werror=profile-instr-out-of-date -Wno-profile-instr-unprofiled");
+    argv_add(c, &use, plain_names);
+    argv_add(c, &use, "-Werror=profile-instr-out-of-date -Wno-profile-instr-unprofiled");
     return use;
   }
   /* partial training: what did not run is compiled as if there were no profile, for it may be the
    * body for another CPU */
-  words_add(c, &use, "-fprofile-use -fprofile-partial-training -fprofile-correction");
-  words_add(c, &use, "-Wno-missing-profile");
+  argv_add(c, &use, "-fprofile-use -fprofile-partial-training -fprofile-correction");
+  argv_add(c, &use, "-Wno-missing-profile");
   return use;
 }

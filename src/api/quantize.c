@@ -3,7 +3,7 @@
  * In: an open model and what is wished. Out: a file of the same format. One row of a table for each
  * format that can be written; the others are refused by name.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * is taken. With a budget each layer is quantised alone to see what it costs; then the dearest are
  * left as they are, as few as the budget allows (bisection).
  */
-#include "api/own.h"
-#include "front/onnx/quantize.h"
+#include "api/api_internal.h"
+#include "front/onnx/onnx_quantize.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ typedef struct Quantize {
   double budget;
   double *alone;
   bool *by_budget;
-  Rig a, b; /* under way: closed whatever happens */
+  ModelRunner a, b; /* under way: closed whatever happens */
 } Quantize;
 
 /* ---- words ---- */
@@ -40,14 +40,14 @@ static u32 choose_word(Ctx *c, const char *option, const char *said, const char 
   return said ? row_named(c, option, said, name, n, sizeof *name) : otherwise;
 }
 
-static QuantWish read_wish(Ctx *c, const IngotQuantize *o) {
+static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
   static const char *const types[] = {"u8", "s8"};
-  QuantWish w = {.symmetric = o->symmetric != 0, .equalize = o->equalize != 0, .block = 32};
+  QuantOptions w = {.symmetric = o->symmetric != 0, .equalize = o->equalize != 0, .block = 32};
   w.method =
       (QuantMethod)choose_word(c, "method", o->method, quant_method_name, QM_COUNT, QM_static);
   bool weights = w.method == QM_weights8 || w.method == QM_weights4;
-  w.per = (QuantPer)choose_word(c, "choice of scales per", o->per, quant_per_name, QP_COUNT,
-                                weights ? QP_group : QP_channel);
+  w.per = (QuantGranularity)choose_word(c, "choice of scales per", o->per, quant_granularity_name,
+                                        QP_COUNT, weights ? QP_group : QP_channel);
   w.is_signed = choose_word(c, "type of activations", o->activations, types, 2, 0) == 1;
   if (o->block) w.block = o->block;
   if (w.block < 16 || w.block & (w.block - 1))
@@ -81,12 +81,12 @@ static void keep_named(Quantize *q) {
   Ctx *c = q->c;
   for (u32 i = 0; i < q->o->nkeep; i++) {
     const char *form = q->o->keep[i];
-    Near near = near_new(form);
+    Suggestion near = suggest_new(form);
     bool found = false;
     for (u32 k = 0; k < q->j->layer.n; k++) {
       QuantLayer *l = &q->j->layer.at[k];
-      bool fits = name_fits(form, str_text(c, l->name)) || name_fits(form, str_text(c, l->y));
-      near_try(&near, str_text(c, l->name));
+      bool fits = glob_match(form, str_text(c, l->name)) || glob_match(form, str_text(c, l->y));
+      suggest_try(&near, str_text(c, l->name));
       l->skip |= fits;
       found |= fits;
     }
@@ -94,7 +94,7 @@ static void keep_named(Quantize *q) {
       fail(c, ERR_usage, LOC_NONE,
            "no layer '%s' to keep: expected the name of a Conv, Gemm, MatMul or Gather with "
            "constant weights%s",
-           form, near_text(c, &near));
+           form, suggest_text(c, &near));
   }
 }
 
@@ -106,10 +106,10 @@ static Tensor *copy_value(Ctx *c, const Tensor *t) {
   return y;
 }
 
-static void begin_rig(Quantize *q, Rig *t, const struct OnnxModel *m, QuantProbe which) {
-  rig_close(t);
-  *t = (Rig){
-      .c = q->c, .model = text_new(&q->c->work), .file = str_text(q->c, q->m->opened.source.file)};
+static void begin_runner(Quantize *q, ModelRunner *t, const struct OnnxModel *m, QuantProbe which) {
+  runner_close(t);
+  *t = (ModelRunner){
+      .c = q->c, .model = sb_new(&q->c->work), .file = str_text(q->c, q->m->opened.source.file)};
   quant_probe(q->j, m, which, &t->model);
 }
 
@@ -117,10 +117,10 @@ static void begin_rig(Quantize *q, Rig *t, const struct OnnxModel *m, QuantProbe
 static Tensor ***run_model(Quantize *q, const Examples *e) {
   Tensor ***out = NEWS(&q->c->keep, Tensor **, e->n + 1);
   for (u32 i = 0; i < e->n; i++) {
-    rig_run(&q->a, e, i);
+    runner_run(&q->a, e, i);
     out[i] = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
     for (u32 k = 0; k < q->noutput; k++) {
-      const Tensor *t = rig_value(&q->a, q->output[k]);
+      const Tensor *t = runner_value(&q->a, q->output[k]);
       out[i][k] = t ? copy_value(q->c, t) : NULL;
     }
   }
@@ -165,10 +165,10 @@ static void want_outputs(Quantize *q) {
   u32 most = q->o->label ? SOME_LABELLED : SOME_EXAMPLES;
   u32 step = (q->data.n + most - 1) / most;
   if (!step) step = 1;
-  q->some = api_some(&q->data, &q->c->keep, 0, q->data.n, step);
+  q->some = api_examples_slice(&q->data, &q->c->keep, 0, q->data.n, step);
   q->want_some = NEWS(&q->c->keep, Tensor **, q->some.n + 1);
   for (u32 i = 0; i < q->some.n; i++) q->want_some[i] = q->want_data[i * step];
-  rig_close(&q->a);
+  runner_close(&q->a);
 }
 
 /* ---- errors ---- */
@@ -190,19 +190,22 @@ static u32 count_right(const Quantize *q, Tensor **out, const Labels *label) {
 }
 
 /* Outputs of several kinds count alike: their relative errors are averaged. */
-static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples *e, u32 right,
+static IngotLoss finish_loss(const Quantize *q, const ErrorSums *sums, const Examples *e, u32 right,
                              u32 was) {
   IngotLoss l = {.examples = e->n, .accuracy = NAN, .was = NAN};
   double ratio = 0;
   u32 kinds = 0;
-  Sums all = {0};
+  ErrorSums all = {0};
   IngotOutputLoss *each = NEWS(&q->c->keep, IngotOutputLoss, q->noutput + 1);
   l.output = each;
   l.noutput = q->noutput;
   for (u32 k = 0; k < q->noutput; k++) {
-    each[k] = (IngotOutputLoss){q->output[k],       sums_sqnr(&sums[k]),
-                                sums_mse(&sums[k]), sums[k].n ? sums[k].most : (double)NAN,
-                                sums[k].whole,      sums[k].changed};
+    each[k] = (IngotOutputLoss){q->output[k],
+                                error_sums_sqnr(&sums[k]),
+                                error_sums_mse(&sums[k]),
+                                sums[k].n ? sums[k].most : (double)NAN,
+                                sums[k].whole,
+                                sums[k].changed};
     if (!sums[k].n) continue;
     if (sums[k].noise != 0) ratio += sums[k].noise / sums[k].signal;
     all.noise += sums[k].noise;
@@ -211,7 +214,7 @@ static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples
     kinds++;
   }
   l.sqnr = kinds ? quant_sqnr(kinds, ratio) : (double)NAN;
-  l.mse = sums_mse(&all);
+  l.mse = error_sums_mse(&all);
   l.max_error = all.most;
   if (e->label && e->n) {
     double all = 0;
@@ -225,23 +228,23 @@ static IngotLoss finish_loss(const Quantize *q, const Sums *sums, const Examples
 
 /* The model in rig b over examples, against outputs that are known. layers: sums of the errors of
  * results, against rig a; NULL: not wanted. */
-static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, Sums *layers) {
-  Sums *sums = NEWS(&q->c->keep, Sums, q->noutput + 1);
+static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, ErrorSums *layers) {
+  ErrorSums *sums = NEWS(&q->c->keep, ErrorSums, q->noutput + 1);
   Tensor **have = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
   u32 right = 0, was = 0;
   for (u32 i = 0; i < e->n; i++) {
-    rig_run(&q->b, e, i);
+    runner_run(&q->b, e, i);
     for (u32 k = 0; k < q->noutput; k++) {
-      have[k] = (Tensor *)(uintptr_t)rig_value(&q->b, q->output[k]);
-      sums_add(&sums[k], have[k], want[i][k]);
+      have[k] = (Tensor *)(uintptr_t)runner_value(&q->b, q->output[k]);
+      error_sums_add(&sums[k], have[k], want[i][k]);
     }
     if (e->label) right += count_right(q, have, &e->label[i]);
     if (e->label) was += count_right(q, want[i], &e->label[i]);
     if (!layers) continue;
-    rig_run(&q->a, e, i);
+    runner_run(&q->a, e, i);
     for (u32 k = 0; k < q->j->layer.n; k++) {
       const char *y = str_text(q->c, q->j->layer.at[k].y);
-      sums_add(&layers[k], rig_value(&q->b, y), rig_value(&q->a, y));
+      error_sums_add(&layers[k], runner_value(&q->b, y), runner_value(&q->a, y));
     }
   }
   return finish_loss(q, sums, e, right, was);
@@ -250,21 +253,21 @@ static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, Sums *l
 /* Of the layers that are not skipped, on some examples. */
 static IngotLoss measure_some(Quantize *q) {
   Mark mark = arena_mark(&q->c->work);
-  begin_rig(q, &q->b, quant_make(q->j), QB_none);
+  begin_runner(q, &q->b, quant_make(q->j), QB_none);
   IngotLoss l = measure(q, &q->some, q->want_some, NULL);
-  rig_close(&q->b);
+  runner_close(&q->b);
   arena_rewind(&q->c->work, mark);
   return l;
 }
 
 /* ---- calibration ---- */
 
-static void look(Quantize *q, QuantLook what) {
+static void observe(Quantize *q, QuantStat what) {
   for (u32 i = 0; i < q->data.n; i++) {
-    rig_run(&q->a, &q->data, i);
+    runner_run(&q->a, &q->data, i);
     for (u32 k = 0; k < q->j->point.n; k++) {
-      const Tensor *t = rig_value(&q->a, str_text(q->c, q->j->point.at[k].name));
-      if (t) quant_see(q->j, k, t, what);
+      const Tensor *t = runner_value(&q->a, str_text(q->c, q->j->point.at[k].name));
+      if (t) quant_observe(q->j, k, t, what);
     }
   }
 }
@@ -285,40 +288,40 @@ static void calibrate(Quantize *q) {
   static const QuantRange tried[] = {QR_minmax, QR_mse, QR_percentile};
   u32 asked =
       choose_word(q->c, "calibration", q->o->calibrate, quant_range_name, QR_COUNT, QR_COUNT);
-  look(q, QL_range);
+  observe(q, QL_range);
   need_ranges(q);
-  if (asked != QR_minmax && asked != QR_average) look(q, QL_bins);
+  if (asked != QR_minmax && asked != QR_average) observe(q, QL_bins);
   q->range = (QuantRange)asked;
   if (asked == QR_COUNT) {
     double best = -INFINITY;
     q->range = QR_minmax;
     for (u32 i = 0; i < sizeof tried / sizeof *tried; i++) {
-      quant_choose(q->j, tried[i]);
+      quant_choose_ranges(q->j, tried[i]);
       double db = measure_some(q).sqnr;
       if (!(db > best)) continue;
       best = db;
       q->range = tried[i];
     }
   }
-  quant_choose(q->j, q->range);
+  quant_choose_ranges(q->j, q->range);
   q->out->calibrate = quant_range_name[q->range];
 }
 
-static void learn(Quantize *q) {
+static void calibrate_all(Quantize *q) {
   bool ranges = q->j->wish.method == QM_static;
   if (!ranges && !q->o->bias_correction) return;
-  begin_rig(q, &q->a, q->j->m, QB_points);
+  begin_runner(q, &q->a, q->j->m, QB_points);
   if (ranges) calibrate(q);
   if (q->o->bias_correction) {
-    look(q, QL_means);
-    quant_correct(q->j);
+    observe(q, QL_means);
+    quant_correct_bias(q->j);
   }
-  rig_close(&q->a);
+  runner_close(&q->a);
 }
 
 /* ---- the budget ---- */
 
-static bool within(const Quantize *q, const IngotLoss *l) {
+static bool within_budget(const Quantize *q, const IngotLoss *l) {
   if (q->o->label) return l->was - l->accuracy <= q->budget;
   return !(l->sqnr < q->budget);
 }
@@ -329,26 +332,26 @@ typedef struct Cost {
   double bytes; /* that it has as it is */
 } Cost;
 
-static int dearer(const void *a, const void *b) {
+static int by_sqnr(const void *a, const void *b) {
   double x = ((const Cost *)a)->db, y = ((const Cost *)b)->db;
   return x < y ? -1 : x > y;
 }
 
 /* By the noise that a byte spares. */
-static int dearer_by_byte(const void *a, const void *b) {
+static int by_noise_per_byte(const void *a, const void *b) {
   const Cost *c = a, *d = b;
   double x = pow(10, -c->db / 10) / (c->bytes + 1), y = pow(10, -d->db / 10) / (d->bytes + 1);
   return x > y ? -1 : x < y;
 }
 
 /* How many of the first must stay: those are enough, one less is too few. */
-static u32 fewest(Quantize *q, const Cost *cost, u32 n) {
+static u32 fewest_excluded(Quantize *q, const Cost *cost, u32 n) {
   u32 lo = 0;
   for (u32 hi = n; lo < hi;) {
     u32 mid = lo + (hi - lo) / 2;
     for (u32 i = 0; i < n; i++) q->j->layer.at[cost[i].layer].skip = i < mid;
     IngotLoss l = measure_some(q);
-    if (within(q, &l))
+    if (within_budget(q, &l))
       hi = mid;
     else
       lo = mid + 1;
@@ -358,14 +361,14 @@ static u32 fewest(Quantize *q, const Cost *cost, u32 n) {
 
 /* Two orders of what stays are tried, and that of fewer bytes is taken: few layers that cost much,
  * or small ones before large ones. */
-static void spend(Quantize *q) {
-  static int (*const order[])(const void *, const void *) = {dearer, dearer_by_byte};
+static void exclude_by_budget(Quantize *q) {
+  static int (*const order[])(const void *, const void *) = {by_sqnr, by_noise_per_byte};
   QuantJob *j = q->j;
   u32 n = 0;
   double least = INFINITY;
   Cost *cost = NEWS(&q->c->keep, Cost, j->layer.n + 1);
   IngotLoss all = measure_some(q);
-  if (within(q, &all)) return;
+  if (within_budget(q, &all)) return;
   for (u32 i = 0; i < j->layer.n; i++)
     if (!j->layer.at[i].skip)
       cost[n++] = (Cost){.layer = i, .bytes = (double)j->layer.at[i].before};
@@ -377,7 +380,7 @@ static void spend(Quantize *q) {
   }
   for (u32 k = 0; k < sizeof order / sizeof *order; k++) {
     qsort(cost, n, sizeof *cost, order[k]);
-    u32 stay = fewest(q, cost, n);
+    u32 stay = fewest_excluded(q, cost, n);
     double bytes = 0;
     for (u32 i = 0; i < stay; i++) bytes += cost[i].bytes;
     if (bytes >= least) continue;
@@ -396,7 +399,7 @@ static void spend(Quantize *q) {
 
 /* Layers were chosen by some of the examples. */
 static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
-  if (!l->examples || within(q, l)) return;
+  if (!l->examples || within_budget(q, l)) return;
   bool points = q->o->label != NULL;
   warn(
       q->c, LOC_NONE,
@@ -408,7 +411,7 @@ static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
 
 /* ---- what is told ---- */
 
-static void tell_layers(Quantize *q, const Sums *sums) {
+static void report_layers(Quantize *q, const ErrorSums *sums) {
   u32 n = q->j->layer.n;
   IngotLayer *to = NEWS(&q->c->keep, IngotLayer, n + 1);
   for (u32 i = 0; i < n; i++) {
@@ -427,8 +430,8 @@ static void tell_layers(Quantize *q, const Sums *sums) {
                          .mse = NAN,
                          .max_error = NAN};
     if (sums) {
-      to[i].sqnr = sums_sqnr(&sums[i]);
-      to[i].mse = sums_mse(&sums[i]);
+      to[i].sqnr = error_sums_sqnr(&sums[i]);
+      to[i].mse = error_sums_mse(&sums[i]);
       to[i].max_error = sums[i].most;
     } else if (l->coded && !to[i].kept) { /* of the weights alone: nothing was run */
       to[i].sqnr = l->coded->sqnr;
@@ -446,9 +449,9 @@ static void read_data(Quantize *q) {
   const IngotQuantize *o = q->o;
   Examples all = api_examples(q->m, o->data, o->label);
   u32 held_out = o->holdout || all.n < 2 ? 0 : all.n / 5 ? all.n / 5 : 1;
-  q->data = api_some(&all, &q->c->keep, 0, all.n - held_out, 1);
+  q->data = api_examples_slice(&all, &q->c->keep, 0, all.n - held_out, 1);
   q->holdout = o->holdout ? api_examples(q->m, o->holdout, o->label)
-                          : api_some(&all, &q->c->keep, all.n - held_out, held_out, 1);
+                          : api_examples_slice(&all, &q->c->keep, all.n - held_out, held_out, 1);
 }
 
 static void import_it(Ctx *c, void *arg) {
@@ -462,22 +465,22 @@ static void import_it(Ctx *c, void *arg) {
 static void check_model(Quantize *q) {
   if (!q->o->data) {
     Ctx *c = q->m->c;
-    Said before = diag_said(c);
+    DiagMark before = diag_mark(c);
     Err e = ctx_protect(c, import_it, q->m);
-    if (e && !q->m->told.hint.n) longjmp(*c->door, (int)e);
-    if (e) diag_unsay(c, before);
-    q->m->told.hint.n = 0;
+    if (e && !q->m->options.hint.n) longjmp(*c->door, (int)e);
+    if (e) diag_rewind(c, before);
+    q->m->options.hint.n = 0;
     return;
   }
   read_data(q);
-  begin_rig(q, &q->a, q->m->opened.model->own, QB_none);
-  rig_run(&q->a, &q->data, 0);
+  begin_runner(q, &q->a, q->m->opened.model->own, QB_none);
+  runner_run(&q->a, &q->data, 0);
 }
 
 /* Of a model without layers, and of one that is quantised already. */
 static void refuse_or_warn(const Quantize *q, bool can) {
   Str op;
-  u32 done = quant_done(q->j, &op);
+  u32 done = quant_count_quantized(q->j, &op);
   Ctx *c = q->c;
   if (!can)
     fail(c, ERR_unsupported, LOC_NONE,
@@ -494,12 +497,12 @@ static void refuse_or_warn(const Quantize *q, bool can) {
 
 static void work(Ctx *c, void *arg) {
   Quantize *q = arg;
-  QuantWish w = read_wish(c, q->o);
+  QuantOptions w = read_options(c, q->o);
   q->out->method = quant_method_name[w.method];
   if (q->o->budget) q->budget = read_budget(c, q->o->budget);
   q->j = quant_open(c, q->m->opened.model, q->m->opened.source.path, &w);
   check_model(q);
-  quant_find(q->j);
+  quant_find_layers(q->j);
   u32 n = q->j->layer.n;
   refuse_or_warn(q, n || w.method == QM_f16 || w.method == QM_bf16);
   q->alone = NEWS(&c->keep, double, n + 1);
@@ -508,23 +511,23 @@ static void work(Ctx *c, void *arg) {
   keep_named(q);
   if (q->o->data) {
     want_outputs(q);
-    learn(q);
-    if (q->o->budget) spend(q);
+    calibrate_all(q);
+    if (q->o->budget) exclude_by_budget(q);
   }
   struct OnnxModel *made = quant_make(q->j);
-  Sums *sums = q->o->data ? NEWS(&c->keep, Sums, n + 1) : NULL;
+  ErrorSums *sums = q->o->data ? NEWS(&c->keep, ErrorSums, n + 1) : NULL;
   for (u32 i = 0; !sums && i < n; i++)
-    if (!q->j->layer.at[i].skip) quant_code(q->j, &q->j->layer.at[i]);
+    if (!q->j->layer.at[i].skip) quant_encode_weights(q->j, &q->j->layer.at[i]);
   if (sums) {
-    begin_rig(q, &q->a, q->j->m, QB_results);
-    begin_rig(q, &q->b, made, QB_results);
+    begin_runner(q, &q->a, q->j->m, QB_results);
+    begin_runner(q, &q->b, made, QB_results);
     q->out->data = measure(q, &q->data, q->want_data, sums);
-    begin_rig(q, &q->b, made, QB_none);
+    begin_runner(q, &q->b, made, QB_none);
     q->out->holdout = measure(q, &q->holdout, q->want_holdout, NULL);
     if (q->o->budget) check_budget(q, "calibration data", &q->out->data);
     if (q->o->budget) check_budget(q, "held-out data", &q->out->holdout);
   }
-  tell_layers(q, sums);
+  report_layers(q, sums);
   q->out->before = quant_source_bytes(&q->m->opened.source, q->m->opened.model);
   q->out->after = quant_write(q->j, made, q->o->output);
 }
@@ -532,7 +535,7 @@ static void work(Ctx *c, void *arg) {
 void api_quantize_onnx(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   Quantize q = {.m = m, .c = m->c, .o = o, .out = out};
   Err e = ctx_protect(m->c, work, &q);
-  rig_close(&q.a);
-  rig_close(&q.b);
+  runner_close(&q.a);
+  runner_close(&q.b);
   if (e) longjmp(*m->c->door, (int)e);
 }

@@ -4,8 +4,8 @@
  * (engine vm), which needs no compiler; sums of errors. A rig keeps its session as long as the
  * shapes of inputs stay the same, and opens another one when they change.
  */
-#include "api/own.h"
-#include "front/onnx/quantize.h"
+#include "api/api_internal.h"
+#include "front/onnx/onnx_quantize.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,14 +19,14 @@ static bool same_shapes(const Examples *e, Tensor **a, Tensor **b) {
   return true;
 }
 
-void rig_close(Rig *t) {
+void runner_close(ModelRunner *t) {
   ingot_free(t->s);
   t->s = NULL;
 }
 
-static void open_rig(Rig *t) {
+static void open_runner(ModelRunner *t) {
   IngotAlloc alloc = {t->c->alloc.resize, t->c->alloc.user};
-  rig_close(t);
+  runner_close(t);
   t->s = ingot_new(&alloc);
   if (!t->s) fail(t->c, ERR_system, LOC_NONE, "out of memory");
   ingot_open_bytes(t->s, t->model.at, t->model.n, t->file);
@@ -34,10 +34,10 @@ static void open_rig(Rig *t) {
 
 static void set_host(Ctx *c, void *arg) {
   (void)c;
-  api_host(arg);
+  api_target_host(arg);
 }
 
-static IngotStatus attempt(Rig *t, const Examples *e, u32 i) {
+static IngotStatus attempt(ModelRunner *t, const Examples *e, u32 i) {
   Ingot *s = t->s;
   IngotStatus r = INGOT_OK;
   for (u32 k = 0; !r && k < e->ninput; k++) {
@@ -51,7 +51,7 @@ static IngotStatus attempt(Rig *t, const Examples *e, u32 i) {
 }
 
 /* Says what the session said, but for the file, which is said anyway. */
-static _Noreturn void fail_as(const Rig *t, IngotStatus r, u32 i) {
+static _Noreturn void fail_as(const ModelRunner *t, IngotStatus r, u32 i) {
   const Ingot *s = t->s;
   const char *text = NULL;
   size_t n = strlen(t->file);
@@ -64,15 +64,15 @@ static _Noreturn void fail_as(const Rig *t, IngotStatus r, u32 i) {
   fail(t->c, (Err)r, LOC_NONE, "example %u: %s", i, text ? text : "the model cannot be run");
 }
 
-void rig_run(Rig *t, const Examples *e, u32 i) {
+void runner_run(ModelRunner *t, const Examples *e, u32 i) {
   bool kept = t->s && t->last && same_shapes(e, t->last, e->at[i]);
   if (!kept) {
-    open_rig(t);
+    open_runner(t);
     t->last = NULL;
   }
   IngotStatus r = attempt(t, e, i);
   if (r && kept) { /* contents may decide shapes */
-    open_rig(t);
+    open_runner(t);
     t->last = NULL;
     r = attempt(t, e, i);
   }
@@ -82,7 +82,7 @@ void rig_run(Rig *t, const Examples *e, u32 i) {
 
 /* Every session numbers texts in its own way: those of the rig's context can be compared. They lie
  * in its work. */
-static Tensor *own_texts(const Rig *t, const Tensor *x) {
+static Tensor *own_texts(const ModelRunner *t, const Tensor *x) {
   Tensor *y = tensor_new(&t->c->work, DT_str, x->dim, x->rank);
   for (u64 i = 0; i < x->n; i++) {
     Str s = (Str)tensor_get(x, i).i;
@@ -92,7 +92,7 @@ static Tensor *own_texts(const Rig *t, const Tensor *x) {
   return y;
 }
 
-const Tensor *rig_value(const Rig *t, const char *name) {
+const Tensor *runner_value(const ModelRunner *t, const char *name) {
   for (u32 i = 0; i < t->s->run.nout; i++) {
     const Tensor *x = t->s->run.out[i];
     if (strcmp(str_text(t->s->c, api_result_name(t->s, i)), name) != 0) continue;
@@ -103,14 +103,14 @@ const Tensor *rig_value(const Rig *t, const char *name) {
 
 /* Of another number of elements none is the same. Complex numbers, with which nothing computes, are
  * not counted. */
-static void add_whole(Sums *s, const Tensor *have, const Tensor *want) {
+static void add_whole(ErrorSums *s, const Tensor *have, const Tensor *want) {
   if (want->dt == DT_c64 || want->dt == DT_c128) return;
   s->whole += want->n;
   for (u64 i = 0; i < want->n; i++)
     s->changed += !have || have->n != want->n || tensor_get(have, i).i != tensor_get(want, i).i;
 }
 
-void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
+void error_sums_add(ErrorSums *s, const Tensor *have, const Tensor *want) {
   if (want && !dtype_is_float(want->dt)) {
     add_whole(s, have, want);
     return;
@@ -118,7 +118,7 @@ void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
   if (!have || !want || have->n != want->n) return;
   for (u64 i = 0; i < want->n; i++) {
     double x = tensor_get(want, i).f, y = tensor_get(have, i).f, e = y - x;
-    if (!isfinite(x) && quant_same(y, x)) continue;
+    if (!isfinite(x) && quant_equal(y, x)) continue;
     if (!isfinite(e)) {
       s->noise = s->most = INFINITY;
       continue;
@@ -130,11 +130,11 @@ void sums_add(Sums *s, const Tensor *have, const Tensor *want) {
   s->n += want->n;
 }
 
-double sums_sqnr(const Sums *s) {
+double error_sums_sqnr(const ErrorSums *s) {
   if (!s->n) return NAN;
   return quant_sqnr(s->signal, s->noise);
 }
 
-double sums_mse(const Sums *s) {
+double error_sums_mse(const ErrorSums *s) {
   return s->n ? s->noise / (double)s->n : NAN;
 }

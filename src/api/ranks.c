@@ -6,7 +6,7 @@
  * libmpi.so.40 is that of Open MPI 2 to 5. A rank that ends takes the others with it: mpirun sees
  * to that.
  */
-#include "api/fit.h"
+#include "api/train_loop.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -21,16 +21,16 @@ static const char mark[] = "@DATA@";
 static void put_fact(PageReport *r, bool *any, const char *name, const char *text) {
   page_cstr(&r->out, *any ? ",[" : "[", name);
   page_cstr(&r->out, ",", text);
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
   *any = true;
 }
 
 static void put_facts(PageReport *r) {
   Ctx *c = r->c;
   const Reader *reader = r->m->opened.reader;
-  ModelFacts f = {0};
+  ModelInfo f = {0};
   bool any = false;
-  text_puts(&r->out, ",\n\"facts\":[");
+  sb_puts(&r->out, ",\n\"facts\":[");
   if (reader) put_fact(r, &any, "format", reader->name);
   if (reader && reader->facts && r->m->opened.model) reader->facts(c, r->m->opened.model, &f);
   for (u32 i = 0; i < f.opset.n; i++)
@@ -45,61 +45,61 @@ static void put_facts(PageReport *r) {
              f.more.at[i].text
                  ? show(c, f.more.at[i].text)
                  : str_text(c, str_fmt(c, "%llu", (unsigned long long)f.more.at[i].n)));
-  text_fmt(&r->out, "],\"file_nodes\":%u,\"parameters\":%llu,\"macs\":%.0f", f.nnodes,
-           (unsigned long long)f.params, r->m->facts.macs);
+  sb_fmt(&r->out, "],\"file_nodes\":%u,\"parameters\":%llu,\"macs\":%.0f", f.nnodes,
+         (unsigned long long)f.params, r->m->facts.macs);
 }
 
 static void put_port(PageReport *r, Str name, const char *type, bool first) {
   page_str(r, first ? "[" : ",[", name);
   page_cstr(&r->out, ",", type);
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 static void put_ports(PageReport *r) {
   Graph *g = r->whole;
-  const Blk *b = g ? &g->blk.at[1] : NULL;
+  const GraphRegion *b = g ? &g->blk.at[1] : NULL;
   for (u32 out = 0; out < 2; out++) {
-    text_puts(&r->out, out ? "],\"outputs\":[" : ",\n\"inputs\":[");
+    sb_puts(&r->out, out ? "],\"outputs\":[" : ",\n\"inputs\":[");
     for (u32 i = 0; b && i < (out ? b->ret.n : b->param.n); i++) {
       Val v = out ? b->ret.at[i] : b->param.at[i];
       put_port(r, out ? g->out_name.at[i] : graph_val(g, v)->name,
                type_text(g->dims, graph_type(g, v)), i == 0);
     }
   }
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 static void put_messages(PageReport *r) {
   bool first = true;
-  text_puts(&r->out, ",\n\"messages\":[");
+  sb_puts(&r->out, ",\n\"messages\":[");
   for (const Diag *d = r->c->diags; d; d = d->next) {
     page_cstr(&r->out, first ? "" : ",", d->text);
     first = false;
   }
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 /* ---- what was measured ---- */
 
 static void put_bench(PageReport *r) {
   const IngotBench *b = &r->bench;
-  Text *t = &r->out;
-  text_fmt(t, ",\n\"bench\":{\"n\":%d", b->n);
+  StrBuf *t = &r->out;
+  sb_fmt(t, ",\n\"bench\":{\"n\":%d", b->n);
   page_number(t, ",\"min\":", b->min_ms);
   page_number(t, ",\"p50\":", b->p50_ms);
   page_number(t, ",\"p99\":", b->p99_ms);
   page_number(t, ",\"gflops\":", b->peak_gflops);
   page_number(t, ",\"gbps\":", b->peak_gbps);
   page_cstr(t, ",\"cpu\":", b->cpu);
-  text_fmt(t, ",\"text\":%llu,\"data\":%llu,\"threads\":%u}", (unsigned long long)b->text_bytes,
-           (unsigned long long)b->data_bytes, b->threads);
+  sb_fmt(t, ",\"text\":%llu,\"data\":%llu,\"threads\":%u}", (unsigned long long)b->text_bytes,
+         (unsigned long long)b->data_bytes, b->threads);
 }
 
 static void put_errors(PageReport *r) {
   const IngotReport *o = r->o;
-  Text *t = &r->out;
+  StrBuf *t = &r->out;
   page_cstr(t, ",\n\"engine\":", o->engine);
-  text_puts(t, ",\"errors\":[");
+  sb_puts(t, ",\"errors\":[");
   for (u32 i = 0; i < o->nvalue; i++) {
     const IngotValueDiff *v = &o->value[i];
     page_cstr(t, i ? ",\n{\"value\":" : "\n{\"value\":", v->value);
@@ -108,21 +108,21 @@ static void put_errors(PageReport *r) {
       page_number(t, ",\"abs\":", v->diff->max_abs);
       page_number(t, ",\"rel\":", v->diff->max_rel);
       page_number(t, ",\"cos\":", v->diff->cosine);
-      text_fmt(t, ",\"ulp\":%llu,\"ok\":%d", (unsigned long long)v->diff->max_ulp, v->diff->ok);
+      sb_fmt(t, ",\"ulp\":%llu,\"ok\":%d", (unsigned long long)v->diff->max_ulp, v->diff->ok);
     }
-    text_puts(t, "}");
+    sb_puts(t, "}");
   }
-  text_puts(t, "]");
+  sb_puts(t, "]");
 }
 
 static void put_layers(PageReport *r) {
   const IngotQuantized *q = r->o->quantized;
-  Text *t = &r->out;
+  StrBuf *t = &r->out;
   page_cstr(t, ",\n\"quantized\":{\"method\":", q->method);
-  text_fmt(t, ",\"before\":%llu,\"after\":%llu", (unsigned long long)q->before,
-           (unsigned long long)q->after);
+  sb_fmt(t, ",\"before\":%llu,\"after\":%llu", (unsigned long long)q->before,
+         (unsigned long long)q->after);
   page_number(t, ",\"sqnr\":", q->holdout.examples ? q->holdout.sqnr : q->data.sqnr);
-  text_puts(t, ",\"layers\":[");
+  sb_puts(t, ",\"layers\":[");
   for (u32 i = 0; i < q->nlayer; i++) {
     const IngotLayer *l = &q->layer[i];
     page_cstr(t, i ? ",\n{\"name\":" : "\n{\"name\":", l->name);
@@ -130,12 +130,12 @@ static void put_layers(PageReport *r) {
     page_number(t, ",\"sqnr\":", l->sqnr);
     page_number(t, ",\"mse\":", l->mse);
     page_number(t, ",\"max\":", l->max_error);
-    text_fmt(t, ",\"before\":%llu,\"after\":%llu", (unsigned long long)l->before,
-             (unsigned long long)l->after);
+    sb_fmt(t, ",\"before\":%llu,\"after\":%llu", (unsigned long long)l->before,
+           (unsigned long long)l->after);
     page_cstr(t, ",\"stays\":", l->kept ? l->why : "");
-    text_puts(t, "}");
+    sb_puts(t, "}");
   }
-  text_puts(t, "]}");
+  sb_puts(t, "]}");
 }
 
 /* ---- the page ---- */
@@ -148,10 +148,10 @@ static const char *model_name(Ingot *m) {
 }
 
 static void put_data(PageReport *r) {
-  Text *t = &r->out;
+  StrBuf *t = &r->out;
   page_cstr(t, "{\"ingot\":", INGOT_VERSION);
   page_cstr(t, ",\"model\":", model_name(r->m));
-  page_cstr(t, ",\"target\":", api_made(r->m)->name);
+  page_cstr(t, ",\"target\":", api_program_target(r->m)->name);
   put_facts(r);
   put_ports(r);
   put_messages(r);
@@ -162,7 +162,7 @@ static void put_data(PageReport *r) {
   if (r->o->bench) put_bench(r);
   if (r->o->value) put_errors(r);
   if (r->o->quantized) put_layers(r);
-  text_puts(t, "}");
+  sb_puts(t, "}");
 }
 
 /* Imports, and makes the program: by measuring it, if that is asked for. */
@@ -173,7 +173,7 @@ static void make_program(PageReport *r) {
   m->runs = r->o->bench != NULL;
   api_import(m, false);
   api_need_model(m, "a report");
-  if (m->g) page_places(r->c, m->g);
+  if (m->g) page_assign_locs(r->c, m->g);
   r->whole = m->g ? graph_copy(m->g) : NULL;
   if (r->o->bench) {
     IngotBuild build = *r->o->bench;
@@ -194,22 +194,22 @@ static void report(Ingot *m, const IngotReport *o, const char **html, size_t *n)
   static const IngotReport plain;
   Ctx *c = m->c;
   api_need(c, html && n ? html : NULL, "the place of the page");
-  api_need_body(m);
-  api_need_one(m);
-  PageReport r = {.m = m, .c = c, .o = o ? o : &plain, .out = text_new(&c->keep)};
+  api_need_single_variant(m);
+  api_need_single_entry(m);
+  PageReport r = {.m = m, .c = c, .o = o ? o : &plain, .out = sb_new(&c->keep)};
   const char *page = (const char *)report_text;
   size_t at = 0;
   while (memcmp(page + at, mark, sizeof mark - 1)) at++; /* the file has it: the Makefile looks */
   make_program(&r);
   page_gather(&r);
-  text_put(&r.out, page, at);
+  sb_put(&r.out, page, at);
   put_data(&r);
   at += sizeof mark - 1;
-  text_put(&r.out, page + at, report_text_size - at);
-  api_give(&r.out, html, n);
+  sb_put(&r.out, page + at, report_text_size - at);
+  api_return_text(&r.out, html, n);
 }
 
 IngotStatus ingot_report(Ingot *m, const IngotReport *o, const char **html, size_t *n) {
-  api_give(NULL, html, n);
+  api_return_text(NULL, html, n);
   API_CALL(m, report(m, o, html, n));
 }

@@ -2,7 +2,7 @@
 #ifndef INGOT_REPORT_H
 #define INGOT_REPORT_H
 
-#include "api/own.h"
+#include "api/api_internal.h"
 
 typedef VEC(Val) ReportVals;
 typedef VEC(NodeId) NodeIds;
@@ -32,7 +32,7 @@ typedef struct PageReport {
   IngotBench bench; /* where o asks for it */
   Graph *whole;     /* as imported; NULL: the model is a program */
   Prog *p;
-  Text out;
+  StrBuf out;
   VEC(ModelNode) node;
   Map node_at; /* place in the file -> 1 + number */
   VEC(ReportKernel) kernel;
@@ -42,14 +42,14 @@ typedef struct PageReport {
 } PageReport;
 
 /* report_json.c: data that stand in an element of HTML: no text in them can end it. */
-void page_text(Text *t, const char *before, const char *at, size_t n);
+void page_text(StrBuf *t, const char *before, const char *at, size_t n);
 void page_str(PageReport *r, const char *before, Str s);
-void page_cstr(Text *t, const char *before, const char *s);
-void page_number(Text *t, const char *before, double x); /* null where it is none */
+void page_cstr(StrBuf *t, const char *before, const char *s);
+void page_number(StrBuf *t, const char *before, double x); /* null where it is none */
 
 /* report_graph.c */
 /* Before the passes: of a graph whose text says nothing about places every node is one. */
-void page_places(Ctx *c, Graph *g);
+void page_assign_locs(Ctx *c, Graph *g);
 void page_gather(PageReport *r); /* fills node, kernel and what belongs to them */
 void page_nodes(PageReport *r);
 void page_kernels(PageReport *r);

@@ -40,7 +40,7 @@ static u32 number_at(PageReport *r, const Loc *at, bool is_new) {
   return slot ? *slot : 0;
 }
 
-void page_places(Ctx *c, Graph *g) {
+void page_assign_locs(Ctx *c, Graph *g) {
   for (NodeId id = 1; id < g->node.n; id++) {
     Node *n = graph_node(g, id);
     if (!has_place(&n->loc) && n->op != OP_const)
@@ -63,15 +63,15 @@ static void list_nodes(PageReport *r) {
   Graph *g = r->whole;
   Arena *a = &r->c->keep;
   u32 *number = NEWS(a, u32, g->node.n + 1);
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
       if (graph_node(g, id)->op == OP_const) continue;
       number[id] = number_at(r, &graph_node(g, id)->loc, true);
       *vec_push(a, &r->node.at[number[id] - 1].inside) = id;
     }
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->blk.n; b++) {
+    const GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       u32 me = number[k->node.at[i]];
@@ -105,7 +105,7 @@ static void find_roots(Groups *s) {
   Graph *g = s->g;
   Arena *a = &s->r->c->keep;
   s->same = NEWS(a, u32, g->node.n + 1);
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
       const Node *n = graph_node(g, id);
@@ -167,7 +167,7 @@ static void bind_rest(Groups *s) {
   PageReport *r = s->r;
   u32 *kernel = NEWS(&r->c->keep, u32, g->node.n + 1);
   NodeId *user = NEWS(&r->c->keep, NodeId, g->val.n + 1);
-  for (BlkId b = g->blk.n; b-- > 1;)
+  for (RegionId b = g->blk.n; b-- > 1;)
     for (u32 i = g->blk.at[b].node.n; i-- > 0;) {
       NodeId id = g->blk.at[b].node.at[i];
       const Node *n = graph_node(g, id);
@@ -194,7 +194,7 @@ static void list_kernels(PageReport *r) {
   prog_time(p, ns);
   r->kernel_at = NEWS(a, u32, p->stmt.n + 1);
   r->is_merged = NEWS(a, bool, p->stmt.n + 1);
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     if (s->kind != ST_kernel) continue;
     w.skip = true;
     *vec_push(a, &r->kernel) =
@@ -247,40 +247,40 @@ void page_gather(PageReport *r) {
 
 /* ---- as data ---- */
 
-static void put_numbers(Text *t, const char *before, const Numbers *list) {
-  text_puts(t, before);
-  for (u32 i = 0; i < list->n; i++) text_fmt(t, i ? ",%u" : "%u", list->at[i]);
-  text_puts(t, "]");
+static void put_numbers(StrBuf *t, const char *before, const Numbers *list) {
+  sb_puts(t, before);
+  for (u32 i = 0; i < list->n; i++) sb_fmt(t, i ? ",%u" : "%u", list->at[i]);
+  sb_puts(t, "]");
 }
 
 /* [["name","f32[2,3]"],...]; numbers that have no name are not worth a line. */
 static void put_values(PageReport *r, const char *before, const ReportVals *list) {
   bool any = false;
-  text_puts(&r->out, before);
+  sb_puts(&r->out, before);
   for (u32 i = 0; i < list->n; i++) {
     const Value *v = graph_val(r->whole, list->at[i]);
     if (!v->name && graph_const(r->whole, list->at[i])) continue;
     page_str(r, any ? ",[" : "[", v->name);
     page_cstr(&r->out, ",", type_text(r->whole->dims, &v->type));
-    text_puts(&r->out, graph_const(r->whole, list->at[i]) ? ",1]" : "]");
+    sb_puts(&r->out, graph_const(r->whole, list->at[i]) ? ",1]" : "]");
     any = true;
   }
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 static void put_inside(PageReport *r, const ModelNode *n) {
-  text_puts(&r->out, ",\"core\":[");
+  sb_puts(&r->out, ",\"core\":[");
   for (u32 i = 0; i < n->inside.n; i++)
     page_cstr(&r->out, i ? "," : "", op_info[graph_node(r->whole, n->inside.at[i])->op].name);
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 void page_nodes(PageReport *r) {
   const Reader *reader = r->m->opened.reader;
-  text_puts(&r->out, ",\n\"nodes\":[");
+  sb_puts(&r->out, ",\n\"nodes\":[");
   for (u32 i = 0; i < r->node.n; i++) {
     const ModelNode *n = &r->node.at[i];
-    Text attr = text_new(&r->c->scratch);
+    StrBuf attr = sb_new(&r->c->scratch);
     if (reader && reader->attributes && r->m->opened.model)
       reader->attributes(r->c, r->m->opened.model, &n->loc, &attr);
     page_str(r, i ? ",\n{\"op\":" : "\n{\"op\":", n->loc.op);
@@ -290,63 +290,63 @@ void page_nodes(PageReport *r) {
     page_text(&r->out, ",\"attrs\":", attr.n ? attr.at : "", attr.n);
     put_inside(r, n);
     put_numbers(&r->out, ",\"k\":[", &n->kernel);
-    text_puts(&r->out, n->is_alive ? "}" : ",\"gone\":1}");
+    sb_puts(&r->out, n->is_alive ? "}" : ",\"gone\":1}");
   }
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 /* [buffer,..]; names and types of buffers are listed with memory. */
 static void put_bufs(PageReport *r, const char *before, const BufIds *list) {
   bool any = false;
-  text_puts(&r->out, before);
+  sb_puts(&r->out, before);
   for (u32 i = 0; i < list->n; i++) {
     if (prog_buf(r->p, list->at[i])->space == BS_local) continue;
-    text_fmt(&r->out, any ? ",%u" : "%u", list->at[i]);
+    sb_fmt(&r->out, any ? ",%u" : "%u", list->at[i]);
     any = true;
   }
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 /* {"family":row,"size":..,"reason":..}, in the order in which they were chosen */
 static void put_notes(PageReport *r, const KernelNote *x) {
-  Text *t = &r->out;
+  StrBuf *t = &r->out;
   if (!x) return;
   put_notes(r, x->before);
-  text_fmt(t, "%s{\"family\":%u", x->before ? "," : "", x->family);
+  sb_fmt(t, "%s{\"family\":%u", x->before ? "," : "", x->family);
   if (x->size) page_str(r, ",\"size\":", x->size);
   if (x->reason) page_str(r, ",\"reason\":", x->reason);
-  text_puts(t, "}");
+  sb_puts(t, "}");
 }
 
-static void put_families(Text *t) {
+static void put_families(StrBuf *t) {
   for (u32 i = 0; i < FA_COUNT; i++) {
     page_cstr(t, i ? ",{\"name\":" : ",\n\"families\":[{\"name\":", family_info[i].title);
     page_cstr(t, ",\"why\":", family_info[i].why);
-    text_fmt(t, ",\"hue\":%d}", family_info[i].hue);
+    sb_fmt(t, ",\"hue\":%d}", family_info[i].hue);
   }
-  text_puts(t, "]");
+  sb_puts(t, "]");
 }
 
 void page_kernels(PageReport *r) {
-  Text *t = &r->out;
+  StrBuf *t = &r->out;
   put_families(t);
-  text_puts(t, ",\n\"kernels\":[");
+  sb_puts(t, ",\n\"kernels\":[");
   for (u32 i = 0; i < r->kernel.n; i++) {
     const ReportKernel *k = &r->kernel.at[i];
     const Stmt *s = prog_stmt(r->p, k->id);
     page_str(r, i ? ",\n{\"label\":" : "\n{\"label\":", s->label);
-    text_puts(t, ",\"how\":[");
+    sb_puts(t, ",\"how\":[");
     put_notes(r, s->how);
-    text_puts(t, "]");
+    sb_puts(t, "]");
     put_numbers(t, ",\"n\":[", &k->node);
     put_bufs(r, ",\"r\":[", &k->work.read);
     put_bufs(r, ",\"w\":[", &k->work.written);
-    text_fmt(t, ",\"us\":%.4g,\"macs\":%.0f,\"bytes\":%.0f", k->ns / 1000, k->work.macs,
-             k->work.bytes);
+    sb_fmt(t, ",\"us\":%.4g,\"macs\":%.0f,\"bytes\":%.0f", k->ns / 1000, k->work.macs,
+           k->work.bytes);
     if (k->timed)
-      text_fmt(t, ",\"ms\":%.6g,\"calls\":%.0f,\"did\":%.0f", k->timed->ms, k->timed->calls,
-               k->timed->macs);
-    text_puts(t, "}");
+      sb_fmt(t, ",\"ms\":%.6g,\"calls\":%.0f,\"did\":%.0f", k->timed->ms, k->timed->calls,
+             k->timed->macs);
+    sb_puts(t, "}");
   }
-  text_puts(t, "]");
+  sb_puts(t, "]");
 }

@@ -16,17 +16,17 @@ static void put_buf(PageReport *r, BufId id, bool first) {
   u64 bytes = 0;
   Sym sym;
   if (!mem_bytes(r->p, id, &bytes, &sym)) bytes = 0;
-  text_fmt(&r->out, first ? "\n{\"id\":%u" : ",\n{\"id\":%u", id);
+  sb_fmt(&r->out, first ? "\n{\"id\":%u" : ",\n{\"id\":%u", id);
   page_str(r, ",\"name\":", b->name);
   page_cstr(&r->out, ",\"type\":", type_text(r->p->dims, &type));
-  text_fmt(&r->out, ",\"space\":\"%s\",\"bytes\":%llu", buf_space_name[b->space],
-           (unsigned long long)bytes);
+  sb_fmt(&r->out, ",\"space\":\"%s\",\"bytes\":%llu", buf_space_name[b->space],
+         (unsigned long long)bytes);
 }
 
 /* All that kernels name, views and registers apart. */
-static void put_bufs(PageReport *r, const Lives *l) {
+static void put_bufs(PageReport *r, const LiveRanges *l) {
   bool first = true;
-  text_puts(&r->out, ",\n\"buffers\":[");
+  sb_puts(&r->out, ",\n\"buffers\":[");
   for (BufId b = 1; b < r->p->buf.n; b++) {
     const Buf *x = prog_buf(r->p, b);
     if (x->alias || x->space == BS_reg) continue;
@@ -35,41 +35,41 @@ static void put_bufs(PageReport *r, const Lives *l) {
     u32 life = l ? l->of[b] : 0;
     const PlaceItem *it = life ? &l->item[life - 1] : NULL;
     if (it && it->first <= it->last)
-      text_fmt(&r->out, ",\"at\":%llu,\"life\":[%u,%u]", (unsigned long long)x->offset, it->first,
-               it->last);
-    text_puts(&r->out, "}");
+      sb_fmt(&r->out, ",\"at\":%llu,\"life\":[%u,%u]", (unsigned long long)x->offset, it->first,
+             it->last);
+    sb_puts(&r->out, "}");
   }
-  text_puts(&r->out, "]");
+  sb_puts(&r->out, "]");
 }
 
 static void put_figures(PageReport *r) {
   const IngotMemory *x = &r->memory;
-  text_fmt(&r->out,
-           ",\n\"memory\":{\"planned\":%s,\"arena\":%llu,\"bound\":%llu,\"naive\":%llu,"
-           "\"weights\":%llu,\"stack\":%llu,\"inputs\":%llu,\"outputs\":%llu,\"ram\":%llu,"
-           "\"code\":%llu",
-           x->planned ? "true" : "false", (unsigned long long)x->arena,
-           (unsigned long long)x->lower_bound, (unsigned long long)x->naive,
-           (unsigned long long)x->weights, (unsigned long long)x->stack,
-           (unsigned long long)x->inputs, (unsigned long long)x->outputs,
-           (unsigned long long)x->ram, (unsigned long long)x->code);
+  sb_fmt(&r->out,
+         ",\n\"memory\":{\"planned\":%s,\"arena\":%llu,\"bound\":%llu,\"naive\":%llu,"
+         "\"weights\":%llu,\"stack\":%llu,\"inputs\":%llu,\"outputs\":%llu,\"ram\":%llu,"
+         "\"code\":%llu",
+         x->planned ? "true" : "false", (unsigned long long)x->arena,
+         (unsigned long long)x->lower_bound, (unsigned long long)x->naive,
+         (unsigned long long)x->weights, (unsigned long long)x->stack,
+         (unsigned long long)x->inputs, (unsigned long long)x->outputs, (unsigned long long)x->ram,
+         (unsigned long long)x->code);
   page_cstr(&r->out, ",\"why\":", x->why);
-  text_puts(&r->out, "}");
+  sb_puts(&r->out, "}");
 }
 
 void page_memory(PageReport *r) {
   put_figures(r);
   if (!r->memory.planned) {
     put_bufs(r, NULL);
-    text_puts(&r->out, ",\n\"points\":[]");
+    sb_puts(&r->out, ",\n\"points\":[]");
     return;
   }
-  Lives l = live_find(r->p, &r->c->scratch);
+  LiveRanges l = live_find(r->p, &r->c->scratch);
   put_bufs(r, &l);
-  text_puts(&r->out, ",\n\"points\":["); /* numbers of kernels; -1: something else */
+  sb_puts(&r->out, ",\n\"points\":["); /* numbers of kernels; -1: something else */
   for (u32 i = 0; i < l.npoint; i++)
-    text_fmt(&r->out, i ? ",%d" : "%d", (int)r->kernel_at[l.point[i]] - 1);
-  text_puts(&r->out, "]");
+    sb_fmt(&r->out, i ? ",%d" : "%d", (int)r->kernel_at[l.point[i]] - 1);
+  sb_puts(&r->out, "]");
 }
 
 /* ---- constants ---- */
@@ -96,10 +96,10 @@ void page_weights(PageReport *r) {
       w[n++] = (WeightSize){b, tensor_bytes(x->data)};
   }
   if (n) qsort(w, n, sizeof *w, by_bytes);
-  text_puts(&r->out, ",\n\"weights\":[");
+  sb_puts(&r->out, ",\n\"weights\":[");
   for (u32 i = 0; i < n && i < WEIGHTS_SHOWN; i++)
-    text_fmt(&r->out, "%s[%u,%llu]", i ? "," : "", w[i].buf, (unsigned long long)w[i].bytes);
+    sb_fmt(&r->out, "%s[%u,%llu]", i ? "," : "", w[i].buf, (unsigned long long)w[i].bytes);
   for (u32 i = WEIGHTS_SHOWN; i < n; i++) rest += w[i].bytes;
-  text_fmt(&r->out, "],\"more_weights\":[%u,%llu]", n > WEIGHTS_SHOWN ? n - WEIGHTS_SHOWN : 0,
-           (unsigned long long)rest);
+  sb_fmt(&r->out, "],\"more_weights\":[%u,%llu]", n > WEIGHTS_SHOWN ? n - WEIGHTS_SHOWN : 0,
+         (unsigned long long)rest);
 }

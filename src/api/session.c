@@ -3,7 +3,7 @@
  * In: calls of ingot.h. Out: statuses; everything that can fail runs inside ctx_protect, and the
  * first failure is final for the object.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,14 +50,14 @@ const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning) {
   return NULL;
 }
 
-bool api_enter(Ingot *m, Door *d) {
+bool api_enter(Ingot *m, ProtectedCall *d) {
   d->c = NULL;
-  if (m && !m->status) ctx_enter(m->c, d);
+  if (m && !m->status) ctx_protect_begin(m->c, d);
   return d->c != NULL;
 }
 
-IngotStatus api_leave(Ingot *m, const Door *d) {
-  if (d->c) m->status = ctx_leave(d);
+IngotStatus api_leave(Ingot *m, const ProtectedCall *d) {
+  if (d->c) m->status = ctx_protect_end(d);
   return m ? (IngotStatus)m->status : INGOT_USAGE;
 }
 
@@ -65,20 +65,20 @@ IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg), void *arg) {
   API_CALL(m, fn(m->c, arg));
 }
 
-void api_give(Text *t, const char **text, size_t *n) {
-  if (text) *text = t ? text_cstr(t) : "";
+void api_return_text(StrBuf *t, const char **text, size_t *n) {
+  if (text) *text = t ? sb_cstr(t) : "";
   if (n) *n = t ? t->n : 0;
 }
 
 static void make_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
-  Text out = text_new(&m->c->keep);
+  StrBuf out = sb_new(&m->c->keep);
   api_need(m->c, text && n ? text : NULL, "the place of the text");
   fn(m, json, &out);
-  api_give(&out, text, n);
+  api_return_text(&out, text, n);
 }
 
-IngotStatus api_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
-  api_give(NULL, text, n);
+IngotStatus api_call_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
+  api_return_text(NULL, text, n);
   API_CALL(m, make_text(m, fn, json, text, n));
 }
 
@@ -100,11 +100,11 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
     s.n = f.n;
   }
   /* Of a text: the length at the start of a safetensors file has zeros. */
-  size_t mark = memchr(s.at, 0, s.n < 8 ? s.n : 8) ? 0 : utf8_mark(s.at, s.n);
+  size_t mark = memchr(s.at, 0, s.n < 8 ? s.n : 8) ? 0 : utf8_bom(s.at, s.n);
   s.at += mark;
   s.n -= mark;
   m->opened.source = s;
-  if (!text_begins(s.at, s.n, "prog") && !api_is_bytecode(m))
+  if (!begins_text_form(s.at, s.n, "prog") && !api_is_bytecode(m))
     m->opened.reader = reader_open(c, &m->opened.source, &m->opened.model);
 }
 
@@ -137,15 +137,15 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
 static void add_dim(Ingot *m, BindDim b, const char *spec) {
   if (b.bound && !b.value)
     fail(m->c, ERR_usage, LOC_NONE, "'%s': a bound of 0 leaves room for nothing", spec);
-  for (u32 i = 0; i < m->told.dim.n; i++) {
-    const BindDim *o = &m->told.dim.at[i];
+  for (u32 i = 0; i < m->options.dim.n; i++) {
+    const BindDim *o = &m->options.dim.at[i];
     if (o->symbol != b.symbol || o->input != b.input || o->axis != b.axis) continue;
     bool fits = b.bound ? o->value <= b.value : b.value <= o->value;
     if (o->bound == b.bound ? o->value != b.value : !fits)
       fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension has been given as %lld", spec,
            o->bound ? "the bound" : "the extent", (long long)o->value);
   }
-  *vec_push(&m->c->keep, &m->told.dim) = b;
+  *vec_push(&m->c->keep, &m->options.dim) = b;
 }
 
 /* name=N, name:N, input:axis=N */
@@ -206,7 +206,7 @@ IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
 static bool is_dim(Ingot *m, const char *s, const char *sign, size_t len) {
   const char *number = sign + 1;
   Str name = str_intern(m->c, s, (size_t)(sign - s));
-  return *sign == '=' && m->opened.model && !model_takes_input(m->c, m->opened.model, name) &&
+  return *sign == '=' && m->opened.model && !model_has_input(m->c, m->opened.model, name) &&
          number + strspn(number, "0123456789") == s + len;
 }
 
@@ -234,7 +234,7 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
     if (bracket) at++;
     if (bracket != (s[len] == ']'))
       fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", spec);
-    u32 from = m->told.dim.n;
+    u32 from = m->options.dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = is_max != 0};
       b.value = parse_extent(c, at, &at, spec);
@@ -244,7 +244,8 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
       if (at < s + len && ++at == s + len)
         fail(c, ERR_usage, LOC_NONE, "'%s': an extent is missing at the end", spec);
     }
-    for (u32 i = from; i < m->told.dim.n; i++) m->told.dim.at[i].rank = m->told.dim.n - from;
+    for (u32 i = from; i < m->options.dim.n; i++)
+      m->options.dim.at[i].rank = m->options.dim.n - from;
     s += len;
     s += *s == ']';
     s += *s == ',';
@@ -267,9 +268,9 @@ static void do_read(Ctx *c, void *arg) {
   a->m->g = a->m->opened.reader->import(c, &a->m->opened.source, a->m->opened.model, a->o);
 }
 
-static LmWish wish_of(const Ingot *m) {
-  LmWish w = m->told.language;
-  if (!w.kept) w.kept = m->wish.precise ? DT_f32 : DT_f16;
+static LmOptions lm_options(const Ingot *m) {
+  LmOptions w = m->options.language;
+  if (!w.kept) w.kept = m->codegen.precise ? DT_f32 : DT_f16;
   return w;
 }
 
@@ -280,37 +281,37 @@ static void import_bound(Ingot *m, bool symbolic) {
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
   m->opened.frozen.n = 0;
-  for (u32 i = 0; i < m->told.given.n; i++) {
-    Given *v = &m->told.given.at[i];
+  for (u32 i = 0; i < m->options.given.n; i++) {
+    InputBinding *v = &m->options.given.at[i];
     if (v->pos >= (i32)model->ninput)
       fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos,
            model->ninput);
     if (v->pos >= 0) v->name = model->input[v->pos]->name;
     v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
     if (!api_takes_input(m, v->name)) {
-      api_leave_out(m, v);
+      api_skip_binding(m, v);
       continue;
     }
-    if (!model_takes_input(c, m->opened.model, v->name)) continue; /* of the step that trains */
-    if (api_is_dropped(m, v) || (v->kind != GV_data && v->kind != GV_fill)) continue;
+    if (!model_has_input(c, m->opened.model, v->name)) continue; /* of the step that trains */
+    if (api_is_redundant(m, v) || (v->kind != IB_data && v->kind != IB_fill)) continue;
     *vec_push(&c->keep, &bind) =
-        (BindInput){v->name, api_given(m, v), v->kind == GV_fill, v->frozen};
+        (BindInput){v->name, api_binding_tensor(m, v), v->kind == IB_fill, v->frozen};
   }
-  ImportOptions o = {.language = wish_of(m),
-                     .dim = m->told.dim.at,
-                     .ndim = m->told.dim.n,
+  ImportOptions o = {.language = lm_options(m),
+                     .dim = m->options.dim.at,
+                     .ndim = m->options.dim.n,
                      .input = bind.at,
                      .ninput = bind.n,
                      .symbolic = symbolic,
-                     .opens = m->told.train != NULL,
-                     .trains = m->told.train && train_learns(m->told.part),
+                     .opens = m->options.train != NULL,
+                     .trains = m->options.train && train_is_training(m->options.part),
                      .frozen = &m->opened.frozen,
                      .missing = &missing,
                      .outputs = &m->opened.ports};
   Err e = ctx_protect(c, do_read, &(ImportArg){m, &o});
-  if (e && missing.n && !m->told.hint.n) {
-    api_guess(m, &o, &missing);
-    diag_leave(c);
+  if (e && missing.n && !m->options.hint.n) {
+    api_guess_dims(m, &o, &missing);
+    diag_raise(c);
   }
   if (e) longjmp(*c->door, (int)e);
 }
@@ -323,11 +324,11 @@ static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, 
 
 /* The number that was given for an extent of an input of a program, which no import has bound;
  * NULL: none. */
-static BindDim *said_of(const Ingot *m, const Buf *b, u32 k) {
+static BindDim *find_bound(const Ingot *m, const Buf *b, u32 k) {
   Sym sym;
   bool named = dim_is_sym(m->p->dims, b->dim[k], SY_input, &sym);
-  for (u32 i = 0; i < m->told.dim.n; i++) {
-    BindDim *d = &m->told.dim.at[i];
+  for (u32 i = 0; i < m->options.dim.n; i++) {
+    BindDim *d = &m->options.dim.at[i];
     bool by_name = named && d->symbol && d->symbol == dim_syminfo(m->p->dims, sym)->name;
     if (!d->bound && (by_name || (d->input && d->input == b->name && d->axis == k))) return d;
   }
@@ -340,7 +341,7 @@ static void bind_program(Ingot *m) {
   for (u32 i = 0; i < m->p->in.n; i++) {
     const Buf *b = prog_buf(m->p, m->p->in.at[i]);
     for (u32 k = 0; k < b->rank; k++) {
-      BindDim *d = said_of(m, b, k);
+      BindDim *d = find_bound(m, b, k);
       if (!d) continue;
       d->used = true;
       if (dim_is_const(b->dim[k]) && b->dim[k] != d->value)
@@ -348,8 +349,8 @@ static void bind_program(Ingot *m) {
              show(c, b->name), (long long)b->dim[k], (long long)d->value);
     }
   }
-  for (u32 i = 0; i < m->told.dim.n; i++) {
-    const BindDim *d = &m->told.dim.at[i];
+  for (u32 i = 0; i < m->options.dim.n; i++) {
+    const BindDim *d = &m->options.dim.at[i];
     if (!d->used && !d->bound)
       fail(c, ERR_usage, LOC_NONE, "the program has no dimension '%s'",
            show(c, d->symbol ? d->symbol : d->input));
@@ -365,15 +366,15 @@ void api_describe(Ingot *m) {
     for (u32 i = 0; i < n; i++) {
       Str name = out ? api_result_name(m, i) : api_param_name(m, i);
       if (m->g) {
-        const Blk *b = &m->g->blk.at[1];
-        u32 at = api_seen(m, i, out != 0);
+        const GraphRegion *b = &m->g->blk.at[1];
+        u32 at = api_graph_index(m, i, out != 0);
         const Type *t = graph_type(m->g, out ? b->ret.at[at] : b->param.at[at]);
         m->facts.desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
       } else {
         const Buf *b = prog_buf(m->p, out ? m->p->out.at[i] : m->p->in.at[i]);
         Dim dim[MAX_RANK];
         for (u32 k = 0; k < b->rank; k++) {
-          const BindDim *d = out || dim_is_const(b->dim[k]) ? NULL : said_of(m, b, k);
+          const BindDim *d = out || dim_is_const(b->dim[k]) ? NULL : find_bound(m, b, k);
           dim[k] = d ? d->value : b->dim[k];
         }
         m->facts.desc[out][i] = describe(m, name, b->dt, dim, b->rank);
@@ -395,7 +396,7 @@ static void import(Ingot *m, bool symbolic) {
   } else if (api_is_bytecode(m)) {
     api_read_bytecode(m);
   } else {
-    File side = reader_side(c, s->path);
+    File side = reader_weights_file(c, s->path);
     m->p = prog_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
   }
   if (m->p) bind_program(m);
@@ -414,7 +415,7 @@ static bool quantises(const Graph *g) {
   return false;
 }
 
-void api_count(Ingot *m) {
+void api_graph_stats(Ingot *m) {
   m->facts.macs = graph_macs(m->g, true);
   m->facts.rounds = quantises(m->g);
 }
@@ -424,12 +425,12 @@ void api_import(Ingot *m, bool symbolic) {
   guard_say(m->c, "import");
   import(m, symbolic);
   guard_say(m->c, NULL);
-  api_train(m);
-  api_grad(m);
+  api_add_train_step(m);
+  api_add_grad(m);
   api_bind_state(m);
   if (api_has_state(m)) m->opened.ports = NULL; /* outputs are counted otherwise */
   api_describe(m);
-  if (m->g) api_count(m);
+  if (m->g) api_graph_stats(m);
 }
 
 IngotStatus ingot_import(Ingot *m, int symbolic) {
@@ -441,32 +442,32 @@ IngotStatus ingot_import(Ingot *m, int symbolic) {
 /* "bytecode" is no pass but can be named among them: the list without it, and whether it was there.
  */
 static const char *without_bytecode(Ctx *c, const char *list, bool *found) {
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   *found = false;
   for (const char *s = list; s && *s;) {
     size_t n = strcspn(s, ",");
     bool this = n == 8 && !strncmp(s, "bytecode", n);
     if (!this) {
-      if (t.n) text_puts(&t, ",");
-      text_put(&t, s, n);
+      if (t.n) sb_puts(&t, ",");
+      sb_put(&t, s, n);
     }
     *found |= this;
     s += n + (s[n] == ',');
   }
-  return *found ? (t.n ? text_cstr(&t) : NULL) : list;
+  return *found ? (t.n ? sb_cstr(&t) : NULL) : list;
 }
 
 static void dump_bytecode(Ingot *m, const IngotPipe *p) {
-  Text t = text_new(&m->c->keep);
+  StrBuf t = sb_new(&m->c->keep);
   if (!m->p)
     fail(m->c, ERR_usage, LOC_NONE, "there is no program yet: bytecode is made behind all passes");
   vm_dump(api_vm(m), &t);
   p->dumped(p->user, "bytecode", t.at, t.n);
 }
 
-void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
+void api_compile(Ingot *m, const IngotPipe *p, const CompileRequest *how) {
   bool bytecode = false;
-  Unit u = {.c = m->c, .g = m->g, .p = m->p};
+  PassCtx u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
   if (p)
     o = (PipeOptions){.start = p->start,
@@ -479,14 +480,14 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
                       .timed = p->timed,
                       .user = p->user};
   o.target = how->target;
-  o.lacks_dot4 = m->wish.lacks_dot4;
-  o.for_c = m->wish.for_c || (p && !bytecode);
+  o.lacks_dot4 = m->codegen.lacks_dot4;
+  o.for_c = m->codegen.for_c || (p && !bytecode);
   o.aim = how->aim;
   o.ram = how->bands;
-  o.precise = m->wish.precise;
-  o.threads = m->wish.threads;
-  o.grain = m->wish.grain;
-  o.tune = how->aim == AIM_time ? api_tuned(m) : NULL; /* measured for time */
+  o.precise = m->codegen.precise;
+  o.threads = m->codegen.threads;
+  o.grain = m->codegen.grain;
+  o.tune = how->aim == AIM_time ? api_load_tuning(m) : NULL; /* measured for time */
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
@@ -497,42 +498,44 @@ void api_make(Ingot *m, const IngotPipe *p, const Make *how) {
   if (bytecode && p->dumped) dump_bytecode(m, p);
 }
 
-const Target *api_made(const Ingot *m) {
+const Target *api_program_target(const Ingot *m) {
   return m->machine.made     ? m->machine.made
          : m->machine.target ? m->machine.target
                              : target_scalar();
 }
 
-void api_begin_again(Ingot *m) {
+void api_restore_graph(Ingot *m) {
   m->g = graph_copy(m->opened.origin);
   m->p = NULL;
   m->passed = false;
 }
 
-void api_passes(Ingot *m, const IngotPipe *p) {
+void api_run_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed && !p && !m->p)
     fail(m->c, ERR_usage, LOC_NONE, "the passes were stopped before they had made a program");
   if (m->passed) return;
   api_import(m, false);
   if (p) api_need_model(m, "passes");
   if (!p && m->p) return; /* a program is run as it was written */
-  if (m->g && (m->machine.bodies.n || m->wish.aim != AIM_time || m->wish.ram) && !m->opened.origin)
+  if (m->g && (m->machine.bodies.n || m->codegen.aim != AIM_time || m->codegen.ram) &&
+      !m->opened.origin)
     m->opened.origin = graph_copy(m->g);
   const Target *target = m->machine.target ? m->machine.target : target_scalar();
-  if (p || (m->wish.aim == AIM_time && !m->wish.ram))
-    api_make(m, p, &(Make){target, m->wish.ram ? AIM_ram : AIM_time, m->wish.ram});
+  if (p || (m->codegen.aim == AIM_time && !m->codegen.ram))
+    api_compile(m, p,
+                &(CompileRequest){target, m->codegen.ram ? AIM_ram : AIM_time, m->codegen.ram});
   else
-    api_choose(m, target);
+    api_choose_program(m, target);
 }
 
 static void make_bodies(Ingot *m) {
   Ctx *c = m->c;
-  m->wish.for_c = true;
-  api_passes(m, NULL);
+  m->codegen.for_c = true;
+  api_run_passes(m, NULL);
   api_need_model(m, "compiling");
   if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */
-    api_make(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
-             &(Make){.target = api_made(m)});
+    api_compile(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
+                &(CompileRequest){.target = api_program_target(m)});
   if (!m->machine.bodies.n || m->machine.body) return;
   Ingot first = *m;
   if (!m->opened.reader)
@@ -542,36 +545,36 @@ static void make_bodies(Ingot *m) {
     m->machine.target = m->machine.bodies.at[i];
     body[i] = first.p;
     if (m->machine.target == first.machine.target) continue;
-    api_begin_again(m);
-    api_passes(m, NULL);
+    api_restore_graph(m);
+    api_run_passes(m, NULL);
     body[i] = m->p;
   }
   *m = first;
   m->machine.body = body;
 }
 
-void api_bodies(Ingot *m) {
+void api_compile_variants(Ingot *m) {
   make_bodies(m);
-  api_bake(m);
-  api_entries(m);
+  api_bake_prompt(m);
+  api_compile_entries(m);
 }
 
-void api_need_one(const Ingot *m) {
-  if (m->wish.aim != AIM_time)
+void api_need_single_entry(const Ingot *m) {
+  if (m->codegen.aim != AIM_time)
     fail(m->c, ERR_usage, LOC_NONE,
          "for memory or size several programs are tried; expected one, which is shown");
-  api_need_body(m);
+  api_need_single_variant(m);
 }
 
-void api_need_body(const Ingot *m) {
+void api_need_single_variant(const Ingot *m) {
   if (m->machine.bodies.n)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
-         m->wish.march);
+         m->codegen.march);
 }
 
 static void passes(Ingot *m, const IngotPipe *pipe) {
-  api_need_one(m);
-  api_passes(m, pipe);
+  api_need_single_entry(m);
+  api_run_passes(m, pipe);
   m->facts.rounds =
       m->facts.rounds || (m->g && quantises(m->g)); /* a pass may round what the model does not */
 }
@@ -583,7 +586,7 @@ IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
 /* Has it weights in blocks whose products round the other factor? Those of exact blocks do not. */
 static bool rounds_products(const Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++)
-    if (g->node.at[i].op == OP_unblock && !node_int(&g->node.at[i], AT_exact, 0)) return true;
+    if (g->node.at[i].op == OP_dequantize && !node_int(&g->node.at[i], AT_exact, 0)) return true;
   return false;
 }
 
@@ -592,8 +595,8 @@ static void round_blocks(Ingot *m) {
   m->runs = true;
   api_import(m, false);
   if (!m->g || m->passed || !rounds_products(m->g)) return;
-  api_make(m, &(IngotPipe){.start = "unblock", .stop = "unblock"},
-           &(Make){.target = target_scalar()});
+  api_compile(m, &(IngotPipe){.start = "dequantize", .stop = "dequantize"},
+              &(CompileRequest){.target = target_scalar()});
   m->facts.rounds = m->facts.rounds || quantises(m->g);
 }
 
@@ -604,7 +607,7 @@ IngotStatus ingot_round_blocks(Ingot *m) {
 static void print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside,
                   bool brief) {
   Ctx *c = m->c;
-  Text t = text_new(&c->keep), more = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep), more = sb_new(&c->keep);
   t.brief = brief;
   api_need(c, text && n && (!side || nside) ? text : NULL, "the place of the text");
   api_import(m, false);
@@ -612,18 +615,18 @@ static void print(Ingot *m, const char **text, size_t *n, const char **side, siz
     prog_print(m->p, &t, side ? &more : NULL);
   else
     graph_print(m->g, &t, side ? &more : NULL);
-  api_give(&t, text, n);
-  if (side) api_give(&more, side, nside);
+  api_return_text(&t, text, n);
+  if (side) api_return_text(&more, side, nside);
 }
 
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
-  api_give(NULL, text, n);
-  if (side) api_give(NULL, side, nside);
+  api_return_text(NULL, text, n);
+  if (side) api_return_text(NULL, side, nside);
   API_CALL(m, print(m, text, n, side, nside, false));
 }
 
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n) {
-  api_give(NULL, text, n);
+  api_return_text(NULL, text, n);
   API_CALL(m, print(m, text, n, NULL, NULL, true));
 }
 
@@ -634,12 +637,13 @@ u32 api_param_count(const Ingot *m) {
 }
 
 Str api_param_name(const Ingot *m, u32 i) {
-  return m->g ? graph_val(m->g, m->g->blk.at[1].param.at[api_seen(m, i, false)])->name
+  return m->g ? graph_val(m->g, m->g->blk.at[1].param.at[api_graph_index(m, i, false)])->name
               : prog_buf(m->p, m->p->in.at[i])->name;
 }
 
 Str api_result_name(const Ingot *m, u32 i) {
-  return m->g ? m->g->out_name.at[api_seen(m, i, true)] : prog_buf(m->p, m->p->out.at[i])->name;
+  return m->g ? m->g->out_name.at[api_graph_index(m, i, true)]
+              : prog_buf(m->p, m->p->out.at[i])->name;
 }
 
 uint32_t ingot_input_count(const Ingot *m) {

@@ -3,7 +3,7 @@
  * Programs are started with an argument vector, never through a shell, so no name or path can mean
  * more than itself. What they print goes to a file of the folder and is quoted when they fail.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-void folder_make(Ctx *c, Folder *f) {
+void tempdir_make(Ctx *c, TempDir *f) {
   const char *tmp = temp_folder();
   char mark[TEMP_MARK];
   temp_mark(mark);
@@ -35,25 +35,25 @@ void folder_make(Ctx *c, Folder *f) {
 }
 
 /* Files only: ingot makes no folders inside. */
-void folder_remove(Folder *f) {
+void tempdir_remove(TempDir *f) {
   if (!*f->path) return;
   guard_enter(f->c);
-  folder_empty(f->path);
+  dir_remove(f->path);
   guard_drop(f->c, f->path, 0);
   guard_leave(f->c);
   *f->path = 0;
 }
 
-void folder_protect(Ctx *c, Folder *f, void (*fn)(Ctx *c, void *arg), void *arg) {
+void tempdir_protect(Ctx *c, TempDir *f, void (*fn)(Ctx *c, void *arg), void *arg) {
   Err e = ctx_protect(c, fn, arg);
-  folder_remove(f);
+  tempdir_remove(f);
   if (e) longjmp(*c->door, (int)e);
 }
 
-const char *folder_file(Ctx *c, const Folder *f, const char *name) {
-  Text t = text_new(&c->keep);
-  text_fmt(&t, "%s/%s", f->path, name);
-  return text_cstr(&t);
+const char *tempdir_file(Ctx *c, const TempDir *f, const char *name) {
+  StrBuf t = sb_new(&c->keep);
+  sb_fmt(&t, "%s/%s", f->path, name);
+  return sb_cstr(&t);
 }
 
 /* Looks where posix_spawnp looks. Returns 0, or why it cannot be started. */
@@ -77,11 +77,11 @@ static int find_program(Ctx *c, const char *program, const char **found) {
   return why;
 }
 
-bool spawn_has(Ctx *c, const char *program) {
+bool spawn_exists(Ctx *c, const char *program) {
   return !find_program(c, program, NULL);
 }
 
-const char *spawn_real(Ctx *c, const char *program) {
+const char *spawn_resolve(Ctx *c, const char *program) {
   const char *found = program;
   char *real = find_program(c, program, &found) ? NULL : realpath(found, NULL);
   if (!real) return program;
@@ -91,7 +91,7 @@ const char *spawn_real(Ctx *c, const char *program) {
 }
 
 /* Refuses a program that is missing; of a C compiler with the ways to go on. */
-static _Noreturn void no_program(Ctx *c, const char *what, const char *program, const char *why) {
+static _Noreturn void fail_start(Ctx *c, const char *what, const char *program, const char *why) {
   fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s%s", what, program, why,
        strcmp(what, "C compiler") ? ""
                                   : "; install gcc or clang (Debian's package gcc), name one with "
@@ -101,7 +101,7 @@ static _Noreturn void no_program(Ctx *c, const char *what, const char *program, 
 
 void spawn_check(Ctx *c, const char *what, const char *program) {
   int why = find_program(c, program, NULL);
-  if (why) no_program(c, what, program, strerror(why));
+  if (why) fail_start(c, what, program, strerror(why));
 }
 
 /* Of the environment all but what sends profiles of an instrumented program elsewhere: ingot reads
@@ -160,42 +160,42 @@ static int wait_for(Ctx *c, pid_t pid) {
 
 /* The exit code, or, of one that a signal ended, SPAWN_KILLED and that; e: an error of the start.
  */
-static int told(Ctx *c, const char *what, const char *program, int e, int status) {
-  if (e) no_program(c, what, program, strerror(e));
+static int exit_code(Ctx *c, const char *what, const char *program, int e, int status) {
+  if (e) fail_start(c, what, program, strerror(e));
   /* 127 is how a failed exec is told where spawn itself cannot */
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-    no_program(c, what, program, "exit status 127");
+    fail_start(c, what, program, "exit status 127");
   return WIFEXITED(status) ? WEXITSTATUS(status) : SPAWN_KILLED + WTERMSIG(status);
 }
 
-static void say_command(Ctx *c, const Folder *f, const char *const *argv) {
+static void report_command(Ctx *c, const TempDir *f, const char *const *argv) {
   if (!f->said) return;
-  Text t = text_new(&c->keep);
-  for (u32 i = 0; argv[i]; i++) text_fmt(&t, "%s%s", i ? " " : "", argv[i]);
-  f->said(f->user, text_cstr(&t));
+  StrBuf t = sb_new(&c->keep);
+  for (u32 i = 0; argv[i]; i++) sb_fmt(&t, "%s%s", i ? " " : "", argv[i]);
+  f->said(f->user, sb_cstr(&t));
 }
 
-int spawn_status(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
-  const char *log = folder_file(c, f, "log");
+int spawn_status(Ctx *c, const TempDir *f, const char *what, const char *const *argv) {
+  const char *log = tempdir_file(c, f, "log");
   pid_t pid = 0;
-  say_command(c, f, argv);
+  report_command(c, f, argv);
   guard_say(c, what);
   int e = start(c, log, argv, &pid), status = e ? 0 : wait_for(c, pid);
   guard_say(c, NULL);
-  return told(c, what, argv[0], e, status);
+  return exit_code(c, what, argv[0], e, status);
 }
 
-const char *spawn_text(Ctx *c, const Folder *f, const char *what, const char *const *argv,
+const char *spawn_text(Ctx *c, const TempDir *f, const char *what, const char *const *argv,
                        int *status) {
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   *status = spawn_status(c, f, what, argv);
-  File log = file_read_own(c, folder_file(c, f, "log"));
-  text_put(&t, log.at, log.n);
-  return text_cstr(&t);
+  File log = file_read_own(c, tempdir_file(c, f, "log"));
+  sb_put(&t, log.at, log.n);
+  return sb_cstr(&t);
 }
 
-static _Noreturn void blame(Ctx *c, const char *log, const char *what, const char *program,
-                            int status) {
+static _Noreturn void fail_with_log(Ctx *c, const char *log, const char *what, const char *program,
+                                    int status) {
   File text = file_read_own(c, log);
   if (status > SPAWN_KILLED)
     fail(c, ERR_system, LOC_NONE, "%s '%s' was ended by signal %d (%s)%s%.*s", what, program,
@@ -205,28 +205,28 @@ static _Noreturn void blame(Ctx *c, const char *log, const char *what, const cha
        (int)(text.n < 2000 ? text.n : 2000), (const char *)text.at);
 }
 
-void spawn_blame(Ctx *c, const Folder *f, const char *what, const char *program, int status) {
-  blame(c, folder_file(c, f, "log"), what, program, status);
+void spawn_fail(Ctx *c, const TempDir *f, const char *what, const char *program, int status) {
+  fail_with_log(c, tempdir_file(c, f, "log"), what, program, status);
 }
 
 static u32 processors(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
-  return n < 1 ? 1 : n > SPAWN_MOST ? SPAWN_MOST : (u32)n;
+  return n < 1 ? 1 : n > SPAWN_MAX ? SPAWN_MAX : (u32)n;
 }
 
 /* They take about as long as each other, so that the one started first is waited for. After one
  * that failed no more are started, and those that run are waited for. */
-void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32 n) {
-  const char *log[SPAWN_MOST];
-  int status[SPAWN_MOST] = {0}, e = 0;
-  pid_t pid[SPAWN_MOST];
+void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *job, u32 n) {
+  const char *log[SPAWN_MAX];
+  int status[SPAWN_MAX] = {0}, e = 0;
+  pid_t pid[SPAWN_MAX];
   u32 started = 0, ended = 0, side = processors();
   bool failed = false;
   guard_say(c, n > 1 ? str_text(c, str_fmt(c, "%s: part 1 of %u", what, n)) : what);
   while (ended < started || (started < n && !failed)) {
     if (started < n && !failed && started - ended < side) {
-      say_command(c, f, job[started].at);
-      log[started] = folder_file(c, f, str_text(c, str_fmt(c, "log%u", started)));
+      report_command(c, f, job[started].at);
+      log[started] = tempdir_file(c, f, str_text(c, str_fmt(c, "log%u", started)));
       e = start(c, log[started], job[started].at, &pid[started]);
       failed = e != 0;
       started += !e;
@@ -238,20 +238,20 @@ void spawn_each(Ctx *c, const Folder *f, const char *what, const Words *job, u32
     }
   }
   guard_say(c, NULL);
-  if (e) told(c, what, job[0].at[0], e, 0);
+  if (e) exit_code(c, what, job[0].at[0], e, 0);
   for (u32 i = 0; i < ended; i++) {
-    int code = told(c, what, job[i].at[0], 0, status[i]);
-    if (code) blame(c, log[i], what, job[i].at[0], code);
+    int code = exit_code(c, what, job[i].at[0], 0, status[i]);
+    if (code) fail_with_log(c, log[i], what, job[i].at[0], code);
   }
 }
 
-void spawn_run(Ctx *c, const Folder *f, const char *what, const char *const *argv) {
+void spawn_run(Ctx *c, const TempDir *f, const char *what, const char *const *argv) {
   int status = spawn_status(c, f, what, argv);
-  if (status) spawn_blame(c, f, what, argv[0], status);
+  if (status) spawn_fail(c, f, what, argv[0], status);
 }
 
 /* Words of a command such as "ccache gcc", separated by blanks. */
-void words_add(Ctx *c, Words *w, const char *text) {
+void argv_add(Ctx *c, ArgVec *w, const char *text) {
   while (*text) {
     size_t n = strcspn(text, " ");
     if (n) *vec_push(&c->keep, w) = str_text(c, str_intern(c, text, n));
@@ -259,20 +259,20 @@ void words_add(Ctx *c, Words *w, const char *text) {
   }
 }
 
-void words_compiler(Ctx *c, Words *w, const char *cc) {
+void argv_compiler(Ctx *c, ArgVec *w, const char *cc) {
   if (!cc || !*cc) cc = getenv("CC");
-  words_add(c, w, cc && *cc ? cc : "cc");
+  argv_add(c, w, cc && *cc ? cc : "cc");
   if (!w->n) fail(c, ERR_usage, LOC_NONE, "the name of the C compiler is empty");
 }
 
 bool api_has_compiler(Ctx *c, const char *cc) {
-  Words w = {0};
-  words_compiler(c, &w, cc);
-  return spawn_has(c, w.at[0]);
+  ArgVec w = {0};
+  argv_compiler(c, &w, cc);
+  return spawn_exists(c, w.at[0]);
 }
 
 void api_need_compiler(Ctx *c, const char *cc) {
-  Words w = {0};
-  words_compiler(c, &w, cc);
+  ArgVec w = {0};
+  argv_compiler(c, &w, cc);
   spawn_check(c, "C compiler", w.at[0]);
 }

@@ -11,7 +11,7 @@
  * All but the first only where the name has a word for state in it (`words`): many models map an
  * image_in to an image_out. A name that fits several others is left alone.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <string.h>
 
@@ -142,7 +142,7 @@ static bool may_pair(Ingot *m, u32 in, u32 out) {
          !graph_pin(g, v) && state_fits(g, v, g->blk.at[1].ret.at[out], &how, &why);
 }
 
-u32 api_find_state(Ingot *m, Kept *pair, u32 max) {
+u32 api_find_state(Ingot *m, StatePair *pair, u32 max) {
   u32 ni = m->g->blk.at[1].param.n, no = m->g->out_name.n, n = 0;
   for (u32 i = 0; i < ni; i++) {
     u32 found = 0, which = 0, back = 0;
@@ -152,39 +152,39 @@ u32 api_find_state(Ingot *m, Kept *pair, u32 max) {
         found++;
       }
     for (u32 k = 0; found == 1 && k < ni; k++) back += may_pair(m, k, which);
-    if (found == 1 && back == 1 && n < max) pair[n++] = (Kept){.in = i, .out = which};
+    if (found == 1 && back == 1 && n < max) pair[n++] = (StatePair){.in = i, .out = which};
   }
   return n;
 }
 
-static Kept named_pair(Ingot *m, const char *spec) {
+static StatePair named_pair(Ingot *m, const char *spec) {
   Graph *g = m->g;
   for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
     Str in = str_intern(m->c, spec, (size_t)(eq - spec)), out = str_of(m->c, eq + 1);
     for (u32 i = 0; i < g->blk.at[1].param.n; i++)
       for (u32 k = 0; k < g->out_name.n; k++)
-        if (in_name(g, i) == in && g->out_name.at[k] == out) return (Kept){.in = i, .out = k};
+        if (in_name(g, i) == in && g->out_name.at[k] == out) return (StatePair){.in = i, .out = k};
   }
-  Text in = text_new(&m->c->scratch), out = text_new(&m->c->scratch);
+  StrBuf in = sb_new(&m->c->scratch), out = sb_new(&m->c->scratch);
   for (u32 i = 0; i < g->blk.at[1].param.n; i++)
-    text_fmt(&in, "%s%s", i ? ", " : "", show(m->c, in_name(g, i)));
+    sb_fmt(&in, "%s%s", i ? ", " : "", show(m->c, in_name(g, i)));
   for (u32 k = 0; k < g->out_name.n; k++)
-    text_fmt(&out, "%s%s", k ? ", " : "", show(m->c, g->out_name.at[k]));
+    sb_fmt(&out, "%s%s", k ? ", " : "", show(m->c, g->out_name.at[k]));
   fail(m->c, ERR_usage, LOC_NONE,
-       "'%s': expected INPUT=OUTPUT, or auto; inputs are %s; outputs are %s", spec, text_cstr(&in),
-       text_cstr(&out));
+       "'%s': expected INPUT=OUTPUT, or auto; inputs are %s; outputs are %s", spec, sb_cstr(&in),
+       sb_cstr(&out));
 }
 
 void api_bind_state(Ingot *m) {
   Ctx *c = m->c;
-  if (!m->told.state.n) return;
+  if (!m->options.state.n) return;
   if (!m->g) fail(c, ERR_usage, LOC_NONE, "a program says for itself what it keeps");
   u32 most = m->g->blk.at[1].param.n;
-  Kept *found = NEWS(&c->scratch, Kept, most + 1);
-  for (u32 i = 0; i < m->told.state.n; i++) {
+  StatePair *found = NEWS(&c->scratch, StatePair, most + 1);
+  for (u32 i = 0; i < m->options.state.n; i++) {
     u32 n = 1;
-    if (strcmp(m->told.state.at[i], "auto") != 0)
-      found[0] = named_pair(m, m->told.state.at[i]);
+    if (strcmp(m->options.state.at[i], "auto") != 0)
+      found[0] = named_pair(m, m->options.state.at[i]);
     else
       n = api_find_state(m, found, most);
     if (!n)
@@ -202,11 +202,11 @@ void api_bind_state(Ingot *m) {
   graph_check_state(m->g, ERR_usage);
 }
 
-bool api_may_keep(Ingot *m, Str input) {
+bool api_is_state_input(Ingot *m, Str input) {
   const char *in = str_text(m->c, input);
   const Model *g = m->opened.model;
-  for (u32 i = 0; i < m->told.state.n; i++) {
-    const char *spec = m->told.state.at[i];
+  for (u32 i = 0; i < m->options.state.n; i++) {
+    const char *spec = m->options.state.at[i];
     size_t n = strlen(in);
     if (!strncmp(spec, in, n) && spec[n] == '=') return true;
     for (u32 k = 0; k < g->noutput && !strcmp(spec, "auto"); k++)
@@ -220,7 +220,7 @@ static void set_state(Ingot *m, const char *spec) {
   api_need(c, spec, "the names of the state");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
-  *vec_push(&c->keep, &m->told.state) = str_text(c, str_of(c, spec));
+  *vec_push(&c->keep, &m->options.state) = str_text(c, str_of(c, spec));
 }
 
 IngotStatus ingot_set_state(Ingot *m, const char *spec) {
@@ -237,7 +237,7 @@ static u32 count_kept(const Graph *g, u32 at, bool out) {
 }
 
 /* The least place that has as many in front of it as it must. */
-u32 api_seen(const Ingot *m, u32 i, bool out) {
+u32 api_graph_index(const Ingot *m, u32 i, bool out) {
   u32 at = i;
   for (u32 next; (next = i + count_kept(m->g, at, out)) != at;) at = next;
   return at;
@@ -261,7 +261,7 @@ static i64 *sizes_seen(Ingot *m) {
   Graph *g = m->g;
   i64 *env = NEWS(&m->c->scratch, i64, dim_nsyms(g->dims) + 1);
   for (u32 i = 0; i < api_param_count(m); i++) {
-    const Type *t = graph_type(g, g->blk.at[1].param.at[api_seen(m, i, false)]);
+    const Type *t = graph_type(g, g->blk.at[1].param.at[api_graph_index(m, i, false)]);
     Sym sym;
     for (u32 k = 0; k < t->rank; k++)
       if (dim_is_sym(g->dims, t->dim[k], SY_input, &sym)) env[sym] = m->run.in[i]->dim[k];
@@ -278,7 +278,7 @@ static void check_room(Ingot *m) {
     i64 lo, hi;
     if (how.axis == MAX_RANK) continue;
     dim_bounds(g->dims, t->dim[how.axis], &lo, &hi);
-    i64 now = m->kept.ref_state[k]->dim[how.axis], *env = sizes_seen(m);
+    i64 now = m->states.ref_state[k]->dim[how.axis], *env = sizes_seen(m);
     env[how.sym] = now;
     if (now > hi || (how.most && dim_eval(g->dims, how.next, env) > how.most))
       fail(m->c, ERR_input, LOC_NONE, "the state is full: %s cannot grow",
@@ -289,30 +289,30 @@ static void check_room(Ingot *m) {
 void api_run_ref(Ingot *m, const RefOptions *o) {
   Ctx *c = m->c;
   Graph *g = m->g;
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   Tensor **in = NEWS(&c->keep, Tensor *, b->param.n + 1),
          **out = NEWS(&c->keep, Tensor *, b->ret.n + 1);
-  if (!m->kept.ref_state) {
+  if (!m->states.ref_state) {
     const i64 *env = sizes_seen(m);
-    m->kept.ref_state = NEWS(&c->keep, Tensor *, g->state.n + 1);
+    m->states.ref_state = NEWS(&c->keep, Tensor *, g->state.n + 1);
     for (u32 k = 0; k < g->state.n; k++) {
       Tensor *start = g->state.at[k].start;
-      m->kept.ref_state[k] = start ? start : first_value(m, b->param.at[g->state.at[k].in], env);
+      m->states.ref_state[k] = start ? start : first_value(m, b->param.at[g->state.at[k].in], env);
     }
   }
   check_room(m);
-  for (u32 i = 0; i < api_param_count(m); i++) in[api_seen(m, i, false)] = m->run.in[i];
-  for (u32 k = 0; k < g->state.n; k++) in[g->state.at[k].in] = m->kept.ref_state[k];
+  for (u32 i = 0; i < api_param_count(m); i++) in[api_graph_index(m, i, false)] = m->run.in[i];
+  for (u32 k = 0; k < g->state.n; k++) in[g->state.at[k].in] = m->states.ref_state[k];
   ref_run(g, o, in, out, &c->keep);
-  for (u32 k = 0; k < g->state.n; k++) m->kept.ref_state[k] = out[g->state.at[k].out];
-  for (u32 i = 0; i < m->run.nout; i++) m->run.out[i] = out[api_seen(m, i, true)];
+  for (u32 k = 0; k < g->state.n; k++) m->states.ref_state[k] = out[g->state.at[k].out];
+  for (u32 i = 0; i < m->run.nout; i++) m->run.out[i] = out[api_graph_index(m, i, true)];
 }
 
 static void reset(Ingot *m) {
-  m->kept.ref_state = NULL;
-  m->kept.interp_state = m->kept.vm_state = NULL;
-  m->kept.fed = 0;
-  m->kept.jit_arena = NULL;
+  m->states.ref_state = NULL;
+  m->states.interp_state = m->states.vm_state = NULL;
+  m->states.fed = 0;
+  m->states.jit_arena = NULL;
   api_drop_arena(m);
 }
 

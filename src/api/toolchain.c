@@ -4,7 +4,7 @@
  * it takes some flags: it is asked, by a few lines that it preprocesses or compiles, never guessed
  * from its name. A tool that is missing is named with the Debian package that has it.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +34,10 @@ static const Tool *tool_named(const char *name) {
 
 const char *tool_find(Ctx *c, const char *name) {
   const Tool *t = tool_named(name);
-  if (spawn_has(c, name)) return name;
+  if (spawn_exists(c, name)) return name;
   for (int v = NEWEST; t && t->suffixed && v >= OLDEST; v--) {
     const char *one = str_text(c, str_fmt(c, "%s-%d", name, v));
-    if (spawn_has(c, one)) return one;
+    if (spawn_exists(c, one)) return one;
   }
   return NULL;
 }
@@ -48,20 +48,21 @@ void tool_missing(Ctx *c, const char *name, const char *why) {
        why, name, t ? t->package : name);
 }
 
-static Words with(Ctx *c, const Words *w, const char *more) {
-  Words all = {0};
+static ArgVec argv_append(Ctx *c, const ArgVec *w, const char *more) {
+  ArgVec all = {0};
   for (u32 i = 0; i < w->n; i++) *vec_push(&c->keep, &all) = w->at[i];
-  words_add(c, &all, more);
+  argv_add(c, &all, more);
   return all;
 }
 
-static void end(Ctx *c, Words *w) {
+static void argv_end(Ctx *c, ArgVec *w) {
   *vec_push(&c->keep, w) = NULL;
 }
 
-static const char *ask(Ctx *c, const Folder *f, const Words *w, const char *more, int *status) {
-  Words all = with(c, w, more);
-  end(c, &all);
+static const char *run_compiler(Ctx *c, const TempDir *f, const ArgVec *w, const char *more,
+                                int *status) {
+  ArgVec all = argv_append(c, w, more);
+  argv_end(c, &all);
   return spawn_text(c, f, "C compiler", all.at, status);
 }
 
@@ -72,11 +73,11 @@ static const char *line_of(Ctx *c, const char *at) {
   return str_text(c, str_intern(c, at, n));
 }
 
-const char *compiler_version(Ctx *c, const Folder *f, const Words *w) {
+const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w) {
   int status;
-  const char *said = ask(c, f, w, "--version", &status);
-  if (status) said = ask(c, f, w, "-v", &status); /* tcc */
-  if (status) spawn_blame(c, f, "C compiler", w->at[0], status);
+  const char *said = run_compiler(c, f, w, "--version", &status);
+  if (status) said = run_compiler(c, f, w, "-v", &status); /* tcc */
+  if (status) spawn_fail(c, f, "C compiler", w->at[0], status);
   return line_of(c, said);
 }
 
@@ -91,54 +92,54 @@ static const char *version_line(const char *said) {
   return said;
 }
 
-const char *tool_version(Ctx *c, const Folder *f, const Tool *t, const char *program) {
-  Words w = {0};
+const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *program) {
+  ArgVec w = {0};
   int status;
   *vec_push(&c->keep, &w) = program;
-  words_add(c, &w, t->flag);
-  end(c, &w);
+  argv_add(c, &w, t->flag);
+  argv_end(c, &w);
   const char *said = spawn_text(c, f, t->name, w.at, &status);
   return status ? NULL : line_of(c, version_line(said));
 }
 
-CompilerKind compiler_kind(Ctx *c, const Folder *f, const Words *w) {
+CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w) {
   static const char text[] = "#if defined(__clang__)\ningot clang\n#elif defined(__TINYC__)\ningot "
                              "tcc\n#elif defined(__GNUC__)\ningot gcc\n#endif\n";
   static const char *const names[] = {"ingot gcc", "ingot clang", "ingot tcc"};
-  const char *path = folder_file(c, f, "kind.c");
-  Words all = with(c, w, "-E -P");
+  const char *path = tempdir_file(c, f, "kind.c");
+  ArgVec all = argv_append(c, w, "-E -P");
   int status;
   file_write(c, path, text, sizeof text - 1);
   *vec_push(&c->keep, &all) = path;
-  end(c, &all);
+  argv_end(c, &all);
   const char *said = spawn_text(c, f, "C compiler", all.at, &status);
   for (u32 i = 0; !status && i < sizeof names / sizeof *names; i++)
     if (strstr(said, names[i])) return (CompilerKind)i;
-  if (status) spawn_blame(c, f, "C compiler", w->at[0], status);
+  if (status) spawn_fail(c, f, "C compiler", w->at[0], status);
   return CK_other;
 }
 
-bool compiler_takes(Ctx *c, const Folder *f, const Words *w, const char *flags) {
+bool compiler_accepts(Ctx *c, const TempDir *f, const ArgVec *w, const char *flags) {
   static const char text[] = "int main(int n, char **v) { return n > 9 ? v[0][0] : 0; }\n";
-  const char *path = folder_file(c, f, "takes.c");
-  Words all = with(c, w, flags);
+  const char *path = tempdir_file(c, f, "takes.c");
+  ArgVec all = argv_append(c, w, flags);
   file_write(c, path, text, sizeof text - 1);
-  words_add(c, &all, "-o");
-  *vec_push(&c->keep, &all) = folder_file(c, f, "takes");
+  argv_add(c, &all, "-o");
+  *vec_push(&c->keep, &all) = tempdir_file(c, f, "takes");
   *vec_push(&c->keep, &all) = path;
-  end(c, &all);
+  argv_end(c, &all);
   return !spawn_status(c, f, "C compiler", all.at);
 }
 
 /* gcc lists it among its options, clang in the command that it would start. */
-const char *compiler_cpu(Ctx *c, const Folder *f, const Words *w, CompilerKind kind,
+const char *compiler_cpu(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind kind,
                          const char *march) {
   static const char mark[] = "\"-target-cpu\" \"";
   int status;
   if (kind != CK_gcc && kind != CK_clang) return NULL;
-  Words all = with(c, w, march);
-  const char *said =
-      ask(c, f, &all, kind == CK_gcc ? "-Q --help=target" : "-### -c -x c /dev/null", &status);
+  ArgVec all = argv_append(c, w, march);
+  const char *said = run_compiler(
+      c, f, &all, kind == CK_gcc ? "-Q --help=target" : "-### -c -x c /dev/null", &status);
   const char *at = status ? NULL : strstr(said, kind == CK_gcc ? "-march=" : mark);
   if (!at) return NULL;
   at += strlen(kind == CK_gcc ? "-march=" : mark);
@@ -146,17 +147,17 @@ const char *compiler_cpu(Ctx *c, const Folder *f, const Words *w, CompilerKind k
   return str_text(c, str_intern(c, at, strcspn(at, " \t\n\"")));
 }
 
-const char *compiler_lto(Ctx *c, const Folder *f, const Words *w, CompilerKind kind) {
+const char *compiler_lto(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind kind) {
   static const char *const ways[][2] = {
       [CK_gcc] = {"-flto=auto -flto-partition=one"}, [CK_clang] = {"-flto", "-flto -fuse-ld=lld"}};
   for (u32 i = 0; i < 2; i++)
-    if (ways[kind][i] && compiler_takes(c, f, w, ways[kind][i])) return ways[kind][i];
+    if (ways[kind][i] && compiler_accepts(c, f, w, ways[kind][i])) return ways[kind][i];
   return NULL;
 }
 
-const char *compiler_profdata(Ctx *c, const Folder *f, const Words *w) {
+const char *compiler_profdata(Ctx *c, const TempDir *f, const ArgVec *w) {
   int status;
-  const char *said = line_of(c, ask(c, f, w, "-print-prog-name=llvm-profdata", &status));
-  if (!status && strchr(said, '/') && spawn_has(c, said)) return said;
+  const char *said = line_of(c, run_compiler(c, f, w, "-print-prog-name=llvm-profdata", &status));
+  if (!status && strchr(said, '/') && spawn_exists(c, said)) return said;
   return tool_find(c, "llvm-profdata");
 }

@@ -3,7 +3,7 @@
  * In: .npy, .npz, .pb files, arrays of the caller, "rand" and "zeros". Out: one tensor per
  * parameter, of the parameter's type; outputs as .npz or as a directory of .pb files.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,14 +18,14 @@ static Loc file_loc(Ctx *c, const char *path) {
 }
 
 /* What is frozen may be given too, but not otherwise (freeze.c). */
-static Given *add_given(Ingot *m, Str name, i32 pos, GivenKind kind, Tensor *t) {
-  for (u32 i = 0; pos < 0 && i < m->told.given.n; i++)
-    if (m->told.given.at[i].pos < 0 && m->told.given.at[i].name == name &&
-        !m->told.given.at[i].frozen)
+static InputBinding *add_binding(Ingot *m, Str name, i32 pos, BindingKind kind, Tensor *t) {
+  for (u32 i = 0; pos < 0 && i < m->options.given.n; i++)
+    if (m->options.given.at[i].pos < 0 && m->options.given.at[i].name == name &&
+        !m->options.given.at[i].frozen)
       fail(m->c, ERR_usage, LOC_NONE, "input '%s' is given twice", show(m->c, name));
-  m->told.complete = false;
-  Given *v = vec_push(&m->c->keep, &m->told.given);
-  *v = (Given){.name = name, .pos = pos, .kind = kind, .data = t};
+  m->options.complete = false;
+  InputBinding *v = vec_push(&m->c->keep, &m->options.given);
+  *v = (InputBinding){.name = name, .pos = pos, .kind = kind, .data = t};
   return v;
 }
 
@@ -43,7 +43,7 @@ static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
   api_need_array(c, x);
   DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
   u64 n;
-  if (dt == DT_str) return api_strings(c, x);
+  if (dt == DT_str) return api_import_strings(c, x);
   if (!dt) fail(c, ERR_usage, LOC_NONE, "input '%s': no element type '%s'", x->name, x->dtype);
   if (x->rank > MAX_RANK || !shape_count(x->dim, x->rank, &n) || n * dtype_bytes(dt) != x->bytes)
     fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape", x->name,
@@ -56,20 +56,20 @@ static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
 static void set_input(Ingot *m, const IngotTensor *x) {
   Tensor *t = copy_array(m->c, x);
   Str name = str_of(m->c, x->name);
-  for (u32 i = 0; i < m->told.given.n; i++)
-    if (m->told.given.at[i].pos < 0 && m->told.given.at[i].name == name) {
-      m->told.given.at[i].data = t; /* another run with new contents */
+  for (u32 i = 0; i < m->options.given.n; i++)
+    if (m->options.given.at[i].pos < 0 && m->options.given.at[i].name == name) {
+      m->options.given.at[i].data = t; /* another run with new contents */
       return;
     }
-  add_given(m, name, -1, GV_data, t);
+  add_binding(m, name, -1, IB_data, t);
 }
 
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t) {
   API_CALL(m, set_input(m, t));
 }
 
-static void tell_number(Ingot *m, Str name, u32 n) {
-  *vec_push(&m->c->keep, &m->told.dim) = (BindDim){.symbol = name, .value = n};
+static void bind_symbol(Ingot *m, Str name, u32 n) {
+  *vec_push(&m->c->keep, &m->options.dim) = (BindDim){.symbol = name, .value = n};
 }
 
 static Tensor *map_values(Ctx *c, const Datum *d) {
@@ -89,15 +89,15 @@ static Tensor *map_values(Ctx *c, const Datum *d) {
 static void add_datum(Ingot *m, Str name, const Datum *d) {
   const char *base = str_text(m->c, name);
   if (d->keys) {
-    add_given(m, str_fmt(m->c, "%s.keys", base), -1, GV_data, d->keys);
-    add_given(m, str_fmt(m->c, "%s.values", base), -1, GV_data, map_values(m->c, d));
+    add_binding(m, str_fmt(m->c, "%s.keys", base), -1, IB_data, d->keys);
+    add_binding(m, str_fmt(m->c, "%s.values", base), -1, IB_data, map_values(m->c, d));
   } else if (d->kind == TY_tensor) {
-    add_given(m, name, -1, GV_data, d->t);
+    add_binding(m, name, -1, IB_data, d->t);
   } else if (d->kind == TY_opt) {
-    tell_number(m, str_fmt(m->c, "%s.has", base), d->n);
+    bind_symbol(m, str_fmt(m->c, "%s.has", base), d->n);
     if (d->n) add_datum(m, name, &d->elem[0]);
   } else {
-    tell_number(m, name, d->n);
+    bind_symbol(m, name, d->n);
     for (u32 i = 0; i < d->n; i++) add_datum(m, str_fmt(m->c, "%s.%u", base, i), &d->elem[i]);
   }
 }
@@ -119,7 +119,7 @@ static void add_file(Ingot *m, Str name, const char *path) {
   if (ends_with(path, ".pb"))
     add_datum(m, name, data_read_pb(c, f.at, f.n, declared_type(m, name), NULL, loc, &c->keep));
   else
-    add_given(m, name, -1, GV_data, data_read_npy(c, f.at, f.n, loc, &c->keep));
+    add_binding(m, name, -1, IB_data, data_read_npy(c, f.at, f.n, loc, &c->keep));
 }
 
 /* The element type that the model declares for an input, or for a part of one such as x.0. */
@@ -145,7 +145,7 @@ static Str own_name(const Ingot *m, Str name) {
   Str found = name;
   for (u32 i = 0; model && i < model->ninput; i++) {
     if (model->input[i]->name == name) return name;
-    if (name && model->input[i]->also == name) found = model->input[i]->name;
+    if (name && model->input[i]->alias == name) found = model->input[i]->name;
   }
   return found;
 }
@@ -180,7 +180,7 @@ static void refuse_file(Ctx *c, const char *name, const char *text) {
 }
 
 /* A value in words: now, if the type of the input is known. */
-static void add_words(Ingot *m, Str name, const char *text) {
+static void add_literal(Ingot *m, Str name, const char *text) {
   Ctx *c = m->c;
   DType dt = declared_dtype(m, name);
   if (m->opened.model && !api_takes_input(m, name)) api_no_input(m, name);
@@ -189,8 +189,8 @@ static void add_words(Ingot *m, Str name, const char *text) {
   if (!*text && dt != DT_str)
     fail(c, ERR_usage, LOC_NONE, "input '%s': a value is missing behind '='", show(c, name));
   if (dt != DT_str) refuse_file(c, show(c, name), text);
-  Tensor *t = dt ? api_value(c, show(c, name), dt, text) : NULL;
-  Given *v = add_given(m, name, -1, !t ? GV_text : t->rank ? GV_data : GV_fill, t);
+  Tensor *t = dt ? api_parse_value(c, show(c, name), dt, text) : NULL;
+  InputBinding *v = add_binding(m, name, -1, !t ? IB_text : t->rank ? IB_data : IB_fill, t);
   v->text = str_text(c, str_of(c, text));
 }
 
@@ -205,17 +205,17 @@ static void set_spec(Ingot *m, const char *text, bool frozen) {
          "ones, rand or @FILE",
          text);
   Str name = own_name(m, str_intern(c, text, (size_t)(eq - text)));
-  u32 from = m->told.given.n;
+  u32 from = m->options.given.n;
   if (eq[1] == '@')
     add_file(m, name, eq + 2);
   else if (strcmp(eq + 1, "rand"))
-    add_words(m, name, eq + 1);
+    add_literal(m, name, eq + 1);
   else if (frozen)
     fail(c, ERR_usage, LOC_NONE, "'%s': a constant needs a value, not random numbers", text);
   else
-    add_given(m, name, -1, GV_rand, NULL);
-  for (u32 i = from; i < m->told.given.n; i++) {
-    Given *v = &m->told.given.at[i];
+    add_binding(m, name, -1, IB_rand, NULL);
+  for (u32 i = from; i < m->options.given.n; i++) {
+    InputBinding *v = &m->options.given.at[i];
     if (frozen && api_frozen(m, v->name))
       fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen twice", show(c, v->name));
     v->frozen = frozen;
@@ -240,11 +240,11 @@ static bool is_name(const void *user, Str name) {
   return *(const Str *)user == name;
 }
 
-Tensor *api_given(Ingot *m, Given *v) {
+Tensor *api_binding_tensor(Ingot *m, InputBinding *v) {
   if (v->data || !v->file) return v->data;
   Loc loc = {.file = v->archive, .index = -1};
-  NamedVec all =
-      data_pick_npz(m->c, v->file->at, v->file->n, loc, &m->c->keep, is_name, &v->member);
+  NamedTensors all =
+      data_read_npz_some(m->c, v->file->at, v->file->n, loc, &m->c->keep, is_name, &v->member);
   for (u32 i = 0; i < all.n; i++)
     if (all.at[i].t) v->data = all.at[i].t;
   return v->data;
@@ -256,9 +256,9 @@ static void set_file(Ingot *m, const char *text) {
   Loc loc = file_loc(c, text);
   if (ends_with(text, ".npz")) {
     File f = file_read(c, text), *kept = arena_copy(&c->keep, &f, sizeof f);
-    NamedVec v = data_pick_npz(c, f.at, f.n, loc, &c->keep, is_no_name, NULL);
+    NamedTensors v = data_read_npz_some(c, f.at, f.n, loc, &c->keep, is_no_name, NULL);
     for (u32 i = 0; i < v.n; i++) {
-      Given *x = add_given(m, own_name(m, v.at[i].name), -1, GV_data, NULL);
+      InputBinding *x = add_binding(m, own_name(m, v.at[i].name), -1, IB_data, NULL);
       x->archive = loc.file;
       x->file = kept;
       x->member = v.at[i].name;
@@ -267,7 +267,7 @@ static void set_file(Ingot *m, const char *text) {
   }
   int dir = c->io.open(c->io.user, AT_FDCWD, text, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0 && errno == ENOENT) fail(c, ERR_system, loc, "no such file or directory");
-  if (dir < 0) api_no_archive(c, text, ", or a folder with input_0.pb ...");
+  if (dir < 0) api_fail_no_archive(c, text, ", or a folder with input_0.pb ...");
   c->io.close(c->io.user, dir);
   Strs files = data_list(c, data_folder(c, text), "input", &c->keep);
   const Model *model = m->opened.model;
@@ -279,7 +279,7 @@ static void set_file(Ingot *m, const char *text) {
     if (v && d->kind != TY_tensor)
       add_datum(m, v->name, d);
     else
-      add_given(m, 0, (i32)i, GV_data, d->t);
+      add_binding(m, 0, (i32)i, IB_data, d->t);
   }
 }
 
@@ -289,22 +289,22 @@ IngotStatus ingot_input_file(Ingot *m, const char *path) {
 
 /* ---- for a run ---- */
 
-static Given *find_given(const Ingot *m, u32 i) {
+static InputBinding *find_binding(const Ingot *m, u32 i) {
   Str name = api_param_name(m, i);
-  for (u32 k = 0; k < m->told.given.n; k++) {
-    Given *v = &m->told.given.at[k];
+  for (u32 k = 0; k < m->options.given.n; k++) {
+    InputBinding *v = &m->options.given.at[k];
     if (v->name ? v->name == name : v->pos == (i32)i) return v;
   }
   return NULL;
 }
 
-u32 *api_limits(Ingot *m) {
+u32 *api_index_limits(Ingot *m) {
   u32 n = api_param_count(m), *limit = NEWS(&m->c->keep, u32, n + 1);
   i64 *most = m->g ? NEWS(&m->c->scratch, i64, m->g->val.n) : NULL;
   if (m->g) index_limits(m->g, most);
   for (u32 i = 0; i < n; i++) {
-    i64 k = m->g ? most[m->g->blk.at[1].param.at[api_seen(m, i, false)]] : 0;
-    limit[i] = k && k < MADE_UP ? (u32)k : MADE_UP;
+    i64 k = m->g ? most[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]] : 0;
+    limit[i] = k && k < RANDOM_INT_LIMIT ? (u32)k : RANDOM_INT_LIMIT;
   }
   return limit;
 }
@@ -323,27 +323,27 @@ static void fill_random(Tensor *t, u64 seed, u32 limit) {
 }
 
 /* Of all inputs that are to be made up, the dimensions that have bounds but no number. */
-static void refuse_open(Ingot *m) {
+static void refuse_open_dims(Ingot *m) {
   Ctx *c = m->c;
-  Text what = text_new(&c->scratch), how = text_new(&c->scratch);
+  StrBuf what = sb_new(&c->scratch), how = sb_new(&c->scratch);
   for (u32 i = 0; i < api_param_count(m); i++) {
     IngotTensor info = ingot_input_info(m, i);
-    const Given *v = find_given(m, i);
+    const InputBinding *v = find_binding(m, i);
     const char *name = show(c, api_param_name(m, i));
-    for (u32 k = 0; !(v && v->kind == GV_data) && k < info.rank; k++) {
+    for (u32 k = 0; !(v && v->kind == IB_data) && k < info.rank; k++) {
       if (info.dim[k] >= 0) continue;
-      text_fmt(&what, "%sdimension %u of input '%s'", what.n ? ", " : "", k, name);
-      text_fmt(&how, " -d '%s:%u=N'", name, k);
+      sb_fmt(&what, "%sdimension %u of input '%s'", what.n ? ", " : "", k, name);
+      sb_fmt(&how, " -d '%s:%u=N'", name, k);
     }
   }
   if (!what.n) return;
-  api_hint_open(m);
+  api_hint_open_dims(m);
   fail(c, ERR_usage, LOC_NONE,
-       "open within bounds: %s; give numbers for this run with%s, or arrays", text_cstr(&what),
-       text_cstr(&how));
+       "open within bounds: %s; give numbers for this run with%s, or arrays", sb_cstr(&what),
+       sb_cstr(&how));
 }
 
-static Tensor *make_up(Ingot *m, u32 i, u64 seed, u32 limit) {
+static Tensor *make_random(Ingot *m, u32 i, u64 seed, u32 limit) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
   i64 dim[MAX_RANK];
@@ -361,7 +361,7 @@ static Tensor *make_up(Ingot *m, u32 i, u64 seed, u32 limit) {
 }
 
 /* One element, for every place of input i; a string for every row. */
-static Tensor *spread(Ingot *m, u32 i, const Tensor *one) {
+static Tensor *broadcast_scalar(Ingot *m, u32 i, const Tensor *one) {
   IngotTensor info = ingot_input_info(m, i);
   u32 rank = info.rank - (one->dt == DT_str && info.rank);
   Tensor *t = tensor_new(&m->c->keep, one->dt, info.dim, rank);
@@ -404,10 +404,10 @@ static const char *cast_advice(Ingot *m, Str name, DType from, DType to) {
                                 (long long)hi.i, cast));
 }
 
-Tensor *api_check_given(Ingot *m, u32 i, Tensor *t) {
+Tensor *api_check_input(Ingot *m, u32 i, Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   DType dt = dtype_from_name(info.dtype, strlen(info.dtype));
-  Tensor *rows = t->dt == DT_str && dt != DT_str ? api_encode(m, i, t) : NULL;
+  Tensor *rows = t->dt == DT_str && dt != DT_str ? api_encode_strings(m, i, t) : NULL;
   if (rows) t = rows;
   const char *have = shape_text(m->c, dtype_info[t->dt].name, t->dim, t->rank);
   if (t->dt != dt)
@@ -424,44 +424,45 @@ Tensor *api_check_given(Ingot *m, u32 i, Tensor *t) {
 /* A value in words, once the type is known. */
 static void read_text(Ingot *m, u32 i) {
   IngotTensor info = ingot_input_info(m, i);
-  Given *v = find_given(m, i);
-  if (!v || v->kind != GV_text) return;
-  v->data = api_value(m->c, info.name, dtype_from_name(info.dtype, strlen(info.dtype)), v->text);
-  v->kind = v->data->rank ? GV_data : GV_fill;
+  InputBinding *v = find_binding(m, i);
+  if (!v || v->kind != IB_text) return;
+  v->data =
+      api_parse_value(m->c, info.name, dtype_from_name(info.dtype, strlen(info.dtype)), v->text);
+  v->kind = v->data->rank ? IB_data : IB_fill;
 }
 
 /* The array given for input i; NULL: it is to be made up. */
-static Tensor *given_tensor(Ingot *m, u32 i, Given *v) {
-  if (v->kind == GV_fill) return spread(m, i, v->data);
-  return api_given(m, v);
+static Tensor *given_tensor(Ingot *m, u32 i, InputBinding *v) {
+  if (v->kind == IB_fill) return broadcast_scalar(m, i, v->data);
+  return api_binding_tensor(m, v);
 }
 
 _Noreturn void api_no_input(Ingot *m, Str name) {
   Ctx *c = m->c;
-  Text all = text_new(&c->scratch);
-  Near near = near_new(str_text(c, name));
+  StrBuf all = sb_new(&c->scratch);
+  Suggestion near = suggest_new(str_text(c, name));
   const DeclValue **input = m->opened.model ? m->opened.model->input : NULL;
   u32 n = m->opened.model ? m->opened.model->ninput : api_param_count(m);
   for (u32 i = 0; i < n; i++) {
     Str x = input ? input[i]->name : api_param_name(m, i);
-    if (x == name && m->told.state.n)
+    if (x == name && m->options.state.n)
       fail(c, ERR_usage, LOC_NONE,
            "input '%s' is kept by --state: it begins with zeros and no value can be given",
            show(c, name));
-    near_try(&near, str_text(c, x));
-    text_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
-    text_puts(&all, input ? decl_text(c, x, &input[i]->type) : input_type(m, i));
+    suggest_try(&near, str_text(c, x));
+    sb_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
+    sb_puts(&all, input ? decl_type_string(c, x, &input[i]->type) : input_type(m, i));
   }
   fail(c, ERR_usage, LOC_NONE, "the model has no input '%s'; %s%s%s", show(c, name),
-       n ? "inputs are " : "it has none", text_cstr(&all), near_text(c, &near));
+       n ? "inputs are " : "it has none", sb_cstr(&all), suggest_text(c, &near));
 }
 
 /* Is there something for the input, or for parts of it such as x.0? */
-static bool has_given(Ingot *m, Str name) {
+static bool has_binding(Ingot *m, Str name) {
   const char *text = str_text(m->c, name);
   size_t n = strlen(text);
-  for (u32 k = 0; k < m->told.given.n; k++) {
-    Str given = m->told.given.at[k].name;
+  for (u32 k = 0; k < m->options.given.n; k++) {
+    Str given = m->options.given.at[k].name;
     const char *other = given ? str_text(m->c, given) : "";
     if (given == name) return true;
     bool part = m->opened.model && !strncmp(other, text, n) && other[n] == '.';
@@ -471,13 +472,13 @@ static bool has_given(Ingot *m, Str name) {
 }
 
 /* The first input that would be made up, the labels of a step that trains among them; 0: none. */
-static Str not_given(Ingot *m) {
+static Str first_unbound(Ingot *m) {
   u32 n = m->opened.model ? m->opened.model->ninput : api_param_count(m);
   Str label = str_of(m->c, "label");
-  if (m->told.train && !has_given(m, label)) return label;
+  if (m->options.train && !has_binding(m, label)) return label;
   for (u32 i = 0; i < n; i++) {
     Str name = m->opened.model ? m->opened.model->input[i]->name : api_param_name(m, i);
-    if (!has_given(m, name) && !(m->opened.model && api_may_keep(m, name))) return name;
+    if (!has_binding(m, name) && !(m->opened.model && api_is_state_input(m, name))) return name;
   }
   return 0;
 }
@@ -488,32 +489,32 @@ void api_warn_unused(Ctx *c, Loc loc, Str name) {
 
 /* An array too many in an archive is a mistake where another is missing, whose name it should
  * have. */
-void api_leave_out(Ingot *m, Given *v) {
+void api_skip_binding(Ingot *m, InputBinding *v) {
   if (v->left) return;
-  m->told.complete = m->told.complete || !not_given(m);
-  if (!v->archive || !m->told.complete) api_no_input(m, v->name);
+  m->options.complete = m->options.complete || !first_unbound(m);
+  if (!v->archive || !m->options.complete) api_no_input(m, v->name);
   api_warn_unused(m->c, (Loc){.file = v->archive, .index = -1}, v->name);
   v->left = true;
 }
 
 Tensor **api_inputs(Ingot *m, u64 seed) {
-  u32 n = api_param_count(m), *limit = api_limits(m);
+  u32 n = api_param_count(m), *limit = api_index_limits(m);
   Tensor **in = NEWS(&m->c->keep, Tensor *, n + 1);
   m->run.raw = NEWS(&m->c->keep, Tensor *, n + 1);
-  for (u32 k = 0; k < m->told.given.n; k++) {
-    Given *v = &m->told.given.at[k];
+  for (u32 k = 0; k < m->options.given.n; k++) {
+    InputBinding *v = &m->options.given.at[k];
     bool found = !v->name && v->pos < (i32)n;
     for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
     if (!found && !v->name)
       fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
-    if (!found && !v->frozen && !api_is_dropped(m, v)) api_leave_out(m, v);
+    if (!found && !v->frozen && !api_is_redundant(m, v)) api_skip_binding(m, v);
   }
   for (u32 i = 0; i < n; i++) read_text(m, i);
-  refuse_open(m);
+  refuse_open_dims(m);
   for (u32 i = 0; i < n; i++) {
-    Given *v = find_given(m, i);
+    InputBinding *v = find_binding(m, i);
     Tensor *t = v ? given_tensor(m, i, v) : api_train_default(m, i);
-    in[i] = t ? api_check_given(m, i, t) : make_up(m, i, seed, limit[i]);
+    in[i] = t ? api_check_input(m, i, t) : make_random(m, i, seed, limit[i]);
     m->run.raw[i] = t ? t : in[i];
     if (!v && !t && !m->run.in)
       warn(m->c, LOC_NONE, "input '%s' is not given: filled with random numbers (seed %llu)",
@@ -524,7 +525,7 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
 
 /* ---- outputs ---- */
 
-Tensor *api_row(Ctx *c, const Tensor *stack, u32 i) {
+Tensor *api_tensor_row(Ctx *c, const Tensor *stack, u32 i) {
   u64 n;
   shape_count(stack->dim + 1, stack->rank - 1, &n);
   const u8 *from = (const u8 *)stack->data + n * i * dtype_bytes(stack->dt);
@@ -532,7 +533,7 @@ Tensor *api_row(Ctx *c, const Tensor *stack, u32 i) {
 }
 
 /* What an output of the model is, put together from outputs of the graph. */
-static Datum datum_of(Ingot *m, const Port *p) {
+static Datum datum_of(Ingot *m, const OutputTree *p) {
   Arena *a = &m->c->keep;
   if (p->kind == TY_tensor) return (Datum){.kind = TY_tensor, .t = m->run.out[p->flat]};
   Datum d = {.kind = p->kind, .n = p->n};
@@ -541,7 +542,7 @@ static Datum datum_of(Ingot *m, const Port *p) {
     i64 n = tensor_get(m->run.out[p->elem[1].flat], 0).i;
     d.n = n < 0 || n > stack->dim[0] ? 0 : (u32)n;
     d.elem = NEWS(a, Datum, d.n + 1);
-    for (u32 i = 0; i < d.n; i++) d.elem[i].t = api_row(m->c, stack, i);
+    for (u32 i = 0; i < d.n; i++) d.elem[i].t = api_tensor_row(m->c, stack, i);
     return d;
   }
   if (p->open && !tensor_get(m->run.out[p->elem[p->n].flat], 0).i) d.n = 0;
@@ -552,22 +553,22 @@ static Datum datum_of(Ingot *m, const Port *p) {
 
 /* Outputs of the graph under their names; a sequence whose length is only known now, element by
  * element, as one of known length is. */
-static NamedVec named_outputs(Ingot *m) {
+static NamedTensors named_outputs(Ingot *m) {
   Arena *a = &m->c->keep;
-  NamedVec v = {0};
+  NamedTensors v = {0};
   bool *stacked = NEWS(a, bool, m->run.nout + 1);
   u32 nport = m->opened.ports ? m->opened.model->noutput : 0;
   for (u32 i = 0; i < nport; i++) {
-    const Port *p = &m->opened.ports[i];
+    const OutputTree *p = &m->opened.ports[i];
     if (p->kind != TY_seq || !p->open || p->maps) continue;
     Datum d = datum_of(m, p);
     const char *name = str_text(m->c, m->opened.model->output[i].name);
     stacked[p->elem[0].flat] = stacked[p->elem[1].flat] = true;
     for (u32 k = 0; k < d.n; k++)
-      *vec_push(a, &v) = (Named){str_fmt(m->c, "%s.%u", name, k), d.elem[k].t};
+      *vec_push(a, &v) = (NamedTensor){str_fmt(m->c, "%s.%u", name, k), d.elem[k].t};
   }
   for (u32 i = 0; i < m->run.nout; i++)
-    if (!stacked[i]) *vec_push(a, &v) = (Named){api_result_name(m, i), m->run.out[i]};
+    if (!stacked[i]) *vec_push(a, &v) = (NamedTensor){api_result_name(m, i), m->run.out[i]};
   return v;
 }
 
@@ -575,8 +576,8 @@ static void write_outputs(Ingot *m, const char *text) {
   Ctx *c = m->c;
   if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
   api_need(c, text, "the path of the outputs");
-  Text out = text_new(&c->keep);
-  NamedVec v = named_outputs(m);
+  StrBuf out = sb_new(&c->keep);
+  NamedTensors v = named_outputs(m);
   if (ends_with(text, ".npy")) {
     if (v.n != 1)
       fail(c, ERR_usage, LOC_NONE,
@@ -598,7 +599,7 @@ static void write_outputs(Ingot *m, const char *text) {
   u32 n = g ? g->noutput : m->run.nout;
   FileOut *f = NEWS(&c->keep, FileOut, n);
   for (u32 i = 0; i < n; i++) {
-    Text bytes = text_new(&c->keep);
+    StrBuf bytes = sb_new(&c->keep);
     Datum d = {.kind = TY_tensor, .t = m->run.out[i]};
     if (g) d = datum_of(m, &m->opened.ports[i]);
     data_write_datum(c, &bytes, g ? g->output[i].name : api_result_name(m, i), &d);

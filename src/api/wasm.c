@@ -5,7 +5,7 @@
  * instructions of. Large weights are assembled in and handed to every call. The module imports
  * nothing; it exports its memory, NAME_call and what stands beside it in the C.
  */
-#include "api/product.h"
+#include "api/build_product.h"
 
 #include <string.h>
 
@@ -17,13 +17,13 @@ typedef struct WasmBuild {
   Ingot *m;
   const IngotBuild *o;
   const char *name; /* prefix of C names */
-  Folder folder;
+  TempDir folder;
   CodeSize size;
 } WasmBuild;
 
 static const char *const ends[NFILES] = {".d.mts", ".mjs", ".wasm"};
 
-static void add(Ctx *c, Words *w, const char *word) {
+static void add(Ctx *c, ArgVec *w, const char *word) {
   *vec_push(&c->keep, w) = word;
 }
 
@@ -58,7 +58,7 @@ void wasm_check(Ingot *m, const IngotBuild *o) {
     fail(c, ERR_usage, LOC_NONE,
          "--target %s: there is wasm; machines that C is compiled for are named by --march",
          o->target);
-  if (product_of(o->output) != PD_wasm)
+  if (product_kind(o->output) != PD_wasm)
     fail(c, ERR_usage, LOC_NONE, "--target wasm makes OUT.wasm, not %s", o->output);
   if (o->march && strcmp(o->march, "simd128") != 0 && strcmp(o->march, "scalar") != 0)
     fail(c, ERR_usage, LOC_NONE, "--march %s: WebAssembly has simd128 (the default) and scalar",
@@ -66,7 +66,7 @@ void wasm_check(Ingot *m, const IngotBuild *o) {
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
     fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
   need_plain_options(c, o);
-  for (u32 i = 0; i < NFILES; i++) path[i] = build_beside(c, o->output, ends[i]);
+  for (u32 i = 0; i < NFILES; i++) path[i] = build_sibling_path(c, o->output, ends[i]);
   files_plan(c, path, NFILES);
   if (!compiler(c, o)) tool_missing(c, "clang", "WebAssembly");
   if (!tool_find(c, "wasm-ld")) tool_missing(c, "wasm-ld", "WebAssembly");
@@ -74,12 +74,12 @@ void wasm_check(Ingot *m, const IngotBuild *o) {
 
 /* ---- objects ---- */
 
-static void begin(Ctx *c, WasmBuild *b, Words *w) {
+static void begin(Ctx *c, WasmBuild *b, ArgVec *w) {
   const IngotBuild *o = b->o;
-  words_add(c, w, compiler(c, o));
-  words_add(c, w, WASM_FLAGS " -std=c99 -ffp-contract=off -fvisibility=hidden");
-  words_target(c, w, b->m);
-  const char *usual = b->m->wish.aim == AIM_size ? "s" : "2";
+  argv_add(c, w, compiler(c, o));
+  argv_add(c, w, WASM_FLAGS " -std=c99 -ffp-contract=off -fvisibility=hidden");
+  argv_target(c, w, b->m);
+  const char *usual = b->m->codegen.aim == AIM_size ? "s" : "2";
   add(c, w, str_text(c, str_fmt(c, "-O%s", o->optimize ? o->optimize : usual)));
   add(c, w, "-isystem");
   add(c, w, b->folder.path);
@@ -91,7 +91,7 @@ static void put_headers(Ctx *c, const WasmBuild *b) {
                              "void *memcpy(void *, const void *, size_t);\n"
                              "void *memmove(void *, const void *, size_t);\n"
                              "void *memset(void *, int, size_t);\n";
-  build_file(c, folder_file(c, &b->folder, "string.h"),
+  build_file(c, tempdir_file(c, &b->folder, "string.h"),
              (FileOut){.at = text, .n = sizeof text - 1});
 }
 
@@ -102,20 +102,20 @@ static const char *weights_name(Ctx *c, const WasmBuild *b) {
 /* The blob as an object. */
 static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   const Blob *blob = &b->m->written.blob;
-  const char *data = folder_file(c, &b->folder, "weights.bin"),
-             *source = folder_file(c, &b->folder, "weights.s"),
-             *object = folder_file(c, &b->folder, "weights.o"), *name = weights_name(c, b);
-  Text t = text_new(&c->keep);
-  Words w = {0};
+  const char *data = tempdir_file(c, &b->folder, "weights.bin"),
+             *source = tempdir_file(c, &b->folder, "weights.s"),
+             *object = tempdir_file(c, &b->folder, "weights.o"), *name = weights_name(c, b);
+  StrBuf t = sb_new(&c->keep);
+  ArgVec w = {0};
   build_file(c, data, (FileOut){.n = blob->piece.n, .piece = blob->piece.at});
-  text_fmt(&t, "\t.section .rodata.%s,\"\",@\n\t.globl %s\n\t.p2align 6\n\t.type %s,@object\n%s:\n",
-           name, name, name, name);
-  text_puts(&t, "\t.incbin ");
+  sb_fmt(&t, "\t.section .rodata.%s,\"\",@\n\t.globl %s\n\t.p2align 6\n\t.type %s,@object\n%s:\n",
+         name, name, name, name);
+  sb_puts(&t, "\t.incbin ");
   emit_string(&t, data, strlen(data)); /* an assembler takes the escapes of C */
-  text_fmt(&t, "\n\t.size %s, %llu\n", name, (unsigned long long)blob->n);
+  sb_fmt(&t, "\n\t.size %s, %llu\n", name, (unsigned long long)blob->n);
   build_file(c, source, (FileOut){.at = t.at, .n = t.n});
-  words_add(c, &w, compiler(c, b->o));
-  words_add(c, &w, "--target=wasm32 -c -o");
+  argv_add(c, &w, compiler(c, b->o));
+  argv_add(c, &w, "--target=wasm32 -c -o");
   add(c, &w, object);
   add(c, &w, source);
   add(c, &w, NULL);
@@ -123,17 +123,17 @@ static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   return object;
 }
 
-static void add_export(Ctx *c, Words *w, const WasmBuild *b, const char *what) {
+static void add_export(Ctx *c, ArgVec *w, const WasmBuild *b, const char *what) {
   add(c, w, str_text(c, str_fmt(c, "--export=%s_%s", b->name, what)));
 }
 
 /* Below the stack is nothing: what would leave it ends the run instead of changing data. */
-static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const Words *object) {
-  const char *path = folder_file(c, &b->folder, "module.wasm");
+static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgVec *object) {
+  const char *path = tempdir_file(c, &b->folder, "module.wasm");
   u64 stack = (facts->stack_bytes + STACK_SPARE + 63) / 64 * 64;
-  Words w = {0};
+  ArgVec w = {0};
   add(c, &w, tool_find(c, "wasm-ld"));
-  words_add(c, &w, "--no-entry --gc-sections --strip-all --stack-first --export=__heap_base -z");
+  argv_add(c, &w, "--no-entry --gc-sections --strip-all --stack-first --export=__heap_base -z");
   add(c, &w, str_text(c, str_fmt(c, "stack-size=%llu", (unsigned long long)stack)));
   add_export(c, &w, b, "call");
   add_export(c, &w, b, "why");
@@ -158,38 +158,38 @@ static bool has_beginnings(const Ingot *m) {
     for (BufId b = 1; b < p->buf.n; b++)
       if (prog_buf(p, b)->space == BS_state && prog_buf(p, b)->data) return true;
   }
-  for (u32 i = 0; i < m->together.also.n; i++)
-    if (has_beginnings(m->together.also.at[i])) return true;
+  for (u32 i = 0; i < m->entries.also.n; i++)
+    if (has_beginnings(m->entries.also.at[i])) return true;
   return false;
 }
 
 static void build(Ctx *c, void *arg) {
   WasmBuild *b = arg;
   const char *output = b->o->output, *slash = strrchr(output, '/');
-  Text source = text_new(&c->keep), header = text_new(&c->keep), module = text_new(&c->keep),
-       types = text_new(&c->keep);
+  StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep), module = sb_new(&c->keep),
+         types = sb_new(&c->keep);
   IngotC ic = b->o->c;
-  Words w = {0};
-  folder_make(c, &b->folder);
+  ArgVec w = {0};
+  tempdir_make(c, &b->folder);
   ic.name = b->name;
   ic.caller = 1;
-  ic.split = PARTS_MOST;
-  api_bodies(b->m);
+  ic.split = PARTS_LIMIT;
+  api_compile_variants(b->m);
   if (api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES && !has_beginnings(b->m)) ic.weights = "pointer";
   b->m->compiled.linked = true;
   EmitFacts facts = api_emit(b->m, &ic, false, &source, &header);
   ModuleOptions mo = {b->name, slash ? slash + 1 : output, INGOT_VERSION, facts};
   emit_module(b->m->p, &mo, &module, &types);
-  const char *path = folder_file(c, &b->folder, "model.c");
+  const char *path = tempdir_file(c, &b->folder, "model.c");
   build_file(c, path, (FileOut){.at = source.at, .n = source.n});
   put_headers(c, b);
   begin(c, b, &w);
-  Words object = parts_compile(c, &b->folder, &w, path, b->name, parts_wanted(facts.code_bytes));
+  ArgVec object = parts_compile(c, &b->folder, &w, path, b->name, parts_wanted(facts.code_bytes));
   if (b->m->written.blob.n) add(c, &object, assemble_weights(c, b));
   File f = file_read_own(c, link(c, b, &facts, &object));
   FileOut out[NFILES] = {
       {.at = types.at, .n = types.n}, {.at = module.at, .n = module.n}, {.at = f.at, .n = f.n}};
-  for (u32 i = 0; i < NFILES; i++) out[i].path = build_beside(c, output, ends[i]);
+  for (u32 i = 0; i < NFILES; i++) out[i].path = build_sibling_path(c, output, ends[i]);
   files_write(c, out, NFILES);
   b->size = (CodeSize){.text = f.n, .arena = facts.arena_bytes};
 }
@@ -203,8 +203,8 @@ CodeSize wasm_build(Ingot *m, const IngotBuild *o) {
   if (api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
          "OUT.wasm runs one model; of several there are OUT.o, OUT.a and OUT.so");
-  if (m->wish.threads > 1) fail(c, ERR_unsupported, LOC_NONE, "--threads: OUT.wasm has one");
+  if (m->codegen.threads > 1) fail(c, ERR_unsupported, LOC_NONE, "--threads: OUT.wasm has one");
   api_march(m, o->march ? o->march : "simd128", o->cc);
-  folder_protect(c, &b.folder, build, &b);
+  tempdir_protect(c, &b.folder, build, &b);
   return b.size;
 }

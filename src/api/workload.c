@@ -5,14 +5,14 @@
  * line), or nothing. Out: the arguments of one run after the other. Without a word inputs are made
  * up, and language models are asked a few short questions.
  */
-#include "api/product.h"
+#include "api/build_product.h"
 #include "io/data.h"
 #include "io/json.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_PROMPTS = 200, MOST_EXAMPLES = 32, MADE_UP_RUNS = 3 };
+enum { MAX_PROMPTS = 200, MAX_EXAMPLES = 32, RANDOM_RUNS = 3 };
 
 static const char *const usual_prompts[] = {
     "hi", "what is python?", "1+1", "Explain in two sentences what a compiler does.",
@@ -25,17 +25,17 @@ void workload_check(Ctx *c, const char *path) {
     fail(c, ERR_system, LOC_NONE, "--pgo=%s: there is no such file or folder", path);
 }
 
-static Words *add_run(Ctx *c, Workload *w) {
+static ArgVec *add_run(Ctx *c, Workload *w) {
   return vec_push(&c->keep, &w->run);
 }
 
-static void add_pair(Ctx *c, Words *w, const char *a, const char *b) {
+static void add_pair(Ctx *c, ArgVec *w, const char *a, const char *b) {
   *vec_push(&c->keep, w) = a;
   *vec_push(&c->keep, w) = b;
 }
 
-static void add_file(Ctx *c, ProductBuild *b, const char *path, Text *key) {
-  api_name_file(c, key, path);
+static void add_file(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) {
+  api_key_file(c, key, path);
   add_pair(c, add_run(c, &b->work), "--inputs", path);
 }
 
@@ -53,7 +53,7 @@ static bool has_many(Ctx *c, const ProductBuild *b, const char *path) {
   Prog *p = api_program(b->m, 0);
   File f = file_read(c, path);
   Loc loc = {.file = str_of(c, path), .index = -1};
-  NamedVec v = api_arrays(b->m, &f, loc, 0);
+  NamedTensors v = api_read_arrays(b->m, &f, loc, 0);
   for (u32 i = 0; i < p->in.n; i++)
     for (u32 k = 0; k < v.n; k++) {
       const Buf *in = prog_buf(p, p->in.at[i]);
@@ -63,13 +63,13 @@ static bool has_many(Ctx *c, const ProductBuild *b, const char *path) {
 }
 
 /* Some of them, from the first to the last, each in a file of the folder of the build. */
-static void add_examples(Ctx *c, ProductBuild *b, const char *path, Text *key) {
+static void add_examples(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) {
   Examples e = api_examples(b->m, path, NULL);
-  u32 step = (e.n + MOST_EXAMPLES - 1) / MOST_EXAMPLES;
-  api_name_file(c, key, path);
+  u32 step = (e.n + MAX_EXAMPLES - 1) / MAX_EXAMPLES;
+  api_key_file(c, key, path);
   for (u32 i = 0; i < e.n; i += step) {
-    Text out = text_new(&c->keep);
-    const char *to = folder_file(c, &b->folder, str_text(c, str_fmt(c, "example-%u.npz", i)));
+    StrBuf out = sb_new(&c->keep);
+    const char *to = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "example-%u.npz", i)));
     data_write_npz(c, &out, e.name, e.at[i], e.ninput);
     build_file(c, to, (FileOut){.at = out.at, .n = out.n});
     add_pair(c, add_run(c, &b->work), "--inputs", to);
@@ -79,31 +79,31 @@ static void add_examples(Ctx *c, ProductBuild *b, const char *path, Text *key) {
 /* ---- prompts ---- */
 
 /* The sampler draws, from a seed, so that it is profiled too. */
-static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, Text *key) {
-  if (b->work.run.n == MOST_PROMPTS) return;
-  Words *w = add_run(c, &b->work);
+static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, StrBuf *key) {
+  if (b->work.run.n == MAX_PROMPTS) return;
+  ArgVec *w = add_run(c, &b->work);
   add_pair(c, w, "--prompt", str_text(c, str_intern(c, text, n)));
-  words_add(c, w, "--max-tokens 32 --seed 1 --quiet");
-  if (!api_speech(b->m)->chat.open) words_add(c, w, "--raw");
-  text_put(key, text, n);
-  text_puts(key, "\n");
+  argv_add(c, w, "--max-tokens 32 --seed 1 --quiet");
+  if (!api_speech(b->m)->chat.open) argv_add(c, w, "--raw");
+  sb_put(key, text, n);
+  sb_puts(key, "\n");
 }
 
 /* All strings that are values, in the order of the text. */
-static void add_strings(Ctx *c, ProductBuild *b, const Json *j, Text *key) {
+static void add_strings(Ctx *c, ProductBuild *b, const Json *j, StrBuf *key) {
   bool has_keys = j->kind == JS_object;
   if (j->kind == JS_string) add_prompt(c, b, j->text, j->n, key);
   if (j->kind != JS_array && !has_keys) return;
   for (u32 i = 0; i < j->n; i++) add_strings(c, b, has_keys ? json_value(j, i) : &j->at[i], key);
 }
 
-static void add_prompts(Ctx *c, ProductBuild *b, const char *path, Text *key) {
+static void add_prompts(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) {
   File f = file_read(c, path);
   Loc loc = {.file = str_of(c, path), .index = -1};
   if (ends_with(path, ".json")) {
     add_strings(c, b, json_read(c, f.at, f.n, loc, &c->keep).root, key);
   } else {
-    for (size_t i = utf8_mark(f.at, f.n), n; i < f.n; i += n + 1) {
+    for (size_t i = utf8_bom(f.at, f.n), n; i < f.n; i += n + 1) {
       n = 0;
       while (i + n < f.n && f.at[i + n] != '\n') n++;
       add_prompt(c, b, (const char *)f.at + i, n, key);
@@ -114,25 +114,25 @@ static void add_prompts(Ctx *c, ProductBuild *b, const char *path, Text *key) {
 
 void workload_read(Ctx *c, ProductBuild *b) {
   const char *path = b->o->pgo ? b->o->pgo : "";
-  Text key = text_new(&c->keep);
-  Words file = {0};
+  StrBuf key = sb_new(&c->keep);
+  ArgVec file = {0};
   workload_check(c, path);
   if (!*path && b->speaks) {
     for (u32 i = 0; i < sizeof usual_prompts / sizeof *usual_prompts; i++)
       add_prompt(c, b, usual_prompts[i], strlen(usual_prompts[i]), &key);
   } else if (!*path) {
-    for (u32 i = 0; i < MADE_UP_RUNS; i++)
+    for (u32 i = 0; i < RANDOM_RUNS; i++)
       add_pair(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
   } else if (b->speaks) {
     add_prompts(c, b, path, &key);
-  } else if (api_archives(c, path, &file)) {
+  } else if (api_list_archives(c, path, &file)) {
     for (u32 i = 0; i < file.n; i++) add_file(c, b, file.at[i], &key);
   } else if (ends_with(path, ".npz") && has_many(c, b, path)) {
     add_examples(c, b, path, &key);
   } else if (ends_with(path, ".npz")) {
     add_file(c, b, path, &key);
   } else {
-    api_no_archive(c, path, ", or a folder of them");
+    api_fail_no_archive(c, path, ", or a folder of them");
   }
-  b->work.key = text_cstr(&key);
+  b->work.key = sb_cstr(&key);
 }

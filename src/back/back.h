@@ -34,10 +34,10 @@ typedef struct VmOptions {
   bool plain; /* the machine for any CPU, not the one for this */
 } VmOptions;
 VmProgram *vm_compile(Prog *p, Arena *a);
-void vm_dump(const VmProgram *v, Text *t); /* its code as text */
+void vm_dump(const VmProgram *v, StrBuf *t); /* its code as text */
 void vm_run(VmProgram *v, const VmOptions *o, Tensor *const *in, Tensor **out, Arena *a);
 /* Memory for all runs, of the arena that v lives in: else the first run of a file asks for it. */
-void vm_ready(VmProgram *v);
+void vm_prepare(VmProgram *v);
 
 /* vm/vm_file.c: a file of bytecode, see vm/igb.h; that of a program without a plan is refused. The
  * pieces belong to v and the arena. What is read copies all but the weights, which stay where they
@@ -59,12 +59,12 @@ VmFacts vm_facts(const VmProgram *v);
 typedef enum WeightMode {
   WM_auto,    /* literal up to literal_bytes, text above */
   WM_literal, /* numbers: right on any machine */
-  WM_text,    /* strings: fast to compile; little-endian */
+  WM_string,  /* strings: fast to compile; little-endian */
   WM_file,    /* a file beside the C file, assembled in by .incbin; little-endian */
   WM_pointer, /* the same bytes, given to every call */
 } WeightMode;
 
-/* A run on inputs made by a formula, and the hash of its outputs; see c/cself.c. */
+/* A run on inputs made by a formula, and the hash of its outputs; see c/cselftest.c. */
 typedef struct SelfTest {
   const i64 *size;   /* by symbol */
   Tensor *const *in; /* only their shapes matter */
@@ -75,21 +75,21 @@ typedef struct SelfTest {
 } SelfTest;
 
 /* What stands at a place of the C text, but is made when that is written. */
-typedef struct LateText {
+typedef struct DeferredText {
   size_t at;
   Chunk chunk;
-} LateText;
-typedef VEC(LateText) LateTexts;
+} DeferredText;
+typedef VEC(DeferredText) DeferredTexts;
 
 /* What callers get beside the program in the same file: text that calls NAME_run and the like, and
  * bytes that lie where the weights do, at a multiple of 8. The code asks IG_TABLE_FITS, then takes
  * IG_TABLE; both may name a parameter weight_file. */
-typedef struct EmitMore {
+typedef struct EmitExtra {
   const void *table; /* ntable 0: there is none */
   u64 ntable;
   const char *macros, *declarations, *code;
   u64 stack_around, stack_alone; /* bytes: around a run, and of functions that run nothing */
-} EmitMore;
+} EmitExtra;
 
 typedef struct EmitOptions {
   const char *name;        /* prefix of all external names: an identifier */
@@ -109,8 +109,8 @@ typedef struct EmitOptions {
   WeightMode weights;
   const char *weights_file; /* WM_file: what the text calls it; NULL: NAME.bin */
   bool linked;              /* the header goes with an object, which has its weights inside */
-  const EmitMore *more;     /* NULL: nothing */
-  LateTexts *late;          /* NULL: strings of weights are part of the text at once */
+  const EmitExtra *more;    /* NULL: nothing */
+  DeferredTexts *deferred;  /* NULL: strings of weights are part of the text at once */
   u64 literal_bytes; /* WM_auto: weights up to this size are written as numbers, above as strings */
 } EmitOptions;
 
@@ -160,20 +160,20 @@ typedef struct EmitEntry {
   const Scales *scale; /* of quantised inputs and outputs; NULL: none is known */
 } EmitEntry;
 /* The programs of a file for one machine; several were joined (progs_join). */
-typedef struct EmitBody {
+typedef struct EmitVariant {
   const EmitEntry *entry;
   u32 n;
   const Target *target; /* of two bodies no two are for the same */
-} EmitBody;
-/* c/cmulti.c: one C99 file and its header, appended to the texts, with a body for each target, in
- * the order of target_table: the first is for every machine, of the others the file takes the last
- * that its CPU can run. All have the same entries. The programs are planned, and stay as they are.
- * target of the options is not looked at. blob: WM_file, WM_pointer. */
-EmitFacts emit_bodies(const EmitBody *body, u32 n, const EmitOptions *o, Text *c_text, Text *h_text,
-                      Blob *blob);
+} EmitVariant;
+/* c/cvariants.c: one C99 file and its header, appended to the texts, with a body for each target,
+ * in the order of target_table: the first is for every machine, of the others the file takes the
+ * last that its CPU can run. All have the same entries. The programs are planned, and stay as they
+ * are. target of the options is not looked at. blob: WM_file, WM_pointer. */
+EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, StrBuf *c_text,
+                        StrBuf *h_text, Blob *blob);
 
-/* wrap/params.c: does the name belong to somebody else there? kind: of words.def */
-bool name_is_taken(Ctx *c, const char *kind, const char *name);
+/* wrap/params.c: does the name belong to somebody else there? kind: of reserved.def */
+bool is_reserved_name(Ctx *c, const char *kind, const char *name);
 
 /* wrap/cpp.c: a header for C++ around that of the C, which it includes as `header`: a class that
  * owns an arena. The file has one entry. */
@@ -182,38 +182,39 @@ typedef struct CppOptions {
   bool given; /* weights are an argument */
   bool selftest, threads;
 } CppOptions;
-void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, Text *to);
+void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, StrBuf *to);
 
 /* wrap/rust.c: src/lib.rs of a crate around a C file of one entry, and a program that uses it. */
-void emit_rust(const Prog *p, const char *name, const EmitFacts *f, Text *library, Text *example);
+void emit_rust(const Prog *p, const char *name, const EmitFacts *f, StrBuf *library,
+               StrBuf *example);
 
 /* wrap/example.c: pieces of texts around a C file of one entry: arrays, the call of NAME_run with
  * them; what it needs, and inputs and outputs, as Markdown. upper: the name in capitals. */
-void example_statics(const Prog *p, const EmitFacts *f, const char *upper, bool cpp, Text *t);
-void example_call(const EmitFacts *f, const char *name, const char *upper, Text *t);
-void example_sizes(const EmitFacts *f, Text *t);
-void example_ports(const Prog *p, Text *t);
+void example_statics(const Prog *p, const EmitFacts *f, const char *upper, bool cpp, StrBuf *t);
+void example_call(const EmitFacts *f, const char *name, const char *upper, StrBuf *t);
+void example_sizes(const EmitFacts *f, StrBuf *t);
+void example_ports(const Prog *p, StrBuf *t);
 
 /* Roughly, bytes of code and weights that a compiler for its target makes of the program. */
 u64 emit_size(const Prog *p, const EmitOptions *o);
 
-/* What emit_bodies would tell, without the weights: their form must be WM_literal. */
+/* What emit_variants would tell, without the weights: their form must be WM_literal. */
 EmitFacts emit_facts(const Prog *p, const EmitOptions *o);
 
 /* c/crun.c: by what a caller at run time knows that a library belongs to the program: lines of
  * text. p: the bodies of the file, in order. march and model: of EmitOptions. arena: its bytes.
  * NAME_facts is a table of them, ended by NULL. */
-typedef VEC(Str) Lines;
-Lines emit_lines(const Prog *const *p, u32 n, const char *march, u64 model, u64 arena);
+typedef VEC(Str) StrList;
+StrList emit_fact_lines(const Prog *const *p, u32 n, const char *march, u64 model, u64 arena);
 /* The table that tools/runner.c is compiled with. threads: that it starts; 1: none. limit: by
  * input, of made-up integers. */
 void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
-                 Text *t);
+                 StrBuf *t);
 /* c/ccpu.c: a constant with the CPU features that flags of the compiler allow, for a file compiled
  * with them; and a file compiled without them, which ends the program on a CPU that lacks one. */
-void emit_cpu_needs(Text *t);
-void emit_cpu_check(const char *program, Text *t);
-void emit_string(Text *t, const char *text, size_t n); /* a literal of C that holds these bytes */
+void emit_cpu_needs(StrBuf *t);
+void emit_cpu_check(const char *program, StrBuf *t);
+void emit_string(StrBuf *t, const char *text, size_t n); /* a literal of C that holds these bytes */
 
 /* js/module.c: what calls NAME_call of a module of WebAssembly: NAME.mjs and NAME.d.mts. */
 typedef struct ModuleOptions {
@@ -222,7 +223,7 @@ typedef struct ModuleOptions {
   const char *version; /* of the generator */
   EmitFacts facts;
 } ModuleOptions;
-void emit_module(const Prog *p, const ModuleOptions *o, Text *module, Text *types);
+void emit_module(const Prog *p, const ModuleOptions *o, StrBuf *module, StrBuf *types);
 
 /* llvm/: programs as machine code, by LLVM's library, if there is one. */
 typedef struct Llvm Llvm;
@@ -243,7 +244,7 @@ typedef int CallFn(void *arena, const int64_t *size, uint64_t seed, const void *
 typedef struct Jit {
   CallFn *run; /* behind the inputs: a pointer to weights */
   const void **weights;
-  Lines why; /* see status_text */
+  StrList why; /* see status_text */
   JitCode *code;
 } Jit;
 u32 llvm_version(void); /* 14 to 19; 0: there is none */
@@ -252,11 +253,11 @@ u32 llvm_version(void); /* 14 to 19; 0: there is none */
 Jit *jit_make(const Prog *p, const LlvmOptions *o);
 void jit_end(Jit *j);
 /* An object file, and its code as LLVM writes it: what the header of the C declares. */
-void llvm_object(const Prog *p, const LlvmOptions *o, Text *to);
-void llvm_print(const Prog *p, const LlvmOptions *o, Text *to);
-const char *status_text(Ctx *c, const Lines *why, u32 status);
+void llvm_object(const Prog *p, const LlvmOptions *o, StrBuf *to);
+void llvm_print(const Prog *p, const LlvmOptions *o, StrBuf *to);
+const char *status_text(Ctx *c, const StrList *why, u32 status);
 
-/* c/cself.c */
+/* c/cselftest.c */
 /* limit: of integers; 10: none but what the type says. false: no formula for its type. */
 bool selftest_fill(Tensor *t, u32 input, u32 limit);
 u64 selftest_hash(Tensor *const *out, u32 n);

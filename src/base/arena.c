@@ -8,7 +8,7 @@
  * With INGOT_HOSTILE every request is a block of exactly its size, arrays move on append and their
  * old storage is freed at once, so that sanitizers see overruns and stale pointers.
  */
-#include "base/own.h"
+#include "base/base_own.h"
 #include <string.h>
 
 enum { ALIGN = 16, BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, HEAD = 64 };

@@ -23,17 +23,17 @@ typedef int16_t i16;
 typedef int32_t i32;
 typedef int64_t i64;
 
-typedef struct Ctx Ctx;     /* one compilation */
-typedef struct Arena Arena; /* memory released as a whole */
-typedef struct Mark Mark;   /* a point an arena can be rewound to */
-typedef u32 Str;            /* interned byte string; 0 is the empty string */
-typedef struct Map Map;     /* hash map: 64-bit key or byte string -> u32 */
-typedef struct Text Text;   /* growable output text */
-typedef struct Loc Loc;     /* where in the input something comes from */
-typedef struct Diag Diag;   /* one recorded message */
-typedef struct Door Door;   /* a protected call that is going on */
-typedef struct Alloc Alloc; /* allocator hook */
-typedef struct Io Io;       /* I/O hook */
+typedef struct Ctx Ctx;                     /* one compilation */
+typedef struct Arena Arena;                 /* memory released as a whole */
+typedef struct Mark Mark;                   /* a point an arena can be rewound to */
+typedef u32 Str;                            /* interned byte string; 0 is the empty string */
+typedef struct Map Map;                     /* hash map: 64-bit key or byte string -> u32 */
+typedef struct StrBuf StrBuf;               /* growable output text */
+typedef struct Loc Loc;                     /* where in the input something comes from */
+typedef struct Diag Diag;                   /* one recorded message */
+typedef struct ProtectedCall ProtectedCall; /* a protected call that is going on */
+typedef struct Alloc Alloc;                 /* allocator hook */
+typedef struct Io Io;                       /* I/O hook */
 typedef struct Sink Sink;
 typedef struct Chunk Chunk; /* some bytes of something larger */
 typedef struct File File;   /* a whole file, read-only, mapped or read */
@@ -119,8 +119,8 @@ struct Map {
   u32 n, cap;
 };
 
-/* Never fails silently: growth is in the arena. Not NUL-terminated until text_cstr. */
-struct Text {
+/* Never fails silently: growth is in the arena. Not NUL-terminated until sb_cstr. */
+struct StrBuf {
   Arena *a;
   char *at;
   size_t n, cap;
@@ -144,14 +144,14 @@ struct Ctx {
   u32 nerrors, nwarnings;
   Err code; /* of the first error */
   jmp_buf *door;
-  Loc here;             /* what is being worked on: for messages that know no place of their own */
-  const char *pass;     /* name of the running pass, for bug reports */
-  struct Mapped *files; /* those read, and held; released by ctx_free */
-  Guard *guard;         /* shared with others; NULL: none */
-  struct Planned *planned; /* those that will be written */
+  Loc here;         /* what is being worked on: for messages that know no place of their own */
+  const char *pass; /* name of the running pass, for bug reports */
+  struct MappedFile *files;    /* those read, and held; released by ctx_free */
+  Guard *guard;                /* shared with others; NULL: none */
+  struct PlannedFile *planned; /* those that will be written */
 };
 
-struct Door {
+struct ProtectedCall {
   Ctx *c;
   jmp_buf here, *outer;
   bool passed; /* to the end, nothing failed */
@@ -164,8 +164,8 @@ void ctx_free(Ctx *c);
 /* Runs fn(c, arg); returns ERR_ok, or the code of the failure that left it. Nests. */
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg);
 /* What it does before setjmp(d->here) and behind it. */
-void ctx_enter(Ctx *c, Door *d);
-Err ctx_leave(const Door *d);
+void ctx_protect_begin(Ctx *c, ProtectedCall *d);
+Err ctx_protect_end(const ProtectedCall *d);
 /* The same, but a failure other than ERR_system is taken back: its cause goes to the caller, who
  * says it in his own words. ERR_system leaves. */
 Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
@@ -196,29 +196,29 @@ bool str_is(const Ctx *c, Str s, const char *cstr);
 bool ends_with(const char *s, const char *end);
 size_t utf8_bytes(const char *at, size_t n); /* of the first character; 0: not well-formed */
 bool utf8_valid(const char *at, size_t n);
-size_t utf8_mark(const void *at,
-                 size_t n); /* bytes of the byte order mark it begins with: 3, or 0 */
-Text text_new(Arena *a);
-void text_put(Text *t, const void *at, size_t n);
-void text_puts(Text *t, const char *cstr);
-void text_upper(Text *t, const char *s); /* in capitals */
-void text_fmt(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void text_vfmt(Text *t, const char *fmt, va_list args);
+size_t utf8_bom(const void *at,
+                size_t n); /* bytes of the byte order mark it begins with: 3, or 0 */
+StrBuf sb_new(Arena *a);
+void sb_put(StrBuf *t, const void *at, size_t n);
+void sb_puts(StrBuf *t, const char *cstr);
+void sb_upper(StrBuf *t, const char *s); /* in capitals */
+void sb_fmt(StrBuf *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sb_vfmt(StrBuf *t, const char *fmt, va_list args);
 /* A template: whatever holds one of the marks has its text in place of it. */
-void text_fill(Text *t, const char *at, size_t n, const char *marks, const char *const *text);
+void sb_subst(StrBuf *t, const char *at, size_t n, const char *marks, const char *const *text);
 /* "..." of JSON, in UTF-8: characters stay what they are, and bytes that are none are shown as
  * \xHH. page: in an element of HTML, where `</script>` would end it wherever it stands. */
-void text_json(Text *t, const char *at, size_t n);
-void text_json_page(Text *t, const char *at, size_t n);
+void sb_json(StrBuf *t, const char *at, size_t n);
+void sb_json_html(StrBuf *t, const char *at, size_t n);
 /* The first character of n bytes, at least one, as it stands there; how many of them it takes. */
 enum { JSON_CHAR = 8 };
 size_t json_char(const char *at, size_t n, bool page, char to[JSON_CHAR]);
 /* "..." with \" \\ \n \xHH escapes; pure ASCII. */
-void text_quote(Text *t, const char *at, size_t n);
-/* Reads what text_quote wrote, or the same with characters of UTF-8 in it, from the opening quote;
+void sb_quote(StrBuf *t, const char *at, size_t n);
+/* Reads what sb_quote wrote, or the same with characters of UTF-8 in it, from the opening quote;
  * returns bytes consumed, 0 if malformed. */
-size_t text_unquote(Text *t, const char *at, size_t n);
-const char *text_cstr(Text *t);
+size_t sb_unquote(StrBuf *t, const char *at, size_t n);
+const char *sb_cstr(StrBuf *t);
 
 /* map.c: one hash map. Keys are 64-bit numbers or byte strings, one kind per map. A slot is good
  * until the next put. */
@@ -242,31 +242,31 @@ _Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(
 /* The first error from there on, without the file; or the last that wraps it, and so tells the way
  * to it. */
 const char *diag_cause(const Diag *from);
-void diag_leave(Ctx *c); /* leaves if an error was recorded */
-typedef struct Said {
+void diag_raise(Ctx *c); /* leaves if an error was recorded */
+typedef struct DiagMark {
   Diag **end;
   u32 nerrors, nwarnings;
   Err code;
-} Said;
-Said diag_said(const Ctx *c);    /* what has been said so far */
-void diag_unsay(Ctx *c, Said s); /* takes back what was said since */
+} DiagMark;
+DiagMark diag_mark(const Ctx *c);     /* what has been said so far */
+void diag_rewind(Ctx *c, DiagMark s); /* takes back what was said since */
 /* Printable form of model bytes: at most 64 characters, escapes, pure ASCII. In c->scratch. */
 const char *show(Ctx *c, Str s);
 const char *show_text(Ctx *c, Str s); /* of a message: longer */
 
-/* near.c: of the names tried, the one that a misspelt word may mean; NULL: none is near. */
-typedef struct Near {
+/* suggestion.c: of the names tried, the one that a misspelt word may mean; NULL: none is near. */
+typedef struct Suggestion {
   const char *said, *name;
   u32 typos;
-} Near;
-Near near_new(const char *said);
-void near_try(Near *n, const char *name);
+} Suggestion;
+Suggestion suggest_new(const char *said);
+void suggest_try(Suggestion *n, const char *name);
 /* "; did you mean 'NAME'?", or "". */
-const char *near_text(Ctx *c, const Near *n);
+const char *suggest_text(Ctx *c, const Suggestion *n);
 /* Which of n rows, of `size` bytes, each of which begins with its name, is called so; a name that
  * none has is refused: "no WHAT 'SAID'; expected one of ...". */
 u32 row_named(Ctx *c, const char *what, const char *said, const void *row, u32 n, size_t size);
-bool name_fits(const char *form, const char *name); /* * stands for any text, ? for any byte */
+bool glob_match(const char *form, const char *name); /* * stands for any text, ? for any byte */
 
 /* guard.c */
 /* doing (or NULL): called with what is waited for, and NULL afterwards. NULL result: no memory. */
@@ -283,8 +283,8 @@ void guard_drop(const Ctx *c, const char *path, long pid);
 void guard_say(const Ctx *c, const char *what);
 
 /* temp.c */
-void folder_empty(const char *path); /* removes it with the files in it */
-#define TEMP_MARK 32                 /* as in mark.h, which programs of `ingot build` hold */
+void dir_remove(const char *path); /* removes it with the files in it */
+#define TEMP_MARK 32               /* as in mark.h, which programs of `ingot build` hold */
 void temp_mark(
     char to[TEMP_MARK]); /* what names of temporaries hold, after ingot- or .ingot-tmp- */
 /* Removes from a folder the user's temporary files whose process is gone, and their folders if
@@ -333,7 +333,7 @@ typedef struct FileOut {
   size_t n;
   bool update;        /* may replace a file that was read: it was read to be added to */
   const Chunk *piece; /* instead of at: n pieces */
-  bool passing;       /* soon removed: need not be on the disk */
+  bool transient;     /* soon removed: need not be on the disk */
   bool cached;        /* file of a cache: no other user may read or write it, whatever the umask */
   bool program;       /* executable; devices and pipes keep their mode */
 } FileOut;

@@ -1,7 +1,7 @@
 /* One compilation: makes and frees a Ctx, holds the one protected call, and supplies the system's
  * allocator and I/O table. A Ctx owns everything made under it: three arenas and the files read.
  */
-#include "base/own.h"
+#include "base/base_own.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,9 +84,9 @@ static void start(Ctx *c, void *arg) {
 
 Ctx *ctx_new(const Alloc *alloc, const Io *io) {
   if (!alloc) alloc = &system_alloc;
-  Root *r = alloc->resize(alloc->user, NULL, 0, sizeof *r);
+  CtxStorage *r = alloc->resize(alloc->user, NULL, 0, sizeof *r);
   if (!r) return NULL;
-  *r = (Root){.c = {.alloc = *alloc, .io = io ? *io : system_io}};
+  *r = (CtxStorage){.c = {.alloc = *alloc, .io = io ? *io : system_io}};
   Ctx *c = &r->c;
   c->keep.c = c->work.c = c->scratch.c = c;
   c->diags_end = &c->diags;
@@ -105,38 +105,38 @@ void ctx_free(Ctx *c) {
   arena_clear(&c->work);
   arena_clear(&c->keep);
   Alloc m = c->alloc;
-  m.resize(m.user, c, sizeof(Root), 0);
+  m.resize(m.user, c, sizeof(CtxStorage), 0);
 }
 
-void ctx_enter(Ctx *c, Door *d) {
+void ctx_protect_begin(Ctx *c, ProtectedCall *d) {
   d->c = c;
   d->outer = c->door;
   d->passed = false;
   c->door = &d->here;
 }
 
-Err ctx_leave(const Door *d) {
+Err ctx_protect_end(const ProtectedCall *d) {
   d->c->door = d->outer;
-  return d->passed ? ERR_ok : ((Root *)d->c)->left;
+  return d->passed ? ERR_ok : ((CtxStorage *)d->c)->left;
 }
 
 Err ctx_protect(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg) {
-  Door d;
-  ctx_enter(c, &d);
+  ProtectedCall d;
+  ctx_protect_begin(c, &d);
   if (!setjmp(d.here)) {
     fn(c, arg);
     d.passed = true;
   }
-  return ctx_leave(&d);
+  return ctx_protect_end(&d);
 }
 
 Err ctx_try(Ctx *c, void (*fn)(Ctx *c, void *arg), void *arg, const char **why) {
-  Said before = diag_said(c);
+  DiagMark before = diag_mark(c);
   Err err = ctx_protect(c, fn, arg);
   if (err == ERR_ok) return err;
   if (err == ERR_system && c->door) longjmp(*c->door, (int)err);
   *why = diag_cause(*before.end);
-  diag_unsay(c, before);
+  diag_rewind(c, before);
   return err;
 }
 

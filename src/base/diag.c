@@ -7,7 +7,7 @@
  * first 1000 messages and always the first error are kept; the rest are counted. fail() needs a
  * protected call around it: without one there is nowhere to go and the program stops.
  */
-#include "base/own.h"
+#include "base/base_own.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -117,7 +117,7 @@ static Diag *make(Ctx *c, Level level, const MessageLine *l) {
     d->text = text;
     return d;
   }
-  Root *r = (Root *)c;
+  CtxStorage *r = (CtxStorage *)c;
   if (r->spare_used || level != LV_error) return NULL;
   r->spare_used = true;
   size_t n = l->n < SPARE_TEXT ? l->n : SPARE_TEXT - 1;
@@ -149,7 +149,7 @@ static bool record(Ctx *c, Level level, Err code, Loc loc, const MessageLine *l)
 
 static _Noreturn void leave(Ctx *c, Err code) {
   if (!c->door) __builtin_trap();
-  ((Root *)c)->left = code;
+  ((CtxStorage *)c)->left = code;
   longjmp(*c->door, 1);
 }
 
@@ -211,11 +211,11 @@ const char *diag_cause(const Diag *from) {
   return best ? without_file(best) : "more messages than are kept";
 }
 
-Said diag_said(const Ctx *c) {
-  return (Said){c->diags_end, c->nerrors, c->nwarnings, c->code};
+DiagMark diag_mark(const Ctx *c) {
+  return (DiagMark){c->diags_end, c->nerrors, c->nwarnings, c->code};
 }
 
-void diag_unsay(Ctx *c, Said s) {
+void diag_rewind(Ctx *c, DiagMark s) {
   *s.end = NULL;
   c->diags_end = s.end;
   c->nerrors = s.nerrors;
@@ -223,6 +223,6 @@ void diag_unsay(Ctx *c, Said s) {
   c->code = s.code;
 }
 
-void diag_leave(Ctx *c) {
+void diag_raise(Ctx *c) {
   if (c->nerrors) leave(c, c->code);
 }

@@ -6,7 +6,7 @@
  * for lack of memory is done before, and failures are carried as errno values until everything is
  * closed. A file that another program shortens while it is mapped is not defended against.
  */
-#include "base/own.h"
+#include "base/base_own.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -55,7 +55,7 @@ static bool try_again(int fd, short events) {
   return poll(&p, 1, -1) >= 0 || errno == EINTR;
 }
 
-static void *resize(Ctx *c, Mapped *r, size_t cap) {
+static void *resize(Ctx *c, MappedFile *r, size_t cap) {
   void *p = c->alloc.resize(c->alloc.user, r->p, r->cap, cap);
   if (p || cap == 0) {
     r->p = p;
@@ -64,7 +64,7 @@ static void *resize(Ctx *c, Mapped *r, size_t cap) {
   return p;
 }
 
-static void drop(Ctx *c, Mapped *r) {
+static void drop(Ctx *c, MappedFile *r) {
   if (r->p && r->cap == 0)
     c->io.unmap(c->io.user, r->p, r->n);
   else if (r->p)
@@ -74,24 +74,24 @@ static void drop(Ctx *c, Mapped *r) {
 }
 
 void files_free(Ctx *c) {
-  for (Mapped *r = c->files; r; r = r->next) drop(c, r);
+  for (MappedFile *r = c->files; r; r = r->next) drop(c, r);
   c->files = NULL;
 }
 
 /* The newest record if it holds nothing, so that the list is as long as the files are many. */
-static Mapped *idle_record(Ctx *c) {
+static MappedFile *idle_record(Ctx *c) {
   if (c->files && !c->files->p && !c->files->path) {
-    *c->files = (Mapped){.next = c->files->next};
+    *c->files = (MappedFile){.next = c->files->next};
     return c->files;
   }
-  Mapped *r = NEW(&c->keep, Mapped);
+  MappedFile *r = NEW(&c->keep, MappedFile);
   r->next = c->files;
   c->files = r;
   return r;
 }
 
 /* Reads to the end; `hint` bytes are expected, `max` allowed. Returns 0 or an error. */
-static int read_all(Ctx *c, int fd, Mapped *r, size_t hint, size_t max) {
+static int read_all(Ctx *c, int fd, MappedFile *r, size_t hint, size_t max) {
   for (;;) {
     if (r->n == r->cap) {
       size_t cap = r->cap == 0 ? hint + 1 : r->cap + r->cap / 2;
@@ -111,7 +111,7 @@ static int read_all(Ctx *c, int fd, Mapped *r, size_t hint, size_t max) {
 }
 
 /* Fills the record from an open descriptor. Returns 0 or an error. */
-static int load(Ctx *c, int fd, const struct stat *st, Mapped *r) {
+static int load(Ctx *c, int fd, const struct stat *st, MappedFile *r) {
   if (S_ISDIR(st->st_mode)) return EX_directory;
   bool regular = S_ISREG(st->st_mode) && st->st_size > 0;
   if (regular && (u64)st->st_size > SIZE_MAX / 2) return EFBIG;
@@ -134,7 +134,7 @@ static _Noreturn void refuse(Ctx *c, const char *out, const char *in) {
        strcmp(in, out) ? " as " : "", strcmp(in, out) ? show_text(c, str_of(c, in)) : "");
 }
 
-static void know(Mapped *r, const struct stat *st) {
+static void know(MappedFile *r, const struct stat *st) {
   r->dev = (u64)st->st_dev;
   r->node = (u64)st->st_ino;
   r->size = st->st_size;
@@ -143,32 +143,32 @@ static void know(Mapped *r, const struct stat *st) {
 }
 
 /* Only what lies on a disk can be lost. */
-static void keep_from_loss(Ctx *c, Mapped *r, const char *path) {
-  for (const Planned *p = c->planned; p; p = p->next)
+static void keep_from_loss(Ctx *c, MappedFile *r, const char *path) {
+  for (const PlannedFile *p = c->planned; p; p = p->next)
     if (p->dev == r->dev && p->node == r->node) refuse(c, p->path, path);
   r->path = path;
 }
 
 void files_protect(Ctx *c, const Ctx *other) {
-  for (const Mapped *r = other->files; r; r = r->next) {
-    const Mapped *known = c->files;
+  for (const MappedFile *r = other->files; r; r = r->next) {
+    const MappedFile *known = c->files;
     while (known && (!known->path || known->dev != r->dev || known->node != r->node))
       known = known->next;
     if (!r->path || known) continue;
-    Mapped *own = NEW(&c->keep, Mapped);
-    *own = (Mapped){.next = c->files, .dev = r->dev, .node = r->node};
+    MappedFile *own = NEW(&c->keep, MappedFile);
+    *own = (MappedFile){.next = c->files, .dev = r->dev, .node = r->node};
     c->files = own;
     keep_from_loss(c, own, str_text(c, str_of(c, r->path)));
   }
 }
 
-static File held(const Mapped *r) {
+static File held(const MappedFile *r) {
   return (File){r->p ? r->p : (const u8 *)"", r->n, r->p && r->cap == 0};
 }
 
 static File read_whole(Ctx *c, const char *path, bool own) {
   Loc loc = at_file(c, path);
-  Mapped *r = idle_record(c);
+  MappedFile *r = idle_record(c);
   bool std = strcmp(path, "-") == 0;
   int fd = std ? 0 : open_retry(c, AT_FDCWD, path, O_RDONLY, 0);
   if (fd < 0) fail(c, ERR_system, loc, "cannot open: %s", reason(errno));
@@ -290,19 +290,19 @@ static int open_blob(Ctx *c, int dir, const char *name) {
   return fd;
 }
 
-static bool is_same(const Mapped *r, const struct stat *st) {
+static bool is_same(const MappedFile *r, const struct stat *st) {
   return r->p && r->dev == (u64)st->st_dev && r->node == (u64)st->st_ino &&
          r->size == st->st_size && r->sec == st->st_mtim.tv_sec && r->nsec == st->st_mtim.tv_nsec;
 }
 
 /* Loads the opened file, or finds it among those held: a model may name one file many times. */
-static int load_below(Ctx *c, int fd, Mapped **out) {
+static int load_below(Ctx *c, int fd, MappedFile **out) {
   struct stat st;
   if (fstat(fd, &st) != 0) return errno;
   if (!S_ISREG(st.st_mode)) return EX_notfile;
   if (st.st_nlink != 1) return EX_links;
-  Mapped *r = *out;
-  for (Mapped *o = c->files; o; o = o->next) {
+  MappedFile *r = *out;
+  for (MappedFile *o = c->files; o; o = o->next) {
     if (!is_same(o, &st)) continue;
     *out = o;
     return 0;
@@ -356,7 +356,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   const char *dirname = folder(c, model_path);
   bool here = !strchr(model_path, '/');
   const char *path = str_text(c, str_fmt(c, "%s%s%s", here ? "" : dirname, here ? "" : "/", text));
-  Mapped *r = idle_record(c);
+  MappedFile *r = idle_record(c);
   int err = 0;
   int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);
   if (dir < 0) fail(c, ERR_system, loc, "cannot open the model's folder: %s", reason(errno));
@@ -364,7 +364,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   if (fd < 0 && (errno == ELOOP || errno == EXDEV)) fd = open_blob(c, dir, text);
   if (fd < 0) err = errno;
   c->io.close(c->io.user, dir);
-  Mapped *got = r;
+  MappedFile *got = r;
   if (fd >= 0) {
     err = load_below(c, fd, &got);
     c->io.close(c->io.user, fd);
@@ -501,7 +501,7 @@ static Aside look(Ctx *c, const char *path) {
   if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
   if (!*path || path[strlen(path) - 1] == '/')
     fail(c, ERR_system, a.loc, "cannot write: expected the name of a file");
-  Text temp = text_new(&c->scratch);
+  StrBuf temp = sb_new(&c->scratch);
   const char *up = a.dir = folder(c, a.path);
   while (stat(up, &st) && errno == ENOENT && strcmp(up, ".") && strcmp(up, "/")) up = folder(c, up);
   a.missing = up != a.dir;
@@ -512,15 +512,15 @@ static Aside look(Ctx *c, const char *path) {
   /* The number of the process and the place of the context keep concurrent writers apart. */
   char mark[TEMP_MARK];
   temp_mark(mark);
-  text_fmt(&temp, "%s/.ingot-tmp-%s-%llx-00", a.dir, mark, (unsigned long long)(uintptr_t)c);
-  text_cstr(&temp);
+  sb_fmt(&temp, "%s/.ingot-tmp-%s-%llx-00", a.dir, mark, (unsigned long long)(uintptr_t)c);
+  sb_cstr(&temp);
   a.temp = temp.at;
   return a;
 }
 
 static void check_loss(Ctx *c, const Aside *a, const char *path) {
   if (!a->dir || a->mode < 0) return;
-  for (const Mapped *r = c->files; r; r = r->next)
+  for (const MappedFile *r = c->files; r; r = r->next)
     if (r->path && r->dev == a->dev && r->node == a->node) refuse(c, path, r->path);
 }
 
@@ -532,8 +532,8 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
     check_loss(c, &a, path[i]);
     if (a.dir && strcmp(a.dir, swept)) temps_collect(swept = a.dir, false);
     if (!a.dir || a.mode < 0) continue;
-    Planned *p = NEW(&c->keep, Planned);
-    *p = (Planned){c->planned, str_text(c, a.loc.file), a.dev, a.node};
+    PlannedFile *p = NEW(&c->keep, PlannedFile);
+    *p = (PlannedFile){c->planned, str_text(c, a.loc.file), a.dev, a.node};
     c->planned = p;
   }
   arena_rewind(&c->scratch, m);
@@ -552,7 +552,7 @@ static int make_folders(char *path) {
 }
 
 void file_release(Ctx *c, const char *path) {
-  for (Mapped *r = c->files; r; r = r->next)
+  for (MappedFile *r = c->files; r; r = r->next)
     if (r->path && !strcmp(r->path, path)) r->path = NULL;
 }
 
@@ -573,7 +573,7 @@ static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
   a->made = true;
   if (a->mode >= 0) (void)!fchmod(fd, (mode_t)a->mode); /* some file systems have none to keep */
   err = write_out(c, fd, f);
-  if (!err && !f->passing) err = sync_file(c, fd);
+  if (!err && !f->transient) err = sync_file(c, fd);
   int err2 = close_file(c, fd);
   return err ? err : err2;
 }
@@ -587,7 +587,7 @@ static int put_in_place(Ctx *c, Aside *a, const FileOut *f) {
   guard_leave(c);
   if (err) return err;
   a->made = false;
-  if (f->passing) return 0;
+  if (f->transient) return 0;
   /* The file is in place; that its name survives a power cut is a wish, not a promise. */
   int d = open_retry(c, AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY, 0);
   if (d >= 0) {
@@ -619,7 +619,7 @@ void files_write(Ctx *c, const FileOut *f, u32 n) {
   }
   guard_leave(c);
   arena_rewind(&c->scratch, m);
-  if (err == EX_made) diag_leave(c);
+  if (err == EX_made) diag_raise(c);
   if (err) fail(c, ERR_system, loc, "cannot write: %s", reason(err));
 }
 

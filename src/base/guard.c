@@ -97,5 +97,5 @@ void guard_end(Guard *g) {
   for (u32 i = 0; i < MOST; i++)
     if (g->entry[i].pid) end_program((pid_t)g->entry[i].pid);
   for (u32 i = 0; i < MOST; i++)
-    if (g->entry[i].path && unlink(g->entry[i].path) != 0) folder_empty(g->entry[i].path);
+    if (g->entry[i].path && unlink(g->entry[i].path) != 0) dir_remove(g->entry[i].path);
 }

@@ -2,10 +2,10 @@
  *
  * A Str is an index into a table in c->keep; equal bytes have the same index, so strings compare as
  * numbers. Indices follow the order of first use and never depend on hashing. Text grows in an
- * arena by doubling. Quoted text is written in pure ASCII, and text_unquote is the exact inverse of
- * text_quote; it also takes characters of UTF-8 as people type them.
+ * arena by doubling. Quoted text is written in pure ASCII, and sb_unquote is the exact inverse of
+ * sb_quote; it also takes characters of UTF-8 as people type them.
  */
-#include "base/own.h"
+#include "base/base_own.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,12 +88,12 @@ bool ends_with(const char *s, const char *end) {
   return n >= k && !strcmp(s + n - k, end);
 }
 
-Text text_new(Arena *a) {
-  return (Text){.a = a};
+StrBuf sb_new(Arena *a) {
+  return (StrBuf){.a = a};
 }
 
 /* Room for n more bytes and a NUL. */
-static void reserve(Text *t, size_t n) {
+static void reserve(StrBuf *t, size_t n) {
   if (n < t->cap - t->n) return;
   u64 need;
   if (!size_add(t->n, n, &need) || !size_add(need, 1, &need) || need > SIZE_MAX / 2)
@@ -104,22 +104,22 @@ static void reserve(Text *t, size_t n) {
   t->cap = cap;
 }
 
-void text_put(Text *t, const void *at, size_t n) {
+void sb_put(StrBuf *t, const void *at, size_t n) {
   if (n == 0) return;
   reserve(t, n);
   memcpy(t->at + t->n, at, n);
   t->n += n;
 }
 
-void text_puts(Text *t, const char *cstr) {
-  text_put(t, cstr, strlen(cstr));
+void sb_puts(StrBuf *t, const char *cstr) {
+  sb_put(t, cstr, strlen(cstr));
 }
 
-void text_upper(Text *t, const char *s) {
-  for (; *s; s++) text_put(t, &(char){(char)toupper((unsigned char)*s)}, 1);
+void sb_upper(StrBuf *t, const char *s) {
+  for (; *s; s++) sb_put(t, &(char){(char)toupper((unsigned char)*s)}, 1);
 }
 
-void text_vfmt(Text *t, const char *fmt, va_list args) {
+void sb_vfmt(StrBuf *t, const char *fmt, va_list args) {
   va_list again;
   va_copy(again, args);
   reserve(t, 0);
@@ -133,22 +133,22 @@ void text_vfmt(Text *t, const char *fmt, va_list args) {
   t->n += (size_t)n;
 }
 
-void text_fmt(Text *t, const char *fmt, ...) {
+void sb_fmt(StrBuf *t, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  text_vfmt(t, fmt, args);
+  sb_vfmt(t, fmt, args);
   va_end(args);
 }
 
-void text_fill(Text *t, const char *at, size_t n, const char *marks, const char *const *text) {
+void sb_subst(StrBuf *t, const char *at, size_t n, const char *marks, const char *const *text) {
   for (size_t i = 0, k; i < n; i += k) {
     for (k = 0; i + k < n && !strchr(marks, at[i + k]);) k++;
-    text_put(t, at + i, k);
-    if (i + k < n) text_puts(t, text[strchr(marks, at[i + k++]) - marks]);
+    sb_put(t, at + i, k);
+    if (i + k < n) sb_puts(t, text[strchr(marks, at[i + k++]) - marks]);
   }
 }
 
-const char *text_cstr(Text *t) {
+const char *sb_cstr(StrBuf *t) {
   reserve(t, 0);
   t->at[t->n] = 0;
   return t->at;
@@ -156,10 +156,10 @@ const char *text_cstr(Text *t) {
 
 Str str_fmt(Ctx *c, const char *fmt, ...) {
   Mark m = arena_mark(&c->scratch);
-  Text t = text_new(&c->scratch);
+  StrBuf t = sb_new(&c->scratch);
   va_list args;
   va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
+  sb_vfmt(&t, fmt, args);
   va_end(args);
   Str s = str_intern(c, t.at, t.n);
   arena_rewind(&c->scratch, m);
@@ -183,41 +183,41 @@ size_t json_char(const char *at, size_t n, bool page, char to[JSON_CHAR]) {
   return k ? k : 1;
 }
 
-static void put_json(Text *t, const char *at, size_t n, bool page) {
+static void put_json(StrBuf *t, const char *at, size_t n, bool page) {
   char one[JSON_CHAR];
-  text_puts(t, "\"");
+  sb_puts(t, "\"");
   for (size_t i = 0; i < n;) {
     i += json_char(at + i, n - i, page, one);
-    text_puts(t, one);
+    sb_puts(t, one);
   }
-  text_puts(t, "\"");
+  sb_puts(t, "\"");
 }
 
-void text_json(Text *t, const char *at, size_t n) {
+void sb_json(StrBuf *t, const char *at, size_t n) {
   put_json(t, at, n, false);
 }
 
-void text_json_page(Text *t, const char *at, size_t n) {
+void sb_json_html(StrBuf *t, const char *at, size_t n) {
   put_json(t, at, n, true);
 }
 
 /* quoted: '"' { 0x20..0x7e except '"' and '\' | '\"' | '\\' | '\n' | '\x' hex hex } '"' */
-void text_quote(Text *t, const char *at, size_t n) {
+void sb_quote(StrBuf *t, const char *at, size_t n) {
   static const char hex[] = "0123456789abcdef";
-  text_put(t, "\"", 1);
+  sb_put(t, "\"", 1);
   for (size_t i = 0; i < n; i++) {
     u8 b = (u8)at[i];
     if (b == '"' || b == '\\') {
-      text_put(t, (char[]){'\\', (char)b}, 2);
+      sb_put(t, (char[]){'\\', (char)b}, 2);
     } else if (b == '\n') {
-      text_put(t, "\\n", 2);
+      sb_put(t, "\\n", 2);
     } else if (b < 0x20 || b > 0x7e) {
-      text_put(t, (char[]){'\\', 'x', hex[b >> 4], hex[b & 15]}, 4);
+      sb_put(t, (char[]){'\\', 'x', hex[b >> 4], hex[b & 15]}, 4);
     } else {
-      text_put(t, &at[i], 1);
+      sb_put(t, &at[i], 1);
     }
   }
-  text_put(t, "\"", 1);
+  sb_put(t, "\"", 1);
 }
 
 static int hex_digit(char ch) {
@@ -249,7 +249,7 @@ size_t utf8_bytes(const char *at, size_t n) {
   return more + 1;
 }
 
-size_t utf8_mark(const void *at, size_t n) {
+size_t utf8_bom(const void *at, size_t n) {
   return n >= 3 && !memcmp(at, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
@@ -277,7 +277,7 @@ static size_t unescape(const char *at, size_t n, char *out) {
   return 4;
 }
 
-size_t text_unquote(Text *t, const char *at, size_t n) {
+size_t sb_unquote(StrBuf *t, const char *at, size_t n) {
   size_t start = t->n;
   if (n == 0 || at[0] != '"') return 0;
   for (size_t i = 1; i < n;) {
@@ -286,7 +286,7 @@ size_t text_unquote(Text *t, const char *at, size_t n) {
     size_t wide = utf8_bytes(at + i, n - i);
     size_t used = wide > 1 ? wide : unescape(at + i, n - i, &ch);
     if (used == 0) break;
-    text_put(t, wide > 1 ? at + i : &ch, wide > 1 ? wide : 1);
+    sb_put(t, wide > 1 ? at + i : &ch, wide > 1 ? wide : 1);
     i += used;
   }
   t->n = start;

@@ -5,7 +5,7 @@
  * container or machine that shares the folder is never taken for a dead one.
  */
 #include "base/mark.h"
-#include "base/own.h"
+#include "base/base_own.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static bool folder_remove_at(int at, const char *name) {
   return d && !unlinkat(at, name, AT_REMOVEDIR);
 }
 
-void folder_empty(const char *path) {
+void dir_remove(const char *path) {
   folder_remove_at(AT_FDCWD, path);
 }
 

@@ -10,11 +10,11 @@ typedef struct Args Args;
 typedef struct Verb Verb;
 
 /* What is said about the inputs of one model: how many words of each list stand in front of it. */
-typedef struct ModelWords {
+typedef struct ModelArgs {
   const char *path;
   int dim, shape, max_shape, state, freeze, input;
-} ModelWords;
-enum { MODELS_MOST = 16 };
+} ModelArgs;
+enum { MODELS_MAX = 16 };
 
 /* Options of all verbs; a verb refuses those its row does not list. */
 struct Args {
@@ -22,7 +22,7 @@ struct Args {
   const char *const *word;
   int nword;
   const char *model; /* the first */
-  ModelWords models[MODELS_MOST];
+  ModelArgs models[MODELS_MAX];
   int nmodels;
   const void *bytes; /* of the model, where it is standard input and needed more than once */
   size_t nbytes;
@@ -78,11 +78,11 @@ struct Verb {
   int (*run)(const Args *a); /* returns the exit code */
   const char *options;       /* names of the long options it takes, separated by spaces */
   const char *usage, *text;  /* one line each */
-  int wants_model;           /* 0: none; 1; MODELS_MOST: that many at most */
+  int wants_model;           /* 0: none; 1; MODELS_MAX: that many at most */
   const char *group;         /* heading in ingot --help; NULL: the last one */
 };
 
-/* args.c: fills a from argv; 0, or 2 after a message on stderr. */
+/* cli_args.c: fills a from argv; 0, or 2 after a message on stderr. */
 int args_read(Args *a, const Verb *v, int argc, char **argv);
 void args_help(const Verb *v, int all, FILE *to); /* all: not only the common options */
 /* An option as a verb takes it. */
@@ -97,7 +97,7 @@ typedef struct OptionInfo {
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: there are no more */
 void args_engines(const Verb *v, FILE *to);             /* those it takes, a blank before each */
 
-/* suggest.c */
+/* cli_suggest.c */
 int is_one_of(const char *words, const char *word); /* words: separated by blanks */
 /* Appends "; did you mean ..." for a concept that ingot names otherwise; 0: unknown.
  * `said` is without dashes, `value` the next word or NULL. */
@@ -107,25 +107,25 @@ int suggest_verb(const char *said); /* prints "ingot: no verb ..." with proposal
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
 /* Warns if --threads has no effect on the engine. */
-void warn_idle_threads(const Args *a, const char *engine);
+void warn_unused_threads(const Args *a, const char *engine);
 
-/* verbs.c */
+/* cli_verbs.c */
 extern const Verb verb_table[];
 extern const int verb_count;
 /* Prints the messages of m on stderr. */
-void say_messages(const Ingot *m, int quiet);
+void print_messages(const Ingot *m, int quiet);
 /* After a failure: the same command with options that would have made it succeed, if they are
  * known. */
-void say_hint(const Ingot *m, const Args *a);
+void print_hint(const Ingot *m, const Args *a);
 
 /* Says which files will be written, opens the model and passes on everything the user said about
  * its inputs. */
 IngotStatus prepare(Ingot *m, const Args *a);
 /* The same for the models behind the first, which become entries of one file. */
-IngotStatus prepare_others(Ingot *m, const Args *a);
+IngotStatus prepare_more_models(Ingot *m, const Args *a);
 /* For verbs that open the model several times: keeps standard input, if it is that. 0, or the exit
  * code after a message. */
-int keep_model(Args *a);
+int buffer_stdin_model(Args *a);
 /* As many runs as --steps says, each from the state of the one before. */
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
 IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
@@ -137,13 +137,13 @@ typedef struct OutputFiles {
 } OutputFiles;
 int is_c_name(const char *output); /* OUT.c, and not too long */
 void c_files(OutputFiles *t, const char *output);
-Ingot *open_or_complain(void);
+Ingot *new_model_or_report(void);
 int refuse(const Args *a, const char *why); /* says it, returns INGOT_USAGE */
 int refuse_option(const Args *a, const char *name, const char *why);
 int finish(Ingot *m, const Args *a,
            IngotStatus s); /* says the messages, frees m, returns the exit code */
 
-/* watch.c */
+/* cli_watch.c */
 Ingot *new_model(void); /* NULL: no memory; what it leaves lying about is removed on a signal */
 void watch_task(const char *what); /* shown on a terminal when it takes long; NULL: done */
 /* SIGINT sets *flag instead of ending the process; NULL: as before. */
@@ -151,25 +151,28 @@ void watch_interrupt(volatile int *flag);
 /* On stderr, "ingot: " in front; heads that mean trouble are coloured on a terminal. */
 void watch_line(const char *head, const char *text);
 void watch_error(const char *text);
-void watch_show(const char *text); /* the line of progress says this; NULL: the task and its step */
-void watch_lines(void);            /* standard output appears line by line, in a file too */
-void watch_release(void); /* signals do what they do by themselves: another program goes on */
-void watch_as(int quiet, int verbose); /* no progress; or times of what was waited for, too */
+void watch_progress(
+    const char *text);          /* the line of progress says this; NULL: the task and its step */
+void watch_line_buffered(void); /* standard output appears line by line, in a file too */
+void watch_restore_signals(
+    void); /* signals do what they do by themselves: another program goes on */
+void watch_set_verbosity(int quiet,
+                         int verbose); /* no progress; or times of what was waited for, too */
 
-/* script.c */
+/* cli_script.c */
 int is_script(const char *path); /* a program of the language, by its name */
 int run_script(const Args *a);
-int is_without_files(const Args *a);              /* a program may not open files */
+int forbids_files(const Args *a);                 /* a program may not open files */
 int has_model_options(const Args *a);             /* that programs do not take, --output apart */
 IngotStatus open_script(Ingot *m, const Args *a); /* a function of it as the model */
 int verb_check(const Args *a);
 int verb_repl(const Args *a);
 int verb_fmt(const Args *a);
 
-/* build.c */
+/* cli_build.c */
 int verb_build(const Args *a);
 
-/* export.c */
+/* cli_export.c */
 int verb_export(const Args *a);
 
 /* tools/speak.h: the program that talks, around the interpreter. Its exit code; below 0: the
@@ -177,23 +180,23 @@ int verb_export(const Args *a);
 int speak(Ingot *m, int argc, char **argv);
 char *speak_line(const char *prompt); /* that a person types; NULL: there are no more */
 
-/* play.c */
+/* cli_play.c */
 int verb_play(const Args *a);
-int clean_kept(const Args *a);   /* --clean */
+int clean_cache(const Args *a);  /* --clean */
 int bench_player(const Args *a); /* the exit code; -1: the model is none that talks */
 
-/* verify.c */
+/* cli_verify.c */
 int verb_verify(const Args *a);
 double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth);
 
-/* bisect.c */
+/* cli_bisect.c */
 int verify_nodes(const Args *a);  /* --per-node */
 int verify_bisect(const Args *a); /* --bisect */
 
-/* bench.c */
+/* cli_bench.c */
 int verb_bench(const Args *a);
 
-/* print.c */
+/* cli_print.c */
 int name_width(const char *s);               /* columns that print_name takes */
 void print_name(const char *s, int columns); /* of a model, padded with blanks */
 /* `before` as it is, then s in quotes where a shell would see more in it */
@@ -206,35 +209,35 @@ int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR says n
 const char *verdict(int ok);                  /* of a comparison, for standard output */
 
 /* Text for standard output. More than a person reads, 1 MB, is refused on a terminal. */
-int suits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */
+int fits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */
 IngotStatus print_result(const Args *a, const char *what, const char *text, size_t n);
 
-/* opt.c */
+/* cli_opt.c */
 int verb_opt(const Args *a);
 
-/* tokens.c */
+/* cli_tokens.c */
 int verb_tokenize(const Args *a);
-char *read_all(const char *path, size_t *n);    /* "-": standard input; NULL: it cannot be read */
-IngotStatus give_text(Ingot *m, const Args *a); /* --text as the input ids of the open model */
+char *read_all(const char *path, size_t *n); /* "-": standard input; NULL: it cannot be read */
+IngotStatus set_text_input(Ingot *m, const Args *a); /* --text as the input ids of the open model */
 
-/* perplexity.c */
+/* cli_perplexity.c */
 int verb_perplexity(const Args *a);
 
-/* quantize.c */
+/* cli_quantize.c */
 int verb_quantize(const Args *a);
 
-/* train.c */
+/* cli_train.c */
 int verb_train(const Args *a);
 
-/* complete.c */
+/* cli_complete.c */
 int verb_completions(const Args *a);
 
-/* report.c */
-int inspect_page(const Args *a); /* inspect --html */
+/* cli_report.c */
+int inspect_html(const Args *a); /* inspect --html */
 /* Has the open model, of which nothing was made yet, shown by the file of --html. */
-IngotStatus write_page(Ingot *m, const Args *a, const IngotReport *o);
+IngotStatus write_html_report(Ingot *m, const Args *a, const IngotReport *o);
 
-/* demo.c */
+/* cli_demo.c */
 int verb_demo(const Args *a);
 
 #endif

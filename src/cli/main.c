@@ -35,7 +35,7 @@ static int run(const Verb *v, int argc, char **argv) {
   Args a;
   int e = args_read(&a, v, argc, argv);
   if (e) return e;
-  watch_as(a.quiet, a.verbose);
+  watch_set_verbosity(a.quiet, a.verbose);
   if (!a.help) return v->run(&a);
   args_help(v, a.help_all, stdout);
   return 0;

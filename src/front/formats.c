@@ -254,9 +254,9 @@ const Format *format_of(Ctx *c, const u8 *at, size_t n, u64 *whole) {
 
 const Format *format_of_folder(Ctx *c, const char *path) {
   for (u32 i = 0; i < NFOLDERS; i++) {
-    Text t = text_new(&c->scratch);
-    text_fmt(&t, "%s/%s", path, folders[i].magic);
-    if (!access(text_cstr(&t), F_OK)) return &folders[i].f;
+    StrBuf t = sb_new(&c->scratch);
+    sb_fmt(&t, "%s/%s", path, folders[i].magic);
+    if (!access(sb_cstr(&t), F_OK)) return &folders[i].f;
   }
   return NULL;
 }

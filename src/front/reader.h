@@ -12,7 +12,7 @@
 typedef struct Reader Reader; /* a format */
 typedef struct Source Source; /* the bytes of a model, and where they are from */
 typedef struct Model Model;   /* what a file declares, and what its reader made of it */
-typedef struct ModelFacts ModelFacts;
+typedef struct ModelInfo ModelInfo;
 typedef struct ReaderOp ReaderOp;
 typedef struct DeclValue DeclValue; /* an input or output as the file declares it */
 typedef struct DeclType DeclType;
@@ -20,9 +20,9 @@ typedef struct DeclDim DeclDim;
 typedef struct BindDim BindDim;
 typedef struct BindInput BindInput;
 typedef struct ImportOptions ImportOptions;
-typedef struct LmWish LmWish;
-typedef struct Port Port;
-typedef struct RequantWish RequantWish;
+typedef struct LmOptions LmOptions;
+typedef struct OutputTree OutputTree;
+typedef struct RequantOptions RequantOptions;
 typedef struct RequantRow RequantRow;
 typedef struct RequantPlan RequantPlan;
 typedef VEC(Str) Strs;
@@ -64,7 +64,7 @@ struct DeclType {
 
 struct DeclValue {
   Str name;
-  Str also;      /* what else the file calls it, which is understood; 0: nothing */
+  Str alias;     /* what else the file calls it, which is understood; 0: nothing */
   DeclType type; /* OT_none when absent */
 };
 
@@ -74,7 +74,7 @@ struct Model {
   u32 ninput;
   const DeclValue *output;
   u32 noutput;
-  bool talks; /* a language model that answers: see Reader.speech */
+  bool is_decoder_lm; /* a language model that answers: see Reader.speech */
 };
 
 /* ---- what is asked for ---- */
@@ -116,23 +116,23 @@ typedef struct MissingDims {
  * sequence y is output y.k, what an optional holds is output y. Where that is only known at run
  * time (open): the elements stacked, y, and their number, y.count; beside an optional, y.has. A
  * sequence of maps (ZipMap) is the values, y, and y.keys, which are the same in all. */
-struct Port {
+struct OutputTree {
   TypeKind kind;
-  u32 flat;   /* TY_tensor: number among the outputs of the graph */
-  bool text;  /* TY_tensor: strings, which leave the graph as rows of bytes */
-  bool maps;  /* TY_seq: values and keys of maps */
-  bool open;  /* stack and count (TY_seq), or value and flag (TY_opt) */
-  u32 n;      /* TY_seq, TY_opt: elements; 0 for a stack */
-  Port *elem; /* n of them, then those of an open one */
+  u32 flat;         /* TY_tensor: number among the outputs of the graph */
+  bool text;        /* TY_tensor: strings, which leave the graph as rows of bytes */
+  bool maps;        /* TY_seq: values and keys of maps */
+  bool open;        /* stack and count (TY_seq), or value and flag (TY_opt) */
+  u32 n;            /* TY_seq, TY_opt: elements; 0 for a stack */
+  OutputTree *elem; /* n of them, then those of an open one */
 };
 
 /* Unless more, or less, is asked for. Programs that talk run on vectors, where attention keeps no
  * matrix of scores: twice as many tokens take little memory there, and weights are unpacked half as
  * often. */
-enum { LM_CONTEXT = 4096, LM_CHUNK = 128, LM_TALK_CHUNK = 256 };
+enum { LM_CONTEXT = 4096, LM_CHUNK = 128, LM_CHAT_CHUNK = 256 };
 
 /* Of a language model; zeros: as its reader thinks best. */
-struct LmWish {
+struct LmOptions {
   i64 context; /* positions that there is room for */
   i64 chunk;   /* most tokens of one run */
   bool every;  /* logits of all tokens, not only of the last */
@@ -142,7 +142,7 @@ struct LmWish {
 };
 
 struct ImportOptions {
-  LmWish language;
+  LmOptions language;
   BindDim *dim;
   u32 ndim;
   BindInput *input;
@@ -151,7 +151,7 @@ struct ImportOptions {
   bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
   BindInputs *frozen;   /* receives those that became constants; NULL: not wanted */
   MissingDims *missing; /* receives those that made the import fail; NULL: not wanted */
-  Port **outputs;       /* receives one per output of the model; NULL: not wanted */
+  OutputTree **outputs; /* receives one per output of the model; NULL: not wanted */
 };
 
 /* ---- the row ---- */
@@ -166,11 +166,11 @@ typedef struct NamedVersion {
 } NamedVersion;
 
 /* Something a file says of itself. */
-typedef struct Fact {
+typedef struct ModelInfoItem {
   const char *name; /* words with blanks; in JSON with underlines */
   Str text;         /* or 0: a number */
   u64 n;
-} Fact;
+} ModelInfoItem;
 /* Tensors that are stored in the same way. */
 typedef struct StoredCount {
   const char *kind;
@@ -179,9 +179,9 @@ typedef struct StoredCount {
 } StoredCount;
 
 /* What `inspect` reports of a file beside its inputs and outputs. */
-struct ModelFacts {
+struct ModelInfo {
   i64 version;             /* of the format; 0: it has none */
-  VEC(Fact) more;          /* of a format that has no operators */
+  VEC(ModelInfoItem) more; /* of a format that has no operators */
   VEC(StoredCount) stored; /* likewise */
   VEC(NamedVersion) opset; /* of the sets of operators it uses */
   Str producer, producer_version;
@@ -193,30 +193,30 @@ struct ModelFacts {
 };
 
 /* The day that a template is told where the program cannot fill in its own: 1 January 2026. */
-#define CHAT_DAY 1767225600
+#define CHAT_DEFAULT_DATE 1767225600
 
 /* What is said around messages, as the template of a model has it; NULL: it has no such place. The
  * form of a date, as strftime takes it, stands between the bytes 1 and 2. */
-typedef struct ChatTexts {
+typedef struct ChatFormat {
   const char *open;                 /* in front of the first message */
   const char *open_system, *system; /* around the text of the system, up to that message, instead */
   const char *ask;                  /* behind a message, up to the answer */
   const char *next;                 /* behind an answer, up to the next message */
   bool trims;                       /* white space around messages is dropped */
-} ChatTexts;
+} ChatFormat;
 
 /* What a language model has beside its graph. */
-typedef struct Speech {
-  const u8 *vocab; /* its tokeniser: a Vocab of text/text.h */
+typedef struct LmAssets {
+  const u8 *vocab; /* its tokeniser: a Vocab of text/tokenizer.h */
   size_t nvocab;
-  ChatTexts chat;
+  ChatFormat chat;
   const char *no_chat; /* why chat is empty, or NULL */
   double token_bytes;  /* of weights that a token reads */
-} Speech;
+} LmAssets;
 
 /* ---- weights of other types ---- */
 
-struct RequantWish {
+struct RequantOptions {
   const char *to;          /* the name of a type, or of a mixture of types */
   const char *const *keep; /* patterns with * and ?: tensors that stay as they are */
   u32 nkeep;
@@ -252,16 +252,16 @@ struct Reader {
   /* m: what read returned, or NULL. Sets g->eager while it builds, g->loc for every layer. */
   Graph *(*import)(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
   bool binds; /* import obeys its options; else inputs are frozen in the finished graph */
-  void (*facts)(Ctx *c, const Model *m, ModelFacts *out); /* NULL: there are none */
+  void (*facts)(Ctx *c, const Model *m, ModelInfo *out); /* NULL: there are none */
   /* Attributes of a node as its file spells them, "kernel_shape=[3,3]", by where it comes from.
    * NULL: there are none. */
-  void (*attributes)(Ctx *c, const Model *m, const Loc *at, Text *out);
+  void (*attributes)(Ctx *c, const Model *m, const Loc *at, StrBuf *out);
   bool (*op)(u32 i, ReaderOp *out); /* what `ops` lists, false behind the last; NULL: nothing */
   /* Of a language model, that talks; NULL, or returns NULL: it does not. */
-  const Speech *(*speech)(Ctx *c, const Source *s, const Model *m);
+  const LmAssets *(*speech)(Ctx *c, const Source *s, const Model *m);
   bool onnxruntime; /* the engine of that name runs its files */
   /* A GGUF file of it with weights of other types; NULL: there is none. */
-  RequantPlan *(*requantise)(Ctx *c, const Model *m, const RequantWish *o);
+  RequantPlan *(*requantise)(Ctx *c, const Model *m, const RequantOptions *o);
   /* Writes the file at path with other elements for n of its weights, by name; everything else
    * stays as it was. path NULL: only refuses what it would refuse. NULL: weights are not written.
    */
@@ -280,13 +280,16 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model);
 /* The file that stands for a folder, or the path itself; refuses a folder with a model that is not
  * read. */
 const char *reader_file(Ctx *c, const char *path);
-File reader_side(Ctx *c, const char *path); /* PATH.bin beside a text form; empty: there is none */
-bool text_begins(const u8 *at, size_t n, const char *word); /* behind blanks and comments */
+File reader_weights_file(Ctx *c,
+                         const char *path); /* PATH.bin beside a text form; empty: there is none */
+bool begins_with_word(const u8 *at, size_t n, const char *word); /* after blanks and comments */
+/* Is it a text form, "graph" or "prog", with or without a version line? */
+bool begins_text_form(const u8 *at, size_t n, const char *form);
 /* Is there such an input, or one of whose elements this is the name (x.0)? */
-bool model_takes_input(Ctx *c, const Model *m, Str name);
+bool model_has_input(Ctx *c, const Model *m, Str name);
 /* A type as the file declares it, f32[batch,3,224,224], in c->scratch. name: of the input, whose
  * dimensions without a name are called INPUT_AXIS, as -d takes them; 0: they are '?'. */
-const char *decl_text(Ctx *c, Str name, const DeclType *t);
+const char *decl_type_string(Ctx *c, Str name, const DeclType *t);
 Str decl_symbol(Ctx *c, const DeclDim *d); /* the name of a dimension; 0: none */
 
 #endif

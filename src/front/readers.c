@@ -6,8 +6,8 @@
  * people have.
  */
 #include "front/formats.h"
-#include "front/llm/requant.h"
-#include "front/onnx/import.h"
+#include "front/llm/lm_requant.h"
+#include "front/onnx/onnx_reader.h"
 #include "front/reader.h"
 #include "front/tflite/tflite.h"
 
@@ -17,23 +17,36 @@
 
 /* ---- the text form of graphs ---- */
 
-bool text_begins(const u8 *at, size_t n, const char *word) {
-  size_t i = 0, len = strlen(word);
+/* Bytes of the blanks and comments at the start. */
+static size_t skip_blanks(const u8 *at, size_t n) {
+  size_t i = 0;
   while (i < n && strchr(" \n\t\r#", at[i]) && at[i]) {
     if (at[i] == '#')
       while (i < n && at[i] != '\n') i++;
     else
       i++;
   }
+  return i;
+}
+
+bool begins_with_word(const u8 *at, size_t n, const char *word) {
+  size_t i = skip_blanks(at, n), len = strlen(word);
   return n - i >= len && !memcmp(at + i, word, len);
 }
 
+bool begins_text_form(const u8 *at, size_t n, const char *form) {
+  size_t i = skip_blanks(at, n);
+  if (begins_with_word(at + i, n - i, "ingot "))
+    while (i < n && at[i] != '\n') i++;
+  return begins_with_word(at + i, n - i, form);
+}
+
 static bool sniff_graph(const u8 *at, size_t n) {
-  return text_begins(at, n, "graph");
+  return begins_text_form(at, n, "graph");
 }
 
 /* A text need not have one; any other trouble than its absence is reported by file_read. */
-File reader_side(Ctx *c, const char *path) {
+File reader_weights_file(Ctx *c, const char *path) {
   if (!path) return (File){0};
   const char *side = str_text(c, str_fmt(c, "%s.bin", path));
   struct stat st;
@@ -42,7 +55,7 @@ File reader_side(Ctx *c, const char *path) {
 }
 
 static Graph *import_graph(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
-  File side = reader_side(c, s->path);
+  File side = reader_weights_file(c, s->path);
   (void)m, (void)o;
   return graph_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
 }
@@ -61,23 +74,23 @@ const Reader reader_table[] = {
      .read = lm_read,
      .import = lm_import,
      .binds = true,
-     .facts = lm_facts,
-     .speech = lm_speech,
+     .facts = lm_info,
+     .speech = lm_assets,
      .requantise = lm_requantise},
     {.name = "safetensors",
      .sniff = lm_sniff,
      .read = lm_read,
      .import = lm_import,
      .binds = true,
-     .facts = lm_facts,
-     .speech = lm_speech,
+     .facts = lm_info,
+     .speech = lm_assets,
      .requantise = lm_requantise},
     {.name = "TensorFlow Lite",
      .sniff = lite_sniff,
      .read = lite_open,
      .import = lite_import,
      .binds = true,
-     .facts = lite_facts,
+     .facts = lite_info,
      .attributes = lite_attributes,
      .op = lite_op_at},
     {.name = "ONNX",
@@ -85,7 +98,7 @@ const Reader reader_table[] = {
      .read = onnx_open,
      .import = onnx_import,
      .binds = true,
-     .facts = onnx_facts,
+     .facts = onnx_info,
      .attributes = onnx_attributes,
      .op = onnx_op_at,
      .onnxruntime = true,
@@ -170,7 +183,7 @@ const char *reader_file(Ctx *c, const char *path) {
 
 /* ---- what is declared ---- */
 
-bool model_takes_input(Ctx *c, const Model *m, Str name) {
+bool model_has_input(Ctx *c, const Model *m, Str name) {
   const char *text = str_text(c, name), *dot = strrchr(text, '.');
   bool number = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1);
   bool half = dot && (!strcmp(dot, ".keys") || !strcmp(dot, ".values"));
@@ -191,24 +204,24 @@ Str decl_symbol(Ctx *c, const DeclDim *d) {
   return d->param;
 }
 
-const char *decl_text(Ctx *c, Str name, const DeclType *t) {
+const char *decl_type_string(Ctx *c, Str name, const DeclType *t) {
   static const char *const lists[] = {
       [OT_seq] = "sequence of ", [OT_opt] = "optional ", [OT_map] = "map to "};
-  Text out = text_new(&c->scratch);
-  for (; t->elem; t = t->elem) text_puts(&out, lists[t->kind]);
-  text_fmt(&out, "%s[", dtype_info[t->dt].name);
+  StrBuf out = sb_new(&c->scratch);
+  for (; t->elem; t = t->elem) sb_puts(&out, lists[t->kind]);
+  sb_fmt(&out, "%s[", dtype_info[t->dt].name);
   for (u32 k = 0; k < t->dims.n; k++) {
     const DeclDim *d = &t->dims.at[k];
-    if (k) text_puts(&out, ",");
+    if (k) sb_puts(&out, ",");
     if (d->kind == OD_value && d->value >= 0)
-      text_fmt(&out, "%lld", (long long)d->value);
+      sb_fmt(&out, "%lld", (long long)d->value);
     else if (decl_symbol(c, d))
-      text_puts(&out, show(c, d->param));
+      sb_puts(&out, show(c, d->param));
     else if (name)
-      text_fmt(&out, "%s_%u", show(c, name), k);
+      sb_fmt(&out, "%s_%u", show(c, name), k);
     else
-      text_puts(&out, "?");
+      sb_puts(&out, "?");
   }
-  text_puts(&out, t->has_shape ? "]" : "...]");
-  return text_cstr(&out);
+  sb_puts(&out, t->has_shape ? "]" : "...]");
+  return sb_cstr(&out);
 }

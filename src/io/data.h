@@ -10,13 +10,13 @@
 
 #include "ir/ir.h"
 
-typedef struct Named Named;
+typedef struct NamedTensor NamedTensor;
 
-struct Named {
+struct NamedTensor {
   Str name;
   Tensor *t;
 };
-typedef VEC(Named) NamedVec;
+typedef VEC(NamedTensor) NamedTensors;
 
 /* npy.c */
 Tensor *data_read_npy(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
@@ -24,16 +24,16 @@ Tensor *data_read_npy(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
  * (one element per byte). Such arrays are taken to hold `as`, if that is such a type; otherwise
  * refused. */
 Tensor *data_read_npy_as(Ctx *c, const u8 *at, size_t n, DType as, Loc loc, Arena *a);
-void data_write_npy(Ctx *c, Text *out, const Tensor *t);
+void data_write_npy(Ctx *c, StrBuf *out, const Tensor *t);
 
 /* npz.c: zip archives of .npy members, stored or deflated; other members are ignored. Written ones
  * are stored. */
-NamedVec data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
+NamedTensors data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
 /* Unpacks only the arrays that `want` names; of the others t is NULL. */
-typedef bool NpzWant(const void *user, Str name);
-NamedVec data_pick_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzWant *want,
-                       const void *user);
-void data_write_npz(Ctx *c, Text *out, const Str *name, Tensor *const *t, u32 n);
+typedef bool NpzFilter(const void *user, Str name);
+NamedTensors data_read_npz_some(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzFilter *want,
+                                const void *user);
+void data_write_npz(Ctx *c, StrBuf *out, const Str *name, Tensor *const *t, u32 n);
 
 /* bytes.c: bytes of the exact length -> tensor, used in place where possible. big: numbers are
  * big-endian. */

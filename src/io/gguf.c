@@ -261,8 +261,8 @@ static _Noreturn void refuse_type(const GgufCursor *k, Str name, u32 type) {
 }
 
 /* Elements, then bytes: each is checked by itself. */
-static void measure(const GgufCursor *k, Stored *t) {
-  const BlockInfo *b = &block_info[t->kind];
+static void measure(const GgufCursor *k, StoredTensor *t) {
+  const QBlockInfo *b = &qblock_info[t->kind];
   u64 n = 1;
   i64 row = t->dim[t->rank - 1];
   for (u32 i = 0; i < t->rank; i++)
@@ -276,7 +276,7 @@ static void measure(const GgufCursor *k, Stored *t) {
 }
 
 /* Returns its offset. */
-static u64 read_tensor(GgufCursor *k, Stored *t, u64 alignment) {
+static u64 read_tensor(GgufCursor *k, StoredTensor *t, u64 alignment) {
   t->name = take_name(k, MAX_NAME, "the name of a tensor");
   u64 rank = take(k, 4, "a tensor");
   if (rank < 1 || rank > GGUF_RANK)
@@ -291,7 +291,7 @@ static u64 read_tensor(GgufCursor *k, Stored *t, u64 alignment) {
     t->dim[i] = (i64)size;
   }
   u32 type = (u32)take(k, 4, "a tensor");
-  t->kind = block_from_gguf(type);
+  t->kind = qblock_from_gguf(type);
   if (t->kind == BK_COUNT) refuse_type(k, t->name, type);
   measure(k, t);
   u64 offset = take(k, 8, "a tensor");
@@ -317,7 +317,7 @@ static void lay_out(const GgufCursor *k, Gguf *g, GgufPlace *place, u64 data) {
   u64 end = 0, next, size = k->end - data;
   if (g->tensor.n) qsort(place, g->tensor.n, sizeof *place, by_place);
   for (u32 i = 0; i < g->tensor.n; i++) {
-    Stored *t = &g->tensor.at[place[i].i];
+    StoredTensor *t = &g->tensor.at[place[i].i];
     if (!size_align(end, g->alignment, &next)) next = UINT64_MAX;
     if (place[i].at != next)
       fail(k->c, ERR_input, k->loc,
@@ -342,7 +342,7 @@ static void read_tensors(GgufCursor *k, Gguf *g, u64 n) {
   GgufPlace *place = NEWS(&c->work, GgufPlace, n);
   u64 data;
   for (u32 i = 0; i < n; i++) {
-    Stored *t = vec_push(&c->work, &g->tensor);
+    StoredTensor *t = vec_push(&c->work, &g->tensor);
     place[i] = (GgufPlace){read_tensor(k, t, g->alignment), i};
     u32 *slot = map_put(&names, t->name);
     if ((*slot)++) fail(c, ERR_input, k->loc, "tensor '%s' comes twice", show(c, t->name));

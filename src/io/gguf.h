@@ -3,12 +3,12 @@
  * gguf_read is a pure function of the bytes, which must outlive what it returns: strings, arrays
  * and weights are never copied. What it returns has been checked as a whole: lengths, counts and
  * sizes fit the file, no name comes twice, no two tensors overlap. Version 2 and 3, little-endian;
- * others, and types of tensors that blocks.def does not have, are refused by name.
+ * others, and types of tensors that qblocks.def does not have, are refused by name.
  */
 #ifndef INGOT_GGUF_H
 #define INGOT_GGUF_H
 
-#include "io/stored.h"
+#include "io/stored_tensor.h"
 #include "io/wire.h"
 
 typedef struct Gguf Gguf;       /* a file */
@@ -55,7 +55,7 @@ struct Gguf {
   u64 alignment;
   VEC(GgufKey) key;
   Map by_key; /* name -> place in key, plus 1 */
-  StoredVec tensor;
+  StoredTensors tensor;
 };
 
 bool gguf_sniff(const u8 *at, size_t n);
@@ -75,7 +75,7 @@ struct GgufOut {
   Ctx *c;
   Arena *a;
   u64 alignment;
-  Text keys, tensors; /* their records */
+  StrBuf keys, tensors; /* their records */
   u64 nkey, ntensor;
   u64 end;          /* of the data so far */
   GgufPieces piece; /* of the data */
@@ -84,15 +84,15 @@ struct GgufOut {
 GgufOut *gguf_out(Ctx *c, Arena *a, u64 alignment);
 void gguf_put_int(GgufOut *o, const char *name, GgufType t, i64 x); /* or bool */
 void gguf_put_float(GgufOut *o, const char *name, double x);        /* an f32 */
-void gguf_put_text(GgufOut *o, const char *name, const void *at, size_t n);
+void gguf_put_string(GgufOut *o, const char *name, const void *at, size_t n);
 /* A list; its n elements are added next. */
 void gguf_put_list(GgufOut *o, const char *name, GgufType t, u64 n);
 void gguf_add_int(GgufOut *o, GgufType t, i64 x);
 void gguf_add_float(GgufOut *o, double x);
-void gguf_add_text(GgufOut *o, const void *at, size_t n);
+void gguf_add_string(GgufOut *o, const void *at, size_t n);
 void gguf_put_key(GgufOut *o, const GgufKey *k); /* of another file, as it is */
 /* t->at is not looked at: data are, or make, t->bytes bytes. */
-void gguf_put_tensor(GgufOut *o, const Stored *t, Chunk data);
+void gguf_put_tensor(GgufOut *o, const StoredTensor *t, Chunk data);
 GgufPieces gguf_finish(GgufOut *o); /* of the whole file, for files_write */
 
 #endif

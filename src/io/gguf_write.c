@@ -11,15 +11,15 @@
 
 static const u8 zeros[GGUF_ALIGNMENT_MOST];
 
-static void put(Text *t, u64 x, u32 bytes) {
+static void put(StrBuf *t, u64 x, u32 bytes) {
   u8 at[8];
   for (u32 i = 0; i < bytes; i++) at[i] = (u8)(x >> 8 * i);
-  text_put(t, at, bytes);
+  sb_put(t, at, bytes);
 }
 
-static void put_bytes(Text *t, const void *at, size_t n) {
+static void put_bytes(StrBuf *t, const void *at, size_t n) {
   put(t, n, 8);
-  text_put(t, at, n);
+  sb_put(t, at, n);
 }
 
 GgufOut *gguf_out(Ctx *c, Arena *a, u64 alignment) {
@@ -27,8 +27,8 @@ GgufOut *gguf_out(Ctx *c, Arena *a, u64 alignment) {
   o->c = c;
   o->a = a;
   o->alignment = alignment;
-  o->keys = text_new(a);
-  o->tensors = text_new(a);
+  o->keys = sb_new(a);
+  o->tensors = sb_new(a);
   return o;
 }
 
@@ -53,7 +53,7 @@ void gguf_put_float(GgufOut *o, const char *name, double x) {
   put(&o->keys, bits, 4);
 }
 
-void gguf_put_text(GgufOut *o, const char *name, const void *at, size_t n) {
+void gguf_put_string(GgufOut *o, const char *name, const void *at, size_t n) {
   begin_key(o, name, GT_string);
   put_bytes(&o->keys, at, n);
 }
@@ -75,7 +75,7 @@ void gguf_add_float(GgufOut *o, double x) {
   put(&o->keys, bits, 4);
 }
 
-void gguf_add_text(GgufOut *o, const void *at, size_t n) {
+void gguf_add_string(GgufOut *o, const void *at, size_t n) {
   put_bytes(&o->keys, at, n);
 }
 
@@ -85,17 +85,17 @@ void gguf_put_key(GgufOut *o, const GgufKey *k) {
     put(&o->keys, k->type, 4);
     put(&o->keys, k->n, 8);
   }
-  text_put(&o->keys, k->at, (size_t)(k->stop - k->at));
+  sb_put(&o->keys, k->at, (size_t)(k->stop - k->at));
 }
 
 /* ---- tensors ---- */
 
-void gguf_put_tensor(GgufOut *o, const Stored *t, Chunk data) {
+void gguf_put_tensor(GgufOut *o, const StoredTensor *t, Chunk data) {
   u64 end;
   put_bytes(&o->tensors, str_text(o->c, t->name), str_len(o->c, t->name));
   put(&o->tensors, t->rank, 4);
   for (u32 i = t->rank; i-- > 0;) put(&o->tensors, (u64)t->dim[i], 8);
-  put(&o->tensors, block_info[t->kind].gguf, 4);
+  put(&o->tensors, qblock_info[t->kind].gguf, 4);
   put(&o->tensors, o->end, 8);
   *vec_push(o->a, &o->piece) = data;
   if (!size_add(o->end, t->bytes, &end) || !size_align(end, o->alignment, &end))
@@ -108,16 +108,16 @@ void gguf_put_tensor(GgufOut *o, const Stored *t, Chunk data) {
 
 GgufPieces gguf_finish(GgufOut *o) {
   GgufPieces all = {0};
-  Text head = text_new(o->a);
+  StrBuf head = sb_new(o->a);
   u64 n;
-  text_put(&head, "GGUF", 4);
+  sb_put(&head, "GGUF", 4);
   put(&head, 3, 4);
   put(&head, o->ntensor, 8);
   put(&head, o->nkey, 8);
-  text_put(&head, o->keys.at, o->keys.n);
-  text_put(&head, o->tensors.at, o->tensors.n);
+  sb_put(&head, o->keys.at, o->keys.n);
+  sb_put(&head, o->tensors.at, o->tensors.n);
   if (!size_align(head.n, o->alignment, &n)) n = head.n;
-  text_put(&head, zeros, (size_t)(n - head.n));
+  sb_put(&head, zeros, (size_t)(n - head.n));
   *vec_push(o->a, &all) = (Chunk){.at = head.at, .n = head.n};
   for (u32 i = 0; i < o->piece.n; i++) *vec_push(o->a, &all) = o->piece.at[i];
   o->bytes = head.n + o->end;

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-_Noreturn void image_bad(const Picture *p, const char *why) {
+_Noreturn void image_bad(const ImageFile *p, const char *why) {
   fail(p->c, ERR_input, p->loc, "%s", why);
 }
 
-_Noreturn void image_refuse(const Picture *p, const char *what) {
+_Noreturn void image_refuse(const ImageFile *p, const char *what) {
   fail(p->c, ERR_unsupported, p->loc, "%s is not supported", what);
 }
 
@@ -21,25 +21,25 @@ u8 image_grey(const u8 *rgb) {
   return (u8)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
 }
 
-Image image_new(const Picture *p, u64 width, u64 height) {
+Image image_new(const ImageFile *p, u64 width, u64 height) {
   if (!width || !height || width > IMAGE_SIDE || height > IMAGE_SIDE ||
       width * height > IMAGE_PIXELS)
     image_bad(p, "the picture is empty or too large");
   return (Image){(u32)width, (u32)height, arena_alloc(p->a, (size_t)(width * height * 3))};
 }
 
-static void need(const Picture *p, size_t at, size_t n) {
+static void need(const ImageFile *p, size_t at, size_t n) {
   if (at > p->n || n > p->n - at) image_bad(p, "the picture ends too early");
 }
 
-u32 image_be(const Picture *p, size_t at, u32 n) {
+u32 image_be(const ImageFile *p, size_t at, u32 n) {
   u32 x = 0;
   need(p, at, n);
   for (u32 i = 0; i < n; i++) x = x << 8 | p->at[at + i];
   return x;
 }
 
-u32 image_le(const Picture *p, size_t at, u32 n) {
+u32 image_le(const ImageFile *p, size_t at, u32 n) {
   u32 x = 0;
   need(p, at, n);
   for (u32 i = n; i > 0; i--) x = x << 8 | p->at[at + i - 1];
@@ -48,7 +48,7 @@ u32 image_le(const Picture *p, size_t at, u32 n) {
 
 /* ---- BMP: rows from the bottom, blue first, padded to four bytes ---- */
 
-static Image read_bmp(const Picture *p) {
+static Image read_bmp(const ImageFile *p) {
   u32 data = image_le(p, 10, 4), head = image_le(p, 14, 4), bits = image_le(p, 28, 2),
       packed = image_le(p, 30, 4), colours = image_le(p, 46, 4);
   i32 height = (i32)image_le(p, 22, 4);
@@ -78,7 +78,7 @@ static Image read_bmp(const Picture *p) {
 
 /* ---- PNM: P5 grey and P6 RGB, sizes in decimal ---- */
 
-static u32 pnm_number(const Picture *p, size_t *at) {
+static u32 pnm_number(const ImageFile *p, size_t *at) {
   u32 x = 0, digits = 0;
   for (;;) { /* blanks and comments */
     u32 ch = image_be(p, *at, 1);
@@ -94,7 +94,7 @@ static u32 pnm_number(const Picture *p, size_t *at) {
   return x;
 }
 
-static Image read_pnm(const Picture *p) {
+static Image read_pnm(const ImageFile *p) {
   size_t at = 2;
   u32 planes = p->at[1] == '6' ? 3 : 1, width = pnm_number(p, &at), height = pnm_number(p, &at);
   if (pnm_number(p, &at) != 255) image_refuse(p, "PNM with other than 255 levels");
@@ -109,7 +109,7 @@ static Image read_pnm(const Picture *p) {
 /* ---- TIFF: strips without compression, 8 bits, planes together ---- */
 
 typedef struct Tiff {
-  const Picture *p;
+  const ImageFile *p;
   bool big;
   size_t entry; /* of the first directory */
   u32 entries;
@@ -135,7 +135,7 @@ static u32 tiff_tag(const Tiff *t, u32 tag, u32 i, u32 otherwise, u32 *count) {
   return otherwise;
 }
 
-static Image read_tiff(const Picture *p) {
+static Image read_tiff(const ImageFile *p) {
   Tiff t = {.p = p, .big = p->at[0] == 'M'};
   size_t directory = tiff_read(&t, 4, 4);
   t.entries = tiff_read(&t, directory, 2);
@@ -164,12 +164,12 @@ static Image read_tiff(const Picture *p) {
 
 /* ---- any of them ---- */
 
-static bool starts(const Picture *p, size_t at, const char *text, size_t n) {
+static bool starts(const ImageFile *p, size_t at, const char *text, size_t n) {
   return p->n >= at + n && !memcmp(p->at + at, text, n);
 }
 
 Image image_decode(Ctx *c, Arena *a, const u8 *at, size_t n, Loc loc) {
-  Picture p = {c, a, loc, at, n};
+  ImageFile p = {c, a, loc, at, n};
   if (starts(&p, 0, "\x89PNG\r\n\x1a\n", 8)) return image_png(&p);
   if (starts(&p, 0, "BM", 2)) return read_bmp(&p);
   if (starts(&p, 0, "P5", 2) || starts(&p, 0, "P6", 2)) return read_pnm(&p);

@@ -8,13 +8,13 @@
 
 #ifndef INGOT_IMAGES
 
-Image image_jpeg(const Picture *p) {
+Image image_jpeg(const ImageFile *p) {
   image_refuse(p, "JPEG (in a build without IMAGES=1)");
 }
-Image image_jpeg2000(const Picture *p) {
+Image image_jpeg2000(const ImageFile *p) {
   image_refuse(p, "JPEG 2000 (in a build without IMAGES=1)");
 }
-Image image_webp(const Picture *p) {
+Image image_webp(const ImageFile *p) {
   image_refuse(p, "WebP (in a build without IMAGES=1)");
 }
 
@@ -34,21 +34,21 @@ typedef struct JpegError {
   jmp_buf door;
 } JpegError;
 
-static void jpeg_leave(j_common_ptr j) {
+static void jpeg_error_exit(j_common_ptr j) {
   longjmp(((JpegError *)j->err)->door, 1);
 }
 
-static void jpeg_say(j_common_ptr j) {
+static void jpeg_quiet(j_common_ptr j) {
   (void)j;
 }
 
 /* Size first, then pixels into memory of ours. */
-static bool jpeg_read(const Picture *p, Image *m) {
+static bool jpeg_read(const ImageFile *p, Image *m) {
   struct jpeg_decompress_struct d;
   JpegError e;
   d.err = jpeg_std_error(&e.base);
-  e.base.error_exit = jpeg_leave;
-  e.base.output_message = jpeg_say;
+  e.base.error_exit = jpeg_error_exit;
+  e.base.output_message = jpeg_quiet;
   bool good = false;
   if (!setjmp(e.door)) {
     jpeg_create_decompress(&d);
@@ -72,7 +72,7 @@ static bool jpeg_read(const Picture *p, Image *m) {
   return good;
 }
 
-Image image_jpeg(const Picture *p) {
+Image image_jpeg(const ImageFile *p) {
   Image m = {0};
   if (jpeg_read(p, &m)) {
     m = image_new(p, m.width, m.height);
@@ -83,7 +83,7 @@ Image image_jpeg(const Picture *p) {
 
 /* ---- WebP ---- */
 
-Image image_webp(const Picture *p) {
+Image image_webp(const ImageFile *p) {
   int width, height;
   if (!WebPGetInfo(p->at, p->n, &width, &height)) image_bad(p, "the WebP is broken");
   Image m = image_new(p, (u64)width, (u64)height);
@@ -95,7 +95,7 @@ Image image_webp(const Picture *p) {
 /* ---- JPEG 2000 ---- */
 
 typedef struct ImageSource {
-  const Picture *p;
+  const ImageFile *p;
   size_t at;
 } ImageSource;
 
@@ -135,7 +135,7 @@ static bool opj_plain(const opj_image_t *im) {
 }
 
 typedef struct OpjCopy {
-  const Picture *p;
+  const ImageFile *p;
   const opj_image_t *im;
   Image m;
 } OpjCopy;
@@ -148,7 +148,7 @@ static void opj_copy(Ctx *c, void *arg) {
     k->m.at[i] = (u8)k->im->comps[k->im->numcomps > 1 ? i % 3 : 0].data[i / 3];
 }
 
-Image image_jpeg2000(const Picture *p) {
+Image image_jpeg2000(const ImageFile *p) {
   bool raw = p->at[0] == 0xff;
   ImageSource s = {p, 0};
   opj_dparameters_t o;

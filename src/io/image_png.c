@@ -10,16 +10,16 @@
 #include <string.h>
 
 typedef struct Png {
-  const Picture *p;
+  const ImageFile *p;
   u32 width, height, bits, kind, planes;
   const u8 *palette;
   u32 colours;
-  Text body; /* of all IDAT chunks */
+  StrBuf body; /* of all IDAT chunks */
 } Png;
 
 static void read_head(Png *g, size_t at) {
   static const u8 planes[] = {1, 0, 3, 1, 2, 0, 4};
-  const Picture *p = g->p;
+  const ImageFile *p = g->p;
   g->width = image_be(p, at, 4);
   g->height = image_be(p, at + 4, 4);
   g->bits = image_be(p, at + 8, 1);
@@ -34,7 +34,7 @@ static void read_head(Png *g, size_t at) {
 }
 
 static void read_chunks(Png *g) {
-  const Picture *p = g->p;
+  const ImageFile *p = g->p;
   for (size_t at = 8;;) {
     u32 n = image_be(p, at, 4);
     image_be(p, at + 4, 4);
@@ -42,7 +42,7 @@ static void read_chunks(Png *g) {
     at += 8;
     if (n > p->n - at) image_bad(p, "the picture ends too early");
     if (!memcmp(name, "IHDR", 4)) read_head(g, at);
-    if (!memcmp(name, "IDAT", 4)) text_put(&g->body, p->at + at, n);
+    if (!memcmp(name, "IDAT", 4)) sb_put(&g->body, p->at + at, n);
     if (!memcmp(name, "PLTE", 4)) g->palette = p->at + at, g->colours = n / 3;
     if (!memcmp(name, "IEND", 4)) break;
     at += (size_t)n + 4;
@@ -87,8 +87,8 @@ static void put_pixel(const Png *g, const u8 *row, u32 x, u8 *rgb) {
     rgb[k] = (u8)sample(g, row, (size_t)x * g->planes + (g->planes >= 3 ? k : 0));
 }
 
-Image image_png(const Picture *p) {
-  Png g = {.p = p, .body = text_new(p->a)};
+Image image_png(const ImageFile *p) {
+  Png g = {.p = p, .body = sb_new(p->a)};
   read_chunks(&g);
   Image m = image_new(p, g.width, g.height);
   size_t line = ((size_t)g.width * g.planes * g.bits + 7) / 8, total = (line + 1) * g.height;

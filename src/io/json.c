@@ -26,7 +26,7 @@ typedef struct JsonReader {
 /* ---- places ---- */
 
 /* Line and column, from 1; a column is a character of UTF-8. */
-static Loc place(Loc loc, const u8 *at, size_t pos, u32 *column) {
+static Loc line_column(Loc loc, const u8 *at, size_t pos, u32 *column) {
   loc.line = 1;
   *column = 1;
   for (size_t i = 0; i < pos; i++) {
@@ -40,19 +40,19 @@ static Loc place(Loc loc, const u8 *at, size_t pos, u32 *column) {
 
 static _Noreturn void bad(const JsonReader *r, size_t pos, const char *what) {
   u32 column;
-  Loc loc = place(r->loc, r->base, pos, &column);
+  Loc loc = line_column(r->loc, r->base, pos, &column);
   fail(r->c, ERR_input, loc, "column %u: %s", column, what);
 }
 
 _Noreturn void json_fail(const JsonDoc *d, const Json *j, Err code, const char *fmt, ...) {
   u32 column;
-  Loc loc = place(d->loc, d->at, j ? j->pos : 0, &column);
-  Text t = text_new(&d->c->scratch);
+  Loc loc = line_column(d->loc, d->at, j ? j->pos : 0, &column);
+  StrBuf t = sb_new(&d->c->scratch);
   va_list args;
   va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
+  sb_vfmt(&t, fmt, args);
   va_end(args);
-  fail(d->c, code, loc, "column %u: %s", column, text_cstr(&t));
+  fail(d->c, code, loc, "column %u: %s", column, sb_cstr(&t));
 }
 
 /* ---- characters ---- */
@@ -105,24 +105,24 @@ static u32 hex4(JsonReader *r) {
   return x;
 }
 
-static void put_point(Text *t, u32 x) {
+static void put_point(StrBuf *t, u32 x) {
   char b[4];
   u32 n = x < 0x80 ? 1 : x < 0x800 ? 2 : x < 0x10000 ? 3 : 4;
   static const u8 lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
   for (u32 i = n; i-- > 1; x >>= 6) b[i] = (char)(0x80 | (x & 0x3f));
   b[0] = (char)(lead[n] | x);
-  text_put(t, b, n);
+  sb_put(t, b, n);
 }
 
 /* Behind the backslash. */
-static void escape(JsonReader *r, Text *t) {
+static void escape(JsonReader *r, StrBuf *t) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   size_t start = r->pos - 1;
   u8 ch = peek(r);
   const char *known = ch ? strchr(from, ch) : NULL;
   r->pos += r->pos < r->end;
   if (known) {
-    text_put(t, &to[known - from], 1);
+    sb_put(t, &to[known - from], 1);
     return;
   }
   if (ch != 'u') bad(r, start, "unknown escape in a string");
@@ -141,14 +141,14 @@ static void escape(JsonReader *r, Text *t) {
 static Json string(JsonReader *r) {
   Json j = {.kind = JS_string, .pos = (u32)r->pos};
   size_t start = ++r->pos;
-  Text t = text_new(r->a);
+  StrBuf t = sb_new(r->a);
   bool escaped = false;
   for (;;) {
     if (r->pos == r->end) bad(r, j.pos, "a string that does not end");
     u8 ch = r->base[r->pos];
     if (ch == '"') break;
     if (ch == '\\') {
-      text_put(&t, r->base + start, r->pos - start);
+      sb_put(&t, r->base + start, r->pos - start);
       r->pos++;
       escape(r, &t);
       escaped = true;
@@ -160,7 +160,7 @@ static Json string(JsonReader *r) {
     if (!n) bad(r, r->pos, "a string that is no UTF-8");
     r->pos += n;
   }
-  if (escaped) text_put(&t, r->base + start, r->pos - start);
+  if (escaped) sb_put(&t, r->base + start, r->pos - start);
   j.text = escaped ? t.at : (const char *)r->base + start;
   j.n = (u32)(escaped ? t.n : r->pos - start);
   if (!j.text) j.text = "";
@@ -247,7 +247,7 @@ static bool same_key(const Json *a, const void *key, size_t n) {
 }
 
 /* Drops members that a later one replaces; indexes the rest if there are many. */
-static void settle(JsonReader *r, Json *j, Json *at, u32 members) {
+static void dedup_members(JsonReader *r, Json *j, Json *at, u32 members) {
   u32 size = index_size(members), kept = 0;
   u64 steps = 0, most = (u64)members * STEPS_PER_KEY + 1024;
   u32 *index = members > FEW ? NEWS(r->a, u32, size) : NULL;
@@ -326,7 +326,7 @@ static Json container(JsonReader *r, JsonKind kind) {
   if (j.n) {
     Json *at = arena_copy(r->a, &r->open.at[first], j.n * sizeof *at);
     r->open.n = first;
-    if (kind == JS_object) settle(r, &j, at, j.n / 2);
+    if (kind == JS_object) dedup_members(r, &j, at, j.n / 2);
     j.at = at;
   }
   return j;
@@ -342,7 +342,7 @@ static Json value(JsonReader *r) {
 }
 
 JsonDoc json_read(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
-  JsonReader r = {.c = c, .a = a, .loc = loc, .base = at, .pos = utf8_mark(at, n), .end = n};
+  JsonReader r = {.c = c, .a = a, .loc = loc, .base = at, .pos = utf8_bom(at, n), .end = n};
   if (n > JSON_MAX_BYTES) fail(c, ERR_unsupported, loc, "JSON of %zu bytes", n);
   skip(&r);
   Json *root = NEW(a, Json);
@@ -394,7 +394,7 @@ const Json *json_member(const JsonDoc *d, const Json *j, const char *key, JsonKi
   return m;
 }
 
-const Json *json_need(const JsonDoc *d, const Json *j, const char *key, JsonKind kind) {
+const Json *json_require(const JsonDoc *d, const Json *j, const char *key, JsonKind kind) {
   const Json *m = json_member(d, j, key, kind);
   if (!m) json_fail(d, j, ERR_input, "'%s' is missing, expected %s", key, json_kind_name(kind));
   return m;

@@ -79,6 +79,6 @@ bool json_bool(const JsonDoc *d, const Json *j, const char *key, bool otherwise)
 /* The same as the value itself; NULL if it is absent or null. */
 const Json *json_member(const JsonDoc *d, const Json *j, const char *key, JsonKind kind);
 /* It must be there. */
-const Json *json_need(const JsonDoc *d, const Json *j, const char *key, JsonKind kind);
+const Json *json_require(const JsonDoc *d, const Json *j, const char *key, JsonKind kind);
 
 #endif

@@ -206,7 +206,7 @@ static u32 put_utf8(char *to, u32 ch) {
   return n;
 }
 
-static Str read_ucs4(const Npy *p, const u8 *at, size_t n, bool big, Text *t) {
+static Str read_ucs4(const Npy *p, const u8 *at, size_t n, bool big, StrBuf *t) {
   t->n = 0;
   for (size_t i = 0; i < n; i++, at += 4) {
     u32 ch = big ? (u32)at[0] << 24 | (u32)at[1] << 16 | (u32)at[2] << 8 | at[3]
@@ -214,7 +214,7 @@ static Str read_ucs4(const Npy *p, const u8 *at, size_t n, bool big, Text *t) {
     char utf8[4];
     u32 len = put_utf8(utf8, ch);
     if (len == 0) fail(p->c, ERR_input, p->loc, "npy: no such character: U+%X", ch);
-    text_put(t, utf8, len);
+    sb_put(t, utf8, len);
   }
   while (t->n > 0 && t->at[t->n - 1] == 0) t->n--;
   return str_intern(p->c, t->at, t->n);
@@ -228,7 +228,7 @@ static Tensor *read_strings(const Npy *p, const u8 *at, bool big) {
     fail(p->c, ERR_unsupported, p->loc, "npy: %llu strings of width 0",
          (unsigned long long)p->count);
   Tensor *t = tensor_new(p->a, DT_str, p->dim, p->rank);
-  Text text = text_new(p->a);
+  StrBuf text = sb_new(p->a);
   for (u64 i = 0; i < p->count; i++, at += width) {
     Str s;
     if (p->kind == 'U') {
@@ -312,24 +312,24 @@ static bool count_chars(const Ctx *c, const Tensor *t, u64 *most) {
   return true;
 }
 
-static void put_strings(const Ctx *c, Text *out, const Tensor *t, bool is_utf8, u64 width) {
+static void put_strings(const Ctx *c, StrBuf *out, const Tensor *t, bool is_utf8, u64 width) {
   static const u8 zero[4] = {0};
   for (u64 i = 0; i < t->n; i++) {
     const u8 *s = (const u8 *)str_text(c, str_at(t, i));
     size_t n = str_len(c, str_at(t, i));
     u64 k = 0;
-    if (!is_utf8) text_put(out, s, n), k = n;
+    if (!is_utf8) sb_put(out, s, n), k = n;
     for (u32 ch = 0; is_utf8 && n > 0; k++) {
       u32 len = get_utf8(s, n, &ch);
       u8 le[4] = {(u8)ch, (u8)(ch >> 8), (u8)(ch >> 16), 0};
-      text_put(out, le, 4);
+      sb_put(out, le, 4);
       s += len, n -= len;
     }
-    for (; k < width; k++) text_put(out, zero, is_utf8 ? 4 : 1);
+    for (; k < width; k++) sb_put(out, zero, is_utf8 ? 4 : 1);
   }
 }
 
-static void put_header(Text *out, const char *descr, const Tensor *t) {
+static void put_header(StrBuf *out, const char *descr, const Tensor *t) {
   char head[512];
   size_t n = (size_t)snprintf(head, sizeof head,
                               "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
@@ -340,12 +340,12 @@ static void put_header(Text *out, const char *descr, const Tensor *t) {
   while ((n + 11) % 64 != 0) head[n++] = ' ';
   head[n++] = '\n';
   u8 fixed[4] = {1, 0, (u8)n, (u8)(n >> 8)};
-  text_put(out, magic, sizeof magic);
-  text_put(out, fixed, sizeof fixed);
-  text_put(out, head, n);
+  sb_put(out, magic, sizeof magic);
+  sb_put(out, fixed, sizeof fixed);
+  sb_put(out, head, n);
 }
 
-void data_write_npy(Ctx *c, Text *out, const Tensor *t) {
+void data_write_npy(Ctx *c, StrBuf *out, const Tensor *t) {
   char descr[32];
   u32 size = dtype_bytes(t->dt);
   const DTypeInfo *info = &dtype_info[t->dt];
@@ -375,5 +375,5 @@ void data_write_npy(Ctx *c, Text *out, const Tensor *t) {
   char order = size == 1 ? '|' : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? '>' : '<';
   snprintf(descr, sizeof descr, "%c%c%u", order, kind, size);
   put_header(out, descr, t);
-  if (t->n > 0) text_put(out, t->data, tensor_bytes(t));
+  if (t->n > 0) sb_put(out, t->data, tensor_bytes(t));
 }

@@ -27,15 +27,15 @@ static Tensor *read_member(Ctx *c, Zip *z, ZipMember *m, Str name, Loc loc, Aren
   return data_read_npy(c, data, (size_t)m->size, loc, a);
 }
 
-NamedVec data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
-  return data_pick_npz(c, at, n, loc, a, NULL, NULL);
+NamedTensors data_read_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
+  return data_read_npz_some(c, at, n, loc, a, NULL, NULL);
 }
 
-NamedVec data_pick_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzWant *want,
-                       const void *user) {
+NamedTensors data_read_npz_some(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzFilter *want,
+                                const void *user) {
   Zip z;
   ZipMember m;
-  NamedVec out = {0};
+  NamedTensors out = {0};
   Map seen = map_new(&c->scratch);
   zip_open(&z, at, n);
   while (zip_next(&z, &m)) {
@@ -45,7 +45,7 @@ NamedVec data_pick_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzWan
     if (*slot) fail(c, ERR_input, loc, "npz: two arrays are called '%s'", show(c, name));
     *slot = 1;
     Tensor *t = !want || want(user, name) ? read_member(c, &z, &m, name, loc, a) : NULL;
-    *vec_push(a, &out) = (Named){name, t};
+    *vec_push(a, &out) = (NamedTensor){name, t};
   }
   if (z.why) refuse(c, &z, loc, "");
   return out;
@@ -53,14 +53,14 @@ NamedVec data_pick_npz(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a, NpzWan
 
 /* ---- writing ---- */
 
-static void put(Text *out, u64 x, u32 n) {
+static void put(StrBuf *out, u64 x, u32 n) {
   u8 b[8];
   for (u32 i = 0; i < n; i++) b[i] = (u8)(x >> (8 * i));
-  text_put(out, b, n);
+  sb_put(out, b, n);
 }
 
 /* What local and central records have in common. */
-static void put_record(Text *out, const ZipMember *m) {
+static void put_record(StrBuf *out, const ZipMember *m) {
   put(out, 20, 2);    /* version needed */
   put(out, 0x800, 2); /* names are UTF-8 */
   put(out, 0, 4);     /* stored; time 0:00 */
@@ -72,19 +72,19 @@ static void put_record(Text *out, const ZipMember *m) {
   put(out, 0, 2); /* no extra field */
 }
 
-static void put_name(Text *out, const ZipMember *m) {
-  text_put(out, m->name, m->nname);
-  text_puts(out, ".npy");
+static void put_name(StrBuf *out, const ZipMember *m) {
+  sb_put(out, m->name, m->nname);
+  sb_puts(out, ".npy");
 }
 
-void data_write_npz(Ctx *c, Text *out, const Str *name, Tensor *const *t, u32 n) {
+void data_write_npz(Ctx *c, StrBuf *out, const Str *name, Tensor *const *t, u32 n) {
   u32 crc[256];
   size_t start = out->n;
   ZipMember *m = NEWS(&c->scratch, ZipMember, n ? n : 1);
   zip_crc_table(crc);
   if (n > 65534) fail(c, ERR_unsupported, LOC_NONE, "npz: %u arrays, at most 65534 fit", n);
   for (u32 i = 0; i < n; i++) {
-    Text body = text_new(&c->scratch);
+    StrBuf body = sb_new(&c->scratch);
     data_write_npy(c, &body, t[i]);
     m[i].name = (const u8 *)str_text(c, name[i]);
     m[i].nname = str_len(c, name[i]);
@@ -97,7 +97,7 @@ void data_write_npz(Ctx *c, Text *out, const Str *name, Tensor *const *t, u32 n)
     put(out, ZIP_LOCAL, 4);
     put_record(out, &m[i]);
     put_name(out, &m[i]);
-    text_put(out, body.at, body.n);
+    sb_put(out, body.at, body.n);
   }
   u64 dir = out->n - start;
   for (u32 i = 0; i < n; i++) {

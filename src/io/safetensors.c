@@ -16,7 +16,7 @@ enum { MAX_RECORDS = 1000000 };
 
 typedef struct Dtype {
   const char *name;
-  BlockKind kind;
+  QBlockKind kind;
 } Dtype;
 
 static const Dtype dtypes[] = {
@@ -28,7 +28,7 @@ static const Dtype dtypes[] = {
 
 /* A tensor and where it begins. */
 typedef struct Entry {
-  Stored t;
+  StoredTensor t;
   u64 at;
 } Entry;
 
@@ -42,8 +42,8 @@ bool safetensors_sniff(const u8 *at, size_t n) {
   return n > 8 && at[8] == '{' && header_bytes(at) <= SAFETENSORS_HEADER;
 }
 
-static BlockKind read_dtype(const JsonDoc *d, const Json *entry) {
-  const Json *j = json_need(d, entry, "dtype", JS_string);
+static QBlockKind read_dtype(const JsonDoc *d, const Json *entry) {
+  const Json *j = json_require(d, entry, "dtype", JS_string);
   for (u32 i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
     if (json_is(j, dtypes[i].name)) return dtypes[i].kind;
   json_fail(d, j, ERR_unsupported, "dtype %s is one that ingot does not read",
@@ -64,14 +64,14 @@ static Entry read_entry(const JsonDoc *d, const Json *key, const Json *value, u6
     json_fail(d, key, ERR_input, "the name of a tensor is empty, or holds a zero");
   if (value->kind != JS_object)
     json_fail(d, value, ERR_input, "expected an object with dtype, shape and data_offsets");
-  const Json *shape = json_need(d, value, "shape", JS_array);
-  const Json *range = json_need(d, value, "data_offsets", JS_array);
-  Stored *t = &e.t;
+  const Json *shape = json_require(d, value, "shape", JS_array);
+  const Json *range = json_require(d, value, "data_offsets", JS_array);
+  StoredTensor *t = &e.t;
   t->kind = read_dtype(d, value);
   t->rank = shape->n;
   if (shape->n > STORED_RANK)
     json_fail(d, shape, ERR_unsupported, "%u axes, ingot reads up to %d", shape->n, STORED_RANK);
-  u64 bytes = block_info[t->kind].bytes;
+  u64 bytes = qblock_info[t->kind].bytes;
   bool empty = false;
   for (u32 i = 0; i < shape->n; i++) {
     t->dim[i] = read_number(d, shape, i, MAX_SIZE);
@@ -107,8 +107,8 @@ static int by_place(const void *a, const void *b) {
   return x->t.name < y->t.name ? -1 : x->t.name > y->t.name;
 }
 
-StoredVec safetensors_read(Ctx *c, const u8 *at, size_t n, Loc loc) {
-  StoredVec out = {0};
+StoredTensors safetensors_read(Ctx *c, const u8 *at, size_t n, Loc loc) {
+  StoredTensors out = {0};
   u64 header = n >= 8 ? header_bytes(at) : 0;
   if (n < 8 || header > n - 8)
     fail(c, ERR_input, loc, "a header of %llu bytes in a file of %zu", (unsigned long long)header,

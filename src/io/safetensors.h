@@ -7,12 +7,13 @@
 #ifndef INGOT_SAFETENSORS_H
 #define INGOT_SAFETENSORS_H
 
-#include "io/stored.h"
+#include "io/stored_tensor.h"
 
 enum { SAFETENSORS_HEADER = 100000000 }; /* bytes, as the reference reader has it */
 
 /* Is it one? By its first bytes; never fails. */
 bool safetensors_sniff(const u8 *at, size_t n);
-StoredVec safetensors_read(Ctx *c, const u8 *at, size_t n, Loc loc); /* in the order of the data */
+StoredTensors safetensors_read(Ctx *c, const u8 *at, size_t n,
+                               Loc loc); /* in the order of the data */
 
 #endif

@@ -187,18 +187,18 @@ Wire wire_list(Wire *k, WireType elem) {
   return m;
 }
 
-void wire_put_varint(Text *t, u64 x) {
-  for (; x >= 0x80; x >>= 7) text_put(t, (u8[1]){(u8)(x | 0x80)}, 1);
-  text_put(t, (u8[1]){(u8)x}, 1);
+void wire_put_varint(StrBuf *t, u64 x) {
+  for (; x >= 0x80; x >>= 7) sb_put(t, (u8[1]){(u8)(x | 0x80)}, 1);
+  sb_put(t, (u8[1]){(u8)x}, 1);
 }
 
-void wire_put_int(Text *t, u32 field, i64 x) {
+void wire_put_int(StrBuf *t, u32 field, i64 x) {
   wire_put_varint(t, (u64)field << 3 | WT_varint);
   wire_put_varint(t, (u64)x);
 }
 
-void wire_put_bytes(Text *t, u32 field, const void *at, size_t n) {
+void wire_put_bytes(StrBuf *t, u32 field, const void *at, size_t n) {
   wire_put_varint(t, (u64)field << 3 | WT_bytes);
   wire_put_varint(t, n);
-  if (n) text_put(t, at, n);
+  if (n) sb_put(t, at, n);
 }

@@ -60,8 +60,8 @@ _Noreturn void wire_limit(const Wire *k, size_t pos,
                           const char *what); /* well-formed, but beyond what is read */
 
 /* ---- writing: a tag, then a value ---- */
-void wire_put_varint(Text *t, u64 x);
-void wire_put_int(Text *t, u32 field, i64 x);
-void wire_put_bytes(Text *t, u32 field, const void *at, size_t n);
+void wire_put_varint(StrBuf *t, u64 x);
+void wire_put_int(StrBuf *t, u32 field, i64 x);
+void wire_put_bytes(StrBuf *t, u32 field, const void *at, size_t n);
 
 #endif

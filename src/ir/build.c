@@ -203,9 +203,9 @@ Val mk_matmul(Graph *g, Val a, Val b) {
     if (strchr(la, ch) || strchr(lb, ch)) lo[n++] = ch;
   }
   lo[n] = 0;
-  Text t = text_new(&g->c->scratch);
-  text_fmt(&t, "%smk,%skn->%smn", la, lb, lo);
-  strncpy(spec, text_cstr(&t), sizeof spec - 1);
+  StrBuf t = sb_new(&g->c->scratch);
+  sb_fmt(&t, "%smk,%skn->%smn", la, lb, lo);
+  strncpy(spec, sb_cstr(&t), sizeof spec - 1);
   spec[sizeof spec - 1] = 0;
   Val r = mk_contract(g, x, y, spec);
   if (col) r = mk_squeeze(g, r, graph_type(g, r)->rank - 1);
@@ -371,16 +371,16 @@ Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce) {
   return add(g, OP_scatter_nd, in, 3, &at, 1);
 }
 
-Val mk_within(Graph *g, Val idx, const Dim *size, u32 n) {
+Val mk_check_index(Graph *g, Val idx, const Dim *size, u32 n) {
   if (index_fits(g, idx, size, n)) return idx;
   Attr at = at_list(AT_size, size, n);
-  return add(g, OP_within, &idx, 1, &at, 1);
+  return add(g, OP_check_index, &idx, 1, &at, 1);
 }
 
-Val mk_demand(Graph *g, Val wrong, const char *text) {
+Val mk_assert(Graph *g, Val wrong, const char *text) {
   Dim one = 1;
   Attr at[2] = {at_list(AT_size, &one, 1), at_str(g, AT_text, text)};
-  return add(g, OP_within, &wrong, 1, at, 2);
+  return add(g, OP_check_index, &wrong, 1, at, 2);
 }
 
 /* ---- the rest ---- */
@@ -389,14 +389,14 @@ Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);
 }
 
-Val mk_unblock(Graph *g, Val blocks, const char *kind, bool exact) {
+Val mk_dequantize(Graph *g, Val blocks, const char *kind, bool exact) {
   Attr at[2] = {at_str(g, AT_kind, kind), at_int(AT_exact, 1)};
-  return add(g, OP_unblock, &blocks, 1, at, exact ? 2 : 1);
+  return add(g, OP_dequantize, &blocks, 1, at, exact ? 2 : 1);
 }
 
-Val mk_dot_blocks(Graph *g, const Val *in, u32 nin, const char *kind) {
+Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind) {
   Attr at = at_str(g, AT_kind, kind);
-  return add(g, OP_dot_blocks, in, nin, &at, 1);
+  return add(g, OP_matmul_quant, in, nin, &at, 1);
 }
 
 Val mk_bytes(Graph *g, Val strings, i64 k) {
@@ -409,9 +409,9 @@ Val mk_text(Graph *g, Val rows) {
   return add(g, OP_text, &rows, 1, NULL, 0);
 }
 
-Val mk_suppress(Graph *g, const Val *in, BoxKind kind, Dim k) {
+Val mk_nms(Graph *g, const Val *in, BoxKind kind, Dim k) {
   Attr at[2] = {at_str(g, AT_kind, box_kind_name[kind]), at_list(AT_k, &k, 1)};
-  return add(g, OP_suppress, in, 5, at, 2);
+  return add(g, OP_nms, in, 5, at, 2);
 }
 
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices) {

@@ -81,26 +81,26 @@ double node_steps(Graph *g, const Node *n, bool most) {
     for (u32 i = 0; i < nwin; i++) all *= extent(&z, window[i]);
     return all;
   default:
-    if (n->op == OP_suppress) all *= extent(&z, graph_type(g, n->in[0])->dim[2]);
+    if (n->op == OP_nms) all *= extent(&z, graph_type(g, n->in[0])->dim[2]);
     for (u32 i = 0; i < n->nin; i++)
       if (n->in[i]) all += elements(&z, n->in[i]);
     return all;
   }
 }
 
-static double block_steps(Graph *g, BlkId b, double times, NodeId *dear, double *dearest) {
+static double region_steps(Graph *g, RegionId b, double times, NodeId *dear, double *dearest) {
   double all = 0;
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     NodeId id = g->blk.at[b].node.at[i];
     const Node *n = graph_node(g, id);
     double x, y;
     if (n->op == OP_loop) {
-      double count = fmax((double)loop_turns(g, n), 0);
-      x = count * (ITERATION + block_steps(g, n->blk[0], times * count, dear, dearest));
+      double count = fmax((double)loop_trip_count(g, n), 0);
+      x = count * (ITERATION + region_steps(g, n->blk[0], times * count, dear, dearest));
       y = count * ITERATION;
     } else if (n->op == OP_if) {
-      double yes = block_steps(g, n->blk[0], 0, dear, dearest),
-             no = block_steps(g, n->blk[1], 0, dear, dearest);
+      double yes = region_steps(g, n->blk[0], 0, dear, dearest),
+             no = region_steps(g, n->blk[1], 0, dear, dearest);
       x = y = yes < no ? yes : no;
     } else {
       x = y = node_steps(g, n, false);
@@ -116,7 +116,7 @@ static double block_steps(Graph *g, BlkId b, double times, NodeId *dear, double 
 double graph_steps(Graph *g, NodeId *dear) {
   double dearest = 0;
   *dear = 0;
-  return block_steps(g, 1, 1, dear, &dearest);
+  return region_steps(g, 1, 1, dear, &dearest);
 }
 
 /* A convolution over something with zeros between its elements multiplies so many times fewer
@@ -138,21 +138,21 @@ static double trips(const Sizes *z, const Node *n) {
   Dim d;
   u32 count;
   if (graph_dim_list(z->g, n->in[0], &d, 1, &count) && count == 1) return extent(z, d);
-  value_span(z->g, n->in[0], &lo, &hi);
+  value_int_range(z->g, n->in[0], &lo, &hi);
   return hi > 0 && hi < INT32_MAX ? (double)hi : 1;
 }
 
 /* Of a choice the dearer branch. */
-static double block_macs(const Sizes *z, BlkId b) {
+static double region_macs(const Sizes *z, RegionId b) {
   Graph *g = z->g;
   double macs = 0;
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
     if (op_info[n->op].kind == OK_CONTRACT)
       macs += elements(z, n->out[0]) * products(z, n) / zeros_between(g, n);
-    if (n->op == OP_loop) macs += trips(z, n) * block_macs(z, n->blk[0]);
+    if (n->op == OP_loop) macs += trips(z, n) * region_macs(z, n->blk[0]);
     if (n->op == OP_if) {
-      double yes = block_macs(z, n->blk[0]), no = block_macs(z, n->blk[1]);
+      double yes = region_macs(z, n->blk[0]), no = region_macs(z, n->blk[1]);
       macs += yes > no ? yes : no;
     }
   }
@@ -164,7 +164,7 @@ double graph_macs(Graph *g, bool bounds) {
   i64 *env = bounds ? NULL : NEWS(&g->c->scratch, i64, ns + 1);
   for (u32 i = 0; env && i < ns; i++) env[i] = 1;
   const Sizes z = {g, true, env};
-  return block_macs(&z, 1);
+  return region_macs(&z, 1);
 }
 
 /* ---- programs ---- */

@@ -16,7 +16,7 @@
 /* ---- construction of normal forms ---- */
 
 /* Bounds the cost of every walk over an expression, and its text. */
-static void check_size(Dims *ds, Extent x) {
+static void check_size(Dims *ds, DimSize x) {
   if (x.size > DIM_SIZE || x.depth > DIM_DEPTH)
     fail(ds->c, ERR_unsupported, LOC_NONE,
          "an extent is an expression of more than %d parts or %d levels; numbers for open "
@@ -32,11 +32,11 @@ static bool in_range(i64 x) {
 static i64 muladd(Poly *p, i64 x, i64 y, i64 z) {
   i64 ay = y < 0 ? -y : y, az = z < 0 ? -z : z;
   if (ay != 0 && az > DIM_MAX / ay) {
-    p->over |= OVER_number;
+    p->over |= OVERFLOW_number;
     return x;
   }
   i64 r = x + y * z;
-  if (!in_range(r)) p->over |= OVER_number;
+  if (!in_range(r)) p->over |= OVERFLOW_number;
   return in_range(r) ? r : x;
 }
 
@@ -132,7 +132,7 @@ static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
     if (p->coef[i] == 0) drop_term(p, i);
   } else if (coef != 0) {
     if (p->n == DIM_TERMS) {
-      p->over |= OVER_terms;
+      p->over |= OVERFLOW_terms;
       return;
     }
     memmove(&p->sym[i + 1], &p->sym[i], (p->n - i) * sizeof *p->sym);
@@ -145,7 +145,7 @@ static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
 
 Poly poly_const(i64 k) {
   Poly p = {.k0 = 0};
-  p.over = in_range(k) ? 0 : OVER_number;
+  p.over = in_range(k) ? 0 : OVERFLOW_number;
   if (!p.over) p.k0 = k;
   return p;
 }
@@ -166,7 +166,7 @@ void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k) {
 }
 
 Dim poly_dim(Dims *ds, const Poly *p) {
-  if (p->over & OVER_number)
+  if (p->over & OVERFLOW_number)
     fail(ds->c, ERR_input, LOC_NONE, "size overflow: a dimension with a number above 2^40");
   if (p->over)
     fail(ds->c, ERR_unsupported, LOC_NONE, "dimension with more than %d terms", DIM_TERMS);
@@ -175,12 +175,12 @@ Dim poly_dim(Dims *ds, const Poly *p) {
     return p->k0;
   }
   i64 key[1 + 2 * DIM_TERMS] = {p->k0};
-  Extent x = {1, 0};
+  DimSize x = {1, 0};
   for (u32 i = 0; i < p->n; i++) {
     key[1 + 2 * i] = p->sym[i];
     key[2 + 2 * i] = p->coef[i];
-    Extent y = ds->extent.at[p->sym[i]];
-    x = (Extent){x.size + y.size, x.depth > y.depth ? x.depth : y.depth};
+    DimSize y = ds->extent.at[p->sym[i]];
+    x = (DimSize){x.size + y.size, x.depth > y.depth ? x.depth : y.depth};
   }
   size_t nkey = (1 + 2 * (size_t)p->n) * sizeof *key;
   u32 *found = map_get_bytes(&ds->by_aff, key, nkey);
@@ -326,7 +326,7 @@ SymInfo *dim_syminfo(Dims *ds, Sym s) {
   return &ds->sym.at[s];
 }
 
-static Sym push_sym(Dims *ds, SymInfo info, Extent x) {
+static Sym push_sym(Dims *ds, SymInfo info, DimSize x) {
   *vec_push(ds->a, &ds->extent) = x;
   *vec_push(ds->a, &ds->sym) = info;
   return ds->sym.n - 1;
@@ -366,7 +366,7 @@ Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi) {
   Str text = name;
   for (u32 i = 2; map_get(&ds->by_text, text); i++)
     text = str_fmt(ds->c, "%s_%u", str_text(ds->c, name), i);
-  Sym s = push_sym(ds, (SymInfo){kind, text, lo, hi, OP_COUNT, 0, 0}, (Extent){1, 0});
+  Sym s = push_sym(ds, (SymInfo){kind, text, lo, hi, OP_COUNT, 0, 0}, (DimSize){1, 0});
   *map_put(&ds->by_name, (u64)kind << 32 | name) = s + 1;
   *map_put(&ds->by_text, text) = s + 1;
   return s;
@@ -389,16 +389,16 @@ static Sym find_op(const Dims *ds, Op op, Dim a, Dim b) {
   return found ? *found - 1 : NO_SYM;
 }
 
-static Extent extent_of(const Dims *ds, Dim d) {
-  return d >= 0 ? (Extent){1, 0} : aff_of(ds, d)->extent;
+static DimSize extent_of(const Dims *ds, Dim d) {
+  return d >= 0 ? (DimSize){1, 0} : aff_of(ds, d)->extent;
 }
 
 static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
   Sym s = find_op(ds, op, a, b);
   if (s != NO_SYM) return s;
   i64 key[3] = {op, a, b};
-  Extent x = extent_of(ds, a), y = extent_of(ds, b);
-  x = (Extent){x.size + y.size + 1, (x.depth > y.depth ? x.depth : y.depth) + (op != OP_mul)};
+  DimSize x = extent_of(ds, a), y = extent_of(ds, b);
+  x = (DimSize){x.size + y.size + 1, (x.depth > y.depth ? x.depth : y.depth) + (op != OP_mul)};
   check_size(ds, x);
   DimRange r = op_range(op, range_of(ds, a), range_of(ds, b));
   s = push_sym(ds, (SymInfo){SY_derived, 0, r.lo, r.hi, op, a, b}, x);
@@ -412,7 +412,7 @@ static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
 static Dim add_times(Dims *ds, Dim a, Dim b, i64 k) {
   Poly p = poly_of(ds, a), q = poly_of(ds, b);
   poly_add(ds, &p, &q, k);
-  poly_fold(ds, &p);
+  poly_simplify(ds, &p);
   return poly_dim(ds, &p);
 }
 
@@ -692,7 +692,7 @@ static bool has_operand(const Dims *ds, Dim d, Op op, Dim x) {
   return is_op(ds, s, op) && (ds->sym.at[s].a == x || ds->sym.at[s].b == x);
 }
 
-Dim dim_pick_with(Dims *ds, Op op, Dim a, Dim b, bool raw) {
+Dim dim_minmax_with(Dims *ds, Op op, Dim a, Dim b, bool raw) {
   Op other = op == OP_min ? OP_max : OP_min;
   if (a == b) return a;
   if (a >= 0 && b >= 0) return (a < b) == (op == OP_min) ? a : b;
@@ -724,11 +724,11 @@ Dim dim_mod(Dims *ds, Dim a, Dim b) {
 }
 
 Dim dim_min(Dims *ds, Dim a, Dim b) {
-  return dim_pick_with(ds, OP_min, a, b, false);
+  return dim_minmax_with(ds, OP_min, a, b, false);
 }
 
 Dim dim_max(Dims *ds, Dim a, Dim b) {
-  return dim_pick_with(ds, OP_max, a, b, false);
+  return dim_minmax_with(ds, OP_max, a, b, false);
 }
 
 /* ---- reading ---- */

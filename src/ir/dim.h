@@ -1,12 +1,12 @@
-/* dim.h: what dim.c, dim_pairs.c and dim_text.c share, and nobody else sees. */
+/* dim.h: what dim.c, dim_minmax.c and dim_text.c share, and nobody else sees. */
 #ifndef INGOT_DIM_H
 #define INGOT_DIM_H
 
 #include "ir/ir.h"
 
-typedef struct Extent {
+typedef struct DimSize {
   u32 size, depth; /* see DIM_SIZE, DIM_DEPTH */
-} Extent;
+} DimSize;
 typedef struct Aff Aff;   /* interned expression */
 typedef struct Poly Poly; /* expression under construction */
 
@@ -21,7 +21,7 @@ enum {
 struct Aff {
   i64 k0;
   u32 n;
-  Extent extent;
+  DimSize extent;
   Sym *sym;
   i64 *coef;
 };
@@ -35,24 +35,24 @@ struct Poly {
   i64 coef[DIM_TERMS];
 };
 
-typedef enum Over { OVER_number = 1, OVER_terms = 2 } Over;
+typedef enum Overflow { OVERFLOW_number = 1, OVERFLOW_terms = 2 } Overflow;
 
 struct Dims {
   Ctx *c;
   Arena *a;
   VEC(SymInfo) sym;
-  VEC(Extent) extent; /* of each symbol */
-  VEC(Aff) aff;       /* Dim -1 - i is aff i */
-  Map by_aff;         /* numbers of an expression -> index + 1 */
-  Map by_op;          /* op, a, b -> derived symbol + 1 */
-  Map by_name;        /* kind and name asked for -> symbol + 1 */
-  Map by_text;        /* name in text -> symbol + 1 */
+  VEC(DimSize) extent; /* of each symbol */
+  VEC(Aff) aff;        /* Dim -1 - i is aff i */
+  Map by_aff;          /* numbers of an expression -> index + 1 */
+  Map by_op;           /* op, a, b -> derived symbol + 1 */
+  Map by_name;         /* kind and name asked for -> symbol + 1 */
+  Map by_text;         /* name in text -> symbol + 1 */
 };
 
 Poly poly_const(i64 k);
 Poly poly_of(const Dims *ds, Dim d);
 void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k); /* p += k * q */
-void poly_fold(const Dims *ds, Poly *p);                      /* see dim_pairs.c */
+void poly_simplify(const Dims *ds, Poly *p);                  /* see dim_minmax.c */
 Poly poly_mul(Dims *ds, const Poly *p, const Poly *q);
 Dim poly_dim(Dims *ds, const Poly *p); /* interns; fails on overflow and negative constants */
 u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* up to DIM_FACTORS, none of them a product */
@@ -61,6 +61,6 @@ Sym dim_find(const Dims *ds, Str name);           /* by the name in text; NO_SYM
 /* raw: structure only, no decision by bounds, so that what was printed is read back as it was. */
 Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw);
 Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw);
-Dim dim_pick_with(Dims *ds, Op op, Dim a, Dim b, bool raw); /* OP_min, OP_max */
+Dim dim_minmax_with(Dims *ds, Op op, Dim a, Dim b, bool raw); /* OP_min, OP_max */
 
 #endif

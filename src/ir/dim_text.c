@@ -33,66 +33,66 @@ static bool is_call(const char *s, size_t n) {
 
 /* ---- printer ---- */
 
-static void print_operand(const Dims *ds, Dim d, Text *t);
+static void print_operand(const Dims *ds, Dim d, StrBuf *t);
 
 /* tight: within a product, where a quotient needs parentheses */
-static void print_atom(const Dims *ds, Sym s, bool tight, Text *t) {
+static void print_atom(const Dims *ds, Sym s, bool tight, StrBuf *t) {
   const SymInfo *i = &ds->sym.at[s];
   if (i->kind != SY_derived) {
     const char *name = str_text(ds->c, i->name);
     size_t n = str_len(ds->c, i->name);
     if (n > 0 && ident(name, n) == n && !is_call(name, n))
-      text_put(t, name, n);
+      sb_put(t, name, n);
     else
-      text_quote(t, name, n);
+      sb_quote(t, name, n);
   } else if (i->op == OP_min || i->op == OP_max) {
-    text_puts(t, i->op == OP_min ? "min(" : "max(");
+    sb_puts(t, i->op == OP_min ? "min(" : "max(");
     dim_print(ds, i->a, t);
-    text_puts(t, ",");
+    sb_puts(t, ",");
     dim_print(ds, i->b, t);
-    text_puts(t, ")");
+    sb_puts(t, ")");
   } else {
-    if (tight) text_puts(t, "(");
+    if (tight) sb_puts(t, "(");
     print_operand(ds, i->a, t);
-    text_puts(t, i->op == OP_div ? "/" : "%");
+    sb_puts(t, i->op == OP_div ? "/" : "%");
     print_operand(ds, i->b, t);
-    if (tight) text_puts(t, ")");
+    if (tight) sb_puts(t, ")");
   }
 }
 
 /* Operand of / or %: bare if it is a number, a name, or a call. */
-static void print_operand(const Dims *ds, Dim d, Text *t) {
+static void print_operand(const Dims *ds, Dim d, StrBuf *t) {
   Sym s = dim_only_sym(ds, d);
   bool bare = dim_is_const(d);
   if (s != NO_SYM) {
     const SymInfo *i = &ds->sym.at[s];
     bare = i->kind != SY_derived || i->op == OP_min || i->op == OP_max;
   }
-  if (!bare) text_puts(t, "(");
+  if (!bare) sb_puts(t, "(");
   dim_print(ds, d, t);
-  if (!bare) text_puts(t, ")");
+  if (!bare) sb_puts(t, ")");
 }
 
-void dim_print(const Dims *ds, Dim d, Text *t) {
+void dim_print(const Dims *ds, Dim d, StrBuf *t) {
   DimTerms f = dim_terms(ds, d);
   for (u32 i = 0; i < f.n; i++) {
     Sym factor[DIM_FACTORS];
     u32 nf = dim_factors(ds, f.sym[i], factor);
     i64 abs = f.coef[i] < 0 ? -f.coef[i] : f.coef[i];
     if (f.coef[i] < 0)
-      text_puts(t, "-");
+      sb_puts(t, "-");
     else if (i > 0)
-      text_puts(t, "+");
-    if (abs != 1) text_fmt(t, "%lld*", (long long)abs);
+      sb_puts(t, "+");
+    if (abs != 1) sb_fmt(t, "%lld*", (long long)abs);
     for (u32 j = 0; j < nf; j++) {
-      if (j > 0) text_puts(t, "*");
+      if (j > 0) sb_puts(t, "*");
       print_atom(ds, factor[j], abs != 1 || nf > 1, t);
     }
   }
   if (f.n == 0)
-    text_fmt(t, "%lld", (long long)f.k0);
+    sb_fmt(t, "%lld", (long long)f.k0);
   else if (f.k0 != 0)
-    text_fmt(t, "%+lld", (long long)f.k0);
+    sb_fmt(t, "%+lld", (long long)f.k0);
 }
 
 /* ---- parser ---- */
@@ -126,8 +126,8 @@ static bool parse_name(DimRead *r, Poly *out) {
   Ctx *c = r->ds->c;
   Str name;
   if (*r->at == '"') {
-    Text t = text_new(&c->scratch);
-    size_t n = text_unquote(&t, r->at, (size_t)(r->end - r->at));
+    StrBuf t = sb_new(&c->scratch);
+    size_t n = sb_unquote(&t, r->at, (size_t)(r->end - r->at));
     if (n == 0) return false;
     name = str_intern(c, t.at, t.n);
     r->at += n;
@@ -148,7 +148,7 @@ static bool parse_call(DimRead *r, Poly *out) {
   r->at += 3;
   if (!take(r, '(') || !parse_sum(r, out) || !take(r, ',') || !parse_sum(r, &b) || !take(r, ')'))
     return false;
-  Dim d = dim_pick_with(r->ds, op, poly_dim(r->ds, out), poly_dim(r->ds, &b), true);
+  Dim d = dim_minmax_with(r->ds, op, poly_dim(r->ds, out), poly_dim(r->ds, &b), true);
   *out = poly_of(r->ds, d);
   return true;
 }
@@ -208,7 +208,7 @@ size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out) {
   return (size_t)(r.at - at);
 }
 
-Str sym_outside(Ctx *c, const SymInfo *s) {
+Str sym_range_error(Ctx *c, const SymInfo *s) {
   return str_fmt(c, "the size %s, which the run computes, is outside of its bounds %lld to %lld",
                  show(c, s->name), (long long)s->lo, (long long)s->hi);
 }

@@ -39,7 +39,7 @@ DType dtype_acc(DType d) {
   return dtype_is_float(d) && d != DT_f64 ? DT_f32 : d;
 }
 
-bool dtype_integers(DType d, i64 *lo, i64 *hi) {
+bool dtype_int_range(DType d, i64 *lo, i64 *hi) {
   Scalar least = {.i = INT64_MIN}, most = {.i = INT64_MAX};
   bool any = d != DT_u64 && (dtype_is_int(d) || d == DT_bool);
   if (any) dtype_limits(d, &least, &most);

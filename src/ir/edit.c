@@ -27,7 +27,7 @@ static Val resolve(const EditWalk *w, Val v) {
   return v;
 }
 
-Val edit_now(const Edit *e, Val v) {
+Val edit_current(const Edit *e, Val v) {
   return resolve((const EditWalk *)e, v);
 }
 
@@ -58,13 +58,13 @@ bool edit_swap(Edit *e, NodeId n, Val by) {
   return true;
 }
 
-static void walk_block(EditWalk *w, BlkId b);
+static void visit_region(EditWalk *w, RegionId b);
 
 /* Blocks of a dropped node are emptied, so that nothing in them counts as a use. */
 static void clear(Graph *g, NodeId id) {
   const Node *n = graph_node(g, id);
   for (u32 k = 0; k < n->nblk; k++) {
-    Blk *b = &g->blk.at[n->blk[k]];
+    GraphRegion *b = &g->blk.at[n->blk[k]];
     for (u32 i = 0; i < b->node.n; i++) clear(g, b->node.at[i]);
     b->node.n = b->ret.n = 0;
   }
@@ -72,9 +72,9 @@ static void clear(Graph *g, NodeId id) {
 
 /* Visits nodes in order and appends those that stay to g->cur. The array is no longer part of a
  * block. */
-static void walk_nodes(EditWalk *w, const NodeId *list, u32 count) {
+static void visit_nodes(EditWalk *w, const NodeId *list, u32 count) {
   Graph *g = w->e.g;
-  BlkId here = g->cur;
+  RegionId here = g->cur;
   for (u32 i = 0; i < count; i++) {
     NodeId id = list[i];
     Node *n = graph_node(g, id);
@@ -86,21 +86,21 @@ static void walk_nodes(EditWalk *w, const NodeId *list, u32 count) {
       continue;
     }
     u32 nblk = graph_node(g, id)->nblk;
-    for (u32 k = 0; k < nblk; k++) walk_block(w, graph_node(g, id)->blk[k]);
+    for (u32 k = 0; k < nblk; k++) visit_region(w, graph_node(g, id)->blk[k]);
     g->cur = here;
     *vec_push(&g->c->work, &g->blk.at[here].node) = id;
   }
 }
 
-static void walk_block(EditWalk *w, BlkId b) {
+static void visit_region(EditWalk *w, RegionId b) {
   Graph *g = w->e.g;
-  Blk *blk = &g->blk.at[b];
+  GraphRegion *blk = &g->blk.at[b];
   u32 count = blk->node.n;
   NodeId *list = NEWS(&g->c->scratch, NodeId, count);
   for (u32 i = 0; i < count; i++) list[i] = blk->node.at[i];
   blk->node.n = 0;
   g->cur = b;
-  walk_nodes(w, list, count);
+  visit_nodes(w, list, count);
   blk = &g->blk.at[b];
   if (!w->e.changed) { /* what was tried in vain goes */
     blk->node.n = count;
@@ -109,16 +109,16 @@ static void walk_block(EditWalk *w, BlkId b) {
   for (u32 i = 0; i < blk->ret.n; i++) blk->ret.at[i] = resolve(w, blk->ret.at[i]);
 }
 
-void edit_inline(Edit *e, BlkId b, Val *ret) {
+void edit_inline(Edit *e, RegionId b, Val *ret) {
   EditWalk *w = (EditWalk *)e;
   Graph *g = e->g;
   Loc loc = g->loc;
-  Blk *blk = &g->blk.at[b];
+  GraphRegion *blk = &g->blk.at[b];
   u32 count = blk->node.n, nret = blk->ret.n;
   const NodeId *list = blk->node.at;
   const Val *from = blk->ret.at;
   blk->node.n = blk->ret.n = 0;
-  walk_nodes(w, list, count);
+  visit_nodes(w, list, count);
   for (u32 i = 0; i < nret; i++) ret[i] = resolve(w, from[i]);
   g->loc = loc;
   e->changed = true;
@@ -128,7 +128,7 @@ bool edit_run(Graph *g, EditFn *visit, void *user) {
   EditWalk w = {{g, NULL, user, false}, visit, 0};
   Loc loc = g->loc;
   reserve(&w, g->val.n);
-  walk_block(&w, 1);
+  visit_region(&w, 1);
   g->cur = 1;
   g->loc = loc;
   return w.e.changed;

@@ -338,8 +338,8 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
 #define EACH_FUNCTION(DO)                                                                          \
   EACH_ROUNDING(DO)                                                                                \
   DO(exp, exp)                                                                                     \
-  DO(exp1, exp1)                                                                                   \
-  DO(exp0, exp0)                                                                                   \
+  DO(exp_p1, exp_p1)                                                                               \
+  DO(exp_nonpos, exp_nonpos)                                                                       \
   DO(log, log)                                                                                     \
   DO(sin, sin)                                                                                     \
   DO(cos, cos)                                                                                     \
@@ -353,7 +353,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
   DO(asinh, asinh)                                                                                 \
   DO(acosh, acosh)                                                                                 \
   DO(atanh, atanh)                                                                                 \
-  DO(gelu2, gelu2)                                                                                 \
+  DO(gelu_x2, gelu_x2)                                                                             \
   DO(erf, erf)
 #endif
 
@@ -452,7 +452,7 @@ static u64 pow_u64(u64 a, u64 n) {
   return r;
 }
 
-static u32 pairs(u32 a, u32 b, u32 c) {
+static u32 maddubs(u32 a, u32 b, u32 c) {
   u32 all = 0;
   for (u32 i = 0; i < 32; i += 16) {
     i32 sum = 0;
@@ -465,14 +465,14 @@ static u32 pairs(u32 a, u32 b, u32 c) {
 
 /* Of the bytes of words, or of their halves. */
 static u32 eval_packed(Op op, u32 a, u32 b, u32 c) {
-  if (op == OP_pairs) return pairs(a, b, c);
-  if (op == OP_sign4) c = 0;
+  if (op == OP_maddubs) return maddubs(a, b, c);
+  if (op == OP_psign) c = 0;
   for (u32 i = 0; i < 32; i += 8) {
     u32 x = a >> i & 255;
     i32 y = (i8)(u8)(b >> i);
-    if (op == OP_dot4)
+    if (op == OP_dot_i8x4)
       c += x * (u32)y;
-    else if (op == OP_sign4)
+    else if (op == OP_psign)
       c |= (x * (u32)((y > 0) - (y < 0)) & 255) << i;
     else if (i % 16 == 0)
       c += (u32)((i16)(u16)(a >> i) * (i16)(u16)(b >> i));
@@ -544,7 +544,8 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
     if (op_info[op].res == OR_pred)
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
     else
-      r.i = scalar_wrap(d, op == OP_dot4 || op == OP_dot2 || op == OP_pairs || op == OP_sign4
+      r.i = scalar_wrap(d, op == OP_dot_i8x4 || op == OP_dot_i16x2 || op == OP_maddubs ||
+                                   op == OP_psign
                                ? (i64)eval_packed(op, (u32)a.i, (u32)b.i, (u32)c.i)
                                : eval_int(op, d, a.i, b.i));
     return r;
@@ -565,41 +566,41 @@ bool scalar_is_fast(Op op, DType d) {
 }
 
 /* Where a program has no function of its kind, it takes the fast one. */
-MathPart scalar_part(MathPart math, Op op, DType d) {
+MathMode scalar_math_mode(MathMode math, Op op, DType d) {
   static const u8 has[OP_SCALARS] = {
-      [OP_exp] = 1 << MP_u | 1 << MP_s,
-      [OP_exp1] = 1 << MP_u,
-      [OP_exp0] = 1 << MP_u,
-      [OP_sin] = 1 << MP_s,
-      [OP_cos] = 1 << MP_s,
-      [OP_tanh] = 1 << MP_u | 1 << MP_s,
-      [OP_gelu2] = 1 << MP_u | 1 << MP_s,
-      [OP_erf] = 1 << MP_u | 1 << MP_s,
+      [OP_exp] = 1 << MM_u | 1 << MM_s,
+      [OP_exp_p1] = 1 << MM_u,
+      [OP_exp_nonpos] = 1 << MM_u,
+      [OP_sin] = 1 << MM_s,
+      [OP_cos] = 1 << MM_s,
+      [OP_tanh] = 1 << MM_u | 1 << MM_s,
+      [OP_gelu_x2] = 1 << MM_u | 1 << MM_s,
+      [OP_erf] = 1 << MM_u | 1 << MM_s,
   };
-  if (d == DT_f64) return MP_d;
-  if (math == MP_f || !scalar_is_fast(op, d)) return MP_f;
-  return has[op] >> math & 1 ? math : MP_q;
+  if (d == DT_f64) return MM_d;
+  if (math == MM_f || !scalar_is_fast(op, d)) return MM_f;
+  return has[op] >> math & 1 ? math : MM_q;
 }
 
-/* part: MP_q, MP_u or MP_s, one that has it. */
-static float eval_fast(MathPart part, Op op, float x) {
-  bool u = part == MP_u, s = part == MP_s;
+/* part: MM_q, MM_u or MM_s, one that has it. */
+static float eval_fast(MathMode part, Op op, float x) {
+  bool u = part == MM_u, s = part == MM_s;
   switch (op) {
   case OP_exp: return s ? im_exps(x) : u ? im_expu(x) : im_expq(x);
-  case OP_exp0: return u ? im_exp0u(x) : im_exp0q(x);
-  case OP_exp1: return u ? im_exp1u(x) : im_exp1q(x);
+  case OP_exp_nonpos: return u ? im_exp_nonposu(x) : im_exp_nonposq(x);
+  case OP_exp_p1: return u ? im_exp_p1u(x) : im_exp_p1q(x);
   case OP_log: return im_logq(x);
   case OP_sin: return s ? im_sins(x) : im_sinq(x);
   case OP_cos: return s ? im_coss(x) : im_cosq(x);
   case OP_tanh: return s ? im_tanhs(x) : u ? im_tanhu(x) : im_tanhq(x);
-  case OP_gelu2: return s ? im_gelu2s(x) : u ? im_gelu2u(x) : im_gelu2q(x);
+  case OP_gelu_x2: return s ? im_gelu_x2s(x) : u ? im_gelu_x2u(x) : im_gelu_x2q(x);
   default: return s ? im_erfs(x) : u ? im_erfu(x) : im_erfq(x);
   }
 }
 
-Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg) {
-  MathPart part = scalar_part(math, op, d);
-  if (part < MP_q) return scalar_eval(op, d, arg);
+Scalar scalar_eval_as(MathMode math, Op op, DType d, const Scalar *arg) {
+  MathMode part = scalar_math_mode(math, op, d);
+  if (part < MM_q) return scalar_eval(op, d, arg);
   float y = eval_fast(part, op, (float)arg[0].f);
   return (Scalar){.f = d == DT_f32 ? (double)y : scalar_round(d, y)};
 }

@@ -25,7 +25,7 @@ Graph *graph_new(Ctx *c) {
   (void)vec_push(&c->work, &g->val); /* id 0 is "none" */
   (void)vec_push(&c->work, &g->node);
   (void)vec_push(&c->work, &g->blk);
-  g->cur = graph_block(g, 0);
+  g->cur = graph_region(g, 0);
   return g;
 }
 
@@ -67,7 +67,7 @@ Graph *graph_copy(const Graph *from) {
     n->attr = copy_attrs(g, n->attr, n->nattr);
     if (n->nsym) n->sym = arena_copy(a, n->sym, n->nsym * sizeof *n->sym);
   }
-  for (BlkId b = 1; g->blk.at && b < g->blk.n; b++) {
+  for (RegionId b = 1; g->blk.at && b < g->blk.n; b++) {
     COPY_VEC(a, &g->blk.at[b].param);
     COPY_VEC(a, &g->blk.at[b].node);
     COPY_VEC(a, &g->blk.at[b].ret);
@@ -75,7 +75,7 @@ Graph *graph_copy(const Graph *from) {
   return g;
 }
 
-BlkId graph_block(Graph *g, NodeId owner) {
+RegionId graph_region(Graph *g, NodeId owner) {
   vec_push(&g->c->work, &g->blk)->owner = owner;
   return g->blk.n - 1;
 }
@@ -86,7 +86,7 @@ static Val add_value(Graph *g, Type t, Str name, NodeId def, u32 pos) {
   return g->val.n - 1;
 }
 
-Val graph_param(Graph *g, BlkId b, Type t, Str name) {
+Val graph_param(Graph *g, RegionId b, Type t, Str name) {
   Val v = add_value(g, t, name, 0, g->blk.at[b].param.n);
   *vec_push(&g->c->work, &g->blk.at[b].param) = v;
   return v;
@@ -158,7 +158,7 @@ static bool has_symbols(const Node *n) {
 bool node_folds(const Node *n) {
   OpKind k = op_info[n->op].kind;
   if (k == OK_CONTROL || k == OK_RANDOM) return false;
-  return n->op != OP_const && n->op != OP_within && !has_symbols(n);
+  return n->op != OP_const && n->op != OP_check_index && !has_symbols(n);
 }
 
 /* The node just made is the newest; its outputs do not exist yet. */
@@ -404,7 +404,7 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
 }
 
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
-                         const BlkId *blk, u32 nblk) {
+                         const RegionId *blk, u32 nblk) {
   NodeId id = make_node(g, op, in, nin, attr, nattr);
   Node *n = graph_node(g, id);
   n->nblk = nblk;
@@ -505,8 +505,8 @@ const Tensor *graph_pin(const Graph *g, Val param) {
 
 void graph_use_counts(Graph *g, u32 *count) {
   memset(count, 0, g->val.n * sizeof *count);
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->blk.n; b++) {
+    const GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) count[n->in[j]]++;

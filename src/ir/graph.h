@@ -11,16 +11,16 @@
 #include "ir/ir.h"
 
 typedef struct Graph Graph;
-typedef u32 Val;    /* index into g->val */
-typedef u32 NodeId; /* index into g->node */
-typedef u32 BlkId;  /* index into g->blk */
+typedef u32 Val;      /* index into g->val */
+typedef u32 NodeId;   /* index into g->node */
+typedef u32 RegionId; /* index into g->blk */
 typedef struct Value Value;
 typedef struct Node Node;
-typedef struct Blk Blk;
+typedef struct GraphRegion GraphRegion;
 typedef struct Attr Attr;
 typedef struct Pin Pin;
-typedef struct Kept Kept;
-typedef struct Drift Drift;
+typedef struct StatePair StatePair;
+typedef struct RunningStat RunningStat;
 typedef struct Layout Layout;
 
 typedef enum AttrKey {
@@ -85,12 +85,12 @@ Val graph_widen_as(Graph *g, Val v,
                    Val q); /* q as graph_narrow(v) stands in v: as i32, less zero */
 /* The bytes q that v = q - *zero is made of, *zero bytes of the same type or constants in their
  * range, in a wider type; or 0, that is v = q. 0: v is something else. So v is from -255 to 255. */
-Val graph_bytes_apart(Graph *g, Val v, Val *zero);
+Val graph_bytes_and_zero(Graph *g, Val v, Val *zero);
 /* May operand k of a concat, if nobody else reads it, be written straight into its result? Maps,
  * contractions and pools go element by element. A fold whose vectors are blocks of
  * channels is not scattered into a result without them: its sums would be made one by one. It is
  * written as it lies and copied, which costs as much as one step of the fold. */
-bool part_fits(Graph *g, const Node *concat, u32 k);
+bool concat_part_fits(Graph *g, const Node *concat, u32 k);
 
 struct Value {
   Type type;
@@ -108,13 +108,13 @@ struct Node {
   Val *in; /* 0: absent */
   Val *out;
   Attr *attr; /* sorted by key */
-  BlkId blk[2];
+  RegionId blk[2];
   Sym *sym; /* symbols of kind SY_data this node sets, in an order its op defines */
   u32 nsym;
   Loc loc; /* the ONNX node it comes from */
 };
 
-struct Blk {
+struct GraphRegion {
   VEC(Val) param;
   VEC(NodeId) node;
   VEC(Val) ret;
@@ -130,7 +130,7 @@ struct Pin {
 
 /* A result that is a parameter of the next run; before the first, that holds `start`, or zeros, and
  * dimensions that grow from run to run are 0. Callers see neither. */
-struct Kept {
+struct StatePair {
   u32 in, out;   /* positions in the parameters and the results of block 1 */
   i64 most;      /* largest extent it may grow to; 0: what the bounds of its symbols allow */
   i64 window;    /* results depend on no more than the last so many of what was there; 0: on all */
@@ -138,7 +138,7 @@ struct Kept {
 };
 
 /* A constant that each step of training replaces by what the step has computed: a running mean. */
-struct Drift {
+struct RunningStat {
   Val of, next;
 };
 
@@ -148,13 +148,13 @@ struct Graph {
   Str name;
   VEC(Value) val;
   VEC(Node) node;
-  VEC(Blk) blk;
+  VEC(GraphRegion) blk;
   VEC(Pin) pin;
-  VEC(Kept) state;
-  VEC(Drift) drift;
+  VEC(StatePair) state;
+  VEC(RunningStat) drift;
   VEC(Str) out_name; /* names of the results of block 1; parameters carry theirs */
   Scales scale;   /* of quantised inputs and outputs; it says nothing about how they are computed */
-  BlkId cur;      /* nodes are appended here */
+  RegionId cur;   /* nodes are appended here */
   Loc loc;        /* given to new nodes */
   bool eager;     /* fold small integer computations while building (import; off for text) */
   bool opens;     /* import: weights are marked and not folded; see train.h */
@@ -175,13 +175,13 @@ static inline Node *graph_node(Graph *g, NodeId n) {
   return &g->node.at[n];
 }
 /* The node that defines v; NULL: a parameter. Building moves nodes: copy what is needed. */
-static inline const Node *graph_maker(Graph *g, Val v) {
+static inline const Node *graph_producer(Graph *g, Val v) {
   NodeId def = graph_val(g, v)->def;
   return def ? graph_node(g, def) : NULL;
 }
 /* The same if it is op, else NULL. */
 static inline const Node *graph_def(Graph *g, Val v, Op op) {
-  const Node *n = graph_maker(g, v);
+  const Node *n = graph_producer(g, v);
   return n && n->op == op ? n : NULL;
 }
 static inline Type *graph_type(Graph *g, Val v) {
@@ -190,17 +190,17 @@ static inline Type *graph_type(Graph *g, Val v) {
 static inline Dims *graph_dims(Graph *g) {
   return g->dims;
 }
-BlkId graph_block(Graph *g, NodeId owner);            /* new empty block */
-Val graph_param(Graph *g, BlkId b, Type t, Str name); /* appends a parameter */
-void graph_result(Graph *g, Val v, Str name);         /* appends a result of block 1 */
+RegionId graph_region(Graph *g, NodeId owner);           /* new empty block */
+Val graph_param(Graph *g, RegionId b, Type t, Str name); /* appends a parameter */
+void graph_result(Graph *g, Val v, Str name);            /* appends a result of block 1 */
 /* Appends a node to g->cur. Attributes are copied. Types of outputs come from infer_node. Operands
  * and attributes are checked; a violation fails with ERR_input at g->loc. Returns the node. With
  * g->eager, may append a constant (or dims) node instead that has the same first output. */
 NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr);
-/* Control nodes: blocks are built first (graph_block(g, 0)), then the node is added with its output
- * types. */
+/* Control nodes: blocks are built first (graph_region(g, 0)), then the node is added with its
+ * output types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
-                         const BlkId *blk, u32 nblk);
+                         const RegionId *blk, u32 nblk);
 /* A loop gives n values of its body more, stacked as its scans are; out: the stacks. */
 void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out);
 /* Product of the amounts of AT_input_dilation: each part of the result is lowered by itself. */
@@ -236,7 +236,7 @@ typedef struct Growth {
 /* May `out` be the value of the parameter `in` in the next run? Else *why says what is wrong. */
 bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why);
 /* Of a pair that fits. */
-Growth state_growth(Graph *g, const Kept *s);
+Growth state_growth(Graph *g, const StatePair *s);
 void graph_check_state(Graph *g, Err code); /* all pairs, and with each other; fails with code */
 
 /* infer.c, infer_control.c: output types from operand types and attributes; checks the node. */
@@ -244,8 +244,8 @@ void graph_check_state(Graph *g, Err code); /* all pairs, and with each other; f
  * is NULL and kept otherwise. Those of CONTROL come from their blocks. */
 void infer_node(Graph *g, Node *n, Type *out);
 /* Does the loop run exactly its trip count? And that as a number; -1: it is not known. */
-bool loop_runs_through(Graph *g, const Node *n);
-i64 loop_turns(Graph *g, const Node *n);
+bool loop_is_counted(Graph *g, const Node *n);
+i64 loop_trip_count(Graph *g, const Node *n);
 void infer_attrs(Graph *g, const Node *n); /* names and kinds as ops.def says */
 /* numpy broadcasting of n shapes; fails when they do not fit. */
 u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
@@ -294,19 +294,19 @@ Val mk_gather_elems(Graph *g, Val x, Val idx, i64 axis);
 Val mk_gather_nd(Graph *g, Val x, Val idx, i64 batch);
 Val mk_scatter_elems(Graph *g, Val x, Val idx, Val upd, i64 axis, const char *reduce);
 Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce);
-Val mk_within(Graph *g, Val idx, const Dim *size, u32 n); /* idx itself where that is certain */
-Val mk_demand(Graph *g, Val wrong,
+Val mk_check_index(Graph *g, Val idx, const Dim *size,
+                   u32 n); /* idx itself where that is certain */
+Val mk_assert(Graph *g, Val wrong,
               const char *text); /* zeros, i64; else the run ends and says text */
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
-/* blocks: u8[.., n, bytes]; kind: of blocks.def; exact: multiplied as floats. */
-Val mk_unblock(Graph *g, Val blocks, const char *kind, bool exact);
-Val mk_dot_blocks(Graph *g, const Val *in, u32 nin, const char *kind);
+/* blocks: u8[.., n, bytes]; kind: of qblocks.def; exact: multiplied as floats. */
+Val mk_dequantize(Graph *g, Val blocks, const char *kind, bool exact);
+Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind);
 Val mk_bytes(Graph *g, Val strings, i64 k);
 Val mk_text(Graph *g, Val rows);
 Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed);
-Val mk_suppress(Graph *g, const Val *in, BoxKind kind,
-                Dim k); /* scores, boxes, limit, least, most */
+Val mk_nms(Graph *g, const Val *in, BoxKind kind, Dim k); /* scores, boxes, limit, least, most */
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices);
 /* A loop of `trip` iterations: body is called once to build it, with the counter (i64 scalar) and
  * the carried values; it replaces carried[] by their next values and fills scan[]. On return
@@ -316,25 +316,27 @@ typedef void BodyFn(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *s
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user);
 
-/* span.c: is every index in -size..size-1, in every run? One size for all, or one for each place of
- * the last axis. */
+/* int_range.c: is every index in -size..size-1, in every run? One size for all, or one for each
+ * place of the last axis. */
 bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
 /* And counted from the front? */
 bool index_is_certain(Graph *g, Val idx, Dim extent);
 /* Between which numbers every element of an integer value lies, in every run. */
-void value_span(Graph *g, Val v, i64 *lo, i64 *hi);
-void value_span_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left); /* left: as below */
-/* reach.c: the same of floats that are numbers. left: nodes that may still be looked at. */
-typedef struct Bounds {
+void value_int_range(Graph *g, Val v, i64 *lo, i64 *hi);
+void value_int_range_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left); /* left: as below */
+/* float_range.c: the same of floats that are numbers. left: nodes that may still be looked at. */
+typedef struct FloatRange {
   double lo, hi;
   bool nan; /* there may be elements that are no numbers */
-} Bounds;
-Bounds value_reach(Graph *g, Val v, u32 *left);  /* nan: not asked for */
-Bounds value_limits(Graph *g, Val v, u32 *left); /* all of it, for which more is looked at */
-Bounds bounds_outward(DType dt, Bounds r); /* of what numbers in r become when rounded to dt */
+} FloatRange;
+FloatRange value_float_range(Graph *g, Val v, u32 *left); /* nan: not asked for */
+FloatRange value_float_range_full(Graph *g, Val v,
+                                  u32 *left); /* all of it, for which more is looked at */
+FloatRange bounds_outward(DType dt,
+                          FloatRange r); /* of what numbers in r become when rounded to dt */
 /* most[v]: numbers below it are right as indices wherever v is used as such; 0 stays: it is not. */
 void index_limits(Graph *g, i64 *most);
-const char *index_wrong(Graph *g, const Node *n); /* what a run says that node `within` refuses */
+const char *index_error(Graph *g, const Node *n); /* what a run says that node `within` refuses */
 
 /* edit.c: one walk that every graph pass uses. visit sees the nodes of each block in order (a
  * control node before its blocks), operands already replaced; new nodes built during the visit land
@@ -351,10 +353,10 @@ bool edit_run(Graph *g, EditFn *visit, void *user);
 void edit_replace(Edit *e, Val old, Val by); /* by takes the label if it has none */
 /* The same for the first output of a node; false: their types differ. */
 bool edit_swap(Edit *e, NodeId n, Val by);
-Val edit_now(const Edit *e, Val v); /* what v has been replaced by, or v */
+Val edit_current(const Edit *e, Val v); /* what v has been replaced by, or v */
 /* Splices the nodes of block b (no parameters) where the visited node stands; its results go to
  * ret. */
-void edit_inline(Edit *e, BlkId b, Val *ret);
+void edit_inline(Edit *e, RegionId b, Val *ret);
 
 /* refine.c: types computed again in order. A pass that makes a data-dependent size known, or equal
  * to another, says what the symbol stands for; attributes are rewritten accordingly. */
@@ -372,7 +374,7 @@ void graph_refine(Graph *g, Rebind *r);
 /* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to a side
  * file when `side` is given (a blob whose offsets the text names), else they are printed whole. */
 enum { GRAPH_INLINE = 64, GRAPH_DEPTH = 64 }; /* deepest nesting of blocks that is read */
-void graph_print(Graph *g, Text *out, Text *side);
+void graph_print(Graph *g, StrBuf *out, StrBuf *side);
 Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
 /* graph_check.c: verifier; leaves through bug() naming the pass. */

@@ -172,7 +172,7 @@ static void check_types(GraphCheck *k) {
   }
 }
 
-static void check_block(GraphCheck *k, BlkId b, NodeId owner);
+static void check_region(GraphCheck *k, RegionId b, NodeId owner);
 
 static void check_node(GraphCheck *k, NodeId id) {
   Graph *g = k->g;
@@ -183,7 +183,7 @@ static void check_node(GraphCheck *k, NodeId id) {
   if (n->op >= OP_COUNT) BUG(k, "operator %d", (int)n->op);
   check_shape(k);
   for (u32 i = 0; i < n->nblk; i++) {
-    check_block(k, n->blk[i], id);
+    check_region(k, n->blk[i], id);
     k->n = n;
   }
   for (u32 i = 0; i < n->nsym; i++) {
@@ -196,12 +196,12 @@ static void check_node(GraphCheck *k, NodeId id) {
   check_types(k);
 }
 
-static void check_block(GraphCheck *k, BlkId b, NodeId owner) {
+static void check_region(GraphCheck *k, RegionId b, NodeId owner) {
   Graph *g = k->g;
   if (!b || b >= g->blk.n) BUG(k, "block %u is out of range", b);
   if (k->block[b]) BUG(k, "block %u stands in two places", b);
   k->block[b] = true;
-  const Blk *blk = &g->blk.at[b];
+  const GraphRegion *blk = &g->blk.at[b];
   if (blk->owner != owner) BUG(k, "block %u belongs to another node", b);
   u32 nvals = k->vals.n, nsyms = k->syms.n;
   for (u32 i = 0; i < blk->param.n; i++) define(k, blk->param.at[i], 0, i);
@@ -223,7 +223,7 @@ static void check_all(Ctx *c, void *arg) {
   k->symbol = NEWS(&c->scratch, u8, dim_nsyms(g->dims) + 1);
   k->node = NEWS(&c->scratch, bool, g->node.n);
   k->block = NEWS(&c->scratch, bool, g->blk.n);
-  check_block(k, 1, 0);
+  check_region(k, 1, 0);
   g->loc = loc;
   if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n)
     BUG(k, "%u results, %u names", g->blk.at[1].ret.n, g->out_name.n);

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include "ir/graph.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 #define NAME_GONE UINT32_MAX
 
@@ -25,7 +25,7 @@ typedef VEC(Decl) Decls;
 typedef struct GraphParse {
   Ctx *c;
   Graph *g;
-  Scan s;
+  Lexer s;
   u32 depth;
   Map ids;        /* name -> value, NAME_GONE behind the end of its block */
   VEC(Str) scope; /* names that are visible, in order */
@@ -34,36 +34,36 @@ typedef struct GraphParse {
 /* ---- types ---- */
 
 static Type type(GraphParse *p, u32 depth) {
-  bool seq = scan_accept_word(&p->s, "seq");
-  if (seq || scan_accept_word(&p->s, "opt")) {
+  bool seq = lex_accept_word(&p->s, "seq");
+  if (seq || lex_accept_word(&p->s, "opt")) {
     if (depth == 8) BAD(&p->s, "types nest deeper than 8");
     Type t = {.kind = seq ? TY_seq : TY_opt, .elem = NEW(&p->c->work, Type)};
-    scan_expect(&p->s, '(');
+    lex_expect(&p->s, '(');
     *t.elem = type(p, depth + 1);
-    scan_expect(&p->s, ')');
+    lex_expect(&p->s, ')');
     return t;
   }
-  DType dt = scan_dtype(&p->s);
+  DType dt = lex_dtype(&p->s);
   Dim d[MAX_RANK];
-  u32 rank = scan_dims(&p->s, d);
+  u32 rank = lex_dims(&p->s, d);
   return type_tensor(&p->c->work, dt, d, rank);
 }
 
 /* ---- values ---- */
 
 static Str value_id(GraphParse *p) {
-  scan_expect(&p->s, '%');
+  lex_expect(&p->s, '%');
   const char *at = p->s.at;
-  size_t n = scan_word(&p->s);
+  size_t n = lex_word(&p->s);
   if (at != p->s.at) n = 0; /* a blank */
-  if (!n) BAD(&p->s, "expected a value name behind '%%', found %s", scan_found(&p->s));
+  if (!n) BAD(&p->s, "expected a value name behind '%%', found %s", lex_found(&p->s));
   Str id = str_intern(p->c, p->s.at, n);
   p->s.at += n;
   return id;
 }
 
 static Val use(GraphParse *p) {
-  if (scan_accept_word(&p->s, "_")) return 0;
+  if (lex_accept_word(&p->s, "_")) return 0;
   Str id = value_id(p);
   u32 *v = map_get(&p->ids, id);
   if (!v) BAD(&p->s, "%%%s is not defined before this use", str_text(p->c, id));
@@ -82,8 +82,8 @@ static void bind(GraphParse *p, Str id, Val v) {
  * channels; then what the border holds, if it is not 0. */
 static const Layout *layout(GraphParse *p, const Type *t) {
   Layout *y = NEW(&p->c->work, Layout);
-  scan_expect(&p->s, '(');
-  i64 block = scan_integer(&p->s);
+  lex_expect(&p->s, '(');
+  i64 block = lex_integer(&p->s);
   if (!type_can_have_layout(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
     BAD(&p->s,
         "only f32, i32 and bytes with 3 to 5 known dimensions are laid out, in blocks up to %d",
@@ -91,48 +91,48 @@ static const Layout *layout(GraphParse *p, const Type *t) {
   y->block = (u32)block;
   for (u32 side = 0; side < 2; side++) {
     Dim d[MAX_RANK];
-    scan_expect(&p->s, ',');
-    if (scan_dims(&p->s, d) != t->rank - 2) BAD(&p->s, "expected %u borders", t->rank - 2);
+    lex_expect(&p->s, ',');
+    if (lex_dims(&p->s, d) != t->rank - 2) BAD(&p->s, "expected %u borders", t->rank - 2);
     for (u32 i = 2; i < t->rank; i++) {
       if (!dim_is_const(d[i - 2]) || d[i - 2] < 0 || d[i - 2] > LAYOUT_BORDER)
         BAD(&p->s, "a border is a number from 0 to %d", LAYOUT_BORDER);
       (side ? y->hi : y->lo)[i] = d[i - 2];
     }
   }
-  if (scan_accept(&p->s, ',')) {
-    y->fill = scan_integer(&p->s);
+  if (lex_accept(&p->s, ',')) {
+    y->fill = lex_integer(&p->s);
     if (t->dt == DT_f32 || scalar_wrap(t->dt, y->fill) != y->fill)
       BAD(&p->s, "a border of %lld does not fit %s", (long long)y->fill, dtype_info[t->dt].name);
   }
-  scan_expect(&p->s, ')');
+  lex_expect(&p->s, ')');
   return y;
 }
 
 static Decl decl(GraphParse *p) {
   Decl d = {.line = p->s.loc.line};
   d.id = value_id(p);
-  if (scan_peek(&p->s) == '"') d.label = scan_quoted(&p->s);
-  scan_expect(&p->s, ':');
+  if (lex_peek(&p->s) == '"') d.label = lex_quoted(&p->s);
+  lex_expect(&p->s, ':');
   d.type = type(p, 0);
-  if (scan_accept_word(&p->s, home_name[HOME_inline]))
+  if (lex_accept_word(&p->s, home_name[HOME_inline]))
     d.home = HOME_inline;
-  else if (scan_accept_word(&p->s, home_name[HOME_epilogue]))
+  else if (lex_accept_word(&p->s, home_name[HOME_epilogue]))
     d.home = HOME_epilogue;
-  if (scan_accept_word(&p->s, "layout")) d.layout = layout(p, &d.type);
+  if (lex_accept_word(&p->s, "layout")) d.layout = layout(p, &d.type);
   return d;
 }
 
-static void params(GraphParse *p, BlkId b) {
-  scan_expect(&p->s, '(');
-  for (u32 i = 0; !scan_accept(&p->s, ')'); i++) {
-    if (i) scan_expect(&p->s, ',');
+static void params(GraphParse *p, RegionId b) {
+  lex_expect(&p->s, '(');
+  for (u32 i = 0; !lex_accept(&p->s, ')'); i++) {
+    if (i) lex_expect(&p->s, ',');
     Decl d = decl(p);
     if (d.layout) BAD(&p->s, "a parameter is not laid out");
     Val v = graph_param(p->g, b, d.type, d.label);
     bind(p, d.id, v);
-    if (b == 1 && d.type.kind == TY_tensor && scan_accept_word(&p->s, "pin"))
+    if (b == 1 && d.type.kind == TY_tensor && lex_accept_word(&p->s, "pin"))
       *vec_push(&p->c->work, &p->g->pin) =
-          (Pin){v, scan_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
+          (Pin){v, lex_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
   }
 }
 
@@ -140,10 +140,10 @@ static void params(GraphParse *p, BlkId b) {
 
 static void list(GraphParse *p, Attr *a) {
   VEC(Dim) d = {0};
-  scan_expect(&p->s, '[');
-  while (!scan_accept(&p->s, ']')) {
-    if (d.n) scan_expect(&p->s, ',');
-    Dim x = attr_is_dims(a->key) ? scan_dim(&p->s) : scan_integer(&p->s);
+  lex_expect(&p->s, '[');
+  while (!lex_accept(&p->s, ']')) {
+    if (d.n) lex_expect(&p->s, ',');
+    Dim x = attr_is_dims(a->key) ? lex_dim(&p->s) : lex_integer(&p->s);
     *vec_push(&p->c->work, &d) = x;
   }
   a->u.list = d.at;
@@ -151,21 +151,21 @@ static void list(GraphParse *p, Attr *a) {
 }
 
 static void attr(GraphParse *p, Op op, Attr *a) {
-  size_t n = scan_word(&p->s);
+  size_t n = lex_word(&p->s);
   bool optional;
   for (a->key = AT_none + 1; a->key < AT_COUNT; a->key++) {
     if (strlen(attr_name[a->key]) == n && !memcmp(attr_name[a->key], p->s.at, n)) break;
   }
   if (a->key == AT_COUNT || !attr_spec(op, a->key, &a->kind, &optional) || a->kind == AK_const)
-    BAD(&p->s, "%s has no attribute %s", op_info[op].name, scan_found(&p->s));
+    BAD(&p->s, "%s has no attribute %s", op_info[op].name, lex_found(&p->s));
   p->s.at += n;
-  scan_expect(&p->s, '=');
+  lex_expect(&p->s, '=');
   switch (a->kind) {
-  case AK_int: a->u.i = scan_integer(&p->s); break;
-  case AK_float: scan_element(&p->s, DT_f64, (u8 *)&a->u.f); break;
+  case AK_int: a->u.i = lex_integer(&p->s); break;
+  case AK_float: lex_element(&p->s, DT_f64, (u8 *)&a->u.f); break;
   case AK_list: list(p, a); break;
-  case AK_str: a->u.s = scan_quoted(&p->s); break;
-  case AK_dtype: a->u.i = scan_dtype(&p->s); break;
+  case AK_str: a->u.s = lex_quoted(&p->s); break;
+  case AK_dtype: a->u.i = lex_dtype(&p->s); break;
   case AK_const: break;
   }
 }
@@ -173,9 +173,9 @@ static void attr(GraphParse *p, Op op, Attr *a) {
 /* Attributes in braces; kept sorted by key. */
 static void attrs(GraphParse *p, Node *n) {
   Attr all[AT_COUNT];
-  if (!scan_accept(&p->s, '{')) return;
-  while (!scan_accept(&p->s, '}')) {
-    if (n->nattr) scan_expect(&p->s, ',');
+  if (!lex_accept(&p->s, '{')) return;
+  while (!lex_accept(&p->s, '}')) {
+    if (n->nattr) lex_expect(&p->s, ',');
     Attr a = {0};
     attr(p, n->op, &a);
     u32 j = n->nattr++;
@@ -192,16 +192,14 @@ static void constant(GraphParse *p, Node *n, const Decls *out) {
   n->nattr = 1;
   n->attr = NEW(&p->c->work, Attr);
   *n->attr = (Attr){.key = AT_value, .kind = AK_const};
-  n->attr->u.t = scan_tensor(&p->s, t->dt, t->dim, t->rank);
+  n->attr->u.t = lex_tensor(&p->s, t->dt, t->dim, t->rank);
 }
 
 /* ---- nodes ---- */
 
 static Op op(GraphParse *p) {
-  size_t n = scan_word(&p->s);
-  Op op = op_from_name(p->s.at, n);
-  if (op == OP_COUNT) BAD(&p->s, "unknown operator %s", scan_found(&p->s));
-  p->s.at += n;
+  Op op = lex_op(&p->s);
+  if (op == OP_COUNT) BAD(&p->s, "unknown operator %s", lex_found(&p->s));
   return op;
 }
 
@@ -209,9 +207,9 @@ static void operands(GraphParse *p, Node *n) {
   VEC(Val) in = {0};
   const OpInfo *info = &op_info[n->op];
   if (info->nin_max) {
-    scan_expect(&p->s, '(');
-    while (!scan_accept(&p->s, ')')) {
-      if (in.n) scan_expect(&p->s, ',');
+    lex_expect(&p->s, '(');
+    while (!lex_accept(&p->s, ')')) {
+      if (in.n) lex_expect(&p->s, ',');
       Val v = use(p);
       *vec_push(&p->c->work, &in) = v;
     }
@@ -223,14 +221,14 @@ static void operands(GraphParse *p, Node *n) {
   n->nin = in.n;
 }
 
-static void block(GraphParse *p, BlkId b);
+static void block(GraphParse *p, RegionId b);
 
 static void blocks(GraphParse *p, Node *n) {
   n->nblk = n->op == OP_if ? 2 : 1;
   for (u32 i = 0; i < n->nblk; i++) {
-    if (i) scan_expect_word(&p->s, "else");
+    if (i) lex_expect_word(&p->s, "else");
     u32 visible = p->scope.n;
-    n->blk[i] = graph_block(p->g, 0);
+    n->blk[i] = graph_region(p->g, 0);
     if (n->op == OP_loop) params(p, n->blk[i]);
     block(p, n->blk[i]);
     while (p->scope.n > visible) *map_put(&p->ids, p->scope.at[--p->scope.n]) = NAME_GONE;
@@ -239,11 +237,11 @@ static void blocks(GraphParse *p, Node *n) {
 
 static void syms(GraphParse *p, Node *n) {
   VEC(Sym) all = {0};
-  scan_expect(&p->s, '(');
-  while (!scan_accept(&p->s, ')')) {
-    if (all.n) scan_expect(&p->s, ',');
+  lex_expect(&p->s, '(');
+  while (!lex_accept(&p->s, ')')) {
+    if (all.n) lex_expect(&p->s, ',');
     Sym sym;
-    if (!dim_is_sym(p->g->dims, scan_dim(&p->s), SY_data, &sym))
+    if (!dim_is_sym(p->g->dims, lex_dim(&p->s), SY_data, &sym))
       BAD(&p->s, "a node can only set a symbol that is declared as data");
     *vec_push(&p->c->work, &all) = sym;
   }
@@ -253,20 +251,20 @@ static void syms(GraphParse *p, Node *n) {
 
 static Loc origin(GraphParse *p) {
   Loc loc = p->s.loc;
-  scan_expect(&p->s, '(');
-  loc.op = scan_quoted(&p->s);
-  scan_expect(&p->s, ',');
-  loc.node = scan_quoted(&p->s);
-  scan_expect(&p->s, ',');
-  i64 i = scan_integer(&p->s);
-  scan_expect(&p->s, ')');
+  lex_expect(&p->s, '(');
+  loc.op = lex_quoted(&p->s);
+  lex_expect(&p->s, ',');
+  loc.node = lex_quoted(&p->s);
+  lex_expect(&p->s, ',');
+  i64 i = lex_integer(&p->s);
+  lex_expect(&p->s, ')');
   if (i < -1 || i > INT32_MAX) BAD(&p->s, "node index %lld is out of range", (long long)i);
   loc.index = (i32)i;
   return loc;
 }
 
 /* Appends the node, with its outputs if their inferred types are those written. */
-static void append(GraphParse *p, Node *proto, const Decls *out, BlkId b) {
+static void append(GraphParse *p, Node *proto, const Decls *out, RegionId b) {
   Graph *g = p->g;
   if (!proto->nblk && out->n != op_info[proto->op].nout)
     BAD(&p->s, "%s gives %u results, found %u", op_info[proto->op].name, op_info[proto->op].nout,
@@ -292,16 +290,16 @@ static void append(GraphParse *p, Node *proto, const Decls *out, BlkId b) {
   *vec_push(&p->c->work, &g->blk.at[b].node) = id;
 }
 
-static void node(GraphParse *p, BlkId b) {
+static void node(GraphParse *p, RegionId b) {
   Decls out = {0};
   Node n = {0};
   n.loc = p->s.loc;
-  while (scan_peek(&p->s) == '%') {
+  while (lex_peek(&p->s) == '%') {
     Decl d = decl(p);
     *vec_push(&p->c->scratch, &out) = d;
-    if (!scan_accept(&p->s, ',')) break;
+    if (!lex_accept(&p->s, ',')) break;
   }
-  if (out.n) scan_expect(&p->s, '=');
+  if (out.n) lex_expect(&p->s, '=');
   n.op = op(p);
   operands(p, &n);
   if (n.op == OP_const) {
@@ -312,8 +310,8 @@ static void node(GraphParse *p, BlkId b) {
     if (n.op == OP_loop) attrs(p, &n);
     blocks(p, &n);
   }
-  if (scan_accept_word(&p->s, "sym")) syms(p, &n);
-  if (scan_accept(&p->s, '@')) {
+  if (lex_accept_word(&p->s, "sym")) syms(p, &n);
+  if (lex_accept(&p->s, '@')) {
     i32 line = n.loc.line;
     n.loc = origin(p);
     n.loc.line = line;
@@ -330,54 +328,54 @@ static void state(GraphParse *p, u32 out) {
   u32 in = 0, n = g->blk.at[1].param.n;
   while (in < n && g->blk.at[1].param.at[in] != v) in++;
   if (in == n) BAD(&p->s, "what follows 'next' is not a parameter of the graph");
-  i64 most = scan_accept_word(&p->s, "most") ? scan_integer(&p->s) : 0;
+  i64 most = lex_accept_word(&p->s, "most") ? lex_integer(&p->s) : 0;
   if (most < 0 || most > DIM_MAX) BAD(&p->s, "a state cannot grow to %lld", (long long)most);
-  i64 window = scan_accept_word(&p->s, "window") ? scan_integer(&p->s) : 0;
+  i64 window = lex_accept_word(&p->s, "window") ? lex_integer(&p->s) : 0;
   if (window < 0 || window > DIM_MAX) BAD(&p->s, "a window of %lld", (long long)window);
   const Type *t = graph_type(g, v);
-  bool from = scan_accept_word(&p->s, "from");
+  bool from = lex_accept_word(&p->s, "from");
   if (from && !type_is_static(t))
     BAD(&p->s, "a state that begins with contents has open dimensions");
-  Tensor *start = from ? scan_tensor(&p->s, t->dt, t->dim, t->rank) : NULL;
-  *vec_push(&p->c->work, &g->state) = (Kept){in, out, most, window, start};
+  Tensor *start = from ? lex_tensor(&p->s, t->dt, t->dim, t->rank) : NULL;
+  *vec_push(&p->c->work, &g->state) = (StatePair){in, out, most, window, start};
 }
 
-static void block(GraphParse *p, BlkId b) {
+static void block(GraphParse *p, RegionId b) {
   Graph *g = p->g;
   if (++p->depth > GRAPH_DEPTH) BAD(&p->s, "blocks nest deeper than %d", GRAPH_DEPTH);
-  scan_expect(&p->s, '{');
-  while (!scan_accept_word(&p->s, "return")) node(p, b);
-  for (u32 i = 0; !scan_accept(&p->s, '}'); i++) {
-    if (i) scan_expect(&p->s, ',');
+  lex_expect(&p->s, '{');
+  while (!lex_accept_word(&p->s, "return")) node(p, b);
+  for (u32 i = 0; !lex_accept(&p->s, '}'); i++) {
+    if (i) lex_expect(&p->s, ',');
     Val v = use(p);
     if (!v) BAD(&p->s, "a result cannot be absent");
     *vec_push(&p->c->work, &g->blk.at[b].ret) = v;
     if (b != 1) continue;
-    Str label = scan_peek(&p->s) == '"' ? scan_quoted(&p->s) : 0;
+    Str label = lex_peek(&p->s) == '"' ? lex_quoted(&p->s) : 0;
     *vec_push(&p->c->work, &g->out_name) = label;
-    if (scan_accept_word(&p->s, "next")) state(p, i);
+    if (lex_accept_word(&p->s, "next")) state(p, i);
   }
   p->depth--;
 }
 
 Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  GraphParse p = {.c = c, .s = scan_new(c, text, n, file, side, nside)};
+  GraphParse p = {.c = c, .s = lex_new(c, text, n, file, side, nside)};
   p.g = graph_new(c);
   p.s.dims = p.g->dims;
   p.ids = map_new(&c->scratch);
-  scan_expect_word(&p.s, "graph");
-  if (scan_peek(&p.s) != '(') {
+  lex_header(&p.s, "graph");
+  if (lex_peek(&p.s) != '(') {
     const char *start = p.s.at;
-    if (!scan_accept_word(&p.s, "sym"))
-      p.g->name = scan_name(&p.s);
+    if (!lex_accept_word(&p.s, "sym"))
+      p.g->name = lex_name(&p.s);
     else
       p.s.at = start;
   }
-  scan_symbols(&p.s);
+  lex_symbols(&p.s);
   params(&p, 1);
   block(&p, 1);
-  scan_skip(&p.s);
-  if (p.s.at < p.s.end) BAD(&p.s, "expected the end of the text, found %s", scan_found(&p.s));
+  lex_skip(&p.s);
+  if (p.s.at < p.s.end) BAD(&p.s, "expected the end of the text, found %s", lex_found(&p.s));
   p.g->cur = 1;
   p.g->loc = LOC_NONE;
   graph_check_input(p.g);

@@ -30,10 +30,10 @@ bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
   return true;
 }
 
-Growth state_growth(Graph *g, const Kept *s) {
+Growth state_growth(Graph *g, const StatePair *s) {
   Growth how;
   const char *why;
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   if (!state_fits(g, b->param.at[s->in], b->ret.at[s->out], &how, &why))
     bug(g->c, LOC_NONE, "state: %s", why);
   how.most = s->most;
@@ -45,7 +45,8 @@ static const char *name_of(Graph *g, u32 in) {
 }
 
 /* A symbol grows in one way; the extents of other states do not depend on it. */
-static void check_pair(Graph *g, Err code, const Kept *s, const Growth *how, const Kept *t) {
+static void check_pair(Graph *g, Err code, const StatePair *s, const Growth *how,
+                       const StatePair *t) {
   const Type *x = graph_type(g, g->blk.at[1].param.at[t->in]);
   Growth other = state_growth(g, t);
   for (u32 i = 0; i < x->rank; i++) {
@@ -57,7 +58,7 @@ static void check_pair(Graph *g, Err code, const Kept *s, const Growth *how, con
   }
 }
 
-static bool starts_right(Graph *g, const Kept *s) {
+static bool starts_right(Graph *g, const StatePair *s) {
   const Type *t = graph_type(g, g->blk.at[1].param.at[s->in]);
   bool same = t->dt == s->start->dt && t->rank == s->start->rank;
   for (u32 i = 0; same && i < t->rank; i++) same = t->dim[i] == s->start->dim[i];
@@ -65,9 +66,9 @@ static bool starts_right(Graph *g, const Kept *s) {
 }
 
 void graph_check_state(Graph *g, Err code) {
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   for (u32 i = 0; i < g->state.n; i++) {
-    const Kept *s = &g->state.at[i];
+    const StatePair *s = &g->state.at[i];
     Growth how;
     const char *why;
     if (s->in >= b->param.n || s->out >= b->ret.n)

@@ -6,7 +6,7 @@
  * engines check them again when they run.
  */
 #include "ir/infer.h"
-#include "ir/block.h"
+#include "ir/qblock.h"
 
 #include <string.h>
 
@@ -502,13 +502,13 @@ static void elems_shape(Infer *f) {
   if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0) BAD(f, "indices into an empty axis");
 }
 
-static void rule_within(Infer *f) {
+static void rule_check_index(Infer *f) {
   const Type *x = f->in[0];
   u32 n;
   node_list(f->n, AT_size, &n);
   want_index(f, 0);
   if (n != 1 && (!x->rank || x->dim[x->rank - 1] != (Dim)n))
-    BAD(f, "within: %u sizes for indices %s", n, type_text(f->ds, x));
+    BAD(f, "check_index: %u sizes for indices %s", n, type_text(f->ds, x));
   set_out(f, 0, x->dt, x->dim, x->rank);
 }
 
@@ -624,18 +624,17 @@ static void rule_topk(Infer *f) {
   set_out(f, 1, DT_i64, dim, x->rank);
 }
 
-static void rule_suppress(Infer *f) {
+static void rule_nms(Infer *f) {
   const Type *x = f->in[0], *box = f->in[1], *most = graph_type(f->g, f->n->in[4]);
   if (x->rank != 3 || x->dt != DT_f32 || (dim_is_const(x->dim[2]) && x->dim[2] > INT32_MAX))
-    BAD(f, "suppress: expected f32[b, c, n] as scores, n below 2^31, found %s",
-        type_text(f->ds, x));
+    BAD(f, "nms: expected f32[b, c, n] as scores, n below 2^31, found %s", type_text(f->ds, x));
   for (u32 i = 1; i < 4; i++) same_dtype(f, 0, i);
   if (box->rank != 3 || box->dim[2] != 4 || !may_equal(box->dim[0], x->dim[0]) ||
       !may_equal(box->dim[1], x->dim[2]))
-    BAD(f, "suppress: boxes %s do not fit scores %s", type_text(f->ds, box), type_text(f->ds, x));
+    BAD(f, "nms: boxes %s do not fit scores %s", type_text(f->ds, box), type_text(f->ds, x));
   if (f->in[2]->rank || f->in[3]->rank || most->rank || most->dt != DT_i64)
-    BAD(f, "suppress: expected scalars as limit, least and most");
-  if (node_box_kind(f->g->c, f->n) == BX_COUNT) BAD(f, "suppress: no such kind of boxes");
+    BAD(f, "nms: expected scalars as limit, least and most");
+  if (node_box_kind(f->g->c, f->n) == BX_COUNT) BAD(f, "nms: no such kind of boxes");
   Dim dim[3] = {x->dim[0], x->dim[1], list_of(f, AT_k, 1)[0]};
   set_out(f, 0, DT_i64, dim, 3);
 }
@@ -657,19 +656,19 @@ static void rule_text(Infer *f) {
 }
 
 /* The format of blocks that operand i, bytes, is made of. */
-static BlockKind blocks_of(Infer *f, u32 i) {
+static QBlockKind blocks_of(Infer *f, u32 i) {
   Str name = node_attr(f->n, AT_kind)->u.s;
   const Type *x = f->in[i];
-  BlockKind k = block_from_name(str_text(f->g->c, name), str_len(f->g->c, name));
+  QBlockKind k = qblock_from_name(str_text(f->g->c, name), str_len(f->g->c, name));
   if (k == BK_COUNT) BAD(f, "there is no format of blocks '%s'", show(f->g->c, name));
-  if (x->dt != DT_u8 || x->rank < 2 || x->dim[x->rank - 1] != block_info[k].bytes)
+  if (x->dt != DT_u8 || x->rank < 2 || x->dim[x->rank - 1] != qblock_info[k].bytes)
     BAD(f, "%s: blocks of %s are u8[.., n, %u], found %s", op_info[f->n->op].name,
-        block_info[k].name, block_info[k].bytes, type_text(f->ds, x));
+        qblock_info[k].name, qblock_info[k].bytes, type_text(f->ds, x));
   return k;
 }
 
-static void rule_unblock(Infer *f) {
-  const BlockInfo *b = &block_info[blocks_of(f, 0)];
+static void rule_dequantize(Infer *f) {
+  const QBlockInfo *b = &qblock_info[blocks_of(f, 0)];
   const Type *x = f->in[0];
   Dim dim[MAX_RANK];
   memcpy(dim, x->dim, x->rank * sizeof *dim);
@@ -680,23 +679,23 @@ static void rule_unblock(Infer *f) {
 static void want_rows(Infer *f, u32 i, DType dt, Dim rows, i64 n) {
   const Type *x = f->in[i];
   if (x->dt != dt || x->rank != 2 || !may_equal(x->dim[0], rows) || x->dim[1] != n)
-    BAD(f, "dot_blocks: operand %u is %s, expected %s and %lld numbers a row", i,
+    BAD(f, "matmul_quant: operand %u is %s, expected %s and %lld numbers a row", i,
         type_text(f->ds, x), dtype_info[dt].name, (long long)n);
 }
 
-static void rule_dot_blocks(Infer *f) {
-  BlockKind k = blocks_of(f, 1);
+static void rule_matmul_quant(Infer *f) {
+  QBlockKind k = blocks_of(f, 1);
   const Type *w = f->in[1];
   bool ints = f->n->nin > 2;
-  if (block_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]) ||
+  if (qblock_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]) ||
       w->dim[1] < 1)
-    BAD(f, "dot_blocks: expected rows of blocks, of known number");
-  if (f->n->nin == 3 && !block_has_signs(k)) BAD(f, "dot_blocks: the sums of x are missing");
-  i64 n = w->dim[1] * block_info[k].elems;
+    BAD(f, "matmul_quant: expected rows of blocks, of known number");
+  if (f->n->nin == 3 && !qblock_has_signs(k)) BAD(f, "matmul_quant: the sums of x are missing");
+  i64 n = w->dim[1] * qblock_info[k].elems;
   Dim rows = f->in[0]->rank ? f->in[0]->dim[0] : 0, dim[2] = {rows, w->dim[0]};
   want_rows(f, 0, ints ? DT_i8 : DT_f32, rows, n);
-  if (ints) want_rows(f, 2, DT_f32, rows, n / block_x(k));
-  if (f->n->nin > 3) want_rows(f, 3, block_sum_type(k), rows, n / block_group(k));
+  if (ints) want_rows(f, 2, DT_f32, rows, n / qblock_x(k));
+  if (f->n->nin > 3) want_rows(f, 3, qblock_sum_type(k), rows, n / qblock_group(k));
   set_out(f, 0, DT_f32, dim, 2);
 }
 
@@ -723,7 +722,7 @@ static InferRule *const rules[OP_COUNT] = {
     [OP_broadcast] = rule_broadcast,
     [OP_concat] = rule_concat,
     [OP_pad] = rule_pad,
-    [OP_within] = rule_within,
+    [OP_check_index] = rule_check_index,
     [OP_gather] = rule_gather,
     [OP_gather_elems] = rule_gather_elems,
     [OP_gather_nd] = rule_gather_nd,
@@ -734,10 +733,10 @@ static InferRule *const rules[OP_COUNT] = {
     [OP_nonzero] = rule_nonzero,
     [OP_bytes] = rule_bytes,
     [OP_text] = rule_text,
-    [OP_unblock] = rule_unblock,
-    [OP_dot_blocks] = rule_dot_blocks,
+    [OP_dequantize] = rule_dequantize,
+    [OP_matmul_quant] = rule_matmul_quant,
     [OP_topk] = rule_topk,
-    [OP_suppress] = rule_suppress,
+    [OP_nms] = rule_nms,
 };
 
 void infer_node(Graph *g, Node *n, Type *out) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void infer_if(Graph *g, Node *n, Type *out) {
-  const Blk *yes = &g->blk.at[n->blk[0]], *no = &g->blk.at[n->blk[1]];
+  const GraphRegion *yes = &g->blk.at[n->blk[0]], *no = &g->blk.at[n->blk[1]];
   Type *c = graph_type(g, n->in[0]);
   if (c->dt != DT_bool || c->rank)
     fail(g->c, ERR_input, n->loc, "if: condition is not a bool scalar");
@@ -33,9 +33,9 @@ static void infer_if(Graph *g, Node *n, Type *out) {
   }
 }
 
-bool loop_runs_through(Graph *g, const Node *n) {
+bool loop_is_counted(Graph *g, const Node *n) {
   const Tensor *t = graph_const(g, n->in[1]);
-  const Blk *b = &g->blk.at[n->blk[0]];
+  const GraphRegion *b = &g->blk.at[n->blk[0]];
   Val last = b->ret.at[0];
   if (!t || !tensor_get(t, 0).i) return false;
   if (last == b->param.at[1]) return true;
@@ -43,9 +43,9 @@ bool loop_runs_through(Graph *g, const Node *n) {
   return t && tensor_get(t, 0).i;
 }
 
-i64 loop_turns(Graph *g, const Node *n) {
+i64 loop_trip_count(Graph *g, const Node *n) {
   const Tensor *trip = graph_const(g, n->in[0]);
-  return trip && loop_runs_through(g, n) ? tensor_get(trip, 0).i : -1;
+  return trip && loop_is_counted(g, n) ? tensor_get(trip, 0).i : -1;
 }
 
 static void want_scalar(Graph *g, const Node *n, Val v, DType dt, const char *what) {
@@ -55,7 +55,7 @@ static void want_scalar(Graph *g, const Node *n, Val v, DType dt, const char *wh
          dtype_info[dt].name);
 }
 
-static bool sets(Graph *g, const Blk *b, Sym s) {
+static bool sets(Graph *g, const GraphRegion *b, Sym s) {
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(g, b->node.at[i]);
     for (u32 k = 0; k < n->nsym; k++)
@@ -67,14 +67,14 @@ static bool sets(Graph *g, const Blk *b, Sym s) {
 }
 
 /* Does the dimension depend on a symbol that a node of the block sets? */
-static bool varies(Graph *g, const Blk *b, Dim d) {
-  for (SymWalk w = dim_walk(g->dims, d); dim_next(&w);)
+static bool varies(Graph *g, const GraphRegion *b, Dim d) {
+  for (SymVisit w = dim_visit(g->dims, d); dim_next(&w);)
     if (w.info->kind == SY_data && sets(g, b, w.sym)) return true;
   return false;
 }
 
 static void infer_loop(Graph *g, Node *n, Type *out) {
-  const Blk *b = &g->blk.at[n->blk[0]];
+  const GraphRegion *b = &g->blk.at[n->blk[0]];
   i64 scans = node_int(n, AT_scans, 0);
   Loc loc = n->loc;
   if (scans < 0 || scans > b->ret.n)
@@ -104,10 +104,10 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
   if (known) {
     dim_bounds(g->dims, trip, &lo, &hi);
   } else {
-    value_span(g, n->in[0], &lo, &most);
+    value_int_range(g, n->in[0], &lo, &most);
     if (most < hi) hi = most < 0 ? 0 : most;
   }
-  if (nscan && (!known || !loop_runs_through(g, n))) trip = data_symbol(g, n, 0, 0, hi);
+  if (nscan && (!known || !loop_is_counted(g, n))) trip = data_symbol(g, n, 0, 0, hi);
   for (u32 i = 0; i < nscan; i++) {
     const Type *t = graph_type(g, b->ret.at[1 + ncarried + i]);
     Dim dim[MAX_RANK];

@@ -150,7 +150,7 @@ DType dtype_from_onnx(i64 code);                /* DT_none if unknown */
 static inline bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
 }
-static inline bool dtype_is_narrow(DType d) { /* integers that products are made of */
+static inline bool dtype_is_narrow_int(DType d) { /* integers that products are made of */
   return d == DT_u8 || d == DT_i8 || d == DT_i16;
 }
 /* Floats that are computed with as they lie in memory. */
@@ -158,7 +158,7 @@ static inline bool dtype_is_full_float(DType d) {
   return d == DT_f32 || d == DT_f64;
 }
 /* Narrower floats: memory has other bits than the f32 they are computed with. */
-static inline bool dtype_is_coded(DType d) {
+static inline bool dtype_is_narrow_float(DType d) {
   return dtype_is_float(d) && !dtype_is_full_float(d);
 }
 /* Floats of 16 bits: stored so, computed with as f32. */
@@ -178,7 +178,7 @@ DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself *
 void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
 /* The integers that an integer type or bool holds; of u64, and of what is none, all of i64, and
  * false. */
-bool dtype_integers(DType d, i64 *lo, i64 *hi);
+bool dtype_int_range(DType d, i64 *lo, i64 *hi);
 
 /* What integers that enter or leave a model stand for: x is the number (x - zero) * scale. By name:
  * passes add and remove inputs and outputs, and none renames them. */
@@ -198,14 +198,14 @@ static inline const Scale *scale_find(const Scales *s, Str name, bool out) {
 
 /* op.c */
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
-Op op_fold(Op op);                        /* sums, extremes...: what takes in one element more */
+Op op_reducer(Op op);                     /* sums, extremes...: what takes in one element more */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
 const char *op_attr_spec(Op op);          /* of nodes, spelt as in ops.def */
 
-/* Kinds of a function, by the letter its name ends in (expf, expq, ...): MP_f precise, of float;
- * MP_d the same of double; MP_q fast and MP_u fused, of quick.def; MP_s single, of mathlibs.h.
- * Prog.math is one of them, never MP_d. */
-typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
+/* Kinds of a function, by the letter its name ends in (expf, expq, ...): MM_f precise, of float;
+ * MM_d the same of double; MM_q fast and MM_u fused, of quick.def; MM_s single, of mathlibs.h.
+ * Prog.math is one of them, never MM_d. */
+typedef enum MathMode { MM_f, MM_d, MM_q, MM_u, MM_s, MM_COUNT } MathMode;
 
 /* eval.c: the meaning of every scalar op, in one place */
 Scalar scalar_load(DType d, const void *p);
@@ -218,8 +218,8 @@ Scalar scalar_eval(Op op, DType d,
 /* Operations that are other functions in programs that say so: see quick.def. */
 bool scalar_is_fast(Op op, DType d);
 /* Which function it is in a program of that mathematics; the fast one where that has none. */
-MathPart scalar_part(MathPart math, Op op, DType d);
-Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);
+MathMode scalar_math_mode(MathMode math, Op op, DType d);
+Scalar scalar_eval_as(MathMode math, Op op, DType d, const Scalar *arg);
 /* What add, mul, max or min of no elements is; of bool or and and, for max and min. */
 Scalar scalar_identity(Op op, DType d);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
@@ -236,7 +236,7 @@ const char *mathlib_text(const char *name, size_t *n, const char **needs);
  * them, with a suffix behind their names. fma: a condition of the preprocessor, whether the
  * compiler makes one instruction of it; MATHLIB_FMA: by its flags. */
 #define MATHLIB_FMA "defined(__FMA__)"
-void mathlib_write(Text *t, const char *names, const char *suffix, const char *fma);
+void mathlib_write(StrBuf *t, const char *names, const char *suffix, const char *fma);
 
 /* dim.c */
 Dims *dims_new(Ctx *c);
@@ -248,26 +248,26 @@ SymInfo *dim_syminfo(Dims *ds, Sym s);
 Dims *dims_copy(const Dims *ds); /* equal numbers mean the same in both; they part from here on */
 /* The symbols that d is made of, a derived one before those it is derived from:
  *
- *   for (SymWalk w = dim_walk(ds, d); dim_next(&w);)
+ *   for (SymVisit w = dim_visit(ds, d); dim_next(&w);)
  *     if (w.info->kind == SY_data) ...
  */
 enum { DIM_SIZE = 400 }; /* symbols and operations of one dimension */
-typedef struct SymWalk {
+typedef struct SymVisit {
   const Dims *ds;
   Sym sym; /* the one visited */
   const SymInfo *info;
   Dim a, b; /* whose symbols come next; set to 0 they are left out */
   u32 n;
   Sym more[DIM_SIZE]; /* those behind them */
-} SymWalk;
-static inline SymWalk dim_walk(const Dims *ds, Dim d) {
-  SymWalk w;
+} SymVisit;
+static inline SymVisit dim_visit(const Dims *ds, Dim d) {
+  SymVisit w;
   w.ds = ds;
   w.a = d;
   w.b = w.n = 0;
   return w;
 }
-bool dim_next(SymWalk *w);
+bool dim_next(SymVisit *w);
 bool dim_mentions(const Dims *ds, Dim d, Sym s);
 bool dim_is_data(const Dims *ds, Dim d); /* does a symbol of kind SY_data occur in it? */
 Dim dim_of_sym(Dims *ds, Sym s);
@@ -294,21 +294,21 @@ typedef struct DimTerms {
   const i64 *coef;
 } DimTerms;
 DimTerms dim_terms(const Dims *ds, Dim d);
-void dim_print(const Dims *ds, Dim d, Text *t); /* 3, n, 2*n+1, (n+1)/2 */
-Str sym_outside(Ctx *c, const SymInfo *s);      /* what a run says that leaves the bounds of s */
+void dim_print(const Dims *ds, Dim d, StrBuf *t); /* 3, n, 2*n+1, (n+1)/2 */
+Str sym_range_error(Ctx *c, const SymInfo *s);    /* what a run says that leaves the bounds of s */
 /* Parses one dimension expression; unknown names fail. Returns bytes consumed (0: malformed). */
 size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out);
 
 /* type.c */
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank);
 bool type_equal(const Type *x, const Type *y);
-bool type_is_static(const Type *t); /* tensor whose dimensions are all constants */
-bool type_is_filled(const Type *t); /* it has elements, whatever sizes turn out to be */
+bool type_is_static(const Type *t);   /* tensor whose dimensions are all constants */
+bool type_is_nonempty(const Type *t); /* it has elements, whatever sizes turn out to be */
 bool type_has_shape(const Type *t, const Dim *dim, u32 rank);
-Dim type_count(Dims *ds, const Type *t);                   /* number of elements */
-void type_print(const Dims *ds, const Type *t, Text *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
-const char *type_text(const Dims *ds, const Type *t);      /* the same, in c->scratch */
-const char *place_text(Ctx *c, const Tensor *t, u64 i);    /* of element i: "[0,2,5]" */
+Dim type_count(Dims *ds, const Type *t);                     /* number of elements */
+void type_print(const Dims *ds, const Type *t, StrBuf *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
+const char *type_text(const Dims *ds, const Type *t);        /* the same, in c->scratch */
+const char *index_text(Ctx *c, const Tensor *t, u64 i);      /* of element i: "[0,2,5]" */
 const char *shape_text(Ctx *c, const char *dtype, const i64 *dim,
                        u32 rank); /* f32[1,?], likewise */
 
@@ -324,12 +324,12 @@ void tensor_set(Tensor *t, u64 i, Scalar x);            /* only on tensors of te
 Tensor *tensor_as(Arena *a, const Tensor *t, DType dt); /* the same numbers, of the same class */
 DType tensor_half(const Tensor *t); /* f16 or bf16 if that holds all of its floats; else its type */
 /* Strings as rows of k bytes, zeros behind them. False when one is longer, or ends with a zero. */
-bool text_encode(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
-void text_decode(Ctx *c, const Tensor *rows, Tensor *strings);     /* strings: of tensor_new */
-i64 text_longest(const Ctx *c, const Tensor *strings);             /* bytes; at least 1 */
-bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y); /* same type, shape and bits */
-/* box.c: elements of `size` bytes; steps along the axes are bytes too. */
-void box_copy(u32 rank, const i64 *dim, u32 size, u8 *to, const i64 *sto, const u8 *from,
-              const i64 *sfrom);
+bool strings_to_bytes(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
+void bytes_to_strings(Ctx *c, const Tensor *rows, Tensor *strings); /* strings: of tensor_new */
+i64 strings_max_len(const Ctx *c, const Tensor *strings);           /* bytes; at least 1 */
+bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y);  /* same type, shape and bits */
+/* strided_copy.c: elements of `size` bytes; steps along the axes are bytes too. */
+void strided_copy(u32 rank, const i64 *dim, u32 size, u8 *to, const i64 *sto, const u8 *from,
+                  const i64 *sfrom);
 
 #endif

@@ -4,7 +4,7 @@
 
 bool type_can_have_layout(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
-  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_narrow(t->dt)) return false;
+  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_narrow_int(t->dt)) return false;
   for (u32 i = 0; i < t->rank; i++) {
     bool open = !dim_is_const(t->dim[i]);
     if (open ? i > 0 : t->dim[i] < 1) return false; /* images may be any number */
@@ -19,7 +19,7 @@ bool node_is_view(const Node *n) {
 bool node_is_decode(Graph *g, const Node *n) {
   if (n->op != OP_cast && n->op != OP_sub) return false;
   if (graph_type(g, n->out[0])->dt != DT_i32) return false;
-  if (n->op == OP_cast) return dtype_is_narrow(graph_type(g, n->in[0])->dt);
+  if (n->op == OP_cast) return dtype_is_narrow_int(graph_type(g, n->in[0])->dt);
   NodeId def = graph_val(g, n->in[0])->def;
   const Tensor *k = graph_const(g, n->in[1]);
   return k && k->n == 1 && def && graph_node(g, def)->op == OP_cast &&
@@ -62,7 +62,7 @@ static Val cast_bytes(Graph *g, Val v) {
              : 0;
 }
 
-Val graph_bytes_apart(Graph *g, Val v, Val *zero) {
+Val graph_bytes_and_zero(Graph *g, Val v, Val *zero) {
   Scalar lo, hi;
   const Node *n = graph_def(g, v, OP_sub);
   *zero = n ? n->in[1] : 0;
@@ -79,7 +79,7 @@ Val graph_bytes_apart(Graph *g, Val v, Val *zero) {
 
 bool node_takes_layout(const Node *n) {
   if (n->op == OP_gather) return node_int(n, AT_axis, 0) >= 2; /* moves blocks as they are */
-  if (op_is(n->op, OF_FOLD)) return n->op != OP_resume_sum && n->op != OP_dot_blocks;
+  if (op_is(n->op, OF_REDUCES)) return n->op != OP_resume_sum && n->op != OP_matmul_quant;
   return op_is_elementwise(n->op) || node_is_view(n) || op_info[n->op].kind == OK_JOIN;
 }
 
@@ -100,13 +100,13 @@ static bool is_folded(Graph *g, const Node *n) {
   return false;
 }
 
-bool part_fits(Graph *g, const Node *concat, u32 k) {
+bool concat_part_fits(Graph *g, const Node *concat, u32 k) {
   const Value *v = graph_val(g, concat->in[k]);
   const Layout *y = graph_val(g, concat->out[0])->layout;
   if (!v->def || v->home != HOME_buffer) return false;
   const Node *n = graph_node(g, v->def);
   OpKind kind = op_info[n->op].kind;
-  if (kind != OK_MAP && (kind == OK_REDUCE || !op_is(n->op, OF_FOLD))) return false;
+  if (kind != OK_MAP && (kind == OK_REDUCE || !op_is(n->op, OF_REDUCES))) return false;
   bool same = !v->layout || !v->layout->block || (y && y->block == v->layout->block);
   return same || !is_folded(g, n);
 }

@@ -1,4 +1,4 @@
-/* literal.c: writes the parts that the text forms of Graph and Prog share; scan.c reads them back.
+/* literal.c: writes the parts that the text forms of Graph and Prog share; lexer.c reads them back.
  *
  * A float is written in the fewest digits that read back as the same bits; what no digits do, such
  * as a NaN with a payload, as bits(HEX). Large constants go, aligned, to a side file; in a brief
@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/text.h"
+#include "ir/lexer.h"
 
-enum { SIDE_ALIGN = 64, BRIEF_MOST = 16, BRIEF_SHOWN = 4 };
+enum { EXTERNAL_ALIGN = 64, BRIEF_MOST = 16, BRIEF_SHOWN = 4 };
 
 /* ---- elements of constants ---- */
 
 /* The fewest digits (of a few choices) that read back as the same bits; bits(HEX) when none do. */
-void text_float(Text *t, DType dt, const u8 *raw) {
+void lit_float(StrBuf *t, DType dt, const u8 *raw) {
   static const u8 digits[] = {3, 4, 5, 6, 7, 8, 9, 15, 16, 17};
   u32 bytes = dtype_bytes(dt);
   double x = scalar_load(dt, raw).f;
@@ -26,31 +26,31 @@ void text_float(Text *t, DType dt, const u8 *raw) {
     if (x != x) strcpy(text, "nan");
     scalar_store(dt, back, (Scalar){.f = scalar_round(dt, strtod(text, NULL))});
     if (memcmp(back, raw, bytes)) continue;
-    text_puts(t, text);
+    sb_puts(t, text);
     return;
   }
-  text_puts(t, "bits(");
-  for (u32 i = bytes; i-- > 0;) text_fmt(t, "%02x", raw[i]);
-  text_puts(t, ")");
+  sb_puts(t, "bits(");
+  for (u32 i = bytes; i-- > 0;) sb_fmt(t, "%02x", raw[i]);
+  sb_puts(t, ")");
 }
 
-void text_element(Text *t, const Ctx *c, DType dt, const u8 *raw) {
+void lit_element(StrBuf *t, const Ctx *c, DType dt, const u8 *raw) {
   u32 bytes = dtype_bytes(dt);
   switch (dtype_info[dt].cls) {
-  case 'F': text_float(t, dt, raw); return;
+  case 'F': lit_float(t, dt, raw); return;
   case 'C': {
     DType part = dt == DT_c64 ? DT_f32 : DT_f64;
-    text_puts(t, "(");
-    text_float(t, part, raw);
-    text_puts(t, ", ");
-    text_float(t, part, raw + bytes / 2);
-    text_puts(t, ")");
+    sb_puts(t, "(");
+    lit_float(t, part, raw);
+    sb_puts(t, ", ");
+    lit_float(t, part, raw + bytes / 2);
+    sb_puts(t, ")");
     return;
   }
   case 'S': {
     u32 s;
     memcpy(&s, raw, sizeof s);
-    text_quote(t, str_text(c, s), str_len(c, s));
+    sb_quote(t, str_text(c, s), str_len(c, s));
     return;
   }
   default: break;
@@ -59,56 +59,60 @@ void text_element(Text *t, const Ctx *c, DType dt, const u8 *raw) {
   u8 back[8];
   scalar_store(dt, back, (Scalar){.i = x});
   if (memcmp(back, raw, bytes)) {
-    text_fmt(t, "bits(%02x)", raw[0]); /* only types narrower than their byte have unused bits */
+    sb_fmt(t, "bits(%02x)", raw[0]); /* only types narrower than their byte have unused bits */
   } else if (dt == DT_bool) {
-    text_puts(t, x ? "true" : "false");
+    sb_puts(t, x ? "true" : "false");
   } else if (dt == DT_u64) {
-    text_fmt(t, "%llu", (unsigned long long)x);
+    sb_fmt(t, "%llu", (unsigned long long)x);
   } else {
-    text_fmt(t, "%lld", (long long)x);
+    sb_fmt(t, "%lld", (long long)x);
   }
 }
 
-void text_tensor(Text *t, Text *side, const Ctx *c, const Tensor *x, u64 most) {
+void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 most) {
   u32 bytes = dtype_bytes(x->dt);
   if (side && x->n > most && x->dt != DT_str) {
-    static const u8 zero[SIDE_ALIGN];
-    text_put(side, zero, (SIDE_ALIGN - side->n % SIDE_ALIGN) % SIDE_ALIGN);
-    text_fmt(t, "@side(%zu, %llu)", side->n, (unsigned long long)tensor_bytes(x));
-    text_put(side, x->data, (size_t)tensor_bytes(x));
+    static const u8 zero[EXTERNAL_ALIGN];
+    sb_put(side, zero, (EXTERNAL_ALIGN - side->n % EXTERNAL_ALIGN) % EXTERNAL_ALIGN);
+    sb_fmt(t, "@side(%zu, %llu)", side->n, (unsigned long long)tensor_bytes(x));
+    sb_put(side, x->data, (size_t)tensor_bytes(x));
     return;
   }
   u64 shown = t->brief && x->n > BRIEF_MOST ? BRIEF_SHOWN : x->n;
-  text_puts(t, "{");
+  sb_puts(t, "{");
   for (u64 i = 0; i < shown; i++) {
-    if (i) text_puts(t, ", ");
-    text_element(t, c, x->dt, (const u8 *)x->data + i * bytes);
+    if (i) sb_puts(t, ", ");
+    lit_element(t, c, x->dt, (const u8 *)x->data + i * bytes);
   }
-  text_puts(t, shown < x->n ? ", ...}" : "}");
+  sb_puts(t, shown < x->n ? ", ...}" : "}");
 }
 
 /* ---- names and symbols ---- */
 
-void text_name(Text *t, const Ctx *c, Str s) {
+void lit_header(StrBuf *t, const char *form) {
+  sb_fmt(t, "ingot %d\n%s", TEXT_VERSION, form);
+}
+
+void lit_name(StrBuf *t, const Ctx *c, Str s) {
   const char *at = str_text(c, s);
   size_t n = str_len(c, s), i = 0;
   while (i < n && (at[i] == '_' || (at[i] >= 'a' && at[i] <= 'z') ||
                    (at[i] >= 'A' && at[i] <= 'Z') || (i && at[i] >= '0' && at[i] <= '9')))
     i++;
   if (n && i == n)
-    text_put(t, at, n);
+    sb_put(t, at, n);
   else
-    text_quote(t, at, n);
+    sb_quote(t, at, n);
 }
 
-void text_symbols(Text *t, const Ctx *c, Dims *ds, const bool *used) {
+void lit_symbols(StrBuf *t, const Ctx *c, Dims *ds, const bool *used) {
   for (Sym s = 0; s < dim_nsyms(ds); s++) {
     const SymInfo *si = dim_syminfo(ds, s);
     if (!used[s] || si->kind == SY_derived) continue;
-    text_puts(t, "sym ");
-    text_name(t, c, si->name);
-    text_fmt(t, "%s in %lld..", si->kind == SY_data ? " data" : "", (long long)si->lo);
-    if (si->hi != DIM_MAX) text_fmt(t, "%lld", (long long)si->hi);
-    text_puts(t, "\n");
+    sb_puts(t, "sym ");
+    lit_name(t, c, si->name);
+    sb_fmt(t, "%s in %lld..", si->kind == SY_data ? " data" : "", (long long)si->lo);
+    if (si->hi != DIM_MAX) sb_fmt(t, "%lld", (long long)si->hi);
+    sb_puts(t, "\n");
   }
 }

@@ -1,21 +1,21 @@
 /* loop.c: builds loops.
  *
- * In: a function that builds the body. Out: the node. In between, for loops of models (loop_tidy):
- * the iterations are counted (trips.c); a carried value that every iteration leaves as it is, is
- * the one from outside; a counter is computed from the number of the iteration, so that it can be
- * told what it is below, and its result from the number of all; a value that every iteration only
- * appends to is stacked instead, for what is carried keeps its shape. Exporters that know no
- * constants in bodies carry their weights, and their own counters beside that of the loop; scripts
- * collect their results with Concat.
+ * In: a function that builds the body. Out: the node. In between, for loops of models
+ * (loop_simplify): the iterations are counted (trip_count.c); a carried value that every iteration
+ * leaves as it is, is the one from outside; a counter is computed from the number of the iteration,
+ * so that it can be told what it is below, and its result from the number of all; a value that
+ * every iteration only appends to is stacked instead, for what is carried keeps its shape.
+ * Exporters that know no constants in bodies carry their weights, and their own counters beside
+ * that of the loop; scripts collect their results with Concat.
  */
 #include "ir/loop.h"
 
-Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
-                 BodyFn *body, void *user) {
+LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
+                     BodyFn *body, void *user) {
   Arena *a = &g->c->work;
-  BlkId outer = g->cur;
-  Draft d = {.nscan = nscan};
-  Counted *c = &d.count;
+  RegionId outer = g->cur;
+  LoopDraft d = {.nscan = nscan};
+  CountedLoop *c = &d.count;
   Val *init = NEWS(a, Val, ncarried + 1), *param = NEWS(a, Val, ncarried + 1),
       *next = NEWS(a, Val, ncarried + 1);
   d.instead = NEWS(a, Val, ncarried + 1);
@@ -24,7 +24,7 @@ Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *
   c->cond = cond ? cond : mk_scalar(g, DT_bool, 1);
   c->n = ncarried;
   c->nsyms = dim_nsyms(g->dims);
-  d.body = graph_block(g, 0);
+  d.body = graph_region(g, 0);
   c->i = graph_param(g, d.body, type_tensor(a, DT_i64, NULL, 0), 0);
   c->go = graph_param(g, d.body, type_tensor(a, DT_bool, NULL, 0), 0);
   for (u32 k = 0; k < ncarried; k++) {
@@ -34,7 +34,7 @@ Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *
   c->more = c->go;
   g->cur = d.body;
   body(g, user, c->i, &c->more, next, scan);
-  Blk *b = &g->blk.at[d.body];
+  GraphRegion *b = &g->blk.at[d.body];
   *vec_push(a, &b->ret) = c->more;
   for (u32 k = 0; k < ncarried; k++) *vec_push(a, &b->ret) = next[k];
   for (u32 k = 0; k < nscan; k++) *vec_push(a, &b->ret) = scan[k];
@@ -63,9 +63,9 @@ static void swap_one(const Swap *s, Val *v) {
 }
 
 /* Blocks inside of the body are younger than it. */
-static void swap_all(Graph *g, BlkId body, const Swap *s) {
-  for (BlkId b = body; b < g->blk.n; b++) {
-    Blk *k = &g->blk.at[b];
+static void swap_all(Graph *g, RegionId body, const Swap *s) {
+  for (RegionId b = body; b < g->blk.n; b++) {
+    GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) swap_one(s, &n->in[j]);
@@ -85,8 +85,8 @@ static Val counter_at(Graph *g, Val init, i64 step, Val i) {
 }
 
 /* Nodes from the m-th on go in front of the others. */
-static void to_front(Graph *g, BlkId body, u32 m) {
-  Blk *b = &g->blk.at[body];
+static void to_front(Graph *g, RegionId body, u32 m) {
+  GraphRegion *b = &g->blk.at[body];
   u32 n = b->node.n - m;
   NodeId *moved = NEWS(&g->c->scratch, NodeId, n + 1);
   for (u32 i = 0; i < n; i++) moved[i] = b->node.at[m + i];
@@ -95,9 +95,9 @@ static void to_front(Graph *g, BlkId body, u32 m) {
 }
 
 /* A counter that nothing reads but its own increment is left alone, unless its result is known. */
-static void replace_counter(Graph *g, Draft *d, u32 k, i64 step, bool exact, const Swap *s) {
-  const Counted *c = &d->count;
-  BlkId outer = g->cur;
+static void replace_counter(Graph *g, LoopDraft *d, u32 k, i64 step, bool exact, const Swap *s) {
+  const CountedLoop *c = &d->count;
+  RegionId outer = g->cur;
   if (exact) {
     Val times = mk_map2(g, OP_max, c->trip, mk_scalar(g, DT_i64, 0));
     d->instead[k] = counter_at(g, c->init[k], step, times);
@@ -108,10 +108,10 @@ static void replace_counter(Graph *g, Draft *d, u32 k, i64 step, bool exact, con
   g->cur = outer;
 }
 
-static u32 uses_of(Graph *g, BlkId body, Val v) {
+static u32 uses_of(Graph *g, RegionId body, Val v) {
   u32 n = 0;
-  for (BlkId b = body; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
+  for (RegionId b = body; b < g->blk.n; b++) {
+    const GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *x = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < x->nin; j++) n += x->in[j] == v;
@@ -121,7 +121,7 @@ static u32 uses_of(Graph *g, BlkId body, Val v) {
   return n;
 }
 
-static void remove_node(Blk *b, NodeId id) {
+static void remove_node(GraphRegion *b, NodeId id) {
   u32 n = 0;
   for (u32 i = 0; i < b->node.n; i++)
     if (b->node.at[i] != id) b->node.at[n++] = b->node.at[i];
@@ -130,8 +130,8 @@ static void remove_node(Blk *b, NodeId id) {
 
 /* next = concat(p, new), and nothing else reads either: new becomes a scan, in the shape p has but
  * along the axis. */
-static void stack_instead(Graph *g, Draft *d, u32 k, const Swap *s) {
-  const Counted *c = &d->count;
+static void stack_instead(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
+  const CountedLoop *c = &d->count;
   NodeId def = graph_val(g, c->next[k])->def;
   const Node *n = def ? graph_node(g, def) : NULL;
   if (!n || n->op != OP_concat || n->nin != 2 || n->in[0] != c->param[k] || s->uses[k] != 1) return;
@@ -141,7 +141,7 @@ static void stack_instead(Graph *g, Draft *d, u32 k, const Swap *s) {
   Dim dim[MAX_RANK];
   if (p->rank == MAX_RANK || uses_of(g, d->body, c->next[k]) != 1) return;
   for (u32 i = 0; i < p->rank; i++) dim[i] = i == axis ? graph_type(g, more)->dim[i] : p->dim[i];
-  BlkId outer = g->cur;
+  RegionId outer = g->cur;
   g->cur = d->body;
   more = mk_reshape(g, more, dim, p->rank);
   g->cur = outer;
@@ -162,8 +162,8 @@ static Val unstack(Graph *g, Val init, Val rows, u32 axis) {
   return mk_concat(g, part, 2, axis);
 }
 
-void loop_tidy(Graph *g, Draft *d) {
-  Counted *c = &d->count;
+void loop_simplify(Graph *g, LoopDraft *d) {
+  CountedLoop *c = &d->count;
   Arena *a = &g->c->scratch;
   loop_count(g, c, d->body);
   g->blk.at[d->body].ret.at[0] = c->more;
@@ -188,8 +188,8 @@ void loop_tidy(Graph *g, Draft *d) {
 /* ---- the node ---- */
 
 /* Takes carried values that are not needed out of parameters and results. */
-static void drop_carried(Graph *g, const Draft *d) {
-  Blk *b = &g->blk.at[d->body];
+static void drop_carried(Graph *g, const LoopDraft *d) {
+  GraphRegion *b = &g->blk.at[d->body];
   u32 n = 0;
   for (u32 k = 0; k < d->count.n; k++) {
     if (d->instead[k] || d->grows[k]) continue;
@@ -204,8 +204,8 @@ static void drop_carried(Graph *g, const Draft *d) {
   b->ret.n = 1 + n + scans;
 }
 
-void loop_finish(Graph *g, const Draft *d, Val *carried, Val *scan) {
-  const Counted *c = &d->count;
+void loop_finish(Graph *g, const LoopDraft *d, Val *carried, Val *scan) {
+  const CountedLoop *c = &d->count;
   Val *in = NEWS(&g->c->work, Val, c->n + 2);
   u32 nin = 2, at = 0, scans = g->blk.at[d->body].ret.n - 1 - c->n;
   in[0] = c->trip;
@@ -225,6 +225,6 @@ void loop_finish(Graph *g, const Draft *d, Val *carried, Val *scan) {
 
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user) {
-  Draft d = loop_draft(g, trip, cond, carried, ncarried, scan, nscan, body, user);
+  LoopDraft d = loop_draft(g, trip, cond, carried, ncarried, scan, nscan, body, user);
   loop_finish(g, &d, carried, scan);
 }

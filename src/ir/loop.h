@@ -5,7 +5,7 @@
 #include "ir/graph.h"
 
 /* A body that stands, in front of the node it will belong to. */
-typedef struct Counted {
+typedef struct CountedLoop {
   Val trip, cond; /* outside: i64 and bool scalars */
   Val i, go;      /* the first parameters of the body; values below i are outside */
   u32 n;          /* carried values */
@@ -14,29 +14,29 @@ typedef struct Counted {
   Val more;   /* the condition at the end of the body */
   u32 nsyms;  /* symbols there were when the body was begun */
   u32 visits; /* of values, by loop_count */
-} Counted;
+} CountedLoop;
 
-/* trips.c */
+/* trip_count.c */
 /* Moves what the conditions say about counters into the trip count; g->cur is outside. */
-void loop_count(Graph *g, Counted *l, BlkId body);
+void loop_count(Graph *g, CountedLoop *l, RegionId body);
 /* Is next p plus a number? Through integers that hold every p. */
 bool loop_steps(Graph *g, Val next, Val p, i64 *step);
 bool loop_always(Graph *g, Val cond); /* a constant that is true? */
 
 /* loop.c */
-typedef struct Draft {
-  Counted count;
-  BlkId body;
+typedef struct LoopDraft {
+  CountedLoop count;
+  RegionId body;
   u32 nscan;
   Val *instead; /* of each carried value: what its result is without the loop; 0: carried */
   u32 *grows; /* of each: 1 + the axis along which every iteration appends to it; 0: it does not */
-} Draft;
+} LoopDraft;
 /* The body of a loop, as mk_loop builds it, not yet a node. */
-Draft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
-                 BodyFn *body, void *user);
+LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
+                     BodyFn *body, void *user);
 /* Counts iterations, and does without carried values that stay or follow from the iteration. */
-void loop_tidy(Graph *g, Draft *d);
+void loop_simplify(Graph *g, LoopDraft *d);
 /* Adds the node; results go to carried and scan. */
-void loop_finish(Graph *g, const Draft *d, Val *carried, Val *scan);
+void loop_finish(Graph *g, const LoopDraft *d, Val *carried, Val *scan);
 
 #endif

@@ -95,7 +95,7 @@ static void mark_steps(LibPart *part, u32 count, u32 number) {
   }
 }
 
-void mathlib_write(Text *t, const char *names, const char *suffix, const char *fma) {
+void mathlib_write(StrBuf *t, const char *names, const char *suffix, const char *fma) {
   const char *text[] = {suffix, fma};
   LibPart part[PARTS_MAX];
   u32 count = list(part);
@@ -110,6 +110,6 @@ void mathlib_write(Text *t, const char *names, const char *suffix, const char *f
     if (part[i].used && part[i].quick && quick_make(&q, part[i].quick - 1))
       quick_write(t, &q, &(QuickForm){"static inline ", "float", "uint32_t", suffix, 1});
     else if (part[i].used)
-      text_fill(t, part[i].text, part[i].text_len, "@$", text);
+      sb_subst(t, part[i].text, part[i].text_len, "@$", text);
   }
 }

@@ -182,7 +182,7 @@ static inline float im_truncf(float x) {
  * the older form waits for the upper halves of all registers, a hundred cycles each time: gcc
  * writes v, and the operand once more, where a function has AVX; clang must be told, by the flags
  * or, in generated C, by IG_REGION, which only machines with AVX have. Conditions do not nest here:
- * back/llvm/ltext.c reads this text. */
+ * back/llvm/lcparse.c reads this text. */
 static inline double im_sqrt(double x) {
   uint64_t m, q = 0, r = 0;
   int e, i, adjust = 0;

@@ -71,15 +71,15 @@ static inline double im_exp(double x) {
 }
 /*@ end */
 
-/*@ exp0 needs: exp */
-static inline double im_exp0(double x) {
+/*@ exp_nonpos needs: exp */
+static inline double im_exp_nonpos(double x) {
   return im_exp(x);
 }
 /*@ end */
 
-/*@ exp1 needs: exp */
+/*@ exp_p1 needs: exp */
 /* error 1.3 */
-static inline double im_exp1(double x) {
+static inline double im_exp_p1(double x) {
   return 1 + im_exp(x);
 }
 /*@ end */
@@ -280,9 +280,9 @@ static inline double im_erf(double x) {
 }
 /*@ end */
 
-/*@ gelu2 needs: erf */
+/*@ gelu_x2 needs: erf */
 /* |x| 2^-52 where 1 + erf cancels */
-static inline double im_gelu2(double x) {
+static inline double im_gelu_x2(double x) {
   return x * (1 + im_erf(x * 0x1.6a09e667f3bcdp-1));
 }
 /*@ end */

@@ -41,15 +41,15 @@ static inline float im_expf(float x) {
 }
 /*@ end */
 
-/*@ exp0f needs: expf */
-static inline float im_exp0f(float x) {
+/*@ exp_nonposf needs: expf */
+static inline float im_exp_nonposf(float x) {
   return im_expf(x);
 }
 /*@ end */
 
-/*@ exp1f needs: imk_clampf imk_expf */
+/*@ exp_p1f needs: imk_clampf imk_expf */
 /* error 0.5 */
-static inline float im_exp1f(float x) {
+static inline float im_exp_p1f(float x) {
   double q, s = imk_expf(imk_clampf(x, 0x42d20000), &q);
   return (float)(1 + (s + s * q));
 }
@@ -112,9 +112,9 @@ static inline float im_erff(float x) {
 }
 /*@ end */
 
-/*@ gelu2f needs: erff */
+/*@ gelu_x2f needs: erff */
 /* each step rounded, as if it were written out */
-static inline float im_gelu2f(float x) {
+static inline float im_gelu_x2f(float x) {
   return x * (1.0f + im_erff(x * 0x1.6a09e6p-1f));
 }
 /*@ end */

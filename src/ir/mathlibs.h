@@ -66,9 +66,9 @@ static inline float im_erfs(float x) {
 }
 /*@ end */
 
-/*@ gelu2s needs: erfs */
+/*@ gelu_x2s needs: erfs */
 /* error 2.5e-7 |x| */
-static inline float im_gelu2s(float x) {
+static inline float im_gelu_x2s(float x) {
   return x * (1.0f + im_erfs(x * 0x1.6a09e6p-1f));
 }
 /*@ end */

@@ -53,7 +53,7 @@ const char *op_attr_spec(Op op) {
   return op_info[op].res == OR_to ? "to:t sat:i?" : op_info[op].attrs;
 }
 
-Op op_fold(Op op) {
+Op op_reducer(Op op) {
   static const Op with[OP_COUNT] = {
       [OP_reduce_sum] = OP_add, [OP_resume_sum] = OP_add,  [OP_reduce_prod] = OP_mul,
       [OP_reduce_max] = OP_max, [OP_reduce_min] = OP_min,  [OP_pool_sum] = OP_add,

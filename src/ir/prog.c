@@ -501,9 +501,9 @@ static Str take(Names *ns, Str want, bool keep) {
     u32 k = 0, *from = map_put_bytes(&ns->next, text, n);
     if (keep) k = *from;
     do {
-      Text t = text_new(&c->scratch);
-      text_put(&t, text, n);
-      text_fmt(&t, "%u", ++k);
+      StrBuf t = sb_new(&c->scratch);
+      sb_put(&t, text, n);
+      sb_fmt(&t, "%u", ++k);
       name = str_intern(c, t.at, t.n);
       slot = map_put(&ns->used, name);
     } while (*slot);

@@ -103,9 +103,9 @@ typedef enum StmtKind {
                */
   ST_require, /* cond; the run ends with the message in label where it does not hold; in a kernel
                * the kernel does, and the same one stands behind it */
-  ST_barrier, /* loads of buf that stand behind it are not done before it: see schedule.c */
-  ST_fetch, /* the line of memory a elements behind the start of buf, maybe behind its end, is read
-             * soon: a hint */
+  ST_fence,   /* loads of buf that stand behind it are not done before it: see schedule.c */
+  ST_prefetch, /* the line of memory a elements behind the start of buf, maybe behind its end, is
+                * read soon: a hint */
   ST_COUNT
 } StmtKind;
 
@@ -113,31 +113,36 @@ typedef enum StmtKind {
  * only the body touches, and that an iteration reads, is written first by that iteration. Behind
  * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
  * chunk; those that stand directly inside it and are marked too are handed out with it, as one
- * loop: see prog_shared. pairs: sums of products of 16 bits, a multiple of 16 of them; C tells
- * those compilers so that would rather take fewer at a time. nounroll: its sums leave no register
- * for what compilers load ahead where they write several steps out. */
-typedef enum LoopFlag { LF_parallel = 1, LF_unroll = 2, LF_pairs = 4, LF_nounroll = 8 } LoopFlag;
+ * loop: see prog_parallel_nest. pairs: sums of products of 16 bits, a multiple of 16 of them; C
+ * tells those compilers so that would rather take fewer at a time. nounroll: its sums leave no
+ * register for what compilers load ahead where they write several steps out. */
+typedef enum LoopFlag {
+  LF_parallel = 1,
+  LF_unroll = 2,
+  LF_dot16_loop = 4,
+  LF_nounroll = 8
+} LoopFlag;
 
 /* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
  * use. ahead: it is read in one stream, of which memory `step` bytes further on may be fetched
  * already. */
-typedef enum StoreFlag { SF_hold = 1, SF_ahead = 2 } StoreFlag;
+typedef enum StoreFlag { SF_pin = 1, SF_prefetch = 2 } StoreFlag;
 enum {
-  AHEAD_MOST = 1 << 20
+  PREFETCH_MAX = 1 << 20
 }; /* bytes: as much as a core's own cache has, where they are to stay */
 
 /* many: a compiler that does all loads behind the barrier before what uses them needs more
- * registers than there are, and keeps some in memory. Not all compilers do: IG_FRESH of C is empty
- * for those. */
-typedef enum BarrierFlag { BF_many = 1 } BarrierFlag;
+ * registers than there are, and keeps some in memory. Not all compilers do: IG_FENCE_SPILL of C is
+ * empty for those. */
+typedef enum FenceFlag { FF_spills = 1 } FenceFlag;
 
 /* noinline: its sums need all registers, and it stays a function of its own. walks: it keeps more
  * integers than there are registers, which none should be put aside for. */
-typedef enum KernelFlag { KF_noinline = 1, KF_walks = 2 } KernelFlag;
+typedef enum KernelFlag { KF_noinline = 1, KF_tree_walk = 2 } KernelFlag;
 
 /* The label of a kernel begins with a word, [a-z0-9_] and so long at most, that says what it
  * computes; behind a blank are the names of nodes. */
-enum { KERNEL_WORD = 40 };
+enum { KERNEL_LABEL_MAX = 40 };
 
 /* How a kernel, or a part of it, is written, for people. */
 struct KernelNote {
@@ -152,9 +157,9 @@ struct Stmt {
   StmtId body, other; /* first statement of a list */
   VarId var;          /* for, let, set */
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
-  i64 step;           /* for; with SF_ahead: bytes */
+  i64 step;           /* for; with SF_prefetch: bytes */
   u8 flags;           /* for: LoopFlag; let, set, store to registers: StoreFlag; barrier:
-                         BarrierFlag; kernel: KernelFlag */
+                         FenceFlag; kernel: KernelFlag */
   u32 chunk;          /* for parallel: iterations handed out at once */
   BufId buf;          /* store, barrier */
   u32 nidx;
@@ -179,7 +184,7 @@ struct Prog {
   StmtId body;
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
-  MathPart math;   /* which functions of f32 it means: see scalar_part */
+  MathMode math;   /* which functions of f32 it means: see scalar_math_mode */
   u32 threads;     /* that work on one run; 0 or 1: loops are walked by one */
   u32 grain;       /* least work of a chunk, in ns by estimate; 0: the default */
   bool planned;    /* offsets are set */
@@ -286,7 +291,7 @@ void prog_names(Prog *p);
 /* elements of a constant; nesting of statements, of operands */
 enum { PROG_INLINE = 64, PROG_DEPTH = 400 };
 extern const char *const buf_space_name[BS_COUNT];
-void prog_print(Prog *p, Text *out, Text *side);
+void prog_print(Prog *p, StrBuf *out, StrBuf *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
 /* prog_bind.c: symbols from the shapes of inputs; fails with ERR_input where they do not fit. In
@@ -295,9 +300,9 @@ i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
 bool prog_has_state(const Prog *p);
 /* Does the statement set a symbol to a size that is kept with the state? at: its place in the
  * arena, an i64. */
-bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at);
+bool prog_is_state_size(const Prog *p, StmtId id, Sym *sym, u64 *at);
 /* Does whoever calls know it between runs: by the shape of an input, or kept with the state? */
-bool prog_knows(const Prog *p, Sym s);
+bool prog_caller_knows(const Prog *p, Sym s);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
 typedef struct Range {
@@ -327,40 +332,40 @@ typedef struct KernelWork {
 } KernelWork;
 KernelWork prog_work(Prog *p, const Range *range, StmtId kernel, Arena *a);
 
-/* prog_walk.c: one after the other, the outer before the inner, in the order of the text:
+/* prog_visit.c: one after the other, the outer before the inner, in the order of the text:
  *
- *   for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));)
- *     for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+ *   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));)
+ *     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
  *       if (x.e->kind == EX_load) ...
  */
-enum { WALK_FEW = 8 };
+enum { VISIT_INLINE = 8 };
 typedef struct ExprList {
   const ExprId *at;
   u32 n;
 } ExprList;
-typedef struct ExprWalk {
+typedef struct ExprVisit {
   Prog *p;
-  Expr *e;                       /* the one visited */
-  u32 below;                     /* operands that come next; set to 0 they are left out */
-  ExprId a, b;                   /* trees that come behind this one; 0: none */
-  ExprList idx;                  /* and those behind them */
-  ExprList now;                  /* operands behind the one visited */
-  u32 n, room;                   /* operands behind those around it */
-  ExprList *more, few[WALK_FEW]; /* more, in scratch, if few are not enough */
-} ExprWalk;
-typedef struct StmtWalk {
+  Expr *e;                           /* the one visited */
+  u32 below;                         /* operands that come next; set to 0 they are left out */
+  ExprId a, b;                       /* trees that come behind this one; 0: none */
+  ExprList idx;                      /* and those behind them */
+  ExprList now;                      /* operands behind the one visited */
+  u32 n, room;                       /* operands behind those around it */
+  ExprList *more, few[VISIT_INLINE]; /* more, in scratch, if few are not enough */
+} ExprVisit;
+typedef struct StmtVisit {
   Prog *p;
   StmtId id;   /* the one visited */
   bool skip;   /* set: what is inside of it is left out */
   StmtId only; /* not those behind it; 0: all */
   u32 n, room; /* still to be visited */
-  StmtId *more, few[WALK_FEW];
-} StmtWalk;
-void ex_suspend(ExprWalk *w);
-ExprId ex_resume(ExprWalk *w);
+  StmtId *more, few[VISIT_INLINE];
+} StmtVisit;
+void ex_suspend(ExprVisit *w);
+ExprId ex_resume(ExprVisit *w);
 /* A tree; 0: nothing. */
-static inline ExprWalk ex_walk(Prog *p, ExprId e) {
-  ExprWalk w;
+static inline ExprVisit ex_visit(Prog *p, ExprId e) {
+  ExprVisit w;
   w.p = p;
   w.a = e;
   w.more = NULL;
@@ -368,14 +373,14 @@ static inline ExprWalk ex_walk(Prog *p, ExprId e) {
   return w;
 }
 /* All trees of a statement, not of its body. */
-static inline ExprWalk ex_walk_stmt(Prog *p, const Stmt *s) {
-  ExprWalk w = ex_walk(p, s->a);
+static inline ExprVisit ex_visit_stmt(Prog *p, const Stmt *s) {
+  ExprVisit w = ex_visit(p, s->a);
   w.b = s->b;
   w.idx = (ExprList){s->idx, s->nidx};
   return w;
 }
 /* False: there is none. */
-static inline bool ex_next(ExprWalk *w) {
+static inline bool ex_next(ExprVisit *w) {
   if (w->below) {
     if (w->now.n) ex_suspend(w);
     w->now = (ExprList){w->e->arg, w->below};
@@ -386,9 +391,9 @@ static inline bool ex_next(ExprWalk *w) {
   w->below = w->e->narg;
   return true;
 }
-StmtWalk prog_walk(Prog *p, StmtId first);    /* it and those behind it, and their bodies */
-StmtWalk prog_walk_one(Prog *p, StmtId only); /* it and its body */
-Stmt *prog_next(StmtWalk *w);                 /* NULL: there is none */
+StmtVisit prog_visit(Prog *p, StmtId first);    /* it and those behind it, and their bodies */
+StmtVisit prog_visit_one(Prog *p, StmtId only); /* it and its body */
+Stmt *prog_next(StmtVisit *w);                  /* NULL: there is none */
 bool ex_mentions(Prog *p, ExprId e, VarId v);
 bool ex_loads(Prog *p, ExprId e);          /* does it read memory? */
 bool ex_same(Prog *p, ExprId a, ExprId b); /* equal in structure */
@@ -437,7 +442,7 @@ typedef struct UnfusedExpr {
   Expr expr;
 } UnfusedExpr;
 typedef struct Unfused {
-  MathPart math; /* as the program was */
+  MathMode math; /* as the program was */
   bool any;      /* does anything differ? */
   VEC(UnfusedExpr) was;
 } Unfused;
@@ -462,50 +467,50 @@ typedef struct ProgMark {
 ProgMark prog_mark(const Prog *p);
 void prog_rewind(Prog *p, ProgMark m);
 
-/* prog_takes.c: what a kernel takes from outside: buffers, variables, the seed of the run. */
-typedef struct KernelTakes {
+/* kernel_params.c: what a kernel takes from outside: buffers, variables, the seed of the run. */
+typedef struct KernelParams {
   VEC(BufId) buf;
   VEC(VarId) var;
   bool random;
-} KernelTakes;
+} KernelParams;
 /* The number of the kernel looked at last stands at what it has; zero at first, for one Prog. */
-typedef struct TakeMarks {
+typedef struct ParamMarks {
   u32 n, nvar;                  /* kernels so far; room for variables */
   u32 *declares, *takes, *sets; /* by variable */
   u32 *takes_buf, *writes;      /* by buffer */
-} TakeMarks;
+} ParamMarks;
 /* handed: the loop whose end threads are told, or 0. */
-KernelTakes prog_takes(Prog *p, StmtId first, StmtId handed, TakeMarks *m, Arena *a);
+KernelParams kernel_params(Prog *p, StmtId first, StmtId handed, ParamMarks *m, Arena *a);
 /* By buffer taken: does it share memory with another one (mem_overlap)? */
-bool *takes_shared(Prog *p, const KernelTakes *u, Arena *a);
+bool *params_shared(Prog *p, const KernelParams *u, Arena *a);
 
-/* prog_chain.c: loops that threads share as one, outermost first. */
-enum { SHARED_LOOPS = 16 };
-typedef struct SharedLoops {
+/* parallel_nest.c: loops that threads share as one, outermost first. */
+enum { PARALLEL_NEST_MAX = 16 };
+typedef struct ParallelNest {
   u32 n; /* 0: one thread runs the kernel */
-  StmtId at[SHARED_LOOPS];
-} SharedLoops;
-SharedLoops prog_shared(Prog *p, StmtId first); /* of a kernel with this body */
-ExprId prog_trips(Prog *p, const Stmt *loop);   /* its iterations */
+  StmtId at[PARALLEL_NEST_MAX];
+} ParallelNest;
+ParallelNest prog_parallel_nest(Prog *p, StmtId first); /* of a kernel with this body */
+ExprId loop_trip_expr(Prog *p, const Stmt *loop);       /* its iterations */
 
 /* What a back end has operations for: HAS_ of target.h, of one lane, of vectors that fill a
  * register of some machine (4, 8 or 16 lanes of 32 bits), and of others. bytes: the whole of what
  * ex_bytes finds. */
-typedef struct Has {
+typedef struct Caps {
   u32 scalars, registers, others;
   bool bytes;
-} Has;
+} Caps;
 
-/* prog_sequence.c */
+/* prog_expand.c */
 /* Of one that has functions for all scalars, and for vectors the instructions of a machine; NULL:
  * for vectors too. */
-Has has_scalars(const Target *t);
-bool machine_has(const Has *has, u32 what, u32 lanes);
+Caps caps_scalars(const Target *t);
+bool caps_has(const Caps *has, u32 what, u32 lanes);
 /* A list that becomes legal; operands lie in a. */
 typedef struct Legalize {
   Prog *p;
   Arena *a;
-  const Has *has;
+  const Caps *has;
   Map *singles; /* by variable of halves that the list declares: that of f32 in its place */
 } Legalize;
 /* Change it in place: what the machine does not have is a sequence. Variables of that are declared
@@ -513,7 +518,7 @@ typedef struct Legalize {
 void ex_legalize(const Legalize *o, ExprId e, StmtList *out);
 void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out);
 /* Is there anything in the list, without the kernels in it, that the machine does not have? */
-bool prog_lacks(Prog *p, StmtId first, const Has *has);
+bool prog_lacks(Prog *p, StmtId first, const Caps *has);
 
 /* prog_quotient.c: x / by rounds to the same whole number as fma(x, high, x * low), low 0: as
  * x * high, for all x if numbers below least and above most count as these; false: it may not. */
@@ -525,13 +530,14 @@ bool quotient_find(float by, i64 least, i64 most, Quotient *q);
 /* prog_legalize.c: the list as a machine can do it, changed in place; its first statement. most:
  * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
  * in a. */
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a);
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Caps *has, Arena *a);
 /* A copy of the list as back ends write it: for t with its loops written out, 0 if they cannot be;
  * without t, for any compiler, with loops and arrays. It goes with prog_rewind. */
-StmtId prog_ready_list(Prog *p, StmtId first, const Target *t, const Has *has, Arena *a);
+StmtId kernel_legalize(Prog *p, StmtId first, const Target *t, const Caps *has, Arena *a);
 
-/* prog_ready.c: what back ends that make code of kernels begin with; leaves as ERR_unsupported. */
-void prog_ready(Prog *p);
+/* prog_check_kernels.c: what back ends that make code of kernels begin with; leaves as
+ * ERR_unsupported. */
+void prog_check_kernels(Prog *p);
 /* What must be required behind a statement, so that no symbol leaves its bounds; 0: nothing.
  * range: see prog_ranges. */
 ExprId prog_bound(Prog *p, const Stmt *s, const Range *range);

@@ -14,7 +14,7 @@ bool prog_has_state(const Prog *p) {
   return false;
 }
 
-bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at) {
+bool prog_is_state_size(const Prog *p, StmtId id, Sym *sym, u64 *at) {
   const Stmt *s = prog_stmt(p, id);
   i32 k = s->kind == ST_set ? prog_var(p, s->var)->sym : -1;
   const Expr *e = k >= 0 && s->a ? prog_expr(p, s->a) : NULL;
@@ -26,12 +26,12 @@ bool prog_kept(const Prog *p, StmtId id, Sym *sym, u64 *at) {
   return true;
 }
 
-bool prog_knows(const Prog *p, Sym s) {
+bool prog_caller_knows(const Prog *p, Sym s) {
   Sym kept;
   u64 at;
   if (dim_syminfo(p->dims, s)->kind == SY_input) return true;
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
-    if (prog_kept(p, id, &kept, &at) && kept == s) return true;
+    if (prog_is_state_size(p, id, &kept, &at) && kept == s) return true;
   return false;
 }
 
@@ -56,10 +56,10 @@ static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *co
 }
 
 static _Noreturn void bad_shape(Prog *p, BufId b, u32 axis, i64 found, const char *why) {
-  Text t = text_new(&p->c->scratch);
+  StrBuf t = sb_new(&p->c->scratch);
   dim_print(p->dims, prog_buf(p, b)->dim[axis], &t);
   fail(p->c, ERR_input, LOC_NONE, "input '%s': dimension %u is %lld, expected %s%s",
-       show(p->c, prog_buf(p, b)->name), axis, (long long)found, text_cstr(&t), why);
+       show(p->c, prog_buf(p, b)->name), axis, (long long)found, sb_cstr(&t), why);
 }
 
 /* Solves dimension = extent for the one symbol of it that has no value. */

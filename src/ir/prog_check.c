@@ -404,13 +404,13 @@ static void check_store(ProgCheck *o, const Stmt *s) {
     WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
 }
 
-static void check_barrier(ProgCheck *o, const Stmt *s) {
+static void check_fence(ProgCheck *o, const Stmt *s) {
   if (s->buf == 0 || s->buf >= o->p->buf.n) WRONG(o, "buffer %u does not exist", s->buf);
   if (prog_buf(o->p, s->buf)->space == BS_reg)
     WRONG(o, "a barrier is for loads from memory, %s is registers", buf_name(o, s->buf));
 }
 
-static void check_fetch(ProgCheck *o, const Stmt *s) {
+static void check_prefetch(ProgCheck *o, const Stmt *s) {
   if (s->buf == 0 || s->buf >= o->p->buf.n) WRONG(o, "buffer %u does not exist", s->buf);
   if (prog_buf(o->p, s->buf)->space != BS_const)
     WRONG(o, "only constants are fetched, %s is none", buf_name(o, s->buf));
@@ -434,8 +434,8 @@ static void check_stmt(ProgCheck *o, const Stmt *s) {
   case ST_store: check_store(o, s); return;
   case ST_kernel: check_list(o, s->body); return;
   case ST_require: check_scalar(o, s->a, DT_bool, "a condition"); return;
-  case ST_barrier: check_barrier(o, s); return;
-  case ST_fetch: check_fetch(o, s); return;
+  case ST_fence: check_fence(o, s); return;
+  case ST_prefetch: check_prefetch(o, s); return;
   default: WRONG(o, "a statement is malformed");
   }
 }

@@ -14,9 +14,9 @@ u32 lane_bytes(DType dt) {
 u32 prog_lanes(Prog *p, StmtId first, const Target *t) {
   const Stmt *s;
   u32 widest = 1;
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->lanes > 1 && lane_bytes(x.e->dt) > widest) widest = lane_bytes(x.e->dt);
   }
   return t->lanes * 4 / widest;
@@ -26,7 +26,7 @@ u32 prog_lanes(Prog *p, StmtId first, const Target *t) {
 enum { LEAST_HALVES = 512 };
 
 DType lanes_stored(const Target *t, const Tensor *x) {
-  bool widens = t->lanes >= 4 && t->has & HAS_f16;
+  bool widens = t->lanes >= 4 && t->has & CAP_f16;
   return widens && x->dt == DT_f32 && x->n >= LEAST_HALVES ? tensor_half(x) : x->dt;
 }
 

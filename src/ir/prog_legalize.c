@@ -17,7 +17,7 @@
  * - A quotient by a number that is rounded to bytes is two products, where these round alike
  * (prog_quotient.c) and the machine has fma.
  *
- * An operation that the back end has nothing for becomes a sequence of others: prog_sequence.c.
+ * An operation that the back end has nothing for becomes a sequence of others: prog_expand.c.
  *
  * For any compiler (most = 0), whose vectors are arrays and whose statements are loops over lanes,
  * only this: shuffles of several lanes and reductions stand alone, in a let, and their operands are
@@ -328,7 +328,7 @@ static void multiply_quotient(Legal *o, ExprId bytes) {
   Quotient q;
   ExprId y = ex_bytes(o->p, at(o, bytes), &as, &k);
   Expr x = y ? *at(o, y) : (Expr){0};
-  if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & HAS_fma)) return;
+  if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & CAP_fma)) return;
   const Expr *by = at(o, x.arg[1]);
   if (by->kind != EX_splat || at(o, by->arg[0])->kind != EX_const || x.dt != DT_f32) return;
   dtype_limits(as, &least, &most);
@@ -396,9 +396,9 @@ static void use_reg(Legal *o, BufId b, const ExprId *idx, StmtId s, u32 list, bo
   }
   u32 *slot = map_put(&o->reg_at, reg_key(o, b, idx));
   if (!*slot) {
-    Text name = text_new(o->a);
-    text_put(&name, str_text(o->p->c, x->name), str_len(o->p->c, x->name));
-    for (u32 i = 0; i < x->rank; i++) text_fmt(&name, "_%u", (u32)at(o, idx[i])->imm.i);
+    StrBuf name = sb_new(o->a);
+    sb_put(&name, str_text(o->p->c, x->name), str_len(o->p->c, x->name));
+    for (u32 i = 0; i < x->rank; i++) sb_fmt(&name, "_%u", (u32)at(o, idx[i])->imm.i);
     VarId v = new_var(o, x->dt, x->lanes, str_intern(o->p->c, name.at, name.n));
     *vec_push(o->a, &o->reg) = (Register){v, s, list, list, written};
     *slot = o->reg.n;
@@ -416,7 +416,7 @@ static void use_regs(Legal *o, StmtId first, u32 around) {
   *vec_push(o->a, &o->around) = around;
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     Stmt s = *prog_stmt(o->p, id);
-    for (ExprWalk x = ex_walk_stmt(o->p, &s); ex_next(&x);)
+    for (ExprVisit x = ex_visit_stmt(o->p, &s); ex_next(&x);)
       if (x.e->kind == EX_load) use_reg(o, x.e->ref, x.e->arg, id, list, false);
     if (s.kind == ST_store) use_reg(o, s.buf, s.idx, id, list, true);
     if (s.body) use_regs(o, s.body, list);
@@ -535,7 +535,7 @@ static StmtId inside_shared(Prog *p, StmtId first) {
   return shared ? inside_shared(p, s->body) : first;
 }
 
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a) {
+StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Caps *has, Arena *a) {
   Map singles = map_new(a);
   Legal o = {.p = p, .a = a, .most = most, .part = map_new(a), .reg_at = map_new(a)};
   o.sequences = (Legalize){p, a, has, &singles};
@@ -546,7 +546,7 @@ StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Has *has, Arena *a) 
   return legal_list(&o, first);
 }
 
-StmtId prog_ready_list(Prog *p, StmtId first, const Target *t, const Has *has, Arena *a) {
+StmtId kernel_legalize(Prog *p, StmtId first, const Target *t, const Caps *has, Arena *a) {
   StmtId body = t ? prog_unroll(p, first, a) : prog_copy(p, first, a);
   return body ? prog_legalize(p, body, t ? prog_lanes(p, first, t) : 0, has, a) : 0;
 }

@@ -14,7 +14,7 @@
 
 /* First symbol of d without an upper bound; false if there is none. */
 static bool unbounded(Dims *ds, Dim d, Sym *out) {
-  for (SymWalk w = dim_walk(ds, d); dim_next(&w);) {
+  for (SymVisit w = dim_visit(ds, d); dim_next(&w);) {
     *out = w.sym;
     if (w.info->kind != SY_derived && w.info->hi >= DIM_MAX) return true;
   }
@@ -115,9 +115,9 @@ static void use(Prog *p, bool *used, BufId b) {
 static bool *find_used(Prog *p) {
   bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     use(p, used, s->buf);
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load) use(p, used, x.e->ref);
   }
   for (u32 i = 0; i < p->in.n; i++) used[p->in.at[i]] = true;

@@ -62,9 +62,9 @@ bool mem_whole(Prog *p, BufId b, Box *box,
 /* May `to` lie where `from` lies while this kernel runs? Every element of `from` must have been
  * read for the last time before the same place is written. Both are roots. The loads and stores of
  * a kernel are kept in `t` until another kernel is asked for: the program must not change. */
-typedef struct KernelTouches KernelTouches;
-KernelTouches *mem_touches(Prog *p, Arena *a);
-bool mem_in_place(KernelTouches *t, StmtId kernel, BufId from, BufId to);
+typedef struct KernelAccesses KernelAccesses;
+KernelAccesses *mem_accesses(Prog *p, Arena *a);
+bool mem_in_place(KernelAccesses *t, StmtId kernel, BufId from, BufId to);
 
 /* prog_plan.c: two buffers of a planned program that are needed at the same time and overlap, if
  * there are any. */

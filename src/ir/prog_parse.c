@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ir/prog.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 typedef struct ProgParse {
-  Scan s;
+  Lexer s;
   Prog *p;
   Map buf;         /* name -> BufId */
   Map var;         /* name -> VarId, 0 behind its scope */
@@ -36,7 +36,7 @@ static ExprId make(ProgParse *o, const Expr *e) {
 }
 
 static u32 lanes(ProgParse *o) {
-  i64 n = scan_integer(&o->s);
+  i64 n = lex_integer(&o->s);
   if (n < 1 || n > MAX_LANES)
     BAD(&o->s, "expected 1 to %d lanes, found %lld", MAX_LANES, (long long)n);
   return (u32)n;
@@ -44,13 +44,13 @@ static u32 lanes(ProgParse *o) {
 
 /* f32 or f32x8 */
 static DType type(ProgParse *o, u32 *nlanes) {
-  Scan *s = &o->s;
-  size_t n = scan_word(s), k = n;
+  Lexer *s = &o->s;
+  size_t n = lex_word(s), k = n;
   *nlanes = 1;
-  if (dtype_from_name(s->at, n) != DT_none) return scan_dtype(s);
+  if (dtype_from_name(s->at, n) != DT_none) return lex_dtype(s);
   while (k > 0 && s->at[k - 1] >= '0' && s->at[k - 1] <= '9') k--;
   DType dt = k > 1 && s->at[k - 1] == 'x' ? dtype_from_name(s->at, k - 1) : DT_none;
-  if (dt == DT_none || k == n) BAD(s, "expected an element type, found %s", scan_found(s));
+  if (dt == DT_none || k == n) BAD(s, "expected an element type, found %s", lex_found(s));
   s->at += k;
   *nlanes = lanes(o);
   return dt;
@@ -65,24 +65,24 @@ static bool is_digit(char ch) {
 }
 
 /* A character further on, 0 behind the end. */
-static char ahead(Scan *s, size_t n) {
+static char ahead(Lexer *s, size_t n) {
   return n < (size_t)(s->end - s->at) ? s->at[n] : 0;
 }
 
-static bool at_literal(Scan *s) {
-  char ch = scan_peek(s);
+static bool at_literal(Lexer *s) {
+  char ch = lex_peek(s);
   static const char *const word[] = {"true", "false", "inf", "nan", "bits"};
   for (u32 i = 0; i < sizeof word / sizeof *word; i++)
-    if (scan_is_word(s, word[i])) return true;
+    if (lex_is_word(s, word[i])) return true;
   return is_digit(ch) || ch == '-';
 }
 
 static ExprId literal(ProgParse *o) {
-  Scan *s = &o->s;
-  bool boolean = scan_is_word(s, "true") || scan_is_word(s, "false");
+  Lexer *s = &o->s;
+  bool boolean = lex_is_word(s, "true") || lex_is_word(s, "false");
   DType dt = boolean ? DT_bool : DT_i64;
-  size_t n = scan_number(s);
-  if (scan_is_word(s, "bits")) {
+  size_t n = lex_number(s);
+  if (lex_is_word(s, "bits")) {
     while (n < (size_t)(s->end - s->at) && s->at[n] != ')' && s->at[n] != '\n') n++;
     n += ahead(s, n) == ')';
   }
@@ -90,17 +90,17 @@ static ExprId literal(ProgParse *o) {
     if (!is_digit(s->at[i]) && s->at[i] != '-') dt = DT_f32;
   bool suffix = ahead(s, n) == ':' && ahead(s, n + 1) >= 'a' && ahead(s, n + 1) <= 'z';
   if (suffix) {
-    Scan behind = *s;
+    Lexer behind = *s;
     behind.at += n + 1;
-    dt = scan_dtype(&behind);
+    dt = lex_dtype(&behind);
   }
   u8 raw[16] = {0};
   if (dtype_bytes(dt) > 8 || dt == DT_c64 || dt == DT_str)
-    BAD(s, "expected a scalar, found %s", scan_found(s));
-  scan_element(s, dt, raw);
+    BAD(s, "expected a scalar, found %s", lex_found(s));
+  lex_element(s, dt, raw);
   if (suffix) {
-    scan_expect(s, ':');
-    scan_dtype(s);
+    lex_expect(s, ':');
+    lex_dtype(s);
   }
   return make(o, &(Expr){.kind = EX_const, .dt = dt, .lanes = 1, .imm = scalar_load(dt, raw)});
 }
@@ -108,9 +108,9 @@ static ExprId literal(ProgParse *o) {
 /* Operands in parentheses; returns their number. */
 static u32 operands(ProgParse *o, ExprId *arg, u32 most) {
   u32 n = 0;
-  scan_expect(&o->s, '(');
-  while (!scan_accept(&o->s, ')')) {
-    if (n) scan_expect(&o->s, ',');
+  lex_expect(&o->s, '(');
+  while (!lex_accept(&o->s, ')')) {
+    if (n) lex_expect(&o->s, ',');
     if (n == most) BAD(&o->s, "more than %u operands", most);
     arg[n++] = expr(o);
   }
@@ -123,19 +123,19 @@ static void expect_args(ProgParse *o, const Expr *e, u32 n) {
 }
 
 static Op op_word(ProgParse *o) {
-  Scan *s = &o->s;
-  size_t n = scan_word(s);
-  Op op = op_from_name(s->at, n);
-  if (op >= OP_SCALARS) BAD(s, "expected a scalar op, found %s", scan_found(s));
-  s->at += n;
-  return op;
+  Lexer *s = &o->s;
+  const char *start = s->at;
+  Op op = lex_op(s);
+  if (op < OP_SCALARS) return op;
+  s->at = start;
+  BAD(s, "expected a scalar op, found %s", lex_found(s));
 }
 
 static ExprId shuffle(ProgParse *o) {
   u8 pick[MAX_LANES];
   ExprId arg[2 * MAX_LANES];
   Expr e = {.kind = EX_shuffle, .arg = arg, .pick = pick};
-  while (scan_accept(&o->s, '.')) {
+  while (lex_accept(&o->s, '.')) {
     if (e.lanes == MAX_LANES) BAD(&o->s, "more than %d lanes", MAX_LANES);
     u32 k = 0; /* digits only: 0.9.1 is no number here */
     for (; is_digit(ahead(&o->s, 0)) && k < 2 * MAX_LANES; o->s.at++)
@@ -153,15 +153,15 @@ static ExprId op_call(ProgParse *o) {
   Expr e = {.kind = EX_op, .arg = arg, .op = op_word(o)};
   DType to = DT_none;
   if (op_info[e.op].res == OR_to) {
-    scan_expect(&o->s, '.');
-    to = scan_dtype(&o->s);
-    if (scan_accept(&o->s, '.')) {
-      e.small = scan_accept_word(&o->s, "small");
-      if (!e.small) scan_expect_word(&o->s, "sat");
+    lex_expect(&o->s, '.');
+    to = lex_dtype(&o->s);
+    if (lex_accept(&o->s, '.')) {
+      e.small = lex_accept_word(&o->s, "small");
+      if (!e.small) lex_expect_word(&o->s, "sat");
       e.sat = true;
     }
-  } else if (e.op == OP_dot4 && scan_accept(&o->s, '.')) {
-    scan_expect_word(&o->s, "low");
+  } else if (e.op == OP_dot_i8x4 && lex_accept(&o->s, '.')) {
+    lex_expect_word(&o->s, "low");
     e.low = true;
   }
   e.narg = operands(o, arg, 3);
@@ -175,22 +175,22 @@ static ExprId op_call(ProgParse *o) {
 static ExprId call(ProgParse *o) {
   ExprId arg[3];
   Expr e = {.arg = arg, .lanes = 1};
-  if (scan_accept_word(&o->s, "shuffle")) return shuffle(o);
-  if (scan_accept_word(&o->s, "splat")) {
-    scan_expect(&o->s, '.');
+  if (lex_accept_word(&o->s, "shuffle")) return shuffle(o);
+  if (lex_accept_word(&o->s, "splat")) {
+    lex_expect(&o->s, '.');
     e.kind = EX_splat;
     e.lanes = lanes(o);
-  } else if (scan_accept_word(&o->s, "reduce")) {
-    scan_expect(&o->s, '.');
+  } else if (lex_accept_word(&o->s, "reduce")) {
+    lex_expect(&o->s, '.');
     e.kind = EX_hreduce;
     e.op = op_word(o);
-  } else if (scan_accept_word(&o->s, "quad")) {
+  } else if (lex_accept_word(&o->s, "quad")) {
     e.kind = EX_quad;
     e.dt = DT_i32;
-  } else if (scan_accept_word(&o->s, "random")) {
-    scan_expect(&o->s, '.');
+  } else if (lex_accept_word(&o->s, "random")) {
+    lex_expect(&o->s, '.');
     e.kind = EX_random;
-    e.dt = scan_dtype(&o->s);
+    e.dt = lex_dtype(&o->s);
   } else {
     return op_call(o);
   }
@@ -204,14 +204,14 @@ static ExprId call(ProgParse *o) {
 static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes) {
   u32 n = 0;
   *nlanes = prog_buf(o->p, b)->lanes;
-  scan_expect(&o->s, '[');
-  while (!scan_accept(&o->s, ']')) {
-    if (n) scan_expect(&o->s, ',');
+  lex_expect(&o->s, '[');
+  while (!lex_accept(&o->s, ']')) {
+    if (n) lex_expect(&o->s, ',');
     if (n == MAX_RANK) BAD(&o->s, "more than %d indices", MAX_RANK);
     idx[n++] = expr(o);
-    if (!scan_accept(&o->s, ':')) continue;
+    if (!lex_accept(&o->s, ':')) continue;
     *nlanes = lanes(o);
-    scan_expect(&o->s, ']');
+    lex_expect(&o->s, ']');
     break;
   }
   if (n != prog_buf(o->p, b)->rank)
@@ -238,16 +238,16 @@ static VarId find_var(ProgParse *o, Str name, Loc at) {
 }
 
 static ExprId reference(ProgParse *o) {
-  Scan *s = &o->s;
-  bool quoted = scan_peek(s) == '"';
-  Str name = scan_name(s);
+  Lexer *s = &o->s;
+  bool quoted = lex_peek(s) == '"';
+  Str name = lex_name(s);
   Loc at = s->loc;
   if (quoted && ahead(s, 0) == ':' && ahead(s, 1) == 's') {
-    scan_expect(s, ':');
-    scan_expect_word(s, "str");
+    lex_expect(s, ':');
+    lex_expect_word(s, "str");
     return make(o, &(Expr){.kind = EX_const, .dt = DT_str, .lanes = 1, .imm.i = name});
   }
-  if (scan_peek(s) == '[') {
+  if (lex_peek(s) == '[') {
     ExprId idx[MAX_RANK];
     Expr e = {.kind = EX_load, .ref = find_buf(o, name), .arg = idx};
     e.narg = indices(o, e.ref, idx, &e.lanes);
@@ -260,16 +260,16 @@ static ExprId reference(ProgParse *o) {
 }
 
 static ExprId unit(ProgParse *o) {
-  Scan *s = &o->s;
+  Lexer *s = &o->s;
   deeper(o);
   ExprId e;
-  if (scan_accept(s, '(')) {
+  if (lex_accept(s, '(')) {
     e = expr(o);
-    scan_expect(s, ')');
+    lex_expect(s, ')');
   } else if (at_literal(s)) {
     e = literal(o);
   } else {
-    size_t n = scan_word(s);
+    size_t n = lex_word(s);
     char next = n ? ahead(s, n) : 0;
     bool dotted = next == '.' && ahead(s, n + 1) != '.'; /* i..n is a range */
     e = next == '(' || dotted ? call(o) : reference(o);
@@ -288,16 +288,16 @@ static ExprId binary(ProgParse *o, Op op, ExprId a, ExprId b) {
 
 static ExprId term(ProgParse *o) {
   ExprId e = unit(o);
-  while (scan_accept(&o->s, '*')) e = binary(o, OP_mul, e, unit(o));
+  while (lex_accept(&o->s, '*')) e = binary(o, OP_mul, e, unit(o));
   return e;
 }
 
 static ExprId sum(ProgParse *o) {
   ExprId e = term(o);
   for (;;) {
-    if (scan_accept(&o->s, '+'))
+    if (lex_accept(&o->s, '+'))
       e = binary(o, OP_add, e, term(o));
-    else if (scan_accept(&o->s, '-'))
+    else if (lex_accept(&o->s, '-'))
       e = binary(o, OP_sub, e, term(o));
     else
       return e;
@@ -305,8 +305,8 @@ static ExprId sum(ProgParse *o) {
 }
 
 /* A comparison sign, or OP_COUNT. A single "=" is not one: it belongs to the statement. */
-static Op compare_sign(Scan *s) {
-  char ch = scan_peek(s);
+static Op compare_sign(Lexer *s) {
+  char ch = lex_peek(s);
   bool equal = ahead(s, 1) == '=';
   if (!strchr("<>=!", ch) || !ch || (!equal && (ch == '=' || ch == '!'))) return OP_COUNT;
   s->at += equal ? 2 : 1;
@@ -340,27 +340,27 @@ static void leave(ProgParse *o, u32 visible) {
 }
 
 static void loop(ProgParse *o, StmtId id) {
-  Scan *s = &o->s;
-  Str name = scan_name(s);
+  Lexer *s = &o->s;
+  Str name = lex_name(s);
   Stmt st = *prog_stmt(o->p, id);
-  scan_expect_word(s, "in");
+  lex_expect_word(s, "in");
   st.a = sum(o);
-  scan_expect(s, '.');
-  scan_expect(s, '.');
+  lex_expect(s, '.');
+  lex_expect(s, '.');
   st.b = sum(o);
   for (;;) {
-    if (scan_accept_word(s, "step")) {
-      st.step = scan_integer(s);
-    } else if (scan_accept_word(s, "parallel")) {
+    if (lex_accept_word(s, "step")) {
+      st.step = lex_integer(s);
+    } else if (lex_accept_word(s, "parallel")) {
       st.flags |= LF_parallel;
-      i64 chunk = scan_accept_word(s, "chunk") ? scan_integer(s) : 0;
+      i64 chunk = lex_accept_word(s, "chunk") ? lex_integer(s) : 0;
       if (chunk < 0 || chunk > UINT32_MAX) BAD(s, "chunk %lld is out of range", (long long)chunk);
       st.chunk = (u32)chunk;
-    } else if (scan_accept_word(s, "unroll")) {
+    } else if (lex_accept_word(s, "unroll")) {
       st.flags |= LF_unroll;
-    } else if (scan_accept_word(s, "pairs")) {
-      st.flags |= LF_pairs;
-    } else if (scan_accept_word(s, "nounroll")) {
+    } else if (lex_accept_word(s, "dot16_loop")) {
+      st.flags |= LF_dot16_loop;
+    } else if (lex_accept_word(s, "nounroll")) {
       st.flags |= LF_nounroll;
     } else {
       break;
@@ -374,11 +374,11 @@ static void loop(ProgParse *o, StmtId id) {
 }
 
 static void let(ProgParse *o, StmtId id) {
-  Str name = scan_name(&o->s);
+  Str name = lex_name(&o->s);
   u32 nlanes;
-  scan_expect(&o->s, ':');
+  lex_expect(&o->s, ':');
   DType dt = type(o, &nlanes);
-  scan_expect(&o->s, '=');
+  lex_expect(&o->s, '=');
   ExprId value = expr(o);
   VarId v = declare(o, dt, name); /* behind its value: it is not visible there */
   prog_var(o->p, v)->lanes = nlanes;
@@ -390,23 +390,23 @@ static void branch(ProgParse *o, StmtId id, bool is_if) {
   ExprId cond = expr(o);
   prog_stmt(o->p, id)->a = cond;
   list(o, prog_inside(id));
-  if (is_if && scan_accept_word(&o->s, "else")) list(o, prog_else(id));
+  if (is_if && lex_accept_word(&o->s, "else")) list(o, prog_else(id));
 }
 
 static void set(ProgParse *o, StmtId id) {
-  Str name = scan_name(&o->s);
+  Str name = lex_name(&o->s);
   VarId v = find_var(o, name, o->s.loc);
-  scan_expect(&o->s, '=');
+  lex_expect(&o->s, '=');
   ExprId value = expr(o);
   prog_stmt(o->p, id)->var = v;
   prog_stmt(o->p, id)->a = value;
 }
 
 static void store(ProgParse *o, StmtId id) {
-  BufId b = find_buf(o, scan_name(&o->s));
+  BufId b = find_buf(o, lex_name(&o->s));
   ExprId idx[MAX_RANK];
   u32 nlanes, n = indices(o, b, idx, &nlanes);
-  scan_expect(&o->s, '=');
+  lex_expect(&o->s, '=');
   ExprId value = expr(o);
   if (prog_expr(o->p, value)->lanes != nlanes)
     BAD(&o->s, "the store is of %u lanes, its value of %u", nlanes, prog_expr(o->p, value)->lanes);
@@ -424,10 +424,10 @@ static StmtId begin(ProgParse *o, Cursor *at, StmtKind kind) {
 }
 
 static void assign(ProgParse *o, Cursor *at, u8 flags, i64 ahead) {
-  bool is_let = scan_accept_word(&o->s, "let"), is_set = !is_let && scan_accept_word(&o->s, "set");
+  bool is_let = lex_accept_word(&o->s, "let"), is_set = !is_let && lex_accept_word(&o->s, "set");
   StmtId id = begin(o, at, is_let ? ST_let : is_set ? ST_set : ST_store);
   prog_stmt(o->p, id)->flags = flags;
-  if (flags & SF_ahead) prog_stmt(o->p, id)->step = ahead;
+  if (flags & SF_prefetch) prog_stmt(o->p, id)->step = ahead;
   if (is_let)
     let(o, id);
   else if (is_set)
@@ -436,49 +436,61 @@ static void assign(ProgParse *o, Cursor *at, u8 flags, i64 ahead) {
     store(o, id);
 }
 
+/* Accept the word of a prefetch statement, "prefetch" name; "prefetch" bytes is the flag of a store
+ * or a let. */
+static bool accept_prefetch_stmt(Lexer *s) {
+  Lexer start = *s;
+  if (!lex_accept_word(s, "prefetch")) return false;
+  char next = lex_peek(s);
+  if (next < '0' || next > '9') return true;
+  *s = start;
+  return false;
+}
+
 static void stmt(ProgParse *o, Cursor *at) {
-  Scan *s = &o->s;
-  scan_skip(s); /* to the line of the statement */
-  if (scan_accept_word(s, "for")) {
+  Lexer *s = &o->s;
+  lex_skip(s); /* to the line of the statement */
+  if (lex_accept_word(s, "for")) {
     loop(o, begin(o, at, ST_for));
-  } else if (scan_accept_word(s, "while")) {
+  } else if (lex_accept_word(s, "while")) {
     branch(o, begin(o, at, ST_while), false);
-  } else if (scan_accept_word(s, "if")) {
+  } else if (lex_accept_word(s, "if")) {
     branch(o, begin(o, at, ST_if), true);
-  } else if (scan_accept_word(s, "require")) {
+  } else if (lex_accept_word(s, "require")) {
     StmtId id = begin(o, at, ST_require);
     ExprId cond = expr(o);
-    scan_expect_word(s, "else");
-    Str message = scan_quoted(s);
+    lex_expect_word(s, "else");
+    Str message = lex_quoted(s);
     prog_stmt(o->p, id)->a = cond;
     prog_stmt(o->p, id)->label = message;
-  } else if (scan_accept_word(s, "barrier")) {
-    StmtId id = begin(o, at, ST_barrier);
-    prog_stmt(o->p, id)->buf = find_buf(o, scan_name(s));
-    if (scan_accept_word(s, "many")) prog_stmt(o->p, id)->flags = BF_many;
-  } else if (scan_accept_word(s, "fetch")) {
-    StmtId id = begin(o, at, ST_fetch);
-    BufId b = find_buf(o, scan_name(s));
-    scan_expect_word(s, "at");
+  } else if (lex_accept_word(s, "fence")) {
+    StmtId id = begin(o, at, ST_fence);
+    prog_stmt(o->p, id)->buf = find_buf(o, lex_name(s));
+    if (lex_accept_word(s, "spills")) prog_stmt(o->p, id)->flags = FF_spills;
+  } else if (accept_prefetch_stmt(s)) {
+    StmtId id = begin(o, at, ST_prefetch);
+    BufId b = find_buf(o, lex_name(s));
+    lex_expect_word(s, "at");
     ExprId from = expr(o);
     prog_stmt(o->p, id)->buf = b;
     prog_stmt(o->p, id)->a = from;
-  } else if (scan_accept_word(s, "kernel")) {
+  } else if (lex_accept_word(s, "kernel")) {
     StmtId id = begin(o, at, ST_kernel);
-    Str label = scan_quoted(s);
-    u8 flags = scan_accept_word(s, "noinline") ? KF_noinline : 0;
-    if (scan_accept_word(s, "walks")) flags |= KF_walks;
+    Str label = lex_quoted(s);
+    u8 flags = lex_accept_word(s, "noinline") ? KF_noinline : 0;
+    if (lex_accept_word(s, "tree_walk")) flags |= KF_tree_walk;
     prog_stmt(o->p, id)->label = label;
     prog_stmt(o->p, id)->flags = flags;
     list(o, prog_inside(id));
   } else {
-    u8 flags = scan_accept_word(s, "hold") ? SF_hold : 0;
+    u8 flags = lex_accept_word(s, "pin") ? SF_pin : 0;
     i64 ahead = 0;
-    if (scan_accept_word(s, "ahead")) {
-      flags |= SF_ahead;
-      ahead = scan_integer(s);
-      if (ahead < 1 || ahead > AHEAD_MOST)
-        BAD(s, "ahead %lld: from 1 to %d bytes", (long long)ahead, AHEAD_MOST);
+    if (lex_accept_word(s, "prefetch")) {
+      flags |= SF_prefetch;
+      ahead = lex_integer(s);
+      if (ahead < 1 || ahead > PREFETCH_MAX)
+        BAD(s, "prefetch distance: expected 1 to %d bytes, found %lld", PREFETCH_MAX,
+            (long long)ahead);
     }
     assign(o, at, flags, ahead);
   }
@@ -487,8 +499,8 @@ static void stmt(ProgParse *o, Cursor *at) {
 static void list(ProgParse *o, Cursor at) {
   deeper(o);
   u32 visible = o->scope.n;
-  scan_expect(&o->s, '{');
-  while (!scan_accept(&o->s, '}')) stmt(o, &at);
+  lex_expect(&o->s, '{');
+  while (!lex_accept(&o->s, '}')) stmt(o, &at);
   leave(o, visible);
   o->depth--;
 }
@@ -497,22 +509,22 @@ static void list(ProgParse *o, Cursor at) {
 
 static BufSpace space(ProgParse *o) {
   for (BufSpace k = 0; k < BS_COUNT; k++)
-    if (scan_accept_word(&o->s, buf_space_name[k])) return k;
-  BAD(&o->s, "expected in, out, const, temp, local or reg, found %s", scan_found(&o->s));
+    if (lex_accept_word(&o->s, buf_space_name[k])) return k;
+  BAD(&o->s, "expected in, out, const, temp, local or reg, found %s", lex_found(&o->s));
 }
 
 static void buffer(ProgParse *o) {
-  Scan *s = &o->s;
-  Str name = scan_name(s);
-  scan_expect(s, ':');
+  Lexer *s = &o->s;
+  Str name = lex_name(s);
+  lex_expect(s, ':');
   BufSpace sp = space(o);
   u32 nlanes;
   DType dt = type(o, &nlanes);
   Dim dim[MAX_RANK];
-  u32 rank = scan_dims(s, dim);
-  BufId alias = scan_accept_word(s, "alias") ? find_buf(o, scan_name(s)) : 0;
-  bool placed = scan_accept_word(s, "at");
-  i64 offset = placed ? scan_integer(s) : 0;
+  u32 rank = lex_dims(s, dim);
+  BufId alias = lex_accept_word(s, "alias") ? find_buf(o, lex_name(s)) : 0;
+  bool placed = lex_accept_word(s, "at");
+  i64 offset = placed ? lex_integer(s) : 0;
   u32 *slot = map_put(&o->buf, name);
   if (*slot) BAD(s, "buffer %s is declared twice", show(s->c, name));
   if (!name) BAD(s, "a buffer needs a name");
@@ -524,46 +536,46 @@ static void buffer(ProgParse *o) {
     BAD(s, "%s: in a planned program temp and local buffers have a place, others have none",
         show(s->c, name));
   prog_buf(o->p, b)->offset = (u64)offset;
-  if (sp != BS_const && (sp != BS_state || !scan_accept(s, '='))) return;
-  if (sp == BS_const) scan_expect(s, '=');
-  Tensor *data = scan_tensor(s, dt, dim, rank);
+  if (sp != BS_const && (sp != BS_state || !lex_accept(s, '='))) return;
+  if (sp == BS_const) lex_expect(s, '=');
+  Tensor *data = lex_tensor(s, dt, dim, rank);
   prog_buf(o->p, b)->data = data;
 }
 
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  ProgParse o = {.s = scan_new(c, text, n, file, side, nside)};
-  Scan *s = &o.s;
+  ProgParse o = {.s = lex_new(c, text, n, file, side, nside)};
+  Lexer *s = &o.s;
   o.p = prog_new(c, dims_new(c));
   s->dims = o.p->dims;
   o.buf = map_new(&c->scratch);
   o.var = map_new(&c->scratch);
   o.sym = map_new(&c->scratch);
-  scan_expect_word(s, "prog");
+  lex_header(s, "prog");
   i32 line = s->loc.line;
-  scan_skip(s);
-  if (s->loc.line == line && s->at < s->end) o.p->name = scan_name(s);
-  scan_symbols(s);
+  lex_skip(s);
+  if (s->loc.line == line && s->at < s->end) o.p->name = lex_name(s);
+  lex_symbols(s);
   for (Sym k = 0; k < dim_nsyms(s->dims); k++)
     *map_put(&o.sym, dim_syminfo(s->dims, k)->name) = k + 1;
-  if (scan_accept_word(s, "math")) {
-    o.p->math = scan_accept_word(s, "fused") ? MP_u : scan_accept_word(s, "single") ? MP_s : MP_q;
-    if (o.p->math == MP_q) scan_expect_word(s, "fast");
+  if (lex_accept_word(s, "math")) {
+    o.p->math = lex_accept_word(s, "fused") ? MM_u : lex_accept_word(s, "single") ? MM_s : MM_q;
+    if (o.p->math == MM_q) lex_expect_word(s, "fast");
   }
-  if (scan_accept_word(s, "threads")) {
-    i64 n = scan_integer(s);
+  if (lex_accept_word(s, "threads")) {
+    i64 n = lex_integer(s);
     if (n < 1 || n > MAX_THREADS)
       BAD(s, "%lld threads, there are 1 to %d", (long long)n, MAX_THREADS);
     o.p->threads = (u32)n;
   }
-  if (scan_accept_word(s, "arena")) {
-    i64 bytes = scan_integer(s);
+  if (lex_accept_word(s, "arena")) {
+    i64 bytes = lex_integer(s);
     if (bytes < 0) BAD(s, "an arena of %lld bytes", (long long)bytes);
     o.p->planned = true;
     o.p->arena_bytes = (u64)bytes;
   }
-  while (scan_accept_word(s, "buf")) buffer(&o);
+  while (lex_accept_word(s, "buf")) buffer(&o);
   Cursor at = prog_end();
-  for (scan_skip(s); s->at < s->end; scan_skip(s)) stmt(&o, &at);
+  for (lex_skip(s); s->at < s->end; lex_skip(s)) stmt(&o, &at);
   prog_check_input(o.p);
   return o.p;
 }

@@ -11,37 +11,37 @@
 #include <stdlib.h>
 #include "ir/prog_mem.h"
 
-typedef struct Stay {
+typedef struct Lifetime {
   BufId root;
   u64 size;
   u32 first, last, total;
   u32 at; /* last point that touched it */
-} Stay;
+} Lifetime;
 
 typedef struct Use { /* of a buffer in a loop */
   u32 need, loop, count;
   bool reads_first;
 } Use;
 
-typedef struct Round {
+typedef struct LoopSpan {
   u32 parent, first, last;
-} Round;
+} LoopSpan;
 
-typedef struct Judge {
+typedef struct PlanCheck {
   Prog *p;
   Arena *a;
-  Stay *need; /* by buffer; size 0: none */
+  Lifetime *need; /* by buffer; size 0: none */
   VEC(StmtId) point;
-  VEC(Round) round; /* loops; 0 is none */
+  VEC(LoopSpan) round; /* loops; 0 is none */
   VEC(Use) use;
   Map uses; /* buffer, loop -> 1 + use */
   u32 in;
-  KernelTouches *touches;
-} Judge;
+  KernelAccesses *touches;
+} PlanCheck;
 
-static void meet(Judge *o, BufId b, bool write) {
+static void note_access(PlanCheck *o, BufId b, bool write) {
   BufId root = prog_root(o->p, b);
-  Stay *n = &o->need[root];
+  Lifetime *n = &o->need[root];
   if (!n->size) return;
   u32 now = o->point.n - 1;
   bool again = n->total && n->at == now;
@@ -60,30 +60,30 @@ static void meet(Judge *o, BufId b, bool write) {
   }
 }
 
-static void meet_expr(Judge *o, ExprId id) {
-  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
-    if (w.e->kind == EX_load) meet(o, w.e->ref, false);
+static void note_expr(PlanCheck *o, ExprId id) {
+  for (ExprVisit w = ex_visit(o->p, id); ex_next(&w);)
+    if (w.e->kind == EX_load) note_access(o, w.e->ref, false);
 }
 
-static void meet_list(Judge *o, StmtId first, bool inside) {
+static void note_list(PlanCheck *o, StmtId first, bool inside) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     if (!inside) *vec_push(o->a, &o->point) = id;
     bool loop = !inside && (s->kind == ST_for || s->kind == ST_while);
     if (s->kind == ST_for) { /* bounds are read once, before the loop */
-      meet_expr(o, s->a);
-      meet_expr(o, s->b);
+      note_expr(o, s->a);
+      note_expr(o, s->b);
     }
     if (loop) {
       *vec_push(o->a, &o->point) = id;
-      *vec_push(o->a, &o->round) = (Round){o->in, o->point.n - 1, 0};
+      *vec_push(o->a, &o->round) = (LoopSpan){o->in, o->point.n - 1, 0};
       o->in = o->round.n - 1;
     }
-    if (s->kind != ST_for) meet_expr(o, s->a);
-    for (u32 i = 0; i < s->nidx; i++) meet_expr(o, s->idx[i]);
-    if (s->kind == ST_store) meet(o, s->buf, true);
-    meet_list(o, s->body, inside || s->kind == ST_kernel);
-    meet_list(o, s->other, inside);
+    if (s->kind != ST_for) note_expr(o, s->a);
+    for (u32 i = 0; i < s->nidx; i++) note_expr(o, s->idx[i]);
+    if (s->kind == ST_store) note_access(o, s->buf, true);
+    note_list(o, s->body, inside || s->kind == ST_kernel);
+    note_list(o, s->other, inside);
     if (!loop) continue;
     o->round.at[o->in].last = o->point.n - 1;
     o->in = o->round.at[o->in].parent;
@@ -91,12 +91,12 @@ static void meet_list(Judge *o, StmtId first, bool inside) {
 }
 
 static int by_first(const void *x, const void *y) {
-  const Stay *a = *(Stay *const *)x, *b = *(Stay *const *)y;
+  const Lifetime *a = *(Lifetime *const *)x, *b = *(Lifetime *const *)y;
   if (a->first != b->first) return a->first < b->first ? -1 : 1;
   return a->root < b->root ? -1 : a->root > b->root;
 }
 
-static bool collide(Judge *o, const Stay *a, const Stay *b) {
+static bool collide(PlanCheck *o, const Lifetime *a, const Lifetime *b) {
   u64 x = prog_buf(o->p, a->root)->offset, y = prog_buf(o->p, b->root)->offset;
   if (x >= y + b->size || y >= x + a->size || a->last < b->first) return false;
   StmtId kernel = b->first < o->point.n ? o->point.at[b->first] : 0;
@@ -107,19 +107,19 @@ static bool collide(Judge *o, const Stay *a, const Stay *b) {
 
 bool mem_collision(Prog *p, BufId *a, BufId *b) {
   Arena *tmp = &p->c->scratch;
-  Judge o = {.p = p,
-             .a = tmp,
-             .need = NEWS(tmp, Stay, p->buf.n),
-             .uses = map_new(tmp),
-             .touches = mem_touches(p, tmp)};
-  *vec_push(tmp, &o.round) = (Round){0, 0, 0};
+  PlanCheck o = {.p = p,
+                 .a = tmp,
+                 .need = NEWS(tmp, Lifetime, p->buf.n),
+                 .uses = map_new(tmp),
+                 .touches = mem_accesses(p, tmp)};
+  *vec_push(tmp, &o.round) = (LoopSpan){0, 0, 0};
   for (BufId i = 1; i < p->buf.n; i++) {
     Sym sym;
     if (!prog_is_planned(prog_buf(p, i))) continue;
     o.need[i].root = i;
     if (!mem_bytes(p, i, &o.need[i].size, &sym)) mem_refuse(p, i, sym);
   }
-  meet_list(&o, p->body, false);
+  note_list(&o, p->body, false);
   for (BufId i = 1; i < p->buf.n; i++)
     if (prog_buf(p, i)->space == BS_state && o.need[i].size) {
       o.need[i].first = 0; /* what it holds was there before, and is needed afterwards */
@@ -128,13 +128,13 @@ bool mem_collision(Prog *p, BufId *a, BufId *b) {
     }
   for (u32 i = 0; i < o.use.n; i++) {
     const Use *u = &o.use.at[i];
-    const Round *r = &o.round.at[u->loop];
-    Stay *n = &o.need[u->need];
+    const LoopSpan *r = &o.round.at[u->loop];
+    Lifetime *n = &o.need[u->need];
     if (u->count == n->total && !u->reads_first) continue;
     if (r->first < n->first) n->first = r->first;
     if (r->last > n->last) n->last = r->last;
   }
-  Stay **order = NEWS(tmp, Stay *, p->buf.n);
+  Lifetime **order = NEWS(tmp, Lifetime *, p->buf.n);
   u32 n = 0, active = 0;
   for (BufId i = 1; i < p->buf.n; i++)
     if (o.need[i].total) order[n++] = &o.need[i];

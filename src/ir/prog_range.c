@@ -59,7 +59,7 @@ static Range of_op(Op op, Range a, Range b) {
 
 static Range of_dtype(DType dt) {
   Range r;
-  dtype_integers(dt, &r.lo, &r.hi);
+  dtype_int_range(dt, &r.lo, &r.hi);
   return r;
 }
 
@@ -92,7 +92,7 @@ Range ex_range(Prog *p, ExprId id, const Range *var) {
 
 static void walk(Prog *p, Range *var, const bool *is_set) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     if (s->kind == ST_for) {
       Range lo = ex_range(p, s->a, var), hi = ex_range(p, s->b, var);
       bool runs = known(lo) && known(hi) && lo.lo < hi.hi;

@@ -11,7 +11,7 @@
  */
 #include "ir/prog_mem.h"
 
-typedef struct PlaceTouch {
+typedef struct BufAccess {
   BufId buf, root;
   const ExprId *idx;
   u32 lanes;
@@ -19,32 +19,32 @@ typedef struct PlaceTouch {
   u32 next;  /* 1 + the touch of this root before it; 0: none */
   bool store;
   Nesting at;
-} PlaceTouch;
+} BufAccess;
 
-struct KernelTouches {
+struct KernelAccesses {
   Prog *p;
   Arena *a;
   StmtId kernel; /* 0: none was asked for yet */
-  VEC(PlaceTouch) touch;
+  VEC(BufAccess) touch;
   u32 *last; /* by root: 1 + its last touch */
   Nesting at;
   u32 order;
   bool deep; /* more loops than are looked at */
 };
 
-static void add(KernelTouches *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
+static void add(KernelAccesses *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
   BufId root = prog_root(o->p, b);
-  PlaceTouch *t = vec_push(o->a, &o->touch);
-  *t = (PlaceTouch){b, root, idx, lanes, o->order, o->last[root], store, o->at};
+  BufAccess *t = vec_push(o->a, &o->touch);
+  *t = (BufAccess){b, root, idx, lanes, o->order, o->last[root], store, o->at};
   o->last[root] = o->touch.n;
 }
 
-static void look(KernelTouches *o, ExprId id) {
-  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
+static void look(KernelAccesses *o, ExprId id) {
+  for (ExprVisit w = ex_visit(o->p, id); ex_next(&w);)
     if (w.e->kind == EX_load) add(o, w.e->ref, w.e->arg, w.e->lanes, false);
 }
 
-static void walk(KernelTouches *o, StmtId first) {
+static void walk(KernelAccesses *o, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     bool loop = s->kind == ST_for || s->kind == ST_while;
@@ -66,7 +66,7 @@ static void walk(KernelTouches *o, StmtId first) {
 
 /* e: an index that is the same expression in the load and in the store. Marks the loops whose
  * iterations it tells apart: no two values of their counters give the same index. */
-static void separate(KernelTouches *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
+static void separate(KernelAccesses *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
   Steps s;
   if (ep->kind == EX_var) { /* also with bounds that are not known */
@@ -97,7 +97,7 @@ static bool once(Prog *p, StmtId loop) {
 
 /* Is every element loaded, for the last time, before the store writes its place? The method above.
  */
-static bool in_order(KernelTouches *o, const PlaceTouch *load, const PlaceTouch *store) {
+static bool in_order(KernelAccesses *o, const BufAccess *load, const BufAccess *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
   bool distinct[MEM_NEST] = {0};
   if (load->order > store->order || x->rank != y->rank || x->dt != y->dt) return false;
@@ -116,13 +116,13 @@ static bool in_order(KernelTouches *o, const PlaceTouch *load, const PlaceTouch 
   return true;
 }
 
-KernelTouches *mem_touches(Prog *p, Arena *a) {
-  KernelTouches *o = NEW(a, KernelTouches);
-  *o = (KernelTouches){.p = p, .a = a, .last = NEWS(a, u32, p->buf.n)};
+KernelAccesses *mem_accesses(Prog *p, Arena *a) {
+  KernelAccesses *o = NEW(a, KernelAccesses);
+  *o = (KernelAccesses){.p = p, .a = a, .last = NEWS(a, u32, p->buf.n)};
   return o;
 }
 
-static void list_touches(KernelTouches *o, StmtId kernel) {
+static void list_touches(KernelAccesses *o, StmtId kernel) {
   for (u32 i = 0; i < o->touch.n; i++) o->last[o->touch.at[i].root] = 0;
   o->touch.n = o->order = o->at.n = 0;
   o->deep = false;
@@ -130,14 +130,14 @@ static void list_touches(KernelTouches *o, StmtId kernel) {
   walk(o, prog_stmt(o->p, kernel)->body);
 }
 
-bool mem_in_place(KernelTouches *o, StmtId kernel, BufId from, BufId to) {
+bool mem_in_place(KernelAccesses *o, StmtId kernel, BufId from, BufId to) {
   if (o->kernel != kernel) list_touches(o, kernel);
   if (o->deep) return false;
   for (u32 i = o->last[from]; i; i = o->touch.at[i - 1].next) {
-    const PlaceTouch *x = &o->touch.at[i - 1];
+    const BufAccess *x = &o->touch.at[i - 1];
     if (x->store) return false;
     for (u32 k = o->last[to]; k; k = o->touch.at[k - 1].next) {
-      const PlaceTouch *y = &o->touch.at[k - 1];
+      const BufAccess *y = &o->touch.at[k - 1];
       if (y->store && !in_order(o, x, y)) return false;
     }
   }

@@ -8,9 +8,9 @@
 #include "ir/prog.h"
 
 Unfused prog_unfuse(Prog *p, Arena *a) {
-  Unfused u = {.math = p->math, .any = p->math == MP_u};
+  Unfused u = {.math = p->math, .any = p->math == MM_u};
   u32 n = p->nexpr;
-  if (u.any) p->math = MP_q;
+  if (u.any) p->math = MM_q;
   for (ExprId id = 1; id < n; id++) {
     Expr x = *prog_expr(p, id);
     if (x.kind != EX_op || x.op != OP_fma || (x.dt != DT_f32 && x.dt != DT_f64)) continue;

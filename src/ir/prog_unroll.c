@@ -129,7 +129,7 @@ static void copy_list(Unroll *o, StmtId first, StmtList *to) {
   for (StmtId id = first; id && !o->failed; id = prog_stmt(o->p, id)->next) {
     Stmt s = *prog_stmt(o->p, id);
     bool kernel = s.kind == ST_kernel; /* which others know by its number */
-    if (s.kind != ST_barrier && ++o->made > MOST_STATEMENTS) o->failed = !o->whole;
+    if (s.kind != ST_fence && ++o->made > MOST_STATEMENTS) o->failed = !o->whole;
     if (kernel && !o->whole) o->failed = true;
     if (o->failed) return;
     if (kernel) s.into = id;
@@ -144,7 +144,7 @@ static void copy_list(Unroll *o, StmtId first, StmtList *to) {
 
 static void find_declared(Unroll *o, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
     if (s->kind != ST_for && s->kind != ST_let) continue;
     if (!o->until || s->var < o->from) o->from = s->var;
@@ -187,10 +187,10 @@ void prog_rewind(Prog *p, ProgMark m) {
 
 bool prog_is_special(Prog *p, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     if (s->kind == ST_for && s->flags & LF_unroll) return true;
     if (s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg) return true;
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->lanes > 1 || x.e->kind == EX_hreduce || x.e->kind == EX_shuffle ||
           x.e->kind == EX_splat || x.e->kind == EX_quad ||
           (x.e->kind == EX_load && prog_buf(p, x.e->ref)->space == BS_reg))

@@ -61,8 +61,8 @@ static void count_expr(WorkCount *n, ExprId id, double times) {
   const Expr *x = prog_expr(n->p, id);
   double macs = is_sum(n->p, x) ? 1 : 0;
   if (x->kind == EX_load) touch(n, x->ref, false);
-  if (is_op(x, OP_dot2)) macs = 2;
-  if (is_op(x, OP_dot4) || is_op(x, OP_pairs)) macs = 4;
+  if (is_op(x, OP_dot_i16x2)) macs = 2;
+  if (is_op(x, OP_dot_i8x4) || is_op(x, OP_maddubs)) macs = 4;
   macs *= times * x->lanes;
   n->w.macs += macs;
   if (!dtype_is_float(x->dt)) n->w.whole += macs;

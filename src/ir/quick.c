@@ -96,11 +96,21 @@ static const struct {
   const char *name;
   void (*make)(Quick *to);
 } functions[] = {
-    {"expu", make_expu},     {"exp1u", make_exp1u},     {"exp0u", make_exp0u},
-    {"tanhu", make_tanhu},   {"erfu", make_erfu},       {"gelu2u", make_gelu2u},
-    {"expq", make_expq},     {"exp0q", make_exp0q},     {"exp1q", make_exp1q},
-    {"logq", make_logq},     {"tanhq", make_tanhq},     {"erfq", make_erfq},
-    {"gelu2q", make_gelu2q}, {"imk_waveq", make_waveq}, {"sinq", make_sinq},
+    {"expu", make_expu},
+    {"exp_p1u", make_exp_p1u},
+    {"exp_nonposu", make_exp_nonposu},
+    {"tanhu", make_tanhu},
+    {"erfu", make_erfu},
+    {"gelu_x2u", make_gelu_x2u},
+    {"expq", make_expq},
+    {"exp_nonposq", make_exp_nonposq},
+    {"exp_p1q", make_exp_p1q},
+    {"logq", make_logq},
+    {"tanhq", make_tanhq},
+    {"erfq", make_erfq},
+    {"gelu_x2q", make_gelu_x2q},
+    {"imk_waveq", make_waveq},
+    {"sinq", make_sinq},
     {"cosq", make_cosq},
 };
 
@@ -150,30 +160,30 @@ static bool is_plain(QuickOp outer, QuickOp inner, bool left) {
   return left && (inner == outer || (product && inner == QO_mul));
 }
 
-static void put_step(Text *t, const Quick *q, u8 i, const QuickForm *f);
+static void put_step(StrBuf *t, const Quick *q, u8 i, const QuickForm *f);
 
-static void put_value(Text *t, const Quick *q, u8 i, const QuickForm *f) {
+static void put_value(StrBuf *t, const Quick *q, u8 i, const QuickForm *f) {
   if (q->step[i].name)
-    text_puts(t, q->step[i].name);
+    sb_puts(t, q->step[i].name);
   else
     put_step(t, q, i, f);
 }
 
-static void put_operand(Text *t, const Quick *q, const QuickStep *s, u32 k, const QuickForm *f) {
+static void put_operand(StrBuf *t, const Quick *q, const QuickStep *s, u32 k, const QuickForm *f) {
   const QuickStep *x = &q->step[s->arg[k]];
   bool plain = x->name || is_plain(s->op, x->op, k == 0);
-  text_puts(t, plain ? "" : "(");
+  sb_puts(t, plain ? "" : "(");
   put_value(t, q, s->arg[k], f);
-  text_puts(t, plain ? "" : ")");
+  sb_puts(t, plain ? "" : ")");
 }
 
-static void put_args(Text *t, const Quick *q, const QuickStep *s, const QuickForm *f) {
+static void put_args(StrBuf *t, const Quick *q, const QuickStep *s, const QuickForm *f) {
   for (u32 k = 0; k < s->n; k++) {
     bool splat = f->lanes > 1 && q->step[s->arg[k]].op == QO_const;
-    text_puts(t, k ? ", " : "");
-    if (splat) text_fmt(t, "imk_all%s(", f->suffix);
+    sb_puts(t, k ? ", " : "");
+    if (splat) sb_fmt(t, "imk_all%s(", f->suffix);
     put_value(t, q, s->arg[k], f);
-    text_puts(t, splat ? ")" : "");
+    sb_puts(t, splat ? ")" : "");
   }
 }
 
@@ -182,51 +192,51 @@ static const char *prefix(const char *name) {
 }
 
 /* The operation, or the call, of one step. */
-static void put_step(Text *t, const Quick *q, u8 i, const QuickForm *f) {
+static void put_step(StrBuf *t, const Quick *q, u8 i, const QuickForm *f) {
   const QuickStep *s = &q->step[i];
   const char *function = words[s->op].function, *infix = words[s->op].infix;
   bool cast = f->lanes > 1 && (is_compared(s->op) || s->op == QO_bits || s->op == QO_float);
   if (s->op == QO_const) {
-    text_puts(t, s->text);
+    sb_puts(t, s->text);
     return;
   }
-  if (s->op == QO_call) text_fmt(t, "%s%s%s(", prefix(s->text), s->text, f->suffix);
+  if (s->op == QO_call) sb_fmt(t, "%s%s%s(", prefix(s->text), s->text, f->suffix);
   if (cast)
-    text_fmt(t, "(%s)(", s->bits ? f->bits : f->real);
+    sb_fmt(t, "(%s)(", s->bits ? f->bits : f->real);
   else if (function)
-    text_fmt(t, "%s%s(", function, f->suffix);
+    sb_fmt(t, "%s%s(", function, f->suffix);
   if (infix) {
     put_operand(t, q, s, 0, f);
-    text_fmt(t, " %s ", infix);
+    sb_fmt(t, " %s ", infix);
     if (s->n > 1)
       put_operand(t, q, s, 1, f);
     else
-      text_fmt(t, "%d", (int)s->value.i);
+      sb_fmt(t, "%d", (int)s->value.i);
   } else if (function || s->op == QO_call) {
     put_args(t, q, s, f);
   } else {
-    text_puts(t, s->op == QO_neg ? "-" : "~");
+    sb_puts(t, s->op == QO_neg ? "-" : "~");
     put_operand(t, q, s, 0, f);
   }
-  if (function || s->op == QO_call) text_puts(t, ")");
+  if (function || s->op == QO_call) sb_puts(t, ")");
 }
 
-void quick_write(Text *t, const Quick *q, const QuickForm *f) {
-  text_fmt(t, "%s%s %s%s%s(%s %s", f->linkage, f->real, prefix(q->name), q->name, f->suffix,
-           f->real, q->step[0].name);
-  if (q->nparam > 1) text_fmt(t, ", %s %s", f->bits, q->step[1].name);
-  text_puts(t, ") {\n");
+void quick_write(StrBuf *t, const Quick *q, const QuickForm *f) {
+  sb_fmt(t, "%s%s %s%s%s(%s %s", f->linkage, f->real, prefix(q->name), q->name, f->suffix, f->real,
+         q->step[0].name);
+  if (q->nparam > 1) sb_fmt(t, ", %s %s", f->bits, q->step[1].name);
+  sb_puts(t, ") {\n");
   for (u32 i = q->nparam; i < q->n; i++) {
     const QuickStep *s = &q->step[i];
     bool again = false;
     if (!s->name) continue;
     for (u32 k = 0; k < i; k++)
       again = again || (q->step[k].name && !strcmp(q->step[k].name, s->name));
-    text_fmt(t, "  %s%s%s = ", again ? "" : s->bits ? f->bits : f->real, again ? "" : " ", s->name);
+    sb_fmt(t, "  %s%s%s = ", again ? "" : s->bits ? f->bits : f->real, again ? "" : " ", s->name);
     put_step(t, q, (u8)i, f);
-    text_puts(t, ";\n");
+    sb_puts(t, ";\n");
   }
-  text_puts(t, "  return ");
+  sb_puts(t, "  return ");
   put_step(t, q, q->result, f);
-  text_puts(t, ";\n}\n");
+  sb_puts(t, ";\n}\n");
 }

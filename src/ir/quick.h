@@ -40,7 +40,7 @@ typedef struct QuickForm {
   u32 lanes;
 } QuickForm;
 bool quick_has(const Quick *q, QuickOp op); /* is it one of the steps? */
-void quick_write(Text *t, const Quick *q, const QuickForm *form);
+void quick_write(StrBuf *t, const Quick *q, const QuickForm *form);
 const char *quick_function(QuickOp op); /* of quick_ops.def */
 
 #endif

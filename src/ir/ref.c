@@ -40,7 +40,7 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_broadcast] = ref_broadcast,
     [OP_concat] = ref_concat,
     [OP_pad] = ref_pad,
-    [OP_within] = ref_within,
+    [OP_check_index] = ref_check_index,
     [OP_gather] = ref_gather,
     [OP_gather_elems] = ref_gather_elems,
     [OP_gather_nd] = ref_gather_nd,
@@ -54,16 +54,16 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_random] = ref_random,
     [OP_bytes] = ref_bytes,
     [OP_text] = ref_text,
-    [OP_unblock] = ref_unblock,
-    [OP_dot_blocks] = ref_dot_blocks,
+    [OP_dequantize] = ref_dequantize,
+    [OP_matmul_quant] = ref_matmul_quant,
     [OP_topk] = ref_topk,
-    [OP_suppress] = ref_suppress,
+    [OP_nms] = ref_nms,
 };
 
 /* ---- symbols ---- */
 
 bool ref_known(const Ref *r, Dim d) {
-  for (SymWalk w = dim_walk(r->g->dims, d); dim_next(&w);)
+  for (SymVisit w = dim_visit(r->g->dims, d); dim_next(&w);)
     if (w.sym >= r->nsym || (w.info->kind != SY_derived && !r->known[w.sym])) return false;
   return true;
 }
@@ -123,15 +123,15 @@ void ref_set(Ref *r, Sym s, i64 x) {
   if (s >= r->nsym) bug(r->c, r->n ? r->n->loc : LOC_NONE, "symbol %u is not in the table", s);
   const SymInfo *si = dim_syminfo(r->g->dims, s);
   if (si->kind == SY_data && (x < si->lo || x > si->hi))
-    REF_BAD(r, "%s", show_text(r->c, sym_outside(r->c, si)));
+    REF_BAD(r, "%s", show_text(r->c, sym_range_error(r->c, si)));
   r->env[s] = x;
   r->known[s] = true;
 }
 
 static const char *dim_text(const Ref *r, Dim d) {
-  Text t = text_new(&r->c->scratch);
+  StrBuf t = sb_new(&r->c->scratch);
   dim_print(r->g->dims, d, &t);
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 i64 ref_size(Ref *r, Dim d) {
@@ -230,8 +230,8 @@ static void run_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   r->in = outer_in;
 }
 
-void ref_block(Ref *r, BlkId b) {
-  const Blk *blk = &r->g->blk.at[b];
+void ref_region(Ref *r, RegionId b) {
+  const GraphRegion *blk = &r->g->blk.at[b];
   for (u32 i = 0; i < blk->node.n; i++) {
     const Node *n = graph_node(r->g, blk->node.at[i]);
     Tensor **in = NEWS(r->a, Tensor *, n->nin), **out = NEWS(r->a, Tensor *, n->nout);
@@ -272,7 +272,7 @@ static void check_input(Ref *r, Val v, const Tensor *x) {
 
 /* Solves the input symbols from the shapes of all parameters together, then checks every one. */
 static void bind_inputs(Ref *r, Tensor *const *in) {
-  const Blk *b = &r->g->blk.at[1];
+  const GraphRegion *b = &r->g->blk.at[1];
   for (u32 i = 0; i < b->param.n; i++) {
     const Type *t = graph_type(r->g, b->param.at[i]);
     if (t->kind != TY_tensor)
@@ -302,8 +302,8 @@ void ref_run(Graph *g, const RefOptions *o, Tensor *const *in, Tensor **out, Are
   env_new(&r);
   r.val = NEWS(r.tmp, Tensor *, g->val.n);
   bind_inputs(&r, in);
-  ref_block(&r, 1);
-  const Blk *b = &g->blk.at[1];
+  ref_region(&r, 1);
+  const GraphRegion *b = &g->blk.at[1];
   Tensor **ret = NEWS(&c->scratch, Tensor *, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) ret[i] = ref_value(&r, b->ret.at[i]);
   /* Only the results outlive the run, in the arena of the caller (which may be the one of the

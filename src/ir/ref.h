@@ -29,7 +29,7 @@ typedef void RefFn(Ref *r, const Node *n, Tensor *const *in, Tensor **out);
 #define REF_BAD(r, ...) fail((r)->c, ERR_input, (r)->n->loc, __VA_ARGS__)
 
 /* ref.c */
-void ref_block(Ref *r, BlkId b); /* runs its nodes; results are in r->val */
+void ref_region(Ref *r, RegionId b); /* runs its nodes; results are in r->val */
 Tensor *ref_value(Ref *r, Val v);
 i64 ref_dim(Ref *r, Dim d);  /* fails when negative or not determined */
 i64 ref_size(Ref *r, Dim d); /* as a number, which may be below 0 */
@@ -54,7 +54,7 @@ typedef struct Loops {
   /* acc[i * sacc] += a[i * sa] * b[i * sb], i upwards; the product is rounded first. */
   void (*mac)(void *acc, i64 sacc, const void *a, i64 sa, const void *b, i64 sb, i64 n);
   /* acc[i * sacc] = acc[i * sacc] op x[i * sx]; op: add mul max min */
-  void (*fold)(Op op, void *acc, i64 sacc, const void *x, i64 sx, i64 n);
+  void (*reduce)(Op op, void *acc, i64 sacc, const void *x, i64 sx, i64 n);
   /* out[i] = a[i * sa] op b[i * sb]; op: add sub mul max min */
   void (*map)(Op op, void *out, const void *a, i64 sa, const void *b, i64 sb, i64 n);
 } Loops;
@@ -71,14 +71,14 @@ void acc_empty(const Tensor *t, void *acc, Op op); /* max and min: of what is re
 i64 *acc_keys(Ref *r, const Tensor *t);
 
 /* A walk through index space in row-major order, with the offset of up to four arrays. */
-enum { WALK_RANK = 2 * MAX_RANK, WALK_ARRAYS = 4 };
-typedef struct Walk {
+enum { NDITER_RANK = 2 * MAX_RANK, NDITER_ARRAYS = 4 };
+typedef struct NdIter {
   u32 rank, arrays;
-  i64 dim[WALK_RANK], at[WALK_RANK];
-  i64 step[WALK_ARRAYS][WALK_RANK], off[WALK_ARRAYS];
-} Walk;
-bool walk_start(Walk *w); /* dim, step, rank, arrays are set, off as well; false when empty */
-bool walk_next(Walk *w);
+  i64 dim[NDITER_RANK], at[NDITER_RANK];
+  i64 step[NDITER_ARRAYS][NDITER_RANK], off[NDITER_ARRAYS];
+} NdIter;
+bool nditer_start(NdIter *w); /* dim, step, rank, arrays are set, off as well; false when empty */
+bool nditer_next(NdIter *w);
 void shape_strides(const i64 *dim, u32 rank, i64 *stride);
 i64 shape_product(const i64 *dim, u32 rank);
 
@@ -91,9 +91,9 @@ RefFn ref_conv, ref_pool, ref_pool_arg;                     /* ref_window.c */
 RefFn ref_reshape, ref_transpose, ref_slice, ref_broadcast; /* ref_move.c */
 RefFn ref_concat, ref_pad, ref_bytes, ref_text;             /* ref_move.c */
 RefFn ref_gather, ref_gather_elems, ref_gather_nd;          /* ref_index.c */
-RefFn ref_scatter_elems, ref_scatter_nd, ref_within;        /* ref_index.c */
-RefFn ref_nonzero, ref_topk, ref_suppress;                  /* ref_index.c */
-RefFn ref_unblock, ref_dot_blocks;                          /* ref_block.c */
+RefFn ref_scatter_elems, ref_scatter_nd, ref_check_index;   /* ref_index.c */
+RefFn ref_nonzero, ref_topk, ref_nms;                       /* ref_index.c */
+RefFn ref_dequantize, ref_matmul_quant;                     /* ref_region.c */
 RefFn ref_if, ref_loop;                                     /* ref_control.c */
 
 #endif

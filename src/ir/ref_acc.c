@@ -123,7 +123,7 @@ i64 *acc_keys(Ref *r, const Tensor *t) {
 
 /* ---- walks ---- */
 
-bool walk_start(Walk *w) {
+bool nditer_start(NdIter *w) {
   for (u32 i = 0; i < w->rank; i++) {
     w->at[i] = 0;
     if (w->dim[i] == 0) return false;
@@ -131,7 +131,7 @@ bool walk_start(Walk *w) {
   return true;
 }
 
-bool walk_next(Walk *w) {
+bool nditer_next(NdIter *w) {
   for (u32 i = w->rank; i-- > 0;) {
     for (u32 k = 0; k < w->arrays; k++) w->off[k] += w->step[k][i];
     if (++w->at[i] < w->dim[i]) return true;

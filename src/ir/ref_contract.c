@@ -16,8 +16,8 @@ typedef struct ContractAxis {
 
 typedef struct ContractAxes {
   u32 nout, n; /* result axes, then reduced ones */
-  char letter[WALK_RANK];
-  ContractAxis axis[WALK_RANK];
+  char letter[NDITER_RANK];
+  ContractAxis axis[NDITER_RANK];
 } ContractAxes;
 
 static ContractAxis *find(ContractAxes *s, char letter) {
@@ -84,17 +84,17 @@ void ref_contract(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   u8 *acc = acc_begin(r, t); /* zero */
   const u8 *a = acc_read(r, in[0], false), *b = acc_read(r, in[1], false);
   ContractAxis inner = choose_inner(&s);
-  Walk w = {.rank = s.n, .arrays = 3};
+  NdIter w = {.rank = s.n, .arrays = 3};
   for (u32 i = 0; i < s.n; i++) {
     w.dim[i] = s.axis[i].dim;
     for (u32 k = 0; k < 3; k++) w.step[k][i] = s.axis[i].step[k];
   }
   i64 size = (i64)loops->size;
-  if (in[0]->n && in[1]->n && walk_start(&w)) {
+  if (in[0]->n && in[1]->n && nditer_start(&w)) {
     do {
       loops->mac(acc + w.off[0] * size, inner.step[0], a + w.off[1] * size, inner.step[1],
                  b + w.off[2] * size, inner.step[2], inner.dim);
-    } while (walk_next(&w));
+    } while (nditer_next(&w));
   }
   acc_finish(r, t, acc, false);
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  const Blk *yes = &r->g->blk.at[n->blk[0]], *no = &r->g->blk.at[n->blk[1]];
+  const GraphRegion *yes = &r->g->blk.at[n->blk[0]], *no = &r->g->blk.at[n->blk[1]];
   bool cond = tensor_get(in[0], 0).i != 0;
-  const Blk *b = cond ? yes : no;
-  ref_block(r, n->blk[cond ? 0 : 1]);
+  const GraphRegion *b = cond ? yes : no;
+  ref_region(r, n->blk[cond ? 0 : 1]);
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     out[i] = ref_value(r, b->ret.at[i]);
@@ -96,7 +96,7 @@ static void charge(Ref *r, const Node *n) {
  * one is read while the other is written. */
 typedef struct LoopRun {
   const Node *n;
-  const Blk *b;
+  const GraphRegion *b;
   u32 ncarried, nscan;
   Hold *carry[2], *scan;
   Tensor **cur; /* the carried values now */
@@ -104,10 +104,10 @@ typedef struct LoopRun {
 
 /* One iteration; returns the condition. *mark moves when buffers grew. */
 static bool iterate(Ref *r, LoopRun *run, i64 i, Mark *mark) {
-  const Blk *b = run->b;
+  const GraphRegion *b = run->b;
   Hold *next = run->carry[i & 1];
   bool grew = false;
-  ref_block(r, run->n->blk[0]);
+  ref_region(r, run->n->blk[0]);
   const Tensor *go = ref_value(r, b->ret.at[0]);
   bool cond = tensor_get(go, 0).i != 0;
   for (u32 k = 0; k < run->ncarried; k++)

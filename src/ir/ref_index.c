@@ -19,7 +19,7 @@ static i64 index_clamp(Ref *r, i64 i, i64 extent) {
   return i < 0 ? 0 : extent - 1;
 }
 
-void ref_within(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+void ref_check_index(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   u32 count;
   const Dim *size = node_list(n, AT_size, &count);
   const i64 *at = acc_read(r, in[0], false);
@@ -27,8 +27,8 @@ void ref_within(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   for (u64 i = 0; i < in[0]->n; i++) {
     i64 k = at[i], extent = ref_dim(r, size[i % count]);
     if (index_fit(&k, extent)) continue;
-    if (node_attr(n, AT_text)) REF_BAD(r, "%s", index_wrong(r->g, n));
-    REF_BAD(r, "%s: %lld, the extent is %lld", index_wrong(r->g, n), (long long)at[i],
+    if (node_attr(n, AT_text)) REF_BAD(r, "%s", index_error(r->g, n));
+    REF_BAD(r, "%s: %lld, the extent is %lld", index_error(r->g, n), (long long)at[i],
             (long long)extent);
   }
 }
@@ -54,8 +54,8 @@ void ref_gather(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 }
 
 /* Walks the elements of idx; off[0] is the offset in x of the same place with `axis` left out. */
-static Walk elems_walk(Ref *r, const Tensor *x, const Tensor *idx, u32 axis, i64 *step) {
-  Walk w = {.rank = idx->rank, .arrays = 1};
+static NdIter elems_walk(Ref *r, const Tensor *x, const Tensor *idx, u32 axis, i64 *step) {
+  NdIter w = {.rank = idx->rank, .arrays = 1};
   shape_strides(x->dim, x->rank, w.step[0]);
   for (u32 i = 0; i < idx->rank; i++) {
     w.dim[i] = idx->dim[i];
@@ -73,15 +73,15 @@ void ref_gather_elems(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   u32 axis = (u32)node_int(n, AT_axis, 0), size = dtype_bytes(x->dt);
   Tensor *t = *out = ref_new(r, x->dt, idx->dim, idx->rank);
   i64 step;
-  Walk w = elems_walk(r, x, idx, axis, &step);
+  NdIter w = elems_walk(r, x, idx, axis, &step);
   const i64 *at = acc_read(r, idx, false);
   u8 *to = ref_data(t);
-  if (!t->n || !walk_start(&w)) return;
+  if (!t->n || !nditer_start(&w)) return;
   do {
     i64 from = w.off[0] + index_clamp(r, *at++, x->dim[axis]) * step;
     memcpy(to, (const u8 *)x->data + from * size, size);
     to += size;
-  } while (walk_next(&w));
+  } while (nditer_next(&w));
 }
 
 void ref_gather_nd(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
@@ -150,14 +150,14 @@ void ref_scatter_elems(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *t = *out = copy_result(r, x);
   i64 step, from = 0;
   if (idx->n != u->n) REF_BAD(r, "scatter_elems: updates and indices differ in shape");
-  Walk w = elems_walk(r, x, idx, axis, &step);
+  NdIter w = elems_walk(r, x, idx, axis, &step);
   const i64 *at = acc_read(r, idx, false);
-  if (!idx->n || !walk_start(&w)) return;
+  if (!idx->n || !nditer_start(&w)) return;
   do {
     i64 k = at[from];
     if (index_fit(&k, x->dim[axis])) update(t, w.off[0] + k * step, u, from, 1, op);
     from++;
-  } while (walk_next(&w));
+  } while (nditer_next(&w));
 }
 
 void ref_scatter_nd(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
@@ -329,14 +329,14 @@ static i64 best_box(const BoxLine *x, const bool *gone) {
   return best;
 }
 
-void ref_suppress(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+void ref_nms(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const i64 *dim = in[0]->dim;
   BoxLine x = {.score = in[0], .box = in[1], .n = dim[2], .kind = node_box_kind(r->c, n)};
   double limit = tensor_get(in[2], 0).f, least = tensor_get(in[3], 0).f;
   i64 to[3] = {dim[0], dim[1], 0}, most = tensor_get(in[4], 0).i;
   ref_dims(r, n, AT_k, to + 2, 1);
   if (in[1]->dim[0] != dim[0] || in[1]->dim[1] != dim[2])
-    REF_BAD(r, "suppress: the boxes do not fit the scores");
+    REF_BAD(r, "nms: the boxes do not fit the scores");
   out[0] = ref_new(r, DT_i64, to, 3);
   if (limit < 0) limit = 0;
   i64 *taken = ref_data(out[0]);

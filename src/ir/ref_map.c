@@ -28,8 +28,8 @@ static u32 broadcast(Ref *r, Tensor *const *in, u32 n, i64 *dim) {
 }
 
 /* The walk over all axes but the last, and the step of each operand along the last. */
-static i64 rows(Tensor *const *in, u32 nin, const i64 *dim, u32 rank, Walk *w, i64 *last) {
-  *w = (Walk){.rank = rank ? rank - 1 : 0, .arrays = nin};
+static i64 rows(Tensor *const *in, u32 nin, const i64 *dim, u32 rank, NdIter *w, i64 *last) {
+  *w = (NdIter){.rank = rank ? rank - 1 : 0, .arrays = nin};
   for (u32 k = 0; k < w->rank; k++) w->dim[k] = dim[k];
   for (u32 i = 0; i < nin; i++) {
     u32 skip = rank - in[i]->rank;
@@ -55,13 +55,13 @@ static void map_fast(Ref *r, const Node *n, Tensor *const *in, Tensor *out) {
   const Loops *loops = acc_loops(out->dt);
   const u8 *a = acc_read(r, in[0], false), *b = acc_read(r, in[1], false);
   u8 *to = ref_data(out);
-  Walk w;
+  NdIter w;
   i64 last[2], row = rows(in, 2, out->dim, out->rank, &w, last), size = (i64)loops->size;
-  if (!out->n || !walk_start(&w)) return;
+  if (!out->n || !nditer_start(&w)) return;
   do {
     loops->map(n->op, to, a + w.off[0] * size, last[0], b + w.off[1] * size, last[1], row);
     to += row * size;
-  } while (walk_next(&w));
+  } while (nditer_next(&w));
 }
 
 /* Same bits, other type. In wide mode floats are f64 in memory and have bits only in passing. */
@@ -100,17 +100,17 @@ void ref_map(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   DType dt = in[n->nin - 1]->dt; /* the condition of select comes first */
   if (dtype_info[dt].cls == 'C' || dtype_info[t->dt].cls == 'C')
     fail(r->c, ERR_unsupported, n->loc, "%s on complex numbers", op_info[n->op].name);
-  Walk w;
+  NdIter w;
   i64 last[3], row = rows(in, n->nin, dim, rank, &w, last);
   u64 at = 0;
-  if (!t->n || !walk_start(&w)) return;
+  if (!t->n || !nditer_start(&w)) return;
   do {
     for (i64 i = 0; i < row; i++) {
       Scalar x[3] = {{0}};
       for (u32 k = 0; k < n->nin; k++) x[k] = tensor_get(in[k], (u64)(w.off[k] + i * last[k]));
       tensor_set(t, at++, apply(r, n, dt, x));
     }
-  } while (walk_next(&w));
+  } while (nditer_next(&w));
 }
 
 /* ---- leaves ---- */

@@ -15,8 +15,8 @@ static void copy_box(const i64 *dim, u32 rank, u32 size, void *to, const i64 *st
     bto[i] = sto[i] * size;
     bfrom[i] = sfrom[i] * size;
   }
-  box_copy(rank, dim, size, (u8 *)to + to_off * size, bto, (const u8 *)from + from_off * size,
-           bfrom);
+  strided_copy(rank, dim, size, (u8 *)to + to_off * size, bto, (const u8 *)from + from_off * size,
+               bfrom);
 }
 
 /* A result whose every element is x[offset + sum index * step]. */
@@ -152,12 +152,12 @@ void ref_bytes(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   if (in[0]->rank) memcpy(dim, in[0]->dim, in[0]->rank * sizeof *dim);
   dim[in[0]->rank] = k;
   out[0] = ref_new(r, DT_u8, dim, in[0]->rank + 1);
-  if (!text_encode(r->c, in[0], (u8 *)ref_data(out[0]), k))
+  if (!strings_to_bytes(r->c, in[0], (u8 *)ref_data(out[0]), k))
     REF_BAD(r, "a string has more than %lld bytes", (long long)k);
 }
 
 void ref_text(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   (void)n;
   out[0] = ref_new(r, DT_str, in[0]->dim, in[0]->rank - 1);
-  text_decode(r->c, in[0], out[0]);
+  bytes_to_strings(r->c, in[0], out[0]);
 }

@@ -28,7 +28,7 @@ void ref_reduce(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   u32 rank = reduced_shape(x, mask, node_int(n, AT_keep, 0) != 0, dim);
   Tensor *t = *out = ref_new(r, x->dt, dim, rank);
   const Loops *loops = acc_loops(t->dt);
-  Op op = op_fold(n->op);
+  Op op = op_reducer(n->op);
   u8 *acc = acc_begin(r, t);
   if (n->op == OP_resume_sum)
     memcpy(acc, acc_read(r, in[1], false), t->n * loops->size);
@@ -39,7 +39,7 @@ void ref_reduce(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   shape_strides(full, x->rank, ostride);
   bool order = op == OP_max || op == OP_min;
   const u8 *from = acc_read(r, x, order);
-  Walk w = {.rank = x->rank ? x->rank - 1 : 0, .arrays = 2};
+  NdIter w = {.rank = x->rank ? x->rank - 1 : 0, .arrays = 2};
   for (u32 i = 0; i < w.rank; i++) {
     w.dim[i] = x->dim[i];
     w.step[0][i] = stride[i];
@@ -47,10 +47,10 @@ void ref_reduce(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
   i64 row = x->rank ? x->dim[x->rank - 1] : 1, size = (i64)loops->size;
   i64 last = x->rank && !(mask >> (x->rank - 1) & 1) ? 1 : 0;
-  if (x->n && walk_start(&w)) {
+  if (x->n && nditer_start(&w)) {
     do {
-      loops->fold(op, acc + w.off[1] * size, last, from + w.off[0] * size, 1, row);
-    } while (walk_next(&w));
+      loops->reduce(op, acc + w.off[1] * size, last, from + w.off[0] * size, 1, row);
+    } while (nditer_next(&w));
   }
   acc_finish(r, t, acc, order);
 }
@@ -93,7 +93,7 @@ void ref_cum(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *t = *out = ref_new(r, x->dt, x->dim, x->rank);
   if (!t->n) return;
   const Loops *loops = acc_loops(t->dt);
-  Op op = op_fold(n->op);
+  Op op = op_reducer(n->op);
   u8 *acc = acc_begin(r, t);
   const u8 *from = acc_read(r, x, false);
   acc_empty(t, acc, op);
@@ -105,8 +105,8 @@ void ref_cum(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
       i64 before = reverse ? at + inner : at - inner;
       i64 take = exclusive ? before : at;
       u8 *to = acc + at * size;
-      if (k) loops->fold(op, to, 1, acc + before * size, 1, inner);
-      if (k || !exclusive) loops->fold(op, to, 1, from + take * size, 1, inner);
+      if (k) loops->reduce(op, to, 1, acc + before * size, 1, inner);
+      if (k || !exclusive) loops->reduce(op, to, 1, from + take * size, 1, inner);
     }
   }
   acc_finish(r, t, acc, false);

@@ -85,7 +85,7 @@ static void useful(const RefWindow *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) 
 /* Taps of the result row at `row` (all spatial axes but the last). */
 static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *taps) {
   u32 last = w->rank - 1;
-  Walk k = {.rank = last};
+  NdIter k = {.rank = last};
   i64 stride[MAX_RANK], kstride[MAX_RANK], k0[MAX_RANK], k1;
   shape_strides(w->in, w->rank, stride);
   shape_strides(w->size, w->rank, kstride);
@@ -95,7 +95,7 @@ static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *tap
   }
   useful(w, last, 0, w->out[last] - 1, &k0[last], &k1);
   taps->n = 0;
-  if (!walk_start(&k)) return;
+  if (!nditer_start(&k)) return;
   do {
     i64 x = 0;
     u64 pos = 0; /* of a window without weights it may wrap: nobody looks at it then */
@@ -111,13 +111,13 @@ static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *tap
       t.k = (i64)(pos + (u64)at);
       *vec_push(r->tmp, taps) = t;
     }
-  } while (walk_next(&k));
+  } while (nditer_next(&k));
 }
 
 /* x with zeros between its elements. */
 static const Tensor *spread_out(Ref *r, const Tensor *x, const i64 *by) {
   i64 dim[MAX_RANK], stride[MAX_RANK];
-  Walk k = {.rank = x->rank};
+  NdIter k = {.rank = x->rank};
   u64 e = 0;
   for (u32 i = 0; i < x->rank; i++) {
     k.dim[i] = x->dim[i];
@@ -125,12 +125,12 @@ static const Tensor *spread_out(Ref *r, const Tensor *x, const i64 *by) {
   }
   Tensor *t = ref_new(r, x->dt, dim, x->rank);
   shape_strides(dim, x->rank, stride);
-  if (!walk_start(&k)) return t;
+  if (!nditer_start(&k)) return t;
   do {
     i64 at = 0;
     for (u32 i = 0; i < x->rank; i++) at += k.at[i] * (i < 2 ? 1 : by[i - 2]) * stride[i];
     tensor_set(t, (u64)at, tensor_get(x, e++));
-  } while (walk_next(&k));
+  } while (nditer_next(&k));
   return t;
 }
 
@@ -157,10 +157,10 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   i64 oplane = shape_product(w.out, w.rank), kplane = shape_product(w.size, w.rank);
   i64 len = w.out[w.rank - 1], stride = w.stride[w.rank - 1];
   RefTaps taps = {0};
-  Walk row = {.rank = w.rank - 1};
+  NdIter row = {.rank = w.rank - 1};
   for (u32 i = 0; i < row.rank; i++) row.dim[i] = w.out[i];
   i64 at = 0;
-  walk_start(&row);
+  nditer_start(&row);
   do {
     window_taps(r, &w, row.at, &taps);
     for (i64 b = 0; b < x->dim[0]; b++) {
@@ -176,7 +176,7 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
       }
     }
     at += len;
-  } while (walk_next(&row));
+  } while (nditer_next(&row));
   acc_finish(r, t, acc, false);
 }
 
@@ -201,9 +201,9 @@ static void pool_walk(Ref *r, const RefWindow *w, i64 lead, TapFn *fn, void *use
   i64 plane = shape_product(w->in, w->rank), oplane = shape_product(w->out, w->rank);
   i64 stride = w->stride[w->rank - 1], at = 0;
   RefTaps taps = {0};
-  Walk row = {.rank = w->rank - 1};
+  NdIter row = {.rank = w->rank - 1};
   for (u32 i = 0; i < row.rank; i++) row.dim[i] = w->out[i];
-  walk_start(&row);
+  nditer_start(&row);
   do {
     window_taps(r, w, row.at, &taps);
     for (i64 b = 0; b < lead; b++)
@@ -212,21 +212,21 @@ static void pool_walk(Ref *r, const RefWindow *w, i64 lead, TapFn *fn, void *use
         fn(user, b * oplane + at + k->from, b * plane + k->x, k, stride, b * plane);
       }
     at += w->out[w->rank - 1];
-  } while (walk_next(&row));
+  } while (nditer_next(&row));
 }
 
-typedef struct WindowFold {
+typedef struct WindowReduce {
   const Loops *loops;
   Op op;
   u8 *acc;
   const u8 *x;
-} WindowFold;
+} WindowReduce;
 
-static void fold_tap(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base) {
+static void reduce_tap(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base) {
   (void)base;
-  const WindowFold *f = user;
+  const WindowReduce *f = user;
   i64 size = (i64)f->loops->size;
-  f->loops->fold(f->op, f->acc + to * size, 1, f->x + from * size, stride, k->n);
+  f->loops->reduce(f->op, f->acc + to * size, 1, f->x + from * size, stride, k->n);
 }
 
 void ref_pool(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
@@ -235,9 +235,9 @@ void ref_pool(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   bool max = n->op == OP_pool_max;
   Tensor *t = *out = pool_new(r, n, in[0], in[0]->dt, &w, &lead);
   if (!t->n) return;
-  WindowFold f = {acc_loops(t->dt), op_fold(n->op), acc_begin(r, t), acc_read(r, in[0], max)};
+  WindowReduce f = {acc_loops(t->dt), op_reducer(n->op), acc_begin(r, t), acc_read(r, in[0], max)};
   if (max) acc_empty(t, f.acc, OP_max);
-  pool_walk(r, &w, lead, fold_tap, &f);
+  pool_walk(r, &w, lead, reduce_tap, &f);
   acc_finish(r, t, f.acc, max);
 }
 

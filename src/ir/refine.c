@@ -103,17 +103,17 @@ static void infer_types(Graph *g, Node *n, Type *t) {
   }
 }
 
-static void refine_block(Rebind *r, BlkId b);
+static void refine_region(Rebind *r, RegionId b);
 
 static void refine_node(Rebind *r, NodeId id) {
   Graph *g = r->g;
   if (r->to.n) replace_attrs(r, graph_node(g, id));
   Node *n = graph_node(g, id);
   if (n->op == OP_loop) {
-    const Blk *body = &g->blk.at[n->blk[0]];
+    const GraphRegion *body = &g->blk.at[n->blk[0]];
     for (u32 i = 2; i < n->nin; i++) *graph_type(g, body->param.at[i]) = *graph_type(g, n->in[i]);
   }
-  for (u32 i = 0; i < n->nblk; i++) refine_block(r, n->blk[i]);
+  for (u32 i = 0; i < n->nblk; i++) refine_region(r, n->blk[i]);
   Node old = *n;
   Type *t = NEWS(&g->c->scratch, Type, n->nout + 1);
   infer_types(g, n, t);
@@ -123,12 +123,12 @@ static void refine_node(Rebind *r, NodeId id) {
   }
 }
 
-static void refine_block(Rebind *r, BlkId b) {
+static void refine_region(Rebind *r, RegionId b) {
   for (u32 i = 0; i < r->g->blk.at[b].node.n; i++) refine_node(r, r->g->blk.at[b].node.at[i]);
 }
 
 void graph_refine(Graph *g, Rebind *r) {
   Loc loc = g->loc;
-  refine_block(r, 1);
+  refine_region(r, 1);
   g->loc = loc;
 }

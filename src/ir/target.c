@@ -65,7 +65,7 @@ bool target_is_here(const Target *t) {
 #endif
 }
 
-bool target_dot4_is_here(const Target *t) {
+bool target_has_dot_i8x4(const Target *t) {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_cpu_init();
   return !strcmp(t->dot4, "avx512vnni") && __builtin_cpu_supports("avx512vnni");

@@ -10,22 +10,22 @@ typedef struct Costs {
 #include "ir/target.def"
 } Costs;
 
-/* Operations that only some machines have: see prog_sequence.c for what the others do. */
+/* Operations that only some machines have: see prog_expand.c for what the others do. */
 enum {
-  HAS_dot4 = 1 << 0,
-  HAS_dot2 = 1 << 1,
-  HAS_pairs = 1 << 2,
-  HAS_sign4 = 1 << 3,
-  HAS_round = 1 << 4,    /* f32 to whole numbers, in all four ways */
-  HAS_saturate = 1 << 5, /* casts to integers of 16 bits and fewer, and between integers */
-  HAS_f16 = 1 << 6,      /* widens a register of them in one step, and narrows it */
-  HAS_bf16 = 1 << 7,     /* the same of these */
-  HAS_fma = 1 << 8,      /* of f32; Target.fma says it */
-  HAS_all = (1 << 9) - 1,
+  CAP_dot_i8x4 = 1 << 0,
+  CAP_dot_i16x2 = 1 << 1,
+  CAP_maddubs = 1 << 2,
+  CAP_psign = 1 << 3,
+  CAP_round = 1 << 4,    /* f32 to whole numbers, in all four ways */
+  CAP_saturate = 1 << 5, /* casts to integers of 16 bits and fewer, and between integers */
+  CAP_f16 = 1 << 6,      /* widens a register of them in one step, and narrows it */
+  CAP_bf16 = 1 << 7,     /* the same of these */
+  CAP_fma = 1 << 8,      /* of f32; Target.fma says it */
+  CAP_all = (1 << 9) - 1,
 };
 
-/* Are numbers of a few bits multiplied by OP_pairs rather than by OP_dot4? */
-typedef enum PairsWhen { PAIRS_never, PAIRS_always, PAIRS_without_dot4 } PairsWhen;
+/* Are numbers of a few bits multiplied by OP_maddubs rather than by OP_dot_i8x4? */
+typedef enum MaddubsWhen { MADDUBS_never, MADDUBS_always, MADDUBS_without_dot_i8x4 } MaddubsWhen;
 
 typedef struct Target {
   const char *name;
@@ -37,8 +37,8 @@ typedef struct Target {
   const char *guard;    /* of the C preprocessor: compiled for this machine, or a better one */
   const char *cflags;   /* that make it so, separated by blanks; "": none are needed */
   const char *features; /* of a function that is compiled for it alone; separated by commas */
-  const char *dot4;     /* the feature that has an instruction for OP_dot4; "": none */
-  PairsWhen pairs;
+  const char *dot4;     /* the feature that has an instruction for OP_dot_i8x4; "": none */
+  MaddubsWhen pairs;
   const char *cross; /* a compiler for it on other machines; "": any will do */
   const char *llvm;  /* TRIPLE,CPU,FEATURES of LLVM; "": this machine, and features */
   const Costs *cost;
@@ -62,6 +62,6 @@ const Target *target_scalar(void);
 const Target *target_native(void);         /* the largest that this machine can run */
 bool target_is_here(const Target *t);      /* can this machine run what is made for it? */
 const char *target_native_flags(void);     /* that a compiler takes for the machine it runs on */
-bool target_dot4_is_here(const Target *t); /* has this machine the feature Target.dot4? */
+bool target_has_dot_i8x4(const Target *t); /* has this machine the feature Target.dot4? */
 
 #endif

@@ -78,7 +78,7 @@ bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
   return x->n == 0 || memcmp(x->data, y->data, tensor_bytes(x)) == 0;
 }
 
-i64 text_longest(const Ctx *c, const Tensor *t) {
+i64 strings_max_len(const Ctx *c, const Tensor *t) {
   i64 most = 1;
   for (u64 i = 0; i < t->n; i++) {
     i64 n = (i64)str_len(c, (Str)tensor_get(t, i).i);
@@ -87,7 +87,7 @@ i64 text_longest(const Ctx *c, const Tensor *t) {
   return most;
 }
 
-bool text_encode(const Ctx *c, const Tensor *t, u8 *rows, i64 k) {
+bool strings_to_bytes(const Ctx *c, const Tensor *t, u8 *rows, i64 k) {
   for (u64 i = 0; i < t->n; i++) {
     Str s = (Str)tensor_get(t, i).i;
     size_t n = str_len(c, s);
@@ -99,7 +99,7 @@ bool text_encode(const Ctx *c, const Tensor *t, u8 *rows, i64 k) {
   return true;
 }
 
-void text_decode(Ctx *c, const Tensor *rows, Tensor *t) {
+void bytes_to_strings(Ctx *c, const Tensor *rows, Tensor *t) {
   i64 k = rows->dim[rows->rank - 1];
   for (u64 i = 0; i < t->n; i++) {
     const u8 *at = (const u8 *)rows->data + i * (u64)k;

@@ -21,7 +21,7 @@ bool type_equal(const Type *x, const Type *y) {
   return x->kind == y->kind && x->dt == y->dt && type_has_shape(x, y->dim, y->rank);
 }
 
-bool type_is_filled(const Type *t) {
+bool type_is_nonempty(const Type *t) {
   for (u32 i = 0; i < t->rank; i++)
     if (!dim_is_const(t->dim[i]) || !t->dim[i]) return false;
   return true;
@@ -38,50 +38,50 @@ Dim type_count(Dims *ds, const Type *t) {
   return dim_product(ds, t->dim, t->rank);
 }
 
-const char *place_text(Ctx *c, const Tensor *t, u64 i) {
-  Text out = text_new(&c->scratch);
+const char *index_text(Ctx *c, const Tensor *t, u64 i) {
+  StrBuf out = sb_new(&c->scratch);
   u64 below = t->n;
-  text_puts(&out, "[");
+  sb_puts(&out, "[");
   for (u32 d = 0; d < t->rank; d++) {
     below /= (u64)t->dim[d];
-    text_fmt(&out, "%s%llu", d ? "," : "", (unsigned long long)(i / below % (u64)t->dim[d]));
+    sb_fmt(&out, "%s%llu", d ? "," : "", (unsigned long long)(i / below % (u64)t->dim[d]));
   }
-  text_puts(&out, "]");
-  return text_cstr(&out);
+  sb_puts(&out, "]");
+  return sb_cstr(&out);
 }
 
 const char *shape_text(Ctx *c, const char *dtype, const i64 *dim, u32 rank) {
-  Text t = text_new(&c->scratch);
-  text_fmt(&t, "%s[", dtype);
+  StrBuf t = sb_new(&c->scratch);
+  sb_fmt(&t, "%s[", dtype);
   for (u32 k = 0; k < rank; k++) {
-    text_puts(&t, k ? "," : "");
+    sb_puts(&t, k ? "," : "");
     if (dim[k] < 0)
-      text_puts(&t, "?");
+      sb_puts(&t, "?");
     else
-      text_fmt(&t, "%lld", (long long)dim[k]);
+      sb_fmt(&t, "%lld", (long long)dim[k]);
   }
-  text_puts(&t, "]");
-  return text_cstr(&t);
+  sb_puts(&t, "]");
+  return sb_cstr(&t);
 }
 
 const char *type_text(const Dims *ds, const Type *t) {
-  Text text = text_new(&dims_ctx(ds)->scratch);
+  StrBuf text = sb_new(&dims_ctx(ds)->scratch);
   type_print(ds, t, &text);
-  return text_cstr(&text);
+  return sb_cstr(&text);
 }
 
-void type_print(const Dims *ds, const Type *t, Text *out) {
+void type_print(const Dims *ds, const Type *t, StrBuf *out) {
   u32 open = 0;
   for (; t && t->kind != TY_tensor; t = t->elem, open++)
-    text_puts(out, t->kind == TY_seq ? "seq(" : "opt(");
+    sb_puts(out, t->kind == TY_seq ? "seq(" : "opt(");
   if (t) {
-    text_puts(out, dtype_info[t->dt].name);
-    text_puts(out, "[");
+    sb_puts(out, dtype_info[t->dt].name);
+    sb_puts(out, "[");
     for (u32 i = 0; i < t->rank; i++) {
-      if (i > 0) text_puts(out, ",");
+      if (i > 0) sb_puts(out, ",");
       dim_print(ds, t->dim[i], out);
     }
-    text_puts(out, "]");
+    sb_puts(out, "]");
   }
-  while (open-- > 0) text_puts(out, ")");
+  while (open-- > 0) sb_puts(out, ")");
 }

@@ -1,9 +1,9 @@
 /* class.c: what a `model` block makes: a class, layers with sizes. */
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 /* The checker has looked at names and numbers of layers. */
-static void add_activation(Eval *ev, Thing *m, const Ast *n) {
-  Thing *t = thing_new(ev, TH_activation);
+static void add_activation(Eval *ev, LangObject *m, const Ast *n) {
+  LangObject *t = object_new(ev, OBJ_activation);
   u32 i = 0;
   while (i + 1 < activation_count && !str_is(ev->c, n->name, activation_name[i])) i++;
   t->num[0] = i;
@@ -11,9 +11,9 @@ static void add_activation(Eval *ev, Thing *m, const Ast *n) {
 }
 
 /* A layer with its sizes; what is given by name comes behind them: activation. */
-static void add_layer(Eval *ev, Thing *m, Ast *n) {
+static void add_layer(Eval *ev, LangObject *m, Ast *n) {
   enum { SIZES = 8 };
-  Worth arg[SIZES], out;
+  LangValue arg[SIZES], out;
   u32 count = 0, row = 0;
   while (row + 1 < layer_count && !str_is(ev->c, n->a->name, layer_info[row].name)) row++;
   const LayerInfo *l = &layer_info[row];
@@ -22,20 +22,20 @@ static void add_layer(Eval *ev, Thing *m, Ast *n) {
     for (u32 i = 0; i < count; i++) arg[i] = eval_node(ev, n->kid[i]);
     ev->at = n;
     builtin_fn[builtin_find(l->make)](ev, arg, count, &out);
-    for (u32 i = 0; i < count; i++) worth_drop(ev, &arg[i]);
+    for (u32 i = 0; i < count; i++) value_drop(ev, &arg[i]);
     model_add(m, out.u.thing);
   } else if (count) {
     add_activation(ev, m, n->kid[0]);
   } else {
-    model_add(m, thing_new(ev, TH_flatten));
+    model_add(m, object_new(ev, OBJ_flatten));
   }
   if (n->nkid > count) add_activation(ev, m, n->kid[count]->a);
 }
 
-Worth model_class(Eval *ev, const Ast *n) {
-  Thing *m = thing_new(ev, TH_class);
+LangValue model_class(Eval *ev, const Ast *n) {
+  LangObject *m = object_new(ev, OBJ_class);
   m->name = str_text(ev->c, n->name);
-  model_room(ev, m, 2 * n->nkid); /* each with an activation */
+  model_reserve(ev, m, 2 * n->nkid); /* each with an activation */
   for (u32 i = 0; i < n->nkid; i++) add_layer(ev, m, n->kid[i]);
-  return worth_thing(m);
+  return value_object(m);
 }

@@ -2,15 +2,15 @@
 #include "lang/digits.h"
 #include "lang/tensor.h"
 
-static void put_number(Text *out, double x, bool exponent, bool whole) {
+static void put_number(StrBuf *out, double x, bool exponent, bool whole) {
   char text[NUMBER_ROOM];
-  text_put(out, text, (size_t)number_text(text, x, exponent, whole));
+  sb_put(out, text, (size_t)number_text(text, x, exponent, whole));
 }
 
-void show_float(Text *out, double x, bool exponent) {
+void show_float(StrBuf *out, double x, bool exponent) {
   put_number(out, x, exponent, false);
 }
 
-void show_number(Text *out, double x) {
+void show_number(StrBuf *out, double x) {
   put_number(out, x, false, true);
 }

@@ -1,5 +1,5 @@
 /* dry.c: values of a run that computes no tensors; see dry.h. Ways that the program may take are in
- * dry_ways.c. */
+ * dry_paths.c. */
 #include "lang/dry.h"
 
 #include <errno.h>
@@ -7,116 +7,116 @@
 #include <string.h>
 #include <unistd.h>
 
-bool worth_open(const Eval *ev, const Worth *d) {
+bool value_is_unknown(const Eval *ev, const LangValue *d) {
   if (!ev->dry) return ev->dims && d->open;
   return d->open || (d->kind == KD_float && isnan(d->u.f));
 }
 
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what) {
-  Text t = text_new(&ev->c->keep);
+  StrBuf t = sb_new(&ev->c->keep);
   if (!ev->dry)
     eval_fail(ev, at, "%s follows from an open size: the function cannot become a graph", what);
-  text_fmt(&t, "%s that follows from the data of tensors is not supported in a compiled program",
-           what);
-  fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_says(ev, at, text_cstr(&t)));
+  sb_fmt(&t, "%s that follows from the data of tensors is not supported in a compiled program",
+         what);
+  fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_message(ev, at, sb_cstr(&t)));
 }
 
-void dry_blank(Eval *ev, Lazy *t) {
+void dry_clear_data(Eval *ev, LazyTensor *t) {
   if (ev->dry)
     for (u64 i = 0; i < t->n; i++) t->data[i] = NAN;
 }
 
-bool dry_file(Eval *ev, const char *path, Worth *out) {
+bool dry_load_file(Eval *ev, const char *path, LangValue *out) {
   const LangType *t = ev->dry ? ev->at->to : NULL;
   if (!ev->dry || !access(path, R_OK)) return false;
   bool known = t && t->kind == KD_tensor && t->shaped;
   for (u32 i = 0; known && i < t->rank; i++) known = t->dim[i] >= 0;
   if (!known) {
-    Text what = text_new(&ev->c->keep);
-    text_fmt(&what, "cannot read '%s': %s", show_text(ev->c, str_of(ev->c, path)), strerror(errno));
+    StrBuf what = sb_new(&ev->c->keep);
+    sb_fmt(&what, "cannot read '%s': %s", show_text(ev->c, str_of(ev->c, path)), strerror(errno));
     fail(
         ev->c, ERR_system, LOC_NONE, "%s",
-        script_place(ev->s->all->at[ev->at->file], ev->at->at, text_cstr(&what),
+        script_place(ev->s->all->at[ev->at->file], ev->at->at, sb_cstr(&what),
                      "let x: tensor<float64, [2, 3]> = ... is enough to compile without the file"));
   }
-  *out = worth_lazy(lazy_new(ev, t->dim, t->rank));
-  dry_blank(ev, out->u.lazy);
+  *out = value_tensor(lazy_new(ev, t->dim, t->rank));
+  dry_clear_data(ev, out->u.lazy);
   return true;
 }
 
-Worth worth_unknown(Eval *ev, LangKind kind) {
-  Worth d = {.kind = kind};
+LangValue value_unknown(Eval *ev, LangKind kind) {
+  LangValue d = {.kind = kind};
   if (!ev->dry) dry_refuse(ev, ev->at, "a number");
-  if (kind == KD_float) return worth_float(NAN);
-  if (kind == KD_string) d = worth_text(ev, "", 0);
+  if (kind == KD_float) return value_float(NAN);
+  if (kind == KD_string) d = value_string(ev, "", 0);
   if (kind == KD_int) d.u.i = 1;
-  d.open = OPEN_value;
+  d.open = UNK_value;
   return d;
 }
 
 /* ---- graphs ---- */
 
 typedef struct DryJob {
-  Needed *k;
+  PendingGraph *k;
   Ingot *to;
 } DryJob;
 
 static void note(Ctx *c, void *arg) {
   DryJob *j = arg;
   j->k->m = j->to;
-  needed_build(c, j->k);
+  pending_build(c, j->k);
 }
 
 /* All are entries of one file: the first is the model of the session, the others stand beside it.
  */
-Ingot *dry_entry(DryRun *d) {
+Ingot *dry_add_entry(DryRun *d) {
   Ctx *c = d->m->c;
   Ingot *x = d->m;
   if (d->nentry) {
     x = NEW(&c->keep, Ingot);
     x->c = c;
     x->run.once.c = c;
-    *vec_push(&c->keep, &d->m->together.also) = x;
+    *vec_push(&c->keep, &d->m->entries.also) = x;
   }
-  x->together.entry = str_text(c, str_fmt(c, "g%u", d->nentry++));
+  x->entries.entry = str_text(c, str_fmt(c, "g%u", d->nentry++));
   return x;
 }
 
-static void add(Needed *k, const Text *key) {
+static void add(PendingGraph *k, const StrBuf *key) {
   Eval *ev = k->ev;
   DryRun *d = ev->dry;
   Ctx *c = d->m->c;
-  Ingot *x = dry_entry(d);
+  Ingot *x = dry_add_entry(d);
   DryJob j = {k, x};
   if (api_call(d->m, note, &j))
     fail(ev->c, ERR_unsupported, LOC_NONE, "%s",
-         eval_says(ev, ev->at, d->m->c->diags ? diag_cause(d->m->c->diags) : "out of memory"));
+         eval_message(ev, ev->at, d->m->c->diags ? diag_cause(d->m->c->diags) : "out of memory"));
   *vec_push(&c->keep, &d->graph) = x;
   *vec_push(&c->keep, &d->key) = (DryKey){arena_copy(&c->keep, key->at, key->n), key->n};
   *map_put_bytes(&d->by_key, key->at, key->n) = d->graph.n;
   d->idle = 0;
 }
 
-void dry_force(Needed *k, const Text *key) {
+void dry_force(PendingGraph *k, const StrBuf *key) {
   Eval *ev = k->ev;
   if (!map_get_bytes(&ev->dry->by_key, key->at, key->n)) add(k, key);
   for (u32 i = 0; i < k->nout; i++) {
-    Lazy *t = k->out[i];
+    LazyTensor *t = k->out[i];
     if (t->data) continue;
-    t->data = lazy_room(ev, t->n);
-    dry_blank(ev, t);
+    t->data = lazy_alloc(ev, t->n);
+    dry_clear_data(ev, t);
   }
 }
 
 /* ---- operators ---- */
 
-static bool is_number(const Worth *d) {
+static bool is_number(const LangValue *d) {
   return d->kind == KD_int || d->kind == KD_float || d->kind == KD_bool;
 }
 
 /* Is anything in it open? */
-static bool holds_open(const Eval *ev, const Worth *d) {
-  if (worth_open(ev, d) || d->kind == KD_tensor) return true;
+static bool holds_open(const Eval *ev, const LangValue *d) {
+  if (value_is_unknown(ev, d) || d->kind == KD_tensor) return true;
   if (d->kind != KD_array && d->kind != KD_tuple && d->kind != KD_struct) return false;
   for (u64 i = 0; i < d->u.list->n; i++)
     if (holds_open(ev, &d->u.list->at[i])) return true;
@@ -128,41 +128,41 @@ static bool compares(Tok op) {
          op == TOK_ne;
 }
 
-bool dry_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out) {
-  bool open = worth_open(ev, x) || worth_open(ev, y);
+bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, LangValue *out) {
+  bool open = value_is_unknown(ev, x) || value_is_unknown(ev, y);
   if (compares(n->op) && (n->op == TOK_eq || n->op == TOK_ne || open)) {
     bool elements =
         x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
     if (elements || (!holds_open(ev, x) && !holds_open(ev, y))) return false;
-    worth_equal(ev, x, y); /* which looks at tensors */
-    *out = worth_unknown(ev, KD_bool);
+    value_equal(ev, x, y); /* which looks at tensors */
+    *out = value_unknown(ev, KD_bool);
     return true;
   }
   if (!open || !is_number(x) || !is_number(y)) return false;
-  *out = worth_unknown(ev, x->kind == KD_float || y->kind == KD_float ? KD_float : KD_int);
+  *out = value_unknown(ev, x->kind == KD_float || y->kind == KD_float ? KD_float : KD_int);
   return true;
 }
 
-bool dry_cast(Eval *ev, const Worth *v, char to, Worth *out) {
-  if (!worth_open(ev, v) || !is_number(v)) return false;
-  *out = worth_unknown(ev, to == 'b' ? KD_bool : to == 'f' ? KD_float : KD_int);
+bool dry_cast(Eval *ev, const LangValue *v, char to, LangValue *out) {
+  if (!value_is_unknown(ev, v) || !is_number(v)) return false;
+  *out = value_unknown(ev, to == 'b' ? KD_bool : to == 'f' ? KD_float : KD_int);
   return true;
 }
 
-Worth dry_any(Eval *ev, const BoxList *l) {
-  Worth d = {.kind = KD_none};
+LangValue dry_any_element(Eval *ev, const ListObj *l) {
+  LangValue d = {.kind = KD_none};
   for (u64 i = 0; i < l->n; i++) dry_join(ev, &d, &l->at[i]);
   return d;
 }
 
 /* An element that nobody knows of an array: whatever all of them have in common. */
-bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *out) {
-  if (!worth_open(ev, i)) return false;
+bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i, LangValue *out) {
+  if (!value_is_unknown(ev, i)) return false;
   if (v->kind == KD_tensor) {
-    const Lazy *t = v->u.lazy;
+    const LazyTensor *t = v->u.lazy;
     if (t->rank == 1 && !t->tracked) {
       lazy_data(ev, v->u.lazy);
-      *out = worth_float(NAN);
+      *out = value_float(NAN);
       return true;
     }
     if (!t->data || t->tracked) dry_refuse(ev, n->b, "an index");
@@ -170,11 +170,11 @@ bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *
   }
   if (v->kind != KD_array) return false;
   if (!v->u.list->n) dry_refuse(ev, n->b, "an index");
-  *out = dry_any(ev, v->u.list);
-  dry_look(ev, n, out);
+  *out = dry_any_element(ev, v->u.list);
+  dry_require_known(ev, n, out);
   if (is_number(out)) {
     LangKind kind = out->kind;
-    *out = worth_unknown(ev, kind);
+    *out = value_unknown(ev, kind);
   }
   return true;
 }
@@ -182,7 +182,7 @@ bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *
 /* ---- built-in functions ---- */
 
 /* The kind of what it gives, where that is no tensor; KD_none: it is called. */
-static LangKind result_kind(const Ast *n, const Worth *arg) {
+static LangKind result_kind(const Ast *n, const LangValue *arg) {
   char r = strchr(builtin_info[n->builtin - 1].sig, ':')[1];
   if (r == 'i') return KD_int;
   if (r == 'b') return KD_bool;
@@ -195,27 +195,27 @@ static LangKind result_kind(const Ast *n, const Worth *arg) {
   return KD_int;
 }
 
-bool dry_builtin(Eval *ev, const Ast *n, Worth *arg, Worth *out) {
+bool dry_builtin(Eval *ev, const Ast *n, LangValue *arg, LangValue *out) {
   BuiltinFn *f = builtin_fn[n->builtin - 1];
   bool open = false;
-  for (u32 i = 0; i < n->nkid; i++) open |= worth_open(ev, &arg[i]);
+  for (u32 i = 0; i < n->nkid; i++) open |= value_is_unknown(ev, &arg[i]);
   if (f == bi_str) {
-    Text t = text_new(&ev->stack);
+    StrBuf t = sb_new(&ev->stack);
     if (!holds_open(ev, &arg[0])) return false;
-    show_worth(ev, &arg[0], &t);
-    *out = worth_unknown(ev, KD_string);
+    value_show(ev, &arg[0], &t);
+    *out = value_unknown(ev, KD_string);
     return true;
   }
   if (f == bi_tensor_get && arg[1].kind == KD_array && holds_open(ev, &arg[1])) {
     if (ev->in_grad) dry_refuse(ev, n, "an index");
     lazy_data(ev, arg_tensor(ev, &arg[0]));
-    *out = worth_float(NAN);
+    *out = value_float(NAN);
     return true;
   }
   if (!open || f == bi_print) return false;
   if (f == bi_assert) return true;
   LangKind kind = result_kind(n, arg);
   if (kind == KD_none) return false;
-  *out = worth_unknown(ev, kind);
+  *out = value_unknown(ev, kind);
   return true;
 }

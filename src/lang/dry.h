@@ -8,7 +8,7 @@
 #ifndef INGOT_LANG_DRY_H
 #define INGOT_LANG_DRY_H
 
-#include "lang/needed.h"
+#include "lang/pending_graph.h"
 
 typedef VEC(Ingot *) DryGraphs;
 
@@ -20,15 +20,15 @@ typedef struct DryKey {
 
 /* All variables. */
 typedef struct DryState {
-  Worth *at;
+  LangValue *at;
   u32 n;
 } DryState;
 
 /* The state behind ways that may have gone elsewhere by now, joined. */
-typedef struct DryPend {
+typedef struct DryJoin {
   DryState s;
   bool any;
-} DryPend;
+} DryJoin;
 
 /* A loop under way. */
 typedef struct DryLoop {
@@ -36,7 +36,7 @@ typedef struct DryLoop {
   const Ast *at;
   Mark mark;
   DryState before;
-  DryPend next, left; /* ways that end the turn, and the loop */
+  DryJoin next, left; /* ways that end the turn, and the loop */
   u32 turns;
 } DryLoop;
 
@@ -45,8 +45,8 @@ typedef struct DryCall {
   struct DryCall *outer;
   DryLoop *loop; /* that it is in */
   Mark mark;
-  DryPend back; /* ways that return */
-  Worth maybe;  /* what they give */
+  DryJoin back;    /* ways that return */
+  LangValue maybe; /* what they give */
 } DryCall;
 
 /* A network from a file, for the shapes that it is called with. */
@@ -73,32 +73,33 @@ struct DryRun {
 };
 
 /* dry.c */
-Ingot *dry_entry(DryRun *d);                /* the next */
-void dry_force(Needed *k, const Text *key); /* the graph is noted, its results are NaN */
-Worth dry_if(Eval *ev, const Ast *n);       /* whose condition is open */
-Worth dry_while(Eval *ev, Ast *n);
-Worth dry_match(Eval *ev, const Ast *n, Worth v); /* takes v */
+Ingot *dry_add_entry(DryRun *d);                    /* the next */
+void dry_force(PendingGraph *k, const StrBuf *key); /* the graph is noted, its results are NaN */
+LangValue dry_if(Eval *ev, const Ast *n);           /* whose condition is open */
+LangValue dry_while(Eval *ev, Ast *n);
+LangValue dry_match(Eval *ev, const Ast *n, LangValue v); /* takes v */
 /* A `for`: before its first turn, whether it goes on behind one, and behind the last. */
-void dry_begin(Eval *ev, const Ast *n, DryLoop *l);
-bool dry_goes_on(Eval *ev, DryLoop *l); /* flow is settled */
-bool dry_is_idle(Eval *ev, DryLoop *l); /* it has had enough turns without a new graph */
-void dry_end(Eval *ev, DryLoop *l);
+void dry_loop_begin(Eval *ev, const Ast *n, DryLoop *l);
+bool dry_loop_next(Eval *ev, DryLoop *l);    /* flow is settled */
+bool dry_loop_is_idle(Eval *ev, DryLoop *l); /* it has had enough turns without a new graph */
+void dry_loop_end(Eval *ev, DryLoop *l);
 /* Tensors that are of one shape on one way, and of another on another, are refused where they are
  * looked at. */
-void dry_look(Eval *ev, const Ast *at, const Worth *d);
-void dry_turns(Eval *ev, Ast *n, Worth var); /* nobody knows how many; takes var */
+void dry_require_known(Eval *ev, const Ast *at, const LangValue *d);
+void dry_unknown_loop(Eval *ev, Ast *n, LangValue var); /* nobody knows how many; takes var */
 /* These say whether something open was in it; only then *out has the value. */
-bool dry_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y, Worth *out);
-bool dry_cast(Eval *ev, const Worth *v, char to, Worth *out);
-bool dry_builtin(Eval *ev, const Ast *n, Worth *arg, Worth *out);
-Worth dry_any(Eval *ev, const BoxList *l); /* what all elements have in common */
-bool dry_element(Eval *ev, const Ast *n, const Worth *v, const Worth *i, Worth *out);
+bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, LangValue *out);
+bool dry_cast(Eval *ev, const LangValue *v, char to, LangValue *out);
+bool dry_builtin(Eval *ev, const Ast *n, LangValue *arg, LangValue *out);
+LangValue dry_any_element(Eval *ev, const ListObj *l); /* what all elements have in common */
+bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i, LangValue *out);
 /* A call on a way that may be taken: nobody knows how deep it is inside itself. */
-void dry_call(Eval *ev, const Ast *at, const LangFn *fn);
-void dry_enter(Eval *ev, DryCall *call);
-Worth dry_leave(Eval *ev, DryCall *call, Worth v); /* its result, with all that it may be */
+void dry_check_recursion(Eval *ev, const Ast *at, const LangFn *fn);
+void dry_call_begin(Eval *ev, DryCall *call);
+LangValue dry_call_end(Eval *ev, DryCall *call,
+                       LangValue v); /* its result, with all that it may be */
 
 /* dry_net.c */
-Worth dry_net(Eval *ev, Thing *t, Worth *arg, u32 n);
+LangValue dry_net(Eval *ev, LangObject *t, LangValue *arg, u32 n);
 
 #endif

@@ -5,18 +5,18 @@
  * Results whose shapes are open until it runs, and states, are refused.
  */
 #include "lang/dry.h"
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 typedef struct NetJob {
-  const Thing *net;
-  const Worth *arg;
+  const LangObject *net;
+  const LangValue *arg;
   u32 n;
   Ingot *x;
   const char *why; /* it cannot be part of a compiled program */
 } NetJob;
 
 static const Type *port(const Ingot *x, u32 i, bool out) {
-  const Blk *b = &x->g->blk.at[1];
+  const GraphRegion *b = &x->g->blk.at[1];
   return graph_type(x->g, out ? b->ret.at[i] : b->param.at[i]);
 }
 
@@ -32,9 +32,9 @@ static void open_net(Ctx *c, void *arg) {
   api_open(x, j->net->path);
   const Model *model = x->opened.model;
   for (u32 i = 0; model && i < model->ninput && i < j->n; i++) {
-    const Lazy *t = j->arg[i].u.lazy;
+    const LazyTensor *t = j->arg[i].u.lazy;
     for (u32 k = 0; k < t->rank; k++)
-      *vec_push(&c->keep, &x->told.dim) =
+      *vec_push(&c->keep, &x->options.dim) =
           (BindDim){.input = model->input[i]->name, .axis = k, .value = t->dim[k], .rank = t->rank};
   }
   api_import(x, false);
@@ -42,7 +42,7 @@ static void open_net(Ctx *c, void *arg) {
     j->why = "a network with a state";
     return;
   }
-  const Blk *b = &x->g->blk.at[1];
+  const GraphRegion *b = &x->g->blk.at[1];
   if (b->param.n != j->n)
     fail(c, ERR_usage, LOC_NONE, "the network takes %u tensor%s, found %u", b->param.n,
          b->param.n == 1 ? "" : "s", j->n);
@@ -53,19 +53,20 @@ static void open_net(Ctx *c, void *arg) {
   }
 }
 
-static const DryNet *note(Eval *ev, const Thing *t, const Worth *arg, u32 n) {
+static const DryNet *note(Eval *ev, const LangObject *t, const LangValue *arg, u32 n) {
   DryRun *d = ev->dry;
   Ctx *c = d->m->c;
-  NetJob j = {.net = t, .arg = arg, .n = n, .x = dry_entry(d)};
+  NetJob j = {.net = t, .arg = arg, .n = n, .x = dry_add_entry(d)};
   if (api_call(d->m, open_net, &j)) {
-    d->why = eval_says(ev, ev->at,
-                       str_text(ev->c, str_fmt(ev->c, "%s: %s", t->path,
-                                               c->diags ? diag_cause(c->diags) : "out of memory")));
+    d->why =
+        eval_message(ev, ev->at,
+                     str_text(ev->c, str_fmt(ev->c, "%s: %s", t->path,
+                                             c->diags ? diag_cause(c->diags) : "out of memory")));
     fail(ev->c, ERR_input, LOC_NONE, "%s", d->why);
   }
   if (j.why)
     fail(ev->c, ERR_unsupported, LOC_NONE, "%s",
-         eval_says(
+         eval_message(
              ev, ev->at,
              str_text(ev->c, str_fmt(ev->c, "%s is not supported in a compiled program", j.why))));
   DryNet *net = vec_push(&c->keep, &d->net);
@@ -73,14 +74,14 @@ static const DryNet *note(Eval *ev, const Thing *t, const Worth *arg, u32 n) {
   return net;
 }
 
-static const DryNet *find(const DryRun *d, const Thing *t, const Worth *arg, u32 n) {
+static const DryNet *find(const DryRun *d, const LangObject *t, const LangValue *arg, u32 n) {
   for (u32 i = 0; i < d->net.n; i++) {
     const DryNet *net = &d->net.at[i];
     Str path = str_of(d->m->c, t->path);
     bool same = net->n == n && str_is(d->m->c, path, net->path);
     for (u32 k = 0; same && k < n; k++) {
       const Type *p = port(net->x, k, false);
-      const Lazy *x = arg[k].u.lazy;
+      const LazyTensor *x = arg[k].u.lazy;
       same = p->rank == x->rank;
       for (u32 a = 0; same && a < p->rank; a++) same = p->dim[a] == x->dim[a];
     }
@@ -89,19 +90,19 @@ static const DryNet *find(const DryRun *d, const Thing *t, const Worth *arg, u32
   return NULL;
 }
 
-Worth dry_net(Eval *ev, Thing *t, Worth *arg, u32 n) {
+LangValue dry_net(Eval *ev, LangObject *t, LangValue *arg, u32 n) {
   const DryNet *net = find(ev->dry, t, arg, n);
   if (!net) net = note(ev, t, arg, n);
   u32 nout = net->x->g->blk.at[1].ret.n;
-  Worth out = worth_list(ev, KD_array, nout);
+  LangValue out = value_list(ev, KD_array, nout);
   for (u32 i = 0; i < nout; i++) {
     const Type *p = port(net->x, i, true);
-    Lazy *y = lazy_new(ev, p->dim, p->rank);
-    dry_blank(ev, y);
-    out.u.list->at[i] = worth_lazy(y);
+    LazyTensor *y = lazy_new(ev, p->dim, p->rank);
+    dry_clear_data(ev, y);
+    out.u.list->at[i] = value_tensor(y);
   }
   if (nout != 1) return out;
-  Worth one = worth_share(&out.u.list->at[0]);
-  worth_drop(ev, &out);
+  LangValue one = value_retain(&out.u.list->at[0]);
+  value_drop(ev, &out);
   return one;
 }

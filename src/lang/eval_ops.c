@@ -22,64 +22,64 @@ static const char *verb(Tok op) {
   }
 }
 
-static _Noreturn void cannot(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
-  eval_fail(ev, n, "Cannot %s %s and %s", verb(n->op), worth_kind(x), worth_kind(y));
+static _Noreturn void cannot(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y) {
+  eval_fail(ev, n, "Cannot %s %s and %s", verb(n->op), value_kind_name(x), value_kind_name(y));
 }
 
-static Worth of_ints(Eval *ev, const Ast *n, i64 x, i64 y) {
+static LangValue of_ints(Eval *ev, const Ast *n, i64 x, i64 y) {
   switch (n->op) {
-  case TOK_add: return worth_int((i64)((u64)x + (u64)y));
-  case TOK_sub: return worth_int((i64)((u64)x - (u64)y));
-  case TOK_mul: return worth_int((i64)((u64)x * (u64)y));
-  case TOK_lt: return worth_bool(x < y);
-  case TOK_le: return worth_bool(x <= y);
-  case TOK_gt: return worth_bool(x > y);
-  case TOK_ge: return worth_bool(x >= y);
+  case TOK_add: return value_int((i64)((u64)x + (u64)y));
+  case TOK_sub: return value_int((i64)((u64)x - (u64)y));
+  case TOK_mul: return value_int((i64)((u64)x * (u64)y));
+  case TOK_lt: return value_bool(x < y);
+  case TOK_le: return value_bool(x <= y);
+  case TOK_gt: return value_bool(x > y);
+  case TOK_ge: return value_bool(x >= y);
   default: break;
   }
   if (!y) eval_fail(ev, n, n->op == TOK_mod ? "Modulo by zero" : "Division by zero");
-  if (y == -1) return worth_int(n->op == TOK_mod ? 0 : (i64)(0 - (u64)x)); /* no trap */
-  return worth_int(n->op == TOK_mod ? x % y : x / y);
+  if (y == -1) return value_int(n->op == TOK_mod ? 0 : (i64)(0 - (u64)x)); /* no trap */
+  return value_int(n->op == TOK_mod ? x % y : x / y);
 }
 
-static Worth of_floats(Eval *ev, const Ast *n, double x, double y) {
+static LangValue of_floats(Eval *ev, const Ast *n, double x, double y) {
   switch (n->op) {
-  case TOK_add: return worth_float(x + y);
-  case TOK_sub: return worth_float(x - y);
-  case TOK_mul: return worth_float(x * y);
-  case TOK_lt: return worth_bool(x < y);
-  case TOK_le: return worth_bool(x <= y);
-  case TOK_gt: return worth_bool(x > y);
-  case TOK_ge: return worth_bool(x >= y);
+  case TOK_add: return value_float(x + y);
+  case TOK_sub: return value_float(x - y);
+  case TOK_mul: return value_float(x * y);
+  case TOK_lt: return value_bool(x < y);
+  case TOK_le: return value_bool(x <= y);
+  case TOK_gt: return value_bool(x > y);
+  case TOK_ge: return value_bool(x >= y);
   default: break;
   }
   if (y == 0) eval_fail(ev, n, "Division by zero");
-  return worth_float(x / y);
+  return value_float(x / y);
 }
 
-static Worth joined(Eval *ev, const Worth *x, const Worth *y) {
+static LangValue joined(Eval *ev, const LangValue *x, const LangValue *y) {
   if (x->kind == KD_string) {
     u64 n = x->u.text->n;
     if (n + y->u.text->n > MOST_ELEMENTS) ARG_BAD(ev, "the string becomes too long");
-    BoxText *t = share_new(ev, KD_string, sizeof *t + n + y->u.text->n + 1);
+    StringObj *t = heap_new(ev, KD_string, sizeof *t + n + y->u.text->n + 1);
     t->n = n + y->u.text->n;
     memcpy(t->at, x->u.text->at, n);
     memcpy(t->at + n, y->u.text->at, y->u.text->n);
-    return (Worth){KD_string, .u = {.text = t}};
+    return (LangValue){KD_string, .u = {.text = t}};
   }
   u64 n = x->u.list->n, more = y->u.list->n;
-  Worth d = worth_list(ev, KD_array, n + more);
-  for (u64 i = 0; i < n; i++) d.u.list->at[i] = worth_share(&x->u.list->at[i]);
-  for (u64 i = 0; i < more; i++) d.u.list->at[n + i] = worth_share(&y->u.list->at[i]);
+  LangValue d = value_list(ev, KD_array, n + more);
+  for (u64 i = 0; i < n; i++) d.u.list->at[i] = value_retain(&x->u.list->at[i]);
+  for (u64 i = 0; i < more; i++) d.u.list->at[n + i] = value_retain(&y->u.list->at[i]);
   return d;
 }
 
-static bool is_number(const Worth *d) {
+static bool is_number(const LangValue *d) {
   return d->kind == KD_int || d->kind == KD_float;
 }
 
-Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
-  Worth open;
+LangValue eval_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y) {
+  LangValue open;
   ev->at = n;
   if (ev->dry && dry_binary(ev, n, x, y, &open)) return open;
   if (ev->dims && size_binary(ev, n, x, y, &open)) return open;
@@ -88,7 +88,7 @@ Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
   if (mixed && (n->op == TOK_eq || n->op == TOK_ne))
     return equal_elements(ev, x, y, n->op == TOK_eq);
   if (n->op == TOK_eq || n->op == TOK_ne)
-    return worth_bool(worth_equal(ev, x, y) == (n->op == TOK_eq));
+    return value_bool(value_equal(ev, x, y) == (n->op == TOK_eq));
   if (n->op != TOK_mod && (x->kind == KD_tensor || y->kind == KD_tensor) &&
       (x->kind == KD_tensor || is_number(x)) && (y->kind == KD_tensor || is_number(y)))
     return tensor_binary(ev, n, n->op, x, y);
@@ -103,24 +103,24 @@ Worth eval_binary(Eval *ev, const Ast *n, const Worth *x, const Worth *y) {
   return joined(ev, x, y);
 }
 
-Worth eval_unary(Eval *ev, const Ast *n) {
-  Worth v = eval_node(ev, n->a), r = v;
+LangValue eval_unary(Eval *ev, const Ast *n) {
+  LangValue v = eval_node(ev, n->a), r = v;
   if (ev->flow != FLOW_next) return v;
-  if (worth_open(ev, &v)) {
-    r = worth_unknown(ev, n->op == TOK_not ? KD_bool : v.kind);
+  if (value_is_unknown(ev, &v)) {
+    r = value_unknown(ev, n->op == TOK_not ? KD_bool : v.kind);
   } else if (n->op == TOK_not) {
-    r = worth_bool(!worth_true(&v));
+    r = value_bool(!value_is_true(&v));
   } else if (v.kind == KD_int) {
-    r = worth_int((i64)(0 - (u64)v.u.i));
+    r = value_int((i64)(0 - (u64)v.u.i));
   } else if (v.kind == KD_float) {
-    r = worth_float(-v.u.f);
+    r = value_float(-v.u.f);
   } else if (v.kind == KD_tensor) {
     ev->at = n;
     r = tensor_negate(ev, v.u.lazy);
   } else {
-    eval_fail(ev, n, "Cannot negate %s", worth_kind(&v));
+    eval_fail(ev, n, "Cannot negate %s", value_kind_name(&v));
   }
-  worth_drop(ev, &v);
+  value_drop(ev, &v);
   return r;
 }
 
@@ -133,37 +133,37 @@ static i64 truncated(double x) {
   return (i64)x;
 }
 
-Worth eval_cast(Eval *ev, const Ast *n) {
-  Worth v = eval_node(ev, n->a);
+LangValue eval_cast(Eval *ev, const Ast *n) {
+  LangValue v = eval_node(ev, n->a);
   char to = *str_text(ev->c, n->name);
   if (ev->flow != FLOW_next) return v;
   if (v.kind == KD_tensor && v.u.lazy->n == 1) {
     if (to == 'f' && ev->in_grad && v.u.lazy->tracked) return v; /* gradients go on */
     double x = lazy_data(ev, v.u.lazy)[0];
-    worth_drop(ev, &v);
-    v = worth_float(x);
+    value_drop(ev, &v);
+    v = value_float(x);
   }
-  Worth open;
+  LangValue open;
   if (ev->dry && dry_cast(ev, &v, to, &open)) return open;
-  if (worth_open(ev, &v) && to == 'i') return v;
-  if (worth_open(ev, &v)) dry_refuse(ev, n, "a number");
+  if (value_is_unknown(ev, &v) && to == 'i') return v;
+  if (value_is_unknown(ev, &v)) dry_refuse(ev, n, "a number");
   if (!is_number(&v) && v.kind != KD_bool)
-    eval_fail(ev, n, "Cannot cast %s to %s", worth_kind(&v), str_text(ev->c, n->name));
+    eval_fail(ev, n, "Cannot cast %s to %s", value_kind_name(&v), str_text(ev->c, n->name));
   double x = v.kind == KD_float ? v.u.f : (double)v.u.i;
-  if (to == 'b') return worth_bool(x != 0);
-  if (to == 'f') return worth_float(x);
-  return v.kind == KD_float ? worth_int(truncated(x)) : worth_int(v.u.i);
+  if (to == 'b') return value_bool(x != 0);
+  if (to == 'f') return value_float(x);
+  return v.kind == KD_float ? value_int(truncated(x)) : value_int(v.u.i);
 }
 
 /* ---- ranges and indices ---- */
 
 static i64 bound(Eval *ev, Ast *n, bool *known) {
-  Worth d = eval_node(ev, n);
-  if (worth_open(ev, &d)) *known = false;
+  LangValue d = eval_node(ev, n);
+  if (value_is_unknown(ev, &d)) *known = false;
   if (ev->flow != FLOW_next) return 0;
   if (d.kind == KD_float) return truncated(d.u.f);
   if (d.kind != KD_int)
-    eval_fail(ev, n, "a range goes from number to number, got %s", worth_kind(&d));
+    eval_fail(ev, n, "a range goes from number to number, got %s", value_kind_name(&d));
   return d.u.i;
 }
 
@@ -177,87 +177,88 @@ bool eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end) {
   return known;
 }
 
-Worth eval_range(Eval *ev, const Ast *n) {
+LangValue eval_range(Eval *ev, const Ast *n) {
   i64 from, end;
   if (!eval_bounds(ev, n, &from, &end)) dry_refuse(ev, n, "a range");
   ev->at = n;
   u64 count = end > from ? (u64)end - (u64)from : 0;
-  Worth d = worth_list(ev, KD_array, count);
-  for (u64 i = 0; i < count; i++) d.u.list->at[i] = worth_int(from + (i64)i);
+  LangValue d = value_list(ev, KD_array, count);
+  for (u64 i = 0; i < count; i++) d.u.list->at[i] = value_int(from + (i64)i);
   return d;
 }
 
 /* From the first to the last element of the index, clipped. */
-static Worth slice(Eval *ev, const Ast *n, const BoxList *l, const BoxList *index) {
+static LangValue slice(Eval *ev, const Ast *n, const ListObj *l, const ListObj *index) {
   i64 from = 0, to = 0;
   if (index->n) {
-    const Worth *a = &index->at[0], *b = &index->at[index->n - 1];
+    const LangValue *a = &index->at[0], *b = &index->at[index->n - 1];
     if (a->kind != KD_int || b->kind != KD_int)
-      eval_fail(ev, n->b, "Index must be an integer or range, got an array of %s", worth_kind(a));
+      eval_fail(ev, n->b, "Index must be an integer or range, got an array of %s",
+                value_kind_name(a));
     from = a->u.i < 0 ? 0 : a->u.i;
     to = b->u.i < (i64)l->n ? b->u.i + 1 : (i64)l->n;
   }
   u64 count = to > from ? (u64)(to - from) : 0;
-  Worth d = worth_list(ev, KD_array, count);
-  for (u64 i = 0; i < count; i++) d.u.list->at[i] = worth_share(&l->at[from + (i64)i]);
+  LangValue d = value_list(ev, KD_array, count);
+  for (u64 i = 0; i < count; i++) d.u.list->at[i] = value_retain(&l->at[from + (i64)i]);
   return d;
 }
 
-static Worth at_index(Eval *ev, const Ast *n, const Worth *v, const Worth *i) {
-  Worth open;
+static LangValue at_index(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i) {
+  LangValue open;
   if (ev->dry && dry_element(ev, n, v, i, &open)) return open;
-  if (!ev->dry && worth_open(ev, i)) dry_refuse(ev, n->b, "an index");
+  if (!ev->dry && value_is_unknown(ev, i)) dry_refuse(ev, n->b, "an index");
   if (v->kind == KD_tensor) return tensor_index(ev, n, v->u.lazy, i);
-  if (v->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", worth_kind(v));
+  if (v->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", value_kind_name(v));
   if (i->kind == KD_array) return slice(ev, n, v->u.list, i->u.list);
   if (i->kind != KD_int)
-    eval_fail(ev, n->b, "Index must be an integer or range, got %s", worth_kind(i));
+    eval_fail(ev, n->b, "Index must be an integer or range, got %s", value_kind_name(i));
   i64 k = i->u.i < 0 ? i->u.i + (i64)v->u.list->n : i->u.i;
   if (k < 0 || (u64)k >= v->u.list->n)
     eval_fail(ev, n->b, "Index out of bounds: %lld", (long long)i->u.i);
-  return worth_share(&v->u.list->at[k]);
+  return value_retain(&v->u.list->at[k]);
 }
 
-Worth eval_index(Eval *ev, const Ast *n) {
-  Worth i, r, *name = n->a->kind == AST_name && !n->a->to ? eval_variable(ev, n->a) : NULL;
-  Worth v = name ? (Worth){.kind = KD_null} : eval_node(ev, n->a);
+LangValue eval_index(Eval *ev, const Ast *n) {
+  LangValue i, r, *name = n->a->kind == AST_name && !n->a->to ? eval_variable(ev, n->a) : NULL;
+  LangValue v = name ? (LangValue){.kind = KD_null} : eval_node(ev, n->a);
   i = eval_node(ev, n->b);
   if (ev->flow != FLOW_next) return v;
   if (name) name = eval_variable(ev, n->a); /* the index may have defined it anew */
   ev->at = n;
   r = at_index(ev, n, name ? name : &v, &i);
-  worth_drop(ev, &v);
-  worth_drop(ev, &i);
+  value_drop(ev, &v);
+  value_drop(ev, &i);
   return r;
 }
 
 /* ---- what a type wants ---- */
 
-static _Noreturn void unfit(Eval *ev, const Ast *n, const Worth *d, const LangType *to) {
-  eval_fail(ev, n, "expected %s, found %s", lang_type_text(ev->c, to), worth_kind(d));
+static _Noreturn void unfit(Eval *ev, const Ast *n, const LangValue *d, const LangType *to) {
+  eval_fail(ev, n, "expected %s, found %s", lang_type_text(ev->c, to), value_kind_name(d));
 }
 
-static void check_size(Eval *ev, const Ast *n, const Lazy *t, u32 i, const LangType *to) {
+static void check_size(Eval *ev, const Ast *n, const LazyTensor *t, u32 i, const LangType *to) {
   const char *name = to->name && to->name[i] ? str_text(ev->c, to->name[i]) : NULL;
   i64 want = to->dim[i];
-  if (!symbols_meet(&ev->local->size, name, &want, t->dim[i]))
+  if (!symbols_unify(&ev->local->size, name, &want, t->dim[i]))
     eval_fail(ev, n, "more than %d symbols in the types of a function", SYMBOLS);
-  Text text = text_new(&ev->c->keep);
+  StrBuf text = sb_new(&ev->c->keep);
   if (want == t->dim[i]) return;
   size_show(ev, want, &text);
   eval_fail(ev, n, "the shape is %s, expected %s where %s is %s", dims_text(ev, t->dim, t->rank),
-            lang_type_text(ev->c, to), name ? name : "the extent", text_cstr(&text));
+            lang_type_text(ev->c, to), name ? name : "the extent", sb_cstr(&text));
 }
 
-static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+static void becomes_tensor(Eval *ev, const Ast *n, LangValue *d, const LangType *to) {
   if (d->kind == KD_array) {
     ev->at = n;
-    Worth t = worth_lazy(lazy_of_array(ev, d));
-    worth_drop(ev, d);
+    LangValue t = value_tensor(lazy_from_array(ev, d));
+    value_drop(ev, d);
     *d = t;
   }
   if (d->kind != KD_tensor) unfit(ev, n, d, to);
-  const Lazy *t = d->u.lazy;
+  const LazyTensor *t = d->u.lazy;
   if (to->shaped && t->rank != to->rank)
     eval_fail(ev, n, "the shape is %s, expected %s", dims_text(ev, t->dim, t->rank),
               lang_type_text(ev->c, to));
@@ -265,38 +266,38 @@ static void becomes_tensor(Eval *ev, const Ast *n, Worth *d, const LangType *to)
 }
 
 /* Does an element change? Only then is the list copied. */
-static bool is_ready(const Worth *d, const LangType *to) {
+static bool is_ready(const LangValue *d, const LangType *to) {
   if (to->kind == KD_any || to->kind == KD_none) return true;
   if (to->kind == KD_float) return d->kind == KD_float;
   return to->kind == d->kind && to->kind != KD_struct && to->kind != KD_array &&
          to->kind != KD_tuple && to->kind != KD_tensor;
 }
 
-static void becomes_list(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+static void becomes_list(Eval *ev, const Ast *n, LangValue *d, const LangType *to) {
   if (d->kind != to->kind) unfit(ev, n, d, to);
   if (to->kind == KD_tuple && d->u.list->n != to->n) unfit(ev, n, d, to);
   for (u64 i = 0; i < d->u.list->n; i++) {
     const LangType *elem = to->kind == KD_tuple ? to->item[i] : to->elem;
     if (is_ready(&d->u.list->at[i], elem)) continue;
-    eval_becomes(ev, n, &list_own(ev, d)->at[i], elem);
+    eval_convert(ev, n, &list_make_unique(ev, d)->at[i], elem);
   }
 }
 
 /* A tensor of one element is a number, but where a gradient is to go through it. */
-static void becomes_float(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+static void becomes_float(Eval *ev, const Ast *n, LangValue *d, const LangType *to) {
   if (d->kind == KD_int) {
-    *d = worth_open(ev, d) ? worth_unknown(ev, KD_float) : worth_float((double)d->u.i);
+    *d = value_is_unknown(ev, d) ? value_unknown(ev, KD_float) : value_float((double)d->u.i);
   } else if (d->kind == KD_tensor && d->u.lazy->n == 1) {
     if (ev->in_grad && d->u.lazy->tracked) return;
     double x = lazy_data(ev, d->u.lazy)[0];
-    worth_drop(ev, d);
-    *d = worth_float(x);
+    value_drop(ev, d);
+    *d = value_float(x);
   } else if (d->kind != KD_float) {
     unfit(ev, n, d, to);
   }
 }
 
-void eval_becomes(Eval *ev, const Ast *n, Worth *d, const LangType *to) {
+void eval_convert(Eval *ev, const Ast *n, LangValue *d, const LangType *to) {
   switch (to->kind) {
   case KD_any:
   case KD_none: return;

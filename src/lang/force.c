@@ -1,17 +1,17 @@
 /* force.c: tensors that are looked at are computed.
  *
  * In: tensors. Out: their data. Method: what they are made of and is not known yet is listed, and
- * the key of the list (needed.c) looked for in a table. What is not in there becomes a Graph, whose
- * parameters are the tensors that are known, and then a program. The first time the interpreter
- * runs that if it is small, for most structures never come again; from the second time on the
- * chosen engine does, with the same bits.
+ * the key of the list (pending_graph.c) looked for in a table. What is not in there becomes a
+ * Graph, whose parameters are the tensors that are known, and then a program. The first time the
+ * interpreter runs that if it is small, for most structures never come again; from the second time
+ * on the chosen engine does, with the same bits.
  */
 #include "lang/dry.h"
 #include "pass/graph/grad.h"
 
 #include <string.h>
 
-enum { MOST_MADE = 256 }; /* programs that are kept */
+enum { MAX_PROGS = 256 }; /* programs that are kept */
 #define SMALL_STEPS                                                                                \
   300000.0 /* operations of a program that the interpreter runs the first time                     \
             */
@@ -22,7 +22,7 @@ typedef struct TensorProg {
   Tensor **in, **out;
 } TensorProg;
 
-struct Recipes {
+struct ProgCache {
   Map by_key; /* key -> 1 + number */
   VEC(TensorProg) made;
   Arena a;
@@ -31,12 +31,12 @@ struct Recipes {
 /* ---- the graph ---- */
 
 /* All derivatives of y that are asked for, at once: they share what lies in between. */
-static void build_grads(Graph *g, Needed *k, Val *val, const Lazy *y) {
+static void build_grads(Graph *g, PendingGraph *k, Val *val, const LazyTensor *y) {
   Val *x = NEWS(&g->c->work, Val, k->all.n), *d = NEWS(&g->c->work, Val, k->all.n);
   u32 *who = NEWS(&g->c->work, u32, k->all.n), n = 0;
   for (u32 i = 0; i < k->all.n; i++) {
-    const Lazy *t = k->all.at[i];
-    if (!needed_is_open(k, t) || t->op != RC_DO_grad || t->in[0] != y || t->in[1]->op != RC_DO_leaf)
+    const LazyTensor *t = k->all.at[i];
+    if (!pending_is_op(k, t) || t->op != LOP_grad || t->in[0] != y || t->in[1]->op != LOP_leaf)
       continue;
     x[n] = val[t->in[1]->place];
     who[n++] = i;
@@ -45,8 +45,8 @@ static void build_grads(Graph *g, Needed *k, Val *val, const Lazy *y) {
   for (u32 i = 0; i < n; i++) val[who[i]] = d[i];
 }
 
-static Val build_grad(Graph *g, Needed *k, Val *val, const Lazy *t, u32 at) {
-  if (t->in[1]->op == RC_DO_leaf) {
+static Val build_grad(Graph *g, PendingGraph *k, Val *val, const LazyTensor *t, u32 at) {
+  if (t->in[1]->op == LOP_leaf) {
     build_grads(g, k, val, t->in[0]);
     return val[at];
   }
@@ -56,7 +56,7 @@ static Val build_grad(Graph *g, Needed *k, Val *val, const Lazy *t, u32 at) {
 }
 
 /* What is known is a parameter; of a function only what it is given, the rest are constants. */
-static Val known(Graph *g, const Needed *k, const Lazy *t, u32 i) {
+static Val known_value(Graph *g, const PendingGraph *k, const LazyTensor *t, u32 i) {
   Ctx *c = g->c;
   if (!k->fn) {
     Type type = type_tensor(&c->work, DT_f64, t->dim, t->rank);
@@ -68,7 +68,7 @@ static Val known(Graph *g, const Needed *k, const Lazy *t, u32 i) {
   return mk_const(g, x);
 }
 
-static void params(Graph *g, const Needed *k, Val *val) {
+static void params(Graph *g, const PendingGraph *k, Val *val) {
   const TracedFn *f = k->fn;
   for (u32 i = 0; f && i < f->n; i++) {
     Type type = type_tensor(&g->c->work, f->dt, f->param[i]->dim, f->param[i]->rank);
@@ -77,7 +77,7 @@ static void params(Graph *g, const Needed *k, Val *val) {
   }
 }
 
-void needed_build(Ctx *c, Needed *k) {
+void pending_build(Ctx *c, PendingGraph *k) {
   Graph *g = graph_new(c);
   Val *val = NEWS(&c->work, Val, k->all.n), in[MAX_RANK * 4];
   g->name = str_of(c, "tensors");
@@ -85,19 +85,19 @@ void needed_build(Ctx *c, Needed *k) {
   g->loc = LOC_NONE;
   params(g, k, val);
   for (u32 i = 0; i < k->all.n; i++) {
-    const Lazy *t = k->all.at[i];
-    if (!needed_is_open(k, t) && !val[i]) val[i] = known(g, k, t, i);
+    const LazyTensor *t = k->all.at[i];
+    if (!pending_is_op(k, t) && !val[i]) val[i] = known_value(g, k, t, i);
   }
   for (u32 i = 0; i < k->all.n; i++) {
-    const Lazy *t = k->all.at[i];
-    if (!needed_is_open(k, t) || val[i]) continue;
-    if (t->op == RC_DO_grad) {
+    const LazyTensor *t = k->all.at[i];
+    if (!pending_is_op(k, t) || val[i]) continue;
+    if (t->op == LOP_grad) {
       val[i] = build_grad(g, k, val, t, i);
       continue;
     }
     Val *operand = t->nin <= sizeof in / sizeof *in ? in : NEWS(&c->work, Val, t->nin);
     for (u32 j = 0; j < t->nin; j++) operand[j] = val[t->in[j]->place];
-    val[i] = mk_reshape(g, recipe_build(g, t, operand), t->dim, t->rank);
+    val[i] = mk_reshape(g, lazy_op_build(g, t, operand), t->dim, t->rank);
   }
   for (u32 i = 0; i < k->nout; i++)
     graph_result(g, val[k->out[i]->place],
@@ -108,7 +108,7 @@ void needed_build(Ctx *c, Needed *k) {
 }
 
 static void build(Ctx *c, void *arg) {
-  needed_build(c, arg);
+  pending_build(c, arg);
 }
 
 void model_adopt(Ingot *m, const char *name) {
@@ -118,29 +118,29 @@ void model_adopt(Ingot *m, const char *name) {
 }
 
 /* What went wrong in the session of a program is said in that of the script. */
-static void told(Eval *ev, Ingot *m, IngotStatus s) {
+static void check_status(Eval *ev, Ingot *m, IngotStatus s) {
   if (!s) return;
   const Diag *d = m->c->diags;
   Err code = (Err)s == ERR_system ? ERR_system : (Err)s;
   const char *text = d ? diag_cause(d) : "out of memory";
-  fail(ev->c, code, LOC_NONE, "%s", eval_says(ev, ev->at, text));
+  fail(ev->c, code, LOC_NONE, "%s", eval_message(ev, ev->at, text));
 }
 
-static void made_free(Recipes *r) {
+static void prog_cache_clear(ProgCache *r) {
   for (u32 i = 0; i < r->made.n; i++) ingot_free(r->made.at[i].m);
   r->made.n = 0;
 }
 
-void recipes_free(Eval *ev) {
+void prog_cache_free(Eval *ev) {
   if (!ev->made) return;
-  made_free(ev->made);
+  prog_cache_clear(ev->made);
   arena_clear(&ev->made->a);
   ev->made = NULL;
 }
 
-static Recipes *recipes_of(Eval *ev) {
+static ProgCache *prog_cache_get(Eval *ev) {
   if (!ev->made) {
-    ev->made = NEW(&ev->c->keep, Recipes);
+    ev->made = NEW(&ev->c->keep, ProgCache);
     ev->made->a.c = ev->c;
     ev->made->by_key = map_new(&ev->made->a);
   }
@@ -148,29 +148,29 @@ static Recipes *recipes_of(Eval *ev) {
 }
 
 typedef struct ProgJob {
-  Needed *k;
+  PendingGraph *k;
   TensorProg *made;
 } ProgJob;
 
 /* All that may fail in the session of the program. */
 static void build_prog(Ctx *c, void *arg) {
-  Needed *k = ((ProgJob *)arg)->k;
+  PendingGraph *k = ((ProgJob *)arg)->k;
   TensorProg *made = ((ProgJob *)arg)->made;
-  needed_build(c, k);
+  pending_build(c, k);
   made->nout = k->nout;
-  for (u32 i = 0; i < k->all.n; i++) made->nin += !needed_is_open(k, k->all.at[i]);
+  for (u32 i = 0; i < k->all.n; i++) made->nin += !pending_is_op(k, k->all.at[i]);
   made->in = NEWS(&c->keep, Tensor *, made->nin + 1);
   made->out = NEWS(&c->keep, Tensor *, made->nout + 1);
   for (u32 i = 0, n = 0; i < k->all.n; i++)
-    if (!needed_is_open(k, k->all.at[i]))
+    if (!pending_is_op(k, k->all.at[i]))
       made->in[n++] = tensor_wrap(&c->keep, DT_f64, k->all.at[i]->dim, k->all.at[i]->rank, NULL);
 }
 
-static TensorProg *make(Needed *k, const Text *key) {
+static TensorProg *compile_prog(PendingGraph *k, const StrBuf *key) {
   Eval *ev = k->ev;
-  Recipes *r = ev->made;
-  if (r->made.n == MOST_MADE) {
-    made_free(r);
+  ProgCache *r = ev->made;
+  if (r->made.n == MAX_PROGS) {
+    prog_cache_clear(r);
     memset(&r->made, 0, sizeof r->made);
     arena_clear(&r->a);
     r->by_key = map_new(&r->a);
@@ -183,22 +183,22 @@ static TensorProg *make(Needed *k, const Text *key) {
     fail(ev->c, ERR_system, LOC_NONE, "out of memory");
   }
   made->m->c->guard = ev->c->guard;
-  if (ev->o->march) told(ev, made->m, ingot_set_target(made->m, ev->o->march));
+  if (ev->o->march) check_status(ev, made->m, ingot_set_target(made->m, ev->o->march));
   ProgJob turn = {k, made};
-  told(ev, made->m, api_call(made->m, build_prog, &turn));
+  check_status(ev, made->m, api_call(made->m, build_prog, &turn));
   *map_put_bytes(&r->by_key, key->at, key->n) = r->made.n;
   return made;
 }
 
 /* ---- runs ---- */
 
-typedef struct RunOnce {
+typedef struct RunJob {
   Eval *ev;
   TensorProg *made;
-} RunOnce;
+} RunJob;
 
 static void run(Ctx *c, void *arg) {
-  RunOnce *t = arg;
+  RunJob *t = arg;
   TensorProg *d = t->made;
   Ingot *m = d->m;
   const Engine *e = api_engine(c, t->ev->o->engine ? t->ev->o->engine : "vm", 0);
@@ -215,114 +215,114 @@ static void run(Ctx *c, void *arg) {
   d->runs++;
   m->compiled.stays = true;
   if (!graph && !m->p) {
-    if (e->info.flags & INGOT_NATIVE) api_here(m);
-    api_passes(m, &(IngotPipe){.skip = "canon"}); /* which changes last bits */
+    if (e->info.flags & INGOT_NATIVE) api_native_flags(m);
+    api_run_passes(m, &(IngotPipe){.skip = "canon"}); /* which changes last bits */
   }
   if (once && !graph) e = api_engine(c, "interp", 0); /* the same bits without making code */
   e->run(m, 0);
 }
 
-static void take(Needed *k, TensorProg *made) {
+static void copy_results(PendingGraph *k, TensorProg *made) {
   for (u32 i = 0; i < k->nout; i++) {
-    Lazy *t = k->out[i];
+    LazyTensor *t = k->out[i];
     if (t->data) continue;
-    t->data = lazy_room(k->ev, t->n);
+    t->data = lazy_alloc(k->ev, t->n);
     memcpy(t->data, made->out[i]->data, (size_t)t->n * sizeof(double));
   }
 }
 
-static void compute(Needed *k, const Text *key) {
+static void compute(PendingGraph *k, const StrBuf *key) {
   Eval *ev = k->ev;
-  Recipes *r = recipes_of(ev);
+  ProgCache *r = prog_cache_get(ev);
   const u32 *at = map_get_bytes(&r->by_key, key->at, key->n);
-  TensorProg *made = at ? &r->made.at[*at - 1] : make(k, key);
+  TensorProg *made = at ? &r->made.at[*at - 1] : compile_prog(k, key);
   for (u32 i = 0, j = 0; i < k->all.n; i++)
-    if (!needed_is_open(k, k->all.at[i])) made->in[j++]->data = k->all.at[i]->data;
-  RunOnce turn = {ev, made};
-  told(ev, made->m, api_call(made->m, run, &turn));
-  take(k, made);
+    if (!pending_is_op(k, k->all.at[i])) made->in[j++]->data = k->all.at[i]->data;
+  RunJob turn = {ev, made};
+  check_status(ev, made->m, api_call(made->m, run, &turn));
+  copy_results(k, made);
 }
 
 /* Nothing that is needed may depend on what a function that is traced will be given. */
-static void refuse_holes(const Needed *k) {
+static void refuse_holes(const PendingGraph *k) {
   for (u32 i = 0; i < k->all.n; i++) {
-    const Lazy *t = k->all.at[i];
+    const LazyTensor *t = k->all.at[i];
     bool given = false;
     for (u32 j = 0; k->fn && j < k->fn->n; j++) given |= k->fn->param[j] == t;
-    if (!needed_is_open(k, t) && !t->data && !given)
+    if (!pending_is_op(k, t) && !t->data && !given)
       eval_fail(k->ev, k->ev->at,
                 "the function looks at what it is given: it cannot become a graph");
   }
 }
 
-bool lazy_waits(Eval *ev, Lazy *t) {
-  Needed k = {.ev = ev, .out = &t, .nout = 1};
+bool lazy_is_symbolic(Eval *ev, LazyTensor *t) {
+  PendingGraph k = {.ev = ev, .out = &t, .nout = 1};
   bool waits = false;
   if (!ev->tracing) return false;
   Mark mark = arena_mark(&ev->stack);
-  needed_list(&k, &ev->stack);
-  for (u32 i = 0; i < k.all.n; i++) waits |= !needed_is_open(&k, k.all.at[i]) && !k.all.at[i]->data;
+  pending_collect(&k, &ev->stack);
+  for (u32 i = 0; i < k.all.n; i++) waits |= !pending_is_op(&k, k.all.at[i]) && !k.all.at[i]->data;
   arena_rewind(&ev->stack, mark);
   return waits;
 }
 
-void lazy_graph(Eval *ev, Ingot *m, const TracedFn *t) {
-  Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .m = m, .fn = t};
-  recipes_of(ev);
-  needed_list(&k, &ev->stack);
+void traced_build_graph(Eval *ev, Ingot *m, const TracedFn *t) {
+  PendingGraph k = {.ev = ev, .out = t->out, .nout = t->nout, .m = m, .fn = t};
+  prog_cache_get(ev);
+  pending_collect(&k, &ev->stack);
   refuse_holes(&k);
-  needed_build(ev->c, &k);
+  pending_build(ev->c, &k);
 }
 
-static void show_graph(Needed *k, Text *out) {
+static void show_graph(PendingGraph *k, StrBuf *out) {
   Eval *ev = k->ev;
   IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
-  recipes_of(ev);
-  needed_list(k, &ev->stack);
+  prog_cache_get(ev);
+  pending_collect(k, &ev->stack);
   refuse_holes(k);
   k->m = ingot_new(&alloc);
   if (!k->m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
   IngotStatus s = api_call(k->m, build, k);
-  Text text = text_new(&ev->c->work);
+  StrBuf text = sb_new(&ev->c->work);
   if (!s) graph_print(k->m->g, &text, NULL);
   ingot_free(k->m);
   if (s) ARG_BAD(ev, "there is no graph of it");
-  text_put(out, text.at, text.n);
+  sb_put(out, text.at, text.n);
 }
 
-void lazy_show_graph(Eval *ev, Lazy *t, Text *out) {
-  Needed k = {.ev = ev, .out = &t, .nout = 1};
+void lazy_show_graph(Eval *ev, LazyTensor *t, StrBuf *out) {
+  PendingGraph k = {.ev = ev, .out = &t, .nout = 1};
   show_graph(&k, out);
 }
 
-void traced_show_graph(Eval *ev, const TracedFn *t, Text *out) {
-  Needed k = {.ev = ev, .out = t->out, .nout = t->nout, .fn = t};
+void traced_show_graph(Eval *ev, const TracedFn *t, StrBuf *out) {
+  PendingGraph k = {.ev = ev, .out = t->out, .nout = t->nout, .fn = t};
   show_graph(&k, out);
 }
 
-void lazy_force(Eval *ev, Lazy *const *t, u32 n) {
+void lazy_force(Eval *ev, LazyTensor *const *t, u32 n) {
   Mark mark = arena_mark(&ev->stack);
-  Lazy **out = arena_array(&ev->stack, n + 1, sizeof *out);
-  Needed k = {.ev = ev, .out = out};
+  LazyTensor **out = arena_array(&ev->stack, n + 1, sizeof *out);
+  PendingGraph k = {.ev = ev, .out = out};
   for (u32 i = 0; i < n; i++)
     if (!t[i]->data) out[k.nout++] = t[i];
   if (k.nout) {
-    needed_list(&k, &ev->stack);
+    pending_collect(&k, &ev->stack);
     if (ev->tracing) refuse_holes(&k);
-    Text key = needed_key(&k, &ev->stack);
+    StrBuf key = pending_key(&k, &ev->stack);
     if (ev->dry)
       dry_force(&k, &key);
     else
       compute(&k, &key);
     for (u32 i = 0; i < k.nout; i++) {
       out[i]->size = 0;
-      if (!out[i]->tracked) lazy_drop_recipe(ev, out[i]);
+      if (!out[i]->tracked) lazy_drop_inputs(ev, out[i]);
     }
   }
   arena_rewind(&ev->stack, mark);
 }
 
-const double *lazy_data(Eval *ev, Lazy *t) {
+const double *lazy_data(Eval *ev, LazyTensor *t) {
   if (!t->data) lazy_force(ev, &t, 1);
   return t->data;
 }

@@ -5,60 +5,60 @@
  * all of them in one program together with the loss. Gradients that nobody asked for since are
  * computed when the next loss comes, so that chains do not grow from step to step.
  */
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <string.h>
 
 /* ---- leaves ---- */
 
-void bi_tensor_requires_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *t = arg_tensor(ev, &arg[0]);
-  bool flag = worth_true(&arg[1]);
+void bi_tensor_requires_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *t = arg_tensor(ev, &arg[0]);
+  bool flag = value_is_true(&arg[1]);
   (void)n;
   if (t->tracked == flag) {
-    *out = worth_share(&arg[0]);
+    *out = value_retain(&arg[0]);
     return;
   }
-  Lazy *leaf = lazy_leaf_of(ev, t);
+  LazyTensor *leaf = lazy_detach(ev, t);
   leaf->tracked = flag;
-  leaf->id = lazy_ident(ev, t); /* copies share their gradient */
+  leaf->id = lazy_autograd(ev, t); /* copies share their gradient */
   leaf->id->box.refs++;
-  *out = worth_lazy(leaf);
+  *out = value_tensor(leaf);
 }
 
 /* ---- backward ---- */
 
 /* Leaves that gradients go to. */
-static void find_leaves(Eval *ev, Lazy *loss, Lazies *to) {
-  Lazies todo = {0};
+static void find_leaves(Eval *ev, LazyTensor *loss, LazyTensors *to) {
+  LazyTensors todo = {0};
   u32 mark = lazy_mark(ev);
   *vec_push(&ev->stack, &todo) = loss;
   while (todo.n) {
-    Lazy *t = todo.at[--todo.n];
+    LazyTensor *t = todo.at[--todo.n];
     if (t->mark == mark || !t->tracked) continue;
     t->mark = mark;
-    if (t->op == RC_DO_leaf) *vec_push(&ev->stack, to) = t;
+    if (t->op == LOP_leaf) *vec_push(&ev->stack, to) = t;
     for (u32 i = 0; i < t->nin; i++) *vec_push(&ev->stack, &todo) = t->in[i];
   }
 }
 
-static Lazy *make_derivative(Eval *ev, Lazy *y, Lazy *x) {
-  Lazy *in[2] = {y, x};
-  return lazy_make(ev, RC_DO_grad, in, 2, NULL, 0, x->dim, x->rank);
+static LazyTensor *make_derivative(Eval *ev, LazyTensor *y, LazyTensor *x) {
+  LazyTensor *in[2] = {y, x};
+  return lazy_make(ev, LOP_grad, in, 2, NULL, 0, x->dim, x->rank);
 }
 
 /* It has no derivative itself, so none is taken where that would be wanted. */
-static Lazy *derivative(Eval *ev, Lazy *y, Lazy *x) {
+static LazyTensor *derivative(Eval *ev, LazyTensor *y, LazyTensor *x) {
   if (ev->in_grad)
     ARG_BAD(ev, "%s() in a function that is differentiated: grad(f) has derivatives there",
             builtin_name(ev));
   return make_derivative(ev, y, x);
 }
 
-static void add_grad(Eval *ev, Ident *id, Lazy *g) {
-  Lazy *old = id->grad;
+static void add_grad(Eval *ev, AutogradMeta *id, LazyTensor *g) {
+  LazyTensor *old = id->grad;
   if (old) {
-    Lazy *both = tensor_two(ev, RC_DO_add, old, g, "gradients");
+    LazyTensor *both = tensor_broadcast_op(ev, LOP_add, old, g, "gradients");
     lazy_drop(ev, g);
     lazy_drop(ev, old);
     g = both;
@@ -66,8 +66,8 @@ static void add_grad(Eval *ev, Ident *id, Lazy *g) {
   id->grad = g;
 }
 
-void grads_pending(Eval *ev, Lazies *to) {
-  Lazies leaves = {0};
+void grads_pending(Eval *ev, LazyTensors *to) {
+  LazyTensors leaves = {0};
   if (!ev->last_loss) return;
   find_leaves(ev, ev->last_loss, &leaves);
   for (u32 i = 0; i < leaves.n; i++)
@@ -75,42 +75,42 @@ void grads_pending(Eval *ev, Lazies *to) {
       *vec_push(&ev->stack, to) = leaves.at[i]->id->grad;
 }
 
-void grads_done(Eval *ev) {
-  Lazy *loss = ev->last_loss;
+void grads_release_graph(Eval *ev) {
+  LazyTensor *loss = ev->last_loss;
   if (!loss) return;
   ev->last_loss = NULL;
   if (loss->data) {
-    lazy_drop_recipe(ev, loss);
+    lazy_drop_inputs(ev, loss);
     loss->tracked = false;
   }
   lazy_drop(ev, loss);
 }
 
 /* What was written down for the loss before is computed, if nobody has yet. */
-static void settle(Eval *ev) {
-  Lazies grads = {0};
+static void force_grads(Eval *ev) {
+  LazyTensors grads = {0};
   Mark mark = arena_mark(&ev->stack);
   grads_pending(ev, &grads);
   if (grads.n) lazy_force(ev, grads.at, grads.n);
   arena_rewind(&ev->stack, mark);
 }
 
-static void backward(Eval *ev, Lazy *loss) {
-  Lazies leaves = {0};
-  settle(ev);
+static void backward(Eval *ev, LazyTensor *loss) {
+  LazyTensors leaves = {0};
+  force_grads(ev);
   Mark mark = arena_mark(&ev->stack);
   find_leaves(ev, loss, &leaves);
   for (u32 i = 0; i < leaves.n; i++)
-    add_grad(ev, lazy_ident(ev, leaves.at[i]), derivative(ev, loss, leaves.at[i]));
+    add_grad(ev, lazy_autograd(ev, leaves.at[i]), derivative(ev, loss, leaves.at[i]));
   arena_rewind(&ev->stack, mark);
-  Lazy *old = ev->last_loss;
-  ev->last_loss = lazy_share(loss);
+  LazyTensor *old = ev->last_loss;
+  ev->last_loss = lazy_retain(loss);
   lazy_drop(ev, old);
 }
 
-void bi_tensor_backward(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_tensor_backward(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   bool number = arg->kind == KD_int || arg->kind == KD_float; /* a sum of what is not marked */
-  Lazy *loss = number ? NULL : arg_tensor(ev, &arg[0]);
+  LazyTensor *loss = number ? NULL : arg_tensor(ev, &arg[0]);
   if (number || !loss->tracked)
     ARG_BAD(ev, "tensor_backward(): no gradient goes through this value; tensor_requires_grad(t, "
                 "true) marks what it is computed from");
@@ -118,61 +118,61 @@ void bi_tensor_backward(Eval *ev, Worth *arg, u32 n, Worth *out) {
   (void)n, (void)out;
 }
 
-static Worth raw_copy(Eval *ev, Lazy *t) {
-  Lazy *r = lazy_leaf_of(ev, t);
+static LangValue copy_as_raw(Eval *ev, LazyTensor *t) {
+  LazyTensor *r = lazy_detach(ev, t);
   r->raw = true;
-  return worth_lazy(r);
+  return value_tensor(r);
 }
 
-void bi_tensor_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *t = arg_tensor(ev, &arg[0]);
+void bi_tensor_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *t = arg_tensor(ev, &arg[0]);
   (void)n;
   if (t->id && t->id->grad) {
-    settle(ev);
-    *out = raw_copy(ev, t->id->grad);
+    force_grads(ev);
+    *out = copy_as_raw(ev, t->id->grad);
     return;
   }
-  if (!ev->last_loss || !t->tracked || t->op == RC_DO_leaf)
+  if (!ev->last_loss || !t->tracked || t->op == LOP_leaf)
     ARG_BAD(ev, "tensor_grad(): the tensor has no gradient");
-  Lazy *g = derivative(ev, ev->last_loss, t);
-  *out = raw_copy(ev, g);
+  LazyTensor *g = derivative(ev, ev->last_loss, t);
+  *out = copy_as_raw(ev, g);
   lazy_drop(ev, g);
 }
 
-static void forget_grad(Eval *ev, Lazy *t) {
+static void forget_grad(Eval *ev, LazyTensor *t) {
   if (!t->id || !t->id->grad) return;
-  Lazy *old = t->id->grad;
+  LazyTensor *old = t->id->grad;
   t->id->grad = NULL;
   lazy_drop(ev, old);
 }
 
-void bi_tensor_zero_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *t = arg_tensor(ev, &arg[0]);
+void bi_tensor_zero_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *t = arg_tensor(ev, &arg[0]);
   if (t->id && t->id->grad) {
     forget_grad(ev, t);
     t->id->grad = lazy_new(ev, t->dim, t->rank);
   }
-  *out = worth_share(&arg[0]);
+  *out = value_retain(&arg[0]);
   (void)n;
 }
 
-void bi_tensor_set_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *t = arg_tensor(ev, &arg[0]);
-  const BoxList *l = arg_array(ev, &arg[1]);
+void bi_tensor_set_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *t = arg_tensor(ev, &arg[0]);
+  const ListObj *l = arg_array(ev, &arg[1]);
   if (l->n != t->n)
     ARG_BAD(ev, "tensor_set_grad(): %llu numbers for shape %s", (unsigned long long)l->n,
             dims_text(ev, t->dim, t->rank));
-  Lazy *leaf = lazy_leaf_of(ev, t);
+  LazyTensor *leaf = lazy_detach(ev, t);
   leaf->tracked = t->tracked;
-  Lazy *g = lazy_new(ev, t->dim, t->rank);
+  LazyTensor *g = lazy_new(ev, t->dim, t->rank);
   for (u64 i = 0; i < l->n; i++) g->data[i] = arg_number(ev, &l->at[i]);
-  lazy_ident(ev, leaf)->grad = g;
-  *out = worth_lazy(leaf);
+  lazy_autograd(ev, leaf)->grad = g;
+  *out = value_tensor(leaf);
   (void)n;
 }
 
-void bi_reset_graph(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  settle(ev);
+void bi_reset_graph(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  force_grads(ev);
   lazy_drop(ev, ev->last_loss);
   ev->last_loss = NULL;
   (void)arg, (void)n, (void)out;
@@ -180,14 +180,14 @@ void bi_reset_graph(Eval *ev, Worth *arg, u32 n, Worth *out) {
 
 /* ---- gradients of functions ---- */
 
-static Lazy *leaf_of(Eval *ev, const Worth *d) {
-  Lazy *t;
+static LazyTensor *leaf_of(Eval *ev, const LangValue *d) {
+  LazyTensor *t;
   const i64 one = 1;
   if (d->kind == KD_tensor) {
-    t = lazy_leaf_of(ev, d->u.lazy);
+    t = lazy_detach(ev, d->u.lazy);
   } else if (d->kind == KD_array) {
-    Lazy *of = lazy_of_array(ev, d);
-    t = lazy_leaf_of(ev, of);
+    LazyTensor *of = lazy_from_array(ev, d);
+    t = lazy_detach(ev, of);
     lazy_drop(ev, of);
   } else {
     t = lazy_new(ev, &one, 1);
@@ -198,9 +198,9 @@ static Lazy *leaf_of(Eval *ev, const Worth *d) {
 }
 
 /* Does y depend on what functions around this one are differentiated by? */
-static bool goes_on(Eval *ev, Lazy *y, const Lazy *x) {
-  Lazies leaves = {0};
-  if (!ev->in_grad || x->op != RC_DO_leaf) return ev->in_grad;
+static bool depends_on(Eval *ev, LazyTensor *y, const LazyTensor *x) {
+  LazyTensors leaves = {0};
+  if (!ev->in_grad || x->op != LOP_leaf) return ev->in_grad;
   Mark mark = arena_mark(&ev->stack);
   find_leaves(ev, y, &leaves);
   bool other = leaves.n > 1 || (leaves.n && leaves.at[0] != x);
@@ -211,46 +211,46 @@ static bool goes_on(Eval *ev, Lazy *y, const Lazy *x) {
 /* f as a tensor, its first argument a leaf; then the derivative, a number where that was one. Where
  * that itself is differentiated the argument is a value behind the one it was, and stays a tensor.
  */
-Worth call_grad(Eval *ev, const Ast *at, BoxFn *f, Worth *arg, u32 n) {
+LangValue call_grad(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n) {
   if (!n) eval_fail(ev, at, "the gradient of a function without arguments");
   ev->at = at;
   bool number = arg[0].kind == KD_int || arg[0].kind == KD_float;
   bool behind = ev->in_grad && arg[0].kind == KD_tensor && arg[0].u.lazy->tracked;
-  Lazy *x = behind ? lazy_map(ev, RC_DO_same, arg[0].u.lazy, NULL, 0) : leaf_of(ev, &arg[0]);
-  worth_drop(ev, &arg[0]);
-  arg[0] = worth_lazy(lazy_share(x));
+  LazyTensor *x = behind ? lazy_map(ev, LOP_same, arg[0].u.lazy, NULL, 0) : leaf_of(ev, &arg[0]);
+  value_drop(ev, &arg[0]);
+  arg[0] = value_tensor(lazy_retain(x));
   ev->in_grad++;
-  Worth y = call_fn(ev, at, f, arg, n);
+  LangValue y = call_fn(ev, at, f, arg, n);
   ev->in_grad--;
   ev->at = at;
   if (y.kind != KD_tensor || !y.u.lazy->tracked)
-    ARG_BAD(ev, "the function gives %s that does not depend on its argument", worth_kind(&y));
-  Lazy *d = make_derivative(ev, y.u.lazy, x);
-  d->tracked = goes_on(ev, y.u.lazy, x);
+    ARG_BAD(ev, "the function gives %s that does not depend on its argument", value_kind_name(&y));
+  LazyTensor *d = make_derivative(ev, y.u.lazy, x);
+  d->tracked = depends_on(ev, y.u.lazy, x);
   if (!d->tracked) lazy_data(ev, d);
-  worth_drop(ev, &y);
+  value_drop(ev, &y);
   lazy_drop(ev, x);
-  Worth out = worth_lazy(d);
+  LangValue out = value_tensor(d);
   if (number && !d->tracked) {
-    out = worth_float(d->data[0]);
+    out = value_float(d->data[0]);
     lazy_drop(ev, d);
   }
   return out;
 }
 
-void bi_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  if (arg->kind != KD_fn) ARG_BAD(ev, "grad() takes a function, got %s", worth_kind(arg));
+void bi_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  if (arg->kind != KD_fn) ARG_BAD(ev, "grad() takes a function, got %s", value_kind_name(arg));
   *out = fn_gradient(ev, arg->u.fn);
   (void)n;
 }
 
 /* autograd(loss, [w, b]): what backward would add to each. */
-static Worth grads_of(Eval *ev, Lazy *loss, const BoxList *l) {
-  Worth out = worth_list(ev, KD_array, l->n);
+static LangValue grads_of(Eval *ev, LazyTensor *loss, const ListObj *l) {
+  LangValue out = value_list(ev, KD_array, l->n);
   for (u64 i = 0; i < l->n; i++)
-    out.u.list->at[i] = worth_lazy(derivative(ev, loss, arg_tensor(ev, &l->at[i])));
+    out.u.list->at[i] = value_tensor(derivative(ev, loss, arg_tensor(ev, &l->at[i])));
   Mark mark = arena_mark(&ev->stack);
-  Lazy **d = arena_array(&ev->stack, l->n + 1, sizeof *d);
+  LazyTensor **d = arena_array(&ev->stack, l->n + 1, sizeof *d);
   for (u64 i = 0; i < l->n; i++) d[i] = out.u.list->at[i].u.lazy;
   lazy_force(ev, d, (u32)l->n);
   arena_rewind(&ev->stack, mark);
@@ -258,12 +258,12 @@ static Worth grads_of(Eval *ev, Lazy *loss, const BoxList *l) {
 }
 
 /* autograd(x): a leaf; autograd(f, x): the gradient of f there; autograd(loss, [w, ..]). */
-void bi_autograd(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Worth x;
+void bi_autograd(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LangValue x;
   if (n == 1)
-    *out = worth_lazy(leaf_of(ev, &arg[0]));
+    *out = value_tensor(leaf_of(ev, &arg[0]));
   else if (arg[0].kind == KD_fn)
-    *out = (x = worth_share(&arg[1]), call_grad(ev, ev->at, arg[0].u.fn, &x, 1));
+    *out = (x = value_retain(&arg[1]), call_grad(ev, ev->at, arg[0].u.fn, &x, 1));
   else
     *out = grads_of(ev, arg_tensor(ev, &arg[0]), arg_array(ev, &arg[1]));
 }
@@ -271,47 +271,48 @@ void bi_autograd(Eval *ev, Worth *arg, u32 n, Worth *out) {
 /* ---- by hand ---- */
 
 /* The derivative of y by x, for a given derivative of what y leads to. */
-static Worth back(Eval *ev, Lazy *y, Lazy *x, Lazy *given) {
-  Lazy *z = tensor_two(ev, RC_DO_mul, y, given, "gradients"), *d = derivative(ev, z, x);
-  Worth out = lazy_array(ev, d);
+static LangValue vector_jacobian(Eval *ev, LazyTensor *y, LazyTensor *x, LazyTensor *given) {
+  LazyTensor *z = tensor_broadcast_op(ev, LOP_mul, y, given, "gradients"),
+             *d = derivative(ev, z, x);
+  LangValue out = lazy_to_array(ev, d);
   lazy_drop(ev, d);
   lazy_drop(ev, z);
   return out;
 }
 
-static Lazy *given(Eval *ev, const Worth *d, const Lazy *like) {
-  const BoxList *l = arg_array(ev, d);
+static LazyTensor *given(Eval *ev, const LangValue *d, const LazyTensor *like) {
+  const ListObj *l = arg_array(ev, d);
   if (l->n != like->n)
     ARG_BAD(ev, "%s(): %llu numbers for shape %s", builtin_name(ev), (unsigned long long)l->n,
             dims_text(ev, like->dim, like->rank));
-  Lazy *t = lazy_new(ev, like->dim, like->rank);
+  LazyTensor *t = lazy_new(ev, like->dim, like->rank);
   for (u64 i = 0; i < l->n; i++) t->data[i] = arg_number(ev, &l->at[i]);
   return t;
 }
 
-static Lazy *tracked(Eval *ev, const Worth *d) {
-  Lazy *t = lazy_leaf_of(ev, arg_tensor(ev, d));
+static LazyTensor *tracked(Eval *ev, const LangValue *d) {
+  LazyTensor *t = lazy_detach(ev, arg_tensor(ev, d));
   t->tracked = true;
   return t;
 }
 
-void bi_autograd_compute_linear_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Worth in[3], y;
-  for (u32 i = 0; i < 3; i++) in[i] = worth_lazy(tracked(ev, &arg[i]));
+void bi_autograd_compute_linear_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LangValue in[3], y;
+  for (u32 i = 0; i < 3; i++) in[i] = value_tensor(tracked(ev, &arg[i]));
   bi_nn_linear(ev, in, 3, &y);
-  Lazy *g = given(ev, &arg[3], y.u.lazy);
-  *out = worth_list(ev, KD_tuple, 3);
-  for (u32 i = 0; i < 3; i++) out->u.list->at[i] = back(ev, y.u.lazy, in[i].u.lazy, g);
-  for (u32 i = 0; i < 3; i++) worth_drop(ev, &in[i]);
-  worth_drop(ev, &y);
+  LazyTensor *g = given(ev, &arg[3], y.u.lazy);
+  *out = value_list(ev, KD_tuple, 3);
+  for (u32 i = 0; i < 3; i++) out->u.list->at[i] = vector_jacobian(ev, y.u.lazy, in[i].u.lazy, g);
+  for (u32 i = 0; i < 3; i++) value_drop(ev, &in[i]);
+  value_drop(ev, &y);
   lazy_drop(ev, g);
   (void)n;
 }
 
-void bi_autograd_compute_relu_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *x = tracked(ev, &arg[0]), *g = given(ev, &arg[1], x);
-  Lazy *y = lazy_map(ev, RC_DO_relu, x, NULL, 0);
-  *out = back(ev, y, x, g);
+void bi_autograd_compute_relu_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *x = tracked(ev, &arg[0]), *g = given(ev, &arg[1], x);
+  LazyTensor *y = lazy_map(ev, LOP_relu, x, NULL, 0);
+  *out = vector_jacobian(ev, y, x, g);
   lazy_drop(ev, y);
   lazy_drop(ev, g);
   lazy_drop(ev, x);
@@ -319,23 +320,23 @@ void bi_autograd_compute_relu_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
 }
 
 /* Of its result s: s (1 - s). */
-void bi_autograd_compute_sigmoid_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *s = arg_tensor(ev, &arg[0]), *g = given(ev, &arg[1], s);
+void bi_autograd_compute_sigmoid_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *s = arg_tensor(ev, &arg[0]), *g = given(ev, &arg[1], s);
   const double *x = lazy_data(ev, s);
-  *out = worth_list(ev, KD_array, s->n);
-  for (u64 i = 0; i < s->n; i++) out->u.list->at[i] = worth_float(g->data[i] * x[i] * (1 - x[i]));
+  *out = value_list(ev, KD_array, s->n);
+  for (u64 i = 0; i < s->n; i++) out->u.list->at[i] = value_float(g->data[i] * x[i] * (1 - x[i]));
   lazy_drop(ev, g);
   (void)n;
 }
 
-void bi_autograd_compute_mse_grad(Eval *ev, Worth *arg, u32 n, Worth *out) {
-  Lazy *p = tracked(ev, &arg[0]), *t = arg_tensor(ev, &arg[1]);
-  Worth in[2] = {worth_lazy(p), worth_lazy(t)}, y;
+void bi_autograd_compute_mse_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
+  LazyTensor *p = tracked(ev, &arg[0]), *t = arg_tensor(ev, &arg[1]);
+  LangValue in[2] = {value_tensor(p), value_tensor(t)}, y;
   bi_loss_mse(ev, in, 2, &y);
-  Lazy *d = derivative(ev, y.u.lazy, p);
-  *out = lazy_array(ev, d);
+  LazyTensor *d = derivative(ev, y.u.lazy, p);
+  *out = lazy_to_array(ev, d);
   lazy_drop(ev, d);
-  worth_drop(ev, &y);
+  value_drop(ev, &y);
   lazy_drop(ev, p);
   (void)n;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-double *lazy_room(Eval *ev, u64 n) {
+double *lazy_alloc(Eval *ev, u64 n) {
   size_t bytes = (size_t)(n ? n : 1) * sizeof(double);
   double *p = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, bytes);
   if (!p) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
@@ -17,13 +17,13 @@ double *lazy_room(Eval *ev, u64 n) {
   return p;
 }
 
-static void data_free(Eval *ev, Lazy *t) {
+static void data_free(Eval *ev, LazyTensor *t) {
   if (!t->data) return;
   ev->c->alloc.resize(ev->c->alloc.user, t->data, (size_t)(t->n ? t->n : 1) * sizeof(double), 0);
   t->data = NULL;
 }
 
-static void inputs_free(Eval *ev, Lazy *t) {
+static void inputs_free(Eval *ev, LazyTensor *t) {
   if (!t->in) return;
   ev->c->alloc.resize(ev->c->alloc.user, t->in, t->nin * sizeof *t->in, 0);
   t->in = NULL;
@@ -35,7 +35,7 @@ u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
   u64 n = 1;
   bool empty = false, open = false;
   for (u32 i = 0; i < rank; i++) {
-    if (size_is_open(ev, dim[i])) {
+    if (size_is_symbolic(ev, dim[i])) {
       open = true;
       continue;
     }
@@ -46,14 +46,14 @@ u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
       ARG_BAD(ev, "%s(): a tensor of shape %s has too many elements", builtin_name(ev),
               dims_text(ev, dim, rank));
   }
-  return open ? OPEN_COUNT : empty ? 0 : n;
+  return open ? UNKNOWN_COUNT : empty ? 0 : n;
 }
 
-static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
+static LazyTensor *blank(Eval *ev, const i64 *dim, u32 rank) {
   if (rank > MAX_RANK)
     ARG_BAD(ev, "%s(): a tensor has at most %d dimensions", builtin_name(ev), MAX_RANK);
   u64 n = dims_count(ev, dim, rank);
-  Lazy *t = share_new(ev, KD_tensor, sizeof *t);
+  LazyTensor *t = heap_new(ev, KD_tensor, sizeof *t);
   t->rank = rank;
   t->n = n;
   if (rank) memcpy(t->dim, dim, rank * sizeof *dim);
@@ -61,26 +61,26 @@ static Lazy *blank(Eval *ev, const i64 *dim, u32 rank) {
   return t;
 }
 
-Lazy *lazy_new(Eval *ev, const i64 *dim, u32 rank) {
-  Lazy *t = blank(ev, dim, rank);
-  if (t->n == OPEN_COUNT) dry_refuse(ev, ev->at, "what a tensor holds");
-  t->data = lazy_room(ev, t->n);
+LazyTensor *lazy_new(Eval *ev, const i64 *dim, u32 rank) {
+  LazyTensor *t = blank(ev, dim, rank);
+  if (t->n == UNKNOWN_COUNT) dry_refuse(ev, ev->at, "what a tensor holds");
+  t->data = lazy_alloc(ev, t->n);
   return t;
 }
 
-Lazy *lazy_hole(Eval *ev, const i64 *dim, u32 rank) {
+LazyTensor *lazy_placeholder(Eval *ev, const i64 *dim, u32 rank) {
   return blank(ev, dim, rank);
 }
 
-Lazy *lazy_scalar(Eval *ev, double x) {
-  Lazy *t = lazy_new(ev, NULL, 0);
+LazyTensor *lazy_scalar(Eval *ev, double x) {
+  LazyTensor *t = lazy_new(ev, NULL, 0);
   t->data[0] = x;
   return t;
 }
 
-Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *attr, u32 nattr,
-                const i64 *dim, u32 rank) {
-  Lazy *t = blank(ev, dim, rank);
+LazyTensor *lazy_make(Eval *ev, LazyOp op, LazyTensor *const *in, u32 nin, const double *attr,
+                      u32 nattr, const i64 *dim, u32 rank) {
+  LazyTensor *t = blank(ev, dim, rank);
   t->in = ev->c->alloc.resize(ev->c->alloc.user, NULL, 0, nin * sizeof *t->in);
   if (!t->in) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
   t->op = op;
@@ -88,56 +88,57 @@ Lazy *lazy_make(Eval *ev, TensorOp op, Lazy *const *in, u32 nin, const double *a
   t->nattr = (u8)nattr;
   t->size = 1;
   for (u32 i = 0; i < nattr; i++) {
-    Worth d = worth_float(t->attr[i] = attr[i]);
-    if (ev->dry && worth_open(ev, &d)) dry_refuse(ev, ev->at, "a number that is part of a graph");
+    LangValue d = value_float(t->attr[i] = attr[i]);
+    if (ev->dry && value_is_unknown(ev, &d))
+      dry_refuse(ev, ev->at, "a number that is part of a graph");
   }
   for (u32 i = 0; i < nin; i++) {
-    t->in[i] = lazy_share(in[i]);
-    t->tracked |= in[i]->tracked && op != RC_DO_grad;
+    t->in[i] = lazy_retain(in[i]);
+    t->tracked |= in[i]->tracked && op != LOP_grad;
     t->size += in[i]->data ? 0 : in[i]->size;
   }
   if (t->size > LAZY_SIZE && !ev->tracing) lazy_force(ev, &t, 1);
   return t;
 }
 
-Lazy *lazy_map(Eval *ev, TensorOp op, Lazy *x, const double *attr, u32 nattr) {
+LazyTensor *lazy_map(Eval *ev, LazyOp op, LazyTensor *x, const double *attr, u32 nattr) {
   return lazy_make(ev, op, &x, 1, attr, nattr, x->dim, x->rank);
 }
 
-Worth lazy_array(Eval *ev, Lazy *t) {
+LangValue lazy_to_array(Eval *ev, LazyTensor *t) {
   const double *x = lazy_data(ev, t);
-  Worth out = worth_list(ev, KD_array, t->n);
-  for (u64 i = 0; i < t->n; i++) out.u.list->at[i] = worth_float(x[i]);
+  LangValue out = value_list(ev, KD_array, t->n);
+  for (u64 i = 0; i < t->n; i++) out.u.list->at[i] = value_float(x[i]);
   return out;
 }
 
-Lazy *lazy_leaf_of(Eval *ev, Lazy *t) {
+LazyTensor *lazy_detach(Eval *ev, LazyTensor *t) {
   const double *from = lazy_data(ev, t);
-  Lazy *leaf = lazy_new(ev, t->dim, t->rank);
+  LazyTensor *leaf = lazy_new(ev, t->dim, t->rank);
   memcpy(leaf->data, from, (size_t)t->n * sizeof *from);
   return leaf;
 }
 
-Ident *lazy_ident(Eval *ev, Lazy *t) {
+AutogradMeta *lazy_autograd(Eval *ev, LazyTensor *t) {
   if (!t->id) {
-    t->id = share_new(ev, KD_none, sizeof *t->id);
+    t->id = heap_new(ev, KD_none, sizeof *t->id);
     t->id->line = ev->serial++;
   }
   return t->id;
 }
 
-void lazy_drop_recipe(Eval *ev, Lazy *t) {
+void lazy_drop_inputs(Eval *ev, LazyTensor *t) {
   for (u32 i = 0; i < t->nin; i++) lazy_drop(ev, t->in[i]);
   inputs_free(ev, t);
-  t->op = RC_DO_leaf;
+  t->op = LOP_leaf;
 }
 
 /* Chains of recipes can be long: they are let go one by one, not each by the one before it. */
-void lazy_release(Eval *ev, Lazy *t) {
-  Lazy *chain = NULL, *x = t;
+void lazy_release(Eval *ev, LazyTensor *t) {
+  LazyTensor *chain = NULL, *x = t;
   for (;;) {
     for (u32 i = 0; i < x->nin; i++) {
-      Lazy *y = x->in[i];
+      LazyTensor *y = x->in[i];
       if (y->box.refs > 1) {
         y->box.refs--;
         continue;
@@ -148,39 +149,39 @@ void lazy_release(Eval *ev, Lazy *t) {
     }
     inputs_free(ev, x);
     data_free(ev, x);
-    if (x->id) share_drop(ev, &x->id->box);
+    if (x->id) heap_drop(ev, &x->id->box);
     x->id = NULL;
-    if (x != t) share_drop(ev, &x->box); /* nothing is left in it */
+    if (x != t) heap_drop(ev, &x->box); /* nothing is left in it */
     if (!chain) return;
     x = chain;
-    chain = (Lazy *)(uintptr_t)x->serial;
+    chain = (LazyTensor *)(uintptr_t)x->serial;
   }
 }
 
-void lazy_forget(Eval *ev, Lazy *t) {
+void lazy_free_data(Eval *ev, LazyTensor *t) {
   data_free(ev, t);
   inputs_free(ev, t);
 }
 
-void ident_release(Eval *ev, Ident *id) {
+void autograd_release(Eval *ev, AutogradMeta *id) {
   if (id->grad) lazy_drop(ev, id->grad);
   id->grad = NULL;
 }
 
-Lazy *lazy_share(Lazy *t) {
+LazyTensor *lazy_retain(LazyTensor *t) {
   t->box.refs++;
   return t;
 }
 
-void lazy_drop(Eval *ev, Lazy *t) {
-  if (t) share_drop(ev, &t->box);
+void lazy_drop(Eval *ev, LazyTensor *t) {
+  if (t) heap_drop(ev, &t->box);
 }
 
-Worth worth_lazy(Lazy *t) {
-  return (Worth){KD_tensor, .u = {.lazy = t}};
+LangValue value_tensor(LazyTensor *t) {
+  return (LangValue){KD_tensor, .u = {.lazy = t}};
 }
 
-bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {
+bool lazy_equal(Eval *ev, LazyTensor *x, LazyTensor *y) {
   if (x->rank != y->rank || memcmp(x->dim, y->dim, x->rank * sizeof *x->dim)) return false;
   const double *p = lazy_data(ev, x), *q = lazy_data(ev, y);
   for (u64 i = 0; i < x->n; i++)
@@ -191,59 +192,59 @@ bool lazy_equal(Eval *ev, Lazy *x, Lazy *y) {
 /* ---- shapes and text ---- */
 
 const char *dims_text(Eval *ev, const i64 *dim, u32 rank) {
-  Text t = text_new(&ev->c->keep);
-  text_puts(&t, "[");
+  StrBuf t = sb_new(&ev->c->keep);
+  sb_puts(&t, "[");
   for (u32 i = 0; i < rank; i++) {
-    text_puts(&t, i ? ", " : "");
+    sb_puts(&t, i ? ", " : "");
     size_show(ev, dim[i], &t);
   }
-  text_puts(&t, "]");
-  return text_cstr(&t);
+  sb_puts(&t, "]");
+  return sb_cstr(&t);
 }
 
-static void put_dims(const Lazy *t, Text *out) {
-  text_puts(out, "[");
-  for (u32 i = 0; i < t->rank; i++) text_fmt(out, "%s%lld", i ? ", " : "", (long long)t->dim[i]);
-  text_puts(out, "]");
+static void put_dims(const LazyTensor *t, StrBuf *out) {
+  sb_puts(out, "[");
+  for (u32 i = 0; i < t->rank; i++) sb_fmt(out, "%s%lld", i ? ", " : "", (long long)t->dim[i]);
+  sb_puts(out, "]");
 }
 
-static void put_data(const double *x, u64 n, bool exponent, Text *out) {
-  text_puts(out, "[");
+static void put_data(const double *x, u64 n, bool exponent, StrBuf *out) {
+  sb_puts(out, "[");
   for (u64 i = 0; i < n; i++) {
-    if (i) text_puts(out, ", ");
+    if (i) sb_puts(out, ", ");
     show_float(out, x[i], exponent);
   }
-  text_puts(out, "]");
+  sb_puts(out, "]");
 }
 
-void lazy_show(Eval *ev, Lazy *t, Text *out) {
+void lazy_show(Eval *ev, LazyTensor *t, StrBuf *out) {
   const double *x = lazy_data(ev, t);
   if (t->raw) {
-    text_puts(out, "Tensor(");
+    sb_puts(out, "Tensor(");
     put_dims(t, out);
-    text_puts(out, ", ");
+    sb_puts(out, ", ");
     put_data(x, t->n, false, out);
   } else {
-    text_puts(out, "AutogradTensor(");
+    sb_puts(out, "AutogradTensor(");
     put_data(x, t->n, true, out);
-    text_puts(out, ", shape=");
+    sb_puts(out, ", shape=");
     put_dims(t, out);
   }
-  text_puts(out, ")");
+  sb_puts(out, ")");
 }
 
-void lazy_show_plain(Eval *ev, Lazy *t, Text *out) {
+void lazy_show_plain(Eval *ev, LazyTensor *t, StrBuf *out) {
   const double *x = lazy_data(ev, t);
-  text_puts(out, "Tensor(shape: ");
+  sb_puts(out, "Tensor(shape: ");
   put_dims(t, out);
-  text_puts(out, ", data: ");
+  sb_puts(out, ", data: ");
   put_data(x, t->n, true, out);
-  text_puts(out, ")");
+  sb_puts(out, ")");
 }
 
 /* ---- arrays in arrays ---- */
 
-static u64 fill(Eval *ev, const Worth *d, const i64 *dim, u32 rank, double *to) {
+static u64 fill(Eval *ev, const LangValue *d, const i64 *dim, u32 rank, double *to) {
   if (!rank) {
     *to = arg_number(ev, d);
     return 1;
@@ -257,7 +258,7 @@ static u64 fill(Eval *ev, const Worth *d, const i64 *dim, u32 rank, double *to) 
 }
 
 /* Numbers and arrays of them, with one among them that gradients go through? */
-static bool is_tracked(const Worth *d) {
+static bool is_tracked(const LangValue *d) {
   if (d->kind == KD_tensor) return d->u.lazy->tracked;
   if (d->kind != KD_array) return false;
   for (u64 i = 0; i < d->u.list->n; i++)
@@ -266,7 +267,7 @@ static bool is_tracked(const Worth *d) {
 }
 
 /* The numbers in a row, each a tensor of shape [1]. */
-static void gather(Eval *ev, const Worth *d, const i64 *dim, u32 rank, Lazies *to) {
+static void gather(Eval *ev, const LangValue *d, const i64 *dim, u32 rank, LazyTensors *to) {
   const i64 one = 1;
   if (rank) {
     if (d->kind != KD_array || (i64)d->u.list->n != dim[0])
@@ -275,35 +276,35 @@ static void gather(Eval *ev, const Worth *d, const i64 *dim, u32 rank, Lazies *t
     return;
   }
   if (d->kind == KD_tensor && d->u.lazy->n != 1) arg_number(ev, d); /* which fails */
-  Lazy *t = tensor_of(ev, d);
-  *vec_push(&ev->stack, to) = lazy_make(ev, RC_DO_reshape, &t, 1, NULL, 0, &one, 1);
+  LazyTensor *t = tensor_of(ev, d);
+  *vec_push(&ev->stack, to) = lazy_make(ev, LOP_reshape, &t, 1, NULL, 0, &one, 1);
   lazy_drop(ev, t);
 }
 
-static Lazy *joined(Eval *ev, const Worth *array, const i64 *dim, u32 rank) {
+static LazyTensor *joined(Eval *ev, const LangValue *array, const i64 *dim, u32 rank) {
   Mark mark = arena_mark(&ev->stack);
-  Lazies part = {0};
+  LazyTensors part = {0};
   const double axis = 0;
   gather(ev, array, dim, rank, &part);
   const i64 all = part.n;
-  Lazy *flat = lazy_make(ev, RC_DO_concat, part.at, part.n, &axis, 1, &all, 1);
-  Lazy *t = lazy_make(ev, RC_DO_reshape, &flat, 1, NULL, 0, dim, rank);
+  LazyTensor *flat = lazy_make(ev, LOP_concat, part.at, part.n, &axis, 1, &all, 1);
+  LazyTensor *t = lazy_make(ev, LOP_reshape, &flat, 1, NULL, 0, dim, rank);
   for (u32 i = 0; i < part.n; i++) lazy_drop(ev, part.at[i]);
   lazy_drop(ev, flat);
   arena_rewind(&ev->stack, mark);
   return t;
 }
 
-Lazy *lazy_of_array(Eval *ev, const Worth *array) {
+LazyTensor *lazy_from_array(Eval *ev, const LangValue *array) {
   i64 dim[MAX_RANK];
   u32 rank = 0;
-  for (const Worth *d = array; d->kind == KD_array; d = &d->u.list->at[0]) {
+  for (const LangValue *d = array; d->kind == KD_array; d = &d->u.list->at[0]) {
     if (rank == MAX_RANK) ARG_BAD(ev, "a tensor has at most %d dimensions", MAX_RANK);
     dim[rank++] = (i64)d->u.list->n;
     if (!d->u.list->n) break;
   }
   if (is_tracked(array)) return joined(ev, array, dim, rank);
-  Lazy *t = lazy_new(ev, dim, rank);
+  LazyTensor *t = lazy_new(ev, dim, rank);
   fill(ev, array, dim, rank, t->data);
   return t;
 }

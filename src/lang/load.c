@@ -3,7 +3,7 @@
  * In: a path. Out: a tensor of doubles. Formats are told by the end of the name.
  */
 #include "io/data.h"
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static bool is_name(const void *user, Str name) {
   return *(const Str *)user == name;
 }
 
-static const Tensor *member(Eval *ev, const NamedVec *all, const Worth *name) {
+static const Tensor *member(Eval *ev, const NamedTensors *all, const LangValue *name) {
   for (u32 i = 0; name && i < all->n; i++)
     if (str_len(ev->c, all->at[i].name) == name->u.text->n &&
         !memcmp(str_text(ev->c, all->at[i].name), name->u.text->at, name->u.text->n))
@@ -73,11 +73,9 @@ static bool is_blank(const u8 *at, const u8 *end) {
 
 /* Numbers with commas between them: a row in each line, the first of which may be names. One column
  * is a list. */
-static Lazy *read_csv(Eval *ev, const char *path, const File *f) {
-  CsvText t = {.ev = ev,
-               .path = path,
-               .at = f->at + utf8_mark(f->at, f->n),
-               .end = (const u8 *)f->at + f->n};
+static LazyTensor *read_csv(Eval *ev, const char *path, const File *f) {
+  CsvText t = {
+      .ev = ev, .path = path, .at = f->at + utf8_bom(f->at, f->n), .end = (const u8 *)f->at + f->n};
   Mark mark = arena_mark(&ev->stack);
   i64 rows = 0;
   while (t.at < t.end) {
@@ -97,7 +95,7 @@ static Lazy *read_csv(Eval *ev, const char *path, const File *f) {
     t.at = end + (stop != NULL);
   }
   if (!rows) ARG_BAD(ev, "%s: there are no numbers in it", path);
-  Lazy *y = lazy_new(ev, (const i64[]){rows, t.columns}, t.columns > 1 ? 2 : 1);
+  LazyTensor *y = lazy_new(ev, (const i64[]){rows, t.columns}, t.columns > 1 ? 2 : 1);
   memcpy(y->data, t.number.at, (size_t)y->n * sizeof *y->data);
   arena_rewind(&ev->stack, mark);
   return y;
@@ -105,23 +103,24 @@ static Lazy *read_csv(Eval *ev, const char *path, const File *f) {
 
 /* load_data("x.npy"), load_data("data.npz", "x"), load_data("table.csv"); of any other file its
  * bytes, as numbers */
-void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_load_data(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   Ctx *c = ev->c;
   if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
     ARG_BAD(ev, "load_data() takes the path of a file and the name of an array");
-  eval_file(ev, arg[0].u.text->at);
-  if (dry_file(ev, arg[0].u.text->at, out)) return;
+  eval_check_file(ev, arg[0].u.text->at);
+  if (dry_load_file(ev, arg[0].u.text->at, out)) return;
   File f = file_read(c, arg[0].u.text->at);
   Loc loc = {.file = str_of(c, arg[0].u.text->at), .index = -1};
   const Tensor *t;
   if (ends_with(arg[0].u.text->at, ".csv")) {
-    *out = worth_lazy(read_csv(ev, arg[0].u.text->at, &f));
-    dry_blank(ev, out->u.lazy);
+    *out = value_tensor(read_csv(ev, arg[0].u.text->at, &f));
+    dry_clear_data(ev, out->u.lazy);
     return;
   }
   if (ends_with(arg[0].u.text->at, ".npz")) {
     Str name = n > 1 ? str_intern(c, arg[1].u.text->at, arg[1].u.text->n) : 0;
-    NamedVec all = data_pick_npz(c, f.at, f.n, loc, &c->keep, n > 1 ? is_name : NULL, &name);
+    NamedTensors all =
+        data_read_npz_some(c, f.at, f.n, loc, &c->keep, n > 1 ? is_name : NULL, &name);
     t = member(ev, &all, n > 1 ? &arg[1] : NULL);
   } else if (ends_with(arg[0].u.text->at, ".npy")) {
     t = data_read_npy(c, f.at, f.n, loc, &c->keep);
@@ -130,10 +129,10 @@ void bi_load_data(Eval *ev, Worth *arg, u32 n, Worth *out) {
   }
   if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt) && t->dt != DT_bool)
     ARG_BAD(ev, "load_data(): an array of %s", dtype_info[t->dt].name);
-  Lazy *y = lazy_new(ev, t->dim, t->rank);
+  LazyTensor *y = lazy_new(ev, t->dim, t->rank);
   for (u64 i = 0; i < y->n; i++) y->data[i] = scalar_cast(t->dt, DT_f64, tensor_get(t, i), true).f;
-  dry_blank(ev, y);
-  *out = worth_lazy(y);
+  dry_clear_data(ev, y);
+  *out = value_tensor(y);
 }
 
 /* ---- MNIST ---- */
@@ -160,31 +159,31 @@ static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
 }
 
 /* "train" and "test" are the files of the data set under their usual names, in this folder. */
-static void mnist(Eval *ev, const Worth *which, const char *part, u32 rank, double scale,
-                  Worth *out) {
+static void mnist(Eval *ev, const LangValue *which, const char *part, u32 rank, double scale,
+                  LangValue *out) {
   if (which->kind != KD_string) ARG_BAD(ev, "MNIST: expected \"train\", \"test\" or a path");
   const char *name = which->u.text->at, *set = NULL;
   if (!strcmp(name, "train")) set = "train";
   if (!strcmp(name, "test")) set = "t10k";
   const char *path =
       set ? str_text(ev->c, str_fmt(ev->c, "%s-%s-idx%u-ubyte", set, part, (unsigned)rank)) : name;
-  eval_file(ev, path);
-  if (dry_file(ev, path, out)) return;
+  eval_check_file(ev, path);
+  if (dry_load_file(ev, path, out)) return;
   const Tensor *t = read_idx(ev, path, rank);
   i64 dim[2] = {t->dim[0], 1};
   for (u32 i = 1; i < rank; i++) dim[1] *= t->dim[i];
-  Lazy *y = lazy_new(ev, dim, rank > 1 ? 2 : 1);
+  LazyTensor *y = lazy_new(ev, dim, rank > 1 ? 2 : 1);
   for (u64 i = 0; i < y->n; i++) y->data[i] = (double)tensor_get(t, i).i / scale;
-  dry_blank(ev, y);
-  *out = worth_lazy(y);
+  dry_clear_data(ev, y);
+  *out = value_tensor(y);
 }
 
-void bi_load_mnist_images(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_load_mnist_images(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   mnist(ev, &arg[0], "images", 3, 255, out);
   (void)n;
 }
 
-void bi_load_mnist_labels(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_load_mnist_labels(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   mnist(ev, &arg[0], "labels", 1, 1, out);
   (void)n;
 }

@@ -5,20 +5,20 @@
  * it and by whatever path, and runs where it is imported first. Modules that import each other in a
  * circle are refused, since none of them could run first.
  */
-#include "lang/own.h"
+#include "lang/lang_value.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Loading Loading; /* files that wait for what they import */
-struct Loading {
-  const Loading *by;
+typedef struct ImportChain ImportChain; /* files that wait for what they import */
+struct ImportChain {
+  const ImportChain *by;
   const Script *s;
 };
 
-const char *path_beside(Ctx *c, Str file, const char *path) {
+const char *path_relative_to(Ctx *c, Str file, const char *path) {
   const char *from = str_text(c, file), *slash = strrchr(from, '/');
   if (!slash || *path == '/') return path;
   return str_text(c, str_fmt(c, "%.*s/%s", (int)(slash - from), from, path));
@@ -30,32 +30,32 @@ static Script *find(const Scripts *all, Str real) {
   return NULL;
 }
 
-static bool is_waiting(const Loading *l, const Script *s) {
+static bool is_waiting(const ImportChain *l, const Script *s) {
   for (; l; l = l->by)
     if (l->s == s) return true;
   return false;
 }
 
 /* a.ch -> b.ch -> a.ch */
-static const char *circle(Ctx *c, const Loading *l, const Script *to) {
-  Text t = text_new(&c->work);
+static const char *circle(Ctx *c, const ImportChain *l, const Script *to) {
+  StrBuf t = sb_new(&c->work);
   const char *part[MODULES];
   u32 n = 0;
   for (; l && n < MODULES; l = l->by) {
     part[n++] = str_text(c, l->s->file);
     if (l->s == to) break;
   }
-  while (n) text_fmt(&t, "%s -> ", part[--n]);
-  text_puts(&t, str_text(c, to->file));
-  return text_cstr(&t);
+  while (n) sb_fmt(&t, "%s -> ", part[--n]);
+  sb_puts(&t, str_text(c, to->file));
+  return sb_cstr(&t);
 }
 
-static void load(Script *s, const Loading *by);
+static void load(Script *s, const ImportChain *by);
 
-static void import(Script *s, Ast *n, const Loading *l) {
+static void import(Script *s, Ast *n, const ImportChain *l) {
   Ctx *c = s->c;
   char real[PATH_MAX];
-  const char *path = path_beside(c, s->file, str_text(c, n->a->name));
+  const char *path = path_relative_to(c, s->file, str_text(c, n->a->name));
   if (!realpath(path, real)) {
     script_error(s, n->a->at, NULL, "cannot read '%s': %s", show_text(c, str_of(c, path)),
                  strerror(errno));
@@ -78,8 +78,8 @@ static void import(Script *s, Ast *n, const Loading *l) {
   load(n->module, l);
 }
 
-static void load(Script *s, const Loading *by) {
-  const Loading here = {by, s};
+static void load(Script *s, const ImportChain *by) {
+  const ImportChain here = {by, s};
   script_parse(s);
   for (u32 i = 0; i < s->root->nkid; i++) {
     Ast *n = s->root->kid[i];
@@ -91,10 +91,10 @@ void script_load(Script *s) {
   char real[PATH_MAX];
   if (realpath(str_text(s->c, s->file), real)) s->real = str_of(s->c, real);
   load(s, NULL);
-  diag_leave(s->c);
+  diag_raise(s->c);
   script_check(s);
-  diag_leave(s->c);
-  for (u32 i = 0; i < s->all->n; i++) loops_mark(s->all->at[i]);
+  diag_raise(s->c);
+  for (u32 i = 0; i < s->all->n; i++) loops_mark_unused(s->all->at[i]);
 }
 
 /* ---- runs ---- */
@@ -105,16 +105,16 @@ Locals *locals_of_file(Eval *ev, u32 nslot) {
   return l;
 }
 
-Worth eval_module(Eval *ev, const Script *s) {
+LangValue eval_module(Eval *ev, const Script *s) {
   if (!ev->file[s->number]) {
     Locals *here = ev->local;
     ev->local = ev->file[s->number] = locals_of_file(ev, s->main->nslot);
     eval_hoist(ev, s->root);
-    Worth v = eval_block(ev, s->root);
-    worth_drop(ev, &v);
-    worth_drop(ev, &ev->result); /* of a return, which ends the module */
+    LangValue v = eval_block(ev, s->root);
+    value_drop(ev, &v);
+    value_drop(ev, &ev->result); /* of a return, which ends the module */
     ev->flow = FLOW_next;
     ev->local = here;
   }
-  return (Worth){.kind = KD_null};
+  return (LangValue){.kind = KD_null};
 }

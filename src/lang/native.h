@@ -9,9 +9,9 @@
 #define INGOT_LANG_NATIVE_H
 
 #include "back/back.h"
-#include "lang/own.h"
+#include "lang/lang_value.h"
 
-typedef struct NativeC NativeC;
+typedef struct NativeGen NativeGen;
 typedef struct NativeLoop NativeLoop;
 typedef u32 Temp; /* tN of the C; 0: none */
 
@@ -21,13 +21,13 @@ struct NativeLoop {
   bool breaks, continues;
 };
 
-struct NativeC {
+struct NativeGen {
   Ctx *c;
   Arena *a;
   Script *s;
   bool tensors; /* it is written with them */
   bool wants;   /* it has some */
-  Text tables, bodies;
+  StrBuf tables, bodies;
   VEC(LangFn *) fn; /* in the order in which they were met */
   VEC(const StructInfo *) structs;
   VEC(Str) string;
@@ -35,7 +35,7 @@ struct NativeC {
   VEC(const Ast *) place;
   Map fn_at, string_at, place_at, struct_at, type_at; /* to 1 + the number */
   /* of the function that is being written */
-  Text *out;
+  StrBuf *out;
   LangFn *in; /* NULL: a file */
   u32 file;   /* its number */
   Temp ntemp;
@@ -44,32 +44,32 @@ struct NativeC {
   u32 nloop, deep;
 };
 
-/* native.c */
-void native_line(NativeC *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-u32 native_place(NativeC *p, const Ast *n);
-u32 native_string(NativeC *p, Str s);
-u32 native_struct(NativeC *p, const StructInfo *s);
-u32 native_type(NativeC *p, const Ast *at, const LangType *t);
-u32 native_fn(NativeC *p, LangFn *f);
-const char *native_quoted(NativeC *p, Str s); /* as a literal */
+/* native_program.c */
+void native_emit(NativeGen *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+u32 native_loc(NativeGen *p, const Ast *n);
+u32 native_string(NativeGen *p, Str s);
+u32 native_struct(NativeGen *p, const StructInfo *s);
+u32 native_type(NativeGen *p, const Ast *at, const LangType *t);
+u32 native_fn(NativeGen *p, LangFn *f);
+const char *native_quoted(NativeGen *p, Str s); /* as a literal */
 
 /* native_stmt.c; to: gets the value, 0: nobody wants it */
-void native_stmt(NativeC *p, Ast *n, Temp to);
-void native_block(NativeC *p, const Ast *n, Temp to);
-void native_forget(NativeC *p, const Ast *scope);
+void native_stmt(NativeGen *p, Ast *n, Temp to);
+void native_block(NativeGen *p, const Ast *n, Temp to);
+void native_clear_scope(NativeGen *p, const Ast *scope);
 /* A variable as C: the slot of the function, or of the file. */
-const char *native_slot(NativeC *p, u32 slot);
+const char *native_slot(NativeGen *p, u32 slot);
 /* A pointer to the first of the places that holds something, as C. */
-const char *native_pointer(NativeC *p, const VarPlace *place, u32 n);
-const char *native_target(NativeC *p, const Ast *n); /* the place that n is, as a pointer */
+const char *native_pointer(NativeGen *p, const VarRef *place, u32 n);
+const char *native_lvalue(NativeGen *p, const Ast *n); /* the place that n is, as a pointer */
 
 /* native_expr.c */
-Temp native_expr(NativeC *p, Ast *n); /* live */
-Temp native_temp(NativeC *p);
-void native_live(NativeC *p, Temp t);
-void native_taken(NativeC *p, Temp t); /* something has its share now */
-Temp native_closure(NativeC *p, Ast *fn);
-const char *native_builtin(const char *name);     /* bi_THAT is what runs */
-Temp native_bounds(NativeC *p, const Ast *range); /* its ends, as loN and hiN; gives N */
+Temp native_expr(NativeGen *p, Ast *n); /* live */
+Temp native_temp(NativeGen *p);
+void native_live(NativeGen *p, Temp t);
+void native_moved(NativeGen *p, Temp t); /* something has its share now */
+Temp native_closure(NativeGen *p, Ast *fn);
+const char *native_builtin(const char *name);       /* bi_THAT is what runs */
+Temp native_bounds(NativeGen *p, const Ast *range); /* its ends, as loN and hiN; gives N */
 
 #endif

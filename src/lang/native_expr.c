@@ -24,15 +24,15 @@ const char *native_builtin(const char *name) {
 
 /* ---- temps ---- */
 
-Temp native_temp(NativeC *p) {
+Temp native_temp(NativeGen *p) {
   return ++p->ntemp;
 }
 
-void native_live(NativeC *p, Temp t) {
+void native_live(NativeGen *p, Temp t) {
   *vec_push(p->a, &p->live) = t;
 }
 
-void native_taken(NativeC *p, Temp t) {
+void native_moved(NativeGen *p, Temp t) {
   u32 i = p->live.n;
   while (i && p->live.at[i - 1] != t) i--;
   if (!i) return;
@@ -41,21 +41,22 @@ void native_taken(NativeC *p, Temp t) {
 }
 
 /* A new live temp with the value that the format says. */
-#define VALUE(p, ...) value(p, text_cstr(&(*say(p, __VA_ARGS__))))
+#define VALUE(p, ...) value(p, sb_cstr(&(*format_text(p, __VA_ARGS__))))
 
-__attribute__((format(printf, 2, 3))) static Text *say(NativeC *p, const char *fmt, ...) {
-  Text *t = NEW(p->a, Text);
+__attribute__((format(printf, 2, 3))) static StrBuf *format_text(NativeGen *p, const char *fmt,
+                                                                 ...) {
+  StrBuf *t = NEW(p->a, StrBuf);
   va_list args;
-  *t = text_new(p->a);
+  *t = sb_new(p->a);
   va_start(args, fmt);
-  text_vfmt(t, fmt, args);
+  sb_vfmt(t, fmt, args);
   va_end(args);
   return t;
 }
 
-static Temp value(NativeC *p, const char *c) {
+static Temp value(NativeGen *p, const char *c) {
   Temp t = native_temp(p);
-  native_line(p, "Value t%u = %s;", t, c);
+  native_emit(p, "Value t%u = %s;", t, c);
   native_live(p, t);
   return t;
 }
@@ -64,197 +65,197 @@ static Temp value(NativeC *p, const char *c) {
 
 static bool has_self(const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++)
-    if (n->place[i].kind == PL_self) return true;
+    if (n->place[i].kind == VR_self) return true;
   return false;
 }
 
-static Temp name(NativeC *p, const Ast *n) {
+static Temp name(NativeGen *p, const Ast *n) {
   u32 before = 0;
-  while (before < n->nplace && n->place[before].kind != PL_self) before++;
+  while (before < n->nplace && n->place[before].kind != VR_self) before++;
   if (before == n->nplace)
     return VALUE(p, "share(*held(%s, %s, %u))", native_pointer(p, n->place, n->nplace),
-                 native_quoted(p, n->name), native_place(p, n));
+                 native_quoted(p, n->name), native_loc(p, n));
   const char *self = "share((Value){K_fn, {.fn = self}})";
   if (!before) return VALUE(p, "%s", self);
   const char *var = native_pointer(p, n->place, before);
   return VALUE(p, "(%s)->kind ? share(*%s) : %s", var, var, self);
 }
 
-Temp native_closure(NativeC *p, Ast *n) {
+Temp native_closure(NativeGen *p, Ast *n) {
   LangFn *f = n->fn;
   Temp t = VALUE(p, "(Value){K_fn, {.fn = fn_new(&shape_%u)}}", native_fn(p, f));
   for (u32 i = 0; i < f->capture.n; i++) {
     const Capture *c = &f->capture.at[i];
     u32 known = 0;
-    while (known < c->nfrom && c->from[known].kind != PL_self) known++;
+    while (known < c->nfrom && c->from[known].kind != VR_self) known++;
     if (known)
-      native_line(p, "t%u.u.fn->with[%u] = share(*%s);", t, i, native_pointer(p, c->from, known));
+      native_emit(p, "t%u.u.fn->with[%u] = share(*%s);", t, i, native_pointer(p, c->from, known));
     else if (c->nfrom && p->in)
-      native_line(p, "t%u.u.fn->with[%u] = share((Value){K_fn, {.fn = self}});", t, i);
+      native_emit(p, "t%u.u.fn->with[%u] = share((Value){K_fn, {.fn = self}});", t, i);
   }
   return t;
 }
 
 /* ---- operators ---- */
 
-static Temp both(NativeC *p, const Ast *n) {
+static Temp logical(NativeGen *p, const Ast *n) {
   Temp x = native_expr(p, n->a);
-  native_taken(p, x);
+  native_moved(p, x);
   bool needs = n->op == TOK_and;
-  native_line(p, "int h%u = holds(t%u);", x, x);
-  native_line(p, "if (%sh%u) {", needs ? "" : "!", x);
+  native_emit(p, "int h%u = holds(t%u);", x, x);
+  native_emit(p, "if (%sh%u) {", needs ? "" : "!", x);
   p->deep++;
   Temp y = native_expr(p, n->b);
-  native_taken(p, y);
-  native_line(p, "h%u = holds(t%u);", x, y);
+  native_moved(p, y);
+  native_emit(p, "h%u = holds(t%u);", x, y);
   p->deep--;
-  native_line(p, "}");
+  native_emit(p, "}");
   return VALUE(p, "of_bool(h%u)", x);
 }
 
-static Temp binary(NativeC *p, const Ast *n) {
+static Temp binary(NativeGen *p, const Ast *n) {
   static const char *const name[TOK_COUNT] = {
       [TOK_add] = "add", [TOK_sub] = "sub", [TOK_mul] = "mul", [TOK_div] = "div",
       [TOK_mod] = "mod", [TOK_at] = "at",   [TOK_lt] = "lt",   [TOK_le] = "le",
       [TOK_gt] = "gt",   [TOK_ge] = "ge",   [TOK_eq] = "eq",   [TOK_ne] = "ne"};
-  if (n->op == TOK_and || n->op == TOK_or) return both(p, n);
+  if (n->op == TOK_and || n->op == TOK_or) return logical(p, n);
   Temp x = native_expr(p, n->a), y = native_expr(p, n->b);
-  native_taken(p, x);
-  native_taken(p, y);
-  return VALUE(p, "do_%s(t%u, t%u, %u)", name[n->op], x, y, native_place(p, n));
+  native_moved(p, x);
+  native_moved(p, y);
+  return VALUE(p, "do_%s(t%u, t%u, %u)", name[n->op], x, y, native_loc(p, n));
 }
 
-static Temp unary(NativeC *p, const Ast *n) {
+static Temp unary(NativeGen *p, const Ast *n) {
   Temp x = native_expr(p, n->a);
-  native_taken(p, x);
+  native_moved(p, x);
   if (n->op == TOK_not) return VALUE(p, "of_bool(!holds(t%u))", x);
-  return VALUE(p, "do_neg(t%u, %u)", x, native_place(p, n));
+  return VALUE(p, "do_neg(t%u, %u)", x, native_loc(p, n));
 }
 
-static Temp cast(NativeC *p, const Ast *n) {
+static Temp cast(NativeGen *p, const Ast *n) {
   const char *to = str_text(p->c, n->name);
   Temp x = native_expr(p, n->a);
-  native_taken(p, x);
+  native_moved(p, x);
   return VALUE(p, "cast(t%u, K_%s, \"%s\", %u)", x,
                *to == 'b'   ? "bool"
                : *to == 'f' ? "float"
                             : "int",
-               to, native_place(p, n));
+               to, native_loc(p, n));
 }
 
 /* The ends of a range, as loN and hiN; gives N. */
-Temp native_bounds(NativeC *p, const Ast *n) {
+Temp native_bounds(NativeGen *p, const Ast *n) {
   Temp a = native_expr(p, n->a);
-  native_taken(p, a);
-  native_line(p, "int64_t lo%u = bound(t%u, %u);", a, a, native_place(p, n->a));
+  native_moved(p, a);
+  native_emit(p, "int64_t lo%u = bound(t%u, %u);", a, a, native_loc(p, n->a));
   Temp b = native_expr(p, n->b);
-  native_taken(p, b);
-  native_line(p, "int64_t hi%u = bound(t%u, %u);", a, b, native_place(p, n->b));
-  if (n->op == TOK_upto) native_line(p, "hi%u = upto(hi%u, %u);", a, a, native_place(p, n));
+  native_moved(p, b);
+  native_emit(p, "int64_t hi%u = bound(t%u, %u);", a, b, native_loc(p, n->b));
+  if (n->op == TOK_upto) native_emit(p, "hi%u = upto(hi%u, %u);", a, a, native_loc(p, n));
   return a;
 }
 
-static Temp range(NativeC *p, const Ast *n) {
+static Temp range(NativeGen *p, const Ast *n) {
   Temp t = native_bounds(p, n);
-  return VALUE(p, "range(lo%u, hi%u, %u)", t, t, native_place(p, n));
+  return VALUE(p, "range(lo%u, hi%u, %u)", t, t, native_loc(p, n));
 }
 
 /* ---- lists ---- */
 
-static Temp list(NativeC *p, const Ast *n) {
+static Temp list(NativeGen *p, const Ast *n) {
   Temp t = VALUE(p, "of_list(K_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
   for (u32 i = 0; i < n->nkid; i++) {
     Temp x = native_expr(p, n->kid[i]);
-    native_taken(p, x);
-    native_line(p, "t%u.u.list->at[%u] = t%u;", t, i, x);
+    native_moved(p, x);
+    native_emit(p, "t%u.u.list->at[%u] = t%u;", t, i, x);
   }
   return t;
 }
 
-static Temp record(NativeC *p, const Ast *n) {
+static Temp record(NativeGen *p, const Ast *n) {
   Temp t = VALUE(p, "of_struct(&struct_%u)", native_struct(p, n->of));
   for (u32 i = 0; i < n->nkid; i++) {
     Temp x = native_expr(p, n->kid[i]->a);
-    native_taken(p, x);
-    native_line(p, "t%u.u.list->at[%u] = t%u;", t, n->kid[i]->slot, x);
+    native_moved(p, x);
+    native_emit(p, "t%u.u.list->at[%u] = t%u;", t, n->kid[i]->slot, x);
   }
   return t;
 }
 
-static Temp repeat(NativeC *p, const Ast *n) {
+static Temp repeat(NativeGen *p, const Ast *n) {
   Temp x = native_expr(p, n->a), times = native_expr(p, n->b);
-  native_taken(p, x);
-  native_taken(p, times);
-  return VALUE(p, "repeat(t%u, t%u, %u)", x, times, native_place(p, n));
+  native_moved(p, x);
+  native_moved(p, times);
+  return VALUE(p, "repeat(t%u, t%u, %u)", x, times, native_loc(p, n));
 }
 
 /* An element of a variable is read where it is. */
-static Temp element(NativeC *p, const Ast *n) {
-  u32 at = native_place(p, n), where = native_place(p, n->b);
+static Temp element(NativeGen *p, const Ast *n) {
+  u32 at = native_loc(p, n), where = native_loc(p, n->b);
   if (n->a->kind == AST_name && !n->a->to && !has_self(n->a)) {
     const char *var = native_pointer(p, n->a->place, n->a->nplace);
     const char *name = native_quoted(p, n->a->name);
-    u32 of = native_place(p, n->a);
-    native_line(p, "held(%s, %s, %u);", var, name, of);
+    u32 of = native_loc(p, n->a);
+    native_emit(p, "held(%s, %s, %u);", var, name, of);
     Temp i = native_expr(p, n->b);
-    native_taken(p, i);
+    native_moved(p, i);
     return VALUE(p, "at_index(*held(%s, %s, %u), t%u, %u, %u)", var, name, of, i, at, where);
   }
   Temp v = native_expr(p, n->a), i = native_expr(p, n->b);
-  native_taken(p, i);
-  native_taken(p, v);
+  native_moved(p, i);
+  native_moved(p, v);
   Temp t = VALUE(p, "at_index(t%u, t%u, %u, %u)", v, i, at, where);
-  native_line(p, "drop(t%u);", v);
+  native_emit(p, "drop(t%u);", v);
   return t;
 }
 
-static Temp member(NativeC *p, const Ast *n) {
+static Temp member(NativeGen *p, const Ast *n) {
   if (n->nplace) return name(p, n);
   Temp v = native_expr(p, n->a);
-  native_taken(p, v);
-  return VALUE(p, "member(t%u, %s, %u)", v, native_quoted(p, n->name), native_place(p, n));
+  native_moved(p, v);
+  return VALUE(p, "member(t%u, %s, %u)", v, native_quoted(p, n->name), native_loc(p, n));
 }
 
-static Temp item(NativeC *p, const Ast *n) {
+static Temp item(NativeGen *p, const Ast *n) {
   Temp v = native_expr(p, n->a);
-  native_taken(p, v);
-  return VALUE(p, "item(t%u, %lldLL, %u)", v, (long long)n->i, native_place(p, n));
+  native_moved(p, v);
+  return VALUE(p, "item(t%u, %lldLL, %u)", v, (long long)n->i, native_loc(p, n));
 }
 
 /* ---- calls ---- */
 
-static Temp change(NativeC *p, const Ast *n, bool pushes) {
+static Temp change(NativeGen *p, const Ast *n, bool pushes) {
   Temp v = pushes ? native_expr(p, n->kid[1]) : 0, of = 0;
   const char *to;
-  if (is_place(n->kid[0])) {
-    to = native_target(p, n->kid[0]);
+  if (is_lvalue(n->kid[0])) {
+    to = native_lvalue(p, n->kid[0]);
   } else {
     of = native_expr(p, n->kid[0]);
-    to = text_cstr(say(p, "&t%u", of));
+    to = sb_cstr(format_text(p, "&t%u", of));
   }
-  u32 at = native_place(p, n);
-  if (v) native_taken(p, v);
+  u32 at = native_loc(p, n);
+  if (v) native_moved(p, v);
   Temp t = v ? VALUE(p, "push(%s, t%u, %u)", to, v, at) : VALUE(p, "pop(%s, %u)", to, at);
   if (of) {
-    native_taken(p, of);
-    native_line(p, "drop(t%u);", of);
+    native_moved(p, of);
+    native_emit(p, "drop(t%u);", of);
   }
   return t;
 }
 
-static Temp *arguments(NativeC *p, const Ast *n) {
+static Temp *arguments(NativeGen *p, const Ast *n) {
   Temp *arg = NEWS(p->a, Temp, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) arg[i] = native_expr(p, n->kid[i]);
   return arg;
 }
 
 /* aN, an array of the arguments, which it takes; gives N. */
-static u32 array(NativeC *p, const Ast *n, const Temp *arg) {
+static u32 array(NativeGen *p, const Ast *n, const Temp *arg) {
   u32 number = native_temp(p);
-  native_line(p, "Value a%u[%u];", number, n->nkid + 1);
+  native_emit(p, "Value a%u[%u];", number, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) {
-    native_line(p, "a%u[%u] = t%u;", number, i, arg[i]);
-    native_taken(p, arg[i]);
+    native_emit(p, "a%u[%u] = t%u;", number, i, arg[i]);
+    native_moved(p, arg[i]);
   }
   return number;
 }
@@ -265,26 +266,26 @@ static bool is_plain(const char *name) {
   return false;
 }
 
-static Temp builtin(NativeC *p, const Ast *n) {
+static Temp builtin(NativeGen *p, const Ast *n) {
   const char *name = builtin_info[n->builtin - 1].name;
   if (!is_plain(name)) p->wants = true;
   u32 a = array(p, n, arguments(p, n));
   Temp t = p->tensors ? VALUE(p, "builtin(bi_%s, \"%s\", a%u, %u, %u)",
-                              builtin_code[n->builtin - 1], name, a, n->nkid, native_place(p, n))
-                      : VALUE(p, "bi_%s(a%u, %u, %u)", name, a, n->nkid, native_place(p, n));
-  for (u32 i = 0; i < n->nkid; i++) native_line(p, "drop(a%u[%u]);", a, i);
+                              builtin_code[n->builtin - 1], name, a, n->nkid, native_loc(p, n))
+                      : VALUE(p, "bi_%s(a%u, %u, %u)", name, a, n->nkid, native_loc(p, n));
+  for (u32 i = 0; i < n->nkid; i++) native_emit(p, "drop(a%u[%u]);", a, i);
   return t;
 }
 
 /* pN, the places of a call and of its arguments. */
-static void places(NativeC *p, const Ast *n, u32 number) {
-  Text places = text_new(p->a);
-  text_fmt(&places, "%u", native_place(p, n));
-  for (u32 i = 0; i < n->nkid; i++) text_fmt(&places, ", %u", native_place(p, n->kid[i]));
-  native_line(p, "static const int p%u[] = {%s};", number, text_cstr(&places));
+static void places(NativeGen *p, const Ast *n, u32 number) {
+  StrBuf places = sb_new(p->a);
+  sb_fmt(&places, "%u", native_loc(p, n));
+  for (u32 i = 0; i < n->nkid; i++) sb_fmt(&places, ", %u", native_loc(p, n->kid[i]));
+  native_emit(p, "static const int p%u[] = {%s};", number, sb_cstr(&places));
 }
 
-static Temp call(NativeC *p, const Ast *n) {
+static Temp call(NativeGen *p, const Ast *n) {
   BuiltinFn *known = n->builtin ? builtin_fn[n->builtin - 1] : NULL;
   if (known == bi_push || known == bi_pop) return change(p, n, known == bi_push);
   if (known) return builtin(p, n);
@@ -292,66 +293,67 @@ static Temp call(NativeC *p, const Ast *n) {
   bool method = n->a->kind == AST_member && !n->a->nplace;
   Temp f = native_expr(p, method ? n->a->a : n->a);
   u32 a = array(p, n, arg);
-  native_taken(p, f);
+  native_moved(p, f);
   places(p, n, a);
   if (method)
     return VALUE(p, "call_method(t%u, %s, a%u, %u, p%u, %u)", f, native_quoted(p, n->a->name), a,
-                 n->nkid, a, native_place(p, n->a));
+                 n->nkid, a, native_loc(p, n->a));
   return VALUE(p, "call(t%u, a%u, %u, p%u)", f, a, n->nkid, a);
 }
 
 /* ---- choices ---- */
 
-static Temp by_statement(NativeC *p, Ast *n) {
+static Temp by_statement(NativeGen *p, Ast *n) {
   Temp t = VALUE(p, "{K_none, {0}}");
   native_stmt(p, n, t);
   return t;
 }
 
 /* The condition that v fits the pattern. */
-static const char *fits(NativeC *p, const Ast *pattern, Temp v) {
+static const char *fits(NativeGen *p, const Ast *pattern, Temp v) {
   if (!pattern || pattern->kind == AST_name) return "1";
   switch (pattern->kind) {
-  case AST_int: return text_cstr(say(p, "fits_int(t%u, %lldLL)", v, (long long)pattern->i));
-  case AST_float: return text_cstr(say(p, "fits_float(t%u, %a)", v, pattern->f));
-  case AST_bool: return text_cstr(say(p, "fits_bool(t%u, %d)", v, (int)pattern->i));
+  case AST_int: return sb_cstr(format_text(p, "fits_int(t%u, %lldLL)", v, (long long)pattern->i));
+  case AST_float: return sb_cstr(format_text(p, "fits_float(t%u, %a)", v, pattern->f));
+  case AST_bool: return sb_cstr(format_text(p, "fits_bool(t%u, %d)", v, (int)pattern->i));
   default:
-    return text_cstr(say(p, "fits_text(t%u, strings[%u])", v, native_string(p, pattern->name)));
+    return sb_cstr(
+        format_text(p, "fits_text(t%u, strings[%u])", v, native_string(p, pattern->name)));
   }
 }
 
-static Temp match(NativeC *p, const Ast *n) {
+static Temp match(NativeGen *p, const Ast *n) {
   Temp v = native_expr(p, n->a), t;
-  native_taken(p, v);
+  native_moved(p, v);
   t = VALUE(p, "{K_none, {0}}");
   for (u32 i = 0; i < n->nkid; i++) {
     Ast *arm = n->kid[i];
-    native_line(p, "%sif (%s) {", i ? "} else " : "", fits(p, arm->a, v));
+    native_emit(p, "%sif (%s) {", i ? "} else " : "", fits(p, arm->a, v));
     p->deep++;
-    native_forget(p, arm);
+    native_clear_scope(p, arm);
     if (arm->a && arm->a->kind == AST_name)
-      native_line(p, "set(&%s, t%u);", native_slot(p, arm->a->slot), v);
+      native_emit(p, "set(&%s, t%u);", native_slot(p, arm->a->slot), v);
     else
-      native_line(p, "drop(t%u);", v);
+      native_emit(p, "drop(t%u);", v);
     native_stmt(p, arm->b, t);
-    native_forget(p, arm);
+    native_clear_scope(p, arm);
     p->deep--;
   }
-  native_line(p, "} else {");
-  native_line(p,
+  native_emit(p, "} else {");
+  native_emit(p,
               "  script_fail(%u, \"Non-exhaustive match: value %%s didn't match any pattern\", "
               "kind_of(t%u));",
-              native_place(p, n), v);
-  native_line(p, "}");
+              native_loc(p, n), v);
+  native_emit(p, "}");
   return t;
 }
 
-static Temp number(NativeC *p, const Ast *n) {
+static Temp number(NativeGen *p, const Ast *n) {
   if (isinf(n->f)) return VALUE(p, "of_float(INFINITY)");
   return VALUE(p, "of_float(%a)", n->f);
 }
 
-static Temp plain(NativeC *p, Ast *n) {
+static Temp plain(NativeGen *p, Ast *n) {
   switch (n->kind) {
   case AST_int: return VALUE(p, "of_int(%lldLL)", (long long)n->i);
   case AST_float: return number(p, n);
@@ -377,9 +379,9 @@ static Temp plain(NativeC *p, Ast *n) {
   }
 }
 
-Temp native_expr(NativeC *p, Ast *n) {
+Temp native_expr(NativeGen *p, Ast *n) {
   Temp t = plain(p, n);
   if (n->to && n->kind != AST_if)
-    native_line(p, "becomes(&t%u, &type_%u, %u);", t, native_type(p, n, n->to), native_place(p, n));
+    native_emit(p, "becomes(&t%u, &type_%u, %u);", t, native_type(p, n, n->to), native_loc(p, n));
   return t;
 }

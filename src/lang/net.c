@@ -5,20 +5,20 @@
  * session is kept for the shapes it is given; numbers go in as the type that the network wants.
  */
 #include "lang/dry.h"
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <string.h>
 
-Worth net_import(Eval *ev, const Ast *n) {
-  Thing *t = thing_new(ev, TH_net);
-  t->path = path_beside(ev->c, ev->s->all->at[n->file]->file, str_text(ev->c, n->a->name));
-  return worth_thing(t);
+LangValue net_import(Eval *ev, const Ast *n) {
+  LangObject *t = object_new(ev, OBJ_net);
+  t->path = path_relative_to(ev->c, ev->s->all->at[n->file]->file, str_text(ev->c, n->a->name));
+  return value_object(t);
 }
 
 typedef struct NetCall {
   Eval *ev;
-  const Thing *net;
-  Worth *arg;
+  const LangObject *net;
+  LangValue *arg;
   u32 n;
   Ingot *m;
 } NetCall;
@@ -35,8 +35,8 @@ static void check_count(NetCall *k) {
 }
 
 /* The tensor as an array of the type of input i. */
-static void give(NetCall *k, u32 i) {
-  Lazy *t = k->arg[i].u.lazy;
+static void bind_input(NetCall *k, u32 i) {
+  LazyTensor *t = k->arg[i].u.lazy;
   Arena *a = &k->m->c->keep;
   const DeclValue *in = k->m->opened.model ? k->m->opened.model->input[i] : NULL;
   IngotTensor param = in ? (IngotTensor){0} : ingot_input_info(k->m, i);
@@ -54,11 +54,11 @@ static void give(NetCall *k, u32 i) {
   if (ingot_input(k->m, &in_)) longjmp(*k->m->c->door, (int)k->m->status);
 }
 
-static Lazy *take(Eval *ev, const IngotTensor *t) {
+static LazyTensor *read_output(Eval *ev, const IngotTensor *t) {
   DType dt = dtype_from_name(t->dtype, strlen(t->dtype));
   if (!dtype_is_float(dt) && !dtype_is_int(dt) && dt != DT_bool)
     ARG_BAD(ev, "the network gives %s, which is no tensor of numbers", t->dtype);
-  Lazy *y = lazy_new(ev, t->dim, t->rank);
+  LazyTensor *y = lazy_new(ev, t->dim, t->rank);
   for (u64 j = 0; j < y->n; j++) {
     Scalar x = scalar_load(dt, (const u8 *)t->data + j * dtype_bytes(dt));
     y->data[j] = scalar_cast(dt, DT_f64, x, true).f;
@@ -70,11 +70,11 @@ static IngotStatus call(NetCall *k, bool fresh) {
   IngotStatus s = fresh ? ingot_open(k->m, k->net->path) : INGOT_OK;
   const char *engine = k->ev->o->engine ? k->ev->o->engine : "vm";
   for (u32 i = 0; !s && i <= k->n; i++) {
-    Door door;
+    ProtectedCall door;
     if (!api_enter(k->m, &door)) break;
     if (!setjmp(door.here)) {
       if (i)
-        give(k, i - 1);
+        bind_input(k, i - 1);
       else
         check_count(k);
       door.passed = true;
@@ -84,16 +84,16 @@ static IngotStatus call(NetCall *k, bool fresh) {
   return s ? s : ingot_run(k->m, engine, 0);
 }
 
-static Worth results(Eval *ev, const Ingot *m) {
+static LangValue results(Eval *ev, const Ingot *m) {
   u32 n = ingot_output_count(m);
-  Worth out = worth_list(ev, KD_array, n);
+  LangValue out = value_list(ev, KD_array, n);
   for (u32 i = 0; i < n; i++) {
     IngotTensor t = ingot_output(m, i);
-    out.u.list->at[i] = worth_lazy(take(ev, &t));
+    out.u.list->at[i] = value_tensor(read_output(ev, &t));
   }
   if (n != 1) return out;
-  Worth one = worth_share(&out.u.list->at[0]);
-  worth_drop(ev, &out);
+  LangValue one = value_retain(&out.u.list->at[0]);
+  value_drop(ev, &out);
   return one;
 }
 
@@ -120,13 +120,13 @@ void nets_free(Eval *ev) {
   ev->nets = NULL;
 }
 
-static NetSession *session(Eval *ev, const char *path, const Worth *arg, u32 n) {
-  Text t = text_new(&ev->stack);
-  text_puts(&t, path);
+static NetSession *session(Eval *ev, const char *path, const LangValue *arg, u32 n) {
+  StrBuf t = sb_new(&ev->stack);
+  sb_puts(&t, path);
   for (u32 i = 0; i < n; i++) {
-    const Lazy *x = arg[i].u.lazy;
-    text_puts(&t, "\n");
-    for (u32 d = 0; d < x->rank; d++) text_fmt(&t, "%lld,", (long long)x->dim[d]);
+    const LazyTensor *x = arg[i].u.lazy;
+    sb_puts(&t, "\n");
+    for (u32 d = 0; d < x->rank; d++) sb_fmt(&t, "%lld,", (long long)x->dim[d]);
   }
   Str key = str_intern(ev->c, t.at, t.n);
   NetSession *s = ev->nets;
@@ -146,8 +146,8 @@ static NetSession *session(Eval *ev, const char *path, const Worth *arg, u32 n) 
   return s;
 }
 
-Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
-  eval_file(ev, t->path);
+LangValue net_call(Eval *ev, LangObject *t, LangValue *arg, u32 n) {
+  eval_check_file(ev, t->path);
   net_check(ev, t, arg, n);
   if (ev->dry) return dry_net(ev, t, arg, n);
   NetSession *open = session(ev, t->path, arg, n);
@@ -157,12 +157,12 @@ Worth net_call(Eval *ev, Thing *t, Worth *arg, u32 n) {
   for (u32 i = 0; i < n; i++) open->bytes += arg[i].u.lazy->n * sizeof(double);
   IngotStatus s = call(&k, fresh);
   if (fresh) files_protect(ev->c, k.m->c);
-  Text why = text_new(&ev->c->keep);
-  if (s) text_puts(&why, k.m->c->diags ? diag_cause(k.m->c->diags) : "out of memory");
-  Worth out = {.kind = KD_null};
+  StrBuf why = sb_new(&ev->c->keep);
+  if (s) sb_puts(&why, k.m->c->diags ? diag_cause(k.m->c->diags) : "out of memory");
+  LangValue out = {.kind = KD_null};
   if (!s) out = results(ev, k.m);
   if (s || api_has_state(k.m)) close_session(open);
   if (s && !fresh) return net_call(ev, t, arg, n); /* contents may decide shapes: built anew */
-  if (s) ARG_BAD(ev, "%s: %s", t->path, text_cstr(&why));
+  if (s) ARG_BAD(ev, "%s: %s", t->path, sb_cstr(&why));
   return out;
 }

@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-Lazy *arg_tensor(Eval *ev, const Worth *d) {
+LazyTensor *arg_tensor(Eval *ev, const LangValue *d) {
   if (d->kind == KD_tensor) return d->u.lazy;
-  ARG_BAD(ev, "%s() takes a tensor here, got %s", builtin_name(ev), worth_kind(d));
+  ARG_BAD(ev, "%s() takes a tensor here, got %s", builtin_name(ev), value_kind_name(d));
 }
 
-Lazy *tensor_two(Eval *ev, TensorOp op, Lazy *x, Lazy *y, const char *what) {
+LazyTensor *tensor_broadcast_op(Eval *ev, LazyOp op, LazyTensor *x, LazyTensor *y,
+                                const char *what) {
   i64 dim[MAX_RANK];
   u32 rank = x->rank > y->rank ? x->rank : y->rank;
   for (u32 i = 0; i < rank; i++) { /* from the last axis on */
@@ -23,16 +24,16 @@ Lazy *tensor_two(Eval *ev, TensorOp op, Lazy *x, Lazy *y, const char *what) {
               dims_text(ev, y->dim, y->rank));
     dim[rank - 1 - i] = p == 1 ? q : p;
   }
-  Lazy *in[2] = {x, y};
+  LazyTensor *in[2] = {x, y};
   return lazy_make(ev, op, in, 2, NULL, 0, dim, rank);
 }
 
-Lazy *tensor_of(Eval *ev, const Worth *d) {
-  return d->kind == KD_tensor ? lazy_share(d->u.lazy) : lazy_scalar(ev, arg_number(ev, d));
+LazyTensor *tensor_of(Eval *ev, const LangValue *d) {
+  return d->kind == KD_tensor ? lazy_retain(d->u.lazy) : lazy_scalar(ev, arg_number(ev, d));
 }
 
 /* x @ y: matrices, or stacks of them. */
-static Lazy *matmul(Eval *ev, Lazy *x, Lazy *y) {
+static LazyTensor *matmul(Eval *ev, LazyTensor *x, LazyTensor *y) {
   bool fine = x->rank >= 1 && y->rank == 2 && x->dim[x->rank - 1] == y->dim[0];
   bool stack = x->rank >= 3 && y->rank == x->rank && x->dim[x->rank - 1] == y->dim[y->rank - 2] &&
                !memcmp(x->dim, y->dim, (x->rank - 2) * sizeof *x->dim);
@@ -42,23 +43,23 @@ static Lazy *matmul(Eval *ev, Lazy *x, Lazy *y) {
   i64 dim[MAX_RANK];
   memcpy(dim, x->dim, sizeof dim);
   dim[x->rank - 1] = y->dim[y->rank - 1];
-  Lazy *in[2] = {x, y};
-  return lazy_make(ev, RC_DO_matmul, in, 2, NULL, 0, dim, x->rank);
+  LazyTensor *in[2] = {x, y};
+  return lazy_make(ev, LOP_matmul, in, 2, NULL, 0, dim, x->rank);
 }
 
-void bi_tensor_matmul(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_tensor_matmul(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
-  *out = worth_lazy(matmul(ev, arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])));
+  *out = value_tensor(matmul(ev, arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])));
 }
 
 /* A comparison has no derivative, so it may look at what gradients go through. */
-static double seen(Eval *ev, const Worth *d) {
+static double seen(Eval *ev, const LangValue *d) {
   return d->kind == KD_tensor ? lazy_data(ev, d->u.lazy)[0] : arg_number(ev, d);
 }
 
-static bool compare(Eval *ev, const Ast *at, Tok op, const Worth *p, const Worth *q) {
+static bool compare(Eval *ev, const Ast *at, Tok op, const LangValue *p, const LangValue *q) {
   for (u32 i = 0; i < 2; i++) {
-    const Worth *d = i ? q : p;
+    const LangValue *d = i ? q : p;
     if (d->kind == KD_tensor && d->u.lazy->n != 1)
       eval_fail(ev, at, "Cannot compare a tensor of shape %s",
                 dims_text(ev, d->u.lazy->dim, d->u.lazy->rank));
@@ -72,84 +73,85 @@ static bool compare(Eval *ev, const Ast *at, Tok op, const Worth *p, const Worth
   }
 }
 
-Worth tensor_binary(Eval *ev, const Ast *at, Tok op, const Worth *x, const Worth *y) {
-  static const TensorOp of[TOK_COUNT] = {[TOK_add] = RC_DO_add,
-                                         [TOK_sub] = RC_DO_sub,
-                                         [TOK_mul] = RC_DO_mul,
-                                         [TOK_div] = RC_DO_div,
-                                         [TOK_at] = RC_DO_matmul};
+LangValue tensor_binary(Eval *ev, const Ast *at, Tok op, const LangValue *x, const LangValue *y) {
+  static const LazyOp of[TOK_COUNT] = {[TOK_add] = LOP_add,
+                                       [TOK_sub] = LOP_sub,
+                                       [TOK_mul] = LOP_mul,
+                                       [TOK_div] = LOP_div,
+                                       [TOK_at] = LOP_matmul};
   ev->at = at;
   if (!of[op]) {
-    Worth yes = worth_bool(compare(ev, at, op, x, y));
-    return ev->dry ? worth_unknown(ev, KD_bool) : yes;
+    LangValue yes = value_bool(compare(ev, at, op, x, y));
+    return ev->dry ? value_unknown(ev, KD_bool) : yes;
   }
   if (op == TOK_div && y->kind != KD_tensor && arg_number(ev, y) == 0)
     eval_fail(ev, at, "Division by zero");
-  Lazy *p = tensor_of(ev, x), *q = tensor_of(ev, y);
-  Lazy *r = op == TOK_at ? matmul(ev, p, q) : tensor_two(ev, of[op], p, q, tok_text[op]);
+  LazyTensor *p = tensor_of(ev, x), *q = tensor_of(ev, y);
+  LazyTensor *r =
+      op == TOK_at ? matmul(ev, p, q) : tensor_broadcast_op(ev, of[op], p, q, tok_text[op]);
   lazy_drop(ev, p);
   lazy_drop(ev, q);
-  return worth_lazy(r);
+  return value_tensor(r);
 }
 
 /* A tensor and an array of as many numbers: 1 where they are equal, in the shape of the tensor. */
-Worth equal_elements(Eval *ev, const Worth *x, const Worth *y, bool equal) {
-  Lazy *t = x->kind == KD_tensor ? x->u.lazy : y->u.lazy;
-  const BoxList *list = x->kind == KD_array ? x->u.list : y->u.list;
+LangValue equal_elements(Eval *ev, const LangValue *x, const LangValue *y, bool equal) {
+  LazyTensor *t = x->kind == KD_tensor ? x->u.lazy : y->u.lazy;
+  const ListObj *list = x->kind == KD_array ? x->u.list : y->u.list;
   if (list->n != t->n)
     ARG_BAD(ev, "a tensor of %llu elements is compared with an array of %llu",
             (unsigned long long)t->n, (unsigned long long)list->n);
   const double *at = lazy_data(ev, t);
-  Lazy *r = lazy_new(ev, t->dim, t->rank);
+  LazyTensor *r = lazy_new(ev, t->dim, t->rank);
   for (u64 i = 0; i < t->n; i++) {
-    const Worth *v = &list->at[i];
+    const LangValue *v = &list->at[i];
     if (v->kind != KD_int && v->kind != KD_float)
       ARG_BAD(ev, "a tensor is compared with %s", kind_name[v->kind]);
-    if (worth_open(ev, v) || (ev->dry && isnan(at[i])))
+    if (value_is_unknown(ev, v) || (ev->dry && isnan(at[i])))
       r->data[i] = NAN;
     else
       r->data[i] = (at[i] == (v->kind == KD_int ? (double)v->u.i : v->u.f)) == equal;
   }
-  return worth_lazy(r);
+  return value_tensor(r);
 }
 
-Worth tensor_negate(Eval *ev, Lazy *t) {
-  return worth_lazy(lazy_map(ev, RC_DO_neg, t, NULL, 0));
+LangValue tensor_negate(Eval *ev, LazyTensor *t) {
+  return value_tensor(lazy_map(ev, LOP_neg, t, NULL, 0));
 }
 
 /* Rows from .. from + count - 1 of the first axis; `drop`: one row, without that axis. */
-static Lazy *rows(Eval *ev, Lazy *t, i64 from, i64 count, bool drop) {
+static LazyTensor *rows(Eval *ev, LazyTensor *t, i64 from, i64 count, bool drop) {
   i64 dim[MAX_RANK];
   memcpy(dim, t->dim, sizeof dim);
   dim[0] = count;
   if (t->data && !t->tracked) { /* copied at once: batches of known data have one structure */
-    Lazy *part = lazy_new(ev, drop ? dim + 1 : dim, t->rank - drop);
+    LazyTensor *part = lazy_new(ev, drop ? dim + 1 : dim, t->rank - drop);
     u64 row = t->dim[0] ? t->n / (u64)t->dim[0] : 0;
     if (part->n) memcpy(part->data, t->data + (u64)from * row, (size_t)part->n * sizeof *t->data);
     part->raw = t->raw;
     return part;
   }
   double attr[2] = {(double)from, (double)count};
-  Lazy *r = lazy_make(ev, RC_DO_slice, &t, 1, attr, 2, drop ? dim + 1 : dim, t->rank - drop);
+  LazyTensor *r = lazy_make(ev, LOP_slice, &t, 1, attr, 2, drop ? dim + 1 : dim, t->rank - drop);
   r->raw = t->raw;
   return r;
 }
 
-Lazy *tensor_element(Eval *ev, Lazy *t, u64 at) {
+LazyTensor *tensor_element(Eval *ev, LazyTensor *t, u64 at) {
   const i64 all = (i64)t->n;
-  Lazy *flat = lazy_make(ev, RC_DO_reshape, &t, 1, NULL, 0, &all, 1);
-  Lazy *r = rows(ev, flat, (i64)at, 1, false);
+  LazyTensor *flat = lazy_make(ev, LOP_reshape, &t, 1, NULL, 0, &all, 1);
+  LazyTensor *r = rows(ev, flat, (i64)at, 1, false);
   lazy_drop(ev, flat);
   return r;
 }
 
-Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index) {
+LangValue tensor_index(Eval *ev, const Ast *at, LazyTensor *t, const LangValue *index) {
   ev->at = at;
   if (!t->rank) eval_fail(ev, at, "a tensor without dimensions has no elements to choose from");
   i64 n = t->dim[0];
-  if (size_is_open(ev, n)) dry_refuse(ev, at->b, "which elements there are");
+  if (size_is_symbolic(ev, n)) dry_refuse(ev, at->b, "which elements there are");
   if (index->kind == KD_array) {
-    const BoxList *l = index->u.list;
+    const ListObj *l = index->u.list;
     i64 from = 0, to = 0;
     if (l->n) {
       from = arg_int(ev, &l->at[0]);
@@ -157,12 +159,12 @@ Worth tensor_index(Eval *ev, const Ast *at, Lazy *t, const Worth *index) {
       from = from < 0 ? 0 : from;
       to = to < n ? to + 1 : n;
     }
-    return worth_lazy(rows(ev, t, to > from ? from : 0, to > from ? to - from : 0, false));
+    return value_tensor(rows(ev, t, to > from ? from : 0, to > from ? to - from : 0, false));
   }
   if (index->kind != KD_int)
-    eval_fail(ev, at->b, "Index must be an integer or range, got %s", worth_kind(index));
+    eval_fail(ev, at->b, "Index must be an integer or range, got %s", value_kind_name(index));
   i64 i = index->u.i < 0 ? index->u.i + n : index->u.i;
   if (i < 0 || i >= n) eval_fail(ev, at->b, "Index out of bounds: %lld", (long long)index->u.i);
-  if (t->rank == 1 && !t->tracked) return worth_float(lazy_data(ev, t)[i]);
-  return worth_lazy(rows(ev, t, i, 1, t->rank > 1));
+  if (t->rank == 1 && !t->tracked) return value_float(lazy_data(ev, t)[i]);
+  return value_tensor(rows(ev, t, i, 1, t->rank > 1));
 }

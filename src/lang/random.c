@@ -5,7 +5,7 @@
  * that programs of this language have always had. Without: the same from a seed that goes on from
  * call to call, and begins with that of the run.
  */
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,8 +67,8 @@ static u64 next_seed(Eval *ev) {
   return random_bits(ev->random, ev->serial);
 }
 
-static Lazy *draw(Eval *ev, const i64 *dim, u32 rank, u64 seed, bool normal) {
-  Lazy *t = lazy_new(ev, dim, rank);
+static LazyTensor *draw(Eval *ev, const i64 *dim, u32 rank, u64 seed, bool normal) {
+  LazyTensor *t = lazy_new(ev, dim, rank);
   ChaCha r = start(seed);
   for (u64 i = 0; i < t->n; i++) {
     double u = uniform(&r);
@@ -79,39 +79,39 @@ static Lazy *draw(Eval *ev, const i64 *dim, u32 rank, u64 seed, bool normal) {
   return t;
 }
 
-Lazy *random_tensor(Eval *ev, const i64 *dim, u32 rank) {
+LazyTensor *random_tensor(Eval *ev, const i64 *dim, u32 rank) {
   return draw(ev, dim, rank, next_seed(ev), true);
 }
 
-Lazy *random_tensor_uniform(Eval *ev, const i64 *dim, u32 rank) {
+LazyTensor *random_tensor_uniform(Eval *ev, const i64 *dim, u32 rank) {
   return draw(ev, dim, rank, next_seed(ev), false);
 }
 
-static Worth drawn(Eval *ev, const Worth *shape, u64 seed, bool normal) {
+static LangValue drawn(Eval *ev, const LangValue *shape, u64 seed, bool normal) {
   i64 dim[MAX_RANK];
   u32 rank = arg_shape(ev, shape, dim);
-  return worth_lazy(draw(ev, dim, rank, seed, normal));
+  return value_tensor(draw(ev, dim, rank, seed, normal));
 }
 
-void bi_tensor_randn_seeded(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_tensor_randn_seeded(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = drawn(ev, &arg[0], (u64)arg_int(ev, &arg[1]), true);
   (void)n;
 }
 
-void bi_tensor_randn(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_tensor_randn(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = drawn(ev, &arg[0], next_seed(ev), true);
   (void)n;
 }
 
-void bi_tensor_rand(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_tensor_rand(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = drawn(ev, &arg[0], next_seed(ev), false);
   (void)n;
 }
 
-void bi_random_normal(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_random_normal(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = drawn(ev, &arg[0], n > 1 ? (u64)arg_int(ev, &arg[1]) : next_seed(ev), true);
 }
 
-void bi_random_uniform(Eval *ev, Worth *arg, u32 n, Worth *out) {
+void bi_random_uniform(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = drawn(ev, &arg[0], n > 1 ? (u64)arg_int(ev, &arg[1]) : next_seed(ev), false);
 }

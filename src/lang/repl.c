@@ -7,7 +7,7 @@
  * ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has not been
  * computed or of a function, ":time E" how long it takes.
  */
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <string.h>
 
@@ -15,9 +15,9 @@ struct IngotRepl {
   Ingot *m;
   IngotScript o;
   Eval ev;
-  Text text; /* of all lines that went well */
-  u32 done;  /* statements in it */
-  u32 files; /* of it, with modules */
+  StrBuf text; /* of all lines that went well */
+  u32 done;    /* statements in it */
+  u32 files;   /* of it, with modules */
   /* of the line under way */
   const char *line;
   char command; /* t, g, m: of the three; 0: none */
@@ -25,7 +25,7 @@ struct IngotRepl {
   bool kept;    /* it is part of the text now */
 };
 
-static void say(IngotRepl *r, const char *text, size_t n) {
+static void write_output(IngotRepl *r, const char *text, size_t n) {
   if (r->o.write) r->o.write(r->o.user, text, n);
 }
 
@@ -41,7 +41,7 @@ static bool is_open(const Script *s) {
 }
 
 /* Room for the variables of the text as it is now. */
-static void grow(Eval *ev, u32 nslot) {
+static void grow_slots(Eval *ev, u32 nslot) {
   Locals *old = ev->file[0];
   u32 n = old ? old->n : 0;
   if (!old || n < nslot) {
@@ -52,41 +52,41 @@ static void grow(Eval *ev, u32 nslot) {
   ev->local = ev->file[0];
 }
 
-static void show_type(IngotRepl *r, const Ast *n, Text *out) {
-  text_puts(out, n && n->type ? lang_type_text(r->ev.c, n->type) : "nothing");
-  text_puts(out, "\n");
+static void show_type(IngotRepl *r, const Ast *n, StrBuf *out) {
+  sb_puts(out, n && n->type ? lang_type_text(r->ev.c, n->type) : "nothing");
+  sb_puts(out, "\n");
 }
 
 /* The value of the last statement, if it is one to be looked at. */
-static void show_value(IngotRepl *r, const Ast *n, Worth *v, double start, Text *out) {
+static void show_value(IngotRepl *r, const Ast *n, LangValue *v, double start, StrBuf *out) {
   if (r->command == 'g' && v->kind == KD_tensor) {
     lazy_show_graph(&r->ev, v->u.lazy, out);
   } else if (r->command == 'm') {
     if (v->kind == KD_tensor) lazy_data(&r->ev, v->u.lazy);
-    text_fmt(out, "%.3f ms\n", time_ms() - start);
+    sb_fmt(out, "%.3f ms\n", time_ms() - start);
   } else if (r->command == 'g') {
     if (v->kind == KD_fn && trace_show(&r->ev, v->u.fn, out)) return;
-    text_fmt(out, "%s has no graph%s\n", worth_kind(v),
-             v->kind == KD_fn ? ", unless it takes only tensors of known shapes" : "");
+    sb_fmt(out, "%s has no graph%s\n", value_kind_name(v),
+           v->kind == KD_fn ? ", unless it takes only tensors of known shapes" : "");
   } else if (n->kind >= AST_name && v->kind != KD_null) {
-    text_puts(out, "=> ");
-    show_worth(&r->ev, v, out);
-    text_puts(out, "\n");
+    sb_puts(out, "=> ");
+    value_show(&r->ev, v, out);
+    sb_puts(out, "\n");
   }
 }
 
-static void run(IngotRepl *r, Script *s, Text *out) {
+static void run(IngotRepl *r, Script *s, StrBuf *out) {
   Eval *ev = &r->ev;
   Ast *root = s->root;
   ev->s = s;
-  grow(ev, s->main->nslot);
+  grow_slots(ev, s->main->nslot);
   for (u32 i = r->files ? r->files : 1; i < MODULES; i++) ev->file[i] = NULL; /* they failed */
   for (u32 i = r->done; i < root->nkid; i++) {
     Ast *n = root->kid[i];
     double start = time_ms();
-    Worth v = eval_node(ev, n);
+    LangValue v = eval_node(ev, n);
     if (i + 1 == root->nkid) show_value(r, n, &v, start, out);
-    worth_drop(ev, &v);
+    value_drop(ev, &v);
     ev->flow = FLOW_next;
   }
 }
@@ -97,25 +97,25 @@ static void keep(IngotRepl *r, const Script *s, u32 from) {
   u32 end = from;
   for (u32 i = 0; s->token.at[i].kind != TOK_end; i++) end = s->token.at[i].at + s->token.at[i].n;
   if (end < from) end = from;
-  text_put(&r->text, s->at + from, end - from);
-  text_puts(&r->text, ";");
-  text_put(&r->text, s->at + end, s->n - end);
+  sb_put(&r->text, s->at + from, end - from);
+  sb_puts(&r->text, ";");
+  sb_put(&r->text, s->at + end, s->n - end);
   r->kept = true;
 }
 
 /* A line that is not kept counts. */
 static void skip(IngotRepl *r) {
   for (const char *s = r->line; *s; s++)
-    if (*s == '\n') text_puts(&r->text, "\n");
-  text_puts(&r->text, "\n");
+    if (*s == '\n') sb_puts(&r->text, "\n");
+  sb_puts(&r->text, "\n");
 }
 
 static void line(Ctx *c, void *arg) {
   IngotRepl *r = arg;
-  Text all = text_new(&c->work), out = text_new(&c->work);
+  StrBuf all = sb_new(&c->work), out = sb_new(&c->work);
   u32 from = (u32)r->text.n;
-  text_put(&all, r->text.at, r->text.n);
-  text_fmt(&all, "%s\n", r->line);
+  sb_put(&all, r->text.at, r->text.n);
+  sb_fmt(&all, "%s\n", r->line);
   Script *s = script_new(c, str_of(c, "line"), all.at, all.n, NULL);
   r->more = is_open(s) && !ends_with(r->line, "\n"); /* an empty line ends it */
   if (r->more) return;
@@ -129,13 +129,13 @@ static void line(Ctx *c, void *arg) {
     r->done = s->root->nkid;
     r->files = s->all->n;
   }
-  say(r, out.at, out.n);
+  write_output(r, out.at, out.n);
 }
 
-static void tell(IngotRepl *r, Diag *from) {
+static void report_errors(IngotRepl *r, Diag *from) {
   for (const Diag *d = from; d; d = d->next) {
-    say(r, d->text, strlen(d->text));
-    say(r, "\n", 1);
+    write_output(r, d->text, strlen(d->text));
+    write_output(r, "\n", 1);
   }
 }
 
@@ -146,7 +146,7 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   } known[] = {{":type ", 't'}, {":graph ", 'g'}, {":time ", 'm'}};
   if (!r || !text) return 0;
   Ctx *c = r->m->c;
-  Said said = diag_said(c);
+  DiagMark said = diag_mark(c);
   r->line = text;
   r->command = 0;
   r->more = r->kept = false;
@@ -158,14 +158,14 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   if (*text == ':' && !r->command) {
     static const char help[] =
         "type, graph or time of an expression: :type E, :graph E, :time E; exit or Ctrl-D ends\n";
-    say(r, help, sizeof help - 1);
+    write_output(r, help, sizeof help - 1);
     skip(r);
     return 0;
   }
   Err e = ctx_protect(c, line, r);
-  if (e) tell(r, *said.end);
+  if (e) report_errors(r, *said.end);
   if (!r->kept && !r->more) skip(r);
-  diag_unsay(c, said);
+  diag_rewind(c, said);
   r->ev.flow = FLOW_next;
   r->ev.depth = r->ev.in_grad = 0;
   r->ev.tracing = false;
@@ -183,7 +183,7 @@ IngotRepl *ingot_repl_new(Ingot *m, const IngotScript *o) {
   memset(r, 0, sizeof *r);
   r->m = m;
   r->o = *o;
-  r->text = text_new(&m->c->keep);
+  r->text = sb_new(&m->c->keep);
   r->ev = (Eval){.c = m->c, .o = &r->o, .serial = 1, .random = o->seed};
   r->ev.stack.c = m->c;
   return r;
@@ -193,8 +193,8 @@ void ingot_repl_free(IngotRepl *r) {
   if (!r) return;
   Alloc a = r->m->c->alloc;
   hot_free(&r->ev);
-  share_drop_all(&r->ev);
-  recipes_free(&r->ev);
+  heap_free_all(&r->ev);
+  prog_cache_free(&r->ev);
   nets_free(&r->ev);
   arena_clear(&r->ev.stack);
   a.resize(a.user, r, sizeof *r, 0);

@@ -2,22 +2,23 @@
  *
  * In: a loop of a program that is being walked, before a turn. Out: the turns that were run by a
  * program in place of the walk, and how the loop was left. Method: turns are counted; from
- * HOT_TURNS on the loop becomes a Prog (scalar_stmt.c) for the kinds that its variables have then,
- * takes the road of all programs, and is kept with those kinds. A run copies variables in, and out
- * again if nothing failed; a failed run has changed nothing, and the tree walk goes on from there.
- * The machine runs it first; an engine that must make code first gets it when it has run so long
- * that this pays. A loop whose runs are so short that copying costs more than they save is walked.
+ * HOT_ITERATIONS on the loop becomes a Prog (scalar_stmt.c) for the kinds that its variables have
+ * then, takes the road of all programs, and is kept with those kinds. A run copies variables in,
+ * and out again if nothing failed; a failed run has changed nothing, and the tree walk goes on from
+ * there. The machine runs it first; an engine that must make code first gets it when it has run so
+ * long that this pays. A loop whose runs are so short that copying costs more than they save is
+ * walked.
  */
 #include "lang/scalar.h"
 
 #include <string.h>
 
 /* HOT_INSIDE: turns of loops inside of it that make one hot, too. */
-enum { HOT_TURNS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MOST = 256, HOT_FAILS = 3 };
-enum { JIT_TURNS = 2000000, C_TURNS = 4000000 }; /* that code is made for */
+enum { HOT_ITERATIONS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MAX = 256, HOT_FAILS = 3 };
+enum { JIT_ITERATIONS = 2000000, C_ITERATIONS = 4000000 }; /* that code is made for */
 /* What a run costs beside its turns, in turns: always; so many elements that are copied count as
  * one. It may cost so much more than it has run before only long loops are given to it. */
-enum { RUN_TURNS = 24, COPY_TURN = 8, SLACK_TURNS = 4096 };
+enum { RUN_COST = 24, COPY_PER_ITERATION = 8, SLACK_ITERATIONS = 4096 };
 /* A run goes on for so many turns more for each element that it copies. */
 enum { ELEMENT_FUEL = 8 };
 
@@ -62,14 +63,14 @@ static HotLoops *loops_of(Eval *ev) {
   h->vm = api_engine(ev->c, "vm", 0);
   h->engine = api_engine(ev->c, name, 0);
   if (ev->o->eager) return h;
-  h->start = HOT_TURNS;
-  h->engine_turns = c ? C_TURNS : JIT_TURNS;
+  h->start = HOT_ITERATIONS;
+  h->engine_turns = c ? C_ITERATIONS : JIT_ITERATIONS;
   return h;
 }
 
-HotTurns hot_begin(Eval *ev, Ast *n) {
+HotIter hot_begin(Eval *ev, Ast *n) {
   HotLoops *h = loops_of(ev);
-  HotTurns t = {.begin = h->total};
+  HotIter t = {.begin = h->total};
   if (h->off || ev->tracing || ev->dry) return t;
   if (!n->hot) {
     HotLoop *l = NEW(&ev->c->keep, HotLoop);
@@ -84,12 +85,12 @@ HotTurns hot_begin(Eval *ev, Ast *n) {
 
 /* ---- making ---- */
 
-typedef struct MakeLoop {
+typedef struct CompileJob {
   Eval *ev;
   HotCode *code;
   Ast *n;
-  const BoxList *over;
-} MakeLoop;
+  const ListObj *over;
+} CompileJob;
 
 static void make_tensors(Ctx *c, HotCode *h) {
   NumLoop *l = &h->loop;
@@ -109,7 +110,7 @@ static void make_tensors(Ctx *c, HotCode *h) {
 }
 
 static void make(Ctx *c, void *arg) {
-  MakeLoop *k = arg;
+  CompileJob *k = arg;
   Ingot *m = k->code->loop.m;
   NumBuild b = {.ev = k->ev, .c = c, .a = &c->keep, .to = &k->code->loop};
   if (k->n->kind == AST_fn)
@@ -120,22 +121,22 @@ static void make(Ctx *c, void *arg) {
   model_adopt(m, "loop");
   m->compiled.stays = true;
   prog_check(m->p);
-  api_make(m, &(IngotPipe){.start = "plan"}, &(Make){target_scalar(), AIM_time, 0});
+  api_compile(m, &(IngotPipe){.start = "plan"}, &(CompileRequest){target_scalar(), AIM_time, 0});
   make_tensors(c, k->code);
   api_vm(m);
 }
 
 /* NULL: it is none of numbers alone, and will be walked. */
-static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const BoxList *over) {
+static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const ListObj *over) {
   IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
   HotLoops *all = ev->hot;
   l->off = true;
-  if (all->made == HOT_MOST || l->code.n == HOT_KINDS) return NULL;
+  if (all->made == HOT_MAX || l->code.n == HOT_KINDS) return NULL;
   HotCode *h = NEW(&ev->c->keep, HotCode);
   Ingot *m = h->loop.m = ingot_new(&alloc);
   if (!m) fail(ev->c, ERR_system, LOC_NONE, "out of memory");
   m->c->guard = ev->c->guard;
-  MakeLoop k = {ev, h, n, over};
+  CompileJob k = {ev, h, n, over};
   const char *why;
   if (ctx_try(m->c, make, &k, &why)) {
     l->why = str_text(ev->c, str_of(ev->c, why));
@@ -151,26 +152,26 @@ static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const BoxList *over) {
 
 /* ---- runs ---- */
 
-static Worth *home_of(Eval *ev, const NumVar *v) {
-  Locals *l = v->place.kind == PL_global ? ev->file[v->place.file] : ev->local;
-  Worth *d = l && v->place.slot < l->n ? &l->at[v->place.slot] : NULL;
+static LangValue *home_of(Eval *ev, const NumVar *v) {
+  Locals *l = v->place.kind == VR_global ? ev->file[v->place.file] : ev->local;
+  LangValue *d = l && v->place.slot < l->n ? &l->at[v->place.slot] : NULL;
   for (u32 i = 0; d && i < v->ncapture; i++)
     d = d->kind == KD_fn && v->capture[i] < d->u.fn->n ? &d->u.fn->with[v->capture[i]] : NULL;
   return d;
 }
 
-static bool list_fits(const NumArray *a, const BoxList *l) {
+static bool list_fits(const NumArray *a, const ListObj *l) {
   NumShape s = num_shape(l);
   return s.kind == a->kind && s.rank == a->rank && s.n <= a->room;
 }
 
 /* Do variables hold what they held when it was made? */
-static bool fits(Eval *ev, const HotCode *h, const BoxList *over) {
+static bool fits(Eval *ev, const HotCode *h, const ListObj *over) {
   const NumLoop *l = &h->loop;
   if (l->over && (!over || !list_fits(&l->array.at[0], over))) return false;
   for (u32 i = 0; i < l->var.n; i++) {
     const NumVar *v = &l->var.at[i];
-    const Worth *d = v->home ? home_of(ev, v) : NULL;
+    const LangValue *d = v->home ? home_of(ev, v) : NULL;
     if (!v->home || v->entry == KD_any) continue;
     if (!d || d->kind != v->entry) return false;
     if (v->entry == KD_fn && (d->u.fn->fn != v->fn || d->u.fn->grad_of)) return false;
@@ -180,7 +181,7 @@ static bool fits(Eval *ev, const HotCode *h, const BoxList *over) {
 }
 
 /* Elements from `at` on; the place behind them. */
-static u64 rows_in(HotCode *h, u32 number, const BoxList *l, u64 at) {
+static u64 rows_in(HotCode *h, u32 number, const ListObj *l, u64 at) {
   bool floats = h->loop.array.at[number].kind == KD_float;
   double *f = h->array[number];
   i64 *i = h->array[number];
@@ -195,22 +196,22 @@ static u64 rows_in(HotCode *h, u32 number, const BoxList *l, u64 at) {
   return at;
 }
 
-static void array_in(HotCode *h, u32 number, const BoxList *l) {
+static void array_in(HotCode *h, u32 number, const ListObj *l) {
   const NumArray *a = &h->loop.array.at[number];
-  const BoxList *row = l;
+  const ListObj *row = l;
   for (u32 i = 0; i < a->rank; i++, row = row->at[0].u.list) h->ints[a->length + i] = (i64)row->n;
   u64 n = rows_in(h, number, l, 0);
-  h->cost += n / COPY_TURN;
+  h->cost += n / COPY_PER_ITERATION;
   h->ints[IN_fuel] += (i64)n * ELEMENT_FUEL;
 }
 
-static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
+static void copy_in(Eval *ev, HotCode *h, const ListObj *over) {
   static const LangKind kinds[NUM_KINDS] = {KD_int, KD_float, KD_bool};
   const NumLoop *l = &h->loop;
   if (l->over && over) array_in(h, 0, over);
   for (u32 i = 0; i < l->var.n; i++) {
     const NumVar *v = &l->var.at[i];
-    const Worth *d = v->home ? home_of(ev, v) : NULL;
+    const LangValue *d = v->home ? home_of(ev, v) : NULL;
     if (d && v->entry == KD_array) array_in(h, v->array - 1, d->u.list);
     for (u32 k = 0; d && k < NUM_KINDS; k++) {
       if (!v->as[k] || v->entry != kinds[k]) continue;
@@ -222,26 +223,26 @@ static void copy_in(Eval *ev, HotCode *h, const BoxList *over) {
   }
 }
 
-static Worth number_of_kind(const HotCode *h, LangKind k, u32 at) {
-  if (k == KD_float) return worth_float(((const double *)h->out[1]->data)[at]);
-  if (!num_is_number(k)) return (Worth){.kind = KD_null};
-  return (Worth){k, .u = {.i = ((const i64 *)h->out[0]->data)[at]}};
+static LangValue number_of_kind(const HotCode *h, LangKind k, u32 at) {
+  if (k == KD_float) return value_float(((const double *)h->out[1]->data)[at]);
+  if (!num_is_number(k)) return (LangValue){.kind = KD_null};
+  return (LangValue){k, .u = {.i = ((const i64 *)h->out[0]->data)[at]}};
 }
 
-static u64 rows_out(Eval *ev, LangKind kind, const void *from, Worth *d, u64 at) {
+static u64 rows_out(Eval *ev, LangKind kind, const void *from, LangValue *d, u64 at) {
   const double *f = from;
   const i64 *i = from;
-  BoxList *l = list_own(ev, d);
+  ListObj *l = list_make_unique(ev, d);
   for (u64 k = 0; k < l->n; k++) {
     if (l->at[k].kind == KD_array)
       at = rows_out(ev, kind, from, &l->at[k], at);
     else
-      l->at[k] = kind == KD_float ? worth_float(f[at]) : (Worth){kind, .u = {.i = i[at]}}, at++;
+      l->at[k] = kind == KD_float ? value_float(f[at]) : (LangValue){kind, .u = {.i = i[at]}}, at++;
   }
   return at;
 }
 
-static void array_out(Eval *ev, const HotCode *h, u32 number, Worth *d) {
+static void array_out(Eval *ev, const HotCode *h, u32 number, LangValue *d) {
   const NumArray *a = &h->loop.array.at[number];
   const Prog *p = h->loop.m->p;
   u32 at = 0;
@@ -281,7 +282,7 @@ static void make_code(Ctx *c, void *arg) {
   (void)c;
 }
 
-static bool attempt(HotCode *h, void (*fn)(Ctx *c, void *arg)) {
+static bool run_protected(HotCode *h, void (*fn)(Ctx *c, void *arg)) {
   Ctx *c = h->loop.m->c;
   const char *why;
   bool ok = !ctx_try(c, fn, h, &why);
@@ -294,37 +295,37 @@ static void choose_engine(const HotLoops *all, HotCode *h) {
   if (h->tried || all->engine == all->vm || h->turns < all->engine_turns) return;
   h->tried = true;
   h->engine = all->engine;
-  if (!attempt(h, make_code)) h->engine = all->vm;
+  if (!run_protected(h, make_code)) h->engine = all->vm;
 }
 
 /* The first that fits, or a new one; NULL: it is walked. */
-static HotCode *code_for(Eval *ev, HotLoop *l, Ast *n, const BoxList *over) {
+static HotCode *code_for(Eval *ev, HotLoop *l, Ast *n, const ListObj *over) {
   for (u32 i = 0; i < l->code.n; i++)
     if (fits(ev, l->code.at[i], over)) return l->code.at[i];
   return code_new(ev, l, n, over);
 }
 
-static bool give_up(HotTurns *t) {
+static bool give_up(HotIter *t) {
   t->loop = NULL;
   return false;
 }
 
 /* What the run has left; true: the loop has ended. */
-static bool left(Eval *ev, HotTurns *t, const HotCode *h, Worth *value) {
+static bool read_results(Eval *ev, HotIter *t, const HotCode *h, LangValue *value) {
   const i64 *out = h->out[0]->data;
   t->at = out[OUT_at];
   if (out[OUT_value] != KD_none) {
-    worth_drop(ev, value);
+    value_drop(ev, value);
     *value = number_of_kind(h, (LangKind)out[OUT_value], h->loop.value_out);
   }
-  if (out[OUT_leave] == LEAVE_call) {
+  if (out[OUT_leave] == EXIT_return) {
     ev->result = number_of_kind(h, h->loop.result, h->loop.result_out);
     ev->flow = FLOW_return;
   }
-  return out[OUT_leave] >= LEAVE_loop || out[OUT_over];
+  return out[OUT_leave] >= EXIT_break || out[OUT_over];
 }
 
-bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
+bool hot_run(Eval *ev, HotIter *t, Ast *n, LangValue *value) {
   HotLoop *l = t->loop;
   if (!l) return false;
   bool hot = ev->hot->total++ - t->begin >= HOT_INSIDE;
@@ -338,9 +339,9 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
     h->ints[IN_at] = t->at;
     h->ints[IN_end] = t->end;
     u64 cost = h->cost;
-    h->cost += RUN_TURNS;
+    h->cost += RUN_COST;
     copy_in(ev, h, t->over);
-    if (!attempt(h, run)) {
+    if (!run_protected(h, run)) {
       l->off = ++l->failed == HOT_FAILS;
       return give_up(t);
     }
@@ -350,9 +351,10 @@ bool hot_run(Eval *ev, HotTurns *t, Ast *n, Worth *value) {
     l->turns += turns;
     ev->hot->total += turns;
     l->runs++;
-    if (h->cost > h->turns + SLACK_TURNS && !ev->o->eager) l->wait = HOT_TURNS + (h->cost - cost);
-    end = left(ev, t, h, value);
-    if (!end) eval_stop(ev, n);
+    if (h->cost > h->turns + SLACK_ITERATIONS && !ev->o->eager)
+      l->wait = HOT_ITERATIONS + (h->cost - cost);
+    end = read_results(ev, t, h, value);
+    if (!end) eval_check_stop(ev, n);
   }
   return true;
 }
@@ -368,7 +370,7 @@ static HotLoop *counted(Eval *ev, LangFn *fn) {
     fn->calls++;
     return NULL;
   }
-  if (!n->hot && !scan_calls(ev, fn, fn)) {
+  if (!n->hot && !fn_reaches(ev, fn, fn)) {
     n->hot = UINT32_MAX;
     return NULL;
   }
@@ -382,15 +384,15 @@ static HotLoop *counted(Eval *ev, LangFn *fn) {
   return l->off ? NULL : l;
 }
 
-bool hot_call(Eval *ev, LangFn *fn, Worth *value) {
+bool hot_call(Eval *ev, LangFn *fn, LangValue *value) {
   HotLoop *l = counted(ev, fn);
   HotCode *h = l ? code_for(ev, l, fn->ast, NULL) : NULL;
   if (!h || ev->depth + h->loop.depth > EVAL_DEPTH) return false;
   choose_engine(ev->hot, h);
   h->ints[IN_fuel] = FUEL;
-  h->cost += RUN_TURNS;
+  h->cost += RUN_COST;
   copy_in(ev, h, NULL);
-  if (!attempt(h, run)) {
+  if (!run_protected(h, run)) {
     l->off = ++l->failed == HOT_FAILS;
     return false;
   }
@@ -399,7 +401,7 @@ bool hot_call(Eval *ev, LangFn *fn, Worth *value) {
   l->turns += turns;
   l->runs++;
   *value = number_of_kind(h, h->loop.result, h->loop.result_out);
-  if (h->cost > h->turns + SLACK_TURNS && !ev->o->eager) {
+  if (h->cost > h->turns + SLACK_ITERATIONS && !ev->o->eager) {
     l->off = true;
     l->why = "calls are short";
   }
@@ -408,18 +410,18 @@ bool hot_call(Eval *ev, LangFn *fn, Worth *value) {
 
 /* ---- the end ---- */
 
-static void tell(Eval *ev, const HotLoop *l) {
+static void report_loop(Eval *ev, const HotLoop *l) {
   const Script *s = ev->s->all->at[l->n->file];
   const char *where =
       str_text(ev->c, str_fmt(ev->c, "%s:%u", str_text(ev->c, s->file), script_line(s, l->n->at)));
-  Text t = text_new(&ev->c->work);
-  text_fmt(&t, "%s: %s", where, l->n->kind == AST_fn ? "function" : "loop");
+  StrBuf t = sb_new(&ev->c->work);
+  sb_fmt(&t, "%s: %s", where, l->n->kind == AST_fn ? "function" : "loop");
   if (l->runs)
-    text_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
-             l->code.at[l->code.n - 1]->engine->info.name);
+    sb_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
+           l->code.at[l->code.n - 1]->engine->info.name);
   if (l->off)
-    text_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
-  ev->o->said(ev->o->user, text_cstr(&t));
+    sb_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
+  ev->o->said(ev->o->user, sb_cstr(&t));
 }
 
 void hot_free(Eval *ev) {
@@ -427,7 +429,7 @@ void hot_free(Eval *ev) {
   if (!h) return;
   for (u32 i = 0; i < h->all.n; i++) {
     const HotLoop *l = h->all.at[i];
-    if (ev->o->said && (l->runs || l->off)) tell(ev, l);
+    if (ev->o->said && (l->runs || l->off)) report_loop(ev, l);
     for (u32 k = 0; k < l->code.n; k++) ingot_free(l->code.at[k]->loop.m);
   }
   ev->hot = NULL;

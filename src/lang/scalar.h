@@ -9,17 +9,18 @@
 #define INGOT_LANG_SCALAR_H
 
 #include "ir/prog.h"
-#include "lang/own.h"
+#include "lang/lang_value.h"
 
-typedef struct NumVar NumVar;         /* a variable of the language in such a program */
-typedef struct NumArray NumArray;     /* an array of numbers, likewise */
-typedef struct NumVal NumVal;         /* what an expression gives */
-typedef struct NumGoal NumGoal;       /* where the value of a statement is put */
-typedef struct NumScope NumScope;     /* a loop, or a call, that can be left */
-typedef struct NumLoop NumLoop;       /* the program */
-typedef struct NumBuild NumBuild;     /* while it is made */
-typedef struct NumSelf NumSelf;       /* functions that call each other, while they are written */
-typedef struct NumMember NumMember;   /* one of them */
+typedef struct NumVar NumVar;     /* a variable of the language in such a program */
+typedef struct NumArray NumArray; /* an array of numbers, likewise */
+typedef struct NumVal NumVal;     /* what an expression gives */
+typedef struct NumDest NumDest;   /* where the value of a statement is put */
+typedef struct NumScope NumScope; /* a loop, or a call, that can be left */
+typedef struct NumLoop NumLoop;   /* the program */
+typedef struct NumBuild NumBuild; /* while it is made */
+typedef struct NumRecursion
+    NumRecursion;                     /* functions that call each other, while they are written */
+typedef struct NumRecFn NumRecFn;     /* one of them */
 typedef struct NumClosure NumClosure; /* a function as a value, with what it took along */
 typedef VEC(LangKind) NumKinds;       /* by variable, what it holds at a place of the text */
 
@@ -29,23 +30,23 @@ enum { OUT_leave, OUT_at, OUT_over, OUT_fuel, OUT_value, OUT_ints };
 enum { OUT_floats = 1 };
 
 /* How a loop is left, or a call. */
-enum { LEAVE_not, LEAVE_turn, LEAVE_loop, LEAVE_call };
+enum { EXIT_none, EXIT_continue, EXIT_break, EXIT_return };
 
 /* A turn of a loop takes one; a run goes on until it has none left. A turn of the outermost loop
- * that takes FUEL_MOST more is left to the tree walk, whose inner loops are compiled alone: so the
+ * that takes FUEL_MAX more is left to the tree walk, whose inner loops are compiled alone: so the
  * caller is asked again and again whether the program shall end. */
-enum { FUEL = 1 << 20, FUEL_MOST = 1 << 26 };
+enum { FUEL = 1 << 20, FUEL_MAX = 1 << 26 };
 enum { NUM_CAPTURES = 4 };
 enum { NUM_KINDS = 3, NUM_DEPTH = 120, NUM_STMTS = 20000, NUM_VARS = 400 };
 #define NUM_END      ((i64)1 << 62) /* of ranges: engines may count several turns at once */
 #define NUM_ELEMENTS ((u64)1 << 22) /* of an array */
 
 struct NumVar {
-  VarPlace place; /* of the call that runs the loop, if home is there */
+  VarRef place; /* of the call that runs the loop, if home is there */
   /* Of what the function there took along, of what that took along: which. 0: the variable itself
    */
   u32 ncapture, capture[NUM_CAPTURES];
-  Worth *home;         /* where it was when the program was made; NULL: nothing outside knows it */
+  LangValue *home;     /* where it was when the program was made; NULL: nothing outside knows it */
   u32 frame, slot;     /* home NULL: of which call, and which variable of it */
   LangKind entry;      /* what it held */
   VarId as[NUM_KINDS]; /* int, float, bool; 0: not used */
@@ -85,7 +86,7 @@ struct NumClosure {
   NumVal *with; /* by capture; they stay what they are. KD_none: nothing was there */
 };
 
-struct NumGoal {
+struct NumDest {
   LangKind kind; /* KD_none: nothing has been put there; KD_any: of several kinds */
   VarId var;
   bool floats; /* integers become floats */
@@ -99,7 +100,7 @@ struct NumScope {
   bool any;         /* ways is there */
   NumKinds ways;    /* of variables, where a loop is left or goes on */
   NumKinds head;    /* of variables, where a turn begins */
-  NumGoal *result;  /* of a call */
+  NumDest *result;  /* of a call */
   u32 frames;       /* calls that were written out before it */
 };
 
@@ -118,13 +119,13 @@ struct NumLoop {
 
 /* Calls inside each other, calls that one makes, arguments of one, and functions that call each
  * other: more are left to the walk. */
-enum { SELF_DEEP = 256, SELF_CALLS = 8, SELF_ARGS = 8, SELF_FNS = 8 };
-struct NumMember {
+enum { REC_DEPTH = 256, REC_CALLS = 8, REC_ARGS = 8, REC_FNS = 8 };
+struct NumRecFn {
   u32 closure; /* 1 + its number */
-  LangKind kind[SELF_ARGS], result;
+  LangKind kind[REC_ARGS], result;
 };
-struct NumSelf {
-  NumMember member[SELF_FNS];
+struct NumRecursion {
+  NumRecFn member[REC_FNS];
   u32 n, now; /* how many, and which is being written, in which frame */
   u32 frame;
   bool alone;         /* there is one */
@@ -137,7 +138,7 @@ struct NumSelf {
   VarId waits;        /* not 0: for a call that is to be made */
   /* By number of the call: its member, its arguments, and behind the last of its results; integers,
    * and floats. 0: not used yet. */
-  BufId whose, done, arg[2][SELF_ARGS];
+  BufId whose, done, arg[2][REC_ARGS];
   BufId results[2];
 };
 
@@ -150,52 +151,51 @@ struct NumBuild {
   Cursor head, at;
   NumKinds now;
   NumScope *scope;
-  NumSelf *self;
+  NumRecursion *self;
   u32 frame, nframe, depth, nested;
   u32 nhead; /* statements in front of all others */
   BufId in_int, in_float, out_int, out_float;
   VarId fuel;
   VEC(ExprId) load; /* of arrays */
   VEC(NumClosure) closure;
-  NumGoal result, value;
+  NumDest result, value;
 };
 
-/* scalar_scan.c */
-bool scan_is_pure(const Ast *n);  /* it changes nothing, and has no statements */
-bool scan_is_quiet(const Ast *n); /* and cannot fail */
+/* scalar_analysis.c */
+bool ast_is_pure(const Ast *n);     /* it changes nothing, and has no statements */
+bool ast_cannot_fail(const Ast *n); /* and cannot fail */
 /* What leaves the loop or call whose body n is: bits 1 << LEAVE_. */
-u32 scan_leaves(const Ast *n);
-bool scan_has_loop(const Ast *n);
-bool scan_has_call(const Ast *n); /* of a function of the program */
+u32 ast_exits(const Ast *n);
+bool ast_has_loop(const Ast *n);
+bool ast_has_call(const Ast *n); /* of a function of the program */
 /* Does the one call the other, itself or by functions that it calls? */
-bool scan_calls(Eval *ev, const LangFn *from, const LangFn *to);
-bool scan_in_circle(Eval *ev, const LangFn *f); /* it calls another that calls it */
+bool fn_reaches(Eval *ev, const LangFn *from, const LangFn *to);
+bool fn_in_cycle(Eval *ev, const LangFn *f); /* it calls another that calls it */
 typedef VEC(u32) NumSlots;
-void scan_defines(Arena *a, const Ast *n,
-                  NumSlots *to);           /* variables, those of scopes in it apart */
-bool scan_assigns(const Ast *n, u32 slot); /* to that variable of the same function */
+void ast_defines(Arena *a, const Ast *n, NumSlots *to); /* variables, those of scopes in it apart */
+bool ast_assigns(const Ast *n, u32 slot);               /* to that variable of the same function */
 
 /* scalar_expr.c */
 _Noreturn void num_refuse(NumBuild *b, const Ast *at, const char *why);
 bool num_is_number(LangKind k);
 LangKind num_kind(const NumBuild *b, const NumKinds *at, u32 var);
-void num_holds(NumBuild *b, u32 var, LangKind k); /* from here on */
-u32 num_place(NumBuild *b, const VarPlace *p);    /* its number; UINT32_MAX: it does not exist */
+void num_set_kind(NumBuild *b, u32 var, LangKind k); /* from here on */
+u32 num_var_index(NumBuild *b, const VarRef *p);     /* its number; UINT32_MAX: it does not exist */
 void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal v);
 VarId num_var(NumBuild *b, DType dt, ExprId first); /* declared before all others */
 VarId num_as(NumBuild *b, u32 var, LangKind k);     /* the variable while it is of that kind */
 NumVal num_expr(NumBuild *b, Ast *n);
-ExprId num_take(NumBuild *b, NumVal v);
-NumVal num_hold(NumBuild *b, NumVal v); /* as it is now */
-NumVal num_becomes(NumBuild *b, const Ast *at, NumVal v, const LangType *to);
-ExprId num_truth(NumBuild *b, const Ast *at, NumVal v);
+ExprId num_read(NumBuild *b, NumVal v);
+NumVal num_snapshot(NumBuild *b, NumVal v); /* as it is now */
+NumVal num_convert(NumBuild *b, const Ast *at, NumVal v, const LangType *to);
+ExprId num_condition(NumBuild *b, const Ast *at, NumVal v);
 ExprId num_float(NumBuild *b, const Ast *at, NumVal v);
 void num_require(NumBuild *b, ExprId cond);
-NumVal num_operand(NumBuild *b, Ast *n);     /* nothing in it leaves a loop */
-u32 num_found(NumBuild *b, const Ast *name); /* the first of its places that holds something */
+NumVal num_operand(NumBuild *b, Ast *n);        /* nothing in it leaves a loop */
+u32 num_find_var(NumBuild *b, const Ast *name); /* the first of its places that holds something */
 NumVal num_value(NumBuild *b, const Ast *at, u32 var); /* what the variable holds */
 /* Is it a variable of a call that was written out behind those? Nobody sees it any more. */
-bool num_is_past(const NumBuild *b, u32 var, u32 frames);
+bool num_is_out_of_scope(const NumBuild *b, u32 var, u32 frames);
 ExprId num_bound(NumBuild *b, Ast *n); /* of a range */
 DType num_dtype(LangKind k);
 
@@ -205,7 +205,7 @@ typedef struct NumShape { /* of numbers in arrays */
   u32 rank;
   u64 n, dim[NUM_RANK];
 } NumShape;
-NumShape num_shape(const BoxList *l);
+NumShape num_shape(const ListObj *l);
 u32 num_array(NumBuild *b, const NumShape *s);            /* 1 + its number; 0: it is too large */
 NumVal num_element(NumBuild *b, u32 array, ExprId index); /* of one that has one extent */
 /* 1 + the array that the variable n holds; 0: none. var: NULL, or gets its number. */
@@ -225,26 +225,26 @@ void num_captures(NumBuild *b, const Ast *at, u32 frame, u32 closure); /* as par
 /* scalar_stmt.c */
 NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from);
 /* False: control does not come behind it. to: NULL, if nobody looks at the value. */
-bool num_stmt(NumBuild *b, Ast *n, NumGoal *to);
-void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v);
-bool num_block(NumBuild *b, const Ast *n, NumGoal *to);
+bool num_stmt(NumBuild *b, Ast *n, NumDest *to);
+void num_put_result(NumBuild *b, const Ast *at, NumDest *to, NumVal v);
+bool num_block(NumBuild *b, const Ast *n, NumDest *to);
 ExprId num_has_fuel(NumBuild *b); /* inside of the outermost loop */
-void num_burn(NumBuild *b, i64 turns);
-void num_deeper(NumBuild *b, const Ast *n); /* a statement inside of another */
+void num_use_fuel(NumBuild *b, i64 turns);
+void num_nest(NumBuild *b, const Ast *n); /* a statement inside of another */
 /* A call of the function that n defines, with what its variables hold. */
 void num_function(NumBuild *b, Ast *n);
 /* The whole loop; over: what it walks, or NULL. In the session of to. */
-void num_loop(NumBuild *b, Ast *n, const BoxList *over);
+void num_loop(NumBuild *b, Ast *n, const ListObj *over);
 
-/* scalar_self.c */
-NumVal num_self(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg);
-NumVal num_self_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg);
+/* scalar_recursion.c */
+NumVal num_recursion(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg);
+NumVal num_rec_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg);
 /* Is it one of the functions that are being written, or will be? */
-bool num_self_has(const NumBuild *b, const LangFn *f);
+bool num_rec_has(const NumBuild *b, const LangFn *f);
 /* What is written from here on runs only if no call waits, where there were calls of itself since
  * there were so many; n: what they are in. */
-void num_self_behind(NumBuild *b, const Ast *n, u32 calls);
-u32 num_self_calls(const NumBuild *b);
-ExprId num_self_stays(NumBuild *b, ExprId cond); /* and no call waits */
+void num_rec_guard(NumBuild *b, const Ast *n, u32 calls);
+u32 num_rec_calls(const NumBuild *b);
+ExprId num_rec_loop_cond(NumBuild *b, ExprId cond); /* and no call waits */
 
 #endif

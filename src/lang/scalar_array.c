@@ -9,7 +9,7 @@
 /* ---- from and to lists ---- */
 
 /* Elements of l, whose shape from `at` on must be that of s, or becomes it. */
-static bool gather(const BoxList *l, u32 at, bool first, NumShape *s) {
+static bool gather(const ListObj *l, u32 at, bool first, NumShape *s) {
   if (at == NUM_RANK || !l->n) return false;
   if (first) {
     s->dim[at] = l->n;
@@ -19,14 +19,14 @@ static bool gather(const BoxList *l, u32 at, bool first, NumShape *s) {
   if (s->dim[at] != l->n) return false;
   bool rows = first ? s->kind == KD_none : at + 1 < s->rank;
   for (u64 i = 0; i < l->n; i++) {
-    const Worth *d = &l->at[i];
+    const LangValue *d = &l->at[i];
     if (rows ? d->kind != KD_array : d->kind != s->kind) return false;
     if (rows && !gather(d->u.list, at + 1, first && !i, s)) return false;
   }
   return true;
 }
 
-NumShape num_shape(const BoxList *l) {
+NumShape num_shape(const ListObj *l) {
   NumShape s = {.n = 1};
   if (!gather(l, 0, true, &s) || !num_is_number(s.kind)) return (NumShape){.kind = KD_none};
   for (u32 i = 0; i < s.rank; i++) s.n *= s.dim[i]; /* as many as there are: it is no overflow */
@@ -55,7 +55,7 @@ u32 num_array(NumBuild *b, const NumShape *s) {
 
 u32 num_array_of(NumBuild *b, const Ast *n, u32 *var) {
   if (n->kind != AST_name || n->to) return 0;
-  u32 v = num_found(b, n);
+  u32 v = num_find_var(b, n);
   if (var) *var = v;
   return num_kind(b, &b->now, v) == KD_array ? b->to->var.at[v].array : 0;
 }
@@ -76,14 +76,14 @@ static NumVal whole(ExprId e) {
  * not below 0. */
 static NumVal inside(NumBuild *b, NumVal i, VarId size, bool from_end, bool natural) {
   Prog *p = b->p;
-  i = num_hold(b, i);
+  i = num_snapshot(b, i);
   if (from_end && !natural) {
-    ExprId turned = ex_op2(p, OP_add, num_take(b, i), ex_var(p, size));
-    ExprId minus = ex_op2(p, OP_lt, num_take(b, i), ex_int(p, 0));
-    i = num_hold(b, whole(ex_op3(p, OP_select, minus, turned, num_take(b, i))));
+    ExprId turned = ex_op2(p, OP_add, num_read(b, i), ex_var(p, size));
+    ExprId minus = ex_op2(p, OP_lt, num_read(b, i), ex_int(p, 0));
+    i = num_snapshot(b, whole(ex_op3(p, OP_select, minus, turned, num_read(b, i))));
   }
-  ExprId below = ex_op2(p, OP_lt, num_take(b, i), ex_var(p, size));
-  if (!natural) below = ex_op2(p, OP_and, ex_op2(p, OP_ge, num_take(b, i), ex_int(p, 0)), below);
+  ExprId below = ex_op2(p, OP_lt, num_read(b, i), ex_var(p, size));
+  if (!natural) below = ex_op2(p, OP_and, ex_op2(p, OP_ge, num_read(b, i), ex_int(p, 0)), below);
   num_require(b, below);
   return i;
 }
@@ -91,7 +91,7 @@ static NumVal inside(NumBuild *b, NumVal i, VarId size, bool from_end, bool natu
 /* A counter that begins with a number of the text, which has no sign. */
 static bool is_natural(NumBuild *b, const Ast *n) {
   if (n->kind != AST_name || n->to) return false;
-  const NumVar *v = &b->to->var.at[num_found(b, n)];
+  const NumVar *v = &b->to->var.at[num_find_var(b, n)];
   return v->fixed && v->natural;
 }
 
@@ -114,8 +114,8 @@ static NumVal place_of(NumBuild *b, const Ast *n, u32 array, u32 count, bool fro
     VarId size = b->to->array.at[array - 1].n[i];
     k = inside(b, k, size, from_end, is_natural(b, at[i]->b));
     if (i) {
-      ExprId rows = ex_op2(p, OP_mul, num_take(b, all), ex_var(p, size));
-      k = num_hold(b, whole(ex_op2(p, OP_add, rows, num_take(b, k))));
+      ExprId rows = ex_op2(p, OP_mul, num_read(b, all), ex_var(p, size));
+      k = num_snapshot(b, whole(ex_op2(p, OP_add, rows, num_read(b, k))));
     }
     all = k;
   }
@@ -127,7 +127,7 @@ NumVal num_indexed(NumBuild *b, const Ast *n) {
   if (!array || count != b->to->array.at[array - 1].rank)
     num_refuse(b, n, "what is indexed is no array of numbers");
   NumVal at = place_of(b, n, array, count, true);
-  return num_element(b, array, num_take(b, at));
+  return num_element(b, array, num_read(b, at));
 }
 
 bool num_length(NumBuild *b, Ast *n, NumVal *out) {
@@ -140,13 +140,13 @@ bool num_length(NumBuild *b, Ast *n, NumVal *out) {
 
 NumVal num_change_element(NumBuild *b, const Ast *n) {
   Prog *p = b->p;
-  NumVal v = num_hold(b, num_expr(b, n->b));
+  NumVal v = num_snapshot(b, num_expr(b, n->b));
   u32 count, var, array = indexed_array(b, n->a, &count, &var);
   if (!array || count != b->to->array.at[array - 1].rank || !b->to->var.at[var].home || b->self)
     num_refuse(b, n, "what is changed is no array of numbers");
   if (b->to->array.at[array - 1].kind != v.kind)
     num_refuse(b, n, "an element becomes one of another kind");
-  ExprId at = num_take(b, place_of(b, n->a, array, count, false)), x = num_take(b, v);
+  ExprId at = num_read(b, place_of(b, n->a, array, count, false)), x = num_read(b, v);
   NumArray *a = &b->to->array.at[array - 1];
   if (!a->out) {
     Dim dim = (Dim)a->room;

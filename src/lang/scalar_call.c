@@ -1,7 +1,7 @@
 /* scalar_call.c: calls, and functions as values, in a loop that becomes a program. See scalar.h.
  *
  * Functions are written out where they are called, with variables of their own; those that call
- * themselves or each other are loops (scalar_self.c). Which function a variable holds is known
+ * themselves or each other are loops (scalar_recursion.c). Which function a variable holds is known
  * where it is called: functions can be handed on as arguments. What a function takes along is a
  * number, an array or a function when it is made, and a parameter when it is called.
  */
@@ -22,7 +22,7 @@ static NumVal keep(NumBuild *b, NumVal v) {
   Scalar none = {.i = 0};
   if (v.kind == KD_float) none.f = 0;
   VarId t = num_var(b, dt, ex_const(b->p, dt, none));
-  prog_set(b->p, &b->at, t, num_take(b, v));
+  prog_set(b->p, &b->at, t, num_read(b, v));
   return (NumVal){.kind = v.kind, .var = t};
 }
 
@@ -32,8 +32,8 @@ NumVal num_fn(NumBuild *b, Ast *n) {
     const Capture *c = &n->fn->capture.at[i];
     const Ast name = {
         .kind = AST_name, .file = n->file, .at = n->at, .place = c->from, .nplace = c->nfrom};
-    if (c->nfrom && c->from[0].kind == PL_self) num_refuse(b, n, "a function is a value");
-    NumVal v = keep(b, num_value(b, &name, num_found(b, &name)));
+    if (c->nfrom && c->from[0].kind == VR_self) num_refuse(b, n, "a function is a value");
+    NumVal v = keep(b, num_value(b, &name, num_find_var(b, &name)));
     if (v.kind == KD_array) b->to->array.at[v.array - 1].read_as_one = true;
     b->closure.at[number - 1].with[i] = v;
   }
@@ -52,11 +52,11 @@ void num_captures(NumBuild *b, const Ast *at, u32 frame, u32 closure) {
 
 static u32 called(NumBuild *b, const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++) {
-    if (n->place[i].kind == PL_self) {
+    if (n->place[i].kind == VR_self) {
       if (b->self && b->frame == b->self->frame) return b->self->member[b->self->now].closure;
       break;
     }
-    u32 v = num_place(b, &n->place[i]);
+    u32 v = num_var_index(b, &n->place[i]);
     LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
     if (k == KD_fn) return b->to->var.at[v].closure;
     if (k != KD_none) break;
@@ -67,14 +67,14 @@ static u32 called(NumBuild *b, const Ast *n) {
 void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
   u32 mine = b->frame;
   b->frame = frame;
-  u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = slot});
+  u32 var = num_var_index(b, &(VarRef){.kind = VR_local, .slot = slot});
   if (v.kind == KD_array) {
     b->to->var.at[var].array = v.array;
     b->to->array.at[v.array - 1].read_as_one = true;
-    num_holds(b, var, KD_array);
+    num_set_kind(b, var, KD_array);
   } else if (v.kind == KD_fn) {
     b->to->var.at[var].closure = v.closure;
-    num_holds(b, var, KD_fn);
+    num_set_kind(b, var, KD_fn);
   } else {
     num_assign(b, at, var, v);
   }
@@ -84,9 +84,9 @@ void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
 /* Does only its last statement return? */
 static bool returns_last(const Ast *body) {
   for (u32 i = 0; i + 1 < body->nkid; i++)
-    if (scan_leaves(body->kid[i])) return false;
+    if (ast_exits(body->kid[i])) return false;
   return !body->nkid || body->kid[body->nkid - 1]->kind == AST_return ||
-         !scan_leaves(body->kid[body->nkid - 1]);
+         !ast_exits(body->kid[body->nkid - 1]);
 }
 
 /* May the array be where one of that type is wanted, as it is? */
@@ -105,26 +105,26 @@ static NumVal argument(NumBuild *b, const Ast *n, const LangFn *f, u32 i) {
   if (v.kind == KD_array && !array_fits(&b->to->array.at[v.array - 1], t))
     num_refuse(b, n, "an array becomes another");
   if (v.kind == KD_array || (v.kind == KD_fn && (t->kind == KD_fn || t->kind == KD_any))) return v;
-  return t->kind == KD_any ? v : num_becomes(b, n, v, t);
+  return t->kind == KD_any ? v : num_convert(b, n, v, t);
 }
 
 /* One that calls itself, or is called by itself, perhaps by way of others. */
 static NumVal call_self(NumBuild *b, const Ast *n, u32 closure, bool member) {
-  NumVal arg[SELF_ARGS];
+  NumVal arg[REC_ARGS];
   const LangFn *f = b->closure.at[closure - 1].fn;
-  if (n->nkid > SELF_ARGS) num_refuse(b, n, "a function calls itself");
-  for (u32 i = 0; i < n->nkid; i++) arg[i] = num_hold(b, argument(b, n, f, i));
-  return member ? num_self_call(b, n, closure, arg) : num_self(b, n, closure, arg);
+  if (n->nkid > REC_ARGS) num_refuse(b, n, "a function calls itself");
+  for (u32 i = 0; i < n->nkid; i++) arg[i] = num_snapshot(b, argument(b, n, f, i));
+  return member ? num_rec_call(b, n, closure, arg) : num_recursion(b, n, closure, arg);
 }
 
 NumVal num_call(NumBuild *b, Ast *n) {
   u32 closure = called(b, n->a);
   const LangFn *f = b->closure.at[closure - 1].fn;
-  NumGoal out = {.floats = f->result->kind == KD_float};
+  NumDest out = {.floats = f->result->kind == KD_float};
   NumScope s = {.outer = b->scope, .fn = f, .result = &out};
   if (n->nkid != f->ast->nkid) num_refuse(b, n, "a call has other arguments");
-  bool member = num_self_has(b, f);
-  if (member || scan_calls(b->ev, f, f)) return call_self(b, n, closure, member);
+  bool member = num_rec_has(b, f);
+  if (member || fn_reaches(b->ev, f, f)) return call_self(b, n, closure, member);
   u32 frame = ++b->nframe, mine = b->frame;
   for (const NumScope *o = b->scope; o; o = o->outer)
     if (o->fn == f) num_refuse(b, n, "functions call each other");
@@ -133,18 +133,18 @@ NumVal num_call(NumBuild *b, Ast *n) {
   num_captures(b, n, frame, closure);
   if (!returns_last(f->ast->a)) {
     s.leave = num_var(b, DT_i64, ex_int(b->p, 0));
-    prog_set(b->p, &b->at, s.leave, ex_int(b->p, LEAVE_not));
+    prog_set(b->p, &b->at, s.leave, ex_int(b->p, EXIT_none));
   }
   b->frame = frame;
   b->scope = &s;
-  u32 nested = b->nested, calls = num_self_calls(b);
-  num_deeper(b, n);
+  u32 nested = b->nested, calls = num_rec_calls(b);
+  num_nest(b, n);
   if (++b->depth > b->to->depth) b->to->depth = b->depth;
   num_block(b, f->ast->a, &out);
   b->depth--;
   b->nested = nested;
   b->scope = s.outer;
   b->frame = mine;
-  num_self_behind(b, n, calls);
+  num_rec_guard(b, n, calls);
   return (NumVal){.kind = out.kind == KD_none ? KD_null : out.kind, .var = out.var};
 }

@@ -34,7 +34,7 @@ LangKind num_kind(const NumBuild *b, const NumKinds *at, u32 var) {
   return var < at->n ? at->at[var] : b->to->var.at[var].entry;
 }
 
-void num_holds(NumBuild *b, u32 var, LangKind k) {
+void num_set_kind(NumBuild *b, u32 var, LangKind k) {
   while (b->now.n <= var) {
     u32 i = b->now.n;
     *vec_push(b->a, &b->now) = b->to->var.at[i].entry;
@@ -42,7 +42,7 @@ void num_holds(NumBuild *b, u32 var, LangKind k) {
   b->now.at[var] = k;
 }
 
-bool num_is_past(const NumBuild *b, u32 var, u32 frames) {
+bool num_is_out_of_scope(const NumBuild *b, u32 var, u32 frames) {
   const NumVar *v = &b->to->var.at[var];
   return !v->home && v->frame > frames;
 }
@@ -68,7 +68,7 @@ static ExprId given(NumBuild *b, BufId from, u32 at) {
 static u32 add(NumBuild *b, const NumVar *like);
 
 /* What a function took along is the same as long as it is that function. */
-static u32 enter_fn(NumBuild *b, const NumVar *v, BoxFn *f) {
+static u32 enter_fn(NumBuild *b, const NumVar *v, ClosureObj *f) {
   u32 number = num_closure(b, f->fn);
   for (u32 i = 0; i < f->n; i++) {
     NumVar part = {.place = v->place, .ncapture = v->ncapture + 1, .home = &f->with[i]};
@@ -88,7 +88,7 @@ static u32 enter_fn(NumBuild *b, const NumVar *v, BoxFn *f) {
 }
 
 static void enter(NumBuild *b, NumVar *v) {
-  const Worth *d = v->home;
+  const LangValue *d = v->home;
   v->entry = d->kind;
   if (d->kind == KD_none || num_is_number(d->kind)) return;
   v->entry = KD_any;
@@ -103,7 +103,7 @@ static void enter(NumBuild *b, NumVar *v) {
   if (v->array) v->entry = KD_array;
 }
 
-static u32 find(const NumBuild *b, const Worth *home, u32 frame, u32 slot) {
+static u32 find(const NumBuild *b, const LangValue *home, u32 frame, u32 slot) {
   for (u32 i = 0; i < b->to->var.n; i++) {
     const NumVar *v = &b->to->var.at[i];
     if (home ? v->home == home : !v->home && v->frame == frame && v->slot == slot) return i;
@@ -120,13 +120,13 @@ static u32 add(NumBuild *b, const NumVar *like) {
 }
 
 /* A variable of a `for` in the loop is nobody else's: it has no home. */
-u32 num_place(NumBuild *b, const VarPlace *p) {
+u32 num_var_index(NumBuild *b, const VarRef *p) {
   Eval *ev = b->ev;
-  if (p->kind == PL_local && b->frame) {
+  if (p->kind == VR_local && b->frame) {
     u32 i = find(b, NULL, b->frame, p->slot);
     return i != UINT32_MAX ? i : add(b, &(NumVar){.frame = b->frame, .slot = p->slot});
   }
-  Locals *l = p->kind == PL_global ? ev->file[p->file] : ev->local;
+  Locals *l = p->kind == VR_global ? ev->file[p->file] : ev->local;
   if (!l || p->slot >= l->n) return UINT32_MAX;
   u32 own = l == ev->local ? find(b, NULL, 0, p->slot) : UINT32_MAX;
   if (own != UINT32_MAX) return own;
@@ -158,7 +158,7 @@ void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
   if (v->entry == KD_any || v->entry == KD_array || v->entry == KD_fn || was == KD_array ||
       was == KD_fn)
     num_refuse(b, at, "a variable that holds something else gets a number");
-  ExprId e = num_take(b, x);
+  ExprId e = num_read(b, x);
   if (v->home && num_is_number(v->entry)) num_as(b, var, v->entry);
   prog_set(b->p, &b->at, num_as(b, var, x.kind), e);
   v->changed = true;
@@ -166,13 +166,13 @@ void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
     if (!v->tag) v->tag = num_var(b, DT_i64, ex_int(b->p, v->entry));
     prog_set(b->p, &b->at, v->tag, ex_int(b->p, x.kind));
   }
-  num_holds(b, var, x.kind);
+  num_set_kind(b, var, x.kind);
 }
 
-u32 num_found(NumBuild *b, const Ast *n) {
+u32 num_find_var(NumBuild *b, const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++) {
-    if (n->place[i].kind == PL_self) num_refuse(b, n, "a function is a value");
-    u32 v = num_place(b, &n->place[i]);
+    if (n->place[i].kind == VR_self) num_refuse(b, n, "a function is a value");
+    u32 v = num_var_index(b, &n->place[i]);
     if (v == UINT32_MAX) continue;
     LangKind k = num_kind(b, &b->now, v);
     if (k == KD_any) num_refuse(b, n, "a variable is no number");
@@ -191,11 +191,11 @@ NumVal num_value(NumBuild *b, const Ast *at, u32 var) {
 
 /* ---- values ---- */
 
-ExprId num_take(NumBuild *b, NumVal v) {
+ExprId num_read(NumBuild *b, NumVal v) {
   return v.var ? ex_var(b->p, v.var) : v.e;
 }
 
-NumVal num_hold(NumBuild *b, NumVal v) {
+NumVal num_snapshot(NumBuild *b, NumVal v) {
   if (v.var || !num_is_number(v.kind)) return v;
   VarId t = prog_add_var(b->p, num_dtype(v.kind), 0);
   prog_let(b->p, &b->at, t, v.e);
@@ -215,19 +215,19 @@ static NumVal of(LangKind k, ExprId e) {
   return (NumVal){.kind = k, .e = e};
 }
 
-ExprId num_truth(NumBuild *b, const Ast *at, NumVal v) {
+ExprId num_condition(NumBuild *b, const Ast *at, NumVal v) {
   if (!num_is_number(v.kind)) num_refuse(b, at, "a condition is no number");
-  ExprId e = num_take(b, v);
+  ExprId e = num_read(b, v);
   return v.kind == KD_bool ? e : ex_op2(b->p, OP_ne, e, zero(b, v.kind));
 }
 
 ExprId num_float(NumBuild *b, const Ast *at, NumVal v) {
   if (v.kind != KD_int && v.kind != KD_float) num_refuse(b, at, "something is no number");
-  ExprId e = num_take(b, v);
+  ExprId e = num_read(b, v);
   return v.kind == KD_float ? e : ex_cast(b->p, DT_f64, e, false);
 }
 
-NumVal num_becomes(NumBuild *b, const Ast *at, NumVal v, const LangType *to) {
+NumVal num_convert(NumBuild *b, const Ast *at, NumVal v, const LangType *to) {
   if (to->kind == KD_any || to->kind == KD_none) return v;
   if (to->kind == KD_float && v.kind == KD_int) return of(KD_float, num_float(b, at, v));
   if (to->kind != v.kind || !num_is_number(v.kind)) num_refuse(b, at, "a value becomes another");
@@ -244,7 +244,7 @@ NumVal num_operand(NumBuild *b, Ast *n) {
 /* Two, of which the first is evaluated first. */
 static void operands(NumBuild *b, Ast *x, Ast *y, NumVal out[2]) {
   out[0] = num_operand(b, x);
-  if (!scan_is_pure(y)) out[0] = num_hold(b, out[0]);
+  if (!ast_is_pure(y)) out[0] = num_snapshot(b, out[0]);
   out[1] = num_operand(b, y);
 }
 
@@ -266,19 +266,19 @@ static NumVal equal(NumBuild *b, const Ast *n, NumVal x[2]) {
     return of(KD_bool, ex_op2(b->p, ops[n->op].op, num_float(b, n, x[0]), num_float(b, n, x[1])));
   if (x[0].kind != x[1].kind)
     return of(KD_bool, ex_const(b->p, DT_bool, (Scalar){.i = n->op == TOK_ne}));
-  ExprId y = num_take(b, x[1]);
-  return of(KD_bool, ex_op2(b->p, ops[n->op].op, num_take(b, x[0]), y));
+  ExprId y = num_read(b, x[1]);
+  return of(KD_bool, ex_op2(b->p, ops[n->op].op, num_read(b, x[0]), y));
 }
 
 /* a - a / b * b: of truncated quotients the remainder has the sign of a. */
 static NumVal remainder_of(NumBuild *b, NumVal x, NumVal y) {
   Prog *p = b->p;
-  x = num_hold(b, x);
-  y = num_hold(b, y);
-  num_require(b, ex_op2(p, OP_ne, num_take(b, y), ex_int(p, 0)));
-  ExprId q = ex_op2(p, OP_div, num_take(b, x), num_take(b, y));
-  q = ex_op2(p, OP_mul, q, num_take(b, y));
-  return of(KD_int, ex_op2(p, OP_sub, num_take(b, x), q));
+  x = num_snapshot(b, x);
+  y = num_snapshot(b, y);
+  num_require(b, ex_op2(p, OP_ne, num_read(b, y), ex_int(p, 0)));
+  ExprId q = ex_op2(p, OP_div, num_read(b, x), num_read(b, y));
+  q = ex_op2(p, OP_mul, q, num_read(b, y));
+  return of(KD_int, ex_op2(p, OP_sub, num_read(b, x), q));
 }
 
 static bool is_zero_never(const NumBuild *b, NumVal y) {
@@ -296,35 +296,35 @@ static NumVal arithmetic(NumBuild *b, const Ast *n, NumVal x[2]) {
     for (u32 i = 0; i < 2; i++) x[i] = of(KD_float, num_float(b, n, x[i]));
   LangKind k = ints ? KD_int : KD_float;
   if (n->op == TOK_div && !is_zero_never(b, x[1])) {
-    x[1] = num_hold(b, x[1]);
-    num_require(b, ex_op2(p, OP_ne, num_take(b, x[1]), zero(b, k)));
+    x[1] = num_snapshot(b, x[1]);
+    num_require(b, ex_op2(p, OP_ne, num_read(b, x[1]), zero(b, k)));
   }
-  ExprId right = num_take(b, x[1]);
-  return of(ops[n->op].compares ? KD_bool : k, ex_op2(p, ops[n->op].op, num_take(b, x[0]), right));
+  ExprId right = num_read(b, x[1]);
+  return of(ops[n->op].compares ? KD_bool : k, ex_op2(p, ops[n->op].op, num_read(b, x[0]), right));
 }
 
 static NumVal logical(NumBuild *b, const Ast *n) {
   Prog *p = b->p;
   Op op = n->op == TOK_and ? OP_and : OP_or;
-  ExprId x = num_truth(b, n->a, num_operand(b, n->a));
-  if (scan_is_quiet(n->b)) {
-    ExprId y = num_truth(b, n->b, num_operand(b, n->b));
+  ExprId x = num_condition(b, n->a, num_operand(b, n->a));
+  if (ast_cannot_fail(n->b)) {
+    ExprId y = num_condition(b, n->b, num_operand(b, n->b));
     return of(KD_bool, ex_op2(p, op, x, y));
   }
   VarId t = prog_add_var(p, DT_bool, 0);
   prog_let(p, &b->at, t, x);
   Cursor behind = b->at;
   NumKinds before = b->now;
-  u32 frames = b->nframe, calls = num_self_calls(b);
+  u32 frames = b->nframe, calls = num_rec_calls(b);
   prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
   b->now = num_kinds_copy(b, &before);
-  ExprId y = num_truth(b, n->b, num_operand(b, n->b));
+  ExprId y = num_condition(b, n->b, num_operand(b, n->b));
   prog_set(p, &b->at, t, y);
   for (u32 i = 0; i < b->now.n; i++)
-    if (!num_is_past(b, i, frames) && num_kind(b, &before, i) != b->now.at[i])
+    if (!num_is_out_of_scope(b, i, frames) && num_kind(b, &before, i) != b->now.at[i])
       num_refuse(b, n, "a kind changes on one side");
   b->at = behind;
-  num_self_behind(b, n, calls);
+  num_rec_guard(b, n, calls);
   return (NumVal){.kind = KD_bool, .var = t};
 }
 
@@ -339,17 +339,17 @@ static NumVal binary(NumBuild *b, const Ast *n) {
 
 static NumVal unary(NumBuild *b, const Ast *n) {
   NumVal v = num_operand(b, n->a);
-  if (n->op == TOK_not) return of(KD_bool, negated(b, num_truth(b, n, v)));
-  if (v.kind == KD_int) return of(KD_int, ex_op2(b->p, OP_sub, ex_int(b->p, 0), num_take(b, v)));
+  if (n->op == TOK_not) return of(KD_bool, negated(b, num_condition(b, n, v)));
+  if (v.kind == KD_int) return of(KD_int, ex_op2(b->p, OP_sub, ex_int(b->p, 0), num_read(b, v)));
   if (v.kind != KD_float) num_refuse(b, n, "an operand is no number");
-  return of(KD_float, ex_op1(b->p, OP_neg, num_take(b, v)));
+  return of(KD_float, ex_op1(b->p, OP_neg, num_read(b, v)));
 }
 
 static NumVal cast(NumBuild *b, const Ast *n) {
   NumVal v = num_operand(b, n->a);
   char to = *str_text(b->ev->c, n->name);
   if (!num_is_number(v.kind)) num_refuse(b, n, "an operand is no number");
-  ExprId e = num_take(b, v);
+  ExprId e = num_read(b, v);
   if (to == 'b') {
     if (v.kind == KD_bool) return of(KD_bool, e);
     return of(KD_bool, ex_op2(b->p, OP_ne, e, zero(b, v.kind)));
@@ -361,9 +361,9 @@ static NumVal cast(NumBuild *b, const Ast *n) {
 
 ExprId num_bound(NumBuild *b, Ast *n) {
   NumVal v = num_operand(b, n);
-  if (v.kind == KD_float) return ex_cast(b->p, DT_i64, num_take(b, v), true);
+  if (v.kind == KD_float) return ex_cast(b->p, DT_i64, num_read(b, v), true);
   if (v.kind != KD_int) num_refuse(b, n, "a bound is no number");
-  return num_take(b, v);
+  return num_read(b, v);
 }
 
 /* ---- built-in functions ---- */
@@ -382,35 +382,36 @@ static bool of_one(NumBuild *b, const Ast *n, BuiltinFn *f, NumVal x, NumVal *ou
   Prog *p = b->p;
   for (u32 i = 0; i < sizeof functions / sizeof *functions; i++) {
     if (functions[i].fn != f) continue;
-    x = num_hold(b, of(KD_float, num_float(b, n, x)));
+    x = num_snapshot(b, of(KD_float, num_float(b, n, x)));
     if (functions[i].fails != OP_add) {
-      ExprId c = ex_op2(p, functions[i].fails, num_take(b, x), zero(b, KD_float));
+      ExprId c = ex_op2(p, functions[i].fails, num_read(b, x), zero(b, KD_float));
       num_require(b, functions[i].ok ? c : negated(b, c));
     }
-    *out = of(KD_float, ex_op1(p, functions[i].op, num_take(b, x)));
+    *out = of(KD_float, ex_op1(p, functions[i].op, num_read(b, x)));
     return true;
   }
   if (f != bi_abs) return false;
   if (x.kind == KD_int) {
-    x = num_hold(b, x);
-    ExprId minus = ex_op2(p, OP_sub, ex_int(p, 0), num_take(b, x));
-    ExprId below = ex_op2(p, OP_lt, num_take(b, x), ex_int(p, 0));
-    *out = of(KD_int, ex_op3(p, OP_select, below, minus, num_take(b, x)));
+    x = num_snapshot(b, x);
+    ExprId minus = ex_op2(p, OP_sub, ex_int(p, 0), num_read(b, x));
+    ExprId below = ex_op2(p, OP_lt, num_read(b, x), ex_int(p, 0));
+    *out = of(KD_int, ex_op3(p, OP_select, below, minus, num_read(b, x)));
   } else {
     *out = of(KD_float, ex_op1(p, OP_abs, num_float(b, n, x)));
   }
   return true;
 }
 
-/* As number_pick. */
+/* As number_minmax. */
 static NumVal pick(NumBuild *b, const Ast *n, bool largest, NumVal x[2]) {
   Prog *p = b->p;
   bool ints = x[0].kind == KD_int && x[1].kind == KD_int;
-  for (u32 i = 0; i < 2; i++) x[i] = num_hold(b, ints ? x[i] : of(KD_float, num_float(b, n, x[i])));
-  ExprId first = ex_op2(p, largest ? OP_ge : OP_le, num_take(b, x[0]), num_take(b, x[1]));
-  if (!ints) first = ex_op2(p, OP_or, first, ex_op1(p, OP_isnan, num_take(b, x[1])));
+  for (u32 i = 0; i < 2; i++)
+    x[i] = num_snapshot(b, ints ? x[i] : of(KD_float, num_float(b, n, x[i])));
+  ExprId first = ex_op2(p, largest ? OP_ge : OP_le, num_read(b, x[0]), num_read(b, x[1]));
+  if (!ints) first = ex_op2(p, OP_or, first, ex_op1(p, OP_isnan, num_read(b, x[1])));
   return of(ints ? KD_int : KD_float,
-            ex_op3(p, OP_select, first, num_take(b, x[0]), num_take(b, x[1])));
+            ex_op3(p, OP_select, first, num_read(b, x[0]), num_read(b, x[1])));
 }
 
 static NumVal builtin(NumBuild *b, const Ast *n) {
@@ -438,11 +439,11 @@ static NumVal builtin(NumBuild *b, const Ast *n) {
 /* ---- all ---- */
 
 static NumVal chosen(NumBuild *b, Ast *n) {
-  NumGoal to = {0};
-  u32 calls = num_self_calls(b);
+  NumDest to = {0};
+  u32 calls = num_rec_calls(b);
   if (!num_stmt(b, n, &to)) num_refuse(b, n, "an expression leaves a loop");
   if (!num_is_number(to.kind)) num_refuse(b, n, "a value is of several kinds");
-  num_self_behind(b, n, calls);
+  num_rec_guard(b, n, calls);
   return (NumVal){.kind = to.kind, .var = to.var};
 }
 
@@ -451,7 +452,7 @@ static NumVal plain(NumBuild *b, Ast *n) {
   case AST_int: return of(KD_int, ex_int(b->p, n->i));
   case AST_float: return of(KD_float, ex_const(b->p, DT_f64, (Scalar){.f = n->f}));
   case AST_bool: return of(KD_bool, ex_const(b->p, DT_bool, (Scalar){.i = n->i}));
-  case AST_name: return num_value(b, n, num_found(b, n));
+  case AST_name: return num_value(b, n, num_find_var(b, n));
   case AST_unary: return unary(b, n);
   case AST_binary: return binary(b, n);
   case AST_cast: return cast(b, n);
@@ -461,7 +462,7 @@ static NumVal plain(NumBuild *b, Ast *n) {
   case AST_call: return n->builtin ? builtin(b, n) : num_call(b, n);
   case AST_if: return chosen(b, n);
   case AST_member:
-    if (n->nplace) return num_value(b, n, num_found(b, n));
+    if (n->nplace) return num_value(b, n, num_find_var(b, n));
     break;
   default: break;
   }
@@ -473,5 +474,5 @@ NumVal num_expr(NumBuild *b, Ast *n) {
   if (++b->depth > b->to->depth) b->to->depth = b->depth;
   NumVal v = plain(b, n);
   b->depth--;
-  return n->to && n->kind != AST_if ? num_becomes(b, n, v, n->to) : v;
+  return n->to && n->kind != AST_if ? num_convert(b, n, v, n->to) : v;
 }

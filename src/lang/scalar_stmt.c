@@ -25,7 +25,7 @@ static void merge(NumBuild *b, NumKinds *to, const NumKinds *from) {
     if (to->at[i] != num_kind(b, from, i)) to->at[i] = KD_any;
 }
 
-static void comes(NumBuild *b, NumScope *s) {
+static void merge_exit_kinds(NumBuild *b, NumScope *s) {
   if (s->any)
     merge(b, &s->ways, &b->now);
   else
@@ -35,7 +35,7 @@ static void comes(NumBuild *b, NumScope *s) {
 
 /* ---- values ---- */
 
-void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v) {
+void num_put_result(NumBuild *b, const Ast *at, NumDest *to, NumVal v) {
   if (!to || to->kind == KD_any) return;
   if (to->floats && v.kind == KD_int) v = (NumVal){.kind = KD_float, .e = num_float(b, at, v)};
   if (to->kind == KD_none) {
@@ -50,14 +50,14 @@ void num_give(NumBuild *b, const Ast *at, NumGoal *to, NumVal v) {
     to->kind = KD_any;
     return;
   }
-  if (num_is_number(v.kind)) prog_set(b->p, &b->at, to->var, num_take(b, v));
+  if (num_is_number(v.kind)) prog_set(b->p, &b->at, to->var, num_read(b, v));
 }
 
 static const NumVal null = {.kind = KD_null};
 
 /* ---- leaving ---- */
 
-void num_deeper(NumBuild *b, const Ast *n) {
+void num_nest(NumBuild *b, const Ast *n) {
   if (++b->nested > NUM_DEPTH) num_refuse(b, n, "nested too deeply");
 }
 
@@ -66,19 +66,19 @@ static bool is_control(const Ast *n) {
          n->kind == AST_return || n->kind == AST_break || n->kind == AST_continue;
 }
 
-bool num_block(NumBuild *b, const Ast *n, NumGoal *to) {
+bool num_block(NumBuild *b, const Ast *n, NumDest *to) {
   Cursor behind = b->at;
   u32 nested = b->nested;
   bool on = true;
-  if (!n->nkid) num_give(b, n, to, null);
+  if (!n->nkid) num_put_result(b, n, to, null);
   for (u32 i = 0; on && i < n->nkid; i++) {
-    u32 jumps = b->scope->jumps, calls = num_self_calls(b);
+    u32 jumps = b->scope->jumps, calls = num_rec_calls(b);
     bool last = i + 1 == n->nkid;
     on = num_stmt(b, n->kid[i], last ? to : NULL);
-    if (on && !last && is_control(n->kid[i])) num_self_behind(b, n, calls);
+    if (on && !last && is_control(n->kid[i])) num_rec_guard(b, n, calls);
     if (!on || last || b->scope->jumps == jumps) continue;
-    num_deeper(b, n);
-    ExprId stays = ex_op2(b->p, OP_eq, ex_var(b->p, b->scope->leave), ex_int(b->p, LEAVE_not));
+    num_nest(b, n);
+    ExprId stays = ex_op2(b->p, OP_eq, ex_var(b->p, b->scope->leave), ex_int(b->p, EXIT_none));
     prog_if(b->p, &b->at, stays);
   }
   b->nested = nested;
@@ -90,39 +90,39 @@ static bool leave(NumBuild *b, u32 how) {
   NumScope *s = b->scope;
   if (s->leave) prog_set(b->p, &b->at, s->leave, ex_int(b->p, how));
   s->jumps++;
-  if (how != LEAVE_call) comes(b, s);
+  if (how != EXIT_return) merge_exit_kinds(b, s);
   return false;
 }
 
 /* Behind a loop in which a call may end. */
-static void pass_on(NumBuild *b, const NumScope *inner) {
+static void propagate_return(NumBuild *b, const NumScope *inner) {
   if (!inner->leave || !b->scope) return;
   Cursor behind = b->at;
-  ExprId ends = ex_op2(b->p, OP_eq, ex_var(b->p, inner->leave), ex_int(b->p, LEAVE_call));
+  ExprId ends = ex_op2(b->p, OP_eq, ex_var(b->p, inner->leave), ex_int(b->p, EXIT_return));
   prog_if(b->p, &b->at, ends);
-  prog_set(b->p, &b->at, b->scope->leave, ex_int(b->p, LEAVE_call));
+  prog_set(b->p, &b->at, b->scope->leave, ex_int(b->p, EXIT_return));
   b->scope->jumps++;
   b->at = behind;
 }
 
-static bool give_back(NumBuild *b, const Ast *n) {
+static bool return_value(NumBuild *b, const Ast *n) {
   NumScope *s = b->scope;
   NumVal v = n->a ? num_expr(b, n->a) : null;
   while (!s->fn && s->outer) s = s->outer;
-  num_give(b, n, s->result, v);
-  return leave(b, LEAVE_call);
+  num_put_result(b, n, s->result, v);
+  return leave(b, EXIT_return);
 }
 
 /* ---- choices ---- */
 
-static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
+static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
   Prog *p = b->p;
   u32 jumps = b->scope->jumps;
-  ExprId cond = num_truth(b, n->a, num_expr(b, n->a));
+  ExprId cond = num_condition(b, n->a, num_expr(b, n->a));
   if (b->scope->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
   Cursor behind = b->at;
   NumKinds before = num_kinds_copy(b, &b->now);
-  num_deeper(b, n);
+  num_nest(b, n);
   StmtId s = prog_if(p, &b->at, cond);
   bool yes = num_block(b, n->b, to), no = true;
   NumKinds then = b->now;
@@ -131,7 +131,7 @@ static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
     b->at = prog_else(s);
     no = n->c->kind == AST_if ? num_stmt(b, n->c, to) : num_block(b, n->c, to);
   } else if (to) {
-    num_give(b, n, to, null);
+    num_put_result(b, n, to, null);
   }
   b->nested--;
   b->at = behind;
@@ -147,17 +147,17 @@ static bool choice(NumBuild *b, const Ast *n, NumGoal *to) {
 /* Before the first turn, of what the body defines: behind it nobody can say whether it is there. */
 static void may_be_defined(NumBuild *b, const Ast *body) {
   NumSlots slots = {0};
-  scan_defines(b->a, body, &slots);
+  ast_defines(b->a, body, &slots);
   for (u32 i = 0; i < slots.n; i++) {
-    u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = slots.at[i]});
-    if (v != UINT32_MAX && num_kind(b, &b->now, v) == KD_none) num_holds(b, v, KD_any);
+    u32 v = num_var_index(b, &(VarRef){.kind = VR_local, .slot = slots.at[i]});
+    if (v != UINT32_MAX && num_kind(b, &b->now, v) == KD_none) num_set_kind(b, v, KD_any);
   }
 }
 
 /* Variables of a `for`: nothing outside knows them. */
 static void own_slots(NumBuild *b, const Ast *n, LangKind k) {
   for (u32 i = 0; i < n->nslot; i++) {
-    VarPlace p = {.kind = PL_local, .slot = n->slot + i};
+    VarRef p = {.kind = VR_local, .slot = n->slot + i};
     u32 v = UINT32_MAX;
     for (u32 k = 0; k < b->to->var.n; k++) {
       const NumVar *x = &b->to->var.at[k];
@@ -169,16 +169,16 @@ static void own_slots(NumBuild *b, const Ast *n, LangKind k) {
     }
     if (b->to->var.at[v].fixed) b->to->var.at[v].as[0] = 0;
     b->to->var.at[v].fixed = false;
-    num_holds(b, v, k);
+    num_set_kind(b, v, k);
   }
 }
 
 static NumScope loop_begin(NumBuild *b, const Ast *n) {
   Prog *p = b->p;
   NumScope s = {.outer = b->scope, .frames = b->nframe};
-  if (scan_leaves(n->b)) {
+  if (ast_exits(n->b)) {
     s.leave = num_var(b, DT_i64, ex_int(p, 0));
-    prog_set(p, &b->at, s.leave, ex_int(p, LEAVE_not));
+    prog_set(p, &b->at, s.leave, ex_int(p, EXIT_none));
   }
   may_be_defined(b, n->b);
   s.head = num_kinds_copy(b, &b->now);
@@ -188,23 +188,23 @@ static NumScope loop_begin(NumBuild *b, const Ast *n) {
 
 /* What holds where a turn begins must hold where it ends. */
 static void loop_end(NumBuild *b, NumScope *s, const Ast *n, bool on) {
-  if (on) comes(b, s);
+  if (on) merge_exit_kinds(b, s);
   merge(b, &s->head, &s->head);
   for (u32 i = 0; s->any && i < b->to->var.n; i++)
     if (s->head.at[i] != KD_any && num_kind(b, &s->ways, i) != s->head.at[i] &&
-        !num_is_past(b, i, s->frames))
+        !num_is_out_of_scope(b, i, s->frames))
       num_refuse(b, n, "a variable changes its kind in a loop");
   b->now = s->head;
   b->scope = s->outer;
 }
 
-static void burn(NumBuild *b, ExprId turns) {
+static void subtract_fuel(NumBuild *b, ExprId turns) {
   prog_set(b->p, &b->at, b->fuel, ex_op2(b->p, OP_sub, ex_var(b->p, b->fuel), turns));
 }
 
 /* whole: of the outermost loop, which ends in peace without. */
 static ExprId has_fuel(NumBuild *b, bool whole) {
-  i64 least = whole ? 0 : -(i64)FUEL_MOST;
+  i64 least = whole ? 0 : -(i64)FUEL_MAX;
   return ex_op2(b->p, OP_gt, ex_var(b->p, b->fuel), ex_int(b->p, least));
 }
 
@@ -212,19 +212,19 @@ ExprId num_has_fuel(NumBuild *b) {
   return has_fuel(b, false);
 }
 
-void num_burn(NumBuild *b, i64 turns) {
-  burn(b, ex_int(b->p, turns));
+void num_use_fuel(NumBuild *b, i64 turns) {
+  subtract_fuel(b, ex_int(b->p, turns));
 }
 
 static ExprId stays_in(NumBuild *b, const NumScope *s, ExprId cond) {
-  cond = num_self_stays(b, cond);
+  cond = num_rec_loop_cond(b, cond);
   if (!s->leave) return cond;
-  ExprId in = ex_op2(b->p, OP_lt, ex_var(b->p, s->leave), ex_int(b->p, LEAVE_loop));
+  ExprId in = ex_op2(b->p, OP_lt, ex_var(b->p, s->leave), ex_int(b->p, EXIT_break));
   return ex_op2(b->p, OP_and, cond, in);
 }
 
 static void begin_turn(NumBuild *b, const NumScope *s) {
-  if (s->leave) prog_set(b->p, &b->at, s->leave, ex_int(b->p, LEAVE_not));
+  if (s->leave) prog_set(b->p, &b->at, s->leave, ex_int(b->p, EXIT_none));
 }
 
 static void put(NumBuild *b, BufId to, u32 at, ExprId e) {
@@ -240,18 +240,18 @@ static void end_turn(NumBuild *b, NumScope *s) {
     num_refuse(b, NULL, "the value of the loop is of several kinds");
   ExprId kind = ex_int(p, b->value.kind == KD_none ? KD_null : b->value.kind);
   if (s->leave) {
-    ExprId stays = ex_op2(p, OP_eq, ex_var(p, s->leave), ex_int(p, LEAVE_not));
+    ExprId stays = ex_op2(p, OP_eq, ex_var(p, s->leave), ex_int(p, EXIT_none));
     kind = ex_op3(p, OP_select, stays, kind, ex_int(p, KD_null));
   }
   put(b, b->out_int, OUT_value, kind);
 }
 
 /* A condition with statements stands before the loop and at the end of each turn. */
-static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumGoal *value) {
+static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumDest *value) {
   Prog *p = b->p;
   u32 stmts = p->stmt.n - b->nhead, jumps = s->jumps;
   b->scope = s;
-  ExprId cond = num_truth(b, n->a, num_expr(b, n->a));
+  ExprId cond = num_condition(b, n->a, num_expr(b, n->a));
   VarId again = 0;
   if (p->stmt.n - b->nhead != stmts) {
     again = num_var(b, DT_bool, ex_const(p, DT_bool, (Scalar){.i = 0}));
@@ -259,13 +259,14 @@ static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumGoal *v
     cond = ex_var(p, again);
   }
   for (u32 i = 0; i < b->to->var.n; i++)
-    if (num_kind(b, &b->now, i) != num_kind(b, &s->head, i) && !num_is_past(b, i, s->frames))
+    if (num_kind(b, &b->now, i) != num_kind(b, &s->head, i) &&
+        !num_is_out_of_scope(b, i, s->frames))
       num_refuse(b, n->a, "a condition defines a variable");
   if (s->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
   Cursor behind = b->at;
   prog_while(p, &b->at, stays_in(b, s, ex_op2(p, OP_and, cond, has_fuel(b, whole))));
   begin_turn(b, s);
-  burn(b, ex_int(p, 1));
+  subtract_fuel(b, ex_int(p, 1));
   bool on = num_block(b, n->b, value);
   if (whole) end_turn(b, s);
   if (again) {
@@ -273,7 +274,7 @@ static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumGoal *v
     NumKinds now = b->now;
     b->now = num_kinds_copy(b, &s->head);
     prog_if(p, &b->at, in);
-    cond = num_truth(b, n->a, num_expr(b, n->a));
+    cond = num_condition(b, n->a, num_expr(b, n->a));
     prog_set(p, &b->at, again, cond);
     b->now = now;
   }
@@ -285,7 +286,7 @@ static bool inner_while(NumBuild *b, Ast *n) {
   NumScope s = loop_begin(b, n);
   while_turns(b, n, &s, false, NULL);
   num_require(b, has_fuel(b, false));
-  if (scan_leaves(n->b) & 1u << LEAVE_call) pass_on(b, &s);
+  if (ast_exits(n->b) & 1u << EXIT_return) propagate_return(b, &s);
   return true;
 }
 
@@ -302,9 +303,9 @@ static RangeEnds ends_of(NumBuild *b, const Ast *n) {
     lo = num_bound(b, n->a->a);
     prog_let(p, &b->at, r.lo, lo);
     hi = num_bound(b, n->a->b);
-    NumVal end = num_hold(b, (NumVal){.kind = KD_int, .e = hi});
-    num_require(b, ex_op2(p, OP_lt, num_take(b, end), ex_int(p, NUM_END)));
-    hi = num_take(b, end);
+    NumVal end = num_snapshot(b, (NumVal){.kind = KD_int, .e = hi});
+    num_require(b, ex_op2(p, OP_lt, num_read(b, end), ex_int(p, NUM_END)));
+    hi = num_read(b, end);
     if (n->a->op == TOK_upto) hi = ex_op2(p, OP_add, hi, ex_int(p, 1));
     prog_let(p, &b->at, r.hi, hi);
     return r;
@@ -320,12 +321,12 @@ static RangeEnds ends_of(NumBuild *b, const Ast *n) {
 
 /* The variable of the loop, which is the counter itself if nothing else is put there. */
 static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
-  u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->slot});
-  if (!array && !scan_assigns(n->b, n->slot)) {
+  u32 v = num_var_index(b, &(VarRef){.kind = VR_local, .slot = n->slot});
+  if (!array && !ast_assigns(n->b, n->slot)) {
     b->to->var.at[v].as[0] = i;
     b->to->var.at[v].fixed = true;
     b->to->var.at[v].natural = n->a->kind == AST_range && n->a->a->kind == AST_int;
-    num_holds(b, v, KD_int);
+    num_set_kind(b, v, KD_int);
     return;
   }
   NumVal x = {.kind = KD_int, .e = ex_var(b->p, i)};
@@ -334,28 +335,28 @@ static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
 }
 
 /* All turns are paid for before the first. */
-static void pay(NumBuild *b, const RangeEnds *r) {
+static void charge_iterations(NumBuild *b, const RangeEnds *r) {
   Prog *p = b->p;
   ExprId most = ex_op2(p, OP_max, ex_var(p, r->lo), ex_var(p, r->hi));
   NumVal turns = {.kind = KD_int, .e = ex_op2(p, OP_sub, most, ex_var(p, r->lo))};
-  turns = num_hold(b, turns);
-  ExprId some = ex_op2(p, OP_ge, num_take(b, turns), ex_int(p, 0));
-  ExprId few = ex_op2(p, OP_le, num_take(b, turns), ex_int(p, FUEL_MOST));
+  turns = num_snapshot(b, turns);
+  ExprId some = ex_op2(p, OP_ge, num_read(b, turns), ex_int(p, 0));
+  ExprId few = ex_op2(p, OP_le, num_read(b, turns), ex_int(p, FUEL_MAX));
   num_require(b, ex_op2(p, OP_and, some, few));
-  burn(b, num_take(b, turns));
+  subtract_fuel(b, num_read(b, turns));
   num_require(b, has_fuel(b, false));
 }
 
 static bool inner_for(NumBuild *b, Ast *n) {
   Prog *p = b->p;
   RangeEnds r = ends_of(b, n);
-  u32 leaves = scan_leaves(n->b);
-  bool early = leaves & (1u << LEAVE_loop | 1u << LEAVE_call);
-  early |= b->self && scan_has_call(n->b);
+  u32 leaves = ast_exits(n->b);
+  bool early = leaves & (1u << EXIT_break | 1u << EXIT_return);
+  early |= b->self && ast_has_call(n->b);
   own_slots(b, n, KD_any);
   NumScope s = loop_begin(b, n);
   b->scope = &s;
-  if (!early) pay(b, &r);
+  if (!early) charge_iterations(b, &r);
   Cursor behind = b->at;
   VarId i;
   if (early) {
@@ -364,7 +365,7 @@ static bool inner_for(NumBuild *b, Ast *n) {
     behind = b->at;
     ExprId more = ex_op2(p, OP_lt, ex_var(p, i), ex_var(p, r.hi));
     prog_while(p, &b->at, stays_in(b, &s, ex_op2(p, OP_and, more, has_fuel(b, false))));
-    burn(b, ex_int(p, 1));
+    subtract_fuel(b, ex_int(p, 1));
   } else {
     ExprId lo = ex_var(p, r.lo);
     i = prog_for(p, &b->at, lo, ex_var(p, r.hi), "i");
@@ -377,7 +378,7 @@ static bool inner_for(NumBuild *b, Ast *n) {
   loop_end(b, &s, n, on);
   if (early) num_require(b, has_fuel(b, false));
   own_slots(b, n, KD_none);
-  if (leaves & 1u << LEAVE_call) pass_on(b, &s);
+  if (leaves & 1u << EXIT_return) propagate_return(b, &s);
   return true;
 }
 
@@ -393,12 +394,12 @@ static void hold_fn(NumBuild *b, const Ast *n, u32 var, NumVal v) {
   if (x->home || (x->closure && x->closure != v.closure))
     num_refuse(b, n, "a variable is one function, then another");
   x->closure = v.closure;
-  num_holds(b, var, KD_fn);
+  num_set_kind(b, var, KD_fn);
 }
 
 static NumVal define(NumBuild *b, Ast *n) {
   NumVal v = n->kind == AST_fn ? num_fn(b, n) : num_expr(b, n->a);
-  u32 var = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->slot});
+  u32 var = num_var_index(b, &(VarRef){.kind = VR_local, .slot = n->slot});
   if (var == UINT32_MAX) num_refuse(b, n, "a variable is not there");
   if (v.kind == KD_fn) {
     hold_fn(b, n, var, v);
@@ -413,8 +414,8 @@ static NumVal change(NumBuild *b, const Ast *n) {
   if (n->a->kind != AST_name) num_refuse(b, n, "what is changed is no variable");
   NumVal v = num_expr(b, n->b);
   for (u32 i = 0; i < n->a->nplace; i++) {
-    if (n->a->place[i].kind == PL_self) break;
-    u32 var = num_place(b, &n->a->place[i]);
+    if (n->a->place[i].kind == VR_self) break;
+    u32 var = num_var_index(b, &n->a->place[i]);
     LangKind k = var == UINT32_MAX ? KD_none : num_kind(b, &b->now, var);
     if (k == KD_none) continue;
     if (k == KD_any) break;
@@ -429,18 +430,18 @@ static NumVal change(NumBuild *b, const Ast *n) {
 /* Only a return ends it. */
 static bool is_endless(const Ast *n) {
   return n->kind == AST_while && n->a->kind == AST_bool && n->a->i &&
-         !(scan_leaves(n->b) & 1u << LEAVE_loop);
+         !(ast_exits(n->b) & 1u << EXIT_break);
 }
 
-static bool control(NumBuild *b, Ast *n, NumGoal *to) {
+static bool control(NumBuild *b, Ast *n, NumDest *to) {
   bool ends;
   switch (n->kind) {
-  case AST_if: return choice(b, n, to);
+  case AST_if: return branch(b, n, to);
   case AST_while:
   case AST_for:
     ends = !is_endless(n);
     if (to && ends) to->kind = KD_any; /* null, if it has no turn */
-    num_deeper(b, n);
+    num_nest(b, n);
     if (n->kind == AST_while)
       inner_while(b, n);
     else
@@ -448,26 +449,26 @@ static bool control(NumBuild *b, Ast *n, NumGoal *to) {
     b->nested--;
     return ends;
   case AST_block: return num_block(b, n, to);
-  case AST_return: return give_back(b, n);
-  case AST_break: return leave(b, LEAVE_loop);
-  default: return leave(b, LEAVE_turn);
+  case AST_return: return return_value(b, n);
+  case AST_break: return leave(b, EXIT_break);
+  default: return leave(b, EXIT_continue);
   }
 }
 
-bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
+bool num_stmt(NumBuild *b, Ast *n, NumDest *to) {
   NumVal v;
   if (b->p->stmt.n > NUM_STMTS) num_refuse(b, n, "too large");
   if (++b->depth > b->to->depth) b->to->depth = b->depth;
   if (is_control(n)) {
-    u32 jumps = b->scope->jumps, calls = num_self_calls(b);
-    NumGoal own = {0}, *put = n->to && to ? &own : to;
+    u32 jumps = b->scope->jumps, calls = num_rec_calls(b);
+    NumDest own = {0}, *put = n->to && to ? &own : to;
     bool on = control(b, n, put);
     b->depth--;
     if (put != &own) return on;
     if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
-    num_self_behind(b, n, calls);
-    v = num_becomes(b, n, (NumVal){.kind = own.kind, .var = own.var}, n->to);
-    num_give(b, n, to, v);
+    num_rec_guard(b, n, calls);
+    v = num_convert(b, n, (NumVal){.kind = own.kind, .var = own.var}, n->to);
+    num_put_result(b, n, to, v);
     return on;
   }
   u32 jumps = b->scope->jumps;
@@ -477,14 +478,14 @@ bool num_stmt(NumBuild *b, Ast *n, NumGoal *to) {
     b->depth++;
     v = names ? define(b, n) : change(b, n);
     b->depth--;
-    if (n->to) v = num_becomes(b, n, v, n->to);
+    if (n->to) v = num_convert(b, n, v, n->to);
   } else if (n->kind == AST_call && !n->builtin && !to && !n->to) {
     v = num_call(b, n);
   } else {
     v = num_expr(b, n);
   }
   if (b->scope->jumps != jumps) num_refuse(b, n, "an expression leaves a loop");
-  num_give(b, n, to, v);
+  num_put_result(b, n, to, v);
   return true;
 }
 
@@ -527,13 +528,13 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
   b->scope = s;
   Cursor behind = b->at;
   VarId at = i;
-  bool plain = !s->leave && !scan_has_loop(n->b);
+  bool plain = !s->leave && !ast_has_loop(n->b);
   if (plain) { /* the fuel lasts for so many turns */
     VarId stop = prog_add_var(p, DT_i64, 0);
     ExprId left = ex_op2(p, OP_sub, ex_var(p, end), ex_var(p, i));
     ExprId turns = ex_op2(p, OP_min, left, ex_var(p, b->fuel));
     prog_let(p, &b->at, stop, ex_op2(p, OP_add, ex_var(p, i), turns));
-    burn(b, ex_op2(p, OP_sub, ex_var(p, stop), ex_var(p, i)));
+    subtract_fuel(b, ex_op2(p, OP_sub, ex_var(p, stop), ex_var(p, i)));
     behind = b->at;
     ExprId lo = ex_var(p, i);
     at = prog_for(p, &b->at, lo, ex_var(p, stop), "i");
@@ -547,7 +548,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
     ExprId more = ex_op2(p, OP_lt, ex_var(p, i), ex_var(p, end));
     prog_while(p, &b->at, stays_in(b, s, ex_op2(p, OP_and, more, has_fuel(b, true))));
     begin_turn(b, s);
-    burn(b, ex_int(p, 1));
+    subtract_fuel(b, ex_int(p, 1));
     set_turn(b, n, array, at);
     bool on = num_block(b, n->b, b->to->valued ? &b->value : NULL);
     end_turn(b, s);
@@ -600,7 +601,7 @@ static void close_program(NumBuild *b) {
 static u32 taken_along(NumBuild *b, const LangFn *fn) {
   u32 number = num_closure(b, fn);
   for (u32 i = 0; i < fn->capture.n; i++) {
-    u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = fn->capture.at[i].slot});
+    u32 v = num_var_index(b, &(VarRef){.kind = VR_local, .slot = fn->capture.at[i].slot});
     LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
     NumVal x = {.kind = k};
     if (num_is_number(k))
@@ -613,30 +614,30 @@ static u32 taken_along(NumBuild *b, const LangFn *fn) {
 }
 
 void num_function(NumBuild *b, Ast *n) {
-  NumVal arg[SELF_ARGS];
+  NumVal arg[REC_ARGS];
   NumScope outer = {.result = &b->result};
-  if (n->nkid > SELF_ARGS) num_refuse(b, n, "a function with many arguments");
+  if (n->nkid > REC_ARGS) num_refuse(b, n, "a function with many arguments");
   open_program(b, "function");
   b->at = prog_end();
   b->scope = &outer;
   for (u32 i = 0; i < n->nkid; i++) {
-    u32 v = num_place(b, &(VarPlace){.kind = PL_local, .slot = n->kid[i]->slot});
+    u32 v = num_var_index(b, &(VarRef){.kind = VR_local, .slot = n->kid[i]->slot});
     LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
     if (!num_is_number(k)) num_refuse(b, n->kid[i], "an argument is no number");
     arg[i] = (NumVal){.kind = k, .var = num_as(b, v, k)};
   }
-  NumVal out = num_self(b, n, taken_along(b, n->fn), arg);
+  NumVal out = num_recursion(b, n, taken_along(b, n->fn), arg);
   put(b, b->out_int, OUT_value, ex_int(b->p, KD_none));
   put(b, b->out_int, OUT_at, ex_int(b->p, 0));
   put(b, b->out_int, OUT_over, ex_int(b->p, 1));
-  put(b, b->out_int, OUT_leave, ex_int(b->p, LEAVE_call));
+  put(b, b->out_int, OUT_leave, ex_int(b->p, EXIT_return));
   put(b, b->out_int, OUT_fuel, ex_var(b->p, b->fuel));
   b->to->result = out.kind;
   b->to->result_out = put_number(b, out.kind, out.var);
   close_program(b);
 }
 
-void num_loop(NumBuild *b, Ast *n, const BoxList *over) {
+void num_loop(NumBuild *b, Ast *n, const ListObj *over) {
   NumLoop *to = b->to;
   open_program(b, "loop");
   Prog *p = b->p;

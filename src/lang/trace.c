@@ -7,7 +7,7 @@
  * weights. Then the function is called once with tensors that have shapes and no data. A function
  * that looks at them is refused: what it does would depend on them.
  */
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static bool is_model(const LangFn *f) {
   return f->ast->nkid > 0;
 }
 
-Ast *trace_choose(Eval *ev, const char *name) {
+Ast *trace_find_function(Eval *ev, const char *name) {
   Ast *found = NULL;
   u32 n = 0;
   for (u32 i = 0; i < ev->s->root->nkid; i++) {
@@ -61,19 +61,20 @@ static DType element(Eval *ev, const Ast *f) {
   return DT_f32;
 }
 
-static u32 results(Eval *ev, const Ast *f, const Worth *v, Lazy ***out) {
+static u32 results(Eval *ev, const Ast *f, const LangValue *v, LazyTensor ***out) {
   bool one = v->kind == KD_tensor, list = v->kind == KD_array || v->kind == KD_tuple;
   u32 n = one ? 1 : list ? (u32)v->u.list->n : 0;
-  *out = NEWS(&ev->c->keep, Lazy *, n + 1);
+  *out = NEWS(&ev->c->keep, LazyTensor *, n + 1);
   for (u32 i = 0; i < n; i++) {
-    const Worth *x = one ? v : &v->u.list->at[i];
+    const LangValue *x = one ? v : &v->u.list->at[i];
     if (x->kind != KD_tensor)
       n = 0;
     else
       (*out)[i] = x->u.lazy;
   }
   if (!n)
-    eval_fail(ev, f, "a function that becomes a model gives tensors, this one %s", worth_kind(v));
+    eval_fail(ev, f, "a function that becomes a model gives tensors, this one %s",
+              value_kind_name(v));
   return n;
 }
 
@@ -87,21 +88,21 @@ static bool is_param(const Ast *f, Str name) {
 
 /* Is it said of this extent? NAME=N in --max-shapes is that of a size unless an input is called so.
  */
-static bool is_of(const BindDim *d, const Ast *f, u32 param, u32 axis, Str size) {
+static bool bind_dim_matches(const BindDim *d, const Ast *f, u32 param, u32 axis, Str size) {
   if (d->symbol) return size && d->symbol == size;
   if (d->input == f->kid[param]->name) return d->axis == axis;
   return size && d->input == size && d->rank == 1 && !is_param(f, size);
 }
 
 /* What was said of a size: a number goes before a bound; NULL: nothing. */
-static const BindDim *said_of(Ingot *m, const Ast *f, Str size) {
+static const BindDim *find_bind_dim(Ingot *m, const Ast *f, Str size) {
   const BindDim *found = NULL;
   for (u32 i = 0; i < f->nkid; i++) {
     const LangType *t = tensor_param(f->fn, i);
     for (u32 k = 0; k < t->rank; k++)
-      for (u32 j = 0; t->name && t->name[k] == size && j < m->told.dim.n; j++) {
-        const BindDim *d = &m->told.dim.at[j];
-        if (!is_of(d, f, i, k, size)) continue;
+      for (u32 j = 0; t->name && t->name[k] == size && j < m->options.dim.n; j++) {
+        const BindDim *d = &m->options.dim.at[j];
+        if (!bind_dim_matches(d, f, i, k, size)) continue;
         if (found && found->bound == d->bound && found->value != d->value)
           fail(m->c, ERR_usage, LOC_NONE, "the size '%s' is given as %lld and as %lld",
                show(m->c, size), (long long)found->value, (long long)d->value);
@@ -114,7 +115,7 @@ static const BindDim *said_of(Ingot *m, const Ast *f, Str size) {
 /* A number, or a symbol with a bound. What is in front is a batch, of 1 if nothing is said. */
 static Dim size_of(Eval *ev, Ingot *m, const Ast *f, Str size, u32 axis) {
   Ctx *c = ev->c;
-  const BindDim *d = said_of(m, f, size);
+  const BindDim *d = find_bind_dim(m, f, size);
   if (d && !d->bound) return d->value;
   if (!d && axis) {
     fail(c, ERR_usage, LOC_NONE,
@@ -138,9 +139,9 @@ static void extents(Eval *ev, Ingot *m, const Ast *f, u32 i, i64 *dim) {
   const LangType *t = tensor_param(f->fn, i);
   for (u32 k = 0; k < t->rank; k++) {
     dim[k] = t->dim[k];
-    for (u32 j = 0; dim[k] > 0 && j < m->told.dim.n; j++) {
-      const BindDim *d = &m->told.dim.at[j];
-      if (d->symbol || !is_of(d, f, i, k, 0)) continue;
+    for (u32 j = 0; dim[k] > 0 && j < m->options.dim.n; j++) {
+      const BindDim *d = &m->options.dim.at[j];
+      if (d->symbol || !bind_dim_matches(d, f, i, k, 0)) continue;
       if (!d->bound && d->value != dim[k])
         fail(m->c, ERR_usage, LOC_NONE, "dimension %u of '%s' is %lld, and %lld is given", k,
              str_text(ev->c, f->kid[i]->name), (long long)dim[k], (long long)d->value);
@@ -150,13 +151,14 @@ static void extents(Eval *ev, Ingot *m, const Ast *f, u32 i, i64 *dim) {
 }
 
 /* All that was said is of an extent that there is. */
-static void check_said(const Ingot *m, const Ast *f) {
-  for (u32 j = 0; j < m->told.dim.n; j++) {
-    const BindDim *d = &m->told.dim.at[j];
+static void check_bind_dims(const Ingot *m, const Ast *f) {
+  for (u32 j = 0; j < m->options.dim.n; j++) {
+    const BindDim *d = &m->options.dim.at[j];
     bool used = false;
     for (u32 i = 0; i < f->nkid; i++) {
       const LangType *t = tensor_param(f->fn, i);
-      for (u32 k = 0; k < t->rank; k++) used |= is_of(d, f, i, k, t->name ? t->name[k] : 0);
+      for (u32 k = 0; k < t->rank; k++)
+        used |= bind_dim_matches(d, f, i, k, t->name ? t->name[k] : 0);
     }
     if (!used)
       fail(m->c, ERR_usage, LOC_NONE, "the function '%s' has no size '%s'", str_text(m->c, f->name),
@@ -166,33 +168,33 @@ static void check_said(const Ingot *m, const Ast *f) {
 
 /* The function, called with tensors that have no data. m: what was said of its sizes, NULL: all are
  * numbers. */
-static TracedFn traced(Eval *ev, Ingot *m, Ast *f, BoxFn *fn) {
-  Worth *arg = NEWS(&ev->c->keep, Worth, f->nkid);
+static TracedFn traced(Eval *ev, Ingot *m, Ast *f, ClosureObj *fn) {
+  LangValue *arg = NEWS(&ev->c->keep, LangValue, f->nkid);
   TracedFn t = {.dt = element(ev, f), .n = f->nkid};
-  t.param = NEWS(&ev->c->keep, Lazy *, f->nkid);
+  t.param = NEWS(&ev->c->keep, LazyTensor *, f->nkid);
   t.name = NEWS(&ev->c->keep, const char *, f->nkid);
   for (u32 i = 0; i < f->nkid; i++) {
     const LangType *type = tensor_param(f->fn, i);
     i64 dim[MAX_RANK];
     memcpy(dim, type->dim, type->rank * sizeof *dim);
     if (m) extents(ev, m, f, i, dim);
-    t.param[i] = lazy_hole(ev, dim, type->rank);
+    t.param[i] = lazy_placeholder(ev, dim, type->rank);
     t.name[i] = str_text(ev->c, f->kid[i]->name);
-    arg[i] = worth_lazy(lazy_share(t.param[i]));
+    arg[i] = value_tensor(lazy_retain(t.param[i]));
   }
   ev->tracing = true;
-  Worth v = call_fn(ev, f, fn, arg, f->nkid);
+  LangValue v = call_fn(ev, f, fn, arg, f->nkid);
   t.nout = results(ev, f, &v, &t.out);
   return t;
 }
 
 void script_trace(Eval *ev, Ingot *m, Ast *f) {
-  check_said(m, f);
+  check_bind_dims(m, f);
   TracedFn t = traced(ev, m, f, ev->file[0]->at[f->slot].u.fn);
-  lazy_graph(ev, m, &t);
+  traced_build_graph(ev, m, &t);
 }
 
-bool trace_show(Eval *ev, BoxFn *fn, Text *out) {
+bool trace_show(Eval *ev, ClosureObj *fn, StrBuf *out) {
   if (fn->grad_of || !is_model(fn->fn)) return false;
   for (u32 i = 0; i < fn->fn->ast->nkid; i++)
     for (u32 k = 0; k < fn->fn->self.item[i]->rank; k++)

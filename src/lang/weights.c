@@ -6,28 +6,28 @@
  * the program nor a file that the program has read, except weights that load has read.
  */
 #include "io/data.h"
-#include "lang/thing.h"
+#include "lang/lang_object.h"
 
 #include <string.h>
 
 typedef struct ModelWeight {
   Str name;
-  Lazy **at;
+  LazyTensor **at;
   bool learns;
 } ModelWeight;
 typedef VEC(ModelWeight) ModelWeights;
 
-static const char *weight_name(const Thing *part, u32 k) {
+static const char *weight_name(const LangObject *part, u32 k) {
   static const char *const plain[] = {"weight", "bias"}, *const steps[] = {"weight", "hidden",
                                                                            "bias"};
   return part->nweight == 3 ? steps[k] : plain[k];
 }
 
-static ModelWeights list(Eval *ev, Thing *m) {
+static ModelWeights list(Eval *ev, LangObject *m) {
   ModelWeights all = {0};
   static const char *const stat[] = {"mean", "variance"};
   for (u32 i = 0; i < m->npart; i++) {
-    Thing *part = m->part[i];
+    LangObject *part = m->part[i];
     for (u32 k = 0; k < part->nweight; k++)
       *vec_push(&ev->stack, &all) =
           (ModelWeight){str_fmt(ev->c, "%u.%s", i, weight_name(part, k)), &part->weight[k], true};
@@ -38,12 +38,13 @@ static ModelWeights list(Eval *ev, Thing *m) {
   return all;
 }
 
-static const char *path_of(Eval *ev, const Worth *d) {
-  if (d->kind != KD_string) ARG_BAD(ev, "the path of a file is a string, got %s", worth_kind(d));
+static const char *path_of(Eval *ev, const LangValue *d) {
+  if (d->kind != KD_string)
+    ARG_BAD(ev, "the path of a file is a string, got %s", value_kind_name(d));
   return d->u.text->at;
 }
 
-void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_save(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
@@ -52,16 +53,16 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
     for (u32 i = 0; i < all.n; i++) lazy_data(ev, *all.at[i].at);
     return;
   }
-  eval_file(ev, path);
+  eval_check_file(ev, path);
   Str *name = arena_array(&ev->stack, all.n + 1, sizeof *name);
   Tensor **t = arena_array(&ev->stack, all.n + 1, sizeof *t);
   for (u32 i = 0; i < all.n; i++) {
-    Lazy *w = *all.at[i].at;
+    LazyTensor *w = *all.at[i].at;
     lazy_data(ev, w);
     name[i] = all.at[i].name;
     t[i] = tensor_wrap(&ev->stack, DT_f64, w->dim, w->rank, w->data);
   }
-  Text text = text_new(&ev->stack);
+  StrBuf text = sb_new(&ev->stack);
   data_write_npz(c, &text, name, t, all.n);
   FileOut f = {.path = path, .at = text.at, .n = text.n};
   files_write(c, &f, 1);
@@ -69,10 +70,11 @@ void do_save(Eval *ev, Thing *m, Worth *arg, Worth *out) {
   (void)out;
 }
 
-static const Tensor *find(Eval *ev, const NamedVec *in, const ModelWeight *w, const char *path) {
+static const Tensor *find(Eval *ev, const NamedTensors *in, const ModelWeight *w,
+                          const char *path) {
   for (u32 i = 0; i < in->n; i++) {
     const Tensor *t = in->at[i].t;
-    const Lazy *have = *w->at;
+    const LazyTensor *have = *w->at;
     if (in->at[i].name != w->name) continue;
     if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt))
       ARG_BAD(ev, "%s: '%s' is an array of %s", path, str_text(ev->c, w->name),
@@ -86,8 +88,8 @@ static const Tensor *find(Eval *ev, const NamedVec *in, const ModelWeight *w, co
 
 /* from: NULL in a dry run */
 static void replace(Eval *ev, const ModelWeight *w, const Tensor *from) {
-  Lazy *old = *w->at, *new = lazy_new(ev, old->dim, old->rank);
-  dry_blank(ev, new);
+  LazyTensor *old = *w->at, *new = lazy_new(ev, old->dim, old->rank);
+  dry_clear_data(ev, new);
   for (u64 k = 0; from && k < new->n; k++)
     new->data[k] = scalar_cast(from->dt, DT_f64, tensor_get(from, k), true).f;
   new->tracked = w->learns;
@@ -95,7 +97,7 @@ static void replace(Eval *ev, const ModelWeight *w, const Tensor *from) {
   lazy_drop(ev, old);
 }
 
-void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
+void do_load(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
   Ctx *c = ev->c;
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
@@ -104,9 +106,10 @@ void do_load(Eval *ev, Thing *m, Worth *arg, Worth *out) {
     for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], NULL);
     return;
   }
-  eval_file(ev, path);
+  eval_check_file(ev, path);
   File f = file_read_own(c, path); /* save may replace it: a training goes on */
-  NamedVec in = data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
+  NamedTensors in =
+      data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
   if (in.n != all.n) ARG_BAD(ev, "%s has %u arrays, the model %u", path, in.n, all.n);
   for (u32 i = 0; i < all.n; i++) find(ev, &in, &all.at[i], path); /* all fit, or none is changed */
   for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], find(ev, &in, &all.at[i], path));

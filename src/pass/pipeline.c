@@ -5,10 +5,12 @@
  * Text of a Graph enters before infer, text of a Prog after lower. Passes fold to canon create work
  * for each other and run in rounds until canon changes nothing; quant runs its own rounds. After a
  * pass that leaves constant, equal or unused nodes (Graph.left), fold, cse and dce run once more.
- * fuse and order also run before band, which estimates memory: they decide which values are stored, and when.
+ * fuse and order also run before band, which estimates memory: they decide which values are stored,
+ * and when.
  *
- * In: a Unit that holds a graph (or a program, when starting after `lower`). Out: the same Unit after
- * the chosen rows of the table. After each row: verify, dump, report the time, empty c->scratch.
+ * In: a Unit that holds a graph (or a program, when starting after `lower`). Out: the same Unit
+ * after the chosen rows of the table. After each row: verify, dump, report the time, empty
+ * c->scratch.
  */
 #include <string.h>
 #include "pass/pass.h"
@@ -18,25 +20,25 @@ const Pass pass_table[] = {
   {"infer",    infer,    NULL, NULL,  PX_exact, "recompute the types of all values from the inputs", false},
   {"strings",  strings,  NULL, NULL,  PX_exact, "represent strings as rows of bytes", false},
   {"quant",    NULL,     NULL, quant, PX_bounded, "turn products of quantized tensors into integer sums", false},
-  {"unblock",  NULL,     NULL, unblock, PX_bounded, "dequantize block-quantized weights, or multiply with them directly", false},
+  {"dequantize",  NULL,     NULL, dequantize, PX_bounded, "dequantize block-quantized weights, or multiply with them directly", false},
   {"fold",     fold,     NULL, NULL,  PX_exact, "evaluate nodes whose operands are constant", false},
   {"simplify", simplify, NULL, NULL,  PX_exact, "apply algebraic identities; merge views", false},
   {"cse",      cse,      NULL, NULL,  PX_exact, "merge equal computations", false},
   {"dce",      dce,      NULL, NULL,  PX_exact, "remove nodes that no output depends on", false},
   {"canon",    NULL,     NULL, canon, PX_bounded, "normalize exporter idioms: scales into weights, pads into windows", false},
-  {"half",     NULL,     NULL, half,  PX_bounded, "compute f16 and bf16 as f32 on vector targets", false},
+  {"widen_f16",     NULL,     NULL, widen_f16,  PX_bounded, "compute f16 and bf16 as f32 on vector targets", false},
   {"regroup",  NULL,     NULL, regroup, PX_exact, "rewrite grouped convolutions narrower than a vector as depthwise or zero-padded", false},
-  {"pools",    NULL,     NULL, pools, PX_bounded, "split large pooling windows by dimension on vector targets", false},
-  {"int16",    NULL,     NULL, int16, PX_exact, "widen int8 operands to int16 on targets with pmaddwd and without a 4-way int8 dot product", false},
-  {"limits",   limits,   NULL, NULL,  PX_exact, "mark saturating casts to int8 whose operand provably fits in +-2^30", false},
-  {"band",     NULL,     NULL, band,  PX_exact, "compute convolutions in stripes of rows to save memory", false},
+  {"split_pools",    NULL,     NULL, split_pools, PX_bounded, "split large pooling windows by dimension on vector targets", false},
+  {"widen_i8",    NULL,     NULL, widen_i8, PX_exact, "widen int8 operands to int16 on targets with pmaddwd and without a 4-way int8 dot product", false},
+  {"mark_small_casts",   mark_small_casts,   NULL, NULL,  PX_exact, "mark saturating casts to int8 whose operand provably fits in +-2^30", false},
+  {"row_tiling",     NULL,     NULL, row_tiling,  PX_exact, "compute convolutions in stripes of rows to save memory", false},
   {"layout",   NULL,     NULL, layout, PX_exact, "choose memory layouts: channel blocks, zero padding", false},
   {"fuse",     fuse,     NULL, NULL,  PX_exact, "decide which values are computed in their consumer and never stored", false},
   {"order",    order,    NULL, NULL,  PX_exact, "reorder nodes to lower peak memory", false},
   {"lower",    NULL,     NULL, lower, PX_exact, "turn the graph into loops over buffers; vector targets reassociate sums", false},
   {"inplace",  NULL,     inplace, NULL, PX_exact, "update state buffers in place", false},
   {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "fuse adjacent kernels that loop over the same slices", false},
-  {"narrow",   NULL,     NULL, narrow, PX_exact, "store constants in the narrowest type that holds their values", false},
+  {"shrink_consts",   NULL,     NULL, shrink_consts, PX_exact, "store constants in the narrowest type that holds their values", false},
   {"parallel", NULL,     parallel, NULL, PX_exact, "distribute loops over threads", false},
   {"plan",     NULL,     plan, NULL,  PX_exact, "assign every buffer an offset in one arena", false},
   {"schedule", NULL,     NULL, schedule, PX_exact, "add load fences and register pins so that the C compiler neither hoists nor rematerializes loads", false},
@@ -49,20 +51,31 @@ const u32 pass_count = sizeof pass_table / sizeof *pass_table;
 
 enum { ROUNDS = 64, QUANT_ROUNDS = 16 };
 
+/* Former names, still accepted: old, new. */
+static const char *const renamed[][2] = {
+    {"half", "widen_f16"},          {"int16", "widen_i8"},       {"pools", "split_pools"},
+    {"limits", "mark_small_casts"}, {"narrow", "shrink_consts"}, {"unblock", "dequantize"},
+    {"band", "row_tiling"}};
+
 /* Return the index of a pass, or fail with the list of pass names. */
 static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
+  for (u32 i = 0; i < sizeof renamed / sizeof *renamed; i++)
+    if (strlen(renamed[i][0]) == n && !memcmp(renamed[i][0], name, n)) {
+      name = renamed[i][1];
+      n = strlen(name);
+    }
   for (u32 i = 0; i < pass_count; i++) {
     if (strlen(pass_table[i].name) == n && !memcmp(pass_table[i].name, name, n)) return i;
   }
-  Text t = text_new(&c->scratch);
+  StrBuf t = sb_new(&c->scratch);
   const char *said = str_text(c, str_intern(c, name, n));
-  Near near = near_new(said);
+  Suggestion near = suggest_new(said);
   for (u32 i = 0; i < pass_count; i++) {
-    text_fmt(&t, "%s%s", i ? ", " : "", pass_table[i].name);
-    near_try(&near, pass_table[i].name);
+    sb_fmt(&t, "%s%s", i ? ", " : "", pass_table[i].name);
+    suggest_try(&near, pass_table[i].name);
   }
   fail(c, ERR_usage, LOC_NONE, "--%s: expected one of the passes %s; found '%s'%s", option,
-       text_cstr(&t), show(c, str_of(c, said)), near_text(c, &near));
+       sb_cstr(&t), show(c, str_of(c, said)), suggest_text(c, &near));
 }
 
 /* Sets a flag for each pass of a comma-separated list. */
@@ -75,7 +88,7 @@ static void mark(Ctx *c, const char *option, const char *list, bool *flag) {
   }
 }
 
-static void verify(Unit *u) {
+static void verify(PassCtx *u) {
   if (u->p) {
     prog_check(u->p);
   } else {
@@ -83,7 +96,7 @@ static void verify(Unit *u) {
   }
 }
 
-static u32 count_nodes(Graph *g, BlkId b) {
+static u32 count_nodes(Graph *g, RegionId b) {
   u32 count = g->blk.at[b].node.n;
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
@@ -93,7 +106,7 @@ static u32 count_nodes(Graph *g, BlkId b) {
 }
 
 /* Nodes of a graph, statements of a program. */
-static u32 size(const Unit *u) {
+static u32 size(const PassCtx *u) {
   return u->p ? u->p->stmt.n : count_nodes(u->g, 1);
 }
 
@@ -108,7 +121,7 @@ static u32 row_of(const char *name) {
 }
 
 /* True if there are more nodes, or fewer, than before. */
-static bool run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
+static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
   Ctx *c = u->c;
   c->pass = pass->name;
   bool on_prog = pass > pass_table + row_of("lower");
@@ -126,7 +139,7 @@ static bool run(Unit *u, const Pass *pass, const PipeOptions *o, bool dump) {
   double ms = time_ms() - start;
   if (o->check) verify(u);
   if (dump && o->dumped) {
-    Text t = text_new(&c->scratch);
+    StrBuf t = sb_new(&c->scratch);
     t.brief = o->brief;
     if (u->p) {
       prog_print(u->p, &t, NULL);
@@ -151,7 +164,7 @@ typedef struct Rounds {
 } Rounds;
 
 /* The row to run behind row i, which has changed something or not. */
-static u32 row_after(Rounds *r, const Unit *u, u32 i, bool changed) {
+static u32 row_after(Rounds *r, const PassCtx *u, u32 i, bool changed) {
   if (is_row(i, "quant") && u->g->again && ++r->quant < QUANT_ROUNDS) return i;
   if (is_row(i, "cse") && r->n && !changed) return row_of("canon") + 1;
   if (!is_row(i, "canon")) return i + 1;
@@ -167,19 +180,19 @@ typedef struct RowMarks {
   bool skip[COUNT], dump[COUNT];
 } RowMarks;
 
-static bool run_row(Unit *u, const PipeOptions *o, const RowMarks *m, u32 i) {
+static bool run_row(PassCtx *u, const PipeOptions *o, const RowMarks *m, u32 i) {
   return !m->skip[i] && run(u, &pass_table[i], o, m->dump[i]);
 }
 
 /* What the pass in row i reads of passes behind it. */
-static void prepare(Unit *u, const PipeOptions *o, const RowMarks *m, u32 i) {
-  if (!is_row(i, "band") || !u->ram) return;
+static void prepare(PassCtx *u, const PipeOptions *o, const RowMarks *m, u32 i) {
+  if (!is_row(i, "row_tiling") || !u->ram) return;
   run_row(u, o, m, row_of("fuse"));
   run_row(u, o, m, row_of("order"));
 }
 
 /* What the last pass has left. */
-static void tidy(Unit *u, const PipeOptions *o, const RowMarks *m) {
+static void tidy(PassCtx *u, const PipeOptions *o, const RowMarks *m) {
   u8 left = u->p ? 0 : u->g->left;
   if (!left) return;
   u->g->left = 0;
@@ -199,7 +212,7 @@ static RowMarks read_marks(Ctx *c, const PipeOptions *o) {
   return m;
 }
 
-void pipeline_run(Unit *u, const PipeOptions *o) {
+void pipeline_run(PassCtx *u, const PipeOptions *o) {
   Ctx *c = u->c;
   u32 first = o->start ? find(c, "start", o->start, strlen(o->start)) : 0;
   u32 end = 0;
@@ -214,10 +227,10 @@ void pipeline_run(Unit *u, const PipeOptions *o) {
   }
   if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
   u->target = o->target ? o->target : target_scalar();
-  u->pairs =
-      u->target->pairs == PAIRS_always || (u->target->pairs == PAIRS_without_dot4 && o->lacks_dot4);
-  u->by_dot2 =
-      u->target->cost->dot2_time > 0 && (u->target->pairs != PAIRS_without_dot4 || u->pairs);
+  u->pairs = u->target->pairs == MADDUBS_always ||
+             (u->target->pairs == MADDUBS_without_dot_i8x4 && o->lacks_dot4);
+  u->prefer_i16 =
+      u->target->cost->dot2_time > 0 && (u->target->pairs != MADDUBS_without_dot_i8x4 || u->pairs);
   u->for_c = o->for_c;
   u->threads = o->threads;
   u->grain = o->grain;

@@ -3,31 +3,31 @@
 #include <string.h>
 
 /* Bytes of memory: per byte of a text that the normalizer does not lengthen; at most, unless
- * vocab_room says more. */
+ * vocab_encode_bytes says more. */
 enum { ORDINARY_ROOM = 28, MOST_ROOM = 1 << 29 };
 
 bool chat_has_template(const Vocab *v) {
   u32 n;
-  vocab_part(v, VP_chat, &n, 1);
+  vocab_section(v, VP_chat, &n, 1);
   return n > 0;
 }
 
 static JinjaVal token_text(Arena *a, const Vocab *v, u32 id) {
   u32 n = 0;
   const u8 *at = id < v->head->ntoken ? vocab_token(v, id, &n) : NULL;
-  return jinja_text(a, (const char *)at, n, false);
+  return jinja_string(a, (const char *)at, n, false);
 }
 
 JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                    Loc loc, Arena *a) {
   u32 length;
-  const char *text = vocab_part(v, VP_chat, &length, 1);
+  const char *text = vocab_section(v, VP_chat, &length, 1);
   if (!length) fail(c, ERR_unsupported, loc, "the model has no chat template");
   JinjaVal vars = jinja_dict(a), list = jinja_list(a);
   for (u32 i = 0; i < n; i++) {
     JinjaVal message = jinja_dict(a);
-    jinja_set(a, message, "role", jinja_text(a, m[i].role, strlen(m[i].role), false));
-    jinja_set(a, message, "content", jinja_text(a, m[i].content, m[i].n, true));
+    jinja_set(a, message, "role", jinja_string(a, m[i].role, strlen(m[i].role), false));
+    jinja_set(a, message, "content", jinja_string(a, m[i].content, m[i].n, true));
     jinja_add(a, list, message);
   }
   jinja_set(a, vars, "messages", list);
@@ -40,12 +40,12 @@ JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool ans
 const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                     Loc loc, Arena *a, size_t *count) {
   JinjaStr s = chat_text(c, v, m, n, answer, now, loc, a);
-  return text_ids(c, v, s.at, s.n, s.mark, VE_special, a, count);
+  return text_ids(c, v, s.at, s.n, s.mark, VE_parse_special, a, count);
 }
 
 const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
                     Arena *a, size_t *count) {
-  size_t most = vocab_room(v, n), room = ORDINARY_ROOM * n + VOCAB_SLACK, max = n + 64;
+  size_t most = vocab_encode_bytes(v, n), room = ORDINARY_ROOM * n + VOCAB_SLACK, max = n + 64;
   if (room > most) room = most;
   if (most < MOST_ROOM) most = MOST_ROOM;
   Mark before = arena_mark(a);
@@ -61,7 +61,7 @@ const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8
           c, ERR_unsupported, LOC_NONE,
           "a regular expression of the tokenizer goes over a text of %zu bytes more than %d times: "
           "split the text, or simplify the expression",
-          n, WORDS_STEPS);
+          n, PRETOK_STEPS);
     if (got == VOCAB_FULL) {
       arena_rewind(a, before);
       ids = NEWS(a, u32, max *= 2);

@@ -7,7 +7,7 @@
 #define INGOT_CHAT_H
 
 #include "text/jinja.h"
-#include "text/text.h"
+#include "text/tokenizer.h"
 
 typedef struct ChatMessage ChatMessage;
 

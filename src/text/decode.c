@@ -1,18 +1,18 @@
 /* decode.c: ids -> text, token by token. What is put out is UTF-8 at any time: bytes of a character
  * whose end has not come yet are kept back, bytes that no character begins with become U+FFFD.
  */
-#include "text/text.h"
+#include "text/tokenizer.h"
 #include <string.h>
 
 static const u8 REPLACEMENT[3] = {0xef, 0xbf, 0xbd};
 static const u8 SPACE[3] = {0xe2, 0x96, 0x81};
 
-size_t vocab_piece_room(const Vocab *v) {
+size_t detok_max_bytes(const Vocab *v) {
   return 3 * ((size_t)v->head->longest + 8);
 }
 
 /* Whether p[0..n) is the beginning of a character. */
-static bool may_go_on(const u8 *p, size_t n) {
+static bool is_utf8_prefix(const u8 *p, size_t n) {
   if (p[0] < 0xc2 || p[0] > 0xf4 || n >= (p[0] >= 0xf0 ? 4u : p[0] >= 0xe0 ? 3u : 2u)) return false;
   for (size_t i = 1; i < n; i++)
     if ((p[i] & 0xc0) != 0x80) return false;
@@ -24,7 +24,7 @@ static bool may_go_on(const u8 *p, size_t n) {
 /* Bytes at the beginning of kept that are one mistake. */
 static u8 bad_length(const Detok *d, bool one_by_one) {
   u8 n = 1;
-  while (!one_by_one && n < d->nkept && may_go_on(d->kept, n + 1u)) n++;
+  while (!one_by_one && n < d->nkept && is_utf8_prefix(d->kept, n + 1u)) n++;
   return n;
 }
 
@@ -46,7 +46,7 @@ static size_t put_byte(Detok *d, bool one_by_one, u8 byte, u8 *to) {
       n += length;
       d->nkept = (u8)(d->nkept - length);
       memmove(d->kept, d->kept + length, d->nkept);
-    } else if (may_go_on(d->kept, d->nkept)) {
+    } else if (is_utf8_prefix(d->kept, d->nkept)) {
       break;
     } else {
       n += drop_bad(d, one_by_one, to + n);

@@ -1,5 +1,5 @@
 /* encode.c: text -> ids. Finds added tokens, and gives what lies between them through the steps. */
-#include "text/text.h"
+#include "text/tokenizer.h"
 #include <string.h>
 
 typedef struct Encoding {
@@ -8,7 +8,7 @@ typedef struct Encoding {
   size_t n;
   u32 flags;
   IdList out;
-  TextRoom room;
+  TokenizerMem room;
   int error; /* VOCAB_ROOM, VOCAB_SLOW; 0: none */
 } Encoding;
 
@@ -22,13 +22,13 @@ static bool add(IdList *out, u32 id) {
 /* ---- added tokens ---- */
 
 static bool is_word(const Vocab *v, const u8 *p, size_t n) {
-  Scanner s = vocab_scanner(v, v->head->word_scanner);
+  TokenDfa s = vocab_dfa(v, v->head->word_scanner);
   size_t steps = 0;
-  return n && scanner_match(&s, p, n, &steps) > 0;
+  return n && dfa_match(&s, p, n, &steps) > 0;
 }
 
 /* A token that must be a word of its own has no letter beside it. */
-static bool stands_alone(const Vocab *v, const u8 *at, size_t n, size_t from, size_t to) {
+static bool is_single_word(const Vocab *v, const u8 *at, size_t n, size_t from, size_t to) {
   size_t last = from;
   if (v->head->word_scanner == VOCAB_NONE) return true;
   while (last && (at[--last] & 0xc0) == 0x80) continue;
@@ -46,8 +46,8 @@ static u32 added_at(const Encoding *e, const Trie *t, const u8 *p, size_t n, siz
     tainted = tainted || (marked && marked[k]);
     if (!t->value[node]) continue;
     u32 id = t->value[node] - 1, flag = vocab_flags(e->v, id);
-    if ((flag & TF_special) && (tainted || !(e->flags & VE_special))) continue;
-    if ((flag & TF_word) && !stands_alone(e->v, p, n, i, k + 1)) continue;
+    if ((flag & TF_special) && (tainted || !(e->flags & VE_parse_special))) continue;
+    if ((flag & TF_single_word) && !is_single_word(e->v, p, n, i, k + 1)) continue;
     found = id;
     *end = k + 1;
   }
@@ -77,21 +77,21 @@ static u32 next_added(const Encoding *e, const Trie *t, const u8 *p, size_t n, c
 
 /* ---- what lies between ---- */
 
-static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TextRoom room) {
+static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TokenizerMem room) {
   if (!vocab_normalise(e->v, VP_prep, first, &at, &n, &room)) {
     e->error = VOCAB_ROOM;
     return;
   }
-  TextWords w = words_of(e->v, at, n);
+  TokenSplitter w = pretok_begin(e->v, at, n);
   const u8 *word;
   size_t length = 0;
-  while (!e->error && !e->out.full && words_next(&w, &word, &length))
-    if (!vocab_word(e->v, word, length, &e->out, room)) e->error = VOCAB_ROOM;
+  while (!e->error && !e->out.full && pretok_next(&w, &word, &length))
+    if (!vocab_encode_word(e->v, word, length, &e->out, room)) e->error = VOCAB_ROOM;
   if (w.steps > w.most) e->error = VOCAB_SLOW;
 }
 
 static void encode_stretch(Encoding *e, const u8 *at, size_t n, bool first) {
-  TextRoom room = e->room;
+  TokenizerMem room = e->room;
   if (!vocab_normalise(e->v, VP_norm, first, &at, &n, &room)) {
     e->error = VOCAB_ROOM;
     return;
@@ -106,9 +106,9 @@ static void encode_stretch(Encoding *e, const u8 *at, size_t n, bool first) {
   }
 }
 
-static void put_all(const Vocab *v, VocabPart part, IdList *out) {
+static void put_all(const Vocab *v, VocabSection part, IdList *out) {
   u32 n;
-  const u32 *id = vocab_part(v, part, &n, sizeof *id);
+  const u32 *id = vocab_section(v, part, &n, sizeof *id);
   for (u32 i = 0; i < n; i++) add(out, id[i]);
 }
 
@@ -122,7 +122,7 @@ i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u
                 .out = {.at = ids, .max = max},
                 .room = {.at = room, .n = nroom}};
   if (n > 0x7fffffff) return VOCAB_ROOM;
-  if (flags & VE_around) put_all(v, VP_prefix, &e.out);
+  if (flags & VE_add_special) put_all(v, VP_prefix, &e.out);
   for (size_t pos = 0; pos < n && !e.error && !e.out.full;) {
     size_t from = n, to = n;
     u32 id = next_added(&e, &v->raw, e.text, n, marked, pos, &from, &to);
@@ -131,19 +131,19 @@ i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u
     if (id != VOCAB_NONE) add(&e.out, id);
     pos = to;
   }
-  if (flags & VE_around) put_all(v, VP_suffix, &e.out);
+  if (flags & VE_add_special) put_all(v, VP_suffix, &e.out);
   return e.error ? e.error : e.out.full ? VOCAB_FULL : (i64)e.out.n;
 }
 
 /* Memory is a linear function of the length of the text: [0] times that, and [1]. */
-size_t vocab_room(const Vocab *v, size_t n) {
+size_t vocab_encode_bytes(const Vocab *v, size_t n) {
   bool bpe = v->head->model == VM_bpe, unigram = v->head->model == VM_unigram;
   size_t most[2] = {0}, per_byte = bpe ? 24 : unigram ? 2 : 0;
   for (u32 k = 0; k < 2; k++) {
     size_t bytes = k ? 0 : 1, kept = 0;
     for (u32 phase = 0; phase < 2; phase++) {
       u32 steps;
-      vocab_part(v, phase ? VP_prep : VP_norm, &steps, sizeof(TextStep));
+      vocab_section(v, phase ? VP_prep : VP_norm, &steps, sizeof(TokenizerStep));
       if (!steps) continue;
       size_t chars = bytes * v->head->grow + k * v->head->more;
       if (kept + 8 * chars > most[k]) most[k] = kept + 8 * chars;
@@ -152,7 +152,7 @@ size_t vocab_room(const Vocab *v, size_t n) {
     }
     if (kept + per_byte * bytes > most[k]) most[k] = kept + per_byte * bytes;
   }
-  if (unigram) most[1] += vocab_ring(v) * sizeof(double);
+  if (unigram) most[1] += vocab_viterbi_window(v) * sizeof(double);
   if (most[0] > VOCAB_PER_BYTE) {
     most[0] = VOCAB_PER_BYTE;
     most[1] += VOCAB_SLACK;

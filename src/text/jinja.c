@@ -3,16 +3,16 @@
  * A set inside of a loop or a macro is forgotten at its end, as Jinja has it; if and generation
  * have no names of their own.
  */
-#include "text/jinja_own.h"
+#include "text/jinja_internal.h"
 #include <string.h>
 
 _Noreturn void jinja_fail(const Jinja *j, Err code, const char *fmt, ...) {
-  Text t = text_new(&j->c->scratch);
+  StrBuf t = sb_new(&j->c->scratch);
   va_list args;
   va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
+  sb_vfmt(&t, fmt, args);
   va_end(args);
-  fail(j->c, code, j->loc, "chat template: %s", text_cstr(&t));
+  fail(j->c, code, j->loc, "chat template: %s", sb_cstr(&t));
 }
 
 static JinjaVal eval(Jinja *j, const JinjaNode *n);
@@ -85,7 +85,7 @@ static JinjaVal call_macro(Jinja *j, const JinjaNode *m, const JinjaArgs *args) 
     bool given = i < args->n;
     if (given) v = args->at[i];
     for (u32 k = 0; k < args->nnamed && !given; k++)
-      if (jinja_same(j, args->name[k], p->value)) v = args->named[k], given = true;
+      if (jinja_equal(j, args->name[k], p->value)) v = args->named[k], given = true;
     if (!given && p->a) v = eval(j, p->a);
     dict_put(j, frame.vars.dict, p->value, v);
   }
@@ -98,7 +98,7 @@ static JinjaVal call_macro(Jinja *j, const JinjaNode *m, const JinjaArgs *args) 
 static JinjaVal call(Jinja *j, const JinjaNode *n) {
   JinjaArgs *args = NEW(j->a, JinjaArgs);
   JinjaVal out = {.kind = JK_undefined}, f;
-  jinja_spend(j, sizeof *args);
+  jinja_charge_memory(j, sizeof *args);
   fill(j, n->b, args);
   if (n->a->op == JN_attr) {
     JinjaVal of = eval(j, n->a->a);
@@ -167,7 +167,7 @@ static bool contains(Jinja *j, JinjaVal in, JinjaVal what) {
   if (in.kind == JK_dict || in.kind == JK_space) return dict_find(j, in.dict, what) != NULL;
   JinjaVal list = jinja_items(j, in);
   for (u32 i = 0; i < list.list->v.n; i++)
-    if (jinja_same(j, list.list->v.at[i], what)) return true;
+    if (jinja_equal(j, list.list->v.at[i], what)) return true;
   return false;
 }
 
@@ -192,14 +192,14 @@ static JinjaVal add(Jinja *j, JinjaVal a, JinjaVal b) {
 
 static JinjaVal binary(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
   bool ordered;
-  if (op.at[op.n - 1] == 'n') return jinja_truth(contains(j, b, a) == (op.n == 2));
+  if (op.at[op.n - 1] == 'n') return jinja_bool(contains(j, b, a) == (op.n == 2));
   if (str_equal(op, "==") || str_equal(op, "!="))
-    return jinja_truth(jinja_same(j, a, b) == (op.at[0] == '='));
+    return jinja_bool(jinja_equal(j, a, b) == (op.at[0] == '='));
   if (op.at[0] == '<' || op.at[0] == '>') {
     int d = jinja_compare(j, a, b, &ordered);
     if (!ordered) jinja_fail(j, ERR_input, "values that have no order are compared");
     d = op.at[0] == '<' ? d : -d;
-    return jinja_truth(d < 0 || (d == 0 && op.n == 2));
+    return jinja_bool(d < 0 || (d == 0 && op.n == 2));
   }
   if (op.at[0] == '~') return add(j, text_of(j, a), text_of(j, b));
   if (jinja_is_number(a) && jinja_is_number(b)) return arithmetic(j, op, a, b);
@@ -265,9 +265,9 @@ static JinjaVal build(Jinja *j, const JinjaNode *n) {
 
 static JinjaVal apply(Jinja *j, const JinjaNode *n, JinjaVal v) {
   JinjaArgs *args = NEW(j->a, JinjaArgs);
-  jinja_spend(j, sizeof *args);
+  jinja_charge_memory(j, sizeof *args);
   fill(j, n->b, args);
-  if (n->op == JN_test) return jinja_truth(jinja_test(j, n->value, v, args));
+  if (n->op == JN_test) return jinja_bool(jinja_test(j, n->value, v, args));
   return jinja_filter(j, n->value, v, args);
 }
 
@@ -289,12 +289,12 @@ static JinjaVal eval_now(Jinja *j, const JinjaNode *n) {
   case JN_call: return call(j, n);
   case JN_filter:
   case JN_test: return apply(j, n, eval(j, n->a));
-  case JN_not: return jinja_truth(!jinja_true(eval(j, n->a)));
+  case JN_not: return jinja_bool(!jinja_is_true(eval(j, n->a)));
   case JN_neg: return negative(j, eval(j, n->a));
-  case JN_and: v = eval(j, n->a); return jinja_true(v) ? eval(j, n->b) : v;
-  case JN_or: v = eval(j, n->a); return jinja_true(v) ? v : eval(j, n->b);
-  case JN_choose:
-    if (jinja_true(eval(j, n->a))) return eval(j, n->b);
+  case JN_and: v = eval(j, n->a); return jinja_is_true(v) ? eval(j, n->b) : v;
+  case JN_or: v = eval(j, n->a); return jinja_is_true(v) ? v : eval(j, n->b);
+  case JN_cond:
+    if (jinja_is_true(eval(j, n->a))) return eval(j, n->b);
     return n->c ? eval(j, n->c) : (JinjaVal){.kind = JK_undefined};
   case JN_list:
   case JN_tuple:
@@ -318,13 +318,13 @@ static JinjaVal eval(Jinja *j, const JinjaNode *n) {
 static JinjaVal loop_of(Jinja *j, const JinjaList *list, u32 i) {
   JinjaVal loop = jinja_dict(j->a), none = {.kind = JK_undefined};
   u32 n = list->v.n;
-  jinja_spend(j, 12 * sizeof(JinjaPair));
+  jinja_charge_memory(j, 12 * sizeof(JinjaPair));
   jinja_set(j->a, loop, "index", jinja_int(i + 1));
   jinja_set(j->a, loop, "index0", jinja_int(i));
   jinja_set(j->a, loop, "revindex", jinja_int(n - i));
   jinja_set(j->a, loop, "revindex0", jinja_int(n - i - 1));
-  jinja_set(j->a, loop, "first", jinja_truth(i == 0));
-  jinja_set(j->a, loop, "last", jinja_truth(i + 1 == n));
+  jinja_set(j->a, loop, "first", jinja_bool(i == 0));
+  jinja_set(j->a, loop, "last", jinja_bool(i + 1 == n));
   jinja_set(j->a, loop, "length", jinja_int(n));
   jinja_set(j->a, loop, "previtem", i ? list->v.at[i - 1] : none);
   jinja_set(j->a, loop, "nextitem", i + 1 < n ? list->v.at[i + 1] : none);
@@ -333,14 +333,14 @@ static JinjaVal loop_of(Jinja *j, const JinjaList *list, u32 i) {
 
 static JinjaFlow run_for(Jinja *j, const JinjaNode *n, JinjaOut *out) {
   JinjaVal all = jinja_items(j, eval(j, n->b)), list = jinja_list(j->a);
-  JinjaFlow flow = JF_on;
+  JinjaFlow flow = JF_next;
   JinjaFrame frame;
   for (u32 i = 0; i < all.list->v.n; i++) {
     bool wanted = true;
     if (n->e) {
       push(j, &frame);
       assign_all(j, n->a, all.list->v.at[i]);
-      wanted = jinja_true(eval(j, n->e));
+      wanted = jinja_is_true(eval(j, n->e));
       j->frame = frame.outer;
     }
     if (wanted) jinja_push(j, list, all.list->v.at[i]);
@@ -352,7 +352,7 @@ static JinjaFlow run_for(Jinja *j, const JinjaNode *n, JinjaOut *out) {
     flow = run(j, n->c, out);
     j->frame = frame.outer;
   }
-  return list.list->v.n ? JF_on : run(j, n->d, out);
+  return list.list->v.n ? JF_next : run(j, n->d, out);
 }
 
 static JinjaVal run_block(Jinja *j, const JinjaNode *body, const JinjaNode *filter,
@@ -366,11 +366,11 @@ static JinjaVal run_block(Jinja *j, const JinjaNode *body, const JinjaNode *filt
 }
 
 static JinjaFlow run_one(Jinja *j, const JinjaNode *n, JinjaOut *out) {
-  JinjaFlow flow = JF_on;
+  JinjaFlow flow = JF_next;
   switch (n->op) {
   case JN_data: out_str(out, n->value.s); break;
   case JN_print: out_value(out, eval(j, n->a)); break;
-  case JN_if: return run(j, jinja_true(eval(j, n->a)) ? n->b : n->c, out);
+  case JN_if: return run(j, jinja_is_true(eval(j, n->a)) ? n->b : n->c, out);
   case JN_for: return run_for(j, n, out);
   case JN_set:
     if (n->b)
@@ -389,13 +389,13 @@ static JinjaFlow run_one(Jinja *j, const JinjaNode *n, JinjaOut *out) {
   case JN_continue: return JF_continue;
   default: out_value(out, eval(j, n));
   }
-  return JF_on;
+  return JF_next;
 }
 
 static JinjaFlow run(Jinja *j, const JinjaNode *n, JinjaOut *out) {
-  JinjaFlow flow = JF_on;
+  JinjaFlow flow = JF_next;
   if (++j->depth > JINJA_DEPTH) jinja_fail(j, ERR_input, "nested too deeply");
-  for (; n && flow == JF_on; n = n->next) {
+  for (; n && flow == JF_next; n = n->next) {
     jinja_step(j);
     j->loc.line = n->line;
     flow = run_one(j, n, out);

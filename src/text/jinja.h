@@ -63,7 +63,7 @@ struct JinjaDict {
 };
 
 /* jinja_value.c: values for a template. marked: it is of the user. */
-JinjaVal jinja_text(Arena *a, const char *at, size_t n, bool marked);
+JinjaVal jinja_string(Arena *a, const char *at, size_t n, bool marked);
 JinjaVal jinja_dict(Arena *a);
 JinjaVal jinja_list(Arena *a);
 void jinja_add(Arena *a, JinjaVal list, JinjaVal v);

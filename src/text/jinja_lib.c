@@ -1,6 +1,6 @@
 /* jinja_lib.c: filters, tests, methods and functions that templates may call, as tables. */
-#include "text/jinja_own.h"
-#include "text/text.h"
+#include "text/jinja_internal.h"
+#include "text/tokenizer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static JinjaVal str(JinjaStr s) {
 /* Bytes of the character at p if it is in the set, or white space where there is none; else 0. */
 static u32 in_set(Jinja *j, const char *p, size_t n, const JinjaStr *set) {
   u32 length, ch = utf8_get((const u8 *)p, n, &length);
-  jinja_scan(j, set ? set->n : 1);
+  jinja_charge_bytes(j, set ? set->n : 1);
   if (!set) return char_is_space(ch) || (ch >= 28 && ch <= 31) ? length : 0;
   for (u32 i = 0; i + length <= set->n; i++)
     if (!memcmp(set->at + i, p, length)) return length;
@@ -88,7 +88,7 @@ static JinjaVal change_case(Jinja *j, JinjaVal v, CaseRule r) {
   JinjaStr s = text_of(j, v).s;
   char *copy = arena_copy(j->a, s.n ? s.at : "", s.n);
   bool begin = true;
-  jinja_spend(j, s.n);
+  jinja_charge_memory(j, s.n);
   for (u32 i = 0; i < s.n; i++) {
     bool up = r.first_only ? begin : r.upper;
     if ((u8)copy[i] >= 128 && !r.ascii)
@@ -182,18 +182,18 @@ static bool at_end(Jinja *j, JinjaStr s, JinjaVal what, bool front) {
 }
 
 static JinjaVal m_startswith(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  return jinja_truth(at_end(j, need_text(j, v), arg(j, args, 0, NULL, nothing), true));
+  return jinja_bool(at_end(j, need_text(j, v), arg(j, args, 0, NULL, nothing), true));
 }
 
 static JinjaVal m_endswith(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  return jinja_truth(at_end(j, need_text(j, v), arg(j, args, 0, NULL, nothing), false));
+  return jinja_bool(at_end(j, need_text(j, v), arg(j, args, 0, NULL, nothing), false));
 }
 
 static JinjaVal f_indent(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaStr s = text_of(j, v).s;
   JinjaVal width = arg(j, args, 0, "width", jinja_int(4));
-  bool first = jinja_true(arg(j, args, 1, "first", jinja_truth(false)));
-  bool blank = jinja_true(arg(j, args, 2, "blank", jinja_truth(false)));
+  bool first = jinja_is_true(arg(j, args, 1, "first", jinja_bool(false)));
+  bool blank = jinja_is_true(arg(j, args, 2, "blank", jinja_bool(false)));
   JinjaOut o = out_new(j);
   for (u32 i = 0; i < s.n; i++) {
     bool begins = i == 0 ? first : s.at[i - 1] == '\n' && (blank || s.at[i] != '\n');
@@ -228,7 +228,7 @@ static void json_string(JinjaOut *o, JinjaStr s) {
     else if ((u8)s.at[i] < 32)
       snprintf(b, sizeof b, "\\u%04x", (u8)s.at[i]);
     if (*b)
-      out_str(o, jinja_text(o->j->a, b, strlen(b), s.mark && s.mark[i]).s);
+      out_str(o, jinja_string(o->j->a, b, strlen(b), s.mark && s.mark[i]).s);
     else
       out_str(o, str_part(s, i, i + 1));
   }
@@ -292,15 +292,15 @@ static JinjaVal f_length(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 }
 
 static JinjaVal f_default(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  bool empty = jinja_true(arg(j, args, 1, "boolean", jinja_truth(false)));
-  bool use = v.kind == JK_undefined || (empty && !jinja_true(v));
+  bool empty = jinja_is_true(arg(j, args, 1, "boolean", jinja_bool(false)));
+  bool use = v.kind == JK_undefined || (empty && !jinja_is_true(v));
   return use ? arg(j, args, 0, "default_value", jinja_plain("")) : v;
 }
 
 /* a.b.c of v */
 static JinjaVal member(Jinja *j, JinjaVal v, JinjaVal path) {
   if (path.kind != JK_string) return jinja_attr(j, v, path);
-  jinja_scan(j, path.s.n);
+  jinja_charge_bytes(j, path.s.n);
   for (u32 i = 0, k; i <= path.s.n; i = k + 1) {
     for (k = i; k < path.s.n && path.s.at[k] != '.';) k++;
     v = v.kind == JK_undefined ? v : jinja_attr(j, v, str(str_part(path.s, i, k)));
@@ -367,7 +367,7 @@ static JinjaVal m_pop(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   i64 i = at.kind == JK_int ? at.i + (at.i < 0 ? n : 0) : -1;
   if (i < 0 || i >= n) jinja_fail(j, ERR_input, "pop of an element that is not there");
   out = v.list->v.at[i];
-  jinja_scan(j, (n - 1 - (size_t)i) * sizeof out);
+  jinja_charge_bytes(j, (n - 1 - (size_t)i) * sizeof out);
   memmove(&v.list->v.at[i], &v.list->v.at[i + 1], (n - 1 - (size_t)i) * sizeof out);
   v.list->v.n--;
   return out;
@@ -376,9 +376,9 @@ static JinjaVal m_pop(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 static JinjaVal m_pop_key(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal key = arg(j, args, 0, NULL, nothing);
   for (u32 i = 0; i < v.dict->v.n; i++) {
-    if (!jinja_same(j, v.dict->v.at[i].key, key)) continue;
+    if (!jinja_equal(j, v.dict->v.at[i].key, key)) continue;
     JinjaVal out = v.dict->v.at[i].value;
-    jinja_scan(j, (v.dict->v.n - 1 - (size_t)i) * sizeof(JinjaPair));
+    jinja_charge_bytes(j, (v.dict->v.n - 1 - (size_t)i) * sizeof(JinjaPair));
     memmove(&v.dict->v.at[i], &v.dict->v.at[i + 1],
             (v.dict->v.n - 1 - (size_t)i) * sizeof(JinjaPair));
     v.dict->v.n--;
@@ -423,7 +423,7 @@ static JinjaVal f_last(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 /* What sort, min, max, unique and dictsort compare: strings without case, unless asked. */
 static JinjaVal sort_key(Jinja *j, JinjaVal v, const JinjaArgs *args, u32 attribute_place) {
   JinjaVal attribute = arg(j, args, attribute_place, "attribute", nothing);
-  bool exact = jinja_true(arg(j, args, BY_NAME, "case_sensitive", jinja_truth(false)));
+  bool exact = jinja_is_true(arg(j, args, BY_NAME, "case_sensitive", jinja_bool(false)));
   if (attribute.kind != JK_undefined) v = member(j, v, attribute);
   return v.kind == JK_string && !exact ? change_case(j, v, (CaseRule){.ascii = true}) : v;
 }
@@ -456,13 +456,13 @@ static JinjaVal sorted(Jinja *j, JinjaVal list, const JinjaArgs *args, u32 place
 }
 
 static JinjaVal f_sort(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  return sorted(j, v, args, 2, false, jinja_true(arg(j, args, 0, "reverse", jinja_truth(false))));
+  return sorted(j, v, args, 2, false, jinja_is_true(arg(j, args, 0, "reverse", jinja_bool(false))));
 }
 
 static JinjaVal f_dictsort(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaArgs none = {.n = 0};
   return sorted(j, m_items(j, v, args), &none, BY_NAME, true,
-                jinja_true(arg(j, args, 2, "reverse", jinja_truth(false))));
+                jinja_is_true(arg(j, args, 2, "reverse", jinja_bool(false))));
 }
 
 static JinjaVal extreme(Jinja *j, JinjaVal v, const JinjaArgs *args, bool least) {
@@ -484,7 +484,7 @@ static JinjaVal f_unique(Jinja *j, JinjaVal v, const JinjaArgs *args) {
     JinjaVal key = sort_key(j, from.list->v.at[i], args, 1);
     bool known = false;
     for (u32 k = 0; k < keys.list->v.n && !known; k++)
-      known = jinja_same(j, keys.list->v.at[k], key);
+      known = jinja_equal(j, keys.list->v.at[k], key);
     if (known) continue;
     jinja_push(j, keys, key);
     jinja_push(j, out, from.list->v.at[i]);
@@ -503,7 +503,7 @@ static JinjaVal chosen(Jinja *j, JinjaVal v, const JinjaArgs *args, bool of_memb
     JinjaVal x = from.list->v.at[i];
     JinjaVal of = of_member ? member(j, x, arg(j, args, 0, NULL, nothing)) : x;
     jinja_step(j);
-    bool holds = args->n > test ? jinja_test(j, args->at[test], of, &rest) : jinja_true(of);
+    bool holds = args->n > test ? jinja_test(j, args->at[test], of, &rest) : jinja_is_true(of);
     if (holds == keep) jinja_push(j, out, x);
   }
   return out;
@@ -666,12 +666,12 @@ bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
     return v.kind == JK_bool && v.i == (name.s.at[0] == 't');
   JinjaVal with = arg(j, args, 0, NULL, nothing);
   if (str_equal(name.s, "equalto") || str_equal(name.s, "eq") || str_equal(name.s, "=="))
-    return jinja_same(j, v, with);
-  if (str_equal(name.s, "ne") || str_equal(name.s, "!=")) return !jinja_same(j, v, with);
+    return jinja_equal(j, v, with);
+  if (str_equal(name.s, "ne") || str_equal(name.s, "!=")) return !jinja_equal(j, v, with);
   if (str_equal(name.s, "in") && with.kind != JK_string) {
     JinjaVal list = jinja_items(j, with);
     for (u32 i = 0; i < list.list->v.n; i++)
-      if (jinja_same(j, list.list->v.at[i], v)) return true;
+      if (jinja_equal(j, list.list->v.at[i], v)) return true;
     return false;
   }
   bool odd = str_equal(name.s, "odd"), even = str_equal(name.s, "even");
@@ -735,10 +735,10 @@ static JinjaVal today(Jinja *j, const JinjaArgs *args) {
     b[0] = DATE_BEGIN;
     memcpy(b + 1, f, format.n);
     b[format.n + 1] = DATE_END;
-    return jinja_text(j->a, b, format.n + 2, false);
+    return jinja_string(j->a, b, format.n + 2, false);
   }
   size_t n = strftime(b, sizeof b, f, &tm);
-  return jinja_text(j->a, b, n, false);
+  return jinja_string(j->a, b, n, false);
 }
 
 bool jinja_function(Jinja *j, JinjaVal name, const JinjaArgs *args, JinjaVal *out) {

@@ -4,20 +4,20 @@
  * behind a block and the spaces in front of it on its line are dropped, and - at the end of a tag
  * drops all white space beside it. Method: recursive descent, JINJA_DEPTH deep at most.
  */
-#include "text/jinja_own.h"
+#include "text/jinja_internal.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct JinjaScan {
+typedef struct JinjaLexer {
   Jinja *j;
   const char *at, *end, *start;
   i32 line;
   u32 depth, open; /* open: brackets of an expression */
   bool in_loop;
   bool line_starts; /* a line begins where the last tag ended */
-} JinjaScan;
+} JinjaLexer;
 
-static _Noreturn void bad(JinjaScan *s, const char *what) {
+static _Noreturn void bad(JinjaLexer *s, const char *what) {
   s->j->loc.line = s->line;
   size_t n = 0;
   while (s->at + n < s->end && n < 20 && s->at[n] != '\n') n++;
@@ -25,15 +25,15 @@ static _Noreturn void bad(JinjaScan *s, const char *what) {
              show(s->j->c, str_intern(s->j->c, s->at, n)));
 }
 
-static JinjaNode *node(JinjaScan *s, JinjaOp op) {
+static JinjaNode *node(JinjaLexer *s, JinjaOp op) {
   JinjaNode *n = NEW(s->j->a, JinjaNode);
-  jinja_spend(s->j, sizeof *n);
+  jinja_charge_memory(s->j, sizeof *n);
   n->op = op;
   n->line = s->line;
   return n;
 }
 
-static void enter(JinjaScan *s) {
+static void enter(JinjaLexer *s) {
   if (++s->depth > JINJA_DEPTH) bad(s, "nested too deeply");
 }
 
@@ -41,28 +41,28 @@ static bool is_space(char ch) {
   return ch == ' ' || (ch >= 9 && ch <= 13);
 }
 
-static void count_lines(JinjaScan *s, const char *from, const char *to) {
+static void count_lines(JinjaLexer *s, const char *from, const char *to) {
   for (; from < to; from++) s->line += *from == '\n';
 }
 
 /* ---- words ---- */
 
-static void skip(JinjaScan *s) {
+static void skip(JinjaLexer *s) {
   for (; s->at < s->end && is_space(*s->at); s->at++) s->line += *s->at == '\n';
 }
 
-static bool starts(const JinjaScan *s, const char *word) {
+static bool starts(const JinjaLexer *s, const char *word) {
   size_t n = strlen(word);
   return (size_t)(s->end - s->at) >= n && !memcmp(s->at, word, n);
 }
 
 /* The end of a tag is no operator, unless brackets are open. */
-static bool at_close(const JinjaScan *s) {
+static bool at_close(const JinjaLexer *s) {
   return !s->open && (starts(s, "%}") || starts(s, "}}") || starts(s, "-%}") || starts(s, "-}}") ||
                       starts(s, "+%}"));
 }
 
-static bool accept(JinjaScan *s, const char *op) {
+static bool accept(JinjaLexer *s, const char *op) {
   skip(s);
   if (!starts(s, op) || at_close(s)) return false;
   s->at += strlen(op);
@@ -75,7 +75,7 @@ static bool is_letter(char ch) {
   return ch == '_' || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
 }
 
-static size_t word_length(JinjaScan *s) {
+static size_t word_length(JinjaLexer *s) {
   skip(s);
   size_t n = 0;
   while (s->at + n < s->end && (is_letter(s->at[n]) || (n && s->at[n] >= '0' && s->at[n] <= '9')))
@@ -83,14 +83,14 @@ static size_t word_length(JinjaScan *s) {
   return n;
 }
 
-static bool accept_word(JinjaScan *s, const char *word) {
+static bool accept_word(JinjaLexer *s, const char *word) {
   size_t n = word_length(s);
   if (n != strlen(word) || memcmp(s->at, word, n)) return false;
   s->at += n;
   return true;
 }
 
-static bool peek_word(JinjaScan *s, const char *word) {
+static bool peek_word(JinjaLexer *s, const char *word) {
   const char *at = s->at;
   i32 line = s->line;
   bool is = accept_word(s, word);
@@ -99,11 +99,11 @@ static bool peek_word(JinjaScan *s, const char *word) {
   return is;
 }
 
-static void expect(JinjaScan *s, const char *op) {
+static void expect(JinjaLexer *s, const char *op) {
   if (!accept(s, op)) bad(s, "not understood");
 }
 
-static JinjaVal word(JinjaScan *s) {
+static JinjaVal word(JinjaLexer *s) {
   size_t n = word_length(s);
   if (!n) bad(s, "a name is missing");
   JinjaVal v = {.kind = JK_string, .s = {.at = s->at, .n = (u32)n}};
@@ -113,16 +113,16 @@ static JinjaVal word(JinjaScan *s) {
 
 /* ---- literals ---- */
 
-static void put_code(Text *t, u32 ch) {
+static void put_code(StrBuf *t, u32 ch) {
   char b[4];
   u32 n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
   static const u8 lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
   for (u32 i = n; i-- > 1; ch >>= 6) b[i] = (char)(0x80 | (ch & 0x3f));
   b[0] = (char)(lead[n] | ch);
-  text_put(t, b, n);
+  sb_put(t, b, n);
 }
 
-static void escape(JinjaScan *s, Text *t) {
+static void escape(JinjaLexer *s, StrBuf *t) {
   static const char from[] = "nrt\\'\"abfv0", to[] = "\n\r\t\\'\"\a\b\f\v\0";
   if (s->at == s->end) bad(s, "a string does not end");
   char ch = *s->at++;
@@ -130,7 +130,7 @@ static void escape(JinjaScan *s, Text *t) {
   u32 digits = ch == 'x' ? 2 : ch == 'u' ? 4 : ch == 'U' ? 8 : 0;
   if (ch == '\n') return;
   if (known) {
-    text_put(t, &to[known - from], 1);
+    sb_put(t, &to[known - from], 1);
   } else if (digits && (size_t)(s->end - s->at) >= digits) {
     char b[9] = {0};
     memcpy(b, s->at, digits);
@@ -140,13 +140,13 @@ static void escape(JinjaScan *s, Text *t) {
     put_code(t, (u32)x);
     s->at += digits;
   } else {
-    text_put(t, "\\", 1);
-    text_put(t, &ch, 1);
+    sb_put(t, "\\", 1);
+    sb_put(t, &ch, 1);
   }
 }
 
-static JinjaNode *string(JinjaScan *s) {
-  Text t = text_new(s->j->a);
+static JinjaNode *string(JinjaLexer *s) {
+  StrBuf t = sb_new(s->j->a);
   JinjaNode *n = node(s, JN_literal);
   while (skip(s), s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
     char quote = *s->at++;
@@ -156,7 +156,7 @@ static JinjaNode *string(JinjaScan *s) {
       if (ch == '\\')
         escape(s, &t);
       else
-        text_put(&t, &ch, 1);
+        sb_put(&t, &ch, 1);
     }
     if (s->at == s->end) bad(s, "a string does not end");
     s->at++;
@@ -165,7 +165,7 @@ static JinjaNode *string(JinjaScan *s) {
   return n;
 }
 
-static JinjaNode *number(JinjaScan *s) {
+static JinjaNode *number(JinjaLexer *s) {
   JinjaNode *n = node(s, JN_literal);
   char b[64];
   size_t k = 0;
@@ -188,11 +188,11 @@ static JinjaNode *number(JinjaScan *s) {
 
 /* ---- expressions ---- */
 
-static JinjaNode *expression(JinjaScan *s);
-static JinjaNode *unary(JinjaScan *s, bool filters);
+static JinjaNode *expression(JinjaLexer *s);
+static JinjaNode *unary(JinjaLexer *s, bool filters);
 
 /* name=value or value; up to the closing bracket. */
-static JinjaNode *arguments(JinjaScan *s) {
+static JinjaNode *arguments(JinjaLexer *s) {
   JinjaNode *first = NULL, **last = &first;
   while (!accept(s, ")")) {
     JinjaNode *n = node(s, JN_argument);
@@ -219,7 +219,7 @@ static JinjaNode *arguments(JinjaScan *s) {
 }
 
 /* Elements up to the closing bracket; pairs: of a dict. */
-static JinjaNode *elements(JinjaScan *s, const char *close, bool pairs, bool *comma) {
+static JinjaNode *elements(JinjaLexer *s, const char *close, bool pairs, bool *comma) {
   JinjaNode *first = NULL, **last = &first;
   *comma = false;
   while (!accept(s, close)) {
@@ -239,7 +239,7 @@ static JinjaNode *elements(JinjaScan *s, const char *close, bool pairs, bool *co
   return first;
 }
 
-static JinjaNode *primary(JinjaScan *s) {
+static JinjaNode *primary(JinjaLexer *s) {
   static const struct {
     const char *word;
     JinjaVal value;
@@ -273,7 +273,7 @@ static JinjaNode *primary(JinjaScan *s) {
   return n;
 }
 
-static JinjaNode *subscript(JinjaScan *s, JinjaNode *of) {
+static JinjaNode *subscript(JinjaLexer *s, JinjaNode *of) {
   JinjaNode *part[3] = {NULL, NULL, NULL};
   u32 colons = 0;
   while (!accept(s, "]")) {
@@ -293,7 +293,7 @@ static JinjaNode *subscript(JinjaScan *s, JinjaNode *of) {
   return n;
 }
 
-static JinjaNode *postfix(JinjaScan *s, JinjaNode *n) {
+static JinjaNode *postfix(JinjaLexer *s, JinjaNode *n) {
   for (;;) {
     JinjaNode *outer;
     skip(s);
@@ -319,13 +319,13 @@ static JinjaNode *postfix(JinjaScan *s, JinjaNode *n) {
   }
 }
 
-static JinjaNode *one_argument(JinjaScan *s) {
+static JinjaNode *one_argument(JinjaLexer *s) {
   JinjaNode *n = node(s, JN_argument);
   n->a = postfix(s, primary(s));
   return n;
 }
 
-static JinjaNode *filters_and_tests(JinjaScan *s, JinjaNode *n) {
+static JinjaNode *filters_and_tests(JinjaLexer *s, JinjaNode *n) {
   for (;;) {
     JinjaNode *outer;
     bool negated = false;
@@ -360,7 +360,7 @@ static JinjaNode *filters_and_tests(JinjaScan *s, JinjaNode *n) {
   }
 }
 
-static JinjaNode *unary(JinjaScan *s, bool filters) {
+static JinjaNode *unary(JinjaLexer *s, bool filters) {
   JinjaNode *n;
   enter(s);
   skip(s);
@@ -379,7 +379,7 @@ static JinjaNode *unary(JinjaScan *s, bool filters) {
 }
 
 /* Levels of operators, the loosest first; longer ones before their beginnings. */
-static JinjaNode *operators(JinjaScan *s, u32 level) {
+static JinjaNode *operators(JinjaLexer *s, u32 level) {
   static const char *const ops[][7] = {{"==", "!=", "<=", ">=", "<", ">", NULL},
                                        {"+", "-", NULL},
                                        {"~", NULL},
@@ -412,7 +412,7 @@ static JinjaNode *operators(JinjaScan *s, u32 level) {
   return n;
 }
 
-static JinjaNode *negation(JinjaScan *s) {
+static JinjaNode *negation(JinjaLexer *s) {
   if (!accept_word(s, "not")) return operators(s, 0);
   enter(s);
   JinjaNode *n = node(s, JN_not);
@@ -421,7 +421,7 @@ static JinjaNode *negation(JinjaScan *s) {
   return n;
 }
 
-static JinjaNode *logic(JinjaScan *s, bool either) {
+static JinjaNode *logic(JinjaLexer *s, bool either) {
   JinjaNode *n = either ? logic(s, false) : negation(s);
   while (accept_word(s, either ? "or" : "and")) {
     JinjaNode *outer = node(s, either ? JN_or : JN_and);
@@ -432,11 +432,11 @@ static JinjaNode *logic(JinjaScan *s, bool either) {
   return n;
 }
 
-static JinjaNode *expression(JinjaScan *s) {
+static JinjaNode *expression(JinjaLexer *s) {
   enter(s);
   JinjaNode *n = logic(s, true);
   while (accept_word(s, "if")) {
-    JinjaNode *outer = node(s, JN_choose);
+    JinjaNode *outer = node(s, JN_cond);
     outer->b = n;
     outer->a = logic(s, true);
     if (accept_word(s, "else")) outer->c = expression(s);
@@ -448,9 +448,9 @@ static JinjaNode *expression(JinjaScan *s) {
 
 /* ---- statements ---- */
 
-static JinjaNode *statements(JinjaScan *s, const char *const *until);
+static JinjaNode *statements(JinjaLexer *s, const char *const *until);
 
-static void close_tag(JinjaScan *s, const char *close) {
+static void close_tag(JinjaLexer *s, const char *close) {
   skip(s);
   bool minus = starts(s, "-"), plus = starts(s, "+");
   s->at += minus || plus;
@@ -465,12 +465,12 @@ static void close_tag(JinjaScan *s, const char *close) {
   s->line_starts = s->at > from && s->at[-1] == '\n';
 }
 
-static void close_block(JinjaScan *s) {
+static void close_block(JinjaLexer *s) {
   close_tag(s, "%}");
 }
 
 /* a, or a, b: names, or attributes of a name. */
-static JinjaNode *targets(JinjaScan *s) {
+static JinjaNode *targets(JinjaLexer *s) {
   JinjaNode *first = NULL, **last = &first;
   bool round = accept(s, "(");
   do {
@@ -489,7 +489,7 @@ static JinjaNode *targets(JinjaScan *s) {
   return first;
 }
 
-static JinjaNode *if_statement(JinjaScan *s) {
+static JinjaNode *if_statement(JinjaLexer *s) {
   static const char *const until[] = {"elif", "else", "endif", NULL};
   JinjaNode *n = node(s, JN_if);
   enter(s);
@@ -510,7 +510,7 @@ static JinjaNode *if_statement(JinjaScan *s) {
   return n;
 }
 
-static JinjaNode *for_statement(JinjaScan *s) {
+static JinjaNode *for_statement(JinjaLexer *s) {
   static const char *const until[] = {"else", "endfor", NULL};
   JinjaNode *n = node(s, JN_for);
   bool in_loop = s->in_loop;
@@ -532,7 +532,7 @@ static JinjaNode *for_statement(JinjaScan *s) {
   return n;
 }
 
-static JinjaNode *set_statement(JinjaScan *s) {
+static JinjaNode *set_statement(JinjaLexer *s) {
   static const char *const until[] = {"endset", NULL};
   JinjaNode *n = node(s, JN_set);
   n->a = targets(s);
@@ -554,7 +554,7 @@ static JinjaNode *set_statement(JinjaScan *s) {
   return n;
 }
 
-static JinjaNode *macro_statement(JinjaScan *s) {
+static JinjaNode *macro_statement(JinjaLexer *s) {
   static const char *const until[] = {"endmacro", NULL};
   JinjaNode *n = node(s, JN_macro), **last = &n->a;
   bool in_loop = s->in_loop;
@@ -583,7 +583,7 @@ static JinjaNode *macro_statement(JinjaScan *s) {
 }
 
 /* {% filter f %} ... {% endfilter %}; {% generation %} only tells where an answer begins */
-static JinjaNode *body_statement(JinjaScan *s, const char *end, bool filter) {
+static JinjaNode *body_statement(JinjaLexer *s, const char *end, bool filter) {
   const char *const until[] = {end, NULL};
   JinjaNode *n = node(s, JN_body);
   if (filter) {
@@ -598,7 +598,7 @@ static JinjaNode *body_statement(JinjaScan *s, const char *end, bool filter) {
   return n;
 }
 
-static JinjaNode *statement(JinjaScan *s) {
+static JinjaNode *statement(JinjaLexer *s) {
   JinjaNode *n;
   if (accept_word(s, "if")) return if_statement(s);
   if (accept_word(s, "for")) return for_statement(s);
@@ -615,7 +615,7 @@ static JinjaNode *statement(JinjaScan *s) {
 }
 
 /* Text up to the next tag, with what white space the tag drops left out; NULL: nothing is left. */
-static JinjaNode *data(JinjaScan *s) {
+static JinjaNode *data(JinjaLexer *s) {
   const char *from = s->at, *to = from;
   while (to < s->end &&
          !(*to == '{' && s->end - to > 1 && (to[1] == '%' || to[1] == '{' || to[1] == '#')))
@@ -637,7 +637,7 @@ static JinjaNode *data(JinjaScan *s) {
   return to > from ? n : NULL;
 }
 
-static void comment(JinjaScan *s) {
+static void comment(JinjaLexer *s) {
   const char *p = s->at + 2;
   while (s->end - p > 1 && !(p[0] == '#' && p[1] == '}')) p++;
   if (s->end - p < 2) bad(s, "a comment does not end");
@@ -647,7 +647,7 @@ static void comment(JinjaScan *s) {
 }
 
 /* Up to a block that begins with one of the words, which is left to be read; NULL: to the end. */
-static JinjaNode *statements(JinjaScan *s, const char *const *until) {
+static JinjaNode *statements(JinjaLexer *s, const char *const *until) {
   JinjaNode *first = NULL, **last = &first;
   enter(s);
   for (;;) {
@@ -682,14 +682,14 @@ static JinjaNode *statements(JinjaScan *s, const char *const *until) {
 }
 
 JinjaNode *jinja_parse(Jinja *j, const char *at, size_t n) {
-  Text t = text_new(j->a);
+  StrBuf t = sb_new(j->a);
   if (n > 1 << 24) jinja_fail(j, ERR_unsupported, "a template of more than 16 MB");
   for (size_t i = 0; i < n; i++) { /* all line ends are one */
     if (at[i] == '\r' && i + 1 < n && at[i + 1] == '\n') continue;
-    text_put(&t, at[i] == '\r' ? "\n" : &at[i], 1);
+    sb_put(&t, at[i] == '\r' ? "\n" : &at[i], 1);
   }
   if (t.n && t.at[t.n - 1] == '\n') t.n--;
   if (!t.n) return NULL;
-  JinjaScan s = {.j = j, .at = t.at, .start = t.at, .end = t.at + t.n, .line = 1};
+  JinjaLexer s = {.j = j, .at = t.at, .start = t.at, .end = t.at + t.n, .line = 1};
   return statements(&s, NULL);
 }

@@ -1,12 +1,12 @@
 /* jinja_value.c: values of templates: strings with marks, comparison, how they are put out. */
-#include "text/jinja_own.h"
+#include "text/jinja_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- making values ---- */
 
-JinjaVal jinja_text(Arena *a, const char *at, size_t n, bool marked) {
+JinjaVal jinja_string(Arena *a, const char *at, size_t n, bool marked) {
   u8 *mark = marked && n ? arena_alloc(a, n) : NULL;
   if (mark) memset(mark, 1, n);
   return (JinjaVal){.kind = JK_string,
@@ -21,7 +21,7 @@ JinjaVal jinja_int(i64 i) {
   return (JinjaVal){.kind = JK_int, .i = i};
 }
 
-JinjaVal jinja_truth(bool b) {
+JinjaVal jinja_bool(bool b) {
   return (JinjaVal){.kind = JK_bool, .i = b};
 }
 
@@ -41,7 +41,7 @@ void jinja_set(Arena *a, JinjaVal dict, const char *key, JinjaVal v) {
   *vec_push(a, &dict.dict->v) = (JinjaPair){jinja_plain(key), v};
 }
 
-void jinja_spend(Jinja *j, u64 bytes) {
+void jinja_charge_memory(Jinja *j, u64 bytes) {
   j->bytes += bytes;
   if (j->bytes > JINJA_BYTES) jinja_fail(j, ERR_input, "the template needs too much memory");
 }
@@ -50,14 +50,14 @@ void jinja_step(Jinja *j) {
   if (++j->steps > JINJA_STEPS) jinja_fail(j, ERR_input, "the template takes too many steps");
 }
 
-void jinja_scan(Jinja *j, u64 bytes) {
+void jinja_charge_bytes(Jinja *j, u64 bytes) {
   j->scanned += bytes;
-  if (j->scanned > JINJA_SCAN) jinja_fail(j, ERR_input, "the template takes too many steps");
+  if (j->scanned > JINJA_MAX_SCANNED) jinja_fail(j, ERR_input, "the template takes too many steps");
 }
 
 /* The first element makes room for eight (vec_grow). */
 void jinja_push(Jinja *j, JinjaVal list, JinjaVal v) {
-  jinja_spend(j, (list.list->v.n ? 1 : 8) * sizeof v);
+  jinja_charge_memory(j, (list.list->v.n ? 1 : 8) * sizeof v);
   jinja_add(j->a, list, v);
 }
 
@@ -73,7 +73,7 @@ JinjaStr str_part(JinjaStr s, u32 from, u32 to) {
 
 u32 str_chars(Jinja *j, JinjaStr s) {
   u32 n = 0;
-  jinja_scan(j, s.n);
+  jinja_charge_bytes(j, s.n);
   for (u32 i = 0; i < s.n; i++) n += ((u8)s.at[i] & 0xc0) != 0x80;
   return n;
 }
@@ -83,24 +83,24 @@ bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what) {
   u32 k = 0;
   bool fits = s.n - i >= what.n;
   while (fits && k < what.n && s.at[i + k] == what.at[k]) k++;
-  jinja_scan(j, (u64)k + 1);
+  jinja_charge_bytes(j, (u64)k + 1);
   return fits && k == what.n;
 }
 
 JinjaOut out_new(Jinja *j) {
-  return (JinjaOut){j, text_new(j->a), text_new(j->a)};
+  return (JinjaOut){j, sb_new(j->a), sb_new(j->a)};
 }
 
 void out_str(JinjaOut *o, JinjaStr s) {
   static const u8 none[64];
-  jinja_spend(o->j, 2 * (u64)s.n);
-  text_put(&o->text, s.at, s.n);
+  jinja_charge_memory(o->j, 2 * (u64)s.n);
+  sb_put(&o->text, s.at, s.n);
   if (s.mark) {
-    text_put(&o->mark, s.mark, s.n);
+    sb_put(&o->mark, s.mark, s.n);
     return;
   }
   for (u32 i = 0; i < s.n; i += sizeof none)
-    text_put(&o->mark, none, s.n - i < sizeof none ? s.n - i : sizeof none);
+    sb_put(&o->mark, none, s.n - i < sizeof none ? s.n - i : sizeof none);
 }
 
 void out_plain(JinjaOut *o, const char *s) {
@@ -144,7 +144,7 @@ static void out_quoted(JinjaOut *o, JinjaStr s) {
     else if (ch < 32 || ch == 127)
       snprintf(b, sizeof b, "\\x%02x", ch);
     if (*b) {
-      JinjaVal v = jinja_text(o->j->a, b, strlen(b), s.mark && s.mark[i]);
+      JinjaVal v = jinja_string(o->j->a, b, strlen(b), s.mark && s.mark[i]);
       out_str(o, v.s);
     } else {
       out_str(o, str_part(s, i, i + 1));
@@ -208,7 +208,7 @@ JinjaVal text_of(Jinja *j, JinjaVal v) {
 
 /* ---- comparing ---- */
 
-bool jinja_true(JinjaVal v) {
+bool jinja_is_true(JinjaVal v) {
   switch (v.kind) {
   case JK_undefined:
   case JK_none: return false;
@@ -250,7 +250,7 @@ int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered) {
                                                  : number(a) > number(b);
   } else if (a.kind == JK_string && b.kind == JK_string) {
     u32 n = a.s.n < b.s.n ? a.s.n : b.s.n;
-    jinja_scan(j, n);
+    jinja_charge_bytes(j, n);
     d = memcmp(a.s.at, b.s.at, n);
     if (!d) d = a.s.n < b.s.n ? -1 : a.s.n > b.s.n;
   } else if (a.kind == b.kind && (a.kind == JK_list || a.kind == JK_tuple)) {
@@ -261,7 +261,7 @@ int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered) {
       d = a.dict->v.n != b.dict->v.n;
       for (u32 i = 0; i < a.dict->v.n && !d; i++) {
         const JinjaVal *v = dict_find(j, b.dict, a.dict->v.at[i].key);
-        d = !v || !jinja_same(j, *v, a.dict->v.at[i].value);
+        d = !v || !jinja_equal(j, *v, a.dict->v.at[i].value);
       }
     } else if (a.kind == b.kind && a.kind <= JK_none) {
       d = 0;
@@ -273,20 +273,20 @@ int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered) {
   return d;
 }
 
-bool jinja_same(Jinja *j, JinjaVal a, JinjaVal b) {
+bool jinja_equal(Jinja *j, JinjaVal a, JinjaVal b) {
   bool ordered;
   return jinja_compare(j, a, b, &ordered) == 0;
 }
 
 const JinjaVal *dict_find(Jinja *j, const JinjaDict *d, JinjaVal key) {
   for (u32 i = 0; i < d->v.n; i++)
-    if (jinja_same(j, d->v.at[i].key, key)) return &d->v.at[i].value;
+    if (jinja_equal(j, d->v.at[i].key, key)) return &d->v.at[i].value;
   return NULL;
 }
 
 void dict_put(Jinja *j, JinjaDict *d, JinjaVal key, JinjaVal v) {
   const JinjaVal *old = dict_find(j, d, key);
-  jinja_spend(j, sizeof(JinjaPair));
+  jinja_charge_memory(j, sizeof(JinjaPair));
   if (old)
     d->v.at[(const JinjaPair *)(const void *)((const char *)old - offsetof(JinjaPair, value)) -
             d->v.at]

@@ -1,15 +1,15 @@
 /* pattern.c: a regular expression as tokenisers write it -> a table of states.
  *
  * In: alternatives, groups (?:...) (?i:...) (...), sets [^...], \p{L} \s \d \w \r \n and the like,
- * ? * + {m} {m,n}, lazy or not, and a look ahead at one character, (?!x) or (?=x). Out: what scan.c
- * walks. Anything else (back references, \b, possessive repeats, anchors) is refused by name.
- * Method: Thompson's construction with the order of preference that backtracking would have; then
- * the subset construction on ordered lists of threads (as RE2 does): a list ends at the first
- * thread that has matched. Looking ahead costs nothing, as a step of the table knows the next
+ * ? * + {m} {m,n}, lazy or not, and a look ahead at one character, (?!x) or (?=x). Out: what
+ * pretokenize.c walks. Anything else (back references, \b, possessive repeats, anchors) is refused
+ * by name. Method: Thompson's construction with the order of preference that backtracking would
+ * have; then the subset construction on ordered lists of threads (as RE2 does): a list ends at the
+ * first thread that has matched. Looking ahead costs nothing, as a step of the table knows the next
  * character: whether a thread has matched in front of it is a bit of the step.
  */
 #include "text/pattern.h"
-#include "text/text.h"
+#include "text/tokenizer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,20 +41,20 @@ typedef struct Pattern {
   VEC(CharSet) set;
   u32 nclass;
   u8 member[RX_MAX_CLASSES + 1][RX_MAX_SETS]; /* whether the class lies in the set */
-  WordVec run;                                /* first << 8 | class */
+  U32Vec run;                                 /* first << 8 | class */
 } Pattern;
 
-static _Noreturn void no(Pattern *r, const char *what) {
-  Text t = text_new(&r->c->scratch);
-  text_quote(&t, (const char *)r->text, (size_t)(r->end - r->text));
-  fail(r->c, ERR_unsupported, r->loc, "regular expression %.200s: %s at byte %u", text_cstr(&t),
-       what, (u32)(r->at - r->text));
+static _Noreturn void fail_unsupported(Pattern *r, const char *what) {
+  StrBuf t = sb_new(&r->c->scratch);
+  sb_quote(&t, (const char *)r->text, (size_t)(r->end - r->text));
+  fail(r->c, ERR_unsupported, r->loc, "regular expression %.200s: %s at byte %u", sb_cstr(&t), what,
+       (u32)(r->at - r->text));
 }
 
 /* ---- code ---- */
 
 static u32 emit(Pattern *r, RxOp op, u32 x, u32 y) {
-  if (r->code.n >= RX_MAX_CODE) no(r, "too long");
+  if (r->code.n >= RX_MAX_CODE) fail_unsupported(r, "too long");
   *vec_push(r->a, &r->code) = (RxCode){op, x, y};
   return r->code.n - 1;
 }
@@ -64,7 +64,7 @@ static u32 set_number(Pattern *r, CharSet s) {
     if (r->set.at[i].range.n == s.range.n &&
         (!s.range.n || !memcmp(r->set.at[i].range.at, s.range.at, s.range.n * sizeof *s.range.at)))
       return i;
-  if (r->set.n == RX_MAX_SETS) no(r, "too many sets");
+  if (r->set.n == RX_MAX_SETS) fail_unsupported(r, "too many sets");
   *vec_push(r->a, &r->set) = s;
   return r->set.n - 1;
 }
@@ -94,22 +94,22 @@ static bool accept(Pattern *r, const char *word) {
 
 static u32 character(Pattern *r) {
   u32 length;
-  if (r->at == r->end) no(r, "it ends too early");
+  if (r->at == r->end) fail_unsupported(r, "it ends too early");
   u32 ch = utf8_get(r->at, (size_t)(r->end - r->at), &length);
   r->at += length;
   return ch;
 }
 
 static void add_char(Pattern *r, CharSet *s, u32 ch) {
-  set_add(r->a, s, ch, ch + 1);
+  charset_add(r->a, s, ch, ch + 1);
   if (!r->fold) return;
-  if (ch >= 128) no(r, "(?i) of a character that is not ASCII");
+  if (ch >= 128) fail_unsupported(r, "(?i) of a character that is not ASCII");
   u32 low = ch | 0x20;
   if (low < 'a' || low > 'z') return;
-  set_add(r->a, s, low, low + 1);
-  set_add(r->a, s, low - 0x20, low - 0x20 + 1);
-  if (low == 's') set_add(r->a, s, 0x17f, 0x180);
-  if (low == 'k') set_add(r->a, s, 0x212a, 0x212b);
+  charset_add(r->a, s, low, low + 1);
+  charset_add(r->a, s, low - 0x20, low - 0x20 + 1);
+  if (low == 's') charset_add(r->a, s, 0x17f, 0x180);
+  if (low == 'k') charset_add(r->a, s, 0x212a, 0x212b);
 }
 
 /* Behind \: adds what it means to s. True: it was one character, in *ch. */
@@ -125,25 +125,25 @@ static bool escape(Pattern *r, CharSet *s, u32 *ch) {
   const u8 *start = r->at;
   bool negated = e >= 'A' && e <= 'Z', ok = false;
   switch (e | 0x20) {
-  case 's': ok = set_named(r->a, r->u, &named, "White_Space", 11); break;
-  case 'd': ok = set_named(r->a, r->u, &named, "Nd", 2); break;
-  case 'w': ok = set_named(r->a, r->u, &named, "w", 1); break;
+  case 's': ok = charset_named(r->a, r->u, &named, "White_Space", 11); break;
+  case 'd': ok = charset_named(r->a, r->u, &named, "Nd", 2); break;
+  case 'w': ok = charset_named(r->a, r->u, &named, "w", 1); break;
   case 'p': {
     bool braces = accept(r, "{");
     if (braces && accept(r, "^")) negated = !negated;
     start = r->at;
     while (braces && r->at < r->end && *r->at != '}') r->at++;
     if (!braces && r->at < r->end) r->at++;
-    ok = set_named(r->a, r->u, &named, (const char *)start, (size_t)(r->at - start)) &&
+    ok = charset_named(r->a, r->u, &named, (const char *)start, (size_t)(r->at - start)) &&
          !(r->at - start == 1 && *start == 'w');
-    if (braces && !accept(r, "}")) no(r, "'}' is missing");
+    if (braces && !accept(r, "}")) fail_unsupported(r, "'}' is missing");
     break;
   }
   default: break;
   }
-  if (!ok) no(r, "an escape that is not supported");
-  if (negated) named = set_not(r->a, &named);
-  set_join(r->a, s, &named);
+  if (!ok) fail_unsupported(r, "an escape that is not supported");
+  if (negated) named = charset_complement(r->a, &named);
+  charset_union(r->a, s, &named);
   return false;
 }
 
@@ -154,7 +154,7 @@ static CharSet bracket(Pattern *r) {
   for (bool first = true; first || !peek(r, ']'); first = false) {
     u32 lo, hi;
     if (peek(r, '[') || (r->end - r->at > 1 && r->at[0] == '&' && r->at[1] == '&'))
-      no(r, "a set inside of a set");
+      fail_unsupported(r, "a set inside of a set");
     if (accept(r, "\\")) {
       if (!escape(r, &s, &lo)) continue;
     } else {
@@ -167,17 +167,17 @@ static CharSet bracket(Pattern *r) {
       if (!accept(r, "\\"))
         hi = character(r);
       else if (!escape(r, &none, &hi))
-        no(r, "a range that ends with a set");
+        fail_unsupported(r, "a range that ends with a set");
     }
-    if (hi < lo) no(r, "a range that ends before it begins");
-    if (r->fold && hi > lo) no(r, "a range inside of (?i)");
+    if (hi < lo) fail_unsupported(r, "a range that ends before it begins");
+    if (r->fold && hi > lo) fail_unsupported(r, "a range inside of (?i)");
     if (hi == lo)
       add_char(r, &s, lo);
     else
-      set_add(r->a, &s, lo, hi + 1);
+      charset_add(r->a, &s, lo, hi + 1);
   }
   r->at++;
-  return negated ? set_not(r->a, &s) : s;
+  return negated ? charset_complement(r->a, &s) : s;
 }
 
 static void alternatives(Pattern *r);
@@ -191,8 +191,8 @@ static bool one_set(Pattern *r, CharSet *s) {
   } else if (accept(r, "\\")) {
     if (escape(r, s, &ch)) add_char(r, s, ch);
   } else if (accept(r, ".")) {
-    set_add(r->a, s, '\n', '\n' + 1);
-    *s = set_not(r->a, s);
+    charset_add(r->a, s, '\n', '\n' + 1);
+    *s = charset_complement(r->a, s);
   } else if (r->at < r->end && !strchr("()|*+?{}^$", *r->at)) {
     add_char(r, s, character(r));
   } else {
@@ -202,30 +202,31 @@ static bool one_set(Pattern *r, CharSet *s) {
 }
 
 /* Behind ( with ?! or ?=. */
-static void look(Pattern *r, bool negated) {
+static void lookahead(Pattern *r, bool negated) {
   CharSet s;
-  if (!one_set(r, &s) || !accept(r, ")")) no(r, "looking ahead at more than one character");
+  if (!one_set(r, &s) || !accept(r, ")"))
+    fail_unsupported(r, "looking ahead at more than one character");
   emit(r, RX_ahead, set_number(r, s), negated);
 }
 
 static void group(Pattern *r) {
   bool fold = r->fold;
   if (accept(r, "?!")) {
-    look(r, true);
+    lookahead(r, true);
     return;
   }
   if (accept(r, "?=")) {
-    look(r, false);
+    lookahead(r, false);
     return;
   }
   if (accept(r, "?i:"))
     r->fold = true;
   else if (!accept(r, "?:") && peek(r, '?'))
-    no(r, "a kind of group that is not supported");
-  if (++r->depth > RX_DEPTH) no(r, "groups nested too deeply");
+    fail_unsupported(r, "a kind of group that is not supported");
+  if (++r->depth > RX_DEPTH) fail_unsupported(r, "groups nested too deeply");
   alternatives(r);
   r->depth--;
-  if (!accept(r, ")")) no(r, "')' is missing");
+  if (!accept(r, ")")) fail_unsupported(r, "')' is missing");
   r->fold = fold;
 }
 
@@ -235,16 +236,16 @@ static void atom(Pattern *r) {
     group(r);
     return;
   }
-  if (!one_set(r, &s)) no(r, "something that is not supported");
+  if (!one_set(r, &s)) fail_unsupported(r, "something that is not supported");
   emit(r, RX_set, set_number(r, s), 0);
 }
 
 static u32 count(Pattern *r) {
   u32 x = 0;
-  if (r->at == r->end || *r->at < '0' || *r->at > '9') no(r, "a count is missing");
+  if (r->at == r->end || *r->at < '0' || *r->at > '9') fail_unsupported(r, "a count is missing");
   for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
     x = x * 10 + (u32)(*r->at - '0');
-    if (x > RX_MAX_REPEAT) no(r, "a count that is too large");
+    if (x > RX_MAX_REPEAT) fail_unsupported(r, "a count that is too large");
   }
   return x;
 }
@@ -285,12 +286,13 @@ static void sequence(Pattern *r) {
         any = peek(r, '}');
         if (!any) most = count(r);
       }
-      if (!accept(r, "}") || (!any && most < least)) no(r, "a count that is not supported");
+      if (!accept(r, "}") || (!any && most < least))
+        fail_unsupported(r, "a count that is not supported");
     } else {
       continue;
     }
     bool lazy = accept(r, "?");
-    if (peek(r, '+') || peek(r, '*') || peek(r, '?')) no(r, "a possessive repeat");
+    if (peek(r, '+') || peek(r, '*') || peek(r, '?')) fail_unsupported(r, "a possessive repeat");
     repeat(r, first, least, most, any, lazy);
   }
 }
@@ -322,7 +324,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static void classify(Pattern *r) {
-  WordVec cut = {0};
+  U32Vec cut = {0};
   *vec_push(r->a, &cut) = 0;
   for (u32 i = 0; i < r->set.n; i++)
     for (u32 k = 0; k < r->set.at[i].range.n; k++) {
@@ -342,7 +344,7 @@ static void classify(Pattern *r) {
     u32 class = 0;
     while (class < r->nclass && memcmp(r->member[class], in, sizeof in)) class ++;
     if (class == r->nclass) {
-      if (class == RX_MAX_CLASSES) no(r, "too many classes of characters");
+      if (class == RX_MAX_CLASSES) fail_unsupported(r, "too many classes of characters");
       memcpy(r->member[r->nclass++], in, sizeof in);
     }
     if (!r->run.n || (r->run.at[r->run.n - 1] & 0xff) != class)
@@ -359,7 +361,7 @@ typedef struct RxState {
 typedef struct Dfa {
   Pattern *r;
   VEC(RxState) state;
-  WordVec thread, table;
+  U32Vec thread, table;
   u32 *seen, *seen_now, mark; /* by instruction */
   u32 *stack;
   Map known; /* threads -> state + 1 */
@@ -389,13 +391,13 @@ static void follow(Dfa *d, u32 pc) {
 /* The state of the threads from `first` on, which are taken back if it is known. */
 static u32 state_of(Dfa *d, u32 first) {
   u32 n = d->thread.n - first;
-  if (!n) return SCAN_dead;
+  if (!n) return DFA_dead;
   u32 *known = map_put_bytes(&d->known, &d->thread.at[first], n * sizeof *d->thread.at);
   if (*known) {
     d->thread.n = first;
     return *known - 1;
   }
-  if (d->state.n == RX_MAX_STATES) no(d->r, "too many states");
+  if (d->state.n == RX_MAX_STATES) fail_unsupported(d->r, "too many states");
   *known = d->state.n + 1;
   *vec_push(d->r->a, &d->state) = (RxState){first, n};
   return d->state.n - 1;
@@ -438,7 +440,7 @@ static void build(Dfa *d) {
   d->seen_now = NEWS(r->a, u32, r->code.n + 1);
   d->stack = NEWS(r->a, u32, 2 * r->code.n + 2);
   d->known = map_new(r->a);
-  *vec_push(r->a, &d->state) = (RxState){0, 0}; /* SCAN_dead */
+  *vec_push(r->a, &d->state) = (RxState){0, 0}; /* DFA_dead */
   d->mark = 1;
   follow(d, 0);
   state_of(d, 0);
@@ -450,21 +452,21 @@ static void build(Dfa *d) {
       d->mark++;
       for (u32 i = 0; i < now.n && !matched; i++)
         matched = advance(d, d->thread.at[now.at + i], class, stack);
-      *vec_push(r->a, &d->table) = state_of(d, first) | (matched ? SCAN_accept : 0);
+      *vec_push(r->a, &d->table) = state_of(d, first) | (matched ? DFA_accept : 0);
     }
   }
 }
 
 /* ---- all together ---- */
 
-void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc loc, WordVec *to,
+void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc loc, U32Vec *to,
                      Arena *a) {
   Pattern *r = NEW(&c->scratch, Pattern);
   *r = (Pattern){.c = c, .a = &c->scratch, .u = u, .loc = loc};
   r->text = r->at = (const u8 *)text;
   r->end = r->text + n;
   alternatives(r);
-  if (r->at < r->end) no(r, "')' too many");
+  if (r->at < r->end) fail_unsupported(r, "')' too many");
   emit(r, RX_match, 0, 0);
   classify(r);
   Dfa d = {.r = r};

@@ -1,4 +1,4 @@
-/* pattern.h: regular expressions of tokenisers, made into tables for scan.c. */
+/* pattern.h: regular expressions of tokenisers, made into tables for pretokenize.c. */
 #ifndef INGOT_PATTERN_H
 #define INGOT_PATTERN_H
 
@@ -14,18 +14,18 @@ struct CharSet {
   VEC(CharRange) range; /* ascending, apart from each other */
 };
 
-typedef VEC(u32) WordVec;
+typedef VEC(u32) U32Vec;
 
-/* set.c */
-void set_add(Arena *a, CharSet *s, u32 lo, u32 hi);
-void set_join(Arena *a, CharSet *s, const CharSet *t);
-CharSet set_not(Arena *a, const CharSet *s);
-bool set_has(const CharSet *s, u32 ch);
+/* char_set.c */
+void charset_add(Arena *a, CharSet *s, u32 lo, u32 hi);
+void charset_union(Arena *a, CharSet *s, const CharSet *t);
+CharSet charset_complement(Arena *a, const CharSet *s);
+bool charset_has(const CharSet *s, u32 ch);
 /* By its name: "L", "Lu", "White_Space", "w" (word characters); false: unknown. */
-bool set_named(Arena *a, const Unicode *u, CharSet *s, const char *name, size_t n);
+bool charset_named(Arena *a, const Unicode *u, CharSet *s, const char *name, size_t n);
 
 /* pattern.c: appends the words of a scanner. ERR_unsupported for what cannot be a table. */
-void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc loc, WordVec *to,
+void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc loc, U32Vec *to,
                      Arena *a);
 
 #endif

@@ -115,27 +115,27 @@ u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, siz
 
 /* ---- strings that end an answer ---- */
 
-size_t stops_room(const StopTexts *s, size_t piece) {
+size_t stops_buffer_bytes(const StopStrings *s, size_t piece) {
   size_t most = 0;
   for (u32 i = 0; i < s->n; i++) most = s->length[i] > most ? s->length[i] : most;
   return most + piece;
 }
 
 /* Whether text[i] is what held ends with at `end`. */
-static bool stop_ends(const StopTexts *s, size_t end, u32 i) {
+static bool stop_ends(const StopStrings *s, size_t end, u32 i) {
   size_t n = s->length[i];
   return n && n <= end && !memcmp(s->held + end - n, s->text[i], n);
 }
 
 /* Whether held from `at` on may become text[i]. */
-static bool stop_begins(const StopTexts *s, size_t at, u32 i) {
+static bool stop_begins(const StopStrings *s, size_t at, u32 i) {
   size_t n = s->nheld - at;
   return n < s->length[i] && !memcmp(s->held + at, s->text[i], n);
 }
 
 /* Where the string begins that is complete first, of several the longest; else where one may begin.
  */
-static size_t first_stop(StopTexts *s) {
+static size_t first_stop(StopStrings *s) {
   size_t at = s->nheld;
   for (size_t end = 1; end <= s->nheld && !s->stopped; end++)
     for (u32 i = 0; i < s->n; i++) {
@@ -150,7 +150,7 @@ static size_t first_stop(StopTexts *s) {
   return at;
 }
 
-size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to) {
+size_t stops_put(StopStrings *s, const u8 *piece, size_t n, u8 *to) {
   if (s->stopped) return 0;
   memcpy(s->held + s->nheld, piece, n);
   s->nheld += n;
@@ -161,7 +161,7 @@ size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to) {
   return at;
 }
 
-size_t stops_end(StopTexts *s, u8 *to) {
+size_t stops_end(StopStrings *s, u8 *to) {
   size_t n = s->stopped ? 0 : s->nheld;
   memcpy(to, s->held, n);
   s->nheld = 0;

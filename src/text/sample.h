@@ -1,8 +1,8 @@
 /* sample.h: the next token from logits, and the end of an answer.
  *
- * Plain C99 without heap, as text.h: it stands in generated C too. The same logits, settings and
- * seed give the same token on every machine and build: exp is ingot's own, sums are double and in a
- * fixed order, the generator is SplitMix64, and a draw takes the upper 53 bits of one number.
+ * Plain C99 without heap, as tokenizer.h: it stands in generated C too. The same logits, settings
+ * and seed give the same token on every machine and build: exp is ingot's own, sums are double and
+ * in a fixed order, the generator is SplitMix64, and a draw takes the upper 53 bits of one number.
  *
  * Order of the steps: penalties, top-k, top-p, min-p, temperature, draw.
  */
@@ -17,7 +17,7 @@
 
 typedef struct TokenSampler TokenSampler; /* settings and the state of the generator */
 typedef struct Candidate Candidate;       /* a token that may be next */
-typedef struct StopTexts StopTexts;       /* strings that end an answer, wherever tokens begin */
+typedef struct StopStrings StopStrings;   /* strings that end an answer, wherever tokens begin */
 
 struct TokenSampler {
   float temperature; /* 0 or less: the largest logit, of equal ones the lowest id */
@@ -41,7 +41,7 @@ struct Candidate {
 TEXT_FN u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
                         Candidate *work);
 
-struct StopTexts {
+struct StopStrings {
   const char *const *text;
   const size_t *length;
   u32 n;
@@ -51,11 +51,11 @@ struct StopTexts {
 };
 
 /* Bytes that must fit into held and into `to` of stops_put, for pieces of at most `piece` bytes. */
-TEXT_FN size_t stops_room(const StopTexts *s, size_t piece);
+TEXT_FN size_t stops_buffer_bytes(const StopStrings *s, size_t piece);
 /* Takes a piece of text; writes what is certain to stand before any of the strings. The answer ends
  * in front of the one that is complete first, whatever longer one may begin before it. */
-TEXT_FN size_t stops_put(StopTexts *s, const u8 *piece, size_t n, u8 *to);
+TEXT_FN size_t stops_put(StopStrings *s, const u8 *piece, size_t n, u8 *to);
 /* At the end of the answer: what was held back. */
-TEXT_FN size_t stops_end(StopTexts *s, u8 *to);
+TEXT_FN size_t stops_end(StopStrings *s, u8 *to);
 
 #endif

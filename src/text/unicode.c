@@ -9,11 +9,11 @@ extern const size_t unicode_txt_size;
 #define NAME(x) #x,
 const char *const unicode_category_name[UC_END] = {UNI_CATEGORIES(NAME)};
 
-typedef struct UniScan {
+typedef struct UniParser {
   const u8 *at, *end;
-} UniScan;
+} UniParser;
 
-static void skip(UniScan *s) {
+static void skip(UniParser *s) {
   while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '#')) {
     if (*s->at == '#')
       while (s->at < s->end && *s->at != '\n') s->at++;
@@ -23,7 +23,7 @@ static void skip(UniScan *s) {
 }
 
 /* False: a section ends. */
-static bool number(UniScan *s, u32 *x) {
+static bool number(UniParser *s, u32 *x) {
   skip(s);
   if (s->at == s->end || *s->at == '=') return false;
   for (*x = 0; s->at<s->end && * s->at> ' '; s->at++)
@@ -31,12 +31,12 @@ static bool number(UniScan *s, u32 *x) {
   return true;
 }
 
-static void begin(UniScan *s) {
+static void begin(UniParser *s) {
   skip(s);
   while (s->at<s->end && * s->at> ' ') s->at++; /* =NAME; the order is known */
 }
 
-static void runs(Arena *a, UniScan *s, UniRuns *list) {
+static void runs(Arena *a, UniParser *s, UniRuns *list) {
   begin(s);
   for (u32 step, last = 0; number(s, &step);) {
     UniRun *r = vec_push(a, list);
@@ -45,7 +45,7 @@ static void runs(Arena *a, UniScan *s, UniRuns *list) {
   }
 }
 
-static void maps(Arena *a, UniScan *s, Unicode *u, UniMaps *list) {
+static void maps(Arena *a, UniParser *s, Unicode *u, UniMaps *list) {
   begin(s);
   for (u32 step, last = 0; number(s, &step);) {
     UniMap *m = vec_push(a, list);
@@ -59,7 +59,7 @@ static void maps(Arena *a, UniScan *s, Unicode *u, UniMaps *list) {
 const Unicode *unicode_read(Ctx *c, Arena *a) {
   (void)c;
   Unicode *u = NEW(a, Unicode);
-  UniScan s = {unicode_txt, unicode_txt + unicode_txt_size};
+  UniParser s = {unicode_txt, unicode_txt + unicode_txt_size};
   runs(a, &s, &u->category);
   runs(a, &s, &u->combining);
   maps(a, &s, u, &u->canon);

@@ -1,11 +1,11 @@
-/* vocab.h: how the tables of text.h are made. Readers of tokeniser files fill a VocabSpec, and
+/* vocab.h: how the tables of tokenizer.h are made. Readers of tokeniser files fill a VocabSpec, and
  * vocab_make turns it into the block of bytes that a Vocab looks at.
  */
 #ifndef INGOT_VOCAB_H
 #define INGOT_VOCAB_H
 
 #include "text/pattern.h"
-#include "text/text.h"
+#include "text/tokenizer.h"
 
 typedef struct VocabSpec VocabSpec;   /* a tokeniser as its file describes it */
 typedef struct VocabToken VocabToken; /* a token with its number */
@@ -31,19 +31,19 @@ struct VocabSpec {
   Arena *a;
   Loc loc;
   const Unicode *unicode;
-  VocabHead head; /* model, decode, flags, ids of special tokens, word_max */
+  VocabHeader head; /* model, decode, flags, ids of special tokens, word_max */
   VEC(VocabToken) token;
   VEC(AddedToken) added;
   VEC(TokenMerge) merge;
-  VEC(TextStep) norm, prep, split;
+  VEC(TokenizerStep) norm, prep, split;
   VEC(CharSet) set;
-  WordVec unit, scanner, scanner_at;
-  WordVec map_at, map_key, map_start, map_unit; /* maps of characters, see NK_map */
-  u32 canon, compat, lower;                     /* their numbers + 1; 0: not there */
-  bool orders, composes;                        /* needs combining classes, pairs */
+  U32Vec unit, scanner, scanner_at;
+  U32Vec map_at, map_key, map_start, map_unit; /* maps of characters, see NK_map */
+  u32 canon, compat, lower;                    /* their numbers + 1; 0: not there */
+  bool orders, composes;                       /* needs combining classes, pairs */
   const u8 *charsmap;
   u32 ncharsmap;
-  WordVec prefix, suffix, stop;
+  U32Vec prefix, suffix, stop;
   const char *chat; /* template; NULL: none */
   u32 nchat;
 };
@@ -51,8 +51,9 @@ struct VocabSpec {
 /* vocab_spec.c */
 VocabSpec *spec_new(Ctx *c, Arena *a, Loc loc);
 const Unicode *spec_unicode(VocabSpec *s);
-void spec_step(VocabSpec *s, bool prep, TextStep t); /* of normalising; prep: after added tokens */
-u32 spec_units(VocabSpec *s, const char *text, size_t n, u32 *count); /* its characters */
+void spec_step(VocabSpec *s, bool prep,
+               TokenizerStep t); /* of normalising; prep: after added tokens */
+u32 spec_chars(VocabSpec *s, const char *text, size_t n, u32 *count); /* its characters */
 u32 spec_set(VocabSpec *s, const char *names); /* "Mn Cc": union; "-Cn": without */
 void spec_form(VocabSpec *s, bool compat, bool compose);
 void spec_lower(VocabSpec *s);

@@ -1,4 +1,4 @@
-/* vocab_make.c: VocabSpec -> the block of bytes that text.h describes.
+/* vocab_make.c: VocabSpec -> the block of bytes that tokenizer.h describes.
  *
  * Tries are made from sorted strings, level by level, so that the children of a node lie side by
  * side. The table of merges is hashed with a seed that is changed until no chain is long: a lookup
@@ -12,21 +12,21 @@ enum { LONGEST_CHAIN = 64, SEEDS = 64 };
 
 typedef struct VocabOut {
   VocabSpec *s;
-  VocabHead head;
-  Text t;
+  VocabHeader head;
+  StrBuf t;
 } VocabOut;
 
-static void put(VocabOut *o, VocabPart p, const void *at, size_t n) {
+static void put(VocabOut *o, VocabSection p, const void *at, size_t n) {
   static const u8 zero[8];
   if (o->t.n + n > 0x7fffffff)
     fail(o->s->c, ERR_unsupported, o->s->loc, "a vocabulary of more than 2 GB");
   o->head.part[2 * p] = (u32)o->t.n;
   o->head.part[2 * p + 1] = (u32)n;
-  text_put(&o->t, at, n);
-  text_put(&o->t, zero, (8 - o->t.n % 8) % 8);
+  sb_put(&o->t, at, n);
+  sb_put(&o->t, zero, (8 - o->t.n % 8) % 8);
 }
 
-static void put_words(VocabOut *o, VocabPart p, const u32 *at, u32 n) {
+static void put_words(VocabOut *o, VocabSection p, const u32 *at, u32 n) {
   put(o, p, at, (size_t)n * sizeof *at);
 }
 
@@ -50,10 +50,10 @@ static int by_bytes(const void *a, const void *b) {
   return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static void put_trie(VocabOut *o, VocabPart part, TrieKeys *keys) {
+static void put_trie(VocabOut *o, VocabSection part, TrieKeys *keys) {
   Arena *a = o->s->a;
   VEC(TrieRange) node = {0};
-  WordVec first = {0}, value = {0};
+  U32Vec first = {0}, value = {0};
   VEC(u8) label = {0};
   const TrieKey *key = keys->at;
   if (keys->n) qsort(keys->at, keys->n, sizeof *keys->at, by_bytes);
@@ -102,8 +102,8 @@ static void put_tries(VocabOut *o) {
 
 static void put_tokens(VocabOut *o) {
   VocabSpec *s = o->s;
-  Text bytes = text_new(s->a);
-  WordVec at = {0};
+  StrBuf bytes = sb_new(s->a);
+  U32Vec at = {0};
   u8 *flag = arena_alloc(s->a, s->token.n + 1);
   u32 *byte = NEWS(s->a, u32, 256);
   for (u32 i = 0; i < s->token.n; i++) {
@@ -112,7 +112,7 @@ static void put_tokens(VocabOut *o) {
       fail(s->c, ERR_unsupported, s->loc, "token %u has %u bytes, more than %d", i, t->n,
            VOCAB_TOKEN_BYTES);
     *vec_push(s->a, &at) = (u32)bytes.n;
-    text_put(&bytes, t->at, t->n);
+    sb_put(&bytes, t->at, t->n);
     flag[i] = (u8)t->flags;
     if (i < o->head.ntoken && t->n > o->head.longest) o->head.longest = t->n;
     bool alone = s->head.flags & VF_byte_level ? t->n == 1 && !(t->flags & TF_special)
@@ -176,7 +176,7 @@ static void put_scores(VocabOut *o) {
 
 static void put_sets(VocabOut *o) {
   VocabSpec *s = o->s;
-  WordVec at = {0}, word = {0};
+  U32Vec at = {0}, word = {0};
   for (u32 i = 0; i < s->set.n; i++) {
     *vec_push(s->a, &at) = word.n;
     *vec_push(s->a, &word) = 0;
@@ -192,7 +192,7 @@ static void put_sets(VocabOut *o) {
 
 static void put_unicode(VocabOut *o) {
   VocabSpec *s = o->s;
-  WordVec combining = {0}, compose = {0};
+  U32Vec combining = {0}, compose = {0};
   const Unicode *u = s->orders ? spec_unicode(s) : NULL;
   for (u32 i = 0; u && i < u->combining.n; i++)
     *vec_push(s->a, &combining) = u->combining.at[i].first << 8 | u->combining.at[i].value;
@@ -221,7 +221,7 @@ static u32 charsmap_longest(const VocabSpec *s) {
 }
 
 /* Characters that a step makes of one. */
-static u64 step_growth(const VocabSpec *s, const TextStep *t, u32 *more) {
+static u64 step_growth(const VocabSpec *s, const TokenizerStep *t, u32 *more) {
   switch ((NormKind)t->kind) {
   case NK_expand: return t->a + 1 == s->compat ? UNI_MAP_MAX : 4;
   case NK_map: return 2;
@@ -238,7 +238,7 @@ static void bound_growth(VocabOut *o) {
   o->head.grow = 1;
   o->head.more = 16;
   for (u32 k = 0; k < 2; k++) {
-    const TextStep *t = k ? s->prep.at : s->norm.at;
+    const TokenizerStep *t = k ? s->prep.at : s->norm.at;
     u64 grow = 1, more = 0;
     for (u32 i = 0; i < (k ? s->prep.n : s->norm.n); i++) {
       u32 add = 0;
@@ -264,21 +264,21 @@ static void check(const VocabSpec *s) {
 }
 
 const u8 *vocab_make(VocabSpec *s, size_t *n) {
-  VocabOut o = {.s = s, .head = s->head, .t = text_new(s->a)};
+  VocabOut o = {.s = s, .head = s->head, .t = sb_new(s->a)};
   check(s);
   if (!o.head.ntoken) o.head.ntoken = s->token.n;
   o.head.magic = VOCAB_MAGIC;
   o.head.version = VOCAB_VERSION;
   o.head.nsymbol = s->token.n;
-  text_put(&o.t, &o.head, sizeof o.head);
-  while (o.t.n % 8) text_put(&o.t, "", 1);
+  sb_put(&o.t, &o.head, sizeof o.head);
+  while (o.t.n % 8) sb_put(&o.t, "", 1);
   put_tokens(&o);
   put_tries(&o);
   put_merges(&o);
   put_scores(&o);
-  put(&o, VP_norm, s->norm.at, s->norm.n * sizeof(TextStep));
-  put(&o, VP_prep, s->prep.at, s->prep.n * sizeof(TextStep));
-  put(&o, VP_split, s->split.at, s->split.n * sizeof(TextStep));
+  put(&o, VP_norm, s->norm.at, s->norm.n * sizeof(TokenizerStep));
+  put(&o, VP_prep, s->prep.at, s->prep.n * sizeof(TokenizerStep));
+  put(&o, VP_split, s->split.at, s->split.n * sizeof(TokenizerStep));
   put_words(&o, VP_unit, s->unit.at, s->unit.n);
   put_words(&o, VP_scanner, s->scanner.at, s->scanner.n);
   put_words(&o, VP_scanner_at, s->scanner_at.at, s->scanner_at.n);

@@ -18,14 +18,14 @@ const Unicode *spec_unicode(VocabSpec *s) {
   return s->unicode;
 }
 
-void spec_step(VocabSpec *s, bool prep, TextStep t) {
+void spec_step(VocabSpec *s, bool prep, TokenizerStep t) {
   if (prep)
     *vec_push(s->a, &s->prep) = t;
   else
     *vec_push(s->a, &s->norm) = t;
 }
 
-u32 spec_units(VocabSpec *s, const char *text, size_t n, u32 *count) {
+u32 spec_chars(VocabSpec *s, const char *text, size_t n, u32 *count) {
   u32 first = s->unit.n, length;
   for (size_t i = 0; i < n; i += length)
     *vec_push(s->a, &s->unit) = utf8_get((const u8 *)text + i, n - i, &length);
@@ -42,14 +42,14 @@ u32 spec_set(VocabSpec *s, const char *names) {
       char *end;
       u32 lo = (u32)strtoul(p + 2, &end, 16),
           hi = *end == '-' ? (u32)strtoul(end + 1, NULL, 16) : lo;
-      set_add(s->a, &set, lo, hi + 1);
+      charset_add(s->a, &set, lo, hi + 1);
     } else if (*p == '-') {
-      CharSet without = {0}, rest = set_not(s->a, &set);
+      CharSet without = {0}, rest = charset_complement(s->a, &set);
       u32 ch = (u32)strtoul(p + 3, NULL, 16);
-      set_add(s->a, &without, ch, ch + 1);
-      set_join(s->a, &rest, &without);
-      set = set_not(s->a, &rest);
-    } else if (!set_named(s->a, spec_unicode(s), &set, p, n)) {
+      charset_add(s->a, &without, ch, ch + 1);
+      charset_union(s->a, &rest, &without);
+      set = charset_complement(s->a, &rest);
+    } else if (!charset_named(s->a, spec_unicode(s), &set, p, n)) {
       bug(s->c, s->loc, "unknown set of characters %s", p);
     }
     p += n + (p[n] == ' ');
@@ -93,34 +93,34 @@ void spec_form(VocabSpec *s, bool compat, bool compose) {
   if (!*map) *map = add_map(s, &u->canon, compat ? &u->compat : NULL);
   s->orders = true;
   s->composes = s->composes || compose;
-  spec_step(s, false, (TextStep){.kind = NK_expand, .a = *map - 1});
-  if (compose) spec_step(s, false, (TextStep){.kind = NK_compose});
+  spec_step(s, false, (TokenizerStep){.kind = NK_expand, .a = *map - 1});
+  if (compose) spec_step(s, false, (TokenizerStep){.kind = NK_compose});
 }
 
 void spec_lower(VocabSpec *s) {
   if (!s->lower) s->lower = add_map(s, &spec_unicode(s)->lower, NULL);
-  spec_step(s, false, (TextStep){.kind = NK_map, .a = s->lower - 1});
+  spec_step(s, false, (TokenizerStep){.kind = NK_map, .a = s->lower - 1});
 }
 
 /* ---- steps ---- */
 
 void spec_replace(VocabSpec *s, bool prep, const char *from, const char *to) {
-  TextStep t = {.kind = NK_replace};
-  t.a = spec_units(s, from, strlen(from), &t.b);
-  t.c = spec_units(s, to, strlen(to), &t.d);
+  TokenizerStep t = {.kind = NK_replace};
+  t.a = spec_chars(s, from, strlen(from), &t.b);
+  t.c = spec_chars(s, to, strlen(to), &t.d);
   spec_step(s, prep, t);
 }
 
 void spec_prepend(VocabSpec *s, bool prep, const char *text, u32 flags) {
-  TextStep t = {.kind = NK_prepend, .c = flags};
-  t.a = spec_units(s, text, strlen(text), &t.b);
+  TokenizerStep t = {.kind = NK_prepend, .c = flags};
+  t.a = spec_chars(s, text, strlen(text), &t.b);
   spec_step(s, prep, t);
 }
 
 void spec_split(VocabSpec *s, const char *regex, size_t n, SplitKind kind) {
   if (s->split.n == VOCAB_SPLITS)
     fail(s->c, ERR_unsupported, s->loc, "more than %d steps of splitting", VOCAB_SPLITS);
-  *vec_push(s->a, &s->split) = (TextStep){.kind = kind, .a = s->scanner_at.n};
+  *vec_push(s->a, &s->split) = (TokenizerStep){.kind = kind, .a = s->scanner_at.n};
   *vec_push(s->a, &s->scanner_at) = s->scanner.n;
   pattern_compile(s->c, spec_unicode(s), regex, n, s->loc, &s->scanner, s->a);
 }

@@ -17,10 +17,10 @@ typedef struct Job {
 
 static void read_file(Ctx *c, void *arg) {
   Job *j = arg;
-  ModelFacts facts = {0};
+  ModelInfo facts = {0};
   Model *m = lm_read(c, &(Source){.at = j->at, .n = j->n});
   j->f = (LmFile *)m->own;
-  lm_facts(c, m, &facts);
+  lm_info(c, m, &facts);
 }
 
 static void read_key(Ctx *c, void *arg) {
@@ -43,7 +43,7 @@ static void read_key(Ctx *c, void *arg) {
     while (lm_next_bool(&l, &b)) j->sum += b;
     break;
   default:
-    while (lm_next_text(&l, &s)) j->sum += s.n ? s.at[s.n - 1] : 0;
+    while (lm_next_string(&l, &s)) j->sum += s.n ? s.at[s.n - 1] : 0;
     break;
   }
 }

@@ -16,12 +16,12 @@ typedef struct Job {
 /* A graph, printed and read again. */
 typedef struct Twice {
   Graph *g;
-  Text t, side;
+  StrBuf t, side;
 } Twice;
 
 static void reread(Ctx *c, void *arg) {
   Twice *w = arg;
-  Text t = text_new(&c->keep), side = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep), side = sb_new(&c->keep);
   Graph *h = graph_parse(c, w->t.at, w->t.n, 0, (const u8 *)w->side.at, w->side.n);
   graph_print(h, &t, &side);
   if (t.n != w->t.n || memcmp(t.at, w->t.at, t.n)) abort();
@@ -29,7 +29,7 @@ static void reread(Ctx *c, void *arg) {
 }
 
 static void same(Ctx *c, Graph *g) {
-  Twice w = {g, text_new(&c->keep), text_new(&c->keep)};
+  Twice w = {g, sb_new(&c->keep), sb_new(&c->keep)};
   const char *why;
   graph_print(g, &w.t, &w.side);
   if (ctx_try(c, reread, &w, &why) != ERR_ok) {
@@ -39,7 +39,7 @@ static void same(Ctx *c, Graph *g) {
 }
 
 static void passes(Ctx *c, Graph *g) {
-  Unit u = {.c = c, .g = g};
+  PassCtx u = {.c = c, .g = g};
   PipeOptions o = {.stop = "dce", .check = true};
   pipeline_run(&u, &o);
   same(c, u.g);

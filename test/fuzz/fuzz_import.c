@@ -1,5 +1,5 @@
 /* ONNX models through the whole compiler: see whole.h. */
-#include "front/onnx/import.h"
+#include "front/onnx/onnx_reader.h"
 #include "mutate.h"
 #include "whole.h"
 

@@ -22,8 +22,8 @@ static void run(Ctx *c, void *arg) {
   const Job *j = arg;
   Script *s = script_new(c, 0, j->at, j->n, NULL);
   script_parse(s);
-  diag_leave(c);
-  Text once = text_new(&c->work), twice = text_new(&c->work);
+  diag_raise(c);
+  StrBuf once = sb_new(&c->work), twice = sb_new(&c->work);
   script_format(s, &once);
   Script *again = script_new(c, 0, once.at, once.n, NULL);
   compare(s, again);

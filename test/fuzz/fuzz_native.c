@@ -4,7 +4,7 @@
  * is left. The walk has few turns, and the allocator refuses more than MOST_BYTES. Programs that
  * read files are left out: what is on a disk is no part of the input.
  */
-#include "lang/own.h"
+#include "lang/lang_value.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct Job {
 static void run(Ctx *c, void *arg) {
   const Job *j = arg;
   Script *s = script_new(c, str_of(c, "input.ch"), j->at, j->n, NULL);
-  Text out = text_new(&c->keep);
+  StrBuf out = sb_new(&c->keep);
   script_load(s);
   script_native(j->m, s, MOST_STEPS, true, &out);
 }

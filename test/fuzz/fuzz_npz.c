@@ -20,7 +20,7 @@ static void same(const Ctx *c, const Tensor *x, const Tensor *y) {
 }
 
 static void npy(Ctx *c, const Tensor *t) {
-  Text out = text_new(&c->work);
+  StrBuf out = sb_new(&c->work);
   data_write_npy(c, &out, t);
   same(c, t, data_read_npy_as(c, (const u8 *)out.at, out.n, t->dt, LOC_NONE, &c->work));
 }
@@ -28,19 +28,19 @@ static void npy(Ctx *c, const Tensor *t) {
 static void pb(Ctx *c, const Datum *d) {
   for (u32 i = 0; i < d->n; i++) pb(c, &d->elem[i]);
   if (!d->t) return;
-  Text out = text_new(&c->work);
+  StrBuf out = sb_new(&c->work);
   data_write_pb(c, &out, 0, d->t);
   same(c, d->t, data_read_pb(c, (const u8 *)out.at, out.n, NULL, NULL, LOC_NONE, &c->work)->t);
 }
 
 static void npz(Ctx *c, const u8 *at, size_t n) {
-  NamedVec v = data_read_npz(c, at, n, LOC_NONE, &c->work);
+  NamedTensors v = data_read_npz(c, at, n, LOC_NONE, &c->work);
   Str *name = NEWS(&c->work, Str, v.n + 1);
   Tensor **t = NEWS(&c->work, Tensor *, v.n + 1);
   for (u32 i = 0; i < v.n; i++) name[i] = v.at[i].name, t[i] = v.at[i].t;
-  Text out = text_new(&c->work);
+  StrBuf out = sb_new(&c->work);
   data_write_npz(c, &out, name, t, v.n);
-  NamedVec w = data_read_npz(c, (const u8 *)out.at, out.n, LOC_NONE, &c->work);
+  NamedTensors w = data_read_npz(c, (const u8 *)out.at, out.n, LOC_NONE, &c->work);
   if (w.n != v.n) abort();
   for (u32 i = 0; i < v.n; i++) {
     if (w.at[i].name != name[i]) abort();

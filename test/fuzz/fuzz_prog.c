@@ -17,14 +17,14 @@ typedef struct Job {
   const char *at;
   size_t n;
   Prog *p;
-  Text t;
+  StrBuf t;
   bool vm; /* as bytecode */
   Tensor *in[MOST_PARAMS], *out[2][MOST_PARAMS];
 } Job;
 
 static void reread(Ctx *c, void *arg) {
   Job *j = arg;
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   prog_print(prog_parse(c, j->t.at, j->t.n, 0, NULL, 0), &t, NULL);
   if (t.n != j->t.n || memcmp(t.at, j->t.at, t.n)) abort();
 }
@@ -70,7 +70,7 @@ static void parse(Ctx *c, void *arg) {
   Job *j = arg;
   const char *why;
   j->p = prog_parse(c, j->at, j->n, 0, NULL, 0);
-  j->t = text_new(&c->keep);
+  j->t = sb_new(&c->keep);
   prog_print(j->p, &j->t, NULL);
   if (ctx_try(c, reread, j, &why) != ERR_ok) {
     fprintf(stderr, "not read back: %s\n%.*s", why, (int)j->t.n, j->t.at);

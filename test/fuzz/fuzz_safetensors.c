@@ -14,10 +14,10 @@ typedef struct Job {
 
 static void read_file(Ctx *c, void *arg) {
   Job *j = arg;
-  StoredVec v = safetensors_read(c, j->at, j->n, LOC_NONE);
+  StoredTensors v = safetensors_read(c, j->at, j->n, LOC_NONE);
   const u8 *end = NULL;
   for (u32 i = 0; i < v.n; i++) {
-    const Stored *t = &v.at[i];
+    const StoredTensor *t = &v.at[i];
     if (end && t->at != end) abort();
     end = t->at + t->bytes;
     for (u64 k = 0; k < t->bytes; k++) j->sum += t->at[k];

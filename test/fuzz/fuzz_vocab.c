@@ -18,9 +18,9 @@ typedef struct Job {
 static void use(Ctx *c, const Vocab *v, const u8 *at, size_t n) {
   n = n < 200 ? n : 200;
   size_t got;
-  const u32 *ids = text_ids(c, v, at, n, NULL, VE_special | VE_around, &c->keep, &got);
+  const u32 *ids = text_ids(c, v, at, n, NULL, VE_parse_special | VE_add_special, &c->keep, &got);
   Detok d = {.special = 1};
-  u8 *piece = arena_alloc(&c->work, vocab_piece_room(v));
+  u8 *piece = arena_alloc(&c->work, detok_max_bytes(v));
   for (size_t i = 0; i < got; i++) {
     if (ids[i] >= v->head->ntoken) abort();
     size_t length = detok_put(&d, v, ids[i], piece);
@@ -49,8 +49,8 @@ static void run(Ctx *c, void *arg) {
     make(c, vocab_from_spm(c, j->at, j->n, LOC_NONE, &c->work), j);
   } else if (j->kind == 2) {
     JinjaVal vars = jinja_dict(&c->work), list = jinja_list(&c->work), m = jinja_dict(&c->work);
-    jinja_set(&c->work, m, "role", jinja_text(&c->work, "user", 4, false));
-    jinja_set(&c->work, m, "content", jinja_text(&c->work, "a b", 3, true));
+    jinja_set(&c->work, m, "role", jinja_string(&c->work, "user", 4, false));
+    jinja_set(&c->work, m, "content", jinja_string(&c->work, "a b", 3, true));
     jinja_add(&c->work, list, m);
     jinja_set(&c->work, vars, "messages", list);
     jinja_render(c, (const char *)j->at, j->n, vars, 0, LOC_NONE, &c->work);

@@ -55,7 +55,7 @@ static void import(Ctx *c, void *arg) {
 
 static void passes(Ctx *c, void *arg) {
   Job *j = arg;
-  Unit u = {.c = c, .g = j->g};
+  PassCtx u = {.c = c, .g = j->g};
   PipeOptions o = {.skip = "canon", .check = true, .precise = true}; /* as ref computes */
   pipeline_run(&u, &o);
   j->p = u.p;
@@ -78,7 +78,7 @@ static bool is_light(Graph *g) {
 }
 
 static bool make_inputs(Ctx *c, Job *j) {
-  const Blk *b = &j->g->blk.at[1];
+  const GraphRegion *b = &j->g->blk.at[1];
   j->nin = b->param.n, j->nout = b->ret.n;
   if (j->nin > MOST_PARAMS || j->nout > MOST_PARAMS) return false;
   for (u32 i = 0; i < j->nin; i++) {

@@ -296,7 +296,7 @@ static const RowInfo rows[OP_COUNT] = {
     [OP_broadcast] = {row_broadcast, 5},
     [OP_concat] = {row_concat, 8},
     [OP_pad] = {row_pad, 7},
-    [OP_within] = {row_within, 2},
+    [OP_check_index] = {row_within, 2},
     [OP_gather] = {row_gather, 5},
     [OP_gather_elems] = {row_gather_elems, 4},
     [OP_gather_nd] = {row_gather_nd, 4},
@@ -308,7 +308,7 @@ static const RowInfo rows[OP_COUNT] = {
     [OP_loop] = {row_loop, 6},
     [OP_nonzero] = {row_nonzero, 3},
     [OP_topk] = {row_topk, 4},
-    [OP_suppress] = {row_suppress, 3},
+    [OP_nms] = {row_suppress, 3},
 };
 
 static u32 weight_of(Op op) {
@@ -471,9 +471,9 @@ static void make(Ctx *c, void *arg) {
   choose_arrays(G, k);
   k->mode = G->mode;
   k->smooth = G->smooth;
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   graph_print(G->g, &t, NULL);
-  k->text = text_cstr(&t);
+  k->text = sb_cstr(&t);
   k->n = t.n;
 }
 

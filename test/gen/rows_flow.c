@@ -7,20 +7,20 @@ static Grain wider(Grain a, Grain b) {
   return (Grain){a.mag > b.mag ? a.mag : b.mag, a.q > b.q ? a.q : b.q};
 }
 
-static BlkId enter(Gen *G) {
-  BlkId b = graph_block(G->g, 0);
+static RegionId enter(Gen *G) {
+  RegionId b = graph_region(G->g, 0);
   G->g->cur = b;
   G->depth++;
   return b;
 }
 
-static void leave(Gen *G, BlkId outer, u32 seen) {
+static void leave(Gen *G, RegionId outer, u32 seen) {
   G->g->cur = outer;
   G->depth--;
   G->seen.n = seen;
 }
 
-static void ret(Gen *G, BlkId b, Val v) {
+static void ret(Gen *G, RegionId b, Val v) {
   *vec_push(G->a, &G->g->blk.at[b].ret) = v;
 }
 
@@ -72,7 +72,7 @@ Val row_if(Gen *G, Op op) {
   Val cond = flag(G), from[2];
   u32 n = 1 + below(G, 2), seen = G->seen.n;
   for (u32 i = 0; i < n; i++) from[i] = some(G, "FIUB", 0, LEAST_RANK);
-  BlkId outer = G->g->cur, b[2];
+  RegionId outer = G->g->cur, b[2];
   Grain r[2] = {{0, 0}, {0, 0}};
   for (u32 k = 0; k < 2; k++) {
     b[k] = enter(G);
@@ -121,7 +121,7 @@ Val row_loop(Gen *G, Op op) {
   in[1] = chance(G, 70) ? scalar_of(G, DT_bool, 1) : flag(G);
   for (u32 i = 0; i < n; i++) in[2 + i] = some(G, "FIUB", 0, 4);
   seen = G->seen.n;
-  BlkId outer = G->g->cur, b = enter(G);
+  RegionId outer = G->g->cur, b = enter(G);
   Val p[4];
   for (u32 i = 0; i < n + 2; i++) {
     Type t = type_of(G, in[i]);
@@ -166,8 +166,8 @@ Val row_loop(Gen *G, Op op) {
 /* ---- backward ---- */
 
 static void replace(Graph *g, Val old, Val by, NodeId except) {
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    Blk *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->blk.n; b++) {
+    GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       if (k->node.at[i] == except) continue;
       Node *n = graph_node(g, k->node.at[i]);
@@ -210,7 +210,7 @@ bool grow_back(Gen *G) {
     if (op == OP_neg && !dtype_is_float(t.dt)) op = OP_max;
     v = node(G, op, in, op == OP_neg ? 1 : 2, NULL, 0, f.grain);
   }
-  Blk *b = &g->blk.at[1];
+  GraphRegion *b = &g->blk.at[1];
   NodeId id = graph_val(g, v)->def;
   memmove(b->node.at + 1, b->node.at, front * sizeof *b->node.at);
   b->node.at[0] = id;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "ir/text.h"
+#include "ir/lexer.h"
 #include "pass/pass.h"
 
 typedef enum Change { CH_result, CH_bypass, CH_param, CH_const, CH_ends } Change;
@@ -35,7 +35,7 @@ static Tensor *copy(Arena *a, const Tensor *t) {
 
 /* Contents of value v of the top level, for each set of arrays. */
 static bool evaluate(Graph *g, const Case *k, Val v, Tensor **out) {
-  Blk *b = &g->blk.at[1];
+  GraphRegion *b = &g->blk.at[1];
   u32 n = b->ret.n;
   Val *old = arena_copy(&g->c->keep, b->ret.at, n * sizeof *old);
   b->ret.n = 0;
@@ -66,7 +66,7 @@ typedef struct Place {
   NodeId node;
 } Place;
 
-static NodeId nth_node(Graph *g, BlkId b, u32 *at) {
+static NodeId nth_node(Graph *g, RegionId b, u32 *at) {
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     NodeId id = g->blk.at[b].node.at[i];
     const Node *n = graph_node(g, id);
@@ -81,7 +81,7 @@ static NodeId nth_node(Graph *g, BlkId b, u32 *at) {
 }
 
 static bool is_top(Graph *g, NodeId id) {
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   for (u32 i = 0; i < b->node.n; i++)
     if (b->node.at[i] == id) return true;
   return false;
@@ -130,7 +130,7 @@ static void change_node(Ctx *c, Graph *g, Try *t) {
     } else {
       g->cur = 1;
       p.with = mk_const(g, copy(&c->work, value[0]));
-      Blk *b = &g->blk.at[1];
+      GraphRegion *b = &g->blk.at[1];
       NodeId id = b->node.at[b->node.n - 1];
       memmove(b->node.at + 1, b->node.at, (b->node.n - 1) * sizeof id);
       b->node.at[0] = id;
@@ -140,7 +140,7 @@ static void change_node(Ctx *c, Graph *g, Try *t) {
 }
 
 static void drop_result(Graph *g, Try *t) {
-  Blk *b = &g->blk.at[1];
+  GraphRegion *b = &g->blk.at[1];
   if (t->at >= b->ret.n || b->ret.n == 1) {
     t->how = CH_ends;
     return;
@@ -158,7 +158,7 @@ static void drop_result(Graph *g, Try *t) {
 static void drop_params(Graph *g, Case *k) {
   u32 *uses = NEWS(&g->c->keep, u32, g->val.n);
   graph_use_counts(g, uses);
-  Blk *b = &g->blk.at[1];
+  GraphRegion *b = &g->blk.at[1];
   u32 n = 0;
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];
@@ -192,9 +192,9 @@ static void change(Ctx *c, void *arg) {
   if (!t->done) return;
   dce(g);
   drop_params(g, k);
-  Text out = text_new(&c->keep);
+  StrBuf out = sb_new(&c->keep);
   graph_print(g, &out, NULL);
-  k->text = text_cstr(&out);
+  k->text = sb_cstr(&out);
   k->n = out.n;
   t->done = k->n != f->n || memcmp(k->text, f->text, f->n);
 }
@@ -254,13 +254,13 @@ typedef struct Read {
 
 /* "# input NAME = TYPE[EXTENTS] {ELEMENTS}" */
 static void read_array(Ctx *c, Case *k, const char *line, size_t n) {
-  Scan s = scan_new(c, line, n, str_of(c, "case"), NULL, 0);
+  Lexer s = lex_new(c, line, n, str_of(c, "case"), NULL, 0);
   Dim dim[MAX_RANK];
-  k->name[k->nin] = scan_name(&s);
-  scan_expect(&s, '=');
-  DType dt = scan_dtype(&s);
-  u32 rank = scan_dims(&s, dim);
-  k->in[0][k->nin++] = scan_tensor(&s, dt, dim, rank);
+  k->name[k->nin] = lex_name(&s);
+  lex_expect(&s, '=');
+  DType dt = lex_dtype(&s);
+  u32 rank = lex_dims(&s, dim);
+  k->in[0][k->nin++] = lex_tensor(&s, dt, dim, rank);
 }
 
 static void read_case(Ctx *c, void *arg) {
@@ -268,9 +268,9 @@ static void read_case(Ctx *c, void *arg) {
   Read *r = arg;
   Case *k = r->k;
   File f = file_read(c, r->path);
-  Text text = text_new(&c->keep);
-  text_put(&text, f.at, f.n);
-  const char *s = text_cstr(&text), *graph = strstr(s, "\ngraph");
+  StrBuf text = sb_new(&c->keep);
+  sb_put(&text, f.at, f.n);
+  const char *s = sb_cstr(&text), *graph = strstr(s, "\ngraph");
   if (!graph) fail(c, ERR_input, LOC_NONE, "%s: no graph", r->path);
   k->name = NEWS(&c->keep, Str, 1000);
   k->in[0] = NEWS(&c->keep, Tensor *, 1000);
@@ -287,9 +287,9 @@ static void read_case(Ctx *c, void *arg) {
       if (!strncmp(word, mode[i], strlen(mode[i]))) k->mode = (Mode)i;
   }
   Graph *g = graph_parse(c, graph + 1, strlen(graph + 1), str_of(c, r->path), NULL, 0);
-  Text out = text_new(&c->keep);
+  StrBuf out = sb_new(&c->keep);
   graph_print(g, &out, NULL);
-  k->text = text_cstr(&out);
+  k->text = sb_cstr(&out);
   k->n = out.n;
 }
 
@@ -309,12 +309,12 @@ typedef struct Print {
 } Print;
 
 static void put_array(Ctx *c, const char *key, const char *name, const Tensor *t) {
-  Text s = text_new(&c->keep);
-  text_fmt(&s, "# %s %s = %s[", key, name, dtype_info[t->dt].name);
-  for (u32 i = 0; i < t->rank; i++) text_fmt(&s, "%s%lld", i ? "," : "", (long long)t->dim[i]);
-  text_puts(&s, "] ");
-  text_tensor(&s, NULL, c, t, 1 << 20);
-  printf("%s\n", text_cstr(&s));
+  StrBuf s = sb_new(&c->keep);
+  sb_fmt(&s, "# %s %s = %s[", key, name, dtype_info[t->dt].name);
+  for (u32 i = 0; i < t->rank; i++) sb_fmt(&s, "%s%lld", i ? "," : "", (long long)t->dim[i]);
+  sb_puts(&s, "] ");
+  lit_tensor(&s, NULL, c, t, 1 << 20);
+  printf("%s\n", sb_cstr(&s));
 }
 
 static void print(Ctx *c, void *arg) {

@@ -95,7 +95,7 @@ def deepest(ci, root):
 
 
 # An instruction of no bytes, which keeps an address in its register where compilers would compute it again.
-HERE = '#define IG_HERE(p) __asm__ volatile("" : "+r"(p))\n'
+HERE = '#define IG_FENCE(p) __asm__ volatile("" : "+r"(p))\n'
 
 
 def check_text(text):

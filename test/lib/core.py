@@ -121,7 +121,12 @@ class Env:
         return got.out.decode()
 
     def generated(self, out, sources, fn):
-        """Calls fn(), which writes the folder out, unless that was done with these sources (names below test/)."""
+        """Call fn(), which writes the folder out, unless that was done with these sources (names below test/).
+
+        Tests run in several threads: the first caller generates, the others wait for it."""
+        self.once("generated " + out, lambda: self._generate(out, sources, fn))
+
+    def _generate(self, out, sources, fn):
         digest = hashlib.sha256(ROOT.encode())
         for name in ("make/oracle.py", *sources):
             path = os.path.join(ROOT, "test", name)

@@ -9,7 +9,7 @@ import re
 
 FLOAT_TWO = "a:2,3@0.3..0.9 b:3@0.2..1.7"
 DOMAIN = {"acosh": "1.2..3", "asin": "-0.8..0.8", "acos": "-0.8..0.8", "atanh": "-0.8..0.8", "log": "0.2..3", "sqrt": "0.2..3",
-          "recip": "0.3..2", "exp0": "-2..-0.1", "floor": "1.1..1.9", "ceil": "1.1..1.9", "round": "1.1..1.4", "trunc": "1.1..1.9",
+          "recip": "0.3..2", "exp_nonpos": "-2..-0.1", "floor": "1.1..1.9", "ceil": "1.1..1.9", "round": "1.1..1.4", "trunc": "1.1..1.9",
           "sign": "0.1..0.9", "tan": "-1.2..1.2"}
 # three blocks of Q4_0: a scale of 0.5 in f16, then nibbles
 BLOCKS = ", ".join(str((0, 56)[i % 18] if i % 18 < 2 else i * 37 % 251) for i in range(54))
@@ -34,8 +34,8 @@ CASES = {
                             "%u: bool[3] = le(%a, %b)\n%v: bool[3] = ne(%a, %b)\n%w: bool[3] = and(%u, %v)\n%x: bool[3] = or(%t, %w)\n"
                             "%n: bool[3] = eq(%a, %b)\n%o: bool[3] = gt(%a, %b)\n%m: bool[3] = or(%n, %o)\n%k: bool[3] = xor(%m, %x)\n%y: f64[3] = select(%k, %a, %b)"),
     "shl_index": ("a:8 i/i64:3@0..2", "%k: i64[] = const {1}\n%j: i64[3] = shl(%i, %k)\n%y: f64[3] = gather(%a, %j) {axis = 0}"),
-    "dot4_index": ("a:8 i/i32:3@0..1", "%z: i32[] = const {0}\n%j: i32[3] = dot4(%i, %i, %z)\n%k: i32[3] = dot2(%i, %i, %j)\n%l: i32[3] = pairs(%i, %i, %k)\n"
-                                       "%m: i32[] = const {7}\n%o: i32[3] = sign4(%l, %m)\n%n: i32[3] = and(%o, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
+    "dot4_index": ("a:8 i/i32:3@0..1", "%z: i32[] = const {0}\n%j: i32[3] = dot_i8x4(%i, %i, %z)\n%k: i32[3] = dot_i16x2(%i, %i, %j)\n%l: i32[3] = maddubs(%i, %i, %k)\n"
+                                       "%m: i32[] = const {7}\n%o: i32[3] = psign(%l, %m)\n%n: i32[3] = and(%o, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
     "const_factor": ("a:3", "%k: f64[3] = const {1, -2, 0.5}\n%y: f64[3] = mul(%a, %k)"),
     "dims_factor": ("a:3", "%k: i64[1] = dims {shape = [7], to = i64, rank = 1}\n%f: f64[1] = cast(%k) {to = f64}\n%y: f64[3] = mul(%a, %f)"),
     "iota_factor": ("a:3", "%k: f64[3] = iota {shape = [3], axis = 0, to = f64}\n%y: f64[3] = mul(%a, %k)"),
@@ -110,15 +110,15 @@ CASES = {
     "within_index": ("x:4 i/i64:3@0..3", "%j: i64[3] = within(%i) {size = [4]}\n%y: f64[3] = gather(%x, %j) {axis = 0}"),
     "topk": ("x:3,6", "%y: f64[3,2], %i: i64[3,2] = topk(%x) {axis = 1, k = [2], largest = 1}"),
     "topk_smallest": ("x:5,2", "%y: f64[5,2], %i: i64[5,2] = topk(%x) {axis = 0, k = [5], largest = 0}"),
-    "suppress": ("x:1,1,4", "%c: f32[1,1,4] = cast(%x) {to = f32}\n%b: f32[1,4,4] = const {0, 0, 1, 1, 0, 2, 1, 3, 0, 4, 1, 5, 0, 6, 1, 7}\n%l: f32[] = const {0.5}\n"
-                 "%n: f32[] = const {-100}\n%m: i64[] = const {2}\n%i: i64[1,1,2] = suppress(%c, %b, %l, %n, %m) {kind = \"edges\", k = [2]}\n%y: f64[1,1,2] = gather_elems(%x, %i) {axis = 2}"),
+    "nms": ("x:1,1,4", "%c: f32[1,1,4] = cast(%x) {to = f32}\n%b: f32[1,4,4] = const {0, 0, 1, 1, 0, 2, 1, 3, 0, 4, 1, 5, 0, 6, 1, 7}\n%l: f32[] = const {0.5}\n"
+                 "%n: f32[] = const {-100}\n%m: i64[] = const {2}\n%i: i64[1,1,2] = nms(%c, %b, %l, %n, %m) {kind = \"edges\", k = [2]}\n%y: f64[1,1,2] = gather_elems(%x, %i) {axis = 2}"),
     "nonzero_index": ("x:4@0.5..1", "%i: i64[1,u] = nonzero(%x) sym(u)\n%j: i64[u] = reshape(%i) {shape = [u]}\n%g: f64[u] = gather(%x, %j) {axis = 0}\n%s: f64[u] = mul(%g, %g)\n"
                                     "%y: f64[] = reduce_sum(%s) {axes = [0], keep = 0}"),
     "bytes_mask": ("x:2", '%s: str[2] = const {"a", "bc"}\n%b: u8[2,3] = bytes(%s) {k = [3]}\n%t: str[2] = text(%b)\n%e: bool[2] = eq(%s, %t)\n'
                           "%z: f64[] = const {0}\n%y: f64[2] = select(%e, %x, %z)"),
-    "unblock_weights": ("x:2,32", f'%b: u8[3,1,18] = const {{{BLOCKS}}}\n%w: f32[3,32] = unblock(%b) {{kind = "Q4_0"}}\n%v: f64[3,32] = cast(%w) {{to = f64}}\n'
+    "unblock_weights": ("x:2,32", f'%b: u8[3,1,18] = const {{{BLOCKS}}}\n%w: f32[3,32] = dequantize(%b) {{kind = "Q4_0"}}\n%v: f64[3,32] = cast(%w) {{to = f64}}\n'
                         '%y: f64[2,3] = contract(%x, %v) {spec = "tk,rk->tr"}'),
-    "dot_blocks": ("x:2,32", f'%b: u8[3,1,18] = const {{{BLOCKS}}}\n%n: f32[2,32] = cast(%x) {{to = f32}}\n%d: f32[2,3] = dot_blocks(%n, %b) {{kind = "Q4_0"}}\n'
+    "matmul_quant": ("x:2,32", f'%b: u8[3,1,18] = const {{{BLOCKS}}}\n%n: f32[2,32] = cast(%x) {{to = f32}}\n%d: f32[2,3] = matmul_quant(%n, %b) {{kind = "Q4_0"}}\n'
                    '%y: f64[2,3] = cast(%d) {to = f64}'),
     # running sums
     **{f"{op}_{e}{r}": ("x:2,4,2", f"%y: f64[2,4,2] = {op}(%x) {{axis = 1, exclusive = {e}, reverse = {r}}}") for op in ("cumsum", "cumprod") for e in (0, 1) for r in (0, 1)},

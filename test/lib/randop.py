@@ -292,7 +292,7 @@ class Graph:
         most = self.param("i64", [], lambda _: [self.r.randint(0, 20)])
         v = [self.operand("f32", [b, c, n]), self.operand("f32", [b, n, ("4", 4)]), limit, self.operand("f32", []), most]
         kind = self.r.choice(("edges", "corners", "centre"))
-        self.add("i64", [b, c, k], f"suppress({', '.join('%' + x for x in v)}) {{kind = \"{kind}\", k = [{k[0]}]}}")
+        self.add("i64", [b, c, k], f"nms({', '.join('%' + x for x in v)}) {{kind = \"{kind}\", k = [{k[0]}]}}")
 
     def leaf(self):
         shape = self.shape(1, 3)

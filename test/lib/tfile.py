@@ -36,6 +36,12 @@ class TFile:
             if m:
                 self.keys.setdefault(m[1], []).append(m[2].strip())
 
+    @property
+    def form(self):
+        """"graph" or "prog", the first word after the version line; "" for another text."""
+        found = re.match(r"(?:ingot \d+\s+)?(graph|prog)\b", self.body)
+        return found[1] if found else ""
+
     def one(self, key, default=None):
         if key not in self.keys:
             if default is None:
@@ -113,7 +119,7 @@ def parse_array(line):
 def execute(env, t):
     env.need_ingot()
     path = t.write(env)
-    program = t.body.startswith("prog")
+    program = t.form == "prog"
     rtol, atol = (float(x) for x in t.one("tol", "0 0").split()[:2])
     inputs, want = (dict(parse_array(line) for line in t.keys.get(key, [])) for key in ("input", "output"))
     npy.save_npz(path + ".npz", inputs)

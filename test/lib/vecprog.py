@@ -145,7 +145,7 @@ def fast(kind, lanes):
     some += ["0.0"] * (-len(some) % 64)
     n, more = len(some), 1024
     total = n + more - more % lanes - n % lanes
-    names = ("exp", "exp1", "exp0", "log", "sin", "cos", "tanh", "gelu2", "erf")
+    names = ("exp", "exp_p1", "exp_nonpos", "log", "sin", "cos", "tanh", "gelu_x2", "erf")
     out = [f"prog fast_{lanes}", f"math {kind}", f"buf edge: const f32[{n}] = {{{', '.join(some)}}}", f"buf x: temp f32[{n + more}]",
            f"buf y: out f32[{len(names)},{n + more}]", f"buf z: out f32[{len(names)},{n + more}]", f"buf h: out f16[{len(names)},{lanes}]",
            'kernel "fill" {', f"  for i in 0..{n} {{\n    x[i] = edge[i]\n  }}", "  for i in 0..512 {",

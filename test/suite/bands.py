@@ -133,7 +133,7 @@ def same(env, target):
         must([*opt, "--ram", "1000M", "--output", whole], "whole")
         want = result(env, whole, given, out)
         for ram in ("2", str(random.Random(seed).randint(200, 6000))):
-            text = must([*opt, "--ram", ram, "--stop=band"], "band")
+            text = must([*opt, "--ram", ram, "--stop=row_tiling"], "band")
             cut += "keep=1" in text or "axis=2}" in text
             must([*opt, "--ram", ram, "--output", bands], "bands")
             if result(env, bands, given, out) != want:

@@ -1,4 +1,4 @@
-"""Block formats (src/ir/blocks.def): what blocks mean, against the gguf package, bit for bit, on random and extreme blocks (skipped without
+"""Block formats (src/ir/qblocks.def): what blocks mean, against the gguf package, bit for bit, on random and extreme blocks (skipped without
 that package); and products with rows of blocks, which give the same bits on every engine, for rows one by one and together, and
 with any number of threads. Blocks are random here, of which the halves that scale are small."""
 import os
@@ -85,7 +85,7 @@ def apart(env, kind):
         elems, size, _ = KINDS[kind]
         count = len(data) // size
     model = write(os.path.join(out, "apart.ing"), f"graph (%x \"x\": u8[{count},{size}]) {{\n"
-                  f"  %y: f32[{count * elems}] = unblock(%x) {{kind=\"{kind}\"}}\n  return %y \"y\"\n}}\n")
+                  f"  %y: f32[{count * elems}] = dequantize(%x) {{kind=\"{kind}\"}}\n  return %y \"y\"\n}}\n")
     x = write(os.path.join(out, "x.npy"), npy.encode(npy.Array("u8", (count, size), list(data))))
     for options in (["--engine", "ref"], [], ["--march", "avx2"]):
         got = values(env, model, {"x": x}, *options)["y"]
@@ -124,7 +124,7 @@ def products(rng, kinds, rows=ROWS, length=LENGTH):
         elems, size, _ = KINDS[kind]
         data = ", ".join(map(str, weights(rng, kind, rows, length)))
         lines += [f"  %w{k}: u8[{rows},{length // elems},{size}] = const {{{data}}}",
-                  f"  %f{k}: f32[{rows},{length}] = unblock(%w{k}) {{kind=\"{kind}\"}}",
+                  f"  %f{k}: f32[{rows},{length}] = dequantize(%w{k}) {{kind=\"{kind}\"}}",
                   f"  %c{k}: f32[t,{rows}] = contract(%x, %f{k}) {{spec=\"tk,rk->tr\"}}",
                   f"  %y{k}: f32[t,{rows}] = add(%c{k}, %b)"]
     results = ", ".join(f'%y{k} "{kind}"' for k, kind in enumerate(kinds))
@@ -161,7 +161,7 @@ def exact(env):
     """Engines agree with the reference, on bytes and on floats."""
     p = Products(env, "exact", KINDS)
     parts = os.path.join(p.folder, "parts.ing")
-    ingot(env, "opt", p.model, "--stop=unblock", "--output", parts)
+    ingot(env, "opt", p.model, "--stop=dequantize", "--output", parts)
     ints, floats = p.run("--engine", "ref", model=parts), p.run("--engine", "ref")
     all_same(p.run(), ints, "interp")
     all_same(p.run("--engine", "vm"), ints, "vm")
@@ -184,7 +184,7 @@ def vectors(env, march):
 
 
 def without_dot4(env):
-    """A machine that is known to lack an instruction for products of four bytes multiplies by pairs, to the same bits; where it is not known, as in a text, by dot4."""
+    """A machine that is known to lack an instruction for products of four bytes multiplies by pairs, to the same bits; where it is not known, as in a text, by dot_i8x4."""
     p, texts = Products(env, "pairs", WAYS), {}
     want = p.run("--march", "avx512", "--engine", "vm")
     all_same(p.run("--march", "native", "--engine", "vm", native="avx512"), want, "vm")
@@ -194,8 +194,8 @@ def without_dot4(env):
         made = os.path.join(p.folder, "m.c")
         ingot(env, "compile", p.model, "--march", march, "--quiet", "--output", made, native=native)
         texts[march] = open(made).read()
-    if "ig_dot4" not in texts["avx512"] or "ig_dot4" in texts["native"]:
-        raise Fail("bytes are multiplied by dot4 where that is slow, or not where it may be fast")
+    if "ig_dot_i8x4" not in texts["avx512"] or "ig_dot_i8x4" in texts["native"]:
+        raise Fail("bytes are multiplied by dot_i8x4 where that is slow, or not where it may be fast")
 
 
 def onwards(env, march):
@@ -209,7 +209,7 @@ def onwards(env, march):
     orders = [[int(at or 0) for at in re.findall(r"= \*\(const ig_i32x\d+u \*\)&w\[[^]]*?(?: \+ (\d+))?\];", k)] for k in kernels]
     if len(orders) != 3 or any(len(at) < 16 or at != sorted(at) for at in orders):
         raise Fail(f"weights are read in the orders {orders}")
-    fetched = [len(re.findall(r"IG_AHEAD\(&w\[", k)) for k in kernels]  # and by hand
+    fetched = [len(re.findall(r"IG_PREFETCH\(&w\[", k)) for k in kernels]  # and by hand
     if fetched != [len(at) for at in orders]:
         raise Fail(f"{fetched} of {[len(at) for at in orders]} vectors are fetched ahead")
     said = ingot(env, "opt", os.path.join(folder, "m.ing"), "--march", march, "--constants=all")

@@ -66,7 +66,7 @@ def same(env):
     got = must([env.ingot, "run", path, "--input", "x=[1,2]", "--steps", "3"], "steps").out.decode()
     if " 9 36" not in got:
         raise Fail(f"three steps of a counter: {got}")
-    texts = [t for t in tfile.files("exec") if t.body.startswith("graph") and "2000000000" not in t.body and "sym " not in t.body]
+    texts = [t for t in tfile.files("exec") if t.form == "graph" and "2000000000" not in t.body and "sym " not in t.body]
     for i, t in enumerate(texts[::max(1, len(texts) // 12)]):
         model = t.write(env)
         probe = os.path.join(folder, "probe.igb")
@@ -410,7 +410,7 @@ def small(env):
     machine, source = os.path.join(folder, "ingot_vm.c"), write(folder, "many.c", MANY)
     must([env.need_ingot(), "vm", "--emit", "-o", machine], "emit")
     files = []
-    texts = [t for t in tfile.files("exec") if t.body.startswith("graph") and "2000000000" not in t.body]
+    texts = [t for t in tfile.files("exec") if t.form == "graph" and "2000000000" not in t.body]
     layers = [write(folder, name + ".ing", text) for name, text in LAYERS.items()]
     for x in layers:
         must([env.ingot, "compile", x, "--quiet", "-o", os.path.join(folder, "probe.igb")], x)
@@ -469,7 +469,7 @@ int main(void) {
   static _Alignas(64) u64 file[16];
   static _Alignas(64) u32 y[8];
   static _Alignas(64) u16 x[8];
-  const u32 code[] = {VM_panel | 8u << 16, 4, 1, 1, VP_dot2_b, 0, 0, 1, 0, 2, 1, 0, 0, 2, 0, 1, 2, 0, 0, 0, 0, 0};
+  const u32 code[] = {VM_panel | 8u << 16, 4, 1, 1, VP_dot_i16x2_b, 0, 0, 1, 0, 2, 1, 0, 0, 2, 0, 1, 2, 0, 0, 0, 0, 0};
   VmMem buf[] = {{(u8 *)x, sizeof x}, {(u8 *)y, sizeof y}};
   Vm m = {.file = file, .buf = buf};
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;

@@ -59,7 +59,7 @@ def check(env, net):
 
 def family(env, net):
     """The products are taken four at a time where a machine has an instruction for that, else two: not one by one."""
-    for target, word in (("avx512", "dot4("), ("avx2", "dot4(" if net in ROW else "dot2(")):
+    for target, word in (("avx512", "dot_i8x4("), ("avx2", "dot_i8x4(" if net in ROW else "dot_i16x2(")):
         got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", target, "--stop=lower"], 60)
         if got.rc or word.encode() not in got.out:
             raise Fail(f"no {word}) in the program for {target}: {explain(got)}")

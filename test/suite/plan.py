@@ -20,7 +20,7 @@ def watched(env, t):
     t.name = os.path.join("plan", t.name)
     if "interp" not in engines:
         return
-    if t.body.startswith("prog"):
+    if t.form == "prog":
         env.need_ingot()
         got = run([env.ingot, "opt", "--check", "--start=plan", "--constants=all", t.write(env)], LIMIT)
         if got.rc:

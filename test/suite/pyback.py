@@ -70,7 +70,7 @@ def every_exec(env):
     for t in tfile.files("exec"):
         name = t.name[len("exec/"):-2]
         path = jobs.path(name, ".ing")
-        if t.body.startswith("graph"):
+        if t.form == "graph":
             must([env.ingot, "opt", t.write(env), "--quiet", "--output", path], name)
         else:
             os.replace(t.write(env), path)

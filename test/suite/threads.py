@@ -180,8 +180,8 @@ class Pair:
         if self.fine:
             self.source, self.header = made[1]
             self.one = made[0][1]
-            self.shared = "ig_share(" in self.source
-            if re.search(r"pthread|__atomic|ig_share", made[0][0]):
+            self.shared = "ig_parallel_for(" in self.source
+            if re.search(r"pthread|__atomic|ig_parallel_for", made[0][0]):
                 raise Fail(f"{origin}: threads in a file for one thread")
 
     def __str__(self):
@@ -312,7 +312,7 @@ def planted(env):
     with open(path) as f:
         text = f.read()
     for old, new, flags in (("to = j->count - from < j->chunk ? j->count : from + j->chunk;", "to = j->count;", ["-fsanitize=thread"]),
-                            ("    ig_part(j, w, from, to);", "    if (c != 2) ig_part(j, w, from, to);", [])):
+                            ("    ig_run_range(j, w, from, to);", "    if (c != 2) ig_run_range(j, w, from, to);", [])):
         if old not in text:
             raise Fail(f"'{old}' does not stand in the file")
         with open(path, "w") as f:

@@ -95,7 +95,7 @@ def peak(words, text):
 
 
 def long_texts(env):
-    """Words of 20,000 letters, and characters that become 18: the ids of the packages. A text of 1 MB takes less than 64 MB, and so says vocab_room."""
+    """Words of 20,000 letters, and characters that become 18: the ids of the packages. A text of 1 MB takes less than 64 MB, and so says vocab_encode_bytes."""
     env.need_ingot()
     folder, _ = cases(env)
     text, million = os.path.join(folder, "long.txt"), os.path.join(env.scratch("tokens"), "million.txt")
@@ -112,7 +112,7 @@ def long_texts(env):
         used = peak(words, million)
         want(used < 64, f"{kind}: 1 MB of text takes {used:.1f} MB")
         room = int(must([program(), os.path.join(folder, file)], "text"))
-        want(room < 64e6, f"{kind}: vocab_room says {room}")
+        want(room < 64e6, f"{kind}: vocab_encode_bytes says {room}")
 
 
 def lengthened(env):

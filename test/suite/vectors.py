@@ -144,7 +144,7 @@ def held(env):
         ready = path.replace(".ing", ".prog")
         run([env.ingot, "opt", path, "--march", "avx2", "--start=schedule", "--output", ready], 60)
         source, _ = promises.emit(env, ["compile", ready, "--march", "avx2"], name, folder)
-        count = source.count("IG_HOLD(") - source.count("define IG_HOLD(")
+        count = source.count("IG_PIN(") - source.count("define IG_PIN(")
         if count != times:
             raise Fail(f"{name} holds {count} vectors, expected {times}:\n{source}")
 

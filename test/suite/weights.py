@@ -210,7 +210,7 @@ def fetched(env):
         x = g.input([24, side])
         g.output(g.node("MatMul", [x, weight(g, side, side)]), [24, side])
         text = compiled(env, write(env, f"fetched{side}", g), "--march", "avx2", "--no-selftest").out.decode()
-        at = re.findall(r"IG_FETCH\(w, .*\(\w+ \* (\d+) \+", text)
+        at = re.findall(r"IG_PREFETCH_AT\(w, .*\(\w+ \* (\d+) \+", text)
         if bool(at) != want:
             raise Fail(f"{side}: {len(at)} statements fetch weights")
         if want and int(at[0]) * 4 * 64 != 2 * side * 8 * 4:

@@ -16,7 +16,7 @@
 
 typedef struct Printer {
   Prog *p;
-  Text *t;
+  StrBuf *t;
   u32 depth; /* of indentation */
 } Printer;
 
@@ -45,19 +45,19 @@ static const char *numpy_type(Printer *o, DType dt) {
 /* A name of the program may be any text: what an identifier can have of it, and a number. */
 static void put_name(Printer *o, Str s, char kind, u32 id) {
   for (const char *at = str_text(o->p->c, s); *at; at++)
-    if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", *at)) text_put(o->t, at, 1);
-  text_fmt(o->t, "_%c%u", kind, id);
+    if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", *at)) sb_put(o->t, at, 1);
+  sb_fmt(o->t, "_%c%u", kind, id);
 }
 
 static void put_literal(Printer *o, DType dt, Scalar x) {
-  text_fmt(o->t, "%s(", numpy_type(o, dt));
+  sb_fmt(o->t, "%s(", numpy_type(o, dt));
   if (!dtype_is_float(dt))
-    text_fmt(o->t, dt == DT_u64 ? "%llu" : "%lld", (long long)x.i);
+    sb_fmt(o->t, dt == DT_u64 ? "%llu" : "%lld", (long long)x.i);
   else if (x.f == 0)
-    text_puts(o->t, signbit(x.f) ? "-0.0" : "0");
+    sb_puts(o->t, signbit(x.f) ? "-0.0" : "0");
   else
-    text_fmt(o->t, "%.17g", x.f); /* inf and nan are names of the library */
-  text_puts(o->t, ")");
+    sb_fmt(o->t, "%.17g", x.f); /* inf and nan are names of the library */
+  sb_puts(o->t, ")");
 }
 
 static void put(Printer *o, const char *form, ...);
@@ -86,7 +86,7 @@ static void put(Printer *o, const char *form, ...) {
   va_start(args, form);
   for (; *form; form++) {
     if (*form != '$') {
-      text_put(o->t, form, 1);
+      sb_put(o->t, form, 1);
       continue;
     }
     switch (*++form) {
@@ -101,20 +101,20 @@ static void put(Printer *o, const char *form, ...) {
       BufId b = va_arg(args, u32), root = prog_root(o->p, b);
       put_name(o, prog_buf(o->p, root)->name, 'b', root);
       if (*form == 'b') break;
-      text_puts(o->t, ", ");
+      sb_puts(o->t, ", ");
       put_place(o, prog_buf(o->p, b), va_arg(args, const ExprId *));
       break;
     }
     case 'd': put_dims(o, prog_buf(o->p, va_arg(args, u32))); break;
-    case 't': text_puts(o->t, numpy_type(o, va_arg(args, DType))); break;
-    case 'n': text_fmt(o->t, "%lld", (long long)va_arg(args, i64)); break;
-    case 's': text_puts(o->t, va_arg(args, const char *)); break;
+    case 't': sb_puts(o->t, numpy_type(o, va_arg(args, DType))); break;
+    case 'n': sb_fmt(o->t, "%lld", (long long)va_arg(args, i64)); break;
+    case 's': sb_puts(o->t, va_arg(args, const char *)); break;
     case 'q': {
       Str s = va_arg(args, u32);
-      text_quote(o->t, str_text(o->p->c, s), str_len(o->p->c, s));
+      sb_quote(o->t, str_text(o->p->c, s), str_len(o->p->c, s));
       break;
     }
-    default: text_fmt(o->t, "\n%*s", (int)(2 * o->depth), "");
+    default: sb_fmt(o->t, "\n%*s", (int)(2 * o->depth), "");
     }
   }
   va_end(args);
@@ -127,15 +127,15 @@ static void put_operands(Printer *o, const Expr *e, const char *between, const c
 static void put_op(Printer *o, const Expr *e) {
   DType of = prog_expr(o->p, e->arg[e->narg - 1])->dt;
   const char *name = op_info[e->op].name;
-  MathPart part = scalar_part(o->p->math, e->op, of);
+  MathMode part = scalar_math_mode(o->p->math, e->op, of);
   if (op_info[e->op].res == OR_to) {
     put(o, "op_$s($e, $t$s)", name, e->arg[0], e->dt, e->sat ? ", True" : "");
     return;
   }
   if (infix[e->op])
     put(o, "(");
-  else if (part == MP_q || part == MP_u)
-    put(o, "$s$s(", name, part == MP_q ? "q" : "u");
+  else if (part == MM_q || part == MM_u)
+    put(o, "$s$s(", name, part == MM_q ? "q" : "u");
   else
     put(o, "op_$s(", name);
   bool narrow = dtype_is_float(of) && dtype_bytes(of) < 4 && op_info[e->op].res == OR_same;
@@ -222,7 +222,7 @@ static void put_memory(Printer *o, bool outer) {
     if (b->space == BS_const) {
       put(o, "$l$b = op_data($t, \"", id, b->dt);
       for (u64 i = 0; i < tensor_bytes(b->data); i++)
-        text_fmt(o->t, "%02x", ((const u8 *)b->data->data)[i]);
+        sb_fmt(o->t, "%02x", ((const u8 *)b->data->data)[i]);
       put(o, "\")");
     } else
       put(o, "$l$b = op_room($t, $n)", id, b->dt, n);
@@ -248,11 +248,11 @@ static void put_quick(Printer *o, const Quick *q) {
   put(o, "$l  return s$n", (i64)q->result);
 }
 
-static void write_python(Prog *p, Text *t) {
+static void write_python(Prog *p, StrBuf *t) {
   Printer o = {p, t, 0};
   Quick q;
   put(&o, "from prog_numpy import *");
-  for (u32 i = 0; p->math != MP_f && quick_make(&q, i); i++) put_quick(&o, &q);
+  for (u32 i = 0; p->math != MM_f && quick_make(&q, i); i++) put_quick(&o, &q);
   put_memory(&o, true);
   put(&o, "$ldef run(given):");
   o.depth = 1;
@@ -279,12 +279,12 @@ static void write_one(Ctx *c, void *arg) {
   c->here.file = str_of(c, arg ? arg : "small");
   Prog *p = prog_parse(c, (const char *)f.at, f.n, c->here.file, NULL, 0);
   prog_check_input(p);
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   write_python(p, &t);
   if (arg)
     file_write(c, str_text(c, str_fmt(c, "%s.py", (const char *)arg)), t.at, t.n);
   else
-    CHECK(strstr(text_cstr(&t), "op_store(y_b2, i_v2, (op_load(x_b1, i_v2, 1) * f32(2)))"));
+    CHECK(strstr(sb_cstr(&t), "op_store(y_b2, i_v2, (op_load(x_b1, i_v2, 1) * f32(2)))"));
 }
 
 int main(int argc, char **argv) {

@@ -32,8 +32,8 @@ static const char corner[] = "prog\nthreads 2\nbuf x: in f32[8,8]\nbuf y: out f3
 static void emit(Ctx *c, void *arg) {
   const char *text = arg;
   Prog *p = prog_parse(c, text, strlen(text), str_of(c, "test"), NULL, 0);
-  Text before = text_new(&c->keep), after = text_new(&c->keep);
-  Text source = text_new(&c->keep), header = text_new(&c->keep);
+  StrBuf before = sb_new(&c->keep), after = sb_new(&c->keep);
+  StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
   plan(p);
   prog_print(p, &before, NULL);
   Size size = size_of(p);
@@ -45,17 +45,17 @@ static void emit(Ctx *c, void *arg) {
                    .no_selftest = "",
                    .literal_bytes = 1 << 20};
   EmitEntry entry = {.p = p};
-  EmitBody body = {.entry = &entry, .n = 1};
+  EmitVariant body = {.entry = &entry, .n = 1};
   for (u32 i = 0; i < target_count; i++)
     if (!strcmp(target_table[i].name, "avx2")) body.target = &target_table[i];
-  emit_bodies(&body, 1, &o, &source, &header, NULL);
+  emit_variants(&body, 1, &o, &source, &header, NULL);
   Size then = size_of(p);
   prog_print(p, &after, NULL);
   bool one = text == corner;
-  CHECK(strstr(text_cstr(&source), one ? "m_share_corner_0" : "m_share_twice_0") != NULL);
-  CHECK(!strstr(text_cstr(&source), "at1") == one);
+  CHECK(strstr(sb_cstr(&source), one ? "m_share_corner_0" : "m_share_twice_0") != NULL);
+  CHECK(!strstr(sb_cstr(&source), "at1") == one);
   CHECK(!memcmp(&size, &then, sizeof size));
-  CHECK(!strcmp(text_cstr(&before), text_cstr(&after)));
+  CHECK(!strcmp(sb_cstr(&before), sb_cstr(&after)));
 }
 
 /* A size that nothing keeps in its bounds is refused: memory was planned by them. */
@@ -66,7 +66,7 @@ static const char loose[] = "prog\nsym u data in 0..4\nbuf x: in i64[1]\nbuf y: 
 static void check_loose(Ctx *c, void *arg) {
   Prog *p = prog_parse(c, loose, strlen(loose), str_of(c, "test"), NULL, 0);
   if (arg) bounds(p);
-  prog_ready(p);
+  prog_check_kernels(p);
 }
 
 int main(void) {

@@ -74,7 +74,7 @@ static void limits(Ctx *c, void *arg) {
   u32 kept = 0;
   for (Diag *d = c->diags; d; d = d->next) kept++;
   CHECK(kept == 1001);
-  diag_leave(c);
+  diag_raise(c);
   CHECK(!"left");
 }
 
@@ -128,7 +128,7 @@ static void buggy(Ctx *c, void *arg) {
 
 static void nothing(Ctx *c, void *arg) {
   (void)arg;
-  diag_leave(c);
+  diag_raise(c);
 }
 
 static void in_fresh(void (*fn)(Ctx *, void *), void *arg, Err want, const char *text) {

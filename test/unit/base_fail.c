@@ -27,20 +27,20 @@ static void use(Ctx *c, void *arg) {
   const Env *env = arg;
   Map m = map_new(&c->work), names = map_new(&c->scratch);
   VEC(Loc) locs = {0};
-  Text t = text_new(&c->work);
+  StrBuf t = sb_new(&c->work);
   for (int i = 0; i < 60; i++) {
     Mark mark = arena_mark(&c->scratch);
     Str s = str_fmt(c, "node_%d", i);
     *map_put(&m, (u64)i << 32 | s) = (u32)i;
     *vec_push(&c->work, &locs) = (Loc){0, s, s, i, 0};
-    text_fmt(&t, "%s = op %d\n", show(c, s), i);
+    sb_fmt(&t, "%s = op %d\n", show(c, s), i);
     if (i % 10 == 0) warn(c, locs.at[i], "odd");
     arena_rewind(&c->scratch, mark);
   }
   for (int i = 0; i < 40; i++) *map_put_bytes(&names, &i, sizeof i) = (u32)i;
   for (u32 i = 0; i < 60; i++) CHECK(*map_get(&m, (u64)i << 32 | locs.at[i].node) == i);
-  text_quote(&t, str_text(c, 5), str_len(c, 5));
-  CHECK(strstr(text_cstr(&t), "node_59 = op 59\n"));
+  sb_quote(&t, str_text(c, 5), str_len(c, 5));
+  CHECK(strstr(sb_cstr(&t), "node_59 = op 59\n"));
   arena_alloc(&c->work, 70000);
   arena_alloc(&c->scratch, 300000);
   arena_clear(&c->scratch);

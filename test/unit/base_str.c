@@ -30,37 +30,37 @@ static void interning(Ctx *c) {
 }
 
 static void texts(Ctx *c) {
-  Text t = text_new(&c->scratch);
-  CHECK(strcmp(text_cstr(&t), "") == 0 && t.n == 0);
-  text_put(&t, NULL, 0);
-  text_puts(&t, "ab");
-  text_put(&t, "c\0d", 3);
-  text_fmt(&t, "%s-%d", "e", 42);
-  CHECK(t.n == 9 && memcmp(text_cstr(&t), "abc\0de-42", 10) == 0);
-  for (int i = 0; i < 10000; i++) text_fmt(&t, "%05d", i);
-  CHECK(t.n == 50009 && memcmp(text_cstr(&t) + 9 + 5 * 1234, "01234", 5) == 0);
+  StrBuf t = sb_new(&c->scratch);
+  CHECK(strcmp(sb_cstr(&t), "") == 0 && t.n == 0);
+  sb_put(&t, NULL, 0);
+  sb_puts(&t, "ab");
+  sb_put(&t, "c\0d", 3);
+  sb_fmt(&t, "%s-%d", "e", 42);
+  CHECK(t.n == 9 && memcmp(sb_cstr(&t), "abc\0de-42", 10) == 0);
+  for (int i = 0; i < 10000; i++) sb_fmt(&t, "%05d", i);
+  CHECK(t.n == 50009 && memcmp(sb_cstr(&t) + 9 + 5 * 1234, "01234", 5) == 0);
   for (size_t n = 0; n < 300; n++) {
-    Text u = text_new(&c->scratch);
-    text_fmt(&u, "%*s", (int)n, "");
-    CHECK(u.n == n && strlen(text_cstr(&u)) == n);
-    text_fmt(&u, "%*s", (int)n, "");
-    CHECK(u.n == 2 * n && strlen(text_cstr(&u)) == 2 * n);
+    StrBuf u = sb_new(&c->scratch);
+    sb_fmt(&u, "%*s", (int)n, "");
+    CHECK(u.n == n && strlen(sb_cstr(&u)) == n);
+    sb_fmt(&u, "%*s", (int)n, "");
+    CHECK(u.n == 2 * n && strlen(sb_cstr(&u)) == 2 * n);
   }
 }
 
 static void round_trip(Ctx *c, const char *at, size_t n) {
-  Text q = text_new(&c->scratch), back = text_new(&c->scratch);
-  text_puts(&back, "kept");
-  text_quote(&q, at, n);
+  StrBuf q = sb_new(&c->scratch), back = sb_new(&c->scratch);
+  sb_puts(&back, "kept");
+  sb_quote(&q, at, n);
   for (size_t i = 0; i < q.n; i++) CHECK(q.at[i] >= 0x20 && q.at[i] <= 0x7e);
   size_t len = q.n;
-  text_puts(&q, " rest \"");
-  CHECK(text_unquote(&back, q.at, q.n) == len);
+  sb_puts(&q, " rest \"");
+  CHECK(sb_unquote(&back, q.at, q.n) == len);
   CHECK(back.n == n + 4 && memcmp(back.at, "kept", 4) == 0);
   CHECK(n == 0 || memcmp(back.at + 4, at, n) == 0);
   /* Cut anywhere, it is malformed, and the text so far is untouched. */
   back.n = 4;
-  for (size_t i = 0; i < len; i++) CHECK(text_unquote(&back, q.at, i) == 0 && back.n == 4);
+  for (size_t i = 0; i < len; i++) CHECK(sb_unquote(&back, q.at, i) == 0 && back.n == 4);
 }
 
 static void quoting(Ctx *c) {
@@ -77,22 +77,22 @@ static void quoting(Ctx *c) {
       arena_rewind(&c->scratch, m);
     }
   }
-  Text q = text_new(&c->scratch);
-  text_quote(&q, "a\"b\\c\nd\x01\xff", 9);
-  CHECK(strcmp(text_cstr(&q), "\"a\\\"b\\\\c\\nd\\x01\\xff\"") == 0);
+  StrBuf q = sb_new(&c->scratch);
+  sb_quote(&q, "a\"b\\c\nd\x01\xff", 9);
+  CHECK(strcmp(sb_cstr(&q), "\"a\\\"b\\\\c\\nd\\x01\\xff\"") == 0);
   static const char *const bad[] = {"",         "a",        "x\"a\"",    "\"",     "\"abc",
                                     "\"\\q\"",  "\"\\x1\"", "\"\\xg0\"", "\"\\\"", "\"a\nb\"",
                                     "\"\xc3\"", "\"\x7f\"", "\"\\x\"",   "\"\\"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     size_t n = q.n;
-    CHECK(text_unquote(&q, bad[i], strlen(bad[i])) == 0);
+    CHECK(sb_unquote(&q, bad[i], strlen(bad[i])) == 0);
     CHECK(q.n == n);
   }
   q.n = 0;
-  CHECK(text_unquote(&q, "\"\\x4A\\x4a\"", 10) == 10 && strcmp(text_cstr(&q), "JJ") == 0);
+  CHECK(sb_unquote(&q, "\"\\x4A\\x4a\"", 10) == 10 && strcmp(sb_cstr(&q), "JJ") == 0);
   q.n = 0;
-  CHECK(text_unquote(&q, "\"\xc3\xa9\xe2\x82\xac\"", 7) == 7);
-  CHECK(strcmp(text_cstr(&q), "\xc3\xa9\xe2\x82\xac") == 0);
+  CHECK(sb_unquote(&q, "\"\xc3\xa9\xe2\x82\xac\"", 7) == 7);
+  CHECK(strcmp(sb_cstr(&q), "\xc3\xa9\xe2\x82\xac") == 0);
 }
 
 static void all(Ctx *c, void *arg) {

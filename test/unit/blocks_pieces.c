@@ -3,15 +3,15 @@
  * lie. Formats of 1 and 7 bits, which no file has, are among them.
  */
 #include "check.h"
-#include "pass/kernel/blocks.h"
+#include "pass/kernel/mmq.h"
 
 static void one(u32 words) {
   u32 taken[8] = {0}, read = 0;
-  for (u32 j = 0; j < BLOCK_X / 4; j++) {
-    BlockPiece piece[8];
-    u32 n = blocks_pieces(words, j, piece), got = 0;
+  for (u32 j = 0; j < QBLOCK_X / 4; j++) {
+    MmqPiece piece[8];
+    u32 n = mmq_pieces(words, j, piece), got = 0;
     for (u32 i = 0; i < n; i++) {
-      const BlockPiece *p = &piece[i];
+      const MmqPiece *p = &piece[i];
       u32 mask = ((1u << p->bits) - 1) << p->from;
       CHECK(p->word < words && p->word <= read && p->from + p->bits <= 8 && p->to == got);
       CHECK(!(taken[p->word] & mask));

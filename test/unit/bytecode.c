@@ -147,15 +147,15 @@ static void changed(const Made *f) {
 static void deep(void) {
   Ctx *c = ctx_new(NULL, NULL);
   Ingot *m = ingot_new(NULL);
-  Text shape = text_new(&c->keep), t = text_new(&c->keep);
-  for (u32 i = 0; i < 12; i++) text_puts(&shape, "min(m+1,(n*");
-  text_puts(&shape, "n");
-  for (u32 i = 0; i < 12; i++) text_puts(&shape, ")%3)");
-  const char *d = text_cstr(&shape);
-  text_fmt(&t,
-           "graph net\nsym n in 1..3\nsym m in 1..3\n(%%x \"x\": f32[n], %%y \"y\": f32[m]) {\n"
-           "  %%b \"b\": f32[%s] = iota {shape=[%s], axis=0, to=f32}\n  return %%b \"b\"\n}\n",
-           d, d);
+  StrBuf shape = sb_new(&c->keep), t = sb_new(&c->keep);
+  for (u32 i = 0; i < 12; i++) sb_puts(&shape, "min(m+1,(n*");
+  sb_puts(&shape, "n");
+  for (u32 i = 0; i < 12; i++) sb_puts(&shape, ")%3)");
+  const char *d = sb_cstr(&shape);
+  sb_fmt(&t,
+         "graph net\nsym n in 1..3\nsym m in 1..3\n(%%x \"x\": f32[n], %%y \"y\": f32[m]) {\n"
+         "  %%b \"b\": f32[%s] = iota {shape=[%s], axis=0, to=f32}\n  return %%b \"b\"\n}\n",
+         d, d);
   IngotStatus s = ingot_open_bytes(m, t.at, t.n, "test");
   CHECK(!s);
   s = ingot_write_vm(m, "/nonexistent/file");

@@ -100,8 +100,8 @@ static const Reader reader = {.name = "net", .sniff = sniff, .read = read, .impo
 
 typedef struct Job {
   const char *text;
-  Text graph;  /* made of it */
-  double y[4]; /* [n, 2] */
+  StrBuf graph; /* made of it */
+  double y[4];  /* [n, 2] */
 } Job;
 
 static void build(Ctx *c, void *arg) {
@@ -109,15 +109,15 @@ static void build(Ctx *c, void *arg) {
   Source s = {.at = (const u8 *)j->text, .n = strlen(j->text), .file = str_of(c, "toy")};
   CHECK(reader.sniff(s.at, s.n));
   const Model *m = reader.read(c, &s);
-  CHECK(model_takes_input(c, m, str_of(c, "x")));
-  CHECK(!strcmp(decl_text(c, 0, &m->input[0]->type), "f32[n,3]"));
+  CHECK(model_has_input(c, m, str_of(c, "x")));
+  CHECK(!strcmp(decl_type_string(c, 0, &m->input[0]->type), "f32[n,3]"));
   Graph *g = reader.import(c, &s, m, &(ImportOptions){0});
   graph_check(g);
   Tensor *out, *in = tensor_new(&c->keep, DT_f32, (const i64[]){2, 3}, 2);
   for (u64 i = 0; i < 6; i++) tensor_set(in, i, (Scalar){.f = (double)i});
   ref_run(g, &(RefOptions){0}, &in, &out, &c->keep);
   for (u64 i = 0; i < 4; i++) j->y[i] = tensor_get(out, i).f;
-  j->graph = text_new(&c->keep);
+  j->graph = sb_new(&c->keep);
   graph_print(g, &j->graph, NULL);
 }
 

@@ -5,7 +5,7 @@
  * syncing a folder, mapping); the message names the reason; no descriptor, mapping or temporary is
  * left; the output is whole or absent. Calls that are interrupted or short are repeated.
  */
-#include "api/own.h"
+#include "api/api_internal.h"
 #include "hooks.h"
 #include "pbuild.h"
 #include <dirent.h>
@@ -18,9 +18,8 @@ static void save(const char *path, const void *at, size_t n) {
   CHECK(fclose(f) == 0);
 }
 
-static Text value(Arena *a, const char *name) {
-  Text dim = text_new(a), shape = text_new(a), tensor = text_new(a), type = text_new(a),
-       v = text_new(a);
+static StrBuf value(Arena *a, const char *name) {
+  StrBuf dim = sb_new(a), shape = sb_new(a), tensor = sb_new(a), type = sb_new(a), v = sb_new(a);
   pb_int(&dim, 1, 4);
   pb_message(&shape, 1, &dim);
   pb_int(&tensor, 1, 1);
@@ -37,13 +36,12 @@ static void write_model(Ctx *c, void *arg) {
   (void)arg;
   static const char *const key[] = {"location", "offset", "length"}, *const set[] = {"sub/w.bin",
                                                                                      "4", "16"};
-  Text w = text_new(a), node = text_new(a), graph = text_new(a), opset = text_new(a),
-       model = text_new(a);
+  StrBuf w = sb_new(a), node = sb_new(a), graph = sb_new(a), opset = sb_new(a), model = sb_new(a);
   pb_int(&w, 1, 4);
   pb_int(&w, 2, 1);
   pb_text(&w, 8, "w");
   for (int i = 0; i < 3; i++) {
-    Text pair = text_new(a);
+    StrBuf pair = sb_new(a);
     pb_text(&pair, 1, key[i]);
     pb_text(&pair, 2, set[i]);
     pb_message(&w, 13, &pair);
@@ -53,7 +51,7 @@ static void write_model(Ctx *c, void *arg) {
   pb_text(&node, 1, "w");
   pb_text(&node, 2, "y");
   pb_text(&node, 4, "Add");
-  Text x = value(a, "x"), y = value(a, "y");
+  StrBuf x = value(a, "x"), y = value(a, "y");
   pb_message(&graph, 1, &node);
   pb_text(&graph, 2, "g");
   pb_message(&graph, 5, &w);

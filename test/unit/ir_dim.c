@@ -20,12 +20,12 @@ static T start(Ctx *c) {
 
 /* The text of d is `want`, and reads back as d. */
 static bool is(T *t, Dim d, const char *want) {
-  Text out = text_new(&t->c->scratch);
+  StrBuf out = sb_new(&t->c->scratch);
   Dim back = -1;
   dim_print(t->ds, d, &out);
   size_t used = dim_parse(t->ds, out.at, out.n, &back);
-  bool ok = strcmp(text_cstr(&out), want) == 0 && used == strlen(want) && back == d;
-  if (!ok) fprintf(stderr, "want %s, got %s\n", want, text_cstr(&out));
+  bool ok = strcmp(sb_cstr(&out), want) == 0 && used == strlen(want) && back == d;
+  if (!ok) fprintf(stderr, "want %s, got %s\n", want, sb_cstr(&out));
   return ok;
 }
 

@@ -69,15 +69,15 @@ static void compare(World *w, const Item *it) {
     CHECK(lo <= it->value[e] || lo == -DIM_MAX);
     CHECK(hi >= it->value[e] || hi == DIM_MAX);
   }
-  Text t = text_new(&c->scratch), again = text_new(&c->scratch);
+  StrBuf t = sb_new(&c->scratch), again = sb_new(&c->scratch);
   Dim back = 0;
   dim_print(w->ds, it->d, &t);
   CHECK(dim_parse(w->ds, t.at, t.n, &back) == t.n);
-  if (!CHECK(back == it->d)) fprintf(stderr, "%s\n", text_cstr(&t));
+  if (!CHECK(back == it->d)) fprintf(stderr, "%s\n", sb_cstr(&t));
   CHECK(dim_parse(w->other, t.at, t.n, &back) == t.n);
   dim_print(w->other, back, &again);
   if (!CHECK(again.n == t.n && memcmp(again.at, t.at, t.n) == 0))
-    fprintf(stderr, "%s\n%s\n", text_cstr(&t), text_cstr(&again));
+    fprintf(stderr, "%s\n%s\n", sb_cstr(&t), sb_cstr(&again));
 }
 
 /* One more item from two old ones, in the place of an old one. Fails where the result is refused.

@@ -10,14 +10,14 @@ static int by_value(const void *x, const void *y) {
   return a < b ? -1 : a > b;
 }
 
-static bool holds(Bounds b, double x) {
+static bool holds(FloatRange b, double x) {
   return isnan(x) || (b.lo <= x && x <= b.hi);
 }
 
 /* What lies at x, and in a range that ends there, stays inside once it is rounded. */
 static bool is_inside(DType dt, double x, double other) {
-  Bounds one = bounds_outward(dt, (Bounds){x, x, false});
-  Bounds wide = bounds_outward(dt, (Bounds){fmin(x, other), fmax(x, other), false});
+  FloatRange one = bounds_outward(dt, (FloatRange){x, x, false});
+  FloatRange wide = bounds_outward(dt, (FloatRange){fmin(x, other), fmax(x, other), false});
   double y = scalar_round(dt, x);
   return holds(one, y) && holds(wide, y) && holds(wide, scalar_round(dt, other));
 }
@@ -41,7 +41,7 @@ static void narrow_type(DType dt) {
   qsort(at, n, sizeof *at, by_value);
   CHECK(n > 10);
   for (u32 i = 0; i < n; i++) {
-    Bounds b = bounds_outward(dt, (Bounds){at[i], at[i], false});
+    FloatRange b = bounds_outward(dt, (FloatRange){at[i], at[i], false});
     CHECK(dt == DT_f8e8m0 || (b.lo == at[i] && b.hi == at[i]));
     double next = i + 1 < n ? at[i + 1] : at[i] * 4 + 1, other = at[(u64)i * 7919 % n];
     around(dt, at[i], other);

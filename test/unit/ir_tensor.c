@@ -46,9 +46,9 @@ static void elements(Arena *a) {
 }
 
 static bool prints(const Dims *ds, const Type *t, const char *want) {
-  Text out = text_new(&dims_ctx(ds)->scratch);
+  StrBuf out = sb_new(&dims_ctx(ds)->scratch);
   type_print(ds, t, &out);
-  return strcmp(text_cstr(&out), want) == 0;
+  return strcmp(sb_cstr(&out), want) == 0;
 }
 
 static void types(Ctx *c) {

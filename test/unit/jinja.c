@@ -24,7 +24,7 @@ static JinjaVal value(Ctx *c, const Json *j, bool user) {
   case JS_bool: return (JinjaVal){.kind = JK_bool, .i = j->b};
   case JS_int: return (JinjaVal){.kind = JK_int, .i = j->i};
   case JS_float: return (JinjaVal){.kind = JK_float, .f = j->f};
-  case JS_string: return jinja_text(a, j->text, j->n, user);
+  case JS_string: return jinja_string(a, j->text, j->n, user);
   case JS_array:
     v = jinja_list(a);
     for (u32 i = 0; i < j->n; i++) jinja_add(a, v, value(c, &j->at[i], user));

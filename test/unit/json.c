@@ -100,7 +100,7 @@ static void check_values(void) {
   CHECK(json_number(d, j, "f", 0) == 1500 && json_number(d, j, "i", 0) == 8);
   CHECK(json_bool(d, j, "t", false));
   CHECK(json_is(json_get(j, "s"), "a\xc3\xa9\xf0\x9f\x99\x82\n"));
-  const Json *a = json_need(d, j, "a", JS_array);
+  const Json *a = json_require(d, j, "a", JS_array);
   CHECK(a->n == 3 && a->at[0].kind == JS_array && a->at[1].kind == JS_object &&
         json_is(&a->at[2], ""));
   CHECK(!json_get(json_get(j, "absent"), "x") && !json_get(a, "x"));

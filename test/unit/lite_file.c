@@ -2,16 +2,16 @@
  * damaged; with files, it reads and imports each cut off at every length and with every bit
  * turned: test/suite/tflite.py names them. */
 #include "damage.h"
-#include "front/tflite/own.h"
+#include "front/tflite/tflite_import.h"
 
 static void import_bytes(Ctx *c, void *arg) {
   Source s = *(const Source *)arg;
-  ModelFacts facts = {0};
+  ModelInfo facts = {0};
   if (!lite_sniff(s.at, s.n)) fail(c, ERR_input, LOC_NONE, "no mark");
   Model *m = lite_open(c, &s);
-  lite_facts(c, m, &facts);
+  lite_info(c, m, &facts);
   const LiteGraph *g = ((const LiteModel *)m->own)->graph;
-  Text options = text_new(&c->work);
+  StrBuf options = sb_new(&c->work);
   for (u32 i = 0; i < g->nop; i++) {
     Loc at = {.op = g->op[i].name, .node = lite_node_name(g, &g->op[i]), .index = (i32)i};
     lite_attributes(c, m, &at, &options);

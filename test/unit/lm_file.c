@@ -19,51 +19,51 @@ static u32 adler(u32 sum, const u8 *at, size_t n) {
   return b << 16 | a;
 }
 
-static void put_element(LmList *l, Text *t) {
+static void put_element(LmList *l, StrBuf *t) {
   FileSpan s;
   double f;
   i64 i;
   bool b;
   if (l->type == GT_string) {
-    lm_next_text(l, &s);
-    for (size_t k = 0; k < s.n; k++) text_fmt(t, "%02x", s.at[k]);
+    lm_next_string(l, &s);
+    for (size_t k = 0; k < s.n; k++) sb_fmt(t, "%02x", s.at[k]);
   } else if (l->type == GT_f32 || l->type == GT_f64) {
     lm_next_float(l, &f);
-    text_fmt(t, "%.17g", f);
+    sb_fmt(t, "%.17g", f);
   } else if (l->type == GT_bool) {
     lm_next_bool(l, &b);
-    text_puts(t, b ? "1" : "0");
+    sb_puts(t, b ? "1" : "0");
   } else {
     lm_next_int(l, INT64_MIN, INT64_MAX, &i);
-    text_fmt(t, "%lld", (long long)i);
+    sb_fmt(t, "%lld", (long long)i);
   }
-  text_puts(t, " ");
+  sb_puts(t, " ");
 }
 
-static void put_key(LmFile *f, const GgufKey *k, Text *out) {
-  Text t = text_new(&f->c->work);
+static void put_key(LmFile *f, const GgufKey *k, StrBuf *out) {
+  StrBuf t = sb_new(&f->c->work);
   LmList l;
   lm_list(f, str_text(f->c, k->name), &l);
   while (l.type != GT_array && l.n) put_element(&l, &t);
-  text_fmt(out, "key %s %s%s %llu ", str_text(f->c, k->name), k->array ? "list of " : "",
-           gguf_type_name[k->type], (unsigned long long)k->n);
+  sb_fmt(out, "key %s %s%s %llu ", str_text(f->c, k->name), k->array ? "list of " : "",
+         gguf_type_name[k->type], (unsigned long long)k->n);
   if (k->type == GT_array)
-    text_puts(out, "\n");
+    sb_puts(out, "\n");
   else if (k->n > LIST_SHOWN)
-    text_fmt(out, "%08x\n", adler(1, (const u8 *)t.at, t.n));
+    sb_fmt(out, "%08x\n", adler(1, (const u8 *)t.at, t.n));
   else
-    text_fmt(out, "%s\n", text_cstr(&t));
+    sb_fmt(out, "%s\n", sb_cstr(&t));
 }
 
-static void put_tensor(Ctx *c, const Stored *s, Text *out) {
-  text_fmt(out, "tensor %s %s ", str_text(c, s->name), block_info[s->kind].name);
-  for (u32 i = 0; i < s->rank; i++) text_fmt(out, "%lld ", (long long)s->dim[i]);
-  text_fmt(out, "%llu %08x\n", (unsigned long long)s->bytes, adler(1, s->at, (size_t)s->bytes));
+static void put_tensor(Ctx *c, const StoredTensor *s, StrBuf *out) {
+  sb_fmt(out, "tensor %s %s ", str_text(c, s->name), qblock_info[s->kind].name);
+  for (u32 i = 0; i < s->rank; i++) sb_fmt(out, "%lld ", (long long)s->dim[i]);
+  sb_fmt(out, "%llu %08x\n", (unsigned long long)s->bytes, adler(1, s->at, (size_t)s->bytes));
 }
 
-static void put_file(Ctx *c, const Source *s, Text *out) {
+static void put_file(Ctx *c, const Source *s, StrBuf *out) {
   LmFile *f = lm_open(c, s);
-  text_fmt(out, "%s %s\n", f->gguf ? "gguf" : "safetensors", str_text(c, f->arch));
+  sb_fmt(out, "%s %s\n", f->gguf ? "gguf" : "safetensors", str_text(c, f->arch));
   for (u32 i = 0; f->gguf && i < f->gguf->key.n; i++) put_key(f, &f->gguf->key.at[i], out);
   for (u32 i = 0; i < f->tensor.n; i++) put_tensor(c, &f->tensor.at[i], out);
 }
@@ -71,7 +71,7 @@ static void put_file(Ctx *c, const Source *s, Text *out) {
 static void show_file(Ctx *c, void *arg) {
   Source s = {.path = arg};
   File file = file_read(c, arg);
-  Text out = text_new(&c->work);
+  StrBuf out = sb_new(&c->work);
   s.at = file.at;
   s.n = file.n;
   s.file = str_of(c, arg);
@@ -100,12 +100,12 @@ static void show_weights(Ctx *c, void *arg) {
 
 static void read_bytes(Ctx *c, void *arg) {
   const Source *b = arg;
-  Text out = text_new(&c->work);
+  StrBuf out = sb_new(&c->work);
   if (gguf_sniff(b->at, b->n)) {
     put_file(c, b, &out);
     return;
   }
-  StoredVec v = safetensors_read(c, b->at, b->n, LOC_NONE);
+  StoredTensors v = safetensors_read(c, b->at, b->n, LOC_NONE);
   for (u32 i = 0; i < v.n; i++) put_tensor(c, &v.at[i], &out);
 }
 
@@ -132,18 +132,18 @@ typedef struct Asked {
 static void ask(Ctx *c, void *arg) {
   Asked *a = arg;
   static const u8 arch[] = "\x14\0\0\0\0\0\0\0general.architecture\x08\0\0\0\x01\0\0\0\0\0\0\0a";
-  Text t = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep);
   u8 len[8] = {(u8)strlen(a->name)};
-  text_put(&t, "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 24);
-  text_put(&t, arch, sizeof arch - 1);
-  text_put(&t, len, 8);
-  text_puts(&t, a->name);
-  text_put(&t, a->at, a->n);
+  sb_put(&t, "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 24);
+  sb_put(&t, arch, sizeof arch - 1);
+  sb_put(&t, len, 8);
+  sb_puts(&t, a->name);
+  sb_put(&t, a->at, a->n);
   LmFile *f = lm_open(c, &(Source){.at = (const u8 *)t.at, .n = t.n});
   a->found = a->kind == 'i'   ? lm_int(f, a->key, 1, 1000, &a->i)
              : a->kind == 'n' ? lm_float(f, a->key, &a->f)
              : a->kind == 'b' ? lm_bool(f, a->key, &a->b)
-                              : lm_text(f, a->key, &a->s);
+                              : lm_string(f, a->key, &a->s);
 }
 
 static Asked answer(const char *bytes, size_t n, const char *key, char kind, Err want,

@@ -17,13 +17,13 @@ typedef struct Fn {
   float far;            /* from here on it is the precise function */
 } Fn;
 
-static double exp1(double x) {
+static double exp_p1(double x) {
   return 1 + exp(x);
 }
 
 static const Fn fns[] = {
-    {"exp1", im_exp1q, exp1, 1.6, 0, INFINITY},
-    {"exp1 fused", im_exp1u, exp1, 7, 0, INFINITY},
+    {"exp_p1", im_exp_p1q, exp_p1, 1.6, 0, INFINITY},
+    {"exp_p1 fused", im_exp_p1u, exp_p1, 7, 0, INFINITY},
     {"exp", im_expq, exp, 1, 0, INFINITY},
     {"log", im_logq, log, 1, 0, INFINITY},
     {"tanh", im_tanhq, tanh, 6, 4e-7, INFINITY},
@@ -160,10 +160,11 @@ static void steps(void) {
   static const struct {
     const char *name;
     float (*compiled)(float);
-  } all[] = {{"expu", im_expu},     {"exp1u", im_exp1u},   {"exp0u", im_exp0u}, {"tanhu", im_tanhu},
-             {"erfu", im_erfu},     {"gelu2u", im_gelu2u}, {"expq", im_expq},   {"exp1q", im_exp1q},
-             {"exp0q", im_exp0q},   {"logq", im_logq},     {"tanhq", im_tanhq}, {"erfq", im_erfq},
-             {"gelu2q", im_gelu2q}, {"sinq", im_sinq},     {"cosq", im_cosq}};
+  } all[] = {{"expu", im_expu},         {"exp_p1u", im_exp_p1u}, {"exp_nonposu", im_exp_nonposu},
+             {"tanhu", im_tanhu},       {"erfu", im_erfu},       {"gelu_x2u", im_gelu_x2u},
+             {"expq", im_expq},         {"exp_p1q", im_exp_p1q}, {"exp_nonposq", im_exp_nonposq},
+             {"logq", im_logq},         {"tanhq", im_tanhq},     {"erfq", im_erfq},
+             {"gelu_x2q", im_gelu_x2q}, {"sinq", im_sinq},       {"cosq", im_cosq}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (uint64_t u = 0; u <= 0xffffffff; u += 1999993) {
       float x = imk_f32((uint32_t)u), y = run_steps(all[i].name, (Value){.f = x}, (Value){0}).f;
@@ -171,7 +172,7 @@ static void steps(void) {
     }
 }
 
-static double gelu2(double x) {
+static double gelu_x2(double x) {
   return x < 0 ? x * erfc(-x * sqrt(0.5)) : x * (1 + erf(x * sqrt(0.5)));
 }
 
@@ -180,7 +181,7 @@ static void gelus(const char *name, float (*mine)(float), double most, uint32_t 
   double worst = 0;
   for (uint64_t u = 0; u <= 0xffffffff;) {
     float x = imk_f32((uint32_t)u), m = fabsf(x);
-    double off = fabs(mine(x) - gelu2(x)) / m;
+    double off = fabs(mine(x) - gelu_x2(x)) / m;
     if (m > 0x1p-120f && m < 0x1p126f && off > worst) worst = off;
     u += stride ? stride : m > 0x1p-20f && m < 0x1p4f ? NEAR : 9973;
   }
@@ -191,8 +192,9 @@ static void gelus(const char *name, float (*mine)(float), double most, uint32_t 
   CHECK(same(mine(0x1p-149f), 0x1p-149f));
 }
 
-/* exp0 of what is not above 0; results that are no normal floats may be 0. */
-static void exp0s(const char *name, float (*mine)(float), double most, uint32_t stride, int show) {
+/* exp_nonpos of what is not above 0; results that are no normal floats may be 0. */
+static void exp_nonpos(const char *name, float (*mine)(float), double most, uint32_t stride,
+                       int show) {
   double worst = 0, near = 0;
   for (uint64_t u = 0x80000000; u <= 0xff800000;) {
     float x = imk_f32((uint32_t)u), y = mine(x);
@@ -210,11 +212,11 @@ static void exp0s(const char *name, float (*mine)(float), double most, uint32_t 
 int main(int argc, char **argv) {
   uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
   for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) range(&fns[i], stride, argc > 1);
-  gelus("gelu2", im_gelu2q, 5e-7, stride, argc > 1);
-  gelus("gelu2 single", im_gelu2s, 3e-7, stride, argc > 1);
-  gelus("gelu2 fused", im_gelu2u, 3.5e-7, stride, argc > 1);
-  exp0s("exp0", im_exp0q, 1, stride, argc > 1);
-  exp0s("exp0 fused", im_exp0u, 6, stride, argc > 1);
+  gelus("gelu_x2", im_gelu_x2q, 5e-7, stride, argc > 1);
+  gelus("gelu_x2 single", im_gelu_x2s, 3e-7, stride, argc > 1);
+  gelus("gelu_x2 fused", im_gelu_x2u, 3.5e-7, stride, argc > 1);
+  exp_nonpos("exp_nonpos", im_exp_nonposq, 1, stride, argc > 1);
+  exp_nonpos("exp_nonpos fused", im_exp_nonposu, 6, stride, argc > 1);
   specials();
   steps();
   return check_end();

@@ -12,8 +12,9 @@ static const char *const names[] = {"exp",   "log",   "sin",  "cos",  "tan",  "a
                                     "acosh", "atanh", "erf",  "pow",  "fmod", "floor",
                                     "ceil",  "trunc", "rint", "sqrt", "fma",  "mod"};
 
-static const char *const others[] = {"expq",   "exp1u", "exp0u",  "logq", "sinq", "cosq", "gelu2q",
-                                     "gelu2u", "exps",  "gelu2s", "sins", "coss", "tanhs"};
+static const char *const others[] = {"expq", "exp_p1u",  "exp_nonposu", "logq", "sinq",
+                                     "cosq", "gelu_x2q", "gelu_x2u",    "exps", "gelu_x2s",
+                                     "sins", "coss",     "tanhs"};
 
 static bool lists(const char *needs, const char *name, size_t n) {
   for (const char *s = needs; *s != '*'; s++)
@@ -74,9 +75,9 @@ static void check_part(const char *name, int depth) {
 
 static void write_out(Ctx *c, void *arg) {
   char **argv = arg;
-  Text t = text_new(&c->scratch), all = text_new(&c->scratch);
-  for (int i = 1; argv[i]; i++) text_puts(&t, argv[i]), text_puts(&t, " ");
-  mathlib_write(&all, text_cstr(&t), "", MATHLIB_FMA);
+  StrBuf t = sb_new(&c->scratch), all = sb_new(&c->scratch);
+  for (int i = 1; argv[i]; i++) sb_puts(&t, argv[i]), sb_puts(&t, " ");
+  mathlib_write(&all, sb_cstr(&t), "", MATHLIB_FMA);
   fwrite(all.at, 1, all.n, stdout);
 }
 

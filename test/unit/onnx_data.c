@@ -126,7 +126,7 @@ static void check_round_trip(Ctx *c) {
   for (int d = 1; d < DT_COUNT; d++) {
     Tensor *x = tensor_new(a, (DType)d, dim, 2);
     fill(c, x);
-    Text npy = text_new(a), pb = text_new(a);
+    StrBuf npy = sb_new(a), pb = sb_new(a);
     data_write_npy(c, &npy, x);
     data_write_pb(c, &pb, str_of(c, "x"), x);
     if (!CHECK(tensor_equal(c, x, data_read_npy_as(c, (u8 *)npy.at, npy.n, x->dt, LOC_NONE, a))))
@@ -139,14 +139,14 @@ static void check_round_trip(Ctx *c) {
     name[n] = str_of(c, dtype_info[d].name);
     t[n++] = x;
   }
-  Text npz = text_new(a);
+  StrBuf npz = sb_new(a);
   data_write_npz(c, &npz, name, t, n);
-  NamedVec v = data_read_npz(c, (u8 *)npz.at, npz.n, LOC_NONE, a);
+  NamedTensors v = data_read_npz(c, (u8 *)npz.at, npz.n, LOC_NONE, a);
   CHECK(v.n == n);
   for (u32 i = 0; i < v.n; i++) CHECK(v.at[i].name == name[i] && tensor_equal(c, v.at[i].t, t[i]));
   /* Damage: every byte of a small archive changed, every cut. Names and padding may change
    * unnoticed. */
-  Text one = text_new(a);
+  StrBuf one = sb_new(a);
   data_write_npz(c, &one, name, t, 1);
   for (size_t i = 0; i < one.n; i++) {
     one.at[i] ^= 0x40;
@@ -167,8 +167,8 @@ static void check_round_trip(Ctx *c) {
 static void check_sequences(Ctx *c) {
   Arena *a = &c->work;
   i64 dim[1] = {2};
-  Text pb = text_new(a), seq = text_new(a), opt = text_new(a), bad = text_new(a),
-       none = text_new(a), map = text_new(a);
+  StrBuf pb = sb_new(a), seq = sb_new(a), opt = sb_new(a), bad = sb_new(a), none = sb_new(a),
+         map = sb_new(a);
   data_write_pb(c, &pb, 0, tensor_new(a, DT_f32, dim, 1));
   pb_int(&seq, 2, 1);
   pb_message(&seq, 3, &pb);
@@ -220,7 +220,7 @@ static void compare(Ctx *c, void *arg) {
     const char *s = str_text(c, name[n]);
     t[n] = read_as(c, dir, s, ".npy");
     if (!CHECK(tensor_equal(c, t[n], read_as(c, dir, s, ".pb")))) fprintf(stderr, "  %s\n", s);
-    Text npy = text_new(a), pb = text_new(a);
+    StrBuf npy = sb_new(a), pb = sb_new(a);
     data_write_npy(c, &npy, t[n]);
     data_write_pb(c, &pb, name[n], t[n]);
     file_write(c, str_text(c, str_fmt(c, "%s/%s.out.npy", dir, s)), npy.at, npy.n);
@@ -228,12 +228,12 @@ static void compare(Ctx *c, void *arg) {
   }
   for (int packed = 0; packed < 2; packed++) {
     f = file_read(c, str_text(c, str_fmt(c, "%s/%s.npz", dir, packed ? "packed" : "all")));
-    NamedVec v = data_read_npz(c, f.at, f.n, LOC_NONE, a);
+    NamedTensors v = data_read_npz(c, f.at, f.n, LOC_NONE, a);
     CHECK(v.n == n && n > 40);
     for (u32 i = 0; i < v.n && i < n; i++)
       CHECK(v.at[i].name == name[i] && tensor_equal(c, v.at[i].t, t[i]));
   }
-  Text out = text_new(a);
+  StrBuf out = sb_new(a);
   data_write_npz(c, &out, name, t, n);
   file_write(c, str_text(c, str_fmt(c, "%s/out.npz", dir)), out.at, out.n);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct Job {
-  const Text *t;
+  const StrBuf *t;
   OnnxModel *m;
   void (*look)(Ctx *c, const OnnxModel *m);
 } Job;
@@ -21,7 +21,7 @@ static void read(Ctx *c, void *arg) {
 
 /* Code of reading the bytes. expect: what must occur in the message; NULL: there must be none; "":
  * any. */
-static Err code(const Text *t, const char *expect, void (*look)(Ctx *, const OnnxModel *)) {
+static Err code(const StrBuf *t, const char *expect, void (*look)(Ctx *, const OnnxModel *)) {
   Ctx *c = ctx_new(NULL, NULL);
   Job j = {.t = t, .look = look};
   Err e = ctx_protect(c, read, &j);
@@ -62,10 +62,9 @@ static void look_all(Ctx *c, const OnnxModel *m) {
   CHECK(x->elem->dims.at[2].kind == OD_unknown);
 }
 
-static Text type_of_input(Arena *a) {
-  Text d0 = text_new(a), d1 = text_new(a), d2 = text_new(a), shape = text_new(a),
-       tensor = text_new(a);
-  Text type = text_new(a), seq = text_new(a), all = text_new(a);
+static StrBuf type_of_input(Arena *a) {
+  StrBuf d0 = sb_new(a), d1 = sb_new(a), d2 = sb_new(a), shape = sb_new(a), tensor = sb_new(a);
+  StrBuf type = sb_new(a), seq = sb_new(a), all = sb_new(a);
   pb_int(&d0, 1, 4);
   pb_text(&d1, 2, "batch");
   pb_message(&shape, 1, &d0);
@@ -79,9 +78,9 @@ static Text type_of_input(Arena *a) {
   return all;
 }
 
-static Text whole_graph(Arena *a) {
-  Text attr = text_new(a), attr2 = text_new(a), node = text_new(a), init = text_new(a),
-       in = text_new(a), g = text_new(a);
+static StrBuf whole_graph(Arena *a) {
+  StrBuf attr = sb_new(a), attr2 = sb_new(a), node = sb_new(a), init = sb_new(a), in = sb_new(a),
+         g = sb_new(a);
   static const u8 raw[24];
   pb_text(&attr, 1, "pads");
   pb_int(&attr, 8, 1);
@@ -106,7 +105,7 @@ static Text whole_graph(Arena *a) {
   pb_bytes(&init, 1, "\x02\x03", 2);
   pb_int(&init, 2, 1);
   pb_bytes(&init, 9, raw, sizeof raw);
-  Text type = type_of_input(a);
+  StrBuf type = type_of_input(a);
   pb_text(&in, 1, "x");
   pb_message(&in, 2, &type);
   pb_message(&g, 1, &node);
@@ -115,8 +114,8 @@ static Text whole_graph(Arena *a) {
   return g;
 }
 
-static Text whole_model(Arena *a) {
-  Text m = text_new(a), opset = text_new(a), g = whole_graph(a), empty = text_new(a);
+static StrBuf whole_model(Arena *a) {
+  StrBuf m = sb_new(a), opset = sb_new(a), g = whole_graph(a), empty = sb_new(a);
   pb_int(&m, 1, 13);
   pb_int(&opset, 2, 27);
   pb_message(&m, 8, &opset);
@@ -126,10 +125,10 @@ static Text whole_model(Arena *a) {
 }
 
 static void check_model(Arena *a) {
-  Text m = whole_model(a);
+  StrBuf m = whole_model(a);
   READ(&m, look_all);
   /* Every cut of the graph is either refused or gives a model; the sanitizer watches. */
-  Text g = whole_graph(a);
+  StrBuf g = whole_graph(a);
   u32 refused = 0;
   for (; g.n > 0; g.n--) {
     m.n = 0;
@@ -141,15 +140,15 @@ static void check_model(Arena *a) {
   CHECK(refused > 100);
 }
 
-static void graph_with(Arena *a, Text *m, u32 field, const char *bytes, size_t n) {
-  Text g = text_new(a);
+static void graph_with(Arena *a, StrBuf *m, u32 field, const char *bytes, size_t n) {
+  StrBuf g = sb_new(a);
   pb_bytes(&g, field, bytes, n);
-  *m = text_new(a);
+  *m = sb_new(a);
   pb_message(m, 7, &g);
 }
 
 static void check_wire(Arena *a) {
-  Text m = text_new(a);
+  StrBuf m = sb_new(a);
   REFUSED(&m, "not an ONNX model");
   static const struct {
     const char *bytes;
@@ -179,7 +178,7 @@ static void check_wire(Arena *a) {
 }
 
 static void check_attrs(Arena *a) {
-  Text attr = text_new(a), node = text_new(a), g = text_new(a), m = text_new(a);
+  StrBuf attr = sb_new(a), node = sb_new(a), g = sb_new(a), m = sb_new(a);
   pb_text(&attr, 1, "k");
   pb_int(&attr, 20, 15);
   pb_message(&node, 5, &attr);
@@ -205,10 +204,10 @@ static void check_attrs(Arena *a) {
 
 /* Graphs in attributes of nodes of graphs. */
 static void check_depth(Arena *a) {
-  Text g = text_new(a);
+  StrBuf g = sb_new(a);
   pb_text(&g, 2, "g");
   for (u32 depth = 1; depth < 20; depth++) {
-    Text m = text_new(a), attr = text_new(a), node = text_new(a), outer = text_new(a);
+    StrBuf m = sb_new(a), attr = sb_new(a), node = sb_new(a), outer = sb_new(a);
     pb_message(&m, 7, &g);
     if (depth <= ONNX_GRAPH_DEPTH)
       READ(&m, NULL);
@@ -220,14 +219,14 @@ static void check_depth(Arena *a) {
     pb_message(&outer, 1, &node);
     g = outer;
   }
-  Text type = text_new(a);
+  StrBuf type = sb_new(a);
   for (u32 i = 0; i < 40; i++) {
-    Text seq = text_new(a), outer = text_new(a);
+    StrBuf seq = sb_new(a), outer = sb_new(a);
     pb_message(&seq, 1, &type);
     pb_message(&outer, 4, &seq);
     type = outer;
   }
-  Text value = text_new(a), gr = text_new(a), m = text_new(a);
+  StrBuf value = sb_new(a), gr = sb_new(a), m = sb_new(a);
   pb_message(&value, 2, &type);
   pb_message(&gr, 11, &value);
   pb_message(&m, 7, &gr);

@@ -11,7 +11,7 @@
 static char folder[64], model_path[96];
 
 typedef struct Job {
-  const Text *t;
+  const StrBuf *t;
   DType dt;
   u64 n;
   const double *want;
@@ -30,14 +30,14 @@ static void load(Ctx *c, void *arg) {
   }
 }
 
-static void check_values(const Text *t, DType dt, u64 n, const double *want) {
+static void check_values(const StrBuf *t, DType dt, u64 n, const double *want) {
   Ctx *c = ctx_new(NULL, NULL);
   Job j = {.t = t, .dt = dt, .n = n, .want = want};
   if (!CHECK(ctx_protect(c, load, &j) == ERR_ok)) fprintf(stderr, "  %s\n", c->diags->text);
   ctx_free(c);
 }
 
-static void check_refused(const Text *t, Err code, const char *expect) {
+static void check_refused(const StrBuf *t, Err code, const char *expect) {
   Ctx *c = ctx_new(NULL, NULL);
   Job j = {.t = t};
   Err e = ctx_protect(c, load, &j);
@@ -48,8 +48,8 @@ static void check_refused(const Text *t, Err code, const char *expect) {
 }
 
 /* A TensorProto with shape and type; data are appended by the caller. */
-static Text start(Arena *a, DType dt, i64 d0, i64 d1) {
-  Text t = text_new(a);
+static StrBuf start(Arena *a, DType dt, i64 d0, i64 d1) {
+  StrBuf t = sb_new(a);
   pb_int(&t, 1, d0);
   if (d1 >= 0) pb_int(&t, 1, d1);
   pb_int(&t, 2, dtype_info[dt].onnx);
@@ -74,7 +74,7 @@ static void check_raw(Arena *a) {
       if (cls == 'I') s.i = -s.i, want[i] = -want[i];
       tensor_set(x, i, s);
     }
-    Text t = text_new(a);
+    StrBuf t = sb_new(a);
     data_write_pb(a->c, &t, 0, x);
     check_values(&t, dt, 3, want);
     t.n -= 1; /* the last byte is missing */
@@ -84,7 +84,7 @@ static void check_raw(Arena *a) {
 
 static void check_lists(Arena *a) {
   static const double ints[4] = {5, -6, 127, -128}, halves[2] = {1, -2}, quads[3] = {-1, 7, -8};
-  Text t = start(a, DT_i8, 4, -1);
+  StrBuf t = start(a, DT_i8, 4, -1);
   for (u32 i = 0; i < 4; i++) pb_int(&t, 5, (i64)ints[i]); /* unpacked */
   check_values(&t, DT_i8, 4, ints);
   t = start(a, DT_i64, 2, 2);
@@ -121,7 +121,7 @@ static void check_lists(Arena *a) {
 }
 
 static void check_bad(Arena *a) {
-  Text t = start(a, DT_f32, 2, -1);
+  StrBuf t = start(a, DT_f32, 2, -1);
   check_refused(&t, ERR_input, "fewer values");
   pb_bytes(&t, 9, "1234567", 7);
   check_refused(&t, ERR_input, "7 bytes of raw data, 8 expected");
@@ -162,11 +162,11 @@ static void check_bad(Arena *a) {
   check_refused(&t, ERR_unsupported, "segments");
 }
 
-static Text external(Arena *a, const char *location, const char *offset, const char *length) {
-  Text t = start(a, DT_i16, 3, -1);
+static StrBuf external(Arena *a, const char *location, const char *offset, const char *length) {
+  StrBuf t = start(a, DT_i16, 3, -1);
   const char *pair[3][2] = {{"location", location}, {"offset", offset}, {"length", length}};
   for (u32 i = 0; i < 3; i++) {
-    Text e = text_new(a);
+    StrBuf e = sb_new(a);
     if (!pair[i][1]) continue;
     pb_text(&e, 1, pair[i][0]);
     pb_text(&e, 2, pair[i][1]);
@@ -185,7 +185,7 @@ static void check_external(Arena *a) {
   snprintf(file, sizeof file, "%s/w.bin", folder);
   mkdir(folder, 0777);
   file_write(a->c, file, "0123456", 7);
-  Text t = external(a, "w.bin", "1", "6");
+  StrBuf t = external(a, "w.bin", "1", "6");
   check_values(&t, DT_i16, 3, want);
   t = external(a, "w.bin", "1", NULL);
   check_values(&t, DT_i16, 3, want);
@@ -222,8 +222,8 @@ typedef struct Sparse {
 static void load_sparse(Ctx *c, void *arg) {
   const Sparse *s = arg;
   Arena *a = &c->work;
-  Text t = text_new(a), val = start(a, DT_i32, s->n, -1),
-       idx = start(a, DT_i64, s->n, s->per > 1 ? (i64)s->per : -1);
+  StrBuf t = sb_new(a), val = start(a, DT_i32, s->n, -1),
+         idx = start(a, DT_i64, s->n, s->per > 1 ? (i64)s->per : -1);
   u64 spent = 0;
   for (u32 i = 0; i < s->n; i++) pb_int(&val, 5, 10 + i);
   for (u32 i = 0; i < s->n * s->per; i++) pb_int(&idx, 7, s->index[i]);

@@ -1,7 +1,7 @@
 /* The writer of ONNX models: what nobody changed is written as it was read, byte for byte (every
  * official model, where the package is installed); edits arrive; weights go beside the model and
  * come back. */
-#include "front/onnx/edit.h"
+#include "front/onnx/onnx_edit.h"
 #include "check.h"
 #include "pbuild.h"
 #include <ftw.h>
@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 static OnnxOut out_new(Ctx *c) {
-  return (OnnxOut){.model = text_new(&c->work), .side = text_new(&c->work)};
+  return (OnnxOut){.model = sb_new(&c->work), .side = sb_new(&c->work)};
 }
 
 /* x -> Relu with a doc string -> y; an initializer w and a field of the model that ingot does not
  * know. */
-static Text small(Ctx *c) {
+static StrBuf small(Ctx *c) {
   Arena *a = &c->work;
-  Text node = text_new(a), w = text_new(a), x = text_new(a), y = text_new(a), g = text_new(a),
-       set = text_new(a), prop = text_new(a), m = text_new(a);
+  StrBuf node = sb_new(a), w = sb_new(a), x = sb_new(a), y = sb_new(a), g = sb_new(a),
+         set = sb_new(a), prop = sb_new(a), m = sb_new(a);
   pb_text(&node, 1, "x");
   pb_text(&node, 2, "y");
   pb_text(&node, 4, "Relu");
@@ -44,7 +44,7 @@ static Text small(Ctx *c) {
   return m;
 }
 
-static bool holds(const Text *t, const char *s) {
+static bool holds(const StrBuf *t, const char *s) {
   size_t n = strlen(s);
   for (size_t i = 0; i + n <= t->n; i++)
     if (!memcmp(t->at + i, s, n)) return true;
@@ -53,7 +53,7 @@ static bool holds(const Text *t, const char *s) {
 
 static void check_edits(Ctx *c, void *arg) {
   (void)arg;
-  Text bytes = small(c);
+  StrBuf bytes = small(c);
   OnnxModel *from = onnx_read(c, (const u8 *)bytes.at, bytes.n, 0);
   OnnxOut same = out_new(c), out = out_new(c);
   onnx_write(c, from, &same);
@@ -62,8 +62,8 @@ static void check_edits(Ctx *c, void *arg) {
   OnnxModel *m = onnx_copy(c, from);
   OnnxGraph *g = m->graph;
   Map taken = onnx_names(c, g);
-  Str y = str_of(c, "y"), mid = onnx_fresh(c, &taken, "y", "_mid"), w = str_of(c, "w");
-  CHECK(onnx_fresh(c, &taken, "y", "_mid") != mid);
+  Str y = str_of(c, "y"), mid = onnx_fresh_name(c, &taken, "y", "_mid"), w = str_of(c, "w");
+  CHECK(onnx_fresh_name(c, &taken, "y", "_mid") != mid);
   OnnxNode *add = onnx_add_node(c, g, "Add", "", str_of(c, "plus"));
   onnx_node_in(c, add, mid);
   onnx_node_in(c, add, w);
@@ -74,11 +74,11 @@ static void check_edits(Ctx *c, void *arg) {
   OnnxNode swap = g->nodes.at[0]; /* in an order in which y is made too early */
   g->nodes.at[0] = g->nodes.at[1];
   g->nodes.at[1] = swap;
-  onnx_sort(c, g);
+  onnx_toposort(c, g);
   Tensor *t = tensor_new(&c->work, DT_i4, (i64[]){3}, 1);
   for (u32 i = 0; i < 3; i++) tensor_set(t, i, (Scalar){.i = (i64)i - 5});
   onnx_put_init(c, g, w, t);
-  onnx_need_opset(c, m, "com.microsoft", 1);
+  onnx_require_opset(c, m, "com.microsoft", 1);
   *vec_push(&c->work, &g->outputs) = (DeclValue){.name = mid};
   onnx_write(c, m, &out);
   CHECK(holds(&out.model, "documented") && holds(&out.model, "value"));
@@ -102,7 +102,7 @@ static void check_side(Ctx *c, void *arg) {
   if (!CHECK(mkdtemp(folder) != NULL)) return;
   snprintf(path, sizeof path, "%s/m.onnx", folder);
   snprintf(side, sizeof side, "%s/m.data", folder);
-  Text bytes = small(c);
+  StrBuf bytes = small(c);
   OnnxModel *m = onnx_read(c, (const u8 *)bytes.at, bytes.n, 0);
   Tensor *t = tensor_new(&c->work, DT_f32, (i64[]){20, 30}, 2);
   for (u32 i = 0; i < 600; i++) tensor_set(t, i, (Scalar){.f = i});

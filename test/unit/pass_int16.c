@@ -24,7 +24,7 @@ typedef struct Machine {
 
 static void one(Ctx *c, void *arg) {
   const Machine *m = arg;
-  Unit u = {.c = c, .g = graph_parse(c, text, strlen(text), 0, NULL, 0)};
+  PassCtx u = {.c = c, .g = graph_parse(c, text, strlen(text), 0, NULL, 0)};
   PipeOptions o = {.start = "int16",
                    .stop = "int16",
                    .check = true,

@@ -276,10 +276,10 @@ static Val condition(Gen *r) {
 static Val branch(Gen *r) {
   Graph *g = r->g;
   Val c = condition(r), x = any(r);
-  BlkId outer = g->cur, blk[2];
+  RegionId outer = g->cur, blk[2];
   u32 seen = r->n;
   for (u32 k = 0; k < 2; k++) {
-    g->cur = blk[k] = graph_block(g, 0);
+    g->cur = blk[k] = graph_region(g, 0);
     r->depth++;
     grow(r, 3);
     r->depth--;
@@ -392,17 +392,17 @@ static bool same_tensor(const Tensor *a, const Tensor *b) {
   return true;
 }
 
-static Text print(Ctx *c, Graph *g) {
-  Text t = text_new(&c->keep);
+static StrBuf print(Ctx *c, Graph *g) {
+  StrBuf t = sb_new(&c->keep);
   graph_print(g, &t, NULL);
-  text_cstr(&t);
+  sb_cstr(&t);
   return t;
 }
 
 static Graph *reread(Ctx *c, Graph *g) {
-  Text t = print(c, g);
+  StrBuf t = print(c, g);
   Graph *h = graph_parse(c, t.at, t.n, 0, NULL, 0);
-  Text u = print(c, h);
+  StrBuf u = print(c, h);
   CHECK(t.n == u.n && !memcmp(t.at, u.at, t.n));
   return h;
 }
@@ -411,7 +411,7 @@ static void one(Ctx *c, void *arg) {
   u64 seed = *(const u64 *)arg;
   Graph *g = make(c, seed);
   graph_check(g);
-  Text before = print(c, g);
+  StrBuf before = print(c, g);
   Tensor **want = evaluate(c, g, seed);
   g = reread(c, make(c, seed));
   Gen r = {.state = seed ^ 0x5555};

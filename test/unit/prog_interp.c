@@ -208,7 +208,7 @@ static void numbers(void) {
 /* ---- random programs ---- */
 
 typedef struct Gen {
-  Text t;
+  StrBuf t;
   u64 seed;
   u32 depth;   /* loops around */
   u32 nvar[4]; /* visible variables by type: v<type>_<number> */
@@ -225,12 +225,12 @@ static u32 pick(Gen *g, u32 n) {
 static void gen_expr(Gen *g, u32 type, u32 size);
 
 static void gen_loop_var(Gen *g, u32 v, i64 n) {
-  text_fmt(&g->t, g->ext[v] <= n ? "i%u" : "mod(i%u, %lld)", v, (long long)n);
+  sb_fmt(&g->t, g->ext[v] <= n ? "i%u" : "mod(i%u, %lld)", v, (long long)n);
 }
 
 /* Mostly linear, mostly in range, not always. */
 static void gen_index(Gen *g, i64 n) {
-  Text *t = &g->t;
+  StrBuf *t = &g->t;
   u32 last = g->depth - 1, v = g->depth ? pick(g, g->depth) : 0;
   switch (g->depth ? pick(g, 16) : 15) {
   default: gen_loop_var(g, last, n); break;
@@ -238,20 +238,20 @@ static void gen_index(Gen *g, i64 n) {
   case 7: gen_loop_var(g, v, n); break;
   case 8:
     gen_loop_var(g, last, n - 1);
-    text_puts(t, " + 1");
+    sb_puts(t, " + 1");
     break;
   case 9:
-    text_fmt(t, "%lld - ", (long long)n - 1);
+    sb_fmt(t, "%lld - ", (long long)n - 1);
     gen_loop_var(g, v, n);
     break;
-  case 10: text_fmt(t, "i%u * 2 - i%u", last, v); break;
+  case 10: sb_fmt(t, "i%u * 2 - i%u", last, v); break;
   case 11:
-    text_puts(t, "mod(");
+    sb_puts(t, "mod(");
     gen_expr(g, 1, 1);
-    text_fmt(t, ", %lld)", (long long)n);
+    sb_fmt(t, ", %lld)", (long long)n);
     break;
   case 14:
-  case 15: text_fmt(t, "%u", pick(g, 5)); break;
+  case 15: sb_fmt(t, "%u", pick(g, 5)); break;
   }
 }
 
@@ -259,17 +259,17 @@ static void gen_index(Gen *g, i64 n) {
 static void gen_element(Gen *g, u32 type, bool store) {
   char b = (store ? "yzw" : "xyzw")[pick(g, store ? 3 : 4)];
   bool wide = b == 'x' || b == 'y';
-  text_fmt(&g->t, "%c%u[", b, type);
+  sb_fmt(&g->t, "%c%u[", b, type);
   gen_index(g, wide ? 7 : b == 'z' ? 700 : 980);
-  text_puts(&g->t, ", ");
+  sb_puts(&g->t, ", ");
   gen_index(g, wide ? 700 : 5);
-  text_puts(&g->t, "]");
+  sb_puts(&g->t, "]");
 }
 
 static void gen_list(Gen *g, const char *open, u32 t0, const char *sep, u32 t1, u32 size) {
-  text_puts(&g->t, open);
+  sb_puts(&g->t, open);
   gen_expr(g, t0, size);
-  text_puts(&g->t, sep);
+  sb_puts(&g->t, sep);
   gen_expr(g, t1, size);
 }
 
@@ -277,11 +277,11 @@ static void gen_leaf(Gen *g, u32 type) {
   u32 k = pick(g, 4);
   bool real = type == 0 || type == 2;
   if (k == 0)
-    text_fmt(&g->t, real ? "%u.5:%s" : "%u:%s", pick(g, 4), gen_type[type]);
+    sb_fmt(&g->t, real ? "%u.5:%s" : "%u:%s", pick(g, 4), gen_type[type]);
   else if (k == 1 && g->nvar[type])
-    text_fmt(&g->t, "v%u_%u", type, pick(g, g->nvar[type]));
+    sb_fmt(&g->t, "v%u_%u", type, pick(g, g->nvar[type]));
   else if (k == 2 && type == 1 && g->depth)
-    text_fmt(&g->t, "i%u", pick(g, g->depth));
+    sb_fmt(&g->t, "i%u", pick(g, g->depth));
   else
     gen_element(g, type, false);
 }
@@ -296,7 +296,7 @@ static void gen_expr(Gen *g, u32 type, u32 size) {
   case 0:
   case 1: gen_leaf(g, type); return;
   case 2:
-    text_fmt(&g->t, "cast.%s(", gen_type[type]);
+    sb_fmt(&g->t, "cast.%s(", gen_type[type]);
     gen_expr(g, (type + 1 + pick(g, 3)) % 4, size - 1);
     break;
   case 3:
@@ -304,7 +304,7 @@ static void gen_expr(Gen *g, u32 type, u32 size) {
     gen_list(g, ", ", type, ", ", type, size - 1);
     break;
   case 4:
-    text_puts(&g->t, real ? one[pick(g, 4)] : "neg(");
+    sb_puts(&g->t, real ? one[pick(g, 4)] : "neg(");
     gen_expr(g, type, size - 1);
     break;
   case 5:
@@ -312,7 +312,7 @@ static void gen_expr(Gen *g, u32 type, u32 size) {
     break;
   default: gen_list(g, "(", type, pick(g, 2) ? " + " : " * ", type, size - 1);
   }
-  text_puts(&g->t, ")");
+  sb_puts(&g->t, ")");
 }
 
 static void gen_stmts(Gen *g);
@@ -320,17 +320,17 @@ static void gen_stmts(Gen *g);
 static void gen_loop(Gen *g) {
   static const i64 ext[] = {1, 3, 5, 5, 700};
   i64 n = ext[pick(g, g->depth < 2 ? 5 : 4)];
-  text_fmt(&g->t, "for i%u in ", g->depth);
+  sb_fmt(&g->t, "for i%u in ", g->depth);
   if (g->depth && pick(g, 3) == 0)
-    text_fmt(&g->t, "max(%u - i%u, 0)..min(div(i%u * 3 + %u, 2), %lld)", pick(g, 4), g->depth - 1,
-             g->depth - 1, pick(g, 5), (long long)n);
+    sb_fmt(&g->t, "max(%u - i%u, 0)..min(div(i%u * 3 + %u, 2), %lld)", pick(g, 4), g->depth - 1,
+           g->depth - 1, pick(g, 5), (long long)n);
   else
-    text_fmt(&g->t, "%u..%lld", n > 1 && pick(g, 3) == 0, (long long)n);
-  text_puts(&g->t, pick(g, 5) ? " {\n" : " step 2 {\n");
+    sb_fmt(&g->t, "%u..%lld", n > 1 && pick(g, 3) == 0, (long long)n);
+  sb_puts(&g->t, pick(g, 5) ? " {\n" : " step 2 {\n");
   g->ext[g->depth++] = n;
   gen_stmts(g);
   g->depth--;
-  text_puts(&g->t, "}\n");
+  sb_puts(&g->t, "}\n");
 }
 
 /* y = y op x on one element, the pattern of contractions. */
@@ -342,31 +342,31 @@ static void gen_update(Gen *g, u32 type) {
   char element[200];
   if (n >= sizeof element) return;
   memcpy(element, g->t.at + from, n);
-  text_puts(&g->t, " = ");
+  sb_puts(&g->t, " = ");
   if (pick(g, 4)) {
-    text_put(&g->t, element, n);
-    text_puts(&g->t, op[pick(g, 5)]);
+    sb_put(&g->t, element, n);
+    sb_puts(&g->t, op[pick(g, 5)]);
     gen_list(g, "", type, " * ", type, 0);
   } else {
     gen_list(g, "max(", type, ", ", type, 1);
-    text_puts(&g->t, ")");
+    sb_puts(&g->t, ")");
   }
 }
 
 static void gen_stmt(Gen *g) {
-  Text *t = &g->t;
+  StrBuf *t = &g->t;
   u32 type = pick(g, 8) < 4 ? 0 : pick(g, 4);
   switch (pick(g, 9)) {
   case 0:
   case 1:
     gen_element(g, type, true);
-    text_puts(t, " = ");
+    sb_puts(t, " = ");
     gen_expr(g, type, 2);
     break;
   case 2:
   case 3: gen_update(g, type); break;
   case 4:
-    text_fmt(t, "let v%u_%u: %s = ", type, g->nvar[type], gen_type[type]);
+    sb_fmt(t, "let v%u_%u: %s = ", type, g->nvar[type], gen_type[type]);
     gen_expr(g, type, 2);
     g->nvar[type]++;
     break;
@@ -374,8 +374,8 @@ static void gen_stmt(Gen *g) {
   case 6: {
     if (!g->nvar[type]) return;
     u32 v = pick(g, g->nvar[type]);
-    text_fmt(t, "set v%u_%u = ", type, v);
-    if (pick(g, 4)) text_fmt(t, "v%u_%u%s", type, v, pick(g, 2) ? " + " : " * ");
+    sb_fmt(t, "set v%u_%u = ", type, v);
+    if (pick(g, 4)) sb_fmt(t, "v%u_%u%s", type, v, pick(g, 2) ? " + " : " * ");
     gen_expr(g, type, 0);
     break;
   }
@@ -383,13 +383,13 @@ static void gen_stmt(Gen *g) {
     if (g->depth < 3) {
       gen_loop(g);
     } else {
-      text_puts(t, "if i0 < 2 {\n");
+      sb_puts(t, "if i0 < 2 {\n");
       gen_update(g, type);
-      text_puts(t, "\n}\n");
+      sb_puts(t, "\n}\n");
     }
     return;
   }
-  text_puts(t, "\n");
+  sb_puts(t, "\n");
 }
 
 static void gen_stmts(Gen *g) {
@@ -400,23 +400,23 @@ static void gen_stmts(Gen *g) {
 }
 
 static const char *gen_prog(Ctx *c, u64 seed) {
-  Gen g = {.t = text_new(&c->work), .seed = seed};
-  text_puts(&g.t, "prog p\n");
-  for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf x%u: in %s[7,700]\n", i, gen_type[i]);
-  for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf y%u: out %s[7,700]\n", i, gen_type[i]);
-  for (u32 i = 0; i < 4; i++) text_fmt(&g.t, "buf z%u: temp %s[700,5]\n", i, gen_type[i]);
+  Gen g = {.t = sb_new(&c->work), .seed = seed};
+  sb_puts(&g.t, "prog p\n");
+  for (u32 i = 0; i < 4; i++) sb_fmt(&g.t, "buf x%u: in %s[7,700]\n", i, gen_type[i]);
+  for (u32 i = 0; i < 4; i++) sb_fmt(&g.t, "buf y%u: out %s[7,700]\n", i, gen_type[i]);
+  for (u32 i = 0; i < 4; i++) sb_fmt(&g.t, "buf z%u: temp %s[700,5]\n", i, gen_type[i]);
   for (u32 i = 0; i < 4; i++)
-    text_fmt(&g.t, "buf w%u: temp %s[980,5] alias y%u\n", i, gen_type[i], i);
+    sb_fmt(&g.t, "buf w%u: temp %s[980,5] alias y%u\n", i, gen_type[i], i);
   gen_stmts(&g);
   gen_loop(&g);
   gen_loop(&g);
   /* what is left in z becomes visible */
   for (u32 i = 0; i < 4; i++)
-    text_fmt(&g.t,
-             "for i0 in 0..700 {\n  for i1 in 0..5 {\n    y%u[i1, i0] = y%u[i1, i0] + z%u[i0, "
-             "i1]\n  }\n}\n",
-             i, i, i);
-  return text_cstr(&g.t);
+    sb_fmt(&g.t,
+           "for i0 in 0..700 {\n  for i1 in 0..5 {\n    y%u[i1, i0] = y%u[i1, i0] + z%u[i0, "
+           "i1]\n  }\n}\n",
+           i, i, i);
+  return sb_cstr(&g.t);
 }
 
 static bool same(const Tensor *a, const Tensor *b) {

@@ -16,12 +16,12 @@ static void expressions(Prog *p, VarId v) {
   ExprId e = deep_sum(p, v);
   u32 seen = 0;
   i64 next = 0;
-  for (ExprWalk w = ex_walk(p, e); ex_next(&w); seen++) {
+  for (ExprVisit w = ex_visit(p, e); ex_next(&w); seen++) {
     if (seen == 0) CHECK(w.e == prog_expr(p, e));
     if (w.e->kind == EX_const) CHECK(w.e->imm.i == next++);
   }
   CHECK(seen == 2 * DEEP + 1 && next == DEEP);
-  for (ExprWalk w = ex_walk(p, e); ex_next(&w); w.below = 0) seen++;
+  for (ExprVisit w = ex_visit(p, e); ex_next(&w); w.below = 0) seen++;
   CHECK(seen == 2 * DEEP + 2);
   CHECK(ex_mentions(p, e, v) && !ex_mentions(p, e, v + 1) && !ex_loads(p, e));
   CHECK(ex_same(p, e, ex_copy(p, e)) && !ex_same(p, e, ex_var(p, v)));
@@ -42,15 +42,15 @@ static void statements(Prog *p, VarId v) {
   const Stmt *s;
   u32 count[3] = {0}, consts = 0;
   i64 value = DEEP;
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w)); count[0]++)
-    for (ExprWalk x = ex_walk_stmt(p, s); s->kind == ST_set && ex_next(&x); consts++)
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w)); count[0]++)
+    for (ExprVisit x = ex_visit_stmt(p, s); s->kind == ST_set && ex_next(&x); consts++)
       if (s->next || value > 0) CHECK(x.e->kind != EX_const || x.e->imm.i == --value);
   CHECK(count[0] == 2 * DEEP + 1 && value == 0 && consts == DEEP + 2 * DEEP + 1);
-  for (StmtWalk w = prog_walk_one(p, outer); prog_next(&w);) count[1]++;
+  for (StmtVisit w = prog_visit_one(p, outer); prog_next(&w);) count[1]++;
   CHECK(count[1] == 2 * DEEP);
-  for (StmtWalk w = prog_walk(p, p->body); prog_next(&w); w.skip = true) count[2]++;
+  for (StmtVisit w = prog_visit(p, p->body); prog_next(&w); w.skip = true) count[2]++;
   CHECK(count[2] == 2);
-  StmtWalk none = prog_walk(p, 0);
+  StmtVisit none = prog_visit(p, 0);
   CHECK(!prog_next(&none));
 }
 

@@ -154,7 +154,7 @@ static void nested(Ctx *c, void *arg) {
   Tensor *out;
   ref_run(g, &(RefOptions){0}, NULL, &out, &c->work);
   CHECK(tensor_get(out, 0).i == 3 * (0 + 1 + 2) + 9 * 3);
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   NodeId last = b->node.at[b->node.n - 1];
   const Node *n = graph_node(g, last);
   Tensor *in[3], *again;
@@ -208,10 +208,9 @@ static void unaligned(Ctx *c, void *arg) {
 static void boxes(Ctx *c, void *arg) {
   (void)arg;
   NodeId dear;
-  Graph *g =
-      parse(c, "graph (%s: f32[1,2,3000], %b: f32[1,3000,4], %l: f32[], %m: i64[]) {\n"
-               "  %y: i64[1,2,500] = suppress(%s, %b, %l, %l, %m) {kind = \"edges\", k = [500]}\n"
-               "  return %y }");
+  Graph *g = parse(c, "graph (%s: f32[1,2,3000], %b: f32[1,3000,4], %l: f32[], %m: i64[]) {\n"
+                      "  %y: i64[1,2,500] = nms(%s, %b, %l, %l, %m) {kind = \"edges\", k = [500]}\n"
+                      "  return %y }");
   CHECK(graph_steps(g, &dear) >= 2.0 * 500 * 3000);
 }
 

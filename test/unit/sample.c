@@ -48,8 +48,8 @@ static void check_stops(void) {
       u8 held[64], to[64];
       char out[64];
       size_t n = strlen(text[t]), at = 0;
-      StopTexts s = {.text = stop, .length = length, .n = 5, .held = held};
-      CHECK(stops_room(&s, 5) == 12);
+      StopStrings s = {.text = stop, .length = length, .n = 5, .held = held};
+      CHECK(stops_buffer_bytes(&s, 5) == 12);
       for (size_t i = 0; i < n; i += step) {
         size_t k = n - i < step ? n - i : step;
         k = stops_put(&s, (const u8 *)text[t] + i, k, to);

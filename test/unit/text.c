@@ -15,7 +15,7 @@
 typedef struct Open {
   const char *path;
   const char *json;
-  VocabFile file;
+  VocabBlob file;
 } Open;
 
 static void open_file(Ctx *c, void *arg) {
@@ -29,7 +29,7 @@ static void open_file(Ctx *c, void *arg) {
 }
 
 static i64 encode(const Vocab *v, const u8 *text, size_t n, u32 flags, u32 **ids) {
-  size_t room = vocab_room(v, n), max = 4 * n + 16;
+  size_t room = vocab_encode_bytes(v, n), max = 4 * n + 16;
   void *work = malloc(room);
   *ids = malloc(max * sizeof **ids);
   i64 count = vocab_encode(v, text, n, NULL, flags, *ids, max, work, room);
@@ -52,7 +52,7 @@ static void chat(Ctx *c, void *arg) {
 static size_t decode(const Vocab *v, const u32 *ids, i64 n, u8 *to) {
   Detok d = {0};
   size_t at = 0;
-  u8 *piece = malloc(vocab_piece_room(v));
+  u8 *piece = malloc(detok_max_bytes(v));
   for (i64 i = 0; i < n; i++) {
     size_t got = detok_put(&d, v, ids[i], piece);
     memcpy(to + at, piece, got);
@@ -88,7 +88,7 @@ static int convert(const char *model, const char *path, u32 flags) {
       ids = realloc(ids, (k.n + 1) * sizeof *ids);
       memcpy(ids, k.ids, k.n * sizeof *ids);
     }
-    u8 *back = malloc((size_t)count * vocab_piece_room(&v) + 16);
+    u8 *back = malloc((size_t)count * detok_max_bytes(&v) + 16);
     for (i64 i = 0; i < count; i++) printf("%u ", ids[i]);
     size_t nback = decode(&v, ids, count, back);
     printf("| ");
@@ -190,7 +190,7 @@ static int print_room(const char *model) {
   Open o = {.path = model};
   Vocab v;
   if (ctx_protect(c, open_file, &o) || !vocab_open(&v, o.file.at, o.file.n)) return 1;
-  printf("%zu\n", vocab_room(&v, 1000000));
+  printf("%zu\n", vocab_encode_bytes(&v, 1000000));
   ctx_free(c);
   return 0;
 }

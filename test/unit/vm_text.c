@@ -35,9 +35,9 @@ static void both_ways(Ctx *c, void *arg) {
   (void)arg;
   prog_check_input(p);
   VmProgram *v = vm_compile(p, &c->keep);
-  Text t = text_new(&c->keep), u = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep), u = sb_new(&c->keep);
   vm_print(&v->code, &t);
-  Parse q = {text_cstr(&t), NULL};
+  Parse q = {sb_cstr(&t), NULL};
   CHECK(ctx_protect(c, parse, &q) == ERR_ok);
   if (!q.code) return;
   CHECK(q.code->nword == v->code.nword && q.code->ninit == v->code.ninit);
@@ -50,7 +50,7 @@ static void both_ways(Ctx *c, void *arg) {
   CHECK(q.code->nmessage == v->code.nmessage && q.code->math == v->code.math);
   vm_print(q.code, &u);
   CHECK(t.n == u.n && !memcmp(t.at, u.at, t.n));
-  CHECK(strstr(text_cstr(&t), "pick_w/16 ") && strstr(text_cstr(&t), "dot_f/row "));
+  CHECK(strstr(sb_cstr(&t), "pick_w/16 ") && strstr(sb_cstr(&t), "dot_f/row "));
 }
 
 static const char head[] = "bytecode slots 8 row 4 buffers 1 messages 0 math exact\n";

@@ -9,7 +9,7 @@
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int x, size_t n);
 
-#define VM_ALONE
+#define VM_STANDALONE
 #define VM_NO_TILES
 #ifdef __OPTIMIZE_SIZE__ /* one place that jumps, not one behind each instruction */
 #define VM_SWITCH
@@ -18,11 +18,11 @@ void *memset(void *to, int x, size_t n);
 /* Compilers take an operation of double for one instruction where it is a call, and write functions
  * that have a few out at every place. */
 #if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
-#define VM_APART __attribute__((noipa))
+#define VM_NOINLINE __attribute__((noipa))
 /* Leaving a function to call another takes more than a call where many places do. */
 #pragma GCC optimize("no-optimize-sibling-calls")
 #else
-#define VM_APART
+#define VM_NOINLINE
 #endif
 /* Where an operation of double is a call, its operands are in registers of integers: those of
  * functions, too. */
@@ -31,17 +31,17 @@ void *memset(void *to, int x, size_t n);
 #else
 #define VM_DOUBLE
 #endif
-VM_APART static float imk_lesser(float, float);
-VM_APART static float imk_larger(float, float);
-VM_APART VM_DOUBLE static double imk_add(double, double, double *);
-VM_APART VM_DOUBLE static double imk_addf(double, double, double *);
-VM_APART static float imk_pow2(float, float);
-VM_APART static uint64_t imk_joined(const uint64_t *, int);
+VM_NOINLINE static float imk_lesser(float, float);
+VM_NOINLINE static float imk_larger(float, float);
+VM_NOINLINE VM_DOUBLE static double imk_add(double, double, double *);
+VM_NOINLINE VM_DOUBLE static double imk_addf(double, double, double *);
+VM_NOINLINE static float imk_pow2(float, float);
+VM_NOINLINE static uint64_t imk_joined(const uint64_t *, int);
 /* clang-format off */
 #define OF_DOUBLE(name) VM_DOUBLE static double name(double);
 OF_DOUBLE(im_rint) OF_DOUBLE(im_floor) OF_DOUBLE(im_ceil) OF_DOUBLE(im_trunc) OF_DOUBLE(im_sqrt)
-OF_DOUBLE(im_exp) OF_DOUBLE(im_exp0) OF_DOUBLE(im_exp1) OF_DOUBLE(im_log) OF_DOUBLE(im_tanh)
-OF_DOUBLE(im_erf) OF_DOUBLE(im_gelu2) OF_DOUBLE(im_sin) OF_DOUBLE(im_cos) OF_DOUBLE(im_tan)
+OF_DOUBLE(im_exp) OF_DOUBLE(im_exp_nonpos) OF_DOUBLE(im_exp_p1) OF_DOUBLE(im_log) OF_DOUBLE(im_tanh)
+OF_DOUBLE(im_erf) OF_DOUBLE(im_gelu_x2) OF_DOUBLE(im_sin) OF_DOUBLE(im_cos) OF_DOUBLE(im_tan)
 OF_DOUBLE(imk_asin) OF_DOUBLE(im_asin) OF_DOUBLE(im_acos) OF_DOUBLE(im_atan) OF_DOUBLE(im_sinh)
 OF_DOUBLE(im_cosh) OF_DOUBLE(im_asinh) OF_DOUBLE(im_acosh) OF_DOUBLE(im_atanh) OF_DOUBLE(imk_logf)
 OF_DOUBLE(imk_log1pf)
@@ -80,37 +80,37 @@ VM_DOUBLE static double imk_asinf(double t, double z);
 #endif
 
 /* Names that a linker sees. */
-#define vm_exec        ingot_vm_exec_
-#define vm_tile        ingot_vm_tile_
-#define vm_begin       ingot_vm_begin_
-#define vm_ops         ingot_vm_ops_
-#define vm_operands    ingot_vm_operands_
-#define vm_class       ingot_vm_class_
-#define vm_class_bytes ingot_vm_class_bytes_
-#define vm_is_narrow   ingot_vm_is_narrow_
-#define vm_words       ingot_vm_words_
-#define igb_tables     ingot_vm_tables_
-#define igb_sum        ingot_vm_sum_
-#define igb_sum_add    ingot_vm_sum_add_
-#define igb_element    ingot_vm_element_
-#define igb_head       ingot_vm_head_
-#define igb_verify     ingot_vm_verify_
-#define igb_open       ingot_vm_open_
-#define igb_extent     ingot_vm_extent_
-#define dtype_info     ingot_vm_types_
-#define dtype_limits   ingot_vm_limits_
-#define op_info        ingot_vm_operations_
-#define scalar_load    ingot_vm_load_
-#define scalar_store   ingot_vm_store_
-#define scalar_cast    ingot_vm_cast_
-#define scalar_round   ingot_vm_round_
-#define scalar_eval    ingot_vm_eval_
-#define scalar_is_fast ingot_vm_is_fast_
-#define scalar_part    ingot_vm_part_
-#define scalar_eval_as ingot_vm_eval_as_
-#define scalar_wrap    ingot_vm_wrap_
-#define random_bits    ingot_vm_random_bits_
-#define random_unit    ingot_vm_random_unit_
+#define vm_exec          ingot_vm_exec_
+#define vm_tile          ingot_vm_tile_
+#define vm_begin         ingot_vm_begin_
+#define vm_ops           ingot_vm_ops_
+#define vm_operands      ingot_vm_operands_
+#define vm_class         ingot_vm_class_
+#define vm_class_bytes   ingot_vm_class_bytes_
+#define vm_is_narrow     ingot_vm_is_narrow_
+#define vm_words         ingot_vm_words_
+#define igb_tables       ingot_vm_tables_
+#define igb_sum          ingot_vm_sum_
+#define igb_sum_add      ingot_vm_sum_add_
+#define igb_element      ingot_vm_element_
+#define igb_head         ingot_vm_head_
+#define igb_verify       ingot_vm_verify_
+#define igb_open         ingot_vm_open_
+#define igb_extent       ingot_vm_extent_
+#define dtype_info       ingot_vm_types_
+#define dtype_limits     ingot_vm_limits_
+#define op_info          ingot_vm_operations_
+#define scalar_load      ingot_vm_load_
+#define scalar_store     ingot_vm_store_
+#define scalar_cast      ingot_vm_cast_
+#define scalar_round     ingot_vm_round_
+#define scalar_eval      ingot_vm_eval_
+#define scalar_is_fast   ingot_vm_is_fast_
+#define scalar_math_mode ingot_vm_part_
+#define scalar_eval_as   ingot_vm_eval_as_
+#define scalar_wrap      ingot_vm_wrap_
+#define random_bits      ingot_vm_random_bits_
+#define random_unit      ingot_vm_random_unit_
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -163,18 +163,18 @@ typedef union Scalar {
   double f;
   i64 i;
 } Scalar;
-typedef enum MathPart { MP_f, MP_d, MP_q, MP_u, MP_s, MP_COUNT } MathPart;
+typedef enum MathMode { MM_f, MM_d, MM_q, MM_u, MM_s, MM_COUNT } MathMode;
 
 static inline bool op_is(Op op, OpFlag flag) {
   return (op_info[op].flags & flag >> OF_BIT_FUNC) != 0;
 }
-VM_APART static bool dtype_is_float(DType d) {
+VM_NOINLINE static bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
 }
-VM_APART static bool dtype_is_signed(DType d) {
+VM_NOINLINE static bool dtype_is_signed(DType d) {
   return dtype_info[d].cls == 'I';
 }
-VM_APART static u32 dtype_bytes(DType d) {
+VM_NOINLINE static u32 dtype_bytes(DType d) {
   return dtype_info[d].bytes;
 }
 
@@ -190,8 +190,8 @@ void scalar_store(DType d, void *p, Scalar x);
 Scalar scalar_cast(DType from, DType to, Scalar x, bool sat);
 Scalar scalar_eval(Op op, DType d, const Scalar *arg);
 bool scalar_is_fast(Op op, DType d);
-MathPart scalar_part(MathPart math, Op op, DType d);
-Scalar scalar_eval_as(MathPart math, Op op, DType d, const Scalar *arg);
+MathMode scalar_math_mode(MathMode math, Op op, DType d);
+Scalar scalar_eval_as(MathMode math, Op op, DType d, const Scalar *arg);
 i64 scalar_wrap(DType d, i64 x);
 u64 random_bits(u64 seed, u64 index);
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
@@ -201,10 +201,10 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi);
 
 #if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
 /* Coefficients as tables: instructions that load each of them are longer than it is. */
-VM_DOUBLE VM_APART static double alone_p4(double x, const double *c) {
+VM_DOUBLE VM_NOINLINE static double alone_p4(double x, const double *c) {
   return imk_p4(x, x * x, c[0], c[1], c[2], c[3]);
 }
-VM_DOUBLE VM_APART static double alone_p5(double rest, double x, const double *c) {
+VM_DOUBLE VM_NOINLINE static double alone_p5(double rest, double x, const double *c) {
   return imk_p5(x, x * x, c[0], c[1], c[2], c[3], rest);
 }
 #define imk_p4(x, x2, ...)                                                                         \
@@ -225,9 +225,9 @@ VM_DOUBLE VM_APART static double alone_p5(double rest, double x, const double *c
 #include "ir/mathlibs.h"
 
 #ifdef VM_SMALL /* one of two that have the same bits */
-#define im_expq     im_exps
-#define im_exp0q    im_exps
-#define im_exp1q(x) (1.0f + im_exps(x))
+#define im_expq        im_exps
+#define im_exp_nonposq im_exps
+#define im_exp_p1q(x)  (1.0f + im_exps(x))
 #endif
 
 #define NAN      imk_nan()

@@ -61,29 +61,29 @@ u32 igb_tables(void) {
 typedef char alone_rank_fits[(int)INGOT_VM_RANK == (int)IGB_RANK ? 1 : -1];
 typedef char alone_igb_fits[sizeof(Igb) <= sizeof((IngotVm *)0)->own ? 1 : -1];
 
-typedef struct Block { /* the parts of the block of memory */
+typedef struct VmLayout { /* the parts of the block of memory */
   u8 *arena;
   u64 *file;
   VmMem *buf;
-} Block;
+} VmLayout;
 
-static const Igb *opened(const IngotVm *vm) {
+static const Igb *igb_of(const IngotVm *vm) {
   return (const Igb *)(const void *)vm->own;
 }
 
-static u64 whole(u64 n) {
+static u64 align64(u64 n) {
   return (n + 63) / 64 * 64;
 }
 
 /* Parts lie at multiples of 64 if the block does. */
-static u64 parts(const Igb *g, u8 *memory, Block *b) {
-  u64 file = g->head->arena, buf = file + whole((u64)g->code.slots * 8);
+static u64 layout_memory(const Igb *g, u8 *memory, VmLayout *b) {
+  u64 file = g->head->arena, buf = file + align64((u64)g->code.slots * 8);
   if (b) {
     b->arena = memory;
     b->file = (u64 *)(void *)(memory + file);
     b->buf = (VmMem *)(void *)(memory + buf);
   }
-  return buf + whole((u64)g->code.nbuf * sizeof(VmMem));
+  return buf + align64((u64)g->code.nbuf * sizeof(VmMem));
 }
 
 static int failed(IngotVm *vm, int code, const char *why) {
@@ -103,13 +103,13 @@ int ingot_vm_open(const void *igb, size_t bytes, IngotVm *vm) {
   vm->inputs = g.head->nin;
   vm->outputs = g.nport - g.head->nin;
   vm->symbols = g.nsymbol;
-  vm->memory_bytes = parts(&g, NULL, NULL);
+  vm->memory_bytes = layout_memory(&g, NULL, NULL);
   vm->why = "";
   return INGOT_VM_OK;
 }
 
 IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i) {
-  const Igb *g = opened(vm);
+  const Igb *g = igb_of(vm);
   IngotVmPort p = {"", 0, "", 0, 0};
   if (i >= g->nport) return p;
   const IgbPort *x = &g->port[i];
@@ -122,7 +122,7 @@ IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i) {
 }
 
 int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim) {
-  const Igb *g = opened(vm);
+  const Igb *g = igb_of(vm);
   if (i >= g->nport || (!size && g->nsymbol)) return -1;
   for (u32 k = 0; k < g->port[i].rank; k++)
     dim[k] = igb_extent(g, &g->dim[g->port[i].dim + k], size);
@@ -130,7 +130,7 @@ int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *
 }
 
 int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most) {
-  const Igb *g = opened(vm);
+  const Igb *g = igb_of(vm);
   if (i >= g->nsymbol) return 0;
   *least = g->symbol[i].lo;
   *most = g->symbol[i].hi;
@@ -146,7 +146,7 @@ static int check_memory(IngotVm *vm, const void *memory, size_t bytes) {
 
 int ingot_vm_reset(IngotVm *vm, void *memory, size_t bytes) {
   if (check_memory(vm, memory, bytes)) return INGOT_VM_REFUSED;
-  memset(memory, 0, (size_t)opened(vm)->head->arena);
+  memset(memory, 0, (size_t)igb_of(vm)->head->arena);
   return INGOT_VM_OK;
 }
 
@@ -170,7 +170,7 @@ static bool symbols_fit(const Igb *g, const i64 *size, u32 data) {
 }
 
 /* The buffers of a run. */
-static bool give(const Igb *g, const Block *b, const i64 *size, const IngotVmArray *in,
+static bool give(const Igb *g, const VmLayout *b, const i64 *size, const IngotVmArray *in,
                  const IngotVmArray *out) {
   for (u32 i = 0; i < g->code.nbuf; i++) {
     const IgbBuf *x = &g->buf[i];
@@ -209,8 +209,8 @@ static bool outputs_fit(const Igb *g, const i64 *size, const IngotVmArray *out) 
 
 int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_t seed,
                  uint64_t fuel, const IngotVmArray *in, const IngotVmArray *out) {
-  const Igb *g = opened(vm);
-  Block b;
+  const Igb *g = igb_of(vm);
+  VmLayout b;
   bool decides = false; /* of a size, how much room an output needs */
   vm->why = "";
   vm->why_bytes = 0;
@@ -221,7 +221,7 @@ int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_
     size[i] = g->symbol[i].lo;
     decides = true;
   }
-  parts(g, memory, &b);
+  layout_memory(g, memory, &b);
   if (!give(g, &b, size, in, out)) return failed(vm, INGOT_VM_REFUSED, "an array does not fit");
   if (!decides && !outputs_fit(g, size, out))
     return failed(vm, INGOT_VM_REFUSED, "an output does not fit");
@@ -235,7 +235,7 @@ int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_
     vm->why_bytes = g->message[end - VM_NEED].n;
     return INGOT_VM_REFUSED;
   }
-  if (end == VM_TIRED) return failed(vm, INGOT_VM_TIRED, "the run does not end");
+  if (end == VM_NO_FUEL) return failed(vm, INGOT_VM_TIRED, "the run does not end");
   decided(g, &m, size);
   if (!outputs_fit(g, size, out)) return failed(vm, INGOT_VM_REFUSED, "an output does not fit");
   if (end == VM_BOUNDS) return failed(vm, INGOT_VM_OUTSIDE, "an index is out of bounds");

@@ -13,12 +13,12 @@
 typedef struct Emit Emit;
 
 /* Snippets of supporting C, pasted only where used: see crt.c. */
-typedef enum Need {
+typedef enum RtSnippet {
 #define RT(name, needs, text) RT_##name,
 #include "back/c/crt.def"
 #undef RT
   RT_COUNT
-} Need;
+} RtSnippet;
 
 /* How vectors, registers and unrolled loops are written. */
 typedef enum BodyMode {
@@ -30,16 +30,16 @@ typedef enum BodyMode {
 enum { WIDTHS = 7 }; /* powers of two up to MAX_LANES */
 
 /* The body of a function, while it is written. */
-typedef struct Body {
+typedef struct FuncBody {
   BodyMode mode;
   u32 w;    /* lanes of the value being written: BM_vectors */
   u32 id;   /* of all bodies of the file, from 1 on */
   Arena *a; /* what lasts as long as the body */
   u32 nreg, nlet;
-  Text decl;    /* of registers */
+  StrBuf decl;  /* of registers */
   Map declared; /* by name */
   u64 frame;    /* bytes its variables and values could take */
-} Body;
+} FuncBody;
 
 /* Operands of C operators; one weaker than its place is put in parentheses. */
 typedef enum Prec {
@@ -62,11 +62,11 @@ typedef struct Weight {
   u64 users; /* bodies, one bit each */
   u64 place; /* offset in the file of weights */
 } Weight;
-typedef struct Pool {
+typedef struct WeightPool {
   Map at; /* hash -> 1 + number of the last with it */
   VEC(Weight) w;
   VEC(u32) before; /* by number: 1 + number of another with the same hash */
-} Pool;
+} WeightPool;
 
 /* Names of variables in the function being written. */
 typedef struct LocalNames {
@@ -82,27 +82,27 @@ typedef struct VarNames {
 
 /* ---- what a body has, each known to one file of this folder or two ---- */
 
-typedef struct EntryText {
-  Text params; /* of NAME_run behind the arena */
-  Text args;   /* the names of these */
-  Text text;   /* body of NAME_run */
-} EntryText;
+typedef struct EntryCode {
+  StrBuf params; /* of NAME_run behind the arena */
+  StrBuf args;   /* the names of these */
+  StrBuf text;   /* body of NAME_run */
+} EntryCode;
 
-typedef struct KernelTexts {
+typedef struct KernelCode {
   Map at;                 /* text of a kernel without its names -> 1 + number */
   VEC(const char *) word; /* by number: what stands between NAME_ and _number */
-  Text text;              /* all of them */
-  Text heads;             /* their declarations, for parts that are compiled separately */
+  StrBuf text;            /* all of them */
+  StrBuf heads;           /* their declarations, for parts that are compiled separately */
   u64 *part_bytes;        /* by part: of its kernels */
-} KernelTexts;
+} KernelCode;
 
 typedef struct WeightForm {
-  Pool *pool;  /* NULL: the file has one program */
-  u32 *number; /* by buffer: in the names of constants */
-  bool text;   /* long ones are strings */
-  bool blob;   /* or in a file of their own: */
-  u64 *place;  /* by buffer: offset there */
-  u64 table;   /* and that of EmitMore.table */
+  WeightPool *pool; /* NULL: the file has one program */
+  u32 *number;      /* by buffer: in the names of constants */
+  bool text;        /* long ones are strings */
+  bool blob;        /* or in a file of their own: */
+  u64 *place;       /* by buffer: offset there */
+  u64 table;        /* and that of EmitExtra.table */
   u64 bytes, hash;
 } WeightForm;
 
@@ -121,9 +121,9 @@ typedef struct Statuses {
 } Statuses;
 
 typedef struct SharedKernels {
-  u32 n, args; /* kernels that threads share; the most arguments of one */
-  Text cases;  /* that call them */
-  Text shares; /* functions that ask threads to */
+  u32 n, args;   /* kernels that threads share; the most arguments of one */
+  StrBuf cases;  /* that call them */
+  StrBuf shares; /* functions that ask threads to */
 } SharedKernels;
 
 typedef struct Profile {
@@ -133,20 +133,20 @@ typedef struct Profile {
 } Profile;
 
 /* Vectors of the target: what of the extension, and which functions on them, the text uses. */
-typedef struct VectorTexts {
+typedef struct VectorCode {
   bool twice;                    /* some body is written twice */
   bool type[DT_COUNT][WIDTHS];   /* C vectors used; loads and stores through pointers use */
   bool memory[DT_COUNT][WIDTHS]; /* these */
   Map written;                   /* by name: functions on vectors that are written */
-  Text text;
-  u64 quick_frame; /* of the functions of cmath.c */
-  bool keeps;      /* loads are kept where they are */
-  bool holds;      /* loaded vectors are kept in registers */
-  bool fetches;    /* memory is fetched ahead */
-  bool lines;      /* lines of it are */
-  bool intrinsics; /* of x86, for what vectors cannot say */
-  bool dot4;       /* some of them for several products at a time */
-} VectorTexts;
+  StrBuf text;
+  u64 quick_frame;    /* of the functions of cmath.c */
+  bool fences;        /* loads are kept where they are */
+  bool pins;          /* loaded vectors are kept in registers */
+  bool prefetches;    /* memory is fetched ahead */
+  bool prefetches_at; /* lines of it are */
+  bool intrinsics;    /* of x86, for what vectors cannot say */
+  bool dot4;          /* some of them for several products at a time */
+} VectorCode;
 
 /* Where a piece of the state lies in the arena, and among the others. */
 typedef struct StatePiece {
@@ -156,19 +156,19 @@ typedef VEC(StatePiece) StatePieces;
 
 /* A body of a file: what its programs have in common. Kernels with the same text are one, whichever
  * of them call it. */
-typedef struct Common {
+typedef struct CpuVariant {
   Emit *first; /* of the programs */
   u32 n;
-  KernelTexts kernels;
+  KernelCode kernels;
   Statuses why;
   SharedKernels shared_kernels;
   Profile profile;
   bool need[RT_COUNT];
-  bool math[OP_SCALARS][MP_COUNT]; /* functions used */
-  VectorTexts vec;
-  bool chosen; /* one of several bodies: which of them runs is found out by running */
-  bool above;  /* it is compiled only where its vectors are */
-} Common;
+  bool math[OP_SCALARS][MM_COUNT]; /* functions used */
+  VectorCode vec;
+  bool dispatched;   /* one of several bodies: which of them runs is found out by running */
+  bool vectors_only; /* it is compiled only where its vectors are */
+} CpuVariant;
 
 /* By buffer. */
 typedef struct BufMarks {
@@ -180,59 +180,59 @@ typedef struct BufMarks {
 } BufMarks;
 
 /* What is kept from run to run. */
-typedef struct StateText {
+typedef struct StateInit {
   bool state;   /* something is */
   BufId begins; /* what it begins with where that is not zero, in pieces; 0: it is */
   StatePieces pieces;
-} StateText;
+} StateInit;
 
 /* A program of a body, while it is written: an entry of the file. */
 struct Emit {
   Ctx *c;
-  Common *all;
+  CpuVariant *variant;
   Emit *next; /* program of the body */
   Prog *p;    /* as it was given, and what is made of it here: expressions of extents, symbols */
   const EmitOptions *o;
   const EmitEntry *given;
   const char *marks[5]; /* suffix of the body's names, NAME, that in capitals, and both with the
-                           name of the entry: see put_own */
-  Text *t;              /* being written */
+                           name of the entry: see put_template */
+  StrBuf *t;            /* being written */
   u32 indent;
-  EntryText entry;
+  EntryCode entry;
   WeightForm weights;
   FrameSizes sizes;
-  TakeMarks marked;
+  ParamMarks marked;
   LocalNames names;
   VarNames var;
   BufMarks by_buf;
-  StateText keeps;
+  StateInit state_init;
   bool random;
   bool *open_out; /* by result: its shape is known only after running */
   StmtId shared;  /* the loop that threads share, of the kernel being written; 0: none */
   bool in_kernel; /* the text being written is that of a kernel, not of the entry */
-  Body b;
+  FuncBody b;
   u32 nbodies;
   VarId hole[3]; /* variables that stand for operands: see put_scalar_op */
 };
 
-/* cwhy.c */
-u32 why_add(Emit *e, Loc loc, Str message); /* the status that means this */
-void put_why(Emit *e, Text *t);             /* NAME_why, once all are known */
+/* cstatus.c */
+u32 status_add(Emit *e, Loc loc, Str message); /* the status that means this */
+void put_why(Emit *e, StrBuf *t);              /* NAME_why, once all are known */
 /* The rest of a function that returns the line of its argument; the last for numbers beyond. */
-void put_choice_of(Text *t, const char *number, const char *const *line, u32 n);
+void put_string_lookup(StrBuf *t, const char *number, const char *const *line, u32 n);
 
 /* cname.c */
-const char *kernel_word(Emit *e, Str label); /* part of an identifier: what it computes */
-void put_kernel_name(Emit *e, Text *t, const char *prefix, u32 number);
+const char *kernel_ident(Emit *e, Str label); /* part of an identifier: what it computes */
+void put_kernel_name(Emit *e, StrBuf *t, const char *prefix, u32 number);
 /* The name of a loop's variable, or of one that is set once; in a kernel a mark that stands for it.
  * The first is in scope until name_end. */
 const char *name_loop(Emit *e, VarId v);
 void name_end(Emit *e);
 const char *name_let(Emit *e, VarId v);
-void put_param_mark(Text *t, u32 number); /* stands for a parameter of the kernel */
+void put_param_mark(StrBuf *t, u32 number); /* stands for a parameter of the kernel */
 /* The text of a kernel with names in place of its marks. Returns its length with a letter, and a
  * number where there is one, for each name: long names are not more code. */
-u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param);
+u64 put_named(const LocalNames *names, StrBuf *t, const StrBuf *marked, const char *const *param);
 
 /* cindex.c */
 void put_index(Emit *e, ExprId x); /* index arithmetic: plain ptrdiff_t */
@@ -245,7 +245,7 @@ void put_dim(Emit *e, Dim d);
 void put_expr(Emit *e, ExprId x);          /* data: wraps, converts, rounds as eval.c says */
 void put_data(Emit *e, ExprId x, Prec at); /* the same as an operand */
 void put_operands(Emit *e, const Expr *x); /* (a, b), of a function */
-void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at);
+void put_binary(Emit *e, const Expr *x, const char *op, Prec mine, Prec at);
 void put_unary(Emit *e, const char *sign, ExprId x, Prec at);
 void open_paren(Emit *e, Prec mine, Prec at);
 void close_paren(Emit *e, Prec mine, Prec at);
@@ -254,8 +254,8 @@ const char *c_type(DType dt);    /* of a value */
 const char *c_storage(DType dt); /* of an element in memory */
 const char *c_infix(Op op);      /* NULL: not an operator of C */
 void put_buf_name(Emit *e, BufId b);
-void put_float(Text *t, bool wide, double x); /* a literal that reads back as x */
-void need(Emit *e, Need n);
+void put_float(StrBuf *t, bool wide, double x); /* a literal that reads back as x */
+void need(Emit *e, RtSnippet n);
 void put_stored(Emit *e, DType dt, ExprId x); /* a value as it lies in memory */
 
 /* cstmt.c */
@@ -268,7 +268,8 @@ void put_body(Emit *e, StmtId first, StmtId owner);
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
 
 /* cvec.c: vectors as arrays */
-void put_picked(Emit *e, const Expr *shuffle, u32 i); /* lane i of what it makes; in any form */
+void put_shuffle_lane(Emit *e, const Expr *shuffle,
+                      u32 i); /* lane i of what it makes; in any form */
 void put_reduction(Emit *e, const Stmt *let);
 void put_lanes_assign(Emit *e, const Stmt *s);
 void put_lanes_store(Emit *e, const Stmt *s);
@@ -279,7 +280,7 @@ DType signed_of(u32 bytes);
 DType unsigned_of(u32 bytes);
 const char *vector_type(Emit *e, DType k, bool memory); /* memory: behind a pointer */
 /* Opens conversions; the caller closes with what is returned. */
-const char *open_convert(Emit *e, Text *t, DType from, DType to);
+const char *open_convert(Emit *e, StrBuf *t, DType from, DType to);
 const char *need_vector(Emit *e, const char *what, DType k, const char *loop); /* of cvop.def */
 const char *need_loop(Emit *e, const Expr *x, DType from); /* a scalar operation, lane by lane */
 const char *need_narrow(Emit *e, DType dt, bool store);    /* narrow floats likewise */
@@ -289,7 +290,7 @@ bool is_wanted(Emit *e, const char *name); /* is the text of this function still
 /* cvop.c: vectors of the target */
 void put_vector(Emit *e, ExprId x, Prec at);
 void put_vector_store(Emit *e, const Stmt *s);
-void put_vectors(Emit *e, Text *out); /* types and functions, behind the runtime */
+void put_vectors(Emit *e, StrBuf *out); /* types and functions, behind the runtime */
 
 /* cmath.c */
 const char *need_quick(Emit *e, const Expr *x); /* of quick.def, for the vector being written */
@@ -297,13 +298,13 @@ const char *need_quick(Emit *e, const Expr *x); /* of quick.def, for the vector 
 /* ckernel.c */
 void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an equal one exists */
 
-/* emit.c */
+/* cemit.c */
 /* Writes the kernels and the entry of one more program of a body, each aside. pool: of a file with
  * several programs, or NULL. */
-Common *body_begin(Ctx *c);
-Emit *emit_begin(Common *all, const EmitEntry *given, const EmitOptions *o, Pool *pool,
+CpuVariant *variant_begin(Ctx *c);
+Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
                  const char *suffix, Blob *blob);
-EmitFacts facts_of(const Common *body);
+EmitFacts facts_of(const CpuVariant *body);
 u64 arena_bytes(const Emit *e);
 u64 buf_elements(Emit *e, BufId b);     /* at most */
 u64 buf_bytes(Emit *e, BufId b);        /* at most */
@@ -313,116 +314,117 @@ bool is_argument(const Emit *e, Sym s); /* a size that the caller gives? */
 typedef struct ArgForms {
   const char *size, *seed, *in, *out, *shape;
 } ArgForms;
-void put_run_args(Emit *e, Text *t, const ArgForms *f);
+void put_run_args(Emit *e, StrBuf *t, const ArgForms *f);
 /* Extents of results, form with %u for result and axis: those that are open, known only after
  * running, or the others as far as they are no numbers. */
 void put_out_shapes(Emit *e, const char *form, bool open);
 /* Of a function that callers know: "static " for one of several. */
 const char *linkage(const Emit *e);
-void put_banner(Emit *e, Text *t, const char *suffix);
-void put_declarations(Emit *e, Text *t, const EmitFacts *facts);
-void put_prelude(Emit *e, Text *t);
-void put_quiet(Text *t);            /* warnings that are off */
-void put_support(Emit *e, Text *t); /* functions that kernels call */
-void put_functions(Emit *e, Text *t);
+void put_banner(Emit *e, StrBuf *t, const char *suffix);
+void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts);
+void put_prelude(Emit *e, StrBuf *t);
+void put_warning_pragmas(StrBuf *t);  /* warnings that are off */
+void put_support(Emit *e, StrBuf *t); /* functions that kernels call */
+void put_functions(Emit *e, StrBuf *t);
 bool any_state(const Emit *e); /* of the body's programs */
 
 /* cparam.c: the interface as callers see it */
-EmitParams list_params(Emit *e);      /* parameters of NAME_run after the arena, with their names */
-void put_statuses(Emit *e, Text *t);  /* enum NAME_status */
-void put_prototype(Emit *e, Text *t); /* NAME_run of the entry, with a comment on each parameter */
-void put_named_macros(Emit *e, Text *t); /* sizes of arrays by their names */
+EmitParams list_params(Emit *e); /* parameters of NAME_run after the arena, with their names */
+void put_statuses(Emit *e, StrBuf *t); /* enum NAME_status */
+void put_prototype(Emit *e,
+                   StrBuf *t); /* NAME_run of the entry, with a comment on each parameter */
+void put_named_macros(Emit *e, StrBuf *t); /* sizes of arrays by their names */
 
 /* cstate.c: what is kept from run to run */
 bool has_own_state(const Prog *p);
 bool has_shared_state(const Prog *p); /* of the first program of the file */
 void begin_state(Emit *e);            /* before tables are made for its buffers */
-void put_reset(Emit *e, Text *t);
+void put_reset(Emit *e, StrBuf *t);
 
 /* csplit.c: parts that are compiled side by side */
 bool has_parts(const Emit *e);
 void split_begin(Emit *e);
 u32 split_choose(Emit *e, u64 bytes); /* the part of a kernel whose text is so long */
 const char *kernel_linkage(const Emit *e);
-void put_split(Emit *e, Text *t); /* what the macros mean */
-void put_part_begin(const Emit *e, Text *t, u32 part);
-void put_part_end(const Emit *e, Text *t);
+void put_split(Emit *e, StrBuf *t); /* what the macros mean */
+void put_part_begin(const Emit *e, StrBuf *t, u32 part);
+void put_part_end(const Emit *e, StrBuf *t);
 
-/* cgate.c: vectors, or what stands in for them */
-bool has_stand_in(const Emit *e); /* can the body be compiled without them, with other sums? */
-bool is_gated(const Emit *e);     /* does the text ask whether there are vectors? */
+/* cguard.c: vectors, or what stands in for them */
+bool has_fallback(const Emit *e);     /* can the body be compiled without them, with other sums? */
+bool has_vector_guard(const Emit *e); /* does the text ask whether there are vectors? */
 /* A condition of the preprocessor: may functions of the body use this, "AVX2"? */
 const char *feature_test(Emit *e, const char *feature);
-void put_intrinsics(Text *t); /* headers */
-void put_gate(Emit *e, Text *t);
-void put_sums(Emit *e, Text *t); /* what sums are without vectors */
+void put_intrinsics(StrBuf *t); /* headers */
+void put_vector_guard(Emit *e, StrBuf *t);
+void put_fma_fallback(Emit *e, StrBuf *t); /* what sums are without vectors */
 /* Functions of the target, whatever the flags are. The second ends what the first has begun, and
  * has the functions that callers know. */
-void put_target_push(Text *t, const char *features);
-void put_target_pop(Text *t);
-void put_cpu_test(Text *t, const char *features, const char *gap); /* has this CPU all of them? */
-bool is_checked(const Emit *e); /* is the CPU asked before they are entered? */
-u32 cpu_status(Emit *e); /* is_checked: what NAME_run returns on a CPU without the features */
-void put_region(Emit *e, Text *t);
-void put_region_end(Emit *e, Text *t);
+void put_target_push(StrBuf *t, const char *features);
+void put_target_pop(StrBuf *t);
+void put_cpu_test(StrBuf *t, const char *features, const char *gap); /* has this CPU all of them? */
+bool checks_cpu(const Emit *e); /* is the CPU asked before they are entered? */
+u32 cpu_status(Emit *e); /* checks_cpu: what NAME_run returns on a CPU without the features */
+void put_target_region(Emit *e, StrBuf *t);
+void put_target_region_end(Emit *e, StrBuf *t);
 const char *inner_linkage(const Emit *e); /* of a function inside that callers know */
-void put_target_name(Emit *e, Text *t);   /* NAME_target */
+void put_target_name(Emit *e, StrBuf *t); /* NAME_target */
 
 /* cprofile.c: with EmitOptions.profile, else nothing */
 void put_profile_call(Emit *e, StmtId kernel);
-void put_profile_begin(Emit *e, Text *t);
-void put_profile_macro(Emit *e, Text *t);
-void put_profile_declarations(Emit *e, Text *t, u32 kernels);
-void put_profile_names(Emit *e, Text *t);
+void put_profile_begin(Emit *e, StrBuf *t);
+void put_profile_macro(Emit *e, StrBuf *t);
+void put_profile_declarations(Emit *e, StrBuf *t, u32 kernels);
+void put_profile_names(Emit *e, StrBuf *t);
 
 /* cthread.c */
 bool is_shared(Emit *e, const Stmt *kernel);      /* is it a loop that threads share? */
 ExprId shared_count(Emit *e, const Stmt *kernel); /* its iterations */
 void put_shared(Emit *e, StmtId first);           /* the loop, inside its function */
 u64 pool_bytes(const Emit *e);                    /* of the arena */
-void put_thread_headers(Emit *e, Text *t);
-void put_threads(Emit *e, Text *t);
-void put_thread_entry(Emit *e, Text *t); /* of each program */
-void put_thread_start(Emit *e, Text *t); /* of the body */
-void put_thread_declarations(Emit *e, Text *t);
+void put_thread_headers(Emit *e, StrBuf *t);
+void put_threads(Emit *e, StrBuf *t);
+void put_thread_entry(Emit *e, StrBuf *t); /* of each program */
+void put_thread_start(Emit *e, StrBuf *t); /* of the body */
+void put_thread_declarations(Emit *e, StrBuf *t);
 
-/* cdata.c */
-void begin_weights(Emit *e, Pool *pool);
-void put_weights(Emit *e, Text *out);
+/* cweights.c */
+void begin_weights(Emit *e, WeightPool *pool);
+void put_weights(Emit *e, StrBuf *out);
 void make_blob(Emit *e, Blob *blob);
-void put_weights_head(Emit *e, Text *t); /* what stands in front of them */
-void put_weight(Emit *e, Text *t, const Tensor *d, u32 number, Str name);
-void put_table(Emit *e, Text *t); /* of EmitMore */
+void put_weights_head(Emit *e, StrBuf *t); /* what stands in front of them */
+void put_weight(Emit *e, StrBuf *t, const Tensor *d, u32 number, Str name);
+void put_table(Emit *e, StrBuf *t); /* of EmitExtra */
 u64 table_bytes(const EmitOptions *o);
-u64 stack_with_more(const EmitOptions *o, u64 run); /* bytes, of what takes the most */
+u64 stack_with_extra(const EmitOptions *o, u64 run); /* bytes, of what takes the most */
 void begin_blob(Blob *blob);
 void end_blob(Emit *e, Blob *blob);
-bool weight_is_text(const Emit *e,
-                    const Tensor *d); /* stored as a string in a union; its array is w.at */
+bool weight_is_string(const Emit *e,
+                      const Tensor *d); /* stored as a string in a union; its array is w.at */
 
-/* cself.c */
+/* cselftest.c */
 u64 selftest_bytes(Emit *e);
-void put_selftest(Emit *e, Text *out);
+void put_selftest(Emit *e, StrBuf *out);
 
 /* crun.c */
-void put_caller(Emit *e, Text *out, const Prog *const *body, u32 n, u64 arena);
+void put_caller(Emit *e, StrBuf *out, const Prog *const *body, u32 n, u64 arena);
 
 /* crt.c */
 /* What a body calls its own carries its suffix, so that a file can have several: functions, types,
  * and macros that do not mean the same in all bodies. @ in the text stands for it, $ for NAME and
  * ` for NAME in capitals; MINE is NAME where the file has one entry, else NAME_ENTRY, and MY_CAPS
- * that in capitals; text_fmt does the rest. */
+ * that in capitals; sb_fmt does the rest. */
 #define MINE    "\1"
 #define MY_CAPS "\2"
-void put_own(Emit *e, Text *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void put_marked(Emit *e, Text *t, const char *text); /* nothing but that */
-void put_runtime(Emit *e, Text *out);
-void put_math(Emit *e, Text *out);
-const char *math_name(Ctx *c, Op op, MathPart part); /* of the part that is this operation */
-MathPart math_part(const Emit *e, Op op, DType dt);
-void put_comment(Text *t, const char *text, size_t n); /* harmless characters only */
-void put_remark(Emit *e, Text *t, Str name);           /* as a comment that ends the line */
-void put_label(Text *t, const char *text, size_t n);   /* all of it, over several lines */
+void put_template(Emit *e, StrBuf *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void put_template_text(Emit *e, StrBuf *t, const char *text); /* nothing but that */
+void put_runtime(Emit *e, StrBuf *out);
+void put_math(Emit *e, StrBuf *out);
+const char *math_name(Ctx *c, Op op, MathMode part); /* of the part that is this operation */
+MathMode math_part(const Emit *e, Op op, DType dt);
+void put_comment(StrBuf *t, const char *text, size_t n); /* harmless characters only */
+void put_trailing_comment(Emit *e, StrBuf *t, Str name); /* as a comment that ends the line */
+void put_label(StrBuf *t, const char *text, size_t n);   /* all of it, over several lines */
 Str short_text(Ctx *c, Str s); /* of a long one the beginning and a number, as unique as it was */
 
 #endif

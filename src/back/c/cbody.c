@@ -17,7 +17,7 @@ static u32 number(Emit *e, BufId b) {
   return e->by_buf.reg[b];
 }
 
-static bool is_new(Emit *e, const Text *name) {
+static bool is_new(Emit *e, const StrBuf *name) {
   u32 *slot = map_put_bytes(&e->b.declared, name->at, name->n);
   return !(*slot)++;
 }
@@ -25,24 +25,24 @@ static bool is_new(Emit *e, const Text *name) {
 /* float r0[6][2][16] */
 static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
   const Buf *x = prog_buf(e->p, b);
-  Text name = text_new(e->b.a), *outer = e->t;
-  text_fmt(&name, "r%u", number(e, b));
+  StrBuf name = sb_new(e->b.a), *outer = e->t;
+  sb_fmt(&name, "r%u", number(e, b));
   if (is_new(e, &name)) {
     u64 bytes = (u64)x->lanes * dtype_bytes(x->dt) * 4; /* narrow floats take four */
-    text_fmt(&e->b.decl, "  %s %s", c_type(x->dt), text_cstr(&name));
+    sb_fmt(&e->b.decl, "  %s %s", c_type(x->dt), sb_cstr(&name));
     for (u32 i = 0; i < n; i++) {
-      text_fmt(&e->b.decl, "[%" PRId64 "]", x->dim[i]);
+      sb_fmt(&e->b.decl, "[%" PRId64 "]", x->dim[i]);
       bytes *= (u64)x->dim[i];
     }
-    if (x->lanes > 1) text_fmt(&e->b.decl, "[%u]", x->lanes);
-    text_puts(&e->b.decl, n || x->lanes > 1 ? " = {0};\n" : " = 0;\n");
+    if (x->lanes > 1) sb_fmt(&e->b.decl, "[%u]", x->lanes);
+    sb_puts(&e->b.decl, n || x->lanes > 1 ? " = {0};\n" : " = 0;\n");
     e->b.frame += bytes;
   }
-  text_put(outer, name.at, name.n);
+  sb_put(outer, name.at, name.n);
   for (u32 i = 0; i < n; i++) {
-    text_puts(outer, "[");
+    sb_puts(outer, "[");
     put_index(e, idx[i]);
-    text_puts(outer, "]");
+    sb_puts(outer, "]");
   }
 }
 
@@ -51,16 +51,16 @@ void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   const Buf *x = prog_buf(e->p, b);
   if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
   put_array(e, b, idx, n);
-  if (x->lanes > 1 && !whole) text_puts(e->t, "[z]");
+  if (x->lanes > 1 && !whole) sb_puts(e->t, "[z]");
 }
 
 /* ---- bodies ---- */
 
 static void start(Emit *e, BodyMode mode, StmtId owner) {
-  e->b = (Body){.mode = mode, .id = ++e->nbodies};
+  e->b = (FuncBody){.mode = mode, .id = ++e->nbodies};
   e->b.a = owner ? &e->c->scratch : &e->c->keep; /* put_kernel_call empties it behind each kernel */
   if (mode == BM_plain) return;
-  e->b.decl = text_new(e->b.a);
+  e->b.decl = sb_new(e->b.a);
   e->b.declared = map_new(e->b.a);
 }
 
@@ -74,26 +74,26 @@ static void need_names(Emit *e) {
 }
 
 /* One kernel at a time is copied, made what its form can say, written, and forgotten. */
-static bool put_form(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
+static bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   Prog *p = e->p;
   bool vectors = mode == BM_vectors;
   start(e, mode, owner);
   ProgMark m = prog_mark(p);
   StmtId shared = e->shared;
   const Target *t = vectors ? e->o->target : NULL;
-  Has has = has_scalars(t);
-  StmtId body = prog_ready_list(p, first, t, &has, e->b.a);
+  Caps has = caps_scalars(t);
+  StmtId body = kernel_legalize(p, first, t, &has, e->b.a);
   if (body) {
     if (shared == first) e->shared = body; /* a loop: nothing of it goes in front */
     need_names(e);
-    e->all->vec.twice = e->all->vec.twice || vectors;
-    if (vectors && !e->all->above) put_own(e, e->t, "#if IG_VECTORS@\n");
-    Text *outer = e->t, text = text_new(e->b.a);
+    e->variant->vec.twice = e->variant->vec.twice || vectors;
+    if (vectors && !e->variant->vectors_only) put_template(e, e->t, "#if IG_VECTORS@\n");
+    StrBuf *outer = e->t, text = sb_new(e->b.a);
     e->t = &text;
     put_block(e, body);
     e->t = outer;
-    text_put(outer, e->b.decl.at, e->b.decl.n);
-    text_put(outer, text.at, text.n);
+    sb_put(outer, e->b.decl.at, e->b.decl.n);
+    sb_put(outer, text.at, text.n);
     e->shared = shared;
   }
   prog_rewind(p, m);
@@ -110,13 +110,13 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
     return;
   }
   u64 frame = 0;
-  bool twice = t->lanes > 1 && !t->loops && put_form(e, first, BM_vectors, owner);
+  bool twice = t->lanes > 1 && !t->loops && put_mode_body(e, first, BM_vectors, owner);
   if (twice) {
-    if (e->all->above) return; /* it is compiled nowhere else */
+    if (e->variant->vectors_only) return; /* it is compiled nowhere else */
     frame = e->b.frame;
-    text_puts(e->t, "#else\n");
+    sb_puts(e->t, "#else\n");
   }
-  put_form(e, first, BM_loops, owner);
-  if (twice) text_puts(e->t, "#endif\n");
+  put_mode_body(e, first, BM_loops, owner);
+  if (twice) sb_puts(e->t, "#endif\n");
   if (frame > e->b.frame) e->b.frame = frame;
 }

@@ -22,28 +22,28 @@ static const char *const features[] = {"sse3",       "ssse3",        "sse4.1",
                                        "avx512vnni", "avx512bitalg", "avx512vpopcntdq"};
 enum { NFEATURES = sizeof features / sizeof *features };
 
-void emit_cpu_needs(Text *t) {
-  text_puts(t, "\nextern const unsigned ingot_cpu_needs;\nconst unsigned ingot_cpu_needs = 0\n");
+void emit_cpu_needs(StrBuf *t) {
+  sb_puts(t, "\nextern const unsigned ingot_cpu_needs;\nconst unsigned ingot_cpu_needs = 0\n");
   for (u32 i = 0; i < NFEATURES; i++) {
-    Text upper = text_new(t->a);
-    text_upper(&upper, features[i]);
+    StrBuf upper = sb_new(t->a);
+    sb_upper(&upper, features[i]);
     for (size_t k = 0; k < upper.n; k++)
       if (upper.at[k] == '.') upper.at[k] = '_';
-    text_fmt(t, "#ifdef __%s__\n  | 1u << %u\n#endif\n", text_cstr(&upper), i);
+    sb_fmt(t, "#ifdef __%s__\n  | 1u << %u\n#endif\n", sb_cstr(&upper), i);
   }
-  text_puts(t, "  ;\n");
+  sb_puts(t, "  ;\n");
 }
 
-void emit_cpu_check(const char *program, Text *t) {
-  text_puts(t, "#include <stdio.h>\n#include <stdlib.h>\n\nextern const unsigned ingot_cpu_needs;\n"
-               "#if defined(__GNUC__) && !defined(__TINYC__) && defined(__x86_64__)\n"
-               "static const char *const features[] = {");
-  for (u32 i = 0; i < NFEATURES; i++) text_fmt(t, "%s\"%s\"", i ? ", " : "", features[i]);
-  text_puts(t, "};\n\n__attribute__((constructor(101))) static void check(void) {\n"
-               "  unsigned lacks = ingot_cpu_needs;\n  __builtin_cpu_init();\n");
+void emit_cpu_check(const char *program, StrBuf *t) {
+  sb_puts(t, "#include <stdio.h>\n#include <stdlib.h>\n\nextern const unsigned ingot_cpu_needs;\n"
+             "#if defined(__GNUC__) && !defined(__TINYC__) && defined(__x86_64__)\n"
+             "static const char *const features[] = {");
+  for (u32 i = 0; i < NFEATURES; i++) sb_fmt(t, "%s\"%s\"", i ? ", " : "", features[i]);
+  sb_puts(t, "};\n\n__attribute__((constructor(101))) static void check(void) {\n"
+             "  unsigned lacks = ingot_cpu_needs;\n  __builtin_cpu_init();\n");
   for (u32 i = 0; i < NFEATURES; i++)
-    text_fmt(t, "  if (__builtin_cpu_supports(\"%s\")) lacks &= ~(1u << %u);\n", features[i], i);
-  text_fmt(
+    sb_fmt(t, "  if (__builtin_cpu_supports(\"%s\")) lacks &= ~(1u << %u);\n", features[i], i);
+  sb_fmt(
       t,
       "  if (!lacks) return;\n  fputs(\"%s: this CPU lacks\", stderr);\n"
       "  for (unsigned i = 0; i < %u; i++)\n"

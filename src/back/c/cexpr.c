@@ -28,14 +28,14 @@ const char *c_type(DType dt) {
 
 const char *c_storage(DType dt) {
   if (dtype_is_half(dt)) return "uint16_t";
-  if (dtype_is_coded(dt)) return "uint8_t";
+  if (dtype_is_narrow_float(dt)) return "uint8_t";
   return c_type(dt);
 }
 
 /* Floats and their bits: functions of crt.def that make one of the other, and what they are told
  * behind it: see eval.c. Of those that saturate unless they are told not to, sat follows. */
 static const struct FloatBits {
-  Need get, put;
+  RtSnippet get, put;
   const char *from_bits, *to_bits, *decode, *encode;
 } float_bits[DT_COUNT] = {
     [DT_f64] = {RT_of_bits, RT_bits, "ig_of_bits@(", "ig_bits@(", "", NULL},
@@ -68,58 +68,58 @@ void put_buf_name(Emit *e, BufId b) {
   switch (x->space) {
   case BS_in:
     while (e->p->in.at[pos] != b) pos++;
-    text_fmt(e->t, "in%u", pos);
+    sb_fmt(e->t, "in%u", pos);
     break;
   case BS_out:
     while (e->p->out.at[pos] != b) pos++;
-    text_fmt(e->t, "out%u", pos);
+    sb_fmt(e->t, "out%u", pos);
     break;
   case BS_const:
-    text_fmt(e->t, weight_is_text(e, x->data) ? "w%u.at" : "w%u", e->weights.number[b]);
+    sb_fmt(e->t, weight_is_string(e, x->data) ? "w%u.at" : "w%u", e->weights.number[b]);
     break;
-  case BS_local: text_fmt(e->t, "s%u", b); break;
-  case BS_reg: text_fmt(e->t, "r%u", b); break;
-  default: text_fmt(e->t, "t%u", b); break;
+  case BS_local: sb_fmt(e->t, "s%u", b); break;
+  case BS_reg: sb_fmt(e->t, "r%u", b); break;
+  default: sb_fmt(e->t, "t%u", b); break;
   }
 }
 
 void open_paren(Emit *e, Prec mine, Prec at) {
-  if (mine < at) text_puts(e->t, "(");
+  if (mine < at) sb_puts(e->t, "(");
 }
 void close_paren(Emit *e, Prec mine, Prec at) {
-  if (mine < at) text_puts(e->t, ")");
+  if (mine < at) sb_puts(e->t, ")");
 }
 
 /* ---- constants ---- */
 
 /* The shortest text that reads back as x is not needed, only that it does; NaN and infinity come
  * without a library. */
-void put_float(Text *t, bool wide, double x) {
+void put_float(StrBuf *t, bool wide, double x) {
   const char *zero = wide ? "0.0" : "0.0f", *one = wide ? "1.0" : "1.0f";
   char s[40];
   if (isnan(x)) {
-    text_fmt(t, "(%s / %s)", zero, zero);
+    sb_fmt(t, "(%s / %s)", zero, zero);
   } else if (isinf(x)) {
-    text_fmt(t, "(%s%s / %s)", x < 0 ? "-" : "", one, zero);
+    sb_fmt(t, "(%s%s / %s)", x < 0 ? "-" : "", one, zero);
   } else {
     snprintf(s, sizeof s, wide ? "%.17g" : "%.9g", x);
     for (char *p = s; *p; p++)
       if (*p == ',') *p = '.'; /* the host program may have set a locale */
-    text_fmt(t, "%s%s%s", s, strpbrk(s, ".e") ? "" : ".0", wide ? "" : "f");
+    sb_fmt(t, "%s%s%s", s, strpbrk(s, ".e") ? "" : ".0", wide ? "" : "f");
   }
 }
 
 static void put_int(Emit *e, DType dt, i64 x) {
   if (dt == DT_u64)
-    text_fmt(e->t, "%" PRIu64 "u", (u64)x);
+    sb_fmt(e->t, "%" PRIu64 "u", (u64)x);
   else if (x == INT64_MIN)
-    text_puts(e->t, "INT64_MIN");
+    sb_puts(e->t, "INT64_MIN");
   else if (x > INT32_MAX || x < INT32_MIN)
-    text_fmt(e->t, x < 0 ? "(INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", x);
+    sb_fmt(e->t, x < 0 ? "(INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", x);
   else if (x == INT32_MIN)
-    text_puts(e->t, "INT32_MIN");
+    sb_puts(e->t, "INT32_MIN");
   else
-    text_fmt(e->t, x < 0 ? "(%" PRId64 ")" : "%" PRId64, x);
+    sb_fmt(e->t, x < 0 ? "(%" PRId64 ")" : "%" PRId64, x);
 }
 
 /* ---- loads, casts, rounding ---- */
@@ -129,7 +129,7 @@ static const char *open_from_bits(Emit *e, DType dt) {
   const struct FloatBits *f = &float_bits[dt];
   if (!f->from_bits) unsupported(e, dtype_info[dt].name);
   need(e, f->get);
-  put_marked(e, e->t, f->from_bits);
+  put_template_text(e, e->t, f->from_bits);
   return str_text(e->c, str_fmt(e->c, "%s)", f->decode));
 }
 
@@ -138,7 +138,7 @@ static const char *open_to_bits(Emit *e, DType dt, bool sat) {
   const struct FloatBits *f = &float_bits[dt];
   if (!f->to_bits) unsupported(e, dtype_info[dt].name);
   need(e, f->put);
-  put_marked(e, e->t, f->to_bits);
+  put_template_text(e, e->t, f->to_bits);
   return f->encode ? str_text(e->c, str_fmt(e->c, "%s, %d)", f->encode, sat)) : ")";
 }
 
@@ -150,26 +150,26 @@ static bool saturates(DType dt) {
 
 /* The bits as they lie in memory. */
 static const char *open_code(Emit *e, DType dt) {
-  if (float_bits[dt].put == RT_encode) text_puts(e->t, "(uint8_t)");
+  if (float_bits[dt].put == RT_encode) sb_puts(e->t, "(uint8_t)");
   return open_to_bits(e, dt, saturates(dt));
 }
 
 static void put_load(Emit *e, const Expr *x) {
-  bool coded = dtype_is_coded(x->dt) && prog_buf(e->p, x->ref)->space != BS_reg;
+  bool coded = dtype_is_narrow_float(x->dt) && prog_buf(e->p, x->ref)->space != BS_reg;
   const char *end = coded ? open_from_bits(e, x->dt) : "";
   put_element(e, x->ref, x->arg, x->narg, x->lanes);
-  text_puts(e->t, end);
+  sb_puts(e->t, end);
 }
 
 /* Opens a call that rounds a float value to dt; the caller closes with what is returned. */
 static const char *open_round(Emit *e, DType dt, bool sat) {
   if (dt == DT_f32) {
-    text_puts(e->t, "(float)(");
+    sb_puts(e->t, "(float)(");
     return ")";
   }
   if (dtype_is_half(dt)) {
     need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
-    put_own(e, e->t, "ig_rnd_%s@(", dtype_info[dt].name);
+    put_template(e, e->t, "ig_rnd_%s@(", dtype_info[dt].name);
     return ")";
   }
   const char *outer = open_from_bits(e, dt), *inner = open_to_bits(e, dt, sat);
@@ -180,39 +180,39 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
 static const char *open_wrap(Emit *e, DType dt) {
   u32 bits = dtype_info[dt].bits;
   if (dt == DT_bool) {
-    text_puts(e->t, "((");
+    sb_puts(e->t, "((");
     return ") & 1)";
   }
   if (bits >= 8) {
-    text_fmt(e->t, "(%s)(", c_type(dt));
+    sb_fmt(e->t, "(%s)(", c_type(dt));
     return ")";
   }
-  Text t = text_new(&e->c->scratch);
+  StrBuf t = sb_new(&e->c->scratch);
   if (dtype_is_signed(dt)) {
     need(e, RT_wrap);
-    put_own(e, e->t, "(%s)ig_wrap@(", c_type(dt));
-    text_fmt(&t, ", %u)", bits);
+    put_template(e, e->t, "(%s)ig_wrap@(", c_type(dt));
+    sb_fmt(&t, ", %u)", bits);
   } else {
-    text_fmt(e->t, "(%s)((", c_type(dt));
-    text_fmt(&t, ") & %u)", (1u << bits) - 1);
+    sb_fmt(e->t, "(%s)((", c_type(dt));
+    sb_fmt(&t, ") & %u)", (1u << bits) - 1);
   }
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 /* What saturates is told the limits; a number without a sign only the upper one. */
-static void put_clamped(Emit *e, DType to, ExprId a, Need n, const char *name) {
+static void put_clamped(Emit *e, DType to, ExprId a, RtSnippet n, const char *name) {
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);
   need(e, n);
-  put_own(e, e->t, "(%s)%s@(", c_type(to), name);
+  put_template(e, e->t, "(%s)%s@(", c_type(to), name);
   put_data(e, a, PR_any);
-  text_puts(e->t, ", ");
+  sb_puts(e->t, ", ");
   if (n != RT_clamp_u) {
     put_int(e, DT_i64, to == DT_u64 ? 0 : lo.i);
-    text_puts(e->t, ", ");
+    sb_puts(e->t, ", ");
   }
   put_int(e, DT_i64, to == DT_u64 ? INT64_MAX : hi.i);
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
@@ -229,20 +229,20 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
           : large ? (wide ? RT_to_u64 : RT_to_u64f)
                   : (wide ? RT_to_i64 : RT_to_i64f));
   if (!large) end = open_wrap(e, to);
-  put_own(e, e->t, "%s%s@(",
-          sat     ? "ig_clamp_fu"
-          : large ? "ig_to_u64"
-                  : "ig_to_i64",
-          wide ? "" : "f");
+  put_template(e, e->t, "%s%s@(",
+               sat     ? "ig_clamp_fu"
+               : large ? "ig_to_u64"
+                       : "ig_to_i64",
+               wide ? "" : "f");
   put_data(e, a, PR_any);
-  text_fmt(e->t, ")%s", end);
+  sb_fmt(e->t, ")%s", end);
 }
 
 static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
   if (!sat || from == DT_bool) {
     const char *end = open_wrap(e, to);
     put_data(e, a, PR_any);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
   } else if (from == DT_u64) {
     put_clamped(e, to, a, RT_clamp_u, "ig_clamp_u");
   } else {
@@ -256,28 +256,28 @@ static void put_cast(Emit *e, const Expr *x) {
   if (from == to) {
     put_data(e, x->arg[0], PR_unary); /* nothing is rounded, also where the cast saturates */
   } else if (to == DT_bool) {
-    text_puts(e->t, "(uint8_t)(");
+    sb_puts(e->t, "(uint8_t)(");
     put_data(e, x->arg[0], PR_rel);
-    text_puts(e->t, " != 0)");
+    sb_puts(e->t, " != 0)");
   } else if (ff && tf && (to == DT_f64 || (to == DT_f32 && from != DT_f64))) {
-    text_fmt(e->t, "(%s)", c_type(to));
+    sb_fmt(e->t, "(%s)", c_type(to));
     put_data(e, x->arg[0], PR_unary);
   } else if (ff && tf) {
     const char *end = open_round(e, to, x->sat);
     put_data(e, x->arg[0], PR_any);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
   } else if (ff) {
     put_float_to_int(e, to, x->arg[0], x->sat);
   } else if (dtype_is_full_float(to)) {
-    text_fmt(e->t, "(%s)", c_type(to));
+    sb_fmt(e->t, "(%s)", c_type(to));
     put_data(e, x->arg[0], PR_unary);
   } else if (tf) {
     if (from == DT_u64) unsupported(e, "u64 to a narrow float");
     need(e, RT_sticky);
     const char *end = open_round(e, to, x->sat);
-    put_own(e, e->t, "ig_sticky@(");
+    put_template(e, e->t, "ig_sticky@(");
     put_data(e, x->arg[0], PR_any);
-    text_fmt(e->t, ")%s", end);
+    sb_fmt(e->t, ")%s", end);
   } else {
     put_int_to_int(e, from, to, x->arg[0], x->sat);
   }
@@ -290,44 +290,44 @@ static void put_bits(Emit *e, ExprId id) {
   if (dtype_is_float(dt))
     end = open_code(e, dt);
   else
-    text_fmt(e->t, "(uint%u_t)(", dtype_bytes(dt) * 8);
+    sb_fmt(e->t, "(uint%u_t)(", dtype_bytes(dt) * 8);
   put_data(e, id, PR_any);
-  text_puts(e->t, end);
+  sb_puts(e->t, end);
 }
 
 static void put_bitcast(Emit *e, const Expr *x) {
   const char *end = dtype_is_float(x->dt) ? open_from_bits(e, x->dt) : open_wrap(e, x->dt);
   put_bits(e, x->arg[0]);
-  text_puts(e->t, end);
+  sb_puts(e->t, end);
 }
 
 /* ---- operators ---- */
 
 void put_operands(Emit *e, const Expr *x) {
-  text_puts(e->t, "(");
+  sb_puts(e->t, "(");
   for (u32 i = 0; i < x->narg; i++) {
-    if (i) text_puts(e->t, ", ");
+    if (i) sb_puts(e->t, ", ");
     put_data(e, x->arg[i], PR_any);
   }
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 static void put_call(Emit *e, const Expr *x, const char *name) {
-  put_own(e, e->t, "%s@", name);
+  put_template(e, e->t, "%s@", name);
   put_operands(e, x);
 }
 
-void put_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at) {
+void put_binary(Emit *e, const Expr *x, const char *op, Prec mine, Prec at) {
   open_paren(e, mine, at);
   put_data(e, x->arg[0], mine);
-  text_fmt(e->t, " %s ", op);
+  sb_fmt(e->t, " %s ", op);
   put_data(e, x->arg[1], (Prec)(mine + 1));
   close_paren(e, mine, at);
 }
 
 void put_unary(Emit *e, const char *sign, ExprId x, Prec at) {
   open_paren(e, PR_unary, at);
-  text_puts(e->t, sign);
+  sb_puts(e->t, sign);
   put_data(e, x, PR_atom);
   close_paren(e, PR_unary, at);
 }
@@ -342,7 +342,7 @@ const char *c_infix(Op op) {
 
 /* Functions of crt.def on floats: of double, of float. */
 static const struct FloatCall {
-  Need wide, narrow;
+  RtSnippet wide, narrow;
   const char *name;
 } float_calls[OP_SCALARS] = {
     [OP_max] = {RT_max, RT_maxf, "ig_max"},       [OP_min] = {RT_min, RT_minf, "ig_min"},
@@ -360,34 +360,34 @@ static void put_float_call(Emit *e, const Expr *x, bool wide) {
 static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
   bool sum = x->op == OP_add || x->op == OP_sub;
   if (c_infix(x->op)) {
-    put_pair(e, x, c_infix(x->op), sum ? PR_add : PR_mul, at);
+    put_binary(e, x, c_infix(x->op), sum ? PR_add : PR_mul, at);
   } else if (x->op == OP_neg) {
     put_unary(e, "-", x->arg[0], at);
   } else if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
-    text_puts(e->t, wide ? "1.0 / " : "1.0f / ");
+    sb_puts(e->t, wide ? "1.0 / " : "1.0f / ");
     put_data(e, x->arg[0], PR_unary);
     close_paren(e, PR_mul, at);
   } else if (float_calls[x->op].name) {
     put_float_call(e, x, wide);
   } else {
-    MathPart part = math_part(e, x->op, x->dt);
-    bool stands_in = x->op == OP_fma && has_stand_in(e);
-    e->all->math[x->op][part] = true;
+    MathMode part = math_part(e, x->op, x->dt);
+    bool stands_in = x->op == OP_fma && has_fallback(e);
+    e->variant->math[x->op][part] = true;
     Str name = str_fmt(e->c, "im_%s", math_name(e->c, x->op, part));
     put_call(e, x, !stands_in ? str_text(e->c, name) : wide ? "ig_mad64" : "ig_mad");
   }
 }
 
 static const struct IntCall {
-  Need s, u;
+  RtSnippet s, u;
   const char *sname, *uname;
 } int_calls[OP_SCALARS] = {
-    [OP_dot4] = {RT_dot4, RT_dot4, "ig_dot4", "ig_dot4"},
-    [OP_dot2] = {RT_dot2, RT_dot2, "ig_dot2", "ig_dot2"},
+    [OP_dot_i8x4] = {RT_dot_i8x4, RT_dot_i8x4, "ig_dot_i8x4", "ig_dot_i8x4"},
+    [OP_dot_i16x2] = {RT_dot_i16x2, RT_dot_i16x2, "ig_dot_i16x2", "ig_dot_i16x2"},
     [OP_div] = {RT_sdiv, RT_udiv, "ig_sdiv", "ig_udiv"},
-    [OP_pairs] = {RT_pairs, RT_pairs, "ig_pairs", "ig_pairs"},
-    [OP_sign4] = {RT_sign4, RT_sign4, "ig_sign4", "ig_sign4"},
+    [OP_maddubs] = {RT_maddubs, RT_maddubs, "ig_maddubs", "ig_maddubs"},
+    [OP_psign] = {RT_psign, RT_psign, "ig_psign", "ig_psign"},
     [OP_mod] = {RT_smod, RT_umod, "ig_smod", "ig_umod"},
     [OP_fmod] = {RT_sfmod, RT_umod, "ig_sfmod", "ig_umod"},
     [OP_pow] = {RT_spow, RT_upow, "ig_spow", "ig_upow"},
@@ -401,11 +401,11 @@ static void put_shift(Emit *e, const Expr *x) {
   bool is_signed = dtype_is_signed(x->dt), left = x->op == OP_shl;
   const char *end = open_wrap(e, x->dt);
   need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
-  put_own(e, e->t, left ? "ig_shl@((uint64_t)" : is_signed ? "ig_sshr@(" : "ig_ushr@(");
+  put_template(e, e->t, left ? "ig_shl@((uint64_t)" : is_signed ? "ig_sshr@(" : "ig_ushr@(");
   put_data(e, x->arg[0], PR_unary);
-  text_puts(e->t, left ? ", (uint64_t)" : ", ");
+  sb_puts(e->t, left ? ", (uint64_t)" : ", ");
   put_data(e, x->arg[1], PR_unary);
-  text_fmt(e->t, ", %u)%s", dtype_info[x->dt].bits, end);
+  sb_fmt(e->t, ", %u)%s", dtype_info[x->dt].bits, end);
 }
 
 static void put_int_op(Emit *e, const Expr *x, Prec at) {
@@ -417,37 +417,37 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   case OP_sub:
   case OP_mul:
     end = open_wrap(e, dt);
-    text_puts(e->t, u);
+    sb_puts(e->t, u);
     put_data(e, x->arg[0], PR_unary);
-    text_fmt(e->t, " %s %s", c_infix(x->op), u);
+    sb_fmt(e->t, " %s %s", c_infix(x->op), u);
     put_data(e, x->arg[1], PR_unary);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
     return;
   case OP_and:
   case OP_or:
   case OP_xor:
     open_paren(e, PR_any, at);
     put_data(e, x->arg[0], PR_atom);
-    text_fmt(e->t, " %s ", c_infix(x->op));
+    sb_fmt(e->t, " %s ", c_infix(x->op));
     put_data(e, x->arg[1], PR_atom);
     close_paren(e, PR_any, at);
     return;
   case OP_not:
     if (dt == DT_bool) {
-      text_puts(e->t, "!");
+      sb_puts(e->t, "!");
       put_data(e, x->arg[0], PR_atom);
       return;
     }
     end = open_wrap(e, dt);
-    text_puts(e->t, "~");
+    sb_puts(e->t, "~");
     put_data(e, x->arg[0], PR_atom);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
     return;
   case OP_neg:
     end = open_wrap(e, dt);
-    text_fmt(e->t, "0 - %s", u);
+    sb_fmt(e->t, "0 - %s", u);
     put_data(e, x->arg[0], PR_unary);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
     return;
   case OP_shl:
   case OP_shr: put_shift(e, x); return;
@@ -458,7 +458,7 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   need(e, is_signed ? call->s : call->u);
   end = open_wrap(e, dt);
   put_call(e, x, is_signed ? call->sname : call->uname);
-  text_puts(e->t, end);
+  sb_puts(e->t, end);
 }
 
 /* Compilers warn of an integer compared with itself; in a merged kernel it may stand beside its
@@ -473,12 +473,12 @@ static void put_compare(Emit *e, const Expr *x, Prec at) {
   if (float_calls[x->op].name) {
     put_float_call(e, x, wide);
   } else if (is_with_itself(e, x)) {
-    text_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
+    sb_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
   } else { /* compilers warn of a comparison that is a bare operand of another */
     Prec mine = x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel;
     open_paren(e, mine, at);
     put_data(e, x->arg[0], PR_add);
-    text_fmt(e->t, " %s ", c_infix(x->op));
+    sb_fmt(e->t, " %s ", c_infix(x->op));
     put_data(e, x->arg[1], PR_add);
     close_paren(e, mine, at);
   }
@@ -496,9 +496,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   } else if (x->op == OP_select) {
     open_paren(e, PR_cond, at);
     put_data(e, x->arg[0], PR_or);
-    text_puts(e->t, " ? ");
+    sb_puts(e->t, " ? ");
     put_data(e, x->arg[1], PR_or);
-    text_puts(e->t, " : ");
+    sb_puts(e->t, " : ");
     put_data(e, x->arg[2], PR_cond);
     close_paren(e, PR_cond, at);
   } else if (op_info[x->op].res == OR_pred) {
@@ -512,7 +512,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   } else {
     const char *end = open_round(e, x->dt, saturates(x->dt));
     put_float_op(e, x, PR_any, false);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
   }
 }
 
@@ -521,13 +521,13 @@ static void put_quad(Emit *e, const Expr *x) {
   bool vectors = e->b.mode == BM_vectors;
   if (from->lanes == 2) {
     need(e, vectors ? RT_pair_at : RT_pair);
-    put_own(e, e->t, vectors ? "ig_pair_at@(&" : "ig_pair@(&");
+    put_template(e, e->t, vectors ? "ig_pair_at@(&" : "ig_pair@(&");
   } else {
     need(e, vectors ? RT_quad_at : RT_quad);
-    put_own(e, e->t, vectors ? "ig_quad_at@(&" : "ig_quad@(&");
+    put_template(e, e->t, vectors ? "ig_quad_at@(&" : "ig_quad@(&");
   }
   put_element(e, from->ref, from->arg, from->narg, 1);
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 static void put_random(Emit *e, const Expr *x) {
@@ -535,11 +535,11 @@ static void put_random(Emit *e, const Expr *x) {
   if (!digits[x->dt]) unsupported(e, "random numbers of this type");
   need(e, RT_random);
   e->random = true;
-  put_own(e, e->t, "(%s)ig_random@((uint64_t)", c_type(x->dt));
+  put_template(e, e->t, "(%s)ig_random@((uint64_t)", c_type(x->dt));
   put_data(e, x->arg[0], PR_unary);
-  text_puts(e->t, ", seed, (uint64_t)");
+  sb_puts(e->t, ", seed, (uint64_t)");
   put_data(e, x->arg[1], PR_unary);
-  text_fmt(e->t, ", %u)", digits[x->dt]);
+  sb_fmt(e->t, ", %u)", digits[x->dt]);
 }
 
 void put_data(Emit *e, ExprId id, Prec at) {
@@ -561,15 +561,15 @@ void put_data(Emit *e, ExprId id, Prec at) {
       put_int(e, x->dt, x->imm.i);
     break;
   case EX_var:
-    text_puts(e->t, e->var.at[x->ref]);
-    if (x->lanes > 1) text_puts(e->t, "[z]");
+    sb_puts(e->t, e->var.at[x->ref]);
+    if (x->lanes > 1) sb_puts(e->t, "[z]");
     break;
   case EX_load: put_load(e, x); break;
   case EX_op: put_op(e, x, at); break;
   case EX_quad: put_quad(e, x); break;
   case EX_random: put_random(e, x); break;
   case EX_splat: put_data(e, x->arg[0], at); break;
-  case EX_shuffle: put_picked(e, x, 0); break;
+  case EX_shuffle: put_shuffle_lane(e, x, 0); break;
   default: unsupported(e, "this place of a vector"); break;
   }
 }
@@ -579,7 +579,7 @@ void put_expr(Emit *e, ExprId x) {
 }
 
 void put_stored(Emit *e, DType dt, ExprId x) {
-  const char *end = dtype_is_coded(dt) ? open_code(e, dt) : "";
+  const char *end = dtype_is_narrow_float(dt) ? open_code(e, dt) : "";
   put_data(e, x, PR_any);
-  text_puts(e->t, end);
+  sb_puts(e->t, end);
 }

@@ -32,25 +32,25 @@ static u32 log2_of(u32 w) {
 }
 
 const char *vector_type(Emit *e, DType k, bool memory) {
-  Text t = text_new(e->b.a);
-  e->all->vec.type[k][log2_of(e->b.w)] = true;
-  if (memory) e->all->vec.memory[k][log2_of(e->b.w)] = true;
-  put_own(e, &t, "ig_%sx%u%s@", dtype_info[k].name, e->b.w, memory ? "u" : "");
-  return text_cstr(&t);
+  StrBuf t = sb_new(e->b.a);
+  e->variant->vec.type[k][log2_of(e->b.w)] = true;
+  if (memory) e->variant->vec.memory[k][log2_of(e->b.w)] = true;
+  put_template(e, &t, "ig_%sx%u%s@", dtype_info[k].name, e->b.w, memory ? "u" : "");
+  return sb_cstr(&t);
 }
 
 /* Opens conversions of vectors; the caller closes with what is returned. By factors of two in size:
  * for more at once compilers leave the vector registers. */
-const char *open_convert(Emit *e, Text *t, DType from, DType to) {
-  Text end = text_new(e->b.a);
+const char *open_convert(Emit *e, StrBuf *t, DType from, DType to) {
+  StrBuf end = sb_new(e->b.a);
   bool bytes = (from == DT_u8 || from == DT_i8) && (to == DT_i32 || to == DT_f32);
   const char *widen = bytes ? need_vector(e, "widen", from, NULL) : NULL;
-  if (from == DT_u16 && to == DT_i32) widen = need_vector(e, "widen_words", from, NULL);
+  if (from == DT_u16 && to == DT_i32) widen = need_vector(e, "widen_u16", from, NULL);
   if (widen) {
     const char *rest = open_convert(e, t, DT_i32, to);
-    text_fmt(t, "%s(", widen);
-    text_fmt(&end, ")%s", rest);
-    return text_cstr(&end);
+    sb_fmt(t, "%s(", widen);
+    sb_fmt(&end, ")%s", rest);
+    return sb_cstr(&end);
   }
   while (from != to) {
     bool is_float = dtype_is_float(from), to_float = dtype_is_float(to);
@@ -64,18 +64,18 @@ const char *open_convert(Emit *e, Text *t, DType from, DType to) {
       next = signed_of(have / 2);
     else if (to_float && !is_float && have < 4)
       next = DT_i32;
-    text_puts(t, "__builtin_convertvector(");
-    text_fmt(&end, ", %s)", vector_type(e, next, false));
+    sb_puts(t, "__builtin_convertvector(");
+    sb_fmt(&end, ", %s)", vector_type(e, next, false));
     from = next;
   }
-  return text_cstr(&end);
+  return sb_cstr(&end);
 }
 
 /* ---- functions of the file ---- */
 
 /* Is it to be written? Then the caller appends its text to helper_text. */
 bool is_wanted(Emit *e, const char *name) {
-  u32 *slot = map_put_bytes(&e->all->vec.written, name, strlen(name));
+  u32 *slot = map_put_bytes(&e->variant->vec.written, name, strlen(name));
   return !(*slot)++;
 }
 
@@ -126,63 +126,63 @@ static const char *longer_type(Emit *e, DType k, u32 times) {
 }
 
 /* What stands at $ and this letter. */
-static void put_letter(Emit *e, Text *t, char letter, DType k, const char *loop) {
+static void put_letter(Emit *e, StrBuf *t, char letter, DType k, const char *loop) {
   u32 bytes = dtype_bytes(k);
   const struct X86 *m = x86;
   Scalar lo, hi;
   while (m->bits && m->bits != register_bits(e, k)) m++;
   dtype_limits(k, &lo, &hi);
   switch (letter) {
-  case 'T': text_puts(t, vector_type(e, k, false)); break;
-  case 'W': text_puts(t, longer_type(e, k, BYTES_JOINED)); break;
-  case 'F': text_puts(t, vector_type(e, DT_f32, false)); break;
-  case 'I': text_puts(t, vector_type(e, DT_i32, false)); break;
-  case 'H': text_puts(t, vector_type(e, DT_i16, false)); break;
-  case 'M': text_puts(t, vector_type(e, signed_of(bytes), false)); break;
-  case 'U': text_puts(t, vector_type(e, unsigned_of(bytes), false)); break;
-  case 'e': text_puts(t, c_type(k)); break;
-  case 'd': text_puts(t, dtype_info[k].name); break;
-  case 'k': text_fmt(t, "%sx%u", dtype_info[k].name, e->b.w); break;
-  case 'w': text_fmt(t, "%u", e->b.w); break;
-  case '<': text_fmt(t, "%d", (int)lo.i); break;
-  case '>': text_fmt(t, "%d", (int)hi.i); break;
-  case 'Y': text_puts(t, m->bits ? "defined(__x86_64__)" : "0"); break;
-  case 'X': text_puts(t, m->bits ? feature_test(e, m->feature) : "0"); break;
-  case '!': e->all->vec.intrinsics = true; break;
+  case 'T': sb_puts(t, vector_type(e, k, false)); break;
+  case 'W': sb_puts(t, longer_type(e, k, BYTES_JOINED)); break;
+  case 'F': sb_puts(t, vector_type(e, DT_f32, false)); break;
+  case 'I': sb_puts(t, vector_type(e, DT_i32, false)); break;
+  case 'H': sb_puts(t, vector_type(e, DT_i16, false)); break;
+  case 'M': sb_puts(t, vector_type(e, signed_of(bytes), false)); break;
+  case 'U': sb_puts(t, vector_type(e, unsigned_of(bytes), false)); break;
+  case 'e': sb_puts(t, c_type(k)); break;
+  case 'd': sb_puts(t, dtype_info[k].name); break;
+  case 'k': sb_fmt(t, "%sx%u", dtype_info[k].name, e->b.w); break;
+  case 'w': sb_fmt(t, "%u", e->b.w); break;
+  case '<': sb_fmt(t, "%d", (int)lo.i); break;
+  case '>': sb_fmt(t, "%d", (int)hi.i); break;
+  case 'Y': sb_puts(t, m->bits ? "defined(__x86_64__)" : "0"); break;
+  case 'X': sb_puts(t, m->bits ? feature_test(e, m->feature) : "0"); break;
+  case '!': e->variant->vec.intrinsics = true; break;
   case 'p':
-    e->all->vec.intrinsics = true;
-    text_puts(t, m->prefix);
+    e->variant->vec.intrinsics = true;
+    sb_puts(t, m->prefix);
     break;
-  case 's': text_puts(t, k == DT_f64 ? "pd" : "ps"); break;
-  case 'v': text_puts(t, m->type); break;
-  case 'b': text_puts(t, dtype_is_signed(k) ? "s" : "us"); break;
+  case 's': sb_puts(t, k == DT_f64 ? "pd" : "ps"); break;
+  case 'v': sb_puts(t, m->type); break;
+  case 'b': sb_puts(t, dtype_is_signed(k) ? "s" : "us"); break;
   case 'x':
-    for (u32 i = 0; i < e->b.w; i++) text_puts(t, i ? ", x" : "x");
+    for (u32 i = 0; i < e->b.w; i++) sb_puts(t, i ? ", x" : "x");
     break;
-  case 'S': text_puts(t, need_vector(e, "select", k, NULL)); break;
-  case 'Q': text_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
-  case 'J': text_puts(t, need_vector(e, "narrow", DT_i32, NULL)); break;
-  case 'q': text_puts(t, need_vector(e, "quantise", k, NULL)); break;
-  case 'n': text_puts(t, need_vector(e, "whole", k, NULL)); break;
-  case 'L': text_puts(t, loop); break;
+  case 'S': sb_puts(t, need_vector(e, "select", k, NULL)); break;
+  case 'Q': sb_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
+  case 'J': sb_puts(t, need_vector(e, "narrow", DT_i32, NULL)); break;
+  case 'q': sb_puts(t, need_vector(e, "quantise", k, NULL)); break;
+  case 'n': sb_puts(t, need_vector(e, "whole", k, NULL)); break;
+  case 'L': sb_puts(t, loop); break;
   default: bug(e->c, LOC_NONE, "cvop.def: $%c", letter);
   }
 }
 
-static void put_row(Emit *e, Text *t, const char *s, DType k, const char *loop) {
+static void put_row(Emit *e, StrBuf *t, const char *s, DType k, const char *loop) {
   for (; *s; s++) {
     size_t n = strcspn(s, "$");
-    text_put(t, s, n);
+    sb_put(t, s, n);
     s += n;
     if (!*s) return;
     const char *end = s + 2;
     if (s[1] == '(') { /* $(FEATURE) */
       end = strchr(s, ')');
-      text_puts(t, feature_test(e, str_text(e->c, str_intern(e->c, s + 2, (size_t)(end - s - 2)))));
+      sb_puts(t, feature_test(e, str_text(e->c, str_intern(e->c, s + 2, (size_t)(end - s - 2)))));
       s = end;
     } else if (s[1] == '[') { /* $[Fx] */
       const char *close = open_convert(e, t, s[2] == 'F' ? DT_f32 : DT_i32, k);
-      text_fmt(t, "%c%s", s[3], close);
+      sb_fmt(t, "%c%s", s[3], close);
       s += 4;
     } else if (s[1] == '?') { /* up to $; */
       if (!dtype_is_signed(k)) end = strstr(s, "$;") + 2;
@@ -197,13 +197,13 @@ static void put_row(Emit *e, Text *t, const char *s, DType k, const char *loop) 
 /* NULL: none of that width. loop: the operation lane by lane, if the rows of that name have it. */
 const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
   const struct VecHelper *row = find_row(e, what, k);
-  Text n = text_new(e->b.a);
-  put_own(e, &n, "ig_%s_%sx%u@", what, dtype_info[k].name, e->b.w);
-  const char *name = text_cstr(&n);
+  StrBuf n = sb_new(e->b.a);
+  put_template(e, &n, "ig_%s_%sx%u@", what, dtype_info[k].name, e->b.w);
+  const char *name = sb_cstr(&n);
   if (!row || !is_wanted(e, name)) return row ? name : NULL;
-  Text t = text_new(e->b.a);
+  StrBuf t = sb_new(e->b.a);
   put_row(e, &t, row->text, k, loop);
-  put_marked(e, &e->all->vec.text, text_cstr(&t));
+  put_template_text(e, &e->variant->vec.text, sb_cstr(&t));
   return name;
 }
 
@@ -227,63 +227,63 @@ void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) 
 /* A loop over lanes around the scalar operation. */
 const char *need_loop(Emit *e, const Expr *x, DType from) {
   static const char *const lane[3] = {"a.at[z]", "b.at[z]", "c.at[z]"};
-  Text n = text_new(e->b.a);
+  StrBuf n = sb_new(e->b.a);
   u32 w = e->b.w;
   if (x->op == OP_cast || x->op == OP_bitcast)
-    put_own(e, &n, "ig_%s%s_%s_%sx%u@", op_info[x->op].name, x->sat ? "_sat" : "",
-            dtype_info[from].name, dtype_info[x->dt].name, w);
+    put_template(e, &n, "ig_%s%s_%s_%sx%u@", op_info[x->op].name, x->sat ? "_sat" : "",
+                 dtype_info[from].name, dtype_info[x->dt].name, w);
   else
-    put_own(e, &n, "ig_%s_lanes_%sx%u@", op_info[x->op].name, dtype_info[from].name, w);
-  const char *name = text_cstr(&n);
+    put_template(e, &n, "ig_%s_lanes_%sx%u@", op_info[x->op].name, dtype_info[from].name, w);
+  const char *name = sb_cstr(&n);
   if (!is_wanted(e, name)) return name;
   DType k = elem_of(from), r = elem_of(x->dt);
-  Text t = text_new(e->b.a), *outer = e->t;
+  StrBuf t = sb_new(e->b.a), *outer = e->t;
   e->t = &t;
-  text_fmt(&t, "static inline %s %s(", vector_type(e, r, false), name);
+  sb_fmt(&t, "static inline %s %s(", vector_type(e, r, false), name);
   for (u32 i = 0; i < x->narg; i++)
-    text_fmt(&t, "%s%s %c0", i ? ", " : "", vector_type(e, k, false), 'a' + i);
-  text_puts(&t, ") {\n");
+    sb_fmt(&t, "%s%s %c0", i ? ", " : "", vector_type(e, k, false), 'a' + i);
+  sb_puts(&t, ") {\n");
   for (u32 i = 0; i < x->narg; i++)
-    text_fmt(&t, "  union { %s v; %s at[%u]; } %c = {%c0};\n", vector_type(e, k, false), c_type(k),
-             w, 'a' + i, 'a' + i);
-  text_fmt(&t, "  union { %s v; %s at[%u]; } r;\n  for (int z = 0; z < %u; z++) r.at[z] = ",
-           vector_type(e, r, false), c_type(r), w, w);
+    sb_fmt(&t, "  union { %s v; %s at[%u]; } %c = {%c0};\n", vector_type(e, k, false), c_type(k), w,
+           'a' + i, 'a' + i);
+  sb_fmt(&t, "  union { %s v; %s at[%u]; } r;\n  for (int z = 0; z < %u; z++) r.at[z] = ",
+         vector_type(e, r, false), c_type(r), w, w);
   put_scalar_op(e, x, from, lane);
-  text_puts(&t, ";\n  return r.v;\n}\n");
+  sb_puts(&t, ";\n  return r.v;\n}\n");
   e->t = outer;
-  text_put(&e->all->vec.text, t.at, t.n);
+  sb_put(&e->variant->vec.text, t.at, t.n);
   return name;
 }
 
 /* Narrow floats, lane by lane: ig_load_f8e5m2x8(p), ig_store_f8e5m2x8(p, v). */
 const char *need_narrow(Emit *e, DType dt, bool store) {
   if (dt == DT_f16) return need_vector(e, store ? "store_f16" : "load_f16", DT_f32, NULL);
-  Text n = text_new(e->b.a);
+  StrBuf n = sb_new(e->b.a);
   u32 w = e->b.w;
-  put_own(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);
-  const char *name = text_cstr(&n), *type = vector_type(e, DT_f32, false);
+  put_template(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);
+  const char *name = sb_cstr(&n), *type = vector_type(e, DT_f32, false);
   if (!is_wanted(e, name)) return name;
-  Text t = text_new(e->b.a), *outer = e->t;
+  StrBuf t = sb_new(e->b.a), *outer = e->t;
   e->t = &t;
   Expr x = {.kind = EX_var, .dt = dt, .lanes = 1, .ref = e->hole[0]};
   if (store) {
-    text_fmt(&t, "static inline void %s(%s *p, %s v) {\n  union { %s v; float at[%u]; } a = {v};\n",
-             name, c_storage(dt), type, type, w);
-    text_fmt(&t, "  for (int z = 0; z < %u; z++) p[z] = ", w);
+    sb_fmt(&t, "static inline void %s(%s *p, %s v) {\n  union { %s v; float at[%u]; } a = {v};\n",
+           name, c_storage(dt), type, type, w);
+    sb_fmt(&t, "  for (int z = 0; z < %u; z++) p[z] = ", w);
     e->var.at[e->hole[0]] = "a.at[z]";
     put_stored(e, dt, ex_new(e->p, &x));
-    text_puts(&t, ";\n}\n");
+    sb_puts(&t, ";\n}\n");
   } else { /* the bits, converted */
     DType bits = dtype_bytes(dt) == 2 ? DT_u16 : DT_u8;
     static const char *const lane[3] = {"p[z]", NULL, NULL};
     Expr op = {.kind = EX_op, .op = OP_bitcast, .dt = dt, .narg = 1};
-    text_fmt(&t, "static inline %s %s(const %s *p) {\n  union { %s v; float at[%u]; } r;\n", type,
-             name, c_storage(dt), type, w);
-    text_fmt(&t, "  for (int z = 0; z < %u; z++) r.at[z] = ", w);
+    sb_fmt(&t, "static inline %s %s(const %s *p) {\n  union { %s v; float at[%u]; } r;\n", type,
+           name, c_storage(dt), type, w);
+    sb_fmt(&t, "  for (int z = 0; z < %u; z++) r.at[z] = ", w);
     put_scalar_op(e, &op, bits, lane);
-    text_puts(&t, ";\n  return r.v;\n}\n");
+    sb_puts(&t, ";\n  return r.v;\n}\n");
   }
   e->t = outer;
-  text_put(&e->all->vec.text, t.at, t.n);
+  sb_put(&e->variant->vec.text, t.at, t.n);
   return name;
 }

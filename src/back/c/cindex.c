@@ -13,18 +13,18 @@ static void put_idx(Emit *e, ExprId x, Prec at);
 static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at, Prec right) {
   open_paren(e, mine, at);
   put_idx(e, x->arg[0], mine);
-  text_fmt(e->t, " %s ", op);
+  sb_fmt(e->t, " %s ", op);
   put_idx(e, x->arg[1], right);
   close_paren(e, mine, at);
 }
 
-static void put_idx_call(Emit *e, const Expr *x, Need n, const char *name) {
+static void put_idx_call(Emit *e, const Expr *x, RtSnippet n, const char *name) {
   need(e, n);
-  put_own(e, e->t, "%s@(", name);
+  put_template(e, e->t, "%s@(", name);
   put_idx(e, x->arg[0], PR_any);
-  text_puts(e->t, ", ");
+  sb_puts(e->t, ", ");
   put_idx(e, x->arg[1], PR_any);
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 /* Unrolling has folded what it made known. */
@@ -54,7 +54,7 @@ static void put_idx(Emit *e, ExprId id, Prec at) {
   const Expr *x = prog_expr(e->p, id);
   i64 k;
   if (fold_int(e, id, &k)) {
-    text_fmt(e->t, k < 0 && at > PR_add ? "(%" PRId64 ")" : "%" PRId64, k);
+    sb_fmt(e->t, k < 0 && at > PR_add ? "(%" PRId64 ")" : "%" PRId64, k);
     return;
   }
   if (x->kind == EX_op && x->dt == DT_i64) {
@@ -72,7 +72,7 @@ static void put_idx(Emit *e, ExprId id, Prec at) {
     put_data(e, id, at);
     return;
   }
-  text_puts(e->t, "(ptrdiff_t)");
+  sb_puts(e->t, "(ptrdiff_t)");
   put_data(e, id, PR_unary);
 }
 
@@ -82,7 +82,7 @@ void put_index(Emit *e, ExprId x) {
 
 void put_dim(Emit *e, Dim d) {
   if (dim_is_const(d))
-    text_fmt(e->t, "%" PRId64, d);
+    sb_fmt(e->t, "%" PRId64, d);
   else
     put_idx(e, ex_dim(e->p, d), PR_unary);
 }
@@ -115,7 +115,7 @@ static void put_rest(Emit *e, ExprId id, Prec at) {
     fold_int(e, x->arg[1], &k);
     open_paren(e, PR_mul, at);
     put_rest(e, x->arg[0], PR_mul);
-    text_fmt(e->t, k < 0 ? " * (%" PRId64 ")" : " * %" PRId64, k);
+    sb_fmt(e->t, k < 0 ? " * (%" PRId64 ")" : " * %" PRId64, k);
     close_paren(e, PR_mul, at);
     return;
   }
@@ -124,7 +124,7 @@ static void put_rest(Emit *e, ExprId id, Prec at) {
   if (left && right) {
     open_paren(e, PR_add, at);
     put_rest(e, x->arg[0], PR_add);
-    text_puts(e->t, " + ");
+    sb_puts(e->t, " + ");
     put_rest(e, x->arg[1], PR_add);
     close_paren(e, PR_add, at);
   } else {
@@ -155,23 +155,23 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
     return;
   }
   put_buf_name(e, b);
-  text_puts(e->t, "[");
-  Text outer = *e->t, sum = text_new(&e->c->scratch);
+  sb_puts(e->t, "[");
+  StrBuf outer = *e->t, sum = sb_new(&e->c->scratch);
   bool any = false, is_sum = false;
   i64 offset = place_of_numbers(e, x, idx, n);
   for (u32 i = 0; i < n; i++) {
     i64 k;
     bool number = fold_int(e, idx[i], &k), zero = number && (k == 0 || offset);
     if (any && x->dim[i] != 1) {
-      Text t = text_new(&e->c->scratch);
-      text_fmt(&t, is_sum ? "(%s) * " : "%s * ", text_cstr(&sum));
+      StrBuf t = sb_new(&e->c->scratch);
+      sb_fmt(&t, is_sum ? "(%s) * " : "%s * ", sb_cstr(&sum));
       *e->t = t;
       put_dim(e, x->dim[i]);
       sum = *e->t;
       is_sum = false;
     }
     if (zero) continue;
-    Text term = text_new(&e->c->scratch);
+    StrBuf term = sb_new(&e->c->scratch);
     *e->t = term;
     if (offset)
       put_rest(e, idx[i], any ? PR_add : PR_any);
@@ -179,8 +179,8 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
       put_idx(e, idx[i], any ? PR_add : PR_any);
     term = *e->t;
     if (any) {
-      text_puts(&sum, " + ");
-      text_put(&sum, term.at, term.n);
+      sb_puts(&sum, " + ");
+      sb_put(&sum, term.at, term.n);
       is_sum = true;
     } else {
       sum = term;
@@ -189,15 +189,15 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
     any = true;
   }
   *e->t = outer;
-  if (any) text_put(e->t, sum.at, sum.n);
+  if (any) sb_put(e->t, sum.at, sum.n);
   if (any && offset)
-    text_fmt(e->t, offset < 0 ? " - %" PRId64 : " + %" PRId64, offset < 0 ? -offset : offset);
+    sb_fmt(e->t, offset < 0 ? " - %" PRId64 : " + %" PRId64, offset < 0 ? -offset : offset);
   else if (offset)
-    text_fmt(e->t, "%" PRId64, offset);
+    sb_fmt(e->t, "%" PRId64, offset);
   any = any || offset;
   if (lanes > 1)
-    text_puts(e->t, any ? " + z" : "z");
+    sb_puts(e->t, any ? " + z" : "z");
   else if (!any)
-    text_puts(e->t, "0");
-  text_puts(e->t, "]");
+    sb_puts(e->t, "0");
+  sb_puts(e->t, "]");
 }

@@ -16,7 +16,7 @@
 
 /* A kernel on its way to a function. */
 typedef struct Uses {
-  KernelTakes takes;
+  KernelParams takes;
   const u32 *sets; /* by variable: `id` if it sets it */
   u32 id;
   u32 size;  /* variables and operations: room they could take on the stack */
@@ -33,7 +33,7 @@ static u32 stack_slot(const Expr *x) {
   return simple ? 4 : dtype_bytes(x->dt) < 4 ? 192 : 16;
 }
 
-static void count_expr(Uses *u, ExprWalk x) {
+static void count_expr(Uses *u, ExprVisit x) {
   while (ex_next(&x)) {
     u->size++;
     u->bytes += stack_slot(x.e);
@@ -43,9 +43,9 @@ static void count_expr(Uses *u, ExprWalk x) {
 /* Comparisons of a require are at once branched on and take no room. */
 static void count_block(Prog *p, Uses *u, StmtId first, StmtId handed) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
-    if (s->kind == ST_barrier || s->kind == ST_require) continue;
-    ExprWalk x = ex_walk_stmt(p, s);
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
+    if (s->kind == ST_fence || s->kind == ST_require) continue;
+    ExprVisit x = ex_visit_stmt(p, s);
     if (w.id == handed) x.b = 0;
     count_expr(u, x);
     u->size++;
@@ -54,7 +54,7 @@ static void count_block(Prog *p, Uses *u, StmtId first, StmtId handed) {
   for (u32 i = 0; i < u->takes.buf.n; i++) { /* its strides */
     const Buf *b = prog_buf(p, u->takes.buf.at[i]);
     for (u32 k = 1; k < b->rank; k++)
-      if (!dim_is_const(b->dim[k])) count_expr(u, ex_walk(p, ex_dim(p, b->dim[k])));
+      if (!dim_is_const(b->dim[k])) count_expr(u, ex_visit(p, ex_dim(p, b->dim[k])));
   }
 }
 
@@ -78,16 +78,16 @@ static const char **param_names(Emit *e, const Uses *u) {
   u32 count[128] = {0};
   for (u32 i = 0; i < u->takes.buf.n; i++) {
     char ch = role(e, u->takes.buf.at[i]);
-    Text t = text_new(&e->c->scratch);
-    text_fmt(&t, "%c", ch);
-    if (++count[(u32)ch] > 1) text_fmt(&t, "_%u", count[(u32)ch]);
-    names[i] = text_cstr(&t);
+    StrBuf t = sb_new(&e->c->scratch);
+    sb_fmt(&t, "%c", ch);
+    if (++count[(u32)ch] > 1) sb_fmt(&t, "_%u", count[(u32)ch]);
+    names[i] = sb_cstr(&t);
   }
   return names;
 }
 
-static void put_params(Emit *e, Text *t, const Uses *u) {
-  bool *shared = takes_shared(e->p, &u->takes, &e->c->scratch);
+static void put_params(Emit *e, StrBuf *t, const Uses *u) {
+  bool *shared = params_shared(e->p, &u->takes, &e->c->scratch);
   const char *comma = "";
   for (u32 i = 0; i < u->takes.buf.n; i++, comma = ", ") {
     const Buf *b = prog_buf(e->p, u->takes.buf.at[i]);
@@ -95,62 +95,62 @@ static void put_params(Emit *e, Text *t, const Uses *u) {
     if (!type)
       fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
            dtype_info[b->dt].name);
-    text_fmt(t, "%s%s%s *%s", comma, e->by_buf.written[u->takes.buf.at[i]] ? "" : "const ", type,
-             shared[i] ? "" : "restrict ");
+    sb_fmt(t, "%s%s%s *%s", comma, e->by_buf.written[u->takes.buf.at[i]] ? "" : "const ", type,
+           shared[i] ? "" : "restrict ");
     put_param_mark(t, i);
   }
   for (u32 i = 0; i < u->takes.var.n;
        i++, comma = ", ") /* one that the kernel sets comes by address */
-    text_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, u->takes.var.at[i])->dt),
-             sets_var(u, i) ? "*" : "", i);
-  if (u->takes.random) text_fmt(t, "%suint64_t seed", comma);
+    sb_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, u->takes.var.at[i])->dt),
+           sets_var(u, i) ? "*" : "", i);
+  if (u->takes.random) sb_fmt(t, "%suint64_t seed", comma);
 }
 
 /* How threads get a buffer, and what they make of it: of scratch each has its own. */
-static void send_buf(Emit *e, Text *share, Text *part, u32 i, BufId b, const char *name) {
+static void send_buf(Emit *e, StrBuf *share, StrBuf *part, u32 i, BufId b, const char *name) {
   const char *way = e->by_buf.written[b] ? "out" : "in";
   BufId root = prog_root(e->p, b);
   u64 bytes;
   Sym sym;
-  text_fmt(share, "  j->a[%u].%s = %s;\n", i, way, name);
+  sb_fmt(share, "  j->a[%u].%s = %s;\n", i, way, name);
   if (prog_buf(e->p, b)->space != BS_local)
-    text_fmt(part, "j->a[%u].%s", i, way);
+    sb_fmt(part, "j->a[%u].%s", i, way);
   else if (!mem_stride(e->p, root, &bytes, &sym))
     mem_refuse(e->p, root, sym);
   else
-    text_fmt(part, "(%s *)(void *)((unsigned char *)j->a[%u].out + w * %" PRIu64 ")",
-             c_storage(prog_buf(e->p, b)->dt), i, bytes);
+    sb_fmt(part, "(%s *)(void *)((unsigned char *)j->a[%u].out + w * %" PRIu64 ")",
+           c_storage(prog_buf(e->p, b)->dt), i, bytes);
 }
 
 /* A function that asks threads to run the kernel, and the case by which they do. Variables travel
  * as one of three kinds of numbers. params: of the kernel without its range. */
-static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
+static void put_share(Emit *e, const Uses *u, u32 number, const StrBuf *params,
                       const char *const *name) {
-  SharedKernels *k = &e->all->shared_kernels;
-  Text *share = &k->shares, *part = &k->cases;
+  SharedKernels *k = &e->variant->shared_kernels;
+  StrBuf *share = &k->shares, *part = &k->cases;
   u32 seed = u->takes.buf.n + u->takes.var.n, n = seed + u->takes.random;
-  text_puts(share, "\nstatic void ");
+  sb_puts(share, "\nstatic void ");
   put_kernel_name(e, share, "share_", number);
-  put_own(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
-  text_put(share, params->at, params->n);
-  text_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
-  text_fmt(part, "  case %u:\n    ", number);
+  put_template(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
+  sb_put(share, params->at, params->n);
+  sb_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
+  sb_fmt(part, "  case %u:\n    ", number);
   put_kernel_name(e, part, "", number);
-  text_puts(part, "(");
+  sb_puts(part, "(");
   for (u32 i = 0; i < n; i++) {
-    if (i) text_puts(part, ", ");
+    if (i) sb_puts(part, ", ");
     if (i < u->takes.buf.n) {
       send_buf(e, share, part, i, u->takes.buf.at[i], name[i]);
       continue;
     }
     DType dt = i < seed ? prog_var(e->p, u->takes.var.at[i - u->takes.buf.n])->dt : DT_u64;
     char way = dtype_is_float(dt) ? 'd' : dtype_is_signed(dt) ? 'i' : 'u';
-    text_fmt(share, i < seed ? "  j->a[%u].%c = a%u;\n" : "  j->a[%u].%c = seed;\n", i, way,
-             i - u->takes.buf.n);
-    text_fmt(part, "(%s)j->a[%u].%c", c_type(dt), i, way);
+    sb_fmt(share, i < seed ? "  j->a[%u].%c = a%u;\n" : "  j->a[%u].%c = seed;\n", i, way,
+           i - u->takes.buf.n);
+    sb_fmt(part, "(%s)j->a[%u].%c", c_type(dt), i, way);
   }
-  put_own(e, share, "  ig_share@(j, chunk, count);\n}\n");
-  text_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
+  put_template(e, share, "  ig_parallel_for@(j, chunk, count);\n}\n");
+  sb_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
   if (n > k->args) k->args = n;
   k->n++;
 }
@@ -159,16 +159,16 @@ static void put_share(Emit *e, const Uses *u, u32 number, const Text *params,
 static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
   for (u32 i = 0; i < u->takes.buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->takes.buf.at[i]);
-    text_fmt(&e->all->kernels.text, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
+    sb_fmt(&e->variant->kernels.text, "\n * %s: %s[", name[i], dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
-      Text d = text_new(&e->c->scratch);
+      StrBuf d = sb_new(&e->c->scratch);
       dim_print(e->p->dims, b->dim[k], &d);
-      text_puts(&e->all->kernels.text, k ? "," : "");
-      put_comment(&e->all->kernels.text, d.at, d.n);
+      sb_puts(&e->variant->kernels.text, k ? "," : "");
+      put_comment(&e->variant->kernels.text, d.at, d.n);
     }
-    text_puts(&e->all->kernels.text, b->name ? "] " : "]");
+    sb_puts(&e->variant->kernels.text, b->name ? "] " : "]");
     if (b->name)
-      put_comment(&e->all->kernels.text, str_text(e->c, b->name), str_len(e->c, b->name));
+      put_comment(&e->variant->kernels.text, str_text(e->c, b->name), str_len(e->c, b->name));
   }
 }
 
@@ -177,10 +177,10 @@ static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
 static const char **name_params(Emit *e, const Uses *u) {
   const char **outside = NEWS(&e->c->scratch, const char *, u->takes.var.n + 1);
   for (u32 i = 0; i < u->takes.var.n; i++) {
-    Text t = text_new(&e->c->scratch);
-    text_fmt(&t, sets_var(u, i) ? "(*a%u)" : "a%u", i);
+    StrBuf t = sb_new(&e->c->scratch);
+    sb_fmt(&t, sets_var(u, i) ? "(*a%u)" : "a%u", i);
     outside[i] = e->var.at[u->takes.var.at[i]];
-    e->var.at[u->takes.var.at[i]] = text_cstr(&t);
+    e->var.at[u->takes.var.at[i]] = sb_cstr(&t);
   }
   for (u32 i = 0; i < u->takes.buf.n; i++) {
     e->by_buf.param[u->takes.buf.at[i]] = i + 1;
@@ -196,7 +196,7 @@ static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
 
 /* A function that is being written: marks stand for names (cname.c). */
 typedef struct Function {
-  Text params, text;
+  StrBuf params, text;
   LocalNames names;
   const char **param; /* names */
   bool shared;
@@ -204,11 +204,11 @@ typedef struct Function {
 
 static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   Arena *a = &e->c->scratch;
-  Function f = {.params = text_new(a), .text = text_new(a), .shared = is_shared(e, s)};
-  Text *outer = e->t;
+  Function f = {.params = sb_new(a), .text = sb_new(a), .shared = is_shared(e, s)};
+  StrBuf *outer = e->t;
   u32 indent = e->indent;
   LocalNames outer_names = e->names;
-  Body outer_body = e->b;
+  FuncBody outer_body = e->b;
   const char **outside = name_params(e, u);
   e->t = &f.text;
   e->indent = 1;
@@ -221,7 +221,7 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   f.param = param_names(e, u);
   f.names = e->names;
   if (s->flags & KF_noinline) need(e, RT_noinline);
-  if (s->flags & KF_walks) need(e, RT_walk);
+  if (s->flags & KF_tree_walk) need(e, RT_tree_walk);
   e->b = outer_body;
   e->in_kernel = false;
   e->t = outer;
@@ -233,53 +233,54 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
 
 static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *f, u32 number) {
   Arena *a = &e->c->scratch;
-  Text head = text_new(a), params = text_new(a), text = text_new(a);
+  StrBuf head = sb_new(a), params = sb_new(a), text = sb_new(a);
   u64 bytes = put_named(&f->names, &text, &f->text, f->param);
   put_named(&f->names, &params, &f->params, f->param);
   e->sizes.code += bytes;
-  text_puts(&e->all->kernels.text, "\n");
-  put_part_begin(e, &e->all->kernels.text, split_choose(e, bytes));
-  text_puts(&e->all->kernels.text, "/* ");
-  put_label(&e->all->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
+  sb_puts(&e->variant->kernels.text, "\n");
+  put_part_begin(e, &e->variant->kernels.text, split_choose(e, bytes));
+  sb_puts(&e->variant->kernels.text, "/* ");
+  put_label(&e->variant->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
   put_shapes(e, u, f->param);
-  /* ig_part calls all shared kernels: inside it compilers forget what the parameters promise */
-  text_fmt(&head, "%s%s%svoid ", kernel_linkage(e),
-           f->shared                ? "__attribute__((noinline)) "
-           : s->flags & KF_noinline ? "IG_NOINLINE "
-                                    : "",
-           s->flags & KF_walks ? "IG_WALK " : "");
+  /* ig_run_range calls all shared kernels: inside it compilers forget what the parameters promise
+   */
+  sb_fmt(&head, "%s%s%svoid ", kernel_linkage(e),
+         f->shared                ? "__attribute__((noinline)) "
+         : s->flags & KF_noinline ? "IG_NOINLINE "
+                                  : "",
+         s->flags & KF_tree_walk ? "IG_TREE_WALK " : "");
   put_kernel_name(e, &head, "", number);
-  text_fmt(&head, "(%s", text_cstr(&params));
+  sb_fmt(&head, "(%s", sb_cstr(&params));
   if (f->shared)
-    text_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
+    sb_fmt(&head, "%sptrdiff_t from, ptrdiff_t to", params.n ? ", " : "");
   else if (!params.n)
-    text_puts(&head, "void");
-  text_fmt(&e->all->kernels.text, " */\n%s) {\n", text_cstr(&head));
-  text_put(&e->all->kernels.text, text.at, text.n);
-  text_puts(&e->all->kernels.text, "}\n");
-  put_part_end(e, &e->all->kernels.text);
-  if (has_parts(e)) text_fmt(&e->all->kernels.heads, "%s);\n", text_cstr(&head));
+    sb_puts(&head, "void");
+  sb_fmt(&e->variant->kernels.text, " */\n%s) {\n", sb_cstr(&head));
+  sb_put(&e->variant->kernels.text, text.at, text.n);
+  sb_puts(&e->variant->kernels.text, "}\n");
+  put_part_end(e, &e->variant->kernels.text);
+  if (has_parts(e)) sb_fmt(&e->variant->kernels.heads, "%s);\n", sb_cstr(&head));
   if (f->shared) put_share(e, u, number, &params, f->param);
 }
 
 /* The number of the function, which is written unless there is an equal one. */
 static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   Function f = make_function(e, id, s, u);
-  Text key = text_new(&e->c->scratch);
-  text_put(&key, f.params.at, f.params.n);
-  text_put(&key, f.text.at, f.text.n);
+  StrBuf key = sb_new(&e->c->scratch);
+  sb_put(&key, f.params.at, f.params.n);
+  sb_put(&key, f.text.at, f.text.n);
   for (u32 i = 0; f.shared && i < u->takes.buf.n; i++) { /* threads step by their sizes */
     u64 bytes = 0;
     Sym sym;
     BufId root = prog_root(e->p, u->takes.buf.at[i]);
     if (prog_buf(e->p, root)->space == BS_local && mem_bytes(e->p, root, &bytes, &sym))
-      text_fmt(&key, " %llu", (unsigned long long)bytes);
+      sb_fmt(&key, " %llu", (unsigned long long)bytes);
   }
-  u32 *slot = map_put_bytes(&e->all->kernels.at, key.at, key.n);
+  u32 *slot = map_put_bytes(&e->variant->kernels.at, key.at, key.n);
   if (*slot) return *slot - 1;
-  u32 number = e->all->kernels.word.n;
+  u32 number = e->variant->kernels.word.n;
   *slot = number + 1;
-  *vec_push(&e->c->keep, &e->all->kernels.word) = kernel_word(e, s->label);
+  *vec_push(&e->c->keep, &e->variant->kernels.word) = kernel_ident(e, s->label);
   put_function(e, s, u, &f, number);
   return number;
 }
@@ -300,7 +301,7 @@ void put_kernel_call(Emit *e, StmtId id) {
   bool shared = is_shared(e, &s);
   const char *comma = shared ? ", " : "";
   StmtId handed = shared ? s.body : 0; /* how far that loop goes threads are told */
-  Uses u = {.takes = prog_takes(e->p, s.body, handed, &e->marked, &e->c->scratch)};
+  Uses u = {.takes = kernel_params(e->p, s.body, handed, &e->marked, &e->c->scratch)};
   u.sets = e->marked.sets;
   u.id = e->marked.n;
   count_block(e->p, &u, s.body, handed);
@@ -308,21 +309,21 @@ void put_kernel_call(Emit *e, StmtId id) {
   count_kernel(&e->sizes, &u);
   begin_line(e);
   put_kernel_name(e, e->t, shared ? "share_" : "", number);
-  text_puts(e->t, shared ? "(job" : "(");
+  sb_puts(e->t, shared ? "(job" : "(");
   for (u32 i = 0; i < u.takes.buf.n; i++, comma = ", ") {
-    text_puts(e->t, comma);
+    sb_puts(e->t, comma);
     put_buf_name(e, u.takes.buf.at[i]);
   }
   for (u32 i = 0; i < u.takes.var.n; i++, comma = ", ")
-    text_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var.at[u.takes.var.at[i]]);
-  if (u.takes.random) text_fmt(e->t, "%sseed", comma);
+    sb_fmt(e->t, "%s%s%s", comma, sets_var(&u, i) ? "&" : "", e->var.at[u.takes.var.at[i]]);
+  if (u.takes.random) sb_fmt(e->t, "%sseed", comma);
   if (shared) {
-    text_fmt(e->t, ", %u, ", prog_stmt(e->p, s.body)->chunk ? prog_stmt(e->p, s.body)->chunk : 1);
+    sb_fmt(e->t, ", %u, ", prog_stmt(e->p, s.body)->chunk ? prog_stmt(e->p, s.body)->chunk : 1);
     put_index(e, shared_count(e, &s));
   }
-  text_puts(e->t, "); ");
-  put_remark(e, e->t, s.label);
+  sb_puts(e->t, "); ");
+  put_trailing_comment(e, e->t, s.label);
   put_profile_call(e, id);
-  if (e->o->ticks) put_own(e, e->t, "$_tick($_user, %u);\n", id);
+  if (e->o->ticks) put_template(e, e->t, "$_tick($_user, %u);\n", id);
   arena_rewind(&e->c->scratch, m);
 }

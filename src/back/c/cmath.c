@@ -16,38 +16,38 @@ enum { VALUES = 64 }; /* that such a function keeps on the stack where it is not
 static void need_operation(Emit *e, QuickOp op) {
   const char *name = op == QO_const ? "imk_all" : quick_function(op);
   if (!name || !need_vector(e, name, DT_f32, NULL)) return;
-  if (op == QO_mad) e->all->math[OP_fma][MP_f] = true;
-  if (op == QO_farsin) e->all->math[OP_sin][MP_f] = true;
-  if (op == QO_farcos) e->all->math[OP_cos][MP_f] = true;
+  if (op == QO_mad) e->variant->math[OP_fma][MM_f] = true;
+  if (op == QO_farsin) e->variant->math[OP_sin][MM_f] = true;
+  if (op == QO_farcos) e->variant->math[OP_cos][MM_f] = true;
 }
 
 /* A function, after those that it needs. */
 static void put_function(Emit *e, const char *name) {
   u32 w = e->b.w;
-  Text key = text_new(e->b.a), suffix = text_new(e->b.a);
+  StrBuf key = sb_new(e->b.a), suffix = sb_new(e->b.a);
   const char *f = vector_type(e, DT_f32, false), *u = vector_type(e, DT_u32, false);
   Quick q;
-  text_fmt(&key, "%sx%u", name, w);
-  if (!is_wanted(e, text_cstr(&key)) || !quick_find(&q, name)) return;
+  sb_fmt(&key, "%sx%u", name, w);
+  if (!is_wanted(e, sb_cstr(&key)) || !quick_find(&q, name)) return;
   for (u32 i = 0; i < q.n; i++)
     if (q.step[i].op == QO_call) put_function(e, q.step[i].text);
   for (u32 op = 0; op < QO_COUNT; op++) /* not by steps, whose order is the compiler's */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
-  put_own(e, &suffix, "x%u@", w);
-  quick_write(&e->all->vec.text, &q,
-              &(QuickForm){"static inline IG_QUICK ", f, u, text_cstr(&suffix), w});
+  put_template(e, &suffix, "x%u@", w);
+  quick_write(&e->variant->vec.text, &q,
+              &(QuickForm){"static inline IG_QUICK ", f, u, sb_cstr(&suffix), w});
 }
 
 const char *need_quick(Emit *e, const Expr *x) {
   const char *part = math_name(e->c, x->op, math_part(e, x->op, x->dt));
-  Text name = text_new(e->b.a);
-  if (!e->all->vec.quick_frame)
-    text_puts(&e->all->vec.text,
-              "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"
-              "#else\n#define IG_QUICK\n#endif\n");
+  StrBuf name = sb_new(e->b.a);
+  if (!e->variant->vec.quick_frame)
+    sb_puts(&e->variant->vec.text,
+            "#ifdef __OPTIMIZE__\n#define IG_QUICK __attribute__((always_inline))\n"
+            "#else\n#define IG_QUICK\n#endif\n");
   u64 frame = VALUES * 4 * e->b.w;
-  if (frame > e->all->vec.quick_frame) e->all->vec.quick_frame = frame;
+  if (frame > e->variant->vec.quick_frame) e->variant->vec.quick_frame = frame;
   put_function(e, part);
-  put_own(e, &name, "im_%sx%u@", part, e->b.w);
-  return text_cstr(&name);
+  put_template(e, &name, "im_%sx%u@", part, e->b.w);
+  return sb_cstr(&name);
 }

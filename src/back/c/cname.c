@@ -25,18 +25,18 @@ enum { MARK_VAR = 1, MARK_END = 2, MARK_PARAM = 3, BASE = 4 };
 
 /* ---- kernels ---- */
 
-const char *kernel_word(Emit *e, Str label) {
+const char *kernel_ident(Emit *e, Str label) {
   const char *s = str_text(e->c, label);
-  Text t = text_new(&e->c->keep);
-  for (; *s && *s != ' ' && t.n < KERNEL_WORD; s++) {
+  StrBuf t = sb_new(&e->c->keep);
+  for (; *s && *s != ' ' && t.n < KERNEL_LABEL_MAX; s++) {
     bool upper = *s >= 'A' && *s <= 'Z';
-    if (is_letter(*s) || is_digit(*s)) text_fmt(&t, "%c", upper ? *s - 'A' + 'a' : *s);
+    if (is_letter(*s) || is_digit(*s)) sb_fmt(&t, "%c", upper ? *s - 'A' + 'a' : *s);
   }
-  return t.n ? text_cstr(&t) : "kernel";
+  return t.n ? sb_cstr(&t) : "kernel";
 }
 
-void put_kernel_name(Emit *e, Text *t, const char *prefix, u32 number) {
-  put_own(e, t, "$_%s%s_%u@", prefix, e->all->kernels.word.at[number], number);
+void put_kernel_name(Emit *e, StrBuf *t, const char *prefix, u32 number) {
+  put_template(e, t, "$_%s%s_%u@", prefix, e->variant->kernels.word.at[number], number);
 }
 
 /* ---- variables ---- */
@@ -69,10 +69,10 @@ static bool is_param(const char *name) {
 
 static const char *mark(Emit *e, const char *name) {
   if (!e->in_kernel) return name;
-  Text t = text_new(&e->c->scratch);
-  text_fmt(&t, "%c%u%c", MARK_VAR, e->names.mark.n, MARK_END);
+  StrBuf t = sb_new(&e->c->scratch);
+  sb_fmt(&t, "%c%u%c", MARK_VAR, e->names.mark.n, MARK_END);
   *vec_push(&e->c->scratch, &e->names.mark) = name;
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 const char *name_loop(Emit *e, VarId v) {
@@ -83,14 +83,14 @@ const char *name_loop(Emit *e, VarId v) {
     base[0] = letters[e->names.scope.n % (sizeof letters - 1)];
     base[1] = 0;
   }
-  Text t = text_new(&e->c->scratch);
-  text_puts(&t, base);
-  for (u32 k = 2; is_one_of(text_cstr(&t), e->names.scope.at, e->names.scope.n); k++) {
+  StrBuf t = sb_new(&e->c->scratch);
+  sb_puts(&t, base);
+  for (u32 k = 2; is_one_of(sb_cstr(&t), e->names.scope.at, e->names.scope.n); k++) {
     t.n = 0;
-    text_fmt(&t, "%s_%u", base, k);
+    sb_fmt(&t, "%s_%u", base, k);
   }
-  *vec_push(&e->c->scratch, &e->names.scope) = text_cstr(&t);
-  return mark(e, text_cstr(&t));
+  *vec_push(&e->c->scratch, &e->names.scope) = sb_cstr(&t);
+  return mark(e, sb_cstr(&t));
 }
 
 void name_end(Emit *e) {
@@ -104,24 +104,24 @@ const char *name_let(Emit *e, VarId v) {
   char base[BASE];
   base_name(e, v, base);
   bool fine = *base && !is_one_of(base, own, sizeof own / sizeof *own);
-  Text t = text_new(&e->c->scratch);
-  text_fmt(&t, "%s%u", fine ? base : "v", e->b.nlet++);
-  return mark(e, text_cstr(&t));
+  StrBuf t = sb_new(&e->c->scratch);
+  sb_fmt(&t, "%s%u", fine ? base : "v", e->b.nlet++);
+  return mark(e, sb_cstr(&t));
 }
 
 /* ---- marks ---- */
 
-void put_param_mark(Text *t, u32 number) {
-  text_fmt(t, "%c%u%c", MARK_PARAM, number, MARK_END);
+void put_param_mark(StrBuf *t, u32 number) {
+  sb_fmt(t, "%c%u%c", MARK_PARAM, number, MARK_END);
 }
 
-u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *const *param) {
+u64 put_named(const LocalNames *names, StrBuf *t, const StrBuf *marked, const char *const *param) {
   const char *s = marked->at, *end = s + marked->n;
   u64 bytes = 0;
   while (s < end) {
     size_t k = 0;
     while (s + k < end && s[k] != MARK_VAR && s[k] != MARK_PARAM) k++;
-    text_put(t, s, k);
+    sb_put(t, s, k);
     bytes += k;
     s += k;
     if (s == end) break;
@@ -129,7 +129,7 @@ u64 put_named(const LocalNames *names, Text *t, const Text *marked, const char *
     u32 number = 0, digits = 0;
     for (s++; *s != MARK_END; s++, digits++) number = 10 * number + (u32)(*s - '0');
     const char *name = is_of_param ? param[number] : names->mark.at[number];
-    text_puts(t, name);
+    sb_puts(t, name);
     s++;
     while (*name >= 'a' && *name <= 'z') name++;
     bytes += 1 + (is_of_param ? digits : *name == '_' ? 0 : strlen(name));

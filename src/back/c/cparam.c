@@ -4,13 +4,13 @@
  * on each, the enum of statuses, and macros that carry names. A parameter is named after the input,
  * output or size of the model: ASCII letters in lower case, digits and single underscores, at most
  * NAME_LENGTH characters. Other characters become underscores, a name without letters becomes in0,
- * out0 or n0. Words that C, C++, Rust, common headers or the generated texts use (words.def, kind
- * param) get the suffix _in, _out or _size, names that are already taken a number. Bodies of
+ * out0 or n0. Words that C, C++, Rust, common headers or the generated texts use (reserved.def,
+ * kind param) get the suffix _in, _out or _size, names that are already taken a number. Bodies of
  * functions keep their own names (c.h), so no macro around the file can change what they mean.
  */
 #include "back/c/c.h"
 #include "back/status.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,23 +34,23 @@ static Str model_name(const Emit *e, const EmitParam *x) {
 
 /* ---- names ---- */
 
-static void put_word(Text *t, const char *s) {
+static void put_word(StrBuf *t, const char *s) {
   bool gap = false;
   for (; *s && t->n < NAME_LENGTH; s++) {
     char ch = *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s;
     bool fine = (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9');
-    if (fine && gap && t->n) text_puts(t, "_");
-    if (fine) text_put(t, &ch, 1);
+    if (fine && gap && t->n) sb_puts(t, "_");
+    if (fine) sb_put(t, &ch, 1);
     gap = !fine;
   }
 }
 
 static bool is_reserved(Emit *e, const char *word) {
   size_t n = strlen(word);
-  Text own = text_new(&e->c->scratch); /* functions of the file itself */
+  StrBuf own = sb_new(&e->c->scratch); /* functions of the file itself */
   put_word(&own, e->o->name);
-  return name_is_taken(e->c, "param", word) || (n > 2 && !strcmp(word + n - 2, "_t")) ||
-         (own.n && !strncmp(word, text_cstr(&own), own.n) && word[own.n] == '_');
+  return is_reserved_name(e->c, "param", word) || (n > 2 && !strcmp(word + n - 2, "_t")) ||
+         (own.n && !strncmp(word, sb_cstr(&own), own.n) && word[own.n] == '_');
 }
 
 /* used: names of parameters -> the last number tried after them. */
@@ -64,28 +64,28 @@ static const char *shape_of(Emit *e, const char *name) {
 
 /* shaped: the parameter after it is its shape. */
 static const char *param_name(Emit *e, Map *used, const EmitParam *x, bool shaped) {
-  Text t = text_new(&e->c->keep);
+  StrBuf t = sb_new(&e->c->keep);
   const char *word = kinds[x->kind].word, *model = str_text(e->c, model_name(e, x));
   put_word(&t, model);
   if (!t.n) {
-    text_fmt(&t, "%s%u", word, x->i);
+    sb_fmt(&t, "%s%u", word, x->i);
   } else if (t.at[0] >= '0' && t.at[0] <= '9') {
     t.n = 0;
-    text_fmt(&t, "%s_", word);
+    sb_fmt(&t, "%s_", word);
     put_word(&t, model);
   }
-  if (is_reserved(e, text_cstr(&t))) text_puts(&t, kinds[x->kind].suffix);
+  if (is_reserved(e, sb_cstr(&t))) sb_puts(&t, kinds[x->kind].suffix);
   size_t n = t.n;
   const u32 *last = map_get_bytes(used, t.at, n);
   u32 k = last && *last ? *last : 1;
-  while (is_used(used, text_cstr(&t)) || (shaped && is_used(used, shape_of(e, t.at)))) {
+  while (is_used(used, sb_cstr(&t)) || (shaped && is_used(used, shape_of(e, t.at)))) {
     t.n = n;
-    text_fmt(&t, "_%u", ++k);
+    sb_fmt(&t, "_%u", ++k);
   }
   map_put_bytes(used, t.at, t.n);
   if (t.n != n) *map_put_bytes(used, t.at, n) = k;
   if (shaped) map_put_bytes(used, shape_of(e, t.at), strlen(shape_of(e, t.at)));
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 EmitParams list_params(Emit *e) {
@@ -122,118 +122,123 @@ EmitParams list_params(Emit *e) {
 
 /* ---- statuses ---- */
 
-void put_statuses(Emit *e, Text *t) {
+void put_statuses(Emit *e, StrBuf *t) {
   static const char *const names[] = {
 #define STATUS(name, text) #name,
 #include "back/status.def"
 #undef STATUS
   };
-  put_own(e, t,
-          "/* What functions of this file return. $_why has the text of each. */\n"
-          "enum $_status {\n");
+  put_template(e, t,
+               "/* What functions of this file return. $_why has the text of each. */\n"
+               "enum $_status {\n");
   for (u32 i = 0; i < STATUS_COUNT; i++) {
-    Text upper = text_new(&e->c->scratch);
-    text_upper(&upper, names[i]);
-    put_own(e, t, "  `_%s%s = %u, /* %s */\n", i ? "ERR_" : "", i ? text_cstr(&upper) : "OK", i,
-            status_means[i]);
+    StrBuf upper = sb_new(&e->c->scratch);
+    sb_upper(&upper, names[i]);
+    put_template(e, t, "  `_%s%s = %u, /* %s */\n", i ? "ERR_" : "", i ? sb_cstr(&upper) : "OK", i,
+                 status_means[i]);
   }
   /* the CPU's status is the last that is added */
-  u32 cpu = is_checked(e) ? cpu_status(e) : 0, end = STATUS_COUNT + e->all->why.text.n;
+  u32 cpu = checks_cpu(e) ? cpu_status(e) : 0, end = STATUS_COUNT + e->variant->why.text.n;
   if (cpu)
-    put_own(e, t, "  `_ERR_CPU = %u, /* this CPU lacks instructions that the code needs */\n", cpu);
+    put_template(e, t, "  `_ERR_CPU = %u, /* this CPU lacks instructions that the code needs */\n",
+                 cpu);
   if ((cpu ? cpu : end) > STATUS_COUNT)
-    put_own(e, t, "  `_ERR_MODEL = %u, /* and above: a requirement of the model is not met */\n",
-            STATUS_COUNT);
-  text_puts(t, "};\n");
+    put_template(e, t,
+                 "  `_ERR_MODEL = %u, /* and above: a requirement of the model is not met */\n",
+                 STATUS_COUNT);
+  sb_puts(t, "};\n");
 }
 
 /* ---- the prototype ---- */
 
 /* "logits": f32[batch,10], at most NAME_OUTPUT0_ELEMENTS elements */
-static void put_array_remark(Emit *e, Text *t, const EmitParam *x) {
+static void put_array_comment(Emit *e, StrBuf *t, const EmitParam *x) {
   const Buf *b = port(e, x);
   bool fixed = true, open = x->kind == PK_out && e->open_out[x->i];
-  Text s = text_new(&e->c->scratch);
-  text_fmt(&s, "%s[", dtype_info[b->dt].name);
+  StrBuf s = sb_new(&e->c->scratch);
+  sb_fmt(&s, "%s[", dtype_info[b->dt].name);
   for (u32 k = 0; k < b->rank; k++) {
     fixed = fixed && dim_is_const(b->dim[k]);
-    text_puts(&s, k ? "," : "");
+    sb_puts(&s, k ? "," : "");
     dim_print(e->p->dims, b->dim[k], &s);
   }
-  text_puts(&s, "]");
+  sb_puts(&s, "]");
   put_comment(t, s.at, s.n);
   if (fixed) {
-    text_fmt(t, ", %" PRIu64 " elements",
-             buf_elements(e, x->kind == PK_in ? e->p->in.at[x->i] : e->p->out.at[x->i]));
+    sb_fmt(t, ", %" PRIu64 " elements",
+           buf_elements(e, x->kind == PK_in ? e->p->in.at[x->i] : e->p->out.at[x->i]));
     return;
   }
-  put_own(e, t, ", %s" MY_CAPS "_%sPUT%u_ELEMENTS elements",
-          open ? "known after the run: room for " : "at most ", x->kind == PK_in ? "IN" : "OUT",
-          x->i);
+  put_template(e, t, ", %s" MY_CAPS "_%sPUT%u_ELEMENTS elements",
+               open ? "known after the run: room for " : "at most ",
+               x->kind == PK_in ? "IN" : "OUT", x->i);
 }
 
-static void put_remark_of(Emit *e, Text *t, const EmitParam *x, int width) {
-  text_fmt(t, " *   %-*s  ", width, x->name);
+static void put_param_comment(Emit *e, StrBuf *t, const EmitParam *x, int width) {
+  sb_fmt(t, " *   %-*s  ", width, x->name);
   if (x->kind == PK_size || x->kind == PK_in || x->kind == PK_out) {
-    text_fmt(t, "%s '", x->kind == PK_size ? "size" : x->kind == PK_in ? "input" : "output");
+    sb_fmt(t, "%s '", x->kind == PK_size ? "size" : x->kind == PK_in ? "input" : "output");
     put_comment(t, str_text(e->c, model_name(e, x)), str_len(e->c, model_name(e, x)));
-    text_puts(t, "': ");
+    sb_puts(t, "': ");
   }
   switch (x->kind) {
-  case PK_weights: put_own(e, t, "`_WEIGHT_BYTES bytes of weights, aligned to 64 bytes"); break;
+  case PK_weights:
+    put_template(e, t, "`_WEIGHT_BYTES bytes of weights, aligned to 64 bytes");
+    break;
   case PK_size: {
     const SymInfo *s = dim_syminfo(e->p->dims, x->i);
-    text_fmt(t, "%" PRId64 " to %" PRId64, s->lo, s->hi);
+    sb_fmt(t, "%" PRId64 " to %" PRId64, s->lo, s->hi);
     break;
   }
-  case PK_seed: text_puts(t, "of random numbers"); break;
+  case PK_seed: sb_puts(t, "of random numbers"); break;
   case PK_in:
-  case PK_out: put_array_remark(e, t, x); break;
-  case PK_shape: text_fmt(t, "receives %u extents", port(e, x)->rank);
+  case PK_out: put_array_comment(e, t, x); break;
+  case PK_shape: sb_fmt(t, "receives %u extents", port(e, x)->rank);
   }
-  text_puts(t, "\n");
+  sb_puts(t, "\n");
 }
 
-void put_prototype(Emit *e, Text *t) {
+void put_prototype(Emit *e, StrBuf *t) {
   EmitParams all = list_params(e);
   int width = 5; /* arena */
   for (u32 i = 0; i < all.n; i++)
     if ((int)strlen(all.at[i].name) > width) width = (int)strlen(all.at[i].name);
-  put_own(e, t,
-          "/* Runs the model once; returns `_OK or another enum $_status. Arrays are dense and "
-          "row-major. They must not\n * overlap each other or the arena.\n"
-          " *   %-*s  `_ARENA_BYTES bytes, must be aligned to 64 bytes (`_ARENA_ALIGN), for one "
-          "run at a time\n",
-          width, "arena");
-  for (u32 i = 0; i < all.n; i++) put_remark_of(e, t, &all.at[i], width);
-  text_puts(t, " */\n");
+  put_template(
+      e, t,
+      "/* Runs the model once; returns `_OK or another enum $_status. Arrays are dense and "
+      "row-major. They must not\n * overlap each other or the arena.\n"
+      " *   %-*s  `_ARENA_BYTES bytes, must be aligned to 64 bytes (`_ARENA_ALIGN), for one "
+      "run at a time\n",
+      width, "arena");
+  for (u32 i = 0; i < all.n; i++) put_param_comment(e, t, &all.at[i], width);
+  sb_puts(t, " */\n");
   size_t line = t->n;
-  put_own(e, t, "int " MINE "_run(void *arena");
+  put_template(e, t, "int " MINE "_run(void *arena");
   for (u32 i = 0; i < all.n; i++) {
     const EmitParam *x = &all.at[i];
     bool value = x->kind == PK_size || x->kind == PK_seed;
-    Text one = text_new(&e->c->scratch);
-    text_fmt(&one, "%s%s %s%s", x->kind == PK_in || x->kind == PK_weights ? "const " : "", x->type,
-             value ? "" : "*", x->name);
+    StrBuf one = sb_new(&e->c->scratch);
+    sb_fmt(&one, "%s%s %s%s", x->kind == PK_in || x->kind == PK_weights ? "const " : "", x->type,
+           value ? "" : "*", x->name);
     bool wraps = t->n - line + one.n + 4 > LINE;
     if (wraps) line = t->n + 2;
-    text_fmt(t, wraps ? ",\n    %s" : ", %s", text_cstr(&one));
+    sb_fmt(t, wraps ? ",\n    %s" : ", %s", sb_cstr(&one));
   }
-  text_puts(t, ");\n");
+  sb_puts(t, ");\n");
 }
 
 /* ---- macros ---- */
 
-void put_named_macros(Emit *e, Text *t) {
+void put_named_macros(Emit *e, StrBuf *t) {
   EmitParams all = list_params(e);
   for (u32 i = 0; i < all.n; i++) {
     const EmitParam *x = &all.at[i];
-    Text upper = text_new(&e->c->scratch);
+    StrBuf upper = sb_new(&e->c->scratch);
     const char *what = x->kind == PK_size ? "SIZE" : x->kind == PK_in ? "INPUT" : "OUTPUT";
     const char *fact = x->kind == PK_size ? "MAX" : "ELEMENTS";
     if (x->kind != PK_size && x->kind != PK_in && x->kind != PK_out) continue;
-    text_upper(&upper, x->name);
-    put_own(e, t, "#define " MY_CAPS "_%s_%s_%s " MY_CAPS "_%s%u_%s\n", what, text_cstr(&upper),
-            fact, what, x->i, fact);
+    sb_upper(&upper, x->name);
+    put_template(e, t, "#define " MY_CAPS "_%s_%s_%s " MY_CAPS "_%s%u_%s\n", what, sb_cstr(&upper),
+                 fact, what, x->i, fact);
   }
 }

@@ -14,16 +14,16 @@ enum { NAME_CHARS = 500 };
 
 /* The number of the kernel; a new one is described. */
 static u32 number_of(Emit *e, StmtId id) {
-  u32 *slot = map_put_bytes(&e->all->profile.at, &id, sizeof id);
+  u32 *slot = map_put_bytes(&e->variant->profile.at, &id, sizeof id);
   if (*slot) return *slot - 1;
   Stmt s = *prog_stmt(e->p, id);
   u32 chars = str_len(e->c, s.label) < NAME_CHARS ? (u32)str_len(e->c, s.label) : NAME_CHARS;
-  if (!e->all->profile.range) e->all->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
-  KernelWork w = prog_work(e->p, e->all->profile.range, id, &e->c->scratch);
-  *vec_push(&e->c->keep, &e->all->profile.kernel) =
+  if (!e->variant->profile.range) e->variant->profile.range = prog_ranges(e->p, NULL, &e->c->keep);
+  KernelWork w = prog_work(e->p, e->variant->profile.range, id, &e->c->scratch);
+  *vec_push(&e->c->keep, &e->variant->profile.kernel) =
       (KernelFacts){str_text(e->c, str_intern(e->c, str_text(e->c, s.label), chars)), id, w.macs,
                     w.bytes, w.whole};
-  return (*slot = e->all->profile.kernel.n) - 1;
+  return (*slot = e->variant->profile.kernel.n) - 1;
 }
 
 /* ---- text ---- */
@@ -32,37 +32,38 @@ void put_profile_call(Emit *e, StmtId kernel) {
   if (e->o->profile) put_line(e, "IG_PROFILE(%u);", number_of(e, kernel));
 }
 
-void put_profile_begin(Emit *e, Text *t) {
-  if (e->o->profile) text_puts(t, "  IG_PROFILE(-1);\n");
+void put_profile_begin(Emit *e, StrBuf *t) {
+  if (e->o->profile) sb_puts(t, "  IG_PROFILE(-1);\n");
 }
 
-void put_profile_macro(Emit *e, Text *t) {
+void put_profile_macro(Emit *e, StrBuf *t) {
   if (e->o->profile)
-    put_own(e, t,
-            "#ifndef `_PROFILE\n#define `_PROFILE(kernel) $_profile(kernel)\n#endif\n"
-            "#define IG_PROFILE(kernel) `_PROFILE(kernel)\n");
+    put_template(e, t,
+                 "#ifndef `_PROFILE\n#define `_PROFILE(kernel) $_profile(kernel)\n#endif\n"
+                 "#define IG_PROFILE(kernel) `_PROFILE(kernel)\n");
 }
 
-void put_profile_declarations(Emit *e, Text *t, u32 kernels) {
+void put_profile_declarations(Emit *e, StrBuf *t, u32 kernels) {
   if (e->o->profile)
-    put_own(e, t,
-            "/* To be written by the caller, who measures: $_run calls it with -1 when it begins "
-            "and behind every kernel with\n"
-            " * its number, 0 to `_KERNELS - 1, in the thread that has called $_run. A macro "
-            "`_PROFILE(kernel) that is\n"
-            " * defined where $.c is compiled takes its place. */\n"
-            "#define `_KERNELS %u\nvoid $_profile(int kernel);\n"
-            "/* What it computes: values of the model. */\nconst char *$_kernel_name(int "
-            "kernel);\n",
-            kernels);
+    put_template(
+        e, t,
+        "/* To be written by the caller, who measures: $_run calls it with -1 when it begins "
+        "and behind every kernel with\n"
+        " * its number, 0 to `_KERNELS - 1, in the thread that has called $_run. A macro "
+        "`_PROFILE(kernel) that is\n"
+        " * defined where $.c is compiled takes its place. */\n"
+        "#define `_KERNELS %u\nvoid $_profile(int kernel);\n"
+        "/* What it computes: values of the model. */\nconst char *$_kernel_name(int "
+        "kernel);\n",
+        kernels);
 }
 
-void put_profile_names(Emit *e, Text *t) {
-  u32 n = e->all->profile.kernel.n;
+void put_profile_names(Emit *e, StrBuf *t) {
+  u32 n = e->variant->profile.kernel.n;
   if (!e->o->profile) return;
   const char **line = NEWS(&e->c->scratch, const char *, n + 1);
-  for (u32 i = 0; i < n; i++) line[i] = e->all->profile.kernel.at[i].nodes;
+  for (u32 i = 0; i < n; i++) line[i] = e->variant->profile.kernel.at[i].nodes;
   line[n] = "not a kernel of this model";
-  put_own(e, t, "\n%sconst char *$_kernel_name@(int kernel) {\n", linkage(e));
-  put_choice_of(t, "kernel", line, n + 1);
+  put_template(e, t, "\n%sconst char *$_kernel_name@(int kernel) {\n", linkage(e));
+  put_string_lookup(t, "kernel", line, n + 1);
 }

@@ -12,68 +12,71 @@ static const struct {
 #undef RT
 };
 
-void need(Emit *e, Need n) {
-  if (e->all->need[n]) return;
-  e->all->need[n] = true;
+void need(Emit *e, RtSnippet n) {
+  if (e->variant->need[n]) return;
+  e->variant->need[n] = true;
   for (const char *s = snippets[n].needs; *s;) {
     size_t len = strcspn(s, " ");
     for (u32 i = 0; i < RT_COUNT; i++)
-      if (strlen(snippets[i].name) == len && !memcmp(snippets[i].name, s, len)) need(e, (Need)i);
+      if (strlen(snippets[i].name) == len && !memcmp(snippets[i].name, s, len))
+        need(e, (RtSnippet)i);
     s += len + (s[len] == ' ');
   }
 }
 
-void put_marked(Emit *e, Text *t, const char *text) {
-  text_fill(t, text, strlen(text), "@$`" MINE MY_CAPS, e->marks);
+void put_template_text(Emit *e, StrBuf *t, const char *text) {
+  sb_subst(t, text, strlen(text), "@$`" MINE MY_CAPS, e->marks);
 }
 
-void put_own(Emit *e, Text *t, const char *fmt, ...) {
+void put_template(Emit *e, StrBuf *t, const char *fmt, ...) {
   Mark m = arena_mark(&e->c->scratch);
-  Text own = text_new(&e->c->scratch);
+  StrBuf own = sb_new(&e->c->scratch);
   va_list args;
-  put_marked(e, &own, fmt);
+  put_template_text(e, &own, fmt);
   va_start(args, fmt);
-  text_vfmt(t, text_cstr(&own), args);
+  sb_vfmt(t, sb_cstr(&own), args);
   va_end(args);
   if (t->a != &e->c->scratch) arena_rewind(&e->c->scratch, m);
 }
 
-void put_runtime(Emit *e, Text *out) {
+void put_runtime(Emit *e, StrBuf *out) {
   for (u32 i = 0; i < RT_COUNT; i++)
-    if (e->all->need[i]) put_marked(e, out, snippets[i].text);
+    if (e->variant->need[i]) put_template_text(e, out, snippets[i].text);
 }
 
-MathPart math_part(const Emit *e, Op op, DType dt) {
-  return scalar_part(e->p->math, op, dt);
+MathMode math_part(const Emit *e, Op op, DType dt) {
+  return scalar_math_mode(e->p->math, op, dt);
 }
 
-const char *math_name(Ctx *c, Op op, MathPart part) {
+const char *math_name(Ctx *c, Op op, MathMode part) {
   static const char *const suffix[] = {
-      [MP_f] = "f", [MP_d] = "", [MP_q] = "q", [MP_u] = "u", [MP_s] = "s"};
+      [MM_f] = "f", [MM_d] = "", [MM_q] = "q", [MM_u] = "u", [MM_s] = "s"};
   return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, suffix[part]));
 }
 
 /* What is asked of the compiler's flags, functions of a target need not ask. */
 static const char *fma_test(Emit *e) {
   const char *test = feature_test(e, "FMA");
-  if (e->all->above || strcmp(test, "1") != 0) return test;
-  return is_gated(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->marks[0])) : MATHLIB_FMA;
+  if (e->variant->vectors_only || strcmp(test, "1") != 0) return test;
+  return has_vector_guard(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->marks[0]))
+                             : MATHLIB_FMA;
 }
 
-void put_math(Emit *e, Text *out) {
-  Text names = text_new(&e->c->scratch);
+void put_math(Emit *e, StrBuf *out) {
+  StrBuf names = sb_new(&e->c->scratch);
   for (u32 op = 0; op < OP_SCALARS; op++)
-    for (u32 part = 0; part < MP_COUNT; part++)
-      if (e->all->math[op][part] || (part == MP_q && e->all->math[op][MP_u] && has_stand_in(e)))
-        text_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathPart)part));
-  if (names.n) mathlib_write(out, text_cstr(&names), e->marks[0], fma_test(e));
+    for (u32 part = 0; part < MM_COUNT; part++)
+      if (e->variant->math[op][part] ||
+          (part == MM_q && e->variant->math[op][MM_u] && has_fallback(e)))
+        sb_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathMode)part));
+  if (names.n) mathlib_write(out, sb_cstr(&names), e->marks[0], fma_test(e));
 }
 
 /* Letters, digits and a few marks; anything else could end the comment or mean something to a
  * reader's terminal. */
 enum { COMMENT_NAME = 200, COMMENT_LINE = 90 };
 
-static void put_safe(Text *t, const char *text, size_t most, size_t line) {
+static void put_safe(StrBuf *t, const char *text, size_t most, size_t line) {
   size_t column = 0;
   for (size_t i = 0; i < most; i++, column++) {
     char ch = text[i];
@@ -81,24 +84,24 @@ static void put_safe(Text *t, const char *text, size_t most, size_t line) {
                 (ch && strchr(" _.:-,()[]+=", ch)) || (ch == '/' && (i == 0 || text[i - 1] != '*'));
     if (ch == '/' && i + 1 < most && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
     if (line && ch == ' ' && column > line) {
-      text_puts(t, "\n *");
+      sb_puts(t, "\n *");
       column = 0;
     }
-    text_put(t, fine ? &ch : "_", 1);
+    sb_put(t, fine ? &ch : "_", 1);
   }
 }
 
-void put_comment(Text *t, const char *text, size_t n) {
+void put_comment(StrBuf *t, const char *text, size_t n) {
   put_safe(t, text, n < COMMENT_NAME ? n : COMMENT_NAME, 0);
 }
 
-void put_remark(Emit *e, Text *t, Str name) {
-  text_puts(t, "/* ");
+void put_trailing_comment(Emit *e, StrBuf *t, Str name) {
+  sb_puts(t, "/* ");
   put_comment(t, str_text(e->c, name), str_len(e->c, name));
-  text_puts(t, " */\n");
+  sb_puts(t, " */\n");
 }
 
-void put_label(Text *t, const char *text, size_t n) {
+void put_label(StrBuf *t, const char *text, size_t n) {
   put_safe(t, text, n, COMMENT_LINE);
 }
 
@@ -106,19 +109,19 @@ void put_label(Text *t, const char *text, size_t n) {
 Str short_text(Ctx *c, Str s) {
   enum { MOST = 800, KEPT = 700 };
   if (str_len(c, s) <= MOST) return s;
-  Text t = text_new(&c->scratch);
-  text_put(&t, str_text(c, s), KEPT);
-  text_fmt(&t, "...%016llx", (unsigned long long)hash_bytes(str_text(c, s), str_len(c, s)));
+  StrBuf t = sb_new(&c->scratch);
+  sb_put(&t, str_text(c, s), KEPT);
+  sb_fmt(&t, "...%016llx", (unsigned long long)hash_bytes(str_text(c, s), str_len(c, s)));
   return str_intern(c, t.at, t.n);
 }
 
 /* Three octal digits cannot swallow what follows; no question mark means no trigraph. */
-void emit_string(Text *t, const char *text, size_t n) {
-  text_puts(t, "\"");
+void emit_string(StrBuf *t, const char *text, size_t n) {
+  sb_puts(t, "\"");
   for (size_t i = 0; i < n; i++) {
     u8 ch = (u8)text[i];
     bool fine = ch >= 0x20 && ch < 0x7f && ch != '"' && ch != '\\' && ch != '?';
-    text_fmt(t, fine ? "%c" : "\\%03o", ch);
+    sb_fmt(t, fine ? "%c" : "\\%03o", ch);
   }
-  text_puts(t, "\"");
+  sb_puts(t, "\"");
 }

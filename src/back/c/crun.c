@@ -14,7 +14,7 @@
   "               int64_t *const *shape)"
 
 /* Shapes that follow from the sizes of the inputs; the entry itself writes those it finds out. */
-static void put_shapes(Emit *e, Text *t) {
+static void put_shapes(Emit *e, StrBuf *t) {
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
     if (dim_syminfo(e->p->dims, s)->kind == SY_input)
       e->var.at[prog_sym_var(e->p, s)] = str_text(e->c, str_fmt(e->c, "size[%u]", s));
@@ -26,13 +26,13 @@ static void put_shapes(Emit *e, Text *t) {
 
 /* input "x" f32[n,8] */
 static Str value_line(const Prog *p, const char *what, const Buf *b) {
-  Text t = text_new(&p->c->scratch);
-  text_fmt(&t, "%s \"%s\" %s[", what, str_text(p->c, b->name), dtype_info[b->dt].name);
+  StrBuf t = sb_new(&p->c->scratch);
+  sb_fmt(&t, "%s \"%s\" %s[", what, str_text(p->c, b->name), dtype_info[b->dt].name);
   for (u32 k = 0; k < b->rank; k++) {
-    text_puts(&t, k ? "," : "");
+    sb_puts(&t, k ? "," : "");
     dim_print(p->dims, b->dim[k], &t);
   }
-  text_puts(&t, "]");
+  sb_puts(&t, "]");
   return short_text(p->c, str_intern(p->c, t.at, t.n));
 }
 
@@ -50,10 +50,10 @@ static Str target_line(Ctx *c, const char *march) {
   return str_fmt(c, "target %.*s", (int)(end ? (size_t)(end - march) : strlen(march)), march);
 }
 
-Lines emit_lines(const Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
+StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
   const Prog *p = body[0];
   Ctx *c = p->c;
-  Lines lines = {0};
+  StrList lines = {0};
   u64 hash = 0;
   for (u32 i = 0; i < n; i++) hash = weights_hash(body[i], hash);
   for (u32 i = 0; i < p->in.n; i++)
@@ -80,38 +80,38 @@ Lines emit_lines(const Prog *const *body, u32 n, const char *march, u64 model, u
   return lines;
 }
 
-static void put_facts(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
-  Lines lines = emit_lines(body, n, e->o->march, e->o->hash, arena);
-  put_own(e, t, "\nextern const char *const $_facts[];\nconst char *const $_facts[] = {\n");
+static void put_facts(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
+  StrList lines = emit_fact_lines(body, n, e->o->march, e->o->hash, arena);
+  put_template(e, t, "\nextern const char *const $_facts[];\nconst char *const $_facts[] = {\n");
   for (u32 i = 0; i < lines.n; i++) {
-    text_puts(t, "  ");
+    sb_puts(t, "  ");
     emit_string(t, str_text(e->c, lines.at[i]), str_len(e->c, lines.at[i]));
-    text_puts(t, ",\n");
+    sb_puts(t, ",\n");
   }
-  text_puts(t, "  0};\n");
+  sb_puts(t, "  0};\n");
 }
 
 /* ---- NAME_call ---- */
 
-void put_caller(Emit *e, Text *t, const Prog *const *body, u32 n, u64 arena) {
-  Text call = text_new(&e->c->keep);
+void put_caller(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
+  StrBuf call = sb_new(&e->c->keep);
   put_facts(e, t, body, n, arena);
-  put_own(e, t,
-          "\nint $_call" CALL_PARAMS ";\nint $_call" CALL_PARAMS " {\n"
-          "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
-  put_own(e, &call, "  return $_run(arena");
-  if (e->o->weights == WM_pointer) text_fmt(&call, ", in[%u]", e->p->in.n);
+  put_template(e, t,
+               "\nint $_call" CALL_PARAMS ";\nint $_call" CALL_PARAMS " {\n"
+               "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
+  put_template(e, &call, "  return $_run(arena");
+  if (e->o->weights == WM_pointer) sb_fmt(&call, ", in[%u]", e->p->in.n);
   put_run_args(e, &call,
                &(ArgForms){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
   put_shapes(e, t);
-  text_put(t, call.at, call.n);
-  text_puts(t, ");\n}\n");
+  sb_put(t, call.at, call.n);
+  sb_puts(t, ");\n}\n");
 }
 
 /* ---- the table of the runner ---- */
 
 /* A row of type Value: see tools/model.h. */
-static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
+static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
   u32 bits = dtype_info[b->dt].bits, size = dtype_bytes(b->dt);
   bool known = b->dt == DT_bool ||
                (bits == 8 * size && (!dtype_is_float(b->dt) || (bits > 8 && b->dt != DT_bf16)));
@@ -119,85 +119,85 @@ static void put_value(const Prog *p, Text *t, const Buf *b, u32 limit) {
               : dtype_is_float(b->dt)  ? 'f'
               : dtype_is_signed(b->dt) ? 'i'
                                        : 'u';
-  Text most = text_new(&p->c->scratch), base = text_new(&p->c->scratch),
-       coef = text_new(&p->c->scratch);
-  Text syms = text_new(&p->c->scratch), coef2 = text_new(&p->c->scratch),
-       syms2 = text_new(&p->c->scratch);
+  StrBuf most = sb_new(&p->c->scratch), base = sb_new(&p->c->scratch),
+         coef = sb_new(&p->c->scratch);
+  StrBuf syms = sb_new(&p->c->scratch), coef2 = sb_new(&p->c->scratch),
+         syms2 = sb_new(&p->c->scratch);
   for (u32 k = 0; k < b->rank; k++) {
     i64 lo, hi;
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
     DimTerms f = dim_terms(p->dims, b->dim[k]);
-    bool linear =
-        (f.n == 1 || f.n == 2) && prog_knows(p, f.sym[0]) && prog_knows(p, f.sym[f.n - 1]);
-    text_fmt(&most, "%" PRId64 ",", hi);
-    text_fmt(&base, "%" PRId64 ",", linear ? f.k0 : hi);
-    text_fmt(&coef, "%" PRId64 ",", linear ? f.coef[0] : 0);
-    text_fmt(&syms, "%d,", linear ? (int)f.sym[0] : -1);
-    text_fmt(&coef2, "%" PRId64 ",", linear && f.n > 1 ? f.coef[1] : 0);
-    text_fmt(&syms2, "%d,", linear && f.n > 1 ? (int)f.sym[1] : -1);
+    bool linear = (f.n == 1 || f.n == 2) && prog_caller_knows(p, f.sym[0]) &&
+                  prog_caller_knows(p, f.sym[f.n - 1]);
+    sb_fmt(&most, "%" PRId64 ",", hi);
+    sb_fmt(&base, "%" PRId64 ",", linear ? f.k0 : hi);
+    sb_fmt(&coef, "%" PRId64 ",", linear ? f.coef[0] : 0);
+    sb_fmt(&syms, "%d,", linear ? (int)f.sym[0] : -1);
+    sb_fmt(&coef2, "%" PRId64 ",", linear && f.n > 1 ? f.coef[1] : 0);
+    sb_fmt(&syms2, "%d,", linear && f.n > 1 ? (int)f.sym[1] : -1);
   }
-  text_puts(t, "  {");
+  sb_puts(t, "  {");
   emit_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
-  text_fmt(t, ", '%c', %u, %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
-           known ? kind : 'x', size,
-           b->dt == DT_bf16 ? 14 /* made-up elements are below 2 */
-           : bits > 1       ? bits - 1
-                            : 1,
-           limit, b->rank, text_cstr(&most), text_cstr(&base), text_cstr(&coef), text_cstr(&syms),
-           text_cstr(&coef2), text_cstr(&syms2));
+  sb_fmt(t, ", '%c', %u, %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
+         known ? kind : 'x', size,
+         b->dt == DT_bf16 ? 14 /* made-up elements are below 2 */
+         : bits > 1       ? bits - 1
+                          : 1,
+         limit, b->rank, sb_cstr(&most), sb_cstr(&base), sb_cstr(&coef), sb_cstr(&syms),
+         sb_cstr(&coef2), sb_cstr(&syms2));
 }
 
 /* Sizes that are kept with the state; how many there are. */
-static u32 put_kept_sizes(const Prog *p, Text *t) {
+static u32 put_kept_sizes(const Prog *p, StrBuf *t) {
   u32 n = 0;
   Sym sym;
   u64 at;
-  text_puts(t, "static const Kept kept[] = {");
+  sb_puts(t, "static const Kept kept[] = {");
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
-    if (prog_kept(p, id, &sym, &at)) {
-      text_fmt(t, "{%u, %" PRIu64 "}, ", sym, at);
+    if (prog_is_state_size(p, id, &sym, &at)) {
+      sb_fmt(t, "{%u, %" PRIu64 "}, ", sym, at);
       n++;
     }
-  text_puts(t, "{-1, 0}};\n");
+  sb_puts(t, "{-1, 0}};\n");
   return n;
 }
 
 void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts facts, u32 threads,
-                 Text *out) {
+                 StrBuf *out) {
   u64 test_bytes = facts.selftest_bytes;
   bool state = prog_has_state(p);
-  Text filled = text_new(&p->c->scratch), *t = &filled; /* $ stands for the name */
-  text_puts(t, "\nextern int $_call" CALL_PARAMS ";\nextern const char *$_why(int status);\n");
-  if (test_bytes) text_puts(t, "extern int $_selftest(void *memory);\n");
-  if (state) text_puts(t, "extern void $_reset(void *arena);\n");
+  StrBuf filled = sb_new(&p->c->scratch), *t = &filled; /* $ stands for the name */
+  sb_puts(t, "\nextern int $_call" CALL_PARAMS ";\nextern const char *$_why(int status);\n");
+  if (test_bytes) sb_puts(t, "extern int $_selftest(void *memory);\n");
+  if (state) sb_puts(t, "extern void $_reset(void *arena);\n");
   if (threads > 1)
-    text_puts(t, "extern int $_threads_start(void *arena, int threads);\n"
-                 "extern void $_threads_stop(void *arena);\n");
-  text_fill(out, t->at, t->n, "$", &name);
+    sb_puts(t, "extern int $_threads_start(void *arena, int threads);\n"
+               "extern void $_threads_stop(void *arena);\n");
+  sb_subst(out, t->at, t->n, "$", &name);
   for (u32 is_out = 0; is_out < 2; is_out++) {
     u32 n = is_out ? p->out.n : p->in.n;
-    text_fmt(out, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
+    sb_fmt(out, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
     for (u32 i = 0; i < n; i++) {
       const Buf *b = prog_buf(p, is_out ? p->out.at[i] : p->in.at[i]);
       if (b->rank > 8)
         fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
       put_value(p, out, b, is_out ? 0 : limit[i]);
     }
-    text_puts(out, "  {0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
+    sb_puts(out, "  {0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");
   }
   u32 ns = dim_nsyms(p->dims), nkept = put_kept_sizes(p, out);
-  text_fmt(out, "static const int64_t sizes[%u] = {", ns + 1);
-  for (u32 s = 0; s < ns; s++) text_fmt(out, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
+  sb_fmt(out, "static const int64_t sizes[%u] = {", ns + 1);
+  for (u32 s = 0; s < ns; s++) sb_fmt(out, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
   t->n = 0;
-  text_fmt(t,
-           "0};\nconst Model ingot_model = {\"$\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
-           "%" PRIu64 ", %" PRIu64 ", $_call, $_why, %s, %s, %s, %u, %u};\n",
-           p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes,
-           test_bytes ? "$_selftest" : "0", state ? "$_reset" : "0",
-           threads > 1 ? "$_threads_start, $_threads_stop" : "0, 0", threads > 1 ? threads : 1,
-           facts.nprofile);
+  sb_fmt(t,
+         "0};\nconst Model ingot_model = {\"$\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
+         "%" PRIu64 ", %" PRIu64 ", $_call, $_why, %s, %s, %s, %u, %u};\n",
+         p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes,
+         test_bytes ? "$_selftest" : "0", state ? "$_reset" : "0",
+         threads > 1 ? "$_threads_start, $_threads_stop" : "0, 0", threads > 1 ? threads : 1,
+         facts.nprofile);
   if (facts.nprofile)
-    text_puts(t, "\nvoid $_profile(int kernel);\nvoid $_profile(int kernel) {\n"
-                 "  ingot_kernel(kernel);\n}\n");
-  text_fill(out, t->at, t->n, "$", &name);
+    sb_puts(t, "\nvoid $_profile(int kernel);\nvoid $_profile(int kernel) {\n"
+               "  ingot_kernel(kernel);\n}\n");
+  sb_subst(out, t->at, t->n, "$", &name);
 }

@@ -15,13 +15,13 @@ bool has_parts(const Emit *e) {
 }
 
 void split_begin(Emit *e) {
-  e->all->kernels.part_bytes = NEWS(&e->c->keep, u64, e->o->split + 1);
-  if (has_parts(e)) e->all->kernels.part_bytes[0] = (u64)1 << 14;
+  e->variant->kernels.part_bytes = NEWS(&e->c->keep, u64, e->o->split + 1);
+  if (has_parts(e)) e->variant->kernels.part_bytes[0] = (u64)1 << 14;
 }
 
 u32 split_choose(Emit *e, u64 bytes) {
   u32 part = 0;
-  u64 *has = e->all->kernels.part_bytes;
+  u64 *has = e->variant->kernels.part_bytes;
   for (u32 i = 1; i < e->o->split; i++)
     if (has[i] < has[part]) part = i;
   has[part] += bytes;
@@ -32,26 +32,26 @@ const char *kernel_linkage(const Emit *e) {
   return has_parts(e) ? "INGOT_KERNEL " : "static ";
 }
 
-void put_split(Emit *e, Text *t) {
+void put_split(Emit *e, StrBuf *t) {
   if (!has_parts(e)) return;
-  put_own(e, t,
-          "#ifdef `_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
-          "#ifndef `_PARTS /* fewer than those */\n#define `_PARTS %u\n#endif\n"
-          "#if `_PART < 0 || `_PART >= `_PARTS\n"
-          "#error \"`_PART is a number from 0 to `_PARTS - 1\"\n#endif\n"
-          "#define INGOT_IN(part) (`_PART == (part) %% `_PARTS)\n"
-          "#if defined(__GNUC__) && !defined(__TINYC__)\n"
-          "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
-          "#else\n#define INGOT_KERNEL\n#endif\n"
-          "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
-          e->o->split - 1, e->o->split);
-  put_quiet(t);
+  put_template(e, t,
+               "#ifdef `_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
+               "#ifndef `_PARTS /* fewer than those */\n#define `_PARTS %u\n#endif\n"
+               "#if `_PART < 0 || `_PART >= `_PARTS\n"
+               "#error \"`_PART is a number from 0 to `_PARTS - 1\"\n#endif\n"
+               "#define INGOT_IN(part) (`_PART == (part) %% `_PARTS)\n"
+               "#if defined(__GNUC__) && !defined(__TINYC__)\n"
+               "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
+               "#else\n#define INGOT_KERNEL\n#endif\n"
+               "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
+               e->o->split - 1, e->o->split);
+  put_warning_pragmas(t);
 }
 
-void put_part_begin(const Emit *e, Text *t, u32 part) {
-  if (has_parts(e)) text_fmt(t, "#if INGOT_IN(%u)\n", part);
+void put_part_begin(const Emit *e, StrBuf *t, u32 part) {
+  if (has_parts(e)) sb_fmt(t, "#if INGOT_IN(%u)\n", part);
 }
 
-void put_part_end(const Emit *e, Text *t) {
-  if (has_parts(e)) text_puts(t, "#endif\n");
+void put_part_end(const Emit *e, StrBuf *t) {
+  if (has_parts(e)) sb_puts(t, "#endif\n");
 }

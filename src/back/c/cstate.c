@@ -18,7 +18,7 @@ static bool is_zero(const u8 *at, u64 n) {
 }
 
 /* The pieces of a state that are not zero, in whole grains; neighbours are one. */
-static void add_pieces(Emit *e, const Buf *x, Text *all) {
+static void add_pieces(Emit *e, const Buf *x, StrBuf *all) {
   const u8 *data = x->data->data;
   u64 bytes = tensor_bytes(x->data);
   bool open = false;
@@ -26,10 +26,10 @@ static void add_pieces(Emit *e, const Buf *x, Text *all) {
     u64 n = bytes - i < GRAIN ? bytes - i : GRAIN;
     bool zero = is_zero(data + i, n);
     if (!zero && open)
-      e->keeps.pieces.at[e->keeps.pieces.n - 1].n += n;
+      e->state_init.pieces.at[e->state_init.pieces.n - 1].n += n;
     else if (!zero)
-      *vec_push(&e->c->keep, &e->keeps.pieces) = (StatePiece){x->offset + i, all->n, n};
-    if (!zero) text_put(all, (const char *)data + i, n);
+      *vec_push(&e->c->keep, &e->state_init.pieces) = (StatePiece){x->offset + i, all->n, n};
+    if (!zero) sb_put(all, (const char *)data + i, n);
     open = !zero;
   }
 }
@@ -47,7 +47,7 @@ bool has_shared_state(const Prog *p) {
 }
 
 void begin_state(Emit *e) {
-  Text all = text_new(&e->c->keep);
+  StrBuf all = sb_new(&e->c->keep);
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space == BS_state && x->data && !x->shared) add_pieces(e, x, &all);
@@ -59,43 +59,43 @@ void begin_state(Emit *e) {
          "--weights=pointer");
   i64 n = (i64)all.n;
   Tensor *t = tensor_wrap(&e->c->keep, DT_u8, &n, 1, all.at);
-  e->keeps.begins = prog_add_const(e->p, t, str_of(e->c, "what the state begins with"));
+  e->state_init.begins = prog_add_const(e->p, t, str_of(e->c, "what the state begins with"));
 }
 
-static void put_pieces(Emit *e, Text *t) {
-  text_puts(t, "  static const struct { size_t at, from, n; } piece[] = {");
-  for (u32 i = 0; i < e->keeps.pieces.n; i++) {
-    const StatePiece *p = &e->keeps.pieces.at[i];
-    text_fmt(t, "%s{%" PRIu64 ", %" PRIu64 ", %" PRIu64 "}",
-             i % 4 ? ", "
-             : i   ? ",\n    "
-                   : "",
-             p->at, p->from, p->n);
+static void put_pieces(Emit *e, StrBuf *t) {
+  sb_puts(t, "  static const struct { size_t at, from, n; } piece[] = {");
+  for (u32 i = 0; i < e->state_init.pieces.n; i++) {
+    const StatePiece *p = &e->state_init.pieces.at[i];
+    sb_fmt(t, "%s{%" PRIu64 ", %" PRIu64 ", %" PRIu64 "}",
+           i % 4 ? ", "
+           : i   ? ",\n    "
+                 : "",
+           p->at, p->from, p->n);
   }
-  text_puts(t, "};\n  const unsigned char *const from = ");
+  sb_puts(t, "};\n  const unsigned char *const from = ");
   if (e->weights.blob) {
-    put_own(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->keeps.begins]);
+    put_template(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->state_init.begins]);
   } else {
-    Text *outer = e->t;
+    StrBuf *outer = e->t;
     e->t = t;
-    put_buf_name(e, e->keeps.begins);
+    put_buf_name(e, e->state_init.begins);
     e->t = outer;
   }
-  text_fmt(t,
-           ";\n  for (size_t i = 0; i < %u; i++)\n"
-           "    memcpy((unsigned char *)arena + piece[i].at, from + piece[i].from, piece[i].n);\n",
-           e->keeps.pieces.n);
+  sb_fmt(t,
+         ";\n  for (size_t i = 0; i < %u; i++)\n"
+         "    memcpy((unsigned char *)arena + piece[i].at, from + piece[i].from, piece[i].n);\n",
+         e->state_init.pieces.n);
 }
 
-void put_reset(Emit *e, Text *t) {
-  put_own(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
+void put_reset(Emit *e, StrBuf *t) {
+  put_template(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_state || x->shared) continue;
-    text_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); ", x->offset,
-             buf_bytes(e, b));
-    put_remark(e, t, x->name);
+    sb_fmt(t, "  memset((unsigned char *)arena + %" PRIu64 ", 0, %" PRIu64 "); ", x->offset,
+           buf_bytes(e, b));
+    put_trailing_comment(e, t, x->name);
   }
-  if (e->keeps.begins) put_pieces(e, t);
-  text_puts(t, "}\n");
+  if (e->state_init.begins) put_pieces(e, t);
+  sb_puts(t, "}\n");
 }

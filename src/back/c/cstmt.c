@@ -7,7 +7,7 @@
 #include <string.h>
 
 void begin_line(Emit *e) {
-  for (u32 i = 0; i < e->indent; i++) text_puts(e->t, "  ");
+  for (u32 i = 0; i < e->indent; i++) sb_puts(e->t, "  ");
 }
 
 void put_line(Emit *e, const char *fmt, ...) {
@@ -17,26 +17,26 @@ void put_line(Emit *e, const char *fmt, ...) {
   vsnprintf(line, sizeof line, fmt, ap);
   va_end(ap);
   begin_line(e);
-  text_puts(e->t, line);
-  text_puts(e->t, "\n");
+  sb_puts(e->t, line);
+  sb_puts(e->t, "\n");
 }
 
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
-  if (s->flags & LF_pairs) {
-    need(e, RT_paired);
-    put_line(e, "IG_PAIRS");
+  if (s->flags & LF_dot16_loop) {
+    need(e, RT_dot16_loop);
+    put_line(e, "IG_DOT16_LOOP");
   }
   begin_line(e);
-  text_fmt(e->t, "for (ptrdiff_t %s = ", name);
+  sb_fmt(e->t, "for (ptrdiff_t %s = ", name);
   put_index(e, s->a);
-  text_fmt(e->t, "; %s < ", name);
+  sb_fmt(e->t, "; %s < ", name);
   put_index(e, s->b);
   if (s->step == 1)
-    text_fmt(e->t, "; %s++) {\n", name);
+    sb_fmt(e->t, "; %s++) {\n", name);
   else
-    text_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
+    sb_fmt(e->t, "; %s += %" PRId64 ") {\n", name, s->step);
   e->indent++;
   put_block(e, s->body);
   e->indent--;
@@ -46,9 +46,9 @@ static void put_for(Emit *e, const Stmt *s) {
 
 static void put_if(Emit *e, const Stmt *s) {
   begin_line(e);
-  text_puts(e->t, "if (");
+  sb_puts(e->t, "if (");
   put_expr(e, s->a);
-  text_puts(e->t, ") {\n");
+  sb_puts(e->t, ") {\n");
   e->indent++;
   put_block(e, s->body);
   e->indent--;
@@ -63,9 +63,9 @@ static void put_if(Emit *e, const Stmt *s) {
 
 static void put_while(Emit *e, const Stmt *s) {
   begin_line(e);
-  text_puts(e->t, "while (");
+  sb_puts(e->t, "while (");
   put_expr(e, s->a);
-  text_puts(e->t, ") {\n");
+  sb_puts(e->t, ") {\n");
   e->indent++;
   put_block(e, s->body);
   e->indent--;
@@ -73,23 +73,23 @@ static void put_while(Emit *e, const Stmt *s) {
 }
 
 /* Of a vector, in a register: it is not loaded again at each use. */
-static void put_hold(Emit *e, const Stmt *s) {
-  if (!(s->flags & SF_hold) || e->b.mode != BM_vectors) return;
-  put_line(e, "IG_HOLD(%s);", e->var.at[s->var]);
-  e->all->vec.holds = true;
+static void put_pin(Emit *e, const Stmt *s) {
+  if (!(s->flags & SF_pin) || e->b.mode != BM_vectors) return;
+  put_line(e, "IG_PIN(%s);", e->var.at[s->var]);
+  e->variant->vec.pins = true;
 }
 
 /* Behind the first vector that it loads. */
-static void put_ahead(Emit *e, const Stmt *s) {
-  if (!(s->flags & SF_ahead) || e->b.mode != BM_vectors) return;
-  for (ExprWalk w = ex_walk(e->p, s->a); ex_next(&w);) {
+static void put_prefetch(Emit *e, const Stmt *s) {
+  if (!(s->flags & SF_prefetch) || e->b.mode != BM_vectors) return;
+  for (ExprVisit w = ex_visit(e->p, s->a); ex_next(&w);) {
     if (w.e->kind != EX_load || w.e->lanes < 2) continue;
     Expr x = *w.e;
     begin_line(e);
-    text_puts(e->t, "IG_AHEAD(&");
+    sb_puts(e->t, "IG_PREFETCH(&");
     put_element(e, x.ref, x.arg, x.narg, 1);
-    text_fmt(e->t, ", %d);\n", (int)s->step);
-    e->all->vec.fetches = true;
+    sb_fmt(e->t, ", %d);\n", (int)s->step);
+    e->variant->vec.prefetches = true;
     return;
   }
 }
@@ -112,12 +112,12 @@ static void put_assign(Emit *e, const Stmt *s) {
   }
   begin_line(e);
   if (s->kind == ST_let)
-    text_fmt(e->t, "%s ", vector ? vector_type(e, elem_of(v->dt), false) : c_type(v->dt));
-  text_fmt(e->t, "%s = ", e->var.at[s->var]);
+    sb_fmt(e->t, "%s ", vector ? vector_type(e, elem_of(v->dt), false) : c_type(v->dt));
+  sb_fmt(e->t, "%s = ", e->var.at[s->var]);
   put_expr(e, s->a);
-  text_puts(e->t, ";\n");
-  put_hold(e, s);
-  put_ahead(e, s);
+  sb_puts(e->t, ";\n");
+  put_pin(e, s);
+  put_prefetch(e, s);
 }
 
 static void put_store(Emit *e, const Stmt *s) {
@@ -134,46 +134,46 @@ static void put_store(Emit *e, const Stmt *s) {
     put_vector_store(e, s);
   } else {
     put_element(e, s->buf, s->idx, s->nidx, 1);
-    text_puts(e->t, " = ");
+    sb_puts(e->t, " = ");
     put_stored(e, b->space == BS_reg ? DT_f32 : b->dt, s->a);
   }
-  text_puts(e->t, ";\n");
+  sb_puts(e->t, ";\n");
 }
 
 /* What the sizes that are given or computed, and those of the state, must satisfy. */
 static void put_require(Emit *e, const Stmt *s) {
   begin_line(e);
-  text_puts(e->t, "if (!(");
+  sb_puts(e->t, "if (!(");
   put_expr(e, s->a);
   if (e->in_kernel) {
-    text_puts(e->t, ")) return;\n");
+    sb_puts(e->t, ")) return;\n");
     return;
   }
-  u32 status = ex_reads_state(e->p, s->a) ? STATUS_state : why_add(e, s->loc, s->label);
-  text_fmt(e->t, ")) return %u; /* ", status);
+  u32 status = ex_reads_state(e->p, s->a) ? STATUS_state : status_add(e, s->loc, s->label);
+  sb_fmt(e->t, ")) return %u; /* ", status);
   put_comment(e->t, str_text(e->c, s->label), str_len(e->c, s->label));
-  text_puts(e->t, " */\n");
+  sb_puts(e->t, " */\n");
 }
 
 /* Parameters of kernels are variables, which it can be said of. */
-static void put_barrier(Emit *e, const Stmt *s) {
+static void put_fence(Emit *e, const Stmt *s) {
   if (e->b.mode != BM_vectors || !e->by_buf.param[s->buf]) return;
   begin_line(e);
-  text_puts(e->t, s->flags & BF_many ? "IG_FRESH(" : "IG_HERE(");
+  sb_puts(e->t, s->flags & FF_spills ? "IG_FENCE_SPILL(" : "IG_FENCE(");
   put_buf_name(e, s->buf);
-  text_puts(e->t, ");\n");
-  e->all->vec.keeps = true;
+  sb_puts(e->t, ");\n");
+  e->variant->vec.fences = true;
 }
 
-static void put_fetch(Emit *e, const Stmt *s) {
+static void put_prefetch_at(Emit *e, const Stmt *s) {
   if (e->b.mode != BM_vectors || !e->by_buf.param[s->buf]) return;
   begin_line(e);
-  text_puts(e->t, "IG_FETCH(");
+  sb_puts(e->t, "IG_PREFETCH_AT(");
   put_buf_name(e, s->buf);
-  text_puts(e->t, ", ");
+  sb_puts(e->t, ", ");
   put_index(e, s->a);
-  text_puts(e->t, ");\n");
-  e->all->vec.lines = true;
+  sb_puts(e->t, ");\n");
+  e->variant->vec.prefetches_at = true;
 }
 
 void put_block(Emit *e, StmtId first) {
@@ -193,8 +193,8 @@ void put_block(Emit *e, StmtId first) {
     case ST_store: put_store(e, &s); break;
     case ST_kernel: put_kernel_call(e, s.into ? s.into : id); break;
     case ST_require: put_require(e, &s); break;
-    case ST_barrier: put_barrier(e, &s); break;
-    case ST_fetch: put_fetch(e, &s); break;
+    case ST_fence: put_fence(e, &s); break;
+    case ST_prefetch: put_prefetch_at(e, &s); break;
     default: break;
     }
   }

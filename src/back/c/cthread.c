@@ -22,30 +22,30 @@
 /* ---- the loop ---- */
 
 bool is_shared(Emit *e, const Stmt *kernel) {
-  return prog_shared(e->p, kernel->body).n;
+  return prog_parallel_nest(e->p, kernel->body).n;
 }
 
 /* Iterations of the loops from number i on. */
-static ExprId trips_from(Prog *p, const SharedLoops *c, u32 i) {
+static ExprId trips_from(Prog *p, const ParallelNest *c, u32 i) {
   ExprId n = ex_int(p, 1);
-  for (; i < c->n; i++) n = ex_op2(p, OP_mul, n, prog_trips(p, prog_stmt(p, c->at[i])));
+  for (; i < c->n; i++) n = ex_op2(p, OP_mul, n, loop_trip_expr(p, prog_stmt(p, c->at[i])));
   return n;
 }
 
 static void put_of(Emit *e, const char *op, ExprId x) {
-  text_fmt(e->t, "%s(", op);
+  sb_fmt(e->t, "%s(", op);
   put_index(e, x);
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 ExprId shared_count(Emit *e, const Stmt *kernel) {
-  SharedLoops c = prog_shared(e->p, kernel->body);
+  ParallelNest c = prog_parallel_nest(e->p, kernel->body);
   return trips_from(e->p, &c, 0);
 }
 
 /* Iterations from .. to - 1 of the loops, counted as one. */
 void put_shared(Emit *e, StmtId first) {
-  SharedLoops c = prog_shared(e->p, first);
+  ParallelNest c = prog_parallel_nest(e->p, first);
   put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
   e->indent++;
   for (u32 i = 0; i < c.n; i++) {
@@ -54,16 +54,16 @@ void put_shared(Emit *e, StmtId first) {
     i64 k;
     e->var.at[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);
-    text_fmt(e->t, "const ptrdiff_t at%u = ", i);
+    sb_fmt(e->t, "const ptrdiff_t at%u = ", i);
     if (!ex_is_int(e->p, s->a, &k) || k) {
       put_index(e, s->a);
-      text_puts(e->t, " + ");
+      sb_puts(e->t, " + ");
     }
-    text_puts(e->t, "at");
+    sb_puts(e->t, "at");
     if (!ex_is_int(e->p, inner, &k) || k != 1) put_of(e, " / ", inner);
-    if (i) put_of(e, " % ", prog_trips(e->p, s));
-    if (s->step > 1) text_fmt(e->t, " * %" PRId64, s->step);
-    text_puts(e->t, ";\n");
+    if (i) put_of(e, " % ", loop_trip_expr(e->p, s));
+    if (s->step > 1) sb_fmt(e->t, " * %" PRId64, s->step);
+    sb_puts(e->t, ";\n");
   }
   put_block(e, prog_stmt(e->p, c.at[c.n - 1])->body);
   e->indent--;
@@ -75,8 +75,8 @@ void put_shared(Emit *e, StmtId first) {
 /* Room for the pool in the arena, behind everything else. Sizes of POSIX's objects are not known
  * here: the file checks that they fit. */
 u64 pool_bytes(const Emit *e) {
-  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->all->shared_kernels.args;
-  return e->all->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
+  u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->variant->shared_kernels.args;
+  return e->variant->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
 }
 
 static const char pool_types[] =
@@ -88,7 +88,8 @@ static const char pool_types[] =
     "/* Chunks that a thread takes first, those not taken yet: the first below, the end above bit "
     "32. */\n"
     "typedef struct ig_range@ {\n  uint64_t left;\n  unsigned char pad[56];\n} ig_range@;\n\n"
-    "typedef struct ig_seat@ {\n  struct ig_pool@ *pool;\n  unsigned w;\n} ig_seat@;\n\n"
+    "typedef struct ig_worker_arg@ {\n  struct ig_pool@ *pool;\n  unsigned w;\n} "
+    "ig_worker_arg@;\n\n"
     "typedef struct ig_pool@ {\n  ig_range@ range[IG_THREADS@];\n"
     "  unsigned turn, stop; /* jobs so far, and below bit 8 threads that help with this one */\n"
     "  unsigned char pad0[64 - 2 * sizeof(unsigned)];\n"
@@ -101,7 +102,7 @@ static const char pool_take[] =
     "#else\n#define IG_PAUSE() ((void)0)\n#endif\n\n"
     "/* A chunk that is now ours: from our own range, or the end of another's; -1: none is left. "
     "*/\n"
-    "static int64_t ig_take@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
+    "static int64_t ig_take_chunk@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
     "  for (unsigned k = 0; k < threads; k++) {\n"
     "    uint64_t *const left = &p->range[w + k < threads ? w + k : w + k - threads].left;\n"
     "    uint64_t x = __atomic_load_n(left, __ATOMIC_RELAXED);\n"
@@ -112,20 +113,20 @@ static const char pool_take[] =
     "    }\n  }\n  return -1;\n}\n\n"
     "/* Chunks of the job while there are any. It stays as it is until all are counted as done. "
     "*/\n"
-    "static void ig_help@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
+    "static void ig_run_chunks@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
     "  unsigned n = 0;\n"
     "  if (w >= threads) return;\n"
-    "  for (int64_t c; (c = ig_take@(p, w, threads)) >= 0; n++) {\n"
+    "  for (int64_t c; (c = ig_take_chunk@(p, w, threads)) >= 0; n++) {\n"
     "    const ig_job@ *const j = &p->job;\n"
     "    const ptrdiff_t from = (ptrdiff_t)c * j->chunk;\n"
     "    const ptrdiff_t to = j->count - from < j->chunk ? j->count : from + j->chunk;\n"
-    "    ig_part@(j, w, from, to);\n  }\n"
+    "    ig_run_range@(j, w, from, to);\n  }\n"
     "  if (n) __atomic_fetch_add(&p->done, n, __ATOMIC_RELEASE);\n}\n\n"
-    "static void ig_share@(ig_job@ *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
+    "static void ig_parallel_for@(ig_job@ *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
     "  ig_pool@ *const p = j->pool;\n"
     "  uint64_t n;\n  unsigned threads;\n"
     "  if (count <= 0) return;\n"
-    "  if (!p || count <= chunk) {\n    ig_part@(j, 0, 0, count);\n    return;\n  }\n"
+    "  if (!p || count <= chunk) {\n    ig_run_range@(j, 0, 0, count);\n    return;\n  }\n"
     "  if (count / chunk > INT32_MAX) chunk = count / INT32_MAX + 1;\n"
     "  j->chunk = chunk;\n  j->count = count;\n"
     "  n = (uint64_t)((count - 1) / chunk) + 1;\n"
@@ -134,7 +135,7 @@ static const char pool_take[] =
     "  for (unsigned w = 0; w < threads; w++) {\n"
     "    const uint64_t first = n * w / threads, end = n * (w + 1) / threads;\n"
     "    __atomic_store_n(&p->range[w].left, end << 32 | first, __ATOMIC_RELEASE);\n  }\n"
-    "  ig_call@(p, threads);\n  ig_help@(p, 0, threads);\n"
+    "  ig_wake@(p, threads);\n  ig_run_chunks@(p, 0, threads);\n"
     "  for (unsigned k = 0; __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) != (unsigned)n; k++) {\n"
     "    if (k < IG_SPIN@)\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
 
@@ -144,9 +145,9 @@ static const char posix_pool[] =
     "  unsigned workers, started, active, asleep;\n"
     "  uint64_t sign; /* of a pool whose threads run */\n"
     "  pthread_mutex_t lock;\n  pthread_cond_t wake;\n"
-    "  pthread_t thread[IG_THREADS@];\n  ig_seat@ seat[IG_THREADS@];\n} ig_pool@;\n\n"
+    "  pthread_t thread[IG_THREADS@];\n  ig_worker_arg@ seat[IG_THREADS@];\n} ig_pool@;\n\n"
     "#define IG_YIELD() sched_yield()\n\n"
-    "static void ig_call@(ig_pool@ *p, unsigned threads) {\n"
+    "static void ig_wake@(ig_pool@ *p, unsigned threads) {\n"
     "  __atomic_store_n(&p->turn, (p->turn / 256 + 1) * 256 + threads, __ATOMIC_SEQ_CST);\n"
     "  if (!__atomic_load_n(&p->asleep, __ATOMIC_SEQ_CST)) return;\n"
     "  pthread_mutex_lock(&p->lock);\n  pthread_cond_broadcast(&p->wake);\n"
@@ -163,11 +164,11 @@ static const char posix_worker[] =
     "  pthread_mutex_unlock(&p->lock);\n}\n\n"
     "/* Between runs a thread sleeps soon, inside a run late. */\n"
     "static void *ig_worker@(void *seat) {\n"
-    "  ig_pool@ *const p = ((ig_seat@ *)seat)->pool;\n"
-    "  const unsigned w = ((ig_seat@ *)seat)->w;\n"
+    "  ig_pool@ *const p = ((ig_worker_arg@ *)seat)->pool;\n"
+    "  const unsigned w = ((ig_worker_arg@ *)seat)->w;\n"
     "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
     "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_help@(p, w, turn % 256);\n"
+    "    ig_run_chunks@(p, w, turn % 256);\n"
     "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
     "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
     "      if (k < IG_SPIN@)\n        IG_PAUSE();\n"
@@ -178,7 +179,7 @@ static const char posix_worker[] =
     "static ig_pool@ *ig_pool_of@(void *arena) {\n"
     "  if (!arena || (uintptr_t)arena % 64) return NULL;\n"
     "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
-    "  return p->sign == (IG_SIGN@ ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
+    "  return p->sign == (IG_POOL_MAGIC@ ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
 
 static const char posix_start[] =
     "int $_threads_start@(void *arena, int threads) {\n"
@@ -194,7 +195,7 @@ static const char posix_start[] =
     "  for (; w < p->workers; w++) {\n"
     "    p->seat[w].pool = p;\n    p->seat[w].w = w;\n"
     "    if (pthread_create(&p->thread[w], NULL, ig_worker@, &p->seat[w])) break;\n  }\n"
-    "  p->started = p->workers = w;\n  p->sign = IG_SIGN@ ^ (uint64_t)(uintptr_t)p;\n"
+    "  p->started = p->workers = w;\n  p->sign = IG_POOL_MAGIC@ ^ (uint64_t)(uintptr_t)p;\n"
     "  return (int)w;\n}\n";
 
 static const char posix_stop[] =
@@ -210,7 +211,7 @@ static const char posix_stop[] =
 
 static const char openmp_pool[] = "  unsigned workers;\n} ig_pool@;\n\n"
                                   "#define IG_YIELD() sched_yield()\n\n"
-                                  "static void ig_call@(ig_pool@ *p, unsigned threads) {\n"
+                                  "static void ig_wake@(ig_pool@ *p, unsigned threads) {\n"
                                   "  __atomic_store_n(&p->turn, (p->turn / 256 + 1) * 256 + "
                                   "threads, __ATOMIC_SEQ_CST);\n}\n";
 
@@ -218,107 +219,108 @@ static const char openmp_worker[] =
     "\nstatic void ig_worker@(ig_pool@ *p, unsigned w) {\n"
     "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
     "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_help@(p, w, turn % 256);\n"
+    "    ig_run_chunks@(p, w, turn % 256);\n"
     "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
     "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
     "      if (k < IG_SPIN@)\n        IG_PAUSE();\n      else\n        IG_YIELD();\n"
     "    }\n  }\n}\n";
 
-void put_thread_headers(Emit *e, Text *t) {
-  if (!e->all->shared_kernels.n) return;
-  text_puts(t, "#if !defined(__GNUC__)\n#error \"threads need the __atomic functions of gcc and "
-               "clang\"\n#endif\n#include <sched.h>\n#include <string.h>\n");
-  text_puts(t, e->o->openmp ? "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n"
-                            : "#include <pthread.h>\n\n");
+void put_thread_headers(Emit *e, StrBuf *t) {
+  if (!e->variant->shared_kernels.n) return;
+  sb_puts(t, "#if !defined(__GNUC__)\n#error \"threads need the __atomic functions of gcc and "
+             "clang\"\n#endif\n#include <sched.h>\n#include <string.h>\n");
+  sb_puts(t, e->o->openmp ? "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n"
+                          : "#include <pthread.h>\n\n");
 }
 
 /* Behind the kernels, in front of the entry. */
-void put_threads(Emit *e, Text *t) {
-  const SharedKernels *k = &e->all->shared_kernels;
+void put_threads(Emit *e, StrBuf *t) {
+  const SharedKernels *k = &e->variant->shared_kernels;
   if (!k->n) return;
-  put_own(e, t,
-          "\n/* ---- threads ---- */\n\nenum { IG_THREADS@ = %u, IG_ARGS@ = %u, IG_POOL_BYTES@ = "
-          "%" PRIu64 ", IG_SPIN@ = 2000, IG_YIELDS@ = 2000 };\n"
-          "#define IG_POOL@ %" PRIu64 "\n#define IG_SIGN@ UINT64_C(0x%016" PRIx64 ")\n\n",
-          e->p->threads, k->args ? k->args : 1, pool_bytes(e), e->p->arena_bytes, e->o->hash | 1);
-  put_marked(e, t, pool_types);
-  put_marked(e, t, e->o->openmp ? openmp_pool : posix_pool);
-  put_own(e, t,
-          "\ntypedef char ig_pool_fits@[sizeof(ig_pool@) <= IG_POOL_BYTES@ ? 1 : -1];\n"
-          "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
-          "static void ig_part@(const ig_job@ *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
-          "  (void)w;\n  switch (j->kernel) {\n");
-  text_put(t, k->cases.at, k->cases.n);
-  text_puts(t, "  default: break;\n  }\n}\n");
-  put_marked(e, t, pool_take);
-  put_marked(e, t, e->o->openmp ? openmp_worker : posix_worker);
-  text_put(t, k->shares.at, k->shares.n);
+  put_template(
+      e, t,
+      "\n/* ---- threads ---- */\n\nenum { IG_THREADS@ = %u, IG_ARGS@ = %u, IG_POOL_BYTES@ = "
+      "%" PRIu64 ", IG_SPIN@ = 2000, IG_YIELDS@ = 2000 };\n"
+      "#define IG_POOL@ %" PRIu64 "\n#define IG_POOL_MAGIC@ UINT64_C(0x%016" PRIx64 ")\n\n",
+      e->p->threads, k->args ? k->args : 1, pool_bytes(e), e->p->arena_bytes, e->o->hash | 1);
+  put_template_text(e, t, pool_types);
+  put_template_text(e, t, e->o->openmp ? openmp_pool : posix_pool);
+  put_template(
+      e, t,
+      "\ntypedef char ig_pool_fits@[sizeof(ig_pool@) <= IG_POOL_BYTES@ ? 1 : -1];\n"
+      "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
+      "static void ig_run_range@(const ig_job@ *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
+      "  (void)w;\n  switch (j->kernel) {\n");
+  sb_put(t, k->cases.at, k->cases.n);
+  sb_puts(t, "  default: break;\n  }\n}\n");
+  put_template_text(e, t, pool_take);
+  put_template_text(e, t, e->o->openmp ? openmp_worker : posix_worker);
+  sb_put(t, k->shares.at, k->shares.n);
 }
 
 /* NAME_run around the body of the entry. */
-void put_thread_entry(Emit *e, Text *t) {
-  const char *params = text_cstr(&e->entry.params), *args = text_cstr(&e->entry.args);
+void put_thread_entry(Emit *e, StrBuf *t) {
+  const char *params = sb_cstr(&e->entry.params), *args = sb_cstr(&e->entry.args);
   const char *mine = inner_linkage(e);
-  bool shared = e->all->shared_kernels.n;
+  bool shared = e->variant->shared_kernels.n;
   if (!shared) return;
-  put_own(e, t, "\n%sint " MINE "_run@(void *arena%s) {\n", mine, params);
+  put_template(e, t, "\n%sint " MINE "_run@(void *arena%s) {\n", mine, params);
   if (e->o->openmp) {
-    put_own(e, t,
-            "  int status = 1;\n"
-            "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
-            "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
-            "  memset(p, 0, sizeof *p);\n  p->workers = IG_THREADS@;\n  p->job.pool = p;\n"
-            "#ifdef _OPENMP\n#pragma omp parallel num_threads(IG_THREADS@)\n"
-            "  if (omp_get_thread_num()) {\n"
-            "    ig_worker@(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
-            "  p->job.pool = NULL;\n  (void)ig_worker@;\n#endif\n  {\n"
-            "    status = " MINE "_body@(&p->job, arena%s);\n"
-            "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
-            args);
+    put_template(e, t,
+                 "  int status = 1;\n"
+                 "  if (!arena || (uintptr_t)arena %% 64) return status;\n"
+                 "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
+                 "  memset(p, 0, sizeof *p);\n  p->workers = IG_THREADS@;\n  p->job.pool = p;\n"
+                 "#ifdef _OPENMP\n#pragma omp parallel num_threads(IG_THREADS@)\n"
+                 "  if (omp_get_thread_num()) {\n"
+                 "    ig_worker@(p, (unsigned)omp_get_thread_num());\n  } else\n#else\n"
+                 "  p->job.pool = NULL;\n  (void)ig_worker@;\n#endif\n  {\n"
+                 "    status = " MINE "_body@(&p->job, arena%s);\n"
+                 "    __atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);\n  }\n  return status;\n}\n",
+                 args);
   } else {
-    put_own(e, t,
-            "  ig_pool@ *const p = ig_pool_of@(arena);\n  ig_job@ alone;\n  int status;\n"
-            "  alone.pool = NULL;\n"
-            "  if (!p) return " MINE "_body@(&alone, arena%s);\n"
-            "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
-            "  ig_call@(p, 0);\n"
-            "  status = " MINE "_body@(&p->job, arena%s);\n"
-            "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
-            args, args);
+    put_template(e, t,
+                 "  ig_pool@ *const p = ig_pool_of@(arena);\n  ig_job@ alone;\n  int status;\n"
+                 "  alone.pool = NULL;\n"
+                 "  if (!p) return " MINE "_body@(&alone, arena%s);\n"
+                 "  __atomic_store_n(&p->active, 1, __ATOMIC_RELAXED);\n"
+                 "  ig_wake@(p, 0);\n"
+                 "  status = " MINE "_body@(&p->job, arena%s);\n"
+                 "  __atomic_store_n(&p->active, 0, __ATOMIC_RELAXED);\n  return status;\n}\n",
+                 args, args);
   }
 }
 
-void put_thread_start(Emit *e, Text *t) {
+void put_thread_start(Emit *e, StrBuf *t) {
   const char *mine = inner_linkage(e);
   if (e->o->openmp || e->p->threads < 2) return;
-  if (e->all->shared_kernels.n) {
-    text_fmt(t, "\n%s", mine);
-    put_marked(e, t, posix_start);
-    text_fmt(t, "\n%s", mine);
-    put_marked(e, t, posix_stop);
+  if (e->variant->shared_kernels.n) {
+    sb_fmt(t, "\n%s", mine);
+    put_template_text(e, t, posix_start);
+    sb_fmt(t, "\n%s", mine);
+    put_template_text(e, t, posix_stop);
   } else {
-    put_own(e, t,
-            "\n/* Nothing in this model is worth sharing out. */\n"
-            "%sint $_threads_start@(void *arena, int threads) {\n  (void)threads;\n"
-            "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
-            "\n%svoid $_threads_stop@(void *arena) {\n  (void)arena;\n}\n",
-            mine, mine);
+    put_template(e, t,
+                 "\n/* Nothing in this model is worth sharing out. */\n"
+                 "%sint $_threads_start@(void *arena, int threads) {\n  (void)threads;\n"
+                 "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
+                 "\n%svoid $_threads_stop@(void *arena) {\n  (void)arena;\n}\n",
+                 mine, mine);
   }
 }
 
-void put_thread_declarations(Emit *e, Text *t) {
+void put_thread_declarations(Emit *e, StrBuf *t) {
   const char *name = e->o->name;
   if (e->p->threads < 2 || e->o->openmp) return;
-  text_fmt(
-      t,
-      "/* Starts threads that help with the runs in this arena, so that there are `threads` "
-      "with the caller's, at most\n"
-      " * %u. Returns how many there are; 0: the arena is NULL or not aligned. Once before the "
-      "first run; an arena whose\n"
-      " * threads were not started must be zero, and is run by the caller alone, with the same "
-      "bits. */\n"
-      "int %s_threads_start(void *arena, int threads);\n"
-      "/* Ends them. Before the memory of the arena is given back. */\n"
-      "void %s_threads_stop(void *arena);\n",
-      e->p->threads, name, name);
+  sb_fmt(t,
+         "/* Starts threads that help with the runs in this arena, so that there are `threads` "
+         "with the caller's, at most\n"
+         " * %u. Returns how many there are; 0: the arena is NULL or not aligned. Once before the "
+         "first run; an arena whose\n"
+         " * threads were not started must be zero, and is run by the caller alone, with the same "
+         "bits. */\n"
+         "int %s_threads_start(void *arena, int threads);\n"
+         "/* Ends them. Before the memory of the arena is given back. */\n"
+         "void %s_threads_stop(void *arena);\n",
+         e->p->threads, name, name);
 }

@@ -11,18 +11,18 @@ static void put_lane(Emit *e, ExprId id, u32 k) {
   if (x->kind == EX_load)
     put_reg(e, x->ref, x->arg, x->narg, true);
   else
-    text_puts(e->t, e->var.at[x->ref]);
-  if (x->lanes > 1) text_fmt(e->t, "[%u]", k);
+    sb_puts(e->t, e->var.at[x->ref]);
+  if (x->lanes > 1) sb_fmt(e->t, "[%u]", k);
 }
 
-void put_picked(Emit *e, const Expr *x, u32 i) {
+void put_shuffle_lane(Emit *e, const Expr *x, u32 i) {
   u32 n = prog_expr(e->p, x->arg[0])->lanes;
   put_lane(e, x->arg[x->pick[i] / n], x->pick[i] % n);
 }
 
 static void put_lane_loop(Emit *e, u32 from, u32 lanes) {
   begin_line(e);
-  text_fmt(e->t, "for (int z = %u; z < %u; z++) ", from, lanes);
+  sb_fmt(e->t, "for (int z = %u; z < %u; z++) ", from, lanes);
 }
 
 /* T v = from[0]; and a loop over the others. */
@@ -31,32 +31,32 @@ void put_reduction(Emit *e, const Stmt *let) {
   const char *name = e->var.at[let->var], *pair[3] = {name, NULL, NULL};
   u32 lanes = prog_expr(e->p, x.arg[0])->lanes;
   begin_line(e);
-  text_fmt(e->t, "%s %s = ", c_type(x.dt), name);
+  sb_fmt(e->t, "%s %s = ", c_type(x.dt), name);
   put_lane(e, x.arg[0], 0);
-  text_puts(e->t, ";\n");
+  sb_puts(e->t, ";\n");
   if (lanes == 1) return;
-  Text z = text_new(e->b.a), *outer = e->t;
+  StrBuf z = sb_new(e->b.a), *outer = e->t;
   e->t = &z;
   put_data(e, x.arg[0], PR_any);
   e->t = outer;
   put_lane_loop(e, 1, lanes);
-  text_fmt(e->t, "%s = ", name);
-  pair[1] = text_cstr(&z);
+  sb_fmt(e->t, "%s = ", name);
+  pair[1] = sb_cstr(&z);
   x.kind = EX_op;
   x.narg = 2;
   put_scalar_op(e, &x, x.dt, pair);
-  text_puts(e->t, ";\n");
+  sb_puts(e->t, ";\n");
 }
 
 /* const T v[] = {from[3], from[2]}; */
 static void put_shuffled(Emit *e, const Stmt *let, const Expr *x) {
   begin_line(e);
-  text_fmt(e->t, "const %s %s[%u] = {", c_type(x->dt), e->var.at[let->var], x->lanes);
+  sb_fmt(e->t, "const %s %s[%u] = {", c_type(x->dt), e->var.at[let->var], x->lanes);
   for (u32 i = 0; i < x->lanes; i++) {
-    if (i) text_puts(e->t, ", ");
-    put_picked(e, x, i);
+    if (i) sb_puts(e->t, ", ");
+    put_shuffle_lane(e, x, i);
   }
-  text_puts(e->t, "};\n");
+  sb_puts(e->t, "};\n");
 }
 
 void put_lanes_assign(Emit *e, const Stmt *s) {
@@ -67,9 +67,9 @@ void put_lanes_assign(Emit *e, const Stmt *s) {
   }
   if (s->kind == ST_let) put_line(e, "%s %s[%u];", c_type(x.dt), e->var.at[s->var], x.lanes);
   put_lane_loop(e, 0, x.lanes);
-  text_fmt(e->t, "%s[z] = ", e->var.at[s->var]);
+  sb_fmt(e->t, "%s[z] = ", e->var.at[s->var]);
   put_expr(e, s->a);
-  text_puts(e->t, ";\n");
+  sb_puts(e->t, ";\n");
 }
 
 void put_lanes_store(Emit *e, const Stmt *s) {
@@ -77,7 +77,7 @@ void put_lanes_store(Emit *e, const Stmt *s) {
   u32 lanes = prog_expr(e->p, s->a)->lanes;
   put_lane_loop(e, 0, lanes);
   put_element(e, s->buf, s->idx, s->nidx, lanes);
-  text_puts(e->t, " = ");
+  sb_puts(e->t, " = ");
   put_stored(e, b->space == BS_reg ? DT_f32 : b->dt, s->a);
-  text_puts(e->t, ";\n");
+  sb_puts(e->t, ";\n");
 }

@@ -24,7 +24,7 @@ static bool is_full(DType dt) {
 /* ---- masks ---- */
 
 static void put_call(Emit *e, const Expr *x, const char *name) {
-  text_puts(e->t, name);
+  sb_puts(e->t, name);
   put_operands(e, x);
 }
 
@@ -40,43 +40,43 @@ static bool is_mask_op(const Expr *x) {
 
 /* A comparison: all bits of a lane, as wide as the operands. */
 static void put_comparison(Emit *e, const Expr *x, DType k) {
-  text_fmt(e->t, "(%s)(", mine(e, signed_of(dtype_bytes(k))));
+  sb_fmt(e->t, "(%s)(", mine(e, signed_of(dtype_bytes(k))));
   if (x->op == OP_isnan) {
     put_call(e, x, need_vector(e, "isnan", k, NULL));
   } else if (x->op == OP_cast) {
     put_data(e, x->arg[0], PR_rel);
-    text_puts(e->t, " != 0");
+    sb_puts(e->t, " != 0");
   } else {
-    put_pair(e, x, c_infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, PR_any);
+    put_binary(e, x, c_infix(x->op), x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel, PR_any);
   }
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 /* A vector of bools as a mask of elements of so many bytes: -1 or 0. */
 static void put_mask(Emit *e, ExprId id, u32 bytes) {
   Expr x = *prog_expr(e->p, id);
   if (!is_mask_op(&x)) {
-    text_puts(e->t, "-");
+    sb_puts(e->t, "-");
     const char *end = open_convert(e, e->t, DT_u8, signed_of(bytes));
     put_data(e, id, PR_any);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
     return;
   }
   if (op_info[x.op].res == OR_pred || x.op == OP_cast) {
     DType k = elem_of(prog_expr(e->p, x.arg[0])->dt);
     const char *end = open_convert(e, e->t, signed_of(dtype_bytes(k)), signed_of(bytes));
     put_comparison(e, &x, k);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
   } else if (x.op == OP_not) {
-    text_puts(e->t, "~(");
+    sb_puts(e->t, "~(");
     put_mask(e, x.arg[0], bytes);
-    text_puts(e->t, ")");
+    sb_puts(e->t, ")");
   } else {
-    text_puts(e->t, "((");
+    sb_puts(e->t, "((");
     put_mask(e, x.arg[0], bytes);
-    text_fmt(e->t, ") %s (", bits_text(x.op));
+    sb_fmt(e->t, ") %s (", bits_text(x.op));
     put_mask(e, x.arg[1], bytes);
-    text_puts(e->t, "))");
+    sb_puts(e->t, "))");
   }
 }
 
@@ -104,7 +104,7 @@ static bool put_bytes(Emit *e, const Expr *x) {
   bool in_parts, joined = ex_joins(e->p, of, &in_parts);
   const char *f = in_parts          ? "pack"
                   : joined          ? "join"
-                  : x->dt == DT_i16 ? "words"
+                  : x->dt == DT_i16 ? "quantise_i16"
                   : x->dt == DT_f32 ? "requantise"
                                     : "quantise";
   e->b.frame += e->b.w * 64;
@@ -112,16 +112,16 @@ static bool put_bytes(Emit *e, const Expr *x) {
   const char *name = NULL;
   if (ex_bytes_small(e->p, x) && x->dt == as)
     name = need_vector(e,
-                       in_parts ? "pack_near"
-                       : joined ? "join_near"
-                                : "quantise_near",
+                       in_parts ? "pack_small"
+                       : joined ? "join_small"
+                                : "quantise_small",
                        as, NULL);
-  text_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
+  sb_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
   for (u32 i = 0; i < (joined ? of->narg : 1); i++) {
-    if (i) text_puts(e->t, ", ");
+    if (i) sb_puts(e->t, ", ");
     put_data(e, joined ? of->arg[i] : y, PR_any);
   }
-  text_fmt(e->t, ", %d)", (int)k);
+  sb_fmt(e->t, ", %d)", (int)k);
   return true;
 }
 
@@ -133,8 +133,8 @@ static bool put_part(Emit *e, const Expr *x) {
   if (!y) return false;
   const Expr *from = prog_expr(e->p, y);
   e->b.frame += e->b.w * 64;
-  text_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", from->dt, NULL), e->var.at[from->ref], q,
-           (int)k);
+  sb_fmt(e->t, "%s(%s, %u, %d)", need_vector(e, "part", from->dt, NULL), e->var.at[from->ref], q,
+         (int)k);
   return true;
 }
 
@@ -149,7 +149,7 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
   } else if (is_convertible(from, to, x->sat) || is_small(x, from)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
-    text_puts(e->t, end);
+    sb_puts(e->t, end);
   } else {
     put_call(e, x, need_loop(e, x, from));
   }
@@ -157,13 +157,13 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
 
 static void put_select(Emit *e, const Expr *x) {
   DType k = elem_of(x->dt);
-  text_fmt(e->t, "%s(", need_vector(e, "select", k, NULL));
+  sb_fmt(e->t, "%s(", need_vector(e, "select", k, NULL));
   put_mask(e, x->arg[0], dtype_bytes(k));
-  text_puts(e->t, ", ");
+  sb_puts(e->t, ", ");
   put_data(e, x->arg[1], PR_any);
-  text_puts(e->t, ", ");
+  sb_puts(e->t, ", ");
   put_data(e, x->arg[2], PR_any);
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 /* How C says an operation on floats, or on integers: as an operator, or by a function of cvop.def.
@@ -183,22 +183,27 @@ static const VecOp float_ops[OP_SCALARS] = {
     [OP_ceil] = {NULL, PR_any, "ceil"},   [OP_trunc] = {NULL, PR_any, "trunc"},
 };
 static const VecOp int_ops[OP_SCALARS] = {
-    [OP_add] = {"+", PR_any, NULL},       [OP_sub] = {"-", PR_any, NULL},
-    [OP_mul] = {"*", PR_any, NULL},       [OP_neg] = {"-", PR_any, NULL},
-    [OP_max] = {NULL, PR_any, "max"},     [OP_min] = {NULL, PR_any, "min"},
-    [OP_abs] = {NULL, PR_any, "abs"},     [OP_dot4] = {NULL, PR_any, "dot4"},
-    [OP_dot2] = {NULL, PR_any, "dot2"},   [OP_pairs] = {NULL, PR_any, "pairs"},
-    [OP_sign4] = {NULL, PR_any, "sign4"},
+    [OP_add] = {"+", PR_any, NULL},
+    [OP_sub] = {"-", PR_any, NULL},
+    [OP_mul] = {"*", PR_any, NULL},
+    [OP_neg] = {"-", PR_any, NULL},
+    [OP_max] = {NULL, PR_any, "max"},
+    [OP_min] = {NULL, PR_any, "min"},
+    [OP_abs] = {NULL, PR_any, "abs"},
+    [OP_dot_i8x4] = {NULL, PR_any, "dot_i8x4"},
+    [OP_dot_i16x2] = {NULL, PR_any, "dot_i16x2"},
+    [OP_maddubs] = {NULL, PR_any, "maddubs"},
+    [OP_psign] = {NULL, PR_any, "psign"},
 };
 
 /* By a function of cvop.def; false: none says it. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt;
-  const char *f = x->low ? need_vector(e, "dot4_low", k, NULL) : NULL;
+  const char *f = x->low ? need_vector(e, "dot_i8x4_low", k, NULL) : NULL;
   if (!f) f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
-  if (x->op == OP_dot4 || x->op == OP_dot2) {
-    e->all->vec.dot4 = true;
+  if (x->op == OP_dot_i8x4 || x->op == OP_dot_i16x2) {
+    e->variant->vec.dot4 = true;
     e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
   }
   put_call(e, x, f);
@@ -208,19 +213,19 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
 static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   DType k = elem_of(x->dt);
   const VecOp *o = &float_ops[x->op];
-  MathPart part = math_part(e, x->op, x->dt);
+  MathMode part = math_part(e, x->op, x->dt);
   if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
-    text_fmt(e->t, "%s(1) / ", need_vector(e, "set", k, NULL));
+    sb_fmt(e->t, "%s(1) / ", need_vector(e, "set", k, NULL));
     put_data(e, x->arg[0], PR_unary);
     close_paren(e, PR_mul, at);
   } else if (o->sign && x->narg == 2) {
-    put_pair(e, x, o->sign, o->prec, at);
+    put_binary(e, x, o->sign, o->prec, at);
   } else if (o->sign) {
     put_unary(e, o->sign, x->arg[0], at);
   } else if (o->function) {
     return (!op_is(x->op, OF_ROUNDS) || k == DT_f32) && put_function(e, x, o->function, k);
-  } else if (part == MP_q || part == MP_u) {
+  } else if (part == MM_q || part == MM_u) {
     put_call(e, x, need_quick(e, x));
   } else {
     return false;
@@ -231,14 +236,14 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
 static void put_wrapped(Emit *e, const Expr *x, const char *op) {
   DType k = elem_of(x->dt);
   const char *u = mine(e, unsigned_of(dtype_bytes(k)));
-  text_fmt(e->t, "(%s)(", mine(e, k));
+  sb_fmt(e->t, "(%s)(", mine(e, k));
   for (u32 i = 0; i < x->narg; i++) {
-    if (i) text_puts(e->t, " ");
-    if (i || x->narg == 1) text_fmt(e->t, "%s ", op);
-    text_fmt(e->t, "(%s)", u);
+    if (i) sb_puts(e->t, " ");
+    if (i || x->narg == 1) sb_fmt(e->t, "%s ", op);
+    sb_fmt(e->t, "(%s)", u);
     put_data(e, x->arg[i], PR_unary);
   }
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 /* By the same number of bits in every lane. */
@@ -247,9 +252,9 @@ static bool put_shift(Emit *e, const Expr *x) {
   bool left = x->op == OP_shl;
   i64 n = ex_splat_int(e->p, x->arg[1]);
   if (n < 0 || n >= (i64)dtype_info[x->dt].bits) return false;
-  text_fmt(e->t, "(%s)((%s)", mine(e, k), left ? mine(e, unsigned_of(dtype_bytes(k))) : mine(e, k));
+  sb_fmt(e->t, "(%s)((%s)", mine(e, k), left ? mine(e, unsigned_of(dtype_bytes(k))) : mine(e, k));
   put_data(e, x->arg[0], PR_atom);
-  text_fmt(e->t, " %s %" PRId64 ")", left ? "<<" : ">>", n);
+  sb_fmt(e->t, " %s %" PRId64 ")", left ? "<<" : ">>", n);
   return true;
 }
 
@@ -258,9 +263,9 @@ static bool put_int_op(Emit *e, const Expr *x, Prec at) {
   if (o->sign) {
     put_wrapped(e, x, o->sign);
   } else if (bits_text(x->op)) {
-    text_puts(e->t, "(");
-    put_pair(e, x, bits_text(x->op), PR_unary, PR_any);
-    text_puts(e->t, ")");
+    sb_puts(e->t, "(");
+    put_binary(e, x, bits_text(x->op), PR_unary, PR_any);
+    sb_puts(e->t, ")");
   } else if (x->op == OP_not) {
     put_unary(e, "~", x->arg[0], at);
   } else if (x->op == OP_shl || x->op == OP_shr) {
@@ -275,19 +280,19 @@ static bool put_int_op(Emit *e, const Expr *x, Prec at) {
 static bool put_bool_op(Emit *e, const Expr *x) {
   if (x->op == OP_isinf || !is_mask_op(x)) return false;
   if (x->op == OP_not) {
-    text_puts(e->t, "(");
+    sb_puts(e->t, "(");
     put_data(e, x->arg[0], PR_unary);
-    text_puts(e->t, " ^ 1)");
+    sb_puts(e->t, " ^ 1)");
   } else if (bits_text(x->op)) {
-    text_puts(e->t, "(");
-    put_pair(e, x, bits_text(x->op), PR_unary, PR_any);
-    text_puts(e->t, ")");
+    sb_puts(e->t, "(");
+    put_binary(e, x, bits_text(x->op), PR_unary, PR_any);
+    sb_puts(e->t, ")");
   } else { /* a comparison */
     DType k = elem_of(prog_expr(e->p, x->arg[0])->dt);
-    text_puts(e->t, "(");
+    sb_puts(e->t, "(");
     const char *end = open_convert(e, e->t, signed_of(dtype_bytes(k)), DT_u8);
     put_comparison(e, x, k);
-    text_fmt(e->t, "%s & 1)", end);
+    sb_fmt(e->t, "%s & 1)", end);
   }
   return true;
 }
@@ -315,7 +320,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   bool fills = (is_full(x->dt) || dtype_is_full_float(x->dt)) &&
                (is_full(from) || dtype_is_full_float(from));
   if (x->op == OP_bitcast && fills) {
-    text_fmt(e->t, "(%s)", mine(e, elem_of(x->dt)));
+    sb_fmt(e->t, "(%s)", mine(e, elem_of(x->dt)));
     put_data(e, x->arg[0], PR_unary);
     return;
   }
@@ -333,21 +338,21 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
 /* ---- memory ---- */
 
 static void put_address(Emit *e, BufId b, const ExprId *idx, u32 n) {
-  text_puts(e->t, "&");
+  sb_puts(e->t, "&");
   put_element(e, b, idx, n, 1);
 }
 
 /* bits: of halves, as numbers of 16 bits. */
 static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
-  if (!dtype_is_coded(x->dt) || bits) {
+  if (!dtype_is_narrow_float(x->dt) || bits) {
     open_paren(e, PR_unary, at);
-    text_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : elem_of(x->dt), true));
+    sb_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : elem_of(x->dt), true));
     put_address(e, x->ref, x->arg, x->narg);
     close_paren(e, PR_unary, at);
   } else {
-    text_fmt(e->t, "%s(", need_narrow(e, x->dt, false));
+    sb_fmt(e->t, "%s(", need_narrow(e, x->dt, false));
     put_address(e, x->ref, x->arg, x->narg);
-    text_puts(e->t, ")");
+    sb_puts(e->t, ")");
   }
 }
 
@@ -361,16 +366,16 @@ static ExprId unrounded(Emit *e, DType to, ExprId id) {
 void put_vector_store(Emit *e, const Stmt *s) {
   DType dt = prog_buf(e->p, s->buf)->dt;
   ExprId bits = ex_half_stored(e->p, s);
-  bool plain = !dtype_is_coded(dt) || bits;
+  bool plain = !dtype_is_narrow_float(dt) || bits;
   e->b.w = prog_expr(e->p, s->a)->lanes;
   if (plain)
-    text_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : elem_of(dt), true));
+    sb_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : elem_of(dt), true));
   else
-    text_fmt(e->t, "%s(", need_narrow(e, dt, true));
+    sb_fmt(e->t, "%s(", need_narrow(e, dt, true));
   put_address(e, s->buf, s->idx, s->nidx);
-  text_puts(e->t, plain ? " = " : ", ");
+  sb_puts(e->t, plain ? " = " : ", ");
   put_expr(e, bits ? bits : unrounded(e, dt, s->a));
-  if (!plain) text_puts(e->t, ")");
+  if (!plain) sb_puts(e->t, ")");
 }
 
 /* ---- values ---- */
@@ -380,33 +385,33 @@ static void put_shuffle(Emit *e, const Expr *x) {
   DType k = elem_of(x->dt);
   bool scalars = prog_expr(e->p, x->arg[0])->lanes == 1;
   if (scalars)
-    text_fmt(e->t, "(%s){", mine(e, k));
+    sb_fmt(e->t, "(%s){", mine(e, k));
   else
-    text_fmt(e->t, "IG_SHUFFLE(%s, ", mine(e, signed_of(dtype_bytes(k))));
+    sb_fmt(e->t, "IG_SHUFFLE(%s, ", mine(e, signed_of(dtype_bytes(k))));
   for (u32 i = 0; !scalars && i < 2; i++) {
     put_data(e, x->arg[i < x->narg ? i : 0], PR_any);
-    text_puts(e->t, ", ");
+    sb_puts(e->t, ", ");
   }
   for (u32 i = 0; i < x->lanes; i++) {
-    if (i) text_puts(e->t, ", ");
+    if (i) sb_puts(e->t, ", ");
     if (scalars)
       put_data(e, x->arg[x->pick[i]], PR_any);
     else
-      text_fmt(e->t, "%u", x->pick[i]);
+      sb_fmt(e->t, "%u", x->pick[i]);
   }
-  text_puts(e->t, scalars ? "}" : ")");
+  sb_puts(e->t, scalars ? "}" : ")");
 }
 
 static void put_splat(Emit *e, const Expr *x) {
   DType k = elem_of(x->dt);
   const Expr *of = prog_expr(e->p, x->arg[0]);
   if (of->kind == EX_const && !of->imm.i) { /* no bit is set */
-    text_fmt(e->t, "(%s){0}", mine(e, k));
+    sb_fmt(e->t, "(%s){0}", mine(e, k));
     return;
   }
-  text_fmt(e->t, "%s(", need_vector(e, "set", k, NULL));
+  sb_fmt(e->t, "%s(", need_vector(e, "set", k, NULL));
   put_data(e, x->arg[0], PR_any);
-  text_puts(e->t, ")");
+  sb_puts(e->t, ")");
 }
 
 void put_vector(Emit *e, ExprId id, Prec at) {
@@ -414,7 +419,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
   e->b.w = x->lanes;
   e->b.frame += x->lanes * dtype_bytes(elem_of(x->dt)) + 16;
   switch (x->kind) {
-  case EX_var: text_puts(e->t, e->var.at[x->ref]); break;
+  case EX_var: sb_puts(e->t, e->var.at[x->ref]); break;
   case EX_load: put_load(e, x, at, false); break;
   case EX_splat: put_splat(e, x); break;
   case EX_shuffle: put_shuffle(e, x); break;
@@ -423,50 +428,51 @@ void put_vector(Emit *e, ExprId id, Prec at) {
   }
 }
 
-void put_vectors(Emit *e, Text *out) {
-  if (!e->all->vec.twice) return;
-  put_own(e, out,
-          "#if IG_VECTORS@\n"
-          "#if defined(__clang__) || __GNUC__ >= 12\n"
-          "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
-          "#else\n"
-          "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
-          "#endif\n");
-  if (e->all->vec.keeps)
-    text_puts(out, "/* loads through p that stand behind this are not done before it */\n"
-                   "#define IG_HERE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n"
-                   "#if defined(__clang__)\n"
-                   "#define IG_FRESH(p) IG_HERE(p) /* gcc leaves these where they are */\n"
-                   "#else\n"
-                   "#define IG_FRESH(p) ((void)0)\n"
-                   "#endif\n");
-  if (e->all->vec.holds)
-    text_puts(out, "/* v is in a register and not loaded again at each use */\n"
-                   "#if defined(__x86_64__) || defined(__i386__)\n"
-                   "#define IG_HOLD(v) __asm__(\"\" : \"+v\"(v))\n"
-                   "#elif defined(__aarch64__)\n"
-                   "#define IG_HOLD(v) __asm__(\"\" : \"+w\"(v))\n"
-                   "#else\n#define IG_HOLD(v) (void)0\n#endif\n");
-  if (e->all->vec.fetches)
-    text_puts(out,
-              "/* memory n bytes behind p, which is read soon */\n"
-              "#define IG_AHEAD(p, n) __builtin_prefetch((const void *)((uintptr_t)(p) + (n)), "
-              "0, 2)\n");
-  if (e->all->vec.lines)
-    text_puts(out, "/* element i of p, which may lie behind its end, is read soon */\n"
-                   "#define IG_FETCH(p, i) __builtin_prefetch((const void *)((uintptr_t)(p) + "
-                   "sizeof *(p) * (uintptr_t)(i)))\n");
+void put_vectors(Emit *e, StrBuf *out) {
+  if (!e->variant->vec.twice) return;
+  put_template(e, out,
+               "#if IG_VECTORS@\n"
+               "#if defined(__clang__) || __GNUC__ >= 12\n"
+               "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
+               "#else\n"
+               "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
+               "#endif\n");
+  if (e->variant->vec.fences)
+    sb_puts(out, "/* loads through p that stand behind this are not done before it */\n"
+                 "#define IG_FENCE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n"
+                 "#if defined(__clang__)\n"
+                 "#define IG_FENCE_SPILL(p) IG_FENCE(p) /* gcc leaves these where they are */\n"
+                 "#else\n"
+                 "#define IG_FENCE_SPILL(p) ((void)0)\n"
+                 "#endif\n");
+  if (e->variant->vec.pins)
+    sb_puts(out, "/* v is in a register and not loaded again at each use */\n"
+                 "#if defined(__x86_64__) || defined(__i386__)\n"
+                 "#define IG_PIN(v) __asm__(\"\" : \"+v\"(v))\n"
+                 "#elif defined(__aarch64__)\n"
+                 "#define IG_PIN(v) __asm__(\"\" : \"+w\"(v))\n"
+                 "#else\n#define IG_PIN(v) (void)0\n#endif\n");
+  if (e->variant->vec.prefetches)
+    sb_puts(out,
+            "/* memory n bytes behind p, which is read soon */\n"
+            "#define IG_PREFETCH(p, n) __builtin_prefetch((const void *)((uintptr_t)(p) + (n)), "
+            "0, 2)\n");
+  if (e->variant->vec.prefetches_at)
+    sb_puts(out, "/* element i of p, which may lie behind its end, is read soon */\n"
+                 "#define IG_PREFETCH_AT(p, i) __builtin_prefetch((const void *)((uintptr_t)(p) + "
+                 "sizeof *(p) * (uintptr_t)(i)))\n");
   for (DType k = 0; k < DT_COUNT; k++)
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = dtype_bytes(k) << i;
-      if (e->all->vec.type[k][i])
-        put_own(e, out, "typedef %s ig_%sx%u@ __attribute__((vector_size(%u)));\n", c_type(k),
-                dtype_info[k].name, 1u << i, bytes);
-      if (e->all->vec.memory[k][i])
-        put_own(e, out,
-                "typedef %s ig_%sx%uu@ __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
-                c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
+      if (e->variant->vec.type[k][i])
+        put_template(e, out, "typedef %s ig_%sx%u@ __attribute__((vector_size(%u)));\n", c_type(k),
+                     dtype_info[k].name, 1u << i, bytes);
+      if (e->variant->vec.memory[k][i])
+        put_template(
+            e, out,
+            "typedef %s ig_%sx%uu@ __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
+            c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
     }
-  text_put(out, e->all->vec.text.at, e->all->vec.text.n);
-  text_puts(out, "#endif\n");
+  sb_put(out, e->variant->vec.text.at, e->variant->vec.text.n);
+  sb_puts(out, "#endif\n");
 }

@@ -372,7 +372,7 @@ static void assign(Run *r, const Stmt *s) {
   if (v->sym < 0) return;
   const SymInfo *si = dim_syminfo(r->p->dims, (Sym)v->sym);
   if (x.i < si->lo || x.i > si->hi)
-    fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, sym_outside(r->c, si)));
+    fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, sym_range_error(r->c, si)));
   r->env[v->sym] = x.i;
   r->set++;
 }
@@ -425,8 +425,8 @@ static void exec(Run *r, StmtId first) {
     case ST_require:
       if (!eval(r, s->a).i) fail(r->c, ERR_input, r->loc, "%s", show_text(r->c, s->label));
       break;
-    case ST_barrier:
-    case ST_fetch:
+    case ST_fence:
+    case ST_prefetch:
     case ST_COUNT: break;
     }
   }

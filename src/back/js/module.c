@@ -6,7 +6,7 @@
  * called through NAME_call. Names of the model reach the text as strings of JSON only.
  */
 #include "back/back.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -27,44 +27,44 @@ static const char *array_of(DType dt) {
 }
 
 /* A name of a file as a relative URL. */
-static void put_url(Text *t, const char *file) {
-  text_puts(t, "\"");
+static void put_url(StrBuf *t, const char *file) {
+  sb_puts(t, "\"");
   for (const char *at = file; *at; at++) {
     u8 ch = (u8)*at;
     bool fine = (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
                 (ch && strchr("-._~", ch));
-    text_fmt(t, fine ? "%c" : "%%%02X", ch);
+    sb_fmt(t, fine ? "%c" : "%%%02X", ch);
   }
-  text_puts(t, "\"");
+  sb_puts(t, "\"");
 }
 
-static void put_text(Text *t, const Prog *p, Str s) {
-  text_json(t, str_text(p->c, s), str_len(p->c, s));
+static void put_text(StrBuf *t, const Prog *p, Str s) {
+  sb_json(t, str_text(p->c, s), str_len(p->c, s));
 }
 
 /* 8, or { text: "n + 1", most: 9, base: 1, of: [[0, 1]] }; without `of`: only the run knows. */
-static void put_dim(Text *t, const Prog *p, Dim d) {
+static void put_dim(StrBuf *t, const Prog *p, Dim d) {
   i64 lo, hi;
   bool known = true;
   if (dim_is_const(d)) {
-    text_fmt(t, "%" PRId64, (i64)d);
+    sb_fmt(t, "%" PRId64, (i64)d);
     return;
   }
   DimTerms f = dim_terms(p->dims, d);
-  Text name = text_new(&p->c->scratch);
+  StrBuf name = sb_new(&p->c->scratch);
   dim_print(p->dims, d, &name);
   dim_bounds(p->dims, d, &lo, &hi);
-  text_puts(t, "{ text: ");
-  text_json(t, name.at, name.n);
-  text_fmt(t, ", most: %" PRId64, hi);
-  for (u32 i = 0; i < f.n; i++) known = known && prog_knows(p, f.sym[i]);
+  sb_puts(t, "{ text: ");
+  sb_json(t, name.at, name.n);
+  sb_fmt(t, ", most: %" PRId64, hi);
+  for (u32 i = 0; i < f.n; i++) known = known && prog_caller_knows(p, f.sym[i]);
   if (known) {
-    text_fmt(t, ", base: %" PRId64 ", of: [", f.k0);
+    sb_fmt(t, ", base: %" PRId64 ", of: [", f.k0);
     for (u32 i = 0; i < f.n; i++)
-      text_fmt(t, "%s[%u, %" PRId64 "]", i ? ", " : "", f.sym[i], f.coef[i]);
-    text_puts(t, "]");
+      sb_fmt(t, "%s[%u, %" PRId64 "]", i ? ", " : "", f.sym[i], f.coef[i]);
+    sb_puts(t, "]");
   }
-  text_puts(t, " }");
+  sb_puts(t, " }");
 }
 
 static const Buf *array_port(const Prog *p, bool out, u32 i) {
@@ -75,73 +75,73 @@ static const Buf *array_port(const Prog *p, bool out, u32 i) {
   return b;
 }
 
-static void put_ports(Text *t, const Prog *p, bool out) {
-  text_fmt(t, "  %s: [\n", out ? "outputs" : "inputs");
+static void put_ports(StrBuf *t, const Prog *p, bool out) {
+  sb_fmt(t, "  %s: [\n", out ? "outputs" : "inputs");
   for (u32 i = 0; i < (out ? p->out.n : p->in.n); i++) {
     const Buf *b = array_port(p, out, i);
-    text_puts(t, "    { name: ");
+    sb_puts(t, "    { name: ");
     put_text(t, p, b->name);
-    text_fmt(t, ", type: \"%s\", dims: [", dtype_info[b->dt].name);
+    sb_fmt(t, ", type: \"%s\", dims: [", dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
-      if (k) text_puts(t, ", ");
+      if (k) sb_puts(t, ", ");
       put_dim(t, p, b->dim[k]);
     }
-    text_puts(t, "] },\n");
+    sb_puts(t, "] },\n");
   }
-  text_puts(t, "  ],\n");
+  sb_puts(t, "  ],\n");
 }
 
 /* Sizes of symbols that no input says are as large as can be; some are kept with the state. */
-static void put_sizes(Text *t, const Prog *p) {
+static void put_sizes(StrBuf *t, const Prog *p) {
   Sym sym;
   u64 at;
   bool first = true;
-  text_puts(t, "  sizes: [");
+  sb_puts(t, "  sizes: [");
   for (Sym s = 0; s < dim_nsyms(p->dims); s++)
-    text_fmt(t, "%s%" PRId64, s ? ", " : "", dim_syminfo(p->dims, s)->hi);
-  text_puts(t, "],\n  kept: [");
+    sb_fmt(t, "%s%" PRId64, s ? ", " : "", dim_syminfo(p->dims, s)->hi);
+  sb_puts(t, "],\n  kept: [");
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
-    if (!prog_kept(p, id, &sym, &at)) continue;
-    text_fmt(t, "%s[%u, %" PRIu64 "]", first ? "" : ", ", sym, at);
+    if (!prog_is_state_size(p, id, &sym, &at)) continue;
+    sb_fmt(t, "%s[%u, %" PRIu64 "]", first ? "" : ", ", sym, at);
     first = false;
   }
-  text_puts(t, "],\n");
+  sb_puts(t, "],\n");
 }
 
-static void put_interface(Text *t, const Prog *p, bool out) {
-  text_fmt(t, "export interface %s {\n", out ? "Outputs" : "Inputs");
+static void put_interface(StrBuf *t, const Prog *p, bool out) {
+  sb_fmt(t, "export interface %s {\n", out ? "Outputs" : "Inputs");
   for (u32 i = 0; i < (out ? p->out.n : p->in.n); i++) {
     const Buf *b = array_port(p, out, i);
-    text_puts(t, "  ");
+    sb_puts(t, "  ");
     put_text(t, p, b->name);
-    text_fmt(t, ": %s<%s>; // %s[", out ? "Result" : "Given", array_of(b->dt),
-             dtype_info[b->dt].name);
+    sb_fmt(t, ": %s<%s>; // %s[", out ? "Result" : "Given", array_of(b->dt),
+           dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
-      Text one = text_new(&p->c->scratch);
+      StrBuf one = sb_new(&p->c->scratch);
       dim_print(p->dims, b->dim[k], &one);
-      text_puts(t, k ? "," : "");
+      sb_puts(t, k ? "," : "");
       for (size_t n = 0; n < one.n; n++) /* a name may hold ends of lines */
-        text_put(t, one.at[n] < ' ' || one.at[n] > '~' ? "?" : &one.at[n], 1);
+        sb_put(t, one.at[n] < ' ' || one.at[n] > '~' ? "?" : &one.at[n], 1);
     }
-    text_puts(t, "]\n");
+    sb_puts(t, "]\n");
   }
-  text_puts(t, "}\n");
+  sb_puts(t, "}\n");
 }
 
-void emit_module(const Prog *p, const ModuleOptions *o, Text *module, Text *types) {
-  text_fmt(module, "// Made by ingot %s.\n", o->version);
-  text_put(module, module_text, module_text_size);
-  text_puts(module, "const WASM = () => new URL(");
+void emit_module(const Prog *p, const ModuleOptions *o, StrBuf *module, StrBuf *types) {
+  sb_fmt(module, "// Made by ingot %s.\n", o->version);
+  sb_put(module, module_text, module_text_size);
+  sb_puts(module, "const WASM = () => new URL(");
   put_url(module, o->file);
-  text_fmt(module, ", import.meta.url);\nconst MODEL = {\n  name: \"%s\",\n", o->name);
+  sb_fmt(module, ", import.meta.url);\nconst MODEL = {\n  name: \"%s\",\n", o->name);
   put_ports(module, p, false);
   put_ports(module, p, true);
   put_sizes(module, p);
-  text_fmt(module, "  arena: %" PRIu64 ",\n  selftest: %" PRIu64 ",\n};\n", o->facts.arena_bytes,
-           o->facts.selftest_bytes);
-  text_fmt(types, "// Made by ingot %s.\n", o->version);
-  text_put(types, module_types, module_types_size);
+  sb_fmt(module, "  arena: %" PRIu64 ",\n  selftest: %" PRIu64 ",\n};\n", o->facts.arena_bytes,
+         o->facts.selftest_bytes);
+  sb_fmt(types, "// Made by ingot %s.\n", o->version);
+  sb_put(types, module_types, module_types_size);
   put_interface(types, p, false);
-  text_puts(types, "\n");
+  sb_puts(types, "\n");
   put_interface(types, p, true);
 }

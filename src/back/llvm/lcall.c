@@ -1,9 +1,9 @@
 /* lcall.c: what is left to functions of ingot itself: those of eval.c.
  *
  * In: an operation, a conversion, a random number, of one lane or several. Out: a call for each
- * lane of the one function that llvm_called is, with numbers as 64 bits: floats as double. So every
- * operator has the bits of the interpreter, whatever else is written in instructions. Object files
- * for others have no such function and are refused by name.
+ * lane of the one function that llvm_runtime_call is, with numbers as 64 bits: floats as double. So
+ * every operator has the bits of the interpreter, whatever else is written in instructions. Object
+ * files for others have no such function and are refused by name.
  */
 #include "back/llvm/llvm.h"
 
@@ -22,10 +22,10 @@ static u64 bits_of(Scalar x, DType dt) {
 }
 
 /* Bits of the code, from the lowest: kind 4, operator 8, types 8 each, flag 4, math 4. */
-u64 llvm_called(u64 code, u64 a, u64 b, u64 c) {
+u64 llvm_runtime_call(u64 code, u64 a, u64 b, u64 c) {
   Op op = (Op)(code >> 4 & 255);
   DType from = (DType)(code >> 12 & 255), to = (DType)(code >> 20 & 255);
-  MathPart math = (MathPart)(code >> 32 & 15);
+  MathMode math = (MathMode)(code >> 32 & 15);
   bool flag = code >> 28 & 1;
   Scalar arg[3] = {scalar_of(a, from), scalar_of(b, from), scalar_of(c, from)}, x = {.i = 0};
   u8 raw[8] = {0};
@@ -58,17 +58,17 @@ static LVal narrow(Gen *g, LVal x, DType dt, bool raw) {
   return dt == DT_f64 ? x : lv_cast(g, LLVMFPTrunc, x, lt_real(g, false));
 }
 
-static const char *name_of(Called f) {
+static const char *name_of(RuntimeCall f) {
   return f.kind == CK_op     ? op_info[f.op].name
          : f.kind == CK_cast ? dtype_info[f.to].name
                              : dtype_info[f.from].name;
 }
 
-static LVal call_one(Gen *g, Called f, const LVal *arg, u32 n) {
+static LVal call_one(Gen *g, RuntimeCall f, const LVal *arg, u32 n) {
   LType word = lt_int(g, 64), params[4] = {word, word, word, word};
   LType type = g->l->LLVMFunctionType(word, params, 4, 0);
-  LVal fn = g->l->LLVMGetNamedFunction(g->unit->module, CALLED_NAME), args[4];
-  if (!fn) fn = lv_function(g, CALLED_NAME, type);
+  LVal fn = g->l->LLVMGetNamedFunction(g->unit->module, RUNTIME_CALL_NAME), args[4];
+  if (!fn) fn = lv_function(g, RUNTIME_CALL_NAME, type);
   u64 code = (u64)f.kind | (u64)f.op << 4 | (u64)f.from << 12 | (u64)f.to << 20 |
              (u64)f.flag << 28 | (u64)g->p->math << 32;
   args[0] = lv_int(g, 64, 1, (i64)code);
@@ -82,7 +82,7 @@ static LVal call_one(Gen *g, Called f, const LVal *arg, u32 n) {
   return narrow(g, r, f.kind == CK_decode ? f.from : f.to, f.kind == CK_encode);
 }
 
-LVal gen_call(Gen *g, Called f, const LVal *arg, u32 n, u32 lanes) {
+LVal gen_call(Gen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes) {
   if (g->o->object)
     fail(g->c, ERR_unsupported, g->c->here,
          "object code through LLVM has no function for %s: build it through C", name_of(f));

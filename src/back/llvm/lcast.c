@@ -27,14 +27,14 @@ static LVal to_int(Gen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lane
   LVal over = lv_fcmp(g, LLVMRealOGE, x, lv_real(g, wide, lanes, top));
   LVal under = lv_fcmp(g, LLVMRealOLE, x, least);
   LVal out = lv_bin(g, LLVMOr, lv_fcmp(g, LLVMRealUNO, x, x), lv_bin(g, LLVMOr, over, under));
-  LVal r = lv_cast(g, is_signed ? LLVMFPToSI : LLVMFPToUI, lv_pick(g, out, zero, x), t);
+  LVal r = lv_cast(g, is_signed ? LLVMFPToSI : LLVMFPToUI, lv_select(g, out, zero, x), t);
   i64 hi = is_signed ? (i64)(((u64)1 << (bits - 1)) - 1) : -1;
-  r = lv_pick(g, over, lv_int(g, bits, lanes, hi), r);
+  r = lv_select(g, over, lv_int(g, bits, lanes, hi), r);
   if (!is_signed) return r;
-  return lv_pick(g, under, lv_int(g, bits, lanes, (i64)((u64)1 << (bits - 1))), r);
+  return lv_select(g, under, lv_int(g, bits, lanes, (i64)((u64)1 << (bits - 1))), r);
 }
 
-/* Narrow integers do not come here saturated: see prog_sequence.c. */
+/* Narrow integers do not come here saturated: see prog_expand.c. */
 static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
   DType to = e->dt;
   bool wide = from == DT_f64, is_signed = dtype_is_signed(to);
@@ -44,7 +44,7 @@ static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
   if (to == DT_u64) { /* numbers below zero wrap as those of i64 do */
     LVal minus = to_int(g, x, wide, true, 64, lanes), plus = to_int(g, x, wide, false, 64, lanes);
     LVal below = lv_fcmp(g, LLVMRealOLT, x, lv_real(g, wide, lanes, 0));
-    return lv_pick(g, below, minus, plus);
+    return lv_select(g, below, minus, plus);
   }
   return resize(g, DT_i64, to, to_int(g, x, wide, true, 64, lanes), lanes);
 }
@@ -53,11 +53,11 @@ static LVal int_to_float(Gen *g, const Expr *x, DType from, LVal a) {
   DType to = x->dt;
   LVal r;
   if (!dtype_is_full_float(to) && dtype_info[from].bits > 16)
-    return gen_call(g, (Called){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
+    return gen_call(g, (RuntimeCall){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
   r = lv_cast(g, dtype_is_signed(from) ? LLVMSIToFP : LLVMUIToFP, a, lt_value(g, to, x->lanes));
   if (dtype_is_full_float(to)) return r;
   if (dtype_is_half(to)) return round_float(g, to, r, x->lanes);
-  return gen_call(g, (Called){CK_cast, OP_cast, DT_f32, to, x->sat}, &r, 1, x->lanes);
+  return gen_call(g, (RuntimeCall){CK_cast, OP_cast, DT_f32, to, x->sat}, &r, 1, x->lanes);
 }
 
 static LVal float_to_float(Gen *g, const Expr *x, DType from, LVal a) {
@@ -66,7 +66,7 @@ static LVal float_to_float(Gen *g, const Expr *x, DType from, LVal a) {
   if (to == DT_f32 && from != DT_f64) return a;
   if (to == DT_f32) return lv_cast(g, LLVMFPTrunc, a, lt_value(g, to, x->lanes));
   if (dtype_is_half(to) && from != DT_f64) return round_float(g, to, a, x->lanes);
-  return gen_call(g, (Called){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
+  return gen_call(g, (RuntimeCall){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
 }
 
 LVal gen_cast(Gen *g, const Expr *x, LVal a) {

@@ -76,7 +76,7 @@ static bool begins(const char *s, const char *with) {
 
 /* LLVM rounds, and widens halves, by functions where the machine has no instructions, which objects
  * have nobody to link them with. dot4 and its like are instructions of x86, by their names. */
-static void ask_machine(Gen *g) {
+static void detect_features(Gen *g) {
   u32 lanes = g->o->target->lanes;
   bool x86 = begins(g->triple, "x86_64"), avx2 = has_feature(g, "avx2");
   bool rounds = !x86 || !g->o->object || has_feature(g, "sse4.1") || avx2;
@@ -86,10 +86,10 @@ static void ask_machine(Gen *g) {
   bool vnni = has_feature(g, "avx512vnni") && (lanes == 16 || has_feature(g, "avx512vl"));
   bool halves = has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
   bool fused = has_feature(g, "fma") || has_feature(g, "avx512f") || begins(g->triple, "aarch64");
-  u32 any = (rounds ? HAS_round : 0) | (halves ? HAS_f16 : 0) | (fused ? HAS_fma : 0);
-  g->has = (Has){.scalars = any, .registers = any, .others = any};
-  if (x86 && (bytes || lanes == 4)) g->has.registers |= HAS_dot2;
-  if (x86 && bytes) g->has.registers |= HAS_pairs | HAS_sign4 | (vnni ? HAS_dot4 : 0);
+  u32 any = (rounds ? CAP_round : 0) | (halves ? CAP_f16 : 0) | (fused ? CAP_fma : 0);
+  g->has = (Caps){.scalars = any, .registers = any, .others = any};
+  if (x86 && (bytes || lanes == 4)) g->has.registers |= CAP_dot_i16x2;
+  if (x86 && bytes) g->has.registers |= CAP_maddubs | CAP_psign | (vnni ? CAP_dot_i8x4 : 0);
 }
 
 /* NULL: this machine; "": this one, but not its CPU; else TRIPLE,CPU,FEATURES. */
@@ -107,7 +107,7 @@ void machine_find(Gen *g, const char *machine) {
   char *why = NULL;
   if (g->l->LLVMGetTargetFromTriple(g->triple, &g->machine, &why))
     fail(g->c, ERR_unsupported, LOC_NONE, "LLVM: %s", keep(g, why));
-  ask_machine(g);
+  detect_features(g);
 }
 
 static LLVMTargetMachineRef new_machine(Gen *g) {
@@ -134,7 +134,7 @@ static const char *passes_of(const Gen *g) {
 }
 
 /* Without this LLVM ends the process at an error. */
-static void hear(LLVMDiagnosticInfoRef said, void *arg) {
+static void on_diagnostic(LLVMDiagnosticInfoRef said, void *arg) {
   LlvmUnit *u = arg;
   if (u->l->LLVMGetDiagInfoSeverity(said) == LLVMDSError && !u->why)
     u->why = u->l->LLVMGetDiagInfoDescription(said);
@@ -149,7 +149,7 @@ void units_begin(Gen *g, u32 n) {
     u->passes = passes_of(g);
     u->context = g->l->LLVMContextCreate();
     u->l = g->l;
-    g->l->LLVMContextSetDiagnosticHandler(u->context, hear, u);
+    g->l->LLVMContextSetDiagnosticHandler(u->context, on_diagnostic, u);
     u->module = g->l->LLVMModuleCreateWithNameInContext("ingot", u->context);
     u->builder = g->l->LLVMCreateBuilderInContext(u->context);
     LLVMTargetDataRef layout = g->l->LLVMCreateTargetDataLayout(u->machine);
@@ -174,10 +174,10 @@ void units_end(Gen *g) {
 
 /* ---- compiling ---- */
 
-typedef struct Crew {
+typedef struct CompilePool {
   Gen *g;
   atomic_uint next; /* unit that nobody has taken */
-} Crew;
+} CompilePool;
 
 static char *verify(const Llvm *l, LlvmUnit *u) {
   char *why = NULL;
@@ -203,8 +203,8 @@ static void compile(const Llvm *l, LlvmUnit *u) {
     u->why = why;
 }
 
-static void *work(void *arg) {
-  Crew *crew = arg;
+static void *worker(void *arg) {
+  CompilePool *crew = arg;
   for (u32 i; (i = atomic_fetch_add(&crew->next, 1)) < crew->g->nunits;)
     compile(crew->g->l, &crew->g->units[i]);
   return NULL;
@@ -220,23 +220,23 @@ u32 units_wanted(u32 kernels) {
   return n < 1 ? 1 : n > most ? most : n;
 }
 
-static void blame(Gen *g) {
+static void report_errors(Gen *g) {
   for (u32 i = 0; i < g->nunits; i++)
     if (g->units[i].why)
       bug(g->c, LOC_NONE, "LLVM refuses the code of a model: %.400s", g->units[i].why);
 }
 
 void units_compile(Gen *g) {
-  Crew crew = {.g = g};
+  CompilePool crew = {.g = g};
   pthread_t helper[MAX_THREADS];
   u32 n = 0, most = cores() < g->nunits ? cores() : g->nunits;
-  while (n + 1 < most && !pthread_create(&helper[n], NULL, work, &crew)) n++;
-  work(&crew);
+  while (n + 1 < most && !pthread_create(&helper[n], NULL, worker, &crew)) n++;
+  worker(&crew);
   for (u32 i = 0; i < n; i++) pthread_join(helper[i], NULL);
-  blame(g);
+  report_errors(g);
 }
 
 void units_check(Gen *g) {
   for (u32 i = 0; i < g->nunits; i++) g->units[i].why = verify(g->l, &g->units[i]);
-  blame(g);
+  report_errors(g);
 }

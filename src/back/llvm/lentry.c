@@ -11,15 +11,15 @@
 /* ---- statuses ---- */
 
 static Str require_text(Gen *g, const Stmt *s) {
-  Text t = text_new(&g->c->scratch);
+  StrBuf t = sb_new(&g->c->scratch);
   if (s->loc.index >= 0 || s->loc.node) {
-    text_puts(&t, "node");
-    if (s->loc.index >= 0) text_fmt(&t, " %d", s->loc.index);
-    if (s->loc.node) text_fmt(&t, " '%s'", show(g->c, s->loc.node));
-    if (s->loc.op) text_fmt(&t, " (%s)", show(g->c, s->loc.op));
-    text_puts(&t, ": ");
+    sb_puts(&t, "node");
+    if (s->loc.index >= 0) sb_fmt(&t, " %d", s->loc.index);
+    if (s->loc.node) sb_fmt(&t, " '%s'", show(g->c, s->loc.node));
+    if (s->loc.op) sb_fmt(&t, " (%s)", show(g->c, s->loc.op));
+    sb_puts(&t, ": ");
   }
-  text_puts(&t, show_text(g->c, s->label));
+  sb_puts(&t, show_text(g->c, s->label));
   return str_intern(g->c, t.at, t.n);
 }
 
@@ -35,13 +35,13 @@ u32 status_of(Gen *g, const Stmt *s) {
 /* Also where the code itself is not written, since it was kept. */
 void list_statuses(Gen *g) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(g->p, g->p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(g->p, g->p->body); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
     if (s->kind == ST_require) status_of(g, s);
   }
 }
 
-const char *status_text(Ctx *c, const Lines *why, u32 status) {
+const char *status_text(Ctx *c, const StrList *why, u32 status) {
   if (status < STATUS_COUNT) return status_means[status];
   u32 i = status - STATUS_COUNT;
   return i < why->n ? str_text(c, why->at[i]) : "not a status of this model";
@@ -61,12 +61,12 @@ static LVal place_of(Gen *g, BufId b) {
   switch (x->space) {
   case BS_in:
     while (g->p->in.at[pos] != root) pos++;
-    return g->given.in[pos];
+    return g->params.in[pos];
   case BS_out:
     while (g->p->out.at[pos] != root) pos++;
-    return g->given.out[pos];
-  case BS_const: return g->given.weight[root];
-  default: return lv_element(g, lt_int(g, 8), g->given.arena, x->offset);
+    return g->params.out[pos];
+  case BS_const: return g->params.weight[root];
+  default: return lv_element(g, lt_int(g, 8), g->params.arena, x->offset);
   }
 }
 
@@ -85,10 +85,10 @@ static void place_symbols(Gen *g) {
     if (info->kind == SY_derived) continue;
     VarId v = prog_sym_var(g->p, s);
     if (info->kind == SY_input) {
-      g->var[v] = g->given.size[s];
+      g->var[v] = g->params.size[s];
       continue;
     }
-    g->var[v] = lv_place(g, lt_int(g, 64));
+    g->var[v] = lv_alloca(g, lt_int(g, 64));
     g->placed[v] = true;
     lv_store(g, lv_int(g, 64, 1, 0), g->var[v], 0);
   }
@@ -101,7 +101,7 @@ static void store_shapes(Gen *g) {
     if (!is_open_shape(g->p, b)) continue;
     for (u32 k = 0; k < b->rank; k++) {
       LVal n = gen_dim(g, b->dim[k]);
-      lv_store(g, n, lv_element(g, lt_int(g, 64), g->given.shape[i], k), 8);
+      lv_store(g, n, lv_element(g, lt_int(g, 64), g->params.shape[i], k), 8);
     }
   }
 }
@@ -112,7 +112,7 @@ bool is_open_shape(Prog *p, const Buf *b) {
   return false;
 }
 
-void gen_around(Gen *g, LVal fn, LLVMBasicBlockRef first) {
+void gen_entry_body(Gen *g, LVal fn, LLVMBasicBlockRef first) {
   LLVMBuilderRef b = g->unit->builder;
   g->fn = fn;
   place_symbols(g);
@@ -124,7 +124,7 @@ void gen_around(Gen *g, LVal fn, LLVMBasicBlockRef first) {
   g->l->LLVMBuildBr(b, first);
 }
 
-LLVMBasicBlockRef gen_head(Gen *g, LVal fn) {
+LLVMBasicBlockRef gen_function_begin(Gen *g, LVal fn) {
   LLVMContextRef c = g->unit->context;
   g->fn = fn;
   g->head = g->l->LLVMAppendBasicBlockInContext(c, fn, "head");
@@ -145,22 +145,22 @@ static LType bytes(Gen *g) {
   return lt_pointer(g, lt_int(g, 8));
 }
 
-static LVal take(Gen *g, LType t, EntryArg array, u64 i) {
+static LVal load_arg(Gen *g, LType t, EntryArg array, u64 i) {
   return lv_load(g, t, lv_element(g, t, argument(g, array), i), 0);
 }
 
-static void take_given(Gen *g) {
-  EntryGiven *to = &g->given;
+static void load_params(Gen *g) {
+  EntryParams *to = &g->params;
   LType word = lt_int(g, 64), pointer = bytes(g);
   LVal weights =
-      lv_cast(g, LLVMBitCast, take(g, pointer, EA_in, g->p->in.n), lt_pointer(g, pointer));
+      lv_cast(g, LLVMBitCast, load_arg(g, pointer, EA_in, g->p->in.n), lt_pointer(g, pointer));
   to->arena = argument(g, EA_arena);
-  for (u32 i = 0; i < g->p->in.n; i++) to->in[i] = take(g, pointer, EA_in, i);
+  for (u32 i = 0; i < g->p->in.n; i++) to->in[i] = load_arg(g, pointer, EA_in, i);
   for (u32 i = 0; i < g->p->out.n; i++) {
-    to->out[i] = take(g, pointer, EA_out, i);
-    to->shape[i] = take(g, lt_pointer(g, word), EA_shape, i);
+    to->out[i] = load_arg(g, pointer, EA_out, i);
+    to->shape[i] = load_arg(g, lt_pointer(g, word), EA_shape, i);
   }
-  for (Sym s = 0; s < dim_nsyms(g->p->dims); s++) to->size[s] = take(g, word, EA_size, s);
+  for (Sym s = 0; s < dim_nsyms(g->p->dims); s++) to->size[s] = load_arg(g, word, EA_size, s);
   for (BufId b = 1; b < g->p->buf.n; b++)
     if (prog_buf(g->p, b)->space == BS_const)
       to->weight[b] = lv_load(g, pointer, lv_element(g, pointer, weights, b), 0);
@@ -171,9 +171,9 @@ void gen_entry(Gen *g) {
   LType param[EA_COUNT] = {bytes(g), pointer, word, table, table, lt_pointer(g, pointer)};
   LType type = g->l->LLVMFunctionType(lt_int(g, 32), param, EA_COUNT, 0);
   LVal fn = lv_function(g, ENTRY_NAME, type);
-  LLVMBasicBlockRef first = gen_head(g, fn);
+  LLVMBasicBlockRef first = gen_function_begin(g, fn);
   lv_attribute(g, fn, EA_arena + 1, "noalias", 0);
   g->seed = argument(g, EA_seed);
-  take_given(g);
-  gen_around(g, fn, first);
+  load_params(g);
+  gen_entry_body(g, fn, first);
 }

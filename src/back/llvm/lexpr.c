@@ -17,15 +17,15 @@ LVal gen_fma(Gen *g, LVal a, LVal b, LVal c) {
 
 /* Larger or smaller: NaN if either is NaN, the first of equal ones. */
 static LVal extreme(Gen *g, LLVMRealPredicate p, LVal a, LVal b) {
-  LVal m = lv_pick(g, lv_fcmp(g, p, b, a), b, a);
-  return lv_pick(g, lv_fcmp(g, LLVMRealUNO, b, b), b, m);
+  LVal m = lv_select(g, lv_fcmp(g, p, b, a), b, a);
+  return lv_select(g, lv_fcmp(g, LLVMRealUNO, b, b), b, m);
 }
 
 static LVal sign_of(Gen *g, LVal a, bool wide, u32 lanes) {
   LVal zero = lv_real(g, wide, lanes, 0);
-  LVal r = lv_pick(g, lv_fcmp(g, LLVMRealUNO, a, a), a, zero);
-  r = lv_pick(g, lv_fcmp(g, LLVMRealOLT, a, zero), lv_real(g, wide, lanes, -1), r);
-  return lv_pick(g, lv_fcmp(g, LLVMRealOGT, a, zero), lv_real(g, wide, lanes, 1), r);
+  LVal r = lv_select(g, lv_fcmp(g, LLVMRealUNO, a, a), a, zero);
+  r = lv_select(g, lv_fcmp(g, LLVMRealOLT, a, zero), lv_real(g, wide, lanes, -1), r);
+  return lv_select(g, lv_fcmp(g, LLVMRealOGT, a, zero), lv_real(g, wide, lanes, 1), r);
 }
 
 /* Functions that machines have instructions for; else LLVM calls a library, with the same bits. */
@@ -42,9 +42,9 @@ static const char *instruction(Op op) {
 }
 
 static LVal function(Gen *g, const Expr *x, LVal *arg) {
-  MathPart part = scalar_part(g->p->math, x->op, x->dt);
-  if (part == MP_q || part == MP_u) {
-    Str name = str_fmt(g->c, "%s%c", op_info[x->op].name, part == MP_q ? 'q' : 'u');
+  MathMode part = scalar_math_mode(g->p->math, x->op, x->dt);
+  if (part == MM_q || part == MM_u) {
+    Str name = str_fmt(g->c, "%s%c", op_info[x->op].name, part == MM_q ? 'q' : 'u');
     return gen_quick(g, str_text(g->c, name), x->lanes, arg);
   }
   return gen_math(g, x->op, part, arg, x->narg, x->lanes);
@@ -69,7 +69,7 @@ static LVal float_op(Gen *g, const Expr *x, LVal *arg) {
   }
   const char *name = instruction(x->op);
   bool rounds = op_is(x->op, OF_ROUNDS);
-  if (rounds && !machine_has(&g->has, HAS_round, x->lanes)) lv_refuse(g, op_info[x->op].name);
+  if (rounds && !caps_has(&g->has, CAP_round, x->lanes)) lv_refuse(g, op_info[x->op].name);
   return name ? lv_intrinsic(g, name, g->l->LLVMTypeOf(a), arg, 1) : function(g, x, arg);
 }
 
@@ -112,11 +112,11 @@ static LVal gen_op(Gen *g, const Expr *x) {
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
   if (x->op == OP_cast) return gen_cast(g, x, arg[0]);
   if (x->op == OP_bitcast) return gen_bitcast(g, x, arg[0]);
-  if (x->op == OP_select) return lv_pick(g, arg[0], arg[1], arg[2]);
+  if (x->op == OP_select) return lv_select(g, arg[0], arg[1], arg[2]);
   if (op_info[x->op].res == OR_pred) return compare(g, x, arg[0], arg[1]);
   if (!dtype_is_float(x->dt)) return gen_int_op(g, x, arg);
   LVal r = float_op(g, x, arg);
-  return dtype_is_coded(x->dt) ? round_float(g, x->dt, r, x->lanes) : r;
+  return dtype_is_narrow_float(x->dt) ? round_float(g, x->dt, r, x->lanes) : r;
 }
 
 /* ---- vectors ---- */
@@ -165,14 +165,14 @@ static LVal gen_reduction(Gen *g, const Expr *x) {
   for (u32 i = 1; i < n; i++) {
     arg[1] = lv_lane(g, from, i);
     arg[0] = dtype_is_float(x->dt) ? float_op(g, &pair, arg) : gen_int_op(g, &pair, arg);
-    if (dtype_is_coded(x->dt)) arg[0] = round_float(g, x->dt, arg[0], 1);
+    if (dtype_is_narrow_float(x->dt)) arg[0] = round_float(g, x->dt, arg[0], 1);
   }
   return arg[0];
 }
 
 static LVal gen_random(Gen *g, const Expr *x) {
   LVal arg[3] = {gen_expr(g, x->arg[0]), g->seed, gen_expr(g, x->arg[1])};
-  return gen_call(g, (Called){CK_random, 0, x->dt, x->dt, false}, arg, 3, 1);
+  return gen_call(g, (RuntimeCall){CK_random, 0, x->dt, x->dt, false}, arg, 3, 1);
 }
 
 static LVal gen_const(Gen *g, const Expr *x) {
@@ -194,7 +194,8 @@ LVal gen_expr(Gen *g, ExprId id) {
     const Expr *of = prog_expr(g->p, x->arg[0]);
     Expr all = *of;
     all.lanes = x->lanes;
-    return of->kind == EX_const ? gen_const(g, &all) : lv_all(g, gen_expr(g, x->arg[0]), x->lanes);
+    return of->kind == EX_const ? gen_const(g, &all)
+                                : lv_splat(g, gen_expr(g, x->arg[0]), x->lanes);
   }
   case EX_hreduce: return gen_reduction(g, x);
   case EX_shuffle: return gen_shuffle(g, x);

@@ -14,10 +14,10 @@ struct JitCode {
   LLVMOrcLLJITRef jit;
 };
 
-typedef struct Making {
+typedef struct JitCtx {
   Gen g;
   Jit *to;
-} Making;
+} JitCtx;
 
 static void check(Gen *g, LLVMErrorRef e) {
   if (!e) return;
@@ -47,19 +47,19 @@ static const void **place_weights(Ctx *c, const Prog *p) {
 static u32 count_kernels(Prog *p) {
   const Stmt *s;
   u32 n = 0;
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
     n += w.skip;
   }
   return n;
 }
 
-void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why) {
+void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, StrList *why) {
   Ctx *c = p->c;
   u32 vars;
   *g = (Gen){.c = c, .p = prog_extend(p), .o = o, .why = why, .numbers = map_new(&c->keep)};
   mem_need_plan(g->p);
-  prog_ready(g->p);
+  prog_check_kernels(g->p);
   for (u32 i = 0; i < p->out.n; i++) { /* the caller makes room for the most there can be */
     u64 bytes;
     Sym sym;
@@ -76,11 +76,11 @@ void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why) {
   g->base = NEWS(&c->keep, LVal, p->buf.n);
   g->reg = NEWS(&c->keep, LVal, p->buf.n);
   g->moving = NEWS(&c->keep, bool, p->buf.n);
-  g->given = (EntryGiven){.in = NEWS(&c->keep, LVal, p->in.n + 1),
-                          .out = NEWS(&c->keep, LVal, p->out.n + 1),
-                          .shape = NEWS(&c->keep, LVal, p->out.n + 1),
-                          .size = NEWS(&c->keep, LVal, dim_nsyms(p->dims) + 1),
-                          .weight = NEWS(&c->keep, LVal, p->buf.n)};
+  g->params = (EntryParams){.in = NEWS(&c->keep, LVal, p->in.n + 1),
+                            .out = NEWS(&c->keep, LVal, p->out.n + 1),
+                            .shape = NEWS(&c->keep, LVal, p->out.n + 1),
+                            .size = NEWS(&c->keep, LVal, dim_nsyms(p->dims) + 1),
+                            .weight = NEWS(&c->keep, LVal, p->buf.n)};
 }
 
 static void link_objects(Gen *g, Jit *to) {
@@ -94,8 +94,8 @@ static void link_objects(Gen *g, Jit *to) {
   union {
     u64 (*fn)(u64, u64, u64, u64);
     uintptr_t at;
-  } called = {llvm_called};
-  LLVMOrcCSymbolMapPair own = {l->LLVMOrcLLJITMangleAndIntern(jit, CALLED_NAME),
+  } called = {llvm_runtime_call};
+  LLVMOrcCSymbolMapPair own = {l->LLVMOrcLLJITMangleAndIntern(jit, RUNTIME_CALL_NAME),
                                {called.at, {1, 0}}};
   check(g, l->LLVMOrcJITDylibDefine(all, l->LLVMOrcAbsoluteSymbols(&own, 1)));
   check(g, l->LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
@@ -115,23 +115,23 @@ static void link_objects(Gen *g, Jit *to) {
 }
 
 static void make(Ctx *c, void *arg) {
-  Making *m = arg;
+  JitCtx *m = arg;
   Gen *g = &m->g;
   (void)c;
   machine_find(g, NULL);
   list_statuses(g);
-  if (!kept_read(g)) {
+  if (!cache_read(g)) {
     units_begin(g, units_wanted(count_kernels(g->p)));
     gen_entry(g);
     units_compile(g);
-    kept_write(g);
+    cache_write(g);
   }
   link_objects(g, m->to);
 }
 
 Jit *jit_make(const Prog *p, const LlvmOptions *o) {
   Ctx *c = p->c;
-  Making *m = NEW(&c->keep, Making);
+  JitCtx *m = NEW(&c->keep, JitCtx);
   m->to = NEW(&c->keep, Jit);
   gen_begin(&m->g, p, o, &m->to->why);
   Err e = ctx_protect(c, make, m);

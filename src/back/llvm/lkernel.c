@@ -19,7 +19,7 @@ void lv_attribute(Gen *g, LVal fn, u32 index, const char *name, u64 value) {
                                 g->l->LLVMCreateEnumAttribute(g->unit->context, kind, value));
 }
 
-static void set_text(Gen *g, LVal fn, const char *name, const char *value) {
+static void set_string_attribute(Gen *g, LVal fn, const char *name, const char *value) {
   LLVMAttributeRef a = g->l->LLVMCreateStringAttribute(
       g->unit->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
   g->l->LLVMAddAttributeAtIndex(fn, ~0u, a);
@@ -30,8 +30,8 @@ LVal lv_function(Gen *g, const char *name, LType type) {
   const char *width = str_text(g->c, str_fmt(g->c, "%u", g->o->target->lanes * 32));
   lv_attribute(g, fn, ~0u, "nounwind", 0);
   if (g->o->target->lanes > 1) { /* else LLVM prefers vectors of half the length on some CPUs */
-    set_text(g, fn, "prefer-vector-width", width);
-    set_text(g, fn, "min-legal-vector-width", width);
+    set_string_attribute(g, fn, "prefer-vector-width", width);
+    set_string_attribute(g, fn, "min-legal-vector-width", width);
   }
   return fn;
 }
@@ -45,7 +45,7 @@ static u64 least_bytes(Gen *g, BufId b) {
   return shape_count(x->dim, x->rank, &n) ? n * dtype_bytes(x->dt) : 0;
 }
 
-static void describe(Gen *g, LVal fn, const KernelTakes *u, u32 i, bool shared) {
+static void add_param_attributes(Gen *g, LVal fn, const KernelParams *u, u32 i, bool shared) {
   BufId b = u->buf.at[i], root = prog_root(g->p, b);
   BufSpace space = prog_buf(g->p, root)->space;
   if (!shared) lv_attribute(g, fn, i + 1, "noalias", 0);
@@ -57,12 +57,12 @@ static void describe(Gen *g, LVal fn, const KernelTakes *u, u32 i, bool shared) 
 }
 
 /* What of the attributes is not in the text of the kernel. */
-static void put_attributes(Gen *g, Text *t, const KernelTakes *u) {
+static void put_attributes(Gen *g, StrBuf *t, const KernelParams *u) {
   for (u32 i = 0; i < u->buf.n; i++) {
     BufSpace space = prog_buf(g->p, prog_root(g->p, u->buf.at[i]))->space;
-    text_puts(t, space == BS_in || space == BS_out ? "o" : "i");
+    sb_puts(t, space == BS_in || space == BS_out ? "o" : "i");
     for (u32 k = 0; k < i; k++)
-      text_puts(t, mem_overlap(g->p, u->buf.at[i], u->buf.at[k]) ? "+" : "-");
+      sb_puts(t, mem_overlap(g->p, u->buf.at[i], u->buf.at[k]) ? "+" : "-");
   }
 }
 
@@ -73,7 +73,7 @@ static bool sets_var(const Gen *g, VarId v) {
   return g->marks.sets[v] == g->marks.n;
 }
 
-static LType type_of(Gen *g, const KernelTakes *u) {
+static LType type_of(Gen *g, const KernelParams *u) {
   u32 n = 0;
   LType *t = NEWS(&g->c->scratch, LType, u->buf.n + u->var.n + 1);
   for (u32 i = 0; i < u->buf.n; i++)
@@ -94,17 +94,17 @@ static LlvmUnit *least_busy(Gen *g) {
 }
 
 /* Where the function of the caller was, and what names meant there. */
-typedef struct Outside {
+typedef struct CallerState {
   LlvmUnit *unit;
   LVal fn, seed;
   LLVMBasicBlockRef head, at; /* at: where it had come to */
   LVal *base, *reg, *var;
   bool *moving, *placed;
-} Outside;
+} CallerState;
 
-static Outside enter(Gen *g, const KernelTakes *u, const char *name) {
+static CallerState enter(Gen *g, const KernelParams *u, const char *name) {
   Arena *a = &g->c->scratch;
-  Outside o = {g->unit, g->fn, g->seed, g->head, NULL, g->base, g->reg, NULL, g->moving, NULL};
+  CallerState o = {g->unit, g->fn, g->seed, g->head, NULL, g->base, g->reg, NULL, g->moving, NULL};
   o.at = g->l->LLVMGetInsertBlock(g->unit->builder);
   o.var = NEWS(a, LVal, u->var.n + 1);
   o.placed = NEWS(a, bool, u->var.n + 1);
@@ -117,10 +117,10 @@ static Outside enter(Gen *g, const KernelTakes *u, const char *name) {
   g->base = NEWS(a, LVal, g->p->buf.n);
   g->moving = NEWS(a, bool, g->p->buf.n);
   g->reg = NEWS(a, LVal, g->p->buf.n);
-  bool *shared = takes_shared(g->p, u, a);
+  bool *shared = params_shared(g->p, u, a);
   for (u32 i = 0; i < u->buf.n; i++) {
     g->base[u->buf.at[i]] = g->l->LLVMGetParam(g->fn, i);
-    describe(g, g->fn, u, i, shared[i]);
+    add_param_attributes(g, g->fn, u, i, shared[i]);
   }
   for (u32 i = 0; i < u->var.n; i++) {
     VarId v = u->var.at[i];
@@ -133,7 +133,7 @@ static Outside enter(Gen *g, const KernelTakes *u, const char *name) {
   return o;
 }
 
-static void leave(Gen *g, const KernelTakes *u, const Outside *o) {
+static void leave(Gen *g, const KernelParams *u, const CallerState *o) {
   for (u32 i = 0; i < u->var.n; i++) {
     g->var[u->var.at[i]] = o->var[i];
     g->placed[u->var.at[i]] = o->placed[i];
@@ -148,8 +148,8 @@ static void leave(Gen *g, const KernelTakes *u, const Outside *o) {
   g->moving = o->moving;
 }
 
-static void write_function(Gen *g, StmtId body, const KernelTakes *u, const char *name) {
-  Outside o = enter(g, u, name);
+static void write_function(Gen *g, StmtId body, const KernelParams *u, const char *name) {
+  CallerState o = enter(g, u, name);
   LLVMBuilderRef b = g->unit->builder;
   LLVMContextRef c = g->unit->context;
   g->head = g->l->LLVMAppendBasicBlockInContext(c, g->fn, "head");
@@ -164,8 +164,8 @@ static void write_function(Gen *g, StmtId body, const KernelTakes *u, const char
   leave(g, u, &o);
 }
 
-static u32 number_of(Gen *g, StmtId body, const KernelTakes *u) {
-  Text key = kernel_key(g, body, u);
+static u32 number_of(Gen *g, StmtId body, const KernelParams *u) {
+  StrBuf key = kernel_key(g, body, u);
   put_attributes(g, &key, u);
   u32 *slot = map_put_bytes(&g->numbers, key.at, key.n);
   if (*slot) return *slot - 1;
@@ -183,7 +183,7 @@ static bool is_short(Prog *p, StmtId body) {
     const Stmt *s = prog_stmt(p, id);
     if (++n > most || (s->kind != ST_let && s->kind != ST_store)) return false;
     if (s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg) return false;
-    for (ExprWalk w = ex_walk_stmt(p, s); ex_next(&w);)
+    for (ExprVisit w = ex_visit_stmt(p, s); ex_next(&w);)
       if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad) return false;
   }
   return true;
@@ -198,7 +198,7 @@ void gen_kernel_call(Gen *g, StmtId id) {
     return;
   }
   Mark mark = arena_mark(a);
-  KernelTakes u = prog_takes(g->p, body, 0, &g->marks, a);
+  KernelParams u = kernel_params(g->p, body, 0, &g->marks, a);
   u32 number = number_of(g, body, &u), n = 0;
   const char *name = str_text(g->c, str_fmt(g->c, "ingot_kernel%u", number));
   LType type = type_of(g, &u);

@@ -8,7 +8,7 @@
 
 typedef struct KernelKey {
   Gen *g;
-  Text t;
+  StrBuf t;
   Map buf, var; /* id -> 1 + number */
   bool whole;   /* of the program: ids are what they are */
 } KernelKey;
@@ -18,7 +18,7 @@ static void put(KernelKey *k, u64 x) { /* in seven bits each, the last with the 
   u32 n = 0;
   for (; x > 127; x >>= 7) byte[n++] = (u8)(x & 127);
   byte[n++] = (u8)(x | 128);
-  text_put(&k->t, byte, n);
+  sb_put(&k->t, byte, n);
 }
 
 static void put_id(KernelKey *k, Map *m, u32 id) {
@@ -40,7 +40,7 @@ static void put_expr(KernelKey *k, ExprId id) {
   if (x->kind == EX_const) put(k, (u64)x->imm.i);
   if (x->kind == EX_var) put_id(k, &k->var, x->ref);
   if (x->kind == EX_load) put_id(k, &k->buf, x->ref);
-  if (x->kind == EX_shuffle) text_put(&k->t, x->pick, x->lanes);
+  if (x->kind == EX_shuffle) sb_put(&k->t, x->pick, x->lanes);
   put(k, x->narg);
   for (u32 i = 0; i < x->narg; i++) put_expr(k, x->arg[i]);
 }
@@ -85,13 +85,13 @@ static void put_buf(KernelKey *k, BufId b) {
   for (u32 i = 0; i < x->rank; i++) put_dim(k, x->dim[i]);
 }
 
-Text kernel_key(Gen *g, StmtId first, const KernelTakes *u) {
+StrBuf kernel_key(Gen *g, StmtId first, const KernelParams *u) {
   Arena *a = &g->c->scratch;
-  KernelKey k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a)};
+  KernelKey k = {.g = g, .t = sb_new(a), .buf = map_new(a), .var = map_new(a)};
   const Stmt *s;
   for (u32 i = 0; i < u->buf.n; i++) put_buf(&k, u->buf.at[i]);
   for (u32 i = 0; i < u->var.n; i++) put_id(&k, &k.var, u->var.at[i]);
-  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) /* registers have shapes too */
+  for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));) /* registers have shapes too */
     if (s->kind == ST_store && prog_buf(g->p, s->buf)->space == BS_reg) put_buf(&k, s->buf);
   put_list(&k, first);
   return k.t;
@@ -99,12 +99,12 @@ Text kernel_key(Gen *g, StmtId first, const KernelTakes *u) {
 
 /* Everything that code depends on: constants are given to it, names are not in it. Texts of
  * requires are not, but which of them are equal decides the numbers that it returns. */
-Text program_key(Gen *g) {
+StrBuf program_key(Gen *g) {
   Arena *a = &g->c->scratch;
   Prog *p = g->p;
-  KernelKey k = {.g = g, .t = text_new(a), .buf = map_new(a), .var = map_new(a), .whole = true};
-  text_fmt(&k.t, "%s LLVM %u %s %s %s %s %u", g->o->maker, g->l->version, g->triple, g->cpu,
-           g->features, g->o->target->name, p->math);
+  KernelKey k = {.g = g, .t = sb_new(a), .buf = map_new(a), .var = map_new(a), .whole = true};
+  sb_fmt(&k.t, "%s LLVM %u %s %s %s %s %u", g->o->maker, g->l->version, g->triple, g->cpu,
+         g->features, g->o->target->name, p->math);
   for (Sym s = 0; s < dim_nsyms(p->dims); s++) {
     const SymInfo *info = dim_syminfo(p->dims, s);
     const Dim part[2] = {info->a, info->b};

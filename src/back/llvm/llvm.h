@@ -37,19 +37,19 @@ typedef struct LlvmUnit {
 } LlvmUnit;
 
 /* What the entry is given, by number of input, output, symbol, buffer. */
-typedef struct EntryGiven {
+typedef struct EntryParams {
   LVal arena, *in, *out, *shape, *size, *weight;
-} EntryGiven;
+} EntryParams;
 
 struct Gen {
   Ctx *c;
-  TakeMarks marks; /* of kernels */
+  ParamMarks marks; /* of kernels */
   Prog *p;
   const Llvm *l;
   const LlvmOptions *o;
   const char *triple, *cpu, *features; /* of the machine */
   LLVMTargetRef machine;
-  Has has;        /* operations that it has, or LLVM for it */
+  Caps has;       /* operations that it has, or LLVM for it */
   LlvmUnit *unit; /* being written to */
   LlvmUnit *units;
   u32 nunits;
@@ -63,16 +63,16 @@ struct Gen {
   bool *is_set;           /* by variable, in the body at hand: more than one value */
   u32 nvars;
   LVal seed;
-  EntryGiven given;
+  EntryParams params;
   bool in_kernel;
   Map numbers; /* text of a kernel -> 1 + its number */
   u32 nkernels;
   const char *holds; /* constraint of a vector in a register; NULL: the machine has none */
-  Lines *why;        /* texts of requires */
+  StrList *why;      /* texts of requires */
   const char *file;  /* that objects are kept in; NULL: none */
 };
 
-/* find.c */
+/* find_llvm.c */
 const Llvm *llvm_load(Ctx *c); /* leaves as ERR_unsupported where there is none */
 
 /* lvalue.c: types and instructions */
@@ -85,17 +85,17 @@ LType lt_pointer(Gen *g, LType of);
 u32 lt_bits(DType dt); /* of an integer as a value */
 LVal lv_int(Gen *g, u32 bits, u32 lanes, i64 x);
 LVal lv_real(Gen *g, bool wide, u32 lanes, double x);
-LVal lv_all(Gen *g, LVal x, u32 lanes);
+LVal lv_splat(Gen *g, LVal x, u32 lanes);
 LVal lv_bin(Gen *g, LLVMOpcode op, LVal a, LVal b);
 LVal lv_cast(Gen *g, LLVMOpcode op, LVal a, LType to);
 LVal lv_icmp(Gen *g, LLVMIntPredicate p, LVal a, LVal b);
 LVal lv_fcmp(Gen *g, LLVMRealPredicate p, LVal a, LVal b);
-LVal lv_pick(Gen *g, LVal c, LVal a, LVal b);
+LVal lv_select(Gen *g, LVal c, LVal a, LVal b);
 LVal lv_lane(Gen *g, LVal x, u32 i);
 LVal lv_put_lane(Gen *g, LVal x, LVal one, u32 i);
 LVal lv_load(Gen *g, LType t, LVal at, u32 align);
 void lv_store(Gen *g, LVal x, LVal at, u32 align);
-LVal lv_place(Gen *g, LType t); /* memory of the function */
+LVal lv_alloca(Gen *g, LType t); /* memory of the function */
 /* A function of LLVM's own; type: of its operands, or NULL where the name tells it. */
 LVal lv_intrinsic(Gen *g, const char *name, LType type, const LVal *arg, u32 n);
 bool has_feature(const Gen *g, const char *name);
@@ -113,7 +113,7 @@ LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes);
 LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes);
 LVal round_float(Gen *g, DType dt, LVal x, u32 lanes); /* f32 to a narrower one */
 
-/* lexpr.c, lint.c, lcast.c, lquick.c */
+/* lexpr.c, linteger.c, lcast.c, lquick.c */
 LVal gen_expr(Gen *g, ExprId x);
 LVal gen_int_op(Gen *g, const Expr *x, LVal *arg);
 LVal gen_cast(Gen *g, const Expr *x, LVal a);
@@ -123,19 +123,19 @@ LVal gen_quick(Gen *g, const char *name, u32 lanes, const LVal *arg);
 LVal gen_fma(Gen *g, LVal a, LVal b, LVal c);
 
 /* lmath.c: a function of mathlib*.h */
-LVal gen_math(Gen *g, Op op, MathPart part, const LVal *arg, u32 n, u32 lanes);
+LVal gen_math(Gen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes);
 
 /* lcall.c: what is left to functions of ingot itself, lane by lane */
 typedef enum CallKind { CK_op, CK_cast, CK_decode, CK_encode, CK_random } CallKind;
-typedef struct Called {
+typedef struct RuntimeCall {
   CallKind kind;
   Op op;
   DType from, to;
   bool flag; /* of a cast: it saturates */
-} Called;
-LVal gen_call(Gen *g, Called f, const LVal *arg, u32 n, u32 lanes);
-u64 llvm_called(u64 code, u64 a, u64 b, u64 c);
-#define CALLED_NAME "ingot_called"
+} RuntimeCall;
+LVal gen_call(Gen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes);
+u64 llvm_runtime_call(u64 code, u64 a, u64 b, u64 c);
+#define RUNTIME_CALL_NAME "ingot_called"
 
 /* lstmt.c */
 void gen_body(Gen *g, StmtId first);
@@ -147,14 +147,14 @@ LVal lv_function(Gen *g, const char *name, LType type);
 
 /* lentry.c */
 void gen_entry(Gen *g);
-LLVMBasicBlockRef gen_head(Gen *g, LVal fn); /* begins a function */
+LLVMBasicBlockRef gen_function_begin(Gen *g, LVal fn); /* begins a function */
 /* The body of one that runs the program, once g->given is set. */
-void gen_around(Gen *g, LVal fn, LLVMBasicBlockRef first);
+void gen_entry_body(Gen *g, LVal fn, LLVMBasicBlockRef first);
 LVal lv_element(Gen *g, LType t, LVal array, u64 i); /* its address */
 bool is_open_shape(Prog *p, const Buf *b);           /* does it depend on what is found out? */
 
 /* ljit.c */
-void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, Lines *why);
+void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, StrList *why);
 u32 status_of(Gen *g, const Stmt *require);
 void list_statuses(Gen *g); /* of the entry, in order */
 #define ENTRY_NAME "ingot_entry"
@@ -168,11 +168,11 @@ void units_compile(Gen *g); /* an object of each, side by side */
 void units_end(Gen *g);
 
 /* lkey.c: text that two kernels share only if one function serves both */
-Text kernel_key(Gen *g, StmtId first, const KernelTakes *u);
-Text program_key(Gen *g);
+StrBuf kernel_key(Gen *g, StmtId first, const KernelParams *u);
+StrBuf program_key(Gen *g);
 
-/* lkeep.c: objects of a program in a file */
-bool kept_read(Gen *g);
-void kept_write(Gen *g);
+/* lcache.c: objects of a program in a file */
+bool cache_read(Gen *g);
+void cache_write(Gen *g);
 
 #endif

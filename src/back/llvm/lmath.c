@@ -4,83 +4,83 @@
  * Its text (mathlib_write) is read the first time: functions and constant tables one after the
  * other, those it needs before it. So every engine has one source of them, and the same bits.
  */
-#include "back/llvm/ltext.h"
+#include "back/llvm/lcparse.h"
 
 #include <string.h>
 
 /* ---- statements ---- */
 
-static void statement(CText *r);
+static void statement(CParser *r);
 
-static LLVMBasicBlockRef new_block(CText *r, const char *name) {
+static LLVMBasicBlockRef new_block(CParser *r, const char *name) {
   return r->g->l->LLVMAppendBasicBlockInContext(r->g->unit->context, r->g->fn, name);
 }
 
-static void go_on(CText *r, LLVMBasicBlockRef at) {
+static void set_insert_point(CParser *r, LLVMBasicBlockRef at) {
   r->g->l->LLVMPositionBuilderAtEnd(r->g->unit->builder, at);
 }
 
-static void branch(CText *r, LVal c, LLVMBasicBlockRef yes, LLVMBasicBlockRef no) {
+static void branch(CParser *r, LVal c, LLVMBasicBlockRef yes, LLVMBasicBlockRef no) {
   r->g->l->LLVMBuildCondBr(r->g->unit->builder, c, yes, no);
 }
 
-static void jump(CText *r, LLVMBasicBlockRef to) {
+static void jump(CParser *r, LLVMBasicBlockRef to) {
   r->g->l->LLVMBuildBr(r->g->unit->builder, to);
 }
 
-static void declaration(CText *r, TextType t) {
-  TextBase base = t.base;
+static void declaration(CParser *r, CType t) {
+  CBaseType base = t.base;
   do {
-    TextType mine = {base, t.pointer || ct_take(r, "*")};
-    TextName x = {r->word, r->n, lv_place(r->g, ct_llvm(r, mine)), mine, false};
+    CType mine = {base, t.pointer || ct_accept(r, "*")};
+    CName x = {r->word, r->n, lv_alloca(r->g, ct_llvm_type(r, mine)), mine, false};
     ct_next(r);
-    if (ct_take(r, "=")) {
-      TextValue v = ct_expr(r);
-      lv_store(r->g, ct_as(r, v, mine), x.place, 0);
+    if (ct_accept(r, "=")) {
+      CValue v = ct_expr(r);
+      lv_store(r->g, ct_convert(r, v, mine), x.place, 0);
     }
-    ct_name(r, x);
-  } while (ct_take(r, ","));
-  ct_need(r, ";");
+    ct_declare(r, x);
+  } while (ct_accept(r, ","));
+  ct_expect(r, ";");
 }
 
-static void if_statement(CText *r) {
+static void if_statement(CParser *r) {
   LLVMBasicBlockRef yes = new_block(r, "yes"), no = new_block(r, "no"), end = new_block(r, "end");
-  ct_need(r, "(");
+  ct_expect(r, "(");
   branch(r, ct_truth(r, ct_expr(r)), yes, no);
-  ct_need(r, ")");
-  go_on(r, yes);
+  ct_expect(r, ")");
+  set_insert_point(r, yes);
   statement(r);
   jump(r, end);
-  go_on(r, no);
-  if (ct_take(r, "else")) statement(r);
+  set_insert_point(r, no);
+  if (ct_accept(r, "else")) statement(r);
   jump(r, end);
-  go_on(r, end);
+  set_insert_point(r, end);
 }
 
 /* Both kinds of loops; the step of a for stands before its body and is read behind it. */
-static void loop(CText *r, bool counts) {
+static void loop(CParser *r, bool counts) {
   LLVMBasicBlockRef test = new_block(r, "test"), body = new_block(r, "body");
   LLVMBasicBlockRef end = new_block(r, "end");
-  CText last = {0};
-  ct_need(r, "(");
+  CParser last = {0};
+  ct_expect(r, "(");
   if (counts) {
     ct_expr(r);
-    ct_need(r, ";");
+    ct_expect(r, ";");
   }
   jump(r, test);
-  go_on(r, test);
+  set_insert_point(r, test);
   branch(r, ct_truth(r, ct_expr(r)), body, end);
   if (counts) {
-    ct_need(r, ";");
+    ct_expect(r, ";");
     last = *r;
     for (u32 depth = 0; depth || !ct_is(r, ")"); ct_next(r))
       depth += ct_is(r, "(") ? 1 : ct_is(r, ")") ? -1u : 0;
   }
-  ct_need(r, ")");
-  go_on(r, body);
+  ct_expect(r, ")");
+  set_insert_point(r, body);
   statement(r);
   if (counts) {
-    CText behind = *r;
+    CParser behind = *r;
     r->at = last.at;
     r->word = last.word;
     r->n = last.n;
@@ -90,37 +90,37 @@ static void loop(CText *r, bool counts) {
     r->n = behind.n;
   }
   jump(r, test);
-  go_on(r, end);
+  set_insert_point(r, end);
 }
 
-static void statement(CText *r) {
-  TextType t;
+static void statement(CParser *r) {
+  CType t;
   u32 names = r->name.n;
-  if (ct_take(r, "{")) {
-    while (!ct_take(r, "}")) statement(r);
+  if (ct_accept(r, "{")) {
+    while (!ct_accept(r, "}")) statement(r);
     r->name.n = names;
-  } else if (ct_take(r, "if")) {
+  } else if (ct_accept(r, "if")) {
     if_statement(r);
-  } else if (ct_take(r, "for")) {
+  } else if (ct_accept(r, "for")) {
     loop(r, true);
-  } else if (ct_take(r, "while")) {
+  } else if (ct_accept(r, "while")) {
     loop(r, false);
-  } else if (ct_take(r, "return")) {
-    r->g->l->LLVMBuildRet(r->g->unit->builder, ct_as(r, ct_expr(r), r->result));
-    ct_need(r, ";");
-    go_on(r, new_block(r, "behind"));
+  } else if (ct_accept(r, "return")) {
+    r->g->l->LLVMBuildRet(r->g->unit->builder, ct_convert(r, ct_expr(r), r->result));
+    ct_expect(r, ";");
+    set_insert_point(r, new_block(r, "behind"));
   } else if (ct_type(r, &t)) {
     declaration(r, t);
-  } else if (!ct_take(r, ";")) {
+  } else if (!ct_accept(r, ";")) {
     do ct_expr(r);
-    while (ct_take(r, ","));
-    ct_need(r, ";");
+    while (ct_accept(r, ","));
+    ct_expect(r, ";");
   }
 }
 
 /* ---- definitions ---- */
 
-static void skip_body(CText *r) {
+static void skip_body(CParser *r) {
   u32 depth = 0;
   do {
     depth += ct_is(r, "{") ? 1 : ct_is(r, "}") ? -1u : 0;
@@ -128,58 +128,58 @@ static void skip_body(CText *r) {
   } while (depth && r->n);
 }
 
-static void table(CText *r, TextType t, TextName name) {
+static void table(CParser *r, CType t, CName name) {
   VEC(LVal) item = {0};
   Gen *g = r->g;
-  while (!ct_take(r, "{")) ct_next(r);
-  LType of = ct_llvm(r, t);
-  while (!ct_take(r, "}")) {
-    *vec_push(&g->c->scratch, &item) = ct_as(r, ct_expr(r), t);
-    ct_take(r, ",");
+  while (!ct_accept(r, "{")) ct_next(r);
+  LType of = ct_llvm_type(r, t);
+  while (!ct_accept(r, "}")) {
+    *vec_push(&g->c->scratch, &item) = ct_convert(r, ct_expr(r), t);
+    ct_accept(r, ",");
   }
-  ct_need(r, ";");
+  ct_expect(r, ";");
   LVal data = g->l->LLVMConstArray(of, item.at, item.n);
   LVal x = g->l->LLVMAddGlobal(g->unit->module, g->l->LLVMTypeOf(data), "");
   g->l->LLVMSetInitializer(x, data);
   g->l->LLVMSetGlobalConstant(x, 1);
   g->l->LLVMSetLinkage(x, LLVMPrivateLinkage);
   name.place = lv_cast(g, LLVMBitCast, x, lt_pointer(g, of));
-  name.t = (TextType){t.base, true};
+  name.t = (CType){t.base, true};
   name.table = true;
-  ct_name(r, name);
+  ct_declare(r, name);
 }
 
-static void read_function(CText *r, const TextFunction *f, u32 first_name) {
+static void read_function(CParser *r, const CFunction *f, u32 first_name) {
   Gen *g = r->g;
   LType t[8];
-  for (u32 i = 0; i < f->n; i++) t[i] = ct_llvm(r, f->param[i]);
+  for (u32 i = 0; i < f->n; i++) t[i] = ct_llvm_type(r, f->param[i]);
   g->fn = lv_function(g, str_text(g->c, f->name),
-                      g->l->LLVMFunctionType(ct_llvm(r, f->result), t, f->n, 0));
+                      g->l->LLVMFunctionType(ct_llvm_type(r, f->result), t, f->n, 0));
   g->l->LLVMSetLinkage(g->fn, LLVMInternalLinkage);
   lv_attribute(g, g->fn, ~0u, "alwaysinline", 0);
-  LLVMBasicBlockRef first = gen_head(g, g->fn);
+  LLVMBasicBlockRef first = gen_function_begin(g, g->fn);
   for (u32 i = 0; i < f->n; i++) {
-    r->name.at[first_name + i].place = lv_place(g, t[i]);
+    r->name.at[first_name + i].place = lv_alloca(g, t[i]);
     lv_store(g, g->l->LLVMGetParam(g->fn, i), r->name.at[first_name + i].place, 0);
   }
   r->result = f->result;
   statement(r);
-  g->l->LLVMBuildRet(g->unit->builder, g->l->LLVMConstNull(ct_llvm(r, f->result)));
+  g->l->LLVMBuildRet(g->unit->builder, g->l->LLVMConstNull(ct_llvm_type(r, f->result)));
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, g->head);
   jump(r, first);
 }
 
 /* static inline T name(T a, T *b) { ... } */
-static void function(CText *r, TextType result, Str name) {
-  TextFunction f = {.name = name, .result = result};
+static void function(CParser *r, CType result, Str name) {
+  CFunction f = {.name = name, .result = result};
   u32 names = r->name.n;
-  while (!ct_take(r, ")")) {
+  while (!ct_accept(r, ")")) {
     if (!ct_type(r, &f.param[f.n])) ct_fail(r, "a parameter without a type");
     if (f.param[f.n].base == TB_void) continue;
-    ct_name(r, (TextName){r->word, r->n, NULL, f.param[f.n], false});
+    ct_declare(r, (CName){r->word, r->n, NULL, f.param[f.n], false});
     f.n++;
     ct_next(r);
-    ct_take(r, ",");
+    ct_accept(r, ",");
   }
   const char *text = str_text(r->g->c, name);
   bool bits = !strcmp(text, "imk_f32") || !strcmp(text, "imk_u32") || !strcmp(text, "imk_f64") ||
@@ -192,14 +192,14 @@ static void function(CText *r, TextType result, Str name) {
   r->name.n = names;
 }
 
-static void read_all(CText *r) {
+static void read_all(CParser *r) {
   for (ct_next(r); r->n;) {
-    TextType t;
-    while (ct_take(r, "static") || ct_take(r, "inline")) continue;
+    CType t;
+    while (ct_accept(r, "static") || ct_accept(r, "inline")) continue;
     if (!ct_type(r, &t)) ct_fail(r, "something else than a definition");
-    TextName name = {r->word, r->n, NULL, t, false};
+    CName name = {r->word, r->n, NULL, t, false};
     ct_next(r);
-    if (ct_take(r, "("))
+    if (ct_accept(r, "("))
       function(r, t, str_intern(r->g->c, name.at, name.n));
     else
       table(r, t, name);
@@ -209,33 +209,33 @@ static void read_all(CText *r) {
 /* ---- calls ---- */
 
 /* What was being written, while a function is. */
-typedef struct FunctionAround {
+typedef struct SavedFunction {
   LVal fn;
   LLVMBasicBlockRef head, at;
-} FunctionAround;
+} SavedFunction;
 
 static void define(Gen *g, const char *part) {
   Arena *a = &g->c->keep;
-  Text t = text_new(a);
-  FunctionAround o = {g->fn, g->head, g->l->LLVMGetInsertBlock(g->unit->builder)};
+  StrBuf t = sb_new(a);
+  SavedFunction o = {g->fn, g->head, g->l->LLVMGetInsertBlock(g->unit->builder)};
   mathlib_write(&t, part, "", "0");
-  const char *text = text_cstr(&t);
-  CText r = {.g = g, .at = text, .end = text + t.n};
+  const char *text = sb_cstr(&t);
+  CParser r = {.g = g, .at = text, .end = text + t.n};
   read_all(&r);
   g->fn = o.fn;
   g->head = o.head;
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, o.at);
 }
 
-static const char *part_of(Gen *g, Op op, MathPart part) {
+static const char *part_of(Gen *g, Op op, MathMode part) {
   const char *name = op == OP_round ? "rint" : op_info[op].name;
-  static const char *const ends[MP_COUNT] = {
-      [MP_f] = "f", [MP_d] = "", [MP_q] = "q", [MP_u] = "u", [MP_s] = "s"};
+  static const char *const ends[MM_COUNT] = {
+      [MM_f] = "f", [MM_d] = "", [MM_q] = "q", [MM_u] = "u", [MM_s] = "s"};
   return str_text(g->c, str_fmt(g->c, "%s%s", name, ends[part]));
 }
 
-LVal gen_math(Gen *g, Op op, MathPart part, const LVal *arg, u32 n, u32 lanes) {
-  bool wide = part == MP_d;
+LVal gen_math(Gen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes) {
+  bool wide = part == MM_d;
   const char *name = part_of(g, op, part);
   const char *full = str_text(g->c, str_fmt(g->c, "im_%s", name));
   LType t = lt_real(g, wide), param[3] = {t, t, t};

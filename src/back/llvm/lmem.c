@@ -14,8 +14,8 @@ static LVal index_bin(Gen *g, Op op, LVal a, LVal b) {
   case OP_add: return g->l->LLVMBuildNSWAdd(at, a, b, "");
   case OP_sub: return g->l->LLVMBuildNSWSub(at, a, b, "");
   case OP_mul: return g->l->LLVMBuildNSWMul(at, a, b, "");
-  case OP_max: return lv_pick(g, lv_icmp(g, LLVMIntSGT, a, b), a, b);
-  default: return lv_pick(g, lv_icmp(g, LLVMIntSLT, a, b), a, b);
+  case OP_max: return lv_select(g, lv_icmp(g, LLVMIntSGT, a, b), a, b);
+  default: return lv_select(g, lv_icmp(g, LLVMIntSLT, a, b), a, b);
   }
 }
 
@@ -93,7 +93,7 @@ static LVal gen_registers(Gen *g, BufId b) {
   if (g->reg[b]) return g->reg[b];
   for (u32 i = 0; i < x->rank; i++) n *= x->dim[i];
   LType t = lt_value(g, x->dt, x->lanes), all = g->l->LLVMArrayType(t, (unsigned)n);
-  LVal at = lv_place(g, all);
+  LVal at = lv_alloca(g, all);
   LLVMBasicBlockRef here = g->l->LLVMGetInsertBlock(builder);
   g->l->LLVMPositionBuilderAtEnd(builder, g->head);
   lv_store(g, g->l->LLVMConstNull(all), at, 0);
@@ -137,7 +137,7 @@ LVal gen_load(Gen *g, const Expr *x) {
   }
   LVal raw = load_raw(g, x);
   if (b->dt == DT_bool) return lv_icmp(g, LLVMIntNE, raw, lv_int(g, 8, x->lanes, 0));
-  return dtype_is_coded(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
+  return dtype_is_narrow_float(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
 }
 
 LVal gen_quad(Gen *g, const Expr *x) {
@@ -161,7 +161,7 @@ void gen_store(Gen *g, const Stmt *s) {
   LVal at = address(g, s->buf, s->idx, s->nidx);
   if (lanes > 1) at = lv_cast(g, LLVMBitCast, at, lt_pointer(g, t));
   if (b->dt == DT_bool) x = lv_cast(g, LLVMZExt, x, t);
-  if (dtype_is_coded(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
+  if (dtype_is_narrow_float(b->dt) && !bits) x = bits_of_float(g, b->dt, x, lanes);
   lv_store(g, x, at, dtype_bytes(b->dt));
 }
 
@@ -174,21 +174,21 @@ static LType half_type(Gen *g, u32 lanes) {
 LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
   LType real = lt_value(g, dt, lanes);
   if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, bits, real);
-  if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
+  if (dt == DT_f16 && caps_has(&g->has, CAP_f16, lanes))
     return lv_cast(g, LLVMFPExt, lv_cast(g, LLVMBitCast, bits, half_type(g, lanes)), real);
-  return gen_call(g, (Called){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
+  return gen_call(g, (RuntimeCall){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
 }
 
 LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
   LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
   if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, x, raw);
-  if (dt == DT_f16 && machine_has(&g->has, HAS_f16, lanes))
+  if (dt == DT_f16 && caps_has(&g->has, CAP_f16, lanes))
     return lv_cast(g, LLVMBitCast, lv_cast(g, LLVMFPTrunc, x, half_type(g, lanes)), raw);
-  return gen_call(g, (Called){CK_encode, 0, dt, dt, false}, &x, 1, lanes);
+  return gen_call(g, (RuntimeCall){CK_encode, 0, dt, dt, false}, &x, 1, lanes);
 }
 
 LVal round_float(Gen *g, DType dt, LVal x, u32 lanes) {
   if (dtype_is_half(dt)) return float_of_bits(g, dt, bits_of_float(g, dt, x, lanes), lanes);
-  Called f = {CK_cast, OP_cast, DT_f32, dt, dt != DT_f8e5m2};
+  RuntimeCall f = {CK_cast, OP_cast, DT_f32, dt, dt != DT_f8e5m2};
   return gen_call(g, f, &x, 1, lanes);
 }

@@ -8,16 +8,16 @@
 #include "back/llvm/llvm.h"
 #include "back/status.h"
 #include "ir/prog_mem.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 #include <string.h>
 
-typedef struct ObjectMaking {
+typedef struct ObjectCtx {
   Gen g;
-  Text *to;
+  StrBuf *to;
   const bool *sized; /* by symbol: it is an argument */
   bool ir;           /* text of LLVM, not an object */
-} ObjectMaking;
+} ObjectCtx;
 
 static const char *own_name(Gen *g, const char *what) {
   return str_text(g->c, str_fmt(g->c, "%s_%s", g->o->name, what));
@@ -46,7 +46,7 @@ static void place_weights(Gen *g) {
     u64 n = tensor_bytes(x->data);
     if (n > UINT32_MAX)
       fail(g->c, ERR_unsupported, LOC_NONE, "object code through LLVM: weights of more than 4 GB");
-    g->given.weight[b] = constant(g, n ? x->data->data : "", n, MEM_ALIGN);
+    g->params.weight[b] = constant(g, n ? x->data->data : "", n, MEM_ALIGN);
   }
 }
 
@@ -56,7 +56,8 @@ static void place_weights(Gen *g) {
 static bool *size_args(Ctx *c, const Prog *p) {
   bool *used = NEWS(&c->keep, bool, dim_nsyms(p->dims) + 1);
   for (BufId b = 1; b < p->buf.n; b++)
-    for (u32 i = 0; i < prog_buf(p, b)->rank; i++) dims_use(p->dims, prog_buf(p, b)->dim[i], used);
+    for (u32 i = 0; i < prog_buf(p, b)->rank; i++)
+      dims_mark_used(p->dims, prog_buf(p, b)->dim[i], used);
   for (Sym s = 0; s < dim_nsyms(p->dims); s++) {
     bool read = s < p->nsym_var && p->sym_var[s];
     used[s] = (used[s] || read) && dim_syminfo(p->dims, s)->kind == SY_input;
@@ -78,7 +79,7 @@ static void need(Gen *g, LVal good, u32 status) {
 
 static void check_arena(Gen *g) {
   if (!g->p->arena_bytes) return;
-  LVal at = lv_cast(g, LLVMPtrToInt, g->given.arena, lt_int(g, 64)), zero = lv_int(g, 64, 1, 0);
+  LVal at = lv_cast(g, LLVMPtrToInt, g->params.arena, lt_int(g, 64)), zero = lv_int(g, 64, 1, 0);
   LVal low = lv_bin(g, LLVMAnd, at, lv_int(g, 64, 1, MEM_ALIGN - 1));
   LVal aligned = lv_icmp(g, LLVMIntEQ, low, zero), some = lv_icmp(g, LLVMIntNE, at, zero);
   need(g, lv_bin(g, LLVMAnd, aligned, some), 1);
@@ -86,7 +87,7 @@ static void check_arena(Gen *g) {
 
 static void check_size(Gen *g, Sym s) {
   const SymInfo *info = dim_syminfo(g->p->dims, s);
-  LVal n = g->given.size[s];
+  LVal n = g->params.size[s];
   LVal low = lv_icmp(g, LLVMIntSGE, n, lv_int(g, 64, 1, info->lo));
   LVal high = lv_icmp(g, LLVMIntSLE, n, lv_int(g, 64, 1, info->hi));
   need(g, lv_bin(g, LLVMAnd, low, high), 2);
@@ -106,23 +107,23 @@ static void gen_run(Gen *g, const bool *sized) {
     if (is_open_shape(p, prog_buf(p, p->out.at[i]))) t[n++] = lt_pointer(g, word);
   }
   LVal fn = lv_function(g, own_name(g, "run"), g->l->LLVMFunctionType(lt_int(g, 32), t, n, 0));
-  LLVMBasicBlockRef first = gen_head(g, fn);
+  LLVMBasicBlockRef first = gen_function_begin(g, fn);
   lv_attribute(g, fn, 1, "noalias", 0);
   n = 0;
-  g->given.arena = g->l->LLVMGetParam(fn, n++);
+  g->params.arena = g->l->LLVMGetParam(fn, n++);
   for (Sym s = 0; s < nsyms; s++)
-    g->given.size[s] = sized[s] ? g->l->LLVMGetParam(fn, n++) : lv_int(g, 64, 1, 0);
-  for (u32 i = 0; i < p->in.n; i++) g->given.in[i] = g->l->LLVMGetParam(fn, n++);
+    g->params.size[s] = sized[s] ? g->l->LLVMGetParam(fn, n++) : lv_int(g, 64, 1, 0);
+  for (u32 i = 0; i < p->in.n; i++) g->params.in[i] = g->l->LLVMGetParam(fn, n++);
   for (u32 i = 0; i < p->out.n; i++) {
-    g->given.out[i] = g->l->LLVMGetParam(fn, n++);
+    g->params.out[i] = g->l->LLVMGetParam(fn, n++);
     if (is_open_shape(p, prog_buf(p, p->out.at[i])))
-      g->given.shape[i] = g->l->LLVMGetParam(fn, n++);
+      g->params.shape[i] = g->l->LLVMGetParam(fn, n++);
   }
   place_weights(g);
   check_arena(g);
   for (Sym s = 0; s < nsyms; s++)
     if (sized[s]) check_size(g, s);
-  gen_around(g, fn, first);
+  gen_entry_body(g, fn, first);
 }
 
 /* ---- the other functions ---- */
@@ -134,7 +135,7 @@ static LVal text(Gen *g, const char *s) {
 /* const char *NAME_target(void) */
 static void gen_target(Gen *g) {
   LVal fn = lv_function(g, own_name(g, "target"), g->l->LLVMFunctionType(bytes(g), NULL, 0, 0));
-  LLVMBasicBlockRef first = gen_head(g, fn);
+  LLVMBasicBlockRef first = gen_function_begin(g, fn);
   g->l->LLVMBuildRet(g->unit->builder, text(g, g->o->target->name));
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, g->head);
   g->l->LLVMBuildBr(g->unit->builder, first);
@@ -144,13 +145,13 @@ static void gen_target(Gen *g) {
 static void gen_why(Gen *g) {
   LType word = lt_int(g, 32);
   LVal fn = lv_function(g, own_name(g, "why"), g->l->LLVMFunctionType(bytes(g), &word, 1, 0));
-  LLVMBasicBlockRef first = gen_head(g, fn);
+  LLVMBasicBlockRef first = gen_function_begin(g, fn);
   LVal status = g->l->LLVMGetParam(fn, 0);
   u32 n = STATUS_COUNT + g->why->n;
   LVal r = text(g, status_text(g->c, g->why, n));
   for (u32 i = 0; i < n; i++) {
     LVal is = lv_icmp(g, LLVMIntEQ, status, lv_int(g, 32, 1, i));
-    r = lv_pick(g, is, text(g, status_text(g->c, g->why, i)), r);
+    r = lv_select(g, is, text(g, status_text(g->c, g->why, i)), r);
   }
   g->l->LLVMBuildRet(g->unit->builder, r);
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, g->head);
@@ -161,7 +162,7 @@ static void gen_why(Gen *g) {
 static void gen_reset(Gen *g) {
   LType pointer = bytes(g), none = g->l->LLVMVoidTypeInContext(g->unit->context);
   LVal fn = lv_function(g, own_name(g, "reset"), g->l->LLVMFunctionType(none, &pointer, 1, 0));
-  LLVMBasicBlockRef first = gen_head(g, fn);
+  LLVMBasicBlockRef first = gen_function_begin(g, fn);
   for (BufId b = 1; b < g->p->buf.n; b++) {
     const Buf *x = prog_buf(g->p, b);
     u64 n;
@@ -183,7 +184,7 @@ static void gen_reset(Gen *g) {
 /* ---- all of it ---- */
 
 static void make(Ctx *c, void *arg) {
-  ObjectMaking *m = arg;
+  ObjectCtx *m = arg;
   Gen *g = &m->g;
   (void)c;
   machine_find(g, g->o->machine);
@@ -196,19 +197,19 @@ static void make(Ctx *c, void *arg) {
   if (m->ir) {
     units_check(g);
     char *s = g->l->LLVMPrintModuleToString(g->unit->module);
-    text_puts(m->to, s);
+    sb_puts(m->to, s);
     g->l->LLVMDisposeMessage(s);
     return;
   }
   units_compile(g);
   LLVMMemoryBufferRef o = g->unit->object;
-  text_put(m->to, g->l->LLVMGetBufferStart(o), g->l->LLVMGetBufferSize(o));
+  sb_put(m->to, g->l->LLVMGetBufferStart(o), g->l->LLVMGetBufferSize(o));
 }
 
-static void write(const Prog *p, const LlvmOptions *o, bool ir, Text *to) {
+static void write(const Prog *p, const LlvmOptions *o, bool ir, StrBuf *to) {
   Ctx *c = p->c;
-  ObjectMaking *m = NEW(&c->keep, ObjectMaking);
-  Lines *why = NEW(&c->keep, Lines);
+  ObjectCtx *m = NEW(&c->keep, ObjectCtx);
+  StrList *why = NEW(&c->keep, StrList);
   gen_begin(&m->g, p, o, why);
   m->sized = size_args(c, p);
   m->to = to;
@@ -218,10 +219,10 @@ static void write(const Prog *p, const LlvmOptions *o, bool ir, Text *to) {
   if (e) longjmp(*c->door, (int)e);
 }
 
-void llvm_object(const Prog *p, const LlvmOptions *o, Text *to) {
+void llvm_object(const Prog *p, const LlvmOptions *o, StrBuf *to) {
   write(p, o, false, to);
 }
 
-void llvm_print(const Prog *p, const LlvmOptions *o, Text *to) {
+void llvm_print(const Prog *p, const LlvmOptions *o, StrBuf *to) {
   write(p, o, true, to);
 }

@@ -36,7 +36,7 @@ static LVal power(const QuickCode *s, LVal p, LVal t) {
 }
 
 /* y, but the precise function of x in lanes from 2^13 on: computed only if there is one. */
-static LVal far(const QuickCode *s, Op op, LVal x, LVal y) {
+static LVal large_args(const QuickCode *s, Op op, LVal x, LVal y) {
   Gen *g = s->g;
   LLVMBuilderRef b = g->unit->builder;
   LVal edge = lv_real(g, false, s->lanes, 0x1p13), back = lv_real(g, false, s->lanes, -0x1p13);
@@ -50,8 +50,8 @@ static LVal far(const QuickCode *s, Op op, LVal x, LVal y) {
   LLVMBasicBlockRef end = g->l->LLVMAppendBasicBlockInContext(g->unit->context, g->fn, "near");
   g->l->LLVMBuildCondBr(b, all, end, rare);
   g->l->LLVMPositionBuilderAtEnd(b, rare);
-  LVal exact = gen_math(g, op, MP_f, &x, 1, s->lanes);
-  LVal other = lv_pick(g, near, y, exact);
+  LVal exact = gen_math(g, op, MM_f, &x, 1, s->lanes);
+  LVal other = lv_select(g, near, y, exact);
   LLVMBasicBlockRef last = g->l->LLVMGetInsertBlock(b);
   g->l->LLVMBuildBr(b, end);
   g->l->LLVMPositionBuilderAtEnd(b, end);
@@ -66,7 +66,7 @@ static LVal mask(const QuickCode *s, LLVMRealPredicate p, LVal a, LVal b) {
 }
 
 static LVal compared(const QuickCode *s, LLVMRealPredicate p, LVal a, LVal b) {
-  return lv_pick(s->g, lv_fcmp(s->g, p, a, b), a, b);
+  return lv_select(s->g, lv_fcmp(s->g, p, a, b), a, b);
 }
 
 static LVal gen_step(const QuickCode *s, const QuickStep *x) {
@@ -96,8 +96,8 @@ static LVal gen_step(const QuickCode *s, const QuickStep *x) {
   case QO_larger: return compared(s, LLVMRealOGT, a, b);
   case QO_mad: return gen_fma(g, a, b, s->value[x->arg[2]]);
   case QO_pow2: return power(s, a, b);
-  case QO_farsin: return far(s, OP_sin, a, b);
-  case QO_farcos: return far(s, OP_cos, a, b);
+  case QO_farsin: return large_args(s, OP_sin, a, b);
+  case QO_farcos: return large_args(s, OP_cos, a, b);
   case QO_call: return gen_quick(g, x->text, s->lanes, both);
   default: return NULL;
   }

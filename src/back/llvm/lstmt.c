@@ -1,7 +1,7 @@
 /* lstmt.c: statements as blocks of LLVM, and the body of a function.
  *
  * In: a list of statements, of a kernel or of the entry. Out: blocks. As in the C back end, a list
- * that holds vectors, registers or unrolled loops is written as prog_ready_list makes
+ * that holds vectors, registers or unrolled loops is written as kernel_legalize makes
  * it for the target; where loops cannot be written out, vectors stay whole, which LLVM splits, and
  * registers are arrays. A variable is a value of LLVM; one with several values a place in memory,
  * of which passes make values again.
@@ -16,7 +16,7 @@ static LLVMBasicBlockRef new_block(Gen *g, const char *name) {
   return g->l->LLVMAppendBasicBlockInContext(g->unit->context, g->fn, name);
 }
 
-static void go_on(Gen *g, LLVMBasicBlockRef at) {
+static void set_insert_point(Gen *g, LLVMBasicBlockRef at) {
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, at);
 }
 
@@ -32,57 +32,57 @@ static void gen_for(Gen *g, const Stmt *s) {
   LLVMBasicBlockRef before = g->l->LLVMGetInsertBlock(b), test = new_block(g, "test");
   LLVMBasicBlockRef body = new_block(g, "body"), end = new_block(g, "end");
   jump(g, test);
-  go_on(g, test);
+  set_insert_point(g, test);
   LVal i = g->l->LLVMBuildPhi(b, lt_int(g, 64), "");
   g->l->LLVMBuildCondBr(b, lv_icmp(g, LLVMIntSLT, i, hi), body, end);
   g->var[s->var] = i;
   g->placed[s->var] = false;
-  go_on(g, body);
+  set_insert_point(g, body);
   gen_list(g, s->body);
   LVal next = g->l->LLVMBuildNSWAdd(b, i, lv_int(g, 64, 1, s->step), "");
   LLVMBasicBlockRef last = g->l->LLVMGetInsertBlock(b);
   jump(g, test);
   g->l->LLVMAddIncoming(i, (LVal[]){lo, next}, (LLVMBasicBlockRef[]){before, last}, 2);
-  go_on(g, end);
+  set_insert_point(g, end);
 }
 
 static void gen_while(Gen *g, const Stmt *s) {
   LLVMBasicBlockRef test = new_block(g, "test"), body = new_block(g, "body");
   LLVMBasicBlockRef end = new_block(g, "end");
   jump(g, test);
-  go_on(g, test);
+  set_insert_point(g, test);
   g->l->LLVMBuildCondBr(g->unit->builder, gen_expr(g, s->a), body, end);
-  go_on(g, body);
+  set_insert_point(g, body);
   gen_list(g, s->body);
   jump(g, test);
-  go_on(g, end);
+  set_insert_point(g, end);
 }
 
 static void gen_if(Gen *g, const Stmt *s) {
   LLVMBasicBlockRef yes = new_block(g, "yes"), end = new_block(g, "end");
   LLVMBasicBlockRef no = s->other ? new_block(g, "no") : end;
   g->l->LLVMBuildCondBr(g->unit->builder, gen_expr(g, s->a), yes, no);
-  go_on(g, yes);
+  set_insert_point(g, yes);
   gen_list(g, s->body);
   jump(g, end);
   if (s->other) {
-    go_on(g, no);
+    set_insert_point(g, no);
     gen_list(g, s->other);
     jump(g, end);
   }
-  go_on(g, end);
+  set_insert_point(g, end);
 }
 
 static void gen_require(Gen *g, const Stmt *s) {
   LLVMBuilderRef b = g->unit->builder;
   LLVMBasicBlockRef good = new_block(g, "good"), bad = new_block(g, "bad");
   g->l->LLVMBuildCondBr(b, gen_expr(g, s->a), good, bad);
-  go_on(g, bad);
+  set_insert_point(g, bad);
   if (g->in_kernel)
     g->l->LLVMBuildRetVoid(b);
   else
     g->l->LLVMBuildRet(b, lv_int(g, 32, 1, status_of(g, s)));
-  go_on(g, good);
+  set_insert_point(g, good);
 }
 
 /* ---- variables ---- */
@@ -109,18 +109,18 @@ static bool fills_register(const Gen *g, const Var *v) {
 static void gen_assign(Gen *g, const Stmt *s) {
   const Var *v = prog_var(g->p, s->var);
   LVal x = gen_expr(g, s->a);
-  if (s->flags & SF_hold && fills_register(g, v)) x = opaque(g, x, g->holds, false);
+  if (s->flags & SF_pin && fills_register(g, v)) x = opaque(g, x, g->holds, false);
   if (s->kind == ST_let) g->placed[s->var] = g->is_set[s->var];
   if (!g->placed[s->var]) {
     g->var[s->var] = x;
     return;
   }
-  if (s->kind == ST_let) g->var[s->var] = lv_place(g, lt_value(g, v->dt, v->lanes));
+  if (s->kind == ST_let) g->var[s->var] = lv_alloca(g, lt_value(g, v->dt, v->lanes));
   lv_store(g, x, g->var[s->var], 0);
 }
 
 /* Loads behind it are through an address that is known only then. */
-static void gen_barrier(Gen *g, const Stmt *s) {
+static void gen_fence(Gen *g, const Stmt *s) {
   if (!g->moving[s->buf]) return;
   lv_store(g, opaque(g, gen_buf(g, s->buf), "=r,0", true), g->base[s->buf], 0);
 }
@@ -137,7 +137,7 @@ static void gen_list(Gen *g, StmtId first) {
     case ST_store: gen_store(g, &s); break;
     case ST_kernel: gen_kernel_call(g, s.into ? s.into : id); break;
     case ST_require: gen_require(g, &s); break;
-    case ST_barrier: gen_barrier(g, &s); break;
+    case ST_fence: gen_fence(g, &s); break;
     default: break;
     }
   }
@@ -165,17 +165,17 @@ static void need_vars(Gen *g) {
 /* Which variables get a second value, here or in kernels. */
 static void mark_sets(Gen *g, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));)
     if (s->kind == ST_let) g->is_set[s->var] = false;
-  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));)
     if (s->kind == ST_set) g->is_set[s->var] = true;
 }
 
-static void mark_barriers(Gen *g, StmtId first) {
+static void mark_fences(Gen *g, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(g->p, first); (s = prog_next(&w));) {
-    if (s->kind != ST_barrier || g->moving[s->buf] || !g->base[s->buf]) continue;
-    LVal at = lv_place(g, g->l->LLVMTypeOf(g->base[s->buf]));
+  for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));) {
+    if (s->kind != ST_fence || g->moving[s->buf] || !g->base[s->buf]) continue;
+    LVal at = lv_alloca(g, g->l->LLVMTypeOf(g->base[s->buf]));
     lv_store(g, g->base[s->buf], at, 0);
     g->base[s->buf] = at;
     g->moving[s->buf] = true;
@@ -189,9 +189,9 @@ void gen_body(Gen *g, StmtId first) {
   StmtId body = 0;
   bool special = prog_is_special(p, first) || prog_lacks(p, first, &g->has);
   if (special && t->lanes > 1 && !t->loops)
-    body = prog_ready_list(p, first, t, &g->has, &g->c->scratch);
-  if (body && g->in_kernel) mark_barriers(g, body);
-  if (special && !body) body = prog_ready_list(p, first, NULL, &g->has, &g->c->scratch);
+    body = kernel_legalize(p, first, t, &g->has, &g->c->scratch);
+  if (body && g->in_kernel) mark_fences(g, body);
+  if (special && !body) body = kernel_legalize(p, first, NULL, &g->has, &g->c->scratch);
   if (!body) body = first;
   need_vars(g);
   mark_sets(g, body);

@@ -52,14 +52,14 @@ LType lt_pointer(Gen *g, LType of) {
 
 /* ---- values ---- */
 
-LVal lv_all(Gen *g, LVal x, u32 lanes) {
+LVal lv_splat(Gen *g, LVal x, u32 lanes) {
   if (lanes == 1) return x;
   LType t = lt_lanes(g, g->l->LLVMTypeOf(x), lanes), mask = lt_lanes(g, lt_int(g, 32), lanes);
   LVal none = g->l->LLVMGetUndef(t), first = lv_put_lane(g, none, x, 0);
   return g->l->LLVMBuildShuffleVector(g->unit->builder, first, none, g->l->LLVMConstNull(mask), "");
 }
 
-static LVal const_all(Gen *g, LVal x, u32 lanes) {
+static LVal const_splat(Gen *g, LVal x, u32 lanes) {
   LVal lane[MAX_LANES];
   if (lanes == 1) return x;
   for (u32 i = 0; i < lanes; i++) lane[i] = x;
@@ -67,11 +67,11 @@ static LVal const_all(Gen *g, LVal x, u32 lanes) {
 }
 
 LVal lv_int(Gen *g, u32 bits, u32 lanes, i64 x) {
-  return const_all(g, g->l->LLVMConstInt(lt_int(g, bits), (u64)x, 1), lanes);
+  return const_splat(g, g->l->LLVMConstInt(lt_int(g, bits), (u64)x, 1), lanes);
 }
 
 LVal lv_real(Gen *g, bool wide, u32 lanes, double x) {
-  return const_all(g, g->l->LLVMConstReal(lt_real(g, wide), x), lanes);
+  return const_splat(g, g->l->LLVMConstReal(lt_real(g, wide), x), lanes);
 }
 
 LVal lv_bin(Gen *g, LLVMOpcode op, LVal a, LVal b) {
@@ -90,7 +90,7 @@ LVal lv_fcmp(Gen *g, LLVMRealPredicate p, LVal a, LVal b) {
   return g->l->LLVMBuildFCmp(g->unit->builder, p, a, b, "");
 }
 
-LVal lv_pick(Gen *g, LVal c, LVal a, LVal b) {
+LVal lv_select(Gen *g, LVal c, LVal a, LVal b) {
   return g->l->LLVMBuildSelect(g->unit->builder, c, a, b, "");
 }
 
@@ -114,7 +114,7 @@ void lv_store(Gen *g, LVal x, LVal at, u32 align) {
 }
 
 /* In the block that the function begins with, so that passes make a value of it. */
-LVal lv_place(Gen *g, LType t) {
+LVal lv_alloca(Gen *g, LType t) {
   LLVMBuilderRef b = g->unit->builder;
   LLVMBasicBlockRef here = g->l->LLVMGetInsertBlock(b);
   g->l->LLVMPositionBuilderAtEnd(b, g->head);

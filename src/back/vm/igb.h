@@ -30,8 +30,8 @@ typedef enum IgbSection {
   IS_dims,     /* IgbDim */
   IS_steps,    /* IgbStep */
   IS_symbols,  /* IgbSymbol */
-  IS_messages, /* IgbText */
-  IS_text,     /* bytes: names and messages */
+  IS_messages, /* IgbStr */
+  IS_strings,  /* bytes: names and messages */
   IS_weights,  /* bytes */
   IS_COUNT
 } IgbSection;
@@ -49,9 +49,9 @@ typedef struct IgbHead {
   IgbSpan section[IS_COUNT];
 } IgbHead;
 
-typedef struct IgbText {
+typedef struct IgbStr {
   u32 at, n; /* in the section text */
-} IgbText;
+} IgbStr;
 
 typedef enum IgbSpace { IB_in, IB_out, IB_weights, IB_arena, IB_state, IB_COUNT } IgbSpace;
 
@@ -63,7 +63,7 @@ typedef struct IgbBuf {
 } IgbBuf;
 
 typedef struct IgbPort {
-  IgbText name;
+  IgbStr name;
   u32 buf, type, rank, dim; /* dim: its first one */
   u64 zero;
 } IgbPort;
@@ -73,16 +73,16 @@ typedef struct IgbDim {
 } IgbDim;
 
 typedef enum IgbStepOp {
-  IG_number, /* k */
-  IG_symbol,
-  IG_add,
-  IG_sub,
-  IG_mul,
-  IG_div, /* floor */
-  IG_mod,
-  IG_min,
-  IG_max,
-  IG_COUNT
+  IGS_number, /* k */
+  IGS_symbol,
+  IGS_add,
+  IGS_sub,
+  IGS_mul,
+  IGS_div, /* floor */
+  IGS_mod,
+  IGS_min,
+  IGS_max,
+  IGS_COUNT
 } IgbStepOp;
 
 typedef struct IgbStep {
@@ -91,7 +91,7 @@ typedef struct IgbStep {
 } IgbStep;
 
 typedef struct IgbSymbol {
-  IgbText name;
+  IgbStr name;
   u32 slot; /* 0: the code does not need it */
   u32 data; /* 1: the code sets it */
   i64 lo, hi;
@@ -108,7 +108,7 @@ typedef struct Igb {
   const IgbDim *dim;
   const IgbStep *step;
   const IgbSymbol *symbol;
-  const IgbText *message;
+  const IgbStr *message;
   u32 nport, nsymbol;
 } Igb;
 

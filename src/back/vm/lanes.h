@@ -13,18 +13,18 @@
 /* A register is the same as the one written, or apart from it: no iteration waits for another. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* a loop that stays one is right too */
-#define VM_FREE _Pragma("clang loop vectorize(assume_safety)")
+#define VM_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
-#define VM_FREE _Pragma("GCC ivdep")
+#define VM_IVDEP _Pragma("GCC ivdep")
 #else
-#define VM_FREE
+#define VM_IVDEP
 #endif
 
 /* A loop as long as a vector becomes one, if it is not written out before. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define VM_WHOLE _Pragma("GCC unroll 1")
+#define VM_NOUNROLL _Pragma("GCC unroll 1")
 #else
-#define VM_WHOLE
+#define VM_NOUNROLL
 #endif
 
 typedef float VM_ALIAS vm_f;
@@ -69,13 +69,13 @@ static inline i32 lane_quant(float x, float zero, float lo, float hi) {
   return (i32)r;
 }
 
-/* The sums of products of OP_dot4 and OP_dot2. */
-static inline i32 lane_dot4(u32 a, u32 b) {
+/* The sums of products of OP_dot_i8x4 and OP_dot_i16x2. */
+static inline i32 lane_dot_i8x4(u32 a, u32 b) {
   return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +
          (i32)(u8)(a >> 16) * (i8)(u8)(b >> 16) + (i32)(u8)(a >> 24) * (i8)(u8)(b >> 24);
 }
 
-static inline u32 lane_dot2(u32 a, u32 b) {
+static inline u32 lane_dot_i16x2(u32 a, u32 b) {
   return (u32)((i32)(i16)(u16)a * (i16)(u16)b) +
          (u32)((i32)(i16)(u16)(a >> 16) * (i16)(u16)(b >> 16));
 }

@@ -27,13 +27,13 @@
 /* y = y + x * c, or x * z, lane by lane; memory that may be the same, but then the same lane. */
 static void mac(vm_f *y, const vm_f *x, const vm_f *z, float c, u32 n) {
   if (z)
-    VM_FREE for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * z[i];
+    VM_IVDEP for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * z[i];
   else
-    VM_FREE for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * c;
+    VM_IVDEP for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * c;
 }
 
 /* The iterations of a panel, of loops around each other, count as so many jumps. */
-static bool afford(const u64 *file, const u32 *trips, u64 *fuel) {
+static bool spend_fuel(const u64 *file, const u32 *trips, u64 *fuel) {
   u64 all = 1;
   for (u32 k = 0; k < 3; k++) {
     const i64 n = (i64)file[trips[k]];
@@ -77,10 +77,10 @@ void vm_begin(Vm *m) {
 #define BEGIN NEXT(0)
 #define END
 #elif defined(VM_SMALL)
-#define CASE(name) case WITHOUT_PAIRS(VM_##name):
+#define CASE(name) case SKIP_BINARY(VM_##name):
 #define NEXT(words) { pc += (words); continue; }
 #define BEGIN for (;;) { head = *pc; const u32 lanes = LANES_OF(head); \
-  if (is_pair(OPCODE)) NEXT(pair(file, pc, lanes)) switch (WITHOUT_PAIRS(OPCODE)) {
+  if (is_binary(OPCODE)) NEXT(binary_op(file, pc, lanes)) switch (SKIP_BINARY(OPCODE)) {
 #define END default: goto bounds; } }
 #else
 #define CASE(name) case VM_##name:
@@ -105,7 +105,7 @@ u32 VM_NAME(Vm *m) {
   const u32 *const code = m->code->word, *pc = code;
   u64 *const file = m->file;
   u64 fuel = m->fuel;
-  const MathPart math = m->code->math;
+  const MathMode math = m->code->math;
   u32 vl = 0, head, end;
   /* clang-format off */
   BEGIN
@@ -121,7 +121,7 @@ bounds:
   goto out;
 /* clang-format on */
 tired:
-  end = VM_TIRED;
+  end = VM_NO_FUEL;
 out:
   m->at = (u32)(pc - code);
   return end;

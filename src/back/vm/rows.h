@@ -18,13 +18,13 @@
 #define EACH(n, ...)                                                                               \
   do {                                                                                             \
     const u32 all_lanes = (n);                                                                     \
-    VM_FREE for (u32 i = 0; i < all_lanes; i++) {                                                  \
+    VM_IVDEP for (u32 i = 0; i < all_lanes; i++) {                                                 \
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   } while (0)
 #define EACH_OF(lanes, ...)                                                                        \
   {                                                                                                \
-    VM_FREE VM_WHOLE for (u32 i = 0; i < (lanes); i++) {                                           \
+    VM_IVDEP VM_NOUNROLL for (u32 i = 0; i < (lanes); i++) {                                       \
       __VA_ARGS__;                                                                                 \
     }                                                                                              \
   }
@@ -91,17 +91,17 @@ static DType result_of(u32 o) {
   return (DType)(o >> 24);
 }
 
-static Scalar apply(MathPart math, u32 o, const Scalar *arg) {
+static Scalar apply(MathMode math, u32 o, const Scalar *arg) {
   return scalar_eval_as(math, (Op)(o & 0xff), (DType)(o >> 8 & 0xff), arg);
 }
 
 /* What is rare stays out of the loop of instructions: gcc writes that a third slower around it. */
 #if defined(__GNUC__) && !defined(VM_SMALL)
-#define VM_RARE __attribute__((noinline))
+#define VM_COLD __attribute__((noinline))
 #else
-#define VM_RARE
+#define VM_COLD
 #endif
-VM_RARE static void general(MathPart math, u32 o, u64 *to, const u64 *const *from, u32 narg,
+VM_COLD static void general(MathMode math, u32 o, u64 *to, const u64 *const *from, u32 narg,
                             u32 n) {
   DType dt = (DType)(o >> 8 & 0xff);
   bool select = (o & 0xff) == OP_select;
@@ -126,8 +126,8 @@ static void fit_lanes(DType dt, u64 *to, const u64 *from, u32 n) {
   }
 }
 
-static void fold_lanes(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
-                       u32 n) {
+static void reduce_lanewise(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
+                            u32 n) {
   DType dt = (DType)(o >> 8 & 0xff);
   Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
   for (u32 i = first; i < n; i++) {
@@ -229,7 +229,7 @@ static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
   {                                                                                                \
     const R *a = (const R *)(const void *)from;                                                    \
     R *o = (R *)(void *)to;                                                                        \
-    VM_FREE for (u32 i = 0; i < n; i++) o[i] = (R)(T)a[i];                                         \
+    VM_IVDEP for (u32 i = 0; i < n; i++) o[i] = (R)(T)a[i];                                        \
     return;                                                                                        \
   }
 
@@ -371,7 +371,7 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
 
 #define FUNCTION(name, expr)                                                                       \
   case OP_##name:                                                                                  \
-    VM_FREE for (u32 i = 0; i < n; i++) {                                                          \
+    VM_IVDEP for (u32 i = 0; i < n; i++) {                                                         \
       const REAL x = a[i];                                                                         \
       o[i] = (expr);                                                                               \
     }                                                                                              \
@@ -380,27 +380,27 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
 #ifndef VM_SMALL
 #define REAL float
 static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
-  MathPart part = (MathPart)(what >> 16 & 0xff);
-  if (part == MP_q) switch (what & 0xff) {
+  MathMode part = (MathMode)(what >> 16 & 0xff);
+  if (part == MM_q) switch (what & 0xff) {
       FUNCTION(exp, im_expq(x))
-      FUNCTION(exp1, im_exp1q(x))
-      FUNCTION(exp0, im_exp0q(x))
+      FUNCTION(exp_p1, im_exp_p1q(x))
+      FUNCTION(exp_nonpos, im_exp_nonposq(x))
       FUNCTION(log, im_logq(x))
       FUNCTION(tanh, im_tanhq(x))
-      FUNCTION(gelu2, im_gelu2q(x))
+      FUNCTION(gelu_x2, im_gelu_x2q(x))
       FUNCTION(erf, im_erfq(x))
     default: return false;
     }
-  if (part == MP_u) switch (what & 0xff) {
+  if (part == MM_u) switch (what & 0xff) {
       FUNCTION(exp, im_expu(x))
-      FUNCTION(exp1, im_exp1u(x))
-      FUNCTION(exp0, im_exp0u(x))
+      FUNCTION(exp_p1, im_exp_p1u(x))
+      FUNCTION(exp_nonpos, im_exp_nonposu(x))
       FUNCTION(tanh, im_tanhu(x))
-      FUNCTION(gelu2, im_gelu2u(x))
+      FUNCTION(gelu_x2, im_gelu_x2u(x))
       FUNCTION(erf, im_erfu(x))
     default: return false;
     }
-  if (part != MP_f) return false;
+  if (part != MM_f) return false;
   switch (what & 0xff) {
     FUNCTION(neg, -x)
     FUNCTION(abs, imk_f32(imk_u32(x) & 0x7fffffff))
@@ -452,7 +452,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
     return;                                                                                        \
   }
 
-static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
   DType dt = (DType)(o >> 8 & 0xff);
   if (!turned || (o & 0xff) <= OP_mul) switch (dt) {
     case DT_f32:
@@ -493,7 +493,7 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
       break;
     default: break;
     }
-  fold_lanes(math, o, turned, to, from, first, n);
+  reduce_lanewise(math, o, turned, to, from, first, n);
 }
 #undef FOLD
 #endif

@@ -7,7 +7,7 @@
 #ifndef INGOT_VM_SMALL_H
 #define INGOT_VM_SMALL_H
 
-#include "back/vm/pairs.h"
+#include "back/vm/vm_binary.h"
 #include "back/vm/rows.h"
 
 /* ---- memory and registers ---- */
@@ -90,7 +90,7 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 }
 
 /* Floats are folded without being doubles in between. */
-static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
   const DType dt = (DType)(o >> 8 & 0xff);
   const Op op = (Op)(o & 0xff);
   if (dt == DT_f32 && !turned && (op == OP_add || op == OP_mul || op == OP_max || op == OP_min)) {
@@ -100,13 +100,13 @@ static void fold(MathPart math, u32 o, bool turned, u64 *to, const u64 *from, u3
     *(vm_f *)(void *)to = a;
     return;
   }
-  fold_lanes(math, o, turned, to, from, first, n);
+  reduce_lanewise(math, o, turned, to, from, first, n);
 }
 
 /* ---- places ---- */
 
 /* The element at of a buffer, if n of so many bytes are there; else NULL. */
-VM_APART static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
+VM_NOINLINE static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
   if (at < 0 || at >= (i64)1 << 40 || (u64)(at + n) * size > mem->bytes) return NULL;
   return mem->at + (size_t)at * size;
 }
@@ -133,7 +133,7 @@ static void copy_words(u64 *to, const u64 *from, u32 n) {
 
 /* Lanes of a register and elements of a buffer, each at an offset of its own; operand: the buffer,
  * the register with the offsets, a number that is added to them. */
-static bool lanes_apart(const Vm *m, const u32 *operand, DType dt, u64 *reg, u32 n, bool write) {
+static bool gather_scatter(const Vm *m, const u32 *operand, DType dt, u64 *reg, u32 n, bool write) {
   const u32 step = held_bytes(dt);
   u8 *lane = (u8 *)reg;
   for (u32 i = 0; i < n; i++, lane += step) {
@@ -164,11 +164,11 @@ static void quantise(vm_w *o, const vm_w *x, const vm_w *y, const vm_f *by, floa
   }
 }
 
-/* ---- operations of two operands, see pairs.h ---- */
+/* ---- operations of two operands, see vm_binary.h ---- */
 
 #define OPCODE (head & 0xffff)
 
-static void pair_f(Op op, u64 *to, const vm_f *x, const vm_f *y, u32 dx, u32 dy, u32 n) {
+static void binary_f(Op op, u64 *to, const vm_f *x, const vm_f *y, u32 dx, u32 dy, u32 n) {
   const float x0 = *x, y0 = *y; /* one element may lie where the first of the result will */
   vm_f *o = (vm_f *)(void *)to;
   if (!dx) x = &x0;
@@ -209,7 +209,7 @@ static u32 of_words(Op op, i32 a, i32 b) {
   }
 }
 
-static void pair_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 dy, u32 n) {
+static void binary_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 dy, u32 n) {
   const i32 x0 = *x, y0 = *y;
   if (!dx) x = &x0;
   if (!dy) y = &y0;
@@ -217,8 +217,8 @@ static void pair_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 dy,
 }
 
 /* Of 64 bits. */
-static void pair_wide(const VmPair *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
-                      u32 n) {
+static void binary_wide(const VmBinary *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
+                        u32 n) {
   const u64 x0 = *x, y0 = *y;
   const bool pred = op_info[p->op].res == OR_pred;
   for (u32 i = 0; i < n; i++) {
@@ -245,8 +245,8 @@ static void choose(u64 *to, const vm_w *s, const u64 *x, const u64 *y, u32 words
 }
 
 /* Runs the instruction; its words are returned. */
-static u32 pair(u64 *file, const u32 *pc, u32 n) {
-  const VmPair p = pair_of(*pc & 0xffff);
+static u32 binary_op(u64 *file, const u32 *pc, u32 n) {
+  const VmBinary p = binary_of(*pc & 0xffff);
   const u32 dx = p.form != 3, dy = p.form != 2;
   u64 *const to = file + pc[1], *const x = file + pc[2], *const y = file + pc[3];
   if (p.op == OP_select) {
@@ -255,11 +255,11 @@ static u32 pair(u64 *file, const u32 *pc, u32 n) {
   }
   if (!p.form) n = 1;
   if (p.cls == VC_f)
-    pair_f(p.op, to, (const vm_f *)(const void *)x, (const vm_f *)(const void *)y, dx, dy, n);
+    binary_f(p.op, to, (const vm_f *)(const void *)x, (const vm_f *)(const void *)y, dx, dy, n);
   else if (p.cls == VC_w)
-    pair_w(p.op, to, (const vm_w *)(const void *)x, (const vm_w *)(const void *)y, dx, dy, n);
+    binary_w(p.op, to, (const vm_w *)(const void *)x, (const vm_w *)(const void *)y, dx, dy, n);
   else
-    pair_wide(&p, to, x, y, dx, dy, n);
+    binary_wide(&p, to, x, y, dx, dy, n);
   return 4;
 }
 

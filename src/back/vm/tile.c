@@ -19,11 +19,11 @@
 #define TILE_NAME vm_tile
 #endif
 
-typedef struct TileWalk {
+typedef struct TileCursor {
   const u8 *at;      /* the element at the beginning of all loops, of the first row or column */
   ptrdiff_t step[3]; /* bytes, of the loops from the outermost on */
   ptrdiff_t next;    /* bytes, to the next row or column */
-} TileWalk;
+} TileCursor;
 
 /* Four bytes, or two halves, begin anywhere. */
 static inline u32 tile_word(const u8 *x) {
@@ -43,20 +43,20 @@ static void tile_lane(u32 kind, vm_uw *acc, const u8 *x, const vm_uw *y) {
   case VP_fma_m: *sum = im_fmaf(a, b, *sum); break;
   case VP_mac_b:
   case VP_mac_m: *sum = *sum + a * b; break;
-  case VP_dot4_b: *acc += (u32)lane_dot4(word, *y); break;
-  default: *acc += lane_dot2(word, *y); break;
+  case VP_dot_i8x4_b: *acc += (u32)lane_dot_i8x4(word, *y); break;
+  default: *acc += lane_dot_i16x2(word, *y); break;
   }
 }
 
 /* Elements of x and y in an iteration of the loops, of row and column k. */
-static const u8 *tile_at(const TileWalk *w, const i64 *i, u32 k) {
+static const u8 *tile_at(const TileCursor *w, const i64 *i, u32 k) {
   ptrdiff_t at = (ptrdiff_t)k * w->next;
   for (u32 j = 0; j < 3; j++) at += (ptrdiff_t)i[j] * w->step[j];
   return w->at + at;
 }
 
 static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
-                       const TileWalk *x, const TileWalk *y) {
+                       const TileCursor *x, const TileCursor *y) {
   u32 wide = kind == VP_fma_m || kind == VP_mac_m;
   i64 i[3];
   for (i[0] = 0; i[0] < n[0]; i[0]++)
@@ -103,8 +103,8 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
 
 /* R x C sums, of a row that has `cols` in the file. */
 #define TILE(R, C, V, W, get, type, keep)                                                          \
-  static void tile_##get##keep##W##_##R##_##C(u32 *acc, u32 cols, const i64 *n, const TileWalk *x, \
-                                              const TileWalk *y) {                                 \
+  static void tile_##get##keep##W##_##R##_##C(u32 *acc, u32 cols, const i64 *n,                    \
+                                              const TileCursor *x, const TileCursor *y) {          \
     V sum[R][C];                                                                                   \
     TILE_UNROLL for (u32 r = 0; r < R; r++) {                                                      \
       TILE_UNROLL for (u32 c = 0; c < C; c++) sum[r][c] =                                          \
@@ -132,7 +132,7 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
   }
 
 enum { TILE_ROWS = 14, TILE_COLS = 4 };
-typedef void TileLoops(u32 *acc, u32 cols, const i64 *n, const TileWalk *x, const TileWalk *y);
+typedef void TileLoops(u32 *acc, u32 cols, const i64 *n, const TileCursor *x, const TileCursor *y);
 
 #define TILE_LIST(DO, ...)                                                                         \
   DO(1, 1, __VA_ARGS__)                                                                            \
@@ -192,8 +192,8 @@ static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
   if (lanes % 16 == 0) switch (kind) {
     case VP_fma_b: return tiles_ONEfma16;
     case VP_fma_m: return tiles_ALLfma16;
-    case VP_dot4_b: return tiles_ONEdot416;
-    case VP_dot2_b: return tiles_ONEdot216;
+    case VP_dot_i8x4_b: return tiles_ONEdot416;
+    case VP_dot_i16x2_b: return tiles_ONEdot216;
     default: return NULL;
     }
 #endif
@@ -201,7 +201,7 @@ static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
   if (lanes % 8 == 0) switch (kind) {
     case VP_fma_b: return tiles_ONEfma8;
     case VP_fma_m: return tiles_ALLfma8;
-    case VP_dot2_b: return tiles_ONEdot28;
+    case VP_dot_i16x2_b: return tiles_ONEdot28;
     default: return NULL;
     }
   return NULL;
@@ -215,7 +215,7 @@ static u32 tile_part(TileLoops *const *row, u32 left, u32 most) {
 }
 
 static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
-                     const TileWalk *x, const TileWalk *y) {
+                     const TileCursor *x, const TileCursor *y) {
   u32 w;
   TileTable all = tiles_of(kind, lanes, &w);
   if (!all) return false;
@@ -226,7 +226,7 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
     for (u32 c = 0, nc; c < wide; c += nc) {
       nc = joined ? wide - c : 1;
       if (nc > TILE_COLS) nc = nc % 3 == 0 || nc > 8 ? 3 : nc > 6 ? 4 : nc == 5 ? 3 : 2;
-      TileWalk v = *y, u = *x;
+      TileCursor v = *y, u = *x;
       u32 *acc = sum + (joined ? (size_t)c : (size_t)c * (lanes / w) + part) * w;
       v.at += joined && lanes != w ? (i64)c * 4 * w : (i64)c * y->next;
       if (joined && lanes != w) v.next = 4 * (i64)w;
@@ -242,7 +242,7 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
 }
 #else
 static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i64 *n,
-                     const TileWalk *x, const TileWalk *y) {
+                     const TileCursor *x, const TileCursor *y) {
   (void)kind, (void)sum, (void)lanes, (void)rows, (void)cols, (void)n, (void)x, (void)y;
   return false;
 }
@@ -251,8 +251,8 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
 #define FAR ((i64)1 << 44) /* no buffer has as many elements */
 
 /* Where a walk reaches from its first element on, in elements: the least and the largest. */
-static bool walk_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32 count, u32 lanes,
-                      u32 shift) {
+static bool cursor_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32 count, u32 lanes,
+                        u32 shift) {
   i64 lo = at, hi = at;
   for (u32 k = 0; k < 4; k++) {
     const i64 by = (i32)step[k], last = (k < 3 ? n[k] : (i64)count) - 1, part = by * (last >> 20);
@@ -266,9 +266,9 @@ static bool walk_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32
 }
 
 /* at: the first element. A step that does not fit into its type leads nowhere: it is not taken. */
-static TileWalk tile_walk(const VmMem *b, i64 at, const u32 *step, u32 shift) {
-  TileWalk w = {.at = b->at + ((size_t)at << shift),
-                .next = (ptrdiff_t)((u64)(i64)(i32)step[3] << shift)};
+static TileCursor tile_cursor(const VmMem *b, i64 at, const u32 *step, u32 shift) {
+  TileCursor w = {.at = b->at + ((size_t)at << shift),
+                  .next = (ptrdiff_t)((u64)(i64)(i32)step[3] << shift)};
   for (u32 k = 0; k < 3; k++) w.step[k] = (ptrdiff_t)((u64)(i64)(i32)step[k] << shift);
   return w;
 }
@@ -278,7 +278,7 @@ bool TILE_NAME(Vm *m, const u32 *p, u32 lanes) {
   u32 rows = p[2], cols = p[3], kind = p[4];
   bool wide = kind == VP_fma_m || kind == VP_mac_m;
   /* elements of x are bytes, or halves, that are read four bytes at a time */
-  u32 shift = kind == VP_dot4_b ? 0 : kind == VP_dot2_b ? 1 : 2;
+  u32 shift = kind == VP_dot_i8x4_b ? 0 : kind == VP_dot_i16x2_b ? 1 : 2;
   i64 n[3], xa = (i64)m->file[p[9]], ya = (i64)m->file[p[16]];
   for (u32 k = 0; k < 3; k++) {
     n[k] = (i64)m->file[p[5 + k]];
@@ -289,9 +289,9 @@ bool TILE_NAME(Vm *m, const u32 *p, u32 lanes) {
   if (xa < -FAR || xa > FAR || ya < -FAR || ya > FAR) return false;
   xa += (i32)p[10];
   ya += (i32)p[17];
-  if (!walk_fits(bx, xa, p + 11, n, rows, wide ? lanes : 4u >> shift, shift)) return false;
-  if (!walk_fits(by, ya, p + 18, n, cols, lanes, 2)) return false;
-  TileWalk x = tile_walk(bx, xa, p + 11, shift), y = tile_walk(by, ya, p + 18, 2);
+  if (!cursor_fits(bx, xa, p + 11, n, rows, wide ? lanes : 4u >> shift, shift)) return false;
+  if (!cursor_fits(by, ya, p + 18, n, cols, lanes, 2)) return false;
+  TileCursor x = tile_cursor(bx, xa, p + 11, shift), y = tile_cursor(by, ya, p + 18, 2);
   u32 *sum = (u32 *)(void *)(m->file + p[1]);
   if (!tile_run(kind, sum, lanes, rows, cols, n, &x, &y))
     tile_plain(kind, sum, lanes, rows, cols, n, &x, &y);

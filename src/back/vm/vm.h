@@ -54,8 +54,8 @@ typedef enum VmPanel {
   VP_fma_m,
   VP_mac_b, /* f32, rounded before it is added */
   VP_mac_m,
-  VP_dot4_b, /* w: four bytes of x, see OP_dot4 */
-  VP_dot2_b,
+  VP_dot_i8x4_b, /* w: four bytes of x, see OP_dot_i8x4 */
+  VP_dot_i16x2_b,
   VP_COUNT
 } VmPanel;
 
@@ -70,7 +70,7 @@ typedef struct VmCode {
   u32 slots; /* of the file */
   u32 row;   /* most lanes of a row */
   u32 nbuf, nmessage;
-  MathPart math;
+  MathMode math;
   VmInit *init;
   u32 ninit;
 } VmCode;
@@ -92,7 +92,7 @@ typedef struct Vm {
 typedef enum VmEnd {
   VM_DONE,
   VM_BOUNDS,    /* an offset left its buffer */
-  VM_TIRED,     /* no fuel */
+  VM_NO_FUEL,   /* no fuel */
   VM_NEED = 16, /* and the number of the message */
 } VmEnd;
 
@@ -113,10 +113,10 @@ u32 vm_class_bytes(VmClass c);
 bool vm_is_narrow(DType dt); /* an integer of 8 or 16 bits */
 u32 vm_words(u32 head);      /* of the instruction, with its first; 0: there is none such */
 
-#ifndef VM_ALONE /* where there is nothing of ingot but the machine */
+#ifndef VM_STANDALONE /* where there is nothing of ingot but the machine */
 
 /* vm_text.c: exact inverses. What is read has the form of code; to be run it must be verified. */
-void vm_print(const VmCode *c, Text *t);
+void vm_print(const VmCode *c, StrBuf *t);
 VmCode *vm_parse(Ctx *c, const char *text, size_t n, Str file, Arena *a);
 
 /* ---- programs ---- */
@@ -131,7 +131,7 @@ struct VmProgram {
   Str *message;
   StmtId *needs; /* by message: the statement that requires it */
   Arena *a;      /* that it lives in */
-  u8 *arena;     /* for all runs, see vm_ready; NULL: the program is not planned */
+  u8 *arena;     /* for all runs, see vm_prepare; NULL: the program is not planned */
   u64 *file;     /* likewise */
   u8 **constant; /* likewise, by buffer of the machine: a copy where data is not aligned, or NULL */
   bool foreign;  /* read from a file: others have made the code */

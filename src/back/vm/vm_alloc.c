@@ -6,7 +6,7 @@
  * or to the end of a loop if it was there before the loop began: linear scan over these ranges,
  * with a list of free slots for each size.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 #include <stdlib.h>
 
@@ -129,7 +129,7 @@ static int by_first(const void *a, const void *b) {
 
 /* Loops come in the order of their ends, inner ones before those around them: what is named in a
  * loop and was there before is needed until it ends. tree: by place of a name, see below. */
-static void stretch(VmBuild *b, const Jumps *back, VReg **list, u32 n) {
+static void extend_ranges(VmBuild *b, const Jumps *back, VReg **list, u32 n) {
   /* last names are few in any one loop: registers by last, and a list for each word of code */
   u32 *head, *next, words = 0;
   for (u32 i = 0; i < n; i++) words = list[i]->last > words ? list[i]->last : words;
@@ -181,7 +181,7 @@ static FreeSlots *of_size(Slots *s, u32 slots) {
   return f;
 }
 
-static u32 take(Slots *s, u32 slots) {
+static u32 alloc_slots(Slots *s, u32 slots) {
   FreeSlots *f = of_size(s, slots);
   if (f->at.n) return f->at.at[--f->at.n];
   u32 align = slots >= 8 ? 8 : slots >= 4 ? 4 : slots >= 2 ? 2 : 1;
@@ -190,7 +190,7 @@ static u32 take(Slots *s, u32 slots) {
   return at;
 }
 
-static void scan(VmBuild *b, VReg **list, u32 n, Slots *s) {
+static void linear_scan(VmBuild *b, VReg **list, u32 n, Slots *s) {
   VReg **ends = arena_copy(b->a, list, (n + 1) * sizeof *list);
   u32 done = 0;
   qsort(list, n, sizeof *list, by_first);
@@ -198,11 +198,11 @@ static void scan(VmBuild *b, VReg **list, u32 n, Slots *s) {
   for (u32 i = 0; i < n; i++) {
     for (; done < n && ends[done]->last < list[i]->first; done++)
       *vec_push(b->a, &of_size(s, ends[done]->slots)->at) = ends[done]->slot;
-    list[i]->slot = take(s, list[i]->slots);
+    list[i]->slot = alloc_slots(s, list[i]->slots);
   }
 }
 
-static void give_slots(VmBuild *b, const Words32 *code, VmCode *out) {
+static void assign_slots(VmBuild *b, const Words32 *code, VmCode *out) {
   Slots s = {.a = b->a, .top = 1};
   Jumps back = find_ranges(b, code);
   VReg **list = NEWS(b->a, VReg *, b->reg.n + 1);
@@ -211,12 +211,12 @@ static void give_slots(VmBuild *b, const Words32 *code, VmCode *out) {
     VReg *r = &b->reg.at[i];
     if (r->parent) continue;
     if (r->fixed)
-      r->slot = take(&s, r->slots);
+      r->slot = alloc_slots(&s, r->slots);
     else if (r->first)
       list[n++] = r;
   }
-  stretch(b, &back, list, n);
-  scan(b, list, n, &s);
+  extend_ranges(b, &back, list, n);
+  linear_scan(b, list, n, &s);
   out->slots = (s.top + 7) / 8 * 8;
 }
 
@@ -228,7 +228,7 @@ void vm_finish(VmBuild *b, VmCode *out) {
   vm_fuse(b, &code);
   drop_dead(b, &code);
   strip_labels(b, &code, NEWS(b->a, u32, b->nlabel + 1));
-  give_slots(b, &code, out);
+  assign_slots(b, &code, out);
   for (u32 i = 0; i < code.n; i += vm_words(code.at[i])) {
     Operands o = {.at = vm_ops[code.at[i] & 0xffff].operands};
     while (next_operand(&o)) {

@@ -4,7 +4,7 @@
  * depends on nothing that changes in a level goes to where it is known, and the same operation on
  * the same registers is there only once in a level.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void forget_loads(VmBuild *b, VmOp op) {
   b->nloaded = n;
 }
 
-void effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
+void emit_effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
   if (!keeps_loads(op)) forget_loads(b, op);
   Words32 *to = &b->level[b->cur].body;
   *vec_push(b->a, to) = (u32)op | lanes << 16;
@@ -90,7 +90,7 @@ VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u3
   return v;
 }
 
-VmVal pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
+VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
   if (!lanes || avail > b->cur) return result(b, op, lanes, cls, operand, n);
   u32 key[8] = {b->level[avail].id, (u32)op | lanes << 16};
   memcpy(key + 2, operand, n * sizeof *key);
@@ -128,7 +128,7 @@ VmVal integer(VmBuild *b, i64 x) {
   return preset(b, VC_l, (u64)x);
 }
 
-void settle(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes) {
+void assign_reg(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes) {
   static const VmOp move[] = {
       [VC_f] = VM_mov_f, [VC_d] = VM_mov_d, [VC_w] = VM_mov_w, [VC_l] = VM_mov_l};
   if (b->def && b->defreg == v.reg && (v.lanes == lanes)) {
@@ -139,7 +139,7 @@ void settle(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes) {
   }
   VmOp op = move[cls];
   if (lanes != 1) op = (VmOp)(op + (v.lanes == lanes ? 1 : 2)); /* vmov, splat */
-  effect(b, op, lanes, (const u32[]){reg, v.reg}, 2);
+  emit_effect(b, op, lanes, (const u32[]){reg, v.reg}, 2);
 }
 
 static u32 *set_level(VmBuild *b, VarId var, BufId buf) {
@@ -147,9 +147,9 @@ static u32 *set_level(VmBuild *b, VarId var, BufId buf) {
 }
 
 /* Variables and scalars that a list sets are not the same before and behind it. */
-static void see_sets(VmBuild *b, StmtId first) {
+static void mark_sets(VmBuild *b, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(b->p, first); (s = prog_next(&w));) {
     if (s->kind != ST_set && (s->kind != ST_store || !b->scalar[s->buf].reg)) continue;
     SetUndo u = {s->kind == ST_set ? s->var : 0, s->kind == ST_set ? 0 : s->buf, 0};
     u32 *level = set_level(b, u.var, u.buf);
@@ -165,7 +165,7 @@ void level_push(VmBuild *b, StmtId first) {
     fail(b->c, ERR_unsupported, LOC_NONE, "vm: loops are nested too deeply");
   VmLevel *l = &b->level[++b->cur];
   *l = (VmLevel){.id = ++b->nlevel, .nundo = b->undo.n};
-  see_sets(b, first);
+  mark_sets(b, first);
   b->def = b->nloaded = 0;
 }
 

@@ -6,7 +6,7 @@
  * only depends on constants was computed by the passes, or is by pure; what nothing reads is
  * dropped where slots are given out.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 /* ---- statements ---- */
 
@@ -23,7 +23,7 @@ static void define(VmBuild *b, VarId v, bool mutable, VmVal x) {
   i->val = (VmVal){new_reg(b, cls, var->lanes), b->cur + 1, var->lanes};
   i->mutable = mutable;
   b->reg.at[i->val.reg].named = mutable;
-  settle(b, x, i->val.reg, cls, var->lanes);
+  assign_reg(b, x, i->val.reg, cls, var->lanes);
 }
 
 static u32 message(VmBuild *b, StmtId id, Str text) {
@@ -38,17 +38,17 @@ static void check_symbol(VmBuild *b, StmtId id, VarId v) {
   if (sym < 0) return;
   const SymInfo *si = dim_syminfo(b->p->dims, (Sym)sym);
   VmVal x = b->var[v].val;
-  u32 text = message(b, id, sym_outside(b->c, si));
+  u32 text = message(b, id, sym_range_error(b->c, si));
   VmVal lo = result(b, VM_le_l, 1, VC_w, (u32[]){integer(b, si->lo).reg, x.reg}, 2);
-  effect(b, VM_need, 1, (u32[]){lo.reg, text}, 2);
+  emit_effect(b, VM_need, 1, (u32[]){lo.reg, text}, 2);
   VmVal hi = result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, integer(b, si->hi).reg}, 2);
-  effect(b, VM_need, 1, (u32[]){hi.reg, text}, 2);
+  emit_effect(b, VM_need, 1, (u32[]){hi.reg, text}, 2);
 }
 
 static void set(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   const Var *v = prog_var(b->p, s->var);
-  settle(b, compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
+  assign_reg(b, compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
   check_symbol(b, id, s->var);
 }
 
@@ -75,14 +75,14 @@ static void branch(VmBuild *b, ExprId cond, bool want, u32 label) {
       prog_expr(b->p, e->arg[0])->dt == DT_i64) {
     VmVal x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
     bool swap = by[e->op].swap != !want;
-    effect(b, want ? by[e->op].yes : by[e->op].no, 1,
-           (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
+    emit_effect(b, want ? by[e->op].yes : by[e->op].no, 1,
+                (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
     return;
   }
   u32 skip = want ? label_new(b) : label;
-  effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, skip}, 2);
+  emit_effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, skip}, 2);
   if (!want) return;
-  effect(b, VM_jmp, 1, &label, 1);
+  emit_effect(b, VM_jmp, 1, &label, 1);
   label_here(b, skip);
 }
 
@@ -90,7 +90,7 @@ static void compile_if(VmBuild *b, Stmt s) {
   u32 other = label_new(b), end = label_new(b);
   branch(b, s.a, false, other);
   compile_list(b, s.body);
-  if (s.other) effect(b, VM_jmp, 1, &end, 1);
+  if (s.other) emit_effect(b, VM_jmp, 1, &end, 1);
   label_here(b, other);
   compile_list(b, s.other);
   label_here(b, end);
@@ -108,7 +108,7 @@ static void compile_while(VmBuild *b, Stmt s) {
   label_here(b, end);
 }
 
-bool vm_runs(VmBuild *b, ExprId lo, ExprId hi) {
+bool vm_loop_runs(VmBuild *b, ExprId lo, ExprId hi) {
   i64 x, y;
   return ex_is_int(b->p, lo, &x) && ex_is_int(b->p, hi, &y) && x < y;
 }
@@ -119,16 +119,16 @@ static void compile_for(VmBuild *b, Stmt s) {
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) { /* what the body sets does not move the end */
     u32 copy = new_reg(b, VC_l, 1);
-    settle(b, hi, copy, VC_l, 1);
+    assign_reg(b, hi, copy, VC_l, 1);
     hi.reg = copy;
   }
-  effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
-  if (!vm_runs(b, s.a, s.b)) effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
+  emit_effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
+  if (!vm_loop_runs(b, s.a, s.b)) emit_effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
   label_here(b, top);
   level_push(b, s.body);
   b->var[s.var] = (VarInfo){.val = {at, b->cur, 1}};
   compile_list(b, s.body);
-  effect(b, VM_next, 1, (u32[]){at, step.reg, hi.reg, top}, 4);
+  emit_effect(b, VM_next, 1, (u32[]){at, step.reg, hi.reg, top}, 4);
   level_pop(b);
   label_here(b, end);
 }
@@ -139,14 +139,14 @@ static void compile_for(VmBuild *b, Stmt s) {
 static void choose_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     if (s->kind == ST_kernel) w.skip = true; /* its registers are its own */
     bool store = s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
     for (u32 i = 0; store && i < s->nidx; i++) {
       i64 x;
       if (!ex_is_int(p, s->idx[i], &x)) b->memory[s->buf] = true;
     }
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);) {
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) {
       if (x.e->kind != EX_load || prog_buf(p, x.e->ref)->space != BS_reg) continue;
       b->reads[x.e->ref]++;
       for (u32 i = 0; i < x.e->narg; i++) {
@@ -157,7 +157,7 @@ static void choose_registers(VmBuild *b, StmtId first) {
   }
 }
 
-static void give_register(VmBuild *b, BufId id) {
+static void assign_register(VmBuild *b, BufId id) {
   const Buf *buf = prog_buf(b->p, id);
   i64 n = 1;
   if (buf->space != BS_reg || b->bufreg[id].reg || b->buf[id] != UINT32_MAX) return;
@@ -177,19 +177,19 @@ static void give_register(VmBuild *b, BufId id) {
 }
 
 /* Also to those that are only read: a loop that would have written to them may be empty. */
-static void give_registers(VmBuild *b, StmtId first) {
+static void assign_registers(VmBuild *b, StmtId first) {
   const Stmt *s;
   choose_registers(b, first);
-  for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(b->p, first); (s = prog_next(&w));) {
     if (s->kind == ST_kernel) w.skip = true;
-    if (s->kind == ST_store) give_register(b, s->buf);
-    for (ExprWalk x = ex_walk_stmt(b->p, s); ex_next(&x);)
-      if (x.e->kind == EX_load) give_register(b, x.e->ref);
+    if (s->kind == ST_store) assign_register(b, s->buf);
+    for (ExprVisit x = ex_visit_stmt(b->p, s); ex_next(&x);)
+      if (x.e->kind == EX_load) assign_register(b, x.e->ref);
   }
 }
 
 /* Unrolling makes variables. */
-static void know_vars(VmBuild *b, StmtId first) {
+static void record_vars(VmBuild *b, StmtId first) {
   u32 n = b->p->var.n;
   const Stmt *s;
   if (n > b->nvar) {
@@ -203,15 +203,15 @@ static void know_vars(VmBuild *b, StmtId first) {
     b->sets = sets;
     b->nvar = 2 * n;
   }
-  for (StmtWalk w = prog_walk(b->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(b->p, first); (s = prog_next(&w));)
     if (s->kind == ST_set) b->sets[s->var] = true;
 }
 
 static void compile_kernel(VmBuild *b, StmtId body) {
   StmtId flat = prog_unroll(b->p, body, b->a);
   if (flat) body = flat;
-  know_vars(b, body);
-  give_registers(b, body);
+  record_vars(b, body);
+  assign_registers(b, body);
   level_push(b, body);
   compile_list(b, body);
   level_pop(b);
@@ -239,10 +239,10 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   }
   if (k == 2) return false;
   VmOp op = x->dt != DT_f32 ? VM_vfmax_f : x->lanes == 1 ? VM_vfmab_f : VM_vfmam_f;
-  VmPlace from = place(b, x->ref, x->arg);
+  VmAddr from = place(b, x->ref, x->arg);
   VmVal y = widen_val(b, compile(b, e->arg[1 - k]), VC_f, e->lanes);
   u32 w[6] = {acc, from.buf, from.at.reg, (u32)(i32)from.k, y.reg, x->dt};
-  effect(b, op, e->lanes, w, op == VM_vfmax_f ? 6 : 5);
+  emit_effect(b, op, e->lanes, w, op == VM_vfmax_f ? 6 : 5);
   return true;
 }
 
@@ -252,11 +252,11 @@ static void store(VmBuild *b, const Stmt *s) {
   if (b->dead[prog_root(b->p, s->buf)]) return;
   if (in_registers(b, s->buf, s->idx, &to)) {
     if (!multiply_add(b, s, to.reg))
-      settle(b, compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
+      assign_reg(b, compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
     return;
   }
   VmVal v = compile(b, s->a);
-  VmPlace at = place(b, s->buf, s->idx);
+  VmAddr at = place(b, s->buf, s->idx);
   store_to(b, &at, v, lanes);
 }
 
@@ -274,7 +274,7 @@ static void compile_stmt(VmBuild *b, StmtId id) {
   case ST_kernel: compile_kernel(b, s->body); break;
   case ST_require: {
     VmVal ok = compile(b, s->a);
-    effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
+    emit_effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
     break;
   }
   default: break; /* a barrier: loads are where the program says */
@@ -304,8 +304,8 @@ static void find_dead(VmBuild *b) {
     BufSpace space = prog_buf(b->p, id)->space;
     b->dead[id] = space == BS_temp || space == BS_local;
   }
-  for (StmtWalk w = prog_walk(b->p, b->p->body); (s = prog_next(&w));)
-    for (ExprWalk x = ex_walk_stmt(b->p, s); ex_next(&x);)
+  for (StmtVisit w = prog_visit(b->p, b->p->body); (s = prog_next(&w));)
+    for (ExprVisit x = ex_visit_stmt(b->p, s); ex_next(&x);)
       if (x.e->kind == EX_load) b->dead[prog_root(b->p, x.e->ref)] = false;
 }
 
@@ -341,7 +341,7 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   *b = (VmBuild){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};
   *vec_push(a, &b->reg) = (VReg){0}; /* 0 is none */
   b->nlabel = 1;
-  know_vars(b, p->body);
+  record_vars(b, p->body);
   b->buf = NEWS(a, u32, p->buf.n);
   b->scalar = NEWS(a, VmScalar, p->buf.n);
   b->fixed = NEWS(a, bool, p->buf.n);
@@ -354,11 +354,11 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   add_symbols(b, v);
   level_push(b, p->body); /* level 1; 0 collects all */
   b->level[0].id = ++b->nlevel;
-  give_registers(b, p->body);
+  assign_registers(b, p->body);
   compile_list(b, p->body);
   store_scalars(b);
   level_pop(b);
-  effect(b, VM_stop, 1, NULL, 0);
+  emit_effect(b, VM_stop, 1, NULL, 0);
   vm_finish(b, &v->code);
   for (u32 s = 0; s < v->nsymbol; s++)
     if (v->symbol[s]) v->symbol[s] = b->reg.at[v->symbol[s]].slot;
@@ -367,6 +367,6 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   v->message = b->message.at;
   v->needs = b->needs.at;
   v->a = a;
-  vm_ready(v);
+  vm_prepare(v);
   return v;
 }

@@ -5,7 +5,7 @@
  * together from what changes least to what changes most, so that a loop adds one term to what is
  * known around it. An operator that has no instruction of its own becomes a general one.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 #include "ir/prog_mem.h"
 
@@ -22,7 +22,7 @@ static VmVal read_var(VmBuild *b, VarId v) {
 
 bool row_depends(VmBuild *b, ExprId e) {
   if (!b->row.var) return false;
-  for (ExprWalk w = ex_walk(b->p, e); ex_next(&w);)
+  for (ExprVisit w = ex_visit(b->p, e); ex_next(&w);)
     if (w.e->kind == EX_var && (w.e->ref == b->row.var || !b->var[w.e->ref].val.lanes)) return true;
   return false;
 }
@@ -31,7 +31,7 @@ VmVal widen_val(VmBuild *b, VmVal v, VmClass cls, u32 lanes) {
   static const VmOp splat[] = {
       [VC_f] = VM_splat_f, [VC_d] = VM_splat_d, [VC_w] = VM_splat_w, [VC_l] = VM_splat_l};
   if (v.lanes == lanes || lanes == 1) return v;
-  return pure(b, splat[cls], lanes, cls, v.avail, &v.reg, 1);
+  return emit_pure(b, splat[cls], lanes, cls, v.avail, &v.reg, 1);
 }
 
 /* ---- places ---- */
@@ -73,11 +73,11 @@ static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
     u32 avail = latest(latest(t->x.avail, by.avail), sum.avail);
     bool once = !t->by.reg && t->coef == 1;
     if (!sum.reg)
-      sum = once ? t->x : pure(b, VM_mul_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg}, 2);
+      sum = once ? t->x : emit_pure(b, VM_mul_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg}, 2);
     else if (once)
-      sum = pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, t->x.reg}, 2);
+      sum = emit_pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, t->x.reg}, 2);
     else
-      sum = pure(b, VM_mad_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg, sum.reg}, 3);
+      sum = emit_pure(b, VM_mad_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg, sum.reg}, 3);
   }
   return sum.reg ? sum : integer(b, 0);
 }
@@ -99,15 +99,16 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
     if (!sym->reg)
       *sym = d;
     else
-      *sym = pure(b, VM_mul_l, 1, VC_l, latest(sym->avail, d.avail), (u32[]){sym->reg, d.reg}, 2);
+      *sym =
+          emit_pure(b, VM_mul_l, 1, VC_l, latest(sym->avail, d.avail), (u32[]){sym->reg, d.reg}, 2);
   }
   if (sym->reg && n != 1)
-    *sym = pure(b, VM_mul_l, 1, VC_l, sym->avail, (u32[]){sym->reg, integer(b, n).reg}, 2);
+    *sym = emit_pure(b, VM_mul_l, 1, VC_l, sym->avail, (u32[]){sym->reg, integer(b, n).reg}, 2);
   return n;
 }
 
 /* A term of an index, e times coef times a stride. */
-static void add_term(VmBuild *b, VmPlace *to, OffsetParts *parts, const AffTerm *t, i64 stride,
+static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *t, i64 stride,
                      VmVal sym) {
   i64 coef = sym.reg ? t->coef : (i64)((u64)t->coef * (u64)stride);
   VmVal x = t->var && t->var == b->row.var ? b->row.at : compile(b, t->e);
@@ -116,23 +117,24 @@ static void add_term(VmBuild *b, VmPlace *to, OffsetParts *parts, const AffTerm 
     if (!sym.reg)
       to->inc += coef * b->row.step;
     else {
-      VmVal s = pure(b, VM_mul_l, 1, VC_l, sym.avail,
-                     (u32[]){sym.reg, integer(b, coef * b->row.step).reg}, 2);
+      VmVal s = emit_pure(b, VM_mul_l, 1, VC_l, sym.avail,
+                          (u32[]){sym.reg, integer(b, coef * b->row.step).reg}, 2);
       to->step = !to->step.reg ? s
-                               : pure(b, VM_add_l, 1, VC_l, latest(s.avail, to->step.avail),
-                                      (u32[]){to->step.reg, s.reg}, 2);
+                               : emit_pure(b, VM_add_l, 1, VC_l, latest(s.avail, to->step.avail),
+                                           (u32[]){to->step.reg, s.reg}, 2);
     }
   }
   if (!sym.reg) {
     add_part(b, parts, x, coef, (VmVal){0});
     return;
   }
-  if (coef != 1) x = pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, integer(b, coef).reg}, 2);
+  if (coef != 1)
+    x = emit_pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, integer(b, coef).reg}, 2);
   add_part(b, parts, x, 1, sym);
 }
 
 /* Offsets of all lanes, where they are no arithmetic series. */
-static void place_apart(VmBuild *b, VmPlace *to, const Buf *buf, const ExprId *idx) {
+static void addr_per_lane(VmBuild *b, VmAddr *to, const Buf *buf, const ExprId *idx) {
   VmVal sum = {0};
   for (u32 i = 0; i < buf->rank; i++) {
     VmVal sym, x = compile(b, idx[i]);
@@ -140,7 +142,7 @@ static void place_apart(VmBuild *b, VmPlace *to, const Buf *buf, const ExprId *i
     if (!sym.reg) sym = integer(b, stride);
     if (stride != 1 || sym.avail || sym.reg != integer(b, 1).reg) {
       VmOp op = x.lanes == 1 ? VM_mul_l : VM_vmuls_l;
-      x = pure(b, op, x.lanes, VC_l, latest(x.avail, sym.avail), (u32[]){x.reg, sym.reg}, 2);
+      x = emit_pure(b, op, x.lanes, VC_l, latest(x.avail, sym.avail), (u32[]){x.reg, sym.reg}, 2);
     }
     if (!sum.reg) {
       sum = x;
@@ -148,12 +150,12 @@ static void place_apart(VmBuild *b, VmPlace *to, const Buf *buf, const ExprId *i
     }
     u32 avail = latest(sum.avail, x.avail);
     if (sum.lanes == 1 && x.lanes == 1)
-      sum = pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
+      sum = emit_pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
     else if (x.lanes == 1)
-      sum = pure(b, VM_vadds_l, 0, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
+      sum = emit_pure(b, VM_vadds_l, 0, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
     else
-      sum = pure(b, sum.lanes == 1 ? VM_vaddr_l : VM_vadd_l, 0, VC_l, avail,
-                 (u32[]){sum.reg, x.reg}, 2);
+      sum = emit_pure(b, sum.lanes == 1 ? VM_vaddr_l : VM_vadd_l, 0, VC_l, avail,
+                      (u32[]){sum.reg, x.reg}, 2);
   }
   to->at = widen_val(b, sum, VC_l, 0);
   to->by_offsets = true;
@@ -166,9 +168,9 @@ static bool is_series(VmBuild *b, const Affine *a) {
   return true;
 }
 
-VmPlace place(VmBuild *b, BufId id, const ExprId *idx) {
+VmAddr place(VmBuild *b, BufId id, const ExprId *idx) {
   const Buf *buf = prog_buf(b->p, id);
-  VmPlace to = {.buf = b->buf[prog_root(b->p, id)], .dt = buf->dt};
+  VmAddr to = {.buf = b->buf[prog_root(b->p, id)], .dt = buf->dt};
   OffsetParts parts;
   parts.n = 0;
   for (u32 i = 0; i < buf->rank; i++) {
@@ -176,8 +178,8 @@ VmPlace place(VmBuild *b, BufId id, const ExprId *idx) {
     VmVal sym;
     if (!affine_of(b->p, idx[i], &a)) a = (Affine){.n = 1, .t = {{idx[i], 0, 1}}};
     if (!is_series(b, &a)) { /* what the axes before have put together is not needed */
-      to = (VmPlace){.buf = to.buf, .dt = to.dt};
-      place_apart(b, &to, buf, idx);
+      to = (VmAddr){.buf = to.buf, .dt = to.dt};
+      addr_per_lane(b, &to, buf, idx);
       return to;
     }
     i64 stride = stride_of(b, buf, i, &sym);
@@ -189,7 +191,7 @@ VmPlace place(VmBuild *b, BufId id, const ExprId *idx) {
   }
   if (to.step.reg && to.inc) {
     VmVal inc = integer(b, to.inc);
-    to.step = pure(b, VM_add_l, 1, VC_l, to.step.avail, (u32[]){to.step.reg, inc.reg}, 2);
+    to.step = emit_pure(b, VM_add_l, 1, VC_l, to.step.avail, (u32[]){to.step.reg, inc.reg}, 2);
   }
   if (to.k != (i32)to.k) {
     add_part(b, &parts, integer(b, to.k), 1, (VmVal){0});
@@ -199,8 +201,8 @@ VmPlace place(VmBuild *b, BufId id, const ExprId *idx) {
   return to;
 }
 
-VmPlace place_affine(VmBuild *b, BufId id, const Affine *a) {
-  VmPlace to = {.buf = b->buf[prog_root(b->p, id)], .dt = prog_buf(b->p, id)->dt, .k = a->k};
+VmAddr addr_affine(VmBuild *b, BufId id, const Affine *a) {
+  VmAddr to = {.buf = b->buf[prog_root(b->p, id)], .dt = prog_buf(b->p, id)->dt, .k = a->k};
   OffsetParts parts;
   parts.n = 0;
   for (u32 i = 0; i < a->n; i++)
@@ -227,7 +229,7 @@ static const TypedAccess typed[DT_COUNT] = {
     [DT_i8] = {0, VM_vld_i8, 0, VM_vst_8},
 };
 
-VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
+VmVal load_from(VmBuild *b, const VmAddr *at, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
   if (at->by_offsets) return loaded(b, VM_gather, 0, cls, w, 4);
@@ -242,7 +244,7 @@ VmVal load_from(VmBuild *b, const VmPlace *at, u32 lanes) {
   return op ? loaded(b, op, lanes, cls, w, 3) : loaded(b, VM_load, lanes, cls, w, 4);
 }
 
-void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
+void store_to(VmBuild *b, const VmAddr *at, VmVal v, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   if (at->moves || at->by_offsets) lanes = 0;
   v = widen_val(b, v, cls, lanes);
@@ -258,7 +260,7 @@ void store_to(VmBuild *b, const VmPlace *at, VmVal v, u32 lanes) {
     op = lanes == 1 ? typed[at->dt].st : typed[at->dt].vst;
     n = 4;
   }
-  effect(b, op, lanes, w, n);
+  emit_effect(b, op, lanes, w, n);
 }
 
 bool in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
@@ -283,7 +285,8 @@ bool in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
 /* ---- operators ---- */
 
 u32 operation(VmBuild *b, Op op, DType of, DType to) {
-  MathPart part = op < OP_SCALARS && op_info[op].nin_min == 1 ? scalar_part(b->p->math, op, of) : 0;
+  MathMode part =
+      op < OP_SCALARS && op_info[op].nin_min == 1 ? scalar_math_mode(b->p->math, op, of) : 0;
   return (u32)op | (u32)of << 8 | (u32)part << 16 | (u32)to << 24;
 }
 
@@ -318,7 +321,7 @@ static VmOp binary(Op op, DType dt) {
 /* Results of + - * and of functions are not yet what the type can hold. */
 static VmVal fitted(VmBuild *b, VmVal v, DType dt) {
   if (dt == DT_f32 || dt == DT_f64 || dt == DT_i32 || dt == DT_i64 || dt == DT_u64) return v;
-  return pure(b, VM_fit, v.lanes, vm_class(dt), v.avail, (u32[]){v.reg, dt}, 2);
+  return emit_pure(b, VM_fit, v.lanes, vm_class(dt), v.avail, (u32[]){v.reg, dt}, 2);
 }
 
 static VmVal apply_binary(VmBuild *b, VmOp op, const Expr *e, DType dt, const VmVal *x) {
@@ -327,7 +330,7 @@ static VmVal apply_binary(VmBuild *b, VmOp op, const Expr *e, DType dt, const Vm
   u32 lanes = l.lanes == 1 ? r.lanes : l.lanes, avail = latest(l.avail, r.avail);
   u32 form = l.lanes == 1 ? (r.lanes == 1 ? 0 : 3) : r.lanes == 1 ? 2 : 1;
   VmClass cls = pred ? VC_w : vm_class(dt);
-  VmVal v = pure(b, (VmOp)(op + form), lanes, cls, avail, (u32[]){l.reg, r.reg}, 2);
+  VmVal v = emit_pure(b, (VmOp)(op + form), lanes, cls, avail, (u32[]){l.reg, r.reg}, 2);
   bool wraps = e->op == OP_add || e->op == OP_sub || e->op == OP_mul || e->op == OP_div;
   return wraps ? fitted(b, v, dt) : v;
 }
@@ -336,8 +339,8 @@ static VmVal apply_fma(VmBuild *b, DType dt, VmVal *x, u32 lanes) {
   VmClass cls = vm_class(dt);
   u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   if (lanes == 1)
-    return pure(b, cls == VC_f ? VM_fma_f : VM_fma_d, 1, cls, avail,
-                (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+    return emit_pure(b, cls == VC_f ? VM_fma_f : VM_fma_d, 1, cls, avail,
+                     (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
   if (x[0].lanes == 1) {
     VmVal t = x[0];
     x[0] = x[1];
@@ -346,15 +349,16 @@ static VmVal apply_fma(VmBuild *b, DType dt, VmVal *x, u32 lanes) {
   for (u32 i = 0; i < 3; i += 2) x[i] = widen_val(b, x[i], cls, lanes);
   VmOp op = cls == VC_f ? VM_vfma_f : VM_vfma_d;
   if (x[1].lanes == 1) op = (VmOp)(op + 1);
-  return pure(b, op, lanes, cls, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+  return emit_pure(b, op, lanes, cls, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
 }
 
 static VmVal apply_dot(VmBuild *b, Op op, VmVal *x, u32 lanes) {
   u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   bool one = x[0].lanes == 1 && lanes != 1;
   for (u32 i = one; i < 3; i++) x[i] = widen_val(b, x[i], VC_w, lanes);
-  VmOp code = op == OP_dot4 ? VM_vdot4 : VM_vdot2;
-  return pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+  VmOp code = op == OP_dot_i8x4 ? VM_vdot4 : VM_vdot2;
+  return emit_pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg},
+                   3);
 }
 
 static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 lanes) {
@@ -369,13 +373,13 @@ static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 la
   if (e->op == OP_select && of != DT_str) {
     static const VmOp sel[] = {
         [VC_f] = VM_vsel_f, [VC_d] = VM_vsel_d, [VC_w] = VM_vsel_w, [VC_l] = VM_vsel_l};
-    return pure(b, sel[cls], lanes, cls, avail, w, 3);
+    return emit_pure(b, sel[cls], lanes, cls, avail, w, 3);
   }
   if (e->narg == 1 && op_info[e->op].res == OR_same && (cls == VC_f || cls == VC_d)) {
-    VmVal v = pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
+    VmVal v = emit_pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
     return fitted(b, v, of); /* what the general way has rounded stays */
   }
-  return pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
+  return emit_pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
 }
 
 /* Is every value of one held in a register as the same value of the other? */
@@ -392,8 +396,8 @@ static bool holds(Op op, DType of, DType to) {
 static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
   if (holds(e->op, of, e->dt)) return x;
   u32 how = (u32)of | (u32)e->dt << 8 | (u32)e->sat << 16;
-  return pure(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), x.avail,
-              (u32[]){x.reg, how}, 2);
+  return emit_pure(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), x.avail,
+                   (u32[]){x.reg, how}, 2);
 }
 
 static VmVal compile_op(VmBuild *b, const Expr *e) {
@@ -409,10 +413,10 @@ static VmVal compile_op(VmBuild *b, const Expr *e) {
   if (op) return apply_binary(b, op, e, of, x);
   if (e->op == OP_cast || e->op == OP_bitcast) return apply_convert(b, e, of, x[0]);
   if (e->op == OP_fma) return fitted(b, apply_fma(b, of, x, lanes), of);
-  if (e->op == OP_dot4 || e->op == OP_dot2) return apply_dot(b, e->op, x, lanes);
+  if (e->op == OP_dot_i8x4 || e->op == OP_dot_i16x2) return apply_dot(b, e->op, x, lanes);
   if (lanes == 1 && of == DT_i64 && (e->op == OP_div || e->op == OP_mod))
-    return pure(b, e->op == OP_div ? VM_div_l : VM_mod_l, 1, VC_l, latest(x[0].avail, x[1].avail),
-                (u32[]){x[0].reg, x[1].reg}, 2);
+    return emit_pure(b, e->op == OP_div ? VM_div_l : VM_mod_l, 1, VC_l,
+                     latest(x[0].avail, x[1].avail), (u32[]){x[0].reg, x[1].reg}, 2);
   return apply_general(b, e, of, x, lanes);
 }
 
@@ -432,8 +436,8 @@ static VmVal compile_shuffle(VmBuild *b, const Expr *e) {
     w[0] = to;
     w[1] = widen_val(b, compile(b, e->arg[k]), cls, per).reg;
     w[2] = per;
-    effect(b, vm_class_bytes(cls) == 4 ? VM_pick_w : VM_pick_l, e->lanes, w,
-           3 + (e->lanes + 3) / 4);
+    emit_effect(b, vm_class_bytes(cls) == 4 ? VM_pick_w : VM_pick_l, e->lanes, w,
+                3 + (e->lanes + 3) / 4);
   }
   return (VmVal){to, b->cur + 1, e->lanes};
 }
@@ -452,14 +456,14 @@ static bool load_only(VmBuild *b, const Expr *e, VmVal *to) {
     return true;
   }
   if (buf->space != BS_in || !a->ld) return false;
-  *to = pure(b, a->ld, 1, cls, 0, (u32[]){b->buf[e->ref], integer(b, 0).reg, 0}, 3);
+  *to = emit_pure(b, a->ld, 1, cls, 0, (u32[]){b->buf[e->ref], integer(b, 0).reg, 0}, 3);
   return true;
 }
 
 static VmVal compile_load(VmBuild *b, const Expr *e) {
   VmVal known;
   if (in_registers(b, e->ref, e->arg, &known) || load_only(b, e, &known)) return known;
-  VmPlace at = place(b, e->ref, e->arg);
+  VmAddr at = place(b, e->ref, e->arg);
   return load_from(b, &at, e->lanes);
 }
 
@@ -498,7 +502,7 @@ VmVal compile(VmBuild *b, ExprId id) {
   case EX_shuffle: return compile_shuffle(b, e);
   case EX_quad: {
     const Expr *a = prog_expr(b->p, e->arg[0]);
-    VmPlace at = place(b, a->ref, a->arg);
+    VmAddr at = place(b, a->ref, a->arg);
     return result(b, VM_quad, 1, VC_w, (u32[]){at.buf, at.at.reg, (u32)(i32)at.k, at.dt}, 4);
   }
   case EX_random: return compile_random(b, e);

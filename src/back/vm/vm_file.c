@@ -48,7 +48,7 @@ typedef struct IgbWriter {
   IgbHead head;
   u64 at; /* bytes so far */
   VmChunks *out;
-  Text text;
+  StrBuf text;
   VEC(IgbBuf) buf;
   VEC(IgbPort) port;
   VEC(IgbDim) dim;
@@ -57,9 +57,9 @@ typedef struct IgbWriter {
   u32 *number; /* by symbol: in the file */
 } IgbWriter;
 
-static IgbText add_text(IgbWriter *w, Str s) {
-  IgbText t = {(u32)w->text.n, (u32)str_len(w->c, s)};
-  text_put(&w->text, str_text(w->c, s), t.n);
+static IgbStr add_text(IgbWriter *w, Str s) {
+  IgbStr t = {(u32)w->text.n, (u32)str_len(w->c, s)};
+  sb_put(&w->text, str_text(w->c, s), t.n);
   return t;
 }
 
@@ -70,42 +70,42 @@ static void add_step(IgbWriter *w, IgbStepOp op, u32 symbol, i64 k) {
 static void add_steps(IgbWriter *w, Dim d);
 
 static void add_term(IgbWriter *w, Sym s, i64 coef) {
-  static const u8 derived[] = {[OP_mul] = IG_mul,
-                               [OP_div] = IG_div,
-                               [OP_mod] = IG_mod,
-                               [OP_min] = IG_min,
-                               [OP_max] = IG_max};
+  static const u8 derived[] = {[OP_mul] = IGS_mul,
+                               [OP_div] = IGS_div,
+                               [OP_mod] = IGS_mod,
+                               [OP_min] = IGS_min,
+                               [OP_max] = IGS_max};
   const SymInfo *si = dim_syminfo(w->p->dims, s);
   if (si->kind == SY_derived) {
     add_steps(w, si->a);
     add_steps(w, si->b);
     add_step(w, derived[si->op], 0, 0);
   } else {
-    add_step(w, IG_symbol, w->number[s], 0);
+    add_step(w, IGS_symbol, w->number[s], 0);
   }
   i64 times = coef < 0 ? -coef : coef;
   if (times == 1) return;
-  add_step(w, IG_number, 0, times);
-  add_step(w, IG_mul, 0, 0);
+  add_step(w, IGS_number, 0, times);
+  add_step(w, IGS_mul, 0, 0);
 }
 
 /* What is subtracted comes behind what it is subtracted from: numbers are never negative. */
 static void add_steps(IgbWriter *w, Dim d) {
   if (dim_is_const(d)) {
-    add_step(w, IG_number, 0, d);
+    add_step(w, IGS_number, 0, d);
     return;
   }
   DimTerms t = dim_terms(w->p->dims, d);
-  add_step(w, IG_number, 0, t.k0 > 0 ? t.k0 : 0);
+  add_step(w, IGS_number, 0, t.k0 > 0 ? t.k0 : 0);
   for (u32 minus = 0; minus < 2; minus++)
     for (u32 i = 0; i < t.n; i++) {
       if ((t.coef[i] < 0) != minus) continue;
       add_term(w, t.sym[i], t.coef[i]);
-      add_step(w, minus ? IG_sub : IG_add, 0, 0);
+      add_step(w, minus ? IGS_sub : IGS_add, 0, 0);
     }
   if (t.k0 < 0) {
-    add_step(w, IG_number, 0, -t.k0);
-    add_step(w, IG_sub, 0, 0);
+    add_step(w, IGS_number, 0, -t.k0);
+    add_step(w, IGS_sub, 0, 0);
   }
 }
 
@@ -113,7 +113,7 @@ static void add_steps(IgbWriter *w, Dim d) {
 static u32 deepest(const IgbStep *s, u32 n) {
   u32 depth = 0, most = 0;
   for (u32 i = 0; i < n; i++) {
-    depth = s[i].op > IG_symbol ? depth - 1 : depth + 1;
+    depth = s[i].op > IGS_symbol ? depth - 1 : depth + 1;
     if (depth > most) most = depth;
   }
   return most;
@@ -230,8 +230,8 @@ static u8 *starts_of(IgbWriter *w) {
   return bit;
 }
 
-static IgbText *messages(IgbWriter *w) {
-  IgbText *t = NEWS(w->a, IgbText, w->v->code.nmessage + 1);
+static IgbStr *messages(IgbWriter *w) {
+  IgbStr *t = NEWS(w->a, IgbStr, w->v->code.nmessage + 1);
   for (u32 i = 0; i < w->v->code.nmessage; i++) t[i] = add_text(w, w->v->message[i]);
   return t;
 }
@@ -244,13 +244,13 @@ static u64 checksum(const VmChunks *out) {
 
 void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   Prog *p = (Prog *)v->p;
-  IgbWriter w = {.c = p->c, .a = a, .p = p, .v = v, .out = out, .text = text_new(a)};
+  IgbWriter w = {.c = p->c, .a = a, .p = p, .v = v, .out = out, .text = sb_new(a)};
   mem_need_plan(p);
   add_symbols(&w);
   add_buffers(&w);
   for (u32 i = 0; i < p->in.n; i++) add_port(&w, p->in.at[i]);
   for (u32 i = 0; i < p->out.n; i++) add_port(&w, p->out.at[i]);
-  const IgbText *message = messages(&w);
+  const IgbStr *message = messages(&w);
   IgbHead *h = NEW(a, IgbHead);
   put(&w, h, sizeof *h);
   put_section(&w, IS_code, v->code.word, v->code.nword, 4);
@@ -262,7 +262,7 @@ void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   put_section(&w, IS_steps, w.step.at, w.step.n, sizeof *w.step.at);
   put_section(&w, IS_symbols, w.symbol.at, w.symbol.n, sizeof *w.symbol.at);
   put_section(&w, IS_messages, message, v->code.nmessage, sizeof *message);
-  put_section(&w, IS_text, w.text.at, w.text.n, 1);
+  put_section(&w, IS_strings, w.text.at, w.text.n, 1);
   put_weights(&w);
   memcpy(w.head.magic, IGB_MAGIC, 8);
   w.head.version = IGB_VERSION;
@@ -299,7 +299,7 @@ static _Noreturn void damaged(Ctx *c, u64 where, const char *why) {
   fail(c, ERR_input, LOC_NONE, "byte %llu: %s", (unsigned long long)where, why);
 }
 
-static Str text_of(IgbReader *r, IgbText t) {
+static Str text_of(IgbReader *r, IgbStr t) {
   return str_intern(r->c, r->g.text + t.at, t.n);
 }
 
@@ -320,20 +320,20 @@ static Dim read_dim(IgbReader *r, const IgbDim *d) {
   Dim stack[IGB_STACK];
   u32 n = 0;
   for (const IgbStep *s = r->g.step + d->step, *end = s + d->n; s < end; s++) {
-    if (s->op <= IG_symbol) {
-      stack[n++] = s->op == IG_symbol ? dim_of_sym(ds, r->sym[s->symbol]) : s->k;
+    if (s->op <= IGS_symbol) {
+      stack[n++] = s->op == IGS_symbol ? dim_of_sym(ds, r->sym[s->symbol]) : s->k;
       continue;
     }
     Dim b = stack[--n], *a = &stack[n - 1];
-    if ((s->op == IG_div || s->op == IG_mod) && dim_is_const(b) && b == 0)
+    if ((s->op == IGS_div || s->op == IGS_mod) && dim_is_const(b) && b == 0)
       damaged(r->c, r->g.head->section[IS_steps].at, "an extent divides by zero");
     switch (s->op) {
-    case IG_add: *a = dim_add(ds, *a, b); break;
-    case IG_sub: *a = dim_sub(ds, *a, b); break;
-    case IG_mul: *a = dim_mul(ds, *a, b); break;
-    case IG_div: *a = dim_div(ds, *a, b); break;
-    case IG_mod: *a = dim_mod(ds, *a, b); break;
-    case IG_min: *a = dim_min(ds, *a, b); break;
+    case IGS_add: *a = dim_add(ds, *a, b); break;
+    case IGS_sub: *a = dim_sub(ds, *a, b); break;
+    case IGS_mul: *a = dim_mul(ds, *a, b); break;
+    case IGS_div: *a = dim_div(ds, *a, b); break;
+    case IGS_mod: *a = dim_mod(ds, *a, b); break;
+    case IGS_min: *a = dim_min(ds, *a, b); break;
     default: *a = dim_max(ds, *a, b); break;
     }
   }

@@ -8,7 +8,7 @@
  * lanes; what is computed twice in a row is computed once. What nothing reads any more vm_alloc.c
  * drops.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 typedef struct Fusion {
   VmBuild *b;
@@ -132,7 +132,7 @@ static bool is_same(const VmBuild *b, u32 x, u32 y) {
 }
 
 /* An instruction that computes what the one before it has computed. */
-static bool drop_again(Fusion *f, u32 before, const u32 *w) {
+static bool drop_recomputed(Fusion *f, u32 before, const u32 *w) {
   if (before < f->begin || before == f->code.n || has_effect(*w)) return false;
   const u32 *first = f->code.at + before;
   const VReg *x = &f->b->reg.at[first[1]], *y = &f->b->reg.at[w[1]];
@@ -176,7 +176,7 @@ void vm_fuse(VmBuild *b, Words32 *code) {
       f.begin = f.code.n;
     } else if (fuse_lanes(&f, before, from)) {
       note_more(&f, before, from);
-    } else if (drop_again(&f, before, from)) {
+    } else if (drop_recomputed(&f, before, from)) {
       continue;
     } else if (!drop_move(&f, from)) {
       bool both = fuse_product(&f, from, w);

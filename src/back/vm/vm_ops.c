@@ -6,19 +6,19 @@
 #include "back/vm/vm.h"
 
 #ifdef VM_SMALL
-#include "back/vm/pairs.h"
+#include "back/vm/vm_binary.h"
 
 const char *vm_operands(u32 op) {
   static const char *const form[] = {"d? s? s?", "D? S? S?", "D? S? s?", "D? s? S?"};
   static const char *const other[] = {
-#define VM_NO_PAIRS
+#define VM_NO_BINARY
 #define VM(name, operands) operands,
 #include "back/vm/vmops.def"
 #undef VM
-#undef VM_NO_PAIRS
+#undef VM_NO_BINARY
   };
-  if (!is_pair(op)) return other[WITHOUT_PAIRS(op)];
-  const VmPair p = pair_of(op);
+  if (!is_binary(op)) return other[SKIP_BINARY(op)];
+  const VmBinary p = binary_of(op);
   return p.op == OP_select ? "D? Sw S? S?" : form[p.form];
 }
 #else

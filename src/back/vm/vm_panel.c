@@ -7,7 +7,7 @@
  * when these move by one step from row to row and by one from column to column. Where an iteration
  * adds to each sum several times (turns), that is a loop more.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 enum { PANEL_LOOPS = 3, MOST_NAMES = 160, MOST_SUMS = 512 };
 
@@ -109,8 +109,8 @@ static bool product(PanelMatch *o, const Expr *e, ExprId *arg, u32 *kind) {
   for (u32 i = 0; i < 3 && i < e->narg; i++) arg[i] = e->arg[i];
   switch (e->op) {
   case OP_fma: *kind = VP_fma_b; return e->dt == DT_f32;
-  case OP_dot4: *kind = VP_dot4_b; return true;
-  case OP_dot2: *kind = VP_dot2_b; return true;
+  case OP_dot_i8x4: *kind = VP_dot_i8x4_b; return true;
+  case OP_dot_i16x2: *kind = VP_dot_i16x2_b; return true;
   case OP_add: break;
   default: return false;
   }
@@ -134,7 +134,7 @@ static bool add_sum(PanelMatch *o, const Stmt *s) {
   if (o->sum.n == MOST_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
   PanelSum sum = {.at = at};
   if (!resolve(o, arg[0], &sum.x) || !resolve(o, arg[1], &sum.y)) return false;
-  if (sum.y.one && kind < VP_dot4_b) {
+  if (sum.y.one && kind < VP_dot_i8x4_b) {
     PanelRef t = sum.x;
     sum.x = sum.y;
     sum.y = t;
@@ -151,8 +151,8 @@ static bool add_sum(PanelMatch *o, const Stmt *s) {
 static bool match_stmt(PanelMatch *o, const Stmt *s) {
   u32 at;
   switch (s->kind) {
-  case ST_barrier:
-  case ST_fetch: return true;
+  case ST_fence:
+  case ST_prefetch: return true;
   case ST_let: return add_name(o, 0, s->var, s->a);
   case ST_store:
     if (prog_buf(o->p, s->buf)->space != BS_reg) return false;
@@ -220,10 +220,10 @@ static bool find_grid(PanelMatch *o, u32 *base) {
   const PanelSum *s = sum_at(o, *base, 0);
   const PanelRef *x = &s->x, *y = &s->y;
   DType dx = prog_buf(o->p, x->buf)->dt, dy = prog_buf(o->p, y->buf)->dt;
-  bool bytes = o->kind == VP_dot4_b || o->kind == VP_dot2_b;
+  bool bytes = o->kind == VP_dot_i8x4_b || o->kind == VP_dot_i16x2_b;
   if (dtype_bytes(dy) != 4 || vm_class(dy) == VC_l || o->lanes % 2) return false;
   if (bytes) {
-    if (!x->one || !x->quad || dtype_bytes(dx) != (o->kind == VP_dot4_b ? 1 : 2)) return false;
+    if (!x->one || !x->quad || dtype_bytes(dx) != (o->kind == VP_dot_i8x4_b ? 1 : 2)) return false;
   } else if (dx != DT_f32 || dy != DT_f32 || x->quad) {
     return false;
   } else if (!x->one) {
@@ -238,7 +238,7 @@ static bool find_grid(PanelMatch *o, u32 *base) {
 static StmtId only(Prog *p, StmtId first) {
   StmtId found = 0;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
-    if (prog_stmt(p, id)->kind == ST_barrier || prog_stmt(p, id)->kind == ST_fetch) continue;
+    if (prog_stmt(p, id)->kind == ST_fence || prog_stmt(p, id)->kind == ST_prefetch) continue;
     if (found) return 0;
     found = id;
   }
@@ -266,8 +266,8 @@ static bool names_end_here(PanelMatch *o) {
     u32 reads = 0;
     const Stmt *s;
     if (!buf) continue;
-    for (StmtWalk w = prog_walk(o->p, o->body); (s = prog_next(&w));)
-      for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);)
+    for (StmtVisit w = prog_visit(o->p, o->body); (s = prog_next(&w));)
+      for (ExprVisit x = ex_visit_stmt(o->p, s); ex_next(&x);)
         reads += x.e->kind == EX_load && x.e->ref == buf;
     if (reads != o->b->reads[buf]) return false;
   }
@@ -288,7 +288,7 @@ static bool begin(PanelMatch *o, const PanelRef *r, i64 turn, i64 next, u32 *w) 
       if (a.t[k].var == o->loop[i]->var) a.t[k].coef = 0;
   }
   if (o->turns > 1) step[2] = turn;
-  VmPlace at = place_affine(o->b, r->buf, &a);
+  VmAddr at = addr_affine(o->b, r->buf, &a);
   w[0] = at.buf;
   w[1] = at.at.reg;
   w[2] = (u32)(i32)at.k;
@@ -307,7 +307,7 @@ static VmVal trips(VmBuild *b, const Stmt *s) {
     return integer(b, hi > lo ? (hi - lo + s->step - 1) / s->step : 0);
   VmVal to = compile(b, s->b);
   if (!lo) return to;
-  return pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, integer(b, lo).reg}, 2);
+  return emit_pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, integer(b, lo).reg}, 2);
 }
 
 bool vm_panel_loop(VmBuild *b, StmtId id) {
@@ -328,6 +328,6 @@ bool vm_panel_loop(VmBuild *b, StmtId id) {
   if (o.turns > 1) w[4 + --n] = integer(b, o.turns).reg;
   for (u32 i = o.nloop; i-- > 0;) w[4 + --n] = trips(b, o.loop[i]).reg;
   while (n) w[4 + --n] = integer(b, 1).reg;
-  effect(b, VM_panel, o.lanes, w, 21);
+  emit_effect(b, VM_panel, o.lanes, w, 21);
   return true;
 }

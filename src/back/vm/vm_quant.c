@@ -5,7 +5,7 @@
  * (`quant`), which is what stands behind every sum of products of bytes. Instructions do what the
  * operators one by one would, to the bit; a zero point of 0 that is added changes no integer.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 static u32 latest(u32 a, u32 b) {
   return a > b ? a : b;
@@ -51,7 +51,7 @@ static bool dequantise(VmBuild *b, const Expr *e, VmVal *out) {
   VmVal x = compile(b, sub ? sub->arg[0] : whole),
         k = sub ? compile(b, sub->arg[1]) : zero(b, DT_i32), by = compile(b, scale);
   u32 avail = latest(latest(x.avail, k.avail), by.avail);
-  *out = pure(b, VM_dequant, x.lanes, VC_f, avail, (u32[]){x.reg, k.reg, by.reg}, 3);
+  *out = emit_pure(b, VM_dequant, x.lanes, VC_f, avail, (u32[]){x.reg, k.reg, by.reg}, 3);
   return true;
 }
 
@@ -68,7 +68,7 @@ static bool quantise_sum(VmBuild *b, ExprId value, VmVal z, DType to, VmVal *out
   x = widen_val(b, x, VC_w, lanes);
   y = widen_val(b, y, VC_w, lanes);
   by = widen_val(b, by, VC_f, lanes);
-  *out = pure(b, VM_quant, lanes, VC_w, avail, (u32[]){x.reg, y.reg, by.reg, z.reg, to}, 5);
+  *out = emit_pure(b, VM_quant, lanes, VC_w, avail, (u32[]){x.reg, y.reg, by.reg, z.reg, to}, 5);
   return true;
 }
 
@@ -83,7 +83,7 @@ static bool quantise(VmBuild *b, const Expr *e, VmVal *out) {
   if (quantise_sum(b, round->arg[0], z, e->dt, out)) return true;
   VmVal x = compile(b, round->arg[0]);
   u32 avail = latest(x.avail, z.avail);
-  *out = pure(b, VM_quant_f, x.lanes, VC_w, avail, (u32[]){x.reg, z.reg, e->dt}, 3);
+  *out = emit_pure(b, VM_quant_f, x.lanes, VC_w, avail, (u32[]){x.reg, z.reg, e->dt}, 3);
   return true;
 }
 

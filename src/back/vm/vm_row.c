@@ -7,7 +7,7 @@
  * in the body only at the same element: the offset is the same sum of terms, which moves with the
  * loop. Everything else runs one iteration at a time.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 #include <string.h>
 #include "ir/prog_mem.h"
@@ -44,21 +44,21 @@ typedef struct RowAccess {
   const Stmt *store; /* NULL: a load */
 } RowAccess;
 
-typedef struct RowLook {
+typedef struct RowAnalysis {
   VmBuild *b;
   const Stmt *loop;
   RowAccess acc[MOST_ACCESSES];
   u32 nacc;
   VarId local[MOST_LOCALS], carried[MOST_LOCALS];
   u32 nlocal, ncarried;
-} RowLook;
+} RowAnalysis;
 
 static bool has_var(const VarId *at, u32 n, VarId v) {
   while (n && at[n - 1] != v) n--;
   return n != 0;
 }
 
-static bool look_access(RowLook *o, BufId buf, const ExprId *idx, const Stmt *store) {
+static bool look_access(RowAnalysis *o, BufId buf, const ExprId *idx, const Stmt *store) {
   if (o->nacc == MOST_ACCESSES || prog_buf(o->b->p, buf)->lanes != 1) return false;
   if (o->b->scalar[buf].reg) return !store;                           /* no loop stores to it */
   if (o->b->buf[prog_root(o->b->p, buf)] == UINT32_MAX) return false; /* registers */
@@ -66,7 +66,7 @@ static bool look_access(RowLook *o, BufId buf, const ExprId *idx, const Stmt *st
   return true;
 }
 
-static bool look_expr(RowLook *o, ExprWalk w) {
+static bool look_expr(RowAnalysis *o, ExprVisit w) {
   while (ex_next(&w)) {
     if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad ||
         w.e->kind == EX_shuffle)
@@ -76,11 +76,11 @@ static bool look_expr(RowLook *o, ExprWalk w) {
   return true;
 }
 
-static bool look_stmt(RowLook *o, const Stmt *s) {
+static bool look_stmt(RowAnalysis *o, const Stmt *s) {
   Prog *p = o->b->p;
-  if (s->kind == ST_barrier || s->kind == ST_fetch) return true;
+  if (s->kind == ST_fence || s->kind == ST_prefetch) return true;
   if (s->kind != ST_let && s->kind != ST_set && s->kind != ST_store) return false;
-  if (!look_expr(o, ex_walk_stmt(p, s))) return false;
+  if (!look_expr(o, ex_visit_stmt(p, s))) return false;
   if (s->kind == ST_store) return look_access(o, s->buf, s->idx, s);
   if (prog_var(p, s->var)->sym >= 0) return false;
   if (s->kind == ST_let) {
@@ -94,16 +94,16 @@ static bool look_stmt(RowLook *o, const Stmt *s) {
   return true;
 }
 
-static bool mentions_any(RowLook *o, const ExprId *idx, u32 n) {
+static bool mentions_any(RowAnalysis *o, const ExprId *idx, u32 n) {
   for (u32 i = 0; i < n; i++)
-    for (ExprWalk w = ex_walk(o->b->p, idx[i]); ex_next(&w);)
+    for (ExprVisit w = ex_visit(o->b->p, idx[i]); ex_next(&w);)
       if (w.e->kind == EX_load || (w.e->kind == EX_var && has_var(o->local, o->nlocal, w.e->ref)))
         return true;
   return false;
 }
 
 /* Do both touch the same element in every iteration, and another one in each? */
-static bool same_element(RowLook *o, const RowAccess *x, const RowAccess *y) {
+static bool same_element(RowAnalysis *o, const RowAccess *x, const RowAccess *y) {
   VmBuild *b = o->b;
   Affine fx, fy;
   i64 by;
@@ -124,9 +124,9 @@ static bool same_element(RowLook *o, const RowAccess *x, const RowAccess *y) {
   return moves;
 }
 
-static bool is_uniform(RowLook *o, const ExprId *idx, u32 n) {
+static bool is_uniform(RowAnalysis *o, const ExprId *idx, u32 n) {
   for (u32 i = 0; i < n; i++)
-    for (ExprWalk w = ex_walk(o->b->p, idx[i]); ex_next(&w);)
+    for (ExprVisit w = ex_visit(o->b->p, idx[i]); ex_next(&w);)
       if (w.e->kind == EX_load || (w.e->kind == EX_var && (w.e->ref == o->loop->var ||
                                                            has_var(o->local, o->nlocal, w.e->ref))))
         return false;
@@ -134,7 +134,7 @@ static bool is_uniform(RowLook *o, const ExprId *idx, u32 n) {
 }
 
 /* op(y[k], x) stored to y[k], which does not move: which operand is y[k]; -1: none. */
-static int folds_memory(RowLook *o, const Stmt *s) {
+static int reduces_memory(RowAnalysis *o, const Stmt *s) {
   const Expr *e = prog_expr(o->b->p, s->a);
   if (e->kind != EX_op || e->narg != 2 || op_info[e->op].res != OR_same) return -1;
   if (!is_uniform(o, s->idx, s->nidx)) return -1;
@@ -147,7 +147,7 @@ static int folds_memory(RowLook *o, const Stmt *s) {
   return -1;
 }
 
-static bool memory_allows(RowLook *o) {
+static bool memory_is_safe(RowAnalysis *o) {
   Prog *p = o->b->p;
   for (u32 i = 0; i < o->nacc; i++) {
     const RowAccess *s = &o->acc[i];
@@ -159,7 +159,7 @@ static bool memory_allows(RowLook *o) {
       if (!same_element(o, s, &o->acc[k])) others++;
     }
     if (is_uniform(o, s->idx, s->store->nidx)) {
-      if (company != 1 || folds_memory(o, s->store) < 0) return false;
+      if (company != 1 || reduces_memory(o, s->store) < 0) return false;
     } else if (others)
       return false;
   }
@@ -178,13 +178,13 @@ static int accumulator(VmBuild *b, VarId v, const Expr *e) {
   return -1;
 }
 
-static bool variables_allow(RowLook *o) {
+static bool variables_are_safe(RowAnalysis *o) {
   Prog *p = o->b->p;
   for (u32 i = 0; i < o->ncarried; i++) {
     u32 reads = 0;
     for (StmtId id = o->loop->body; id; id = prog_stmt(p, id)->next) {
       const Stmt *s = prog_stmt(p, id);
-      for (ExprWalk w = ex_walk_stmt(p, s); ex_next(&w);)
+      for (ExprVisit w = ex_visit_stmt(p, s); ex_next(&w);)
         reads += w.e->kind == EX_var && w.e->ref == o->carried[i];
       if (s->kind != ST_set || s->var != o->carried[i]) continue;
       const Expr *e = prog_expr(p, s->a);
@@ -199,34 +199,34 @@ static bool variables_allow(RowLook *o) {
 /* ---- writing ---- */
 
 /* to = op(to, x), lane by lane. */
-static void fold(VmBuild *b, VmVal to, const Expr *e, int acc) {
+static void emit_reduction(VmBuild *b, VmVal to, const Expr *e, int acc) {
   VmClass cls = vm_class(e->dt);
   static const VmOp dot[] = {[VC_f] = VM_dot_f, [VC_d] = VM_dot_d, [VC_w] = VM_dot_w};
   bool exact = e->dt == DT_f32 || e->dt == DT_f64 || e->dt == DT_i32;
   if (e->op == OP_fma) {
     VmVal x = widen_val(b, compile(b, e->arg[0]), cls, 0),
           y = widen_val(b, compile(b, e->arg[1]), cls, 0);
-    effect(b, cls == VC_f ? VM_fdot_f : VM_fdot_d, 0, (u32[]){to.reg, x.reg, y.reg}, 3);
+    emit_effect(b, cls == VC_f ? VM_fdot_f : VM_fdot_d, 0, (u32[]){to.reg, x.reg, y.reg}, 3);
     return;
   }
   const Expr *x = prog_expr(b->p, e->arg[1 - acc]);
   if (exact && e->op == OP_add && x->kind == EX_op && x->op == OP_mul) {
     VmVal l = widen_val(b, compile(b, x->arg[0]), cls, 0),
           r = widen_val(b, compile(b, x->arg[1]), cls, 0);
-    effect(b, dot[cls], 0, (u32[]){to.reg, l.reg, r.reg}, 3);
+    emit_effect(b, dot[cls], 0, (u32[]){to.reg, l.reg, r.reg}, 3);
     return;
   }
   VmVal v = widen_val(b, compile(b, e->arg[1 - acc]), cls, 0);
-  effect(b, acc ? VM_foldr : VM_fold, 0, (u32[]){to.reg, v.reg, operation(b, e->op, e->dt, e->dt)},
-         3);
+  emit_effect(b, acc ? VM_foldr : VM_fold, 0,
+              (u32[]){to.reg, v.reg, operation(b, e->op, e->dt, e->dt)}, 3);
 }
 
-static bool contiguous(const VmPlace *p) {
+static bool contiguous(const VmAddr *p) {
   return p->dt == DT_f32 && p->moves && !p->by_offsets && !p->step.reg && p->inc == 1;
 }
 
 /* y = y + x * z in f32, element by element of memory: one instruction. */
-static bool multiply_add(VmBuild *b, RowLook *o, const Stmt *s) {
+static bool multiply_add(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   const Expr *e = prog_expr(b->p, s->a);
   if (e->dt != DT_f32 || e->kind != EX_op || e->op != OP_add) return false;
   const Expr *y = prog_expr(b->p, e->arg[0]), *m = prog_expr(b->p, e->arg[1]);
@@ -237,86 +237,86 @@ static bool multiply_add(VmBuild *b, RowLook *o, const Stmt *s) {
   if (!row_depends(b, m->arg[0])) first = 1;
   const Expr *x = prog_expr(b->p, m->arg[first]), *z = prog_expr(b->p, m->arg[1 - first]);
   if (x->kind != EX_load || !is_uniform(o, &m->arg[1 - first], 0)) return false;
-  VmPlace py = place(b, s->buf, s->idx), px = place(b, x->ref, x->arg);
+  VmAddr py = place(b, s->buf, s->idx), px = place(b, x->ref, x->arg);
   if (!contiguous(&py) || !contiguous(&px)) return false;
   u32 w[9] = {py.buf, py.at.reg, (u32)(i32)py.k, px.buf, px.at.reg, (u32)(i32)px.k};
   if (!row_depends(b, m->arg[1 - first])) {
     w[6] = compile(b, m->arg[1 - first]).reg;
-    effect(b, VM_macs_f, 0, w, 7);
+    emit_effect(b, VM_macs_f, 0, w, 7);
     return true;
   }
   if (z->kind != EX_load) return false;
-  VmPlace pz = place(b, z->ref, z->arg);
+  VmAddr pz = place(b, z->ref, z->arg);
   if (!contiguous(&pz)) return false;
   w[6] = pz.buf;
   w[7] = pz.at.reg;
   w[8] = (u32)(i32)pz.k;
-  effect(b, VM_macv_f, 0, w, 9);
+  emit_effect(b, VM_macv_f, 0, w, 9);
   return true;
 }
 
-static void write_store(VmBuild *b, RowLook *o, const Stmt *s) {
-  int acc = folds_memory(o, s);
+static void write_store(VmBuild *b, RowAnalysis *o, const Stmt *s) {
+  int acc = reduces_memory(o, s);
   if (acc >= 0) {
-    VmPlace at = place(b, s->buf, s->idx);
+    VmAddr at = place(b, s->buf, s->idx);
     VmVal v = load_from(b, &at, 1);
     u32 reg = new_reg(b, vm_class(at.dt), 1);
     b->reg.at[reg].named = true;
-    settle(b, v, reg, vm_class(at.dt), 1);
-    fold(b, (VmVal){reg, b->cur + 1, 1}, prog_expr(b->p, s->a), acc);
+    assign_reg(b, v, reg, vm_class(at.dt), 1);
+    emit_reduction(b, (VmVal){reg, b->cur + 1, 1}, prog_expr(b->p, s->a), acc);
     store_to(b, &at, (VmVal){reg, b->cur + 1, 1}, 1);
     return;
   }
   if (multiply_add(b, o, s)) return;
   VmVal v = compile(b, s->a);
-  VmPlace at = place(b, s->buf, s->idx);
+  VmAddr at = place(b, s->buf, s->idx);
   store_to(b, &at, v, 0);
 }
 
-static void write_stmt(VmBuild *b, RowLook *o, const Stmt *s) {
+static void write_stmt(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   if (s->kind == ST_store) {
     write_store(b, o, s);
   } else if (s->kind == ST_let || (s->kind == ST_set && has_var(o->local, o->nlocal, s->var))) {
     VmVal v = compile(b, s->a);
     if (b->reg.at[v.reg].named) {
       u32 copy = new_reg(b, vm_class(prog_var(b->p, s->var)->dt), 1);
-      settle(b, v, copy, vm_class(prog_var(b->p, s->var)->dt), 1);
+      assign_reg(b, v, copy, vm_class(prog_var(b->p, s->var)->dt), 1);
       v = (VmVal){copy, b->cur + 1, 1};
     }
     b->def = 0; /* what the variable holds is read from there */
     b->var[s->var] = (VarInfo){.val = v};
   } else if (s->kind == ST_set) {
     const Expr *e = prog_expr(b->p, s->a);
-    fold(b, b->var[s->var].val, e, accumulator(b, s->var, e));
+    emit_reduction(b, b->var[s->var].val, e, accumulator(b, s->var, e));
   }
 }
 
 bool vm_row_loop(VmBuild *b, const Stmt *loop) {
   Prog *p = b->p;
-  RowLook *o = NEW(b->a, RowLook);
+  RowAnalysis *o = NEW(b->a, RowAnalysis);
   o->b = b;
   o->loop = loop;
   if (b->row.var || !loop->body) return false;
   for (StmtId id = loop->body; id; id = prog_stmt(p, id)->next)
     if (!look_stmt(o, prog_stmt(p, id))) return false;
-  if (!memory_allows(o) || !variables_allow(o)) return false;
+  if (!memory_is_safe(o) || !variables_are_safe(o)) return false;
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
   VmVal lo = compile(b, loop->a), hi = compile(b, loop->b), step = integer(b, loop->step);
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) {
     u32 copy = new_reg(b, VC_l, 1);
-    settle(b, hi, copy, VC_l, 1);
+    assign_reg(b, hi, copy, VC_l, 1);
     hi.reg = copy;
   }
-  effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
-  if (!vm_runs(b, loop->a, loop->b)) effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
+  emit_effect(b, VM_mov_l, 1, (u32[]){at, lo.reg}, 2);
+  if (!vm_loop_runs(b, loop->a, loop->b)) emit_effect(b, VM_jle_l, 1, (u32[]){hi.reg, at, end}, 3);
   label_here(b, top);
   level_push(b, loop->body);
-  effect(b, VM_rows, 1, (u32[]){at, hi.reg, step.reg}, 3);
+  emit_effect(b, VM_rows, 1, (u32[]){at, hi.reg, step.reg}, 3);
   b->row = (RowLoop){.var = loop->var, .step = loop->step, .at = {at, b->cur, 1}};
   b->var[loop->var] = (VarInfo){.val = {at, b->cur, 0}};
   for (StmtId id = loop->body; id; id = prog_stmt(p, id)->next) write_stmt(b, o, prog_stmt(p, id));
-  effect(b, VM_next, 1, (u32[]){at, integer(b, loop->step * ROW_LANES).reg, hi.reg, top}, 4);
+  emit_effect(b, VM_next, 1, (u32[]){at, integer(b, loop->step * ROW_LANES).reg, hi.reg, top}, 4);
   level_pop(b);
   label_here(b, end);
   b->row = (RowLoop){0};

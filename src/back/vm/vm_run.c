@@ -34,7 +34,7 @@ static u8 *aligned_copy(Arena *a, const Tensor *t) {
   return copy;
 }
 
-void vm_ready(VmProgram *v) {
+void vm_prepare(VmProgram *v) {
   if (v->file) return;
   v->constant = NEWS(v->a, u8 *, v->code.nbuf + 1);
   for (BufId b = 1; b < v->p->buf.n; b++) {
@@ -157,7 +157,7 @@ static void execute(VmCall *o, const VmOptions *opt, Tensor *const *in) {
     fail(o->c, ERR_input, s->loc, "%s", show_text(o->c, v->message[end - VM_NEED]));
   }
   check_extents(o, in);
-  if (end == VM_TIRED)
+  if (end == VM_NO_FUEL)
     fail(o->c, v->foreign ? ERR_input : ERR_unsupported, LOC_NONE,
          "vm: the run takes more than %llu steps (backward jumps and panel iterations), the limit "
          "of "
@@ -175,7 +175,7 @@ void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out,
   bool own = a != &p->c->scratch;
   Mark mark = arena_mark(&p->c->scratch);
   if (!opt) opt = &none;
-  vm_ready(v);
+  vm_prepare(v);
   check_input(&o, in);
   o.env = prog_bind(p, in, o.a);
   o.buf = NEWS(o.a, VmMem, v->code.nbuf + 1);

@@ -6,7 +6,7 @@
  * folded into an element it stays memory (vm_row.c), as do narrow floats, which memory rounds, and
  * whatever another buffer is a view of.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 static bool is_scalar(const Buf *buf) {
   bool ours = buf->space == BS_temp || buf->space == BS_local || buf->space == BS_out;
@@ -48,7 +48,7 @@ void choose_scalars(VmBuild *b) {
 void store_scalars(VmBuild *b) {
   for (u32 i = 0; i < b->p->out.n; i++) {
     BufId id = b->p->out.at[i];
-    VmPlace at = {.buf = b->buf[id], .dt = prog_buf(b->p, id)->dt, .at = integer(b, 0)};
+    VmAddr at = {.buf = b->buf[id], .dt = prog_buf(b->p, id)->dt, .at = integer(b, 0)};
     if (b->scalar[id].reg) store_to(b, &at, (VmVal){b->scalar[id].reg, b->cur + 1, 1}, 1);
   }
 }

@@ -7,7 +7,7 @@
  * in memory are the rows of a panel; taps at a constant distance from each other are its loops. No
  * sum changes its order. Runs where that saves little stay as they are.
  */
-#include "back/vm/build.h"
+#include "back/vm/vm_build.h"
 
 #include <stdlib.h>
 
@@ -78,7 +78,7 @@ static bool is_near(const u32 *place) {
 }
 
 /* Takes the instruction into the run at hand; false: it does not belong there. */
-static bool join(Taps *o, const u32 *w) {
+static bool add_tap(Taps *o, const u32 *w) {
   u32 op = *w & 0xffff, lanes = *w >> 16;
   if (op != VM_vld_f32 && op != VM_vfmam_f) return false;
   if (!lanes || lanes % TAP_LANES || (o->begin && lanes != o->lanes) || !is_near(w + 2))
@@ -148,7 +148,7 @@ static bool repeats(const VmTap *t, const VmTap *u, u32 n, i32 *dx, i32 *dy) {
 }
 
 /* How often the n taps at t repeat, each time moved by the same distance; left: taps to look at. */
-static u32 turns(const VmTap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
+static u32 repeat_count(const VmTap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
   u32 count = 1;
   i32 x, y;
   *dx = *dy = 0;
@@ -168,8 +168,8 @@ static u32 write_rows(Taps *o, u32 t, u32 n, u32 rows, i32 dx) {
   for (u32 at = 0; at < n; panels++) {
     const VmTap *first = &o->tap[t + at];
     i32 x1, y1, x2, y2;
-    u32 inner = turns(first, 1, n - at, &x2, &y2);
-    u32 outer = turns(first, inner, n - at, &x1, &y1);
+    u32 inner = repeat_count(first, 1, n - at, &x2, &y2);
+    u32 outer = repeat_count(first, inner, n - at, &x1, &y1);
     const u32 w[] = {VM_panel | o->lanes << 16,
                      first->reg,
                      rows,
@@ -231,9 +231,9 @@ void vm_taps(VmBuild *b, Words32 *code) {
   for (u32 i = 0, words; i < code->n; i += words) {
     const u32 *w = code->at + i;
     words = code_words(w);
-    if (*w != VM_LABEL && join(o, w)) continue;
+    if (*w != VM_LABEL && add_tap(o, w)) continue;
     end_run(o, w);
-    if (*w != VM_LABEL && join(o, w)) continue;
+    if (*w != VM_LABEL && add_tap(o, w)) continue;
     put_words(b, &o->code, w, words);
   }
   end_run(o, code->at + code->n);

@@ -24,7 +24,7 @@ static void sum_word(IgbSum *s, u64 w) {
   s->at += 8;
 }
 
-#ifndef VM_ALONE /* which writes no files */
+#ifndef VM_STANDALONE /* which writes no files */
 void igb_sum_add(IgbSum *s, const void *at, u64 n) {
   const u8 *p = at;
   for (u64 i = 0, w; i < n;) {
@@ -106,7 +106,8 @@ static bool check_operation(Check *c, u32 o, u32 narg, VmClass cls) {
     return wrong(c, FORGED("an operation of another type"));
 #ifdef VM_SINGLE
   if (op_is((Op)op, OF_FUNC) && dtype_is_float(c->type) &&
-      (scalar_part(c->g->code.math, (Op)op, c->type) < MP_q || (cls && (o >> 16 & 0xff) < MP_q)))
+      (scalar_math_mode(c->g->code.math, (Op)op, c->type) < MM_q ||
+       (cls && (o >> 16 & 0xff) < MM_q)))
     return wrong(c, FORGED("a function in double, which this machine was made without"));
 #endif
   return true;
@@ -117,9 +118,9 @@ static bool check_types(Check *c, u32 op, u32 words) {
   u32 last = words > 1 ? c->w[words - 1] : 0;
   char kind = 0;
 #ifdef VM_SMALL
-  if (is_pair(op)) {
+  if (is_binary(op)) {
     static const u8 type[] = {[VC_f] = DT_f32, [VC_d] = DT_f64, [VC_w] = DT_i32, [VC_l] = DT_i64};
-    const VmPair p = pair_of(op);
+    const VmBinary p = binary_of(op);
     c->type = (DType)type[p.cls];
     c->to = op_info[p.op].res == OR_pred ? DT_i32 : c->type;
     return true;
@@ -154,7 +155,7 @@ static u32 element_bytes(const Check *c, u32 op, u32 operand) {
   if (op == VM_quad) return 1;
   if (op == VM_panel && operand == 8) {
     u32 kind = c->w[4];
-    return kind == VP_dot4_b ? 1 : kind == VP_dot2_b ? 2 : 4;
+    return kind == VP_dot_i8x4_b ? 1 : kind == VP_dot_i16x2_b ? 2 : 4;
   }
   if (op == VM_ld_f64 || op == VM_ld_i64 || op == VM_st_f64 || op == VM_st_i64 ||
       op == VM_vld_f64 || op == VM_vst_f64)
@@ -255,8 +256,8 @@ static u32 count(const Igb *g, IgbSection s) {
   return (u32)g->head->section[s].n;
 }
 
-static bool text_there(const Igb *g, IgbText t) {
-  u32 n = count(g, IS_text);
+static bool text_there(const Igb *g, IgbStr t) {
+  u32 n = count(g, IS_strings);
   return t.at <= n && t.n <= n - t.at;
 }
 
@@ -293,12 +294,12 @@ static const char *check_steps(const Igb *g, const IgbDim *d, u32 *first) {
     return FORGED("an extent is not in its place");
   *first += d->n;
   for (const IgbStep *s = g->step + d->step, *end = s + d->n; s < end; s++) {
-    if (s->op >= IG_COUNT || (s->op == IG_symbol && s->symbol >= g->nsymbol))
+    if (s->op >= IGS_COUNT || (s->op == IGS_symbol && s->symbol >= g->nsymbol))
       return FORGED("an unknown step of an extent");
-    if (s->op == IG_number && (s->k < 0 || s->k > IGB_MOST))
+    if (s->op == IGS_number && (s->k < 0 || s->k > IGB_MOST))
       return FORGED("a number is out of range");
-    if (s->op > IG_symbol && depth < 2) return FORGED("an extent lacks an operand");
-    depth = s->op > IG_symbol ? depth - 1 : depth + 1;
+    if (s->op > IGS_symbol && depth < 2) return FORGED("an extent lacks an operand");
+    depth = s->op > IGS_symbol ? depth - 1 : depth + 1;
     if (depth > IGB_STACK) return FORGED("an extent is too deep");
   }
   return depth == 1 ? NULL : FORGED("an extent is no number");
@@ -358,8 +359,8 @@ const u8 igb_element[IS_COUNT] = {[IS_code] = 4,
                                   [IS_dims] = sizeof(IgbDim),
                                   [IS_steps] = sizeof(IgbStep),
                                   [IS_symbols] = sizeof(IgbSymbol),
-                                  [IS_messages] = sizeof(IgbText),
-                                  [IS_text] = 1,
+                                  [IS_messages] = sizeof(IgbStr),
+                                  [IS_strings] = 1,
                                   [IS_weights] = 1};
 
 const char *igb_head(const IgbHead *h, const void *file, size_t n, u64 *where) {
@@ -376,7 +377,7 @@ const char *igb_head(const IgbHead *h, const void *file, size_t n, u64 *where) {
   if (sum_of(file, n) != h->check) return "is damaged: the checksum differs";
   *where = offsetof(IgbHead, arena);
   if (h->arena % IGB_ALIGN || h->arena > (u64)IGB_MOST || !h->slots || h->slots > 1 << 26 ||
-      !h->row || h->row > VM_LANES || h->math >= MP_COUNT || h->math == MP_d)
+      !h->row || h->row > VM_LANES || h->math >= MM_COUNT || h->math == MM_d)
     return "a number of the head is out of range";
   for (u32 i = 0; i < IS_COUNT; i++) {
     const IgbSpan *s = &h->section[i];
@@ -398,12 +399,12 @@ const char *igb_verify(const IgbHead *h, const void *const *section, Igb *g, u64
                      .row = h->row,
                      .nbuf = (u32)h->section[IS_buffers].n,
                      .nmessage = (u32)h->section[IS_messages].n,
-                     .math = (MathPart)h->math,
+                     .math = (MathMode)h->math,
                      .init = (VmInit *)section[IS_init],
                      .ninit = (u32)h->section[IS_init].n};
   g->starts = section[IS_starts];
   g->weights = section[IS_weights];
-  g->text = section[IS_text];
+  g->text = section[IS_strings];
   g->buf = section[IS_buffers];
   g->port = section[IS_ports];
   g->dim = section[IS_dims];
@@ -432,14 +433,14 @@ const char *igb_open(const void *file, size_t n, Igb *g, u64 *where) {
 /* False: out of range, where nothing can be told of an extent any more. Operands are within
  * IGB_MOST of 0. */
 static bool apply_step(u32 op, i64 a, i64 b, i64 *r) {
-  static const u8 as[IG_COUNT] = {
-      [IG_add] = OP_add, [IG_sub] = OP_sub, [IG_mul] = OP_mul, [IG_div] = OP_div,
-      [IG_mod] = OP_mod, [IG_min] = OP_min, [IG_max] = OP_max};
+  static const u8 as[IGS_COUNT] = {
+      [IGS_add] = OP_add, [IGS_sub] = OP_sub, [IGS_mul] = OP_mul, [IGS_div] = OP_div,
+      [IGS_mod] = OP_mod, [IGS_min] = OP_min, [IGS_max] = OP_max};
   const i64 most = (i64)1 << 20; /* whose square still fits */
   Scalar arg[2] = {{.i = a}, {.i = b}};
-  if ((op == IG_div || op == IG_mod) && b <= 0) return false;
-  if (op == IG_mul && (a > most || a < -most) && (b > most || b < -most)) return false;
-  if (op == IG_div) arg[0].i -= scalar_eval(OP_mod, DT_i64, arg).i;
+  if ((op == IGS_div || op == IGS_mod) && b <= 0) return false;
+  if (op == IGS_mul && (a > most || a < -most) && (b > most || b < -most)) return false;
+  if (op == IGS_div) arg[0].i -= scalar_eval(OP_mod, DT_i64, arg).i;
   *r = scalar_eval((Op)as[op], DT_i64, arg).i;
   return *r >= -IGB_MOST && *r <= IGB_MOST;
 }
@@ -448,8 +449,8 @@ i64 igb_extent(const Igb *g, const IgbDim *d, const i64 *value) {
   i64 stack[IGB_STACK];
   u32 n = 0;
   for (const IgbStep *s = g->step + d->step, *end = s + d->n; s < end; s++) {
-    if (s->op <= IG_symbol) {
-      stack[n++] = s->op == IG_symbol ? value[s->symbol] : s->k;
+    if (s->op <= IGS_symbol) {
+      stack[n++] = s->op == IGS_symbol ? value[s->symbol] : s->k;
       continue;
     }
     n--;

@@ -6,13 +6,13 @@
  * before the C sees a pointer. Without exceptions there is try_run alone.
  */
 #include "back/wrap/wrap.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 static const char *space_name(Ctx *c, const char *name) {
-  return name_is_taken(c, "cpp", name) ? str_text(c, str_fmt(c, "%s_", name)) : name;
+  return is_reserved_name(c, "cpp", name) ? str_text(c, str_fmt(c, "%s_", name)) : name;
 }
 
 static const char view_text[] =
@@ -38,63 +38,63 @@ static const char view_text[] =
 /* ---- parameters ---- */
 
 /* As they are declared; arrays as views. */
-static void put_params(Text *t, const Prog *p, const EmitFacts *f) {
+static void put_params(StrBuf *t, const Prog *p, const EmitFacts *f) {
   bool first = true;
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind == PK_weights) continue;
-    text_puts(t, first ? "" : ", ");
+    sb_puts(t, first ? "" : ", ");
     first = false;
     switch (x->kind) {
     case PK_weights: break;
-    case PK_size: text_fmt(t, "std::int64_t %s", x->name); break;
-    case PK_seed: text_puts(t, "std::uint64_t seed"); break;
-    case PK_in: text_fmt(t, "View<const %s> %s", x->type, x->name); break;
-    case PK_out: text_fmt(t, "View<%s> %s", x->type, x->name); break;
-    case PK_shape: text_fmt(t, "std::array<std::int64_t, %u> &%s", param_buf(p, x)->rank, x->name);
+    case PK_size: sb_fmt(t, "std::int64_t %s", x->name); break;
+    case PK_seed: sb_puts(t, "std::uint64_t seed"); break;
+    case PK_in: sb_fmt(t, "View<const %s> %s", x->type, x->name); break;
+    case PK_out: sb_fmt(t, "View<%s> %s", x->type, x->name); break;
+    case PK_shape: sb_fmt(t, "std::array<std::int64_t, %u> &%s", param_buf(p, x)->rank, x->name);
     }
   }
 }
 
-static void put_args(Text *t, const EmitFacts *f, bool views) {
+static void put_args(StrBuf *t, const EmitFacts *f, bool views) {
   bool first = true;
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *data = views ? "" : ".data()";
     if (views && x->kind == PK_weights) continue;
-    text_puts(t, views && first ? "" : ", ");
+    sb_puts(t, views && first ? "" : ", ");
     first = false;
     bool array = x->kind == PK_in || x->kind == PK_out || x->kind == PK_shape;
-    text_fmt(t, "%s%s", x->kind == PK_weights ? "weights_" : x->name, array ? data : "");
+    sb_fmt(t, "%s%s", x->kind == PK_weights ? "weights_" : x->name, array ? data : "");
   }
 }
 
 /* ---- sizes ---- */
 
 /* The first view that does not fit, as a text; nullptr: all do. */
-static void put_fits(Text *t, const Prog *p, const EmitFacts *f) {
-  static const SizeText sizes = {"std::size_t{1}", "u", "size"};
-  text_puts(t, "  static const char *misfit(");
+static void put_fits(StrBuf *t, const Prog *p, const EmitFacts *f) {
+  static const SizeSyntax sizes = {"std::size_t{1}", "u", "size"};
+  sb_puts(t, "  static const char *misfit(");
   put_params(t, p, f);
-  text_puts(t, ") noexcept {\n");
+  sb_puts(t, ") noexcept {\n");
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind == PK_size) {
       const SymInfo *s = dim_syminfo(p->dims, x->i);
-      text_fmt(
-          t, "    if (%s < %" PRId64 " || %s > %" PRId64 ") return \"%s is not in its bounds\";\n",
-          x->name, s->lo, x->name, s->hi, x->name);
+      sb_fmt(t,
+             "    if (%s < %" PRId64 " || %s > %" PRId64 ") return \"%s is not in its bounds\";\n",
+             x->name, s->lo, x->name, s->hi, x->name);
     }
-    if (x->kind == PK_seed || x->kind == PK_shape) text_fmt(t, "    (void)%s;\n", x->name);
+    if (x->kind == PK_seed || x->kind == PK_shape) sb_fmt(t, "    (void)%s;\n", x->name);
   }
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_in && x->kind != PK_out) continue;
-    text_fmt(t, "    if (%s.size() < ", x->name);
+    sb_fmt(t, "    if (%s.size() < ", x->name);
     put_elements(t, p, f, param_buf(p, x), &sizes);
-    text_fmt(t, ") return \"%s has too few elements\";\n", x->name);
+    sb_fmt(t, ") return \"%s has too few elements\";\n", x->name);
   }
-  text_puts(t, "    return nullptr;\n  }\n");
+  sb_puts(t, "    return nullptr;\n  }\n");
 }
 
 /* ---- Net ---- */
@@ -115,79 +115,78 @@ static const char owner_text[] =
     "    return n > 0 ? static_cast<std::size_t>(n) : 0;\n"
     "  }\n";
 
-static void put_construction(Text *t, const CppOptions *o, bool state) {
+static void put_construction(StrBuf *t, const CppOptions *o, bool state) {
   const char *threads = o->threads ? "int threads = `_THREADS" : "";
-  text_fmt(t, "  explicit Net(%s%s%s)", o->given ? "const void *weights" : "",
-           o->given && o->threads ? ", " : "", threads);
-  text_puts(t, " : arena_(take(`_ARENA_BYTES))");
-  text_puts(t, o->given ? ", weights_(weights) {\n" : " {\n");
-  if (state) text_puts(t, "    $_reset(arena_.get());\n");
-  if (o->threads) text_puts(t, "    $_threads_start(arena_.get(), threads);\n");
-  text_puts(t, "  }\n");
+  sb_fmt(t, "  explicit Net(%s%s%s)", o->given ? "const void *weights" : "",
+         o->given && o->threads ? ", " : "", threads);
+  sb_puts(t, " : arena_(take(`_ARENA_BYTES))");
+  sb_puts(t, o->given ? ", weights_(weights) {\n" : " {\n");
+  if (state) sb_puts(t, "    $_reset(arena_.get());\n");
+  if (o->threads) sb_puts(t, "    $_threads_start(arena_.get(), threads);\n");
+  sb_puts(t, "  }\n");
 }
 
-static void put_run(Text *t, const Prog *p, const EmitFacts *f) {
-  text_puts(t, "  /* What $_run returns; -1: a view is too small, or a size is wrong. */\n"
-               "  int try_run(");
+static void put_run(StrBuf *t, const Prog *p, const EmitFacts *f) {
+  sb_puts(t, "  /* What $_run returns; -1: a view is too small, or a size is wrong. */\n"
+             "  int try_run(");
   put_params(t, p, f);
-  text_puts(t, ") noexcept {\n    if (misfit(");
+  sb_puts(t, ") noexcept {\n    if (misfit(");
   put_args(t, f, true);
-  text_puts(t, ")) return -1;\n    return $_run(arena_.get()");
+  sb_puts(t, ")) return -1;\n    return $_run(arena_.get()");
   put_args(t, f, false);
-  text_puts(t, ");\n  }\n#if defined(__cpp_exceptions)\n  /* Throws where it cannot. */\n"
-               "  void run(");
+  sb_puts(t, ");\n  }\n#if defined(__cpp_exceptions)\n  /* Throws where it cannot. */\n"
+             "  void run(");
   put_params(t, p, f);
-  text_puts(t, ") {\n    if (const char *why = misfit(");
+  sb_puts(t, ") {\n    if (const char *why = misfit(");
   put_args(t, f, true);
-  text_puts(t, "))\n      throw std::invalid_argument(std::string(\"$: \") + why);\n"
-               "    if (int status = $_run(arena_.get()");
+  sb_puts(t, "))\n      throw std::invalid_argument(std::string(\"$: \") + why);\n"
+             "    if (int status = $_run(arena_.get()");
   put_args(t, f, false);
-  text_puts(t, "))\n      throw std::runtime_error(std::string(\"$: \") + $_why(status));\n  }\n"
-               "#endif\n");
+  sb_puts(t, "))\n      throw std::runtime_error(std::string(\"$: \") + $_why(status));\n  }\n"
+             "#endif\n");
 }
 
-static void put_net(Text *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
+static void put_net(StrBuf *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
   bool state = prog_has_state(p);
-  text_fmt(t,
-           "/* The model with memory of its own%s. Parameters of run are those of $_run, see\n"
-           " * its header: arrays as views, sizes checked. */\nclass Net {\n public:\n",
-           state ? ", the state among it" : "");
+  sb_fmt(t,
+         "/* The model with memory of its own%s. Parameters of run are those of $_run, see\n"
+         " * its header: arrays as views, sizes checked. */\nclass Net {\n public:\n",
+         state ? ", the state among it" : "");
   put_construction(t, o, state);
   put_run(t, p, f);
-  if (state) text_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");
+  if (state) sb_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");
   if (o->selftest)
-    text_fmt(t,
-             "  /* Does this build compute the bits that ingot did? */\n"
-             "  bool selftest() const {\n"
-             "    std::unique_ptr<unsigned char, Plain> memory(take(`_SELFTEST_BYTES));\n"
-             "    return $_selftest(memory.get()%s) == 0;\n  }\n",
-             o->given ? ", weights_" : "");
-  text_puts(t, "  static const char *why(int status) noexcept { return $_why(status); }\n"
-               "  static const char *target() noexcept { return $_target(); }\n\n private:\n");
-  text_fmt(t, owner_text, o->threads ? "      $_threads_stop(arena);\n" : "");
+    sb_fmt(t,
+           "  /* Does this build compute the bits that ingot did? */\n"
+           "  bool selftest() const {\n"
+           "    std::unique_ptr<unsigned char, Plain> memory(take(`_SELFTEST_BYTES));\n"
+           "    return $_selftest(memory.get()%s) == 0;\n  }\n",
+           o->given ? ", weights_" : "");
+  sb_puts(t, "  static const char *why(int status) noexcept { return $_why(status); }\n"
+             "  static const char *target() noexcept { return $_target(); }\n\n private:\n");
+  sb_fmt(t, owner_text, o->threads ? "      $_threads_stop(arena);\n" : "");
   if (o->selftest)
-    text_puts(t,
-              "  struct Plain {\n    void operator()(unsigned char *memory) const noexcept {\n"
-              "      ::operator delete(memory, std::align_val_t{`_ARENA_ALIGN});\n    }\n  };\n");
+    sb_puts(t, "  struct Plain {\n    void operator()(unsigned char *memory) const noexcept {\n"
+               "      ::operator delete(memory, std::align_val_t{`_ARENA_ALIGN});\n    }\n  };\n");
   put_fits(t, p, f);
-  text_puts(t, "  std::unique_ptr<unsigned char, Free> arena_;\n");
-  if (o->given) text_puts(t, "  const void *weights_;\n");
-  text_puts(t, "};\n");
+  sb_puts(t, "  std::unique_ptr<unsigned char, Free> arena_;\n");
+  if (o->given) sb_puts(t, "  const void *weights_;\n");
+  sb_puts(t, "};\n");
 }
 
-void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, Text *to) {
+void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, StrBuf *to) {
   Ctx *c = p->c;
-  Text t = text_new(&c->keep), upper = text_new(&c->keep);
+  StrBuf t = sb_new(&c->keep), upper = sb_new(&c->keep);
   const char *space = space_name(c, o->name);
-  text_upper(&upper, o->name);
-  text_fmt(&t,
-           "/* %s for C++: made by ingot %s. */\n#ifndef INGOT_`_HPP\n#define INGOT_`_HPP\n\n"
-           "#include \"%s\"\n\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
-           "#include <cstring>\n#include <memory>\n#include <new>\n#include <stdexcept>\n"
-           "#include <string>\n#include <utility>\n\nnamespace %s {\n\n",
-           o->name, o->version, o->header, space);
-  text_puts(&t, view_text);
+  sb_upper(&upper, o->name);
+  sb_fmt(&t,
+         "/* %s for C++: made by ingot %s. */\n#ifndef INGOT_`_HPP\n#define INGOT_`_HPP\n\n"
+         "#include \"%s\"\n\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
+         "#include <cstring>\n#include <memory>\n#include <new>\n#include <stdexcept>\n"
+         "#include <string>\n#include <utility>\n\nnamespace %s {\n\n",
+         o->name, o->version, o->header, space);
+  sb_puts(&t, view_text);
   put_net(&t, p, o, facts);
-  text_fmt(&t, "\n} /* namespace %s */\n\n#endif\n", space);
-  text_fill(to, t.at, t.n, "$`", (const char *[]){o->name, text_cstr(&upper)});
+  sb_fmt(&t, "\n} /* namespace %s */\n\n#endif\n", space);
+  sb_subst(to, t.at, t.n, "$`", (const char *[]){o->name, sb_cstr(&upper)});
 }

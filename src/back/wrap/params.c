@@ -1,7 +1,7 @@
 /* params.c: parameters of NAME_run as wrappers see them, and names that a wrapper cannot have.
  *
  * In: the program, facts of its file. Out: how many elements an array has, as a text in the sizes
- * that are parameters; whether a name belongs to somebody else (words.def).
+ * that are parameters; whether a name belongs to somebody else (reserved.def).
  */
 #include "back/wrap/wrap.h"
 
@@ -19,8 +19,9 @@ static const char *size_name(const EmitFacts *f, Sym s) {
   return NULL;
 }
 
-void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b, const SizeText *how) {
-  text_puts(t, how->one);
+void put_elements(StrBuf *t, const Prog *p, const EmitFacts *f, const Buf *b,
+                  const SizeSyntax *how) {
+  sb_puts(t, how->one);
   for (u32 k = 0; k < b->rank; k++) {
     i64 lo, hi;
     bool known = !dim_is_const(b->dim[k]);
@@ -28,21 +29,21 @@ void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b, cons
     dim_bounds(p->dims, b->dim[k], &lo, &hi);
     for (u32 i = 0; i < d.n; i++) known = known && size_name(f, d.sym[i]);
     if (!known) {
-      text_fmt(t, " * %" PRId64 "%s", hi, how->number);
+      sb_fmt(t, " * %" PRId64 "%s", hi, how->number);
       continue;
     }
-    text_fmt(t, " * %s(%" PRId64, how->size, d.k0);
+    sb_fmt(t, " * %s(%" PRId64, how->size, d.k0);
     for (u32 i = 0; i < d.n; i++)
-      text_fmt(t, " + %" PRId64 " * %s", d.coef[i], size_name(f, d.sym[i]));
-    text_puts(t, ")");
+      sb_fmt(t, " + %" PRId64 " * %s", d.coef[i], size_name(f, d.sym[i]));
+    sb_puts(t, ")");
   }
 }
 
-bool name_is_taken(Ctx *c, const char *kind, const char *name) {
+bool is_reserved_name(Ctx *c, const char *kind, const char *name) {
   static const char *const words[][2] = {
-#define WORDS(kind, list) {kind, list},
-#include "back/wrap/words.def"
-#undef WORDS
+#define RESERVED(kind, list) {kind, list},
+#include "back/wrap/reserved.def"
+#undef RESERVED
   };
   const char *wanted = str_text(c, str_fmt(c, " %s ", name));
   for (u32 i = 0; i < sizeof words / sizeof *words; i++)

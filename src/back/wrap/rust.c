@@ -4,7 +4,7 @@
  * that uses it. Net owns its arena; sizes and slices are checked before the C sees a pointer.
  */
 #include "back/wrap/wrap.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,37 +22,37 @@ static const char *rust_type(const char *c_type) {
 
 typedef enum RustForm { FM_extern, FM_safe, FM_call } RustForm;
 
-static void put_params(Text *t, const Prog *p, const EmitFacts *f, RustForm form) {
+static void put_params(StrBuf *t, const Prog *p, const EmitFacts *f, RustForm form) {
   bool bare = form == FM_call;
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *type = rust_type(x->type);
     if (x->kind == PK_weights) continue; /* such files are not exported */
-    text_puts(t, ", ");
+    sb_puts(t, ", ");
     switch (x->kind) {
     case PK_weights: break;
-    case PK_size: text_fmt(t, "%s%s", x->name, bare ? "" : ": i64"); break;
-    case PK_seed: text_fmt(t, "seed%s", bare ? "" : ": u64"); break;
+    case PK_size: sb_fmt(t, "%s%s", x->name, bare ? "" : ": i64"); break;
+    case PK_seed: sb_fmt(t, "seed%s", bare ? "" : ": u64"); break;
     case PK_in:
-      text_fmt(t,
-               bare              ? "%s.as_ptr()"
-               : form == FM_safe ? "%s: &[%s]"
-                                 : "%s: *const %s",
-               x->name, type);
+      sb_fmt(t,
+             bare              ? "%s.as_ptr()"
+             : form == FM_safe ? "%s: &[%s]"
+                               : "%s: *const %s",
+             x->name, type);
       break;
     case PK_out:
-      text_fmt(t,
-               bare              ? "%s.as_mut_ptr()"
-               : form == FM_safe ? "%s: &mut [%s]"
-                                 : "%s: *mut %s",
-               x->name, type);
+      sb_fmt(t,
+             bare              ? "%s.as_mut_ptr()"
+             : form == FM_safe ? "%s: &mut [%s]"
+                               : "%s: *mut %s",
+             x->name, type);
       break;
     case PK_shape:
-      text_fmt(t,
-               bare              ? "%s.as_mut_ptr()"
-               : form == FM_safe ? "%s: &mut [i64; %u]"
-                                 : "%s: *mut i64",
-               x->name, param_buf(p, x)->rank);
+      sb_fmt(t,
+             bare              ? "%s.as_mut_ptr()"
+             : form == FM_safe ? "%s: &mut [i64; %u]"
+                               : "%s: *mut i64",
+             x->name, param_buf(p, x)->rank);
     }
   }
 }
@@ -78,68 +78,66 @@ static const char error_text[] =
     "impl Drop for Memory {\n    fn drop(&mut self) {\n"
     "        unsafe { dealloc(self.at, self.layout) }\n    }\n}\n\n";
 
-static void put_extern(Text *t, const Prog *p, const EmitFacts *f) {
-  text_puts(t, "extern \"C\" {\n    fn $_run(arena: *mut c_void");
+static void put_extern(StrBuf *t, const Prog *p, const EmitFacts *f) {
+  sb_puts(t, "extern \"C\" {\n    fn $_run(arena: *mut c_void");
   put_params(t, p, f, FM_extern);
-  text_puts(t, ") -> c_int;\n    fn $_why(status: c_int) -> *const c_char;\n");
-  if (f->selftest_bytes) text_puts(t, "    fn $_selftest(memory: *mut c_void) -> c_int;\n");
-  if (prog_has_state(p)) text_puts(t, "    fn $_reset(arena: *mut c_void);\n");
-  text_puts(t, "}\n\n");
+  sb_puts(t, ") -> c_int;\n    fn $_why(status: c_int) -> *const c_char;\n");
+  if (f->selftest_bytes) sb_puts(t, "    fn $_selftest(memory: *mut c_void) -> c_int;\n");
+  if (prog_has_state(p)) sb_puts(t, "    fn $_reset(arena: *mut c_void);\n");
+  sb_puts(t, "}\n\n");
 }
 
-static void put_checks(Text *t, const Prog *p, const EmitFacts *f) {
-  static const SizeText sizes = {"1", "", "extent"};
+static void put_checks(StrBuf *t, const Prog *p, const EmitFacts *f) {
+  static const SizeSyntax sizes = {"1", "", "extent"};
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_size) continue;
     const SymInfo *s = dim_syminfo(p->dims, x->i);
-    text_fmt(t, "        within(\"%s\", %s, %" PRId64 ", %" PRId64 ")?;\n", x->name, x->name, s->lo,
-             s->hi);
+    sb_fmt(t, "        within(\"%s\", %s, %" PRId64 ", %" PRId64 ")?;\n", x->name, x->name, s->lo,
+           s->hi);
   }
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind != PK_in && x->kind != PK_out) continue;
-    text_fmt(t, "        need(\"%s\", %s.len(), ", x->name, x->name);
+    sb_fmt(t, "        need(\"%s\", %s.len(), ", x->name, x->name);
     put_elements(t, p, f, param_buf(p, x), &sizes);
-    text_puts(t, ")?;\n");
+    sb_puts(t, ")?;\n");
   }
 }
 
-static void put_net(Text *t, const Prog *p, const EmitFacts *f) {
+static void put_net(StrBuf *t, const Prog *p, const EmitFacts *f) {
   bool state = prog_has_state(p);
-  text_puts(t,
-            "/// The network with memory of its own.\npub struct Net {\n    arena: Memory,\n}\n\n"
-            "unsafe impl Send for Net {}\n\nimpl Default for Net {\n"
-            "    fn default() -> Self {\n        Net::new()\n    }\n}\n\nimpl Net {\n"
-            "    pub fn new() -> Net {\n");
-  text_fmt(t, "        let %snet = Net { arena: Memory::new(ARENA_BYTES) };\n",
-           state ? "mut " : "");
-  if (state) text_puts(t, "        net.reset();\n");
-  text_puts(t, "        net\n    }\n\n    /// One run.\n    pub fn run(&mut self");
+  sb_puts(t, "/// The network with memory of its own.\npub struct Net {\n    arena: Memory,\n}\n\n"
+             "unsafe impl Send for Net {}\n\nimpl Default for Net {\n"
+             "    fn default() -> Self {\n        Net::new()\n    }\n}\n\nimpl Net {\n"
+             "    pub fn new() -> Net {\n");
+  sb_fmt(t, "        let %snet = Net { arena: Memory::new(ARENA_BYTES) };\n", state ? "mut " : "");
+  if (state) sb_puts(t, "        net.reset();\n");
+  sb_puts(t, "        net\n    }\n\n    /// One run.\n    pub fn run(&mut self");
   put_params(t, p, f, FM_safe);
-  text_puts(t, ") -> Result<(), Error> {\n");
+  sb_puts(t, ") -> Result<(), Error> {\n");
   put_checks(t, p, f);
-  text_puts(t, "        let status = unsafe { $_run(self.arena.pointer()");
+  sb_puts(t, "        let status = unsafe { $_run(self.arena.pointer()");
   put_params(t, p, f, FM_call);
-  text_puts(t, ") };\n        if status == 0 {\n            return Ok(());\n        }\n"
-               "        let why = unsafe { CStr::from_ptr($_why(status)) };\n"
-               "        Err(Error(why.to_string_lossy().into_owned()))\n    }\n");
+  sb_puts(t, ") };\n        if status == 0 {\n            return Ok(());\n        }\n"
+             "        let why = unsafe { CStr::from_ptr($_why(status)) };\n"
+             "        Err(Error(why.to_string_lossy().into_owned()))\n    }\n");
   if (state)
-    text_puts(t, "\n    /// State as before the first run.\n    pub fn reset(&mut self) {\n"
-                 "        unsafe { $_reset(self.arena.pointer()) }\n    }\n");
+    sb_puts(t, "\n    /// State as before the first run.\n    pub fn reset(&mut self) {\n"
+               "        unsafe { $_reset(self.arena.pointer()) }\n    }\n");
   if (f->selftest_bytes)
-    text_fmt(t,
-             "\n    /// Does this build compute the bits that ingot did?\n"
-             "    pub fn selftest() -> bool {\n        let memory = Memory::new(%" PRIu64 ");\n"
-             "        unsafe { $_selftest(memory.pointer()) == 0 }\n    }\n",
-             f->selftest_bytes);
-  text_puts(t, "}\n");
+    sb_fmt(t,
+           "\n    /// Does this build compute the bits that ingot did?\n"
+           "    pub fn selftest() -> bool {\n        let memory = Memory::new(%" PRIu64 ");\n"
+           "        unsafe { $_selftest(memory.pointer()) == 0 }\n    }\n",
+           f->selftest_bytes);
+  sb_puts(t, "}\n");
 }
 
 /* How much memory everything takes. */
-static void put_constants(Text *t, const Prog *p, const EmitFacts *f) {
-  text_fmt(t, "/// Bytes that a network takes.\npub const ARENA_BYTES: usize = %" PRIu64 ";\n",
-           f->arena_bytes);
+static void put_constants(StrBuf *t, const Prog *p, const EmitFacts *f) {
+  sb_fmt(t, "/// Bytes that a network takes.\npub const ARENA_BYTES: usize = %" PRIu64 ";\n",
+         f->arena_bytes);
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     u64 n = 1;
@@ -150,68 +148,69 @@ static void put_constants(Text *t, const Prog *p, const EmitFacts *f) {
       dim_bounds(p->dims, b->dim[k], &lo, &hi);
       n *= (u64)hi; /* the C has an array of it */
     }
-    text_fmt(t, "pub const %s%u_ELEMENTS: usize = %" PRIu64 ";\n", x->kind == PK_in ? "IN" : "OUT",
-             x->i, n);
+    sb_fmt(t, "pub const %s%u_ELEMENTS: usize = %" PRIu64 ";\n", x->kind == PK_in ? "IN" : "OUT",
+           x->i, n);
   }
-  text_puts(t, "\n");
+  sb_puts(t, "\n");
 }
 
-static void put_helpers(Text *t, const EmitFacts *f) {
+static void put_helpers(StrBuf *t, const EmitFacts *f) {
   bool open = false;
   for (u32 i = 0; i < f->params.n; i++) open = open || f->params.at[i].kind == PK_size;
-  text_puts(t, error_text);
+  sb_puts(t, error_text);
   if (open)
-    text_puts(t, "fn extent(n: i64) -> usize {\n    n.max(0) as usize\n}\n\n"
-                 "fn within(what: &str, n: i64, least: i64, most: i64) -> Result<(), Error> {\n"
-                 "    if n >= least && n <= most {\n        return Ok(());\n    }\n"
-                 "    Err(Error(format!(\"{}: {}, expected {} to {}\", what, n, least, most)))\n"
-                 "}\n\n");
-  text_puts(t, "fn need(what: &str, have: usize, least: usize) -> Result<(), Error> {\n"
-               "    if have >= least {\n        return Ok(());\n    }\n"
-               "    Err(Error(format!(\"{}: {} elements, expected {}\", what, have, least)))\n"
+    sb_puts(t, "fn extent(n: i64) -> usize {\n    n.max(0) as usize\n}\n\n"
+               "fn within(what: &str, n: i64, least: i64, most: i64) -> Result<(), Error> {\n"
+               "    if n >= least && n <= most {\n        return Ok(());\n    }\n"
+               "    Err(Error(format!(\"{}: {}, expected {} to {}\", what, n, least, most)))\n"
                "}\n\n");
+  sb_puts(t, "fn need(what: &str, have: usize, least: usize) -> Result<(), Error> {\n"
+             "    if have >= least {\n        return Ok(());\n    }\n"
+             "    Err(Error(format!(\"{}: {} elements, expected {}\", what, have, least)))\n"
+             "}\n\n");
 }
 
-static void put_example(Text *t, const Prog *p, const EmitFacts *f) {
-  Text args = text_new(&p->c->keep);
-  text_puts(t, "//! Runs the network on zeros and prints the beginning of its first output.\n"
-               "fn main() -> Result<(), $::Error> {\n    let mut net = $::Net::new();\n");
+static void put_example(StrBuf *t, const Prog *p, const EmitFacts *f) {
+  StrBuf args = sb_new(&p->c->keep);
+  sb_puts(t, "//! Runs the network on zeros and prints the beginning of its first output.\n"
+             "fn main() -> Result<(), $::Error> {\n    let mut net = $::Net::new();\n");
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *type = rust_type(x->type);
     if (x->kind == PK_weights) continue;
-    text_puts(&args, args.n ? ", " : "");
+    sb_puts(&args, args.n ? ", " : "");
     switch (x->kind) {
     case PK_weights: break;
-    case PK_size: text_fmt(&args, "%" PRId64, dim_syminfo(p->dims, x->i)->hi); break;
-    case PK_seed: text_puts(&args, "0"); break;
+    case PK_size: sb_fmt(&args, "%" PRId64, dim_syminfo(p->dims, x->i)->hi); break;
+    case PK_seed: sb_puts(&args, "0"); break;
     case PK_in:
-      text_fmt(t, "    let in%u = vec![0 as %s; $::IN%u_ELEMENTS];\n", x->i, type, x->i);
-      text_fmt(&args, "&in%u", x->i);
+      sb_fmt(t, "    let in%u = vec![0 as %s; $::IN%u_ELEMENTS];\n", x->i, type, x->i);
+      sb_fmt(&args, "&in%u", x->i);
       break;
     case PK_out:
-      text_fmt(t, "    let mut out%u = vec![0 as %s; $::OUT%u_ELEMENTS];\n", x->i, type, x->i);
-      text_fmt(&args, "&mut out%u", x->i);
+      sb_fmt(t, "    let mut out%u = vec![0 as %s; $::OUT%u_ELEMENTS];\n", x->i, type, x->i);
+      sb_fmt(&args, "&mut out%u", x->i);
       break;
     case PK_shape:
-      text_fmt(t, "    let mut out%u_shape = [0i64; %u];\n", x->i, param_buf(p, x)->rank);
-      text_fmt(&args, "&mut out%u_shape", x->i);
+      sb_fmt(t, "    let mut out%u_shape = [0i64; %u];\n", x->i, param_buf(p, x)->rank);
+      sb_fmt(&args, "&mut out%u_shape", x->i);
     }
   }
-  text_fmt(t, "    net.run(%s)?;\n", text_cstr(&args));
+  sb_fmt(t, "    net.run(%s)?;\n", sb_cstr(&args));
   if (p->out.n)
-    text_puts(t, "    for x in out0.iter().take(10) {\n        println!(\"{}\", x);\n    }\n");
-  text_puts(t, "    Ok(())\n}\n");
+    sb_puts(t, "    for x in out0.iter().take(10) {\n        println!(\"{}\", x);\n    }\n");
+  sb_puts(t, "    Ok(())\n}\n");
 }
 
-void emit_rust(const Prog *p, const char *name, const EmitFacts *f, Text *library, Text *example) {
-  Text t = text_new(&p->c->keep), main = text_new(&p->c->keep);
-  text_puts(&t, head_text);
+void emit_rust(const Prog *p, const char *name, const EmitFacts *f, StrBuf *library,
+               StrBuf *example) {
+  StrBuf t = sb_new(&p->c->keep), main = sb_new(&p->c->keep);
+  sb_puts(&t, head_text);
   put_extern(&t, p, f);
   put_constants(&t, p, f);
   put_helpers(&t, f);
   put_net(&t, p, f);
-  text_fill(library, t.at, t.n, "$", &name);
+  sb_subst(library, t.at, t.n, "$", &name);
   put_example(&main, p, f);
-  text_fill(example, main.at, main.n, "$", &name);
+  sb_subst(example, main.at, main.n, "$", &name);
 }

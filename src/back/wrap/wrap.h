@@ -5,14 +5,15 @@
 #include "back/back.h"
 
 /* How a language writes a product of sizes. */
-typedef struct SizeText {
+typedef struct SizeSyntax {
   const char *one, *number; /* number: of a factor, behind its digits */
   const char *size;         /* the function that makes a size of an i64 */
-} SizeText;
+} SizeSyntax;
 
 /* params.c */
 const Buf *param_buf(const Prog *p, const EmitParam *x); /* of an input, an output or its shape */
 /* Elements that a run reads or writes, at most: a product of extents. */
-void put_elements(Text *t, const Prog *p, const EmitFacts *f, const Buf *b, const SizeText *how);
+void put_elements(StrBuf *t, const Prog *p, const EmitFacts *f, const Buf *b,
+                  const SizeSyntax *how);
 
 #endif

@@ -18,11 +18,11 @@
 typedef struct Window Window;
 typedef struct Resize Resize;
 typedef struct ResizeAxis ResizeAxis;
-typedef struct Causal Causal;
-typedef struct Boxes Boxes;
+typedef struct CausalAttn CausalAttn;
+typedef struct NmsInputs NmsInputs;
 
 /* See attn_causal. */
-struct Causal {
+struct CausalAttn {
   double scale, cap; /* see attn_scale, attn_cap */
   Val past;          /* i64 */
   i64 window;        /* keys that a query sees, its own the last of them; 0: all */
@@ -77,7 +77,7 @@ struct ResizeAxis {
 };
 
 /* Boxes with scores, of which those are taken that overlap no better one by more than limit. */
-struct Boxes {
+struct NmsInputs {
   Val box; /* [batch, boxes, 4] */
   BoxKind kind;
   Val score;  /* [batch, classes, boxes] */
@@ -136,7 +136,7 @@ Val compose_softplus(Graph *g, Val x);
 Val compose_softsign(Graph *g, Val x);
 Val compose_mish(Graph *g, Val x);
 
-/* norm.c: softmax and normalisations; n axes that count as one. */
+/* compose_norm.c: softmax and normalisations; n axes that count as one. */
 Val compose_softmax(Graph *g, Val x, const i64 *axes, u32 n);
 Val compose_log_softmax(Graph *g, Val x, const i64 *axes, u32 n);
 u32 axes_from(Graph *g, Val x, u32 first, i64 *axes); /* first and all behind it; their number */
@@ -144,7 +144,7 @@ Val compose_rsqrt(Graph *g, Val x, double eps);       /* 1 / sqrt(x + eps) */
 /* (x - mean) / sqrt(var + eps), and x / sqrt(mean of squares + eps); mean and the inverse
  * deviation, which keep their axes, are returned where not NULL. */
 Val compose_normalize(Graph *g, Val x, const i64 *axes, u32 n, double eps, Val *mean, Val *inv);
-Val compose_rms(Graph *g, Val x, const i64 *axes, u32 n, double eps, Val *inv);
+Val compose_rms_norm(Graph *g, Val x, const i64 *axes, u32 n, double eps, Val *inv);
 /* x * scale + bias (0: none), both cast to the type of x and broadcast against its last axes. */
 Val compose_affine(Graph *g, Val x, Val scale, Val bias);
 /* A vector with one entry a channel, to stand against x (channels on axis 1), of its type. */
@@ -154,38 +154,39 @@ Val compose_batch_norm(Graph *g, Val x, Val scale, Val bias, Val mean, Val var, 
 /* Scale and bias have an entry a group or a channel. */
 Val compose_group_norm(Graph *g, Val x, i64 groups, Val scale, Val bias, bool by_group, double eps);
 
-/* attention.c: on [batch, heads, length, size]. An attention is
- *   s = attn_scores(q, k);  s = attn_cap(s);  s = attn_hide(s, attn_window(s, ...));
- *   y = attn_merge(attn_mix(attn_softmax(s), v))
+/* compose_attention.c: on [batch, heads, length, size]. An attention is
+ *   s = attn_scores(q, k);  s = attn_cap(s);  s = attn_mask(s, attn_window_mask(s, ...));
+ *   y = attn_merge_heads(attn_weighted_sum(attn_softmax(s), v))
  * with what of it the network has. Masked scores are -Inf. */
 /* [batch, length, heads * size] to [batch, heads, length, size]; rank 4 stays. */
-Val attn_split(Graph *g, Val x, i64 heads);
-Val attn_merge(Graph *g, Val x);               /* back to [batch, length, heads * size] */
+Val attn_split_heads(Graph *g, Val x, i64 heads);
+Val attn_merge_heads(Graph *g, Val x);         /* back to [batch, length, heads * size] */
 Val attn_scale(Graph *g, Val q, double scale); /* 0: by one over the root of the size */
 /* q . k of each query head with the key head of its group, scaled; keys are never copied. */
 Val attn_scores(Graph *g, Val q, Val k, double scale);
-Val attn_mix(Graph *g, Val p, Val v);      /* probabilities times values, likewise */
-Val attn_cap(Graph *g, Val s, double cap); /* cap * tanh(s / cap); 0: none */
-Val attn_hide(Graph *g, Val s, Val keep);  /* scores where keep is false become -Inf */
-Val attn_lift(Graph *g, Val s, Val mask);  /* plus a mask of floats, whose -Inf hides any score */
+Val attn_weighted_sum(Graph *g, Val p, Val v); /* probabilities times values, likewise */
+Val attn_cap(Graph *g, Val s, double cap);     /* cap * tanh(s / cap); 0: none */
+Val attn_mask(Graph *g, Val s, Val keep);      /* scores where keep is false become -Inf */
+Val attn_add_mask(Graph *g, Val s,
+                  Val mask); /* plus a mask of floats, whose -Inf hides any score */
 /* bool [length of q, length of k]: key j may be seen by query i when i + past - left <= j <= i +
  * past + right; -1: no bound on that side, but not on both. */
-Val attn_window(Graph *g, Val s, Val past, i64 left, i64 right);
+Val attn_window_mask(Graph *g, Val s, Val past, i64 left, i64 right);
 /* Keys below `end` and, if given, not below `start` (both [batch]): bool [batch, 1, 1, length]. */
-Val attn_between(Graph *g, Val start, Val end, Dim length);
+Val attn_range_mask(Graph *g, Val start, Val end, Dim length);
 /* All of it where query i, at position past + i, sees the keys up to its own, of these the last
  * `window` (0: all). Heads stay in their groups throughout, as the kernel of attention wants them.
  */
-Val attn_causal(Graph *g, const Causal *a, Val q, Val k, Val v);
+Val attn_causal(Graph *g, const CausalAttn *a, Val q, Val k, Val v);
 Val attn_softmax(Graph *g, Val s); /* over the last axis; a row of -Inf gives zeros */
 /* The same whose sum counts one more score: 0, or one given for each head. */
 Val attn_sink_softmax(Graph *g, Val s, Val sink);
 /* Keys (or values) x behind the past ones of each batch entry, `length` in all. past [batch, 1, 1,
  * 1] i64: how many there are; old: the cache that holds them (0: none). */
-Val attn_extend(Graph *g, Val old, Val past, Val x, Dim length);
+Val attn_append_kv(Graph *g, Val old, Val past, Val x, Dim length);
 /* Rotary embedding. cos, sin: [batch or 1, length, half]; what is beyond 2 * half stays.
  * interleaved: neighbours are pairs, else halves. */
-Val attn_rotate(Graph *g, Val x, Val cos, Val sin, bool interleaved);
+Val attn_rope(Graph *g, Val x, Val cos, Val sin, bool interleaved);
 
 /* window.c: convolutions and pools. in: extents of the axes the window slides over. Padding that
  * depends on symbolic extents becomes a pad node. */
@@ -204,8 +205,9 @@ Val window_pool(Graph *g, Op op, Val x, Window w, double fill); /* OP_pool_*; fi
 Val window_average(Graph *g, Val x, Window w, bool with_pads);  /* do cells of padding count? */
 Val compose_bias(Graph *g, Val y, Val bias); /* y + bias, one entry a channel (axis 1) */
 
-/* boxes.c: i64 [batch, classes, rounds], numbers of boxes by falling score, and -1 behind them. */
-Val compose_suppress(Graph *g, const Boxes *x);
+/* compose_nms.c: i64 [batch, classes, rounds], numbers of boxes by falling score, and -1 behind
+ * them. */
+Val compose_nms(Graph *g, const NmsInputs *x);
 
 /* resize.c */
 Val compose_resize(Graph *g, const Resize *r, Val v, const ResizeAxis *x, u32 n);

@@ -124,7 +124,7 @@ static ResizeTaps plan_axis(Graph *g, const Resize *r, const ResizeAxis *x) {
 }
 
 /* A constant of extent `out` along `axis`, 1 elsewhere (behind it), so that it broadcasts. */
-static Tensor *along(Graph *g, DType dt, i64 out, u32 axis, u32 rank) {
+static Tensor *axis_tensor(Graph *g, DType dt, i64 out, u32 axis, u32 rank) {
   i64 dim[MAX_RANK];
   for (u32 i = 0; i < rank - axis; i++) dim[i] = i ? 1 : out;
   return tensor_new(&g->c->work, dt, dim, rank - axis);
@@ -135,7 +135,7 @@ static Val gather_taps(Graph *g, Val v, const ResizeAxis *x, const ResizeTaps *t
   Val sum = 0;
   for (u32 k = 0; k < t->n; k++) {
     Tensor *at = tensor_new(&g->c->work, DT_i64, &x->out, 1);
-    Tensor *w = along(g, type.dt, x->out, x->axis, type.rank);
+    Tensor *w = axis_tensor(g, type.dt, x->out, x->axis, type.rank);
     bool plain = true;
     for (i64 o = 0; o < x->out; o++) {
       double weight = t->w[o * t->n + k];
@@ -180,7 +180,7 @@ static Val resize_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
   ResizeTaps t = plan_axis(g, r, x);
   v = t.n > 4 ? matrix_taps(g, v, x, &t) : gather_taps(g, v, x, &t);
   bool any = false;
-  Tensor *gone = along(g, DT_bool, x->out, x->axis, graph_type(g, v)->rank);
+  Tensor *gone = axis_tensor(g, DT_bool, x->out, x->axis, graph_type(g, v)->rank);
   for (i64 o = 0; o < x->out; o++) {
     tensor_set(gone, (u64)o, (Scalar){.i = t.gone[o]});
     any = any || t.gone[o];
@@ -208,7 +208,7 @@ static Val repeat_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
 /* ---- sizes of the run: places and weights as f64[out] ---- */
 
 /* Where output o looks, as `source` says. */
-static Val late_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
+static Val dynamic_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
   Val scale = mk_div(g, len, n), one = mk_scalar(g, DT_f64, 1);
   Val single = mk_eq(g, len, one), half = mk_addk(g, mk_div(g, mk_addk(g, o, 0.5), scale), -0.5);
   switch (r->coord) {
@@ -226,7 +226,7 @@ static Val late_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
   }
 }
 
-static Val late_nearest(Graph *g, const Resize *r, Val s) {
+static Val dynamic_nearest(Graph *g, const Resize *r, Val s) {
   switch (r->nearest) {
   case RN_floor: return mk_floor(g, s);
   case RN_ceil: return mk_ceil(g, s);
@@ -235,7 +235,7 @@ static Val late_nearest(Graph *g, const Resize *r, Val s) {
   }
 }
 
-static Val late_kernel(Graph *g, const Resize *r, Val d) {
+static Val dynamic_kernel(Graph *g, const Resize *r, Val d) {
   double a = r->cubic_a;
   d = mk_abs(g, d);
   if (r->mode == RS_linear) {
@@ -249,7 +249,7 @@ static Val late_kernel(Graph *g, const Resize *r, Val d) {
   return mk_select(g, mk_le(g, d, mk_like(g, d, 1)), near, far);
 }
 
-static Val late_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
+static Val dynamic_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
   Type t = *graph_type(g, v);
   u32 ntap = r->mode == RS_nearest ? 1 : r->mode == RS_linear ? 2 : 4;
   Dim in = val_dim(g, v, x->axis), shape[MAX_RANK];
@@ -257,8 +257,8 @@ static Val late_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
     fail(g->c, ERR_unsupported, g->loc,
          "exclude_outside or antialias to a size only known at run time is not supported");
   Val n = mk_extent(g, in, DT_f64), len = mk_extent(g, x->to, DT_f64), sum = 0;
-  Val o = mk_cast(g, mk_iota(g, DT_i64, &x->to, 1, 0), DT_f64), s = late_source(g, r, o, n, len);
-  Val first = r->mode == RS_nearest ? late_nearest(g, r, s) : mk_floor(g, s);
+  Val o = mk_cast(g, mk_iota(g, DT_i64, &x->to, 1, 0), DT_f64), s = dynamic_source(g, r, o, n, len);
+  Val first = r->mode == RS_nearest ? dynamic_nearest(g, r, s) : mk_floor(g, s);
   Val one = mk_scalar(g, DT_i64, 1);
   Val last = mk_sub(g, mk_extent(g, in, DT_i64), one);
   for (u32 i = x->axis; i < t.rank; i++) shape[i - x->axis] = i == x->axis ? x->to : 1;
@@ -268,7 +268,7 @@ static Val late_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
     Val at = mk_max(g, mk_cast(g, place, DT_i64), zero);
     Val y = mk_gather(g, v, mk_min(g, at, last), x->axis);
     if (ntap == 1) return y;
-    Val w = mk_cast(g, late_kernel(g, r, mk_sub(g, place, s)), t.dt);
+    Val w = mk_cast(g, dynamic_kernel(g, r, mk_sub(g, place, s)), t.dt);
     y = mk_mul(g, y, mk_reshape(g, w, shape, t.rank - x->axis));
     sum = k ? mk_add(g, sum, y) : y;
   }
@@ -282,7 +282,7 @@ Val compose_resize(Graph *g, const Resize *r, Val v, const ResizeAxis *x, u32 n)
   if (r->mode != RS_nearest) v = dtype_is_float(dt) ? mk_widen(g, v) : mk_cast(g, v, DT_f32);
   for (u32 i = 0; i < n; i++, x++) {
     if (x->late) {
-      v = late_axis(g, r, v, x);
+      v = dynamic_axis(g, r, v, x);
       continue;
     }
     if (x->in == x->out && x->scale == 1 && !crop) continue;

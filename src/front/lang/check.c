@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-enum { MOST_PASSES = 60 };
+enum { MAX_PASSES = 60 };
 
 /* ---- bindings ---- */
 
 u32 bind_root(Checker *k, u32 b) {
-  while (k->bind.at[b].with != b) b = k->bind.at[b].with;
+  while (k->bind.at[b].parent != b) b = k->bind.at[b].parent;
   return b;
 }
 
@@ -29,7 +29,7 @@ void bind_join(Checker *k, u32 b, const LangType *t) {
   k->changed = true;
 }
 
-static void unite(Checker *k, u32 p, u32 q) {
+static void unify(Checker *k, u32 p, u32 q) {
   p = bind_root(k, p), q = bind_root(k, q);
   if (p == q) return;
   if (k->bind.at[q].declared) { /* what is written down stays */
@@ -37,13 +37,13 @@ static void unite(Checker *k, u32 p, u32 q) {
     p = q, q = t;
   }
   const LangType *t = k->bind.at[q].type;
-  k->bind.at[q].with = p;
+  k->bind.at[q].parent = p;
   k->changed = true;
   bind_join(k, p, t);
 }
 
-static void hold(Checker *k, u32 slot, u32 b) {
-  *vec_push(k->a, &k->in->log) = (SlotStep){slot, slot_get(&k->in->cur, slot)};
+static void set_binding(Checker *k, u32 slot, u32 b) {
+  *vec_push(k->a, &k->in->log) = (SlotChange){slot, slot_get(&k->in->cur, slot)};
   slot_set(k, &k->in->cur, slot, b);
 }
 
@@ -51,11 +51,11 @@ u32 bind_of(Checker *k, Ast *n, u32 slot) {
   if (!n->bind) {
     Binding *b = vec_push(k->a, &k->bind);
     n->bind = k->bind.n - 1;
-    *b = (Binding){.type = &type_none, .with = n->bind};
+    *b = (Binding){.type = &type_none, .parent = n->bind};
   }
   u32 all = !k->in->outer && k->in->names == k->s->names ? slot_get(&k->s->shared, slot) : 0;
-  if (all) unite(k, all, n->bind);
-  hold(k, slot, n->bind);
+  if (all) unify(k, all, n->bind);
+  set_binding(k, slot, n->bind);
   slot_set(k, &k->in->fn->last, slot, n->bind);
   return n->bind;
 }
@@ -66,60 +66,61 @@ u32 state_mark(const Checker *k) {
   return k->in->log.n;
 }
 
-SlotSteps state_take(Checker *k, u32 mark) {
-  SlotSteps path = {0}, *log = &k->in->log;
+SlotChanges state_rollback(Checker *k, u32 mark) {
+  SlotChanges path = {0}, *log = &k->in->log;
   for (u32 i = mark; i < log->n; i++) {
     u32 slot = log->at[i].slot;
-    *vec_push(k->a, &path) = (SlotStep){slot, k->in->cur.at[slot]};
+    *vec_push(k->a, &path) = (SlotChange){slot, k->in->cur.at[slot]};
   }
   for (; log->n > mark; log->n--)
     k->in->cur.at[log->at[log->n - 1].slot] = log->at[log->n - 1].bind;
   return path;
 }
 
-void state_put(Checker *k, const SlotSteps *path) {
-  for (u32 i = 0; i < path->n; i++) hold(k, path->at[i].slot, path->at[i].bind);
+void state_replay(Checker *k, const SlotChanges *path) {
+  for (u32 i = 0; i < path->n; i++) set_binding(k, path->at[i].slot, path->at[i].bind);
 }
 
 /* True: the first time in this merge. */
-static bool meets(Checker *k, u32 slot) {
+static bool first_in_merge(Checker *k, u32 slot) {
   if (slot_get(&k->in->met, slot) == k->in->merges) return false;
   slot_set(k, &k->in->met, slot, k->in->merges);
   return true;
 }
 
-static void meet(Checker *k, u32 slot, u32 there) {
+static void merge_binding(Checker *k, u32 slot, u32 there) {
   u32 here = slot_get(&k->in->cur, slot);
   if (here && there && here != there)
-    unite(k, here, there);
+    unify(k, here, there);
   else if (there && !here)
-    hold(k, slot, there);
+    set_binding(k, slot, there);
 }
 
-void state_join(Checker *k, const SlotSteps *path) {
-  for (u32 i = 0; i < path->n; i++) meet(k, path->at[i].slot, path->at[i].bind);
+void state_join(Checker *k, const SlotChanges *path) {
+  for (u32 i = 0; i < path->n; i++) merge_binding(k, path->at[i].slot, path->at[i].bind);
 }
 
-void state_merge(Checker *k, u32 mark, const SlotSteps *other) {
-  const SlotSteps *log = &k->in->log;
+void state_merge(Checker *k, u32 mark, const SlotChanges *other) {
+  const SlotChanges *log = &k->in->log;
   u32 end = log->n;
   k->in->merges++;
   for (u32 i = 0; i < other->n; i++)
-    if (meets(k, other->at[i].slot)) meet(k, other->at[i].slot, other->at[i].bind);
+    if (first_in_merge(k, other->at[i].slot))
+      merge_binding(k, other->at[i].slot, other->at[i].bind);
   for (u32 i = mark; i < end; i++) /* the first of a slot is what it was at the mark */
-    if (meets(k, log->at[i].slot)) meet(k, log->at[i].slot, log->at[i].bind);
+    if (first_in_merge(k, log->at[i].slot)) merge_binding(k, log->at[i].slot, log->at[i].bind);
 }
 
 /* ---- messages ---- */
 
-void check_wrong(Checker *k, const Ast *n, const char *hint, const char *fmt, ...) {
-  if (!k->tell) return;
-  Text t = text_new(k->a);
+void check_error(Checker *k, const Ast *n, const char *hint, const char *fmt, ...) {
+  if (!k->report) return;
+  StrBuf t = sb_new(k->a);
   va_list args;
   va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
+  sb_vfmt(&t, fmt, args);
   va_end(args);
-  script_error(k->s, n->at, hint, "%s", text_cstr(&t));
+  script_error(k->s, n->at, hint, "%s", sb_cstr(&t));
 }
 
 /* ---- types as they are written ---- */
@@ -143,7 +144,7 @@ static const LangType *named_type(Checker *k, const Ast *n) {
   if (t) return t;
   t = struct_type(k, n->a ? n->a->name : 0, n->name);
   if (t) return t;
-  check_wrong(k, n,
+  check_error(k, n,
               "types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U",
               "there is no type '%s'", show(k->c, n->name));
   return &type_any;
@@ -201,14 +202,14 @@ static LangFn *fn_of(Checker *k, Ast *n) {
 }
 
 /* What the function gives joins what it gave elsewhere. */
-static void gives(Checker *k, Ast *value, const Ast *at, const LangType *t) {
+static void join_result(Checker *k, Ast *value, const Ast *at, const LangType *t) {
   LangFn *f = k->in->fn;
   if (!k->in->outer) return; /* the file itself gives nothing */
   if (f->declared) {
     if (value)
-      check_goes(k, value, f->result, "the function returns");
-    else if (!type_fits(t, f->result))
-      check_wrong(k, at, NULL, "the function returns %s, but nothing is returned here",
+      check_assignable(k, value, f->result, "the function returns");
+    else if (!type_assignable(t, f->result))
+      check_error(k, at, NULL, "the function returns %s, but nothing is returned here",
                   lang_type_text(k->c, f->result));
     return;
   }
@@ -217,7 +218,7 @@ static void gives(Checker *k, Ast *value, const Ast *at, const LangType *t) {
     f->result = f->self.elem = all;
     k->changed = true;
   }
-  if (value) check_goes(k, value, f->result, "the function returns");
+  if (value) check_assignable(k, value, f->result, "the function returns");
 }
 
 /* The statement whose value is that of the block; NULL: none. */
@@ -226,11 +227,11 @@ static Ast *last_of(const Ast *block) {
 }
 
 /* Does the statement always leave the function? */
-static bool leaves(const Ast *n) {
+static bool always_returns(const Ast *n) {
   if (!n) return false;
   if (n->kind == AST_return) return true;
-  if (n->kind == AST_block) return leaves(last_of(n));
-  return n->kind == AST_if && n->c && leaves(n->b) && leaves(n->c);
+  if (n->kind == AST_block) return always_returns(last_of(n));
+  return n->kind == AST_if && n->c && always_returns(n->b) && always_returns(n->c);
 }
 
 static bool is_forever(const Ast *n) {
@@ -239,14 +240,14 @@ static bool is_forever(const Ast *n) {
 
 /* May the statement, which is the last, end without a value? A loop gives that of its last turn,
  * and may have none: it is taken for one that has, unless its turns give nothing. */
-static bool ends_bare(const Ast *n) {
+static bool may_end_without_value(const Ast *n) {
   if (!n) return true;
   switch (n->kind) {
   case AST_return: return false;
-  case AST_block: return ends_bare(last_of(n));
-  case AST_if: return !n->c || ends_bare(n->b) || ends_bare(n->c);
-  case AST_for: return leaves(n->b);
-  case AST_while: return leaves(n->b) && !is_forever(n);
+  case AST_block: return may_end_without_value(last_of(n));
+  case AST_if: return !n->c || may_end_without_value(n->b) || may_end_without_value(n->c);
+  case AST_for: return always_returns(n->b);
+  case AST_while: return always_returns(n->b) && !is_forever(n);
   default: return n->type && n->type->kind == KD_null;
   }
 }
@@ -257,11 +258,11 @@ static bool is_expr(const Ast *n) {
 
 const LangType *check_fn(Checker *k, Ast *n) {
   LangFn *f = fn_of(k, n);
-  InFn in = {.outer = k->in, .fn = f, .taken = map_new(k->a)};
+  FnState in = {.outer = k->in, .fn = f, .captures = map_new(k->a)};
   Asts body = {0};
-  for (u32 i = 0; k->tell && i < n->nkid; i++)
+  for (u32 i = 0; k->report && i < n->nkid; i++)
     if (n->kid[i]->a) check_type(k, n->kid[i]->a);
-  if (k->tell && n->b) check_type(k, n->b);
+  if (k->report && n->b) check_type(k, n->b);
   f->capture.n = 0;
   k->in = &in;
   names_collect(k, n->a, &body);
@@ -276,10 +277,11 @@ const LangType *check_fn(Checker *k, Ast *n) {
   for (u32 i = 0; i < body.n; i++) body.at[i]->slot = names_define(k, body.at[i]->name);
   const LangType *t = check_block(k, n->a);
   Ast *last = last_of(n->a);
-  if (!leaves(n->a) && (!f->declared || (last && is_expr(last))))
-    gives(k, last && is_expr(last) ? last : NULL, last ? last : n, t);
-  else if (last && !leaves(n->a) && ends_bare(last) && !type_fits(&type_null, f->result))
-    check_wrong(k, last, "a return behind it gives one",
+  if (!always_returns(n->a) && (!f->declared || (last && is_expr(last))))
+    join_result(k, last && is_expr(last) ? last : NULL, last ? last : n, t);
+  else if (last && !always_returns(n->a) && may_end_without_value(last) &&
+           !type_assignable(&type_null, f->result))
+    check_error(k, last, "a return behind it gives one",
                 "the function returns %s, but may end here without a value",
                 lang_type_text(k->c, f->result));
   names_close(k, n->a);
@@ -298,7 +300,7 @@ static const LangType *check_let(Checker *k, Ast *n) {
     x->declared = true;
   }
   bind_join(k, b, t);
-  check_goes(k, n->a, bind_type(k, b), "the variable is");
+  check_assignable(k, n->a, bind_type(k, b), "the variable is");
   return bind_type(k, b);
 }
 
@@ -310,8 +312,8 @@ static const LangType *wrapped(Checker *k, const Ast *target, const LangType *t)
 
 static u32 target_bind(Checker *k, const Ast *name) {
   for (u32 i = 0; i < name->nplace; i++) {
-    const VarPlace *p = &name->place[i];
-    if (p->kind == PL_self) continue;
+    const VarRef *p = &name->place[i];
+    if (p->kind == VR_self) continue;
     bool outside = names_is_shared(k, p);
     u32 b = slot_get(outside ? &k->s->shared : &k->in->cur, p->slot);
     if (!b && !outside && k->in->loops) b = slot_get(&k->in->fn->last, p->slot);
@@ -329,34 +331,34 @@ static const LangType *at_target(const LangType *t, const Ast *target) {
 
 /* A value of type t is put at target, in the variable of b. What a variable is of which nothing is
  * known yet is for its `let` to say. False: it is of another kind, which was told. */
-static bool put_there(Checker *k, u32 b, const Ast *target, const Ast *value, const LangType *t) {
+static bool assign_type(Checker *k, u32 b, const Ast *target, const Ast *value, const LangType *t) {
   const Binding *x = &k->bind.at[bind_root(k, b)];
   const LangType *is = at_target(x->type, target);
   if (x->type->kind == KD_none || x->declared) return true;
-  if (type_mixes(t, is)) {
+  if (type_compatible(t, is)) {
     bind_join(k, b, wrapped(k, target, t));
     return true;
   }
   bool whole = target->kind != AST_index;
   const char *text = lang_type_text(k->c, is);
   const char *found = lang_type_text(k->c, t);
-  check_wrong(k, value, whole ? "a new 'let' may make it another kind" : NULL, "%s %s, found %s",
+  check_error(k, value, whole ? "a new 'let' may make it another kind" : NULL, "%s %s, found %s",
               whole ? "the variable is" : "elements are", text, found);
   return false;
 }
 
 /* What is pushed joins the elements of the variable that it is pushed to. */
-void check_pushed(Checker *k, const Ast *target, Ast *value) {
+void check_push(Checker *k, const Ast *target, Ast *value) {
   const Ast *base = target;
   while (base->kind == AST_index) base = base->a;
   const LangType *now = target->type;
   u32 b = base->kind == AST_name && now->kind == KD_array ? target_bind(k, base) : 0;
   if (b) {
-    if (type_mixes(value->type, now->elem))
+    if (type_compatible(value->type, now->elem))
       bind_join(k, b, wrapped(k, target, type_array(k->a, value->type)));
     now = at_target(bind_type(k, b), target);
   }
-  if (now->kind == KD_array) check_goes(k, value, now->elem, "elements are");
+  if (now->kind == KD_array) check_assignable(k, value, now->elem, "elements are");
 }
 
 static const LangType *check_set(Checker *k, Ast *n) {
@@ -364,12 +366,12 @@ static const LangType *check_set(Checker *k, Ast *n) {
   if (is_field_target(n->a)) return check_set_field(k, n);
   Ast *base = n->a;
   while (base->kind == AST_index) {
-    check_goes(k, base->b, (check_expr(k, base->b), &type_float), "an index is");
+    check_assignable(k, base->b, (check_expr(k, base->b), &type_float), "an index is");
     base->b->to = NULL;
     base = base->a;
   }
   if (!names_find(k, base, base->name)) {
-    check_wrong(k, base, "let defines a variable", "Cannot assign to undefined variable: %s",
+    check_error(k, base, "let defines a variable", "Cannot assign to undefined variable: %s",
                 show(k->c, base->name));
     return t;
   }
@@ -377,12 +379,12 @@ static const LangType *check_set(Checker *k, Ast *n) {
   if (!b) return t; /* of a function around, or not defined yet: the run knows */
   const LangType *now = bind_type(k, b);
   if (n->a->kind == AST_index && now->kind == KD_tensor)
-    check_wrong(k, n->a, "x = tensor_set(x, [i, j], value) gives a copy with it",
+    check_error(k, n->a, "x = tensor_set(x, [i, j], value) gives a copy with it",
                 "elements of a tensor cannot be assigned to");
   else if (n->a->kind != AST_index || now->kind == KD_array || now->kind == KD_none)
-    if (!put_there(k, b, n->a, n->b, t)) return at_target(now, n->a);
+    if (!assign_type(k, b, n->a, n->b, t)) return at_target(now, n->a);
   now = at_target(bind_type(k, b), n->a);
-  check_goes(k, n->b, now, "the variable is");
+  check_assignable(k, n->b, now, "the variable is");
   return now;
 }
 
@@ -390,17 +392,17 @@ const LangType *check_if(Checker *k, Ast *n, bool valued) {
   check_expr(k, n->a);
   u32 mark = state_mark(k);
   const LangType *t = check_block(k, n->b), *u = &type_null;
-  SlotSteps first = state_take(k, mark);
+  SlotChanges first = state_rollback(k, mark);
   if (n->c) u = n->c->kind == AST_if ? check_if(k, n->c, valued) : check_block(k, n->c);
-  if (n->c && leaves(n->c)) {
-    state_take(k, mark);
-    state_put(k, &first);
-  } else if (!leaves(n->b)) {
+  if (n->c && always_returns(n->c)) {
+    state_rollback(k, mark);
+    state_replay(k, &first);
+  } else if (!always_returns(n->b)) {
     state_merge(k, mark, &first);
   }
   const LangType *both = type_join(k->a, t, u);
-  if (leaves(n->b)) both = u;
-  if (n->c && leaves(n->c)) both = t;
+  if (always_returns(n->b)) both = u;
+  if (n->c && always_returns(n->c)) both = t;
   n->type = both;
   n->to = valued && both->kind == KD_float ? both : NULL;
   return both;
@@ -410,9 +412,9 @@ static const LangType *check_loop(Checker *k, Ast *n) {
   u32 mark = state_mark(k);
   k->in->loops++;
   const LangType *t = check_block(k, n->b);
-  if (n->b->nkid) check_dropped(k, last_of(n->b));
+  if (n->b->nkid) check_unused(k, last_of(n->b));
   k->in->loops--;
-  state_merge(k, mark, &(SlotSteps){0}); /* there may be no turn */
+  state_merge(k, mark, &(SlotChanges){0}); /* there may be no turn */
   return type_join(k->a, t, &type_null);
 }
 
@@ -422,7 +424,7 @@ static const LangType *check_for(Checker *k, Ast *n) {
   if (t->kind == KD_array)
     elem = t->elem;
   else if (t->kind != KD_any && t->kind != KD_none)
-    check_wrong(k, n->a, "loops walk arrays and ranges such as 0..10",
+    check_error(k, n->a, "loops walk arrays and ranges such as 0..10",
                 "Cannot iterate over type %s", kind_name[t->kind]);
   names_collect(k, n->b, &body);
   names_open(k, n, NULL);
@@ -436,7 +438,7 @@ static const LangType *check_for(Checker *k, Ast *n) {
 
 static const LangType *check_return(Checker *k, Ast *n) {
   const LangType *t = n->a ? check_expr(k, n->a) : &type_null;
-  gives(k, n->a, n, t);
+  join_result(k, n->a, n, t);
   return &type_none;
 }
 
@@ -453,7 +455,7 @@ static const LangType *check_object(Checker *k, const Ast *n) {
     return t;
   }
   if (parse_is_module(k->c, n))
-    check_wrong(k, n, NULL, "a module is imported outside of functions and blocks");
+    check_error(k, n, NULL, "a module is imported outside of functions and blocks");
   return &type_object;
 }
 
@@ -475,7 +477,7 @@ const LangType *check_statement(Checker *k, Ast *n) {
   case AST_break:
   case AST_continue:
     if (!k->in->loops)
-      check_wrong(k, n, NULL, "'%s' outside of a loop",
+      check_error(k, n, NULL, "'%s' outside of a loop",
                   n->kind == AST_break ? "break" : "continue");
     return &type_none;
   default: return check_expr(k, n);
@@ -486,7 +488,7 @@ const LangType *check_block(Checker *k, Ast *n) {
   const LangType *t = &type_null;
   for (u32 i = 0; i < n->nkid; i++) {
     t = check_statement(k, n->kid[i]);
-    if (i + 1 < n->nkid || n == k->s->root) check_dropped(k, n->kid[i]);
+    if (i + 1 < n->nkid || n == k->s->root) check_unused(k, n->kid[i]);
   }
   return n->type = t;
 }
@@ -505,7 +507,7 @@ static void hoist(Checker *k, const Asts *body) {
 /* The names of a file, so that others find them. */
 static void open_file(Checker *k, Script *s) {
   Asts body = {0};
-  InFn in = {.fn = s->main};
+  FnState in = {.fn = s->main};
   k->s = s;
   k->in = &in;
   names_collect(k, s->root, &body);
@@ -523,7 +525,7 @@ static void walk_file(Checker *k, Script *s) {
   s->walked = true;
   for (u32 i = 0; i < s->root->nkid; i++)
     if (s->root->kid[i]->module) walk_file(k, s->root->kid[i]->module);
-  InFn in = {.fn = s->main, .names = s->names, .nslot = s->names->n};
+  FnState in = {.fn = s->main, .names = s->names, .nslot = s->names->n};
   k->s = s;
   k->in = &in;
   names_collect(k, s->root, &body);
@@ -553,7 +555,7 @@ void script_check(Script *s) {
   for (u32 i = 0; i < s->all->n; i++) structs_resolve(&k, s->all->at[i]);
   u32 n = 0;
   do pass(&k, s->all);
-  while (k.changed && ++n < MOST_PASSES);
-  k.tell = true;
+  while (k.changed && ++n < MAX_PASSES);
+  k.report = true;
   pass(&k, s->all);
 }

@@ -12,18 +12,18 @@
 #include "front/lang/lang.h"
 
 typedef struct Checker Checker;
-typedef struct InFn InFn; /* a function that is being walked */
+typedef struct FnState FnState; /* a function that is being walked */
 typedef struct Binding Binding;
-typedef struct SlotStep SlotStep; /* a slot, and a binding that it holds or held */
-typedef VEC(SlotStep) SlotSteps;
+typedef struct SlotChange SlotChange; /* a slot, and a binding that it holds or held */
+typedef VEC(SlotChange) SlotChanges;
 
 struct Binding {
   const LangType *type;
-  u32 with;      /* another that it has become one with; itself: none */
+  u32 parent;    /* another that it has become one parent; itself: none */
   bool declared; /* its type was written down */
 };
 
-struct SlotStep {
+struct SlotChange {
   u32 slot, bind;
 };
 
@@ -33,17 +33,17 @@ struct ScopeNames {  /* a scope */
   u32 n;             /* slots of the function, with these */
 };
 
-struct InFn {
-  InFn *outer;
+struct FnState {
+  FnState *outer;
   LangFn *fn;
   ScopeNames *names;
-  SlotBinds cur; /* by slot: the binding that holds there; 0: none yet */
-  SlotSteps log; /* what cur was before each change */
-  SlotBinds met; /* by slot: the last merge that came by */
+  SlotBinds cur;   /* by slot: the binding that holds there; 0: none yet */
+  SlotChanges log; /* what cur was before each change */
+  SlotBinds met;   /* by slot: the last merge that came by */
   u32 merges;
-  Map taken;          /* Str -> 1 + Capture */
-  SlotBinds taken_at; /* by slot: 1 + Capture */
-  u32 loops;          /* around what is being walked */
+  Map captures;         /* Str -> 1 + Capture */
+  SlotBinds capture_at; /* by slot: 1 + Capture */
+  u32 loops;            /* around what is being walked */
   u32 nslot;
 };
 
@@ -51,9 +51,9 @@ struct Checker {
   Script *s; /* the file that is being walked */
   Ctx *c;
   Arena *a;
-  InFn *in;
+  FnState *in;
   VEC(Binding) bind;
-  bool tell, changed;
+  bool report, changed;
 };
 
 /* names.c */
@@ -68,9 +68,9 @@ bool names_find(Checker *k, Ast *n, Str name);
 const LangType *names_type(Checker *k,
                            const Ast *n); /* of what was found; KD_none: not yet there */
 /* Others than the statements of the file see the variable of that slot. */
-bool names_is_shared(const Checker *k, const VarPlace *p);
+bool names_is_shared(const Checker *k, const VarRef *p);
 void names_share(Checker *k, Script *s, u32 slot);
-void names_near(Checker *k, Near *near);
+void names_suggest(Checker *k, Suggestion *near);
 
 /* check.c */
 const LangType *check_block(Checker *k, Ast *n);
@@ -83,13 +83,13 @@ void bind_join(Checker *k, u32 b, const LangType *t);
 const LangType *bind_type(Checker *k, u32 b);
 /* Paths: what one has changed since a mark is taken back, and put there or merged again. */
 u32 state_mark(const Checker *k);
-SlotSteps state_take(Checker *k, u32 mark);
-void state_put(Checker *k, const SlotSteps *path);
-void state_join(Checker *k, const SlotSteps *path); /* it may have been taken */
+SlotChanges state_rollback(Checker *k, u32 mark);
+void state_replay(Checker *k, const SlotChanges *path);
+void state_join(Checker *k, const SlotChanges *path); /* it may have been taken */
 /* What another path from the same mark leaves behind comes in. */
-void state_merge(Checker *k, u32 mark, const SlotSteps *other);
-void check_pushed(Checker *k, const Ast *target, Ast *value);
-void check_wrong(Checker *k, const Ast *n, const char *hint, const char *fmt, ...)
+void state_merge(Checker *k, u32 mark, const SlotChanges *other);
+void check_push(Checker *k, const Ast *target, Ast *value);
+void check_error(Checker *k, const Ast *n, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* A type as it is written. */
 const LangType *check_type(Checker *k, const Ast *n);
@@ -98,14 +98,14 @@ const LangType *type_by_name(const char *name); /* NULL: there is none */
 /* check_expr.c */
 const LangType *check_expr(Checker *k, Ast *n);
 /* The value of n goes where `to` is wanted: what it becomes there, or an error. */
-void check_goes(Checker *k, Ast *n, const LangType *to, const char *what);
+void check_assignable(Checker *k, Ast *n, const LangType *to, const char *what);
 /* check_shape.c: tensors with their shapes, where they follow from the text */
 /* The arguments are as many as the function takes. */
 const LangType *shape_call(Checker *k, const Ast *n, const BuiltinInfo *b);
 /* Of an array of numbers in the text, as a tensor. */
 const LangType *shape_data(Checker *k, const Ast *n);
-const LangType *shape_two(Checker *k, const Ast *n, const char *what, const LangType *x,
-                          const LangType *y);
+const LangType *shape_broadcast(Checker *k, const Ast *n, const char *what, const LangType *x,
+                                const LangType *y);
 const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const LangType *x,
                              const LangType *y);
 /* check_struct.c */
@@ -124,8 +124,8 @@ void check_model(Checker *k, Ast *n);
 const LangType *shape_forward(Checker *k, const Ast *at, const Ast *model, const LangType *t);
 /* check_call.c */
 /* Are the first n arguments of a call of the kinds that the built-in of that row takes? */
-void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count);
+void check_arg_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count);
 const LangType *check_call(Checker *k, Ast *n);
-void check_dropped(Checker *k, const Ast *n); /* a statement whose value nobody takes */
+void check_unused(Checker *k, const Ast *n); /* a statement whose value nobody takes */
 
 #endif

@@ -15,11 +15,11 @@
 static bool put(Checker *k, Ast *n, u32 from, u32 place) {
   Ast *x = n->kid[from], *there = place < n->nkid ? n->kid[place] : NULL;
   if (place < from || (there && there->kind == AST_named && there->name == x->name)) {
-    check_wrong(k, x, NULL, "the argument '%s' is given twice", show(k->c, x->name));
+    check_error(k, x, NULL, "the argument '%s' is given twice", show(k->c, x->name));
     return false;
   }
   if (!there || there->kind != AST_named) {
-    check_wrong(k, x, "arguments before it are missing", "the argument '%s' cannot stand here",
+    check_error(k, x, "arguments before it are missing", "the argument '%s' cannot stand here",
                 show(k->c, x->name));
     return false;
   }
@@ -52,7 +52,7 @@ static void by_name(Checker *k, Ast *n, const char *args) {
       continue;
     }
     if (place == UINT32_MAX) {
-      check_wrong(k, x, args, "there is no argument '%s'", show(k->c, x->name));
+      check_error(k, x, args, "there is no argument '%s'", show(k->c, x->name));
       n->kid[i++] = x->a;
     } else if (!put(k, n, i, place)) {
       n->kid[i++] = x->a;
@@ -61,10 +61,10 @@ static void by_name(Checker *k, Ast *n, const char *args) {
 }
 
 static const char *fn_args(Checker *k, const LangFn *f) {
-  Text t = text_new(k->a);
+  StrBuf t = sb_new(k->a);
   for (u32 i = 0; i < f->ast->nkid; i++)
-    text_fmt(&t, "%s%s", i ? " " : "", str_text(k->c, f->ast->kid[i]->name));
-  return text_cstr(&t);
+    sb_fmt(&t, "%s%s", i ? " " : "", str_text(k->c, f->ast->kid[i]->name));
+  return sb_cstr(&t);
 }
 
 /* ---- built-ins ---- */
@@ -187,11 +187,11 @@ static void wrong_count(Checker *k, const Ast *n, const char *name, const Sig *g
     snprintf(want, sizeof want, "exactly %u", g->n);
   else
     snprintf(want, sizeof want, "%u to %u", g->least, g->n);
-  check_wrong(k, n, NULL, "%s() takes %s argument%s, got %u", name, want,
+  check_error(k, n, NULL, "%s() takes %s argument%s, got %u", name, want,
               g->n == 1 && !g->more && g->least == g->n ? "" : "s", n->nkid);
 }
 
-void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count) {
+void check_arg_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count) {
   Sig g = sig_read(builtin_info[row].sig);
   for (u32 i = 0; g.n && i < count; i++) {
     char letter = g.arg[i < g.n ? i : g.n - 1];
@@ -199,7 +199,7 @@ void check_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count)
     const char *hint =
         loss ? "a function that gives a loss whose gradient is wanted says -> tensor" : NULL;
     if (!sig_takes(letter, n->kid[i]->type))
-      check_wrong(k, n->kid[i], hint, "%s() takes %s here, found %s", name, sig_text(letter),
+      check_error(k, n->kid[i], hint, "%s() takes %s here, found %s", name, sig_text(letter),
                   lang_type_text(k->c, n->kid[i]->type));
   }
 }
@@ -208,27 +208,27 @@ static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
   const BuiltinInfo *b = &builtin_info[row];
   Sig g = sig_read(b->sig);
   n->builtin = (i32)row + 1;
-  if (k->tell) by_name(k, n, b->args);
+  if (k->report) by_name(k, n, b->args);
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
   if (n->nkid < g.least || (n->nkid > g.n && !g.more)) {
     wrong_count(k, n, b->name, &g);
     return sig_result(k, n, g.result);
   }
-  check_kinds(k, n, b->name, row, n->nkid);
-  if (!strcmp(b->name, "push")) check_pushed(k, n->kid[0], n->kid[1]);
+  check_arg_kinds(k, n, b->name, row, n->nkid);
+  if (!strcmp(b->name, "push")) check_push(k, n->kid[0], n->kid[1]);
   const LangType *t = b->shape == SH_none ? NULL : shape_call(k, n, b);
   return g.result == 'T' && t ? t : sig_result(k, n, g.result);
 }
 
-void check_dropped(Checker *k, const Ast *n) {
-  if (!k->tell || n->kind != AST_call || !n->builtin) return;
+void check_unused(Checker *k, const Ast *n) {
+  if (!k->report || n->kind != AST_call || !n->builtin) return;
   const BuiltinInfo *b = &builtin_info[n->builtin - 1];
   Sig g = sig_read(b->sig);
   if (!g.only) return;
-  Text t = text_new(k->a);
-  text_fmt(&t, "%s() changes nothing but what it gives, which is not used here", b->name);
+  StrBuf t = sb_new(k->a);
+  sb_fmt(&t, "%s() changes nothing but what it gives, which is not used here", b->name);
   warn(k->c, LOC_NONE, "%s",
-       script_place(k->s, n->at, text_cstr(&t),
+       script_place(k->s, n->at, sb_cstr(&t),
                     g.result == 'L' ? "let p = ..., then w = p[0] and so on" : "w = ... keeps it"));
 }
 
@@ -245,7 +245,7 @@ static void check_symbols(Checker *k, const Ast *n, const LangType *f) {
       if (!want->name[d] || have->dim[d] < 0) continue;
       u32 *slot = map_put(&size, want->name[d]);
       if (*slot && *slot != 1 + (u32)have->dim[d])
-        check_wrong(k, n->kid[i], NULL, "%s is %u in this call, found %s",
+        check_error(k, n->kid[i], NULL, "%s is %u in this call, found %s",
                     show(k->c, want->name[d]), *slot - 1, lang_type_text(k->c, have));
       *slot = 1 + (u32)have->dim[d];
     }
@@ -253,14 +253,14 @@ static void check_symbols(Checker *k, const Ast *n, const LangType *f) {
 }
 
 static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
-  if (f->fn && k->tell) by_name(k, n, fn_args(k, f->fn));
+  if (f->fn && k->report) by_name(k, n, fn_args(k, f->fn));
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
   if (n->nkid != f->n) {
-    check_wrong(k, n, NULL, "Wrong number of arguments: expected %u, got %u", f->n, n->nkid);
+    check_error(k, n, NULL, "Wrong number of arguments: expected %u, got %u", f->n, n->nkid);
     return f->elem;
   }
   for (u32 i = 0; i < n->nkid; i++) {
-    check_goes(k, n->kid[i], f->item[i], "the parameter is");
+    check_assignable(k, n->kid[i], f->item[i], "the parameter is");
     n->kid[i]->to = NULL; /* the call sees to it, where symbols of shapes have their meaning */
   }
   check_symbols(k, n, f);
@@ -270,7 +270,7 @@ static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
 /* A model that is called makes an object, and that a tensor of a tensor. */
 static const LangType *of_model(Checker *k, const Ast *n, const LangType *t) {
   if (n->nkid != t->made) {
-    check_wrong(k, n, NULL, "%s '%s' takes %u arguments, got %u",
+    check_error(k, n, NULL, "%s '%s' takes %u arguments, got %u",
                 t->made ? "an object of the model" : "the model", show(k->c, t->model->name),
                 t->made, n->nkid);
     return &type_any;
@@ -294,12 +294,12 @@ static const LangType *of_method(Checker *k, const Ast *n, const LangType *on) {
 #undef METHOD
   };
   const char *name = str_text(k->c, n->a->name);
-  Near near = near_new(name);
+  Suggestion near = suggest_new(name);
   for (u32 i = 0; i < sizeof methods / sizeof *methods; i++) {
-    near_try(&near, methods[i].name);
+    suggest_try(&near, methods[i].name);
     if (strcmp(methods[i].name, name)) continue;
     if (methods[i].n != n->nkid)
-      check_wrong(k, n->a, NULL, "%s() of a model takes %u arguments, got %u", name, methods[i].n,
+      check_error(k, n->a, NULL, "%s() of a model takes %u arguments, got %u", name, methods[i].n,
                   n->nkid);
     else if (!strcmp(name, "forward"))
       return shape_forward(k, n, on->model, n->kid[0]->type);
@@ -307,7 +307,7 @@ static const LangType *of_method(Checker *k, const Ast *n, const LangType *on) {
   }
   const char *hint =
       near.name ? str_text(k->c, str_fmt(k->c, "did you mean '%s'?", near.name)) : NULL;
-  check_wrong(k, n->a, hint, "a model has no function '%s'", show(k->c, n->a->name));
+  check_error(k, n->a, hint, "a model has no function '%s'", show(k->c, n->a->name));
   return &type_any;
 }
 
@@ -331,6 +331,6 @@ const LangType *check_call(Checker *k, Ast *n) {
   const LangType *on = f->kind == AST_member && !f->nplace ? f->a->type : NULL;
   if (on && on->kind == KD_object && on->model && on->made) return of_method(k, n, on);
   if (t->kind != KD_any && t->kind != KD_none && t->kind != KD_object)
-    check_wrong(k, n, NULL, "Cannot call non-function value: %s", kind_name[t->kind]);
+    check_error(k, n, NULL, "Cannot call non-function value: %s", kind_name[t->kind]);
   return &type_any;
 }

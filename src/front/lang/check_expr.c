@@ -20,32 +20,32 @@ static bool is_open(const LangType *t) {
 }
 
 /* Does a value of type x change where y is wanted? */
-static bool changes(const LangType *x, const LangType *y) {
+static bool needs_conversion(const LangType *x, const LangType *y) {
   if (y->kind == KD_float) return x->kind != KD_float;
   if (y->kind == KD_tensor) return x->kind != KD_tensor || y->shaped;
   if (y->kind == KD_array)
-    return x->kind != KD_array || (!type_same(x, y) && changes(x->elem, y->elem));
+    return x->kind != KD_array || (!type_same(x, y) && needs_conversion(x->elem, y->elem));
   if (y->kind == KD_tuple && x->kind == KD_tuple && x->n == y->n)
     for (u32 i = 0; i < y->n; i++)
-      if (changes(x->item[i], y->item[i])) return true;
+      if (needs_conversion(x->item[i], y->item[i])) return true;
   return y->kind != KD_any && x->kind == KD_any; /* the run looks whether it fits */
 }
 
-void check_goes(Checker *k, Ast *n, const LangType *to, const char *what) {
+void check_assignable(Checker *k, Ast *n, const LangType *to, const char *what) {
   const LangType *t = n->type ? n->type : &type_any;
   const LangType *as = to->kind == KD_tensor && t->kind == KD_array ? shape_data(k, n) : t;
-  if (!type_fits(t, to) || !type_fits(as, to)) {
-    if (type_fits(t, to)) t = as;
+  if (!type_assignable(t, to) || !type_assignable(as, to)) {
+    if (type_assignable(t, to)) t = as;
     const char *hint = t->kind == KD_float && to->kind == KD_int
                            ? "x as int32 cuts off what is behind the point"
                        : to->kind == KD_string ? "str(x) makes a string of it"
                                                : NULL;
     const char *want =
         arena_copy(k->a, lang_type_text(k->c, to), strlen(lang_type_text(k->c, to)) + 1);
-    check_wrong(k, n, hint, "%s %s, found %s", what, want, lang_type_text(k->c, t));
+    check_error(k, n, hint, "%s %s, found %s", what, want, lang_type_text(k->c, t));
     return;
   }
-  if (to->kind != KD_none && changes(t, to)) n->to = to;
+  if (to->kind != KD_none && needs_conversion(t, to)) n->to = to;
 }
 
 /* ---- names and literals ---- */
@@ -74,18 +74,18 @@ static bool refused(Checker *k, const Ast *n, const char *name) {
                {"rwkv_", "sequence layers"}};
   for (u32 i = 0; i < sizeof table / sizeof *table; i++) {
     if (strncmp(table[i].begin, name, strlen(table[i].begin))) continue;
-    if (!k->tell) return true;
-    Text t = text_new(k->a);
-    text_fmt(&t, "%s is not supported: there are no %s", name, table[i].what);
+    if (!k->report) return true;
+    StrBuf t = sb_new(k->a);
+    sb_fmt(&t, "%s is not supported: there are no %s", name, table[i].what);
     k->s->nerror++;
-    diag(k->c, ERR_unsupported, LOC_NONE, "%s", script_place(k->s, n->at, text_cstr(&t), NULL));
+    diag(k->c, ERR_unsupported, LOC_NONE, "%s", script_place(k->s, n->at, sb_cstr(&t), NULL));
     return true;
   }
   return false;
 }
 
 /* What people write who know other languages; NULL: it is none of that. */
-static const char *habit_of(Checker *k, Str name) {
+static const char *hint_for(Checker *k, Str name) {
   const char *text = str_text(k->c, name);
   if (!strcmp(text, "null") || !strcmp(text, "None") || !strcmp(text, "nil"))
     return "there is no word for nothing; a function without a value gives null";
@@ -98,34 +98,34 @@ static const LangType *check_name(Checker *k, Ast *n) {
   if (!n->name) return &type_any; /* an error that was told by the parser */
   if (!names_find(k, n, n->name)) {
     const char *name = str_text(k->c, n->name);
-    Near near = near_new(name);
-    if (k->tell && k->s->nerror < NEAR_ERRORS) names_near(k, &near);
+    Suggestion near = suggest_new(name);
+    if (k->report && k->s->nerror < NEAR_ERRORS) names_suggest(k, &near);
     if (builtin_find(name) >= 0) {
-      check_wrong(k, n, "built-in functions are called, they are no values",
+      check_error(k, n, "built-in functions are called, they are no values",
                   "%s is a built-in function", show(k->c, n->name));
       return &type_any;
     }
     if (refused(k, n, name)) return &type_any;
     const char *hint = near.name && strcmp(near.name, name) ? near.name : NULL;
-    Text t = text_new(k->a);
-    if (hint) text_fmt(&t, "did you mean '%s'?", hint);
-    const char *habit = habit_of(k, n->name);
-    check_wrong(k, n,
+    StrBuf t = sb_new(k->a);
+    if (hint) sb_fmt(&t, "did you mean '%s'?", hint);
+    const char *habit = hint_for(k, n->name);
+    check_error(k, n,
                 habit  ? habit
-                : hint ? text_cstr(&t)
+                : hint ? sb_cstr(&t)
                        : NULL,
                 "Undefined variable: %s", show(k->c, n->name));
     return &type_any;
   }
   const LangType *t = names_type(k, n);
   if (t->kind == KD_module) {
-    check_wrong(k, n, "name.thing is something of a module", "'%s' is a module, which is no value",
+    check_error(k, n, "name.thing is something of a module", "'%s' is a module, which is no value",
                 show(k->c, n->name));
     return &type_any;
   }
   bool here = t->kind == KD_none && !k->in->loops && !k->in->outer;
-  if (here && n->place[0].kind == PL_global && !slot_get(&k->in->cur, n->place[0].slot)) {
-    check_wrong(k, n, "it is defined further below", "Undefined variable: %s", show(k->c, n->name));
+  if (here && n->place[0].kind == VR_global && !slot_get(&k->in->cur, n->place[0].slot)) {
+    check_error(k, n, "it is defined further below", "Undefined variable: %s", show(k->c, n->name));
     return &type_any;
   }
   return t;
@@ -134,7 +134,7 @@ static const LangType *check_name(Checker *k, Ast *n) {
 static const LangType *check_array(Checker *k, Ast *n) {
   const LangType *t = &type_none;
   for (u32 i = 0; i < n->nkid; i++) t = type_join(k->a, t, check_expr(k, n->kid[i]));
-  for (u32 i = 0; i < n->nkid; i++) check_goes(k, n->kid[i], t, "elements are");
+  for (u32 i = 0; i < n->nkid; i++) check_assignable(k, n->kid[i], t, "elements are");
   return type_array(k->a, t);
 }
 
@@ -150,7 +150,7 @@ static const LangType *check_tuple(Checker *k, Ast *n) {
 static void want_number(Checker *k, Ast *n, const char *what) {
   const LangType *t = check_expr(k, n);
   if (!is_number(t) && !is_open(t))
-    check_wrong(k, n, NULL, "%s is a number, found %s", what, lang_type_text(k->c, t));
+    check_error(k, n, NULL, "%s is a number, found %s", what, lang_type_text(k->c, t));
 }
 
 /* ---- operators ---- */
@@ -167,13 +167,14 @@ static const char *verb(Tok op) {
   }
 }
 
-static const LangType *no_way(Checker *k, const Ast *n, const LangType *x, const LangType *y) {
+static const LangType *bad_operands(Checker *k, const Ast *n, const LangType *x,
+                                    const LangType *y) {
   bool text = n->op == TOK_add && (x->kind == KD_string || y->kind == KD_string);
   const char *hint = text ? "str(x) makes a string of any value"
                      : n->op == TOK_add && (x->kind == KD_array || y->kind == KD_array)
                          ? "a + [x] appends an element"
                          : NULL;
-  check_wrong(k, n, hint, "Cannot %s %s and %s", verb(n->op), kind_name[x->kind],
+  check_error(k, n, hint, "Cannot %s %s and %s", verb(n->op), kind_name[x->kind],
               kind_name[y->kind]);
   return &type_none; /* what it is assigned to stays what it is, so that others are told, too */
 }
@@ -184,16 +185,18 @@ static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const L
   bool tensors = x->kind == KD_tensor || y->kind == KD_tensor;
   if (tensors && n->op != TOK_mod && (x->kind == KD_tensor || is_number(x)) &&
       (y->kind == KD_tensor || is_number(y)))
-    return n->op == TOK_at ? shape_matmul(k, n, "@", x, y) : shape_two(k, n, tok_text[n->op], x, y);
-  if (n->op == TOK_at) return no_way(k, n, x, y);
-  if (n->op == TOK_mod) return x->kind == KD_int && y->kind == KD_int ? x : no_way(k, n, x, y);
+    return n->op == TOK_at ? shape_matmul(k, n, "@", x, y)
+                           : shape_broadcast(k, n, tok_text[n->op], x, y);
+  if (n->op == TOK_at) return bad_operands(k, n, x, y);
+  if (n->op == TOK_mod)
+    return x->kind == KD_int && y->kind == KD_int ? x : bad_operands(k, n, x, y);
   if (is_number(x) && is_number(y)) return type_join(k->a, x, y);
-  if (n->op != TOK_add || x->kind != y->kind) return no_way(k, n, x, y);
+  if (n->op != TOK_add || x->kind != y->kind) return bad_operands(k, n, x, y);
   if (x->kind == KD_string) return x;
-  if (x->kind != KD_array) return no_way(k, n, x, y);
+  if (x->kind != KD_array) return bad_operands(k, n, x, y);
   const LangType *t = type_join(k->a, x, y);
-  check_goes(k, n->a, t, "elements are");
-  check_goes(k, n->b, t, "elements are");
+  check_assignable(k, n->a, t, "elements are");
+  check_assignable(k, n->b, t, "elements are");
   return t;
 }
 
@@ -222,7 +225,7 @@ static const LangType *check_binary(Checker *k, Ast *n) {
   case TOK_ge: {
     bool fine = is_open(x) || is_open(y) ||
                 ((is_number(x) || x->kind == KD_tensor) && (is_number(y) || y->kind == KD_tensor));
-    if (!fine) no_way(k, n, x, y);
+    if (!fine) bad_operands(k, n, x, y);
     return &type_bool;
   }
   default: return arithmetic(k, n, x, y);
@@ -233,32 +236,32 @@ static const LangType *check_unary(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a);
   if (n->op == TOK_not) return &type_bool;
   if (is_number(t) || is_open(t) || t->kind == KD_tensor) return t;
-  check_wrong(k, n, NULL, "Cannot negate %s", kind_name[t->kind]);
+  check_error(k, n, NULL, "Cannot negate %s", kind_name[t->kind]);
   return &type_any;
 }
 
 static const LangType *check_cast(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *to = type_by_name(str_text(k->c, n->name));
   if (!to || (!is_number(to) && to->kind != KD_bool)) {
-    check_wrong(k, n, "casts are to int32, int64, float32, float64 and bool",
+    check_error(k, n, "casts are to int32, int64, float32, float64 and bool",
                 "Unknown cast target type: %s", show(k->c, n->name));
     return &type_any;
   }
   if (!is_number(t) && !is_open(t) && t->kind != KD_bool && t->kind != KD_tensor)
-    check_wrong(k, n, NULL, "Cannot cast %s to %s", kind_name[t->kind], show(k->c, n->name));
+    check_error(k, n, NULL, "Cannot cast %s to %s", kind_name[t->kind], show(k->c, n->name));
   return to;
 }
 
 static const LangType *check_index(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *i = check_expr(k, n->b);
   if (i->kind != KD_int && i->kind != KD_array && !is_open(i))
-    check_wrong(k, n->b,
+    check_error(k, n->b,
                 i->kind == KD_float ? "x as int32 cuts off what is behind the point" : NULL,
                 "Index must be an integer or range, got %s", kind_name[i->kind]);
   if (t->kind == KD_array && i->kind == KD_int) return t->elem;
   if (t->kind == KD_array) return i->kind == KD_array ? t : &type_any;
   if (t->kind != KD_tensor && !is_open(t))
-    check_wrong(k, n, NULL, "Cannot index into %s", kind_name[t->kind]);
+    check_error(k, n, NULL, "Cannot index into %s", kind_name[t->kind]);
   return &type_any;
 }
 
@@ -267,10 +270,10 @@ static const LangType *check_item(Checker *k, Ast *n) {
   if (t->kind == KD_array) return t->elem;
   if (t->kind == KD_tuple && n->i >= 0 && (u64)n->i < t->n) return t->item[n->i];
   if (t->kind == KD_tuple)
-    check_wrong(k, n, NULL, "Tuple index out of bounds: index %lld on tuple of length %u",
+    check_error(k, n, NULL, "Tuple index out of bounds: index %lld on tuple of length %u",
                 (long long)n->i, t->n);
   else if (!is_open(t))
-    check_wrong(k, n, NULL, "Cannot index type %s with tuple index syntax", kind_name[t->kind]);
+    check_error(k, n, NULL, "Cannot index type %s with tuple index syntax", kind_name[t->kind]);
   return &type_any;
 }
 
@@ -279,7 +282,7 @@ static const LangType *check_item(Checker *k, Ast *n) {
 static const LangType *check_match(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *all = &type_none;
   u32 mark = state_mark(k);
-  SlotSteps *after = NEWS(k->a, SlotSteps, n->nkid + 1);
+  SlotChanges *after = NEWS(k->a, SlotChanges, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) {
     Ast *arm = n->kid[i];
     Asts body = {0};
@@ -293,7 +296,7 @@ static const LangType *check_match(Checker *k, Ast *n) {
     all = type_join(k->a, all,
                     arm->b->kind == AST_block ? check_block(k, arm->b) : check_expr(k, arm->b));
     names_close(k, arm);
-    after[i] = state_take(k, mark);
+    after[i] = state_rollback(k, mark);
   }
   for (u32 i = 0; i < n->nkid; i++) state_join(k, &after[i]);
   n->to = all->kind == KD_float ? all : NULL;

@@ -31,31 +31,31 @@ const char *const activation_name[] = {
 #undef PLAIN_LAYER
 const u32 activation_count = sizeof activation_name / sizeof *activation_name;
 
-static const char *meant(Checker *k, const Near *near) {
+static const char *suggestion(Checker *k, const Suggestion *near) {
   return near->name ? str_text(k->c, str_fmt(k->c, "did you mean '%s'?", near->name)) : NULL;
 }
 
 static void check_activation(Checker *k, const Ast *n) {
   const char *name = n->kind == AST_name && n->name ? str_text(k->c, n->name) : "";
-  Near near = near_new(name);
+  Suggestion near = suggest_new(name);
   for (u32 i = 0; i < activation_count; i++) {
     if (!strcmp(activation_name[i], name)) return;
-    near_try(&near, activation_name[i]);
+    suggest_try(&near, activation_name[i]);
   }
-  Text all = text_new(k->a);
+  StrBuf all = sb_new(k->a);
   for (u32 i = 0; i < activation_count; i++)
-    text_fmt(&all, "%s%s", i ? ", " : "", activation_name[i]);
-  check_wrong(k, n, meant(k, &near), "there is no activation '%s': %s", name, text_cstr(&all));
+    sb_fmt(&all, "%s%s", i ? ", " : "", activation_name[i]);
+  check_error(k, n, suggestion(k, &near), "there is no activation '%s': %s", name, sb_cstr(&all));
 }
 
 static const LayerInfo *find(Checker *k, const Ast *n) {
   const char *name = str_text(k->c, n->a->name);
-  Near near = near_new(name);
+  Suggestion near = suggest_new(name);
   for (u32 i = 0; i < layer_count; i++) {
     if (!strcmp(layer_info[i].name, name)) return &layer_info[i];
-    near_try(&near, layer_info[i].name);
+    suggest_try(&near, layer_info[i].name);
   }
-  check_wrong(k, n, meant(k, &near), "there is no layer '%s'", show(k->c, n->a->name));
+  check_error(k, n, suggestion(k, &near), "there is no layer '%s'", show(k->c, n->a->name));
   return NULL;
 }
 
@@ -63,7 +63,7 @@ static void check_named(Checker *k, const Ast *n, const char *layer) {
   if (str_is(k->c, n->name, "activation"))
     check_activation(k, n->a);
   else
-    check_wrong(k, n, NULL, "the layer '%s' has no argument '%s'", layer, show(k->c, n->name));
+    check_error(k, n, NULL, "the layer '%s' has no argument '%s'", layer, show(k->c, n->name));
 }
 
 static void check_layer(Checker *k, Ast *n) {
@@ -74,9 +74,9 @@ static void check_layer(Checker *k, Ast *n) {
   for (u32 i = 0; !word && i < sizes; i++) check_expr(k, n->kid[i]);
   if (!l) return;
   if (sizes < l->least || sizes > l->most || n->nkid > sizes + 1)
-    check_wrong(k, n, NULL, "the layer '%s' takes %u to %u sizes", l->name, l->least, l->most);
+    check_error(k, n, NULL, "the layer '%s' takes %u to %u sizes", l->name, l->least, l->most);
   else if (l->make)
-    check_kinds(k, n, l->name, (u32)builtin_find(l->make), sizes);
+    check_arg_kinds(k, n, l->name, (u32)builtin_find(l->make), sizes);
   else if (sizes)
     check_activation(k, n->kid[0]);
   for (u32 i = sizes; i < n->nkid; i++)
@@ -104,17 +104,17 @@ static i64 windows(i64 extent, i64 kernel, i64 stride, i64 pad) {
   return (extent + 2 * pad - kernel) / stride + 1;
 }
 
-typedef struct Passing { /* a tensor on its way; extents of -1 are not known */
+typedef struct ShapeState { /* a tensor on its way; extents of -1 are not known */
   i64 dim[MAX_RANK + 1];
   u32 rank;
-} Passing;
+} ShapeState;
 
 /* The extent of that axis is `want`, if both are known. */
-static bool has(const Passing *x, u32 axis, i64 want) {
+static bool has(const ShapeState *x, u32 axis, i64 want) {
   return axis < x->rank && (want < 0 || x->dim[axis] < 0 || x->dim[axis] == want);
 }
 
-static bool pass_images(Passing *x, i64 channels, i64 kernel, i64 stride, i64 pad) {
+static bool pass_images(ShapeState *x, i64 channels, i64 kernel, i64 stride, i64 pad) {
   if (x->rank != 4) return false;
   if (channels >= 0) x->dim[1] = channels;
   for (u32 i = 2; i < 4; i++) {
@@ -126,7 +126,7 @@ static bool pass_images(Passing *x, i64 channels, i64 kernel, i64 stride, i64 pa
 }
 
 /* Through one layer; false: it does not take that shape. */
-static bool pass_layer(const Ast *n, const char *name, Passing *x) {
+static bool pass_layer(const Ast *n, const char *name, ShapeState *x) {
   i64 size[LAYER_SIZES];
   u32 given = sizes_of(n, size);
   u32 last = x->rank - 1;
@@ -152,7 +152,7 @@ static bool pass_layer(const Ast *n, const char *name, Passing *x) {
 
 const LangType *shape_forward(Checker *k, const Ast *at, const Ast *model, const LangType *t) {
   if (t->kind != KD_tensor || !t->shaped) return &type_tensor_any;
-  Passing x = {.rank = t->rank};
+  ShapeState x = {.rank = t->rank};
   memcpy(x.dim, t->dim, t->rank * sizeof *t->dim);
   for (u32 i = 0; i < model->nkid; i++) {
     const Ast *n = model->kid[i];
@@ -160,7 +160,7 @@ const LangType *shape_forward(Checker *k, const Ast *at, const Ast *model, const
     LangType before = {.kind = KD_tensor, .shaped = true, .rank = x.rank};
     before.dim = arena_copy(k->a, x.dim, sizeof x.dim);
     if (pass_layer(n, name, &x)) continue;
-    check_wrong(k, at, NULL, "the layer %s of line %u does not take %s", name,
+    check_error(k, at, NULL, "the layer %s of line %u does not take %s", name,
                 script_line(k->s->all->at[n->file], n->at), lang_type_text(k->c, &before));
     return &type_tensor_any;
   }

@@ -36,12 +36,12 @@ static bool literal(const Ast *n, i64 *dim, u32 *rank) {
 static const LangType *mismatch(Checker *k, const Ast *n, const char *what, const LangType *x,
                                 const LangType *y) {
   const char *first = lang_type_text(k->c, x), *second = lang_type_text(k->c, y);
-  check_wrong(k, n, NULL, "%s: shapes of %s and %s do not fit", what, first, second);
+  check_error(k, n, NULL, "%s: shapes of %s and %s do not fit", what, first, second);
   return &type_tensor_any;
 }
 
-const LangType *shape_two(Checker *k, const Ast *n, const char *what, const LangType *x,
-                          const LangType *y) {
+const LangType *shape_broadcast(Checker *k, const Ast *n, const char *what, const LangType *x,
+                                const LangType *y) {
   i64 dim[MAX_RANK + 1];
   if (x->kind == KD_int || x->kind == KD_float) return y;
   if (y->kind == KD_int || y->kind == KD_float) return x;
@@ -75,11 +75,11 @@ static i64 count(const i64 *dim, u32 rank) {
 }
 
 static const char *dims_text(Checker *k, const i64 *dim, u32 rank) {
-  Text t = text_new(k->a);
-  text_puts(&t, "[");
-  for (u32 i = 0; i < rank; i++) text_fmt(&t, "%s%lld", i ? ", " : "", (long long)dim[i]);
-  text_puts(&t, "]");
-  return text_cstr(&t);
+  StrBuf t = sb_new(k->a);
+  sb_puts(&t, "[");
+  for (u32 i = 0; i < rank; i++) sb_fmt(&t, "%s%lld", i ? ", " : "", (long long)dim[i]);
+  sb_puts(&t, "]");
+  return sb_cstr(&t);
 }
 
 static const char *dims_of(Checker *k, const LangType *t) {
@@ -126,7 +126,7 @@ static const LangType *of_data(Checker *k, const Ast *n, const char *name) {
   if (n->nkid == 1) return data ? shaped(k, have, flat) : &type_tensor_any;
   if (!shape_in_text(n->kid[1], dim, &rank)) return &type_tensor_any;
   if (data && count(have, flat) != count(dim, rank))
-    check_wrong(k, n, NULL, "%s() shape %s (total: %lld) does not match data length %lld", name,
+    check_error(k, n, NULL, "%s() shape %s (total: %lld) does not match data length %lld", name,
                 dims_text(k, dim, rank), (long long)count(dim, rank), (long long)count(have, flat));
   return shaped(k, dim, rank);
 }
@@ -136,12 +136,12 @@ static const LangType *reshaped(Checker *k, const Ast *n, const char *name, cons
   u32 rank;
   if (!shape_in_text(n->kid[1], dim, &rank)) return &type_tensor_any;
   if (is_known(x) && count(x->dim, x->rank) != count(dim, rank))
-    check_wrong(k, n, NULL, "%s(): cannot reshape %s to %s", name, dims_of(k, x),
+    check_error(k, n, NULL, "%s(): cannot reshape %s to %s", name, dims_of(k, x),
                 dims_text(k, dim, rank));
   return shaped(k, dim, rank);
 }
 
-static const LangType *turned(Checker *k, const LangType *t) {
+static const LangType *transposed(Checker *k, const LangType *t) {
   i64 dim[MAX_RANK + 1];
   if (!is_known(t) || t->rank < 2) return &type_tensor_any;
   memcpy(dim, t->dim, t->rank * sizeof *dim);
@@ -157,7 +157,7 @@ static const LangType *linear(Checker *k, const Ast *n, const LangType *x, const
   if (fits && is_known(x) && is_known(w)) fits = x->dim[x->rank - 1] == w->dim[0];
   if (fits && is_known(w) && is_known(b)) fits = b->dim[0] == w->dim[1];
   if (!fits && is_known(x) && is_known(w) && is_known(b))
-    check_wrong(
+    check_error(
         k, n, NULL,
         "nn_linear(): shapes %s, %s and %s do not fit: x [.., in], weights [in, out], bias [out]",
         dims_of(k, x), dims_of(k, w), dims_of(k, b));
@@ -184,14 +184,14 @@ static const LangType *loss(Checker *k, const Ast *n, const char *name, const La
   bool sorts = classes && is_known(x) && is_known(y) && x->rank == y->rank + 1 &&
                !memcmp(x->dim, y->dim, y->rank * sizeof *y->dim);
   if (is_known(x) && is_known(y) && !sorts && !are_same(x, y))
-    check_wrong(k, n, NULL, "%s(): shape mismatch %s vs %s", name, dims_of(k, x), dims_of(k, y));
+    check_error(k, n, NULL, "%s(): shape mismatch %s vs %s", name, dims_of(k, x), dims_of(k, y));
   return &type_any;
 }
 
-static const LangType *stepped(Checker *k, const Ast *n, const char *name, const LangType *p,
-                               const LangType *g) {
+static const LangType *optimizer_step(Checker *k, const Ast *n, const char *name, const LangType *p,
+                                      const LangType *g) {
   if (is_known(p) && is_known(g) && !type_same(p, g))
-    check_wrong(k, n, NULL, "%s(): shape %s for a parameter of shape %s", name, dims_of(k, g),
+    check_error(k, n, NULL, "%s(): shape %s for a parameter of shape %s", name, dims_of(k, g),
                 dims_of(k, p));
   return p->kind == KD_tensor ? p : &type_tensor_any;
 }
@@ -208,18 +208,18 @@ const LangType *shape_call(Checker *k, const Ast *n, const BuiltinInfo *b) {
   case SH_data: return of_data(k, n, b->name);
   case SH_reshape: return reshaped(k, n, b->name, t);
   case SH_same: return t->kind == KD_tensor ? t : &type_tensor_any;
-  case SH_two: return shape_two(k, n, b->name, t, u);
+  case SH_broadcast: return shape_broadcast(k, n, b->name, t, u);
   case SH_matmul: return shape_matmul(k, n, b->name, t, u);
   case SH_linear: return linear(k, n, t, u, n->kid[2]->type);
-  case SH_turn: return turned(k, t);
-  case SH_flat:
+  case SH_transpose: return transposed(k, t);
+  case SH_flatten:
     return is_known(t) ? shaped(k, (i64[]){count(t->dim, t->rank), 0}, 1) : &type_tensor_any;
-  case SH_rows:
+  case SH_gather:
     if (!is_known(t) || !is_known(u) || u->rank != 2) break;
     return shaped(k, (i64[]){count(t->dim, t->rank), u->dim[1], 0}, 2);
   case SH_loss:
   case SH_classes: return loss(k, n, b->name, t, u, b->shape == SH_classes);
-  case SH_step: return stepped(k, n, b->name, t, u);
+  case SH_step: return optimizer_step(k, n, b->name, t, u);
   }
   return &type_tensor_any;
 }

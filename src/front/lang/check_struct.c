@@ -69,15 +69,15 @@ void structs_resolve(Checker *k, Script *s) {
 /* Types of fields are told of where they are defined. */
 void check_struct(Checker *k, const Ast *n) {
   if (!n->of && find(k->s, n->name))
-    check_wrong(k, n, NULL, "the struct '%s' is defined twice", show(k->c, n->name));
+    check_error(k, n, NULL, "the struct '%s' is defined twice", show(k->c, n->name));
   else if (!n->of)
-    check_wrong(k, n, NULL, "a struct is defined outside of functions and blocks");
+    check_error(k, n, NULL, "a struct is defined outside of functions and blocks");
   if (n->of && type_by_name(n->of->text))
-    check_wrong(k, n, NULL, "'%s' is the name of another type", show(k->c, n->name));
+    check_error(k, n, NULL, "'%s' is the name of another type", show(k->c, n->name));
   for (u32 i = 0; i < n->nkid; i++) {
     check_type(k, n->kid[i]->a);
     if (n->of && struct_field(n->of, n->kid[i]->name) != i)
-      check_wrong(k, n->kid[i], NULL, "the field '%s' is defined twice",
+      check_error(k, n->kid[i], NULL, "the field '%s' is defined twice",
                   show(k->c, n->kid[i]->name));
   }
 }
@@ -98,10 +98,10 @@ const LangType *struct_type(Checker *k, Str module, Str name) {
 /* ---- records ---- */
 
 static const char *fields_text(Checker *k, const StructInfo *t) {
-  Text out = text_new(k->a);
-  text_fmt(&out, "%s has", t->text);
-  for (u32 i = 0; i < t->n; i++) text_fmt(&out, " %s", str_text(k->c, t->field[i]));
-  return text_cstr(&out);
+  StrBuf out = sb_new(k->a);
+  sb_fmt(&out, "%s has", t->text);
+  for (u32 i = 0; i < t->n; i++) sb_fmt(&out, " %s", str_text(k->c, t->field[i]));
+  return sb_cstr(&out);
 }
 
 static void check_fields(Checker *k, Ast *n, const StructInfo *t) {
@@ -110,16 +110,16 @@ static void check_fields(Checker *k, Ast *n, const StructInfo *t) {
     Ast *x = n->kid[i];
     x->slot = struct_field(t, x->name);
     if (x->slot == t->n)
-      check_wrong(k, x, fields_text(k, t), "%s has no field '%s'", t->text, show(k->c, x->name));
+      check_error(k, x, fields_text(k, t), "%s has no field '%s'", t->text, show(k->c, x->name));
     else if (given[x->slot])
-      check_wrong(k, x, NULL, "the field '%s' is given twice", show(k->c, x->name));
+      check_error(k, x, NULL, "the field '%s' is given twice", show(k->c, x->name));
     else
-      check_goes(k, x->a, t->type[x->slot], "the field is");
+      check_assignable(k, x->a, t->type[x->slot], "the field is");
     given[x->slot] = true;
   }
   for (u32 i = 0; i < t->n; i++) {
     if (!given[i])
-      check_wrong(k, n, NULL, "the field '%s' of %s is missing", show(k->c, t->field[i]), t->text);
+      check_error(k, n, NULL, "the field '%s' of %s is missing", show(k->c, t->field[i]), t->text);
   }
 }
 
@@ -129,7 +129,7 @@ const LangType *check_record(Checker *k, Ast *n) {
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]->a);
   n->of = t && t->kind == KD_struct ? t->of : NULL;
   if (!n->of) {
-    check_wrong(k, n, NULL, "there is no struct '%s'", show(k->c, of->name));
+    check_error(k, n, NULL, "there is no struct '%s'", show(k->c, of->name));
     return &type_any;
   }
   check_fields(k, n, n->of);
@@ -141,34 +141,34 @@ const LangType *check_record(Checker *k, Ast *n) {
 static const LangType *of_module(Checker *k, Ast *n, Script *m) {
   const u32 *slot = map_get(&m->names->slot, n->name);
   if (!slot) {
-    check_wrong(k, n, NULL, "the module '%s' has no '%s'", show(k->c, n->a->name),
+    check_error(k, n, NULL, "the module '%s' has no '%s'", show(k->c, n->a->name),
                 show(k->c, n->name));
     return &type_any;
   }
-  VarPlace *p = NEW(k->a, VarPlace);
-  *p = (VarPlace){PL_global, *slot - 1, m->number};
+  VarRef *p = NEW(k->a, VarRef);
+  *p = (VarRef){VR_global, *slot - 1, m->number};
   names_share(k, m, p->slot);
   n->place = p;
   n->nplace = 1;
   const LangType *t = names_type(k, n);
   if (t->kind == KD_module)
-    check_wrong(k, n, "import it here too", "'%s' is a module of another module",
+    check_error(k, n, "import it here too", "'%s' is a module of another module",
                 show(k->c, n->name));
   return t;
 }
 
 /* The built-in function that x.name() was probably meant to be; NULL: none. */
 static const char *as_function(Checker *k, const char *name) {
-  Text t = text_new(k->a);
+  StrBuf t = sb_new(k->a);
   if (!strcmp(name, "append")) name = "push";
-  text_fmt(&t, "tensor_%s", name);
-  const char *found = builtin_find(name) >= 0            ? name
-                      : builtin_find(text_cstr(&t)) >= 0 ? text_cstr(&t)
-                                                         : NULL;
+  sb_fmt(&t, "tensor_%s", name);
+  const char *found = builtin_find(name) >= 0          ? name
+                      : builtin_find(sb_cstr(&t)) >= 0 ? sb_cstr(&t)
+                                                       : NULL;
   if (!found) return NULL;
-  Text hint = text_new(k->a);
-  text_fmt(&hint, "%s(x, ..) is a function", found);
-  return text_cstr(&hint);
+  StrBuf hint = sb_new(k->a);
+  sb_fmt(&hint, "%s(x, ..) is a function", found);
+  return sb_cstr(&hint);
 }
 
 const LangType *check_member(Checker *k, Ast *n) {
@@ -181,10 +181,10 @@ const LangType *check_member(Checker *k, Ast *n) {
   if (t->kind == KD_struct) {
     u32 i = struct_field(t->of, n->name);
     if (i < t->of->n) return t->of->type[i];
-    check_wrong(k, n, fields_text(k, t->of), "%s has no field '%s'", t->of->text,
+    check_error(k, n, fields_text(k, t->of), "%s has no field '%s'", t->of->text,
                 show(k->c, n->name));
   } else if (t->kind != KD_object && t->kind != KD_any && t->kind != KD_none) {
-    check_wrong(k, n, as_function(k, str_text(k->c, n->name)), "%s has no field '%s'",
+    check_error(k, n, as_function(k, str_text(k->c, n->name)), "%s has no field '%s'",
                 kind_name[t->kind], show(k->c, n->name));
   }
   return &type_any;
@@ -200,17 +200,17 @@ const LangType *check_set_field(Checker *k, Ast *n) {
   for (const Ast *x = n->a; x->kind != AST_name; x = x->a) {
     const LangType *in = x->a->type;
     if (x->kind == AST_member && x->nplace)
-      check_wrong(k, x, "a function of the module can change it",
+      check_error(k, x, "a function of the module can change it",
                   "variables of a module cannot be assigned to from outside");
     else if (x->kind == AST_member && in && in->kind == KD_object)
-      check_wrong(k, x, NULL, "an object has no fields that can be assigned to");
+      check_error(k, x, NULL, "an object has no fields that can be assigned to");
     else if (x->kind == AST_member && in && in->kind == KD_any)
-      check_wrong(k, x, "write its type down: let p: Point = ...",
+      check_error(k, x, "write its type down: let p: Point = ...",
                   "it is not known which struct has the field '%s'", show(k->c, x->name));
     else if (x->kind == AST_index && in && in->kind == KD_tensor)
-      check_wrong(k, x, "x = tensor_set(x, [i, j], value) gives a copy with it",
+      check_error(k, x, "x = tensor_set(x, [i, j], value) gives a copy with it",
                   "elements of a tensor cannot be assigned to");
   }
-  check_goes(k, n->b, to, "the field is");
+  check_assignable(k, n->b, to, "the field is");
   return to;
 }

@@ -12,9 +12,9 @@
 
 enum { STEP = 4, BRACKETS = 4096 };
 
-typedef struct Layouter {
+typedef struct Formatter {
   const Script *s;
-  Text *out;
+  StrBuf *out;
   const Token *prev; /* NULL: none yet */
   Tok before;        /* the kind in front of prev */
   bool after_comment;
@@ -22,7 +22,7 @@ typedef struct Layouter {
   u32 nopen, line;
   u32 angles; /* of the type of a tensor */
   bool unary; /* prev is a sign in front of an operand */
-} Layouter;
+} Formatter;
 
 static bool is_word(const Script *s, const Token *t, const char *word) {
   return t->kind == TOK_name && t->n == strlen(word) && !memcmp(s->at + t->at, word, t->n);
@@ -38,20 +38,20 @@ static bool closes(Tok k) {
 
 /* May an operand end with it? Then a bracket behind it is a call or an index, a sign a difference.
  */
-static bool ends_operand(const Layouter *p, const Token *t) {
+static bool ends_operand(const Formatter *p, const Token *t) {
   if (t->kind == TOK_name) return !is_word(p->s, t, "in");
   return t->kind == TOK_int || t->kind == TOK_float || t->kind == TOK_string ||
          t->kind == TOK_true || t->kind == TOK_false || t->kind == TOK_rpar || t->kind == TOK_rsq;
 }
 
-static u32 indent(const Layouter *p, bool closing) {
+static u32 indent(const Formatter *p, bool closing) {
   u32 level = 0, n = p->nopen;
   if (closing && n) n--;
   for (u32 i = 0; i < n; i++) level += i == 0 || p->open[i] != p->open[i - 1];
   return level;
 }
 
-static bool wants_blank(const Layouter *p, const Token *t) {
+static bool wants_blank(const Formatter *p, const Token *t) {
   const Token *a = p->prev;
   if (p->unary || opens(a->kind)) return a->kind == TOK_lbrace && t->kind != TOK_rbrace;
   if (a->kind == TOK_dot || t->kind == TOK_dot) return a->kind == TOK_int; /* else it is a float */
@@ -67,8 +67,8 @@ static bool wants_blank(const Layouter *p, const Token *t) {
   return true;
 }
 
-static void newline(Layouter *p, u32 lines) {
-  for (u32 i = 0; i < lines; i++) text_puts(p->out, "\n");
+static void newline(Formatter *p, u32 lines) {
+  for (u32 i = 0; i < lines; i++) sb_puts(p->out, "\n");
   p->line += lines;
 }
 
@@ -78,12 +78,12 @@ static u32 lines_between(const Script *s, u32 from, u32 to) {
   return n > 2 ? 2 : n;
 }
 
-static void put_indent(Layouter *p, bool closing) {
-  for (u32 i = 0; i < indent(p, closing) * STEP; i++) text_puts(p->out, " ");
+static void put_indent(Formatter *p, bool closing) {
+  for (u32 i = 0; i < indent(p, closing) * STEP; i++) sb_puts(p->out, " ");
 }
 
-static void put_token(Layouter *p, const Token *t) {
-  text_put(p->out, p->s->at + t->at, t->n);
+static void put_token(Formatter *p, const Token *t) {
+  sb_put(p->out, p->s->at + t->at, t->n);
   bool sign = t->kind == TOK_sub || t->kind == TOK_bang;
   p->unary = sign && (!p->prev || t->kind == TOK_bang || !ends_operand(p, p->prev));
   if (opens(t->kind) && p->nopen < BRACKETS) p->open[p->nopen++] = p->line;
@@ -95,17 +95,17 @@ static void put_token(Layouter *p, const Token *t) {
 }
 
 /* Comments end without blanks. */
-static void put_comment(Layouter *p, const Token *t) {
+static void put_comment(Formatter *p, const Token *t) {
   u32 n = t->n;
   while (n && strchr(" \t\r\n", p->s->at[t->at + n - 1])) n--;
-  text_put(p->out, p->s->at + t->at, n);
+  sb_put(p->out, p->s->at + t->at, n);
   for (u32 i = 0; i < n; i++) p->line += p->s->at[t->at + i] == '\n';
 }
 
-void script_format(const Script *s, Text *out) {
-  Layouter *p = NEW(&s->c->work, Layouter);
+void script_format(const Script *s, StrBuf *out) {
+  Formatter *p = NEW(&s->c->work, Formatter);
   u32 i = 0, k = 0, end = 0;
-  *p = (Layouter){.s = s, .out = out};
+  *p = (Formatter){.s = s, .out = out};
   while (s->token.at[i].kind != TOK_end || k < s->comment.n) {
     const Token *t = &s->token.at[i];
     bool comment = k < s->comment.n && s->comment.at[k].at < t->at;
@@ -116,9 +116,9 @@ void script_format(const Script *s, Text *out) {
     if (lines || !end)
       put_indent(p, !comment && closes(t->kind));
     else if (comment)
-      text_puts(out, p->prev && opens(p->prev->kind) && p->prev->kind != TOK_lbrace ? " " : "  ");
+      sb_puts(out, p->prev && opens(p->prev->kind) && p->prev->kind != TOK_lbrace ? " " : "  ");
     else if (p->after_comment || (p->prev && wants_blank(p, t)))
-      text_puts(out, " ");
+      sb_puts(out, " ");
     if (comment)
       put_comment(p, t);
     else
@@ -126,5 +126,5 @@ void script_format(const Script *s, Text *out) {
     p->after_comment = comment;
     end = t->at + t->n;
   }
-  if (out->n) text_puts(out, "\n");
+  if (out->n) sb_puts(out, "\n");
 }

@@ -13,7 +13,7 @@ typedef struct Script Script;     /* a text, its tokens and its tree: a program 
 typedef struct Token Token;       /* some bytes of the text */
 typedef struct Ast Ast;           /* a statement or expression */
 typedef struct LangType LangType; /* of a value, as far as it is known before the run */
-typedef struct VarPlace VarPlace; /* where a name may be found while it runs */
+typedef struct VarRef VarRef;     /* where a name may be found while it runs */
 typedef struct LangFn LangFn;     /* what is known of a function */
 typedef struct Capture Capture;
 typedef struct StructInfo StructInfo; /* a struct of the program */
@@ -72,11 +72,11 @@ struct LangType {
   char role;        /* KD_object: its letter in signatures, see BuiltinInfo; 0: not known */
 };
 
-typedef enum PlaceKind { PL_local, PL_global, PL_self } PlaceKind;
-struct VarPlace {
-  PlaceKind kind;
+typedef enum VarRefKind { VR_local, VR_global, VR_self } VarRefKind;
+struct VarRef {
+  VarRefKind kind;
   u32 slot;
-  u32 file; /* PL_global: number of the Script */
+  u32 file; /* VR_global: number of the Script */
 };
 
 struct StructInfo {
@@ -94,7 +94,7 @@ struct StructInfo {
 struct Capture {
   Str name;
   u32 slot;
-  const VarPlace *from; /* in the function around it */
+  const VarRef *from; /* in the function around it */
   u32 nfrom;
 };
 
@@ -125,11 +125,11 @@ struct Ast {
   Ast **kid;
   u32 nkid;
   /* from the checker */
-  const LangType *type;  /* of its value */
-  const LangType *to;    /* what its value becomes; NULL: it stays */
-  u32 bind;              /* its variable, for the checker alone */
-  u32 slot, nslot;       /* of what it defines; of a scope: the first and how many */
-  const VarPlace *place; /* where a name is looked for, in this order */
+  const LangType *type; /* of its value */
+  const LangType *to;   /* what its value becomes; NULL: it stays */
+  u32 bind;             /* its variable, for the checker alone */
+  u32 slot, nslot;      /* of what it defines; of a scope: the first and how many */
+  const VarRef *place;  /* where a name is looked for, in this order */
   u32 nplace;
   i32 builtin; /* of a call: 1 + its row; 0: none */
   LangFn *fn;
@@ -220,13 +220,13 @@ Ast *parse_block(Parser *p);                /* parse.c */
 Ast *parse_fn(Parser *p, Str name, u32 at); /* parse.c: from its parameters on */
 Ast *ast_new(Parser *p, AstKind kind, u32 at);
 typedef VEC(Ast *) Asts;
-void ast_take(Parser *p, Ast *n, const Asts *kids);
-void ast_grow(Parser *p, Ast *n); /* its height, when all below it is there */
+void ast_set_kids(Parser *p, Ast *n, const Asts *kids);
+void ast_set_height(Parser *p, Ast *n); /* its height, when all below it is there */
 const Token *parse_peek(const Parser *p);
 bool parse_is(const Parser *p, Tok kind);
-bool parse_eat(Parser *p, Tok kind);
-bool parse_is_word(const Parser *p, const char *word);
-void parse_want(Parser *p, Tok kind, const char *where);
+bool parse_accept(Parser *p, Tok kind);
+bool parse_is_keyword(const Parser *p, const char *word);
+void parse_expect(Parser *p, Tok kind, const char *where);
 void parse_error(Parser *p, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 Str parse_name(Parser *p, const char *what); /* an identifier, or an error */
@@ -243,10 +243,10 @@ bool type_same(const LangType *x, const LangType *y);
 bool struct_same(const StructInfo *x, const StructInfo *y);
 u32 struct_field(const StructInfo *s, Str name); /* s->n: there is none */
 /* May a value of type x be where one of type y is wanted, as it is or as what it becomes? */
-bool type_fits(const LangType *x, const LangType *y);
+bool type_assignable(const LangType *x, const LangType *y);
 /* May one variable hold both in turn? Losses are floats or tensors, so numbers and tensors are of
  * one kind here. */
-bool type_mixes(const LangType *x, const LangType *y);
+bool type_compatible(const LangType *x, const LangType *y);
 const char *lang_type_text(Ctx *c, const LangType *t); /* in c->scratch */
 
 /* check.c */
@@ -255,6 +255,6 @@ void script_check(Script *s); /* with its modules */
 i32 builtin_find(const char *name); /* its row; -1: there is none */
 
 /* format.c: the same program, laid out anew. */
-void script_format(const Script *s, Text *out);
+void script_format(const Script *s, StrBuf *out);
 
 #endif

@@ -38,31 +38,31 @@ static u32 columns(const char *at, u32 n) {
 }
 
 const char *script_place(const Script *s, u32 at, const char *what, const char *hint) {
-  Text t = text_new(&s->c->work);
+  StrBuf t = sb_new(&s->c->work);
   if (at > s->n) at = s->n;
   u32 from = at, to = at;
   while (from > 0 && s->at[from - 1] != '\n') from--;
   while (to < s->n && s->at[to] != '\n') to++;
-  text_fmt(&t, "%s:%u:%u: %s", show_text(s->c, s->file), script_line(s, at),
-           columns(s->at + from, at - from) + 1, what);
+  sb_fmt(&t, "%s:%u:%u: %s", show_text(s->c, s->file), script_line(s, at),
+         columns(s->at + from, at - from) + 1, what);
   if (to - from <= SHOWN_COLUMNS && to > from) {
-    text_fmt(&t, "\n    %.*s\n    ", (int)(to - from), s->at + from);
+    sb_fmt(&t, "\n    %.*s\n    ", (int)(to - from), s->at + from);
     for (u32 i = from; i < at; i++)
-      if (((u8)s->at[i] & 0xc0) != 0x80) text_puts(&t, s->at[i] == '\t' ? "\t" : " ");
-    text_puts(&t, "^");
+      if (((u8)s->at[i] & 0xc0) != 0x80) sb_puts(&t, s->at[i] == '\t' ? "\t" : " ");
+    sb_puts(&t, "^");
   }
-  if (hint) text_fmt(&t, "\n    hint: %s", hint);
-  return text_cstr(&t);
+  if (hint) sb_fmt(&t, "\n    hint: %s", hint);
+  return sb_cstr(&t);
 }
 
 void script_error(Script *s, u32 at, const char *hint, const char *fmt, ...) {
-  Text t = text_new(&s->c->work);
+  StrBuf t = sb_new(&s->c->work);
   va_list args;
   va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
+  sb_vfmt(&t, fmt, args);
   va_end(args);
   s->nerror++;
-  diag(s->c, ERR_input, LOC_NONE, "%s", script_place(s, at, text_cstr(&t), hint));
+  diag(s->c, ERR_input, LOC_NONE, "%s", script_place(s, at, sb_cstr(&t), hint));
 }
 
 /* ---- tokens ---- */
@@ -198,7 +198,7 @@ Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all) {
   s->file = file;
   if (n > LANG_BYTES)
     fail(c, ERR_unsupported, LOC_NONE, "the program has %zu bytes, the limit is %d", n, LANG_BYTES);
-  size_t mark = utf8_mark(at, n);
+  size_t mark = utf8_bom(at, n);
   n -= mark;
   char *copy = arena_alloc(&c->work, n + 4); /* zeros behind it, which end every token */
   if (n) memcpy(copy, at + mark, n);

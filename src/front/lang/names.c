@@ -83,47 +83,47 @@ void names_close(Checker *k, Ast *n) {
 
 enum { PLACES = 16 };
 typedef struct FoundPlaces {
-  VarPlace at[PLACES];
+  VarRef at[PLACES];
   u32 n;
 } FoundPlaces;
 
-static void add(FoundPlaces *f, PlaceKind kind, u32 slot, u32 file) {
-  if (f->n < PLACES) f->at[f->n++] = (VarPlace){kind, slot, file};
+static void add(FoundPlaces *f, VarRefKind kind, u32 slot, u32 file) {
+  if (f->n < PLACES) f->at[f->n++] = (VarRef){kind, slot, file};
 }
 
-static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to);
+static void find_local(Checker *k, FnState *in, Str name, FoundPlaces *to);
 
 /* What the function takes along of those around it; its slot, or -1. */
-static i64 capture(Checker *k, InFn *in, Str name) {
-  const u32 *at = map_get(&in->taken, name);
+static i64 capture(Checker *k, FnState *in, Str name) {
+  const u32 *at = map_get(&in->captures, name);
   if (at) return in->fn->capture.at[*at - 1].slot;
   FoundPlaces from = {.n = 0};
   find_local(k, in->outer, name, &from);
   if (!from.n) return -1;
   Capture *c = vec_push(k->a, &in->fn->capture);
   *c = (Capture){name, in->nslot++, arena_copy(k->a, from.at, from.n * sizeof *from.at), from.n};
-  *map_put(&in->taken, name) = in->fn->capture.n;
-  slot_set(k, &in->taken_at, c->slot, in->fn->capture.n);
+  *map_put(&in->captures, name) = in->fn->capture.n;
+  slot_set(k, &in->capture_at, c->slot, in->fn->capture.n);
   if (in->nslot > in->fn->nslot) in->fn->nslot = in->nslot;
   return c->slot;
 }
 
-static void find_local(Checker *k, InFn *in, Str name, FoundPlaces *to) {
+static void find_local(Checker *k, FnState *in, Str name, FoundPlaces *to) {
   for (ScopeNames *s = in->names; s && s != k->s->names; s = s->outer) {
     const u32 *slot = map_get(&s->slot, name);
-    if (slot) add(to, PL_local, *slot - 1, 0);
+    if (slot) add(to, VR_local, *slot - 1, 0);
   }
   if (!in->outer) return;
-  if (in->fn->ast->name == name) add(to, PL_self, 0, 0);
+  if (in->fn->ast->name == name) add(to, VR_self, 0, 0);
   i64 slot = capture(k, in, name);
-  if (slot >= 0) add(to, PL_local, (u32)slot, 0);
+  if (slot >= 0) add(to, VR_local, (u32)slot, 0);
 }
 
 void names_share(Checker *k, Script *s, u32 slot) {
   if (slot_get(&s->shared, slot)) return;
   Binding *b = vec_push(k->a, &k->bind);
-  *b = (Binding){.type = &type_none, .with = k->bind.n - 1};
-  slot_set(k, &s->shared, slot, b->with);
+  *b = (Binding){.type = &type_none, .parent = k->bind.n - 1};
+  slot_set(k, &s->shared, slot, b->parent);
   k->changed = true;
 }
 
@@ -131,7 +131,7 @@ bool names_find(Checker *k, Ast *n, Str name) {
   FoundPlaces f = {.n = 0};
   find_local(k, k->in, name, &f);
   const u32 *slot = map_get(&k->s->names->slot, name);
-  if (slot) add(&f, PL_global, *slot - 1, k->s->number);
+  if (slot) add(&f, VR_global, *slot - 1, k->s->number);
   if (slot && k->in->outer) names_share(k, k->s, *slot - 1);
   n->nplace = f.n;
   n->place = f.n ? arena_copy(k->a, f.at, f.n * sizeof *f.at) : NULL;
@@ -139,28 +139,28 @@ bool names_find(Checker *k, Ast *n, Str name) {
 }
 
 /* Of a variable that a function has taken along: what it is where the function is defined. */
-static const LangType *captured(Checker *k, InFn *in, u32 slot) {
-  u32 at = slot_get(&in->taken_at, slot);
+static const LangType *captured(Checker *k, FnState *in, u32 slot) {
+  u32 at = slot_get(&in->capture_at, slot);
   const LangType *t = &type_none;
   if (!at) return t;
   const Capture *c = &in->fn->capture.at[at - 1];
   for (u32 j = 0; j < c->nfrom; j++) {
-    if (c->from[j].kind == PL_self) return &in->outer->fn->self;
+    if (c->from[j].kind == VR_self) return &in->outer->fn->self;
     u32 b = slot_get(&in->outer->cur, c->from[j].slot);
     t = type_join(k->a, t, b ? bind_type(k, b) : captured(k, in->outer, c->from[j].slot));
   }
   return t;
 }
 
-bool names_is_shared(const Checker *k, const VarPlace *p) {
-  return p->kind == PL_global && (k->in->outer || p->file != k->s->number);
+bool names_is_shared(const Checker *k, const VarRef *p) {
+  return p->kind == VR_global && (k->in->outer || p->file != k->s->number);
 }
 
 const LangType *names_type(Checker *k, const Ast *n) {
   const LangType *t = &type_none;
   for (u32 i = 0; i < n->nplace; i++) {
-    const VarPlace *p = &n->place[i];
-    if (p->kind == PL_self) {
+    const VarRef *p = &n->place[i];
+    if (p->kind == VR_self) {
       t = type_join(k->a, t, &k->in->fn->self);
       continue;
     }
@@ -169,21 +169,21 @@ const LangType *names_type(Checker *k, const Ast *n) {
     if (!b && !outside && k->in->loops) b = slot_get(&k->in->fn->last, p->slot);
     if (b)
       t = type_join(k->a, t, bind_type(k, b));
-    else if (p->kind == PL_local)
+    else if (p->kind == VR_local)
       t = type_join(k->a, t, captured(k, k->in, p->slot));
     if (b && !outside) break; /* it holds something here, the others are behind it */
   }
   return t;
 }
 
-void names_near(Checker *k, Near *near) {
-  for (u32 i = 0; i < builtin_count; i++) near_try(near, builtin_info[i].name);
+void names_suggest(Checker *k, Suggestion *near) {
+  for (u32 i = 0; i < builtin_count; i++) suggest_try(near, builtin_info[i].name);
   for (u32 i = 0; i < k->s->token.n; i++) { /* any name of the text that is defined there */
     const Token *t = &k->s->token.at[i];
     Str name = t->kind == TOK_name ? str_intern(k->c, k->s->at + t->at, t->n) : 0;
     bool known = name && map_get(&k->s->names->slot, name);
     for (ScopeNames *s = k->in->names; name && !known && s; s = s->outer)
       known = map_get(&s->slot, name) != NULL;
-    if (known) near_try(near, str_text(k->c, name));
+    if (known) suggest_try(near, str_text(k->c, name));
   }
 }

@@ -51,17 +51,17 @@ static void statements(Parser *p, Asts *list, Tok end) {
 Ast *parse_block(Parser *p) {
   Asts list = {0};
   Ast *n = ast_new(p, AST_block, parse_peek(p)->at);
-  parse_want(p, TOK_lbrace, "before a block");
+  parse_expect(p, TOK_lbrace, "before a block");
   if (p->panic || parse_too_deep(p)) return n;
   p->depth++;
   statements(p, &list, TOK_rbrace);
   p->depth--;
-  if (!parse_eat(p, TOK_rbrace)) {
+  if (!parse_accept(p, TOK_rbrace)) {
     script_error(p->s, n->at, NULL, "the block does not end: '}' is missing");
     p->panic = true;
   }
-  ast_take(p, n, &list);
-  ast_grow(p, n);
+  ast_set_kids(p, n, &list);
+  ast_set_height(p, n);
   return n;
 }
 
@@ -69,11 +69,11 @@ Ast *parse_block(Parser *p) {
 
 static Ast *let(Parser *p, u32 at) {
   Ast *n = ast_new(p, AST_let, at);
-  if (parse_is_word(p, "mut") && p->s->token.at[p->at + 1].kind == TOK_name) p->at++;
+  if (parse_is_keyword(p, "mut") && p->s->token.at[p->at + 1].kind == TOK_name) p->at++;
   n->at = parse_peek(p)->at;
   n->name = parse_name(p, "the name of a variable");
-  if (parse_eat(p, TOK_colon)) n->b = parse_type(p);
-  parse_want(p, TOK_set, "behind the name of a variable");
+  if (parse_accept(p, TOK_colon)) n->b = parse_type(p);
+  parse_expect(p, TOK_set, "behind the name of a variable");
   n->a = parse_expr(p);
   return n;
 }
@@ -81,7 +81,7 @@ static Ast *let(Parser *p, u32 at) {
 static Ast *parameter(Parser *p) {
   Ast *n = ast_new(p, AST_param, parse_peek(p)->at);
   n->name = parse_name(p, "the name of a parameter");
-  if (parse_eat(p, TOK_colon)) n->a = parse_type(p);
+  if (parse_accept(p, TOK_colon)) n->a = parse_type(p);
   return n;
 }
 
@@ -89,28 +89,28 @@ Ast *parse_fn(Parser *p, Str name, u32 at) {
   Asts params = {0};
   Ast *n = ast_new(p, AST_fn, at);
   n->name = name;
-  parse_want(p, TOK_lpar, "before the parameters of a function");
+  parse_expect(p, TOK_lpar, "before the parameters of a function");
   while (!p->panic && !parse_is(p, TOK_rpar)) {
     push(p, &params, parameter(p));
-    if (!parse_eat(p, TOK_comma)) break;
+    if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_want(p, TOK_rpar, "behind the parameters of a function");
-  ast_take(p, n, &params);
-  if (parse_eat(p, TOK_arrow)) n->b = parse_type(p);
+  parse_expect(p, TOK_rpar, "behind the parameters of a function");
+  ast_set_kids(p, n, &params);
+  if (parse_accept(p, TOK_arrow)) n->b = parse_type(p);
   n->a = parse_block(p);
   return n;
 }
 
-static Ast *choice(Parser *p, u32 at) {
+static Ast *if_stmt(Parser *p, u32 at) {
   Ast *n = ast_new(p, AST_if, at);
   n->a = parse_expr(p);
   n->b = parse_block(p);
-  if (!parse_eat(p, TOK_else)) return n;
+  if (!parse_accept(p, TOK_else)) return n;
   if (parse_is(p, TOK_if) && !parse_too_deep(p)) {
     u32 inner = parse_peek(p)->at;
     p->at++;
     p->depth++;
-    n->c = choice(p, inner);
+    n->c = if_stmt(p, inner);
     p->depth--;
   } else {
     n->c = parse_block(p);
@@ -122,7 +122,7 @@ static Ast *loop(Parser *p, const Token *t) {
   Ast *n = ast_new(p, t->kind == TOK_for ? AST_for : AST_while, t->at);
   if (t->kind == TOK_for) {
     n->name = parse_name(p, "the name of the variable of the loop");
-    if (!parse_is_word(p, "in"))
+    if (!parse_is_keyword(p, "in"))
       parse_error(p, "for x in 0..10 { ... }", "expected 'in' behind the variable of the loop");
     p->at += !p->panic;
   }
@@ -131,7 +131,7 @@ static Ast *loop(Parser *p, const Token *t) {
   return n;
 }
 
-static Ast *give(Parser *p, u32 at) {
+static Ast *return_stmt(Parser *p, u32 at) {
   Ast *n = ast_new(p, AST_return, at);
   if (!parse_is(p, TOK_semi) && !parse_is(p, TOK_rbrace) && !parse_is(p, TOK_end))
     n->a = parse_expr(p);
@@ -142,7 +142,7 @@ static Ast *give(Parser *p, u32 at) {
 static Ast *expression(Parser *p) {
   Ast *left = parse_expr(p);
   const Token *t = parse_peek(p);
-  if (p->panic || !parse_eat(p, TOK_set)) return left;
+  if (p->panic || !parse_accept(p, TOK_set)) return left;
   Ast *n = ast_new(p, AST_set, t->at);
   const Ast *base = left;
   while (base->kind == AST_index || base->kind == AST_member) base = base->a;
@@ -161,22 +161,22 @@ static Ast *model(Parser *p, u32 at) {
   Asts layers = {0};
   Ast *n = ast_new(p, AST_model, at);
   n->name = parse_name(p, "the name of the model");
-  parse_want(p, TOK_lbrace, "behind the name of the model");
-  bool inner = parse_is_word(p, "layers");
+  parse_expect(p, TOK_lbrace, "behind the name of the model");
+  bool inner = parse_is_keyword(p, "layers");
   if (inner) {
     p->at++;
-    parse_want(p, TOK_lbrace, "behind 'layers'");
+    parse_expect(p, TOK_lbrace, "behind 'layers'");
   }
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *layer = parse_expr(p);
     if (!p->panic && (layer->kind != AST_call || layer->a->kind != AST_name))
       parse_error(p, "such as dense(784, 128, activation: relu)", "expected a layer");
     push(p, &layers, layer);
-    if (!parse_eat(p, TOK_comma)) parse_eat(p, TOK_semi);
+    if (!parse_accept(p, TOK_comma)) parse_accept(p, TOK_semi);
   }
-  if (inner) parse_want(p, TOK_rbrace, "behind the layers");
-  parse_want(p, TOK_rbrace, "behind the model");
-  ast_take(p, n, &layers);
+  if (inner) parse_expect(p, TOK_rbrace, "behind the layers");
+  parse_expect(p, TOK_rbrace, "behind the model");
+  ast_set_kids(p, n, &layers);
   return n;
 }
 
@@ -204,25 +204,25 @@ static Ast *structure(Parser *p, u32 at) {
   Asts fields = {0};
   Ast *n = ast_new(p, AST_struct, at);
   n->name = parse_name(p, "the name of the struct");
-  parse_want(p, TOK_lbrace, "behind the name of the struct");
+  parse_expect(p, TOK_lbrace, "behind the name of the struct");
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *f = parameter(p);
     if (!p->panic && !f->a)
       parse_error(p, "such as x: float64", "expected ':' and a type behind the name of a field");
     push(p, &fields, f);
-    if (!parse_eat(p, TOK_comma)) parse_eat(p, TOK_semi);
+    if (!parse_accept(p, TOK_comma)) parse_accept(p, TOK_semi);
   }
   if (!p->panic && !fields.n) parse_error(p, NULL, "a struct has at least one field");
-  parse_want(p, TOK_rbrace, "behind the fields of a struct");
-  ast_take(p, n, &fields);
+  parse_expect(p, TOK_rbrace, "behind the fields of a struct");
+  ast_set_kids(p, n, &fields);
   return n;
 }
 
 static bool is_followed(const Parser *p, const char *word, Tok next) {
-  return parse_is_word(p, word) && p->s->token.at[p->at + 1].kind == next;
+  return parse_is_keyword(p, word) && p->s->token.at[p->at + 1].kind == next;
 }
 
-static Ast *plain(Parser *p) {
+static Ast *statement_by_kind(Parser *p) {
   const Token *t = parse_peek(p);
   if (is_followed(p, "model", TOK_name)) return p->at++, model(p, t->at);
   if (is_followed(p, "struct", TOK_name)) return p->at++, structure(p, t->at);
@@ -234,8 +234,8 @@ static Ast *plain(Parser *p) {
   p->at++;
   switch (t->kind) {
   case TOK_let: return let(p, t->at);
-  case TOK_return: return give(p, t->at);
-  case TOK_if: return choice(p, t->at);
+  case TOK_return: return return_stmt(p, t->at);
+  case TOK_if: return if_stmt(p, t->at);
   case TOK_for:
   case TOK_while: return loop(p, t);
   case TOK_fn: {
@@ -248,7 +248,7 @@ static Ast *plain(Parser *p) {
 }
 
 static Ast *statement(Parser *p) {
-  if (parse_eat(p, TOK_semi)) return NULL;
+  if (parse_accept(p, TOK_semi)) return NULL;
   if (parse_is(p, TOK_rbrace)) {
     parse_error(p, NULL, "'}' without '{'");
     p->at++;
@@ -258,9 +258,9 @@ static Ast *statement(Parser *p) {
     parse_error(p, NULL, "'else' without 'if'");
     return NULL;
   }
-  Ast *n = plain(p);
-  ast_grow(p, n);
-  if (!p->panic) parse_eat(p, TOK_semi);
+  Ast *n = statement_by_kind(p);
+  ast_set_height(p, n);
+  if (!p->panic) parse_accept(p, TOK_semi);
   return n;
 }
 
@@ -269,5 +269,5 @@ void script_parse(Script *s) {
   Asts list = {0};
   s->root = ast_new(&p, AST_block, 0);
   statements(&p, &list, TOK_end);
-  ast_take(&p, s->root, &list);
+  ast_set_kids(&p, s->root, &list);
 }

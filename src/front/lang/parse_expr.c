@@ -36,39 +36,39 @@ static const Token *next(Parser *p) {
   return t;
 }
 
-bool parse_eat(Parser *p, Tok kind) {
+bool parse_accept(Parser *p, Tok kind) {
   if (!parse_is(p, kind)) return false;
   next(p);
   return true;
 }
 
-bool parse_is_word(const Parser *p, const char *word) {
+bool parse_is_keyword(const Parser *p, const char *word) {
   const Token *t = parse_peek(p);
   return t->kind == TOK_name && t->n == strlen(word) && !memcmp(p->s->at + t->at, word, t->n);
 }
 
 void parse_error(Parser *p, const char *hint, const char *fmt, ...) {
   if (p->panic) return;
-  Text t = text_new(&p->s->c->work);
+  StrBuf t = sb_new(&p->s->c->work);
   va_list args;
   va_start(args, fmt);
-  text_vfmt(&t, fmt, args);
+  sb_vfmt(&t, fmt, args);
   va_end(args);
-  script_error(p->s, parse_peek(p)->at, hint, "%s", text_cstr(&t));
+  script_error(p->s, parse_peek(p)->at, hint, "%s", sb_cstr(&t));
   p->panic = true;
 }
 
 /* What stands there, for messages. */
 static const char *found(const Parser *p) {
   const Token *t = parse_peek(p);
-  Text s = text_new(&p->s->c->work);
+  StrBuf s = sb_new(&p->s->c->work);
   if (t->kind == TOK_end) return "the end of the file";
-  text_fmt(&s, "'%.*s'", (int)(t->n < 40 ? t->n : 40), p->s->at + t->at);
-  return text_cstr(&s);
+  sb_fmt(&s, "'%.*s'", (int)(t->n < 40 ? t->n : 40), p->s->at + t->at);
+  return sb_cstr(&s);
 }
 
-void parse_want(Parser *p, Tok kind, const char *where) {
-  if (parse_eat(p, kind)) return;
+void parse_expect(Parser *p, Tok kind, const char *where) {
+  if (parse_accept(p, kind)) return;
   Tok is = parse_peek(p)->kind;
   const char *hint = NULL;
   if (kind == TOK_lbrace && is == TOK_set) hint = "== compares";
@@ -80,7 +80,7 @@ void parse_want(Parser *p, Tok kind, const char *where) {
 
 Str parse_name(Parser *p, const char *what) {
   const Token *t = parse_peek(p);
-  if (parse_eat(p, TOK_name)) return str_intern(p->s->c, p->s->at + t->at, t->n);
+  if (parse_accept(p, TOK_name)) return str_intern(p->s->c, p->s->at + t->at, t->n);
   const char *hint = t->kind >= TOK_let && t->kind <= TOK_not ? "this word is taken" : NULL;
   parse_error(p, hint, "expected %s, found %s", what, found(p));
   return 0;
@@ -107,7 +107,7 @@ Ast *ast_new(Parser *p, AstKind kind, u32 at) {
 /* Trees that lean to one side are as high as they are long: what walks them must not be led too
  * far.
  */
-void ast_grow(Parser *p, Ast *n) {
+void ast_set_height(Parser *p, Ast *n) {
   u32 high = 0;
   Ast *part[] = {n->a, n->b, n->c};
   for (u32 i = 0; i < 3; i++)
@@ -120,13 +120,13 @@ void ast_grow(Parser *p, Ast *n) {
   n->height = 0;
 }
 
-void ast_take(Parser *p, Ast *n, const Asts *kids) {
+void ast_set_kids(Parser *p, Ast *n, const Asts *kids) {
   n->nkid = kids->n;
   n->kid = NEWS(&p->s->c->work, Ast *, kids->n + 1);
   for (u32 i = 0; i < kids->n; i++) n->kid[i] = kids->at[i];
 }
 
-static void keep(Parser *p, Asts *list, Ast *n) {
+static void push_node(Parser *p, Asts *list, Ast *n) {
   *vec_push(&p->s->c->work, list) = n;
 }
 
@@ -135,75 +135,75 @@ static void keep(Parser *p, Asts *list, Ast *n) {
 /* tensor < type , [ extents ] >; the word has been read */
 static void tensor_type(Parser *p, Ast *n) {
   Asts dims = {0};
-  if (!parse_eat(p, TOK_lt)) return;
+  if (!parse_accept(p, TOK_lt)) return;
   n->a = parse_type(p);
   n->i = 1;
-  parse_want(p, TOK_comma, "between type and shape of a tensor");
-  parse_want(p, TOK_lsq, "before the shape of a tensor");
+  parse_expect(p, TOK_comma, "between type and shape of a tensor");
+  parse_expect(p, TOK_lsq, "before the shape of a tensor");
   while (!p->panic && !parse_is(p, TOK_rsq)) {
     Ast *d = ast_new(p, AST_tname, parse_peek(p)->at);
     const Token *t = parse_peek(p);
-    if (parse_eat(p, TOK_int)) {
+    if (parse_accept(p, TOK_int)) {
       d->kind = AST_int;
       d->i = strtoll(p->s->at + t->at, NULL, 10);
     } else {
       d->name = parse_name(p, "an extent: a number or a name");
     }
-    keep(p, &dims, d);
-    if (!parse_eat(p, TOK_comma)) break;
+    push_node(p, &dims, d);
+    if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_want(p, TOK_rsq, "behind the shape of a tensor");
-  parse_want(p, TOK_gt, "behind the type of a tensor");
+  parse_expect(p, TOK_rsq, "behind the shape of a tensor");
+  parse_expect(p, TOK_gt, "behind the type of a tensor");
   if (dims.n > MAX_RANK) parse_error(p, NULL, "a tensor has at most %d dimensions", MAX_RANK);
-  ast_take(p, n, &dims);
+  ast_set_kids(p, n, &dims);
 }
 
 static void type_list(Parser *p, Ast *n, const char *where) {
   Asts list = {0};
   while (!p->panic && !parse_is(p, TOK_rpar)) {
-    keep(p, &list, parse_type(p));
-    if (!parse_eat(p, TOK_comma)) break;
+    push_node(p, &list, parse_type(p));
+    if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_want(p, TOK_rpar, where);
-  ast_take(p, n, &list);
+  parse_expect(p, TOK_rpar, where);
+  ast_set_kids(p, n, &list);
 }
 
 static Ast *array_type(Parser *p, u32 at) {
   Ast *n = ast_new(p, AST_tarray, at);
   n->a = parse_type(p);
-  if (parse_eat(p, TOK_semi) && !parse_eat(p, TOK_int))
+  if (parse_accept(p, TOK_semi) && !parse_accept(p, TOK_int))
     parse_error(p, NULL, "expected the number of elements, found %s", found(p));
-  parse_want(p, TOK_rsq, "behind the type of an array");
+  parse_expect(p, TOK_rsq, "behind the type of an array");
   return n;
 }
 
 static Ast *plain_type(Parser *p) {
   u32 at = parse_peek(p)->at;
-  if (parse_eat(p, TOK_lsq)) return array_type(p, at);
-  if (parse_eat(p, TOK_lpar)) {
+  if (parse_accept(p, TOK_lsq)) return array_type(p, at);
+  if (parse_accept(p, TOK_lpar)) {
     Ast *n = ast_new(p, AST_ttuple, at);
     type_list(p, n, "behind the types of a tuple");
     return n;
   }
-  if (parse_eat(p, TOK_fn)) {
+  if (parse_accept(p, TOK_fn)) {
     Ast *n = ast_new(p, AST_tfn, at);
-    parse_want(p, TOK_lpar, "in the type of a function");
+    parse_expect(p, TOK_lpar, "in the type of a function");
     type_list(p, n, "in the type of a function");
-    if (parse_eat(p, TOK_arrow)) n->a = parse_type(p);
+    if (parse_accept(p, TOK_arrow)) n->a = parse_type(p);
     return n;
   }
-  if (parse_is_word(p, "gradient")) { /* gradient<T>: has the type of what it belongs to */
+  if (parse_is_keyword(p, "gradient")) { /* gradient<T>: has the type of what it belongs to */
     parse_name(p, "a type");
-    parse_want(p, TOK_lt, "behind 'gradient'");
+    parse_expect(p, TOK_lt, "behind 'gradient'");
     Ast *of = parse_type(p);
-    parse_want(p, TOK_gt, "behind the type of a gradient");
+    parse_expect(p, TOK_gt, "behind the type of a gradient");
     return of;
   }
-  bool tensor = parse_is_word(p, "tensor");
+  bool tensor = parse_is_keyword(p, "tensor");
   Ast *n = ast_new(p, tensor ? AST_ttensor : AST_tname, at);
   n->name = parse_name(p, "a type");
   if (tensor) tensor_type(p, n);
-  if (!tensor && parse_eat(p, TOK_dot)) { /* of a module */
+  if (!tensor && parse_accept(p, TOK_dot)) { /* of a module */
     n->a = ast_new(p, AST_name, at);
     n->a->name = n->name;
     n->name = parse_name(p, "a type of the module");
@@ -221,28 +221,28 @@ Ast *parse_type(Parser *p) {
 
 /* ---- literals ---- */
 
-static void escape(Parser *p, const Token *t, u32 *i, Text *to) {
+static void escape(Parser *p, const Token *t, u32 *i, StrBuf *to) {
   static const char from[] = "ntr0\"\\", what[] = "\n\t\r\0\"\\";
   const char *s = p->s->at + t->at;
   char ch = s[*i + 1];
   const char *k = ch ? strchr(from, ch) : NULL;
   if (k)
-    text_put(to, &what[k - from], 1);
+    sb_put(to, &what[k - from], 1);
   else
-    text_put(to, s + *i, 2); /* any other pair is two characters */
+    sb_put(to, s + *i, 2); /* any other pair is two characters */
   *i += 2;
 }
 
 static Ast *string(Parser *p) {
   const Token *t = next(p);
   Ast *n = ast_new(p, AST_string, t->at);
-  Text s = text_new(&p->s->c->work);
+  StrBuf s = sb_new(&p->s->c->work);
   u32 end = t->n > 1 ? t->n - 1 : t->n; /* one that does not end has been told of */
   for (u32 i = 1; i < end;) {
     if (p->s->at[t->at + i] == '\\' && i + 1 < end)
       escape(p, t, &i, &s);
     else
-      text_put(&s, p->s->at + t->at + i++, 1);
+      sb_put(&s, p->s->at + t->at + i++, 1);
   }
   n->name = str_intern(p->s->c, s.at, s.n);
   return n;
@@ -266,17 +266,17 @@ static Ast *array(Parser *p) {
   Asts list = {0};
   Ast *n = ast_new(p, AST_array, next(p)->at);
   while (!p->panic && !parse_is(p, TOK_rsq)) {
-    keep(p, &list, parse_expr(p));
-    if (list.n == 1 && parse_eat(p, TOK_semi)) {
+    push_node(p, &list, parse_expr(p));
+    if (list.n == 1 && parse_accept(p, TOK_semi)) {
       n->kind = AST_repeat;
       n->a = list.at[0];
       n->b = parse_expr(p);
       break;
     }
-    if (!parse_eat(p, TOK_comma)) break;
+    if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_want(p, TOK_rsq, "behind the elements of an array");
-  if (n->kind == AST_array) ast_take(p, n, &list);
+  parse_expect(p, TOK_rsq, "behind the elements of an array");
+  if (n->kind == AST_array) ast_set_kids(p, n, &list);
   return n;
 }
 
@@ -286,13 +286,13 @@ static Ast *paren(Parser *p) {
   Ast *n = ast_new(p, AST_tuple, next(p)->at);
   bool comma = false;
   while (!p->panic && !parse_is(p, TOK_rpar)) {
-    keep(p, &list, parse_expr(p));
-    if (!parse_eat(p, TOK_comma)) break;
+    push_node(p, &list, parse_expr(p));
+    if (!parse_accept(p, TOK_comma)) break;
     comma = true;
   }
-  parse_want(p, TOK_rpar, "behind what stands in parentheses");
+  parse_expect(p, TOK_rpar, "behind what stands in parentheses");
   if (list.n == 1 && !comma) return list.at[0];
-  ast_take(p, n, &list);
+  ast_set_kids(p, n, &list);
   return n;
 }
 
@@ -300,7 +300,7 @@ static Ast *paren(Parser *p) {
 
 static Ast *pattern(Parser *p) {
   const Token *t = parse_peek(p);
-  bool minus = parse_eat(p, TOK_sub);
+  bool minus = parse_accept(p, TOK_sub);
   Ast *n = NULL;
   if (parse_is(p, TOK_int) || parse_is(p, TOK_float)) {
     n = number(p);
@@ -314,7 +314,7 @@ static Ast *pattern(Parser *p) {
     n->i = next(p)->kind == TOK_true;
     return n;
   }
-  if (parse_is_word(p, "_")) {
+  if (parse_is_keyword(p, "_")) {
     next(p);
     return NULL;
   }
@@ -327,39 +327,39 @@ static Ast *match(Parser *p) {
   Asts arms = {0};
   Ast *n = ast_new(p, AST_match, next(p)->at);
   n->a = parse_expr(p);
-  parse_want(p, TOK_lbrace, "before the arms of a match");
+  parse_expect(p, TOK_lbrace, "before the arms of a match");
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *arm = ast_new(p, AST_arm, parse_peek(p)->at);
     arm->a = pattern(p);
-    parse_want(p, TOK_fat, "behind a pattern");
+    parse_expect(p, TOK_fat, "behind a pattern");
     arm->b = parse_is(p, TOK_lbrace) ? parse_block(p) : parse_expr(p);
-    keep(p, &arms, arm);
-    parse_eat(p, TOK_comma);
+    push_node(p, &arms, arm);
+    parse_accept(p, TOK_comma);
   }
   if (!arms.n) parse_error(p, "a match has at least one arm", "a match without arms");
-  parse_want(p, TOK_rbrace, "behind the arms of a match");
-  ast_take(p, n, &arms);
+  parse_expect(p, TOK_rbrace, "behind the arms of a match");
+  ast_set_kids(p, n, &arms);
   return n;
 }
 
 /* ---- if as an expression ---- */
 
-static Ast *choice(Parser *p) {
+static Ast *if_expr(Parser *p) {
   Ast *n = ast_new(p, AST_if, next(p)->at);
   n->a = parse_expr(p);
   n->b = parse_block(p);
-  if (!parse_eat(p, TOK_else))
+  if (!parse_accept(p, TOK_else))
     parse_error(p, "an if that is used as a value has an else", "expected 'else', found %s",
                 found(p));
   else if (parse_is(p, TOK_if) && !parse_too_deep(p))
-    p->depth++, n->c = choice(p), p->depth--;
+    p->depth++, n->c = if_expr(p), p->depth--;
   else
     n->c = parse_block(p);
   return n;
 }
 
 /* What people write who know other languages; NULL: it is none of that. */
-static const char *habit_of(const Parser *p) {
+static const char *hint_for(const Parser *p) {
   Tok is = parse_peek(p)->kind, was = p->at ? p->s->token.at[p->at - 1].kind : TOK_end;
   bool sign = was == TOK_add || was == TOK_sub || was == TOK_mul || was == TOK_div;
   if (is == TOK_dot) return "a float has a digit before the point";
@@ -379,7 +379,7 @@ static Ast *primary(Parser *p) {
   case TOK_string: return string(p);
   case TOK_lsq: return array(p);
   case TOK_lpar: return paren(p);
-  case TOK_if: return choice(p);
+  case TOK_if: return if_expr(p);
   case TOK_match: return match(p);
   case TOK_fn: next(p); return parse_fn(p, 0, t->at);
   case TOK_true:
@@ -394,18 +394,18 @@ static Ast *primary(Parser *p) {
   if (t->kind == TOK_name)
     n->name = parse_name(p, "a name");
   else
-    parse_error(p, habit_of(p), "expected an expression, found %s", found(p));
+    parse_error(p, hint_for(p), "expected an expression, found %s", found(p));
   return n;
 }
 
-static Ast *at_level(Parser *p, u32 min);
+static Ast *parse_level(Parser *p, u32 min);
 
 static Ast *unary(Parser *p) {
   const Token *t = parse_peek(p);
   if (t->kind != TOK_sub && t->kind != TOK_bang && t->kind != TOK_not) return primary(p);
   Ast *n = ast_new(p, AST_unary, next(p)->at);
   n->op = t->kind == TOK_bang ? TOK_not : t->kind;
-  n->a = at_level(p, PREFIX);
+  n->a = parse_level(p, PREFIX);
   return n;
 }
 
@@ -426,11 +426,11 @@ static Ast *call(Parser *p, Ast *what) {
   next(p);
   n->a = what;
   while (!p->panic && !parse_is(p, TOK_rpar)) {
-    keep(p, &list, argument(p));
-    if (!parse_eat(p, TOK_comma)) break;
+    push_node(p, &list, argument(p));
+    if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_want(p, TOK_rpar, "behind the arguments of a call");
-  ast_take(p, n, &list);
+  parse_expect(p, TOK_rpar, "behind the arguments of a call");
+  ast_set_kids(p, n, &list);
   return n;
 }
 
@@ -440,7 +440,7 @@ static Ast *member(Parser *p, Ast *what) {
   const Token *t = parse_peek(p);
   Ast *n = ast_new(p, AST_item, t->at);
   n->a = what;
-  if (parse_eat(p, TOK_int)) {
+  if (parse_accept(p, TOK_int)) {
     n->i = strtoll(p->s->at + t->at, NULL, 10);
   } else if (t->kind == TOK_float && memchr(p->s->at + t->at, '.', t->n) &&
              !memchr(p->s->at + t->at, 'e', t->n) && !memchr(p->s->at + t->at, 'E', t->n)) {
@@ -474,14 +474,14 @@ static Ast *record(Parser *p, Ast *what) {
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *x = ast_new(p, AST_named, parse_peek(p)->at);
     x->name = parse_name(p, "the name of a field");
-    parse_want(p, TOK_colon, "behind the name of a field");
+    parse_expect(p, TOK_colon, "behind the name of a field");
     x->a = parse_expr(p);
-    ast_grow(p, x);
-    keep(p, &list, x);
-    if (!parse_eat(p, TOK_comma)) break;
+    ast_set_height(p, x);
+    push_node(p, &list, x);
+    if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_want(p, TOK_rbrace, "behind the fields of a struct");
-  ast_take(p, n, &list);
+  parse_expect(p, TOK_rbrace, "behind the fields of a struct");
+  ast_set_kids(p, n, &list);
   return n;
 }
 
@@ -501,7 +501,7 @@ static Ast *infix(Parser *p, Ast *left) {
     Ast *n = ast_new(p, AST_index, next(p)->at);
     n->a = left;
     n->b = parse_expr(p);
-    parse_want(p, TOK_rsq, "behind an index");
+    parse_expect(p, TOK_rsq, "behind an index");
     return n;
   }
   case TOK_as: {
@@ -516,18 +516,18 @@ static Ast *infix(Parser *p, Ast *left) {
   Ast *n = ast_new(p, range ? AST_range : AST_binary, next(p)->at);
   n->op = t->kind == TOK_and2 ? TOK_and : t->kind == TOK_or2 ? TOK_or : t->kind;
   n->a = left;
-  n->b = at_level(p, level[t->kind]);
+  n->b = parse_level(p, level[t->kind]);
   return n;
 }
 
-static Ast *at_level(Parser *p, u32 min) {
+static Ast *parse_level(Parser *p, u32 min) {
   if (parse_too_deep(p)) return ast_new(p, AST_name, parse_peek(p)->at);
   p->depth++;
   Ast *n = unary(p);
-  ast_grow(p, n);
+  ast_set_height(p, n);
   while (goes_on(p, n, min)) {
     n = infix(p, n);
-    ast_grow(p, n);
+    ast_set_height(p, n);
   }
   if (!p->panic) p->depth--;
   return n;
@@ -535,7 +535,7 @@ static Ast *at_level(Parser *p, u32 min) {
 
 Ast *parse_expr(Parser *p) {
   u32 depth = p->depth;
-  Ast *n = at_level(p, 0);
+  Ast *n = parse_level(p, 0);
   p->depth = depth;
   return n;
 }

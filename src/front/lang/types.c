@@ -108,19 +108,19 @@ static bool shape_fits(const LangType *x, const LangType *y) {
   return true;
 }
 
-bool type_fits(const LangType *x, const LangType *y) {
+bool type_assignable(const LangType *x, const LangType *y) {
   if (x->kind == KD_any || y->kind == KD_any || x->kind == KD_none || y->kind == KD_none)
     return true;
   if ((x->kind == KD_int || x->kind == KD_tensor) && y->kind == KD_float) return true;
   if (x->kind == KD_array && y->kind == KD_tensor) return is_numeric(x);
   if (x->kind != y->kind) return false;
-  if (x->kind == KD_array) return type_fits(x->elem, y->elem);
+  if (x->kind == KD_array) return type_assignable(x->elem, y->elem);
   if (x->kind == KD_struct) return struct_same(x->of, y->of);
   if (x->kind == KD_tensor) return shape_fits(x, y);
   if (x->kind != KD_tuple && x->kind != KD_fn) return true;
   if (x->n != y->n) return x->kind == KD_fn && (!x->fn || !y->fn) && x->n == UINT32_MAX;
   for (u32 i = 0; i < x->n; i++)
-    if (!type_fits(x->item[i], y->item[i])) return false;
+    if (!type_assignable(x->item[i], y->item[i])) return false;
   return true;
 }
 
@@ -128,66 +128,66 @@ static bool is_number(const LangType *t) {
   return t->kind == KD_int || t->kind == KD_float || t->kind == KD_tensor;
 }
 
-bool type_mixes(const LangType *x, const LangType *y) {
+bool type_compatible(const LangType *x, const LangType *y) {
   if (x->kind == KD_any || y->kind == KD_any || x->kind == KD_none || y->kind == KD_none)
     return true;
   if (is_number(x) && is_number(y)) return true;
   if (x->kind != y->kind) return false;
-  if (x->kind == KD_array) return type_mixes(x->elem, y->elem);
+  if (x->kind == KD_array) return type_compatible(x->elem, y->elem);
   if (x->kind == KD_struct) return struct_same(x->of, y->of);
-  if (x->kind == KD_fn) return type_fits(x, y) || type_fits(y, x);
+  if (x->kind == KD_fn) return type_assignable(x, y) || type_assignable(y, x);
   if (x->kind != KD_tuple) return true;
   bool mixes = x->n == y->n;
-  for (u32 i = 0; mixes && i < x->n; i++) mixes = type_mixes(x->item[i], y->item[i]);
+  for (u32 i = 0; mixes && i < x->n; i++) mixes = type_compatible(x->item[i], y->item[i]);
   return mixes;
 }
 
-static void put(Ctx *c, const LangType *t, Text *out) {
+static void put(Ctx *c, const LangType *t, StrBuf *out) {
   switch (t->kind) {
   case KD_array:
-    text_puts(out, "[");
+    sb_puts(out, "[");
     put(c, t->elem, out);
-    text_puts(out, "]");
+    sb_puts(out, "]");
     return;
   case KD_tuple:
   case KD_fn:
-    text_puts(out, t->kind == KD_fn ? "fn(" : "(");
+    sb_puts(out, t->kind == KD_fn ? "fn(" : "(");
     for (u32 i = 0; i < t->n; i++) {
-      if (i) text_puts(out, ", ");
+      if (i) sb_puts(out, ", ");
       put(c, t->item[i], out);
     }
-    text_puts(out, ")");
+    sb_puts(out, ")");
     if (t->kind == KD_fn && t->elem && t->elem->kind != KD_fn && t->elem->kind != KD_none) {
-      text_puts(out, " -> ");
+      sb_puts(out, " -> ");
       put(c, t->elem, out);
     }
     return;
   case KD_tensor:
-    text_puts(out, "tensor");
+    sb_puts(out, "tensor");
     for (u32 i = 0; t->shaped && i < t->rank; i++) {
-      text_puts(out, i ? ", " : "<float64, [");
+      sb_puts(out, i ? ", " : "<float64, [");
       if (t->name && t->name[i])
-        text_puts(out, str_text(c, t->name[i]));
+        sb_puts(out, str_text(c, t->name[i]));
       else if (t->dim[i] >= 0)
-        text_fmt(out, "%lld", (long long)t->dim[i]);
+        sb_fmt(out, "%lld", (long long)t->dim[i]);
       else
-        text_puts(out, "?");
+        sb_puts(out, "?");
     }
-    if (t->shaped) text_puts(out, t->rank ? "]>" : "<float64, []>");
+    if (t->shaped) sb_puts(out, t->rank ? "]>" : "<float64, []>");
     return;
-  case KD_struct: text_puts(out, t->of->text); return;
+  case KD_struct: sb_puts(out, t->of->text); return;
   case KD_object:
-    text_puts(out, t->model         ? str_text(c, t->model->name)
-                   : t->role == 'y' ? "layer"
-                   : t->role        ? "optimiser"
-                                    : "object");
+    sb_puts(out, t->model         ? str_text(c, t->model->name)
+                 : t->role == 'y' ? "layer"
+                 : t->role        ? "optimiser"
+                                  : "object");
     return;
-  default: text_puts(out, kind_name[t->kind]);
+  default: sb_puts(out, kind_name[t->kind]);
   }
 }
 
 const char *lang_type_text(Ctx *c, const LangType *t) {
-  Text out = text_new(&c->scratch);
+  StrBuf out = sb_new(&c->scratch);
   put(c, t, &out);
-  return text_cstr(&out);
+  return sb_cstr(&out);
 }

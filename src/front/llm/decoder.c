@@ -1,16 +1,16 @@
 /* decoder.c: a decoder as a Graph.
  *
- * In: an LmFile with its LmShape. Out: a Graph from ids [tokens] to logits, whose keys and values
+ * In: an LmFile with its LmHparams. Out: a Graph from ids [tokens] to logits, whose keys and values
  * of earlier runs are state. Method: one function for each part of a layer; what differs between
- * architectures is a number or a flag of LmShape. Attention is said as compose.h says it, over all
- * positions so far: query heads that share a key head are a group, positions follow from the length
- * of the state, and a window or the order of tokens is a mask made of positions.
+ * architectures is a number or a flag of LmHparams. Attention is said as compose.h says it, over
+ * all positions so far: query heads that share a key head are a group, positions follow from the
+ * length of the state, and a window or the order of tokens is a mask made of positions.
  *
  * Every token is computed by the same sums whatever is computed beside it, so that results do not
  * depend on how a text is cut into runs.
  */
 #include "front/compose/compose.h"
-#include "front/llm/shape.h"
+#include "front/llm/lm_hparams.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 typedef struct Decoder {
   Graph *g;
   LmFile *f;
-  const LmShape *s;
-  const LmWish *wish;
+  const LmHparams *s;
+  const LmOptions *wish;
   Dim tokens, past, all; /* of this run, of the runs before it, together */
   Val before;            /* past as a scalar */
   Val cos[2], sin[2];    /* by rotation: [1, tokens, pairs] */
@@ -42,35 +42,35 @@ static Val tensor(Decoder *d, const char *name, i64 rows, i64 cols) {
   Val v = mk_cast(g, lm_weight(g, d->f, name), DT_f32);
   const Type *t = graph_type(g, v);
   if (t->rank != (cols ? 2 : 1) || t->dim[0] != rows || (cols && t->dim[1] != cols)) {
-    Text have = text_new(&g->c->scratch);
-    for (u32 i = 0; i < t->rank; i++) text_fmt(&have, "%s%lld", i ? "x" : "", (long long)t->dim[i]);
-    fail(g->c, ERR_input, g->loc, "the tensor is %s, its model has %lld%s%.0lld", text_cstr(&have),
+    StrBuf have = sb_new(&g->c->scratch);
+    for (u32 i = 0; i < t->rank; i++) sb_fmt(&have, "%s%lld", i ? "x" : "", (long long)t->dim[i]);
+    fail(g->c, ERR_input, g->loc, "the tensor is %s, its model has %lld%s%.0lld", sb_cstr(&have),
          (long long)rows, cols ? "x" : "", (long long)cols);
   }
   *map_put(&d->used, str_of(g->c, name)) = 1;
   return v;
 }
 
-static bool is_there(Decoder *d, LmPart p, u32 layer, const char *end) {
-  return lm_tensor(d->f, lm_part_name(d->f, p, layer, end)) != NULL;
+static bool is_there(Decoder *d, LmTensorRole p, u32 layer, const char *end) {
+  return lm_tensor(d->f, lm_tensor_name(d->f, p, layer, end)) != NULL;
 }
 
 /* x [tokens, in] times the matrix [out, in], and its bias where there is one. */
-static Val linear(Decoder *d, LmPart p, u32 layer, Val x, i64 out) {
+static Val linear(Decoder *d, LmTensorRole p, u32 layer, Val x, i64 out) {
   Graph *g = d->g;
-  Val w = tensor(d, lm_part_name(d->f, p, layer, weight), out, val_dim(g, x, 1));
+  Val w = tensor(d, lm_tensor_name(d->f, p, layer, weight), out, val_dim(g, x, 1));
   x = mk_contract(g, x, w, "tk,nk->tn");
   if (!is_there(d, p, layer, bias)) return x;
-  return mk_add(g, x, tensor(d, lm_part_name(d->f, p, layer, bias), out, 0));
+  return mk_add(g, x, tensor(d, lm_tensor_name(d->f, p, layer, bias), out, 0));
 }
 
 /* Over the last axis. */
-static Val norm(Decoder *d, LmPart p, u32 layer, Val x) {
+static Val norm(Decoder *d, LmTensorRole p, u32 layer, Val x) {
   Graph *g = d->g;
   i64 last = graph_type(g, x)->rank - 1;
-  Val w = tensor(d, lm_part_name(d->f, p, layer, weight), val_dim(g, x, (u32)last), 0);
+  Val w = tensor(d, lm_tensor_name(d->f, p, layer, weight), val_dim(g, x, (u32)last), 0);
   if (d->s->plus_one) w = mk_addk(g, w, 1);
-  return compose_affine(g, compose_rms(g, x, &last, 1, d->s->eps, NULL), w, 0);
+  return compose_affine(g, compose_rms_norm(g, x, &last, 1, d->s->eps, NULL), w, 0);
 }
 
 /* ---- rotation ---- */
@@ -78,7 +78,8 @@ static Val norm(Decoder *d, LmPart p, u32 layer, Val x) {
 enum { FINE = 64 }; /* positions of the fine table */
 
 /* cos (or sin) of step * i * freq for i below rows, as a constant [rows, n]. */
-static Val turns(Graph *g, const LmRope *r, i64 rows, i64 step, double gain, double (*of)(double)) {
+static Val rope_table(Graph *g, const LmRope *r, i64 rows, i64 step, double gain,
+                      double (*of)(double)) {
   Tensor *t = tensor_new(&g->c->work, DT_f32, (const i64[]){rows, r->n}, 2);
   for (i64 i = 0; i < rows; i++)
     for (u32 k = 0; k < r->n; k++)
@@ -88,7 +89,7 @@ static Val turns(Graph *g, const LmRope *r, i64 rows, i64 step, double gain, dou
 
 /* Angles of two small tables are added, that of the position in a stretch of FINE and that of the
  * stretch: a table of all positions would be large, and an angle computed in f32 is not exact. */
-static void make_turns(Decoder *d, u32 i) {
+static void make_rope_tables(Decoder *d, u32 i) {
   Graph *g = d->g;
   const LmRope *r = &d->s->rope[i];
   i64 stretches = (d->s->context + FINE - 1) / FINE;
@@ -96,10 +97,10 @@ static void make_turns(Decoder *d, u32 i) {
   Val stretch = mk_div(g, at, mk_scalar(g, DT_i64, FINE));
   Val place = mk_sub(g, at, mk_mulk(g, stretch, FINE));
   stretch = mk_min(g, stretch, mk_scalar(g, DT_i64, (double)(stretches - 1)));
-  Val c1 = mk_gather(g, turns(g, r, stretches, FINE, 1, cos), stretch, 0);
-  Val s1 = mk_gather(g, turns(g, r, stretches, FINE, 1, sin), stretch, 0);
-  Val c2 = mk_gather(g, turns(g, r, FINE, 1, r->gain, cos), place, 0);
-  Val s2 = mk_gather(g, turns(g, r, FINE, 1, r->gain, sin), place, 0);
+  Val c1 = mk_gather(g, rope_table(g, r, stretches, FINE, 1, cos), stretch, 0);
+  Val s1 = mk_gather(g, rope_table(g, r, stretches, FINE, 1, sin), stretch, 0);
+  Val c2 = mk_gather(g, rope_table(g, r, FINE, 1, r->gain, cos), place, 0);
+  Val s2 = mk_gather(g, rope_table(g, r, FINE, 1, r->gain, sin), place, 0);
   Val less = mk_mul(g, s1, s2);
   Val c = mk_sub(g, mk_mul(g, c1, c2), less);
   Val more = mk_mul(g, c1, s2);
@@ -112,7 +113,7 @@ static void make_turns(Decoder *d, u32 i) {
 
 /* [tokens, heads * size] as [1, heads, tokens, size]. */
 static Val heads_of(Decoder *d, Val x, i64 heads) {
-  return attn_split(d->g, mk_unsqueeze(d->g, x, 0), heads);
+  return attn_split_heads(d->g, mk_unsqueeze(d->g, x, 0), heads);
 }
 
 /* x [1, heads, tokens, n] behind the earlier ones, which are kept from run to run. */
@@ -123,17 +124,17 @@ static Val append(Decoder *d, const char *what, u32 layer, Val x) {
   Str in = str_fmt(g->c, "past_%s.%u", what, layer), out = str_fmt(g->c, "%s.%u", what, layer);
   Val old = graph_param(g, 1, type_tensor(&g->c->work, of.dt, dim, 4), in);
   Val now = mk_concat(g, (const Val[]){old, x}, 2, 2);
-  Kept *s = vec_push(&g->c->work, &g->state);
-  *s = (Kept){.in = g->blk.at[1].param.n - 1,
-              .out = g->blk.at[1].ret.n,
-              .most = d->s->context,
-              .window = d->s->layer[layer].window};
+  StatePair *s = vec_push(&g->c->work, &g->state);
+  *s = (StatePair){.in = g->blk.at[1].param.n - 1,
+                   .out = g->blk.at[1].ret.n,
+                   .most = d->s->context,
+                   .window = d->s->layer[layer].window};
   graph_result(g, now, out);
   return now;
 }
 
 /* As numbers from -127 to 127, with a factor for each head of each token. */
-static Val remember_bytes(Decoder *d, const char *what, u32 layer, Val x) {
+static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
   Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
@@ -146,17 +147,17 @@ static Val remember_bytes(Decoder *d, const char *what, u32 layer, Val x) {
   return mk_mul(g, mk_cast(g, q, DT_f32), by);
 }
 
-static Val remember(Decoder *d, const char *what, u32 layer, Val x) {
+static Val cache_kv(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
-  if (d->wish->kept == DT_i8) return remember_bytes(d, what, layer, x);
+  if (d->wish->kept == DT_i8) return cache_kv_i8(d, what, layer, x);
   return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->wish->kept)), DT_f32);
 }
 
 /* Queries, keys and values [tokens, heads * size]. */
 static void project(Decoder *d, u32 layer, Val x, Val *q, Val *k, Val *v) {
-  const LmShape *s = d->s;
+  const LmHparams *s = d->s;
   i64 nq = s->heads * s->head, nk = s->kv_heads * s->head;
-  if (s->arch->flags & LA_fused) {
+  if (s->arch->flags & LA_fused_qkv) {
     Val all = linear(d, LP_qkv, layer, x, nq + 2 * nk);
     *q = mk_slice_axis(d->g, all, 1, 0, nq);
     *k = mk_slice_axis(d->g, all, 1, nq, nk);
@@ -164,7 +165,8 @@ static void project(Decoder *d, u32 layer, Val x, Val *q, Val *k, Val *v) {
     return;
   }
   if (s->arch->flags & LA_bias)
-    for (LmPart p = LP_q; p <= LP_v; p++) lm_need(d->f, lm_part_name(d->f, p, layer, bias));
+    for (LmTensorRole p = LP_q; p <= LP_v; p++)
+      lm_require_tensor(d->f, lm_tensor_name(d->f, p, layer, bias));
   *q = linear(d, LP_q, layer, x, nq);
   *k = linear(d, LP_k, layer, x, nk);
   *v = linear(d, LP_v, layer, x, nk);
@@ -172,26 +174,26 @@ static void project(Decoder *d, u32 layer, Val x, Val *q, Val *k, Val *v) {
 
 static Val attention(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
-  const LmShape *s = d->s;
+  const LmHparams *s = d->s;
   const LmLayer *l = &s->layer[layer];
   Val q, k, v;
   project(d, layer, x, &q, &k, &v);
   q = heads_of(d, q, s->heads);
   k = heads_of(d, k, s->kv_heads);
   v = heads_of(d, v, s->kv_heads);
-  if (s->arch->flags & LA_head_norm) {
+  if (s->arch->flags & LA_qk_norm) {
     q = norm(d, LP_q_norm, layer, q);
     k = norm(d, LP_k_norm, layer, k);
   }
-  set_place(d, lm_part_name(d->f, LP_attn_out, layer, ""));
+  set_place(d, lm_tensor_name(d->f, LP_attn_out, layer, ""));
   if (l->rotated) {
-    q = attn_rotate(g, q, d->cos[l->rope], d->sin[l->rope], s->pairs);
-    k = attn_rotate(g, k, d->cos[l->rope], d->sin[l->rope], s->pairs);
+    q = attn_rope(g, q, d->cos[l->rope], d->sin[l->rope], s->pairs);
+    k = attn_rope(g, k, d->cos[l->rope], d->sin[l->rope], s->pairs);
   }
-  k = remember(d, "key", layer, k);
-  v = remember(d, "value", layer, v);
-  Causal c = {.scale = s->scale, .cap = s->attn_cap, .past = d->before, .window = l->window};
-  Val y = attn_merge(g, attn_causal(g, &c, q, k, v));
+  k = cache_kv(d, "key", layer, k);
+  v = cache_kv(d, "value", layer, v);
+  CausalAttn c = {.scale = s->scale, .cap = s->attn_cap, .past = d->before, .window = l->window};
+  Val y = attn_merge_heads(g, attn_causal(g, &c, q, k, v));
   return linear(d, LP_attn_out, layer, mk_squeeze(g, y, 0), s->embed);
 }
 
@@ -204,9 +206,9 @@ static Val gate(Decoder *d, Val x) {
 
 static Val feed_forward(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
-  const LmShape *s = d->s;
+  const LmHparams *s = d->s;
   Val open, up;
-  if (s->arch->flags & LA_fused) {
+  if (s->arch->flags & LA_fused_qkv) {
     Val both = linear(d, LP_gate_up, layer, x, 2 * s->ffn);
     open = mk_slice_axis(g, both, 1, 0, s->ffn);
     up = mk_slice_axis(g, both, 1, s->ffn, s->ffn);
@@ -217,7 +219,7 @@ static Val feed_forward(Decoder *d, u32 layer, Val x) {
   return linear(d, LP_down, layer, mk_mul(g, gate(d, open), up), s->embed);
 }
 
-static Val one_layer(Decoder *d, u32 layer, Val x) {
+static Val decoder_layer(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
   bool post = d->s->arch->flags & LA_post_norm;
   Val y = attention(d, layer, norm(d, LP_attn_norm, layer, x));
@@ -232,7 +234,7 @@ static Val one_layer(Decoder *d, u32 layer, Val x) {
 
 static Val logits(Decoder *d, Val x, Val embedding) {
   Graph *g = d->g;
-  const LmShape *s = d->s;
+  const LmHparams *s = d->s;
   if (!d->wish->every)
     x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* the last token */
   x = norm(d, LP_out_norm, 0, x);
@@ -263,7 +265,7 @@ static void refuse_unused(Decoder *d) {
 
 /* Refuses a context that the model, or the memory, has no room for, before anything is made of it.
  */
-static void check_context(LmFile *f, const LmShape *s, const LmWish *wish) {
+static void check_context(LmFile *f, const LmHparams *s, const LmOptions *wish) {
   double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(wish->kept), bytes = 0;
   long long context = (long long)s->context;
   double most = fmax((double)s->longest, s->rope[0].reach); /* files give either length */
@@ -290,23 +292,23 @@ static Dim symbol(Graph *g, const char *name, i64 lo, i64 hi) {
 Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);
-  const LmShape *s = lm_shape(f, o->language.context);
+  const LmHparams *s = lm_hparams(f, o->language.context);
   Decoder d = {.g = g, .f = f, .s = s, .wish = &o->language};
   check_context(f, s, &o->language);
   g->eager = true;
   g->loc = f->loc;
   d.used = map_new(&c->scratch);
-  Val ids = lm_ids(g, o, o->language.chunk ? o->language.chunk : LM_CHUNK, s->context);
+  Val ids = lm_input_ids(g, o, o->language.chunk ? o->language.chunk : LM_CHUNK, s->context);
   d.tokens = val_dim(g, ids, 0);
   d.past = symbol(g, "past", 0, s->context - 1);
   d.before = mk_extent(g, d.past, DT_i64);
   for (u32 i = 0; i < 2; i++)
-    if (s->rope[i].n) make_turns(&d, i);
-  Val embedding = tensor(&d, lm_part_name(f, LP_embed, 0, weight), s->vocab, s->embed);
-  Val x = mk_gather(g, embedding, mk_within(g, ids, &(Dim){s->vocab}, 1), 0);
+    if (s->rope[i].n) make_rope_tables(&d, i);
+  Val embedding = tensor(&d, lm_tensor_name(f, LP_embed, 0, weight), s->vocab, s->embed);
+  Val x = mk_gather(g, embedding, mk_check_index(g, ids, &(Dim){s->vocab}, 1), 0);
   if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
   graph_result(g, x, str_of(c, "logits")); /* its place; the value follows */
-  for (u32 i = 0; i < s->layers; i++) x = one_layer(&d, i, x);
+  for (u32 i = 0; i < s->layers; i++) x = decoder_layer(&d, i, x);
   g->blk.at[1].ret.at[0] = logits(&d, x, embedding);
   refuse_unused(&d);
   graph_check_state(g, ERR_input);

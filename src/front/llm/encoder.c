@@ -43,12 +43,12 @@ static void read_sizes(Encoder *e) {
   e->types = need_int(f, "type_vocab_size", MAX_EXTENT);
   e->eps = 1e-12;
   lm_float(f, "layer_norm_eps", &e->eps);
-  lm_text(f, "hidden_act", &s);
+  lm_string(f, "hidden_act", &s);
   e->act = str_intern(f->c, s.at, s.n);
   if (e->hidden % e->heads)
     fail(f->c, ERR_input, f->loc, "config.json: hidden_size %lld does not divide into %lld heads",
          (long long)e->hidden, (long long)e->heads);
-  if (lm_text(f, "position_embedding_type", &kind) &&
+  if (lm_string(f, "position_embedding_type", &kind) &&
       (kind.n != 8 || memcmp(kind.at, "absolute", 8)))
     fail(f->c, ERR_unsupported, f->loc, "config.json: position_embedding_type '%s'",
          show(f->c, str_intern(f->c, kind.at, kind.n)));
@@ -105,11 +105,11 @@ static Val activate(Encoder *e, Val x) {
 static Val attention(Encoder *e, Val x, i64 i) {
   Graph *g = e->g;
   i64 n = e->hidden, last = 3;
-  Val q = attn_split(g, linear(e, x, i, "attention.self.query", n, n), e->heads);
-  Val k = attn_split(g, linear(e, x, i, "attention.self.key", n, n), e->heads);
-  Val v = attn_split(g, linear(e, x, i, "attention.self.value", n, n), e->heads);
+  Val q = attn_split_heads(g, linear(e, x, i, "attention.self.query", n, n), e->heads);
+  Val k = attn_split_heads(g, linear(e, x, i, "attention.self.key", n, n), e->heads);
+  Val v = attn_split_heads(g, linear(e, x, i, "attention.self.value", n, n), e->heads);
   Val p = compose_softmax(g, attn_scores(g, q, k, 0), &last, 1);
-  Val y = attn_merge(g, attn_mix(g, p, v));
+  Val y = attn_merge_heads(g, attn_weighted_sum(g, p, v));
   return linear(e, y, i, "attention.output.dense", n, n);
 }
 
@@ -119,7 +119,7 @@ static Val encode(Encoder *e, Val ids) {
   Val words = weight(e, "embeddings.word_embeddings.weight", e->vocab, e->hidden);
   Val places = weight(e, "embeddings.position_embeddings.weight", e->longest, e->hidden);
   Val types = weight(e, "embeddings.token_type_embeddings.weight", e->types, e->hidden);
-  ids = mk_within(g, ids, (Dim[]){e->vocab}, 1);
+  ids = mk_check_index(g, ids, (Dim[]){e->vocab}, 1);
   Val x = mk_gather(g, words, ids, 0);
   x = mk_add(g, x, mk_slice_axis(g, types, 0, 0, 1));
   x = mk_add(g, x, mk_slice_axis(g, places, 0, 0, length));
@@ -168,29 +168,29 @@ static Val pool(Graph *g, Val x, Pooling how) {
   return mk_squeeze(g, y, 0);
 }
 
-static Val unit(Graph *g, Val x) {
+static Val l2_normalize(Graph *g, Val x) {
   i64 axis = 0;
   Val norm = mk_sqrt(g, mk_reduce(g, OP_reduce_sum, mk_mul(g, x, x), &axis, 1, true));
   return mk_div(g, x, mk_max(g, norm, mk_like(g, norm, 1e-12)));
 }
 
 /* What stands behind the transformer in modules.json; false: there is none. */
-static bool finish(Encoder *e, Val *x) {
+static bool apply_modules(Encoder *e, Val *x) {
   LmFile *f = e->f;
   Ctx *c = f->c;
-  const JsonDoc *d = lm_side_json(f, "modules.json");
+  const JsonDoc *d = lm_sibling_json(f, "modules.json");
   bool pooled = false;
   if (!d) return false;
   if (d->root->kind != JS_array) json_fail(d, d->root, ERR_input, "expected a list of modules");
   for (u32 i = 0; i < d->root->n; i++) {
-    const Json *m = &d->root->at[i], *type = json_need(d, m, "type", JS_string);
+    const Json *m = &d->root->at[i], *type = json_require(d, m, "type", JS_string);
     const char *name = str_text(c, json_str(c, type)), *dot = strrchr(name, '.');
     name = dot ? dot + 1 : name;
     if (i == 0 && !strcmp(name, "Transformer")) continue;
     if (!strcmp(name, "Pooling") && !pooled)
-      *x = pool(e->g, *x, read_pooling(f, json_need(d, m, "path", JS_string)));
+      *x = pool(e->g, *x, read_pooling(f, json_require(d, m, "path", JS_string)));
     else if (!strcmp(name, "Normalize") && pooled)
-      *x = unit(e->g, *x);
+      *x = l2_normalize(e->g, *x);
     else
       json_fail(d, type, ERR_unsupported, "module '%s' at this place is not read",
                 show(c, json_str(c, type)));
@@ -212,8 +212,8 @@ Graph *lm_encoder(LmFile *f, const ImportOptions *o) {
   g->eager = true;
   g->loc = f->loc;
   read_sizes(&e);
-  Val x = encode(&e, lm_ids(g, o, e.longest, e.longest));
-  if (!finish(&e, &x)) x = mk_squeeze(g, x, 0);
+  Val x = encode(&e, lm_input_ids(g, o, e.longest, e.longest));
+  if (!apply_modules(&e, &x)) x = mk_squeeze(g, x, 0);
   graph_result(g, x, str_of(c, "vector"));
   return g;
 }

@@ -13,10 +13,10 @@
 #include "io/json.h"
 
 typedef struct LmFile LmFile;
-typedef struct LmList LmList; /* a walk over the elements of a list */
-typedef struct LmSide LmSide; /* a JSON file of the folder */
+typedef struct LmList LmList;         /* a walk over the elements of a list */
+typedef struct LmJsonFile LmJsonFile; /* a JSON file of the folder */
 
-struct LmSide {
+struct LmJsonFile {
   Str name;
   const JsonDoc *doc; /* NULL: there is no such file */
 };
@@ -28,9 +28,9 @@ struct LmFile {
   Str arch;              /* general.architecture, or model_type of config.json */
   const Gguf *gguf;      /* of the first part; NULL: safetensors */
   const JsonDoc *config; /* config.json; NULL: GGUF */
-  StoredVec tensor;      /* of all parts */
+  StoredTensors tensor;  /* of all parts */
   Map by_name;           /* tensors: name -> place, plus 1 */
-  VEC(LmSide) side;      /* JSON files that were asked for */
+  VEC(LmJsonFile) side;  /* JSON files that were asked for */
 };
 
 struct LmList {
@@ -43,16 +43,16 @@ struct LmList {
   const Json *json;   /* the next one in it */
 };
 
-/* file.c */
+/* lm_file.c */
 bool lm_sniff(const u8 *at, size_t n);
 LmFile *lm_open(Ctx *c, const Source *s);
-const Stored *lm_tensor(const LmFile *f, const char *name); /* NULL: absent */
-const Stored *lm_need(const LmFile *f, const char *name);   /* fails when absent */
+const StoredTensor *lm_tensor(const LmFile *f, const char *name);         /* NULL: absent */
+const StoredTensor *lm_require_tensor(const LmFile *f, const char *name); /* fails when absent */
 /* A file of that name in the folder of the model: tokenizer.json, tokenizer.model. False or NULL:
  * there is none. */
-bool lm_side(LmFile *f, const char *name, File *out);
+bool lm_sibling_file(LmFile *f, const char *name, File *out);
 const char *lm_folder(Ctx *c, const char *path); /* where a file lies, and its tokeniser */
-const JsonDoc *lm_side_json(LmFile *f, const char *name);
+const JsonDoc *lm_sibling_json(LmFile *f, const char *name);
 const JsonDoc *lm_named_json(LmFile *f, Str name); /* a name that stands in a file: confined */
 
 /* meta.c: values by key. false: absent (or null). A key is that of GGUF, where one that begins with
@@ -62,20 +62,20 @@ const JsonDoc *lm_named_json(LmFile *f, Str name); /* a name that stands in a fi
 bool lm_int(LmFile *f, const char *key, i64 lo, i64 hi, i64 *out);
 bool lm_float(LmFile *f, const char *key, double *out);
 bool lm_bool(LmFile *f, const char *key, bool *out);
-bool lm_text(LmFile *f, const char *key, FileSpan *out);
+bool lm_string(LmFile *f, const char *key, FileSpan *out);
 bool lm_list(LmFile *f, const char *key, LmList *out); /* a value that is no list is one of one */
 /* The next element; false behind the last. */
 bool lm_next_int(LmList *l, i64 lo, i64 hi, i64 *out);
 bool lm_next_float(LmList *l, double *out);
 bool lm_next_bool(LmList *l, bool *out);
-bool lm_next_text(LmList *l, FileSpan *out);
+bool lm_next_string(LmList *l, FileSpan *out);
 
-/* facts.c: the row of the table of readers. */
+/* lm_info.c: the row of the table of readers. */
 Model *lm_read(Ctx *c, const Source *s);
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
-void lm_facts(Ctx *c, const Model *m, ModelFacts *out);
-/* speech.c */
-const Speech *lm_speech(Ctx *c, const Source *s, const Model *m); /* NULL: it does not talk */
+void lm_info(Ctx *c, const Model *m, ModelInfo *out);
+/* lm_assets.c */
+const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m); /* NULL: it does not talk */
 
 /* weight.c: a tensor as a value of the graph, rows times elements as the file has them, outermost
  * first: a constant of its own type, or floats behind `unblock`; of compressed-tensors (int8 with
@@ -84,10 +84,10 @@ Val lm_weight(Graph *g, const LmFile *f, const char *name);
 /* Refuses quantised weights that are stored in other ways, as config.json says. */
 void lm_check_quantised(LmFile *f);
 
-/* ids.c: the input of all of them. most: tokens of a run, unless asked for otherwise, which may be
- * up to limit. */
-void lm_declare(Ctx *c, Model *m, const char *result);
-Val lm_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
+/* lm_input.c: the input of all of them. most: tokens of a run, unless asked for otherwise, which
+ * may be up to limit. */
+void lm_declare_io(Ctx *c, Model *m, const char *result);
+Val lm_input_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
 
 /* encoder.c: ids i32[tokens] to the vector of a sentence, or to those of its tokens. */
 bool lm_is_encoder(const LmFile *f);

@@ -10,15 +10,15 @@
 #include <string.h>
 
 /* Where a value lies: one of the two. */
-typedef struct LmFound {
+typedef struct KeyLookup {
   const GgufKey *key;
   const JsonDoc *doc;
   const Json *json;
-} LmFound;
+} KeyLookup;
 
-static bool find(LmFile *f, const char *key, LmFound *out) {
+static bool find(LmFile *f, const char *key, KeyLookup *out) {
   Ctx *c = f->c;
-  *out = (LmFound){0};
+  *out = (KeyLookup){0};
   if (f->gguf) {
     const char *name =
         *key == '.' ? str_text(c, str_fmt(c, "%s%s", str_text(c, f->arch), key)) : key;
@@ -28,7 +28,7 @@ static bool find(LmFile *f, const char *key, LmFound *out) {
   const char *colon = strchr(key, ':');
   out->doc = f->config;
   if (colon) {
-    out->doc = lm_side_json(f, str_text(c, str_intern(c, key, (size_t)(colon - key))));
+    out->doc = lm_sibling_json(f, str_text(c, str_intern(c, key, (size_t)(colon - key))));
     key = colon + 1;
   }
   out->json = out->doc ? out->doc->root : NULL;
@@ -41,7 +41,7 @@ static bool find(LmFile *f, const char *key, LmFound *out) {
 }
 
 /* A scalar is a list of one. */
-static LmList list_of(LmFile *f, const char *key, const LmFound *v) {
+static LmList list_of(LmFile *f, const char *key, const KeyLookup *v) {
   LmList l = {.f = f, .key = key, .n = 1, .doc = v->doc, .json = v->json};
   if (v->key) {
     l.n = v->key->n;
@@ -54,7 +54,7 @@ static LmList list_of(LmFile *f, const char *key, const LmFound *v) {
   return l;
 }
 
-static _Noreturn void wrong(const LmList *l, const char *want) {
+static _Noreturn void wrong_type(const LmList *l, const char *want) {
   Ctx *c = l->f->c;
   if (l->json)
     json_fail(l->doc, l->json, ERR_input, "'%s' is %s, expected %s", l->key,
@@ -63,7 +63,7 @@ static _Noreturn void wrong(const LmList *l, const char *want) {
        *l->key == '.' ? show(c, l->f->arch) : "", l->key, gguf_type_name[l->type], want);
 }
 
-static _Noreturn void outside(const LmList *l, const char *is, i64 lo, i64 hi) {
+static _Noreturn void out_of_range(const LmList *l, const char *is, i64 lo, i64 hi) {
   Ctx *c = l->f->c;
   if (l->json)
     json_fail(l->doc, l->json, ERR_input, "'%s' is %s, expected %lld to %lld", l->key, is,
@@ -87,16 +87,16 @@ bool lm_next_int(LmList *l, i64 lo, i64 hi, i64 *out) {
   if (l->json ? l->json->kind != JS_int
               : l->type == GT_bool || l->type == GT_array || l->type == GT_f32 ||
                     l->type == GT_f64 || l->type == GT_string)
-    wrong(l, "an integer");
+    wrong_type(l, "an integer");
   if (l->json)
     *out = l->json->i;
   else
     fits = gguf_int(l->type, &l->at, out);
   if (!fits || *out < lo || *out > hi) {
-    Text t = text_new(&l->f->c->scratch);
-    text_fmt(&t, fits ? "%lld" : "%llu", (long long)*out);
+    StrBuf t = sb_new(&l->f->c->scratch);
+    sb_fmt(&t, fits ? "%lld" : "%llu", (long long)*out);
     l->at = at;
-    outside(l, text_cstr(&t), lo, hi);
+    out_of_range(l, sb_cstr(&t), lo, hi);
   }
   step(l);
   return true;
@@ -106,12 +106,12 @@ bool lm_next_float(LmList *l, double *out) {
   if (!l->n) return false;
   if (l->json ? l->json->kind != JS_int && l->json->kind != JS_float
               : l->type != GT_f32 && l->type != GT_f64)
-    wrong(l, "a number");
+    wrong_type(l, "a number");
   if (!l->json)
     gguf_float(l->type, &l->at, out);
   else
     *out = l->json->kind == JS_int ? (double)l->json->i : l->json->f;
-  if (!isfinite(*out)) wrong(l, "a finite number");
+  if (!isfinite(*out)) wrong_type(l, "a finite number");
   step(l);
   return true;
 }
@@ -119,16 +119,16 @@ bool lm_next_float(LmList *l, double *out) {
 bool lm_next_bool(LmList *l, bool *out) {
   i64 v = 0;
   if (!l->n) return false;
-  if (l->json ? l->json->kind != JS_bool : l->type != GT_bool) wrong(l, "true or false");
+  if (l->json ? l->json->kind != JS_bool : l->type != GT_bool) wrong_type(l, "true or false");
   if (!l->json) gguf_int(l->type, &l->at, &v);
   *out = l->json ? l->json->b : v != 0;
   step(l);
   return true;
 }
 
-bool lm_next_text(LmList *l, FileSpan *out) {
+bool lm_next_string(LmList *l, FileSpan *out) {
   if (!l->n) return false;
-  if (l->json ? l->json->kind != JS_string : l->type != GT_string) wrong(l, "a string");
+  if (l->json ? l->json->kind != JS_string : l->type != GT_string) wrong_type(l, "a string");
   if (l->json)
     *out = (FileSpan){(const u8 *)l->json->text, l->json->n};
   else
@@ -140,7 +140,7 @@ bool lm_next_text(LmList *l, FileSpan *out) {
 /* ---- by key ---- */
 
 bool lm_list(LmFile *f, const char *key, LmList *out) {
-  LmFound v;
+  KeyLookup v;
   if (!find(f, key, &v)) return false;
   *out = list_of(f, key, &v);
   return true;
@@ -148,12 +148,12 @@ bool lm_list(LmFile *f, const char *key, LmList *out) {
 
 /* Of one value, which is no list. */
 static bool find_one(LmFile *f, const char *key, const char *want, LmList *out) {
-  LmFound v;
+  KeyLookup v;
   if (!find(f, key, &v)) return false;
   *out = list_of(f, key, &v);
   if (v.key && v.key->array) out->type = GT_array;
   if (v.json) out->json = v.json;
-  if (v.key ? v.key->array : v.json->kind == JS_array) wrong(out, want);
+  if (v.key ? v.key->array : v.json->kind == JS_array) wrong_type(out, want);
   return true;
 }
 
@@ -172,7 +172,7 @@ bool lm_bool(LmFile *f, const char *key, bool *out) {
   return find_one(f, key, "true or false", &l) && lm_next_bool(&l, out);
 }
 
-bool lm_text(LmFile *f, const char *key, FileSpan *out) {
+bool lm_string(LmFile *f, const char *key, FileSpan *out) {
   LmList l;
-  return find_one(f, key, "a string", &l) && lm_next_text(&l, out);
+  return find_one(f, key, "a string", &l) && lm_next_string(&l, out);
 }

@@ -4,14 +4,14 @@
  * each pair, and a factor for cosines and sines. Method: powers of the base, in double; each kind
  * of scaling is a row of a table with a function that changes them.
  */
-#include "front/llm/shape.h"
+#include "front/llm/lm_hparams.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct Scaling {
   LmFile *f;
-  const LmShape *s;
+  const LmHparams *s;
   const char *at; /* config.json: the object that holds it; NULL: none */
   double base, factor;
   double original; /* context before it was stretched */
@@ -26,16 +26,16 @@ typedef struct Scaling {
 static const double two_pi = 6.283185307179586476925;
 
 /* A number of the scaling: under its key of GGUF, or that member of the object. */
-static bool number(Scaling *r, const char *gguf, const char *member, double *out) {
+static bool scaling_param(Scaling *r, const char *gguf, const char *member, double *out) {
   LmFile *f = r->f;
   if (f->gguf) return gguf && lm_float(f, gguf, out);
   if (!member || !r->at) return false;
   return lm_float(f, str_text(f->c, str_fmt(f->c, "%s.%s", r->at, member)), out);
 }
 
-static double some(Scaling *r, const char *gguf, const char *member, double otherwise) {
+static double positive_param(Scaling *r, const char *gguf, const char *member, double otherwise) {
   double x = otherwise;
-  if (number(r, gguf, member, &x) && (!(x > 0) || !isfinite(x)))
+  if (scaling_param(r, gguf, member, &x) && (!(x > 0) || !isfinite(x)))
     fail(r->f->c, ERR_input, r->f->loc, "rotation: %s is %g", r->f->gguf ? gguf : member, x);
   return x;
 }
@@ -53,7 +53,8 @@ static void scale_linear(Scaling *r) {
 /* Slow pairs are stretched, fast ones are not, those between in part. GGUF has the outcome as a
  * tensor of factors. */
 static void scale_llama3(Scaling *r) {
-  double low = some(r, NULL, "low_freq_factor", 1), high = some(r, NULL, "high_freq_factor", 4);
+  double low = positive_param(r, NULL, "low_freq_factor", 1),
+         high = positive_param(r, NULL, "high_freq_factor", 4);
   for (u32 i = 0; i < r->n; i++) {
     double wave = two_pi / r->freq[i], part = (r->original / wave - low) / (high - low);
     if (wave > r->original / low)
@@ -64,7 +65,7 @@ static void scale_llama3(Scaling *r) {
 }
 
 /* The pair that turns so often over the original context. */
-static double pair_of_turns(const Scaling *r, double turns) {
+static double correction_dim(const Scaling *r, double turns) {
   return 2 * r->n * log(r->original / (two_pi * turns)) / (2 * log(r->base));
 }
 
@@ -76,22 +77,23 @@ static void scale_yarn(Scaling *r) {
   if (r->base <= 1)
     fail(r->f->c, ERR_input, r->f->loc, "rotation: yarn scaling of a base of %g", r->base);
   double all = 0, one = 0;
-  r->fast = some(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32);
-  r->slow = some(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1);
-  double lo = fmax(0, floor(pair_of_turns(r, r->fast))),
-         hi = fmin(2 * r->n - 1, ceil(pair_of_turns(r, r->slow)));
+  r->fast = positive_param(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32);
+  r->slow = positive_param(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1);
+  double lo = fmax(0, floor(correction_dim(r, r->fast))),
+         hi = fmin(2 * r->n - 1, ceil(correction_dim(r, r->slow)));
   for (u32 i = 0; i < r->n; i++) {
     double ramp = (i - lo) / fmax(0.001, hi - lo), plain = 1 - fmin(1, fmax(0, ramp));
     r->freq[i] *= plain + (1 - plain) / r->factor;
   }
   if (r->f->gguf) {
-    r->gain = mscale(r->factor, 1) * some(r, ".rope.scaling.attn_factor", NULL, 1);
+    r->gain = mscale(r->factor, 1) * positive_param(r, ".rope.scaling.attn_factor", NULL, 1);
     return;
   }
   r->gain = mscale(r->factor, 1);
-  if (number(r, NULL, "mscale", &one) && number(r, NULL, "mscale_all_dim", &all) && one && all)
+  if (scaling_param(r, NULL, "mscale", &one) && scaling_param(r, NULL, "mscale_all_dim", &all) &&
+      one && all)
     r->gain = mscale(r->factor, one) / mscale(r->factor, all);
-  r->gain = some(r, NULL, "attention_factor", r->gain);
+  r->gain = positive_param(r, NULL, "attention_factor", r->gain);
 }
 
 static void divide(Scaling *r, const double *by, u32 n, const char *what) {
@@ -107,7 +109,7 @@ static void divide(Scaling *r, const double *by, u32 n, const char *what) {
 /* Factors that lie in a tensor; false: it is not there. */
 static bool divide_by_tensor(Scaling *r, const char *name) {
   LmFile *f = r->f;
-  const Stored *t = lm_tensor(f, name);
+  const StoredTensor *t = lm_tensor(f, name);
   if (!t) return false;
   if (t->rank != 1 || t->kind != BK_F32)
     fail(f->c, ERR_input, f->loc, "'%s' is not a list of f32", name);
@@ -138,7 +140,7 @@ static void scale_longrope(Scaling *r) {
   if (ratio > 1 && r->original <= 1)
     fail(f->c, ERR_input, f->loc, "rotation: longrope scaling of an original context of 1");
   r->gain = ratio > 1 ? sqrt(1 + log(ratio) / log(r->original)) : 1;
-  r->gain = some(r, ".rope.scaling.attn_factor", "attention_factor", r->gain);
+  r->gain = positive_param(r, ".rope.scaling.attn_factor", "attention_factor", r->gain);
 }
 
 typedef struct ScalingKind {
@@ -163,7 +165,7 @@ static bool kind_name(Scaling *r, Str *out) {
   FileSpan t = {0};
   bool found = false;
   if (f->gguf) {
-    found = lm_text(f, ".rope.scaling.type", &t);
+    found = lm_string(f, ".rope.scaling.type", &t);
     double old;
     if (!found && lm_float(f, ".rope.scale_linear", &old)) {
       *out = str_of(f->c, "linear");
@@ -171,7 +173,7 @@ static bool kind_name(Scaling *r, Str *out) {
     }
   }
   for (u32 i = 0; !f->gguf && r->at && !found && i < 2; i++)
-    found = lm_text(f, str_text(f->c, str_fmt(f->c, "%s.%s", r->at, keys[i])), &t);
+    found = lm_string(f, str_text(f->c, str_fmt(f->c, "%s.%s", r->at, keys[i])), &t);
   if (found) *out = str_intern(f->c, t.at, t.n);
   return found;
 }
@@ -194,8 +196,9 @@ static void apply_scaling(Scaling *r) {
   if (!kind_name(r, &name)) return;
   for (u32 i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (!str_is(f->c, name, kinds[i].name)) continue;
-    r->factor = some(r, ".rope.scaling.factor", "factor",
-                     some(r, ".rope.scale_linear", NULL, kinds[i].factor ? 0 : 1));
+    r->factor =
+        positive_param(r, ".rope.scaling.factor", "factor",
+                       positive_param(r, ".rope.scale_linear", NULL, kinds[i].factor ? 0 : 1));
     if (r->factor == 0)
       fail(f->c, ERR_input, f->loc, "rotation: %s scaling needs a factor", kinds[i].name);
     r->original = (double)original_context(r);
@@ -218,12 +221,12 @@ static const char *config_object(LmFile *f, bool local) {
       FileSpan t;
       double x;
       const char *key = str_text(f->c, str_fmt(f->c, "%s.%s", at[i], ends[k]));
-      if (k < 2 ? lm_text(f, key, &t) : lm_float(f, key, &x)) return at[i];
+      if (k < 2 ? lm_string(f, key, &t) : lm_float(f, key, &x)) return at[i];
     }
   return NULL;
 }
 
-static i64 turned_elements(LmFile *f, const LmShape *s) {
+static i64 rotary_dims(LmFile *f, const LmHparams *s) {
   i64 n = s->head;
   double part = 1;
   if (lm_either_float(f, NULL, "partial_rotary_factor", &part)) {
@@ -238,15 +241,15 @@ static i64 turned_elements(LmFile *f, const LmShape *s) {
   return n;
 }
 
-LmRope lm_rope(LmFile *f, const LmShape *s, bool local) {
+LmRope lm_rope(LmFile *f, const LmHparams *s, bool local) {
   Scaling r = {.f = f, .s = s, .gain = 1, .base = 10000};
-  r.n = (u32)turned_elements(f, s) / 2;
+  r.n = (u32)rotary_dims(f, s) / 2;
   if (!f->gguf) r.at = config_object(f, local);
   if (local) r.base = (double)s->arch->local_base;
   lm_either_float(f, local ? ".rope.freq_base_swa" : ".rope.freq_base",
                   local ? "rope_local_base_freq" : "rope_theta", &r.base);
   bool own = r.at && strstr(r.at, "_attention"); /* an object of its own */
-  if (!local || own) number(&r, NULL, "rope_theta", &r.base);
+  if (!local || own) scaling_param(&r, NULL, "rope_theta", &r.base);
   if (!(r.base > 0) || !isfinite(r.base))
     fail(f->c, ERR_input, f->loc, "rotation: the base is %g", r.base);
   r.freq = NEWS(&f->c->work, double, r.n);

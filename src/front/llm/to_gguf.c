@@ -1,11 +1,11 @@
 /* to_gguf.c: a folder of safetensors as keys and tensors of a GGUF file.
  *
  * In: an LmFile of safetensors. Out: the keys that GGUF has for what config.json and the tokeniser
- * say, and the tensors under their names there. Numbers are those of LmShape, so whatever a model
+ * say, and the tensors under their names there. Numbers are those of LmHparams, so whatever a model
  * may be built of can be asked the same way: a file that GGUF readers would take for another model,
  * because there is no key for what is particular about it, is refused.
  */
-#include "front/llm/requant.h"
+#include "front/llm/lm_requant.h"
 #include "front/llm/vocab_write.h"
 
 #include <math.h>
@@ -13,10 +13,10 @@
 
 typedef struct ToGguf {
   LmFile *f;
-  const LmShape *s;
+  const LmHparams *s;
   GgufOut *o;
   const char *arch; /* in front of keys */
-  LmMovedVec all;
+  LmTensorOuts all;
   Map used; /* names of tensors that have a place */
 } ToGguf;
 
@@ -33,7 +33,7 @@ static void put_size(const ToGguf *g, const char *end, i64 n) {
 }
 
 static void put_text(const ToGguf *g, const char *name, const char *text) {
-  gguf_put_text(g->o, name, text, strlen(text));
+  gguf_put_string(g->o, name, text, strlen(text));
 }
 
 /* ---- keys ---- */
@@ -44,11 +44,11 @@ static void put_name(const ToGguf *g) {
   if (!end) return;
   const char *from = end;
   while (from > path && from[-1] != '/') from--;
-  if (end > from) gguf_put_text(g->o, "general.name", from, (size_t)(end - from));
+  if (end > from) gguf_put_string(g->o, "general.name", from, (size_t)(end - from));
 }
 
 static void put_sizes(const ToGguf *g) {
-  const LmShape *s = g->s;
+  const LmHparams *s = g->s;
   if (s->longest) put_size(g, ".context_length", s->longest);
   put_size(g, ".vocab_size", s->vocab);
   put_size(g, ".embedding_length", s->embed);
@@ -63,7 +63,7 @@ static void put_sizes(const ToGguf *g) {
 
 /* What readers of GGUF take for granted of an architecture. */
 static void put_scales(const ToGguf *g) {
-  const LmShape *s = g->s;
+  const LmHparams *s = g->s;
   LmGate gate = s->arch->flags & LA_gemma ? LG_gelu_tanh : LG_silu;
   i64 size = s->arch->wide == s->layers ? s->embed / s->heads : s->head;
   if (s->gate != gate) no_key(g, "its activation is not that of its architecture");
@@ -74,7 +74,7 @@ static void put_scales(const ToGguf *g) {
 }
 
 static void put_layers(const ToGguf *g) {
-  const LmShape *s = g->s;
+  const LmHparams *s = g->s;
   i64 window = 0, period = s->arch->period, bare = s->arch->bare;
   bool usual = true;
   for (u32 i = 0; i < s->layers; i++) {
@@ -94,14 +94,14 @@ static void put_layers(const ToGguf *g) {
 
 static void put_floats(ToGguf *g, const char *name, const float *x, i64 n) {
   Ctx *c = g->f->c;
-  Stored *t = NEW(&c->work, Stored);
-  *t = (Stored){.name = str_of(c, name),
-                .kind = BK_F32,
-                .rank = 1,
-                .dim = {n},
-                .at = (const u8 *)x,
-                .bytes = (u64)n * sizeof *x};
-  *vec_push(&c->work, &g->all) = (LmMoved){.from = t, .name = t->name};
+  StoredTensor *t = NEW(&c->work, StoredTensor);
+  *t = (StoredTensor){.name = str_of(c, name),
+                      .kind = BK_F32,
+                      .rank = 1,
+                      .dim = {n},
+                      .at = (const u8 *)x,
+                      .bytes = (u64)n * sizeof *x};
+  *vec_push(&c->work, &g->all) = (LmTensorOut){.from = t, .name = t->name};
 }
 
 /* A list of config.json as a tensor. */
@@ -167,7 +167,7 @@ static const struct {
                 {"su", scale_longrope}};
 
 static void put_rotation(ToGguf *g) {
-  const LmShape *s = g->s;
+  const LmHparams *s = g->s;
   const LmRope *r = &s->rope[0];
   put_size(g, ".rope.dimension_count", 2 * r->n);
   gguf_put_float(g->o, key(g, ".rope.freq_base"), r->base);
@@ -184,7 +184,7 @@ static void put_rotation(ToGguf *g) {
 
 /* ---- tensors ---- */
 
-static bool has_part(const LmShape *s, LmPart p) {
+static bool has_part(const LmHparams *s, LmTensorRole p) {
   bool post = s->arch->flags & LA_post_norm;
   if (p == LP_output) return !s->tied;
   if (p == LP_ffn_norm) return !post;
@@ -193,7 +193,7 @@ static bool has_part(const LmShape *s, LmPart p) {
 }
 
 /* A rank and sizes that GGUF can say. */
-static void check_shape(const ToGguf *g, const Stored *t) {
+static void check_shape(const ToGguf *g, const StoredTensor *t) {
   bool fits = t->rank >= 1 && t->rank <= GGUF_RANK;
   for (u32 i = 0; fits && i < t->rank; i++) fits = t->dim[i] > 0;
   if (!fits)
@@ -201,18 +201,18 @@ static void check_shape(const ToGguf *g, const Stored *t) {
          show(g->f->c, t->name), GGUF_RANK);
 }
 
-static void put_part(ToGguf *g, LmPart p, u32 layer) {
+static void put_part(ToGguf *g, LmTensorRole p, u32 layer) {
   static const char *const ends[] = {".weight", ".bias"};
   Ctx *c = g->f->c;
-  const LmShape *s = g->s;
+  const LmHparams *s = g->s;
   if (!has_part(s, p)) return;
   for (u32 i = 0; i < 2; i++) {
-    const char *from = lm_part_name(g->f, p, layer, ends[i]);
-    const Stored *t = lm_tensor(g->f, from);
+    const char *from = lm_tensor_name(g->f, p, layer, ends[i]);
+    const StoredTensor *t = lm_tensor(g->f, from);
     if (!t) continue;
     check_shape(g, t);
-    LmMoved m = {.from = t, .name = str_of(c, lm_gguf_name(c, p, layer, ends[i]))};
-    bool turned = s->arch->flags & LA_pairs && (p == LP_q || p == LP_k);
+    LmTensorOut m = {.from = t, .name = str_of(c, lm_gguf_name(c, p, layer, ends[i]))};
+    bool turned = s->arch->flags & LA_rope_interleaved && (p == LP_q || p == LP_k);
     i64 heads = p == LP_q ? s->heads : s->kv_heads;
     if (turned && (t->rank < 1 || t->dim[0] != heads * s->head))
       fail(c, ERR_input, g->f->loc, "tensor '%s' has no rows of %lld heads of %lld",
@@ -227,30 +227,30 @@ static void put_part(ToGguf *g, LmPart p, u32 layer) {
 static void put_tensors(ToGguf *g) {
   const LmFile *f = g->f;
   Ctx *c = f->c;
-  for (LmPart p = LP_embed; p < LP_attn_norm; p++) put_part(g, p, 0);
+  for (LmTensorRole p = LP_embed; p < LP_attn_norm; p++) put_part(g, p, 0);
   for (u32 i = 0; i < g->s->layers; i++)
-    for (LmPart p = LP_attn_norm; p < LP_COUNT; p++) put_part(g, p, i);
+    for (LmTensorRole p = LP_attn_norm; p < LP_COUNT; p++) put_part(g, p, i);
   for (u32 i = 0; i < f->tensor.n; i++) {
     Str name = f->tensor.at[i].name;
     if (map_get(&g->used, name) || strstr(str_text(c, name), "rotary_emb.inv_freq")) continue;
-    if (g->s->tied && !strcmp(str_text(c, name), lm_part_name(f, LP_output, 0, ".weight")))
+    if (g->s->tied && !strcmp(str_text(c, name), lm_tensor_name(f, LP_output, 0, ".weight")))
       continue;
     fail(c, ERR_unsupported, f->loc, "tensor '%s' has no name in GGUF", show(c, name));
   }
 }
 
-LmMovedVec lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z) {
+LmTensorOuts lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z) {
   ToGguf g = {.f = f, .o = o};
   LmList l;
   if (lm_list(f, "quantization_config", &l))
     fail(
         f->c, ERR_unsupported, f->loc,
         "config.json: weights that are quantised already (quantization_config) do not become GGUF");
-  g.s = lm_shape(f, 0);
+  g.s = lm_hparams(f, 0);
   g.used = map_new(&f->c->work);
   /* GGUF has no name for the difference between these two: there is none */
   g.arch = strcmp(g.s->arch->name, "mistral") ? g.s->arch->name : "llama";
-  if (g.s->arch->flags & LA_pairs && 2 * g.s->rope[0].n != g.s->head)
+  if (g.s->arch->flags & LA_rope_interleaved && 2 * g.s->rope[0].n != g.s->head)
     no_key(&g, "heads that are turned in part");
   put_text(&g, "general.architecture", g.arch);
   put_text(&g, "general.type", "model");

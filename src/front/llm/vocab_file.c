@@ -16,12 +16,12 @@ static bool exists(const char *path, bool *folder) {
   return true;
 }
 
-static const char *beside(Arena *a, const char *folder, size_t n, const char *name) {
-  Text t = text_new(a);
-  text_put(&t, folder, n);
-  if (n && folder[n - 1] != '/') text_puts(&t, "/");
-  text_puts(&t, name);
-  return text_cstr(&t);
+static const char *sibling_path(Arena *a, const char *folder, size_t n, const char *name) {
+  StrBuf t = sb_new(a);
+  sb_put(&t, folder, n);
+  if (n && folder[n - 1] != '/') sb_puts(&t, "/");
+  sb_puts(&t, name);
+  return sb_cstr(&t);
 }
 
 static Loc loc_of(Ctx *c, const char *path) {
@@ -52,14 +52,14 @@ static void add_stops(VocabSpec *s, const JsonDoc *d) {
 /* What the folder says beside the tokeniser itself. */
 static void add_chat(VocabSpec *s, const char *path, size_t n, bool *folder) {
   static const char *const stops[] = {"generation_config.json", "config.json"};
-  const char *name = beside(s->a, path, n, "chat_template.jinja");
+  const char *name = sibling_path(s->a, path, n, "chat_template.jinja");
   if (exists(name, folder)) {
     File f = file_read(s->c, name);
     s->chat = (const char *)f.at;
     s->nchat = f.n > 1 << 24 ? 0 : (u32)f.n;
   }
   for (int i = 0; i < 2; i++) {
-    name = beside(s->a, path, n, stops[i]);
+    name = sibling_path(s->a, path, n, stops[i]);
     if (exists(name, folder)) add_stops(s, read_json(s->c, name, s->a));
   }
 }
@@ -68,7 +68,7 @@ static VocabSpec *from_json(Ctx *c, const char *path, Arena *a) {
   bool folder;
   const char *slash = strrchr(path, '/');
   size_t n = slash ? (size_t)(slash - path) : 0;
-  const char *config = beside(a, path, n, "tokenizer_config.json");
+  const char *config = sibling_path(a, path, n, "tokenizer_config.json");
   const JsonDoc *d = read_json(c, path, a);
   VocabSpec *s = vocab_from_json(d, exists(config, &folder) ? read_json(c, config, a) : NULL, a);
   add_chat(s, path, n, &folder);
@@ -95,7 +95,7 @@ VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a) {
   if (exists(path, &folder) && folder) {
     const char *found = NULL;
     for (int i = 0; i < 3 && !found; i++) {
-      const char *name = beside(a, path, strlen(path), names[i]);
+      const char *name = sibling_path(a, path, strlen(path), names[i]);
       if (exists(name, &other)) found = name;
     }
     if (!found)
@@ -106,8 +106,8 @@ VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a) {
   return from_file(c, path, a);
 }
 
-VocabFile vocab_file(Ctx *c, const char *path, Arena *a) {
-  VocabFile v;
+VocabBlob vocab_file(Ctx *c, const char *path, Arena *a) {
+  VocabBlob v;
   v.at = vocab_make(vocab_spec(c, path, a), &v.n);
   return v;
 }

@@ -105,7 +105,7 @@ static FileSpan text(const GgufVocab *v, const char *key) {
   return k ? gguf_string(&at) : (FileSpan){NULL, 0};
 }
 
-static bool is(FileSpan t, const char *name) {
+static bool span_is(FileSpan t, const char *name) {
   return t.at && t.n == strlen(name) && !memcmp(t.at, name, t.n);
 }
 
@@ -159,7 +159,7 @@ static void read_merges(const GgufVocab *v) {
     if (!(s->token.at[i].flags & TF_special))
       *map_put_bytes(&id_of, s->token.at[i].at, s->token.at[i].n) = i + 1;
   const u8 *at = merges->at;
-  Text whole = text_new(s->a);
+  StrBuf whole = sb_new(s->a);
   for (u32 i = 0; i < merges->n; i++) {
     FileSpan m = gguf_string(&at);
     /* a token may begin with a space in none of these alphabets: the first one inside parts them */
@@ -167,8 +167,8 @@ static void read_merges(const GgufVocab *v) {
     if (!space) bad(v, "tokenizer.ggml.merges", "a merge of one token");
     size_t left = (size_t)(space - m.at), right = m.n - left - 1;
     whole.n = 0;
-    text_put(&whole, m.at, left);
-    text_put(&whole, space + 1, right);
+    sb_put(&whole, m.at, left);
+    sb_put(&whole, space + 1, right);
     const u32 *a = map_get_bytes(&id_of, m.at, left), *b = map_get_bytes(&id_of, space + 1, right),
               *ab = map_get_bytes(&id_of, whole.at, whole.n);
     if (!a || !b || !ab) bad(v, "tokenizer.ggml.merges", "a merge of tokens that are not there");
@@ -178,7 +178,7 @@ static void read_merges(const GgufVocab *v) {
 
 /* ---- kinds ---- */
 
-static void set_cuts(VocabSpec *s, const struct PreTokenizer *p) {
+static void set_pretokenizer(VocabSpec *s, const struct PreTokenizer *p) {
   if (p->flags & PT_nfc) spec_form(s, false, true);
   for (u32 i = 0; p->pattern[i]; i++)
     spec_split(s, p->pattern[i], strlen(p->pattern[i]), SB_isolated);
@@ -190,7 +190,7 @@ static void set_gpt2(const GgufVocab *v) {
   const struct PreTokenizer *p = NULL;
   if (!pre.at) pre = (FileSpan){(const u8 *)"default", 7};
   for (size_t i = 0; i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++)
-    if (is(pre, pre_tokenizers[i].name)) p = &pre_tokenizers[i];
+    if (span_is(pre, pre_tokenizers[i].name)) p = &pre_tokenizers[i];
   if (!p)
     fail(v->c, ERR_unsupported, v->loc, "pre-tokenizer '%s' is not supported",
          show(v->c, str_intern(v->c, pre.at, pre.n)));
@@ -198,7 +198,7 @@ static void set_gpt2(const GgufVocab *v) {
   s->head.model = VM_bpe;
   s->head.decode = VD_bytes;
   s->head.flags |= VF_byte_level | (p->flags & PT_whole_first ? VF_whole_first : 0);
-  set_cuts(s, p);
+  set_pretokenizer(s, p);
   spec_bytes_alphabet(s);
   if (flag(v, "tokenizer.ggml.add_bos_token", p->flags & PT_bos) && s->head.bos != VOCAB_NONE)
     *vec_push(s->a, &s->prefix) = s->head.bos;
@@ -206,19 +206,19 @@ static void set_gpt2(const GgufVocab *v) {
     *vec_push(s->a, &s->suffix) = s->head.eos;
 }
 
-static FileSpan scanner_of(const VocabSpec *s, u32 i) {
+static FileSpan dfa_of(const VocabSpec *s, u32 i) {
   u32 from = s->scanner_at.at[i];
   u32 to = i + 1 < s->scanner_at.n ? s->scanner_at.at[i + 1] : s->scanner.n;
   return (FileSpan){(const u8 *)(s->scanner.at + from), (to - from) * sizeof *s->scanner.at};
 }
 
 /* Do the two cut text alike, step by step? */
-static bool cuts_alike(const VocabSpec *s, const VocabSpec *t) {
+static bool same_pretokenizer(const VocabSpec *s, const VocabSpec *t) {
   if (s->split.n != t->split.n || s->norm.n != t->norm.n || s->prep.n != t->prep.n) return false;
   for (u32 i = 0; i < s->norm.n; i++)
     if (s->norm.at[i].kind != t->norm.at[i].kind) return false;
   for (u32 i = 0; i < s->split.n; i++) {
-    FileSpan x = scanner_of(s, s->split.at[i].a), y = scanner_of(t, t->split.at[i].a);
+    FileSpan x = dfa_of(s, s->split.at[i].a), y = dfa_of(t, t->split.at[i].a);
     if (s->split.at[i].kind != t->split.at[i].kind || x.n != y.n || memcmp(x.at, y.at, x.n) != 0)
       return false;
   }
@@ -231,8 +231,8 @@ const char *vocab_pre_name(const VocabSpec *s, Arena *a) {
     const struct PreTokenizer *p = &pre_tokenizers[i];
     VocabSpec *probe = spec_new(s->c, a, s->loc);
     if (whole != ((p->flags & PT_whole_first) != 0)) continue;
-    set_cuts(probe, p);
-    if (cuts_alike(s, probe)) return p->name;
+    set_pretokenizer(probe, p);
+    if (same_pretokenizer(s, probe)) return p->name;
   }
   return NULL;
 }
@@ -246,14 +246,14 @@ static void set_spm(const GgufVocab *v, bool unigram) {
   for (u32 i = 0; i < s->token.n; i++) bytes = bytes || (s->token.at[i].flags & TF_byte);
   s->head.flags |= VF_fuse_unknown | VF_bad_one_by_one | (bytes ? VF_byte_fallback : 0) |
                    (prefix ? VF_strip_first : 0) | (unigram ? VF_narrow_sums : 0);
-  spec_step(s, false, (TextStep){.kind = NK_mend});
+  spec_step(s, false, (TokenizerStep){.kind = NK_fix_utf8});
   const GgufKey *map = list_of(v, "tokenizer.ggml.precompiled_charsmap", GT_COUNT);
   if (map && (map->type == GT_u8 || map->type == GT_i8) && map->n) {
     vocab_charsmap(s, map->at, (size_t)map->n);
-    spec_step(s, false, (TextStep){.kind = NK_charsmap});
+    spec_step(s, false, (TokenizerStep){.kind = NK_charsmap});
   }
   if (flag(v, "tokenizer.ggml.remove_extra_whitespaces", false))
-    spec_step(s, false, (TextStep){.kind = NK_squeeze});
+    spec_step(s, false, (TokenizerStep){.kind = NK_collapse_spaces});
   spec_replace(s, false, " ", SPM_SPACE);
   if (prefix) spec_prepend(s, false, SPM_SPACE, 0);
   if (flag(v, "tokenizer.ggml.add_bos_token", !unigram) && s->head.bos != VOCAB_NONE)
@@ -281,13 +281,15 @@ static void set_bert(const GgufVocab *v) {
     t->n = begins ? t->n - 3 : t->n + 2;
     t->at = at;
   }
-  spec_step(s, false, (TextStep){.kind = NK_drop, .a = spec_set(s, "C U+fffd -U+9 -U+a -U+d")});
   spec_step(s, false,
-            (TextStep){.kind = NK_surround,
-                       .a = spec_set(s, "U+4e00-9fff U+3400-4dbf U+20000-2a6df U+2a700-2b73f "
-                                        "U+2b740-2b81f U+2b920-2ceaf U+f900-faff U+2f800-2fa1f")});
+            (TokenizerStep){.kind = NK_drop, .a = spec_set(s, "C U+fffd -U+9 -U+a -U+d")});
+  spec_step(
+      s, false,
+      (TokenizerStep){.kind = NK_surround,
+                      .a = spec_set(s, "U+4e00-9fff U+3400-4dbf U+20000-2a6df U+2a700-2b73f "
+                                       "U+2b740-2b81f U+2b920-2ceaf U+f900-faff U+2f800-2fa1f")});
   spec_form(s, false, false);
-  spec_step(s, false, (TextStep){.kind = NK_drop, .a = spec_set(s, "Mn")});
+  spec_step(s, false, (TokenizerStep){.kind = NK_drop, .a = spec_set(s, "Mn")});
   spec_lower(s);
   spec_split(s, "\\s", 2, SB_removed);
   spec_split(s, pattern_punctuation, strlen(pattern_punctuation), SB_isolated);
@@ -307,14 +309,14 @@ VocabSpec *vocab_from_gguf(Ctx *c, const Gguf *g, Loc loc, Arena *a) {
   s->head.eos = id(&v, "tokenizer.ggml.eos_token_id", VOCAB_NONE);
   s->head.pad = id(&v, "tokenizer.ggml.padding_token_id", VOCAB_NONE);
   s->head.unknown = id(&v, "tokenizer.ggml.unknown_token_id", VOCAB_NONE);
-  if (is(model, "gpt2")) {
+  if (span_is(model, "gpt2")) {
     s->head.unknown = VOCAB_NONE; /* bytes without a token are dropped */
     set_gpt2(&v);
-  } else if (is(model, "llama")) {
+  } else if (span_is(model, "llama")) {
     set_spm(&v, false);
-  } else if (is(model, "t5")) {
+  } else if (span_is(model, "t5")) {
     set_spm(&v, true);
-  } else if (is(model, "bert")) {
+  } else if (span_is(model, "bert")) {
     set_bert(&v);
   } else {
     fail(c, ERR_unsupported, loc, "tokeniser '%s' is not supported",

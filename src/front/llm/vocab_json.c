@@ -5,7 +5,7 @@
 #include "front/llm/vocab_read.h"
 #include <string.h>
 
-static _Noreturn void no(const JsonDoc *d, const Json *j, const char *what) {
+static _Noreturn void fail_unsupported(const JsonDoc *d, const Json *j, const char *what) {
   json_fail(d, j, ERR_unsupported, "%s is not supported", what);
 }
 
@@ -51,7 +51,7 @@ static u32 id_of(const JsonDoc *d, const Json *vocab, const char *at, size_t n, 
 
 /* "a b", or ["a", "b"]. */
 static void read_merge(VocabSpec *s, const JsonDoc *d, const Json *vocab, const Json *j, u32 rank,
-                       Text *whole) {
+                       StrBuf *whole) {
   const char *a = j->text, *b;
   size_t na = j->n, nb;
   if (j->kind == JS_string) {
@@ -68,8 +68,8 @@ static void read_merge(VocabSpec *s, const JsonDoc *d, const Json *vocab, const 
     json_fail(d, j, ERR_input, "expected a merge of two tokens");
   }
   whole->n = 0;
-  text_put(whole, a, na);
-  text_put(whole, b, nb);
+  sb_put(whole, a, na);
+  sb_put(whole, b, nb);
   *vec_push(s->a, &s->merge) = (TokenMerge){.left = id_of(d, vocab, a, na, j),
                                             .right = id_of(d, vocab, b, nb, j),
                                             .id = id_of(d, vocab, whole->at, whole->n, j),
@@ -77,7 +77,7 @@ static void read_merge(VocabSpec *s, const JsonDoc *d, const Json *vocab, const 
 }
 
 static void read_vocab(VocabSpec *s, const JsonDoc *d, const Json *model) {
-  const Json *vocab = json_need(d, model, "vocab", JS_object);
+  const Json *vocab = json_require(d, model, "vocab", JS_object);
   for (u32 i = 0; i < vocab->n; i++) set_token(s, d, json_key(vocab, i), json_value(vocab, i));
   const Json *unknown = json_member(d, model, "unk_token", JS_string);
   const Json *id = unknown ? json_get_bytes(vocab, unknown->text, unknown->n) : NULL;
@@ -89,21 +89,21 @@ static void read_bpe(VocabSpec *s, const JsonDoc *d, const Json *model) {
   s->head.model = VM_bpe;
   for (int i = 0; i < 2; i++) {
     const Json *j = json_member(d, model, affix[i], JS_string);
-    if (j && j->n) no(d, j, affix[i]);
+    if (j && j->n) fail_unsupported(d, j, affix[i]);
   }
-  if (json_number(d, model, "dropout", 0) != 0) no(d, model, "dropout");
+  if (json_number(d, model, "dropout", 0) != 0) fail_unsupported(d, model, "dropout");
   read_vocab(s, d, model);
   if (json_bool(d, model, "fuse_unk", false)) s->head.flags |= VF_fuse_unknown;
   if (json_bool(d, model, "byte_fallback", false)) s->head.flags |= VF_byte_fallback;
   if (json_bool(d, model, "ignore_merges", false)) s->head.flags |= VF_whole_first;
-  const Json *merges = json_need(d, model, "merges", JS_array);
+  const Json *merges = json_require(d, model, "merges", JS_array);
   const Json *vocab = json_get(model, "vocab");
-  Text whole = text_new(&d->c->scratch);
+  StrBuf whole = sb_new(&d->c->scratch);
   for (u32 i = 0; i < merges->n; i++) read_merge(s, d, vocab, &merges->at[i], i, &whole);
 }
 
 static void read_unigram(VocabSpec *s, const JsonDoc *d, const Json *model) {
-  const Json *vocab = json_need(d, model, "vocab", JS_array);
+  const Json *vocab = json_require(d, model, "vocab", JS_array);
   s->head.model = VM_unigram;
   s->head.flags |= VF_fuse_unknown;
   if (json_bool(d, model, "byte_fallback", false)) s->head.flags |= VF_byte_fallback;
@@ -129,11 +129,11 @@ static void read_wordpiece(VocabSpec *s, const JsonDoc *d, const Json *model) {
   read_vocab(s, d, model);
   s->head.word_max = (u32)json_int(d, model, "max_input_chars_per_word", 100);
   const Json *prefix = json_member(d, model, "continuing_subword_prefix", JS_string);
-  if (prefix && !json_is(prefix, "##")) no(d, prefix, "a prefix other than ##");
+  if (prefix && !json_is(prefix, "##")) fail_unsupported(d, prefix, "a prefix other than ##");
 }
 
 static void read_model(VocabSpec *s, const JsonDoc *d) {
-  const Json *model = json_need(d, d->root, "model", JS_object);
+  const Json *model = json_require(d, d->root, "model", JS_object);
   const Json *type = json_member(d, model, "type", JS_string);
   /* Older files do not say it. */
   if (json_is(type, "BPE") || (!type && json_get(model, "merges")))
@@ -146,7 +146,7 @@ static void read_model(VocabSpec *s, const JsonDoc *d) {
     json_fail(d, type, ERR_unsupported, "model %s is not supported",
               show(d->c, json_str(d->c, type)));
   else
-    json_need(d, model, "type", JS_string);
+    json_require(d, model, "type", JS_string);
 }
 
 static void read_added(VocabSpec *s, const JsonDoc *d) {
@@ -156,11 +156,11 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
   } flags[] = {{"special", TF_special},
                {"lstrip", TF_lstrip},
                {"rstrip", TF_rstrip},
-               {"single_word", TF_word}};
+               {"single_word", TF_single_word}};
   const Json *list = json_member(d, d->root, "added_tokens", JS_array);
   for (u32 i = 0; list && i < list->n; i++) {
-    const Json *j = &list->at[i], *text = json_need(d, j, "content", JS_string);
-    VocabToken *t = token(s, d, j, json_need(d, j, "id", JS_int)->i);
+    const Json *j = &list->at[i], *text = json_require(d, j, "content", JS_string);
+    VocabToken *t = token(s, d, j, json_require(d, j, "id", JS_int)->i);
     *t = (VocabToken){
         .at = (const u8 *)text->text, .n = text->n, .flags = TF_added, .score = t->score};
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
@@ -169,7 +169,7 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
                                               .n = t->n,
                                               .id = (u32)(t - s->token.at),
                                               .normalised = json_bool(d, j, "normalized", false)};
-    if ((t->flags & TF_word) && s->head.word_scanner == VOCAB_NONE) {
+    if ((t->flags & TF_single_word) && s->head.word_scanner == VOCAB_NONE) {
       s->head.word_scanner = s->scanner_at.n;
       *vec_push(s->a, &s->scanner_at) = s->scanner.n;
       pattern_compile(s->c, spec_unicode(s), "\\w", 2, s->loc, &s->scanner, s->a);
@@ -189,7 +189,7 @@ static void normalise_added(VocabSpec *s) {
   for (u32 i = 0; i < s->added.n; i++) {
     AddedToken *t = &s->added.at[i];
     if (!t->normalised || t->n > VOCAB_TOKEN_BYTES) continue;
-    TextRoom room = {.n = 8 * ((size_t)t->n * v.head->grow + v.head->more)};
+    TokenizerMem room = {.n = 8 * ((size_t)t->n * v.head->grow + v.head->more)};
     Mark mark = arena_mark(&s->c->scratch);
     room.at = arena_alloc(&s->c->scratch, room.n);
     size_t length = t->n;
@@ -232,8 +232,8 @@ VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a) {
   read_model(s, d);
   read_added(s, d);
   vocab_json_normalizer(s, d, json_get(d->root, "normalizer"));
-  vocab_json_splitter(s, d, json_get(d->root, "pre_tokenizer"));
-  vocab_json_around(s, d, json_get(d->root, "post_processor"));
+  vocab_json_pre_tokenizer(s, d, json_get(d->root, "pre_tokenizer"));
+  vocab_json_post_processor(s, d, json_get(d->root, "post_processor"));
   if (s->head.flags & VF_byte_level)
     spec_bytes_alphabet(s);
   else
@@ -242,9 +242,9 @@ VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a) {
   if (s->head.flags & VF_byte_fallback) mark_bytes(s);
   if (!(s->head.flags & VF_byte_level) && (s->norm.n || s->prep.n)) {
     /* nothing to do for bytes that are no text but to mend them, before anything else */
-    TextStep *last = vec_push(a, &s->norm);
+    TokenizerStep *last = vec_push(a, &s->norm);
     memmove(s->norm.at + 1, s->norm.at, (size_t)(last - s->norm.at) * sizeof *last);
-    s->norm.at[0] = (TextStep){.kind = NK_mend};
+    s->norm.at[0] = (TokenizerStep){.kind = NK_fix_utf8};
   }
   if (config) read_config(s, config);
   spec_stop_names(s);

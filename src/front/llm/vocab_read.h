@@ -4,7 +4,7 @@
 #ifndef INGOT_VOCAB_READ_H
 #define INGOT_VOCAB_READ_H
 
-#include "front/tokens.h"
+#include "front/vocab_file.h"
 #include "io/gguf.h"
 #include "io/json.h"
 #include "text/vocab.h"
@@ -20,8 +20,8 @@ extern const char pattern_punctuation[]; /* of ASCII and of Unicode */
 VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a);
 /* vocab_steps.c: its normalizer, pre_tokenizer, post_processor and decoder */
 void vocab_json_normalizer(VocabSpec *s, const JsonDoc *d, const Json *j);
-void vocab_json_splitter(VocabSpec *s, const JsonDoc *d, const Json *j);
-void vocab_json_around(VocabSpec *s, const JsonDoc *d, const Json *j);
+void vocab_json_pre_tokenizer(VocabSpec *s, const JsonDoc *d, const Json *j);
+void vocab_json_post_processor(VocabSpec *s, const JsonDoc *d, const Json *j);
 void vocab_json_decoder(VocabSpec *s, const JsonDoc *d, const Json *j);
 
 /* vocab_spm.c: tokenizer.model of SentencePiece */
@@ -34,7 +34,7 @@ VocabSpec *vocab_from_gguf(Ctx *c, const Gguf *g, Loc loc, Arena *a);
 /* What GGUF calls the way in which text is cut, of a vocabulary of bytes; NULL: it has no name. */
 const char *vocab_pre_name(const VocabSpec *s, Arena *a);
 
-/* vocab_file.c: as vocab_file (front/tokens.h), before the tables are made */
+/* vocab_file.c: as vocab_file (front/vocab_file.h), before the tables are made */
 VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a);
 
 #endif

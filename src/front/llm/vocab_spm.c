@@ -112,9 +112,9 @@ static void read_normalizer(VocabSpec *s, SpmSpec *x, Wire k) {
 static void set_steps(VocabSpec *s, const SpmSpec *x) {
   if (x->suffix) fail(s->c, ERR_unsupported, s->loc, "spaces behind words are not supported");
   if (!x->escape) fail(s->c, ERR_unsupported, s->loc, "spaces that are not escaped");
-  spec_step(s, false, (TextStep){.kind = NK_mend});
-  if (s->ncharsmap) spec_step(s, false, (TextStep){.kind = NK_charsmap});
-  if (x->squeeze) spec_step(s, false, (TextStep){.kind = NK_squeeze});
+  spec_step(s, false, (TokenizerStep){.kind = NK_fix_utf8});
+  if (s->ncharsmap) spec_step(s, false, (TokenizerStep){.kind = NK_charsmap});
+  if (x->squeeze) spec_step(s, false, (TokenizerStep){.kind = NK_collapse_spaces});
   spec_replace(s, false, " ", SPM_SPACE);
   if (x->prefix) spec_prepend(s, false, SPM_SPACE, 0);
   s->head.decode = VD_spaces;
@@ -156,10 +156,9 @@ VocabSpec *vocab_from_spm(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
   s->head.pad = id_or_none(s, x.pad);
   for (u32 i = 0; i < s->added.n; i++) { /* as it reads in normalised text */
     AddedToken *t = &s->added.at[i];
-    Text text = text_new(a);
+    StrBuf text = sb_new(a);
     for (u32 j = 0; t->normalised && j < t->n; j++)
-      text_put(&text, t->at[j] == ' ' ? SPM_SPACE : (const char *)&t->at[j],
-               t->at[j] == ' ' ? 3 : 1);
+      sb_put(&text, t->at[j] == ' ' ? SPM_SPACE : (const char *)&t->at[j], t->at[j] == ' ' ? 3 : 1);
     if (t->normalised) t->at = (const u8 *)text.at, t->n = (u32)text.n;
   }
   s->head.ntoken = s->token.n;

@@ -31,13 +31,13 @@ static _Noreturn void refuse(const StepReader *r, const Json *j, const char *nam
 }
 
 static void read_all(StepReader *r, const JsonStep *kinds, u32 n, const Json *j, const char *key) {
-  const Json *list = json_need(r->d, j, key, JS_array);
+  const Json *list = json_require(r->d, j, key, JS_array);
   for (u32 i = 0; i < list->n; i++) read_step(r, kinds, n, &list->at[i]);
 }
 
 static void read_step(StepReader *r, const JsonStep *kinds, u32 n, const Json *j) {
   if (!j || j->kind == JS_null) return;
-  const Json *type = json_need(r->d, j, "type", JS_string);
+  const Json *type = json_require(r->d, j, "type", JS_string);
   if (++r->depth > STEP_DEPTH) json_fail(r->d, j, ERR_unsupported, "%s nested too deeply", r->what);
   for (u32 i = 0; i < n; i++) {
     if (!json_is(type, kinds[i].name)) continue;
@@ -82,29 +82,30 @@ static void norm_lower(StepReader *r, const Json *j) {
 
 static void norm_accents(StepReader *r, const Json *j) {
   (void)j;
-  spec_step(r->s, false, (TextStep){.kind = NK_drop, .a = spec_set(r->s, "M")});
+  spec_step(r->s, false, (TokenizerStep){.kind = NK_drop, .a = spec_set(r->s, "M")});
 }
 
 static void norm_strip(StepReader *r, const Json *j) {
   spec_step(r->s, false,
-            (TextStep){.kind = NK_trim,
-                       .a = json_bool(r->d, j, "strip_left", true),
-                       .b = json_bool(r->d, j, "strip_right", true)});
+            (TokenizerStep){.kind = NK_trim,
+                            .a = json_bool(r->d, j, "strip_left", true),
+                            .b = json_bool(r->d, j, "strip_right", true)});
 }
 
 static void norm_prepend(StepReader *r, const Json *j) {
-  spec_prepend(r->s, false, text_of(r, json_need(r->d, j, "prepend", JS_string)), 0);
+  spec_prepend(r->s, false, text_of(r, json_require(r->d, j, "prepend", JS_string)), 0);
 }
 
 static void norm_replace(StepReader *r, const Json *j) {
-  const Json *pattern = json_need(r->d, j, "pattern", JS_object);
+  const Json *pattern = json_require(r->d, j, "pattern", JS_object);
   const Json *from = json_member(r->d, pattern, "String", JS_string);
-  const char *to = text_of(r, json_need(r->d, j, "content", JS_string));
+  const char *to = text_of(r, json_require(r->d, j, "content", JS_string));
   if (!from) {
-    const Json *regex = json_need(r->d, pattern, "Regex", JS_string);
-    u32 n, unit = spec_units(r->s, to, strlen(to), &n);
+    const Json *regex = json_require(r->d, pattern, "Regex", JS_string);
+    u32 n, unit = spec_chars(r->s, to, strlen(to), &n);
     if (!json_is(regex, " {2,}") || n != 1) refuse(r, regex, "Replace with this Regex");
-    spec_step(r->s, false, (TextStep){.kind = NK_runs, .a = ' ', .b = r->s->unit.at[unit]});
+    spec_step(r->s, false,
+              (TokenizerStep){.kind = NK_collapse_runs, .a = ' ', .b = r->s->unit.at[unit]});
     return;
   }
   if (!from->n) json_fail(r->d, from, ERR_unsupported, "Replace of the empty string");
@@ -116,18 +117,21 @@ static void norm_bert(StepReader *r, const Json *j) {
   VocabSpec *s = r->s;
   bool lower = json_bool(r->d, j, "lowercase", true);
   if (json_bool(r->d, j, "clean_text", true)) {
-    spec_step(s, false, (TextStep){.kind = NK_drop, .a = spec_set(s, "C U+fffd -U+9 -U+a -U+d")});
-    spec_step(s, false, (TextStep){.kind = NK_become, .a = spec_set(s, "White_Space"), .b = ' '});
+    spec_step(s, false,
+              (TokenizerStep){.kind = NK_drop, .a = spec_set(s, "C U+fffd -U+9 -U+a -U+d")});
+    spec_step(s, false,
+              (TokenizerStep){.kind = NK_replace_set, .a = spec_set(s, "White_Space"), .b = ' '});
   }
   if (json_bool(r->d, j, "handle_chinese_chars", true))
-    spec_step(s, false,
-              (TextStep){.kind = NK_surround,
-                         .a = spec_set(s, "U+4e00-9fff U+3400-4dbf U+20000-2a6df U+2a700-2b73f "
-                                          "U+2b740-2b81f U+2b920-2ceaf U+f900-faff "
-                                          "U+2f800-2fa1f")});
+    spec_step(
+        s, false,
+        (TokenizerStep){.kind = NK_surround,
+                        .a = spec_set(s, "U+4e00-9fff U+3400-4dbf U+20000-2a6df U+2a700-2b73f "
+                                         "U+2b740-2b81f U+2b920-2ceaf U+f900-faff "
+                                         "U+2f800-2fa1f")});
   if (json_bool(r->d, j, "strip_accents", lower)) {
     spec_form(s, false, false);
-    spec_step(s, false, (TextStep){.kind = NK_drop, .a = spec_set(s, "Mn")});
+    spec_step(s, false, (TokenizerStep){.kind = NK_drop, .a = spec_set(s, "Mn")});
   }
   if (lower) spec_lower(s);
 }
@@ -156,7 +160,7 @@ static void norm_precompiled(StepReader *r, const Json *j) {
     }
   }
   vocab_charsmap(r->s, bytes, n);
-  spec_step(r->s, false, (TextStep){.kind = NK_charsmap});
+  spec_step(r->s, false, (TokenizerStep){.kind = NK_charsmap});
 }
 
 static void norm_sequence(StepReader *r, const Json *j);
@@ -191,7 +195,7 @@ void vocab_json_normalizer(VocabSpec *s, const JsonDoc *d, const Json *j) {
 static SplitKind behaviour(const StepReader *r, const Json *j) {
   static const char *const name[] = {"Isolated",           "Removed",        "",
                                      "MergedWithPrevious", "MergedWithNext", "Contiguous"};
-  const Json *b = json_need(r->d, j, "behavior", JS_string);
+  const Json *b = json_require(r->d, j, "behavior", JS_string);
   for (u32 i = 0; i < sizeof name / sizeof *name; i++)
     if (b->n && json_is(b, name[i])) return (SplitKind)i;
   refuse(r, b, text_of(r, b));
@@ -209,23 +213,23 @@ static void split_bytes(StepReader *r, const Json *j) {
 
 /* A string as a pattern that matches it. */
 static Str quoted(const StepReader *r, const Json *j) {
-  Text t = text_new(&r->d->c->scratch);
+  StrBuf t = sb_new(&r->d->c->scratch);
   for (u32 i = 0; i < j->n; i++) {
     u8 ch = (u8)j->text[i];
     bool plain =
         ch >= 128 || (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z');
-    if (!plain) text_puts(&t, "\\");
-    text_put(&t, &j->text[i], 1);
+    if (!plain) sb_puts(&t, "\\");
+    sb_put(&t, &j->text[i], 1);
   }
   return str_intern(r->d->c, t.at, t.n);
 }
 
 static void split_split(StepReader *r, const Json *j) {
-  const Json *pattern = json_need(r->d, j, "pattern", JS_object);
+  const Json *pattern = json_require(r->d, j, "pattern", JS_object);
   const Json *regex = json_member(r->d, pattern, "Regex", JS_string);
   SplitKind kind = behaviour(r, j);
-  Str text =
-      regex ? json_str(r->d->c, regex) : quoted(r, json_need(r->d, pattern, "String", JS_string));
+  Str text = regex ? json_str(r->d->c, regex)
+                   : quoted(r, json_require(r->d, pattern, "String", JS_string));
   if (json_bool(r->d, j, "invert", false)) {
     if (kind != SB_isolated && kind != SB_removed) refuse(r, j, "an inverted Split that merges");
     if (kind == SB_removed) kind = SB_kept;
@@ -260,12 +264,12 @@ static void split_punctuation(StepReader *r, const Json *j) {
 }
 
 static void split_delimiter(StepReader *r, const Json *j) {
-  Str text = quoted(r, json_need(r->d, j, "delimiter", JS_string));
+  Str text = quoted(r, json_require(r->d, j, "delimiter", JS_string));
   spec_split(r->s, str_text(r->d->c, text), str_len(r->d->c, text), SB_removed);
 }
 
 static void split_meta(StepReader *r, const Json *j) {
-  const Json *mark = json_need(r->d, j, "replacement", JS_string);
+  const Json *mark = json_require(r->d, j, "replacement", JS_string);
   const Json *scheme = json_member(r->d, j, "prepend_scheme", JS_string);
   const char *with = text_of(r, mark);
   bool always = scheme ? json_is(scheme, "always") : json_bool(r->d, j, "add_prefix_space", true);
@@ -297,35 +301,35 @@ static void split_sequence(StepReader *r, const Json *j) {
   read_all(r, splitters, SPLITTERS, j, "pretokenizers");
 }
 
-void vocab_json_splitter(VocabSpec *s, const JsonDoc *d, const Json *j) {
+void vocab_json_pre_tokenizer(VocabSpec *s, const JsonDoc *d, const Json *j) {
   StepReader r = {s, d, 0, "pre_tokenizer"};
   read_step(&r, splitters, SPLITTERS, j);
 }
 
 /* ---- post_processor ---- */
 
-static void around_nothing(StepReader *r, const Json *j) {
+static void post_nothing(StepReader *r, const Json *j) {
   (void)r;
   (void)j;
 }
 
 /* ["[SEP]", 102] */
 static u32 pair_id(const StepReader *r, const Json *j, const char *key) {
-  const Json *pair = json_need(r->d, j, key, JS_array);
+  const Json *pair = json_require(r->d, j, key, JS_array);
   if (pair->n != 2 || pair->at[1].kind != JS_int || pair->at[1].i < 0 ||
       pair->at[1].i >= r->s->token.n)
     json_fail(r->d, pair, ERR_input, "'%s' is no token with its id", key);
   return (u32)pair->at[1].i;
 }
 
-static void around_bert(StepReader *r, const Json *j) {
+static void post_bert(StepReader *r, const Json *j) {
   *vec_push(r->s->a, &r->s->prefix) = pair_id(r, j, "cls");
   *vec_push(r->s->a, &r->s->suffix) = pair_id(r, j, "sep");
 }
 
-static void around_template(StepReader *r, const Json *j) {
-  const Json *list = json_need(r->d, j, "single", JS_array);
-  const Json *special = json_need(r->d, j, "special_tokens", JS_object);
+static void post_template(StepReader *r, const Json *j) {
+  const Json *list = json_require(r->d, j, "single", JS_array);
+  const Json *special = json_require(r->d, j, "special_tokens", JS_object);
   bool behind = false;
   for (u32 i = 0; i < list->n; i++) {
     if (json_get(&list->at[i], "Sequence")) {
@@ -333,11 +337,11 @@ static void around_template(StepReader *r, const Json *j) {
       behind = true;
       continue;
     }
-    const Json *token = json_need(r->d, &list->at[i], "SpecialToken", JS_object);
-    const Json *name = json_need(r->d, token, "id", JS_string);
+    const Json *token = json_require(r->d, &list->at[i], "SpecialToken", JS_object);
+    const Json *name = json_require(r->d, token, "id", JS_string);
     const Json *known = json_get_bytes(special, name->text, name->n);
     if (!known) json_fail(r->d, name, ERR_input, "a special token that is not in special_tokens");
-    const Json *ids = json_need(r->d, known, "ids", JS_array);
+    const Json *ids = json_require(r->d, known, "ids", JS_array);
     for (u32 k = 0; k < ids->n; k++) {
       if (ids->at[k].kind != JS_int || ids->at[k].i < 0 || ids->at[k].i >= r->s->token.n)
         json_fail(r->d, &ids->at[k], ERR_input, "expected the id of a token");
@@ -346,22 +350,22 @@ static void around_template(StepReader *r, const Json *j) {
   }
 }
 
-static void around_sequence(StepReader *r, const Json *j);
+static void post_sequence(StepReader *r, const Json *j);
 
-static const JsonStep arounds[] = {
-    {"Sequence", around_sequence},           {"ByteLevel", around_nothing},
-    {"BertProcessing", around_bert},         {"RobertaProcessing", around_bert},
-    {"TemplateProcessing", around_template},
+static const JsonStep post_processors[] = {
+    {"Sequence", post_sequence},           {"ByteLevel", post_nothing},
+    {"BertProcessing", post_bert},         {"RobertaProcessing", post_bert},
+    {"TemplateProcessing", post_template},
 };
-enum { AROUNDS = sizeof arounds / sizeof *arounds };
+enum { POST_PROCESSORS = sizeof post_processors / sizeof *post_processors };
 
-static void around_sequence(StepReader *r, const Json *j) {
-  read_all(r, arounds, AROUNDS, j, "processors");
+static void post_sequence(StepReader *r, const Json *j) {
+  read_all(r, post_processors, POST_PROCESSORS, j, "processors");
 }
 
-void vocab_json_around(VocabSpec *s, const JsonDoc *d, const Json *j) {
+void vocab_json_post_processor(VocabSpec *s, const JsonDoc *d, const Json *j) {
   StepReader r = {s, d, 0, "post_processor"};
-  read_step(&r, arounds, AROUNDS, j);
+  read_step(&r, post_processors, POST_PROCESSORS, j);
 }
 
 /* ---- decoder ---- */
@@ -372,7 +376,7 @@ static void decode_bytes(StepReader *r, const Json *j) {
 }
 
 static void decode_replace(StepReader *r, const Json *j) {
-  const Json *pattern = json_need(r->d, j, "pattern", JS_object);
+  const Json *pattern = json_require(r->d, j, "pattern", JS_object);
   if (!json_is(json_get(pattern, "String"), SPM_SPACE) || !json_is(json_get(j, "content"), " "))
     refuse(r, j, "Replace of anything but U+2581 by a space");
   r->s->head.decode = VD_spaces;
@@ -407,7 +411,7 @@ static void decode_sequence(StepReader *r, const Json *j);
 
 static const JsonStep decoders[] = {
     {"Sequence", decode_sequence},     {"ByteLevel", decode_bytes}, {"Replace", decode_replace},
-    {"ByteFallback", decode_fallback}, {"Fuse", around_nothing},    {"Strip", decode_strip},
+    {"ByteFallback", decode_fallback}, {"Fuse", post_nothing},      {"Strip", decode_strip},
     {"WordPiece", decode_wordpiece},   {"Metaspace", decode_meta},
 };
 enum { DECODERS = sizeof decoders / sizeof *decoders };

@@ -32,7 +32,7 @@ static _Noreturn void refuse(const VocabKeys *v, const char *what) {
 }
 
 static void put_text(const VocabKeys *v, const char *key, const char *text) {
-  gguf_put_text(v->o, key, text, strlen(text));
+  gguf_put_string(v->o, key, text, strlen(text));
 }
 
 /* ---- tokens ---- */
@@ -57,9 +57,9 @@ static void name_unused(const VocabKeys *v) {
 static void add_added(const VocabKeys *v, const JsonDoc *d) {
   const Json *list = d ? json_member(d, d->root, "added_tokens", JS_array) : NULL;
   for (u32 i = 0; list && i < list->n; i++) {
-    const Json *j = &list->at[i], *text = json_need(d, j, "content", JS_string);
+    const Json *j = &list->at[i], *text = json_require(d, j, "content", JS_string);
     bool special = json_bool(d, j, "special", false);
-    i64 id = json_need(d, j, "id", JS_int)->i;
+    i64 id = json_require(d, j, "id", JS_int)->i;
     double score = id >= 0 && (u64)id < v->rows ? v->token[id].score : 0;
     set_token(v, (u64)id, (FileSpan){(const u8 *)text->text, text->n},
               special ? TT_control : TT_user, score);
@@ -69,7 +69,7 @@ static void add_added(const VocabKeys *v, const JsonDoc *d) {
 static void put_tokens(const VocabKeys *v, bool scores) {
   GgufOut *o = v->o;
   gguf_put_list(o, "tokenizer.ggml.tokens", GT_string, v->rows);
-  for (u64 i = 0; i < v->rows; i++) gguf_add_text(o, v->token[i].text.at, v->token[i].text.n);
+  for (u64 i = 0; i < v->rows; i++) gguf_add_string(o, v->token[i].text.at, v->token[i].text.n);
   if (scores) {
     gguf_put_list(o, "tokenizer.ggml.scores", GT_f32, v->rows);
     for (u64 i = 0; i < v->rows; i++) gguf_add_float(o, v->token[i].score);
@@ -81,26 +81,26 @@ static void put_tokens(const VocabKeys *v, bool scores) {
 /* ---- tokens of bytes ---- */
 
 static void put_merges(const VocabKeys *v, const JsonDoc *d, const Json *model) {
-  const Json *merges = json_need(d, model, "merges", JS_array);
-  Text t = text_new(&v->f->c->scratch);
+  const Json *merges = json_require(d, model, "merges", JS_array);
+  StrBuf t = sb_new(&v->f->c->scratch);
   gguf_put_list(v->o, "tokenizer.ggml.merges", GT_string, merges->n);
   for (u32 i = 0; i < merges->n; i++) {
     const Json *j = &merges->at[i];
     t.n = 0;
     if (j->kind == JS_string) {
-      text_put(&t, j->text, j->n);
+      sb_put(&t, j->text, j->n);
     } else { /* checked by vocab_json.c: two strings */
-      text_put(&t, j->at[0].text, j->at[0].n);
-      text_puts(&t, " ");
-      text_put(&t, j->at[1].text, j->at[1].n);
+      sb_put(&t, j->at[0].text, j->at[0].n);
+      sb_puts(&t, " ");
+      sb_put(&t, j->at[1].text, j->at[1].n);
     }
-    gguf_add_text(v->o, t.at, t.n);
+    gguf_add_string(v->o, t.at, t.n);
   }
 }
 
 static void put_bytes(const VocabKeys *v, const JsonDoc *d) {
-  const Json *model = json_need(d, d->root, "model", JS_object);
-  const Json *vocab = json_need(d, model, "vocab", JS_object);
+  const Json *model = json_require(d, d->root, "model", JS_object);
+  const Json *vocab = json_require(d, model, "vocab", JS_object);
   const char *pre = vocab_pre_name(v->s, &v->f->c->scratch);
   if (!pre) refuse(v, "the way in which it cuts text");
   for (u32 i = 0; i < vocab->n; i++) {
@@ -197,7 +197,7 @@ static void put_id(const VocabKeys *v, const char *key, u32 id) {
 }
 
 /* Is that list the token, or nothing? */
-static bool is_around(const VocabKeys *v, const WordVec *list, u32 id) {
+static bool is_around(const VocabKeys *v, const U32Vec *list, u32 id) {
   if (list->n > 1 || (list->n && list->at[0] != id)) refuse(v, "what it puts around texts");
   return list->n;
 }
@@ -221,14 +221,14 @@ static void put_rest(const VocabKeys *v, bool spm) {
   put_id(v, "tokenizer.ggml.eot_token_id", eot);
   gguf_put_int(v->o, "tokenizer.ggml.add_bos_token", GT_bool, bos);
   gguf_put_int(v->o, "tokenizer.ggml.add_eos_token", GT_bool, eos);
-  if (s->nchat) gguf_put_text(v->o, "tokenizer.chat_template", s->chat, s->nchat);
+  if (s->nchat) gguf_put_string(v->o, "tokenizer.chat_template", s->chat, s->nchat);
 }
 
 void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
   Ctx *c = f->c;
-  const JsonDoc *d = lm_side_json(f, "tokenizer.json");
+  const JsonDoc *d = lm_sibling_json(f, "tokenizer.json");
   File file;
-  bool spm = lm_side(f, "tokenizer.model", &file);
+  bool spm = lm_sibling_file(f, "tokenizer.model", &file);
   if (!d && !spm) {
     warn(c, f->loc,
          "no tokenizer.json and no tokenizer.model beside it: the file will have no tokeniser");

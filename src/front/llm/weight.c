@@ -29,9 +29,9 @@ void lm_check_quantised(LmFile *f) {
   LmList l;
   bool known = false;
   if (f->gguf || !lm_list(f, "quantization_config", &l)) return;
-  if (!lm_text(f, "quantization_config.quant_method", &s)) s = (FileSpan){(const u8 *)"", 0};
+  if (!lm_string(f, "quantization_config.quant_method", &s)) s = (FileSpan){(const u8 *)"", 0};
   if (!is(s, "compressed-tensors")) refuse(f, "quant_method", s);
-  if (!lm_text(f, "quantization_config.format", &s)) s = (FileSpan){(const u8 *)"", 0};
+  if (!lm_string(f, "quantization_config.format", &s)) s = (FileSpan){(const u8 *)"", 0};
   for (u32 i = 0; i < sizeof formats / sizeof *formats; i++) known |= is(s, formats[i]);
   if (!known) refuse(f, "format", s);
   if (lm_list(f, "quantization_config.transform_config.config_groups", &l) && l.json->n)
@@ -41,65 +41,66 @@ void lm_check_quantised(LmFile *f) {
 
 /* ---- constants ---- */
 
-static Val constant(Graph *g, const Stored *t) {
+static Val constant(Graph *g, const StoredTensor *t) {
   Ctx *c = g->c;
-  Tensor *x = data_from_bytes(&c->work, block_info[t->kind].plain, t->dim, t->rank, t->at, false);
+  Tensor *x = data_from_bytes(&c->work, qblock_info[t->kind].plain, t->dim, t->rank, t->at, false);
   Val v = mk_const(g, x);
   graph_val(g, v)->name = t->name;
   return v;
 }
 
 /* u8[.., blocks of a row, bytes of a block], and the numbers that they hold. */
-static Val unblocked(Graph *g, const Stored *t) {
-  const BlockInfo *b = &block_info[t->kind];
+static Val unblocked(Graph *g, const StoredTensor *t) {
+  const QBlockInfo *b = &qblock_info[t->kind];
   i64 dim[STORED_RANK + 1];
   memcpy(dim, t->dim, sizeof t->dim);
   dim[t->rank - 1] /= b->elems;
   dim[t->rank] = b->bytes;
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, t->rank + 1, t->at));
   graph_val(g, v)->name = t->name;
-  return mk_unblock(g, v, b->name, false);
+  return mk_dequantize(g, v, b->name, false);
 }
 
 /* ---- integers with scales ---- */
 
-static const Stored *other(const LmFile *f, const char *name, const char *end) {
+static const StoredTensor *sibling_tensor(const LmFile *f, const char *name, const char *end) {
   return lm_tensor(f, str_text(f->c, str_fmt(f->c, "%s%s", name, end)));
 }
 
-static _Noreturn void misfit(const LmFile *f, const char *name, const char *what) {
+static _Noreturn void bad_tensor(const LmFile *f, const char *name, const char *what) {
   fail(f->c, ERR_input, f->loc, "tensor '%s': %s", show(f->c, str_of(f->c, name)), what);
 }
 
 /* u8[rows, bytes] to u8[rows, 2 bytes]: the lower half of a byte, then the upper. */
-static Val halves(Graph *g, Val v, i64 rows, i64 bytes) {
+static Val split_nibbles(Graph *g, Val v, i64 rows, i64 bytes) {
   Val low = mk_and(g, v, mk_scalar(g, DT_u8, 15)), high = mk_shr(g, v, mk_scalar(g, DT_u8, 4));
   v = mk_concat(g, (Val[]){mk_unsqueeze(g, low, 2), mk_unsqueeze(g, high, 2)}, 2, 2);
   return mk_reshape(g, v, (Dim[]){rows, bytes * 2}, 2);
 }
 
 /* The first cols values of each row of words, less half of their range: f32[rows, cols]. */
-static Val unpack(Graph *g, const Stored *t, i64 rows, i64 cols, u32 bits) {
+static Val unpack(Graph *g, const StoredTensor *t, i64 rows, i64 cols, u32 bits) {
   i64 dim[2] = {rows, t->dim[1] * 4};
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, 2, t->at));
   graph_val(g, v)->name = t->name;
-  if (bits == 4) v = halves(g, v, rows, dim[1]);
+  if (bits == 4) v = split_nibbles(g, v, rows, dim[1]);
   v = mk_cast(g, mk_slice_axis(g, v, 1, 0, cols), DT_f32);
   return mk_addk(g, v, -(double)(1 << (bits - 1)));
 }
 
 /* Words of 32 that n values of 4 or 8 bits take. */
-static i64 words(i64 n, u32 bits) {
+static i64 packed_u32s(i64 n, u32 bits) {
   return (n * bits + 31) / 32;
 }
 
 /* The numbers of NAME_packed, and their sizes. */
-static Val unpack_weight(Graph *g, const LmFile *f, const char *name, const Stored *t, i64 *size) {
-  const Stored *shape = other(f, name, "_shape");
+static Val unpack_weight(Graph *g, const LmFile *f, const char *name, const StoredTensor *t,
+                         i64 *size) {
+  const StoredTensor *shape = sibling_tensor(f, name, "_shape");
   if (!shape || shape->rank != 1 || shape->dim[0] != 2 ||
       (shape->kind != BK_I64 && shape->kind != BK_I32))
-    misfit(f, name, "packed, but its _shape is not two integers");
-  DType dt = block_info[shape->kind].plain;
+    bad_tensor(f, name, "packed, but its _shape is not two integers");
+  DType dt = qblock_info[shape->kind].plain;
   for (u32 i = 0; i < 2; i++) {
     u8 bytes[8];
     for (u32 k = 0; k < dtype_bytes(dt); k++)
@@ -109,40 +110,41 @@ static Val unpack_weight(Graph *g, const LmFile *f, const char *name, const Stor
   }
   if (t->kind != BK_I32 || t->rank != 2 || size[0] != t->dim[0] || size[1] < 1 ||
       size[1] > INT32_MAX)
-    misfit(f, name, "_packed and _shape do not fit each other");
-  if (other(f, name, "_g_idx"))
+    bad_tensor(f, name, "_packed and _shape do not fit each other");
+  if (sibling_tensor(f, name, "_g_idx"))
     fail(f->c, ERR_unsupported, f->loc, "tensor '%s': groups out of order (_g_idx) are not read",
          show(f->c, str_of(f->c, name)));
   for (u32 bits = 4; bits <= 8; bits += 4)
-    if (t->dim[1] == words(size[1], bits)) return unpack(g, t, size[0], size[1], bits);
-  misfit(f, name, "_packed and _shape do not fit each other");
+    if (t->dim[1] == packed_u32s(size[1], bits)) return unpack(g, t, size[0], size[1], bits);
+  bad_tensor(f, name, "_packed and _shape do not fit each other");
 }
 
 /* A zero for each scale: as many integers, or words in which those of eight rows lie. */
-static Val zeros(Graph *g, const LmFile *f, const char *name, const Stored *z, i64 rows,
+static Val zeros(Graph *g, const LmFile *f, const char *name, const StoredTensor *z, i64 rows,
                  i64 groups) {
   if (z->kind != BK_I32) {
-    if (!block_is_plain(z->kind) || z->bytes / block_info[z->kind].bytes != (u64)(rows * groups))
-      misfit(f, name, "_zero_point and _scale do not fit each other");
+    if (!qblock_is_plain(z->kind) || z->bytes / qblock_info[z->kind].bytes != (u64)(rows * groups))
+      bad_tensor(f, name, "_zero_point and _scale do not fit each other");
     return mk_cast(g, mk_reshape(g, constant(g, z), (Dim[]){rows, groups}, 2), DT_f32);
   }
-  if (z->rank != 2 || z->dim[1] != groups || z->dim[0] != words(rows, 4))
-    misfit(f, name, "_zero_point and _scale do not fit each other");
+  if (z->rank != 2 || z->dim[1] != groups || z->dim[0] != packed_u32s(rows, 4))
+    bad_tensor(f, name, "_zero_point and _scale do not fit each other");
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, (i64[]){z->dim[0], groups, 4}, 3, z->at));
   v = mk_reshape(g, mk_transpose(g, v, (i64[]){1, 0, 2}), (Dim[]){groups, z->dim[0] * 4}, 2);
-  v = mk_slice_axis(g, halves(g, v, groups, z->dim[0] * 4), 1, 0, rows);
+  v = mk_slice_axis(g, split_nibbles(g, v, groups, z->dim[0] * 4), 1, 0, rows);
   return mk_addk(g, mk_cast(g, mk_transpose(g, v, (i64[]){1, 0}), DT_f32), -8);
 }
 
 /* q f32[rows, cols] of integers, times the scales of NAME. */
 static Val scaled(Graph *g, const LmFile *f, const char *name, Val q, const i64 *size) {
-  const Stored *s = other(f, name, "_scale"), *z = other(f, name, "_zero_point");
-  if (!s || !block_is_plain(s->kind) || !dtype_is_float(block_info[s->kind].plain))
-    misfit(f, name, "quantised, but has no _scale of floats");
-  u64 n = s->bytes / block_info[s->kind].bytes;
+  const StoredTensor *s = sibling_tensor(f, name, "_scale"),
+                     *z = sibling_tensor(f, name, "_zero_point");
+  if (!s || !qblock_is_plain(s->kind) || !dtype_is_float(qblock_info[s->kind].plain))
+    bad_tensor(f, name, "quantised, but has no _scale of floats");
+  u64 n = s->bytes / qblock_info[s->kind].bytes;
   i64 rows = n == 1 ? 1 : size[0];
   if (!rows || !n || n % (u64)rows || size[1] % (i64)(n / (u64)rows))
-    misfit(f, name, "its _scale has no entry for each row or group");
+    bad_tensor(f, name, "its _scale has no entry for each row or group");
   i64 groups = (i64)(n / (u64)rows);
   Val k = mk_cast(g, mk_reshape(g, constant(g, s), (Dim[]){rows, groups, 1}, 3), DT_f32);
   q = mk_reshape(g, q, (Dim[]){size[0], groups, size[1] / groups}, 3);
@@ -151,14 +153,14 @@ static Val scaled(Graph *g, const LmFile *f, const char *name, Val q, const i64 
 }
 
 Val lm_weight(Graph *g, const LmFile *f, const char *name) {
-  const Stored *packed = other(f, name, "_packed");
+  const StoredTensor *packed = sibling_tensor(f, name, "_packed");
   i64 size[2];
   if (packed) {
     Val q = unpack_weight(g, f, name, packed, size);
     return scaled(g, f, name, q, size);
   }
-  const Stored *t = lm_need(f, name);
-  if (!block_is_plain(t->kind)) return unblocked(g, t);
-  if (t->kind != BK_I8 || t->rank != 2 || !other(f, name, "_scale")) return constant(g, t);
+  const StoredTensor *t = lm_require_tensor(f, name);
+  if (!qblock_is_plain(t->kind)) return unblocked(g, t);
+  if (t->kind != BK_I8 || t->rank != 2 || !sibling_tensor(f, name, "_scale")) return constant(g, t);
   return scaled(g, f, name, mk_cast(g, constant(g, t), DT_f32), t->dim);
 }

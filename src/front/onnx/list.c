@@ -63,7 +63,7 @@ bool list_stack(Build *b, const List *l, Val *stack, Val *count) {
   return true;
 }
 
-Dim list_room(Build *b, const List *l) {
+Dim list_capacity(Build *b, const List *l) {
   return l->stack ? on_dim(b, l->stack, 0) : (Dim)l->n;
 }
 

@@ -9,7 +9,7 @@
 #ifndef INGOT_LIST_H
 #define INGOT_LIST_H
 
-#include "front/onnx/own.h"
+#include "front/onnx/onnx_import.h"
 
 struct List {
   TypeKind kind;    /* TY_seq or TY_opt */
@@ -32,23 +32,23 @@ const List *on_list(Build *b, u32 i); /* operand i, which must be a sequence */
 bool list_stack(Build *b, const List *l, Val *stack, Val *count);
 /* The type of all elements, if they have one; rank and dimensions live as long as the import. */
 bool list_type(Build *b, const List *l, Type *out);
-Dim list_room(Build *b, const List *l); /* length, or capacity */
+Dim list_capacity(Build *b, const List *l); /* length, or capacity */
 /* stack with exactly this capacity: cut, or filled up with zeros. */
 Val stack_fit(Build *b, Val stack, Dim capacity);
 Val zeros_of(Build *b, const Type *t);
 
 /* list_join.c: what If gives when its branches end with x and y. The tensors of both are collected
  * pair by pair (then, else), in blocks blk; when the node stands, its results take their places. */
-typedef struct Join {
+typedef struct BranchJoin {
   Build *b;
-  BlkId blk[2];
+  RegionId blk[2];
   VEC(Val) pair[2];
   VEC(bool) text; /* of each pair: strings, which leave the branches as bytes */
   const Val *out; /* results of the node; NULL while collecting */
   u32 next;
   const char *why; /* what does not fit; NULL: nothing */
   bool wrong;      /* and ONNX forbids it; else only ingot cannot do it */
-} Join;
-Val list_join(Join *j, Val x, Val y); /* 0 while collecting */
+} BranchJoin;
+Val list_join(BranchJoin *j, Val x, Val y); /* 0 while collecting */
 
 #endif

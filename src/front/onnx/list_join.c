@@ -8,11 +8,11 @@
 #include "front/onnx/list.h"
 
 /* What is built next goes to the block of one side. */
-static void enter_side(Join *j, u32 side) {
+static void enter_side(BranchJoin *j, u32 side) {
   j->b->g->cur = j->blk[side];
 }
 
-static Val join_pair(Join *j, Val x, Val y) {
+static Val join_pair(BranchJoin *j, Val x, Val y) {
   Graph *g = j->b->g;
   if (j->out) {
     u32 k = j->next++;
@@ -26,7 +26,7 @@ static Val join_pair(Join *j, Val x, Val y) {
     j->wrong = true;
   }
   if (text) {
-    i64 p = text_room(g, x), q = text_room(g, y);
+    i64 p = string_max_bytes(g, x), q = string_max_bytes(g, y);
     enter_side(j, 0);
     x = mk_bytes(g, x, p > q ? p : q);
     enter_side(j, 1);
@@ -38,7 +38,7 @@ static Val join_pair(Join *j, Val x, Val y) {
   return 0;
 }
 
-static Val zero_like(Join *j, Val v, u32 side) {
+static Val zero_like(BranchJoin *j, Val v, u32 side) {
   Type t = *on_type(j->b, v);
   if (!type_is_static(&t)) {
     j->why = "an optional has a size that is only known where it is there";
@@ -49,7 +49,7 @@ static Val zero_like(Join *j, Val v, u32 side) {
 }
 
 /* v of one side where the other has nothing. */
-static Val join_alone(Join *j, Val v, u32 side) {
+static Val join_alone(BranchJoin *j, Val v, u32 side) {
   Import *im = j->b->im;
   if (val_is_list(v)) {
     const List *l = list_at(im, v);
@@ -65,13 +65,13 @@ static Val join_alone(Join *j, Val v, u32 side) {
   return side ? join_pair(j, zero, v) : join_pair(j, v, zero);
 }
 
-static Val flag_of(Join *j, const List *l, u32 side) {
+static Val flag_of(BranchJoin *j, const List *l, u32 side) {
   if (j->out) return 0;
   enter_side(j, side);
   return l->has ? l->has : mk_scalar(j->b->g, DT_bool, l->n);
 }
 
-static Val join_optionals(Join *j, const List *x, const List *y) {
+static Val join_optionals(BranchJoin *j, const List *x, const List *y) {
   Import *im = j->b->im;
   if (x->n == y->n && !x->has && !y->has) {
     Val at = x->n ? list_join(j, x->at[0], y->at[0]) : 0;
@@ -87,13 +87,13 @@ static Val join_optionals(Join *j, const List *x, const List *y) {
   return j->out ? list_add(im, l) : 0;
 }
 
-static Val join_stacks(Join *j, const List *x, const List *y) {
+static Val join_stacks(BranchJoin *j, const List *x, const List *y) {
   Build *b = j->b;
   const List *side[2] = {x, y};
   Val stack[2] = {0}, count[2] = {0};
   if (!j->out) {
     Type t[2];
-    Dim room[2] = {list_room(b, x), list_room(b, y)};
+    Dim room[2] = {list_capacity(b, x), list_capacity(b, y)};
     bool told[2] = {list_type(b, x, &t[0]), list_type(b, y, &t[1])};
     bool one = told[0] && told[1] ? type_equal(&t[0], &t[1]) : told[0] || told[1];
     if (!one || !dim_is_const(room[0]) || !dim_is_const(room[1])) {
@@ -120,7 +120,7 @@ static Val join_stacks(Join *j, const List *x, const List *y) {
   return j->out ? list_stacked(b->im, s, n) : 0;
 }
 
-Val list_join(Join *j, Val x, Val y) {
+Val list_join(BranchJoin *j, Val x, Val y) {
   Import *im = j->b->im;
   if (j->why) return 0;
   if (val_is_real(x) && val_is_real(y)) return join_pair(j, x, y);

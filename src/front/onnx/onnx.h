@@ -5,7 +5,7 @@
  * pure function of the bytes: external files are only opened by onnx_tensor. Field order in the
  * structs is that of use, not of the file. What ingot never looks at (documentation, training,
  * devices, quantization notes) is skipped; it stays in the bytes that messages remember (body),
- * from which edit.h writes a model again.
+ * from which onnx_edit.h writes a model again.
  */
 #ifndef INGOT_ONNX_H
 #define INGOT_ONNX_H
@@ -111,7 +111,7 @@ struct OnnxAttr {
   VEC(OnnxGraph *) graphs;
   VEC(OnnxSparse) sparses;
   VEC(DeclType) types;
-  FileSpan body; /* as read; none: made by edit.h */
+  FileSpan body; /* as read; none: made by onnx_edit.h */
 };
 
 struct OnnxNode {
@@ -119,7 +119,7 @@ struct OnnxNode {
   Strs in; /* "" (0): absent */
   Strs out;
   VEC(OnnxAttr) attrs; /* no two of the same name */
-  FileSpan body;       /* as read; none: made by edit.h */
+  FileSpan body;       /* as read; none: made by onnx_edit.h */
   bool edited;         /* its fields, not body, say what it is */
 };
 
@@ -151,7 +151,7 @@ struct OnnxModel {
   FileSpan body;
 };
 
-/* model.c */
+/* onnx_model.c */
 /* Fails with ERR_input naming the byte position. file is only used in messages. */
 OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file);
 /* The attribute of that name, NULL when absent. */
@@ -160,10 +160,10 @@ const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name);
 OnnxTensor *onnx_tensor_at(Wire k);
 OnnxSparse *onnx_sparse_at(Wire k, u64 *spent);
 
-/* tensor.c: the one way from a stored tensor to its elements. Types below a byte come out one per
- * byte (signed ones extended), strings interned, bool as 0 or 1. The result points into the file
- * where the bytes can be used as they are, else into arena a. model_path may be NULL: external data
- * are then refused. */
+/* onnx_tensor.c: the one way from a stored tensor to its elements. Types below a byte come out one
+ * per byte (signed ones extended), strings interned, bool as 0 or 1. The result points into the
+ * file where the bytes can be used as they are, else into arena a. model_path may be NULL: external
+ * data are then refused. */
 Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc, Arena *a);
 Tensor *onnx_sparse(Ctx *c, const OnnxSparse *s, const char *model_path, Loc loc, Arena *a);
 

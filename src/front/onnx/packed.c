@@ -1,9 +1,9 @@
 /* packed.c: weights of 4 and 8 bits that stay so.
  *
  * In: constants of a MatMulNBits or of a DequantizeLinear in blocks: integers, scales, zero points.
- * Out: the same matrix as rows of blocks (N4, N8 and their like of blocks.def), behind `unblock`:
+ * Out: the same matrix as rows of blocks (N4, N8 and their like of qblocks.def), behind `unblock`:
  * the pass of that name multiplies with them as they are. Blocks of the file may be any multiple of
- * BLOCK_X elements; what does not fit, or is small, is not taken, and the caller goes on as ever.
+ * QBLOCK_X elements; what does not fit, or is small, is not taken, and the caller goes on as ever.
  */
 #include "front/onnx/packed.h"
 
@@ -14,41 +14,41 @@
 enum { LEAST_EXACT = 1 << 20, LEAST_BYTES = 1 << 14 };
 
 bool packed_fits(i64 rows, i64 n, i64 block, i64 bits, bool exact) {
-  return (bits == 4 || bits == 8) && block > 0 && block % BLOCK_X == 0 && n % BLOCK_X == 0 &&
+  return (bits == 4 || bits == 8) && block > 0 && block % QBLOCK_X == 0 && n % QBLOCK_X == 0 &&
          rows * n >= (exact ? LEAST_EXACT : LEAST_BYTES);
 }
 
 /* The same zero for all, in the middle? Then nothing is added. */
 static bool is_middle(const PackedRows *p) {
-  for (i64 i = 0; i < p->rows * (p->n / BLOCK_X); i++)
+  for (i64 i = 0; i < p->rows * (p->n / QBLOCK_X); i++)
     if (p->zero[i] != (float)(1 << (p->bits - 1))) return false;
   return true;
 }
 
 Val packed_value(Graph *g, const PackedRows *p, bool exact) {
-  static const BlockKind kinds[2][2] = {{BK_N4, BK_N4Z}, {BK_N8, BK_N8Z}};
+  static const QBlockKind kinds[2][2] = {{BK_N4, BK_N4Z}, {BK_N8, BK_N8Z}};
   bool wide = p->bits == 8, moved = !is_middle(p);
-  BlockKind kind = kinds[wide][moved];
-  const BlockInfo *b = &block_info[kind];
-  i64 units = p->n / BLOCK_X;
+  QBlockKind kind = kinds[wide][moved];
+  const QBlockInfo *b = &qblock_info[kind];
+  i64 units = p->n / QBLOCK_X;
   Tensor *t = tensor_new(&g->c->keep, DT_u8, (i64[]){p->rows, units, b->bytes}, 3);
   u8 *to = (u8 *)(uintptr_t)t->data;
   for (i64 i = 0; i < p->rows * units; i++, to += b->bytes) {
-    const u8 *code = p->code + i * BLOCK_X;
+    const u8 *code = p->code + i * QBLOCK_X;
     float offset = p->scale[i] * ((float)(wide ? 128 : 0) - p->zero[i]);
     memcpy(to + b->d, &p->scale[i], sizeof(float));
     if (moved) memcpy(to + b->m, &offset, sizeof offset);
     u8 *quant = to + (moved ? 8 : 4);
-    if (wide) memcpy(quant, code, BLOCK_X);
-    for (u32 k = 0; !wide && k < BLOCK_X / 2; k++)
+    if (wide) memcpy(quant, code, QBLOCK_X);
+    for (u32 k = 0; !wide && k < QBLOCK_X / 2; k++)
       quant[k] = (u8)(code[2 * k] | code[2 * k + 1] << 4);
   }
   arena_rewind(&g->c->scratch, p->before);
-  return mk_unblock(g, mk_const(g, t), b->name, exact);
+  return mk_dequantize(g, mk_const(g, t), b->name, exact);
 }
 
 PackedRows packed_new(Ctx *c, i64 rows, i64 n, i64 bits) {
-  size_t units = (size_t)(rows * (n / BLOCK_X));
+  size_t units = (size_t)(rows * (n / QBLOCK_X));
   Mark before = arena_mark(&c->scratch);
   return (PackedRows){.rows = rows,
                       .n = n,

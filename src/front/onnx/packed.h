@@ -2,11 +2,11 @@
 #ifndef INGOT_ONNX_PACKED_H
 #define INGOT_ONNX_PACKED_H
 
-#include "front/onnx/builder.h"
-#include "ir/block.h"
+#include "front/onnx/onnx_builder.h"
+#include "ir/qblock.h"
 
-/* Rows of codes, 0 to 2^bits - 1. Element (r, i) is scale * (code - zero), where BLOCK_X codes in a
- * row have one scale and one zero. */
+/* Rows of codes, 0 to 2^bits - 1. Element (r, i) is scale * (code - zero), where QBLOCK_X codes in
+ * a row have one scale and one zero. */
 typedef struct PackedRows {
   i64 rows, n;
   u32 bits;

@@ -1,8 +1,8 @@
 /* Tensors in .pb files, as ONNX test data have them: TensorProto, SequenceProto, OptionalProto.
  *
  * The files do not say which message they hold; the declared type of the value decides. Reading
- * goes through the loader of tensor.c. Nesting is bounded by that of messages. A map is the list of
- * its values, with keys. Tensors are written with raw data (string data for strings).
+ * goes through the loader of onnx_tensor.c. Nesting is bounded by that of messages. A map is the
+ * list of its values, with keys. Tensors are written with raw data (string data for strings).
  */
 #include "front/onnx/onnx.h"
 #include "front/onnx/pb.h"
@@ -123,14 +123,14 @@ Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const 
 /* ---- writing ---- */
 
 /* Elements below a byte, packed lowest bits first. */
-static void put_packed(Text *out, const Tensor *t, u64 bytes) {
+static void put_packed(StrBuf *out, const Tensor *t, u64 bytes) {
   u32 bits = dtype_info[t->dt].bits, per = 8 / bits, mask = (1u << bits) - 1;
   const u8 *from = t->data;
   for (u64 i = 0; i < bytes; i++) {
     u32 x = 0;
     for (u32 k = 0; k < per && i * per + k < t->n; k++)
       x |= (from[i * per + k] & mask) << (k * bits);
-    text_put(out, (u8[1]){(u8)x}, 1);
+    sb_put(out, (u8[1]){(u8)x}, 1);
   }
 }
 
@@ -143,16 +143,15 @@ u64 data_raw_bytes(const Tensor *t) {
   return per > 1 ? t->n / per + (t->n % per != 0) : tensor_bytes(t);
 }
 
-void data_write_raw(Ctx *c, Text *out, const Tensor *t) {
+void data_write_raw(Ctx *c, StrBuf *out, const Tensor *t) {
   u64 bytes = data_raw_bytes(t);
   if (is_packed(t->dt))
     put_packed(out, t, bytes);
   else if (bytes > 0) /* turned round on big-endian hosts: the format is little-endian */
-    text_put(out, data_from_bytes(&c->scratch, t->dt, t->dim, t->rank, t->data, false)->data,
-             bytes);
+    sb_put(out, data_from_bytes(&c->scratch, t->dt, t->dim, t->rank, t->data, false)->data, bytes);
 }
 
-void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
+void data_write_pb(Ctx *c, StrBuf *out, Str name, const Tensor *t) {
   for (u32 i = 0; i < t->rank; i++) {
     wire_put_int(out, 1, t->dim[i]);
   }
@@ -175,7 +174,7 @@ void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t) {
 }
 
 /* Elements are messages within, so each is made on the side first. */
-void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d) {
+void data_write_datum(Ctx *c, StrBuf *out, Str name, const Datum *d) {
   if (d->kind == TY_tensor) {
     data_write_pb(c, out, name, d->t);
     return;
@@ -185,7 +184,7 @@ void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d) {
   if (name) wire_put_bytes(out, 1, str_text(c, name), str_len(c, name));
   wire_put_int(out, 2, type);
   for (u32 i = 0; i < d->n; i++) {
-    Text part = text_new(&c->scratch);
+    StrBuf part = sb_new(&c->scratch);
     data_write_datum(c, &part, 0, &d->elem[i]);
     wire_put_bytes(out, 2 + type, part.at, part.n);
   }

@@ -18,11 +18,11 @@ struct Datum {
  * does. NULL or a type without kind: a tensor. model_path as for onnx_tensor. */
 Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path, Loc loc,
                     Arena *a);
-void data_write_pb(Ctx *c, Text *out, Str name, const Tensor *t);
+void data_write_pb(Ctx *c, StrBuf *out, Str name, const Tensor *t);
 /* The elements alone, as raw_data and files beside a model hold them; no strings. */
 u64 data_raw_bytes(const Tensor *t);
-void data_write_raw(Ctx *c, Text *out, const Tensor *t);
-void data_write_datum(Ctx *c, Text *out, Str name, const Datum *d);
+void data_write_raw(Ctx *c, StrBuf *out, const Tensor *t);
+void data_write_datum(Ctx *c, StrBuf *out, Str name, const Datum *d);
 /* The folder, or test_data_set_0 in it where the arrays are there. */
 const char *data_folder(Ctx *c, const char *folder);
 /* Paths FOLDER/STEM_0.pb, FOLDER/STEM_1.pb... as far as they exist. */

@@ -8,8 +8,8 @@
  * the same range: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
  *     Correction, 2019. Only where nothing or a Relu stands between, which scales pass through.
  */
-#include "front/onnx/edit.h"
-#include "front/onnx/quantize.h"
+#include "front/onnx/onnx_edit.h"
+#include "front/onnx/onnx_quantize.h"
 #include <math.h>
 #include <string.h>
 
@@ -24,9 +24,10 @@ static float *numbers(const Tensor *t) {
 }
 
 /* Puts elements under a name of their own, so that others who read the old one see no change. */
-static void give(QuantJob *j, OnnxNode *n, u32 operand, const Tensor *t, const char *end) {
+static void replace_operand(QuantJob *j, OnnxNode *n, u32 operand, const Tensor *t,
+                            const char *end) {
   Str old = operand < n->in.n ? n->in.at[operand] : n->out.at[0];
-  Str name = onnx_fresh(j->c, &j->taken, str_text(j->c, old), end);
+  Str name = onnx_fresh_name(j->c, &j->taken, str_text(j->c, old), end);
   onnx_put_init(j->c, j->m->graph, name, t);
   *map_put(&j->init, name) = j->m->graph->inits.n;
   while (n->in.n <= operand) *vec_push(&j->c->work, &n->in) = 0;
@@ -42,7 +43,8 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
   OnnxGraph *g = j->m->graph;
   u32 *by = bn->in.n == 5 ? map_get(&j->maker, bn->in.at[0]) : NULL;
   OnnxNode *conv = by ? &g->nodes.at[*by - 1] : NULL;
-  if (!conv || !onnx_is_op(j->c, conv, "Conv") || quant_readers(j, bn->in.at[0]) != 1) return false;
+  if (!conv || !onnx_is_op(j->c, conv, "Conv") || quant_use_count(j, bn->in.at[0]) != 1)
+    return false;
   if (bn->out.n != 1 || onnx_get_int(j->c, bn, "training_mode", 0) || conv->in.n < 2) return false;
   const Tensor *w = quant_constant(j, conv->in.at[1]), *b = NULL, *of[5] = {NULL};
   if (conv->in.n > 2 && conv->in.at[2] && !(b = quant_constant(j, conv->in.at[2]))) return false;
@@ -64,8 +66,8 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
     numbers(b2)[i] =
         (float)((was - tensor_get(of[BN_mean], at).f) * f + tensor_get(of[BN_bias], at).f);
   }
-  give(j, conv, 1, w2, "_folded");
-  give(j, conv, 2, b2, conv->in.n > 2 && conv->in.at[2] ? "_folded" : "_bias");
+  replace_operand(j, conv, 1, w2, "_folded");
+  replace_operand(j, conv, 2, b2, conv->in.n > 2 && conv->in.at[2] ? "_folded" : "_bias");
   conv->out.at[0] = bn->out.at[0];
   bn->out.n = 0; /* taken out below */
   return true;
@@ -73,9 +75,9 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
 
 /* ---- transposes ---- */
 
-static bool fold_turn(QuantJob *j, OnnxNode *n) {
+static bool fold_transpose(QuantJob *j, OnnxNode *n) {
   const OnnxAttr *perm = onnx_attr(j->c, n, "perm");
-  if (n->in.n != 1 || n->out.n != 1 || quant_readers(j, n->out.at[0]) == 0) return false;
+  if (n->in.n != 1 || n->out.n != 1 || quant_use_count(j, n->out.at[0]) == 0) return false;
   if (perm && (perm->ints.n != 2 || perm->ints.at[0] != 1)) return false;
   const Tensor *t = quant_constant(j, n->in.at[0]);
   if (!t || t->rank != 2) return false;
@@ -93,9 +95,9 @@ static bool fold_turn(QuantJob *j, OnnxNode *n) {
 }
 
 /* Nodes were taken out, or read others: so do constants that nobody reads any more. */
-static void tidy(QuantJob *j) {
-  onnx_drop_unread(j->c, j->m->graph, &j->readers);
-  quant_index(j);
+static void drop_unused(QuantJob *j) {
+  onnx_drop_unused(j->c, j->m->graph, &j->readers);
+  quant_reindex(j);
 }
 
 void quant_fold(QuantJob *j) {
@@ -103,7 +105,7 @@ void quant_fold(QuantJob *j) {
   for (u32 i = 0; i < g->nodes.n; i++) {
     OnnxNode *n = &g->nodes.at[i];
     if (onnx_is_op(j->c, n, "BatchNormalization")) fold_norm(j, n);
-    if (onnx_is_op(j->c, n, "Transpose")) fold_turn(j, n);
+    if (onnx_is_op(j->c, n, "Transpose")) fold_transpose(j, n);
   }
   u32 k = 0;
   for (u32 i = 0; i < g->nodes.n; i++)
@@ -111,14 +113,14 @@ void quant_fold(QuantJob *j) {
   bool changed = k < g->nodes.n;
   g->nodes.n = k;
   if (!changed) return;
-  tidy(j);
+  drop_unused(j);
 }
 
 /* ---- equalisation ---- */
 
 static const OnnxNode *only_reader(const QuantJob *j, Str name) {
   const OnnxGraph *g = j->m->graph;
-  if (quant_readers(j, name) != 1) return NULL;
+  if (quant_use_count(j, name) != 1) return NULL;
   for (u32 i = 0; i < g->nodes.n; i++)
     for (u32 k = 0; k < g->nodes.at[i].in.n; k++)
       if (g->nodes.at[i].in.at[k] == name) return &g->nodes.at[i];
@@ -158,7 +160,7 @@ static ChannelUse reads_of(const QuantLayer *l, i64 groups, i64 ch) {
                       .count = (u64)per};
 }
 
-static double far_of(const float *w, ChannelUse r) {
+static double abs_max(const float *w, ChannelUse r) {
   double far = 0;
   for (u64 i = 0; i < r.count; i++)
     for (u64 k = 0; k < r.run; k++) far = fmax(far, fabs((double)w[r.first + i * r.step + k]));
@@ -178,7 +180,7 @@ static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
   for (i64 i = 0; i < n; i++) {
     ChannelUse mine = {.first = (u64)i * per, .step = per, .run = per, .count = 1};
     ChannelUse theirs = reads_of(b, groups, i);
-    double ra = far_of(wa, mine), rb = far_of(wb, theirs);
+    double ra = abs_max(wa, mine), rb = abs_max(wb, theirs);
     if (!(ra > 0) || !(rb > 0)) continue;
     double s = sqrt(ra / rb); /* both sides then reach as far */
     if (!(s > 1e-4 && s < 1e4)) continue;
@@ -200,11 +202,11 @@ static QuantLayer *pair_of(QuantJob *j, u32 i) {
 static void own_weights(QuantJob *j, QuantLayer *l) {
   OnnxNode *n = &j->m->graph->nodes.at[l->node];
   l->weight = copy_of(j, l->weight);
-  give(j, n, 1, l->weight, "_equal");
+  replace_operand(j, n, 1, l->weight, "_equal");
   l->w = n->in.at[1];
   if (!l->bias) return;
   l->bias = copy_of(j, l->bias);
-  give(j, n, 2, l->bias, "_equal");
+  replace_operand(j, n, 2, l->bias, "_equal");
   l->b = n->in.at[2];
 }
 
@@ -221,7 +223,7 @@ void quant_equalize(QuantJob *j) {
       QuantLayer *to = pair_of(j, i);
       if (to) equalize(j, &j->layer.at[i], to);
     }
-  tidy(j);
+  drop_unused(j);
   for (u32 i = 0; i < j->layer.n; i++) {
     const u32 *by = map_get(&j->maker, j->layer.at[i].y);
     if (by) j->layer.at[i].node = *by - 1;

@@ -5,22 +5,22 @@
  * are an initializer, or the value of a Constant, of f32. Products of two computed matrices,
  * recurrent layers and everything in sub-graphs and functions stay as they are.
  */
-#include "front/onnx/edit.h"
-#include "front/onnx/own.h"
-#include "front/onnx/quantize.h"
+#include "front/onnx/onnx_edit.h"
+#include "front/onnx/onnx_import.h"
+#include "front/onnx/onnx_quantize.h"
 
 const char *const quant_method_name[QM_COUNT] = {"static",   "dynamic", "weights8",
                                                  "weights4", "f16",     "bf16"};
 const char *const quant_range_name[QR_COUNT] = {"minmax", "average", "percentile", "entropy",
                                                 "mse"};
-const char *const quant_per_name[QP_COUNT] = {"channel", "tensor", "group"};
+const char *const quant_granularity_name[QP_COUNT] = {"channel", "tensor", "group"};
 
-void quant_index(QuantJob *j) {
+void quant_reindex(QuantJob *j) {
   const OnnxGraph *g = j->m->graph;
   Arena *a = &j->c->work;
   j->init = map_new(a);
   j->maker = map_new(a);
-  j->readers = onnx_reads(j->c, g);
+  j->readers = onnx_use_counts(j->c, g);
   for (u32 i = 0; i < g->inits.n; i++) *map_put(&j->init, g->inits.at[i].name) = i + 1;
   for (u32 i = 0; i < g->nodes.n; i++) {
     const OnnxNode *n = &g->nodes.at[i];
@@ -29,7 +29,7 @@ void quant_index(QuantJob *j) {
   }
 }
 
-u32 quant_readers(const QuantJob *j, Str name) {
+u32 quant_use_count(const QuantJob *j, Str name) {
   const u32 *n = map_get(&j->readers, name);
   return n ? *n : 0;
 }
@@ -61,21 +61,21 @@ static u32 point_of(QuantJob *j, Str name) {
   for (u32 i = 0; i < j->point.n; i++)
     if (j->point.at[i].name == name) return i;
   *vec_push(&j->c->keep, &j->point) =
-      (QuantPoint){.name = name, .lo = 0, .hi = 0, .from = 0, .to = 0};
+      (QuantObserver){.name = name, .lo = 0, .hi = 0, .from = 0, .to = 0};
   return j->point.n - 1;
 }
 
 /* The constant that an Add behind a MatMul adds to its columns; 0: there is none. */
 static Str bias_behind(QuantJob *j, Str y, i64 columns) {
   const OnnxGraph *g = j->m->graph;
-  if (quant_readers(j, y) != 1) return 0;
+  if (quant_use_count(j, y) != 1) return 0;
   for (u32 i = 0; i < g->nodes.n; i++) {
     const OnnxNode *n = &g->nodes.at[i];
     if (!onnx_is_op(j->c, n, "Add") || n->in.n != 2) continue;
     if (n->in.at[0] != y && n->in.at[1] != y) continue;
     Str b = n->in.at[n->in.at[0] == y];
     const Tensor *t = quant_constant(j, b);
-    return t && t->rank == 1 && t->dim[0] == columns && quant_readers(j, b) == 1 ? b : 0;
+    return t && t->rank == 1 && t->dim[0] == columns && quant_use_count(j, b) == 1 ? b : 0;
   }
   return 0;
 }
@@ -141,19 +141,19 @@ static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
   return true;
 }
 
-QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantWish *w) {
+QuantJob *quant_open(Ctx *c, const Model *m, const char *path, const QuantOptions *w) {
   QuantJob *j = NEW(&c->work, QuantJob);
   *j = (QuantJob){.c = c, .wish = *w, .path = path, .m = onnx_copy(c, m->own)};
   return j;
 }
 
-void quant_find(QuantJob *j) {
+void quant_find_layers(QuantJob *j) {
   Ctx *c = j->c;
-  const QuantWish *w = &j->wish;
+  const QuantOptions *w = &j->wish;
   j->taken = onnx_names(c, j->m->graph);
-  quant_index(j);
+  quant_reindex(j);
   quant_fold(j);
-  quant_index(j);
+  quant_reindex(j);
   for (u32 i = 0; i < j->m->graph->nodes.n; i++) {
     QuantLayer l;
     if (match_layer(j, i, &l) || match_table(j, i, &l)) *vec_push(&c->keep, &j->layer) = l;
@@ -162,8 +162,8 @@ void quant_find(QuantJob *j) {
   bool conv = false;
   for (u32 i = 0; i < j->layer.n; i++) conv |= j->layer.at[i].weight->rank > 2;
   if (w->method != QM_weights4 || !conv) return;
-  j->four = onnx_raise(c, j->m, 21);
-  quant_index(j);
+  j->four = onnx_upgrade_opset(c, j->m, 21);
+  quant_reindex(j);
   if (!j->four)
     warn(c, LOC_NONE,
          "convolutions get weights of 8 bits: 4 need version 21 of the operators of ONNX, to which "
@@ -173,7 +173,7 @@ void quant_find(QuantJob *j) {
 /* ---- what is quantised already ---- */
 
 /* Of the main graph, as layers are. */
-u32 quant_done(const QuantJob *j, Str *op) {
+u32 quant_count_quantized(const QuantJob *j, Str *op) {
   const OnnxGraph *g = j->m->graph;
   u32 n = 0;
   *op = 0;
@@ -193,13 +193,13 @@ static void show_value(QuantJob *j, OnnxModel *m, Str name) {
   *vec_push(&j->c->work, &g->outputs) = (DeclValue){.name = name};
 }
 
-void quant_probe(QuantJob *j, const OnnxModel *m, QuantProbe which, Text *to) {
+void quant_probe(QuantJob *j, const OnnxModel *m, QuantProbe which, StrBuf *to) {
   OnnxModel *shown = onnx_copy(j->c, m);
   for (u32 i = 0; which == QB_points && i < j->point.n; i++)
     show_value(j, shown, j->point.at[i].name);
   for (u32 i = 0; which == QB_results && i < j->layer.n; i++)
     show_value(j, shown, j->layer.at[i].y);
-  OnnxOut out = {.model = *to, .side = text_new(&j->c->work), .from = j->path};
+  OnnxOut out = {.model = *to, .side = sb_new(&j->c->work), .from = j->path};
   onnx_write(j->c, shown, &out);
   *to = out.model;
 }

@@ -11,8 +11,8 @@
  *   f16, bf16 weights behind Cast
  * Initializers that nobody reads any more are left out.
  */
-#include "front/onnx/edit.h"
-#include "front/onnx/quantize.h"
+#include "front/onnx/onnx_edit.h"
+#include "front/onnx/onnx_quantize.h"
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static Str fresh(QuantMake *k, Str stem, const char *end) {
   size_t n = strlen(text);
   if (n > STEM_MOST)
     for (n = STEM_MOST; n && (text[n] & 0xc0) == 0x80;) n--; /* not inside a character */
-  return onnx_fresh(k->c, &k->taken, str_text(k->c, str_intern(k->c, text, n)), end);
+  return onnx_fresh_name(k->c, &k->taken, str_text(k->c, str_intern(k->c, text, n)), end);
 }
 
 static Tensor *new_tensor(QuantMake *k, DType dt, const i64 *dim, u32 rank) {
@@ -115,7 +115,7 @@ static void redirect(QuantMake *k, Str x, Str by) {
 }
 
 /* Bytes of x. Where x is a pool or a view of a tensor that nobody else reads, that one's too. */
-static void make_bytes(QuantMake *k, const QuantPoint *p) {
+static void make_bytes(QuantMake *k, const QuantObserver *p) {
   float scale;
   i32 zero;
   quant_scale(k->j, p, &scale, &zero);
@@ -127,7 +127,7 @@ static void make_bytes(QuantMake *k, const QuantPoint *p) {
     const OnnxNode *n = by ? &k->j->m->graph->nodes.at[*by - 1] : NULL;
     if (!n || !moves_bytes(k, n) || !n->in.n) return;
     x = n->in.at[0];
-    if (quant_readers(k->j, x) != 1 || !map_get(&k->j->maker, x) || map_get(&k->bytes, x)) return;
+    if (quant_use_count(k->j, x) != 1 || !map_get(&k->j->maker, x) || map_get(&k->bytes, x)) return;
     d = through_bytes(k, x, scale, zero);
     *map_put(&k->bytes, x) = d;
     redirect(k, x, d);
@@ -135,14 +135,14 @@ static void make_bytes(QuantMake *k, const QuantPoint *p) {
 }
 
 /* Bytes of scales: one for each channel, or one. */
-static Str put_scales(QuantMake *k, const QuantLayer *l, const Coded *q) {
+static Str put_scales(QuantMake *k, const QuantLayer *l, const QuantWeights *q) {
   i64 n = l->weight->dim[l->axis];
   Tensor *t = new_tensor(k, DT_f32, &n, q->per_row ? 1 : 0);
   memcpy((void *)(uintptr_t)t->data, q->scale, tensor_bytes(t));
   return put_tensor(k, l->w, "_scale", t);
 }
 
-static Str put_zeros(QuantMake *k, const QuantLayer *l, const Coded *q, DType dt, i64 zero) {
+static Str put_zeros(QuantMake *k, const QuantLayer *l, const QuantWeights *q, DType dt, i64 zero) {
   i64 n = l->weight->dim[l->axis];
   Tensor *t = new_tensor(k, dt, &n, q->per_row ? 1 : 0);
   for (u64 i = 0; zero && i < t->n; i++) tensor_set(t, i, (Scalar){.i = zero});
@@ -167,10 +167,10 @@ static void make_weights(QuantMake *k, QuantLayer *l) {
     set_in(k, l, 1, *there);
     l->after = 0; /* counted with the first */
   }
-  const Coded *q = quant_code(k->j, l);
+  const QuantWeights *q = quant_encode_weights(k->j, l);
   if (there) return;
   bool four = quant_bits(k->j, l) == 4;
-  bool shared = !own && !four && quant_readers(k->j, l->w) > 1;
+  bool shared = !own && !four && quant_use_count(k->j, l->w) > 1;
   DType dt = four ? DT_i4 : shared ? DT_u8 : DT_i8;
   Tensor *codes = tensor_wrap(&k->c->work, dt, l->weight->dim, l->weight->rank, q->code);
   if (shared) codes = raised(k, codes, q->code);
@@ -203,7 +203,7 @@ static void make_float_bias(QuantMake *k, const QuantLayer *l) {
 
 /* Multiples of what products of bytes are multiples of, so that sums stay integers. */
 static void make_bias(QuantMake *k, QuantLayer *l) {
-  const Coded *q = quant_code(k->j, l);
+  const QuantWeights *q = quant_encode_weights(k->j, l);
   float sx;
   i32 zero;
   quant_scale(k->j, &k->j->point.at[l->point], &sx, &zero);
@@ -273,7 +273,7 @@ static Str dynamic_bytes(QuantMake *k, Str x, Str *scale, Str *zero) {
 }
 
 /* Weights of MatMulInteger: [k, n]. */
-static Str dynamic_weights(QuantMake *k, const QuantLayer *l, const Coded *q) {
+static Str dynamic_weights(QuantMake *k, const QuantLayer *l, const QuantWeights *q) {
   const Tensor *w = l->weight;
   if (l->axis)
     return put_tensor(k, l->w, "_quantized", tensor_wrap(&k->c->work, DT_i8, w->dim, 2, q->code));
@@ -285,7 +285,7 @@ static Str dynamic_weights(QuantMake *k, const QuantLayer *l, const Coded *q) {
 }
 
 static void make_dynamic(QuantMake *k, QuantLayer *l) {
-  const Coded *q = quant_code(k->j, l);
+  const QuantWeights *q = quant_encode_weights(k->j, l);
   Str xs, xz, xq = dynamic_bytes(k, l->x, &xs, &xz), wq = dynamic_weights(k, l, q);
   Str sums = fresh(k, l->y, "_sums"), plain = fresh(k, l->y, "_floats"),
       by = fresh(k, l->y, "_scale"), ws = put_scales(k, l, q);
@@ -314,7 +314,7 @@ static void make_dynamic(QuantMake *k, QuantLayer *l) {
 
 /* MatMulNBits: rows of the result's channels, blocks along what is summed, low bits first. */
 static void make_blocks(QuantMake *k, QuantLayer *l) {
-  const Coded *q = quant_code(k->j, l);
+  const QuantWeights *q = quant_encode_weights(k->j, l);
   const Tensor *w = l->weight;
   u32 bits = k->j->wish.method == QM_weights4 ? 4 : 8, block = k->j->wish.block;
   i64 rows = w->dim[l->axis], n = w->dim[1 - l->axis], blocks = (i64)q->per_row,
@@ -350,7 +350,7 @@ static void make_blocks(QuantMake *k, QuantLayer *l) {
   onnx_set_int(k->c, node, "bits", bits);
   onnx_set_int(k->c, node, "block_size", block);
   onnx_set_int(k->c, node, "accuracy_level", 4); /* the other factor may become bytes */
-  onnx_need_opset(k->c, k->m, "com.microsoft", 1);
+  onnx_require_opset(k->c, k->m, "com.microsoft", 1);
   if (!moved && l->shift && l->late_bias) move_late_bias(k, l);
   l->after = tensor_bytes(t) + tensor_bytes(s);
 }
@@ -358,7 +358,7 @@ static void make_blocks(QuantMake *k, QuantLayer *l) {
 /* Rows of bytes are picked, and scales by the same numbers; whoever takes both apart first would
  * have the whole table in floats. */
 static void make_table(QuantMake *k, QuantLayer *l) {
-  const Coded *q = quant_code(k->j, l);
+  const QuantWeights *q = quant_encode_weights(k->j, l);
   const Tensor *w = l->weight;
   i64 dim[2] = {w->dim[0], 1};
   Tensor *codes = tensor_wrap(&k->c->work, DT_i8, w->dim, 2, q->code),
@@ -380,7 +380,7 @@ static void make_table(QuantMake *k, QuantLayer *l) {
 }
 
 static void make_small(QuantMake *k, QuantLayer *l) {
-  if (quant_in_blocks(k->j, l)) {
+  if (quant_is_blockwise(k->j, l)) {
     make_blocks(k, l);
     return;
   }
@@ -414,7 +414,7 @@ static const Tensor *halves(QuantMake *k, const Tensor *t, DType to) {
 /* Whether a constant has become halves behind a Cast that makes its name. */
 static bool make_half(QuantMake *k, Str name, DType to) {
   const Tensor *t = quant_constant(k->j, name), *h = NULL;
-  if (!t || t->n < LEAST_HALVES || !quant_readers(k->j, name) || is_kept(k, name)) return false;
+  if (!t || t->n < LEAST_HALVES || !quant_use_count(k->j, name) || is_kept(k, name)) return false;
   h = halves(k, t, to);
   for (u32 l = 0; l < k->j->layer.n; l++)
     if (k->j->layer.at[l].w == name)
@@ -455,7 +455,7 @@ static void drop_replaced(QuantMake *k) {
   for (u32 i = 0; i < g->nodes.n; i++)
     if (g->nodes.at[i].out.n) g->nodes.at[n++] = g->nodes.at[i];
   g->nodes.n = n;
-  onnx_drop_unread(k->c, g, &k->j->readers);
+  onnx_drop_unused(k->c, g, &k->j->readers);
 }
 
 static void need_version(QuantMake *k, i64 least, const char *what) {
@@ -501,7 +501,7 @@ OnnxModel *quant_make(QuantJob *j) {
     if (product) make_dynamic(&k, l);
     if (how != QM_static && how <= QM_weights4 && !product) make_small(&k, l);
   }
-  if (any && *k.linear && how <= QM_weights4) onnx_need_opset(c, k.m, k.linear, 1);
+  if (any && *k.linear && how <= QM_weights4) onnx_require_opset(c, k.m, k.linear, 1);
   bool *used = NEWS(&c->work, bool, j->point.n + 1);
   for (u32 i = 0; i < j->layer.n; i++)
     if (!j->layer.at[i].skip && !j->layer.at[i].table) used[j->layer.at[i].point] = true;
@@ -509,7 +509,7 @@ OnnxModel *quant_make(QuantJob *j) {
     if (used[i]) make_bytes(&k, &j->point.at[i]);
   if (how == QM_f16 || how == QM_bf16) make_halves(&k, how == QM_f16 ? DT_f16 : DT_bf16);
   if (k.m->ir_version < 4) k.m->ir_version = 4; /* before, initializers had to be inputs too */
-  onnx_sort(c, k.g);
+  onnx_toposort(c, k.g);
   drop_replaced(&k);
   return k.m;
 }

@@ -9,14 +9,14 @@
  *   mse         the range with the least mean square error, found end by end on the histogram
  * Zero is always in the range: paddings and Relu make it exactly.
  */
-#include "front/onnx/edit.h"
-#include "front/onnx/quantize.h"
+#include "front/onnx/onnx_edit.h"
+#include "front/onnx/onnx_quantize.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- looking ---- */
 
-static void see_range(QuantPoint *p, const Tensor *t) {
+static void see_range(QuantObserver *p, const Tensor *t) {
   double lo = 0, hi = 0;
   const u8 *at = t->data;
   for (u64 i = 0; i < t->n; i++) {
@@ -34,7 +34,7 @@ static void see_range(QuantPoint *p, const Tensor *t) {
   p->runs++;
 }
 
-static void see_bins(QuantJob *j, QuantPoint *p, const Tensor *t) {
+static void see_bins(QuantJob *j, QuantObserver *p, const Tensor *t) {
   double per = p->hi > p->lo ? QUANT_BINS / (p->hi - p->lo) : 0;
   if (!p->bin) p->bin = NEWS(&j->c->keep, u64, QUANT_BINS);
   const u8 *at = t->data;
@@ -52,7 +52,8 @@ static double through_bytes(double x, float scale, i32 zero, i32 least) {
   return (q - zero) * (double)scale;
 }
 
-static void see_means(QuantJob *j, const QuantPoint *p, QuantSums *s, u32 axis, const Tensor *t) {
+static void see_means(QuantJob *j, const QuantObserver *p, QuantSums *s, u32 axis,
+                      const Tensor *t) {
   if (axis >= t->rank) return;
   u64 n = (u64)t->dim[axis], inner = 1;
   for (u32 i = axis + 1; i < t->rank; i++) inner *= (u64)t->dim[i];
@@ -75,8 +76,8 @@ static void see_means(QuantJob *j, const QuantPoint *p, QuantSums *s, u32 axis, 
   s->counted += t->n / n;
 }
 
-void quant_see(QuantJob *j, u32 point, const Tensor *t, QuantLook look) {
-  QuantPoint *p = &j->point.at[point];
+void quant_observe(QuantJob *j, u32 point, const Tensor *t, QuantStat look) {
+  QuantObserver *p = &j->point.at[point];
   if (t->dt != DT_f32) return;
   if (look == QL_range) see_range(p, t);
   if (look == QL_bins) see_bins(j, p, t);
@@ -86,14 +87,14 @@ void quant_see(QuantJob *j, u32 point, const Tensor *t, QuantLook look) {
 
 /* ---- choosing ---- */
 
-static double center(const QuantPoint *p, u32 bin) {
+static double center(const QuantObserver *p, u32 bin) {
   return p->lo + ((double)bin + 0.5) * (p->hi - p->lo) / QUANT_BINS;
 }
 
 /* One in so many may fall outside, on either side. */
 #define OUTSIDE 10000
 
-static void choose_percentile(QuantPoint *p) {
+static void choose_percentile(QuantObserver *p) {
   u64 all = 0, below = 0, above = 0;
   u32 first = 0, last = QUANT_BINS - 1;
   double wide = (p->hi - p->lo) / QUANT_BINS;
@@ -106,7 +107,7 @@ static void choose_percentile(QuantPoint *p) {
 }
 
 /* Sum of squared errors if from..to are 255 steps. */
-static double error_of(const QuantPoint *p, double from, double to) {
+static double error_of(const QuantObserver *p, double from, double to) {
   double step = (to - from) / 255, sum = 0, wide = (p->hi - p->lo) / QUANT_BINS;
   if (!(step > 0)) return INFINITY;
   double within = step > wide ? 0 : wide * wide / 12; /* of values within a bin */
@@ -119,7 +120,7 @@ static double error_of(const QuantPoint *p, double from, double to) {
   return sum;
 }
 
-static void choose_mse(QuantPoint *p, bool symmetric) {
+static void choose_mse(QuantObserver *p, bool symmetric) {
   enum { STEPS = 64, ROUNDS = 2 };
   double far = fmax(-p->lo, p->hi), from = symmetric ? -far : p->lo, to = symmetric ? far : p->hi;
   double lo = from, hi = to, best = error_of(p, from, to);
@@ -169,7 +170,7 @@ static double divergence(const u64 *bin, u32 first, u32 last) {
 
 /* Zeros, of which Relu makes many, lose nothing whatever the range: their bin counts as its
  * neighbours do. */
-static u64 *without_zeros(QuantJob *j, const QuantPoint *p) {
+static u64 *without_zeros(QuantJob *j, const QuantObserver *p) {
   u64 *bin = arena_copy(&j->c->scratch, p->bin, QUANT_BINS * sizeof *bin);
   u32 at = (u32)(-p->lo / (p->hi - p->lo) * QUANT_BINS);
   at = at < QUANT_BINS ? at : QUANT_BINS - 1;
@@ -178,7 +179,7 @@ static u64 *without_zeros(QuantJob *j, const QuantPoint *p) {
   return bin;
 }
 
-static void choose_entropy(QuantJob *j, QuantPoint *p) {
+static void choose_entropy(QuantJob *j, QuantObserver *p) {
   enum { CANDIDATES = 96 };
   double wide = (p->hi - p->lo) / QUANT_BINS, best = INFINITY;
   Mark mark = arena_mark(&j->c->scratch);
@@ -196,9 +197,9 @@ static void choose_entropy(QuantJob *j, QuantPoint *p) {
   arena_rewind(&j->c->scratch, mark);
 }
 
-void quant_choose(QuantJob *j, QuantRange how) {
+void quant_choose_ranges(QuantJob *j, QuantRange how) {
   for (u32 i = 0; i < j->point.n; i++) {
-    QuantPoint *p = &j->point.at[i];
+    QuantObserver *p = &j->point.at[i];
     bool spread = p->bin && p->hi > p->lo;
     p->from = p->lo;
     p->to = p->hi;
@@ -212,7 +213,7 @@ void quant_choose(QuantJob *j, QuantRange how) {
   }
 }
 
-void quant_scale(const QuantJob *j, const QuantPoint *p, float *scale, i32 *zero) {
+void quant_scale(const QuantJob *j, const QuantObserver *p, float *scale, i32 *zero) {
   i32 least = j->wish.is_signed ? -128 : 0;
   double far = fmax(-p->from, p->to);
   double step = j->wish.symmetric ? far / 127 : (p->to - p->from) / 255;
@@ -243,14 +244,14 @@ QuantAxis quant_axis(const QuantLayer *l) {
   return l->weight->rank == 2 ? QA_last : QA_second;
 }
 
-void quant_correct(QuantJob *j) {
+void quant_correct_bias(QuantJob *j) {
   for (u32 k = 0; k < j->layer.n; k++) {
     QuantLayer *l = &j->layer.at[k];
     const QuantSums *s = l->table ? NULL : &j->point.at[l->point].along[quant_axis(l)];
     const Tensor *w = l->weight;
     if (!s || !s->sum || !s->counted || l->skip) continue;
     u64 n = (u64)w->dim[l->axis];
-    const float *now = quant_code(j, l)->value;
+    const float *now = quant_encode_weights(j, l)->value;
     double *shift = NEWS(&j->c->keep, double, n);
     bool fits = true;
     for (u64 i = 0; fits && i < w->n; i++) {

@@ -9,8 +9,8 @@
  * squares, and the one with the least squared error is taken. For 4 bits also negative ones, which
  * put the larger half of the codes (-8) on the side of the largest number.
  */
-#include "front/onnx/edit.h"
-#include "front/onnx/quantize.h"
+#include "front/onnx/onnx_edit.h"
+#include "front/onnx/onnx_quantize.h"
 #include <math.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static double search(const float *x, u64 n, Levels v) {
   return found;
 }
 
-static void code_group(const Group *g, Levels v, Coded *to, u64 number, float *room) {
+static void code_group(const Group *g, Levels v, QuantWeights *to, u64 number, float *room) {
   for (u64 i = 0; i < g->n; i++) room[i] = g->w[place_of(g, i)];
   double s = search(room, g->n, v);
   to->scale[number] = (float)s;
@@ -84,7 +84,7 @@ double quant_sqnr(double signal, double noise) {
   return noise > 0 && isfinite(noise) ? 10 * log10(signal / noise) : -INFINITY;
 }
 
-bool quant_same(double have, double want) {
+bool quant_equal(double have, double want) {
   return have == want || (isnan(have) && isnan(want));
 }
 
@@ -96,15 +96,15 @@ static void need_finite(const QuantJob *j, const QuantLayer *l, Str name, const 
     fail(c, ERR_input, LOC_NONE,
          "tensor '%s' of layer '%s' holds %s at %s, which codes cannot say: leave the "
          "layer as it is (--exclude), or take the method f16 or bf16",
-         show(c, name), show(c, l->name), isnan(x) ? "NaN" : "an infinity", place_text(c, t, i));
+         show(c, name), show(c, l->name), isnan(x) ? "NaN" : "an infinity", index_text(c, t, i));
   }
 }
 
-static void tell_error(const Tensor *w, Coded *to) {
+static void measure_error(const Tensor *w, QuantWeights *to) {
   double signal = 0, noise = 0, most = 0;
   for (u64 i = 0; i < w->n; i++) {
     double x = tensor_get(w, i).f, e = (double)to->value[i] - x;
-    if (!isfinite(x) && quant_same((double)to->value[i], x)) continue;
+    if (!isfinite(x) && quant_equal((double)to->value[i], x)) continue;
     signal += x * x;
     noise += e * e;
     most = fmax(most, fabs(e));
@@ -114,7 +114,7 @@ static void tell_error(const Tensor *w, Coded *to) {
   to->sqnr = quant_sqnr(signal, noise);
 }
 
-bool quant_in_blocks(const QuantJob *j, const QuantLayer *l) {
+bool quant_is_blockwise(const QuantJob *j, const QuantLayer *l) {
   bool weights = j->wish.method == QM_weights8 || j->wish.method == QM_weights4;
   return weights && !l->table && l->weight->rank == 2 && j->wish.per == QP_group;
 }
@@ -124,27 +124,27 @@ u32 quant_bits(const QuantJob *j, const QuantLayer *l) {
 }
 
 /* f16 and bf16: there are no codes. */
-static void narrow(const Tensor *w, DType to, Coded *out) {
+static void round_weights(const Tensor *w, DType to, QuantWeights *out) {
   for (u64 i = 0; i < w->n; i++) out->value[i] = (float)scalar_round(to, tensor_get(w, i).f);
 }
 
-const Coded *quant_code(QuantJob *j, QuantLayer *l) {
+const QuantWeights *quant_encode_weights(QuantJob *j, QuantLayer *l) {
   const Tensor *w = l->weight;
   Arena *a = &j->c->keep;
   QuantMethod how = j->wish.method;
   if (l->coded) return l->coded;
-  Coded *to = NEW(a, Coded);
+  QuantWeights *to = NEW(a, QuantWeights);
   to->value = NEWS(a, float, w->n);
   l->coded = to;
   if (how == QM_f16 || how == QM_bf16) {
-    narrow(w, how == QM_f16 ? DT_f16 : DT_bf16, to);
-    tell_error(w, to);
+    round_weights(w, how == QM_f16 ? DT_f16 : DT_bf16, to);
+    measure_error(w, to);
     return to;
   }
   need_finite(j, l, l->w, w);
   need_finite(j, l, l->b, l->bias);
   if (l->late_bias) need_finite(j, l, l->late_bias, quant_constant(j, l->late_bias));
-  bool blocks = quant_in_blocks(j, l), four = quant_bits(j, l) == 4;
+  bool blocks = quant_is_blockwise(j, l), four = quant_bits(j, l) == 4;
   Levels v = {four ? -8 : -127, four ? 7 : 127, four && blocks};
   u64 rows = (u64)w->dim[l->axis], n = w->n / rows;
   u64 size = blocks ? j->wish.block : j->wish.per == QP_tensor ? w->n : n;
@@ -166,6 +166,6 @@ const Coded *quant_code(QuantJob *j, QuantLayer *l) {
       code_group(&g, v, to, r * to->per_row + b, room);
     }
   arena_rewind(&j->c->scratch, mark);
-  tell_error(w, to);
+  measure_error(w, to);
   return to;
 }

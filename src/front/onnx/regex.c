@@ -27,7 +27,7 @@ typedef struct CodeRange {
 } CodeRange;
 
 typedef enum TreeKind { TR_set, TR_cat, TR_alt, TR_repeat, TR_assert } TreeKind;
-typedef enum Look { LK_begin, LK_end, LK_word, LK_not_word } Look;
+typedef enum RegexAssert { LK_begin, LK_end, LK_word, LK_not_word } RegexAssert;
 
 typedef struct Tree Tree;
 struct Tree {
@@ -35,7 +35,7 @@ struct Tree {
   VEC(CodeRange) set; /* TR_set: code points */
   VEC(Tree *) part;   /* TR_cat, TR_alt; the one of TR_repeat */
   i32 least, most;    /* TR_repeat; most -1: any number */
-  Look look;
+  RegexAssert look;
 };
 
 typedef struct RegexParse {
@@ -240,7 +240,7 @@ static Tree *take_set(RegexParse *p) {
 
 static Tree *take_alternatives(RegexParse *p);
 
-static Tree *assertion(RegexParse *p, Look look) {
+static Tree *assertion(RegexParse *p, RegexAssert look) {
   Tree *t = tree(p, TR_assert);
   t->look = look;
   return t;
@@ -383,7 +383,7 @@ typedef enum CodeKind { CD_byte, CD_split, CD_jump, CD_assert, CD_match } CodeKi
 typedef struct Code {
   CodeKind kind;
   u8 lo, hi;
-  Look look;
+  RegexAssert look;
   u32 x, y; /* where it goes on; split: both */
 } Code;
 
@@ -451,7 +451,7 @@ static void emit_never(RegexEmit *e) {
   e->code.at[at].x = at + 1;
 }
 
-static void land(RegexEmit *e, const JumpList *ends) {
+static void patch_jumps(RegexEmit *e, const JumpList *ends) {
   for (u32 i = 0; i < ends->n; i++) e->code.at[ends->at[i]].x = e->code.n;
 }
 
@@ -468,7 +468,7 @@ static void emit_alt(RegexEmit *e, const Tree *t) {
     *vec_push(e->p->a, &ends) = emit(e, (Code){.kind = CD_jump});
     e->code.at[split].y = e->code.n;
   }
-  land(e, &ends);
+  patch_jumps(e, &ends);
 }
 
 static void emit_repeat(RegexEmit *e, const Tree *t) {
@@ -497,7 +497,7 @@ static void emit_tree(RegexEmit *e, const Tree *t) {
   case TR_set:
     for (u32 i = 0; i < t->set.n; i++) emit_range(e, t->set.at[i].lo, t->set.at[i].hi, &ends);
     emit_never(e);
-    land(e, &ends);
+    patch_jumps(e, &ends);
     return;
   case TR_cat:
     for (u32 i = 0; i < t->part.n; i++) emit_tree(e, t->part.at[i]);
@@ -513,7 +513,7 @@ static void emit_tree(RegexEmit *e, const Tree *t) {
 
 /* ---- states ---- */
 
-typedef enum Beside { BS_edge, BS_word, BS_other } Beside; /* what stands before or after */
+typedef enum Neighbor { BS_edge, BS_word, BS_other } Neighbor; /* what stands before or after */
 
 typedef struct RegexMake {
   RegexParse *p;
@@ -534,7 +534,7 @@ static bool is_word(u32 ch) {
   return (ch >= '0' && ch <= '9') || ch == '_' || ((ch | 32) >= 'a' && (ch | 32) <= 'z');
 }
 
-static bool holds(Look look, Beside before, Beside after) {
+static bool assert_holds(RegexAssert look, Neighbor before, Neighbor after) {
   switch (look) {
   case LK_begin: return before == BS_edge;
   case LK_end: return after == BS_edge;
@@ -544,7 +544,7 @@ static bool holds(Look look, Beside before, Beside after) {
 }
 
 /* Instructions of a state and all they lead to without a byte, in m->list; returns how many. */
-static u32 closure(RegexMake *m, const u16 *key, Beside after) {
+static u32 closure(RegexMake *m, const u16 *key, Neighbor after) {
   u32 n = 0, top = 0;
   m->stamp++;
   for (u32 i = 0; i < key[1]; i++) m->stack[top++] = key[2 + i];
@@ -556,7 +556,7 @@ static u32 closure(RegexMake *m, const u16 *key, Beside after) {
     u32 to[2], k = 0;
     if (c->kind == CD_split) to[k++] = c->y;
     if (c->kind == CD_split || c->kind == CD_jump ||
-        (c->kind == CD_assert && holds(c->look, (Beside)key[0], after)))
+        (c->kind == CD_assert && assert_holds(c->look, (Neighbor)key[0], after)))
       to[k++] = c->x;
     for (u32 i = 0; i < k; i++)
       if (m->mark[to[i]] != m->stamp) {
@@ -570,7 +570,7 @@ static u32 closure(RegexMake *m, const u16 *key, Beside after) {
 }
 
 /* Number of the state that consists of m->stack[0..n), sorted by being marked in order. */
-static u32 state_of(RegexMake *m, Beside before, u32 n) {
+static u32 state_of(RegexMake *m, Neighbor before, u32 n) {
   u16 *key = NEWS(m->p->a, u16, n + 2);
   key[0] = m->looks ? before : BS_edge;
   key[1] = (u16)n;
@@ -584,7 +584,7 @@ static u32 state_of(RegexMake *m, Beside before, u32 n) {
 
 static u32 step(RegexMake *m, const u16 *key, u32 kind) {
   u32 ch = m->sample[kind];
-  Beside after = is_word(ch) ? BS_word : BS_other;
+  Neighbor after = is_word(ch) ? BS_word : BS_other;
   u32 n = closure(m, key, after), count = 0;
   m->stamp++;
   for (u32 i = 0; i < n; i++) {

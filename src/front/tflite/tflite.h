@@ -4,7 +4,7 @@
 #define INGOT_TFLITE_H
 
 #include "front/reader.h"
-#include "front/tflite/flat.h"
+#include "front/tflite/flatbuffer.h"
 
 typedef struct LiteModel LiteModel;
 typedef struct LiteGraph LiteGraph; /* a sub-graph */
@@ -71,7 +71,7 @@ struct LiteSignature {
 };
 
 struct LiteModel {
-  Flat *flat;
+  FlatBuffer *flat;
   i64 version;
   Str description;
   LiteGraph *graph; /* the first is the model */
@@ -85,19 +85,19 @@ enum {
   LITE_MOST_STEPS = 4000000, /* operators built and tensors, sub-graphs written out at each call */
 };
 
-/* model.c: bytes to structs; every reference between them has been tested. */
+/* tflite_model.c: bytes to structs; every reference between them has been tested. */
 LiteModel *lite_read(Ctx *c, const u8 *at, size_t n, Str file);
 /* Numbers as the file stores them; fails at loc where there are too few bytes. */
 Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc);
-/* sparse.c: `bytes` that the contents of a sparse tensor are. */
+/* tflite_sparse.c: `bytes` that the contents of a sparse tensor are. */
 const u8 *lite_dense(Ctx *c, const LiteTensor *t, u64 bytes, Loc loc);
 
-/* The row of the table: model.c, import.c, facts.c, options.c */
+/* The row of the table: tflite_model.c, tflite_import.c, tflite_info.c, tflite_options.c */
 bool lite_sniff(const u8 *at, size_t n);
 Model *lite_open(Ctx *c, const Source *s);
 Graph *lite_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);
-void lite_facts(Ctx *c, const Model *m, ModelFacts *out);
-void lite_attributes(Ctx *c, const Model *m, const Loc *at, Text *out);
+void lite_info(Ctx *c, const Model *m, ModelInfo *out);
+void lite_attributes(Ctx *c, const Model *m, const Loc *at, StrBuf *out);
 bool lite_op_at(u32 i, ReaderOp *out);
 
 #endif

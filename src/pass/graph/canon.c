@@ -16,13 +16,13 @@
 #include <string.h>
 #include "pass/graph/canon.h"
 
-bool canon_once(const Edit *e, Val v) {
+bool canon_one_use(const Edit *e, Val v) {
   const Canon *k = e->user;
   return v < k->n && k->uses[v] == 1;
 }
 
-const Node *canon_only(Edit *e, Val v, Op op) {
-  return canon_once(e, v) ? graph_def(e->g, v, op) : NULL;
+const Node *canon_one_use_def(Edit *e, Val v, Op op) {
+  return canon_one_use(e, v) ? graph_def(e->g, v, op) : NULL;
 }
 
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k) {
@@ -35,18 +35,18 @@ bool canon_split(Graph *g, const Node *n, Val *x, Val *k) {
   return false;
 }
 
-bool canon_weights(const Edit *e, Val v) {
-  return graph_const(e->g, v) && canon_once(e, v);
+bool canon_own_const(const Edit *e, Val v) {
+  return graph_const(e->g, v) && canon_one_use(e, v);
 }
 
-Val canon_settle(Graph *g, Val v) {
+Val canon_eval_const(Graph *g, Val v) {
   NodeId def = graph_val(g, v)->def;
   Tensor *in[3] = {0}, *out = NULL;
   if (!def || graph_const(g, v)) return v;
   u32 nin = graph_node(g, def)->nin;
   if (!node_folds(graph_node(g, def)) || graph_node(g, def)->nout != 1) return v;
   for (u32 i = 0; i < nin && nin <= 3; i++) {
-    Val x = canon_settle(g, graph_node(g, def)->in[i]);
+    Val x = canon_eval_const(g, graph_node(g, def)->in[i]);
     in[i] = (Tensor *)(uintptr_t)graph_const(g, x);
     if (!in[i]) return v;
   }
@@ -56,7 +56,7 @@ Val canon_settle(Graph *g, Val v) {
 }
 
 Val canon_scaled(Graph *g, Val w, Val by) {
-  const Tensor *t = graph_const(g, w), *k = graph_const(g, canon_settle(g, by));
+  const Tensor *t = graph_const(g, w), *k = graph_const(g, canon_eval_const(g, by));
   if (!k || k->rank > t->rank) return 0;
   i64 step[MAX_RANK] = {0}, at[MAX_RANK] = {0}, all = 1;
   for (u32 i = k->rank; i--;) {
@@ -85,18 +85,18 @@ Val canon_scaled(Graph *g, Val w, Val by) {
   return mk_const(g, out);
 }
 
-bool canon_plain(Graph *g, Val v) {
+bool canon_wide_float(Graph *g, Val v) {
   return dtype_is_full_float(graph_type(g, v)->dt);
 }
 
-bool canon_number(Graph *g, Val v, double *x) {
+bool canon_scalar(Graph *g, Val v, double *x) {
   const Tensor *t = graph_const(g, v);
   if (!t || t->n != 1 || !dtype_is_float(t->dt)) return false;
   *x = tensor_get(t, 0).f;
   return true;
 }
 
-bool canon_within(Graph *g, Val v, double lo, double hi) {
+bool canon_in_range(Graph *g, Val v, double lo, double hi) {
   const Tensor *t = graph_const(g, v);
   for (u64 i = 0; t && i < t->n; i++) {
     double x = fabs(tensor_get(t, i).f);
@@ -125,13 +125,13 @@ static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
 static bool scale_into_conv(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val x, k;
-  if (!canon_split(g, graph_node(g, id), &x, &k) || !canon_plain(g, x)) return false;
-  const Node *conv = canon_only(e, x, OP_conv);
-  if (!conv || !canon_weights(e, conv->in[1])) return false;
+  if (!canon_split(g, graph_node(g, id), &x, &k) || !canon_wide_float(g, x)) return false;
+  const Node *conv = canon_one_use_def(e, x, OP_conv);
+  if (!conv || !canon_own_const(e, conv->in[1])) return false;
   Node c = *conv;
   const Type *w = graph_type(g, c.in[1]);
   Val scale = per_channel(g, k, w->rank, w->dim[0]);
-  if (!scale || !canon_within(g, k, 0, 1e15)) return false;
+  if (!scale || !canon_in_range(g, k, 0, 1e15)) return false;
   Val in[2] = {c.in[0], canon_scaled(g, c.in[1], scale)};
   if (!in[1]) return false;
   g->loc = c.loc;
@@ -147,11 +147,12 @@ static bool scale_of_input(Edit *e, NodeId id) {
   Type w = *graph_type(g, n.in[1]);
   u32 ns;
   Val x, k;
-  if (!def || !canon_once(e, n.in[0]) || !canon_weights(e, n.in[1]) || !canon_plain(g, n.in[1]))
+  if (!def || !canon_one_use(e, n.in[0]) || !canon_own_const(e, n.in[1]) ||
+      !canon_wide_float(g, n.in[1]))
     return false;
   const Node *m = graph_node(g, def);
   if ((m->op != OP_mul && m->op != OP_add) || node_int(&n, AT_group, 1) != 1) return false;
-  if (!canon_split(g, m, &x, &k) || !canon_within(g, k, 0, 1e15)) return false;
+  if (!canon_split(g, m, &x, &k) || !canon_in_range(g, k, 0, 1e15)) return false;
   Op op = m->op;
   const Dim *lo = node_list(&n, AT_pad_lo, &ns), *hi = node_list(&n, AT_pad_hi, &ns);
   for (u32 i = 0; i < ns; i++)
@@ -172,7 +173,7 @@ static bool scale_of_input(Edit *e, NodeId id) {
   Dim dim[MAX_RANK];
   for (u32 i = 1; i < w.rank; i++) axes[i - 1] = i;
   for (u32 i = 0; i + 1 < w.rank; i++) dim[i] = i ? 1 : w.dim[0];
-  Val sum = canon_settle(g, mk_reduce(g, OP_reduce_sum, scaled, axes, w.rank - 1, false));
+  Val sum = canon_eval_const(g, mk_reduce(g, OP_reduce_sum, scaled, axes, w.rank - 1, false));
   return edit_swap(e, id, mk_map2(g, OP_add, v, mk_reshape(g, sum, dim, w.rank - 1)));
 }
 
@@ -180,12 +181,12 @@ static bool scale_of_input(Edit *e, NodeId id) {
 static bool scale_before_bias(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val sum, k, x, a;
-  if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_plain(g, sum)) return false;
-  const Node *n = canon_only(e, sum, OP_add);
+  if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_wide_float(g, sum)) return false;
+  const Node *n = canon_one_use_def(e, sum, OP_add);
   if (!n || !canon_split(g, n, &x, &a)) return false;
   NodeId def = graph_val(g, x)->def;
-  if (!def || graph_node(g, def)->op != OP_conv || !canon_once(e, x)) return false;
-  if (!canon_weights(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
+  if (!def || graph_node(g, def)->op != OP_conv || !canon_one_use(e, x)) return false;
+  if (!canon_own_const(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
   Val bias = mk_map2(g, OP_mul, a, k);
   return edit_swap(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), bias));
 }
@@ -217,17 +218,17 @@ static bool merge_constants(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   Op op = n->op;
   Val y, b, x, a;
-  if (!canon_split(g, n, &y, &b) || !canon_plain(g, y)) return false;
-  const Node *inner = canon_only(e, y, op);
+  if (!canon_split(g, n, &y, &b) || !canon_wide_float(g, y)) return false;
+  const Node *inner = canon_one_use_def(e, y, op);
   if (!inner || !canon_split(g, inner, &x, &a)) return false;
-  if (op == OP_mul && (!canon_within(g, a, 1e-15, 1e15) || !canon_within(g, b, 1e-15, 1e15)))
+  if (op == OP_mul && (!canon_in_range(g, a, 1e-15, 1e15) || !canon_in_range(g, b, 1e-15, 1e15)))
     return false;
   Val both = canon_fold(g, op, a, b);
   if (!both || (op == OP_add && !adds_up(g, a, b, both))) return false;
   return edit_swap(e, id, mk_map2(g, op, x, both));
 }
 
-bool canon_power(Graph *g, Val v) {
+bool canon_pow2(Graph *g, Val v) {
   const Tensor *t = graph_const(g, v);
   for (u64 i = 0; t && i < t->n; i++) {
     int exp;
@@ -243,9 +244,9 @@ static bool to_commutative(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
-  if (!graph_const(g, a) || graph_const(g, x) || !canon_plain(g, x)) return false;
+  if (!graph_const(g, a) || graph_const(g, x) || !canon_wide_float(g, x)) return false;
   if (n->op == OP_sub) return edit_swap(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
-  if (!canon_power(g, a)) return false;
+  if (!canon_pow2(g, a)) return false;
   return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
 }
 
@@ -255,8 +256,9 @@ static bool soft_division(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   const Canon *k = e->user;
   double x;
-  if (n.out[0] >= k->n || !k->ulp_tolerant[n.out[0]] || !canon_plain(g, n.out[0])) return false;
-  if (!canon_number(g, n.in[1], &x) || !canon_within(g, n.in[1], 1e-6, 1e6)) return false;
+  if (n.out[0] >= k->n || !k->ulp_tolerant[n.out[0]] || !canon_wide_float(g, n.out[0]))
+    return false;
+  if (!canon_scalar(g, n.in[1], &x) || !canon_in_range(g, n.in[1], 1e-6, 1e6)) return false;
   if (graph_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
   return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
 }
@@ -267,7 +269,7 @@ static bool merge_bounds(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Val y, b, x, a;
   if (!canon_split(g, &n, &y, &b)) return false;
-  const Node *inner = canon_only(e, y, n.op);
+  const Node *inner = canon_one_use_def(e, y, n.op);
   if (!inner || !canon_split(g, inner, &x, &a)) return false;
   return edit_swap(e, id, mk_map2(g, n.op, x, canon_fold(g, n.op, a, b)));
 }
@@ -297,7 +299,7 @@ static bool pads_like(Graph *g, const Node *pad, Op op) {
 static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const Dim *lo,
                             const Dim *hi) {
   double x;
-  if (pool->op != OP_pool_max || !canon_number(g, pad->in[1], &x) || x != 0) return false;
+  if (pool->op != OP_pool_max || !canon_scalar(g, pad->in[1], &x) || x != 0) return false;
   return canon_windows_see(pool, lo, hi) && canon_not_below_0(g, pad->in[0]);
 }
 
@@ -313,7 +315,7 @@ static bool can_dilate_input(Graph *g, const Node *n, const Type *x, u32 i, u32 
 static bool pad_into_window(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *pad = canon_only(e, n.in[0], OP_pad);
+  const Node *pad = canon_one_use_def(e, n.in[0], OP_pad);
   if (!pad || node_attr(&n, AT_input_dilation)) return false;
   u32 rank, ns;
   const Dim *lo = node_list(pad, AT_lo, &rank), *hi = node_list(pad, AT_hi, &rank);
@@ -356,7 +358,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
  * multiplies with them finds them. 0: it is neither plain numbers nor bytes. */
 static Val reshaped(Graph *g, Val v, const Dim *dim, u32 rank) {
   i64 zero;
-  if (canon_plain(g, v)) return mk_reshape(g, v, dim, rank);
+  if (canon_wide_float(g, v)) return mk_reshape(g, v, dim, rank);
   Val q = graph_bytes(g, v, &zero);
   if (!q) return 0;
   Val x = mk_cast(g, mk_reshape(g, q, dim, rank), DT_i32);
@@ -445,7 +447,7 @@ enum { MOST = 10 };
 /* In the order in which they are tried. */
 static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_mul] = {scale_into_conv, scale_before_bias, canon_scale_in, merge_constants, canon_mean,
-                canon_hard_swish, canon_outward, canon_rows, canon_quotient, canon_order},
+                canon_hard_swish, canon_const_outward, canon_rows, canon_quotient, canon_order},
     [OP_add] = {canon_zero, merge_constants, canon_halves, canon_cubic, canon_affine, canon_order},
     [OP_sub] = {to_commutative, canon_log_sum},
     [OP_div] = {canon_hard_swish, to_commutative, soft_division, canon_reciprocal},
@@ -454,8 +456,8 @@ static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_pow] = {canon_power_of},
     [OP_tanh] = {canon_softplus},
     [OP_conv] = {pad_into_window, scale_of_input, flatten_pointwise},
-    [OP_pool_max] = {pad_into_window, canon_whole_pool},
-    [OP_pool_sum] = {pad_into_window, canon_whole_pool},
+    [OP_pool_max] = {pad_into_window, canon_global_pool},
+    [OP_pool_sum] = {pad_into_window, canon_global_pool},
     [OP_contract] = {canon_scale_out, canon_input, canon_absorb, canon_pointwise},
     [OP_slice] = {canon_slice_up},
     [OP_loop] = {canon_loop},
@@ -472,7 +474,7 @@ static void pass_users(const Edit *e, NodeId id) {
   const Canon *k = e->user;
   const Node *n = graph_node(e->g, id);
   for (u32 i = 0; i < n->nout; i++) {
-    Val by = edit_now(e, n->out[i]);
+    Val by = edit_current(e, n->out[i]);
     if (by == n->out[i] || by >= k->n) continue;
     k->uses[by] += k->uses[n->out[i]];
     for (u32 j = 0; j < n->nin; j++) k->uses[by] -= n->in[j] == by;
@@ -497,8 +499,8 @@ static bool harden(Canon *k, Val v) {
 }
 
 /* True if a value turned out not to be tolerant. */
-static bool see_block(Graph *g, Canon *k, BlkId b) {
-  const Blk *x = &g->blk.at[b];
+static bool see_block(Graph *g, Canon *k, RegionId b) {
+  const GraphRegion *x = &g->blk.at[b];
   bool news = false;
   for (u32 i = 0; i < x->node.n; i++) {
     const Node *n = graph_node(g, x->node.at[i]);
@@ -528,14 +530,14 @@ static Canon survey(Graph *g) {
   for (u32 v = 0; v < k.n; v++) k.ulp_tolerant[v] = true;
   for (bool news = true; news;) { /* again where a block uses values of one around it */
     news = false;
-    for (BlkId b = 1; b < g->blk.n; b++) news |= see_block(g, &k, b);
+    for (RegionId b = 1; b < g->blk.n; b++) news |= see_block(g, &k, b);
     news = news && g->blk.n > 2;
   }
-  canon_see_slices(g, &k);
+  canon_find_slices(g, &k);
   return k;
 }
 
-void canon(Unit *u) {
+void canon(PassCtx *u) {
   Graph *g = u->g;
   Canon k = survey(g);
   k.images = u->target->lanes > 1 || u->ram;

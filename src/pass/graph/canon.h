@@ -18,43 +18,44 @@ typedef struct Canon {
   bool *ulp_tolerant; /* used only where a change of the last bit moves results by as little: not
                        * rounded, not compared, not a result */
   /* canon_slice.c */
-  BlkId *home; /* block of the node that defines it */
-  NodeId *cut; /* a slice that all its users are like; 0: none, UINT32_MAX: they differ */
-  Val *part;   /* what takes the place of those slices, once it is built */
-  i64 *rows;   /* rows of axis 0 that are read, counted from the first */
+  RegionId *home; /* block of the node that defines it */
+  NodeId *cut;    /* a slice that all its users are like; 0: none, UINT32_MAX: they differ */
+  Val *part;      /* what takes the place of those slices, once it is built */
+  i64 *rows;      /* rows of axis 0 that are read, counted from the first */
 } Canon;
 
 typedef bool CanonRule(Edit *e, NodeId id);
 
 /* canon.c */
-bool canon_once(const Edit *e, Val v);         /* used once */
-const Node *canon_only(Edit *e, Val v, Op op); /* graph_def, NULL also if v has other users */
+bool canon_one_use(const Edit *e, Val v); /* used once */
+const Node *canon_one_use_def(Edit *e, Val v,
+                              Op op); /* graph_def, NULL also if v has other users */
 /* Operands of a commutative node as (running, constant). */
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k);
-bool canon_weights(const Edit *e, Val v); /* constant, and nobody else uses it */
+bool canon_own_const(const Edit *e, Val v); /* constant, and nobody else uses it */
 /* v as a constant, if it is computed from such; at once, for folding has a budget and what it
  * leaves for run time would be worse than what was there. */
-Val canon_settle(Graph *g, Val v);
+Val canon_eval_const(Graph *g, Val v);
 Val canon_scaled(Graph *g, Val w, Val by); /* w * by, both known; 0: they are not */
-bool canon_plain(Graph *g, Val v);         /* f32 or f64: narrower floats round after every step */
-bool canon_number(Graph *g, Val v, double *x);            /* a float constant with one element */
-bool canon_within(Graph *g, Val v, double lo, double hi); /* constant, lo <= |element| <= hi */
-bool canon_power(Graph *g, Val v);                        /* constant, powers of two */
-Val canon_fold(Graph *g, Op op, Val a, Val b);            /* op of two constants, as a constant */
+bool canon_wide_float(Graph *g, Val v);    /* f32 or f64: narrower floats round after every step */
+bool canon_scalar(Graph *g, Val v, double *x);              /* a float constant with one element */
+bool canon_in_range(Graph *g, Val v, double lo, double hi); /* constant, lo <= |element| <= hi */
+bool canon_pow2(Graph *g, Val v);                           /* constant, powers of two */
+Val canon_fold(Graph *g, Op op, Val a, Val b);              /* op of two constants, as a constant */
 /* Does every window of a pool see an element, with this much padding? */
 bool canon_windows_see(const Node *pool, const Dim *lo, const Dim *hi);
 
 /* canon_map.c: elementwise spellings */
 bool canon_not_below_0(Graph *g, Val v); /* no element; NaN and -0 may be */
-CanonRule canon_order, canon_zero, canon_outward, canon_clip, canon_reciprocal, canon_quotient,
-    canon_power_of, canon_mean, canon_halves, canon_cubic, canon_hard_swish, canon_softplus,
-    canon_affine, canon_rows, canon_log_sum;
+CanonRule canon_order, canon_zero, canon_const_outward, canon_clip, canon_reciprocal,
+    canon_quotient, canon_power_of, canon_mean, canon_halves, canon_cubic, canon_hard_swish,
+    canon_softplus, canon_affine, canon_rows, canon_log_sum;
 
 /* canon_view.c: transposes and reshapes */
-CanonRule canon_transpose_up, canon_reshape_up, canon_reduce_view, canon_keep, canon_whole_pool;
+CanonRule canon_transpose_up, canon_reshape_up, canon_reduce_view, canon_keep, canon_global_pool;
 
 /* canon_slice.c: parts of values */
-void canon_see_slices(Graph *g, Canon *k);
+void canon_find_slices(Graph *g, Canon *k);
 CanonRule canon_slice_up, canon_loop;
 
 /* canon_contract.c: contractions */

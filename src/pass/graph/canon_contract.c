@@ -136,7 +136,7 @@ bool canon_absorb(Edit *e, NodeId id) {
       for (u32 i = 0; i < rank; i++) s.part[p][perm[i]] = was[i];
       in[p] = t->in[0];
       any = true;
-    } else if (graph_const(g, in[p]) && canon_once(e, in[p]) && want_order(&s, p, order)) {
+    } else if (graph_const(g, in[p]) && canon_one_use(e, in[p]) && want_order(&s, p, order)) {
       const Tensor *w = graph_const(g, in[p]);
       i64 perm[MAX_RANK];
       if (tensor_bytes(w) > MAX_WEIGHTS || w->dt == DT_str) continue;
@@ -155,7 +155,7 @@ bool canon_absorb(Edit *e, NodeId id) {
 bool canon_absorb_result(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node t = *graph_node(g, id);
-  const Node *c = canon_only(e, t.in[0], OP_contract);
+  const Node *c = canon_one_use_def(e, t.in[0], OP_contract);
   Spec s, to;
   u32 rank;
   const Dim *perm = node_list(&t, AT_perm, &rank);
@@ -200,7 +200,7 @@ static bool widen(char *part, char c, const char *with) {
 bool canon_unflatten(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node r = *graph_node(g, id);
-  const Node *at = canon_only(e, r.in[0], OP_contract);
+  const Node *at = canon_one_use_def(e, r.in[0], OP_contract);
   Type want = *graph_type(g, r.out[0]);
   Spec s;
   if (!at || !spec_read(g, at, &s) || want.rank <= graph_type(g, r.in[0])->rank) return false;
@@ -237,14 +237,14 @@ bool canon_unflatten(Edit *e, NodeId id) {
 static Val unscaled(Edit *e, Val v, u32 depth, double *by) {
   Graph *g = e->g;
   NodeId def = graph_val(g, v)->def;
-  if (!def || !depth || !canon_once(e, v)) return 0;
+  if (!def || !depth || !canon_one_use(e, v)) return 0;
   Node n = *graph_node(g, def);
   if (n.op == OP_reshape || n.op == OP_transpose) {
     Val x = unscaled(e, n.in[0], depth - 1, by);
     return x ? graph_node(g, graph_add(g, n.op, &x, 1, n.attr, n.nattr))->out[0] : 0;
   }
   if (n.op != OP_mul && n.op != OP_div) return 0;
-  if (!canon_number(g, n.in[1], by) || !canon_within(g, n.in[1], 1e-6, 1e6)) return 0;
+  if (!canon_scalar(g, n.in[1], by) || !canon_in_range(g, n.in[1], 1e-6, 1e6)) return 0;
   if (n.op == OP_div) *by = 1 / *by;
   return n.in[0];
 }
@@ -253,7 +253,7 @@ static Val unscaled(Edit *e, Val v, u32 depth, double *by) {
 bool canon_scale_out(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  if (!canon_plain(g, n.out[0])) return false;
+  if (!canon_wide_float(g, n.out[0])) return false;
   for (u32 p = 0; p < 2; p++) {
     double by;
     Val x = unscaled(e, n.in[p], 4, &by);
@@ -300,18 +300,18 @@ static Val against(Graph *g, Val k, const Spec *s, u32 from, u32 p) {
 bool canon_scale_in(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val y, k, x, bias = 0;
-  if (!canon_split(g, graph_node(g, id), &y, &k) || !canon_plain(g, y)) return false;
-  if (!canon_within(g, k, 0, 1e15) ||
+  if (!canon_split(g, graph_node(g, id), &y, &k) || !canon_wide_float(g, y)) return false;
+  if (!canon_in_range(g, k, 0, 1e15) ||
       !type_equal(graph_type(g, y), graph_type(g, graph_node(g, id)->out[0])))
     return false;
-  const Node *sum = canon_only(e, y, OP_add), *at;
+  const Node *sum = canon_one_use_def(e, y, OP_add), *at;
   if (sum && canon_split(g, sum, &x, &bias)) y = x;
-  at = canon_only(e, y, OP_contract);
+  at = canon_one_use_def(e, y, OP_contract);
   Spec s;
   if (!at || !spec_read(g, at, &s)) return false;
   Node c = *at;
   for (u32 p = 0; p < 2; p++) {
-    if (!canon_weights(e, c.in[p])) continue;
+    if (!canon_own_const(e, c.in[p])) continue;
     Val by = against(g, k, &s, 2, p);
     if (!by) continue;
     Val w = canon_scaled(g, c.in[p], by), in[2] = {p ? c.in[0] : w, p ? w : c.in[1]};
@@ -332,9 +332,9 @@ bool canon_scale_in(Edit *e, NodeId id) {
 static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *m = canon_only(e, n.in[p], OP_mul);
+  const Node *m = canon_one_use_def(e, n.in[p], OP_mul);
   Val x, k;
-  if (!m || !canon_split(g, m, &x, &k) || !canon_within(g, k, 0, 1e15)) return false;
+  if (!m || !canon_split(g, m, &x, &k) || !canon_in_range(g, k, 0, 1e15)) return false;
   if (!type_equal(graph_type(g, x), graph_type(g, n.in[p]))) return false;
   Val by = against(g, k, s, p, 1 - p);
   if (!by) return false;
@@ -347,9 +347,9 @@ static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
 static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *sum = canon_only(e, n.in[p], OP_add);
+  const Node *sum = canon_one_use_def(e, n.in[p], OP_add);
   Val x, b;
-  if (!sum || !canon_split(g, sum, &x, &b) || !canon_within(g, b, 0, 1e15)) return false;
+  if (!sum || !canon_split(g, sum, &x, &b) || !canon_in_range(g, b, 0, 1e15)) return false;
   Type t = *graph_type(g, b), full = *graph_type(g, n.in[p]), out = *graph_type(g, n.out[0]);
   if (!type_equal(graph_type(g, x), &full)) return false;
   Dim dim[MAX_RANK], own[MAX_RANK], place[MAX_RANK];
@@ -375,7 +375,7 @@ static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   }
   memcpy(sb.part[1], s->part[1 - p], sizeof sb.part[1]);
   b = mk_broadcast(g, mk_reshape(g, b, own, rank), dim, rank);
-  Val moved = mk_reshape(g, canon_settle(g, build(g, b, n.in[1 - p], &sb)), place, out.rank);
+  Val moved = mk_reshape(g, canon_eval_const(g, build(g, b, n.in[1 - p], &sb)), place, out.rank);
   Val v = build(g, p ? n.in[0] : x, p ? x : n.in[1], s);
   return edit_swap(e, id, mk_map2(g, OP_add, v, moved));
 }
@@ -385,9 +385,9 @@ bool canon_input(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Spec s;
-  if (!canon_plain(g, n.out[0]) || !spec_read(g, &n, &s)) return false;
+  if (!canon_wide_float(g, n.out[0]) || !spec_read(g, &n, &s)) return false;
   for (u32 p = 0; p < 2; p++) {
-    if (!canon_weights(e, n.in[1 - p]) || graph_const(g, n.in[p])) continue;
+    if (!canon_own_const(e, n.in[1 - p]) || graph_const(g, n.in[p])) continue;
     if (scale_before(e, id, &s, p) || bias_before(e, id, &s, p)) return true;
   }
   return false;
@@ -401,7 +401,7 @@ bool canon_pointwise(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);
   Spec s;
-  if (!canon_plain(g, n.out[0]) || !spec_read(g, &n, &s)) return false;
+  if (!canon_wide_float(g, n.out[0]) || !spec_read(g, &n, &s)) return false;
   const char *a = s.part[0], *w = s.part[1], *o = s.part[2];
   if (x.rank < 3 || out.rank != x.rank || strlen(w) != 2 || !graph_const(g, n.in[1])) return false;
   if (w[0] != a[1] || w[1] != o[1] || has(&s, 2, a[1]) || has(&s, 0, o[1])) return false;

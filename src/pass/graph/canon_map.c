@@ -31,7 +31,7 @@ static Val plus_one(Graph *g, Val v) {
   const Node *n = graph_def(g, v, OP_add);
   Val x, k;
   double one;
-  return n && canon_split(g, n, &x, &k) && canon_number(g, k, &one) && one == 1 ? x : 0;
+  return n && canon_split(g, n, &x, &k) && canon_scalar(g, k, &one) && one == 1 ? x : 0;
 }
 
 /* ---- order of operands ---- */
@@ -72,23 +72,24 @@ bool canon_order(Edit *e, NodeId id) {
 /* add(x, 0) -> x: only the sign of a zero differs */
 bool canon_zero(Edit *e, NodeId id) {
   Val x, k;
-  if (!canon_split(e->g, graph_node(e->g, id), &x, &k) || !canon_plain(e->g, x)) return false;
-  return canon_within(e->g, k, 0, 0) && edit_swap(e, id, x);
+  if (!canon_split(e->g, graph_node(e->g, id), &x, &k) || !canon_wide_float(e->g, x)) return false;
+  return canon_in_range(e->g, k, 0, 0) && edit_swap(e, id, x);
 }
 
 /* mul(mul(a, k), b) -> mul(mul(a, b), k): one constant in a product, and where it is last it can
  * meet the next. Near 1, so that the product of a and b does not leave the range of floats. */
-bool canon_outward(Edit *e, NodeId id) {
+bool canon_const_outward(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  if (!canon_plain(g, n.out[0]) || graph_const(g, n.in[0]) || graph_const(g, n.in[1])) return false;
+  if (!canon_wide_float(g, n.out[0]) || graph_const(g, n.in[0]) || graph_const(g, n.in[1]))
+    return false;
   for (u32 i = 0; i < 2; i++) {
     Val a, k, b = n.in[1 - i];
-    const Node *m = canon_only(e, n.in[i], OP_mul);
+    const Node *m = canon_one_use_def(e, n.in[i], OP_mul);
     if (!m || !canon_split(g, m, &a, &k) || !same_type(g, a, n.out[0])) continue;
     bool row = graph_def(g, b, OP_recip) && !same_type(g, b, n.out[0]);
     double one;
-    if (!row && !(canon_number(g, k, &one) && canon_within(g, k, 1.0 / 64, 64))) continue;
+    if (!row && !(canon_scalar(g, k, &one) && canon_in_range(g, k, 1.0 / 64, 64))) continue;
     return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, a, b), k));
   }
   return false;
@@ -99,10 +100,10 @@ bool canon_clip(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val y, lo, x, hi;
   if (!canon_split(g, graph_node(g, id), &y, &lo)) return false;
-  const Node *m = canon_only(e, y, OP_min);
+  const Node *m = canon_one_use_def(e, y, OP_min);
   if (!m || !canon_split(g, m, &x, &hi)) return false;
   double a, b;
-  if (!canon_number(g, lo, &a) || !canon_number(g, hi, &b) || !(a <= b)) return false;
+  if (!canon_scalar(g, lo, &a) || !canon_scalar(g, hi, &b) || !(a <= b)) return false;
   return edit_swap(e, id, mk_map2(g, OP_min, mk_map2(g, OP_max, x, lo), hi));
 }
 
@@ -136,7 +137,7 @@ static bool takes_some(Graph *g, const Node *n) {
 
 /* Integers wrap: of them only extents count. zero: -0 is as good as 0. */
 static bool not_negative(Graph *g, Val v, bool zero, u32 look) {
-  const Node *n = graph_maker(g, v);
+  const Node *n = graph_producer(g, v);
   if (!n || !look) return false;
   if (n->op == OP_const) return all_at_least(g, v, 0);
   if (n->op == OP_dims) return true;
@@ -161,7 +162,7 @@ bool canon_not_below_0(Graph *g, Val v) {
 static bool is_partition(Graph *g, Val v) {
   const Node *s = graph_def(g, v, OP_select);
   double one;
-  if (s) return canon_number(g, s->in[1], &one) && one == 1 && is_partition(g, s->in[2]);
+  if (s) return canon_scalar(g, s->in[1], &one) && one == 1 && is_partition(g, s->in[2]);
   const Node *sum = graph_def(g, v, OP_reduce_sum);
   const Node *ex = sum ? graph_def(g, sum->in[0], OP_exp) : NULL;
   const Node *d = ex ? graph_def(g, ex->in[0], OP_sub) : NULL;
@@ -175,7 +176,7 @@ bool canon_reciprocal(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val y = n.in[1];
-  if (!canon_plain(g, y) || graph_const(g, y) || same_type(g, y, n.out[0])) return false;
+  if (!canon_wide_float(g, y) || graph_const(g, y) || same_type(g, y, n.out[0])) return false;
   if (!graph_def(g, y, OP_sqrt) && !is_partition(g, y)) return false;
   return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_map1(g, OP_recip, y)));
 }
@@ -184,9 +185,9 @@ bool canon_reciprocal(Edit *e, NodeId id) {
 bool canon_quotient(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  if (!canon_plain(g, n.out[0])) return false;
+  if (!canon_wide_float(g, n.out[0])) return false;
   for (u32 i = 0; i < 2; i++) {
-    const Node *r = canon_only(e, n.in[i], OP_recip);
+    const Node *r = canon_one_use_def(e, n.in[i], OP_recip);
     if (r && same_type(g, n.in[i], n.out[0]) && !graph_const(g, n.in[1 - i]))
       return edit_swap(e, id, mk_map2(g, OP_div, n.in[1 - i], r->in[0]));
   }
@@ -199,7 +200,7 @@ bool canon_power_of(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Val x = n.in[0];
   double k;
-  if (!canon_plain(g, x) || !canon_number(g, n.in[1], &k)) return false;
+  if (!canon_wide_float(g, x) || !canon_scalar(g, n.in[1], &k)) return false;
   if (k == 2) return edit_swap(e, id, mk_map2(g, OP_mul, x, x));
   if (k == 3) return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map2(g, OP_mul, x, x)));
   if (k == -1) return edit_swap(e, id, mk_map1(g, OP_recip, x));
@@ -214,9 +215,9 @@ bool canon_mean(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val sum, k;
   double by;
-  if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_plain(g, sum)) return false;
+  if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_wide_float(g, sum)) return false;
   const Node *r = graph_def(g, sum, OP_reduce_sum);
-  if (!r || !canon_number(g, k, &by)) return false;
+  if (!r || !canon_scalar(g, k, &by)) return false;
   u32 naxes;
   const Dim *axes = node_list(r, AT_axes, &naxes);
   double count = 1;
@@ -237,10 +238,10 @@ bool canon_halves(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val m, k, f, k2;
   double x, y;
-  if (!canon_split(g, graph_node(g, id), &m, &k) || !canon_plain(g, m)) return false;
-  const Node *n = canon_only(e, m, OP_mul);
-  if (!n || !canon_split(g, n, &f, &k2) || !canon_power(g, k)) return false;
-  if (!canon_number(g, k, &x) || !canon_number(g, k2, &y) || x != y || x > 1) return false;
+  if (!canon_split(g, graph_node(g, id), &m, &k) || !canon_wide_float(g, m)) return false;
+  const Node *n = canon_one_use_def(e, m, OP_mul);
+  if (!n || !canon_split(g, n, &f, &k2) || !canon_pow2(g, k)) return false;
+  if (!canon_scalar(g, k, &x) || !canon_scalar(g, k2, &y) || x != y || x > 1) return false;
   Val sum = mk_map2(g, OP_add, f, mk_like(g, f, 1));
   return edit_swap(e, id, mk_map2(g, OP_mul, sum, k2));
 }
@@ -249,13 +250,13 @@ bool canon_halves(Edit *e, NodeId id) {
 bool canon_cubic(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  if (!canon_plain(g, n.out[0])) return false;
+  if (!canon_wide_float(g, n.out[0])) return false;
   for (u32 i = 0; i < 2; i++) {
     Val x = n.in[i], cube, k;
     double one;
-    const Node *m = canon_only(e, n.in[1 - i], OP_mul);
-    if (!m || !canon_split(g, m, &cube, &k) || !canon_number(g, k, &one) || fabs(one) > 1) continue;
-    const Node *c = canon_only(e, cube, OP_mul);
+    const Node *m = canon_one_use_def(e, n.in[1 - i], OP_mul);
+    if (!m || !canon_split(g, m, &cube, &k) || !canon_scalar(g, k, &one) || fabs(one) > 1) continue;
+    const Node *c = canon_one_use_def(e, cube, OP_mul);
     Val square = c ? other_than(c, x) : 0;
     if (!square || !is_pair(g, square, OP_mul, x, x)) continue;
     Val by = mk_like(g, x, 1);
@@ -273,23 +274,23 @@ typedef struct Clip {
 static bool read_clip(Edit *e, Val v, Clip *c) {
   Graph *g = e->g;
   Val inner, k;
-  const Node *n = canon_only(e, v, OP_min);
-  if (!n || !canon_split(g, n, &inner, &k) || !canon_number(g, k, &c->hi)) return false;
-  n = canon_only(e, inner, OP_max);
-  return n && canon_split(g, n, &c->of, &k) && canon_number(g, k, &c->lo);
+  const Node *n = canon_one_use_def(e, v, OP_min);
+  if (!n || !canon_split(g, n, &inner, &k) || !canon_scalar(g, k, &c->hi)) return false;
+  n = canon_one_use_def(e, inner, OP_max);
+  return n && canon_split(g, n, &c->of, &k) && canon_scalar(g, k, &c->lo);
 }
 
 /* v = a * x + b */
 static bool read_affine(Edit *e, Val v, Val x, double *a, double *b) {
   Graph *g = e->g;
   Val m, k;
-  const Node *n = canon_only(e, v, OP_add);
+  const Node *n = canon_one_use_def(e, v, OP_add);
   *a = 1;
-  if (!n || !canon_split(g, n, &m, &k) || !canon_number(g, k, b)) return false;
+  if (!n || !canon_split(g, n, &m, &k) || !canon_scalar(g, k, b)) return false;
   if (m == x) return true;
-  n = canon_only(e, m, OP_mul);
-  if (!n) n = canon_only(e, m, OP_div);
-  if (!n || n->in[0] != x || !canon_number(g, n->in[1], a)) return false;
+  n = canon_one_use_def(e, m, OP_mul);
+  if (!n) n = canon_one_use_def(e, m, OP_div);
+  if (!n || n->in[0] != x || !canon_scalar(g, n->in[1], a)) return false;
   if (n->op == OP_div) *a = 1 / *a;
   return true;
 }
@@ -321,18 +322,18 @@ bool canon_hard_swish(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   double by;
-  if (!canon_plain(g, n.out[0])) return false;
+  if (!canon_wide_float(g, n.out[0])) return false;
   if (n.op == OP_div) { /* div(mul(x, clip), k) */
-    if (!canon_number(g, n.in[1], &by) || !(fabs(by) >= 1.0 / 64 && fabs(by) <= 64)) return false;
-    const Node *m = canon_only(e, n.in[0], OP_mul);
+    if (!canon_scalar(g, n.in[1], &by) || !(fabs(by) >= 1.0 / 64 && fabs(by) <= 64)) return false;
+    const Node *m = canon_one_use_def(e, n.in[0], OP_mul);
     return m &&
            (swish(e, id, m->in[0], m->in[1], 1 / by) || swish(e, id, m->in[1], m->in[0], 1 / by));
   }
   for (u32 i = 0; i < 2; i++) { /* mul(x, clip), mul(x, div(clip, k)) */
     Val x = n.in[i], gate = n.in[1 - i];
-    const Node *d = canon_only(e, gate, OP_div);
+    const Node *d = canon_one_use_def(e, gate, OP_div);
     by = 1;
-    if (d && canon_number(g, d->in[1], &by)) gate = d->in[0];
+    if (d && canon_scalar(g, d->in[1], &by)) gate = d->in[0];
     if (fabs(by) >= 1.0 / 64 && fabs(by) <= 64 && swish(e, id, x, gate, 1 / by)) return true;
   }
   return false;
@@ -341,10 +342,10 @@ bool canon_hard_swish(Edit *e, NodeId id) {
 /* tanh(log(add(exp(x), 1))) -> with a softplus that does not overflow; tanh is 1 there anyway */
 bool canon_softplus(Edit *e, NodeId id) {
   Graph *g = e->g;
-  const Node *l = canon_only(e, graph_node(g, id)->in[0], OP_log);
-  Val ex = l && canon_once(e, l->in[0]) ? plus_one(g, l->in[0]) : 0;
-  const Node *n = ex ? canon_only(e, ex, OP_exp) : NULL;
-  if (!n || !canon_plain(g, ex)) return false;
+  const Node *l = canon_one_use_def(e, graph_node(g, id)->in[0], OP_log);
+  Val ex = l && canon_one_use(e, l->in[0]) ? plus_one(g, l->in[0]) : 0;
+  const Node *n = ex ? canon_one_use_def(e, ex, OP_exp) : NULL;
+  if (!n || !canon_wide_float(g, ex)) return false;
   Val x = n->in[0], one = mk_like(g, x, 1), zero = mk_like(g, x, 0);
   Val tail = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, x)));
   tail = mk_map1(g, OP_log, mk_map2(g, OP_add, tail, one));
@@ -366,10 +367,11 @@ static bool is_mean_of(Graph *g, Val m, Val x) {
 bool canon_affine(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  if (!canon_plain(g, n.out[0])) return false;
+  if (!canon_wide_float(g, n.out[0])) return false;
   for (u32 i = 0; i < 2; i++) {
-    const Node *m = canon_only(e, n.in[i], OP_mul), *sub = canon_only(e, n.in[1 - i], OP_sub);
-    const Node *off = sub ? canon_only(e, sub->in[1], OP_mul) : NULL;
+    const Node *m = canon_one_use_def(e, n.in[i], OP_mul),
+               *sub = canon_one_use_def(e, n.in[1 - i], OP_sub);
+    const Node *off = sub ? canon_one_use_def(e, sub->in[1], OP_mul) : NULL;
     if (!m || !off) continue;
     for (u32 k = 0; k < 2; k++) {
       Val x = m->in[k], s = m->in[1 - k], mean = other_than(off, s), b = sub->in[0];
@@ -385,10 +387,10 @@ bool canon_affine(Edit *e, NodeId id) {
 bool canon_rows(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  if (!canon_plain(g, n.out[0])) return false;
+  if (!canon_wide_float(g, n.out[0])) return false;
   for (u32 i = 0; i < 2; i++) {
     Val x = n.in[1 - i], r, w;
-    const Node *m = canon_only(e, n.in[i], OP_mul);
+    const Node *m = canon_one_use_def(e, n.in[i], OP_mul);
     if (!m || !canon_split(g, m, &r, &w) || !graph_def(g, r, OP_recip)) continue;
     if (!same_type(g, x, n.out[0]) || same_type(g, r, n.out[0])) continue;
     return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, r), w));
@@ -400,7 +402,7 @@ bool canon_rows(Edit *e, NodeId id) {
 bool canon_log_sum(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *both = canon_only(e, n.in[1], OP_add);
+  const Node *both = canon_one_use_def(e, n.in[1], OP_add);
   for (u32 i = 0; both && i < 2; i++) {
     Val top = both->in[i], l = both->in[1 - i];
     const Node *lg = graph_def(g, l, OP_log);

@@ -43,7 +43,7 @@ static i64 rows_read(const Node *n) {
   return step[0] < 0 ? start[0] + 1 : start[0] + (size[0] - 1) * step[0] + 1;
 }
 
-static void see_use(Graph *g, Canon *k, BlkId b, NodeId id, Val v) {
+static void see_use(Graph *g, Canon *k, RegionId b, NodeId id, Val v) {
   const Node *n = graph_node(g, id);
   bool slice = n->op == OP_slice;
   i64 rows = slice ? rows_read(n) : INT64_MAX;
@@ -53,19 +53,19 @@ static void see_use(Graph *g, Canon *k, BlkId b, NodeId id, Val v) {
   k->cut[v] = same ? id : CUT_MANY;
 }
 
-void canon_see_slices(Graph *g, Canon *k) {
+void canon_find_slices(Graph *g, Canon *k) {
   Arena *a = &g->c->scratch;
   k->cut = NEWS(a, NodeId, k->n);
   k->part = NEWS(a, Val, k->n);
-  k->home = NEWS(a, BlkId, k->n);
+  k->home = NEWS(a, RegionId, k->n);
   k->rows = NEWS(a, i64, k->n);
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       for (u32 j = 0; j < n->nout; j++) k->home[n->out[j]] = b;
     }
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *x = &g->blk.at[b];
+  for (RegionId b = 1; b < g->blk.n; b++) {
+    const GraphRegion *x = &g->blk.at[b];
     for (u32 i = 0; i < x->node.n; i++) {
       const Node *n = graph_node(g, x->node.at[i]);
       for (u32 j = 0; j < n->nin; j++)
@@ -97,7 +97,7 @@ static bool box_of(Graph *g, const Node *n, SliceBox *b) {
 }
 
 static bool reduces(Op op) {
-  return op_info[op].kind == OK_REDUCE && op_is(op, OF_FOLD) && op != OP_resume_sum;
+  return op_info[op].kind == OK_REDUCE && op_is(op, OF_REDUCES) && op != OP_resume_sum;
 }
 
 /* The axis of a reshape's operand that is the one axis cut of its result; MAX_RANK: there is none.
@@ -329,7 +329,7 @@ static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
 static void shorten_inputs(Edit *e, NodeId id, i64 n) {
   Graph *g = e->g;
   Canon *k = e->user;
-  BlkId b = graph_node(g, id)->blk[0];
+  RegionId b = graph_node(g, id)->blk[0];
   Val i = g->blk.at[b].param.at[0];
   for (u32 at = 0; at < g->blk.at[b].node.n; at++) {
     NodeId use = g->blk.at[b].node.at[at];
@@ -338,7 +338,7 @@ static void shorten_inputs(Edit *e, NodeId id, i64 n) {
     Val v = x->in[0];
     Dim d = graph_type(g, v)->dim[0];
     if (v >= k->n || k->home[v] == b || !k->home[v] || !dim_is_const(d) || d <= n) continue;
-    Val part = mk_slice_axis(g, edit_now(e, v), 0, 0, n);
+    Val part = mk_slice_axis(g, edit_current(e, v), 0, 0, n);
     graph_node(g, use)->in[0] = part;
   }
 }
@@ -362,7 +362,7 @@ static void shorten(Edit *e, NodeId id, i64 n, u32 carried) {
 static bool unroll_one(Edit *e, NodeId id, u32 carried) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Blk *body = &g->blk.at[n.blk[0]];
+  const GraphRegion *body = &g->blk.at[n.blk[0]];
   u32 nret = body->ret.n;
   Val *ret = NEWS(&g->c->scratch, Val, nret);
   for (u32 i = 0; i < carried; i++) /* what a body turns into another type is left to others */
@@ -383,7 +383,7 @@ bool canon_loop(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 carried = n->nin - 2;
-  i64 count = loop_turns(g, n);
+  i64 count = loop_trip_count(g, n);
   if (n->nsym) return false;
   if (count == 1) return unroll_one(e, id, carried);
   i64 rows = rows_needed(e->user, n, carried);

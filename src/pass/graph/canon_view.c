@@ -11,12 +11,12 @@
 enum { UP_DEPTH = 12, UP_NODES = 32 };
 
 /* A walk upwards from a view. */
-typedef struct Up {
+typedef struct ViewWalk {
   Edit *e;
   const i64 *perm;       /* transpose */
   const Type *from, *to; /* reshape: shape of the maps, and the one they get */
   u32 nodes, gain;
-} Up;
+} ViewWalk;
 
 static bool single(Graph *g, Val v) {
   return type_count(g->dims, graph_type(g, v)) == 1;
@@ -30,26 +30,26 @@ static Val rebuilt(Graph *g, const Node *n, const Val *in, const Attr *at) {
 
 /* Can v, an operand of rank `rank` after broadcasting, be had transposed without a new transpose?
  */
-static bool can_transpose(Up *u, Val v, u32 rank, u32 depth) {
+static bool can_transpose(ViewWalk *u, Val v, u32 rank, u32 depth) {
   Graph *g = u->e->g;
   if (single(g, v) || graph_const(g, v)) return true;
-  const Node *n = graph_maker(g, v);
+  const Node *n = graph_producer(g, v);
   if (!n || graph_type(g, v)->rank != rank || !depth || ++u->nodes > UP_NODES) return false;
-  if (n->op == OP_transpose || (n->op == OP_contract && canon_once(u->e, v))) {
+  if (n->op == OP_transpose || (n->op == OP_contract && canon_one_use(u->e, v))) {
     u->gain++; /* the spec of a contraction takes a transpose in */
     return true;
   }
   bool passes = op_is_elementwise(n->op) || op_info[n->op].kind == OK_JOIN;
-  if (!passes || !canon_once(u->e, v)) return false;
+  if (!passes || !canon_one_use(u->e, v)) return false;
   u32 nin = n->op == OP_pad ? 1 : n->nin;
   for (u32 i = 0; i < nin; i++)
     if (!can_transpose(u, n->in[i], rank, depth - 1)) return false;
   return true;
 }
 
-static Val transposed(Up *u, Val v, u32 rank);
+static Val transposed(ViewWalk *u, Val v, u32 rank);
 
-static Val transposed_node(Up *u, const Node *was, u32 rank) {
+static Val transposed_node(ViewWalk *u, const Node *was, u32 rank) {
   Graph *g = u->e->g;
   Node n = *was;
   Val *in = NEWS(&g->c->scratch, Val, n.nin);
@@ -74,9 +74,9 @@ static Val transposed_node(Up *u, const Node *was, u32 rank) {
   return rebuilt(g, &n, in, at);
 }
 
-static Val transposed(Up *u, Val v, u32 rank) {
+static Val transposed(ViewWalk *u, Val v, u32 rank) {
   Graph *g = u->e->g;
-  const Node *n = graph_maker(g, v);
+  const Node *n = graph_producer(g, v);
   Type t = *graph_type(g, v);
   if (single(g, v) && t.rank < rank) return v;
   if (graph_const(g, v) || single(g, v)) {
@@ -98,8 +98,8 @@ bool canon_transpose_up(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   u32 rank;
-  Up u = {.e = e, .perm = node_list(&n, AT_perm, &rank)};
-  const Node *x = graph_maker(g, n.in[0]);
+  ViewWalk u = {.e = e, .perm = node_list(&n, AT_perm, &rank)};
+  const Node *x = graph_producer(g, n.in[0]);
   if (!x || x->op == OP_transpose || x->op == OP_const || x->op == OP_contract) return false;
   if (single(g, n.in[0])) return false;
   if (!can_transpose(&u, n.in[0], rank, UP_DEPTH) || !u.gain) return false;
@@ -112,10 +112,10 @@ bool canon_transpose_up(Edit *e, NodeId id) {
  * keeps them? (What resume_sum begins with would have to change its shape too.) */
 static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
   Graph *g = e->g;
-  const Node *r = graph_maker(g, v);
-  if (!r || op_info[r->op].kind != OK_REDUCE || r->nin != 1 || !canon_once(e, v)) return false;
+  const Node *r = graph_producer(g, v);
+  if (!r || op_info[r->op].kind != OK_REDUCE || r->nin != 1 || !canon_one_use(e, v)) return false;
   const Type *x = graph_type(g, r->in[0]);
-  bool arg = !op_is(r->op, OF_FOLD), keep = want->rank == x->rank;
+  bool arg = !op_is(r->op, OF_REDUCES), keep = want->rank == x->rank;
   u32 naxes = 1;
   Dim own = node_int(r, AT_axis, 0);
   const Dim *axes = arg ? &own : node_list(r, AT_axes, &naxes);
@@ -135,41 +135,41 @@ static Val reduced(Graph *g, const Node *was, const Type *want) {
   bool keep = want->rank == graph_type(g, r.in[0])->rank;
   u32 naxes;
   g->loc = r.loc;
-  if (!op_is(r.op, OF_FOLD))
+  if (!op_is(r.op, OF_REDUCES))
     return mk_arg(g, r.op, r.in[0], node_int(&r, AT_axis, 0), keep, node_int(&r, AT_last, 0) != 0);
   const Dim *axes = node_list(&r, AT_axes, &naxes);
   return mk_reduce(g, r.op, r.in[0], axes, naxes, keep);
 }
 
 /* Does t stand against the last axes of both shapes, and those are equal? */
-static bool fits_both(const Up *u, const Type *t) {
+static bool fits_both(const ViewWalk *u, const Type *t) {
   if (t->rank > u->from->rank || t->rank > u->to->rank) return false;
   for (u32 i = 1; i <= t->rank; i++)
     if (u->from->dim[u->from->rank - i] != u->to->dim[u->to->rank - i]) return false;
   return true;
 }
 
-static bool can_reshape(Up *u, Val v, u32 depth) {
+static bool can_reshape(ViewWalk *u, Val v, u32 depth) {
   Graph *g = u->e->g;
   const Type *t = graph_type(g, v);
   if (single(g, v) && t->rank <= u->to->rank) return true;
   bool whole = type_has_shape(t, u->from->dim, u->from->rank);
   if (graph_const(g, v)) return whole || fits_both(u, t);
-  const Node *n = graph_maker(g, v);
+  const Node *n = graph_producer(g, v);
   if (!whole || !n || !depth || ++u->nodes > UP_NODES) return false;
   if (n->op == OP_reshape || keeps_otherwise(u->e, v, u->to)) {
     u->gain++;
     return true;
   }
-  if (!op_is_elementwise(n->op) || !canon_once(u->e, v)) return false;
+  if (!op_is_elementwise(n->op) || !canon_one_use(u->e, v)) return false;
   for (u32 i = 0; i < n->nin; i++)
     if (!can_reshape(u, n->in[i], depth - 1)) return false;
   return true;
 }
 
-static Val reshaped(Up *u, Val v) {
+static Val reshaped(ViewWalk *u, Val v) {
   Graph *g = u->e->g;
-  const Node *at = graph_maker(g, v);
+  const Node *at = graph_producer(g, v);
   Type t = *graph_type(g, v);
   if (!type_has_shape(&t, u->from->dim, u->from->rank) || (single(g, v) && t.rank <= u->to->rank))
     return v;
@@ -188,8 +188,8 @@ bool canon_reshape_up(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type from = *graph_type(g, n.in[0]), to = *graph_type(g, n.out[0]);
-  Up u = {.e = e, .from = &from, .to = &to};
-  const Node *x = graph_maker(g, n.in[0]);
+  ViewWalk u = {.e = e, .from = &from, .to = &to};
+  const Node *x = graph_producer(g, n.in[0]);
   if (!x || x->op >= OP_SCALARS) return false;
   if (!can_reshape(&u, n.in[0], UP_DEPTH) || !u.gain) return false;
   return edit_swap(e, id, reshaped(&u, n.in[0]));
@@ -217,7 +217,7 @@ static void sort(i64 *x, u32 n) {
 bool canon_reduce_view(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *t = canon_only(e, n.in[0], OP_transpose);
+  const Node *t = canon_one_use_def(e, n.in[0], OP_transpose);
   u32 rank, naxes, left = 0;
   const Dim *axes = node_list(&n, AT_axes, &naxes);
   bool keep = node_int(&n, AT_keep, 0) != 0, gone[MAX_RANK] = {0};
@@ -253,11 +253,11 @@ bool canon_keep(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   Type want = *graph_type(g, n.out[0]);
   if (!keeps_otherwise(e, n.in[0], &want)) return false;
-  return edit_swap(e, id, reduced(g, graph_maker(g, n.in[0]), &want));
+  return edit_swap(e, id, reduced(g, graph_producer(g, n.in[0]), &want));
 }
 
 /* A pool whose window is the whole image is a reduction. */
-bool canon_whole_pool(Edit *e, NodeId id) {
+bool canon_global_pool(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);

@@ -14,18 +14,18 @@ enum { CONTENT = 65536 };
 
 typedef struct Cse {
   Graph *g;
-  Map first;     /* key -> newest node that has it */
-  NodeId *next;  /* by node: an older one with the same key */
-  BlkId *home;   /* by node: its block */
-  BlkId *parent; /* by block: the block around it */
+  Map first;        /* key -> newest node that has it */
+  NodeId *next;     /* by node: an older one with the same key */
+  RegionId *home;   /* by node: its block */
+  RegionId *parent; /* by block: the block around it */
   Rebind rebind;
 } Cse;
 
-static void put(Text *t, i64 x) {
-  text_put(t, &x, sizeof x);
+static void put(StrBuf *t, i64 x) {
+  sb_put(t, &x, sizeof x);
 }
 
-static void put_tensor(Text *t, const Tensor *x) {
+static void put_tensor(StrBuf *t, const Tensor *x) {
   u64 bytes = tensor_bytes(x);
   put(t, x->dt);
   put(t, x->rank);
@@ -33,12 +33,12 @@ static void put_tensor(Text *t, const Tensor *x) {
   put(t, bytes <= CONTENT ? (i64)hash_bytes(x->data, (size_t)bytes) : (i64)(intptr_t)x->data);
 }
 
-static void put_attr(Text *t, const Attr *a) {
+static void put_attr(StrBuf *t, const Attr *a) {
   put(t, a->key);
   switch (a->kind) {
   case AK_int:
   case AK_dtype: put(t, a->u.i); break;
-  case AK_float: text_put(t, &a->u.f, sizeof a->u.f); break;
+  case AK_float: sb_put(t, &a->u.f, sizeof a->u.f); break;
   case AK_str: put(t, a->u.s); break;
   case AK_const: put_tensor(t, a->u.t); break;
   case AK_list:
@@ -50,8 +50,8 @@ static void put_attr(Text *t, const Attr *a) {
 
 /* Equal keys mean equal computations, but for constants: of their content the key has only a hash.
  */
-static Text key_of(Arena *a, const Node *n) {
-  Text t = text_new(a);
+static StrBuf key_of(Arena *a, const Node *n) {
+  StrBuf t = sb_new(a);
   put(&t, n->op);
   put(&t, n->nin);
   bool either = op_is(n->op, OF_COMM) && n->op != OP_max && n->op != OP_min; /* of two zeros */
@@ -65,7 +65,7 @@ static Text key_of(Arena *a, const Node *n) {
   return t;
 }
 
-static bool visible(const Cse *s, BlkId from, BlkId b) {
+static bool visible(const Cse *s, RegionId from, RegionId b) {
   while (from && from != b) from = s->parent[from];
   return from == b;
 }
@@ -83,7 +83,7 @@ static bool visit(Edit *e, NodeId id) {
   for (u32 i = 0; i < n->nblk; i++) s->parent[n->blk[i]] = g->cur;
   if (n->nblk) return true;
   Mark m = arena_mark(&g->c->scratch);
-  Text key = key_of(&g->c->scratch, n);
+  StrBuf key = key_of(&g->c->scratch, n);
   u32 *slot = map_put_bytes(&s->first, key.at, key.n);
   arena_rewind(&g->c->scratch, m);
   for (NodeId old = *slot; old; old = s->next[old]) {
@@ -109,8 +109,8 @@ void cse(Graph *g) {
     s.rebind = rebind_new(g);
     s.first = map_new(&g->c->work); /* keys are made and dropped in scratch meanwhile */
     s.next = NEWS(a, NodeId, g->node.n);
-    s.home = NEWS(a, BlkId, g->node.n);
-    s.parent = NEWS(a, BlkId, g->blk.n);
+    s.home = NEWS(a, RegionId, g->node.n);
+    s.parent = NEWS(a, RegionId, g->blk.n);
     bool news = edit_run(g, visit, &s);
     if (s.rebind.to.n || (news && g->blk.n > 2)) graph_refine(g, &s.rebind);
   } while (s.rebind.to.n);

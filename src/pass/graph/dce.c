@@ -24,7 +24,7 @@ static void need_node(Dce *d, NodeId n) {
 }
 
 static void need_dim(Dce *d, Dim x) {
-  for (SymWalk w = dim_walk(d->g->dims, x); dim_next(&w);) {
+  for (SymVisit w = dim_visit(d->g->dims, x); dim_next(&w);) {
     if (d->seen[w.sym]) w.a = w.b = 0;
     if (!d->seen[w.sym]) need_node(d, d->setter[w.sym]);
     d->seen[w.sym] = true;
@@ -38,8 +38,8 @@ static void need_value(Dce *d, Val v) {
   for (u32 i = 0; i < t->rank; i++) need_dim(d, t->dim[i]);
 }
 
-static void need_block(Dce *d, BlkId b) {
-  const Blk *blk = &d->g->blk.at[b];
+static void need_block(Dce *d, RegionId b) {
+  const GraphRegion *blk = &d->g->blk.at[b];
   for (u32 i = 0; i < blk->param.n; i++) need_value(d, blk->param.at[i]);
   for (u32 i = 0; i < blk->ret.n; i++) need_value(d, blk->ret.at[i]);
 }
@@ -56,8 +56,8 @@ static void look_at(Dce *d, NodeId id) {
   }
 }
 
-static void find_setters(Dce *d, BlkId b) {
-  const Blk *blk = &d->g->blk.at[b];
+static void find_setters(Dce *d, RegionId b) {
+  const GraphRegion *blk = &d->g->blk.at[b];
   for (u32 i = 0; i < blk->node.n; i++) {
     const Node *n = graph_node(d->g, blk->node.at[i]);
     for (u32 k = 0; k < n->nsym; k++) d->setter[n->sym[k]] = blk->node.at[i];

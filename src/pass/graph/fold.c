@@ -107,7 +107,7 @@ static bool drop_within(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 count;
-  if (n->op != OP_within || !graph_const(g, n->in[0])) return false;
+  if (n->op != OP_check_index || !graph_const(g, n->in[0])) return false;
   const Dim *size = node_list(n, AT_size, &count);
   if (!index_fits(g, n->in[0], size, count)) return false;
   replace(e, id, 0, n->in[0]);

@@ -38,7 +38,7 @@ typedef struct Fuse {
   u32 *uses;
   NodeId *user;         /* by value: its last user */
   const char **refused; /* by value: why some user needs it in memory */
-  BlkId *blk;           /* by node */
+  RegionId *blk;        /* by node */
   u32 *size;            /* by value: nodes that computing it in place would take */
   Val *epilogue;        /* by value: the folded value whose accumulator its group has; 0: none */
   Val *sink;       /* by value: where all its uses end, at the latest; itself: not in one place */
@@ -73,7 +73,7 @@ static bool is_rows(Graph *g, const Node *n) {
 }
 
 static bool is_fold(const Node *n) {
-  return op_is(n->op, OF_FOLD);
+  return op_is(n->op, OF_REDUCES);
 }
 
 /* Can u take operand v as an expression? */
@@ -113,14 +113,14 @@ static void find_hot(Fuse *f, const Node *n) {
 static void count_users(Fuse *f) {
   Graph *g = f->g;
   graph_use_counts(g, f->uses);
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
       f->blk[id] = b;
       find_hot(f, graph_node(g, id)); /* those that an edit has left out read nothing */
     }
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->blk.n; b++) {
+    const GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) {
@@ -140,9 +140,9 @@ static void count_users(Fuse *f) {
 /* ---- several uses in one group ---- */
 
 /* Backwards: a value whose users, all maps of its shape, end in one place, ends there too. */
-static void find_sinks(Fuse *f, BlkId b) {
+static void find_sinks(Fuse *f, RegionId b) {
   Graph *g = f->g;
-  const Blk *k = &g->blk.at[b];
+  const GraphRegion *k = &g->blk.at[b];
   for (u32 i = k->node.n; i--;) {
     const Node *n = graph_node(g, k->node.at[i]);
     for (u32 j = 0; j < n->nout; j++) {
@@ -159,11 +159,11 @@ static void find_sinks(Fuse *f, BlkId b) {
   }
 }
 
-/* Functions of one byte are looked up (tile_table.c) if the byte is in memory, and narrow results
+/* Functions of one byte are looked up (tile_lut.c) if the byte is in memory, and narrow results
  * are what is looked up. Blocks of channels: there are vectors, and many channels. */
-static void find_bytes(Fuse *f, BlkId b) {
+static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
-  const Blk *k = &g->blk.at[b];
+  const GraphRegion *k = &g->blk.at[b];
   for (u32 i = 0; i < k->node.n; i++) {
     const Node *n = graph_node(g, k->node.at[i]);
     if (!op_is_elementwise(n->op)) continue;
@@ -214,9 +214,9 @@ static Val root_of(const Fuse *f, Val v) {
 }
 
 /* Decisions further down may have parted the uses of a value. Then it gets a buffer after all. */
-static bool find_scattered(Fuse *f, BlkId b) {
+static bool find_scattered(Fuse *f, RegionId b) {
   Graph *g = f->g;
-  const Blk *k = &g->blk.at[b];
+  const GraphRegion *k = &g->blk.at[b];
   bool any = false;
   f->round++;
   for (u32 i = 0; i < k->node.n; i++) {
@@ -276,15 +276,15 @@ static const char *not_on(const Fuse *f, Val v, const Node *n) {
 }
 
 /* conv 'conv1'; where the model has no name: conv (node 3, Conv) */
-static void put_node(const Fuse *f, Text *why, const Node *n) {
-  text_fmt(why, "%s", op_info[n->op].name);
+static void put_node(const Fuse *f, StrBuf *why, const Node *n) {
+  sb_fmt(why, "%s", op_info[n->op].name);
   if (n->loc.node)
-    text_fmt(why, " '%s'", show(f->g->c, n->loc.node));
+    sb_fmt(why, " '%s'", show(f->g->c, n->loc.node));
   else if (n->loc.op && n->loc.index >= 0)
-    text_fmt(why, " (node %d, %s)", n->loc.index, show(f->g->c, n->loc.op));
+    sb_fmt(why, " (node %d, %s)", n->loc.index, show(f->g->c, n->loc.op));
 }
 
-static bool takes(const Node *n, Val v) {
+static bool reads_value(const Node *n, Val v) {
   for (u32 i = 0; i < n->nin; i++)
     if (n->in[i] == v) return true;
   return false;
@@ -292,26 +292,26 @@ static bool takes(const Node *n, Val v) {
 
 /* A line of `opt --explain`: max 'relu1' -> contract 'conv2': why the first is not computed where
  * the second reads it. */
-static void say(const Fuse *f, Text *why, const Node *n, const char *no) {
+static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *no) {
   Graph *g = f->g;
   Val v = n->out[0];
   u32 found = 0;
   put_node(f, why, n);
-  for (BlkId b = 1; b < g->blk.n; b++) {
-    const Blk *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->blk.n; b++) {
+    const GraphRegion *k = &g->blk.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *u = graph_node(g, k->node.at[i]);
-      if (!takes(u, v) || found++ >= SHOWN) continue;
-      text_puts(why, found == 1 ? " -> " : ", ");
+      if (!reads_value(u, v) || found++ >= SHOWN) continue;
+      sb_puts(why, found == 1 ? " -> " : ", ");
       put_node(f, why, u);
     }
   }
-  if (found > SHOWN) text_fmt(why, " and %u more", found - SHOWN);
-  text_fmt(why, "%s: %s\n", found ? "" : " -> return", no);
+  if (found > SHOWN) sb_fmt(why, " and %u more", found - SHOWN);
+  sb_fmt(why, "%s: %s\n", found ? "" : " -> return", no);
 }
 
 /* Operands that would bring a second accumulator into the group of n keep their buffer. */
-static void settle_operands(Fuse *f, const Node *n, Val out, Text *why) {
+static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);
     if (v->home == HOME_buffer) continue;
@@ -322,13 +322,13 @@ static void settle_operands(Fuse *f, const Node *n, Val out, Text *why) {
     if (two) {
       f->scattered[n->in[i]] = f->uses[n->in[i]] > 1;
       v->home = HOME_buffer;
-      if (why) say(f, why, graph_node(f->g, v->def), "its user finishes another sum");
+      if (why) explain(f, why, graph_node(f->g, v->def), "its user finishes another sum");
     }
     if (!two) f->epilogue[out] = f->epilogue[n->in[i]];
   }
 }
 
-static void visit(Fuse *f, NodeId id, Text *why) {
+static void visit(Fuse *f, NodeId id, StrBuf *why) {
   Graph *g = f->g;
   const Node *n = graph_node(g, id);
   if (n->nout != 1) return;
@@ -350,23 +350,23 @@ static void visit(Fuse *f, NodeId id, Text *why) {
   if (!f->check) x->home = home;
   if (x->home == HOME_epilogue) f->epilogue[v] = v;
   bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
-  if (why && no && counts && f->uses[v]) say(f, why, n, no);
+  if (why && no && counts && f->uses[v]) explain(f, why, n, no);
 }
 
-static void decide(Fuse *f, Text *why) {
+static void decide(Fuse *f, StrBuf *why) {
   Graph *g = f->g;
   for (Val v = 1; v < g->val.n && !f->check; v++) graph_val(g, v)->home = HOME_buffer;
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) visit(f, g->blk.at[b].node.at[i], why);
 }
 
-static void run(Graph *g, Text *why, bool check) {
+static void run(Graph *g, StrBuf *why, bool check) {
   Arena *a = &g->c->scratch;
   Fuse f = {.g = g, .check = check};
   f.uses = NEWS(a, u32, g->val.n);
   f.user = NEWS(a, NodeId, g->val.n);
   f.refused = NEWS(a, const char *, g->val.n);
-  f.blk = NEWS(a, BlkId, g->node.n);
+  f.blk = NEWS(a, RegionId, g->node.n);
   f.size = NEWS(a, u32, g->val.n);
   f.epilogue = NEWS(a, Val, g->val.n);
   f.sink = NEWS(a, Val, g->val.n);
@@ -378,26 +378,26 @@ static void run(Graph *g, Text *why, bool check) {
   f.root = NEWS(a, Val, g->val.n);
   f.seen = NEWS(a, u32, g->val.n);
   count_users(&f);
-  for (BlkId b = 1; b < g->blk.n; b++) find_bytes(&f, b);
-  for (BlkId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
+  for (RegionId b = 1; b < g->blk.n; b++) find_bytes(&f, b);
+  for (RegionId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
   for (bool again = true; again;) { /* every time at least one value more is scattered */
-    Text said = why ? text_new(a) : (Text){0};
+    StrBuf said = why ? sb_new(a) : (StrBuf){0};
     decide(&f, why ? &said : NULL);
     again = false;
-    for (BlkId b = 1; b < g->blk.n; b++) again = find_scattered(&f, b) || again;
+    for (RegionId b = 1; b < g->blk.n; b++) again = find_scattered(&f, b) || again;
     if (again && check) fail(g->c, ERR_input, LOC_NONE, "a sum is finished in two groups");
-    if (why && !again) text_put(why, said.at, said.n);
+    if (why && !again) sb_put(why, said.at, said.n);
   }
 }
 
 void fuse(Graph *g) {
   run(g, NULL, false);
 }
-void fuse_explain(Graph *g, Text *why) {
-  Text reasons = text_new(&g->c->scratch);
+void fuse_explain(Graph *g, StrBuf *why) {
+  StrBuf reasons = sb_new(&g->c->scratch);
   run(g, &reasons, false);
   group_list(g, why, "");
-  text_put(why, reasons.at, reasons.n);
+  sb_put(why, reasons.at, reasons.n);
 }
 void fuse_check(Graph *g) {
   run(g, NULL, true);

@@ -7,9 +7,9 @@
 typedef struct GradOptions {
   bool recompute; /* loops keep what they carry and compute the rest of a turn again, instead of
                      keeping all that derivatives read */
-  bool through; /* an x that depends on another hands on what it got: total derivatives, each as if
+  bool total; /* an x that depends on another hands on what it got: total derivatives, each as if
                    it were the only x; else it is held fixed for the others, as ONNX's Gradient */
-  bool gaps;    /* 0 for an x that y does not depend on, instead of zeros */
+  bool gaps;  /* 0 for an x that y does not depend on, instead of zeros */
 } GradOptions;
 
 /* Appends to g->cur the derivatives of the sum of y with respect to each x; zs are held fixed. All

@@ -13,7 +13,7 @@
  *
  * Refused: sizes that depend on data in what would have to be computed again.
  */
-#include "pass/graph/grad_own.h"
+#include "pass/graph/grad_internal.h"
 
 #include <string.h>
 
@@ -22,8 +22,8 @@ typedef VEC(Val) Vals;
 /* ---- values of a block ---- */
 
 /* Marks what a block and those inside it define. */
-static void mark_inside(Graph *g, BlkId b, bool *inside) {
-  const Blk *k = &g->blk.at[b];
+static void mark_inside(Graph *g, RegionId b, bool *inside) {
+  const GraphRegion *k = &g->blk.at[b];
   for (u32 i = 0; i < k->param.n; i++) inside[k->param.at[i]] = true;
   for (u32 i = 0; i < k->node.n; i++) {
     const Node *n = graph_node(g, k->node.at[i]);
@@ -35,7 +35,7 @@ static void mark_inside(Graph *g, BlkId b, bool *inside) {
 typedef void UseFn(void *user, Val *use);
 
 /* Every use of a value in a block, results among them. */
-static void each_use(Graph *g, BlkId b, UseFn *fn, void *user) {
+static void each_use(Graph *g, RegionId b, UseFn *fn, void *user) {
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     Node *n = graph_node(g, g->blk.at[b].node.at[i]);
     for (u32 j = 0; j < n->nin; j++)
@@ -45,29 +45,29 @@ static void each_use(Graph *g, BlkId b, UseFn *fn, void *user) {
   for (u32 i = 0; i < g->blk.at[b].ret.n; i++) fn(user, &g->blk.at[b].ret.at[i]);
 }
 
-typedef struct FromOutside {
+typedef struct Captures {
   const Grad *d;
   bool *seen; /* by value: defined inside, or in the list */
   Vals list;
-} FromOutside;
+} Captures;
 
-static void find_outside(void *user, Val *use) {
-  FromOutside *o = user;
-  if (!grad_wants(o->d, *use) || o->seen[*use]) return;
+static void add_capture(void *user, Val *use) {
+  Captures *o = user;
+  if (!grad_needed(o->d, *use) || o->seen[*use]) return;
   o->seen[*use] = true;
   *vec_push(&o->d->g->c->work, &o->list) = *use;
 }
 
 /* Values from outside that the blocks of n read and derivatives pass through. */
-static Vals outside_of(Grad *d, const Node *n) {
-  FromOutside o = {.d = d, .seen = NEWS(&d->g->c->work, bool, d->g->val.n)};
+static Vals captures_of(Grad *d, const Node *n) {
+  Captures o = {.d = d, .seen = NEWS(&d->g->c->work, bool, d->g->val.n)};
   for (u32 i = 0; i < n->nblk; i++) mark_inside(d->g, n->blk[i], o.seen);
-  for (u32 i = 0; i < n->nblk; i++) each_use(d->g, n->blk[i], find_outside, &o);
+  for (u32 i = 0; i < n->nblk; i++) each_use(d->g, n->blk[i], add_capture, &o);
   return o.list;
 }
 
 /* What they got so far is put aside while a block is differentiated. */
-static Val *put_aside(Grad *d, const Vals *list) {
+static Val *save_grads(Grad *d, const Vals *list) {
   Val *old = NEWS(&d->g->c->work, Val, list->n + 1);
   for (u32 i = 0; i < list->n; i++) {
     old[i] = d->adj[list->at[i]];
@@ -76,66 +76,66 @@ static Val *put_aside(Grad *d, const Vals *list) {
   return old;
 }
 
-static void put_back(Grad *d, const Vals *list, const Val *old) {
+static void restore_grads(Grad *d, const Vals *list, const Val *old) {
   for (u32 i = 0; i < list->n; i++) d->adj[list->at[i]] = old[i];
 }
 
 /* ---- supplying values of a forward block ---- */
 
-typedef struct Supply {
+typedef struct Cloner {
   Graph *g;
-  BlkId from; /* F */
+  RegionId from; /* F */
   bool *inside;
   bool *needed; /* by value of F */
   Val *by;      /* by value: what takes its place; 0: itself */
   u32 n;        /* values there are */
-} Supply;
+} Cloner;
 
 static void note_need(void *user, Val *use) {
-  Supply *s = user;
+  Cloner *s = user;
   if (s->inside[*use]) s->needed[*use] = true;
 }
 
 static void swap_use(void *user, Val *use) {
-  const Supply *s = user;
+  const Cloner *s = user;
   if (*use < s->n && s->by[*use]) *use = s->by[*use];
 }
 
-static Supply supply_new(Graph *g, BlkId from, BlkId to) {
+static Cloner cloner_new(Graph *g, RegionId from, RegionId to) {
   Arena *a = &g->c->work;
   u32 n = g->val.n;
-  Supply s = {g, from, NEWS(a, bool, n), NEWS(a, bool, n), NEWS(a, Val, n), n};
+  Cloner s = {g, from, NEWS(a, bool, n), NEWS(a, bool, n), NEWS(a, Val, n), n};
   mark_inside(g, from, s.inside);
   each_use(g, to, note_need, &s);
   return s;
 }
 
-/* Nodes of block b from `mark` on stand aside until close_gap: others are built in front. */
-typedef struct Opening {
-  BlkId b, cur;
+/* Nodes of block b from `mark` on stand aside until insert_end: others are built in front. */
+typedef struct InsertPoint {
+  RegionId b, cur;
   u32 n;
   NodeId *node;
-} Opening;
+} InsertPoint;
 
-static Opening open_gap(Graph *g, BlkId b, u32 mark) {
-  Blk *k = &g->blk.at[b];
-  Opening gap = {b, g->cur, k->node.n - mark, NULL};
+static InsertPoint insert_begin(Graph *g, RegionId b, u32 mark) {
+  GraphRegion *k = &g->blk.at[b];
+  InsertPoint gap = {b, g->cur, k->node.n - mark, NULL};
   gap.node = arena_copy(&g->c->work, k->node.at + mark, gap.n * sizeof *gap.node);
   k->node.n = mark;
   g->cur = b;
   return gap;
 }
 
-static void close_gap(Graph *g, const Opening *gap) {
+static void insert_end(Graph *g, const InsertPoint *gap) {
   for (u32 i = 0; i < gap->n; i++) *vec_push(&g->c->work, &g->blk.at[gap->b].node) = gap->node[i];
   g->cur = gap->cur;
 }
 
-static void copy_node(Supply *s, const Node *n);
+static void copy_node(Cloner *s, const Node *n);
 
-static BlkId copy_block(Supply *s, BlkId from) {
+static RegionId copy_block(Cloner *s, RegionId from) {
   Graph *g = s->g;
-  BlkId to = graph_block(g, 0), cur = g->cur;
+  RegionId to = graph_region(g, 0), cur = g->cur;
   for (u32 i = 0; i < g->blk.at[from].param.n; i++) {
     Val p = g->blk.at[from].param.at[i];
     s->by[p] = graph_param(g, to, *graph_type(g, p), graph_val(g, p)->name);
@@ -154,10 +154,10 @@ static BlkId copy_block(Supply *s, BlkId from) {
   return to;
 }
 
-static void copy_node(Supply *s, const Node *n) {
+static void copy_node(Cloner *s, const Node *n) {
   Graph *g = s->g;
   Val *in = NEWS(&g->c->work, Val, n->nin + 1);
-  BlkId blk[2];
+  RegionId blk[2];
   Loc loc = g->loc;
   if (n->nsym)
     grad_refuse(g, n, "its size depends on data, and it would have to be computed again");
@@ -174,9 +174,9 @@ static void copy_node(Supply *s, const Node *n) {
 }
 
 /* What is needed of F needs more of it. */
-static void need_operands(Supply *s) {
+static void need_operands(Cloner *s) {
   Graph *g = s->g;
-  const Blk *f = &g->blk.at[s->from];
+  const GraphRegion *f = &g->blk.at[s->from];
   for (u32 i = f->node.n; i-- > 0;) {
     const Node *n = graph_node(g, f->node.at[i]);
     bool on = false;
@@ -188,7 +188,7 @@ static void need_operands(Supply *s) {
 }
 
 /* The nodes of F that are needed, once more in g->cur. */
-static void copy_needed(Supply *s) {
+static void copy_needed(Cloner *s) {
   Graph *g = s->g;
   for (u32 i = 0; i < g->blk.at[s->from].node.n; i++) {
     Node n = *graph_node(g, g->blk.at[s->from].node.at[i]);
@@ -200,25 +200,26 @@ static void copy_needed(Supply *s) {
 
 /* ---- if ---- */
 
-static BlkId back_branch(Grad *d, const Node *n, u32 which, const Vals *out) {
+static RegionId back_branch(Grad *d, const Node *n, u32 which, const Vals *out) {
   Graph *g = d->g;
-  BlkId from = n->blk[which], to = graph_block(g, 0), cur = g->cur;
-  Val *old = put_aside(d, out);
+  RegionId from = n->blk[which], to = graph_region(g, 0), cur = g->cur;
+  Val *old = save_grads(d, out);
   g->cur = to;
   for (u32 i = 0; i < n->nout; i++)
-    if (grad_got(d, n->out[i])) grad_give(d, g->blk.at[from].ret.at[i], grad_got(d, n->out[i]));
-  grad_sweep(d, from);
+    if (grad_result(d, n->out[i]))
+      grad_accumulate(d, g->blk.at[from].ret.at[i], grad_result(d, n->out[i]));
+  grad_backward(d, from);
   for (u32 i = 0; i < out->n; i++) {
-    Val v = grad_get(d, out->at[i]);
+    Val v = grad_or_zeros(d, out->at[i]);
     *vec_push(&g->c->work, &g->blk.at[to].ret) = v;
   }
-  put_back(d, out, old);
+  restore_grads(d, out, old);
   g->cur = cur;
-  Supply s = supply_new(g, from, to);
+  Cloner s = cloner_new(g, from, to);
   need_operands(&s);
-  Opening gap = open_gap(g, to, 0);
+  InsertPoint gap = insert_begin(g, to, 0);
   copy_needed(&s);
-  close_gap(g, &gap);
+  insert_end(g, &gap);
   each_use(g, to, swap_use, &s);
   return to;
 }
@@ -227,34 +228,34 @@ void back_if(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   (void)v;
   if (n->nsym) grad_refuse(g, n, "its branches give results of different sizes");
-  Vals out = outside_of(d, n);
+  Vals out = captures_of(d, n);
   if (!out.n) return;
-  BlkId blk[2];
+  RegionId blk[2];
   for (u32 k = 0; k < 2; k++) blk[k] = back_branch(d, n, k, &out);
   NodeId id = graph_add_control(g, OP_if, n->in, 1, NULL, 0, blk, 2);
-  for (u32 i = 0; i < out.n; i++) grad_give(d, out.at[i], graph_node(g, id)->out[i]);
+  for (u32 i = 0; i < out.n; i++) grad_accumulate(d, out.at[i], graph_node(g, id)->out[i]);
 }
 
 /* ---- loop ---- */
 
-typedef struct Turns {
+typedef struct LoopGrad {
   NodeId loop;
-  BlkId from, to;
+  RegionId from, to;
   u32 carried;  /* by the forward loop */
   Val count, i; /* turns in all; the forward turn that a turn of ours undoes, in `to` */
   u32 mark;     /* nodes of `to` in front of all that need values of F */
   Vals out;     /* from outside, that get sums */
-} Turns;
+} LoopGrad;
 
 static void unmark(void *user, Val *use) {
   ((bool *)user)[*use] = false;
 }
 
 /* Which of the values from outside F reads by gathers of its own alone. */
-static bool *find_rows(Grad *d, BlkId from, const Vals *list) {
+static bool *find_rows(Grad *d, RegionId from, const Vals *list) {
   Graph *g = d->g;
   bool *is = NEWS(&g->c->work, bool, g->val.n);
-  const Blk *f = &g->blk.at[from];
+  const GraphRegion *f = &g->blk.at[from];
   for (u32 i = 0; i < list->n; i++) is[list->at[i]] = true;
   for (u32 i = 0; i < f->node.n; i++) {
     const Node *n = graph_node(g, f->node.at[i]);
@@ -267,12 +268,12 @@ static bool *find_rows(Grad *d, BlkId from, const Vals *list) {
 }
 
 /* Number of turns: told by the trip count, or by a scan where the loop may end early. */
-static Val count_turns(Graph *g, NodeId loop) {
+static Val count_trips(Graph *g, NodeId loop) {
   Node n = *graph_node(g, loop);
   Dim trip;
   u32 one;
-  if (loop_runs_through(g, &n) && graph_dim_list(g, n.in[0], &trip, 1, &one)) return n.in[0];
-  if (loop_runs_through(g, &n)) return mk_map2(g, OP_max, n.in[0], mk_scalar(g, DT_i64, 0));
+  if (loop_is_counted(g, &n) && graph_dim_list(g, n.in[0], &trip, 1, &one)) return n.in[0];
+  if (loop_is_counted(g, &n)) return mk_map2(g, OP_max, n.in[0], mk_scalar(g, DT_i64, 0));
   Val stack, i = g->blk.at[n.blk[0]].param.at[0];
   graph_add_scans(g, loop, &i, 1, &stack);
   return mk_dims_as(g, DT_i64, 0, graph_type(g, stack)->dim, 1);
@@ -286,7 +287,7 @@ static Val row_of(Graph *g, Val stack, Val i) {
 }
 
 /* Keeps values of F for every turn: what stands for them in a turn of ours. */
-static void keep(Supply *s, const Turns *t, const Vals *list) {
+static void stack_values(Cloner *s, const LoopGrad *t, const Vals *list) {
   Graph *g = s->g;
   Val *stack = NEWS(&g->c->work, Val, list->n + 1);
   graph_add_scans(g, t->loop, list->at, list->n, stack);
@@ -295,12 +296,12 @@ static void keep(Supply *s, const Turns *t, const Vals *list) {
 
 /* Values of F that our block names: the counter is known, constants are made again, all others were
  * kept. */
-static void supply_turn(Grad *d, const Turns *t) {
+static void clone_iteration(Grad *d, const LoopGrad *t) {
   Graph *g = d->g;
-  Supply s = supply_new(g, t->from, t->to);
+  Cloner s = cloner_new(g, t->from, t->to);
   Vals kept = {0};
   if (d->o.recompute) need_operands(&s);
-  Opening gap = open_gap(g, t->to, t->mark);
+  InsertPoint gap = insert_begin(g, t->to, t->mark);
   for (u32 i = 0; i < g->blk.at[t->from].param.n; i++) {
     Val p = g->blk.at[t->from].param.at[i];
     if (!s.needed[p]) continue;
@@ -318,14 +319,14 @@ static void supply_turn(Grad *d, const Turns *t) {
         *vec_push(&g->c->work, &kept) = n.out[k];
     }
   }
-  if (kept.n) keep(&s, t, &kept);
+  if (kept.n) stack_values(&s, t, &kept);
   if (d->o.recompute) copy_needed(&s);
-  close_gap(g, &gap);
+  insert_end(g, &gap);
   each_use(g, t->to, swap_use, &s);
 }
 
 /* Parameters of our block: turn, condition, what carried values got, sums. */
-static void begin_block(Grad *d, Turns *t) {
+static void begin_block(Grad *d, LoopGrad *t) {
   Graph *g = d->g;
   Arena *a = &g->c->work;
   Val j = graph_param(g, t->to, type_tensor(a, DT_i64, NULL, 0), 0);
@@ -338,26 +339,26 @@ static void begin_block(Grad *d, Turns *t) {
 }
 
 /* What the turn's results got: carried back from the turn behind it, and of scans its row. */
-static void seed(Grad *d, const Node *n, const Turns *t) {
+static void seed(Grad *d, const Node *n, const LoopGrad *t) {
   Graph *g = d->g;
   for (u32 k = 0; k < t->carried; k++) {
     Val p = g->blk.at[t->from].param.at[2 + k], r = g->blk.at[t->from].ret.at[1 + k];
-    if (grad_wants(d, p)) grad_give(d, r, graph_param(g, t->to, *graph_type(g, p), 0));
+    if (grad_needed(d, p)) grad_accumulate(d, r, graph_param(g, t->to, *graph_type(g, p), 0));
   }
   for (u32 k = t->carried; k < n->nout; k++) {
-    Val got = grad_got(d, n->out[k]);
-    if (got) grad_give(d, g->blk.at[t->from].ret.at[1 + k], row_of(g, got, t->i));
+    Val got = grad_result(d, n->out[k]);
+    if (got) grad_accumulate(d, g->blk.at[t->from].ret.at[1 + k], row_of(g, got, t->i));
   }
 }
 
 /* Results of our block, in the order of its parameters, then rows as scans. */
-static void end_block(Grad *d, const Turns *t) {
+static void end_block(Grad *d, const LoopGrad *t) {
   Graph *g = d->g;
   Arena *a = &g->c->work;
   for (u32 k = 0; k < t->carried; k++) {
     Val p = g->blk.at[t->from].param.at[2 + k];
-    if (!grad_wants(d, p)) continue;
-    Val v = grad_get(d, p);
+    if (!grad_needed(d, p)) continue;
+    Val v = grad_or_zeros(d, p);
     *vec_push(a, &g->blk.at[t->to].ret) = v;
   }
   for (u32 k = 0; k < t->out.n; k++) {
@@ -372,7 +373,7 @@ static void end_block(Grad *d, const Turns *t) {
 }
 
 /* The rows that all turns read, as one gather would: [.., turns, idx.., ..]. */
-static void give_rows(Grad *d, const RowGot *r, Val idx, Val got) {
+static void accumulate_rows(Grad *d, const RowGrad *r, Val idx, Val got) {
   u32 rank = graph_type(d->g, got)->rank;
   i64 perm[MAX_RANK], axis = r->axis;
   for (u32 i = 0; i < rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
@@ -382,7 +383,7 @@ static void give_rows(Grad *d, const RowGot *r, Val idx, Val got) {
   back_gather(d, &n, mk_transpose(d->g, got, perm));
 }
 
-static void add_loop(Grad *d, const Node *n, const Turns *t) {
+static void add_loop(Grad *d, const Node *n, const LoopGrad *t) {
   Graph *g = d->g;
   Arena *a = &g->c->work;
   Val *in = NEWS(a, Val, 2 + t->carried + t->out.n);
@@ -390,45 +391,46 @@ static void add_loop(Grad *d, const Node *n, const Turns *t) {
   in[0] = t->count;
   in[1] = mk_scalar(g, DT_bool, 1);
   for (u32 k = 0; k < t->carried; k++)
-    if (grad_wants(d, g->blk.at[t->from].param.at[2 + k])) {
-      Val got = grad_got(d, n->out[k]);
+    if (grad_needed(d, g->blk.at[t->from].param.at[2 + k])) {
+      Val got = grad_result(d, n->out[k]);
       in[nin++] = got ? got : grad_zeros(g, n->out[k]);
     }
   for (u32 k = 0; k < t->out.n; k++) in[nin++] = grad_zeros(g, t->out.at[k]);
   Attr scans = {.key = AT_scans, .kind = AK_int, .u.i = 2 * d->rows.n};
   NodeId id = graph_add_control(g, OP_loop, in, nin, &scans, 1, &t->to, 1);
   const Val *out = graph_node(g, id)->out;
-  RowGot *row = d->rows.at;
+  RowGrad *row = d->rows.at;
   u32 nrow = d->rows.n;
   for (u32 k = 0; k < t->carried; k++)
-    if (grad_wants(d, g->blk.at[t->from].param.at[2 + k])) grad_give(d, n->in[2 + k], out[at++]);
-  for (u32 k = 0; k < t->out.n; k++) grad_give(d, t->out.at[k], out[at++]);
+    if (grad_needed(d, g->blk.at[t->from].param.at[2 + k]))
+      grad_accumulate(d, n->in[2 + k], out[at++]);
+  for (u32 k = 0; k < t->out.n; k++) grad_accumulate(d, t->out.at[k], out[at++]);
   d->rows.n = 0;
-  for (u32 k = 0; k < nrow; k++, at += 2) give_rows(d, &row[k], out[at], out[at + 1]);
+  for (u32 k = 0; k < nrow; k++, at += 2) accumulate_rows(d, &row[k], out[at], out[at + 1]);
 }
 
 void back_loop(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   (void)v;
-  Turns t = {.loop = graph_val(g, n->out[0])->def, .from = n->blk[0], .carried = n->nin - 2};
-  Vals all = outside_of(d, n);
+  LoopGrad t = {.loop = graph_val(g, n->out[0])->def, .from = n->blk[0], .carried = n->nin - 2};
+  Vals all = captures_of(d, n);
   bool *rows = find_rows(d, t.from, &all), *by_rows = d->by_rows;
   for (u32 i = 0; i < all.n; i++)
     if (!rows[all.at[i]]) *vec_push(&g->c->work, &t.out) = all.at[i];
-  BlkId cur = g->cur;
-  t.count = count_turns(g, t.loop);
-  t.to = graph_block(g, 0);
-  Val *old = put_aside(d, &all);
+  RegionId cur = g->cur;
+  t.count = count_trips(g, t.loop);
+  t.to = graph_region(g, 0);
+  Val *old = save_grads(d, &all);
   Grad outer = *d;
   memset(&d->rows, 0, sizeof d->rows);
   d->by_rows = rows;
   begin_block(d, &t);
   seed(d, n, &t);
-  grad_sweep(d, t.from);
+  grad_backward(d, t.from);
   end_block(d, &t);
   g->cur = cur;
-  supply_turn(d, &t);
-  put_back(d, &all, old);
+  clone_iteration(d, &t);
+  restore_grads(d, &all, old);
   d->by_rows = by_rows;
   add_loop(d, n, &t);
   d->rows = outer.rows;

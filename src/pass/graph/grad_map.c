@@ -6,7 +6,7 @@
  * C leaves open which of two arguments is evaluated first, and so in which order a nested formula
  * would create its nodes. Its operators take operands from a stack: a comma says what comes first.
  */
-#include "pass/graph/grad_own.h"
+#include "pass/graph/grad_internal.h"
 
 enum { DEEPEST = 16 };
 
@@ -79,5 +79,5 @@ static Formula *const formulas[OP_SCALARS][3] = {
 void grad_map(Grad *d, const Node *n, Val v) {
   MapSite m = {.g = d->g, .in = n->in, .out = n->out[0], .got = v};
   for (u32 i = 0; i < n->nin; i++)
-    if (grad_wants(d, n->in[i])) grad_give(d, n->in[i], formulas[n->op][i](&m));
+    if (grad_needed(d, n->in[i])) grad_accumulate(d, n->in[i], formulas[n->op][i](&m));
 }

@@ -4,7 +4,7 @@
  * gather is undone by a scatter that adds, a scatter by a gather; of several updates of one place
  * only those that take part in what is there get anything.
  */
-#include "pass/graph/grad_own.h"
+#include "pass/graph/grad_internal.h"
 
 #include <string.h>
 
@@ -12,11 +12,11 @@
 
 void back_reshape(Grad *d, const Node *n, Val v) {
   Type t = *graph_type(d->g, n->in[0]);
-  grad_give(d, n->in[0], mk_reshape(d->g, v, t.dim, t.rank));
+  grad_accumulate(d, n->in[0], mk_reshape(d->g, v, t.dim, t.rank));
 }
 
 void back_broadcast(Grad *d, const Node *n, Val v) {
-  grad_give(d, n->in[0], v);
+  grad_accumulate(d, n->in[0], v);
 }
 
 void back_transpose(Grad *d, const Node *n, Val v) {
@@ -24,7 +24,7 @@ void back_transpose(Grad *d, const Node *n, Val v) {
   const i64 *perm = node_list(n, AT_perm, &c);
   i64 back[MAX_RANK];
   for (u32 i = 0; i < c; i++) back[perm[i]] = i;
-  grad_give(d, n->in[0], mk_transpose(d->g, v, back));
+  grad_accumulate(d, n->in[0], mk_transpose(d->g, v, back));
 }
 
 /* Spread apart, turned round where the step is negative, and zeros around it. */
@@ -40,7 +40,7 @@ void back_slice(Grad *d, const Node *n, Val v) {
   for (u32 i = 0; i < t.rank; i++) {
     i64 far = step[i] < 0 ? -step[i] : step[i];
     if (size[i] == 0) { /* nothing was read */
-      grad_give(d, n->in[0], grad_zeros(g, n->in[0]));
+      grad_accumulate(d, n->in[0], grad_zeros(g, n->in[0]));
       return;
     }
     Dim reach = dim_mul(ds, dim_addk(ds, size[i], -1), far); /* from the first to the last */
@@ -51,7 +51,7 @@ void back_slice(Grad *d, const Node *n, Val v) {
     inner[i] = far - 1;
   }
   v = mk_slice(g, v, from, size, turn);
-  grad_give(d, n->in[0], mk_pad(g, v, mk_like(g, v, 0), lo, hi, inner));
+  grad_accumulate(d, n->in[0], mk_pad(g, v, mk_like(g, v, 0), lo, hi, inner));
 }
 
 /* ---- joins ---- */
@@ -61,7 +61,8 @@ void back_concat(Grad *d, const Node *n, Val v) {
   Dim at = 0;
   for (u32 i = 0; i < n->nin; i++) {
     Dim size = graph_type(d->g, n->in[i])->dim[axis];
-    if (grad_wants(d, n->in[i])) grad_give(d, n->in[i], mk_slice_axis(d->g, v, axis, at, size));
+    if (grad_needed(d, n->in[i]))
+      grad_accumulate(d, n->in[i], mk_slice_axis(d->g, v, axis, at, size));
     at = dim_add(d->g->dims, at, size);
   }
 }
@@ -83,10 +84,10 @@ void back_pad(Grad *d, const Node *n, Val v) {
   i64 step[MAX_RANK];
   for (u32 i = 0; i < t.rank; i++) step[i] = inner[i] + 1;
   Val mine = mk_slice(g, v, lo, t.dim, step);
-  grad_give(d, n->in[0], mine);
-  if (grad_wants(d, n->in[1])) {
+  grad_accumulate(d, n->in[0], mine);
+  if (grad_needed(d, n->in[1])) {
     Val rest = total(g, mine);
-    grad_give(d, n->in[1], mk_map2(g, OP_sub, total(g, v), rest));
+    grad_accumulate(d, n->in[1], mk_map2(g, OP_sub, total(g, v), rest));
   }
 }
 
@@ -120,18 +121,18 @@ static Val ungather(Graph *g, const Type *t, Val idx, u32 axis, Val v) {
 void back_gather(Grad *d, const Node *n, Val v) {
   Type t = *graph_type(d->g, n->in[0]);
   i64 axis = node_int(n, AT_axis, 0);
-  if (!grad_wants(d, n->in[0])) return;
+  if (!grad_needed(d, n->in[0])) return;
   if (d->by_rows && d->by_rows[n->in[0]])
-    *vec_push(&d->g->c->work, &d->rows) = (RowGot){n->in[0], n->in[1], v, axis};
+    *vec_push(&d->g->c->work, &d->rows) = (RowGrad){n->in[0], n->in[1], v, axis};
   else
-    grad_give(d, n->in[0], ungather(d->g, &t, n->in[1], (u32)axis, v));
+    grad_accumulate(d, n->in[0], ungather(d->g, &t, n->in[1], (u32)axis, v));
 }
 
 void back_gather_elems(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   i64 axis = node_int(n, AT_axis, 0);
   Val idx = clamped(g, n->in[1], &graph_type(g, n->in[0])->dim[axis], 1);
-  grad_give(d, n->in[0], mk_scatter_elems(g, grad_zeros(g, n->in[0]), idx, v, axis, "add"));
+  grad_accumulate(d, n->in[0], mk_scatter_elems(g, grad_zeros(g, n->in[0]), idx, v, axis, "add"));
 }
 
 /* Coordinates with those of the batch in front. */
@@ -154,32 +155,32 @@ void back_gather_nd(Grad *d, const Node *n, Val v) {
   Val idx = mk_cast(g, n->in[1], DT_i64);
   if (depth) idx = clamped(g, idx, t.dim + batch, depth);
   idx = whole_coordinates(g, idx, batch);
-  grad_give(d, n->in[0], mk_scatter_nd(g, grad_zeros(g, n->in[0]), idx, v, "add"));
+  grad_accumulate(d, n->in[0], mk_scatter_nd(g, grad_zeros(g, n->in[0]), idx, v, "add"));
 }
 
 void back_topk(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   if (v)
-    grad_give(d, n->in[0],
-              mk_scatter_elems(g, grad_zeros(g, n->in[0]), n->out[1], v, node_int(n, AT_axis, 0),
-                               "none"));
+    grad_accumulate(d, n->in[0],
+                    mk_scatter_elems(g, grad_zeros(g, n->in[0]), n->out[1], v,
+                                     node_int(n, AT_axis, 0), "none"));
 }
 
 /* ---- scatters ---- */
 
-typedef struct Spots {
+typedef struct ScatterSpec {
   Graph *g;
   Val idx;
   bool elems;
   i64 axis;
-} Spots;
+} ScatterSpec;
 
-static Val put(const Spots *p, Val x, Val u, const char *reduce) {
+static Val scatter_at(const ScatterSpec *p, Val x, Val u, const char *reduce) {
   return p->elems ? mk_scatter_elems(p->g, x, p->idx, u, p->axis, reduce)
                   : mk_scatter_nd(p->g, x, p->idx, u, reduce);
 }
 
-static Val look(const Spots *p, Val x) {
+static Val gather_at(const ScatterSpec *p, Val x) {
   return p->elems ? mk_gather_elems(p->g, x, p->idx, p->axis) : mk_gather_nd(p->g, x, p->idx, 0);
 }
 
@@ -196,16 +197,16 @@ static Val numbered(Graph *g, Val like) {
 }
 
 /* The last update of a place is what is there; all others, and x, get nothing. */
-static void unput_last(Grad *d, const Node *n, const Spots *p, Val v) {
+static void back_scatter_last(Grad *d, const Node *n, const ScatterSpec *p, Val v) {
   Graph *g = d->g;
   Val u = n->in[2];
-  grad_give(d, n->in[0], put(p, v, grad_zeros(g, u), "none"));
-  if (!grad_wants(d, u)) return;
+  grad_accumulate(d, n->in[0], scatter_at(p, v, grad_zeros(g, u), "none"));
+  if (!grad_needed(d, u)) return;
   Val number = numbered(g, u),
-      last = look(p, put(p, filled(g, n->in[0], DT_i64, -1), number, "none"));
+      last = gather_at(p, scatter_at(p, filled(g, n->in[0], DT_i64, -1), number, "none"));
   Val zero = mk_like(g, v, 0);
-  Val wanted = look(p, v);
-  grad_give(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), wanted, zero));
+  Val wanted = gather_at(p, v);
+  grad_accumulate(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), wanted, zero));
 }
 
 /* The product of all other factors of its place, for a factor f where `at` is that place's. */
@@ -219,51 +220,51 @@ static Val other_factors(Graph *g, Val f, Val product, Val zeros) {
 }
 
 /* Products without the factors that are 0, and how many of those there are. */
-static void unput_product(Grad *d, const Node *n, const Spots *p, Val v) {
+static void back_scatter_mul(Grad *d, const Node *n, const ScatterSpec *p, Val v) {
   Graph *g = d->g;
   Val x = n->in[0], u = n->in[2], none = mk_like(g, x, 0), one = mk_like(g, x, 1);
   DType dt = graph_type(g, x)->dt;
   Val x0 = mk_map2(g, OP_eq, x, none), u0 = mk_map2(g, OP_eq, u, none);
   Val theirs = mk_cast(g, u0, dt);
-  Val zeros = put(p, mk_cast(g, x0, dt), theirs, "add");
+  Val zeros = scatter_at(p, mk_cast(g, x0, dt), theirs, "add");
   Val factors = mk_select(g, u0, one, u);
-  Val product = put(p, mk_select(g, x0, one, x), factors, "mul");
-  grad_give(d, x, mk_map2(g, OP_mul, v, other_factors(g, x, product, zeros)));
-  if (grad_wants(d, u)) {
-    Val count = look(p, zeros);
-    Val others = other_factors(g, u, look(p, product), count);
-    grad_give(d, u, mk_map2(g, OP_mul, look(p, v), others));
+  Val product = scatter_at(p, mk_select(g, x0, one, x), factors, "mul");
+  grad_accumulate(d, x, mk_map2(g, OP_mul, v, other_factors(g, x, product, zeros)));
+  if (grad_needed(d, u)) {
+    Val count = gather_at(p, zeros);
+    Val others = other_factors(g, u, gather_at(p, product), count);
+    grad_accumulate(d, u, mk_map2(g, OP_mul, gather_at(p, v), others));
   }
 }
 
 /* Shared among those that are what is there. */
-static void unput_extreme(Grad *d, const Node *n, const Spots *p, Val v) {
+static void back_scatter_extreme(Grad *d, const Node *n, const ScatterSpec *p, Val v) {
   Graph *g = d->g;
   Val x = n->in[0], u = n->in[2], none = mk_like(g, v, 0);
   DType dt = graph_type(g, x)->dt;
-  Val mine = mk_map2(g, OP_eq, x, n->out[0]), its = mk_map2(g, OP_eq, u, look(p, n->out[0]));
+  Val mine = mk_map2(g, OP_eq, x, n->out[0]), its = mk_map2(g, OP_eq, u, gather_at(p, n->out[0]));
   Val others = mk_cast(g, its, dt);
-  Val part = mk_map2(g, OP_div, v, put(p, mk_cast(g, mine, dt), others, "add"));
-  grad_give(d, x, mk_select(g, mine, part, none));
-  if (grad_wants(d, u)) grad_give(d, u, mk_select(g, its, look(p, part), none));
+  Val part = mk_map2(g, OP_div, v, scatter_at(p, mk_cast(g, mine, dt), others, "add"));
+  grad_accumulate(d, x, mk_select(g, mine, part, none));
+  if (grad_needed(d, u)) grad_accumulate(d, u, mk_select(g, its, gather_at(p, part), none));
 }
 
 /* A run whose indices are outside is refused: a scatter skips them, the gathers here would not. */
 void back_scatter(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), ti = *graph_type(g, n->in[1]);
-  Spots p = {g, n->in[1], n->op == OP_scatter_elems, node_int(n, AT_axis, 0)};
+  ScatterSpec p = {g, n->in[1], n->op == OP_scatter_elems, node_int(n, AT_axis, 0)};
   const char *reduce = str_text(g->c, node_attr(n, AT_reduce)->u.s);
   u32 depth = p.elems ? 1 : (u32)ti.dim[ti.rank - 1];
-  if (depth) p.idx = mk_within(g, p.idx, p.elems ? &t.dim[p.axis] : t.dim, depth);
+  if (depth) p.idx = mk_check_index(g, p.idx, p.elems ? &t.dim[p.axis] : t.dim, depth);
   if (!strcmp(reduce, "none")) {
-    unput_last(d, n, &p, v);
+    back_scatter_last(d, n, &p, v);
   } else if (!strcmp(reduce, "add")) {
-    grad_give(d, n->in[0], v);
-    if (grad_wants(d, n->in[2])) grad_give(d, n->in[2], look(&p, v));
+    grad_accumulate(d, n->in[0], v);
+    if (grad_needed(d, n->in[2])) grad_accumulate(d, n->in[2], gather_at(&p, v));
   } else if (!strcmp(reduce, "mul")) {
-    unput_product(d, n, &p, v);
+    back_scatter_mul(d, n, &p, v);
   } else {
-    unput_extreme(d, n, &p, v);
+    back_scatter_extreme(d, n, &p, v);
   }
 }

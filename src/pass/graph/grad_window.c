@@ -12,18 +12,18 @@
  * k of w is a contraction of v with what that cell of the window has read instead: a product of
  * matrices that sums over batch and places.
  */
-#include "pass/graph/grad_own.h"
+#include "pass/graph/grad_internal.h"
 
 #include <string.h>
 
-typedef struct Glide {
+typedef struct WindowGrad {
   u32 n; /* axes that the window slides over */
   i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
   i64 input_dilation[MAX_RANK]; /* conv */
-} Glide;
+} WindowGrad;
 
-static Glide read_slide(const Node *n, const Dim *size) {
-  Glide s = {0};
+static WindowGrad read_slide(const Node *n, const Dim *size) {
+  WindowGrad s = {0};
   const Dim *stride = node_list(n, AT_stride, &s.n), *dil = node_list(n, AT_dilation, &s.n);
   const Dim *lo = node_list(n, AT_pad_lo, &s.n), *hi = node_list(n, AT_pad_hi, &s.n);
   u32 some;
@@ -79,7 +79,7 @@ static Dim unsigned_pad(i64 x, bool *less) {
 
 /* Of v, so that a window of the same size and dilation that moves by 1 has `want` results: one for
  * each place of the operand with zeros between. */
-static Pads pads_back(Graph *g, const Glide *s, const Type *tv, const Dim *want) {
+static Pads pads_back(Graph *g, const WindowGrad *s, const Type *tv, const Dim *want) {
   Pads p;
   Dims *ds = g->dims;
   for (u32 i = 0; i < s->n; i++) {
@@ -105,7 +105,7 @@ static bool all_known(const Type *t) {
   return known;
 }
 
-static Dim dilated_extent(Graph *g, const Glide *s, u32 i, Dim x) {
+static Dim dilated_extent(Graph *g, const WindowGrad *s, u32 i, Dim x) {
   return s->input_dilation[i] == 1 ? x
                                    : dim_addk(g->dims, dim_mul(g->dims, x, s->input_dilation[i]),
                                               1 - s->input_dilation[i]);
@@ -118,7 +118,7 @@ typedef struct Phase {
   Dim lo, hi;              /* around v */
 } Phase;
 
-static Phase phase_of(const Glide *s, u32 i, i64 r, i64 extent, i64 given, bool *less) {
+static Phase phase_of(const WindowGrad *s, u32 i, i64 r, i64 extent, i64 given, bool *less) {
   i64 step = s->stride[i], from = (r + s->lo[i]) % step, ahead = (r + s->lo[i]) / step;
   Phase p = {.from = from,
              .cells = (s->size[i] - from + step - 1) / step,
@@ -130,7 +130,7 @@ static Phase phase_of(const Glide *s, u32 i, i64 r, i64 extent, i64 given, bool 
 }
 
 /* What x gets at the places of one phase, number r, with zeros at all others; 0: nothing. */
-static Val phase_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v, i64 r) {
+static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v, i64 r) {
   Type tx = *graph_type(g, x), tw = *graph_type(g, w), tv = *graph_type(g, v);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {tw.dim[0], tw.dim[1]}, front[MAX_RANK] = {0},
       behind[MAX_RANK] = {0};
@@ -162,7 +162,7 @@ static Val phase_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v, 
 /* Between neighbours of v there would be stride - 1 zeros, and most products zero. Places of x that
  * are a stride apart meet the same cells instead, and are a convolution of v with those. 0: no
  * place meets any. */
-static Val input_by_phases(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v) {
+static Val input_by_phases(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {
   i64 phases = 1;
   Val all = 0;
   for (u32 i = 0; i < s->n; i++) phases *= s->stride[i];
@@ -176,7 +176,7 @@ static Val input_by_phases(Graph *g, const Glide *s, i64 group, Val x, Val w, Va
 /* Few phases: each is a kernel. */
 enum { MOST_PHASES = 8 };
 
-static bool has_phases(Graph *g, const Glide *s, Val x, Val v) {
+static bool has_phases(Graph *g, const WindowGrad *s, Val x, Val v) {
   i64 phases = 1;
   bool known = all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   for (u32 i = 0; i < s->n; i++) {
@@ -186,7 +186,7 @@ static bool has_phases(Graph *g, const Glide *s, Val x, Val v) {
   return known && phases > 1 && phases <= MOST_PHASES;
 }
 
-static Val input_back(Graph *g, const Glide *s, i64 group, Val x, Val w, Val v) {
+static Val input_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {
   Val by_phase = has_phases(g, s, x, v) ? input_by_phases(g, s, group, x, w, v) : 0;
   if (by_phase) return by_phase;
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
@@ -210,7 +210,7 @@ static Val grouped(Graph *g, Val x, i64 group) {
 }
 
 /* What the cell `at` of the window reads: [N, C, ..], in the shape of v. x has its padding. */
-static Val cell_of(Graph *g, const Glide *s, Val x, const Type *tv, const i64 *at) {
+static Val cell_of(Graph *g, const WindowGrad *s, Val x, const Type *tv, const i64 *at) {
   Type t = *graph_type(g, x);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {t.dim[0], t.dim[1]};
   i64 step[MAX_RANK] = {1, 1};
@@ -223,7 +223,7 @@ static Val cell_of(Graph *g, const Glide *s, Val x, const Type *tv, const i64 *a
 }
 
 /* The cells of the window, in order; returns their number. */
-static Val *all_cells(Graph *g, const Glide *s, Val x, Val v, u32 *n) {
+static Val *all_cells(Graph *g, const WindowGrad *s, Val x, Val v, u32 *n) {
   Type tv = *graph_type(g, v);
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   i64 inner[MAX_RANK] = {0}, at[MAX_RANK] = {0}, count = 1;
@@ -251,7 +251,8 @@ static const char *letters(u32 n, char *axes) {
 }
 
 /* Cell by cell: [M, C/group] each. */
-static Val weights_by_cells(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
+static Val weights_by_cells(Graph *g, const WindowGrad *s, i64 group, Val x, Val v,
+                            const Type *tw) {
   u32 n;
   char axes[MAX_RANK];
   Val *cell = all_cells(g, s, x, v, &n);
@@ -269,7 +270,7 @@ static Val weights_by_cells(Graph *g, const Glide *s, i64 group, Val x, Val v, c
 
 /* All cells by one convolution whose window is v: batch and channels change places, so that it sums
  * over the batch, slides by the dilation and has the stride between what it reads. */
-static Val weights_by_window(Graph *g, const Glide *s, Val x, Val v, const Type *tw) {
+static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const Type *tw) {
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
   i64 perm[MAX_RANK] = {1, 0}, inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
   Pads p;
@@ -291,7 +292,7 @@ enum { FEW_CHANNELS = 8 };
 
 /* One kernel for all cells where they are several; a single one is a product of matrices as it is.
  * Vectors of the window run along the results, those of cells along the channels of x. */
-static Val weights_back(Graph *g, const Glide *s, i64 group, Val x, Val v, const Type *tw) {
+static Val weights_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val v, const Type *tw) {
   i64 cells = 1;
   for (u32 i = 0; i < s->n; i++) cells *= s->size[i];
   bool wide = tw->dim[0] >= FEW_CHANNELS || tw->dim[1] <= FEW_CHANNELS;
@@ -304,17 +305,18 @@ void back_conv(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type tw = *graph_type(g, n->in[1]);
   i64 group = node_int(n, AT_group, 1);
-  Glide s = read_slide(n, tw.dim + 2);
+  WindowGrad s = read_slide(n, tw.dim + 2);
   if (s.n + 3 > MAX_RANK) grad_refuse(g, n, "too many axes");
-  if (grad_wants(d, n->in[0]))
-    grad_give(d, n->in[0], input_back(g, &s, group, n->in[0], n->in[1], v));
-  if (grad_wants(d, n->in[1])) grad_give(d, n->in[1], weights_back(g, &s, group, n->in[0], v, &tw));
+  if (grad_needed(d, n->in[0]))
+    grad_accumulate(d, n->in[0], input_back(g, &s, group, n->in[0], n->in[1], v));
+  if (grad_needed(d, n->in[1]))
+    grad_accumulate(d, n->in[1], weights_back(g, &s, group, n->in[0], v, &tw));
 }
 
 /* ---- pools ---- */
 
 /* Do windows lie side by side, without gaps and padding? */
-static bool tiles(const Glide *s) {
+static bool tiles(const WindowGrad *s) {
   bool t = true;
   for (u32 i = 0; i < s->n; i++)
     t = t && s->stride[i] == s->size[i] && s->dilation[i] == 1 && !s->lo[i] && !s->hi[i];
@@ -323,7 +325,7 @@ static bool tiles(const Glide *s) {
 
 /* Each element of the last n axes as often as the window is wide, then `fill` up to the extents of
  * t. */
-static Val repeated(Graph *g, const Glide *s, Val v, const Type *t, double fill) {
+static Val repeated(Graph *g, const WindowGrad *s, Val v, const Type *t, double fill) {
   Type tv = *graph_type(g, v);
   u32 lead = tv.rank - s->n, k = lead;
   Dim single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], none[MAX_RANK] = {0},
@@ -342,11 +344,11 @@ static Val repeated(Graph *g, const Glide *s, Val v, const Type *t, double fill)
   return mk_pad(g, mk_reshape(g, v, all, tv.rank), number, none, hi, NULL);
 }
 
-static bool may_repeat(const Glide *s, u32 rank) {
+static bool may_repeat(const WindowGrad *s, u32 rank) {
   return tiles(s) && rank + s->n <= MAX_RANK;
 }
 
-static Glide read_pool(const Node *n) {
+static WindowGrad read_pool(const Node *n) {
   u32 c;
   return read_slide(n, node_list(n, AT_window, &c));
 }
@@ -354,9 +356,9 @@ static Glide read_pool(const Node *n) {
 void back_pool_sum(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), tv = *graph_type(g, v);
-  Glide s = read_pool(n);
+  WindowGrad s = read_pool(n);
   if (may_repeat(&s, t.rank)) {
-    grad_give(d, n->in[0], repeated(g, &s, v, &t, 0));
+    grad_accumulate(d, n->in[0], repeated(g, &s, v, &t, 0));
     return;
   }
   i64 inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK], ones[MAX_RANK];
@@ -366,12 +368,12 @@ void back_pool_sum(Grad *d, const Node *n, Val v) {
   }
   Pads p = pads_back(g, &s, &tv, t.dim + (t.rank - s.n));
   v = stretched(g, v, s.n, inner, p.lo, p.hi, p.less, lo, hi);
-  grad_give(d, n->in[0], mk_pool(g, OP_pool_sum, v, s.n, s.size, ones, s.dilation, lo, hi));
+  grad_accumulate(d, n->in[0], mk_pool(g, OP_pool_sum, v, s.n, s.size, ones, s.dilation, lo, hi));
 }
 
 /* Numbers of the cells of windows that lie side by side, in the type of v, from their count down to
  * 1: [.., the extents of t], where 1 stands outside of windows too. */
-static Val numbers(Graph *g, const Glide *s, Val v, const Type *t) {
+static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
   Type tv = *graph_type(g, v);
   Dim count = 1, single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], hi[MAX_RANK];
   Dim none[MAX_RANK] = {0};
@@ -393,7 +395,7 @@ static Val numbers(Graph *g, const Glide *s, Val v, const Type *t) {
 
 /* Of windows side by side: cells that hold the largest are marked by their numbers, the largest
  * mark is the first of them. */
-static Val first_of_largest(Graph *g, const Glide *s, Val x, Val y, Val v, const Type *t) {
+static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, const Type *t) {
   Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
   Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);
   Val best = mk_pool(g, OP_pool_max, mark, s->n, s->size, s->stride, s->dilation, s->lo, s->hi);
@@ -404,12 +406,12 @@ static Val first_of_largest(Graph *g, const Glide *s, Val x, Val y, Val v, const
 void back_pool_max(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), tv = *graph_type(g, v);
-  Glide s = read_pool(n);
+  WindowGrad s = read_pool(n);
   u32 lead = t.rank - s.n;
   if (may_repeat(&s, t.rank)) {
     Val hit = first_of_largest(g, &s, n->in[0], n->out[0], v, &t);
     Val zero = mk_like(g, v, 0);
-    grad_give(d, n->in[0], mk_select(g, hit, repeated(g, &s, v, &t, 0), zero));
+    grad_accumulate(d, n->in[0], mk_select(g, hit, repeated(g, &s, v, &t, 0), zero));
     return;
   }
   Val from = mk_pool(g, OP_pool_argmax, n->in[0], s.n, s.size, s.stride, s.dilation, s.lo, s.hi);
@@ -420,5 +422,5 @@ void back_pool_max(Grad *d, const Node *n, Val v) {
   Val zero = mk_broadcast(g, mk_like(g, v, 0), wide, lead + 1);
   Val values = mk_reshape(g, v, flat, lead + 1);
   Val sum = mk_scatter_elems(g, zero, mk_reshape(g, from, flat, lead + 1), values, lead, "add");
-  grad_give(d, n->in[0], mk_reshape(g, sum, t.dim, t.rank));
+  grad_accumulate(d, n->in[0], mk_reshape(g, sum, t.dim, t.rank));
 }

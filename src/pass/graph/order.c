@@ -41,9 +41,9 @@ typedef struct Memory {
 typedef struct Order {
   Graph *g;
   Arena *a;
-  BlkId blk;
+  RegionId blk;
   u32 *uses;      /* by value */
-  BlkId *home;    /* by node: its block */
+  RegionId *home; /* by node: its block */
   NodeId *setter; /* by symbol */
   u32 *of;        /* by value: 1 + memory */
   u32 *step_of;   /* by node: 1 + unit */
@@ -76,13 +76,13 @@ static void join(Order *o, const Node *n) {
   for (u32 i = 0; i < n->nin; i++) {
     Val v = n->in[i];
     NodeId def = graph_val(o->g, v)->def;
-    if (def && o->home[def] == o->blk && o->uses[v] == 1 && part_fits(o->g, n, i))
+    if (def && o->home[def] == o->blk && o->uses[v] == 1 && concat_part_fits(o->g, n, i))
       o->of[v] = o->of[n->out[0]];
   }
 }
 
 static void add_memories(Order *o) {
-  const Blk *b = &o->g->blk.at[o->blk];
+  const GraphRegion *b = &o->g->blk.at[o->blk];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
@@ -136,7 +136,7 @@ static void follow(Order *o, u32 step, NodeId def) {
 }
 
 static void read_dim(Order *o, u32 step, Dim d) {
-  for (SymWalk w = dim_walk(o->g->dims, d); dim_next(&w);)
+  for (SymVisit w = dim_visit(o->g->dims, d); dim_next(&w);)
     if (w.info->kind == SY_data) follow(o, step, o->setter[w.sym]);
 }
 
@@ -166,14 +166,14 @@ static void read_node(Order *o, u32 step, NodeId id) {
       read_dim(o, step, at->u.list[k]);
   }
   for (u32 k = 0; k < n->nblk; k++) { /* what the bodies take from outside */
-    const Blk *b = &o->g->blk.at[n->blk[k]];
+    const GraphRegion *b = &o->g->blk.at[n->blk[k]];
     for (u32 i = 0; i < b->node.n; i++) read_node(o, step, b->node.at[i]);
     for (u32 i = 0; i < b->ret.n; i++) read_value(o, step, b->ret.at[i]);
   }
 }
 
 static void add_steps(Order *o) {
-  const Blk *b = &o->g->blk.at[o->blk];
+  const GraphRegion *b = &o->g->blk.at[o->blk];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     if (n->op == OP_const || is_inline(o->g, n)) continue;
@@ -361,7 +361,7 @@ static void emit(NewOrder *e, NodeId id) {
 
 /* Nodes in the new order; what is computed in place stands in front of its first user. */
 static void apply(Order *o, const u32 *order) {
-  Blk *b = &o->g->blk.at[o->blk];
+  GraphRegion *b = &o->g->blk.at[o->blk];
   NewOrder e = {.o = o};
   for (u32 i = 0; i < b->node.n; i++)
     if (graph_node(o->g, b->node.at[i])->op == OP_const) emit(&e, b->node.at[i]);
@@ -372,7 +372,7 @@ static void apply(Order *o, const u32 *order) {
 
 /* Other blocks know nothing of this one. */
 static void forget(Order *o) {
-  const Blk *b = &o->g->blk.at[o->blk];
+  const GraphRegion *b = &o->g->blk.at[o->blk];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     o->step_of[b->node.at[i]] = 0;
@@ -380,7 +380,7 @@ static void forget(Order *o) {
   }
 }
 
-static void order_block(Order *all, BlkId blk) {
+static void order_block(Order *all, RegionId blk) {
   Order o = *all;
   Mark m = arena_mark(o.a);
   o.blk = blk;
@@ -396,7 +396,7 @@ static void order_block(Order *all, BlkId blk) {
 }
 
 /* What the nodes of a block, and of those inside it, are and set. */
-static void survey(Order *o, BlkId b) {
+static void survey(Order *o, RegionId b) {
   for (u32 i = 0; i < o->g->blk.at[b].node.n; i++) {
     NodeId id = o->g->blk.at[b].node.at[i];
     const Node *n = graph_node(o->g, id);
@@ -406,7 +406,7 @@ static void survey(Order *o, BlkId b) {
   }
 }
 
-static void order_blocks(Order *o, BlkId b) {
+static void order_blocks(Order *o, RegionId b) {
   order_block(o, b);
   for (u32 i = 0; i < o->g->blk.at[b].node.n; i++) {
     const Node *n = graph_node(o->g, o->g->blk.at[b].node.at[i]);
@@ -419,7 +419,7 @@ void order(Graph *g) {
   Arena *a = &g->c->scratch;
   Order o = {.g = g, .a = a};
   o.uses = NEWS(a, u32, g->val.n);
-  o.home = NEWS(a, BlkId, g->node.n);
+  o.home = NEWS(a, RegionId, g->node.n);
   o.setter = NEWS(a, NodeId, dim_nsyms(g->dims) + 1);
   o.of = NEWS(a, u32, g->val.n);
   o.step_of = NEWS(a, u32, g->node.n);

@@ -44,7 +44,7 @@ static bool is_known(Graph *g, Val v, u32 steps) {
 
 /* v as a constant if it is one; else v. */
 static Val known(Graph *g, Val v) {
-  return is_known(g, v, KNOWN) ? canon_settle(g, v) : v;
+  return is_known(g, v, KNOWN) ? canon_eval_const(g, v) : v;
 }
 
 /* v = float(ints) * scale */
@@ -62,7 +62,7 @@ static bool match_scaled(Graph *g, Val v, Scaled *s) {
     if (!c || graph_type(g, c->in[0])->dt != DT_i32) continue;
     s->ints = c->in[0];
     s->scale = known(g, in[1 - i]);
-    return graph_const(g, s->scale) && canon_within(g, s->scale, 1e-30, 1e30) &&
+    return graph_const(g, s->scale) && canon_in_range(g, s->scale, 1e-30, 1e30) &&
            type_equal(graph_type(g, v), graph_type(g, in[i]));
   }
   return false;
@@ -169,7 +169,7 @@ static bool bias(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   for (u32 i = 0; i < 2; i++) {
     Scaled x;
-    if (!canon_once(e, n.in[i]) || !match_scaled(g, n.in[i], &x)) continue;
+    if (!canon_one_use(e, n.in[i]) || !match_scaled(g, n.in[i], &x)) continue;
     NodeId def = graph_val(g, x.ints)->def;
     if (!def || op_info[graph_node(g, def)->op].kind != OK_CONTRACT) continue;
     Val b = known(g, n.in[1 - i]);
@@ -206,7 +206,7 @@ static Val less_factors(Graph *g, Val v, Codes *x) {
     Val in[2] = {n->in[0], n->in[1]};
     Op op = n->op;
     Val k = known(g, in[1]);
-    if (!canon_number(g, k, &by) || !type_equal(graph_type(g, v), graph_type(g, in[0]))) return v;
+    if (!canon_scalar(g, k, &by) || !type_equal(graph_type(g, v), graph_type(g, in[0]))) return v;
     x->factor[x->n].op = op;
     x->factor[x->n++].by = (float)by;
     v = in[0];
@@ -269,10 +269,10 @@ static Val divided(Edit *e, Val v, Val by, u32 depth) {
   if (graph_const(g, k)) return canon_fold(g, OP_div, k, by);
   if (match_scaled(g, v, &x)) {
     Val s = canon_fold(g, OP_div, x.scale, by);
-    return canon_within(g, s, 1e-30, 1e30) ? scaled(g, x.ints, s) : 0;
+    return canon_in_range(g, s, 1e-30, 1e30) ? scaled(g, x.ints, s) : 0;
   }
   NodeId def = graph_val(g, v)->def;
-  if (!def || !canon_once(e, v)) return 0;
+  if (!def || !canon_one_use(e, v)) return 0;
   Node n = *graph_node(g, def);
   if (n.op != OP_add && n.op != OP_max && n.op != OP_min) return 0;
   Val a = divided(e, n.in[0], by, depth + 1), b = a ? divided(e, n.in[1], by, depth + 1) : 0;
@@ -283,11 +283,12 @@ static Val divided(Edit *e, Val v, Val by, u32 depth) {
 static bool requantise(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *d = canon_only(e, n.in[0], OP_div);
+  const Node *d = canon_one_use_def(e, n.in[0], OP_div);
   if (!d || graph_type(g, n.out[0])->dt != DT_f32) return false;
   Val x = d->in[0], by = known(g, d->in[1]);
   if (!graph_const(g, by) || !is_one(g, by) || graph_const(g, known(g, x))) return false;
-  if (!(tensor_get(graph_const(g, by), 0).f > 0) || !canon_within(g, by, 1e-30, 1e30)) return false;
+  if (!(tensor_get(graph_const(g, by), 0).f > 0) || !canon_in_range(g, by, 1e-30, 1e30))
+    return false;
   by = known(g, mk_reshape(g, by, NULL, 0));
   g->loc = n.loc;
   Val v = divided(e, x, by, 0);
@@ -343,7 +344,7 @@ static bool same_bytes(Edit *e, NodeId id) {
   const Node *a = graph_def(g, v, OP_add);
   if (a) {
     Val k = known(g, a->in[1]);
-    if (!canon_number(g, k, &moved)) return false;
+    if (!canon_scalar(g, k, &moved)) return false;
     v = graph_node(g, graph_val(g, n.in[0])->def)->in[0];
   }
   const Node *r = graph_def(g, v, OP_round);
@@ -363,7 +364,7 @@ static bool same_bytes(Edit *e, NodeId id) {
 
 /* ---- */
 
-/* A Canon, for canon_once. */
+/* A Canon, for canon_one_use. */
 typedef struct Quant {
   Canon k;
   bool late; /* products and their biases are done: results may change scales */
@@ -393,7 +394,7 @@ static bool has_bytes(Graph *g) {
  * the same again. */
 enum { QUANT_early = 1, QUANT_late };
 
-void quant(Unit *u) {
+void quant(PassCtx *u) {
   Graph *g = u->g;
   g->again = false;
   if (!u->quant && !has_bytes(g)) return;

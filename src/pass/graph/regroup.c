@@ -66,7 +66,7 @@ static i64 padded_results(const Target *t, i64 out) {
 
 /* Multiply-adds of a group for each result of the image, of so many lanes as fill one, where
  * channels and results are as they are; 0: they have no vectors. */
-static double time_to_stay(const Target *t, const SmallGroups *s) {
+static double time_unchanged(const Target *t, const SmallGroups *s) {
   i64 lanes = t->lanes, most = t->cost->half_block > 0 ? t->lanes / 2 : t->lanes;
   if (s->in % LAYOUT_PART || s->out % LAYOUT_PART) return 0;
   while (s->out % lanes) lanes /= 2;
@@ -74,7 +74,7 @@ static double time_to_stay(const Target *t, const SmallGroups *s) {
 }
 
 static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool bytes) {
-  double stay = time_to_stay(t, s), copied = (double)(s->in * s->out) * figures.depthwise_time;
+  double stay = time_unchanged(t, s), copied = (double)(s->in * s->out) * figures.depthwise_time;
   s->padded_in = up_to(s->in, LAYOUT_PART);
   s->results = padded_results(t, s->out);
   double padded = (double)(s->padded_in * s->results);
@@ -84,22 +84,22 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool by
   return padded <= figures.group_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
 }
 
-/* The same of bytes, as they are or stored as numbers of 16 bits (int16.c). */
-static double bytes_time(const Unit *u) {
-  return u->by_dot2 ? u->target->cost->dot2_time : figures.dot4_time;
+/* The same of bytes, as they are or stored as numbers of 16 bits (widen_i8.c). */
+static double bytes_time(const PassCtx *u) {
+  return u->prefer_i16 ? u->target->cost->dot2_time : figures.dot4_time;
 }
 
 /* Are bytes that become floats moved as bytes? Those that lie apart, of which a vector of channels
  * is made, take as many steps as they take each on its own. */
-static bool moves_bytes(const Unit *u) {
+static bool moves_bytes(const PassCtx *u) {
   return u->target->cost->byte_widen <= 1;
 }
 
 /* Multiply-adds in the time of the cheapest way, for each place of the window and each result of
  * the image, with the copies in front of it and behind it: of bytes as they are, or as floats. */
-static double least_time(const Unit *u, const Type *x, SmallGroups *s, bool bytes) {
+static double least_time(const PassCtx *u, const Type *x, SmallGroups *s, bool bytes) {
   const Target *t = u->target;
-  double each = bytes ? bytes_time(u) : 1, stay = time_to_stay(t, s),
+  double each = bytes ? bytes_time(u) : 1, stay = time_unchanged(t, s),
          copy = figures.copy_time / (double)s->window, gather = moves_bytes(u) ? copy / 4 : copy;
   switch (cheapest(t, x, s, bytes)) {
   case GW_depthwise:
@@ -147,7 +147,7 @@ static bool multiplies_bytes(Graph *g, const Node *n) {
 }
 
 /* Which way a convolution goes. */
-static GroupWay choose_way(const Unit *u, const Node *n, SmallGroups *s) {
+static GroupWay choose_way(const PassCtx *u, const Node *n, SmallGroups *s) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
   if (!find_groups(g, n, s) || (double)s->window < figures.copied_window) return GW_stay;
@@ -159,19 +159,19 @@ static GroupWay choose_way(const Unit *u, const Node *n, SmallGroups *s) {
 
 /* The same of a channel to each group: its bytes are made floats at every place of the window, or
  * once, where they are stored. */
-static bool stays_lone_bytes(const Unit *u, const SmallGroups *s) {
+static bool stays_lone_bytes(const PassCtx *u, const SmallGroups *s) {
   return (double)s->window * u->target->cost->byte_widen <= figures.copy_time;
 }
 
 /* Do bytes take less time as they are than as floats? */
-static bool stays_bytes(const Unit *u, const Node *n) {
+static bool stays_bytes(const PassCtx *u, const Node *n) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
   SmallGroups s;
   bool known = find_groups(g, n, &s);
   if (graph_type(g, n->in[1])->dim[1] == 1) return !known || stays_lone_bytes(u, &s);
   if (!known || !multiplies_bytes(g, n)) return false;
-  if ((double)s.window < figures.copied_window) return time_to_stay(u->target, &s) > 0;
+  if ((double)s.window < figures.copied_window) return time_unchanged(u->target, &s) > 0;
   double bytes = least_time(u, x, &s, true);
   return bytes < least_time(u, x, &s, false);
 }
@@ -244,7 +244,7 @@ static Val channels_as_axis(Graph *g, Val v, i64 results, i64 in) {
 
 /* Both; of bytes less a zero point, as integers or floats, the bytes are moved, unless it is floats
  * that are stored (moves_bytes). */
-static Val arrange_channels(const Unit *u, Val v, const SmallGroups *s) {
+static Val arrange_channels(const PassCtx *u, Val v, const SmallGroups *s) {
   Graph *g = u->g;
   const Node *cast = graph_def(g, v, OP_cast);
   bool floats = cast && graph_type(g, v)->dt == DT_f32;
@@ -269,8 +269,8 @@ static void add_axis(Graph *g, Attr *at) {
   at->n++;
 }
 
-static Val make_depthwise(const Unit *u, const SmallGroups *s, const Val *from, Attr *at, u32 nat,
-                          const Type *out) {
+static Val make_depthwise(const PassCtx *u, const SmallGroups *s, const Val *from, Attr *at,
+                          u32 nat, const Type *out) {
   Graph *g = u->g;
   Val in[2] = {arrange_channels(u, from[0], s), from[1]};
   if (s->in > 1) in[1] = mk_unsqueeze(g, in[1], 1);
@@ -347,7 +347,7 @@ static bool in_floats(Edit *e, NodeId id) {
 
 static bool visit(Edit *e, NodeId id) {
   Graph *g = e->g;
-  const Unit *u = e->user;
+  const PassCtx *u = e->user;
   const Node *n = graph_node(g, id);
   SmallGroups s;
   GroupWay way = n->op == OP_conv ? choose_way(u, n, &s) : GW_stay;
@@ -363,7 +363,7 @@ static bool visit(Edit *e, NodeId id) {
   return !edit_swap(e, id, made);
 }
 
-void regroup(Unit *u) {
+void regroup(PassCtx *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
   bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, u); /* bytes are the smallest */
   if (edit_run(u->g, visit, u) || floats) u->g->left = LEFT_known | LEFT_equal;

@@ -369,7 +369,7 @@ static bool fix_broadcast(Edit *e, NodeId id) {
 static bool fix_reduce(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
-  if (!op_is(n->op, OF_FOLD)) return false;
+  if (!op_is(n->op, OF_REDUCES)) return false;
   Type t = out_type(g, id);
   u32 naxes;
   const Dim *axes = node_list(n, AT_axes, &naxes);
@@ -550,7 +550,7 @@ static Rule *const rules[OP_COUNT] = {
     [OP_slice] = fix_slice,        [OP_broadcast] = fix_broadcast,
     [OP_concat] = fix_concat,      [OP_pad] = fix_pad,
     [OP_gather] = fix_gather,      [OP_scatter_elems] = fix_scatter,
-    [OP_scatter_nd] = fix_scatter, [OP_within] = fix_within,
+    [OP_scatter_nd] = fix_scatter, [OP_check_index] = fix_within,
 };
 
 static bool visit(Edit *e, NodeId id) {

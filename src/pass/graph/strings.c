@@ -22,8 +22,8 @@ static bool is_text(Graph *g, Val v) {
 }
 
 /* Do strings cross the edge of a block? Any: are there strings at all? */
-static bool crosses(Graph *g, BlkId b, bool *any) {
-  const Blk *blk = &g->blk.at[b];
+static bool crosses(Graph *g, RegionId b, bool *any) {
+  const GraphRegion *blk = &g->blk.at[b];
   for (u32 i = 0; i < blk->param.n; i++)
     if (is_text(g, blk->param.at[i])) return true;
   for (u32 i = 0; i < blk->ret.n; i++)
@@ -60,11 +60,11 @@ static Val fit(Graph *g, Val v, Dim k) {
 }
 
 static Val const_rows(Graph *g, const Tensor *t) {
-  i64 dim[MAX_RANK], k = text_longest(g->c, t);
+  i64 dim[MAX_RANK], k = strings_max_len(g->c, t);
   if (t->rank) memcpy(dim, t->dim, t->rank * sizeof *dim);
   dim[t->rank] = k;
   Tensor *rows = tensor_new(&g->c->work, DT_u8, dim, t->rank + 1);
-  if (!text_encode(g->c, t, (u8 *)(uintptr_t)rows->data, k)) return 0;
+  if (!strings_to_bytes(g->c, t, (u8 *)(uintptr_t)rows->data, k)) return 0;
   return mk_const(g, rows);
 }
 

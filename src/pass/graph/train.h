@@ -8,20 +8,20 @@ typedef struct TrainOptions TrainOptions;
 
 /* What of the step is made; weights are states in all of them, under the same names. */
 typedef enum TrainPart {
-  TP_step,    /* all of it */
-  TP_measure, /* loss and classes alone, of a model that does as it will be used; weights stay */
-  TP_slopes,  /* the same in training, and derivatives as results NAME.slope, running means as
+  TP_step,   /* all of it */
+  TP_eval,   /* loss and classes alone, of a model that does as it will be used; weights stay */
+  TP_grads,  /* the same in training, and derivatives as results NAME.slope, running means as
                  results NAME.next; weights stay */
-  TP_update,  /* the rest, of derivatives that are parameters NAME.slope */
-  TP_infer,   /* the model as it will be used, with the results it has; weights stay */
+  TP_update, /* the rest, of derivatives that are parameters NAME.slope */
+  TP_infer,  /* the model as it will be used, with the results it has; weights stay */
 } TrainPart;
 
-/* Names are those of the tables in train_loss.c and train_update.c; numbers below 0 (TRAIN_USUAL)
+/* Names are those of the tables in train_loss.c and train_update.c; numbers below 0 (TRAIN_DEFAULT)
  * are the usual ones of the optimizer (train_update.c), as PyTorch has them: 0 is a number. */
-enum { TRAIN_USUAL = -1 };
-#define USUAL_RATE 1e-3                        /* of learning */
-static inline bool train_learns(TrainPart p) { /* layers do as in training */
-  return p != TP_measure && p != TP_infer;
+enum { TRAIN_DEFAULT = -1 };
+#define DEFAULT_LR 1e-3                             /* of learning */
+static inline bool train_is_training(TrainPart p) { /* layers do as in training */
+  return p != TP_eval && p != TP_infer;
 }
 struct TrainOptions {
   const char *loss;      /* cross_entropy, mse, mae, bce, bce_logits */

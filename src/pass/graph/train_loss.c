@@ -6,7 +6,7 @@
  * logarithm, or for bce a sigmoid, the loss is computed from what went into it, which neither over-
  * nor underflows.
  */
-#include "pass/graph/train_own.h"
+#include "pass/graph/train_internal.h"
 
 #include <string.h>
 
@@ -60,9 +60,9 @@ static bool sums_exp(Graph *g, Val v, i64 axis) {
 /* The same numbers; a run where one is not that of a class is refused. `within` lets indices that
  * count from the end pass. */
 static Val checked(Graph *g, Val label, Dim classes) {
-  Val x = mk_within(g, label, &classes, 1);
+  Val x = mk_check_index(g, label, &classes, 1);
   Val below = mk_cast(g, mk_map2(g, OP_lt, x, mk_like(g, x, 0)), DT_i64);
-  return add(g, x, mk_demand(g, below, "a label is below 0"));
+  return add(g, x, mk_assert(g, below, "a label is below 0"));
 }
 
 /* Logarithms of the probabilities that y is, or stands for. */

@@ -11,7 +11,7 @@
  *
  * Powers of b1 and b2 are states that begin with 1, so that no step is counted.
  */
-#include "pass/graph/train_own.h"
+#include "pass/graph/train_internal.h"
 
 #include <string.h>
 
@@ -40,13 +40,13 @@ static Val add(Graph *g, Val a, Val b) {
 static Val mul(Graph *g, Val a, Val b) {
   return mk_map2(g, OP_mul, a, b);
 }
-static Val over(Graph *g, Val a, Val b) {
+static Val divide(Graph *g, Val a, Val b) {
   return mk_map2(g, OP_div, a, b);
 }
 static Val times(Graph *g, Val a, double k) {
   return mul(g, a, mk_like(g, a, k));
 }
-static Val root(Graph *g, Val a) {
+static Val square_root(Graph *g, Val a) {
   return mk_map1(g, OP_sqrt, a);
 }
 
@@ -54,14 +54,14 @@ static Val root(Graph *g, Val a) {
 static Val moment(const Update *u, Val w, const char *end) {
   Graph *g = u->g;
   Str name = str_fmt(g->c, "%s.%s", str_text(g->c, graph_val(g, w)->name), end);
-  return train_keep(g, *graph_type(g, w), name, NULL);
+  return train_add_state(g, *graph_type(g, w), name, NULL);
 }
 
 /* m = k m + (1 - k) x */
 static Val blend(const Update *u, Val m, double k, Val x) {
   Val fresh = times(u->g, x, 1 - k);
   Val next = add(u->g, times(u->g, m, k), fresh);
-  train_next(u->g, m, next);
+  train_set_next(u->g, m, next);
   return next;
 }
 
@@ -72,7 +72,7 @@ static Val move_sgd(const Update *u, Val w, Val d) {
 
 static Val move_momentum(const Update *u, Val w, Val d) {
   Val v = moment(u, w, "v"), next = add(u->g, times(u->g, v, u->mu), d);
-  train_next(u->g, v, next);
+  train_set_next(u->g, v, next);
   return next;
 }
 
@@ -87,10 +87,10 @@ static Val move_adam(const Update *u, Val w, Val d) {
   Val m = blend(u, moment(u, w, "m"), u->b1, d);
   Val square = mul(g, d, d);
   Val v = blend(u, moment(u, w, "v"), u->b2, square);
-  Val scale = mk_map1(g, OP_recip, root(g, unbiased(u, u->p2, w)));
+  Val scale = mk_map1(g, OP_recip, square_root(g, unbiased(u, u->p2, w)));
   Val eps = mk_like(g, v, u->eps);
-  Val low = add(g, mul(g, root(g, v), scale), eps);
-  return over(g, mul(g, m, mk_map1(g, OP_recip, unbiased(u, u->p1, w))), low);
+  Val low = add(g, mul(g, square_root(g, v), scale), eps);
+  return divide(g, mul(g, m, mk_map1(g, OP_recip, unbiased(u, u->p1, w))), low);
 }
 
 static Val move_rmsprop(const Update *u, Val w, Val d) {
@@ -98,15 +98,15 @@ static Val move_rmsprop(const Update *u, Val w, Val d) {
   Val square = mul(g, d, d);
   Val v = blend(u, moment(u, w, "v"), u->b2, square);
   Val eps = mk_like(g, v, u->eps);
-  return over(g, d, add(g, root(g, v), eps));
+  return divide(g, d, add(g, square_root(g, v), eps));
 }
 
 static Val move_adagrad(const Update *u, Val w, Val d) {
   Graph *g = u->g;
   Val v = moment(u, w, "v"), next = add(g, v, mul(g, d, d));
-  train_next(g, v, next);
+  train_set_next(g, v, next);
   Val eps = mk_like(g, v, u->eps);
-  return over(g, d, add(g, root(g, next), eps));
+  return divide(g, d, add(g, square_root(g, next), eps));
 }
 
 static const struct Optimizer optimizers[] = {
@@ -128,24 +128,24 @@ static const struct Optimizer *find(Graph *g, const char *name) {
 static Val power(Graph *g, double k, const char *name) {
   Tensor *one = tensor_new(&g->c->work, DT_f32, NULL, 0);
   tensor_set(one, 0, (Scalar){.f = 1});
-  Val p = train_keep(g, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, name), one);
+  Val p = train_add_state(g, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, name), one);
   Val next = times(g, p, k);
-  train_next(g, p, next);
+  train_set_next(g, p, next);
   return next;
 }
 
-static double told_or(double told, double usual) {
+static double value_or(double told, double usual) {
   return told >= 0 ? told : usual;
 }
 
 void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const Val *d, u32 n) {
   const struct Optimizer *kind = find(g, o->optimizer);
   Update u = {.g = g, .kind = kind};
-  u.mu = told_or(o->momentum, kind->mu);
-  u.b1 = told_or(o->beta1, kind->b1);
-  u.b2 = told_or(o->beta2, kind->b2);
-  u.eps = told_or(o->epsilon, kind->eps);
-  u.decay = told_or(o->decay, kind->decay);
+  u.mu = value_or(o->momentum, kind->mu);
+  u.b1 = value_or(o->beta1, kind->b1);
+  u.b2 = value_or(o->beta2, kind->b2);
+  u.eps = value_or(o->epsilon, kind->eps);
+  u.decay = value_or(o->decay, kind->decay);
   if (kind->powers) {
     u.p1 = power(g, u.b1, "beta1.power");
     u.p2 = power(g, u.b2, "beta2.power");
@@ -160,6 +160,6 @@ void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const
       Val less = times(g, u.rate, u.decay);
       x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), less));
     }
-    train_next(g, w[i], mk_map2(g, OP_sub, x, move));
+    train_set_next(g, w[i], mk_map2(g, OP_sub, x, move));
   }
 }

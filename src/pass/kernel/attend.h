@@ -18,9 +18,9 @@ enum {
 
 /* What rows have of some keys: the largest score, the sum of weights, the weighted sum of values.
  */
-typedef struct RowSums {
+typedef struct SoftmaxState {
   BufId largest, total, sums; /* [rows, 1], [rows, 1], [rows, width] */
-} RowSums;
+} SoftmaxState;
 
 typedef struct Attend {
   Lower *l;
@@ -47,9 +47,9 @@ typedef struct Attend {
   bool split;          /* threads may take segments of the same rows */
   BufId panels;        /* scratch, if packed: [depth, KEYS] */
   BufId score, shrink; /* scratch: of rows of a tile */
-  RowSums here;        /* scratch, of rows of a block: of this segment, or of all keys if not cut */
-  RowSums all;         /* if cut: of the segments so far */
-  RowSums parts;       /* if split: of every segment, by head, segment and row */
+  SoftmaxState here;   /* scratch, of rows of a block: of this segment, or of all keys if not cut */
+  SoftmaxState all;    /* if cut: of the segments so far */
+  SoftmaxState parts;  /* if split: of every segment, by head, segment and row */
   i64 most;            /* rows of a block */
 } Attend;
 
@@ -85,15 +85,15 @@ static inline ExprId number(Prog *p, double v) {
   return ex_const(p, DT_f32, (Scalar){.f = v});
 }
 
-static inline ExprId wide(const Attend *x, ExprId e) {
+static inline ExprId splat_of(const Attend *x, ExprId e) {
   return ex_splat(x->p, e, x->lanes);
 }
 
-static inline ExprId power(const Attend *x, ExprId e) {
-  return ex_op1(x->p, x->p->math == MP_u ? OP_exp0 : OP_exp, e);
+static inline ExprId exp_of(const Attend *x, ExprId e) {
+  return ex_op1(x->p, x->p->math == MM_u ? OP_exp_nonpos : OP_exp, e);
 }
 
-static inline ExprId joined(const Attend *x, ExprId a, ExprId b, ExprId sum) {
+static inline ExprId fma_or_mul_add(const Attend *x, ExprId a, ExprId b, ExprId sum) {
   Prog *p = x->p;
   if (x->l->unit->target->fma) return ex_op3(p, OP_fma, a, b, sum);
   return plus(p, sum, ex_op2(p, OP_mul, a, b));
@@ -110,7 +110,7 @@ static inline void put2(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId
 }
 
 /* Every row stands at e along this dimension. */
-static inline void stand(Attend *x, u32 d, ExprId e) {
+static inline void set_axis(Attend *x, u32 d, ExprId e) {
   x->val_s[x->of_s[d]] = x->val_y[x->of_y[d]] = e;
 }
 
@@ -118,28 +118,28 @@ static inline ExprId row_at(const AttendTile *t, Prog *p, i64 r) {
   return plus(p, ex_copy(p, t->row), ex_int(p, r));
 }
 
-static inline void stand_at(Attend *x, const AttendTile *t, i64 r) {
-  stand(x, x->tile, plus(x->p, ex_copy(x->p, t->first), ex_int(x->p, r)));
+static inline void set_row(Attend *x, const AttendTile *t, i64 r) {
+  set_axis(x, x->tile, plus(x->p, ex_copy(x->p, t->first), ex_int(x->p, r)));
 }
 
-static inline ExprId along(const Attend *x, ExprId vector) {
+static inline ExprId lane_index(const Attend *x, ExprId vector) {
   return plus(x->p, times(x->p, vector, x->lanes), ex_var(x->p, x->lane));
 }
 
 /* A vector that is loaded once: compilers would load it again for every product. */
-static inline VarId hold(Prog *p, Cursor *at, ExprId e, const char *name) {
+static inline VarId let_pinned(Prog *p, Cursor *at, ExprId e, const char *name) {
   VarId v = tile_let(p, at, e, name);
-  prog_stmt(p, at->last)->flags |= SF_hold;
+  prog_stmt(p, at->last)->flags |= SF_pin;
   return v;
 }
 
 /* attend_rows.c */
 /* Those of the rows of a block, with none of keys yet. */
-void attend_begin(Attend *x, Cursor at, RowBlock b, RowSums of);
+void attend_begin(Attend *x, Cursor at, RowBlock b, SoftmaxState of);
 /* Those of one segment, rows from `first` on in their buffers, are added to those of all. */
-void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first);
-void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first); /* here, to parts */
-void attend_end(Attend *x, Cursor at, RowBlock b, RowSums of);    /* the result of every row */
+void attend_merge(Attend *x, Cursor at, RowBlock b, SoftmaxState one, ExprId first);
+void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first);   /* here, to parts */
+void attend_end(Attend *x, Cursor at, RowBlock b, SoftmaxState of); /* the result of every row */
 
 /* attend_scores.c */
 Nest attend_nest(const Attend *x, const Form *f, const ExprId *val);

@@ -1,9 +1,9 @@
 /* attend_rows.c: the running softmax of each query (row), see lower_attention.c.
  *
- * In: RowSums, which hold for each row, over the keys seen so far, the largest score m, the sum of
- * exp(score - m), and the sum of values weighted by that. Out: loops that set them to those of no
- * keys (attend_begin), keep those of one segment of keys for later (attend_keep), merge those of
- * another segment (attend_merge), and divide to get the result (attend_end). Method: online
+ * In: SoftmaxState, which hold for each row, over the keys seen so far, the largest score m, the
+ * sum of exp(score - m), and the sum of values weighted by that. Out: loops that set them to those
+ * of no keys (attend_begin), keep those of one segment of keys for later (attend_keep), merge those
+ * of another segment (attend_merge), and divide to get the result (attend_end). Method: online
  * softmax: to merge two segments, the sums of both are multiplied by exp(their m - the larger m)
  * and added. A segment in which the mask hides every key from a row is left out; so the bits of a
  * row do not depend on how many segments lie behind the keys it sees.
@@ -17,12 +17,12 @@
 static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
   Prog *p = x->p;
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, b.count), "i");
-  stand(x, x->block, plus(p, ex_var(p, b.l0), ex_var(p, i)));
+  set_axis(x, x->block, plus(p, ex_var(p, b.l0), ex_var(p, i)));
   *row = ex_var(p, i);
   if (x->tile == x->block) return at;
   i64 n = extent(x, x->tile);
   VarId g = prog_for(p, &at, ex_int(p, 0), ex_int(p, n), "j");
-  stand(x, x->tile, ex_var(p, g));
+  set_axis(x, x->tile, ex_var(p, g));
   *row = plus(p, times(p, *row, n), ex_var(p, g));
   return at;
 }
@@ -42,10 +42,10 @@ static u32 next_lanes(const Attend *x, u32 lanes) {
 }
 
 static ExprId spread(const Attend *x, ExprId e, u32 lanes) {
-  return lanes > 1 ? wide(x, e) : e;
+  return lanes > 1 ? splat_of(x, e) : e;
 }
 
-void attend_begin(Attend *x, Cursor at, RowBlock b, RowSums of) {
+void attend_begin(Attend *x, Cursor at, RowBlock b, SoftmaxState of) {
   Prog *p = x->p;
   ExprId row, zero = ex_int(p, 0);
   at = each_row(x, at, b, &row);
@@ -72,7 +72,7 @@ void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first) {
   }
 }
 
-void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first) {
+void attend_merge(Attend *x, Cursor at, RowBlock b, SoftmaxState one, ExprId first) {
   Prog *p = x->p;
   ExprId row, zero = ex_int(p, 0);
   at = each_row(x, at, b, &row);
@@ -81,8 +81,8 @@ void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first) {
   prog_if(p, &at, ex_op2(p, OP_ne, ex_var(p, top), number(p, -INFINITY)));
   VarId old = let_new(p, &at, "old", at2(p, x->all.largest, row, zero, 1));
   VarId new = let_new(p, &at, "new", ex_op2(p, OP_max, ex_var(p, old), ex_var(p, top)));
-  VarId less = let_new(p, &at, "less", power(x, minus(p, ex_var(p, old), ex_var(p, new))));
-  VarId more = let_new(p, &at, "more", power(x, minus(p, ex_var(p, top), ex_var(p, new))));
+  VarId less = let_new(p, &at, "less", exp_of(x, minus(p, ex_var(p, old), ex_var(p, new))));
+  VarId more = let_new(p, &at, "more", exp_of(x, minus(p, ex_var(p, top), ex_var(p, new))));
   put2(p, &at, x->all.largest, row, zero, ex_var(p, new));
   ExprId was = ex_op2(p, OP_mul, at2(p, x->all.total, row, zero, 1), ex_var(p, less));
   ExprId add = ex_op2(p, OP_mul, at2(p, one.total, from, zero, 1), ex_var(p, more));
@@ -92,7 +92,8 @@ void attend_merge(Attend *x, Cursor at, RowBlock b, RowSums one, ExprId first) {
     ExprId v = each_piece(x, &in, lanes);
     was = ex_op2(p, OP_mul, at2(p, x->all.sums, row, v, lanes), spread(x, ex_var(p, less), lanes));
     add = at2(p, one.sums, from, v, lanes);
-    put2(p, &in, x->all.sums, row, v, joined(x, add, spread(x, ex_var(p, more), lanes), was));
+    put2(p, &in, x->all.sums, row, v,
+         fma_or_mul_add(x, add, spread(x, ex_var(p, more), lanes), was));
   }
 }
 
@@ -108,7 +109,7 @@ static u32 place_of(Attend *x, ExprId first, u32 lanes, BufId *out, ExprId *idx)
   return rank;
 }
 
-void attend_end(Attend *x, Cursor at, RowBlock b, RowSums of) {
+void attend_end(Attend *x, Cursor at, RowBlock b, SoftmaxState of) {
   Prog *p = x->p;
   ExprId row, zero = ex_int(p, 0);
   at = each_row(x, at, b, &row);

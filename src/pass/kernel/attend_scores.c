@@ -1,8 +1,8 @@
 /* attend_scores.c: scores of a tile of rows with a block of keys; see lower_attention.c.
  *
  * Along the depth: vectors of queries and keys as they lie, four keys at a time; as many vectors of
- * sums as there are lanes are folded crosswise into one vector of scores, as lower_rows.c does. A
- * single row can be computed like this, and has the bits that it has among others.
+ * sums as there are lanes are folded crosswise into one vector of scores, as lower_dot_rows.c does.
+ * A single row can be computed like this, and has the bits that it has among others.
  *
  * Along the keys: where their number is known, so is that of the rows, which are many: keys of a
  * block are transposed first, and serve them all. Then a vector of keys times one number of a query
@@ -37,7 +37,7 @@ ExprId attend_finished(Attend *x, ExprId score) {
 }
 
 /* The lanes of a and b folded into groups of so many, those of a and b in turn. */
-static VarId fold_pair(Prog *p, Cursor *at, VarId a, VarId b, u32 each) {
+static VarId reduce_pair(Prog *p, Cursor *at, VarId a, VarId b, u32 each) {
   return tile_let(
       p, at, plus(p, tile_lane_groups(p, a, b, each, false), tile_lane_groups(p, a, b, each, true)),
       "s");
@@ -68,29 +68,29 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
   }
   for (i64 r = 0; r < t->rows; r++)
     for (u32 i = 0; i < TILE_KEYS; i++)
-      reg_store(p, at, acc, ex_int(p, r), ex_int(p, i), wide(x, number(p, 0)));
+      reg_store(p, at, acc, ex_int(p, r), ex_int(p, i), splat_of(x, number(p, 0)));
   Cursor in = *at;
   ExprId v =
       ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, x->s.axis[x->depth].hi / x->lanes), "v"));
-  x->val_s[x->depth] = along(x, v);
+  x->val_s[x->depth] = lane_index(x, v);
   VarId q[MOST_ROWS];
   for (i64 r = 0; r < t->rows; r++) {
-    stand_at(x, t, r);
-    q[r] = hold(p, &in, attend_vector(x, &x->s, x->val_s, x->query), "q");
+    set_row(x, t, r);
+    q[r] = let_pinned(p, &in, attend_vector(x, &x->s, x->val_s, x->query), "q");
   }
   for (u32 i = 0; i < TILE_KEYS; i++) {
     *key = ex_var(p, at_key[i]);
-    VarId k = hold(p, &in, attend_vector(x, &x->s, x->val_s, x->keys), "k");
+    VarId k = let_pinned(p, &in, attend_vector(x, &x->s, x->val_s, x->keys), "k");
     for (i64 r = 0; r < t->rows; r++) {
       ExprId a = ex_int(p, r), b = ex_int(p, i);
       reg_store(p, &in, acc, a, b,
-                joined(x, ex_var(p, q[r]), ex_var(p, k), reg_load(p, acc, a, b)));
+                fma_or_mul_add(x, ex_var(p, q[r]), ex_var(p, k), reg_load(p, acc, a, b)));
     }
   }
   for (i64 r = 0; r < t->rows; r++) {
-    VarId even = fold_pair(p, at, held(p, at, acc, r, 0), held(p, at, acc, r, 2), x->lanes / 2);
-    VarId odd = fold_pair(p, at, held(p, at, acc, r, 1), held(p, at, acc, r, 3), x->lanes / 2);
-    to[r] = fold_pair(p, at, even, odd, x->lanes / 4);
+    VarId even = reduce_pair(p, at, held(p, at, acc, r, 0), held(p, at, acc, r, 2), x->lanes / 2);
+    VarId odd = reduce_pair(p, at, held(p, at, acc, r, 1), held(p, at, acc, r, 3), x->lanes / 2);
+    to[r] = reduce_pair(p, at, even, odd, x->lanes / 4);
   }
 }
 
@@ -108,7 +108,7 @@ static ExprId in_order(const Attend *x, Cursor *at, VarId folded) {
 static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId first, ExprId score) {
   Prog *p = x->p;
   if (x->a->seen == x->scores) return score;
-  stand_at(x, t, r);
+  set_row(x, t, r);
   x->val_s[x->of_s[x->a->key]] = plus(p, ex_copy(p, first), ex_var(p, x->lane));
   Widen w = {.p = p,
              .lane = x->lane,
@@ -141,7 +141,7 @@ void attend_pack(Attend *x, Cursor at, VarId from) {
   for (u32 i = 0; i < x->lanes; i++) {
     ExprId place = plus(p, times(p, ex_copy(p, g), x->lanes), ex_int(p, i));
     *key = clamped(x, plus(p, ex_var(p, from), place));
-    x->val_s[x->depth] = along(x, ex_copy(p, d));
+    x->val_s[x->depth] = lane_index(x, ex_copy(p, d));
     v[i] = tile_let(p, &at, attend_vector(x, &x->s, x->val_s, x->keys), "k");
   }
   for (u32 each = x->lanes / 2; each > 0; each /= 2)
@@ -168,23 +168,23 @@ static void packed_scores(Attend *x, const AttendTile *t, Cursor at) {
   ExprId first = times(p, g, count * x->lanes);
   for (i64 r = 0; r < t->rows; r++)
     for (i64 v = 0; v < count; v++)
-      reg_store(p, &at, acc, ex_int(p, r), ex_int(p, v), wide(x, number(p, 0)));
+      reg_store(p, &at, acc, ex_int(p, r), ex_int(p, v), splat_of(x, number(p, 0)));
   Cursor in = at;
   VarId d = prog_for(p, &in, ex_int(p, 0), ex_dim(p, x->s.axis[x->depth].hi), "d"), k[KEYS];
   for (i64 v = 0; v < count; v++) {
     ExprId place = plus(p, ex_copy(p, first), ex_int(p, v * x->lanes));
-    k[v] = hold(p, &in, at2(p, x->panels, ex_var(p, d), place, x->lanes), "k");
+    k[v] = let_pinned(p, &in, at2(p, x->panels, ex_var(p, d), place, x->lanes), "k");
   }
   x->val_s[x->depth] = ex_var(p, d);
   for (i64 r = 0; r < t->rows; r++) {
-    stand_at(x, t, r);
+    set_row(x, t, r);
     Nest n = attend_nest(x, &x->s, x->val_s);
     ExprId e = ex_cast(p, DT_f32, nest_load(&n, x->query), false);
-    VarId q = tile_let(p, &in, wide(x, e), "q");
+    VarId q = tile_let(p, &in, splat_of(x, e), "q");
     for (i64 v = 0; v < count; v++) {
       ExprId i = ex_int(p, r), j = ex_int(p, v);
       reg_store(p, &in, acc, i, j,
-                joined(x, ex_var(p, q), ex_var(p, k[v]), reg_load(p, acc, i, j)));
+                fma_or_mul_add(x, ex_var(p, q), ex_var(p, k[v]), reg_load(p, acc, i, j)));
     }
   }
   for (i64 r = 0; r < t->rows; r++)
@@ -209,13 +209,13 @@ static void last_products(Attend *x, const AttendTile *t, Cursor at) {
     VarId k = prog_for(p, &in, ex_int(p, 0), attend_count(x, t), "k");
     ExprId place = ex_var(p, k), row = ex_int(p, r);
     VarId d = prog_for(p, &in, ex_int(p, depth / x->lanes * x->lanes), ex_int(p, depth), "d");
-    stand_at(x, t, r);
+    set_row(x, t, r);
     x->val_s[x->of_s[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
     x->val_s[x->depth] = ex_var(p, d);
     Nest n = attend_nest(x, &x->s, x->val_s);
     ExprId a = ex_cast(p, DT_f32, nest_load(&n, x->query), false);
     ExprId b = ex_cast(p, DT_f32, nest_load(&n, x->keys), false);
-    put2(p, &in, x->score, row, place, joined(x, a, b, at2(p, x->score, row, place, 1)));
+    put2(p, &in, x->score, row, place, fma_or_mul_add(x, a, b, at2(p, x->score, row, place, 1)));
   }
 }
 
@@ -234,7 +234,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
   for (u32 c = 0; c < parts; c++) some_scores(x, t, &at, ex_var(p, first), c, z[c]);
   for (i64 r = 0; r < t->rows; r++) {
     for (u32 n = parts / 2; n > 0; n /= 2)
-      for (u32 c = 0; c < n; c++) z[c][r] = fold_pair(p, &at, z[c][r], z[c + n][r], n);
+      for (u32 c = 0; c < n; c++) z[c][r] = reduce_pair(p, &at, z[c][r], z[c + n][r], n);
     ExprId e = in_order(x, &at, z[0][r]);
     if (!x->finish_last) e = finished_vector(x, t, r, ex_var(p, first), e);
     put2(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);

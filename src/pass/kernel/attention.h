@@ -31,7 +31,7 @@ struct Attention {
   u32 npart;
 };
 
-/* attention.c: all of a graph, before it is lowered. */
+/* attention_match.c: all of a graph, before it is lowered. */
 struct Attentions {
   VEC(Attention) at;
   u32 *part;    /* by node: 1 + the attention that it is a part of, or whose root it is */
@@ -41,7 +41,7 @@ struct Attentions {
 Attentions *attention_find(Lower *l);
 
 /* lower_attention.c */
-bool attention_takes(Lower *l, const Node *n); /* a part: nothing is written for it yet */
+bool attention_has_part(Lower *l, const Node *n); /* a part: nothing is written for it yet */
 /* Writes it, if n is the root of one and it can be; else its parts, and false. */
 bool lower_attention(Lower *l, const Node *n);
 

@@ -1,9 +1,9 @@
 /* family.c: what is decided about convolutions before values have a layout; kernels in words.
  *
  * In: a graph whose values have no layout yet, or have it from a text. Out: a ConvPlan for every
- * convolution, which layout.c and choose.c read; it depends on types, weights and target alone, so
- * whoever asks first gets what all others get. The family itself is chosen when the convolution is
- * lowered (choose.c), once it is known how its values lie in memory.
+ * convolution, which layout.c and kernel_choose.c read; it depends on types, weights and target
+ * alone, so whoever asks first gets what all others get. The family itself is chosen when the
+ * convolution is lowered (kernel_choose.c), once it is known how its values lie in memory.
  */
 #include "pass/kernel/family.h"
 
@@ -41,21 +41,21 @@ static bool has_few_results(Graph *g, const Node *n) {
          o->dt == DT_f32 && node_int(n, AT_group, 1) == 1 && !node_attr(n, AT_input_dilation);
 }
 
-static bool is_sparse(const Unit *u, const Node *n) {
-  Slide s[MAX_RANK];
-  u32 ns = conv_slides(u->g, n, s);
+static bool is_sparse(const PassCtx *u, const Node *n) {
+  WindowDim s[MAX_RANK];
+  u32 ns = conv_windows(u->g, n, s);
   for (u32 i = 0; i < ns; i++)
     if (!dim_is_const(s[i].extent) || !dim_is_const(s[i].places) || !dim_is_const(s[i].size) ||
         s[i].input_dilation > 1)
       return false;
-  return slides_are_sparse(u->target, s, ns);
+  return windows_are_sparse(u->target, s, ns);
 }
 
 /* Products of bytes take four at a time, of i16 two: along channels, or along a row of the window,
  * whichever needs fewer groups. Along a row, elements that the last group reads behind the window;
  * -1: along channels. */
 static i64 read_behind_rows(Graph *g, const Node *n) {
-  Slide s[MAX_RANK], *row = &s[conv_slides(g, n, s) - 1];
+  WindowDim s[MAX_RANK], *row = &s[conv_windows(g, n, s) - 1];
   i64 zero, channels = graph_type(g, n->in[1])->dim[1];
   Val q = graph_narrow(g, n->in[0], &zero);
   i64 each = q && graph_type(g, q)->dt == DT_i16 ? 2 : 4, groups = (row->size + each - 1) / each;
@@ -64,20 +64,20 @@ static i64 read_behind_rows(Graph *g, const Node *n) {
                                                                     : -1;
 }
 
-static ConvPlan plan_conv(const Unit *u, const Node *n) {
+static ConvPlan plan_conv(const PassCtx *u, const Node *n) {
   Graph *g = u->g;
-  ConvPlan c = {.depthwise = is_depthwise(g, n), .sparse = is_sparse(u, n), .behind = -1};
+  ConvPlan c = {.depthwise = is_depthwise(g, n), .sparse = is_sparse(u, n), .row_overread = -1};
   c.blocks = fills_blocks(g, n);
-  if (c.blocks) c.behind = read_behind_rows(g, n);
-  c.few = !c.depthwise && !c.sparse && !c.blocks && has_few_results(g, n);
+  if (c.blocks) c.row_overread = read_behind_rows(g, n);
+  c.narrow_output = !c.depthwise && !c.sparse && !c.blocks && has_few_results(g, n);
   return c;
 }
 
-void conv_plans(Unit *u) {
+void conv_plans(PassCtx *u) {
   Graph *g = u->g;
   if (u->conv_plan || u->target->lanes < 4) return;
   u->conv_plan = NEWS(&u->c->keep, ConvPlan, g->node.n);
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
       if (graph_node(g, id)->op == OP_conv) u->conv_plan[id] = plan_conv(u, graph_node(g, id));
@@ -85,7 +85,7 @@ void conv_plans(Unit *u) {
   winograd_plan(u, u->conv_plan);
 }
 
-const ConvPlan *conv_plan_of(const Unit *u, const Node *n) {
+const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n) {
   static const ConvPlan none = {0};
   bool known = u->conv_plan && n && n->op == OP_conv; /* nobody makes more of them */
   return known ? &u->conv_plan[graph_val(u->g, n->out[0])->def] : &none;
@@ -110,18 +110,18 @@ void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason) {
 }
 
 /* tile 6x2 of 8 lanes (one operand is the same in all lanes: 6 rows share ...); ... */
-static void put_notes(const Prog *p, const KernelNote *x, Text *t) {
+static void put_notes(const Prog *p, const KernelNote *x, StrBuf *t) {
   if (!x) return;
   put_notes(p, x->before, t);
   const FamilyInfo *f = &family_info[x->family];
-  text_fmt(t, "%s%s", x->before ? "; " : "", f->title);
-  if (x->size) text_fmt(t, " %s", str_text(p->c, x->size));
-  text_fmt(t, " (%s", f->why);
-  if (x->reason) text_fmt(t, ": %s", str_text(p->c, x->reason));
-  text_puts(t, ")");
+  sb_fmt(t, "%s%s", x->before ? "; " : "", f->title);
+  if (x->size) sb_fmt(t, " %s", str_text(p->c, x->size));
+  sb_fmt(t, " (%s", f->why);
+  if (x->reason) sb_fmt(t, ": %s", str_text(p->c, x->reason));
+  sb_puts(t, ")");
 }
 
-void family_list(Prog *p, Text *out) {
+void family_list(Prog *p, StrBuf *out) {
   double *ns = NEWS(&p->c->scratch, double, p->stmt.n);
   const Range *range = prog_ranges(p, NULL, &p->c->scratch);
   prog_time(p, ns);
@@ -129,13 +129,13 @@ void family_list(Prog *p, Text *out) {
     const Stmt *k = prog_stmt(p, s);
     if (k->kind != ST_kernel) continue;
     KernelWork w = prog_work(p, range, s, &p->c->scratch);
-    text_fmt(out, "kernel '%s': ", show(p->c, k->label));
+    sb_fmt(out, "kernel '%s': ", show(p->c, k->label));
     if (k->how)
       put_notes(p, k->how, out);
     else
-      text_puts(out, "loops of its operator");
-    text_fmt(out, ", about %.3f us", ns[s] / 1000);
-    if (w.macs > 0) text_fmt(out, ", %.0f multiply-adds", w.macs);
-    text_fmt(out, ", %.0f bytes\n", w.bytes);
+      sb_puts(out, "loops of its operator");
+    sb_fmt(out, ", about %.3f us", ns[s] / 1000);
+    if (w.macs > 0) sb_fmt(out, ", %.0f multiply-adds", w.macs);
+    sb_fmt(out, ", %.0f bytes\n", w.bytes);
   }
 }

@@ -18,34 +18,35 @@ typedef struct FamilyInfo {
 } FamilyInfo;
 extern const FamilyInfo family_info[FA_COUNT];
 
-/* What layout.c has to know of a convolution, and choose.c then reads: by it operands and results
- * lie as the family that is chosen reads them. */
+/* What layout.c has to know of a convolution, and kernel_choose.c then reads: by it operands and
+ * results lie as the family that is chosen reads them. */
 struct ConvPlan {
-  bool depthwise; /* every channel is a group */
-  bool few;       /* too few results for blocks of them: vectors run along the operand */
-  u32 patch;    /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
-                   are read as if there were a multiple of that many rows and columns */
-  bool blocks;  /* its result may lie in blocks of channels */
-  bool sparse;  /* windows mostly meet padding, and are cut into segments: see segment.c */
-  i64 behind;   /* bytes are taken four at a time along a row: elements read behind the window; -1:
-                   along channels */
-  Str key;      /* under which the tuned choices were asked; 0: they were not */
-  double share; /* Winograd: estimated time over that of sums as they stand */
+  bool depthwise;     /* every channel is a group */
+  bool narrow_output; /* too few results for blocks of them: vectors run along the operand */
+  u32 patch;   /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
+                  are read as if there were a multiple of that many rows and columns */
+  bool blocks; /* its result may lie in blocks of channels */
+  bool sparse; /* windows mostly meet padding, and are cut into segments: see segment.c */
+  i64 row_overread; /* bytes are taken four at a time along a row: elements read behind the window;
+                 -1: along channels */
+  Str key;          /* under which the tuned choices were asked; 0: they were not */
+  double share;     /* Winograd: estimated time over that of sums as they stand */
 };
 
 /* family.c: made once, by the first pass that asks. */
-void conv_plans(Unit *u);
-const ConvPlan *conv_plan_of(const Unit *u, const Node *n); /* of no convolution: nothing is set */
+void conv_plans(PassCtx *u);
+const ConvPlan *conv_plan_of(const PassCtx *u,
+                             const Node *n); /* of no convolution: nothing is set */
 /* Notes on a kernel how it is written: the family, its size, and the numbers that decided; 0: there
  * are none. */
 void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason);
-void family_list(Prog *p, Text *out); /* a line for each kernel: that, why, and estimates */
+void family_list(Prog *p, StrBuf *out); /* a line for each kernel: that, why, and estimates */
 
 /* winograd_plan.c: sets patch, key and share of those that are Winograd's method. */
-void winograd_plan(const Unit *u, ConvPlan *of);
+void winograd_plan(const PassCtx *u, ConvPlan *of);
 /* Few patches, and weights that come from memory: these are gone through once. */
-bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all);
-i64 winograd_block(const Target *t, u32 m, i64 in, i64 out,
-                   i64 all); /* patches, of so many, at a time */
+bool winograd_one_pass(const Target *t, u32 m, i64 in, i64 out, i64 all);
+i64 winograd_patches(const Target *t, u32 m, i64 in, i64 out,
+                     i64 all); /* patches, of so many, at a time */
 
 #endif

@@ -33,7 +33,7 @@ static BufId scratch(const Attend *x, i64 rows, i64 columns, const char *name) {
 static bool is_plain(const Form *f) {
   for (u32 i = 0; i < f->naxes; i++)
     if (form_guard(f, i, NULL)) return false;
-  return f->nin == 2 && f->fold && f->acc == DT_f32 && f->with == OP_add;
+  return f->nin == 2 && f->reduce && f->acc == DT_f32 && f->with == OP_add;
 }
 
 /* Axes of both forms, by dimension of scores. */
@@ -47,7 +47,7 @@ static bool find_axes(Attend *x) {
     if (a->n != 1 || b->n != 1 || a->coef[0] != 1 || b->coef[0] != 1) return false;
     x->of_s[d] = a->axis[0];
     x->of_y[d] = b->axis[0];
-    if (y->axis[b->axis[0]].fold != (d == key)) return false;
+    if (y->axis[b->axis[0]].reduce != (d == key)) return false;
   }
   x->keys = operand_moves(&s->in[1], x->of_s[key]);
   x->query = 1 - x->keys;
@@ -56,7 +56,7 @@ static bool find_axes(Attend *x) {
     return false;
   x->depth = x->width = FORM_AXES;
   for (u32 i = 0; i < s->naxes; i++)
-    if (s->axis[i].fold) {
+    if (s->axis[i].reduce) {
       if (x->depth < FORM_AXES) return false;
       x->depth = i;
     }
@@ -123,8 +123,8 @@ static bool is_wide(Attend *x) {
   for (u32 i = 0; i < x->s.naxes; i++) x->val_s[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   for (u32 i = 0; i < x->y.naxes; i++) x->val_y[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   ExprId was = x->val_s[x->depth];
-  x->val_s[x->depth] = along(x, ex_copy(p, was));
-  x->val_y[x->width] = along(x, x->val_y[x->width]);
+  x->val_s[x->depth] = lane_index(x, ex_copy(p, was));
+  x->val_y[x->width] = lane_index(x, x->val_y[x->width]);
   bool ok = attend_vector(x, &x->s, x->val_s, x->keys) &&
             attend_vector(x, &x->s, x->val_s, x->query) &&
             attend_vector(x, &x->y, x->val_y, x->values);
@@ -136,13 +136,13 @@ static bool is_wide(Attend *x) {
   ok = ok && widen_place(&w, &out, idx, &rank);
   x->val_s[x->depth] = was;
   ExprId *key = &x->val_s[x->of_s[x->a->key]];
-  *key = along(x, *key);
+  *key = lane_index(x, *key);
   ExprId e = attend_finished(x, ex_var(p, x->acc));
   w.acc_var = x->acc;
-  w.vec = wide(x, number(p, 0));
+  w.vec = splat_of(x, number(p, 0));
   ok = ok && widen(&w, e);
   x->finish_loads = false;
-  for (ExprWalk k = ex_walk(p, e); ex_next(&k);)
+  for (ExprVisit k = ex_visit(p, e); ex_next(&k);)
     if (k.e->kind == EX_load)
       for (u32 i = 0; i < k.e->narg; i++)
         x->finish_loads = x->finish_loads || ex_mentions(p, k.e->arg[i], x->lane);
@@ -155,13 +155,13 @@ static bool is_wide(Attend *x) {
 
 static bool choose(Lower *l, const Attention *a, Attend *x) {
   Prog *p = l->p;
-  const Node *root = graph_node(l->g, a->root), *last = graph_maker(l->g, a->masked);
+  const Node *root = graph_node(l->g, a->root), *last = graph_producer(l->g, a->masked);
   *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->unit->target->lanes, .values = 1 - a->weights};
   x->budget = (i64)l->unit->target->cost->sums;
   x->packed = dim_is_const(graph_type(l->g, a->masked)->dim[a->key]);
   if (x->packed) x->budget -= x->budget / 3; /* in one loop with softmax, whose constants stay */
   x->scores = group_accumulator(l, a->masked);
-  const Node *first = graph_maker(l->g, x->scores);
+  const Node *first = graph_producer(l->g, x->scores);
   lower_temp(l, a->masked); /* of both only the shape is used */
   lower_temp(l, root->in[a->weights]);
   if (!form_of(l->g, first, p, l->buf, &x->s) || !form_of(l->g, root, p, l->buf, &x->y))
@@ -226,7 +226,7 @@ static void find_seen(Attend *x, const AttendTile *t, Cursor *at, VarId from, Va
     low[r] = r ? low[0] : from;
     high[r] = r ? high[0] : to;
     if (!x->a->nlimit || (r && common)) continue;
-    stand_at(x, t, r);
+    set_row(x, t, r);
     x->val_s[x->of_s[x->a->key]] = ex_int(p, 0);
     ExprId e[2] = {ex_var(p, to), ex_var(p, from)};
     for (u32 i = 0; i < x->a->nlimit; i++) {
@@ -275,43 +275,43 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   ExprId zero = ex_int(p, 0), r = zero;
   if (t->rows > 1) r = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, t->rows), "r"));
   ExprId row = plus(p, ex_copy(p, t->row), ex_copy(p, r));
-  reg_store(p, &at, top, zero, zero, wide(x, number(p, -INFINITY)));
+  reg_store(p, &at, top, zero, zero, splat_of(x, number(p, -INFINITY)));
   Cursor in = at;
   ExprId v =
       times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), attend_groups(x, t), "g")), x->lanes);
   ExprId e = at2(p, x->score, ex_copy(p, r), v, x->lanes);
   reg_store(p, &in, top, zero, zero, ex_op2(p, OP_max, reg_load(p, top, zero, zero), e));
-  ExprId here = tile_fold_lanes(p, &at, OP_max, reg_load(p, top, zero, zero));
+  ExprId here = tile_reduce_lanes(p, &at, OP_max, reg_load(p, top, zero, zero));
   VarId old = let_new(p, &at, "old", at2(p, x->here.largest, ex_copy(p, row), zero, 1));
   VarId new = let_new(p, &at, "new", ex_op2(p, OP_max, ex_var(p, old), here));
   ExprId none = ex_op2(p, OP_eq, ex_var(p, new), number(p, -INFINITY));
   VarId base = let_new(p, &at, "base", ex_op3(p, OP_select, none, number(p, 0), ex_var(p, new)));
   VarId less =
-      let_new(p, &at, "less", power(x, ex_op2(p, OP_sub, ex_var(p, old), ex_var(p, base))));
+      let_new(p, &at, "less", exp_of(x, ex_op2(p, OP_sub, ex_var(p, old), ex_var(p, base))));
   put2(p, &at, x->here.largest, ex_copy(p, row), zero, ex_var(p, new));
   put2(p, &at, x->shrink, ex_copy(p, r), zero, ex_var(p, less));
-  reg_store(p, &at, sum, zero, zero, wide(x, number(p, 0)));
+  reg_store(p, &at, sum, zero, zero, splat_of(x, number(p, 0)));
   in = at;
   v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), attend_groups(x, t), "g")), x->lanes);
   e = at2(p, x->score, ex_copy(p, r), ex_copy(p, v), x->lanes);
   VarId weight =
-      tile_let(p, &in, power(x, ex_op2(p, OP_sub, e, wide(x, ex_var(p, base)))), "weight");
+      tile_let(p, &in, exp_of(x, ex_op2(p, OP_sub, e, splat_of(x, ex_var(p, base)))), "weight");
   put2(p, &in, x->score, ex_copy(p, r), v, ex_var(p, weight));
   reg_store(p, &in, sum, zero, zero, plus(p, reg_load(p, sum, zero, zero), ex_var(p, weight)));
-  e = tile_fold_lanes(p, &at, OP_add, reg_load(p, sum, zero, zero));
+  e = tile_reduce_lanes(p, &at, OP_add, reg_load(p, sum, zero, zero));
   ExprId was = at2(p, x->here.total, ex_copy(p, row), zero, 1);
   put2(p, &at, x->here.total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
 }
 
 static VarId weight_of(const Attend *x, Cursor *in, i64 r, VarId k) {
   Prog *p = x->p;
-  return tile_let(p, in, wide(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1)), "w");
+  return tile_let(p, in, splat_of(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1)), "w");
 }
 
 static VarId panel_of(Attend *x, Cursor *in, ExprId first, i64 v) {
   Prog *p = x->p;
-  x->val_y[x->width] = along(x, plus(p, ex_copy(p, first), ex_int(p, v)));
-  return hold(p, in, attend_vector(x, &x->y, x->val_y, x->values), "b");
+  x->val_y[x->width] = lane_index(x, plus(p, ex_copy(p, first), ex_int(p, v)));
+  return let_pinned(p, in, attend_vector(x, &x->y, x->val_y, x->values), "b");
 }
 
 /* acc[r, v] += weight of row r * panel first + v of values, for one key. What there is less of is
@@ -332,7 +332,7 @@ static void one_key(Attend *x, const AttendTile *t, Cursor in, BufId acc, VarId 
       i64 r = by_rows ? i : j, v = by_rows ? j : i;
       ExprId a = ex_int(p, r), c = ex_int(p, v);
       reg_store(p, &in, acc, a, c,
-                joined(x, ex_var(p, w[r]), ex_var(p, b[v]), reg_load(p, acc, a, c)));
+                fma_or_mul_add(x, ex_var(p, w[r]), ex_var(p, b[v]), reg_load(p, acc, a, c)));
     }
   }
 }
@@ -348,7 +348,7 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
       ExprId place = times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes);
       ExprId was = at2(p, x->here.sums, row_at(t, p, r), place, x->lanes);
       reg_store(p, &at, acc, ex_int(p, r), ex_int(p, v),
-                ex_op2(p, OP_mul, was, wide(x, ex_var(p, less))));
+                ex_op2(p, OP_mul, was, splat_of(x, ex_var(p, less))));
     }
   }
   Cursor in = at;
@@ -378,7 +378,7 @@ static void last_values(Attend *x, const AttendTile *t, Cursor at) {
     Nest n = attend_nest(x, &x->y, x->val_y);
     ExprId w = at2(p, x->score, ex_int(p, r), ex_var(p, k), 1);
     ExprId e = ex_cast(p, DT_f32, nest_load(&n, x->values), false);
-    put2(p, &in, x->here.sums, row, v, joined(x, w, e, at2(p, x->here.sums, row, v, 1)));
+    put2(p, &in, x->here.sums, row, v, fma_or_mul_add(x, w, e, at2(p, x->here.sums, row, v, 1)));
   }
 }
 
@@ -427,7 +427,7 @@ static void all_tiles(Attend *x, Cursor at, VarId l0, VarId count, VarId from, V
   if (x->tile != x->block) {
     i64 n = extent(x, x->tile);
     VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, count), "i");
-    stand(x, x->block, plus(p, ex_var(p, l0), ex_var(p, i)));
+    set_axis(x, x->block, plus(p, ex_var(p, l0), ex_var(p, i)));
     Cover c = tile_cover(n, x->rows);
     for (i64 k = 0, done = 0; k < c.big + c.small; k++) {
       ExprId row = times(p, ex_var(p, i), n);
@@ -543,7 +543,7 @@ static void stand_at_head(Attend *x, ExprId h) {
   for (u32 d = x->dims; d-- > 0;) {
     if (!is_outer(x, d)) continue;
     Dim n = extent(x, d);
-    stand(x, d, n == 1 ? ex_int(p, 0) : ex_op2(p, OP_mod, ex_copy(p, h), ex_dim(p, n)));
+    set_axis(x, d, n == 1 ? ex_int(p, 0) : ex_op2(p, OP_mod, ex_copy(p, h), ex_dim(p, n)));
     if (n != 1) h = ex_op2(p, OP_div, h, ex_dim(p, n));
   }
 }
@@ -555,9 +555,9 @@ static Dim heads_of(const Attend *x) {
   return n;
 }
 
-static RowSums row_scratch(const Attend *x) {
-  return (RowSums){scratch(x, x->most, 1, "largest"), scratch(x, x->most, 1, "total"),
-                   scratch(x, x->most, x->y.axis[x->width].hi, "sums")};
+static SoftmaxState row_scratch(const Attend *x) {
+  return (SoftmaxState){scratch(x, x->most, 1, "largest"), scratch(x, x->most, 1, "total"),
+                        scratch(x, x->most, x->y.axis[x->width].hi, "sums")};
 }
 
 /* One loop, of which threads take iterations: blocks of rows, or segments where there is one block.
@@ -568,7 +568,7 @@ static void write_split(Attend *x, Cursor at) {
   Cursor in = at;
   ExprId blocks = pieces_of(p, extent(x, x->block), x->each);
   ExprId units = ex_op2(p, OP_mul, ex_dim(p, heads), ex_op2(p, OP_max, blocks, parts_of(x)));
-  VarId u = for_free(p, &in, ex_int(p, 0), units, "u");
+  VarId u = for_parallel(p, &in, ex_int(p, 0), units, "u");
   VarId h = let_new(p, &in, "h", ex_op2(p, OP_mod, ex_var(p, u), ex_dim(p, heads)));
   VarId piece = let_new(p, &in, "piece", ex_op2(p, OP_div, ex_var(p, u), ex_dim(p, heads)));
   stand_at_head(x, ex_var(p, h));
@@ -619,8 +619,8 @@ static void add_scratch(Attend *x) {
   if (!x->split) return;
   Dim each = dim_mul(ds, dim_div(ds, dim_add(ds, keys, segment - 1), segment), x->most);
   Dim rows = dim_mul(ds, heads_of(x), each);
-  x->parts = (RowSums){part_buffer(x, rows, 1, "largest"), part_buffer(x, rows, 1, "total"),
-                       part_buffer(x, rows, x->y.axis[x->width].hi, "sums")};
+  x->parts = (SoftmaxState){part_buffer(x, rows, 1, "largest"), part_buffer(x, rows, 1, "total"),
+                            part_buffer(x, rows, x->y.axis[x->width].hi, "sums")};
 }
 
 static void write_kernel(Attend *x, Cursor at) {
@@ -634,16 +634,16 @@ static void write_kernel(Attend *x, Cursor at) {
     if (!is_outer(x, d)) continue;
     ExprId e = extent(x, d) == 1
                    ? ex_int(p, 0)
-                   : ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, extent(x, d)), "h"));
-    stand(x, d, e);
+                   : ex_var(p, for_parallel(p, &at, ex_int(p, 0), ex_dim(p, extent(x, d)), "h"));
+    set_axis(x, d, e);
   }
-  VarId b = for_free(p, &at, ex_int(p, 0), pieces_of(p, extent(x, x->block), x->each), "b");
+  VarId b = for_parallel(p, &at, ex_int(p, 0), pieces_of(p, extent(x, x->block), x->each), "b");
   whole_block(x, at, ex_var(p, b));
 }
 
 /* ---- parts ---- */
 
-bool attention_takes(Lower *l, const Node *n) {
+bool attention_has_part(Lower *l, const Node *n) {
   NodeId id = graph_val(l->g, n->out[0])->def;
   u32 number = l->attentions->part[id];
   if (l->attentions->hidden[id]) return !l->attentions->plain;

@@ -1,7 +1,7 @@
 /* lower_tile.c: the families of vector kernels.
  *
- * In: the record of a form (choose.c). Out: loops over vectors. One axis of the result has become
- * the lanes; what an operand does along it decided the rest:
+ * In: the record of a form (kernel_choose.c). Out: loops over vectors. One axis of the result has
+ * become the lanes; what an operand does along it decided the rest:
  *
  *   map            no fold: a vector of the result at a time
  *   contraction    one operand does not move along the lanes (splat), the other is packed so
@@ -109,13 +109,13 @@ Widen tile_widen(const Tile *t, ExprId held) {
                  .acc_var = held ? t->acc_var : 0,
                  .vec = held,
                  .once = &t->l->once,
-                 .strided = t->f.fold && t->f.nin == 1};
+                 .strided = t->f.reduce && t->f.nin == 1};
 }
 
 /* ---- one tile ---- */
 
 /* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
-static VarId finish_apart(Tile *t, Cursor *at, ExprId vec, ExprId first) {
+static VarId epilogue_scattered(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
   t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = tile_nest(t, *at);
@@ -146,7 +146,7 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
   bool finishes = t->lanes > 1 && t->store.finish_is_wide && !t->bytes.sum_in_f32 &&
                   (valid == t->lanes || (valid > 1 && t->store.finish_stays_inside));
   VarId done = 0;
-  if (!whole && finishes) done = finish_apart(t, &at, reg_load(p, acc, i, j), first);
+  if (!whole && finishes) done = epilogue_scattered(t, &at, reg_load(p, acc, i, j), first);
   for (i64 k = 0; k < (whole ? 1 : valid); k++) {
     ExprId lane = whole && t->lanes > 1 ? ex_var(p, t->lane_var) : ex_int(p, k);
     t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), lane);
@@ -164,12 +164,12 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
   }
 }
 
-ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg) {
+ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg) {
   Prog *p = t->p;
   const Form *f = &t->f;
   if (f->body == FB_copy) return ex_op2(p, f->with, acc, arg[0]);
   if (t->axis.quad < FORM_AXES)
-    return ex_op3(p, t->axis.each == 2 ? OP_dot2 : OP_dot4, arg[t->bytes.operand],
+    return ex_op3(p, t->axis.each == 2 ? OP_dot_i16x2 : OP_dot_i8x4, arg[t->bytes.operand],
                   arg[1 - t->bytes.operand], acc);
   if (f->op == OP_mul && f->with == OP_add && dtype_is_full_float(f->acc) &&
       t->l->unit->target->fma)
@@ -189,7 +189,7 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
     Cursor in = at;
     ExprId j = tile_unrolled(p, &in, s.panels, "v");
-    t->at.beside = j;
+    t->at.panel_in_tile = j;
     t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
     t->at.val[t->axis.lane] = tile_lane(t);
     reg_store(p, &in, held[k], zero, j, tile_operand(t, k));
@@ -203,14 +203,14 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
   ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
-  t->at.beside = j;
+  t->at.panel_in_tile = j;
   t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
   t->at.val[t->axis.lane] = tile_lane(t);
   for (u32 k = 0; k < f->nin; k++)
     arg[k] = splat[k]  ? ex_var(p, splat[k])
              : held[k] ? reg_load(p, held[k], zero, j)
                        : tile_operand(t, k);
-  reg_store(p, &at, acc, i, j, tile_joined(t, reg_load(p, acc, i, j), arg));
+  reg_store(p, &at, acc, i, j, tile_accumulate(t, reg_load(p, acc, i, j), arg));
 }
 
 ExprId tile_first(const Tile *t) {
@@ -234,28 +234,28 @@ static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, prog_for(p, at, q, ex_int(p, n / steps), "q"));
-  if (n > steps && steps > 1) fetch_lines(t, at, q);
+  if (n > steps && steps > 1) prefetch_lines(t, at, q);
   return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
 }
 
 /* Loops over the fold. A channel axis that an operand keeps in blocks runs over blocks at its place
  * and over the channels of a block innermost: memory is read in order. */
-static void open_fold(Tile *t, Cursor *at) {
+static void open_reduction(Tile *t, Cursor *at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   VarId block = 0;
   for (u32 i = 0; i < f->naxes; i++) {
-    if (!f->axis[i].fold) continue;
+    if (!f->axis[i].reduce) continue;
     if (i == t->axis.quad && i != t->axis.split) {
       i64 n = (f->axis[i].hi + t->axis.each - 1) / t->axis.each;
       t->at.quad = open_groups(t, at, n);
       t->at.val[i] = ex_op2(p, OP_mul, ex_copy(p, t->at.quad), ex_int(p, t->axis.each));
       continue;
     }
-    if (fetch_steps(t, i) > 1) {
-      i64 steps = fetch_steps(t, i);
+    if (prefetch_steps(t, i) > 1) {
+      i64 steps = prefetch_steps(t, i);
       VarId q = prog_for(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q");
-      fetch_lines(t, at, ex_var(p, q));
+      prefetch_lines(t, at, ex_var(p, q));
       VarId c = prog_for(p, at, ex_int(p, 0), ex_int(p, steps), "c");
       t->at.val[i] = times_plus(p, ex_var(p, q), steps, ex_var(p, c));
       continue;
@@ -273,7 +273,7 @@ static void open_fold(Tile *t, Cursor *at) {
       n = (f->axis[t->axis.split].hi + each - 1) / each, within = t->axis.block / each;
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
-  fetch_lines(t, at, ex_at(p, block));
+  prefetch_lines(t, at, ex_at(p, block));
   VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
   if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
@@ -300,7 +300,7 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
   Tile in = *t;
   Cursor inside = at;
   in.at.fetch.first = panel;
-  open_fold(&in, &inside);
+  open_reduction(&in, &inside);
   step_tile(&in, inside, acc, s, row, panel);
   tile_store(t, at, acc, s, row, panel, valid);
 }
@@ -318,12 +318,12 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
     ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
     Cursor in = at;
-    VarId r = for_free(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
+    VarId r = for_parallel(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
     ExprId first = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, rows)), done);
     one_tile(t, in, (TileSize){rows, panels}, first, panel, valid);
     done = ex_op2(p, OP_add, ex_copy(p, done), ex_op2(p, OP_mul, count, ex_int(p, rows)));
   }
-  VarId r = for_free(p, &at, done, ex_dim(p, n), "r");
+  VarId r = for_parallel(p, &at, done, ex_dim(p, n), "r");
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
@@ -344,7 +344,7 @@ static bool widens_once(const Tile *t, i64 tiles) {
  * line has; which it is at. */
 static ExprId tiles_left(const Tile *t, Cursor *at, i64 count, bool first_line) {
   Prog *p = t->p;
-  if (!first_line) return ex_op2(p, OP_add, count_free(p, at, count - 1, "r"), ex_int(p, 1));
+  if (!first_line) return ex_op2(p, OP_add, count_parallel(p, at, count - 1, "r"), ex_int(p, 1));
   if (count == 1) {
     prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.line)));
     return ex_int(p, 0);
@@ -365,14 +365,14 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     open_rows(t, at, panels, panel, valid);
     return;
   }
-  const TileBlock *b = &t->at.block;
+  const CacheTile *b = &t->at.block;
   bool in_block = b->each && b->axis == t->axis.row;
   i64 lo = in_block ? 0 : t->f.axis[t->axis.row].lo;
   Cover c = tile_cover(in_block ? b->each : n - lo, most);
   i64 lines = t->at.lines ? t->at.lines : 1;
   t->widens = widens_once(t, c.big + c.small) && pack_widen(t, panels);
   bool first_line = t->widens && lines > 1 && keeps_lines(t);
-  fetch_choose(t, panels, lines * (c.big + c.small));
+  prefetch_choose(t, panels, lines * (c.big + c.small));
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
@@ -390,7 +390,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
       if (count == 1 && !first_line) continue;
       turn = tiles_left(t, &in, count, first_line);
     } else {
-      turn = count_free(p, &in, count, "r");
+      turn = count_parallel(p, &in, count, "r");
     }
     ExprId row = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
     if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
@@ -401,7 +401,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
 
 bool tile_is_batch(const Tile *t, u32 axis) {
   bool splat = false, vector = false;
-  if (t->f.axis[axis].fold || axis == t->axis.lane || axis == t->axis.row) return false;
+  if (t->f.axis[axis].reduce || axis == t->axis.lane || axis == t->axis.row) return false;
   for (u32 k = 0; k < t->f.nin; k++) {
     if (!operand_moves(&t->f.in[k], axis)) continue;
     if (t->use[k] == LU_packed) return true;
@@ -413,13 +413,14 @@ bool tile_is_batch(const Tile *t, u32 axis) {
 
 /* Loops over batches, or over the other axes from `first` to `last` - 1. */
 static Cursor open_axes(Tile *t, Cursor at, bool batch, u32 first, u32 last) {
-  const TileBlock *b = &t->at.block;
+  const CacheTile *b = &t->at.block;
   for (u32 i = first; i < last; i++) {
-    if (t->f.axis[i].fold || i == t->axis.lane || i == t->axis.row || tile_is_batch(t, i) != batch)
+    if (t->f.axis[i].reduce || i == t->axis.lane || i == t->axis.row ||
+        tile_is_batch(t, i) != batch)
       continue;
     if (b->each && i == b->axis)
       t->at.val[i] =
-          ex_op2(t->p, OP_add, ex_copy(t->p, b->first), count_free(t->p, &at, b->each, "l"));
+          ex_op2(t->p, OP_add, ex_copy(t->p, b->first), count_parallel(t->p, &at, b->each, "l"));
     else
       tile_loop(t, &at, i);
   }
@@ -429,12 +430,12 @@ static Cursor open_axes(Tile *t, Cursor at, bool batch, u32 first, u32 last) {
 /* Which of the points of loops inside of that over panels it is. */
 static void count_lines(Tile *t) {
   Prog *p = t->p;
-  const TileBlock *b = &t->at.block;
+  const CacheTile *b = &t->at.block;
   for (u32 i = 0; i < t->f.naxes && !t->sums.panels_innermost; i++) {
     const Axis *a = &t->f.axis[i];
     bool cut = b->each && i == b->axis;
-    if (a->fold || i == t->axis.lane || i == t->axis.row || tile_is_batch(t, i) || !t->at.val[i] ||
-        (b->each && i < b->axis) || !dim_is_const(a->hi))
+    if (a->reduce || i == t->axis.lane || i == t->axis.row || tile_is_batch(t, i) ||
+        !t->at.val[i] || (b->each && i < b->axis) || !dim_is_const(a->hi))
       continue;
     ExprId v =
         ex_op2(p, OP_sub, ex_copy(p, t->at.val[i]), cut ? ex_copy(p, b->first) : ex_int(p, a->lo));
@@ -449,7 +450,7 @@ static void count_lines(Tile *t) {
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
   Prog *p = t->p;
   if (!count) return;
-  ExprId panel = times_plus(p, count_free(p, &at, count / each, "o"), each, ex_int(p, first));
+  ExprId panel = times_plus(p, count_parallel(p, &at, count / each, "o"), each, ex_int(p, first));
   Tile in = *t;
   if (!t->sums.panels_innermost)
     at = open_axes(&in, at, false, in.at.block.each ? in.at.block.axis : 0, in.f.naxes);
@@ -481,7 +482,7 @@ static void loop_lanes(Tile *t, Cursor at) {
 }
 
 /* What stands around the axis that is cut into blocks stands around all panels. */
-static void loop_blocks(Tile *t, Cursor at, TileBlock b) {
+static void loop_blocks(Tile *t, Cursor at, CacheTile b) {
   Prog *p = t->p;
   const Axis *a = &t->f.axis[b.axis];
   i64 n = a->hi - a->lo;
@@ -494,17 +495,17 @@ static void loop_blocks(Tile *t, Cursor at, TileBlock b) {
     in.at.block = b;
     in.at.block.each = part ? n % b.each : b.each;
     in.at.block.first =
-        times_plus(p, count_free(p, &inside, count, "b"), b.each, ex_int(p, a->lo + first));
+        times_plus(p, count_parallel(p, &inside, count, "b"), b.each, ex_int(p, a->lo + first));
     loop_lanes(&in, inside);
   }
 }
 
-static void lower_fold(Tile *t, Cursor at) {
+static void lower_reduction(Tile *t, Cursor at) {
   u32 n = t->f.naxes;
   at = open_axes(t, at, true, 0, n);
   for (u32 k = 0; k < t->f.nin; k++)
     if (t->packed_at_run[k]) pack_run(t, at, k);
-  TileBlock block = tile_block(t);
+  CacheTile block = cache_tile(t);
   if (t->sums.panels_innermost) at = open_axes(t, at, false, 0, n);
   if (block.axis < FORM_AXES)
     loop_blocks(t, at, block);
@@ -514,18 +515,18 @@ static void lower_fold(Tile *t, Cursor at) {
 
 /* ---- along the fold ---- */
 
-enum { ALONG = 4 }; /* sums side by side, so that one need not wait for the other */
+enum { HORIZONTAL_SUMS = 4 }; /* sums side by side, so that one need not wait for the other */
 
 /* One step of the fold into acc[j], lanes from point `first` of the lane axis on. The first `but`
  * of them have been folded before. */
-static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i64 but) {
+static void step_horizontal(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i64 but) {
   Prog *p = t->p;
   const Form *f = &t->f;
   ExprId arg[FORM_IN], zero = ex_int(p, 0);
   t->at.val[t->axis.lane] =
       t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
   for (u32 k = 0; k < f->nin; k++) arg[k] = tile_operand(t, k);
-  ExprId sum = tile_joined(t, reg_load(p, acc, zero, j), arg);
+  ExprId sum = tile_accumulate(t, reg_load(p, acc, zero, j), arg);
   if (but && !op_is(f->with, OF_IDEM)) {
     u8 *pick = NEWS(&p->c->keep, u8, t->lanes);
     for (u32 i = 0; i < t->lanes; i++) pick[i] = (u8)(i < but ? t->lanes + i : i);
@@ -536,41 +537,41 @@ static void step_along(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i6
 
 /* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
  */
-static void loop_along(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i64 each) {
+static void loop_horizontal(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i64 each) {
   Prog *p = t->p;
   i64 lo, hi, step = each * t->lanes;
   if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
   ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
   ExprId j = tile_unrolled(p, &at, each, "u"),
          more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
-  step_along(t, at, acc, j, times_plus(p, v, step, more), 0);
+  step_horizontal(t, at, acc, j, times_plus(p, v, step, more), 0);
 }
 
 /* A fold of known length whose last vector may begin anywhere: what is left behind blocks of `each`
  * vectors goes into as many accumulators, and the last points, if they fill no vector, are the end
  * of one that begins among those before them. */
-static void rest_along(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
+static void rest_horizontal(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
   Prog *p = t->p;
   i64 lanes = t->lanes, done = n / (lanes * each) * each, vectors = n / lanes;
   for (i64 v = done; v < vectors; v++)
-    step_along(t, at, acc, ex_int(p, v - done), ex_int(p, v * lanes), 0);
+    step_horizontal(t, at, acc, ex_int(p, v - done), ex_int(p, v * lanes), 0);
   if (n % lanes)
-    step_along(t, at, acc, ex_int(p, (vectors - done) % each), ex_int(p, n - lanes),
-               lanes - n % lanes);
+    step_horizontal(t, at, acc, ex_int(p, (vectors - done) % each), ex_int(p, n - lanes),
+                    lanes - n % lanes);
 }
 
 /* Any other: vector by vector, then point by point into `one`. */
-static void open_rest_along(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, i64 each) {
+static void open_rest_horizontal(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, i64 each) {
   Prog *p = t->p;
   i64 lanes = t->lanes;
   ExprId vectors = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes));
   ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
-  loop_along(t, at, acc, ex_op2(p, OP_mul, blocks, ex_int(p, each)), vectors, 1);
+  loop_horizontal(t, at, acc, ex_op2(p, OP_mul, blocks, ex_int(p, each)), vectors, 1);
   t->lanes = 1;
-  loop_along(t, at, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
+  loop_horizontal(t, at, one, ex_op2(p, OP_mul, ex_copy(p, vectors), ex_int(p, lanes)), n, 1);
 }
 
-ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v) {
+ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v) {
   u32 lanes = prog_expr(p, v)->lanes, last = op_is(with, OF_IDEM) ? 1 : lanes < 4 ? lanes : 4;
   for (u32 by = lanes / 2; by >= last; by /= 2) {
     VarId held = tile_let(p, at, v, "half");
@@ -603,21 +604,21 @@ void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is) {
 
 ExprId tile_any(Prog *p, Cursor *at, BufId some) {
   ExprId zero = ex_int(p, 0);
-  ExprId any = tile_fold_lanes(p, at, OP_or, reg_load(p, some, zero, zero));
+  ExprId any = tile_reduce_lanes(p, at, OP_or, reg_load(p, some, zero, zero));
   return ex_op2(p, OP_gt, any, ex_const(p, DT_i32, (Scalar){0}));
 }
 
 /* Folds of other axes stand around that of the lanes. */
-static void lower_along(Tile *t, Cursor at) {
+static void lower_horizontal(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   Dim extent = f->axis[t->axis.lane].hi;
-  i64 lanes = t->lanes, each = ALONG;
+  i64 lanes = t->lanes, each = HORIZONTAL_SUMS;
   bool known = dim_is_const(extent);
   if (known && extent / lanes < each) each = extent / lanes;
-  known = known && (extent % lanes == 0 || tile_along_fits(t, extent - lanes));
+  known = known && (extent % lanes == 0 || tile_horizontal_fits(t, extent - lanes));
   for (u32 i = 0; i < f->naxes; i++)
-    if (!f->axis[i].fold) tile_loop(t, &at, i);
+    if (!f->axis[i].reduce) tile_loop(t, &at, i);
   BufId acc = tile_registers(p, f->acc, t->lanes, 1, each, "acc");
   BufId one = known ? 0 : tile_registers(p, f->acc, 1, 1, 1, "sum");
   ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
@@ -628,18 +629,18 @@ static void lower_along(Tile *t, Cursor at) {
   in = at;
   Tile fold = *t;
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold && i != t->axis.lane) tile_loop(&fold, &in, i);
+    if (f->axis[i].reduce && i != t->axis.lane) tile_loop(&fold, &in, i);
   ExprId n = ex_dim(p, extent);
   ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
-  loop_along(&fold, in, acc, ex_int(p, 0), blocks, each);
+  loop_horizontal(&fold, in, acc, ex_int(p, 0), blocks, each);
   if (known)
-    rest_along(&fold, in, acc, extent, each);
+    rest_horizontal(&fold, in, acc, extent, each);
   else
-    open_rest_along(&fold, in, acc, one, n, each);
+    open_rest_horizontal(&fold, in, acc, one, n, each);
   ExprId sum = reg_load(p, acc, zero, zero);
   for (i64 k = 1; k < each; k++)
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
-  sum = tile_fold_lanes(p, &at, f->with, sum);
+  sum = tile_reduce_lanes(p, &at, f->with, sum);
   if (one) sum = ex_op2(p, f->with, sum, reg_load(p, one, zero, zero));
   Nest x = tile_nest(t, at);
   nest_store(&x, nest_finish(&x, sum));
@@ -649,7 +650,7 @@ static void lower_along(Tile *t, Cursor at) {
 
 static void store_map(Tile *t, Cursor at) {
   if (t->table) {
-    tile_look_up(t, at);
+    tile_lut_store(t, at);
     return;
   }
   Nest x = tile_nest(t, at);
@@ -664,7 +665,7 @@ static void store_map(Tile *t, Cursor at) {
 static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   Prog *p = t.p;
   if (!count) return;
-  t.at.panel = count_free(p, &at, count, "v");
+  t.at.panel = count_parallel(p, &at, count, "v");
   t.at.from = from;
   t.at.val[t.axis.lane] = tile_lane(&t);
   for (u32 i = t.axis.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);
@@ -705,7 +706,8 @@ static void lower_open_map(Tile *t, Cursor at) {
     Tile x = *t;
     Cursor in = at;
     x.lanes = part ? 1 : t->lanes;
-    x.at.panel = ex_var(p, for_free(p, &in, part ? rest : ex_int(p, 0), part ? n : vectors, "v"));
+    x.at.panel =
+        ex_var(p, for_parallel(p, &in, part ? rest : ex_int(p, 0), part ? n : vectors, "v"));
     x.at.val[x.axis.lane] = tile_lane(&x);
     for (u32 i = x.axis.lane + 1; i < x.f.naxes; i++) tile_loop(&x, &in, i);
     store_map(&x, in);
@@ -717,10 +719,10 @@ static void lower_open_map(Tile *t, Cursor at) {
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Tile *t = &r->t;
   (void)l;
-  if (r->family == FA_along)
-    lower_along(t, at);
-  else if (f->fold)
-    lower_fold(t, at);
+  if (r->family == FA_horizontal)
+    lower_horizontal(t, at);
+  else if (f->reduce)
+    lower_reduction(t, at);
   else if (dim_is_const(f->axis[t->axis.lane].hi))
     lower_map(t, at);
   else

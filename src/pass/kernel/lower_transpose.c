@@ -12,10 +12,10 @@
 
 #include "ir/affine.h"
 
-enum { ACROSS = 16 }; /* elements of a tile along the result's axis: a line of cache */
-enum { TURN = 16 };   /* most vectors that are turned round in registers */
+enum { ACROSS = 16 };        /* elements of a tile along the result's axis: a line of cache */
+enum { MAX_TRANSPOSE = 16 }; /* most vectors that are turned round in registers */
 
-struct Turn {
+struct TransposePlan {
   Tile t;    /* its lanes run along the operands */
   u32 out;   /* the axis that the result is contiguous along */
   bool turn; /* vectors of the result can be stored */
@@ -26,10 +26,10 @@ struct Turn {
 
 /* Lanes of f32 and i32 change places; halves are rounded before, or where they are stored, which is
  * the same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
-static DType turned_as(const Lower *l, DType dt) {
+static DType transpose_dtype(const Lower *l, DType dt) {
   if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
   if (dt == DT_i32) return DT_i32;
-  return dtype_is_narrow(dt) && l->unit->target->lanes >= 8 ? DT_i16 : DT_COUNT;
+  return dtype_is_narrow_int(dt) && l->unit->target->lanes >= 8 ? DT_i16 : DT_COUNT;
 }
 
 static ExprId stored_as(Prog *p, BufId out, ExprId value) {
@@ -38,11 +38,11 @@ static ExprId stored_as(Prog *p, BufId out, ExprId value) {
 }
 
 static bool is_wide(const Axis *a, i64 least) {
-  return !a->fold && !a->lo && dim_is_const(a->hi) && a->hi >= least;
+  return !a->reduce && !a->lo && dim_is_const(a->hi) && a->hi >= least;
 }
 
 /* Can the value be computed in vectors along this axis? */
-static bool try_axis(Turn *x, u32 axis) {
+static bool try_axis(TransposePlan *x, u32 axis) {
   Tile *t = &x->t;
   Lower *l = t->l;
   bool blocked = false;
@@ -64,14 +64,15 @@ static bool try_axis(Turn *x, u32 axis) {
 }
 
 /* The point of the lane axis where a block begins. */
-static ExprId first_lane(const Turn *x, ExprId block) {
+static ExprId first_lane(const TransposePlan *x, ExprId block) {
   Prog *p = x->t.p;
   ExprId lanes = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, x->t.lanes));
   return ex_op2(p, OP_add, lanes, ex_int(p, x->t.at.from));
 }
 
 /* Writes a tile that is kept in a buffer, element by element in the order of the result. */
-static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first, i64 count) {
+static void store_all(TransposePlan *x, Cursor at, BufId tile, ExprId block, ExprId first,
+                      i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
   i64 n = t->f.axis[t->axis.lane].hi;
@@ -90,7 +91,7 @@ static void store_all(Turn *x, Cursor at, BufId tile, ExprId block, ExprId first
 }
 
 /* The value in vectors along the operands, element first + e of the result's axis. */
-static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
+static ExprId vector_at(TransposePlan *x, ExprId block, ExprId first, ExprId e) {
   Tile *t = &x->t;
   Prog *p = t->p;
   t->at.panel = ex_copy(p, block);
@@ -108,7 +109,8 @@ static ExprId vector_at(Turn *x, ExprId block, ExprId first, ExprId e) {
 }
 
 /* Where a vector of the result lies, for one point of the lane axis; false: it is none. */
-static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx, u32 *rank) {
+static bool place_of(TransposePlan *x, ExprId lane, ExprId first, BufId *out, ExprId *idx,
+                     u32 *rank) {
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
@@ -123,11 +125,11 @@ static bool place_of(Turn *x, ExprId lane, ExprId first, BufId *out, ExprId *idx
 
 /* A square tile, as many vectors as lanes: turned round in registers by exchanging halves of two
  * vectors, then quarters, down to single lanes. */
-static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
+static void transposed_tile(TransposePlan *x, Cursor at, ExprId block, ExprId first) {
   Tile *t = &x->t;
   Prog *p = t->p;
   u32 lanes = t->lanes, rank;
-  VarId v[TURN];
+  VarId v[MAX_TRANSPOSE];
   for (u32 i = 0; i < lanes; i++)
     v[i] = tile_let(p, &at, vector_at(x, block, first, ex_int(p, i)), "t");
   for (u32 n = lanes / 2; n > 0; n /= 2)
@@ -147,10 +149,10 @@ static void turned_tile(Turn *x, Cursor at, ExprId block, ExprId first) {
 }
 
 /* count elements along the result's axis from `first` on, one block along the other. */
-static void one_tile(Turn *x, Cursor at, ExprId block, ExprId first, i64 count) {
+static void one_tile(TransposePlan *x, Cursor at, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
-  Turn in = *x;
+  TransposePlan in = *x;
   Dim dim[2] = {ACROSS, t->lanes};
   BufId tile = prog_add_buf(p, BS_local, x->as, dim, 2, str_of(p->c, "tile"));
   Cursor inside = at;
@@ -163,13 +165,13 @@ static void one_tile(Turn *x, Cursor at, ExprId block, ExprId first, i64 count) 
 }
 
 /* Can vectors of the result be stored? */
-static bool can_turn(Turn *x) {
+static bool can_transpose(TransposePlan *x) {
   Tile *t = &x->t;
   Prog *p = t->p;
   BufId out;
   ExprId idx[MAX_RANK + 1];
   u32 rank;
-  if (t->lanes > TURN || t->l->unit->aim == AIM_size) return false;
+  if (t->lanes > MAX_TRANSPOSE || t->l->unit->aim == AIM_size) return false;
   x->to = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   ProgMark mark = prog_mark(p);
   ExprId first = ex_op2(p, OP_mul, ex_var(p, prog_add_var(p, DT_i64, 0)), ex_int(p, t->lanes));
@@ -179,20 +181,20 @@ static bool can_turn(Turn *x) {
 }
 
 /* Blocks of the lane axis from `from` on, tiles of so many elements along the result's axis. */
-static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
+static void loop_blocks(TransposePlan *x, Cursor at, i64 from, i64 blocks, i64 each) {
   Tile *t = &x->t;
   Prog *p = t->p;
   i64 m = t->f.axis[x->out].hi;
   if (!blocks) return;
   ExprId first = ex_int(p, 0);
-  ExprId block = ex_op2(p, OP_add, count_free(p, &at, blocks, "o"), ex_int(p, from));
+  ExprId block = ex_op2(p, OP_add, count_parallel(p, &at, blocks, "o"), ex_int(p, from));
   if (m >= each) {
     Cursor in = at;
     if (m >= 2 * each)
       first = ex_op2(p, OP_mul, ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, m / each), "r")),
                      ex_int(p, each));
     if (x->turn)
-      turned_tile(x, in, block, first);
+      transposed_tile(x, in, block, first);
     else
       one_tile(x, in, block, first, each);
   }
@@ -200,7 +202,7 @@ static void loop_blocks(Turn *x, Cursor at, i64 from, i64 blocks, i64 each) {
 }
 
 /* Can what fills no vector be the end of one that makes its other elements again? */
-static bool ends_again(const Turn *x) {
+static bool ends_again(const TransposePlan *x) {
   Tile last = x->t;
   i64 n = last.f.axis[last.axis.lane].hi;
   if (last.store.pads || n % last.lanes == 0 || n < last.lanes) return false;
@@ -209,13 +211,13 @@ static bool ends_again(const Turn *x) {
 }
 
 /* Points of the lane axis from which on nothing is written. */
-static i64 loop_tiles(Turn *x, Cursor at) {
+static i64 loop_tiles(TransposePlan *x, Cursor at) {
   Tile *t = &x->t;
   i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes;
   bool ends = ends_again(x), pads = t->store.pads;
   for (u32 i = 0; i < t->f.naxes; i++)
     if (i != t->axis.lane && i != x->out) tile_loop(t, &at, i);
-  x->turn = can_turn(x);
+  x->turn = can_transpose(x);
   i64 each = x->turn ? t->lanes : ACROSS;
   loop_blocks(x, at, 0, whole, each);
   if (ends) {
@@ -229,8 +231,8 @@ static i64 loop_tiles(Turn *x, Cursor at) {
 }
 
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
-  if (f->fold || f->body == FB_iota || f->body == FB_random) return false;
-  Turn x = {.t = tile_of(l, f), .as = turned_as(l, prog_buf(l->p, f->out.buf)->dt)};
+  if (f->reduce || f->body == FB_iota || f->body == FB_random) return false;
+  TransposePlan x = {.t = tile_of(l, f), .as = transpose_dtype(l, prog_buf(l->p, f->out.buf)->dt)};
   if (x.as == DT_COUNT) return false;
   x.out = tile_lane_axis(&x.t);
   if (x.out == FORM_AXES || !is_wide(&f->axis[x.out], 4)) return false;
@@ -239,7 +241,7 @@ bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
   for (u32 i = f->naxes; i-- > 0;) {
     if (i == x.out || !is_wide(&f->axis[i], 4) || !try_axis(&x, i)) continue;
     r->family = FA_transpose;
-    r->turn = NEW(&l->c->scratch, Turn);
+    r->turn = NEW(&l->c->scratch, TransposePlan);
     *r->turn = x;
     r->size = str_fmt(l->c, "of %u lanes", x.t.lanes);
     r->reason = str_fmt(l->c, "%lld elements lie beside each other, %lld are stored so",
@@ -250,7 +252,7 @@ bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
 }
 
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
-  Turn *x = r->turn;
+  TransposePlan *x = r->turn;
   u32 axis = x->t.axis.lane;
   Form rest = *f;
   rest.axis[axis].lo = loop_tiles(x, at);

@@ -7,7 +7,7 @@
  * whose transforms stay in the second-level cache. F(4x4) needs a quarter of the multiplications
  * and loses about two bits against the plain sum, F(2x2) needs 4/9 and loses none.
  *
- * Integers lose nothing: bytes that lie in memory as i16 (int16.c) are transformed in 16 bits,
+ * Integers lose nothing: bytes that lie in memory as i16 (widen_i8.c) are transformed in 16 bits,
  * which hold a hundred times 255; weights are transformed with the denominators of G left out, row
  * by row, and fit 16 bits; products are summed modulo 2^32 (dot2). With AT made whole in return,
  * the result is y times 3 * 3 and a power of two, modulo 2^32: the inverse of 9 and a shift give y,
@@ -105,7 +105,7 @@ static bool recognise(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
   if (w->nin % w->lanes || w->nout % w->lanes) return false;
-  if (c->key) tune_for(l->unit->tune, l->at.last, c->key);
+  if (c->key) tune_add_kernel(l->unit->tune, l->at.last, c->key);
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;
   w->across = (f->axis[w->wide].hi + w->m - 1) / w->m;
   return slides(w, 2, w->down, &w->pad_y) && slides(w, 3, w->across, &w->pad_x);
@@ -219,11 +219,11 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->in_dt, w->side, w->side, "d"),
         half = registers(w, w->in_dt, w->side, w->side, "h");
-  VarId i = for_free(p, &at, ex_int(p, 0), ex_int(p, count), "t");
+  VarId i = for_parallel(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
   if (w->last) patch = ex_op2(p, OP_min, patch, ex_int(p, w->last));
   place(w, &at, patch, &y, &x);
-  VarId cb = for_free(p, &at, ex_int(p, 0), ex_int(p, w->nin / w->lanes), "cb");
+  VarId cb = for_parallel(p, &at, ex_int(p, 0), ex_int(p, w->nin / w->lanes), "cb");
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId idx[MAX_RANK + 1] = {image(w), scaled(p, ex_var(p, cb), w->lanes, 0),
@@ -248,12 +248,12 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
 /* mm[place, patch, result] = sum over channels of v * u */
 static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
   Lower *l = w->l;
-  Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .fold = true, .with = OP_add};
+  Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .reduce = true, .with = OP_add};
   f.acc = f.dt = w->dt;
-  f.axis[0] = (Axis){.hi = w->side * w->side, .fold = false};
-  f.axis[1] = (Axis){.hi = count, .fold = false};
-  f.axis[2] = (Axis){.hi = w->nout, .fold = false};
-  f.axis[3] = (Axis){.hi = w->nin, .fold = true};
+  f.axis[0] = (Axis){.hi = w->side * w->side, .reduce = false};
+  f.axis[1] = (Axis){.hi = count, .reduce = false};
+  f.axis[2] = (Axis){.hi = w->nout, .reduce = false};
+  f.axis[3] = (Axis){.hi = w->nin, .reduce = true};
   static const u32 axes[3][3] = {{0, 1, 2}, {0, 1, 3}, {0, 2, 3}};
   Operand *o[3] = {&f.out, &f.in[0], &f.in[1]};
   BufId b[3] = {w->mm, w->v, u};
@@ -315,11 +315,11 @@ static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->dt, w->side, w->side, "d"),
         half = registers(w, w->dt, w->m, w->side, "h");
-  VarId i = for_free(p, &at, ex_int(p, 0), ex_int(p, count), "t");
+  VarId i = for_parallel(p, &at, ex_int(p, 0), ex_int(p, count), "t");
   ExprId y, x, patch = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, i));
   if (w->last) prog_if(p, &at, ex_op2(p, OP_le, ex_copy(p, patch), ex_int(p, w->last)));
   place(w, &at, patch, &y, &x);
-  VarId ob = for_free(p, &at, ex_int(p, 0), ex_int(p, w->nout / w->lanes), "ob");
+  VarId ob = for_parallel(p, &at, ex_int(p, 0), ex_int(p, w->nout / w->lanes), "ob");
   for (u32 r = 0; r < w->side; r++)
     for (u32 c = 0; c < w->side; c++) {
       ExprId from[3] = {ex_int(p, r * w->side + c), ex_var(p, i),
@@ -371,9 +371,9 @@ static i64 even_blocks(const Wino *w, i64 all, i64 most) {
 static void blocks(Wino *w, Cursor at, BufId u) {
   Prog *p = w->p;
   i64 all = w->down * w->across,
-      each = winograd_block(w->l->unit->target, w->m, w->nin, w->nout, all);
+      each = winograd_patches(w->l->unit->target, w->m, w->nin, w->nout, all);
   /* threads share out the blocks; where there is but one, the places */
-  bool even = p->threads > 1 && !winograd_once(w->l->unit->target, w->m, w->nin, w->nout, all);
+  bool even = p->threads > 1 && !winograd_one_pass(w->l->unit->target, w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* as even as possible */
@@ -388,7 +388,7 @@ static void blocks(Wino *w, Cursor at, BufId u) {
     if (!n || (part && even)) continue;
     Cursor in = at;
     ExprId first = ex_int(p, all - size);
-    if (!part) first = scaled(p, count_free(p, &in, n, "blk"), each, 0);
+    if (!part) first = scaled(p, count_parallel(p, &in, n, "blk"), each, 0);
     input(w, in, first, size);
     multiply(w, in, u, size);
     output(w, in, first, size);
@@ -414,6 +414,6 @@ void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Prog *p = l->p;
   if (w->batch < FORM_AXES)
     w->val[w->batch] =
-        ex_var(p, for_free(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w->batch].hi), "n"));
+        ex_var(p, for_parallel(p, &at, ex_int(p, 0), ex_dim(p, f->axis[w->batch].hi), "n"));
   blocks(w, at, weights(w));
 }

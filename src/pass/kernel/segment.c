@@ -11,14 +11,14 @@
 
 enum { SHARED = 4 }; /* neighbouring results, at least, that a tile should compute together */
 
-u32 conv_slides(Graph *g, const Node *n, Slide *s) {
+u32 conv_windows(Graph *g, const Node *n, WindowDim *s) {
   u32 ns;
   const Dim *between = node_list(n, AT_input_dilation, &ns), *pad = node_list(n, AT_pad_lo, &ns),
             *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns),
             *x = graph_type(g, n->in[0])->dim + 2, *k = graph_type(g, n->in[1])->dim + 2,
             *o = graph_type(g, n->out[0])->dim + 2;
   for (u32 i = 0; i < ns; i++)
-    s[i] = (Slide){o[i], k[i], x[i], stride[i], dilation[i], pad[i], between ? between[i] : 1};
+    s[i] = (WindowDim){o[i], k[i], x[i], stride[i], dilation[i], pad[i], between ? between[i] : 1};
   return ns;
 }
 
@@ -27,13 +27,13 @@ static i64 floor_div(i64 a, i64 b) {
 }
 
 /* Place o of the result, and the positions of the window that meet an element there. */
-static Segment positions(const Slide *s, i64 o) {
+static Segment positions(const WindowDim *s, i64 o) {
   i64 at = o * s->stride - s->pad;
   i64 from = -floor_div(at, s->dilation), to = floor_div(s->extent - 1 - at, s->dilation) + 1;
   return (Segment){o, o + 1, from < 0 ? 0 : from, to > s->size ? s->size : to};
 }
 
-u32 slide_segments(const Slide *s, Segment *out) {
+u32 window_segments(const WindowDim *s, Segment *out) {
   u32 n = 0;
   for (i64 o = 0; o < s->places; o++) {
     Segment here = positions(s, o);
@@ -48,7 +48,7 @@ u32 slide_segments(const Slide *s, Segment *out) {
   return n;
 }
 
-bool slide_inside(const Slide *s, Segment *out) {
+bool window_interior(const WindowDim *s, Segment *out) {
   if (s->stride < 1 || s->dilation < 1) return false;
   i64 reach = (s->size - 1) * s->dilation;
   i64 lo = s->pad > 0 ? (s->pad + s->stride - 1) / s->stride : 0;
@@ -57,11 +57,11 @@ bool slide_inside(const Slide *s, Segment *out) {
   return out->lo < out->hi;
 }
 
-double slides_meet(const Slide *s, u32 n) {
+double windows_hit_ratio(const WindowDim *s, u32 n) {
   double met = 1, all = 1;
   for (u32 i = 0; i < n; i++) {
     Segment at[MOST_SEGMENTS];
-    u32 count = slide_segments(&s[i], at);
+    u32 count = window_segments(&s[i], at);
     i64 sum = 0;
     if (!count || (count == s[i].places && count >= SHARED)) return 1;
     for (u32 k = 0; k < count; k++) sum += (at[k].hi - at[k].lo) * (at[k].to - at[k].from);
@@ -71,29 +71,29 @@ double slides_meet(const Slide *s, u32 n) {
   return met / all;
 }
 
-bool slides_are_sparse(const Target *t, const Slide *s, u32 n) {
-  return slides_meet(s, n) < t->cost->sparse;
+bool windows_are_sparse(const Target *t, const WindowDim *s, u32 n) {
+  return windows_hit_ratio(s, n) < t->cost->sparse;
 }
 
 /* The window over dimension d of in[0], if its places and what it slides over are known. */
-static bool slide_of(Prog *p, const Form *f, u32 d, Slide *s) {
+static bool window_of(Prog *p, const Form *f, u32 d, WindowDim *s) {
   const Index *ix = &f->in[0].idx[d];
   Dim extent = prog_buf(p, f->in[0].buf)->dim[d];
   if (ix->n != 2) return false;
   const Axis *place = &f->axis[ix->axis[0]], *window = &f->axis[ix->axis[1]];
-  if (place->fold || !window->fold || place->lo || !dim_is_const(place->hi) ||
+  if (place->reduce || !window->reduce || place->lo || !dim_is_const(place->hi) ||
       !dim_is_const(extent))
     return false;
-  *s = (Slide){place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift, 0};
+  *s = (WindowDim){place->hi, window->hi, extent, ix->coef[0], ix->coef[1], -ix->shift, 0};
   return true;
 }
 
-u32 form_slides(Prog *p, const Form *f, Slide *s, u32 *dim) {
+u32 form_windows(Prog *p, const Form *f, WindowDim *s, u32 *dim) {
   const Operand *o = &f->in[0];
   u32 n = 0;
-  for (u32 d = 0; f->fold && f->nin == 2 && d < o->rank; d++) {
+  for (u32 d = 0; f->reduce && f->nin == 2 && d < o->rank; d++) {
     if (!o->idx[d].guard) continue;
-    if (!slide_of(p, f, d, &s[n]) || (n && *dim + n != d)) return 0;
+    if (!window_of(p, f, d, &s[n]) || (n && *dim + n != d)) return 0;
     if (!n++) *dim = d;
   }
   return n;
@@ -114,18 +114,18 @@ Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at) {
   return part;
 }
 
-bool form_slides_inside(Prog *p, const Form *f, u32 *axis, Segment *in) {
+bool form_windows_interior(Prog *p, const Form *f, u32 *axis, Segment *in) {
   const Operand *x = &f->in[0], *o = &f->out;
-  Slide s;
-  if (!f->fold || f->nin != 1 || !x->rank || !o->rank) return false;
+  WindowDim s;
+  if (!f->reduce || f->nin != 1 || !x->rank || !o->rank) return false;
   const Index *ix = &x->idx[x->rank - 1], *to = &o->idx[o->rank - 1];
-  if (!ix->guard || ix->base || to->n != 1 || !slide_of(p, f, x->rank - 1, &s)) return false;
+  if (!ix->guard || ix->base || to->n != 1 || !window_of(p, f, x->rank - 1, &s)) return false;
   const Axis *window = &f->axis[ix->axis[1]];
   *axis = ix->axis[0];
-  return *axis == to->axis[0] && !window->lo && dim_is_const(window->hi) && slide_inside(&s, in);
+  return *axis == to->axis[0] && !window->lo && dim_is_const(window->hi) && window_interior(&s, in);
 }
 
-Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
+Form form_interior(const Form *f, u32 axis, i64 from, i64 to) {
   Form part = *f;
   Index *o = &part.out.idx[f->out.rank - 1], *x = &part.in[0].idx[f->in[0].rank - 1];
   part.axis[axis].hi = to - from;
@@ -136,9 +136,9 @@ Form form_inside(const Form *f, u32 axis, i64 from, i64 to) {
 }
 
 bool form_place(Prog *p, const Form *f, i64 place, Form *part) {
-  Slide s;
+  WindowDim s;
   u32 last = f->in[0].rank - 1;
-  if (!slide_of(p, f, last, &s)) return false;
+  if (!window_of(p, f, last, &s)) return false;
   Segment at = positions(&s, place);
   if (at.from >= at.to) return false;
   *part = form_segment(f, last, 1, &at);

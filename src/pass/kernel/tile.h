@@ -14,11 +14,11 @@ typedef enum LaneUse {
 } LaneUse;
 
 /* The epilogue of a tile, by how much time it takes beside the sums. */
-typedef enum Finish {
-  FI_plain,    /* none, or arithmetic with constants */
-  FI_reads,    /* it loads values of the run too */
-  FI_functions /* it divides, or computes functions such as exp */
-} Finish;
+typedef enum EpilogueCost {
+  EC_plain,    /* none, or arithmetic with constants */
+  EC_loads,    /* it loads values of the run too */
+  EC_functions /* it divides, or computes functions such as exp */
+} EpilogueCost;
 
 /* An operand that is bytes, or i16, in memory: see tile_int.c. */
 typedef struct TileBytes {
@@ -35,19 +35,19 @@ typedef struct TileStore {
   bool partial; /* the last vector can be computed without room behind the operands */
   bool finish_is_wide, is_wide; /* a vector of sums can be finished as one, and stored as one */
   bool finish_stays_inside; /* the epilogue of a partial vector loads only elements that exist */
-  Finish finish;            /* what is made of the sum */
+  EpilogueCost finish;      /* what is made of the sum */
 } TileStore;
 
 /* Points of an axis that all panels are multiplied with before the next ones are: see
- * tile_block.c. */
-typedef struct TileBlock {
+ * cache_tile.c. */
+typedef struct CacheTile {
   u32 axis;     /* that of the rows, or one around them; FORM_AXES: there are no blocks */
   i64 each;     /* points of one */
   ExprId first; /* where the one being written begins */
-} TileBlock;
+} CacheTile;
 
-/* Panels that come next are fetched: see tile_fetch.c. */
-typedef struct TileFetch {
+/* Panels that come next are fetched: see tile_prefetch.c. */
+typedef struct TilePrefetch {
   i64 lines;          /* a tile fetches; 0: none */
   u32 axis;           /* of the fold that is cut for that; FORM_AXES: blocks of channels are */
   i64 steps;          /* of its fold at which it may */
@@ -56,17 +56,17 @@ typedef struct TileFetch {
   i64 ahead;          /* from the panels of this tile to the next */
   ExprId tile, first; /* which of those with these panels it is; the first of these in its batch */
   ExprId batch;       /* panels of all batches before */
-} TileFetch;
+} TilePrefetch;
 
 /* Where a tile stands while it is written. */
 typedef struct TileAt {
   i64 from;        /* point of the lane axis where panel 0 begins */
-  TileBlock block; /* each 0: all points of all axes */
+  CacheTile block; /* each 0: all points of all axes */
   ExprId line;     /* which point of the loops between panels and rows; 0: there are none */
   i64 lines;       /* of so many; 0: of one */
-  TileFetch fetch;
+  TilePrefetch fetch;
   ExprId panel;          /* number of the vector along the lane axis, */
-  ExprId beside;         /* and among those of the tile */
+  ExprId panel_in_tile;  /* and among those of the tile */
   VarId var[FORM_AXES];  /* of loops */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
@@ -105,45 +105,45 @@ typedef struct Tile {
   bool widens;                 /* the tile stores `wide`, and does not read it */
   BufId wide[FORM_IN]; /* panels of a tile, of halves, as f32; 0: they are read where they lie */
   TileStore store;
-  BufId table; /* a map that is looked up: see tile_table.c; 0: it is computed */
+  BufId table; /* a map that is looked up: see tile_lut.c; 0: it is computed */
   u64 unroll;  /* bit by axis: folds written out, as steps read the same vectors */
   TileSums sums;
   VarId lane_var, acc_var; /* stand for lane and accumulator until expressions are widened */
-  const char *no;          /* why a form has no such tile */
+  const char *why_not;     /* why a form has no such tile */
   TileAt at;
 } Tile;
 
-typedef struct Wino Wino; /* see lower_winograd.c */
-typedef struct Turn Turn; /* see lower_transpose.c */
+typedef struct Wino Wino;                   /* see lower_winograd.c */
+typedef struct TransposePlan TransposePlan; /* see lower_transpose.c */
 
-/* How a form is written, and why: chosen once (choose.c), then written as it says. */
+/* How a form is written, and why: chosen once (kernel_choose.c), then written as it says. */
 typedef struct KernelRecord {
   const ConvPlan *conv; /* what layout was told of it; of no convolution: nothing is set */
   Family family;
   Str size, reason;
-  Tile t;                /* tiles; inside: of the part inside */
-  Tile out;              /* rows: lanes run along the results, those of t along the fold */
-  u32 axis;              /* row: its axis; inside: along which the window slides */
-  Segment in;            /* inside: places of that one */
-  u32 nslide;            /* segments: windows, */
-  u32 dim;               /* the first dimension they slide over, */
-  Slide slide[MAX_RANK]; /* and how */
+  Tile t;                    /* tiles; inside: of the part inside */
+  Tile out;                  /* rows: lanes run along the results, those of t along the fold */
+  u32 axis;                  /* row: its axis; inside: along which the window slides */
+  Segment in;                /* inside: places of that one */
+  u32 nslide;                /* segments: windows, */
+  u32 dim;                   /* the first dimension they slide over, */
+  WindowDim slide[MAX_RANK]; /* and how */
   Wino *wino;
-  Turn *turn;
-  const char *no; /* loops: why there are no vectors */
+  TransposePlan *turn;
+  const char *why_not; /* loops: why there are no vectors */
 } KernelRecord;
 
-/* choose.c */
+/* kernel_choose.c */
 void kernel_choose(Lower *l, const Form *f, KernelRecord *r);
 void kernel_write(Lower *l, Cursor at, const Form *f,
                   KernelRecord *r);                   /* and notes it on the kernel */
 bool lower_tiles(Lower *l, Cursor at, const Form *f); /* a part of one; false: it has no tiles */
 
 /* Points of the fold; every axis of it is of known extent. */
-static inline double tile_folds(const Tile *t) {
+static inline double tile_reduction_size(const Tile *t) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (t->f.axis[i].fold) n *= (double)(t->f.axis[i].hi - t->f.axis[i].lo);
+    if (t->f.axis[i].reduce) n *= (double)(t->f.axis[i].hi - t->f.axis[i].lo);
   return n;
 }
 
@@ -167,11 +167,11 @@ bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* The same for maps whose result is contiguous along an axis of open extent. */
 bool tile_choose_open(Lower *l, const Form *f, Tile *t);
 /* The same for lanes along the fold. */
-bool tile_choose_along(Lower *l, const Form *f, Tile *t);
+bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t);
 
 /* The same with a vector of results at a time: lanes of t along the fold, of out along the result.
  */
-bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out);
+bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
 /* How a tile whose lanes are chosen is finished and stored: sets lane_var, acc_var and store. */
 void tile_choose_store(Tile *t);
@@ -184,20 +184,20 @@ bool tile_map_repeats(Tile *t);    /* may elements of a map be made again? They 
  * is read and stored? One that begins at a multiple of its lanes does. The first is for maps, the
  * second for lanes along the fold. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
-bool tile_along_fits(const Tile *t, i64 from);
+bool tile_horizontal_fits(const Tile *t, i64 from);
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
 double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
-double tile_busy(const Tile *t);              /* part of that time that is multiply-adds */
+double tile_fma_share(const Tile *t);         /* part of that time that is multiply-adds */
 
 /* Between the two, statements and expressions are built on trial, and dropped at the end. */
-ProgMark tile_stand(Tile *t);
-void tile_leave(Tile *t, ProgMark mark);
+ProgMark trial_begin(Tile *t);
+void trial_end(Tile *t, ProgMark mark);
 
-/* tile_table.c: the values of a map that is a function of one byte; 0: it is none. */
-BufId tile_table(Tile *t);
-void tile_look_up(Tile *t, Cursor at); /* stores the lanes of a vector of it */
+/* tile_lut.c: the values of a map that is a function of one byte; 0: it is none. */
+BufId tile_lut(Tile *t);
+void tile_lut_store(Tile *t, Cursor at); /* stores the lanes of a vector of it */
 
 /* tile_tune.c: another size if the table says so. widest: panels beside each other of a product of
  * matrices, 0: it is none. */
@@ -205,7 +205,7 @@ void tile_tune(Tile *t, i64 widest);
 
 /* tile_int.c: sums of products of bytes. */
 bool bytes_begin(Tile *t);  /* puts the bytes in the place of their operand; false: none are */
-bool bytes_settle(Tile *t); /* decides how they are summed up; false: as any integers */
+bool bytes_choose(Tile *t); /* decides how they are summed up; false: as any integers */
 ExprId bytes_load(const Tile *t, ExprId load); /* what the sum takes of that operand, a scalar */
 ExprId bytes_sum(const Tile *t, ExprId acc);   /* a sum made in f32, as the integer it is */
 
@@ -225,25 +225,27 @@ void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value); /* its panel, wh
 ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
 
 /* What a record says. */
-enum { ROWS_LANES = 32 };                                             /* at most */
-void rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_rows.c */
-bool words_choose(Lower *l, const Form *f, KernelRecord *r);          /* lower_words.c */
-void words_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+enum { DOT_ROWS_LANES = 32 };                                             /* at most */
+void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_dot_rows.c */
+bool i16_choose(Lower *l, const Form *f, KernelRecord *r);                /* lower_i16.c */
+void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 /* Sums of products of 16 bits, u32, in the shape in which compilers find pairs: a loop over n, a
  * multiple of 16, and a step of it. */
-VarId pairs_loop(Prog *p, Cursor *at, i64 n);
-void pairs_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
+VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
+void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 
-TileBlock tile_block(const Tile *t); /* tile_block.c */
+CacheTile cache_tile(const Tile *t); /* cache_tile.c */
 
-/* tile_fetch.c */
-void fetch_choose(Tile *t, i64 panels, i64 tiles); /* sets t->at.fetch, for so many with a panel */
-i64 fetch_steps(const Tile *t, u32 axis); /* points of the fold between two hints; 1: not of it */
-void fetch_lines(const Tile *t, Cursor *at, ExprId group); /* at a group of steps */
+/* tile_prefetch.c */
+void prefetch_choose(Tile *t, i64 panels,
+                     i64 tiles); /* sets t->at.fetch, for so many with a panel */
+i64 prefetch_steps(const Tile *t,
+                   u32 axis); /* points of the fold between two hints; 1: not of it */
+void prefetch_lines(const Tile *t, Cursor *at, ExprId group); /* at a group of steps */
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
@@ -261,14 +263,14 @@ void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
 /* The lanes of v folded: each with its partner in the other half, then in the other quarter ...,
  * down to four, which are folded in order unless order does not matter. Vectors stay as long as
  * they are: compilers take shorter ones out of them lane by lane. */
-ExprId tile_fold_lanes(Prog *p, Cursor *at, Op with, ExprId v);
+ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v);
 /* Is something so in a lane of one of several vectors? Registers that say so in no lane, in those
  * of `is` too, and a bool. */
 BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes);
 void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is);
 ExprId tile_any(Prog *p, Cursor *at, BufId some);
-ExprId tile_operand(const Tile *t, u32 k);                        /* a vector, where val says */
-ExprId tile_joined(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
+ExprId tile_operand(const Tile *t, u32 k);                            /* a vector, where val says */
+ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
 /* Finishes a tile and stores it; valid: lanes that are there. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
 void store_wide(Nest *x, const Widen *w, ExprId value); /* the same of an expression, widened */

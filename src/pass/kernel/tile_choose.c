@@ -17,7 +17,7 @@ enum { LONG_ROW = 1024 }; /* rows where their number is not known */
 /* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
   Form *f = &t->f;
-  if (!f->fold || f->with != OP_add || f->body != FB_op || f->op != OP_mul) return;
+  if (!f->reduce || f->with != OP_add || f->body != FB_op || f->op != OP_mul) return;
   for (u32 k = 0; k < f->nin; k++) {
     Operand *o = &f->in[k];
     const Layout *y = layout_of(t->l, o->buf);
@@ -87,7 +87,7 @@ u32 tile_lane_axis(const Tile *t) {
 /* Does a window without weights slide along the lanes? */
 static bool slides_along(const Tile *t) {
   const Operand *x = &t->f.in[0];
-  for (u32 d = 0; t->f.fold && t->f.nin == 1 && d < x->rank; d++)
+  for (u32 d = 0; t->f.reduce && t->f.nin == 1 && d < x->rank; d++)
     if (x->idx[d].n == 2 && x->idx[d].axis[0] == t->axis.lane) return true;
   return false;
 }
@@ -121,20 +121,20 @@ static u32 map_lanes(Tile *t) {
   i64 k;
   if (narrow >= 4 || t->l->unit->aim == AIM_size) return n;
   t->lanes = n;
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x);
   u32 widest = widest_of(p, e);
   Expr wide = *prog_expr(p, e);
   wide.lanes = n;
   bool bytes = narrow == 1 && widest <= 4 && ex_bytes(p, &wide, &as, &k) && as == to;
-  tile_leave(t, mark);
+  trial_end(t, mark);
   return widest == narrow || bytes ? 4 * t->l->unit->target->lanes / narrow : n;
 }
 
 static u32 lanes_for(Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
-  u32 n = t->f.fold ? full_lanes(t) : map_lanes(t);
+  u32 n = t->f.reduce ? full_lanes(t) : map_lanes(t);
   if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
     const Layout *x = layout_of(t->l, t->f.in[k].buf);
@@ -146,8 +146,8 @@ static u32 lanes_for(Tile *t, bool packed) {
 }
 
 /* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. What is written
- * from here on is dropped by `tile_leave`. */
-ProgMark tile_stand(Tile *t) {
+ * from here on is dropped by `trial_end`. */
+ProgMark trial_begin(Tile *t) {
   Prog *p = t->p;
   ProgMark mark = prog_mark(p);
   t->at.inner = (InnerVars){1, {{t->lane_var, t->lanes}}};
@@ -160,14 +160,14 @@ ProgMark tile_stand(Tile *t) {
 }
 
 /* The same at the vector that begins at t->at.from. */
-static ProgMark stand_first(Tile *t) {
-  ProgMark mark = tile_stand(t);
+static ProgMark trial_begin_first(Tile *t) {
+  ProgMark mark = trial_begin(t);
   t->at.panel = ex_int(t->p, 0);
   t->at.val[t->axis.lane] = tile_lane(t);
   return mark;
 }
 
-void tile_leave(Tile *t, ProgMark mark) {
+void trial_end(Tile *t, ProgMark mark) {
   memset(t->at.val, 0, sizeof t->at.val);
   prog_rewind(t->p, mark);
 }
@@ -179,7 +179,7 @@ bool tile_is_const(const Tile *t, BufId b) {
 
 /* Vector loads that could leave their buffer when the last vector reaches behind the extent. */
 static bool reaches_out(Tile *t, ExprId e) {
-  for (ExprWalk w = ex_walk(t->p, e); ex_next(&w);) {
+  for (ExprVisit w = ex_visit(t->p, e); ex_next(&w);) {
     if (w.e->kind == EX_shuffle) return true;
     if (w.e->kind != EX_load || w.e->lanes <= 1) continue;
     const Buf *b = prog_buf(t->p, w.e->ref);
@@ -190,14 +190,14 @@ static bool reaches_out(Tile *t, ExprId e) {
 }
 
 bool tile_map_is_wide(Tile *t) {
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x), v = 0;
   Widen w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
   bool ok =
       v && (t->f.axis[t->axis.lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
-  tile_leave(t, mark);
+  trial_end(t, mark);
   return ok;
 }
 
@@ -205,11 +205,11 @@ bool tile_map_repeats(Tile *t) {
   Prog *p = t->p;
   BufId to = prog_root(p, t->f.out.buf);
   bool ok = prog_buf(p, to)->space != BS_state;
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());
-  for (ExprWalk w = ex_walk(p, nest_value(&x)); ex_next(&w);)
+  for (ExprVisit w = ex_visit(p, nest_value(&x)); ex_next(&w);)
     if (w.e->kind == EX_load && prog_root(p, w.e->ref) == to) ok = false;
-  tile_leave(t, mark);
+  trial_end(t, mark);
   return ok;
 }
 
@@ -220,20 +220,20 @@ static bool use_of(Tile *t, u32 k, bool *out) {
   t->use[k] = LU_splat;
   if (!ex_mentions(t->p, e, t->lane_var)) return true;
   t->use[k] = LU_packed;
-  if (t->f.fold && tile_is_const(t, t->f.in[k].buf)) return true;
+  if (t->f.reduce && tile_is_const(t, t->f.in[k].buf)) return true;
   Widen w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
   t->use[k] = v ? LU_vector : LU_packed;
   if (v && reaches_out(t, v)) *out = true;
-  return v || (t->f.fold && t->f.nin == 2 && pack_can_run(t, k));
+  return v || (t->f.reduce && t->f.nin == 2 && pack_can_run(t, k));
 }
 
-static Finish finish_of(Prog *p, ExprId e) {
-  Finish all = FI_plain;
-  for (ExprWalk w = ex_walk(p, e); ex_next(&w);) {
+static EpilogueCost epilogue_cost(Prog *p, ExprId e) {
+  EpilogueCost all = EC_plain;
+  for (ExprVisit w = ex_visit(p, e); ex_next(&w);) {
     const Expr *x = w.e;
-    if (x->kind == EX_op && (x->op == OP_div || scalar_is_fast(x->op, x->dt))) return FI_functions;
-    if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space != BS_const) all = FI_reads;
+    if (x->kind == EX_op && (x->op == OP_div || scalar_is_fast(x->op, x->dt))) return EC_functions;
+    if (x->kind == EX_load && prog_buf(p, prog_root(p, x->ref))->space != BS_const) all = EC_loads;
   }
   return all;
 }
@@ -241,7 +241,7 @@ static Finish finish_of(Prog *p, ExprId e) {
 /* Does the epilogue e of a partial vector load only elements that exist? Constants along the lanes
  * are padded. */
 static bool stays_inside(Tile *t, ExprId e) {
-  for (ExprWalk w = ex_walk(t->p, e); ex_next(&w);)
+  for (ExprVisit w = ex_visit(t->p, e); ex_next(&w);)
     if (w.e->kind == EX_load && w.e->lanes > 1 &&
         prog_buf(t->p, prog_root(t->p, w.e->ref))->space != BS_const)
       return false;
@@ -258,13 +258,13 @@ static bool store_is_wide(Tile *t, bool *out) {
       tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->acc_var)->dt, (Scalar){0}), t->lanes));
   u32 n = nest_address(&x, &t->f.out, &b, idx);
   bool place = widen_place(&w, &b, idx, &n);
-  if (!place && !t->f.fold) return false;
-  ExprId e = widen(&w, t->f.fold ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
+  if (!place && !t->f.reduce) return false;
+  ExprId e = widen(&w, t->f.reduce ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
   /* lanes are picked out of a variable; back ends have no variables that are vectors of f16 */
-  t->store.finish_is_wide = e && t->f.fold && !dtype_is_half(prog_expr(p, e)->dt);
+  t->store.finish_is_wide = e && t->f.reduce && !dtype_is_half(prog_expr(p, e)->dt);
   t->store.finish_stays_inside = t->store.finish_is_wide && stays_inside(t, e);
   if (e && place && reaches_out(t, e)) *out = true;
-  if (e && place && t->f.fold) t->store.finish = finish_of(p, e);
+  if (e && place && t->f.reduce) t->store.finish = epilogue_cost(p, e);
   return e && place;
 }
 
@@ -273,9 +273,9 @@ bool tile_map_fits(const Tile *t, i64 from, u32 lanes) {
   bool out = false;
   x.lanes = lanes;
   x.at.from = from;
-  ProgMark mark = stand_first(&x);
+  ProgMark mark = trial_begin_first(&x);
   bool ok = store_is_wide(&x, &out);
-  tile_leave(&x, mark);
+  trial_end(&x, mark);
   return ok;
 }
 
@@ -296,7 +296,7 @@ static u32 movers(const Tile *t, u32 axis) {
 
 bool tile_row_fits(const Tile *t, u32 axis) {
   const Axis *a = &t->f.axis[axis];
-  if (a->fold || axis == t->axis.lane || a->hi == a->lo + 1 || form_guard(&t->f, axis, NULL))
+  if (a->reduce || axis == t->axis.lane || a->hi == a->lo + 1 || form_guard(&t->f, axis, NULL))
     return false;
   u32 mask = movers(t, axis);
   return mask && !(mask & 1u << LU_packed);
@@ -324,7 +324,7 @@ static void find_split(Tile *t) {
     if (!y || !y->block) continue;
     u32 part = part_of(f, &f->in[k].idx[1], y->block);
     u32 axis = part ? axis_in(f, &f->in[k].idx[1], part) : FORM_AXES;
-    if (axis == FORM_AXES || !f->axis[axis].fold || f->axis[axis].lo) continue;
+    if (axis == FORM_AXES || !f->axis[axis].reduce || f->axis[axis].lo) continue;
     t->axis.split = axis;
     t->axis.block = part;
     return;
@@ -332,12 +332,12 @@ static void find_split(Tile *t) {
 }
 
 /* Innermost folded axes that are written out together. */
-static u64 short_folds(const Form *f) {
+static u64 short_reductions(const Form *f) {
   i64 steps = 1;
   u64 mask = 0;
   for (u32 i = f->naxes; i-- > 0;) {
     const Axis *a = &f->axis[i];
-    if (!a->fold || a->hi == a->lo + 1) continue;
+    if (!a->reduce || a->hi == a->lo + 1) continue;
     if (!dim_is_const(a->hi) || a->hi - a->lo > (i64)figures.window_steps || form_guard(f, i, NULL))
       break;
     steps *= a->hi - a->lo;
@@ -369,7 +369,7 @@ static bool is_scattered(const Tile *t, u32 k) {
   if (t->use[k] != LU_vector || f->nin != 2 || t->axis.row == FORM_AXES || tile_varies(t, k) ||
       t->use[1 - k] != LU_splat || !pack_can_run(t, k))
     return false;
-  double bytes = (double)f->axis[t->axis.lane].hi * dtype_bytes(f->acc) * tile_folds(t);
+  double bytes = (double)f->axis[t->axis.lane].hi * dtype_bytes(f->acc) * tile_reduction_size(t);
   return bytes > figures.own_bytes &&
          (double)row_count(t) >= figures.packed_rows * t->l->unit->target->cost->pack_rows;
 }
@@ -395,7 +395,7 @@ double tile_time(const Tile *t, i64 columns) {
   return (double)whole * column_time(t, t->sums.panels) + (rest ? column_time(t, rest) : 0);
 }
 
-double tile_busy(const Tile *t) {
+double tile_fma_share(const Tile *t) {
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
   return (double)n * (double)row_count(t) / tile_time(t, n);
 }
@@ -434,7 +434,7 @@ static i64 few_panels(const Costs *c, i64 n) {
 static bool loops_inside(const Tile *t) {
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold && a->hi != a->lo + 1 && !(t->unroll >> i & 1)) return true;
+    if (a->reduce && a->hi != a->lo + 1 && !(t->unroll >> i & 1)) return true;
   }
   return false;
 }
@@ -488,7 +488,7 @@ static void choose_size(Tile *t) {
   } else {
     t->sums.panels = 1;
     t->sums.most_rows = small ? 2 : half;
-    if (!small) t->unroll = short_folds(&t->f);
+    if (!small) t->unroll = short_reductions(&t->f);
     t->sums.panels_innermost = slides_along(t); /* lines are read once, not once a panel */
     if (full && c->window > 0 && t->f.nin == 2)
       t->sums.most_rows = window_rows(t, t->sums.most_rows);
@@ -508,14 +508,14 @@ Tile tile_of(Lower *l, const Form *f) {
 }
 
 static bool is_plain(DType dt) {
-  return dtype_is_full_float(dt) || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow(dt);
+  return dtype_is_full_float(dt) || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow_int(dt);
 }
 
 /* Vectors of f32 and f64, or of integers up to 32 bits, whose sums do not depend on their order. */
 static bool has_type(Prog *p, const Form *f) {
   if (f->body == FB_iota || f->body == FB_random) return false;
   if (!is_plain(prog_buf(p, f->out.buf)->dt)) return false;
-  return !f->fold || (is_plain(f->acc) && f->acc == f->dt);
+  return !f->reduce || (is_plain(f->acc) && f->acc == f->dt);
 }
 
 static bool any_guard(const Form *f) {
@@ -532,7 +532,7 @@ static double times_read(const Tile *t, u32 k) {
   if (!y || !y->block) return (double)t->f.axis[t->axis.row].hi;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold || i == t->axis.lane || operand_moves(&t->f.in[k], i) || tile_is_batch(t, i))
+    if (a->reduce || i == t->axis.lane || operand_moves(&t->f.in[k], i) || tile_is_batch(t, i))
       continue;
     n *= dim_is_const(a->hi) ? (double)(a->hi - a->lo) : 1;
   }
@@ -541,7 +541,7 @@ static double times_read(const Tile *t, u32 k) {
 
 /* There is no tile, for this reason. */
 static bool refuse(Tile *t, const char *no) {
-  t->no = no;
+  t->why_not = no;
   return false;
 }
 
@@ -556,10 +556,10 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (t->axis.lane == FORM_AXES)
     return refuse(t, "no axis of known extent that the result lies along");
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  t->lanes = lanes_for(t, f->fold);
+  t->lanes = lanes_for(t, f->reduce);
   if (t->lanes == 1) return refuse(t, "the result has fewer elements in a row than vectors have");
-  t->acc_var = prog_add_var(p, f->fold ? f->dt : DT_f32, str_of(p->c, "acc"));
-  ProgMark mark = tile_stand(t);
+  t->acc_var = prog_add_var(p, f->reduce ? f->dt : DT_f32, str_of(p->c, "acc"));
+  ProgMark mark = trial_begin(t);
   bool ok = true, out = false;
   t->store.partial = true;
   for (u32 k = 0; k < f->nin && ok; k++) {
@@ -567,9 +567,9 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] == LU_vector) t->store.partial = false;
   }
   bool wide = ok && store_is_wide(t, &out);
-  tile_leave(t, mark);
+  trial_end(t, mark);
   if (!ok) return refuse(t, "an operand is neither contiguous nor the same along the lanes");
-  if (!f->fold && !wide) return refuse(t, "what is computed or stored has no vectors");
+  if (!f->reduce && !wide) return refuse(t, "what is computed or stored has no vectors");
   const Layout *y = layout_of(l, f->out.buf);
   t->store.is_wide = wide;
   t->store.pads =
@@ -578,12 +578,12 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     t->lanes = lanes_for(t, false);
     if (y && y->block) return refuse(t, "a block of channels is not filled");
   }
-  if (!f->fold) return true;
+  if (!f->reduce) return true;
   t->axis.row = row_axis(t);
   find_split(t);
   for (u32 k = 0; k < f->nin; k++)
     if (is_scattered(t, k)) t->use[k] = LU_packed;
-  if (bytes && !bytes_settle(t)) return false;
+  if (bytes && !bytes_choose(t)) return false;
   choose_size(t);
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] != LU_packed) continue;
@@ -600,46 +600,46 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
 }
 
 bool tile_choose(Lower *l, const Form *f, Tile *t) {
-  t->no = "there are no vectors of its types";
+  t->why_not = "there are no vectors of its types";
   return has_type(l->p, f) && (choose(l, f, t, true) || choose(l, f, t, false));
 }
 
 bool tile_choose_open(Lower *l, const Form *f, Tile *t) {
   bool out = false;
   *t = tile_of(l, f);
-  if (f->fold || !has_type(l->p, f) || layout_of(l, f->out.buf)) return false;
+  if (f->reduce || !has_type(l->p, f) || layout_of(l, f->out.buf)) return false;
   t->axis.lane = lane_axis(t);
-  if (t->axis.lane == FORM_AXES || f->axis[t->axis.lane].fold ||
+  if (t->axis.lane == FORM_AXES || f->axis[t->axis.lane].reduce ||
       dim_is_const(f->axis[t->axis.lane].hi))
     return false;
   t->lanes = full_lanes(t);
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   t->acc_var = prog_add_var(l->p, DT_f32, str_of(l->p->c, "acc"));
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   t->store.is_wide = store_is_wide(t, &out);
-  tile_leave(t, mark);
+  trial_end(t, mark);
   return t->store.is_wide;
 }
 
-bool tile_along_fits(const Tile *t, i64 from) {
+bool tile_horizontal_fits(const Tile *t, i64 from) {
   Tile x = *t;
   bool out = false, ok = true;
   x.at.from = from;
-  ProgMark mark = stand_first(&x);
+  ProgMark mark = trial_begin_first(&x);
   for (u32 k = 0; k < x.f.nin && ok; k++) ok = use_of(&x, k, &out) && x.use[k] != LU_packed;
-  tile_leave(&x, mark);
+  trial_end(&x, mark);
   return ok;
 }
 
 /* The folded axis along which every operand that moves steps by one. */
-bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
+bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t) {
   Prog *p = l->p;
   *t = tile_of(l, f);
   t->axis.lane = FORM_AXES;
-  if (!f->fold || !dtype_is_full_float(f->acc) || f->dt != f->acc) return false;
+  if (!f->reduce || !dtype_is_full_float(f->acc) || f->dt != f->acc) return false;
   drop_guards(t);
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].fold && f->axis[i].hi != 1) t->axis.lane = i;
+    if (f->axis[i].reduce && f->axis[i].hi != 1) t->axis.lane = i;
   if (t->axis.lane == FORM_AXES || form_guard(&t->f, t->axis.lane, NULL) ||
       f->axis[t->axis.lane].lo)
     return false;
@@ -649,10 +649,10 @@ bool tile_choose_along(Lower *l, const Form *f, Tile *t) {
     while (t->lanes > 4 && t->lanes > n) t->lanes /= 2;
   if (dim_is_const(n) && n < 2 * t->lanes) return false;
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   bool out = false, ok = true;
   for (u32 k = 0; k < f->nin && ok; k++) ok = use_of(t, k, &out) && t->use[k] != LU_packed;
-  tile_leave(t, mark);
+  trial_end(t, mark);
   return ok;
 }
 
@@ -661,16 +661,16 @@ void tile_choose_store(Tile *t) {
   t->lane_var = prog_add_var(t->p, DT_i64, str_of(t->p->c, "lane"));
   t->acc_var = prog_add_var(t->p, t->f.dt, str_of(t->p->c, "acc"));
   if (t->lanes == 1) return;
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   t->store.is_wide = store_is_wide(t, &over);
-  tile_leave(t, mark);
+  trial_end(t, mark);
 }
 
 /* Vectors along this folded axis: every operand is contiguous there, or a constant. */
 static bool rows_along(Tile *t, u32 axis) {
   Lower *l = t->l;
   const Axis *a = &t->f.axis[axis];
-  if (!a->fold || a->lo || !dim_is_const(a->hi) || form_guard(&t->f, axis, NULL)) return false;
+  if (!a->reduce || a->lo || !dim_is_const(a->hi) || form_guard(&t->f, axis, NULL)) return false;
   t->axis.lane = axis;
   t->lanes = full_lanes(t);
   for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
@@ -680,10 +680,10 @@ static bool rows_along(Tile *t, u32 axis) {
   while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
   if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
   bool out = false, ok = true;
-  ProgMark mark = tile_stand(t);
+  ProgMark mark = trial_begin(t);
   for (u32 k = 0; k < t->f.nin && ok; k++)
     ok = use_of(t, k, &out) && (t->use[k] != LU_packed || tile_is_const(t, t->f.in[k].buf));
-  tile_leave(t, mark);
+  trial_end(t, mark);
   return ok;
 }
 
@@ -695,12 +695,12 @@ static u32 last_axis(const Tile *t) {
   if (axis < FORM_AXES || !d || f->out.idx[d - 1].n != 1) return axis;
   axis = f->out.idx[d - 1].axis[0];
   const Axis *a = &f->axis[axis];
-  return a->fold || a->lo || !dim_is_const(a->hi) || form_guard(f, axis, NULL) ? FORM_AXES : axis;
+  return a->reduce || a->lo || !dim_is_const(a->hi) || form_guard(f, axis, NULL) ? FORM_AXES : axis;
 }
 
-bool tile_choose_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
+bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   *t = tile_of(l, f);
-  if (!f->fold || !dtype_is_full_float(f->acc) || f->dt != f->acc || f->nin != 2 ||
+  if (!f->reduce || !dtype_is_full_float(f->acc) || f->dt != f->acc || f->nin != 2 ||
       f->body != FB_op)
     return false;
   drop_guards(t);

@@ -24,7 +24,7 @@
 bool bytes_begin(Tile *t) {
   Form *f = &t->f;
   Lower *l = t->l;
-  if (!f->fold || f->acc != DT_i32 || f->dt != DT_i32 || f->with != OP_add) return false;
+  if (!f->reduce || f->acc != DT_i32 || f->dt != DT_i32 || f->with != OP_add) return false;
   if (f->body != FB_op || f->op != OP_mul || f->nin != 2) return false;
   for (u32 i = 0; i < f->naxes; i++) /* a part sums up fewer weights, so less is taken off */
     if (f->axis[i].lo || f->axis[i].full_hi) return false;
@@ -78,7 +78,7 @@ static u32 quad_axis(const Tile *t, i64 each) {
   if (y && y->block) return t->axis.block % each ? FORM_AXES : t->axis.split;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold && !a->lo && dim_is_const(a->hi) && is_contiguous(t, o, i, each)) return i;
+    if (a->reduce && !a->lo && dim_is_const(a->hi) && is_contiguous(t, o, i, each)) return i;
   }
   return FORM_AXES;
 }
@@ -100,7 +100,7 @@ static bool is_exact(const Tile *t, i64 weight) {
   i64 steps = 1;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (!a->fold) continue;
+    if (!a->reduce) continue;
     if (!dim_is_const(a->hi) || a->hi > EXACT) return false;
     steps *= a->hi;
     if (steps > EXACT) return false;
@@ -108,7 +108,7 @@ static bool is_exact(const Tile *t, i64 weight) {
   return weight <= EXACT && 2 * 255 * steps < EXACT && 2 * 255 * steps * weight < EXACT;
 }
 
-bool bytes_settle(Tile *t) {
+bool bytes_choose(Tile *t) {
   u32 w = 1 - t->bytes.operand;
   DType dt = prog_buf(t->p, t->f.in[t->bytes.operand].buf)->dt;
   i64 lo, hi, most = largest(t, &lo, &hi), each = dt == DT_i16 ? 2 : 4,

@@ -6,9 +6,9 @@
  * A constant is brought into this order now, other operands while the kernel runs, anew for every
  * point of the axes outside of the panels.
  *
- * Panels that halves hold will be halves in memory (narrow.c). Where several tiles read them, the
- * first keeps them as the floats it has made of them, beside its products, and the others read
- * these.
+ * Panels that halves hold will be halves in memory (shrink_consts.c). Where several tiles read
+ * them, the first keeps them as the floats it has made of them, beside its products, and the others
+ * read these.
  */
 #include <string.h>
 #include "pass/kernel/tile.h"
@@ -36,11 +36,11 @@ static Places places_of(const Tile *t, u32 k) {
   const Form *f = &t->f;
   i64 lanes = f->axis[t->axis.lane].hi;
   for (u32 i = 0; i < f->naxes && !t->packed_at_run[k]; i++)
-    if (!f->axis[i].fold && i != t->axis.lane && i != t->axis.row && operand_moves(o, i))
+    if (!f->axis[i].reduce && i != t->axis.lane && i != t->axis.row && operand_moves(o, i))
       q.at[q.n++] = (Place){PL_axis, i, f->axis[i].hi};
   q.at[q.n++] = (Place){PL_panel, t->axis.lane, (lanes + t->lanes - 1) / t->lanes};
   for (u32 i = 0; i < f->naxes; i++) {
-    if (!f->axis[i].fold || i == t->axis.lane || !operand_moves(o, i)) continue;
+    if (!f->axis[i].reduce || i == t->axis.lane || !operand_moves(o, i)) continue;
     if (i == t->axis.split)
       q.at[q.n++] = (Place){PL_block, i, (f->axis[i].hi + t->axis.block - 1) / t->axis.block};
     else if (i == t->axis.quad)
@@ -141,10 +141,10 @@ static bool next_place(const Places *q, i64 *at) {
 enum { PACK_RANK = FORM_AXES + 5, PACK_LIMITS = FORM_AXES + MAX_RANK };
 
 /* A number that is affine in the place: there is an element only where it lies in 0..most. */
-typedef struct Fence {
+typedef struct Bound {
   i64 most, step[PACK_RANK];
   i64 low[PACK_RANK + 1], high[PACK_RANK + 1]; /* what places from this one on add to it */
-} Fence;
+} Bound;
 
 /* A packed order and the array it is made from; all steps are bytes. */
 typedef struct Packing {
@@ -153,11 +153,11 @@ typedef struct Packing {
   const u8 *from;
   i64 dim[PACK_RANK], sto[PACK_RANK], sfrom[PACK_RANK];
   i64 first[PACK_LIMITS]; /* by limit: its number at place 0 */
-  Fence limit[PACK_LIMITS];
+  Bound limit[PACK_LIMITS];
 } Packing;
 
 /* Adds a limit, unless all places keep it. */
-static void add_limit(Packing *s, i64 first, Fence x) {
+static void add_limit(Packing *s, i64 first, Bound x) {
   for (u32 i = s->rank; i-- > 0;) {
     i64 far = x.step[i] * (s->dim[i] - 1);
     x.low[i] = x.low[i + 1] + (far < 0 ? far : 0);
@@ -173,14 +173,14 @@ static void add_limit(Packing *s, i64 first, Fence x) {
 static void pack_box(const Packing *s, u32 level, const i64 *at, i64 to, i64 from) {
   bool all = true;
   for (u32 c = 0; c < s->nlimit; c++) {
-    const Fence *x = &s->limit[c];
+    const Bound *x = &s->limit[c];
     i64 low = at[c] + x->low[level], high = at[c] + x->high[level];
     if (high < 0 || low > x->most) return;
     all = all && low >= 0 && high <= x->most;
   }
   if (all) {
-    box_copy(s->rank - level, s->dim + level, s->size, s->to + to, s->sto + level, s->from + from,
-             s->sfrom + level);
+    strided_copy(s->rank - level, s->dim + level, s->size, s->to + to, s->sto + level,
+                 s->from + from, s->sfrom + level);
     return;
   }
   i64 next[PACK_LIMITS];
@@ -203,7 +203,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   *s = (Packing){.rank = q->n + group, .size = (u32)size, .from = x->data};
   s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
   Place quad = {PL_axis, t->axis.quad, t->axis.each};
-  Fence axis[FORM_AXES] = {0};
+  Bound axis[FORM_AXES] = {0};
   for (u32 i = s->rank; i-- > 0;) {
     bool part = i == q->n;
     const Place *y = part ? &quad : &q->at[i];
@@ -218,7 +218,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   }
   for (u32 d = o->rank; d-- > 0; stride *= b->dim[d]) {
     const Index *ix = &o->idx[d];
-    Fence x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
+    Bound x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
     for (u32 a = 0; a < ix->n; a++)
       for (u32 i = 0; i < s->rank; i++) x.step[i] += ix->coef[a] * axis[ix->axis[a]].step[i];
     for (u32 i = 0; i < s->rank; i++) s->sfrom[i] += x.step[i] * stride;
@@ -257,7 +257,7 @@ void pack_const(Tile *t, u32 k) {
 static Places unfolded(const Tile *t, u32 k) {
   Places q = places_of(t, k), r = {0};
   for (u32 i = 0; i < q.n; i++)
-    if (!t->f.axis[q.at[i].axis].fold) r.at[r.n++] = q.at[i];
+    if (!t->f.axis[q.at[i].axis].reduce) r.at[r.n++] = q.at[i];
   return r;
 }
 
@@ -272,7 +272,7 @@ void pack_sums(Tile *t, u32 k) {
     u64 e = 0, pos;
     i64 sum = 0;
     for (u32 i = 0; i < q.n; i++)
-      if (!t->f.axis[q.at[i].axis].fold) e = e * (u64)q.at[i].n + (u64)at[i];
+      if (!t->f.axis[q.at[i].axis].reduce) e = e * (u64)q.at[i].n + (u64)at[i];
     values_at(t, &q, at, value);
     for (i64 j = 0; j < t->axis.each; j++) {
       if (element(t, k, value, &pos)) sum += tensor_get(x, pos).i;
@@ -329,7 +329,7 @@ static ExprId unsplit(Tile *t, ExprId within) {
 
 /* Panels that are filled together where the operand is contiguous along the lanes: what a row of it
  * has for them is read at once, not a part of a line for each panel, by when the line is gone. */
-enum { PACK_BESIDE = 8 };
+enum { PACK_PANELS = 8 };
 
 static bool is_contiguous(const Tile *t, u32 k) {
   const Operand *o = &t->f.in[k];
@@ -344,9 +344,9 @@ static void pack_panels(Tile *t, Cursor at, u32 k, const Places *q, i64 first, i
   Prog *p = t->p;
   ExprId idx[FORM_AXES + 5], there = 0;
   if (!count) return;
-  ExprId group = count_free(p, &at, count / each, "i");
+  ExprId group = count_parallel(p, &at, count / each, "i");
   for (u32 i = 1; i + 1 < q->n; i++) {
-    idx[i] = count_free(p, &at, q->at[i].n, "i");
+    idx[i] = count_parallel(p, &at, q->at[i].n, "i");
     if (q->at[i].kind == PL_within)
       there = unsplit(t, idx[i]);
     else
@@ -371,7 +371,7 @@ void pack_run(Tile *t, Cursor at, u32 k) {
   Str name = str_fmt(p->c, "%s_panels", str_text(p->c, prog_buf(p, t->f.in[k].buf)->name));
   t->pack[k] = prog_add_buf(p, BS_local, t->f.acc, dim, q.n, name);
   i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
-  i64 each = is_contiguous(t, k) ? PACK_BESIDE : 1, main = whole / each * each;
+  i64 each = is_contiguous(t, k) ? PACK_PANELS : 1, main = whole / each * each;
   pack_panels(t, at, k, &q, 0, main, each, t->lanes);
   pack_panels(t, at, k, &q, main, whole - main, whole - main, t->lanes);
   pack_panels(t, at, k, &q, whole, rest > 0, 1, rest);
@@ -424,7 +424,7 @@ static ExprId load_places(const Tile *t, BufId b, const Places *q) {
 /* ---- halves ---- */
 
 /* The places of panels that a tile has beside each other: the first is which of them. */
-static Places places_beside(const Tile *t, u32 k) {
+static Places panel_places(const Tile *t, u32 k) {
   Places q = places_of(t, k), r = {0};
   u32 i = 0;
   while (q.at[i].kind != PL_panel) i++;
@@ -434,11 +434,11 @@ static Places places_beside(const Tile *t, u32 k) {
 
 /* Will the panels of operand k be halves? What is made of them is to stay in a core's own cache. */
 static bool is_halves(const Tile *t, u32 k, i64 panels) {
-  const Unit *u = t->l->unit;
+  const PassCtx *u = t->l->unit;
   if (t->use[k] != LU_packed || t->packed_at_run[k] || t->at.from || t->lanes < 4) return false;
   const Tensor *x = prog_buf(t->p, t->pack[k])->data;
   if (u->aim != AIM_time || x->dt != DT_f32 || x->dim[x->rank - 1] != t->lanes) return false;
-  Places q = places_beside(t, k);
+  Places q = panel_places(t, k);
   double bytes = (double)panels * dtype_bytes(DT_f32);
   for (u32 i = 1; i < q.n; i++) bytes *= (double)q.at[i].n;
   return bytes <= figures.own_bytes && lanes_stored(u->target, x) != DT_f32;
@@ -450,7 +450,7 @@ bool pack_widen(Tile *t, i64 panels) {
   for (u32 k = 0; k < t->f.nin; k++) {
     Dim dim[FORM_AXES + 4] = {panels};
     if (!is_halves(t, k, panels)) continue;
-    Places q = places_beside(t, k);
+    Places q = panel_places(t, k);
     for (u32 i = 1; i < q.n; i++) dim[i] = q.at[i].n;
     t->wide[k] = prog_add_buf(p, BS_local, DT_f32, dim, q.n, str_of(p->c, "wide"));
     any = true;
@@ -460,9 +460,9 @@ bool pack_widen(Tile *t, i64 panels) {
 
 void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value) {
   Tile in = *t;
-  Places q = places_beside(t, k);
+  Places q = panel_places(t, k);
   ExprId idx[FORM_AXES + 4];
-  in.at.panel = t->at.beside;
+  in.at.panel = t->at.panel_in_tile;
   place_index(&in, t->wide[k], &q, idx);
   prog_store(t->p, at, t->wide[k], idx, q.n, value);
 }
@@ -471,8 +471,8 @@ ExprId pack_load(const Tile *t, u32 k) {
   Places q = places_of(t, k);
   if (!t->wide[k] || t->widens) return load_places(t, t->pack[k], &q);
   Tile in = *t;
-  in.at.panel = t->at.beside;
-  q = places_beside(t, k);
+  in.at.panel = t->at.panel_in_tile;
+  q = panel_places(t, k);
   return load_places(&in, t->wide[k], &q);
 }
 

@@ -24,25 +24,25 @@ typedef struct Choices {
 
 /* ---- the key ---- */
 
-static void put_index(const Form *f, const Index *ix, Text *out) {
+static void put_index(const Form *f, const Index *ix, StrBuf *out) {
   u32 terms = 0;
   for (u32 i = 0; i < ix->n; i++) {
     if (f->axis[ix->axis[i]].hi == f->axis[ix->axis[i]].lo + 1) continue;
-    text_fmt(out, terms++ ? "+%u" : "%u", ix->axis[i]);
-    if (ix->coef[i] != 1) text_fmt(out, "*%lld", (long long)ix->coef[i]);
+    sb_fmt(out, terms++ ? "+%u" : "%u", ix->axis[i]);
+    if (ix->coef[i] != 1) sb_fmt(out, "*%lld", (long long)ix->coef[i]);
   }
-  if (!terms) text_puts(out, "_");
+  if (!terms) sb_puts(out, "_");
 }
 
-static void put_operand(const Tile *t, const Operand *o, char how, Text *out) {
+static void put_operand(const Tile *t, const Operand *o, char how, StrBuf *out) {
   const Layout *y = layout_of(t->l, o->buf);
-  text_fmt(out, " %c", how);
-  if (y && y->block) text_fmt(out, "%u", y->block);
+  sb_fmt(out, " %c", how);
+  if (y && y->block) sb_fmt(out, "%u", y->block);
   for (u32 d = 0; d < o->rank; d++) {
-    text_puts(out, d ? "," : "(");
+    sb_puts(out, d ? "," : "(");
     put_index(&t->f, &o->idx[d], out);
   }
-  text_puts(out, ")");
+  sb_puts(out, ")");
 }
 
 /* Type and lanes; the axes, folded ones marked f; operands by how they move along the lanes, with
@@ -51,32 +51,32 @@ static Str key_of(const Tile *t) {
   static const char *const finish[] = {"plain", "reads", "functions"};
   Ctx *c = t->l->c;
   const Form *f = &t->f;
-  Text out = text_new(&c->scratch);
-  text_fmt(&out, "tile %s%s lanes %u axis %u:", dtype_info[f->acc].name,
-           t->axis.each == 4   ? "/4"
-           : t->axis.each == 2 ? "/2"
-                               : "",
-           t->lanes, t->axis.lane);
+  StrBuf out = sb_new(&c->scratch);
+  sb_fmt(&out, "tile %s%s lanes %u axis %u:", dtype_info[f->acc].name,
+         t->axis.each == 4   ? "/4"
+         : t->axis.each == 2 ? "/2"
+                             : "",
+         t->lanes, t->axis.lane);
   for (u32 i = 0; i < f->naxes; i++) {
-    text_puts(&out, " ");
+    sb_puts(&out, " ");
     if (dim_is_const(f->axis[i].hi))
-      text_fmt(&out, "%lld", (long long)(f->axis[i].hi - f->axis[i].lo));
+      sb_fmt(&out, "%lld", (long long)(f->axis[i].hi - f->axis[i].lo));
     else
-      text_puts(&out, "n");
-    text_puts(&out, f->axis[i].fold ? "f" : "");
+      sb_puts(&out, "n");
+    sb_puts(&out, f->axis[i].reduce ? "f" : "");
   }
   for (u32 k = 0; k < f->nin; k++) put_operand(t, &f->in[k], "svp"[t->use[k]], &out);
   put_operand(t, &f->out, 'o', &out);
-  text_fmt(&out, " %s", finish[t->store.finish]);
+  sb_fmt(&out, " %s", finish[t->store.finish]);
   return str_intern(c, out.at, out.n);
 }
 
 static Str choice_text(const Tile *t, const Choice *x) {
-  Text out = text_new(&t->l->c->scratch);
-  text_fmt(&out, "%lldx%lld", (long long)x->rows, (long long)x->panels);
-  if (x->row < FORM_AXES) text_fmt(&out, " axis %u", x->row);
-  if (x->panels_innermost) text_puts(&out, " panels inside");
-  if (x->unroll) text_puts(&out, " unrolled");
+  StrBuf out = sb_new(&t->l->c->scratch);
+  sb_fmt(&out, "%lldx%lld", (long long)x->rows, (long long)x->panels);
+  if (x->row < FORM_AXES) sb_fmt(&out, " axis %u", x->row);
+  if (x->panels_innermost) sb_puts(&out, " panels inside");
+  if (x->unroll) sb_puts(&out, " unrolled");
   return str_intern(t->l->c, out.at, out.n);
 }
 
@@ -97,7 +97,7 @@ static double others(const Tile *t, u32 row) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
-    if (a->fold || i == t->axis.lane || i == row || !dim_is_const(a->hi)) continue;
+    if (a->reduce || i == t->axis.lane || i == row || !dim_is_const(a->hi)) continue;
     n *= (double)(a->hi - a->lo);
   }
   return n;
@@ -126,7 +126,7 @@ static bool has_others(const Tile *t, u32 row) {
   Tile x = *t;
   x.axis.row = row;
   for (u32 i = 0; i < t->f.naxes; i++)
-    if (!t->f.axis[i].fold && i != t->axis.lane && i != row &&
+    if (!t->f.axis[i].reduce && i != t->axis.lane && i != row &&
         t->f.axis[i].hi != t->f.axis[i].lo + 1 && !tile_is_batch(&x, i))
       return true;
   return false;
@@ -162,7 +162,7 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
 }
 
 /* Everything else: vectors that move with the rows, or no rows at all. */
-static void offer_apart(const Tile *t, Choices *all, i64 n) {
+static void offer_vertical(const Tile *t, Choices *all, i64 n) {
   static const i64 most[] = {8, 6, 4, 12, 14, 7, 5, 10}, wide[] = {8, 4, 6, 12, 16, 3, 2, 20};
   if (t->axis.row == FORM_AXES) {
     for (u32 i = 0; i < sizeof wide / sizeof *wide; i++)
@@ -193,7 +193,7 @@ static void sort(Choices *all) {
 }
 
 void tile_tune(Tile *t, i64 widest) {
-  Tune *tune = t->l->unit->tune;
+  TuneTable *tune = t->l->unit->tune;
   if (!tune) return;
   Choices all = {.n = 0};
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
@@ -207,11 +207,11 @@ void tile_tune(Tile *t, i64 widest) {
   if (rows && splat && widest)
     offer_products(t, &all, n, widest);
   else
-    offer_apart(t, &all, n);
+    offer_vertical(t, &all, n);
   sort(&all);
   u32 count = all.n < TUNE_CHOICES ? all.n : TUNE_CHOICES;
   Str text[TUNE_CHOICES];
   for (u32 i = 0; i < count; i++) text[i] = choice_text(t, &all.at[i]);
-  u32 taken = tune_ask(tune, t->l->at.last, key_of(t), text, count);
+  u32 taken = tune_query(tune, t->l->at.last, key_of(t), text, count);
   if (taken) *t = with_choice(t, &all.at[taken]);
 }

@@ -15,7 +15,7 @@
 #include "ir/cost.h"
 #include "pass/kernel/family.h"
 #include "pass/kernel/segment.h"
-#include "pass/kernel/tune.h"
+#include "pass/kernel/tune_table.h"
 
 #include <math.h>
 
@@ -36,15 +36,15 @@ typedef struct WinoPlan {
   VEC(Weights) w;
 } WinoPlan;
 
-bool winograd_once(const Target *t, u32 m, i64 in, i64 out, i64 all) {
+bool winograd_one_pass(const Target *t, u32 m, i64 in, i64 out, i64 all) {
   return (m + 2) * (m + 2) * in * out * 4 > (i64)figures.llc_bytes &&
          all <= 2 * (i64)t->cost->tile_rows;
 }
 
-i64 winograd_block(const Target *t, u32 m, i64 in, i64 out, i64 all) {
+i64 winograd_patches(const Target *t, u32 m, i64 in, i64 out, i64 all) {
   i64 places = (m + 2) * (m + 2), rows = (i64)t->cost->tile_rows,
       each = (i64)figures.block_bytes / (places * (in + out) * 4) / rows * rows;
-  return winograd_once(t, m, in, out, all) ? all : each < rows ? rows : each;
+  return winograd_one_pass(t, m, in, out, all) ? all : each < rows ? rows : each;
 }
 
 /* ---- what it takes ---- */
@@ -54,11 +54,11 @@ static i64 weight_bytes(DType dt) {
   return dt == DT_f32 ? 4 : 2;
 }
 
-static double conv_time(const Unit *u, u32 m, DType dt, const Type *k, const Type *o) {
+static double conv_time(const PassCtx *u, u32 m, DType dt, const Type *k, const Type *o) {
   i64 out = k->dim[0], in = k->dim[1], high = o->dim[2], wide = o->dim[3],
       images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
   i64 all = m ? (high + m - 1) / m * ((wide + m - 1) / m) : high * wide;
-  i64 again = m ? (all - 1) / winograd_block(u->target, m, in, out, all) : 0;
+  i64 again = m ? (all - 1) / winograd_patches(u->target, m, in, out, all) : 0;
   ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .dot2 = dt != DT_f32};
   w.places = (double)images * (double)all;
   w.each_bytes = (double)weight_bytes(dt);
@@ -71,7 +71,7 @@ static bool is_whole(Graph *g, const Node *n) {
   i64 none;
   Val zero, q = graph_narrow(g, n->in[0], &none);
   return graph_type(g, n->out[0])->dt == DT_i32 && q && !none && graph_type(g, q)->dt == DT_i16 &&
-         graph_bytes_apart(g, q, &zero);
+         graph_bytes_and_zero(g, q, &zero);
 }
 
 /* The first of the choices in which sums of integers fit 32 bits, multiplied as lower_winograd.c
@@ -89,12 +89,12 @@ static u32 first_whole(const Tensor *k) {
 
 /* What the constant that n reads is in the plan; NULL: n is no convolution for lower_winograd.c.
  */
-static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
-  Slide s[MAX_RANK];
+static Weights *weights_of(const PassCtx *u, WinoPlan *p, const Node *n) {
+  WindowDim s[MAX_RANK];
   i64 least = (i64)figures.wino_channels;
   const Tensor *k = graph_const(u->g, n->in[1]);
   if (!k || (k->dt != DT_f32 && !is_whole(u->g, n)) || node_int(n, AT_group, 1) != 1 ||
-      k->dim[0] < least || k->dim[1] < least || conv_slides(u->g, n, s) != 2)
+      k->dim[0] < least || k->dim[1] < least || conv_windows(u->g, n, s) != 2)
     return NULL;
   for (u32 i = 0; i < 2; i++)
     if (!dim_is_const(s[i].places) || s[i].places < 4 || s[i].size != 3 || s[i].stride != 1 ||
@@ -109,7 +109,7 @@ static Weights *weights_of(const Unit *u, WinoPlan *p, const Node *n) {
   return &p->w.at[*number - 1];
 }
 
-static void add_reader(const Unit *u, const Node *n, Weights *w) {
+static void add_reader(const PassCtx *u, const Node *n, Weights *w) {
   const Type *o = graph_type(u->g, n->out[0]), *k = graph_type(u->g, n->in[1]);
   const Tensor *t = graph_const(u->g, n->in[1]);
   w->first = t->dt == DT_i32 ? first_whole(t) : k->dim[0] > 256 || k->dim[1] > 256 || u->precise;
@@ -137,7 +137,7 @@ static double choose(WinoPlan *p, double price) {
 
 static double const_bytes(Graph *g) {
   double all = 0;
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (n->op == OP_const) all += (double)tensor_bytes(node_attr(n, AT_value)->u.t);
@@ -146,7 +146,7 @@ static double const_bytes(Graph *g) {
 }
 
 /* Warns when the transformed weights take much more memory than those of the model. */
-static void warn_growth(const Unit *u, const WinoPlan *p, double model, double more) {
+static void warn_growth(const PassCtx *u, const WinoPlan *p, double model, double more) {
   u32 n = 0;
   for (u32 i = 0; i < p->w.n; i++) n += p->w.at[i].choice < CHOICES - 1;
   warn(u->c, LOC_NONE,
@@ -159,7 +159,7 @@ static void warn_growth(const Unit *u, const WinoPlan *p, double model, double m
 #define NOTED_GROWTH 0.2
 #define NOTED_BYTES  (4 << 20)
 
-static void budget(const Unit *u, WinoPlan *p) {
+static void limit_growth(const PassCtx *u, WinoPlan *p) {
   double model = const_bytes(u->g), own = 0, low = 0;
   for (u32 i = 0; i < p->w.n; i++) own += p->w.at[i].bytes;
   double room = fmax((figures.wino_most - 1) * model, figures.wino_free);
@@ -178,7 +178,7 @@ static void budget(const Unit *u, WinoPlan *p) {
 
 /* The choice for a convolution with these weights. No tuning takes what is less accurate than that
  * made here, or what it has no room for. */
-static u32 ask(const Unit *u, const Node *n, const Weights *w, ConvPlan *to) {
+static u32 tuned_choice(const PassCtx *u, const Node *n, const Weights *w, ConvPlan *to) {
   const Type *k = graph_type(u->g, n->in[1]), *o = graph_type(u->g, n->out[0]);
   Str text[CHOICES];
   u32 count = CHOICES - w->choice;
@@ -190,15 +190,15 @@ static u32 ask(const Unit *u, const Node *n, const Weights *w, ConvPlan *to) {
   to->key = str_fmt(u->c, "winograd%s %lldx%lld channels %lld -> %lld",
                     u->precise ? " precise" : "", (long long)o->dim[2], (long long)o->dim[3],
                     (long long)k->dim[1], (long long)k->dim[0]);
-  return w->choice + tune_ask(u->tune, 0, to->key, text, count);
+  return w->choice + tune_query(u->tune, 0, to->key, text, count);
 }
 
 static bool is_product(const ConvPlan *c) {
   return c->blocks && !c->depthwise && !c->sparse;
 }
 
-void winograd_plan(const Unit *u, ConvPlan *of) {
-  const Blk *b = &u->g->blk.at[1];
+void winograd_plan(const PassCtx *u, ConvPlan *of) {
+  const GraphRegion *b = &u->g->blk.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8) return;
   for (u32 i = 0; i < b->node.n; i++) {
@@ -207,13 +207,13 @@ void winograd_plan(const Unit *u, ConvPlan *of) {
     if (w) add_reader(u, n, w);
   }
   if (!p.w.at) return;
-  budget(u, &p);
+  limit_growth(u, &p);
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
     ConvPlan *to = &of[b->node.at[i]];
     const Weights *w = is_product(to) ? weights_of(u, &p, n) : NULL;
     if (!w) continue;
-    u32 taken = ask(u, n, w, to);
+    u32 taken = tuned_choice(u, n, w, to);
     if (!patch[taken]) continue;
     to->patch = patch[taken];
     to->share = w->time[taken] / w->time[CHOICES - 1];

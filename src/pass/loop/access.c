@@ -33,7 +33,7 @@ static void declare(Accesses *t, VarId v) {
 
 static void see(Accesses *t, const Stmt *s) {
   t->nstmts++;
-  for (ExprWalk w = ex_walk_stmt(t->p, s); ex_next(&w);) {
+  for (ExprVisit w = ex_visit_stmt(t->p, s); ex_next(&w);) {
     const Expr *e = w.e;
     if (e->kind == EX_var) *vec_push(&t->p->c->scratch, &t->used) = e->ref;
     if (e->kind == EX_load)
@@ -48,7 +48,7 @@ static void see(Accesses *t, const Stmt *s) {
   if (s->kind == ST_while) t->loops = true;
 }
 
-static Accesses walk(Prog *p, StmtWalk w) {
+static Accesses visit_all(Prog *p, StmtVisit w) {
   Accesses t = {.p = p, .root_at = map_new(&p->c->scratch), .declared = map_new(&p->c->scratch)};
   for (const Stmt *s; (s = prog_next(&w));) see(&t, s);
   return t;
@@ -69,9 +69,9 @@ bool access_declares(const Accesses *t, VarId v) {
 }
 
 Accesses accesses_list(Prog *p, StmtId first) {
-  return walk(p, prog_walk(p, first));
+  return visit_all(p, prog_visit(p, first));
 }
 
 Accesses accesses_one(Prog *p, StmtId only) {
-  return walk(p, prog_walk_one(p, only));
+  return visit_all(p, prog_visit_one(p, only));
 }

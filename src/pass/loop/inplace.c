@@ -37,7 +37,7 @@ static bool is_copy(InPlace *s, u32 i, BufId *temp, BufId *state) {
   if (!*temp || !*state || prog_buf(p, *temp)->space != BS_temp) return false;
   if (prog_buf(p, *state)->space != BS_state) return false;
   const Stmt *x;
-  for (StmtWalk w = prog_walk_one(p, s->top.at[i]); (x = prog_next(&w));) {
+  for (StmtVisit w = prog_visit_one(p, s->top.at[i]); (x = prog_next(&w));) {
     if (x->kind == ST_kernel || x->kind == ST_for) continue;
     const Expr *e = x->kind == ST_store ? prog_expr(p, x->a) : NULL;
     if (!e || e->kind != EX_load || e->ref != *temp || x->buf != *state || e->narg != x->nidx)
@@ -79,17 +79,17 @@ static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
     if (s->top.at[i] && i != c && u && (u->write || i > k)) return false;
   }
   Mark mark = arena_mark(&s->p->c->scratch);
-  bool may = mem_in_place(mem_touches(s->p, &s->p->c->scratch), s->top.at[k], state, temp);
+  bool may = mem_in_place(mem_accesses(s->p, &s->p->c->scratch), s->top.at[k], state, temp);
   arena_rewind(&s->p->c->scratch, mark);
   return may;
 }
 
 /* In one statement of the program. All of them for each state would take the square of both. */
 static void replace(Prog *p, StmtId top, BufId old, BufId by) {
-  for (StmtWalk w = prog_walk_one(p, top); prog_next(&w);) {
+  for (StmtVisit w = prog_visit_one(p, top); prog_next(&w);) {
     Stmt *s = prog_stmt(p, w.id);
     if (s->buf == old) s->buf = by;
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load && x.e->ref == old) x.e->ref = by;
   }
 }

@@ -14,14 +14,14 @@
 
 static bool is_unrolled(Prog *p, StmtId kernel) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk_one(p, kernel); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit_one(p, kernel); (s = prog_next(&w));)
     if (s->kind == ST_for && s->flags & LF_unroll) return false;
   return true;
 }
 
-static void legalize_kernels(Unit *u, StmtId first) {
+static void legalize_kernels(PassCtx *u, StmtId first) {
   Prog *p = u->p;
-  Has has = has_scalars(u->target);
+  Caps has = caps_scalars(u->target);
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
     Stmt s = *prog_stmt(p, id);
     if (s.kind != ST_kernel) {
@@ -35,6 +35,6 @@ static void legalize_kernels(Unit *u, StmtId first) {
   }
 }
 
-void legalize(Unit *u) {
+void legalize(PassCtx *u) {
   if (u->target->lanes > 1) legalize_kernels(u, u->p->body);
 }

@@ -165,8 +165,8 @@ static bool pays(u64 one, u64 two, u64 both) {
 
 static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));)
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_var && x.e->ref == from) x.e->ref = to;
 }
 
@@ -282,13 +282,13 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
 static Str joined_label(Prog *p, Str a, Str b) {
   const char *x = str_text(p->c, a), *y = str_text(p->c, b);
   size_t nx = strlen(x), ny = strlen(y), i = strcspn(x, " "), k = strcspn(y, " ");
-  Text t = text_new(&p->c->scratch);
-  text_put(&t, x, i);
+  StrBuf t = sb_new(&p->c->scratch);
+  sb_put(&t, x, i);
   bool said = i >= k && !memcmp(x + i - k, y, k) && (i == k || x[i - k - 1] == '_');
-  if (!said && i + 1 + k <= KERNEL_WORD) text_fmt(&t, "_%.*s", (int)k, y);
-  text_puts(&t, x + i);
+  if (!said && i + 1 + k <= KERNEL_LABEL_MAX) sb_fmt(&t, "_%.*s", (int)k, y);
+  sb_puts(&t, x + i);
   said = nx - i >= ny - k && !strcmp(x + nx - (ny - k), y + k);
-  if (!said && nx + ny <= MERGE_LABEL) text_fmt(&t, "%s%s", x[i] ? "," : "", y + k);
+  if (!said && nx + ny <= MERGE_LABEL) sb_fmt(&t, "%s%s", x[i] ? "," : "", y + k);
   return str_intern(p->c, t.at, t.n);
 }
 

@@ -40,7 +40,7 @@ typedef struct BufCut {
   u32 dim;
 } BufCut;
 
-typedef struct Share {
+typedef struct ParallelCtx {
   Prog *p;
   const Range *range; /* by variable */
   u32 *total;         /* by root: accesses of the whole program */
@@ -52,7 +52,7 @@ typedef struct Share {
   u32 *in_var, *in_root;     /* by variable, by root: the last set it was put into */
   u64 *last_var, *last_root; /* by variable, by root: see find_cuts */
   u64 counted;               /* statements */
-} Share;
+} ParallelCtx;
 
 /* Loops handed out as one, outermost first. strip: strips of the last one are handed out, each with
  * all others. */
@@ -72,7 +72,7 @@ typedef struct IndexSplit {
   Affine outer;
 } IndexSplit;
 
-static bool split_index(Share *o, const Accesses *in, ExprId e, VarId v, IndexSplit *s) {
+static bool split_index(ParallelCtx *o, const Accesses *in, ExprId e, VarId v, IndexSplit *s) {
   Affine a;
   if (!affine_of(o->p, e, &a)) return false;
   *s = (IndexSplit){.lo = a.k, .hi = a.k};
@@ -98,7 +98,7 @@ static bool split_index(Share *o, const Accesses *in, ExprId e, VarId v, IndexSp
 
 /* Do any two iterations of v access different places of dimension d? Then its indices move by more
  * from one iteration to the next than they spread within one. */
-static bool separates(Share *o, const Accesses *in, BufId root, VarId v, u32 d) {
+static bool separates(ParallelCtx *o, const Accesses *in, BufId root, VarId v, u32 d) {
   IndexSplit all = {0}, s;
   BufId first = 0;
   i64 by;
@@ -120,7 +120,7 @@ static bool separates(Share *o, const Accesses *in, BufId root, VarId v, u32 d) 
   return first && !__builtin_sub_overflow(all.hi, all.lo, &reach) && reach < coef;
 }
 
-static bool disjoint(Share *o, const Accesses *in, BufId root, VarId v) {
+static bool disjoint(ParallelCtx *o, const Accesses *in, BufId root, VarId v) {
   for (u32 d = 0; d < MAX_RANK; d++)
     if (separates(o, in, root, v, d)) return true;
   return false;
@@ -128,7 +128,7 @@ static bool disjoint(Share *o, const Accesses *in, BufId root, VarId v) {
 
 /* May iterations of the loop run at the same time? Adds to own, if given, what each thread then
  * needs. */
-static bool is_free(Share *o, StmtId loop, bool *own) {
+static bool is_free(ParallelCtx *o, StmtId loop, bool *own) {
   Prog *p = o->p;
   const Stmt *s = prog_stmt(p, loop);
   if (s->kind != ST_for || !(s->flags & LF_parallel) || ex_loads(p, s->a) || ex_loads(p, s->b))
@@ -151,23 +151,23 @@ static bool is_free(Share *o, StmtId loop, bool *own) {
 /* ---- what threads read of each other ---- */
 
 /* Does it depend on a variable of the set? */
-static bool any_of(Share *o, ExprId id) {
-  for (ExprWalk w = ex_walk(o->p, id); ex_next(&w);)
+static bool any_of(ParallelCtx *o, ExprId id) {
+  for (ExprVisit w = ex_visit(o->p, id); ex_next(&w);)
     if (w.e->kind == EX_var && o->in_var[w.e->ref] == o->round) return true;
   return false;
 }
 
 /* Adds the variables whose values depend on those in the set. */
-static void follow(Share *o, StmtId first) {
+static void follow(ParallelCtx *o, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
     if ((s->kind == ST_let || s->kind == ST_set || s->kind == ST_for) &&
         (any_of(o, s->a) || any_of(o, s->b)))
       o->in_var[s->var] = o->round;
 }
 
 /* The first dimension whose index depends on a variable of the set; rank if none does. */
-static u32 split_dim(Share *o, const Access *t) {
+static u32 split_dim(ParallelCtx *o, const Access *t) {
   u32 d = 0;
   while (d < t->n && !any_of(o, t->idx[d])) d++;
   return d;
@@ -189,7 +189,7 @@ static double torn_lines(Prog *p, const Access *t, u32 d) {
 
 /* Of a loop whose iterations of v are split between threads; 0: one thread runs all. note: the cuts
  * of its results are written down, for the kernels that read them. */
-static ShareTraffic traffic_of(Share *o, StmtId loop, VarId v, bool note) {
+static ShareTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Accesses in = accesses_one(p, loop);
@@ -222,7 +222,7 @@ static ShareTraffic traffic_of(Share *o, StmtId loop, VarId v, bool note) {
 }
 
 /* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
-static double own_bytes(Share *o, StmtId loop) {
+static double own_bytes(ParallelCtx *o, StmtId loop) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Accesses in = accesses_one(p, loop);
@@ -241,7 +241,7 @@ static double own_bytes(Share *o, StmtId loop) {
 
 /* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
  * between kernels, each turn of which fetches a part. */
-static double lone_cost(Share *o, StmtId id) {
+static double lone_cost(ParallelCtx *o, StmtId id) {
   if (o->inside) return stmt_time(o->p, o->range, id);
   ShareTraffic r = traffic_of(o, id, 0, false);
   return stmt_time(o->p, o->range, id) + traffic_alone(&r);
@@ -249,13 +249,13 @@ static double lone_cost(Share *o, StmtId id) {
 
 /* ---- the choice ---- */
 
-typedef enum ShareWay { WAY_one, WAY_chain, WAY_open } ShareWay;
+typedef enum ParallelKind { WAY_one, WAY_chain, WAY_open } ParallelKind;
 
-typedef struct ShareChoice {
-  ShareWay way;
+typedef struct ParallelChoice {
+  ParallelKind way;
   double time;
   Chain chain;
-} ShareChoice;
+} ParallelChoice;
 
 /* Do the bounds depend on loops of the chain? */
 static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
@@ -267,7 +267,7 @@ static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
 }
 
 /* The loop, and those directly inside, that could be handed out as one. */
-static Chain nest_from(Share *o, StmtId loop) {
+static Chain nest_from(ParallelCtx *o, StmtId loop) {
   Prog *p = o->p;
   Chain c = {0};
   for (StmtId id = loop; id && c.n < CHAIN; id = prog_stmt(p, id)->body) {
@@ -280,7 +280,7 @@ static Chain nest_from(Share *o, StmtId loop) {
 }
 
 /* Of those as many as it takes: while there are too few iterations for all threads. */
-static Chain chain_from(Share *o, const Chain *nest, double whole) {
+static Chain chain_from(ParallelCtx *o, const Chain *nest, double whole) {
   Chain c = {.trips = 1, .fixed = true};
   double enough = figures.chunks * o->p->threads;
   for (u32 i = 0; i < nest->n; i++) {
@@ -302,7 +302,7 @@ static u32 count_list(Prog *p, StmtId first) {
 
 /* Where a list can be cut into kernels. Registers and variables do not go from one to another.
  * False: it cannot, or there is no reason to. */
-static bool find_cuts(Share *o, StmtId first, bool *cut) {
+static bool find_cuts(ParallelCtx *o, StmtId first, bool *cut) {
   Prog *p = o->p;
   u32 n = 0, end = 0;
   bool any = false;
@@ -336,11 +336,11 @@ static bool find_cuts(Share *o, StmtId first, bool *cut) {
   return true;
 }
 
-static ShareChoice choose(Share *o, StmtId id);
+static ParallelChoice choose(ParallelCtx *o, StmtId id);
 
 /* Time of a list whose statements become kernels, those that share registers or variables one; it
  * is `whole` where it cannot be cut. */
-static double open_time(Share *o, StmtId first, double whole) {
+static double open_time(ParallelCtx *o, StmtId first, double whole) {
   Prog *p = o->p;
   bool *cut = NEWS(&p->c->scratch, bool, count_list(p, first) + 1), alone = true;
   if (!find_cuts(o, first, cut)) return whole;
@@ -354,7 +354,7 @@ static double open_time(Share *o, StmtId first, double whole) {
 }
 
 /* Iterations of a chunk: about figures.chunks for each thread, as many for every thread. */
-static u32 chunk_of(Share *o, const Chain *c, double whole, u32 shares) {
+static u32 chunk_of(ParallelCtx *o, const Chain *c, double whole, u32 shares) {
   double n = c->trips, least = ceil(o->grain * n / whole),
          chunk = floor(n / ((double)shares * o->p->threads));
   if (!c->fixed) chunk = 1; /* fewer may come */
@@ -365,7 +365,7 @@ static u32 chunk_of(Share *o, const Chain *c, double whole, u32 shares) {
 }
 
 /* Iterations of a strip: of those near to a chunk, what makes threads end together. */
-static u32 strip_of(Share *o, const Chain *c, double whole, u32 shares, double *part) {
+static u32 strip_of(ParallelCtx *o, const Chain *c, double whole, u32 shares, double *part) {
   u32 chunk = chunk_of(o, c, whole, shares), best = chunk, n = o->p->threads;
   *part = 1;
   for (u32 k = 0; k <= 2 * chunk && k < 256; k++) {
@@ -380,7 +380,8 @@ static u32 strip_of(Share *o, const Chain *c, double whole, u32 shares, double *
 }
 
 /* Strips of a loop inside, if that is faster than *best. */
-static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, ShareChoice *best) {
+static void try_strips(ParallelCtx *o, StmtId id, const Chain *nest, double whole,
+                       ParallelChoice *best) {
   Prog *p = o->p;
   for (u32 k = 1; k < nest->n; k++) {
     Chain c = *nest;
@@ -394,13 +395,13 @@ static void try_strips(Share *o, StmtId id, const Chain *nest, double whole, Sha
         strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : (u32)figures.chunks, &part);
     double each = ceil(ceil(c.trips / c.strip) / p->threads);
     double time = whole * part + o->grain / figures.grain_handing + traffic_time(&r, each);
-    if (time < best->time) *best = (ShareChoice){WAY_chain, time, c};
+    if (time < best->time) *best = (ParallelChoice){WAY_chain, time, c};
   }
 }
 
-static ShareChoice choose(Share *o, StmtId id) {
+static ParallelChoice choose(ParallelCtx *o, StmtId id) {
   Prog *p = o->p;
-  ShareChoice best = {.time = lone_cost(o, id)};
+  ParallelChoice best = {.time = lone_cost(o, id)};
   double whole = stmt_time(o->p, o->range, id), n = p->threads;
   const Stmt *s = prog_stmt(p, id);
   bool fixed;
@@ -412,7 +413,7 @@ static ShareChoice choose(Share *o, StmtId id) {
     r = traffic_of(o, id, s->var, false);
     double time = whole * ceil(c.trips / n) / c.trips + o->grain / figures.grain_handing +
                   traffic_time(&r, 1);
-    if (time < best.time) best = (ShareChoice){WAY_chain, time, c};
+    if (time < best.time) best = (ParallelChoice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
   }
   if ((s->flags & LF_unroll) || ex_loads(p, s->a) || ex_loads(p, s->b)) return best;
@@ -425,19 +426,19 @@ static ShareChoice choose(Share *o, StmtId id) {
   if (!shared) r = traffic_of(o, id, s->var, false);
   if (r.weights > figures.own_bytes)
     open += r.weights * figures.ns_per_byte_llc * loop_trips(o->p, o->range, s, &fixed) / n;
-  if (open < best.time) best = (ShareChoice){.way = WAY_open, .time = open};
+  if (open < best.time) best = (ParallelChoice){.way = WAY_open, .time = open};
   return best;
 }
 
 /* ---- the new program ---- */
 
-static StmtId new_kernel(Share *o, Stmt like) {
+static StmtId new_kernel(ParallelCtx *o, Stmt like) {
   Stmt *k = vec_push(&o->p->c->work, &o->p->stmt);
   *k = (Stmt){.kind = ST_kernel, .label = like.label, .loc = like.loc, .step = 1};
   return o->p->stmt.n - 1;
 }
 
-static void hand_out(Share *o, const Chain *c, double whole) {
+static void hand_out(ParallelCtx *o, const Chain *c, double whole) {
   Prog *p = o->p;
   for (u32 i = 0; i < c->n; i++) {
     Stmt *s = prog_stmt(p, c->at[i]);
@@ -447,7 +448,7 @@ static void hand_out(Share *o, const Chain *c, double whole) {
 }
 
 /* A loop over strips around the loops of the chain; the last one walks a strip. */
-static StmtId put_strips(Share *o, StmtId id, const Chain *c) {
+static StmtId put_strips(ParallelCtx *o, StmtId id, const Chain *c) {
   Prog *p = o->p;
   StmtId inner = c->at[c->n - 1];
   VarId v = prog_add_var(p, DT_i64, str_of(p->c, "strip"));
@@ -469,7 +470,7 @@ static StmtId put_strips(Share *o, StmtId id, const Chain *c) {
 /* Marks are left on the chain only. */
 static void unmark(Prog *p, StmtId first, const Chain *c) {
   Stmt *s;
-  for (StmtWalk w = prog_walk(p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     bool keep = false;
     for (u32 i = 0; c && i < c->n; i++) keep = keep || c->at[i] == w.id;
     if (!keep) s->flags &= (u8)~LF_parallel;
@@ -477,7 +478,7 @@ static void unmark(Prog *p, StmtId first, const Chain *c) {
 }
 
 /* A kernel of its own for the loops of the chain. */
-static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l) {
+static void add_shared(ParallelCtx *o, Stmt k, StmtId id, const Chain *c, StmtList *l) {
   Prog *p = o->p;
   hand_out(o, c, stmt_time(o->p, o->range, id));
   traffic_of(o, id, prog_stmt(p, c->at[c->strip ? c->n - 1 : 0])->var, true);
@@ -490,7 +491,7 @@ static void add_shared(Share *o, Stmt k, StmtId id, const Chain *c, StmtList *l)
 
 /* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
  * are one kernel. */
-static void split_kernel(Share *o, Stmt k, StmtId first, StmtList *l) {
+static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;
   u32 count = count_list(p, first), n = 0;
   bool *cut = NEWS(&p->c->scratch, bool, count + 1), alone = true;
@@ -500,7 +501,7 @@ static void split_kernel(Share *o, Stmt k, StmtId first, StmtList *l) {
   for (StmtId id = first, next; id; id = next, n++) {
     next = prog_stmt(p, id)->next;
     prog_stmt(p, id)->next = 0;
-    ShareChoice c = {0};
+    ParallelChoice c = {0};
     if (cuts && alone && cut[n]) c = choose(o, id);
     alone = cuts && cut[n];
     if (c.way == WAY_one) {
@@ -529,7 +530,7 @@ static void split_kernel(Share *o, Stmt k, StmtId first, StmtList *l) {
 }
 
 /* The list with its kernels as they are, or taken apart where that is faster. */
-static StmtId walk(Share *o, StmtId first) {
+static StmtId visit_list(ParallelCtx *o, StmtId first) {
   Prog *p = o->p;
   StmtList l = {0};
   for (StmtId id = first, next; id; id = next) {
@@ -537,7 +538,7 @@ static StmtId walk(Share *o, StmtId first) {
     Stmt s = *prog_stmt(p, id);
     next = s.next;
     if (s.kind != ST_kernel) {
-      StmtId body = walk(o, s.body), other = walk(o, s.other);
+      StmtId body = visit_list(o, s.body), other = visit_list(o, s.other);
       prog_stmt(p, id)->body = body;
       prog_stmt(p, id)->other = other;
       stmts_move(o->p, &l, id);
@@ -559,7 +560,7 @@ static StmtId walk(Share *o, StmtId first) {
 
 void parallel(Prog *p) {
   if (p->threads < 2) return;
-  Share o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
+  ParallelCtx o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
   o.grain = p->grain ? p->grain : figures.grain_ns;
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
@@ -571,7 +572,7 @@ void parallel(Prog *p) {
   o.last_root = NEWS(&p->c->scratch, u64, p->buf.n);
   Accesses all = accesses_list(p, p->body);
   for (u32 i = 0; i < all.at.n; i++) o.total[all.at.at[i].root]++;
-  p->body = walk(&o, p->body);
+  p->body = visit_list(&o, p->body);
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *x = prog_buf(p, b);
     BufId root = prog_root(p, b);

@@ -14,8 +14,8 @@
  * - A vector that a few products of one step read would be loaded at each of them, as their
  *   operand, and loads take longer than products. Read more often it stays without being told;
  *   where sums leave no room for it, loading again is right.
- * - Sums of integers (OP_pairs, OP_dot2): compilers know that their order does not matter, and
- *   would make all products of several steps first, more than registers hold. A loop that adds
+ * - Sums of integers (OP_maddubs, OP_dot_i16x2): compilers know that their order does not matter,
+ * and would make all products of several steps first, more than registers hold. A loop that adds
  *   dot2 is not to be written out (nounroll): gcc would load ahead for several steps.
  * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
  *   their registers for what the run holds. One that walks elements side by side and writes none
@@ -56,14 +56,14 @@ static bool has_extent(Schedule *o, const Stmt *s, i64 *n) {
 
 static bool has_loop(Schedule *o, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
     if (s->kind == ST_for && !is_unrolled(s)) return true;
   return false;
 }
 
 static bool stores_registers(Schedule *o, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
     if (s->kind == ST_store && is_reg(o, s->buf)) return true;
   return false;
 }
@@ -71,7 +71,7 @@ static bool stores_registers(Schedule *o, StmtId first) {
 /* ---- barriers ---- */
 
 static void add_loads(Schedule *o, ExprId id) {
-  for (ExprWalk x = ex_walk(o->p, id); ex_next(&x);) {
+  for (ExprVisit x = ex_visit(o->p, id); ex_next(&x);) {
     bool known = x.e->kind != EX_load || is_reg(o, x.e->ref);
     for (u32 i = 0; !known && i < o->loaded.n; i++) known = o->loaded.at[i] == x.e->ref;
     if (!known) *vec_push(&o->p->c->scratch, &o->loaded) = x.e->ref;
@@ -91,7 +91,7 @@ static void add_stored(Schedule *o, StmtId first) {
 /* Elements that all lanes are filled with. */
 static void add_splats(Schedule *o, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));)
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
     if (s->kind == ST_let && prog_expr(o->p, s->a)->kind == EX_splat) add_loads(o, s->a);
 }
 
@@ -107,9 +107,9 @@ static void add_many(Schedule *o, const Stmt *s, double times) {
 }
 
 /* Barriers for what was found, which is forgotten. */
-static void put_barriers(Schedule *o, Cursor *at, u8 flags) {
+static void put_fences(Schedule *o, Cursor *at, u8 flags) {
   for (u32 i = 0; i < o->loaded.n; i++) {
-    Stmt *s = prog_stmt(o->p, prog_insert(o->p, at, ST_barrier));
+    Stmt *s = prog_stmt(o->p, prog_insert(o->p, at, ST_fence));
     s->buf = o->loaded.at[i];
     s->flags = flags;
   }
@@ -138,7 +138,7 @@ static void see_traffic(Schedule *o, StmtId first, double times, Traffic *t) {
     i64 n = 1;
     if (s->kind == ST_store && s->buf == t->b) t->writes += times;
     if (s->kind == ST_store) see_written(o, s->buf, t);
-    for (ExprWalk x = ex_walk(o->p, s->a); ex_next(&x);)
+    for (ExprVisit x = ex_visit(o->p, s->a); ex_next(&x);)
       if (x.e->kind == EX_load && x.e->ref == t->b) t->reads += times;
     see_traffic(o, s->body, has_extent(o, s, &n) ? times * (double)n : times, t);
     see_traffic(o, s->other, times, t);
@@ -175,15 +175,15 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
 static bool adds_products(Schedule *o, const Stmt *s) {
   const Expr *x = prog_expr(o->p, s->a);
   return is_reg(o, s->buf) && x->lanes > 1 && x->kind == EX_op &&
-         (x->op == OP_pairs || x->op == OP_dot2);
+         (x->op == OP_maddubs || x->op == OP_dot_i16x2);
 }
 
 /* Does a step of the loop itself, not one inside, add products of 16 bits? */
 static bool adds_dot2(Schedule *o, StmtId first) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(o->p, first); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));) {
     w.skip = s->body && !is_unrolled(s);
-    if (s->kind == ST_store && adds_products(o, s) && prog_expr(o->p, s->a)->op == OP_dot2)
+    if (s->kind == ST_store && adds_products(o, s) && prog_expr(o->p, s->a)->op == OP_dot_i16x2)
       return true;
   }
   return false;
@@ -218,14 +218,14 @@ static bool has_low_bytes(Prog *p, ExprId id) {
 
 static void mark_low(Prog *p, StmtId kernel) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk_one(p, kernel); (s = prog_next(&w));)
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
-      if (x.e->kind == EX_op && x.e->op == OP_dot4)
+  for (StmtVisit w = prog_visit_one(p, kernel); (s = prog_next(&w));)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_op && x.e->op == OP_dot_i8x4)
         x.e->low = x.e->lanes > 1 && has_low_bytes(p, x.e->arg[0]);
 }
 
 static void see_product(Schedule *o, const Expr *x, double times, Products *all) {
-  bool ints = x->op == OP_dot4 || x->op == OP_dot2;
+  bool ints = x->op == OP_dot_i8x4 || x->op == OP_dot_i16x2;
   if (x->kind != EX_op || x->lanes == 1 || (!ints && x->op != OP_fma)) return;
   Pieces ps = lane_pieces(x->lanes, o->lanes);
   for (u32 i = 0; i < ps.n; i++) {
@@ -248,7 +248,7 @@ static void see_products(Schedule *o, StmtId first, double times, Products *all)
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     i64 n;
-    for (ExprWalk x = ex_walk_stmt(o->p, s); ex_next(&x);) see_product(o, x.e, times, all);
+    for (ExprVisit x = ex_visit_stmt(o->p, s); ex_next(&x);) see_product(o, x.e, times, all);
     if (s->kind == ST_while) {
       all->walks = true;
       all->writes |= writes_memory(o, s->body);
@@ -265,7 +265,7 @@ static u8 kernel_flags(Schedule *o, StmtId body) {
   if (o->target->loops || !prog_is_special(o->p, body)) return 0;
   see_products(o, body, 1, &all);
   bool many = all.of_ints || all.fmas >= figures.noinline_fmas;
-  return (many ? KF_noinline : 0) | (all.walks && !all.writes ? KF_walks : 0);
+  return (many ? KF_noinline : 0) | (all.walks && !all.writes ? KF_tree_walk : 0);
 }
 
 /* ---- lists ---- */
@@ -279,7 +279,7 @@ static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whol
   i64 n;
   if (is_unrolled(&s)) {
     add_many(o, &s, 1);
-    put_barriers(o, at, BF_many);
+    put_fences(o, at, FF_spills);
   }
   if (is_unrolled(&s) || whole) {
     at->last = id;
@@ -291,12 +291,12 @@ static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whol
   visit_list(o, (Cursor){.owner = id}, id, false);
   if (sums && has_extent(o, &s, &n) && (double)n <= figures.written_out && !has_loop(o, s.body)) {
     add_splats(o, s.body);
-    put_barriers(o, &(Cursor){.owner = id}, 0);
+    put_fences(o, &(Cursor){.owner = id}, 0);
   }
   at->last = id;
   if (!sums) return;
   add_stored(o, s.next);
-  put_barriers(o, at, 0);
+  put_fences(o, at, 0);
 }
 
 /* Marks that are there go: the program may have been read, and be for another machine. */
@@ -306,13 +306,13 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
   for (StmtId id = first, next; id; id = next) {
     Stmt *s = prog_stmt(p, id);
     next = s->next;
-    if (s->kind == ST_barrier) {
+    if (s->kind == ST_fence) {
       *prog_link(p, &at) = next;
       continue;
     }
     if (s->kind == ST_store) {
-      s->flags &= SF_ahead;
-      if (is_held(o, s, loop) || adds_products(o, s)) s->flags |= SF_hold;
+      s->flags &= SF_prefetch;
+      if (is_held(o, s, loop) || adds_products(o, s)) s->flags |= SF_pin;
     }
     if (s->kind == ST_for) {
       s->flags &= (u8)~LF_nounroll;
@@ -326,11 +326,11 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
   }
 }
 
-void schedule(Unit *u) {
+void schedule(PassCtx *u) {
   Schedule o = {.p = u->p, .target = u->target};
   const Stmt *s;
   if (u->target->lanes == 1) return;
-  for (StmtWalk w = prog_walk(u->p, u->p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(u->p, u->p->body); (s = prog_next(&w));) {
     if (s->kind != ST_kernel) continue;
     o.lanes = prog_lanes(u->p, s->body, u->target);
     visit_list(&o, (Cursor){.owner = w.id}, 0, u->p->threads > 1);

@@ -10,7 +10,7 @@
 
 void unroll(Prog *p) {
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     if (s->kind != ST_kernel) continue;
     ProgMark m = prog_mark(p);
     StmtId body = prog_unroll(p, s->body, &p->c->work);

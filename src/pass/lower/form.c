@@ -14,7 +14,7 @@ static Index of_axis(u32 axis) {
 }
 
 static u32 add_axis(Form *f, Dim n, bool fold) {
-  f->axis[f->naxes] = (Axis){.hi = n, .fold = fold};
+  f->axis[f->naxes] = (Axis){.hi = n, .reduce = fold};
   return f->naxes++;
 }
 
@@ -110,15 +110,15 @@ static void of_view(const Node *n, Prog *p, const BufId *buf, Form *f) {
 
 /* ---- folds ---- */
 
-Op fold_op(Op op, DType dt) {
+Op reduce_op(Op op, DType dt) {
   if (dt != DT_bool) return op;
   return op == OP_add || op == OP_max ? OP_or : OP_and;
 }
 
-static void set_fold(Form *f, Op op, DType dt) {
-  f->fold = true;
+static void set_reduction(Form *f, Op op, DType dt) {
+  f->reduce = true;
   f->dt = dt;
-  f->with = fold_op(op, dt);
+  f->with = reduce_op(op, dt);
   f->acc = dtype_is_float(dt) ? dtype_acc(dt) : dt;
   f->init = scalar_identity(op, dt);
 }
@@ -142,7 +142,7 @@ static void of_reduce(const Node *n, Prog *p, const BufId *buf, Form *f) {
         k++;
     }
   }
-  set_fold(f, op_fold(n->op), prog_buf(p, x)->dt);
+  set_reduction(f, op_reducer(n->op), prog_buf(p, x)->dt);
   if (n->op == OP_resume_sum) {
     f->from = f->out;
     f->from.buf = buf[n->in[1]];
@@ -209,8 +209,8 @@ static void of_contract(Graph *g, const Node *n, Prog *p, const BufId *buf, Form
     }
   }
   f->body = FB_op;
-  f->op = fold_op(OP_mul, prog_buf(p, f->out.buf)->dt);
-  set_fold(f, OP_add, prog_buf(p, f->out.buf)->dt);
+  f->op = reduce_op(OP_mul, prog_buf(p, f->out.buf)->dt);
+  set_reduction(f, OP_add, prog_buf(p, f->out.buf)->dt);
   batch_first(f);
 }
 
@@ -219,7 +219,7 @@ static void of_contract(Graph *g, const Node *n, Prog *p, const BufId *buf, Form
 /* Index o * stride + k * dilation - lo, and which side of extent x it can leave. Positions of the
  * window that meet nothing but padding are cut off: a window much larger than the operand costs no
  * more. */
-static Index slide(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 lo, i64 hi) {
+static Index window_index(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 lo, i64 hi) {
   Index i = {.n = 2, .axis = {o, k}, .coef = {stride, dilation}, .shift = -lo};
   Axis *out = &f->axis[o], *win = &f->axis[k];
   if (lo) i.guard |= GUARD_low;
@@ -238,7 +238,7 @@ static Index slide(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 l
 }
 
 /* The same over zeros between the elements: places are told apart by form_phase. */
-static Index slide_apart(u32 o, u32 k, i64 dilation, i64 lo) {
+static Index dilated_window_index(u32 o, u32 k, i64 dilation, i64 lo) {
   return (Index){.n = 2, .axis = {o, k}, .coef = {1, 1}, .shift = -lo, .dilation = dilation};
 }
 
@@ -253,9 +253,10 @@ static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size
   for (u32 i = 0; i < ns; i++) {
     u32 k = add_axis(f, size[i], true);
     Dim x = prog_buf(p, f->in[0].buf)->dim[first + i];
-    f->in[0].idx[first + i] = dilate && dilate[i] > 1
-                                  ? slide_apart(o + i, k, dilate[i], lo[i])
-                                  : slide(f, o + i, k, x, stride[i], dilation[i], lo[i], hi[i]);
+    f->in[0].idx[first + i] =
+        dilate && dilate[i] > 1
+            ? dilated_window_index(o + i, k, dilate[i], lo[i])
+            : window_index(f, o + i, k, x, stride[i], dilation[i], lo[i], hi[i]);
   }
 }
 
@@ -292,8 +293,8 @@ Form form_phase(Prog *p, const Form *from, u32 which) {
     k->hi = k->hi > k0 ? (k->hi - k0 + s - 1) / s : 0;
     restep(&f->out, ix.axis[0], r, s);
     restep(&f->in[1], ix.axis[1], k0, s);
-    f->in[0].idx[d] = slide(f, ix.axis[0], ix.axis[1], prog_buf(p, f->in[0].buf)->dim[d], 1, 1,
-                            -(r + k0 + ix.shift) / s, 1);
+    f->in[0].idx[d] = window_index(f, ix.axis[0], ix.axis[1], prog_buf(p, f->in[0].buf)->dim[d], 1,
+                                   1, -(r + k0 + ix.shift) / s, 1);
   }
   return part;
 }
@@ -307,7 +308,7 @@ static void of_pool(const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_operand(p, &f->in[0], buf[n->in[0]]);
   for (u32 i = 0; i < lead; i++) f->in[0].idx[i] = of_axis(i);
   add_window(p, n, lead, lead, size, ns, f);
-  set_fold(f, op_fold(n->op), prog_buf(p, f->in[0].buf)->dt);
+  set_reduction(f, op_reducer(n->op), prog_buf(p, f->in[0].buf)->dt);
 }
 
 /* The output channel is two axes, group and channel within it. */
@@ -329,8 +330,8 @@ static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
   f->in[1].idx[1] = of_axis(c);
   add_window(p, n, 2, m + 1, wd + 2, ns, f);
   for (u32 i = 0; i < ns; i++) f->in[1].idx[2 + i] = of_axis(c + 1 + i);
-  f->op = fold_op(OP_mul, prog_buf(p, f->out.buf)->dt);
-  set_fold(f, OP_add, prog_buf(p, f->out.buf)->dt);
+  f->op = reduce_op(OP_mul, prog_buf(p, f->out.buf)->dt);
+  set_reduction(f, OP_add, prog_buf(p, f->out.buf)->dt);
 }
 
 /* ---- all of them ---- */
@@ -338,18 +339,18 @@ static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
 /* Is v something minus the largest of it, as softmax has it? Then it is never above 0. A largest
  * value that is not finite may have been replaced by 0 where it is -inf: so are all of them. */
 static bool is_below_largest(Graph *g, Val v) {
-  const Node *n = graph_maker(g, v);
+  const Node *n = graph_producer(g, v);
   if (!n || n->op != OP_sub) return false;
-  const Node *top = graph_maker(g, n->in[1]), *is = NULL;
+  const Node *top = graph_producer(g, n->in[1]), *is = NULL;
   if (top && top->op == OP_select) {
     const Tensor *zero = graph_const(g, top->in[1]);
-    is = graph_maker(g, top->in[0]);
+    is = graph_producer(g, top->in[0]);
     if (!is || is->op != OP_eq || !zero || zero->n != 1 || tensor_get(zero, 0).f != 0) return false;
     Val low = is->in[is->in[0] == top->in[2]];
     const Tensor *t = graph_const(g, low);
     if (is->in[0] != top->in[2] && is->in[1] != top->in[2]) return false;
     if (!t || t->n != 1 || tensor_get(t, 0).f != -INFINITY) return false;
-    top = graph_maker(g, top->in[2]);
+    top = graph_producer(g, top->in[2]);
   }
   return top && top->op == OP_reduce_max && top->in[0] == n->in[0];
 }
@@ -360,9 +361,9 @@ static void of_map(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) 
   for (u32 i = 0; i < n->nin; i++) add_stretched(p, f, buf[n->in[i]], rank);
   f->body = FB_op;
   f->op = n->op;
-  if (n->op == OP_exp && p->math == MP_u && graph_type(g, n->in[0])->dt == DT_f32 &&
+  if (n->op == OP_exp && p->math == MM_u && graph_type(g, n->in[0])->dt == DT_f32 &&
       is_below_largest(g, n->in[0]))
-    f->op = OP_exp0;
+    f->op = OP_exp_nonpos;
   if (n->op == OP_cast) {
     f->sat = node_cast_sat(n);
     f->small = node_int(n, AT_sat, 0) == CAST_SMALL;
@@ -389,10 +390,10 @@ bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   case OP_resume_sum: of_reduce(n, p, buf, f); return true;
   case OP_contract: of_contract(g, n, p, buf, f); return true;
   case OP_conv: of_conv(n, p, buf, f); return true;
-  case OP_dot_blocks:
+  case OP_matmul_quant:
     set_out(p, f, buf[n->out[0]]);
-    f->body = FB_blocks;
-    set_fold(f, OP_add, DT_f32);
+    f->body = FB_mmq;
+    set_reduction(f, OP_add, DT_f32);
     return true;
   case OP_pool_max:
   case OP_pool_sum:

@@ -22,7 +22,7 @@ enum { FORM_AXES = 2 * MAX_RANK + 2, FORM_IN = 3 };
 struct Axis {
   i64 lo; /* runs from lo to hi, exclusive */
   Dim hi;
-  bool fold;
+  bool reduce;
   Dim full_hi; /* a part of an axis that ends there; 0: all of it */
 };
 
@@ -51,7 +51,7 @@ typedef enum FormBody {
   FB_op,     /* op(in...); of a fold: on operands converted to acc */
   FB_iota,   /* value of axis `which` */
   FB_random, /* function of the row-major index of the result */
-  FB_blocks, /* products with rows of blocks: no operands, see lower_blocks.c */
+  FB_mmq,    /* products with rows of blocks: no operands, see lower_mmq.c */
 } FormBody;
 
 struct Form {
@@ -60,13 +60,13 @@ struct Form {
   Operand out, in[FORM_IN];
   FormBody body;
   Op op;
-  bool sat;   /* op is cast */
-  bool small; /* likewise: of a number that is known to be small */
-  u32 which;  /* iota */
-  i64 seed;   /* random */
-  bool fold;  /* result = with(...with(init, body), body...) over the folded axes */
+  bool sat;    /* op is cast */
+  bool small;  /* likewise: of a number that is known to be small */
+  u32 which;   /* iota */
+  i64 seed;    /* random */
+  bool reduce; /* result = with(...with(init, body), body...) over the folded axes */
   Op with;
-  DType acc; /* type of the fold; differs from the result's for narrow floats */
+  DType acc; /* type of the reduce; differs from the result's for narrow floats */
   Scalar init;
   Operand from; /* what the fold begins with; buf 0: init */
   DType dt;     /* of the fold's result, before its users finish it */
@@ -87,7 +87,7 @@ bool operand_moves(const Operand *o, u32 axis);
 /* A guarded index that moves along the axis, NULL: none; *of: whose it is, if asked for. */
 const Index *form_guard(const Form *f, u32 axis, const Operand **of);
 /* The fold op on bool: or and and. */
-Op fold_op(Op op, DType dt);
+Op reduce_op(Op op, DType dt);
 
 /* Parts in which no index is spread; 1: f itself. A part has every so-manieth point of the result
  * and those points of the window that meet an element there. */
@@ -100,8 +100,8 @@ typedef enum OnceKind {
   ON_flat,     /* without dimensions of 1 at the end: widen.c */
   ON_padded,   /* a constant made longer, so that the last vector stays inside: widen.c */
   ON_packed,   /* in panels: tile_pack.c */
-  ON_words,    /* along the sum: lower_words.c */
-  ON_blocks,   /* rows of blocks in panels: blocks_pack.c */
+  ON_i16,      /* along the sum: lower_i16.c */
+  ON_mmq,      /* rows of blocks in panels: mmq_pack.c */
   ON_winograd, /* weights transformed for patches of a size: lower_winograd.c */
   ON_weights,  /* those that such were made from */
   ON_tested    /* a dimension that every run has been tested for: lower_require.c */

@@ -92,7 +92,7 @@ static bool adjacent(const Merge *m, const Seen *s, u32 a, u32 b) {
 
 static bool can_merge(const Merge *m, u32 a, u32 b) {
   const Axis *x = &m->f->axis[a], *y = &m->f->axis[b];
-  if (x->fold != y->fold || x->lo || y->lo || !dim_is_const(y->hi) || !fits(m, x->hi, y->hi))
+  if (x->reduce != y->reduce || x->lo || y->lo || !dim_is_const(y->hi) || !fits(m, x->hi, y->hi))
     return false;
   for (u32 k = 0; k < m->n; k++)
     if (!adjacent(m, &m->seen[k], a, b)) return false;

@@ -17,22 +17,22 @@ static const struct {
   LowerFn *fn;
   Family family; /* FA_COUNT: it says itself which */
 } kinds[OP_COUNT] = {
-    [OP_dims] = {lower_dims, FA_numbers},
+    [OP_dims] = {lower_dims, FA_scalars},
     [OP_argmax] = {lower_arg, FA_search},
     [OP_argmin] = {lower_arg, FA_search},
     [OP_pool_argmax] = {lower_pool_arg, FA_search},
     [OP_concat] = {lower_concat, FA_COUNT},
     [OP_pad] = {lower_pad, FA_COUNT},
     [OP_gather] = {lower_gather, FA_COUNT},
-    [OP_gather_elems] = {lower_gather_elems, FA_pick},
-    [OP_gather_nd] = {lower_gather_nd, FA_pick},
-    [OP_scatter_elems] = {lower_scatter_elems, FA_pick},
-    [OP_scatter_nd] = {lower_scatter_nd, FA_pick},
+    [OP_gather_elems] = {lower_gather_elems, FA_indexed},
+    [OP_gather_nd] = {lower_gather_nd, FA_indexed},
+    [OP_scatter_elems] = {lower_scatter_elems, FA_indexed},
+    [OP_scatter_nd] = {lower_scatter_nd, FA_indexed},
     [OP_cumsum] = {lower_cum, FA_scan},
     [OP_cumprod] = {lower_cum, FA_scan},
     [OP_nonzero] = {lower_nonzero, FA_search},
     [OP_topk] = {lower_topk, FA_search},
-    [OP_suppress] = {lower_suppress, FA_search},
+    [OP_nms] = {lower_nms, FA_search},
 };
 
 static const Type *tensor_type(Lower *l, Val v) {
@@ -109,8 +109,8 @@ static void check_types(Lower *l, const Node *n) {
 
 /* Before anything is built, so that one run names every node, and none is built of what is missing.
  */
-static void check_block(Lower *l, BlkId b) {
-  const Blk *blk = &l->g->blk.at[b];
+static void check_block(Lower *l, RegionId b) {
+  const GraphRegion *blk = &l->g->blk.at[b];
   for (u32 i = 0; i < blk->node.n; i++) {
     const Node *n = l->n = graph_node(l->g, blk->node.at[i]);
     if (n->op != OP_const && n->op != OP_reshape) check_types(l, n);
@@ -138,7 +138,7 @@ static void lower_parts(Lower *l, const Node *root) {
   if (!all->part[id]) return;
   bool was = l->attentions->plain;
   l->attentions->plain = true;
-  for (BlkId b = 1; b < l->g->blk.n; b++)
+  for (RegionId b = 1; b < l->g->blk.n; b++)
     for (u32 i = 0; i < l->g->blk.at[b].node.n; i++) {
       NodeId k = l->g->blk.at[b].node.at[i];
       const Node *n = graph_node(l->g, k);
@@ -158,9 +158,9 @@ static void lower_node(Lower *l, const Node *n) {
     return;
   }
   lower_require(l);
-  if (n->nout == 1 && attention_takes(l, n)) return;
+  if (n->nout == 1 && attention_has_part(l, n)) return;
   if (op_is(n->op, OF_ALIAS)) {
-    if (n->op == OP_within) lower_within(l);
+    if (n->op == OP_check_index) lower_check_index(l);
     const Type *t = tensor_type(l, n->out[0]);
     BufId of = lower_in(l, 0);
     if (!states_view(l->states, of, t->dim, t->rank)) {
@@ -188,7 +188,7 @@ static void lower_node(Lower *l, const Node *n) {
     Cursor at = lower_kernel(l, group_label(l->g, n));
     if (kinds[n->op].family != FA_COUNT) family_note(l->p, l->at.last, kinds[n->op].family, 0, 0);
     kinds[n->op].fn(l, at);
-  } else if (group_fold(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
+  } else if (group_reduction(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
     FlatMaps flat;
     slot_redirect(l, &f);
     bool is_flat = flat_begin(l, n, &f, &flat);
@@ -198,9 +198,9 @@ static void lower_node(Lower *l, const Node *n) {
     diag(l->c, ERR_unsupported, n->loc, "%s cannot be lowered", op_info[n->op].name);
 }
 
-void lower_block(Lower *l, BlkId b) {
+void lower_region(Lower *l, RegionId b) {
   const Node *around = l->n;
-  const Blk *blk = &l->g->blk.at[b];
+  const GraphRegion *blk = &l->g->blk.at[b];
   for (u32 i = 0; i < blk->node.n; i++) lower_node(l, graph_node(l->g, blk->node.at[i]));
   l->n = around;
 }
@@ -228,13 +228,13 @@ static bool has_functions(Prog *p) {
   return false;
 }
 
-void lower(Unit *u) {
+void lower(PassCtx *u) {
   Graph *g = u->g;
   conv_plans(u);
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
-  const Blk *b = &g->blk.at[1];
+  const GraphRegion *b = &g->blk.at[1];
   l.p->name = g->name;
-  l.p->math = u->precise ? MP_f : u->target->lanes == 1 ? MP_s : u->target->fma ? MP_u : MP_q;
+  l.p->math = u->precise ? MM_f : u->target->lanes == 1 ? MM_s : u->target->fma ? MM_u : MM_q;
   l.once = map_new(&u->c->scratch);
   l.unit = u;
   l.p->threads = u->threads;
@@ -260,14 +260,14 @@ void lower(Unit *u) {
   check_interface(&l, b->param.at, b->param.n, "input");
   check_interface(&l, b->ret.at, b->ret.n, "output");
   check_block(&l, 1);
-  diag_leave(u->c);
-  lower_block(&l, 1);
+  diag_raise(u->c);
+  lower_region(&l, 1);
   for (u32 i = 0; i < b->ret.n; i++)
     if (out[i]) lower_copy(&l, l.buf[b->ret.at[i]], out[i]);
-  diag_leave(u->c);
+  diag_raise(u->c);
   states_end(l.states);
   storage_end(&l);
   mem_sweep(l.p);
-  if (l.p->math == MP_s && !has_functions(l.p)) l.p->math = MP_f;
+  if (l.p->math == MM_s && !has_functions(l.p)) l.p->math = MM_f;
   u->p = l.p;
 }

@@ -6,7 +6,7 @@
 #include "pass/lower/form.h"
 #include "pass/kernel/family.h"
 #include "pass/pass.h"
-#include "pass/kernel/tune.h"
+#include "pass/kernel/tune_table.h"
 
 typedef struct States States;         /* what is kept from run to run, see lower_state.c */
 typedef struct Attentions Attentions; /* see attention.h */
@@ -50,13 +50,13 @@ typedef struct Lower {
   States *states;
   Attentions *attentions;
   Map once; /* see OnceKind */
-  const Unit *unit;
+  const PassCtx *unit;
 } Lower;
 
 typedef void LowerFn(Lower *l, Cursor at); /* the node is l->n; at: inside its kernel */
 
 /* lower.c */
-void lower_block(Lower *l, BlkId b);
+void lower_region(Lower *l, RegionId b);
 BufId lower_temp(Lower *l, Val v);        /* buffer of a value, made if need be */
 Cursor lower_kernel(Lower *l, Str label); /* region at l->at, with the node's location */
 /* The same where the family says all there is to say. */
@@ -110,7 +110,7 @@ ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in);
 /* The folded value that v is made of in its group, or v itself; 0: none. */
 Val group_accumulator(Lower *l, Val v);
 /* Root of a group whose fold is computed in this kernel: its form; false if there is none. */
-bool group_fold(Lower *l, const Node *root, Form *f);
+bool group_reduction(Lower *l, const Node *root, Form *f);
 
 /* lower_flat.c */
 enum { FLAT_VALUES = 32 }; /* of a group, at most */
@@ -148,11 +148,11 @@ BufId layout_temp(Lower *l, Val v);      /* of a value with a layout */
 bool slots_all(Lower *l, const Node *n); /* a concat whose operands are all in place */
 void slot_redirect(Lower *l, Form *f);   /* the result goes to its slot, if it has one */
 
-/* lower_blocks.c: products with rows of blocks, for all targets. */
-void lower_blocks(Lower *l, Cursor at, const Form *f);
+/* lower_mmq.c: products with rows of blocks, for all targets. */
+void lower_mmq(Lower *l, Cursor at, const Form *f);
 
-/* lower_walk.c: a loop that moves every element on its own; false: nothing was written. */
-bool lower_walk(Lower *l);
+/* lower_tree_walk.c: a loop that moves every element on its own; false: nothing was written. */
+bool lower_tree_walk(Lower *l);
 
 /* lower_util.c */
 /* Loops over all dimensions but `skip` (MAX_RANK: none), row-major; the cursor ends up inside. A
@@ -161,10 +161,10 @@ void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *
 /* The same where iterations have an order: open_loops says that they have none. */
 void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var);
 /* The iterations of this loop may run at the same time, see LF_parallel. */
-void loop_free(Prog *p, StmtId loop);
-VarId for_free(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name); /* such a loop */
+void loop_set_parallel(Prog *p, StmtId loop);
+VarId for_parallel(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name); /* such a loop */
 /* The counter of such a loop over n > 0; 0, and no loop, where n is 1. */
-ExprId count_free(Prog *p, Cursor *at, i64 n, const char *name);
+ExprId count_parallel(Prog *p, Cursor *at, i64 n, const char *name);
 ExprId ex_at(Prog *p, VarId v);                     /* value of such a variable */
 ExprId load_at(Prog *p, BufId b, const VarId *var); /* element at these variables */
 void store_at(Prog *p, Cursor *at, BufId b, const VarId *var, ExprId value);
@@ -178,7 +178,7 @@ DType key_dtype(DType dt); /* type in which elements are compared */
 
 /* lower_require.c: what the node demands of symbolic dimensions, in front of it. */
 void lower_require(Lower *l);
-void lower_within(Lower *l); /* what node within demands of its operand */
+void lower_check_index(Lower *l); /* what node within demands of its operand */
 
 /* lower_state.c */
 States *states_begin(Lower *l); /* gives buffers to the values that states_end expects there */
@@ -193,7 +193,7 @@ LowerFn lower_arg, lower_pool_arg, lower_cum;                 /* lower_scan.c */
 LowerFn lower_gather, lower_gather_elems, lower_gather_nd;    /* lower_index.c */
 LowerFn lower_scatter_elems, lower_scatter_nd, lower_nonzero; /* lower_index.c */
 LowerFn lower_topk;                                           /* lower_topk.c */
-LowerFn lower_suppress;                                       /* lower_suppress.c */
+LowerFn lower_nms;                                            /* lower_nms.c */
 void lower_if(Lower *l);                                      /* lower_control.c */
 void lower_loop(Lower *l);
 

@@ -14,8 +14,8 @@ static void branch(Lower *l, Cursor at, u32 which) {
   const Node *n = l->n;
   Cursor around = l->at;
   l->at = at;
-  lower_block(l, n->blk[which]);
-  const Blk *b = &l->g->blk.at[n->blk[which]], *other = &l->g->blk.at[n->blk[!which]];
+  lower_region(l, n->blk[which]);
+  const GraphRegion *b = &l->g->blk.at[n->blk[which]], *other = &l->g->blk.at[n->blk[!which]];
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     const Type *t = graph_type(l->g, b->ret.at[i]), *o = graph_type(l->g, other->ret.at[i]);
@@ -41,7 +41,7 @@ void lower_if(Lower *l) {
 /* ---- loop ---- */
 
 /* New carried values into the buffers of the old ones. */
-static void carry(Lower *l, const Blk *b) {
+static void carry(Lower *l, const GraphRegion *b) {
   const Node *n = l->n;
   u32 count = n->nin - 2;
   BufId *from = NEWS(&l->c->scratch, BufId, count);
@@ -63,7 +63,7 @@ static void carry(Lower *l, const Blk *b) {
 /* out[i] = x, for the slice of one iteration. */
 static void append(Lower *l, BufId x, BufId out, VarId i) {
   Prog *p = l->p;
-  Cursor at = lower_small(l, "append", FA_pick);
+  Cursor at = lower_small(l, "append", FA_indexed);
   VarId var[MAX_RANK];
   var[0] = i;
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, MAX_RANK, var + 1);
@@ -86,10 +86,10 @@ static bool is_true(Lower *l, Val v) {
 }
 
 void lower_loop(Lower *l) {
-  if (lower_walk(l)) return;
+  if (lower_tree_walk(l)) return;
   Prog *p = l->p;
   const Node *n = l->n;
-  const Blk *b = &l->g->blk.at[n->blk[0]];
+  const GraphRegion *b = &l->g->blk.at[n->blk[0]];
   u32 ncarried = n->nin - 2;
   VarId done = n->nsym ? prog_sym_var(p, n->sym[0]) : 0;
   Val trip = n->in[0], cond = n->in[1], then = b->ret.at[0];
@@ -107,7 +107,7 @@ void lower_loop(Lower *l) {
   store_scalar(l, lower_temp(l, b->param.at[0]), ex_var(p, i));
   store_scalar(l, lower_temp(l, b->param.at[1]), always ? scalar_of(l, cond) : ex_var(p, go));
   for (u32 k = 0; k < ncarried; k++) l->buf[b->param.at[2 + k]] = lower_out(l, k);
-  lower_block(l, n->blk[0]);
+  lower_region(l, n->blk[0]);
   if (done) {
     prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
     prog_stmt(p, l->at.last)->loc = n->loc; /* of the loop, should it run too often */

@@ -82,7 +82,7 @@ static BufId flat_buf(FlatMaps *s, const FlatValue *x, const Dim *dim, u32 rank)
 bool flat_begin(Lower *l, const Node *n, Form *f, FlatMaps *s) {
   u32 into[MAX_RANK];
   *s = (FlatMaps){.l = l, .root = n->out[0]};
-  if (op_info[n->op].kind != OK_MAP || f->fold || f->out.buf != l->buf[s->root] ||
+  if (op_info[n->op].kind != OK_MAP || f->reduce || f->out.buf != l->buf[s->root] ||
       !collect(s, s->root))
     return false;
   for (u32 i = 0; i < n->nin; i++)

@@ -118,13 +118,13 @@ void nest_loop(Nest *x, u32 axis) {
   if (g && x->var[g->axis[g->axis[0] == axis]])
     clip(x, g, axis, prog_buf(p, of->buf)->dim[g - of->idx], &lo, &hi);
   x->var[axis] = prog_for(p, &x->at, lo, hi, names[axis < 8 ? axis : 7]);
-  if (!a->fold) loop_free(p, x->at.owner);
+  if (!a->reduce) loop_set_parallel(p, x->at.owner);
 }
 
 /* Loops over all axes that are folded, or that are not; but: left out. */
 void nest_loops(Nest *x, bool fold, u32 but) {
   for (u32 i = 0; i < x->f->naxes; i++)
-    if (x->f->axis[i].fold == fold && i != but) nest_loop(x, i);
+    if (x->f->axis[i].reduce == fold && i != but) nest_loop(x, i);
 }
 
 /* ---- bodies ---- */
@@ -136,12 +136,12 @@ static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   if (x->kind != EX_op || x->op != OP_exp || x->dt != DT_f32) return 0;
   if (y->kind != EX_const || y->imm.f != 1) return 0;
   ExprId arg = x->arg[0];
-  return ex_op(p, OP_exp1, &arg, 1);
+  return ex_op(p, OP_exp_p1, &arg, 1);
 }
 
 /* The other operand of e = op(operand, constant), of commutative ones in either order; 0: e is not
  * such. */
-static ExprId beside(Prog *p, ExprId e, Op op, double *constant) {
+static ExprId other_operand(Prog *p, ExprId e, Op op, double *constant) {
   const Expr *o = prog_expr(p, e);
   if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;
   for (u32 i = op == OP_div; i < 2; i++) { /* what is divided by, or either factor */
@@ -156,17 +156,17 @@ static ExprId beside(Prog *p, ExprId e, Op op, double *constant) {
  * sqrt 2)), and s is not 1 where a half is as near to sqrt 2 as halves come. 0: it is not. */
 static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
   double one, k;
-  ExprId f = beside(p, b, OP_add, &one);
+  ExprId f = other_operand(p, b, OP_add, &one);
   if (!f || one != 1) return 0;
   const Expr *e = prog_expr(p, f);
   if (e->kind != EX_op || e->op != OP_erf) return 0;
-  ExprId of = e->arg[0], arg = beside(p, of, OP_mul, &k);
+  ExprId of = e->arg[0], arg = other_operand(p, of, OP_mul, &k);
   double s = arg ? k * sqrt(2) : 0;
-  if (!arg && (arg = beside(p, of, OP_div, &k))) s = sqrt(2) / k;
+  if (!arg && (arg = other_operand(p, of, OP_div, &k))) s = sqrt(2) / k;
   if (!arg || !ex_same(p, arg, a) || fabs(s - 1) > 0x1p-8) return 0;
-  if (fabs(s - 1) <= 0x1.7p-24) return ex_op(p, OP_gelu2, &arg, 1); /* the next float too */
+  if (fabs(s - 1) <= 0x1.7p-24) return ex_op(p, OP_gelu_x2, &arg, 1); /* the next float too */
   ExprId scaled = ex_op2(p, OP_mul, arg, ex_const(p, DT_f32, (Scalar){.f = (float)s}));
-  return ex_op2(p, OP_mul, ex_op(p, OP_gelu2, &scaled, 1),
+  return ex_op2(p, OP_mul, ex_op(p, OP_gelu_x2, &scaled, 1),
                 ex_const(p, DT_f32, (Scalar){.f = (float)(1 / s)}));
 }
 
@@ -177,7 +177,7 @@ static ExprId apply(Nest *x) {
   DType to = prog_buf(p, f->out.buf)->dt;
   for (u32 i = 0; i < f->nin; i++) {
     arg[i] = nest_load(x, i);
-    if (f->fold) arg[i] = ex_cast(p, f->acc, arg[i], false);
+    if (f->reduce) arg[i] = ex_cast(p, f->acc, arg[i], false);
   }
   if (f->body == FB_copy) return arg[0];
   if (f->op == OP_cast) {
@@ -187,7 +187,7 @@ static ExprId apply(Nest *x) {
   }
   if (f->op == OP_bitcast)
     return prog_expr(p, arg[0])->dt == to ? arg[0] : ex_bitcast(p, to, arg[0]);
-  for (u32 i = 0; i < 2 && p->math == MP_u && !f->fold; i++) {
+  for (u32 i = 0; i < 2 && p->math == MM_u && !f->reduce; i++) {
     ExprId e = f->op == OP_add   ? exp_plus_one(p, arg[i], arg[1 - i])
                : f->op == OP_mul ? gelu_twice(p, arg[i], arg[1 - i])
                                  : 0;
@@ -217,7 +217,7 @@ static ExprId first_value(Nest *x) {
   return f->from.buf ? load(x, &f->from) : ex_const(x->p, f->acc, f->init);
 }
 
-static void fold_scalar(Nest *x) {
+static void reduce_scalar(Nest *x) {
   Prog *p = x->p;
   const Form *f = x->f;
   nest_loops(x, false, FORM_AXES);
@@ -229,7 +229,7 @@ static void fold_scalar(Nest *x) {
   nest_store(x, nest_finish(x, ex_finish(p, f->dt, ex_var(p, acc))));
 }
 
-static void fold_row(Nest *x, u32 inner) {
+static void reduce_row(Nest *x, u32 inner) {
   Prog *p = x->p;
   const Form *f = x->f;
   ExprId idx[MAX_RANK + 1];
@@ -271,8 +271,8 @@ static void fold_row(Nest *x, u32 inner) {
 
 void lower_plain(Lower *l, Cursor at, const Form *f) {
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
-  if (f->fold) {
-    fold_scalar(&x);
+  if (f->reduce) {
+    reduce_scalar(&x);
     return;
   }
   nest_loops(&x, false, FORM_AXES);
@@ -281,14 +281,14 @@ void lower_plain(Lower *l, Cursor at, const Form *f) {
 
 void lower_row(Lower *l, Cursor at, const Form *f, u32 axis) {
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
-  fold_row(&x, axis);
+  reduce_row(&x, axis);
 }
 
 static void lower_one(Lower *l, Cursor at, const Form *from) {
   Form merged = *from, *f = &merged;
   /* axes are merged only where every operand is plain memory; those of a result that is finished
    * here keep their number */
-  bool whole = (!f->epilogue || (f->fold && f->nin == 1)) && !layout_of(l, f->out.buf);
+  bool whole = (!f->epilogue || (f->reduce && f->nin == 1)) && !layout_of(l, f->out.buf);
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_inlined(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
@@ -300,8 +300,8 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
 }
 
 void lower_form(Lower *l, Cursor at, const Form *f) {
-  if (f->body == FB_blocks) {
-    lower_blocks(l, at, f);
+  if (f->body == FB_mmq) {
+    lower_mmq(l, at, f);
     return;
   }
   u32 n = form_phases(f);

@@ -50,38 +50,38 @@ ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in) {
   Form f;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (n->op == OP_gather || n->op == OP_gather_elems) return gather_eval(l, n, idx, in);
-  if (!form_of(l->g, n, l->p, l->buf, &f) || f.fold)
+  if (!form_of(l->g, n, l->p, l->buf, &f) || f.reduce)
     bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
   Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx, .in = *in};
   return nest_value(&x);
 }
 
 /* The folded value below v, if there is one; there is at most one in a group. */
-static Val fold_below(Lower *l, Val v) {
+static Val reduction_below(Lower *l, Val v) {
   const Value *x = graph_val(l->g, v);
   if (x->home == HOME_epilogue) return v;
   if (x->home != HOME_inline) return 0;
   const Node *n = graph_node(l->g, x->def);
   for (u32 i = 0; i < n->nin; i++) {
-    Val found = fold_below(l, n->in[i]);
+    Val found = reduction_below(l, n->in[i]);
     if (found) return found;
   }
   return 0;
 }
 
 Val group_accumulator(Lower *l, Val v) {
-  const Node *n = graph_maker(l->g, v);
-  if (!n || op_is(n->op, OF_FOLD)) return n ? v : 0;
+  const Node *n = graph_producer(l->g, v);
+  if (!n || op_is(n->op, OF_REDUCES)) return n ? v : 0;
   Val found = 0;
   for (u32 i = 0; i < n->nin && op_info[n->op].kind == OK_MAP && !found; i++)
-    found = fold_below(l, n->in[i]);
+    found = reduction_below(l, n->in[i]);
   return found;
 }
 
-bool group_fold(Lower *l, const Node *root, Form *f) {
+bool group_reduction(Lower *l, const Node *root, Form *f) {
   if (op_info[root->op].kind != OK_MAP) return false;
   Val v = 0;
-  for (u32 i = 0; i < root->nin && !v; i++) v = fold_below(l, root->in[i]);
+  for (u32 i = 0; i < root->nin && !v; i++) v = reduction_below(l, root->in[i]);
   if (!v) return false;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);

@@ -47,7 +47,7 @@ static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   ExprId from[MAX_RANK + 1], to[MAX_RANK + 1];
   for (u32 i = 0; i < rank; i++) dim[i] = prog_buf(p, out)->dim[i];
   dim[1] = (dim[1] + y->block - 1) / y->block;
-  note(l, FA_lines, y->block);
+  note(l, FA_gather_rows, y->block);
   open_loops(p, &at, dim, rank, MAX_RANK, var);
   VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   for (u32 i = 0; i < rank; i++) {
@@ -162,7 +162,7 @@ static void store_picks(Lower *l, Cursor *at, const Picks *q, const VarId *var, 
 
 static void gather_lines(Lower *l, Cursor at, const Picks *q) {
   Prog *p = l->p;
-  note(l, FA_picks, q->lanes);
+  note(l, FA_shuffle, q->lanes);
   u32 rank = prog_buf(p, lower_out(l, 0))->rank;
   VarId var[MAX_RANK];
   open_loops(p, &at, prog_buf(p, lower_out(l, 0))->dim, rank - 1, MAX_RANK, var);
@@ -171,7 +171,7 @@ static void gather_lines(Lower *l, Cursor at, const Picks *q) {
     i64 base = picks_base(q, i);
     count = picks_run(q, i, &step);
     Cursor in = at;
-    ExprId v = count_free(p, &in, count, "v");
+    ExprId v = count_parallel(p, &in, count, "v");
     ExprId from = ex_op2(p, OP_mul, ex_copy(p, v), ex_int(p, step));
     ExprId to = ex_op2(p, OP_mul, v, ex_int(p, q->lanes));
     store_picks(l, &in, q, var, i, ex_op2(p, OP_add, from, ex_int(p, base)),
@@ -190,7 +190,7 @@ static void copy_line(Lower *l, Cursor at, BufId x, const VarId *from, BufId out
     ExprId src[MAX_RANK], dst[MAX_RANK];
     Cursor in = at;
     if (!count) continue;
-    ExprId v = count_free(p, &in, count, "v");
+    ExprId v = count_parallel(p, &in, count, "v");
     for (u32 i = 0; i + 1 < n; i++) src[i] = ex_at(p, from[i]);
     for (u32 i = 0; i + 1 < m; i++) dst[i] = ex_at(p, to[i]);
     v = ex_op2(p, OP_add, ex_op2(p, OP_mul, v, ex_int(p, lanes)), ex_int(p, done));
@@ -222,7 +222,7 @@ void lower_gather(Lower *l, Cursor at) {
   open_loops(p, &at, dim, split, MAX_RANK, var);
   VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   bool line = axis + 1 < rank && has_vectors(l, x) && dim_is_const(prog_buf(p, x)->dim[rank - 1]);
-  note(l, line ? FA_lines : FA_pick, line ? l->unit->target->lanes : 1);
+  note(l, line ? FA_gather_rows : FA_indexed, line ? l->unit->target->lanes : 1);
   open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split - line, MAX_RANK, var + split);
   for (u32 i = 0; i < rank; i++) from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
   if (line)
@@ -272,7 +272,7 @@ void lower_gather_nd(Lower *l, Cursor at) {
 static Op update_op(Lower *l, DType dt) {
   Str s = node_attr(l->n, AT_reduce)->u.s;
   if (str_is(l->c, s, "none")) return OP_COUNT;
-  Op op = fold_op(op_from_name(str_text(l->c, s), str_len(l->c, s)), dt);
+  Op op = reduce_op(op_from_name(str_text(l->c, s), str_len(l->c, s)), dt);
   if (!op_accepts(op, dt))
     fail(l->c, ERR_unsupported, l->n->loc, "%s: reduce %s of %s", op_info[l->n->op].name,
          op_info[op].name, dtype_info[dt].name);

@@ -8,9 +8,9 @@
 #include "pass/lower/lower.h"
 
 static const char *dim_text(Lower *l, Dim d) {
-  Text t = text_new(&l->c->scratch);
+  StrBuf t = sb_new(&l->c->scratch);
   dim_print(l->p->dims, d, &t);
-  return text_cstr(&t);
+  return sb_cstr(&t);
 }
 
 static const Type *in(const Lower *l, u32 i) {
@@ -21,7 +21,7 @@ static const Type *out(const Lower *l) {
   return graph_type(l->g, l->n->out[0]);
 }
 
-static void demand(Lower *l, ExprId cond, Str message) {
+static void require(Lower *l, ExprId cond, Str message) {
   prog_require(l->p, &l->at, cond, message);
   prog_stmt(l->p, l->at.last)->loc = l->n->loc;
 }
@@ -50,56 +50,56 @@ static void may_be_equal(Lower *l, Dim a, Dim b) {
     refuse(l, dim_is_const(b) ? b : a, "differs from", dim_is_const(b) ? a : b);
 }
 
-static void want_equal(Lower *l, Dim a, Dim b) {
+static void require_equal(Lower *l, Dim a, Dim b) {
   if (a == b || (dim_is_const(a) && dim_is_const(b))) return;
   may_be_equal(l, a, b);
-  demand(l, compare(l, OP_eq, a, b),
-         str_fmt(l->c, "%s: %s differs from %s", op_info[l->n->op].name, dim_text(l, a),
-                 dim_text(l, b)));
+  require(l, compare(l, OP_eq, a, b),
+          str_fmt(l->c, "%s: %s differs from %s", op_info[l->n->op].name, dim_text(l, a),
+                  dim_text(l, b)));
 }
 
-static void want_most(Lower *l, Dim a, Dim most) {
+static void require_at_most(Lower *l, Dim a, Dim most) {
   i64 lo, hi, mlo, mhi;
   dim_bounds(l->p->dims, a, &lo, &hi);
   dim_bounds(l->p->dims, most, &mlo, &mhi);
   if (a == most || hi <= mlo) return;
   if (lo > mhi) refuse(l, a, "exceeds", most);
-  demand(l, compare(l, OP_le, a, most),
-         str_fmt(l->c, "%s: %s exceeds %s", op_info[l->n->op].name, dim_text(l, a),
-                 dim_text(l, most)));
+  require(l, compare(l, OP_le, a, most),
+          str_fmt(l->c, "%s: %s exceeds %s", op_info[l->n->op].name, dim_text(l, a),
+                  dim_text(l, most)));
 }
 
 /* Operand against result: equal, or 1 and stretched. */
-static void want_stretch(Lower *l, const Type *x, const Type *to) {
+static void require_broadcast(Lower *l, const Type *x, const Type *to) {
   for (u32 i = 0; i < x->rank; i++) {
     Dim d = x->dim[i], e = to->dim[to->rank - x->rank + i];
     if (d == e || dim_is_const(d)) {
-      if (d != 1) want_equal(l, d, e);
+      if (d != 1) require_equal(l, d, e);
       continue;
     }
     i64 lo, hi;
     dim_bounds(l->p->dims, d, &lo, &hi);
     if (lo > 1) may_be_equal(l, d, e);
     ExprId ok = ex_op2(l->p, OP_or, compare(l, OP_eq, d, e), compare(l, OP_eq, d, 1));
-    demand(l, ok,
-           str_fmt(l->c, "%s: %s is neither %s nor 1", op_info[l->n->op].name, dim_text(l, d),
-                   dim_text(l, e)));
+    require(l, ok,
+            str_fmt(l->c, "%s: %s is neither %s nor 1", op_info[l->n->op].name, dim_text(l, d),
+                    dim_text(l, e)));
   }
 }
 
 /* An axis that is searched or picked from has elements, if there is anything to compute. */
-static void want_some(Lower *l, Dim d, const Type *to) {
+static void require_nonempty(Lower *l, Dim d, const Type *to) {
   i64 lo, hi;
   dim_bounds(l->p->dims, d, &lo, &hi);
   if (lo > 0) return;
   ExprId ok = compare(l, OP_gt, d, 0);
   for (u32 i = 0; i < to->rank; i++)
     if (to->dim[i] <= 0) ok = ex_op2(l->p, OP_or, ok, compare(l, OP_eq, to->dim[i], 0));
-  demand(l, ok, str_fmt(l->c, "%s: axis %s is empty", op_info[l->n->op].name, dim_text(l, d)));
+  require(l, ok, str_fmt(l->c, "%s: axis %s is empty", op_info[l->n->op].name, dim_text(l, d)));
 }
 
 /* Results have no extent below 0, such as n - 1 of an empty input. */
-static void want_extents(Lower *l) {
+static void require_extents(Lower *l) {
   for (u32 k = 0; k < l->n->nout; k++) {
     const Type *t = graph_type(l->g, l->n->out[k]);
     for (u32 i = 0; t->kind == TY_tensor && i < t->rank; i++) {
@@ -109,9 +109,9 @@ static void want_extents(Lower *l) {
       u32 *once = map_put_bytes(&l->once, (i64[]){ON_tested, t->dim[i]}, 2 * sizeof(i64));
       if (*once) continue;
       *once = !l->at.owner; /* what stands inside a branch or loop may not have run */
-      demand(l, compare(l, OP_ge, t->dim[i], 0),
-             str_fmt(l->c, "%s: the extent %s is below 0", op_info[l->n->op].name,
-                     dim_text(l, t->dim[i])));
+      require(l, compare(l, OP_ge, t->dim[i], 0),
+              str_fmt(l->c, "%s: the extent %s is below 0", op_info[l->n->op].name,
+                      dim_text(l, t->dim[i])));
     }
   }
 }
@@ -124,9 +124,9 @@ static void of_contract(Lower *l) {
   const char *other = spec + a->rank + 1, *res = other + b->rank + 2;
   for (u32 i = 0; i < a->rank; i++) {
     for (u32 k = 0; k < b->rank; k++)
-      if (spec[i] == other[k]) want_equal(l, a->dim[i], b->dim[k]);
+      if (spec[i] == other[k]) require_equal(l, a->dim[i], b->dim[k]);
     for (u32 k = 0; k < to->rank; k++)
-      if (spec[i] == res[k]) want_equal(l, a->dim[i], to->dim[k]);
+      if (spec[i] == res[k]) require_equal(l, a->dim[i], to->dim[k]);
   }
 }
 
@@ -136,12 +136,12 @@ static void of_window(Lower *l, const Dim *x, const Dim *size, u32 ns) {
   const Dim *lo = node_list(l->n, AT_pad_lo, &n), *hi = node_list(l->n, AT_pad_hi, &n);
   for (u32 i = 0; i < ns; i++)
     if (!dim_is_const(x[i])) /* constants have been compared */
-      want_most(l, (size[i] - 1) * dil[i] + 1, dim_addk(l->p->dims, x[i], lo[i] + hi[i]));
+      require_at_most(l, (size[i] - 1) * dil[i] + 1, dim_addk(l->p->dims, x[i], lo[i] + hi[i]));
 }
 
 static void of_conv(Lower *l) {
   const Type *x = in(l, 0), *w = in(l, 1);
-  want_equal(l, x->dim[1], w->dim[1] * node_int(l->n, AT_group, 1));
+  require_equal(l, x->dim[1], w->dim[1] * node_int(l->n, AT_group, 1));
   of_window(l, x->dim + 2, w->dim + 2, x->rank - 2);
 }
 
@@ -158,7 +158,7 @@ static void of_concat(Lower *l) {
   for (u32 k = 0; k < l->n->nin; k++) {
     const Type *t = graph_type(l->g, l->n->in[k]);
     for (u32 i = 0; i < t->rank; i++)
-      if (i != axis) want_equal(l, t->dim[i], to->dim[i]);
+      if (i != axis) require_equal(l, t->dim[i], to->dim[i]);
   }
 }
 
@@ -179,9 +179,9 @@ static void of_slice(Lower *l, const Type *x) {
                        : ex_op2(p, OP_ge, last, ex_int(p, 0));
     if (by < 0) ok = ex_op2(p, OP_and, compare(l, OP_lt, start[i], x->dim[i]), ok);
     ok = ex_op2(p, OP_or, ok, compare(l, OP_eq, size[i], 0));
-    demand(l, ok,
-           str_fmt(l->c, "slice: %s elements from %s on leave axis %u", dim_text(l, size[i]),
-                   dim_text(l, start[i]), i));
+    require(l, ok,
+            str_fmt(l->c, "slice: %s elements from %s on leave axis %u", dim_text(l, size[i]),
+                    dim_text(l, start[i]), i));
   }
 }
 
@@ -189,7 +189,7 @@ static void of_pad(Lower *l, const Type *x) {
   u32 n;
   const Dim *mid = node_list(l->n, AT_interior, &n);
   for (u32 i = 0; i < n; i++)
-    if (mid[i] && !dim_is_const(x->dim[i])) want_most(l, 1, x->dim[i]);
+    if (mid[i] && !dim_is_const(x->dim[i])) require_at_most(l, 1, x->dim[i]);
 }
 
 /* Indices of gather_elems and scatter_elems stay within x but for the axis. */
@@ -197,28 +197,28 @@ static void of_elems(Lower *l, const Type *u) {
   const Type *x = in(l, 0), *idx = in(l, 1);
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
   for (u32 i = 0; i < x->rank; i++) {
-    if (i != axis) want_most(l, idx->dim[i], x->dim[i]);
-    if (u) want_equal(l, u->dim[i], idx->dim[i]);
+    if (i != axis) require_at_most(l, idx->dim[i], x->dim[i]);
+    if (u) require_equal(l, u->dim[i], idx->dim[i]);
   }
-  if (!u) want_some(l, x->dim[axis], idx);
+  if (!u) require_nonempty(l, x->dim[axis], idx);
 }
 
 static void of_gather_nd(Lower *l, const Type *x, const Type *idx) {
   u32 batch = (u32)node_int(l->n, AT_batch, 0), depth = (u32)idx->dim[idx->rank - 1];
-  for (u32 i = 0; i < batch; i++) want_equal(l, x->dim[i], idx->dim[i]);
-  for (u32 i = 0; i < depth; i++) want_some(l, x->dim[batch + i], out(l));
+  for (u32 i = 0; i < batch; i++) require_equal(l, x->dim[i], idx->dim[i]);
+  for (u32 i = 0; i < depth; i++) require_nonempty(l, x->dim[batch + i], out(l));
 }
 
 static void of_scatter_nd(Lower *l, const Type *x, const Type *idx, const Type *u) {
   u32 nrow = idx->rank - 1, depth = (u32)idx->dim[nrow];
   for (u32 i = 0; i < u->rank; i++)
-    want_equal(l, u->dim[i], i < nrow ? idx->dim[i] : x->dim[depth + i - nrow]);
+    require_equal(l, u->dim[i], i < nrow ? idx->dim[i] : x->dim[depth + i - nrow]);
 }
 
 /* ---- of data ---- */
 
 /* One walk over the indices, which compilers make vectors of, before anything is done with them. */
-void lower_within(Lower *l) {
+void lower_check_index(Lower *l) {
   Prog *p = l->p;
   BufId idx = lower_in(l, 0);
   u32 n, rank = prog_buf(p, idx)->rank;
@@ -240,33 +240,33 @@ void lower_within(Lower *l) {
     prog_set(p, &in, any, ex_op2(p, OP_or, ex_var(p, any), ex_cast(p, DT_i64, out, false)));
   }
   prog_set(p, &at, bad, ex_var(p, any));
-  Text t = text_new(&l->c->scratch);
-  text_puts(&t, index_wrong(l->g, l->n));
+  StrBuf t = sb_new(&l->c->scratch);
+  sb_puts(&t, index_error(l->g, l->n));
   for (u32 i = 0; i < n && !node_attr(l->n, AT_text); i++)
-    text_fmt(&t, "%s%s", i ? ", " : ": the extent is ", dim_text(l, size[i]));
-  demand(l, ex_op2(p, OP_eq, ex_var(p, bad), ex_int(p, 0)), str_intern(l->c, t.at, t.n));
+    sb_fmt(&t, "%s%s", i ? ", " : ": the extent is ", dim_text(l, size[i]));
+  require(l, ex_op2(p, OP_eq, ex_var(p, bad), ex_int(p, 0)), str_intern(l->c, t.at, t.n));
 }
 
 void lower_require(Lower *l) {
   const Node *n = l->n;
-  want_extents(l);
+  require_extents(l);
   i64 axis = node_int(n, AT_axis, 0);
   u32 count;
   if (n->op < OP_SCALARS || n->op == OP_broadcast) {
-    for (u32 i = 0; i < n->nin; i++) want_stretch(l, in(l, i), out(l));
+    for (u32 i = 0; i < n->nin; i++) require_broadcast(l, in(l, i), out(l));
     return;
   }
   switch (n->op) {
   case OP_argmax:
   case OP_argmin:
-  case OP_gather: want_some(l, in(l, 0)->dim[axis], out(l)); break;
+  case OP_gather: require_nonempty(l, in(l, 0)->dim[axis], out(l)); break;
   case OP_contract: of_contract(l); break;
   case OP_conv: of_conv(l); break;
   case OP_pool_max:
   case OP_pool_sum:
   case OP_pool_argmax: of_pool(l); break;
   case OP_reshape:
-    want_equal(l, type_count(l->p->dims, in(l, 0)), type_count(l->p->dims, out(l)));
+    require_equal(l, type_count(l->p->dims, in(l, 0)), type_count(l->p->dims, out(l)));
     break;
   case OP_slice: of_slice(l, in(l, 0)); break;
   case OP_concat: of_concat(l); break;
@@ -275,11 +275,11 @@ void lower_require(Lower *l) {
   case OP_scatter_elems: of_elems(l, in(l, 2)); break;
   case OP_gather_nd: of_gather_nd(l, in(l, 0), in(l, 1)); break;
   case OP_scatter_nd: of_scatter_nd(l, in(l, 0), in(l, 1), in(l, 2)); break;
-  case OP_suppress:
-    want_equal(l, in(l, 1)->dim[0], in(l, 0)->dim[0]);
-    want_equal(l, in(l, 1)->dim[1], in(l, 0)->dim[2]);
+  case OP_nms:
+    require_equal(l, in(l, 1)->dim[0], in(l, 0)->dim[0]);
+    require_equal(l, in(l, 1)->dim[1], in(l, 0)->dim[2]);
     break;
-  case OP_topk: want_most(l, node_list(n, AT_k, &count)[0], in(l, 0)->dim[axis]); break;
+  case OP_topk: require_at_most(l, node_list(n, AT_k, &count)[0], in(l, 0)->dim[axis]); break;
   default: break;
   }
 }

@@ -75,7 +75,7 @@ static void arg_vector(const ArgLines *s, Cursor at, ExprId first, BufId place) 
 }
 
 /* Lines side by side; false: there are no vectors of them. The last vector finds some again. */
-static bool arg_beside(Lower *l, Cursor at) {
+static bool arg_vertical(Lower *l, Cursor at) {
   Prog *p = l->p;
   const Target *t = l->unit->target;
   const Buf *x = prog_buf(p, lower_in(l, 0));
@@ -93,11 +93,11 @@ static bool arg_beside(Lower *l, Cursor at) {
   if (s.lanes > n) return false;
   for (u32 i = 0; i < s.last_dim; i++)
     if (i != s.axis && prog_buf(p, s.x)->dim[i] != 1)
-      s.var[i] = for_free(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, s.x)->dim[i]), "i");
+      s.var[i] = for_parallel(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, s.x)->dim[i]), "i");
   Dim lanes = s.lanes;
   BufId place = prog_add_buf(p, BS_local, DT_i32, &lanes, 1, str_of(p->c, "place"));
   Cursor in = at;
-  ExprId v = count_free(p, &in, n / s.lanes, "v");
+  ExprId v = count_parallel(p, &in, n / s.lanes, "v");
   arg_vector(&s, in, ex_op2(p, OP_mul, v, ex_int(p, s.lanes)), place);
   if (n % s.lanes) arg_vector(&s, at, ex_int(p, n - s.lanes), place);
   return true;
@@ -121,7 +121,7 @@ enum { LEAST_VECTORS = 4 };
 
 /* Elements of a line as vectors, whose lanes find extremes of their own; of these `top` and `best`
  * become the extreme and its position. The number of elements seen so; 0: there are no vectors. */
-static i64 arg_along(Lower *l, Cursor *at, const VarId *var, VarId top, VarId best) {
+static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, VarId best) {
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   ArgLines s = {.p = p, .x = lower_in(l, 0), .last_dim = x->rank - 1};
@@ -177,11 +177,11 @@ void lower_arg(Lower *l, Cursor at) {
   u32 axis = (u32)node_int(l->n, AT_axis, 0), rank = prog_buf(p, x)->rank, n = 0;
   bool keep = node_int(l->n, AT_keep, 0) != 0;
   VarId var[MAX_RANK], to[MAX_RANK];
-  if (arg_beside(l, at)) return;
+  if (arg_vertical(l, at)) return;
   open_loops(p, &at, prog_buf(p, x)->dim, rank, axis, var);
   VarId best = let_new(p, &at, "best", ex_int(p, 0));
   VarId top = let_new(p, &at, "top", key_at(p, x, var, axis, 0));
-  i64 seen = arg_along(l, &at, var, top, best);
+  i64 seen = arg_horizontal(l, &at, var, top, best);
   arg_rest(l, at, var, top, best, seen ? seen : 1);
   for (u32 i = 0; i < rank; i++)
     if (i != axis || keep) to[n++] = var[i];
@@ -258,11 +258,11 @@ static void cum_vector(const CumLines *s, Cursor at, ExprId first) {
 
 /* Lines side by side; false: there are no vectors of them. What fills no vector has shorter ones: a
  * result that takes the place of its operand is made once. */
-static bool cum_beside(Lower *l, Cursor at) {
+static bool cum_vertical(Lower *l, Cursor at) {
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   CumLines s = {.p = p, .x = lower_in(l, 0), .out = lower_out(l, 0), .last_dim = x->rank - 1};
-  s.op = op_fold(l->n->op);
+  s.op = op_reducer(l->n->op);
   s.axis = (u32)node_int(l->n, AT_axis, 0);
   s.exclusive = node_int(l->n, AT_exclusive, 0) != 0;
   s.reverse = node_int(l->n, AT_reverse, 0) != 0;
@@ -272,12 +272,12 @@ static bool cum_beside(Lower *l, Cursor at) {
     return false;
   for (u32 i = 0; i < s.last_dim; i++)
     if (i != s.axis && prog_buf(p, s.x)->dim[i] != 1)
-      s.var[i] = for_free(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, s.x)->dim[i]), "i");
+      s.var[i] = for_parallel(p, &at, ex_int(p, 0), ex_dim(p, prog_buf(p, s.x)->dim[i]), "i");
   for (i64 done = 0; done < n;) {
     i64 count = (n - done) / s.lanes;
     if (count) {
       Cursor in = at;
-      ExprId v = ex_op2(p, OP_mul, count_free(p, &in, count, "v"), ex_int(p, s.lanes));
+      ExprId v = ex_op2(p, OP_mul, count_parallel(p, &in, count, "v"), ex_int(p, s.lanes));
       cum_vector(&s, in, ex_op2(p, OP_add, v, ex_int(p, done)));
       done += count * s.lanes;
     }
@@ -290,13 +290,13 @@ void lower_cum(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
   DType dt = prog_buf(p, x)->dt, acc_dt = dtype_is_float(dt) ? dtype_acc(dt) : dt;
-  Op op = op_fold(l->n->op);
+  Op op = op_reducer(l->n->op);
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
   Dim n = prog_buf(p, x)->dim[axis];
   bool exclusive = node_int(l->n, AT_exclusive, 0) != 0,
        reverse = node_int(l->n, AT_reverse, 0) != 0;
   VarId var[MAX_RANK];
-  if (acc_dt == dt && cum_beside(l, at)) return;
+  if (acc_dt == dt && cum_vertical(l, at)) return;
   open_loops(p, &at, prog_buf(p, x)->dim, prog_buf(p, x)->rank, axis, var);
   VarId acc = let_new(p, &at, "acc", ex_const(p, acc_dt, scalar_identity(op, dt)));
   var[axis] = prog_for(p, &at, ex_int(p, 0), ex_dim(p, n), "k");
@@ -305,7 +305,7 @@ void lower_cum(Lower *l, Cursor at) {
     var[axis] = let_new(p, &at, "r", ex_op2(p, OP_sub, last, ex_var(p, var[axis])));
   }
   ExprId next = ex_cast(p, acc_dt, load_at(p, x, var), false);
-  next = ex_op2(p, fold_op(op, dt), ex_var(p, acc), next);
+  next = ex_op2(p, reduce_op(op, dt), ex_var(p, acc), next);
   if (!exclusive) prog_set(p, &at, acc, next);
   store_at(p, &at, out, var, ex_finish(p, dt, ex_var(p, acc)));
   if (exclusive) prog_set(p, &at, acc, next);

@@ -26,11 +26,11 @@
 
 #include "ir/prog_mem.h"
 
-typedef enum StateWay { WAY_append, WAY_wrap, WAY_ring, WAY_update, WAY_copy } StateWay;
+typedef enum StateKind { WAY_append, WAY_wrap, WAY_ring, WAY_update, WAY_copy } StateKind;
 
-typedef struct StatePair {
+typedef struct StatePlan {
   Val in, out, whole; /* whole: of a ring, the concat */
-  StateWay way;
+  StateKind way;
   Growth grows;
   u32 axis; /* that is longer in memory; MAX_RANK: none */
   BufId mem, next;
@@ -39,11 +39,11 @@ typedef struct StatePair {
   i64 ring;
   i64 window; /* see Kept */
   Tensor *start;
-} StatePair;
+} StatePlan;
 
 struct States {
   Lower *l;
-  VEC(StatePair) pair;
+  VEC(StatePlan) pair;
   VEC(Growth) size;         /* extents that grow, each once */
   VEC(u32) rings;           /* numbers of the pairs that are rings */
   VEC(Sym) fixed;           /* other symbols in the shapes of states */
@@ -67,7 +67,7 @@ static bool begins_with(const Node *n, Val v, u32 axis) {
   return true;
 }
 
-static bool is_ring(States *o, StatePair *r) {
+static bool is_ring(States *o, StatePlan *r) {
   Graph *g = o->l->g;
   const Node *n = def_of(o->l, r->out), *c = n && n->op == OP_slice ? def_of(o->l, n->in[0]) : NULL;
   if (!c || !begins_with(c, r->in, MAX_RANK)) return false;
@@ -89,7 +89,7 @@ static bool is_ring(States *o, StatePair *r) {
 }
 
 /* Places that it would grow to; what has no bound is refused. */
-static i64 most_places(States *o, const StatePair *r) {
+static i64 most_places(States *o, const StatePlan *r) {
   Lower *l = o->l;
   i64 lo, hi;
   dim_bounds(l->g->dims, r->grows.next, &lo, &hi);
@@ -101,7 +101,7 @@ static i64 most_places(States *o, const StatePair *r) {
 }
 
 /* Is a window and what is new less than all? Elements are vectors along the axes behind. */
-static bool wraps(States *o, StatePair *r) {
+static bool wraps(States *o, StatePlan *r) {
   Graph *g = o->l->g;
   const Type *t = graph_type(g, r->in);
   Dim inner = dim_product(g->dims, t->dim + r->axis + 1, t->rank - r->axis - 1);
@@ -114,7 +114,7 @@ static bool wraps(States *o, StatePair *r) {
   return true;
 }
 
-static StateWay way_of(States *o, StatePair *r) {
+static StateKind way_of(States *o, StatePlan *r) {
   const Node *n = def_of(o->l, r->out);
   r->axis = r->grows.axis;
   if (r->axis != MAX_RANK && !begins_with(n, r->in, r->axis)) return WAY_copy;
@@ -130,7 +130,7 @@ static Str name_of(Lower *l, Val v) {
   return graph_val(l->g, v)->name;
 }
 
-static BufId add_memory(States *o, const StatePair *r) {
+static BufId add_memory(States *o, const StatePlan *r) {
   Lower *l = o->l;
   Graph *g = l->g;
   const Type *t = graph_type(g, r->in);
@@ -144,7 +144,7 @@ static BufId add_memory(States *o, const StatePair *r) {
 
 /* A buffer in the shape of `like` for value v, which lies in the memory of a state. Such stand-ins
  * are of the space `state` until the end, so that form_merge leaves their axes alone. */
-static BufId add_stand(States *o, const StatePair *r, Val v, Val like, Dim offset) {
+static BufId add_alias(States *o, const StatePlan *r, Val v, Val like, Dim offset) {
   Lower *l = o->l;
   if (r->axis == MAX_RANK) return r->mem;
   const Type *t = graph_type(l->g, like);
@@ -236,28 +236,28 @@ static void read_sizes(States *o) {
   hold_fixed(o);
   if (m) o->heads = prog_add_buf(p, BS_state, DT_i64, &m, 1, str_of(l->c, "heads"));
   for (u32 i = 0; i < o->rings.n; i++) {
-    StatePair *r = &o->pair.at[o->rings.at[i]];
+    StatePlan *r = &o->pair.at[o->rings.at[i]];
     require_range(l, o->heads, i, r->ring - 1, "the state was never cleared: %s",
                   name_of(l, r->in));
     r->head = let_new(p, &l->at, "head", number_at(p, o->heads, i));
   }
 }
 
-static void begin_pair(States *o, StatePair *r) {
+static void begin_pair(States *o, StatePlan *r) {
   Lower *l = o->l;
   r->mem = add_memory(o, r);
   prog_buf(l->p, r->mem)->data = r->start;
-  l->buf[r->in] = add_stand(o, r, r->in, r->in, 0);
+  l->buf[r->in] = add_alias(o, r, r->in, r->in, 0);
   if (r->way == WAY_copy) {
-    r->next = add_stand(o, r, r->in, r->out, 0);
+    r->next = add_alias(o, r, r->in, r->out, 0);
     return;
   }
-  l->buf[r->out] = add_stand(o, r, r->out, r->out, r->way == WAY_ring ? r->new : 0);
+  l->buf[r->out] = add_alias(o, r, r->out, r->out, r->way == WAY_ring ? r->new : 0);
   if (r->way == WAY_update) return;
   Val whole = r->way == WAY_ring ? r->whole : r->out;
   const Node *c = def_of(l, whole);
   if (r->way == WAY_ring) {
-    l->buf[whole] = add_stand(o, r, whole, whole, 0);
+    l->buf[whole] = add_alias(o, r, whole, whole, 0);
     /* what is new is stored once, by the concat, and not while it is being summed up */
     for (u32 i = 0; i < c->nin; i++)
       if (l->places.of[c->in[i]].into == whole)
@@ -273,8 +273,8 @@ States *states_begin(Lower *l) {
   o->uses = NEWS(&l->c->scratch, u32, g->val.n);
   graph_use_counts(g, o->uses);
   for (u32 i = 0; i < g->state.n; i++) {
-    const Kept *s = &g->state.at[i];
-    StatePair r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
+    const StatePair *s = &g->state.at[i];
+    StatePlan r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
     r.grows = state_growth(g, s);
     r.window = s->window;
     r.start = s->start;
@@ -304,7 +304,7 @@ bool states_holds(const States *o, const Node *n) {
 /* ---- other views of it ---- */
 
 /* Of a stand-in, or of a view of one; NULL: it is none. */
-static const Storage *stand_of(const States *o, BufId b) {
+static const Storage *alias_of(const States *o, BufId b) {
   const Storage *s = storage_of(o->l, prog_root(o->l->p, b));
   return s->kind == SK_state ? s : NULL;
 }
@@ -314,7 +314,7 @@ static const Storage *stand_of(const States *o, BufId b) {
 static bool axis_in(States *o, BufId of, const Dim *dim, u32 rank, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   Dims *ds = p->dims;
-  const Storage *s = stand_of(o, of);
+  const Storage *s = alias_of(o, of);
   const Buf *b = prog_buf(p, prog_root(p, of));
   Dim inner = dim_product(ds, b->dim + s->axis + 1, b->rank - s->axis - 1);
   Dim outer = dim_product(ds, b->dim, s->axis), part = 1;
@@ -338,7 +338,7 @@ static bool axis_in(States *o, BufId of, const Dim *dim, u32 rank, u32 *at, i64 
 bool states_view(States *o, BufId of, const Dim *dim, u32 rank) {
   u32 at;
   i64 scale;
-  const Storage *s = stand_of(o, of);
+  const Storage *s = alias_of(o, of);
   if (!s) return true;
   bool wrapped = s->ring && !s->head;
   return axis_in(o, of, dim, rank, &at, &scale) && (!wrapped || scale == 1);
@@ -351,7 +351,7 @@ static void copy_next(States *o) {
   Lower *l = o->l;
   BufId *from = NEWS(&l->c->scratch, BufId, o->pair.n);
   for (u32 i = 0; i < o->pair.n; i++) {
-    const StatePair *r = &o->pair.at[i];
+    const StatePlan *r = &o->pair.at[i];
     if (r->way != WAY_copy || r->in == r->out) continue;
     from[i] = l->buf[r->out];
     const Buf b = *prog_buf(l->p, from[i]);
@@ -375,7 +375,7 @@ static void write_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
   if (!o->size.n && !o->rings.n && !o->fixed.n) return;
-  Cursor at = lower_small(l, "state", FA_numbers);
+  Cursor at = lower_small(l, "state", FA_scalars);
   for (u32 i = 0; i < o->size.n; i++) {
     ExprId idx = ex_int(p, i);
     prog_store(p, &at, o->lens, &idx, 1, ex_dim(p, o->size.at[i].next));
@@ -385,7 +385,7 @@ static void write_sizes(States *o) {
     prog_store(p, &at, o->sizes, &idx, 1, ex_op2(p, OP_add, now, ex_int(p, 1)));
   }
   for (u32 i = 0; i < o->rings.n; i++) {
-    const StatePair *r = &o->pair.at[o->rings.at[i]];
+    const StatePlan *r = &o->pair.at[o->rings.at[i]];
     ExprId idx = ex_int(p, i), to = ex_op2(p, OP_add, ex_var(p, r->head), ex_dim(p, r->new));
     prog_store(p, &at, o->heads, &idx, 1, ex_op2(p, OP_mod, to, ex_int(p, r->ring)));
   }
@@ -409,7 +409,7 @@ static BufId real_buf(States *o, Map *made, const Storage *s, BufId b, u32 *at, 
  * there. In a ring the index along dimension *at of it begins at the head. */
 static BufId move_access(States *o, Map *made, BufId b, ExprId *idx, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
-  const Storage *s = stand_of(o, b);
+  const Storage *s = alias_of(o, b);
   BufId to = real_buf(o, made, s, b, at, scale);
   if (!s->head && s->ring) idx[*at] = ex_op2(p, OP_mod, idx[*at], ex_int(p, s->ring));
   if (!s->head) return to;
@@ -431,7 +431,7 @@ static void store_again(States *o, StmtId id, u32 at, i64 places) {
   prog_stmt(p, id)->next = p->stmt.n - 1;
 }
 
-static void replace_stands(States *o) {
+static void replace_aliases(States *o) {
   Prog *p = o->l->p;
   Map made = map_new(&p->c->scratch);
   u32 at, nexpr = p->nexpr, nstmt = p->stmt.n;
@@ -439,13 +439,13 @@ static void replace_stands(States *o) {
   if (!o->pair.n) return;
   for (ExprId e = 1; e < nexpr; e++) {
     Expr x = *prog_expr(p, e);
-    if (x.kind != EX_load || !stand_of(o, x.ref)) continue;
+    if (x.kind != EX_load || !alias_of(o, x.ref)) continue;
     BufId to = move_access(o, &made, x.ref, x.arg, &at, &scale);
     prog_expr(p, e)->ref = to;
   }
   for (StmtId s = 1; s < nstmt; s++) {
     Stmt x = *prog_stmt(p, s);
-    const Storage *w = x.kind == ST_store ? stand_of(o, x.buf) : NULL;
+    const Storage *w = x.kind == ST_store ? alias_of(o, x.buf) : NULL;
     if (!w) continue;
     BufId to = move_access(o, &made, x.buf, x.idx, &at, &scale);
     prog_stmt(p, s)->buf = to;
@@ -459,7 +459,7 @@ void states_end(States *o) {
   Prog *p = o->l->p;
   copy_next(o);
   write_sizes(o);
-  replace_stands(o);
+  replace_aliases(o);
   if (!o->size.n) return;
   p->dims = dims_copy(p->dims); /* the graph still has them as sizes of parameters */
   for (u32 i = 0; i < o->size.n; i++) dim_syminfo(p->dims, o->size.at[i].sym)->kind = SY_data;

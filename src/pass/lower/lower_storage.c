@@ -12,7 +12,7 @@
 #include "pass/lower/lower.h"
 
 #include "ir/affine.h"
-#include "ir/text.h"
+#include "ir/lexer.h"
 
 /* ---- parts of a concat ---- */
 
@@ -22,8 +22,8 @@ static bool is_settled(Lower *l, const Type *whole, const Type *part) {
   Dims *ds = l->g->dims;
   u32 n = dim_nsyms(ds);
   bool *need = NEWS(&l->c->scratch, bool, n + 1), *have = NEWS(&l->c->scratch, bool, n + 1);
-  for (u32 i = 0; i < whole->rank; i++) dims_use(ds, whole->dim[i], need);
-  for (u32 i = 0; i < part->rank; i++) dims_use(ds, part->dim[i], have);
+  for (u32 i = 0; i < whole->rank; i++) dims_mark_used(ds, whole->dim[i], need);
+  for (u32 i = 0; i < part->rank; i++) dims_mark_used(ds, part->dim[i], have);
   for (Sym s = 0; s < n; s++)
     if (need[s] && !have[s] && dim_syminfo(ds, s)->kind == SY_data) return false;
   return true;
@@ -32,12 +32,12 @@ static bool is_settled(Lower *l, const Type *whole, const Type *part) {
 /* Values with one user, a concat of the same block, are written where they belong. */
 static void slots_find(Lower *l) {
   Graph *g = l->g;
-  BlkId *block = NEWS(&l->c->scratch, BlkId, g->node.n);
+  RegionId *block = NEWS(&l->c->scratch, RegionId, g->node.n);
   u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
   graph_use_counts(g, uses);
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) block[g->blk.at[b].node.at[i]] = b;
-  for (BlkId b = 1; b < g->blk.n; b++)
+  for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
       if (n->op != OP_concat) continue;
@@ -45,7 +45,7 @@ static void slots_find(Lower *l) {
       Dim at = 0;
       for (u32 k = 0; k < n->nin; k++) {
         const Value *v = graph_val(g, n->in[k]);
-        if (uses[n->in[k]] == 1 && block[v->def] == b && part_fits(g, n, k) &&
+        if (uses[n->in[k]] == 1 && block[v->def] == b && concat_part_fits(g, n, k) &&
             is_settled(l, graph_type(g, n->out[0]), &v->type))
           l->places.of[n->in[k]] =
               (Storage){.kind = SK_slot, .into = n->out[0], .axis = axis, .offset = at};
@@ -139,7 +139,7 @@ BufId layout_temp(Lower *l, Val v) {
   if (s->kind == SK_memory) s->kind = SK_layout;
   s->mem = mem;
   s->layout = y;
-  zero_border(l, mem, y, rank, y->block && t->dim[1] % y->block && dtype_is_narrow(t->dt));
+  zero_border(l, mem, y, rank, y->block && t->dim[1] % y->block && dtype_is_narrow_int(t->dt));
   return name;
 }
 
@@ -189,9 +189,9 @@ ExprId storage_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in) {
 void storage_end(Lower *l) {
   Prog *p = l->p;
   const Stmt *s;
-  for (StmtWalk w = prog_walk(p, p->body); (s = prog_next(&w));) {
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     BufId wrong = s->kind == ST_store && layout_of(l, s->buf) ? s->buf : 0;
-    for (ExprWalk x = ex_walk_stmt(p, s); ex_next(&x);)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load && layout_of(l, x.e->ref)) wrong = x.e->ref;
     if (wrong)
       bug(l->c, s->loc, "%s is accessed by its plain name", show(l->c, prog_buf(p, wrong)->name));

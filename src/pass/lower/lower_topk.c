@@ -17,16 +17,16 @@
 enum { FEW = 16, LEAST_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
 enum { LEAST_BLOCKS = 4 }; /* of vectors that a line has for these to be asked first */
 
-typedef struct TopkLine {
+typedef struct TopkRow {
   Prog *p;
   BufId x;
   u32 axis;
   Dim n;
   bool largest;
   VarId var[MAX_RANK]; /* the line */
-} TopkLine;
+} TopkRow;
 
-static void put_result(Lower *l, const TopkLine *s, Cursor *at, VarId to, VarId best) {
+static void put_result(Lower *l, const TopkRow *s, Cursor *at, VarId to, VarId best) {
   Prog *p = s->p;
   VarId at_to[MAX_RANK], at_from[MAX_RANK];
   for (u32 i = 0; i < prog_buf(p, s->x)->rank; i++) {
@@ -41,7 +41,7 @@ static void put_result(Lower *l, const TopkLine *s, Cursor *at, VarId to, VarId 
 
 /* Moves those in front of place `to` that v is better than one back, and leaves `to` where it goes.
  */
-static void make_room(const TopkLine *s, Cursor at, BufId kept, VarId v, VarId to) {
+static void make_room(const TopkRow *s, Cursor at, BufId kept, VarId v, VarId to) {
   Prog *p = s->p;
   VarId go = let_new(p, &at, "go", ex_op2(p, OP_gt, ex_var(p, to), ex_int(p, 0)));
   prog_while(p, &at, ex_var(p, go));
@@ -58,21 +58,21 @@ static void make_room(const TopkLine *s, Cursor at, BufId kept, VarId v, VarId t
 }
 
 /* Puts v, of position i, at place `to` or in front of it. */
-static void insert(const TopkLine *s, Cursor at, BufId kept, VarId v, VarId i, ExprId place) {
+static void insert(const TopkRow *s, Cursor at, BufId kept, VarId v, VarId i, ExprId place) {
   VarId to = let_new(s->p, &at, "to", place);
   make_room(s, at, kept, v, to);
   store_at(s->p, &at, kept, &to, ex_var(s->p, i));
 }
 
 /* The worst that is kept. */
-static ExprId worst(const TopkLine *s, Cursor *at, BufId kept, Dim k) {
+static ExprId worst(const TopkRow *s, Cursor *at, BufId kept, Dim k) {
   ExprId back = ex_int(s->p, k - 1);
   VarId last = let_new(s->p, at, "last", ex_load(s->p, kept, &back, 1));
   return key_at(s->p, s->x, s->var, s->axis, last);
 }
 
 /* Element i, which may be better than the worst that is kept. */
-static void offer(const TopkLine *s, Cursor in, BufId kept, VarId i, VarId least, Dim k) {
+static void offer(const TopkRow *s, Cursor in, BufId kept, VarId i, VarId least, Dim k) {
   Prog *p = s->p;
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
   ExprId no = ex_op2(p, s->largest ? OP_le : OP_ge, ex_var(p, v), ex_var(p, least));
@@ -84,7 +84,7 @@ static void offer(const TopkLine *s, Cursor in, BufId kept, VarId i, VarId least
 
 /* Elements from the k-th on, in blocks of two vectors where they lie beside each other: one
  * comparison shows that most blocks hold nothing better. The first element that is left. */
-static i64 offer_blocks(const TopkLine *s, u32 lanes, Cursor at, BufId kept, VarId least, Dim k) {
+static i64 offer_blocks(const TopkRow *s, u32 lanes, Cursor at, BufId kept, VarId least, Dim k) {
   Prog *p = s->p;
   const Buf *x = prog_buf(p, s->x);
   u32 rank = x->rank;
@@ -113,7 +113,7 @@ static i64 offer_blocks(const TopkLine *s, u32 lanes, Cursor at, BufId kept, Var
 
 /* One comparison with the worst that is kept rejects most elements; what is better goes on, and so
  * does a NaN, whose order is found behind it. */
-static void keep_best(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+static void keep_best(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId kept = prog_add_buf(p, BS_local, DT_i64, &k, 1, str_of(p->c, "kept"));
   Cursor in = at;
@@ -140,20 +140,20 @@ static void keep_best(Lower *l, const TopkLine *s, Cursor at, Dim k) {
 /* ---- many ---- */
 
 /* The position that stands at place i of the run, or some other one when i is beyond the end. */
-static VarId position(const TopkLine *s, Cursor *at, BufId pos, VarId i) {
+static VarId position(const TopkRow *s, Cursor *at, BufId pos, VarId i) {
   Prog *p = s->p;
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, s->n), ex_int(p, 1));
   ExprId idx = ex_op2(p, OP_min, ex_var(p, i), last);
   return let_new(p, at, "pos", ex_load(p, pos, &idx, 1));
 }
 
-static ExprId bounded(const TopkLine *s, VarId from, ExprId plus) {
+static ExprId bounded(const TopkRow *s, VarId from, ExprId plus) {
   Prog *p = s->p;
   return ex_op2(p, OP_min, ex_op2(p, OP_add, ex_var(p, from), plus), ex_dim(p, s->n));
 }
 
 /* Merges two neighbouring runs of width w, the first of which starts at lo, from a into b. */
-static void merge_runs(const TopkLine *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
+static void merge_runs(const TopkRow *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
   Prog *p = s->p;
   VarId mid = let_new(p, &at, "mid", bounded(s, lo, ex_var(p, w)));
   VarId hi = let_new(p, &at, "hi", bounded(s, mid, ex_var(p, w)));
@@ -174,7 +174,7 @@ static void merge_runs(const TopkLine *s, Cursor at, BufId a, BufId b, VarId lo,
   prog_set(p, &at, i, ex_op2(p, OP_add, ex_var(p, i), other));
 }
 
-static void sort(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+static void sort(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId a = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "order"));
   BufId b = prog_add_buf(p, BS_local, DT_i64, &s->n, 1, str_of(p->c, "merged"));
@@ -210,11 +210,11 @@ typedef struct KeyDigits {
 } KeyDigits;
 
 static bool has_key(DType dt) {
-  return dt == DT_f32 || dt == DT_bool || dt == DT_i32 || dt == DT_u32 || dtype_is_narrow(dt);
+  return dt == DT_f32 || dt == DT_bool || dt == DT_i32 || dt == DT_u32 || dtype_is_narrow_int(dt);
 }
 
 /* Of the element at position i: 0 is the best there is. NaN is larger than everything, -0 is 0. */
-static ExprId key_of(const TopkLine *s, Cursor *at, VarId i) {
+static ExprId key_of(const TopkRow *s, Cursor *at, VarId i) {
   Prog *p = s->p;
   ExprId up;
   VarId v = let_new(p, at, "v", key_at(p, s->x, s->var, s->axis, i));
@@ -260,7 +260,7 @@ static void count_digit(Prog *p, Cursor *at, const KeyDigits *d, VarId key, i64 
 
 /* Elements whose highest digit is no larger than that of the last of the k best, in the order of
  * their positions, to key[0] and at[0]; their number. */
-static VarId choose(const TopkLine *s, Cursor *at, const KeyDigits *d, Dim k) {
+static VarId choose(const TopkRow *s, Cursor *at, const KeyDigits *d, Dim k) {
   Prog *p = s->p;
   i64 high = KEY - d->bits;
   clear_counts(p, *at, d);
@@ -309,7 +309,7 @@ static void sort_digit(Prog *p, Cursor at, const KeyDigits *d, VarId m, i64 shif
   store_at(p, &at, d->count, &b, ex_cast(p, DT_i32, more, false));
 }
 
-static void sort_digits(Lower *l, const TopkLine *s, Cursor at, Dim k) {
+static void sort_digits(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   Prog *p = s->p;
   KeyDigits d = {.bits = dim_is_const(s->n) && s->n < LONG_LINE ? SHORT_DIGIT : LONG_DIGIT};
   Dim digits = (Dim)1 << d.bits;
@@ -335,7 +335,7 @@ static bool is_few(Dim n, Dim k) {
 
 void lower_topk(Lower *l, Cursor at) {
   Prog *p = l->p;
-  TopkLine s = {.p = p, .x = lower_in(l, 0), .axis = (u32)node_int(l->n, AT_axis, 0)};
+  TopkRow s = {.p = p, .x = lower_in(l, 0), .axis = (u32)node_int(l->n, AT_axis, 0)};
   s.largest = node_int(l->n, AT_largest, 1) != 0;
   s.n = prog_buf(p, s.x)->dim[s.axis];
   Dim k = prog_buf(p, lower_out(l, 0))->dim[s.axis];

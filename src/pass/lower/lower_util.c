@@ -1,19 +1,19 @@
 /* lower_util.c: pieces of loops that several kinds of lowering write. */
 #include "pass/lower/lower.h"
 
-void loop_free(Prog *p, StmtId loop) {
+void loop_set_parallel(Prog *p, StmtId loop) {
   if (p->threads > 1) prog_stmt(p, loop)->flags |= LF_parallel;
 }
 
-VarId for_free(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name) {
+VarId for_parallel(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name) {
   VarId v = prog_for(p, at, lo, hi, name);
-  loop_free(p, at->owner);
+  loop_set_parallel(p, at->owner);
   return v;
 }
 
-ExprId count_free(Prog *p, Cursor *at, i64 n, const char *name) {
+ExprId count_parallel(Prog *p, Cursor *at, i64 n, const char *name) {
   ExprId zero = ex_int(p, 0);
-  return n == 1 ? zero : ex_var(p, for_free(p, at, zero, ex_int(p, n), name));
+  return n == 1 ? zero : ex_var(p, for_parallel(p, at, zero, ex_int(p, n), name));
 }
 
 static void open_all(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var,
@@ -23,7 +23,7 @@ static void open_all(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, Va
     var[i] = 0;
     if (i == skip || dim[i] == 1) continue;
     var[i] = prog_for(p, at, ex_int(p, 0), ex_dim(p, dim[i]), names[i < 8 ? i : 7]);
-    if (free) loop_free(p, at->owner);
+    if (free) loop_set_parallel(p, at->owner);
   }
 }
 

@@ -28,7 +28,7 @@ static StmtId add(SizeChecks *o, Cursor *at, ExprId cond, Str message) {
   return at->last;
 }
 
-static void walk(SizeChecks *o, Cursor at, bool in_kernel) {
+static void visit_list(SizeChecks *o, Cursor at, bool in_kernel) {
   Prog *p = o->p;
   Loc around = o->loc;
   for (StmtId id; (id = *prog_link(p, &at));) {
@@ -38,11 +38,11 @@ static void walk(SizeChecks *o, Cursor at, bool in_kernel) {
     ExprId cond = prog_bound(p, &s, o->range);
     if (cond) {
       const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s.var)->sym);
-      StmtId r = add(o, &at, cond, sym_outside(p->c, si));
+      StmtId r = add(o, &at, cond, sym_range_error(p->c, si));
       if (in_kernel) *vec_push(&p->c->scratch, &o->inside) = r;
     }
-    walk(o, prog_inside(id), in_kernel || s.kind == ST_kernel);
-    if (s.other) walk(o, prog_else(id), in_kernel);
+    visit_list(o, prog_inside(id), in_kernel || s.kind == ST_kernel);
+    if (s.other) visit_list(o, prog_else(id), in_kernel);
     if (s.kind != ST_kernel) continue;
     for (u32 i = 0; i < o->inside.n; i++) {
       const Stmt *r = prog_stmt(p, o->inside.at[i]);
@@ -55,5 +55,5 @@ static void walk(SizeChecks *o, Cursor at, bool in_kernel) {
 
 void bounds(Prog *p) {
   SizeChecks o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch), .loc = LOC_NONE};
-  walk(&o, prog_end(), false);
+  visit_list(&o, prog_end(), false);
 }

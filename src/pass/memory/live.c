@@ -35,7 +35,7 @@ typedef struct Filling {
 typedef struct Liveness {
   Prog *p;
   Arena *a;
-  Lives l;
+  LiveRanges l;
   VEC(StmtId) point;
   VEC(LifeLoop) loop;      /* 0 is unused */
   VEC(LifeAccess) access;  /* one for each life and loop at most twice in a row */
@@ -67,8 +67,8 @@ static void touch(Liveness *w, u32 life) {
 
 /* ---- expressions ---- */
 
-static bool steady(Liveness *w, ExprId id) {
-  for (ExprWalk x = ex_walk(w->p, id); ex_next(&x);)
+static bool is_invariant(Liveness *w, ExprId id) {
+  for (ExprVisit x = ex_visit(w->p, id); ex_next(&x);)
     if (x.e->kind == EX_load || (x.e->kind == EX_var && w->varies[x.e->ref])) return false;
   return true;
 }
@@ -80,7 +80,7 @@ static bool stored(Liveness *w, const Expr *e) {
     if (s->buf != e->ref || prog_expr(w->p, s->a)->lanes != e->lanes) continue;
     bool same = true;
     for (u32 k = 0; same && k < s->nidx; k++)
-      same = ex_same(w->p, s->idx[k], e->arg[k]) && steady(w, e->arg[k]);
+      same = ex_same(w->p, s->idx[k], e->arg[k]) && is_invariant(w, e->arg[k]);
     if (same) return true;
   }
   return false;
@@ -96,7 +96,7 @@ static void load(Liveness *w, const Expr *e) {
 }
 
 static void loads(Liveness *w, ExprId id) {
-  for (ExprWalk x = ex_walk(w->p, id); ex_next(&x);)
+  for (ExprVisit x = ex_visit(w->p, id); ex_next(&x);)
     if (x.e->kind == EX_load) load(w, x.e);
 }
 
@@ -283,7 +283,7 @@ static void spread(Liveness *w) {
 
 static void add_lives(Liveness *w) {
   Prog *p = w->p;
-  Lives *l = &w->l;
+  LiveRanges *l = &w->l;
   l->of = NEWS(w->a, u32, p->buf.n);
   l->root = NEWS(w->a, BufId, p->buf.n);
   l->item = NEWS(w->a, PlaceItem, p->buf.n);
@@ -301,7 +301,7 @@ static void add_lives(Liveness *w) {
   }
 }
 
-Lives live_find(Prog *p, Arena *a) {
+LiveRanges live_find(Prog *p, Arena *a) {
   Liveness w = {.p = p, .a = a};
   add_lives(&w);
   w.killed = NEWS(a, u32, w.l.n + 1);

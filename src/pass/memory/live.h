@@ -7,15 +7,15 @@
 
 /* live.c: points are numbered in the order of the text: a kernel is one, other statements one each.
  */
-typedef struct Lives {
+typedef struct LiveRanges {
   u32 n;
   PlaceItem *item; /* by life; unused ones have first > last */
   BufId *root;     /* by life */
   u32 *of;         /* by buffer: 1 + life of its root; 0: not in the arena */
   u32 npoint;
   StmtId *point; /* the statement at each point */
-} Lives;
+} LiveRanges;
 /* Unbounded sizes are refused with ERR_unsupported. */
-Lives live_find(Prog *p, Arena *a);
+LiveRanges live_find(Prog *p, Arena *a);
 
 #endif

@@ -20,7 +20,7 @@ typedef enum PlaceOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } Plac
  * Where an item begins, memory may be full from 0 on up to some height: its floor. An item lies
  * above all floors of the points at which it is needed, so what does not reach above them is not
  * looked at: many items that are needed together are a stack of which only the top counts. */
-typedef struct Around {
+typedef struct PlacerCtx {
   u32 n, leaves; /* items; a power of two */
   u32 *begin;    /* by leaf: first point */
   u32 *id;       /* by leaf: item */
@@ -31,7 +31,7 @@ typedef struct Around {
                  below: the higher of them, or both if equal, are to be raised as well */
   PlaceItem **found, **sorted;
   u32 nsorted;
-} Around;
+} PlacerCtx;
 
 typedef struct BestPlan {
   PlaceItem *item; /* the best plan so far */
@@ -39,7 +39,7 @@ typedef struct BestPlan {
   u32 n;
   u64 rest;    /* least area that a search left over; 0: none has failed yet */
   u64 descent; /* steps of a search that never turns back */
-  Around around;
+  PlacerCtx placer;
   PlaceResult r;
 } BestPlan;
 
@@ -62,7 +62,7 @@ static bool used(const PlaceItem *it) {
   return it->size && it->first <= it->last;
 }
 
-static bool meet(const PlaceItem *x, const PlaceItem *y) {
+static bool lifetimes_overlap(const PlaceItem *x, const PlaceItem *y) {
   return x->first <= y->last && y->first <= x->last;
 }
 
@@ -105,8 +105,8 @@ static int by_offset(const void *x, const void *y) {
   return a < b ? -1 : a > b;
 }
 
-static Around around_new(const PlaceItem *item, u32 n, Arena *a) {
-  Around w = {.n = n, .leaves = 1};
+static PlacerCtx placer_new(const PlaceItem *item, u32 n, Arena *a) {
+  PlacerCtx w = {.n = n, .leaves = 1};
   while (w.leaves < n) w.leaves *= 2;
   w.begin = NEWS(a, u32, n);
   w.id = NEWS(a, u32, n);
@@ -127,7 +127,7 @@ static Around around_new(const PlaceItem *item, u32 n, Arena *a) {
   return w;
 }
 
-static void around_clear(Around *w) {
+static void placer_clear(PlacerCtx *w) {
   memset(w->end, 0, 2 * (size_t)w->leaves * sizeof *w->end);
   memset(w->top, 0, 2 * (size_t)w->leaves * sizeof *w->top);
   memset(w->floor, 0, 2 * (size_t)w->leaves * sizeof *w->floor);
@@ -135,7 +135,7 @@ static void around_clear(Around *w) {
 }
 
 /* The first leaf that begins at or behind a point. */
-static u32 first_leaf(const Around *w, u64 point) {
+static u32 first_leaf(const PlacerCtx *w, u64 point) {
   u32 lo = 0, hi = w->n;
   while (lo < hi) {
     u32 mid = lo + (hi - lo) / 2;
@@ -157,14 +157,14 @@ static Leaves half(Leaves l, bool upper) {
   return upper ? (Leaves){mid, l.to} : (Leaves){l.from, mid};
 }
 
-static void hand_down(Around *w, u32 node) {
+static void hand_down(PlacerCtx *w, u32 node) {
   u64 *below = &w->floor[2 * (size_t)node], was = below[0] > below[1] ? below[0] : below[1];
   for (u32 i = 0; i < 2; i++)
     if (below[i] == was) below[i] = w->floor[node];
 }
 
 /* The highest floor of some leaves. */
-static u64 find_floor(Around *w, u32 node, Leaves all, Leaves of) {
+static u64 find_floor(PlacerCtx *w, u32 node, Leaves all, Leaves of) {
   if (all.from >= of.to || all.to <= of.from) return 0;
   if (all.from >= of.from && all.to <= of.to) return w->floor[node];
   hand_down(w, node);
@@ -174,7 +174,7 @@ static u64 find_floor(Around *w, u32 node, Leaves all, Leaves of) {
 }
 
 /* Raises the floors of some leaves that are at `from`, where none is higher. */
-static void raise_floor(Around *w, u32 node, Leaves all, Leaves of, u64 from, u64 to) {
+static void raise_floor(PlacerCtx *w, u32 node, Leaves all, Leaves of, u64 from, u64 to) {
   if (all.from >= of.to || all.to <= of.from || w->floor[node] < from) return;
   if (all.from >= of.from && all.to <= of.to) {
     w->floor[node] = to;
@@ -188,12 +188,12 @@ static void raise_floor(Around *w, u32 node, Leaves all, Leaves of, u64 from, u6
 }
 
 /* The floor on which an item may lie at the lowest. */
-static u64 around_floor(Around *w, const PlaceItem *it) {
+static u64 placer_floor(PlacerCtx *w, const PlaceItem *it) {
   Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)};
   return find_floor(w, 1, (Leaves){0, w->leaves}, of);
 }
 
-static void around_add(Around *w, const PlaceItem *item, u32 id) {
+static void placer_add(PlacerCtx *w, const PlaceItem *item, u32 id) {
   const PlaceItem *it = &item[id];
   u32 end = it->last + 1;
   u64 top = it->offset + it->size;
@@ -205,13 +205,13 @@ static void around_add(Around *w, const PlaceItem *item, u32 id) {
 
 /* What conflicts with an item: it begins before the leaf `stop`, is needed at or behind the point
  * `after`, and reaches above the floor. */
-typedef struct Wanted {
+typedef struct Query {
   u32 stop, after;
   u64 floor;
-} Wanted;
+} Query;
 
 /* Adds what is placed and wanted below a node; false: that is more than `most`. */
-static bool gather(Around *w, PlaceItem *item, u32 node, Leaves all, const Wanted *x, u32 *m,
+static bool gather(PlacerCtx *w, PlaceItem *item, u32 node, Leaves all, const Query *x, u32 *m,
                    u32 most) {
   if (all.from >= x->stop || w->end[node] <= x->after || w->top[node] <= x->floor) return true;
   if (node >= w->leaves) {
@@ -224,7 +224,7 @@ static bool gather(Around *w, PlaceItem *item, u32 node, Leaves all, const Wante
 }
 
 /* Brings the first n of the order, all of them placed, into the order of offsets. */
-static void sort_placed(Around *w, PlaceItem *item, const Key *order, u32 n) {
+static void sort_placed(PlacerCtx *w, PlaceItem *item, const Key *order, u32 n) {
   u32 more = n - w->nsorted, k = w->nsorted;
   for (u32 i = 0; i < more; i++) w->found[i] = &item[order[k + i].id];
   if (more) qsort(w->found, more, sizeof *w->found, by_offset);
@@ -237,9 +237,9 @@ static void sort_placed(Around *w, PlaceItem *item, const Key *order, u32 n) {
 
 /* The items among the first n of the order that conflict with one above its floor, by offset; how
  * many. */
-static u32 around_find(Around *w, PlaceItem *item, const Key *order, u32 n, const PlaceItem *it,
+static u32 placer_find(PlacerCtx *w, PlaceItem *item, const Key *order, u32 n, const PlaceItem *it,
                        u64 floor) {
-  Wanted x = {first_leaf(w, (u64)it->last + 1), it->first, floor};
+  Query x = {first_leaf(w, (u64)it->last + 1), it->first, floor};
   u32 m = 0;
   if (gather(w, item, 1, (Leaves){0, w->leaves}, &x, &m, n / 16 + 16)) {
     if (m > 1) qsort(w->found, m, sizeof *w->found, by_offset);
@@ -248,18 +248,18 @@ static u32 around_find(Around *w, PlaceItem *item, const Key *order, u32 n, cons
   sort_placed(w, item, order, n);
   m = 0;
   for (u32 i = 0; i < n; i++)
-    if (meet(it, w->sorted[i])) w->found[m++] = w->sorted[i];
+    if (lifetimes_overlap(it, w->sorted[i])) w->found[m++] = w->sorted[i];
   return m;
 }
 
 /* Places items in the given order, but for the first `done`, which are placed. */
-static void place(PlaceItem *item, const Key *order, u32 done, u32 n, bool tight, Around *w) {
-  around_clear(w);
-  for (u32 i = 0; i < done; i++) around_add(w, item, order[i].id);
+static void place(PlaceItem *item, const Key *order, u32 done, u32 n, bool tight, PlacerCtx *w) {
+  placer_clear(w);
+  for (u32 i = 0; i < done; i++) placer_add(w, item, order[i].id);
   for (u32 i = done; i < n; i++) {
     PlaceItem *it = &item[order[i].id];
-    u64 at = around_floor(w, it), best = UINT64_MAX, slack = UINT64_MAX;
-    u32 m = around_find(w, item, order, i, it, at);
+    u64 at = placer_floor(w, it), best = UINT64_MAX, slack = UINT64_MAX;
+    u32 m = placer_find(w, item, order, i, it, at);
     for (u32 k = 0; k < m; k++) {
       const PlaceItem *x = w->found[k];
       if (x->offset >= at + it->size && x->offset - at - it->size < slack) {
@@ -270,7 +270,7 @@ static void place(PlaceItem *item, const Key *order, u32 done, u32 n, bool tight
       if (x->offset + x->size > at) at = x->offset + x->size;
     }
     it->offset = best == UINT64_MAX ? at : best;
-    around_add(w, item, order[i].id);
+    placer_add(w, item, order[i].id);
   }
 }
 
@@ -288,7 +288,7 @@ static void sort_items(const PlaceItem *item, u32 n, PlaceOrder how, Key *out) {
 }
 
 /* Keeps what was tried if it is better. */
-static void take(BestPlan *b) {
+static void keep_if_better(BestPlan *b) {
   u64 height = 0;
   for (u32 i = 0; i < b->n; i++)
     if (b->tried[i].offset + b->tried[i].size > height)
@@ -301,7 +301,7 @@ static void take(BestPlan *b) {
 /* ---- search ---- */
 
 /* Heights are sums of sizes: what divides all of these divides them. */
-static u64 divisor(const PlaceItem *item, u32 n) {
+static u64 gcd_of_sizes(const PlaceItem *item, u32 n) {
   u64 g = 0;
   for (u32 i = 0; i < n; i++)
     for (u64 x = item[i].size; x;) {
@@ -313,7 +313,7 @@ static u64 divisor(const PlaceItem *item, u32 n) {
 }
 
 /* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ..., from i = 1 on: how long the i-th of many tries may take. */
-static u64 patience(u64 i) {
+static u64 luby(u64 i) {
   for (;;) {
     u64 k = 1;
     while (2 * k <= i) k *= 2; /* k <= i < 2 k */
@@ -325,15 +325,15 @@ static u64 patience(u64 i) {
 /* How to look for a plan: where there is no room to spare, many short tries that decide full
  * sections first; where there is some, longer ones that go from below. One style after the other:
  * what one misses, another often finds at once. */
-typedef struct Style {
+typedef struct SearchConfig {
   u32 most;     /* see place_below */
   u32 noise;    /* how much the orders are disturbed, in 128ths */
   u32 descents; /* steps of a short try */
-} Style;
+} SearchConfig;
 
 enum { FIT_STYLES = 3 };
-static const Style tight[FIT_STYLES] = {{40, 256, 2}, {12, 1024, 2}, {40, 4096, 2}};
-static const Style loose[FIT_STYLES] = {{1, 64, 8}, {1, 64, 8}, {1, 256, 8}};
+static const SearchConfig tight[FIT_STYLES] = {{40, 256, 2}, {12, 1024, 2}, {40, 4096, 2}};
+static const SearchConfig loose[FIT_STYLES] = {{1, 64, 8}, {1, 64, 8}, {1, 256, 8}};
 
 static u64 area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
@@ -354,18 +354,19 @@ static void finish(BestPlan *b, Key *order) {
   if (b->rest && rest > 4 * b->rest) return;
   if (!b->rest || rest < b->rest) b->rest = rest;
   qsort(order, b->n, sizeof *order, by_key);
-  place(b->tried, order, done, b->n, false, &b->around);
-  take(b);
+  place(b->tried, order, done, b->n, false, &b->placer);
+  keep_if_better(b);
 }
 
 /* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
  * one was found. A search that has gone wrong near its root seldom recovers, a new one often
  * succeeds at once. */
-static bool search(BestPlan *b, u64 height, const Style *style, u64 budget, Key *order, Arena *a) {
+static bool search(BestPlan *b, u64 height, const SearchConfig *style, u64 budget, Key *order,
+                   Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
   for (u32 try = 0; budget; try++) {
-    const Style *how = &style[try / FO_COUNT % FIT_STYLES];
-    u64 slice = patience(try / (FO_COUNT * FIT_STYLES) + 1) * how->descents * b->descent;
+    const SearchConfig *how = &style[try / FO_COUNT % FIT_STYLES];
+    u64 slice = luby(try / (FO_COUNT * FIT_STYLES) + 1) * how->descents * b->descent;
     u64 left = slice < budget ? slice : budget;
     budget -= left;
     sort_items(b->tried, b->n, (PlaceOrder)(try % FO_COUNT), order);
@@ -377,7 +378,7 @@ static bool search(BestPlan *b, u64 height, const Style *style, u64 budget, Key 
     qsort(order, b->n, sizeof *order, by_key);
     for (u32 i = 0; i < b->n; i++) rank[order[i].id] = i;
     if (place_below(b->tried, b->n, rank, how->most, height, &left, a)) {
-      take(b);
+      keep_if_better(b);
       return true;
     }
     finish(b, order);
@@ -389,10 +390,10 @@ static bool search(BestPlan *b, u64 height, const Style *style, u64 budget, Key 
 static void improve(BestPlan *b, u64 budget, Arena *a) {
   Key *order = NEWS(a, Key, b->n);
   u32 *rank = NEWS(a, u32, b->n);
-  u64 step = divisor(b->item, b->n), low = b->r.bound, left = budget;
+  u64 step = gcd_of_sizes(b->item, b->n), low = b->r.bound, left = budget;
   for (u32 i = 0; i < b->n; i++) rank[i] = i;
   if (!place_below(b->tried, b->n, rank, 1, UINT64_MAX / 4, &left, a)) return;
-  take(b);
+  keep_if_better(b);
   b->descent = budget - left;
   if (search(b, low, tight, budget / 4 * 3, order, a)) return;
   for (u32 turn = 0; turn < 6 && b->r.height > low + step; turn++) {
@@ -415,11 +416,11 @@ PlaceResult place_items(PlaceItem *item, u32 n, u64 budget, Arena *a) {
     from[b.n] = i;
     b.tried[b.n++] = item[i];
   }
-  b.around = around_new(b.tried, b.n, a);
+  b.placer = placer_new(b.tried, b.n, a);
   for (u32 try = 0; try < 2 * FO_COUNT && b.r.height > b.r.bound; try++) {
     sort_items(b.tried, b.n, (PlaceOrder)(try / 2), order);
-    place(b.tried, order, 0, b.n, try % 2, &b.around);
-    take(&b);
+    place(b.tried, order, 0, b.n, try % 2, &b.placer);
+    keep_if_better(&b);
   }
   if (b.r.height > b.r.bound && b.n <= FIT_MANY) improve(&b, budget, a);
   for (u32 i = 0; i < b.n; i++) item[from[i]].offset = b.item[i].offset;

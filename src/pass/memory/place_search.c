@@ -76,7 +76,7 @@ static u64 area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
 }
 
-static void take_back(Search *s, u32 mark) {
+static void undo_to(Search *s, u32 mark) {
   while (s->trail.n > mark) {
     Saved x = s->trail.at[--s->trail.n];
     if (x.id < s->n) {
@@ -324,7 +324,7 @@ static bool solve(Search *s, PlacePart p) {
     s->id.n = ids;
     s->part.n = parts;
     if (!done && !fits) dead_end(s);
-    if (!done) take_back(s, trail);
+    if (!done) undo_to(s, trail);
   }
   s->choice.n = from;
   return done;

@@ -29,9 +29,9 @@ static u32 find(u32 *into, u32 i) {
 
 typedef struct PlaceSharing {
   Prog *p;
-  Lives *l;
+  LiveRanges *l;
   u32 *into; /* by life: another whose place it has, or itself */
-  KernelTouches *touches;
+  KernelAccesses *touches;
 } PlaceSharing;
 
 /* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
@@ -57,7 +57,7 @@ static bool take_over(PlaceSharing *o, u32 from, u32 to) {
  * it. What begins and ends there, as the scratch of a kernel, takes no part; a place that is taken
  * leaves the list. */
 static void share(PlaceSharing *o) {
-  Lives *l = o->l;
+  LiveRanges *l = o->l;
   u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
   u32 *next = NEWS(&o->p->c->scratch, u32, l->n + 1), *starts, *then;
   starts = NEWS(&o->p->c->scratch, u32, l->npoint + 1);
@@ -84,7 +84,7 @@ static void share(PlaceSharing *o) {
 
 /* A state is needed all the time, so nothing shares its bytes: to put it below everything else that
  * lay below it costs no room. */
-static void put_state_first(Prog *p, Lives *l) {
+static void put_state_first(Prog *p, LiveRanges *l) {
   u64 base = 0;
   for (u32 i = 0; i < l->n; i++) {
     PlaceItem *it = &l->item[i];
@@ -101,8 +101,8 @@ void plan(Prog *p) {
   p->planned = false;
   mem_sweep(p);
   if (!bounded(p)) return;
-  Lives l = live_find(p, &p->c->scratch);
-  PlaceSharing o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1), mem_touches(p, &p->c->scratch)};
+  LiveRanges l = live_find(p, &p->c->scratch);
+  PlaceSharing o = {p, &l, NEWS(&p->c->scratch, u32, l.n + 1), mem_accesses(p, &p->c->scratch)};
   share(&o);
   PlaceResult r = place_items(l.item, l.n, PLACE_BUDGET, &p->c->scratch);
   put_state_first(p, &l);
@@ -114,7 +114,7 @@ void plan(Prog *p) {
 /* ---- figures ---- */
 
 /* The first point at which the most bytes are needed. */
-static u32 find_peak(const Lives *l, u64 *bytes, Arena *a) {
+static u32 find_peak(const LiveRanges *l, u64 *bytes, Arena *a) {
   u64 *begin = NEWS(a, u64, l->npoint + 2), *end = NEWS(a, u64, l->npoint + 2), live = 0;
   u32 at = 0;
   for (u32 i = 0; i < l->n; i++) {
@@ -133,7 +133,7 @@ static u32 find_peak(const Lives *l, u64 *bytes, Arena *a) {
 }
 
 /* Those needed at a point, one of each place, largest first. */
-static void list_peak(const Lives *l, u32 at, PlanReport *r, Arena *a) {
+static void list_peak(const LiveRanges *l, u32 at, PlanReport *r, Arena *a) {
   r->peak = NEWS(a, BufId, l->n);
   r->peak_bytes = NEWS(a, u64, l->n);
   for (u32 i = 0; i < l->n; i++) {
@@ -160,10 +160,10 @@ PlanReport plan_report(Prog *p, Arena *a) {
     for (StmtId s = 1; s < p->stmt.n; s++) r.kernels += prog_stmt(p, s)->kind == ST_kernel;
     return r;
   }
-  Lives l = live_find(p, a);
+  LiveRanges l = live_find(p, a);
   for (u32 k = 0; k < l.npoint; k++) r.kernels += prog_stmt(p, l.point[k])->kind == ST_kernel;
   for (u32 i = 0; i < l.n; i++) r.naive += l.item[i].size;
-  share(&(PlaceSharing){p, &l, NEWS(a, u32, l.n + 1), mem_touches(p, a)});
+  share(&(PlaceSharing){p, &l, NEWS(a, u32, l.n + 1), mem_accesses(p, a)});
   u32 at = find_peak(&l, &r.bound, a);
   list_peak(&l, at, &r, a);
   const Stmt *s = l.npoint ? prog_stmt(p, l.point[at]) : NULL;

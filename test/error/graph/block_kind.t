@@ -3,6 +3,6 @@
 # exit: 4
 # expect-stderr: :2: there is no format of blocks 'Q4'
 graph (%x: u8[2,18]) {
-  %y: f32[64] = unblock(%x) {kind="Q4"}
+  %y: f32[64] = dequantize(%x) {kind="Q4"}
   return %y
 }

@@ -5,7 +5,7 @@
 graph
 (%x: f32[3]) {
   %i: i64[2] = const {0, -4}
-  %j: i64[2] = within(%i) {size=[3]}
+  %j: i64[2] = check_index(%i) {size=[3]}
   %y: f32[2] = gather(%x, %j) {axis=0}
   return %y
 }

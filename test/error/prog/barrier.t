@@ -5,5 +5,5 @@
 prog p
 buf y: out f32[8]
 buf acc: reg f32x8[]
-barrier acc
+fence acc
 y[0:8] = acc[]

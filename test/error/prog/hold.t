@@ -5,4 +5,4 @@
 prog p
 buf x: in f32[8]
 buf y: out f32[8]
-hold y[0:8] = x[0:8]
+pin y[0:8] = x[0:8]

@@ -4,10 +4,10 @@
 # output a = f32[4] {-1, -2, 0, 13}
 # output b = f32[2] {1, -inf}
 graph (%x "x": u8[1,20], %y "y": u8[2,2]) {
-  %all: f32[32] = unblock(%x) {kind = "Q4_1"}
+  %all: f32[32] = dequantize(%x) {kind = "Q4_1"}
   %p: f32[2] = slice(%all) {start = [0], step = [1], size = [2]}
   %q: f32[2] = slice(%all) {start = [16], step = [1], size = [2]}
   %a: f32[4] = concat(%p, %q) {axis = 0}
-  %b: f32[2] = unblock(%y) {kind = "F16"}
+  %b: f32[2] = dequantize(%y) {kind = "F16"}
   return %a "a", %b "b"
 }

@@ -4,7 +4,7 @@
 # output a = i64[2,2] {0, -3, 2, 1}
 # output b = i32[2,2] {0, 6, 2, -7}
 graph (%i "i": i64[2,2], %j "j": i32[2,2]) {
-  %a: i64[2,2] = within(%i) {size = [3]}
-  %b: i32[2,2] = within(%j) {size = [3,7]}
+  %a: i64[2,2] = check_index(%i) {size = [3]}
+  %b: i32[2,2] = check_index(%j) {size = [3,7]}
   return %a "a", %b "b"
 }

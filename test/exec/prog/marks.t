@@ -10,10 +10,10 @@ buf k: const f32[4] = {0.5, 0.5, 0.5, 0.5}
 buf r: reg f32x4[]
 kernel "products" {
   for i in 0..2 {
-    barrier x
-    hold ahead 64 r[] = x[i, 0:4]
-    barrier w many
-    fetch k at i * 4096
+    fence x
+    pin prefetch 64 r[] = x[i, 0:4]
+    fence w spills
+    prefetch k at i * 4096
     y[i, 0:4] = r[] * w[0:4] + splat.4(x[i, 0]) * (k[0:4] + k[0:4])
   }
 }

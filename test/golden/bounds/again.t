@@ -16,6 +16,7 @@ kernel "fill" {
 }
 
 # expect
+ingot 2
 prog
 sym u data in 0..4
 buf x: in i64[1]

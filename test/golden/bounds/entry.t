@@ -19,6 +19,7 @@ kernel "one" {
 }
 
 # expect
+ingot 2
 prog
 sym n in 1..4
 sym u data in 2..8

@@ -16,6 +16,7 @@ kernel "count" {
 }
 
 # expect
+ingot 2
 prog
 sym u data in 0..4
 buf x: in f32[8]

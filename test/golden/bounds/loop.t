@@ -17,6 +17,7 @@ kernel "fill" {
 }
 
 # expect
+ingot 2
 prog
 sym u data in 0..4
 buf x: in f32[8]

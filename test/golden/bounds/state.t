@@ -13,6 +13,7 @@ kernel "copy" {
 }
 
 # expect
+ingot 2
 prog
 sym u data in 0..4
 buf size: state i64[1]

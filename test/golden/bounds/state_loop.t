@@ -15,6 +15,7 @@ kernel "count" {
 }
 
 # expect
+ingot 2
 prog
 sym u data in 0..4
 buf s: state i64[2]

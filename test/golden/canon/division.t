@@ -13,6 +13,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[3]) {
   %2: f32[] = const {3}

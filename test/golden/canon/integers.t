@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: i32[3]) {
   %2: i32[] = const {3}

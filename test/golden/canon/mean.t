@@ -16,6 +16,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2,6]) {
   %2: f32[] = const {6}

@@ -12,6 +12,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,1,3,3], %2: f32[1,1,2,2]) {
   %3: f32[] = const {1}

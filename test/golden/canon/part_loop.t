@@ -23,6 +23,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[5,2]) {
   %2: bool[] = const {true}

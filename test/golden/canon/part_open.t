@@ -17,6 +17,7 @@ graph sym n in 1..4
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..4
 (%1 "x": f32[n,2], %2 "y": f32[4,2], %3: f32[n,2,2], %4: f32[4,n]) {

@@ -15,6 +15,7 @@ graph (%x: f32[1,2,4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,2,4]) {
   %2: f32[] = const {3}

@@ -16,6 +16,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[4], %2: i32[4]) {
   %3: f32[] = const {0.5}

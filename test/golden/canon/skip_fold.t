@@ -11,6 +11,7 @@ graph (%x: f32[1,1,3]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,1,3]) {
   %2: f32[1,1,1] = const {3}

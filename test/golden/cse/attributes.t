@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2,2]) {
   %2: f32[2] = reduce_sum(%1) {axes=[0], keep=0}

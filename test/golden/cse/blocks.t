@@ -16,6 +16,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: bool[], %2: f32[]) {
   %3: f32[] = exp(%2)

@@ -10,6 +10,7 @@ graph extremes
 }
 
 # expect
+ingot 2
 graph extremes
 (%1 "x": f32[4], %2 "z": f32[4]) {
   %3: f32[4] = max(%1, %2)

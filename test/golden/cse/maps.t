@@ -12,6 +12,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2], %2: f32[2]) {
   %3: f32[2] = add(%1, %2)

@@ -26,6 +26,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: bool[], %2: i64[], %3: f32[]) {
   %4: f32[] = exp(%3)

@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2], %2: f32[3]) {
   %3: f32[2] = sqrt(%1)

@@ -11,6 +11,7 @@ sym u1 data in 0..4
 }
 
 # expect
+ingot 2
 graph
 sym u0 data in 0..4
 (%1: f32[4], %2: f32[4]) {

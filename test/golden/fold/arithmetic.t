@@ -12,6 +12,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2]) {
   %2: f32[2] = const {1, 2}

@@ -15,6 +15,7 @@ sym u0 data in 2..3
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2], %2: f32[3]) {
   %3: bool[] = const {false}

@@ -15,6 +15,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2]) {
   %2: bool[] = const {true}

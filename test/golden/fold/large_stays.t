@@ -14,6 +14,7 @@ sym n in 1..
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..
 (%1: f32[n]) {

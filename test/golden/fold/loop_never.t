@@ -12,6 +12,7 @@ sym u0 data in 0..0
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[3], %2: bool[]) {
   %3: i64[] = const {0}

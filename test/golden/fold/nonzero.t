@@ -11,6 +11,7 @@ sym u0 data in 0..4
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[4]) {
   %2: bool[4] = const {true, false, true, false}

@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[6]) {
   %2: i64[3] = const {2, 3, 4}

@@ -12,6 +12,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: i64[4], %2: f32[9,8], %3: f32[9]) {
   %4: f32[4,8] inline = gather(%2, %1) {axis=0}

@@ -9,6 +9,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,2,4,4], %2: f32[2,2,3,3], %3: f32[2,2,3,3]) {
   %4: f32[1,2,4,4] epilogue = conv(%1, %2) {group=1, stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1]}

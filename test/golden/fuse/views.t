@@ -13,6 +13,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[4,3], %2: f32[3,4]) {
   %3: f32[3,4] inline = transpose(%1) {perm=[1,0]}

@@ -10,6 +10,7 @@ graph (%x "x": f32[3], %w "w": f32[3]) {
 }
 
 # expect
+ingot 2
 graph
 (%1 "x": f32[3], %2 "w": f32[3]) {
   %3: i64[] = argmax(%1) {axis=0, keep=0, last=0}

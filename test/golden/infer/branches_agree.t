@@ -13,6 +13,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: bool[], %2: f32[2]) {
   %3: f32[2] = if(%1) {

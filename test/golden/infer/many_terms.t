@@ -47,6 +47,7 @@ sym n39 in 1..
 }
 
 # expect
+ingot 2
 graph
 sym n0 in 1..
 sym n1 in 1..

@@ -11,6 +11,7 @@ graph (%x "x": f32[4], %a "a": f32[4], %b "b": f32[4], %c "c": f32[2,2]) {
 }
 
 # expect
+ingot 2
 prog
 buf a: state f32[4]
 buf b: state f32[4]

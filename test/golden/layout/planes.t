@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,8,14,14], %2: f32[8,8,3,3]) {
   %3: f32[] = const {0}

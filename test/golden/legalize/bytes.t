@@ -11,6 +11,7 @@ kernel "bytes" {
 }
 
 # expect
+ingot 2
 prog bytes
 buf b: in u8[32]
 buf x: in f32[32]

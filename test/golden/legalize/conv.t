@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fused
 arena 1216
@@ -64,8 +65,8 @@ kernel "conv3x3_add_broadcast" {
     for n in 0..2 {
       for o in 0..3 {
         for p in 0..3 {
-          barrier b6
-          hold let b_0_0: f32x8 = b5[0, 0, n, o, p, 0:8]
+          fence b6
+          pin let b_0_0: f32x8 = b5[0, 0, n, o, p, 0:8]
           let x: f32x8 = splat.8(b6[0, n, l + o, 0 + p])
           set acc_0_0 = fma(x, b_0_0, acc_0_0)
           let x1: f32x8 = splat.8(b6[0, n, l + o, 1 + p])
@@ -81,7 +82,7 @@ kernel "conv3x3_add_broadcast" {
         }
       }
     }
-    barrier b3
+    fence b3
     b10[0, 0, 0, 0, 0:8] = acc_0_0 + b3[0:8]
     b10[0, 0, 0, 1, 0:8] = acc_1_0 + b3[0:8]
     b10[0, 0, 0, 2, 0:8] = acc_2_0 + b3[0:8]

@@ -15,6 +15,7 @@ kernel "halves" {
 }
 
 # expect
+ingot 2
 prog halves
 buf x: in f16[4]
 buf w: in bf16[4]

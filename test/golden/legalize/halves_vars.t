@@ -13,6 +13,7 @@ kernel "halves" {
 }
 
 # expect
+ingot 2
 prog halves_vars
 buf x: in bf16[4]
 buf y: out bf16[4]

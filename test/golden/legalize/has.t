@@ -7,11 +7,12 @@ buf y: out f32[11]
 buf z: out i32[8]
 kernel "has" {
   y[0:11] = floor(x[0:11])
-  z[0:8] = pairs(sign4(a[0:8], a[0:8]), a[0:8], splat.8(0:i32))
+  z[0:8] = maddubs(psign(a[0:8], a[0:8]), a[0:8], splat.8(0:i32))
   y[0] = ceil(x[0])
 }
 
 # expect
+ingot 2
 prog has
 buf x: in f32[11]
 buf a: in i32[8]
@@ -22,6 +23,6 @@ kernel "has" {
   y[8] = floor(x[8])
   y[9] = floor(x[9])
   y[10] = floor(x[10])
-  z[0:8] = pairs(sign4(a[0:8], a[0:8]), a[0:8], splat.8(0:i32))
+  z[0:8] = maddubs(psign(a[0:8], a[0:8]), a[0:8], splat.8(0:i32))
   y[0] = ceil(x[0])
 }

@@ -14,6 +14,7 @@ kernel "shift" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[12]
 buf y: out f32[12]

@@ -15,6 +15,7 @@ kernel "quotient" {
 }
 
 # expect
+ingot 2
 prog quotient
 buf x: in f32[8]
 buf y: out u8[8]

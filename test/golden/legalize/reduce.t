@@ -18,6 +18,7 @@ kernel "until" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[8]
 buf n: in i64[4]

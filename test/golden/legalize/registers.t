@@ -12,7 +12,7 @@ kernel "differences" {
       acc[j] = splat.8(0.0)
     }
     for k in 0..3 {
-      hold acc[0] = x[i, 0:8]
+      pin acc[0] = x[i, 0:8]
       acc[1] = fma(acc[0], acc[0], acc[1])
     }
     y[i, 0:8] = acc[1] - last[0]
@@ -22,6 +22,7 @@ kernel "differences" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[4,8]
 buf y: out f32[4,8]
@@ -34,7 +35,7 @@ kernel "differences" {
     let acc_0: f32x8 = splat.8(0.0)
     let acc_1: f32x8 = splat.8(0.0)
     for k in 0..3 {
-      hold set acc_0 = x[i, 0:8]
+      pin set acc_0 = x[i, 0:8]
       set acc_1 = fma(acc_0, acc_0, acc_1)
     }
     y[i, 0:8] = acc_1 - last_0

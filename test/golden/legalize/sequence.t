@@ -15,6 +15,7 @@ kernel "sequence" {
 }
 
 # expect
+ingot 2
 prog sequence
 buf x: in f32[4]
 buf n: in i32[4]

@@ -7,12 +7,13 @@ buf y: out i32[4]
 buf z: out i32[4]
 buf d: out i32[4]
 kernel "signs" {
-  y[0:4] = pairs(a[0:4], b[0:4], splat.4(0:i32))
-  z[0:4] = sign4(a[0:4], b[0:4])
-  d[0:4] = dot2(a[0:4], b[0:4], splat.4(0:i32))
+  y[0:4] = maddubs(a[0:4], b[0:4], splat.4(0:i32))
+  z[0:4] = psign(a[0:4], b[0:4])
+  d[0:4] = dot_i16x2(a[0:4], b[0:4], splat.4(0:i32))
 }
 
 # expect
+ingot 2
 prog signs
 buf a: in i32[4]
 buf b: in i32[4]
@@ -31,5 +32,5 @@ kernel "signs" {
   let t7: i32x4 = xor(t3, t6)
   let t8: i32x4 = and(shr(or(t4, and(t4, splat.4(2139062143:i32)) + splat.4(2139062143:i32)), splat.4(7:i32)), splat.4(16843009:i32))
   z[0:4] = and(xor(and(t7, splat.4(2139062143:i32)) + and(t6, splat.4(16843009:i32)), and(t7, splat.4(-2139062144:i32))), shl(t8, splat.4(8:i32)) - t8)
-  d[0:4] = dot2(a[0:4], b[0:4], splat.4(0:i32))
+  d[0:4] = dot_i16x2(a[0:4], b[0:4], splat.4(0:i32))
 }

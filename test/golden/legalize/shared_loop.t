@@ -15,6 +15,7 @@ kernel "square" {
 }
 
 # expect
+ingot 2
 prog
 threads 2
 buf x: in f32[4,8]

@@ -15,6 +15,7 @@ kernel "turn" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[16]
 buf y: out f32[24]

@@ -13,6 +13,7 @@ kernel "scale" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[4,10]
 buf k: in f32[4]

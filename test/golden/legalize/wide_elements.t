@@ -12,6 +12,7 @@ kernel "narrow" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[8]
 buf y: out f64[8]

@@ -12,6 +12,7 @@ graph (%q: f32[16,2,8], %k: f32[16,2,8], %v: f32[16,2,8]) {
 }
 
 # expect
+ingot 2
 prog
 math single
 buf b1: in f32[16,2,8]

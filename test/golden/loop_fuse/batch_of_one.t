@@ -12,6 +12,7 @@ sym n in 0..1
 }
 
 # expect
+ingot 2
 prog
 sym n in 0..1
 buf b1: in f32[n,64,64]

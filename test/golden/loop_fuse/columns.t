@@ -9,6 +9,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math single
 buf b1: in f32[5,7]

@@ -8,6 +8,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 buf b1: in f32[1,2,4,4]
 buf b2: in f32[3,2,1,1]

@@ -9,6 +9,7 @@ graph (%x "x": f32[2,3], %w "w": f32[3,4], %m "m": f32[2,4], %v "v": f32[2,4]) {
 }
 
 # expect
+ingot 2
 prog
 buf m: state f32[2,4]
 buf v: state f32[2,4]

@@ -10,6 +10,7 @@ graph (%x: f32[1,10]) {
 }
 
 # expect
+ingot 2
 prog
 math single
 buf b1: in f32[1,10]

@@ -18,6 +18,7 @@ sym n in 1..100
 }
 
 # expect
+ingot 2
 prog att
 sym n in 1..100
 math fast

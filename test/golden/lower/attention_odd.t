@@ -18,6 +18,7 @@ sym n in 1..100
 }
 
 # expect
+ingot 2
 prog att
 sym n in 1..100
 math fast
@@ -69,18 +70,18 @@ kernel "contract" {
             acc[1, 2] = splat.4(0.0)
             acc[1, 3] = splat.4(0.0)
             for v in 0..0 {
-              hold let q: f32x4 = q[first + r * 2, v * 4:4]
-              hold let q1: f32x4 = q[first + r * 2 + 1, v * 4:4]
-              hold let k1: f32x4 = k[key, v * 4:4]
+              pin let q: f32x4 = q[first + r * 2, v * 4:4]
+              pin let q1: f32x4 = q[first + r * 2 + 1, v * 4:4]
+              pin let k1: f32x4 = k[key, v * 4:4]
               acc[0, 0] = acc[0, 0] + q * k1
               acc[1, 0] = acc[1, 0] + q1 * k1
-              hold let k2: f32x4 = k[key1, v * 4:4]
+              pin let k2: f32x4 = k[key1, v * 4:4]
               acc[0, 1] = acc[0, 1] + q * k2
               acc[1, 1] = acc[1, 1] + q1 * k2
-              hold let k3: f32x4 = k[key2, v * 4:4]
+              pin let k3: f32x4 = k[key2, v * 4:4]
               acc[0, 2] = acc[0, 2] + q * k3
               acc[1, 2] = acc[1, 2] + q1 * k3
-              hold let k4: f32x4 = k[key3, v * 4:4]
+              pin let k4: f32x4 = k[key3, v * 4:4]
               acc[0, 3] = acc[0, 3] + q * k4
               acc[1, 3] = acc[1, 3] + q1 * k4
             }
@@ -157,7 +158,7 @@ kernel "contract" {
           let less1: f32 = shrink[1, 0]
           acc1[1, 0] = sums[r * 2 + 1, 0:4] * splat.4(less1)
           for k1 in 0..min(stop - from, 64) {
-            hold let b1: f32x4 = v[from + k1, 0:4]
+            pin let b1: f32x4 = v[from + k1, 0:4]
             let w: f32x4 = splat.4(score[0, k1])
             acc1[0, 0] = acc1[0, 0] + w * b1
             let w1: f32x4 = splat.4(score[1, k1])

@@ -12,6 +12,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fused
 buf b1: in f32[1,1,3,12]

@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math single
 buf b1: in f32[1,2,4,4]

@@ -16,6 +16,7 @@ graph (%x "x": f32[3], %c "c": bool[]) {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[3]
 buf c: in bool[]

@@ -20,6 +20,7 @@ graph flat
 }
 
 # expect
+ingot 2
 prog flat
 math fused
 buf a: in u8[1,3,7,9]

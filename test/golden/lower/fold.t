@@ -8,6 +8,7 @@ graph (%x "x": f32[3,100], %y "y": f16[5,64]) {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[3,100]
 buf y: in f16[5,64]

@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in f32[3,10]

@@ -12,11 +12,12 @@ graph g (%1 "x": f32[8], %2 "b": f32[8]) {
 }
 
 # expect
+ingot 2
 prog g
 math fused
 buf x: in f32[8]
 buf b: in f32[8]
 buf y: out f32[8]
 kernel "add_div_erf_add_add_mul" {
-  y[0:8] = gelu2((x[0:8] + b[0:8]) * splat.8(1.0001068)) * splat.8(0.9998932)
+  y[0:8] = gelu_x2((x[0:8] + b[0:8]) * splat.8(1.0001068)) * splat.8(0.9998932)
 }

@@ -7,6 +7,7 @@ graph (%x: f32[2,4,184,184]) {
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in f32[2,4,184,184]

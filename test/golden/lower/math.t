@@ -6,6 +6,7 @@ graph g (%1 "x": f32[4]) {
 }
 
 # expect
+ingot 2
 prog g
 math fused
 buf x: in f32[4]

@@ -6,6 +6,7 @@ graph g (%1 "x": f32[4]) {
 }
 
 # expect
+ingot 2
 prog g
 buf x: in f32[4]
 buf y: out f32[4]

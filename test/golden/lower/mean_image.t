@@ -9,6 +9,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in f32[1,6,3,3]

@@ -11,6 +11,7 @@ graph sym n in 1..9
 }
 
 # expect
+ingot 2
 prog
 sym n in 1..9
 math fused

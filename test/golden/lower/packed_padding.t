@@ -7,6 +7,7 @@ graph (%x "x": f32[1,1,2,1]) {
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf x: in f32[1,1,2,1]

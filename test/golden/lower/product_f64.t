@@ -9,6 +9,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fused
 buf b1: in f64[720,256]

@@ -8,6 +8,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fused
 buf b1: in f32[1,1,30,1]

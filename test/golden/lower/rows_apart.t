@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in f32[1,1,1,5]

@@ -10,10 +10,11 @@ graph g (%1 "x": f32[8]) {
 }
 
 # expect
+ingot 2
 prog g
 math fused
 buf x: in f32[8]
 buf y: out f32[8]
 kernel "neg_exp_add_div" {
-  y[0:8] = div(x[0:8], exp1(neg(x[0:8])))
+  y[0:8] = div(x[0:8], exp_p1(neg(x[0:8])))
 }

@@ -10,6 +10,7 @@ graph (%x: f32[2,30]) {
 }
 
 # expect
+ingot 2
 prog
 math fused
 buf b1: in f32[2,30]
@@ -36,10 +37,10 @@ kernel "reduce_max_sub_exp_reduce_sum_div" {
     let part: f32x8 = max(half2, shuffle.1.0.3.2.5.4.7.6(half2))
     b3[0, 0] = shuffle.0(part)
     for v in 0..3 {
-      b6[0, v * 8:8] = exp0(b1[i, v * 8:8] - splat.8(b3[0, 0]))
+      b6[0, v * 8:8] = exp_nonpos(b1[i, v * 8:8] - splat.8(b3[0, 0]))
     }
-    b6[0, 24:4] = exp0(b1[i, 24:4] - splat.4(b3[0, 0]))
-    b6[0, 26:4] = exp0(b1[i, 26:4] - splat.4(b3[0, 0]))
+    b6[0, 24:4] = exp_nonpos(b1[i, 24:4] - splat.4(b3[0, 0]))
+    b6[0, 26:4] = exp_nonpos(b1[i, 26:4] - splat.4(b3[0, 0]))
     for v in 0..3 unroll {
       acc1[0, v] = splat.8(0.0)
     }

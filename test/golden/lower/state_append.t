@@ -11,6 +11,7 @@ sym n in 0..4
 }
 
 # expect
+ingot 2
 prog append
 sym p data in 0..7
 sym n in 0..4

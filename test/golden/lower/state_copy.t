@@ -8,6 +8,7 @@ sym b in 1..4
 }
 
 # expect
+ingot 2
 prog swap
 sym b in 1..4
 buf sizes: state i64[1]

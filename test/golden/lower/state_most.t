@@ -10,6 +10,7 @@ sym n in 1..4
 }
 
 # expect
+ingot 2
 prog append
 sym p data in 0..7
 sym n in 1..4

@@ -11,6 +11,7 @@ graph ring
 }
 
 # expect
+ingot 2
 prog ring
 buf heads: state i64[1]
 buf past: state f32[1,14,3]

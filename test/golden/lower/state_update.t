@@ -8,6 +8,7 @@ graph update
 }
 
 # expect
+ingot 2
 prog update
 buf cache: state f32[8,3]
 buf at: in i64[1,1]

@@ -7,6 +7,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 buf b1: in f32[512,16]
 buf b2: out f32[512]

@@ -9,6 +9,7 @@ graph sym n in 1..8 sym m in 1..8 sym u data in 0..8 (%x "x": f32[n], %y "y": f3
 }
 
 # expect
+ingot 2
 prog
 sym n in 1..8
 sym m in 1..8

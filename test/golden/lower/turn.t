@@ -7,6 +7,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in f32[9,6]

@@ -6,6 +6,7 @@ graph (%x: i32[8,6]) {
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in i32[8,6]

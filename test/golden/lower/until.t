@@ -12,6 +12,7 @@ graph (%x "x": f32[], %n "n": i64[]) {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[]
 buf n: in i64[]

@@ -24,6 +24,7 @@ graph sym n in 1..100 (%x "x": f32[n,3]) {
 }
 
 # expect
+ingot 2
 prog
 sym n in 1..100
 math fused

@@ -7,6 +7,7 @@ graph (%x: f32[1,4,1,4]) {
 }
 
 # expect
+ingot 2
 prog
 math fast
 buf b1: in f32[1,4,1,4]

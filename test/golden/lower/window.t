@@ -7,6 +7,7 @@ graph (%x "x": f32[1,2,9,40], %w "w": f32[4,1,3,3], %p "p": f32[6,4,1,1]) {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[1,2,9,40]
 buf w: in f32[4,1,3,3]

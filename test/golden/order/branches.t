@@ -12,6 +12,7 @@ graph (%x "x": f32[16]) {
 }
 
 # expect
+ingot 2
 graph
 (%1 "x": f32[16]) {
   %2: f32[100,16] = broadcast(%1) {shape=[100,16]}

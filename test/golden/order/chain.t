@@ -11,6 +11,7 @@ graph (%x "x": f32[16]) {
 }
 
 # expect
+ingot 2
 graph
 (%1 "x": f32[16]) {
   %2: f32[] = const {2}

@@ -14,6 +14,7 @@ sym k data in 0..64
 }
 
 # expect
+ingot 2
 graph
 sym k data in 0..64
 (%1 "x": f32[64]) {

@@ -15,6 +15,7 @@ kernel "few" {
 }
 
 # expect
+ingot 2
 prog
 threads 4
 buf x: in f32[2,64,256]

@@ -26,6 +26,7 @@ kernel "second" {
 }
 
 # expect
+ingot 2
 prog
 threads 2
 buf x: in f32[128,64]

@@ -21,6 +21,7 @@ kernel "rows" {
 }
 
 # expect
+ingot 2
 prog
 threads 2
 buf x: in f32[64,256]

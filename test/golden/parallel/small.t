@@ -13,6 +13,7 @@ kernel "small" {
 }
 
 # expect
+ingot 2
 prog
 threads 2
 buf x: in f32[8,8]

@@ -19,6 +19,7 @@ kernel "two" {
 }
 
 # expect
+ingot 2
 prog
 threads 2
 buf x: in f32[64,256]

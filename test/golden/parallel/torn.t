@@ -15,6 +15,7 @@ kernel "planes" {
 }
 
 # expect
+ingot 2
 prog
 threads 2
 buf x: in f32[14,14,116]

@@ -37,6 +37,7 @@ kernel "y" {
 }
 
 # expect
+ingot 2
 prog branches
 arena 256
 buf x: in f32[32]

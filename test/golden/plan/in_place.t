@@ -56,6 +56,7 @@ kernel "y" {
 }
 
 # expect
+ingot 2
 prog in_place
 arena 1024
 buf x: in f32[8,16]

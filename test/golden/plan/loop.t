@@ -57,6 +57,7 @@ kernel "y" {
 }
 
 # expect
+ingot 2
 prog loop
 arena 512
 buf x: in f32[32]

@@ -32,6 +32,7 @@ kernel "y" {
 }
 
 # expect
+ingot 2
 prog reuse
 arena 256
 buf x: in f32[32]

@@ -25,6 +25,7 @@ kernel "y" {
 }
 
 # expect
+ingot 2
 prog symbols
 sym n in 1..100
 arena 1344

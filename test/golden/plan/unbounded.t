@@ -17,6 +17,7 @@ kernel "y" {
 }
 
 # expect
+ingot 2
 prog unbounded
 sym n in 1..
 buf x: in f32[n]

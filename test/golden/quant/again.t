@@ -16,6 +16,7 @@ graph (%x: u8[2,3]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[2,3]) {
   return %1

@@ -24,6 +24,7 @@ graph (%x: u8[4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[4]) {
   %2: i32[] = const {129}

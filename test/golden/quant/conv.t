@@ -25,6 +25,7 @@ graph (%x: u8[1,2,4,4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[1,2,4,4]) {
   %2: i32[] = const {7}

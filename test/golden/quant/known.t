@@ -24,6 +24,7 @@ graph sym n in 1..5 (%x: f32[2], %m: f32[n]) {
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..5
 (%1: f32[2], %2: f32[n]) {

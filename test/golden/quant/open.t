@@ -18,6 +18,7 @@ graph (%x: u8[2,3], %v: f32[3,2]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[2,3], %2: f32[3,2]) {
   %3: i32[] = const {7}

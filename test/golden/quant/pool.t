@@ -17,6 +17,7 @@ graph (%x: u8[1,2,4,4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[1,2,4,4]) {
   %2: u8[1,2,4,4] = pool_max(%1) {stride=[1,1], dilation=[1,1], pad_lo=[1,1], pad_hi=[1,1], window=[3,3]}

@@ -17,6 +17,7 @@ graph (%x: u8[2,3]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[2,3]) {
   %2: i32[] = const {7}

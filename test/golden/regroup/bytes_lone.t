@@ -19,6 +19,7 @@ graph (%x: f32[1,4,4,4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,4,4,4]) {
   %2: i32[] = const {100}

@@ -1,5 +1,5 @@
 # bytes that are multiplied as floats are moved as bytes, and are made floats behind the new axis, where their user takes them; nothing becomes i16 for the product that is gone
-# run: --start=regroup --stop=int16 --march avx2
+# run: --start=regroup --stop=widen_i8 --march avx2
 graph (%x: u8[1,8,4,4]) {
   %w: i32[8,2,3,1] = const {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12, 13, -14, 15, -16, 17, -18, 19, -20, 21, -22, 23, -24, 25, -26, 27, -28, 29, -30, 31, -32, 33, -34, 35, -36, 37, -38, 39, -40, 41, -42, 43, -44, 45, -46, 47, -48}
   %z: i32[] = const {100}
@@ -11,6 +11,7 @@ graph (%x: u8[1,8,4,4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[1,8,4,4]) {
   %2: i32[] = const {100}

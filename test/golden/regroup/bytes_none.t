@@ -11,6 +11,7 @@ sym n in 1..4
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..4
 (%1: u8[n,2,4,4]) {

@@ -11,6 +11,7 @@ graph (%x: u8[1,6,1,3]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[1,6,1,3]) {
   %2: i32[] = const {100}

@@ -21,6 +21,7 @@ graph (%x: u8[1,8,4,4]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[1,8,4,4]) {
   %2: i32[] = const {100}

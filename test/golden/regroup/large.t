@@ -13,6 +13,7 @@ sym h in 3..
 }
 
 # expect
+ingot 2
 graph
 sym b in 1..
 sym h in 3..

@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,12,5], %2: f32[1,3,4]) {
   %3: f32[1,2,6,5] = reshape(%1) {shape=[1,2,6,5]}

@@ -8,6 +8,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,8,5]) {
   %2: f32[1,4,2,5] = reshape(%1) {shape=[1,4,2,5]}

@@ -1,5 +1,5 @@
 # two convolutions of one value share the gather, which cse finds behind the pass
-# run: --march avx2 --start=regroup --stop=int16
+# run: --march avx2 --start=regroup --stop=widen_i8
 graph
 (%x: f32[1,4,3,3]) {
   %k: f32[8,1,2,2] = const {-3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2}
@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[1,4,3,3]) {
   %2: f32[8,1,2,2] = const {-3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2}

@@ -5,16 +5,17 @@ buf x: in f32[64,8]
 buf y: out f32[64,8]
 buf a: reg f32x8[]
 kernel "copy" {
-  barrier x
+  fence x
   for i in 0..64 {
-    barrier x many
-    hold a[] = x[i, 0:8]
+    fence x spills
+    pin a[] = x[i, 0:8]
     y[i, 0:8] = a[]
-    barrier y
+    fence y
   }
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[64,8]
 buf y: out f32[64,8]

@@ -23,6 +23,7 @@ kernel "product" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[64,16]
 buf w: in f32[16,8]
@@ -39,7 +40,7 @@ kernel "product" {
         acc[r] = fma(splat.8(x[i * 4 + r, k]), w[k, 0:8], acc[r])
       }
     }
-    barrier bias
+    fence bias
     for r in 0..4 unroll {
       y[i * 4 + r, 0:8] = acc[r] + bias[0:8]
     }

@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fused
 arena 1216
@@ -61,8 +62,8 @@ kernel "conv3x3_add_broadcast" {
     for n in 0..2 {
       for o in 0..3 {
         for p in 0..3 {
-          barrier b6
-          hold b[0, 0] = b5[0, 0, n, o, p, 0:8]
+          fence b6
+          pin b[0, 0] = b5[0, 0, n, o, p, 0:8]
           for p1 in 0..6 unroll {
             let x: f32x8 = splat.8(b6[0, n, l + o, p1 + p])
             acc[p1, 0] = fma(x, b[0, 0], acc[p1, 0])
@@ -70,7 +71,7 @@ kernel "conv3x3_add_broadcast" {
         }
       }
     }
-    barrier b3
+    fence b3
     for p in 0..6 unroll {
       b10[0, 0, 0, p, 0:8] = acc[p, 0] + b3[0:8]
     }

@@ -14,6 +14,7 @@ kernel "k" {
 }
 
 # expect
+ingot 2
 prog p
 buf x: in f32[16]
 buf y: out f32[16]

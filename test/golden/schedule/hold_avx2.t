@@ -25,6 +25,7 @@ kernel "product" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[4,100]
 buf w: in f32[100,2,8]
@@ -34,7 +35,7 @@ buf b: reg f32x8[2]
 kernel "product" noinline {
   for k in 0..100 {
     for v in 0..2 unroll {
-      hold b[v] = w[k, v, 0:8]
+      pin b[v] = w[k, v, 0:8]
     }
     for r in 0..4 unroll {
       for v in 0..2 unroll {

@@ -25,6 +25,7 @@ kernel "product" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[4,100]
 buf w: in f32[100,2,8]

@@ -34,6 +34,7 @@ kernel "small" {
 }
 
 # expect
+ingot 2
 prog
 buf w: in f32[5,5,8]
 buf x: in f32[100,5,5]
@@ -45,7 +46,7 @@ buf acc: reg f32x8[2]
 kernel "large" noinline {
   for i in 0..100 {
     acc[0] = splat.8(0.0)
-    barrier w many
+    fence w spills
     for a in 0..5 unroll {
       for b in 0..5 unroll {
         large[a, b] = w[a, b, 0:8]

@@ -29,10 +29,11 @@ kernel "single" {
   }
 }
 kernel "bytes" {
-  n[0:8] = dot4(b[0:8], b[0:8], b[0:8])
+  n[0:8] = dot_i8x4(b[0:8], b[0:8], b[0:8])
 }
 
 # expect
+ingot 2
 prog noinline
 buf x: in f32[8,16]
 buf b: in i32[8]
@@ -62,5 +63,5 @@ kernel "single" {
   }
 }
 kernel "bytes" noinline {
-  n[0:8] = dot4(b[0:8], b[0:8], b[0:8])
+  n[0:8] = dot_i8x4(b[0:8], b[0:8], b[0:8])
 }

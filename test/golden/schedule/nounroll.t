@@ -10,7 +10,7 @@ kernel "product" {
     acc[0] = splat.8(0:i32)
     for k in 0..100 {
       for r in 0..1 unroll {
-        acc[r] = dot2(splat.8(x[i, k]), w[k, 0:8], acc[r])
+        acc[r] = dot_i16x2(splat.8(x[i, k]), w[k, 0:8], acc[r])
       }
     }
     y[i, 0:8] = acc[0]
@@ -18,6 +18,7 @@ kernel "product" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in i32[3,100]
 buf w: in i32[100,8]
@@ -28,7 +29,7 @@ kernel "product" noinline {
     acc[0] = splat.8(0:i32)
     for k in 0..100 nounroll {
       for r in 0..1 unroll {
-        hold acc[r] = dot2(splat.8(x[i, k]), w[k, 0:8], acc[r])
+        pin acc[r] = dot_i16x2(splat.8(x[i, k]), w[k, 0:8], acc[r])
       }
     }
     y[i, 0:8] = acc[0]

@@ -30,6 +30,7 @@ kernel "eight" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[34]
 buf w: in f32[8,8]
@@ -38,7 +39,7 @@ buf acc: reg f32x8[4]
 buf sum: reg f32x8[4]
 kernel "three" {
   for k in 0..3 {
-    barrier x
+    fence x
     for r in 0..4 unroll {
       let v: f32x8 = splat.8(x[r + k])
       acc[r] = fma(v, w[k, 0:8], acc[r])

@@ -18,7 +18,7 @@ kernel "side by side" {
     y[i] = at[i]
   }
 }
-kernel "alone" walks {
+kernel "alone" tree_walk {
   let k: i64 = 0
   while k < 8 {
     set k = next[mod(k, 8)]
@@ -27,12 +27,13 @@ kernel "alone" walks {
 }
 
 # expect
+ingot 2
 prog walks
 buf next: in i64[8]
 buf y: out i64[2]
 buf z: out i64[1]
 buf at: reg i64[2]
-kernel "side by side" walks {
+kernel "side by side" tree_walk {
   for i in 0..2 unroll {
     at[i] = i
   }

@@ -4,7 +4,7 @@ prog walks_not
 buf next: in i64[8]
 buf y: out i64[8]
 buf at: reg i64[2]
-kernel "heap" walks {
+kernel "heap" tree_walk {
   for i in 0..2 unroll {
     at[i] = i
   }
@@ -17,6 +17,7 @@ kernel "heap" walks {
 }
 
 # expect
+ingot 2
 prog walks_not
 buf next: in i64[8]
 buf y: out i64[8]

@@ -11,6 +11,7 @@ sym n in 1..
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..
 (%1: f32[n,4], %2: f32[4], %3: f32[1]) {

@@ -18,6 +18,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f16[2], %2: u8[2], %3: f32[2]) {
   %4: f32[2] = cast(%1) {to=f32}

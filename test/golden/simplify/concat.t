@@ -13,6 +13,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2,5], %2: f32[2,0], %3: f32[2,1]) {
   %4: f32[2,2] = slice(%1) {start=[0,0], step=[1,1], size=[2,2]}

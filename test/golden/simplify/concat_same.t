@@ -8,6 +8,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2,1], %2: f32[2,2]) {
   %3: f32[2,3] = broadcast(%1) {shape=[2,3]}

@@ -10,6 +10,7 @@ sym n in 1..
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..
 (%1: f32[n,3], %2: f32[], %3: f32[0,3], %4: i64[0,1], %5: f32[4,3]) {

@@ -18,6 +18,7 @@ sym n in 2..
 }
 
 # expect
+ingot 2
 graph
 sym n in 2..
 (%1: f32[4,3], %2: f32[n,3]) {

@@ -19,6 +19,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2], %2: bool[2], %3: u8[2]) {
   %4: u8[2] = neg(%3)

@@ -26,6 +26,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2], %2: i32[2], %3: bool[2]) {
   %4: f32[] = const {1}

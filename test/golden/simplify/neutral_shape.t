@@ -8,6 +8,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2]) {
   %2: f32[3,1] = const {1, 1, 1}

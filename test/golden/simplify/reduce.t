@@ -11,6 +11,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2,1], %2: i32[2,1]) {
   %3: f32[2,1] = reduce_sum(%1) {axes=[], keep=0}

@@ -11,6 +11,7 @@ sym n in 0..5
 }
 
 # expect
+ingot 2
 graph
 sym n in 0..5
 (%1: f32[n,6], %2: f32[0,6]) {

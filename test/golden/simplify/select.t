@@ -13,6 +13,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[2], %2: f32[1], %3: bool[2]) {
   %4: bool[2] = const {true, true}

@@ -13,6 +13,7 @@ graph
 }
 
 # expect
+ingot 2
 graph
 (%1: f32[10,4], %2: f32[3,4]) {
   %3: f32[8,4] = slice(%1) {start=[1,0], step=[1,1], size=[8,4]}

@@ -17,6 +17,7 @@ sym n in 1..
 }
 
 # expect
+ingot 2
 graph
 sym n in 1..
 (%1: f32[n,2,3]) {

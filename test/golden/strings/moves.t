@@ -11,6 +11,7 @@ graph (%x: u8[2,3], %i: i64[]) {
 }
 
 # expect
+ingot 2
 graph
 (%1: u8[2,3], %2: i64[]) {
   %3: u8[] = const {0}

@@ -3,6 +3,7 @@
 graph () { return }
 
 # expect
+ingot 2
 graph
 () {
   return

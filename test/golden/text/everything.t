@@ -31,6 +31,7 @@ sym u0 data in 0..64
 }
 
 # expect
+ingot 2
 graph "a \"quoted\" name"
 sym batch in 1..64
 sym "sequence length" in 0..

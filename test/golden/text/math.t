@@ -8,6 +8,7 @@ buf y: out f32[n]
 for i in 0..n { y[i] = exp("math"[i]) }
 
 # expect
+ingot 2
 prog "math"
 sym n in 1..8
 math fused

@@ -21,6 +21,7 @@ sym u1 data in 0..
 }
 
 # expect
+ingot 2
 graph nest
 sym u1 data in 0..
 (%1: i64[], %2: bool[], %3: f32[4]) {

@@ -6,6 +6,7 @@ graph (%x "x": f32[2], %h "h": f32[2]) {
 }
 
 # expect
+ingot 2
 graph
 (%1 "x": f32[2], %2 "h": f32[2]) {
   %3: f32[2] = add(%1, %2)

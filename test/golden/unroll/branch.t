@@ -20,6 +20,7 @@ kernel "edge" {
 }
 
 # expect
+ingot 2
 prog
 sym n in 1..4
 buf x: in f32[n,8]

@@ -10,6 +10,7 @@ graph
 }
 
 # expect
+ingot 2
 prog
 math fused
 arena 1216
@@ -64,8 +65,8 @@ kernel "conv3x3_add_broadcast" {
     for n in 0..2 {
       for o in 0..3 {
         for p in 0..3 {
-          barrier b6
-          hold b[0, 0] = b5[0, 0, n, o, p, 0:8]
+          fence b6
+          pin b[0, 0] = b5[0, 0, n, o, p, 0:8]
           let x: f32x8 = splat.8(b6[0, n, l + o, 0 + p])
           acc[0, 0] = fma(x, b[0, 0], acc[0, 0])
           let x1: f32x8 = splat.8(b6[0, n, l + o, 1 + p])
@@ -81,7 +82,7 @@ kernel "conv3x3_add_broadcast" {
         }
       }
     }
-    barrier b3
+    fence b3
     b10[0, 0, 0, 0, 0:8] = acc[0, 0] + b3[0:8]
     b10[0, 0, 0, 1, 0:8] = acc[1, 0] + b3[0:8]
     b10[0, 0, 0, 2, 0:8] = acc[2, 0] + b3[0:8]

@@ -8,8 +8,8 @@ kernel "triangle" {
   for i in 0..3 step 2 unroll {
     let sum: f32 = 0.0
     for j in i..3 unroll {
-      barrier x
-      hold v[0] = x[j, 0:8]
+      fence x
+      pin v[0] = x[j, 0:8]
       set sum = sum + reduce.add(v[0])
     }
     for k in 0..8 {
@@ -23,28 +23,29 @@ kernel "triangle" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[4,8]
 buf y: out f32[4]
 buf v: reg f32x8[2]
 kernel "triangle" {
   let sum: f32 = 0.0
-  barrier x
-  hold v[0] = x[0, 0:8]
+  fence x
+  pin v[0] = x[0, 0:8]
   set sum = sum + reduce.add(v[0])
-  barrier x
-  hold v[0] = x[1, 0:8]
+  fence x
+  pin v[0] = x[1, 0:8]
   set sum = sum + reduce.add(v[0])
-  barrier x
-  hold v[0] = x[2, 0:8]
+  fence x
+  pin v[0] = x[2, 0:8]
   set sum = sum + reduce.add(v[0])
   for k in 0..8 {
     set sum = sum * x[0, k]
   }
   y[1] = sum
   let sum1: f32 = 0.0
-  barrier x
-  hold v[0] = x[2, 0:8]
+  fence x
+  pin v[0] = x[2, 0:8]
   set sum1 = sum1 + reduce.add(v[0])
   for k in 0..8 {
     set sum1 = sum1 * x[2, k]

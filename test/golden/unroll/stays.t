@@ -17,6 +17,7 @@ kernel "long" {
 }
 
 # expect
+ingot 2
 prog
 sym n in 1..4
 buf x: in f32[n]

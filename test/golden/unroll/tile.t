@@ -19,6 +19,7 @@ kernel "tile" {
 }
 
 # expect
+ingot 2
 prog
 buf x: in f32[3,16]
 buf y: out f32[3,16]

@@ -1,0 +1,531 @@
+/* build_product.c: the model as an object file, a library or a program.
+ *
+ * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all.
+ * Everything is made in a temporary folder and then copied; a tuned build (pgo_steps.c) makes
+ * several variants of the same text there. Weights above WEIGHTS_FILE_BYTES are assembled in from a
+ * file, because C compilers are slow on long strings.
+ */
+#include "api/build_product.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+extern const unsigned char runner_text[], player_text[];
+extern const size_t runner_text_size, player_text_size;
+
+enum { MAX_FILES = 4 };
+
+/* Names that promise what is not made. */
+static const struct {
+  const char *end, *why;
+} foreign[] = {
+    {".c", "is the name of a source; `ingot compile` writes those"},
+    {".h", "is the name of a source; `ingot compile` writes those"},
+    {".onnx", "is the name of a model"},
+    {".js", "comes beside OUT.wasm"},
+    {".dll", "would be a library of Windows"},
+    {".lib", "would be a library of Windows"},
+    {".exe", "would be a program of Windows"},
+    {".dylib", "would be a library of macOS"},
+};
+
+ProductKind product_kind(const char *path) {
+  return ends_with(path, ".o")      ? PD_object
+         : ends_with(path, ".a")    ? PD_archive
+         : ends_with(path, ".so")   ? PD_shared
+         : ends_with(path, ".wasm") ? PD_wasm
+                                    : PD_program;
+}
+
+static void add(Ctx *c, ArgVec *w, const char *word) {
+  *vec_push(&c->keep, w) = word;
+}
+
+/* A word made of two. */
+static void add_pair(Ctx *c, ArgVec *w, const char *a, const char *b) {
+  StrBuf t = sb_new(&c->keep);
+  sb_fmt(&t, "%s%s", a, b);
+  add(c, w, sb_cstr(&t));
+}
+
+static void run(Ctx *c, ProductBuild *b, const char *what, ArgVec *w) {
+  add(c, w, NULL);
+  spawn_run(c, &b->folder, what, w->at);
+}
+
+const char *build_default_level(const ProductBuild *b) {
+  return b->m->codegen.aim == AIM_size ? "s" : "2";
+}
+
+/* Objects that others link hold machine code, whatever compiler they have. */
+static bool links(const ProductBuild *b) {
+  return b->kind >= PD_shared;
+}
+
+static void begin(Ctx *c, ProductBuild *b, const BuildConfig *v, ArgVec *w) {
+  const IngotBuild *o = b->o;
+  argv_compiler(c, w, o->cc);
+  add(c, w, "-std=c99");
+  add_pair(c, w, "-O", v->optimize);
+  add(c, w, "-ffp-contract=off");
+  argv_target(c, w, b->m);
+  argv_threads(c, w, b->m);
+  if (b->preset->debug) add(c, w, "-g");
+  if (v->relaxed) argv_add(c, w, fast_math_flags);
+  if (v->lto && links(b)) argv_add(c, w, b->chain.lto);
+  for (u32 i = 0; i < v->profile.n; i++) add(c, w, v->profile.at[i]);
+  /* llvm-bolt splits functions itself */
+  if (v->relocs && b->chain.kind == CK_gcc) add(c, w, "-fno-reorder-blocks-and-partition");
+  if (o->sanitize) {
+    add_pair(c, w, "-fsanitize=", o->sanitize);
+    add(c, w, "-fno-sanitize-recover=all");
+  }
+}
+
+void build_file(Ctx *c, const char *path, FileOut f) {
+  f.path = path;
+  f.transient = true;
+  files_write(c, &f, 1);
+}
+
+static FileOut blob_file(const Ingot *m) {
+  return (FileOut){.n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
+}
+
+/* A literal of C for .incbin: escaped for the assembler, and that for C. */
+static void put_path(Ctx *c, StrBuf *t, const char *path) {
+  StrBuf once = sb_new(&c->keep);
+  emit_string(&once, path, strlen(path));
+  emit_string(t, once.at + 1, once.n - 2);
+}
+
+/* Object files, one for each part. A profile refers to the names of sources, which the folder must
+ * not be part of. */
+static ArgVec compile(Ctx *c, ProductBuild *b, const BuildConfig *v, const char *file,
+                      const StrBuf *text, u32 parts) {
+  const char *source = tempdir_file(c, &b->folder, file);
+  ArgVec w = {0};
+  StrBuf named = sb_new(&c->keep);
+  if (v->profile.n) {
+    sb_fmt(&named, "#line 1 \"%s\"\n", file);
+    sb_put(&named, text->at, text->n);
+    text = &named;
+  }
+  build_file(c, source, (FileOut){.at = text->at, .n = text->n});
+  begin(c, b, v, &w);
+  if (b->kind == PD_shared) add(c, &w, "-fPIC");
+  if (b->m->written.blob.n) { /* by its whole path: a file of that name may lie where we are */
+    StrBuf upper = sb_new(&c->keep);
+    sb_upper(&upper, b->name);
+    StrBuf define = sb_new(&c->keep);
+    sb_fmt(&define, "-D%s_WEIGHTS_FILE=", sb_cstr(&upper));
+    put_path(c, &define, str_text(c, str_fmt(c, "%s.bin", tempdir_file(c, &b->folder, b->name))));
+    add(c, &w, sb_cstr(&define));
+  }
+  return parts_compile(c, &b->folder, &w, source, b->name, parts);
+}
+
+/* By LLVM: the C serves only for its header. */
+static ArgVec assemble(Ctx *c, ProductBuild *b) {
+  const char *path = tempdir_file(c, &b->folder, "model.o");
+  StrBuf object = sb_new(&c->keep);
+  ArgVec w = {0};
+  api_object(b->m, b->o, b->name, &object);
+  build_file(c, path, (FileOut){.at = object.at, .n = object.n});
+  add(c, &w, path);
+  return w;
+}
+
+static void add_all(Ctx *c, ArgVec *w, const ArgVec *more) {
+  for (u32 i = 0; i < more->n; i++) add(c, w, more->at[i]);
+}
+
+/* One object file of several. */
+static const char *join(Ctx *c, ProductBuild *b, const char *path, const ArgVec *object) {
+  ArgVec w = {0};
+  if (object->n == 1) return object->at[0];
+  argv_compiler(c, &w, b->o->cc);
+  argv_target(c, &w, b->m);
+  argv_add(c, &w, "-nostdlib -r -o");
+  add(c, &w, path);
+  add_all(c, &w, object);
+  run(c, b, "C compiler", &w);
+  return path;
+}
+
+static const char *archive(Ctx *c, ProductBuild *b, const char *path, const ArgVec *object) {
+  const char *ar = getenv("AR");
+  ArgVec w = {0};
+  argv_add(c, &w, ar && *ar ? ar : "ar");
+  add(c, &w, "rcsD");
+  add(c, &w, path);
+  add_all(c, &w, object);
+  run(c, b, "archiver", &w);
+  return path;
+}
+
+/* kind: of a program around the code, or of the product. */
+static const char *link(Ctx *c, ProductBuild *b, const BuildConfig *v, ProductKind kind,
+                        const char *path, const ArgVec *object) {
+  ArgVec w = {0};
+  begin(c, b, v, &w);
+  if (kind == PD_shared) add(c, &w, "-shared");
+  if (b->preset->strip && !v->relocs) add(c, &w, "-s");
+  if (v->relocs) add(c, &w, "-Wl,--emit-relocs");
+  add(c, &w, "-o");
+  add(c, &w, path);
+  add_all(c, &w, object);
+  add(c, &w, "-lm");
+  run(c, b, "C compiler", &w);
+  return path;
+}
+
+const char *build_sibling_path(Ctx *c, const char *output, const char *end) {
+  StrBuf path = sb_new(&c->keep);
+  sb_put(&path, output, (size_t)(strrchr(output, '.') - output));
+  sb_puts(&path, end);
+  return sb_cstr(&path);
+}
+
+/* Sections that the machine loads, of a 64-bit object file of this machine's byte order; zeros for
+ * others. */
+static CodeSize measure(const File *f) {
+  CodeSize z = {0};
+  Elf64_Ehdr h;
+  if (f->n < sizeof h) return z;
+  memcpy(&h, f->at, sizeof h);
+  if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64) return z;
+  for (u32 i = 0; i < h.e_shnum; i++) {
+    Elf64_Shdr s;
+    u64 at = h.e_shoff + (u64)i * h.e_shentsize;
+    if (at > f->n || f->n - at < sizeof s) return z;
+    memcpy(&s, f->at + at, sizeof s);
+    if (!(s.sh_flags & SHF_ALLOC)) continue;
+    if (s.sh_flags & SHF_EXECINSTR)
+      z.text += s.sh_size;
+    else
+      z.data += s.sh_size;
+  }
+  return z;
+}
+
+static void put_literal(StrBuf *t, const char *name, const char *text) {
+  sb_fmt(t, "  .chat.%s = ", name);
+  if (text) {
+    emit_string(t, text, strlen(text));
+    sb_puts(t, ",\n");
+  } else {
+    sb_puts(t, "0,\n");
+  }
+}
+
+/* What the states begin with, and the message that it is. */
+static void put_baked(const Ingot *m, StrBuf *t) {
+  if (!m->prompt_cache.n) return;
+  sb_puts(t, "  .system = ");
+  emit_string(t, m->options.prompt, strlen(m->options.prompt));
+  sb_fmt(t, ", .nbaked = %u, .baked = (const u32[]){", m->prompt_cache.n);
+  for (u32 i = 0; i < m->prompt_cache.n; i++) sb_fmt(t, i ? ", %u" : "%u", m->prompt_cache.id[i]);
+  sb_puts(t, "},\n");
+}
+
+/* The table of tools/player.c. The tables of the tokeniser come from a file, as weights do. */
+static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
+  const char *path = tempdir_file(c, &b->folder, "vocab.bin");
+  build_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
+  sb_puts(t, "\n__asm__(\".section .rodata\\n.balign 64\\n.globl ingot_vocab\\ningot_vocab:\\n\"\n"
+             "        \".incbin \\\"\" ");
+  put_path(c, t, path);
+  sb_puts(t, " \"\\\"\\n.byte 0\\n.text\\n\");\n"
+             "extern const unsigned char ingot_vocab[];\n"
+             "const Player ingot_player = {\n");
+  sb_fmt(t, "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
+         s->nvocab, s->token_bytes, api_kv_bytes(b->m));
+  /* ids that are part of the program were computed with a date */
+  ChatFormat chat = b->m->prompt_cache.n ? api_chat_texts(b->m, s) : s->chat;
+  if (b->m->options.day && !b->m->prompt_cache.n)
+    fail(c, ERR_usage, LOC_NONE,
+         "--date: a program is told the day when it runs (its own --date); here it is for "
+         "--bake-prompt and for C text");
+  put_baked(b->m, t);
+  put_literal(t, "open", chat.open);
+  put_literal(t, "open_system", chat.open_system);
+  put_literal(t, "system", chat.system);
+  put_literal(t, "ask", chat.ask);
+  put_literal(t, "next", chat.next);
+  put_literal(t, "none", s->no_chat);
+  sb_fmt(t, "  .chat.trims = %d, .context = %lld};\n", s->chat.trims,
+         (long long)api_context_length(b->m));
+}
+
+/* The program around a model: one that talks, or one that runs it on arrays. */
+static void put_main(Ctx *c, ProductBuild *b, bool speaks, StrBuf *t) {
+  const LmAssets *s = speaks ? api_speech(b->m) : NULL;
+  u32 threads = b->m->p->threads > 1 && !b->m->codegen.openmp ? b->m->p->threads : 1;
+  if (s)
+    sb_put(t, player_text, player_text_size);
+  else
+    sb_put(t, runner_text, runner_text_size);
+  emit_runner(b->m->p, b->name, api_index_limits(b->m), b->facts, threads, t);
+  emit_cpu_needs(t);
+  if (s) put_player(c, b, s, t);
+}
+
+/* What talks is as much worth tuning as the model. What reads arrays is not, and is compiled once:
+ * with the first variant, which is the plainest. */
+static ArgVec compile_main(Ctx *c, ProductBuild *b, const BuildConfig *v, bool speaks) {
+  if (!speaks && b->runner.n) return b->runner;
+  StrBuf text = sb_new(&c->keep);
+  BuildConfig strict = *v;
+  strict.relaxed = false;
+  put_main(c, b, speaks, &text);
+  ArgVec main = compile(c, b, &strict, speaks ? "player-main.c" : "runner-main.c", &text, 1);
+  if (!speaks) b->runner = main;
+  return main;
+}
+
+/* Looks at the CPU before anything that is compiled for the target can run; without its flags, and
+ * without a profile, which would run first. */
+static ArgVec compile_guard(Ctx *c, ProductBuild *b) {
+  const char *source = tempdir_file(c, &b->folder, "guard-main.c");
+  ArgVec flags = {0}, w = {0};
+  StrBuf text = sb_new(&c->keep);
+  argv_target(c, &flags, b->m);
+  if (b->guard.n || !flags.n) return b->guard;
+  emit_cpu_check(b->name, &text);
+  build_file(c, source, (FileOut){.at = text.at, .n = text.n});
+  argv_compiler(c, &w, b->o->cc);
+  argv_add(c, &w, "-std=c99");
+  b->guard = parts_compile(c, &b->folder, &w, source, b->name, 1);
+  return b->guard;
+}
+
+/* The code as a program. */
+static const char *make_program(Ctx *c, ProductBuild *b, const BuildConfig *v, const ArgVec *object,
+                                bool speaks, const char *what) {
+  ArgVec main = compile_main(c, b, v, speaks), guard = compile_guard(c, b), all = {0};
+  add_all(c, &all, object);
+  add_all(c, &all, &main);
+  add_all(c, &all, &guard);
+  const char *path = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s-%s", v->step, what)));
+  return link(c, b, v, PD_program, path, &all);
+}
+
+void build_compile(Ctx *c, ProductBuild *b, BuildConfig *v) {
+  const char *source = str_text(c, str_fmt(c, "%s.c", b->name));
+  u32 parts = v->lto && !links(b) ? 1 : b->parts;
+  StrBuf text = v->relaxed ? fast_math_source(c, &b->source) : b->source;
+  ArgVec object = b->o->via ? assemble(c, b) : compile(c, b, v, source, &text, parts);
+  const char *path = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s-product", v->step)));
+  b->size.text = b->size.data = 0;
+  for (u32 i = 0; i < object.n; i++) {
+    File one = file_read_own(c, object.at[i]);
+    CodeSize size = measure(&one);
+    b->size.text += size.text;
+    b->size.data += size.data;
+  }
+  v->product = b->kind == PD_object    ? join(c, b, path, &object)
+               : b->kind == PD_archive ? archive(c, b, path, &object)
+               : b->kind == PD_shared  ? link(c, b, v, PD_shared, path, &object)
+                                       : make_program(c, b, v, &object, b->speaks, "product");
+  if (b->kind == PD_program) v->program = v->product;
+  if (v->program && b->kind != PD_program)
+    v->program = make_program(c, b, v, &object, b->speaks, "program");
+  if (v->arrays)
+    v->arrays = b->speaks ? make_program(c, b, v, &object, false, "arrays") : v->program;
+}
+
+/* The text of the model for the variants that are built next, and what it needs beside it. */
+void build_text(Ctx *c, ProductBuild *b) {
+  const IngotBuild *o = b->o;
+  IngotC *ic = &b->ic;
+  *ic = o->c;
+  ic->name = b->name;
+  bool measured = pgo_wanted(o) && pgo_can_measure(c, b);
+  ic->caller = ic->caller || b->kind == PD_program || measured;
+  if (!ic->split) ic->split = PARTS_LIMIT;
+  api_compile_variants(b->m);
+  if (o->via) {
+    api_need_single_variant(b->m);
+    ic->selftest = -1;
+  }
+  if (!o->via && !ic->weights && api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic->weights = "file";
+  if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
+    fail(c, ERR_usage, LOC_NONE,
+         "a program holds its weights: --weights=pointer is for .o, .a and .so");
+  b->m->compiled.linked = true;
+  b->source = sb_new(&c->keep);
+  b->header = sb_new(&c->keep);
+  b->facts = api_emit(b->m, ic, b->kind != PD_program, &b->source, &b->header);
+  b->size.arena = b->facts.arena_bytes;
+  b->parts = ic->split == PARTS_LIMIT ? parts_wanted(b->facts.code_bytes) : 1;
+  b->speaks = b->kind == PD_program && !o->arrays && api_speech(b->m);
+  if (!b->m->written.blob.n) return;
+  build_file(c, tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s.bin", b->name))),
+             blob_file(b->m));
+}
+
+/* Everything at its place; baseline: NULL: there is none. */
+static void write_product(Ctx *c, ProductBuild *b, const char *product, const char *baseline) {
+  const IngotBuild *o = b->o;
+  const char *beside_it = baseline ? pgo_baseline_path(c, o->output) : NULL;
+  File f = file_read_own(c, product), base = {0};
+  FileOut out[MAX_FILES];
+  u32 nout = 0;
+  if (b->ic.weights && !strcmp(b->ic.weights, "pointer") && b->m->written.blob.n) {
+    out[nout] = blob_file(b->m);
+    out[nout++].path = build_sibling_path(c, o->output, ".bin");
+  }
+  if (b->kind != PD_program)
+    out[nout++] = (FileOut){
+        .path = build_sibling_path(c, o->output, ".h"), .at = b->header.at, .n = b->header.n};
+  if (baseline) {
+    base = file_read_own(c, baseline);
+    out[nout++] =
+        (FileOut){.path = beside_it, .at = base.at, .n = base.n, .program = b->kind >= PD_shared};
+  }
+  out[nout++] = (FileOut){.path = o->output, .at = f.at, .n = f.n, .program = b->kind >= PD_shared};
+  files_write(c, out, nout);
+}
+
+static void build(Ctx *c, void *arg) {
+  ProductBuild *b = arg;
+  const IngotBuild *o = b->o;
+  tempdir_make(c, &b->folder);
+  if (b->aims_elsewhere) {
+    api_import(b->m, false);
+    if (!b->m->opened.origin) b->m->opened.origin = graph_copy(b->m->g);
+  }
+  build_text(c, b);
+  if (pgo_wanted(o)) {
+    pgo_run(c, b);
+    write_product(c, b, b->step.at[b->step.n - 1].v.product, b->step.at[0].v.product);
+    speedup_report(b, false, &b->m->written.report[0]);
+    speedup_report(b, true, &b->m->written.report[1]);
+    return;
+  }
+  BuildConfig v = {.step = "only"};
+  v.optimize = o->optimize ? o->optimize : o->preset ? b->preset->optimize : build_default_level(b);
+  build_compile(c, b, &v);
+  write_product(c, b, v.product, NULL);
+}
+
+const char *build_stem(Ctx *c, const char *path, ProductKind kind) {
+  const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
+  if ((kind == PD_archive || kind == PD_shared) && !strncmp(from, "lib", 3)) from += 3;
+  StrBuf t = sb_new(&c->keep);
+  if (*from >= '0' && *from <= '9') sb_puts(&t, "m");
+  for (; *from && *from != '.'; from++) {
+    bool fine = (*from >= 'a' && *from <= 'z') || (*from >= 'A' && *from <= 'Z') ||
+                (*from >= '0' && *from <= '9');
+    sb_put(&t, fine ? from : "_", 1);
+  }
+  return t.n ? sb_cstr(&t) : "model";
+}
+
+void build_check_name(Ctx *c, const char *output) {
+  api_need(c, output, "the name of the output");
+  const char *end = strrchr(output, '.');
+  if (!*output || output[strlen(output) - 1] == '/')
+    fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", output);
+  for (u32 i = 0; end && i < sizeof foreign / sizeof *foreign; i++)
+    if (!strcmp(end, foreign[i].end))
+      fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, OUT.wasm, and programs",
+           output, foreign[i].why);
+}
+
+static void check_build(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  build_check_name(c, o->output);
+  if (o->target || product_kind(o->output) == PD_wasm) {
+    wasm_check(m, o);
+    return;
+  }
+  if (o->triple && !o->via)
+    fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --backend llvm too");
+  if (o->via) api_check_via(c, o);
+  if (o->via && product_kind(o->output) == PD_program)
+    fail(c, ERR_unsupported, LOC_NONE, "--backend llvm makes OUT.o, OUT.a and OUT.so, no programs");
+  if (o->via && (o->preset || pgo_wanted(o)))
+    fail(c, ERR_unsupported, LOC_NONE,
+         "--backend llvm starts no C compiler: --preset, --lto, --pgo, --bolt and --fast-math are "
+         "for "
+         "one");
+  if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
+    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+  const char *path[MAX_FILES] = {o->output};
+  u32 n = 1;
+  if (product_kind(o->output) != PD_program) {
+    path[n++] = build_sibling_path(c, o->output, ".h");
+    if (o->c.weights && !strcmp(o->c.weights, "pointer"))
+      path[n++] = build_sibling_path(c, o->output, ".bin");
+  }
+  if (pgo_wanted(o)) path[n++] = pgo_baseline_path(c, o->output);
+  preset_find(c, o->preset);
+  files_plan(c, path, n);
+  if (!o->via || product_kind(o->output) == PD_shared) api_need_compiler(c, o->cc);
+  if (pgo_wanted(o)) pgo_check(m, o);
+}
+
+/* Machines of LLVM that are not told by a target have plain loops. */
+static void set_machine(Ingot *m, const IngotBuild *o) {
+  if (o->march)
+    api_march(m, o->march, o->cc);
+  else if (o->via && o->triple)
+    api_march(m, "scalar", NULL);
+  else if (o->via)
+    api_target_host(m);
+  else
+    api_target_native(m, o->cc);
+}
+
+CodeSize api_build(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  ProductBuild b = {.m = m, .o = o};
+  api_need(c, o, "the description of the build");
+  check_build(m, o);
+  if (product_kind(o->output) == PD_wasm) return wasm_build(m, o);
+  b.preset = preset_find(c, o->preset);
+  b.folder.said = o->said;
+  b.folder.user = o->user;
+  if (o->said) {
+    StrBuf t = sb_new(&c->keep);
+    sb_fmt(&t, "preset %s: ", b.preset->name);
+    preset_text(b.preset, &t);
+    o->said(o->user, sb_cstr(&t));
+  }
+  if (b.preset->aim != AIM_time && !m->codegen.aim_said && !m->passed) {
+    b.aims_elsewhere = pgo_wanted(o) && !m->codegen.ram;
+    if (!b.aims_elsewhere) m->codegen.aim = b.preset->aim;
+  }
+  if (o->via) api_need_plain(m);
+  set_machine(m, o);
+  b.kind = product_kind(o->output);
+  b.name = o->c.name ? o->c.name : build_stem(c, o->output, b.kind);
+  if (b.kind == PD_program && api_entry_count(m) > 1)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "a program runs one model; of several there are OUT.o, OUT.a and OUT.so");
+  tempdir_protect(c, &b.folder, build, &b);
+  return b.size;
+}
+
+static void check(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  api_need(c, o, "the description of the build");
+  if (o->output)
+    check_build(m, o);
+  else
+    api_need_compiler(c, o->cc);
+  bool wasm = o->output && product_kind(o->output) == PD_wasm;
+  if (o->march && !o->via && !wasm) api_need_vectors(m, o->march, o->cc);
+}
+
+IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {
+  API_CALL(m, check(m, o));
+}
+
+IngotStatus ingot_build(Ingot *m, const IngotBuild *o) {
+  API_CALL(m, api_build(m, o));
+}

@@ -1,0 +1,471 @@
+/* emit_model.c: the model as C text.
+ *
+ * In: a model and options. Out: source and header. Runs it once as bytecode, on inputs made by a
+ * formula, to learn what the self-test of the file shall find; models that would take long, or that
+ * do not accept such inputs, get no self-test and the file says so.
+ */
+#include "api/api_internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Steps of a self-test by estimate, unless one is demanded, and instructions of bytecode that loops
+ * of unknown length may take: about two seconds at most. */
+#define SELFTEST_COST 2e8
+#define SELFTEST_FUEL ((u64)5e7)
+
+/* Weights above this go into a file beside the C, where there is a place for it. */
+#define BESIDE_BYTES ((u64)8 << 20)
+
+/* The runtime in a file has the prefixes ig_, IG_, im_ and imk_, compilers have __. The name occurs
+ * in capitals too, so case does not matter. */
+static bool is_taken(const char *s) {
+  static const char *const own[] = {"ig", "im", "imk"};
+  size_t n = strcspn(s, "_");
+  for (u32 i = 0; i < sizeof own / sizeof *own; i++)
+    if (strlen(own[i]) == n && !strncasecmp(s, own[i], n)) return true;
+  return s[0] == '_' && s[1] == '_';
+}
+
+static bool is_identifier(const char *s) {
+  if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
+  for (; *s; s++)
+    if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+          (*s >= '0' && *s <= '9')))
+      return false;
+  return true;
+}
+
+static WeightMode weight_mode(Ctx *c, const char *s) {
+  static const char *const names[] = {"auto", "literal", "text", "file", "pointer"};
+  if (s && !strcmp(s, "inline")) s = "auto"; /* in the C file, in the form that suits their size */
+  for (u32 i = 0; i < sizeof names / sizeof *names; i++)
+    if (!s || !strcmp(s, names[i])) return (WeightMode)i;
+  Suggestion near = suggest_new(s);
+  suggest_try(&near, "inline");
+  for (u32 i = 1; i < sizeof names / sizeof *names; i++) suggest_try(&near, names[i]);
+  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are inline, literal, text, file, pointer%s",
+       s, suggest_text(c, &near));
+}
+
+/* ---- the self-test ---- */
+
+enum { MAX_SPLIT = 64 };
+
+typedef struct TestRun {
+  Ingot *m;
+  Prog *p;
+  bool loops; /* stand in for its vectors in the file, and round where they do not */
+  Unfused unfused;
+  SelfTest st;
+  i64 *size;
+  Tensor **in, **out;
+  u64 fuel;        /* loops that end by their data may run for ever */
+  const char *why; /* no self-test because of */
+} TestRun;
+
+/* What loops compute that stand in for vectors. */
+static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
+  Prog *p = r->p;
+  Tensor **out = NEWS(&c->keep, Tensor *, p->out.n + 1);
+  r->unfused = prog_unfuse(p, &c->keep);
+  if (!r->unfused.any) return;
+  vm_run(vm_compile(p, &r->m->run.once), o, r->in, out, &c->keep);
+  r->st.loops_hash = selftest_hash(out, p->out.n);
+}
+
+/* Symbols take their largest value, so that the run meets the bounds of the arena; those that are
+ * set while running, such as the length of a state, the least. */
+static void run_test(Ctx *c, void *arg) {
+  TestRun *r = arg;
+  Prog *p = r->p;
+  u32 ns = dim_nsyms(p->dims);
+  r->size = NEWS(&c->keep, i64, ns + 1);
+  for (u32 s = 0; s < ns; s++) {
+    const SymInfo *info = dim_syminfo(p->dims, s);
+    r->size[s] = info->kind == SY_data ? info->lo : info->hi;
+  }
+  r->in = NEWS(&c->keep, Tensor *, p->in.n + 1);
+  const u32 *limit = api_index_limits(r->m);
+  r->out = NEWS(&c->keep, Tensor *, p->out.n + 1);
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    i64 dim[MAX_RANK];
+    u64 n;
+    for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], r->size);
+    if (!shape_count(dim, b->rank, &n) || n > (u64)1 << 28) {
+      r->why = "the inputs are too large";
+      return;
+    }
+    r->in[i] = tensor_new(&c->keep, b->dt, dim, b->rank);
+    if (!selftest_fill(r->in[i], i, limit[i])) {
+      r->why = "an input has a type without a formula";
+      return;
+    }
+  }
+  VmOptions o = {.fuel = r->fuel};
+  vm_run(vm_compile(p, &r->m->run.once), &o, r->in, r->out, &c->keep);
+  u64 hash = selftest_hash(r->out, p->out.n);
+  r->st = (SelfTest){r->size, r->in, r->out, limit, hash, hash};
+  if (r->loops) run_unfused(c, r, &o);
+}
+
+/* Running out of memory leaves: the same model must not give another file on a smaller machine. */
+static void try_test(TestRun *r) {
+  const char *why;
+  Arena *once = &r->m->run.once;
+  Mark before = arena_mark(once);
+  Err e = ctx_try(r->m->c, run_test, r, &why);
+  arena_rewind(once, before);
+  if (r->unfused.any) prog_fuse(r->p, &r->unfused);
+  if (!e) return;
+  r->st = (SelfTest){0};
+  if (e == ERR_unsupported && r->fuel) /* the machine gave up */
+    r->why = "the model runs long; --selftest makes one";
+  else
+    r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses the data made for it: %s", why));
+}
+
+static bool is_long(Ingot *m, Prog *p) {
+  NodeId dear;
+  return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) || prog_steps(p) > SELFTEST_COST;
+}
+
+static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
+  TestRun *r = NEW(&m->c->keep, TestRun);
+  *r = (TestRun){.m = m, .p = p, .loops = loops};
+  if (!wish) r->fuel = SELFTEST_FUEL;
+  if (wish < 0) {
+    r->why = "not wanted";
+  } else if (!wish && is_long(m, p)) {
+    r->why = "a run takes long by estimate; --selftest makes one";
+  } else {
+    try_test(r);
+  }
+  return r;
+}
+
+/* ---- text ---- */
+
+/* A bound for an extent that the model fixes says nothing. */
+static bool is_unused_dim(const Ingot *m, const BindDim *d) {
+  for (u32 i = 0; d->bound && !d->symbol && i < m->p->in.n; i++) {
+    const Buf *b = prog_buf(m->p, m->p->in.at[i]);
+    if (b->name == d->input && d->axis >= 0 && d->axis < b->rank)
+      return dim_is_const(b->dim[d->axis]);
+  }
+  return false;
+}
+
+/* Between words. */
+static const char *separator(const StrBuf *t) {
+  return t->n ? " " : "";
+}
+
+const char *api_march_text(Ingot *m, const Target *one) {
+  StrBuf t = sb_new(&m->c->keep);
+  for (u32 i = 0; i < m->machine.bodies.n; i++)
+    sb_fmt(&t, "%s%s", i ? "," : "", m->machine.bodies.at[i]->name);
+  return t.n ? sb_cstr(&t) : one->name;
+}
+
+/* What was said about the inputs of a model. */
+static void put_given_shapes(const Ingot *m, StrBuf *t) {
+  if (m->entries.entry) sb_fmt(t, "%sentry %s", separator(t), m->entries.entry);
+  for (u32 i = 0; i < m->options.dim.n; i++) {
+    const BindDim *b = &m->options.dim.at[i];
+    if (is_unused_dim(m, b)) continue;
+    sb_puts(t, separator(t));
+    if (b->symbol)
+      sb_puts(t, str_text(m->c, b->symbol));
+    else
+      sb_fmt(t, "%s:%lld", str_text(m->c, b->input), (long long)b->axis);
+    sb_fmt(t, b->bound ? "=0-%lld" : "=%lld", (long long)b->value);
+  }
+  for (u32 i = 0; i < m->options.given.n; i++)
+    if (m->options.given.at[i].frozen)
+      sb_fmt(t, "%sfreeze %s", separator(t), str_text(m->c, m->options.given.at[i].name));
+}
+
+static void put_language(const Ingot *m, StrBuf *t) {
+  const LmOptions *w = &m->options.language;
+  if (w->context) sb_fmt(t, "%scontext=%lld", separator(t), (long long)w->context);
+  if (w->chunk) sb_fmt(t, "%schunk=%lld", separator(t), (long long)w->chunk);
+  if (w->every) sb_fmt(t, "%severy-token", separator(t));
+  if (w->kept) sb_fmt(t, "%scache=%s", separator(t), dtype_info[w->kept].name);
+  if (m->options.prompt)
+    sb_fmt(t, "%sbake-prompt=%016llx", separator(t),
+           (unsigned long long)hash_bytes(m->options.prompt, strlen(m->options.prompt)));
+  if (m->options.day) sb_fmt(t, "%sday=%lld", separator(t), (long long)(m->options.day / 86400));
+}
+
+/* What the caller said that shapes the output, in one spelling. */
+static const char *options_text(Ingot *m, const IngotC *o) {
+  StrBuf t = sb_new(&m->c->keep);
+  for (u32 i = 0; i < api_entry_count(m); i++) put_given_shapes(api_entry(m, i), &t);
+  put_language(m, &t);
+  if (m->machine.bodies.n || (m->machine.target && m->machine.target->lanes > 1))
+    sb_fmt(&t, "%smarch=%s", separator(&t), api_march_text(m, m->machine.target));
+  if (m->codegen.precise) sb_fmt(&t, "%sprecise", separator(&t));
+  if (m->tuning.tune) sb_fmt(&t, "%stuned", separator(&t));
+  if (m->codegen.aim != AIM_time)
+    sb_fmt(&t, "%soptimize-for=%s", separator(&t), m->codegen.aim == AIM_ram ? "ram" : "size");
+  if (m->codegen.ram) sb_fmt(&t, "%sram=%llu", separator(&t), (unsigned long long)m->codegen.ram);
+  if (m->codegen.threads > 1)
+    sb_fmt(&t, "%sthreads=%u%s", separator(&t), m->codegen.threads,
+           m->codegen.openmp ? " openmp" : "");
+  if (o->weights) sb_fmt(&t, "%sweights=%s", separator(&t), o->weights);
+  for (u32 k = 0; k < api_entry_count(m); k++)
+    for (u32 i = 0; i < api_entry(m, k)->options.state.n; i++)
+      sb_fmt(&t, "%sstate %s", separator(&t), api_entry(m, k)->options.state.at[i]);
+  if (o->selftest) sb_fmt(&t, "%s%sselftest", separator(&t), o->selftest < 0 ? "no-" : "");
+  if (o->debug) sb_fmt(&t, "%sdebug", separator(&t));
+  if (o->split > 1) sb_fmt(&t, "%ssplit=%d", separator(&t), o->split);
+  if (o->profile) sb_fmt(&t, "%sprofile", separator(&t));
+  return sb_cstr(&t);
+}
+
+/* ---- entries ---- */
+
+/* The programs of a body, each with its self-test; why: the first reason that one has none. */
+static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, const char **why) {
+  u32 n = api_entry_count(m);
+  EmitEntry *to = NEWS(&m->c->keep, EmitEntry, n);
+  for (u32 i = 0; i < n; i++) {
+    Ingot *x = api_entry(m, i);
+    Prog *p = api_program(x, body);
+    TestRun *r = *why ? NULL : make_test(x, p, loops, selftest);
+    if (r && r->why) *why = r->why;
+    to[i] = (EmitEntry){x->entries.entry, p, *why ? NULL : &r->st, x->facts.macs,
+                        x->g ? &x->g->scale : NULL};
+  }
+  return to;
+}
+
+/* That of its file, without the folder; what converters call graphs, main_graph or main, tells
+ * nobody anything. Of bytes: the graph's. */
+static Str name_of(const Ingot *m) {
+  if (!m->opened.source.path || !m->opened.source.file)
+    return m->g && m->g->name ? m->g->name : m->p->name;
+  const char *path = str_text(m->c, m->opened.source.file), *slash = strrchr(path, '/');
+  return str_of(m->c, slash ? slash + 1 : path);
+}
+
+static const char *source_text(Ingot *m) {
+  StrBuf t = sb_new(&m->c->keep);
+  for (u32 i = 0; i < api_entry_count(m); i++) {
+    const Ingot *x = api_entry(m, i);
+    sb_fmt(&t, "%s%s", i ? ", " : "", str_text(m->c, name_of(x)));
+  }
+  return sb_cstr(&t);
+}
+
+static u64 source_hash(Ingot *m) {
+  u64 hash = hash_bytes(m->opened.source.at, m->opened.source.n);
+  for (u32 i = 1; i < api_entry_count(m); i++) {
+    const Source *s = &api_entry(m, i)->opened.source;
+    hash = (hash ^ hash_bytes(s->at, s->n)) * 1099511628211u;
+  }
+  return hash;
+}
+
+/* What a file of several entries does not have. */
+static void need_one_entry(Ingot *m, const IngotC *o) {
+  static const char *const what[] = {"--caller", "--profile", "language models"};
+  bool wanted[] = {o->caller, o->profile, false};
+  if (api_entry_count(m) == 1) return;
+  for (u32 i = 0; i < api_entry_count(m); i++) wanted[2] |= api_speech(api_entry(m, i)) != NULL;
+  for (u32 i = 0; i < sizeof what / sizeof *what; i++)
+    if (wanted[i])
+      fail(m->c, ERR_unsupported, LOC_NONE, "%s: only of a file with one model", what[i]);
+}
+
+static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header,
+                           DeferredTexts *late) {
+  Ctx *c = m->c;
+  api_need(c, o->name, "the prefix of C names");
+  if (!is_identifier(o->name))
+    fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
+  if (is_taken(o->name))
+    fail(c, ERR_usage, LOC_NONE,
+         "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are taken; see --name",
+         o->name);
+  if (o->split < 0 || o->split > MAX_SPLIT)
+    fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, MAX_SPLIT);
+  api_compile_variants(m);
+  guard_say(c, "emit");
+  need_one_entry(m, o);
+  u32 n = m->machine.body ? m->machine.bodies.n : 1;
+  EmitVariant *body = NEWS(&c->keep, EmitVariant, n);
+  const char *why = NULL;
+  for (u32 i = 0; i < n; i++) {
+    body[i].target = m->machine.body ? m->machine.bodies.at[i] : api_program_target(m);
+    body[i].n = api_entry_count(m);
+    body[i].entry = make_entries(m, i, !i && body[i].target->fma, o->selftest, &why);
+  }
+  for (u32 i = 0; why && i < n; i++)
+    body[i].entry = make_entries(m, i, false, -1, &(const char *){NULL});
+  if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
+  EmitOptions e = {.name = o->name,
+                   .version = INGOT_VERSION,
+                   .source = source_text(m),
+                   .options = options_text(m, o),
+                   .hash = source_hash(m),
+                   .march = api_march_text(m, api_program_target(m)),
+                   .no_selftest = why,
+                   .openmp = m->codegen.openmp,
+                   .debug = o->debug != 0,
+                   .split = (u32)o->split,
+                   .caller = o->caller != 0,
+                   .profile = o->profile != 0,
+                   .ticks = m->tuning.ticks,
+                   .weights = weight_mode(c, o->weights),
+                   .weights_file = o->weights_file,
+                   .linked = m->compiled.linked,
+                   .deferred = late,
+                   .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
+  if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);
+  if (m->compiled.more) e.more = m->compiled.more(m, o->name);
+  m->written.blob = (Blob){.a = &c->keep};
+  EmitFacts facts = emit_variants(body, n, &e, source, header, &m->written.blob);
+  m->written.profile = facts.profile;
+  m->written.nprofile = facts.nprofile;
+  guard_say(c, NULL);
+  return facts;
+}
+
+static void warn_feature(Ctx *c, const EmitFacts *facts) {
+  if (*facts->feature)
+    warn(c, LOC_NONE,
+         "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
+         facts->feature);
+}
+
+EmitOptions api_query_options(const Ingot *m, const Target *target) {
+  return (EmitOptions){.name = "model",
+                       .version = "",
+                       .source = "",
+                       .options = "",
+                       .target = target,
+                       .openmp = m->codegen.openmp,
+                       .weights = WM_literal};
+}
+
+EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header) {
+  return emit_late(m, o, plays, source, header, NULL);
+}
+
+static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+                       const char **header, size_t *nheader) {
+  Ctx *c = m->c;
+  StrBuf s = sb_new(&c->keep), h = sb_new(&c->keep);
+  api_need(c, source && nsource && header && nheader ? source : NULL,
+           "the place of source and header");
+  api_need(c, o, "the description of the C file");
+  EmitFacts facts = api_emit(m, o, true, &s, &h);
+  warn_feature(c, &facts);
+  api_return_text(&s, source, nsource);
+  api_return_text(&h, header, nheader);
+}
+
+IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+                         const char **header, size_t *nheader) {
+  api_return_text(NULL, source, nsource);
+  api_return_text(NULL, header, nheader);
+  API_CALL(m, emit_texts(m, o, source, nsource, header, nheader));
+}
+
+u64 api_weight_bytes(const Ingot *m) {
+  u64 n = 0;
+  for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++)
+    n += prog_stored_bytes(api_program(m, i));
+  for (u32 i = 0; i < m->entries.also.n; i++) n += api_weight_bytes(m->entries.also.at[i]);
+  return n;
+}
+
+bool api_wants_weights_file(const Ingot *m) {
+  return api_weight_bytes(m) > BESIDE_BYTES;
+}
+
+static void return_weights(Ingot *m, const void **data, size_t *n) {
+  StrBuf all = sb_new(&m->c->keep);
+  api_need(m->c, data && n ? data : NULL, "the place of the weights");
+  for (u32 i = 0; i < m->written.blob.piece.n; i++)
+    sb_put(&all, m->written.blob.piece.at[i].at, m->written.blob.piece.at[i].n);
+  *data = all.at;
+  *n = all.n;
+}
+
+IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
+  if (data) *data = NULL;
+  if (n) *n = 0;
+  API_CALL(m, return_weights(m, data, n));
+}
+
+/* What is included, which lies in the same folder. */
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
+                     StrBuf *to) {
+  if (api_entry_count(m) > 1)
+    fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: only of a file with one model");
+  CppOptions cpp = {.name = o->name,
+                    .header = file_name(header),
+                    .version = INGOT_VERSION,
+                    .given = weight_mode(m->c, o->weights) == WM_pointer,
+                    .selftest = facts->selftest_bytes != 0,
+                    .threads = m->p->threads > 1 && !m->codegen.openmp};
+  emit_cpp(m->p, &cpp, facts, to);
+}
+
+/* In the order weights, headers, source: a C file never stands without its weights. */
+EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
+                      const char *header_path, const char *weights_path) {
+  Ctx *c = m->c;
+  api_need(c, options, "the options");
+  IngotC o = *options;
+  StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
+  api_need(c, source_path, "the path of the source");
+  api_need(c, header_path, "the path of the header");
+  api_need(c, weights_path, "the path of the weights");
+  api_compile_variants(m);
+  bool large = !o.weights && api_wants_weights_file(m);
+  if (large) o.weights = "file";
+  DeferredTexts late = {0};
+  EmitFacts facts = emit_late(m, &o, true, &source, &header, &late);
+  warn_feature(c, &facts);
+  const Blob *blob = &m->written.blob;
+  StrBuf cpp = sb_new(&c->keep);
+  if (o.cpp) wrap_cpp(m, &o, header_path, &facts, &cpp);
+  u32 nfile = 0, source_file;
+  FileOut f[4];
+  if (blob->n)
+    f[nfile++] = (FileOut){.path = weights_path, .n = blob->piece.n, .piece = blob->piece.at};
+  f[nfile++] = (FileOut){.path = header_path, .at = header.at, .n = header.n};
+  if (o.cpp) f[nfile++] = (FileOut){.path = o.cpp, .at = cpp.at, .n = cpp.n};
+  source_file = nfile++;
+  VEC(Chunk) part = {0};
+  size_t from = 0;
+  for (u32 i = 0; i < late.n; i++) {
+    *vec_push(&c->keep, &part) = (Chunk){.at = source.at + from, .n = late.at[i].at - from};
+    *vec_push(&c->keep, &part) = late.at[i].chunk;
+    from = late.at[i].at;
+  }
+  *vec_push(&c->keep, &part) = (Chunk){.at = source.at + from, .n = source.n - from};
+  f[source_file] = (FileOut){.path = source_path, .n = part.n, .piece = part.at};
+  files_write(c, f, nfile);
+  if (large)
+    warn(c, LOC_NONE,
+         "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "
+         "text puts them into the C file",
+         (double)blob->n / 1e6, show_text(c, str_of(c, weights_path)));
+  return facts;
+}
+
+IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
+                          const char *weights) {
+  API_CALL(m, (void)api_write_c(m, o, source, header, weights));
+}

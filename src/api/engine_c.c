@@ -1,0 +1,405 @@
+/* engine_c.c: engine c: the generated C, compiled, loaded and run in this process.
+ *
+ * In: a model with inputs. Out: its outputs. The source is written to a temporary folder, compiled
+ * by $CC (or cc) to a shared object with an argument vector (never a shell), loaded, called once,
+ * and removed again. ingot_keep_code keeps the shared object for the next process.
+ */
+#include "api/api_internal.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+typedef const char *WhyFn(int status);
+typedef int StartFn(void *arena, int threads);
+typedef void StopFn(void *arena);
+
+typedef struct Native {
+  Ingot *m;
+  u64 seed;
+  CallFn *code;
+  bool only_kept; /* code that is not in the cache is not compiled */
+  TempDir folder;
+} Native;
+
+/* Above, weights are an argument of code that is kept: its text is made and compiled faster. */
+enum { KEPT_WEIGHTS = 64 << 10 };
+
+/* The compiler and its flags, without the names of files. */
+static ArgVec command(Ctx *c, const Native *n) {
+  ArgVec w = {0};
+  argv_compiler(c, &w, NULL);
+  argv_add(c, &w, "-std=c99 -O2 -ffp-contract=off -fPIC -w");
+  argv_target(c, &w, n->m);
+  argv_variant(c, &w, n->m, "MODEL");
+  argv_threads(c, &w, n->m);
+  return w;
+}
+
+/* The place of the library in the cache; NULL: it is not kept. The C text is a function of the
+ * model, its external data, the options and the version of ingot. Weights that are an argument are
+ * not part of the library. */
+static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *source) {
+  const char *folder = n->m->compiled.keep;
+  ArgVec cc = {0};
+  if (!folder) return NULL;
+  StrBuf key = sb_new(&c->keep);
+  sb_fmt(&key, "%s\n%s\n", INGOT_VERSION, target_native_flags());
+  for (u32 i = 0; i < w->n; i++) sb_fmt(&key, "%s\n", w->at[i]);
+  argv_compiler(c, &cc, NULL);
+  spawn_check(c, "C compiler", cc.at[0]);
+  api_key_file(c, &key, spawn_resolve(c, cc.at[0]));
+  /* the version of the compiler that a wrapper such as ccache starts */
+  sb_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
+  sb_put(&key, source->at, source->n);
+  return cache_code(c, folder, &key);
+}
+
+static const char *compile(Ctx *c, Native *n, ArgVec *w, const StrBuf *text, u32 parts) {
+  const char *source = tempdir_file(c, &n->folder, "m.c");
+  const char *library = tempdir_file(c, &n->folder, "m.so");
+  ArgVec object = {0};
+  file_write(c, source, text->at, text->n);
+  if (parts > 1)
+    object = parts_compile(c, &n->folder, w, source, "model", parts);
+  else
+    *vec_push(&c->keep, &object) = source;
+  argv_add(c, w, "-shared -o");
+  *vec_push(&c->keep, w) = library;
+  for (u32 i = 0; i < object.n; i++) *vec_push(&c->keep, w) = object.at[i];
+  *vec_push(&c->keep, w) = NULL;
+  spawn_run(c, &n->folder, "C compiler", w->at);
+  return library;
+}
+
+/* Loads the library from the cache, or compiles it. NULL: dlerror says why. */
+static void *load_code(Ctx *c, Native *n, const StrBuf *source, u32 parts) {
+  ArgVec w = command(c, n);
+  tempdir_make(c, &n->folder);
+  const char *kept = kept_path(c, n, &w, source);
+  void *handle = kept && cache_find(c, kept) ? dlopen(kept, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (handle || n->only_kept) return handle;
+  const char *library = compile(c, n, &w, source, parts);
+  if (kept) cache_store(c, kept, library);
+  return dlopen(library, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Extents that are kept with the state, as the program will read them. */
+static void bind_state(Ingot *m, const u8 *arena, i64 *size) {
+  Sym sym;
+  u64 at;
+  for (StmtId id = m->p->body; id; id = prog_stmt(m->p, id)->next)
+    if (prog_is_state_size(m->p, id, &sym, &at)) memcpy(&size[sym], arena + at, 8);
+}
+
+/* prog_bind leaves those out that depend on symbols set while running. */
+static void check_inputs(Ingot *m, const i64 *size) {
+  Prog *p = m->p;
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    for (u32 k = 0; k < b->rank; k++)
+      if (m->run.in[i]->dim[k] != dim_eval(p->dims, b->dim[k], size))
+        fail(m->c, ERR_input, LOC_NONE, "input %s: dimension %u is %lld, expected %lld",
+             show(m->c, b->name), k, (long long)m->run.in[i]->dim[k],
+             (long long)dim_eval(p->dims, b->dim[k], size));
+  }
+}
+
+static const char *entry_of(const Ingot *m) {
+  return m->compiled.entry ? m->compiled.entry : "model_call";
+}
+
+/* NAME_what beside the entry NAME_call; NULL: there is none. */
+static void *find(Ctx *c, const Ingot *m, const char *what) {
+  const char *entry = entry_of(m);
+  size_t stem = strlen(entry) - strlen("_call");
+  return dlsym(m->states.handle, str_text(c, str_fmt(c, "%.*s_%s", (int)stem, entry, what)));
+}
+
+static WhyFn *find_why(Ctx *c, const Ingot *m) {
+  union {
+    void *p;
+    WhyFn *fn;
+  } sym = {find(c, m, "why")};
+  return sym.p ? sym.fn : NULL;
+}
+
+static void start_threads(Ctx *c, Ingot *m) {
+  union {
+    void *p;
+    StartFn *fn;
+  } start = {find(c, m, "threads_start")};
+  union {
+    void *p;
+    StopFn *fn;
+  } stop = {find(c, m, "threads_stop")};
+  if (!start.p || !stop.p) return;
+  start.fn(m->states.arena, (int)m->p->threads);
+  m->states.stop = stop.fn;
+}
+
+/* A library that somebody names is called only when it says of itself what we know of the model. */
+static void check_facts(Ctx *c, Ingot *m) {
+  const char *const *have = find(c, m, "facts");
+  StrList want = emit_fact_lines(
+      (const Prog *const *)(m->machine.body ? m->machine.body : &m->p),
+      m->machine.body ? m->machine.bodies.n : 1, api_march_text(m, api_program_target(m)),
+      hash_bytes(m->opened.source.at, m->opened.source.n), m->states.arena_bytes);
+  if (!have)
+    fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
+         m->compiled.library);
+  for (u32 i = 0; i <= want.n; i++) {
+    const char *line = i < want.n ? str_text(c, want.at[i]) : NULL;
+    if (have[i] && line && !strcmp(have[i], line)) continue;
+    if (!have[i] && !line) return;
+    if (have[i] && line && !strncmp(have[i], "target ", 7) && !strncmp(line, "target ", 7))
+      fail(c, ERR_input, LOC_NONE, "%s was made for %s, the model here is for %s; give --march %s",
+           m->compiled.library, show_text(c, str_of(c, have[i] + 7)), line + 7,
+           show_text(c, str_of(c, have[i] + 7)));
+    fail(c, ERR_input, LOC_NONE,
+         "%s was made from another model or with other options: it has %s, expected %s",
+         m->compiled.library, have[i] ? show_text(c, str_of(c, have[i])) : "no more",
+         line ? show_text(c, want.at[i]) : "no more");
+  }
+}
+
+u8 *api_alloc_aligned(Ctx *c, u64 arena_bytes) {
+  u8 *arena = NEWS(&c->keep, u8, arena_bytes + 64);
+  return arena + 64 - (uintptr_t)arena % 64;
+}
+
+/* State as before the first run, in memory that is zero. */
+static u8 *begin_state(const Ingot *m, u8 *arena) {
+  for (BufId b = 1; b < m->p->buf.n; b++) {
+    const Buf *x = prog_buf(m->p, b);
+    if (x->space == BS_state && !x->alias && x->data && x->data->n)
+      memcpy(arena + x->offset, x->data->data, tensor_bytes(x->data));
+  }
+  return arena;
+}
+
+u8 *api_alloc_arena(Ingot *m, u64 bytes) {
+  return begin_state(m, api_alloc_aligned(m->c, bytes));
+}
+
+/* After a reset the memory is that of before. */
+static u8 *arena_again(Ingot *m) {
+  if (!m->states.spare) return api_alloc_arena(m, m->states.arena_bytes);
+  memset(m->states.spare, 0, m->states.arena_bytes);
+  return begin_state(m, m->states.spare);
+}
+
+static bool is_aligned(const void *at, DType dt) {
+  return (uintptr_t)at % (dtype_bytes(dt) < 8 ? dtype_bytes(dt) : 8) == 0;
+}
+
+/* Where it lies, if code can read it there: somewhere also when it is empty. */
+static const void *input_for(Ingot *m, const Tensor *t) {
+  if (t->n && is_aligned(t->data, t->dt)) return t->data;
+  void *copy = arena_alloc(&m->run.once, tensor_bytes(t) + 1);
+  if (t->n) memcpy(copy, t->data, tensor_bytes(t));
+  return copy;
+}
+
+/* For output i, of at most these extents: the caller's, if it is large enough. */
+static void *room_for(Ingot *m, u32 i, DType dt, const i64 *dim, u32 rank) {
+  const IngotRoom *r = m->run.room ? &m->run.room[i] : NULL;
+  u64 n, bytes;
+  if (r && r->data && is_aligned(r->data, dt) && shape_count(dim, rank, &n) &&
+      size_mul(n, dtype_bytes(dt), &bytes) && bytes <= r->bytes)
+    return r->data;
+  return (void *)tensor_new(&m->run.once, dt, dim, rank)->data;
+}
+
+CallArgs api_call_args(Ingot *m, u8 *arena) {
+  Prog *p = m->p;
+  i64 *size = prog_bind(p, m->run.in, &m->run.once);
+  bind_state(m, arena, size);
+  check_inputs(m, size);
+  const void **in = NEWS(&m->run.once, const void *, p->in.n + 1);
+  void **out = NEWS(&m->run.once, void *, p->out.n + 1);
+  i64 **shape = NEWS(&m->run.once, i64 *, p->out.n + 1);
+  for (u32 i = 0; i < p->in.n; i++) in[i] = input_for(m, m->run.in[i]);
+  in[p->in.n] = m->states.weights;
+  for (u32 i = 0; i < p->out.n; i++) {
+    const Buf *b = prog_buf(p, p->out.at[i]);
+    i64 dim[MAX_RANK], lo;
+    shape[i] = NEWS(&m->run.once, i64, MAX_RANK);
+    for (u32 k = 0; k < b->rank; k++) {
+      dim_bounds(p->dims, b->dim[k], &lo, &dim[k]);
+      shape[i][k] = dim_eval(p->dims, b->dim[k], size);
+    }
+    out[i] = room_for(m, i, b->dt, dim, b->rank);
+  }
+  return (CallArgs){size, in, out, shape};
+}
+
+static void check_status(Ctx *c, Ingot *m, WhyFn *why, int status) {
+  if (status && why)
+    fail(c, ERR_input, (Loc){.file = m->opened.source.file, .index = -1}, "%s", why(status));
+  if (status) fail(c, ERR_input, LOC_NONE, "the compiled model returned status %d", status);
+}
+
+void api_check_c(Ingot *m, int status) {
+  if (status) check_status(m->c, m, find_why(m->c, m), status);
+}
+
+static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
+  Ingot *m = n->m;
+  Prog *p = m->p;
+  CallArgs f = api_call_args(m, m->states.arena);
+  int status = fn(m->states.arena, f.size, n->seed, f.in, f.out, f.shape);
+  check_status(c, m, why, status);
+  for (u32 i = 0; i < p->out.n; i++) {
+    const Buf *b = prog_buf(p, p->out.at[i]);
+    m->run.out[i] = tensor_wrap(&m->run.once, b->dt, f.shape[i], b->rank, f.out[i]);
+  }
+}
+
+/* In one piece, and aligned as code that is given its weights wants them. */
+static const u8 *join_weights(Ctx *c, const Blob *blob) {
+  u8 *at = api_alloc_aligned(c, blob->n), *to = at;
+  for (u32 i = 0; i < blob->piece.n; i++) {
+    if (blob->piece.at[i].n) memcpy(to, blob->piece.at[i].at, blob->piece.at[i].n);
+    to += blob->piece.at[i].n;
+  }
+  return at;
+}
+
+/* The library of the model, compiled if need be. */
+static void load(Ctx *c, Native *n) {
+  StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
+  IngotC o = {
+      .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_LIMIT, .caller = 1};
+  const char *library = n->m->compiled.library;
+  bool own_file = !library && (api_wants_weights_file(n->m) ||
+                               (n->m->compiled.keep && api_weight_bytes(n->m) > KEPT_WEIGHTS));
+  if (own_file) o.weights = "pointer";
+  /* gives every buffer its place, also where the code is there already */
+  EmitFacts facts = api_emit(n->m, &o, false, &source, &header);
+  n->m->states.arena_bytes = facts.arena_bytes;
+  if (own_file && !n->m->states.weights)
+    n->m->states.weights = join_weights(c, &n->m->written.blob);
+  if (library) {
+    api_check_library(c, library);
+    n->m->states.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  } else {
+    n->m->states.handle = load_code(c, n, &source, parts_wanted(facts.code_bytes));
+  }
+  tempdir_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
+  if (!n->m->states.handle && !n->only_kept)
+    fail(c, n->m->compiled.library ? ERR_input : ERR_system, LOC_NONE,
+         "the compiled model cannot be loaded: %s", dlerror());
+}
+
+static void make(Ctx *c, void *arg) {
+  Native *n = arg;
+  if (n->m->states.handle_of != n->m->p) api_close_c(n->m);
+  if (!n->m->states.handle) load(c, n);
+  n->m->states.handle_of = n->m->p;
+}
+
+/* What is to be called, compiled and loaded if need be. */
+static CallFn *code_of(Ctx *c, Native *n) {
+  const char *entry = entry_of(n->m);
+  make(c, n);
+  union {
+    void *p;
+    CallFn *fn;
+  } sym = {dlsym(n->m->states.handle, entry)};
+  if (!sym.p && n->m->compiled.library)
+    fail(c, ERR_input, LOC_NONE,
+         "%s has no function %s: build it with --caller, and give the name it was built with by "
+         "--name",
+         n->m->compiled.library, entry);
+  if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
+  if (n->m->compiled.library) check_facts(c, n->m);
+  if (!n->m->states.arena) {
+    n->m->states.arena = arena_again(n->m);
+    start_threads(c, n->m);
+  }
+  return sym.fn;
+}
+
+static void run(Ctx *c, void *arg) {
+  Native *n = arg;
+  CallFn *fn = code_of(c, n);
+  call(c, n, fn, find_why(c, n->m));
+}
+
+static void make_code(Ctx *c, void *arg) {
+  Native *n = arg;
+  n->code = code_of(c, n);
+}
+
+void api_drop_arena(Ingot *m) {
+  if (m->states.stop) m->states.stop(m->states.arena);
+  m->states.stop = NULL;
+  m->states.spare = m->states.arena ? m->states.arena : m->states.spare;
+  m->states.arena = NULL;
+}
+
+void api_close_c(Ingot *m) {
+  api_drop_arena(m);
+  if (m->states.handle) dlclose(m->states.handle);
+  m->states.handle = NULL;
+  m->states.spare = NULL;
+}
+
+/* Does it, and removes the folder. */
+static Err protect(Native *n, void (*fn)(Ctx *c, void *arg)) {
+  Ingot *m = n->m;
+  if (!m->opened.reader)
+    fail(m->c, ERR_unsupported, LOC_NONE,
+         "engine c runs only what the passes have made: the indices of a program from text are not "
+         "checked in C");
+  api_need_runnable(m);
+  Err e = ctx_protect(m->c, fn, n);
+  tempdir_remove(&n->folder);
+  return e;
+}
+
+void api_make_c(Ingot *m) {
+  Native n = {.m = m};
+  Err e = protect(&n, make);
+  if (e) longjmp(*m->c->door, (int)e);
+}
+
+CallFn *api_code_c(Ingot *m) {
+  Native n = {.m = m};
+  Err e = protect(&n, make_code);
+  if (e) longjmp(*m->c->door, (int)e);
+  return n.code;
+}
+
+void api_run_c(Ingot *m, u64 seed) {
+  Native n = {.m = m, .seed = seed};
+  Err e = protect(&n, run);
+  if (!m->compiled.stays && (e || !api_has_state(m))) api_close_c(m);
+  if (e) longjmp(*m->c->door, (int)e);
+}
+
+static void set_library(Ingot *m, const char *path, const char *name) {
+  Ctx *c = m->c;
+  api_need(c, path, "the path of the library");
+  m->compiled.library = str_text(c, strchr(path, '/') ? str_of(c, path) : str_fmt(c, "./%s", path));
+  m->compiled.entry = str_text(c, str_fmt(c, "%s_call", name ? name : "model"));
+}
+
+IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {
+  API_CALL(m, set_library(m, path, name));
+}
+
+static void load_kept(Ingot *m, int *found) {
+  Native n = {.m = m, .only_kept = true};
+  api_need(m->c, found, "the place of the answer");
+  api_ready(m, api_engine_for(m, "c", 0));
+  m->compiled.stays = true;
+  Err e = m->compiled.keep ? protect(&n, make) : ERR_ok;
+  if (e) longjmp(*m->c->door, (int)e);
+  *found = m->states.handle != NULL;
+}
+
+IngotStatus ingot_load_code(Ingot *m, int *found) {
+  if (found) *found = 0;
+  API_CALL(m, load_kept(m, found));
+}

@@ -1,0 +1,91 @@
+/* lm_feed.c: a language model for a program that talks in this process.
+ *
+ * In: an opened model that talks. Out: its tables, and logits of ids that are run behind those that
+ * were run before. Method: bytecode with the vectors of this machine; states are kept in the
+ * session, and how many positions of them count is the caller's to say, so that he can go back.
+ */
+#include "api/api_internal.h"
+
+#include <string.h>
+
+static void speech(Ingot *m, IngotSpeech *out) {
+  Ctx *c = m->c;
+  api_need(c, out, "the place of the tables");
+  const LmAssets *s = api_speech(m);
+  Loc loc = {.file = m->opened.source.file, .index = -1};
+  if (!s) fail(c, ERR_unsupported, loc, "is no language model that answers");
+  api_target_host(m);
+  api_run_passes(m, NULL);
+  const Buf *in = prog_buf(m->p, m->p->in.at[0]), *logits = prog_buf(m->p, m->p->out.at[0]);
+  i64 lo, chunk;
+  if (m->p->in.n != 1 || m->p->out.n != 1 || in->dt != DT_i32 || logits->dt != DT_f32 ||
+      logits->rank != 2 || logits->dim[0] != 1 || !dim_is_const(logits->dim[1]))
+    fail(c, ERR_unsupported, loc, "its program is not from ids to logits of the last one");
+  dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
+  ChatFormat chat = m->options.prompt ? api_chat_texts(m, s) : s->chat;
+  *out = (IngotSpeech){.vocab = s->vocab,
+                       .nvocab = s->nvocab,
+                       .context = (u64)api_context_length(m),
+                       .chunk = (u64)chunk,
+                       .logits = (u64)logits->dim[1],
+                       .token_bytes = s->token_bytes,
+                       .kv_bytes = api_kv_bytes(m),
+                       .open = chat.open,
+                       .open_system = chat.open_system,
+                       .system = chat.system,
+                       .ask = chat.ask,
+                       .next = chat.next,
+                       .none = s->no_chat,
+                       .trims = chat.trims,
+                       .prompt = m->options.prompt};
+}
+
+IngotStatus ingot_speech(Ingot *m, IngotSpeech *out) {
+  API_CALL(m, speech(m, out));
+}
+
+/* Sizes that are kept with the state. */
+static void set_position(Ingot *m, i64 position) {
+  Prog *p = m->p;
+  Sym sym, unbound;
+  u64 at, bytes;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
+    if (!prog_is_state_size(p, id, &sym, &at)) continue;
+    for (BufId b = 1; b < p->buf.n; b++) {
+      const Buf *x = prog_buf(p, b);
+      if (x->space == BS_state && !x->alias && mem_bytes(p, b, &bytes, &unbound) &&
+          at >= x->offset && at < x->offset + bytes)
+        memcpy(m->states.vm_state->at[b] + (at - x->offset), &position, sizeof position);
+    }
+  }
+}
+
+static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits) {
+  Ctx *c = m->c;
+  if (n) api_need(c, ids, "the ids");
+  api_need(c, logits, "the place of the logits");
+  if (!m->p) fail(c, ERR_usage, LOC_NONE, "ingot_speech comes before ingot_feed");
+  u64 room = (u64)api_context_length(m);
+  if (!n || n > room || position > room - n)
+    fail(c, ERR_usage, LOC_NONE, "%zu ids behind %llu do not fit into a context of %llu", n,
+         (unsigned long long)position, (unsigned long long)room);
+  if (position > m->states.fed)
+    fail(c, ERR_usage, LOC_NONE, "of %llu positions %llu have been run",
+         (unsigned long long)position, (unsigned long long)m->states.fed);
+  if (position && position < m->states.fed && m->states.fed > (u64)api_kv_min_length(m))
+    fail(c, ERR_usage, LOC_NONE, "positions in front of %llu have been overwritten: go back to 0",
+         (unsigned long long)m->states.fed);
+  i64 count = (i64)n;
+  Tensor *out[1];
+  arena_clear(&m->run.once);
+  if (!m->states.vm_state) m->states.vm_state = interp_state(m->p, &c->keep);
+  set_position(m, (i64)position);
+  Tensor *in = tensor_wrap(&m->run.once, DT_i32, &count, 1, ids);
+  vm_run(api_vm(m), &(VmOptions){.state = m->states.vm_state}, &in, out, &m->run.once);
+  m->states.fed = position + n;
+  memcpy(logits, out[0]->data, tensor_bytes(out[0]));
+}
+
+IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits) {
+  API_CALL(m, feed(m, ids, n, position, logits));
+}

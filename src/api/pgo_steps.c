@@ -1,0 +1,282 @@
+/* pgo_steps.c: a tuned build: one step after the other, each measured beside the baseline.
+ *
+ * In: the text of a model and what was asked for: -O of a preset, LTO, relaxed sums, a profile,
+ * BOLT. Out: a variant for each step, every one with the flags of those before it, and a table of
+ * what each gained. Method: programs run in turn, ROUNDS times, so that what else the machine does
+ * hits all alike; speedup.c makes the table.
+ */
+#include "api/build_product.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool wants_lto(const IngotBuild *o) {
+  const Preset *p = preset_named(o->preset);
+  return o->lto || (p && p->lto);
+}
+
+bool pgo_wanted(const IngotBuild *o) {
+  return wants_lto(o) || o->relaxed || o->pgo || o->bolt;
+}
+
+/* OUT.baseline, or OUT.baseline.so: what it is stays at the end. */
+const char *pgo_baseline_path(Ctx *c, const char *output) {
+  const char *dot =
+      product_kind(output) == PD_program ? output + strlen(output) : strrchr(output, '.');
+  return str_text(c, str_fmt(c, "%.*s.baseline%s", (int)(dot - output), output, dot));
+}
+
+/* ---- before work begins ---- */
+
+static void find_lto(Ctx *c, const TempDir *f, ToolChain *t) {
+  if (t->kind > CK_clang)
+    fail(c, ERR_unsupported, LOC_NONE, "--lto is for gcc and clang; '%s' is neither", t->cc.at[0]);
+  t->lto = compiler_lto(c, f, &t->cc, t->kind);
+  if (t->lto) return;
+  if (t->kind == CK_clang) tool_missing(c, "ld.lld", "--lto with clang");
+  fail(c, ERR_system, LOC_NONE, "'%s' links no program with -flto", t->cc.at[0]);
+}
+
+static void find_profiler(Ctx *c, const TempDir *f, ToolChain *t) {
+  if (t->kind > CK_clang)
+    fail(c, ERR_unsupported, LOC_NONE, "--pgo is for gcc and clang; '%s' is neither", t->cc.at[0]);
+  if (t->kind == CK_clang) t->profdata = compiler_profdata(c, f, &t->cc);
+  if (t->kind == CK_clang && !t->profdata) tool_missing(c, "llvm-profdata", "--pgo with clang");
+  if (!compiler_accepts(c, f, &t->cc, "-fprofile-generate"))
+    fail(c, ERR_system, LOC_NONE,
+         "--pgo: '%s' links no program with -fprofile-generate; Debian has what clang needs for it "
+         "in the package libclang-rt-dev",
+         t->cc.at[0]);
+}
+
+static void find_bolt(Ctx *c, const TempDir *f, ToolChain *t) {
+  const char *perf = tool_find(c, "perf");
+  t->bolt = tool_find(c, "llvm-bolt");
+  if (!t->bolt) tool_missing(c, "llvm-bolt", "--bolt");
+  t->bolt = spawn_resolve(c, t->bolt); /* it looks for its library from there */
+  t->perf2bolt = tool_find(c, "perf2bolt");
+  if (perf && t->perf2bolt && bolt_has_branches(c, f, perf)) t->perf = perf;
+}
+
+typedef struct ChainCheck {
+  const IngotBuild *o;
+  ToolChain *chain;
+  TempDir folder;
+} ChainCheck;
+
+static void find_tools(Ctx *c, void *arg) {
+  ChainCheck *k = arg;
+  ToolChain *t = k->chain;
+  if (!*k->folder.path) tempdir_make(c, &k->folder);
+  argv_compiler(c, &t->cc, k->o->cc);
+  t->version = compiler_version(c, &k->folder, &t->cc);
+  t->kind = compiler_kind(c, &k->folder, &t->cc);
+  if (wants_lto(k->o)) find_lto(c, &k->folder, t);
+  if (k->o->pgo) find_profiler(c, &k->folder, t);
+  if (k->o->bolt) find_bolt(c, &k->folder, t);
+}
+
+void pgo_check(Ingot *m, const IngotBuild *o) {
+  Ctx *c = m->c;
+  ToolChain chain = {0};
+  ChainCheck k = {.o = o, .chain = &chain};
+  const char *name = o->pgo ? "--pgo" : "--fast-math";
+  if (!strcmp(o->output, "-"))
+    fail(c, ERR_usage, LOC_NONE, "a tuned build writes two files: --output - is one");
+  if (o->bolt && product_kind(o->output) != PD_program)
+    fail(c, ERR_unsupported, LOC_NONE, "--bolt lays out programs; %s is none", o->output);
+  if ((o->pgo || o->relaxed) && o->c.weights && !strcmp(o->c.weights, "pointer"))
+    fail(c, ERR_unsupported, LOC_NONE,
+         "%s runs the code, which --weights pointer leaves without "
+         "its weights",
+         name);
+  if (o->sanitize && (o->pgo || o->bolt))
+    fail(c, ERR_unsupported, LOC_NONE, "--sanitize and %s exclude each other",
+         o->pgo ? "--pgo" : "--bolt");
+  if (o->pgo) workload_check(c, o->pgo);
+  if (o->pgo) cache_file(c, "", "--pgo"); /* where profiles are kept */
+  tempdir_protect(c, &k.folder, find_tools, &k);
+}
+
+/* ---- measuring ---- */
+
+static double number_after(const char *text, const char *key) {
+  const char *at = strstr(text, key);
+  return at ? strtod(at + strlen(key), NULL) : 0;
+}
+
+static const char *run_program(Ctx *c, ProductBuild *b, const char *program, const ArgVec *with) {
+  ArgVec w = {0};
+  int status;
+  *vec_push(&c->keep, &w) = program;
+  for (u32 i = 0; i < with->n; i++) *vec_push(&c->keep, &w) = with->at[i];
+  *vec_push(&c->keep, &w) = NULL;
+  const char *text = spawn_text(c, &b->folder, "the compiled model", w.at, &status);
+  if (status > SPAWN_KILLED)
+    fail(c, ERR_system, LOC_NONE,
+         "the compiled model was killed by a signal: code for %s%s%s may "
+         "not run on this machine",
+         b->m->machine.target->name, b->m->compiled.cflags ? ", " : "",
+         b->m->compiled.cflags ? b->m->compiled.cflags : "");
+  if (status) spawn_fail(c, &b->folder, "the compiled model", program, status);
+  return text;
+}
+
+static const char question[] =
+    "I keep a small garden behind the house with tomatoes, beans and a row of herbs. This year the "
+    "summer was dry, and the tomatoes cracked. Explain step by step what probably went wrong, and "
+    "what I should do differently next year.";
+
+/* Arguments of a run that is measured. */
+static ArgVec measured_run(Ctx *c, ProductBuild *b) {
+  ArgVec w = {0};
+  if (!b->speaks) {
+    const ArgVec *first = b->work.run.n ? &b->work.run.at[0] : NULL;
+    for (u32 i = 0; first && i < first->n; i++) *vec_push(&c->keep, &w) = first->at[i];
+    double seconds = b->o->seconds > 0 ? b->o->seconds : 1;
+    *vec_push(&c->keep, &w) = "--bench";
+    *vec_push(&c->keep, &w) = str_text(c, str_fmt(c, "%.4f", seconds / ROUNDS));
+    return w;
+  }
+  *vec_push(&c->keep, &w) = "--prompt";
+  /* a token may be a byte */
+  *vec_push(&c->keep, &w) = (u64)api_context_length(b->m) < 2 * sizeof question ? "hi" : question;
+  argv_add(c, &w, "--max-tokens 32 --temperature 0");
+  if (!api_speech(b->m)->chat.open) argv_add(c, &w, "--raw");
+  return w;
+}
+
+/* One round of one program: ms. */
+static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, u32 round) {
+  const char *text = run_program(c, b, s->v.program, with);
+  if (!b->speaks) {
+    s->ms[0][round] = number_after(text, "\"p50_ms\":");
+    return;
+  }
+  const char *line = strstr(text, " tokens in, ");
+  if (!line) fail(c, ERR_system, LOC_NONE, "the program told no times:\n%.200s", text);
+  double first = number_after(line, " out; first after ");
+  double rate = number_after(line, "tokens/s), then ");
+  while (line > text && line[-1] != '\n') line--;
+  double asked = strtod(line, NULL);
+  s->ms[0][round] = rate > 0 ? 1e3 / rate : 0;
+  s->ms[1][round] = asked > 0 ? first / asked : 0;
+}
+
+static void measure_steps(Ctx *c, ProductBuild *b) {
+  ArgVec with = measured_run(c, b);
+  b->measures = b->speaks ? 2 : 1;
+  for (u32 r = 0; r < ROUNDS; r++)
+    for (u32 i = 0; i < b->step.n; i++) /* no program always comes first */
+      take_times(c, b, &b->step.at[(i + r) % b->step.n], &with, r);
+  if (getloadavg(&b->load, 1) != 1) b->load = 0;
+}
+
+/* ---- how far relaxed sums are off ---- */
+
+static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, const char *file) {
+  const char *path = tempdir_file(c, &b->folder, file);
+  ArgVec w = {0};
+  const ArgVec *first = b->work.run.n && !b->speaks ? &b->work.run.at[0] : NULL;
+  for (u32 i = 0; first && i < first->n; i++) *vec_push(&c->keep, &w) = first->at[i];
+  *vec_push(&c->keep, &w) = "--output";
+  *vec_push(&c->keep, &w) = path;
+  run_program(c, b, program, &w);
+  File f = file_read_own(c, path);
+  return data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
+}
+
+/* The output that is off most, beside what verify allows. */
+static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
+                            const BuildConfig *now) {
+  NamedTensors want = outputs_of(c, b, strict->arrays, "strict.npz"),
+               have = outputs_of(c, b, now->arrays, "relaxed.npz");
+  for (u32 i = 0; i < want.n && i < have.n; i++) {
+    IngotDiff d;
+    IngotTensor x = api_tensor(b->m, have.at[i].name, have.at[i].t),
+                y = api_tensor(b->m, want.at[i].name, want.at[i].t);
+    api_diff(b->m, &x, &y, INGOT_AUTO, INGOT_AUTO, &d);
+    if (!d.ok)
+      fail(c, ERR_mismatch, LOC_NONE,
+           "--fast-math: output %s is off by %.3g from the strict build, which is more than verify "
+           "allows (atol %.3g, rtol %.3g): nothing is written",
+           d.name, d.max_abs, d.atol, d.rtol);
+    if (!b->relaxed.name || d.max_rel > b->relaxed.max_rel) b->relaxed = d;
+  }
+}
+
+/* ---- steps ---- */
+
+static PgoStep *add_step(Ctx *c, ProductBuild *b, BuildConfig *v, const char *name) {
+  PgoStep *s = vec_push(&c->keep, &b->step);
+  v->step = name;
+  s->v = *v;
+  s->v.program = "";
+  if (b->o->relaxed) s->v.arrays = "";
+  return s;
+}
+
+static void list_steps(Ctx *c, ProductBuild *b) {
+  const IngotBuild *o = b->o;
+  const char *preset = o->optimize || !o->preset ? NULL : b->preset->optimize;
+  BuildConfig v = {.optimize = o->optimize ? o->optimize : "2"};
+  if (!o->preset && !o->optimize) v.optimize = build_default_level(b);
+  add_step(c, b, &v, "baseline");
+  if (preset && strcmp(preset, v.optimize)) {
+    v.optimize = preset;
+    add_step(c, b, &v, str_text(c, str_fmt(c, "-O%s", preset)));
+  }
+  v.lto = wants_lto(o);
+  if (v.lto) add_step(c, b, &v, "lto");
+  v.relaxed = o->relaxed;
+  if (v.relaxed) add_step(c, b, &v, "relaxed");
+  if (o->pgo) add_step(c, b, &v, "pgo");
+  v.relocs = o->bolt;
+  if (o->bolt) add_step(c, b, &v, "bolt");
+}
+
+/* Code for elsewhere can be linked with LTO, and nothing else. */
+bool pgo_can_measure(Ctx *c, ProductBuild *b) {
+  const IngotBuild *o = b->o;
+  const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--fast-math" : NULL;
+  if (o->c.weights && !strcmp(o->c.weights, "pointer"))
+    b->unmeasured = "the code has no weights of its own";
+  else if (api_entry_count(b->m) > 1)
+    b->unmeasured = "a program runs one model";
+  else if (!api_is_runnable(b->m, o->cc))
+    b->unmeasured =
+        str_text(c, str_fmt(c, "code for %s does not run here", b->m->machine.target->name));
+  if (b->unmeasured && what)
+    fail(c, ERR_unsupported, LOC_NONE, "%s runs what is built: %s", what, b->unmeasured);
+  return !b->unmeasured;
+}
+
+/* Behind the baseline, which is what a build without a preset makes: what the preset aims at. */
+static void aim_as_asked(Ctx *c, ProductBuild *b) {
+  b->m->codegen.aim = b->preset->aim;
+  b->m->machine.body = NULL;
+  api_restore_graph(b->m);
+  build_text(c, b);
+}
+
+void pgo_run(Ctx *c, ProductBuild *b) {
+  ChainCheck k = {.o = b->o, .chain = &b->chain, .folder = b->folder};
+  find_tools(c, &k);
+  bool runs = !b->unmeasured;
+  list_steps(c, b);
+  if (runs) workload_read(c, b);
+  ArgVec profile = {0};
+  for (u32 i = 0; i < b->step.n; i++) {
+    PgoStep *s = &b->step.at[i];
+    if (!runs) s->v.program = s->v.arrays = NULL;
+    if (!strcmp(s->v.step, "pgo")) profile = profile_make(c, b, &s->v);
+    s->v.profile = profile;
+    build_compile(c, b, &s->v);
+    if (!i && b->aims_elsewhere) aim_as_asked(c, b);
+    if (!strcmp(s->v.step, "relaxed")) compare_relaxed(c, b, &b->step.at[i - 1].v, &s->v);
+    if (!strcmp(s->v.step, "bolt")) bolt_apply(c, b, &s->v);
+    s->bytes = file_read_own(c, s->v.product).n;
+  }
+  if (runs) measure_steps(c, b);
+}

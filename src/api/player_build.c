@@ -1,0 +1,308 @@
+/* player_build.c: language models as programs that talk.
+ *
+ * In: an opened model that has speech. Out: the program that `ingot build` makes of it, kept in
+ * ~/.cache/ingot under a name that is the hash of everything it depends on: the files of the model
+ * (where they lie, their sizes and times), options, the compiler, the machine, this version. A
+ * model that was played before starts without being read.
+ */
+#include "api/api_internal.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int ingot_talks(const Ingot *m) {
+  return m && m->opened.reader && m->opened.reader->speech && m->opened.model &&
+         m->opened.model->is_decoder_lm;
+}
+
+const LmAssets *api_speech(Ingot *m) {
+  return ingot_talks(m) ? m->opened.reader->speech(m->c, &m->opened.source, m->opened.model) : NULL;
+}
+
+static const char *with_day(const Ingot *m, const char *text) {
+  Ctx *c = m->c;
+  time_t day = m->options.day ? (time_t)m->options.day : (time_t)CHAT_DEFAULT_DATE;
+  struct tm tm;
+  char date[256];
+  if (!text || !strchr(text, 1) || !gmtime_r(&day, &tm)) return text;
+  StrBuf t = sb_new(&c->keep);
+  for (const char *end; (end = strchr(text, 2)); text = end + 1) {
+    const char *begin = strchr(text, 1);
+    sb_put(&t, text, (size_t)(begin - text));
+    const char *form = str_text(c, str_intern(c, begin + 1, (size_t)(end - begin - 1)));
+    sb_put(&t, date, strftime(date, sizeof date, form, &tm));
+  }
+  sb_puts(&t, text);
+  return sb_cstr(&t);
+}
+
+ChatFormat api_chat_texts(Ingot *m, const LmAssets *s) {
+  ChatFormat t = s->chat;
+  t.open = with_day(m, t.open);
+  t.open_system = with_day(m, t.open_system);
+  t.system = with_day(m, t.system);
+  t.ask = with_day(m, t.ask);
+  t.next = with_day(m, t.next);
+  return t;
+}
+
+/* The largest extent of what grows from run to run. */
+i64 api_context_length(const Ingot *m) {
+  Prog *p = m->p;
+  Sym sym;
+  u64 at;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_is_state_size(p, id, &sym, &at)) return dim_syminfo(p->dims, sym)->hi + 1;
+  return 0;
+}
+
+double api_kv_bytes(const Ingot *m) {
+  Prog *p = m->p;
+  double sum = 0;
+  i64 positions = api_context_length(m);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    u64 bytes;
+    Sym sym;
+    if (x->space == BS_state && prog_root(p, b) == b && x->rank == 4 &&
+        mem_bytes(p, b, &bytes, &sym))
+      sum += (double)bytes;
+  }
+  return positions ? sum / (double)positions : 0;
+}
+
+static void hash_text(StrBuf *t, const char *name, const char *value) {
+  sb_fmt(t, "%s=%s\n", name, value ? value : "");
+}
+
+/* A file that changes has another size or time. */
+void api_key_file(Ctx *c, StrBuf *t, const char *path) {
+  struct stat st;
+  char *real = realpath(path, NULL);
+  if (stat(path, &st) != 0 || !real) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
+  sb_fmt(t, "%s %lld %lld.%09ld %llu\n", real, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+         st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
+  free(real);
+}
+
+/* One that was built again may make other code, whatever its version. It is a program, or a library
+ * of another program. */
+void api_key_self(Ctx *c, StrBuf *t) {
+  static const char here = 0;
+  Dl_info found;
+  bool is_library = dladdr(&here, &found) && found.dli_fname && strstr(found.dli_fname, ".so");
+  const char *path = is_library ? found.dli_fname : "/proc/self/exe";
+  hash_text(t, "version", INGOT_VERSION);
+  if (!access(path, R_OK)) api_key_file(c, t, path);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The model, and what else of its folder it may be made of: parts, shards, JSON files, tokenisers,
+ * templates. */
+static void hash_folder(Ctx *c, StrBuf *t, const char *path) {
+  static const char *const ends[] = {".gguf", ".safetensors", ".json", ".model", ".jinja"};
+  const char *slash = strrchr(path, '/');
+  const char *folder = slash ? str_text(c, str_intern(c, path, (size_t)(slash - path) + 1)) : "./";
+  VEC(const char *) name = {0};
+  bool alone = ends_with(path, ".gguf") && !strstr(path, "-of-");
+  DIR *d = alone ? NULL : opendir(folder);
+  api_key_file(c, t, path);
+  for (struct dirent *e; d && (e = readdir(d));)
+    for (u32 i = 0; i < sizeof ends / sizeof *ends; i++)
+      if (ends_with(e->d_name, ends[i]))
+        *vec_push(&c->keep, &name) = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
+  if (d) closedir(d);
+  if (name.n) qsort(name.at, name.n, sizeof *name.at, by_name);
+  for (u32 i = 0; i < name.n; i++) api_key_file(c, t, name.at[i]);
+}
+
+static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library) {
+  Ctx *c = m->c;
+  StrBuf t = sb_new(&c->keep);
+  const char *env = getenv("CC");
+  api_key_self(c, &t);
+  hash_folder(c, &t, m->opened.source.path);
+  for (u32 i = 0; i < m->options.dim.n; i++) {
+    const BindDim *d = &m->options.dim.at[i];
+    sb_fmt(&t, "dim %s %s %lld %lld %d\n", d->symbol ? str_text(c, d->symbol) : "",
+           d->input ? str_text(c, d->input) : "", (long long)d->axis, (long long)d->value,
+           d->bound);
+  }
+  const LmOptions *w = &m->options.language;
+  sb_fmt(&t, "language %lld %lld %d %d\n", (long long)w->context, (long long)w->chunk, w->every,
+         (int)w->kept);
+  hash_text(&t, "prompt", m->options.prompt);
+  sb_fmt(&t, "day %lld\n", (long long)m->options.day);
+  hash_text(&t, "march", o->march);
+  hash_text(&t, "native", target_native_flags());
+  hash_text(&t, "optimize", o->optimize);
+  sb_fmt(&t, "%u %u %d %d\n", m->codegen.threads, m->codegen.grain, m->codegen.precise,
+         m->codegen.openmp);
+  u64 a = hash_bytes(t.at, t.n);
+  hash_text(&t, "cc", o->cc ? o->cc : env);
+  Str name = str_fmt(c, "%s-%016llx%016llx%s", is_library ? "lm" : "play", (unsigned long long)a,
+                     (unsigned long long)hash_bytes(t.at, t.n), is_library ? ".so" : "");
+  return cache_file(c, str_text(c, name), "play");
+}
+
+static bool is_program(Ctx *c, const char *path) {
+  return cache_check_file(c, path) && !access(path, X_OK);
+}
+
+/* The same program as another compiler made it: the names differ in their last 16 digits. NULL:
+ * none did. */
+static const char *find_other_build(Ctx *c, const char *path) {
+  const char *name = strrchr(path, '/') + 1, *found = NULL;
+  const char *folder = str_text(c, str_intern(c, path, (size_t)(name - path)));
+  size_t same = strlen(name) - 16;
+  DIR *d = opendir(folder);
+  for (struct dirent *e; d && (e = readdir(d));) {
+    if (strlen(e->d_name) != same + 16 || strncmp(e->d_name, name, same) != 0) continue;
+    const char *other = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
+    if (is_program(c, other) && (!found || strcmp(other, found) < 0)) found = other;
+  }
+  if (d) closedir(d);
+  return found;
+}
+
+/* What the program would refuse need not be compiled. */
+static void check_talk(Ingot *m, const IngotBuild *o) {
+  const LmAssets *s = api_speech(m);
+  Loc loc = {.file = m->opened.source.file, .index = -1};
+  if (o->chats && !s->chat.open)
+    fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
+         s->no_chat ? s->no_chat : "the model has no template of conversations");
+  if (o->chats && o->system && !s->chat.open_system)
+    fail(m->c, ERR_unsupported, loc, "--system: the template of this model has no such message");
+}
+
+/* Memory of the machine in bytes; as good as none where it does not say. */
+static double memory_bytes(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages < 1 || page < 1 ? HUGE_VAL : (double)pages * (double)page;
+}
+
+static const char *compiler_name(Ctx *c, const char *cc) {
+  ArgVec w = {0};
+  argv_compiler(c, &w, cc);
+  return w.at[0];
+}
+
+/* The disk of the cache, or that of temporary files, has no room: warns and takes the error back.
+ */
+static bool is_full_disk(Ctx *c, DiagMark before) {
+  static const int full[] = {ENOSPC, EDQUOT, EFBIG};
+  for (const Diag *d = *before.end; d; d = d->next)
+    for (u32 i = 0; d->level == LV_error && i < sizeof full / sizeof *full; i++) {
+      const char *why = strerror(full[i]);
+      if (!strstr(d->text, why)) continue;
+      diag_rewind(c, before);
+      warn(c, LOC_NONE,
+           "the compiled model cannot be kept (%s): it runs as bytecode, slower; `ingot play "
+           "--clean` removes what was kept before",
+           why);
+      return true;
+    }
+  return false;
+}
+
+/* What a program or a library of the model is built by; its path is in output. */
+static IngotBuild build_options(Ingot *m, const IngotBuild *o, const char **path, bool is_library) {
+  Ctx *c = m->c;
+  api_need(c, o, "the description of the build");
+  api_need(c, path, "the place of the result");
+  if (!m->opened.source.path || !ingot_talks(m))
+    fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
+         "expected a language model with a tokenizer, as a GGUF file or a folder of safetensors");
+  IngotBuild b = *o;
+  if (!m->options.language.chunk) m->options.language.chunk = LM_CHAT_CHUNK;
+  *path = b.output = program_path(m, o, is_library);
+  b.c.name = "lm";
+  b.c.selftest = -1;
+  return b;
+}
+
+static const LmAssets *need_speech(Ingot *m) {
+  const LmAssets *s = api_speech(m);
+  if (!s)
+    fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
+         "has no tokeniser");
+  return s;
+}
+
+typedef struct PlayerBuild {
+  Ingot *m;
+  const IngotBuild *o;
+} PlayerBuild;
+
+static void build_private(Ctx *c, void *arg) {
+  const PlayerBuild *b = arg;
+  b->m->options.language.room = memory_bytes();
+  api_build(b->m, b->o);
+  if (chmod(b->o->output, 0700))
+    fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b->o->output);
+}
+
+static void player(Ingot *m, const IngotBuild *o, const char **program) {
+  Ctx *c = m->c;
+  IngotBuild b = build_options(m, o, program, false);
+  if (is_program(c, b.output)) return;
+  bool compiles = api_has_compiler(c, o->cc);
+  const char *other = compiles ? NULL : find_other_build(c, b.output);
+  if (other) {
+    *program = other;
+    return;
+  }
+  need_speech(m);
+  check_talk(m, o);
+  if (!compiles) {
+    *program = NULL;
+    m->options.language.room = memory_bytes();
+    api_march(m, o->march ? o->march : "native", o->cc);
+    warn(c, LOC_NONE,
+         "there is no C compiler '%s': the model runs as bytecode, slower; install gcc or clang "
+         "(Debian's package gcc)",
+         compiler_name(c, o->cc));
+    return;
+  }
+  DiagMark before = diag_mark(c);
+  Err e = ctx_protect(c, build_private, &(PlayerBuild){m, &b});
+  if (e && (e != ERR_system || !is_full_disk(c, before))) longjmp(*c->door, (int)e);
+  if (e) *program = NULL;
+}
+
+IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
+  API_CALL(m, player(m, o, program));
+}
+
+/* The header is written before the library, and is the same for the same key. */
+static void player_library(Ingot *m, const IngotBuild *o, const char **library, IngotSpeech *out) {
+  IngotBuild b = build_options(m, o, library, true);
+  const LmAssets *s = need_speech(m);
+  api_need(m->c, out, "the place of the texts");
+  *out = (IngotSpeech){.open = s->chat.open,
+                       .open_system = s->chat.open_system,
+                       .system = s->chat.system,
+                       .ask = s->chat.ask,
+                       .next = s->chat.next,
+                       .none = s->no_chat,
+                       .trims = s->chat.trims};
+  if (is_program(m->c, b.output)) return;
+  api_need_compiler(m->c, o->cc);
+  build_private(m->c, &(PlayerBuild){m, &b});
+}
+
+IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
+                                 IngotSpeech *out) {
+  API_CALL(m, player_library(m, o, library, out));
+}

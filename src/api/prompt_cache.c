@@ -1,0 +1,171 @@
+/* prompt_cache.c: a language model that begins behind a prompt.
+ *
+ * In: a model that talks, with its program, and the text of a system message. Out: the same program
+ * whose states begin as they are behind that message: keys and values of its tokens are constants.
+ * Method: the program is run on these tokens, by engine c or, without a C compiler, by vm,
+ * which gives the same bits. Tokens at the end that depend on what follows are left out: the first
+ * ids of any conversation with this message are those that were run.
+ */
+#include "api/api_internal.h"
+#include "text/chat.h"
+
+#include <string.h>
+#include <time.h>
+
+static void bake_prompt(Ingot *m, const char *path) {
+  Ctx *c = m->c;
+  api_need(c, path, "the path of the prompt");
+  if (m->g || m->p)
+    fail(c, ERR_usage, LOC_NONE, "a prompt must be named before the model is imported");
+  File f = file_read(c, path);
+  size_t mark = utf8_bom(f.at, f.n), n = f.n - mark;
+  f.at += mark;
+  while (n && (f.at[n - 1] == '\n' || f.at[n - 1] == '\r')) n--;
+  if (!n) fail(c, ERR_input, LOC_NONE, "%s: the prompt is empty", path);
+  if (memchr(f.at, 0, n)) fail(c, ERR_input, LOC_NONE, "%s: a prompt has no zero in it", path);
+  m->options.prompt = str_text(c, str_intern(c, (const char *)f.at, n));
+}
+
+IngotStatus ingot_bake_prompt(Ingot *m, const char *path) {
+  API_CALL(m, bake_prompt(m, path));
+}
+
+/* Midnight of a day of the Gregorian calendar, from 1970 on. */
+static i64 seconds_of(i64 year, i64 month, i64 day) {
+  i64 y = month > 2 ? year : year - 1, era = y / 400, of_era = y - era * 400;
+  i64 of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1; /* from March on */
+  return (era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468) * 86400;
+}
+
+/* So many digits; -1: they are none. */
+static i64 read_digits(const char *at, u32 n) {
+  i64 x = 0;
+  for (u32 i = 0; i < n; i++) {
+    if (at[i] < '0' || at[i] > '9') return -1;
+    x = 10 * x + (at[i] - '0');
+  }
+  return x;
+}
+
+static void set_day(Ingot *m, const char *day) {
+  Ctx *c = m->c;
+  struct tm tm = {0};
+  api_need(c, day, "the day");
+  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "a day must be told before the model is imported");
+  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
+    fail(c, ERR_usage, LOC_NONE, "is no language model: --date is for templates of conversations");
+  bool fits = strlen(day) == 10 && day[4] == '-' && day[7] == '-';
+  i64 year = fits ? read_digits(day, 4) : 0, month = fits ? read_digits(day + 5, 2) : 0,
+      of_month = fits ? read_digits(day + 8, 2) : 0;
+  fits = year > 1970 && month > 0 && month < 13 && of_month > 0;
+  time_t at = fits ? (time_t)seconds_of(year, month, of_month) : 0;
+  if (!fits || !gmtime_r(&at, &tm) || tm.tm_mday != of_month)
+    fail(c, ERR_usage, LOC_NONE, "--date: expected a day as YYYY-MM-DD, from 1971 on; found '%s'",
+         show(c, str_of(c, day)));
+  m->options.day = at;
+}
+
+IngotStatus ingot_set_day(Ingot *m, const char *day) {
+  API_CALL(m, set_day(m, day));
+}
+
+/* ---- ids ---- */
+
+typedef struct PromptText {
+  StrBuf text, marks; /* a byte for each: somebody said it */
+} PromptText;
+
+static void add(PromptText *p, const char *text, size_t n, char said) {
+  sb_put(&p->text, text, n);
+  for (size_t i = 0; i < n; i++) sb_put(&p->marks, &said, 1);
+}
+
+static const u32 *encode(Ctx *c, const Vocab *v, const PromptText *p, size_t *n) {
+  return text_ids(c, v, p->text.at, p->text.n, (const u8 *)p->marks.at, VE_parse_special, &c->keep,
+                  n);
+}
+
+/* The ids that begin the conversation whatever its first message is. */
+static void find_ids(Ingot *m, const LmAssets *s) {
+  static const char *const first[] = {"a",  " a",   "A", "1",  " ",
+                                      "\n", "\n\n", ".", "\"", "\xc3\xa9"};
+  Ctx *c = m->c;
+  const ChatFormat texts = api_chat_texts(m, s), *chat = &texts;
+  const char *said = m->options.prompt;
+  size_t length = strlen(said);
+  Vocab v;
+  if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  if (chat->trims) {
+    while (length && strchr(" \t\r\n", said[0])) said++, length--;
+    while (length && strchr(" \t\r\n", said[length - 1])) length--;
+  }
+  for (u32 i = 0; i < sizeof first / sizeof *first; i++) {
+    PromptText p = {sb_new(&c->keep), sb_new(&c->keep)};
+    size_t n, same = 0;
+    add(&p, chat->open_system, strlen(chat->open_system), 0);
+    add(&p, said, length, 1);
+    add(&p, chat->system, strlen(chat->system), 0);
+    add(&p, first[i], strlen(first[i]), 1);
+    add(&p, chat->ask, strlen(chat->ask), 0);
+    const u32 *ids = encode(c, &v, &p, &n);
+    if (!i) m->prompt_cache = (PromptCache){ids, (u32)n};
+    while (same < n && same < m->prompt_cache.n && ids[same] == m->prompt_cache.id[same]) same++;
+    m->prompt_cache.n = (u32)same;
+  }
+}
+
+/* ---- the state behind them ---- */
+
+static void run_ids(Ingot *m, const Engine *e) {
+  Ctx *c = m->c;
+  const Buf *in = prog_buf(m->p, m->p->in.at[0]);
+  i64 lo, most;
+  dim_bounds(m->p->dims, in->dim[0], &lo, &most);
+  for (u32 at = 0; at < m->prompt_cache.n;) {
+    i64 n = m->prompt_cache.n - at < (u64)most ? m->prompt_cache.n - at : most;
+    arena_clear(&m->run.once);
+    Tensor *ids = tensor_new(&m->run.once, in->dt, &n, 1);
+    for (i64 i = 0; i < n; i++) tensor_set(ids, (u64)i, (Scalar){.i = m->prompt_cache.id[at + i]});
+    m->run.in = NEWS(&m->run.once, Tensor *, 1);
+    m->run.in[0] = ids;
+    m->run.out = NEWS(&c->keep, Tensor *, m->p->out.n + 1);
+    e->run(m, 0);
+    at += (u32)n;
+  }
+}
+
+static void keep_states(Ingot *m) {
+  Prog *p = m->p;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    Buf *x = prog_buf(p, b);
+    if (x->space != BS_state || x->alias) continue;
+    const u8 *from = m->states.arena ? m->states.arena + x->offset : m->states.vm_state->at[b];
+    for (u32 i = 0; i < x->rank; i++)
+      if (!dim_is_const(x->dim[i])) bug(m->c, LOC_NONE, "a state of open extent");
+    x->data = tensor_new(&m->c->keep, x->dt, x->dim, x->rank);
+    memcpy((void *)x->data->data, from, tensor_bytes(x->data));
+  }
+}
+
+void api_bake_prompt(Ingot *m) {
+  Ctx *c = m->c;
+  if (!m->options.prompt || m->prompt_cache.id) return;
+  Loc loc = {.file = m->opened.source.file, .index = -1};
+  const LmAssets *s = api_speech(m);
+  if (!s) fail(c, ERR_unsupported, loc, "--bake-prompt: is no language model that answers");
+  if (!s->chat.open_system)
+    fail(c, ERR_unsupported, loc, "--bake-prompt: %s",
+         s->no_chat ? s->no_chat : "the template of this model has no system message");
+  api_need_single_variant(m);
+  find_ids(m, s);
+  if ((i64)m->prompt_cache.n >= api_context_length(m))
+    fail(c, ERR_input, loc, "--bake-prompt: %u tokens leave no room in a context of %lld",
+         m->prompt_cache.n, (long long)api_context_length(m));
+  bool compiled = target_is_here(api_program_target(m)) && api_has_compiler(c, NULL);
+  run_ids(m, api_engine(c, compiled ? "c" : "vm", 0));
+  keep_states(m);
+  api_close_c(m);
+  m->states.vm_state = NULL;
+  m->states.fed = 0;
+  api_clear_run(m);
+}

@@ -1,0 +1,66 @@
+/* requant_gguf.c: language models as GGUF files with weights of other types.
+ *
+ * In: an open model, and what its weights shall be. Out: a file, and a row for each tensor. The
+ * format of the model says what becomes of it (Reader.requantise); the file appears whole or not at
+ * all.
+ */
+#include "api/api_internal.h"
+#include "front/onnx/onnx_quantize.h"
+
+#include <math.h>
+
+/* What only ONNX has. */
+static void refuse_others(Ctx *c, const IngotQuantize *o) {
+  const struct {
+    const char *name;
+    bool said;
+  } option[] = {{"--method", o->method},
+                {"--data", o->data},
+                {"--holdout", o->holdout},
+                {"--calibrate", o->calibrate},
+                {"--activations", o->activations},
+                {"--symmetric", o->symmetric},
+                {"--granularity", o->per},
+                {"--block", o->block},
+                {"--bias-correction", o->bias_correction},
+                {"--equalize", o->equalize},
+                {"--budget", o->budget},
+                {"--label", o->label}};
+  for (u32 i = 0; i < sizeof option / sizeof *option; i++)
+    if (option[i].said)
+      fail(c, ERR_usage, LOC_NONE,
+           "%s is for ONNX: the weights of a language model are chosen with --type",
+           option[i].name);
+}
+
+static IngotLayer layer_of(const Ingot *m, const RequantRow *r) {
+  bool same = r->from == r->to;
+  return (IngotLayer){.name = str_text(m->c, r->name),
+                      .op = r->to,
+                      .kept = same,
+                      .why = same ? "its type" : NULL,
+                      .before = r->before,
+                      .after = r->after,
+                      .sqnr = quant_sqnr(r->squares, r->errors),
+                      .mse = r->elems ? r->errors / (double)r->elems : 0,
+                      .max_error = r->most,
+                      .alone = (double)NAN};
+}
+
+void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
+  Ctx *c = m->c;
+  refuse_others(c, o);
+  if (!o->to)
+    fail(c, ERR_usage, LOC_NONE,
+         "is a language model: choose the type of its weights with --type, for example Q4_K_M");
+  RequantOptions wish = {o->to, o->keep, o->nkeep};
+  RequantPlan *plan = m->opened.reader->requantise(c, m->opened.model, &wish);
+  files_write(c, &(FileOut){.path = o->output, .piece = plan->piece.at, .n = plan->piece.n}, 1);
+  IngotLayer *layer = NEWS(&c->keep, IngotLayer, plan->row.n + 1);
+  *out = (IngotQuantized){.method = o->to, .layer = layer, .nlayer = plan->row.n};
+  for (u32 i = 0; i < plan->row.n; i++) {
+    layer[i] = layer_of(m, &plan->row.at[i]);
+    out->before += layer[i].before;
+    out->after += layer[i].after;
+  }
+}

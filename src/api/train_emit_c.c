@@ -1,0 +1,205 @@
+/* train_emit_c.c: a training as C: the step and the model in one file, for devices that learn.
+ *
+ * In: a model that is open, loss and optimizer, the size of a batch. Out: a C file with two
+ * entries, the step and the model as it is used, which share the weights in the arena, and around
+ * them NAME_train, NAME_run, NAME_reset, NAME_save and NAME_load. What is kept lies at the
+ * beginning of the arena, so that saving and loading is one copy.
+ */
+#include "api/train_loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text ---- */
+
+static const char *c_type(Ctx *c, DType dt) {
+  static const char *const name[DT_COUNT] = {
+      [DT_f64] = "double",   [DT_f32] = "float",  [DT_i64] = "int64_t",  [DT_i32] = "int32_t",
+      [DT_i16] = "int16_t",  [DT_i8] = "int8_t",  [DT_u64] = "uint64_t", [DT_u32] = "uint32_t",
+      [DT_u16] = "uint16_t", [DT_u8] = "uint8_t", [DT_bool] = "uint8_t"};
+  if (!name[dt])
+    fail(c, ERR_unsupported, LOC_NONE, "--emit: an input or output of %s", dtype_info[dt].name);
+  return name[dt];
+}
+
+static bool is_random(const Prog *p) {
+  for (ExprId e = 1; e < p->nexpr; e++)
+    if (prog_expr(p, e)->kind == EX_random) return true;
+  return false;
+}
+
+/* Parameters and arguments of a call, and for the step only those that callers of NAME_train see.
+ */
+typedef struct CallText {
+  StrBuf params, args;
+} CallText;
+
+static CallText call_text(Ingot *m, bool step) {
+  const Prog *p = m->p;
+  Ctx *c = m->c;
+  CallText t = {sb_new(&c->keep), sb_new(&c->keep)};
+  if (is_random(p)) {
+    sb_puts(&t.params, ", uint64_t seed");
+    sb_puts(&t.args, ", seed");
+  }
+  for (u32 i = 0; i < p->in.n; i++) {
+    const Buf *b = prog_buf(p, p->in.at[i]);
+    if (step && str_is(c, b->name, "rate")) {
+      sb_puts(&t.args, ", &rate");
+      continue;
+    }
+    sb_fmt(&t.params, ", const %s *in%u", c_type(c, b->dt), i);
+    sb_fmt(&t.args, ", in%u", i);
+  }
+  for (u32 i = 0; i < p->out.n; i++) {
+    const Buf *b = prog_buf(p, p->out.at[i]);
+    if (step && !str_is(c, b->name, "loss")) {
+      sb_puts(&t.args, ", &right");
+      continue;
+    }
+    const char *name = step ? "loss" : str_text(c, str_fmt(c, "out%u", i));
+    sb_fmt(&t.params, ", %s *%s", c_type(c, b->dt), name);
+    sb_fmt(&t.args, ", %s", name);
+  }
+  return t;
+}
+
+static u64 kept_bytes(Prog *p) {
+  u64 end = 0, bytes;
+  Sym sym;
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space == BS_state && !x->alias && mem_bytes(p, b, &bytes, &sym) &&
+        x->offset + bytes > end)
+      end = x->offset + bytes;
+  }
+  return end;
+}
+
+static const char declarations[] =
+    "\n/* ---- training ---- */\n\n"
+    "/* One step with the rate `_RATE: weights in the arena change; loss: before that. The first\n"
+    " * call, and every one to begin anew, comes behind $_reset. $_step_run takes another rate. "
+    "*/\n"
+    "int $_train(void *arena^);\n"
+    "/* The model with the weights that are in the arena. */\n"
+    "int $_run(void *arena~);\n"
+    "/* Weights as the file has them, no moments. */\n"
+    "void $_reset(void *arena);\n"
+    "/* All that was learnt, `_STATE_BYTES, out of the arena and back: weights, running means and\n"
+    " * the moments of the optimizer. */\n"
+    "void $_save(const void *arena, void *to);\n"
+    "void $_load(void *arena, const void *from);\n";
+
+static const char *fill(Ctx *c, const char *text, const char *const *by) {
+  StrBuf t = sb_new(&c->keep);
+  sb_subst(&t, text, strlen(text), "$`^~", by);
+  return sb_cstr(&t);
+}
+
+enum { STACK_AROUND = 256 };
+
+static const EmitExtra *more_text(Ingot *m, const char *name) {
+  Ctx *c = m->c;
+  Ingot *model = api_entry(m, 1);
+  StrBuf upper = sb_new(&c->keep), macros = sb_new(&c->keep), code = sb_new(&c->keep);
+  CallText train = call_text(m, true), run = call_text(model, false);
+  u64 kept = kept_bytes(m->p), more = kept_bytes(model->p);
+  bool right = m->p->out.n > 1;
+  sb_upper(&upper, name);
+  const char *by[] = {name, sb_cstr(&upper), sb_cstr(&train.params), sb_cstr(&run.params)};
+  sb_fmt(&macros, "#define %s_STATE_BYTES %llu\n#define %s_RATE %.9gf\n", by[1],
+         (unsigned long long)(kept > more ? kept : more), by[1], m->options.rate);
+  sb_puts(&code, fill(c, "\nint $_train(void *arena^) {\n  const float rate = `_RATE;\n", by));
+  if (right) sb_puts(&code, "  int64_t right;\n");
+  sb_fmt(&code, "  return %s_step_run(arena%s);\n}\n", name, sb_cstr(&train.args));
+  sb_puts(&code, fill(c, "\nint $_run(void *arena~) {\n", by));
+  sb_fmt(&code, "  return %s_model_run(arena%s);\n}\n", name, sb_cstr(&run.args));
+  sb_puts(&code, fill(c,
+                      "\nvoid $_reset(void *arena) {\n  $_step_reset(arena);\n}\n"
+                      "\nvoid $_save(const void *arena, void *to) {\n"
+                      "  memcpy(to, arena, `_STATE_BYTES);\n}\n"
+                      "\nvoid $_load(void *arena, const void *from) {\n"
+                      "  memcpy(arena, from, `_STATE_BYTES);\n}\n",
+                      by));
+  EmitExtra *to = NEW(&c->keep, EmitExtra);
+  *to = (EmitExtra){.macros = sb_cstr(&macros),
+                    .declarations = fill(c, declarations, by),
+                    .code = sb_cstr(&code),
+                    .stack_around = STACK_AROUND};
+  return to;
+}
+
+/* ---- the two programs ---- */
+
+static Ingot *part_of(const Ingot *of, const char *spec, TrainPart part, const char *entry) {
+  Ctx *c = of->c;
+  Ingot *m = NEW(&c->keep, Ingot);
+  *m = *of;
+  m->run = (LastRun){.once = {.c = c}};
+  m->options.train = spec;
+  m->options.part = part;
+  m->entries.entry = entry;
+  return m;
+}
+
+/* Every input of an open first axis has so many rows. */
+static void bind_batch(Ingot *m, u64 batch) {
+  for (u32 i = 0; i < m->opened.model->ninput; i++) {
+    const DeclValue *in = m->opened.model->input[i];
+    const DeclDim *d = in->type.has_shape && in->type.dims.n ? &in->type.dims.at[0] : NULL;
+    bool said = false;
+    for (u32 k = 0; d && k < m->options.dim.n; k++)
+      said |= (m->options.dim.at[k].symbol && m->options.dim.at[k].symbol == d->param) ||
+              (m->options.dim.at[k].input == in->name && !m->options.dim.at[k].axis);
+    if (d && d->kind != OD_value && !said)
+      *vec_push(&m->c->keep, &m->options.dim) =
+          (BindDim){.input = in->name, .axis = 0, .value = (i64)batch};
+  }
+}
+
+static const char *spec_of(Ctx *c, const IngotTrain *o, bool recompute) {
+  StrBuf t = sb_new(&c->keep);
+  sb_fmt(&t, "loss=%s,optimizer=%s,rate=%.9g", o->loss ? o->loss : "cross_entropy",
+         o->optimizer ? o->optimizer : "adam", o->rate ? o->rate : 1e-3);
+  if (o->clip > 0) sb_fmt(&t, ",clip=%.17g", o->clip);
+  for (u32 i = 0; i < o->nfreeze; i++) sb_fmt(&t, ",freeze=%s", o->freeze[i]);
+  if (recompute) sb_puts(&t, ",recompute=1");
+  if (o->more && *o->more) sb_fmt(&t, ",%s", o->more);
+  return sb_cstr(&t);
+}
+
+static Ingot *step_and_model(Ingot *m, const IngotTrain *o, bool recompute) {
+  const char *spec = spec_of(m->c, o, recompute);
+  Ingot *step = part_of(m, spec, TP_step, "step");
+  *vec_push(&m->c->keep, &step->entries.also) = part_of(m, spec, TP_infer, "model");
+  step->entries.shares = true;
+  step->compiled.more = more_text;
+  return step;
+}
+
+static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const char *source,
+                          const char *header, const char *weights, uint64_t *ram) {
+  Ctx *c = m->c;
+  api_need(c, o, "what is wished of the training");
+  api_need(c, ram, "the place of the RAM");
+  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.model)
+    fail(c, ERR_unsupported, LOC_NONE, "is %s, which has no weights by name: expected ONNX",
+         m->opened.reader ? m->opened.reader->name : "a graph in text form");
+  bind_batch(m, o->batch ? o->batch : 1);
+  StrBuf s = sb_new(&c->keep), h = sb_new(&c->keep);
+  ram[1] = 0;
+  if (o->recompute) {
+    EmitFacts whole = api_emit(step_and_model(m, o, false), ic, false, &s, &h);
+    ram[1] = ram_bytes(&whole);
+  }
+  EmitFacts facts =
+      api_write_c(step_and_model(m, o, o->recompute != 0), ic, source, header, weights);
+  ram[0] = ram_bytes(&facts);
+}
+
+IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotC *c, const char *source,
+                          const char *header, const char *weights, uint64_t ram[2]) {
+  API_CALL(m, emit_training(m, o, c, source, header, weights, ram));
+}

@@ -1,0 +1,219 @@
+/* cguard.c: where the vectors of a body are compiled, and what stands in for them elsewhere.
+ *
+ * In: a body of a file, written. Out: the macro IG_VECTORS, by which its text chooses between
+ * vectors and loops over lanes; pragmas that tell gcc and clang for x86-64 what functions may use,
+ * where the flags do not say it; and what such a body must ask of the CPU before it is entered.
+ *
+ * The loops are the same program with the same weights. Only a sum of products that is rounded once
+ * they round twice, for without an instruction it takes ten times as long: they have the bits of
+ * --march NAME-loops, see target.h.
+ */
+#include "back/c/c.h"
+
+#include <string.h>
+
+#define GNU "defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE)"
+
+bool has_fallback(const Emit *e) {
+  return e->o->target->fma && !e->variant->vectors_only;
+}
+
+bool has_vector_guard(const Emit *e) {
+  bool fused = e->variant->math[OP_fma][MM_f] || e->variant->math[OP_fma][MM_d];
+  for (u32 op = 0; op < OP_SCALARS; op++) fused = fused || e->variant->math[op][MM_u];
+  return e->variant->vec.twice || (fused && has_fallback(e));
+}
+
+/* ---- features ---- */
+
+static char lower(char ch) {
+  return ch >= 'A' && ch <= 'Z' ? (char)(ch - 'A' + 'a') : ch;
+}
+
+static bool has_feature(const Target *t, const char *name) {
+  for (const char *s = t->features; *s; s += strcspn(s, ","), s += *s == ',') {
+    size_t n = 0;
+    while (name[n] && s[n] == lower(name[n])) n++;
+    if (!name[n] && (!s[n] || s[n] == ',')) return true;
+  }
+  return false;
+}
+
+/* Macros of a compiler say what its flags are, not what a function was told; of SSE2, which every
+ * x86-64 has, they tell the truth. */
+const char *feature_test(Emit *e, const char *feature) {
+  const Target *t = e->o->target;
+  if (has_feature(t, feature)) return "1";
+  if (e->variant->vectors_only && *t->features && strcmp(feature, "SSE2") != 0) return "0";
+  return str_text(e->c, str_fmt(e->c, "defined(__%s__)", feature));
+}
+
+/* ---- vectors or not ---- */
+
+/* The body for every machine takes any vectors of its width. */
+static void put_any_guard(Emit *e, StrBuf *t) {
+  const Target *mine = e->o->target;
+  bool first = true;
+  for (u32 i = 0; i < target_count; i++) {
+    const Target *x = &target_table[i];
+    if (x->lanes != mine->lanes || x->fma < mine->fma) continue;
+    sb_fmt(t, "%s(%s)", first ? "" : " || ", x->guard);
+    first = false;
+  }
+  sb_puts(t, ")");
+}
+
+bool checks_cpu(const Emit *e) {
+  return !e->variant->dispatched && *e->o->target->features && has_vector_guard(e);
+}
+
+/* Not #warning: that is an error of strict compilers where this need not be one. */
+static void put_message(Emit *e, StrBuf *t) {
+  sb_fmt(t,
+         "#ifndef INGOT_PORTABLE\n#if defined(__GNUC__) || defined(_MSC_VER)\n#pragma message("
+         "\"%s: this compiler has no vectors for %s: plain loops, several times slower; "
+         "-DINGOT_PORTABLE if that is meant\")\n#else\n#warning \"no vectors for %s: plain "
+         "loops, several times slower; -DINGOT_PORTABLE if that is meant\"\n#endif\n#endif\n",
+         e->o->name, e->o->target->name, e->o->target->name);
+}
+
+void put_intrinsics(StrBuf *t) {
+  sb_puts(t, "#if " GNU "\n#if defined(__x86_64__)\n#include <immintrin.h>\n"
+             "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n"
+             "#elif defined(__wasm_simd128__)\n#include <wasm_simd128.h>\n#endif\n#endif\n");
+}
+
+void put_vector_guard(Emit *e, StrBuf *t) {
+  if (!has_vector_guard(e)) return;
+  if (e->variant->vectors_only) {
+    put_template(e, t, "#define IG_VECTORS@ 1\n");
+    return;
+  }
+  sb_fmt(t, "#if " GNU " && \\\n    %s", e->variant->dispatched ? "(" : e->o->target->guard);
+  if (e->variant->dispatched) put_any_guard(e, t);
+  put_template(e, t, "\n#define IG_VECTORS@ 1\n");
+  if (checks_cpu(e))
+    put_template(e, t,
+                 "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS@ 1\n"
+                 "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
+  put_template(e, t, "#else\n#define IG_VECTORS@ 0\n");
+  if (!e->variant->dispatched) put_message(e, t);
+  sb_puts(t, "#endif\n");
+  if (checks_cpu(e)) sb_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
+  if (!e->variant->dispatched) put_warning_pragmas(t);
+  if (!e->variant->dispatched && e->variant->vec.intrinsics)
+    put_intrinsics(t); /* not inside a region */
+}
+
+void put_fma_fallback(Emit *e, StrBuf *t) {
+  if (!has_vector_guard(e) || !has_fallback(e)) return;
+  static const struct {
+    MathMode part;
+    const char *name, *fused;
+  } sums[] = {{MM_f, "ig_mad", "im_fmaf"}, {MM_d, "ig_mad64", "im_fma"}};
+  for (u32 i = 0; i < 2; i++)
+    if (e->variant->math[OP_fma][sums[i].part])
+      put_template(e, t,
+                   "#if IG_VECTORS@\n#define %s@ %s@\n"
+                   "#else\n#define %s@(a, b, c) ((a) * (b) + (c))\n#endif\n",
+                   sums[i].name, sums[i].fused, sums[i].name);
+  for (u32 op = 0; op < OP_SCALARS; op++)
+    if (e->variant->math[op][MM_u])
+      put_template(e, t, "#if !IG_VECTORS@\n#define im_%s@ im_%s@\n#endif\n",
+                   math_name(e->c, (Op)op, MM_u), math_name(e->c, (Op)op, MM_q));
+}
+
+/* ---- regions ---- */
+
+void put_target_push(StrBuf *t, const char *features) {
+  sb_fmt(t,
+         "#if defined(__clang__)\n"
+         "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n"
+         "#else\n#pragma GCC push_options\n#pragma GCC target(\"%s\")\n#endif\n",
+         features, features);
+}
+
+void put_target_pop(StrBuf *t) {
+  sb_puts(t, "#if defined(__clang__)\n#pragma clang attribute pop\n"
+             "#else\n#pragma GCC pop_options\n#endif\n");
+}
+
+static bool starts_threads(const Emit *e) {
+  return e->p->threads > 1 && !e->o->openmp;
+}
+
+const char *inner_linkage(const Emit *e) {
+  return checks_cpu(e) ? "IG_ENTRY " : linkage(e);
+}
+
+void put_target_region(Emit *e, StrBuf *t) {
+  const char *target = e->o->target->name;
+  if (!checks_cpu(e)) return;
+  sb_puts(t, "#if IG_REGION\n");
+  put_target_push(t, e->o->target->features);
+  for (Emit *x = e->variant->first; x; x = x->next)
+    put_template(x, t, "#define " MINE "_run " MINE "_run_%s\n", target);
+  if (starts_threads(e))
+    put_template(e, t,
+                 "#define $_threads_start $_threads_start_%s\n"
+                 "#define $_threads_stop $_threads_stop_%s\n",
+                 target, target);
+  sb_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
+}
+
+/* f16c is not asked for: every CPU with avx2 has it, and not every compiler knows the word. */
+void put_cpu_test(StrBuf *t, const char *features, const char *gap) {
+  bool first = true;
+  for (const char *s = features; *s; s += strcspn(s, ","), s += *s == ',') {
+    int n = (int)strcspn(s, ",");
+    if (!strncmp(s, "f16c", (size_t)n)) continue;
+    sb_fmt(t, "%s__builtin_cpu_supports(\"%.*s\")", first ? "" : gap, n, s);
+    first = false;
+  }
+}
+
+u32 cpu_status(Emit *e) {
+  const char *features = e->o->target->features;
+  StrBuf lacks = sb_new(&e->c->keep);
+  sb_puts(&lacks, "this CPU lacks one of ");
+  sb_subst(&lacks, features, strlen(features), ",", &(const char *){", "});
+  return status_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
+}
+
+void put_target_region_end(Emit *e, StrBuf *t) {
+  const char *target = e->o->target->name, *features = e->o->target->features;
+  if (!checks_cpu(e)) return;
+  sb_puts(t, "\n#if IG_REGION\n");
+  put_target_pop(t);
+  for (Emit *x = e->variant->first; x; x = x->next) put_template(x, t, "#undef " MINE "_run\n");
+  if (starts_threads(e)) put_template(e, t, "#undef $_threads_start\n#undef $_threads_stop\n");
+  put_part_begin(e, t, 0);
+  sb_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
+             "static int ig_can_run(void) {\n  return ");
+  put_cpu_test(t, features, " &&\n         ");
+  sb_puts(t, ";\n}\n");
+  for (Emit *x = e->variant->first; x; x = x->next)
+    put_template(x, t,
+                 "\nint " MINE "_run(void *arena%s) {\n  return ig_can_run() ? " MINE
+                 "_run_%s(arena%s) : %u;\n}\n",
+                 sb_cstr(&x->entry.params), target, sb_cstr(&x->entry.args), cpu_status(e));
+  if (starts_threads(e))
+    put_template(e, t,
+                 "\nint $_threads_start(void *arena, int threads) {\n"
+                 "  if (!ig_can_run()) return arena && (uintptr_t)arena %% 64 == 0;\n"
+                 "  return $_threads_start_%s(arena, threads);\n}\n"
+                 "\nvoid $_threads_stop(void *arena) {\n"
+                 "  if (ig_can_run()) $_threads_stop_%s(arena);\n}\n",
+                 target, target);
+  put_part_end(e, t);
+  sb_puts(t, "#endif\n");
+}
+
+/* ---- which it is ---- */
+
+void put_target_name(Emit *e, StrBuf *t) {
+  put_template(e, t, "\nconst char *$_target(void) {\n");
+  if (has_vector_guard(e))
+    put_template(e, t, "#if !IG_VECTORS@\n  return \"%s-loops\";\n#endif\n", e->o->target->name);
+  sb_fmt(t, "  return \"%s\";\n}\n", e->o->target->name);
+}

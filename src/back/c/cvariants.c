@@ -1,0 +1,349 @@
+/* cvariants.c: a file of one body, or of several for CPUs that differ.
+ *
+ * In: the programs of a file, made for one target or for several. Out: one C file and its header.
+ * Each program is written as cemit.c does it; those for one target are a body, and share kernels.
+ * Of several bodies each has its name as the suffix of every name of its own; gcc and clang are
+ * told by pragmas what its functions may use, so that the file needs no flags. What callers know
+ * are functions that go to the body this CPU runs: the last one whose features it has. The
+ * compiler's library found those out before the program began, and asking it is a load and a test:
+ * nothing is stored here. Weights with the same bytes are written once.
+ *
+ * A program in which sums of products of bytes occur is written twice, if some CPUs of its target
+ * have an instruction for them: the second time for a target that has it.
+ *
+ * All bodies keep their state at the same places, and a CPU always takes the same one.
+ */
+#include "back/c/c.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MAX_VARIANTS = 16 };
+
+/* A body of the file. */
+typedef struct FileVariant {
+  Emit *e; /* its first program */
+  const char *name;
+  const char *features; /* that its functions are told; "": no more than the flags give */
+  bool dot4;            /* the second of two from one program */
+  Target target;
+  EmitOptions o;
+} FileVariant;
+
+/* What kind of file it is. */
+typedef struct FileKind {
+  bool bodies; /* several */
+  bool pooled; /* several programs, whose weights are looked at together */
+} FileKind;
+
+typedef struct OutFile {
+  Ctx *c;
+  const EmitOptions *o;
+  WeightPool pool;
+  u32 npart;
+  FileVariant part[2 * MAX_VARIANTS];
+} OutFile;
+
+/* Bodies that this compiler takes: IG_HAS_avx2. __builtin_cpu_supports knows AVX-VNNI in gcc. */
+static void put_has_macros(OutFile *m, StrBuf *t) {
+  for (u32 i = 1; i < m->npart; i++) {
+    const FileVariant *part = &m->part[i];
+    sb_fmt(t,
+           "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
+           "    %s%s\n#define IG_HAS_%s 1\n#else\n#define IG_HAS_%s 0\n#endif\n",
+           *part->features ? "defined(__x86_64__)" : part->target.guard,
+           part->dot4 && !strcmp(part->name, "avxvnni")
+               ? " && !defined(__clang__) && __GNUC__ >= 12"
+               : "",
+           part->name, part->name);
+  }
+}
+
+/* ---- weights ---- */
+
+static void mark_weights(OutFile *m) {
+  Weight *w = m->pool.w.at; /* NULL: there are none */
+  for (u32 i = 0; w && i < m->npart; i++) {
+    for (Emit *e = m->part[i].dot4 ? NULL : m->part[i].e; e; e = e->next)
+      for (BufId b = 1; b < e->p->buf.n; b++) {
+        const Buf *x = prog_buf(e->p, b);
+        if (x->space == BS_const && !x->alias && e->by_buf.used[b])
+          w[e->weights.number[b]].users |= (u64)1 << i;
+      }
+  }
+}
+
+static u64 pool_bytes_used(const OutFile *m) {
+  u64 n = 0;
+  for (u32 i = 0; i < m->pool.w.n; i++)
+    if (m->pool.w.at[i].users) n += tensor_bytes(m->pool.w.at[i].data);
+  return n;
+}
+
+static void put_pool(OutFile *m, StrBuf *t) {
+  Emit *e = m->part[0].e;
+  put_weights_head(e, t);
+  for (u32 i = 0; !e->weights.blob && i < m->pool.w.n; i++) {
+    const Weight *w = &m->pool.w.at[i];
+    if (!w->users) continue;
+    const char *gap = "#if "; /* or all bodies have it */
+    for (u32 k = 1; !(w->users & 1) && k < m->npart; k++)
+      if (w->users >> k & 1) {
+        sb_fmt(t, "%sIG_HAS_%s", gap, m->part[k].name);
+        gap = " || ";
+      }
+    if (!(w->users & 1)) sb_puts(t, "\n");
+    put_weight(e, t, w->data, i, w->name);
+    if (!(w->users & 1)) sb_puts(t, "#endif\n");
+  }
+}
+
+/* ---- bodies ---- */
+
+/* NAME, or NAME_ENTRY. */
+static const char *own_name(const Emit *e) {
+  return e->marks[3];
+}
+
+static void put_variant(StrBuf *t, FileVariant *part, bool above) {
+  sb_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
+  if (above) sb_fmt(t, "#if IG_HAS_%s\n", part->name);
+  if (*part->features) put_target_push(t, part->features);
+  put_support(part->e, t);
+  put_functions(part->e, t);
+  if (*part->features) put_target_pop(t);
+  if (above) sb_puts(t, "#endif\n");
+}
+
+static void put_cpu_dispatch(OutFile *m, StrBuf *t) {
+  put_template(m->part[0].e, t,
+               "\n/* ---- which body ---- */\n\n"
+               "/* -D`_BODY=%s, say, takes that one without asking what the CPU is. */\nenum {",
+               m->part[m->npart - 1].name);
+  for (u32 i = 0; i < m->npart; i++) sb_fmt(t, "%sig_variant_%s", i ? ", " : " ", m->part[i].name);
+  put_template(
+      m->part[0].e, t,
+      " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
+      "static int ig_variant(void) {\n#ifdef `_BODY\n  return IG_JOIN(ig_variant_, `_BODY);\n"
+      "#else\n");
+  for (u32 i = m->npart - 1; i; i--) {
+    const FileVariant *part = &m->part[i];
+    sb_fmt(t, "#if IG_HAS_%s\n  %s", part->name, *part->features ? "if (" : "");
+    put_cpu_test(t, part->features, " &&\n      ");
+    sb_fmt(t, "%sreturn ig_variant_%s;\n#endif\n", *part->features ? ")\n    " : "", part->name);
+  }
+  sb_fmt(t, "  return ig_variant_%s;\n#endif\n}\n", m->part[0].name);
+}
+
+/* A function that callers know: type with a blank or star behind it. name: NAME, or that of the
+ * entry. */
+static void put_dispatcher(OutFile *m, StrBuf *t, const char *name, const char *type,
+                           const char *function, const char *params, const char *args) {
+  bool returns = strcmp(type, "void ") != 0;
+  sb_fmt(t, "\n%s%s_%s(%s) {\n  switch (ig_variant()) {\n", type, name, function, params);
+  for (u32 i = m->npart; i-- > 0;) {
+    const FileVariant *part = &m->part[i];
+    if (i) sb_fmt(t, "#if IG_HAS_%s\n  case ig_variant_%s:\n", part->name, part->name);
+    if (!i) sb_puts(t, "  default:\n");
+    sb_fmt(t, "    %s%s_%s_%s(%s);\n", returns ? "return " : "", name, function, part->name, args);
+    if (!returns) sb_puts(t, "    break;\n");
+    if (i) sb_puts(t, "#endif\n");
+  }
+  sb_puts(t, "  }\n}\n");
+}
+
+/* NAME_target: of a body that is there twice, the target that gives the same bits. */
+static void put_name(OutFile *m, StrBuf *t) {
+  const char *first = m->part[0].name;
+  sb_fmt(t, "\nconst char *%s_target(void) {\n  switch (ig_variant()) {\n", m->o->name);
+  for (u32 i = m->npart - 1; i; i--)
+    sb_fmt(t, "  case ig_variant_%s: return \"%s\";\n", m->part[i].name, m->part[i].target.name);
+  sb_puts(t, "  default: break;\n  }\n");
+  if (has_vector_guard(m->part[0].e))
+    sb_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", first, first);
+  sb_fmt(t, "  return \"%s\";\n}\n", first);
+}
+
+static void put_dispatchers(OutFile *m, StrBuf *t) {
+  Emit *e = m->part[0].e;
+  const char *name = m->o->name;
+  bool pointer = m->o->weights == WM_pointer;
+  for (Emit *x = e->variant->first; x; x = x->next) {
+    Str params = str_fmt(m->c, "void *arena%s", sb_cstr(&x->entry.params));
+    Str args = str_fmt(m->c, "arena%s", sb_cstr(&x->entry.args));
+    put_dispatcher(m, t, own_name(x), "int ", "run", str_text(m->c, params), str_text(m->c, args));
+  }
+  put_dispatcher(m, t, name, "const char *", "why", "int status", "status");
+  put_name(m, t);
+  if (m->o->profile)
+    put_dispatcher(m, t, name, "const char *", "kernel_name", "int kernel", "kernel");
+  if (e->p->threads > 1 && !m->o->openmp) {
+    put_dispatcher(m, t, name, "int ", "threads_start", "void *arena, int threads",
+                   "arena, threads");
+    put_dispatcher(m, t, name, "void ", "threads_stop", "void *arena", "arena");
+  }
+  if (e->given->selftest)
+    put_dispatcher(m, t, name, "int ", "selftest",
+                   pointer ? "void *memory, const void *weight_file" : "void *memory",
+                   pointer ? "memory, weight_file" : "memory");
+  for (Emit *x = e->variant->first; x; x = x->next)
+    if (x->state_init.state)
+      put_dispatcher(m, t, own_name(x), "void ", "reset", "void *arena", "arena");
+}
+
+/* ---- the file ---- */
+
+/* The next buffer that is kept from run to run; the number of buffers: none. */
+static BufId next_state(const Prog *p, BufId b) {
+  while (b < p->buf.n && prog_buf(p, b)->space != BS_state) b++;
+  return b;
+}
+
+/* A caller must not notice which body runs. */
+static void check_same_interface(OutFile *m, Emit *first, Emit *other, const char *name) {
+  const Prog *p = first->p, *q = other->p;
+  if (strcmp(sb_cstr(&first->entry.params), sb_cstr(&other->entry.params)) != 0)
+    fail(m->c, ERR_unsupported, LOC_NONE, "the body %s takes other arguments than the others",
+         name);
+  for (BufId b = next_state(p, 1), d = next_state(q, 1); b < p->buf.n || d < q->buf.n;
+       b = next_state(p, b + 1), d = next_state(q, d + 1))
+    if (b >= p->buf.n || d >= q->buf.n || prog_buf(p, b)->offset != prog_buf(q, d)->offset)
+      fail(m->c, ERR_unsupported, LOC_NONE, "the body %s keeps its state at other places", name);
+}
+
+static void check_variants(OutFile *m) {
+  for (u32 i = 1; i < m->npart; i++)
+    for (Emit *x = m->part[0].e, *y = m->part[i].e; x && y; x = x->next, y = y->next)
+      check_same_interface(m, x, y, m->part[i].name);
+}
+
+static u64 larger(u64 a, u64 b) {
+  return a > b ? a : b;
+}
+
+static EmitFacts facts_of_all(OutFile *m) {
+  EmitFacts all = {.feature = ""};
+  if (m->npart == 1) all = facts_of(m->part[0].e->variant);
+  for (u32 i = 0; m->npart > 1 && i < m->npart; i++) {
+    EmitFacts f = facts_of(m->part[i].e->variant);
+    if (m->part[i].dot4) continue;
+    all.arena_bytes = larger(all.arena_bytes, f.arena_bytes);
+    all.selftest_bytes = larger(all.selftest_bytes, f.selftest_bytes);
+    all.stack_bytes = larger(all.stack_bytes, f.stack_bytes);
+    all.kernels += f.kernels;
+    all.most_profile = (u32)larger(all.most_profile, f.nprofile);
+    if (!i || target_is_here(&m->part[i].target)) {
+      all.profile = f.profile;
+      all.nprofile = f.nprofile;
+    }
+    all.code_bytes += f.code_bytes;
+    all.input_bytes = f.input_bytes; /* they are the same for all */
+    all.output_bytes = f.output_bytes;
+  }
+  /* of the function in front: the arguments once more, and what is asked of the CPU */
+  u64 most = 0;
+  for (const Emit *x = m->part[0].e; x; x = x->next)
+    most = larger(most, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
+  if (m->npart > 1) all.stack_bytes += 16 * (most + 32);
+  all.params = list_params(m->part[0].e);
+  const WeightForm *w = &m->part[0].e->weights;
+  if (w->pool) all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
+  return all;
+}
+
+/* One form for all bodies. */
+static WeightMode weight_form(const EmitVariant *body, u32 n, const EmitOptions *o) {
+  u64 bytes = 0;
+  if (o->weights != WM_auto) return o->weights;
+  for (u32 i = 0; i < n; i++)
+    for (u32 k = 0; k < body[i].n; k++) bytes += prog_stored_bytes(body[i].entry[k].p);
+  return bytes > o->literal_bytes ? WM_string : WM_literal;
+}
+
+static Emit *add_variant(OutFile *m, const EmitVariant *body, WeightMode weights, FileKind kind,
+                         bool dot4, Blob *blob) {
+  u32 number = m->npart++;
+  FileVariant *part = &m->part[number];
+  const Target *t = body->target;
+  CpuVariant *all = variant_begin(m->c);
+  *part = (FileVariant){.name = dot4 ? t->dot4 : t->name, .target = *t, .o = *m->o, .dot4 = dot4};
+  if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
+  part->features = number ? part->target.features : "";
+  part->o.target = &part->target;
+  part->o.weights = weights;
+  all->dispatched = kind.bodies;
+  all->vectors_only = number > 0;
+  const char *suffix = kind.bodies ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
+  for (u32 i = 0; i < body->n; i++)
+    emit_begin(all, &body->entry[i], &part->o, kind.pooled ? &m->pool : NULL, suffix, blob);
+  part->e = all->first;
+  return part->e;
+}
+
+/* In front of all bodies. Inside a region of a target headers would be taken for that target alone.
+ */
+static void put_head(OutFile *m, StrBuf *t) {
+  Emit *first = m->part[0].e, *threaded = first;
+  bool intrinsics = false, several = m->npart > 1;
+  for (u32 i = 0; i < m->npart; i++) {
+    if (m->part[i].e->variant->shared_kernels.n) threaded = m->part[i].e;
+    intrinsics = intrinsics || m->part[i].e->variant->vec.intrinsics;
+  }
+  put_prelude(first, t);
+  put_thread_headers(threaded, t);
+  if (several) put_has_macros(m, t);
+  if (several) put_warning_pragmas(t);
+  if (several && intrinsics) put_intrinsics(t);
+  put_split(first, t);
+  if (!several) put_support(first, t);
+  put_part_begin(first, t, 0);
+  if (first->weights.pool)
+    put_pool(m, t);
+  else
+    put_weights(first, t);
+  put_part_end(first, t);
+}
+
+EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, StrBuf *c_text,
+                        StrBuf *h_text, Blob *blob) {
+  Ctx *c = body[0].entry[0].p->c;
+  OutFile *m = NEW(&c->keep, OutFile);
+  const Prog *progs[MAX_VARIANTS];
+  FileKind kind = {.bodies = n > 1, .pooled = n > 1 || body[0].n > 1};
+  bool beside = o->weights == WM_file || o->weights == WM_pointer;
+  if (!n || n > MAX_VARIANTS)
+    fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, MAX_VARIANTS);
+  *m = (OutFile){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
+  WeightMode weights = weight_form(body, n, o);
+  if (kind.pooled && beside) begin_blob(blob);
+  for (u32 i = 0; i < n; i++) {
+    progs[i] = body[i].entry[0].p;
+    Emit *e = add_variant(m, &body[i], weights, kind, false, blob);
+    if (i && e->variant->vec.dot4 && *body[i].target->dot4)
+      add_variant(m, &body[i], weights, kind, true, blob);
+  }
+  Emit *first = m->part[0].e;
+  if (kind.pooled && beside) end_blob(first, blob);
+  if (kind.pooled) mark_weights(m);
+  check_variants(m);
+  EmitFacts facts = facts_of_all(m);
+  put_banner(first, h_text, ".h");
+  put_declarations(first, h_text, &facts);
+  put_banner(first, c_text, ".c");
+  put_declarations(first, c_text, &facts);
+  put_head(m, c_text);
+  for (u32 i = 0; kind.bodies && i < m->npart; i++) put_variant(c_text, &m->part[i], i > 0);
+  if (!kind.bodies) put_functions(first, c_text);
+  put_part_begin(first, c_text, 0);
+  if (kind.bodies) put_cpu_dispatch(m, c_text);
+  if (kind.bodies) put_dispatchers(m, c_text);
+  if (o->caller) put_caller(first, c_text, progs, n, facts.arena_bytes);
+  if (o->more) {
+    if (o->more->ntable) put_table(first, c_text);
+    sb_puts(c_text, o->more->code);
+  }
+  put_part_end(first, c_text);
+  /* a compiler for C++ has been told all that it needs to know */
+  sb_puts(c_text, "\n#endif\n");
+  return facts;
+}

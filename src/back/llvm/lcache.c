@@ -1,0 +1,69 @@
+/* lcache.c: compiled code in a file, for the next time.
+ *
+ * A file is named by a hash of everything that its code depends on: the program, the machine, the
+ * versions. In it are a mark, the number of objects, then of each its size and its bytes, and a
+ * hash of all that. One that is cut off or changed is taken for none. The hash is not a signature,
+ * so `take` refuses files that other users can write to.
+ */
+#include "back/llvm/llvm.h"
+
+#include <string.h>
+
+static const char mark[16] = "ingot objects 1";
+
+/* Two hashes of 64 bits: one alone meets another too easily. */
+static void name_file(Gen *g) {
+  StrBuf key = program_key(g);
+  u64 first = hash_bytes(key.at, key.n);
+  sb_puts(&key, "again");
+  sb_put(&key, &first, sizeof first);
+  StrBuf path = sb_new(&g->c->keep);
+  sb_fmt(&path, "%s/jit-%016llx%016llx", g->o->keep, (unsigned long long)first,
+         (unsigned long long)hash_bytes(key.at, key.n));
+  g->file = sb_cstr(&path);
+}
+
+static u64 number_at(const u8 *at) {
+  u64 x;
+  memcpy(&x, at, sizeof x);
+  return x;
+}
+
+static bool is_whole(const File *f) {
+  if (f->n < sizeof mark + 16 || memcmp(f->at, mark, sizeof mark) != 0) return false;
+  return number_at(f->at + f->n - 8) == hash_bytes(f->at, f->n - 8);
+}
+
+bool cache_read(Gen *g) {
+  if (!g->o->keep) return false;
+  name_file(g);
+  if (!g->o->take(g->c, g->file)) return false;
+  File f = file_read_own(g->c, g->file);
+  if (!is_whole(&f)) return false;
+  u64 n = number_at(f.at + sizeof mark), at = sizeof mark + 8;
+  g->units = NEWS(&g->c->keep, LlvmUnit, n);
+  for (u64 i = 0; i < n; i++) {
+    u64 size = number_at(f.at + at);
+    g->units[i].object = g->l->LLVMCreateMemoryBufferWithMemoryRangeCopy(
+        (const char *)f.at + at + 8, (size_t)size, "kept");
+    g->nunits = (u32)i + 1;
+    at += 8 + size;
+  }
+  return true;
+}
+
+void cache_write(Gen *g) {
+  if (!g->file) return;
+  StrBuf t = sb_new(&g->c->keep);
+  u64 n = g->nunits;
+  sb_put(&t, mark, sizeof mark);
+  sb_put(&t, &n, sizeof n);
+  for (u32 i = 0; i < g->nunits; i++) {
+    u64 size = g->l->LLVMGetBufferSize(g->units[i].object);
+    sb_put(&t, &size, sizeof size);
+    sb_put(&t, g->l->LLVMGetBufferStart(g->units[i].object), (size_t)size);
+  }
+  u64 hash = hash_bytes(t.at, t.n);
+  sb_put(&t, &hash, sizeof hash);
+  files_write(g->c, &(FileOut){.path = g->file, .at = t.at, .n = t.n, .cached = true}, 1);
+}

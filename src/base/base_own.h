@@ -1,0 +1,46 @@
+/* What the files of base/ share among themselves; nobody else includes this. */
+#ifndef INGOT_BASE_OWN_H
+#define INGOT_BASE_OWN_H
+
+#include "base/base.h"
+
+enum { DIAG_MAX = 1000, SPARE_TEXT = 512 };
+
+/* What ctx_new really allocates. The spare message lets fail() speak when memory is exhausted. */
+typedef struct CtxStorage {
+  Ctx c; /* first, so that a Ctx pointer is a Root pointer */
+  Diag spare;
+  bool spare_used;
+  char spare_text[SPARE_TEXT];
+  Err left; /* why the last protected call was left */
+} CtxStorage;
+
+/* One file held in memory until ctx_free. The record is made before the file is opened, so that
+ * running out of memory never strands a mapping; p is NULL while nothing is held. */
+typedef struct MappedFile {
+  struct MappedFile *next;
+  void *p;
+  size_t n;      /* bytes of the file */
+  size_t cap;    /* bytes allocated; 0 when mapped */
+  u64 dev, node; /* identity of the file, so that one file is held once and not overwritten */
+  i64 size, sec, nsec;
+  const char *path; /* NULL: it may be overwritten */
+} MappedFile;
+
+/* An existing file that will be replaced. */
+typedef struct PlannedFile {
+  struct PlannedFile *next;
+  const char *path;
+  u64 dev, node;
+} PlannedFile;
+
+/* arena.c: NULL when memory is exhausted, for those who cannot use the door. */
+void *arena_try(Arena *a, size_t n);
+/* str.c */
+void strs_init(Ctx *c);
+/* diag.c: printable form of n bytes, NUL-terminated in at most `room` bytes; returns its length. */
+size_t show_bytes(char *to, size_t room, const char *at, size_t n);
+/* file.c */
+void files_free(Ctx *c);
+
+#endif

@@ -1,0 +1,105 @@
+/* build: a model, or a whole program of the language, as machine code; of a tuned build, what each
+ * step gained. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+static void print_command(void *user, const char *line) {
+  (void)user;
+  watch_line("", line);
+}
+
+static int print_presets(const Args *a) {
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = ingot_presets(m, a->json, &text, &n);
+  if (!s) fwrite(text, 1, n, stdout);
+  return finish(m, a, s);
+}
+
+static IngotStatus print_speedups(Ingot *m, const Args *a) {
+  const char *text;
+  size_t n = 0;
+  IngotStatus s = ingot_build_report(m, a->json, &text, &n);
+  if (!s && (n || !a->json)) {
+    fwrite(text, 1, n, stdout);
+  } else if (!s) { /* no steps that could gain anything */
+    json_text("{\"output\":", a->output);
+    if (a->nmodels == 1) s = json_memory(m);
+    puts("}");
+  }
+  return s;
+}
+
+static int ends(const char *s, const char *end) {
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
+/* A function of a program is a model: --function, or an output that is no program. */
+static int is_whole_script(const Args *a) {
+  const char *o = a->output;
+  return is_script(a->model) && !a->function && !ends(o, ".o") && !ends(o, ".a") &&
+         !ends(o, ".so") && !ends(o, ".wasm");
+}
+
+static int build_script(const Args *a) {
+  if (has_model_options(a) || a->via || a->triple || a->march || a->preset || a->lto ||
+      a->relaxed || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
+    return refuse(a, "a whole program takes --cc, -O and --sanitize; the other options are of "
+                     "models: --function chooses one");
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  IngotBuild o = {.output = a->output,
+                  .cc = a->cc,
+                  .optimize = a->optimize,
+                  .sanitize = a->sanitize,
+                  .no_files = forbids_files(a),
+                  .said = a->verbose ? print_command : NULL};
+  return finish(m, a, ingot_script_build(m, a->model, &o));
+}
+
+int verb_build(const Args *a) {
+  if (a->clean) return clean_cache(a);
+  if (a->presets) return print_presets(a);
+  if (!a->output)
+    return refuse(a,
+                  "--output is missing: OUT.o, OUT.a, OUT.so, OUT.wasm, or the name of a program");
+  if (is_whole_script(a)) return build_script(a);
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  IngotBuild o = {.output = a->output,
+                  .cc = a->cc,
+                  .march = a->march,
+                  .optimize = a->optimize,
+                  .sanitize = a->sanitize,
+                  .via = a->via,
+                  .triple = a->triple,
+                  .target = a->target,
+                  .preset = a->preset,
+                  .lto = a->lto,
+                  .relaxed = a->relaxed,
+                  .pgo = a->pgo,
+                  .bolt = a->bolt,
+                  .seconds = a->seconds,
+                  .said = a->verbose ? print_command : NULL};
+  o.c = (IngotC){.name = a->name,
+                 .weights = a->weights,
+                 .selftest = a->no_selftest ? -1 : a->selftest,
+                 .caller = a->caller,
+                 .profile = a->profile,
+                 .debug = a->debug};
+  Args rest = *a;
+  rest.march = NULL;                        /* goes to the compiler, which knows more of them */
+  IngotStatus s = ingot_check_build(m, &o); /* --tune may take hours before it is built */
+  if (!s) s = prepare(m, &rest);
+  if (!s) s = prepare_more_models(m, &rest);
+  if (!s) s = tune(m, a, a->march);
+  watch_task("build");
+  if (!s) s = ingot_build(m, &o);
+  watch_task(NULL);
+  if (!s) s = print_speedups(m, a);
+  return finish(m, a, s);
+}

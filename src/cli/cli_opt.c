@@ -1,0 +1,89 @@
+/* cli_opt.c: runs passes and prints the IR.
+ *
+ * In: a model or a text of the IR. Out: the text after the last pass, after the passes of --dump,
+ * or what --explain, --choices and --dump=llvm print, on standard output or in a file. Standard
+ * output is for a reader: long constants are shortened there unless --constants all is given.
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef struct Dump {
+  const Args *a;
+  size_t n; /* bytes so far */
+  int full; /* more than a terminal takes: nothing is printed any more */
+} Dump;
+
+static void dumped(void *user, const char *pass, const char *text, size_t n) {
+  Dump *d = user;
+  d->n += n;
+  d->full = d->full || !fits_terminal(d->a, "IR", d->n);
+  if (d->full) return;
+  printf("# after %s\n", pass);
+  fwrite(text, 1, n, stdout);
+}
+
+static void timed(void *user, const char *pass, double ms, uint32_t before, uint32_t after) {
+  (void)user;
+  fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
+}
+
+/* To --output, or to standard output. */
+static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size_t n) {
+  if (a->output) return ingot_write_files(m, &(IngotFile){a->output, text, n}, 1);
+  return print_result(a, "text", text, n);
+}
+
+/* Writes the final text, whole, with large constants next to it if --weights-file is given. */
+static IngotStatus write_opt(Ingot *m, const Args *a, const char *beside) {
+  const char *text, *side = NULL;
+  size_t n, nside = 0;
+  IngotStatus s = ingot_print(m, &text, &n, a->side ? &side : NULL, &nside);
+  IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
+  return s ? s : ingot_write_files(m, f + !nside, 2 - !nside);
+}
+
+int verb_opt(const Args *a) {
+  if (a->constants && strcmp(a->constants, "all") && strcmp(a->constants, "brief"))
+    return refuse_option(a, "constants", "expected all or brief");
+  int brief = !a->constants ? !a->output : !strcmp(a->constants, "brief");
+  if (brief && a->output)
+    return refuse_option(a, "constants", "a file that ingot reads again needs all constants");
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  Dump dump = {.a = a};
+  IngotPipe pipe = {.start = a->start,
+                    .stop = a->stop,
+                    .skip = a->skip,
+                    .dump = a->dump,
+                    .check = a->check,
+                    .dumped = dumped,
+                    .timed = a->time ? timed : NULL,
+                    .user = &dump,
+                    .brief = !a->constants || brief};
+  const char *text;
+  size_t n;
+  char beside[4096];
+  Args all = *a;
+  if (a->output) all.writes[all.nwrites++] = a->output;
+  if (a->output && a->side) all.writes[all.nwrites++] = beside;
+  snprintf(beside, sizeof beside, "%.4000s.bin", a->output ? a->output : "");
+  IngotStatus s = prepare(m, &all);
+  int is_llvm = a->dump && !strcmp(a->dump, "llvm");
+  if (!s && (a->explain || a->choices || is_llvm)) {
+    s = a->choices   ? ingot_choices(m, &text, &n)
+        : a->explain ? ingot_explain(m, &text, &n)
+                     : ingot_print_llvm(m, &text, &n);
+    if (!s) s = give_opt_text(m, a, text, n);
+    return finish(m, a, s);
+  }
+  if (!s) s = ingot_passes(m, &pipe);
+  if (!s && dump.full) s = INGOT_USAGE;
+  if (!s && a->output) {
+    s = write_opt(m, a, beside);
+  } else if (!s && !a->dump) {
+    s = brief ? ingot_print_brief(m, &text, &n) : ingot_print(m, &text, &n, NULL, NULL);
+    if (!s) s = print_result(a, "IR", text, n);
+  }
+  return finish(m, a, s);
+}

@@ -1,0 +1,26 @@
+/* cli_report.c: inspect --html, and the files that others write with --html. */
+#include "cli/cli.h"
+
+IngotStatus write_html_report(Ingot *m, const Args *a, const IngotReport *o) {
+  const char *html;
+  size_t n;
+  watch_task("report");
+  IngotStatus s = ingot_report(m, o, &html, &n);
+  watch_task(NULL);
+  return s ? s : ingot_write_files(m, &(IngotFile){a->html, html, n}, 1);
+}
+
+int inspect_html(const Args *a) {
+  IngotBuild build = {.cc = a->cc, .march = a->march};
+  Args all = *a;
+  if (a->json) return refuse(a, "--html and --json are two reports: take one");
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  if (a->bench) all.march = NULL; /* goes to the compiler, which knows more of them */
+  all.writes[all.nwrites++] = a->html;
+  IngotStatus s = a->bench ? ingot_check_build(m, &build) : INGOT_OK;
+  if (!s) s = prepare(m, &all);
+  IngotReport o = {.bench = a->bench ? &build : NULL, .seconds = a->seconds, .seed = a->seed};
+  if (!s) s = write_html_report(m, a, &o);
+  return finish(m, a, s);
+}

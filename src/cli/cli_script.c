@@ -1,0 +1,117 @@
+/* cli_script.c: programs of the language: run, check, fmt. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int is_script(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot && (!strcmp(dot, ".ch") || !strcmp(dot, ".charl"));
+}
+
+static void write_out(void *user, const char *text, size_t n) {
+  fwrite(text, 1, n, user);
+}
+
+static void print_loop(void *user, const char *line) {
+  fflush(user);
+  fprintf(stderr, "ingot: %s\n", line);
+}
+
+/* Said of models; a program has no inputs. */
+int has_model_options(const Args *a) {
+  return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
+         a->optimize_for || a->ram || a->threads || a->threads_api || a->threads_grain ||
+         a->library || a->name || a->python || a->nstate || a->steps || a->max_steps ||
+         a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
+         a->chunk || a->every_token || a->cache || a->grad || a->train;
+}
+
+static int is_of_models(const Args *a) {
+  return a->output || has_model_options(a);
+}
+
+/* A verb that is not asked to run a program leaves the user's files alone. */
+int forbids_files(const Args *a) {
+  if (a->files || a->no_files) return a->no_files;
+  return strcmp(a->verb, "run") && strcmp(a->verb, "repl") && strcmp(a->verb, "build");
+}
+
+int run_script(const Args *a) {
+  if (is_of_models(a))
+    return refuse(a,
+                  "a program takes --engine, --march and --seed; the other options are of models");
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  IngotScript o = {.engine = a->engine,
+                   .march = a->march,
+                   .seed = a->seed,
+                   .write = write_out,
+                   .user = stdout,
+                   .said = a->verbose ? print_loop : NULL,
+                   .no_files = forbids_files(a)};
+  IngotStatus s = ingot_script_run(m, a->model, &o);
+  fflush(stdout); /* what was printed stands in front of what went wrong */
+  return finish(m, a, s);
+}
+
+/* What it prints on the way is no result of the verb. */
+IngotStatus open_script(Ingot *m, const Args *a) {
+  IngotScript o = {.seed = a->seed,
+                   .write = a->quiet ? NULL : write_out,
+                   .user = stderr,
+                   .no_files = forbids_files(a)};
+  return ingot_script_open(m, a->model, a->function, &o);
+}
+
+/* On a terminal Ctrl-C ends what is being evaluated; elsewhere the process. */
+int verb_repl(const Args *a) {
+  static volatile int stop;
+  enum { ROOM = 1 << 20 };
+  char *text = malloc(ROOM), *line;
+  Ingot *m = new_model_or_report();
+  IngotScript o = {.engine = a->engine,
+                   .seed = a->seed,
+                   .write = write_out,
+                   .user = stdout,
+                   .stop = &stop,
+                   .no_files = forbids_files(a)};
+  IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
+  size_t n = 0;
+  while (r && (line = speak_line(n ? "... " : "> "))) {
+    size_t length = strlen(line) + 1;
+    const char *word = line + (*line == ':' || *line == '/');
+    if (!n && (!strcmp(word, "quit") || !strcmp(word, "exit"))) break;
+    const char *entry = !n && !strcmp(word, "help") ? ":help" : line;
+    if (n + length + 2 > ROOM) n = 0; /* too long for one entry: it begins anew */
+    n += (size_t)snprintf(text + n, ROOM - n, "%s%s", n ? "\n" : "", entry);
+    stop = 0;
+    if (isatty(STDIN_FILENO)) watch_interrupt(&stop);
+    int more = ingot_repl_line(r, text);
+    watch_interrupt(NULL);
+    if (more) continue;
+    n = 0;
+    fflush(stdout);
+  }
+  ingot_repl_free(r);
+  free(text);
+  return m ? finish(m, a, INGOT_OK) : INGOT_SYSTEM;
+}
+
+int verb_check(const Args *a) {
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  return finish(m, a, ingot_script_check(m, a->model));
+}
+
+int verb_fmt(const Args *a) {
+  const char *text;
+  size_t n;
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = ingot_script_format(m, a->model, &text, &n);
+  if (!s && a->output) s = ingot_write_file(m, a->output, text, n);
+  if (!s && !a->output) fwrite(text, 1, n, stdout);
+  return finish(m, a, s);
+}

@@ -1,0 +1,125 @@
+/* cli_tokens.c: tokenize: text into ids, or ids into text. What is printed is that alone. And text
+ * as an input of other verbs. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *read_all(const char *path, size_t *n) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+  size_t room = 1 << 16, got = 1;
+  char *at = f ? malloc(room) : NULL;
+  for (*n = 0; at && got; *n += got) {
+    if (*n == room) {
+      char *more = realloc(at, room *= 2);
+      if (!more) free(at);
+      at = more;
+    }
+    got = at ? fread(at + *n, 1, room - *n, f) : 0;
+  }
+  if (at && ferror(f)) {
+    free(at);
+    at = NULL;
+  }
+  if (f && f != stdin) fclose(f);
+  return at;
+}
+
+/* Numbers separated by spaces or commas; NULL: something else is there, or there is no memory. */
+static uint32_t *read_ids(const char *text, size_t *n) {
+  uint32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
+  *n = 0;
+  for (const char *p = text; ids;) {
+    char *end;
+    p += strspn(p, " ,\t\n");
+    if (!*p) return ids;
+    errno = 0;
+    unsigned long long x = strtoull(p, &end, 10);
+    if (*p < '0' || *p > '9' || errno || x > UINT32_MAX || (*end && !strchr(" ,\t\n", *end))) {
+      free(ids);
+      return NULL;
+    }
+    ids[(*n)++] = (uint32_t)x;
+    p = end;
+  }
+  return NULL;
+}
+
+static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flags, int json) {
+  const uint32_t *ids;
+  size_t count;
+  IngotStatus s = ingot_tokenize(m, text, n, flags, &ids, &count);
+  if (s) return s;
+  if (json) printf("{\"ids\":[");
+  for (size_t i = 0; i < count; i++) printf("%s%u", !i ? "" : json ? "," : " ", ids[i]);
+  puts(json ? "]}" : "");
+  return s;
+}
+
+/* The text that was asked for, or all of standard input, which the caller frees; NULL: no memory.
+ */
+static const char *text_of(const Args *a, char **read, size_t *n) {
+  *n = strlen(a->text);
+  *read = strcmp(a->text, "-") ? NULL : read_all("-", n);
+  if (!strcmp(a->text, "-") && !*read)
+    fprintf(stderr, "ingot %s: standard input cannot be read\n", a->verb);
+  return strcmp(a->text, "-") ? a->text : *read;
+}
+
+IngotStatus set_text_input(Ingot *m, const Args *a) {
+  enum { ROOM = 12 }; /* of an id and a comma */
+  const uint32_t *ids;
+  size_t n, count, at = 5;
+  char *read = NULL, *spec = NULL;
+  const char *text = text_of(a, &read, &n);
+  IngotStatus s = text ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
+  if (!s) s = ingot_tokenize(m, text, n, 0, &ids, &count);
+  if (!s && !(spec = malloc(count * ROOM + 8))) s = INGOT_SYSTEM;
+  if (!s) {
+    memcpy(spec, "ids=[", 6);
+    for (size_t i = 0; i < count; i++)
+      at += (size_t)snprintf(spec + at, ROOM, "%s%u", i ? "," : "", ids[i]);
+    memcpy(spec + at, "]", 2);
+    s = ingot_input_spec(m, spec);
+  }
+  free(spec);
+  free(read);
+  return s;
+}
+
+static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned flags, int json) {
+  const char *text;
+  size_t bytes;
+  IngotStatus s = ingot_detokenize(m, ids, n, flags, &text, &bytes);
+  if (s) return s;
+  if (json) {
+    json_text("{\"text\":", text);
+    puts("}");
+    return s;
+  }
+  fwrite(text, 1, bytes, stdout);
+  if (isatty(STDOUT_FILENO)) putchar('\n');
+  return s;
+}
+
+int verb_tokenize(const Args *a) {
+  if (!a->text == !a->ids)
+    return refuse(a, a->ids ? "expected either --text or --ids, found both"
+                            : "expected --text TEXT or --ids IDS, found neither");
+  unsigned flags = (a->special ? INGOT_SPECIAL : 0u) | (a->bare ? INGOT_BARE : 0u);
+  size_t n = 0;
+  char *input = NULL;
+  const char *text = a->text ? text_of(a, &input, &n) : NULL;
+  uint32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
+  if (a->text && !text) return INGOT_SYSTEM;
+  if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by spaces");
+  Ingot *m = new_model_or_report();
+  IngotStatus s = m ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
+  if (!s)
+    s = a->ids ? print_text(m, ids, n, flags, a->json) : print_ids(m, text, n, flags, a->json);
+  free(input);
+  free(ids);
+  return m ? finish(m, a, s) : INGOT_SYSTEM;
+}

@@ -1,0 +1,158 @@
+/* train: a model is trained on examples and written with its new weights.
+ *
+ * In: a model, arrays, options. Out: a file; on a terminal a line of progress; on standard output a
+ * table with a line for each epoch, or the same as JSON.
+ */
+#include "cli/cli.h"
+
+#include <math.h>
+#include <string.h>
+
+static void show_progress(void *user, const IngotProgress *p) {
+  char text[200], metric[40] = "";
+  (void)user;
+  if (!isnan(p->accuracy)) snprintf(metric, sizeof metric, ", accuracy %.2f %%", p->accuracy);
+  snprintf(
+      text, sizeof text, "epoch %llu/%llu, %3.0f %%, loss %.4g%s, %.0f examples/s, %.0f s left",
+      (unsigned long long)p->epoch, (unsigned long long)p->epochs,
+      100 * (double)p->example / (double)p->examples, p->loss, metric, p->rate, p->seconds_left);
+  watch_progress(text);
+}
+
+static void print_number(const char *form, double x) {
+  if (isnan(x))
+    printf("%10s", "-");
+  else
+    printf(form, x);
+}
+
+static void print_score(const IngotEpoch *e, const char *what, const IngotScore *s) {
+  if (!s->examples) return;
+  printf("%5llu  %-9s %9.4g", (unsigned long long)e->epoch, what, e->rate);
+  print_number("%10.4g", s->loss);
+  print_number("%10.2f", s->accuracy);
+  print_number("%10.2f", s->precision);
+  print_number("%10.2f", s->recall);
+  print_number("%10.2f", s->f1);
+  putchar('\n');
+}
+
+static void print_epoch(void *user, const IngotEpoch *e) {
+  int *rows = user;
+  watch_progress(NULL); /* both may be the same terminal */
+  if (!(*rows)++)
+    printf("epoch  %-9s %9s%10s%10s%10s%10s%10s\n", "data", "rate", "loss", "accuracy", "precision",
+           "recall", "F1");
+  print_score(e, "train", &e->train);
+  print_score(e, "validate", &e->validate);
+}
+
+static void json_number(const char *before, double x) {
+  if (isfinite(x))
+    printf("%s%.9g", before, x);
+  else
+    printf("%snull", before);
+}
+
+static void json_score(const char *before, const IngotScore *s) {
+  printf("%s{\"examples\":%llu", before, (unsigned long long)s->examples);
+  json_number(",\"loss\":", s->loss);
+  json_number(",\"accuracy\":", s->accuracy);
+  json_number(",\"precision\":", s->precision);
+  json_number(",\"recall\":", s->recall);
+  json_number(",\"f1\":", s->f1);
+  putchar('}');
+}
+
+static void print_json(const IngotTrained *t) {
+  json_text("{\"engine\":", t->engine);
+  printf(",\"weights\":%llu,\"steps\":%llu,\"resumed\":%llu", (unsigned long long)t->weights,
+         (unsigned long long)t->steps, (unsigned long long)t->resumed);
+  json_number(",\"seconds\":", t->seconds);
+  printf(",\"epochs\":[");
+  for (uint32_t i = 0; i < t->nepoch; i++) {
+    const IngotEpoch *e = &t->epoch[i];
+    printf("%s\n {\"epoch\":%llu", i ? "," : "", (unsigned long long)e->epoch);
+    json_number(",\"rate\":", e->rate);
+    json_score(",\"train\":", &e->train);
+    if (e->validate.examples) json_score(",\"validate\":", &e->validate);
+    putchar('}');
+  }
+  printf("]}\n");
+}
+
+static int emit(const Args *a, const IngotTrain *o) {
+  OutputFiles t;
+  char name[256];
+  uint64_t ram[2] = {0, 0};
+  Args all = *a;
+  if (!is_c_name(a->emit_c)) return refuse(a, "--emit: expected a name that ends in .c");
+  if (a->data || a->validate || a->engine || a->output || a->in_place)
+    return refuse(a, "--emit writes the training as C and does not train: no data, engine, output");
+  all.output = a->emit_c;
+  all.train = NULL;
+  all.nfreeze = all.models[0].freeze = 0;
+  c_prefix(&all, name, sizeof name);
+  c_files(&t, a->emit_c);
+  all.writes[all.nwrites++] = t.source;
+  all.writes[all.nwrites++] = t.header;
+  const char *slash = strrchr(t.weights, '/');
+  IngotC c = {.name = name, .weights_file = slash ? slash + 1 : t.weights};
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  IngotStatus s = prepare(m, &all);
+  watch_task("train");
+  if (!s) s = ingot_train_c(m, o, &c, t.source, t.header, t.weights, ram);
+  watch_task(NULL);
+  if (!s) printf("RAM %llu bytes", (unsigned long long)ram[0]);
+  if (!s && ram[1]) printf(", %llu without --recompute", (unsigned long long)ram[1]);
+  if (!s) putchar('\n');
+  return finish(m, &all, s);
+}
+
+int verb_train(const Args *a) {
+  IngotTrain o = {.output = a->in_place ? a->model : a->output,
+                  .in_place = a->in_place,
+                  .data = a->data,
+                  .validate = a->validate,
+                  .label = a->label,
+                  .loss = a->loss,
+                  .optimizer = a->optimizer,
+                  .more = a->train,
+                  .rate = a->lr,
+                  .schedule = a->schedule,
+                  .clip = a->clip,
+                  .batch = a->batch,
+                  .epochs = a->epochs,
+                  .shares = a->shares,
+                  .recompute = a->recompute,
+                  .seed = a->seed,
+                  .freeze = a->freeze,
+                  .nfreeze = (uint32_t)a->nfreeze,
+                  .engine = a->engine,
+                  .checkpoint = a->checkpoint,
+                  .every = a->checkpoint_every,
+                  .said = show_progress,
+                  .ended = a->json ? NULL : print_epoch,
+                  .user = &(int){0}};
+  IngotTrained t = {0};
+  watch_line_buffered();
+  if (a->emit_c) return emit(a, &o);
+  if (a->in_place && (a->output || !strcmp(a->model, "-")))
+    return refuse(a, "--in-place writes to MODEL, a file: expected it without --output");
+  if (!o.output) return refuse(a, "--output is missing: expected a file, or --in-place");
+  if (!a->data) return refuse(a, "--data is missing: what shall it learn from?");
+  Ingot *m = new_model_or_report();
+  if (!m) return INGOT_SYSTEM;
+  Args all = *a;
+  all.data = all.train = NULL; /* not of one run */
+  all.nfreeze = all.models[0].freeze = 0;
+  if (a->output) all.writes[all.nwrites++] = a->output;
+  IngotStatus s = prepare(m, &all);
+  watch_task("train");
+  if (!s) s = ingot_train(m, &o, &t);
+  watch_task(NULL);
+  all.quiet = a->quiet || (!s && t.rank); /* what others say, the first says too */
+  if (!s && !t.rank && a->json) print_json(&t);
+  return finish(m, &all, s);
+}

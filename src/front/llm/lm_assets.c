@@ -1,0 +1,149 @@
+/* lm_assets.c: what a decoder needs to talk: its tokeniser, and what its template says around
+ * messages.
+ *
+ * In: the file of a model. Out: Speech. Programs hold no interpreter of templates: a template is
+ * rendered here for a few conversations whose messages are marked, and what stands between the
+ * marks are its texts. They are taken if longer conversations put together from them are those that
+ * the template gives. A template may refuse a system message; one that says something else in later
+ * turns loses the way to them, and every question begins a conversation.
+ */
+#include "front/llm/lm_hparams.h"
+#include "front/vocab_file.h"
+#include "text/chat.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_TURNS = 6 };
+
+typedef struct Probe {
+  const Vocab *v;
+  Loc loc;
+  const ChatMessage *turn;
+  u32 nturn;
+  i64 now;
+  JinjaStr got;
+} Probe;
+
+static void render(Ctx *c, void *arg) {
+  Probe *p = arg;
+  p->got = chat_text(c, p->v, p->turn, p->nturn, true, p->now, p->loc, &c->work);
+}
+
+/* The texts around the messages of a conversation, one more than there are messages. False: the
+ * template refuses it, or a message is not there once, in order, as it was said (without the white
+ * space around it if trims). */
+static bool split_at_messages(Ctx *c, Probe *p, const ChatMessage *turn, u32 n, bool trims,
+                              const char **out, const char **why) {
+  p->turn = turn;
+  p->nturn = n;
+  if (ctx_try(c, render, p, why)) return false;
+  u32 at = 0;
+  for (u32 i = 0; i <= n; i++) {
+    u32 from = at;
+    while (at < p->got.n && !(p->got.mark && p->got.mark[at])) at++;
+    out[i] = str_text(c, str_intern(c, p->got.at + from, at - from));
+    if (i == n) break;
+    const char *text = turn[i].content;
+    size_t length = turn[i].n;
+    if (trims) text++, length -= 2;
+    from = at;
+    while (at < p->got.n && p->got.mark && p->got.mark[at]) at++;
+    if (at - from != length || memcmp(p->got.at + from, text, length) != 0) {
+      *why = "its template changes what is said";
+      return false;
+    }
+  }
+  return at == p->got.n;
+}
+
+static bool is_same(const char *a, const char *b) {
+  return !strcmp(a, b);
+}
+
+static ChatFormat chat_format_of(Ctx *c, Probe *p, const char **why) {
+#define SAYS(role, text)                                                                           \
+  { role, text, sizeof text - 1 }
+  static const ChatMessage talk[] = {SAYS("user", " one "), SAYS("assistant", " two "),
+                                     SAYS("user", " three "), SAYS("assistant", " four "),
+                                     SAYS("user", " five ")};
+  static const ChatMessage told[] = {SAYS("system", " zero "), SAYS("user", " one "),
+                                     SAYS("assistant", " two "), SAYS("user", " three ")};
+#undef SAYS
+  const char *x[MOST_TURNS], *ignored;
+  ChatFormat t = {0};
+  *why = "its template puts messages together in another way";
+  t.trims = !split_at_messages(c, p, talk, 1, false, x, why);
+  if (t.trims && !split_at_messages(c, p, talk, 1, true, x, why)) return (ChatFormat){0};
+  t.open = x[0];
+  t.ask = x[1];
+  if (split_at_messages(c, p, talk, 5, t.trims, x, &ignored) && is_same(x[0], t.open) &&
+      is_same(x[1], t.ask) && is_same(x[3], t.ask) && is_same(x[5], t.ask) && is_same(x[2], x[4]))
+    t.next = x[2];
+  if (split_at_messages(c, p, told, 4, t.trims, x, &ignored) && is_same(x[2], t.ask) &&
+      is_same(x[4], t.ask)) {
+    t.open_system = x[0];
+    t.system = x[1];
+  }
+  *why = NULL;
+  return t;
+}
+
+/* Are forms of dates between their marks, as they were put there? */
+static bool dates_are_intact(const ChatFormat *t) {
+  const char *text[] = {t->open, t->open_system, t->system, t->ask, t->next};
+  for (u32 i = 0; i < sizeof text / sizeof *text; i++) {
+    bool inside = false;
+    for (const char *s = text[i] ? text[i] : ""; *s; s++) {
+      if (*s == (inside ? DATE_BEGIN : DATE_END)) return false;
+      if (*s == DATE_BEGIN || *s == DATE_END) inside = !inside;
+    }
+    if (inside) return false;
+  }
+  return true;
+}
+
+const char *lm_folder(Ctx *c, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return ".";
+  return str_text(c, str_intern(c, path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+static bool has_tokeniser(Ctx *c, LmFile *f, const char *path) {
+  static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model"};
+  struct stat st;
+  if (f->gguf) return gguf_key(c, f->gguf, "tokenizer.ggml.tokens") != NULL;
+  for (u32 i = 0; i < sizeof names / sizeof *names; i++)
+    if (!stat(str_text(c, str_fmt(c, "%s/%s", lm_folder(c, path), names[i])), &st)) return true;
+  return false;
+}
+
+/* A token without a row would be an index out of range; rows behind the last token are padding. */
+static void check_rows(Ctx *c, LmFile *f, const Vocab *v) {
+  const StoredTensor *embed = lm_require_tensor(f, lm_tensor_name(f, LP_embed, 0, ".weight"));
+  if (embed->rank != 2 || v->head->ntoken > embed->dim[0])
+    fail(c, ERR_input, f->loc, "the tokeniser has %u tokens, the embedding %lld rows",
+         v->head->ntoken, (long long)embed->dim[0]);
+}
+
+const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
+  LmFile *f = (LmFile *)m->own;
+  Vocab v;
+  ModelInfo facts = {0};
+  if (!s->path || !has_tokeniser(c, f, s->path)) return NULL;
+  VocabBlob tables = vocab_file(c, f->gguf ? s->path : lm_folder(c, s->path), &c->keep);
+  LmAssets *out = NEW(&c->keep, LmAssets);
+  if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "a vocabulary that cannot be opened");
+  check_rows(c, f, &v);
+  lm_info(c, m, &facts);
+  *out =
+      (LmAssets){.vocab = tables.at, .nvocab = tables.n, .token_bytes = (double)facts.token_bytes};
+  Probe p = {.v = &v, .loc = f->loc, .now = JINJA_DATES};
+  out->no_chat = "the model has no template of conversations";
+  if (chat_has_template(&v)) out->chat = chat_format_of(c, &p, &out->no_chat);
+  p.now = CHAT_DEFAULT_DATE; /* one that does more with a date than to show it is told the same
+                                always */
+  if (chat_has_template(&v) && (!out->chat.open || !dates_are_intact(&out->chat)))
+    out->chat = chat_format_of(c, &p, &out->no_chat);
+  return out;
+}

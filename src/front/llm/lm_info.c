@@ -1,0 +1,137 @@
+/* lm_info.c: language models and text encoders in the table of readers.
+ *
+ * In: the bytes of a model. Out: what `inspect` tells of it (sizes, how tensors are stored, what a
+ * token costs), and its graph. Sizes are listed as the file gives them, whatever its architecture:
+ * a model that cannot be built can still be looked at.
+ */
+#include "front/llm/lm_hparams.h"
+
+#include <string.h>
+
+Model *lm_read(Ctx *c, const Source *s) {
+  Model *m = NEW(&c->work, Model);
+  LmFile *f = lm_open(c, s);
+  m->own = f;
+  if (lm_is_encoder(f)) lm_declare_io(c, m, "vector");
+  m->is_decoder_lm = lm_arch(f) != NULL;
+  if (m->is_decoder_lm) lm_declare_io(c, m, "logits");
+  return m;
+}
+
+Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
+  LmFile *f = (LmFile *)m->own;
+  (void)s;
+  lm_check_quantised(f);
+  if (lm_is_encoder(f)) return lm_encoder(f, o);
+  if (lm_arch(f)) return lm_decoder(f, o);
+  fail(c, ERR_unsupported, f->loc, "architecture '%s' is one that ingot does not build%s",
+       show(c, f->arch),
+       f->gguf ? "" : "; for ONNX export it: optimum-cli export onnx --model FOLDER OUT");
+}
+
+/* ---- facts ---- */
+
+enum { MOST_LAYERS = 1 << 16 };
+
+/* A size, and its keys in GGUF and in config.json. */
+typedef struct SizeKey {
+  const char *name, *gguf, *config;
+} SizeKey;
+
+enum {
+  SZ_layers,
+  SZ_embed,
+  SZ_ffn,
+  SZ_heads,
+  SZ_kv_heads,
+  SZ_head,
+  SZ_vocab,
+  SZ_context,
+  SZ_COUNT
+};
+static const SizeKey sizes[SZ_COUNT] = {
+    [SZ_layers] = {"layers", ".block_count", "num_hidden_layers"},
+    [SZ_embed] = {"embedding", ".embedding_length", "hidden_size"},
+    [SZ_ffn] = {"feed forward", ".feed_forward_length", "intermediate_size"},
+    [SZ_heads] = {"heads", ".attention.head_count", "num_attention_heads"},
+    [SZ_kv_heads] = {"key value heads", ".attention.head_count_kv", "num_key_value_heads"},
+    [SZ_head] = {"head size", ".attention.key_length", "head_dim"},
+    [SZ_vocab] = {"vocabulary", ".vocab_size", "vocab_size"},
+    [SZ_context] = {"context", ".context_length", "max_position_embeddings"},
+};
+
+static void add_number(Ctx *c, ModelInfo *out, const char *name, u64 n) {
+  *vec_push(&c->work, &out->more) = (ModelInfoItem){name, 0, n};
+}
+
+static void add_string(LmFile *f, ModelInfo *out, const char *name, const char *key) {
+  FileSpan s;
+  if (lm_string(f, key, &s) && s.n)
+    *vec_push(&f->c->work, &out->more) = (ModelInfoItem){name, str_intern(f->c, s.at, s.n), 0};
+}
+
+/* The largest entry, where layers differ; 0: absent. */
+static i64 read_size(LmFile *f, const SizeKey *k) {
+  LmList l;
+  i64 most = 0, v;
+  if (!lm_list(f, f->gguf ? k->gguf : k->config, &l)) return 0;
+  while (lm_next_int(&l, 0, INT32_MAX, &v))
+    if (v > most) most = v;
+  return most;
+}
+
+static int kind_of(const ModelInfo *out, const char *name) {
+  u32 i = 0;
+  while (i < out->stored.n && strcmp(out->stored.at[i].kind, name)) i++;
+  return (int)i;
+}
+
+static void count_tensors(LmFile *f, ModelInfo *out) {
+  for (u32 i = 0; i < f->tensor.n; i++) {
+    const StoredTensor *t = &f->tensor.at[i];
+    const QBlockInfo *b = &qblock_info[t->kind];
+    u32 at = (u32)kind_of(out, b->name);
+    if (at == out->stored.n) *vec_push(&f->c->work, &out->stored) = (StoredCount){.kind = b->name};
+    StoredCount *s = &out->stored.at[at];
+    s->n++;
+    s->elems += t->bytes / b->bytes * b->elems;
+    s->bytes += t->bytes;
+    out->params += t->bytes / b->bytes * b->elems;
+    out->bytes += t->bytes;
+  }
+}
+
+/* Every weight once; of embeddings that are not the output too, one row. */
+static void cost_of_token(LmFile *f, ModelInfo *out, const i64 *size) {
+  const StoredTensor *embed =
+      lm_tensor(f, f->gguf ? "token_embd.weight" : "model.embed_tokens.weight");
+  const StoredTensor *head = lm_tensor(f, f->gguf ? "output.weight" : "lm_head.weight");
+  if (!embed) return;
+  u64 row = embed->dim[0] ? embed->bytes / (u64)embed->dim[0] : 0;
+  out->token_bytes = out->bytes - (head ? embed->bytes - row : 0);
+  add_number(f->c, out, "bytes read per token", out->token_bytes);
+  i64 heads = size[SZ_kv_heads] ? size[SZ_kv_heads] : size[SZ_heads];
+  if (!size[SZ_layers] || !heads || !size[SZ_head] || size[SZ_layers] > MOST_LAYERS) return;
+  u64 n = 2 * 2; /* keys and values, f16 */
+  if (size_mul(n, (u64)size[SZ_layers], &n) && size_mul(n, (u64)heads, &n) &&
+      size_mul(n, (u64)size[SZ_head], &n))
+    add_number(f->c, out, "KV bytes per position", out->kv_bytes = n);
+}
+
+void lm_info(Ctx *c, const Model *m, ModelInfo *out) {
+  LmFile *f = (LmFile *)m->own; /* files beside it are read when they are asked for */
+  i64 size[SZ_COUNT];
+  out->version = f->gguf ? f->gguf->version : 0;
+  *vec_push(&c->work, &out->more) = (ModelInfoItem){"architecture", f->arch, 0};
+  if (f->gguf) add_string(f, out, "name", "general.name");
+  for (u32 i = 0; i < SZ_COUNT; i++) size[i] = read_size(f, &sizes[i]);
+  if (!size[SZ_head] && size[SZ_heads]) size[SZ_head] = size[SZ_embed] / size[SZ_heads];
+  if (!size[SZ_vocab] && f->gguf) {
+    const GgufKey *k = gguf_key(c, f->gguf, "tokenizer.ggml.tokens");
+    size[SZ_vocab] = k ? (i64)k->n : 0;
+  }
+  for (u32 i = 0; i < SZ_COUNT; i++)
+    if (size[i]) add_number(c, out, sizes[i].name, (u64)size[i]);
+  count_tensors(f, out);
+  cost_of_token(f, out, size);
+}

@@ -1,0 +1,111 @@
+/* onnx_import.h: private to src/front/onnx: the state of one import. */
+#ifndef INGOT_ONNX_IMPORT_H
+#define INGOT_ONNX_IMPORT_H
+
+#include "front/input_extents.h"
+#include "front/onnx/onnx_builder.h"
+#include "front/onnx/onnx_reader.h"
+
+typedef struct Scope Scope;
+typedef struct List List;
+
+#define VAL_POISON UINT32_MAX /* result of a node that was refused; its users are passed over */
+
+/* Names visible in one graph or function body. */
+struct Scope {
+  Scope *up;    /* enclosing graph; NULL for the model and for functions */
+  RegionId blk; /* where its constants are placed */
+  Map name;     /* Str -> Val */
+  Map init;     /* Str -> 1 + index of initializer; sparse ones behind the dense */
+  Map later;    /* Str -> 1: defined by some node of this graph */
+  const OnnxGraph *graph;
+  const OnnxFunction *fn; /* function body: its attribute defaults and opsets */
+  const OnnxNode *call;   /* the node that called it */
+  Scope *caller;
+};
+
+#define VAL_ABSENT (UINT32_MAX - 1) /* an input of a function that the call leaves out */
+#define VAL_LISTS  (UINT32_MAX / 2) /* from here on: sequences and optionals, see list.h */
+
+static inline bool val_is_real(Val v) {
+  return v && v < VAL_LISTS; /* a tensor of the graph */
+}
+static inline bool val_is_list(Val v) {
+  return v >= VAL_LISTS && v < VAL_ABSENT;
+}
+
+typedef struct OpRow {
+  const char *domain, *name;
+  i32 since, until;
+  BuildFn *build;
+  u32 arg;
+  u32 most;   /* inputs; 255: any number */
+  bool lists; /* takes sequences and optionals */
+  bool quant; /* quantises, or computes with what is quantised */
+} OpRow;
+
+/* Slice(x, i, i + k) whose i is data may have fewer than k elements, where the axis ends. A Loop is
+ * first built with lengths that are data too, then, if its body cannot be, with k of them. */
+typedef enum SliceMode { SLICES_fixed, SLICES_exact, SLICES_fixed_loop } SliceMode;
+
+/* The counter of a Loop whose body is being built: 0 up to one less than trip. */
+typedef struct LoopCounter {
+  Val i, trip;
+  const struct LoopCounter *outer;
+} LoopCounter;
+
+struct Import {
+  Ctx *c;
+  Graph *g;
+  const OnnxModel *m;
+  const char *path; /* see Source */
+  const ImportOptions *o;
+  Str file;
+  Scope *scope;
+  Map rows; /* "domain/name" -> 1 + first row */
+  Map fns;  /* "domain/name/overload" -> 1 + function */
+  VEC(List *) lists;
+  Extents extents;
+  Map odd; /* operator and attribute -> 1: said that it is not known */
+  SliceMode slices;
+  const LoopCounter *counter; /* innermost; NULL outside of loops */
+  Map training;               /* OnnxNode -> 1: in training mode */
+  u32 ntraining;
+  Loc first_training;
+  u32 depth; /* of sub-graphs and functions */
+  u32 steps; /* nodes built, functions unrolled: bounded */
+};
+
+/* onnx_op_table.c */
+extern const OpRow op_rows[];
+extern const u32 op_row_count;
+/* Names of the attributes any version of the operator has, each between blanks. */
+const char *op_attrs(const OpRow *row);
+const char *domain_key(Ctx *c, Str domain);   /* "ai", "ml", "ms"..., NULL for others */
+bool op_quantises(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
+
+/* onnx_import.c */
+void import_nodes(Import *im, const OnnxNode *node, u32 n);
+Scope *scope_new(Import *im, Scope *up);
+Val scope_find(Import *im, Str name); /* 0 when unknown */
+void scope_define(Import *im, Str name, Val v, Loc loc);
+Loc import_here(const Import *im); /* the file */
+Loc import_loc(Import *im, const OnnxNode *n, i32 index);
+
+#define BODY_FAILS "its body cannot be built: " /* in front of the cause */
+
+/* Runs fn; after a failure the import stands where it stood, and *why says what was wrong. */
+Err import_try(Import *im, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
+
+/* onnx_inputs.c */
+void import_inputs(Import *im, const Model *m);
+
+/* onnx_const_eval.c */
+/* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in
+ * *blame. */
+const Tensor *import_const_eval(Import *im, Val v, Val *blame);
+/* An open extent of an input that v is computed from, with constants and others of its kind only;
+ * 0: none. */
+Str import_open(Import *im, Val v);
+
+#endif

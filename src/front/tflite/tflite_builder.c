@@ -1,0 +1,336 @@
+/* tflite_builder.c: what the builders of operators share: operands, quantisation, results.
+ *
+ * A quantised tensor stands for (q - zero) * scale. Operators that are linear in q - zero are built
+ * on these integers, times a factor made of scales (lite_mul_quantized), and give what TensorFlow
+ * Lite gives: it multiplies by fixed-point numbers of 31 bits and shifts, and rounds both times. In
+ * floats that is one product and one rounding, with the boundary between two steps moved by as much
+ * as the first rounding of the two moves it. f32 has 24 bits: a result is one step beside that of
+ * TensorFlow Lite where the real number lies within some 2^-16 steps of such a boundary; for
+ * results of 16 bits, within 2^-8. The others are built on real numbers in f32, and their results
+ * rounded to the nearest step, halves away from zero.
+ */
+#include "front/tflite/tflite_import.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+/* ---- refusals ---- */
+
+static const char *message(Ctx *c, const char *fmt, va_list args) {
+  StrBuf t = sb_new(&c->scratch);
+  sb_vfmt(&t, fmt, args);
+  return sb_cstr(&t);
+}
+
+void lite_bad(LiteNode *b, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *text = message(b->c, fmt, args);
+  va_end(args);
+  fail(b->c, ERR_input, b->g->loc, "%s", text);
+}
+
+void lite_unsupported(LiteNode *b, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  const char *text = message(b->c, fmt, args);
+  va_end(args);
+  fail(b->c, ERR_unsupported, b->g->loc, "%s", text);
+}
+
+/* ---- operands ---- */
+
+bool lite_has(LiteNode *b, u32 i) {
+  return i < b->op->nin && b->op->in[i] >= 0;
+}
+
+Val lite_opt(LiteNode *b, u32 i) {
+  return lite_has(b, i) ? lite_value(b->im, (u32)b->op->in[i]) : 0;
+}
+
+Val lite_in(LiteNode *b, u32 i) {
+  Val v = lite_opt(b, i);
+  if (!v) lite_bad(b, "input %u is absent", i);
+  return v;
+}
+
+const LiteTensor *lite_operand(LiteNode *b, u32 i) {
+  if (!lite_has(b, i)) lite_bad(b, "input %u is absent", i);
+  return &b->im->scope->graph->tensor[b->op->in[i]];
+}
+
+const LiteTensor *lite_result(LiteNode *b, u32 k) {
+  if (k >= b->op->nout || b->op->out[k] < 0) lite_bad(b, "output %u is absent", k);
+  return &b->im->scope->graph->tensor[b->op->out[k]];
+}
+
+DType lite_dt(LiteNode *b, Val v) {
+  return graph_type(b->g, v)->dt;
+}
+
+u32 lite_rank(LiteNode *b, Val v) {
+  return graph_type(b->g, v)->rank;
+}
+
+/* ---- quantised numbers ---- */
+
+bool lite_is_quant(const LiteTensor *t) {
+  return t->q.n && (t->dt == DT_i8 || t->dt == DT_u8 || t->dt == DT_i16 || t->dt == DT_i4);
+}
+
+bool lite_same_quant(const LiteTensor *x, const LiteTensor *y) {
+  if (x->dt != y->dt || lite_is_quant(x) != lite_is_quant(y)) return false;
+  if (!lite_is_quant(x)) return true;
+  bool same = x->q.n == y->q.n && (x->q.n == 1 || x->q.axis == y->q.axis);
+  for (u32 i = 0; same && i < x->q.n; i++)
+    same = x->q.scale[i] == y->q.scale[i] && x->q.zero[i] == y->q.zero[i];
+  return same;
+}
+
+bool lite_is_linear(LiteNode *b, u32 n) {
+  const LiteTensor *out = lite_result(b, 0);
+  bool fits = lite_is_quant(out) && out->q.n == 1 && out->q.scale[0] > 0;
+  for (u32 i = 0; fits && i < n; i++) {
+    const LiteTensor *t = lite_operand(b, i);
+    fits = lite_is_quant(t) && t->q.n == 1 && t->q.scale[0] > 0 && !t->q.other;
+  }
+  return fits;
+}
+
+double lite_ratio(LiteNode *b, u32 i) {
+  return (double)lite_operand(b, i)->q.scale[0] / (double)lite_result(b, 0)->q.scale[0];
+}
+
+bool lite_is_symmetric(const LiteTensor *t) {
+  for (u32 i = 0; i < t->q.n; i++)
+    if (t->q.zero[i]) return false;
+  return true;
+}
+
+/* A scalar, or a vector that stands on axis of a value of that rank. */
+static Val broadcast_param(LiteNode *b, Tensor *t, u32 axis, u32 rank) {
+  Val v = mk_const(b->g, t);
+  if (!t->rank) return v;
+  if (axis >= rank) lite_bad(b, "scales on axis %u of rank %u", axis, rank);
+  return mk_expand_tail(b->g, v, rank - 1 - axis);
+}
+
+Val lite_scale(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
+  Tensor *s = tensor_new(&b->c->work, DT_f32, (const i64[]){t->q.n}, t->q.n > 1);
+  for (u32 i = 0; i < s->n; i++) tensor_set(s, i, (Scalar){.f = (double)t->q.scale[i]});
+  return broadcast_param(b, s, axis, rank);
+}
+
+Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
+  Tensor *z = tensor_new(&b->c->work, DT_i32, (const i64[]){t->q.n}, t->q.n > 1);
+  for (u32 i = 0; i < z->n; i++) tensor_set(z, i, (Scalar){.i = t->q.zero[i]});
+  return broadcast_param(b, z, axis, rank);
+}
+
+static void check_quant(LiteNode *b, const LiteTensor *t) {
+  if (t->q.other)
+    lite_unsupported(b, "tensor '%s' is quantised in blocks, or in a way of its own",
+                     show(b->c, t->name));
+}
+
+void lite_check(LiteNode *b) {
+  for (u32 i = 0; i < b->op->nin; i++)
+    if (lite_has(b, i)) check_quant(b, lite_operand(b, i));
+  for (u32 i = 0; i < b->op->nout; i++) {
+    if (b->op->out[i] < 0) continue;
+    const LiteTensor *t = lite_result(b, i);
+    check_quant(b, t);
+    if (t->dt == DT_str) lite_unsupported(b, "result '%s' of strings", show(b->c, t->name));
+  }
+}
+
+Val lite_sub_zero_point(LiteNode *b, Val v, const LiteTensor *t) {
+  check_quant(b, t);
+  Val x = mk_cast(b->g, v, DT_i32);
+  return lite_is_symmetric(t) ? x
+                              : mk_sub(b->g, x, lite_zero_point(b, t, t->q.axis, lite_rank(b, v)));
+}
+
+Val lite_real_of(LiteNode *b, Val v, const LiteTensor *t) {
+  check_quant(b, t);
+  if (!lite_is_quant(t)) return mk_widen(b->g, v);
+  Val x = mk_cast(b->g, lite_sub_zero_point(b, v, t), DT_f32);
+  return mk_mul(b->g, x, lite_scale(b, t, t->q.axis, lite_rank(b, v)));
+}
+
+Val lite_real(LiteNode *b, u32 i) {
+  return lite_real_of(b, lite_in(b, i), lite_operand(b, i));
+}
+
+/* ---- contents that must be known ---- */
+
+u32 lite_ints(LiteNode *b, u32 i, i64 *out, u32 max) {
+  u32 n;
+  if (!graph_ints(b->g, lite_in(b, i), out, max, &n))
+    lite_unsupported(b, "input %u, '%s', must be a constant of at most %u integers", i,
+                     show(b->c, lite_operand(b, i)->name), max);
+  return n;
+}
+
+u32 lite_dim_list(LiteNode *b, u32 i, Dim *out, u32 max) {
+  u32 n;
+  if (!graph_dim_list(b->g, lite_in(b, i), out, max, &n))
+    lite_unsupported(b, "input %u, '%s', must be at most %u extents that are known, or of inputs",
+                     i, show(b->c, lite_operand(b, i)->name), max);
+  return n;
+}
+
+i64 lite_int(LiteNode *b, u32 i) {
+  i64 x;
+  if (lite_ints(b, i, &x, 1) != 1) lite_bad(b, "input %u must be one number", i);
+  return x;
+}
+
+u32 lite_axis(LiteNode *b, i64 axis, u32 rank) {
+  i64 at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank) lite_bad(b, "axis %lld of rank %u", (long long)axis, rank);
+  return (u32)at;
+}
+
+/* ---- results ---- */
+
+static Val div_scale(LiteNode *b, Val x, const LiteTensor *t) {
+  check_quant(b, t);
+  Val scale = lite_scale(b, t, t->q.axis, lite_rank(b, x));
+  return mk_div(b->g, mk_cast(b->g, x, DT_f32), scale);
+}
+
+static Val add_zero_point(LiteNode *b, Val x, const LiteTensor *t) {
+  if (lite_is_symmetric(t)) return x;
+  Val zero = mk_cast(b->g, lite_zero_point(b, t, t->q.axis, lite_rank(b, x)), DT_f32);
+  return mk_add(b->g, x, zero);
+}
+
+Val lite_rounded(LiteNode *b, Val x) {
+  return mk_round(b->g, mk_mulk(b->g, x, LITE_NUDGE));
+}
+
+static Val round_half_up(LiteNode *b, Val x) {
+  return mk_floor(b->g, mk_addk(b->g, x, 0.5));
+}
+
+Val lite_quantised(LiteNode *b, Val x, const LiteTensor *t) {
+  Val v = div_scale(b, x, t), less = mk_lt(b->g, x, mk_like(b->g, x, 0));
+  double below = 0x1.fffffep-2; /* the float below a half: what is less than that stays so */
+  Val half = mk_like(b->g, v, below);
+  half = mk_select(b->g, less, mk_like(b->g, v, -below), half);
+  return mk_cast_sat(b->g, add_zero_point(b, mk_trunc(b->g, mk_add(b->g, v, half)), t), t->dt);
+}
+
+/* k[i] as f32 along an axis. */
+static Val factors(LiteNode *b, const double *k, u32 n, u32 axis, u32 rank) {
+  Tensor *t = tensor_new(&b->c->work, DT_f32, (const i64[]){n}, n > 1);
+  for (u32 i = 0; i < n; i++) tensor_set(t, i, (Scalar){.f = (double)(float)k[i]});
+  return broadcast_param(b, t, axis, rank);
+}
+
+/* Product a = x * m, m in [1/2, 1), is rounded to whole numbers, halves upwards, and shifted to the
+ * right by s = -e, halves away from zero. Either way that is the floor of a / 2^s plus one half,
+ * more by d = 2^-(s + 1), or less by it where that is negative; without a shift there is no d. */
+Val lite_mul_quantized(LiteNode *b, Val x, Val below, const double *k, u32 n, u32 axis) {
+  u32 rank = lite_rank(b, x);
+  double *up = NEWS(&b->c->scratch, double, n), *down = NEWS(&b->c->scratch, double, n);
+  bool shifts = false;
+  for (u32 i = 0; i < n; i++) {
+    int e;
+    frexp(k[i], &e);
+    double d = e < 0 && e > -30 ? ldexp(1, e - 1) : 0;
+    shifts = shifts || d != 0;
+    up[i] = 0.5 + d;
+    down[i] = 0.5 - d;
+  }
+  Val v = factors(b, k, n, axis, rank);
+  v = mk_mul(b->g, mk_cast(b->g, x, DT_f32), v);
+  if (!shifts) return round_half_up(b, v);
+  if (!below) below = mk_lt(b->g, x, mk_like(b->g, x, 0));
+  Val by = factors(b, up, n, axis, rank);
+  by = mk_select(b->g, below, factors(b, down, n, axis, rank), by);
+  return mk_floor(b->g, mk_add(b->g, v, by));
+}
+
+Val lite_mul_quantized_i64(LiteNode *b, Val x, const double *k, u32 n, u32 axis) {
+  Val by = factors(b, k, n, axis, lite_rank(b, x));
+  return round_half_up(b, mk_mul(b->g, mk_cast(b->g, x, DT_f32), by));
+}
+
+Val lite_mul_quantized1(LiteNode *b, Val x, double k) {
+  return lite_mul_quantized(b, x, 0, &k, 1, 0);
+}
+
+/* What an activation lets through, as real numbers; false: it is no such bounds. */
+static bool bounds_of(i64 act, double *lo, double *hi) {
+  *lo = act == LA_relu_n1_to_1 ? -1 : act == LA_relu || act == LA_relu6 ? 0 : -INFINITY;
+  *hi = act == LA_relu_n1_to_1 ? 1 : act == LA_relu6 ? 6 : INFINITY;
+  return act == LA_none || act == LA_relu || act == LA_relu6 || act == LA_relu_n1_to_1;
+}
+
+static Val clamp_to(LiteNode *b, Val x, double lo, double hi) {
+  if (lo > -INFINITY) x = mk_max(b->g, x, mk_like(b->g, x, lo));
+  return hi < INFINITY ? mk_min(b->g, x, mk_like(b->g, x, hi)) : x;
+}
+
+Val lite_clamp_activation(LiteNode *b, Val x, const LiteTensor *t, i64 act) {
+  double lo, hi;
+  Scalar least, most;
+  if (act != LA_none && !lite_is_quant(t)) return lite_activated(b, x, act);
+  if (act == LA_none) return x;
+  if (!bounds_of(act, &lo, &hi) || t->q.n != 1)
+    lite_unsupported(b, "activation %lld of a quantised result with %u scales", (long long)act,
+                     t->q.n);
+  dtype_limits(t->dt, &least, &most);
+  lo = (double)t->q.zero[0] + round(lo / (double)t->q.scale[0]);
+  hi = (double)t->q.zero[0] + round(hi / (double)t->q.scale[0]);
+  return clamp_to(b, x, lo > (double)least.i ? fmin(lo, (double)most.i) : -INFINITY,
+                  hi < (double)most.i ? fmax(hi, (double)least.i) : INFINITY);
+}
+
+Val lite_stored(LiteNode *b, Val x, const LiteTensor *t, i64 act) {
+  check_quant(b, t);
+  return mk_cast_sat(b->g, lite_clamp_activation(b, add_zero_point(b, x, t), t, act), t->dt);
+}
+
+Val lite_activated(LiteNode *b, Val x, i64 act) {
+  double lo, hi;
+  if (act == LA_tanh) return mk_tanh(b->g, x);
+  if (!bounds_of(act, &lo, &hi))
+    lite_unsupported(b, "fused activation %lld is not supported", (long long)act);
+  return clamp_to(b, x, lo, hi);
+}
+
+void lite_set_stored(LiteNode *b, u32 k, Val x) {
+  const LiteTensor *t = lite_result(b, k);
+  if (lite_dt(b, x) != t->dt)
+    lite_bad(b, "output '%s' is declared as %s but computed as %s", show(b->c, t->name),
+             dtype_info[t->dt].name, dtype_info[lite_dt(b, x)].name);
+  b->out[k] = x;
+}
+
+void lite_set_real(LiteNode *b, u32 k, Val x) {
+  const LiteTensor *t = lite_result(b, k);
+  if (lite_is_quant(t)) {
+    if (!dtype_is_float(lite_dt(b, x)))
+      lite_bad(b, "output '%s' is quantised, what is computed is %s", show(b->c, t->name),
+               dtype_info[lite_dt(b, x)].name);
+    double *k = NEWS(&b->c->scratch, double, t->q.n);
+    for (u32 i = 0; i < t->q.n; i++) k[i] = LITE_NUDGE / (double)t->q.scale[i];
+    Val by = factors(b, k, t->q.n, t->q.axis, lite_rank(b, x));
+    x = mk_mul(b->g, mk_cast(b->g, x, DT_f32), by);
+    x = lite_stored(b, mk_round(b->g, x), t, LA_none);
+  } else if (dtype_is_half(t->dt)) {
+    x = mk_cast(b->g, x, t->dt);
+  }
+  lite_set_stored(b, k, x);
+}
+
+void lite_set_activated(LiteNode *b, u32 k, Val x, i64 act) {
+  lite_set_real(b, k, lite_activated(b, x, act));
+}
+
+void lite_nothing(LiteNode *b) {
+  lite_unsupported(b, "operator %s is not supported", show(b->c, b->op->name));
+}

@@ -1,0 +1,233 @@
+/* tflite_ops_math.c: builders of operators that go element by element.
+ *
+ * Those that are linear are built on q - zero of quantised operands, the others on real numbers;
+ * see tflite_builder.c. Comparisons and logic keep their types.
+ */
+#include "front/tflite/tflite_import.h"
+
+#define LITE_PI 3.14159265358979323846
+
+/* Operand i in steps of the result, to be rounded. */
+static Val in_steps(LiteNode *b, u32 i) {
+  Val x = mk_cast(b->g, lite_sub_zero_point(b, lite_in(b, i), lite_operand(b, i)), DT_f32);
+  return mk_mulk(b->g, x, lite_ratio(b, i) * LITE_NUDGE);
+}
+
+/* arg: OP_add, OP_sub */
+static Val linear_sum(LiteNode *b) {
+  Val y = in_steps(b, 1);
+  return mk_round(b->g, mk_map2(b->g, (Op)b->arg, in_steps(b, 0), y));
+}
+
+static Val linear_product(LiteNode *b) {
+  Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
+  Val y = lite_sub_zero_point(b, lite_in(b, 1), lite_operand(b, 1));
+  double k = lite_ratio(b, 0) * (double)lite_operand(b, 1)->q.scale[0];
+  Val zero = mk_like(b->g, x, 0);
+  Val below = mk_lt(b->g, y, zero);
+  below = mk_ne(b->g, mk_lt(b->g, x, zero), below);
+  return lite_mul_quantized(b, mk_mul(b->g, x, y), below, &k, 1, 0);
+}
+
+/* Options of the four that may have an activation behind them: its number is field 0. */
+void lite_binary(LiteNode *b) {
+  i64 act = flat_i8(&b->op->opt, 0, LA_none);
+  if (lite_is_linear(b, 2) && b->arg != OP_div && act != LA_tanh) {
+    Val y = b->arg == OP_mul ? linear_product(b) : linear_sum(b);
+    lite_set_stored(b, 0, lite_stored(b, y, lite_result(b, 0), act));
+    return;
+  }
+  Val y = lite_real(b, 1);
+  y = mk_map2(b->g, (Op)b->arg, lite_real(b, 0), y);
+  lite_set_activated(b, 0, y, act);
+}
+
+void lite_binary_plain(LiteNode *b) {
+  Val y = lite_real(b, 1);
+  lite_set_real(b, 0, mk_map2(b->g, (Op)b->arg, lite_real(b, 0), y));
+}
+
+void lite_unary(LiteNode *b) {
+  lite_set_real(b, 0, mk_map1(b->g, (Op)b->arg, lite_real(b, 0)));
+}
+
+/* What TensorFlow Lite compares: numbers of 1/256, as integers. */
+static Val comparable(LiteNode *b, u32 i) {
+  const LiteTensor *t = lite_operand(b, i);
+  if (!lite_is_quant(t) || t->q.n != 1) return lite_real(b, i);
+  Val x = mk_mulk(b->g, lite_sub_zero_point(b, lite_in(b, i), t), 256);
+  return lite_mul_quantized1(b, x, (double)t->q.scale[0]);
+}
+
+void lite_compare(LiteNode *b) {
+  bool stored = lite_same_quant(lite_operand(b, 0), lite_operand(b, 1));
+  Val x = stored ? lite_in(b, 0) : comparable(b, 0), y = stored ? lite_in(b, 1) : comparable(b, 1);
+  lite_set_stored(b, 0, mk_map2(b->g, (Op)b->arg, x, y));
+}
+
+void lite_logical(LiteNode *b) {
+  Val x = lite_in(b, 0);
+  lite_set_stored(b, 0,
+                  b->op->nin > 1 ? mk_map2(b->g, (Op)b->arg, x, lite_in(b, 1))
+                                 : mk_map1(b->g, (Op)b->arg, x));
+}
+
+/* arg: of LiteActivation */
+void lite_relu(LiteNode *b) {
+  const LiteTensor *x = lite_operand(b, 0), *out = lite_result(b, 0);
+  if (lite_same_quant(x, out))
+    lite_set_stored(b, 0, lite_clamp_activation(b, lite_in(b, 0), out, b->arg));
+  else if (lite_is_linear(b, 1))
+    lite_set_stored(b, 0,
+                    lite_stored(b,
+                                lite_mul_quantized1(b, lite_sub_zero_point(b, lite_in(b, 0), x),
+                                                    lite_ratio(b, 0)),
+                                out, b->arg));
+  else
+    lite_set_activated(b, 0, lite_real(b, 0), b->arg);
+}
+
+void lite_relu_0_to_1(LiteNode *b) {
+  lite_set_real(b, 0, mk_clamp(b->g, lite_real(b, 0), 0, 1));
+}
+
+void lite_logistic(LiteNode *b) {
+  lite_set_real(b, 0, compose_sigmoid(b->g, lite_real(b, 0)));
+}
+
+void lite_square(LiteNode *b) {
+  Val x = lite_real(b, 0);
+  lite_set_real(b, 0, mk_mul(b->g, x, x));
+}
+
+void lite_squared_difference(LiteNode *b) {
+  Val d = lite_real(b, 1);
+  d = mk_sub(b->g, lite_real(b, 0), d);
+  lite_set_real(b, 0, mk_mul(b->g, d, d));
+}
+
+void lite_rsqrt(LiteNode *b) {
+  lite_set_real(b, 0, mk_recip(b->g, mk_sqrt(b->g, lite_real(b, 0))));
+}
+
+/* Of what is stored, where all three are quantised alike: nothing is rounded. */
+void lite_extreme(LiteNode *b) {
+  const LiteTensor *x = lite_operand(b, 0), *y = lite_operand(b, 1), *out = lite_result(b, 0);
+  if (lite_same_quant(x, out) && lite_same_quant(y, out)) {
+    Val second = lite_in(b, 1);
+    lite_set_stored(b, 0, mk_map2(b->g, (Op)b->arg, lite_in(b, 0), second));
+  } else {
+    lite_binary_plain(b);
+  }
+}
+
+/* ---- division ---- */
+
+/* Rounded down: one less than the quotient where that was rounded up. */
+void lite_floor_div(LiteNode *b) {
+  Val x = lite_real(b, 0), y = lite_real(b, 1), q = mk_div(b->g, x, y);
+  if (dtype_is_float(lite_dt(b, q))) {
+    lite_set_real(b, 0, mk_floor(b->g, q));
+    return;
+  }
+  Val zero = mk_like(b->g, x, 0), rest = mk_ne(b->g, mk_mul(b->g, q, y), x);
+  Val signs = mk_lt(b->g, y, zero);
+  signs = mk_ne(b->g, mk_lt(b->g, x, zero), signs);
+  Val less = mk_addk(b->g, q, -1);
+  lite_set_real(b, 0, mk_select(b->g, mk_and(b->g, rest, signs), less, q));
+}
+
+/* ---- activations ---- */
+
+/* x from 0 on, below that x times slopes, in whole numbers; by: what the slopes' steps stand for.
+ */
+static void give_leaky(LiteNode *b, Val x, Val sloped, double by) {
+  Val above = mk_ge(b->g, x, mk_like(b->g, x, 0));
+  Val up = lite_mul_quantized1(b, x, lite_ratio(b, 0)),
+      down = lite_mul_quantized1(b, sloped, lite_ratio(b, 0) * by);
+  lite_set_stored(b, 0,
+                  lite_stored(b, mk_select(b->g, above, up, down), lite_result(b, 0), LA_none));
+}
+
+void lite_leaky_relu(LiteNode *b) {
+  double alpha = (double)flat_f32(&b->op->opt, 0, 0);
+  if (lite_is_linear(b, 1) && alpha > 0) {
+    Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
+    give_leaky(b, x, x, alpha);
+    return;
+  }
+  Val x = lite_real(b, 0);
+  lite_set_real(b, 0, compose_leaky_relu(b->g, x, mk_like(b->g, x, alpha)));
+}
+
+void lite_prelu(LiteNode *b) {
+  if (lite_is_linear(b, 2)) {
+    Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
+    Val slope = lite_sub_zero_point(b, lite_in(b, 1), lite_operand(b, 1));
+    give_leaky(b, x, mk_mul(b->g, x, slope), (double)lite_operand(b, 1)->q.scale[0]);
+    return;
+  }
+  Val slope = lite_real(b, 1);
+  lite_set_real(b, 0, compose_leaky_relu(b->g, lite_real(b, 0), slope));
+}
+
+void lite_elu(LiteNode *b) {
+  lite_set_real(b, 0, compose_elu(b->g, lite_real(b, 0), 1));
+}
+
+void lite_hard_swish(LiteNode *b) {
+  Val x = lite_real(b, 0);
+  Val part = mk_clamp(b->g, mk_addk(b->g, x, 3), 0, 6);
+  lite_set_real(b, 0, mk_mulk(b->g, mk_mul(b->g, x, part), 1.0 / 6));
+}
+
+void lite_gelu(LiteNode *b) {
+  lite_set_real(b, 0, compose_gelu(b->g, lite_real(b, 0), flat_u8(&b->op->opt, 0, 0) != 0));
+}
+
+/* ---- choice ---- */
+
+/* arg 1: a condition of rank 1 may stand for the rows of its operands. */
+void lite_select(LiteNode *b) {
+  Val c = lite_in(b, 0), x, y;
+  const LiteTensor *out = lite_result(b, 0);
+  bool stored =
+      lite_same_quant(lite_operand(b, 1), out) && lite_same_quant(lite_operand(b, 2), out);
+  x = stored ? lite_in(b, 1) : lite_real(b, 1);
+  y = stored ? lite_in(b, 2) : lite_real(b, 2);
+  u32 rank = lite_rank(b, x);
+  if (b->arg && lite_rank(b, c) == 1 && rank > 1) c = mk_expand_tail(b->g, c, rank - 1);
+  x = mk_select(b->g, c, x, y);
+  if (stored)
+    lite_set_stored(b, 0, x);
+  else
+    lite_set_real(b, 0, x);
+}
+
+void lite_add_n(LiteNode *b) {
+  Val y = lite_real(b, 0);
+  for (u32 i = 1; i < b->op->nin; i++) y = mk_add(b->g, y, lite_real(b, i));
+  lite_set_real(b, 0, y);
+}
+
+/* The angle of the point (x, y) from -pi to pi: of the ratio where that is at most 1, of the
+ * inverse one else, and half a turn more to the left of the y axis. */
+void lite_atan2(LiteNode *b) {
+  Graph *g = b->g;
+  Val y = lite_real(b, 0), x = lite_real(b, 1), zero = mk_like(g, x, 0);
+  Val ax = mk_abs(g, x), ay = mk_abs(g, y), steep = mk_gt(g, ay, ax);
+  Val top = mk_min(g, ax, ay), bottom = mk_max(g, ax, ay);
+  Val none = mk_eq(g, bottom, zero), same = mk_eq(g, top, bottom);
+  Val ratio = mk_div(g, top, bottom);
+  ratio = mk_select(g, same, mk_like(g, x, 1), ratio); /* two infinities */
+  Val a = mk_atan(g, mk_select(g, none, zero, ratio));
+  a = mk_select(g, steep, mk_addk(g, mk_neg(g, a), LITE_PI / 2), a);
+  Val inverse = mk_recip(g, x); /* tells -0 from 0 */
+  Val left = mk_lt(g, inverse, zero);
+  left = mk_and(g, mk_eq(g, x, zero), left);
+  left = mk_or(g, mk_lt(g, x, zero), left);
+  a = mk_select(g, left, mk_addk(g, mk_neg(g, a), LITE_PI), a);
+  Val below = mk_recip(g, y);
+  below = mk_lt(g, mk_select(g, mk_eq(g, y, zero), below, y), zero);
+  lite_set_real(b, 0, mk_select(g, below, mk_neg(g, a), a));
+}

@@ -1,0 +1,56 @@
+/* dim_minmax.c: terms of a sum that cancel because both choose between the same two things.
+ *
+ * In: a sum. Out: the same number with fewer terms. Method: max(a, b) + min(a + c, b + c) is
+ * a + b + c, and two of a kind differ by c, whichever of a and b is larger. What is cut in two and
+ * joined again has lengths such as max(0, n - 1) and min(1, n), and is n long again.
+ */
+#include "ir/dim.h"
+
+static bool is_minmax(const SymInfo *s) {
+  return s->kind == SY_derived && (s->op == OP_min || s->op == OP_max);
+}
+
+/* y - x where that is a number. */
+static bool distance(const Dims *ds, Dim x, Dim y, i64 *c) {
+  Poly p = poly_of(ds, y), q = poly_of(ds, x);
+  poly_add(ds, &p, &q, -1);
+  *c = p.k0;
+  return p.n == 0 && !p.over;
+}
+
+static void add_sym(const Dims *ds, Poly *p, Sym s, i64 k) {
+  Poly one = {.n = 1, .sym = {s}, .coef = {1}};
+  poly_add(ds, p, &one, k);
+}
+
+/* Takes k of each of the terms i and j out of the sum and puts in what they come to: a + b + c for
+ * a max and a min, c for two of a kind (`like`) with opposite signs. k is as many as both have. */
+static bool cancel_pair(const Dims *ds, Poly *p, u32 i, u32 j) {
+  const SymInfo *x = &ds->sym.at[p->sym[i]], *y = &ds->sym.at[p->sym[j]];
+  bool like = x->op == y->op, same_sign = (p->coef[i] < 0) == (p->coef[j] < 0);
+  i64 ca, cb, k = p->coef[i], other = same_sign ? p->coef[j] : -p->coef[j];
+  if (!is_minmax(x) || !is_minmax(y) || like == same_sign) return false;
+  if (!distance(ds, x->a, y->a, &ca) || !distance(ds, x->b, y->b, &cb) || ca != cb) return false;
+  if (k < 0 ? other > k : other < k) k = other;
+  Poly out = *p, rest = poly_const(like ? -ca : ca);
+  add_sym(ds, &out, p->sym[i], -k);
+  add_sym(ds, &out, p->sym[j], same_sign ? -k : k);
+  if (!like) {
+    Poly a = poly_of(ds, x->a), b = poly_of(ds, x->b);
+    poly_add(ds, &rest, &a, 1);
+    poly_add(ds, &rest, &b, 1);
+  }
+  poly_add(ds, &out, &rest, k);
+  if (out.over || (out.n == 0 && out.k0 < 0)) return false; /* no dimension */
+  *p = out;
+  return true;
+}
+
+void poly_simplify(const Dims *ds, Poly *p) {
+  bool again = !p->over;
+  while (again) { /* each round takes a term away, and puts back parts of it */
+    again = false;
+    for (u32 i = 0; i < p->n && !again; i++)
+      for (u32 j = i + 1; j < p->n && !again; j++) again = cancel_pair(ds, p, i, j);
+  }
+}

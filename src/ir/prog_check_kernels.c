@@ -1,0 +1,124 @@
+/* prog_check_kernels.c: may the kernels of a program become functions of their own?
+ *
+ * In: a program that prog_check has passed. Out: nothing, or the first thing that back ends which
+ * make code need not know how to do, as ERR_unsupported: passes make no such programs, texts can
+ * hold them. A symbol is required to be in its bounds wherever it is set (the pass bounds), for
+ * memory is planned by them. A kernel does not end the run: what is required in it is required
+ * again behind it. It takes scalars and buffers from outside but no vectors, has its registers to
+ * itself, and stands in no other. Engines that walk a program do without all that.
+ */
+#include "ir/prog.h"
+
+enum { OUTSIDE = 1 }; /* of kernels: the entry */
+
+typedef struct KernelCheck {
+  Prog *p;
+  StmtId place;       /* 1 + the kernel at hand, or OUTSIDE */
+  StmtId *home;       /* by variable: the place that declares it; 0: a symbol, or none yet */
+  StmtId *owner;      /* by buffer of registers: the place that uses it; 0: none yet */
+  const Range *range; /* by variable */
+  Loc loc;
+} KernelCheck;
+
+bool ex_reads_state(Prog *p, ExprId e) {
+  for (ExprVisit w = ex_visit(p, e); ex_next(&w);)
+    if (w.e->kind == EX_load && prog_buf(p, prog_root(p, w.e->ref))->space == BS_state) return true;
+  return false;
+}
+
+/* Of the state, and the same wherever it is asked for: no variable of a loop says which element. */
+static bool is_of_state(Prog *p, ExprId e) {
+  for (ExprVisit x = ex_visit(p, e); ex_next(&x);)
+    if (x.e->kind == EX_var && prog_var(p, x.e->ref)->sym < 0) return false;
+  return ex_reads_state(p, e);
+}
+
+/* A condition on the state names it: that one is full is another thing than that a size is wrong.
+ */
+ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
+  if (s->kind != ST_set || prog_var(p, s->var)->sym < 0) return 0;
+  const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s->var)->sym);
+  Range r = ex_range(p, s->a, range);
+  ExprId cond = 0;
+  for (u32 most = 0; most < 2; most++) {
+    if (most ? r.hi <= si->hi : r.lo >= si->lo) continue;
+    ExprId x = is_of_state(p, s->a) ? ex_copy(p, s->a) : ex_var(p, s->var);
+    ExprId one = ex_op2(p, most ? OP_le : OP_ge, x, ex_int(p, most ? si->hi : si->lo));
+    cond = cond ? ex_op2(p, OP_and, cond, one) : one;
+  }
+  return cond;
+}
+
+StmtId prog_required(Prog *p, StmtId first, ExprId cond) {
+  StmtId id = first;
+  for (; id && prog_stmt(p, id)->kind == ST_require; id = prog_stmt(p, id)->next)
+    if (ex_same(p, prog_stmt(p, id)->a, cond)) return id;
+  return 0;
+}
+
+static void see_var(KernelCheck *o, VarId v) {
+  const Var *x = prog_var(o->p, v);
+  if (x->lanes > 1 && o->home[v] != o->place)
+    fail(o->p->c, ERR_unsupported, o->loc, "a kernel takes no vectors from outside: variable %s",
+         show(o->p->c, x->name));
+}
+
+static void see_buf(KernelCheck *o, BufId b) {
+  const Buf *x = prog_buf(o->p, b);
+  if (x->space != BS_reg) return;
+  if (o->owner[b] && o->owner[b] != o->place)
+    fail(o->p->c, ERR_unsupported, o->loc, "registers %s are used by two kernels",
+         show(o->p->c, x->name));
+  o->owner[b] = o->place;
+}
+
+static void see_kernel(KernelCheck *o, const Stmt *kernel) {
+  const Stmt *s;
+  if (o->place != OUTSIDE) fail(o->p->c, ERR_unsupported, o->loc, "a kernel stands in another one");
+  for (StmtVisit w = prog_visit(o->p, kernel->body); (s = prog_next(&w));)
+    if (s->kind == ST_require && !prog_required(o->p, kernel->next, s->a))
+      fail(o->p->c, ERR_unsupported, s->loc, "what a kernel requires is not required behind it");
+}
+
+static void see_set(KernelCheck *o, const Stmt *s) {
+  ExprId cond = prog_bound(o->p, s, o->range);
+  see_var(o, s->var);
+  if (cond && !prog_required(o->p, s->next, cond))
+    fail(o->p->c, ERR_unsupported, o->loc,
+         "the symbol %s is set and not required to be in its bounds; run the pass bounds",
+         show(o->p->c, prog_var(o->p, s->var)->name));
+}
+
+static void see_list(KernelCheck *o, StmtId first) {
+  StmtId place = o->place;
+  Loc around = o->loc;
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    if (s->loc.line || s->loc.index >= 0 || s->loc.node) o->loc = s->loc;
+    for (ExprVisit x = ex_visit_stmt(o->p, s); ex_next(&x);) {
+      if (x.e->kind == EX_var) see_var(o, x.e->ref);
+      if (x.e->kind == EX_load) see_buf(o, x.e->ref);
+    }
+    if (s->kind == ST_store) see_buf(o, s->buf);
+    if (s->kind == ST_let) o->home[s->var] = place;
+    if (s->kind == ST_set) see_set(o, s);
+    if (s->kind == ST_kernel) {
+      see_kernel(o, s);
+      o->place = id + 1;
+    }
+    see_list(o, s->body);
+    see_list(o, s->other);
+    o->place = place;
+  }
+  o->loc = around;
+}
+
+void prog_check_kernels(Prog *p) {
+  Arena *a = &p->c->scratch;
+  Mark m = arena_mark(a);
+  KernelCheck o = {.p = p, .place = OUTSIDE, .range = prog_ranges(p, NULL, a), .loc = LOC_NONE};
+  o.home = NEWS(a, StmtId, p->var.n);
+  o.owner = NEWS(a, StmtId, p->buf.n);
+  see_list(&o, p->body);
+  arena_rewind(a, m);
+}

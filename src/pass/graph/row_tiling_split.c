@@ -1,0 +1,180 @@
+/* stripe_split.c: writes regions as bands.
+ *
+ * In: regions, with the rows that every band computes. Out: the graph with the nodes of each region
+ * once for every band. What a node reads is cut out of what the band holds; a window at an edge
+ * of the image keeps its zeros there. The rows that a band keeps are a slice with memory of its own
+ * (attribute keep), which the next band puts in front of the rows it computes; results of the
+ * region are the rows of all bands behind each other. Every element that is stored is computed
+ * once.
+ */
+#include "pass/graph/row_tiling.h"
+
+#include <string.h>
+
+typedef struct StripeValue { /* of one value, while bands are written */
+  Val rows;                  /* what the band has in memory */
+  Val kept;                  /* what it leaves to the next; 0: nothing */
+  i64 from;                  /* its first row */
+  Val *part; /* by band: rows that it computed; 0: none. The first: what rows fold to */
+} StripeValue;
+
+typedef struct StripeWriter {
+  const StripeGroup *region;
+  u32 count, next;
+  StripeValue *held; /* of the region being written, by position - from */
+} StripeWriter;
+
+static Val rows_of(Graph *g, Val v, u32 axis, i64 from, i64 to) {
+  return mk_slice_axis(g, v, axis, from, to - from);
+}
+
+/* Operand k of a node for these rows of its result, and the zeros around it. */
+static Val operand(const StripeWriter *s, const StripeGroup *r, const Node *n, u32 k, RowRange out,
+                   i64 pad[2]) {
+  Graph *g = r->g;
+  Val v = n->in[k];
+  const StripeNode *of = stripe_node_of(r, v);
+  u32 axis = v ? stripe_axis(g, n, k) : NO_AXIS;
+  if (axis == NO_AXIS) return v;
+  i64 around[2];
+  RowRange in = stripe_reads(g, n, k, out, around);
+  if (!k) memcpy(pad, around, sizeof around);
+  if (!of) return rows_of(g, v, axis, in.from, in.to);
+  const StripeValue *h = &s->held[of - r->node];
+  return rows_of(g, h->rows, axis, in.from - h->from, in.to - h->from);
+}
+
+static const Dim *with_first(Graph *g, const Attr *a, u32 at, i64 value) {
+  Dim *list = NEWS(&g->c->work, Dim, a->n);
+  memcpy(list, a->u.list, a->n * sizeof *list);
+  list[at] = value;
+  return list;
+}
+
+/* The node for these rows of its result. */
+static Val compute(const StripeWriter *s, const StripeGroup *r, const StripeNode *b, RowRange out) {
+  Graph *g = r->g;
+  Node n = *graph_node(g, b->id);
+  Val *in = NEWS(&g->c->scratch, Val, n.nin + 1);
+  Attr *attr = NEWS(&g->c->scratch, Attr, n.nattr + 1);
+  i64 pad[2] = {0, 0};
+  g->loc = n.loc;
+  for (u32 k = 0; k < n.nin; k++) in[k] = operand(s, r, &n, k, out, pad);
+  for (u32 i = 0; i < n.nattr; i++) {
+    attr[i] = n.attr[i];
+    if (attr[i].key == AT_pad_lo) attr[i].u.list = with_first(g, &attr[i], 0, pad[0]);
+    if (attr[i].key == AT_pad_hi) attr[i].u.list = with_first(g, &attr[i], 0, pad[1]);
+    if (n.op == OP_slice && attr[i].key == AT_size)
+      attr[i].u.list = with_first(g, &attr[i], ROW_AXIS, out.to - out.from);
+  }
+  Val made = graph_node(g, graph_add(g, n.op, in, n.nin, attr, n.nattr))->out[0];
+  graph_val(g, made)->name = graph_val(g, n.out[0])->name;
+  return made;
+}
+
+/* Rows in memory of their own, so that the memory they come from may go. */
+static Val keep(Graph *g, Val v, i64 from, i64 to) {
+  const Type *t = graph_type(g, v);
+  Dim start[MAX_RANK] = {0}, step[MAX_RANK], size[MAX_RANK];
+  if (from == 0 && to == t->dim[ROW_AXIS]) return v;
+  for (u32 i = 0; i < t->rank; i++) {
+    step[i] = 1;
+    size[i] = i == ROW_AXIS ? to - from : t->dim[i];
+  }
+  start[ROW_AXIS] = from;
+  Attr attr[4] = {{.key = AT_keep, .kind = AK_int, .u.i = 1},
+                  {.key = AT_start, .kind = AK_list, .n = t->rank, .u.list = start},
+                  {.key = AT_step, .kind = AK_list, .n = t->rank, .u.list = step},
+                  {.key = AT_size, .kind = AK_list, .n = t->rank, .u.list = size}};
+  return graph_node(g, graph_add(g, OP_slice, &v, 1, attr, 4))->out[0];
+}
+
+/* Goes on with what the bands before came to. */
+static void write_reduction(StripeWriter *s, const StripeGroup *r, u32 i, RowRange rows) {
+  Graph *g = r->g;
+  const StripeNode *b = &r->node[i];
+  StripeValue *h = &s->held[i];
+  Op op = graph_node(g, b->id)->op;
+  Val before = h->part[0];
+  if (rows.from == rows.to) return;
+  if (before && r->resumes && op == OP_reduce_sum) {
+    Node n = *graph_node(g, b->id);
+    i64 pad[2];
+    Val in[2] = {operand(s, r, &n, 0, rows, pad), before};
+    g->loc = n.loc;
+    h->part[0] = graph_node(g, graph_add(g, OP_resume_sum, in, 2, n.attr, n.nattr))->out[0];
+    return;
+  }
+  Val part = compute(s, r, b, rows);
+  h->part[0] = before ? mk_map2(g, op_reducer(op), before, part) : part;
+}
+
+static void write_node(StripeWriter *s, const StripeGroup *r, u32 i, u32 band) {
+  Graph *g = r->g;
+  const StripeNode *b = &r->node[i];
+  StripeValue *h = &s->held[i];
+  if (b->reduces) {
+    write_reduction(s, r, i, stripe_new_rows(b, band));
+    return;
+  }
+  RowRange out = stripe_new_rows(b, band), before = stripe_kept_rows(b, band - 1),
+           after = stripe_kept_rows(b, band);
+  if (out.from < out.to) {
+    Val part = compute(s, r, b, out), both[2] = {h->rows, part};
+    bool any = before.from < before.to;
+    h->part[band] = part;
+    h->rows = any ? mk_concat(g, both, 2, ROW_AXIS) : part;
+    h->from = any ? h->from : out.from;
+  }
+  h->kept = 0;
+  if (after.from < after.to) h->kept = keep(g, h->rows, after.from - h->from, after.to - h->from);
+}
+
+static void write_stripe(StripeWriter *s, const StripeGroup *r, u32 band) {
+  for (u32 i = 0; i < r->to - r->from; i++)
+    if (r->node[i].id) write_node(s, r, i, band);
+  for (u32 i = 0; i < r->to - r->from; i++) {
+    if (!r->node[i].id || r->node[i].reduces) continue;
+    s->held[i].rows = s->held[i].kept;
+    s->held[i].from = stripe_kept_rows(&r->node[i], band).from;
+  }
+}
+
+static void write_group(StripeWriter *s, Edit *e, const StripeGroup *r) {
+  Graph *g = r->g;
+  u32 count = r->to - r->from;
+  s->held = NEWS(&g->c->scratch, StripeValue, count);
+  for (u32 i = 0; i < count; i++) s->held[i].part = NEWS(&g->c->scratch, Val, r->bands + 1);
+  for (u32 band = 1; band <= r->bands; band++) write_stripe(s, r, band);
+  for (u32 i = 0; i < count; i++) {
+    const StripeNode *b = &r->node[i];
+    u32 n = 0;
+    Val *part = s->held[i].part;
+    if (!b->id || !b->result) continue;
+    for (u32 k = 1; k <= r->bands; k++)
+      if (part[k]) part[n++] = part[k];
+    g->loc = graph_node(g, b->id)->loc;
+    Val all = b->reduces ? s->held[i].part[0] : mk_concat(g, part, n, ROW_AXIS);
+    edit_replace(e, graph_node(g, b->id)->out[0], all);
+  }
+}
+
+/* Everything a region reads stands in front of its last node, and nothing between reads it. */
+static bool visit(Edit *e, NodeId id) {
+  StripeWriter *s = e->user;
+  if (s->next == s->count || e->g->cur != 1) return true;
+  const StripeGroup *r = &s->region[s->next];
+  u32 at = r->at[id];
+  if (at < r->from || at >= r->to) return true;
+  bool part = r->node[at - r->from].id != 0;
+  if (r->end == at) {
+    write_group(s, e, r);
+    s->next++;
+  }
+  return !part;
+}
+
+void stripe_split(Graph *g, const StripeGroup *region, u32 count) {
+  StripeWriter s = {.region = region, .count = count};
+  if (count) edit_run(g, visit, &s);
+}

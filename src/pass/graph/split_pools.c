@@ -1,0 +1,131 @@
+/* split_pools.c: windows of several dimensions are taken one dimension after the other.
+ *
+ * In: a graph. Out: the same graph where a pool with a large window is a chain of pools along one
+ * dimension each, the last dimension first. The largest element of a window is the largest of
+ * those of its lines; of equal ones (-0 and 0) the first is kept by every step, which lines in
+ * front of each other make the first of all. Elements outside never win, in any of them. Sums are
+ * those of the sums of lines, but for halves, of which those of lines would be rounded.
+ *
+ * Only for machines with vectors, and not where memory is to be saved: lines are kept in between.
+ *
+ * needs: canonical graph  keeps: values, to the bit but for last bits of float sums  breaks:
+ * nothing
+ */
+#include "pass/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHAIN = 32 }; /* nodes that are looked through for a convolution */
+
+typedef struct PoolWindow {
+  u32 n;
+  i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
+} PoolWindow;
+
+static void copy_list(const Node *n, AttrKey key, i64 *to, u32 *count) {
+  const Dim *from = node_list(n, key, count);
+  memcpy(to, from, *count * sizeof *to);
+}
+
+static PoolWindow window_of(const Node *n) {
+  PoolWindow w;
+  copy_list(n, AT_window, w.size, &w.n);
+  copy_list(n, AT_stride, w.stride, &w.n);
+  copy_list(n, AT_dilation, w.dilation, &w.n);
+  copy_list(n, AT_pad_lo, w.lo, &w.n);
+  copy_list(n, AT_pad_hi, w.hi, &w.n);
+  return w;
+}
+
+/* Is it made, element by element or by pools, of what a convolution gives? Then channels will be
+ * lanes, and neighbours along the last dimension lie apart whatever the window does. */
+static bool is_of_conv(Graph *g, Val v) {
+  for (u32 i = 0; i < CHAIN; i++) {
+    NodeId def = graph_val(g, v)->def;
+    const Node *n = def ? graph_node(g, def) : NULL;
+    if (n && n->op == OP_conv) return true;
+    if (!n || !n->nin || (op_info[n->op].kind != OK_MAP && op_info[n->op].kind != OK_WINDOW))
+      return false;
+    v = n->in[0];
+  }
+  return false;
+}
+
+/* Compares the elements that one result looks at all at once with those that it looks at dimension
+ * by dimension, where lines are made that dimensions in front will step over. Elements that lie
+ * apart, in steps along the last dimension, are picked out of vectors, unless channels are lanes.
+ */
+static bool pays(const PoolWindow *w, bool in_lanes) {
+  double all = 1, lines = 0, made = 1;
+  for (u32 i = 0; i < w->n; i++) {
+    double each = !in_lanes && i + 1 == w->n && w->stride[i] > 1 ? figures.pool_apart : 1;
+    all *= (double)w->size[i] * each;
+    lines += (double)w->size[i] * made * each;
+    made *= (double)(w->stride[i] < w->size[i] ? w->stride[i] : w->size[i]);
+  }
+  return all >= (in_lanes ? figures.pool_gain : figures.pool_plain_gain) * lines;
+}
+
+/* The window along dimension d alone. */
+static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
+  PoolWindow one = {.n = w->n};
+  for (u32 i = 0; i < w->n; i++) one.size[i] = one.stride[i] = one.dilation[i] = 1;
+  one.size[d] = w->size[d];
+  one.stride[d] = w->stride[d];
+  one.dilation[d] = w->dilation[d];
+  one.lo[d] = w->lo[d];
+  one.hi[d] = w->hi[d];
+  return mk_pool(g, op, x, one.n, one.size, one.stride, one.dilation, one.lo, one.hi);
+}
+
+/* x with what never wins around it, so that no step has to ask whether a window is inside, and all
+ * places are made in vectors. Where the window takes steps the result is so much smaller than x
+ * that a copy of x takes longer than that; and no dimension becomes more than twice as long. */
+static Val surround(Graph *g, Val x, PoolWindow *w) {
+  Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
+  u32 first = graph_type(g, x)->rank - w->n;
+  bool any = false;
+  for (u32 i = 0; i < w->n; i++) {
+    i64 least, most;
+    dim_bounds(g->dims, graph_type(g, x)->dim[first + i], &least, &most);
+    if (w->stride[i] > 1 || w->lo[i] > least || w->hi[i] > least - w->lo[i]) return x;
+    any |= w->lo[i] || w->hi[i];
+  }
+  if (!any) return x;
+  for (u32 i = 0; i < w->n; i++) {
+    lo[first + i] = w->lo[i];
+    hi[first + i] = w->hi[i];
+    w->lo[i] = w->hi[i] = 0;
+  }
+  return mk_pad(g, x, mk_like(g, x, -INFINITY), lo, hi, NULL);
+}
+
+/* Does a chain of pools give what the pool does? */
+static bool may_chain(Graph *g, const Node *n) {
+  if (n->op != OP_pool_sum) return n->op == OP_pool_max;
+  return dtype_is_full_float(graph_type(g, n->in[0])->dt);
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  if (!may_chain(g, n)) return true;
+  PoolWindow w = window_of(n);
+  Val x = n->in[0];
+  bool in_lanes = is_of_conv(g, x);
+  if (!pays(&w, in_lanes)) return true;
+  Op op = n->op;
+  g->loc = n->loc;
+  DType dt = graph_type(g, x)->dt;
+  if (op == OP_pool_max && (dtype_is_full_float(dt) || dtype_is_half(dt)) && !in_lanes)
+    x = surround(g, x, &w);
+  for (u32 d = w.n; d-- > 0;)
+    if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, op, x, &w, d);
+  return !edit_swap(e, id, x);
+}
+
+void split_pools(PassCtx *u) {
+  if (u->target->lanes < 4 || u->aim == AIM_ram) return;
+  edit_run(u->g, visit, NULL);
+}

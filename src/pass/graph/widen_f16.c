@@ -1,0 +1,99 @@
+/* widen_f16.c: f16 and bf16 are stored as such and computed with as f32.
+ *
+ * In: a graph. Out: the same graph where every operator that computes with halves (f16 or bf16)
+ * works on f32: its operands are cast, its result is cast back. Such an operator accumulates in
+ * f32 and rounds once, at its end, so these casts change nothing by themselves. The result of a
+ * layer that is cast back only to be cast again for its users keeps the bits that f32 has for it: a
+ * network of halves rounds where its inputs and results are, not between its layers, unless
+ * --precise asks for that. A cast that the model has is what the model means, and stays; so do
+ * those to floats of 8 bits and fewer, by which models quantise. Operators that move elements
+ * follow what they move, so that a table of halves is gathered as halves, and a transposed product
+ * stays f32.
+ *
+ * Only for machines with vectors, which have no arithmetic for halves, but convert a register of
+ * them at a time where they are loaded and stored. Elsewhere halves save memory, which is scarce.
+ *
+ * needs: nothing  keeps: types of inputs, results and what blocks pass  breaks: nothing
+ * (leaves equal and dead nodes to cse and dce)
+ */
+#include "pass/pass.h"
+
+/* The f32 value that v was cast from and may stand for it; 0: there is none. */
+static Val cast_from(Edit *e, Val v) {
+  const PassCtx *u = e->user;
+  const Node *n = graph_def(e->g, v, OP_cast);
+  if (!n || u->precise || graph_type(e->g, n->in[0])->dt != DT_f32) return 0;
+  return node_int(n, AT_layer, 0) ? n->in[0] : 0;
+}
+
+static Val in_f32(Edit *e, Val v) {
+  Graph *g = e->g;
+  if (!dtype_is_half(graph_type(g, v)->dt)) return v;
+  Val from = cast_from(e, v);
+  const Tensor *t = graph_const(g, v);
+  return from ? from : t ? mk_const(g, tensor_as(&g->c->work, t, DT_f32)) : mk_cast(g, v, DT_f32);
+}
+
+typedef enum Part { PART_none, PART_computes, PART_moves } Part;
+
+/* What an operator does with halves. Those that are left work on one element after another. */
+static Part part_of(const Node *n) {
+  switch (op_info[n->op].kind) {
+  case OK_MAP: return n->op == OP_cast || n->op == OP_bitcast ? PART_none : PART_computes;
+  case OK_REDUCE:
+  case OK_CONTRACT:
+  case OK_WINDOW: return PART_computes;
+  case OK_VIEW:
+  case OK_JOIN: return PART_moves;
+  default: return PART_none;
+  }
+}
+
+/* Builds the node again on f32. */
+static void rebuild(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  Node n = *graph_node(g, id);
+  DType dt = graph_type(g, n.out[0])->dt;
+  Val *in = NEWS(&g->c->scratch, Val, n.nin);
+  for (u32 i = 0; i < n.nin; i++) in[i] = in_f32(e, n.in[i]);
+  Val out = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
+  if (dtype_is_half(dt)) {
+    out = mk_cast(g, out, dt);
+    cast_mark(g, out);
+  }
+  edit_replace(e, n.out[0], out);
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const Node *n = graph_node(g, id);
+  Part part = part_of(n);
+  bool halves = false, made = false;
+  for (u32 i = 0; i < n->nin; i++) {
+    if (!dtype_is_half(graph_type(g, n->in[i])->dt)) continue;
+    halves = true;
+    made = made || cast_from(e, n->in[i]);
+  }
+  if (made && n->op == OP_cast && graph_type(g, n->out[0])->dt == DT_f32) {
+    edit_replace(e, n->out[0], cast_from(e, n->in[0]));
+    return false;
+  }
+  if (!halves || part == PART_none || (part == PART_moves && !made)) return true;
+  rebuild(e, id);
+  return false;
+}
+
+/* From here on a cast is a cast, wherever it came from. */
+static void drop_marks(Graph *g) {
+  for (NodeId i = 1; i < g->node.n; i++) {
+    Node *n = graph_node(g, i);
+    if (n->op == OP_cast && node_attr(n, AT_layer)) n->nattr--; /* the last of the keys */
+  }
+}
+
+void widen_f16(PassCtx *u) {
+  Graph *g = u->g;
+  if (u->target->lanes > 1 && edit_run(g, visit, u))
+    g->left = LEFT_equal; /* casts of one value for several users */
+  drop_marks(g);
+}

@@ -1,0 +1,155 @@
+/* widen_i8.c: bytes that products read many times are stored as numbers of 16 bits.
+ *
+ * In: a graph of sums of products of bytes. Out: the same graph where bytes less a zero point,
+ * q - z, that a convolution or contraction with constant weights reads, are a value of i16: i32(q)
+ * - z becomes i32(i16(q) - z), and the value of i16 lies in memory. Whoever makes the bytes stores
+ * them so, and if nobody else reads the bytes they are never made. The zero point may be a result
+ * of the run (DynamicQuantizeLinear): it is taken off here, once, not off the sums.
+ *
+ * For machines that multiply numbers of 16 bits in pairs and have no instruction for four bytes
+ * (target.def: pairs): there bytes would be widened again for each product. On the others with
+ * vectors only where products read bytes whose zero point is a result, which four at a time cannot
+ * do. Not where little is computed with each byte of the weights, which as bytes come from memory
+ * in half the time; and not where lanes of a depthwise convolution read the same value, which takes
+ * bytes. There a zero point that is a result is taken off the sums of a product of matrices: the
+ * sum of (q - z) * w is that of q * w less z times the sum of w, which is a constant. Else neither
+ * bytes nor i16 could be multiplied, and weights would have 32 bits. The same where there are no
+ * vectors: no value of 32 bits is made of the bytes, and compilers see that products of bytes fit
+ * into 16.
+ *
+ * needs: nothing; behind quant and canon  keeps: values  breaks: nothing
+ */
+#include "pass/pass.h"
+
+#include <string.h>
+
+enum { LEAST_ROWS = 4 }; /* points of a result for which weights of 16 bits are worth reading */
+
+typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
+
+typedef struct WidenCtx {
+  u8 *want; /* by value: Want */
+  u32 n;
+  bool moved; /* only bytes whose zero point is a result */
+  bool bytes; /* nothing is made i16 */
+} WidenCtx;
+
+/* Points of a result that are computed with the same weights: those of the operand, without what is
+ * summed. */
+static double rows_of(Graph *g, const Node *n, u32 k) {
+  const Type *x = graph_type(g, n->in[k]), *o = graph_type(g, n->out[0]);
+  double rows = 1;
+  const char *spec = n->op == OP_contract ? str_text(g->c, node_attr(n, AT_spec)->u.s) : NULL;
+  for (u32 i = 0; spec && i < x->rank; i++) {
+    const char *letters = k ? strchr(spec, ',') + 1 : spec;
+    if (!strchr(strstr(spec, "->"), letters[i])) continue;
+    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : LEAST_ROWS;
+  }
+  for (u32 i = 0; !spec && i < o->rank; i++)
+    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : LEAST_ROWS;
+  return rows;
+}
+
+static Want want_of(Graph *g, const WidenCtx *p, const Node *n, u32 k) {
+  const Tensor *w = graph_const(g, n->in[1 - k]);
+  i64 group = n->op == OP_conv ? node_int(n, AT_group, 1) : 1;
+  if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
+  if (n->op == OP_conv && k) return WANT_nothing;
+  if (group > 1 && w->dim[1] == 1) return WANT_bytes;
+  return p->bytes || rows_of(g, n, k) < LEAST_ROWS ? WANT_bytes : WANT_pairs;
+}
+
+/* A zero point, i32, as i16. */
+static Val in_16_bits(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  if (t) return mk_const(g, tensor_as(&g->c->work, t, DT_i16));
+  return mk_cast(g, graph_def(g, v, OP_cast)->in[0], DT_i16);
+}
+
+/* Sums of the weights of a contraction, operand k of it, as they stand in its result; 0: letters of
+ * the result are in another order. */
+static Val weight_sums(Graph *g, const Node *n, u32 k) {
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *out = strstr(spec, "->") + 2;
+  const char *letters = k ? strchr(spec, ',') + 1 : spec;
+  const Type *w = graph_type(g, n->in[k]), *o = graph_type(g, n->out[0]);
+  Dim shape[MAX_RANK];
+  i64 axes[MAX_RANK];
+  u32 naxes = 0, next = 0;
+  for (u32 i = 0; i < o->rank; i++) shape[i] = 1;
+  for (u32 i = 0; i < w->rank; i++) {
+    const char *at = strchr(out, letters[i]);
+    if (at && (u32)(at - out) < next) return 0;
+    if (at) {
+      next = (u32)(at - out) + 1;
+      shape[at - out] = w->dim[i];
+    } else {
+      axes[naxes++] = i;
+    }
+  }
+  u32 rank = o->rank;
+  Val sums = mk_reduce(g, OP_reduce_sum, n->in[k], axes, naxes, false);
+  return mk_reshape(g, sums, shape, rank);
+}
+
+/* A product of matrices of bytes whose zero point is a result, or without vectors any: it is taken
+ * off behind the sums. */
+static bool subtract_zero_point(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  const WidenCtx *p = e->user;
+  const Node *n = graph_node(g, id);
+  for (u32 k = 0; k < 2; k++) {
+    Val v = n->in[k], zero, q;
+    if (v >= p->n || p->want[v] != WANT_bytes || !graph_const(g, n->in[1 - k])) continue;
+    q = graph_bytes_and_zero(g, v, &zero);
+    if (!q || !zero || graph_type(g, zero)->rank) continue;
+    if (graph_const(g, zero) && !p->bytes) continue; /* tiles do that themselves */
+    if (graph_type(g, v)->dt != DT_i32 || graph_type(g, n->out[0])->dt != DT_i32) continue;
+    const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
+    Val in[2] = {n->in[0], n->in[1]}, old = n->out[0];
+    g->loc = n->loc;
+    Val sums = weight_sums(g, n, 1 - k);
+    if (!sums) continue;
+    in[k] = mk_cast(g, q, DT_i32);
+    Val y = mk_contract(g, in[0], in[1], spec);
+    edit_replace(e, old, mk_map2(g, OP_sub, y, mk_map2(g, OP_mul, sums, zero)));
+    return false;
+  }
+  return true;
+}
+
+static bool visit(Edit *e, NodeId id) {
+  Graph *g = e->g;
+  WidenCtx *p = e->user;
+  const Node *n = graph_node(g, id);
+  if (n->op == OP_contract) return subtract_zero_point(e, id);
+  if (n->nout != 1 || n->out[0] >= p->n || p->want[n->out[0]] != WANT_pairs) return true;
+  Val v = n->out[0], zero, q = graph_bytes_and_zero(g, v, &zero);
+  const Type *t = graph_type(g, v);
+  if (p->moved && (!zero || graph_const(g, zero))) return true;
+  if (!q || t->dt != DT_i32 || !type_has_shape(graph_type(g, q), t->dim, t->rank)) return true;
+  g->loc = n->loc;
+  Val x = mk_cast(g, q, DT_i16);
+  if (zero) x = mk_map2(g, OP_sub, x, in_16_bits(g, zero));
+  edit_replace(e, v, mk_cast(g, x, DT_i32));
+  return false;
+}
+
+static void note_wants(Graph *g, const WidenCtx *p, const Node *n) {
+  for (u32 k = 0; op_info[n->op].kind == OK_CONTRACT && k < 2; k++) {
+    Want want = p->bytes && n->op != OP_contract ? WANT_nothing : want_of(g, p, n, k);
+    if (want > p->want[n->in[k]]) p->want[n->in[k]] = (u8)want;
+  }
+}
+
+void widen_i8(PassCtx *u) {
+  Graph *g = u->g;
+  WidenCtx p = {.want = NEWS(&u->c->scratch, u8, g->val.n),
+                .n = g->val.n,
+                .moved = u->target->lanes == 1 || !u->prefer_i16,
+                .bytes = u->target->lanes == 1};
+  if (u->target->lanes > 1 && u->aim != AIM_time) return;
+  for (RegionId b = 1; b < g->blk.n; b++)
+    for (u32 i = 0; i < g->blk.at[b].node.n; i++)
+      note_wants(g, &p, graph_node(g, g->blk.at[b].node.at[i]));
+  if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of bytes */
+}

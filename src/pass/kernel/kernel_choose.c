@@ -1,0 +1,293 @@
+/* kernel_choose.c: which family a form is written in.
+ *
+ * In: a form, whose operands have their layouts. Out: a KernelRecord: the family, everything that
+ * was decided with it (axes, lanes, sizes of tiles), and the numbers that decided, for people
+ * (`opt --explain`). kernel_write then writes what the record says. Families are tried in the order
+ * of families.def, and the first that takes the form is it; one that refuses has written nothing.
+ * Forms that are cut into parts (windows that mostly meet nothing, windows that reach over an edge)
+ * have a record for each part, made when that is written.
+ *
+ * What layout.c had to know before (blocks, patches of Winograd's method) was found by family.c and
+ * winograd_plan.c, and is part of the record.
+ */
+#include "pass/kernel/tile.h"
+
+#include "ir/cost.h"
+
+#include <math.h>
+
+/* Along what lanes run. */
+typedef enum LaneRun { LR_none, LR_fold, LR_result } LaneRun;
+
+static LaneRun find_tiles(Lower *l, const Form *f, KernelRecord *r) {
+  r->why_not = "there is nothing to compute";
+  for (u32 i = 0; i < f->naxes; i++) /* plain loops do nothing in fewer words */
+    if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return LR_none;
+  if (tile_choose(l, f, &r->t)) return LR_result;
+  r->why_not = r->t.why_not;
+  return tile_choose_horizontal(l, f, &r->t) ? LR_fold : LR_none;
+}
+
+/* ---- why ---- */
+
+static Str extent_text(Ctx *c, Dim d) {
+  return dim_is_const(d) ? str_fmt(c, "%lld", (long long)d) : str_of(c, "an open number");
+}
+
+/* What a tile of sums was chosen for. */
+static Str tile_reason(const Tile *t) {
+  Ctx *c = t->l->c;
+  i64 rows = tile_rows(t, t->sums.panels);
+  bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
+  if (t->axis.row == FORM_AXES)
+    return str_fmt(c, "a single row, %lld vectors beside each other", (long long)t->sums.panels);
+  if (!splat)
+    return str_fmt(c, "%lld sums in %lld registers", (long long)(rows * t->sums.panels),
+                   (long long)t->sums.budget);
+  return str_fmt(c,
+                 "%lld rows share the vectors of the other, %lld of %lld registers hold sums, "
+                 "%.0f%% of the time multiplies",
+                 (long long)rows, (long long)(rows * t->sums.panels), (long long)t->sums.budget,
+                 100 * tile_fma_share(t));
+}
+
+/* Size and reason of what find_tiles has found, and of the like. */
+static void describe_tiles(KernelRecord *r) {
+  const Tile *t = &r->t;
+  Ctx *c = t->l->c;
+  Dim n = t->f.axis[t->axis.lane].hi;
+  r->size = str_fmt(c, "of %u lanes", t->lanes);
+  if (r->family == FA_horizontal || r->family == FA_dot_rows) {
+    r->reason = str_fmt(c, "of %s elements", str_text(c, extent_text(c, n)));
+  } else if (r->family == FA_lut) {
+    r->reason = str_of(c, "256 results");
+  } else if (!t->f.reduce) {
+    r->reason = str_fmt(c, "%s elements lie beside each other", str_text(c, extent_text(c, n)));
+  } else {
+    r->size = str_fmt(c, "%lldx%lld of %u lanes", (long long)tile_rows(t, t->sums.panels),
+                      (long long)t->sums.panels, t->lanes);
+    r->reason = tile_reason(t);
+  }
+}
+
+/* ---- tiles ---- */
+
+static Family tile_family(const Tile *t, LaneRun run) {
+  bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
+  return run == LR_fold      ? FA_horizontal
+         : t->table          ? FA_lut
+         : !t->f.reduce      ? FA_map
+         : t->axis.each == 4 ? FA_dot_i8x4
+         : t->axis.each == 2 ? FA_dot_i16x2
+         : splat             ? FA_outer_product
+                             : FA_vertical;
+}
+
+static bool choose_rows(Lower *l, const Form *f, KernelRecord *r) {
+  KernelRecord x = *r;
+  if (!tile_choose_dot_rows(l, f, &x.t, &x.out) || x.t.lanes > DOT_ROWS_LANES) return false;
+  *r = x;
+  return true;
+}
+
+static bool choose_whole(Lower *l, const Form *f, KernelRecord *r) {
+  LaneRun run = find_tiles(l, f, r);
+  if (run == LR_none && tile_choose_open(l, f, &r->t))
+    r->family = FA_map;
+  else if (run != LR_result && choose_rows(l, f, r))
+    r->family = FA_dot_rows;
+  else if (run == LR_none)
+    return false;
+  else {
+    Tile *t = &r->t;
+    if (run == LR_result) t->table = tile_lut(t);
+    if (t->table && t->lanes > l->unit->target->lanes)
+      t->lanes = l->unit->target->lanes; /* looked up one by one */
+    r->family = tile_family(t, run);
+  }
+  describe_tiles(r);
+  return true;
+}
+
+bool lower_tiles(Lower *l, Cursor at, const Form *f) {
+  KernelRecord r = {.axis = FORM_AXES};
+  if (!choose_whole(l, f, &r)) return false;
+  kernel_write(l, at, f, &r);
+  return true;
+}
+
+/* ---- a pool in plain order ---- */
+
+/* Vectors where the whole window is inside, the rest one by one. */
+static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
+  if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
+      !form_windows_interior(l->p, f, &r->axis, &r->in) || r->in.hi - r->in.lo < 4)
+    return false;
+  Form part = form_interior(f, r->axis, r->in.lo, r->in.hi);
+  if (find_tiles(l, &part, r) != LR_result) return false;
+  if (tile_is_const(&r->t, f->in[0].buf)) return false; /* it has panels, and parts of it none */
+  r->family = FA_interior;
+  r->reason = str_fmt(l->c, "at %lld of %lld places", (long long)(r->in.hi - r->in.lo),
+                      (long long)f->axis[r->axis].hi);
+  return true;
+}
+
+enum { FEW_PLACES = 6 };
+
+/* Results at the edge, one by one; a few of them each with the constant bounds of its window. */
+static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
+  Form part = *f;
+  bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
+  while (few && from < to && form_place(l->p, f, from, &part)) {
+    lower_plain(l, at, &part);
+    from++;
+  }
+  part = *f;
+  part.axis[axis].lo = from;
+  part.axis[axis].hi = to;
+  if (from < to) lower_plain(l, at, &part);
+}
+
+/* The last vector overlaps the one before and computes some results again, but not where an
+ * epilogue might read what was stored. */
+static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+  Segment in = r->in;
+  u32 axis = r->axis;
+  i64 n = f->axis[axis].hi, more = (in.hi - in.lo) % r->t.lanes;
+  Form part = form_interior(f, axis, in.lo, in.hi);
+  bool done = true;
+  if (more && !f->epilogue) {
+    part = form_interior(f, axis, in.lo, in.hi - more);
+    done = lower_tiles(l, at, &part);
+    part = form_interior(f, axis, in.hi - r->t.lanes, in.hi);
+  }
+  if (!lower_tiles(l, at, &part) || !done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
+  write_places(l, at, f, axis, 0, in.lo);
+  write_places(l, at, f, axis, in.hi, n);
+}
+
+/* ---- windows that mostly meet nothing ---- */
+
+/* All combinations of the segments of n windows; false: some part has no tiles. ask: only whether
+ * there are tiles. */
+static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord *r, bool ask) {
+  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
+  u32 n = r->nslide, count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
+  for (u32 i = 0; i < n; i++) count[i] = window_segments(&r->slide[i], seg[i]);
+  do {
+    KernelRecord x = {0};
+    for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
+    Form part = form_segment(f, r->dim, n, pick);
+    if (ask ? find_tiles(l, &part, &x) == LR_none : !lower_tiles(l, at, &part)) return false;
+    for (d = n; d > 0 && ++at_seg[d - 1] == count[d - 1]; d--) at_seg[d - 1] = 0;
+  } while (d);
+  return true;
+}
+
+static bool choose_segments(Lower *l, const Form *f, KernelRecord *r) {
+  r->nslide = r->conv->sparse ? form_windows(l->p, f, r->slide, &r->dim) : 0;
+  if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
+  r->family = FA_segments;
+  r->reason =
+      str_fmt(l->c, "%.0f%% of them do, fewer than %.0f%%",
+              100 * windows_hit_ratio(r->slide, r->nslide), 100 * l->unit->target->cost->sparse);
+  return true;
+}
+
+static void write_segments(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+  if (!each_segment(l, at, f, r, false))
+    bug(l->c, l->n->loc, "a part of a convolution has no tiles");
+}
+
+/* ---- loops ---- */
+
+/* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
+static bool strided(Prog *p, const Operand *o, u32 axis) {
+  bool last = true; /* all dimensions behind this one are 1 */
+  for (u32 i = o->rank; i-- > 0;) {
+    const Index *ix = &o->idx[i];
+    for (u32 k = 0; k < ix->n; k++)
+      if (ix->axis[k] == axis) return !last || ix->coef[k] != 1;
+    if (prog_buf(p, o->buf)->dim[i] != 1) last = false;
+  }
+  return false;
+}
+
+/* Of a step along this axis, innermost. */
+static double cost(Prog *p, const Form *f, u32 axis) {
+  const Axis *a = &f->axis[axis];
+  i64 turns = extent_upto(p->dims, a->hi, (i64)figures.open_turns) - a->lo;
+  u32 strides = !a->reduce && strided(p, &f->out, axis);
+  for (u32 i = 0; i < f->nin; i++) strides += strided(p, &f->in[i], axis);
+  return sum_step(turns < 1 ? 1 : (double)turns, !a->reduce, strides);
+}
+
+/* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
+ * the result, so that loop_fuse.c can hand on slice by slice what comes in and goes out of it. */
+static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *row) {
+  u32 best = FORM_AXES, last = FORM_AXES;
+  for (u32 i = 0; i < f->naxes; i++)
+    if (f->axis[i].reduce && f->axis[i].hi != 1) last = i;
+  if (last == FORM_AXES) return FORM_AXES;
+  double least = *sum = cost(p, f, last);
+  *row = INFINITY;
+  for (u32 i = 0; i < f->naxes; i++) {
+    if (f->axis[i].reduce || f->axis[i].hi == 1) continue;
+    double here = cost(p, f, i);
+    if (sliced && strided(p, &f->out, i)) continue;
+    *row = fmin(*row, here);
+    if (here > least) continue;
+    least = here;
+    best = i;
+  }
+  return best;
+}
+
+static void choose_loops(Lower *l, const Form *f, KernelRecord *r) {
+  double sum = 0, row = INFINITY;
+  r->axis = f->reduce ? choose_row(l->p, f, l->unit->aim == AIM_ram, &sum, &row) : FORM_AXES;
+  r->family = r->axis == FORM_AXES ? FA_plain : FA_row_acc;
+  StrBuf t = sb_new(&l->c->scratch);
+  sb_puts(&t, l->unit->target->lanes < 4 ? "the target has no vectors" : r->why_not);
+  if (isfinite(row)) sb_fmt(&t, "; a step costs %.1f along the sum, %.1f along a row", sum, row);
+  r->reason = str_intern(l->c, t.at, t.n);
+}
+
+static void write_loops(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+  (void)r;
+  lower_plain(l, at, f);
+}
+
+static void write_row(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+  lower_row(l, at, f, r->axis);
+}
+
+/* ---- all ---- */
+
+typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+static WriteFn *const writers[FA_COUNT] = {
+    [FA_winograd] = winograd_write, [FA_segments] = write_segments,
+    [FA_interior] = write_inside,   [FA_outer_product] = tile_write,
+    [FA_dot_i8x4] = tile_write,     [FA_dot_i16x2] = tile_write,
+    [FA_vertical] = tile_write,     [FA_lut] = tile_write,
+    [FA_map] = tile_write,          [FA_horizontal] = tile_write,
+    [FA_dot_rows] = dot_rows_write, [FA_transpose] = transpose_write,
+    [FA_i16] = i16_write,           [FA_row_acc] = write_row,
+    [FA_plain] = write_loops,
+};
+
+/* A form that is finished by its users is that of the value they finish. */
+void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
+  *r = (KernelRecord){.axis = FORM_AXES, .why_not = "the sum goes on from an earlier one"};
+  r->conv = conv_plan_of(l->unit, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
+  bool vectors = l->unit->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
+  if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
+                  choose_whole(l, f, r) || transpose_choose(l, f, r)))
+    return;
+  if (!i16_choose(l, f, r)) choose_loops(l, f, r);
+}
+
+void kernel_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+  family_note(l->p, l->at.last, r->family, r->size, r->reason);
+  writers[r->family](l, at, f, r);
+}

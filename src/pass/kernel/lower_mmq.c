@@ -1,0 +1,770 @@
+/* lower_mmq.c: products of rows with rows of blocks.
+ *
+ * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
+ * vector of results each, on every target; without vectors a panel is one row. Weights are integers
+ * with few bits, brought into panels while compiling (mmq_pack.c), and are taken apart where
+ * they are used, or where that is dear and rows are many, once for all of these (mmq_many.c).
+ *
+ * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
+ * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than 32 and
+ * have integers for scales, these are multiplied with as integers, for two groups at once where the
+ * sums of both are the halves of a word, and what is scaled and added in f32 is a whole block.
+ * Where x is floats, weights become f32 in registers, as unblock makes them, and products are added
+ * in order.
+ *
+ * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
+ * that rows of x give the same bits one by one and together, and for any number of threads.
+ */
+#include "ir/cost.h"
+#include "pass/kernel/mmq.h"
+#include "pass/kernel/tile.h"
+
+/* ---- pieces ---- */
+
+ExprId mmq_splat(const MmqTile *b, ExprId e) {
+  return b->q.lanes > 1 ? ex_splat(b->p, e, b->q.lanes) : e;
+}
+
+ExprId mmq_plus(Prog *p, ExprId a, i64 k, ExprId b) {
+  return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
+}
+
+/* A vector of a constant in panels: `word` of a step of the fold. */
+ExprId mmq_panel_load(const MmqTile *b, const MmqAt *at, BufId from, ExprId v, ExprId step,
+                      u32 word) {
+  Prog *p = b->p;
+  ExprId inside = ex_op2(p, OP_add, ex_copy(p, at->inside), ex_copy(p, v));
+  ExprId idx[5] = {ex_copy(p, at->group), step, ex_int(p, word), inside, ex_int(p, 0)};
+  return b->q.lanes > 1 ? ex_load_vec(p, from, idx, 5, b->q.lanes) : ex_load(p, from, idx, 5);
+}
+
+ExprId mmq_ints(const MmqTile *b, i64 x) {
+  return mmq_splat(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
+}
+
+/* Element of an operand of the node, or four of them as one number. */
+ExprId mmq_x_load(const MmqTile *b, BufId from, ExprId row, ExprId at, bool four) {
+  Prog *p = b->p;
+  ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
+  u32 n = 2;
+  storage_address(b->t.l, &from, idx, &n, &b->t.at.inner);
+  return four ? ex_quad(p, ex_load_vec(p, from, idx, n, 4)) : ex_load(p, from, idx, n);
+}
+
+/* Two sums of x in a row, as the halves of one number. */
+static ExprId x_pair(const MmqTile *b, ExprId row, ExprId at) {
+  Prog *p = b->p;
+  BufId from = b->sum;
+  ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
+  u32 n = 2;
+  storage_address(b->t.l, &from, idx, &n, &b->t.at.inner);
+  return ex_quad(p, ex_load_vec(p, from, idx, n, 2));
+}
+
+static ExprId madd(const MmqTile *b, ExprId x, ExprId y, ExprId sum) {
+  if (b->t.l->unit->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
+  return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
+}
+
+ExprId mmq_negate(Prog *p, ExprId x) {
+  return ex_op1(p, OP_neg, x);
+}
+
+/* What the block of panel v multiplies the factors (or offsets) of its groups with. */
+static ExprId block_load(const MmqTile *b, const MmqAt *at, ExprId v, bool offset) {
+  ExprId e = mmq_panel_load(b, at, b->q.d, v, ex_copy(b->p, at->block), offset);
+  return ex_cast(b->p, DT_f32, e, false);
+}
+
+/* What group g of the unit has of its own as a factor (or offset). */
+static ExprId group_load(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, bool offset,
+                         DType dt) {
+  Prog *p = b->p;
+  ExprId step = mmq_plus(p, at->unit, b->q.split, ex_int(p, g));
+  return ex_cast(p, dt, mmq_panel_load(b, at, b->q.s, v, step, offset), false);
+}
+
+/* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
+static ExprId scale_load(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, bool offset) {
+  Prog *p = b->p;
+  if (!b->q.d) return group_load(b, at, v, g, offset, DT_f32);
+  ExprId e = ex_cast(p, DT_f32, group_load(b, at, v, g, offset, DT_i32), false);
+  e = ex_op2(p, OP_mul, block_load(b, at, v, offset), e);
+  return offset ? mmq_negate(p, e) : e;
+}
+
+static ExprId row_at(const MmqTile *b, const MmqAt *at, ExprId i) {
+  return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
+}
+
+/* Rows of x that tiles take; the others go one by one. */
+ExprId mmq_rows_of_tiles(const MmqTile *b) {
+  Prog *p = b->p;
+  ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, SHORT_ROWS));
+  return ex_op2(p, OP_mul, tiles, ex_int(p, SHORT_ROWS));
+}
+
+/* Units that tiles take at once: sums of a whole block are scaled together if it has a factor. */
+i64 mmq_step_units(const MmqTile *b) {
+  return b->q.d ? qblock_info[b->q.kind].elems / QBLOCK_X : 1;
+}
+
+/* A loop over the units of the part that is unpacked. */
+void mmq_unpack_units(const MmqTile *b, Cursor *in, MmqAt *at) {
+  Prog *p = b->p;
+  i64 units = mmq_step_units(b);
+  ExprId all = ex_op2(p, OP_mul, ex_copy(p, b->steps), ex_int(p, units));
+  at->place = ex_var(p, prog_for(p, in, ex_int(p, 0), all, "u"));
+  at->unit = mmq_plus(p, b->first, units, ex_copy(p, at->place));
+}
+
+u32 mmq_unpacked_words(const MmqTile *b) {
+  bool pairs = b->t.l->unit->pairs;
+  u32 scales = qblock_is_scaled(b->q.kind) ? (pairs ? UNPACKED_SCALES : 1) : 0;
+  if (b->crossed) return CROSSED;
+  return UNPACKED_WORDS + scales + b->is_shifted;
+}
+
+/* Index of a word of unpacked panels. */
+u32 mmq_unpacked_at(const MmqTile *b, ExprId place, u32 word, ExprId v, ExprId idx[4]) {
+  Prog *p = b->p;
+  idx[0] = ex_copy(p, place);
+  idx[1] = ex_int(p, word);
+  idx[2] = ex_copy(p, v);
+  idx[3] = ex_int(p, 0);
+  return 4;
+}
+
+ExprId mmq_unpacked_load(const MmqTile *b, const MmqAt *at, u32 word, ExprId v) {
+  ExprId idx[4];
+  u32 n = mmq_unpacked_at(b, at->place, word, v, idx);
+  return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
+}
+
+/* Word j of the unit in each panel, in registers. */
+static BufId load_word(const MmqTile *b, const MmqAt *at, Cursor in, u32 j) {
+  Prog *p = b->p;
+  BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId e = b->unpacked ? mmq_unpacked_load(b, at, j, v)
+                         : mmq_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
+  reg_store(p, &in, w, ex_int(p, 0), v, e);
+  if (b->ahead && at->size.rows == 1) {
+    prog_stmt(p, in.last)->flags |= SF_prefetch;
+    prog_stmt(p, in.last)->step = b->ahead;
+  }
+  return w;
+}
+
+/* Loads the words that elements 4 j to 4 j + 3 are in, unless w, which begins with zeros, has them:
+ * registers are few, and memory is read onwards. */
+void mmq_load_words(const MmqTile *b, const MmqAt *at, Cursor in, BufId *w, u32 j) {
+  MmqPiece piece[8];
+  u32 n = mmq_pieces(b->q.words, j, piece);
+  for (u32 i = 0; i < n; i++)
+    if (!w[piece[i].word]) w[piece[i].word] = load_word(b, at, in, piece[i].word);
+}
+
+/* Elements 4 j to 4 j + 3 of the unit in row i of the tile. */
+static ExprId four_of_x(const MmqTile *b, const MmqAt *at, ExprId i, u32 j) {
+  Prog *p = b->p;
+  if (!b->fours)
+    return mmq_x_load(b, b->x, row_at(b, at, i), mmq_plus(p, at->unit, QBLOCK_X, ex_int(p, 4 * j)),
+                      true);
+  return ex_load(p, b->fours, (ExprId[]){row_at(b, at, i), ex_copy(p, at->unit), ex_int(p, j)}, 3);
+}
+
+/* ---- integers ---- */
+
+/* The bits `mask` of every lane of x, moved up by so many, or down. */
+static ExprId moved(const MmqTile *b, ExprId x, i32 by, i64 mask) {
+  if (by > 0) x = ex_op2(b->p, OP_shl, x, mmq_ints(b, by));
+  if (by < 0) x = ex_op2(b->p, OP_shr, x, mmq_ints(b, -by));
+  return ex_op2(b->p, OP_and, x, mmq_ints(b, mask));
+}
+
+/* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words they are in, in registers. */
+ExprId mmq_four_bytes(const MmqTile *b, const BufId *w, u32 j, ExprId v) {
+  Prog *p = b->p;
+  MmqPiece piece[8];
+  u32 n = mmq_pieces(b->q.words, j, piece);
+  ExprId all = 0;
+  for (u32 i = 0; i < n; i++) {
+    const MmqPiece *x = &piece[i];
+    ExprId e = reg_load(p, w[x->word], ex_int(p, 0), v);
+    i64 mask = (i32)(((1u << x->bits) - 1) * 0x01010101u << x->to);
+    if (x->bits < 8) e = moved(b, e, (i32)x->to - (i32)x->from, mask);
+    all = all ? ex_op2(p, OP_or, all, e) : e;
+  }
+  return all;
+}
+
+/* sums[i, v] += products of elements 4 j to 4 j + 3, both with their signs: those of the weights go
+ * over to x, and the sum of two is in 16 bits then, as no element of x is -128. */
+static void add_signed(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, const BufId *w,
+                       u32 j) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w[j], ex_int(p, 0), v);
+  VarId m = tile_let(p, &in, ex_op2(p, OP_psign, e, ex_copy(p, e)), "m");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId x = mmq_x_load(b, b->x, row_at(b, at, i),
+                        mmq_plus(p, at->unit, QBLOCK_X, ex_int(p, 4 * j)), true);
+  x = ex_op2(p, OP_psign, mmq_splat(b, x), ex_copy(p, e));
+  ExprId two = ex_op3(p, OP_maddubs, ex_var(p, m), x, mmq_ints(b, 0));
+  ExprId n = ex_op3(p, OP_dot_i16x2, two, mmq_ints(b, 0x00010001), reg_load(p, sums, i, v));
+  reg_store(p, &in, sums, i, v, n);
+}
+
+/* sums[i, v] = op(elements 4 j to 4 j + 3 of the weights, those of x, sums) */
+static void add_four(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, Op op,
+                     const BufId *w, u32 j) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  VarId f = tile_let(p, &in, mmq_splat(b, four_of_x(b, at, i, j)), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = mmq_four_bytes(b, w, j, v);
+  ExprId x = ex_var(p, f), sum = reg_load(p, sums, i, v);
+  reg_store(p, &in, sums, i, v,
+            b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
+}
+
+/* Minus what the elements of a group of weights are too large by, times those of x. */
+ExprId mmq_bias(const MmqTile *b, ExprId row, ExprId group) {
+  Prog *p = b->p;
+  ExprId sum = mmq_x_load(b, b->sum, row, group, false);
+  if (qblock_is_scaled(b->q.kind)) sum = ex_cast(p, DT_i32, sum, false);
+  return ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
+}
+
+/* Sums of group g begin with what all of its elements are too large by. */
+static BufId begin_group(const MmqTile *b, const MmqAt *at, Cursor in, u32 g) {
+  Prog *p = b->p;
+  BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = mmq_ints(b, 0);
+  if (b->q.less) {
+    ExprId row = row_at(b, at, i), group = mmq_plus(p, at->unit, b->q.split, ex_int(p, g));
+    ExprId sum = b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : mmq_bias(b, row, group);
+    first = ex_var(p, tile_let(p, &in, mmq_splat(b, sum), "less"));
+  }
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  if (b->is_shifted) first = mmq_unpacked_load(b, at, mmq_unpacked_words(b) - 1, v);
+  reg_store(p, &in, sums, i, v, first);
+  return sums;
+}
+
+/* acc[i, v] += the sums of group g, scaled. */
+void mmq_end_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId acc, u32 g) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId s = tile_let(p, &in, scale_load(b, at, v, g, false), "s"), o = 0;
+  if (b->q.offsets) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId by = mmq_x_load(b, b->by, row, ex_copy(p, at->unit), false);
+  ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), mmq_splat(b, by));
+  reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
+  if (!o) return;
+  ExprId sum = mmq_x_load(b, b->sum, row, mmq_plus(p, at->unit, b->q.split, ex_int(p, g)), false);
+  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, o), mmq_splat(b, sum), reg_load(p, acc, i, v)));
+}
+
+static BufId zeros(const MmqTile *b, const MmqAt *at, Cursor in) {
+  Prog *p = b->p;
+  BufId to = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "h");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  reg_store(p, &in, to, i, v, mmq_ints(b, 0));
+  return to;
+}
+
+/* sums[i, v] += both halves of pairs[i, v] */
+static void add_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId pairs) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId n = ex_op3(p, OP_dot_i16x2, reg_load(p, pairs, i, v), mmq_ints(b, 0x00010001),
+                    reg_load(p, sums, i, v));
+  reg_store(p, &in, sums, i, v, n);
+}
+
+/* Words of products of pairs whose sum stays in 16 bits. */
+u32 mmq_most_pairs(const MmqTile *b) {
+  i64 top = (1 << b->q.bits) - 1, least = qblock_info[b->q.kind].less;
+  i64 largest = b->is_shifted ? 255 * (least > top - least ? least : top - least) : 128 * top;
+  return (u32)(INT16_MAX / (2 * largest));
+}
+
+/* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
+ * added to the sums. */
+static void group_of_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId *w,
+                           u32 first, u32 end) {
+  u32 most = mmq_most_pairs(b);
+  for (u32 from = first, to; from < end; from = to) {
+    to = from + most < end ? from + most : end;
+    BufId pairs = zeros(b, at, in);
+    for (u32 j = from; j < to; j++) {
+      mmq_load_words(b, at, in, w, j);
+      add_four(b, at, in, pairs, OP_maddubs, w, j);
+    }
+    add_pairs(b, at, in, sums, pairs);
+  }
+}
+
+static void add_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId *w, u32 first,
+                      u32 end) {
+  if (b->t.l->unit->pairs && !b->q.is_signed) {
+    group_of_pairs(b, at, in, sums, w, first, end);
+    return;
+  }
+  for (u32 j = first; j < end; j++) {
+    mmq_load_words(b, at, in, w, j);
+    if (b->q.is_signed)
+      add_signed(b, at, in, sums, w, j);
+    else
+      add_four(b, at, in, sums, OP_dot_i8x4, w, j);
+  }
+}
+
+static void unit_of_ints(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
+  BufId w[8] = {0};
+  u32 fours = b->q.group / 4;
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId sums = begin_group(b, at, in, g);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    mmq_end_group(b, at, in, sums, acc, g);
+  }
+}
+
+/* ---- integers with integer scales, two groups in a unit ---- */
+
+/* acc[i, v] += total[i, v] times the factors of the block and of x. */
+static void end_block(const MmqTile *b, const MmqAt *at, Cursor in, BufId total, BufId acc) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId d = tile_let(p, &in, block_load(b, at, v, false), "d");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId by = mmq_splat(b, mmq_x_load(b, b->by, row, ex_copy(p, at->block), false));
+  ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by);
+  ExprId n = ex_cast(p, DT_f32, reg_load(p, total, i, v), false);
+  reg_store(p, &in, acc, i, v, madd(b, n, scale, reg_load(p, acc, i, v)));
+}
+
+/* acc[i, v] += the offsets of both groups of the unit. */
+static void add_offsets(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId o[2];
+  for (u32 g = 0; g < 2; g++) o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId sum = reg_load(p, acc, i, v);
+  for (u32 g = 0; g < 2; g++) {
+    ExprId x = mmq_x_load(b, b->sum, row, mmq_plus(p, at->unit, 2, ex_int(p, g)), false);
+    sum = madd(b, ex_var(p, o[g]), mmq_splat(b, x), sum);
+  }
+  reg_store(p, &in, acc, i, v, sum);
+}
+
+/* In the lower half of each lane x, in the upper one y, both moved up. */
+static ExprId halves(const MmqTile *b, ExprId x, ExprId y, i64 up) {
+  ExprId high = ex_op2(b->p, OP_shl, y, mmq_ints(b, 16 + up));
+  return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
+}
+
+/* The scales of two groups of the unit as the halves of a lane, moved up. */
+ExprId mmq_scale_pair(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, u32 h, i64 up) {
+  ExprId low = group_load(b, at, v, g, false, DT_i32);
+  return halves(b, low, group_load(b, at, v, h, false, DT_i32), up);
+}
+
+/* The scales of groups g and h of the unit in each panel, in registers. word: where they are if the
+ * panel is unpacked. */
+static BufId load_scales(const MmqTile *b, const MmqAt *at, Cursor in, u32 g, u32 h, u32 word) {
+  Prog *p = b->p;
+  BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId e = b->unpacked ? mmq_unpacked_load(b, at, UNPACKED_WORDS + word, v)
+                         : mmq_scale_pair(b, at, v, g, h, 0);
+  reg_store(p, &in, to, ex_int(p, 0), v, e);
+  return to;
+}
+
+/* sums[i, v] += products of so many fours from `first` on, by pairs, times s[v] */
+static void add_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId s,
+                       const BufId *w, u32 first, u32 fours) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  VarId x[8];
+  for (u32 j = 0; j < fours; j++)
+    x[j] = tile_let(p, &in, mmq_splat(b, four_of_x(b, at, i, first + j)), "x");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = mmq_ints(b, 0);
+  for (u32 j = 0; j < fours; j++) {
+    ExprId e = mmq_four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
+    pairs =
+        b->is_shifted ? ex_op3(p, OP_maddubs, of, e, pairs) : ex_op3(p, OP_maddubs, e, of, pairs);
+  }
+  ExprId by = reg_load(p, s, ex_int(p, 0), v);
+  reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot_i16x2, pairs, by, reg_load(p, sums, i, v)));
+}
+
+/* total[i, v] -= what all elements are too large by: both sums of x with both scales */
+static void take_off(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
+  Prog *p = b->p;
+  i64 up = 0;
+  while ((i64)1 << up < b->q.less) up++;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId two = x_pair(b, row_at(b, at, i), mmq_plus(p, at->unit, 2, ex_int(p, 0)));
+  VarId x = tile_let(p, &in, mmq_splat(b, two), "less");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId s = mmq_scale_pair(b, at, v, 0, 1, up);
+  ExprId off = ex_op3(p, OP_dot_i16x2, s, ex_var(p, x), mmq_ints(b, 0));
+  reg_store(p, &in, total, i, v, ex_op2(p, OP_sub, reg_load(p, total, i, v), off));
+}
+
+/* total[i, v] += what the products of an unpacked unit with 128 are too large by */
+static void add_unpacked(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId off = tile_let(p, &in, mmq_unpacked_load(b, at, mmq_unpacked_words(b) - 1, v), "off");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), ex_var(p, off)));
+}
+
+/* Products by pairs: the scale of a group is what adds the halves up. */
+static void unit_of_scaled_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
+  BufId w[8] = {0};
+  u32 fours = b->q.group / 4, most = mmq_most_pairs(b);
+  if (b->is_shifted) add_unpacked(b, at, in, total);
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId s = load_scales(b, at, in, g, g, g);
+    for (u32 j = 0, n; j < fours; j += n) {
+      n = j + most < fours ? most : fours - j;
+      for (u32 k = 0; k < n; k++) mmq_load_words(b, at, in, w, g * fours + j + k);
+      add_scaled(b, at, in, total, s, w, g * fours + j, n);
+    }
+  }
+  if (b->q.less) take_off(b, at, in, total);
+}
+
+/* total[i, v] += sums of a group, times its scale */
+static void add_times_scale(const MmqTile *b, const MmqAt *at, Cursor in, BufId total, BufId sums,
+                            u32 g) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  VarId s = tile_let(p, &in, group_load(b, at, v, g, false, DT_i32), "s");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId n = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
+  reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
+}
+
+/* What the sums of group 1 begin with, and those of group 0 behind them: they go on from the
+ * former, moved up, and from `off`. */
+static void begin_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId idx[2] = {row_at(b, at, i), ex_copy(p, at->unit)};
+  VarId off = tile_let(p, &in, mmq_splat(b, ex_load(p, b->off, idx, 2)), "less");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId up = ex_op2(p, OP_shl, reg_load(p, sums, i, v), mmq_ints(b, 16));
+  reg_store(p, &in, sums, i, v, ex_op2(p, OP_add, up, ex_var(p, off)));
+}
+
+/* An unpacked unit: sums of both groups are the halves of one register, of which the lower one has
+ * JOINED_BIAS added, so that it takes nothing from the upper one; both are multiplied with their
+ * scales in one operation. */
+static void unit_of_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
+  Prog *p = b->p;
+  if (!b->off || !b->unpacked) bug(p->c, LOC_NONE, "joined sums without what they begin with");
+  BufId w[8] = {0}, sums = zeros(b, at, in);
+  u32 fours = b->q.group / 4;
+  add_group(b, at, in, sums, w, fours, 2 * fours);
+  begin_joined(b, at, in, sums);
+  add_group(b, at, in, sums, w, 0, fours);
+  BufId s = load_scales(b, at, in, 0, 1, 0);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId two = ex_op2(p, OP_xor, reg_load(p, sums, i, v), mmq_ints(b, JOINED_BIAS));
+  ExprId n =
+      ex_op3(p, OP_dot_i16x2, two, reg_load(p, s, ex_int(p, 0), v), reg_load(p, total, i, v));
+  reg_store(p, &in, total, i, v, n);
+}
+
+/* Sums of groups times their scales, one by one. */
+static void unit_of_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
+  BufId w[8] = {0};
+  u32 fours = b->q.group / 4;
+  for (u32 g = 0; g < b->q.split; g++) {
+    BufId sums = begin_group(b, at, in, g);
+    add_group(b, at, in, sums, w, g * fours, (g + 1) * fours);
+    add_times_scale(b, at, in, total, sums, g);
+  }
+}
+
+/* ---- floats ---- */
+
+/* Element e of the unit in panel v; of one piece without a way round by bytes. */
+static ExprId one_element(const MmqTile *b, const BufId *w, u32 e, ExprId v) {
+  u32 j = e / 4, byte = e % 4 * 8;
+  MmqPiece piece[8];
+  if (mmq_pieces(b->q.words, j, piece) > 1)
+    return moved(b, mmq_four_bytes(b, w, j, v), -(i32)byte, 255);
+  ExprId word = reg_load(b->p, w[piece->word], ex_int(b->p, 0), v);
+  return moved(b, word, -(i32)(byte + piece->from), (1 << piece->bits) - 1);
+}
+
+/* Products with element e of the unit. */
+static void add_one(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc, const BufId *w,
+                    u32 e) {
+  Prog *p = b->p;
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId u = one_element(b, w, e, v);
+  if (b->q.less) u = ex_op2(p, OP_sub, u, mmq_ints(b, b->q.less));
+  ExprId s = scale_load(b, at, v, e / b->q.group, false);
+  ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
+  if (b->q.offsets) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
+  VarId weight = tile_let(p, &in, f, "w");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId x =
+      mmq_x_load(b, b->x, row_at(b, at, i), mmq_plus(p, at->unit, QBLOCK_X, ex_int(p, e)), false);
+  reg_store(p, &in, acc, i, v, madd(b, ex_var(p, weight), mmq_splat(b, x), reg_load(p, acc, i, v)));
+}
+
+static void unit_of_floats(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
+  BufId w[8] = {0};
+  for (u32 e = 0; e < QBLOCK_X; e++) {
+    mmq_load_words(b, at, in, w, e / 4);
+    add_one(b, at, in, acc, w, e);
+  }
+}
+
+/* ---- tiles ---- */
+
+static ExprId kept_at(const MmqTile *b, const MmqAt *at, ExprId i, ExprId v, ExprId idx[3]) {
+  idx[0] = row_at(b, at, i);
+  idx[1] = ex_op2(b->p, OP_add, ex_copy(b->p, at->inside), ex_copy(b->p, v));
+  idx[2] = ex_int(b->p, 0);
+  return ex_load_vec(b->p, b->kept, idx, 3, b->q.lanes);
+}
+
+/* Sums of a tile: zero, or what they are without this part. */
+static BufId begin_tile(const MmqTile *b, const MmqAt *at, Cursor in) {
+  Prog *p = b->p;
+  BufId acc = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "acc");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId e =
+      b->kept ? kept_at(b, at, i, v, idx) : mmq_splat(b, ex_const(p, DT_f32, (Scalar){.f = 0}));
+  reg_store(p, &in, acc, i, v, e);
+  return acc;
+}
+
+static void keep_tile(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
+  Prog *p = b->p;
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  kept_at(b, at, i, v, idx);
+  prog_store(p, &in, b->kept, idx, 3, reg_load(p, acc, i, v));
+}
+
+/* valid: rows of the last panel that are there. */
+static void one_tile(MmqTile *b, Cursor at, TileSize s, ExprId row, ExprId group, ExprId inside,
+                     i64 valid) {
+  Prog *p = b->p;
+  i64 units = mmq_step_units(b);
+  MmqAt here = {.size = s, .row = row, .group = group, .inside = inside};
+  BufId acc = begin_tile(b, &here, at);
+  Cursor in = at;
+  bool scaled = b->by && qblock_is_scaled(b->q.kind);
+  BufId total = 0;
+  Cursor block = at;
+  const char *name = units > 1 ? "k" : "u";
+  ExprId step = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, b->steps), name));
+  here.block = ex_op2(p, OP_add, ex_copy(p, b->first), ex_copy(p, step));
+  here.unit = here.block;
+  here.place = step;
+  if (units > 1) {
+    if (scaled) total = zeros(b, &here, in);
+    block = in;
+    ExprId u = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u"));
+    here.place = mmq_plus(p, step, units, ex_copy(p, u));
+    here.unit = mmq_plus(p, here.block, units, u);
+  }
+  if (b->crossed && s.rows > 1)
+    mmq_unit_of_crossed(b, &here, in, acc);
+  else if (scaled)
+    (b->t.l->unit->pairs ? unit_of_scaled_pairs
+     : b->unpacked       ? unit_of_joined
+                         : unit_of_scaled)(b, &here, in, total);
+  else if (b->by)
+    unit_of_ints(b, &here, in, acc);
+  else
+    unit_of_floats(b, &here, in, acc);
+  if (scaled && b->q.offsets) add_offsets(b, &here, in, acc);
+  if (scaled) end_block(b, &here, block, total, acc);
+  if (b->kept)
+    keep_tile(b, &here, at, acc);
+  else
+    tile_store(&b->t, at, acc, s, row, mmq_plus(p, group, PANELS, ex_copy(p, inside)), valid);
+}
+
+/* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
+ * `first` on, `count` times as many as a tile has; which row is next. */
+static ExprId tiles_of(MmqTile *b, Cursor in, TileSize s, ExprId done, ExprId group, ExprId first,
+                       i64 count, i64 valid) {
+  Prog *p = b->p;
+  ExprId left = ex_op2(p, OP_sub, ex_dim(p, b->t.f.axis[0].hi), ex_copy(p, done)), inside = first;
+  ExprId tiles = ex_op2(p, OP_div, left, ex_int(p, s.rows));
+  ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
+  if (count > 1) {
+    ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+    inside = mmq_plus(p, c, s.panels, first);
+  }
+  one_tile(b, in, s, mmq_plus(p, r, s.rows, ex_copy(p, done)), group, inside, valid);
+  return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, s.rows)));
+}
+
+/* All tiles of rows with panels from `first` on, `count` times so many as a tile has; which row is
+ * next. */
+static ExprId tiles_of_rows(MmqTile *b, Cursor in, ExprId group, ExprId first, i64 count,
+                            i64 panels, i64 valid) {
+  ExprId done = ex_int(b->p, 0);
+  for (i64 rows = b->rows; rows > 1; rows = rows > SHORT_ROWS ? SHORT_ROWS : 1)
+    done = tiles_of(b, in, (TileSize){rows, panels}, done, group, first, count, valid);
+  return done;
+}
+
+/* kept = 0 in panels from `first` on */
+static void begin_kept(const MmqTile *b, Cursor in, i64 first, i64 panels) {
+  Prog *p = b->p;
+  ExprId idx[3] = {ex_var(p, prog_for(p, &in, ex_int(p, 0), mmq_rows_of_tiles(b), "r"))};
+  idx[1] = ex_op2(p, OP_add, ex_int(p, first), tile_unrolled(p, &in, panels, "v"));
+  idx[2] = ex_int(p, 0);
+  prog_store(p, &in, b->kept, idx, 3, mmq_splat(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
+}
+
+/* Results from what was kept. */
+static void end_kept(MmqTile *b, Cursor in, ExprId group, i64 first, i64 panels, i64 valid) {
+  Prog *p = b->p;
+  TileSize s = {1, panels};
+  ExprId row = ex_var(p, prog_for(p, &in, ex_int(p, 0), mmq_rows_of_tiles(b), "r"));
+  MmqAt at = {.size = s, .row = row, .inside = ex_int(p, first)};
+  BufId acc = begin_tile(b, &at, in);
+  tile_store(&b->t, in, acc, s, row, mmq_plus(p, group, PANELS, ex_int(p, first)), valid);
+}
+
+/* A loop over parts of the fold, `each` steps but in the last; over none if no tile will read them.
+ */
+static void each_part(MmqTile *b, Cursor *in, i64 steps, i64 each) {
+  Prog *p = b->p;
+  ExprId any = ex_op2(p, OP_min, mmq_rows_of_tiles(b), ex_int(p, 1));
+  i64 parts = (steps + each - 1) / each;
+  ExprId k =
+      ex_var(p, prog_for(p, in, ex_int(p, 0), ex_op2(p, OP_mul, any, ex_int(p, parts)), "k"));
+  b->first = ex_op2(p, OP_mul, k, ex_int(p, each));
+  b->steps = ex_int(p, each);
+  if (steps % each == 0) return;
+  ExprId left = ex_op2(p, OP_sub, ex_int(p, steps), ex_copy(p, b->first));
+  b->steps = ex_op2(p, OP_min, b->steps, left);
+}
+
+/* Panels from `first` on, `count` times so many as a tile has, that are unpacked, or crossed, for
+ * all tiles of rows: as many units at a time as stay in the first cache. Sums of all rows are kept
+ * from one part to the next, and all of these panels take their turn in it, so that its x stays in
+ * the second cache. There is one part where these sums would not. Which row is next. */
+static ExprId tiles_of_unpacked(const MmqTile *b, Cursor in, ExprId group, i64 first, i64 count,
+                                i64 panels, i64 valid) {
+  Prog *p = b->p;
+  MmqTile many = *b;
+  i64 units = mmq_step_units(b), steps = b->q.n / units, words = mmq_unpacked_words(b);
+  i64 most = (i64)figures.panel_bytes / (units * words * panels * b->q.lanes * 4);
+  double kept = (double)extent_bound(p->dims, b->t.f.axis[0].hi) * PANELS * b->q.lanes * 4;
+  i64 parts = kept > figures.own_bytes ? 1
+              : most > 1               ? (steps + most - 1) / most
+                                       : steps,
+      each = (steps + parts - 1) / parts;
+  Dim dim[4] = {each * units, words, panels, b->q.lanes};
+  Dim sums[3] = {b->t.f.axis[0].hi, PANELS, b->q.lanes};
+  BufId to = prog_add_buf(p, BS_local, DT_i32, dim, 4, str_of(p->c, "unpacked"));
+  ExprId panel = ex_int(p, first);
+  Cursor after = in;
+  if (parts > 1) {
+    many.kept = prog_add_buf(p, BS_local, DT_f32, sums, 3, str_of(p->c, "kept"));
+    begin_kept(&many, in, first, count * panels);
+  }
+  each_part(&many, &in, steps, each);
+  if (count > 1) {
+    ExprId c = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, count), "c"));
+    panel = mmq_plus(p, c, panels, panel);
+  }
+  (b->crossed ? mmq_cross_panels : mmq_unpack_panels)(&many, in, to, group, panel, panels);
+  many.unpacked = to;
+  many.q.words = UNPACKED_WORDS;
+  if (b->is_shifted) many.q.less = 0;
+  ExprId done = tiles_of_rows(&many, in, group, panel, 1, panels, valid);
+  if (parts > 1) end_kept(&many, after, group, first, count * panels, valid);
+  return done;
+}
+
+static ExprId tiles_of_panels(MmqTile *b, Cursor in, ExprId group, i64 first, i64 count, i64 panels,
+                              i64 valid) {
+  if (b->unpacks || b->crossed) return tiles_of_unpacked(b, in, group, first, count, panels, valid);
+  return tiles_of_rows(b, in, group, ex_int(b->p, first), count, panels, valid);
+}
+
+/* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
+ * by panel, as long as there are so many, then fewer; those that are left one by one with all
+ * panels. */
+static void some_panels(MmqTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
+  Prog *p = b->p;
+  Dim n = b->t.f.axis[0].hi;
+  ExprId done = ex_int(p, 0), row = ex_int(p, 0);
+  MmqTile one = *b;
+  i64 wide = count / b->wide, rest = count % b->wide;
+  if (n != 1 && wide) done = tiles_of_panels(b, at, group, first, wide, b->wide, valid);
+  if (n != 1 && rest) done = tiles_of_panels(b, at, group, first + count - rest, rest, 1, valid);
+  if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
+  one.fours = one.off = 0;
+  one.is_shifted = false;
+  one_tile(&one, at, (TileSize){1, count}, row, group, ex_int(p, first), valid);
+}
+
+static void all_panels(MmqTile *b, Cursor at) {
+  Prog *p = b->p;
+  i64 lanes = b->q.lanes > 1 ? b->q.lanes : 1;
+  i64 whole = b->q.rows / lanes, rest = b->q.rows % lanes, groups = whole / PANELS;
+  if (groups) {
+    Cursor in = at;
+    ExprId o = count_parallel(p, &in, groups, "o");
+    some_panels(b, in, o, 0, PANELS, lanes);
+  }
+  if (whole % PANELS) some_panels(b, at, ex_int(p, groups), 0, whole % PANELS, lanes);
+  if (rest) some_panels(b, at, ex_int(p, groups), whole % PANELS, 1, rest);
+}
+
+void lower_mmq(Lower *l, Cursor at, const Form *f) {
+  const Node *n = f->epilogue ? graph_producer(l->g, f->epilogue) : l->n;
+  Str name = node_attr(n, AT_kind)->u.s;
+  QBlockKind kind = qblock_from_name(str_text(l->c, name), str_len(l->c, name));
+  BufId w = l->buf[n->in[1]];
+  MmqTile b = {.t = tile_of(l, f), .p = l->p, .x = l->buf[n->in[0]]};
+  if (prog_buf(l->p, prog_root(l->p, w))->space != BS_const)
+    fail(l->c, ERR_unsupported, n->loc, "dot_blocks: rows of blocks that are not constant");
+  if (l->unit->target->lanes < 4 && mmq_loops(l, at, f, n, kind)) return;
+  if (n->nin > 2) {
+    b.by = l->buf[n->in[2]];
+    if (n->nin > 3) b.sum = l->buf[n->in[3]];
+  }
+  b.q = mmq_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
+  if (b.q.lanes > 4)
+    b.ahead = (i64)(l->unit->pairs ? figures.prefetch_bytes : figures.prefetch_dot4_bytes);
+  b.t.axis.lane = 1;
+  b.t.axis.row = 0;
+  b.t.lanes = b.q.lanes;
+  tile_choose_store(&b.t);
+  b.first = ex_int(l->p, 0);
+  b.steps = ex_int(l->p, b.q.n / mmq_step_units(&b));
+  mmq_prepare_rows(&b, at);
+  family_note(l->p, l->at.last, FA_matmul_quant,
+              str_fmt(l->c, "of %s, %lld rows of %u lanes", qblock_info[kind].name,
+                      (long long)b.rows, b.q.lanes),
+              str_fmt(l->c, "%lld results", (long long)b.q.rows));
+  all_panels(&b, at);
+}

@@ -1,0 +1,299 @@
+/* mmq_loops.c: products of rows of bytes with rows of blocks, where there are no vectors.
+ *
+ * In: the form of dot_blocks whose x is bytes. Out: plain loops, the innermost of which runs along
+ * LANES results whose weights lie beside each other byte by byte. A step of the fold takes the
+ * bytes of a few elements apart once, for all rows of x of a tile, and adds their products to a row
+ * of sums; behind the 32 elements of a unit the sums are scaled and added up in f32. Compilers make
+ * vectors of such loops where a machine has some, which is why sums are as narrow as they can be:
+ * i16 where those of a unit fit (arithmetic wraps around on the way, and what comes out is exact),
+ * else i32, to which the products go by as many as fit into 16 bits. Elements of 8 bits lie along
+ * the unit in C, and so do the loops that sum them up, in the shape in which compilers find
+ * products by pairs (lower_i16.c); what scales the sums runs along results there, too.
+ *
+ * The sum of one result takes its units in order, whatever the tile, so that rows of x give the
+ * same bits one by one and together. Formats with more bits than 4 and fewer than 8, or with scales
+ * for fewer than 32 elements, are left to lower_mmq.c, and so are floats.
+ */
+#include "pass/kernel/mmq.h"
+#include "pass/kernel/tile.h"
+
+/* More results than loops are written out for; rows of x in a tile where there are as many. A step
+ * takes two bytes for one row of x, and two elements for several: what points to weights, and the
+ * x, are to fit in registers, which on small machines are few. */
+enum { LANES = 32, TILE_ROWS = 4, STEP_BYTES = 2, STEP_TILE = 2, STEP_MOST = 4, X_MOST = 127 };
+enum { ALONG_ROW = 4, ALONG_TILE = 2 }; /* results of a tile of one row, and of several */
+
+typedef struct MmqLoops {
+  Lower *l;
+  Prog *p;
+  const Form *f;
+  MmqPanels q;
+  BufId x, by, sum;  /* operands: bytes, factors, sums; sum 0: there are none */
+  BufId sums, acc;   /* of a tile: [rows, LANES] */
+  BufId words;       /* where units lie along: x of a unit, i16[rows, QBLOCK_X] */
+  DType sum_dt;      /* of sums */
+  u32 together;      /* products whose sum is an i16 */
+  i64 first;         /* result of the panels */
+  ExprId panel, row; /* which one; the first row of x */
+  u32 rows;          /* of the tile */
+} MmqLoops;
+
+static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
+  return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
+}
+
+static ExprId operand(const MmqLoops *b, BufId from, u32 i, ExprId at) {
+  Prog *p = b->p;
+  InnerVars inner = {0};
+  ExprId idx[MAX_RANK + 1] = {ex_op2(p, OP_add, ex_copy(p, b->row), ex_int(p, i)), at};
+  u32 n = 2;
+  storage_address(b->l, &from, idx, &n, &inner);
+  return ex_load(p, from, idx, n);
+}
+
+static ExprId weight(const MmqLoops *b, BufId from, ExprId step, ExprId at, VarId lane) {
+  Prog *p = b->p;
+  ExprId idx[5] = {ex_copy(p, b->panel), step, at, ex_int(p, 0), ex_var(p, lane)};
+  return ex_load(p, from, idx, 5);
+}
+
+static ExprId of_tile(const MmqLoops *b, BufId from, u32 i, VarId lane) {
+  ExprId idx[2] = {ex_int(b->p, i), ex_var(b->p, lane)};
+  return ex_load(b->p, from, idx, 2);
+}
+
+static void to_tile(const MmqLoops *b, Cursor *at, BufId to, u32 i, VarId lane, ExprId value) {
+  ExprId idx[2] = {ex_int(b->p, i), ex_var(b->p, lane)};
+  prog_store(b->p, at, to, idx, 2, value);
+}
+
+static VarId along_lanes(const MmqLoops *b, Cursor *at) {
+  return prog_for(b->p, at, ex_int(b->p, 0), ex_int(b->p, b->q.lanes), "v");
+}
+
+/* ---- a unit of 32 elements ---- */
+
+/* Sums begin with what all elements are too large by. */
+static void begin_unit(const MmqLoops *b, Cursor in, ExprId unit) {
+  Prog *p = b->p;
+  VarId first[TILE_ROWS];
+  for (u32 i = 0; i < b->rows; i++) {
+    ExprId e = ex_const(p, DT_i32, (Scalar){.i = -b->q.less});
+    if (b->q.less)
+      e = ex_op2(p, OP_mul, ex_cast(p, DT_i32, operand(b, b->sum, i, ex_copy(p, unit)), false), e);
+    first[i] = let_new(p, &in, "less", ex_cast(p, b->sum_dt, e, false));
+  }
+  VarId v = along_lanes(b, &in);
+  for (u32 i = 0; i < b->rows; i++) to_tile(b, &in, b->sums, i, v, ex_var(p, first[i]));
+}
+
+/* Element e of the bytes of a step, from byte `first` of the unit on. Two of 4 bits are in each:
+ * those of the lower halves of all bytes come first. */
+static ExprId step_element(const MmqLoops *b, ExprId first, u32 e, u32 bytes) {
+  u32 upper = e / bytes * unit_bytes(&b->q);
+  return ex_op2(b->p, OP_add, ex_copy(b->p, first), ex_int(b->p, e % bytes + upper));
+}
+
+/* The same of the weights, of which `byte` has the bytes. */
+static ExprId step_weight(const MmqLoops *b, const VarId *byte, u32 e, u32 bytes) {
+  Prog *p = b->p;
+  ExprId w = ex_var(p, byte[e % bytes]);
+  if (unit_bytes(&b->q) < QBLOCK_X)
+    w = e < bytes ? ex_op2(p, OP_and, w, ex_const(p, DT_u8, (Scalar){.i = 15}))
+                  : ex_op2(p, OP_shr, w, ex_const(p, DT_u8, (Scalar){.i = 4}));
+  return ex_cast(p, DT_i16, w, false);
+}
+
+/* sums + products of the elements of a step: by i16, as many as fit. */
+static ExprId add_products(const MmqLoops *b, ExprId sum, const VarId *x, const VarId *byte, u32 n,
+                           u32 bytes) {
+  Prog *p = b->p;
+  u32 most = b->sum_dt == DT_i16 ? 1 : b->together;
+  for (u32 e = 0; e < n;) {
+    ExprId part = 0;
+    for (u32 k = 0; k < most && e < n; k++, e++) {
+      ExprId one = ex_op2(p, OP_mul, step_weight(b, byte, e, bytes), ex_var(p, x[e]));
+      part = part ? ex_op2(p, OP_add, part, one) : one;
+    }
+    sum = ex_op2(p, OP_add, sum, ex_cast(p, b->sum_dt, part, false));
+  }
+  return sum;
+}
+
+static void add_unit(const MmqLoops *b, Cursor in, ExprId unit) {
+  Prog *p = b->p;
+  u32 all = unit_bytes(&b->q), n = b->rows > 1 ? STEP_TILE : STEP_BYTES * QBLOCK_X / all;
+  u32 bytes = n * all / QBLOCK_X;
+  VarId x[TILE_ROWS][STEP_MOST], byte[STEP_BYTES];
+  ExprId first = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, all / bytes), "k"));
+  first = ex_op2(p, OP_mul, first, ex_int(p, bytes));
+  for (u32 i = 0; i < b->rows; i++)
+    for (u32 e = 0; e < n; e++) {
+      ExprId at = times_plus(p, unit, QBLOCK_X, step_element(b, first, e, bytes));
+      x[i][e] = let_new(p, &in, "x", ex_cast(p, DT_i16, operand(b, b->x, i, at), false));
+    }
+  VarId v = along_lanes(b, &in);
+  for (u32 e = 0; e < bytes; e++) {
+    ExprId at = step_element(b, first, e, bytes);
+    byte[e] = let_new(p, &in, "w", weight(b, b->q.quant, ex_copy(p, unit), at, v));
+  }
+  for (u32 i = 0; i < b->rows; i++) {
+    ExprId sum = add_products(b, of_tile(b, b->sums, i, v), x[i], byte, n, bytes);
+    to_tile(b, &in, b->sums, i, v, sum);
+  }
+}
+
+/* The same where elements lie along the unit: some results at a time. */
+static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
+  Prog *p = b->p;
+  u32 cols = b->rows > 1 ? ALONG_TILE : ALONG_ROW;
+  VarId acc[TILE_ROWS * ALONG_ROW];
+  Cursor in = at;
+  VarId k = prog_for(p, &in, ex_int(p, 0), ex_int(p, QBLOCK_X), "k");
+  for (u32 i = 0; i < b->rows; i++) {
+    ExprId x = operand(b, b->x, i, times_plus(p, unit, QBLOCK_X, ex_var(p, k)));
+    to_tile(b, &in, b->words, i, k, ex_cast(p, DT_i16, x, false));
+  }
+  while (b->q.lanes % cols) cols /= 2;
+  ExprId first = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, b->q.lanes / cols), "v"));
+  for (u32 i = 0; i < b->rows * cols; i++)
+    acc[i] = let_new(p, &at, "acc", ex_const(p, DT_u32, (Scalar){0}));
+  in = at;
+  k = i16_dot_loop(p, &in, QBLOCK_X);
+  for (u32 i = 0; i < b->rows * cols; i++) {
+    ExprId lane = times_plus(p, first, cols, ex_int(p, i % cols));
+    ExprId idx[5] = {ex_copy(p, b->panel), ex_copy(p, unit), lane, ex_int(p, 0), ex_var(p, k)};
+    i16_dot_add(p, &in, acc[i], of_tile(b, b->words, i / cols, k), ex_load(p, b->q.quant, idx, 5));
+  }
+  for (u32 i = 0; i < b->rows * cols; i++) {
+    ExprId idx[2] = {ex_int(p, i / cols), times_plus(p, first, cols, ex_int(p, i % cols))};
+    prog_store(p, &at, b->sums, idx, 2, ex_cast(p, DT_i32, ex_var(p, acc[i]), false));
+  }
+}
+
+/* What scales the sums of a unit, or is added: a number, or one of the block times one of the unit.
+ */
+static ExprId scale(const MmqLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
+  Prog *p = b->p;
+  ExprId e = ex_cast(p, DT_f32, weight(b, b->q.s, ex_copy(p, unit), ex_int(p, offset), v), false);
+  if (!b->q.d) return e;
+  ExprId d = ex_cast(p, DT_f32, weight(b, b->q.d, ex_copy(p, block), ex_int(p, offset), v), false);
+  e = ex_op2(p, OP_mul, d, e);
+  return offset ? ex_op1(p, OP_neg, e) : e;
+}
+
+static void end_unit(const MmqLoops *b, Cursor in, ExprId unit, ExprId block) {
+  Prog *p = b->p;
+  VarId by[TILE_ROWS], sum[TILE_ROWS], o = 0;
+  for (u32 i = 0; i < b->rows; i++) {
+    by[i] = let_new(p, &in, "by", operand(b, b->by, i, ex_copy(p, unit)));
+    if (b->q.offsets) sum[i] = let_new(p, &in, "sum", operand(b, b->sum, i, ex_copy(p, unit)));
+  }
+  VarId v = along_lanes(b, &in);
+  VarId s = let_new(p, &in, "s", scale(b, unit, block, v, false));
+  if (b->q.offsets) o = let_new(p, &in, "o", scale(b, unit, block, v, true));
+  for (u32 i = 0; i < b->rows; i++) {
+    ExprId f = ex_op2(p, OP_mul, ex_var(p, s), ex_var(p, by[i]));
+    f = ex_op2(p, OP_mul, ex_cast(p, DT_f32, of_tile(b, b->sums, i, v), false), f);
+    f = ex_op2(p, OP_add, of_tile(b, b->acc, i, v), f);
+    if (o) f = ex_op2(p, OP_add, f, ex_op2(p, OP_mul, ex_var(p, o), ex_var(p, sum[i])));
+    to_tile(b, &in, b->acc, i, v, f);
+  }
+}
+
+/* ---- tiles ---- */
+
+static void one_tile(MmqLoops *b, Cursor at, u32 rows, ExprId row) {
+  Prog *p = b->p;
+  i64 units = qblock_info[b->q.kind].elems / QBLOCK_X;
+  Dim size[2] = {rows, b->q.lanes};
+  b->rows = rows;
+  b->row = row;
+  b->sums = prog_add_buf(p, BS_local, b->sum_dt, size, 2, str_of(p->c, "sums"));
+  b->acc = prog_add_buf(p, BS_local, DT_f32, size, 2, str_of(p->c, "acc"));
+  size[1] = QBLOCK_X;
+  if (b->q.along) b->words = prog_add_buf(p, BS_local, DT_i16, size, 2, str_of(p->c, "words"));
+  Cursor in = at;
+  VarId v = along_lanes(b, &in);
+  for (u32 i = 0; i < rows; i++)
+    to_tile(b, &in, b->acc, i, v, ex_const(p, DT_f32, (Scalar){.f = 0}));
+  in = at;
+  ExprId unit, block;
+  if (b->q.d && units > 1) {
+    block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "j"));
+    ExprId u = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u"));
+    unit = times_plus(p, block, units, u);
+  } else {
+    block = unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
+  }
+  if (b->q.along) {
+    sum_along(b, in, unit);
+  } else {
+    begin_unit(b, in, unit);
+    add_unit(b, in, unit);
+  }
+  end_unit(b, in, unit, block);
+  v = along_lanes(b, &at);
+  for (u32 i = 0; i < rows; i++) {
+    ExprId val[FORM_AXES] = {ex_op2(p, OP_add, ex_copy(p, row), ex_int(p, i)),
+                             times_plus(p, b->panel, LANES, ex_int(p, b->first))};
+    val[1] = ex_op2(p, OP_add, val[1], ex_var(p, v));
+    Nest x = {.l = b->l, .p = p, .f = b->f, .at = at, .sub = val};
+    nest_store(&x, nest_finish(&x, of_tile(b, b->acc, i, v)));
+    at = x.at;
+  }
+}
+
+/* All rows of x with one panel: several at a time, then those that are left. */
+static void all_rows(MmqLoops *b, Cursor at, ExprId panel) {
+  Prog *p = b->p;
+  Dim n = b->f->axis[0].hi;
+  ExprId done = ex_int(p, 0), row = done;
+  b->panel = panel;
+  if (!dim_is_const(n) || n >= TILE_ROWS) {
+    ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, TILE_ROWS));
+    Cursor in = at;
+    ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
+    one_tile(b, in, TILE_ROWS, ex_op2(p, OP_mul, r, ex_int(p, TILE_ROWS)));
+    done = ex_op2(p, OP_mul, tiles, ex_int(p, TILE_ROWS));
+    if (dim_is_const(n) && n % TILE_ROWS == 0) return;
+  }
+  if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
+  one_tile(b, at, 1, row);
+}
+
+/* The largest element, with its sign or without, and what makes all of a unit fit into 16 bits. */
+static void choose_sums(MmqLoops *b) {
+  i64 most = (i64)1 << b->q.bits, largest = b->q.is_signed ? most / 2 : most - 1;
+  i64 off = b->q.less > largest - b->q.less ? b->q.less : largest - b->q.less;
+  b->together = (u32)(INT16_MAX / (X_MOST * largest));
+  b->sum_dt = !b->q.is_signed && QBLOCK_X * off * X_MOST <= INT16_MAX ? DT_i16 : DT_i32;
+}
+
+/* Panels of so many results from `first` on: those behind whole panels have one of their own, as
+ * nothing is stored that is not there. */
+static void some_panels(MmqLoops *b, Cursor at, BufId w, QBlockKind kind, i64 first, i64 panels,
+                        i64 lanes) {
+  bool along = qblock_bits(kind) == 8 && b->l->unit->for_c;
+  b->q = mmq_pack_loops(b->l, kind, w, (u32)lanes, first, panels * lanes, along);
+  b->first = first;
+  choose_sums(b);
+  ExprId o = count_parallel(b->p, &at, panels, "o");
+  all_rows(b, at, o);
+}
+
+bool mmq_loops(Lower *l, Cursor at, const Form *f, const Node *n, QBlockKind kind) {
+  BufId w = l->buf[n->in[1]];
+  u32 bits = qblock_bits(kind);
+  i64 rows = prog_buf(l->p, prog_root(l->p, w))->data->dim[0], whole = rows - rows % LANES;
+  if (n->nin < 3 || qblock_group(kind) != QBLOCK_X || qblock_is_scaled(kind)) return false;
+  if (bits > 4 && bits < 8) return false;
+  MmqLoops b = {.l = l, .p = l->p, .f = f, .x = l->buf[n->in[0]], .by = l->buf[n->in[2]]};
+  if (n->nin > 3) b.sum = l->buf[n->in[3]];
+  family_note(l->p, l->at.last, FA_matmul_quant,
+              str_fmt(l->c, "of %s, loops along %d results", qblock_info[kind].name, LANES),
+              str_fmt(l->c, "%lld results", (long long)rows));
+  if (whole) some_panels(&b, at, w, kind, 0, whole / LANES, LANES);
+  if (rows > whole) some_panels(&b, at, w, kind, whole, 1, rows - whole);
+  return true;
+}

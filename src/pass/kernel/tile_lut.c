@@ -1,0 +1,91 @@
+/* tile_lut.c: functions of one byte.
+ *
+ * In: a map whose value depends on one byte of memory and on constants, and takes a function (exp,
+ * tanh and their like): activations of quantised networks, with what scales and rounds around them.
+ * Out: a constant table of its value for each of the 256 bytes, computed by the evaluator
+ * (eval.c), and in place of the map a load from that table for each lane. The bits are those of the
+ * expression.
+ *
+ * Not for what is multiplied and rounded only: vectors do that in less time than lanes are looked
+ * up one by one.
+ */
+#include "pass/kernel/tile.h"
+
+enum { BYTES = 256 };
+
+/* What an expression depends on. */
+typedef struct ByteUse {
+  Prog *p;
+  ExprId load;    /* of the byte; 0: none yet */
+  bool functions; /* there is one */
+  bool other;     /* there is something else */
+} ByteUse;
+
+static bool is_byte(DType dt) {
+  return dt == DT_u8 || dt == DT_i8;
+}
+
+static void look(ByteUse *u, ExprId id) {
+  const Expr x = *prog_expr(u->p, id);
+  if (x.kind == EX_const || u->other) return;
+  if (x.kind == EX_load && x.lanes == 1 && is_byte(x.dt)) {
+    if (u->load && !ex_same(u->p, u->load, id)) u->other = true;
+    u->load = id;
+    return;
+  }
+  u->other = x.kind != EX_op || x.op == OP_bitcast;
+  u->functions = u->functions || scalar_is_fast(x.op, x.dt);
+  for (u32 i = 0; i < x.narg && !u->other; i++) look(u, x.arg[i]);
+}
+
+/* The value of e where the byte is this one. */
+static Scalar value_at(Prog *p, ExprId id, i64 byte) {
+  const Expr *x = prog_expr(p, id);
+  Scalar arg[4];
+  if (x->kind == EX_const) return x->imm;
+  if (x->kind == EX_load) return (Scalar){.i = byte};
+  for (u32 i = 0; i < x->narg; i++) arg[i] = value_at(p, x->arg[i], byte);
+  DType from = prog_expr(p, x->arg[x->narg - 1])->dt;
+  if (x->op == OP_cast) return scalar_cast(from, x->dt, arg[0], x->sat);
+  return scalar_eval_as(p->math, x->op, from, arg);
+}
+
+/* The byte that value depends on, if that is all; 0: it is not. */
+static ExprId byte_of(Prog *p, ExprId value) {
+  ByteUse u = {.p = p};
+  look(&u, value);
+  return u.functions && !u.other ? u.load : 0;
+}
+
+BufId tile_lut(Tile *t) {
+  Prog *p = t->p;
+  if (t->f.reduce || t->l->unit->aim == AIM_size) return 0;
+  Tensor *to = NULL;
+  ProgMark mark = trial_begin(t);
+  Nest x = tile_nest(t, prog_end());
+  ExprId value = nest_value(&x), load = byte_of(p, value);
+  DType dt = prog_expr(p, value)->dt;
+  u32 size = dtype_bytes(dt);
+  if (load && size <= 2) {
+    i64 least = prog_expr(p, load)->dt == DT_i8 ? -BYTES / 2 : 0;
+    to = tensor_new(&p->c->keep, dt, (i64[]){BYTES}, 1);
+    for (i64 i = 0; i < BYTES; i++)
+      scalar_store(dt, (u8 *)(uintptr_t)to->data + i * size, value_at(p, value, least + i));
+  }
+  trial_end(t, mark);
+  return to ? prog_add_const(p, to, str_of(p->c, "table")) : 0;
+}
+
+void tile_lut_store(Tile *t, Cursor at) {
+  Prog *p = t->p;
+  ExprId first = tile_first(t);
+  for (u32 k = 0; k < t->lanes; k++) {
+    t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_int(p, k));
+    Nest x = tile_nest(t, at);
+    ExprId byte = ex_copy(p, byte_of(p, nest_value(&x)));
+    ExprId i = ex_cast(p, DT_i64, byte, false);
+    if (prog_expr(p, byte)->dt == DT_i8) i = ex_op2(p, OP_add, i, ex_int(p, BYTES / 2));
+    nest_store(&x, ex_load(p, t->table, &i, 1));
+    at = x.at;
+  }
+}

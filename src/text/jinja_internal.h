@@ -1,0 +1,129 @@
+/* jinja_internal.h: what the files of the template interpreter share. */
+#ifndef INGOT_JINJA_INTERNAL_H
+#define INGOT_JINJA_INTERNAL_H
+
+#include "text/jinja.h"
+
+typedef struct JinjaNode JinjaNode; /* of the tree of a template */
+typedef struct Jinja Jinja;         /* a template that runs */
+typedef struct JinjaOut JinjaOut;   /* text that is being put together, with its marks */
+typedef struct JinjaArgs JinjaArgs; /* of a call */
+
+enum {
+  JINJA_DEPTH = 100,
+  JINJA_STEPS = 4000000,
+  JINJA_BYTES = 64 << 20,       /* that strings and lists take in all */
+  JINJA_MAX_SCANNED = 64 << 20, /* of strings and lists that are looked at or moved in all */
+};
+
+typedef enum JinjaOp {
+  /* statements: a, b, c are expressions or lists of statements (linked by next) */
+  JN_data,  /* value */
+  JN_print, /* a */
+  JN_if,    /* a: condition, b: then, c: else */
+  JN_for,   /* a: targets, b: what is walked, c: body, d: otherwise, e: condition of an element */
+  JN_set,   /* a: targets, b: value; NULL: c, a block, d: its filter */
+  JN_macro, /* value: name, a: parameters (with defaults in a->a), c: body */
+  JN_body,  /* c: a list of statements; a: the filter of it, or NULL */
+  JN_break,
+  JN_continue,
+  /* expressions */
+  JN_literal, /* value */
+  JN_name,    /* value */
+  JN_attr,    /* a, value: the name */
+  JN_item,    /* a[b] */
+  JN_slice,   /* a[b:c:d] */
+  JN_call,    /* a(b, ...): arguments linked by next, named ones with a value of their own */
+  JN_filter,  /* a | value(b, ...) */
+  JN_test,    /* a is value(b, ...) */
+  JN_not,
+  JN_neg,
+  JN_and,
+  JN_or,
+  JN_cond, /* b if a else c */
+  JN_list,
+  JN_tuple,
+  JN_dict,     /* b: key, value, key, value, ... */
+  JN_binary,   /* value: the operator */
+  JN_argument, /* a; value: its name, or undefined */
+} JinjaOp;
+
+struct JinjaNode {
+  JinjaOp op;
+  i32 line;
+  JinjaVal value;
+  JinjaNode *a, *b, *c, *d, *e, *next;
+};
+
+typedef struct JinjaFrame {
+  struct JinjaFrame *outer;
+  JinjaVal vars; /* a dict */
+} JinjaFrame;
+
+typedef enum JinjaFlow { JF_next, JF_break, JF_continue } JinjaFlow;
+
+struct Jinja {
+  Ctx *c;
+  Arena *a;
+  Loc loc;
+  JinjaFrame *frame, *global;
+  i64 now;
+  u32 depth;
+  u64 steps, bytes, scanned;
+};
+
+struct JinjaOut {
+  Jinja *j;
+  StrBuf text, mark;
+};
+
+enum { JINJA_ARGS = 16 };
+struct JinjaArgs {
+  JinjaVal at[JINJA_ARGS]; /* by place */
+  u32 n;
+  JinjaVal named[JINJA_ARGS], name[JINJA_ARGS];
+  u32 nnamed;
+};
+
+_Noreturn void jinja_fail(const Jinja *j, Err code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* jinja_parse.c */
+JinjaNode *jinja_parse(Jinja *j, const char *at, size_t n);
+
+/* jinja_value.c */
+void jinja_charge_memory(Jinja *j, u64 bytes); /* memory */
+void jinja_step(Jinja *j); /* for every node that runs and every element walked */
+void jinja_charge_bytes(Jinja *j, u64 bytes);         /* for every byte that is looked at */
+void jinja_push(Jinja *j, JinjaVal list, JinjaVal v); /* jinja_add, and its memory is counted */
+JinjaOut out_new(Jinja *j);
+void out_str(JinjaOut *o, JinjaStr s);
+void out_plain(JinjaOut *o, const char *s);
+void out_value(JinjaOut *o, JinjaVal v); /* as str() has it */
+void out_repr(JinjaOut *o, JinjaVal v);
+JinjaVal out_end(JinjaOut *o);
+JinjaVal jinja_plain(const char *s); /* a constant */
+JinjaVal jinja_int(i64 i);
+JinjaVal jinja_bool(bool b);
+bool jinja_is_true(JinjaVal v);
+bool str_equal(JinjaStr a, const char *b);
+int jinja_compare(Jinja *j, JinjaVal a, JinjaVal b, bool *ordered); /* 0: equal */
+bool jinja_equal(Jinja *j, JinjaVal a, JinjaVal b);
+const JinjaVal *dict_find(Jinja *j, const JinjaDict *d, JinjaVal key);
+void dict_put(Jinja *j, JinjaDict *d, JinjaVal key, JinjaVal v);
+JinjaStr str_part(JinjaStr s, u32 from, u32 to);
+u32 str_chars(Jinja *j, JinjaStr s);
+bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what); /* `what` stands in s at i */
+JinjaVal jinja_items(Jinja *j, JinjaVal v);              /* what a for loop walks, as a list */
+JinjaVal jinja_attr(Jinja *j, JinjaVal v, JinjaVal key); /* undefined: there is none */
+JinjaVal text_of(Jinja *j, JinjaVal v);                  /* str(v) */
+
+/* jinja_lib.c */
+JinjaVal jinja_filter(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);
+bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);
+bool jinja_method(Jinja *j, JinjaVal v, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
+bool jinja_function(Jinja *j, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
+
+bool jinja_is_number(JinjaVal v); /* or a bool */
+
+#endif
