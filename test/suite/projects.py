@@ -164,8 +164,8 @@ def package(w):
 
 
 def snippet(w, language, to):
-    """A block of docs/projects.md as a file, for a model and a program beside it; the program ingot comes first in the search path."""
-    with open(os.path.join(ROOT, "docs", "projects.md")) as f:
+    """A block of docs/deploy.md as a file, for a model and a program beside it; the program ingot comes first in the search path."""
+    with open(os.path.join(ROOT, "docs", "deploy.md")) as f:
         w.write(to, re.search(rf"^```{language}\n(.*?)^```$", f.read(), re.M | re.S)[1])
     shutil.copy(DIGITS, w.path("model.onnx"))
     w.write("main.c", '#include "net.h"\n#include <stdio.h>\n_Alignas(64) static unsigned char arena[NET_ARENA_BYTES];\nint main(void) {\n'
