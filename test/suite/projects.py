@@ -142,7 +142,7 @@ def cpp(w):
             want(w.run("./main") == "scalar\n", "the target")
     w.run("g++", "-std=c++17", *WARN, "-fno-exceptions", "-x", "c++", "-fsyntax-only", "net.hpp")
     w.run(w.env.ingot, "compile", DIGITS, "-d", "batch=1", "--cpp", code=2, text="--cpp needs --output")
-    w.run(w.env.ingot, "compile", DIGITS, os.path.join(ROOT, "docs", "tour.onnx"), "-d", "batch=1", "--cpp", "-o", "two.c", code=3, text="--cpp")
+    w.run(w.env.ingot, "compile", DIGITS, os.path.join(ROOT, "test", "docs", "tour.onnx"), "-d", "batch=1", "--cpp", "-o", "two.c", code=3, text="--cpp")
 
 
 def package(w):
