@@ -331,7 +331,7 @@ torch-train: all
 	@$(BUILD)/torch/bin/python test/traintorch.py --ingot $(BUILD)/ingot --only '$(ONLY)'
 # Time of such steps; CURVE=1: their losses over 100 steps instead.
 bench-train: all
-	@$(BUILD)/torch/bin/python bench/train.py $(if $(filter-out *,$(ONLY)),--only '$(ONLY)') $(if $(CURVE),--curve) $(if $(QUICK),--quick) $(if $(filter-out *,$(ONLY))$(CURVE)$(QUICK),,--write docs/training.md)
+	@$(BUILD)/torch/bin/python bench/train.py $(if $(filter-out *,$(ONLY)),--only '$(ONLY)') $(if $(CURVE),--curve) $(if $(QUICK),--quick) $(if $(filter-out *,$(ONLY))$(CURVE)$(QUICK),,--write docs/results/training.md)
 
 bench: setup all $(BUILD)/bench/plan
 	@$(PYTHON) bench/peers.py --only '$(ONLY)' --engines $(ENGINES) --threads $(THREADS) $(if $(QUICK),--quick)
@@ -352,12 +352,12 @@ bench-engines: setup all
 	@$(BUILD)/venv/bin/python bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))' $(if $(QUICK),--rounds 5 --no-first)
 	@$(PYTHON) bench/expression.py $(if $(QUICK),0.2)
 	@$(BUILD)/venv/bin/python bench/f64.py $(if $(QUICK),--rounds 5)
-# Networks in headless Chromium beside ONNX Runtime Web: docs/browser.md.
+# Networks in headless Chromium beside ONNX Runtime Web: docs/results/browser.md.
 bench-browser: setup all
-	@$(BUILD)/venv/bin/python bench/browser.py $(if $(filter *,$(ONLY)),--write docs/browser.md,--only '$(ONLY)')
-# Flash and RAM of models as bytecode and as C on a simulated Cortex-M4: docs/boards.md.
+	@$(BUILD)/venv/bin/python bench/browser.py $(if $(filter *,$(ONLY)),--write docs/results/browser.md,--only '$(ONLY)')
+# Flash and RAM of models as bytecode and as C on a simulated Cortex-M4: docs/results/boards.md.
 boards: all
-	@$(PYTHON) bench/boards.py --write docs/boards.md
+	@$(PYTHON) bench/boards.py --write docs/results/boards.md
 bench-llm: setup all
 	@$(PYTHON) bench/llm.py --only '$(ONLY)' --threads $(THREADS) $(if $(QUICK),--rounds 1,--doc)
 	@$(PYTHON) bench/llm.py --prompts
@@ -472,22 +472,22 @@ help:
 	  'make releases      the test data of other releases of onnx' \
 	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
 	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
-	  'make bench-train   steps and losses beside PyTorch, after make torch: docs/training.md; ONLY=mlp,lenet,resnet18 CURVE=1 QUICK=1' \
+	  'make bench-train   steps and losses beside PyTorch, after make torch: docs/results/training.md; ONLY=mlp,lenet,resnet18 CURVE=1 QUICK=1' \
 	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
 	  'make backend       the test runner of onnx over python/ingot/backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
-	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/performance.md; ONLY=resnet18 THREADS=1 QUICK=1' \
+	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/results/networks.md; ONLY=resnet18 THREADS=1 QUICK=1' \
 	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
 	  'make bench-plan    memory plans beside the lower bound' \
 	  'make bench-engines vm, jit and C beside each other, one expression, kernels of f64 beside NumPy; ONLY=lstm,gru QUICK=1' \
-	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/boards.md' \
-	  'make bench-browser WebAssembly beside ONNX Runtime Web in headless Chromium: docs/browser.md; ONLY=digits' \
-	  'make bench-llm     language models beside llama.cpp: docs/performance.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
-	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/performance.md; ONLY=sense QUICK=1' \
+	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/results/boards.md' \
+	  'make bench-browser WebAssembly beside ONNX Runtime Web in headless Chromium: docs/results/browser.md; ONLY=digits' \
+	  'make bench-llm     language models beside llama.cpp: docs/results/llm.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
+	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/results/tuned.md; ONLY=sense QUICK=1' \
 	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
 	  'make picture       docs/report.svg, the picture of README.md, with chromium' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
-	  'make coverage-doc  writes docs/coverage.md from the official test suite' \
+	  'make coverage-doc  writes docs/results/coverage.md from the official test suite' \
 	  'make wc            sizes of the source files' \
 	  'make install       PREFIX=/usr/local LIBDIR=/usr/local/lib DESTDIR=' \
 	  'make dist          an archive of the sources, the same bytes each time: build/dist' \

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import doc
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-Os", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-ffp-contract=off",
@@ -262,7 +264,7 @@ def measure(name, vm_folder):
 
 
 def table(rows):
-    lines = ["| network | bytecode: machine | the file | RAM | C: code | weights | RAM |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines = ["| network | bytecode: interpreter | model file | RAM | C: code | weights | RAM |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     lines += ["| " + " | ".join([title, *(f"{x:,}" for x in numbers)]) + " |" for title, *numbers in rows]
     return "\n".join(lines) + "\n"
 
@@ -278,10 +280,7 @@ def main():
     if not o.write:
         print(text, end="")
         return
-    with open(o.write) as f:
-        before, rest = f.read().split("<!-- boards -->\n")
-    with open(o.write, "w") as f:
-        f.write(before + "<!-- boards -->\n" + text + "<!-- end -->" + rest.split("<!-- end -->")[1])
+    doc.write_between(o.write, "boards", text)
 
 
 if __name__ == "__main__":

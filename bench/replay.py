@@ -5,7 +5,7 @@
     bench/replay.py OLD_BINARY [NEW_BINARY] [--names] [--only TEXT] [--every N] [--targets scalar,avx2]
 
 In: two ingot binaries; NEW is build/ingot by default. Models: text IR of test/**/*.t, the models that the tests and benchmarks left in build/ (run
-`make test` once to have them), models/, docs/*.ing. Out: for every model, C for six targets, bytecode and Prog text of both versions; what differs is
+`make test` once to have them), models/, test/docs/*.ing. Out: for every model, C for six targets, bytecode and Prog text of both versions; what differs is
 listed by kernel (C function, or kernel of the Prog text), with the first differing line. A model that both versions refuse with the same exit code
 counts as equal. Exit code 1 if anything differs.
 
@@ -40,7 +40,7 @@ def models(only, every, folder):
         with open(out, "w", encoding="utf-8") as f:
             f.write("".join(line for line in head.splitlines(keepends=True) if not line.startswith("#")) + "\n")
         found.append(out)
-    for pattern in ("models/*.onnx", "docs/*.ing", "build/*/**/*.onnx", "build/*/**/*.tflite", "build/decoders/*.gguf"):
+    for pattern in ("models/*.onnx", "test/docs/*.ing", "build/*/**/*.onnx", "build/*/**/*.tflite", "build/decoders/*.gguf"):
         found += [p for p in glob.glob(os.path.join(ROOT, pattern), recursive=True) if not re.search(r"/build/(bad|tmp|venv|lm|ml|tflite|other|replay)/", p)]
     found = sorted({p for p in found if not only or only in p}, key=os.path.basename)
     return found[::every]

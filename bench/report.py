@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""docs/performance.md and docs/performance.svg from build/bench/results.json: what was measured, what was reached, what was not.
+"""Writes docs/results/networks.md, docs/results/networks.svg and build/bench/goals.md from build/bench/results.json.
 
-    bench/report.py [--machine NAME RESULTS]    docs/performance-NAME.md instead, of results brought from another machine: every number of threads in one table
-    bench/report.py --held                      docs/performance-held.md instead, of `bench/peers.py --held`: all engines without AVX-512
+    bench/report.py [--machine NAME RESULTS]    docs/results/networks-NAME.md instead, from RESULTS of another machine: all thread counts in one table
+    bench/report.py --held                      docs/results/networks-avx2.md instead, from `bench/peers.py --held`: all engines without AVX-512
 
-Figures come from bench/peers.py and bench/micro.py; reasons for goals that are not reached from bench/why.txt (`NAME: reason`, one a line).
+Figures come from bench/peers.py and bench/micro.py. goals.md lists the goals of bench/nets.py that were reached and missed, with reasons from bench/why.txt
+(`NAME: reason`, one per line).
 """
 import json
 import math
 import os
-import re
 import statistics
 import sys
 
@@ -18,10 +18,10 @@ import doc
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 RESULTS = os.path.join(ROOT, "build", "bench", "results.json")
+GOALS = os.path.join(ROOT, "build", "bench", "goals.md")
 PEERS, OURS = ("ort", "openvino", "mnn"), ("ingot-gcc", "ingot-clang")
 TITLES = {"ort": "ONNX Runtime", "ort-exact": "ONNX Runtime, exact", "openvino": "OpenVINO", "mnn": "MNN", "ingot-gcc": "ingot gcc", "ingot-clang": "ingot clang"}
 WRONG = 1e-2
-OWN = ("How it was measured", "One thread", "Two threads", "What was reached", "What was not", "Accuracy", "Size, memory, start", "Layers alone")  # sections
 
 
 def number(x):
@@ -117,17 +117,20 @@ def methods(results, all_rows):
         for e, v in r.row.items():
             if isinstance(v, dict) and "version" in v:
                 used[e] = (v["version"], v["settings"])
-    lines = ["## How it was measured", "",
-             f"{m.get('cpu', '?')}, {m.get('cores', '?')} cores; {m.get('gcc', 'no gcc')}; {m.get('clang', 'no clang')}; load of the machine at the start of the last "
-             f"run {m.get('load', 0):.1f}.", ""]
+    lines = ["## Method", "",
+             f"{m.get('cpu', '?')}, {m.get('cores', '?')} cores; {m.get('gcc', 'no gcc')}; {m.get('clang', 'no clang')}; load average at the start of the last run "
+             f"{m.get('load', 0):.1f}.", ""]
     for t in (1, 2):
         p = results.get(f"peak/{t}")
         if p:
-            lines.append(f"{t} thread{'s' * (t > 1)}: {p['gflops']:.0f} GFLOP/s of float32 multiply-adds, {p['gbps']:.1f} GB/s read from memory.")
-    lines += ["", "One process per engine, blocks of a few hundred milliseconds in turn, 50 ms of quiet before each, all others stopped by a signal meanwhile. "
-              "Batch 1, static shapes, the same inputs for all; weights are random except in the real models. Times in milliseconds: median (minimum). Ratios are of "
-              "medians. \"limit\" is the multiply-adds at the measured peak with direct convolution. A result that departs from ONNX Runtime's by more than "
-              f"{WRONG:g} of the largest output is called wrong, one that was compared with nothing unchecked, and their times do not count.", ""]
+            lines += [f"{t} thread{'s' * (t > 1)}: {p['gflops']:.0f} GFLOP/s of float32 multiply-adds, {p['gbps']:.1f} GB/s read from memory.", ""]
+    lines += ["One process per engine; the engines take turns in blocks of a few hundred milliseconds, with 50 ms of idle time before each block.",
+              "All other engines are stopped by a signal meanwhile.",
+              "Batch 1, static shapes, the same inputs for all engines; weights are random except in the real models.",
+              "Times are milliseconds: median (minimum). Ratios are ratios of medians.",
+              "\"limit\" is the time of the multiply-adds at the measured peak with direct convolution.",
+              f"A result that differs from ONNX Runtime's by more than {WRONG:g} of the largest output is marked wrong; a result that was not compared is marked unchecked.",
+              "Wrong and unchecked times do not count.", ""]
     lines.append(table(["engine", "version", "settings"], [[TITLES.get(e, e), v, f"`{s}`"] for e, (v, s) in sorted(used.items())]))
     return "\n".join(lines)
 
@@ -140,18 +143,17 @@ def whole(results, all_rows, threads):
         if r.threads != threads:
             continue
         limit = number(2e-6 * r.row["macs"] / top) if top and r.row.get("macs") and not r.spec.get("bandwidth") and not r.spec.get("int8") else "-"
-        goal = "{}x / {}x".format(*r.spec["at_least"]) if "at_least" in r.spec else ""
-        body.append([r.spec["title"], limit, *[r.cell(e) for e in engines], *[ratio_text(r.ratios(e)) for e in OURS if e in engines], goal])
+        body.append([r.spec["title"], limit, *[r.cell(e) for e in engines], *[ratio_text(r.ratios(e)) for e in OURS if e in engines]])
     if not body:
         return ""
-    head = ["network", "limit", *[TITLES[e] for e in engines], *[f"{TITLES[e]}: vs ORT / vs best" for e in OURS if e in engines], "goal"]
+    head = ["network", "limit", *[TITLES[e] for e in engines], *[f"{TITLES[e]}: vs ORT / vs best" for e in OURS if e in engines]]
     means = []
     for e in OURS:
         got = [r.ratios(e) for r in all_rows if r.threads == threads and r.ratios(e) and r.times.get("ort", 0) >= SHORTEST_MS]
         if got:
             ort, best = [g[0] for g in got], [g[1] for g in got]
-            means.append(f"{TITLES[e]} over the {len(got)} networks that take ONNX Runtime at least {SHORTEST_MS} ms: median {statistics.median(ort):.2f}x ONNX Runtime and "
-                         f"{statistics.median(best):.2f}x the best peer, geometric mean {geometric(ort):.2f}x and {geometric(best):.2f}x.\n")
+            means.append(f"{TITLES[e]}, the {len(got)} networks that take ONNX Runtime at least {SHORTEST_MS} ms: median {statistics.median(ort):.2f}x ONNX Runtime and "
+                         f"{statistics.median(best):.2f}x the fastest peer, geometric mean {geometric(ort):.2f}x and {geometric(best):.2f}x.\n")
     return f"## {'One thread' if threads == 1 else 'Two threads'}\n\n" + table(head, body) + "\n" + "\n".join(means) + "\n"
 
 
@@ -168,8 +170,8 @@ def reached(all_rows):
             else:
                 good.append(f"- {where}: {ratio_text(r.ratios(e))}")
     bad += scaling(all_rows) + limits(all_rows)
-    return ("## What was reached\n\nRows at or above the least goal (ONNX Runtime / best peer):\n\n" + ("\n".join(good) or "None yet.") +
-            "\n\n## What was not\n\n" + ("\n".join(bad) or "Nothing is missing.") + "\n")
+    return ("# Goals reached\n\nSpeed-up over ONNX Runtime / over the fastest peer:\n\n" + ("\n".join(good) or "None yet.") +
+            "\n\n# Goals missed\n\n" + ("\n".join(bad) or "None.") + "\n")
 
 
 def scaling(all_rows):
@@ -203,7 +205,7 @@ def accuracy(all_rows):
             body.append([r.spec["title"], *[f"{r.row[e]['vs_double_rel']:.1e}" if "vs_double_rel" in r.row.get(e, {}) else "" for e in PEERS + OURS]])
     if not body:
         return ""
-    return ("## Accuracy\n\nLargest difference from the same network in double (bench/exact.py), over the largest output.\n\n" +
+    return ("## Accuracy\n\nLargest difference from the same network in double precision (bench/exact.py), divided by the largest output.\n\n" +
             table(["network", *[TITLES[e] for e in PEERS + OURS]], body))
 
 
@@ -218,8 +220,8 @@ def sizes(all_rows):
                          f"{ort['start_us'] / 1e3:.0f}" if "start_us" in ort else ""])
     if not body:
         return ""
-    return ("## Size, memory, start\n\nCode is machine code without weights. Start is from main to the first result, weights read from the file on the way; "
-            "ONNX Runtime's is from before its import to the first result, and its memory includes Python.\n\n" +
+    return ("## Size, memory, start-up\n\nCode is machine code without weights. Start is the time from main to the first result, including reading the weights.\n"
+            "For ONNX Runtime it is the time from before its import to the first result, and its memory includes Python.\n\n" +
             table(["network", "code, KB", "weights, MB", "arena, MB", "peak memory, MB", "start, ms", "build, s", "ORT memory, MB", "ORT start, ms"], body))
 
 
@@ -239,13 +241,8 @@ def micro(results):
         body.append([k[6:].split("/")[0], row["family"], k.split("/")[1], *cells])
     if not body:
         return ""
-    return ("## Layers alone\n\nMinima with warm weights, and percent of the multiply-add peak with direct convolution (Winograd may exceed 100), or bytes that must be touched "
-            "per second. Trees: 30 features; trees x leaves, d: depth if grown by levels, @: rows.\n\n" + table(["layer", "family", "threads", *[TITLES[e] for e in engines]], body))
-
-
-def by_others():
-    """Sections of the file that other programs of this folder wrote stay as they are."""
-    return [text for title, text in doc.sections().items() if title not in OWN]
+    return ("## Single layers\n\nMinimum times with warm weights, and percent of the multiply-add peak with direct convolution (Winograd may exceed 100), or GB/s of the bytes "
+            "that must be touched.\nTrees: 30 features; trees x leaves, d: depth if grown by levels, @: rows.\n\n" + table(["layer", "family", "threads", *[TITLES[e] for e in engines]], body))
 
 
 # ---- picture ----
@@ -263,7 +260,7 @@ def picture(all_rows):
     at = lambda x: left + wide * math.log2(max(x, 1 / 16) * 16) / math.log2(max(top, 2.0) * 16)  # noqa: E731
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + wide + 60}" height="{height}" font-family="sans-serif" font-size="12">',
            '<rect width="100%" height="100%" fill="white"/>',
-           f'<text x="{left}" y="18">speed over the best peer (logarithmic): dark one thread, light two; line: as fast as the best</text>']
+           f'<text x="{left}" y="18">speed compared with the fastest peer (logarithmic): dark 1 thread, light 2 threads; red line: 1x</text>']
     for i, (name, bars) in enumerate(by.items()):
         y = 34 + step * i
         out.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{next(iter(bars.values()))[1]["title"].split(",")[0]}</text>')
@@ -296,14 +293,14 @@ def other_machine(name, results, all_rows):
         behind = sum(r < 1 for r in ratios)
         means.append(f"{t} thread{'s' * (t > 1)}: geometric mean {geometric(ratios):.2f}x ONNX Runtime over {len(ratios)} networks, {behind} of them below 1x.")
     head = ["network"] + [h for t in counts for h in (f"ORT, {t}T", f"ingot, {t}T", "ratio")]
-    return (f"# Performance: {name}\n\nWritten by `bench/report.py --machine {name} RESULTS`; do not edit. Measured there by `bench/peers.py --engines ort,ingot-gcc "
-            f"--threads {','.join(map(str, counts))}`.\n\n{m['cpu']}, {m['cores']} cores; {m.get('gcc', 'gcc')}. Milliseconds, medians of a few blocks in turn; in brackets "
-            f"how many times as fast as one thread.\n\n" + table(head, body) + "\n" + "\n\n".join(means) + "\n")
+    return (f"# Networks compared with ONNX Runtime: {name}\n\nWritten by `bench/report.py --machine {name} RESULTS`; do not edit.\nMeasured there by `bench/peers.py "
+            f"--engines ort,ingot-gcc --threads {','.join(map(str, counts))}`.\n\n{m['cpu']}, {m['cores']} cores; {m.get('gcc', 'gcc')}.\nMilliseconds, medians of a few "
+            f"alternating blocks; in brackets the speed-up over one thread.\n\n" + table(head, body) + "\n" + "\n\n".join(means) + "\n")
 
 
 def held(results, all_rows):
-    return ("# Performance: AVX2\n\nWritten by `bench/report.py --held`; do not edit. `bench/peers.py --held` measures all engines without AVX-512 and VNNI on a CPU that has "
-            "them: copies of the peers' libraries ask for features what bench/held.c answers, and choose what they bring for AVX2.\n\n"
+    return ("# Networks on AVX2 only\n\nWritten by `bench/report.py --held`; do not edit.\n`bench/peers.py --held` hides AVX-512 and VNNI from all engines on a CPU that "
+            "has them: bench/held.c answers CPUID for copies of the peers' libraries, so they select their AVX2 kernels.\n\n"
             + methods(results, all_rows) + "\n" + whole(results, all_rows, 1) + whole(results, all_rows, 2))
 
 
@@ -312,29 +309,23 @@ def main():
     if sys.argv[1:] == ["--held"]:
         with open(RESULTS.replace(".json", "-held.json")) as f:
             results = json.load(f)
-        path = os.path.join(ROOT, "docs", "performance-held.md")
-        with open(path, "w") as f:
-            f.write(held(results, rows(results, nets)))
-        print(path)
+        doc.write("networks-avx2.md", held(results, rows(results, nets)))
         return
     if sys.argv[1:2] == ["--machine"]:
         with open(sys.argv[3]) as f:
             results = json.load(f)
-        path = os.path.join(ROOT, "docs", f"performance-{sys.argv[2]}.md")
-        with open(path, "w") as f:
-            f.write(other_machine(sys.argv[2], results, rows(results, nets, sorted({int(k.split("/")[1]) for k in results if "/" in k}))))
-        print(path)
+        counts = sorted({int(k.split("/")[1]) for k in results if "/" in k})
+        doc.write(f"networks-{sys.argv[2]}.md", other_machine(sys.argv[2], results, rows(results, nets, counts)))
         return
     results = load()
     all_rows = rows(results, nets)
-    parts = ["# Performance\n\nWritten by `make bench`; do not edit.\n\n![speed over the best peer](performance.svg)\n", methods(results, all_rows),
-             whole(results, all_rows, 1), whole(results, all_rows, 2), reached(all_rows), accuracy(all_rows), sizes(all_rows), micro(results)]
-    parts += by_others()
-    with open(doc.PATH, "w") as f:
-        f.write("\n".join(p for p in parts if p))
-    with open(os.path.join(ROOT, "docs", "performance.svg"), "w") as f:
-        f.write(picture(all_rows))
-    print("docs/performance.md, docs/performance.svg")
+    parts = ["# Networks compared with ONNX Runtime, OpenVINO and MNN\n\nWritten by `make bench`; do not edit.\n\n![speed compared with the fastest peer](networks.svg)\n",
+             methods(results, all_rows), whole(results, all_rows, 1), whole(results, all_rows, 2), accuracy(all_rows), sizes(all_rows), micro(results)]
+    doc.write("networks.md", "\n".join(p for p in parts if p))
+    doc.write("networks.svg", picture(all_rows))
+    with open(GOALS, "w") as f:
+        f.write(reached(all_rows))
+    print(os.path.relpath(GOALS, ROOT))
 
 
 if __name__ == "__main__":

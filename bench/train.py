@@ -151,7 +151,7 @@ def measure(name, threads, rounds, ms, engines):
 
 
 def table(names, threads, rounds, ms, engines):
-    lines = ["| network | threads | PyTorch eager ms | compiled ms | ingot ms | times as fast: eager | compiled | aim |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines = ["| network | threads | PyTorch eager ms | compiled ms | ingot ms | speed-up: vs eager | vs compiled |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for name in names:
         for n in threads:
             row = measure(name, n, min(rounds, LONG) if name == "resnet18" else rounds, ms, engines)
@@ -160,8 +160,8 @@ def table(names, threads, rounds, ms, engines):
             own = row["ingot-gcc"]
             cells = [f"{row[e][0]:.3f} ({row[e][1]:.3f})" if e in row else "-" for e in ENGINES]
             times = [f"{row[e][0] / own[0]:.2f} ({row[e][1] / own[1]:.2f})" if e in row else "-" for e in ENGINES[:2]]
-            lines.append(f"| {TITLES[name]} | {n} | {' | '.join(cells)} | {' | '.join(times)} | {AIMS[name]} |")
-            print(lines[-1], file=sys.stderr)
+            lines.append(f"| {TITLES[name]} | {n} | {' | '.join(cells)} | {' | '.join(times)} |")
+            print(lines[-1], f"goal: {AIMS[name]}x", file=sys.stderr)
     return "\n".join(lines) + "\n"
 
 
@@ -208,18 +208,8 @@ def curves(names, steps):
     for name in names:
         worst, theirs, first, last = curve(name, steps)
         good = good and worst < max(1e-4, theirs)
-        text += f"- {TITLES[name].replace(', dropout', '')}: the loss goes from {first:.4f} to {last:.4f}; ingot parts from PyTorch in double by {worst:.1e} of it at most, PyTorch in single precision by {theirs:.1e}.\n"
+        text += f"- {TITLES[name].replace(', dropout', '')}: loss {first:.4f} to {last:.4f}; largest relative difference from PyTorch in double precision: ingot {worst:.1e}, PyTorch in single precision {theirs:.1e}.\n"
     return text, good
-
-
-def write(path, text):
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    new, n = re.subn(r"(<!-- bench-train -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], old, flags=re.S)
-    if n != 1:
-        sys.exit(f"{path}: expected the marks of bench-train once")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(new)
 
 
 def main():
@@ -244,15 +234,15 @@ def main():
     if a.cpu:
         os.environ["TURNS_CPU"] = "1"
     told, good = curves([n for n in names if n in CURVES or a.curve], steps)
-    text = f"Losses of {steps} steps with the same start and no dropout:\n\n{told}" if told else ""
+    text = f"Losses of {steps} steps from the same initial weights, without dropout:\n\n{told}" if told else ""
     if not a.curve:
         import torch
         engines = [e for e in ENGINES[:2] if e in a.engines.split(",")] + [ENGINES[2]]
         rows = table(names, [int(n) for n in a.threads.split(",")], 1 if a.quick else a.rounds, 100 if a.quick else 400, engines)
         how = "processor time" if a.cpu else "wall time"
-        text = f"Medians (and minima) of {how} in milliseconds, PyTorch {torch.__version__.split('+')[0]}, {doc.processor()}:\n\n{rows}\n{text}"
+        text = f"Median (minimum) {how} in milliseconds, PyTorch {torch.__version__.split('+')[0]}, {doc.processor()}:\n\n{rows}\n{text}"
     if a.write:
-        write(a.write, text)
+        doc.write_between(a.write, "bench-train", text)
     else:
         print(text, end="")
     return 0 if good else 1

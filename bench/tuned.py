@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What steps of tuning gain: the table of docs/performance.md.
+"""Gains of LTO, PGO and BOLT: docs/results/tuned.md.
 
     bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--minutes N] [--doc]
 
@@ -7,7 +7,7 @@ Every program is built five times with each compiler: for any x86-64 (baseline: 
 profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
 ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
 (bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json, written anew
-after every round, so that a run that is ended leaves what it has; --doc writes the section.
+after every round, so that a run that is ended leaves what it has; --doc writes docs/results/tuned.md.
 
 --minutes: each program has an equal part of the time that is left when its turn comes, builds included; its rounds end with that, but for the first LEAST. On two
 cores most of it is compiling ingot twelve times, for the tokeniser.
@@ -172,10 +172,11 @@ def table(results):
 def section(results):
     loads = [p["load"] for p in results["programs"].values()]
     fewest = min(p.get("rounds", results["rounds"]) for p in results["programs"].values())
-    text = (f"## Tuned builds\n\nWritten by `make bench-tuned`. {results['processor']}, {results['date']}; {results['compilers']}; load of the machine {min(loads):.1f} to "
-            f"{max(loads):.1f} (what is measured among it). CPU time of one thread, medians of {fewest} rounds or more in which all programs of a line took turns. Ratios are speeds, of native to the baseline and of the "
-            "others to native with the same compiler, round by round; \"no gain\" where the middle half of the rounds is not beyond one per cent. The baseline is `ingot build --march sse2`, what any x86-64 runs; "
-            "then `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`. The tokeniser is that of ingot itself (`ingot tokenize` on some megabytes).\n\n")
+    text = (f"# LTO, PGO and BOLT\n\nWritten by `make bench-tuned`; do not edit.\n\n{results['processor']}, {results['date']}; {results['compilers']}; load average {min(loads):.1f} to "
+            f"{max(loads):.1f}, including the measured program.\nCPU time of one thread, medians of {fewest} rounds or more; all programs of a row take turns.\n"
+            "Ratios are medians of the speed-up in each round: native vs baseline, the others vs native with the same compiler.\n"
+            "\"no gain\": the interquartile range of the rounds is not beyond 1 %.\nThe baseline is `ingot build --march sse2`, which runs on any x86-64 CPU; "
+            "the others are `ingot build`, `--lto`, `--pgo`, `--pgo --bolt`.\nThe tokenizer row is ingot itself, built in each way: `ingot tokenize` on a few megabytes of text.\n\n")
     text += table(results) + "\n"
     missing = {}
     for name, found in results["programs"].items():
@@ -225,7 +226,7 @@ def main():
         measure(name, compilers, o.rounds, now + (end - now) / (len(names) - i), lambda found, name=name: keep(name, found))
     print(section(results))
     if o.doc:
-        doc.write_section(section(results))
+        doc.write("tuned.md", section(results))
     return 0
 
 

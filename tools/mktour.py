@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/tour.onnx, the model that docs/tour.md follows, and docs/tour.npy, an input of it.
+"""Writes test/docs/tour.onnx, the model that docs/tour.md follows, and test/docs/tour.npy, an input of it.
 
 A convolution, Relu, Flatten as exporters spell it (Shape, Gather, Concat, Reshape), Gemm, a Range added to its result; and the
 litter that comes with exported files: a product with 1, a computation done twice, one that nothing uses. The weights are few
@@ -59,7 +59,7 @@ def model():
 
 
 def main():
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "docs")
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "test", "docs")
     with open(os.path.join(folder, "tour.onnx"), "wb") as f:
         f.write(model().SerializeToString(deterministic=True))
     np.save(os.path.join(folder, "tour.npy"), IMAGES)

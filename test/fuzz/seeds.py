@@ -236,7 +236,7 @@ def graph_words():
 def progs():
     """Tests and documents that are programs."""
     yield from golden(b"prog")
-    folders = [os.path.join("test", "exec", "prog"), os.path.join("test", "error", "prog"), "docs"]
+    folders = [os.path.join("test", "exec", "prog"), os.path.join("test", "error", "prog"), os.path.join("test", "docs")]
     for folder in folders:
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
             with open(os.path.join(ROOT, folder, name), "rb") as f:

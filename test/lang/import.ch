@@ -2,7 +2,7 @@
 import "../../models/digits.onnx" as net
 let p = net(tensor_zeros([1, 1, 8, 8]))
 print(tensor_shape(p), argmax(p), abs(tensor_sum(p) - 1.0) < 0.00001, type(net))
-let x = load_data("docs/tour.npy")
+let x = load_data("test/docs/tour.npy")
 print(tensor_shape(x))
 // called again, with other contents and other shapes
 let first = net(tensor_ones([1, 1, 8, 8]))

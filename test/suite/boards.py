@@ -1,4 +1,4 @@
-"""docs/boards.md: models as bytecode and as C on a simulated Cortex-M4 give the same bits, and take about the bytes that the table says. Training there: the loss falls, in the RAM that
+"""docs/results/boards.md: models as bytecode and as C on a simulated Cortex-M4 give the same bits, and take about the bytes that the table says. Training there: the loss falls, in the RAM that
 was told."""
 import os
 import random
@@ -26,14 +26,14 @@ def table(env):
     got = run([sys.executable, os.path.join(ROOT, "bench", "boards.py")], 300, env={"INGOT": env.need_ingot()})
     if got.rc:
         raise Fail(f"boards: {explain(got)}: {tail(got.text(), 6)}")
-    with open(os.path.join(ROOT, "docs", "boards.md")) as f:
+    with open(os.path.join(ROOT, "docs", "results", "boards.md")) as f:
         said, found = rows(f.read()), rows(got.out.decode())
     if not found or said.keys() != found.keys():
         raise Fail(f"the table has {sorted(said)}, expected {sorted(found)}: make boards")
     for name, numbers in found.items():
         for have, want in zip(numbers, said[name]):
             if abs(have - want) > NEAR * want:
-                raise Fail(f"{name}: {have} bytes, docs/boards.md says {want}: make boards")
+                raise Fail(f"{name}: {have} bytes, docs/results/boards.md says {want}: make boards")
 
 
 def keywords(path):

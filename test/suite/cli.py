@@ -139,7 +139,7 @@ def once(c):
 
 def lines(c):
     """No line of a report ends with a blank."""
-    tour, data = os.path.join(ROOT, "docs", "tour.onnx"), os.path.join(ROOT, "docs", "tour.npy")
+    tour, data = os.path.join(ROOT, "test", "docs", "tour.onnx"), os.path.join(ROOT, "test", "docs", "tour.npy")
     with open(c.path("empty.ing"), "w") as f:
         f.write('graph (%x "x": f32[0]) {\n  return %x "y"\n}\n')
     for args in (["inspect", MODEL], ["inspect", tour], ["inspect", "empty.ing"], ["ops"], ["passes"], ["run", MODEL],

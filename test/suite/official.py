@@ -3,7 +3,7 @@ lowered for vectors.
 
 A case passes when `ingot verify` accepts it on every engine. It is refused when ingot ends with exit code 3 and names
 an operator of the model: that counts as skipped, with the reason. Anything else is a failure. After all cases the
-number of passes is held against test/onnx/floor.txt and docs/coverage.md against the run.
+number of passes is held against test/onnx/floor.txt and docs/results/coverage.md against the run.
 """
 import fnmatch
 import json
@@ -130,18 +130,18 @@ def document(env, cases, results):
     text = coverage.document(cases, results, json.load(open(own)) if os.path.exists(own) else [])
     with open(os.path.join(env.build, "coverage.json"), "w") as f:
         json.dump(results, f, indent=1, sort_keys=True)
-    path = os.path.join(ROOT, "docs", "coverage.md")
+    path = os.path.join(ROOT, "docs", "results", "coverage.md")
     if env.coverage_doc:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as f:
             f.write(text)
         return
     if not os.path.exists(path):
-        raise Fail("docs/coverage.md is missing; `make coverage-doc` writes it")
+        raise Fail("docs/results/coverage.md is missing; `make coverage-doc` writes it")
     with open(path) as f:
         reason = coverage.differ(f.read(), text)
     if reason:
-        raise Fail(f"docs/coverage.md is not what this run gives (`make coverage-doc` rewrites it): {reason}")
+        raise Fail(f"docs/results/coverage.md is not what this run gives (`make coverage-doc` rewrites it): {reason}")
 
 
 def tests(env):

@@ -89,7 +89,7 @@ def libraries(w):
 def shared(w):
     """Several models in one program: no names clash, and one arena of the larger size serves both."""
     w.build("one.o", "-O1", "--name", "one")
-    w.run(w.env.ingot, "build", os.path.join(ROOT, "docs", "tour.onnx"), "-d", "batch=1", "-o", "two.o", "--name", "two")
+    w.run(w.env.ingot, "build", os.path.join(ROOT, "test", "docs", "tour.onnx"), "-d", "batch=1", "-o", "two.o", "--name", "two")
     with open(w.path("main.c"), "w") as f:
         f.write(SHARED)
     w.run("cc", "-fsanitize=address,undefined", "-g", "-o", "main", "main.c", "one.o", "two.o", "-lm")

@@ -142,7 +142,7 @@ def cpp(w):
             want(w.run("./main") == "scalar\n", "the target")
     w.run("g++", "-std=c++17", *WARN, "-fno-exceptions", "-x", "c++", "-fsyntax-only", "net.hpp")
     w.run(w.env.ingot, "compile", DIGITS, "-d", "batch=1", "--cpp", code=2, text="--cpp needs --output")
-    w.run(w.env.ingot, "compile", DIGITS, os.path.join(ROOT, "docs", "tour.onnx"), "-d", "batch=1", "--cpp", "-o", "two.c", code=3, text="--cpp")
+    w.run(w.env.ingot, "compile", DIGITS, os.path.join(ROOT, "test", "docs", "tour.onnx"), "-d", "batch=1", "--cpp", "-o", "two.c", code=3, text="--cpp")
 
 
 def package(w):
@@ -164,8 +164,8 @@ def package(w):
 
 
 def snippet(w, language, to):
-    """A block of docs/projects.md as a file, for a model and a program beside it; the program ingot comes first in the search path."""
-    with open(os.path.join(ROOT, "docs", "projects.md")) as f:
+    """A block of docs/deploy.md as a file, for a model and a program beside it; the program ingot comes first in the search path."""
+    with open(os.path.join(ROOT, "docs", "deploy.md")) as f:
         w.write(to, re.search(rf"^```{language}\n(.*?)^```$", f.read(), re.M | re.S)[1])
     shutil.copy(DIGITS, w.path("model.onnx"))
     w.write("main.c", '#include "net.h"\n#include <stdio.h>\n_Alignas(64) static unsigned char arena[NET_ARENA_BYTES];\nint main(void) {\n'

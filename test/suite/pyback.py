@@ -99,7 +99,7 @@ MODELS = {
     "digits_precise": ("models/digits.onnx", ["-d", "batch=1", "--precise"], (0, 0)),
     "digits_avx2": ("models/digits.onnx", ["-d", "batch=1", "--march", "avx2"], (0, 0)),
     "digits_sse2": ("models/digits.onnx", ["-d", "batch=2", "--march", "sse2", "--threads", "2"], (0, 0)),
-    "tour_avx512": ("docs/tour.onnx", ["-d", "batch=3", "--march", "avx512"], (0, 0)),
+    "tour_avx512": ("test/docs/tour.onnx", ["-d", "batch=3", "--march", "avx512"], (0, 0)),
 }
 
 

@@ -106,7 +106,7 @@ def before_work(c):
     os.makedirs(c.path("folder.c"))
     c.run("compile", "absent.onnx", "-o", "folder.c", code=5, text="is a directory")
     c.run("build", "absent.onnx", "-o", "net.so", "--cc", "no-such-compiler", code=5, text="'no-such-compiler' cannot be started")
-    slow = os.path.join(ROOT, "docs", "tour.onnx")
+    slow = os.path.join(ROOT, "test", "docs", "tour.onnx")
     for args in (["bench", slow, "--cc", "no-such-compiler"], ["build", slow, "-o", "t", "--tune", "--cc", "no-such-compiler"],
                  ["compile", slow, "--march", "native", "--tune", "--cc", "/nowhere/cc"]):
         want(c.run(*args, code=5, text="cannot be started").text().count("cannot be started") == 1, f"{args}: said twice")

@@ -105,7 +105,7 @@ def per_node(w):
 def figures(w):
     """inspect reports the program that compile writes with the same options: the figures are those of its header."""
     w.run("quantize", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "bytes.onnx")
-    for model in (MODEL, "bytes.onnx", os.path.join(ROOT, "docs", "tour.onnx")):
+    for model in (MODEL, "bytes.onnx", os.path.join(ROOT, "test", "docs", "tour.onnx")):
         for flags in ([], ["--march", "avx2"], ["--march", "sse2", "--threads", "2"], ["--optimize-for", "ram"], ["--optimize-for", "size"], ["--ram", "64K"], ["--precise"], ["--max-shapes", "batch=4"]):
             w.run("compile", model, "-o", "net.c", *flags)
             with open(w.path("net.h")) as f:

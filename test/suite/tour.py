@@ -13,9 +13,9 @@ def model(env):
     if got.rc:
         raise Fail(f"tools/mktour.py ended with {got.rc}: {tail(got.text())}")
     for name in FILES:
-        with open(os.path.join(out, name), "rb") as a, open(os.path.join(ROOT, "docs", name), "rb") as b:
+        with open(os.path.join(out, name), "rb") as a, open(os.path.join(ROOT, "test", "docs", name), "rb") as b:
             if a.read() != b.read():
-                raise Fail(f"docs/{name} is not what tools/mktour.py writes")
+                raise Fail(f"test/docs/{name} is not what tools/mktour.py writes")
 
 
 def passes(env):

@@ -302,7 +302,7 @@ REFUSED = [(2, "there is wasm", ["--target", "java", "-o", "n.wasm"]), (2, "make
 def refused(w):
     for code, words, args in REFUSED:
         w.run(w.env.ingot, "build", DIGITS, "-d", "batch=1", *args, code=code, text=words)
-    w.run(w.env.ingot, "build", DIGITS, os.path.join(ROOT, "docs", "tour.onnx"), "-d", "batch=1", "-o", "n.wasm", code=3, text="one model")
+    w.run(w.env.ingot, "build", DIGITS, os.path.join(ROOT, "test", "docs", "tour.onnx"), "-d", "batch=1", "-o", "n.wasm", code=3, text="one model")
     want(not [x for x in os.listdir(w.dir) if x.startswith("n.")], f"files are left: {os.listdir(w.dir)}")
 
 

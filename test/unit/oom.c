@@ -120,9 +120,9 @@ static Case file_case(const char *path, const char *dim) {
 int main(int argc, char **argv) {
   snprintf(out_path, sizeof out_path, "/tmp/ingot-oom-%ld.npz", (long)getpid());
   long stride = argc > 1 ? atol(argv[1]) : 1;
-  Case all[] = {file_case("test/exec/lower/loop_if.t", NULL),
-                file_case("test/exec/ops/topk.t", NULL), file_case("docs/tour.onnx", "batch=2"),
-                file_case("models/digits.onnx", "batch=2")};
+  Case all[] = {
+      file_case("test/exec/lower/loop_if.t", NULL), file_case("test/exec/ops/topk.t", NULL),
+      file_case("test/docs/tour.onnx", "batch=2"), file_case("models/digits.onnx", "batch=2")};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (all[i].bytes) sweep(&all[i], stride);
     free(all[i].bytes);

@@ -68,7 +68,7 @@ static void *work(void *arg) {
 }
 
 int main(void) {
-  Model model[MODELS] = {{"models/digits.onnx", 0}, {"docs/tour.onnx", 0}};
+  Model model[MODELS] = {{"models/digits.onnx", 0}, {"test/docs/tour.onnx", 0}};
   Worker w[THREADS];
   for (int i = 0; i < MODELS; i++) CHECK((model[i].hash = compile(model[i].path)) != 0);
   CHECK(model[0].hash != model[1].hash);
