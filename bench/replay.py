@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares what two versions of ingot generate: for changes that must not change generated code.
+"""Compare what two versions of ingot generate: for changes that must not change generated code.
 
     make replay OLD=COMMIT [NAMES=1] [MODELS=conv] [EVERY=10]
     bench/replay.py OLD_BINARY [NEW_BINARY] [--names] [--only TEXT] [--every N] [--targets scalar,avx2]
 
-In: two ingot binaries; NEW is build/ingot by default. Models: text IR of test/**/*.t, the models that the tests and benchmarks left in build/ (run
+In: two ingot binaries; NEW is build/ingot by default. Models: text IR of test/**/*.t of the old version, the models that the tests and benchmarks left in build/ (run
 `make test` once to have them), models/, test/docs/*.ing. Out: for every model, C for six targets, bytecode and Prog text of both versions; what differs is
 listed by kernel (C function, or kernel of the Prog text), with the first differing line. A model that both versions refuse with the same exit code
 counts as equal. Exit code 1 if anything differs.
@@ -14,6 +14,7 @@ first use (alpha-renaming), so a renamed variable is equal and a swapped one is 
 """
 import argparse
 import glob
+import hashlib
 import os
 import re
 import subprocess
@@ -25,23 +26,26 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGETS = ("scalar", "sse2", "avx2", "avx512", "neon", "simd128")
 LIMIT = 120  # seconds of one command
+SKIPPED = {"bad", "tmp", "venv", "lm", "ml", "tflite", "other", "replay", "obj", "gen", "unit"}  # folders of build/ without test models
 SHOWN = 12   # models listed per kind of output
 KEYWORDS = set("auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
                "short signed sizeof static struct switch typedef union unsigned void volatile while".split())
 
 
-def models(only, every, folder):
-    """Paths of all models, sorted; text IR of .t files is written into folder."""
+def models(only, every, folder, tree):
+    """Paths of all models, sorted; text IR of the .t files of a tree is written into folder."""
     found = []
-    for path in glob.glob(os.path.join(ROOT, "test", "golden", "**", "*.t"), recursive=True) + glob.glob(os.path.join(ROOT, "test", "exec", "**", "*.t"), recursive=True):
+    for path in (x for part in ("golden", "exec") for x in glob.glob(os.path.join(tree, "test", part, "**", "*.t"), recursive=True)):
         with open(path, encoding="utf-8") as f:
             head = f.read().partition("\n# expect\n")[0]
-        out = os.path.join(folder, os.path.relpath(path, ROOT).replace(os.sep, "_")[:-2] + ".ing")
+        out = os.path.join(folder, os.path.relpath(path, tree).replace(os.sep, "_")[:-2] + ".ing")
         with open(out, "w", encoding="utf-8") as f:
             f.write("".join(line for line in head.splitlines(keepends=True) if not line.startswith("#")) + "\n")
         found.append(out)
-    for pattern in ("models/*.onnx", "test/docs/*.ing", "build/*/**/*.onnx", "build/*/**/*.tflite", "build/decoders/*.gguf"):
-        found += [p for p in glob.glob(os.path.join(ROOT, pattern), recursive=True) if not re.search(r"/build/(bad|tmp|venv|lm|ml|tflite|other|replay)/", p)]
+    found += glob.glob(os.path.join(ROOT, "models", "*.onnx")) + glob.glob(os.path.join(ROOT, "test", "docs", "*.ing"))
+    for at, folders, files in os.walk(os.path.join(ROOT, "build")):
+        folders[:] = [x for x in folders if x not in SKIPPED and not os.path.islink(os.path.join(at, x))]
+        found += [os.path.join(at, x) for x in files if x.endswith((".onnx", ".tflite", ".gguf"))]
     found = sorted({p for p in found if not only or only in p}, key=os.path.basename)
     return found[::every]
 
@@ -50,7 +54,7 @@ def outputs(ingot, model, targets):
     """kind of output -> text or bytes; an exit code where the command fails."""
     got = {}
     with tempfile.TemporaryDirectory() as d:
-        jobs = {"C " + t: ["compile", model, "--march", t, "--weights", "inline", "--quiet", "-f", "net", "-o", os.path.join(d, "net.c")] for t in targets}
+        jobs = {"C " + t: ["compile", model, "--march", t, "--weights", "file", "--quiet", "-f", "net", "-o", os.path.join(d, "net.c")] for t in targets}
         jobs["bytecode"] = ["compile", model, "--quiet", "-o", os.path.join(d, "net.igb")]
         jobs["Prog"] = ["opt", model, "--quiet", "-o", os.path.join(d, "net.ing")]
         for kind, args in jobs.items():
@@ -66,6 +70,10 @@ def outputs(ingot, model, targets):
                     got[kind] = f.read() if kind == "bytecode" else f.read().decode()
             else:
                 got[kind] = "".join(open(args[-1][:-1] + ext, encoding="utf-8").read() for ext in "hc")
+                weights = args[-1][:-1] + "bin"  # as a file: large texts of numbers take long to compare
+                if os.path.exists(weights):
+                    with open(weights, "rb") as f:
+                        got[kind] += "weights " + hashlib.sha256(f.read()).hexdigest()
     return got
 
 
@@ -122,7 +130,8 @@ def main():
     a = p.parse_args()
     compared, differ = Counter(), {}
     with tempfile.TemporaryDirectory() as folder:
-        some = models(a.only, a.every, folder)
+        tree = os.path.dirname(os.path.dirname(os.path.abspath(a.old)))  # the old version need not read new text
+        some = models(a.only, a.every, folder, tree if os.path.isdir(os.path.join(tree, "test", "golden")) else ROOT)
         def one(model):
             x, y = (outputs(os.path.abspath(v), model, a.targets.split(",")) for v in (a.old, a.new))
             return model, {kind: difference(x[kind], y[kind], a.names) for kind in x}
