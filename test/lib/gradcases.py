@@ -107,7 +107,7 @@ CASES = {
     "scatter_elems_zero": ("a:1@0.5..2 b:2@0..0 c:1@0.5..2 d:1@0..0 e:1@0.5..2 f:1@0..0",
                            '%i: i64[4] = const {0, 0, 1, 2}\n%x: f64[3] = concat(%a, %b) {axis = 0}\n%u: f64[4] = concat(%c, %d, %e, %f) {axis = 0}\n'
                            '%y: f64[3] = scatter_elems(%x, %i, %u) {axis = 0, reduce = "mul"}'),
-    "within_index": ("x:4 i/i64:3@0..3", "%j: i64[3] = within(%i) {size = [4]}\n%y: f64[3] = gather(%x, %j) {axis = 0}"),
+    "check_index_index": ("x:4 i/i64:3@0..3", "%j: i64[3] = check_index(%i) {size = [4]}\n%y: f64[3] = gather(%x, %j) {axis = 0}"),
     "topk": ("x:3,6", "%y: f64[3,2], %i: i64[3,2] = topk(%x) {axis = 1, k = [2], largest = 1}"),
     "topk_smallest": ("x:5,2", "%y: f64[5,2], %i: i64[5,2] = topk(%x) {axis = 0, k = [5], largest = 0}"),
     "nms": ("x:1,1,4", "%c: f32[1,1,4] = cast(%x) {to = f32}\n%b: f32[1,4,4] = const {0, 0, 1, 1, 0, 2, 1, 3, 0, 4, 1, 5, 0, 6, 1, 7}\n%l: f32[] = const {0.5}\n"

@@ -112,9 +112,9 @@ op_exp, op_log, op_sin, op_cos, op_tan, op_sinh, op_cosh, op_tanh, op_asin, op_a
     np.exp, np.log, np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh))
 erf = np.vectorize(math.erf, otypes=[f64])
 op_erf = in_double(lambda a: erf(a)[()])
-op_exp0 = in_double(np.exp)
-op_exp1 = in_double(lambda a: 1 + np.exp(a))
-op_gelu2 = in_double(lambda a: a * (1 + erf(a / math.sqrt(2))))
+op_exp_nonpos = in_double(np.exp)
+op_exp_p1 = in_double(lambda a: 1 + np.exp(a))
+op_gelu_x2 = in_double(lambda a: a * (1 + erf(a / math.sqrt(2))))
 
 
 def op_pow(a, b):
@@ -143,26 +143,26 @@ def op_fma(a, b, c):
     return choose((off != 0) & np.isfinite(s) & even, np.nextafter(s, choose(off > 0, inf, -inf)), s).astype(f32)
 
 
-def op_dot4(a, b, c):
+def op_dot_i8x4(a, b, c):
     a, b, c = np.atleast_1d(a), np.atleast_1d(b), np.atleast_1d(c)
     s = c + (a.view(u8).astype(i32) * b.view(i8).astype(i32)).reshape(-1, 4).sum(1, dtype=i32)
     return s if len(s) > 1 else s[0]
 
 
-def op_dot2(a, b, c):
+def op_dot_i16x2(a, b, c):
     a, b, c = np.atleast_1d(a), np.atleast_1d(b), np.atleast_1d(c)
     s = c + (a.view(i16).astype(i32) * b.view(i16).astype(i32)).reshape(-1, 2).sum(1, dtype=i32)
     return s if len(s) > 1 else s[0]
 
 
-def op_pairs(a, b, c):
+def op_maddubs(a, b, c):
     a, b, c = np.atleast_1d(a), np.atleast_1d(b), np.atleast_1d(c)
     two = (a.view(u8).astype(i32) * b.view(i8).astype(i32)).reshape(-1, 2).sum(1, dtype=i32).clip(-32768, 32767).astype(i16)
     s = (c.view(i16) + two).view(i32)
     return s if len(s) > 1 else s[0]
 
 
-def op_sign4(a, b):
+def op_psign(a, b):
     a, b = np.atleast_1d(a), np.atleast_1d(b)
     s = (a.view(i8) * np.sign(b.view(i8))).view(i32)
     return s if len(s) > 1 else s[0]

@@ -205,7 +205,7 @@ def onwards(env, march):
     made = os.path.join(folder, "m.c")
     ingot(env, "compile", write(os.path.join(folder, "m.ing"), graph), "--march", march, "--quiet", "--output", made)
     text = open(made).read()
-    kernels = [part.split("#else")[0] for part in text.split("static IG_NOINLINE void ") if part.startswith("m_dot_blocks")]
+    kernels = [part.split("#else")[0] for part in text.split("static IG_NOINLINE void ") if part.startswith("m_matmul_quant")]
     orders = [[int(at or 0) for at in re.findall(r"= \*\(const ig_i32x\d+u \*\)&w\[[^]]*?(?: \+ (\d+))?\];", k)] for k in kernels]
     if len(orders) != 3 or any(len(at) < 16 or at != sorted(at) for at in orders):
         raise Fail(f"weights are read in the orders {orders}")
@@ -214,7 +214,7 @@ def onwards(env, march):
         raise Fail(f"{fetched} of {[len(at) for at in orders]} vectors are fetched ahead")
     said = ingot(env, "opt", os.path.join(folder, "m.ing"), "--march", march, "--constants=all")
     again = write(os.path.join(folder, "again.ing"), said)
-    if ingot(env, "opt", again, "--stop=none", "--constants=all") != said or b" ahead " not in said:
+    if ingot(env, "opt", again, "--stop=none", "--constants=all") != said or b"prefetch " not in said:
         raise Fail("what is fetched ahead is not in the text, or not read back")
 
 

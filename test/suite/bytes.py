@@ -75,7 +75,7 @@ def patches(env, net):
 def tables(env, net):
     """What is made of one byte and takes a function is looked up."""
     got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--explain"], 60)
-    if got.rc or "': table of" not in got.out.decode():
+    if got.rc or "': lookup table of" not in got.out.decode():
         raise Fail(f"no table: {explain(got)}")
 
 

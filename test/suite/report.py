@@ -84,7 +84,7 @@ def families(c):
         told = ["; ".join(f"{rows[x['family']][0]}{' ' + x['size'] if 'size' in x else ''} ({d['families'][x['family']]['why']}{': ' + x['reason'] if 'reason' in x else ''})" for x in k["how"]) for k in d["kernels"]]
         want(told and set(told) <= set(said), f"{args}: {told}, expected {said}")
         seen |= {rows[x["family"]][0] for k in d["kernels"] for x in k["how"]}
-    want({"table", "tile"} <= seen, f"families: {sorted(seen)}")
+    want({"lookup table", "tile"} <= seen, f"families: {sorted(seen)}")
 
 
 def hostile(c):
