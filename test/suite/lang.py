@@ -192,12 +192,14 @@ line:8:3: Division by zero
       ^
 fn(integer) -> integer
 [float]
+ingot 2
 graph tensors
 (%1 "x0": f64[2], %2 "x1": f64[]) {
   %3: f64[2] = mul(%1, %2)
   return %3 "output"
 }
 => AutogradTensor([2.0, 4.0], shape=[2])
+ingot 2
 graph tensors
 (%1 "x": f32[2]) {
   %2: f32[2] = add(%1, %1)
