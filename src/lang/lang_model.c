@@ -13,7 +13,7 @@ static const struct {
   LazyOp op;
   const char *name;
 } activations[] = {
-#define LAYER(name, make, least, most)
+#define LAYER(name, make, min, max)
 #define PLAIN_LAYER(name, sizes)
 #define ACTIVATION(name) {LOP_##name, #name},
 #include "front/lang/layers.def"
