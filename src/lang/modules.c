@@ -1,9 +1,9 @@
-/* modules.c: programs in several files.
+/* modules.c: programs of several files.
  *
- * `import "FILE.ch" as NAME` at the top of a file makes what that file defines known as NAME.thing.
- * A path is one from where the file lies that has the import. A file is read once, whoever imports
- * it and by whatever path, and runs where it is imported first. Modules that import each other in a
- * circle are refused, since none of them could run first.
+ * `import "FILE.ch" as NAME` at top level makes the definitions of that file available as
+ * NAME.thing. Paths are relative to the importing file. A file is loaded once, even if imported
+ * through different paths. It runs at its first import. Circular imports are refused, because
+ * neither file could run first.
  */
 #include "lang/lang_value.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct ImportChain ImportChain; /* files that wait for what they import */
+typedef struct ImportChain ImportChain; /* files whose imports are being loaded */
 struct ImportChain {
   const ImportChain *by;
   const Script *s;

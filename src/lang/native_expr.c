@@ -1,5 +1,6 @@
-/* native_expr.c: expressions as C; see native.h. The order in which things are evaluated, and what
- * is told when they fail, are those of eval*.c. */
+/* native_expr.c: expressions as C; see native.h. Evaluation order and error messages are those of
+ * eval*.c.
+ */
 #include "lang/native.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static const char *const native_names[] = {
 #undef NATIVE
 };
 
-/* What runs, by row of builtins.def. */
+/* Suffix of bi_NAME, by row of builtins.def. */
 static const char *const builtin_code[] = {
 #define BI(name, sig, args, shape, fn) #fn,
 #include "front/lang/builtins.def"
@@ -40,7 +41,7 @@ void native_moved(NativeGen *p, Temp t) {
   p->live.n--;
 }
 
-/* A new live temp with the value that the format says. */
+/* A new live temp with the formatted value. */
 #define VALUE(p, ...) value(p, sb_cstr(&(*format_text(p, __VA_ARGS__))))
 
 __attribute__((format(printf, 2, 3))) static StrBuf *format_text(NativeGen *p, const char *fmt,
@@ -143,7 +144,7 @@ static Temp cast(NativeGen *p, const Ast *n) {
                to, native_loc(p, n));
 }
 
-/* The ends of a range, as loN and hiN; gives N. */
+/* Declares the bounds of a range, loN and hiN. Returns N. */
 Temp native_bounds(NativeGen *p, const Ast *n) {
   Temp a = native_expr(p, n->a);
   native_moved(p, a);
@@ -189,7 +190,7 @@ static Temp repeat(NativeGen *p, const Ast *n) {
   return VALUE(p, "repeat(t%u, t%u, %u)", x, times, native_loc(p, n));
 }
 
-/* An element of a variable is read where it is. */
+/* Reads an element of a variable without copying the list. */
 static Temp element(NativeGen *p, const Ast *n) {
   u32 at = native_loc(p, n), where = native_loc(p, n->b);
   if (n->a->kind == AST_name && !n->a->to && !has_self(n->a)) {
@@ -249,7 +250,7 @@ static Temp *arguments(NativeGen *p, const Ast *n) {
   return arg;
 }
 
-/* aN, an array of the arguments, which it takes; gives N. */
+/* Declares aN, an array of the arguments, and takes them. Returns N. */
 static u32 array(NativeGen *p, const Ast *n, const Temp *arg) {
   u32 number = native_temp(p);
   native_emit(p, "Value a%u[%u];", number, n->nkid + 1);
@@ -277,7 +278,7 @@ static Temp builtin(NativeGen *p, const Ast *n) {
   return t;
 }
 
-/* pN, the places of a call and of its arguments. */
+/* Declares pN, the positions of a call and its arguments. */
 static void places(NativeGen *p, const Ast *n, u32 number) {
   StrBuf places = sb_new(p->a);
   sb_fmt(&places, "%u", native_loc(p, n));
@@ -309,7 +310,7 @@ static Temp by_statement(NativeGen *p, Ast *n) {
   return t;
 }
 
-/* The condition that v fits the pattern. */
+/* C condition: v matches the pattern. */
 static const char *fits(NativeGen *p, const Ast *pattern, Temp v) {
   if (!pattern || pattern->kind == AST_name) return "1";
   switch (pattern->kind) {
