@@ -64,8 +64,6 @@ static const struct {
     {42, "Q2_0"},
 };
 
-/* ---- the cursor ---- */
-
 typedef struct GgufCursor {
   Ctx *c;
   Loc loc;
@@ -113,8 +111,6 @@ static Str take_name(GgufCursor *k, u64 max, const char *what) {
          s.n ? "not UTF-8, or holds a zero" : "empty");
   return str_intern(k->c, s.at, s.n);
 }
-
-/* ---- values ---- */
 
 static GgufType take_type(GgufCursor *k) {
   u64 t = take(k, 4, "the type of a value");
@@ -353,8 +349,6 @@ static void read_tensors(GgufCursor *k, Gguf *g, u64 n) {
     fail(c, ERR_input, k->loc, "the data of %llu tensors are missing", (unsigned long long)n);
   lay_out(k, g, place, data < k->end ? data : k->end);
 }
-
-/* ---- the whole file ---- */
 
 /* In a big-endian file the version appears as a small number in the high bytes. */
 static u32 read_version(GgufCursor *k) {

@@ -163,8 +163,6 @@ static Image read_tiff(const ImageFile *p) {
   return m;
 }
 
-/* ---- format detection ---- */
-
 static bool starts(const ImageFile *p, size_t at, const char *text, size_t n) {
   return p->n >= at + n && !memcmp(p->at + at, text, n);
 }

@@ -23,8 +23,6 @@ typedef struct JsonReader {
   VEC(Json) open; /* values of open containers */
 } JsonReader;
 
-/* ---- positions ---- */
-
 /* Line and column, from 1; a column is a UTF-8 character. */
 static Loc line_column(Loc loc, const u8 *at, size_t pos, u32 *column) {
   loc.line = 1;
@@ -88,8 +86,6 @@ static u32 character(const u8 *p, size_t left) {
   if (p[0] == 0xf4 && p[1] > 0x8f) return 0; /* beyond U+10FFFF */
   return n;
 }
-
-/* ---- strings ---- */
 
 static u32 hex4(JsonReader *r) {
   u32 x = 0;
@@ -168,8 +164,6 @@ static Json string(JsonReader *r) {
   return j;
 }
 
-/* ---- numbers and words ---- */
-
 static void digits(JsonReader *r) {
   if (peek(r) < '0' || peek(r) > '9') bad(r, r->pos, "expected a digit");
   while (peek(r) >= '0' && peek(r) <= '9') r->pos++;
@@ -234,8 +228,6 @@ static Json scalar(JsonReader *r) {
   return number(r);
 }
 
-/* ---- objects ---- */
-
 static u32 index_size(u32 n) {
   u32 size = 4 * FEW;
   while (size < 2 * n) size *= 2;
@@ -287,8 +279,6 @@ static void dedup_members(JsonReader *r, Json *j, Json *at, u32 members) {
   }
   j->index = index;
 }
-
-/* ---- values ---- */
 
 static void push(JsonReader *r, Json j) {
   if (++r->count > JSON_MAX_VALUES) bad(r, j.pos, "the text has too many values");
@@ -352,8 +342,6 @@ JsonDoc json_read(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
   if (r.pos < n) bad(&r, r.pos, "expected the end of the text");
   return (JsonDoc){.c = c, .loc = loc, .at = at, .n = n, .root = root};
 }
-
-/* ---- lookup ---- */
 
 const char *json_kind_name(JsonKind k) {
   static const char *const name[] = {"null",     "true or false", "an integer", "a number",

@@ -106,8 +106,6 @@ void dry_force(PendingGraph *k, const StrBuf *key) {
   }
 }
 
-/* ---- operators ---- */
-
 static bool is_number(const LangValue *d) {
   return d->kind == KD_int || d->kind == KD_float || d->kind == KD_bool;
 }
@@ -176,8 +174,6 @@ bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i,
   }
   return true;
 }
-
-/* ---- built-in functions ---- */
 
 /* The result kind if it is not a tensor. KD_none: the function must be called. */
 static LangKind result_kind(const Ast *n, const LangValue *arg) {

@@ -21,8 +21,6 @@ static void count_step(Eval *ev, const Ast *at) {
   fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_message(ev, at, what));
 }
 
-/* ---- states ---- */
-
 typedef void SlotFn(Eval *ev, LangValue *d, LangValue *kept);
 
 /* Visits every live variable with its place in the state. */
@@ -253,8 +251,6 @@ void dry_check_recursion(Eval *ev, const Ast *at, const LangFn *fn) {
   if (n >= MAX_ITERATIONS) eval_fail(ev, at, "calls are nested too deeply");
 }
 
-/* ---- one path ---- */
-
 typedef struct DryPath {
   Eval *ev;
   Ast *n; /* NULL: an empty branch */
@@ -347,8 +343,6 @@ LangValue dry_match(Eval *ev, const Ast *n, LangValue v) {
   value_drop(ev, &v);
   return eval_all_paths(ev, way, n->nkid);
 }
-
-/* ---- loops ---- */
 
 static bool holds(Eval *ev, Ast *n, bool *open) {
   LangValue c = eval_node(ev, n);

@@ -97,8 +97,6 @@ const char *builtin_name(const Eval *ev) {
   return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
 }
 
-/* ---- calls ---- */
-
 /* push and pop modify the variable given to them. */
 static LangValue change(Eval *ev, Ast *n) {
   bool pushes = builtin_fn[n->builtin - 1] == bi_push;

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- arithmetic ---- */
-
 static const char *verb(Tok op) {
   switch (op) {
   case TOK_add: return "add";
@@ -123,8 +121,6 @@ LangValue eval_unary(Eval *ev, const Ast *n) {
   value_drop(ev, &v);
   return r;
 }
-
-/* ---- casts ---- */
 
 static i64 truncated(double x) {
   if (isnan(x)) return 0;

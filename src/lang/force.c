@@ -26,8 +26,6 @@ struct ProgCache {
   Arena a;
 };
 
-/* ---- the graph ---- */
-
 /* All requested derivatives of y at once: they share intermediate values. */
 static void build_grads(Graph *g, PendingGraph *k, Val *val, const LazyTensor *y) {
   Val *x = NEWS(&g->c->work, Val, k->all.n), *d = NEWS(&g->c->work, Val, k->all.n);
@@ -188,8 +186,6 @@ static TensorProg *compile_prog(PendingGraph *k, const StrBuf *key) {
   *map_put_bytes(&r->by_key, key->at, key->n) = r->made.n;
   return made;
 }
-
-/* ---- runs ---- */
 
 typedef struct RunJob {
   Eval *ev;

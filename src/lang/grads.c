@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-/* ---- leaves ---- */
-
 void bi_tensor_requires_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *t = arg_tensor(ev, &arg[0]);
   bool flag = value_is_true(&arg[1]);

@@ -33,8 +33,6 @@ void eval_check_file(Eval *ev, const char *path) {
 
 static const LangValue null = {.kind = KD_null};
 
-/* ---- variables ---- */
-
 static LangValue *slot_of(Eval *ev, const VarRef *p) {
   Locals *l = p->kind == VR_global ? ev->file[p->file] : ev->local;
   return l && p->slot < l->n ? &l->at[p->slot] : NULL;
@@ -76,8 +74,6 @@ static LangValue eval_let(Eval *ev, const Ast *n) {
   LangValue v = eval_node(ev, n->a);
   return ev->flow == FLOW_next ? define(ev, n->slot, v) : v; /* no value after a break */
 }
-
-/* ---- assignment ---- */
 
 static LangValue eval_set(Eval *ev, const Ast *n) {
   LangValue v = eval_node(ev, n->b);
@@ -222,8 +218,6 @@ static LangValue eval_return(Eval *ev, const Ast *n) {
   ev->flow = FLOW_return;
   return null;
 }
-
-/* ---- expressions ---- */
 
 static LangValue eval_list(Eval *ev, const Ast *n) {
   LangValue l = value_list(ev, n->kind == AST_array ? KD_array : KD_tuple, n->nkid);

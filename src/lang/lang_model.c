@@ -30,8 +30,6 @@ void model_add(LangObject *m, LangObject *part) {
   m->part[m->npart++] = part;
 }
 
-/* ---- objects ---- */
-
 static LazyTensor *init_weight(Eval *ev, const LangObject *part, u32 k) {
   const LazyTensor *w = part->weight[k];
   LazyTensor *t;
@@ -202,8 +200,6 @@ static void step(Eval *ev, LangObject *m, LangObject *opt) {
   value_drop(ev, &old);
   value_drop(ev, &new);
 }
-
-/* ---- methods ---- */
 
 void do_forward(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
   *out = value_tensor(model_forward(ev, m, arg_tensor(ev, &arg[0])));

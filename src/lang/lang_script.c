@@ -18,8 +18,6 @@ static Script *read_script(Ctx *c, const char *path) {
   return script_new(c, str_of(c, path), (const char *)f.at, f.n, NULL);
 }
 
-/* ---- run ---- */
-
 static bool only_defines(const Ast *root) {
   for (u32 i = 0; i < root->nkid; i++) {
     AstKind k = root->kid[i]->kind;

@@ -24,8 +24,6 @@ static const Tensor *member(Eval *ev, const NamedTensors *all, const LangValue *
                    : "load_data(): which array of the archive? its name is the second argument");
 }
 
-/* ---- tables ---- */
-
 typedef struct CsvText {
   Eval *ev;
   const char *path;

@@ -97,8 +97,6 @@ void script_load(Script *s) {
   for (u32 i = 0; i < s->all->n; i++) loops_mark_unused(s->all->at[i]);
 }
 
-/* ---- runs ---- */
-
 Locals *locals_of_file(Eval *ev, u32 nslot) {
   Locals *l = arena_alloc(&ev->c->keep, sizeof *l + (size_t)nslot * sizeof *l->at);
   l->n = nslot;

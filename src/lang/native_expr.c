@@ -23,8 +23,6 @@ const char *native_builtin(const char *name) {
   return builtin_code[builtin_find(name)];
 }
 
-/* ---- temps ---- */
-
 Temp native_temp(NativeGen *p) {
   return ++p->ntemp;
 }
@@ -62,8 +60,6 @@ static Temp value(NativeGen *p, const char *c) {
   return t;
 }
 
-/* ---- names ---- */
-
 static bool has_self(const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++)
     if (n->place[i].kind == VR_self) return true;
@@ -96,8 +92,6 @@ Temp native_closure(NativeGen *p, Ast *n) {
   }
   return t;
 }
-
-/* ---- operators ---- */
 
 static Temp logical(NativeGen *p, const Ast *n) {
   Temp x = native_expr(p, n->a);
@@ -161,8 +155,6 @@ static Temp range(NativeGen *p, const Ast *n) {
   return VALUE(p, "range(lo%u, hi%u, %u)", t, t, native_loc(p, n));
 }
 
-/* ---- lists ---- */
-
 static Temp list(NativeGen *p, const Ast *n) {
   Temp t = VALUE(p, "of_list(K_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
   for (u32 i = 0; i < n->nkid; i++) {
@@ -222,8 +214,6 @@ static Temp item(NativeGen *p, const Ast *n) {
   native_moved(p, v);
   return VALUE(p, "item(t%u, %lldLL, %u)", v, (long long)n->i, native_loc(p, n));
 }
-
-/* ---- calls ---- */
 
 static Temp change(NativeGen *p, const Ast *n, bool pushes) {
   Temp v = pushes ? native_expr(p, n->kid[1]) : 0, of = 0;
@@ -301,8 +291,6 @@ static Temp call(NativeGen *p, const Ast *n) {
                  n->nkid, a, native_loc(p, n->a));
   return VALUE(p, "call(t%u, a%u, %u, p%u)", f, a, n->nkid, a);
 }
-
-/* ---- choices ---- */
 
 static Temp by_statement(NativeGen *p, Ast *n) {
   Temp t = VALUE(p, "{K_none, {0}}");

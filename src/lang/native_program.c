@@ -15,8 +15,6 @@
 extern const unsigned char script_text[], tensor_text[];
 extern const size_t script_text_size, tensor_text_size;
 
-/* ---- lines ---- */
-
 void native_emit(NativeGen *p, const char *fmt, ...) {
   va_list args;
   for (u32 i = 0; i <= p->deep; i++) sb_puts(p->out, "  ");
@@ -126,8 +124,6 @@ u32 native_fn(NativeGen *p, LangFn *f) {
   return *at - 1;
 }
 
-/* ---- functions ---- */
-
 static void begin(NativeGen *p, LangFn *in, u32 file) {
   p->in = in;
   p->file = file;
@@ -196,8 +192,6 @@ static void put_file(NativeGen *p, const Script *s) {
   native_emit(p, "goto out;");
   sb_puts(p->out, "out:;\n}\n");
 }
-
-/* ---- the file ---- */
 
 static void put_places(NativeGen *p, StrBuf *out) {
   sb_puts(out, "const Place script_place[] = {\n");

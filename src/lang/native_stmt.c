@@ -1,8 +1,6 @@
 /* native_stmt.c: statements, variables and lvalues as C; see native.h. */
 #include "lang/native.h"
 
-/* ---- variables ---- */
-
 static const char *slot_of_file(NativeGen *p, u32 file, u32 slot) {
   return str_text(p->c, str_fmt(p->c, "g%u[%u]", file, slot));
 }
@@ -65,8 +63,6 @@ void native_clear_scope(NativeGen *p, const Ast *scope) {
   for (u32 i = 0; i < scope->nslot; i++)
     native_emit(p, "forget(&%s);", native_slot(p, scope->slot + i));
 }
-
-/* ---- jumps ---- */
 
 /* Drops the temps that are live inside the construct being left. */
 static void drop_live(NativeGen *p, u32 from) {
@@ -162,8 +158,6 @@ static void loop_for(NativeGen *p, const Ast *n, Temp to) {
   native_moved(p, t);
   native_emit(p, "drop(t%u);", t);
 }
-
-/* ---- other statements ---- */
 
 static void if_stmt(NativeGen *p, const Ast *n, Temp to) {
   Temp c = native_expr(p, n->a);

@@ -110,8 +110,6 @@ static LazyTensor *update_of(Eval *ev, LangObject *t, LazyTensor *p) {
   }
 }
 
-/* ---- steps ---- */
-
 static void add_pending_tensor(Eval *ev, LazyTensors *all, LazyTensor *t) {
   if (t && !t->data) *vec_push(&ev->stack, all) = t;
 }

@@ -52,8 +52,6 @@ struct HotLoops {
   VEC(HotLoop *) all;
 };
 
-/* ---- counting ---- */
-
 static HotLoops *loops_of(Eval *ev) {
   if (ev->hot) return ev->hot;
   HotLoops *h = ev->hot = NEW(&ev->c->keep, HotLoops);
@@ -82,8 +80,6 @@ HotIter hot_begin(Eval *ev, Ast *n) {
   if (!l->off) t.loop = l;
   return t;
 }
-
-/* ---- compiling ---- */
 
 typedef struct CompileJob {
   Eval *ev;
@@ -149,8 +145,6 @@ static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const ListObj *over) {
   *vec_push(&ev->c->keep, &l->code) = h;
   return h;
 }
-
-/* ---- runs ---- */
 
 static LangValue *home_of(Eval *ev, const NumVar *v) {
   Locals *l = v->place.kind == VR_global ? ev->file[v->place.file] : ev->local;
@@ -407,8 +401,6 @@ bool hot_call(Eval *ev, LangFn *fn, LangValue *value) {
   }
   return true;
 }
-
-/* ---- report ---- */
 
 static void report_loop(Eval *ev, const HotLoop *l) {
   const Script *s = ev->s->all->at[l->n->file];

@@ -47,8 +47,6 @@ void num_captures(NumBuild *b, const Ast *at, u32 frame, u32 closure) {
   }
 }
 
-/* ---- calls ---- */
-
 static u32 called(NumBuild *b, const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++) {
     if (n->place[i].kind == VR_self) {

@@ -28,8 +28,6 @@ static u32 column(LangKind k) {
   return k == KD_int ? 0 : k == KD_float ? 1 : 2;
 }
 
-/* ---- variables ---- */
-
 LangKind num_kind(const NumBuild *b, const NumKinds *at, u32 var) {
   return var < at->n ? at->at[var] : b->to->var.at[var].entry;
 }
@@ -190,8 +188,6 @@ NumVal num_value(NumBuild *b, const Ast *at, u32 var) {
   return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
 }
 
-/* ---- values ---- */
-
 ExprId num_read(NumBuild *b, NumVal v) {
   return v.var ? ex_var(b->p, v.var) : v.e;
 }
@@ -248,8 +244,6 @@ static void operands(NumBuild *b, Ast *x, Ast *y, NumVal out[2]) {
   if (!ast_is_pure(y)) out[0] = num_snapshot(b, out[0]);
   out[1] = num_operand(b, y);
 }
-
-/* ---- arithmetic ---- */
 
 static const struct {
   Op op;
@@ -367,8 +361,6 @@ ExprId num_bound(NumBuild *b, Ast *n) {
   return num_read(b, v);
 }
 
-/* ---- built-in functions ---- */
-
 /* Functions of floats. */
 static const struct {
   BuiltinFn *fn;
@@ -438,8 +430,6 @@ static NumVal builtin(NumBuild *b, const Ast *n) {
   ExprId exponent = num_float(b, n, x[1]);
   return of(KD_float, ex_op2(b->p, OP_pow, num_float(b, n, x[0]), exponent));
 }
-
-/* ---- expressions ---- */
 
 static NumVal chosen(NumBuild *b, Ast *n) {
   NumDest to = {0};

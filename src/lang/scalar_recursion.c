@@ -80,8 +80,6 @@ void num_rec_guard(NumBuild *b, const Ast *n, u32 calls) {
   prog_if(b->p, &b->at, has_all(b));
 }
 
-/* ---- members ---- */
-
 static const LangFn *fn_of(const NumBuild *b, const NumRecFn *m) {
   return b->closure.at[m->closure - 1].fn;
 }
@@ -146,8 +144,6 @@ NumVal num_rec_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) {
   num_rec_guard(b, n, s->calls++);
   return (NumVal){.kind = kind, .var = out};
 }
-
-/* ---- the loop ---- */
 
 static void begin(NumBuild *b, NumRecursion *s, const NumVal *arg) {
   Prog *p = b->p;

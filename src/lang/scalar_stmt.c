@@ -33,8 +33,6 @@ static void merge_exit_kinds(NumBuild *b, NumScope *s) {
   s->any = true;
 }
 
-/* ---- values ---- */
-
 void num_put_result(NumBuild *b, const Ast *at, NumDest *to, NumVal v) {
   if (!to || to->kind == KD_any) return;
   if (to->floats && v.kind == KD_int) v = (NumVal){.kind = KD_float, .e = num_float(b, at, v)};
@@ -54,8 +52,6 @@ void num_put_result(NumBuild *b, const Ast *at, NumDest *to, NumVal v) {
 }
 
 static const NumVal null = {.kind = KD_null};
-
-/* ---- exits ---- */
 
 void num_nest(NumBuild *b, const Ast *n) {
   if (++b->nested > NUM_DEPTH) num_refuse(b, n, "nested too deeply");
@@ -113,8 +109,6 @@ static bool return_value(NumBuild *b, const Ast *n) {
   return leave(b, EXIT_return);
 }
 
-/* ---- choices ---- */
-
 static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
   Prog *p = b->p;
   u32 jumps = b->scope->jumps;
@@ -141,8 +135,6 @@ static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
     b->now = then;
   return yes || no;
 }
-
-/* ---- loops ---- */
 
 /* Before the first iteration: marks the variables defined in the body as unknown after the loop. */
 static void may_be_defined(NumBuild *b, const Ast *body) {
@@ -382,8 +374,6 @@ static bool inner_for(NumBuild *b, Ast *n) {
   return true;
 }
 
-/* ---- assignments ---- */
-
 static NumVal now_in(NumBuild *b, u32 var, LangKind k) {
   return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
 }
@@ -424,8 +414,6 @@ static NumVal change(NumBuild *b, const Ast *n) {
   }
   num_refuse(b, n, "a variable is not set");
 }
-
-/* ---- statements ---- */
 
 /* True if only a return ends the loop. */
 static bool is_endless(const Ast *n) {
@@ -488,8 +476,6 @@ bool num_stmt(NumBuild *b, Ast *n, NumDest *to) {
   num_put_result(b, n, to, v);
   return true;
 }
-
-/* ---- the whole loop ---- */
 
 static u32 put_number(NumBuild *b, LangKind k, VarId v) {
   ExprId e = ex_var(b->p, v);

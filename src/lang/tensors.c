@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- shapes ---- */
-
 u32 arg_shape(Eval *ev, const LangValue *d, i64 *dim) {
   const ListObj *l = arg_array(ev, d);
   if (l->n > MAX_RANK)

@@ -17,8 +17,6 @@ _Noreturn void jinja_fail(const Jinja *j, Err code, const char *fmt, ...) {
 static JinjaVal eval(Jinja *j, const JinjaNode *n);
 static JinjaFlow run(Jinja *j, const JinjaNode *n, JinjaOut *out);
 
-/* ---- names ---- */
-
 static JinjaVal look_up(Jinja *j, JinjaVal name) {
   for (const JinjaFrame *f = j->frame; f; f = f->outer) {
     const JinjaVal *v = dict_find(j, f->vars.dict, name);
@@ -54,8 +52,6 @@ static void assign_all(Jinja *j, const JinjaNode *to, JinjaVal v) {
   if (list.list->v.n != n) jinja_fail(j, ERR_input, "expected %u values to unpack", n);
   for (u32 i = 0; to; to = to->next, i++) assign(j, to, list.list->v.at[i]);
 }
-
-/* ---- calls ---- */
 
 static void fill(Jinja *j, const JinjaNode *arg, JinjaArgs *to) {
   to->n = to->nnamed = 0;
@@ -117,8 +113,6 @@ static JinjaVal call(Jinja *j, const JinjaNode *n) {
   }
   return call_macro(j, f.macro, args);
 }
-
-/* ---- operators ---- */
 
 static i64 floor_div(i64 a, i64 b) {
   i64 q = a / b;
@@ -248,8 +242,6 @@ static JinjaVal slice(Jinja *j, const JinjaNode *n) {
   return text ? out_end(&o) : out;
 }
 
-/* ---- expressions ---- */
-
 static JinjaVal build(Jinja *j, const JinjaNode *n) {
   JinjaVal v = n->op == JN_dict ? jinja_dict(j->a) : jinja_list(j->a);
   if (n->op == JN_tuple) v.kind = JK_tuple;
@@ -314,8 +306,6 @@ static JinjaVal eval(Jinja *j, const JinjaNode *n) {
   j->depth--;
   return v;
 }
-
-/* ---- statements ---- */
 
 static JinjaVal loop_of(Jinja *j, const JinjaList *list, u32 i) {
   JinjaVal loop = jinja_dict(j->a), none = {.kind = JK_undefined};

@@ -33,8 +33,6 @@ static JinjaVal str(JinjaStr s) {
   return (JinjaVal){.kind = JK_string, .s = s};
 }
 
-/* ---- strings ---- */
-
 /* Length of the character at p if it is in the set, else 0. Without a set: white space. */
 static u32 in_set(Jinja *j, const char *p, size_t n, const JinjaStr *set) {
   u32 length, ch = utf8_get((const u8 *)p, n, &length);
@@ -214,8 +212,6 @@ static JinjaVal m_join(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   }
   return out_end(&o);
 }
-
-/* ---- JSON ---- */
 
 static void json_string(JinjaOut *o, JinjaStr s) {
   static const char from[] = "\"\\\n\r\t\b\f", to[] = "\"\\nrtbf";
@@ -546,8 +542,6 @@ static JinjaVal f_map(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return out;
 }
 
-/* ---- others ---- */
-
 static JinjaVal f_string(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   (void)args;
   return text_of(j, v);
@@ -638,8 +632,6 @@ JinjaVal jinja_filter(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args
   if (!row) jinja_fail(j, ERR_unsupported, "filter '%s' is not supported", named(j, name));
   return row->fn(j, v, args);
 }
-
-/* ---- tests ---- */
 
 bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
   enum { ANY = 0x7ff };

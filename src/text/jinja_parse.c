@@ -45,8 +45,6 @@ static void count_lines(JinjaLexer *s, const char *from, const char *to) {
   for (; from < to; from++) s->line += *from == '\n';
 }
 
-/* ---- words ---- */
-
 static void skip(JinjaLexer *s) {
   for (; s->at < s->end && is_space(*s->at); s->at++) s->line += *s->at == '\n';
 }
@@ -110,8 +108,6 @@ static JinjaVal word(JinjaLexer *s) {
   s->at += n;
   return v;
 }
-
-/* ---- literals ---- */
 
 static void put_code(StrBuf *t, u32 ch) {
   char b[4];
@@ -185,8 +181,6 @@ static JinjaNode *number(JinjaLexer *s) {
       whole ? jinja_int(strtoll(b, NULL, 10)) : (JinjaVal){.kind = JK_float, .f = strtod(b, NULL)};
   return n;
 }
-
-/* ---- expressions ---- */
 
 static JinjaNode *expression(JinjaLexer *s);
 static JinjaNode *unary(JinjaLexer *s, bool filters);
@@ -445,8 +439,6 @@ static JinjaNode *expression(JinjaLexer *s) {
   s->depth--;
   return n;
 }
-
-/* ---- statements ---- */
 
 static JinjaNode *statements(JinjaLexer *s, const char *const *until);
 

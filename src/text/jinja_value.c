@@ -61,8 +61,6 @@ void jinja_push(Jinja *j, JinjaVal list, JinjaVal v) {
   jinja_add(j->a, list, v);
 }
 
-/* ---- strings ---- */
-
 bool str_equal(JinjaStr a, const char *b) {
   return a.n == strlen(b) && !memcmp(a.at, b, a.n);
 }

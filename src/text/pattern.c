@@ -52,8 +52,6 @@ static _Noreturn void fail_unsupported(Pattern *r, const char *what) {
        (u32)(r->at - r->text));
 }
 
-/* ---- code ---- */
-
 static u32 emit(Pattern *r, RxOp op, u32 x, u32 y) {
   if (r->code.n >= RX_MAX_CODE) fail_unsupported(r, "too long");
   *vec_push(r->a, &r->code) = (RxCode){op, x, y};
@@ -79,8 +77,6 @@ static void copy_code(Pattern *r, const RxCode *saved, u32 from, u32 n) {
     emit(r, k.op, jumps ? k.x + by : k.x, k.op == RX_split ? k.y + by : k.y);
   }
 }
-
-/* ---- parsing ---- */
 
 static bool peek(const Pattern *r, char ch) {
   return r->at < r->end && *r->at == (u8)ch;
@@ -354,8 +350,6 @@ static void classify(Pattern *r) {
   }
 }
 
-/* ---- states ---- */
-
 typedef struct RxState {
   u32 at, n; /* range in Dfa.thread */
 } RxState;
@@ -456,8 +450,6 @@ static void build(Dfa *d) {
     }
   }
 }
-
-/* ---- entry point ---- */
 
 void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc loc, U32Vec *to,
                      Arena *a) {

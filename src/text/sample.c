@@ -26,8 +26,6 @@ static void penalise(const TokenSampler *s, Candidate *work, u32 n, const u32 *p
   }
 }
 
-/* ---- the heap ---- */
-
 static bool better(Candidate a, Candidate b) {
   return a.z != b.z ? a.z > b.z : a.id < b.id;
 }

@@ -182,8 +182,6 @@ static void compose(Chars *x) {
   x->n = n;
 }
 
-/* ---- other steps ---- */
-
 static bool put(Chars *x, size_t *n, u32 ch) {
   if (*n == x->max) return false;
   x->other[(*n)++] = ch;
@@ -324,8 +322,6 @@ static bool charsmap(Chars *x) {
   swap(x, n);
   return true;
 }
-
-/* ---- all steps ---- */
 
 static bool apply(Chars *x, const TokenizerStep *t, bool first) {
   switch ((NormKind)t->kind) {

@@ -102,8 +102,6 @@ void spec_lower(VocabSpec *s) {
   spec_step(s, false, (TokenizerStep){.kind = NK_map, .a = s->lower - 1});
 }
 
-/* ---- steps ---- */
-
 void spec_replace(VocabSpec *s, bool prep, const char *from, const char *to) {
   TokenizerStep t = {.kind = NK_replace};
   t.a = spec_chars(s, from, strlen(from), &t.b);
@@ -125,8 +123,6 @@ void spec_split(VocabSpec *s, const char *regex, size_t n, SplitKind kind) {
   *vec_push(s->a, &s->scanner_at) = s->scanner.n;
   pattern_compile(s->c, spec_unicode(s), regex, n, s->loc, &s->scanner, s->a);
 }
-
-/* ---- tokens ---- */
 
 /* The byte of a character in the GPT-2 alphabet, or -1. Printable bytes map to themselves, the
  * others to U+0100 and up. */

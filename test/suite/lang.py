@@ -155,7 +155,7 @@ def checks(env):
         if got.rc != rc or got.out:
             raise Fail(f"check {name}: {explain(got)}, printed {got.out!r}")
     got = run([env.ingot, "check", os.path.join(TOP, "backward_number.ch")], LIMIT)
-    told = [f"backward_number.ch:{where}: {name}() changes nothing but what it gives" for where, name in (("3:1", "tensor_requires_grad"), ("6:5", "sgd_step"))]
+    told = [f"backward_number.ch:{where}: the result of {name}(), its only effect, is not used" for where, name in (("3:1", "tensor_requires_grad"), ("6:5", "sgd_step"))]
     if got.rc or "warning: " not in got.text() or not all(x in got.text() for x in told):
         raise Fail(f"what is given and not taken: {explain(got)}: {got.text()}")
 
@@ -289,8 +289,8 @@ def shipped(env):
     got = run([env.need_ingot(), "verify", paths[0], "--engine", "c"], LIMIT)
     if got.rc or b"output" not in got.out or b" ok" not in got.out or b"runs first" not in got.err:
         raise Fail(f"{explain(got)}: {got.out!r} {tail(got.text())}")
-    for path, more, rc, text in ((paths[1], [], 4, "looks at what it is given"), (paths[0], ["--function", "other"], 4, "takes tensors"),
-                                 (paths[0], ["--function", "nothing"], 4, "no function 'nothing'")):
+    for path, more, rc, text in ((paths[1], [], 4, "reads the data of its arguments"), (paths[0], ["--function", "other"], 4, "takes tensors"),
+                                 (paths[0], ["--function", "nothing"], 4, "unknown function 'nothing'")):
         got = run([env.ingot, "compile", path, *more], LIMIT)
         if got.rc != rc or got.out or text not in got.text() or more and "runs first" in got.text():
             raise Fail(f"compile {os.path.basename(path)} {more}: {explain(got)}: {tail(got.text())}")
@@ -582,7 +582,7 @@ def open_sizes(env):
     compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
     compile("looks", "-d", "batch=3")
     compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:25:76: what is computed depends on a symbolic size: the function cannot become a graph")
-    compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are follows from an open size")
+    compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are depends on a symbolic size")
     compile("unlike", "-d", "a=2,b=2")
     compile("unlike", "--max-shapes", "a=2,b=2", rc=4, said="shape mismatch [a, 4] vs [b, 4]")
 

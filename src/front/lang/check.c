@@ -111,8 +111,6 @@ void state_merge(Checker *k, u32 mark, const SlotChanges *other) {
     if (first_in_merge(k, log->at[i].slot)) merge_binding(k, log->at[i].slot, log->at[i].bind);
 }
 
-/* ---- messages ---- */
-
 void check_error(Checker *k, const Ast *n, const char *hint, const char *fmt, ...) {
   if (!k->report) return;
   StrBuf t = sb_new(k->a);
@@ -181,8 +179,6 @@ const LangType *check_type(Checker *k, const Ast *n) {
   default: return named_type(k, n);
   }
 }
-
-/* ---- functions ---- */
 
 static LangFn *fn_of(Checker *k, Ast *n) {
   LangFn *f = n->fn;
@@ -288,8 +284,6 @@ const LangType *check_fn(Checker *k, Ast *n) {
   k->in = in.outer;
   return &f->self;
 }
-
-/* ---- statements ---- */
 
 static const LangType *check_let(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a);
@@ -492,8 +486,6 @@ const LangType *check_block(Checker *k, Ast *n) {
   }
   return n->type = t;
 }
-
-/* ---- the file ---- */
 
 /* Functions can be called from anywhere in their file. */
 static void hoist(Checker *k, const Asts *body) {

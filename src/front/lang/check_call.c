@@ -67,8 +67,6 @@ static const char *fn_args(Checker *k, const LangFn *f) {
   return sb_cstr(&t);
 }
 
-/* ---- built-ins ---- */
-
 typedef struct Sig {
   char arg[16];
   u32 n, min;

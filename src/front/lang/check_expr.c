@@ -152,8 +152,6 @@ static void want_number(Checker *k, Ast *n, const char *what) {
     check_error(k, n, NULL, "%s is a number, found %s", what, lang_type_text(k->c, t));
 }
 
-/* ---- operators ---- */
-
 static const char *verb(Tok op) {
   switch (op) {
   case TOK_add: return "add";
@@ -274,8 +272,6 @@ static const LangType *check_item(Checker *k, Ast *n) {
     check_error(k, n, NULL, "Cannot index type %s with tuple index syntax", kind_name[t->kind]);
   return &type_any;
 }
-
-/* ---- match ---- */
 
 static const LangType *check_match(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *all = &type_none;

@@ -96,8 +96,6 @@ const LangType *struct_type(Checker *k, Str module, Str name) {
   return s && defined(s, AST_model, name) ? &type_object : NULL;
 }
 
-/* ---- records ---- */
-
 static const char *fields_text(Checker *k, const StructInfo *t) {
   StrBuf out = sb_new(k->a);
   sb_fmt(&out, "%s has", t->text);
@@ -136,8 +134,6 @@ const LangType *check_record(Checker *k, Ast *n) {
   check_fields(k, n, n->of);
   return t;
 }
-
-/* ---- members ---- */
 
 static const LangType *of_module(Checker *k, Ast *n, Script *m) {
   const u32 *slot = map_get(&m->names->slot, n->name);

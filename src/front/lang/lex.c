@@ -17,8 +17,6 @@ const char *const tok_text[TOK_COUNT] = {
 
 enum { SHOWN_COLUMNS = 160, LANG_BYTES = 1 << 28 };
 
-/* ---- positions ---- */
-
 u32 script_line(const Script *s, u32 at) {
   u32 lo = 0, hi = s->newline.n;
   while (lo < hi) {
@@ -64,8 +62,6 @@ void script_error(Script *s, u32 at, const char *hint, const char *fmt, ...) {
   s->nerror++;
   diag(s->c, ERR_input, LOC_NONE, "%s", script_place(s, at, sb_cstr(&t), hint));
 }
-
-/* ---- tokens ---- */
 
 static bool is_letter(char ch) {
   return isalpha((unsigned char)ch) || ch == '_' || (u8)ch >= 0x80;

@@ -22,8 +22,6 @@ i32 builtin_find(const char *name) {
   return -1;
 }
 
-/* ---- scopes ---- */
-
 u32 slot_get(const SlotBinds *s, u32 slot) {
   return slot < s->n ? s->at[slot] : 0;
 }
@@ -77,8 +75,6 @@ void names_close(Checker *k, Ast *n) {
   k->in->names = k->in->names->outer;
   n->nslot = end > n->slot ? end - n->slot : 0;
 }
-
-/* ---- lookup ---- */
 
 enum { PLACES = 16 };
 typedef struct FoundPlaces {

@@ -65,8 +65,6 @@ Ast *parse_block(Parser *p) {
   return n;
 }
 
-/* ---- statements ---- */
-
 static Ast *let(Parser *p, u32 at) {
   Ast *n = ast_new(p, AST_let, at);
   if (parse_is_keyword(p, "mut") && p->s->token.at[p->at + 1].kind == TOK_name) p->at++;

@@ -20,8 +20,6 @@ static const u8 level[TOK_COUNT] = {
 };
 enum { PREFIX = 9 };
 
-/* ---- tokens ---- */
-
 const Token *parse_peek(const Parser *p) {
   return &p->s->token.at[p->at];
 }
@@ -129,8 +127,6 @@ static void push_node(Parser *p, Asts *list, Ast *n) {
   *vec_push(&p->s->c->work, list) = n;
 }
 
-/* ---- types ---- */
-
 /* tensor < type , [ extents ] >; the word has been read */
 static void tensor_type(Parser *p, Ast *n) {
   Asts dims = {0};
@@ -218,8 +214,6 @@ Ast *parse_type(Parser *p) {
   return n;
 }
 
-/* ---- literals ---- */
-
 static void escape(Parser *p, const Token *t, u32 *i, StrBuf *to) {
   static const char from[] = "ntr0\"\\", what[] = "\n\t\r\0\"\\";
   const char *s = p->s->at + t->at;
@@ -295,8 +289,6 @@ static Ast *paren(Parser *p) {
   return n;
 }
 
-/* ---- match ---- */
-
 static Ast *pattern(Parser *p) {
   const Token *t = parse_peek(p);
   bool minus = parse_accept(p, TOK_sub);
@@ -367,8 +359,6 @@ static const char *hint_for(const Parser *p) {
   if (was == TOK_mul && is == TOK_mul) return "pow(a, b) is a power";
   return NULL;
 }
-
-/* ---- expressions ---- */
 
 static Ast *primary(Parser *p) {
   const Token *t = parse_peek(p);
