@@ -71,7 +71,7 @@ static void check_headers(void) {
              "rank");
   expect_npy("{'descr': '<f4', 'descr': '<f4'}", 0, ERR_input, "repeated key");
   expect_npy("{'descr': '<f4'}", 0, ERR_input, "is missing");
-  expect_npy("{'descr': '<f4", 0, ERR_input, "string without end");
+  expect_npy("{'descr': '<f4", 0, ERR_input, "string does not end");
   expect_npy(HEAD("<f4", "False", "(1,)") "x", 4, ERR_input, "after the dictionary");
   expect(0, "\x93NUMPY\x01\x00\xff\xff", 10, ERR_input, "cut off");
   expect(0, "\x93NUMPY\x02\x00\xff", 9, ERR_input, "not an npy file");
