@@ -165,7 +165,8 @@ static Value bi_step_lr(const Value *arg, uint32_t n, int at) {
   const char *name = "step_lr";
   int64_t epoch = arg_int(arg[1], name, at), size = arg_int(arg[2], name, at);
   (void)n;
-  if (size < 1) script_fail(at, "step_lr(): the size of a step is %lld", (long long)size);
+  if (size < 1)
+    script_fail(at, "step_lr(): expected a step size of at least 1, got %lld", (long long)size);
   double lr = arg_number(arg[0], name, at);
   return of_float(lr * im_pow(arg_number(arg[3], name, at), (double)(epoch / size)));
 }

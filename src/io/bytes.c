@@ -1,8 +1,8 @@
-/* bytes.c: the elements of a tensor as files store them.
+/* bytes.c: converts the stored elements of a tensor.
  *
- * In: bytes of the exact length, in either byte order. Out: a tensor. They are used in place where
- * they are what memory has; types below a byte are unpacked, bools that are neither 0 nor 1 and
- * numbers of the other byte order are copied.
+ * In: bytes of the exact length, in either byte order. Out: a tensor. Bytes in native format are
+ * used in place. Types below a byte are unpacked. Swapped byte order and bools other than 0 and 1
+ * need a copy.
  */
 #include "io/data.h"
 
@@ -33,7 +33,7 @@ static const u8 *clean_bool(Arena *a, u64 n, const u8 *at) {
   return to;
 }
 
-/* Every number turned round; a complex one is two numbers. */
+/* Swaps the bytes of every number; a complex element is two numbers. */
 static const u8 *swap(Arena *a, DType dt, u64 n, const u8 *at) {
   size_t size = dtype_bytes(dt) / (dtype_info[dt].cls == 'C' ? 2 : 1);
   u8 *to = arena_array(a, (size_t)n, dtype_bytes(dt));

@@ -1,7 +1,7 @@
-/* gguf.c: reads the container GGUF.
+/* gguf.c: reads GGUF files.
  *
- * In: the bytes of a file. Out: its keys and tensors, pointing into them. Grammar, all numbers
- * little-endian:
+ * In: the bytes of a file. Out: its keys and tensors, which point into these bytes. Grammar, all
+ * numbers little-endian:
  *
  *   file    = "GGUF" u32:version u64:tensors u64:keys key* tensor* padding data
  *   key     = string u32:type value
@@ -10,10 +10,10 @@
  *   string  = u64:n byte*
  *   tensor  = string u32:rank u64:size*rank u32:type u64:offset      sizes innermost first
  *
- * Offsets count from the data, which begins at a multiple of the alignment (the key
- * general.alignment, or 32). Method: one walk with a cursor that never leaves the bytes; a count is
- * compared with what the bytes that are left could hold before anything is made of it. Then tensors
- * are sorted by offset: each begins where the one in front of it ends, rounded up to the alignment.
+ * Offsets count from the data, which starts at a multiple of the alignment (key general.alignment,
+ * default 32). Method: one pass with a bounds-checked cursor. A count is compared with the
+ * remaining bytes before memory is allocated for it. Then tensors are sorted by offset: each must
+ * start where the previous one ends, rounded up to the alignment.
  */
 #include "io/gguf.h"
 
@@ -22,22 +22,22 @@
 
 enum {
   MAX_STRING = 16 << 20,
-  MAX_ELEMENTS = 1 << 26, /* of an array */
-  MAX_RECORDS = 1000000,  /* keys, tensors */
-  MAX_NAME = 255,         /* of a tensor; ggml has 63 */
+  MAX_ELEMENTS = 1 << 26, /* per array */
+  MAX_RECORDS = 1000000,  /* keys or tensors */
+  MAX_NAME = 255,         /* of a tensor, in bytes; ggml allows 63 */
   MAX_KEY = 65535,
   MIN_KEY_BYTES = 8 + 1 + 4 + 1,
   MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8,
   MIN_ALIGNMENT = 8,
 };
-#define MAX_SIZE  ((u64)INT32_MAX) /* of one axis */
-#define MAX_BYTES ((u64)1 << 40)   /* of one tensor */
+#define MAX_SIZE  ((u64)INT32_MAX) /* per axis */
+#define MAX_BYTES ((u64)1 << 40)   /* per tensor */
 
 const char *const gguf_type_name[GT_COUNT] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                                               "bool", "string", "array", "u64", "i64", "f64"};
 const u8 gguf_type_bytes[GT_COUNT] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
-/* Types of tensors that exist, or existed, and are not read. */
+/* Tensor types that exist or existed and are not supported. */
 static const struct {
   u32 number;
   const char *name;
@@ -63,8 +63,6 @@ static const struct {
     {41, "Q1_0"},
     {42, "Q2_0"},
 };
-
-/* ---- the cursor ---- */
 
 typedef struct GgufCursor {
   Ctx *c;
@@ -105,7 +103,7 @@ static FileSpan take_string(GgufCursor *k, u64 max, const char *what) {
   return (FileSpan){k->base + k->pos - n, (size_t)n};
 }
 
-/* Names go to maps, messages and comments: text without zeros. */
+/* Names are used in maps, messages and comments: text without NUL. */
 static Str take_name(GgufCursor *k, u64 max, const char *what) {
   FileSpan s = take_string(k, max, what);
   if (!s.n || memchr(s.at, 0, s.n) || !utf8_valid((const char *)s.at, s.n))
@@ -113,8 +111,6 @@ static Str take_name(GgufCursor *k, u64 max, const char *what) {
          s.n ? "not UTF-8, or holds a zero" : "empty");
   return str_intern(k->c, s.at, s.n);
 }
-
-/* ---- values ---- */
 
 static GgufType take_type(GgufCursor *k) {
   u64 t = take(k, 4, "the type of a value");
@@ -124,7 +120,7 @@ static GgufType take_type(GgufCursor *k) {
   return (GgufType)t;
 }
 
-/* Bytes that are true or false. */
+/* Checks that n bytes are 0 or 1. */
 static void check_bools(const GgufCursor *k, u64 n) {
   for (u64 i = 0; i < n; i++)
     if (k->base[k->pos + i] > 1)
@@ -132,7 +128,7 @@ static void check_bools(const GgufCursor *k, u64 n) {
            (unsigned long long)(k->pos + i), k->base[k->pos + i]);
 }
 
-/* Steps over n values that have no arrays in them. */
+/* Skips n values that are not arrays. */
 static void skip_flat(GgufCursor *k, GgufType t, u64 n) {
   u64 bytes = 0;
   if (t == GT_string) {
@@ -151,11 +147,11 @@ static u64 take_count(GgufCursor *k, GgufType t) {
     fail(k->c, ERR_input, k->loc,
          "GGUF, byte %zu: an array of %llu of type %s, the file has %zu more %s", k->pos - 8,
          (unsigned long long)n, gguf_type_name[t], left(k),
-         n > MAX_ELEMENTS ? "bytes, and it may have 2^26" : "bytes");
+         n > MAX_ELEMENTS ? "bytes, and the limit is 2^26" : "bytes");
   return n;
 }
 
-/* Steps over the elements of an array, arrays among them: todo[d] of its level d are left. */
+/* Skips the elements of an array, including nested arrays: todo[d] elements remain at level d. */
 static void skip_array(GgufCursor *k, GgufType t, u64 n) {
   u64 todo[GGUF_DEPTH];
   u32 depth = 1;
@@ -177,8 +173,8 @@ static void skip_array(GgufCursor *k, GgufType t, u64 n) {
       continue;
     }
     if (depth == GGUF_DEPTH)
-      fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: arrays lie more than %d deep in each other",
-           k->pos, GGUF_DEPTH);
+      fail(k->c, ERR_input, k->loc, "GGUF, byte %zu: arrays are nested more than %d deep", k->pos,
+           GGUF_DEPTH);
     todo[depth++] = n;
   }
 }
@@ -260,7 +256,7 @@ static _Noreturn void refuse_type(const GgufCursor *k, Str name, u32 type) {
        type);
 }
 
-/* Elements, then bytes: each is checked by itself. */
+/* Computes and checks the number of elements, then of bytes. */
 static void measure(const GgufCursor *k, StoredTensor *t) {
   const QBlockInfo *b = &qblock_info[t->kind];
   u64 n = 1;
@@ -275,7 +271,7 @@ static void measure(const GgufCursor *k, StoredTensor *t) {
     fail(k->c, ERR_input, k->loc, "tensor '%s' has more than 2^40 bytes", show(k->c, t->name));
 }
 
-/* Returns its offset. */
+/* Returns the offset of the tensor. */
 static u64 read_tensor(GgufCursor *k, StoredTensor *t, u64 alignment) {
   t->name = take_name(k, MAX_NAME, "the name of a tensor");
   u64 rank = take(k, 4, "a tensor");
@@ -312,7 +308,8 @@ static int by_place(const void *a, const void *b) {
   return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Places in the order of the data; each ends inside of it, and the next begins right behind. */
+/* Assigns data in order of offset. Each tensor must lie inside the data and follow the previous
+ * one. */
 static void lay_out(const GgufCursor *k, Gguf *g, GgufPlace *place, u64 data) {
   u64 end = 0, next, size = k->end - data;
   if (g->tensor.n) qsort(place, g->tensor.n, sizeof *place, by_place);
@@ -320,9 +317,10 @@ static void lay_out(const GgufCursor *k, Gguf *g, GgufPlace *place, u64 data) {
     StoredTensor *t = &g->tensor.at[place[i].i];
     if (!size_align(end, g->alignment, &next)) next = UINT64_MAX;
     if (place[i].at != next)
-      fail(k->c, ERR_input, k->loc,
-           "tensor '%s' begins at byte %llu of the data, expected %llu, behind the one before it",
-           show(k->c, t->name), (unsigned long long)place[i].at, (unsigned long long)next);
+      fail(
+          k->c, ERR_input, k->loc,
+          "tensor '%s' begins at byte %llu of the data, expected %llu, the end of the previous one",
+          show(k->c, t->name), (unsigned long long)place[i].at, (unsigned long long)next);
     if (place[i].at > size || t->bytes > size - place[i].at)
       fail(k->c, ERR_input, k->loc,
            "tensor '%s': %llu bytes from byte %llu of the data on, which has %llu",
@@ -332,7 +330,7 @@ static void lay_out(const GgufCursor *k, Gguf *g, GgufPlace *place, u64 data) {
     end = place[i].at + t->bytes;
   }
   if (size - end >= g->alignment)
-    fail(k->c, ERR_input, k->loc, "%llu bytes are left behind the last tensor",
+    fail(k->c, ERR_input, k->loc, "%llu bytes are left after the last tensor",
          (unsigned long long)(size - end));
 }
 
@@ -352,9 +350,7 @@ static void read_tensors(GgufCursor *k, Gguf *g, u64 n) {
   lay_out(k, g, place, data < k->end ? data : k->end);
 }
 
-/* ---- the whole ---- */
-
-/* Of the other byte order, a version is a small number in the wrong bytes. */
+/* In a big-endian file the version appears as a small number in the high bytes. */
 static u32 read_version(GgufCursor *k) {
   u64 v = take(k, 4, "the version");
   if (v == 2 || v == 3) return (u32)v;
@@ -370,7 +366,7 @@ static u64 read_records(GgufCursor *k, u32 least, const char *what) {
   u64 n = take(k, 8, "the header");
   if (n > left(k) / least || n > MAX_RECORDS)
     fail(k->c, ERR_input, k->loc, "the header names %llu %s, the file has %zu more bytes%s",
-         (unsigned long long)n, what, left(k), n > MAX_RECORDS ? ", and 1000000 are read" : "");
+         (unsigned long long)n, what, left(k), n > MAX_RECORDS ? ", and the limit is 1000000" : "");
   return n;
 }
 
@@ -398,7 +394,7 @@ Gguf *gguf_read(Ctx *c, const u8 *at, size_t n, Loc loc) {
   GgufCursor k = {c, loc, at, 0, n};
   Gguf *g = NEW(&c->work, Gguf);
   g->by_key = map_new(&c->work);
-  if (!gguf_sniff(at, n)) fail(c, ERR_input, loc, "is no GGUF file");
+  if (!gguf_sniff(at, n)) fail(c, ERR_input, loc, "is not a GGUF file");
   k.pos = 4;
   g->version = read_version(&k);
   u64 tensors = read_records(&k, MIN_TENSOR_BYTES, "tensors");

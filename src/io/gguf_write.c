@@ -1,9 +1,8 @@
-/* gguf_write.c: writes the container GGUF, version 3.
+/* gguf_write.c: writes GGUF version 3.
  *
- * In: keys and tensors, in the order in which they shall stand; the bytes of a tensor are a piece
- * that may be made while the file is written, so that no more than a part of it need be in memory.
- * Out: pieces of a file for files_write. The grammar is that of gguf.c; tensors follow each other
- * at multiples of the alignment.
+ * In: keys and tensors in file order. The bytes of a tensor are a chunk that may be computed while
+ * the file is written, so the whole file is never in memory. Out: chunks for files_write. The
+ * grammar is in gguf.c.
  */
 #include "io/gguf.h"
 

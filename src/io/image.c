@@ -1,8 +1,8 @@
-/* image.c: pictures in files: which format one has; BMP, PNM and TIFF.
+/* image.c: reads images. Detects the format; decodes BMP, PNM and TIFF.
  *
- * In: the bytes of a file. Out: its pixels as RGB; transparency is dropped. BMP, PNM and TIFF
- * without compression are read here, PNG in image_png.c; JPEG, JPEG 2000 and WebP by their
- * libraries, where ingot is built with them (IMAGES=1, image_libs.c).
+ * In: the bytes of a file. Out: RGB pixels; alpha is dropped. Uncompressed BMP, PNM and TIFF are
+ * decoded here, PNG in image_png.c. JPEG, JPEG 2000 and WebP need external libraries (build with
+ * IMAGES=1, image_libs.c).
  */
 #include "io/image.h"
 
@@ -16,7 +16,7 @@ _Noreturn void image_refuse(const ImageFile *p, const char *what) {
   fail(p->c, ERR_unsupported, p->loc, "%s is not supported", what);
 }
 
-/* ITU-R 601, in 16 bits of fraction */
+/* ITU-R 601 luma, 16 fraction bits */
 u8 image_grey(const u8 *rgb) {
   return (u8)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
 }
@@ -24,12 +24,12 @@ u8 image_grey(const u8 *rgb) {
 Image image_new(const ImageFile *p, u64 width, u64 height) {
   if (!width || !height || width > IMAGE_SIDE || height > IMAGE_SIDE ||
       width * height > IMAGE_PIXELS)
-    image_bad(p, "the picture is empty or too large");
+    image_bad(p, "the image is empty or too large");
   return (Image){(u32)width, (u32)height, arena_alloc(p->a, (size_t)(width * height * 3))};
 }
 
 static void need(const ImageFile *p, size_t at, size_t n) {
-  if (at > p->n || n > p->n - at) image_bad(p, "the picture ends too early");
+  if (at > p->n || n > p->n - at) image_bad(p, "the image file is truncated");
 }
 
 u32 image_be(const ImageFile *p, size_t at, u32 n) {
@@ -46,13 +46,14 @@ u32 image_le(const ImageFile *p, size_t at, u32 n) {
   return x;
 }
 
-/* ---- BMP: rows from the bottom, blue first, padded to four bytes ---- */
+/* ---- BMP: rows bottom to top, BGR, padded to four bytes ---- */
 
 static Image read_bmp(const ImageFile *p) {
   u32 data = image_le(p, 10, 4), head = image_le(p, 14, 4), bits = image_le(p, 28, 2),
       packed = image_le(p, 30, 4), colours = image_le(p, 46, 4);
   i32 height = (i32)image_le(p, 22, 4);
-  if (head < 40 || (packed && packed != 3)) image_refuse(p, "BMP of this kind");
+  if (head < 40 || (packed && packed != 3))
+    image_refuse(p, "compressed BMP, or BMP with an old header");
   if (bits != 8 && bits != 24 && bits != 32)
     image_refuse(p, "BMP with other than 8, 24 or 32 bits");
   Image m = image_new(p, image_le(p, 18, 4), height < 0 ? -(u64)(i64)height : (u64)height);
@@ -64,7 +65,7 @@ static Image read_bmp(const ImageFile *p) {
     for (u32 x = 0; x < m.width; x++, to += 3) {
       const u8 *bgr = from + (size_t)x * (bits / 8);
       if (bits == 8) {
-        if (*bgr >= (colours ? colours : 256)) image_bad(p, "a colour that is not in the table");
+        if (*bgr >= (colours ? colours : 256)) image_bad(p, "a palette index is out of range");
         need(p, table + 4 * (size_t)*bgr, 4);
         bgr = p->at + table + 4 * (size_t)*bgr;
       }
@@ -80,7 +81,7 @@ static Image read_bmp(const ImageFile *p) {
 
 static u32 pnm_number(const ImageFile *p, size_t *at) {
   u32 x = 0, digits = 0;
-  for (;;) { /* blanks and comments */
+  for (;;) { /* skip blanks and comments */
     u32 ch = image_be(p, *at, 1);
     if (ch == '#')
       while (image_be(p, *at, 1) != '\n') (*at)++;
@@ -90,7 +91,7 @@ static u32 pnm_number(const ImageFile *p, size_t *at) {
   }
   for (; *at < p->n && p->at[*at] >= '0' && p->at[*at] <= '9' && digits < 7; digits++)
     x = x * 10 + (u32)(p->at[(*at)++] - '0');
-  if (!digits) image_bad(p, "a number is missing");
+  if (!digits) image_bad(p, "expected a number in the PNM header");
   return x;
 }
 
@@ -106,7 +107,7 @@ static Image read_pnm(const ImageFile *p) {
   return m;
 }
 
-/* ---- TIFF: strips without compression, 8 bits, planes together ---- */
+/* ---- TIFF: uncompressed strips, 8 bits, interleaved planes ---- */
 
 typedef struct Tiff {
   const ImageFile *p;
@@ -119,13 +120,13 @@ static u32 tiff_read(const Tiff *t, size_t at, u32 n) {
   return t->big ? image_be(t->p, at, n) : image_le(t->p, at, n);
 }
 
-/* Number i of a tag; `otherwise` when it is not there. */
+/* Value i of a tag, or `otherwise` if the tag is absent. */
 static u32 tiff_tag(const Tiff *t, u32 tag, u32 i, u32 otherwise, u32 *count) {
   for (u32 k = 0; k < t->entries; k++) {
     size_t at = t->entry + 12 * (size_t)k;
     if (tiff_read(t, at, 2) != tag) continue;
     u32 type = tiff_read(t, at + 2, 2), n = tiff_read(t, at + 4, 4), size = type == 3 ? 2 : 4;
-    if (type != 3 && type != 4) image_bad(t->p, "a number of another type");
+    if (type != 3 && type != 4) image_bad(t->p, "a TIFF tag has an unexpected type");
     if (count) *count = n;
     if (i >= n) return otherwise;
     size_t from = n > 4 / size ? tiff_read(t, at + 8, 4) : at + 8;
@@ -151,7 +152,7 @@ static Image read_tiff(const ImageFile *p) {
   size_t line = (size_t)m.width * planes;
   for (u32 y = 0; y < m.height; y++) {
     u32 strip = rows ? y / rows : strips;
-    if (strip >= strips) image_bad(p, "rows are missing");
+    if (strip >= strips) image_bad(p, "the TIFF has fewer rows than its header says");
     size_t at = tiff_tag(&t, 273, strip, 0, NULL) + line * (y % rows);
     need(p, at, line);
     for (u32 x = 0; x < m.width; x++)
@@ -161,8 +162,6 @@ static Image read_tiff(const ImageFile *p) {
   }
   return m;
 }
-
-/* ---- any of them ---- */
 
 static bool starts(const ImageFile *p, size_t at, const char *text, size_t n) {
   return p->n >= at + n && !memcmp(p->at + at, text, n);
@@ -178,5 +177,5 @@ Image image_decode(Ctx *c, Arena *a, const u8 *at, size_t n, Loc loc) {
   if (starts(&p, 0, "RIFF", 4) && starts(&p, 8, "WEBP", 4)) return image_webp(&p);
   if (starts(&p, 4, "jP  \r\n\x87\n", 8) || starts(&p, 0, "\xff\x4f\xff\x51", 4))
     return image_jpeg2000(&p);
-  image_refuse(&p, "a picture of this format");
+  image_refuse(&p, "this image format");
 }

@@ -1,8 +1,7 @@
-/* image_libs.c: JPEG, JPEG 2000 and WebP by libjpeg, OpenJPEG and libwebp, in a build with
- * IMAGES=1.
+/* image_libs.c: JPEG, JPEG 2000 and WebP with libjpeg, OpenJPEG and libwebp (IMAGES=1).
  *
- * In: a file. Out: RGB. The libraries allocate for themselves and free before leaving; what they
- * complain about becomes our error. Without IMAGES the formats are refused.
+ * In: a file. Out: RGB. The libraries allocate and free their own memory. Their errors become ours.
+ * Without IMAGES the formats are refused.
  */
 #include "io/image.h"
 
@@ -30,7 +29,7 @@ Image image_webp(const ImageFile *p) {
 /* ---- JPEG ---- */
 
 typedef struct JpegError {
-  struct jpeg_error_mgr base; /* first: libjpeg hands this back */
+  struct jpeg_error_mgr base; /* first member: libjpeg passes a pointer to it */
   jmp_buf door;
 } JpegError;
 
@@ -42,7 +41,7 @@ static void jpeg_quiet(j_common_ptr j) {
   (void)j;
 }
 
-/* Size first, then pixels into memory of ours. */
+/* Reads the size, then the pixels into our memory. */
 static bool jpeg_read(const ImageFile *p, Image *m) {
   struct jpeg_decompress_struct d;
   JpegError e;
@@ -78,17 +77,17 @@ Image image_jpeg(const ImageFile *p) {
     m = image_new(p, m.width, m.height);
     if (jpeg_read(p, &m)) return m;
   }
-  image_bad(p, "the JPEG is broken");
+  image_bad(p, "the JPEG file is damaged");
 }
 
 /* ---- WebP ---- */
 
 Image image_webp(const ImageFile *p) {
   int width, height;
-  if (!WebPGetInfo(p->at, p->n, &width, &height)) image_bad(p, "the WebP is broken");
+  if (!WebPGetInfo(p->at, p->n, &width, &height)) image_bad(p, "the WebP file is damaged");
   Image m = image_new(p, (u64)width, (u64)height);
   if (!WebPDecodeRGBInto(p->at, p->n, m.at, (size_t)width * (size_t)height * 3, width * 3))
-    image_bad(p, "the WebP is broken");
+    image_bad(p, "the WebP file is damaged");
   return m;
 }
 
@@ -170,7 +169,7 @@ Image image_jpeg2000(const ImageFile *p) {
   opj_stream_destroy(stream);
   opj_destroy_codec(codec);
   opj_image_destroy(im);
-  if (!good) image_bad(p, "the JPEG 2000 is broken");
+  if (!good) image_bad(p, "the JPEG 2000 file is damaged");
   if (!plain) image_refuse(p, "JPEG 2000 other than 8 bits of grey or RGB");
   if (err) longjmp(*p->c->door, (int)err);
   return copy.m;

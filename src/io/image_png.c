@@ -1,7 +1,7 @@
 /* image_png.c: PNG, through inflate.h.
  *
- * In: a file. Out: RGB. All colour types in 8 bits, grey and palettes also in fewer, 16 bits cut to
- * their upper half. Interlaced files are refused. Checksums are not compared.
+ * In: a file. Out: RGB. All color types with 8 bits; grey and palettes also with fewer; of 16 bits
+ * the high byte. Interlaced files are refused. Checksums are not verified.
  */
 #include "io/data.h"
 #include "io/image.h"
@@ -24,13 +24,13 @@ static void read_head(Png *g, size_t at) {
   g->height = image_be(p, at + 4, 4);
   g->bits = image_be(p, at + 8, 1);
   g->kind = image_be(p, at + 9, 1);
-  if (image_be(p, at + 10, 2)) image_bad(p, "no such compression or filter");
+  if (image_be(p, at + 10, 2)) image_bad(p, "unknown PNG compression or filter method");
   if (image_be(p, at + 12, 1)) image_refuse(p, "interlaced PNG");
   g->planes = g->kind <= 6 ? planes[g->kind] : 0;
   bool few = g->kind == 0 || g->kind == 3;
   bool fits = g->bits == 8 || (g->bits == 16 && g->kind != 3) ||
               (few && (g->bits == 1 || g->bits == 2 || g->bits == 4));
-  if (!g->planes || !fits) image_bad(p, "no such kind of colour");
+  if (!g->planes || !fits) image_bad(p, "invalid PNG color type or bit depth");
 }
 
 static void read_chunks(Png *g) {
@@ -40,25 +40,25 @@ static void read_chunks(Png *g) {
     image_be(p, at + 4, 4);
     const u8 *name = p->at + at + 4;
     at += 8;
-    if (n > p->n - at) image_bad(p, "the picture ends too early");
+    if (n > p->n - at) image_bad(p, "the image file is truncated");
     if (!memcmp(name, "IHDR", 4)) read_head(g, at);
     if (!memcmp(name, "IDAT", 4)) sb_put(&g->body, p->at + at, n);
     if (!memcmp(name, "PLTE", 4)) g->palette = p->at + at, g->colours = n / 3;
     if (!memcmp(name, "IEND", 4)) break;
     at += (size_t)n + 4;
   }
-  if (!g->width) image_bad(p, "no header");
+  if (!g->width) image_bad(p, "the PNG has no header chunk");
 }
 
-static u8 nearest(u8 left, u8 up, u8 corner) { /* Paeth's predictor */
+static u8 nearest(u8 left, u8 up, u8 corner) { /* Paeth predictor */
   i32 guess = left + up - corner, a = abs(guess - left), b = abs(guess - up),
       c = abs(guess - corner);
   return a <= b && a <= c ? left : b <= c ? up : corner;
 }
 
-/* Undoes the filter of one row; step: bytes of a pixel. */
+/* Undoes the filter of one row. step: bytes per pixel. */
 static void unfilter(const Png *g, u32 filter, u8 *row, const u8 *above, size_t n, u32 step) {
-  if (filter > 4) image_bad(g->p, "no such filter");
+  if (filter > 4) image_bad(g->p, "unknown PNG row filter");
   for (size_t i = 0; i < n; i++) {
     u8 left = i >= step ? row[i - step] : 0, up = above ? above[i] : 0,
        corner = above && i >= step ? above[i - step] : 0;
@@ -67,7 +67,7 @@ static void unfilter(const Png *g, u32 filter, u8 *row, const u8 *above, size_t 
   }
 }
 
-/* Sample number i of a row, as 8 bits; numbers of colours as they are. */
+/* Sample i of a row as 8 bits; palette indices unscaled. */
 static u32 sample(const Png *g, const u8 *row, size_t i) {
   if (g->bits == 16) return row[i * 2];
   if (g->bits == 8) return row[i];
@@ -79,7 +79,7 @@ static u32 sample(const Png *g, const u8 *row, size_t i) {
 static void put_pixel(const Png *g, const u8 *row, u32 x, u8 *rgb) {
   if (g->kind == 3) {
     u32 at = sample(g, row, x);
-    if (at >= g->colours) image_bad(g->p, "a colour that is not in the table");
+    if (at >= g->colours) image_bad(g->p, "a palette index is out of range");
     memcpy(rgb, g->palette + 3 * (size_t)at, 3);
     return;
   }
@@ -94,7 +94,8 @@ Image image_png(const ImageFile *p) {
   size_t line = ((size_t)g.width * g.planes * g.bits + 7) / 8, total = (line + 1) * g.height;
   u32 step = (g.planes * g.bits + 7) / 8;
   u8 *raw = arena_alloc(p->a, total);
-  if (g.body.n < 6) image_bad(p, "no data"); /* two bytes before and four behind belong to zlib */
+  if (g.body.n < 6)
+    image_bad(p, "the PNG has no image data"); /* a zlib header of 2 bytes, a checksum of 4 */
   const char *why = inflate((const u8 *)g.body.at + 2, g.body.n - 6, raw, total);
   if (why) image_bad(p, why);
   const u8 *above = NULL;

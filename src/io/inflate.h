@@ -1,11 +1,10 @@
-/* inflate.h: RFC 1951: deflated bytes -> the bytes they stand for.
+/* inflate.h: a decoder for deflate (RFC 1951).
  *
- * Codes are decoded through a table indexed by the next FAST bits; longer codes fall back to the
- * canonical walk, one length at a time. Reading past the input, writing past the output and
- * distances before its start are refused; so are codes that promise more symbols than fit. An
- * incomplete code is accepted until one of its missing words turns up. Takes the whole input and
- * output at once: no streaming. C99 with nothing else of ingot: the text is compiled here and, in
- * front of tools/runner.c, with every program that `ingot build` makes.
+ * Codes are decoded with a table indexed by the next INF_FAST bits; longer codes by canonical
+ * decoding, one length at a time. Reads past the input, writes past the output, distances before
+ * its start and oversubscribed codes are refused. An incomplete code fails only when a missing code
+ * word occurs. No streaming: input and output are complete. C99 without other ingot code: compiled
+ * here, and with tools/runner.c into every program of `ingot build`.
  */
 #ifndef INGOT_INFLATE_H
 #define INGOT_INFLATE_H
@@ -18,19 +17,19 @@
 enum { INF_FAST = 9, INF_BITS = 15, INF_LIT = 288, INF_DIST = 30 };
 
 typedef struct InfCode {
-  uint16_t fast[1 << INF_FAST]; /* symbol << 4 | length; 0: not a short code */
-  uint16_t count[INF_BITS + 1]; /* codes of each length */
+  uint16_t fast[1 << INF_FAST]; /* symbol << 4 | length; 0: longer code */
+  uint16_t count[INF_BITS + 1]; /* number of codes per length */
   uint16_t symbol[INF_LIT];     /* sorted by code */
 } InfCode;
 
 typedef struct Inflate {
   const uint8_t *in;
   size_t nin, pos;
-  uint64_t word; /* the next bits, lowest first */
+  uint64_t word; /* bit buffer, lowest bit first */
   uint32_t have;
   uint8_t *out;
   size_t nout, at;
-  const char *why; /* the first thing that was wrong */
+  const char *why; /* the first error */
   bool is_fixed;   /* lit and dist hold the fixed codes */
   InfCode lit, dist;
 } Inflate;
@@ -47,11 +46,11 @@ static void inf_fill(Inflate *b) {
   }
 }
 
-/* Up to 16 bits. Past the end it answers 0 and notes it. */
+/* Takes up to 16 bits. Past the end it returns 0 and records an error. */
 static uint32_t inf_take(Inflate *b, uint32_t n) {
   if (b->have < n) inf_fill(b);
   if (b->have < n) {
-    inf_wrong(b, "deflated data end early");
+    inf_wrong(b, "the deflated data is truncated");
     return 0;
   }
   uint32_t x = (uint32_t)(b->word & (((uint64_t)1 << n) - 1));
@@ -75,7 +74,7 @@ static bool inf_build(Inflate *b, InfCode *h, const uint8_t *len, uint32_t n) {
   int32_t left = 1;
   for (uint32_t l = 1; l <= INF_BITS; l++) {
     left = 2 * left - h->count[l];
-    if (left < 0) return inf_wrong(b, "code lengths that do not fit together");
+    if (left < 0) return inf_wrong(b, "deflate: invalid code lengths");
     next[l + 1] = (uint16_t)(next[l] + h->count[l]);
     code[l + 1] = (uint16_t)((code[l] + h->count[l]) << 1);
   }
@@ -112,7 +111,8 @@ static uint32_t inf_decode(Inflate *b, const InfCode *h) {
     first = (first + h->count[l]) << 1;
     code <<= 1;
   }
-  inf_wrong(b, b->have < INF_BITS ? "deflated data end early" : "a code word that was not defined");
+  inf_wrong(b,
+            b->have < INF_BITS ? "the deflated data is truncated" : "deflate: undefined code word");
   return INF_LIT;
 }
 
@@ -122,19 +122,19 @@ static bool inf_copy(Inflate *b, uint32_t lensym) {
                                         67, 83, 99, 115, 131, 163, 195, 227, 258};
   static const uint8_t len_extra[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
                                         2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-  if (lensym >= 29) return inf_wrong(b, "no such length symbol");
+  if (lensym >= 29) return inf_wrong(b, "deflate: invalid length symbol");
   size_t len = len_base[lensym] + inf_take(b, len_extra[lensym]);
   uint32_t s = inf_decode(b, &b->dist);
-  if (s >= INF_DIST) return inf_wrong(b, "no such distance symbol");
+  if (s >= INF_DIST) return inf_wrong(b, "deflate: invalid distance symbol");
   uint32_t extra = s < 4 ? 0 : s / 2 - 1;
   size_t base = s < 4 ? s + 1 : (size_t)(2 + s % 2) * ((size_t)1 << extra) + 1;
   size_t dist = base + inf_take(b, extra);
   if (b->why) return false;
-  if (dist > b->at) return inf_wrong(b, "a distance that reaches before the start");
-  if (len > b->nout - b->at) return inf_wrong(b, "more bytes than announced");
+  if (dist > b->at) return inf_wrong(b, "deflate: distance before the start of the output");
+  if (len > b->nout - b->at) return inf_wrong(b, "more bytes than the header says");
   uint8_t *to = b->out + b->at;
   const uint8_t *from = to - dist;
-  for (size_t i = 0; i < len; i++) to[i] = from[i]; /* may overlap: byte by byte is the meaning */
+  for (size_t i = 0; i < len; i++) to[i] = from[i]; /* may overlap: copies byte by byte */
   b->at += len;
   return true;
 }
@@ -147,7 +147,7 @@ static bool inf_coded(Inflate *b) {
     if (s > 256) {
       if (!inf_copy(b, s - 257)) return false;
     } else {
-      if (b->at >= b->nout) return inf_wrong(b, "more bytes than announced");
+      if (b->at >= b->nout) return inf_wrong(b, "more bytes than the header says");
       b->out[b->at++] = (uint8_t)s;
     }
   }
@@ -157,13 +157,13 @@ static bool inf_stored(Inflate *b) {
   inf_take(b, b->have & 7);
   uint32_t n = inf_take(b, 16), not_n = inf_take(b, 16);
   if (b->why) return false;
-  if ((n ^ 0xffff) != not_n) return inf_wrong(b, "a stored block with a damaged length");
+  if ((n ^ 0xffff) != not_n) return inf_wrong(b, "deflate: damaged length of a stored block");
   for (; n > 0 && b->have >= 8; n--) {
-    if (b->at >= b->nout) return inf_wrong(b, "more bytes than announced");
+    if (b->at >= b->nout) return inf_wrong(b, "more bytes than the header says");
     b->out[b->at++] = (uint8_t)inf_take(b, 8);
   }
-  if (n > b->nin - b->pos) return inf_wrong(b, "deflated data end early");
-  if (n > b->nout - b->at) return inf_wrong(b, "more bytes than announced");
+  if (n > b->nin - b->pos) return inf_wrong(b, "the deflated data is truncated");
+  if (n > b->nout - b->at) return inf_wrong(b, "more bytes than the header says");
   if (n > 0) memcpy(b->out + b->at, b->in + b->pos, n);
   b->pos += n;
   b->at += n;
@@ -180,14 +180,14 @@ static bool inf_fixed(Inflate *b) {
   return inf_build(b, &b->dist, len, INF_DIST);
 }
 
-/* Code lengths are themselves coded, with runs. */
+/* Reads the two codes of a dynamic block; their lengths are Huffman- and run-length-coded. */
 static bool inf_dynamic(Inflate *b) {
   static const uint8_t order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                     11, 4,  12, 3, 13, 2, 14, 1, 15};
   uint8_t len[INF_LIT + 32] = {0};
   b->is_fixed = false;
   uint32_t nlit = inf_take(b, 5) + 257, ndist = inf_take(b, 5) + 1, ncode = inf_take(b, 4) + 4;
-  if (nlit > 286 || ndist > INF_DIST) return inf_wrong(b, "too many symbols");
+  if (nlit > 286 || ndist > INF_DIST) return inf_wrong(b, "deflate: too many symbols");
   for (uint32_t i = 0; i < ncode; i++) len[order[i]] = (uint8_t)inf_take(b, 3);
   if (b->why || !inf_build(b, &b->lit, len, 19)) return false;
   memset(len, 0, 19);
@@ -198,22 +198,24 @@ static bool inf_dynamic(Inflate *b) {
       len[i++] = (uint8_t)s;
       continue;
     }
-    if (s == 16 && i == 0) return inf_wrong(b, "a repeated length with nothing before it");
+    if (s == 16 && i == 0)
+      return inf_wrong(b, "deflate: repeated code length without a previous one");
     uint8_t value = s == 16 ? len[i - 1] : 0;
     uint32_t run = s == 16   ? 3 + inf_take(b, 2)
                    : s == 17 ? 3 + inf_take(b, 3)
                              : 11 + inf_take(b, 7);
-    if (run > nlit + ndist - i) return inf_wrong(b, "a run of lengths beyond the last symbol");
+    if (run > nlit + ndist - i)
+      return inf_wrong(b, "deflate: run of code lengths past the last symbol");
     while (run-- > 0) len[i++] = value;
   }
   if (b->why) return false;
   return inf_build(b, &b->dist, len + nlit, ndist) && inf_build(b, &b->lit, len, nlit);
 }
 
-/* NULL, or what is wrong; in and out must be used up exactly. */
+/* Returns NULL or an error. Input and output must be consumed exactly. */
 static const char *inflate_all(const uint8_t *in, size_t nin, uint8_t *out, size_t nout) {
   Inflate b;
-  memset(&b, 0, offsetof(Inflate, lit)); /* the tables are built before they are read */
+  memset(&b, 0, offsetof(Inflate, lit)); /* tables are built before use */
   b.in = in, b.nin = nin, b.out = out, b.nout = nout;
   bool last = false;
   while (!last && !b.why) {
@@ -226,10 +228,10 @@ static const char *inflate_all(const uint8_t *in, size_t nin, uint8_t *out, size
     case 2:
       if (inf_dynamic(&b)) inf_coded(&b);
       break;
-    default: inf_wrong(&b, "no such kind of block");
+    default: inf_wrong(&b, "deflate: invalid block type");
     }
   }
-  if (!b.why && b.at != b.nout) inf_wrong(&b, "fewer bytes than announced");
+  if (!b.why && b.at != b.nout) inf_wrong(&b, "fewer bytes than the header says");
   if (!b.why && (b.pos < b.nin || b.have >= 8)) inf_wrong(&b, "bytes after the last block");
   return b.why;
 }

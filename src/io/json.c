@@ -1,10 +1,10 @@
-/* json.c: bytes -> JsonDoc.
+/* json.c: parses JSON.
  *
- * In: any bytes. Out: values in an arena, or ERR_input with line and column.
- * Method: recursive descent, JSON_DEPTH deep at most. Values whose container is still open lie on
- * one stack; when it ends they are copied out, so that memory is proportional to the text. Objects
- * with more than FEW members get an index by hash, which is built under a bound of steps: a text
- * made of keys that collide is refused instead of taking quadratic time.
+ * In: bytes. Out: values in an arena, or ERR_input with line and column. Method: recursive descent,
+ * at most JSON_DEPTH deep. Values of open containers are on one stack and are copied out when the
+ * container ends, so memory is proportional to the text. Objects with more than FEW members get a
+ * hash index. Building it has a step limit: keys made to collide are refused instead of taking
+ * quadratic time.
  */
 #include "io/json.h"
 #include <errno.h>
@@ -20,12 +20,10 @@ typedef struct JsonReader {
   const u8 *base;
   size_t pos, end;
   u32 depth, count;
-  VEC(Json) open; /* values of containers that have not ended */
+  VEC(Json) open; /* values of open containers */
 } JsonReader;
 
-/* ---- places ---- */
-
-/* Line and column, from 1; a column is a character of UTF-8. */
+/* Line and column, from 1; a column is a UTF-8 character. */
 static Loc line_column(Loc loc, const u8 *at, size_t pos, u32 *column) {
   loc.line = 1;
   *column = 1;
@@ -75,21 +73,19 @@ static bool accept(JsonReader *r, const char *word) {
   return true;
 }
 
-/* Bytes of the character of UTF-8 at p; 0: it is none. */
+/* Length of the UTF-8 character at p, or 0 if invalid. */
 static u32 character(const u8 *p, size_t left) {
   if (p[0] < 0x80) return 1;
   u32 n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
   if (p[0] < 0xc2 || p[0] > 0xf4 || left < n) return 0;
   for (u32 i = 1; i < n; i++)
     if ((p[i] & 0xc0) != 0x80) return 0;
-  if (p[0] == 0xe0 && p[1] < 0xa0) return 0; /* longer than need be */
+  if (p[0] == 0xe0 && p[1] < 0xa0) return 0; /* overlong encoding */
   if (p[0] == 0xf0 && p[1] < 0x90) return 0;
   if (p[0] == 0xed && p[1] > 0x9f) return 0; /* a surrogate */
   if (p[0] == 0xf4 && p[1] > 0x8f) return 0; /* beyond U+10FFFF */
   return n;
 }
-
-/* ---- strings ---- */
 
 static u32 hex4(JsonReader *r) {
   u32 x = 0;
@@ -114,7 +110,7 @@ static void put_point(StrBuf *t, u32 x) {
   sb_put(t, b, n);
 }
 
-/* Behind the backslash. */
+/* Decodes an escape, after the backslash. */
 static void escape(JsonReader *r, StrBuf *t) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   size_t start = r->pos - 1;
@@ -129,22 +125,22 @@ static void escape(JsonReader *r, StrBuf *t) {
   u32 x = hex4(r);
   if (x >= 0xd800 && x < 0xdc00 && accept(r, "\\u")) {
     u32 low = hex4(r);
-    if (low < 0xdc00 || low > 0xdfff) bad(r, start, "half of a surrogate pair");
+    if (low < 0xdc00 || low > 0xdfff) bad(r, start, "expected a surrogate pair, found one half");
     x = 0x10000 + ((x - 0xd800) << 10) + (low - 0xdc00);
   } else if (x >= 0xd800 && x < 0xe000) {
-    bad(r, start, "half of a surrogate pair");
+    bad(r, start, "expected a surrogate pair, found one half");
   }
   put_point(t, x);
 }
 
-/* From the opening quote. */
+/* Starts at the opening quote. */
 static Json string(JsonReader *r) {
   Json j = {.kind = JS_string, .pos = (u32)r->pos};
   size_t start = ++r->pos;
   StrBuf t = sb_new(r->a);
   bool escaped = false;
   for (;;) {
-    if (r->pos == r->end) bad(r, j.pos, "a string that does not end");
+    if (r->pos == r->end) bad(r, j.pos, "the string does not end");
     u8 ch = r->base[r->pos];
     if (ch == '"') break;
     if (ch == '\\') {
@@ -155,9 +151,9 @@ static Json string(JsonReader *r) {
       start = r->pos;
       continue;
     }
-    if (ch < 0x20) bad(r, r->pos, "a control character in a string");
+    if (ch < 0x20) bad(r, r->pos, "control character in a string, expected an escape");
     u32 n = character(r->base + r->pos, r->end - r->pos);
-    if (!n) bad(r, r->pos, "a string that is no UTF-8");
+    if (!n) bad(r, r->pos, "the string is not UTF-8");
     r->pos += n;
   }
   if (escaped) sb_put(&t, r->base + start, r->pos - start);
@@ -167,8 +163,6 @@ static Json string(JsonReader *r) {
   r->pos++;
   return j;
 }
-
-/* ---- numbers and words ---- */
 
 static void digits(JsonReader *r) {
   if (peek(r) < '0' || peek(r) > '9') bad(r, r->pos, "expected a digit");
@@ -195,7 +189,7 @@ static Json number(JsonReader *r) {
   }
   j.n = (u32)(r->pos - j.pos);
   char copy[JSON_NUMBER + 1];
-  if (j.n > JSON_NUMBER) bad(r, j.pos, "a number with too many digits");
+  if (j.n > JSON_NUMBER) bad(r, j.pos, "the number has too many digits");
   memcpy(copy, j.text, j.n);
   copy[j.n] = 0;
   if (j.kind == JS_int) {
@@ -208,7 +202,7 @@ static Json number(JsonReader *r) {
   return j;
 }
 
-/* What is neither string nor container. */
+/* Parses null, true, false or a number. */
 static Json scalar(JsonReader *r) {
   static const struct {
     const char *text;
@@ -234,8 +228,6 @@ static Json scalar(JsonReader *r) {
   return number(r);
 }
 
-/* ---- objects ---- */
-
 static u32 index_size(u32 n) {
   u32 size = 4 * FEW;
   while (size < 2 * n) size *= 2;
@@ -246,7 +238,7 @@ static bool same_key(const Json *a, const void *key, size_t n) {
   return a->n == n && memcmp(a->text, key, n) == 0;
 }
 
-/* Drops members that a later one replaces; indexes the rest if there are many. */
+/* Drops members that a later one replaces. Builds an index if many remain. */
 static void dedup_members(JsonReader *r, Json *j, Json *at, u32 members) {
   u32 size = index_size(members), kept = 0;
   u64 steps = 0, most = (u64)members * STEPS_PER_KEY + 1024;
@@ -258,7 +250,7 @@ static void dedup_members(JsonReader *r, Json *j, Json *at, u32 members) {
       for (; index[k] && !same_key(&at[2 * (index[k] - 1)], key->text, key->n); steps++)
         k = (k + 1) & (size - 1);
       if (index[k]) old = index[k] - 1;
-      if (steps > most) bad(r, key->pos, "keys that are made to collide");
+      if (steps > most) bad(r, key->pos, "too many keys with colliding hashes");
     } else {
       for (old = 0; old < kept && !same_key(&at[2 * old], key->text, key->n);) old++;
     }
@@ -274,7 +266,7 @@ static void dedup_members(JsonReader *r, Json *j, Json *at, u32 members) {
   j->n = kept;
   j->index = index;
   if (index && index_size(kept) == size) return;
-  /* Few were left of many: an index is looked up by the number of members. */
+  /* json_get uses the index if there are more than FEW members. */
   j->index = NULL;
   if (kept <= FEW) return;
   size = index_size(kept);
@@ -282,22 +274,20 @@ static void dedup_members(JsonReader *r, Json *j, Json *at, u32 members) {
   for (u32 i = 0; i < kept; i++) {
     u32 k = (u32)hash_bytes(at[2 * i].text, at[2 * i].n) & (size - 1);
     for (; index[k]; steps++) k = (k + 1) & (size - 1);
-    if (steps > most) bad(r, at[2 * i].pos, "keys that are made to collide");
+    if (steps > most) bad(r, at[2 * i].pos, "too many keys with colliding hashes");
     index[k] = i + 1;
   }
   j->index = index;
 }
 
-/* ---- values ---- */
-
 static void push(JsonReader *r, Json j) {
-  if (++r->count > JSON_MAX_VALUES) bad(r, j.pos, "more values than are read");
+  if (++r->count > JSON_MAX_VALUES) bad(r, j.pos, "the text has too many values");
   *vec_push(&r->c->scratch, &r->open) = j;
 }
 
 static Json value(JsonReader *r);
 
-/* From the opening bracket. */
+/* Starts at the opening bracket. */
 static Json container(JsonReader *r, JsonKind kind) {
   Json j = {.kind = kind, .pos = (u32)r->pos};
   const u8 close = kind == JS_array ? ']' : '}';
@@ -343,7 +333,8 @@ static Json value(JsonReader *r) {
 
 JsonDoc json_read(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
   JsonReader r = {.c = c, .a = a, .loc = loc, .base = at, .pos = utf8_bom(at, n), .end = n};
-  if (n > JSON_MAX_BYTES) fail(c, ERR_unsupported, loc, "JSON of %zu bytes", n);
+  if (n > JSON_MAX_BYTES)
+    fail(c, ERR_unsupported, loc, "the JSON text has %zu bytes, expected less than 2 GiB", n);
   skip(&r);
   Json *root = NEW(a, Json);
   *root = value(&r);
@@ -351,8 +342,6 @@ JsonDoc json_read(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
   if (r.pos < n) bad(&r, r.pos, "expected the end of the text");
   return (JsonDoc){.c = c, .loc = loc, .at = at, .n = n, .root = root};
 }
-
-/* ---- looking things up ---- */
 
 const char *json_kind_name(JsonKind k) {
   static const char *const name[] = {"null",     "true or false", "an integer", "a number",

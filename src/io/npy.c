@@ -1,9 +1,8 @@
-/* .npy arrays: one tensor behind a header that is a Python dictionary in text.
+/* npy.c: .npy files, one tensor after a header with a Python dictionary.
  *
- * Versions 1 to 3, either byte order, either memory order. The header is read by a small exact
- * parser: the three keys in any order, each once. Reading gives row-major native tensors; bytes
- * that are so already are used in place. Structured and object arrays are refused. Strings (S, U)
- * become interned UTF-8.
+ * Versions 1 to 3, either byte order, either memory order. The header parser expects the three keys
+ * in any order, each once. The result is a row-major native tensor; native bytes are used in place.
+ * Structured and object arrays are refused. Strings (S, U) become interned UTF-8.
  */
 #include "io/data.h"
 #include "io/wire.h"
@@ -14,7 +13,7 @@ typedef struct Npy {
   Ctx *c;
   Arena *a;
   Loc loc;
-  const u8 *at; /* the header text, then the data */
+  const u8 *at; /* the header text; then the data */
   size_t n, pos;
   char kind;  /* f i u b c S U V */
   char order; /* < > | = */
@@ -49,13 +48,13 @@ static void expect(Npy *p, char ch) {
   if (!accept(p, ch)) bad(p, text);
 }
 
-/* A quoted word; no escapes occur in headers. */
+/* A quoted word; headers do not contain escapes. */
 static FileSpan word(Npy *p) {
   char quote = peek(p);
   if (quote != '\'' && quote != '"') bad(p, "expected a string");
   size_t start = ++p->pos;
   while (p->pos < p->n && p->at[p->pos] != (u8)quote) p->pos++;
-  if (p->pos >= p->n) bad(p, "a string without end");
+  if (p->pos >= p->n) bad(p, "the string does not end");
   return (FileSpan){p->at + start, p->pos++ - start};
 }
 
@@ -73,7 +72,7 @@ static u64 number(Npy *p, const u8 *at, size_t n, size_t *used) {
   return x;
 }
 
-/* '<f4' and the like. */
+/* A type such as '<f4'. */
 static void read_descr(Npy *p) {
   if (peek(p) == '[')
     fail(p->c, ERR_unsupported, p->loc, "npy: structured arrays are not supported");
@@ -96,7 +95,7 @@ static void read_shape(Npy *p) {
     peek(p);
     u64 x = number(p, p->at + p->pos, p->n - p->pos, &used);
     p->pos += used;
-    accept(p, 'L'); /* Python 2 */
+    accept(p, 'L'); /* long suffix of Python 2 */
     if (p->rank == MAX_RANK)
       fail(p->c, ERR_unsupported, p->loc, "npy: rank above %d is not supported", MAX_RANK);
     if (x > (u64)DIM_MAX) bad(p, "extent too large");
@@ -140,7 +139,7 @@ static void read_header(Npy *p) {
     fail(p->c, ERR_input, p->loc, "npy: more than 2^40 elements");
 }
 
-/* Splits the file; afterwards p->at is the header text. Returns the data. */
+/* Splits the file: p->at becomes the header text. Returns the data. */
 static FileSpan open_file(Npy *p, const u8 *at, size_t n) {
   if (n < 10 || memcmp(at, magic, 6) != 0)
     fail(p->c, ERR_input, p->loc, "not an npy file: no \\x93NUMPY at its start");
@@ -157,7 +156,7 @@ static FileSpan open_file(Npy *p, const u8 *at, size_t n) {
   return (FileSpan){p->at + p->n, n - head - p->n};
 }
 
-/* The element type; DT_none when none fits. */
+/* The element type, or DT_none. */
 static DType find_dtype(const Npy *p, DType as) {
   static const struct {
     char kind;
@@ -176,7 +175,7 @@ static DType find_dtype(const Npy *p, DType as) {
   return DT_none;
 }
 
-/* Column-major elements of `size` bytes in row-major order. */
+/* Converts column-major elements of `size` bytes to row-major order. */
 static const u8 *transpose(const Npy *p, const u8 *from, size_t size) {
   u8 *to = arena_array(p->a, (size_t)p->count, size);
   u64 stride[MAX_RANK], idx[MAX_RANK] = {0}, src = 0, step = 1;
@@ -196,7 +195,7 @@ static const u8 *transpose(const Npy *p, const u8 *from, size_t size) {
   return to;
 }
 
-/* One UCS-4 character as UTF-8; returns its length, 0 when there is no such character. */
+/* Encodes a UCS-4 character as UTF-8. Returns its length, or 0 if invalid. */
 static u32 put_utf8(char *to, u32 ch) {
   if (ch > 0x10ffff || (ch >= 0xd800 && ch < 0xe000)) return 0;
   u32 n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
@@ -213,19 +212,19 @@ static Str read_ucs4(const Npy *p, const u8 *at, size_t n, bool big, StrBuf *t) 
                  : (u32)at[3] << 24 | (u32)at[2] << 16 | (u32)at[1] << 8 | at[0];
     char utf8[4];
     u32 len = put_utf8(utf8, ch);
-    if (len == 0) fail(p->c, ERR_input, p->loc, "npy: no such character: U+%X", ch);
+    if (len == 0) fail(p->c, ERR_input, p->loc, "npy: invalid character U+%X", ch);
     sb_put(t, utf8, len);
   }
   while (t->n > 0 && t->at[t->n - 1] == 0) t->n--;
   return str_intern(p->c, t->at, t->n);
 }
 
-/* Fixed-width strings, padded with NUL. */
+/* Fixed-width strings, NUL-padded. */
 static Tensor *read_strings(const Npy *p, const u8 *at, bool big) {
   u64 width = p->kind == 'U' ? 4 * p->size : p->size;
-  /* A type of width 0 costs no bytes per element, so the file does not bound their number. */
+  /* Elements of width 0 take no bytes, so the file size does not bound their number. */
   if (p->size == 0 && p->count > 65536)
-    fail(p->c, ERR_unsupported, p->loc, "npy: %llu strings of width 0",
+    fail(p->c, ERR_unsupported, p->loc, "npy: %llu strings of width 0, expected at most 65536",
          (unsigned long long)p->count);
   Tensor *t = tensor_new(p->a, DT_str, p->dim, p->rank);
   StrBuf text = sb_new(p->a);
@@ -243,7 +242,7 @@ static Tensor *read_strings(const Npy *p, const u8 *at, bool big) {
   return t;
 }
 
-/* One byte per element already; bits above the type's own are dropped. */
+/* One byte per element; unused high bits are dropped. */
 static Tensor *read_small(const Npy *p, DType dt, const u8 *at) {
   Tensor *t = tensor_new(p->a, dt, p->dim, p->rank);
   u32 bits = dtype_info[dt].bits, sign = dtype_is_signed(dt) ? 1u << (bits - 1) : 0;
@@ -281,7 +280,7 @@ Tensor *data_read_npy(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
 
 /* ---- writing ---- */
 
-/* Length of the UTF-8 character at s, which it stores; 0 when malformed. */
+/* Decodes the UTF-8 character at s. Returns its length, or 0 if malformed. */
 static u32 get_utf8(const u8 *s, size_t n, u32 *ch) {
   u32 len = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
   if (len == 0 || len > n || s[0] > 0xf4) return 0;
@@ -291,14 +290,14 @@ static u32 get_utf8(const u8 *s, size_t n, u32 *ch) {
     *ch = *ch << 6 | (s[i] & 0x3f);
   }
   char back[4];
-  return put_utf8(back, *ch) == len ? len : 0; /* only the shortest form */
+  return put_utf8(back, *ch) == len ? len : 0; /* reject overlong forms */
 }
 
 static Str str_at(const Tensor *t, u64 i) {
   return (Str)tensor_get(t, i).i;
 }
 
-/* Characters of the longest string; false when one is not UTF-8. */
+/* Length of the longest string in characters; false if one is not UTF-8. */
 static bool count_chars(const Ctx *c, const Tensor *t, u64 *most) {
   *most = 1;
   for (u64 i = 0; i < t->n; i++) {
@@ -336,7 +335,7 @@ static void put_header(StrBuf *out, const char *descr, const Tensor *t) {
   for (u32 i = 0; i < t->rank; i++)
     n += (size_t)snprintf(head + n, sizeof head - n, "%s%lld", i ? ", " : "", (long long)t->dim[i]);
   n += (size_t)snprintf(head + n, sizeof head - n, "%s), }", t->rank == 1 ? "," : "");
-  /* Data begin at a multiple of 64; 11 bytes are magic, version, length and the line end. */
+  /* The data starts at a multiple of 64 bytes. 11 bytes: magic, version, length, newline. */
   while ((n + 11) % 64 != 0) head[n++] = ' ';
   head[n++] = '\n';
   u8 fixed[4] = {1, 0, (u8)n, (u8)(n >> 8)};
@@ -349,13 +348,14 @@ void data_write_npy(Ctx *c, StrBuf *out, const Tensor *t) {
   char descr[32];
   u32 size = dtype_bytes(t->dt);
   const DTypeInfo *info = &dtype_info[t->dt];
-  if (t->rank > MAX_RANK) fail(c, ERR_unsupported, LOC_NONE, "npy: rank above %d", MAX_RANK);
+  if (t->rank > MAX_RANK)
+    fail(c, ERR_unsupported, LOC_NONE, "npy: rank above %d is not supported", MAX_RANK);
   if (t->dt == DT_str) {
     u64 width = 1, bytes;
     bool is_utf8 = count_chars(c, t, &width);
     for (u64 i = 0; i < t->n && !is_utf8; i++)
       if (str_len(c, str_at(t, i)) > width) width = str_len(c, str_at(t, i));
-    /* Padding to the longest string can dwarf the strings themselves. */
+    /* Padding to the longest string can exceed the strings by far. */
     if (!size_mul(width, 4, &bytes) || !size_mul(bytes, t->n, &bytes) || bytes >> 32)
       fail(c, ERR_unsupported, LOC_NONE,
            "npy: strings padded to equal length take more than 4 GiB");

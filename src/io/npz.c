@@ -1,8 +1,8 @@
-/* .npz: a zip archive whose members are .npy files.
+/* npz.c: .npz files, zip archives of .npy members.
  *
- * In: the bytes of an archive (zip.h says what is accepted), or tensors with names. Out: the other
- * of the two. Two arrays of one name are refused, members that are no arrays passed over. Written
- * archives are stored, dated 1980-01-01, and never zip64.
+ * In: an archive (zip.h says what is accepted), or named tensors. Out: the reverse. Two arrays of
+ * one name are refused; members that are not arrays are ignored. Archives are written without
+ * compression, dated 1980-01-01, never zip64.
  */
 #include "io/data.h"
 #include "io/zip.h"
@@ -59,7 +59,7 @@ static void put(StrBuf *out, u64 x, u32 n) {
   sb_put(out, b, n);
 }
 
-/* What local and central records have in common. */
+/* Fields that local and central records share. */
 static void put_record(StrBuf *out, const ZipMember *m) {
   put(out, 20, 2);    /* version needed */
   put(out, 0x800, 2); /* names are UTF-8 */

@@ -1,9 +1,10 @@
-/* safetensors.c: reads the container safetensors.
+/* safetensors.c: reads safetensors files.
  *
- * In: the bytes of a file: u64 n (little-endian), n bytes of JSON, the data. Out: its tensors,
- * pointing into the data. The JSON is an object: name -> {"dtype", "shape", "data_offsets": [begin,
- * end]}, offsets counted from the data; "__metadata__" is no tensor. Method: every entry is checked
- * by itself, then all are sorted by place, and each must begin where the one before it ends.
+ * In: the bytes of a file: u64 n (little-endian), n bytes of JSON, the data. Out: tensors that
+ * point into the data. The JSON is an object: name -> {"dtype", "shape", "data_offsets": [begin,
+ * end]}, with offsets from the start of the data. "__metadata__" is not a tensor. Method: each
+ * entry is checked alone, then all are sorted by offset. Each must start where the previous one
+ * ends.
  */
 #include "io/safetensors.h"
 #include "io/json.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 enum { MAX_RECORDS = 1000000 };
-#define MAX_SIZE ((i64)INT32_MAX) /* of one axis */
+#define MAX_SIZE ((i64)INT32_MAX) /* per axis */
 
 typedef struct Dtype {
   const char *name;
@@ -26,7 +27,7 @@ static const Dtype dtypes[] = {
     {"BOOL", BK_BOOL}, {"F8_E4M3", BK_F8_E4M3}, {"F8_E5M2", BK_F8_E5M2},
 };
 
-/* A tensor and where it begins. */
+/* A tensor and its offset. */
 typedef struct Entry {
   StoredTensor t;
   u64 at;
@@ -46,8 +47,7 @@ static QBlockKind read_dtype(const JsonDoc *d, const Json *entry) {
   const Json *j = json_require(d, entry, "dtype", JS_string);
   for (u32 i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
     if (json_is(j, dtypes[i].name)) return dtypes[i].kind;
-  json_fail(d, j, ERR_unsupported, "dtype %s is one that ingot does not read",
-            show(d->c, json_str(d->c, j)));
+  json_fail(d, j, ERR_unsupported, "dtype %s is not supported", show(d->c, json_str(d->c, j)));
 }
 
 /* Element i of an array of numbers. */
@@ -70,7 +70,8 @@ static Entry read_entry(const JsonDoc *d, const Json *key, const Json *value, u6
   t->kind = read_dtype(d, value);
   t->rank = shape->n;
   if (shape->n > STORED_RANK)
-    json_fail(d, shape, ERR_unsupported, "%u axes, ingot reads up to %d", shape->n, STORED_RANK);
+    json_fail(d, shape, ERR_unsupported, "the shape has %u axes, expected at most %d", shape->n,
+              STORED_RANK);
   u64 bytes = qblock_info[t->kind].bytes;
   bool empty = false;
   for (u32 i = 0; i < shape->n; i++) {
@@ -83,11 +84,11 @@ static Entry read_entry(const JsonDoc *d, const Json *key, const Json *value, u6
   e.at = (u64)read_number(d, range, 0, INT64_MAX);
   u64 end = (u64)read_number(d, range, 1, INT64_MAX);
   if (end < e.at || end > size)
-    json_fail(d, range, ERR_input, "bytes %llu to %llu of data that have %llu",
+    json_fail(d, range, ERR_input, "data_offsets are %llu to %llu, but the data has %llu bytes",
               (unsigned long long)e.at, (unsigned long long)end, (unsigned long long)size);
   t->bytes = end - e.at;
   if (t->bytes != bytes)
-    json_fail(d, range, ERR_input, "%llu bytes, shape and dtype need %llu",
+    json_fail(d, range, ERR_input, "data_offsets span %llu bytes, shape and dtype need %llu",
               (unsigned long long)t->bytes, (unsigned long long)bytes);
   return e;
 }
@@ -99,7 +100,7 @@ static void check_metadata(const JsonDoc *d, const Json *j) {
       json_fail(d, json_value(j, i), ERR_input, "__metadata__: expected a string");
 }
 
-/* Of those that begin at the same byte, all but one are empty. */
+/* If several start at one byte, all but one are empty. */
 static int by_place(const void *a, const void *b) {
   const Entry *x = a, *y = b;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
@@ -111,17 +112,18 @@ StoredTensors safetensors_read(Ctx *c, const u8 *at, size_t n, Loc loc) {
   StoredTensors out = {0};
   u64 header = n >= 8 ? header_bytes(at) : 0;
   if (n < 8 || header > n - 8)
-    fail(c, ERR_input, loc, "a header of %llu bytes in a file of %zu", (unsigned long long)header,
-         n);
+    fail(c, ERR_input, loc, "the header claims %llu bytes, but the file has %zu",
+         (unsigned long long)header, n);
   if (header > SAFETENSORS_HEADER)
-    fail(c, ERR_input, loc, "a header of %llu bytes, expected at most %d",
+    fail(c, ERR_input, loc, "the header has %llu bytes, expected at most %d",
          (unsigned long long)header, SAFETENSORS_HEADER);
   JsonDoc d = json_read(c, at + 8, (size_t)header, loc, &c->work);
   const u8 *data = at + 8 + header;
   u64 size = n - 8 - header, end = 0;
   if (d.root->kind != JS_object) json_fail(&d, d.root, ERR_input, "expected an object of tensors");
   if (d.root->n > MAX_RECORDS)
-    json_fail(&d, d.root, ERR_input, "%u tensors, at most %d are read", d.root->n, MAX_RECORDS);
+    json_fail(&d, d.root, ERR_input, "the file has %u tensors, expected at most %d", d.root->n,
+              MAX_RECORDS);
   VEC(Entry) all = {0};
   for (u32 i = 0; i < d.root->n; i++) {
     const Json *key = json_key(d.root, i), *value = json_value(d.root, i);
@@ -141,7 +143,7 @@ StoredTensors safetensors_read(Ctx *c, const u8 *at, size_t n, Loc loc) {
     *vec_push(&c->work, &out) = e->t;
   }
   if (end != size)
-    fail(c, ERR_input, loc, "%llu bytes are left behind the last tensor",
+    fail(c, ERR_input, loc, "%llu bytes are left after the last tensor",
          (unsigned long long)(size - end));
   return out;
 }

@@ -1,19 +1,19 @@
-/* safetensors.h: tensors with names, in the bytes of one file.
+/* safetensors.h: reads safetensors files.
  *
- * A pure function of the bytes, which must outlive what it returns: weights are never copied. The
- * ranges of all tensors tile the data without holes or overlap, each as long as shape and type
- * say; anything else is refused.
+ * safetensors_read is a pure function of the bytes, which must outlive the result: weights are
+ * never copied. The tensors must cover the data without gaps or overlap, each with the size that
+ * shape and type imply.
  */
 #ifndef INGOT_SAFETENSORS_H
 #define INGOT_SAFETENSORS_H
 
 #include "io/stored_tensor.h"
 
-enum { SAFETENSORS_HEADER = 100000000 }; /* bytes, as the reference reader has it */
+enum { SAFETENSORS_HEADER = 100000000 }; /* bytes, as in the reference reader */
 
-/* Is it one? By its first bytes; never fails. */
+/* True if the first bytes look like safetensors. Never fails. */
 bool safetensors_sniff(const u8 *at, size_t n);
-StoredTensors safetensors_read(Ctx *c, const u8 *at, size_t n,
-                               Loc loc); /* in the order of the data */
+/* Returns the tensors in file order. */
+StoredTensors safetensors_read(Ctx *c, const u8 *at, size_t n, Loc loc);
 
 #endif

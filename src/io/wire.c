@@ -1,9 +1,9 @@
-/* The protobuf wire format: bytes in, numbers and spans out; and the reverse.
+/* wire.c: reads and writes the protobuf wire format.
  *
- * A Wire walks one message. Nested messages get a cursor of their own over the same base, so
- * every position in a refusal counts from the start of the file. Lengths are compared with what
- * remains (n > end - pos), never added first. Nothing is allocated but interned strings; skipping
- * allocates nothing and needs no recursion. No schema here: model.c knows the fields.
+ * A Wire is a cursor over one message. Nested messages get their own cursor over the same base, so
+ * positions in messages count from the start of the file. Lengths are compared with the remaining
+ * bytes (n > end - pos), never added first. Only interned strings are allocated. Skipping is not
+ * recursive. The field numbers of ONNX are in the front end.
  */
 #include "io/wire.h"
 #include <string.h>
@@ -37,7 +37,7 @@ u64 wire_varint(Wire *k) {
   for (u32 shift = 0; shift < 64; shift += 7) {
     if (k->pos >= k->end) wire_fail(k, start, "number runs past the end of its message");
     u8 b = k->base[k->pos++];
-    /* The tenth byte has room for one bit only; protobuf drops the others and so do we. */
+    /* The tenth byte holds one significant bit; the others are dropped, as in protobuf. */
     x |= (u64)(b & 0x7f) << shift;
     if (b < 0x80) return x;
   }
@@ -66,14 +66,14 @@ bool wire_next(Wire *k) {
   size_t start = k->pos;
   u64 tag = wire_varint(k);
   u32 wire = (u32)(tag & 7);
-  if (tag > UINT32_MAX || tag >> 3 == 0) wire_fail(k, start, "no such field number");
-  if (wire > WT_fixed32) wire_fail(k, start, "no such wire type");
+  if (tag > UINT32_MAX || tag >> 3 == 0) wire_fail(k, start, "invalid field number");
+  if (wire > WT_fixed32) wire_fail(k, start, "invalid wire type");
   k->field = (u32)(tag >> 3);
   k->wire = (WireType)wire;
   return true;
 }
 
-/* Steps over a length and its bytes; returns where they begin. */
+/* Skips a length and its bytes. Returns their position. */
 static size_t take_length(Wire *k, size_t *n) {
   size_t start = k->pos;
   u64 len = wire_varint(k);
@@ -97,7 +97,7 @@ static void skip_plain(Wire *k) {
   }
 }
 
-/* Groups are old protobuf's nested messages without a length; none is part of ONNX. */
+/* Groups are nested messages of old protobuf, without a length; ONNX does not use them. */
 void wire_skip(Wire *k) {
   if (k->wire != WT_group) {
     skip_plain(k);
@@ -122,7 +122,7 @@ void wire_skip(Wire *k) {
 void wire_counts(Wire k, u32 *count) {
   memset(count, 0, WIRE_COUNTS * sizeof *count);
   while (wire_next(&k)) {
-    u32 field = k.field; /* skipping a group changes it */
+    u32 field = k.field; /* wire_skip changes it */
     wire_skip(&k);
     if (field < WIRE_COUNTS) count[field]++;
   }
@@ -164,7 +164,7 @@ Wire wire_message(Wire *k) {
   Wire m = *k;
   size_t n;
   m.pos = take_length(k, &n);
-  m.end = m.pos + n; /* take_length has checked that this stays inside k */
+  m.end = m.pos + n; /* take_length checked the bound */
   m.depth = k->depth + 1;
   if (m.depth >= WIRE_DEPTH) wire_limit(k, m.pos, "messages nested more than 64 deep");
   return m;

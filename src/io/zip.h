@@ -1,15 +1,13 @@
-/* zip.h: reads a zip archive in memory, as .npz files are.
+/* zip.h: reads a zip archive in memory (.npz).
  *
- * The central directory at the end is believed, each local header only checked against it. Members
- * are stored or deflated, and their CRC must hold. The sizes of all members together must fit in
- * the file, so that overlapping members cannot multiply the work; a deflated member may announce at
- * most 1032 times its compressed size, which is all deflate can do. Members that together become
- * more than 256 MB and more than 100 times their compressed size are refused before memory is taken
- * for them. Zip64 is read; encryption,
- * several disks and bytes in front of the archive are refused. Whether a name comes twice is for
- * the caller to see. C99 with nothing else of ingot: the text is compiled here and, in front of
- * tools/runner.c, with every program that `ingot build` makes, so that both read alike. What is
- * `inline` is not needed by those who only want the names.
+ * The central directory is authoritative; local headers are only compared with it. Members are
+ * stored or deflated and must match their CRC. All members together must fit in the file, so
+ * overlapping members cannot multiply the work. A deflated member may announce at most 1032 times
+ * its compressed size, the maximum of deflate. Archives that unpack to more than 256 MB and more
+ * than 100 times their size are refused before memory is allocated. Zip64 is read. Encryption,
+ * multiple disks and leading bytes are refused. The caller checks for duplicate names. C99 without
+ * other ingot code: compiled here, and with tools/runner.c into every program of `ingot build`.
+ * `inline` functions are not needed to list names only.
  */
 #ifndef INGOT_ZIP_H
 #define INGOT_ZIP_H
@@ -28,7 +26,7 @@ enum {
   ZIP_END64_LEN = 56,
   ZIP_LOC64_LEN = 20,
 };
-/* Compressed members of one archive together, unpacked. */
+/* Limits on the unpacked size of all compressed members of an archive. */
 #define ZIP_MAX_BYTES  ((uint64_t)4 << 30)
 #define ZIP_BOMB_BYTES ((uint64_t)256 << 20)
 #define ZIP_BOMB_RATIO 100
@@ -36,13 +34,13 @@ enum {
 typedef struct Zip {
   const uint8_t *at;
   size_t n;
-  const uint8_t *dir; /* what is left of the central directory */
+  const uint8_t *dir; /* the rest of the central directory */
   size_t ndir;
-  uint64_t count;    /* members that are left */
-  uint64_t inflated; /* bytes so far, of ZIP_MAX_BYTES */
-  uint64_t claimed;  /* bytes of the file that members so far say they occupy */
-  const char *why;   /* the first thing that was wrong */
-  bool unsupported;  /* it is legal, but not for us */
+  uint64_t count;    /* remaining members */
+  uint64_t inflated; /* bytes so far, at most ZIP_MAX_BYTES */
+  uint64_t claimed;  /* bytes of the file that members so far occupy */
+  const char *why;   /* the first error */
+  bool unsupported;  /* valid, but not supported */
   uint32_t crc[256];
 } Zip;
 
@@ -51,7 +49,7 @@ typedef struct ZipMember {
   size_t nname;
   uint32_t flags, method, crc;
   uint64_t packed, size, offset;
-  const uint8_t *data; /* packed bytes, after zip_locate */
+  const uint8_t *data; /* packed bytes; set by zip_locate */
 } ZipMember;
 
 static bool zip_wrong(Zip *z, const char *why) {
@@ -64,7 +62,7 @@ static bool zip_refuse(Zip *z, const char *why) {
   return zip_wrong(z, why);
 }
 
-/* Little-endian number of n bytes at a position the caller has checked. */
+/* Little-endian number of n bytes; the caller checks bounds. */
 static uint64_t zip_get(const uint8_t *p, uint32_t n) {
   uint64_t x = 0;
   for (uint32_t i = 0; i < n; i++) x |= (uint64_t)p[i] << (8 * i);
@@ -85,7 +83,7 @@ static uint32_t zip_crc(const uint32_t *table, const uint8_t *at, size_t n) {
   return ~x;
 }
 
-/* Position of the end record: the last one whose comment reaches exactly to the end. */
+/* Position of the end record: the last one whose comment ends with the file. */
 static bool zip_find_end(Zip *z, size_t *end) {
   if (z->n < ZIP_END_LEN) return zip_wrong(z, "too short for a zip archive");
   size_t low = z->n - ZIP_END_LEN > 65535 ? z->n - ZIP_END_LEN - 65535 : 0;
@@ -109,7 +107,7 @@ static bool zip_open(Zip *z, const uint8_t *file, size_t size) {
   const uint8_t *e = z->at + end;
   uint64_t n = zip_get(e + 10, 2), bytes = zip_get(e + 12, 4), at = zip_get(e + 16, 4);
   if (zip_get(e + 4, 2) != zip_get(e + 6, 2) || zip_get(e + 8, 2) != n)
-    return zip_wrong(z, "an archive on several disks");
+    return zip_wrong(z, "archives on several disks are not supported");
   if (end >= ZIP_LOC64_LEN && zip_get(e - ZIP_LOC64_LEN, 4) == ZIP_LOC64) {
     uint64_t p = zip_get(e - ZIP_LOC64_LEN + 8, 8);
     if (p > end - ZIP_LOC64_LEN || end - ZIP_LOC64_LEN - p < ZIP_END64_LEN ||
@@ -128,7 +126,7 @@ static bool zip_open(Zip *z, const uint8_t *file, size_t size) {
   return true;
 }
 
-/* Sizes of 4 GiB and more are in an extra field, in this order, only those that do not fit. */
+/* Zip64 extra field: 64-bit values, in this order, for fields that do not fit in 32 bits. */
 static bool zip_read_extra(Zip *z, const uint8_t *at, size_t n, ZipMember *m) {
   uint64_t *field[3] = {&m->size, &m->packed, &m->offset};
   while (n >= 4) {
@@ -148,14 +146,14 @@ static bool zip_read_extra(Zip *z, const uint8_t *at, size_t n, ZipMember *m) {
   return true;
 }
 
-/* The next member of the central directory; false at its end, or when something is wrong. */
+/* The next member of the central directory. False at the end or after an error. */
 static bool zip_next(Zip *z, ZipMember *m) {
   const uint8_t *p = z->dir;
   if (z->why) return false;
   if (!z->count)
     return z->ndir ? zip_wrong(z, "the central directory is longer than its records") : false;
   if (z->ndir < ZIP_CENTRAL_LEN || zip_get(p, 4) != ZIP_CENTRAL)
-    return zip_wrong(z, "no central record where one should be");
+    return zip_wrong(z, "expected a central record, found something else");
   memset(m, 0, sizeof *m);
   m->flags = (uint32_t)zip_get(p + 8, 2);
   m->method = (uint32_t)zip_get(p + 10, 2);
@@ -175,12 +173,12 @@ static bool zip_next(Zip *z, ZipMember *m) {
   return true;
 }
 
-/* NAME.npy: an array. */
+/* True for NAME.npy. */
 static inline bool zip_is_npy(const ZipMember *m) {
   return m->nname >= 4 && !memcmp(m->name + m->nname - 4, ".npy", 4);
 }
 
-/* The packed bytes of a member, as its local header delimits them. */
+/* Sets m->data from the local header. */
 static bool zip_find(Zip *z, ZipMember *m) {
   if (m->offset > z->n || z->n - m->offset < ZIP_LOCAL_LEN)
     return zip_wrong(z, "a member lies outside the archive");
@@ -193,19 +191,21 @@ static bool zip_find(Zip *z, ZipMember *m) {
   if (name != m->nname || memcmp(p + ZIP_LOCAL_LEN, m->name, name) != 0 ||
       zip_get(p + 8, 2) != m->method)
     return zip_wrong(z, "a local header contradicts the directory");
-  z->claimed += ZIP_LOCAL_LEN + name + extra + m->packed; /* each at most the file */
+  /* no overflow: each is at most the file size */
+  z->claimed += ZIP_LOCAL_LEN + name + extra + m->packed;
   if (z->claimed > z->n) return zip_wrong(z, "members overlap");
   m->data = p + ZIP_LOCAL_LEN + name + extra;
   return true;
 }
 
-/* Finds a member, and tells whether zip_unpack may be called with memory for its size. */
+/* Locates a member. True if zip_unpack may be called with memory for its size. */
 static inline bool zip_locate(Zip *z, ZipMember *m) {
   if (!zip_find(z, m)) return false;
   if (m->flags & 1) return zip_refuse(z, "it is encrypted");
   if (m->method != 0 && m->method != 8)
     return zip_refuse(z, "it is packed by another method than 0 or 8");
-  if (m->method == 0) return m->size == m->packed || zip_wrong(z, "a stored member with two sizes");
+  if (m->method == 0)
+    return m->size == m->packed || zip_wrong(z, "a stored member has two different sizes");
   if (m->packed > UINT64_MAX / 1032 || m->size > m->packed * 1032)
     return zip_wrong(z, "a member claims an impossible size");
   if (m->size > ZIP_MAX_BYTES - z->inflated)
@@ -217,8 +217,8 @@ static inline bool zip_locate(Zip *z, ZipMember *m) {
   return true;
 }
 
-/* The contents of a member that was located: in place where it is stored, else in to, which has
- * room for its size. NULL: something is wrong. */
+/* Contents of a located member: in place if stored, else in `to`, which holds m->size bytes. NULL
+ * after an error. */
 static inline const uint8_t *zip_unpack(Zip *z, const ZipMember *m, uint8_t *to) {
   const uint8_t *at = m->method ? to : m->data;
   const char *why = NULL;

@@ -1,5 +1,4 @@
-/* builtin_args.c: arguments of built-in functions, and what is said where they are others than
- * expected. */
+/* builtin_args.c: argument checks of built-in functions. */
 #include "lang/tensor.h"
 
 #include <math.h>

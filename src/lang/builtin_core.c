@@ -12,7 +12,7 @@ static void write_text(Eval *ev, const StrBuf *t) {
 void bi_print(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   Mark mark = arena_mark(&ev->stack);
   StrBuf t = sb_new(&ev->stack);
-  for (u32 i = 0; i < n; i++) { /* what is shown may compute: that comes first */
+  for (u32 i = 0; i < n; i++) { /* show before printing, because showing may compute */
     if (i) sb_puts(&t, " ");
     value_show(ev, &arg[i], &t);
   }
@@ -131,15 +131,14 @@ void bi_pow(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   lazy_drop(ev, q);
 }
 
-/* Two tensors are one again; beside a number, one that gradients go through. */
+/* Two tensors give a tensor; a tensor and a number only if gradients flow through the tensor. */
 static bool stays_tensor(const LangValue *x, const LangValue *y) {
   if (x->kind == KD_tensor && y->kind == KD_tensor) return true;
   return (x->kind == KD_tensor && x->u.lazy->tracked) ||
          (y->kind == KD_tensor && y->u.lazy->tracked);
 }
 
-/* Of a tensor its largest or smallest element, of two numbers the one; of two tensors, element by
- * element. */
+/* One tensor: its largest or smallest element. Two numbers or two tensors: element by element. */
 static void min_or_max(Eval *ev, LangValue *arg, u32 n, bool largest, LangValue *out) {
   if (n == 1) {
     LazyTensor *t = arg_tensor(ev, arg);

@@ -1,7 +1,7 @@
-/* class.c: what a `model` block makes: a class, layers with sizes. */
+/* class.c: the class that a `model` block defines: layers with sizes. */
 #include "lang/lang_object.h"
 
-/* The checker has looked at names and numbers of layers. */
+/* The checker verified names and sizes of layers. */
 static void add_activation(Eval *ev, LangObject *m, const Ast *n) {
   LangObject *t = object_new(ev, OBJ_activation);
   u32 i = 0;
@@ -10,7 +10,7 @@ static void add_activation(Eval *ev, LangObject *m, const Ast *n) {
   model_add(m, t);
 }
 
-/* A layer with its sizes; what is given by name comes behind them: activation. */
+/* Adds a layer with its sizes and its activation, which is a named argument. */
 static void add_layer(Eval *ev, LangObject *m, Ast *n) {
   enum { SIZES = 8 };
   LangValue arg[SIZES], out;
@@ -35,7 +35,7 @@ static void add_layer(Eval *ev, LangObject *m, Ast *n) {
 LangValue model_class(Eval *ev, const Ast *n) {
   LangObject *m = object_new(ev, OBJ_class);
   m->name = str_text(ev->c, n->name);
-  model_reserve(ev, m, 2 * n->nkid); /* each with an activation */
+  model_reserve(ev, m, 2 * n->nkid); /* each may have an activation */
   for (u32 i = 0; i < n->nkid; i++) add_layer(ev, m, n->kid[i]);
   return value_object(m);
 }

@@ -1,4 +1,4 @@
-/* digits.c: numbers as print and str show them. */
+/* digits.c: number formatting of print and str. */
 #include "lang/digits.h"
 #include "lang/tensor.h"
 

@@ -1,7 +1,7 @@
-/* digits.h: numbers as programs show them. Embeddable: programs that were compiled have it too.
+/* digits.h: number formatting. Also compiled into programs.
  *
- * Floats have the shortest digits that read back, a point, and never an exponent; in tensors those
- * below 1e-4 and from 1e16 on have one. Method: as few digits of %e as give the same number.
+ * Floats have the shortest digits that read back, a decimal point and no exponent. In tensors,
+ * values below 1e-4 or from 1e16 on have an exponent. Method: try %e with increasing precision.
  */
 #ifndef INGOT_LANG_DIGITS_H
 #define INGOT_LANG_DIGITS_H
@@ -13,7 +13,7 @@
 
 enum { NUMBER_ROOM = 400, NUMBER_DIGITS = 17 }; /* 5e-324 has 326 characters */
 
-/* Digits of |x| without point, and the place of the point behind the first of them. */
+/* Significant digits of |x|, and the decimal exponent of the first one. */
 static int digits_of(double x, char *to, int *power) {
   char text[40];
   int n = 0;
@@ -45,8 +45,8 @@ static char *digits_plain(char *to, const char *digit, int n, int power, int who
   return to;
 }
 
-/* In `to`, which has NUMBER_ROOM; exponent: as tensors have it; whole: no point where there is
- * nothing behind it. The length. */
+/* Writes x to `to`, which has NUMBER_ROOM bytes. exponent: the format of tensors. whole: no ".0"
+ * for integers. Returns the length. */
 static int number_text(char *to, double x, int exponent, int whole) {
   char digit[NUMBER_DIGITS + 8], *at = to;
   int power;

@@ -1,5 +1,4 @@
-/* dry.c: values of a run that computes no tensors; see dry.h. Ways that the program may take are in
- * dry_paths.c. */
+/* dry.c: values of a dry run; see dry.h. Control flow is in dry_paths.c. */
 #include "lang/dry.h"
 
 #include <errno.h>
@@ -15,9 +14,8 @@ bool value_is_unknown(const Eval *ev, const LangValue *d) {
 _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what) {
   StrBuf t = sb_new(&ev->c->keep);
   if (!ev->dry)
-    eval_fail(ev, at, "%s follows from an open size: the function cannot become a graph", what);
-  sb_fmt(&t, "%s that follows from the data of tensors is not supported in a compiled program",
-         what);
+    eval_fail(ev, at, "%s depends on a symbolic size: the function cannot become a graph", what);
+  sb_fmt(&t, "%s that depends on tensor data is not supported in a compiled program", what);
   fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_message(ev, at, sb_cstr(&t)));
 }
 
@@ -67,8 +65,8 @@ static void note(Ctx *c, void *arg) {
   pending_build(c, j->k);
 }
 
-/* All are entries of one file: the first is the model of the session, the others stand beside it.
- */
+/* All graphs are entries of one file: the first is the model of the session, the others are in its
+ * entries. */
 Ingot *dry_add_entry(DryRun *d) {
   Ctx *c = d->m->c;
   Ingot *x = d->m;
@@ -108,13 +106,11 @@ void dry_force(PendingGraph *k, const StrBuf *key) {
   }
 }
 
-/* ---- operators ---- */
-
 static bool is_number(const LangValue *d) {
   return d->kind == KD_int || d->kind == KD_float || d->kind == KD_bool;
 }
 
-/* Is anything in it open? */
+/* True if any part of the value is unknown. */
 static bool holds_open(const Eval *ev, const LangValue *d) {
   if (value_is_unknown(ev, d) || d->kind == KD_tensor) return true;
   if (d->kind != KD_array && d->kind != KD_tuple && d->kind != KD_struct) return false;
@@ -134,7 +130,7 @@ bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, 
     bool elements =
         x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
     if (elements || (!holds_open(ev, x) && !holds_open(ev, y))) return false;
-    value_equal(ev, x, y); /* which looks at tensors */
+    value_equal(ev, x, y); /* forces tensors */
     *out = value_unknown(ev, KD_bool);
     return true;
   }
@@ -155,7 +151,7 @@ LangValue dry_any_element(Eval *ev, const ListObj *l) {
   return d;
 }
 
-/* An element that nobody knows of an array: whatever all of them have in common. */
+/* An unknown element of an array is the join of all elements. */
 bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i, LangValue *out) {
   if (!value_is_unknown(ev, i)) return false;
   if (v->kind == KD_tensor) {
@@ -166,7 +162,7 @@ bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i,
       return true;
     }
     if (!t->data || t->tracked) dry_refuse(ev, n->b, "an index");
-    return false; /* any row */
+    return false; /* any row will do */
   }
   if (v->kind != KD_array) return false;
   if (!v->u.list->n) dry_refuse(ev, n->b, "an index");
@@ -179,9 +175,7 @@ bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i,
   return true;
 }
 
-/* ---- built-in functions ---- */
-
-/* The kind of what it gives, where that is no tensor; KD_none: it is called. */
+/* The result kind if it is not a tensor. KD_none: the function must be called. */
 static LangKind result_kind(const Ast *n, const LangValue *arg) {
   char r = strchr(builtin_info[n->builtin - 1].sig, ':')[1];
   if (r == 'i') return KD_int;

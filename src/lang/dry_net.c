@@ -1,8 +1,8 @@
-/* dry_net.c: networks from files, in a run that computes nothing; see dry.h.
+/* dry_net.c: imported networks in a dry run; see dry.h.
  *
- * In: a network and the shapes of what it is called with. Out: tensors of the shapes of its
- * results; the network is noted, for these shapes, and becomes a function of the compiled program.
- * Results whose shapes are open until it runs, and states, are refused.
+ * In: a network and the shapes of its arguments. Out: tensors with the shapes of its results. The
+ * network is recorded for these shapes and becomes a function of the compiled program.
+ * Data-dependent result shapes and states are refused.
  */
 #include "lang/dry.h"
 #include "lang/lang_object.h"
@@ -12,7 +12,7 @@ typedef struct NetJob {
   const LangValue *arg;
   u32 n;
   Ingot *x;
-  const char *why; /* it cannot be part of a compiled program */
+  const char *why; /* why it cannot be compiled */
 } NetJob;
 
 static const Type *port(const Ingot *x, u32 i, bool out) {

@@ -1,37 +1,36 @@
-/* dry_paths.c: the ways a program may take, in a run that computes no tensors; see dry.h.
+/* dry_paths.c: control flow in a dry run; see dry.h.
  *
- * In: a condition that is not known. Out: the state behind all that it may choose: each way is
- * walked from the state in front, then variables are joined: what differs is open. A way that
- * fails leaves the others' state alone; the state of one that ends a turn, a loop or a call is kept
- * and joined where that ends. What objects hold is not taken back: of a layer or an optimiser only
- * shapes matter here, and those stay.
+ * In: an unknown condition. Out: the joined state after all branches. Each branch is evaluated from
+ * the same state, then variables are joined; values that differ become unknown. A path that fails
+ * is ignored. The state of a path that ends an iteration, a loop or a call is saved and joined at
+ * its target. Objects are not rolled back: only the shapes in layers and optimizers matter here,
+ * and these do not change.
  */
 #include "lang/dry.h"
 
 enum {
-  MAX_ITERATIONS = 3, /* of a loop that may end any time, without a new graph; of calls in calls */
-  MAX_IDLE = 1000000, /* turns that find no new graph: behind them loops are left */
+  /* Iterations of a loop of unknown length without a new graph; recursive calls. */
+  MAX_ITERATIONS = 3,
+  MAX_IDLE = 1000000, /* iterations without a new graph before loops are left */
 };
 
-/* A turn, a call or a way: no program keeps the walk for ever, whatever its functions call. */
+/* Counts an iteration, call or path against the budget, so that the dry run ends. */
 static void count_step(Eval *ev, const Ast *at) {
   if (ev->dry->left--) return;
-  const char *what = "the program runs too long to be walked before it is compiled";
+  const char *what = "the program runs too long: its dry run exceeds the limit";
   fail(ev->c, ERR_unsupported, LOC_NONE, "%s", eval_message(ev, at, what));
 }
 
-/* ---- states ---- */
-
 typedef void SlotFn(Eval *ev, LangValue *d, LangValue *kept);
 
-/* Every variable that there is, with its place in the state. */
+/* Visits every live variable with its place in the state. */
 static u32 for_each_slot(Eval *ev, SlotFn *fn, LangValue *kept) {
   u32 n = 0;
   for (u32 i = 0; i < MODULES; i++)
     for (u32 k = 0; ev->file[i] && k < ev->file[i]->n; k++, n++)
       if (fn) fn(ev, &ev->file[i]->at[k], &kept[n]);
   for (Locals *l = ev->local; l; l = l->outer) {
-    if (!l->self) continue; /* a file */
+    if (!l->self) continue; /* top level of a file */
     for (u32 k = 0; k < l->n; k++, n++)
       if (fn) fn(ev, &l->at[k], &kept[n]);
   }
@@ -71,7 +70,7 @@ static bool is_number(LangKind k) {
   return k == KD_int || k == KD_float || k == KD_bool;
 }
 
-/* Tensors of several shapes, or values of several kinds: only who looks at it is refused. */
+/* A value of several shapes or kinds; only its use is refused. */
 static LangValue joined_value(UnknownKind how) {
   return (LangValue){.kind = KD_null, .open = how};
 }
@@ -80,8 +79,8 @@ void dry_require_known(Eval *ev, const Ast *at, const LangValue *d) {
   if (d->kind == KD_null && d->open) dry_refuse(ev, at, d->open == UNK_kind ? "a kind" : "a shape");
 }
 
-/* The one stays, with what optimisers know of it, but its data are not known any more. What follows
- * finds either computed: both are graphs by themselves. */
+/* Keeps d with its optimizer state, but with unknown data. Both tensors must be computed, because
+ * later code sees either as a leaf. */
 static void join_tensors(Eval *ev, LangValue *d, const LangValue *other) {
   LazyTensor *x = d->u.lazy;
   const LazyTensor *y = other->u.lazy;
@@ -98,7 +97,7 @@ static void join_tensors(Eval *ev, LangValue *d, const LangValue *other) {
   dry_clear_data(ev, x);
 }
 
-/* An element that is there on one way: on the other something else may come to its place. */
+/* Marks an element that exists on one path only as unknown. */
 static void open_element(Eval *ev, LangValue *d) {
   if (d->kind == KD_array || d->kind == KD_tuple || d->kind == KD_struct) {
     ListObj *l = list_make_unique(ev, d);
@@ -112,7 +111,7 @@ static void open_element(Eval *ev, LangValue *d) {
   }
 }
 
-/* Of lists of different lengths the longer one stays, and its length is open. */
+/* Keeps the longer list; its length becomes unknown. */
 static void join_lists(Eval *ev, LangValue *d, const LangValue *other) {
   if (d->u.list == other->u.list) {
     if (other->open) d->open = UNK_length;
@@ -178,7 +177,7 @@ static void join_result(Eval *ev, LangValue *to, LangValue v) { /* takes v */
   value_drop(ev, &v);
 }
 
-/* ---- states that wait ---- */
+/* ---- saved states ---- */
 
 static void join_into_saved(Eval *ev, LangValue *d, LangValue *kept) {
   dry_join(ev, kept, d);
@@ -190,7 +189,7 @@ static DryJoin join_new(Eval *ev) {
   return p;
 }
 
-/* Variables of files that were imported since are not in it. */
+/* False if files were imported since: their variables are not in the state. */
 static bool has_same_slots(Eval *ev, const DryJoin *p) {
   return for_each_slot(ev, NULL, NULL) == p->s.n;
 }
@@ -201,7 +200,7 @@ static void add_pending(Eval *ev, DryJoin *p) {
   p->any = true;
 }
 
-/* alone: what is there now is on no way. */
+/* alone: the current state is unreachable. */
 static void join_pending(Eval *ev, DryJoin *p, bool alone) {
   if (!p->any || !has_same_slots(ev, p)) return;
   for_each_slot(ev, alone ? restore_slot : join_slot, p->s.at);
@@ -227,7 +226,7 @@ LangValue dry_call_end(Eval *ev, DryCall *call, LangValue v) {
   return v;
 }
 
-/* A way that may be taken leaves: its state waits where that ends. */
+/* A conditional path leaves: saves its state for the target. */
 static void path_exits(Eval *ev, Flow flow) {
   DryRun *d = ev->dry;
   ev->flow = FLOW_next;
@@ -248,15 +247,13 @@ void dry_check_recursion(Eval *ev, const Ast *at, const LangFn *fn) {
   count_step(ev, at);
   for (const Locals *l = ev->local; ev->dry->ways && l; l = l->outer)
     n += l->self && l->self->fn == fn;
-  if (n >= MAX_ITERATIONS)
-    eval_fail(ev, at, "calls are nested too deeply"); /* which ends that way */
+  /* ends this path */
+  if (n >= MAX_ITERATIONS) eval_fail(ev, at, "calls are nested too deeply");
 }
-
-/* ---- one way ---- */
 
 typedef struct DryPath {
   Eval *ev;
-  Ast *n; /* NULL: nothing is done */
+  Ast *n; /* NULL: an empty branch */
   LangValue v;
 } DryPath;
 
@@ -267,7 +264,7 @@ static void eval_path_body(Ctx *c, void *arg) {
   if (w->n) w->v = w->n->kind == AST_block ? eval_block(w->ev, w->n) : eval_node(w->ev, w->n);
 }
 
-/* Walks it; false: it fails, or leaves. *v is its value. */
+/* Evaluates a path. False if it fails or leaves. *v is its value. */
 static bool eval_path(Eval *ev, Ast *n, LangValue *v) {
   DryPath w = {.ev = ev, .n = n};
   Locals *local = ev->local;
@@ -296,7 +293,8 @@ static bool eval_path(Eval *ev, Ast *n, LangValue *v) {
   return flow == FLOW_next;
 }
 
-/* All of them from the same state; the state and value behind those that go on. */
+/* Evaluates all paths from the same state. Joins the states and values of those that fall
+ * through. */
 static LangValue eval_all_paths(Eval *ev, Ast *const *way, u32 n) {
   Mark mark = arena_mark(&ev->dry->a);
   DryState before = save(ev), after = {0};
@@ -319,7 +317,7 @@ static LangValue eval_all_paths(Eval *ev, Ast *const *way, u32 n) {
     for_each_slot(ev, restore_slot, after.at);
     for_each_slot(ev, drop_saved, after.at);
   } else {
-    out.kind = KD_null; /* none goes on: what follows is walked all the same */
+    out.kind = KD_null; /* all leave: evaluate the following code anyway */
   }
   for_each_slot(ev, drop_saved, before.at);
   arena_rewind(&ev->dry->a, mark);
@@ -346,8 +344,6 @@ LangValue dry_match(Eval *ev, const Ast *n, LangValue v) {
   return eval_all_paths(ev, way, n->nkid);
 }
 
-/* ---- loops ---- */
-
 static bool holds(Eval *ev, Ast *n, bool *open) {
   LangValue c = eval_node(ev, n);
   bool yes = value_is_true(&c);
@@ -364,7 +360,7 @@ void dry_loop_begin(Eval *ev, const Ast *n, DryLoop *l) {
   ev->dry->loop = l;
 }
 
-/* What changes from turn to turn is not known behind a loop that nobody knows the end of. */
+/* Variables that change in a loop of unknown length are unknown after it. */
 static void widen_loop(Eval *ev, DryLoop *l) {
   for_each_slot(ev, join_slot, l->before.at);
 }
@@ -373,7 +369,7 @@ bool dry_loop_next(Eval *ev, DryLoop *l) {
   Flow flow = ev->flow;
   bool ends = flow == FLOW_break || flow == FLOW_return;
   count_step(ev, l->at);
-  if (!ends || l->next.any) { /* on another way, if not on this one */
+  if (!ends || l->next.any) { /* may continue on another path */
     if (ends) path_exits(ev, flow);
     ev->flow = FLOW_next;
     join_pending(ev, &l->next, ends);
@@ -399,7 +395,8 @@ void dry_loop_end(Eval *ev, DryLoop *l) {
   arena_rewind(&ev->dry->a, l->mark);
 }
 
-/* A loop that is known to go on does so; one that may have ended ends where nothing new comes. */
+/* Continues while the condition is known to hold. If it is unknown, stops when no new graph
+ * appears. */
 LangValue dry_while(Eval *ev, Ast *n) {
   DryLoop l;
   bool open = false;

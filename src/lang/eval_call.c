@@ -1,7 +1,7 @@
 /* eval_call.c: calls of functions and built-ins.
  *
- * A function has variables of its own: parameters, what it took along when it was defined, and what
- * it defines. They lie in an arena that is taken back when it returns.
+ * The variables of a call are its parameters, captures and definitions. They are in an arena that
+ * is rewound when the call returns.
  */
 #include "lang/dry.h"
 #include "lang/lang_object.h"
@@ -48,7 +48,7 @@ static void fill(Eval *ev, Locals *l, ClosureObj *f, const LangValue *arg, u32 n
   (void)ev;
 }
 
-/* Parameters with shapes: what their symbols stand for is the same in the whole call. */
+/* Binds the symbols in parameter shapes for the whole call. */
 static void check_sizes(Eval *ev, const Ast *at, ClosureObj *f, u32 n) {
   for (u32 i = 0; i < n; i++) {
     const LangType *t = f->fn->self.item[i];
@@ -97,9 +97,7 @@ const char *builtin_name(const Eval *ev) {
   return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
 }
 
-/* ---- calls ---- */
-
-/* push and pop change the variable that they are given. */
+/* push and pop modify the variable given to them. */
 static LangValue change(Eval *ev, Ast *n) {
   bool pushes = builtin_fn[n->builtin - 1] == bi_push;
   LangValue v = pushes ? eval_node(ev, n->kid[1]) : (LangValue){.kind = KD_null};
@@ -123,19 +121,19 @@ static LangValue change(Eval *ev, Ast *n) {
 
 void bi_push(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)arg, (void)n, (void)out;
-  ARG_BAD(ev, "push() has no variable"); /* change() is called instead */
+  ARG_BAD(ev, "push() has no variable"); /* change() handles it */
 }
 
 void bi_pop(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   bi_push(ev, arg, n, out);
 }
 
-/* Takes the arguments, and f. */
+/* Takes f and the arguments. */
 static LangValue call_value(Eval *ev, Ast *n, LangValue *f, LangValue *arg) {
   LangValue out;
   if (f->kind == KD_fn) {
     out = call_fn(ev, n, f->u.fn, arg, n->nkid);
-    for (u32 i = 0; i < n->nkid; i++) arg[i].kind = KD_none; /* they were taken */
+    for (u32 i = 0; i < n->nkid; i++) arg[i].kind = KD_none; /* moved */
   } else if (f->kind == KD_object) {
     out = object_call(ev, n, f->u.thing, arg, n->nkid);
   } else {
@@ -145,7 +143,7 @@ static LangValue call_value(Eval *ev, Ast *n, LangValue *f, LangValue *arg) {
   return out;
 }
 
-/* A function of an object, or one that a field of a struct holds. */
+/* A method of an object, or a function in a field of a struct. */
 static LangValue eval_method(Eval *ev, Ast *n, LangValue *arg) {
   LangValue on = eval_node(ev, n->a->a), f, r;
   const LangValue *field = value_field(&on, n->a);

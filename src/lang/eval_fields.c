@@ -1,14 +1,13 @@
-/* eval_fields.c: structs as values, and places inside variables.
+/* eval_fields.c: structs, and lvalues.
  *
- * A struct is a list of its fields. What is assigned to, pushed to or popped from is a place: a
- * variable, or an element or field inside one. Indices are evaluated before the place is looked
- * for, since they may change the variable; on the way there, lists that others hold too are copied.
+ * A struct is a list of its fields. An lvalue is a variable, or an element or field in one. Indices
+ * are evaluated first, because they may change the variable. Shared lists on the path are copied.
  */
 #include "lang/dry.h"
 
 #include <math.h>
 
-enum { STEPS = 64 }; /* elements and fields behind each other */
+enum { STEPS = 64 }; /* max number of elements and fields in an lvalue */
 
 LangValue eval_record(Eval *ev, const Ast *n) {
   LangValue d = value_list(ev, KD_struct, n->of->n);
@@ -17,7 +16,7 @@ LangValue eval_record(Eval *ev, const Ast *n) {
   return d;
 }
 
-/* The field n->name of d; NULL: it has none, or is no struct. */
+/* Field n->name of d, or NULL if d has none or is not a struct. */
 LangValue *value_field(const LangValue *d, const Ast *n) {
   if (d->kind != KD_struct) return NULL;
   u32 i = struct_field(d->u.list->of, n->name);
@@ -38,7 +37,7 @@ LangValue eval_member(Eval *ev, const Ast *n) {
   return r;
 }
 
-/* ---- places ---- */
+/* ---- lvalues ---- */
 
 static i64 element(Eval *ev, const Ast *at, const LangValue *i, u64 n) {
   if (i->kind != KD_int && i->kind != KD_float)
@@ -50,7 +49,7 @@ static i64 element(Eval *ev, const Ast *at, const LangValue *i, u64 n) {
   return k;
 }
 
-/* Any element may change: no number in the list is known any more. */
+/* Any element may change: marks all as unknown. */
 static void open_all(Eval *ev, ListObj *l) {
   for (u64 i = 0; i < l->n; i++) {
     LangValue *d = &l->at[i];

@@ -1,14 +1,12 @@
-/* eval_ops.c: operators, casts, indices, and what a value becomes where a type is wanted.
+/* eval_ops.c: operators, casts, indices and conversions.
  *
- * Integers have 64 bits and wrap; a float on either side makes floats of both; no divisor may be
- * zero.
+ * Integers have 64 bits and wrap. If one operand is a float, both become floats. Division by zero
+ * fails.
  */
 #include "lang/dry.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- arithmetic ---- */
 
 static const char *verb(Tok op) {
   switch (op) {
@@ -38,7 +36,7 @@ static LangValue of_ints(Eval *ev, const Ast *n, i64 x, i64 y) {
   default: break;
   }
   if (!y) eval_fail(ev, n, n->op == TOK_mod ? "Modulo by zero" : "Division by zero");
-  if (y == -1) return value_int(n->op == TOK_mod ? 0 : (i64)(0 - (u64)x)); /* no trap */
+  if (y == -1) return value_int(n->op == TOK_mod ? 0 : (i64)(0 - (u64)x)); /* avoids a trap */
   return value_int(n->op == TOK_mod ? x % y : x / y);
 }
 
@@ -124,8 +122,6 @@ LangValue eval_unary(Eval *ev, const Ast *n) {
   return r;
 }
 
-/* ---- casts ---- */
-
 static i64 truncated(double x) {
   if (isnan(x)) return 0;
   if (x >= 0x1p63) return INT64_MAX;
@@ -138,7 +134,7 @@ LangValue eval_cast(Eval *ev, const Ast *n) {
   char to = *str_text(ev->c, n->name);
   if (ev->flow != FLOW_next) return v;
   if (v.kind == KD_tensor && v.u.lazy->n == 1) {
-    if (to == 'f' && ev->in_grad && v.u.lazy->tracked) return v; /* gradients go on */
+    if (to == 'f' && ev->in_grad && v.u.lazy->tracked) return v; /* keeps gradients */
     double x = lazy_data(ev, v.u.lazy)[0];
     value_drop(ev, &v);
     v = value_float(x);
@@ -187,7 +183,7 @@ LangValue eval_range(Eval *ev, const Ast *n) {
   return d;
 }
 
-/* From the first to the last element of the index, clipped. */
+/* Slice from the first to the last element of the index, clipped. */
 static LangValue slice(Eval *ev, const Ast *n, const ListObj *l, const ListObj *index) {
   i64 from = 0, to = 0;
   if (index->n) {
@@ -224,7 +220,7 @@ LangValue eval_index(Eval *ev, const Ast *n) {
   LangValue v = name ? (LangValue){.kind = KD_null} : eval_node(ev, n->a);
   i = eval_node(ev, n->b);
   if (ev->flow != FLOW_next) return v;
-  if (name) name = eval_variable(ev, n->a); /* the index may have defined it anew */
+  if (name) name = eval_variable(ev, n->a); /* the index may have redefined it */
   ev->at = n;
   r = at_index(ev, n, name ? name : &v, &i);
   value_drop(ev, &v);
@@ -232,7 +228,7 @@ LangValue eval_index(Eval *ev, const Ast *n) {
   return r;
 }
 
-/* ---- what a type wants ---- */
+/* ---- conversions ---- */
 
 static _Noreturn void unfit(Eval *ev, const Ast *n, const LangValue *d, const LangType *to) {
   eval_fail(ev, n, "expected %s, found %s", lang_type_text(ev->c, to), value_kind_name(d));
@@ -265,7 +261,7 @@ static void becomes_tensor(Eval *ev, const Ast *n, LangValue *d, const LangType 
   for (u32 i = 0; to->shaped && i < t->rank; i++) check_size(ev, n, t, i, to);
 }
 
-/* Does an element change? Only then is the list copied. */
+/* True if no element needs a conversion; then the list is not copied. */
 static bool is_ready(const LangValue *d, const LangType *to) {
   if (to->kind == KD_any || to->kind == KD_none) return true;
   if (to->kind == KD_float) return d->kind == KD_float;
@@ -283,7 +279,7 @@ static void becomes_list(Eval *ev, const Ast *n, LangValue *d, const LangType *t
   }
 }
 
-/* A tensor of one element is a number, but where a gradient is to go through it. */
+/* Converts a tensor of one element to a number, unless gradients flow through it. */
 static void becomes_float(Eval *ev, const Ast *n, LangValue *d, const LangType *to) {
   if (d->kind == KD_int) {
     *d = value_is_unknown(ev, d) ? value_unknown(ev, KD_float) : value_float((double)d->u.i);

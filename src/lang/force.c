@@ -1,20 +1,18 @@
-/* force.c: tensors that are looked at are computed.
+/* force.c: computes tensors on demand.
  *
- * In: tensors. Out: their data. Method: what they are made of and is not known yet is listed, and
- * the key of the list (pending_graph.c) looked for in a table. What is not in there becomes a
- * Graph, whose parameters are the tensors that are known, and then a program. The first time the
- * interpreter runs that if it is small, for most structures never come again; from the second time
- * on the chosen engine does, with the same bits.
+ * In: tensors. Out: their data. Method: collects the pending operations (pending_graph.c) and looks
+ * up their key in a table. On a miss they become a Graph, whose parameters are the known tensors,
+ * and a program. The interpreter runs a small program the first time, because most structures never
+ * recur. From the second time on the chosen engine runs it, with the same bits.
  */
 #include "lang/dry.h"
 #include "pass/graph/grad.h"
 
 #include <string.h>
 
-enum { MAX_PROGS = 256 }; /* programs that are kept */
+enum { MAX_PROGS = 256 }; /* cached programs */
 #define SMALL_STEPS                                                                                \
-  300000.0 /* operations of a program that the interpreter runs the first time                     \
-            */
+  300000.0 /* max operations of a program that the interpreter runs the first time */
 
 typedef struct TensorProg {
   Ingot *m;
@@ -23,14 +21,12 @@ typedef struct TensorProg {
 } TensorProg;
 
 struct ProgCache {
-  Map by_key; /* key -> 1 + number */
+  Map by_key; /* key -> 1 + index */
   VEC(TensorProg) made;
   Arena a;
 };
 
-/* ---- the graph ---- */
-
-/* All derivatives of y that are asked for, at once: they share what lies in between. */
+/* All requested derivatives of y at once: they share intermediate values. */
 static void build_grads(Graph *g, PendingGraph *k, Val *val, const LazyTensor *y) {
   Val *x = NEWS(&g->c->work, Val, k->all.n), *d = NEWS(&g->c->work, Val, k->all.n);
   u32 *who = NEWS(&g->c->work, u32, k->all.n), n = 0;
@@ -55,7 +51,8 @@ static Val build_grad(Graph *g, PendingGraph *k, Val *val, const LazyTensor *t, 
   return d;
 }
 
-/* What is known is a parameter; of a function only what it is given, the rest are constants. */
+/* Known tensors are parameters. In a traced function only its arguments are; the rest are
+ * constants. */
 static Val known_value(Graph *g, const PendingGraph *k, const LazyTensor *t, u32 i) {
   Ctx *c = g->c;
   if (!k->fn) {
@@ -112,12 +109,12 @@ static void build(Ctx *c, void *arg) {
 }
 
 void model_adopt(Ingot *m, const char *name) {
-  m->opened.reader = &reader_table[0]; /* of graphs and programs as they are here */
+  m->opened.reader = &reader_table[0]; /* the reader of text forms */
   if (!m->opened.source.at)
     m->opened.source = (Source){.at = (const u8 *)"", .file = str_of(m->c, name)};
 }
 
-/* What went wrong in the session of a program is said in that of the script. */
+/* Reports an error of the program's session in that of the script. */
 static void check_status(Eval *ev, Ingot *m, IngotStatus s) {
   if (!s) return;
   const Diag *d = m->c->diags;
@@ -190,8 +187,6 @@ static TensorProg *compile_prog(PendingGraph *k, const StrBuf *key) {
   return made;
 }
 
-/* ---- runs ---- */
-
 typedef struct RunJob {
   Eval *ev;
   TensorProg *made;
@@ -216,9 +211,9 @@ static void run(Ctx *c, void *arg) {
   m->compiled.stays = true;
   if (!graph && !m->p) {
     if (e->info.flags & INGOT_NATIVE) api_native_flags(m);
-    api_run_passes(m, &(IngotPipe){.skip = "canon"}); /* which changes last bits */
+    api_run_passes(m, &(IngotPipe){.skip = "canon"}); /* canon may change last bits */
   }
-  if (once && !graph) e = api_engine(c, "interp", 0); /* the same bits without making code */
+  if (once && !graph) e = api_engine(c, "interp", 0); /* same bits, without generating code */
   e->run(m, 0);
 }
 
@@ -243,7 +238,7 @@ static void compute(PendingGraph *k, const StrBuf *key) {
   copy_results(k, made);
 }
 
-/* Nothing that is needed may depend on what a function that is traced will be given. */
+/* Fails if a needed value depends on the arguments of a traced function. */
 static void refuse_holes(const PendingGraph *k) {
   for (u32 i = 0; i < k->all.n; i++) {
     const LazyTensor *t = k->all.at[i];
@@ -251,7 +246,7 @@ static void refuse_holes(const PendingGraph *k) {
     for (u32 j = 0; k->fn && j < k->fn->n; j++) given |= k->fn->param[j] == t;
     if (!pending_is_op(k, t) && !t->data && !given)
       eval_fail(k->ev, k->ev->at,
-                "the function looks at what it is given: it cannot become a graph");
+                "the function reads the data of its arguments: it cannot become a graph");
   }
 }
 
@@ -286,7 +281,7 @@ static void show_graph(PendingGraph *k, StrBuf *out) {
   StrBuf text = sb_new(&ev->c->work);
   if (!s) graph_print(k->m->g, &text, NULL);
   ingot_free(k->m);
-  if (s) ARG_BAD(ev, "there is no graph of it");
+  if (s) ARG_BAD(ev, "this value has no graph");
   sb_put(out, text.at, text.n);
 }
 

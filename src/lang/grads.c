@@ -1,15 +1,13 @@
 /* grads.c: gradients.
  *
- * tensor_backward writes down, for every leaf that the loss depends on and that wants one, the
- * recipe of its derivative, added to what the leaf has: the optimiser, or whoever looks, computes
- * all of them in one program together with the loss. Gradients that nobody asked for since are
- * computed when the next loss comes, so that chains do not grow from step to step.
+ * tensor_backward records, for every leaf that the loss depends on and that wants a gradient, a
+ * lazy gradient operation, accumulated to its previous gradient. The optimizer or the first reader
+ * computes all gradients and the loss in one program. Pending gradients are computed at the next
+ * tensor_backward, so that chains do not grow.
  */
 #include "lang/lang_object.h"
 
 #include <string.h>
-
-/* ---- leaves ---- */
 
 void bi_tensor_requires_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *t = arg_tensor(ev, &arg[0]);
@@ -28,7 +26,7 @@ void bi_tensor_requires_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
 
 /* ---- backward ---- */
 
-/* Leaves that gradients go to. */
+/* Collects the leaves that want gradients. */
 static void find_leaves(Eval *ev, LazyTensor *loss, LazyTensors *to) {
   LazyTensors todo = {0};
   u32 mark = lazy_mark(ev);
@@ -47,7 +45,7 @@ static LazyTensor *make_derivative(Eval *ev, LazyTensor *y, LazyTensor *x) {
   return lazy_make(ev, LOP_grad, in, 2, NULL, 0, x->dim, x->rank);
 }
 
-/* It has no derivative itself, so none is taken where that would be wanted. */
+/* Refuses explicit gradients in a function being differentiated: they have no derivative. */
 static LazyTensor *derivative(Eval *ev, LazyTensor *y, LazyTensor *x) {
   if (ev->in_grad)
     ARG_BAD(ev, "%s() in a function that is differentiated: grad(f) has derivatives there",
@@ -86,7 +84,7 @@ void grads_release_graph(Eval *ev) {
   lazy_drop(ev, loss);
 }
 
-/* What was written down for the loss before is computed, if nobody has yet. */
+/* Computes pending gradients of the previous loss. */
 static void force_grads(Eval *ev) {
   LazyTensors grads = {0};
   Mark mark = arena_mark(&ev->stack);
@@ -109,7 +107,7 @@ static void backward(Eval *ev, LazyTensor *loss) {
 }
 
 void bi_tensor_backward(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
-  bool number = arg->kind == KD_int || arg->kind == KD_float; /* a sum of what is not marked */
+  bool number = arg->kind == KD_int || arg->kind == KD_float; /* a sum of untracked values */
   LazyTensor *loss = number ? NULL : arg_tensor(ev, &arg[0]);
   if (number || !loss->tracked)
     ARG_BAD(ev, "tensor_backward(): no gradient goes through this value; tensor_requires_grad(t, "
@@ -197,7 +195,7 @@ static LazyTensor *leaf_of(Eval *ev, const LangValue *d) {
   return t;
 }
 
-/* Does y depend on what functions around this one are differentiated by? */
+/* True if y depends on the arguments that enclosing functions are differentiated by. */
 static bool depends_on(Eval *ev, LazyTensor *y, const LazyTensor *x) {
   LazyTensors leaves = {0};
   if (!ev->in_grad || x->op != LOP_leaf) return ev->in_grad;
@@ -208,11 +206,11 @@ static bool depends_on(Eval *ev, LazyTensor *y, const LazyTensor *x) {
   return other;
 }
 
-/* f as a tensor, its first argument a leaf; then the derivative, a number where that was one. Where
- * that itself is differentiated the argument is a value behind the one it was, and stays a tensor.
- */
+/* Calls f with its first argument as a leaf and returns the derivative, as a number if the argument
+ * was one. In a nested gradient the argument becomes a new value (LOP_same) and the result stays a
+ * tensor. */
 LangValue call_grad(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n) {
-  if (!n) eval_fail(ev, at, "the gradient of a function without arguments");
+  if (!n) eval_fail(ev, at, "a function without arguments has no gradient");
   ev->at = at;
   bool number = arg[0].kind == KD_int || arg[0].kind == KD_float;
   bool behind = ev->in_grad && arg[0].kind == KD_tensor && arg[0].u.lazy->tracked;
@@ -244,7 +242,7 @@ void bi_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* autograd(loss, [w, b]): what backward would add to each. */
+/* autograd(loss, [w, b]): the gradients that backward would add. */
 static LangValue grads_of(Eval *ev, LazyTensor *loss, const ListObj *l) {
   LangValue out = value_list(ev, KD_array, l->n);
   for (u64 i = 0; i < l->n; i++)
@@ -257,7 +255,7 @@ static LangValue grads_of(Eval *ev, LazyTensor *loss, const ListObj *l) {
   return out;
 }
 
-/* autograd(x): a leaf; autograd(f, x): the gradient of f there; autograd(loss, [w, ..]). */
+/* autograd(x): a leaf. autograd(f, x): the gradient of f at x. autograd(loss, [w, ..]). */
 void bi_autograd(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LangValue x;
   if (n == 1)
@@ -268,9 +266,9 @@ void bi_autograd(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
     *out = grads_of(ev, arg_tensor(ev, &arg[0]), arg_array(ev, &arg[1]));
 }
 
-/* ---- by hand ---- */
+/* ---- explicit gradients ---- */
 
-/* The derivative of y by x, for a given derivative of what y leads to. */
+/* Gradient with respect to x, given the gradient with respect to y. */
 static LangValue vector_jacobian(Eval *ev, LazyTensor *y, LazyTensor *x, LazyTensor *given) {
   LazyTensor *z = tensor_broadcast_op(ev, LOP_mul, y, given, "gradients"),
              *d = derivative(ev, z, x);
@@ -319,7 +317,7 @@ void bi_autograd_compute_relu_grad(Eval *ev, LangValue *arg, u32 n, LangValue *o
   (void)n;
 }
 
-/* Of its result s: s (1 - s). */
+/* Derivative s (1 - s), from the result s. */
 void bi_autograd_compute_sigmoid_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *s = arg_tensor(ev, &arg[0]), *g = given(ev, &arg[1], s);
   const double *x = lazy_data(ev, s);

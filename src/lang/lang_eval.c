@@ -1,8 +1,8 @@
-/* lang_eval.c: statements and plain expressions, by a walk over the tree.
+/* lang_eval.c: interprets statements and simple expressions.
  *
- * In: a checked tree. Out: what the program prints. Each node gives a value; break, continue and
- * return are noted in `flow`, and whoever runs statements looks there after each. How deep nodes
- * may be inside each other, calls included, is bounded, so that no program exhausts the stack.
+ * In: a checked AST. Out: what the program prints. Each node returns a value. break, continue and
+ * return set `flow`, which is tested after each statement. The nesting depth of nodes and calls is
+ * bounded, so that programs cannot exhaust the stack.
  */
 #include "lang/dry.h"
 #include "lang/lang_object.h"
@@ -32,8 +32,6 @@ void eval_check_file(Eval *ev, const char *path) {
 }
 
 static const LangValue null = {.kind = KD_null};
-
-/* ---- variables ---- */
 
 static LangValue *slot_of(Eval *ev, const VarRef *p) {
   Locals *l = p->kind == VR_global ? ev->file[p->file] : ev->local;
@@ -74,10 +72,8 @@ static LangValue define(Eval *ev, u32 slot, LangValue v) {
 
 static LangValue eval_let(Eval *ev, const Ast *n) {
   LangValue v = eval_node(ev, n->a);
-  return ev->flow == FLOW_next ? define(ev, n->slot, v) : v; /* which a break has no value for */
+  return ev->flow == FLOW_next ? define(ev, n->slot, v) : v; /* no value after a break */
 }
-
-/* ---- assignment ---- */
 
 static LangValue eval_set(Eval *ev, const Ast *n) {
   LangValue v = eval_node(ev, n->b);
@@ -132,7 +128,7 @@ void eval_check_stop(Eval *ev, const Ast *at) {
   if (ev->o->stop && *ev->o->stop) eval_fail(ev, at, "stopped");
 }
 
-/* After a turn of a loop: does it go on? */
+/* After an iteration: true if the loop continues. */
 static bool loop_continues(Eval *ev, const Ast *loop) {
   eval_check_stop(ev, loop);
   if (ev->dry) return dry_loop_next(ev, ev->dry->loop);
@@ -158,7 +154,7 @@ static void clear_scope(Eval *ev, const Ast *scope) {
   for (u32 i = 0; i < scope->nslot; i++) value_drop(ev, &ev->local->at[scope->slot + i]);
 }
 
-/* One turn with the variable at v, which is taken; *last is the value of the loop. */
+/* One iteration with the variable set to v, which is taken. *last is the value of the loop. */
 static bool iterate_once(Eval *ev, const Ast *n, LangValue v, LangValue *last) {
   LangValue x = define(ev, n->slot, v);
   value_drop(ev, &x);
@@ -167,7 +163,7 @@ static bool iterate_once(Eval *ev, const Ast *n, LangValue v, LangValue *last) {
   return loop_continues(ev, n);
 }
 
-/* Turns from t->at on, whatever runs them. */
+/* Runs the iterations from t->at on, interpreted or compiled. */
 static void iterate(Eval *ev, Ast *n, HotIter *t, LangValue *last) {
   DryLoop dry;
   bool on = true;
@@ -188,7 +184,7 @@ static void iterate(Eval *ev, Ast *n, HotIter *t, LangValue *last) {
 static LangValue eval_for(Eval *ev, Ast *n) {
   LangValue last = null, over = null;
   HotIter hot = hot_begin(ev, n);
-  if (n->a->kind == AST_range && !n->a->to) { /* never stored */
+  if (n->a->kind == AST_range && !n->a->to) { /* a range is not materialized */
     if (!eval_bounds(ev, n->a, &hot.at, &hot.end)) {
       clear_scope(ev, n);
       dry_unknown_loop(ev, n, value_unknown(ev, KD_int));
@@ -223,8 +219,6 @@ static LangValue eval_return(Eval *ev, const Ast *n) {
   return null;
 }
 
-/* ---- expressions ---- */
-
 static LangValue eval_list(Eval *ev, const Ast *n) {
   LangValue l = value_list(ev, n->kind == AST_array ? KD_array : KD_tuple, n->nkid);
   for (u32 i = 0; i < n->nkid; i++) l.u.list->at[i] = eval_node(ev, n->kid[i]);
@@ -237,7 +231,7 @@ static LangValue eval_repeat(Eval *ev, const Ast *n) {
   ev->at = n;
   double k = arg_number(ev, &times);
   if (value_is_unknown(ev, &times)) dry_refuse(ev, n, "a length");
-  if (k >= 0x1p62) k = 0x1p62; /* too many, which is told below */
+  if (k >= 0x1p62) k = 0x1p62; /* too many: reported below */
   LangValue l = value_list(ev, KD_array, k > 0 ? (u64)k : 0);
   for (u64 i = 0; i < l.u.list->n; i++) l.u.list->at[i] = value_retain(&v);
   value_drop(ev, &v);
@@ -246,7 +240,8 @@ static LangValue eval_repeat(Eval *ev, const Ast *n) {
 
 static bool pattern_matches(Eval *ev, const Ast *pattern, const LangValue *v) {
   if (!pattern || pattern->kind == AST_name) return true;
-  LangValue number; /* of a tensor of one element: a parameter is one while it is differentiated */
+  /* value of a one-element tensor; parameters are tensors while they are differentiated */
+  LangValue number;
   if (v->kind == KD_tensor && v->u.lazy->n == 1 && pattern->kind == AST_float) {
     number = value_float(lazy_data(ev, v->u.lazy)[0]);
     v = &number;

@@ -1,8 +1,8 @@
-/* lang_model.c: models, which are layers in a row.
+/* lang_model.c: models, sequences of layers.
  *
- * `model NAME { layers { ... } }` makes a class: layers with sizes (class.c). A call makes an
- * object of it with weights of its own: normal numbers times the root of 2 / inputs (He), from a
- * seed that the number of the object decides; offsets are 0, gains 1.
+ * `model NAME { layers { ... } }` defines a class of layers with sizes (class.c). Calling it
+ * creates an object with its own weights: He initialization, normal with standard
+ * deviation sqrt(2 / inputs), seeded by the number of the object. Biases are 0, gains 1.
  */
 #include "lang/lang_object.h"
 
@@ -13,7 +13,7 @@ static const struct {
   LazyOp op;
   const char *name;
 } activations[] = {
-#define LAYER(name, make, least, most)
+#define LAYER(name, make, min, max)
 #define PLAIN_LAYER(name, sizes)
 #define ACTIVATION(name) {LOP_##name, #name},
 #include "front/lang/layers.def"
@@ -29,8 +29,6 @@ void model_reserve(Eval *ev, LangObject *m, u32 most) {
 void model_add(LangObject *m, LangObject *part) {
   m->part[m->npart++] = part;
 }
-
-/* ---- objects ---- */
 
 static LazyTensor *init_weight(Eval *ev, const LangObject *part, u32 k) {
   const LazyTensor *w = part->weight[k];
@@ -85,7 +83,7 @@ static LazyTensor *activate(Eval *ev, const LangObject *part, LazyTensor *x) {
   return lazy_map(ev, activations[(u32)part->num[0]].op, x, &last, 1);
 }
 
-/* Elements are dropped at random, other ones in every run. */
+/* Drops random elements, different ones in each call. */
 static LazyTensor *apply_dropout(Eval *ev, const LangObject *part, LazyTensor *x) {
   LazyTensor *mask = random_tensor_uniform(ev, x->dim, x->rank);
   double p = part->num[0];
@@ -95,7 +93,7 @@ static LazyTensor *apply_dropout(Eval *ev, const LangObject *part, LazyTensor *x
   return y;
 }
 
-/* What a batch has goes into what has been seen, a tenth of it; no gradient does. */
+/* Updates the running mean and variance with momentum 0.1. No gradient flows through them. */
 static void update_running_stats(Eval *ev, LangObject *part, LazyTensor *x) {
   static const LazyOp op[2] = {LOP_channel_mean, LOP_channel_variance};
   const double old = 0.9, new = 0.1;
@@ -111,7 +109,7 @@ static void update_running_stats(Eval *ev, LangObject *part, LazyTensor *x) {
   }
 }
 
-/* What a layer does only while it learns is no part of a model that is shipped. */
+/* Refuses layers in training mode in a model that is compiled. */
 static void refuse_training(Eval *ev, const LangObject *part) {
   StrBuf t = sb_new(&ev->c->keep);
   object_show(ev, part, &t);
@@ -161,7 +159,8 @@ static LangValue parameters(Eval *ev, const LangObject *m) {
 static void set_parameters(Eval *ev, LangObject *m, const ListObj *l) {
   u32 n = 0;
   if (l->n != count_weights(m))
-    ARG_BAD(ev, "%llu tensors for a model that has %u", (unsigned long long)l->n, count_weights(m));
+    ARG_BAD(ev, "got %llu tensors for a model with %u parameters", (unsigned long long)l->n,
+            count_weights(m));
   for (u32 i = 0; i < m->npart; i++)
     for (u32 k = 0; k < m->part[i]->nweight; k++, n++) {
       LazyTensor *old = m->part[i]->weight[k], *new = arg_tensor(ev, &l->at[n]);
@@ -189,7 +188,7 @@ static void update(Eval *ev, LangObject *m, const ListObj *grads, const LangValu
   value_drop(ev, &old);
 }
 
-/* What an optimiser makes of the parameters is what the model has from then on. */
+/* Replaces the parameters of the model by the result of an optimizer step. */
 static void step(Eval *ev, LangObject *m, LangObject *opt) {
   LangValue old = parameters(ev, m), new;
   LazyTensors seen = {0};
@@ -201,8 +200,6 @@ static void step(Eval *ev, LangObject *m, LangObject *opt) {
   value_drop(ev, &old);
   value_drop(ev, &new);
 }
-
-/* ---- methods ---- */
 
 void do_forward(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
   *out = value_tensor(model_forward(ev, m, arg_tensor(ev, &arg[0])));
@@ -224,7 +221,7 @@ void do_update(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
 }
 
 void do_step(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
-  step(ev, m, arg_object(ev, &arg[0], "an optimiser"));
+  step(ev, m, arg_object(ev, &arg[0], "an optimizer"));
   (void)out;
 }
 

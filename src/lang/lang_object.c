@@ -1,4 +1,4 @@
-/* lang_object.c: objects as values: what they are called, how they show, what they can do. */
+/* lang_object.c: objects as values: kind names, text form, methods. */
 #include "lang/lang_object.h"
 
 #include <string.h>

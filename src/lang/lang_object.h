@@ -1,4 +1,4 @@
-/* lang_object.h: layers, optimisers, models. Private to src/lang. */
+/* lang_object.h: layers, optimizers, models. Private to src/lang. */
 #ifndef INGOT_LANG_THING_H
 #define INGOT_LANG_THING_H
 
@@ -11,26 +11,28 @@ typedef enum ObjectKind {
   OBJECT_COUNT
 } ObjectKind;
 
-enum { OBJECT_NUMBERS = 8, OBJECT_TRAINS = 7 }; /* OBJECT_TRAINS: of a model, and of its layers */
+/* OBJECT_TRAINS: training mode of a model and its layers */
+enum { OBJECT_NUMBERS = 8, OBJECT_TRAINS = 7 };
 
-/* What an optimiser keeps of a tensor. */
+/* Optimizer state of a tensor. */
 typedef struct Moment {
-  u64 line; /* see Ident */
+  u64 line; /* see AutogradMeta */
   i64 steps;
-  LazyTensor *first, *second; /* NULL: not yet */
+  LazyTensor *first, *second; /* NULL before the first step */
 } Moment;
 
 struct LangObject {
   HeapObj box;
   ObjectKind what;
-  double num[OBJECT_NUMBERS]; /* by kind: see lang_objects.def */
+  double num[OBJECT_NUMBERS]; /* meaning by kind: see lang_objects.def */
   u32 nweight;
   LazyTensor *weight[8];
-  LazyTensor
-      *stat[2]; /* of a batchnorm in a model: mean and variance of what it has seen; or NULL */
-  VEC(Moment) moment; /* and where that of a line is: 1 + its number */
+  /* batchnorm in a model: running mean and variance, or NULL */
+  LazyTensor *stat[2];
+  /* moment_at: AutogradMeta.line -> 1 + index in moment */
+  VEC(Moment) moment;
   Map moment_at;
-  u32 npart; /* of a model: its layers, in order */
+  u32 npart; /* layers of a model, in order */
   LangObject **part;
   const char *name; /* of a model */
   const char *path; /* of a network */
@@ -38,12 +40,12 @@ struct LangObject {
 
 /* lang_object.c */
 LangObject *object_new(Eval *ev, ObjectKind what);
-LangValue value_object(LangObject *t); /* takes it */
+LangValue value_object(LangObject *t); /* takes t */
 LangObject *arg_object(Eval *ev, const LangValue *d, const char *what);
 Moment *object_moment(Eval *ev, LangObject *t, u64 line);
 LangValue object_method(Eval *ev, const Ast *at, const LangValue *on, const char *name,
                         LangValue *arg, u32 n);
-/* What a network is called with: tensors that no gradient goes through; they are computed. */
+/* Checks the arguments of a network: tensors without gradients. Computes them. */
 void net_check(Eval *ev, const LangObject *t, const LangValue *arg, u32 n);
 LangValue object_call(Eval *ev, const Ast *at, LangObject *t, LangValue *arg, u32 n);
 
@@ -51,13 +53,14 @@ LangValue object_call(Eval *ev, const Ast *at, LangObject *t, LangValue *arg, u3
 LangValue model_class(Eval *ev, const Ast *n);
 
 /* lang_model.c */
-void model_reserve(Eval *ev, LangObject *m, u32 most); /* for so many layers; there is none yet */
+/* reserves space for the layers of an empty model */
+void model_reserve(Eval *ev, LangObject *m, u32 most);
 void model_add(LangObject *m, LangObject *part);
 LangValue model_instantiate(Eval *ev, const LangObject *class);
 LazyTensor *model_forward(Eval *ev, LangObject *m, LazyTensor *x);
-bool model_method(Eval *ev, LangObject *m, const char *name, LangValue *arg, u32 n,
-                  LangValue *out); /* false: there is none */
-/* Of methods.def; save and load are in weights.c: parameters as the arrays of an archive. */
+/* False if the method does not exist. */
+bool model_method(Eval *ev, LangObject *m, const char *name, LangValue *arg, u32 n, LangValue *out);
+/* Methods of methods.def. save and load are in weights.c. */
 #define METHOD(name, n, result, fn)                                                                \
   void do_##fn(Eval *ev, LangObject *m, LangValue *arg, LangValue *out);
 #include "front/lang/methods.def"
@@ -70,16 +73,16 @@ void nets_free(Eval *ev);
 LangValue net_call(Eval *ev, LangObject *t, LangValue *arg, u32 n);
 
 /* optim.c */
-/* also: to be computed in the same program, if it is not yet. */
+/* also: more tensors to compute in the same program. */
 void optim_step(Eval *ev, LangObject *opt, const ListObj *old, const LazyTensors *also,
                 LangValue *out);
 
 /* random.c */
-LazyTensor *random_tensor(Eval *ev, const i64 *dim, u32 rank); /* normal */
+LazyTensor *random_tensor(Eval *ev, const i64 *dim, u32 rank); /* normal distribution */
 LazyTensor *random_tensor_uniform(Eval *ev, const i64 *dim, u32 rank);
 
 /* layers.c */
 LazyTensor *layer_forward(Eval *ev, LangObject *layer, LazyTensor *x);
-double initial_weight(u64 i); /* what layers begin with, see layers.c */
+double initial_weight(u64 i); /* see layers.c */
 
 #endif

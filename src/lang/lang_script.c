@@ -1,8 +1,7 @@
-/* lang_script.c: programs from files: run, check, format.
+/* lang_script.c: runs, checks and formats program files.
  *
- * In: a path. Out: what the program prints, through the caller's function; errors as messages of
- * the session. A program that only defines things and has a function main without parameters is one
- * whose author meant it to be called.
+ * In: a path. Out: what the program prints, through a callback; errors as messages of the session.
+ * If a program only has definitions and a function main without parameters, main is called.
  */
 #include "api/build_product.h"
 #include "lang/dry.h"
@@ -10,7 +9,7 @@
 
 #include <string.h>
 
-/* Turns and calls that are walked before a program is compiled. */
+/* Limit of iterations and calls in a dry run. */
 #define MAX_STEPS ((u64)1 << 28)
 
 static Script *read_script(Ctx *c, const char *path) {
@@ -18,8 +17,6 @@ static Script *read_script(Ctx *c, const char *path) {
   File f = file_read(c, path);
   return script_new(c, str_of(c, path), (const char *)f.at, f.n, NULL);
 }
-
-/* ---- run ---- */
 
 static bool only_defines(const Ast *root) {
   for (u32 i = 0; i < root->nkid; i++) {
@@ -73,7 +70,7 @@ static void run_program(Ctx *c, void *arg) {
 static void run(Ingot *m, const char *path, const IngotScript *o) {
   Eval ev;
   api_need(m->c, o, "what the program runs with");
-  if (o->engine) api_engine(m->c, o->engine, 0); /* refuses one that does not exist */
+  if (o->engine) api_engine(m->c, o->engine, 0); /* refuses unknown engines */
   Script *s = read_script(m->c, path);
   script_load(s);
   eval_begin(&ev, s, o);
@@ -96,7 +93,7 @@ typedef struct TraceJob {
 
 static void trace(Ctx *c, void *arg) {
   TraceJob *t = arg;
-  Ast *f = trace_find_function(&t->ev, t->function); /* refused before anything runs */
+  Ast *f = trace_find_function(&t->ev, t->function); /* refuse before running anything */
   run_program(c, &t->ev);
   script_trace(&t->ev, t->m, f);
 }
@@ -165,8 +162,8 @@ static void compile(Ctx *c, void *arg) {
   files_write(c, &out, 1);
 }
 
-/* The graphs that a program looks at, as C. One that fails when it runs is walked as far as that.
- */
+/* The C of all graphs that a program forces. A program that fails at run time is evaluated up to
+ * the failure. */
 static void find_graphs(Ingot *m, Script *s, u64 steps, bool no_files, StrBuf *out) {
   Ctx *c = m->c;
   Eval ev;

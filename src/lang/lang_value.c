@@ -1,7 +1,7 @@
 /* lang_value.c: memory of values.
  *
- * Boxes are counted, and all of them are in one list: so what a failure leaves behind can be freed.
- * Nothing a program does makes a box hold itself: functions take copies of variables along.
+ * Heap objects are reference-counted and in one list, so that all can be freed after a failure.
+ * Reference cycles cannot occur: functions capture copies of variables.
  */
 #include "lang/lang_value.h"
 #include "lang/tensor.h"
@@ -30,8 +30,8 @@ static void heap_free_obj(Eval *ev, HeapObj *b) {
   ev->c->alloc.resize(ev->c->alloc.user, b, b->bytes, 0);
 }
 
-/* What it holds is let go. Lists in lists are as deep as programs make them, so those whose last
- * share this was wait in a chain instead of on the stack. */
+/* Drops a reference. Objects that die are put on the list `waiting`, because nested lists may be
+ * too deep for recursion. */
 static void unchain(Eval *ev, LangValue *d, HeapObj **waiting) {
   if (!value_is_boxed(d)) return;
   HeapObj *b = d->u.box;
@@ -144,7 +144,7 @@ ListObj *list_make_unique(Eval *ev, LangValue *d) {
 void list_push(Eval *ev, LangValue *d, LangValue x) {
   ListObj *l = d->u.list;
   bool own = l->box.refs == 1;
-  if (!own || l->n == l->room) { /* half as much room again, so that n pushes move O(n) elements */
+  if (!own || l->n == l->room) { /* grows by half, so that n pushes move O(n) elements */
     too_many(ev, l->n + 1);
     u64 room = l->n + l->n / 2 + 4;
     ListObj *more = heap_new(ev, d->kind, sizeof *more + (size_t)room * sizeof *more->at);
@@ -194,7 +194,7 @@ bool value_equal(Eval *ev, const LangValue *x, const LangValue *y) {
     return same;
   }
   case KD_tensor: return lazy_equal(ev, x->u.lazy, y->u.lazy);
-  default: return false; /* functions and objects are equal to nothing */
+  default: return false; /* functions and objects are never equal */
   }
 }
 

@@ -1,7 +1,7 @@
 /* layers.c: layers as objects.
  *
- * They begin with fixed weights: v(i) times a scale, v rising by a step from index to index and
- * wrapping at 1, so that programs print the same in every run. Their weights want gradients.
+ * Initial weights are deterministic, so that programs print the same in every run: v(i) times a
+ * scale, where v increases by a constant step and wraps at 1. Weights require gradients.
  */
 #include "lang/lang_object.h"
 
@@ -25,11 +25,12 @@ static void own(LangObject *t, LazyTensor *w) {
 
 static i64 positive(Eval *ev, const LangValue *d) {
   i64 n = arg_int(ev, d);
-  if (n < 1) ARG_BAD(ev, "%s(): a size is %lld", builtin_name(ev), (long long)n);
+  if (n < 1)
+    ARG_BAD(ev, "%s(): expected a size of at least 1, got %lld", builtin_name(ev), (long long)n);
   return n;
 }
 
-/* ---- making them ---- */
+/* ---- constructors ---- */
 
 void bi_linear(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   const i64 dim[2] = {positive(ev, &arg[0]), positive(ev, &arg[1])};
@@ -95,15 +96,15 @@ void bi_layernorm(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
 
 void bi_dropout(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   double p = arg_number(ev, &arg[0]);
-  if (!(p >= 0 && p < 1))
-    ARG_BAD(ev, "%s(): the part that is dropped is from 0 to below 1", builtin_name(ev));
+  if (!(p >= 0 && p < 1)) ARG_BAD(ev, "%s(): expected a probability in [0, 1)", builtin_name(ev));
   LangObject *t = object_new(ev, OBJ_dropout);
   t->num[0] = p;
   *out = value_object(t);
   (void)n;
 }
 
-/* Weights of all gates side by side, [rows, gates * hidden]; every gate begins with the same. */
+/* Weights of all gates in one matrix [rows, gates * hidden]; every gate starts with the same
+ * values. */
 static LazyTensor *gates(Eval *ev, i64 rows, i64 hidden, i64 count) {
   const i64 dim[2] = {rows, count * hidden};
   LazyTensor *t = lazy_new(ev, dim, 2);
@@ -123,8 +124,8 @@ static void recurrent(Eval *ev, ObjectKind what, i64 count, LangValue *arg, Lang
   own(t, gates(ev, in, hidden, count));
   own(t, gates(ev, hidden, hidden, count));
   own(t, lazy_new(ev, &all, 1));
-  for (i64 i = 0; what == OBJ_lstm && i < hidden; i++)
-    t->weight[2]->data[hidden + i] = 1; /* forget */
+  /* forget gate */
+  for (i64 i = 0; what == OBJ_lstm && i < hidden; i++) t->weight[2]->data[hidden + i] = 1;
 }
 
 void bi_lstm_create(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
@@ -137,7 +138,7 @@ void bi_gru_create(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* ---- using them ---- */
+/* ---- forward ---- */
 
 static _Noreturn void unfit(Eval *ev, const LangObject *t, const LazyTensor *x, const char *want) {
   StrBuf s = sb_new(&ev->c->keep);
@@ -154,7 +155,7 @@ static LazyTensor *of_linear(Eval *ev, LangObject *t, LazyTensor *x) {
   return lazy_make(ev, LOP_linear, in, 3, NULL, 0, dim, x->rank);
 }
 
-/* [batch, channels, height, width]; how many windows fit, or a failure. */
+/* Number of windows in [batch, channels, height, width]; fails if there are none. */
 static i64 windows(Eval *ev, LangObject *t, const LazyTensor *x, i64 extent, double size,
                    double stride, double pad) {
   if (size_is_symbolic(ev, extent))
@@ -222,7 +223,7 @@ LazyTensor *layer_forward(Eval *ev, LangObject *t, LazyTensor *x) {
   case OBJ_dropout: return of_dropout(ev, t, x);
   case OBJ_lstm:
   case OBJ_gru: return of_steps(ev, t, x);
-  default: ARG_BAD(ev, "%s is no layer", object_kind_name(t));
+  default: ARG_BAD(ev, "expected a layer, got %s", object_kind_name(t));
   }
 }
 

@@ -1,9 +1,9 @@
 /* lazy.c: tensors as values.
  *
- * In: shapes, data, recipes. Out: boxes. A recipe holds the tensors it is applied to; when it has
- * been computed it lets them go, unless gradients go through it. So loops do not collect what they
- * have computed: only chains that nobody looks at grow, and those are computed when they are
- * LAZY_SIZE long.
+ * In: shapes, data, operations. Out: heap objects. A lazy operation holds references to its
+ * operands. Once computed it drops them, unless gradients flow through it, so loops do not
+ * accumulate history. Only chains of pending operations grow; they are computed at LAZY_SIZE
+ * operations.
  */
 #include "lang/tensor.h"
 
@@ -30,7 +30,7 @@ static void inputs_free(Eval *ev, LazyTensor *t) {
   t->nin = 0;
 }
 
-/* Strides are bounded too: extents beside a 0 count as if it were not there. */
+/* Strides are bounded, too: an extent of 0 counts as 1. */
 u64 dims_count(Eval *ev, const i64 *dim, u32 rank) {
   u64 n = 1;
   bool empty = false, open = false;
@@ -133,7 +133,7 @@ void lazy_drop_inputs(Eval *ev, LazyTensor *t) {
   t->op = LOP_leaf;
 }
 
-/* Chains of recipes can be long: they are let go one by one, not each by the one before it. */
+/* Iterative: chains of operations may be too long for recursion. */
 void lazy_release(Eval *ev, LazyTensor *t) {
   LazyTensor *chain = NULL, *x = t;
   for (;;) {
@@ -143,7 +143,7 @@ void lazy_release(Eval *ev, LazyTensor *t) {
         y->box.refs--;
         continue;
       }
-      /* waits in the chain: the box itself is freed behind what it holds */
+      /* waits in the chain; freed after its operands */
       y->serial = (u64)(uintptr_t)chain;
       chain = y;
     }
@@ -151,7 +151,7 @@ void lazy_release(Eval *ev, LazyTensor *t) {
     data_free(ev, x);
     if (x->id) heap_drop(ev, &x->id->box);
     x->id = NULL;
-    if (x != t) heap_drop(ev, &x->box); /* nothing is left in it */
+    if (x != t) heap_drop(ev, &x->box); /* already emptied */
     if (!chain) return;
     x = chain;
     chain = (LazyTensor *)(uintptr_t)x->serial;
@@ -242,7 +242,7 @@ void lazy_show_plain(Eval *ev, LazyTensor *t, StrBuf *out) {
   sb_puts(out, ")");
 }
 
-/* ---- arrays in arrays ---- */
+/* ---- nested arrays ---- */
 
 static u64 fill(Eval *ev, const LangValue *d, const i64 *dim, u32 rank, double *to) {
   if (!rank) {
@@ -257,7 +257,7 @@ static u64 fill(Eval *ev, const LangValue *d, const i64 *dim, u32 rank, double *
   return n;
 }
 
-/* Numbers and arrays of them, with one among them that gradients go through? */
+/* True if gradients flow through an element of the nested array. */
 static bool is_tracked(const LangValue *d) {
   if (d->kind == KD_tensor) return d->u.lazy->tracked;
   if (d->kind != KD_array) return false;
@@ -266,7 +266,7 @@ static bool is_tracked(const LangValue *d) {
   return false;
 }
 
-/* The numbers in a row, each a tensor of shape [1]. */
+/* Collects all elements, each as a tensor of shape [1]. */
 static void gather(Eval *ev, const LangValue *d, const i64 *dim, u32 rank, LazyTensors *to) {
   const i64 one = 1;
   if (rank) {
@@ -275,7 +275,7 @@ static void gather(Eval *ev, const LangValue *d, const i64 *dim, u32 rank, LazyT
     for (u64 i = 0; i < d->u.list->n; i++) gather(ev, &d->u.list->at[i], dim + 1, rank - 1, to);
     return;
   }
-  if (d->kind == KD_tensor && d->u.lazy->n != 1) arg_number(ev, d); /* which fails */
+  if (d->kind == KD_tensor && d->u.lazy->n != 1) arg_number(ev, d); /* fails */
   LazyTensor *t = tensor_of(ev, d);
   *vec_push(&ev->stack, to) = lazy_make(ev, LOP_reshape, &t, 1, NULL, 0, &one, 1);
   lazy_drop(ev, t);

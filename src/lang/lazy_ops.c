@@ -1,7 +1,8 @@
-/* lazy_ops.c: the graph of each recipe, as layers of front/compose and core operators, in f64.
+/* lazy_ops.c: builds the graph of a lazy operation in f64, from layers of front/compose and core
+ * operators.
  *
- * In: a recipe and the values of its operands. Out: the value of its result; whoever calls gives it
- * its shape. Shapes have been checked when the recipe was written down.
+ * In: an operation and the values of its operands. Out: the value of its result; the caller sets
+ * its shape. Shapes were checked when the operation was created.
  */
 #include "lang/tensor.h"
 #include "front/compose/compose.h"
@@ -68,7 +69,7 @@ static Val rows(Graph *g, const LazyTensor *t, Val x) {
   return mk_slice_axis(g, x, 0, (Dim)t->attr[0], (Dim)t->attr[1]);
 }
 
-/* What is between two classes is the lower one, as in one_hot(). */
+/* A fraction between two classes counts as the lower class, as in one_hot(). */
 static Val one_hot(Graph *g, const LazyTensor *t, Val x) {
   u32 rank = rank_of(g, x);
   Dim count = (Dim)t->attr[0];
@@ -117,7 +118,7 @@ static Val channel_mean(Graph *g, const LazyTensor *x, Val v, bool variance) {
   return mk_div(g, sum, mk_like(g, v, count > 1 ? (double)(count - 1) : 1));
 }
 
-/* Over all axes but channels (axis 1), with a gain and an offset for each channel. */
+/* Normalizes over all axes except channels (axis 1), with a gain and an offset per channel. */
 static Val batchnorm(Graph *g, const LazyTensor *t, const Val *in) {
   i64 axes[MAX_RANK];
   u32 n = all_but_channels(t->rank, axes);
@@ -186,7 +187,7 @@ static Val attention(Graph *g, const LazyTensor *t, const Val *in) {
 
 /* ---- recurrent layers ---- */
 
-/* Gate i of those that lie side by side. */
+/* Gate i of the concatenated gates. */
 static Val gate(Graph *g, Val all, i64 h, u32 i) {
   return mk_slice_axis(g, all, 1, (Dim)(i * h), (Dim)h);
 }
@@ -211,7 +212,7 @@ static void lstm_step(Graph *g, const LazyTensor *t, const Val *in, Val x, Val *
   state[0] = mk_mul(g, o, mk_tanh(g, state[1]));
 }
 
-/* gates r z n side by side; the reset gate is applied before the product; wn: of gate n */
+/* Gates r z n, concatenated; the reset gate is applied before the product; wn: weights of gate n */
 static void gru_step(Graph *g, const LazyTensor *t, const Val *in, Val wn, Val x, Val *state) {
   i64 h = t->dim[2];
   Val hid = state[0];
@@ -230,7 +231,7 @@ static void gru_step(Graph *g, const LazyTensor *t, const Val *in, Val wn, Val x
 typedef struct CellSteps {
   const LazyTensor *t;
   const Val *in;
-  Val rows, wn; /* rows: x with the steps first, where their number is open */
+  Val rows, wn; /* rows: x with time as the first axis, if the number of steps is symbolic */
 } CellSteps;
 
 static void step(Graph *g, const CellSteps *s, Val x, Val *state) {
@@ -247,7 +248,7 @@ static void step_in_loop(Graph *g, void *user, Val i, Val *cond, Val *carried, V
   scan[0] = carried[0];
 }
 
-/* Steps are written out if it is known how many there are, else they are a loop. */
+/* Unrolled if the number of steps is known, else a loop. */
 static Val recurrent(Graph *g, const LazyTensor *t, const Val *in) {
   CellSteps s = {.t = t, .in = in};
   Val state[2] = {start(g, t, in[0])}, all;
@@ -304,7 +305,7 @@ static Val one(Graph *g, const LazyTensor *t, const Val *in) {
   case LOP_one_hot: return one_hot(g, t, in[0]);
   case LOP_maxpool2d: return pool(g, t, in[0], false);
   case LOP_avgpool2d: return pool(g, t, in[0], true);
-  default: return in[0]; /* reshape: the caller's */
+  default: return in[0]; /* reshape: the caller sets the shape */
   }
 }
 

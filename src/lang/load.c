@@ -1,6 +1,6 @@
-/* load.c: arrays and tables from files, as tensors.
+/* load.c: loads tensors from files.
  *
- * In: a path. Out: a tensor of doubles. Formats are told by the end of the name.
+ * In: a path. Out: a tensor of doubles. The file extension selects the format.
  */
 #include "io/data.h"
 #include "lang/lang_object.h"
@@ -24,8 +24,6 @@ static const Tensor *member(Eval *ev, const NamedTensors *all, const LangValue *
                    : "load_data(): which array of the archive? its name is the second argument");
 }
 
-/* ---- tables ---- */
-
 typedef struct CsvText {
   Eval *ev;
   const char *path;
@@ -48,7 +46,7 @@ static bool read_cell(CsvText *t, const u8 *at, size_t n, double *x) {
   return !*end;
 }
 
-/* The cells of a line; false: one of them is no number, and none of this line was kept. */
+/* Parses the cells of a line. False if one is not a number; then none is kept. */
 static bool read_line(CsvText *t, const u8 *at, const u8 *end) {
   u32 had = t->number.n;
   t->column = 0;
@@ -71,8 +69,8 @@ static bool is_blank(const u8 *at, const u8 *end) {
   return at == end;
 }
 
-/* Numbers with commas between them: a row in each line, the first of which may be names. One column
- * is a list. */
+/* Comma-separated numbers: one row per line, with an optional header line. A single column becomes
+ * a vector. */
 static LazyTensor *read_csv(Eval *ev, const char *path, const File *f) {
   CsvText t = {
       .ev = ev, .path = path, .at = f->at + utf8_bom(f->at, f->n), .end = (const u8 *)f->at + f->n};
@@ -94,15 +92,15 @@ static LazyTensor *read_csv(Eval *ev, const char *path, const File *f) {
     }
     t.at = end + (stop != NULL);
   }
-  if (!rows) ARG_BAD(ev, "%s: there are no numbers in it", path);
+  if (!rows) ARG_BAD(ev, "%s: expected numbers, found none", path);
   LazyTensor *y = lazy_new(ev, (const i64[]){rows, t.columns}, t.columns > 1 ? 2 : 1);
   memcpy(y->data, t.number.at, (size_t)y->n * sizeof *y->data);
   arena_rewind(&ev->stack, mark);
   return y;
 }
 
-/* load_data("x.npy"), load_data("data.npz", "x"), load_data("table.csv"); of any other file its
- * bytes, as numbers */
+/* load_data("x.npy"), load_data("data.npz", "x"), load_data("table.csv"); any other file: its
+ * bytes */
 void bi_load_data(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   Ctx *c = ev->c;
   if (arg[0].kind != KD_string || (n > 1 && arg[1].kind != KD_string))
@@ -128,7 +126,7 @@ void bi_load_data(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
     t = tensor_wrap(&c->keep, DT_u8, &(const i64){(i64)f.n}, 1, f.at);
   }
   if (!dtype_is_float(t->dt) && !dtype_is_int(t->dt) && t->dt != DT_bool)
-    ARG_BAD(ev, "load_data(): an array of %s", dtype_info[t->dt].name);
+    ARG_BAD(ev, "load_data(): expected an array of numbers, got %s", dtype_info[t->dt].name);
   LazyTensor *y = lazy_new(ev, t->dim, t->rank);
   for (u64 i = 0; i < y->n; i++) y->data[i] = scalar_cast(t->dt, DT_f64, tensor_get(t, i), true).f;
   dry_clear_data(ev, y);
@@ -137,8 +135,7 @@ void bi_load_data(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
 
 /* ---- MNIST ---- */
 
-/* IDX, the format of its files: two zeros, 8 for bytes, the rank, extents as big-endian u32, bytes.
- */
+/* The IDX format: two zeros, 8 for bytes, the rank, extents as big-endian u32, bytes. */
 static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
   Ctx *c = ev->c;
   File f = file_read(c, path);
@@ -154,11 +151,12 @@ static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
     fits = fits && size_mul(count, (u64)dim[i], &count);
   }
   if (!fits || f.n - head != count)
-    ARG_BAD(ev, "%s: its bytes are not as many as its extents say", path);
+    ARG_BAD(ev, "%s: the file size does not match its extents", path);
   return tensor_wrap(&c->keep, DT_u8, dim, rank, at + head);
 }
 
-/* "train" and "test" are the files of the data set under their usual names, in this folder. */
+/* "train" and "test" select the files of the data set by their usual names in the current
+ * folder. */
 static void mnist(Eval *ev, const LangValue *which, const char *part, u32 rank, double scale,
                   LangValue *out) {
   if (which->kind != KD_string) ARG_BAD(ev, "MNIST: expected \"train\", \"test\" or a path");

@@ -1,15 +1,15 @@
-/* load_image.c: pictures from files, as tensors. Formats are told by their first bytes. */
+/* load_image.c: loads images as tensors. The first bytes select the format. */
 #include "io/image.h"
 #include "lang/lang_object.h"
 
-/* load_image("x.png"): a grey picture as a row, which a dense layer takes; load_image("x.png", 3)
- * and 1: in channels, which a convolution takes. Black is 0, white 1. */
+/* load_image("x.png"): grey, as one row, for a dense layer. load_image("x.png", 3) or 1: channels,
+ * for a convolution. Values are from 0 (black) to 1 (white). */
 void bi_load_image(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   Ctx *c = ev->c;
   i64 channels = n > 1 ? arg_int(ev, &arg[1]) : 1;
-  if (arg[0].kind != KD_string) ARG_BAD(ev, "load_image() takes the path of a picture");
+  if (arg[0].kind != KD_string) ARG_BAD(ev, "load_image() takes the path of an image");
   if (channels != 1 && channels != 3)
-    ARG_BAD(ev, "load_image(): a picture has 1 channel or 3, not %lld", (long long)channels);
+    ARG_BAD(ev, "load_image(): expected 1 or 3 channels, got %lld", (long long)channels);
   const char *path = arg[0].u.text->at;
   eval_check_file(ev, path);
   if (dry_load_file(ev, path, out)) return;

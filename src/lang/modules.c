@@ -1,9 +1,9 @@
-/* modules.c: programs in several files.
+/* modules.c: programs of several files.
  *
- * `import "FILE.ch" as NAME` at the top of a file makes what that file defines known as NAME.thing.
- * A path is one from where the file lies that has the import. A file is read once, whoever imports
- * it and by whatever path, and runs where it is imported first. Modules that import each other in a
- * circle are refused, since none of them could run first.
+ * `import "FILE.ch" as NAME` at top level makes the definitions of that file available as
+ * NAME.thing. Paths are relative to the importing file. A file is loaded once, even if imported
+ * through different paths. It runs at its first import. Circular imports are refused, because
+ * neither file could run first.
  */
 #include "lang/lang_value.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct ImportChain ImportChain; /* files that wait for what they import */
+typedef struct ImportChain ImportChain; /* files whose imports are being loaded */
 struct ImportChain {
   const ImportChain *by;
   const Script *s;
@@ -96,8 +96,6 @@ void script_load(Script *s) {
   diag_raise(s->c);
   for (u32 i = 0; i < s->all->n; i++) loops_mark_unused(s->all->at[i]);
 }
-
-/* ---- runs ---- */
 
 Locals *locals_of_file(Eval *ev, u32 nslot) {
   Locals *l = arena_alloc(&ev->c->keep, sizeof *l + (size_t)nslot * sizeof *l->at);

@@ -1,5 +1,6 @@
-/* native_expr.c: expressions as C; see native.h. The order in which things are evaluated, and what
- * is told when they fail, are those of eval*.c. */
+/* native_expr.c: expressions as C; see native.h. Evaluation order and error messages are those of
+ * eval*.c.
+ */
 #include "lang/native.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static const char *const native_names[] = {
 #undef NATIVE
 };
 
-/* What runs, by row of builtins.def. */
+/* Suffix of bi_NAME, by row of builtins.def. */
 static const char *const builtin_code[] = {
 #define BI(name, sig, args, shape, fn) #fn,
 #include "front/lang/builtins.def"
@@ -21,8 +22,6 @@ static const char *const builtin_code[] = {
 const char *native_builtin(const char *name) {
   return builtin_code[builtin_find(name)];
 }
-
-/* ---- temps ---- */
 
 Temp native_temp(NativeGen *p) {
   return ++p->ntemp;
@@ -40,7 +39,7 @@ void native_moved(NativeGen *p, Temp t) {
   p->live.n--;
 }
 
-/* A new live temp with the value that the format says. */
+/* A new live temp with the formatted value. */
 #define VALUE(p, ...) value(p, sb_cstr(&(*format_text(p, __VA_ARGS__))))
 
 __attribute__((format(printf, 2, 3))) static StrBuf *format_text(NativeGen *p, const char *fmt,
@@ -60,8 +59,6 @@ static Temp value(NativeGen *p, const char *c) {
   native_live(p, t);
   return t;
 }
-
-/* ---- names ---- */
 
 static bool has_self(const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++)
@@ -95,8 +92,6 @@ Temp native_closure(NativeGen *p, Ast *n) {
   }
   return t;
 }
-
-/* ---- operators ---- */
 
 static Temp logical(NativeGen *p, const Ast *n) {
   Temp x = native_expr(p, n->a);
@@ -143,7 +138,7 @@ static Temp cast(NativeGen *p, const Ast *n) {
                to, native_loc(p, n));
 }
 
-/* The ends of a range, as loN and hiN; gives N. */
+/* Declares the bounds of a range, loN and hiN. Returns N. */
 Temp native_bounds(NativeGen *p, const Ast *n) {
   Temp a = native_expr(p, n->a);
   native_moved(p, a);
@@ -159,8 +154,6 @@ static Temp range(NativeGen *p, const Ast *n) {
   Temp t = native_bounds(p, n);
   return VALUE(p, "range(lo%u, hi%u, %u)", t, t, native_loc(p, n));
 }
-
-/* ---- lists ---- */
 
 static Temp list(NativeGen *p, const Ast *n) {
   Temp t = VALUE(p, "of_list(K_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
@@ -189,7 +182,7 @@ static Temp repeat(NativeGen *p, const Ast *n) {
   return VALUE(p, "repeat(t%u, t%u, %u)", x, times, native_loc(p, n));
 }
 
-/* An element of a variable is read where it is. */
+/* Reads an element of a variable without copying the list. */
 static Temp element(NativeGen *p, const Ast *n) {
   u32 at = native_loc(p, n), where = native_loc(p, n->b);
   if (n->a->kind == AST_name && !n->a->to && !has_self(n->a)) {
@@ -222,8 +215,6 @@ static Temp item(NativeGen *p, const Ast *n) {
   return VALUE(p, "item(t%u, %lldLL, %u)", v, (long long)n->i, native_loc(p, n));
 }
 
-/* ---- calls ---- */
-
 static Temp change(NativeGen *p, const Ast *n, bool pushes) {
   Temp v = pushes ? native_expr(p, n->kid[1]) : 0, of = 0;
   const char *to;
@@ -249,7 +240,7 @@ static Temp *arguments(NativeGen *p, const Ast *n) {
   return arg;
 }
 
-/* aN, an array of the arguments, which it takes; gives N. */
+/* Declares aN, an array of the arguments, and takes them. Returns N. */
 static u32 array(NativeGen *p, const Ast *n, const Temp *arg) {
   u32 number = native_temp(p);
   native_emit(p, "Value a%u[%u];", number, n->nkid + 1);
@@ -277,7 +268,7 @@ static Temp builtin(NativeGen *p, const Ast *n) {
   return t;
 }
 
-/* pN, the places of a call and of its arguments. */
+/* Declares pN, the positions of a call and its arguments. */
 static void places(NativeGen *p, const Ast *n, u32 number) {
   StrBuf places = sb_new(p->a);
   sb_fmt(&places, "%u", native_loc(p, n));
@@ -301,15 +292,13 @@ static Temp call(NativeGen *p, const Ast *n) {
   return VALUE(p, "call(t%u, a%u, %u, p%u)", f, a, n->nkid, a);
 }
 
-/* ---- choices ---- */
-
 static Temp by_statement(NativeGen *p, Ast *n) {
   Temp t = VALUE(p, "{K_none, {0}}");
   native_stmt(p, n, t);
   return t;
 }
 
-/* The condition that v fits the pattern. */
+/* C condition: v matches the pattern. */
 static const char *fits(NativeGen *p, const Ast *pattern, Temp v) {
   if (!pattern || pattern->kind == AST_name) return "1";
   switch (pattern->kind) {

@@ -1,8 +1,8 @@
-/* native_graphs.c: the graphs that a program looks at, as C.
+/* native_graphs.c: the graphs of a program as C.
  *
- * In: what a dry run has found. Out: C functions, and the table by which tools/script_tensor.c
- * finds them: the key of a graph, and a function that takes its operands and results as arrays of
- * pointers. They take the road of `ingot run`, so they have its bits.
+ * In: the result of a dry run. Out: C functions and the table for tools/script_tensor.c: the key of
+ * a graph, and a function with arrays of pointers to operands and results. The pipeline is that of
+ * `ingot run`, so results have the same bits.
  */
 #include "lang/dry.h"
 #include "lang/native.h"
@@ -17,7 +17,7 @@ static void put_key(StrBuf *out, u32 i, const DryKey *k) {
   sb_puts(out, "};\n");
 }
 
-/* type: what operands and results are arrays of */
+/* type: element type of operands and results */
 static void put_call(StrBuf *out, const char *name, u32 i, const Ingot *x, const char *type) {
   const Prog *p = x->p;
   sb_fmt(out,
@@ -72,8 +72,9 @@ void native_graphs(DryRun *d, StrBuf *out) {
   u64 arena = 0;
   if (d->nentry) {
     StrBuf source = sb_new(&d->m->c->keep), header = sb_new(&d->m->c->keep);
+    /* as in force.c */
     for (u32 i = 0; i < d->graph.n; i++)
-      api_run_passes(d->graph.at[i], &(IngotPipe){.skip = "canon"}); /* as force.c has it */
+      api_run_passes(d->graph.at[i], &(IngotPipe){.skip = "canon"});
     IngotC o = {.name = "tensors", .selftest = -1};
     arena = api_emit(d->m, &o, false, &source, &header).arena_bytes;
     sb_puts(out, "\n/* ---- graphs ---- */\n\n");

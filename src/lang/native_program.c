@@ -1,13 +1,12 @@
-/* native_program.c: a whole program of the language as one C file, and as a program.
+/* native_program.c: translates a whole program to one C file.
  *
- * In: a checked program with its modules. Out: C that prints what `ingot run` prints, bit for bit;
- * what it cannot have is refused with its place. What computes with tensors are Graphs, which a dry
- * run finds (dry.h) and which become C as those of networks do (native_graphs.c); around them
- * stands what src/lang does with tensors (tools/script_all.c).
+ * In: a checked program with its modules. Out: C that prints what `ingot run` prints, bit for bit.
+ * Unsupported constructs are refused with their position. Tensor computations are Graphs, which a
+ * dry run finds (dry.h) and native_graphs.c compiles like networks. tools/script_all.c provides the
+ * tensor functions of src/lang.
  *
- * Why the tree is printed and not lowered to Prog: Prog has loops over buffers of known shapes, and
- * no values that grow, share or know their kind, which is all that this code is about. Nothing of
- * a tensor is decided here, so no back end and no pass has a rival.
+ * The AST is printed as C and not lowered to Prog: Prog has loops over buffers of known shape, but
+ * no values with dynamic size, sharing or kind. Tensor code is never generated here.
  */
 #include "lang/native.h"
 
@@ -15,8 +14,6 @@
 
 extern const unsigned char script_text[], tensor_text[];
 extern const size_t script_text_size, tensor_text_size;
-
-/* ---- lines ---- */
 
 void native_emit(NativeGen *p, const char *fmt, ...) {
   va_list args;
@@ -75,7 +72,7 @@ static const char *kind_in_c(const LangType *t) {
   return t->kind == KD_any ? "K_none" : names[t->kind];
 }
 
-/* Of a tensor: rank, extents, and the names that some have. */
+/* Writes rank, extents and symbol names of a tensor type. */
 static void put_extents(NativeGen *p, const LangType *t) {
   sb_fmt(&p->tables, ", 1, %u, (const int64_t[]){", t->rank);
   for (u32 i = 0; i < t->rank; i++) sb_fmt(&p->tables, "%lld, ", (long long)t->dim[i]);
@@ -126,8 +123,6 @@ u32 native_fn(NativeGen *p, LangFn *f) {
   }
   return *at - 1;
 }
-
-/* ---- functions ---- */
 
 static void begin(NativeGen *p, LangFn *in, u32 file) {
   p->in = in;
@@ -184,7 +179,7 @@ static void put_file(NativeGen *p, const Script *s) {
   begin(p, NULL, s->number);
   sb_fmt(p->out, "\n/* the statements of %s */\nstatic void file_%u(void) {\n",
          s->number ? "a module" : "the program", s->number);
-  for (u32 i = 0; i < s->root->nkid; i++) { /* functions are known in all of the file */
+  for (u32 i = 0; i < s->root->nkid; i++) { /* functions are visible in the whole file */
     Ast *n = s->root->kid[i];
     if (n->kind != AST_fn || !n->name) continue;
     native_emit(p, "if (!g%u[%u].kind) {", s->number, n->slot);
@@ -198,14 +193,12 @@ static void put_file(NativeGen *p, const Script *s) {
   sb_puts(p->out, "out:;\n}\n");
 }
 
-/* ---- the file ---- */
-
 static void put_places(NativeGen *p, StrBuf *out) {
   sb_puts(out, "const Place script_place[] = {\n");
   for (u32 i = 0; i < p->place.n; i++) {
     const Ast *n = p->place.at[i];
     const char *all = script_place(p->s->all->at[n->file], n->at, "\001", NULL);
-    const char *line = strchr(all, '\001') + 1; /* which the name of a file never shows */
+    const char *line = strchr(all, '\001') + 1; /* file names never contain \001 */
     sb_puts(out, "  {");
     emit_string(out, all, (size_t)(line - all - 3)); /* without ": " */
     sb_puts(out, ", ");

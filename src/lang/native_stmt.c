@@ -1,7 +1,5 @@
-/* native_stmt.c: statements as C, variables and places in them; see native.h. */
+/* native_stmt.c: statements, variables and lvalues as C; see native.h. */
 #include "lang/native.h"
-
-/* ---- variables ---- */
 
 static const char *slot_of_file(NativeGen *p, u32 file, u32 slot) {
   return str_text(p->c, str_fmt(p->c, "g%u[%u]", file, slot));
@@ -30,14 +28,14 @@ const char *native_pointer(NativeGen *p, const VarRef *place, u32 n) {
   return sb_cstr(&t);
 }
 
-/* Behind a function's own name there is no variable. */
+/* Number of places before the name of the function itself, which is not a variable. */
 static u32 variables(const Ast *n) {
   u32 i = 0;
   while (i < n->nplace && n->place[i].kind != VR_self) i++;
   return i;
 }
 
-/* Indices are evaluated from the left, then the variable is looked for. */
+/* Indices are evaluated from left to right, then the variable is looked up. */
 const char *native_lvalue(NativeGen *p, const Ast *n) {
   VEC(const Ast *) step = {0};
   for (; n->kind != AST_name; n = n->a) *vec_push(p->a, &step) = n;
@@ -66,9 +64,7 @@ void native_clear_scope(NativeGen *p, const Ast *scope) {
     native_emit(p, "forget(&%s);", native_slot(p, scope->slot + i));
 }
 
-/* ---- jumps ---- */
-
-/* What is live inside of what is left behind. */
+/* Drops the temps that are live inside the construct being left. */
 static void drop_live(NativeGen *p, u32 from) {
   for (u32 i = p->live.n; i-- > from;) native_emit(p, "drop(t%u);", p->live.at[i]);
 }
@@ -96,7 +92,8 @@ static void return_stmt(NativeGen *p, const Ast *n) {
   native_emit(p, "goto out;");
 }
 
-/* ---- loops; the value is that of the last turn's last statement, null after a break ---- */
+/* ---- loops; the value is that of the last statement in the last iteration, null after a break
+ * ---- */
 
 static void loop_body(NativeGen *p, const Ast *n, NativeLoop *l, Temp to) {
   *l = (NativeLoop){.outer = p->loop, .number = ++p->nloop, .live = p->live.n};
@@ -161,8 +158,6 @@ static void loop_for(NativeGen *p, const Ast *n, Temp to) {
   native_moved(p, t);
   native_emit(p, "drop(t%u);", t);
 }
-
-/* ---- the others ---- */
 
 static void if_stmt(NativeGen *p, const Ast *n, Temp to) {
   Temp c = native_expr(p, n->a);

@@ -1,8 +1,8 @@
-/* net.c: networks from files.
+/* net.c: imported networks.
  *
- * In: the path of a model, from where the program lies; tensors. Out: what the network makes of
- * them, computed at once: gradients do not go through it, so tensors that have one are refused. A
- * session is kept for the shapes it is given; numbers go in as the type that the network wants.
+ * In: the path of a model, relative to the program; tensors. Out: the results, computed
+ * immediately. Gradients do not flow through a network, so tracked tensors are refused. A session
+ * is kept per argument shapes. Numbers are converted to the input types.
  */
 #include "lang/dry.h"
 #include "lang/lang_object.h"
@@ -23,8 +23,8 @@ typedef struct NetCall {
   Ingot *m;
 } NetCall;
 
-/* Arguments are the inputs of the network, all of them: a run would make up those that are missing.
- * Text IR has no declarations apart from its graph or program, which is read here. */
+/* Checks the number of arguments: a run would use defaults for missing inputs. Text IR has no
+ * separate declarations, so its graph or program is read here. */
 static void check_count(NetCall *k) {
   const Model *model = k->m->opened.model;
   if (!model) api_import(k->m, false);
@@ -34,7 +34,7 @@ static void check_count(NetCall *k) {
          n == 1 ? "" : "s", k->n);
 }
 
-/* The tensor as an array of the type of input i. */
+/* Binds the tensor as an array with the type of input i. */
 static void bind_input(NetCall *k, u32 i) {
   LazyTensor *t = k->arg[i].u.lazy;
   Arena *a = &k->m->c->keep;
@@ -57,7 +57,7 @@ static void bind_input(NetCall *k, u32 i) {
 static LazyTensor *read_output(Eval *ev, const IngotTensor *t) {
   DType dt = dtype_from_name(t->dtype, strlen(t->dtype));
   if (!dtype_is_float(dt) && !dtype_is_int(dt) && dt != DT_bool)
-    ARG_BAD(ev, "the network gives %s, which is no tensor of numbers", t->dtype);
+    ARG_BAD(ev, "expected the network to return numbers, got %s", t->dtype);
   LazyTensor *y = lazy_new(ev, t->dim, t->rank);
   for (u64 j = 0; j < y->n; j++) {
     Scalar x = scalar_load(dt, (const u8 *)t->data + j * dtype_bytes(dt));
@@ -99,8 +99,8 @@ static LangValue results(Eval *ev, const Ingot *m) {
 
 /* ---- sessions ---- */
 
-/* One is kept for each network and the shapes it was called with; arrays that were given stay in
- * it, so it is opened anew when those are many. One with a state begins anew with every call. */
+/* A session per network and argument shapes. Bound arrays stay in it, so it is reopened when they
+ * are large. A network with state starts from its initial state in every call. */
 struct NetSession {
   NetSession *next;
   Str key;
@@ -162,7 +162,7 @@ LangValue net_call(Eval *ev, LangObject *t, LangValue *arg, u32 n) {
   LangValue out = {.kind = KD_null};
   if (!s) out = results(ev, k.m);
   if (s || api_has_state(k.m)) close_session(open);
-  if (s && !fresh) return net_call(ev, t, arg, n); /* contents may decide shapes: built anew */
+  if (s && !fresh) return net_call(ev, t, arg, n); /* shapes may depend on data: build again */
   if (s) ARG_BAD(ev, "%s: %s", t->path, sb_cstr(&why));
   return out;
 }

@@ -1,4 +1,4 @@
-/* nn.c: built-in functions of networks: activations, layers as functions, losses, attention. */
+/* nn.c: built-in neural network functions: activations, layers, losses, attention. */
 #include "lang/lang_object.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ ACTIVATION(nn_sigmoid, LOP_sigmoid)
 ACTIVATION(nn_tanh, LOP_tanh)
 ACTIVATION(nn_gelu, LOP_gelu)
 
-/* The same of numbers. */
+/* An activation of a tensor or of a number. */
 static void activation_fn(Eval *ev, const LangValue *arg, LazyOp op, Op of, LangValue *out) {
   if (arg->kind == KD_tensor)
     apply(ev, arg, op, NULL, 0, out);
@@ -121,7 +121,7 @@ void bi_nn_conv2d(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* A stride of 0 is the size of the kernel. */
+/* A stride of 0 means the kernel size. */
 static LangObject *pool(Eval *ev, BuiltinFn *make, LangValue *arg) {
   LangValue size[2] = {arg[1], arg_int(ev, &arg[2]) ? arg[2] : arg[1]};
   return made(ev, make, size, 2);
@@ -142,9 +142,9 @@ void bi_nn_batchnorm(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* ---- losses: a number, or a tensor of one element where gradients go through ---- */
+/* ---- losses: a number, or a tensor of one element if gradients flow through it ---- */
 
-/* The same shape, but for a 1 in front or behind that one of them has more. */
+/* Same shape, except for a leading or trailing 1. */
 static bool same_shape(const LazyTensor *x, const LazyTensor *y) {
   if (x->rank < y->rank) return same_shape(y, x);
   size_t bytes = y->rank * sizeof *y->dim;
@@ -154,7 +154,7 @@ static bool same_shape(const LazyTensor *x, const LazyTensor *y) {
          (x->dim[y->rank] == 1 && !memcmp(x->dim, y->dim, bytes));
 }
 
-/* Are these the classes of rows of scores? */
+/* True if t holds the class of each row of scores. */
 static bool are_classes(const LazyTensor *scores, const LazyTensor *t) {
   return scores->rank == t->rank + 1 && !memcmp(scores->dim, t->dim, t->rank * sizeof *t->dim);
 }
@@ -222,7 +222,7 @@ static LazyTensor *op_of(Eval *ev, LazyOp op, LazyTensor *x, const i64 *dim, u32
   return lazy_make(ev, op, &x, 1, NULL, 0, dim, rank);
 }
 
-/* q [.., n, d], k [.., m, d], v [.., m, e]: output and weights; mask may be NULL. */
+/* q [.., n, d], k [.., m, d], v [.., m, e]; mask may be NULL. Returns output and weights. */
 static LangValue attend(Eval *ev, LazyTensor *q, LazyTensor *k, LazyTensor *v, LazyTensor *mask) {
   u32 r = q->rank;
   bool fits = r >= 2 && k->rank == r && v->rank == r && q->dim[r - 1] == k->dim[r - 1] &&
@@ -236,7 +236,7 @@ static LangValue attend(Eval *ev, LazyTensor *q, LazyTensor *k, LazyTensor *v, L
   memcpy(dim, q->dim, sizeof dim);
   dim[r - 1] = k->dim[r - 2];
   LazyTensor *in[3] = {q, k, NULL}, *wide = NULL;
-  if (mask) { /* one for all, or one number for each score */
+  if (mask) { /* one shared mask, or one number per score */
     i64 have = size_product(ev, mask->dim, mask->rank);
     bool whole = have == size_product(ev, dim, r);
     if (!whole && have != size_product(ev, flat, 2))
@@ -260,7 +260,7 @@ void bi_attention_scaled(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
                 n > 3 ? arg_tensor(ev, &arg[3]) : NULL);
 }
 
-/* [batch, len, dim] to [batch, heads, len, dim / heads]: an axis more, and two exchanged. */
+/* [batch, len, dim] to [batch, heads, len, dim / heads]: reshape, then transpose. */
 static LazyTensor *split(Eval *ev, LazyTensor *x, i64 heads) {
   const i64 split[4] = {x->dim[0], x->dim[1], heads, x->dim[2] / heads};
   const i64 dim[4] = {x->dim[0], heads, x->dim[1], x->dim[2] / heads};
@@ -290,7 +290,7 @@ void bi_attention_multi_head(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   for (u32 i = 0; i < 3; i++) lazy_drop(ev, part[i]);
 }
 
-/* x [.., dim] times what projections begin with: the identity, or a wave. */
+/* x [.., dim] times the initial projection: the identity, or a wave. */
 static LazyTensor *project(Eval *ev, LazyTensor *x, i64 from, i64 to) {
   const i64 dim[2] = {from, to};
   LazyTensor *w = lazy_new(ev, dim, 2);
@@ -318,7 +318,7 @@ void bi_attention_self(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   lazy_drop(ev, v);
 }
 
-/* ---- devices: there is one ---- */
+/* ---- devices: only the CPU ---- */
 
 void bi_gpu_available(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = value_bool(false);
@@ -338,7 +338,7 @@ void bi_tensor_device(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
 
 void bi_tensor_to_gpu(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)arg, (void)n, (void)out;
-  ARG_BAD(ev, "tensor_to_gpu(): there is no GPU; gpu_available() tells");
+  ARG_BAD(ev, "tensor_to_gpu(): no GPU is available; test with gpu_available()");
 }
 
 void bi_tensor_to_cpu(Eval *ev, LangValue *arg, u32 n, LangValue *out) {

@@ -1,6 +1,6 @@
-/* operators.c: arithmetic of tensors and numbers, and indices of tensors.
+/* operators.c: arithmetic of tensors and numbers; indexing of tensors.
  *
- * Shapes are broadcast as numpy does. A comparison takes tensors of one element as numbers.
+ * Shapes broadcast as in numpy. Comparisons treat tensors of one element as numbers.
  */
 #include "lang/tensor.h"
 
@@ -16,7 +16,7 @@ LazyTensor *tensor_broadcast_op(Eval *ev, LazyOp op, LazyTensor *x, LazyTensor *
                                 const char *what) {
   i64 dim[MAX_RANK];
   u32 rank = x->rank > y->rank ? x->rank : y->rank;
-  for (u32 i = 0; i < rank; i++) { /* from the last axis on */
+  for (u32 i = 0; i < rank; i++) { /* from the last axis */
     i64 p = i < x->rank ? x->dim[x->rank - 1 - i] : 1,
         q = i < y->rank ? y->dim[y->rank - 1 - i] : 1;
     if (p != q && p != 1 && q != 1)
@@ -32,7 +32,7 @@ LazyTensor *tensor_of(Eval *ev, const LangValue *d) {
   return d->kind == KD_tensor ? lazy_retain(d->u.lazy) : lazy_scalar(ev, arg_number(ev, d));
 }
 
-/* x @ y: matrices, or stacks of them. */
+/* x @ y: matrices or batches of matrices. */
 static LazyTensor *matmul(Eval *ev, LazyTensor *x, LazyTensor *y) {
   bool fine = x->rank >= 1 && y->rank == 2 && x->dim[x->rank - 1] == y->dim[0];
   bool stack = x->rank >= 3 && y->rank == x->rank && x->dim[x->rank - 1] == y->dim[y->rank - 2] &&
@@ -52,7 +52,7 @@ void bi_tensor_matmul(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   *out = value_tensor(matmul(ev, arg_tensor(ev, &arg[0]), arg_tensor(ev, &arg[1])));
 }
 
-/* A comparison has no derivative, so it may look at what gradients go through. */
+/* Comparisons have no derivative, so they may read tracked tensors. */
 static double seen(Eval *ev, const LangValue *d) {
   return d->kind == KD_tensor ? lazy_data(ev, d->u.lazy)[0] : arg_number(ev, d);
 }
@@ -94,7 +94,7 @@ LangValue tensor_binary(Eval *ev, const Ast *at, Tok op, const LangValue *x, con
   return value_tensor(r);
 }
 
-/* A tensor and an array of as many numbers: 1 where they are equal, in the shape of the tensor. */
+/* A tensor and an array of as many numbers: 1 where equal, in the shape of the tensor. */
 LangValue equal_elements(Eval *ev, const LangValue *x, const LangValue *y, bool equal) {
   LazyTensor *t = x->kind == KD_tensor ? x->u.lazy : y->u.lazy;
   const ListObj *list = x->kind == KD_array ? x->u.list : y->u.list;
@@ -119,12 +119,12 @@ LangValue tensor_negate(Eval *ev, LazyTensor *t) {
   return value_tensor(lazy_map(ev, LOP_neg, t, NULL, 0));
 }
 
-/* Rows from .. from + count - 1 of the first axis; `drop`: one row, without that axis. */
+/* Rows from .. from + count - 1 of axis 0. drop: one row, without that axis. */
 static LazyTensor *rows(Eval *ev, LazyTensor *t, i64 from, i64 count, bool drop) {
   i64 dim[MAX_RANK];
   memcpy(dim, t->dim, sizeof dim);
   dim[0] = count;
-  if (t->data && !t->tracked) { /* copied at once: batches of known data have one structure */
+  if (t->data && !t->tracked) { /* copy at once: all batches of known data then have the same key */
     LazyTensor *part = lazy_new(ev, drop ? dim + 1 : dim, t->rank - drop);
     u64 row = t->dim[0] ? t->n / (u64)t->dim[0] : 0;
     if (part->n) memcpy(part->data, t->data + (u64)from * row, (size_t)part->n * sizeof *t->data);

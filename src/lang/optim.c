@@ -1,18 +1,18 @@
-/* optim.c: optimisers, schedules, clipping.
+/* optim.c: optimizers, schedules, gradient clipping.
  *
- * A step gives new tensors. It computes them with the gradients they need, and the loss if nobody
- * has looked at it yet, in one program: forward, backward and update of a training step. Optimisers
- * keep what they need from step to step for each line of tensors: a parameter and what became of
- * it. Numbers that change from step to step are operands, so that the program stays the same.
+ * A step returns new tensors. It computes them, their gradients and a pending loss in one program:
+ * forward, backward and update of a training step. Optimizer state belongs to a line of tensors: a
+ * parameter and its successors. Values that change from step to step are operands, so that the
+ * program is compiled once.
  */
 #include "lang/lang_object.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- making them ---- */
+/* ---- constructors ---- */
 
-static LangValue optimiser(Eval *ev, ObjectKind what, const LangValue *arg, u32 n,
+static LangValue optimizer(Eval *ev, ObjectKind what, const LangValue *arg, u32 n,
                            const double *otherwise, u32 count) {
   LangObject *t = object_new(ev, what);
   LangValue out = value_object(t);
@@ -21,18 +21,18 @@ static LangValue optimiser(Eval *ev, ObjectKind what, const LangValue *arg, u32 
 }
 
 void bi_sgd_create(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
-  *out = optimiser(ev, OBJ_sgd, arg, n, (const double[]){0, 0, 0}, 3);
+  *out = optimizer(ev, OBJ_sgd, arg, n, (const double[]){0, 0, 0}, 3);
 }
 
 void bi_adam_create(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
-  *out = optimiser(ev, OBJ_adam, arg, n, (const double[]){0, 0.9, 0.999, 1e-8}, 4);
+  *out = optimizer(ev, OBJ_adam, arg, n, (const double[]){0, 0.9, 0.999, 1e-8}, 4);
 }
 
 void bi_rmsprop_create(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
-  *out = optimiser(ev, OBJ_rmsprop, arg, n, (const double[]){0, 0.99, 1e-8}, 3);
+  *out = optimizer(ev, OBJ_rmsprop, arg, n, (const double[]){0, 0.99, 1e-8}, 3);
 }
 
-/* ---- recipes of a step; each takes its operands ---- */
+/* ---- operations of a step; each takes its operands ---- */
 
 static LazyTensor *two(Eval *ev, LazyOp op, LazyTensor *x, LazyTensor *y) {
   LazyTensor *t = tensor_broadcast_op(ev, op, x, y, "the step");
@@ -67,7 +67,7 @@ static LazyTensor *sgd_update(Eval *ev, const LangObject *t, Moment *m, LazyTens
                               LazyTensor *g) {
   if (t->num[2] != 0) {
     LazyTensor *decay = scaled_by(ev, lazy_retain(p), t->num[2]);
-    decay->tracked = false; /* else the moment would keep the recipes of all steps */
+    decay->tracked = false; /* else the moment would keep the operations of all steps */
     g = two(ev, LOP_add, g, decay);
   }
   if (t->num[1] != 0) {
@@ -92,13 +92,13 @@ static LazyTensor *rmsprop_update(Eval *ev, const LangObject *t, Moment *m, Lazy
   LazyTensor *square =
       moving_average(ev, m->second, t->num[1], two(ev, LOP_mul, lazy_retain(g), lazy_retain(g)));
   set_moment(ev, &m->second, square);
-  LazyTensor *eps =
-      lazy_scalar(ev, t->num[2]); /* one behind the other: keys of programs tell the order */
+  /* in a fixed order: program keys depend on it */
+  LazyTensor *eps = lazy_scalar(ev, t->num[2]);
   LazyTensor *by = two(ev, LOP_add, sqrt_of(ev, square), eps);
   return two(ev, LOP_div, scaled_by(ev, g, t->num[0]), by);
 }
 
-/* What is subtracted from p. */
+/* The amount to subtract from p. */
 static LazyTensor *update_of(Eval *ev, LangObject *t, LazyTensor *p) {
   Moment *m = object_moment(ev, t, lazy_autograd(ev, p)->line);
   LazyTensor *g = lazy_retain(p->id->grad);
@@ -110,13 +110,11 @@ static LazyTensor *update_of(Eval *ev, LangObject *t, LazyTensor *p) {
   }
 }
 
-/* ---- steps ---- */
-
 static void add_pending_tensor(Eval *ev, LazyTensors *all, LazyTensor *t) {
   if (t && !t->data) *vec_push(&ev->stack, all) = t;
 }
 
-/* The result of p - move becomes a leaf: the next step begins there. */
+/* The result of p - update becomes a leaf, where the next step starts. */
 static void replace_params(Eval *ev, LangObject *opt, const ListObj *old, ListObj *new) {
   for (u64 i = 0; i < old->n; i++) {
     LazyTensor *p = new->at[i].u.lazy;
@@ -156,9 +154,9 @@ void optim_step(Eval *ev, LangObject *opt, const ListObj *old, const LazyTensors
 }
 
 static void step(Eval *ev, LangValue *arg, ObjectKind what, LangValue *out) {
-  LangObject *t = arg_object(ev, &arg[0], "an optimiser");
+  LangObject *t = arg_object(ev, &arg[0], "an optimizer");
   if (t->what != what)
-    ARG_BAD(ev, "%s() takes another optimiser, got %s", builtin_name(ev), object_kind_name(t));
+    ARG_BAD(ev, "%s() takes another optimizer, got %s", builtin_name(ev), object_kind_name(t));
   optim_step(ev, t, arg_array(ev, &arg[1]), NULL, out);
 }
 
@@ -177,7 +175,7 @@ void bi_rmsprop_step(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* ---- steps by hand ---- */
+/* ---- explicit steps ---- */
 
 /* A tensor of the shape of p, or an array of as many numbers. */
 static LazyTensor *numbers(Eval *ev, const LangValue *d, const LazyTensor *p) {
@@ -204,7 +202,7 @@ static LangValue leaf(Eval *ev, LazyTensor *t, bool tracked) {
   return value_tensor(t);
 }
 
-static LangValue array_of(Eval *ev, LazyTensor *t) { /* takes it */
+static LangValue array_of(Eval *ev, LazyTensor *t) { /* takes t */
   LangValue out = lazy_to_array(ev, t);
   lazy_drop(ev, t);
   return out;
@@ -258,11 +256,12 @@ void bi_tensor_clip_grad(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* ---- schedules ---- */
+/* ---- learning rate schedules ---- */
 
 void bi_step_lr(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   i64 epoch = arg_int(ev, &arg[1]), size = arg_int(ev, &arg[2]);
-  if (size < 1) ARG_BAD(ev, "step_lr(): the size of a step is %lld", (long long)size);
+  if (size < 1)
+    ARG_BAD(ev, "step_lr(): expected a step size of at least 1, got %lld", (long long)size);
   i64 steps = epoch / size;
   *out = value_float(arg_number(ev, &arg[0]) *
                      number_of(OP_pow, arg_number(ev, &arg[3]), (double)steps));
@@ -278,7 +277,7 @@ void bi_exponential_lr(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
 void bi_cosine_annealing_lr(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   double most = arg_number(ev, &arg[0]), least = arg_number(ev, &arg[1]);
   double epoch = arg_number(ev, &arg[2]), total = arg_number(ev, &arg[3]);
-  if (!(total > 0)) ARG_BAD(ev, "cosine_annealing_lr(): the number of epochs is not above 0");
+  if (!(total > 0)) ARG_BAD(ev, "cosine_annealing_lr(): expected a positive number of epochs");
   if (epoch > total) epoch = total;
   *out =
       value_float(least + 0.5 * (most - least) * (1 + number_of(OP_cos, M_PI * epoch / total, 0)));

@@ -1,11 +1,10 @@
-/* pending_graph.c: what tensors that are looked at are made of.
+/* pending_graph.c: the pending operations of a tensor.
  *
- * In: tensors. Out: all that they are made of and is not known yet, with the operands that are, in
- * the order in which they were made; and that list in bytes, which is the same wherever the same is
- * computed: the key of a program.
+ * In: tensors. Out: all pending operations they depend on and the known operands, in creation
+ * order, and a byte string that identifies the computation: the key of a program.
  *
- * A derivative needs the steps between its ends also where their results are known by now: then all
- * recipes that gradients go through are listed again.
+ * A gradient needs all operations between its ends, even those already computed. In this case all
+ * tracked operations are listed again.
  */
 #include "lang/pending_graph.h"
 

@@ -1,4 +1,4 @@
-/* pending_graph.h: what a tensor that is looked at is made of. Private to src/lang. */
+/* pending_graph.h: the pending operations of a tensor. Private to src/lang. */
 #ifndef INGOT_LANG_NEEDED_H
 #define INGOT_LANG_NEEDED_H
 
@@ -6,22 +6,22 @@
 
 typedef struct PendingGraph {
   Eval *ev;
-  VEC(LazyTensor *) all; /* by serial, once it is sorted */
+  VEC(LazyTensor *) all; /* by serial, after sorting */
   LazyTensor *const *out;
   u32 nout;
-  bool deep;          /* recipes that gradients go through are listed again */
-  Ingot *m;           /* while it is built */
-  const TracedFn *fn; /* it is the graph of a function; NULL: what is known are parameters */
+  bool deep;          /* also list tracked operations that are computed */
+  Ingot *m;           /* while the graph is built */
+  const TracedFn *fn; /* graph of a traced function; NULL: known tensors are parameters */
 } PendingGraph;
 
 /* pending_graph.c */
-void pending_collect(PendingGraph *k, Arena *a); /* of k->out */
-/* Is it to be computed, and no operand? */
+void pending_collect(PendingGraph *k, Arena *a); /* for k->out */
+/* True for an operation, false for a known operand. */
 bool pending_is_op(const PendingGraph *k, const LazyTensor *t);
-/* The same bytes for the same program. */
+/* Equal bytes for equal programs. */
 StrBuf pending_key(const PendingGraph *k, Arena *a);
 
-/* force.c: its graph, as the model of k->m */
+/* force.c: builds the graph as the model of k->m */
 void pending_build(Ctx *c, PendingGraph *k);
 
 #endif

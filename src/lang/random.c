@@ -1,9 +1,8 @@
 /* random.c: random numbers.
  *
- * With a seed: a key of 32 bytes by a 64-bit congruential generator, ChaCha with 12 rounds (D. J.
- * Bernstein), and normal numbers by Box and Muller, whose second result is not used: the numbers
- * that programs of this language have always had. Without: the same from a seed that goes on from
- * call to call, and begins with that of the run.
+ * With a seed: a 64-bit congruential generator makes a 32-byte key for ChaCha with 12 rounds (D. J.
+ * Bernstein). Normal numbers by Box-Muller; its second result is not used, for compatibility with
+ * earlier programs. Without a seed: a running seed that starts with that of the run.
  */
 #include "lang/lang_object.h"
 
@@ -13,7 +12,7 @@
 typedef struct ChaCha {
   u32 key[8], out[16];
   u64 block;
-  u32 used; /* words of out */
+  u32 used; /* words of out consumed */
 } ChaCha;
 
 static u32 left(u32 x, u32 n) {

@@ -1,11 +1,10 @@
-/* repl.c: programs line by line.
+/* repl.c: interactive programs.
  *
- * In: lines that a person types. Out: what they print, values of expressions behind "=> ", errors.
- * The text of all lines that went well is kept, and checked anew with every line; only what is new
- * runs. Of the others their line ends are kept, so that a line has the number that it was typed as.
- * Variables keep their slots, since names are numbered in the order in which they come. Commands:
- * ":type E" tells the type of an expression, ":graph E" the graph of a tensor that has not been
- * computed or of a function, ":time E" how long it takes.
+ * In: typed lines. Out: what they print, values of expressions after "=> ", errors. The text of all
+ * successful lines is kept and checked again with every line; only the new line runs. Of failed
+ * lines only the line ends are kept, so that line numbers match the input. Variables keep their
+ * slots, because names are numbered in order. Commands: ":type E" shows the type of an expression,
+ * ":graph E" the graph of a function or pending tensor, ":time E" the run time.
  */
 #include "lang/lang_object.h"
 
@@ -15,21 +14,21 @@ struct IngotRepl {
   Ingot *m;
   IngotScript o;
   Eval ev;
-  StrBuf text; /* of all lines that went well */
-  u32 done;    /* statements in it */
-  u32 files;   /* of it, with modules */
-  /* of the line under way */
+  StrBuf text; /* all successful lines */
+  u32 done;    /* number of statements in it */
+  u32 files;   /* number of its files */
+  /* the current line */
   const char *line;
-  char command; /* t, g, m: of the three; 0: none */
-  bool more;    /* it is not complete */
-  bool kept;    /* it is part of the text now */
+  char command; /* t, g or m; 0: not a command */
+  bool more;    /* incomplete */
+  bool kept;    /* part of the text */
 };
 
 static void write_output(IngotRepl *r, const char *text, size_t n) {
   if (r->o.write) r->o.write(r->o.user, text, n);
 }
 
-/* Are there more brackets open than closed? */
+/* True if brackets are open. */
 static bool is_open(const Script *s) {
   i64 open = 0;
   for (u32 i = 0; i < s->token.n; i++) {
@@ -40,7 +39,7 @@ static bool is_open(const Script *s) {
   return open > 0;
 }
 
-/* Room for the variables of the text as it is now. */
+/* Makes room for the current number of variables. */
 static void grow_slots(Eval *ev, u32 nslot) {
   Locals *old = ev->file[0];
   u32 n = old ? old->n : 0;
@@ -57,7 +56,7 @@ static void show_type(IngotRepl *r, const Ast *n, StrBuf *out) {
   sb_puts(out, "\n");
 }
 
-/* The value of the last statement, if it is one to be looked at. */
+/* Shows the value of the last statement, if it is an expression. */
 static void show_value(IngotRepl *r, const Ast *n, LangValue *v, double start, StrBuf *out) {
   if (r->command == 'g' && v->kind == KD_tensor) {
     lazy_show_graph(&r->ev, v->u.lazy, out);
@@ -91,8 +90,8 @@ static void run(IngotRepl *r, Script *s, StrBuf *out) {
   }
 }
 
-/* The line, from that byte of the text on, with a semicolon behind its last token: the next one
- * does not go on with it. */
+/* Keeps the line, which starts at `from` in the text. A semicolon after its last token separates it
+ * from the next line. */
 static void keep(IngotRepl *r, const Script *s, u32 from) {
   u32 end = from;
   for (u32 i = 0; s->token.at[i].kind != TOK_end; i++) end = s->token.at[i].at + s->token.at[i].n;
@@ -103,7 +102,7 @@ static void keep(IngotRepl *r, const Script *s, u32 from) {
   r->kept = true;
 }
 
-/* A line that is not kept counts. */
+/* Keeps the line ends of a failed line. */
 static void skip(IngotRepl *r) {
   for (const char *s = r->line; *s; s++)
     if (*s == '\n') sb_puts(&r->text, "\n");

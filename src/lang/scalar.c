@@ -1,58 +1,56 @@
-/* scalar.c: loops of numbers that run often run as bytecode, or as code of the chosen engine.
+/* scalar.c: runs hot numeric loops as bytecode or on the chosen engine.
  *
- * In: a loop of a program that is being walked, before a turn. Out: the turns that were run by a
- * program in place of the walk, and how the loop was left. Method: turns are counted; from
- * HOT_ITERATIONS on the loop becomes a Prog (scalar_stmt.c) for the kinds that its variables have
- * then, takes the road of all programs, and is kept with those kinds. A run copies variables in,
- * and out again if nothing failed; a failed run has changed nothing, and the tree walk goes on from
- * there. The machine runs it first; an engine that must make code first gets it when it has run so
- * long that this pays. A loop whose runs are so short that copying costs more than they save is
- * walked.
+ * In: a loop being interpreted, before an iteration. Out: the iterations run by compiled code, and
+ * how the loop was left. Method: after HOT_ITERATIONS the loop becomes a Prog (scalar_stmt.c),
+ * specialized for the current kinds of its variables, and is cached with these kinds. A run copies
+ * variables in, and out if nothing failed. A failed run changes nothing, and the interpreter
+ * continues. The vm runs the Prog first; a compiling engine takes over once its compile time pays
+ * off. Loops with runs too short for the copying are interpreted.
  */
 #include "lang/scalar.h"
 
 #include <string.h>
 
-/* HOT_INSIDE: turns of loops inside of it that make one hot, too. */
+/* HOT_INSIDE: iterations of inner loops that also make a loop hot. */
 enum { HOT_ITERATIONS = 1000, HOT_INSIDE = 20000, HOT_KINDS = 4, HOT_MAX = 256, HOT_FAILS = 3 };
-enum { JIT_ITERATIONS = 2000000, C_ITERATIONS = 4000000 }; /* that code is made for */
-/* What a run costs beside its turns, in turns: always; so many elements that are copied count as
- * one. It may cost so much more than it has run before only long loops are given to it. */
+enum { JIT_ITERATIONS = 2000000, C_ITERATIONS = 4000000 }; /* before code is generated */
+/* Cost of a run in iterations: RUN_COST, plus 1 per COPY_PER_ITERATION copied elements. If the cost
+ * exceeds the iterations run by SLACK_ITERATIONS, only long executions are compiled. */
 enum { RUN_COST = 24, COPY_PER_ITERATION = 8, SLACK_ITERATIONS = 4096 };
-/* A run goes on for so many turns more for each element that it copies. */
+/* Extra fuel of a run per copied element, in iterations. */
 enum { ELEMENT_FUEL = 8 };
 
-typedef struct HotCode { /* a loop for some kinds of its variables */
+typedef struct HotCode { /* a loop, specialized for the kinds of its variables */
   NumLoop loop;
-  const Engine *engine; /* that runs it now */
-  bool tried;           /* the chosen one was */
+  const Engine *engine; /* current engine */
+  bool tried;           /* the chosen engine was tried */
   u64 turns, cost;
   Tensor **in, **out;
   i64 *ints;
   double *floats;
-  void **array; /* by number */
+  void **array; /* by array index */
 } HotCode;
 
 struct HotLoop {
   const Ast *n;
   u64 walked, turns;
-  u64 wait; /* turns that are walked each time before it is run: 0, unless most times are short */
+  /* Iterations to interpret before each run: 0, unless most executions are short. */
+  u64 wait;
   u32 runs, failed;
   bool off;
-  const char *why; /* it is off; NULL: runs have failed */
+  const char *why; /* why it is off; NULL: runs failed */
   VEC(HotCode *) code;
 };
 
 struct HotLoops {
-  bool off; /* the engine walks */
+  bool off; /* the engine only interprets */
   u32 made;
   const Engine *vm, *engine;
-  u64 start, engine_turns; /* turns before it is compiled, and before the engine gets it */
-  u64 total;               /* turns of all loops */
+  /* iterations before compiling to a Prog, and before the engine gets it */
+  u64 start, engine_turns;
+  u64 total; /* iterations of all loops */
   VEC(HotLoop *) all;
 };
-
-/* ---- counting ---- */
 
 static HotLoops *loops_of(Eval *ev) {
   if (ev->hot) return ev->hot;
@@ -82,8 +80,6 @@ HotIter hot_begin(Eval *ev, Ast *n) {
   if (!l->off) t.loop = l;
   return t;
 }
-
-/* ---- making ---- */
 
 typedef struct CompileJob {
   Eval *ev;
@@ -126,7 +122,7 @@ static void make(Ctx *c, void *arg) {
   api_vm(m);
 }
 
-/* NULL: it is none of numbers alone, and will be walked. */
+/* NULL if the loop is not purely numeric and must be interpreted. */
 static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const ListObj *over) {
   IngotAlloc alloc = {ev->c->alloc.resize, ev->c->alloc.user};
   HotLoops *all = ev->hot;
@@ -150,8 +146,6 @@ static HotCode *code_new(Eval *ev, HotLoop *l, Ast *n, const ListObj *over) {
   return h;
 }
 
-/* ---- runs ---- */
-
 static LangValue *home_of(Eval *ev, const NumVar *v) {
   Locals *l = v->place.kind == VR_global ? ev->file[v->place.file] : ev->local;
   LangValue *d = l && v->place.slot < l->n ? &l->at[v->place.slot] : NULL;
@@ -165,7 +159,7 @@ static bool list_fits(const NumArray *a, const ListObj *l) {
   return s.kind == a->kind && s.rank == a->rank && s.n <= a->room;
 }
 
-/* Do variables hold what they held when it was made? */
+/* True if the variables have the kinds that the code was compiled for. */
 static bool fits(Eval *ev, const HotCode *h, const ListObj *over) {
   const NumLoop *l = &h->loop;
   if (l->over && (!over || !list_fits(&l->array.at[0], over))) return false;
@@ -180,7 +174,7 @@ static bool fits(Eval *ev, const HotCode *h, const ListObj *over) {
   return true;
 }
 
-/* Elements from `at` on; the place behind them. */
+/* Copies elements to position `at`. Returns the position after them. */
 static u64 rows_in(HotCode *h, u32 number, const ListObj *l, u64 at) {
   bool floats = h->loop.array.at[number].kind == KD_float;
   double *f = h->array[number];
@@ -290,7 +284,7 @@ static bool run_protected(HotCode *h, void (*fn)(Ctx *c, void *arg)) {
   return ok;
 }
 
-/* The engine that was asked for, once that pays; where it cannot, the machine goes on. */
+/* Switches to the chosen engine once that pays off. If it fails, the vm continues. */
 static void choose_engine(const HotLoops *all, HotCode *h) {
   if (h->tried || all->engine == all->vm || h->turns < all->engine_turns) return;
   h->tried = true;
@@ -298,7 +292,7 @@ static void choose_engine(const HotLoops *all, HotCode *h) {
   if (!run_protected(h, make_code)) h->engine = all->vm;
 }
 
-/* The first that fits, or a new one; NULL: it is walked. */
+/* The first code that fits, or new code. NULL: interpret the loop. */
 static HotCode *code_for(Eval *ev, HotLoop *l, Ast *n, const ListObj *over) {
   for (u32 i = 0; i < l->code.n; i++)
     if (fits(ev, l->code.at[i], over)) return l->code.at[i];
@@ -310,7 +304,7 @@ static bool give_up(HotIter *t) {
   return false;
 }
 
-/* What the run has left; true: the loop has ended. */
+/* Copies the results out. True if the loop ended. */
 static bool read_results(Eval *ev, HotIter *t, const HotCode *h, LangValue *value) {
   const i64 *out = h->out[0]->data;
   t->at = out[OUT_at];
@@ -359,9 +353,9 @@ bool hot_run(Eval *ev, HotIter *t, Ast *n, LangValue *value) {
   return true;
 }
 
-/* ---- functions that call themselves ---- */
+/* ---- recursive functions ---- */
 
-/* The function as it is counted; NULL: it is walked. */
+/* The counter of the function, or NULL if it is interpreted. */
 static HotLoop *counted(Eval *ev, LangFn *fn) {
   HotLoops *h = loops_of(ev);
   Ast *n = fn->ast;
@@ -408,8 +402,6 @@ bool hot_call(Eval *ev, LangFn *fn, LangValue *value) {
   return true;
 }
 
-/* ---- the end ---- */
-
 static void report_loop(Eval *ev, const HotLoop *l) {
   const Script *s = ev->s->all->at[l->n->file];
   const char *where =
@@ -417,10 +409,10 @@ static void report_loop(Eval *ev, const HotLoop *l) {
   StrBuf t = sb_new(&ev->c->work);
   sb_fmt(&t, "%s: %s", where, l->n->kind == AST_fn ? "function" : "loop");
   if (l->runs)
-    sb_fmt(&t, ": %llu turns in %u runs on %s", (unsigned long long)l->turns, l->runs,
+    sb_fmt(&t, ": %llu iterations in %u runs on %s", (unsigned long long)l->turns, l->runs,
            l->code.at[l->code.n - 1]->engine->info.name);
   if (l->off)
-    sb_fmt(&t, "%s walked: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
+    sb_fmt(&t, "%s interpreted: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
   ev->o->said(ev->o->user, sb_cstr(&t));
 }
 

@@ -1,7 +1,7 @@
-/* scalar_analysis.c: what can be seen of a tree before it is compiled. See scalar.h. */
+/* scalar_analysis.c: static analysis of an AST before compilation. See scalar.h. */
 #include "lang/scalar.h"
 
-/* Parts of a node in the order in which they are evaluated; some are NULL. */
+/* Number of children, in evaluation order; some are NULL. */
 static u32 parts(const Ast *n) {
   return 3 + n->nkid;
 }
@@ -84,7 +84,7 @@ static bool has_loop(const Ast *n, const void *with) {
   return n->kind == AST_for || n->kind == AST_while || is_call(n) || any_of(n, has_loop, with);
 }
 
-/* Calls count: a function may have one. */
+/* Calls count, because a function may contain a loop. */
 bool ast_has_loop(const Ast *n) {
   return has_loop(n, NULL);
 }
@@ -110,10 +110,9 @@ bool ast_assigns(const Ast *n, u32 slot) {
   return assigns(n, &slot);
 }
 
-/* ---- who calls whom ---- */
+/* ---- call graph ---- */
 
-/* Functions that call one another in a row: more are looked through no further, so that the stack
- * suffices; what would come of them is too deep for a program, too. */
+/* Depth limit of the search, for the stack. Deeper call chains are too deep for a Prog, too. */
 enum { CALL_DEPTH = 200 };
 
 typedef struct CallSearch {
@@ -123,7 +122,7 @@ typedef struct CallSearch {
   u32 deep;
 } CallSearch;
 
-/* The function of the program that a name means now; NULL: none that can be told. */
+/* The current function of a name, or NULL if unknown. */
 static LangFn *callee_of(Eval *ev, LangFn *in, const Ast *name) {
   for (u32 i = 0; name->kind == AST_name && i < name->nplace; i++) {
     const VarRef *p = &name->place[i];
@@ -152,7 +151,7 @@ bool fn_reaches(Eval *ev, const LangFn *from, const LangFn *to) {
   return reaches(from->ast->a, &s);
 }
 
-/* A call, by f itself, of another that comes back to it. */
+/* True if n, in f, calls another function that calls f. */
 static bool calls_back(const Ast *n, const void *with) {
   CallSearch s = *(const CallSearch *)with;
   const LangFn *f = is_call(n) ? callee_of(s.ev, s.in, n->a) : NULL;
@@ -164,7 +163,7 @@ bool fn_in_cycle(Eval *ev, const LangFn *f) {
   return calls_back(f->ast->a, &s);
 }
 
-/* ---- loops whose value nobody looks at ---- */
+/* ---- loops with unused values ---- */
 
 static void mark(Ast *n, bool wanted) {
   switch (n->kind) {

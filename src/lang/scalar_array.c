@@ -1,14 +1,14 @@
-/* scalar_array.c: arrays of numbers in a loop that becomes a program. See scalar.h.
+/* scalar_array.c: arrays of numbers in a compiled loop. See scalar.h.
  *
- * In: lists of numbers, or of lists of one length, and so on. Out: buffers that hold their elements
- * row after row, with extents that are inputs: the program is the same for every size up to its
- * room. Rows of several lengths, and rows as values, are left to the tree walk.
+ * In: lists of numbers, nested with rows of equal length. Out: row-major buffers with extents as
+ * inputs: one Prog works for every size up to its capacity. Ragged rows, and rows as values, are
+ * left to the interpreter.
  */
 #include "lang/scalar.h"
 
-/* ---- from and to lists ---- */
+/* ---- conversion of lists ---- */
 
-/* Elements of l, whose shape from `at` on must be that of s, or becomes it. */
+/* Checks the elements of l against the shape s from axis `at` on; first: sets the shape. */
 static bool gather(const ListObj *l, u32 at, bool first, NumShape *s) {
   if (at == NUM_RANK || !l->n) return false;
   if (first) {
@@ -29,7 +29,7 @@ static bool gather(const ListObj *l, u32 at, bool first, NumShape *s) {
 NumShape num_shape(const ListObj *l) {
   NumShape s = {.n = 1};
   if (!gather(l, 0, true, &s) || !num_is_number(s.kind)) return (NumShape){.kind = KD_none};
-  for (u32 i = 0; i < s.rank; i++) s.n *= s.dim[i]; /* as many as there are: it is no overflow */
+  for (u32 i = 0; i < s.rank; i++) s.n *= s.dim[i]; /* no overflow: the elements exist */
   return s;
 }
 
@@ -72,8 +72,8 @@ static NumVal whole(ExprId e) {
   return (NumVal){.kind = KD_int, .e = e};
 }
 
-/* It is required that the index is inside; from_end: those below 0 count from there; natural: it is
- * not below 0. */
+/* Requires that the index is in range. from_end: negative indices count from the end. natural: it
+ * is not negative. */
 static NumVal inside(NumBuild *b, NumVal i, VarId size, bool from_end, bool natural) {
   Prog *p = b->p;
   i = num_snapshot(b, i);
@@ -88,21 +88,21 @@ static NumVal inside(NumBuild *b, NumVal i, VarId size, bool from_end, bool natu
   return i;
 }
 
-/* A counter that begins with a number of the text, which has no sign. */
+/* True for a counter that starts at a literal, which is never negative. */
 static bool is_natural(NumBuild *b, const Ast *n) {
   if (n->kind != AST_name || n->to) return false;
   const NumVar *v = &b->to->var.at[num_find_var(b, n)];
   return v->fixed && v->natural;
 }
 
-/* Of `a[i][j]` the array, and how many indices there are; 0: it is none of numbers. */
+/* Array of `a[i][j]` and number of indices; 0 if it is not an array of numbers. */
 static u32 indexed_array(NumBuild *b, const Ast *n, u32 *count, u32 *var) {
   *count = 0;
   for (; n->kind == AST_index && !n->a->to; n = n->a) ++*count;
   return num_array_of(b, n, var);
 }
 
-/* The place in the buffer of what n, with so many indices, is in the array. */
+/* Buffer position of n, which has `count` indices. */
 static NumVal place_of(NumBuild *b, const Ast *n, u32 array, u32 count, bool from_end) {
   Prog *p = b->p;
   const Ast *at[NUM_RANK];
@@ -110,7 +110,7 @@ static NumVal place_of(NumBuild *b, const Ast *n, u32 array, u32 count, bool fro
   for (u32 i = count; i; i--, n = n->a) at[i - 1] = n;
   for (u32 i = 0; i < count; i++) {
     NumVal k = num_operand(b, at[i]->b);
-    if (k.kind != KD_int) num_refuse(b, at[i]->b, "an index is no integer");
+    if (k.kind != KD_int) num_refuse(b, at[i]->b, "an index is not an integer");
     VarId size = b->to->array.at[array - 1].n[i];
     k = inside(b, k, size, from_end, is_natural(b, at[i]->b));
     if (i) {
@@ -125,7 +125,7 @@ static NumVal place_of(NumBuild *b, const Ast *n, u32 array, u32 count, bool fro
 NumVal num_indexed(NumBuild *b, const Ast *n) {
   u32 count, array = indexed_array(b, n, &count, NULL);
   if (!array || count != b->to->array.at[array - 1].rank)
-    num_refuse(b, n, "what is indexed is no array of numbers");
+    num_refuse(b, n, "the indexed value is not an array of numbers");
   NumVal at = place_of(b, n, array, count, true);
   return num_element(b, array, num_read(b, at));
 }
@@ -133,7 +133,7 @@ NumVal num_indexed(NumBuild *b, const Ast *n) {
 bool num_length(NumBuild *b, Ast *n, NumVal *out) {
   u32 count, array = indexed_array(b, n, &count, NULL);
   if (!array || count >= b->to->array.at[array - 1].rank) return false;
-  place_of(b, n, array, count, true); /* for what it requires */
+  place_of(b, n, array, count, true); /* for its checks */
   *out = whole(ex_var(b->p, b->to->array.at[array - 1].n[count]));
   return true;
 }
@@ -143,7 +143,7 @@ NumVal num_change_element(NumBuild *b, const Ast *n) {
   NumVal v = num_snapshot(b, num_expr(b, n->b));
   u32 count, var, array = indexed_array(b, n->a, &count, &var);
   if (!array || count != b->to->array.at[array - 1].rank || !b->to->var.at[var].home || b->self)
-    num_refuse(b, n, "what is changed is no array of numbers");
+    num_refuse(b, n, "the assigned value is not an array of numbers");
   if (b->to->array.at[array - 1].kind != v.kind)
     num_refuse(b, n, "an element becomes one of another kind");
   ExprId at = num_read(b, place_of(b, n->a, array, count, false)), x = num_read(b, v);
@@ -158,14 +158,14 @@ NumVal num_change_element(NumBuild *b, const Ast *n) {
   return v;
 }
 
-/* Elements in all. */
+/* Number of elements. */
 static ExprId size_of(NumBuild *b, const NumArray *a) {
   ExprId n = ex_var(b->p, a->n[0]);
   for (u32 i = 1; i < a->rank; i++) n = ex_op2(b->p, OP_mul, n, ex_var(b->p, a->n[i]));
   return n;
 }
 
-/* They are read where they change. */
+/* Arrays that change are read from their copy. */
 void num_copy_arrays(NumBuild *b) {
   Prog *p = b->p;
   for (u32 i = 0; i < b->to->array.n; i++) {

@@ -1,9 +1,8 @@
-/* scalar_call.c: calls, and functions as values, in a loop that becomes a program. See scalar.h.
+/* scalar_call.c: calls and function values in a compiled loop. See scalar.h.
  *
- * Functions are written out where they are called, with variables of their own; those that call
- * themselves or each other are loops (scalar_recursion.c). Which function a variable holds is known
- * where it is called: functions can be handed on as arguments. What a function takes along is a
- * number, an array or a function when it is made, and a parameter when it is called.
+ * Calls are inlined; recursive functions become loops (scalar_recursion.c). The function in a
+ * variable is known at every call, so functions can be arguments. A captured number, array or
+ * function is a parameter of the call.
  */
 #include "lang/scalar.h"
 
@@ -15,7 +14,7 @@ u32 num_closure(NumBuild *b, const LangFn *fn) {
   return b->closure.n;
 }
 
-/* What is there now, in a variable that stays. */
+/* Copies the value to a variable that does not change. */
 static NumVal keep(NumBuild *b, NumVal v) {
   if (!num_is_number(v.kind)) return v;
   DType dt = num_dtype(v.kind);
@@ -48,8 +47,6 @@ void num_captures(NumBuild *b, const Ast *at, u32 frame, u32 closure) {
   }
 }
 
-/* ---- calls ---- */
-
 static u32 called(NumBuild *b, const Ast *n) {
   for (u32 i = 0; i < n->nplace; i++) {
     if (n->place[i].kind == VR_self) {
@@ -61,7 +58,7 @@ static u32 called(NumBuild *b, const Ast *n) {
     if (k == KD_fn) return b->to->var.at[v].closure;
     if (k != KD_none) break;
   }
-  num_refuse(b, n, "what is called is not a function of the program");
+  num_refuse(b, n, "the called value is not a function of the program");
 }
 
 void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
@@ -81,7 +78,7 @@ void num_parameter(NumBuild *b, const Ast *at, u32 frame, u32 slot, NumVal v) {
   b->frame = mine;
 }
 
-/* Does only its last statement return? */
+/* True if only the last statement returns. */
 static bool returns_last(const Ast *body) {
   for (u32 i = 0; i + 1 < body->nkid; i++)
     if (ast_exits(body->kid[i])) return false;
@@ -89,7 +86,7 @@ static bool returns_last(const Ast *body) {
          !ast_exits(body->kid[body->nkid - 1]);
 }
 
-/* May the array be where one of that type is wanted, as it is? */
+/* True if the array has the wanted type without conversion. */
 static bool array_fits(const NumArray *a, const LangType *t) {
   for (u32 i = 0; i < a->rank && t->kind != KD_any; i++) {
     if (t->kind != KD_array) return false;
@@ -98,7 +95,7 @@ static bool array_fits(const NumArray *a, const LangType *t) {
   return t->kind == KD_any || t->kind == a->kind;
 }
 
-/* An argument as the function wants it. */
+/* An argument, converted to the parameter type. */
 static NumVal argument(NumBuild *b, const Ast *n, const LangFn *f, u32 i) {
   const LangType *t = f->self.item[i];
   NumVal v = num_expr(b, n->kid[i]);
@@ -108,7 +105,7 @@ static NumVal argument(NumBuild *b, const Ast *n, const LangFn *f, u32 i) {
   return t->kind == KD_any ? v : num_convert(b, n, v, t);
 }
 
-/* One that calls itself, or is called by itself, perhaps by way of others. */
+/* A call of a function that is directly or indirectly recursive. */
 static NumVal call_self(NumBuild *b, const Ast *n, u32 closure, bool member) {
   NumVal arg[REC_ARGS];
   const LangFn *f = b->closure.at[closure - 1].fn;

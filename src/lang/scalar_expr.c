@@ -1,10 +1,10 @@
-/* scalar_expr.c: variables and expressions of a loop that becomes a program. See scalar.h.
+/* scalar_expr.c: variables and expressions of a compiled loop. See scalar.h.
  *
- * In: a checked tree, and what variables hold when the loop is compiled. Out: expressions of a
- * Prog, with the statements that must come before them. Integers are i64, floats f64, booleans
- * bool. What kind a variable has is known at every place of the text; where it is not, as behind an
- * `if` that defines it on one side, it cannot be read. A value that something else could change
- * before it is used is held in a variable of its own.
+ * In: a checked AST, and the values of variables when the loop is compiled. Out: expressions of a
+ * Prog, and the statements before them. Integers are i64, floats f64, booleans bool. The kind of a
+ * variable is known at every program point. If it is not, for example after an `if` that defines it
+ * on one side, the variable cannot be read. A value that could change before its use is copied to
+ * its own variable.
  */
 #include "lang/scalar.h"
 
@@ -27,8 +27,6 @@ DType num_dtype(LangKind k) {
 static u32 column(LangKind k) {
   return k == KD_int ? 0 : k == KD_float ? 1 : 2;
 }
-
-/* ---- variables ---- */
 
 LangKind num_kind(const NumBuild *b, const NumKinds *at, u32 var) {
   return var < at->n ? at->at[var] : b->to->var.at[var].entry;
@@ -67,7 +65,7 @@ static ExprId given(NumBuild *b, BufId from, u32 at) {
 
 static u32 add(NumBuild *b, const NumVar *like);
 
-/* What a function took along is the same as long as it is that function. */
+/* Captures do not change while the variable holds the same function. */
 static u32 enter_fn(NumBuild *b, const NumVar *v, ClosureObj *f) {
   u32 number = num_closure(b, f->fn);
   for (u32 i = 0; i < f->n; i++) {
@@ -119,7 +117,7 @@ static u32 add(NumBuild *b, const NumVar *like) {
   return b->to->var.n - 1;
 }
 
-/* A variable of a `for` in the loop is nobody else's: it has no home. */
+/* A variable of a `for` in the loop is local to it: it has no home. */
 u32 num_var_index(NumBuild *b, const VarRef *p) {
   Eval *ev = b->ev;
   if (p->kind == VR_local && b->frame) {
@@ -149,7 +147,8 @@ VarId num_as(NumBuild *b, u32 var, LangKind k) {
 }
 
 void num_assign(NumBuild *b, const Ast *at, u32 var, NumVal x) {
-  if (!num_is_number(x.kind)) num_refuse(b, at, "a variable gets what is no number");
+  if (!num_is_number(x.kind))
+    num_refuse(b, at, "a variable is assigned a value that is not a number");
   NumVar *v = &b->to->var.at[var];
   LangKind was = num_kind(b, &b->now, var);
   if (v->fixed) num_refuse(b, at, "the counter of a loop is changed");
@@ -175,21 +174,19 @@ u32 num_find_var(NumBuild *b, const Ast *n) {
     u32 v = num_var_index(b, &n->place[i]);
     if (v == UINT32_MAX) continue;
     LangKind k = num_kind(b, &b->now, v);
-    if (k == KD_any) num_refuse(b, n, "a variable is no number");
+    if (k == KD_any) num_refuse(b, n, "a variable is not a number");
     if (k != KD_none) return v;
   }
-  num_refuse(b, n, "a variable is not there");
+  num_refuse(b, n, "a variable is not set");
 }
 
 NumVal num_value(NumBuild *b, const Ast *at, u32 var) {
   LangKind k = num_kind(b, &b->now, var);
   if (k == KD_array) return (NumVal){.kind = k, .array = b->to->var.at[var].array};
   if (k == KD_fn) return (NumVal){.kind = k, .closure = b->to->var.at[var].closure};
-  if (!num_is_number(k)) num_refuse(b, at, "a variable is no number");
+  if (!num_is_number(k)) num_refuse(b, at, "a variable is not a number");
   return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
 }
-
-/* ---- values ---- */
 
 ExprId num_read(NumBuild *b, NumVal v) {
   return v.var ? ex_var(b->p, v.var) : v.e;
@@ -203,10 +200,10 @@ NumVal num_snapshot(NumBuild *b, NumVal v) {
 }
 
 void num_require(NumBuild *b, ExprId cond) {
-  prog_require(b->p, &b->at, cond, str_of(b->c, "the tree walk tells"));
+  prog_require(b->p, &b->at, cond, str_of(b->c, "the interpreter reports the error"));
 }
 
-/* What the machine does without a call. */
+/* Logical not as xor, which the vm executes without a call. */
 static ExprId negated(NumBuild *b, ExprId e) {
   return ex_op2(b->p, OP_xor, e, ex_const(b->p, DT_bool, (Scalar){.i = 1}));
 }
@@ -216,13 +213,13 @@ static NumVal of(LangKind k, ExprId e) {
 }
 
 ExprId num_condition(NumBuild *b, const Ast *at, NumVal v) {
-  if (!num_is_number(v.kind)) num_refuse(b, at, "a condition is no number");
+  if (!num_is_number(v.kind)) num_refuse(b, at, "a condition is not a number");
   ExprId e = num_read(b, v);
   return v.kind == KD_bool ? e : ex_op2(b->p, OP_ne, e, zero(b, v.kind));
 }
 
 ExprId num_float(NumBuild *b, const Ast *at, NumVal v) {
-  if (v.kind != KD_int && v.kind != KD_float) num_refuse(b, at, "something is no number");
+  if (v.kind != KD_int && v.kind != KD_float) num_refuse(b, at, "a value is not a number");
   ExprId e = num_read(b, v);
   return v.kind == KD_float ? e : ex_cast(b->p, DT_f64, e, false);
 }
@@ -241,14 +238,12 @@ NumVal num_operand(NumBuild *b, Ast *n) {
   return v;
 }
 
-/* Two, of which the first is evaluated first. */
+/* Evaluates x before y. */
 static void operands(NumBuild *b, Ast *x, Ast *y, NumVal out[2]) {
   out[0] = num_operand(b, x);
   if (!ast_is_pure(y)) out[0] = num_snapshot(b, out[0]);
   out[1] = num_operand(b, y);
 }
-
-/* ---- arithmetic ---- */
 
 static const struct {
   Op op;
@@ -270,7 +265,7 @@ static NumVal equal(NumBuild *b, const Ast *n, NumVal x[2]) {
   return of(KD_bool, ex_op2(b->p, ops[n->op].op, num_read(b, x[0]), y));
 }
 
-/* a - a / b * b: of truncated quotients the remainder has the sign of a. */
+/* a - a / b * b: the remainder of a truncated division has the sign of a. */
 static NumVal remainder_of(NumBuild *b, NumVal x, NumVal y) {
   Prog *p = b->p;
   x = num_snapshot(b, x);
@@ -333,7 +328,7 @@ static NumVal binary(NumBuild *b, const Ast *n) {
   if (n->op == TOK_and || n->op == TOK_or) return logical(b, n);
   operands(b, n->a, n->b, x);
   if (!num_is_number(x[0].kind) || !num_is_number(x[1].kind))
-    num_refuse(b, n, "an operand is no number");
+    num_refuse(b, n, "an operand is not a number");
   return n->op == TOK_eq || n->op == TOK_ne ? equal(b, n, x) : arithmetic(b, n, x);
 }
 
@@ -341,14 +336,14 @@ static NumVal unary(NumBuild *b, const Ast *n) {
   NumVal v = num_operand(b, n->a);
   if (n->op == TOK_not) return of(KD_bool, negated(b, num_condition(b, n, v)));
   if (v.kind == KD_int) return of(KD_int, ex_op2(b->p, OP_sub, ex_int(b->p, 0), num_read(b, v)));
-  if (v.kind != KD_float) num_refuse(b, n, "an operand is no number");
+  if (v.kind != KD_float) num_refuse(b, n, "an operand is not a number");
   return of(KD_float, ex_op1(b->p, OP_neg, num_read(b, v)));
 }
 
 static NumVal cast(NumBuild *b, const Ast *n) {
   NumVal v = num_operand(b, n->a);
   char to = *str_text(b->ev->c, n->name);
-  if (!num_is_number(v.kind)) num_refuse(b, n, "an operand is no number");
+  if (!num_is_number(v.kind)) num_refuse(b, n, "an operand is not a number");
   ExprId e = num_read(b, v);
   if (to == 'b') {
     if (v.kind == KD_bool) return of(KD_bool, e);
@@ -362,17 +357,15 @@ static NumVal cast(NumBuild *b, const Ast *n) {
 ExprId num_bound(NumBuild *b, Ast *n) {
   NumVal v = num_operand(b, n);
   if (v.kind == KD_float) return ex_cast(b->p, DT_i64, num_read(b, v), true);
-  if (v.kind != KD_int) num_refuse(b, n, "a bound is no number");
+  if (v.kind != KD_int) num_refuse(b, n, "a bound is not a number");
   return num_read(b, v);
 }
 
-/* ---- built-in functions ---- */
-
-/* Of floats; fails: where the tree walk refuses the argument. */
+/* Functions of floats. */
 static const struct {
   BuiltinFn *fn;
   Op op;
-  Op fails; /* the argument compared with 0 must hold; OP_add: nothing */
+  Op fails; /* comparison of the argument with 0 that must give `ok`; OP_add: none */
   bool ok;
 } functions[] = {{bi_sqrt, OP_sqrt, OP_lt, false}, {bi_log, OP_log, OP_gt, true},
                  {bi_exp, OP_exp, OP_add, true},   {bi_sin, OP_sin, OP_add, true},
@@ -424,19 +417,19 @@ static NumVal builtin(NumBuild *b, const Ast *n) {
   if (!known || n->nkid != 1u + two) num_refuse(b, n, builtin_info[n->builtin - 1].name);
   if (!two) {
     x[0] = num_operand(b, n->kid[0]);
-    if (x[0].kind != KD_int && x[0].kind != KD_float) num_refuse(b, n, "an argument is no number");
+    if (x[0].kind != KD_int && x[0].kind != KD_float)
+      num_refuse(b, n, "an argument is not a number");
     if (!of_one(b, n, f, x[0], &out)) num_refuse(b, n, "a function is not one of numbers");
     return out;
   }
   operands(b, n->kid[0], n->kid[1], x);
   for (u32 i = 0; i < 2; i++)
-    if (x[i].kind != KD_int && x[i].kind != KD_float) num_refuse(b, n, "an argument is no number");
+    if (x[i].kind != KD_int && x[i].kind != KD_float)
+      num_refuse(b, n, "an argument is not a number");
   if (f != bi_pow) return pick(b, n, f == bi_max, x);
   ExprId exponent = num_float(b, n, x[1]);
   return of(KD_float, ex_op2(b->p, OP_pow, num_float(b, n, x[0]), exponent));
 }
-
-/* ---- all ---- */
 
 static NumVal chosen(NumBuild *b, Ast *n) {
   NumDest to = {0};
@@ -466,7 +459,7 @@ static NumVal plain(NumBuild *b, Ast *n) {
     break;
   default: break;
   }
-  num_refuse(b, n, "not of numbers alone");
+  num_refuse(b, n, "it is not purely numeric");
 }
 
 NumVal num_expr(NumBuild *b, Ast *n) {

@@ -1,16 +1,14 @@
-/* scalar_recursion.c: functions of numbers that call themselves or each other, in a program of the
- * bytecode machine. See scalar.h.
+/* scalar_recursion.c: recursive numeric functions in a compiled loop. See scalar.h.
  *
- * Prog has no calls, so calls that wait lie in buffers: the function of each, its arguments, and
- * results of calls that it has made. One loop walks the body of the call on top. A call in it whose
- * result is there gives that; the first one whose result is not becomes the call on top, and the
- * walk under way ends: when the result is there the body is walked again from its beginning. That
- * is the same only since nothing outside can be changed, which is refused. What follows a call
- * stands under an `if` that asks whether its result was there, and loops ask it before each turn:
- * nothing is computed from a result that is not known.
+ * Prog has no calls, so waiting calls are in buffers: function, arguments and results of the calls
+ * made so far. A loop runs the body of the top call. A call with an available result uses it. The
+ * first call without a result becomes the top call and ends this pass. When its result is
+ * available, the body runs again from the start. This requires that the body has no side effects,
+ * which is checked. Code after a call is guarded by an `if` on its result, and loops test it before
+ * each iteration: nothing is computed from a missing result.
  *
- * Functions that call each other are members of one such loop, each with its body under an `if`. A
- * function becomes one where it is called and calls a member in turn; the others are written out.
+ * Mutually recursive functions are members of one such loop, each body under an `if`. A function
+ * becomes a member when it is called and calls a member in turn; others are inlined.
  */
 #include "lang/scalar.h"
 
@@ -30,7 +28,7 @@ static void store(NumBuild *b, BufId to, ExprId at, ExprId x) {
   prog_store(b->p, &b->at, to, &at, 1, x);
 }
 
-/* Integers and booleans lie in one, floats in another. */
+/* Integers and booleans share one buffer, floats have another. */
 static u32 column(LangKind k) {
   return k == KD_float;
 }
@@ -59,7 +57,7 @@ static void store_as(NumBuild *b, LangKind k, BufId to, ExprId at, ExprId x) {
   store(b, to, at, x);
 }
 
-/* Where the results of the call on top begin. */
+/* Position of the results of the top call. */
 static ExprId first_of(NumBuild *b, const NumRecursion *s) {
   return ex_op2(b->p, OP_mul, var(b, s->deep), ex_int(b->p, REC_CALLS));
 }
@@ -82,8 +80,6 @@ void num_rec_guard(NumBuild *b, const Ast *n, u32 calls) {
   prog_if(b->p, &b->at, has_all(b));
 }
 
-/* ---- members ---- */
-
 static const LangFn *fn_of(const NumBuild *b, const NumRecFn *m) {
   return b->closure.at[m->closure - 1].fn;
 }
@@ -94,7 +90,7 @@ bool num_rec_has(const NumBuild *b, const LangFn *f) {
   return b->self && !b->self->alone && fn_reaches(b->ev, f, fn_of(b, &b->self->member[0]));
 }
 
-/* The number of the function among them, which it may become now. */
+/* Index of the function among the members, which it may join now. */
 static u32 join(NumBuild *b, const Ast *n, NumRecursion *s, u32 closure, const NumVal *arg) {
   const LangFn *f = b->closure.at[closure - 1].fn;
   for (u32 i = 0; i < s->n; i++) {
@@ -113,7 +109,7 @@ static u32 join(NumBuild *b, const Ast *n, NumRecursion *s, u32 closure, const N
   for (u32 i = 0; i < f->ast->nkid; i++) {
     m->kind[i] = arg[i].kind;
     if (!num_is_number(arg[i].kind))
-      num_refuse(b, n, "a function calls itself with what is no number");
+      num_refuse(b, n, "a recursive call has an argument that is not a number");
   }
   return s->n++;
 }
@@ -149,8 +145,6 @@ NumVal num_rec_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) {
   return (NumVal){.kind = kind, .var = out};
 }
 
-/* ---- the loop ---- */
-
 static void begin(NumBuild *b, NumRecursion *s, const NumVal *arg) {
   Prog *p = b->p;
   const NumRecFn *m = &s->member[0];
@@ -169,7 +163,7 @@ static void begin(NumBuild *b, NumRecursion *s, const NumVal *arg) {
   prog_set(p, &b->at, s->deep, ex_int(p, 0));
 }
 
-/* A turn: the call on top is walked. */
+/* Starts a pass over the body of the top call. */
 static void begin_turn(NumBuild *b, const NumRecursion *s) {
   Prog *p = b->p;
   num_use_fuel(b, 1);
@@ -180,8 +174,7 @@ static void begin_turn(NumBuild *b, const NumRecursion *s) {
   if (!s->alone) prog_set(p, &b->at, s->which, load(b, s->whose, var(b, s->deep)));
 }
 
-/* Behind a walk of the body: its result goes to the call below, or the one that it waits for is
- * next. */
+/* Ends a pass: passes the result to the caller, or starts the call it waits for. */
 static void end(NumBuild *b, NumRecursion *s, LangKind kind, VarId out) {
   Prog *p = b->p;
   Cursor behind = b->at;
@@ -200,7 +193,7 @@ static void end(NumBuild *b, NumRecursion *s, LangKind kind, VarId out) {
   b->at = behind;
 }
 
-/* The body of a member; the variable of its result. */
+/* Compiles the body of a member. Returns its result variable. */
 static VarId write_body(NumBuild *b, const Ast *n, NumRecursion *s, u32 number) {
   Prog *p = b->p;
   const NumRecFn *m = &s->member[number];
@@ -232,7 +225,7 @@ static VarId write_body(NumBuild *b, const Ast *n, NumRecursion *s, u32 number) 
   b->nested = nested;
   b->scope = scope.outer;
   b->frame = mine;
-  if (out.kind != m->result) num_refuse(b, n, "what a function gives is of several kinds");
+  if (out.kind != m->result) num_refuse(b, n, "a function returns several kinds");
   end(b, s, m->result, out.var);
   b->at = behind;
   return out.var;
@@ -253,7 +246,7 @@ NumVal num_recursion(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) 
   b->self = &s;
   s.depth = b->depth;
   VarId out = 0;
-  for (u32 i = 0; i < s.n; i++) { /* others join while it is written */
+  for (u32 i = 0; i < s.n; i++) { /* others join while it is compiled */
     b->now = num_kinds_copy(b, &before);
     VarId result = write_body(b, n, &s, i);
     if (!i) out = result;

@@ -1,12 +1,12 @@
-/* scalar_stmt.c: statements of a loop that becomes a program, and that loop itself. See scalar.h.
+/* scalar_stmt.c: statements of a compiled loop, and the loop itself. See scalar.h.
  *
- * In: the tree of a loop. Out: a Prog that runs it from where it stands, as long as its fuel lasts.
- * Prog cannot leave a loop: where something does, a variable says so, the loop asks it before each
- * turn, and statements behind stand under an `if`. Calls are in scalar_call.c.
+ * In: the AST of a loop. Out: a Prog that runs it from its current state while fuel lasts. Prog
+ * cannot break out of a loop: a variable records the exit, the loop tests it before each iteration,
+ * and the following statements are under an `if`. Calls are in scalar_call.c.
  */
 #include "lang/scalar.h"
 
-/* ---- kinds on several ways ---- */
+/* ---- kinds on several paths ---- */
 
 NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from) {
   NumKinds to = {0};
@@ -14,7 +14,7 @@ NumKinds num_kinds_copy(NumBuild *b, const NumKinds *from) {
   return to;
 }
 
-/* What holds on both ways; another kind on each: nobody can say. */
+/* Merges kinds of two paths; different kinds become unknown. */
 static void merge(NumBuild *b, NumKinds *to, const NumKinds *from) {
   u32 n = b->to->var.n;
   while (to->n < n) {
@@ -32,8 +32,6 @@ static void merge_exit_kinds(NumBuild *b, NumScope *s) {
     s->ways = num_kinds_copy(b, &b->now);
   s->any = true;
 }
-
-/* ---- values ---- */
 
 void num_put_result(NumBuild *b, const Ast *at, NumDest *to, NumVal v) {
   if (!to || to->kind == KD_any) return;
@@ -54,8 +52,6 @@ void num_put_result(NumBuild *b, const Ast *at, NumDest *to, NumVal v) {
 }
 
 static const NumVal null = {.kind = KD_null};
-
-/* ---- leaving ---- */
 
 void num_nest(NumBuild *b, const Ast *n) {
   if (++b->nested > NUM_DEPTH) num_refuse(b, n, "nested too deeply");
@@ -94,7 +90,7 @@ static bool leave(NumBuild *b, u32 how) {
   return false;
 }
 
-/* Behind a loop in which a call may end. */
+/* After a loop in which a call may return. */
 static void propagate_return(NumBuild *b, const NumScope *inner) {
   if (!inner->leave || !b->scope) return;
   Cursor behind = b->at;
@@ -112,8 +108,6 @@ static bool return_value(NumBuild *b, const Ast *n) {
   num_put_result(b, n, s->result, v);
   return leave(b, EXIT_return);
 }
-
-/* ---- choices ---- */
 
 static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
   Prog *p = b->p;
@@ -142,9 +136,7 @@ static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
   return yes || no;
 }
 
-/* ---- loops ---- */
-
-/* Before the first turn, of what the body defines: behind it nobody can say whether it is there. */
+/* Before the first iteration: marks the variables defined in the body as unknown after the loop. */
 static void may_be_defined(NumBuild *b, const Ast *body) {
   NumSlots slots = {0};
   ast_defines(b->a, body, &slots);
@@ -154,7 +146,7 @@ static void may_be_defined(NumBuild *b, const Ast *body) {
   }
 }
 
-/* Variables of a `for`: nothing outside knows them. */
+/* Variables of a `for` are local to it. */
 static void own_slots(NumBuild *b, const Ast *n, LangKind k) {
   for (u32 i = 0; i < n->nslot; i++) {
     VarRef p = {.kind = VR_local, .slot = n->slot + i};
@@ -182,11 +174,11 @@ static NumScope loop_begin(NumBuild *b, const Ast *n) {
   }
   may_be_defined(b, n->b);
   s.head = num_kinds_copy(b, &b->now);
-  b->scope = NULL; /* set where the scope has its place */
+  b->scope = NULL; /* the caller sets it to the stored scope */
   return s;
 }
 
-/* What holds where a turn begins must hold where it ends. */
+/* Kinds at the start of an iteration must hold at its end. */
 static void loop_end(NumBuild *b, NumScope *s, const Ast *n, bool on) {
   if (on) merge_exit_kinds(b, s);
   merge(b, &s->head, &s->head);
@@ -202,7 +194,7 @@ static void subtract_fuel(NumBuild *b, ExprId turns) {
   prog_set(b->p, &b->at, b->fuel, ex_op2(b->p, OP_sub, ex_var(b->p, b->fuel), turns));
 }
 
-/* whole: of the outermost loop, which ends in peace without. */
+/* whole: the outermost loop, which may pause without fuel. */
 static ExprId has_fuel(NumBuild *b, bool whole) {
   i64 least = whole ? 0 : -(i64)FUEL_MAX;
   return ex_op2(b->p, OP_gt, ex_var(b->p, b->fuel), ex_int(b->p, least));
@@ -232,7 +224,7 @@ static void put(NumBuild *b, BufId to, u32 at, ExprId e) {
   prog_store(b->p, &b->at, to, &i, 1, e);
 }
 
-/* The kind of the value of the loop: behind what leaves a turn it is null. */
+/* Kind of the value of the loop: null after continue or break. */
 static void end_turn(NumBuild *b, NumScope *s) {
   Prog *p = b->p;
   if (!b->to->valued) return;
@@ -246,7 +238,7 @@ static void end_turn(NumBuild *b, NumScope *s) {
   put(b, b->out_int, OUT_value, kind);
 }
 
-/* A condition with statements stands before the loop and at the end of each turn. */
+/* A condition with statements is evaluated before the loop and at the end of each iteration. */
 static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumDest *value) {
   Prog *p = b->p;
   u32 stmts = p->stmt.n - b->nhead, jumps = s->jumps;
@@ -292,7 +284,7 @@ static bool inner_while(NumBuild *b, Ast *n) {
 
 typedef struct RangeEnds {
   VarId lo, hi;
-  u32 array; /* 1 + what is walked; 0: the range itself */
+  u32 array; /* 1 + index of the array; 0: the range itself */
 } RangeEnds;
 
 static RangeEnds ends_of(NumBuild *b, const Ast *n) {
@@ -312,14 +304,14 @@ static RangeEnds ends_of(NumBuild *b, const Ast *n) {
   }
   r.array = num_array_of(b, n->a, NULL);
   if (!r.array || b->to->array.at[r.array - 1].rank > 1)
-    num_refuse(b, n->a, "what is walked is no range");
+    num_refuse(b, n->a, "it does not iterate over a range");
   b->to->array.at[r.array - 1].read_as_one = true;
   prog_let(p, &b->at, r.lo, ex_int(p, 0));
   prog_let(p, &b->at, r.hi, ex_var(p, b->to->array.at[r.array - 1].n[0]));
   return r;
 }
 
-/* The variable of the loop, which is the counter itself if nothing else is put there. */
+/* Sets the loop variable. It is the counter itself if the body does not assign it. */
 static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
   u32 v = num_var_index(b, &(VarRef){.kind = VR_local, .slot = n->slot});
   if (!array && !ast_assigns(n->b, n->slot)) {
@@ -334,7 +326,7 @@ static void set_turn(NumBuild *b, const Ast *n, u32 array, VarId i) {
   num_assign(b, n, v, x);
 }
 
-/* All turns are paid for before the first. */
+/* Takes the fuel for all iterations before the first. */
 static void charge_iterations(NumBuild *b, const RangeEnds *r) {
   Prog *p = b->p;
   ExprId most = ex_op2(p, OP_max, ex_var(p, r->lo), ex_var(p, r->hi));
@@ -382,13 +374,11 @@ static bool inner_for(NumBuild *b, Ast *n) {
   return true;
 }
 
-/* ---- assignments ---- */
-
 static NumVal now_in(NumBuild *b, u32 var, LangKind k) {
   return (NumVal){.kind = k, .e = ex_var(b->p, num_as(b, var, k))};
 }
 
-/* A variable that nothing outside knows, and that is one function from there on. */
+/* Stores a function in a local variable, which must not change afterwards. */
 static void hold_fn(NumBuild *b, const Ast *n, u32 var, NumVal v) {
   NumVar *x = &b->to->var.at[var];
   if (x->home || (x->closure && x->closure != v.closure))
@@ -400,7 +390,7 @@ static void hold_fn(NumBuild *b, const Ast *n, u32 var, NumVal v) {
 static NumVal define(NumBuild *b, Ast *n) {
   NumVal v = n->kind == AST_fn ? num_fn(b, n) : num_expr(b, n->a);
   u32 var = num_var_index(b, &(VarRef){.kind = VR_local, .slot = n->slot});
-  if (var == UINT32_MAX) num_refuse(b, n, "a variable is not there");
+  if (var == UINT32_MAX) num_refuse(b, n, "a variable is not set");
   if (v.kind == KD_fn) {
     hold_fn(b, n, var, v);
     return v;
@@ -411,7 +401,7 @@ static NumVal define(NumBuild *b, Ast *n) {
 
 static NumVal change(NumBuild *b, const Ast *n) {
   if (n->a->kind == AST_index) return num_change_element(b, n);
-  if (n->a->kind != AST_name) num_refuse(b, n, "what is changed is no variable");
+  if (n->a->kind != AST_name) num_refuse(b, n, "the target of an assignment is not a variable");
   NumVal v = num_expr(b, n->b);
   for (u32 i = 0; i < n->a->nplace; i++) {
     if (n->a->place[i].kind == VR_self) break;
@@ -422,12 +412,10 @@ static NumVal change(NumBuild *b, const Ast *n) {
     num_assign(b, n, var, v);
     return now_in(b, var, v.kind);
   }
-  num_refuse(b, n, "a variable is not there");
+  num_refuse(b, n, "a variable is not set");
 }
 
-/* ---- all ---- */
-
-/* Only a return ends it. */
+/* True if only a return ends the loop. */
 static bool is_endless(const Ast *n) {
   return n->kind == AST_while && n->a->kind == AST_bool && n->a->i &&
          !(ast_exits(n->b) & 1u << EXIT_break);
@@ -440,7 +428,7 @@ static bool control(NumBuild *b, Ast *n, NumDest *to) {
   case AST_while:
   case AST_for:
     ends = !is_endless(n);
-    if (to && ends) to->kind = KD_any; /* null, if it has no turn */
+    if (to && ends) to->kind = KD_any; /* null without iterations */
     num_nest(b, n);
     if (n->kind == AST_while)
       inner_while(b, n);
@@ -472,7 +460,7 @@ bool num_stmt(NumBuild *b, Ast *n, NumDest *to) {
     return on;
   }
   u32 jumps = b->scope->jumps;
-  b->depth--; /* num_expr counts */
+  b->depth--; /* num_expr counts it */
   bool names = n->kind == AST_let || (n->kind == AST_fn && n->name);
   if (names || n->kind == AST_set) {
     b->depth++;
@@ -488,8 +476,6 @@ bool num_stmt(NumBuild *b, Ast *n, NumDest *to) {
   num_put_result(b, n, to, v);
   return true;
 }
-
-/* ---- the whole loop ---- */
 
 static u32 put_number(NumBuild *b, LangKind k, VarId v) {
   ExprId e = ex_var(b->p, v);
@@ -529,7 +515,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
   Cursor behind = b->at;
   VarId at = i;
   bool plain = !s->leave && !ast_has_loop(n->b);
-  if (plain) { /* the fuel lasts for so many turns */
+  if (plain) { /* number of iterations the fuel allows */
     VarId stop = prog_add_var(p, DT_i64, 0);
     ExprId left = ex_op2(p, OP_sub, ex_var(p, end), ex_var(p, i));
     ExprId turns = ex_op2(p, OP_min, left, ex_var(p, b->fuel));
@@ -561,7 +547,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
   put(b, b->out_int, OUT_over, ex_cast(p, DT_i64, over, false));
 }
 
-/* Without fuel nobody has asked the condition again: it may have changed something. */
+/* Out of fuel: the condition must not be evaluated twice, because it may have side effects. */
 static void whole_while(NumBuild *b, Ast *n, NumScope *s) {
   Prog *p = b->p;
   *s = loop_begin(b, n);
@@ -570,7 +556,7 @@ static void whole_while(NumBuild *b, Ast *n, NumScope *s) {
   put(b, b->out_int, OUT_over, ex_cast(p, DT_i64, has_fuel(b, true), false));
 }
 
-/* Buffers of numbers, and the fuel. */
+/* Creates the number buffers and the fuel. */
 static void open_program(NumBuild *b, const char *name) {
   b->p = prog_new(b->c, dims_new(b->c));
   NumLoop *to = b->to;
@@ -586,7 +572,7 @@ static void open_program(NumBuild *b, const char *name) {
   b->fuel = given_int(b, IN_fuel);
 }
 
-/* How many numbers there are is known by now. */
+/* Sets the final buffer sizes. */
 static void close_program(NumBuild *b) {
   NumLoop *to = b->to;
   Prog *p = b->p;
@@ -597,7 +583,7 @@ static void close_program(NumBuild *b) {
   prog_buf(p, b->out_float)->dim[0] = (Dim)to->nfloat_out;
 }
 
-/* The function that is called, with what it has taken along: that lies in its variables. */
+/* The called function with its captures, which are in its variables. */
 static u32 taken_along(NumBuild *b, const LangFn *fn) {
   u32 number = num_closure(b, fn);
   for (u32 i = 0; i < fn->capture.n; i++) {
@@ -623,7 +609,7 @@ void num_function(NumBuild *b, Ast *n) {
   for (u32 i = 0; i < n->nkid; i++) {
     u32 v = num_var_index(b, &(VarRef){.kind = VR_local, .slot = n->kid[i]->slot});
     LangKind k = v == UINT32_MAX ? KD_none : num_kind(b, &b->now, v);
-    if (!num_is_number(k)) num_refuse(b, n->kid[i], "an argument is no number");
+    if (!num_is_number(k)) num_refuse(b, n->kid[i], "an argument is not a number");
     arg[i] = (NumVal){.kind = k, .var = num_as(b, v, k)};
   }
   NumVal out = num_recursion(b, n, taken_along(b, n->fn), arg);
@@ -645,7 +631,7 @@ void num_loop(NumBuild *b, Ast *n, const ListObj *over) {
   NumShape shape = {.kind = KD_none};
   if (over) shape = num_shape(over);
   u32 array = shape.kind != KD_none && shape.rank == 1 ? num_array(b, &shape) : 0;
-  if (over && !array) num_refuse(b, n, "what is walked is no array of numbers");
+  if (over && !array) num_refuse(b, n, "it does not iterate over an array of numbers");
   to->over = over != NULL;
   b->at = prog_end();
   put(b, b->out_int, OUT_value, ex_int(p, KD_none));
@@ -663,7 +649,7 @@ void num_loop(NumBuild *b, Ast *n, const ListObj *over) {
   if (b->result.var) to->result_out = put_number(b, b->result.kind, b->result.var);
   to->result = b->result.kind;
   if (to->result == KD_any || to->result == KD_array)
-    num_refuse(b, n, "what is returned is of several kinds");
+    num_refuse(b, n, "a return has several kinds");
   to->value = b->value.kind;
   close_program(b);
 }

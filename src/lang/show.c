@@ -1,7 +1,7 @@
-/* show.c: values as print and str show them. */
+/* show.c: text form of values, for print and str. */
 #include "lang/tensor.h"
 
-/* Fields of a struct with their names. */
+/* Shows the fields of a struct with their names. */
 static void show_list(Eval *ev, const ListObj *l, const char *open, const char *close,
                       StrBuf *out) {
   if (ev->depth > EVAL_DEPTH) eval_fail(ev, ev->at, "arrays are nested too deeply to show");

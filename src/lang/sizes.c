@@ -1,9 +1,8 @@
-/* sizes.c: extents that are not numbers, in a function that becomes a graph (trace.c).
+/* sizes.c: symbolic extents in a traced function (trace.c).
  *
- * A name in the type of a parameter that nobody has given a number is a symbol of the graph (Dim),
- * bounded by --max-shapes. Shapes that follow from it are expressions; as an integer of the program
- * it is open, can be added and multiplied, and be part of a shape. What would have to know it is
- * refused.
+ * A size name in a parameter type without a value is a symbol of the graph (Dim), bounded by
+ * --max-shapes. Derived shapes are expressions. As an integer it is unknown: it can be added,
+ * multiplied and used in shapes. Anything that needs its value is refused.
  */
 #include "lang/dry.h"
 
@@ -24,7 +23,7 @@ i64 size_window_count(Eval *ev, i64 extent, i64 size, i64 stride) {
   return dim_addk(ev->dims, dim_div(ev->dims, room, stride), 1);
 }
 
-/* Those that both have are left out on both sides: nothing is divided by a symbol. */
+/* Extents on both sides cancel, so that symbols are not divided. */
 i64 size_infer(Eval *ev, const LazyTensor *t, const i64 *dim, u32 rank, u32 without) {
   i64 all[MAX_RANK], by[MAX_RANK];
   u32 nall = t->rank, nby = 0;

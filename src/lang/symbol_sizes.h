@@ -1,6 +1,4 @@
-/* symbol_sizes.h: extents of tensors, as types name them. Embeddable: programs that were compiled
- * have it too.
- */
+/* symbol_sizes.h: named extents in tensor types. Also compiled into programs. */
 #ifndef INGOT_LANG_EXTENTS_H
 #define INGOT_LANG_EXTENTS_H
 
@@ -11,7 +9,7 @@
 struct Eval;
 
 enum { SYMBOLS = 16 };
-typedef struct SymbolSizes { /* what symbols of types stand for */
+typedef struct SymbolSizes { /* values of symbols in types */
   u32 n;
   struct {
     const char *name;
@@ -19,8 +17,8 @@ typedef struct SymbolSizes { /* what symbols of types stand for */
   } at[SYMBOLS];
 } SymbolSizes;
 
-/* What an extent of a type has to be: *want, if that is a number, or what its name stands for,
- * which is `have` from the first time on. False: there are too many names. */
+/* Sets *want to the required extent: *want itself if it is a number, else the value of the name,
+ * which `have` defines at first use. False if there are too many names. */
 static inline bool symbols_unify(SymbolSizes *s, const char *name, i64 *want, i64 have) {
   for (u32 k = 0; name && k < s->n; k++)
     if (!strcmp(s->at[k].name, name)) {

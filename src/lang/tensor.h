@@ -1,9 +1,8 @@
-/* tensor.h: tensors of programs. Private to src/lang.
+/* tensor.h: lazy tensors. Private to src/lang.
  *
- * A tensor is computed when it is looked at. Until then it is a recipe: an operator and the tensors
- * it is applied to. What is looked at is cut out of these, becomes a Graph of core operators in f64
- * whose parameters are the tensors that are known, and runs on the engine; programs are kept by the
- * structure they were made of, so that the steps of a loop are compiled once.
+ * A tensor is computed on demand. Until then it is an operation on other tensors. The pending
+ * operations become a Graph of core operators in f64, with the known tensors as parameters, which
+ * runs on the engine. Programs are cached by structure, so that a loop body is compiled once.
  */
 #ifndef INGOT_LANG_TENSOR_H
 #define INGOT_LANG_TENSOR_H
@@ -18,69 +17,70 @@ typedef enum LazyOp {
 } LazyOp;
 
 enum {
+  /* LAZY_SIZE: max chain of pending operations */
   LAZY_ATTRS = 8,
   LAZY_SIZE = 1500
-}; /* LAZY_SIZE: recipes that wait for each other, at most */
+};
 
-#define UNKNOWN_COUNT UINT64_MAX /* elements of a tensor one of whose extents is open */
+#define UNKNOWN_COUNT UINT64_MAX /* number of elements with a symbolic extent */
 
 typedef VEC(LazyTensor *) LazyTensors;
 
-/* What copies of a tensor share: its gradient, and what optimisers keep of it. */
+/* Gradient state that copies of a tensor share. */
 struct AutogradMeta {
   HeapObj box;
   LazyTensor *grad; /* NULL: none */
-  u64 line;         /* the same for what optimisers make of it */
+  u64 line;         /* key of optimizer state; updated parameters keep it */
 };
 
 struct LazyTensor {
   HeapObj box;
-  LazyOp op;    /* LOP_leaf: data alone */
-  bool raw;     /* shows as a raw tensor, can be indexed */
-  bool tracked; /* gradients go through it */
+  LazyOp op;    /* LOP_leaf: data only */
+  bool raw;     /* shown as a raw tensor, can be indexed */
+  bool tracked; /* gradients flow through it */
   u8 nattr;
-  u32 rank, nin, size; /* size: recipes below it that have not been computed, roughly */
+  u32 rank, nin, size; /* size: approximate number of pending operations below it */
   i64 dim[MAX_RANK];
   u64 n;        /* elements */
-  double *data; /* NULL: not computed yet */
+  double *data; /* NULL: pending */
   LazyTensor **in;
   double attr[LAZY_ATTRS];
-  AutogradMeta *id; /* NULL: nobody has asked for its gradient */
-  u64 serial;       /* above those of `in` */
-  u32 mark, place;  /* while a graph is made: of that one; its value there */
+  AutogradMeta *id; /* NULL: gradient never requested */
+  u64 serial;       /* greater than those of `in` */
+  u32 mark, place;  /* while a graph is built: its mark, and the value in it */
 };
 
 /* lazy.c */
 LazyTensor *lazy_new(Eval *ev, const i64 *dim, u32 rank); /* a leaf of zeros */
 LazyTensor *lazy_scalar(Eval *ev, double x);              /* rank 0 */
-double *lazy_alloc(Eval *ev, u64 n);                      /* for data: zeros */
-/* Takes no shares of `in`; the shape is given. */
+double *lazy_alloc(Eval *ev, u64 n);                      /* zeroed */
+/* Adds references to `in`. */
 LazyTensor *lazy_make(Eval *ev, LazyOp op, LazyTensor *const *in, u32 nin, const double *attr,
                       u32 nattr, const i64 *dim, u32 rank);
-LazyTensor *lazy_detach(Eval *ev, LazyTensor *t); /* its data as a leaf by itself, not tracked */
+LazyTensor *lazy_detach(Eval *ev, LazyTensor *t); /* a leaf with the same data, not tracked */
 AutogradMeta *lazy_autograd(Eval *ev, LazyTensor *t);
 void lazy_drop_inputs(Eval *ev, LazyTensor *t);
 void lazy_release(Eval *ev, LazyTensor *t);
-void lazy_free_data(Eval *ev,
-                    LazyTensor *t); /* its memory alone: nothing else may be touched any more */
+/* Frees the memory only, without touching other objects. */
+void lazy_free_data(Eval *ev, LazyTensor *t);
 void autograd_release(Eval *ev, AutogradMeta *id);
 bool lazy_equal(Eval *ev, LazyTensor *x, LazyTensor *y);
 void lazy_show(Eval *ev, LazyTensor *t, StrBuf *out);
 void lazy_show_plain(Eval *ev, LazyTensor *t, StrBuf *out); /* as tensor_print does */
-LangValue value_tensor(LazyTensor *t);                      /* takes it */
-LazyTensor *lazy_map(Eval *ev, LazyOp op, LazyTensor *x, const double *attr,
-                     u32 nattr);                  /* of its shape */
-LangValue lazy_to_array(Eval *ev, LazyTensor *t); /* its numbers */
+LangValue value_tensor(LazyTensor *t);                      /* takes t */
+/* An elementwise operation. */
+LazyTensor *lazy_map(Eval *ev, LazyOp op, LazyTensor *x, const double *attr, u32 nattr);
+LangValue lazy_to_array(Eval *ev, LazyTensor *t); /* nested arrays */
 LazyTensor *lazy_retain(LazyTensor *t);
 void lazy_drop(Eval *ev, LazyTensor *t);
 const char *dims_text(Eval *ev, const i64 *dim, u32 rank);     /* [2, 3]; in c->keep */
-u64 dims_count(Eval *ev, const i64 *dim, u32 rank);            /* fails where that is too many */
-LazyTensor *lazy_from_array(Eval *ev, const LangValue *array); /* arrays in arrays */
+u64 dims_count(Eval *ev, const i64 *dim, u32 rank);            /* fails if too large */
+LazyTensor *lazy_from_array(Eval *ev, const LangValue *array); /* nested arrays */
 
-LazyTensor *lazy_placeholder(Eval *ev, const i64 *dim,
-                             u32 rank); /* a leaf that will never have data */
+/* A leaf that never has data. */
+LazyTensor *lazy_placeholder(Eval *ev, const i64 *dim, u32 rank);
 
-/* A function that can become a graph. */
+/* A function that becomes a graph. */
 typedef struct TracedFn {
   DType dt;
   LazyTensor **param, **out;
@@ -89,46 +89,47 @@ typedef struct TracedFn {
 } TracedFn;
 
 /* force.c */
-void traced_build_graph(Eval *ev, Ingot *m, const TracedFn *t); /* in that session */
-void lazy_show_graph(Eval *ev, LazyTensor *t, StrBuf *out);     /* of what is not computed yet */
+void traced_build_graph(Eval *ev, Ingot *m, const TracedFn *t); /* in session m */
+void lazy_show_graph(Eval *ev, LazyTensor *t, StrBuf *out);     /* pending operations only */
 void traced_show_graph(Eval *ev, const TracedFn *t, StrBuf *out);
 const double *lazy_data(Eval *ev, LazyTensor *t);
-/* It follows from what a function will be given that becomes a graph: nothing can look at it. */
+/* True if it depends on the arguments of a traced function, so that it has no data. */
 bool lazy_is_symbolic(Eval *ev, LazyTensor *t);
 void lazy_force(Eval *ev, LazyTensor *const *t, u32 n); /* in one program */
 void prog_cache_free(Eval *ev);
 
 /* pending_graph.c */
-u32 lazy_mark(Eval *ev); /* one that no tensor has */
+u32 lazy_mark(Eval *ev); /* a new mark */
 
-/* lazy_ops.c: the graph of one recipe */
+/* lazy_ops.c: the graph of one operation */
 Val lazy_op_build(Graph *g, const LazyTensor *t, const Val *in);
 extern const char *const lazy_op_name[LAZY_OP_COUNT];
 
 /* grads.c */
-void grads_pending(Eval *ev,
-                   LazyTensors *to); /* of the last loss, that nobody has computed; in ev->stack */
-void grads_release_graph(Eval *ev);  /* behind a step: what the loss was made of is let go */
+/* Pending gradients of the last loss. In ev->stack. */
+void grads_pending(Eval *ev, LazyTensors *to);
+void grads_release_graph(Eval *ev); /* after a step: drops the operations of the loss */
 
 /* lang_object.c */
 const char *object_kind_name(const LangObject *t);
 void object_show(Eval *ev, const LangObject *t, StrBuf *out);
 void object_release(Eval *ev, LangObject *t);
 
-/* operators.c: what + and the like do with tensors and numbers */
+/* operators.c: arithmetic of tensors and numbers */
 LangValue tensor_binary(Eval *ev, const Ast *at, Tok op, const LangValue *x, const LangValue *y);
-/* A tensor and an array; equal, or not. */
+/* Compares a tensor with an array, element by element. */
 LangValue equal_elements(Eval *ev, const LangValue *x, const LangValue *y, bool equal);
 LangValue tensor_negate(Eval *ev, LazyTensor *t);
+/* Shapes are broadcast. */
 LazyTensor *tensor_broadcast_op(Eval *ev, LazyOp op, LazyTensor *x, LazyTensor *y,
-                                const char *what); /* shapes broadcast */
+                                const char *what);
 LangValue tensor_index(Eval *ev, const Ast *at, LazyTensor *t, const LangValue *index);
 LazyTensor *arg_tensor(Eval *ev, const LangValue *d);
-LazyTensor *tensor_of(Eval *ev,
-                      const LangValue *d); /* a share of the tensor, or the number as one */
+/* A reference to the tensor, or the number as a tensor. */
+LazyTensor *tensor_of(Eval *ev, const LangValue *d);
 LazyTensor *tensor_element(Eval *ev, LazyTensor *t, u64 at); /* shape [1] */
 
-/* eval_call.c: fails where a gradient would be cut in silence */
+/* eval_call.c: fails if a gradient would be lost silently */
 void refuse_tracked(Eval *ev, const LazyTensor *t);
 
 #endif

@@ -1,10 +1,8 @@
-/* tensors.c: built-in functions that make tensors, move them about and look at them. */
+/* tensors.c: built-in functions that create, reshape and inspect tensors. */
 #include "lang/tensor.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- shapes ---- */
 
 u32 arg_shape(Eval *ev, const LangValue *d, i64 *dim) {
   const ListObj *l = arg_array(ev, d);
@@ -35,7 +33,7 @@ static LazyTensor *of_data(Eval *ev, const LangValue *data, const LangValue *sha
     lazy_drop(ev, flat);
     return t;
   }
-  flat->rank = rank; /* nobody else has it yet */
+  flat->rank = rank; /* not shared yet */
   memcpy(flat->dim, dim, rank * sizeof *dim);
   return flat;
 }
@@ -109,7 +107,7 @@ void bi_tensor_eye(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* [.., count]: 1 at the place that each number says */
+/* [.., count]: 1 at the given index */
 void bi_one_hot(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *t = arg_tensor(ev, &arg[0]);
   i64 dim[MAX_RANK + 1], count = arg_int(ev, &arg[1]);
@@ -124,7 +122,7 @@ void bi_one_hot(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *y = lazy_new(ev, dim, t->rank + 1);
   for (u64 i = 0; i < t->n; i++) {
     if (ev->dry && isnan(x[i])) {
-      y->data[i * (u64)count] = x[i]; /* nor are the others known */
+      y->data[i * (u64)count] = x[i]; /* NaN: the index is unknown */
       continue;
     }
     if (!(x[i] >= 0 && x[i] < (double)count))
@@ -145,7 +143,7 @@ void bi_tensor_zeros_like(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   for (u64 i = 0; i < out->u.list->n; i++) out->u.list->at[i] = value_float(0);
 }
 
-/* ---- facts ---- */
+/* ---- properties ---- */
 
 void bi_tensor_shape(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   const LazyTensor *t = arg_tensor(ev, &arg[0]);
@@ -263,7 +261,7 @@ OF_ONE(exp)
 OF_ONE(log)
 #undef OF_ONE
 
-/* ---- other shapes ---- */
+/* ---- reshaping ---- */
 
 static LangValue reshaped(Eval *ev, LazyTensor *t, const i64 *dim, u32 rank) {
   if (dims_count(ev, dim, rank) != t->n ||
@@ -314,11 +312,11 @@ void bi_tensor_transpose(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
 
 void bi_tensor_concat(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   const ListObj *l = arg_array(ev, &arg[0]);
-  if (!l->n) ARG_BAD(ev, "tensor_concat() of no tensors");
+  if (!l->n) ARG_BAD(ev, "tensor_concat(): expected at least one tensor");
   const LazyTensor *first = arg_tensor(ev, &l->at[0]);
   i64 axis = n > 1 ? arg_int(ev, &arg[1]) : 0, dim[MAX_RANK];
   if (axis < 0) axis += first->rank;
-  if (axis < 0 || axis >= first->rank) ARG_BAD(ev, "tensor_concat(): there is no such dimension");
+  if (axis < 0 || axis >= first->rank) ARG_BAD(ev, "tensor_concat(): the axis is out of range");
   memcpy(dim, first->dim, sizeof dim);
   dim[axis] = 0;
   Mark mark = arena_mark(&ev->stack);
@@ -336,7 +334,7 @@ void bi_tensor_concat(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   arena_rewind(&ev->stack, mark);
 }
 
-/* ---- sums ---- */
+/* ---- reductions ---- */
 
 static double total(Eval *ev, LazyTensor *t) {
   const double *x = lazy_data(ev, t);
@@ -345,8 +343,8 @@ static double total(Eval *ev, LazyTensor *t) {
   return s;
 }
 
-/* A number; of a tensor that gradients go through a tensor of one element; along an axis a tensor.
- */
+/* Returns a number, or a tensor of one element if gradients flow through t, or a tensor if an axis
+ * is given. */
 static void reduce_sum(Eval *ev, LangValue *arg, u32 n, bool mean, LangValue *out) {
   LazyTensor *t = arg_tensor(ev, &arg[0]);
   const i64 one = 1;
@@ -360,8 +358,7 @@ static void reduce_sum(Eval *ev, LangValue *arg, u32 n, bool mean, LangValue *ou
     return;
   }
   if (axis < 0) axis += t->rank;
-  if (axis < 0 || axis >= t->rank)
-    ARG_BAD(ev, "%s(): there is no such dimension", builtin_name(ev));
+  if (axis < 0 || axis >= t->rank) ARG_BAD(ev, "%s(): the axis is out of range", builtin_name(ev));
   u32 rank = 0;
   for (u32 i = 0; i < t->rank; i++)
     if (i != axis) dim[rank++] = t->dim[i];
@@ -391,7 +388,7 @@ static LangValue argmax_value(Eval *ev, const double *x, i64 n, i64 step) {
   return value_is_unknown(ev, &open) ? value_unknown(ev, KD_int) : d;
 }
 
-/* Of all elements, or an array of those along the last axis. */
+/* Over all elements, or an array along the last axis. */
 void bi_argmax(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *t = arg_tensor(ev, &arg[0]);
   const double *x = lazy_data(ev, t);
@@ -402,7 +399,7 @@ void bi_argmax(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   }
   i64 axis = arg_int(ev, &arg[1]);
   if (axis < 0) axis += t->rank;
-  if (axis < 0 || axis >= t->rank) ARG_BAD(ev, "argmax(): there is no such dimension");
+  if (axis < 0 || axis >= t->rank) ARG_BAD(ev, "argmax(): the axis is out of range");
   i64 inner = 1, extent = t->dim[axis];
   for (u32 i = (u32)axis + 1; i < t->rank; i++) inner *= t->dim[i];
   *out = value_list(ev, KD_array, t->n / (u64)extent);

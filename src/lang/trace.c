@@ -1,11 +1,10 @@
-/* trace.c: a function of a program as a model.
+/* trace.c: compiles a function of a program as a model.
  *
- * In: a program, and the name of a function on tensors whose shapes are written down, as numbers or
- * as names that stand for what -d, --shape and --max-shapes say (sizes.c). Out: its
- * graph, in the session, where every verb finds it: C, bytecode, reports. The statements of the
- * file run first, so that what they train is what the function has: tensors that are known become
- * weights. Then the function is called once with tensors that have shapes and no data. A function
- * that looks at them is refused: what it does would depend on them.
+ * In: a program, and the name of a function on tensors with annotated shapes. Extents are numbers
+ * or names with values from -d, --shape and --max-shapes (sizes.c). Out: its graph in the session,
+ * for every command: C, bytecode, reports. The top-level statements run first, so that trained
+ * tensors become weights. Then the function is called once with tensors without data. A function
+ * whose control flow depends on data is refused.
  */
 #include "lang/lang_object.h"
 
@@ -37,12 +36,13 @@ Ast *trace_find_function(Eval *ev, const char *name) {
   }
   if (!found)
     fail(ev->c, ERR_input, LOC_NONE,
-         name ? "%s: there is no function '%s'"
+         name ? "%s: unknown function '%s'"
               : "%s: no function takes only tensors with shapes, such as x: tensor<float32, "
                 "[batch, 4]>",
          str_text(ev->c, ev->s->file), name);
   if (n > 1 && !name)
-    fail(ev->c, ERR_usage, LOC_NONE, "%s: several functions can be models: --function chooses one",
+    fail(ev->c, ERR_usage, LOC_NONE,
+         "%s: several functions can be models; choose one with --function",
          str_text(ev->c, ev->s->file));
   for (u32 i = 0; i < found->nkid; i++)
     if (!tensor_param(found->fn, i))
@@ -86,15 +86,14 @@ static bool is_param(const Ast *f, Str name) {
   return false;
 }
 
-/* Is it said of this extent? NAME=N in --max-shapes is that of a size unless an input is called so.
- */
+/* True if d gives this extent. NAME=N in --max-shapes is a size, unless an input has this name. */
 static bool bind_dim_matches(const BindDim *d, const Ast *f, u32 param, u32 axis, Str size) {
   if (d->symbol) return size && d->symbol == size;
   if (d->input == f->kid[param]->name) return d->axis == axis;
   return size && d->input == size && d->rank == 1 && !is_param(f, size);
 }
 
-/* What was said of a size: a number goes before a bound; NULL: nothing. */
+/* The option for a size; a number takes precedence over a bound. NULL: none. */
 static const BindDim *find_bind_dim(Ingot *m, const Ast *f, Str size) {
   const BindDim *found = NULL;
   for (u32 i = 0; i < f->nkid; i++) {
@@ -112,7 +111,7 @@ static const BindDim *find_bind_dim(Ingot *m, const Ast *f, Str size) {
   return found;
 }
 
-/* A number, or a symbol with a bound. What is in front is a batch, of 1 if nothing is said. */
+/* A number, or a symbol with a bound. The first axis is a batch: 1 by default. */
 static Dim size_of(Eval *ev, Ingot *m, const Ast *f, Str size, u32 axis) {
   Ctx *c = ev->c;
   const BindDim *d = find_bind_dim(m, f, size);
@@ -134,7 +133,7 @@ static Dim size_of(Eval *ev, Ingot *m, const Ast *f, Str size, u32 axis) {
   return dim_of_sym(ev->dims, dim_sym(ev->dims, SY_input, size, 0, d->value));
 }
 
-/* Extents of parameter i. A size means the same wherever it stands. */
+/* Extents of parameter i. A size name has one value in the function. */
 static void extents(Eval *ev, Ingot *m, const Ast *f, u32 i, i64 *dim) {
   const LangType *t = tensor_param(f->fn, i);
   for (u32 k = 0; k < t->rank; k++) {
@@ -150,7 +149,7 @@ static void extents(Eval *ev, Ingot *m, const Ast *f, u32 i, i64 *dim) {
   }
 }
 
-/* All that was said is of an extent that there is. */
+/* Checks that every option refers to an existing extent. */
 static void check_bind_dims(const Ingot *m, const Ast *f) {
   for (u32 j = 0; j < m->options.dim.n; j++) {
     const BindDim *d = &m->options.dim.at[j];
@@ -166,8 +165,7 @@ static void check_bind_dims(const Ingot *m, const Ast *f) {
   }
 }
 
-/* The function, called with tensors that have no data. m: what was said of its sizes, NULL: all are
- * numbers. */
+/* Calls the function with tensors without data. m: options for its sizes; NULL: all are numbers. */
 static TracedFn traced(Eval *ev, Ingot *m, Ast *f, ClosureObj *fn) {
   LangValue *arg = NEWS(&ev->c->keep, LangValue, f->nkid);
   TracedFn t = {.dt = element(ev, f), .n = f->nkid};
@@ -196,9 +194,10 @@ void script_trace(Eval *ev, Ingot *m, Ast *f) {
 
 bool trace_show(Eval *ev, ClosureObj *fn, StrBuf *out) {
   if (fn->grad_of || !is_model(fn->fn)) return false;
+  /* unknown */
   for (u32 i = 0; i < fn->fn->ast->nkid; i++)
     for (u32 k = 0; k < fn->fn->self.item[i]->rank; k++)
-      if (fn->fn->self.item[i]->dim[k] < 1) return false; /* nobody says what it is */
+      if (fn->fn->self.item[i]->dim[k] < 1) return false;
   TracedFn t = traced(ev, NULL, fn->fn->ast, fn);
   ev->tracing = false;
   traced_show_graph(ev, &t, out);

@@ -1,9 +1,9 @@
-/* weights.c: the parameters of a model in a file.
+/* weights.c: saves and loads the parameters of a model.
  *
- * In: a model, a path. Out: an .npz archive of doubles, which numpy reads too: N.weight, N.bias and
- * the like for layer number N, N.mean and N.variance of what a batchnorm has seen. What is loaded
- * has the same names and shapes. Moments of optimisers are not part of it. save replaces neither
- * the program nor a file that the program has read, except weights that load has read.
+ * In: a model, a path. Out: an .npz archive of doubles, readable by numpy: N.weight, N.bias and so
+ * on for layer N, N.mean and N.variance of a batchnorm. load expects the same names and shapes.
+ * Optimizer state is not saved. save does not overwrite the program or a file it has read, except
+ * weights that load has read.
  */
 #include "io/data.h"
 #include "lang/lang_object.h"
@@ -49,7 +49,7 @@ void do_save(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
   ModelWeights all = list(ev, m);
-  if (ev->dry) { /* nothing is written, but all is looked at */
+  if (ev->dry) { /* forces all, writes nothing */
     for (u32 i = 0; i < all.n; i++) lazy_data(ev, *all.at[i].at);
     return;
   }
@@ -102,16 +102,17 @@ void do_load(Eval *ev, LangObject *m, LangValue *arg, LangValue *out) {
   const char *path = path_of(ev, arg);
   Mark mark = arena_mark(&ev->stack);
   ModelWeights all = list(ev, m);
-  if (ev->dry) { /* the file need not be there yet */
+  if (ev->dry) { /* the file need not exist yet */
     for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], NULL);
     return;
   }
   eval_check_file(ev, path);
-  File f = file_read_own(c, path); /* save may replace it: a training goes on */
+  File f = file_read_own(c, path); /* save may replace it to resume training */
   NamedTensors in =
       data_read_npz(c, f.at, f.n, (Loc){.file = str_of(c, path), .index = -1}, &c->keep);
   if (in.n != all.n) ARG_BAD(ev, "%s has %u arrays, the model %u", path, in.n, all.n);
-  for (u32 i = 0; i < all.n; i++) find(ev, &in, &all.at[i], path); /* all fit, or none is changed */
+  /* check all before changing any */
+  for (u32 i = 0; i < all.n; i++) find(ev, &in, &all.at[i], path);
   for (u32 i = 0; i < all.n; i++) replace(ev, &all.at[i], find(ev, &in, &all.at[i], path));
   arena_rewind(&ev->stack, mark);
   (void)out;

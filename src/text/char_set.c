@@ -1,8 +1,8 @@
-/* char_set.c: sets of characters. */
+/* char_set.c: sets of characters as sorted ranges. */
 #include "text/pattern.h"
 #include <string.h>
 
-/* Behind all others, or meeting the last one: at no cost. */
+/* Appends a range in O(1): it follows all others, or touches the last one. */
 static void add_last(Arena *a, CharSet *s, u32 lo, u32 hi) {
   CharRange *last = s->range.n ? &s->range.at[s->range.n - 1] : NULL;
   if (!last || lo > last->hi)
@@ -11,7 +11,7 @@ static void add_last(Arena *a, CharSet *s, u32 lo, u32 hi) {
     last->hi = hi;
 }
 
-/* Ranges that meet become one; cost is linear in their number. */
+/* Adds a range and merges ranges that touch; linear in their number. */
 void charset_add(Arena *a, CharSet *s, u32 lo, u32 hi) {
   u32 i = 0, n = 0;
   if (lo >= hi) return;
@@ -84,7 +84,7 @@ bool charset_named(Arena *a, const Unicode *u, CharSet *s, const char *name, siz
            1u << UC_Mc | 1u << UC_Me | 1u << UC_Nd | 1u << UC_Nl | 1u << UC_Pc;
   if (!mask) return false;
   add_categories(a, u, s, mask);
-  if (n == 1 && *name == 'w') { /* joiners, and letters in circles and squares */
+  if (n == 1 && *name == 'w') { /* joiners, and circled and squared letters */
     charset_add(a, s, 0x200c, 0x200e);
     charset_add(a, s, 0x24b6, 0x24ea);
     charset_add(a, s, 0x1f130, 0x1f14a);

@@ -2,8 +2,8 @@
 #include "text/chat.h"
 #include <string.h>
 
-/* Bytes of memory: per byte of a text that the normalizer does not lengthen; at most, unless
- * vocab_encode_bytes says more. */
+/* ORDINARY_ROOM: bytes of memory per byte of text, if the normalizer does not lengthen it.
+ * MOST_ROOM: limit in bytes, unless vocab_encode_bytes needs more. */
 enum { ORDINARY_ROOM = 28, MOST_ROOM = 1 << 29 };
 
 bool chat_has_template(const Vocab *v) {

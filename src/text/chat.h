@@ -1,7 +1,6 @@
-/* chat.h: messages -> the ids that a model expects, by the template of its vocabulary.
+/* chat.h: chat messages -> token ids, with the chat template of the vocabulary.
  *
- * What stands in the content of a message cannot become a special token, whatever it says and
- * whatever the template does with it.
+ * The content of a message never becomes a special token, whatever the template does with it.
  */
 #ifndef INGOT_CHAT_H
 #define INGOT_CHAT_H
@@ -18,13 +17,12 @@ struct ChatMessage {
 };
 
 bool chat_has_template(const Vocab *v);
-/* answer: with the beginning of an answer. now: seconds since 1970. */
+/* answer: append the start of an answer. now: seconds since 1970. */
 JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                    Loc loc, Arena *a);
 const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                     Loc loc, Arena *a, size_t *count);
-/* The ids of a text, in `a`; see vocab_encode. Takes memory for what the text needs, from c->work.
- */
+/* Token ids of a text, in `a`; see vocab_encode. Takes memory from c->work. */
 const u32 *text_ids(Ctx *c, const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
                     Arena *a, size_t *count);
 

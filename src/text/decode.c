@@ -1,5 +1,5 @@
-/* decode.c: ids -> text, token by token. What is put out is UTF-8 at any time: bytes of a character
- * whose end has not come yet are kept back, bytes that no character begins with become U+FFFD.
+/* decode.c: token ids -> text, token by token. The output is always valid UTF-8: bytes of an
+ * incomplete character are held back, invalid bytes become U+FFFD.
  */
 #include "text/tokenizer.h"
 #include <string.h>
@@ -11,7 +11,7 @@ size_t detok_max_bytes(const Vocab *v) {
   return 3 * ((size_t)v->head->longest + 8);
 }
 
-/* Whether p[0..n) is the beginning of a character. */
+/* True if p[0..n) is a proper prefix of a UTF-8 character. */
 static bool is_utf8_prefix(const u8 *p, size_t n) {
   if (p[0] < 0xc2 || p[0] > 0xf4 || n >= (p[0] >= 0xf0 ? 4u : p[0] >= 0xe0 ? 3u : 2u)) return false;
   for (size_t i = 1; i < n; i++)
@@ -21,7 +21,7 @@ static bool is_utf8_prefix(const u8 *p, size_t n) {
          !(p[0] == 0xf0 && p[1] < 0x90) && !(p[0] == 0xf4 && p[1] > 0x8f);
 }
 
-/* Bytes at the beginning of kept that are one mistake. */
+/* Number of leading bytes of kept that become one U+FFFD. */
 static u8 bad_length(const Detok *d, bool one_by_one) {
   u8 n = 1;
   while (!one_by_one && n < d->nkept && is_utf8_prefix(d->kept, n + 1u)) n++;
@@ -61,7 +61,8 @@ static bool starts(const u8 *p, u32 n, const char *with) {
   return !with[k];
 }
 
-/* A token of WordPiece with the space in front of it; n grows by one at most. */
+/* Removes spaces before punctuation from a WordPiece token with its leading space; n grows by at
+ * most one. */
 static u32 clean_word(u8 *p, u32 n) {
   static const char tight[][5] = {" .",   " ?",  " !",  " ,",   " ' ",
                                   " n't", " 'm", " 's", " 've", " 're"};
@@ -72,12 +73,12 @@ static u32 clean_word(u8 *p, u32 n) {
       if (starts(p + i, n - i, tight[k])) drop = k + 1;
     if (drop) i++;
     p[out++] = p[i++];
-    if (drop == 5) i++; /* " ' " loses both */
+    if (drop == 5) i++; /* both spaces of " ' " are dropped */
   }
   return out;
 }
 
-/* The bytes of a token as this decoder has them. */
+/* The bytes of a token, as this decoder writes them. */
 static u32 spell(const Detok *d, const Vocab *v, u32 id, u8 *to) {
   u32 n, out = 0, flags = v->head->flags;
   const u8 *p = vocab_token(v, id, &n);
@@ -107,7 +108,7 @@ size_t detok_put(Detok *d, const Vocab *v, u32 id, u8 *to) {
   size_t n = 0;
   if (id >= v->head->ntoken) return 0;
   if ((vocab_flags(v, id) & TF_special) && !d->special) return 0;
-  /* Spelt behind the place where it goes, which grows to three times its bytes at most. */
+  /* Decoded to the end of the buffer, because it may grow to three times its size. */
   u8 *text = to + 2 * ((size_t)v->head->longest + 8);
   u32 length = spell(d, v, id, text);
   d->begun = 1;

@@ -1,4 +1,4 @@
-/* encode.c: text -> ids. Finds added tokens, and gives what lies between them through the steps. */
+/* encode.c: text -> token ids. Finds added tokens and tokenizes the text between them. */
 #include "text/tokenizer.h"
 #include <string.h>
 
@@ -27,7 +27,7 @@ static bool is_word(const Vocab *v, const u8 *p, size_t n) {
   return n && dfa_match(&s, p, n, &steps) > 0;
 }
 
-/* A token that must be a word of its own has no letter beside it. */
+/* True if the token has no word character next to it. */
 static bool is_single_word(const Vocab *v, const u8 *at, size_t n, size_t from, size_t to) {
   size_t last = from;
   if (v->head->word_scanner == VOCAB_NONE) return true;
@@ -35,7 +35,7 @@ static bool is_single_word(const Vocab *v, const u8 *at, size_t n, size_t from, 
   return !(from && is_word(v, at + last, from - last)) && !(to < n && is_word(v, at + to, n - to));
 }
 
-/* The longest token of the trie at p + i that may be taken there. */
+/* The longest added token at p + i that is allowed there. */
 static u32 added_at(const Encoding *e, const Trie *t, const u8 *p, size_t n, size_t i,
                     const u8 *marked, size_t *end) {
   u32 node = 0, found = VOCAB_NONE;
@@ -54,7 +54,7 @@ static u32 added_at(const Encoding *e, const Trie *t, const u8 *p, size_t n, siz
   return found;
 }
 
-/* The first added token in p[pos..n): where it begins and ends, with the spaces it takes. */
+/* The first added token in p[pos..n): its start and end, including the spaces it strips. */
 static u32 next_added(const Encoding *e, const Trie *t, const u8 *p, size_t n, const u8 *marked,
                       size_t pos, size_t *from, size_t *to) {
   for (size_t i = pos; t->n > 1 && i < n; i++) {
@@ -75,7 +75,7 @@ static u32 next_added(const Encoding *e, const Trie *t, const u8 *p, size_t n, c
   return VOCAB_NONE;
 }
 
-/* ---- what lies between ---- */
+/* ---- text between added tokens ---- */
 
 static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TokenizerMem room) {
   if (!vocab_normalise(e->v, VP_prep, first, &at, &n, &room)) {
@@ -135,7 +135,7 @@ i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u
   return e.error ? e.error : e.out.full ? VOCAB_FULL : (i64)e.out.n;
 }
 
-/* Memory is a linear function of the length of the text: [0] times that, and [1]. */
+/* Memory is linear in the text length: factor [0], constant [1]. */
 size_t vocab_encode_bytes(const Vocab *v, size_t n) {
   bool bpe = v->head->model == VM_bpe, unigram = v->head->model == VM_unigram;
   size_t most[2] = {0}, per_byte = bpe ? 24 : unigram ? 2 : 0;

@@ -1,7 +1,6 @@
-/* jinja.c: runs the tree of a template.
+/* jinja.c: evaluates a parsed template.
  *
- * A set inside of a loop or a macro is forgotten at its end, as Jinja has it; if and generation
- * have no names of their own.
+ * A set inside a loop or macro is local to it, as in Jinja. if and generation do not open a scope.
  */
 #include "text/jinja_internal.h"
 #include <string.h>
@@ -17,8 +16,6 @@ _Noreturn void jinja_fail(const Jinja *j, Err code, const char *fmt, ...) {
 
 static JinjaVal eval(Jinja *j, const JinjaNode *n);
 static JinjaFlow run(Jinja *j, const JinjaNode *n, JinjaOut *out);
-
-/* ---- names ---- */
 
 static JinjaVal look_up(Jinja *j, JinjaVal name) {
   for (const JinjaFrame *f = j->frame; f; f = f->outer) {
@@ -56,14 +53,12 @@ static void assign_all(Jinja *j, const JinjaNode *to, JinjaVal v) {
   for (u32 i = 0; to; to = to->next, i++) assign(j, to, list.list->v.at[i]);
 }
 
-/* ---- calls ---- */
-
 static void fill(Jinja *j, const JinjaNode *arg, JinjaArgs *to) {
   to->n = to->nnamed = 0;
   for (; arg; arg = arg->next) {
     JinjaVal v = eval(j, arg->a);
     if (to->n == JINJA_ARGS || to->nnamed == JINJA_ARGS)
-      jinja_fail(j, ERR_unsupported, "too many arguments");
+      jinja_fail(j, ERR_unsupported, "a call has too many arguments");
     if (arg->value.kind == JK_string) {
       to->name[to->nnamed] = arg->value;
       to->named[to->nnamed++] = v;
@@ -119,8 +114,6 @@ static JinjaVal call(Jinja *j, const JinjaNode *n) {
   return call_macro(j, f.macro, args);
 }
 
-/* ---- operators ---- */
-
 static i64 floor_div(i64 a, i64 b) {
   i64 q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
@@ -145,11 +138,12 @@ static JinjaVal arithmetic(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
     else if (divides)
       r = op.at[0] == '/' ? floor_div(a.i, b.i) : a.i - floor_div(a.i, b.i) * b.i;
     else
-      jinja_fail(j, ERR_unsupported, "operator **");
-    if (over) jinja_fail(j, ERR_input, "an integer beyond 64 bits");
+      jinja_fail(j, ERR_unsupported, "operator ** is not supported");
+    if (over) jinja_fail(j, ERR_input, "an integer does not fit in 64 bits");
     return jinja_int(r);
   }
-  if (op.n > 1 || op.at[0] == '%') jinja_fail(j, ERR_unsupported, "this operator on floats");
+  if (op.n > 1 || op.at[0] == '%')
+    jinja_fail(j, ERR_unsupported, "operators //, ** and %% are not supported on floats");
   return (JinjaVal){.kind = JK_float,
                     .f = op.at[0] == '+'   ? x + y
                          : op.at[0] == '-' ? x - y
@@ -159,7 +153,8 @@ static JinjaVal arithmetic(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
 
 static bool contains(Jinja *j, JinjaVal in, JinjaVal what) {
   if (in.kind == JK_string) {
-    if (what.kind != JK_string) jinja_fail(j, ERR_input, "'in' a string needs a string");
+    if (what.kind != JK_string)
+      jinja_fail(j, ERR_input, "the left side of 'in' must be a string, too");
     for (u32 i = 0; i <= in.s.n; i++)
       if (str_at(j, in.s, i, what.s)) return true;
     return false;
@@ -179,7 +174,7 @@ static JinjaVal add(Jinja *j, JinjaVal a, JinjaVal b) {
     return out_end(&o);
   }
   if (a.kind != b.kind || (a.kind != JK_list && a.kind != JK_tuple))
-    jinja_fail(j, ERR_input, "'+' of values of different kinds%s",
+    jinja_fail(j, ERR_input, "'+' needs values of the same kind%s",
                a.kind == JK_undefined || b.kind == JK_undefined ? ", one of them undefined" : "");
   JinjaVal list = jinja_list(j->a);
   list.kind = a.kind;
@@ -197,7 +192,7 @@ static JinjaVal binary(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
     return jinja_bool(jinja_equal(j, a, b) == (op.at[0] == '='));
   if (op.at[0] == '<' || op.at[0] == '>') {
     int d = jinja_compare(j, a, b, &ordered);
-    if (!ordered) jinja_fail(j, ERR_input, "values that have no order are compared");
+    if (!ordered) jinja_fail(j, ERR_input, "values of these kinds cannot be compared");
     d = op.at[0] == '<' ? d : -d;
     return jinja_bool(d < 0 || (d == 0 && op.n == 2));
   }
@@ -209,14 +204,14 @@ static JinjaVal binary(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
     for (i64 i = 0; i < b.i; i++) out_str(&o, a.s), jinja_step(j);
     return out_end(&o);
   }
-  jinja_fail(j, ERR_unsupported, "operator '%s' on these values",
+  jinja_fail(j, ERR_unsupported, "operator '%s' is not supported on these values",
              show(j->c, str_intern(j->c, op.at, op.n)));
 }
 
 static i64 bound(Jinja *j, const JinjaNode *n, i64 otherwise, i64 count, i64 lo, i64 hi) {
   JinjaVal v = n ? eval(j, n) : (JinjaVal){.kind = JK_none};
   if (v.kind == JK_none || v.kind == JK_undefined) return otherwise;
-  if (v.kind != JK_int) jinja_fail(j, ERR_input, "a slice by something that is no integer");
+  if (v.kind != JK_int) jinja_fail(j, ERR_input, "a slice index is not an integer");
   i64 i = v.i < 0 ? v.i + count : v.i;
   return i < lo ? lo : i > hi ? hi : i;
 }
@@ -225,8 +220,9 @@ static JinjaVal slice(Jinja *j, const JinjaNode *n) {
   JinjaVal v = eval(j, n->a), step = n->d ? eval(j, n->d) : jinja_int(1);
   bool text = v.kind == JK_string;
   if (!text && v.kind != JK_list && v.kind != JK_tuple)
-    jinja_fail(j, ERR_input, "a slice of this value");
-  if (step.kind != JK_int || !step.i) jinja_fail(j, ERR_input, "the step of a slice");
+    jinja_fail(j, ERR_input, "this value cannot be sliced");
+  if (step.kind != JK_int || !step.i)
+    jinja_fail(j, ERR_input, "the step of a slice must be a nonzero integer");
   JinjaVal list = jinja_items(j, v), out = jinja_list(j->a);
   i64 count = list.list->v.n, by = step.i;
   if (by > count) by = count + 1;
@@ -245,8 +241,6 @@ static JinjaVal slice(Jinja *j, const JinjaNode *n) {
   if (!text) out.kind = v.kind;
   return text ? out_end(&o) : out;
 }
-
-/* ---- expressions ---- */
 
 static JinjaVal build(Jinja *j, const JinjaNode *n) {
   JinjaVal v = n->op == JN_dict ? jinja_dict(j->a) : jinja_list(j->a);
@@ -274,7 +268,7 @@ static JinjaVal apply(Jinja *j, const JinjaNode *n, JinjaVal v) {
 static JinjaVal negative(Jinja *j, JinjaVal v) {
   if (v.kind == JK_float) return (JinjaVal){.kind = JK_float, .f = -v.f};
   if (v.kind != JK_int && v.kind != JK_bool)
-    jinja_fail(j, ERR_input, "'-' of something that is no number");
+    jinja_fail(j, ERR_input, "the operand of '-' is not a number");
   return jinja_int(v.i == INT64_MIN ? v.i : -v.i);
 }
 
@@ -300,7 +294,7 @@ static JinjaVal eval_now(Jinja *j, const JinjaNode *n) {
   case JN_tuple:
   case JN_dict: return build(j, n);
   case JN_binary: v = eval(j, n->a); return binary(j, n->value.s, v, eval(j, n->b));
-  default: jinja_fail(j, ERR_unsupported, "a statement where a value should be");
+  default: jinja_fail(j, ERR_unsupported, "expected a value, found a statement");
   }
 }
 
@@ -312,8 +306,6 @@ static JinjaVal eval(Jinja *j, const JinjaNode *n) {
   j->depth--;
   return v;
 }
-
-/* ---- statements ---- */
 
 static JinjaVal loop_of(Jinja *j, const JinjaList *list, u32 i) {
   JinjaVal loop = jinja_dict(j->a), none = {.kind = JK_undefined};

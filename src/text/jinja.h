@@ -1,13 +1,13 @@
-/* jinja.h: chat templates: the part of Jinja that models use, as a bounded interpreter.
+/* jinja.h: chat templates: the subset of Jinja that models use, as a bounded interpreter.
  *
- * Text is what Jinja2 gives with trim_blocks and lstrip_blocks; tojson is json.dumps without
- * escapes of what is not ASCII, as the tools of these models have it. Every byte of a string knows
- * whether it came from a message: such bytes are marked through all operations, and vocab_encode
- * lets none of them be part of a special token.
+ * The output is that of Jinja2 with trim_blocks and lstrip_blocks. tojson is json.dumps with
+ * ensure_ascii=False, as in Hugging Face transformers. Every byte of a string records whether it
+ * came from a message. These marks survive all operations, and vocab_encode never uses a marked
+ * byte in a special token.
  *
- * Steps, memory and nesting have bounds, so that a template from a file can neither hang nor
- * exhaust the machine. What is not known is refused by name (ERR_unsupported); what goes wrong
- * while it runs is ERR_input with the line.
+ * Steps, memory and nesting are limited, so that a template can neither hang nor exhaust memory.
+ * Unknown functions are refused by name (ERR_unsupported). Errors at run time are ERR_input with
+ * the line.
  */
 #ifndef INGOT_JINJA_H
 #define INGOT_JINJA_H
@@ -15,8 +15,8 @@
 #include "base/base.h"
 
 typedef struct JinjaVal JinjaVal;   /* a value */
-typedef struct JinjaStr JinjaStr;   /* a string with its marks */
-typedef struct JinjaDict JinjaDict; /* keys and values, in order */
+typedef struct JinjaStr JinjaStr;   /* a string with a mark per byte */
+typedef struct JinjaDict JinjaDict; /* ordered key-value pairs */
 typedef struct JinjaList JinjaList;
 typedef struct JinjaPair JinjaPair;
 
@@ -43,7 +43,7 @@ struct JinjaStr {
 struct JinjaVal {
   JinjaKind kind;
   union {
-    i64 i; /* JK_bool too */
+    i64 i; /* also JK_bool */
     double f;
     JinjaStr s;
     JinjaList *list;
@@ -62,15 +62,15 @@ struct JinjaDict {
   VEC(JinjaPair) v;
 };
 
-/* jinja_value.c: values for a template. marked: it is of the user. */
+/* jinja_value.c: values for a template. marked: user content */
 JinjaVal jinja_string(Arena *a, const char *at, size_t n, bool marked);
 JinjaVal jinja_dict(Arena *a);
 JinjaVal jinja_list(Arena *a);
 void jinja_add(Arena *a, JinjaVal list, JinjaVal v);
 void jinja_set(Arena *a, JinjaVal dict, const char *key, JinjaVal v);
 
-/* jinja.c: the text that the template gives. now: seconds since 1970, for strftime_now; or
- * JINJA_DATES: a date is its form between DATE_BEGIN and DATE_END, to be filled in later. */
+/* jinja.c: renders the template. now: seconds since 1970, for strftime_now. JINJA_DATES: keep the
+ * date format between DATE_BEGIN and DATE_END, for later. */
 #define JINJA_DATES INT64_MIN
 enum { DATE_BEGIN = 1, DATE_END = 2 };
 JinjaStr jinja_render(Ctx *c, const char *at, size_t n, JinjaVal vars, i64 now, Loc loc, Arena *a);

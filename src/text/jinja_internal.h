@@ -1,19 +1,19 @@
-/* jinja_internal.h: what the files of the template interpreter share. */
+/* jinja_internal.h: shared declarations of the template interpreter. */
 #ifndef INGOT_JINJA_INTERNAL_H
 #define INGOT_JINJA_INTERNAL_H
 
 #include "text/jinja.h"
 
-typedef struct JinjaNode JinjaNode; /* of the tree of a template */
-typedef struct Jinja Jinja;         /* a template that runs */
-typedef struct JinjaOut JinjaOut;   /* text that is being put together, with its marks */
+typedef struct JinjaNode JinjaNode; /* a node of the syntax tree */
+typedef struct Jinja Jinja;         /* a running template */
+typedef struct JinjaOut JinjaOut;   /* output text with its marks */
 typedef struct JinjaArgs JinjaArgs; /* of a call */
 
 enum {
   JINJA_DEPTH = 100,
   JINJA_STEPS = 4000000,
-  JINJA_BYTES = 64 << 20,       /* that strings and lists take in all */
-  JINJA_MAX_SCANNED = 64 << 20, /* of strings and lists that are looked at or moved in all */
+  JINJA_BYTES = 64 << 20,       /* memory of strings and lists */
+  JINJA_MAX_SCANNED = 64 << 20, /* bytes of strings and lists that are read or copied */
 };
 
 typedef enum JinjaOp {
@@ -21,19 +21,21 @@ typedef enum JinjaOp {
   JN_data,  /* value */
   JN_print, /* a */
   JN_if,    /* a: condition, b: then, c: else */
-  JN_for,   /* a: targets, b: what is walked, c: body, d: otherwise, e: condition of an element */
-  JN_set,   /* a: targets, b: value; NULL: c, a block, d: its filter */
-  JN_macro, /* value: name, a: parameters (with defaults in a->a), c: body */
-  JN_body,  /* c: a list of statements; a: the filter of it, or NULL */
+  /* a: targets, b: iterable, c: body, d: else, e: filter condition */
+  JN_for,
+  /* a: targets, b: value; or b NULL: c: block, d: its filter */
+  JN_set,
+  JN_macro, /* value: name, a: parameters (defaults in a->a), c: body */
+  JN_body,  /* c: statements; a: filter, or NULL */
   JN_break,
   JN_continue,
   /* expressions */
   JN_literal, /* value */
   JN_name,    /* value */
-  JN_attr,    /* a, value: the name */
+  JN_attr,    /* a, value: name */
   JN_item,    /* a[b] */
   JN_slice,   /* a[b:c:d] */
-  JN_call,    /* a(b, ...): arguments linked by next, named ones with a value of their own */
+  JN_call,    /* a(b, ...): arguments linked by next; named ones have a value */
   JN_filter,  /* a | value(b, ...) */
   JN_test,    /* a is value(b, ...) */
   JN_not,
@@ -45,7 +47,7 @@ typedef enum JinjaOp {
   JN_tuple,
   JN_dict,     /* b: key, value, key, value, ... */
   JN_binary,   /* value: the operator */
-  JN_argument, /* a; value: its name, or undefined */
+  JN_argument, /* a; value: name, or undefined */
 } JinjaOp;
 
 struct JinjaNode {
@@ -79,7 +81,7 @@ struct JinjaOut {
 
 enum { JINJA_ARGS = 16 };
 struct JinjaArgs {
-  JinjaVal at[JINJA_ARGS]; /* by place */
+  JinjaVal at[JINJA_ARGS]; /* positional */
   u32 n;
   JinjaVal named[JINJA_ARGS], name[JINJA_ARGS];
   u32 nnamed;
@@ -92,14 +94,14 @@ _Noreturn void jinja_fail(const Jinja *j, Err code, const char *fmt, ...)
 JinjaNode *jinja_parse(Jinja *j, const char *at, size_t n);
 
 /* jinja_value.c */
-void jinja_charge_memory(Jinja *j, u64 bytes); /* memory */
-void jinja_step(Jinja *j); /* for every node that runs and every element walked */
-void jinja_charge_bytes(Jinja *j, u64 bytes);         /* for every byte that is looked at */
-void jinja_push(Jinja *j, JinjaVal list, JinjaVal v); /* jinja_add, and its memory is counted */
+void jinja_charge_memory(Jinja *j, u64 bytes); /* counts memory */
+void jinja_step(Jinja *j);                     /* counts every evaluated node and list element */
+void jinja_charge_bytes(Jinja *j, u64 bytes);  /* counts every byte read */
+void jinja_push(Jinja *j, JinjaVal list, JinjaVal v); /* jinja_add, with memory accounting */
 JinjaOut out_new(Jinja *j);
 void out_str(JinjaOut *o, JinjaStr s);
 void out_plain(JinjaOut *o, const char *s);
-void out_value(JinjaOut *o, JinjaVal v); /* as str() has it */
+void out_value(JinjaOut *o, JinjaVal v); /* as str() */
 void out_repr(JinjaOut *o, JinjaVal v);
 JinjaVal out_end(JinjaOut *o);
 JinjaVal jinja_plain(const char *s); /* a constant */
@@ -113,9 +115,9 @@ const JinjaVal *dict_find(Jinja *j, const JinjaDict *d, JinjaVal key);
 void dict_put(Jinja *j, JinjaDict *d, JinjaVal key, JinjaVal v);
 JinjaStr str_part(JinjaStr s, u32 from, u32 to);
 u32 str_chars(Jinja *j, JinjaStr s);
-bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what); /* `what` stands in s at i */
-JinjaVal jinja_items(Jinja *j, JinjaVal v);              /* what a for loop walks, as a list */
-JinjaVal jinja_attr(Jinja *j, JinjaVal v, JinjaVal key); /* undefined: there is none */
+bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what); /* true if s has `what` at i */
+JinjaVal jinja_items(Jinja *j, JinjaVal v); /* the elements of an iterable, as a list */
+JinjaVal jinja_attr(Jinja *j, JinjaVal v, JinjaVal key); /* undefined if there is none */
 JinjaVal text_of(Jinja *j, JinjaVal v);                  /* str(v) */
 
 /* jinja_lib.c */
@@ -124,6 +126,6 @@ bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);
 bool jinja_method(Jinja *j, JinjaVal v, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
 bool jinja_function(Jinja *j, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
 
-bool jinja_is_number(JinjaVal v); /* or a bool */
+bool jinja_is_number(JinjaVal v); /* also bool */
 
 #endif

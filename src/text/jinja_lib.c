@@ -1,4 +1,4 @@
-/* jinja_lib.c: filters, tests, methods and functions that templates may call, as tables. */
+/* jinja_lib.c: tables of filters, tests, methods and functions for templates. */
 #include "text/jinja_internal.h"
 #include "text/tokenizer.h"
 #include <stdio.h>
@@ -12,7 +12,7 @@ typedef struct LibRow {
   LibFn *fn;
 } LibRow;
 
-enum { BY_NAME = JINJA_ARGS }; /* an argument that has no place */
+enum { BY_NAME = JINJA_ARGS }; /* keyword-only argument */
 
 static const JinjaVal nothing = {.kind = JK_undefined};
 
@@ -33,9 +33,7 @@ static JinjaVal str(JinjaStr s) {
   return (JinjaVal){.kind = JK_string, .s = s};
 }
 
-/* ---- strings ---- */
-
-/* Bytes of the character at p if it is in the set, or white space where there is none; else 0. */
+/* Length of the character at p if it is in the set, else 0. Without a set: white space. */
 static u32 in_set(Jinja *j, const char *p, size_t n, const JinjaStr *set) {
   u32 length, ch = utf8_get((const u8 *)p, n, &length);
   jinja_charge_bytes(j, set ? set->n : 1);
@@ -78,10 +76,10 @@ static JinjaVal m_rstrip(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return strip_by(j, v, args, false, true);
 }
 
-/* ASCII alone: letters of other scripts are refused where it would show. */
+/* Case conversion of ASCII letters; other letters with case are refused. */
 typedef struct CaseRule {
   bool upper, first_only, words;
-  bool ascii; /* others stay as they are */
+  bool ascii; /* keep others unchanged */
 } CaseRule;
 
 static JinjaVal change_case(Jinja *j, JinjaVal v, CaseRule r) {
@@ -92,7 +90,7 @@ static JinjaVal change_case(Jinja *j, JinjaVal v, CaseRule r) {
   for (u32 i = 0; i < s.n; i++) {
     bool up = r.first_only ? begin : r.upper;
     if ((u8)copy[i] >= 128 && !r.ascii)
-      jinja_fail(j, ERR_unsupported, "upper or lower case beyond ASCII");
+      jinja_fail(j, ERR_unsupported, "upper and lower case are supported for ASCII only");
     bool letter = (copy[i] | 32) >= 'a' && (copy[i] | 32) <= 'z';
     if (letter) copy[i] = (char)(up ? copy[i] & ~32 : copy[i] | 32);
     begin = r.words && !letter;
@@ -126,7 +124,7 @@ static JinjaVal m_replace(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal most = arg(j, args, 2, "count", jinja_int(-1));
   i64 left = most.kind == JK_int && most.i >= 0 ? most.i : INT64_MAX;
   JinjaOut o = out_new(j);
-  if (!from.n) jinja_fail(j, ERR_unsupported, "replace of the empty string");
+  if (!from.n) jinja_fail(j, ERR_unsupported, "replace needs a nonempty string to search for");
   for (u32 i = 0; i < s.n;) {
     if (left > 0 && str_at(j, s, i, from)) {
       out_str(&o, to);
@@ -146,7 +144,7 @@ static JinjaVal m_split(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   i64 left = most.kind == JK_int && most.i >= 0 ? most.i : INT64_MAX;
   JinjaVal list = jinja_list(j->a);
   bool spaces = by.kind != JK_string;
-  if (!spaces && !by.s.n) jinja_fail(j, ERR_input, "split by the empty string");
+  if (!spaces && !by.s.n) jinja_fail(j, ERR_input, "split needs a nonempty separator");
   u32 from = 0, i = 0;
   while (i < s.n) {
     u32 cut = spaces ? in_set(j, s.at + i, s.n - i, NULL) : str_at(j, s, i, by.s) ? by.s.n : 0;
@@ -215,8 +213,6 @@ static JinjaVal m_join(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return out_end(&o);
 }
 
-/* ---- JSON ---- */
-
 static void json_string(JinjaOut *o, JinjaStr s) {
   static const char from[] = "\"\\\n\r\t\b\f", to[] = "\"\\nrtbf";
   out_plain(o, "\"");
@@ -255,7 +251,7 @@ static void json(JinjaOut *o, JinjaVal v, i64 indent, u32 depth) {
     else if (v.kind == JK_int || v.kind == JK_float)
       out_value(o, v);
     else
-      jinja_fail(o->j, ERR_input, "tojson of a value that JSON has not");
+      jinja_fail(o->j, ERR_input, "tojson cannot represent this value");
     return;
   }
   out_plain(o, dict ? "{" : "[");
@@ -276,7 +272,7 @@ static JinjaVal f_tojson(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal indent = arg(j, args, 0, "indent", nothing);
   for (u32 i = 0; i < args->nnamed; i++)
     if (!str_equal(args->name[i].s, "indent") && !str_equal(args->name[i].s, "ensure_ascii"))
-      jinja_fail(j, ERR_unsupported, "tojson with other arguments than indent");
+      jinja_fail(j, ERR_unsupported, "tojson supports only the arguments indent and ensure_ascii");
   JinjaOut o = out_new(j);
   json(&o, v, indent.kind == JK_int && indent.i < 64 ? indent.i : -1, 0);
   return out_end(&o);
@@ -333,7 +329,7 @@ static JinjaVal m_items(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal list = jinja_list(j->a);
   (void)args;
   if (v.kind == JK_undefined) return list;
-  if (v.kind != JK_dict) jinja_fail(j, ERR_input, "items of something that is no mapping");
+  if (v.kind != JK_dict) jinja_fail(j, ERR_input, "items needs a mapping");
   for (u32 i = 0; i < v.dict->v.n; i++)
     jinja_push(j, list, pair(j, v.dict->v.at[i].key, v.dict->v.at[i].value));
   return list;
@@ -365,7 +361,7 @@ static JinjaVal m_pop(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   JinjaVal at = arg(j, args, 0, NULL, jinja_int(-1)), out;
   u32 n = v.list->v.n;
   i64 i = at.kind == JK_int ? at.i + (at.i < 0 ? n : 0) : -1;
-  if (i < 0 || i >= n) jinja_fail(j, ERR_input, "pop of an element that is not there");
+  if (i < 0 || i >= n) jinja_fail(j, ERR_input, "pop: the index is out of range");
   out = v.list->v.at[i];
   jinja_charge_bytes(j, (n - 1 - (size_t)i) * sizeof out);
   memmove(&v.list->v.at[i], &v.list->v.at[i + 1], (n - 1 - (size_t)i) * sizeof out);
@@ -384,7 +380,7 @@ static JinjaVal m_pop_key(Jinja *j, JinjaVal v, const JinjaArgs *args) {
     v.dict->v.n--;
     return out;
   }
-  if (args->n < 2) jinja_fail(j, ERR_input, "pop of a key that is not there");
+  if (args->n < 2) jinja_fail(j, ERR_input, "pop: the key does not exist");
   return args->at[1];
 }
 
@@ -420,7 +416,8 @@ static JinjaVal f_last(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return list.list->v.n ? list.list->v.at[list.list->v.n - 1] : nothing;
 }
 
-/* What sort, min, max, unique and dictsort compare: strings without case, unless asked. */
+/* Sort key of sort, min, max, unique and dictsort: strings compare case-insensitively by
+ * default. */
 static JinjaVal sort_key(Jinja *j, JinjaVal v, const JinjaArgs *args, u32 attribute_place) {
   JinjaVal attribute = arg(j, args, attribute_place, "attribute", nothing);
   bool exact = jinja_is_true(arg(j, args, BY_NAME, "case_sensitive", jinja_bool(false)));
@@ -431,11 +428,11 @@ static JinjaVal sort_key(Jinja *j, JinjaVal v, const JinjaArgs *args, u32 attrib
 static bool precedes(Jinja *j, JinjaVal a, JinjaVal b) {
   bool ordered;
   int d = jinja_compare(j, a, b, &ordered);
-  if (!ordered) jinja_fail(j, ERR_input, "values that have no order are sorted");
+  if (!ordered) jinja_fail(j, ERR_input, "values of these kinds cannot be sorted");
   return d < 0;
 }
 
-/* Stable, by insertion: steps are counted, and so bounded. */
+/* Stable insertion sort; its steps are counted and limited. */
 static JinjaVal sorted(Jinja *j, JinjaVal list, const JinjaArgs *args, u32 place, bool by_first,
                        bool down) {
   JinjaVal out = f_list(j, list, args), keys = jinja_list(j->a);
@@ -492,8 +489,8 @@ static JinjaVal f_unique(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return out;
 }
 
-/* select, reject, selectattr, rejectattr: elements for which a test holds, of themselves or of a
- * member. */
+/* select, reject, selectattr, rejectattr: elements for which a test on them or on an attribute
+ * holds. */
 static JinjaVal chosen(Jinja *j, JinjaVal v, const JinjaArgs *args, bool of_member, bool keep) {
   JinjaVal from = jinja_items(j, v), out = jinja_list(j->a);
   JinjaArgs rest = {.n = 0};
@@ -545,8 +542,6 @@ static JinjaVal f_map(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return out;
 }
 
-/* ---- others ---- */
-
 static JinjaVal f_string(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   (void)args;
   return text_of(j, v);
@@ -582,7 +577,7 @@ static JinjaVal f_int(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 static JinjaVal f_abs(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   (void)args;
   if (v.kind == JK_float) return (JinjaVal){.kind = JK_float, .f = v.f < 0 ? -v.f : v.f};
-  if (v.kind != JK_int) jinja_fail(j, ERR_input, "abs of something that is no number");
+  if (v.kind != JK_int) jinja_fail(j, ERR_input, "abs needs a number");
   return jinja_int(v.i < 0 && v.i != INT64_MIN ? -v.i : v.i);
 }
 
@@ -638,13 +633,11 @@ JinjaVal jinja_filter(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args
   return row->fn(j, v, args);
 }
 
-/* ---- tests ---- */
-
 bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
   enum { ANY = 0x7ff };
   static const struct {
     const char *name;
-    u32 kinds; /* bits of JinjaKind */
+    u32 kinds; /* bits by JinjaKind */
   } kinds[] = {{"defined", ANY & ~(1u << JK_undefined)},
                {"undefined", 1u << JK_undefined},
                {"none", 1u << JK_none},
@@ -659,7 +652,7 @@ bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
                                 1u << JK_undefined},
                {"sequence", 1u << JK_string | 1u << JK_list | 1u << JK_tuple | 1u << JK_dict |
                                 1u << JK_undefined}};
-  if (name.kind != JK_string) jinja_fail(j, ERR_input, "a test that is no name");
+  if (name.kind != JK_string) jinja_fail(j, ERR_input, "expected the name of a test");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (str_equal(name.s, kinds[i].name)) return kinds[i].kinds >> v.kind & 1;
   if (str_equal(name.s, "true") || str_equal(name.s, "false"))
@@ -701,7 +694,7 @@ bool jinja_method(Jinja *j, JinjaVal v, JinjaVal name, const JinjaArgs *args, Ji
                       : v.kind == JK_list ? FIND(of_lists, name)
                                           : NULL;
   if (v.kind == JK_undefined)
-    jinja_fail(j, ERR_input, "method '%s' of an undefined value", named(j, name));
+    jinja_fail(j, ERR_input, "method '%s' is called on an undefined value", named(j, name));
   if (row) *out = row->fn(j, v, args);
   return row != NULL;
 }
@@ -709,11 +702,10 @@ bool jinja_method(Jinja *j, JinjaVal v, JinjaVal name, const JinjaArgs *args, Ji
 static JinjaVal make_range(Jinja *j, const JinjaArgs *args) {
   i64 x[3] = {0, 0, 1};
   for (u32 i = 0; i < args->n && i < 3; i++) {
-    if (args->at[i].kind != JK_int)
-      jinja_fail(j, ERR_input, "range of something that is no integer");
+    if (args->at[i].kind != JK_int) jinja_fail(j, ERR_input, "range needs integers");
     x[args->n == 1 ? 1 : i] = args->at[i].i;
   }
-  if (!x[2] || !args->n) jinja_fail(j, ERR_input, "range without an end or a step");
+  if (!x[2] || !args->n) jinja_fail(j, ERR_input, "range needs an end and a nonzero step");
   JinjaVal list = jinja_list(j->a);
   for (i64 i = x[0]; x[2] > 0 ? i < x[1] : i > x[1];) {
     jinja_push(j, list, jinja_int(i));
@@ -728,7 +720,7 @@ static JinjaVal today(Jinja *j, const JinjaArgs *args) {
   struct tm tm;
   time_t now = j->now == JINJA_DATES ? 0 : (time_t)j->now;
   if (!format.n || format.n >= sizeof f || !gmtime_r(&now, &tm))
-    jinja_fail(j, ERR_input, "a date in this form");
+    jinja_fail(j, ERR_input, "this date format is not supported");
   memcpy(f, format.at, format.n);
   f[format.n] = 0;
   if (j->now == JINJA_DATES) {

@@ -1,8 +1,8 @@
-/* jinja_parse.c: the text of a template -> a tree.
+/* jinja_parse.c: parses a template.
  *
- * In: any bytes. Tags are {% %}, {{ }}, {# #}; as trim_blocks and lstrip_blocks ask, the line end
- * behind a block and the spaces in front of it on its line are dropped, and - at the end of a tag
- * drops all white space beside it. Method: recursive descent, JINJA_DEPTH deep at most.
+ * In: bytes. Out: a syntax tree. Tags are {% %}, {{ }}, {# #}. With trim_blocks and lstrip_blocks,
+ * the newline after a block and the spaces before it on its line are dropped. A - in a tag strips
+ * all white space on that side. Method: recursive descent, at most JINJA_DEPTH deep.
  */
 #include "text/jinja_internal.h"
 #include <stdlib.h>
@@ -12,9 +12,9 @@ typedef struct JinjaLexer {
   Jinja *j;
   const char *at, *end, *start;
   i32 line;
-  u32 depth, open; /* open: brackets of an expression */
+  u32 depth, open; /* open: brackets in the expression */
   bool in_loop;
-  bool line_starts; /* a line begins where the last tag ended */
+  bool line_starts; /* the last tag ended at the start of a line */
 } JinjaLexer;
 
 static _Noreturn void bad(JinjaLexer *s, const char *what) {
@@ -45,8 +45,6 @@ static void count_lines(JinjaLexer *s, const char *from, const char *to) {
   for (; from < to; from++) s->line += *from == '\n';
 }
 
-/* ---- words ---- */
-
 static void skip(JinjaLexer *s) {
   for (; s->at < s->end && is_space(*s->at); s->at++) s->line += *s->at == '\n';
 }
@@ -56,7 +54,7 @@ static bool starts(const JinjaLexer *s, const char *word) {
   return (size_t)(s->end - s->at) >= n && !memcmp(s->at, word, n);
 }
 
-/* The end of a tag is no operator, unless brackets are open. */
+/* The end of a tag is not an operator, unless brackets are open. */
 static bool at_close(const JinjaLexer *s) {
   return !s->open && (starts(s, "%}") || starts(s, "}}") || starts(s, "-%}") || starts(s, "-}}") ||
                       starts(s, "+%}"));
@@ -100,18 +98,16 @@ static bool peek_word(JinjaLexer *s, const char *word) {
 }
 
 static void expect(JinjaLexer *s, const char *op) {
-  if (!accept(s, op)) bad(s, "not understood");
+  if (!accept(s, op)) bad(s, "syntax error");
 }
 
 static JinjaVal word(JinjaLexer *s) {
   size_t n = word_length(s);
-  if (!n) bad(s, "a name is missing");
+  if (!n) bad(s, "expected a name");
   JinjaVal v = {.kind = JK_string, .s = {.at = s->at, .n = (u32)n}};
   s->at += n;
   return v;
 }
-
-/* ---- literals ---- */
 
 static void put_code(StrBuf *t, u32 ch) {
   char b[4];
@@ -124,7 +120,7 @@ static void put_code(StrBuf *t, u32 ch) {
 
 static void escape(JinjaLexer *s, StrBuf *t) {
   static const char from[] = "nrt\\'\"abfv0", to[] = "\n\r\t\\'\"\a\b\f\v\0";
-  if (s->at == s->end) bad(s, "a string does not end");
+  if (s->at == s->end) bad(s, "the string does not end");
   char ch = *s->at++;
   const char *known = ch ? strchr(from, ch) : NULL;
   u32 digits = ch == 'x' ? 2 : ch == 'u' ? 4 : ch == 'U' ? 8 : 0;
@@ -136,7 +132,7 @@ static void escape(JinjaLexer *s, StrBuf *t) {
     memcpy(b, s->at, digits);
     char *end;
     unsigned long x = strtoul(b, &end, 16);
-    if (*end || x > 0x10ffff) bad(s, "an escape in a string");
+    if (*end || x > 0x10ffff) bad(s, "invalid escape in a string");
     put_code(t, (u32)x);
     s->at += digits;
   } else {
@@ -158,7 +154,7 @@ static JinjaNode *string(JinjaLexer *s) {
       else
         sb_put(&t, &ch, 1);
     }
-    if (s->at == s->end) bad(s, "a string does not end");
+    if (s->at == s->end) bad(s, "the string does not end");
     s->at++;
   }
   n->value = (JinjaVal){.kind = JK_string, .s = {.at = t.n ? t.at : "", .n = (u32)t.n}};
@@ -186,12 +182,10 @@ static JinjaNode *number(JinjaLexer *s) {
   return n;
 }
 
-/* ---- expressions ---- */
-
 static JinjaNode *expression(JinjaLexer *s);
 static JinjaNode *unary(JinjaLexer *s, bool filters);
 
-/* name=value or value; up to the closing bracket. */
+/* Arguments up to the closing bracket: name=value or value. */
 static JinjaNode *arguments(JinjaLexer *s) {
   JinjaNode *first = NULL, **last = &first;
   while (!accept(s, ")")) {
@@ -218,7 +212,7 @@ static JinjaNode *arguments(JinjaLexer *s) {
   return first;
 }
 
-/* Elements up to the closing bracket; pairs: of a dict. */
+/* Elements up to the closing bracket. pairs: of a dict. */
 static JinjaNode *elements(JinjaLexer *s, const char *close, bool pairs, bool *comma) {
   JinjaNode *first = NULL, **last = &first;
   *comma = false;
@@ -278,14 +272,14 @@ static JinjaNode *subscript(JinjaLexer *s, JinjaNode *of) {
   u32 colons = 0;
   while (!accept(s, "]")) {
     if (accept(s, ":")) {
-      if (++colons > 2) bad(s, "a slice of too many parts");
+      if (++colons > 2) bad(s, "the slice has too many parts");
     } else {
-      if (part[colons]) bad(s, "not understood");
+      if (part[colons]) bad(s, "syntax error");
       part[colons] = expression(s);
     }
   }
   JinjaNode *n = node(s, colons ? JN_slice : JN_item);
-  if (!colons && !part[0]) bad(s, "an index is missing");
+  if (!colons && !part[0]) bad(s, "expected an index");
   n->a = of;
   n->b = part[0];
   n->c = part[1];
@@ -378,7 +372,7 @@ static JinjaNode *unary(JinjaLexer *s, bool filters) {
   return n;
 }
 
-/* Levels of operators, the loosest first; longer ones before their beginnings. */
+/* Operator levels, loosest first; longer operators before their prefixes. */
 static JinjaNode *operators(JinjaLexer *s, u32 level) {
   static const char *const ops[][7] = {{"==", "!=", "<=", ">=", "<", ">", NULL},
                                        {"+", "-", NULL},
@@ -446,15 +440,13 @@ static JinjaNode *expression(JinjaLexer *s) {
   return n;
 }
 
-/* ---- statements ---- */
-
 static JinjaNode *statements(JinjaLexer *s, const char *const *until);
 
 static void close_tag(JinjaLexer *s, const char *close) {
   skip(s);
   bool minus = starts(s, "-"), plus = starts(s, "+");
   s->at += minus || plus;
-  if (!starts(s, close)) bad(s, "the end of a tag is missing");
+  if (!starts(s, close)) bad(s, "expected the end of the tag");
   s->at += 2;
   const char *from = s->at;
   if (minus)
@@ -469,7 +461,7 @@ static void close_block(JinjaLexer *s) {
   close_tag(s, "%}");
 }
 
-/* a, or a, b: names, or attributes of a name. */
+/* Targets `a` or `a, b`: names, or attributes of a name. */
 static JinjaNode *targets(JinjaLexer *s) {
   JinjaNode *first = NULL, **last = &first;
   bool round = accept(s, "(");
@@ -515,10 +507,10 @@ static JinjaNode *for_statement(JinjaLexer *s) {
   JinjaNode *n = node(s, JN_for);
   bool in_loop = s->in_loop;
   n->a = targets(s);
-  if (!accept_word(s, "in")) bad(s, "'in' is missing");
+  if (!accept_word(s, "in")) bad(s, "expected 'in'");
   n->b = logic(s, true);
   if (accept_word(s, "if")) n->e = expression(s);
-  if (peek_word(s, "recursive")) bad(s, "a recursive loop");
+  if (peek_word(s, "recursive")) bad(s, "recursive loops are not supported");
   close_block(s);
   s->in_loop = true;
   n->c = statements(s, until);
@@ -538,7 +530,7 @@ static JinjaNode *set_statement(JinjaLexer *s) {
   n->a = targets(s);
   if (accept(s, "=")) {
     n->b = expression(s);
-    if (accept(s, ",")) bad(s, "a tuple without brackets");
+    if (accept(s, ",")) bad(s, "tuples need parentheses here");
     close_block(s);
     return n;
   }
@@ -582,7 +574,7 @@ static JinjaNode *macro_statement(JinjaLexer *s) {
   return n;
 }
 
-/* {% filter f %} ... {% endfilter %}; {% generation %} only tells where an answer begins */
+/* {% filter f %} ... {% endfilter %}; {% generation %} only marks an answer */
 static JinjaNode *body_statement(JinjaLexer *s, const char *end, bool filter) {
   const char *const until[] = {end, NULL};
   JinjaNode *n = node(s, JN_body);
@@ -593,7 +585,7 @@ static JinjaNode *body_statement(JinjaLexer *s, const char *end, bool filter) {
   }
   close_block(s);
   n->c = statements(s, until);
-  if (!accept_word(s, end)) bad(s, "the end of a block is missing");
+  if (!accept_word(s, end)) bad(s, "expected the end of the block");
   close_block(s);
   return n;
 }
@@ -607,14 +599,13 @@ static JinjaNode *statement(JinjaLexer *s) {
   if (accept_word(s, "generation")) return body_statement(s, "endgeneration", false);
   if (accept_word(s, "filter")) return body_statement(s, "endfilter", true);
   bool leave = s->in_loop && accept_word(s, "break");
-  if (!leave && !(s->in_loop && accept_word(s, "continue")))
-    bad(s, "a statement that is not known");
+  if (!leave && !(s->in_loop && accept_word(s, "continue"))) bad(s, "unknown statement");
   n = node(s, leave ? JN_break : JN_continue);
   close_block(s);
   return n;
 }
 
-/* Text up to the next tag, with what white space the tag drops left out; NULL: nothing is left. */
+/* Text up to the next tag, without stripped white space; NULL if empty. */
 static JinjaNode *data(JinjaLexer *s) {
   const char *from = s->at, *to = from;
   while (to < s->end &&
@@ -640,13 +631,14 @@ static JinjaNode *data(JinjaLexer *s) {
 static void comment(JinjaLexer *s) {
   const char *p = s->at + 2;
   while (s->end - p > 1 && !(p[0] == '#' && p[1] == '}')) p++;
-  if (s->end - p < 2) bad(s, "a comment does not end");
+  if (s->end - p < 2) bad(s, "the comment does not end");
   count_lines(s, s->at, p);
   s->at = p[-1] == '-' || p[-1] == '+' ? p - 1 : p;
   close_tag(s, "#}");
 }
 
-/* Up to a block that begins with one of the words, which is left to be read; NULL: to the end. */
+/* Statements up to a block that starts with one of the words, which stays unread; NULL: to the
+ * end. */
 static JinjaNode *statements(JinjaLexer *s, const char *const *until) {
   JinjaNode *first = NULL, **last = &first;
   enter(s);
@@ -654,7 +646,7 @@ static JinjaNode *statements(JinjaLexer *s, const char *const *until) {
     JinjaNode *n = data(s);
     if (n) *last = n, last = &n->next;
     if (s->at == s->end) {
-      if (until) bad(s, "a block does not end");
+      if (until) bad(s, "the block does not end");
       break;
     }
     char kind = s->at[1];
@@ -683,8 +675,8 @@ static JinjaNode *statements(JinjaLexer *s, const char *const *until) {
 
 JinjaNode *jinja_parse(Jinja *j, const char *at, size_t n) {
   StrBuf t = sb_new(j->a);
-  if (n > 1 << 24) jinja_fail(j, ERR_unsupported, "a template of more than 16 MB");
-  for (size_t i = 0; i < n; i++) { /* all line ends are one */
+  if (n > 1 << 24) jinja_fail(j, ERR_unsupported, "the template has more than 16 MB");
+  for (size_t i = 0; i < n; i++) { /* normalize line ends */
     if (at[i] == '\r' && i + 1 < n && at[i + 1] == '\n') continue;
     sb_put(&t, at[i] == '\r' ? "\n" : &at[i], 1);
   }

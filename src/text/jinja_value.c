@@ -1,10 +1,10 @@
-/* jinja_value.c: values of templates: strings with marks, comparison, how they are put out. */
+/* jinja_value.c: values of templates: strings with marks, comparison, output. */
 #include "text/jinja_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- making values ---- */
+/* ---- constructors ---- */
 
 JinjaVal jinja_string(Arena *a, const char *at, size_t n, bool marked) {
   u8 *mark = marked && n ? arena_alloc(a, n) : NULL;
@@ -55,13 +55,11 @@ void jinja_charge_bytes(Jinja *j, u64 bytes) {
   if (j->scanned > JINJA_MAX_SCANNED) jinja_fail(j, ERR_input, "the template takes too many steps");
 }
 
-/* The first element makes room for eight (vec_grow). */
+/* The first push reserves eight elements (vec_grow). */
 void jinja_push(Jinja *j, JinjaVal list, JinjaVal v) {
   jinja_charge_memory(j, (list.list->v.n ? 1 : 8) * sizeof v);
   jinja_add(j->a, list, v);
 }
-
-/* ---- strings ---- */
 
 bool str_equal(JinjaStr a, const char *b) {
   return a.n == strlen(b) && !memcmp(a.at, b, a.n);
@@ -78,7 +76,7 @@ u32 str_chars(Jinja *j, JinjaStr s) {
   return n;
 }
 
-/* By hand, as what it takes is the bytes that agree, not those of `what`. */
+/* Compares by hand, to count only the bytes that match. */
 bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what) {
   u32 k = 0;
   bool fits = s.n - i >= what.n;
@@ -114,7 +112,7 @@ JinjaVal out_end(JinjaOut *o) {
                           .n = (u32)o->text.n}};
 }
 
-/* The fewest digits that read back, as repr() of Python has them. */
+/* Shortest digits that read back, as repr() of Python. */
 static void out_float(JinjaOut *o, double f) {
   char b[64];
   for (int digits = 1; digits <= 17; digits++) {
@@ -129,7 +127,7 @@ static void out_float(JinjaOut *o, double f) {
   if (!strpbrk(b, ".eni")) out_plain(o, ".0");
 }
 
-/* In quotes, as repr() has it. */
+/* Quoted as in repr(). */
 static void out_quoted(JinjaOut *o, JinjaStr s) {
   bool one = s.n && memchr(s.at, '\'', s.n) && !memchr(s.at, '"', s.n);
   const char *quote = one ? "\"" : "'";
@@ -195,7 +193,7 @@ void out_value(JinjaOut *o, JinjaVal v) {
   case JK_tuple:
   case JK_dict: out_repr(o, v); break;
   case JK_space:
-  case JK_macro: jinja_fail(o->j, ERR_unsupported, "a namespace or macro is put out");
+  case JK_macro: jinja_fail(o->j, ERR_unsupported, "a namespace or macro cannot be printed");
   }
 }
 
@@ -307,7 +305,7 @@ JinjaVal jinja_items(Jinja *j, JinjaVal v) {
       jinja_push(j, list, (JinjaVal){.kind = JK_string, .s = str_part(v.s, i, k)});
     }
   } else {
-    jinja_fail(j, ERR_input, "a value that cannot be walked");
+    jinja_fail(j, ERR_input, "the value is not iterable");
   }
   return list;
 }

@@ -1,12 +1,12 @@
-/* pattern.c: a regular expression as tokenisers write it -> a table of states.
+/* pattern.c: compiles a tokenizer's regular expression to a DFA.
  *
- * In: alternatives, groups (?:...) (?i:...) (...), sets [^...], \p{L} \s \d \w \r \n and the like,
- * ? * + {m} {m,n}, lazy or not, and a look ahead at one character, (?!x) or (?=x). Out: what
- * pretokenize.c walks. Anything else (back references, \b, possessive repeats, anchors) is refused
- * by name. Method: Thompson's construction with the order of preference that backtracking would
- * have; then the subset construction on ordered lists of threads (as RE2 does): a list ends at the
- * first thread that has matched. Looking ahead costs nothing, as a step of the table knows the next
- * character: whether a thread has matched in front of it is a bit of the step.
+ * In: alternatives, groups (?:...) (?i:...) (...), sets [^...], \p{L} \s \d \w \r \n and
+ * others, ? * + {m} {m,n}, lazy or not, and lookahead at one character, (?!x) or (?=x). Out: a
+ * table for pretokenize.c. Back references, \b, possessive repeats and anchors are refused by
+ * name. Method: Thompson's construction with the priorities of backtracking, then the subset
+ * construction on ordered thread lists (as RE2): a list ends at the first thread that matched.
+ * Lookahead is free, because a step of the table sees the next character: a bit of the step says
+ * whether a thread matched before it.
  */
 #include "text/pattern.h"
 #include "text/tokenizer.h"
@@ -26,7 +26,8 @@ typedef enum RxOp { RX_set, RX_split, RX_jump, RX_ahead, RX_match } RxOp;
 
 typedef struct RxCode {
   RxOp op;
-  u32 x, y; /* set: its number; split: first choice, second; ahead: set, whether it must not be */
+  /* set: its index; split: first and second choice; ahead: set, negated */
+  u32 x, y;
 } RxCode;
 
 typedef struct Pattern {
@@ -36,11 +37,11 @@ typedef struct Pattern {
   Loc loc;
   const u8 *text, *at, *end;
   u32 depth;
-  bool fold; /* inside of (?i: */
+  bool fold; /* inside (?i: */
   VEC(RxCode) code;
   VEC(CharSet) set;
   u32 nclass;
-  u8 member[RX_MAX_CLASSES + 1][RX_MAX_SETS]; /* whether the class lies in the set */
+  u8 member[RX_MAX_CLASSES + 1][RX_MAX_SETS]; /* true if the class is in the set */
   U32Vec run;                                 /* first << 8 | class */
 } Pattern;
 
@@ -50,8 +51,6 @@ static _Noreturn void fail_unsupported(Pattern *r, const char *what) {
   fail(r->c, ERR_unsupported, r->loc, "regular expression %.200s: %s at byte %u", sb_cstr(&t), what,
        (u32)(r->at - r->text));
 }
-
-/* ---- code ---- */
 
 static u32 emit(Pattern *r, RxOp op, u32 x, u32 y) {
   if (r->code.n >= RX_MAX_CODE) fail_unsupported(r, "too long");
@@ -69,7 +68,7 @@ static u32 set_number(Pattern *r, CharSet s) {
   return r->set.n - 1;
 }
 
-/* A copy of code[from..to) at the end; jumps inside of it move along. */
+/* Appends a copy of n instructions; jumps inside it are relocated. */
 static void copy_code(Pattern *r, const RxCode *saved, u32 from, u32 n) {
   u32 by = r->code.n - from;
   for (u32 i = 0; i < n; i++) {
@@ -78,8 +77,6 @@ static void copy_code(Pattern *r, const RxCode *saved, u32 from, u32 n) {
     emit(r, k.op, jumps ? k.x + by : k.x, k.op == RX_split ? k.y + by : k.y);
   }
 }
-
-/* ---- parsing ---- */
 
 static bool peek(const Pattern *r, char ch) {
   return r->at < r->end && *r->at == (u8)ch;
@@ -94,7 +91,7 @@ static bool accept(Pattern *r, const char *word) {
 
 static u32 character(Pattern *r) {
   u32 length;
-  if (r->at == r->end) fail_unsupported(r, "it ends too early");
+  if (r->at == r->end) fail_unsupported(r, "it is incomplete");
   u32 ch = utf8_get(r->at, (size_t)(r->end - r->at), &length);
   r->at += length;
   return ch;
@@ -103,7 +100,7 @@ static u32 character(Pattern *r) {
 static void add_char(Pattern *r, CharSet *s, u32 ch) {
   charset_add(r->a, s, ch, ch + 1);
   if (!r->fold) return;
-  if (ch >= 128) fail_unsupported(r, "(?i) of a character that is not ASCII");
+  if (ch >= 128) fail_unsupported(r, "(?i) is supported for ASCII only");
   u32 low = ch | 0x20;
   if (low < 'a' || low > 'z') return;
   charset_add(r->a, s, low, low + 1);
@@ -112,7 +109,7 @@ static void add_char(Pattern *r, CharSet *s, u32 ch) {
   if (low == 'k') charset_add(r->a, s, 0x212a, 0x212b);
 }
 
-/* Behind \: adds what it means to s. True: it was one character, in *ch. */
+/* After \: adds its meaning to s. True: a single character, in *ch. */
 static bool escape(Pattern *r, CharSet *s, u32 *ch) {
   static const char letters[] = "rntfv0", means[] = "\r\n\t\f\v\0";
   u32 e = character(r);
@@ -141,20 +138,20 @@ static bool escape(Pattern *r, CharSet *s, u32 *ch) {
   }
   default: break;
   }
-  if (!ok) fail_unsupported(r, "an escape that is not supported");
+  if (!ok) fail_unsupported(r, "the escape is not supported");
   if (negated) named = charset_complement(r->a, &named);
   charset_union(r->a, s, &named);
   return false;
 }
 
-/* Behind [. */
+/* After [. */
 static CharSet bracket(Pattern *r) {
   CharSet s = {0};
   bool negated = accept(r, "^");
   for (bool first = true; first || !peek(r, ']'); first = false) {
     u32 lo, hi;
     if (peek(r, '[') || (r->end - r->at > 1 && r->at[0] == '&' && r->at[1] == '&'))
-      fail_unsupported(r, "a set inside of a set");
+      fail_unsupported(r, "nested sets are not supported");
     if (accept(r, "\\")) {
       if (!escape(r, &s, &lo)) continue;
     } else {
@@ -167,10 +164,10 @@ static CharSet bracket(Pattern *r) {
       if (!accept(r, "\\"))
         hi = character(r);
       else if (!escape(r, &none, &hi))
-        fail_unsupported(r, "a range that ends with a set");
+        fail_unsupported(r, "a range cannot end with a set");
     }
-    if (hi < lo) fail_unsupported(r, "a range that ends before it begins");
-    if (r->fold && hi > lo) fail_unsupported(r, "a range inside of (?i)");
+    if (hi < lo) fail_unsupported(r, "the range is reversed");
+    if (r->fold && hi > lo) fail_unsupported(r, "a range inside (?i) is not supported");
     if (hi == lo)
       add_char(r, &s, lo);
     else
@@ -182,7 +179,7 @@ static CharSet bracket(Pattern *r) {
 
 static void alternatives(Pattern *r);
 
-/* One character, as a set; false: something else stands here. */
+/* One character, as a set. False if something else follows. */
 static bool one_set(Pattern *r, CharSet *s) {
   u32 ch;
   *s = (CharSet){0};
@@ -201,11 +198,11 @@ static bool one_set(Pattern *r, CharSet *s) {
   return true;
 }
 
-/* Behind ( with ?! or ?=. */
+/* After (?! or (?=. */
 static void lookahead(Pattern *r, bool negated) {
   CharSet s;
   if (!one_set(r, &s) || !accept(r, ")"))
-    fail_unsupported(r, "looking ahead at more than one character");
+    fail_unsupported(r, "lookahead at more than one character is not supported");
   emit(r, RX_ahead, set_number(r, s), negated);
 }
 
@@ -222,7 +219,7 @@ static void group(Pattern *r) {
   if (accept(r, "?i:"))
     r->fold = true;
   else if (!accept(r, "?:") && peek(r, '?'))
-    fail_unsupported(r, "a kind of group that is not supported");
+    fail_unsupported(r, "this kind of group is not supported");
   if (++r->depth > RX_DEPTH) fail_unsupported(r, "groups nested too deeply");
   alternatives(r);
   r->depth--;
@@ -236,21 +233,21 @@ static void atom(Pattern *r) {
     group(r);
     return;
   }
-  if (!one_set(r, &s)) fail_unsupported(r, "something that is not supported");
+  if (!one_set(r, &s)) fail_unsupported(r, "this syntax is not supported");
   emit(r, RX_set, set_number(r, s), 0);
 }
 
 static u32 count(Pattern *r) {
   u32 x = 0;
-  if (r->at == r->end || *r->at < '0' || *r->at > '9') fail_unsupported(r, "a count is missing");
+  if (r->at == r->end || *r->at < '0' || *r->at > '9') fail_unsupported(r, "expected a count");
   for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
     x = x * 10 + (u32)(*r->at - '0');
-    if (x > RX_MAX_REPEAT) fail_unsupported(r, "a count that is too large");
+    if (x > RX_MAX_REPEAT) fail_unsupported(r, "the count is too large");
   }
   return x;
 }
 
-/* least to most (0: any number) times the code from `first` on. */
+/* Repeats the code from `first` on, least to most times. any: without an upper limit. */
 static void repeat(Pattern *r, u32 first, u32 least, u32 most, bool any, bool lazy) {
   u32 n = r->code.n - first;
   RxCode *body = n ? arena_copy(r->a, &r->code.at[first], n * sizeof *body) : NULL;
@@ -287,12 +284,13 @@ static void sequence(Pattern *r) {
         if (!any) most = count(r);
       }
       if (!accept(r, "}") || (!any && most < least))
-        fail_unsupported(r, "a count that is not supported");
+        fail_unsupported(r, "the count is not supported");
     } else {
       continue;
     }
     bool lazy = accept(r, "?");
-    if (peek(r, '+') || peek(r, '*') || peek(r, '?')) fail_unsupported(r, "a possessive repeat");
+    if (peek(r, '+') || peek(r, '*') || peek(r, '?'))
+      fail_unsupported(r, "possessive repeats are not supported");
     repeat(r, first, least, most, any, lazy);
   }
 }
@@ -302,7 +300,7 @@ static void alternatives(Pattern *r) {
   sequence(r);
   VEC(u32) jump = {0};
   while (accept(r, "|")) {
-    /* split in front of what is there, which moves back by one; a jump behind it */
+    /* split before the body, which moves by one; jump after it */
     u32 n = r->code.n - first;
     RxCode *body = n ? arena_copy(r->a, &r->code.at[first], n * sizeof *body) : NULL;
     r->code.n = first;
@@ -316,7 +314,7 @@ static void alternatives(Pattern *r) {
   for (u32 i = 0; i < jump.n; i++) r->code.at[jump.at[i]].x = r->code.n;
 }
 
-/* ---- classes of characters ---- */
+/* ---- character classes ---- */
 
 static int by_number(const void *a, const void *b) {
   u32 x = *(const u32 *)a, y = *(const u32 *)b;
@@ -352,10 +350,8 @@ static void classify(Pattern *r) {
   }
 }
 
-/* ---- states ---- */
-
 typedef struct RxState {
-  u32 at, n; /* threads in Dfa.thread */
+  u32 at, n; /* range in Dfa.thread */
 } RxState;
 
 typedef struct Dfa {
@@ -367,8 +363,7 @@ typedef struct Dfa {
   Map known; /* threads -> state + 1 */
 } Dfa;
 
-/* The thread that begins at pc, and those that split off, in order of preference: appended to
- * thread where they consume, look or match. */
+/* Adds the threads that start at pc, in priority order: those that consume, look ahead or match. */
 static void follow(Dfa *d, u32 pc) {
   u32 depth = 0;
   d->stack[depth++] = pc;
@@ -388,7 +383,7 @@ static void follow(Dfa *d, u32 pc) {
   }
 }
 
-/* The state of the threads from `first` on, which are taken back if it is known. */
+/* The state with the threads from `first` on. Drops them if the state exists. */
 static u32 state_of(Dfa *d, u32 first) {
   u32 n = d->thread.n - first;
   if (!n) return DFA_dead;
@@ -403,8 +398,7 @@ static u32 state_of(Dfa *d, u32 first) {
   return d->state.n - 1;
 }
 
-/* What a thread of a state does in front of a character of `class` (nclass: the end of the text).
- * True: it has matched. */
+/* Advances a thread on a character of `class` (nclass: end of text). True if it matched. */
 static bool advance(Dfa *d, u32 pc, u32 class, u32 *stack) {
   Pattern *r = d->r;
   u32 depth = 0;
@@ -457,8 +451,6 @@ static void build(Dfa *d) {
   }
 }
 
-/* ---- all together ---- */
-
 void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc loc, U32Vec *to,
                      Arena *a) {
   Pattern *r = NEW(&c->scratch, Pattern);
@@ -466,7 +458,7 @@ void pattern_compile(Ctx *c, const Unicode *u, const char *text, size_t n, Loc l
   r->text = r->at = (const u8 *)text;
   r->end = r->text + n;
   alternatives(r);
-  if (r->at < r->end) fail_unsupported(r, "')' too many");
+  if (r->at < r->end) fail_unsupported(r, "unmatched ')'");
   emit(r, RX_match, 0, 0);
   classify(r);
   Dfa d = {.r = r};

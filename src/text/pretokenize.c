@@ -1,10 +1,10 @@
-/* pretokenize.c: splits a stretch of text into words.
+/* pretokenize.c: splits text into words.
  *
- * A scanner is a regular expression, with the preference of its alternatives and the one character
- * it may look ahead, as a table of states (pattern.c makes it): a match is found in one walk. The
- * steps of splitting are nested: the next one sees each piece of the one before as a whole text. A
- * stack of one range for each step takes the place of lists. A walk that finds no match may have
- * gone to the end of the text, and the next one goes there again: the number of steps is limited.
+ * A scanner is a regular expression as a DFA (pattern.c), with the priority of alternatives and a
+ * lookahead of one character. It finds a match in one pass. Splitting steps are nested: each step
+ * sees a piece of the previous step as a whole text. A stack with one range per step replaces
+ * lists. A pass without a match may read to the end of the text, and so may the next: the number of
+ * DFA steps is limited.
  */
 #include "text/tokenizer.h"
 
@@ -46,7 +46,7 @@ size_t dfa_match(const TokenDfa *s, const u8 *p, size_t n, size_t *steps) {
   }
 }
 
-/* The first match in [pos, end): its beginning and end; false: none, or too many steps. */
+/* The first match in [pos, end). False if there is none, or after too many steps. */
 static bool find(TokenSplitter *w, const TokenDfa *s, size_t pos, size_t end, size_t *from,
                  size_t *to) {
   const u8 *at = w->at;
@@ -64,7 +64,7 @@ static bool find(TokenSplitter *w, const TokenDfa *s, size_t pos, size_t end, si
   return false;
 }
 
-/* One piece from *pos on; false: nothing is left. */
+/* The next piece from *pos on. False at the end. */
 static bool piece(TokenSplitter *w, SplitKind kind, const TokenDfa *s, size_t *pos, size_t end,
                   size_t *from, size_t *to) {
   size_t a, b, a2, b2;

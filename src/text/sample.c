@@ -1,7 +1,7 @@
 /* sample.c: see sample.h.
  *
- * Candidates are a heap with the best one on top (the larger logit, then the lower id), from which
- * as many are taken as top-k and top-p ask for: n + k log n.
+ * Candidates are a heap ordered by logit, then by lower id. Only the candidates that top-k and
+ * top-p need are taken from it: O(n + k log n).
  */
 #include "text/sample.h"
 #include "ir/mathlibd.h"
@@ -26,8 +26,6 @@ static void penalise(const TokenSampler *s, Candidate *work, u32 n, const u32 *p
   }
 }
 
-/* ---- the heap ---- */
-
 static bool better(Candidate a, Candidate b) {
   return a.z != b.z ? a.z > b.z : a.id < b.id;
 }
@@ -42,7 +40,7 @@ static void sift(Candidate *heap, size_t n, size_t k) {
   heap[k] = x;
 }
 
-/* The best one goes behind the n - 1 others. */
+/* Moves the best candidate after the other n - 1. */
 static Candidate take(Candidate *heap, size_t n) {
   Candidate best = heap[0];
   heap[0] = heap[n - 1];
@@ -53,13 +51,13 @@ static Candidate take(Candidate *heap, size_t n) {
 
 /* ---- filters ---- */
 
-/* The candidates that top-k and top-p leave, best first, at the end of work; their number. */
+/* Candidates left by top-k and top-p, best first, at the end of work. Returns their number. */
 static u32 best_ones(const TokenSampler *s, Candidate *work, u32 n) {
   u32 most = s->top_k && s->top_k < n ? s->top_k : n, kept = 0;
   double all = 0, sum = 0;
   for (u32 k = n / 2; k-- > 0;) sift(work, n, k);
   double top = (double)work[0].z;
-  /* The probabilities are those of the top-k: all of them have to be known for their sum. */
+  /* Top-p needs the sum over all candidates that top-k keeps. */
   if (s->top_p < 1 && most == n)
     for (u32 i = 0; i < n; i++) all += im_exp((double)work[i].z - top);
   if (s->top_p < 1 && most < n) {
@@ -113,7 +111,7 @@ u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, siz
   return last;
 }
 
-/* ---- strings that end an answer ---- */
+/* ---- stop strings ---- */
 
 size_t stops_buffer_bytes(const StopStrings *s, size_t piece) {
   size_t most = 0;
@@ -121,20 +119,20 @@ size_t stops_buffer_bytes(const StopStrings *s, size_t piece) {
   return most + piece;
 }
 
-/* Whether text[i] is what held ends with at `end`. */
+/* True if held[..end) ends with text[i]. */
 static bool stop_ends(const StopStrings *s, size_t end, u32 i) {
   size_t n = s->length[i];
   return n && n <= end && !memcmp(s->held + end - n, s->text[i], n);
 }
 
-/* Whether held from `at` on may become text[i]. */
+/* True if held from `at` on is a prefix of text[i]. */
 static bool stop_begins(const StopStrings *s, size_t at, u32 i) {
   size_t n = s->nheld - at;
   return n < s->length[i] && !memcmp(s->held + at, s->text[i], n);
 }
 
-/* Where the string begins that is complete first, of several the longest; else where one may begin.
- */
+/* Start of the stop string that is complete first, the longest of several. Else the start of a
+ * possible one. */
 static size_t first_stop(StopStrings *s) {
   size_t at = s->nheld;
   for (size_t end = 1; end <= s->nheld && !s->stopped; end++)

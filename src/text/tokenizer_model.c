@@ -1,16 +1,15 @@
-/* tokenizer_model.c: the ids of one word.
+/* tokenizer_model.c: token ids of one word.
  *
- * Byte pair encoding: a list of symbols and a heap of the pairs that can be merged, the best first
- * (lowest rank, then leftmost). A pair is known by its left symbol, which knows its place in the
- * heap, so that a merge changes two keys in place: n log n for any word. Unigram: the best path by
- * sums of scores (Viterbi): two bytes for each of the word, and sums as far back as a token
- * reaches. WordPiece: the longest token, again and again.
+ * BPE: a list of symbols and a heap of mergeable pairs (lowest rank, then leftmost). A pair is
+ * identified by its left symbol, which knows its place in the heap, so that a merge updates two
+ * keys in place: O(n log n). Unigram: the best path (Viterbi), with two bytes per byte of the word
+ * and a ring of scores as long as the longest token. WordPiece: greedy longest match.
  */
 #include "text/tokenizer.h"
 #include <string.h>
 
 size_t vocab_viterbi_window(const Vocab *v) {
-  size_t n = 8; /* a character that no token says has up to 4 bytes */
+  size_t n = 8; /* an unknown character has up to 4 bytes */
   while (n <= v->head->longest) n *= 2;
   return n;
 }
@@ -24,7 +23,7 @@ static bool push_id(IdList *out, u32 id) {
   return true;
 }
 
-/* Text that no token says: tokens of bytes, or the one for what is unknown. */
+/* Adds byte tokens, or the unknown token. */
 static void push_unknown(const Vocab *v, const u8 *at, size_t n, bool fuse, IdList *out) {
   u32 count, unknown = v->head->unknown;
   const u32 *byte = vocab_section(v, VP_byte_id, &count, sizeof *byte);
@@ -36,15 +35,15 @@ static void push_unknown(const Vocab *v, const u8 *at, size_t n, bool fuse, IdLi
   push_id(out, unknown);
 }
 
-/* ---- byte pair encoding ---- */
+/* ---- BPE ---- */
 
 typedef struct Bpe {
   const Vocab *v;
-  u32 n;             /* symbols at the beginning */
+  u32 n;             /* initial symbols */
   u32 *id;           /* of each symbol */
-  u32 *next, *prev;  /* n, VOCAB_NONE: there is none */
-  u32 *rank;         /* of the pair that it begins; VOCAB_NONE: it cannot be merged */
-  u32 *heap, *place; /* symbols by rank; where they are in it */
+  u32 *next, *prev;  /* n or VOCAB_NONE: none */
+  u32 *rank;         /* of the pair it starts; VOCAB_NONE: not mergeable */
+  u32 *heap, *place; /* heap of symbols by rank; place of each in it */
   u32 nheap;
 } Bpe;
 
@@ -93,7 +92,7 @@ static u32 pair_rank(const Bpe *b, u32 x) {
   return m ? m->rank : VOCAB_NONE;
 }
 
-/* The pair that x begins is another now, or none. */
+/* Updates the pair that x starts. */
 static void update(Bpe *b, u32 x) {
   u32 k = b->place[x], rank = pair_rank(b, x);
   b->rank[x] = rank;
@@ -129,7 +128,7 @@ static void merge_all(Bpe *b) {
     if (b->next[x] < b->n) b->prev[b->next[x]] = x;
     b->id[y] = VOCAB_NONE;
     if (b->place[y] != VOCAB_NONE) {
-      b->next[y] = b->n; /* has no pair any more */
+      b->next[y] = b->n; /* merged away */
       update(b, y);
     }
     update(b, x);
@@ -137,11 +136,11 @@ static void merge_all(Bpe *b) {
   }
 }
 
-/* Symbols that are tokens of no use, or none at all, are said by their parts. */
+/* Adds a symbol; one that is unused or not a token is split into its parts. */
 static void push_symbol(const Vocab *v, u32 id, bool *unknown, IdList *out) {
   u32 n, nmerge, stack[64], depth = 0;
   const TokenMerge *merge = vocab_section(v, VP_merge, &nmerge, sizeof *merge);
-  const u32 *part = vocab_section(v, VP_made_by, &n, sizeof *part); /* a merge, + 1 */
+  const u32 *part = vocab_section(v, VP_made_by, &n, sizeof *part); /* index of its merge + 1 */
   stack[depth++] = id;
   while (depth) {
     id = stack[--depth];
@@ -160,7 +159,7 @@ static void push_symbol(const Vocab *v, u32 id, bool *unknown, IdList *out) {
   }
 }
 
-/* Symbols of a word to begin with, at most max; unknown text is a symbol too. */
+/* The initial symbols of a word, at most max; unknown text is a symbol, too. */
 static bool begin_symbols(Bpe *b, const u8 *at, size_t n, size_t max) {
   const VocabHeader *h = b->v->head;
   u32 count;
@@ -217,10 +216,10 @@ static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TokenizerMe
 
 /* ---- unigram ---- */
 
-typedef struct BestPath { /* the best way to each byte */
-  u16 *size;              /* bytes of the last piece on it; 0: nothing leads there */
-  double *sum;            /* of the scores on it: of the last `ring` bytes, as no piece is longer */
-  size_t ring;            /* a power of two */
+typedef struct BestPath { /* the best path to each byte */
+  u16 *size;              /* bytes of its last piece; 0: unreachable */
+  double *sum; /* score of the path: for the last `ring` bytes, because pieces are shorter */
+  size_t ring; /* a power of two */
 } BestPath;
 
 static void viterbi_relax(const Vocab *v, BestPath *p, size_t from, size_t to, double score) {
@@ -258,7 +257,7 @@ static bool unigram(const Vocab *v, const u8 *at, size_t n, IdList *out, Tokeniz
   memset(p.size, 0, (n + 1) * sizeof *p.size);
   p.sum[0] = 0;
   viterbi_forward(v, &p, at, n);
-  /* Turned around: size[] is of the piece that begins here. */
+  /* Reverse the path: size[] becomes the size of the piece that starts here. */
   u16 next = 0;
   for (size_t i = n; i;) {
     u16 size = p.size[i];

@@ -1,17 +1,16 @@
-/* tokenizer_norm.c: the steps that turn text into the text a vocabulary knows, on arrays of
- * characters.
+/* tokenizer_norm.c: normalization steps on arrays of characters.
  *
- * Every step reads one array and writes another; each of them has half of the room, so that a text
- * needs memory for what it becomes, not for the worst that the steps can make of its length. The
- * Unicode forms: full decompositions (a table, Hangul by its formula), canonical order by a stable
- * counting sort of each run of marks, canonical composition; time is linear in any text.
+ * Each step reads one array and writes another. Each has half of the memory, so a text needs memory
+ * for its actual result, not for the worst case. Unicode forms: full decomposition (a table, Hangul
+ * by formula), canonical ordering (a stable counting sort per run of marks), canonical composition.
+ * All are linear.
  */
 #include "text/tokenizer.h"
 #include <string.h>
 
 typedef struct Chars {
   const Vocab *v;
-  u32 *at, *other; /* the text, and room for the next one */
+  u32 *at, *other; /* the text, and space for the next one */
   size_t n, max;
 } Chars;
 
@@ -23,7 +22,7 @@ enum {
   HANGUL_NV = 21,
   HANGUL_NT = 28,
   HANGUL_COUNT = 19 * 21 * 28,
-  CHARSMAP_DEPTH = 256, /* bytes of a rule */
+  CHARSMAP_DEPTH = 256, /* max bytes of a rule */
 };
 
 void *tokenizer_alloc(TokenizerMem *r, size_t n) {
@@ -42,7 +41,7 @@ static void swap(Chars *x, size_t n) {
   x->n = n;
 }
 
-/* Index of the last key that is not greater; keys begin with the least possible. */
+/* Index of the last key <= x; the first key is the minimum. */
 static u32 below(const u32 *key, u32 n, u32 x, u32 shift) {
   u32 lo = 0, hi = n;
   while (hi - lo > 1) {
@@ -55,7 +54,7 @@ static u32 below(const u32 *key, u32 n, u32 x, u32 shift) {
   return lo;
 }
 
-/* Sets are first << 8 | 1 where members begin, first << 8 where they end. */
+/* A set is a list of first << 8 | 1 for the start of a range, first << 8 for its end. */
 static bool in_set(const Vocab *v, u32 set, u32 ch) {
   u32 n;
   const u32 *at = vocab_section(v, VP_set_at, &n, sizeof *at);
@@ -79,7 +78,7 @@ static CharMap map_of(const Vocab *v, u32 k) {
   m.key = (const u32 *)vocab_section(v, VP_map_key, &n, sizeof *at) + at[k];
   m.at = (const u32 *)vocab_section(v, VP_map_start, &n, sizeof *at) + at[k];
   m.unit = vocab_section(v, VP_map_unit, &n, sizeof *at);
-  m.n = at[k + 1] - at[k] - 1; /* the last one tells the end */
+  m.n = at[k + 1] - at[k] - 1; /* the last entry is the end */
   return m;
 }
 
@@ -117,7 +116,7 @@ static bool map_chars(Chars *x, u32 k, bool hangul) {
   return true;
 }
 
-/* Sorts the marks [from, to) by class, equal ones as they are. */
+/* Sorts the marks [from, to) by combining class; stable. */
 static void order_run(Chars *x, size_t from, size_t to) {
   u32 count[257] = {0};
   for (size_t i = from; i < to; i++) count[combining(x->v, x->at[i]) + 1]++;
@@ -164,7 +163,7 @@ static u32 compose_pair(const Vocab *v, u32 a, u32 b) {
 static void compose(Chars *x) {
   size_t n = 0, starter = 0;
   bool has = false;
-  u32 last = 0; /* class of what stands between the starter and here; 0: nothing */
+  u32 last = 0; /* class of the marks since the starter; 0: none */
   for (size_t i = 0; i < x->n; i++) {
     u32 ch = x->at[i], ccc = combining(x->v, ch);
     bool blocked = n > starter + 1 && (last == 0 || last >= ccc);
@@ -182,8 +181,6 @@ static void compose(Chars *x) {
   }
   x->n = n;
 }
-
-/* ---- other steps ---- */
 
 static bool put(Chars *x, size_t *n, u32 ch) {
   if (*n == x->max) return false;
@@ -271,16 +268,15 @@ static void runs(Chars *x, u32 from, u32 to) {
   x->n = n;
 }
 
-/* ---- rules of SentencePiece ---- */
+/* ---- SentencePiece rules ---- */
 
-/* A double-array trie, as Darts makes it: of a unit, bits 0-7 and 31 are its label (bit 31: it is a
- * value), bit 8 says that a value follows, bits 10 on are the offset, shifted by 8 if bit 9 is set.
- */
+/* Unit of a Darts double-array trie: bits 0-7 and 31: label (bit 31: a value), bit 8: a value
+ * follows, bits 10 and up: offset, shifted by 8 if bit 9 is set. */
 static u32 offset_of(u32 unit) {
   return (unit >> 10) << ((unit & 0x200) >> 6);
 }
 
-/* The longest rule at x->at[i]: characters it takes; 0: there is none. *to: its text. */
+/* The longest rule at x->at[i]: number of characters, or 0. *to: its replacement. */
 static size_t rule(const Chars *x, size_t i, const u32 *trie, u32 nunit, u32 *to) {
   u8 bytes[CHARSMAP_DEPTH];
   size_t used = 0, found = 0;
@@ -327,8 +323,6 @@ static bool charsmap(Chars *x) {
   return true;
 }
 
-/* ---- all of them ---- */
-
 static bool apply(Chars *x, const TokenizerStep *t, bool first) {
   switch ((NormKind)t->kind) {
   case NK_compose: compose(x); return true;
@@ -367,7 +361,7 @@ bool vocab_normalise(const Vocab *v, VocabSection steps, bool first, const u8 **
   }
   for (u32 i = 0; i < count; i++)
     if (!apply(&x, &step[i], first)) return false;
-  size_t bytes = 0; /* at most 4 of a character, so no character is overwritten before it is read */
+  size_t bytes = 0; /* at most 4 per character, so no character is overwritten before it is read */
   for (size_t i = 0; i < x.n; i++) bytes += utf8_put(r->at + bytes, x.at[i]);
   *n = bytes;
   *at = tokenizer_alloc(r, bytes);

@@ -1,5 +1,6 @@
-/* unicode.c: unicode.txt, which is inside of the library, into lists. Its format is told by
- * tools/mkunicode.py, which writes it. */
+/* unicode.c: parses unicode.txt, which is embedded. tools/mkunicode.py writes it and describes its
+ * format.
+ */
 #include "text/unicode.h"
 #include <string.h>
 
@@ -22,7 +23,7 @@ static void skip(UniParser *s) {
   }
 }
 
-/* False: a section ends. */
+/* False at the end of a section. */
 static bool number(UniParser *s, u32 *x) {
   skip(s);
   if (s->at == s->end || *s->at == '=') return false;
@@ -33,7 +34,7 @@ static bool number(UniParser *s, u32 *x) {
 
 static void begin(UniParser *s) {
   skip(s);
-  while (s->at<s->end && * s->at> ' ') s->at++; /* =NAME; the order is known */
+  while (s->at<s->end && * s->at> ' ') s->at++; /* skip =NAME; the order is fixed */
 }
 
 static void runs(Arena *a, UniParser *s, UniRuns *list) {

@@ -1,5 +1,5 @@
-/* unicode.h: what Unicode says of characters, for those who make vocabularies. Programs that only
- * use one have what they need of it in its tables.
+/* unicode.h: Unicode data, for making vocabularies. A finished vocabulary contains the tables it
+ * needs.
  */
 #ifndef INGOT_UNICODE_H
 #define INGOT_UNICODE_H
@@ -8,7 +8,7 @@
 
 typedef struct Unicode Unicode;
 typedef struct UniRun UniRun; /* characters from `first` up to the next run */
-typedef struct UniMap UniMap; /* a character and what it becomes */
+typedef struct UniMap UniMap; /* a character and its mapping */
 typedef struct UniPair UniPair;
 
 enum { UNI_END = 0x110000, UNI_MAP_MAX = 18 };
@@ -29,7 +29,7 @@ struct UniRun {
 };
 
 struct UniMap {
-  u32 c, n, at; /* at: of its characters in Unicode.unit */
+  u32 c, n, at; /* at: index in Unicode.unit */
 };
 
 struct UniPair {
@@ -40,7 +40,7 @@ typedef VEC(UniRun) UniRuns;
 typedef VEC(UniMap) UniMaps;
 
 struct Unicode {
-  UniRuns category, combining; /* combining: canonical combining classes */
+  UniRuns category, combining; /* combining: canonical combining class */
   UniMaps canon, compat, lower;
   VEC(UniPair) compose;
   VEC(u32) unit;

@@ -1,8 +1,8 @@
-/* vocab_make.c: VocabSpec -> the block of bytes that tokenizer.h describes.
+/* vocab_make.c: VocabSpec -> the bytes of a vocabulary (tokenizer.h).
  *
- * Tries are made from sorted strings, level by level, so that the children of a node lie side by
- * side. The table of merges is hashed with a seed that is changed until no chain is long: a lookup
- * is short for any vocabulary. Numbers have the byte order of this machine.
+ * Tries are built from sorted strings, level by level, so that the children of a node are adjacent.
+ * The merge table is hashed; seeds are tried until all chains are short, so every lookup is fast.
+ * Numbers have native byte order.
  */
 #include "text/vocab.h"
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct VocabOut {
 static void put(VocabOut *o, VocabSection p, const void *at, size_t n) {
   static const u8 zero[8];
   if (o->t.n + n > 0x7fffffff)
-    fail(o->s->c, ERR_unsupported, o->s->loc, "a vocabulary of more than 2 GB");
+    fail(o->s->c, ERR_unsupported, o->s->loc, "the vocabulary takes more than 2 GB");
   o->head.part[2 * p] = (u32)o->t.n;
   o->head.part[2 * p + 1] = (u32)n;
   sb_put(&o->t, at, n);
@@ -109,7 +109,7 @@ static void put_tokens(VocabOut *o) {
   for (u32 i = 0; i < s->token.n; i++) {
     const VocabToken *t = &s->token.at[i];
     if (t->n > VOCAB_TOKEN_BYTES)
-      fail(s->c, ERR_unsupported, s->loc, "token %u has %u bytes, more than %d", i, t->n,
+      fail(s->c, ERR_unsupported, s->loc, "token %u has %u bytes, expected at most %d", i, t->n,
            VOCAB_TOKEN_BYTES);
     *vec_push(s->a, &at) = (u32)bytes.n;
     sb_put(&bytes, t->at, t->n);
@@ -126,7 +126,7 @@ static void put_tokens(VocabOut *o) {
   put_words(o, VP_byte_id, byte, 256);
 }
 
-/* False: a chain is too long. Of equal pairs the last one counts. */
+/* False if a chain is too long. The last of equal pairs wins. */
 static bool fill_slots(const VocabSpec *s, u32 *slot, u32 mask, u32 seed) {
   memset(slot, 0, ((size_t)mask + 1) * sizeof *slot);
   for (u32 i = 0; i < s->merge.n; i++) {
@@ -148,7 +148,8 @@ static void put_merges(VocabOut *o) {
   while (size < 2 * s->merge.n) size *= 2;
   u32 *slot = NEWS(s->a, u32, size), seed = 0;
   while (seed < SEEDS && !fill_slots(s, slot, size - 1, seed)) seed++;
-  if (seed == SEEDS) fail(s->c, ERR_unsupported, s->loc, "merges that cannot be hashed");
+  if (seed == SEEDS)
+    fail(s->c, ERR_unsupported, s->loc, "the merges cannot be hashed without long chains");
   o->head.slot_mask = size - 1;
   o->head.slot_seed = seed;
   u32 *made_by = NEWS(s->a, u32, s->token.n + 1);
@@ -172,7 +173,7 @@ static void put_scores(VocabOut *o) {
   put(o, VP_score, score, s->head.model == VM_unigram ? (s->token.n + 1) * sizeof *score : 0);
 }
 
-/* ---- what steps refer to ---- */
+/* ---- tables of steps ---- */
 
 static void put_sets(VocabOut *o) {
   VocabSpec *s = o->s;
@@ -210,7 +211,7 @@ static void put_unicode(VocabOut *o) {
   put(o, VP_charsmap, s->charsmap, s->ncharsmap);
 }
 
-/* The longest text of the rules, in characters. */
+/* Longest replacement of the rules, in characters. */
 static u32 charsmap_longest(const VocabSpec *s) {
   u32 most = 1, n = 0;
   for (u32 i = s->head.charsmap_trie; i < s->ncharsmap; i++) {
@@ -220,7 +221,7 @@ static u32 charsmap_longest(const VocabSpec *s) {
   return most;
 }
 
-/* Characters that a step makes of one. */
+/* Max characters that a step makes of one. */
 static u64 step_growth(const VocabSpec *s, const TokenizerStep *t, u32 *more) {
   switch ((NormKind)t->kind) {
   case NK_expand: return t->a + 1 == s->compat ? UNI_MAP_MAX : 4;
@@ -246,7 +247,7 @@ static void bound_growth(VocabOut *o) {
       grow *= by;
       more = more * by + add;
       if (grow > 4096 || more > 1 << 20)
-        fail(s->c, ERR_unsupported, s->loc, "a normalizer that makes too much of a text");
+        fail(s->c, ERR_unsupported, s->loc, "the normalizer lengthens texts too much");
     }
     if (grow > o->head.grow) o->head.grow = (u32)grow;
     if (more + 16 > o->head.more) o->head.more = (u32)more + 16;
@@ -255,11 +256,12 @@ static void bound_growth(VocabOut *o) {
 
 static void check(const VocabSpec *s) {
   if (s->token.n > VOCAB_MAX_TOKENS)
-    fail(s->c, ERR_unsupported, s->loc, "%u tokens, more than %d", s->token.n, VOCAB_MAX_TOKENS);
+    fail(s->c, ERR_unsupported, s->loc, "the vocabulary has %u tokens, expected at most %d",
+         s->token.n, VOCAB_MAX_TOKENS);
   for (u32 i = 0; i < s->merge.n; i++) {
     const TokenMerge *m = &s->merge.at[i];
     if (m->left >= s->token.n || m->right >= s->token.n || m->id >= s->token.n)
-      fail(s->c, ERR_input, s->loc, "merge %u is of tokens that are not there", i);
+      fail(s->c, ERR_input, s->loc, "merge %u uses tokens that do not exist", i);
   }
 }
 

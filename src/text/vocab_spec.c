@@ -1,4 +1,4 @@
-/* vocab_spec.c: parts that the descriptions of several tokenisers share. */
+/* vocab_spec.c: shared parts of tokenizer descriptions. */
 #include "text/vocab.h"
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ u32 spec_set(VocabSpec *s, const char *names) {
   return s->set.n - 1;
 }
 
-/* ---- maps of characters ---- */
+/* ---- character maps ---- */
 
 static void add_entry(VocabSpec *s, const Unicode *u, const UniMap *m) {
   *vec_push(s->a, &s->map_key) = m->c;
@@ -72,7 +72,7 @@ static u32 end_map(VocabSpec *s) {
   return s->map_at.n;
 }
 
-/* Of two lists, both ascending, in which no character stands twice: the second one wins. */
+/* Merges two sorted lists without duplicates; the second takes precedence. */
 static u32 add_map(VocabSpec *s, const UniMaps *x, const UniMaps *y) {
   const Unicode *u = spec_unicode(s);
   if (!s->map_at.n) *vec_push(s->a, &s->map_at) = 0;
@@ -102,8 +102,6 @@ void spec_lower(VocabSpec *s) {
   spec_step(s, false, (TokenizerStep){.kind = NK_map, .a = s->lower - 1});
 }
 
-/* ---- steps ---- */
-
 void spec_replace(VocabSpec *s, bool prep, const char *from, const char *to) {
   TokenizerStep t = {.kind = NK_replace};
   t.a = spec_chars(s, from, strlen(from), &t.b);
@@ -119,16 +117,15 @@ void spec_prepend(VocabSpec *s, bool prep, const char *text, u32 flags) {
 
 void spec_split(VocabSpec *s, const char *regex, size_t n, SplitKind kind) {
   if (s->split.n == VOCAB_SPLITS)
-    fail(s->c, ERR_unsupported, s->loc, "more than %d steps of splitting", VOCAB_SPLITS);
+    fail(s->c, ERR_unsupported, s->loc, "the pre-tokenizer has more than %d splitting steps",
+         VOCAB_SPLITS);
   *vec_push(s->a, &s->split) = (TokenizerStep){.kind = kind, .a = s->scanner_at.n};
   *vec_push(s->a, &s->scanner_at) = s->scanner.n;
   pattern_compile(s->c, spec_unicode(s), regex, n, s->loc, &s->scanner, s->a);
 }
 
-/* ---- tokens ---- */
-
-/* The byte that a character of the alphabet stands for; -1: it is not of the alphabet. Bytes that
- * are printable stand for themselves, the others follow from U+0100 on. */
+/* The byte of a character in the GPT-2 alphabet, or -1. Printable bytes map to themselves, the
+ * others to U+0100 and up. */
 static int byte_of(u32 ch) {
   static const u8 from[] = {0, 127, 173}, to[] = {33, 161, 174};
   if ((ch >= 33 && ch < 127) || (ch >= 161 && ch < 256 && ch != 173)) return (int)ch;
@@ -153,7 +150,7 @@ void spec_bytes_alphabet(VocabSpec *s) {
       all = b >= 0;
       if (all) bytes[n++] = (u8)b;
     }
-    if (!all) continue; /* stands for itself, as an added token does */
+    if (!all) continue; /* keep as is, like an added token */
     t->at = bytes;
     t->n = n;
   }
@@ -172,7 +169,7 @@ static int higher_first(const void *a, const void *b) {
 
 static void split_token(VocabSpec *s, const Map *id_of, u32 id, u32 rank) {
   const VocabToken *t = &s->token.at[id];
-  const u8 *at = t->at; /* tokens do not move while no symbol is added */
+  const u8 *at = t->at; /* stable until a symbol is added */
   u32 n = t->n, length;
   for (u32 k = 0; k < n; k += length) {
     utf8_get(at + k, n - k, &length);
@@ -194,7 +191,7 @@ void spec_merges_of_scores(VocabSpec *s) {
     *map_put_bytes(&id_of, t->at, t->n) = i + 1;
     order[n++] = (ByScore){t->score, i};
   }
-  /* Characters that only occur inside of tokens are symbols without being tokens. */
+  /* Characters that occur only inside tokens are symbols, but not tokens. */
   for (u32 i = 0; i < n; i++) {
     VocabToken t = s->token.at[order[i].id];
     for (u32 k = 0; k < t.n; k += length) {

@@ -1,7 +1,7 @@
-/* vocab_view.c: the tables of a vocabulary inside of its block, tries, and characters of UTF-8.
+/* vocab_view.c: access to the tables of a vocabulary, tries, UTF-8.
  *
- * In: the bytes that vocab_make wrote. Their header and the places of the parts are checked; what
- * the parts say is taken as it is.
+ * In: the bytes that vocab_make wrote. The header and the section offsets are checked; the contents
+ * are trusted.
  */
 #include "text/tokenizer.h"
 #include <string.h>
@@ -113,7 +113,7 @@ u32 utf8_put(u8 *p, u32 ch) {
   return n;
 }
 
-/* White_Space of Unicode. */
+/* Unicode White_Space. */
 bool char_is_space(u32 ch) {
   return (ch >= 9 && ch <= 13) || ch == ' ' || ch == 0x85 || ch == 0xa0 || ch == 0x1680 ||
          (ch >= 0x2000 && ch <= 0x200a) || ch == 0x2028 || ch == 0x2029 || ch == 0x202f ||

@@ -9,7 +9,7 @@ let t: unknown = 1
 // annotation_wrong.ch:2:16: the variable is integer, found float
 // let n: int32 = 2.5
 // ^
-// hint: x as int32 cuts off what is behind the point
+// hint: x as int32 drops the fraction
 // annotation_wrong.ch:3:17: the variable is string, found integer
 // let s: string = 3
 // ^
@@ -24,7 +24,7 @@ let t: unknown = 1
 // annotation_wrong.ch:5:15: Wrong number of arguments: expected 1, got 2
 // print(f("a"), f(1, 2))
 // ^
-// annotation_wrong.ch:6:8: there is no type 'unknown'
+// annotation_wrong.ch:6:8: unknown type 'unknown'
 // let t: unknown = 1
 // ^
 // hint: types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U

@@ -28,7 +28,7 @@ print(len(5), sign(1), absolute(-2), says(1), first(1), above(1), total(3))
 // end_without_value.ch:3:5: the function returns integer, but may end here without a value
 // if x > 0 { return 1 } else if x < 0 { return -1 }
 // ^
-// hint: a return behind it gives one
+// hint: add a return after it
 // end_without_value.ch:10:5: the function returns integer, but may end here without a value
 // end_without_value.ch:13:5: the function returns integer, but may end here without a value
 // end_without_value.ch:25:11: len() takes an array, a tuple, a string or a tensor here, found integer

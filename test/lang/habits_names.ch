@@ -29,7 +29,7 @@ for i in 1..10 {
 // habits_names.ch:10:28: Undefined variable: null
 // print(tensor([1.0]).shape, null)
 // ^
-// hint: there is no word for nothing; a function without a value gives null
+// hint: the language has no null literal; a function without a value returns null
 // habits_names.ch:13:17: Cannot add string and integer
 // text = text + fact(i) + ","
 // ^

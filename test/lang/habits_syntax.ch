@@ -12,11 +12,11 @@ let z = 2 ** 3
 // habits_syntax.ch:2:9: unexpected character '''
 // let s = 'text'
 // ^
-// hint: strings stand in double quotes
+// hint: strings are written in double quotes
 // habits_syntax.ch:2:14: unexpected character '''
 // let s = 'text'
 // ^
-// hint: strings stand in double quotes
+// hint: strings are written in double quotes
 // habits_syntax.ch:4:6: expected '{' before a block, found '='
 // if y = 5 { print("five") }
 // ^
@@ -32,8 +32,8 @@ let z = 2 ** 3
 // habits_syntax.ch:7:14: expected '{' before a block, found ':'
 // for i in 0..3: print(i)
 // ^
-// hint: a block stands in { }
-// habits_syntax.ch:8:18: expected ')' behind the arguments of a call, found '='
+// hint: write a block in { }
+// habits_syntax.ch:8:18: expected ')' after the arguments of a call, found '='
 // let opt = adam(lr=0.1)
 // ^
 // hint: an argument is given by name as in f(x, lr: 0.1)

@@ -15,15 +15,15 @@ if true { import "modules/counter.ch" as inner }
 // module_wrong.ch:4:15: the module 'counter' has no 'previous'
 // print(counter.previous())
 // ^
-// module_wrong.ch:5:9: 'counter' is a module, which is no value
+// module_wrong.ch:5:9: 'counter' is a module, not a value
 // let c = counter
 // ^
-// hint: name.thing is something of a module
+// hint: write name.thing for a definition of the module
 // module_wrong.ch:6:9: variables of a module cannot be assigned to from outside
 // counter.count = 3
 // ^
 // hint: a function of the module can change it
-// module_wrong.ch:7:8: there is no type 'Point'
+// module_wrong.ch:7:8: unknown type 'Point'
 // let p: counter.Point = 3
 // ^
 // hint: types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U

@@ -1,4 +1,4 @@
-// Objects have kinds: layers, optimisers, models with their functions.
+// Objects have kinds: layers, optimizers, models with their functions.
 let layer = linear(2, 3)
 let opt = sgd_create(0.1)
 print(layer_forward(opt, tensor_ones([1, 2])))
@@ -15,13 +15,13 @@ print(m.parameters() + 1)
 layer_forward(m, tensor_ones([1, 2]))
 
 // error
-// objects_wrong.ch:4:21: layer_forward() takes a layer here, found optimiser
+// objects_wrong.ch:4:21: layer_forward() takes a layer here, found optimizer
 // print(layer_forward(opt, tensor_ones([1, 2])))
 // ^
-// objects_wrong.ch:5:16: sgd_step() takes an optimiser of sgd_create() here, found layer
+// objects_wrong.ch:5:16: sgd_step() takes an optimizer of sgd_create() here, found layer
 // print(sgd_step(layer, [tensor_ones([1])]))
 // ^
-// objects_wrong.ch:6:17: adam_step() takes an optimiser of adam_create() here, found optimiser
+// objects_wrong.ch:6:17: adam_step() takes an optimizer of adam_create() here, found optimizer
 // print(adam_step(opt, [tensor_ones([1])]))
 // ^
 // objects_wrong.ch:9:3: a model has no function 'fit'

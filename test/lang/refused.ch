@@ -2,6 +2,6 @@
 let g = kg_create()
 
 // error
-// refused.ch:2:9: kg_create is not supported: there are no knowledge graphs
+// refused.ch:2:9: kg_create is not supported: ingot does not have knowledge graphs
 // let g = kg_create()
 // ^

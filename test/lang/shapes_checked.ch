@@ -56,7 +56,7 @@ model Bad { layers { dens(1, 2) dense(1) dense("a", 2, activation: rely) activat
 // shapes_checked.ch:25:15: +: shapes of tensor<float64, [2]> and tensor<float64, [3]> do not fit
 // print(good(v) + tensor_ones([3]))
 // ^
-// shapes_checked.ch:26:22: there is no layer 'dens'
+// shapes_checked.ch:26:22: unknown layer 'dens'
 // model Bad { layers { dens(1, 2) dense(1) dense("a", 2, activation: rely) activation(nothing) } }
 // ^
 // hint: did you mean 'dense'?
@@ -66,10 +66,10 @@ model Bad { layers { dens(1, 2) dense(1) dense("a", 2, activation: rely) activat
 // shapes_checked.ch:26:48: dense() takes an integer here, found string
 // model Bad { layers { dens(1, 2) dense(1) dense("a", 2, activation: rely) activation(nothing) } }
 // ^
-// shapes_checked.ch:26:68: there is no activation 'rely': relu, sigmoid, tanh, softmax, gelu
+// shapes_checked.ch:26:68: unknown activation 'rely', expected one of relu, sigmoid, tanh, softmax, gelu
 // model Bad { layers { dens(1, 2) dense(1) dense("a", 2, activation: rely) activation(nothing) } }
 // ^
 // hint: did you mean 'relu'?
-// shapes_checked.ch:26:85: there is no activation 'nothing': relu, sigmoid, tanh, softmax, gelu
+// shapes_checked.ch:26:85: unknown activation 'nothing', expected one of relu, sigmoid, tanh, softmax, gelu
 // model Bad { layers { dens(1, 2) dense(1) dense("a", 2, activation: rely) activation(nothing) } }
 // ^

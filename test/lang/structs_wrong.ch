@@ -21,7 +21,7 @@ fn h(v: any) { v.x = 3 }
 // structs_wrong.ch:3:1: the struct 'Point' is defined twice
 // struct Point { z: float64 }
 // ^
-// structs_wrong.ch:4:17: there is no type 'nothing'
+// structs_wrong.ch:4:17: unknown type 'nothing'
 // struct Bad { a: nothing, a: int32 }
 // ^
 // hint: types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U
@@ -51,7 +51,7 @@ fn h(v: any) { v.x = 3 }
 // structs_wrong.ch:11:9: integer has no field 'x'
 // print(n.x)
 // ^
-// structs_wrong.ch:12:9: there is no struct 'Pont'
+// structs_wrong.ch:12:9: unknown struct 'Pont'
 // let s = Pont { x: 1.0 }
 // ^
 // structs_wrong.ch:14:5: a struct is defined outside of functions and blocks

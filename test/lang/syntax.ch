@@ -10,7 +10,7 @@ if ok { print(1)
 // syntax.ch:2:5: expected the name of a variable, found '='
 // let = 3
 // ^
-// syntax.ch:5:1: expected ')' behind the arguments of a call, found 'fn'
+// syntax.ch:5:1: expected ')' after the arguments of a call, found 'fn'
 // fn f( { }
 // ^
 // syntax.ch:5:7: expected the name of a parameter, found '{'

@@ -115,13 +115,13 @@ def eager(env, engine, names):
 
 def told(env, engine):
     """Loops that run often are compiled: --verbose tells which, how they ran, and why others did not."""
-    want = {"scalar_loops": [r"test/lang/scalar_loops.ch:35: loop: 157165 turns in 1 runs on vm$", r"ch:11: loop: \d+ turns in \d runs on vm$"],
-            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is walked: print, line 9$", r"ch:4: loop: \d+ turns in 3 runs on vm$"],
-            "scalar_waits": [r"ch:2: function: \d{4} turns in \d+ runs on vm, then walked: calls are short$", r"ch:8: function: \d{6} turns in \d+ runs on vm$",
-                             r"ch:20: function: \d{4} turns .* calls are short$", r"ch:21: function: \d{4} turns .* calls are short$", r"ch:26: function: \d{6} turns in \d+ runs on vm$"],
-            "scalar_circle": [r"ch:5: loop: 61100 turns in 1 runs on vm$", r"ch:7: function: \d+ turns in \d runs on vm$", r"ch:22: loop: \d{6} turns in 1 runs on vm$", r"ch:34: loop is walked: .* changes a variable outside"],
-            "scalar_closures": [r"ch:5: loop: 2000 turns in 1 runs on vm$", r"ch:16: loop: \d+ turns in 1 runs on vm$", r"ch:20: loop: 2500 turns in 1 runs on vm$", r"ch:39: loop: 1000 turns in 1", r"ch:48: loop: \d{5} turns in 1", r"ch:52: loop is walked"],
-            "scalar_nested": [r"ch:4: loop: \d+ turns in \d+ runs on vm$", r"ch:17: loop: 1000 turns in 1 runs on vm$", r"ch:29: loop: 10000 turns", r"ch:31: loop: 3000 turns", r"ch:39: loop is walked"]}
+    want = {"scalar_loops": [r"test/lang/scalar_loops.ch:35: loop: 157165 iterations in 1 runs on vm$", r"ch:11: loop: \d+ iterations in \d runs on vm$"],
+            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is interpreted: print, line 9$", r"ch:4: loop: \d+ iterations in 3 runs on vm$"],
+            "scalar_waits": [r"ch:2: function: \d{4} iterations in \d+ runs on vm, then interpreted: calls are short$", r"ch:8: function: \d{6} iterations in \d+ runs on vm$",
+                             r"ch:20: function: \d{4} iterations .* calls are short$", r"ch:21: function: \d{4} iterations .* calls are short$", r"ch:26: function: \d{6} iterations in \d+ runs on vm$"],
+            "scalar_circle": [r"ch:5: loop: 61100 iterations in 1 runs on vm$", r"ch:7: function: \d+ iterations in \d runs on vm$", r"ch:22: loop: \d{6} iterations in 1 runs on vm$", r"ch:34: loop is interpreted: .* changes a variable outside"],
+            "scalar_closures": [r"ch:5: loop: 2000 iterations in 1 runs on vm$", r"ch:16: loop: \d+ iterations in 1 runs on vm$", r"ch:20: loop: 2500 iterations in 1 runs on vm$", r"ch:39: loop: 1000 iterations in 1", r"ch:48: loop: \d{5} iterations in 1", r"ch:52: loop is interpreted"],
+            "scalar_nested": [r"ch:4: loop: \d+ iterations in \d+ runs on vm$", r"ch:17: loop: 1000 iterations in 1 runs on vm$", r"ch:29: loop: 10000 iterations", r"ch:31: loop: 3000 iterations", r"ch:39: loop is interpreted"]}
     for name, lines in want.items():
         got = run([env.need_ingot(), "run", os.path.join("test", "lang", name + ".ch"), "--engine", engine, "--verbose"], LIMIT, cwd=ROOT)
         said = got.err.decode()
@@ -155,7 +155,7 @@ def checks(env):
         if got.rc != rc or got.out:
             raise Fail(f"check {name}: {explain(got)}, printed {got.out!r}")
     got = run([env.ingot, "check", os.path.join(TOP, "backward_number.ch")], LIMIT)
-    told = [f"backward_number.ch:{where}: {name}() changes nothing but what it gives" for where, name in (("3:1", "tensor_requires_grad"), ("6:5", "sgd_step"))]
+    told = [f"backward_number.ch:{where}: the result of {name}(), its only effect, is not used" for where, name in (("3:1", "tensor_requires_grad"), ("6:5", "sgd_step"))]
     if got.rc or "warning: " not in got.text() or not all(x in got.text() for x in told):
         raise Fail(f"what is given and not taken: {explain(got)}: {got.text()}")
 
@@ -206,7 +206,7 @@ graph tensors
   return %2 "output"
 }
 function has no graph, unless it takes only tensors of known shapes
-line:17:50: the function looks at what it is given: it cannot become a graph
+line:17:50: the function reads the data of its arguments: it cannot become a graph
     fn peeks(x: tensor<float32, [2]>) -> tensor { if sum(x) > 0.0 { x } else { twice(x) } };
                                                      ^
 => AutogradTensor([2.0, 4.0], shape=[2])
@@ -291,8 +291,8 @@ def shipped(env):
     got = run([env.need_ingot(), "verify", paths[0], "--engine", "c"], LIMIT)
     if got.rc or b"output" not in got.out or b" ok" not in got.out or b"runs first" not in got.err:
         raise Fail(f"{explain(got)}: {got.out!r} {tail(got.text())}")
-    for path, more, rc, text in ((paths[1], [], 4, "looks at what it is given"), (paths[0], ["--function", "other"], 4, "takes tensors"),
-                                 (paths[0], ["--function", "nothing"], 4, "no function 'nothing'")):
+    for path, more, rc, text in ((paths[1], [], 4, "reads the data of its arguments"), (paths[0], ["--function", "other"], 4, "takes tensors"),
+                                 (paths[0], ["--function", "nothing"], 4, "unknown function 'nothing'")):
         got = run([env.ingot, "compile", path, *more], LIMIT)
         if got.rc != rc or got.out or text not in got.text() or more and "runs first" in got.text():
             raise Fail(f"compile {os.path.basename(path)} {more}: {explain(got)}: {tail(got.text())}")
@@ -469,7 +469,7 @@ def open_shapes(env):
         if got.rc:
             raise Fail(f"{text}: {explain(got)}: {tail(got.text())}")
         got = run([env.ingot, "build", path, "-o", path[:-3] + ".c"], LIMIT)
-        if got.rc != 3 or f"open.ch:{said} that follows from the data of tensors is not supported in a compiled program\n" not in got.text():
+        if got.rc != 3 or f"open.ch:{said} that depends on tensor data is not supported in a compiled program\n" not in got.text():
             raise Fail(f"{text}: {explain(got)}: {tail(got.text())}")
 
 
@@ -583,8 +583,8 @@ def open_sizes(env):
     compile("score", "-d", "bach=2", rc=2, said="the function 'score' has no size 'bach'")
     compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
     compile("looks", "-d", "batch=3")
-    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:25:76: what is computed follows from an open size: the function cannot become a graph")
-    compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are follows from an open size")
+    compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:25:76: what is computed depends on a symbolic size: the function cannot become a graph")
+    compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are depends on a symbolic size")
     compile("unlike", "-d", "a=2,b=2")
     compile("unlike", "--max-shapes", "a=2,b=2", rc=4, said="shape mismatch [a, 4] vs [b, 4]")
 

@@ -157,7 +157,7 @@ def refused(env):
     got = run([env.ingot, "play", "--clean"], LIMIT, env={"XDG_CACHE_HOME": os.path.dirname(cache)})
     if got.rc or "2 files removed, 0.0 MB" not in got.text() or sorted(os.listdir(cache)) != ["jit-mine", "play-mine", "tune"]:
         raise Fail(f"{explain(got)}: {got.text()}: {os.listdir(cache)}")
-    for name, why in ((os.path.join(ROOT, "models", "digits.onnx"), "has no vocabulary"), ("x.gguf", "is no GGUF file")):
+    for name, why in ((os.path.join(ROOT, "models", "digits.onnx"), "has no vocabulary"), ("x.gguf", "does not begin with GGUF")):
         path = os.path.join(os.path.dirname(cache), name)
         if name == "x.gguf":
             with open(path, "wb") as f:

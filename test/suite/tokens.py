@@ -180,9 +180,9 @@ REFUSED = (
     ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 4, "a token that is not in the vocabulary"),
     ('{"model": {"type": "BPE", "vocab": {"a": 5000000000}, "merges": []}}', 4, "id 5000000000"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a)\\\\\\\\1"}, '
-     '"behavior": "Isolated"}}', 3, "an escape that is not supported"),
+     '"behavior": "Isolated"}}', 3, "the escape is not supported"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a++"}, '
-     '"behavior": "Isolated"}}', 3, "a possessive repeat"),
+     '"behavior": "Isolated"}}', 3, "possessive repeats are not supported"),
     ('{"model": {"type": "Unigram", "vocab": [["a"]]}}', 4, "expected a token and its score"),
     ("[1]", 4, "expected an object"),
 )

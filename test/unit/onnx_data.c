@@ -71,7 +71,7 @@ static void check_headers(void) {
              "rank");
   expect_npy("{'descr': '<f4', 'descr': '<f4'}", 0, ERR_input, "repeated key");
   expect_npy("{'descr': '<f4'}", 0, ERR_input, "is missing");
-  expect_npy("{'descr': '<f4", 0, ERR_input, "string without end");
+  expect_npy("{'descr': '<f4", 0, ERR_input, "string does not end");
   expect_npy(HEAD("<f4", "False", "(1,)") "x", 4, ERR_input, "after the dictionary");
   expect(0, "\x93NUMPY\x01\x00\xff\xff", 10, ERR_input, "cut off");
   expect(0, "\x93NUMPY\x02\x00\xff", 9, ERR_input, "not an npy file");
@@ -90,7 +90,7 @@ static void check_inflate(void) {
   for (size_t n = 0; n < sizeof fixed; n++) CHECK(inflate(fixed, n, out, 24));
   for (size_t n = 0; n < sizeof stored; n++) CHECK(inflate(stored, n, out, 3));
   CHECK(inflate(fixed, sizeof fixed, out, 23) && inflate(fixed, sizeof fixed, out, 25));
-  CHECK(strstr(inflate((const u8 *)"\x07", 1, out, 3), "kind of block"));
+  CHECK(strstr(inflate((const u8 *)"\x07", 1, out, 3), "block type"));
   CHECK(strstr(inflate((const u8 *)"\x03\x00\x00", 3, out, 0), "after the last block"));
   CHECK(strstr(inflate((const u8 *)"\x01\x03\x00\xfd\xff"
                                    "abc",

@@ -157,8 +157,8 @@ static void check_wire(Arena *a) {
   } bad[] = {
       {"\x08", 1, "byte 5: number runs past"},
       {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, "more than 10 bytes"},
-      {"\x00", 1, "no such field number"},
-      {"\x0f", 1, "no such wire type"},
+      {"\x00", 1, "invalid field number"},
+      {"\x0f", 1, "invalid wire type"},
       {"\x0a\x05", 2, "byte 5: field 1 claims 5 bytes, 0 remain"},
       {"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "claims 18446744073709551615 bytes"},
       {"\x08\x01", 2, "field 1 has wire type 0, expected 2"},

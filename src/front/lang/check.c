@@ -1,7 +1,7 @@
-/* check.c: statements, and bindings of variables.
+/* check.c: checks statements and computes variable bindings.
  *
- * In: a tree. Out: the same with types, places of names and conversions; errors. Method: see
- * check.h. A pass that tells nothing is repeated until it changes nothing, then one tells.
+ * In: an AST. Out: the AST with types, resolved names and conversions, or errors. Method: see
+ * check.h. A silent pass is repeated until no type changes; a final pass reports errors.
  */
 #include "front/lang/check.h"
 
@@ -32,7 +32,7 @@ void bind_join(Checker *k, u32 b, const LangType *t) {
 static void unify(Checker *k, u32 p, u32 q) {
   p = bind_root(k, p), q = bind_root(k, q);
   if (p == q) return;
-  if (k->bind.at[q].declared) { /* what is written down stays */
+  if (k->bind.at[q].declared) { /* a declared type stays */
     u32 t = p;
     p = q, q = t;
   }
@@ -60,7 +60,7 @@ u32 bind_of(Checker *k, Ast *n, u32 slot) {
   return n->bind;
 }
 
-/* ---- paths ---- */
+/* ---- control-flow paths ---- */
 
 u32 state_mark(const Checker *k) {
   return k->in->log.n;
@@ -81,7 +81,7 @@ void state_replay(Checker *k, const SlotChanges *path) {
   for (u32 i = 0; i < path->n; i++) set_binding(k, path->at[i].slot, path->at[i].bind);
 }
 
-/* True: the first time in this merge. */
+/* True the first time in this merge. */
 static bool first_in_merge(Checker *k, u32 slot) {
   if (slot_get(&k->in->met, slot) == k->in->merges) return false;
   slot_set(k, &k->in->met, slot, k->in->merges);
@@ -107,11 +107,9 @@ void state_merge(Checker *k, u32 mark, const SlotChanges *other) {
   for (u32 i = 0; i < other->n; i++)
     if (first_in_merge(k, other->at[i].slot))
       merge_binding(k, other->at[i].slot, other->at[i].bind);
-  for (u32 i = mark; i < end; i++) /* the first of a slot is what it was at the mark */
+  for (u32 i = mark; i < end; i++) /* the first entry of a slot is its binding at the mark */
     if (first_in_merge(k, log->at[i].slot)) merge_binding(k, log->at[i].slot, log->at[i].bind);
 }
-
-/* ---- messages ---- */
 
 void check_error(Checker *k, const Ast *n, const char *hint, const char *fmt, ...) {
   if (!k->report) return;
@@ -123,7 +121,7 @@ void check_error(Checker *k, const Ast *n, const char *hint, const char *fmt, ..
   script_error(k->s, n->at, hint, "%s", sb_cstr(&t));
 }
 
-/* ---- types as they are written ---- */
+/* ---- type annotations ---- */
 
 const LangType *type_by_name(const char *name) {
   static const struct {
@@ -146,7 +144,7 @@ static const LangType *named_type(Checker *k, const Ast *n) {
   if (t) return t;
   check_error(k, n,
               "types are int32 int64 float32 float64 bool string tensor [T] (T, U) fn(T) -> U",
-              "there is no type '%s'", show(k->c, n->name));
+              "unknown type '%s'", show(k->c, n->name));
   return &type_any;
 }
 
@@ -182,8 +180,6 @@ const LangType *check_type(Checker *k, const Ast *n) {
   }
 }
 
-/* ---- functions ---- */
-
 static LangFn *fn_of(Checker *k, Ast *n) {
   LangFn *f = n->fn;
   if (f) return f;
@@ -201,10 +197,10 @@ static LangFn *fn_of(Checker *k, Ast *n) {
   return f;
 }
 
-/* What the function gives joins what it gave elsewhere. */
+/* Joins the returned type with those of earlier returns. */
 static void join_result(Checker *k, Ast *value, const Ast *at, const LangType *t) {
   LangFn *f = k->in->fn;
-  if (!k->in->outer) return; /* the file itself gives nothing */
+  if (!k->in->outer) return; /* the top level of a file has no result */
   if (f->declared) {
     if (value)
       check_assignable(k, value, f->result, "the function returns");
@@ -221,12 +217,12 @@ static void join_result(Checker *k, Ast *value, const Ast *at, const LangType *t
   if (value) check_assignable(k, value, f->result, "the function returns");
 }
 
-/* The statement whose value is that of the block; NULL: none. */
+/* The statement that gives the block its value, or NULL. */
 static Ast *last_of(const Ast *block) {
   return block->nkid ? block->kid[block->nkid - 1] : NULL;
 }
 
-/* Does the statement always leave the function? */
+/* True if the statement always returns. */
 static bool always_returns(const Ast *n) {
   if (!n) return false;
   if (n->kind == AST_return) return true;
@@ -238,8 +234,8 @@ static bool is_forever(const Ast *n) {
   return n->kind == AST_while && n->a->kind == AST_bool && n->a->i;
 }
 
-/* May the statement, which is the last, end without a value? A loop gives that of its last turn,
- * and may have none: it is taken for one that has, unless its turns give nothing. */
+/* True if the last statement may end without a value. A loop has the value of its last iteration. A
+ * loop without iterations has none, but only loops whose body has no value are reported. */
 static bool may_end_without_value(const Ast *n) {
   if (!n) return true;
   switch (n->kind) {
@@ -281,15 +277,13 @@ const LangType *check_fn(Checker *k, Ast *n) {
     join_result(k, last && is_expr(last) ? last : NULL, last ? last : n, t);
   else if (last && !always_returns(n->a) && may_end_without_value(last) &&
            !type_assignable(&type_null, f->result))
-    check_error(k, last, "a return behind it gives one",
+    check_error(k, last, "add a return after it",
                 "the function returns %s, but may end here without a value",
                 lang_type_text(k->c, f->result));
   names_close(k, n->a);
   k->in = in.outer;
   return &f->self;
 }
-
-/* ---- statements ---- */
 
 static const LangType *check_let(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a);
@@ -304,7 +298,7 @@ static const LangType *check_let(Checker *k, Ast *n) {
   return bind_type(k, b);
 }
 
-/* An array in arrays of the variable, whose innermost elements become t as well. */
+/* The type of a variable in which `target` (nested indices) has type t. */
 static const LangType *wrapped(Checker *k, const Ast *target, const LangType *t) {
   for (; target->kind == AST_index; target = target->a) t = type_array(k->a, t);
   return t;
@@ -322,15 +316,15 @@ static u32 target_bind(Checker *k, const Ast *name) {
   return 0;
 }
 
-/* What target, the variable or an element of it, is in a variable of type t. */
+/* The type of target, which is a variable of type t or an element of it. */
 static const LangType *at_target(const LangType *t, const Ast *target) {
   for (; target->kind == AST_index; target = target->a)
     t = t->kind == KD_array ? t->elem : &type_any;
   return t;
 }
 
-/* A value of type t is put at target, in the variable of b. What a variable is of which nothing is
- * known yet is for its `let` to say. False: it is of another kind, which was told. */
+/* Assigns a value of type t to target, in the variable of binding b. A variable of unknown type
+ * gets its type from its `let`. Returns false after reporting a type mismatch. */
 static bool assign_type(Checker *k, u32 b, const Ast *target, const Ast *value, const LangType *t) {
   const Binding *x = &k->bind.at[bind_root(k, b)];
   const LangType *is = at_target(x->type, target);
@@ -347,7 +341,7 @@ static bool assign_type(Checker *k, u32 b, const Ast *target, const Ast *value, 
   return false;
 }
 
-/* What is pushed joins the elements of the variable that it is pushed to. */
+/* Joins the pushed value with the element type of the variable. */
 void check_push(Checker *k, const Ast *target, Ast *value) {
   const Ast *base = target;
   while (base->kind == AST_index) base = base->a;
@@ -376,7 +370,7 @@ static const LangType *check_set(Checker *k, Ast *n) {
     return t;
   }
   u32 b = target_bind(k, base);
-  if (!b) return t; /* of a function around, or not defined yet: the run knows */
+  if (!b) return t; /* captured or not defined yet: checked at run time */
   const LangType *now = bind_type(k, b);
   if (n->a->kind == AST_index && now->kind == KD_tensor)
     check_error(k, n->a, "x = tensor_set(x, [i, j], value) gives a copy with it",
@@ -414,7 +408,7 @@ static const LangType *check_loop(Checker *k, Ast *n) {
   const LangType *t = check_block(k, n->b);
   if (n->b->nkid) check_unused(k, last_of(n->b));
   k->in->loops--;
-  state_merge(k, mark, &(SlotChanges){0}); /* there may be no turn */
+  state_merge(k, mark, &(SlotChanges){0}); /* the loop may run 0 iterations */
   return type_join(k->a, t, &type_null);
 }
 
@@ -442,7 +436,7 @@ static const LangType *check_return(Checker *k, Ast *n) {
   return &type_none;
 }
 
-/* A model, a network, or a module; that is part of the program, so it is imported at its top. */
+/* A model, a network or a module. Modules must be imported at top level. */
 static const LangType *check_object(Checker *k, const Ast *n) {
   if (n->kind == AST_model) {
     LangType *t = NEW(k->a, LangType);
@@ -493,9 +487,7 @@ const LangType *check_block(Checker *k, Ast *n) {
   return n->type = t;
 }
 
-/* ---- the file ---- */
-
-/* Functions of the file can be called from anywhere in it. */
+/* Functions can be called from anywhere in their file. */
 static void hoist(Checker *k, const Asts *body) {
   for (u32 i = 0; i < body->n; i++) {
     Ast *n = body->at[i];
@@ -504,7 +496,7 @@ static void hoist(Checker *k, const Asts *body) {
   }
 }
 
-/* The names of a file, so that others find them. */
+/* Opens the top-level scope of a file, so that other files can look up its names. */
 static void open_file(Checker *k, Script *s) {
   Asts body = {0};
   FnState in = {.fn = s->main};
@@ -517,8 +509,8 @@ static void open_file(Checker *k, Script *s) {
   for (u32 i = 0; s->number && i < body.n; i++) names_share(k, s, body.at[i]->slot);
 }
 
-/* Behind what it imports, so that types of modules are known from the first pass on: what is taken
- * for anything once stays that. */
+/* Checks imported files first, so that the types of modules are known from the first pass on. A
+ * binding that was once `any` never becomes more precise. */
 static void walk_file(Checker *k, Script *s) {
   Asts body = {0};
   if (s->walked) return;
@@ -550,7 +542,7 @@ static void start(Checker *k, Script *s) {
 
 void script_check(Script *s) {
   Checker k = {.s = s, .c = s->c, .a = &s->c->work};
-  *vec_push(k.a, &k.bind) = (Binding){.type = &type_none}; /* number 0 is none */
+  *vec_push(k.a, &k.bind) = (Binding){.type = &type_none}; /* index 0 means none */
   for (u32 i = 0; i < s->all->n; i++) start(&k, s->all->at[i]);
   for (u32 i = 0; i < s->all->n; i++) structs_resolve(&k, s->all->at[i]);
   u32 n = 0;

@@ -1,8 +1,8 @@
-/* check_call.c: calls.
+/* check_call.c: checks calls.
  *
- * In: a call. Out: the type of what it gives; arguments that were given by name stand in their
- * places. A name that is called is a function of the program if there is one of that name, else a
- * built-in: a variable that is no function hides none.
+ * In: a call. Out: its result type; named arguments are moved to their positions. A called name is
+ * a function of the program if there is one, else a built-in. A variable that is not a function
+ * does not hide a built-in.
  */
 #include "front/lang/check.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- arguments by name ---- */
 
-/* Puts what was given as `name` at `place`, behind those that came before it. */
+/* Moves the named argument to its position, after the positional ones. */
 static bool put(Checker *k, Ast *n, u32 from, u32 place) {
   Ast *x = n->kid[from], *there = place < n->nkid ? n->kid[place] : NULL;
   if (place < from || (there && there->kind == AST_named && there->name == x->name)) {
@@ -19,7 +19,7 @@ static bool put(Checker *k, Ast *n, u32 from, u32 place) {
     return false;
   }
   if (!there || there->kind != AST_named) {
-    check_error(k, x, "arguments before it are missing", "the argument '%s' cannot stand here",
+    check_error(k, x, "give the arguments before it, too", "the argument '%s' cannot stand here",
                 show(k->c, x->name));
     return false;
   }
@@ -52,7 +52,7 @@ static void by_name(Checker *k, Ast *n, const char *args) {
       continue;
     }
     if (place == UINT32_MAX) {
-      check_error(k, x, args, "there is no argument '%s'", show(k->c, x->name));
+      check_error(k, x, args, "unknown argument '%s'", show(k->c, x->name));
       n->kid[i++] = x->a;
     } else if (!put(k, n, i, place)) {
       n->kid[i++] = x->a;
@@ -67,27 +67,25 @@ static const char *fn_args(Checker *k, const LangFn *f) {
   return sb_cstr(&t);
 }
 
-/* ---- built-ins ---- */
-
 typedef struct Sig {
   char arg[16];
-  u32 n, least;
-  bool more; /* any number of the last */
+  u32 n, min;
+  bool more; /* variadic: the last one repeats */
   char result;
-  bool only; /* it does nothing but give that */
+  bool only; /* its only effect is the result */
 } Sig;
 
 static Sig sig_read(const char *s) {
-  Sig g = {.least = UINT32_MAX};
+  Sig g = {.min = UINT32_MAX};
   for (; *s != ':'; s++) {
     if (*s == '?')
-      g.least = g.n;
+      g.min = g.n;
     else if (*s == '*')
       g.more = true;
     else
       g.arg[g.n++] = *s;
   }
-  if (g.least == UINT32_MAX) g.least = g.more ? g.n - 1 : g.n;
+  if (g.min == UINT32_MAX) g.min = g.more ? g.n - 1 : g.n;
   g.result = s[1];
   g.only = s[2] == '!';
   return g;
@@ -132,9 +130,9 @@ static const char *sig_text(char letter) {
   case 's': return "a string";
   case 'F': return "a function";
   case 'y': return "a layer";
-  case 'g': return "an optimiser of sgd_create()";
-  case 'm': return "an optimiser of adam_create()";
-  case 'r': return "an optimiser of rmsprop_create()";
+  case 'g': return "an optimizer of sgd_create()";
+  case 'm': return "an optimizer of adam_create()";
+  case 'r': return "an optimizer of rmsprop_create()";
   default: return "an object";
   }
 }
@@ -182,13 +180,13 @@ static const LangType *sig_result(Checker *k, const Ast *n, char letter) {
 static void wrong_count(Checker *k, const Ast *n, const char *name, const Sig *g) {
   char want[48];
   if (g->more)
-    snprintf(want, sizeof want, "at least %u", g->least);
-  else if (g->least == g->n)
+    snprintf(want, sizeof want, "at least %u", g->min);
+  else if (g->min == g->n)
     snprintf(want, sizeof want, "exactly %u", g->n);
   else
-    snprintf(want, sizeof want, "%u to %u", g->least, g->n);
+    snprintf(want, sizeof want, "%u to %u", g->min, g->n);
   check_error(k, n, NULL, "%s() takes %s argument%s, got %u", name, want,
-              g->n == 1 && !g->more && g->least == g->n ? "" : "s", n->nkid);
+              g->n == 1 && !g->more && g->min == g->n ? "" : "s", n->nkid);
 }
 
 void check_arg_kinds(Checker *k, const Ast *n, const char *name, u32 row, u32 count) {
@@ -210,7 +208,7 @@ static const LangType *check_builtin(Checker *k, Ast *n, u32 row) {
   n->builtin = (i32)row + 1;
   if (k->report) by_name(k, n, b->args);
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]);
-  if (n->nkid < g.least || (n->nkid > g.n && !g.more)) {
+  if (n->nkid < g.min || (n->nkid > g.n && !g.more)) {
     wrong_count(k, n, b->name, &g);
     return sig_result(k, n, g.result);
   }
@@ -226,15 +224,16 @@ void check_unused(Checker *k, const Ast *n) {
   Sig g = sig_read(b->sig);
   if (!g.only) return;
   StrBuf t = sb_new(k->a);
-  sb_fmt(&t, "%s() changes nothing but what it gives, which is not used here", b->name);
+  sb_fmt(&t, "the result of %s(), its only effect, is not used", b->name);
   warn(k->c, LOC_NONE, "%s",
        script_place(k->s, n->at, sb_cstr(&t),
-                    g.result == 'L' ? "let p = ..., then w = p[0] and so on" : "w = ... keeps it"));
+                    g.result == 'L' ? "write let p = ..., then w = p[0] and so on"
+                                    : "write w = ... to keep it"));
 }
 
 /* ---- functions of the program ---- */
 
-/* What a symbol in the shapes of parameters stands for is one number in a call. */
+/* Checks that each symbol in the shapes of parameters has one value in this call. */
 static void check_symbols(Checker *k, const Ast *n, const LangType *f) {
   Map size = map_new(k->a);
   for (u32 i = 0; i < n->nkid; i++) {
@@ -261,13 +260,13 @@ static const LangType *check_function(Checker *k, Ast *n, const LangType *f) {
   }
   for (u32 i = 0; i < n->nkid; i++) {
     check_assignable(k, n->kid[i], f->item[i], "the parameter is");
-    n->kid[i]->to = NULL; /* the call sees to it, where symbols of shapes have their meaning */
+    n->kid[i]->to = NULL; /* the call converts, because it knows the values of shape symbols */
   }
   check_symbols(k, n, f);
   return f->elem;
 }
 
-/* A model that is called makes an object, and that a tensor of a tensor. */
+/* Calling a model creates an object; calling the object maps a tensor to a tensor. */
 static const LangType *of_model(Checker *k, const Ast *n, const LangType *t) {
   if (n->nkid != t->made) {
     check_error(k, n, NULL, "%s '%s' takes %u arguments, got %u",
@@ -282,7 +281,7 @@ static const LangType *of_model(Checker *k, const Ast *n, const LangType *t) {
   return object;
 }
 
-/* A function of an object of a model. */
+/* A method of a model object. */
 static const LangType *of_method(Checker *k, const Ast *n, const LangType *on) {
   static const struct {
     const char *name;

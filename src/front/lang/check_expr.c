@@ -1,25 +1,25 @@
-/* check_expr.c: types of expressions.
+/* check_expr.c: computes the types of expressions.
  *
- * In: a tree of an expression. Out: its type, and the same in every node. What cannot work whatever
- * the values are is an error here; what depends on them is left to the run.
+ * In: the tree of an expression. Out: a type for every node. Operations that fail for all values
+ * are errors here. Operations that depend on values are checked at run time.
  */
 #include "front/lang/check.h"
 
 #include <string.h>
 
-/* Errors of a file that are looked through for what was probably meant. */
+/* Maximum number of errors per file that get a "did you mean" suggestion. */
 enum { NEAR_ERRORS = 100 };
 
 static bool is_number(const LangType *t) {
   return t->kind == KD_int || t->kind == KD_float;
 }
 
-/* Not known, or not any more. */
+/* True if the type is unknown. */
 static bool is_open(const LangType *t) {
   return t->kind == KD_any || t->kind == KD_none;
 }
 
-/* Does a value of type x change where y is wanted? */
+/* True if a value of type x needs a conversion to y. */
 static bool needs_conversion(const LangType *x, const LangType *y) {
   if (y->kind == KD_float) return x->kind != KD_float;
   if (y->kind == KD_tensor) return x->kind != KD_tensor || y->shaped;
@@ -28,7 +28,7 @@ static bool needs_conversion(const LangType *x, const LangType *y) {
   if (y->kind == KD_tuple && x->kind == KD_tuple && x->n == y->n)
     for (u32 i = 0; i < y->n; i++)
       if (needs_conversion(x->item[i], y->item[i])) return true;
-  return y->kind != KD_any && x->kind == KD_any; /* the run looks whether it fits */
+  return y->kind != KD_any && x->kind == KD_any; /* checked at run time */
 }
 
 void check_assignable(Checker *k, Ast *n, const LangType *to, const char *what) {
@@ -36,10 +36,9 @@ void check_assignable(Checker *k, Ast *n, const LangType *to, const char *what) 
   const LangType *as = to->kind == KD_tensor && t->kind == KD_array ? shape_data(k, n) : t;
   if (!type_assignable(t, to) || !type_assignable(as, to)) {
     if (type_assignable(t, to)) t = as;
-    const char *hint = t->kind == KD_float && to->kind == KD_int
-                           ? "x as int32 cuts off what is behind the point"
-                       : to->kind == KD_string ? "str(x) makes a string of it"
-                                               : NULL;
+    const char *hint = t->kind == KD_float && to->kind == KD_int ? "x as int32 drops the fraction"
+                       : to->kind == KD_string                   ? "str(x) makes a string of it"
+                                                                 : NULL;
     const char *want =
         arena_copy(k->a, lang_type_text(k->c, to), strlen(lang_type_text(k->c, to)) + 1);
     check_error(k, n, hint, "%s %s, found %s", what, want, lang_type_text(k->c, t));
@@ -50,7 +49,7 @@ void check_assignable(Checker *k, Ast *n, const LangType *to, const char *what) 
 
 /* ---- names and literals ---- */
 
-/* Functions of Charl that are not there. */
+/* Functions of Charl that are not supported. */
 static bool refused(Checker *k, const Ast *n, const char *name) {
   static const struct {
     const char *begin, *what;
@@ -76,7 +75,7 @@ static bool refused(Checker *k, const Ast *n, const char *name) {
     if (strncmp(table[i].begin, name, strlen(table[i].begin))) continue;
     if (!k->report) return true;
     StrBuf t = sb_new(k->a);
-    sb_fmt(&t, "%s is not supported: there are no %s", name, table[i].what);
+    sb_fmt(&t, "%s is not supported: ingot does not have %s", name, table[i].what);
     k->s->nerror++;
     diag(k->c, ERR_unsupported, LOC_NONE, "%s", script_place(k->s, n->at, sb_cstr(&t), NULL));
     return true;
@@ -84,24 +83,24 @@ static bool refused(Checker *k, const Ast *n, const char *name) {
   return false;
 }
 
-/* What people write who know other languages; NULL: it is none of that. */
+/* A hint for idioms of other languages, or NULL. */
 static const char *hint_for(Checker *k, Str name) {
   const char *text = str_text(k->c, name);
   if (!strcmp(text, "null") || !strcmp(text, "None") || !strcmp(text, "nil"))
-    return "there is no word for nothing; a function without a value gives null";
+    return "the language has no null literal; a function without a value returns null";
   if (!strcmp(text, "import")) return "import \"FILE.ch\" as NAME";
   if (struct_type(k, 0, name)) return "a struct is made by Name { field: value, .. }";
   return NULL;
 }
 
 static const LangType *check_name(Checker *k, Ast *n) {
-  if (!n->name) return &type_any; /* an error that was told by the parser */
+  if (!n->name) return &type_any; /* the parser reported an error */
   if (!names_find(k, n, n->name)) {
     const char *name = str_text(k->c, n->name);
     Suggestion near = suggest_new(name);
     if (k->report && k->s->nerror < NEAR_ERRORS) names_suggest(k, &near);
     if (builtin_find(name) >= 0) {
-      check_error(k, n, "built-in functions are called, they are no values",
+      check_error(k, n, "a built-in function can be called, but not used as a value",
                   "%s is a built-in function", show(k->c, n->name));
       return &type_any;
     }
@@ -119,8 +118,8 @@ static const LangType *check_name(Checker *k, Ast *n) {
   }
   const LangType *t = names_type(k, n);
   if (t->kind == KD_module) {
-    check_error(k, n, "name.thing is something of a module", "'%s' is a module, which is no value",
-                show(k->c, n->name));
+    check_error(k, n, "write name.thing for a definition of the module",
+                "'%s' is a module, not a value", show(k->c, n->name));
     return &type_any;
   }
   bool here = t->kind == KD_none && !k->in->loops && !k->in->outer;
@@ -153,8 +152,6 @@ static void want_number(Checker *k, Ast *n, const char *what) {
     check_error(k, n, NULL, "%s is a number, found %s", what, lang_type_text(k->c, t));
 }
 
-/* ---- operators ---- */
-
 static const char *verb(Tok op) {
   switch (op) {
   case TOK_add: return "add";
@@ -176,7 +173,7 @@ static const LangType *bad_operands(Checker *k, const Ast *n, const LangType *x,
                          : NULL;
   check_error(k, n, hint, "Cannot %s %s and %s", verb(n->op), kind_name[x->kind],
               kind_name[y->kind]);
-  return &type_none; /* what it is assigned to stays what it is, so that others are told, too */
+  return &type_none; /* suppresses follow-up errors */
 }
 
 static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const LangType *y) {
@@ -200,7 +197,7 @@ static const LangType *arithmetic(Checker *k, Ast *n, const LangType *x, const L
   return t;
 }
 
-/* A tensor and an array are compared element by element; else the answer is one. */
+/* A tensor and an array compare element by element, all other values as a whole. */
 static const LangType *equality(const LangType *x, const LangType *y) {
   if (x->kind == KD_array || y->kind == KD_tensor) {
     const LangType *swap = x;
@@ -255,8 +252,7 @@ static const LangType *check_cast(Checker *k, Ast *n) {
 static const LangType *check_index(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *i = check_expr(k, n->b);
   if (i->kind != KD_int && i->kind != KD_array && !is_open(i))
-    check_error(k, n->b,
-                i->kind == KD_float ? "x as int32 cuts off what is behind the point" : NULL,
+    check_error(k, n->b, i->kind == KD_float ? "x as int32 drops the fraction" : NULL,
                 "Index must be an integer or range, got %s", kind_name[i->kind]);
   if (t->kind == KD_array && i->kind == KD_int) return t->elem;
   if (t->kind == KD_array) return i->kind == KD_array ? t : &type_any;
@@ -276,8 +272,6 @@ static const LangType *check_item(Checker *k, Ast *n) {
     check_error(k, n, NULL, "Cannot index type %s with tuple index syntax", kind_name[t->kind]);
   return &type_any;
 }
-
-/* ---- match ---- */
 
 static const LangType *check_match(Checker *k, Ast *n) {
   const LangType *t = check_expr(k, n->a), *all = &type_none;

@@ -1,7 +1,7 @@
-/* check_model.c: the layers of a model.
+/* check_model.c: checks the layers of a model.
  *
- * In: a model block. Out: errors of its layers: their names, how many sizes they take and of which
- * kind, names of activations. Sizes are expressions, names of activations are not.
+ * In: a model block. Out: errors about layer names, the number and kinds of sizes, and activation
+ * names. Sizes are expressions; activation names are literals.
  */
 #include "front/lang/check.h"
 
@@ -11,8 +11,8 @@ enum { LAYER_SIZES = 5 };
 
 #define ACTIVATION(name)
 const LayerInfo layer_info[] = {
-#define LAYER(name, make, least, most) {#name, #make, least, most},
-#define PLAIN_LAYER(name, sizes)       {#name, NULL, sizes, sizes},
+#define LAYER(name, make, min, max) {#name, #make, min, max},
+#define PLAIN_LAYER(name, sizes)    {#name, NULL, sizes, sizes},
 #include "front/lang/layers.def"
 #undef LAYER
 #undef PLAIN_LAYER
@@ -20,7 +20,7 @@ const LayerInfo layer_info[] = {
 #undef ACTIVATION
 const u32 layer_count = sizeof layer_info / sizeof *layer_info;
 
-#define LAYER(name, make, least, most)
+#define LAYER(name, make, min, max)
 #define PLAIN_LAYER(name, sizes)
 const char *const activation_name[] = {
 #define ACTIVATION(name) #name,
@@ -45,7 +45,8 @@ static void check_activation(Checker *k, const Ast *n) {
   StrBuf all = sb_new(k->a);
   for (u32 i = 0; i < activation_count; i++)
     sb_fmt(&all, "%s%s", i ? ", " : "", activation_name[i]);
-  check_error(k, n, suggestion(k, &near), "there is no activation '%s': %s", name, sb_cstr(&all));
+  check_error(k, n, suggestion(k, &near), "unknown activation '%s', expected one of %s", name,
+              sb_cstr(&all));
 }
 
 static const LayerInfo *find(Checker *k, const Ast *n) {
@@ -55,7 +56,7 @@ static const LayerInfo *find(Checker *k, const Ast *n) {
     if (!strcmp(layer_info[i].name, name)) return &layer_info[i];
     suggest_try(&near, layer_info[i].name);
   }
-  check_error(k, n, suggestion(k, &near), "there is no layer '%s'", show(k->c, n->a->name));
+  check_error(k, n, suggestion(k, &near), "unknown layer '%s'", show(k->c, n->a->name));
   return NULL;
 }
 
@@ -73,8 +74,8 @@ static void check_layer(Checker *k, Ast *n) {
   while (sizes < n->nkid && n->kid[sizes]->kind != AST_named) sizes++;
   for (u32 i = 0; !word && i < sizes; i++) check_expr(k, n->kid[i]);
   if (!l) return;
-  if (sizes < l->least || sizes > l->most || n->nkid > sizes + 1)
-    check_error(k, n, NULL, "the layer '%s' takes %u to %u sizes", l->name, l->least, l->most);
+  if (sizes < l->min || sizes > l->max || n->nkid > sizes + 1)
+    check_error(k, n, NULL, "the layer '%s' takes %u to %u sizes", l->name, l->min, l->max);
   else if (l->make)
     check_arg_kinds(k, n, l->name, (u32)builtin_find(l->make), sizes);
   else if (sizes)
@@ -89,7 +90,7 @@ void check_model(Checker *k, Ast *n) {
 
 /* ---- shapes through the layers of an object ---- */
 
-/* The sizes of a layer where they are numbers in the text; -1: not. Gives how many there are. */
+/* Reads the sizes of a layer; -1 if one is not a literal. Returns their number. */
 static u32 sizes_of(const Ast *n, i64 *size) {
   u32 count = 0;
   while (count < n->nkid && n->kid[count]->kind != AST_named) count++;
@@ -98,18 +99,18 @@ static u32 sizes_of(const Ast *n, i64 *size) {
   return count;
 }
 
-/* How many windows fit; -1: not known, or none. */
+/* Number of windows, or -1 if unknown or 0. */
 static i64 windows(i64 extent, i64 kernel, i64 stride, i64 pad) {
   if (extent < 0 || kernel < 1 || stride < 1 || pad < 0 || kernel > extent + 2 * pad) return -1;
   return (extent + 2 * pad - kernel) / stride + 1;
 }
 
-typedef struct ShapeState { /* a tensor on its way; extents of -1 are not known */
+typedef struct ShapeState { /* a tensor shape; -1: unknown extent */
   i64 dim[MAX_RANK + 1];
   u32 rank;
 } ShapeState;
 
-/* The extent of that axis is `want`, if both are known. */
+/* True if the axis exists and its extent is not known to differ from `want`. */
 static bool has(const ShapeState *x, u32 axis, i64 want) {
   return axis < x->rank && (want < 0 || x->dim[axis] < 0 || x->dim[axis] == want);
 }
@@ -125,7 +126,7 @@ static bool pass_images(ShapeState *x, i64 channels, i64 kernel, i64 stride, i64
   return true;
 }
 
-/* Through one layer; false: it does not take that shape. */
+/* Applies one layer to the shape. False if the layer does not accept it. */
 static bool pass_layer(const Ast *n, const char *name, ShapeState *x) {
   i64 size[LAYER_SIZES];
   u32 given = sizes_of(n, size);

@@ -1,8 +1,8 @@
-/* check_shape.c: shapes of tensors, as far as they are known before the run.
+/* check_shape.c: infers shapes of tensors at compile time.
  *
- * In: a call of a built-in function, or an operator, whose operands have types. Out: the type of
- * its result with its shape, where that follows from numbers in the text; shapes that cannot fit
- * are errors. What is not known here is found when the program runs.
+ * In: a call of a built-in function or an operator, with typed operands. Out: the result type, with
+ * a shape where literals determine it. Shapes that cannot match are errors. Unknown shapes are
+ * checked at run time.
  */
 #include "front/lang/check.h"
 
@@ -22,7 +22,7 @@ static bool is_known(const LangType *t) {
   return true;
 }
 
-/* [2, 3] in the text. */
+/* Reads a literal such as [2, 3]. */
 static bool literal(const Ast *n, i64 *dim, u32 *rank) {
   if (!n || n->kind != AST_array || n->nkid >= MAX_RANK) return false;
   for (u32 i = 0; i < n->nkid; i++) {
@@ -66,7 +66,7 @@ const LangType *shape_matmul(Checker *k, const Ast *n, const char *what, const L
   return shaped(k, dim, x->rank);
 }
 
-/* Of elements; -1: too many for any tensor. */
+/* Number of elements, or -1 if too large for a tensor. */
 static i64 count(const i64 *dim, u32 rank) {
   u64 n = 1;
   for (u32 i = 0; i < rank; i++)
@@ -86,7 +86,7 @@ static const char *dims_of(Checker *k, const LangType *t) {
   return dims_text(k, t->dim, t->rank);
 }
 
-/* A shape in the text whose extents are all there. */
+/* Reads a shape literal with all extents present. */
 static bool shape_in_text(const Ast *n, i64 *dim, u32 *rank) {
   if (!literal(n, dim, rank)) return false;
   for (u32 i = 0; i < *rank; i++)
@@ -98,7 +98,7 @@ static bool is_number(const Ast *n) {
   return n->type && (n->type->kind == KD_int || n->type->kind == KD_float);
 }
 
-/* Numbers in arrays in the text, as rows of the same length. */
+/* Shape of nested array literals with rows of equal length. */
 static bool data_in_text(const Ast *n, i64 *dim, u32 *rank) {
   for (*rank = 0; n->kind == AST_array && n->nkid; n = n->kid[0]) {
     if (*rank == MAX_RANK) return false;
@@ -168,7 +168,7 @@ static const LangType *linear(Checker *k, const Ast *n, const LangType *x, const
   return shaped(k, dim, x->rank);
 }
 
-/* But for a 1 in front or behind that one of them has more. */
+/* Same shape, except for a leading or trailing 1. */
 static bool are_same(const LangType *x, const LangType *y) {
   if (x->rank < y->rank) return are_same(y, x);
   size_t bytes = y->rank * sizeof *y->dim;
@@ -178,7 +178,7 @@ static bool are_same(const LangType *x, const LangType *y) {
          (x->dim[y->rank] == 1 && !memcmp(x->dim, y->dim, bytes));
 }
 
-/* classes: y may be the classes of the rows of x instead. */
+/* classes: y may hold the class of each row of x instead. */
 static const LangType *loss(Checker *k, const Ast *n, const char *name, const LangType *x,
                             const LangType *y, bool classes) {
   bool sorts = classes && is_known(x) && is_known(y) && x->rank == y->rank + 1 &&

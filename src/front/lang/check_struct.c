@@ -1,8 +1,9 @@
-/* check_struct.c: structs, and what stands behind a point.
+/* check_struct.c: checks structs and members.
  *
- * In: definitions of structs, records, members. Out: their types. Structs are known in all of their
- * file, and by the name of the module in those that import it; two are the same if they are the
- * same definition. `a.b` is a thing of a module, a field of a struct, or a function of an object.
+ * In: definitions of structs, records, members. Out: their types. A struct is visible in its whole
+ * file, and in importing files through the module name. Two struct types are equal only if they
+ * come from the same definition. `a.b` is a name in a module, a field of a struct, or a method of
+ * an object.
  */
 #include "front/lang/check.h"
 
@@ -23,7 +24,7 @@ static u64 key(AstKind kind, Str name) {
   return (u64)kind << 32 | name;
 }
 
-/* The first statement of the file that defines such a thing under that name; NULL: none. */
+/* The first statement of the file that defines this kind of thing under the name, or NULL. */
 static const Ast *defined(const Script *s, AstKind kind, Str name) {
   const u32 *at = map_get(&s->defined, key(kind, name));
   return at ? s->root->kid[*at - 1] : NULL;
@@ -66,7 +67,7 @@ void structs_resolve(Checker *k, Script *s) {
   }
 }
 
-/* Types of fields are told of where they are defined. */
+/* Errors in field types are reported at the definition. */
 void check_struct(Checker *k, const Ast *n) {
   if (!n->of && find(k->s, n->name))
     check_error(k, n, NULL, "the struct '%s' is defined twice", show(k->c, n->name));
@@ -82,7 +83,7 @@ void check_struct(Checker *k, const Ast *n) {
   }
 }
 
-/* What `import ... as name` of this file means; NULL: no module. */
+/* The module that `import ... as name` binds in this file, or NULL. */
 static Script *module_of(const Checker *k, Str name) {
   const Ast *n = defined(k->s, AST_import, name);
   return n ? n->module : NULL;
@@ -94,8 +95,6 @@ const LangType *struct_type(Checker *k, Str module, Str name) {
   if (t) return &t->self;
   return s && defined(s, AST_model, name) ? &type_object : NULL;
 }
-
-/* ---- records ---- */
 
 static const char *fields_text(Checker *k, const StructInfo *t) {
   StrBuf out = sb_new(k->a);
@@ -129,14 +128,12 @@ const LangType *check_record(Checker *k, Ast *n) {
   for (u32 i = 0; i < n->nkid; i++) check_expr(k, n->kid[i]->a);
   n->of = t && t->kind == KD_struct ? t->of : NULL;
   if (!n->of) {
-    check_error(k, n, NULL, "there is no struct '%s'", show(k->c, of->name));
+    check_error(k, n, NULL, "unknown struct '%s'", show(k->c, of->name));
     return &type_any;
   }
   check_fields(k, n, n->of);
   return t;
 }
-
-/* ---- members ---- */
 
 static const LangType *of_module(Checker *k, Ast *n, Script *m) {
   const u32 *slot = map_get(&m->names->slot, n->name);
@@ -157,7 +154,7 @@ static const LangType *of_module(Checker *k, Ast *n, Script *m) {
   return t;
 }
 
-/* The built-in function that x.name() was probably meant to be; NULL: none. */
+/* The built-in function that x.name() probably stands for, or NULL. */
 static const char *as_function(Checker *k, const char *name) {
   StrBuf t = sb_new(k->a);
   if (!strcmp(name, "append")) name = "push";

@@ -1,10 +1,10 @@
-/* format.c: a program laid out anew.
+/* format.c: formats a program.
  *
- * In: tokens and comments. Out: the same tokens in the same order and on the same lines, with four
- * columns for each line that opened a bracket, one blank around operators and behind commas, no
- * blanks at the ends of lines and never two empty lines. Because tokens are kept, the program is
- * the same; because nothing but them and the line ends decides, formatting twice changes nothing
- * more.
+ * In: tokens and comments. Out: the same tokens in the same order on the same lines. A line is
+ * indented by four columns for each line with an open bracket. Operators have spaces around them
+ * and commas a space after them. Trailing spaces and repeated empty lines are removed. The program
+ * is unchanged, because tokens are kept. Formatting is idempotent, because it depends only on
+ * tokens and line ends.
  */
 #include "front/lang/lang.h"
 
@@ -15,13 +15,13 @@ enum { STEP = 4, BRACKETS = 4096 };
 typedef struct Formatter {
   const Script *s;
   StrBuf *out;
-  const Token *prev; /* NULL: none yet */
-  Tok before;        /* the kind in front of prev */
+  const Token *prev; /* NULL at the start */
+  Tok before;        /* token kind before prev */
   bool after_comment;
-  u32 open[BRACKETS]; /* lines of the output on which brackets were opened */
+  u32 open[BRACKETS]; /* output lines with open brackets */
   u32 nopen, line;
-  u32 angles; /* of the type of a tensor */
-  bool unary; /* prev is a sign in front of an operand */
+  u32 angles; /* depth of tensor<...> */
+  bool unary; /* prev is a unary sign */
 } Formatter;
 
 static bool is_word(const Script *s, const Token *t, const char *word) {
@@ -36,8 +36,8 @@ static bool closes(Tok k) {
   return k == TOK_rpar || k == TOK_rsq || k == TOK_rbrace;
 }
 
-/* May an operand end with it? Then a bracket behind it is a call or an index, a sign a difference.
- */
+/* True if an operand may end with t. Then a bracket after it is a call or an index, and a sign is
+ * binary. */
 static bool ends_operand(const Formatter *p, const Token *t) {
   if (t->kind == TOK_name) return !is_word(p->s, t, "in");
   return t->kind == TOK_int || t->kind == TOK_float || t->kind == TOK_string ||
@@ -54,7 +54,8 @@ static u32 indent(const Formatter *p, bool closing) {
 static bool wants_blank(const Formatter *p, const Token *t) {
   const Token *a = p->prev;
   if (p->unary || opens(a->kind)) return a->kind == TOK_lbrace && t->kind != TOK_rbrace;
-  if (a->kind == TOK_dot || t->kind == TOK_dot) return a->kind == TOK_int; /* else it is a float */
+  /* otherwise it would become a float */
+  if (a->kind == TOK_dot || t->kind == TOK_dot) return a->kind == TOK_int;
   if (a->kind == TOK_range || a->kind == TOK_upto || t->kind == TOK_range || t->kind == TOK_upto)
     return false;
   if (t->kind == TOK_rbrace) return true;
@@ -90,11 +91,12 @@ static void put_token(Formatter *p, const Token *t) {
   if (closes(t->kind) && p->nopen) p->nopen--;
   if (t->kind == TOK_lt && p->prev && is_word(p->s, p->prev, "tensor")) p->angles++;
   if (t->kind == TOK_gt && p->angles) p->angles--;
-  for (u32 i = 0; i < t->n; i++) p->line += p->s->at[t->at + i] == '\n'; /* of a string */
+  /* a string may span lines */
+  for (u32 i = 0; i < t->n; i++) p->line += p->s->at[t->at + i] == '\n';
   p->prev = t;
 }
 
-/* Comments end without blanks. */
+/* Writes a comment without trailing spaces. */
 static void put_comment(Formatter *p, const Token *t) {
   u32 n = t->n;
   while (n && strchr(" \t\r\n", p->s->at[t->at + n - 1])) n--;

@@ -1,22 +1,22 @@
-/* lang.h: programs of the language (docs/language.md), from text to a checked tree.
+/* lang.h: the front end of the language (docs/language.md), from text to a checked AST.
  *
- * A text becomes tokens, these a tree of Ast in c->work, and the checker finds out what every name
- * means and which type every expression has. Errors are diags with line, column, the line itself
- * and a caret below it; all of a file are found in one go. Nothing here runs anything.
+ * The lexer makes tokens, the parser an AST in c->work, and the checker resolves names and types.
+ * Errors are diags with line, column, the source line and a caret. One run reports all errors of a
+ * file. This folder does not run programs.
  */
 #ifndef INGOT_LANG_H
 #define INGOT_LANG_H
 
 #include "ir/ir.h"
 
-typedef struct Script Script;     /* a text, its tokens and its tree: a program or a module */
-typedef struct Token Token;       /* some bytes of the text */
+typedef struct Script Script;     /* a program or module: text, tokens and AST */
+typedef struct Token Token;       /* a range of bytes in the text */
 typedef struct Ast Ast;           /* a statement or expression */
-typedef struct LangType LangType; /* of a value, as far as it is known before the run */
-typedef struct VarRef VarRef;     /* where a name may be found while it runs */
-typedef struct LangFn LangFn;     /* what is known of a function */
+typedef struct LangType LangType; /* static type of a value */
+typedef struct VarRef VarRef;     /* a possible location of a variable at run time */
+typedef struct LangFn LangFn;     /* what the checker knows about a function */
 typedef struct Capture Capture;
-typedef struct StructInfo StructInfo; /* a struct of the program */
+typedef struct StructInfo StructInfo; /* a struct definition */
 typedef struct ScopeNames ScopeNames; /* see check.h */
 typedef VEC(u32) SlotBinds;
 typedef VEC(Script *) Scripts;
@@ -32,8 +32,8 @@ extern const char *const tok_text[TOK_COUNT];
 
 struct Token {
   Tok kind;
-  u32 at, n;  /* bytes of the text */
-  bool first; /* on its line */
+  u32 at, n;  /* offset and length in the text */
+  bool first; /* first on its line */
 };
 
 typedef enum AstKind {
@@ -43,40 +43,39 @@ typedef enum AstKind {
   AST_COUNT
 } AstKind;
 
-/* Types. KD_none: of what never has a value, or has not been looked at; KD_any: the run will tell.
- */
+/* Types. KD_none: never has a value, or not checked yet. KD_any: known only at run time. */
 typedef enum LangKind {
 #define KIND(name, text) KD_##name,
 #include "front/lang/kinds.def"
 #undef KIND
   KD_COUNT
 } LangKind;
-extern const char *const kind_name[KD_COUNT]; /* as type() tells */
+extern const char *const kind_name[KD_COUNT]; /* as type() returns */
 
-enum { TYPE_DEPTH = 8 }; /* of arrays in arrays; what is deeper is any */
+enum { TYPE_DEPTH = 8 }; /* nesting of array types; deeper ones are `any` */
 
 struct LangType {
   LangKind kind;
-  const LangType *elem;  /* of an array; result of a function */
-  const LangType **item; /* of a tuple; parameters of a function */
+  const LangType *elem;  /* element of an array; result of a function */
+  const LangType **item; /* elements of a tuple; parameters of a function */
   u32 n;
-  bool shaped;      /* a tensor whose shape is known */
-  u32 rank;         /* of it */
-  const i64 *dim;   /* -1: not known */
-  const Str *name;  /* of dimensions that are symbols, or NULL: there are none */
-  const LangFn *fn; /* KD_fn: the one it is, where that is known */
+  bool shaped; /* a tensor of known shape */
+  u32 rank;
+  const i64 *dim;   /* -1: unknown extent */
+  const Str *name;  /* names of symbolic dimensions; NULL: none */
+  const LangFn *fn; /* KD_fn: the function, if known */
   const StructInfo *of;
   Script *module;
-  const Ast *model; /* KD_object: of a model, where that is known */
-  bool made;        /* it is an object of that, not the model itself */
-  char role;        /* KD_object: its letter in signatures, see BuiltinInfo; 0: not known */
+  const Ast *model; /* KD_object: its model, if known */
+  bool made;        /* an instance of the model, not the model itself */
+  char role;        /* KD_object: its letter in signatures, see BuiltinInfo; 0: unknown */
 };
 
 typedef enum VarRefKind { VR_local, VR_global, VR_self } VarRefKind;
 struct VarRef {
   VarRefKind kind;
   u32 slot;
-  u32 file; /* VR_global: number of the Script */
+  u32 file; /* VR_global: index of the Script */
 };
 
 struct StructInfo {
@@ -89,12 +88,11 @@ struct StructInfo {
   LangType self; /* KD_struct */
 };
 
-/* A variable of the functions around it that a function takes along, by value, when it is defined.
- */
+/* A variable of an enclosing function, captured by value when the inner function is defined. */
 struct Capture {
   Str name;
   u32 slot;
-  const VarRef *from; /* in the function around it */
+  const VarRef *from; /* locations in the enclosing function */
   u32 nfrom;
 };
 
@@ -103,74 +101,75 @@ struct LangFn {
   u32 nslot;
   VEC(Capture) capture;
   const LangType *result;
-  bool declared;  /* result was written down */
+  bool declared;  /* result type is annotated */
   LangType self;  /* KD_fn */
-  SlotBinds last; /* for the checker: by slot, what held there when it was walked before */
-  /* from who runs it */
-  u32 calls;   /* that were walked */
-  u32 scanned; /* the last search for calls that came by */
+  SlotBinds last; /* checker: by slot, the binding of the last visit */
+  /* set by the evaluator */
+  u32 calls;   /* number of evaluated calls */
+  u32 scanned; /* the last call-graph search that visited it */
 };
 
-/* Fields by kind: see ast.def. */
+/* Use of the fields by kind: see ast.def. */
 struct Ast {
   AstKind kind;
   Tok op;
-  u32 file;   /* number of its Script */
-  u32 at;     /* byte of the text that messages point at */
-  u32 height; /* of the tree below it */
+  u32 file;   /* index of its Script */
+  u32 at;     /* offset in the text, for messages */
+  u32 height; /* of the subtree */
   Str name;
   i64 i;
   double f;
   Ast *a, *b, *c;
   Ast **kid;
   u32 nkid;
-  /* from the checker */
+  /* set by the checker */
   const LangType *type; /* of its value */
-  const LangType *to;   /* what its value becomes; NULL: it stays */
-  u32 bind;             /* its variable, for the checker alone */
-  u32 slot, nslot;      /* of what it defines; of a scope: the first and how many */
-  const VarRef *place;  /* where a name is looked for, in this order */
+  const LangType *to;   /* type to convert the value to; NULL: no conversion */
+  u32 bind;             /* binding; for the checker only */
+  u32 slot, nslot;      /* slot of what it defines; of a scope: first slot and count */
+  const VarRef *place;  /* where to look for a name, in this order */
   u32 nplace;
-  i32 builtin; /* of a call: 1 + its row; 0: none */
+  i32 builtin; /* of a call: 1 + row of builtins.def; 0: not a built-in */
   LangFn *fn;
-  const StructInfo *of; /* of a struct, and of a record */
+  const StructInfo *of; /* of a struct or record */
   Script *module;       /* of an import; NULL: a network */
-  /* from who runs it, of a loop */
-  bool dropped; /* nobody looks at its value */
-  u32 hot;      /* 1 + its number among those that are counted; 0: none yet */
+  /* set by the evaluator, for loops */
+  bool dropped; /* its value is unused */
+  u32 hot;      /* 1 + index among counted loops; 0: not counted yet */
 };
 
 struct Script {
   Ctx *c;
   Str file;
-  const char *at; /* a zero behind it */
+  const char *at; /* NUL-terminated */
   u32 n;
   VEC(Token) token; /* without comments, ended by TOK_end */
   VEC(Token) comment;
-  VEC(u32) newline; /* where lines end */
+  VEC(u32) newline; /* offsets of line ends */
   u32 nerror;
   Ast *root;    /* a block */
-  LangFn *main; /* that holds the statements of the file */
-  u32 number;   /* in `all` */
-  Scripts *all; /* the program, number 0, and its modules */
-  Str real;     /* its path without links, of a module */
-  /* for the checker: names of the file; by slot, the binding of all that is ever put there, if
-   * functions or other files see it */
+  LangFn *main; /* holds the top-level statements */
+  u32 number;   /* index in `all` */
+  Scripts *all; /* the program (0) and its modules */
+  Str real;     /* of a module: its path with links resolved */
+  /* for the checker: top-level names; by slot, one binding for all values ever stored there, if
+   * functions or other files see the variable */
   ScopeNames *names;
   SlotBinds shared;
   Map defined; /* AstKind and Str -> 1 + statement of root: structs, models, imports */
   bool walked;
 };
 
-/* Signatures: a letter for each argument, then ':' and the result.
- *   T tensor  A array  n number  N number or tensor  X tensor or array  C what has a length
+/* Signatures: one letter per argument, then ':' and the result.
+ *   T tensor  A array  n number  N number or tensor  X tensor or array  C has a length
  *   i integer  b boolean  s string  F function  v anything
- *   o object, of which y layer  g m r optimiser (sgd, adam, rmsprop)  l tensor that is a loss
- * ? before an argument: it and those behind it may be left out; * before ':': any number of them.
- * Results are these and: f float  I D L arrays of integers, floats, tensors  _ nothing
- *   N as the first  = the kind of number that all arguments are; of a tensor, which stands alone, a
- * float ~ a tensor if the first is one, else a float ! behind the result: nothing else comes of a
- * call, so one that drops it is warned of. */
+ *   o object: y layer  g m r optimizer (sgd, adam, rmsprop)  l tensor that is a loss
+ * ? before an argument: this and all later arguments are optional. * before ':': variadic.
+ * Results are these letters and:
+ *   f float  I D L arrays of integers, floats, tensors  _ none  N type of the first argument
+ *   = common number type of all arguments; float for a single tensor
+ *   ~ tensor if the first argument is one, else float
+ * ! after the result: the call has no other effect, so the checker warns if it is unused. */
 typedef enum ShapeRule {
 #define SHAPE(name) SH_##name,
 #include "front/lang/shapes.def"
@@ -178,15 +177,15 @@ typedef enum ShapeRule {
 } ShapeRule;
 struct BuiltinInfo {
   const char *name, *sig;
-  const char *args; /* what they are called, for messages and for arguments by name */
+  const char *args; /* names of arguments, for messages and named arguments */
   ShapeRule shape;
 };
 extern const BuiltinInfo builtin_info[];
 extern const u32 builtin_count;
 
-typedef struct LayerInfo { /* row of layers.def */
-  const char *name, *make; /* make: a built-in function; NULL: none */
-  u32 least, most;         /* sizes */
+typedef struct LayerInfo { /* a row of layers.def */
+  const char *name, *make; /* make: a built-in function, or NULL */
+  u32 min, max;            /* number of sizes */
 } LayerInfo;
 extern const LayerInfo layer_info[];
 extern const u32 layer_count;
@@ -194,34 +193,34 @@ extern const char *const activation_name[];
 extern const u32 activation_count;
 
 /* lex.c */
-/* With its tokens; all: of the program that it is a module of, NULL: it is one itself. */
+/* Reads the tokens. all: the program that this module belongs to; NULL for the program itself. */
 Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all);
-/* Records an error at a byte of the text; hint may be NULL. */
+/* Records an error at an offset in the text. hint may be NULL. */
 void script_error(Script *s, u32 at, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same as a text: FILE:LINE:COLUMN: what, the line, a caret. In c->work. */
+/* The message text of an error: FILE:LINE:COLUMN: what, the line, a caret. In c->work. */
 const char *script_place(const Script *s, u32 at, const char *what, const char *hint);
 u32 script_line(const Script *s, u32 at);
 
 /* parse.c */
-enum { LANG_DEPTH = 200, LANG_HEIGHT = 1200 }; /* of what stands in each other; of trees */
+enum { LANG_DEPTH = 200, LANG_HEIGHT = 1200 }; /* nesting in the source; height of the AST */
 void script_parse(Script *s);
 
 /* parse_expr.c */
 typedef struct Parser {
   Script *s;
-  u32 at; /* token */
+  u32 at; /* index of the current token */
   u32 depth;
-  bool panic; /* an error has been told, up to the next statement all is quiet */
+  bool panic; /* suppress errors until the next statement */
 } Parser;
 Ast *parse_expr(Parser *p);
 Ast *parse_type(Parser *p);
 Ast *parse_block(Parser *p);                /* parse.c */
-Ast *parse_fn(Parser *p, Str name, u32 at); /* parse.c: from its parameters on */
+Ast *parse_fn(Parser *p, Str name, u32 at); /* parse.c: starts at the parameters */
 Ast *ast_new(Parser *p, AstKind kind, u32 at);
 typedef VEC(Ast *) Asts;
 void ast_set_kids(Parser *p, Ast *n, const Asts *kids);
-void ast_set_height(Parser *p, Ast *n); /* its height, when all below it is there */
+void ast_set_height(Parser *p, Ast *n); /* once its children are complete */
 const Token *parse_peek(const Parser *p);
 bool parse_is(const Parser *p, Tok kind);
 bool parse_accept(Parser *p, Tok kind);
@@ -232,7 +231,7 @@ void parse_error(Parser *p, const char *hint, const char *fmt, ...)
 Str parse_name(Parser *p, const char *what); /* an identifier, or an error */
 void parse_deeper(Parser *p);
 bool parse_too_deep(Parser *p);
-bool parse_is_module(Ctx *c, const Ast *import); /* parse.c: by the name of its file */
+bool parse_is_module(Ctx *c, const Ast *import); /* parse.c: by file extension */
 
 /* types.c */
 extern const LangType type_any, type_null, type_int, type_float, type_bool, type_string, type_none,
@@ -241,20 +240,20 @@ const LangType *type_array(Arena *a, const LangType *elem);
 const LangType *type_join(Arena *a, const LangType *x, const LangType *y);
 bool type_same(const LangType *x, const LangType *y);
 bool struct_same(const StructInfo *x, const StructInfo *y);
-u32 struct_field(const StructInfo *s, Str name); /* s->n: there is none */
-/* May a value of type x be where one of type y is wanted, as it is or as what it becomes? */
+u32 struct_field(const StructInfo *s, Str name); /* s->n if there is none */
+/* True if a value of type x can be stored as type y, with a conversion if needed. */
 bool type_assignable(const LangType *x, const LangType *y);
-/* May one variable hold both in turn? Losses are floats or tensors, so numbers and tensors are of
- * one kind here. */
+/* True if one variable may hold both. Losses are floats or tensors, so numbers and tensors are
+ * compatible. */
 bool type_compatible(const LangType *x, const LangType *y);
 const char *lang_type_text(Ctx *c, const LangType *t); /* in c->scratch */
 
 /* check.c */
-void script_check(Script *s); /* with its modules */
+void script_check(Script *s); /* including its modules */
 /* names.c */
-i32 builtin_find(const char *name); /* its row; -1: there is none */
+i32 builtin_find(const char *name); /* row of builtins.def, or -1 */
 
-/* format.c: the same program, laid out anew. */
+/* format.c */
 void script_format(const Script *s, StrBuf *out);
 
 #endif

@@ -1,8 +1,8 @@
-/* lex.c: the tokens of a text, and messages about places in it.
+/* lex.c: the lexer, and messages with a position in the text.
  *
- * In: bytes. Out: tokens, and comments apart from them, which only the formatter looks at. Newlines
- * only separate. Method: longest match of the table of tokens; what is no token is told and left
- * out. Numbers and strings are converted by the parser.
+ * In: bytes. Out: tokens, and a separate list of comments for the formatter. Newlines only separate
+ * tokens. Method: longest match in the token table. Unknown characters are reported and skipped.
+ * The parser converts numbers and strings.
  */
 #include "front/lang/lang.h"
 
@@ -16,8 +16,6 @@ const char *const tok_text[TOK_COUNT] = {
 };
 
 enum { SHOWN_COLUMNS = 160, LANG_BYTES = 1 << 28 };
-
-/* ---- places ---- */
 
 u32 script_line(const Script *s, u32 at) {
   u32 lo = 0, hi = s->newline.n;
@@ -65,8 +63,6 @@ void script_error(Script *s, u32 at, const char *hint, const char *fmt, ...) {
   diag(s->c, ERR_input, LOC_NONE, "%s", script_place(s, at, sb_cstr(&t), hint));
 }
 
-/* ---- tokens ---- */
-
 static bool is_letter(char ch) {
   return isalpha((unsigned char)ch) || ch == '_' || (u8)ch >= 0x80;
 }
@@ -81,7 +77,7 @@ static Token *push(Script *s, Tok kind, u32 at, u32 n, bool first) {
   return t;
 }
 
-/* A comment at `at`: the byte behind it; `at` itself: there is none. */
+/* Returns the offset after the comment at `at`, or `at` if there is none. */
 static u32 skip_comment(Script *s, u32 at) {
   const char *p = s->at + at;
   u32 end = at;
@@ -139,7 +135,7 @@ static Tok sign(const Script *s, u32 at, u32 *n) {
 static void unknown(Script *s, u32 at) {
   char ch = s->at[at];
   const char *hint = ch == '&' || ch == '|' ? "'and' is also '&&', 'or' is also '||'"
-                     : ch == '\''           ? "strings stand in double quotes"
+                     : ch == '\''           ? "strings are written in double quotes"
                      : ch == '#'            ? "comments begin with //"
                                             : NULL;
   script_error(s, at, hint,
@@ -200,7 +196,7 @@ Script *script_new(Ctx *c, Str file, const char *at, size_t n, Scripts *all) {
     fail(c, ERR_unsupported, LOC_NONE, "the program has %zu bytes, the limit is %d", n, LANG_BYTES);
   size_t mark = utf8_bom(at, n);
   n -= mark;
-  char *copy = arena_alloc(&c->work, n + 4); /* zeros behind it, which end every token */
+  char *copy = arena_alloc(&c->work, n + 4); /* zero padding ends every token */
   if (n) memcpy(copy, at + mark, n);
   s->at = copy;
   s->n = (u32)n;

@@ -1,10 +1,9 @@
-/* names.c: what names mean.
+/* names.c: name resolution.
  *
- * Scopes are opened by functions, `for` and the arms of match; blocks of if and while are part of
- * the scope around them. A scope knows all names that are defined anywhere in it. A name is looked
- * for in the scopes of its function from the inside out, and while it runs in the first of these
- * that holds something by then. Variables of functions around are taken along by value; those of
- * the file are seen as they are.
+ * Functions, `for` and match arms open a scope; blocks of if and while belong to the enclosing
+ * scope. A scope knows every name defined anywhere in it. A name is looked up in the scopes of its
+ * function from the inside out. At run time the first of these that holds a value is used.
+ * Variables of enclosing functions are captured by value, those of the file by reference.
  */
 #include "front/lang/check.h"
 
@@ -22,8 +21,6 @@ i32 builtin_find(const char *name) {
     if (!strcmp(builtin_info[i].name, name)) return (i32)i;
   return -1;
 }
-
-/* ---- scopes ---- */
 
 u32 slot_get(const SlotBinds *s, u32 slot) {
   return slot < s->n ? s->at[slot] : 0;
@@ -71,15 +68,13 @@ void names_open(Checker *k, Ast *n, Asts *body) {
   for (u32 i = 0; body && i < body->n; i++) body->at[i]->slot = names_define(k, body->at[i]->name);
 }
 
-/* Its slots end with the last name it defines: what a function takes along gets one, too, when it
- * is first named, and keeps it beyond the scope. */
+/* The slots of the scope end with the last name it defines. A captured variable gets a slot at its
+ * first use and keeps it after the scope ends. */
 void names_close(Checker *k, Ast *n) {
   u32 end = k->in->names->n;
   k->in->names = k->in->names->outer;
   n->nslot = end > n->slot ? end - n->slot : 0;
 }
-
-/* ---- lookup ---- */
 
 enum { PLACES = 16 };
 typedef struct FoundPlaces {
@@ -93,7 +88,7 @@ static void add(FoundPlaces *f, VarRefKind kind, u32 slot, u32 file) {
 
 static void find_local(Checker *k, FnState *in, Str name, FoundPlaces *to);
 
-/* What the function takes along of those around it; its slot, or -1. */
+/* Captures a variable of an enclosing function. Returns its slot, or -1. */
 static i64 capture(Checker *k, FnState *in, Str name) {
   const u32 *at = map_get(&in->captures, name);
   if (at) return in->fn->capture.at[*at - 1].slot;
@@ -138,7 +133,7 @@ bool names_find(Checker *k, Ast *n, Str name) {
   return f.n > 0;
 }
 
-/* Of a variable that a function has taken along: what it is where the function is defined. */
+/* Type of a captured variable where the function is defined. */
 static const LangType *captured(Checker *k, FnState *in, u32 slot) {
   u32 at = slot_get(&in->capture_at, slot);
   const LangType *t = &type_none;
@@ -171,14 +166,14 @@ const LangType *names_type(Checker *k, const Ast *n) {
       t = type_join(k->a, t, bind_type(k, b));
     else if (p->kind == VR_local)
       t = type_join(k->a, t, captured(k, k->in, p->slot));
-    if (b && !outside) break; /* it holds something here, the others are behind it */
+    if (b && !outside) break; /* it has a value here and hides the others */
   }
   return t;
 }
 
 void names_suggest(Checker *k, Suggestion *near) {
   for (u32 i = 0; i < builtin_count; i++) suggest_try(near, builtin_info[i].name);
-  for (u32 i = 0; i < k->s->token.n; i++) { /* any name of the text that is defined there */
+  for (u32 i = 0; i < k->s->token.n; i++) { /* any name in the text that is defined there */
     const Token *t = &k->s->token.at[i];
     Str name = t->kind == TOK_name ? str_intern(k->c, k->s->at + t->at, t->n) : 0;
     bool known = name && map_get(&k->s->names->slot, name);

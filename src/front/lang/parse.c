@@ -1,8 +1,8 @@
-/* parse.c: statements.
+/* parse.c: parses statements.
  *
- * In: the tokens of a script. Out: its tree. Method: recursive descent. After an error the next
- * statement is looked for: a token that is first on its line and begins one, or the brace that ends
- * the block; so one run finds the errors of all statements.
+ * In: the tokens of a script. Out: its AST. Method: recursive descent. After an error the parser
+ * skips to the next statement: a token that is first on its line and starts a statement, or the
+ * closing brace of the block. So one run finds the errors of all statements.
  */
 #include "front/lang/lang.h"
 
@@ -16,7 +16,7 @@ static void push(Parser *p, Asts *list, Ast *n) {
 
 /* ---- after an error ---- */
 
-/* Goes on to where a statement may begin. Braces that open on the way are left behind. */
+/* Skips to a token that may start a statement. Blocks that open on the way are skipped. */
 static void recover(Parser *p, u32 from) {
   u32 open = 0;
   p->panic = false;
@@ -65,15 +65,13 @@ Ast *parse_block(Parser *p) {
   return n;
 }
 
-/* ---- statements ---- */
-
 static Ast *let(Parser *p, u32 at) {
   Ast *n = ast_new(p, AST_let, at);
   if (parse_is_keyword(p, "mut") && p->s->token.at[p->at + 1].kind == TOK_name) p->at++;
   n->at = parse_peek(p)->at;
   n->name = parse_name(p, "the name of a variable");
   if (parse_accept(p, TOK_colon)) n->b = parse_type(p);
-  parse_expect(p, TOK_set, "behind the name of a variable");
+  parse_expect(p, TOK_set, "after the name of a variable");
   n->a = parse_expr(p);
   return n;
 }
@@ -94,7 +92,7 @@ Ast *parse_fn(Parser *p, Str name, u32 at) {
     push(p, &params, parameter(p));
     if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_expect(p, TOK_rpar, "behind the parameters of a function");
+  parse_expect(p, TOK_rpar, "after the parameters of a function");
   ast_set_kids(p, n, &params);
   if (parse_accept(p, TOK_arrow)) n->b = parse_type(p);
   n->a = parse_block(p);
@@ -123,7 +121,7 @@ static Ast *loop(Parser *p, const Token *t) {
   if (t->kind == TOK_for) {
     n->name = parse_name(p, "the name of the variable of the loop");
     if (!parse_is_keyword(p, "in"))
-      parse_error(p, "for x in 0..10 { ... }", "expected 'in' behind the variable of the loop");
+      parse_error(p, "for x in 0..10 { ... }", "expected 'in' after the variable of the loop");
     p->at += !p->panic;
   }
   if (!p->panic) n->a = parse_expr(p);
@@ -161,11 +159,11 @@ static Ast *model(Parser *p, u32 at) {
   Asts layers = {0};
   Ast *n = ast_new(p, AST_model, at);
   n->name = parse_name(p, "the name of the model");
-  parse_expect(p, TOK_lbrace, "behind the name of the model");
+  parse_expect(p, TOK_lbrace, "after the name of the model");
   bool inner = parse_is_keyword(p, "layers");
   if (inner) {
     p->at++;
-    parse_expect(p, TOK_lbrace, "behind 'layers'");
+    parse_expect(p, TOK_lbrace, "after 'layers'");
   }
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *layer = parse_expr(p);
@@ -174,8 +172,8 @@ static Ast *model(Parser *p, u32 at) {
     push(p, &layers, layer);
     if (!parse_accept(p, TOK_comma)) parse_accept(p, TOK_semi);
   }
-  if (inner) parse_expect(p, TOK_rbrace, "behind the layers");
-  parse_expect(p, TOK_rbrace, "behind the model");
+  if (inner) parse_expect(p, TOK_rbrace, "after the layers");
+  parse_expect(p, TOK_rbrace, "after the model");
   ast_set_kids(p, n, &layers);
   return n;
 }
@@ -199,21 +197,21 @@ bool parse_is_module(Ctx *c, const Ast *import) {
   return ends_with(path, ".ch") || ends_with(path, ".charl");
 }
 
-/* struct NAME { field: type, ... }; commas may be left out, or be semicolons */
+/* struct NAME { field: type, ... }; commas are optional and may be semicolons */
 static Ast *structure(Parser *p, u32 at) {
   Asts fields = {0};
   Ast *n = ast_new(p, AST_struct, at);
   n->name = parse_name(p, "the name of the struct");
-  parse_expect(p, TOK_lbrace, "behind the name of the struct");
+  parse_expect(p, TOK_lbrace, "after the name of the struct");
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *f = parameter(p);
     if (!p->panic && !f->a)
-      parse_error(p, "such as x: float64", "expected ':' and a type behind the name of a field");
+      parse_error(p, "such as x: float64", "expected ':' and a type after the name of a field");
     push(p, &fields, f);
     if (!parse_accept(p, TOK_comma)) parse_accept(p, TOK_semi);
   }
   if (!p->panic && !fields.n) parse_error(p, NULL, "a struct has at least one field");
-  parse_expect(p, TOK_rbrace, "behind the fields of a struct");
+  parse_expect(p, TOK_rbrace, "after the fields of a struct");
   ast_set_kids(p, n, &fields);
   return n;
 }

@@ -1,8 +1,8 @@
-/* parse_expr.c: expressions and types.
+/* parse_expr.c: parses expressions and types.
  *
- * In: tokens. Out: trees. Method: precedence climbing (Pratt) over the table of levels below, where
- * calls, indices and members bind tightest. After an error nothing more is told until the statement
- * is over: every function then returns what it has, and loops end because they ask for panic.
+ * In: tokens. Out: ASTs. Method: precedence climbing (Pratt) with the table of levels below; calls,
+ * indices and members bind tightest. After an error the parser is silent until the next statement:
+ * each function returns what it has, and loops end because they test `panic`.
  */
 #include "front/lang/lang.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of binary operators, from loose to tight; all group from the left. */
+/* Precedence of binary operators, from loose to tight; all are left-associative. */
 static const u8 level[TOK_COUNT] = {
     [TOK_and] = 1,  [TOK_and2] = 1, [TOK_or] = 1,      [TOK_or2] = 1, [TOK_range] = 2,
     [TOK_upto] = 2, [TOK_as] = 3,   [TOK_eq] = 4,      [TOK_ne] = 4,  [TOK_lt] = 5,
@@ -19,8 +19,6 @@ static const u8 level[TOK_COUNT] = {
     [TOK_lsq] = 11, [TOK_dot] = 11, [TOK_lbrace] = 11,
 };
 enum { PREFIX = 9 };
-
-/* ---- tokens ---- */
 
 const Token *parse_peek(const Parser *p) {
   return &p->s->token.at[p->at];
@@ -58,7 +56,7 @@ void parse_error(Parser *p, const char *hint, const char *fmt, ...) {
   p->panic = true;
 }
 
-/* What stands there, for messages. */
+/* The current token, for messages. */
 static const char *found(const Parser *p) {
   const Token *t = parse_peek(p);
   StrBuf s = sb_new(&p->s->c->work);
@@ -72,7 +70,7 @@ void parse_expect(Parser *p, Tok kind, const char *where) {
   Tok is = parse_peek(p)->kind;
   const char *hint = NULL;
   if (kind == TOK_lbrace && is == TOK_set) hint = "== compares";
-  if (kind == TOK_lbrace && is == TOK_colon) hint = "a block stands in { }";
+  if (kind == TOK_lbrace && is == TOK_colon) hint = "write a block in { }";
   if (kind == TOK_lbrace && is == TOK_else) hint = "if c { a } else { b } is a value, too";
   if (kind == TOK_rpar && is == TOK_set) hint = "an argument is given by name as in f(x, lr: 0.1)";
   parse_error(p, hint, "expected '%s' %s, found %s", tok_text[kind], where, found(p));
@@ -81,7 +79,7 @@ void parse_expect(Parser *p, Tok kind, const char *where) {
 Str parse_name(Parser *p, const char *what) {
   const Token *t = parse_peek(p);
   if (parse_accept(p, TOK_name)) return str_intern(p->s->c, p->s->at + t->at, t->n);
-  const char *hint = t->kind >= TOK_let && t->kind <= TOK_not ? "this word is taken" : NULL;
+  const char *hint = t->kind >= TOK_let && t->kind <= TOK_not ? "this word is reserved" : NULL;
   parse_error(p, hint, "expected %s, found %s", what, found(p));
   return 0;
 }
@@ -104,9 +102,8 @@ Ast *ast_new(Parser *p, AstKind kind, u32 at) {
   return n;
 }
 
-/* Trees that lean to one side are as high as they are long: what walks them must not be led too
- * far.
- */
+/* Limits the height: left-leaning trees are as high as the expression is long, and visitors
+ * recurse. */
 void ast_set_height(Parser *p, Ast *n) {
   u32 high = 0;
   Ast *part[] = {n->a, n->b, n->c};
@@ -130,8 +127,6 @@ static void push_node(Parser *p, Asts *list, Ast *n) {
   *vec_push(&p->s->c->work, list) = n;
 }
 
-/* ---- types ---- */
-
 /* tensor < type , [ extents ] >; the word has been read */
 static void tensor_type(Parser *p, Ast *n) {
   Asts dims = {0};
@@ -152,8 +147,8 @@ static void tensor_type(Parser *p, Ast *n) {
     push_node(p, &dims, d);
     if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_expect(p, TOK_rsq, "behind the shape of a tensor");
-  parse_expect(p, TOK_gt, "behind the type of a tensor");
+  parse_expect(p, TOK_rsq, "after the shape of a tensor");
+  parse_expect(p, TOK_gt, "after the type of a tensor");
   if (dims.n > MAX_RANK) parse_error(p, NULL, "a tensor has at most %d dimensions", MAX_RANK);
   ast_set_kids(p, n, &dims);
 }
@@ -173,7 +168,7 @@ static Ast *array_type(Parser *p, u32 at) {
   n->a = parse_type(p);
   if (parse_accept(p, TOK_semi) && !parse_accept(p, TOK_int))
     parse_error(p, NULL, "expected the number of elements, found %s", found(p));
-  parse_expect(p, TOK_rsq, "behind the type of an array");
+  parse_expect(p, TOK_rsq, "after the type of an array");
   return n;
 }
 
@@ -182,7 +177,7 @@ static Ast *plain_type(Parser *p) {
   if (parse_accept(p, TOK_lsq)) return array_type(p, at);
   if (parse_accept(p, TOK_lpar)) {
     Ast *n = ast_new(p, AST_ttuple, at);
-    type_list(p, n, "behind the types of a tuple");
+    type_list(p, n, "after the types of a tuple");
     return n;
   }
   if (parse_accept(p, TOK_fn)) {
@@ -192,18 +187,18 @@ static Ast *plain_type(Parser *p) {
     if (parse_accept(p, TOK_arrow)) n->a = parse_type(p);
     return n;
   }
-  if (parse_is_keyword(p, "gradient")) { /* gradient<T>: has the type of what it belongs to */
+  if (parse_is_keyword(p, "gradient")) { /* gradient<T> is T */
     parse_name(p, "a type");
-    parse_expect(p, TOK_lt, "behind 'gradient'");
+    parse_expect(p, TOK_lt, "after 'gradient'");
     Ast *of = parse_type(p);
-    parse_expect(p, TOK_gt, "behind the type of a gradient");
+    parse_expect(p, TOK_gt, "after the type of a gradient");
     return of;
   }
   bool tensor = parse_is_keyword(p, "tensor");
   Ast *n = ast_new(p, tensor ? AST_ttensor : AST_tname, at);
   n->name = parse_name(p, "a type");
   if (tensor) tensor_type(p, n);
-  if (!tensor && parse_accept(p, TOK_dot)) { /* of a module */
+  if (!tensor && parse_accept(p, TOK_dot)) { /* in a module */
     n->a = ast_new(p, AST_name, at);
     n->a->name = n->name;
     n->name = parse_name(p, "a type of the module");
@@ -219,8 +214,6 @@ Ast *parse_type(Parser *p) {
   return n;
 }
 
-/* ---- literals ---- */
-
 static void escape(Parser *p, const Token *t, u32 *i, StrBuf *to) {
   static const char from[] = "ntr0\"\\", what[] = "\n\t\r\0\"\\";
   const char *s = p->s->at + t->at;
@@ -229,7 +222,7 @@ static void escape(Parser *p, const Token *t, u32 *i, StrBuf *to) {
   if (k)
     sb_put(to, &what[k - from], 1);
   else
-    sb_put(to, s + *i, 2); /* any other pair is two characters */
+    sb_put(to, s + *i, 2); /* unknown escapes stay two characters */
   *i += 2;
 }
 
@@ -237,7 +230,7 @@ static Ast *string(Parser *p) {
   const Token *t = next(p);
   Ast *n = ast_new(p, AST_string, t->at);
   StrBuf s = sb_new(&p->s->c->work);
-  u32 end = t->n > 1 ? t->n - 1 : t->n; /* one that does not end has been told of */
+  u32 end = t->n > 1 ? t->n - 1 : t->n; /* an unterminated string was already reported */
   for (u32 i = 1; i < end;) {
     if (p->s->at[t->at + i] == '\\' && i + 1 < end)
       escape(p, t, &i, &s);
@@ -275,7 +268,7 @@ static Ast *array(Parser *p) {
     }
     if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_expect(p, TOK_rsq, "behind the elements of an array");
+  parse_expect(p, TOK_rsq, "after the elements of an array");
   if (n->kind == AST_array) ast_set_kids(p, n, &list);
   return n;
 }
@@ -290,13 +283,11 @@ static Ast *paren(Parser *p) {
     if (!parse_accept(p, TOK_comma)) break;
     comma = true;
   }
-  parse_expect(p, TOK_rpar, "behind what stands in parentheses");
+  parse_expect(p, TOK_rpar, "after what stands in parentheses");
   if (list.n == 1 && !comma) return list.at[0];
   ast_set_kids(p, n, &list);
   return n;
 }
-
-/* ---- match ---- */
 
 static Ast *pattern(Parser *p) {
   const Token *t = parse_peek(p);
@@ -331,13 +322,13 @@ static Ast *match(Parser *p) {
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *arm = ast_new(p, AST_arm, parse_peek(p)->at);
     arm->a = pattern(p);
-    parse_expect(p, TOK_fat, "behind a pattern");
+    parse_expect(p, TOK_fat, "after a pattern");
     arm->b = parse_is(p, TOK_lbrace) ? parse_block(p) : parse_expr(p);
     push_node(p, &arms, arm);
     parse_accept(p, TOK_comma);
   }
   if (!arms.n) parse_error(p, "a match has at least one arm", "a match without arms");
-  parse_expect(p, TOK_rbrace, "behind the arms of a match");
+  parse_expect(p, TOK_rbrace, "after the arms of a match");
   ast_set_kids(p, n, &arms);
   return n;
 }
@@ -358,7 +349,7 @@ static Ast *if_expr(Parser *p) {
   return n;
 }
 
-/* What people write who know other languages; NULL: it is none of that. */
+/* A hint for idioms of other languages, or NULL. */
 static const char *hint_for(const Parser *p) {
   Tok is = parse_peek(p)->kind, was = p->at ? p->s->token.at[p->at - 1].kind : TOK_end;
   bool sign = was == TOK_add || was == TOK_sub || was == TOK_mul || was == TOK_div;
@@ -368,8 +359,6 @@ static const char *hint_for(const Parser *p) {
   if (was == TOK_mul && is == TOK_mul) return "pow(a, b) is a power";
   return NULL;
 }
-
-/* ---- expressions ---- */
 
 static Ast *primary(Parser *p) {
   const Token *t = parse_peek(p);
@@ -429,12 +418,12 @@ static Ast *call(Parser *p, Ast *what) {
     push_node(p, &list, argument(p));
     if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_expect(p, TOK_rpar, "behind the arguments of a call");
+  parse_expect(p, TOK_rpar, "after the arguments of a call");
   ast_set_kids(p, n, &list);
   return n;
 }
 
-/* .0 .name; of t.0.1 the scanner has made a float. */
+/* .0 or .name; the lexer reads the .0.1 of t.0.1 as a float. */
 static Ast *member(Parser *p, Ast *what) {
   next(p);
   const Token *t = parse_peek(p);
@@ -453,7 +442,7 @@ static Ast *member(Parser *p, Ast *what) {
     return outer;
   } else {
     n->kind = AST_member;
-    n->name = parse_name(p, "a number or a name behind '.'");
+    n->name = parse_name(p, "a number or a name after '.'");
   }
   return n;
 }
@@ -474,18 +463,18 @@ static Ast *record(Parser *p, Ast *what) {
   while (!p->panic && !parse_is(p, TOK_rbrace)) {
     Ast *x = ast_new(p, AST_named, parse_peek(p)->at);
     x->name = parse_name(p, "the name of a field");
-    parse_expect(p, TOK_colon, "behind the name of a field");
+    parse_expect(p, TOK_colon, "after the name of a field");
     x->a = parse_expr(p);
     ast_set_height(p, x);
     push_node(p, &list, x);
     if (!parse_accept(p, TOK_comma)) break;
   }
-  parse_expect(p, TOK_rbrace, "behind the fields of a struct");
+  parse_expect(p, TOK_rbrace, "after the fields of a struct");
   ast_set_kids(p, n, &list);
   return n;
 }
 
-/* Does an operator, a call, an index follow that binds tighter than `min`? */
+/* True if an operator, call or index follows that binds tighter than `min`. */
 static bool goes_on(const Parser *p, const Ast *left, u32 min) {
   if (p->panic || level[parse_peek(p)->kind] <= min) return false;
   return !parse_is(p, TOK_lbrace) || begins_record(p, left);
@@ -501,7 +490,7 @@ static Ast *infix(Parser *p, Ast *left) {
     Ast *n = ast_new(p, AST_index, next(p)->at);
     n->a = left;
     n->b = parse_expr(p);
-    parse_expect(p, TOK_rsq, "behind an index");
+    parse_expect(p, TOK_rsq, "after an index");
     return n;
   }
   case TOK_as: {

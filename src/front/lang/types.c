@@ -1,8 +1,7 @@
-/* types.c: types of values, before the run.
+/* types.c: static types of values.
  *
- * They form a lattice: nothing, below it all kinds, above them `any`; an integer is below a float,
- * arrays and tuples are ordered as their elements are. Tensors hold floats; of their shapes as much
- * is known as was written down.
+ * Types form a lattice: `none` at the bottom, `any` at the top, int below float. Arrays and tuples
+ * are ordered like their elements. Tensors hold floats; their shapes are known as far as annotated.
  */
 #include "front/lang/lang.h"
 
@@ -71,7 +70,7 @@ static const LangType *join_tuples(Arena *a, const LangType *x, const LangType *
   return t;
 }
 
-/* Functions that take the same: which of them it is, and so what it gives, the run will tell. */
+/* Two functions with the same parameters: which one is called is known only at run time. */
 static const LangType *join_fns(Arena *a, const LangType *x, const LangType *y) {
   if (x->n != y->n) return &type_any;
   for (u32 i = 0; i < x->n; i++)
@@ -94,7 +93,7 @@ const LangType *type_join(Arena *a, const LangType *x, const LangType *y) {
   return x->kind == KD_tensor ? &type_tensor_any : &type_any;
 }
 
-/* Numbers, in arrays in arrays. */
+/* True for numbers and nested arrays of numbers. */
 static bool is_numeric(const LangType *t) {
   while (t->kind == KD_array) t = t->elem;
   return t->kind == KD_int || t->kind == KD_float || t->kind == KD_any || t->kind == KD_none;
@@ -179,7 +178,7 @@ static void put(Ctx *c, const LangType *t, StrBuf *out) {
   case KD_object:
     sb_puts(out, t->model         ? str_text(c, t->model->name)
                  : t->role == 'y' ? "layer"
-                 : t->role        ? "optimiser"
+                 : t->role        ? "optimizer"
                                   : "object");
     return;
   default: sb_puts(out, kind_name[t->kind]);
