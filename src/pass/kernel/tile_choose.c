@@ -378,7 +378,7 @@ static bool is_scattered(const Tile *t, u32 k) {
 i64 tile_rows(const Tile *t, i64 panels) {
   if (t->sums.rows && panels == t->sums.panels) return t->sums.rows;
   i64 most = t->sums.budget / panels, count = t->axis.row == FORM_AXES ? 1 : row_count(t);
-  if (most > t->sums.most_rows) most = t->sums.most_rows;
+  if (most > t->sums.max_rows) most = t->sums.max_rows;
   return most > count ? count : most;
 }
 
@@ -479,19 +479,18 @@ static void choose_size(Tile *t) {
   }
   if (t->axis.row == FORM_AXES) {
     t->sums.panels = small ? 1 : full && c->streams > 0 ? few_panels(c, n) : n < 8 ? n : half;
-    t->sums.most_rows = 1;
+    t->sums.max_rows = 1;
   } else if (splat && packed) {
-    t->sums.most_rows = small ? 4 : (i64)c->tile_rows;
+    t->sums.max_rows = small ? 4 : (i64)c->tile_rows;
     t->sums.panels = t->l->unit->aim != AIM_time   ? 1
                      : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
                                                    : best_panels(t, n);
   } else {
     t->sums.panels = 1;
-    t->sums.most_rows = small ? 2 : half;
+    t->sums.max_rows = small ? 2 : half;
     if (!small) t->unroll = short_reductions(&t->f);
     t->sums.panels_innermost = slides_along(t); /* lines are read once, not once a panel */
-    if (full && c->window > 0 && t->f.nin == 2)
-      t->sums.most_rows = window_rows(t, t->sums.most_rows);
+    if (full && c->window > 0 && t->f.nin == 2) t->sums.max_rows = window_rows(t, t->sums.max_rows);
   }
   tile_tune(t, splat && packed ? widest : 0);
 }
