@@ -174,16 +174,16 @@ static Val input_by_phases(Graph *g, const WindowGrad *s, i64 group, Val x, Val 
 }
 
 /* Few phases: each is a kernel. */
-enum { MOST_PHASES = 8 };
+enum { MAX_PHASES = 8 };
 
 static bool has_phases(Graph *g, const WindowGrad *s, Val x, Val v) {
   i64 phases = 1;
   bool known = all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   for (u32 i = 0; i < s->n; i++) {
     known = known && s->dilation[i] == 1 && s->input_dilation[i] == 1 && s->lo[i] >= 0;
-    phases = phases > MOST_PHASES ? phases : phases * s->stride[i];
+    phases = phases > MAX_PHASES ? phases : phases * s->stride[i];
   }
-  return known && phases > 1 && phases <= MOST_PHASES;
+  return known && phases > 1 && phases <= MAX_PHASES;
 }
 
 static Val input_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { MOST_STEPS = 256 }; /* operands looked at for one cast */
+enum { MAX_STEPS = 256 }; /* operands looked at for one cast */
 #define SMALL 0x1p29
 
 static bool is_to_bytes(Graph *g, const Node *n) {
@@ -24,7 +24,7 @@ static bool is_to_bytes(Graph *g, const Node *n) {
 }
 
 static bool is_small(Graph *g, Val v) {
-  u32 left = MOST_STEPS;
+  u32 left = MAX_STEPS;
   FloatRange r = value_float_range_full(g, v, &left);
   return !r.nan && r.lo >= -SMALL && r.hi <= SMALL;
 }

@@ -30,7 +30,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_EXACT = 1 << 24 }; /* integers that f32 holds */
+enum { MAX_EXACT = 1 << 24 }; /* integers that f32 holds */
 
 typedef enum GroupWay { GW_stay, GW_depthwise, GW_padded } GroupWay;
 
@@ -296,7 +296,7 @@ static bool is_exact(const Tensor *w, i64 far, i64 bias) {
     }
     most = sum > most ? sum : most;
   }
-  return most < (MOST_EXACT - bias) / far;
+  return most < (MAX_EXACT - bias) / far;
 }
 
 static i64 largest_magnitude(const Tensor *t) {
@@ -324,9 +324,9 @@ static bool in_floats(Edit *e, NodeId id) {
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
   if (stays_bytes(e->user, conv)) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
-  if (!bytes || !w->n || w->n > MOST_EXACT) return true;
+  if (!bytes || !w->n || w->n > MAX_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;
-  if (largest_magnitude(w) > INT16_MAX || bias >= MOST_EXACT) return true;
+  if (largest_magnitude(w) > INT16_MAX || bias >= MAX_EXACT) return true;
   dtype_limits(graph_type(g, bytes)->dt, &lo, &hi);
   i64 above = hi.i - zero, below = zero - lo.i;
   if (!is_exact(w, above > below ? above : below, bias)) return true;

@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-enum { LEAST_ROWS = 4 }; /* points of a result for which weights of 16 bits are worth reading */
+enum { MIN_ROWS = 4 }; /* points of a result for which weights of 16 bits are worth reading */
 
 typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 
@@ -43,10 +43,10 @@ static double rows_of(Graph *g, const Node *n, u32 k) {
   for (u32 i = 0; spec && i < x->rank; i++) {
     const char *letters = k ? strchr(spec, ',') + 1 : spec;
     if (!strchr(strstr(spec, "->"), letters[i])) continue;
-    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : LEAST_ROWS;
+    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : MIN_ROWS;
   }
   for (u32 i = 0; !spec && i < o->rank; i++)
-    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : LEAST_ROWS;
+    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : MIN_ROWS;
   return rows;
 }
 
@@ -56,7 +56,7 @@ static Want want_of(Graph *g, const WidenCtx *p, const Node *n, u32 k) {
   if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
   if (n->op == OP_conv && k) return WANT_nothing;
   if (group > 1 && w->dim[1] == 1) return WANT_bytes;
-  return p->bytes || rows_of(g, n, k) < LEAST_ROWS ? WANT_bytes : WANT_pairs;
+  return p->bytes || rows_of(g, n, k) < MIN_ROWS ? WANT_bytes : WANT_pairs;
 }
 
 /* A zero point, i32, as i16. */

@@ -73,7 +73,7 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
   ExprId v =
       ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, x->s.axis[x->depth].hi / x->lanes), "v"));
   x->val_s[x->depth] = lane_index(x, v);
-  VarId q[MOST_ROWS];
+  VarId q[MAX_ROWS];
   for (i64 r = 0; r < t->rows; r++) {
     set_row(x, t, r);
     q[r] = let_pinned(p, &in, attend_vector(x, &x->s, x->val_s, x->query), "q");
@@ -227,7 +227,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   Cursor all = at;
   u32 parts = x->lanes / TILE_KEYS;
-  VarId z[MAX_LANES / TILE_KEYS][MOST_ROWS];
+  VarId z[MAX_LANES / TILE_KEYS][MAX_ROWS];
   VarId g = prog_for(p, &at, ex_int(p, 0), attend_groups(x, t), "g");
   VarId first =
       let_new(p, &at, "first", plus(p, ex_var(p, t->from), times(p, ex_var(p, g), x->lanes)));

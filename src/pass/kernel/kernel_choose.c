@@ -171,7 +171,7 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
 /* All combinations of the segments of n windows; false: some part has no tiles. ask: only whether
  * there are tiles. */
 static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord *r, bool ask) {
-  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
+  Segment seg[MAX_RANK][MAX_SEGMENTS], pick[MAX_RANK];
   u32 n = r->nslide, count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
   for (u32 i = 0; i < n; i++) count[i] = window_segments(&r->slide[i], seg[i]);
   do {

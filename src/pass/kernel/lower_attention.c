@@ -79,7 +79,7 @@ static bool shares(const Attend *x, u32 d) {
 static bool find_rows(Attend *x) {
   i64 most = x->packed ? x->budget / 2 : x->budget / TILE_KEYS,
       rows = x->packed ? PACKED_ROWS : ROWS;
-  i64 at_most = x->packed ? MOST_ROWS : FEW_ROWS;
+  i64 at_most = x->packed ? MAX_ROWS : FEW_ROWS;
   if (most > at_most) most = at_most;
   x->tile = x->block = MAX_RANK;
   for (u32 d = 0; d < x->dims; d++) {
@@ -319,7 +319,7 @@ static VarId panel_of(Attend *x, Cursor *in, ExprId first, i64 v) {
 static void one_key(Attend *x, const AttendTile *t, Cursor in, BufId acc, VarId k, ExprId first,
                     i64 count) {
   Prog *p = x->p;
-  VarId w[MOST_ROWS], b[MOST_PANELS];
+  VarId w[MAX_ROWS], b[MAX_PANELS];
   bool by_rows = count < t->rows;
   for (i64 i = 0; i < (by_rows ? count : t->rows); i++) {
     if (by_rows) b[i] = panel_of(x, &in, first, i);
@@ -386,7 +386,7 @@ static void last_values(Attend *x, const AttendTile *t, Cursor at) {
 static void all_values(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   i64 panels = x->y.axis[x->width].hi / x->lanes, most = x->budget / t->rows;
-  if (most > MOST_PANELS) most = MOST_PANELS;
+  if (most > MAX_PANELS) most = MAX_PANELS;
   if (panels >= most) {
     Cursor in = at;
     ExprId c = ex_int(p, 0);
@@ -402,7 +402,7 @@ static void all_values(Attend *x, const AttendTile *t, Cursor at) {
 /* Rows of a tile and keys from..to, all there are in this block. */
 static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {
   Prog *p = x->p;
-  VarId low[MOST_ROWS], high[MOST_ROWS];
+  VarId low[MAX_ROWS], high[MAX_ROWS];
   t.from = from;
   t.stop = to;
   find_seen(x, &t, &at, from, to, low, high);

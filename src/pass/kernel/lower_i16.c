@@ -21,10 +21,10 @@
 
 enum {
   SUM_STEP = 16, /* sums are that long, or a multiple: loops that leave no rest */
-  LEAST_PRODUCTS = 1 << 14,
-  LEAST_COLUMNS = 8, /* that pay for storing the rows */
-  LEAST_SUM = 8,
-  MOST_ADDED = 1 << 12, /* bytes of zeros at the ends of columns, or a third of all bytes */
+  MIN_PRODUCTS = 1 << 14,
+  MIN_COLUMNS = 8, /* that pay for storing the rows */
+  MIN_SUM = 8,
+  MAX_ADDED = 1 << 12,  /* bytes of zeros at the ends of columns, or a third of all bytes */
   BLOCK = 16,           /* results that lie beside each other: a vector of bytes */
   ROW_BYTES = 16 << 10, /* of all rows of a block: they stay in the first cache */
 };
@@ -153,9 +153,9 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
     for (u32 i = 0; i < f->naxes; i++)
       if (!f->axis[i].reduce && !is_open(f, i) && i != s->row && i != s->col)
         around *= extent(f, i);
-    if (s->cols < LEAST_COLUMNS || s->sum < LEAST_SUM) continue;
-    if (s->sum * s->cols * s->rows < LEAST_PRODUCTS / around) continue;
-    if (added > s->sum / 3 && added * s->cols > MOST_ADDED) continue;
+    if (s->cols < MIN_COLUMNS || s->sum < MIN_SUM) continue;
+    if (s->sum * s->cols * s->rows < MIN_PRODUCTS / around) continue;
+    if (added > s->sum / 3 && added * s->cols > MAX_ADDED) continue;
     return true;
   }
   return false;

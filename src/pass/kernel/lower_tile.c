@@ -672,25 +672,25 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   store_map(&t, at);
 }
 
-enum { LEAST_LANES = 4 };
+enum { MIN_LANES = 4 };
 
 /* What fills no vector is done in vectors of half its lanes, and so on. The last few are the end of
  * one that makes its other elements again, or are made one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->axis.lane].hi, few = n % LEAST_LANES;
-  bool again = few > 1 && n >= LEAST_LANES && tile_map_repeats(t) &&
-               (t->table || tile_map_fits(t, n - LEAST_LANES, LEAST_LANES));
+  i64 n = t->f.axis[t->axis.lane].hi, few = n % MIN_LANES;
+  bool again = few > 1 && n >= MIN_LANES && tile_map_repeats(t) &&
+               (t->table || tile_map_fits(t, n - MIN_LANES, MIN_LANES));
   for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
     return;
   }
-  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= LEAST_LANES ? t->lanes / 2 : 1) {
+  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= MIN_LANES ? t->lanes / 2 : 1) {
     i64 count = (n - done) / t->lanes;
     map_lanes(*t, at, done, count);
     done += count * t->lanes;
-    if (!again || t->lanes > LEAST_LANES || done + few != n) continue;
-    map_lanes(*t, at, n - LEAST_LANES, 1);
+    if (!again || t->lanes > MIN_LANES || done + few != n) continue;
+    map_lanes(*t, at, n - MIN_LANES, 1);
     return;
   }
 }

@@ -42,7 +42,7 @@ u32 window_segments(const WindowDim *s, Segment *out) {
       out[n - 1].hi++;
       continue;
     }
-    if (n == MOST_SEGMENTS) return 0;
+    if (n == MAX_SEGMENTS) return 0;
     out[n++] = here;
   }
   return n;
@@ -60,7 +60,7 @@ bool window_interior(const WindowDim *s, Segment *out) {
 double windows_hit_ratio(const WindowDim *s, u32 n) {
   double met = 1, all = 1;
   for (u32 i = 0; i < n; i++) {
-    Segment at[MOST_SEGMENTS];
+    Segment at[MAX_SEGMENTS];
     u32 count = window_segments(&s[i], at);
     i64 sum = 0;
     if (!count || (count == s[i].places && count >= SHARED)) return 1;

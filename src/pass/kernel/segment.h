@@ -17,7 +17,7 @@ typedef struct Segment {
   i64 lo, hi, from, to;
 } Segment;
 
-enum { MOST_SEGMENTS = 9 };
+enum { MAX_SEGMENTS = 9 };
 
 /* Window of each dimension of a convolution, from dimension 2 on; returns their number. */
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s);

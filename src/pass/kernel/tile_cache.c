@@ -11,7 +11,7 @@
  */
 #include "pass/kernel/tile.h"
 
-enum { LEAST_GAIN = 2 };
+enum { MIN_GAIN = 2 };
 
 /* Points of every axis. */
 typedef struct Points {
@@ -97,6 +97,6 @@ CacheTile cache_tile(const Tile *t) {
     if (is_around(t, i)) outer *= all.of[i];
   double read_rows = (double)(tiles - 1) * bytes_read(t, rows, &all),
          read_panels = (double)(outer * blocks - 1) * bytes_read(t, panels, &all);
-  if (read_rows < LEAST_GAIN * read_panels) return none;
+  if (read_rows < MIN_GAIN * read_panels) return none;
   return (CacheTile){.axis = cut, .each = each};
 }

@@ -10,7 +10,7 @@
  */
 #include "pass/kernel/tile.h"
 
-enum { STEPS = 8, MOST_LINES = 4, LEAST_TILES = 2 };
+enum { STEPS = 8, MAX_LINES = 4, MIN_TILES = 2 };
 
 i64 prefetch_steps(const Tile *t, u32 axis) {
   return t->at.fetch.lines && t->at.fetch.axis == axis ? STEPS : 1;
@@ -56,7 +56,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   TilePrefetch *x = &t->at.fetch;
   u32 k = weights_of(t), fold = only_reduction(t);
   *x = (TilePrefetch){0};
-  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < LEAST_TILES ||
+  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < MIN_TILES ||
       (double)tiles > figures.prefetch_max_tiles)
     return;
   if (t->axis.split < FORM_AXES)
@@ -71,7 +71,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   x->steps = (i64)tile_reduction_size(t) / (t->axis.split < FORM_AXES ? t->axis.block : STEPS);
   if ((double)all < figures.prefetch_min_bytes || !x->steps) return;
   i64 lines = (panels * (all / count) + tiles * line - 1) / (tiles * line);
-  if (lines > MOST_LINES * x->steps) return;
+  if (lines > MAX_LINES * x->steps) return;
   x->lines = lines;
   x->axis = fold;
   x->of = t->pack[k];

@@ -16,7 +16,7 @@
 
 /* Bytes worth the cast: those of whole bytes are weights of one kind, those of 16 bits may be
  * biases whose types differ from layer to layer. */
-enum { LEAST_BYTES = 64, LEAST_WORDS = 1024 };
+enum { MIN_BYTES = 64, MIN_WORDS = 1024 };
 
 static bool holds(DType dt, i64 lo, i64 hi) {
   Scalar least, most;
@@ -30,7 +30,7 @@ static DType narrowest(const Tensor *t) {
   i64 lo = INT64_MAX, hi = INT64_MIN;
   u32 wide = dtype_bytes(t->dt);
   if (dtype_info[t->dt].cls != 'I' && dtype_info[t->dt].cls != 'U') return t->dt;
-  if (wide < 2 || t->n * (wide - 1) < LEAST_BYTES) return t->dt;
+  if (wide < 2 || t->n * (wide - 1) < MIN_BYTES) return t->dt;
   for (u64 i = 0; i < t->n; i++) {
     i64 x = tensor_get(t, i).i;
     if (x < 0 && t->dt == DT_u64) return t->dt; /* not below 2^63 */
@@ -42,7 +42,7 @@ static DType narrowest(const Tensor *t) {
     u64 saved = t->n * (u64)(wide - bytes);
     if (bytes >= wide) break;
     if (holds(types[i], lo, hi))
-      return saved >= (bytes == 1 ? LEAST_BYTES : LEAST_WORDS) ? types[i] : t->dt;
+      return saved >= (bytes == 1 ? MIN_BYTES : MIN_WORDS) ? types[i] : t->dt;
   }
   return t->dt;
 }

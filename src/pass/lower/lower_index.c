@@ -70,7 +70,7 @@ typedef struct Picks {
   bool whole; /* vectors of the operand begin at multiples of the lanes, as it was written */
 } Picks;
 
-enum { MOST_RUNS = 8 }; /* statements for a line */
+enum { MAX_RUNS = 8 }; /* statements for a line */
 
 static bool has_vectors(const Lower *l, BufId x) {
   return l->unit->target && l->unit->target->lanes >= 4 && l->unit->aim != AIM_size &&
@@ -116,7 +116,7 @@ static i64 picks_next(const Picks *q, i64 i, i64 count) {
 static bool picks_are_few(const Picks *q) {
   i64 step, runs = 0;
   for (i64 i = 0; i < q->n; i = picks_next(q, i, picks_run(q, i, &step)))
-    if (++runs > MOST_RUNS || !picks_agree(q, i, i)) return false;
+    if (++runs > MAX_RUNS || !picks_agree(q, i, i)) return false;
   return true;
 }
 

@@ -117,7 +117,7 @@ static ExprId arg_better(Prog *p, bool max, bool last, VarId v, VarId k, VarId t
   return ex_op2(p, OP_or, better, first);
 }
 
-enum { LEAST_VECTORS = 4 };
+enum { MIN_VECTORS = 4 };
 
 /* Elements of a line as vectors, whose lanes find extremes of their own; of these `top` and `best`
  * become the extreme and its position. The number of elements seen so; 0: there are no vectors. */
@@ -127,7 +127,7 @@ static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, Var
   ArgLines s = {.p = p, .x = lower_in(l, 0), .last_dim = x->rank - 1};
   Dim n = x->dim[s.last_dim], lanes = s.lanes = l->unit->target->lanes;
   if (lanes < 4 || (u32)node_int(l->n, AT_axis, 0) != s.last_dim || !dim_is_const(n) ||
-      n < LEAST_VECTORS * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
+      n < MIN_VECTORS * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
     return 0;
   DType dt = x->dt;
   s.axis = MAX_RANK;

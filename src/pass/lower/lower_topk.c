@@ -14,8 +14,8 @@
 #include "ir/cost.h"
 
 /* Always few. Lines that are sorted by digits, and from which length on by long digits. */
-enum { FEW = 16, LEAST_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
-enum { LEAST_BLOCKS = 4 }; /* of vectors that a line has for these to be asked first */
+enum { FEW = 16, MIN_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
+enum { MIN_BLOCKS = 4 }; /* of vectors that a line has for these to be asked first */
 
 typedef struct TopkRow {
   Prog *p;
@@ -90,7 +90,7 @@ static i64 offer_blocks(const TopkRow *s, u32 lanes, Cursor at, BufId kept, VarI
   u32 rank = x->rank;
   i64 block = 2 * (i64)lanes;
   if (lanes < 4 || s->axis + 1 != rank || !dim_is_const(s->n) || x->dt != DT_f32 ||
-      s->n - k < LEAST_BLOCKS * block)
+      s->n - k < MIN_BLOCKS * block)
     return k;
   i64 end = k + (s->n - k) / block * block;
   VarId from = prog_for(p, &at, ex_int(p, k), ex_int(p, end), "from");
@@ -343,7 +343,7 @@ void lower_topk(Lower *l, Cursor at) {
   i64 most = extent_upto(p->dims, s.n, INT32_MAX);
   if (is_few(s.n, k))
     keep_best(l, &s, at, k);
-  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LEAST_LINE &&
+  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= MIN_LINE &&
            most < INT32_MAX)
     sort_digits(l, &s, at, k);
   else
