@@ -234,7 +234,7 @@ def word_convolutions(env):
             f.write(word_graph(rng, *case))
         shape = (case[0], case[1], *case[4])
         npy.save_npz(os.path.join(where, "in.npz"), {"0": npy.Array("u8", shape, [rng.randrange(256) for _ in range(math.prod(shape))])})
-        want("sums of words" in must([env.need_ingot(), "opt", model, "--march", "scalar", "--explain"], "opt"), f"{case}: no sums of words")
+        want("int16 sums" in must([env.need_ingot(), "opt", model, "--march", "scalar", "--explain"], "opt"), f"{case}: no sums of words")
         scalar = ("--engine", "c", "--march", "scalar")
         for how, cc in ((("--engine", "ref"), "cc"), (scalar, "cc"), ((*scalar, "--threads", "3", "--threads-grain", "1"), "cc"), (scalar, "clang")):
             out = os.path.join(where, "out.npz")
