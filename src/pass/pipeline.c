@@ -155,8 +155,6 @@ static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
   return after != before;
 }
 
-/* ---- rounds ---- */
-
 typedef struct Rounds {
   u32 n;     /* rounds in which canon changed something */
   u32 quant; /* rounds of quant */

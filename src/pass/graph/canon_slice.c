@@ -139,10 +139,6 @@ static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   }
 }
 
-static Val cut_value(Graph *g, Val v, const SliceBox *b) {
-  return mk_slice(g, v, b->start, b->size, NULL);
-}
-
 /* Box of an operand that is broadcast from the right. */
 static SliceBox box_aligned(Graph *g, Val v, const SliceBox *b) {
   const Type *t = graph_type(g, v);
@@ -260,7 +256,7 @@ static Val part_of(Graph *g, Node n, const SliceBox *b) {
   g->loc = n.loc;
   for (u32 i = 0; i < n.nin; i++) {
     SliceBox x = box_in(g, &n, i, b);
-    in[i] = cut_value(g, n.in[i], &x);
+    in[i] = mk_slice(g, n.in[i], x.start, x.size, NULL);
   }
   if (n.op == OP_reshape) return mk_reshape(g, in[0], b->size, b->rank);
   if (n.op == OP_broadcast) return mk_broadcast(g, in[0], b->size, b->rank);
@@ -314,8 +310,6 @@ bool canon_slice_up(Edit *e, NodeId id) {
   k->part[v] = part_of(g, *x, &b);
   return edit_swap(e, id, k->part[v]);
 }
-
-/* ---- loops ---- */
 
 /* Number of rows of the loop's scan outputs that are read; -1: carried values are results. */
 static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {

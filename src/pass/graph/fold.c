@@ -25,8 +25,6 @@ typedef struct Fold {
   double work, products; /* steps spent by the evaluator, and by contractions */
 } Fold;
 
-/* ---- limits ---- */
-
 /* Does the node only repeat its operands, many times? */
 static bool blows_up(Graph *g, const Node *n, u64 nout) {
   if (n->op != OP_broadcast && n->op != OP_pad && n->op != OP_iota) return false;
@@ -75,8 +73,6 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
   g->fold_bytes += bytes;
   return true;
 }
-
-/* ---- replacements ---- */
 
 static void replace(Edit *e, NodeId id, u32 i, Val by) {
   Fold *f = e->user;

@@ -8,8 +8,6 @@
  */
 #include "pass/graph/grad_internal.h"
 
-/* ---- table ---- */
-
 typedef enum GradKind { GK_rule, GK_flat, GK_none } GradKind;
 
 static const struct {

@@ -49,8 +49,6 @@ static void reserve(LayoutCtx *w, Val v) {
   w->cap = cap;
 }
 
-/* ---- queries ---- */
-
 /* Does the result of the convolution have channel blocks? */
 static bool takes(const PassCtx *u, const Node *n) {
   return conv_plan_of(u, n)->blocks;
@@ -108,11 +106,6 @@ static bool map_fits(const LayoutCtx *w, const Node *n) {
   return false;
 }
 
-static bool gather_fits(const LayoutCtx *w, const Node *n) {
-  return blocked(w, n->in[0]) && node_int(n, AT_axis, 0) >= 2 &&
-         graph_type(w->g, n->in[1])->rank == 1;
-}
-
 /* The padding keeps blocks aligned, and adds channels only at the end. */
 static bool pad_fits(const LayoutCtx *w, const Node *n) {
   u32 rank;
@@ -136,12 +129,6 @@ static bool transpose_fits(const LayoutCtx *w, const Node *n) {
          graph_type(w->g, n->out[0])->dim[1] >= w->block && !w->of[n->in[0]];
 }
 
-/* Rows kept between stripes have the layout of the value they come from. */
-static bool kept_fits(const LayoutCtx *w, const Node *n) {
-  return blocked(w, n->in[0]) && node_int(n, AT_keep, 0) &&
-         graph_type(w->g, n->in[0])->dim[1] == graph_type(w->g, n->out[0])->dim[1];
-}
-
 static bool becomes_blocked(const LayoutCtx *w, const Node *n) {
   if (n->nout != 1 || !type_can_have_layout(graph_type(w->g, n->out[0]))) return false;
   if (n->out[0] < w->nforeign && w->foreign[n->out[0]]) return false;
@@ -161,15 +148,17 @@ static bool becomes_blocked(const LayoutCtx *w, const Node *n) {
     return node_int(n, AT_keep, 0) && any_blocked(w, n);
   }
   case OP_concat: return any_blocked(w, n) && concat_fits(w, n);
-  case OP_gather: return gather_fits(w, n);
+  case OP_gather:
+    return blocked(w, n->in[0]) && node_int(n, AT_axis, 0) >= 2 &&
+           graph_type(w->g, n->in[1])->rank == 1;
   case OP_pad: return pad_fits(w, n);
   case OP_transpose: return transpose_fits(w, n);
-  case OP_slice: return kept_fits(w, n);
+  case OP_slice: /* rows kept between stripes have the layout of the value they come from */
+    return blocked(w, n->in[0]) && node_int(n, AT_keep, 0) &&
+           graph_type(w->g, n->in[0])->dim[1] == graph_type(w->g, n->out[0])->dim[1];
   default: return false;
   }
 }
-
-/* ---- users ---- */
 
 /* A copy in separate memory. */
 static Val copy_of(LayoutCtx *w, Val v) {

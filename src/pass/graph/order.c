@@ -344,8 +344,6 @@ static bool search(const Order *o, u64 limit, u32 *out) {
   return true;
 }
 
-/* ---- regions ---- */
-
 typedef struct NewOrder {
   Order *o;
   Ids node;

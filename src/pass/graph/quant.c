@@ -363,8 +363,6 @@ static bool identity_codes(Edit *e, NodeId id) {
   return edit_swap(e, id, shown(g, to, x.q, steps));
 }
 
-/* ---- driver ---- */
-
 /* Starts with a Canon, for canon_one_use. */
 typedef struct Quant {
   Canon k;

@@ -152,19 +152,14 @@ static GroupWay choose_way(const PassCtx *u, const Node *n, SmallGroups *s) {
   return bytes || x->dt == DT_f32 ? cheapest(u->target, x, s, bytes) : GW_stay;
 }
 
-/* Do single-channel groups stay int8? Otherwise they are converted once, where they are stored,
- * instead of at every window position. */
-static bool keeps_single_bytes(const PassCtx *u, const SmallGroups *s) {
-  return (double)s->window * u->target->cost->byte_widen <= figures.copy_time;
-}
-
 /* Is int8 faster than floats? */
 static bool keeps_bytes(const PassCtx *u, const Node *n) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
   SmallGroups s;
   bool known = find_groups(g, n, &s);
-  if (graph_type(g, n->in[1])->dim[1] == 1) return !known || keeps_single_bytes(u, &s);
+  if (graph_type(g, n->in[1])->dim[1] == 1) /* widen at every window position vs once, in a copy */
+    return !known || (double)s.window * u->target->cost->byte_widen <= figures.copy_time;
   if (!known || !multiplies_bytes(g, n)) return false;
   if ((double)s.window < figures.copied_window) return time_unchanged(u->target, &s) > 0;
   double bytes = least_time(u, x, &s, true);

@@ -67,8 +67,6 @@ static bool is_stored(const RowTiling *w, const Node *n) {
   return n->nout != 1 || graph_val(w->g, n->out[0])->home == HOME_buffer || stripe_reduces(w->g, n);
 }
 
-/* ---- uses ---- */
-
 static void use(RowTiling *w, Val v, u32 at) {
   if (v && (!w->last[v] || w->last[v] < at)) w->last[v] = at;
 }
@@ -326,12 +324,6 @@ static TilingPlan best_stripes(const RowTiling *w, StripeGroup *r, u64 want, Are
   return best;
 }
 
-/* ---- choice ---- */
-
-static bool is_better(const TilingPlan *a, const TilingPlan *b) {
-  return a->peak != b->peak ? a->peak < b->peak : a->kernels < b->kernels;
-}
-
 /* Peak bytes between two positions without stripes. */
 static u64 peak_between(const RowTiling *w, u32 from, u32 to) {
   u64 most = 0;
@@ -375,7 +367,7 @@ static void offer(TilingPlan *to, const TilingPlan *before, u32 from, TilingPlan
   TilingPlan x = {step.peak > before->peak ? step.peak : before->peak,
                   before->kernels + step.kernels, from, step.bands};
   if (x.peak < want) x.peak = want;
-  if (is_better(&x, to)) *to = x;
+  if (x.peak != to->peak ? x.peak < to->peak : x.kernels < to->kernels) *to = x;
 }
 
 /* Offers the run between two cuts in stripes, if possible. */

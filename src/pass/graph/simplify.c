@@ -501,8 +501,6 @@ static bool fix_scatter(Edit *e, NodeId id) {
   return false;
 }
 
-/* ---- driver ---- */
-
 static bool has_no_elements(const Type *t) {
   u64 count;
   return t->kind == TY_tensor && type_is_static(t) && shape_count(t->dim, t->rank, &count) &&

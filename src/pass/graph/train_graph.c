@@ -134,8 +134,6 @@ static void clip(Graph *g, double most, Val *d, u32 n) {
     if (d[i]) d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
 }
 
-/* ---- parts ---- */
-
 static Val add_rate(Graph *g) {
   return graph_param(g, 1, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, "rate"));
 }

@@ -100,8 +100,6 @@ static bool match_softmax(Finder *f, Attention *a, Val v) {
   return true;
 }
 
-/* ---- limits ---- */
-
 /* Is v the position of the key? Its type must be an integer type that i64 contains and that does
  * not overflow before the last key. */
 static bool is_key_number(const Finder *f, const Attention *a, Val v) {
@@ -157,8 +155,6 @@ static void find_limits(Finder *f, Attention *a) {
   else
     a->nlimit = 0;
 }
-
-/* ---- driver ---- */
 
 static DType cast_from(const Finder *f, const Node *n) {
   return n && n->op == OP_cast ? graph_type(f->g, n->in[0])->dt : DT_none;

@@ -17,17 +17,14 @@ static bool is_depthwise(Graph *g, const Node *n) {
   return group > 1 && group == k->dim[0] && k->dim[1] == 1;
 }
 
-/* Can the weights be packed? At compile time, or at run time if the model trains them. */
-static bool takes_weights(Graph *g, const Node *n) {
-  return graph_const(g, n->in[1]) || graph_type(g, n->in[1])->dt == DT_f32;
-}
-
 /* Does the result fill channel blocks? Groups of channels may share one. The operand may have an
  * open extent even if the result has none, as long as the window has few positions: a border needs
  * a known start. */
 static bool fills_blocks(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]);
-  if (!type_can_have_layout(graph_type(g, n->out[0])) || !takes_weights(g, n)) return false;
+  if (!type_can_have_layout(graph_type(g, n->out[0])) ||
+      (!graph_const(g, n->in[1]) && graph_type(g, n->in[1])->dt != DT_f32))
+    return false;
   for (u32 i = 2; i < x->rank; i++)
     if (!dim_is_const(x->dim[i])) return false;
   i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];

@@ -70,8 +70,6 @@ static void describe_tiles(KernelRecord *r) {
   }
 }
 
-/* ---- tiles ---- */
-
 static Family tile_family(const Tile *t, LaneRun run) {
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
   return run == LR_reduction ? FA_horizontal
@@ -264,8 +262,6 @@ static void write_loops(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
 static void write_row(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   lower_row(l, at, f, r->axis);
 }
-
-/* ---- entry ---- */
 
 typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 static WriteFn *const writers[FA_COUNT] = {

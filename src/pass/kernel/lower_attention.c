@@ -27,8 +27,6 @@ static BufId scratch(const Attend *x, i64 rows, i64 columns, const char *name) {
   return prog_add_buf(x->p, BS_local, DT_f32, dim, 2, str_of(x->p->c, name));
 }
 
-/* ---- choice ---- */
-
 static bool is_plain(const Form *f) {
   for (u32 i = 0; i < f->naxes; i++)
     if (form_guard(f, i, NULL)) return false;
@@ -176,8 +174,6 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
   x->acc = prog_add_var(p, DT_f32, str_of(l->c, "acc"));
   return is_wide(x);
 }
-
-/* ---- limits ---- */
 
 /* End (or start) of the range of keys that a row sees, at the position val_s, clamped to this
  * block. A limit can be any integer, so it is clamped before 1 is added. */
@@ -393,8 +389,6 @@ static void all_values(Attend *x, const AttendTile *t, Cursor at) {
   if (panels % most) add_values(x, t, at, ex_int(p, panels / most * most), panels % most);
   if (x->y.axis[x->width].hi % x->lanes) last_values(x, t, at);
 }
-
-/* ---- loops ---- */
 
 /* One tile of rows with the keys from..to of this block. */
 static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {

@@ -50,10 +50,6 @@ static bool is_open(const Form *f, u32 axis) {
   return !dim_is_const(f->axis[axis].hi) || f->axis[axis].lo;
 }
 
-static bool is_single(const Form *f, u32 axis) {
-  return !is_open(f, axis) && f->axis[axis].hi == 1;
-}
-
 /* Returns the 8-bit type that holds all elements; DT_none: there is none. */
 static DType byte_type(const Tensor *t) {
   i64 lo = 0, hi = 0;
@@ -113,7 +109,7 @@ static bool find_axes(const Form *f, I16Plan *s) {
       if (is_open(f, i) || (!w && f->axis[i].hi != 1)) return false;
       s->sum *= f->axis[i].hi;
       s->guarded = s->guarded || form_guard(f, i, NULL);
-    } else if (w && !x && !is_single(f, i)) {
+    } else if (w && !x && (is_open(f, i) || f->axis[i].hi != 1)) {
       if (s->col < FORM_AXES && extent(f, s->col) >= extent(f, i)) continue;
       s->col = i;
     } else if (x && !w && !is_open(f, i) && f->axis[i].hi > 1) {
@@ -222,8 +218,6 @@ static BufId transposed_weights(Lower *l, const Form *f, const I16Plan *s) {
   *known = prog_add_const(l->p, to, prog_buf(l->p, o->buf)->name);
   return *known;
 }
-
-/* ---- loops ---- */
 
 typedef struct I16Writer {
   Lower *l;

@@ -537,8 +537,6 @@ static void unit_of_floats(const MmqTile *b, const MmqAt *at, Cursor in, BufId a
   }
 }
 
-/* ---- tiles ---- */
-
 static ExprId kept_at(const MmqTile *b, const MmqAt *at, ExprId i, ExprId v, ExprId idx[3]) {
   idx[0] = row_at(b, at, i);
   idx[1] = ex_op2(b->p, OP_add, ex_copy(b->p, at->inside), ex_copy(b->p, v));

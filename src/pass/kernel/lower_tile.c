@@ -20,8 +20,6 @@
 
 #include <string.h>
 
-/* ---- helpers ---- */
-
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
   VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
@@ -707,8 +705,6 @@ static void lower_open_map(Tile *t, Cursor at) {
     store_map(&x, in);
   }
 }
-
-/* ---- entry ---- */
 
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Tile *t = &r->t;

@@ -28,8 +28,6 @@ typedef struct TreeWalk {
   VarId only;           /* current value of a single element */
 } TreeWalk;
 
-/* ---- matching ---- */
-
 static bool is_true(Lower *l, Val v) {
   const Tensor *t = graph_const(l->g, v);
   return t && tensor_get(t, 0).i;

@@ -64,8 +64,6 @@ struct Wino {
   VarId lane_var, acc_var;
 };
 
-/* ---- matching ---- */
-
 /* Is dimension d a window of three with a border as wide as patches read? */
 static bool slides(const Wino *w, u32 d, i64 patches, i64 *pad) {
   const Index *ix = &w->f->in[0].idx[d];
@@ -336,8 +334,6 @@ static void output(Wino *w, Cursor at, ExprId first, i64 count) {
     for (u32 c = 0; c < w->m; c++) store_result(w, row, half, y, x, ex_var(p, ob), r, c);
   }
 }
-
-/* ---- driver ---- */
 
 /* Can the epilogue be computed in vectors? Tries it on expressions that are dropped. */
 static bool finishes(Wino *w) {

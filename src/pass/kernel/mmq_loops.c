@@ -200,8 +200,6 @@ static void end_unit(const MmqLoops *b, Cursor in, ExprId unit, ExprId block) {
   }
 }
 
-/* ---- tiles ---- */
-
 static void one_tile(MmqLoops *b, Cursor at, u32 rows, ExprId row) {
   Prog *p = b->p;
   i64 units = qblock_info[b->q.kind].elems / QBLOCK_X;

@@ -20,14 +20,10 @@ typedef struct ByteUse {
   bool other;     /* depends on something else */
 } ByteUse;
 
-static bool is_byte(DType dt) {
-  return dt == DT_u8 || dt == DT_i8;
-}
-
 static void look(ByteUse *u, ExprId id) {
   const Expr x = *prog_expr(u->p, id);
   if (x.kind == EX_const || u->other) return;
-  if (x.kind == EX_load && x.lanes == 1 && is_byte(x.dt)) {
+  if (x.kind == EX_load && x.lanes == 1 && (x.dt == DT_u8 || x.dt == DT_i8)) {
     if (u->load && !ex_same(u->p, u->load, id)) u->other = true;
     u->load = id;
     return;

@@ -80,8 +80,6 @@ static Str choice_text(const Tile *t, const Choice *x) {
   return str_intern(t->l->c, out.at, out.n);
 }
 
-/* ---- choices ---- */
-
 static Tile with_choice(const Tile *t, const Choice *x) {
   Tile to = *t;
   to.axis.row = x->row;

@@ -114,8 +114,6 @@ static void add_reader(const PassCtx *u, const Node *n, Weights *w) {
   for (u32 i = 0; i < CHOICES; i++) w->time[i] += conv_time(u, patch[i], t->dt, k, o);
 }
 
-/* ---- choice ---- */
-
 /* Takes the best choices at that price and returns the total bytes. */
 static double choose(WinoPlan *p, double price) {
   double all = 0;

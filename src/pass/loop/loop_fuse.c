@@ -222,8 +222,6 @@ static void shrink_all(LoopFuse *m, StmtId loop) {
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
 }
 
-/* ---- driver ---- */
-
 /* Fuses neighbouring loops of a list. */
 static void merge_loops(LoopFuse *m, StmtId first) {
   Prog *p = m->p;

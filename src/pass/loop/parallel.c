@@ -251,8 +251,6 @@ static double lone_cost(ParallelCtx *o, StmtId id) {
   return stmt_time(o->p, o->range, id) + traffic_alone(&r);
 }
 
-/* ---- choice ---- */
-
 typedef enum ParallelKind { WAY_one, WAY_chain, WAY_open } ParallelKind;
 
 typedef struct ParallelChoice {

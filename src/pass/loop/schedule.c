@@ -268,8 +268,6 @@ static u8 kernel_flags(Schedule *o, StmtId body) {
   return (many ? KF_noinline : 0) | (all.walks && !all.writes ? KF_tree_walk : 0);
 }
 
-/* ---- lists ---- */
-
 static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed);
 
 /* whole: the loop is the kernel, or one of the collapsed loops that threads share; these are not

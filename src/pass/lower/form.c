@@ -332,8 +332,6 @@ static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_reduction(f, OP_add, prog_buf(p, f->out.buf)->dt);
 }
 
-/* ---- all operators ---- */
-
 /* Is v = x - max(x), as in softmax? Then it is never above 0. A maximum of -inf may have been
  * replaced by 0; then all elements are -inf. */
 static bool is_below_largest(Graph *g, Val v) {

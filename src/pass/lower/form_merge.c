@@ -119,16 +119,14 @@ static void merge(Merge *m, u32 a, u32 b) {
   }
 }
 
-static Str view_name(Prog *p, BufId b) {
-  return str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, b)->name));
-}
-
 BufId form_view(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank) {
   BufId root = prog_root(p, b);
   i64 key[2 + MAX_RANK] = {ON_view, root};
   for (u32 i = 0; i < rank; i++) key[2 + i] = dim[i];
   u32 *slot = map_put_bytes(once, key, (2 + rank) * sizeof *key);
-  if (!*slot) *slot = prog_add_view(p, root, dim, rank, view_name(p, root));
+  if (!*slot)
+    *slot = prog_add_view(p, root, dim, rank,
+                          str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, root)->name)));
   return *slot;
 }
 

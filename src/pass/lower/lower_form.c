@@ -90,8 +90,6 @@ void nest_store(Nest *x, ExprId value) {
   prog_store(x->p, &x->at, to, idx, n, value);
 }
 
-/* ---- loops ---- */
-
 /* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Truncating division
  * is wrong only below zero, where the other bound applies. */
 static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId *hi) {
@@ -268,8 +266,6 @@ static void reduce_row(Nest *x, u32 inner) {
   n = nest_address(&fill, &row, &at, idx);
   nest_store(&fill, nest_finish(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n))));
 }
-
-/* ---- entry points ---- */
 
 void lower_plain(Lower *l, Cursor at, const Form *f) {
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};

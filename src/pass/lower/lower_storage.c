@@ -69,10 +69,6 @@ void slot_redirect(Lower *l, Form *f) {
 
 /* ---- layouts ---- */
 
-static Dim outer_dim(const Layout *y, const Type *t, u32 i) {
-  return t->dim[i] + y->lo[i] + y->hi[i];
-}
-
 /* Writes the border of dimension d at [from, to): all of the later dimensions, but only the inside
  * of earlier ones, whose borders other calls write. */
 static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u32 d, i64 from,
@@ -127,7 +123,7 @@ BufId layout_temp(Lower *l, Val v) {
   const Type *t = &x->type;
   Dim dim[MAX_RANK + 1];
   u32 rank = t->rank;
-  for (u32 i = 0; i < rank; i++) dim[i] = i < 2 ? t->dim[i] : outer_dim(y, t, i);
+  for (u32 i = 0; i < rank; i++) dim[i] = t->dim[i] + (i < 2 ? 0 : y->lo[i] + y->hi[i]);
   if (y->block) {
     dim[1] = (dim[1] + y->block - 1) / y->block;
     dim[rank] = y->block;
@@ -141,8 +137,6 @@ BufId layout_temp(Lower *l, Val v) {
   zero_border(l, mem, y, rank, y->block && t->dim[1] % y->block && dtype_is_narrow_int(t->dt));
   return name;
 }
-
-/* ---- all kinds ---- */
 
 void storage_begin(Lower *l) {
   l->places.of = NEWS(&l->c->scratch, Storage, l->g->val.n);

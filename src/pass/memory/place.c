@@ -63,10 +63,6 @@ static bool used(const PlaceItem *it) {
   return it->size && it->first <= it->last;
 }
 
-static bool lifetimes_overlap(const PlaceItem *x, const PlaceItem *y) {
-  return x->first <= y->last && y->first <= x->last;
-}
-
 /* ---- the lower bound ---- */
 
 typedef struct Event {
@@ -249,7 +245,8 @@ static u32 placer_find(PlacerCtx *w, PlaceItem *item, const Key *order, u32 n, c
   sort_placed(w, item, order, n);
   m = 0;
   for (u32 i = 0; i < n; i++)
-    if (lifetimes_overlap(it, w->sorted[i])) w->found[m++] = w->sorted[i];
+    if (it->first <= w->sorted[i]->last && w->sorted[i]->first <= it->last)
+      w->found[m++] = w->sorted[i];
   return m;
 }
 
@@ -298,8 +295,6 @@ static void keep_if_better(BestPlan *b) {
   b->r.height = height;
   memcpy(b->item, b->tried, b->n * sizeof *b->item);
 }
-
-/* ---- search ---- */
 
 /* Heights are sums of sizes, so the greatest common divisor of all sizes divides them. */
 static u64 gcd_of_sizes(const PlaceItem *item, u32 n) {
