@@ -130,7 +130,7 @@ void family_list(Prog *p, StrBuf *out) {
     if (k->how)
       put_notes(p, k->how, out);
     else
-      sb_puts(out, "scalar loops of its operator");
+      sb_puts(out, "loops of its operator");
     sb_fmt(out, ", about %.3f us", ns[s] / 1000);
     if (w.macs > 0) sb_fmt(out, ", %.0f multiply-adds", w.macs);
     sb_fmt(out, ", %.0f bytes\n", w.bytes);
