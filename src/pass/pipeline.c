@@ -3,13 +3,13 @@
  *   model -> Graph -- infer ... order --> Graph -- lower --> Prog -- loop_fuse ... bounds -->
  *
  * Text of a Graph enters before infer, text of a Prog after lower. Passes fold to canon create work
- * for each other and run in rounds until canon changes nothing; quant runs its own rounds. After a
+ * for each other and run in rounds until canon changes nothing; quant has its own rounds. After a
  * pass that leaves constant, equal or unused nodes (Graph.left), fold, cse and dce run once more.
- * fuse and order also run before band, which estimates memory: they decide which values are stored,
- * and when.
+ * fuse and order also run before row_tiling, which estimates memory: they decide which values are
+ * stored, and when.
  *
- * In: a Unit that holds a graph (or a program, when starting after `lower`). Out: the same Unit
- * after the chosen rows of the table. After each row: verify, dump, report the time, empty
+ * In: a PassCtx with a graph (or a program, when starting after `lower`). Out: the same PassCtx
+ * after the selected rows of the table. After each row: verify, dump, report the time, empty
  * c->scratch.
  */
 #include <string.h>
@@ -57,7 +57,7 @@ static const char *const renamed[][2] = {
     {"limits", "mark_small_casts"}, {"narrow", "shrink_consts"}, {"unblock", "dequantize"},
     {"band", "row_tiling"}};
 
-/* Return the index of a pass, or fail with the list of pass names. */
+/* Returns the index of a pass, or fails with the list of pass names. */
 static u32 find(Ctx *c, const char *option, const char *name, size_t n) {
   for (u32 i = 0; i < sizeof renamed / sizeof *renamed; i++)
     if (strlen(renamed[i][0]) == n && !memcmp(renamed[i][0], name, n)) {
@@ -120,7 +120,7 @@ static u32 row_of(const char *name) {
   return i;
 }
 
-/* True if there are more nodes, or fewer, than before. */
+/* True if the number of nodes changed. */
 static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
   Ctx *c = u->c;
   c->pass = pass->name;
@@ -155,15 +155,14 @@ static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
   return after != before;
 }
 
-/* ---- rounds ---- */
-
 typedef struct Rounds {
-  u32 n;     /* so often canon has changed something */
-  u32 quant; /* so often quant has run */
-  bool open; /* the last time too: cse, which looks into all constants, waits until it rests */
+  u32 n;     /* rounds in which canon changed something */
+  u32 quant; /* rounds of quant */
+  bool
+      open; /* also in the last round: cse, which hashes all constants, waits until canon is done */
 } Rounds;
 
-/* The row to run behind row i, which has changed something or not. */
+/* The row to run after row i, which has changed something or not. */
 static u32 row_after(Rounds *r, const PassCtx *u, u32 i, bool changed) {
   if (is_row(i, "quant") && u->g->again && ++r->quant < QUANT_ROUNDS) return i;
   if (is_row(i, "cse") && r->n && !changed) return row_of("canon") + 1;
@@ -175,7 +174,7 @@ static u32 row_after(Rounds *r, const PassCtx *u, u32 i, bool changed) {
 
 enum { COUNT = sizeof pass_table / sizeof *pass_table };
 
-/* By row. */
+/* Flags per row of the table. */
 typedef struct RowMarks {
   bool skip[COUNT], dump[COUNT];
 } RowMarks;
@@ -184,14 +183,14 @@ static bool run_row(PassCtx *u, const PipeOptions *o, const RowMarks *m, u32 i) 
   return !m->skip[i] && run(u, &pass_table[i], o, m->dump[i]);
 }
 
-/* What the pass in row i reads of passes behind it. */
+/* Runs the later passes whose results the pass in row i reads. */
 static void prepare(PassCtx *u, const PipeOptions *o, const RowMarks *m, u32 i) {
   if (!is_row(i, "row_tiling") || !u->ram) return;
   run_row(u, o, m, row_of("fuse"));
   run_row(u, o, m, row_of("order"));
 }
 
-/* What the last pass has left. */
+/* Removes what the last pass left over. */
 static void tidy(PassCtx *u, const PipeOptions *o, const RowMarks *m) {
   u8 left = u->p ? 0 : u->g->left;
   if (!left) return;
@@ -225,7 +224,7 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   if (end && end <= first) {
     fail(c, ERR_usage, LOC_NONE, "--stop=%s comes before --start=%s", o->stop, o->start);
   }
-  if (u->g) u->g->eager = false; /* from here on folding is the business of a pass */
+  if (u->g) u->g->eager = false; /* from here on only the pass folds constants */
   u->target = o->target ? o->target : target_scalar();
   u->pairs = u->target->pairs == MADDUBS_always ||
              (u->target->pairs == MADDUBS_without_dot_i8x4 && o->lacks_dot4);
@@ -243,7 +242,7 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   c->pass = "input";
   if (o->check) verify(u);
   Rounds r = {0};
-  bool whole = !first && !o->stop && !o->skip; /* parts of it are too short to be told of */
+  bool whole = !first && !o->stop && !o->skip; /* partial runs are too short to report */
   u32 lower = row_of("lower");
   if (whole) guard_say(c, "graph passes");
   for (u32 i = first; i < end;) {

@@ -1,13 +1,13 @@
-/* canon.c: brings what exporters write in many ways into one form, where that may move the last
- * bits.
+/* canon.c: rewrites exporter idioms into one canonical form; may change the last bits of floats.
  *
- * In: a graph. Out: the same function of the reals with fewer operations at run time: a scale of a
- * convolution's channels goes into its weights (batch normalisation after folding is such a scale
- * and a bias), constants meet across additions and multiplications, zero padding becomes the
- * padding of the convolution or pool behind it, and pointwise convolutions, with the maps behind
- * them, run over one long axis. Only values used once are changed, so nothing is computed twice.
- * Float rules are kept out of integer graphs. Every node is looked at once; g->again says that
- * there may be more to do, behind fold, simplify and dce (see pipeline.c).
+ * In: a graph. Out: the same function over the reals with fewer operations at run time. Scales of
+ * channels go into convolution weights, which covers batch normalization. Constants are combined
+ * across additions and multiplications. Zero padding moves into the convolution or pool after it.
+ * Pointwise convolutions, with the maps after them, run over one long axis.
+ *
+ * Only values with one use are changed, so nothing is computed twice. Float rules do not apply to
+ * integers. Every node is visited once; g->again asks for another round after fold, simplify and
+ * dce (see pipeline.c).
  *
  * needs: constants folded  keeps: types  breaks: last bits of floats (sums and products are
  * reassociated)
@@ -105,8 +105,8 @@ bool canon_in_range(Graph *g, Val v, double lo, double hi) {
   return t != NULL;
 }
 
-/* k varies along axis 1 of a tensor of this rank only; reshaped to [channels, 1, ...] for weights.
- */
+/* Returns k as [channels, 1, ...] for weights, if it varies only along axis 1 of a tensor of this
+ * rank. */
 static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
   const Type *t = graph_type(g, k);
   Dim dim[MAX_RANK];
@@ -138,8 +138,8 @@ static bool scale_into_conv(Edit *e, NodeId id) {
   return edit_swap(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
 }
 
-/* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b) where
- * nothing is padded */
+/* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b)
+ * without padding */
 static bool scale_of_input(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -199,8 +199,7 @@ Val canon_fold(Graph *g, Op op, Val a, Val b) {
   return mk_const(g, out);
 }
 
-/* May x + a + b be x + (a + b)? Not where a and b cancel: that is how numbers are rounded on
- * purpose. */
+/* May x + a + b become x + (a + b)? Not if a and b cancel, an idiom for rounding. */
 static bool adds_up(Graph *g, Val a, Val b, Val sum) {
   const Tensor *s = graph_const(g, sum), *x = graph_const(g, a), *y = graph_const(g, b);
   double most = 0, least = INFINITY;
@@ -209,7 +208,8 @@ static bool adds_up(Graph *g, Val a, Val b, Val sum) {
   for (u64 i = 0; i < y->n; i++) most = fmax(most, fabs(tensor_get(y, i).f));
   for (u64 i = 0; i < s->n; i++) least = fmin(least, fabs(tensor_get(s, i).f));
   return most < 1e4 ||
-         least >= most / 4; /* below 1e4 the sum loses no more than any other sum of this size */
+         least >=
+             most / 4; /* below 1e4 the sum loses no more precision than any sum of this size */
 }
 
 /* op(op(x, a), b) -> op(x, op(a, b)) for constants a and b */
@@ -238,8 +238,7 @@ bool canon_pow2(Graph *g, Val v) {
   return t != NULL;
 }
 
-/* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a), where that is the same number: floor(x / 3)
- * must stay what it is */
+/* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a) if exact: floor(x / 3) must not change */
 static bool to_commutative(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -250,8 +249,8 @@ static bool to_commutative(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
 }
 
-/* div(x, k) -> mul(x, 1 / k) on the way into a function that takes no notice */
-static bool soft_division(Edit *e, NodeId id) {
+/* div(x, k) -> mul(x, 1 / k) if the result tolerates an error of one ulp */
+static bool tolerant_division(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Canon *k = e->user;
@@ -263,7 +262,7 @@ static bool soft_division(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
 }
 
-/* max(max(x, a), b) -> max(x, max(a, b)), likewise min */
+/* max(max(x, a), b) -> max(x, max(a, b)); the same for min */
 static bool merge_bounds(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -284,7 +283,7 @@ bool canon_windows_see(const Node *pool, const Dim *lo, const Dim *hi) {
   return true;
 }
 
-/* Is the padding value what the window operator pads with itself? */
+/* Is the padding value the one that the window operator pads with itself? */
 static bool pads_like(Graph *g, const Node *pad, Op op) {
   const Tensor *t = graph_const(g, pad->in[1]);
   if (!t) return false;
@@ -295,16 +294,15 @@ static bool pads_like(Graph *g, const Node *pad, Op op) {
   return flt ? x.f == 0 : x.i == 0;
 }
 
-/* The largest of numbers that are not negative is not changed by zeros. */
-static bool zeros_never_win(Graph *g, const Node *pad, const Node *pool, const Dim *lo,
-                            const Dim *hi) {
+/* Zeros do not change the maximum of non-negative values. */
+static bool zeros_are_harmless(Graph *g, const Node *pad, const Node *pool, const Dim *lo,
+                               const Dim *hi) {
   double x;
   if (pool->op != OP_pool_max || !canon_scalar(g, pad->in[1], &x) || x != 0) return false;
   return canon_windows_see(pool, lo, hi) && canon_not_below_0(g, pad->in[0]);
 }
 
-/* May the convolution n itself put zeros between the elements of x along axis i, its spatial axis
- * k? */
+/* Can the convolution n dilate its input x along axis i, its spatial axis k? */
 static bool can_dilate_input(Graph *g, const Node *n, const Type *x, u32 i, u32 k) {
   u32 ns;
   return n->op == OP_conv && dim_is_const(x->dim[i]) && x->dim[i] > 0 &&
@@ -339,7 +337,7 @@ static bool pad_into_window(Edit *e, NodeId id) {
     nlo[k] = plo[k] + lo[i];
     nhi[k] = phi[k] + hi[i];
   }
-  if (!pads_like(g, pad, n.op) && !zeros_never_win(g, pad, &n, nlo, nhi)) return false;
+  if (!pads_like(g, pad, n.op) && !zeros_are_harmless(g, pad, &n, nlo, nhi)) return false;
   Attr at[8];
   for (u32 i = 0; i < n.nattr; i++) {
     at[i] = n.attr[i];
@@ -354,8 +352,8 @@ static bool pad_into_window(Edit *e, NodeId id) {
 
 /* ---- pointwise convolutions over one long axis ---- */
 
-/* v in another shape; of bytes less a number it is the bytes that are reshaped, so that whoever
- * multiplies with them finds them. 0: it is neither plain numbers nor bytes. */
+/* Reshapes v. For int8 minus a zero point it reshapes the bytes, so that users still match the
+ * pattern. 0: v is neither row-major memory nor int8. */
 static Val reshaped(Graph *g, Val v, const Dim *dim, u32 rank) {
   i64 zero;
   if (canon_wide_float(g, v)) return mk_reshape(g, v, dim, rank);
@@ -386,8 +384,8 @@ static bool flatten_pointwise(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 
-/* The operand of a map as it looks where `from` has been reshaped to `to`: trailing axes of `to`
- * were one axis there. 0 when it does not fit. */
+/* Operand v of a map before the reshape from `from` to `to`, which splits the last axis of `from`;
+ * 0: does not fit. */
 static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
   Type t = *graph_type(g, v);
   u32 kept = from->rank - 1,
@@ -410,10 +408,10 @@ static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
   return mk_reshape(g, v, dim, lead + 1);
 }
 
-/* map(reshape(a), b...) -> reshape(map(a, b'...)), where the reshape split the last axis: what
- * follows a flat convolution stays flat. Not behind bytes as integers: a reshape needs its operand
- * in memory, and bytes are what should lie there. */
-static bool reshape_behind_map(Edit *e, NodeId id) {
+/* map(reshape(a), b...) -> reshape(map(a, b'...)) if the reshape split the last axis: maps after a
+ * flattened convolution stay flat. Not after int8 converted to integers: a reshape needs its
+ * operand in memory, which should be the int8 value. */
+static bool reshape_after_map(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val in[3];
@@ -444,13 +442,13 @@ static bool reshape_behind_map(Edit *e, NodeId id) {
 
 enum { MOST = 10 };
 
-/* In the order in which they are tried. */
+/* Rules by operator, in the order in which they are tried. */
 static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_mul] = {scale_into_conv, scale_before_bias, canon_scale_in, merge_constants, canon_mean,
                 canon_hard_swish, canon_const_outward, canon_rows, canon_quotient, canon_order},
     [OP_add] = {canon_zero, merge_constants, canon_halves, canon_cubic, canon_affine, canon_order},
     [OP_sub] = {to_commutative, canon_log_sum},
-    [OP_div] = {canon_hard_swish, to_commutative, soft_division, canon_reciprocal},
+    [OP_div] = {canon_hard_swish, to_commutative, tolerant_division, canon_reciprocal},
     [OP_max] = {merge_bounds, canon_clip, canon_order},
     [OP_min] = {merge_bounds, canon_order},
     [OP_pow] = {canon_power_of},
@@ -469,7 +467,7 @@ static CanonRule *const rules[OP_COUNT][MOST] = {
     [OP_reduce_min] = {canon_reduce_view},
 };
 
-/* The users of a dropped node are those of what stands for it, if that was there before. */
+/* Users of a dropped node become users of its replacement, if that is an older value. */
 static void pass_users(const Edit *e, NodeId id) {
   const Canon *k = e->user;
   const Node *n = graph_node(e->g, id);
@@ -485,12 +483,12 @@ static bool visit(Edit *e, NodeId id) {
   Op op = graph_node(e->g, id)->op;
   bool done = false;
   for (u32 i = 0; i < MOST && rules[op][i] && !done; i++) done = rules[op][i](e, id);
-  done = done || (op < OP_SCALARS && reshape_behind_map(e, id));
+  done = done || (op < OP_SCALARS && reshape_after_map(e, id));
   if (done) pass_users(e, id);
   return !done;
 }
 
-/* ---- what is known about values at the start of a round ---- */
+/* ---- facts about values at the start of a round ---- */
 
 static bool harden(Canon *k, Val v) {
   bool was = k->ulp_tolerant[v];
@@ -498,8 +496,8 @@ static bool harden(Canon *k, Val v) {
   return was;
 }
 
-/* True if a value turned out not to be tolerant. */
-static bool see_block(Graph *g, Canon *k, RegionId b) {
+/* Returns true if a value turned out not to be tolerant. */
+static bool visit_region(Graph *g, Canon *k, RegionId b) {
   const GraphRegion *x = &g->blk.at[b];
   bool news = false;
   for (u32 i = 0; i < x->node.n; i++) {
@@ -528,9 +526,9 @@ static Canon survey(Graph *g) {
   k.ulp_tolerant = NEWS(a, bool, k.n);
   graph_use_counts(g, k.uses);
   for (u32 v = 0; v < k.n; v++) k.ulp_tolerant[v] = true;
-  for (bool news = true; news;) { /* again where a block uses values of one around it */
+  for (bool news = true; news;) { /* repeat, because a region may use values of an enclosing one */
     news = false;
-    for (RegionId b = 1; b < g->blk.n; b++) news |= see_block(g, &k, b);
+    for (RegionId b = 1; b < g->blk.n; b++) news |= visit_region(g, &k, b);
     news = news && g->blk.n > 2;
   }
   canon_find_slices(g, &k);

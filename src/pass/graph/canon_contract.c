@@ -1,11 +1,14 @@
-/* canon_contract.c: rules of canon for contractions.
+/* canon_contract.c: canon rules for contractions.
  *
- * In: a contraction, or a view or scale next to one. Out: transposes of its operands and of its
- * result are part of its spec; constant weights lie with the axes of the result last; letters are
- * A, B... for axes of both operands and the result, m for the first operand's, n for the second's,
- * k for those summed over. Factors leave the operands and end in constant weights, or behind the
- * contraction. Axes that a reshape joins before it and another splits behind it stay apart. A
- * product over channels, in the layout of images, is a convolution with a 1x1 kernel.
+ * In: a contraction, or a view or scale next to one. Out: a canonical contraction.
+ *
+ *   - Transposes of operands and result are merged into the spec.
+ *   - Constant weights have the axes of the result last.
+ *   - Letters are A, B... for axes of both operands and the result, m for axes of the first
+ * operand, n for axes of the second, k for summed axes.
+ *   - Factors move from the operands into constant weights, or after the contraction.
+ *   - Axes that a reshape joins before and another splits after the contraction stay separate.
+ *   - A contraction over channels of an image becomes a 1x1 convolution.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 
 enum { LETTERS = 3 * MAX_RANK, MAX_WEIGHTS = 1 << 28 };
 
-/* The letters of in[0], in[1] and the result. */
+/* Letters of in[0], in[1] and the result. */
 typedef struct Spec {
   char part[3][MAX_RANK + 2];
 } Spec;
@@ -38,7 +41,7 @@ static bool has(const Spec *s, u32 part, char c) {
   return strchr(s->part[part], c) != NULL;
 }
 
-/* Names by role; false: there are more axes of a kind than names. */
+/* Renames axes by role; false: more axes of a kind than names. */
 static bool spec_rename(const Spec *s, Spec *to) {
   static const char *const names[4] = {"ABCDEFGH", "mijhgf", "nqrstu", "klopvw"};
   char of[128] = {0};
@@ -75,8 +78,8 @@ static Val build(Graph *g, Val a, Val b, const Spec *s) {
 
 /* ---- transposes ---- */
 
-/* x[perm] for a constant, at once: folding has a budget, and half-way would be worse than before.
- */
+/* Transposes a constant at once: pass fold has a budget, and leaving the transpose to run time
+ * would be worse than before. */
 static Val permuted(Graph *g, Val v, const i64 *perm) {
   const Tensor *t = graph_const(g, v);
   u32 rank = t->rank, bytes = dtype_bytes(t->dt);
@@ -105,7 +108,7 @@ static Val permuted(Graph *g, Val v, const i64 *perm) {
   return mk_const(g, out);
 }
 
-/* Order of a constant operand: axes of all three, those summed over, its own. */
+/* Axis order of a constant operand: shared by all three, summed, its own. */
 static bool want_order(const Spec *s, u32 p, char *to) {
   u32 n = 0;
   for (u32 round = 0; round < 3; round++)
@@ -168,7 +171,7 @@ bool canon_absorb_result(Edit *e, NodeId id) {
 
 /* ---- reshapes ---- */
 
-/* The axis of `one` that is `n` axes of `many`, the others being equal; -1: there is none. */
+/* The axis of `one` that equals `n` axes of `many`, the others being equal; -1: none. */
 static i64 split_axis(const Type *one, const Type *many, u32 n) {
   if (many->rank != one->rank + n - 1) return -1;
   u32 at = 0;
@@ -195,8 +198,8 @@ static bool widen(char *part, char c, const char *with) {
   return true;
 }
 
-/* reshape(contract(reshape(x), w)), where the first joins axes and the second parts them again ->
- * contract(x, w) */
+/* reshape(contract(reshape(x), w)) -> contract(x, w) if the first joins axes and the second splits
+ * them again */
 bool canon_unflatten(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node r = *graph_node(g, id);
@@ -233,7 +236,7 @@ bool canon_unflatten(Edit *e, NodeId id) {
 
 /* ---- factors ---- */
 
-/* v without its constant factor, which is below views that nobody else uses; 0: has none. */
+/* v without its constant factor, which may be below views with one use; 0: no factor. */
 static Val unscaled(Edit *e, Val v, u32 depth, double *by) {
   Graph *g = e->g;
   NodeId def = graph_val(g, v)->def;
@@ -265,8 +268,8 @@ bool canon_scale_out(Edit *e, NodeId id) {
   return false;
 }
 
-/* A constant k that stands against part `from`, as it stands against operand p: its axes must be
- * p's. 0: not so. */
+/* A constant k that broadcasts against part `from`, rearranged for operand p, which must have its
+ * axes; 0: not possible. */
 static Val against(Graph *g, Val k, const Spec *s, u32 from, u32 p) {
   Type t = *graph_type(g, k);
   i64 perm[MAX_RANK];
@@ -296,7 +299,7 @@ static Val against(Graph *g, Val k, const Spec *s, u32 from, u32 p) {
   return mk_reshape(g, mk_transpose(g, v, perm), back, own);
 }
 
-/* mul(contract(x, w), k) -> contract(x, w * k) for constant weights, also behind a bias */
+/* mul(contract(x, w), k) -> contract(x, w * k) for constant weights, also after a bias */
 bool canon_scale_in(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val y, k, x, bias = 0;
@@ -326,7 +329,7 @@ bool canon_scale_in(Edit *e, NodeId id) {
   return false;
 }
 
-/* ---- scale and bias in front ---- */
+/* ---- scale and bias before a contraction ---- */
 
 /* contract(mul(x, k), w) -> contract(x, w * k) */
 static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
@@ -342,8 +345,8 @@ static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   return w && edit_swap(e, id, build(g, p ? w : x, p ? x : w, s));
 }
 
-/* contract(add(x, b), w) -> add(contract(x, w), contract(b, w)), b varying along what is summed
- * over only */
+/* contract(add(x, b), w) -> add(contract(x, w), contract(b, w)) if b varies only along summed
+ * axes */
 static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -380,7 +383,7 @@ static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
   return edit_swap(e, id, mk_map2(g, OP_add, v, moved));
 }
 
-/* Constants in front of a contraction with constant weights. */
+/* Moves constants from before a contraction with constant weights. */
 bool canon_input(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);

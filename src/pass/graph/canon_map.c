@@ -1,32 +1,32 @@
-/* canon_map.c: rules of canon for elementwise spellings: activations, norms, softmax.
+/* canon_map.c: canon rules for elementwise idioms: activations, norms, softmax.
  *
- * In: a node. Out: one form for all of them. Products have one constant, outermost;
- * the operand that is nearer to the inputs stands first; a quotient by a value for each row is a
- * product with its reciprocal; clips are min(max(x, low), high). What could turn a finite result
- * into an infinite one, or back, is not done: constants are checked for their size.
+ * In: a node. Out: one canonical form. Products have one constant, outermost. The operand closer to
+ * the inputs comes first. A quotient by one value per row becomes a product with its reciprocal.
+ * Clips are min(max(x, low), high). No rule may turn a finite result into an infinite one or back,
+ * so magnitudes of constants are checked.
  */
 #include <float.h>
 #include <math.h>
 #include "pass/graph/canon.h"
 
-enum { LOOK = 8, FROM_DEPTH = 16, FROM_NODES = 64 }; /* how far a question about a value goes */
+enum { LOOK = 8, FROM_DEPTH = 16, FROM_NODES = 64 }; /* limits of searches */
 
 static bool same_type(Graph *g, Val a, Val b) {
   return type_equal(graph_type(g, a), graph_type(g, b));
 }
 
-/* The operand of a two-operand node that is not v; 0 when neither is v. */
+/* The operand of a binary node that is not v; 0: neither is v. */
 static Val other_than(const Node *n, Val v) {
   return n->in[0] == v ? n->in[1] : n->in[1] == v ? n->in[0] : 0;
 }
 
-/* Is v op(a, b) or, with either, op(b, a)? */
+/* Is v op(a, b) or, if commutative, op(b, a)? */
 static bool is_pair(Graph *g, Val v, Op op, Val a, Val b) {
   const Node *n = graph_def(g, v, op);
   return n && ((n->in[0] == a && n->in[1] == b) || (n->in[0] == b && n->in[1] == a));
 }
 
-/* x + 1, written in either order: x; else 0. */
+/* Returns x if v is x + 1 or 1 + x; else 0. */
 static Val plus_one(Graph *g, Val v) {
   const Node *n = graph_def(g, v, OP_add);
   Val x, k;
@@ -36,7 +36,7 @@ static Val plus_one(Graph *g, Val v) {
 
 /* ---- order of operands ---- */
 
-/* Is v computed from x, a few steps away? */
+/* Is v computed from x within a few steps? */
 static bool comes_from(Graph *g, Val v, Val x, u32 depth, u32 *budget) {
   NodeId def = graph_val(g, v)->def;
   if (v == x) return true;
@@ -50,8 +50,8 @@ static bool comes_from(Graph *g, Val v, Val x, u32 depth, u32 *budget) {
   return false;
 }
 
-/* The constant second, x in front of f(x), a parameter in front of what is computed. Unrelated
- * operands stay: their order is the order in which they are computed. */
+/* Puts the constant second, x before f(x), and parameters before computed values. Unrelated
+ * operands stay, because their order is the order of computation. */
 bool canon_order(Edit *e, NodeId id) {
   const Canon *k = e->user;
   Graph *g = e->g;
@@ -76,8 +76,8 @@ bool canon_zero(Edit *e, NodeId id) {
   return canon_in_range(e->g, k, 0, 0) && edit_swap(e, id, x);
 }
 
-/* mul(mul(a, k), b) -> mul(mul(a, b), k): one constant in a product, and where it is last it can
- * meet the next. Near 1, so that the product of a and b does not leave the range of floats. */
+/* mul(mul(a, k), b) -> mul(mul(a, b), k): a product has one constant, last, where the next rule can
+ * combine it. k must be near 1, so that a * b does not overflow. */
 bool canon_const_outward(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -118,7 +118,7 @@ static bool all_at_least(Graph *g, Val v, double least) {
   return t != NULL && dtype_is_float(t->dt);
 }
 
-/* The largest of nothing is -Inf. */
+/* The maximum of an empty axis is -Inf. */
 static bool takes_some(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]);
   u32 nlo = 0, nhi = 0;
@@ -135,7 +135,7 @@ static bool takes_some(Graph *g, const Node *n) {
   return true;
 }
 
-/* Integers wrap: of them only extents count. zero: -0 is as good as 0. */
+/* Is v >= 0? Integers wrap, so only extents count. zero: accept -0. */
 static bool not_negative(Graph *g, Val v, bool zero, u32 look) {
   const Node *n = graph_producer(g, v);
   if (!n || !look) return false;
@@ -143,7 +143,7 @@ static bool not_negative(Graph *g, Val v, bool zero, u32 look) {
   if (n->op == OP_dims) return true;
   if (!dtype_is_float(graph_type(g, v)->dt)) return false;
   if (op_is(n->op, OF_NOT_NEGATIVE)) return true;
-  if (n->op == OP_max) /* gives the first of two zeros */
+  if (n->op == OP_max) /* max returns the first of two zeros */
     return all_at_least(g, n->in[1], zero ? 0 : DBL_TRUE_MIN) ||
            (zero && not_negative(g, n->in[1], zero, look - 1));
   if (n->op == OP_mul && n->in[0] == n->in[1]) return true;
@@ -157,8 +157,8 @@ bool canon_not_below_0(Graph *g, Val v) {
   return not_negative(g, v, true, LOOK);
 }
 
-/* Is v the sum of exponentials of numbers up to 0, at least one of which is 0? Then it is at least
- * 1. Rows that are hidden whole (select) have 1 in its place. */
+/* Is v a sum of exponentials of numbers <= 0, one of them 0? Then it is at least 1. Fully masked
+ * rows (select) have 1 instead. */
 static bool is_partition(Graph *g, Val v) {
   const Node *s = graph_def(g, v, OP_select);
   double one;
@@ -171,7 +171,8 @@ static bool is_partition(Graph *g, Val v) {
   return top && top->in[0] == d->in[0];
 }
 
-/* div(x, y) -> mul(x, recip(y)), one reciprocal for a row, where it cannot overflow or vanish */
+/* div(x, y) -> mul(x, recip(y)), with one reciprocal per row, if it can neither overflow nor
+ * underflow */
 bool canon_reciprocal(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -181,7 +182,7 @@ bool canon_reciprocal(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_map1(g, OP_recip, y)));
 }
 
-/* mul(x, recip(y)) -> div(x, y) where y has all elements of the result */
+/* mul(x, recip(y)) -> div(x, y) if y has all elements of the result */
 bool canon_quotient(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -194,7 +195,7 @@ bool canon_quotient(Edit *e, NodeId id) {
   return false;
 }
 
-/* Powers that are products and roots. */
+/* Powers that are products or roots. */
 bool canon_power_of(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -209,8 +210,8 @@ bool canon_power_of(Edit *e, NodeId id) {
   return edit_swap(e, id, k < 0 ? mk_map1(g, OP_recip, root) : root);
 }
 
-/* mul(sum of n elements, 1 / n) -> div(sum, n), unless both are the same number: then it is a
- * product anyway (canon.c) */
+/* mul(sum of n elements, 1 / n) -> div(sum, n), unless exact: then it becomes a product anyway
+ * (canon.c) */
 bool canon_mean(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val sum, k;
@@ -233,7 +234,7 @@ bool canon_mean(Edit *e, NodeId id) {
 
 /* ---- activations ---- */
 
-/* add(mul(f, k), k) -> mul(add(f, 1), k) for powers of two, where it is the same number */
+/* add(mul(f, k), k) -> mul(add(f, 1), k) for powers of two, where it is exact */
 bool canon_halves(Edit *e, NodeId id) {
   Graph *g = e->g;
   Val m, k, f, k2;
@@ -267,7 +268,7 @@ bool canon_cubic(Edit *e, NodeId id) {
 }
 
 typedef struct Clip {
-  Val of; /* what is clipped: min(max(of, lo), hi) */
+  Val of; /* clipped value: min(max(of, lo), hi) */
   double lo, hi;
 } Clip;
 
@@ -295,13 +296,13 @@ static bool read_affine(Edit *e, Val v, Val x, double *a, double *b) {
   return true;
 }
 
-/* Does y, which stands for x / k, give x again? */
+/* Does y, which stands for x / k, give x when multiplied by k? */
 static bool comes_back(DType dt, double x, double y, double k) {
   return scalar_round(dt, scalar_round(dt, y) * k) == x;
 }
 
-/* x times clip(a x + b) -> mul(mul(x, clip(x + b / a)), a), and the same with a division by 1 / a
- * in any place; the ends of the range stay what they are. */
+/* x * clip(a x + b) -> mul(mul(x, clip(x + b / a)), a), also with a division by 1 / a at any
+ * position; the limits stay exact. */
 static bool swish(Edit *e, NodeId id, Val x, Val gate, double by) {
   Graph *g = e->g;
   Clip c;
@@ -339,7 +340,7 @@ bool canon_hard_swish(Edit *e, NodeId id) {
   return false;
 }
 
-/* tanh(log(add(exp(x), 1))) -> with a softplus that does not overflow; tanh is 1 there anyway */
+/* tanh(log(add(exp(x), 1))) -> with a softplus that does not overflow; tanh is 1 there */
 bool canon_softplus(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *l = canon_one_use_def(e, graph_node(g, id)->in[0], OP_log);
@@ -383,7 +384,7 @@ bool canon_affine(Edit *e, NodeId id) {
   return false;
 }
 
-/* mul(x, mul(r, w)) -> mul(mul(x, r), w) for a constant w and one r for each row */
+/* mul(x, mul(r, w)) -> mul(mul(x, r), w) for a constant w and one r per row */
 bool canon_rows(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);

@@ -1,27 +1,30 @@
-/* canon_slice.c: rules of canon that compute only what is asked for.
+/* canon_slice.c: canon rules that compute only what is read.
  *
- * In: a slice that is all anybody reads of its operand, or a loop whose results are read only in
- * part. Out: the slice goes up through elementwise nodes, views, joins, reductions and
- * contractions, which then compute the part alone; a loop ends after the last row that is read, and
- * one that runs once is no loop. So the last layer of a classifier that looks at one token, or at
- * one end of a sequence, does the work for that one. Results keep their bits.
+ * In: a slice that is the only use of its operand, or a loop whose results are read only in part.
+ * Out: the slice moves up through elementwise nodes, views, joins, reductions and contractions,
+ * which then compute only that part. A loop ends after the last row that is read, and a loop with
+ * one iteration is replaced by its body. So a classifier that reads one token computes its last
+ * layer for that token only. Results are bit-exact.
  *
- * Slices stop at convolutions and pools: cutting what they make would take the maps behind them out
- * of their accumulators. Nothing moves into a block or out of one.
+ * Slices stop at convolutions and pools: slicing their results would separate the maps after them
+ * from the accumulators. Nothing moves into or out of a region.
  */
 #include <string.h>
 #include "pass/graph/canon.h"
 
-enum { CUT_DEPTH = 12, CUT_VISITS = 10000 }; /* values may be reached in very many ways */
-static const NodeId CUT_MANY = UINT32_MAX;   /* users read different parts */
+enum {
+  CUT_DEPTH = 12,
+  CUT_VISITS = 10000
+}; /* limits, because values may be reached on very many paths */
+static const NodeId CUT_MANY = UINT32_MAX; /* users read different parts */
 
-/* The part of a value that is read: elements start .. start + size - 1 on every axis. */
+/* Part of a value that is read: elements start .. start + size - 1 on every axis. */
 typedef struct SliceBox {
   u32 rank;
   Dim start[MAX_RANK], size[MAX_RANK];
 } SliceBox;
 
-/* ---- what users read, at the start of a round ---- */
+/* ---- parts that users read, at the start of a round ---- */
 
 static bool same_slice(Graph *g, NodeId a, NodeId b) {
   static const AttrKey keys[] = {AT_start, AT_size, AT_step};
@@ -34,7 +37,7 @@ static bool same_slice(Graph *g, NodeId a, NodeId b) {
   return true;
 }
 
-/* Rows of axis 0 that a slice needs, from the first on; INT64_MAX: it is not known. */
+/* Leading rows of axis 0 that a slice needs; INT64_MAX: unknown. */
 static i64 rows_read(const Node *n) {
   u32 rank;
   const Dim *start = node_list(n, AT_start, &rank), *size = node_list(n, AT_size, &rank);
@@ -80,7 +83,7 @@ void canon_find_slices(Graph *g, Canon *k) {
 
 /* ---- slices ---- */
 
-/* The part a slice reads, if it is less than the whole and its elements lie side by side. */
+/* The part that a slice reads, if it is contiguous and less than the whole. */
 static bool box_of(Graph *g, const Node *n, SliceBox *b) {
   const Type *t = graph_type(g, n->in[0]);
   const Dim *start = node_list(n, AT_start, &b->rank), *size = node_list(n, AT_size, &b->rank);
@@ -100,8 +103,7 @@ static bool reduces(Op op) {
   return op_info[op].kind == OK_REDUCE && op_is(op, OF_REDUCES) && op != OP_resume_sum;
 }
 
-/* The axis of a reshape's operand that is the one axis cut of its result; MAX_RANK: there is none.
- */
+/* The axis of a reshape's operand that equals the one sliced axis of its result; MAX_RANK: none. */
 static u32 axis_behind(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
   const Type *in = graph_type(g, n->in[0]), *out = graph_type(g, n->out[0]);
   i64 before = 1, at = 1;
@@ -119,11 +121,11 @@ static u32 axis_behind(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
   return MAX_RANK;
 }
 
-/* Is the node behind a value one whose operands can be cut instead of it? */
+/* Can the operands of the node be sliced instead of its result? */
 static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   u32 cut;
   if (op_is_elementwise(n->op)) return true;
-  switch (n->op) { /* each is cut in a way of its own, see `part_of` */
+  switch (n->op) { /* each operator needs its own slicing, see `part_of` */
   case OP_transpose:
   case OP_broadcast:
   case OP_slice:
@@ -137,11 +139,7 @@ static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   }
 }
 
-static Val cut_value(Graph *g, Val v, const SliceBox *b) {
-  return mk_slice(g, v, b->start, b->size, NULL);
-}
-
-/* Of an operand that broadcasting aligns with the result from the right. */
+/* Box of an operand that is broadcast from the right. */
 static SliceBox box_aligned(Graph *g, Val v, const SliceBox *b) {
   const Type *t = graph_type(g, v);
   SliceBox x = {.rank = t->rank};
@@ -154,7 +152,7 @@ static SliceBox box_aligned(Graph *g, Val v, const SliceBox *b) {
   return x;
 }
 
-/* Operand k of a contraction: letters of the result are cut, sums run over all. */
+/* Box of operand k of a contraction: axes of the result are sliced, summed axes are whole. */
 static SliceBox box_contract(Graph *g, const Node *n, u32 k, const SliceBox *b) {
   const Type *t = graph_type(g, n->in[k]);
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
@@ -213,7 +211,7 @@ static SliceBox box_concat(Graph *g, const Node *n, u32 k, const SliceBox *b) {
   return x;
 }
 
-/* Of a slice: what it reads of its operand, in whatever order. Symbolic places count as 0. */
+/* Box that a slice reads of its operand, in any order. Symbolic starts count as 0. */
 static SliceBox box_slice(const Node *n, const SliceBox *b) {
   SliceBox x = *b;
   u32 rank;
@@ -226,7 +224,7 @@ static SliceBox box_slice(const Node *n, const SliceBox *b) {
   return x;
 }
 
-/* What operand k of the node must have for box b of its result. */
+/* Part of operand k that box b of the result needs. */
 static SliceBox box_in(Graph *g, const Node *n, u32 k, const SliceBox *b) {
   if (n->op < OP_SCALARS || n->op == OP_broadcast) return box_aligned(g, n->in[k], b);
   switch (n->op) { /* as in `divides` */
@@ -239,8 +237,8 @@ static SliceBox box_in(Graph *g, const Node *n, u32 k, const SliceBox *b) {
   }
 }
 
-/* Can the node behind a value compute a part of it? An operand of which less than all is read must
- * have a known extent there: one that is open may turn out to be 1 and stretch, or not to fit. */
+/* Can the node compute a part of its result? An operand read in part must have a known extent
+ * there, because an unknown one may be 1 and broadcast, or not match. */
 static bool passes(Graph *g, const Node *n, const SliceBox *b) {
   if (!divides(g, n, b)) return false;
   for (u32 k = 0; k < n->nin; k++) {
@@ -252,22 +250,22 @@ static bool passes(Graph *g, const Node *n, const SliceBox *b) {
   return true;
 }
 
-/* Box b of what the node computes, from parts of its operands. */
+/* Builds box b of the result of a node from parts of its operands. */
 static Val part_of(Graph *g, Node n, const SliceBox *b) {
   Val *in = NEWS(&g->c->scratch, Val, n.nin);
   g->loc = n.loc;
   for (u32 i = 0; i < n.nin; i++) {
     SliceBox x = box_in(g, &n, i, b);
-    in[i] = cut_value(g, n.in[i], &x);
+    in[i] = mk_slice(g, n.in[i], x.start, x.size, NULL);
   }
   if (n.op == OP_reshape) return mk_reshape(g, in[0], b->size, b->rank);
   if (n.op == OP_broadcast) return mk_broadcast(g, in[0], b->size, b->rank);
   return graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
 }
 
-/* Is there work above that a part does less of? 1: yes; 0: no, and no harm; -1: a fold that keeps
- * its users in its accumulator only as long as they read all of it. *left: how many more values are
- * looked at. */
+/* Is there work above that a part would save? 1: yes; 0: no, but harmless; -1: a reduction that has
+ * an epilogue only if its users read all of it. *left: number of values that may still be
+ * visited. */
 static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
   Graph *g = e->g;
   const Canon *k = e->user;
@@ -278,7 +276,7 @@ static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
   if (n->op == OP_conv || kind == OK_WINDOW) return -1;
   if (n->op == OP_contract || reduces(n->op) || n->op == OP_loop) return 1;
   if (!depth || !passes(g, n, b)) return 0;
-  if (!*left) return -1; /* what else there is nobody knows */
+  if (!*left) return -1; /* gives up */
   --*left;
   i32 found = 0;
   for (u32 i = 0; i < n->nin; i++) {
@@ -290,7 +288,7 @@ static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
   return found;
 }
 
-/* slice(op(x)) -> op(slice(x)), where nobody reads more of op(x) */
+/* slice(op(x)) -> op(slice(x)) if this is all that is read of op(x) */
 bool canon_slice_up(Edit *e, NodeId id) {
   Graph *g = e->g;
   Canon *k = e->user;
@@ -313,9 +311,7 @@ bool canon_slice_up(Edit *e, NodeId id) {
   return edit_swap(e, id, k->part[v]);
 }
 
-/* ---- loops ---- */
-
-/* Rows of what the loop stacks that somebody reads; -1: its carried values are results. */
+/* Number of rows of the loop's scan outputs that are read; -1: carried values are results. */
 static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
   i64 most = 0;
   for (u32 i = 0; i < n->nout; i++) {
@@ -325,7 +321,7 @@ static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
   return most;
 }
 
-/* Values outside of which the body takes one row at a time lose the rows that are not reached. */
+/* Shortens values from outside that the body reads row by row. */
 static void shorten_inputs(Edit *e, NodeId id, i64 n) {
   Graph *g = e->g;
   Canon *k = e->user;
@@ -358,14 +354,14 @@ static void shorten(Edit *e, NodeId id, i64 n, u32 carried) {
   e->changed = true;
 }
 
-/* The body of a loop that runs once, in its place. */
+/* Replaces a loop with one iteration by its body. */
 static bool unroll_one(Edit *e, NodeId id, u32 carried) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const GraphRegion *body = &g->blk.at[n.blk[0]];
   u32 nret = body->ret.n;
   Val *ret = NEWS(&g->c->scratch, Val, nret);
-  for (u32 i = 0; i < carried; i++) /* what a body turns into another type is left to others */
+  for (u32 i = 0; i < carried; i++) /* a body that changes the type is left alone */
     if (!type_equal(graph_type(g, n.in[2 + i]), graph_type(g, n.out[i]))) return false;
   Val zero = mk_scalar(g, DT_i64, 0);
   for (u32 i = 0; i < carried + 2; i++)

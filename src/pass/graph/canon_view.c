@@ -1,20 +1,21 @@
-/* canon_view.c: rules of canon that move transposes and reshapes.
+/* canon_view.c: canon rules that move transposes and reshapes.
  *
- * In: a node. Out: a transpose goes up through the elementwise nodes, joins and pads above it
- * wherever all it finds there are transposes, contractions and constants: two become one, or none.
- * Reshapes likewise. A reduction reads a transposed operand as it lies. Axes that a reduction drops
- * are dropped by it, not by a reshape behind it. Only values used once are built again.
+ * In: a node. Out: a transpose moves up through elementwise nodes, joins and pads if every path
+ * ends at transposes, contractions or constants, so that two become one or none. Reshapes move up
+ * in the same way. A reduction reads the operand of a transpose directly. Axes that a reduction
+ * drops are dropped by the reduction itself, not by a reshape after it. Only values with one use
+ * are rebuilt.
  */
 #include <string.h>
 #include "pass/graph/canon.h"
 
 enum { UP_DEPTH = 12, UP_NODES = 32 };
 
-/* A walk upwards from a view. */
+/* A search upwards from a view. */
 typedef struct ViewWalk {
   Edit *e;
   const i64 *perm;       /* transpose */
-  const Type *from, *to; /* reshape: shape of the maps, and the one they get */
+  const Type *from, *to; /* reshape: shape of the maps, and their new shape */
   u32 nodes, gain;
 } ViewWalk;
 
@@ -28,15 +29,14 @@ static Val rebuilt(Graph *g, const Node *n, const Val *in, const Attr *at) {
 
 /* ---- transposes ---- */
 
-/* Can v, an operand of rank `rank` after broadcasting, be had transposed without a new transpose?
- */
+/* Can v, an operand of rank `rank` after broadcasting, be transposed without a new transpose? */
 static bool can_transpose(ViewWalk *u, Val v, u32 rank, u32 depth) {
   Graph *g = u->e->g;
   if (single(g, v) || graph_const(g, v)) return true;
   const Node *n = graph_producer(g, v);
   if (!n || graph_type(g, v)->rank != rank || !depth || ++u->nodes > UP_NODES) return false;
   if (n->op == OP_transpose || (n->op == OP_contract && canon_one_use(u->e, v))) {
-    u->gain++; /* the spec of a contraction takes a transpose in */
+    u->gain++; /* the spec of a contraction absorbs a transpose */
     return true;
   }
   bool passes = op_is_elementwise(n->op) || op_info[n->op].kind == OK_JOIN;
@@ -108,8 +108,8 @@ bool canon_transpose_up(Edit *e, NodeId id) {
 
 /* ---- reshapes ---- */
 
-/* Is v a reduction of one operand, used once, that has this shape if it drops the axes it kept, or
- * keeps them? (What resume_sum begins with would have to change its shape too.) */
+/* Is v a reduction with one use that has this shape if it drops, or keeps, its reduced axes?
+ * (Excludes resume_sum, whose initial value would change shape.) */
 static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
   Graph *g = e->g;
   const Node *r = graph_producer(g, v);
@@ -141,7 +141,7 @@ static Val reduced(Graph *g, const Node *was, const Type *want) {
   return mk_reduce(g, r.op, r.in[0], axes, naxes, keep);
 }
 
-/* Does t stand against the last axes of both shapes, and those are equal? */
+/* Does t broadcast against equal last axes of both shapes? */
 static bool fits_both(const ViewWalk *u, const Type *t) {
   if (t->rank > u->from->rank || t->rank > u->to->rank) return false;
   for (u32 i = 1; i <= t->rank; i++)
@@ -212,8 +212,8 @@ static void sort(i64 *x, u32 n) {
     }
 }
 
-/* reduce(transpose(x)) -> transpose(reduce(x)): what is left is smaller, often in order. Not where
- * others read x transposed: norms need both in one layout. */
+/* reduce(transpose(x)) -> transpose(reduce(x)): the result is smaller and often in order. Not if
+ * others read the transposed x: norms need both in one layout. */
 bool canon_reduce_view(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -247,7 +247,7 @@ bool canon_reduce_view(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_transpose(g, v, back));
 }
 
-/* reshape(reduce(x)), where it only inserts or removes the axes reduced over */
+/* reshape(reduce(x)) that only inserts or removes the reduced axes */
 bool canon_keep(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -256,7 +256,7 @@ bool canon_keep(Edit *e, NodeId id) {
   return edit_swap(e, id, reduced(g, graph_producer(g, n.in[0]), &want));
 }
 
-/* A pool whose window is the whole image is a reduction. */
+/* A pool whose window is the whole image becomes a reduction. */
 bool canon_global_pool(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);

@@ -1,11 +1,12 @@
-/* cse.c: keeps one of several nodes that compute the same.
+/* cse.c: common subexpression elimination.
  *
- * In: a graph. Out: the same graph where a node with the operator, operands and attributes of an
- * earlier one, in its block or one around it, is dropped for that one. Operands of commutative
- * operators count in either order. Constants are equal by content up to CONTENT bytes, above by
- * the place of their data, so that big weights are never read. Control nodes are left alone.
+ * In: a graph. Out: the same graph, where a node with the same operator, operands and attributes as
+ * an earlier one, in its region or an enclosing one, is replaced by that one. Operands of
+ * commutative operators match in either order. Constants up to CONTENT bytes are compared by
+ * content, larger ones by data address, so that big weights are never read. Control nodes are left
+ * alone.
  *
- * needs: nothing  keeps: types  breaks: nothing (dropped nodes leave their operands to dce)
+ * needs: nothing  keeps: types  breaks: nothing (operands of dropped nodes are left to dce)
  */
 #include <string.h>
 #include "pass/pass.h"
@@ -14,10 +15,10 @@ enum { CONTENT = 65536 };
 
 typedef struct Cse {
   Graph *g;
-  Map first;        /* key -> newest node that has it */
+  Map first;        /* key -> newest node with it */
   NodeId *next;     /* by node: an older one with the same key */
-  RegionId *home;   /* by node: its block */
-  RegionId *parent; /* by block: the block around it */
+  RegionId *home;   /* by node: its region */
+  RegionId *parent; /* by region: the enclosing one */
   Rebind rebind;
 } Cse;
 
@@ -48,13 +49,14 @@ static void put_attr(StrBuf *t, const Attr *a) {
   }
 }
 
-/* Equal keys mean equal computations, but for constants: of their content the key has only a hash.
- */
+/* Equal keys mean equal computations, except for constants: the key has only a hash of their
+ * content. */
 static StrBuf key_of(Arena *a, const Node *n) {
   StrBuf t = sb_new(a);
   put(&t, n->op);
   put(&t, n->nin);
-  bool either = op_is(n->op, OF_COMM) && n->op != OP_max && n->op != OP_min; /* of two zeros */
+  bool either = op_is(n->op, OF_COMM) && n->op != OP_max &&
+                n->op != OP_min; /* these return the first of two zeros */
   if (n->nin == 2 && either && n->in[0] > n->in[1]) {
     put(&t, n->in[1]);
     put(&t, n->in[0]);
@@ -101,13 +103,13 @@ static bool visit(Edit *e, NodeId id) {
   return true;
 }
 
-/* Where two symbols turn out to be one, more nodes become equal, so the walk is repeated. */
+/* Repeats, because merging two symbols makes more nodes equal. */
 void cse(Graph *g) {
   Arena *a = &g->c->scratch;
   Cse s = {.g = g};
   do {
     s.rebind = rebind_new(g);
-    s.first = map_new(&g->c->work); /* keys are made and dropped in scratch meanwhile */
+    s.first = map_new(&g->c->work); /* scratch is reused while keys are built */
     s.next = NEWS(a, NodeId, g->node.n);
     s.home = NEWS(a, RegionId, g->node.n);
     s.parent = NEWS(a, RegionId, g->blk.n);

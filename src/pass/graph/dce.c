@@ -1,9 +1,9 @@
-/* dce.c: removes what no result needs.
+/* dce.c: dead code elimination.
  *
- * In: a graph. Out: the same graph without dead nodes. A node is needed if an output of it is an
- * operand of a needed node or a result of the graph, or if it sets a symbol that the type or an
- * attribute of a needed node mentions. A needed `if` or `loop` needs all results of its blocks.
- * Parameters stay, and so do outputs and carried values of control nodes that nobody reads.
+ * In: a graph. Out: the same graph without dead nodes. A node is live if one of its outputs is an
+ * operand of a live node or a result of the graph. It is also live if it sets a symbol that the
+ * type or an attribute of a live node mentions. A live `if` or `loop` keeps all results of its
+ * regions alive. Parameters stay, and so do unused outputs and carried values of control nodes.
  *
  * needs: nothing  keeps: types, order of nodes  breaks: nothing
  */
@@ -14,7 +14,7 @@ typedef struct Dce {
   bool *live;       /* by node */
   bool *seen;       /* by symbol */
   NodeId *setter;   /* by symbol: the node that sets it */
-  VEC(NodeId) todo; /* live, operands not yet looked at */
+  VEC(NodeId) todo; /* live nodes whose operands are not visited yet */
 } Dce;
 
 static void need_node(Dce *d, NodeId n) {

@@ -1,38 +1,37 @@
-/* dequantize.c: weights in blocks.
+/* dequantize.c: lowers block-quantized weights.
  *
- * In: a graph in which `unblock` makes floats of blocks. Out: the same graph without it:
+ * In: a graph with `dequantize` nodes. Out: the same graph without them:
  *
- *   gather(unblock(w), i)      rows are picked first, so that only those are taken apart
- *   contract(x, unblock(w))    dot_blocks on blocks as they are, if w is a constant
- *   any other unblock(w)       slices of bytes, shifts and products, as qblocks.def says
+ *   gather(dequantize(w), i)    gathers rows first, so that only those are dequantized
+ *   contract(x, dequantize(w))  matmul_quant on the quant blocks, if w is a constant
+ *   any other dequantize(w)     slices of bytes, shifts and products, as in qblocks.def
  *
- * Unless results are to be precise, x of a dot_blocks is made bytes first: 32 numbers in a row, or
- * where scales are integers as many as a block has, share a factor, the largest of them over 127,
- * and become the nearest integers. That costs about as much precision as ggml's products do. Where
- * groups of them add up to so much that products leave 16 bits, the factor is larger. If one of
- * them is not finite, it is NaN, and so is every product, whatever becomes of the integers; below
- * LEAST they are 0.
+ * Unless --precise, x of a matmul_quant is quantized to int8 first. A group of 32 elements, or a
+ * whole quant block if group scales are integers, shares the scale max|x| / 127. That costs about
+ * as much precision as ggml's int8 products. The scale is larger if sums of a group would make
+ * products exceed 16 bits. If an element is not finite, the scale is NaN, and so are all products.
+ * Groups below MIN_SCALE become 0.
  *
- * Blocks that are exact (ONNX's) are multiplied with floats, and only with few rows: for many they
- * become floats now.
+ * Exact formats (ONNX's) are multiplied with floats, and only for few rows. For many rows they are
+ * dequantized at compile time.
  *
- * Constants of plain elements are the same bytes with another type; small ones in blocks become
- * floats at once. Larger ones stay blocks.
+ * Constants of plain elements are reinterpreted. Small quantized ones are dequantized at compile
+ * time, larger ones stay quantized.
  *
- * needs: nothing; before fold, which would make floats of the weights  keeps: types  breaks: bits
- * of products, unless they are to be precise
+ * needs: nothing; before fold, which would dequantize the weights  keeps: types  breaks: bits of
+ * products, unless --precise
  */
 #include <math.h>
 #include <string.h>
 #include "ir/qblock.h"
 #include "pass/pass.h"
 
-enum { SMALL = 1 << 16 }; /* elements of a constant that become floats */
-#define LEAST 0x1p-119    /* 127 over it is a number */
+enum { SMALL = 1 << 16 };  /* maximum elements of a constant that is dequantized at compile time */
+#define MIN_SCALE 0x1p-119 /* 127 / MIN_SCALE is finite */
 
 typedef struct DequantPass {
   bool precise;
-  bool signs; /* the machine rather multiplies bytes with their signs */
+  bool signs; /* the target prefers signed int8 products */
   u32 *uses;
 } DequantPass;
 
@@ -43,7 +42,7 @@ static QBlockKind kind_of(Graph *g, const Node *n) {
 
 /* ---- products ---- */
 
-/* v with its first axes as one. */
+/* Merges all axes of v except the last. */
 static Val as_rows(Graph *g, Val v, Dim n) {
   const Type *t = graph_type(g, v);
   Dim rows = 1;
@@ -51,8 +50,8 @@ static Val as_rows(Graph *g, Val v, Dim n) {
   return mk_reshape(g, v, (Dim[]){rows, n}, 2);
 }
 
-/* What the factors of x are made from: the number that is to become 127. size: of x in parts that
- * share one. */
+/* Magnitude that maps to 127, from which scales are computed. size: |x| in groups that share a
+ * scale. */
 static Val full_scale(Graph *g, Val size, QBlockKind k) {
   Type t = *graph_type(g, size);
   i64 last = 2, in_group = 3, group = qblock_group(k), room = qblock_x_sum(k) - group / 2 - 1;
@@ -65,15 +64,15 @@ static Val full_scale(Graph *g, Val size, QBlockKind k) {
   return mk_map2(g, OP_max, most, sums);
 }
 
-/* The operands of dot_blocks that stand for x, rows of floats: bytes, factors, sums of groups; how
- * many operands there are then. */
+/* Builds the operands of matmul_quant for x, rows of floats: int8, scales, sums of groups. Returns
+ * their number. */
 static u32 quantise(Graph *g, Val x, QBlockKind k, bool signs, Val *in) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
   i64 last = 2, group = qblock_group(k), each = qblock_x(k);
   Val parts = mk_reshape(g, x, (Dim[]){rows, n / each, each}, 3);
   Val most = full_scale(g, mk_map1(g, OP_abs, parts), k);
   Val finite = mk_map2(g, OP_lt, most, mk_like(g, most, INFINITY));
-  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, LEAST));
+  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, MIN_SCALE));
   Val inverse = mk_map2(g, OP_div, mk_like(g, most, QBLOCK_X_MOST), most);
   inverse = mk_select(g, some, inverse, mk_like(g, most, 0));
   Val whole = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
@@ -96,8 +95,7 @@ static u32 quantise(Graph *g, Val x, QBlockKind k, bool signs, Val *in) {
   return 4;
 }
 
-/* Is the spec of a contraction, whose operand `weights` is a matrix, ..k,rk->..r? turned: ..k,kr.
- */
+/* Is the spec ..k,rk->..r, with operand `weights` as a matrix? turned: ..k,kr. */
 static bool is_product(Graph *g, const Node *n, u32 weights, bool turned) {
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *to = strstr(spec, "->") + 2;
   const char *part[2] = {spec, strchr(spec, ',') + 1};
@@ -107,7 +105,7 @@ static bool is_product(Graph *g, const Node *n, u32 weights, bool turned) {
          to[rank - 1] == w[turned] && strlen(to) == rank;
 }
 
-/* What makes v of blocks: an unblock, or one whose matrix is transposed. */
+/* The dequantize node that v comes from, possibly through a transpose of the matrix. */
 static const Node *find_blocks(Graph *g, Val v, bool *turned) {
   const Node *t = graph_def(g, v, OP_transpose);
   u32 rank = 0;
@@ -116,7 +114,7 @@ static const Node *find_blocks(Graph *g, Val v, bool *turned) {
   return graph_def(g, *turned ? t->in[0] : v, OP_dequantize);
 }
 
-/* So many rows share weights that were taken apart once, while compiling. */
+/* Minimum rows for which weights are dequantized at compile time. */
 enum { MANY_ROWS = 16 };
 
 static bool has_many_rows(Graph *g, Val x) {
@@ -168,17 +166,17 @@ static bool visit_users(Edit *e, NodeId id) {
   return !(make_product(e, id) || pick_rows(e, id));
 }
 
-/* ---- taking apart ---- */
+/* ---- dequantization ---- */
 
 typedef struct Dequant {
   Graph *g;
   QBlockKind kind;
   Val x;             /* u8[.., blocks, bytes] */
-  u32 rank;          /* of x */
-  Dim dim[MAX_RANK]; /* of x, and what follows of the result instead of bytes */
+  u32 rank;          /* rank of x */
+  Dim dim[MAX_RANK]; /* dimensions of x; the result replaces bytes by elements */
 } Dequant;
 
-/* v with the bytes' axis as these. */
+/* Reshapes the byte axis of v. */
 static Val shaped(Dequant *a, Val v, i64 i, i64 j, i64 k) {
   i64 more[3] = {i, j, k};
   u32 rank = a->rank - 1;
@@ -191,7 +189,7 @@ static Val bytes_at(Dequant *a, u32 at, u32 n) {
   return mk_slice_axis(a->g, a->x, a->rank - 1, at, n);
 }
 
-/* u8[levels, 1]: what shifts the digits of each level down, or what multiplies the byte. */
+/* u8[levels, 1]: shift of the digits of each level, or factor of the byte. */
 static Val by_level(Graph *g, const Plane *p) {
   Tensor *t = tensor_new(&g->c->work, DT_u8, (i64[]){p->levels, 1}, 2);
   for (u32 i = 0, power = 1; i < p->levels; i++, power *= 3)
@@ -204,7 +202,7 @@ static Val bits_as(Graph *g, Val v, DType to) {
   return graph_node(g, graph_add(g, OP_bitcast, &v, 1, &at, 1))->out[0];
 }
 
-/* Digits of a plane, i32[.., blocks, n], shifted to their place. */
+/* Digits of a plane, i32[.., blocks, n], shifted to their position. */
 static Val digits(Dequant *a, const Plane *p) {
   Graph *g = a->g;
   u32 n = (u32)p->chunks * p->run;
@@ -223,8 +221,8 @@ static Val digits(Dequant *a, const Plane *p) {
   return p->shift ? mk_map2(g, OP_shl, v, mk_like(g, v, p->shift)) : v;
 }
 
-/* i32[.., blocks, n]: all integers of a part; 0: there are none. Planes that begin elsewhere than
- * at 0 follow those that end there. */
+/* i32[.., blocks, n]: all integers of a part; 0: none. Planes that start at an offset extend the
+ * earlier ones. */
 static Val integers(Dequant *a, QBlockPart part) {
   u32 n, count = qblock_info[a->kind].elems;
   const Plane *p = qblock_planes(a->kind, &n);
@@ -295,7 +293,9 @@ static Val floats(Graph *g, QBlockKind k, Val x) {
   Dequant a = {.g = g, .kind = k, .x = x, .rank = graph_type(g, x)->rank};
   memcpy(a.dim, graph_type(g, x)->dim, a.rank * sizeof *a.dim);
   u32 groups = b->elems / b->per;
-  if (a.rank + 2 > MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "dequantize of rank %u", a.rank);
+  if (a.rank + 2 > MAX_RANK)
+    fail(g->c, ERR_unsupported, g->loc, "dequantize has rank %u, expected at most %u", a.rank,
+         MAX_RANK - 2);
   Val q = integers(&a, BP_quant), sc = integers(&a, BP_scale), mn = integers(&a, BP_least);
   Val v = b->values ? table_values(&a, q) : mk_cast(g, less(g, q, b->less), DT_f32);
   Val s = factor_at(&a, b->d);
@@ -353,11 +353,12 @@ static bool visit_rest(Edit *e, NodeId id) {
   Node n = *graph_node(g, id);
   DequantPass *b = e->user;
   if (n.op != OP_dequantize) return true;
-  if (!b->uses[n.out[0]]) return false; /* else fold would make floats of them for nobody */
+  if (!b->uses[n.out[0]]) return false; /* otherwise fold would dequantize unused weights */
   QBlockKind k = kind_of(g, &n);
   const Tensor *t = graph_const(g, n.in[0]);
   bool plain = qblock_is_plain(k), small = t && t->n / qblock_info[k].bytes < SMALL / QBLOCK_MOST;
-  if (t && qblock_info[k].factor == BV_single) small = true; /* floats would be the same, later */
+  if (t && qblock_info[k].factor == BV_single)
+    small = true; /* f32 scales: dequantizing later would give the same */
   Val by = plain ? retyped(g, k, n.in[0]) : small ? decoded(g, k, t) : floats(g, k, n.in[0]);
   edit_replace(e, n.out[0], by);
   return false;

@@ -1,32 +1,31 @@
-/* fold.c: evaluates at compile time what depends on constants only.
+/* fold.c: constant folding.
  *
- * In: a graph. Out: the same graph where the reference evaluator has replaced such nodes by their
- * results, an `if` whose condition is known by the nodes of the branch taken, and a loop that never
- * runs by its initial values. A result is not made when it is large: NODE_BYTES for one, ALL_BYTES
- * for the graph, or BLOW_UP times its operands for nodes that only repeat them (unless it has fewer
- * than SMALL elements); nor when the slow evaluator would need more than WORK steps. Contractions
- * of f32 and f64 are plain loops over arrays there, and may take PRODUCTS steps, if the result is
- * no larger than what it is made of.
+ * In: a graph. Out: the same graph, where the reference evaluator has replaced nodes with constant
+ * operands by their results. An `if` with a known condition is replaced by the branch, and a loop
+ * that never runs by its initial values.
  *
- * needs: nothing  keeps: types, up to symbols that become known  breaks: nothing (operands that
- * nobody reads any more are left to dce)
+ * Large results are not folded: above NODE_BYTES for one, ALL_BYTES for the graph, or BLOW_UP times
+ * the operands for nodes that only repeat them (unless below SMALL elements). Nor are nodes that
+ * need more than WORK steps of the slow evaluator. Contractions of f32 and f64 are fast there and
+ * may take PRODUCTS steps, if the result is not larger than the operands.
+ *
+ * needs: nothing  keeps: types, up to symbols that become known  breaks: nothing (unused operands
+ * are left to dce)
  */
 #include <string.h>
 #include "pass/pass.h"
 
 enum { SMALL = 4096, BLOW_UP = 64, WORK = 1 << 24, PRODUCTS = 1 << 29 };
-enum { SUM = 4 }; /* times as many steps for all nodes of a graph */
+enum { SUM = 4 }; /* factor for the total of a graph */
 #define NODE_BYTES ((u64)64 << 20)
 #define ALL_BYTES  ((u64)512 << 20)
 
 typedef struct Fold {
   Rebind rebind;
-  double work, products; /* steps spent by the evaluator, and those of contractions */
+  double work, products; /* steps spent by the evaluator, and by contractions */
 } Fold;
 
-/* ---- is it worth it? ---- */
-
-/* Does the node only repeat its operands, and many times? */
+/* Does the node only repeat its operands, many times? */
 static bool blows_up(Graph *g, const Node *n, u64 nout) {
   if (n->op != OP_broadcast && n->op != OP_pad && n->op != OP_iota) return false;
   u64 nin = 0;
@@ -34,7 +33,7 @@ static bool blows_up(Graph *g, const Node *n, u64 nout) {
   return nout >= SMALL && nout / BLOW_UP >= nin;
 }
 
-/* Bytes of operands, all constants. */
+/* Total bytes of the operands, all constants. */
 static double bytes_of_operands(Graph *g, const Node *n) {
   double bytes = 0;
   for (u32 i = 0; i < n->nin; i++) {
@@ -75,8 +74,6 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
   return true;
 }
 
-/* ---- what is done ---- */
-
 static void replace(Edit *e, NodeId id, u32 i, Val by) {
   Fold *f = e->user;
   const Node *n = graph_node(e->g, id);
@@ -102,8 +99,8 @@ static bool evaluate(Edit *e, NodeId id) {
   return true;
 }
 
-/* Indices that are constants now, and right. */
-static bool drop_within(Edit *e, NodeId id) {
+/* Removes a check of indices that are now constant and valid. */
+static bool drop_check_index(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 count;
@@ -133,7 +130,7 @@ static bool take_branch(Edit *e, NodeId id) {
   return true;
 }
 
-/* A loop that never runs: carried values stay as they are, scans have no rows. */
+/* A loop that never runs: carried values are unchanged, scans are empty. */
 static bool skip_loop(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
@@ -164,11 +161,11 @@ static bool skip_loop(Edit *e, NodeId id) {
 }
 
 static bool visit(Edit *e, NodeId id) {
-  return !(take_branch(e, id) || skip_loop(e, id) || drop_within(e, id) || evaluate(e, id));
+  return !(take_branch(e, id) || skip_loop(e, id) || drop_check_index(e, id) || evaluate(e, id));
 }
 
-/* A symbol that becomes known may make more operands constant, so the walk is repeated. A condition
- * that becomes known may tell how often a loop runs. */
+/* Repeats, because a symbol that becomes known may make more operands constant, and a known
+ * condition may fix a trip count. */
 void fold(Graph *g) {
   Fold f = {.work = 0};
   do {

@@ -1,25 +1,29 @@
 /* fuse.c: decides which values never become buffers.
  *
- * In: a graph. Out: the same graph, each value marked (Value.home): a buffer of its own, computed
- * where it is used (inline), or left in the accumulator of the node that folds it and finished
- * there by its users (epilogue). A node that is neither inline nor epilogue is the root of a group;
- * the group is everything inline or epilogue below it and becomes one kernel.
+ * In: a graph. Out: the same graph with Value.home set for every value:
  *
- * A value that takes a step or two may be used several times, if all its uses are in one group: x
- * and its activation end in the epilogue of the sum x comes from.
+ *   buffer     the value is stored; its node is the root of a group
+ *   inline     the value is computed where it is used
+ *   epilogue   the value stays in an accumulator, and its users finish it before the store
  *
- *   inline: MAP, and VIEW without reordering of memory (transpose, slice, broadcast). Used once, or
- * a view, which costs nothing to repeat. The user must read its operand through an index: MAP,
- * REDUCE, VIEW, JOIN always; CONTRACT and WINDOW read an element many times, so only views go
- * there, and bytes as integers (node_is_decode): a convolution of bytes reads bytes.
+ * A group is a root with all inline and epilogue values below it. It becomes one kernel.
  *
- *   epilogue: REDUCE, CONTRACT, WINDOW used once, by a MAP of the same shape: bias, residual,
- * activation, requantise.
+ * Inline values come from MAP nodes, and from VIEW nodes that do not reorder memory. A MAP needs a
+ * single use. A view may have many, because an index costs nothing. The user must read its operand
+ * through an index, as MAP, REDUCE, VIEW and JOIN do. CONTRACT and WINDOW read each element many
+ * times, so they accept only views. A contraction also accepts int8 operands converted to integers
+ * (node_is_decode): its kernel loads int8.
  *
- * Values never leave their block: inside a loop they would be computed again in every iteration.
+ * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes with one use, by a MAP of the same
+ * shape. Typical epilogues are bias, residual, activation and requantization.
  *
- * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; marks are void
- * after an edit
+ * A value of at most CHEAP operations may have several uses if all are in one group. Example: the
+ * sum x of SiLU, x * sigmoid(x).
+ *
+ * A value is never inlined into another region: a loop body would compute it in every iteration.
+ *
+ * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; any edit
+ * invalidates the marks
  */
 #include <string.h>
 #include "pass/pass.h"
@@ -27,30 +31,30 @@
 #define SEVERAL ((Val)-1) /* sink of a value whose uses end in different places */
 
 enum {
-  FUSE_NODES = 48, /* of one group: expressions stay readable and compile fast */
-  ROW = 4,         /* shortest row that is gathered in place */
-  CHEAP = 2,       /* operations that are rather repeated within a group than stored */
-  SHOWN = 3,       /* users that a line of --explain names */
+  FUSE_NODES = 48, /* limit for one group, so that expressions stay readable and compile fast */
+  ROW = 4,         /* minimum elements of a row that is gathered in place */
+  CHEAP = 2,       /* maximum operations that are repeated in a group rather than stored */
+  SHOWN = 3,       /* users named in a line of --explain */
 };
 
 typedef struct Fuse {
   Graph *g;
   u32 *uses;
-  NodeId *user;         /* by value: its last user */
-  const char **refused; /* by value: why some user needs it in memory */
-  RegionId *blk;        /* by node */
-  u32 *size;            /* by value: nodes that computing it in place would take */
-  Val *epilogue;        /* by value: the folded value whose accumulator its group has; 0: none */
-  Val *sink;       /* by value: where all its uses end, at the latest; itself: not in one place */
-  u32 *weight;     /* by value: operations that repeating it would take */
-  bool *scattered; /* by value: its uses turned out to end in several groups */
-  bool *hot;       /* by value: bytes as integers that a contraction reads */
-  Val *byte;       /* by value: the byte in blocks of channels that it is a function of; 0: none */
-  bool *function;  /* by value: that function is not arithmetic alone */
-  Val *root;       /* by value: of the group that its last use is in, of those seen in this round */
-  u32 *seen;       /* by value: that round */
+  NodeId *user;         /* by value: last user */
+  const char **refused; /* by value: why some user needs it in memory; NULL: none does */
+  RegionId *region;     /* by node: its region */
+  u32 *size;            /* by value: nodes of the expression if it is inlined */
+  Val *epilogue;        /* by value: reduction whose accumulator its group uses; 0: none */
+  Val *sink; /* by value: the last node that all uses flow into; the value itself: there is none */
+  u32 *weight;     /* by value: operations needed to compute it once more */
+  bool *scattered; /* by value: its uses turned out to be in several groups */
+  bool *hot;       /* by value: int8 converted to integers, read by a contraction */
+  Val *byte;       /* by value: the byte in channel blocks that it is a function of; 0: none */
+  bool *function;  /* by value: that function is more than arithmetic */
+  Val *root;       /* by value: root of the group of its last use in this round */
+  u32 *seen;       /* by value: round in which `root` was set */
   u32 round;
-  bool check; /* marks are given: they may not claim more than the rules allow */
+  bool check; /* verify given marks instead of choosing them */
 } Fuse;
 
 static bool same_shape(Graph *g, Val a, Val b) {
@@ -61,7 +65,7 @@ static OpKind kind_of(const Node *n) {
   return op_info[n->op].kind;
 }
 
-/* A gather of rows: its index is found once for a row, so that reading through it costs nothing. */
+/* Is n a gather of rows? Its index is computed once per row, so inlining it is free. */
 static bool is_rows(Graph *g, const Node *n) {
   i64 lo, hi;
   if (n->op != OP_gather) return false;
@@ -72,11 +76,11 @@ static bool is_rows(Graph *g, const Node *n) {
   return axis + 1 < x->rank && lo > 0 && dim_is_const(row) && row >= ROW;
 }
 
-static bool is_fold(const Node *n) {
+static bool is_reduction(const Node *n) {
   return op_is(n->op, OF_REDUCES);
 }
 
-/* Can u take operand v as an expression? */
+/* Why u cannot take operand v as an expression; NULL: it can. */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   bool decode = node_is_decode(f->g, v);
   if (u->nout == 1 && f->hot[u->out[0]] && !decode)
@@ -85,20 +89,21 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
   case OK_REDUCE:
-    if (!is_fold(u)) return "its user searches the operand";
-    return u->op == OP_resume_sum && u->in[1] == v->out[0] ? "its user goes on from it" : NULL;
-  case OK_GATHER: return "its user picks from the operand";
+    if (!is_reduction(u)) return "its user searches the operand";
+    return u->op == OP_resume_sum && u->in[1] == v->out[0] ? "it is the initial value of its user"
+                                                           : NULL;
+  case OK_GATHER: return "its user gathers from the operand";
   case OK_JOIN: return NULL;
   case OK_CONTRACT:
   case OK_WINDOW:
-    if (!is_fold(u)) return "its user searches the operand";
+    if (!is_reduction(u)) return "its user searches the operand";
     if (decode && kind_of(u) == OK_CONTRACT) return NULL;
     return node_is_view(v) ? NULL : "its user reads every element many times";
   default: return "its user needs the operand in memory";
   }
 }
 
-/* Bytes as integers, down to the bytes, where a contraction reads them. */
+/* Marks the int8 operands of a contraction, from the converted value down to the bytes. */
 static void find_hot(Fuse *f, const Node *n) {
   Graph *g = f->g;
   for (u32 i = 0; kind_of(n) == OK_CONTRACT && i < n->nin; i++)
@@ -116,8 +121,8 @@ static void count_users(Fuse *f) {
   for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
       NodeId id = g->blk.at[b].node.at[i];
-      f->blk[id] = b;
-      find_hot(f, graph_node(g, id)); /* those that an edit has left out read nothing */
+      f->region[id] = b;
+      find_hot(f, graph_node(g, id));
     }
   for (RegionId b = 1; b < g->blk.n; b++) {
     const GraphRegion *k = &g->blk.at[b];
@@ -127,19 +132,20 @@ static void count_users(Fuse *f) {
         Val v = n->in[j];
         NodeId def = graph_val(g, v)->def;
         f->user[v] = k->node.at[i];
-        if (def && f->blk[def] != b)
-          f->refused[v] = "used inside another block";
+        if (def && f->region[def] != b)
+          f->refused[v] = "used inside another region";
         else if (def && !f->refused[v])
           f->refused[v] = refuses(f, graph_node(g, def), n);
       }
     }
-    for (u32 i = 0; i < k->ret.n; i++) f->refused[k->ret.at[i]] = "a result of its block";
+    for (u32 i = 0; i < k->ret.n; i++) f->refused[k->ret.at[i]] = "a result of its region";
   }
 }
 
 /* ---- several uses in one group ---- */
 
-/* Backwards: a value whose users, all maps of its shape, end in one place, ends there too. */
+/* Computes `sink`, last node first. A value flows into the sink of its users if they are all
+ * elementwise, have its shape and share one sink. */
 static void find_sinks(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->blk.at[b];
@@ -159,8 +165,8 @@ static void find_sinks(Fuse *f, RegionId b) {
   }
 }
 
-/* Functions of one byte are looked up (tile_lut.c) if the byte is in memory, and narrow results
- * are what is looked up. Blocks of channels: there are vectors, and many channels. */
+/* Finds functions of one byte that become lookup tables (tile_lut.c). The byte must be in memory,
+ * in channel blocks, and the result must be narrow. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->blk.at[b];
@@ -183,11 +189,11 @@ static void find_bytes(Fuse *f, RegionId b) {
     f->byte[v] = of;
     f->function[v] = function;
     if (function && dtype_bytes(graph_type(g, v)->dt) <= 2)
-      f->refused[of] = "its function is looked up";
+      f->refused[of] = "the operand of a lookup table";
   }
 }
 
-/* Is v one of the first steps of a function that is looked up, however often they are used? */
+/* Is v a step of a function that becomes a lookup table? Then it costs nothing to repeat. */
 static bool is_looked_up(const Fuse *f, Val v) {
   Val to = f->sink[v];
   return f->byte[v] && !f->function[v] && f->function[to] && f->byte[to] == f->byte[v];
@@ -195,25 +201,26 @@ static bool is_looked_up(const Fuse *f, Val v) {
 
 static u32 weight_of(const Fuse *f, const Node *n) {
   u32 w = 0;
-  if (is_fold(n)) return 0; /* it lies in a register */
+  if (is_reduction(n)) return 0; /* the value is in a register */
   if (!op_is(n->op, OF_CHEAP) && !node_is_decode(f->g, n)) return CHEAP + 1;
   for (u32 i = 0; i < n->nin; i++)
     if (graph_val(f->g, n->in[i])->home != HOME_buffer) w += f->weight[n->in[i]];
   return 1 + w;
 }
 
-/* May v, used several times, be computed again for every use? All of them are in one group. */
+/* May v be recomputed for each of its uses? All of them are in one group. */
 static bool is_shared(const Fuse *f, Val v) {
   return f->sink[v] != v && !f->scattered[v] && (f->weight[v] <= CHEAP || is_looked_up(f, v));
 }
 
-/* The root of the group that v is computed in. */
+/* Returns the root of the group that computes v. */
 static Val root_of(const Fuse *f, Val v) {
   while (graph_val(f->g, v)->home != HOME_buffer) v = graph_node(f->g, f->user[v])->out[0];
   return v;
 }
 
-/* Decisions further down may have parted the uses of a value. Then it gets a buffer after all. */
+/* Later decisions may have put the uses of a value into different groups. Marks such values as
+ * scattered, so that the next round stores them. */
 static bool find_scattered(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->blk.at[b];
@@ -226,7 +233,7 @@ static bool find_scattered(Fuse *f, RegionId b) {
       if (!v || f->uses[v] < 2 || f->sink[v] == v || f->scattered[v] || n->nout != 1) continue;
       if (graph_val(g, v)->home == HOME_buffer) continue;
       if (!f->epilogue[v] && node_is_view(graph_node(g, graph_val(g, v)->def)))
-        continue; /* anywhere */
+        continue; /* a view may be inlined into several groups */
       Val r = root_of(f, n->out[0]);
       f->scattered[v] = f->seen[v] == f->round && f->root[v] != r;
       any = any || f->scattered[v];
@@ -237,13 +244,15 @@ static bool find_scattered(Fuse *f, RegionId b) {
   return any;
 }
 
-/* Why v cannot be computed where it is used; NULL if it can. */
+/* Why v cannot be inlined; NULL: it can. */
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!node_is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
     return "not an elementwise operation or a view";
-  if (n->op == OP_bitcast) return "bits are read from memory";
-  if (node_is_view(n) && graph_val(f->g, v)->layout) return "laid out for its users";
-  if (n->op == OP_slice && node_int(n, AT_keep, 0)) return "kept, so that its operand may go";
+  if (n->op == OP_bitcast) return "a bitcast reads its operand from memory";
+  if (node_is_view(n) && graph_val(f->g, v)->layout)
+    return "stored in the layout that its users need";
+  if (n->op == OP_slice && node_int(n, AT_keep, 0))
+    return "stored, so that the memory of its operand can be reused";
   if (!f->uses[v]) return "not used";
   if (f->uses[v] > 1 && !node_is_view(n) && !f->hot[v] && !is_shared(f, v))
     return "used more than once";
@@ -253,7 +262,7 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
 
 static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   Graph *g = f->g;
-  if (!is_fold(n)) return "not a reduction or contraction";
+  if (!is_reduction(n)) return "not a reduction or contraction";
   if (!f->uses[v]) return "not used";
   if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once";
   if (f->refused[v]) return f->refused[v];
@@ -263,19 +272,20 @@ static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   return NULL;
 }
 
-/* A value with an accumulator below it can only go on inside maps of the same shape. */
-static const char *not_on(const Fuse *f, Val v, const Node *n) {
+/* Why v, which has an accumulator below it, cannot be inlined; NULL: it can. Its user must be a map
+ * of the same shape. */
+static const char *not_inline_epilogue(const Fuse *f, Val v, const Node *n) {
   const char *why = not_inline(f, v, n);
   if (why) return why;
   if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once"; /* a view */
   const Node *u = graph_node(f->g, f->user[v]);
-  if (kind_of(u) != OK_MAP) return "a finished sum is not computed again where its user reads it";
+  if (kind_of(u) != OK_MAP) return "its user would compute the reduction again";
   if (!same_shape(f->g, v, u->out[0]))
-    return "its user has another shape, and would compute the sum again";
+    return "its user has another shape and would compute the reduction again";
   return NULL;
 }
 
-/* conv 'conv1'; where the model has no name: conv (node 3, Conv) */
+/* Prints conv 'conv1', or conv (node 3, Conv) if the node has no name. */
 static void put_node(const Fuse *f, StrBuf *why, const Node *n) {
   sb_fmt(why, "%s", op_info[n->op].name);
   if (n->loc.node)
@@ -290,9 +300,8 @@ static bool reads_value(const Node *n, Val v) {
   return false;
 }
 
-/* A line of `opt --explain`: max 'relu1' -> contract 'conv2': why the first is not computed where
- * the second reads it. */
-static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *no) {
+/* Prints a line of `opt --explain`, such as "max 'relu1' -> contract 'conv2': reason". */
+static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *why_not) {
   Graph *g = f->g;
   Val v = n->out[0];
   u32 found = 0;
@@ -307,10 +316,11 @@ static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *no) {
     }
   }
   if (found > SHOWN) sb_fmt(why, " and %u more", found - SHOWN);
-  sb_fmt(why, "%s: %s\n", found ? "" : " -> return", no);
+  sb_fmt(why, "%s: %s\n", found ? "" : " -> return", why_not);
 }
 
-/* Operands that would bring a second accumulator into the group of n keep their buffer. */
+/* Adds up the operands of n. An operand that would bring a second accumulator into the group gets a
+ * buffer. */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);
@@ -318,11 +328,13 @@ static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
     f->size[out] += f->size[n->in[i]];
     if (!f->epilogue[n->in[i]]) continue;
     bool two = f->epilogue[out] && f->epilogue[out] != f->epilogue[n->in[i]];
-    if (two && f->check) fail(f->g->c, ERR_input, n->loc, "two accumulators in one group");
+    if (two && f->check)
+      fail(f->g->c, ERR_input, n->loc, "a group has two accumulators, expected one");
     if (two) {
       f->scattered[n->in[i]] = f->uses[n->in[i]] > 1;
       v->home = HOME_buffer;
-      if (why) explain(f, why, graph_node(f->g, v->def), "its user finishes another sum");
+      if (why)
+        explain(f, why, graph_node(f->g, v->def), "its user is the epilogue of another reduction");
     }
     if (!two) f->epilogue[out] = f->epilogue[n->in[i]];
   }
@@ -337,20 +349,20 @@ static void visit(Fuse *f, NodeId id, StrBuf *why) {
   f->epilogue[v] = 0;
   settle_operands(f, n, v, why);
   f->weight[v] = weight_of(f, n);
-  const char *no = f->epilogue[v] ? not_on(f, v, n) : not_inline(f, v, n);
-  Home home = no ? HOME_buffer : HOME_inline;
-  if (no && is_fold(n)) {
-    no = not_epilogue(f, v, n);
-    if (!no) home = HOME_epilogue;
+  const char *why_not = f->epilogue[v] ? not_inline_epilogue(f, v, n) : not_inline(f, v, n);
+  Home home = why_not ? HOME_buffer : HOME_inline;
+  if (why_not && is_reduction(n)) {
+    why_not = not_epilogue(f, v, n);
+    if (!why_not) home = HOME_epilogue;
   }
   Value *x = graph_val(g, v);
   if (f->check && x->home != HOME_buffer && x->home != home)
     fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home],
-         no ? no : "wrong kind");
+         why_not ? why_not : "wrong kind");
   if (!f->check) x->home = home;
   if (x->home == HOME_epilogue) f->epilogue[v] = v;
   bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
-  if (why && no && counts && f->uses[v]) explain(f, why, n, no);
+  if (why && why_not && counts && f->uses[v]) explain(f, why, n, why_not);
 }
 
 static void decide(Fuse *f, StrBuf *why) {
@@ -366,7 +378,7 @@ static void run(Graph *g, StrBuf *why, bool check) {
   f.uses = NEWS(a, u32, g->val.n);
   f.user = NEWS(a, NodeId, g->val.n);
   f.refused = NEWS(a, const char *, g->val.n);
-  f.blk = NEWS(a, RegionId, g->node.n);
+  f.region = NEWS(a, RegionId, g->node.n);
   f.size = NEWS(a, u32, g->val.n);
   f.epilogue = NEWS(a, Val, g->val.n);
   f.sink = NEWS(a, Val, g->val.n);
@@ -380,13 +392,14 @@ static void run(Graph *g, StrBuf *why, bool check) {
   count_users(&f);
   for (RegionId b = 1; b < g->blk.n; b++) find_bytes(&f, b);
   for (RegionId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
-  for (bool again = true; again;) { /* every time at least one value more is scattered */
-    StrBuf said = why ? sb_new(a) : (StrBuf){0};
-    decide(&f, why ? &said : NULL);
+  for (bool again = true; again;) { /* each round adds a scattered value, so this ends */
+    StrBuf lines = why ? sb_new(a) : (StrBuf){0};
+    decide(&f, why ? &lines : NULL);
     again = false;
     for (RegionId b = 1; b < g->blk.n; b++) again = find_scattered(&f, b) || again;
-    if (again && check) fail(g->c, ERR_input, LOC_NONE, "a sum is finished in two groups");
-    if (why && !again) sb_put(why, said.at, said.n);
+    if (again && check)
+      fail(g->c, ERR_input, LOC_NONE, "a reduction has its epilogue in two groups, expected one");
+    if (why && !again) sb_put(why, lines.at, lines.n);
   }
 }
 

@@ -1,17 +1,18 @@
-/* grad_control.c: derivatives of if and loop.
+/* grad_control.c: gradients of if and loop.
  *
- * In: a control node and what its results got. Out: another one that hands it on to the values
- * which the blocks read from outside. Its block is built with nodes that name values of the forward
- * block F as if they could see them; afterwards those are put there (supply):
+ * In: a control node and the gradients of its results. Out: another control node that passes them
+ * on to the values which the regions read from outside. Its region is built with nodes that refer
+ * to values of the forward region F as if they were visible. Afterwards these values are provided
+ * (Cloner):
  *
- *   if    the branch is computed again in front of its derivatives.
- *   loop  runs through the turns from the last to the first. What a turn read is kept by the
- *         forward loop as further scans, or, with GradOptions.recompute, only what it carried, and
- *         the turn is computed again. What is carried back: what carried values got, and sums for
- *         values from outside. A value of which each turn gathers some rows gets them behind the
- *         loop, all at once.
+ *   if    The branch is computed again before its gradient.
+ *   loop  Iterates from the last iteration to the first. The forward loop stores what an iteration
+ *         read as additional scans. With GradOptions.recompute it stores only the carried values,
+ * and the iteration is computed again. The backward loop carries the gradients of carried values,
+ *         and sums for values from outside. Gradients of rows that iterations gather from a value
+ * are applied after the loop, all at once.
  *
- * Refused: sizes that depend on data in what would have to be computed again.
+ * Refused: data-dependent sizes in anything that would have to be recomputed.
  */
 #include "pass/graph/grad_internal.h"
 
@@ -19,9 +20,9 @@
 
 typedef VEC(Val) Vals;
 
-/* ---- values of a block ---- */
+/* ---- values of a region ---- */
 
-/* Marks what a block and those inside it define. */
+/* Marks the values defined in a region and those inside it. */
 static void mark_inside(Graph *g, RegionId b, bool *inside) {
   const GraphRegion *k = &g->blk.at[b];
   for (u32 i = 0; i < k->param.n; i++) inside[k->param.at[i]] = true;
@@ -34,7 +35,7 @@ static void mark_inside(Graph *g, RegionId b, bool *inside) {
 
 typedef void UseFn(void *user, Val *use);
 
-/* Every use of a value in a block, results among them. */
+/* Visits every use of a value in a region, including results. */
 static void each_use(Graph *g, RegionId b, UseFn *fn, void *user) {
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     Node *n = graph_node(g, g->blk.at[b].node.at[i]);
@@ -47,7 +48,7 @@ static void each_use(Graph *g, RegionId b, UseFn *fn, void *user) {
 
 typedef struct Captures {
   const Grad *d;
-  bool *seen; /* by value: defined inside, or in the list */
+  bool *seen; /* by value: defined inside, or listed */
   Vals list;
 } Captures;
 
@@ -58,7 +59,7 @@ static void add_capture(void *user, Val *use) {
   *vec_push(&o->d->g->c->work, &o->list) = *use;
 }
 
-/* Values from outside that the blocks of n read and derivatives pass through. */
+/* Values from outside that the regions of n read and that need gradients. */
 static Vals captures_of(Grad *d, const Node *n) {
   Captures o = {.d = d, .seen = NEWS(&d->g->c->work, bool, d->g->val.n)};
   for (u32 i = 0; i < n->nblk; i++) mark_inside(d->g, n->blk[i], o.seen);
@@ -66,7 +67,7 @@ static Vals captures_of(Grad *d, const Node *n) {
   return o.list;
 }
 
-/* What they got so far is put aside while a block is differentiated. */
+/* Sets their gradients aside while a region is differentiated. */
 static Val *save_grads(Grad *d, const Vals *list) {
   Val *old = NEWS(&d->g->c->work, Val, list->n + 1);
   for (u32 i = 0; i < list->n; i++) {
@@ -80,15 +81,15 @@ static void restore_grads(Grad *d, const Vals *list, const Val *old) {
   for (u32 i = 0; i < list->n; i++) d->adj[list->at[i]] = old[i];
 }
 
-/* ---- supplying values of a forward block ---- */
+/* ---- providing values of a forward region ---- */
 
 typedef struct Cloner {
   Graph *g;
   RegionId from; /* F */
   bool *inside;
   bool *needed; /* by value of F */
-  Val *by;      /* by value: what takes its place; 0: itself */
-  u32 n;        /* values there are */
+  Val *by;      /* by value: its replacement; 0: itself */
+  u32 n;        /* number of values */
 } Cloner;
 
 static void note_need(void *user, Val *use) {
@@ -110,7 +111,8 @@ static Cloner cloner_new(Graph *g, RegionId from, RegionId to) {
   return s;
 }
 
-/* Nodes of block b from `mark` on stand aside until insert_end: others are built in front. */
+/* Nodes of region b from `mark` on are set aside until insert_end, so that others are built before
+ * them. */
 typedef struct InsertPoint {
   RegionId b, cur;
   u32 n;
@@ -159,8 +161,7 @@ static void copy_node(Cloner *s, const Node *n) {
   Val *in = NEWS(&g->c->work, Val, n->nin + 1);
   RegionId blk[2];
   Loc loc = g->loc;
-  if (n->nsym)
-    grad_refuse(g, n, "its size depends on data, and it would have to be computed again");
+  if (n->nsym) grad_refuse(g, n, "its size depends on data, so it cannot be recomputed");
   for (u32 i = 0; i < n->nin; i++) {
     in[i] = n->in[i];
     swap_use(s, &in[i]);
@@ -173,7 +174,7 @@ static void copy_node(Cloner *s, const Node *n) {
   g->loc = loc;
 }
 
-/* What is needed of F needs more of it. */
+/* Marks the operands of needed nodes of F. */
 static void need_operands(Cloner *s) {
   Graph *g = s->g;
   const GraphRegion *f = &g->blk.at[s->from];
@@ -187,7 +188,7 @@ static void need_operands(Cloner *s) {
   }
 }
 
-/* The nodes of F that are needed, once more in g->cur. */
+/* Copies the needed nodes of F to g->cur. */
 static void copy_needed(Cloner *s) {
   Graph *g = s->g;
   for (u32 i = 0; i < g->blk.at[s->from].node.n; i++) {
@@ -227,7 +228,7 @@ static RegionId back_branch(Grad *d, const Node *n, u32 which, const Vals *out) 
 void back_if(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   (void)v;
-  if (n->nsym) grad_refuse(g, n, "its branches give results of different sizes");
+  if (n->nsym) grad_refuse(g, n, "its branches have results of different sizes");
   Vals out = captures_of(d, n);
   if (!out.n) return;
   RegionId blk[2];
@@ -241,17 +242,18 @@ void back_if(Grad *d, const Node *n, Val v) {
 typedef struct LoopGrad {
   NodeId loop;
   RegionId from, to;
-  u32 carried;  /* by the forward loop */
-  Val count, i; /* turns in all; the forward turn that a turn of ours undoes, in `to` */
-  u32 mark;     /* nodes of `to` in front of all that need values of F */
-  Vals out;     /* from outside, that get sums */
+  u32 carried; /* values carried by the forward loop */
+  Val count,
+      i; /* number of iterations; forward iteration that a backward iteration reverses, in `to` */
+  u32 mark; /* nodes of `to` before all that need values of F */
+  Vals out; /* values from outside that get sums */
 } LoopGrad;
 
 static void unmark(void *user, Val *use) {
   ((bool *)user)[*use] = false;
 }
 
-/* Which of the values from outside F reads by gathers of its own alone. */
+/* Which values from outside F reads only by its own gathers. */
 static bool *find_rows(Grad *d, RegionId from, const Vals *list) {
   Graph *g = d->g;
   bool *is = NEWS(&g->c->work, bool, g->val.n);
@@ -267,7 +269,7 @@ static bool *find_rows(Grad *d, RegionId from, const Vals *list) {
   return is;
 }
 
-/* Number of turns: told by the trip count, or by a scan where the loop may end early. */
+/* Number of iterations: the trip count, or a scan if the loop may end early. */
 static Val count_trips(Graph *g, NodeId loop) {
   Node n = *graph_node(g, loop);
   Dim trip;
@@ -279,14 +281,14 @@ static Val count_trips(Graph *g, NodeId loop) {
   return mk_dims_as(g, DT_i64, 0, graph_type(g, stack)->dim, 1);
 }
 
-/* Row i of a stack; of an empty one, that no turn will read, zeros. */
+/* Row i of a stack; zeros if it is empty, which no iteration reads. */
 static Val row_of(Graph *g, Val stack, Val i) {
   Type t = *graph_type(g, stack);
   if (t.dim[0] != 0) return mk_gather(g, stack, i, 0);
   return mk_broadcast(g, mk_scalar(g, t.dt, 0), t.dim + 1, t.rank - 1);
 }
 
-/* Keeps values of F for every turn: what stands for them in a turn of ours. */
+/* Stores values of F for every iteration, and replaces them in the backward region. */
 static void stack_values(Cloner *s, const LoopGrad *t, const Vals *list) {
   Graph *g = s->g;
   Val *stack = NEWS(&g->c->work, Val, list->n + 1);
@@ -294,8 +296,8 @@ static void stack_values(Cloner *s, const LoopGrad *t, const Vals *list) {
   for (u32 i = 0; i < list->n; i++) s->by[list->at[i]] = row_of(g, stack[i], t->i);
 }
 
-/* Values of F that our block names: the counter is known, constants are made again, all others were
- * kept. */
+/* Provides values of F to the backward region: the counter is known, constants are rebuilt, all
+ * others were stored. */
 static void clone_iteration(Grad *d, const LoopGrad *t) {
   Graph *g = d->g;
   Cloner s = cloner_new(g, t->from, t->to);
@@ -325,7 +327,7 @@ static void clone_iteration(Grad *d, const LoopGrad *t) {
   each_use(g, t->to, swap_use, &s);
 }
 
-/* Parameters of our block: turn, condition, what carried values got, sums. */
+/* Parameters of the backward region: iteration, condition, gradients of carried values, sums. */
 static void begin_block(Grad *d, LoopGrad *t) {
   Graph *g = d->g;
   Arena *a = &g->c->work;
@@ -338,7 +340,8 @@ static void begin_block(Grad *d, LoopGrad *t) {
   t->mark = g->blk.at[t->to].node.n;
 }
 
-/* What the turn's results got: carried back from the turn behind it, and of scans its row. */
+/* Gradients of an iteration's results: carried back from the next iteration, and a row for
+ * scans. */
 static void seed(Grad *d, const Node *n, const LoopGrad *t) {
   Graph *g = d->g;
   for (u32 k = 0; k < t->carried; k++) {
@@ -351,7 +354,7 @@ static void seed(Grad *d, const Node *n, const LoopGrad *t) {
   }
 }
 
-/* Results of our block, in the order of its parameters, then rows as scans. */
+/* Results of the backward region, in the order of its parameters, then rows as scans. */
 static void end_block(Grad *d, const LoopGrad *t) {
   Graph *g = d->g;
   Arena *a = &g->c->work;
@@ -372,7 +375,7 @@ static void end_block(Grad *d, const LoopGrad *t) {
   }
 }
 
-/* The rows that all turns read, as one gather would: [.., turns, idx.., ..]. */
+/* Applies the rows of all iterations as one gather would: [.., iterations, idx.., ..]. */
 static void accumulate_rows(Grad *d, const RowGrad *r, Val idx, Val got) {
   u32 rank = graph_type(d->g, got)->rank;
   i64 perm[MAX_RANK], axis = r->axis;

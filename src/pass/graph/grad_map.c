@@ -1,16 +1,18 @@
-/* grad_map.c: derivatives of scalar operators, from the formulas of grad.def.
+/* grad_map.c: gradients of scalar operators, from the formulas of grad.def.
  *
- * In: a node of a scalar operator and what its result got. Out: what its operands get. A formula is
- * a function made by the rows; the operands that derivatives pass through have theirs called.
+ * In: a node of a scalar operator and the gradient of its result. Out: gradients of its operands.
+ * The rows of grad.def become functions, one per formula. Only formulas of operands that need a
+ * gradient are called.
  *
- * C leaves open which of two arguments is evaluated first, and so in which order a nested formula
- * would create its nodes. Its operators take operands from a stack: a comma says what comes first.
+ * C does not fix the order in which arguments are evaluated, and so the order in which nested
+ * formulas create nodes. So operators of formulas take their operands from a stack, and commas fix
+ * the order.
  */
 #include "pass/graph/grad_internal.h"
 
 enum { DEEPEST = 16 };
 
-/* What formulas see. */
+/* Context of a formula. */
 typedef struct MapSite {
   Graph *g;
   const Val *in;
@@ -33,7 +35,7 @@ static Val like(const MapSite *m, double x) {
   return mk_like(m->g, m->got, x);
 }
 
-/* Of operands that were pushed, the last one first. */
+/* Applies op to two operands from the stack; the last one pushed comes first. */
 static Val two(MapSite *m, Op op) {
   Val a = pop(m), b = pop(m);
   return mk_map2(m->g, op, a, b);

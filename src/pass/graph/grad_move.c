@@ -1,8 +1,8 @@
-/* grad_move.c: derivatives of what moves elements: views, joins, gathers, scatters, topk.
+/* grad_move.c: gradients of data movement: views, joins, gathers, scatters, topk.
  *
- * In: a node and what its result got. Out: what its operands get: the same elements, moved back. A
- * gather is undone by a scatter that adds, a scatter by a gather; of several updates of one place
- * only those that take part in what is there get anything.
+ * In: a node and the gradient of its result. Out: gradients of its operands: the same elements,
+ * moved back. A gather becomes a scatter that adds, a scatter becomes a gather. Of several updates
+ * of one element, only those that contribute to its final value get a gradient.
  */
 #include "pass/graph/grad_internal.h"
 
@@ -27,7 +27,7 @@ void back_transpose(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[0], mk_transpose(d->g, v, back));
 }
 
-/* Spread apart, turned round where the step is negative, and zeros around it. */
+/* Dilates, reverses if the step is negative, and pads with zeros. */
 void back_slice(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Dims *ds = g->dims;
@@ -43,7 +43,8 @@ void back_slice(Grad *d, const Node *n, Val v) {
       grad_accumulate(d, n->in[0], grad_zeros(g, n->in[0]));
       return;
     }
-    Dim reach = dim_mul(ds, dim_addk(ds, size[i], -1), far); /* from the first to the last */
+    Dim reach =
+        dim_mul(ds, dim_addk(ds, size[i], -1), far); /* distance from the first to the last */
     turn[i] = step[i] < 0 ? -1 : 1;
     from[i] = step[i] < 0 ? dim_addk(ds, size[i], -1) : 0;
     lo[i] = step[i] < 0 ? dim_sub(ds, start[i], reach) : start[i];
@@ -74,7 +75,7 @@ static Val total(Graph *g, Val v) {
   return mk_reduce(g, OP_reduce_sum, v, axes, rank, false);
 }
 
-/* What stands around gets what x does not. */
+/* The padding value gets what x does not. */
 void back_pad(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]);
@@ -93,7 +94,7 @@ void back_pad(Grad *d, const Node *n, Val v) {
 
 /* ---- gathers ---- */
 
-/* Indices as a gather reads them: what is outside is clamped, where a scatter would skip it. */
+/* Indices as a gather reads them: clamped. A scatter would skip those out of range. */
 static Val clamped(Graph *g, Val idx, const Dim *size, u32 n) {
   idx = mk_cast(g, idx, DT_i64);
   if (index_fits(g, idx, size, n)) return idx;
@@ -102,7 +103,7 @@ static Val clamped(Graph *g, Val idx, const Dim *size, u32 n) {
   return mk_map2(g, OP_min, low, mk_map2(g, OP_sub, end, mk_scalar(g, DT_i64, 1)));
 }
 
-/* The gathered axis is moved to the front, where rows are added up. v: [.., idx.., ..] */
+/* Moves the gathered axis to the front, where rows are added. v: [.., idx.., ..] */
 static Val ungather(Graph *g, const Type *t, Val idx, u32 axis, Val v) {
   u32 rank = graph_type(g, v)->rank, more = graph_type(g, idx)->rank;
   i64 perm[MAX_RANK], back[MAX_RANK];
@@ -135,7 +136,7 @@ void back_gather_elems(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[0], mk_scatter_elems(g, grad_zeros(g, n->in[0]), idx, v, axis, "add"));
 }
 
-/* Coordinates with those of the batch in front. */
+/* Coordinates preceded by those of the batch. */
 static Val whole_coordinates(Graph *g, Val idx, u32 batch) {
   Type t = *graph_type(g, idx);
   Val part[MAX_RANK + 1];
@@ -189,14 +190,14 @@ static Val filled(Graph *g, Val like, DType dt, double x) {
   return mk_broadcast(g, mk_scalar(g, dt, x), t.dim, t.rank);
 }
 
-/* The number of each element, of i64, counted through. */
+/* Row-major number of each element, i64. */
 static Val numbered(Graph *g, Val like) {
   Type t = *graph_type(g, like);
   Dim n = type_count(g->dims, &t);
   return mk_reshape(g, mk_iota(g, DT_i64, &n, 1, 0), t.dim, t.rank);
 }
 
-/* The last update of a place is what is there; all others, and x, get nothing. */
+/* The last update of an element wins; all others, and x, get nothing. */
 static void back_scatter_last(Grad *d, const Node *n, const ScatterSpec *p, Val v) {
   Graph *g = d->g;
   Val u = n->in[2];
@@ -209,7 +210,7 @@ static void back_scatter_last(Grad *d, const Node *n, const ScatterSpec *p, Val 
   grad_accumulate(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), wanted, zero));
 }
 
-/* The product of all other factors of its place, for a factor f where `at` is that place's. */
+/* Product of all other factors of an element, for factor f. */
 static Val other_factors(Graph *g, Val f, Val product, Val zeros) {
   Val none = mk_like(g, f, 0), one = mk_like(g, f, 1);
   Val is_zero = mk_map2(g, OP_eq, f, none);
@@ -219,7 +220,7 @@ static Val other_factors(Graph *g, Val f, Val product, Val zeros) {
   return mk_select(g, is_zero, alone, rest);
 }
 
-/* Products without the factors that are 0, and how many of those there are. */
+/* Uses products without zero factors, and the number of zeros. */
 static void back_scatter_mul(Grad *d, const Node *n, const ScatterSpec *p, Val v) {
   Graph *g = d->g;
   Val x = n->in[0], u = n->in[2], none = mk_like(g, x, 0), one = mk_like(g, x, 1);
@@ -237,7 +238,7 @@ static void back_scatter_mul(Grad *d, const Node *n, const ScatterSpec *p, Val v
   }
 }
 
-/* Shared among those that are what is there. */
+/* Shared among the updates that equal the final value. */
 static void back_scatter_extreme(Grad *d, const Node *n, const ScatterSpec *p, Val v) {
   Graph *g = d->g;
   Val x = n->in[0], u = n->in[2], none = mk_like(g, v, 0);
@@ -249,7 +250,7 @@ static void back_scatter_extreme(Grad *d, const Node *n, const ScatterSpec *p, V
   if (grad_needed(d, u)) grad_accumulate(d, u, mk_select(g, its, gather_at(p, part), none));
 }
 
-/* A run whose indices are outside is refused: a scatter skips them, the gathers here would not. */
+/* Out-of-range indices fail at run time: a scatter skips them, but the gathers here would not. */
 void back_scatter(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), ti = *graph_type(g, n->in[1]);

@@ -1,8 +1,8 @@
-/* grad_reduce.c: derivatives of reductions, contractions and running sums.
+/* grad_reduce.c: gradients of reductions, contractions and cumulative sums.
  *
- * In: a node and what its result got. Out: what its operands get. Products are differentiated
- * without dividing by their factors, so that factors may be 0: by the products of those before and
- * of those behind each.
+ * In: a node and the gradient of its result. Out: gradients of its operands. Products are
+ * differentiated without division, so that factors may be 0: by the products of the factors before
+ * and after each one.
  */
 #include "pass/graph/grad_internal.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- reductions ---- */
 
-/* A value of the result's type, again with the axes that were reduced, as extents of 1. */
+/* Restores the reduced axes of a value with extent 1. */
 static Val unreduced(Graph *g, const Node *n, Val v, const Type *t) {
   u32 c;
   const i64 *axes = node_list(n, AT_axes, &c);
@@ -30,7 +30,7 @@ void back_resume(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[1], v);
 }
 
-/* Shared among those that are the largest, or the smallest. */
+/* Shared among all elements equal to the extreme. */
 void back_extreme(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]);
@@ -42,7 +42,7 @@ void back_extreme(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[0], mk_select(g, best, part, mk_like(g, v, 0)));
 }
 
-/* The reduced axes moved behind the others, as one. */
+/* Moves the reduced axes to the end and merges them. */
 static Val to_rows(Graph *g, Val x, const i64 *perm, u32 kept) {
   Val v = mk_transpose(g, x, perm);
   Type t = *graph_type(g, v);
@@ -84,21 +84,21 @@ void back_prod(Grad *d, const Node *n, Val v) {
 
 enum { SPEC = 2 * MAX_RANK + 1 };
 
-/* The three parts of a spec. */
+/* Splits a spec into its three parts. */
 static void read_spec(Graph *g, const Node *n, char part[3][SPEC]) {
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
   const char *comma = strchr(spec, ','), *arrow = strstr(spec, "->");
   size_t len[3] = {(size_t)(comma - spec), (size_t)(arrow - comma - 1), strlen(arrow + 2)};
   const char *at[3] = {spec, comma + 1, arrow + 2};
   for (u32 i = 0; i < 3; i++) {
-    if (len[i] >= SPEC) grad_refuse(g, n, "its spec is too long");
+    if (len[i] >= SPEC) grad_refuse(g, n, "its spec has too many axes");
     memcpy(part[i], at[i], len[i]);
     part[i][len[i]] = 0;
   }
 }
 
-/* The result with the other operand. Letters of an operand that are in neither were summed alone:
- * all along them get the same. */
+/* Contracts the gradient with the other operand. An axis of one operand alone was summed, so its
+ * elements all get the same. */
 void back_contract(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   char part[3][SPEC], shared[SPEC];
@@ -120,16 +120,16 @@ void back_contract(Grad *d, const Node *n, Val v) {
   }
 }
 
-/* Rows of blocks as floats: x is multiplied with all of them. */
+/* Dequantizes the weights and multiplies x's gradient with them. */
 void back_dot_blocks(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
-  if (n->nin != 2) grad_refuse(g, n, "its operand is quantised");
+  if (n->nin != 2) grad_refuse(g, n, "its operand x is quantized, expected floats");
   const char *kind = str_text(g->c, node_attr(n, AT_kind)->u.s);
   Val w = mk_dequantize(g, n->in[1], kind, false);
   grad_accumulate(d, n->in[0], mk_contract(g, v, w, "tr,rk->tk"));
 }
 
-/* ---- running sums and products ---- */
+/* ---- cumulative sums and products ---- */
 
 void back_cumsum(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[0],
@@ -143,7 +143,7 @@ typedef struct CumprodGrad {
   bool exclusive;
 } CumprodGrad;
 
-/* Turn i: the sum s of what elements behind place k = n - 1 - i got, each times the factors between
+/* Iteration i: s sums the gradients of elements after k = n - 1 - i, each times the factors between
  * it and k. */
 static void cumprod_step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   const CumprodGrad *l = user;
@@ -165,8 +165,8 @@ static Val flipped(Graph *g, Val x, u32 axis) {
   return mk_slice(g, x, start, t.dim, step);
 }
 
-/* What stands before place k, times what place k and those behind it got, each times the factors
- * between: a recurrence from the end. */
+/* Gradient of element k: the product before k, times the gradients of k and later elements, each
+ * times the factors between. Computed by a recurrence from the end. */
 void back_cumprod(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   u32 axis = (u32)node_int(n, AT_axis, 0);

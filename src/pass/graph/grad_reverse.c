@@ -1,14 +1,12 @@
-/* grad_reverse.c: derivatives of one value with respect to others, as nodes of the same graph.
+/* grad_reverse.c: reverse-mode automatic differentiation on the graph.
  *
- * In: a graph, and values of it: y, xs, and zs, which stay as they are. Out: for each x the
- * derivative of the sum of y. Method: reverse accumulation over the nodes between xs and y, last
- * one first; each hands what its result got on to its operands by its row of grad.def, in core
- * operators again, so that no engine knows about derivatives. Integers and bool end the path.
- * Values of zero size and open dimensions are no exception.
+ * In: a graph and values of it: y, xs, and zs, which are held fixed. Out: for each x the gradient
+ * of sum(y). Visits the nodes between xs and y, last one first. Each passes the gradient of its
+ * result to its operands by its row of grad.def. The result consists of core operators, so engines
+ * do not know about gradients. Integers and bool end a path. Empty values and unknown dimensions
+ * are supported.
  */
 #include "pass/graph/grad_internal.h"
-
-/* ---- the table ---- */
 
 typedef enum GradKind { GK_rule, GK_flat, GK_none } GradKind;
 
@@ -32,11 +30,11 @@ const char *grad_reason(Op op) {
 }
 
 _Noreturn void grad_refuse(Graph *g, const Node *n, const char *why) {
-  fail(g->c, ERR_unsupported, n->loc, "the derivative of %s is not supported: %s",
+  fail(g->c, ERR_unsupported, n->loc, "the gradient of %s is not supported: %s",
        op_info[n->op].name, why);
 }
 
-/* ---- what values have got ---- */
+/* ---- gradients of values ---- */
 
 bool grad_needed(const Grad *d, Val x) {
   return x < d->nval && d->active[x];
@@ -69,7 +67,7 @@ Val grad_or_zeros(Grad *d, Val x) {
   return v ? v : grad_zeros(d->g, x);
 }
 
-/* ---- which values depend on xs ---- */
+/* ---- values that depend on xs ---- */
 
 static void mark(Grad *d, Val v, bool on) {
   if (!on || d->fixed[v] || d->active[v] || !dtype_is_float(graph_type(d->g, v)->dt)) return;
@@ -114,7 +112,7 @@ static void propagate(Grad *d, RegionId b) {
   }
 }
 
-/* ---- the way back ---- */
+/* ---- backward pass ---- */
 
 Val grad_result(const Grad *d, Val v) {
   return v < d->nval && !d->fixed[v] ? d->adj[v] : 0;

@@ -1,16 +1,16 @@
-/* grad_window.c: derivatives of convolutions and pools.
+/* grad_window.c: gradients of convolutions and pools.
  *
- * In: a node and what its result got, v. Out: what its operands get, as convolutions, contractions
- * and pools again, which take the families of kernels that those have.
+ * In: a node and the gradient v of its result. Out: gradients of its operands, as convolutions,
+ * contractions and pools, so that these use the normal kernel families.
  *
  *   y[o] = sum over k of x[o s + k d - lo] w[k]        (s stride, d dilation)
  *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbours
  *   dw[k] = sum over o of x[o s + k d - lo] v[o]
  *
- * so x gets a convolution of v' with the mirrored weights. dw is a convolution of x by v, with
- * batch and channels in each other's place. Where extents are open or channels in groups, each cell
- * k of w is a contraction of v with what that cell of the window has read instead: a product of
- * matrices that sums over batch and places.
+ * So dx is a convolution of v' with the mirrored weights. dw is a convolution of x by v, with batch
+ * and channels exchanged. If extents are unknown or channels grouped, each position k of w is
+ * instead a contraction of v with the elements that this position has read: a matmul that sums over
+ * batch and image.
  */
 #include "pass/graph/grad_internal.h"
 
@@ -39,9 +39,8 @@ static WindowGrad read_slide(const Node *n, const Dim *size) {
   return s;
 }
 
-/* x with `inner` zeros between neighbours along its last n axes, lo in front and hi behind, where a
- * negative number cuts off. What a window op can pad by itself, a number, is left to it: out_lo,
- * out_hi. */
+/* x with `inner` zeros between neighbours along its last n axes, and padding lo and hi, which crops
+ * if negative. Constant padding is left to the window operator: out_lo, out_hi. */
 static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, const Dim *hi,
                      const bool *less, i64 *out_lo, i64 *out_hi) {
   Type t = *graph_type(g, x);
@@ -66,7 +65,7 @@ static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, co
   return mk_slice(g, x, start, size, NULL);
 }
 
-/* Pads that may be negative, as numbers without a sign and whether they cut. */
+/* Padding as absolute values, and flags for those that crop. */
 typedef struct Pads {
   Dim lo[MAX_RANK], hi[MAX_RANK];
   bool less[2 * MAX_RANK];
@@ -77,8 +76,8 @@ static Dim unsigned_pad(i64 x, bool *less) {
   return x < 0 ? -x : x;
 }
 
-/* Of v, so that a window of the same size and dilation that moves by 1 has `want` results: one for
- * each place of the operand with zeros between. */
+/* Padding of v such that a window of the same size and dilation with stride 1 has `want`
+ * results. */
 static Pads pads_back(Graph *g, const WindowGrad *s, const Type *tv, const Dim *want) {
   Pads p;
   Dims *ds = g->dims;
@@ -111,11 +110,12 @@ static Dim dilated_extent(Graph *g, const WindowGrad *s, u32 i, Dim x) {
                                               1 - s->input_dilation[i]);
 }
 
-/* Of places that are `stride` apart, from r on: the cells of the window that reach them, and where
- * those find v. */
+/* Outputs that are `stride` apart, from r on: the window positions that reach them, and where these
+ * read v. */
 typedef struct Phase {
-  i64 from, cells, places; /* the first cell, how many in steps of the stride; places of x */
-  Dim lo, hi;              /* around v */
+  i64 from, cells,
+      places; /* first position, number of positions in steps of the stride; elements of x */
+  Dim lo, hi; /* padding of v */
 } Phase;
 
 static Phase phase_of(const WindowGrad *s, u32 i, i64 r, i64 extent, i64 given, bool *less) {
@@ -129,7 +129,7 @@ static Phase phase_of(const WindowGrad *s, u32 i, i64 r, i64 extent, i64 given, 
   return p;
 }
 
-/* What x gets at the places of one phase, number r, with zeros at all others; 0: nothing. */
+/* Gradient of x at the elements of phase r, zeros elsewhere; 0: all zeros. */
 static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v, i64 r) {
   Type tx = *graph_type(g, x), tw = *graph_type(g, w), tv = *graph_type(g, v);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {tw.dim[0], tw.dim[1]}, front[MAX_RANK] = {0},
@@ -159,9 +159,9 @@ static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Va
   return mk_pad(g, y, mk_like(g, y, 0), front, behind, gaps);
 }
 
-/* Between neighbours of v there would be stride - 1 zeros, and most products zero. Places of x that
- * are a stride apart meet the same cells instead, and are a convolution of v with those. 0: no
- * place meets any. */
+/* Dilating v would insert stride - 1 zeros, and most products would be zero. Instead, elements of x
+ * that are a stride apart use the same positions and form a convolution of v with these. 0: no
+ * element is reached. */
 static Val input_by_phases(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {
   i64 phases = 1;
   Val all = 0;
@@ -173,17 +173,17 @@ static Val input_by_phases(Graph *g, const WindowGrad *s, i64 group, Val x, Val 
   return all;
 }
 
-/* Few phases: each is a kernel. */
-enum { MOST_PHASES = 8 };
+/* Each phase is a kernel, so their number is limited. */
+enum { MAX_PHASES = 8 };
 
 static bool has_phases(Graph *g, const WindowGrad *s, Val x, Val v) {
   i64 phases = 1;
   bool known = all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   for (u32 i = 0; i < s->n; i++) {
     known = known && s->dilation[i] == 1 && s->input_dilation[i] == 1 && s->lo[i] >= 0;
-    phases = phases > MOST_PHASES ? phases : phases * s->stride[i];
+    phases = phases > MAX_PHASES ? phases : phases * s->stride[i];
   }
-  return known && phases > 1 && phases <= MOST_PHASES;
+  return known && phases > 1 && phases <= MAX_PHASES;
 }
 
 static Val input_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {
@@ -209,7 +209,7 @@ static Val grouped(Graph *g, Val x, i64 group) {
   return mk_reshape(g, x, dim, t.rank + 1);
 }
 
-/* What the cell `at` of the window reads: [N, C, ..], in the shape of v. x has its padding. */
+/* Elements that position `at` of the window reads: [N, C, ..], in the shape of v. x is padded. */
 static Val cell_of(Graph *g, const WindowGrad *s, Val x, const Type *tv, const i64 *at) {
   Type t = *graph_type(g, x);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {t.dim[0], t.dim[1]};
@@ -222,7 +222,7 @@ static Val cell_of(Graph *g, const WindowGrad *s, Val x, const Type *tv, const i
   return mk_slice(g, x, start, size, step);
 }
 
-/* The cells of the window, in order; returns their number. */
+/* All positions of the window, in order; returns their number in *n. */
 static Val *all_cells(Graph *g, const WindowGrad *s, Val x, Val v, u32 *n) {
   Type tv = *graph_type(g, v);
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
@@ -250,7 +250,7 @@ static const char *letters(u32 n, char *axes) {
   return axes;
 }
 
-/* Cell by cell: [M, C/group] each. */
+/* Weight gradient position by position: [M, C/group] each. */
 static Val weights_by_cells(Graph *g, const WindowGrad *s, i64 group, Val x, Val v,
                             const Type *tw) {
   u32 n;
@@ -268,8 +268,8 @@ static Val weights_by_cells(Graph *g, const WindowGrad *s, i64 group, Val x, Val
   return mk_reshape(g, mk_concat(g, cell, n, 2), tw->dim, tw->rank);
 }
 
-/* All cells by one convolution whose window is v: batch and channels change places, so that it sums
- * over the batch, slides by the dilation and has the stride between what it reads. */
+/* Weight gradient as one convolution whose window is v: batch and channels are exchanged, so that
+ * it sums over the batch, has the dilation as stride and the stride as dilation. */
 static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const Type *tw) {
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
   i64 perm[MAX_RANK] = {1, 0}, inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
@@ -287,11 +287,11 @@ static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const 
   return mk_reshape(g, mk_transpose(g, y, perm), tw->dim, tw->rank);
 }
 
-/* Vectors along so few results would be mostly empty. */
+/* Vectors along so few output channels would be mostly empty. */
 enum { FEW_CHANNELS = 8 };
 
-/* One kernel for all cells where they are several; a single one is a product of matrices as it is.
- * Vectors of the window run along the results, those of cells along the channels of x. */
+/* One convolution if the window has several positions; a single one is a matmul. Vectors run along
+ * output channels there, and along channels of x in the matmul. */
 static Val weights_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val v, const Type *tw) {
   i64 cells = 1;
   for (u32 i = 0; i < s->n; i++) cells *= s->size[i];
@@ -306,7 +306,7 @@ void back_conv(Grad *d, const Node *n, Val v) {
   Type tw = *graph_type(g, n->in[1]);
   i64 group = node_int(n, AT_group, 1);
   WindowGrad s = read_slide(n, tw.dim + 2);
-  if (s.n + 3 > MAX_RANK) grad_refuse(g, n, "too many axes");
+  if (s.n + 3 > MAX_RANK) grad_refuse(g, n, "its operand has too many axes");
   if (grad_needed(d, n->in[0]))
     grad_accumulate(d, n->in[0], input_back(g, &s, group, n->in[0], n->in[1], v));
   if (grad_needed(d, n->in[1]))
@@ -315,7 +315,7 @@ void back_conv(Grad *d, const Node *n, Val v) {
 
 /* ---- pools ---- */
 
-/* Do windows lie side by side, without gaps and padding? */
+/* Do windows tile the operand, without gaps and padding? */
 static bool tiles(const WindowGrad *s) {
   bool t = true;
   for (u32 i = 0; i < s->n; i++)
@@ -323,8 +323,8 @@ static bool tiles(const WindowGrad *s) {
   return t;
 }
 
-/* Each element of the last n axes as often as the window is wide, then `fill` up to the extents of
- * t. */
+/* Repeats each element of the last n axes over its window, then fills with `fill` up to the extents
+ * of t. */
 static Val repeated(Graph *g, const WindowGrad *s, Val v, const Type *t, double fill) {
   Type tv = *graph_type(g, v);
   u32 lead = tv.rank - s->n, k = lead;
@@ -371,8 +371,8 @@ void back_pool_sum(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[0], mk_pool(g, OP_pool_sum, v, s.n, s.size, ones, s.dilation, lo, hi));
 }
 
-/* Numbers of the cells of windows that lie side by side, in the type of v, from their count down to
- * 1: [.., the extents of t], where 1 stands outside of windows too. */
+/* Numbers of the positions of tiling windows, in the type of v, from their count down to 1: [..,
+ * extents of t]; 1 outside of windows too. */
 static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
   Type tv = *graph_type(g, v);
   Dim count = 1, single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], hi[MAX_RANK];
@@ -393,8 +393,8 @@ static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
   return mk_pad(g, mk_reshape(g, cell, all, s->n), one, none, hi, NULL);
 }
 
-/* Of windows side by side: cells that hold the largest are marked by their numbers, the largest
- * mark is the first of them. */
+/* For tiling windows: marks maximal elements by their position number; the largest mark is the
+ * first of them. */
 static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, const Type *t) {
   Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
   Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);
@@ -402,7 +402,7 @@ static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, 
   return mk_map2(g, OP_eq, number, repeated(g, s, best, t, 0));
 }
 
-/* To the first of the largest in each window. */
+/* Passes the gradient to the first maximum of each window. */
 void back_pool_max(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), tv = *graph_type(g, v);

@@ -1,10 +1,9 @@
-/* group.c: what the groups of a fused graph, each of which becomes a kernel, are called.
+/* group.c: labels of the groups of a fused graph, each of which becomes a kernel.
  *
- * In: the root of a group. Out: its label, "conv3x3_s2_relu conv1 + bn1 + relu1": a word that says
- * what is computed, then the names of the nodes it comes from, where they have any. Both in the
- * order the nodes run. The word is made of operators as the input spells them, of windows and
- * strides, and never of names: back ends make identifiers of it, and a model with other names is
- * the same program.
+ * In: the root of a group. Out: its label, such as "conv3x3_s2_relu conv1 + bn1 + relu1": a word
+ * for the computation, then the names of the nodes, both in execution order. The word consists of
+ * operators as the input spells them, windows and strides, and never of names. Back ends make
+ * identifiers of it, and a model with other names must give the same program.
  */
 #include "pass/pass.h"
 
@@ -21,7 +20,7 @@ typedef struct GroupLabel {
   bool named; /* some node has a name */
 } GroupLabel;
 
-/* Letters and digits, small ones. */
+/* Appends letters and digits in lower case. */
 static void put_small(StrBuf *t, const char *s) {
   for (; *s; s++) {
     bool upper = *s >= 'A' && *s <= 'Z';
@@ -30,7 +29,7 @@ static void put_small(StrBuf *t, const char *s) {
   }
 }
 
-/* 3x3; a number that stands for all of them only once if that is asked for. */
+/* 3x3; once: equal sizes are printed once. */
 static void put_sizes(StrBuf *t, const Dim *d, u32 n, bool once) {
   bool same = once;
   for (u32 i = 0; i < n; i++) {
@@ -50,7 +49,7 @@ static void put_steps(StrBuf *t, const Node *n, AttrKey key, const char *prefix)
   put_sizes(t, d, count, true);
 }
 
-/* BatchNormalization, LayerNormalization ... are batchnorm, layernorm. */
+/* BatchNormalization, LayerNormalization ... become batchnorm, layernorm. */
 static void shorten(StrBuf *t) {
   static const char tail[] = "alization";
   size_t n = sizeof tail - 1;
@@ -107,8 +106,8 @@ static void add_node(GroupLabel *l, const Node *n) {
   add_name(l, n);
 }
 
-/* A step of an operator that takes several kernels: it moves or folds what others compute, or reads
- * what another step has left in memory. */
+/* Is the root one step of an operator that takes several kernels? It moves or reduces what others
+ * compute, or reads what another step has stored. */
 static bool is_step(Graph *g, const Node *root) {
   OpKind kind = op_info[root->op].kind;
   if (kind != OK_MAP && kind != OK_CONTRACT && kind != OK_WINDOW) return true;
@@ -135,7 +134,7 @@ Str group_label(Graph *g, const Node *root) {
   return str_intern(g->c, l.word.at, l.word.n);
 }
 
-/* Leaves and reshapes take no kernel; a test of indices computes nothing. */
+/* Leaves and reshapes have no kernel; a check of indices computes nothing. */
 static bool is_root(Graph *g, const Node *n) {
   if (op_info[n->op].kind == OK_LEAF || op_is(n->op, OF_ALIAS) || !n->nout) return false;
   return graph_val(g, n->out[0])->home == HOME_buffer;

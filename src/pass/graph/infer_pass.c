@@ -1,8 +1,7 @@
-/* infer_pass.c: computes the type of every value again, from the inputs on.
+/* infer_pass.c: recomputes the type of every value from the inputs.
  *
- * In: a graph. Out: the same nodes; a size that used to be a symbol of the data and is known now
- * (an `if` whose branches agree, a loop whose trip count is a constant) is put in its place
- * everywhere.
+ * In: a graph. Out: the same nodes. A data symbol that is now known (an `if` whose branches agree,
+ * a loop with a constant trip count) is replaced everywhere.
  *
  * needs: nothing  keeps: nodes, operands, order  breaks: nothing
  */

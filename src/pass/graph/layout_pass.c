@@ -1,19 +1,18 @@
-/* layout_pass.c: decides how the values of a convolutional network lie in memory.
+/* layout_pass.c: chooses the memory layout of values in convolutional networks.
  *
- * In: a graph. Out: the same graph, values marked with a layout: channels in blocks as wide as a
- * vector, and zeros around what a padded convolution reads. A block begins at a convolution and
- * goes on through everything that works channel by channel: maps, pools, concatenations at
- * multiples of the block. Where somebody needs the plain order (a reshape, a result, another block
- * of the graph), and where a convolution reads something that cannot have zeros around it, a copy
- * is put in between. A convolution with fewer results than fill a block reads what it finds, blocks
- * or lines, and gets its border too. The block is as wide as the target's vectors, or half of that
- * where channel counts would leave too much of it empty.
+ * In: a graph. Out: the same graph, with layouts: channel blocks as wide as a vector, and a border
+ * of zeros for padded convolutions. Channel blocks start at a convolution and continue through
+ * operators that work channel by channel: maps, pools, concatenations at multiples of the block. A
+ * copy is inserted before users that need row-major order (a reshape, a result, another region) and
+ * where a convolution reads a value that cannot have a border. A convolution with fewer outputs
+ * than a block reads any layout, and gets its border too. Blocks have the target's vector width, or
+ * half of it if channel counts would leave too many lanes empty.
  *
- * A convolution of integers whose operand is bytes or i16 less a zero point (graph_narrow) reads
- * these: they get the blocks and the border, which holds the zero point. Blocks count elements,
- * whatever their size. Groups of them are read at a time, along the channels of a block; where
- * channels are few, along a row of the image, and then they stay in plain order with room behind
- * the rows.
+ * An integer convolution whose operand is int8 or int16 minus a zero point (graph_narrow) reads the
+ * narrow value. That value gets the blocks and the border, which holds the zero point. Blocks count
+ * elements, whatever their size. Groups of two or four elements are read along the channels of a
+ * block. If channels are few, they are read along an image row, and the layout stays row-major with
+ * padding after the rows.
  *
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
@@ -28,12 +27,13 @@ typedef struct LayoutCtx {
   u32 block;
   u32 cap;
   Layout **of;   /* by value: its layout, or NULL */
-  Val *plain;    /* by value: its copy in plain order, or 0 */
-  bool *foreign; /* by value, of those there were at the start: used in another block */
-  u32 *uses;     /* likewise */
-  bool *wanted;  /* likewise: read by a convolution that the families take */
-  bool *bytes;   /* likewise: bytes, or i16, that such a one reads in blocks */
-  bool left;     /* nodes have been left without users */
+  Val *plain;    /* by value: its row-major copy, or 0 */
+  bool *foreign; /* by value that existed at the start: used in another region */
+  u32 *uses;     /* by value that existed at the start */
+  bool *wanted; /* by value that existed at the start: read by a convolution with a kernel family */
+  bool *bytes; /* by value that existed at the start: int8 or int16 that such a convolution reads in
+                  blocks */
+  bool left;   /* some nodes have no users any more */
   u32 nforeign;
 } LayoutCtx;
 
@@ -49,14 +49,12 @@ static void reserve(LayoutCtx *w, Val v) {
   w->cap = cap;
 }
 
-/* ---- what there is ---- */
-
-/* A convolution whose result lies in blocks. */
+/* Does the result of the convolution have channel blocks? */
 static bool takes(const PassCtx *u, const Node *n) {
   return conv_plan_of(u, n)->blocks;
 }
 
-/* Multiply-adds with the lanes that blocks of so many channels leave empty. */
+/* Multiply-adds including empty lanes, for blocks of so many channels. */
 static double padded_work(const PassCtx *u, u32 block) {
   const GraphRegion *b = &u->g->blk.at[1];
   double all = 0;
@@ -108,38 +106,27 @@ static bool map_fits(const LayoutCtx *w, const Node *n) {
   return false;
 }
 
-static bool gather_fits(const LayoutCtx *w, const Node *n) {
-  return blocked(w, n->in[0]) && node_int(n, AT_axis, 0) >= 2 &&
-         graph_type(w->g, n->in[1])->rank == 1;
-}
-
-/* Blocks stay where they are, and what is added stands behind them. */
+/* The padding keeps blocks aligned, and adds channels only at the end. */
 static bool pad_fits(const LayoutCtx *w, const Node *n) {
   u32 rank;
   const Dim *lo = node_list(n, AT_lo, &rank), *interior = node_list(n, AT_interior, &rank);
   return blocked(w, n->in[0]) && !lo[1] && !interior[1];
 }
 
-/* Bytes are made in the blocks that a convolution reads, whatever they are made of: others that
- * read them, as the other branch of a residual block, find blocks too. */
+/* int8 values are stored in the blocks that a convolution reads, whatever they are computed from.
+ * Other readers, such as the other branch of a residual block, then read blocks too. */
 static bool bytes_fit(const LayoutCtx *w, const Node *n) {
   return n->out[0] < w->nforeign && w->bytes[n->out[0]] &&
          graph_type(w->g, n->out[0])->dim[1] >= w->block;
 }
 
-/* Channels that come last are put in their place, where a convolution reads them: as vectors into
- * blocks, not one by one. */
+/* A transpose from channels-last writes directly to the blocks that a convolution reads: in
+ * vectors, not element by element. */
 static bool transpose_fits(const LayoutCtx *w, const Node *n) {
   u32 rank;
   const Dim *perm = node_list(n, AT_perm, &rank);
   return n->out[0] < w->nforeign && w->wanted[n->out[0]] && rank > 2 && perm[1] == rank - 1 &&
          graph_type(w->g, n->out[0])->dim[1] >= w->block && !w->of[n->in[0]];
-}
-
-/* Rows that are kept from band to band lie as what they were cut out of. */
-static bool kept_fits(const LayoutCtx *w, const Node *n) {
-  return blocked(w, n->in[0]) && node_int(n, AT_keep, 0) &&
-         graph_type(w->g, n->in[0])->dim[1] == graph_type(w->g, n->out[0])->dim[1];
 }
 
 static bool becomes_blocked(const LayoutCtx *w, const Node *n) {
@@ -161,17 +148,19 @@ static bool becomes_blocked(const LayoutCtx *w, const Node *n) {
     return node_int(n, AT_keep, 0) && any_blocked(w, n);
   }
   case OP_concat: return any_blocked(w, n) && concat_fits(w, n);
-  case OP_gather: return gather_fits(w, n);
+  case OP_gather:
+    return blocked(w, n->in[0]) && node_int(n, AT_axis, 0) >= 2 &&
+           graph_type(w->g, n->in[1])->rank == 1;
   case OP_pad: return pad_fits(w, n);
   case OP_transpose: return transpose_fits(w, n);
-  case OP_slice: return kept_fits(w, n);
+  case OP_slice: /* rows kept between stripes have the layout of the value they come from */
+    return blocked(w, n->in[0]) && node_int(n, AT_keep, 0) &&
+           graph_type(w->g, n->in[0])->dim[1] == graph_type(w->g, n->out[0])->dim[1];
   default: return false;
   }
 }
 
-/* ---- who reads what ---- */
-
-/* The same elements in memory of their own. */
+/* A copy in separate memory. */
 static Val copy_of(LayoutCtx *w, Val v) {
   Graph *g = w->g;
   const Type *t = graph_type(g, v);
@@ -184,8 +173,8 @@ static Val copy_of(LayoutCtx *w, Val v) {
   return made;
 }
 
-/* A convolution with too few results for blocks of them: its vectors run along the blocks of its
- * operand (lower_dot_rows.c), or along the lines of it. */
+/* A convolution with too few outputs for channel blocks: its vectors run along the blocks of its
+ * operand (lower_dot_rows.c), or along rows. */
 static bool reads_vectors(const LayoutCtx *w, const Node *n) {
   WindowDim s[MAX_RANK];
   if (!conv_plan_of(w->u, n)->narrow_output) return false;
@@ -194,7 +183,7 @@ static bool reads_vectors(const LayoutCtx *w, const Node *n) {
   return row->stride == 1 && row->places >= w->u->target->lanes;
 }
 
-/* The border that this convolution wants around its operand, with so much more behind rows. */
+/* The border that this convolution needs around its operand, with `more` elements after rows. */
 static bool border_of(const LayoutCtx *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
   WindowDim s[MAX_RANK];
   u32 ns = conv_windows(w->g, n, s), patch = conv_plan_of(w->u, n)->patch;
@@ -222,7 +211,7 @@ static void set_operand(LayoutCtx *w, NodeId id, Val q, bool bytes) {
   graph_node(g, id)->in[0] = v;
 }
 
-/* May x have a border, or this one beside what it has? */
+/* May x get this border, in addition to an existing one? */
 static bool can_grow(const LayoutCtx *w, Val x, i64 fill) {
   NodeId def = graph_val(w->g, x)->def;
   const Layout *y = w->of[x];
@@ -234,15 +223,15 @@ static bool can_grow(const LayoutCtx *w, Val x, i64 fill) {
   return true;
 }
 
-/* Would its operand fill blocks? A copy that has to be made for the border may as well bring it
- * into the order that all families read. */
+/* Would its operand fill channel blocks? If the border needs a copy anyway, the copy can use the
+ * layout that all families read. */
 static bool fills_blocks(const LayoutCtx *w, const Node *n) {
   const Type *x = graph_type(w->g, n->in[0]);
   return x->dt == DT_f32 && takes(w->u, n) && x->dim[1] % w->block == 0;
 }
 
-/* Channels that lie a multiple of a way of the first cache apart meet in the same few lines of it:
- * one more column behind the rows parts them. */
+/* Channels at a distance of a multiple of an L1 way compete for the same cache sets. One more
+ * column after the rows avoids that. */
 static void part_planes(const LayoutCtx *w, Val x) {
   const Type *t = graph_type(w->g, x);
   Layout *y = w->of[x];
@@ -254,7 +243,7 @@ static void part_planes(const LayoutCtx *w, Val x) {
   if (bytes && bytes % (u64)figures.way_bytes == 0) y->hi[t->rank - 1]++;
 }
 
-/* An operand with a border: the value itself where it has memory that can grow, else a copy. */
+/* Gives an operand a border: in place if its memory can grow, else in a copy. */
 static void add_border(LayoutCtx *w, NodeId id) {
   Graph *g = w->g;
   i64 lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0}, fill, more = -1;
@@ -298,7 +287,7 @@ static Val plain_of(LayoutCtx *w, Val v) {
   return w->plain[v];
 }
 
-/* Halves have no blocks: they are made of what lies in plain order, in vectors. */
+/* f16 has no blocks: it is converted from row-major values, in vectors. */
 static bool makes_halves(Graph *g, const Node *n) {
   return n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
 }
@@ -309,7 +298,7 @@ static bool visit(Edit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   if (g->cur != 1) return true;
   for (u32 i = 0; i < n->nout; i++) reserve(w, n->out[i]);
-  e->changed = true; /* operands in place */
+  e->changed = true; /* operands changed in place */
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
   if (!node_takes_layout(n) || gather || makes_halves(g, n)) {
     for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
@@ -373,12 +362,13 @@ void layout(PassCtx *u) {
   if (w.left) g->left = LEFT_dead;
 }
 
-/* Blocks are moved whole: both sides have them, and one index for each. */
+/* Blocks move whole: both sides must have the same blocks, with one index per block. */
 static void check_gather(Graph *g, const Node *n) {
   const Layout *x = graph_val(g, n->in[0])->layout, *y = graph_val(g, n->out[0])->layout;
   if (!x || !y || !x->block || x->block != y->block || graph_val(g, n->in[1])->layout ||
       graph_type(g, n->in[1])->rank != 1)
-    fail(g->c, ERR_input, n->loc, "gather needs operand and result in the same blocks");
+    fail(g->c, ERR_input, n->loc,
+         "gather: operand and result have different channel blocks, expected equal ones");
 }
 
 void layout_check(Graph *g) {
@@ -389,7 +379,9 @@ void layout_check(Graph *g) {
       for (u32 k = 0; k < n->nin; k++) placed = placed || graph_val(g, n->in[k])->layout;
       for (u32 k = 0; k < n->nout; k++) placed = placed || graph_val(g, n->out[k])->layout;
       if (placed && !node_takes_layout(n))
-        fail(g->c, ERR_input, n->loc, "%s needs memory in plain order", op_info[n->op].name);
+        fail(g->c, ERR_input, n->loc,
+             "%s: an operand or result has a layout, expected row-major order",
+             op_info[n->op].name);
       if (placed && n->op == OP_gather) check_gather(g, n);
     }
 }

@@ -1,20 +1,20 @@
-/* mark_small_casts.c: casts to bytes of what cannot be large.
+/* mark_small_casts.c: marks casts to int8 whose operand is provably small.
  *
- * In: a graph. Out: the same graph, with sat = 2 at casts from f32 to bytes whose operand is a
- * number between -2^29 and 2^29, and no NaN, whatever the inputs are: sums, products and bounds of
- * constants and of integers, as quantised networks have them. Method: intervals (float_range.c).
+ * In: a graph. Out: the same graph, with sat = 2 at casts from f32 to int8 or u8 whose operand is
+ * within +-2^29 and never NaN, whatever the inputs are: sums, products and bounds of constants and
+ * integers, as in quantized networks. Method: interval arithmetic (float_range.c).
  *
- * Bounds that such a cast repeats are left out: of bytes(round(max(x, a)) + z) the maximum, if what
- * is below a becomes the least byte anyway. So are those that an activation becomes whose range is
- * that of the bytes. Not where x may be large: the bound is what says that it is not.
+ * Redundant bounds are dropped: in int8(round(max(x, a)) + z), the maximum goes if values below a
+ * saturate anyway. This also removes activations whose range is that of int8. Not if x may be
+ * large, because then the bound is what keeps it small.
  *
- * needs: nothing; behind all passes that make constants  keeps: values  breaks: nothing
+ * needs: nothing; after all passes that create constants  keeps: values  breaks: nothing
  */
 #include "pass/pass.h"
 
 #include <math.h>
 
-enum { MOST_STEPS = 256 }; /* operands looked at for one cast */
+enum { MAX_STEPS = 256 }; /* nodes visited for one cast */
 #define SMALL 0x1p29
 
 static bool is_to_bytes(Graph *g, const Node *n) {
@@ -24,12 +24,12 @@ static bool is_to_bytes(Graph *g, const Node *n) {
 }
 
 static bool is_small(Graph *g, Val v) {
-  u32 left = MOST_STEPS;
+  u32 left = MAX_STEPS;
   FloatRange r = value_float_range_full(g, v, &left);
   return !r.nan && r.lo >= -SMALL && r.hi <= SMALL;
 }
 
-/* v without bounds that are not between lo and hi; v itself if it has no others. NaN stays NaN. */
+/* v without bounds outside of lo and hi; v itself if there are none. NaN stays NaN. */
 static Val unbounded(Graph *g, Val v, double lo, double hi) {
   for (;;) {
     const Node *n = graph_val(g, v)->def ? graph_node(g, graph_val(g, v)->def) : NULL;
@@ -42,7 +42,7 @@ static Val unbounded(Graph *g, Val v, double lo, double hi) {
   }
 }
 
-/* bytes(round(max(min(x, b), a)) + z) -> bytes(round(x) + z) */
+/* int8(round(max(min(x, b), a)) + z) -> int8(round(x) + z) */
 static bool drop_bounds(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -55,7 +55,7 @@ static bool drop_bounds(Edit *e, NodeId id) {
   const Node *round = graph_def(g, z ? moved->in[0] : n.in[0], OP_round);
   if (!round) return true;
   double zero = z ? tensor_get(t, 0).f : 0;
-  if (zero != floor(zero)) return true; /* the cast cuts off */
+  if (zero != floor(zero)) return true; /* the cast truncates */
   dtype_limits(graph_type(g, n.out[0])->dt, &lo, &hi);
   Val x = unbounded(g, round->in[0], (double)lo.i - zero, (double)hi.i - zero);
   if (x == round->in[0] || !is_small(g, x)) return true;

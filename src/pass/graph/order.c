@@ -1,14 +1,17 @@
-/* order.c: puts the nodes of every block in an order that needs less memory at a time.
+/* order.c: reorders the nodes of every region to lower peak memory.
  *
- * In: a graph, values marked by fuse. Out: the same graph, nodes in another topological order where
- * that lowers the peak; otherwise nothing changes. Method: what becomes one kernel is one unit;
- * values that never become buffers belong to the units that use them. Memory is a value that lies
- * in a buffer: reshapes share that of their operand, operands that are written straight into a
- * concatenation share that of its result; constants, parameters and results of the graph count
- * nothing. A unit needs its results besides everything that is alive, unless it may overwrite an
- * operand that ends there. A beam of partial orders is extended by one unit at a time; those with
- * the lowest peak survive, among equals those that leave least alive, among these the ones nearest
- * to the given order. Equal sets of units are kept once.
+ * In: a graph with the marks of fuse. Out: the same graph, in another topological order if that
+ * lowers the peak; otherwise unchanged.
+ *
+ * A unit is a group that becomes one kernel; inline values belong to the units that use them. A
+ * memory is a value in a buffer. Reshapes share the memory of their operand, and operands written
+ * directly into a concat share that of its result. Constants, parameters and results of the graph
+ * count 0. A unit needs its results in addition to all live memories, unless it may overwrite an
+ * operand that dies there.
+ *
+ * Method: beam search. Partial orders are extended by one unit at a time. Those with the lowest
+ * peak survive, then those with the least live memory, then those closest to the given order. Equal
+ * sets of units are kept once.
  *
  * needs: fuse  keeps: types, marks of fuse  breaks: nothing
  */
@@ -17,7 +20,7 @@
 #include "pass/pass.h"
 
 enum { ORDER_UNITS = 8000, ORDER_BEAM = 48 };
-enum { ORDER_MOVES = 16 << 20 }; /* looked at in one block: more are given up */
+enum { ORDER_MOVES = 16 << 20 }; /* limit for one region */
 
 typedef VEC(u32) Ids;
 
@@ -25,17 +28,17 @@ typedef struct OrderStep {
   NodeId node;
   Ids in;    /* memories it reads */
   Ids out;   /* memories it writes */
-  Ids next;  /* units that wait for it */
-  u32 waits; /* for that many */
-  bool map;  /* element by element: may overwrite an operand */
-  u64 bits;  /* in the hash of a set of units */
+  Ids next;  /* units that depend on it */
+  u32 waits; /* number of units it depends on */
+  bool map;  /* elementwise: may overwrite an operand */
+  u64 bits;  /* its bits in the hash of a set of units */
 } OrderStep;
 
 typedef struct Memory {
   u64 size;
   u32 uses;
-  u32 reader, writer; /* 1 + the last unit that has it in its lists */
-  bool stays;         /* to the end of the block */
+  u32 reader, writer; /* 1 + the last unit that lists it */
+  bool stays;         /* live to the end of the region */
 } Memory;
 
 typedef struct Order {
@@ -43,13 +46,13 @@ typedef struct Order {
   Arena *a;
   RegionId blk;
   u32 *uses;      /* by value */
-  RegionId *home; /* by node: its block */
+  RegionId *home; /* by node: its region */
   NodeId *setter; /* by symbol */
   u32 *of;        /* by value: 1 + memory */
   u32 *step_of;   /* by node: 1 + unit */
-  u32 *stamp;     /* by node: 1 + last unit, of all blocks, that looked at it */
-  u32 looked;     /* units of the blocks before */
-  bool *done;     /* by node: has its place in the new order */
+  u32 *stamp;     /* by node: 1 + last unit, of all regions, that visited it */
+  u32 looked;     /* units of earlier regions */
+  bool *done;     /* by node: already placed */
   VEC(OrderStep) step;
   VEC(Memory) mem;
 } Order;
@@ -71,7 +74,7 @@ static bool is_inline(const Graph *g, const Node *n) {
   return any;
 }
 
-/* A concat that is fed as lower does it: its operand lies in its result. */
+/* A concat that lowering writes slot by slot: its operand shares its memory. */
 static void join(Order *o, const Node *n) {
   for (u32 i = 0; i < n->nin; i++) {
     Val v = n->in[i];
@@ -100,11 +103,11 @@ static void add_memories(Order *o) {
     if (!m || !def || !o->mem.at) continue;
     o->mem.at[m - 1].stays = true;
     bool direct = o->blk == 1 && !op_is(graph_node(o->g, def)->op, OF_ALIAS);
-    if (direct) o->mem.at[m - 1].size = 0; /* the caller's */
+    if (direct) o->mem.at[m - 1].size = 0; /* memory of the caller */
   }
 }
 
-/* ---- units and what they wait for ---- */
+/* ---- units and dependences ---- */
 
 static void add_in(Order *o, u32 step, u32 mem) {
   if (o->mem.at[mem].reader == step + 1) return;
@@ -120,7 +123,7 @@ static void add_out(Order *o, u32 step, u32 mem) {
 
 static void read_node(Order *o, u32 step, NodeId id);
 
-/* A unit comes behind the node, or behind what the node is computed from. */
+/* Adds a dependence of a unit on a node, or on what the node is computed from. */
 static void follow(Order *o, u32 step, NodeId def) {
   if (!def || o->home[def] != o->blk || graph_node(o->g, def)->op == OP_const) return;
   u32 before = o->step_of[def];
@@ -129,7 +132,7 @@ static void follow(Order *o, u32 step, NodeId def) {
     return;
   }
   if (before - 1 == step) return;
-  Ids *next = &o->step.at[before - 1].next; /* units come one after the other */
+  Ids *next = &o->step.at[before - 1].next; /* units are visited in order */
   if (next->n && next->at[next->n - 1] == step) return;
   *vec_push(o->a, next) = step;
   o->step.at[step].waits++;
@@ -165,7 +168,7 @@ static void read_node(Order *o, u32 step, NodeId id) {
     for (u32 k = 0; at->kind == AK_list && attr_is_dims(at->key) && k < at->n; k++)
       read_dim(o, step, at->u.list[k]);
   }
-  for (u32 k = 0; k < n->nblk; k++) { /* what the bodies take from outside */
+  for (u32 k = 0; k < n->nblk; k++) { /* values that the regions read from outside */
     const GraphRegion *b = &o->g->blk.at[n->blk[k]];
     for (u32 i = 0; i < b->node.n; i++) read_node(o, step, b->node.at[i]);
     for (u32 i = 0; i < b->ret.n; i++) read_value(o, step, b->ret.at[i]);
@@ -199,11 +202,11 @@ typedef struct Path { /* units in reverse, shared between partial orders */
 } Path;
 
 typedef struct State {
-  u64 peak, live, set; /* set: a hash of the units that have run */
-  u32 *waits;          /* by unit: for how many */
-  u32 *ready, nready;  /* units that wait for none and have not run */
+  u64 peak, live, set; /* set: hash of the units that have run */
+  u32 *waits;          /* by unit: unfinished dependences */
+  u32 *ready, nready;  /* units that can run next */
   u32 *left;           /* by memory: units that have yet to read it */
-  bool *begun;         /* by memory: is it alive? */
+  bool *begun;         /* by memory: live */
   const Path *path;
 } State;
 
@@ -212,7 +215,7 @@ typedef struct Move {
   u32 from, step; /* state, unit */
 } Move;
 
-/* What running the unit does to a state; nothing is changed. */
+/* Evaluates running a unit in a state, without changing it. */
 static Move try_step(const Order *o, const State *s, u32 from, u32 step) {
   const OrderStep *u = &o->step.at[step];
   u64 need = 0, freed = 0, saved = 0;
@@ -285,7 +288,7 @@ static u64 peak_as_given(const Order *o) {
   return s.peak;
 }
 
-/* The best moves of all so far, best first, no two to the same set of units. */
+/* The best moves so far, best first, no two to the same set of units. */
 typedef struct BestMoves {
   Move *at;
   u32 n, most;
@@ -301,7 +304,7 @@ static void offer(BestMoves *b, const Move *m) {
   b->at[i] = *m;
 }
 
-/* One unit more behind each of the best; the states move from now to then. */
+/* Extends the best states by one unit each; the states move from now to then. */
 static void advance(const Order *o, const BestMoves *best, State *now, State *then) {
   for (u32 i = 0; i < best->n; i++) {
     const Move *m = &best->at[i];
@@ -313,7 +316,7 @@ static void advance(const Order *o, const BestMoves *best, State *now, State *th
   }
 }
 
-/* An order with a lower peak than `limit`, in out; false if none is found. */
+/* Finds an order with a lower peak than `limit`, in out; false: none found. */
 static bool search(const Order *o, u64 limit, u32 *out) {
   u32 n = o->step.n, beam = n < 600 ? ORDER_BEAM : ORDER_BEAM * 600 / n * 600 / n, live = 1;
   u64 looked = 0;
@@ -341,14 +344,12 @@ static bool search(const Order *o, u64 limit, u32 *out) {
   return true;
 }
 
-/* ---- the block ---- */
-
 typedef struct NewOrder {
   Order *o;
   Ids node;
 } NewOrder;
 
-/* A node behind those of its block that it is computed from. */
+/* Emits a node after those of its region that it is computed from. */
 static void emit(NewOrder *e, NodeId id) {
   Order *o = e->o;
   if (!id || o->home[id] != o->blk || o->done[id]) return;
@@ -359,7 +360,7 @@ static void emit(NewOrder *e, NodeId id) {
   *vec_push(&o->g->c->work, &e->node) = id;
 }
 
-/* Nodes in the new order; what is computed in place stands in front of its first user. */
+/* Writes the nodes in the new order; inline values come right before their first user. */
 static void apply(Order *o, const u32 *order) {
   GraphRegion *b = &o->g->blk.at[o->blk];
   NewOrder e = {.o = o};
@@ -370,7 +371,7 @@ static void apply(Order *o, const u32 *order) {
   memcpy(b->node.at, e.node.at, b->node.n * sizeof *b->node.at);
 }
 
-/* Other blocks know nothing of this one. */
+/* Clears what belongs to this region. */
 static void forget(Order *o) {
   const GraphRegion *b = &o->g->blk.at[o->blk];
   for (u32 i = 0; i < b->node.n; i++) {
@@ -395,7 +396,7 @@ static void order_block(Order *all, RegionId blk) {
   arena_rewind(o.a, m);
 }
 
-/* What the nodes of a block, and of those inside it, are and set. */
+/* Records regions and symbols of the nodes of a region, and of those inside it. */
 static void survey(Order *o, RegionId b) {
   for (u32 i = 0; i < o->g->blk.at[b].node.n; i++) {
     NodeId id = o->g->blk.at[b].node.at[i];

@@ -1,29 +1,30 @@
-/* quant.c: products of quantised tensors become sums of integers.
+/* quant.c: turns products of quantized tensors into integer sums.
  *
- * In: a graph in which DequantizeLinear stands as (q - zero) * scale on floats. Out: the same
- * graph, convolutions and contractions of such values done on the integers, and the scales behind
- * them: conv((x - zx) * sx, w * sw) + b   ->   float(conv(x - zx, w) + b / (sx sw)) * (sx sw)
+ * In: a graph in which DequantizeLinear is (q - zero) * scale on floats. Out: the same graph, with
+ * convolutions and contractions of such values on integers, and the scales after them:
+ *
+ *   conv((x - zx) * sx, w * sw) + b   ->   float(conv(x - zx, w) + b / (sx sw)) * (sx sw)
  *   round(that / so)                  ->   round(float(...) * (sx sw / so))
- * The integers are exact: nothing saturates on the way, and i32 holds every sum (that is checked).
- * What is left of rounding is one conversion to f32 and one product, where the float form rounds
- * every product and every partial sum: the result is nearer to the real number that the model
- * means, and a quantised result may differ from the float form by one step where that number lies
- * within some 2^-20 of halfway between two. QLinearConv and its relatives mean the same integers,
- * so that both spellings of a model give the same bits.
  *
- *   - A bias goes into the integers if it is a multiple of sx sw, as quantisers make it; any other
- *     is added as a float.
- *   - Scales of an output go through sums, products and bounds behind the integers, so that an
+ * Integer sums are exact: nothing saturates, and it is checked that i32 holds every sum. Rounding
+ * is reduced to one conversion to f32 and one product, whereas the float form rounds every product
+ * and partial sum. So the result is closer to the exact value. A quantized result may differ by one
+ * step from the float form if the exact value is within about 2^-20 of a tie. QLinearConv and its
+ * relatives define the same integers, so both spellings of a model give the same bits.
+ *
+ *   - A bias is added to the integers if it is a multiple of sx sw, as quantizers make it. Any
+ *     other is added as a float.
+ *   - Scales of an output move through sums, products and bounds after the integers, so that an
  *     epilogue has no division.
- *   - The largest of quantised values is the largest of the bytes.
- *   - Bytes of which floats and then bytes are made: the function of 256 codes is tried. If it is
- *     the identity, they are the bytes, also where views move them in between; several factors are
- *     one where all codes round alike.
- * Weights that are not constant, scales that vary along a summed axis, and weights whose
- * dequantised form has been folded already (below 64 of them) stay in floats.
+ *   - The maximum of quantized values is the maximum of the int8 values.
+ *   - int8 -> float -> int8: the function of 256 codes is evaluated. If it is the identity, it is
+ *     removed, also with views in between. Several factors become one if all codes round equally.
  *
- * needs: nothing; before fold, which would make floats of the weights  keeps: types  breaks: last
- * bits of floats
+ * Weights that are not constant, scales that vary along a summed axis, and weights whose
+ * dequantized form is already folded (below 64 elements) stay floats.
+ *
+ * needs: nothing; before fold, which would dequantize the weights  keeps: types  breaks: last bits
+ * of floats
  */
 #include <math.h>
 #include <string.h>
@@ -31,7 +32,7 @@
 
 enum { DEPTH = 16, KNOWN = 6, FACTORS = 4 };
 
-/* Is v a constant, or made of constants in so many steps? */
+/* Is v a constant, or computed from constants in so many steps? */
 static bool is_known(Graph *g, Val v, u32 steps) {
   NodeId def = graph_val(g, v)->def;
   if (!def || graph_const(g, v) || !steps) return graph_const(g, v) != NULL;
@@ -78,8 +79,8 @@ static bool is_one(Graph *g, Val v) {
 
 /* ---- products ---- */
 
-/* The scale of weights as it stands against the result; at: the axis of the result that axis `from`
- * of the weights becomes. 0: it varies along another axis. */
+/* The scale of weights, broadcast against the result; at: axis of the result that axis `from` of
+ * the weights becomes. 0: it varies along another axis. */
 static Val against(Graph *g, Val scale, u32 rank, u32 from, u32 at, u32 out_rank) {
   const Tensor *t = graph_const(g, scale);
   Dim dim[MAX_RANK];
@@ -90,7 +91,7 @@ static Val against(Graph *g, Val scale, u32 rank, u32 from, u32 at, u32 out_rank
   return known(g, mk_reshape(g, scale, dim, out_rank - at));
 }
 
-/* The same for any axis of the weights that the result has too. */
+/* The scale of weights against the result, for any axis that both share. */
 static Val against_result(Graph *g, const Node *n, u32 w, Val scale) {
   u32 rank = graph_type(g, n->in[w])->rank, out = graph_type(g, n->out[0])->rank;
   if (n->op == OP_conv) return against(g, scale, rank, 0, 1, out);
@@ -104,7 +105,7 @@ static Val against_result(Graph *g, const Node *n, u32 w, Val scale) {
   return is_one(g, scale) ? known(g, mk_reshape(g, scale, NULL, 0)) : 0;
 }
 
-/* Can i32 hold every sum, with a bias as large beside it? At most all weights are in one. */
+/* Does i32 hold every sum, plus a bias as large? A sum has at most all weights. */
 static bool fits(Graph *g, const Node *n, u32 k, Val w) {
   const Tensor *t = graph_const(g, w);
   i64 most = 0;
@@ -124,7 +125,7 @@ static bool fits(Graph *g, const Node *n, u32 k, Val w) {
   return steps * 255 * (double)most < 0x1p30;
 }
 
-/* conv(x * sx, w * sw) -> conv(x, w) * (sx sw), likewise contract */
+/* conv(x * sx, w * sw) -> conv(x, w) * (sx sw); the same for contract */
 static bool product(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -148,7 +149,7 @@ static bool product(Edit *e, NodeId id) {
   return false;
 }
 
-/* b / scale as integers, where b is exactly that multiple; 0: it is not. */
+/* b / scale as integers if b is an exact multiple; 0: it is not. */
 static Val multiples(Graph *g, Val b, Val scale) {
   const Tensor *t = graph_const(g, b), *s = graph_const(g, scale);
   if (s->n != 1 && (s->n != t->n || s->rank > t->rank)) return 0;
@@ -183,8 +184,8 @@ static bool bias(Edit *e, NodeId id) {
 
 /* ---- codes ---- */
 
-/* v = float(q - zero), multiplied with or divided by one number after the other, q a byte: a
- * function of few codes, which is known by trying them all. */
+/* v = float(q - zero) times or divided by constants, q a byte: a function of 256 codes, which can
+ * be evaluated exhaustively. */
 typedef struct Codes {
   Val ints; /* q - zero, of i32 */
   Val q;
@@ -193,10 +194,10 @@ typedef struct Codes {
   struct {
     Op op;
     float by;
-  } factor[FACTORS]; /* the last one first */
+  } factor[FACTORS]; /* last one first */
 } Codes;
 
-/* What v is without its factors, which are put behind those of x. */
+/* v without its factors, which are appended to those of x. */
 static Val less_factors(Graph *g, Val v, Codes *x) {
   while (x->n < FACTORS) {
     double by;
@@ -228,7 +229,7 @@ static bool match_codes(Graph *g, Val v, Codes *x) {
   return true;
 }
 
-/* As floats compute it. */
+/* Value of a code in f32 arithmetic. */
 static float code_value(const Codes *x, i64 code) {
   float v = (float)(code - x->zero);
   for (u32 i = x->n; i--;)
@@ -242,7 +243,7 @@ static bool codes_agree(const Codes *x, const Codes *y) {
   return true;
 }
 
-/* One factor in the place of all, with which all codes round to the same numbers. */
+/* Finds one factor that replaces all others, if all codes then round equally. */
 static bool one_factor(const Codes *x, Codes *one) {
   double by = 1;
   *one = *x;
@@ -260,7 +261,7 @@ static bool one_factor(const Codes *x, Codes *one) {
 
 /* ---- results ---- */
 
-/* v / by, without a division; 0: it takes one. */
+/* v / by without a division; 0: not possible. */
 static Val divided(Edit *e, Val v, Val by, u32 depth) {
   Graph *g = e->g;
   Scaled x;
@@ -279,8 +280,8 @@ static Val divided(Edit *e, Val v, Val by, u32 depth) {
   return b ? mk_map2(g, n.op, a, b) : 0;
 }
 
-/* round(v / so) -> round(v * (1 / so)), the factor in what scales v */
-static bool requantise(Edit *e, NodeId id) {
+/* round(v / so) -> round(v * (1 / so)), with the factor merged into the scale of v */
+static bool requantize(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *d = canon_one_use_def(e, n.in[0], OP_div);
@@ -317,13 +318,13 @@ static bool pool(Edit *e, NodeId id) {
   return edit_swap(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
 }
 
-/* The view, reshape or transpose, that v is of something else; NULL: it is none. */
+/* The reshape or transpose that v is; NULL: neither. */
 static const Node *view_of(Graph *g, Val v) {
   const Node *n = graph_def(g, v, OP_transpose);
   return n ? n : graph_def(g, v, OP_reshape);
 }
 
-/* q as v shows what it is a view of, in so many steps. */
+/* Applies the views of v, at most `steps`, to q. */
 static Val shown(Graph *g, Val v, Val q, u32 steps) {
   if (!steps) return q;
   Node n = *view_of(g, v);
@@ -331,9 +332,9 @@ static Val shown(Graph *g, Val v, Val q, u32 steps) {
   return graph_node(g, graph_add(g, n.op, &q, 1, n.attr, n.nattr))->out[0];
 }
 
-/* bytes(round(..view(..float(q - z)..)..) + k) -> view(q), where products and quotients are all
- * there is, and every code comes back as itself */
-static bool same_bytes(Edit *e, NodeId id) {
+/* int8(round(..view(..float(q - z)..)..) + k) -> view(q) if there are only products and quotients,
+ * and every code maps to itself */
+static bool identity_codes(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   double moved = 0;
@@ -362,9 +363,7 @@ static bool same_bytes(Edit *e, NodeId id) {
   return edit_swap(e, id, shown(g, to, x.q, steps));
 }
 
-/* ---- */
-
-/* A Canon, for canon_one_use. */
+/* Starts with a Canon, for canon_one_use. */
 typedef struct Quant {
   Canon k;
   bool late; /* products and their biases are done: results may change scales */
@@ -376,22 +375,22 @@ static bool visit(Edit *e, NodeId id) {
   case OP_conv:
   case OP_contract: return !product(e, id);
   case OP_add: return !bias(e, id);
-  case OP_round: return !late || !requantise(e, id);
+  case OP_round: return !late || !requantize(e, id);
   case OP_pool_max: return !pool(e, id);
-  case OP_cast: return !same_bytes(e, id);
+  case OP_cast: return !identity_codes(e, id);
   default: return true;
   }
 }
 
-/* Is anything made of bytes? Most graphs are not looked at any further. */
+/* Does the graph contain bytes? Most do not. */
 static bool has_bytes(Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++)
     if (node_is_decode(g, graph_node(g, i))) return true;
   return false;
 }
 
-/* Unit.quant: early rules until they find nothing, then all once; if that has changed something,
- * the same again. */
+/* PassCtx.quant: early rules until none applies, then all rules once; repeats if anything
+ * changed. */
 enum { QUANT_early = 1, QUANT_late };
 
 void quant(PassCtx *u) {

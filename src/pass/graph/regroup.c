@@ -1,47 +1,43 @@
-/* regroup.c: convolutions whose groups fill no vectors become such that do.
+/* regroup.c: rewrites grouped convolutions narrower than a vector.
  *
- * In: a graph. Out: the same graph, where such a convolution has taken the cheaper of two ways:
+ * In: a graph. Out: the same graph, where such a convolution takes the cheaper of two forms:
  *
- *   depthwise  every channel is read as often as it has results: a gather repeats it, and lanes run
- *              along channels of operand and result alike. Where a group has several channels they
- *              become an axis in front of the image's, over which the window goes in one step:
- *              channels of a result lie behind each other, in the order in which they are summed. A
- *              result is the sum of the same products in the same order. The copy has a window's
- *              number of products for each of its elements, and costs little beside them.
- *   padded     every group gets channels of zeros, and results that nobody reads, until it fills
- *              vectors. A result is the sum of the same products and of zeros behind them. This is
- *              for groups of more than a few channels, and for transposed convolutions with a few
- *              results.
+ *   depthwise  A gather repeats every channel for each of its results, so that lanes run along the
+ *              channels of operand and result alike. The channels of a group become an additional
+ *              image axis, which the window covers in one step, in the order of summation. A result
+ *              is the same sum in the same order. The copy is small compared with the products.
+ *   padded     Every group is padded with channels of zeros and unused results until it fills
+ *              vectors. A result is the same sum, plus zeros at the end. For groups of more than a
+ *              few channels, and for transposed convolutions with few results.
  *
- * Bytes stay bytes where groups fill vectors, with zeros or without: several are multiplied at a
- * time. Groups of fewer channels that are rather copied, channel by channel, are multiplied as
- * floats, and so are single channels on machines that take several steps to make floats of bytes:
- * whoever makes the bytes stores floats. The sums are integers below 2^24, which floats hold in
- * whatever order they are added; where that is not certain nothing is done.
+ * int8 stays int8 if groups fill vectors, padded or not, because several are multiplied at a time.
+ * Smaller groups that are copied channel by channel are multiplied as floats. So are single
+ * channels on machines where converting int8 to float takes several instructions: the producer then
+ * stores floats. The sums are integers below 2^24, which are exact in f32 in any order. If that is
+ * not certain, nothing is done.
  *
- * Groups whose channels and results fill vectors stay: they are multiplied as they are. Only for
- * machines with vectors, and not where memory is to be saved.
+ * Groups that fill vectors are left alone. Only for targets with vectors, and not when optimizing
+ * for memory.
  *
- * needs: nothing; in front of int16, which looks for bytes behind a gather  keeps: values
- * breaks: nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
+ * needs: nothing; before widen_i8, which looks for int8 after a gather  keeps: values  breaks:
+ * nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
  */
 #include "pass/pass.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_EXACT = 1 << 24 }; /* integers that f32 holds */
+enum { MAX_EXACT = 1 << 24 }; /* largest range of consecutive integers in f32 */
 
 typedef enum GroupWay { GW_stay, GW_depthwise, GW_padded } GroupWay;
 
 typedef struct SmallGroups {
-  i64 n, in, out;         /* groups; channels of one, and results */
-  i64 padded_in, results; /* the same with zeros and with what nobody reads */
-  i64 window;             /* places of the window */
+  i64 n, in, out;         /* groups; channels and results of one */
+  i64 padded_in, results; /* with zero channels and unused results */
+  i64 window;             /* positions of the window */
 } SmallGroups;
 
-/* Is the copy small beside what is done with it? The families for vectors want to know the extents
- * of an image. */
+/* Is the copy small compared with the convolution? Vector families need known image extents. */
 static bool is_copied(const Type *x, const SmallGroups *s) {
   double n = (double)s->n * (double)s->out * (double)s->in;
   for (u32 i = 2; i < x->rank; i++)
@@ -56,16 +52,15 @@ static i64 up_to(i64 n, i64 multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Results of a group that fill vectors, or halves of vectors where these leave fewer lanes empty
- * and the target has them for that. */
+/* Results of a group, padded to vectors, or to half vectors if these leave fewer lanes empty and
+ * the target supports them. */
 static i64 padded_results(const Target *t, i64 out) {
   i64 whole = up_to(out, t->lanes), half = up_to(out, t->lanes / 2);
   return t->cost->half_block > 0 && (double)whole > t->cost->half_block * (double)half ? half
                                                                                        : whole;
 }
 
-/* Multiply-adds of a group for each result of the image, of so many lanes as fill one, where
- * channels and results are as they are; 0: they have no vectors. */
+/* Multiply-adds of an unchanged group per vector of image results; 0: vectors do not apply. */
 static double time_unchanged(const Target *t, const SmallGroups *s) {
   i64 lanes = t->lanes, most = t->cost->half_block > 0 ? t->lanes / 2 : t->lanes;
   if (s->in % LAYOUT_PART || s->out % LAYOUT_PART) return 0;
@@ -84,19 +79,19 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool by
   return padded <= figures.group_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
 }
 
-/* The same of bytes, as they are or stored as numbers of 16 bits (widen_i8.c). */
+/* Relative time of an int8 multiply-add, as int8 or stored as int16 (widen_i8.c). */
 static double bytes_time(const PassCtx *u) {
   return u->prefer_i16 ? u->target->cost->dot2_time : figures.dot4_time;
 }
 
-/* Are bytes that become floats moved as bytes? Those that lie apart, of which a vector of channels
- * is made, take as many steps as they take each on its own. */
+/* Are bytes that become floats moved as bytes? A gather of scattered bytes into a vector costs as
+ * much as converting each one. */
 static bool moves_bytes(const PassCtx *u) {
   return u->target->cost->byte_widen <= 1;
 }
 
-/* Multiply-adds in the time of the cheapest way, for each place of the window and each result of
- * the image, with the copies in front of it and behind it: of bytes as they are, or as floats. */
+/* Estimated time of the cheapest form in multiply-adds, per window position and image result,
+ * including copies. bytes: as int8; otherwise as floats. */
 static double least_time(const PassCtx *u, const Type *x, SmallGroups *s, bool bytes) {
   const Target *t = u->target;
   double each = bytes ? bytes_time(u) : 1, stay = time_unchanged(t, s),
@@ -112,20 +107,20 @@ static double least_time(const PassCtx *u, const Type *x, SmallGroups *s, bool b
   }
 }
 
-/* One group with too few results for vectors of them, of an image that is spread: its lines are no
- * vectors either. A single result does not pay for three that nobody reads. */
+/* One group with too few results for vectors, of an image with a dilated input: its rows have no
+ * vectors either. A single result does not justify three unused ones. */
 static bool lacks_results(const Node *n, const Type *x, SmallGroups *s) {
   s->padded_in = s->in;
   s->results = LAYOUT_PART;
   return x->dt == DT_f32 && node_attr(n, AT_input_dilation) && s->out > 1 && s->out < LAYOUT_PART;
 }
 
-/* What there is to know; false: the families for vectors do not take it. */
+/* Collects the parameters; false: vector families do not support it. */
 static bool find_groups(Graph *g, const Node *n, SmallGroups *s) {
   const Type *x = graph_type(g, n->in[0]), *k = graph_type(g, n->in[1]);
   *s = (SmallGroups){.n = node_int(n, AT_group, 1)};
   if (!type_is_static(k) || !dim_is_const(x->dim[1])) return false;
-  if (x->rank == MAX_RANK) return false; /* groups are an axis more on the way */
+  if (x->rank == MAX_RANK) return false; /* groups need one more axis */
   for (u32 i = 2; i < x->rank; i++)
     if (!dim_is_const(x->dim[i])) return false;
   s->in = k->dim[1];
@@ -135,7 +130,7 @@ static bool find_groups(Graph *g, const Node *n, SmallGroups *s) {
   return s->window > 0;
 }
 
-/* Are these bytes, and weights that are multiplied with them several at a time? */
+/* Is this a product of int8 with weights that uses dot_i8x4 or dot_i16x2? */
 static bool multiplies_bytes(Graph *g, const Node *n) {
   i64 zero;
   const Tensor *w = graph_const(g, n->in[1]);
@@ -146,7 +141,7 @@ static bool multiplies_bytes(Graph *g, const Node *n) {
   return true;
 }
 
-/* Which way a convolution goes. */
+/* Chooses the form of a convolution. */
 static GroupWay choose_way(const PassCtx *u, const Node *n, SmallGroups *s) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
@@ -157,19 +152,14 @@ static GroupWay choose_way(const PassCtx *u, const Node *n, SmallGroups *s) {
   return bytes || x->dt == DT_f32 ? cheapest(u->target, x, s, bytes) : GW_stay;
 }
 
-/* The same of a channel to each group: its bytes are made floats at every place of the window, or
- * once, where they are stored. */
-static bool stays_lone_bytes(const PassCtx *u, const SmallGroups *s) {
-  return (double)s->window * u->target->cost->byte_widen <= figures.copy_time;
-}
-
-/* Do bytes take less time as they are than as floats? */
-static bool stays_bytes(const PassCtx *u, const Node *n) {
+/* Is int8 faster than floats? */
+static bool keeps_bytes(const PassCtx *u, const Node *n) {
   Graph *g = u->g;
   const Type *x = graph_type(g, n->in[0]);
   SmallGroups s;
   bool known = find_groups(g, n, &s);
-  if (graph_type(g, n->in[1])->dim[1] == 1) return !known || stays_lone_bytes(u, &s);
+  if (graph_type(g, n->in[1])->dim[1] == 1) /* widen at every window position vs once, in a copy */
+    return !known || (double)s.window * u->target->cost->byte_widen <= figures.copy_time;
   if (!known || !multiplies_bytes(g, n)) return false;
   if ((double)s.window < figures.copied_window) return time_unchanged(u->target, &s) > 0;
   double bytes = least_time(u, x, &s, true);
@@ -178,8 +168,7 @@ static bool stays_bytes(const PassCtx *u, const Node *n) {
 
 /* ---- padded ---- */
 
-/* Axis `axis` of v in groups, each of which gets elements `fill` behind it: `from` of them become
- * `to`. */
+/* Pads each group of axis `axis` of v from `from` to `to` elements with `fill`. */
 static Val pad_groups(Graph *g, Val v, u32 axis, i64 groups, i64 from, i64 to, i64 fill) {
   if (from == to) return v;
   Type t = *graph_type(g, v);
@@ -208,7 +197,7 @@ static Val cut_groups(Graph *g, Val v, i64 groups, i64 from, i64 to) {
   return mk_reshape(g, v, made, t.rank);
 }
 
-/* Channels of zeros; of bytes less a zero point the bytes get them. */
+/* Adds zero channels; for int8 minus a zero point, to the int8 value. */
 static Val pad_channels(Graph *g, Val v, const SmallGroups *s) {
   i64 zero;
   Val bytes = graph_bytes(g, v, &zero);
@@ -226,9 +215,9 @@ static Val make_padded(Graph *g, const SmallGroups *s, const Val *from, const At
 
 /* ---- depthwise ---- */
 
-/* For every result its channels. */
+/* Gathers the channels of every result. */
 static Val repeat_channels(Graph *g, Val v, const SmallGroups *s) {
-  if (s->out == 1) return v; /* they lie so */
+  if (s->out == 1) return v; /* already in this order */
   i64 n = s->n * s->out * s->in, *from = NEWS(&g->c->scratch, i64, (size_t)n);
   for (i64 i = 0; i < n; i++) from[i] = i / s->in / s->out * s->in + i % s->in;
   return mk_gather(g, v, mk_ints(g, from, (u32)n), 1);
@@ -242,8 +231,8 @@ static Val channels_as_axis(Graph *g, Val v, i64 results, i64 in) {
   return mk_reshape(g, v, dim, t.rank + 1);
 }
 
-/* Both; of bytes less a zero point, as integers or floats, the bytes are moved, unless it is floats
- * that are stored (moves_bytes). */
+/* Repeats channels and adds the axis. For int8 minus a zero point it moves the bytes, unless floats
+ * are stored (moves_bytes). */
 static Val arrange_channels(const PassCtx *u, Val v, const SmallGroups *s) {
   Graph *g = u->g;
   const Node *cast = graph_def(g, v, OP_cast);
@@ -258,7 +247,7 @@ static Val arrange_channels(const PassCtx *u, Val v, const SmallGroups *s) {
   return floats ? mk_cast(g, r, DT_f32) : r;
 }
 
-/* One more axis in front, over which a window goes in one step without a border. */
+/* Prepends an axis that the window covers in one step without a border. */
 static void add_axis(Graph *g, Attr *at) {
   if (at->kind != AK_list) return;
   bool pad = at->key == AT_pad_lo || at->key == AT_pad_hi;
@@ -284,8 +273,8 @@ static Val make_depthwise(const PassCtx *u, const SmallGroups *s, const Val *fro
 
 /* ---- bytes ---- */
 
-/* Are all sums of the products of these weights with bytes that are at most `far` from their zero
- * point exact in f32, beside a bias as large as this? */
+/* Are all sums of products of these weights with bytes at most `far` from their zero point exact in
+ * f32, including a bias of this magnitude? */
 static bool is_exact(const Tensor *w, i64 far, i64 bias) {
   i64 each = (i64)w->n / w->dim[0], most = 0;
   for (i64 i = 0; i < w->dim[0]; i++) {
@@ -296,7 +285,7 @@ static bool is_exact(const Tensor *w, i64 far, i64 bias) {
     }
     most = sum > most ? sum : most;
   }
-  return most < (MOST_EXACT - bias) / far;
+  return most < (MAX_EXACT - bias) / far;
 }
 
 static i64 largest_magnitude(const Tensor *t) {
@@ -308,8 +297,8 @@ static i64 largest_magnitude(const Tensor *t) {
   return most;
 }
 
-/* y = f32(conv(bytes, w) + b) in groups -> y = conv(f32(bytes), f32(w)) + f32(b)
- * conv(bytes, w) + b                    -> i32(y) */
+/* y = f32(conv(bytes, w) + b) in groups -> y = conv(f32(bytes), f32(w)) + f32(b); conv(bytes, w) +
+ * b -> i32(y) */
 static bool in_floats(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *cast = graph_node(g, id);
@@ -322,11 +311,11 @@ static bool in_floats(Edit *e, NodeId id) {
   if ((sum && !b) || !conv || node_int(conv, AT_group, 1) < 2) return true;
   const Tensor *w = graph_const(g, conv->in[1]);
   if (!w || graph_type(g, conv->out[0])->dt != DT_i32) return true;
-  if (stays_bytes(e->user, conv)) return true;
+  if (keeps_bytes(e->user, conv)) return true;
   Val bytes = graph_bytes(g, conv->in[0], &zero);
-  if (!bytes || !w->n || w->n > MOST_EXACT) return true;
+  if (!bytes || !w->n || w->n > MAX_EXACT) return true;
   i64 bias = b ? largest_magnitude(b) : 0;
-  if (largest_magnitude(w) > INT16_MAX || bias >= MOST_EXACT) return true;
+  if (largest_magnitude(w) > INT16_MAX || bias >= MAX_EXACT) return true;
   dtype_limits(graph_type(g, bytes)->dt, &lo, &hi);
   i64 above = hi.i - zero, below = zero - lo.i;
   if (!is_exact(w, above > below ? above : below, bias)) return true;
@@ -365,6 +354,6 @@ static bool visit(Edit *e, NodeId id) {
 
 void regroup(PassCtx *u) {
   if (u->target->lanes < 4 || u->aim == AIM_ram) return;
-  bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, u); /* bytes are the smallest */
+  bool floats = u->aim != AIM_size && edit_run(u->g, in_floats, u); /* int8 is the smallest */
   if (edit_run(u->g, visit, u) || floats) u->g->left = LEFT_known | LEFT_equal;
 }

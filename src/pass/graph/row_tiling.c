@@ -1,16 +1,16 @@
-/* row_tiling.c: runs stretches of an image network band by band, so that less memory is needed at a
- * time.
+/* row_tiling.c: computes parts of an image network in stripes of rows, to lower peak memory.
  *
- * In: a canonical graph and the bytes of arena to stay within. Out: the same graph, in which
- * stretches whose values take more are computed band of rows by band of rows (stripe_split.c),
- * every stored element once and as before. Method: memory is estimated as order.c counts it, at
- * every node for the graph as it is, and for a stretch run in so many bands: what goes past it, its
- * results, and what its bands hold. The stretches are chosen by dynamic programming over the places
- * where the graph can be cut (no value without a buffer goes across): the lowest peak, but nothing
- * is gained below what is asked for; among equals the fewest kernels.
+ * In: a canonical graph and a limit for the arena in bytes. Out: the same graph, in which runs of
+ * nodes that exceed the limit are computed stripe by stripe (row_tiling_split.c). Every stored
+ * element is computed once, with the same bits.
  *
- * Without vectors, a value that is only read channel by channel hardly counts: loop_fuse.c leaves
- * one channel of it.
+ * Method: memory is estimated as in order.c, for every node of the unchanged graph, and for each
+ * run in a number of stripes: values live across it, its results, and what the stripes hold.
+ * Dynamic programming over the positions where the graph can be cut (no inline value crosses)
+ * chooses the runs. It minimizes the peak down to the limit, then the number of kernels.
+ *
+ * On targets without vectors, a value that is only read channel by channel counts one channel,
+ * because loop_fuse.c keeps only that.
  *
  * needs: canonical graph, marks of fuse, order  keeps: results bit for bit  breaks: marks of fuse
  */
@@ -21,55 +21,51 @@
 #include <string.h>
 
 enum {
-  TILING_STEPS = 64, /* longest stretch, in places where the graph can be cut */
-  TILING_CUTS =
-      256, /* of a graph with more, shorter stretches are tried: time stays in proportion */
-  TILING_NODES = 6000, /* that one stretch may become */
-  TILING_MERGE = 4, /* steps without bands that are looked at together: their kernels may merge */
-  TILING_SHOWN = 4, /* stretches that are named */
-  TILING_SLACK = 16 /* an arena larger by one part in so many is as good as the smallest */
+  TILING_STEPS = 64,   /* longest run, in cuts of the graph */
+  TILING_CUTS = 256,   /* with more cuts, shorter runs are tried, to bound compile time */
+  TILING_NODES = 6000, /* maximum nodes that one run may become */
+  TILING_MERGE = 4, /* steps without stripes that are considered together: their kernels may fuse */
+  TILING_SHOWN = 4, /* runs named in messages */
+  TILING_SLACK = 16 /* arenas within 1 / this of the smallest are equally good */
 };
 
 static const u32 ladder[] = {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64};
 
-typedef struct ValueMem { /* memory of a value, and of others that lie in it */
+typedef struct ValueMem { /* memory of a value, and of values that share it */
   u64 size;
   u32 first, last; /* positions */
 } ValueMem;
 
-typedef struct TilingPlan { /* how the graph is run up to a cut */
+typedef struct TilingPlan { /* best way to run the graph up to a cut */
   u64 peak;
-  u64 kernels; /* more than without bands */
-  u32 from;    /* the cut before */
-  u32 bands;   /* of what lies between; 0: as it is */
+  u64 kernels; /* additional kernels */
+  u32 from;    /* previous cut */
+  u32 bands;   /* stripes of the part between; 0: unchanged */
 } TilingPlan;
 
 typedef struct RowTiling {
   Graph *g;
   Arena *a;
   const PassCtx *u;
-  u32 n;          /* nodes of block 1 */
+  u32 n;          /* nodes of region 1 */
   u32 *at;        /* by node: position */
-  RegionId *home; /* by node: block */
-  u32 *last;      /* by value: position of its last use; UINT32_MAX: a result of the block */
+  RegionId *home; /* by node: region */
+  u32 *last;      /* by value: position of its last use; UINT32_MAX: a result of the region */
   u32 *until;     /* by value: position of the last kernel that reads it */
   u32 *uses;      /* by value */
-  Val *in;        /* by value: the value in whose memory it lies; itself, or 0: in none */
+  Val *in;        /* by value: the value whose memory it shares; itself, or 0: none */
   ValueMem *room; /* by such a value */
-  u64 *saved;  /* by such a value: bytes that are not needed where its kernel and its reader's merge
-                */
-  u64 *live;   /* by position: bytes that are needed there */
-  u64 *across; /* by position: of those the ones that were there before */
-  u32 *cut;    /* positions in front of which the graph can be cut */
+  u64 *saved;     /* by such a value: bytes saved if its kernel and its reader's are fused */
+  u64 *live;      /* by position: live bytes */
+  u64 *across;    /* by position: live bytes that existed before */
+  u32 *cut;       /* positions before which the graph can be cut */
   u32 ncut;
 } RowTiling;
 
-/* Has its result memory? A sum over rows may, whatever fuse makes of it behind the bands. */
+/* Does its result have memory? A reduction over rows may, whatever fuse decides after tiling. */
 static bool is_stored(const RowTiling *w, const Node *n) {
   return n->nout != 1 || graph_val(w->g, n->out[0])->home == HOME_buffer || stripe_reduces(w->g, n);
 }
-
-/* ---- uses ---- */
 
 static void use(RowTiling *w, Val v, u32 at) {
   if (v && (!w->last[v] || w->last[v] < at)) w->last[v] = at;
@@ -97,7 +93,7 @@ static void find_uses(RowTiling *w) {
   }
   for (u32 i = 0; i < b->ret.n; i++) w->last[b->ret.at[i]] = UINT32_MAX;
   for (Val v = 1; v < w->g->val.n; v++) w->until[v] = w->last[v] < w->n ? w->last[v] : w->n - 1;
-  for (u32 i = w->n; i-- > 0;) { /* what has no buffer is computed where it is read */
+  for (u32 i = w->n; i-- > 0;) { /* inline values are computed where they are read */
     const Node *n = graph_node(w->g, b->node.at[i]);
     if (is_stored(w, n)) continue;
     for (u32 k = 0; k < n->nin; k++)
@@ -120,7 +116,7 @@ static u64 bytes_of(const RowTiling *w, Val v) {
   return n < (u64)DIM_MAX ? n : (u64)DIM_MAX;
 }
 
-/* Does it compute each channel of its result from that channel? */
+/* Does it compute each channel of its result from that channel only? */
 static bool is_channelwise(Graph *g, const Node *n) {
   u32 count = 0;
   const Dim *axes = node_list(n, AT_axes, &count);
@@ -132,7 +128,7 @@ static bool is_channelwise(Graph *g, const Node *n) {
   return n->op == OP_conv && node_int(n, AT_group, 1) > 1 && graph_type(g, n->in[1])->dim[1] == 1;
 }
 
-/* A value that is handed on channel by channel, see loop_fuse.c. */
+/* Is the value passed on channel by channel? See loop_fuse.c. */
 static bool is_merged(const RowTiling *w, Val v) {
   Graph *g = w->g;
   const Type *t = graph_type(g, v);
@@ -141,10 +137,10 @@ static bool is_merged(const RowTiling *w, Val v) {
   NodeId def = graph_val(g, v)->def;
   const Node *user = graph_node(g, g->blk.at[1].node.at[w->last[v]]);
   while (user->op < OP_SCALARS && graph_val(g, user->out[0])->home == HOME_inline &&
-         w->uses[user->out[0]] == 1) /* bytes as integers */
+         w->uses[user->out[0]] == 1) /* int8 converted to integers */
     user = graph_node(g, g->blk.at[1].node.at[w->last[user->out[0]]]);
   const Node *n = def ? graph_node(g, def) : NULL;
-  while (n && n->op < OP_SCALARS) { /* down to the sum that its group finishes */
+  while (n && n->op < OP_SCALARS) { /* down to the reduction of its group */
     def = 0;
     for (u32 i = 0; i < n->nin; i++)
       if (n->in[i] && graph_val(g, n->in[i])->home != HOME_buffer)
@@ -176,7 +172,7 @@ static void find_value_mem(RowTiling *w) {
       }
       w->in[v] = v;
       w->room[v] = (ValueMem){bytes_of(w, v), i, i};
-      if (w->last[v] == UINT32_MAX) w->room[v].size = 0; /* the caller's */
+      if (w->last[v] == UINT32_MAX) w->room[v].size = 0; /* memory of the caller */
       if (is_merged(w, v))
         w->saved[v] = w->room[v].size - w->room[v].size / (u64)graph_type(g, v)->dim[1];
     }
@@ -208,7 +204,7 @@ static void find_live(RowTiling *w) {
 
 /* ---- cuts ---- */
 
-/* Views of what is always there may be needed again anywhere. */
+/* Views of parameters and constants may be needed anywhere. */
 static bool is_free(Graph *g, const Node *n) {
   while (node_is_view(n)) {
     NodeId def = graph_val(g, n->in[0])->def;
@@ -219,7 +215,7 @@ static bool is_free(Graph *g, const Node *n) {
 }
 
 static void find_cuts(RowTiling *w) {
-  u32 reach = 0; /* values without a buffer are used in front of it */
+  u32 reach = 0; /* inline values are used before it */
   w->cut = NEWS(w->a, u32, w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
@@ -231,9 +227,9 @@ static void find_cuts(RowTiling *w) {
   w->cut[w->ncut] = w->n;
 }
 
-/* ---- what a region needs ---- */
+/* ---- memory of a stripe group ---- */
 
-/* Bytes that are there as long as it runs: what it reads, what passes it, and its results. */
+/* Bytes live throughout the group: its inputs, values live across it, and its results. */
 static u64 bytes_outside(const RowTiling *w, const StripeGroup *r) {
   u64 all = w->across[r->from];
   for (u32 i = r->from; i < r->to; i++) {
@@ -247,8 +243,8 @@ static u64 bytes_outside(const RowTiling *w, const StripeGroup *r) {
 }
 
 typedef struct RowTilingCost {
-  u64 row;         /* bytes; 0: it has no memory of its own */
-  u32 first, last; /* positions - from, of what lies in it and its users */
+  u64 row;         /* bytes per row; 0: no memory of its own */
+  u32 first, last; /* positions - from, of values in it and their users */
 } RowTilingCost;
 
 static RowTilingCost *find_needs(const RowTiling *w, const StripeGroup *r, Arena *a) {
@@ -264,12 +260,12 @@ static RowTilingCost *find_needs(const RowTiling *w, const StripeGroup *r, Arena
     if (!n->last) n->first = i;
     if (last > n->last) n->last = last;
     if (!home || home == b) n->row = bytes_of(w, v) / (u64)b->rows;
-    if (b->reduces || (b->result && !b->inner)) n->row = 0; /* written where the result lies */
+    if (b->reduces || (b->result && !b->inner)) n->row = 0; /* written directly to the result */
   }
   return need;
 }
 
-/* Most bytes that the bands hold at a time. */
+/* Peak bytes that the stripes hold. */
 static u64 bytes_inside(const StripeGroup *r, const RowTilingCost *need, Arena *a) {
   u32 count = r->to - r->from;
   u64 most = 0;
@@ -309,7 +305,8 @@ static u32 fewest_rows(const StripeGroup *r, u32 *parts) {
   return least < UINT32_MAX ? (u32)least : 0;
 }
 
-/* The region in as many bands as it takes to stay within `want`, or in those that need least. */
+/* Finds the smallest number of stripes that stays within `want`, or the one with the lowest
+ * peak. */
 static TilingPlan best_stripes(const RowTiling *w, StripeGroup *r, u64 want, Arena *a) {
   TilingPlan best = {.peak = UINT64_MAX};
   u64 fixed = bytes_outside(w, r);
@@ -327,13 +324,7 @@ static TilingPlan best_stripes(const RowTiling *w, StripeGroup *r, u64 want, Are
   return best;
 }
 
-/* ---- the choice ---- */
-
-static bool is_better(const TilingPlan *a, const TilingPlan *b) {
-  return a->peak != b->peak ? a->peak < b->peak : a->kernels < b->kernels;
-}
-
-/* Most bytes that are needed from one position to another without bands. */
+/* Peak bytes between two positions without stripes. */
 static u64 peak_between(const RowTiling *w, u32 from, u32 to) {
   u64 most = 0;
   Mark m = arena_mark(w->a);
@@ -362,7 +353,7 @@ static StripeGroup group_between(const RowTiling *w, u32 from, u32 to) {
                        .last = w->last};
 }
 
-/* No region has the step behind this cut in it. */
+/* True if no group can contain the step after this cut. */
 static bool is_wall(const RowTiling *w, u32 from) {
   for (u32 i = w->cut[from]; i < w->cut[from + 1]; i++) {
     const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
@@ -376,10 +367,10 @@ static void offer(TilingPlan *to, const TilingPlan *before, u32 from, TilingPlan
   TilingPlan x = {step.peak > before->peak ? step.peak : before->peak,
                   before->kernels + step.kernels, from, step.bands};
   if (x.peak < want) x.peak = want;
-  if (is_better(&x, to)) *to = x;
+  if (x.peak != to->peak ? x.peak < to->peak : x.kernels < to->kernels) *to = x;
 }
 
-/* The stretch between two cuts in bands, if it can be. */
+/* Offers the run between two cuts in stripes, if possible. */
 static void offer_stripes(const RowTiling *w, TilingPlan *way, u32 from, u32 to, u64 want) {
   Mark m = arena_mark(w->a);
   StripeGroup r = group_between(w, from, to);
@@ -470,12 +461,13 @@ void row_tiling(PassCtx *u) {
     stripe_group_open(&region[k], w.a);
     stripe_group_rows(&region[k], way[to].bands, w.a);
   }
-  StrBuf said = sb_new(&u->c->keep);
-  for (u32 i = 0; i < count && i < TILING_SHOWN; i++) describe(u->g, &region[k + i], &said);
-  if (count > TILING_SHOWN) sb_fmt(&said, " and %u more", count - TILING_SHOWN);
-  if (count) u->bands = sb_cstr(&said);
+  StrBuf text = sb_new(&u->c->keep);
+  for (u32 i = 0; i < count && i < TILING_SHOWN; i++) describe(u->g, &region[k + i], &text);
+  if (count > TILING_SHOWN) sb_fmt(&text, " and %u more", count - TILING_SHOWN);
+  if (count) u->bands = sb_cstr(&text);
   stripe_split(u->g, region + k, count);
   if (count) u->g->left = LEFT_dead;
-  for (Val v = 1; v < u->g->val.n; v++) graph_val(u->g, v)->home = HOME_buffer; /* not yet */
+  for (Val v = 1; v < u->g->val.n; v++)
+    graph_val(u->g, v)->home = HOME_buffer; /* fuse runs again later */
   u->g->ordered = true;
 }

@@ -1,14 +1,15 @@
-/* row_tiling_rows.c: which rows of every value a band computes, and which are kept for the next.
+/* row_tiling_rows.c: computes which rows of every value a stripe computes, and which are kept for
+ * the next.
  *
- * In: a stretch of nodes. Out: for every node and band, how many rows have been computed when the
- * band ends, and the first row that is still to be read. Method: backwards. Results are cut evenly;
- * rows of a result that a band computes, through the window of their node, ask for rows of its
- * operands; the most that any user has asked for so far is done, the least that any user will ask
- * for from now on is kept.
+ * In: a run of nodes. Out: for every node and stripe, the number of rows computed by its end, and
+ * the first row that is still to be read. Method: backwards. Results are split evenly. The rows of
+ * a result that a stripe computes determine, through the window of the node, the rows of its
+ * operands. The maximum over all users is computed, and from the minimum of all later uses on, rows
+ * are kept.
  */
 #include "pass/graph/row_tiling.h"
 
-/* Windows over all axes behind the channels, of which the first goes over rows. */
+/* Is it a window over all axes after the channels, the first of which is the rows? */
 static bool is_window(Graph *g, const Node *n) {
   u32 ns;
   if (n->op == OP_conv) return true;
@@ -26,8 +27,8 @@ static bool is_part(Graph *g, const Node *n) {
          graph_type(g, n->in[0])->dim[ROW_AXIS] == graph_type(g, n->out[0])->dim[ROW_AXIS];
 }
 
-/* Elements of a result are met in the order of the rows: the axes in front of them stay. Sums of
- * narrow floats are rounded at their end only, so that they cannot be taken up again. */
+/* Rows must be reduced in order, so earlier axes must stay. Sums of narrow floats are excluded,
+ * because they are rounded only at the end and cannot be continued. */
 bool stripe_reduces(Graph *g, const Node *n) {
   u32 count = 0;
   if (n->op != OP_reduce_sum && n->op != OP_reduce_max && n->op != OP_reduce_min) return false;
@@ -88,7 +89,7 @@ StripeNode *stripe_node_of(const StripeGroup *r, Val v) {
   return b->id ? b : NULL;
 }
 
-/* What is computed from outside and costs nothing stays in front of the region. */
+/* Values from outside that cost nothing stay before the group. */
 static bool is_elsewhere(const StripeGroup *r, const Node *n) {
   if (op_info[n->op].kind == OK_LEAF) return true;
   if (!node_is_view(n)) return false;
@@ -137,7 +138,7 @@ RowRange stripe_kept_rows(const StripeNode *b, u32 band) {
   return (RowRange){from < b->done[band] ? from : b->done[band], b->done[band]};
 }
 
-/* All users of b have asked: what they asked for holds from band to band. */
+/* Called after all users of b: makes the requested rows monotonic over stripes. */
 static void finalize_rows(StripeNode *b, u32 bands) {
   for (u32 i = 1; i <= bands; i++) {
     i64 share = (b->rows * i + bands - 1) / bands;

@@ -1,34 +1,33 @@
-/* stripe_split.c: writes regions as bands.
+/* row_tiling_split.c: rewrites stripe groups.
  *
- * In: regions, with the rows that every band computes. Out: the graph with the nodes of each region
- * once for every band. What a node reads is cut out of what the band holds; a window at an edge
- * of the image keeps its zeros there. The rows that a band keeps are a slice with memory of its own
- * (attribute keep), which the next band puts in front of the rows it computes; results of the
- * region are the rows of all bands behind each other. Every element that is stored is computed
- * once.
+ * In: stripe groups, with the rows that every stripe computes. Out: the graph with the nodes of
+ * each group once per stripe. Operands are slices of what the stripe holds; a window at the edge of
+ * the image keeps its padding there. Rows kept for the next stripe are a slice with its own memory
+ * (attribute keep), which the next stripe concatenates with the rows it computes. Results are the
+ * concatenation of all stripes. Every stored element is computed once.
  */
 #include "pass/graph/row_tiling.h"
 
 #include <string.h>
 
-typedef struct StripeValue { /* of one value, while bands are written */
-  Val rows;                  /* what the band has in memory */
-  Val kept;                  /* what it leaves to the next; 0: nothing */
-  i64 from;                  /* its first row */
-  Val *part; /* by band: rows that it computed; 0: none. The first: what rows fold to */
+typedef struct StripeValue { /* state of one value while stripes are written */
+  Val rows;                  /* rows in memory in this stripe */
+  Val kept;                  /* rows kept for the next; 0: none */
+  i64 from;                  /* first of these rows */
+  Val *part; /* by stripe: rows it computed; 0: none. A reduction uses the first entry */
 } StripeValue;
 
 typedef struct StripeWriter {
   const StripeGroup *region;
   u32 count, next;
-  StripeValue *held; /* of the region being written, by position - from */
+  StripeValue *held; /* of the current group, by position - from */
 } StripeWriter;
 
 static Val rows_of(Graph *g, Val v, u32 axis, i64 from, i64 to) {
   return mk_slice_axis(g, v, axis, from, to - from);
 }
 
-/* Operand k of a node for these rows of its result, and the zeros around it. */
+/* Operand k of a node for these rows of its result, and its padding. */
 static Val operand(const StripeWriter *s, const StripeGroup *r, const Node *n, u32 k, RowRange out,
                    i64 pad[2]) {
   Graph *g = r->g;
@@ -72,7 +71,7 @@ static Val compute(const StripeWriter *s, const StripeGroup *r, const StripeNode
   return made;
 }
 
-/* Rows in memory of their own, so that the memory they come from may go. */
+/* A copy of rows, so that the memory they come from can be reused. */
 static Val keep(Graph *g, Val v, i64 from, i64 to) {
   const Type *t = graph_type(g, v);
   Dim start[MAX_RANK] = {0}, step[MAX_RANK], size[MAX_RANK];
@@ -89,7 +88,7 @@ static Val keep(Graph *g, Val v, i64 from, i64 to) {
   return graph_node(g, graph_add(g, OP_slice, &v, 1, attr, 4))->out[0];
 }
 
-/* Goes on with what the bands before came to. */
+/* Continues the reduction of the earlier stripes. */
 static void write_reduction(StripeWriter *s, const StripeGroup *r, u32 i, RowRange rows) {
   Graph *g = r->g;
   const StripeNode *b = &r->node[i];
@@ -159,7 +158,8 @@ static void write_group(StripeWriter *s, Edit *e, const StripeGroup *r) {
   }
 }
 
-/* Everything a region reads stands in front of its last node, and nothing between reads it. */
+/* All inputs of a group are defined before its last node, and no node in between reads its
+ * results. */
 static bool visit(Edit *e, NodeId id) {
   StripeWriter *s = e->user;
   if (s->next == s->count || e->g->cur != 1) return true;

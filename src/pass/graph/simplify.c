@@ -1,13 +1,18 @@
-/* simplify.c: applies identities that hold exactly, for every NaN, infinity and signed zero.
+/* simplify.c: applies identities that are exact for every NaN, infinity and signed zero.
  *
- * In: a graph. Out: the same graph with fewer or cheaper nodes: neutral operands and repeated or
- * inverse operations vanish, an operation that has a shorter name gets it, constants stand behind
- * the other operand and without axes that broadcasting brings, chains of views and casts become
- * one, broadcasts that an elementwise node does anyway are left to it, gathers of a constant run of
- * indices become slices, and results without elements become constants. One rule set a kind of
- * operator (table `rules`); the walk is repeated until no rule applies. A rule may only replace a
- * value by one of the same type. Rules that reorder sums, or that are exact only for finite
- * numbers, do not belong here.
+ * In: a graph. Out: the same graph with fewer or cheaper nodes:
+ *
+ *   - neutral operands and repeated or inverse operations are removed
+ *   - operations with a simpler equivalent are replaced
+ *   - constants become second operands, without axes that broadcasting adds
+ *   - chains of views and casts become one
+ *   - broadcasts that an elementwise node does implicitly are removed
+ *   - gathers of consecutive constant indices become slices
+ *   - results without elements become constants
+ *
+ * Rules are listed by operator kind (table `rules`) and applied until none matches. A rule must
+ * preserve the type. Rules that reorder sums, or that are exact only for finite numbers, do not
+ * belong here.
  *
  * needs: nothing  keeps: types, up to sizes of loops that become known; results bit for bit breaks:
  * nothing (leaves dead nodes to dce)
@@ -17,7 +22,7 @@
 
 enum { ROUNDS = 64, MAX_RUN = 1 << 20 };
 
-/* A rule looks at node id and returns true if it has replaced its (first) output. */
+/* Looks at node id and returns true if it has replaced its (first) output. */
 typedef bool Rule(Edit *e, NodeId id);
 
 static Type out_type(Graph *g, NodeId id) {
@@ -42,7 +47,7 @@ static Scalar neutral(Neutral which, DType dt) {
   }
 }
 
-/* Is every element of v this constant, to the bit? */
+/* Is every element of v this constant, bit for bit? */
 static bool is_all(Graph *g, Val v, Scalar x) {
   const Tensor *t = graph_const(g, v);
   if (!t || !t->n) return false;
@@ -53,7 +58,7 @@ static bool is_all(Graph *g, Val v, Scalar x) {
   return true;
 }
 
-/* x op c = x where c is this in every element; either: c op x too. x + 0 is not x when x is -0. */
+/* x op c = x if all elements of c are this; either: also c op x. x + 0 is not x for x = -0. */
 static const struct {
   Op op;
   bool either;
@@ -107,8 +112,7 @@ static bool fix_equal_operands(Edit *e, NodeId id) {
   return edit_swap(e, id, n->in[0]);
 }
 
-/* An operand that is broadcast to a shape the other operands bring along anyway. Changes the node
- * in place, so it never replaces it. */
+/* Removes a broadcast to a shape that the other operands imply. Changes the node in place. */
 static bool drop_broadcast(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
@@ -135,7 +139,8 @@ static bool drop_broadcast(Edit *e, NodeId id) {
   return false;
 }
 
-/* The constant behind the other operand. Not max and min, which give the first of two zeros. */
+/* Makes the constant the second operand. Not for max and min, which return the first of two
+ * zeros. */
 static bool order_constant(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
@@ -148,7 +153,7 @@ static bool order_constant(Edit *e, NodeId id) {
   return false;
 }
 
-/* The same operation by a shorter name: 1 / x, x ^ 2, x + -y, x - -y, x * -1. */
+/* Simpler equivalents: 1 / x, x ^ 2, x + -y, x - -y, x * -1. */
 static bool rename_op(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -160,7 +165,7 @@ static bool rename_op(Edit *e, NodeId id) {
   switch (n->op) {
   case OP_div:
     return flt && is_all(g, a, (Scalar){.f = 1}) && edit_swap(e, id, mk_map1(g, OP_recip, b));
-  case OP_pow: /* f64 is not as good as the product */
+  case OP_pow: /* f64 pow is less accurate than the product */
     if (dt == DT_f64 || !is_all(g, b, flt ? (Scalar){.f = 2} : (Scalar){.i = 2})) return false;
     return edit_swap(e, id, mk_map2(g, OP_mul, a, a));
   case OP_add: return neg && flt && edit_swap(e, id, mk_map2(g, OP_sub, a, neg->in[0]));
@@ -171,7 +176,7 @@ static bool rename_op(Edit *e, NodeId id) {
   }
 }
 
-/* A constant without axes that broadcasting brings anyway: all elements equal, or leading axes of
+/* Removes axes of a constant that broadcasting adds anyway: all elements equal, or leading axes of
  * extent 1. Changes the node in place. */
 static bool shrink_constant(Edit *e, NodeId id) {
   Graph *g = e->g;
@@ -220,7 +225,8 @@ static u32 float_digits(DType dt) {
   return dt == DT_f64 ? 53 : dt == DT_f32 ? 24 : 0;
 }
 
-/* Is every value of a one of b? Floats narrower than f32 are only said to fit into f32 and f64. */
+/* Is every value of a also one of b? Floats narrower than f32 are only known to fit into f32 and
+ * f64. */
 static bool fits(DType a, DType b) {
   const DTypeInfo *x = &dtype_info[a], *y = &dtype_info[b];
   bool xint = dtype_is_int(a) || a == DT_bool;
@@ -233,8 +239,8 @@ static bool fits(DType a, DType b) {
   return dtype_is_float(a) && dtype_is_float(b) && float_digits(b) && x->bits < y->bits;
 }
 
-/* a -> b -> c as a -> c. If b holds all of a, b -> c sees the values of a. What it does with them
- * depends on the class of b when they do not fit c: integers wrap, floats truncate and saturate. */
+/* a -> b -> c as a -> c. If b holds all of a, b -> c sees the values of a. If these do not fit c,
+ * the class of b decides: integers wrap, floats truncate and saturate. */
 static bool may_skip(DType a, DType b, DType c) {
   if (dtype_info[c].cls == 'S' || dtype_info[a].cls == 'S' || !fits(a, b)) return false;
   bool aint = dtype_is_int(a), bint = dtype_is_int(b);
@@ -293,7 +299,8 @@ static bool fix_transpose(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_reshape(g, n->in[0], t.dim, t.rank)); /* only axes of extent 1 move */
 }
 
-/* A slice of operand k of a concat, if the slice lies in it; starts and sizes are constants. */
+/* Slices operand k of a concat directly, if the slice is within it; starts and sizes are
+ * constants. */
 static bool slice_of_concat(Edit *e, NodeId id, const Node *x) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -365,7 +372,8 @@ static bool fix_broadcast(Edit *e, NodeId id) {
 
 /* ---- reductions ---- */
 
-/* Over axes of extent 1 nothing is combined. A float sum starts at +0 and would turn -0 into it. */
+/* Reductions over axes of extent 1 do nothing. A float sum starts at +0, so it would turn -0 into
+ * +0. */
 static bool fix_reduce(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -382,7 +390,7 @@ static bool fix_reduce(Edit *e, NodeId id) {
 
 /* ---- joins ---- */
 
-/* Are the operands the pieces of one value, in order? Then that value; else 0. */
+/* Returns x if the operands are the consecutive pieces of x; else 0. */
 static Val pieces_of(Graph *g, const Node *n, u32 axis) {
   Val x = 0;
   Dim at = 0;
@@ -403,7 +411,7 @@ static Val pieces_of(Graph *g, const Node *n, u32 axis) {
   return x && at == graph_type(g, x)->dim[axis] ? x : 0;
 }
 
-/* The same value again and again along an axis of extent 1: a broadcast. */
+/* The same value repeated along an axis of extent 1 is a broadcast. */
 static bool concat_of_same(Edit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -443,8 +451,7 @@ static bool fix_pad(Edit *e, NodeId id) {
 
 /* ---- gathers and scatters ---- */
 
-/* Index i of an axis as gather understands it, for every extent the axis can have; false: depends.
- */
+/* Index i of an axis as gather interprets it, for every possible extent; false: it depends. */
 static bool place(Graph *g, Dim extent, i64 i, i64 *out) {
   i64 lo, hi;
   dim_bounds(g->dims, extent, &lo, &hi);
@@ -494,16 +501,14 @@ static bool fix_scatter(Edit *e, NodeId id) {
   return false;
 }
 
-/* ---- the walk ---- */
-
 static bool has_no_elements(const Type *t) {
   u64 count;
   return t->kind == TY_tensor && type_is_static(t) && shape_count(t->dim, t->rank, &count) &&
          !count;
 }
 
-/* Is it made of a reshape of something that may have elements? That they do not fit is told where
- * the reshape is lowered, so it must stay. */
+/* Does v depend on a reshape of something that may have elements? Lowering checks that reshape at
+ * run time, so it must stay. */
 static bool may_lose_elements(Graph *g, Val v) {
   enum { CHAIN = 16 };
   for (u32 i = 0; i < CHAIN && has_no_elements(graph_type(g, v)); i++) {
@@ -526,7 +531,7 @@ static bool fix_empty(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_const(g, tensor_new(&g->c->work, t.dt, t.dim, t.rank)));
 }
 
-/* Of f8e8m0, which has no sign and no zero, -(-x) is not x. */
+/* f8e8m0 has no sign and no zero, so -(-x) is not x. */
 static bool fix_map(Edit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   bool sign = graph_type(e->g, n->in[0])->dt != DT_f8e8m0;
@@ -535,8 +540,8 @@ static bool fix_map(Edit *e, NodeId id) {
          drop_broadcast(e, id) || order_constant(e, id) || shrink_constant(e, id);
 }
 
-/* What must be so needs no test. */
-static bool fix_within(Edit *e, NodeId id) {
+/* Removes a check that always holds. */
+static bool fix_check_index(Edit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   u32 count;
   const Dim *size = node_list(n, AT_size, &count);
@@ -550,7 +555,7 @@ static Rule *const rules[OP_COUNT] = {
     [OP_slice] = fix_slice,        [OP_broadcast] = fix_broadcast,
     [OP_concat] = fix_concat,      [OP_pad] = fix_pad,
     [OP_gather] = fix_gather,      [OP_scatter_elems] = fix_scatter,
-    [OP_scatter_nd] = fix_scatter, [OP_check_index] = fix_within,
+    [OP_scatter_nd] = fix_scatter, [OP_check_index] = fix_check_index,
 };
 
 static bool visit(Edit *e, NodeId id) {
@@ -561,7 +566,7 @@ static bool visit(Edit *e, NodeId id) {
   return !rules[op] || !rules[op](e, id);
 }
 
-/* A condition that turns out to be another may tell how often a loop runs. */
+/* A condition that becomes known may fix the trip count of a loop. */
 void simplify(Graph *g) {
   for (u32 i = 0; i < ROUNDS && edit_run(g, visit, NULL); i++) {
     Rebind r = rebind_new(g);

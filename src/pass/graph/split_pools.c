@@ -1,14 +1,14 @@
-/* split_pools.c: windows of several dimensions are taken one dimension after the other.
+/* split_pools.c: splits large pooling windows by dimension.
  *
- * In: a graph. Out: the same graph where a pool with a large window is a chain of pools along one
- * dimension each, the last dimension first. The largest element of a window is the largest of
- * those of its lines; of equal ones (-0 and 0) the first is kept by every step, which lines in
- * front of each other make the first of all. Elements outside never win, in any of them. Sums are
- * those of the sums of lines, but for halves, of which those of lines would be rounded.
+ * In: a graph. Out: the same graph, where a pool with a large window is a chain of pools along one
+ * dimension each, last dimension first. The maximum of a window is the maximum of its row maxima.
+ * Of equal elements (-0 and 0) every step keeps the first, so the chain does too. Padding never
+ * wins. Sums are sums of row sums, except for f16, where row sums would be rounded.
  *
- * Only for machines with vectors, and not where memory is to be saved: lines are kept in between.
+ * Only for targets with vectors, and not when optimizing for memory, because row results are
+ * stored.
  *
- * needs: canonical graph  keeps: values, to the bit but for last bits of float sums  breaks:
+ * needs: canonical graph  keeps: values bit for bit, except last bits of float sums  breaks:
  * nothing
  */
 #include "pass/pass.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHAIN = 32 }; /* nodes that are looked through for a convolution */
+enum { CHAIN = 32 }; /* nodes searched for a convolution */
 
 typedef struct PoolWindow {
   u32 n;
@@ -38,8 +38,8 @@ static PoolWindow window_of(const Node *n) {
   return w;
 }
 
-/* Is it made, element by element or by pools, of what a convolution gives? Then channels will be
- * lanes, and neighbours along the last dimension lie apart whatever the window does. */
+/* Is v computed elementwise or by pools from a convolution? Then lanes are channels, and neighbours
+ * along the last dimension are not contiguous. */
 static bool is_of_conv(Graph *g, Val v) {
   for (u32 i = 0; i < CHAIN; i++) {
     NodeId def = graph_val(g, v)->def;
@@ -52,10 +52,9 @@ static bool is_of_conv(Graph *g, Val v) {
   return false;
 }
 
-/* Compares the elements that one result looks at all at once with those that it looks at dimension
- * by dimension, where lines are made that dimensions in front will step over. Elements that lie
- * apart, in steps along the last dimension, are picked out of vectors, unless channels are lanes.
- */
+/* Compares the number of elements read per result: all at once, or dimension by dimension,
+ * including rows that a stride skips. Strided elements along the last dimension need shuffles,
+ * unless lanes are channels. */
 static bool pays(const PoolWindow *w, bool in_lanes) {
   double all = 1, lines = 0, made = 1;
   for (u32 i = 0; i < w->n; i++) {
@@ -79,10 +78,10 @@ static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
   return mk_pool(g, op, x, one.n, one.size, one.stride, one.dilation, one.lo, one.hi);
 }
 
-/* x with what never wins around it, so that no step has to ask whether a window is inside, and all
- * places are made in vectors. Where the window takes steps the result is so much smaller than x
- * that a copy of x takes longer than that; and no dimension becomes more than twice as long. */
-static Val surround(Graph *g, Val x, PoolWindow *w) {
+/* Pads x with values that never win, so that no window needs bounds checks and all outputs are
+ * vectors. Not with a stride, where the copy would take longer than the pool. No dimension may more
+ * than double. */
+static Val pad_neutral(Graph *g, Val x, PoolWindow *w) {
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   u32 first = graph_type(g, x)->rank - w->n;
   bool any = false;
@@ -101,7 +100,7 @@ static Val surround(Graph *g, Val x, PoolWindow *w) {
   return mk_pad(g, x, mk_like(g, x, -INFINITY), lo, hi, NULL);
 }
 
-/* Does a chain of pools give what the pool does? */
+/* Does a chain of pools equal the pool? */
 static bool may_chain(Graph *g, const Node *n) {
   if (n->op != OP_pool_sum) return n->op == OP_pool_max;
   return dtype_is_full_float(graph_type(g, n->in[0])->dt);
@@ -119,7 +118,7 @@ static bool visit(Edit *e, NodeId id) {
   g->loc = n->loc;
   DType dt = graph_type(g, x)->dt;
   if (op == OP_pool_max && (dtype_is_full_float(dt) || dtype_is_half(dt)) && !in_lanes)
-    x = surround(g, x, &w);
+    x = pad_neutral(g, x, &w);
   for (u32 d = w.n; d-- > 0;)
     if (w.size[d] > 1 || w.stride[d] > 1 || w.lo[d] || w.hi[d]) x = pool_along(g, op, x, &w, d);
   return !edit_swap(e, id, x);

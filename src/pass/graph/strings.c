@@ -1,11 +1,11 @@
-/* strings.c: strings become rows of bytes.
+/* strings.c: represents strings as rows of bytes.
  *
- * In: a graph. Out: the same graph, in which no value holds strings: instead of str[..] there is
- * u8[.., k], the bytes of each string with zeros behind them, k as large as the longest it may
- * hold. `text` and `bytes`, where strings come from and go to, vanish. All other operators on
- * strings move them, choose among them or compare them, and do the same with one more axis at the
- * end. The importer lets only bytes cross the edges of the graph and of blocks; a graph (from text)
- * whose parameters, results or blocks do hold strings stays as it is.
+ * In: a graph. Out: the same graph without strings: str[..] becomes u8[.., k], the bytes of each
+ * string padded with zeros, k being the maximum length. `text` and `bytes`, which convert from and
+ * to strings, disappear. All other operators on strings move, select or compare them, and do the
+ * same with one more axis at the end. The importer lets only bytes cross the boundary of the graph
+ * and of regions. A graph (from text) whose parameters, results or regions hold strings is left
+ * alone.
  *
  * needs: nothing  keeps: results  breaks: nothing (leaves dead nodes to dce)
  */
@@ -13,7 +13,7 @@
 #include "pass/pass.h"
 
 typedef struct Strings {
-  Map row; /* Val -> 1: stands for strings */
+  Map row; /* Val -> 1: represents strings */
 } Strings;
 
 static bool is_text(Graph *g, Val v) {
@@ -21,7 +21,7 @@ static bool is_text(Graph *g, Val v) {
   return t->kind == TY_tensor && t->dt == DT_str;
 }
 
-/* Do strings cross the edge of a block? Any: are there strings at all? */
+/* Do strings cross the boundary of a region? *any: does the graph contain strings at all? */
 static bool crosses(Graph *g, RegionId b, bool *any) {
   const GraphRegion *blk = &g->blk.at[b];
   for (u32 i = 0; i < blk->param.n; i++)
@@ -48,7 +48,7 @@ static Dim room_of(Graph *g, Val v) {
   return t->dim[t->rank - 1];
 }
 
-/* Rows of exactly k bytes. What is cut off holds nothing: the importer has seen to that. */
+/* Rows of exactly k bytes. The importer ensures that bytes cut off are zero. */
 static Val fit(Graph *g, Val v, Dim k) {
   Dim have = room_of(g, v), lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   i64 inner[MAX_RANK] = {0};
@@ -83,7 +83,7 @@ static const Dim *longer(Graph *g, const Node *n, AttrKey key, Dim last, u32 *co
   return all;
 }
 
-/* Indices of elements, the same for every byte. */
+/* Indices of elements, repeated for every byte. */
 static Val widen(Graph *g, Val idx, Dim k) {
   u32 rank = graph_type(g, idx)->rank;
   Dim dim[MAX_RANK];
@@ -104,15 +104,15 @@ static Val pad_rows(Graph *g, const Node *n, const Val *in) {
   return mk_pad(g, in[0], mk_scalar(g, DT_u8, 0), lo, hi, inner);
 }
 
-/* The same bytes as another value, so that it is known which of the two stands for strings. */
+/* A copy of the value, to distinguish it from the original, which does not represent strings. */
 static Val again(Graph *g, Val v) {
   const Type *t = graph_type(g, v);
   Attr shape = {.key = AT_shape, .kind = AK_list, .n = t->rank, .u.list = t->dim};
   return graph_node(g, graph_add(g, OP_reshape, &v, 1, &shape, 1))->out[0];
 }
 
-/* What node n gives for operands in[], those of strings k bytes wide; 0: it cannot. A switch: what
- * one more axis means is different for each. */
+/* Rewrites node n for operands in[], strings being k bytes wide; 0: not supported. A switch,
+ * because one more axis means something else for each operator. */
 static Val rewrite(Graph *g, const Node *n, Val *in, Dim k) {
   u32 c;
   i64 axis = node_int(n, AT_axis, 0);
@@ -169,7 +169,8 @@ static bool visit(Edit *e, NodeId id) {
   Val *in = NEWS(&g->c->scratch, Val, n.nin + 1);
   for (u32 i = 0; i < n.nin; i++) in[i] = is_row(e, n.in[i]) ? fit(g, n.in[i], k) : n.in[i];
   Val by = dim_is_const(k) ? rewrite(g, &n, in, k) : 0;
-  if (!by) fail(g->c, ERR_unsupported, n.loc, "%s on these strings", op_info[n.op].name);
+  if (!by)
+    fail(g->c, ERR_unsupported, n.loc, "%s does not support these strings", op_info[n.op].name);
   if (text) *map_put(&s->row, by) = 1;
   edit_replace(e, n.out[0], by);
   return false;

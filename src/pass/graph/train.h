@@ -1,4 +1,4 @@
-/* train.h: a model as the step that trains it. */
+/* train.h: turns a model into a training step. */
 #ifndef INGOT_TRAIN_H
 #define INGOT_TRAIN_H
 
@@ -6,48 +6,54 @@
 
 typedef struct TrainOptions TrainOptions;
 
-/* What of the step is made; weights are states in all of them, under the same names. */
+/* Part of the step to build. Weights are states with the same names in all parts. */
 typedef enum TrainPart {
   TP_step,   /* all of it */
-  TP_eval,   /* loss and classes alone, of a model that does as it will be used; weights stay */
-  TP_grads,  /* the same in training, and derivatives as results NAME.slope, running means as
-                 results NAME.next; weights stay */
-  TP_update, /* the rest, of derivatives that are parameters NAME.slope */
-  TP_infer,  /* the model as it will be used, with the results it has; weights stay */
+  TP_eval,   /* loss and classes of the model in inference mode; weights unchanged */
+  TP_grads,  /* loss and classes in training mode, gradients as results NAME.slope, running means as
+                results NAME.next; weights unchanged */
+  TP_update, /* the optimizer, with gradients as parameters NAME.slope */
+  TP_infer,  /* the model in inference mode with its own results; weights unchanged */
 } TrainPart;
 
-/* Names are those of the tables in train_loss.c and train_update.c; numbers below 0 (TRAIN_DEFAULT)
- * are the usual ones of the optimizer (train_update.c), as PyTorch has them: 0 is a number. */
+/* Names are rows of the tables in train_loss.c and train_update.c. A number below 0 (TRAIN_DEFAULT)
+ * selects the default of the optimizer (train_update.c), the same as in PyTorch. */
 enum { TRAIN_DEFAULT = -1 };
-#define DEFAULT_LR 1e-3                             /* of learning */
-static inline bool train_is_training(TrainPart p) { /* layers do as in training */
+#define DEFAULT_LR 1e-3                             /* learning rate */
+static inline bool train_is_training(TrainPart p) { /* layers are in training mode */
   return p != TP_eval && p != TP_infer;
 }
 struct TrainOptions {
   const char *loss;      /* cross_entropy, mse, mae, bce, bce_logits */
   const char *optimizer; /* sgd, momentum, adam, adamw, rmsprop, adagrad */
-  double momentum;       /* momentum; of sgd none */
+  double momentum;       /* momentum; sgd: ignored */
   double beta1, beta2;   /* adam, adamw; rmsprop: beta2 */
   double epsilon;
-  double decay;   /* weights shrink by this times the rate: added to derivatives, but with adamw */
-  double clip;    /* derivatives are scaled so that all together are not longer; <0: as they are */
-  i64 axis;       /* cross_entropy: of the classes; <0: axis 1 */
-  u32 output;     /* which result is compared with the label */
+  double decay;   /* weight decay, times the learning rate; added to gradients except with adamw */
+  double clip;    /* clip the global gradient norm to this; <0: no clipping */
+  i64 axis;       /* cross_entropy: axis of the classes; <0: axis 1 */
+  u32 output;     /* result that is compared with the label */
   bool recompute; /* see GradOptions */
-  bool classes;   /* a result more: "class" */
+  bool classes;   /* add the result "class" */
   TrainPart part;
   bool (*trains)(void *user, Str name); /* is the weight of that name trained? NULL: all are */
   void *user;
 };
 
-/* Makes of the model g, in place, a graph of one step, which is returned; TP_update: a new one. Its
- * parameters stay; behind them come "label" (i64 classes, or floats of the result's type) and
- * "rate" (f32, a scalar). Results: "loss", a scalar, and of cross_entropy "right", i64: how many of
- * the batch were; with `classes`, of cross_entropy and the losses of yes and no, "class", i64: what
- * the model takes each for. Weights, the labelled constants of floats, become states that begin
- * with their contents, and so do the moments of the optimizer, named WEIGHT.m and so on. A weight
- * that the loss does not depend on stays as it is. Fails where there is no weight to train, or the
- * loss does not fit. */
+/* Turns the model g, in place, into a graph of one training step and returns it; TP_update returns
+ * a new graph.
+ *
+ * Parameters: those of the model, then "label" (i64 classes, or floats of the result's type) and
+ * "rate" (f32 scalar).
+ *
+ * Results: "loss", a scalar. cross_entropy adds "right", i64: correct predictions of the batch.
+ * `classes` adds "class", i64: the predicted classes, for cross_entropy and binary losses.
+ *
+ * Weights, the named float constants, become states that start with their contents. So do the
+ * moments of the optimizer, named WEIGHT.m and so on. A weight that the loss does not depend on
+ * stays unchanged.
+ *
+ * Fails if no weight can be trained or the loss does not fit. */
 Graph *train_step(Graph *g, const TrainOptions *o);
 
 #endif

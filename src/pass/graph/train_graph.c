@@ -1,9 +1,8 @@
-/* train_graph.c: a model as the step that trains it.
+/* train_graph.c: turns a model into a training step.
  *
- * In: a model whose weights are labelled constants of floats, a loss and an optimizer by name. Out:
- * the same graph with weights and moments as states, and of its results only the loss: forward,
- * backward and update as ordinary nodes, so that every engine and back end runs it. It stands in
- * front of all passes.
+ * In: a model whose weights are named float constants, a loss and an optimizer by name. Out: the
+ * same graph with weights and moments as states, and the loss as its only result. Forward, backward
+ * and update are ordinary nodes, so every engine and back end runs them. Runs before all passes.
  */
 #include "pass/graph/train_internal.h"
 
@@ -30,8 +29,8 @@ static bool is_running_stat(const Graph *g, Val v) {
   return false;
 }
 
-/* Constants that a reader has marked; in a text, all that have a label. A part that does not learn
- * (it infers, or measures) takes every one of them from the state, running means too. */
+/* Is n a weight? A constant that the reader marked; in a text, any named one. Inference and
+ * evaluation take all of them from the state, including running means. */
 static bool is_weight(Graph *g, const TrainOptions *o, const Node *n) {
   if (n->op != OP_const || (g->opens && !graph_val(g, n->out[0])->weight)) return false;
   if (!graph_val(g, n->out[0])->name || is_running_stat(g, n->out[0])) return false;
@@ -59,17 +58,17 @@ static void replace_all(Graph *g, const Swaps *s) {
       if (by[g->blk.at[b].ret.at[k]]) g->blk.at[b].ret.at[k] = by[g->blk.at[b].ret.at[k]];
 }
 
-/* Names of parameters are apart: what the step adds is found by them. */
+/* Parameter names must not clash with those that the step adds. */
 static void refuse_names(Graph *g, Val v, const char *what) {
   static const char *const own[] = {"label", "rate"};
   for (u32 i = 0; i < sizeof own / sizeof *own; i++)
     if (str_is(g->c, graph_val(g, v)->name, own[i]))
       fail(g->c, ERR_unsupported, LOC_NONE,
-           "the model has %s '%s': the step that trains it adds an input of that name", what,
-           own[i]);
+           "the model has %s '%s', but the training step adds an input of that name; rename it",
+           what, own[i]);
 }
 
-/* Labelled constants of floats become parameters that are kept. */
+/* Turns named float constants into states. */
 static Swaps open_weights(Graph *g, const TrainOptions *o) {
   Swaps s = {0};
   u32 most = g->blk.at[1].node.n + 1;
@@ -80,7 +79,7 @@ static Swaps open_weights(Graph *g, const TrainOptions *o) {
     if (!is_weight(g, o, &n)) continue;
     Val v = n.out[0];
     if (dtype_bytes(graph_type(g, v)->dt) < 4)
-      fail(g->c, ERR_unsupported, n.loc, "weight '%s' is %s; training takes f32 and f64",
+      fail(g->c, ERR_unsupported, n.loc, "weight '%s' is %s, expected f32 or f64",
            show(g->c, graph_val(g, v)->name), dtype_info[graph_type(g, v)->dt].name);
     refuse_names(g, v, "a weight");
     s.old[s.n] = v;
@@ -93,7 +92,7 @@ static Swaps open_weights(Graph *g, const TrainOptions *o) {
   return s;
 }
 
-/* Constants that drift become parameters that are kept, too. */
+/* Turns running statistics into states, too. */
 static void open_running_stats(Graph *g, const TrainOptions *o) {
   Swaps s = {NEWS(&g->c->work, Val, g->drift.n + 1), NEWS(&g->c->work, Val, g->drift.n + 1), 0};
   for (u32 i = 0; i < g->drift.n; i++) {
@@ -115,7 +114,7 @@ static void open_running_stats(Graph *g, const TrainOptions *o) {
   replace_all(g, &s);
 }
 
-/* Derivatives scaled so that they are no longer than `most` all together. */
+/* Clips the global gradient norm to `most`. */
 static void clip(Graph *g, double most, Val *d, u32 n) {
   Val sum = 0;
   i64 axes[MAX_RANK];
@@ -135,8 +134,6 @@ static void clip(Graph *g, double most, Val *d, u32 n) {
     if (d[i]) d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
 }
 
-/* ---- parts ---- */
-
 static Val add_rate(Graph *g) {
   return graph_param(g, 1, type_tensor(&g->c->work, DT_f32, NULL, 0), str_of(g->c, "rate"));
 }
@@ -145,7 +142,7 @@ static Str grad_name(Graph *g, Val w) {
   return str_fmt(g->c, "%s.slope", str_text(g->c, graph_val(g, w)->name));
 }
 
-/* Weights w and derivatives d, some 0, of g as the parameters of a graph of its own. */
+/* A separate graph with the weights w and gradients d (some 0) of g as parameters. */
 static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, const Val *d) {
   Ctx *c = g->c;
   Graph *h = graph_new(c);
@@ -165,7 +162,7 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
     x[n] = train_add_state(h, v->type, v->name, start);
     graph_val(h, x[n++])->weight = true;
   }
-  /* a program has a result: the rate it was given */
+  /* a program needs a result: the learning rate it was given */
   graph_result(h, mk_map2(h, OP_add, rate, mk_scalar(h, DT_f32, 0)), str_of(c, "rate.used"));
   if (o->clip >= 0) clip(h, o->clip, by, n);
   train_update(h, o, rate, x, by, n);
@@ -175,12 +172,14 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
 static void check(Graph *g, const TrainOptions *o) {
   const GraphRegion *b = &g->blk.at[1];
   if (g->state.n)
-    fail(g->c, ERR_unsupported, LOC_NONE, "a model with state cannot be trained step by step");
+    fail(g->c, ERR_unsupported, LOC_NONE,
+         "the model has state; only models without state can be trained");
   if (o->output >= b->ret.n)
-    fail(g->c, ERR_usage, LOC_NONE, "output %u of a model that has %u", o->output, b->ret.n);
+    fail(g->c, ERR_usage, LOC_NONE, "output %u does not exist, the model has %u outputs", o->output,
+         b->ret.n);
   Val y = b->ret.at[o->output];
   if (!dtype_is_float(graph_type(g, y)->dt))
-    fail(g->c, ERR_unsupported, LOC_NONE, "output %u is %s; a loss compares floats", o->output,
+    fail(g->c, ERR_unsupported, LOC_NONE, "output %u is %s, expected floats for a loss", o->output,
          type_text(g->dims, graph_type(g, y)));
   for (u32 i = 0; i < b->param.n; i++) refuse_names(g, b->param.at[i], "an input");
 }

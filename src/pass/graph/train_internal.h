@@ -1,23 +1,23 @@
-/* train_internal.h: what the files of train share. */
+/* train_internal.h: shared by the files of train. */
 #ifndef INGOT_TRAIN_OWN_H
 #define INGOT_TRAIN_OWN_H
 
 #include "pass/graph/train.h"
 
-/* A parameter that the step keeps: what it begins with, and its next value. */
+/* Adds a state: a parameter with its initial value and its next value. */
 Val train_add_state(Graph *g, Type t, Str name, Tensor *start);
 void train_set_next(Graph *g, Val param, Val next);
 
 /* train_loss.c */
-/* What is seen of the classes of a batch: how many are right, and which they are; 0: none. */
+/* Predictions of a batch: number of correct ones, and classes; 0: none. */
 typedef struct Classes {
   Val right, is;
 } Classes;
-/* The loss of result y, a scalar. Adds the parameter "label". */
+/* Scalar loss of result y. Adds the parameter "label". */
 Val train_loss(Graph *g, const TrainOptions *o, Val y, Classes *seen);
 
 /* train_update.c */
-/* The next values of weights w, kept parameters, whose derivatives are d. */
+/* Sets the next values of the weights w, which are states, from their gradients d. */
 void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const Val *d, u32 n);
 
 #endif

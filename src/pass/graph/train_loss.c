@@ -1,10 +1,9 @@
-/* train_loss.c: losses, as nodes.
+/* train_loss.c: loss functions, as nodes.
  *
  * In: the result of a model. Out: the mean loss over its elements (cross_entropy: over its rows,
- * each of which has a class; a run with labels that are none is refused), and the parameter "label"
- * it is compared with. Where the result is a softmax or its
- * logarithm, or for bce a sigmoid, the loss is computed from what went into it, which neither over-
- * nor underflows.
+ * each of which has a class), and the parameter "label". Runs with invalid labels fail. If the
+ * result is a softmax or its logarithm, or for bce a sigmoid, the loss is computed from the logits,
+ * which neither overflows nor underflows.
  */
 #include "pass/graph/train_internal.h"
 
@@ -28,7 +27,7 @@ static Val total(Graph *g, Val x) {
   return mk_reduce(g, OP_reduce_sum, x, axes, graph_type(g, x)->rank, false);
 }
 
-/* x over the number of elements that `of` has. */
+/* x divided by the number of elements of `of`. */
 static Val per_element(Graph *g, Val x, Val of) {
   Dim n = type_count(g->dims, graph_type(g, of));
   Val count = mk_dims_as(g, DT_i64, 0, &n, 1);
@@ -57,15 +56,15 @@ static bool sums_exp(Graph *g, Val v, i64 axis) {
   return axes && axes->n == 1 && axes->u.list[0] == axis && graph_def(g, n->in[0], OP_exp);
 }
 
-/* The same numbers; a run where one is not that of a class is refused. `within` lets indices that
- * count from the end pass. */
+/* The labels; a run with one out of range fails. check_index accepts negative indices, so they are
+ * tested separately. */
 static Val checked(Graph *g, Val label, Dim classes) {
   Val x = mk_check_index(g, label, &classes, 1);
   Val below = mk_cast(g, mk_map2(g, OP_lt, x, mk_like(g, x, 0)), DT_i64);
-  return add(g, x, mk_assert(g, below, "a label is below 0"));
+  return add(g, x, mk_assert(g, below, "a label is below 0, expected a class number"));
 }
 
-/* Logarithms of the probabilities that y is, or stands for. */
+/* Logarithms of the probabilities in y, from the logits if possible. */
 static Val log_probability(Graph *g, Val y, i64 axis) {
   const Node *n = graph_def(g, y, OP_div);
   if (n && sums_exp(g, n->in[1], axis) && graph_def(g, n->in[0], OP_exp))
@@ -78,11 +77,12 @@ static Val log_probability(Graph *g, Val y, i64 axis) {
   return sub(g, d, mk_map1(g, OP_log, sum));
 }
 
-/* Label: the number of the class, of i64, in the shape of y without the axis of classes. */
+/* The label is the class number, i64, in the shape of y without the axis of classes. */
 static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   Type t = *graph_type(g, y);
   if ((o->axis < 0 ? 1 : o->axis) >= t.rank)
-    fail(g->c, ERR_unsupported, LOC_NONE, "cross_entropy: classes on axis %lld of a result %s",
+    fail(g->c, ERR_unsupported, LOC_NONE,
+         "cross_entropy: classes on axis %lld, but the result is %s",
          (long long)(o->axis < 0 ? 1 : o->axis), type_text(g->dims, &t));
   u32 axis = o->axis < 0 ? 1 : (u32)o->axis, rank = 0;
   Dim dim[MAX_RANK], kept[MAX_RANK];
@@ -100,7 +100,7 @@ static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Classes *seen) 
   return mk_map1(g, OP_neg, per_element(g, total(g, taken), label));
 }
 
-/* ---- others; labels are floats in the shape of y ---- */
+/* ---- other losses; labels are floats in the shape of y ---- */
 
 static Val mse(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   (void)o, (void)seen;
@@ -113,7 +113,7 @@ static Val mae(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   return mean(g, mk_map1(g, OP_abs, sub(g, y, label_like(g, y))));
 }
 
-/* Yes or no, as 1 or 0. */
+/* Binary prediction: 1 or 0. */
 static Val above(Graph *g, Val y, double level) {
   return mk_cast(g, mk_map2(g, OP_lt, mk_like(g, y, level), y), DT_i64);
 }
@@ -128,7 +128,7 @@ static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Classes *seen) {
   return mean(g, add(g, sub(g, mk_map2(g, OP_max, z, mk_like(g, z, 0)), product), soft));
 }
 
-/* What a sigmoid was made of: 1 / (exp(-z) + 1); 0: y is none. */
+/* The logit z of a sigmoid y = 1 / (exp(-z) + 1); 0: y is something else. */
 static Val logit_of(Graph *g, Val y) {
   const Node *n = graph_def(g, y, OP_recip);
   n = n ? graph_def(g, n->in[0], OP_add) : NULL;
@@ -138,7 +138,7 @@ static Val logit_of(Graph *g, Val y) {
   return n ? n->in[0] : 0;
 }
 
-/* Logarithms below -100 count as that. */
+/* Logarithms are clamped to -100. */
 static Val bce(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
   Val z = logit_of(g, y);
   if (z) return bce_logits(g, o, z, seen);

@@ -1,7 +1,7 @@
 /* train_update.c: optimizers, as nodes.
  *
- * In: weights, kept parameters, their derivatives d and the rate r. Out: their next values; the
- * moments are states too. The formulas and usual numbers are PyTorch's:
+ * In: weights, which are states, their gradients d and the learning rate r. Out: their next values;
+ * the moments are states too. Formulas and default parameters are PyTorch's:
  *
  *   sgd, momentum   v = mu v + d          w -= r v
  *   adam, adamw     m = b1 m + (1 - b1) d   v = b2 v + (1 - b2) d^2
@@ -9,7 +9,7 @@
  *   rmsprop         v = b2 v + (1 - b2) d^2   w -= r d / (sqrt(v) + eps)
  *   adagrad         v = v + d^2             w -= r d / (sqrt(v) + eps)
  *
- * Powers of b1 and b2 are states that begin with 1, so that no step is counted.
+ * Powers of b1 and b2 are states that start at 1, so no step counter is needed.
  */
 #include "pass/graph/train_internal.h"
 
@@ -19,19 +19,19 @@ typedef struct Update {
   Graph *g;
   const struct Optimizer *kind;
   double mu, b1, b2, eps, decay;
-  Val rate;   /* of the type of w */
+  Val rate;   /* in the type of w */
   Val p1, p2; /* powers of b1 and b2 after this step, f32 */
 } Update;
 
-/* Returns what is subtracted from w, before the rate. */
+/* Returns what is subtracted from w, before the learning rate is applied. */
 typedef Val MoveFn(const Update *u, Val w, Val d);
 
 struct Optimizer {
   const char *name;
   MoveFn *move;
-  double mu, b1, b2, eps, decay; /* usual numbers */
+  double mu, b1, b2, eps, decay; /* default parameters */
   bool powers;                   /* reads p1 and p2 */
-  bool decoupled;                /* weights shrink on their own, derivatives do not hear of it */
+  bool decoupled;                /* decoupled weight decay: not added to the gradients */
 };
 
 static Val add(Graph *g, Val a, Val b) {
@@ -50,7 +50,7 @@ static Val square_root(Graph *g, Val a) {
   return mk_map1(g, OP_sqrt, a);
 }
 
-/* A state in the shape of w that begins with zeros. */
+/* A state in the shape of w that starts at zeros. */
 static Val moment(const Update *u, Val w, const char *end) {
   Graph *g = u->g;
   Str name = str_fmt(g->c, "%s.%s", str_text(g->c, graph_val(g, w)->name), end);
@@ -76,7 +76,7 @@ static Val move_momentum(const Update *u, Val w, Val d) {
   return next;
 }
 
-/* 1 - p, of the type of w */
+/* 1 - p, in the type of w */
 static Val unbiased(const Update *u, Val p, Val w) {
   Graph *g = u->g;
   return mk_cast(g, mk_map2(g, OP_sub, mk_like(g, p, 1), p), graph_type(g, w)->dt);
@@ -124,7 +124,7 @@ static const struct Optimizer *find(Graph *g, const char *name) {
   return &optimizers[i];
 }
 
-/* k to the power of the number of this step: a state that begins with 1. */
+/* k to the power of the step number: a state that starts at 1. */
 static Val power(Graph *g, double k, const char *name) {
   Tensor *one = tensor_new(&g->c->work, DT_f32, NULL, 0);
   tensor_set(one, 0, (Scalar){.f = 1});

@@ -1,24 +1,22 @@
-/* widen_f16.c: f16 and bf16 are stored as such and computed with as f32.
+/* widen_f16.c: stores f16 and bf16 as such and computes in f32.
  *
- * In: a graph. Out: the same graph where every operator that computes with halves (f16 or bf16)
- * works on f32: its operands are cast, its result is cast back. Such an operator accumulates in
- * f32 and rounds once, at its end, so these casts change nothing by themselves. The result of a
- * layer that is cast back only to be cast again for its users keeps the bits that f32 has for it: a
- * network of halves rounds where its inputs and results are, not between its layers, unless
- * --precise asks for that. A cast that the model has is what the model means, and stays; so do
- * those to floats of 8 bits and fewer, by which models quantise. Operators that move elements
- * follow what they move, so that a table of halves is gathered as halves, and a transposed product
- * stays f32.
+ * In: a graph. Out: the same graph, where every operator on f16 or bf16 works on f32: operands are
+ * cast, and the result is cast back. Such an operator accumulates in f32 and rounds once at its
+ * end, so these casts change nothing by themselves. A result that is cast back only to be cast
+ * again for its users stays f32. So an f16 network rounds at its inputs and outputs, not between
+ * layers, unless --precise. Casts that are in the model stay, and so do casts to 8-bit floats and
+ * below, which models use to quantize. Operators that move elements keep the type they move: a
+ * table of f16 is gathered as f16, and a transposed product stays f32.
  *
- * Only for machines with vectors, which have no arithmetic for halves, but convert a register of
- * them at a time where they are loaded and stored. Elsewhere halves save memory, which is scarce.
+ * Only for targets with vectors, which have no f16 arithmetic but convert a register at a time on
+ * loads and stores. On other targets f16 saves memory, which is scarce there.
  *
- * needs: nothing  keeps: types of inputs, results and what blocks pass  breaks: nothing
+ * needs: nothing  keeps: types of inputs, results and values that regions pass  breaks: nothing
  * (leaves equal and dead nodes to cse and dce)
  */
 #include "pass/pass.h"
 
-/* The f32 value that v was cast from and may stand for it; 0: there is none. */
+/* The f32 value that v was cast from and that may replace it; 0: none. */
 static Val cast_from(Edit *e, Val v) {
   const PassCtx *u = e->user;
   const Node *n = graph_def(e->g, v, OP_cast);
@@ -36,7 +34,7 @@ static Val in_f32(Edit *e, Val v) {
 
 typedef enum Part { PART_none, PART_computes, PART_moves } Part;
 
-/* What an operator does with halves. Those that are left work on one element after another. */
+/* How an operator treats f16. All others work element by element. */
 static Part part_of(const Node *n) {
   switch (op_info[n->op].kind) {
   case OK_MAP: return n->op == OP_cast || n->op == OP_bitcast ? PART_none : PART_computes;
@@ -49,7 +47,7 @@ static Part part_of(const Node *n) {
   }
 }
 
-/* Builds the node again on f32. */
+/* Rebuilds the node on f32. */
 static void rebuild(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -83,11 +81,11 @@ static bool visit(Edit *e, NodeId id) {
   return false;
 }
 
-/* From here on a cast is a cast, wherever it came from. */
+/* Removes the attribute layer, so that later passes treat all casts alike. */
 static void drop_marks(Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++) {
     Node *n = graph_node(g, i);
-    if (n->op == OP_cast && node_attr(n, AT_layer)) n->nattr--; /* the last of the keys */
+    if (n->op == OP_cast && node_attr(n, AT_layer)) n->nattr--; /* the last key */
   }
 }
 

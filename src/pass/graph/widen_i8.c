@@ -1,41 +1,39 @@
-/* widen_i8.c: bytes that products read many times are stored as numbers of 16 bits.
+/* widen_i8.c: stores int8 that products read many times as int16.
  *
- * In: a graph of sums of products of bytes. Out: the same graph where bytes less a zero point,
- * q - z, that a convolution or contraction with constant weights reads, are a value of i16: i32(q)
- * - z becomes i32(i16(q) - z), and the value of i16 lies in memory. Whoever makes the bytes stores
- * them so, and if nobody else reads the bytes they are never made. The zero point may be a result
- * of the run (DynamicQuantizeLinear): it is taken off here, once, not off the sums.
+ * In: a graph with sums of int8 products. Out: the same graph, where an int8 minus a zero point, q
+ * - z, that a convolution or contraction with constant weights reads, is an i16 value: i32(q) - z
+ * becomes i32(i16(q) - z), and the i16 value is in memory. The producer stores it that way, and an
+ * int8 value without other users is never stored. The zero point may be computed at run time
+ * (DynamicQuantizeLinear). It is subtracted here, once, not from the sums.
  *
- * For machines that multiply numbers of 16 bits in pairs and have no instruction for four bytes
- * (target.def: pairs): there bytes would be widened again for each product. On the others with
- * vectors only where products read bytes whose zero point is a result, which four at a time cannot
- * do. Not where little is computed with each byte of the weights, which as bytes come from memory
- * in half the time; and not where lanes of a depthwise convolution read the same value, which takes
- * bytes. There a zero point that is a result is taken off the sums of a product of matrices: the
- * sum of (q - z) * w is that of q * w less z times the sum of w, which is a constant. Else neither
- * bytes nor i16 could be multiplied, and weights would have 32 bits. The same where there are no
- * vectors: no value of 32 bits is made of the bytes, and compilers see that products of bytes fit
- * into 16.
+ * For targets that multiply int16 in pairs and have no 4-way int8 dot product (target.def: pairs),
+ * which would widen int8 for each product. On other vector targets only for int8 with a run-time
+ * zero point, which dot_i8x4 does not support. Not if each weight is used only a few times, because
+ * int8 weights load in half the time. Not if lanes of a depthwise convolution read the same value,
+ * which takes int8.
  *
- * needs: nothing; behind quant and canon  keeps: values  breaks: nothing
+ * There, and on targets without vectors, a run-time zero point is subtracted after a matmul: sum((q
+ * - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise weights would be widened
+ * to 32 bits. Without vectors this also shows the C compiler that products fit in 16 bits.
+ *
+ * needs: nothing; after quant and canon  keeps: values  breaks: nothing
  */
 #include "pass/pass.h"
 
 #include <string.h>
 
-enum { LEAST_ROWS = 4 }; /* points of a result for which weights of 16 bits are worth reading */
+enum { MIN_ROWS = 4 }; /* minimum uses of each weight for which int16 weights pay off */
 
 typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 
 typedef struct WidenCtx {
   u8 *want; /* by value: Want */
   u32 n;
-  bool moved; /* only bytes whose zero point is a result */
-  bool bytes; /* nothing is made i16 */
+  bool moved; /* only int8 with a run-time zero point */
+  bool bytes; /* widen nothing */
 } WidenCtx;
 
-/* Points of a result that are computed with the same weights: those of the operand, without what is
- * summed. */
+/* Points of a result that use the same weights: those of the operand, without summed axes. */
 static double rows_of(Graph *g, const Node *n, u32 k) {
   const Type *x = graph_type(g, n->in[k]), *o = graph_type(g, n->out[0]);
   double rows = 1;
@@ -43,10 +41,10 @@ static double rows_of(Graph *g, const Node *n, u32 k) {
   for (u32 i = 0; spec && i < x->rank; i++) {
     const char *letters = k ? strchr(spec, ',') + 1 : spec;
     if (!strchr(strstr(spec, "->"), letters[i])) continue;
-    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : LEAST_ROWS;
+    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : MIN_ROWS;
   }
   for (u32 i = 0; !spec && i < o->rank; i++)
-    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : LEAST_ROWS;
+    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : MIN_ROWS;
   return rows;
 }
 
@@ -56,7 +54,7 @@ static Want want_of(Graph *g, const WidenCtx *p, const Node *n, u32 k) {
   if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
   if (n->op == OP_conv && k) return WANT_nothing;
   if (group > 1 && w->dim[1] == 1) return WANT_bytes;
-  return p->bytes || rows_of(g, n, k) < LEAST_ROWS ? WANT_bytes : WANT_pairs;
+  return p->bytes || rows_of(g, n, k) < MIN_ROWS ? WANT_bytes : WANT_pairs;
 }
 
 /* A zero point, i32, as i16. */
@@ -66,8 +64,8 @@ static Val in_16_bits(Graph *g, Val v) {
   return mk_cast(g, graph_def(g, v, OP_cast)->in[0], DT_i16);
 }
 
-/* Sums of the weights of a contraction, operand k of it, as they stand in its result; 0: letters of
- * the result are in another order. */
+/* Sums of the weights (operand k) of a contraction, broadcast to its result; 0: axes of the result
+ * are in another order. */
 static Val weight_sums(Graph *g, const Node *n, u32 k) {
   const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *out = strstr(spec, "->") + 2;
   const char *letters = k ? strchr(spec, ',') + 1 : spec;
@@ -91,8 +89,8 @@ static Val weight_sums(Graph *g, const Node *n, u32 k) {
   return mk_reshape(g, sums, shape, rank);
 }
 
-/* A product of matrices of bytes whose zero point is a result, or without vectors any: it is taken
- * off behind the sums. */
+/* Subtracts the zero point after a matmul of int8: if it is computed at run time, or on targets
+ * without vectors. */
 static bool subtract_zero_point(Edit *e, NodeId id) {
   Graph *g = e->g;
   const WidenCtx *p = e->user;
@@ -102,7 +100,7 @@ static bool subtract_zero_point(Edit *e, NodeId id) {
     if (v >= p->n || p->want[v] != WANT_bytes || !graph_const(g, n->in[1 - k])) continue;
     q = graph_bytes_and_zero(g, v, &zero);
     if (!q || !zero || graph_type(g, zero)->rank) continue;
-    if (graph_const(g, zero) && !p->bytes) continue; /* tiles do that themselves */
+    if (graph_const(g, zero) && !p->bytes) continue; /* tiles subtract it themselves */
     if (graph_type(g, v)->dt != DT_i32 || graph_type(g, n->out[0])->dt != DT_i32) continue;
     const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s);
     Val in[2] = {n->in[0], n->in[1]}, old = n->out[0];
@@ -151,5 +149,5 @@ void widen_i8(PassCtx *u) {
   for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++)
       note_wants(g, &p, graph_node(g, g->blk.at[b].node.at[i]));
-  if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of bytes */
+  if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of int8 */
 }

@@ -1,4 +1,6 @@
-/* attend.h: an attention on its way to a kernel; shared by the files of lower_attention.c. */
+/* attend.h: state of a flash attention kernel while it is written; shared by lower_attention.c and
+ * attend_*.c.
+ */
 #ifndef INGOT_ATTEND_H
 #define INGOT_ATTEND_H
 
@@ -6,18 +8,18 @@
 #include "pass/kernel/tile.h"
 
 enum {
-  KEYS = 64,        /* of a block */
-  SEGMENT = 4,      /* blocks whose sums are apart from those of others */
-  ROWS = 24,        /* of a block, about */
-  PACKED_ROWS = 96, /* the same where keys are packed for them */
-  TILE_KEYS = 4,    /* whose scores are summed side by side */
-  FEW_ROWS = 4,     /* of a tile, where keys are not packed */
-  MOST_ROWS = 6,    /* of any */
-  MOST_PANELS = 4
+  KEYS = 64,        /* keys of a block */
+  SEGMENT = 4,      /* blocks of a segment, which has its own sums */
+  ROWS = 24,        /* rows of a block, about */
+  PACKED_ROWS = 96, /* rows of a block if keys are packed, about */
+  TILE_KEYS = 4,    /* keys whose scores are accumulated together */
+  FEW_ROWS = 4,     /* maximum rows of a tile if keys are not packed */
+  MAX_ROWS = 6,     /* maximum rows of a tile */
+  MAX_PANELS = 4
 };
 
-/* What rows have of some keys: the largest score, the sum of weights, the weighted sum of values.
- */
+/* Online softmax of rows over the keys seen so far: maximum score, sum of weights, weighted sum of
+ * values. */
 typedef struct SoftmaxState {
   BufId largest, total, sums; /* [rows, 1], [rows, 1], [rows, width] */
 } SoftmaxState;
@@ -26,43 +28,44 @@ typedef struct Attend {
   Lower *l;
   Prog *p;
   const Attention *a;
-  Form s, y;                          /* scores, and what is summed of values */
-  Val scores;                         /* what s makes, before maps */
+  Form s, y;                          /* forms of the scores and of the weighted sum of values */
+  Val scores;                         /* result of s, before maps */
   u32 query, keys;                    /* operands of s */
   u32 values;                         /* operand of y */
-  u32 dims;                           /* of scores, without the fold */
-  u32 of_s[MAX_RANK], of_y[MAX_RANK]; /* axes of them in both forms */
-  u32 depth, width;                   /* axis of s that is folded, axis of y along vectors */
-  u32 tile, block; /* dimensions of rows: in a tile, in a block; the same if there is one */
-  i64 rows, each;  /* of a tile at most; points of `block` in a block */
-  i64 budget;      /* registers for sums */
+  u32 dims;                           /* dimensions of scores, without the reduction */
+  u32 of_s[MAX_RANK], of_y[MAX_RANK]; /* their axes in both forms */
+  u32 depth, width;                   /* reduction axis of s; axis of y that vectors run along */
+  u32 tile, block; /* dimensions of rows in a tile and in a block; equal if there is only one */
+  i64 rows, each;  /* maximum rows of a tile; points of `block` in a block */
+  i64 budget;      /* registers for accumulators */
   u32 lanes;
   VarId lane, acc;
-  bool packed;       /* keys of a block are brought into panels first */
-  bool finish_loads; /* maps behind scores read memory along the keys */
-  bool finish_last;  /* or what is left of the depth behind the vectors comes first: they are a loop
-                      */
+  bool packed;       /* pack the keys of a block into panels first */
+  bool finish_loads; /* maps after the scores load memory along the keys */
+  bool finish_last;  /* maps run in a separate loop, because they load or because the depth has a
+                        remainder */
   ExprId val_s[FORM_AXES], val_y[FORM_AXES];
-  bool cut;            /* keys come in segments, as there may be several */
-  bool split;          /* threads may take segments of the same rows */
-  BufId panels;        /* scratch, if packed: [depth, KEYS] */
-  BufId score, shrink; /* scratch: of rows of a tile */
-  SoftmaxState here;   /* scratch, of rows of a block: of this segment, or of all keys if not cut */
-  SoftmaxState all;    /* if cut: of the segments so far */
-  SoftmaxState parts;  /* if split: of every segment, by head, segment and row */
-  i64 most;            /* rows of a block */
+  bool cut;            /* keys are split into segments */
+  bool split;          /* threads may share the rows of a block by segments */
+  BufId panels;        /* scratch if packed: [depth, KEYS] */
+  BufId score, shrink; /* scratch: rows of a tile */
+  SoftmaxState
+      here; /* scratch for the rows of a block: of this segment, or of all keys if not cut */
+  SoftmaxState all;   /* if cut: of the segments so far */
+  SoftmaxState parts; /* if split: of every segment, by head, segment and row */
+  i64 most;           /* rows of a block */
 } Attend;
 
-/* Rows of a block, `count` of them from l0 on. */
+/* `count` rows from l0 on. */
 typedef struct RowBlock {
   VarId l0, count;
 } RowBlock;
 
-/* A tile while it is written. */
+/* Position of a tile while its code is written. */
 typedef struct AttendTile {
   i64 rows;
-  ExprId first, row; /* along dimension `tile`; among the rows of the block */
-  VarId from, stop;  /* keys of this block that some row sees */
+  ExprId first, row; /* first row: along dimension `tile`; in the block */
+  VarId from, stop;  /* range of keys in this block that some row sees */
 } AttendTile;
 
 static inline Dim extent(const Attend *x, u32 d) {
@@ -109,7 +112,7 @@ static inline void put2(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId
   prog_store(p, at, b, idx, 2, value);
 }
 
-/* Every row stands at e along this dimension. */
+/* Sets the position along dimension d in both forms. */
 static inline void set_axis(Attend *x, u32 d, ExprId e) {
   x->val_s[x->of_s[d]] = x->val_y[x->of_y[d]] = e;
 }
@@ -126,7 +129,7 @@ static inline ExprId lane_index(const Attend *x, ExprId vector) {
   return plus(x->p, times(x->p, vector, x->lanes), ex_var(x->p, x->lane));
 }
 
-/* A vector that is loaded once: compilers would load it again for every product. */
+/* Declares a pinned vector, because C compilers would load it again for every product. */
 static inline VarId let_pinned(Prog *p, Cursor *at, ExprId e, const char *name) {
   VarId v = tile_let(p, at, e, name);
   prog_stmt(p, at->last)->flags |= SF_pin;
@@ -134,24 +137,26 @@ static inline VarId let_pinned(Prog *p, Cursor *at, ExprId e, const char *name) 
 }
 
 /* attend_rows.c */
-/* Those of the rows of a block, with none of keys yet. */
+/* Initializes the rows of a block: no keys yet. */
 void attend_begin(Attend *x, Cursor at, RowBlock b, SoftmaxState of);
-/* Those of one segment, rows from `first` on in their buffers, are added to those of all. */
+/* Merges one segment, whose rows start at `first` in its buffers, into `all`. */
 void attend_merge(Attend *x, Cursor at, RowBlock b, SoftmaxState one, ExprId first);
-void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first);   /* here, to parts */
-void attend_end(Attend *x, Cursor at, RowBlock b, SoftmaxState of); /* the result of every row */
+void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first); /* copies `here` to `parts` */
+void attend_end(Attend *x, Cursor at, RowBlock b,
+                SoftmaxState of); /* stores the result of every row */
 
 /* attend_scores.c */
 Nest attend_nest(const Attend *x, const Form *f, const ExprId *val);
-/* A vector of an operand along the lane; 0: it is not contiguous. */
+/* Loads a vector of an operand along the lane; 0: not contiguous. */
 ExprId attend_vector(const Attend *x, const Form *f, const ExprId *val, u32 k);
-/* What maps make of a score, at the place where val_s stands. */
+/* Applies the maps to a score, at the position val_s. */
 ExprId attend_finished(Attend *x, ExprId score);
-ExprId attend_count(const Attend *x, const AttendTile *t);     /* keys of this block for a tile */
-ExprId attend_groups(const Attend *x, const AttendTile *t);    /* vectors of keys that a tile has */
-void attend_pack(Attend *x, Cursor at, VarId from);            /* keys from there on, into panels */
-void attend_scores(Attend *x, const AttendTile *t, Cursor at); /* with maps, unless finish_last */
-/* Maps that read memory along the keys: not behind the last of them. */
+ExprId attend_count(const Attend *x, const AttendTile *t);  /* keys of this block for a tile */
+ExprId attend_groups(const Attend *x, const AttendTile *t); /* vectors of keys of a tile */
+void attend_pack(Attend *x, Cursor at, VarId from);         /* packs keys from there on */
+void attend_scores(Attend *x, const AttendTile *t,
+                   Cursor at); /* includes the maps unless finish_last */
+/* Applies maps that load memory along the keys, up to the last key. */
 void attend_finish(Attend *x, const AttendTile *t, Cursor at);
 
 #endif

@@ -1,19 +1,18 @@
-/* attend_rows.c: the running softmax of each query (row), see lower_attention.c.
+/* attend_rows.c: the online softmax of each row (query); see lower_attention.c.
  *
- * In: SoftmaxState, which hold for each row, over the keys seen so far, the largest score m, the
- * sum of exp(score - m), and the sum of values weighted by that. Out: loops that set them to those
- * of no keys (attend_begin), keep those of one segment of keys for later (attend_keep), merge those
- * of another segment (attend_merge), and divide to get the result (attend_end). Method: online
- * softmax: to merge two segments, the sums of both are multiplied by exp(their m - the larger m)
- * and added. A segment in which the mask hides every key from a row is left out; so the bits of a
- * row do not depend on how many segments lie behind the keys it sees.
+ * In: a SoftmaxState per row over the keys seen so far: the maximum score m, the sum of exp(score -
+ * m), and the sum of values with these weights. Out: loops that initialize it (attend_begin), store
+ * that of a segment (attend_keep), merge another segment (attend_merge) and divide to get the
+ * result (attend_end). To merge two segments, the sums of each are multiplied by exp(its m - the
+ * larger m) and added. A segment in which the mask hides all keys of a row is skipped. So the bits
+ * of a row do not depend on the number of segments after the keys it sees.
  */
 #include "pass/kernel/attend.h"
 
 #include <math.h>
 
-/* Opens loops over the rows of a block and returns a cursor inside them. *row becomes the number of
- * the row in the block; val_s and val_y, the axes of both forms, are set to it. */
+/* Opens loops over the rows of a block and returns a cursor inside. *row becomes the number of the
+ * row in the block; val_s and val_y are set to it. */
 static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
   Prog *p = x->p;
   VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, b.count), "i");
@@ -27,8 +26,8 @@ static Cursor each_row(Attend *x, Cursor at, RowBlock b, ExprId *row) {
   return at;
 }
 
-/* Opens a loop along the width: over whole vectors or, if lanes is 1, over the elements behind the
- * last whole vector. Returns the first element of a step. */
+/* Opens a loop along the width: over whole vectors or, if lanes is 1, over the remaining elements.
+ * Returns the first element of a step. */
 static ExprId each_piece(const Attend *x, Cursor *at, u32 lanes) {
   Prog *p = x->p;
   i64 n = x->y.axis[x->width].hi, whole = n / x->lanes;
@@ -36,7 +35,7 @@ static ExprId each_piece(const Attend *x, Cursor *at, u32 lanes) {
   return times(p, ex_var(p, prog_for(p, at, ex_int(p, 0), ex_int(p, whole), "v")), lanes);
 }
 
-/* After vectors come single elements, if the width is no multiple of the lanes; 0: all is done. */
+/* Lanes of the next loop along the width: 1 if vectors leave a remainder; 0: done. */
 static u32 next_lanes(const Attend *x, u32 lanes) {
   return lanes > 1 && x->y.axis[x->width].hi % x->lanes ? 1 : 0;
 }
@@ -97,7 +96,7 @@ void attend_merge(Attend *x, Cursor at, RowBlock b, SoftmaxState one, ExprId fir
   }
 }
 
-/* The place in the result of the element, or vector, from `first` on. */
+/* Address in the result of the element or vector at `first`. */
 static u32 place_of(Attend *x, ExprId first, u32 lanes, BufId *out, ExprId *idx) {
   Prog *p = x->p;
   x->val_y[x->width] = lanes > 1 ? plus(p, first, ex_var(p, x->lane)) : first;
@@ -105,7 +104,7 @@ static u32 place_of(Attend *x, ExprId first, u32 lanes, BufId *out, ExprId *idx)
   Widen w = {.p = p, .lane = x->lane, .lanes = lanes, .once = &x->l->once};
   u32 rank = nest_address(&n, &x->y.out, out, idx);
   if (lanes > 1 && !widen_place(&w, out, idx, &rank))
-    bug(p->c, LOC_NONE, "attention in another order");
+    bug(p->c, LOC_NONE, "the result of an attention is not contiguous");
   return rank;
 }
 

@@ -1,12 +1,12 @@
 /* attend_scores.c: scores of a tile of rows with a block of keys; see lower_attention.c.
  *
- * Along the depth: vectors of queries and keys as they lie, four keys at a time; as many vectors of
- * sums as there are lanes are folded crosswise into one vector of scores, as lower_dot_rows.c does.
- * A single row can be computed like this, and has the bits that it has among others.
+ * Keys that are not packed: vectors along the depth of queries and keys, four keys at a time. The
+ * vectors of partial sums are then reduced across into one vector of scores, as in
+ * lower_dot_rows.c. A single row has the same bits as among others.
  *
- * Along the keys: where their number is known, so is that of the rows, which are many: keys of a
- * block are transposed first, and serve them all. Then a vector of keys times one number of a query
- * is added to a vector of scores.
+ * Packed keys: if the number of keys is known, so is that of the rows, and it is large. The keys of
+ * a block are transposed once for all rows. A step multiplies a vector of keys by one broadcast
+ * element of a query.
  */
 #include "pass/kernel/attend.h"
 
@@ -36,7 +36,7 @@ ExprId attend_finished(Attend *x, ExprId score) {
   return ex_cast(p, DT_f32, e, false);
 }
 
-/* The lanes of a and b folded into groups of so many, those of a and b in turn. */
+/* Reduces the lanes of a and b to groups of `each`, alternating between a and b. */
 static VarId reduce_pair(Prog *p, Cursor *at, VarId a, VarId b, u32 each) {
   return tile_let(
       p, at, plus(p, tile_lane_groups(p, a, b, each, false), tile_lane_groups(p, a, b, each, true)),
@@ -47,22 +47,22 @@ static VarId held(Prog *p, Cursor *at, BufId reg, i64 i, i64 j) {
   return tile_let(p, at, reg_load(p, reg, ex_int(p, i), ex_int(p, j)), "s");
 }
 
-/* The last key, instead of those behind it. */
+/* Clamps a key index to the last key. */
 static ExprId clamped(const Attend *x, ExprId key) {
   Prog *p = x->p;
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, extent(x, x->a->key)), ex_int(p, 1));
   return ex_op2(p, OP_min, key, last);
 }
 
-/* Scores of the c-th TILE_KEYS keys of a group, in the order in which they lie: memory is fetched
- * ahead only so. Of each row a vector in which every key has a quarter of the lanes. */
+/* Scores of the c-th TILE_KEYS keys of a group, in memory order, as the hardware prefetcher needs.
+ * Yields a vector per row in which every key has a quarter of the lanes. */
 static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first, u32 c,
                         VarId *to) {
   Prog *p = x->p;
   ExprId *key = &x->val_s[x->of_s[x->a->key]];
   VarId at_key[TILE_KEYS];
   BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, TILE_KEYS, "acc");
-  for (u32 i = 0; i < TILE_KEYS; i++) { /* behind the last key that one again */
+  for (u32 i = 0; i < TILE_KEYS; i++) { /* past the end, repeat the last key */
     ExprId e = plus(p, ex_copy(p, first), ex_int(p, c * TILE_KEYS + i));
     at_key[i] = let_new(p, at, "key", clamped(x, e));
   }
@@ -73,7 +73,7 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
   ExprId v =
       ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, x->s.axis[x->depth].hi / x->lanes), "v"));
   x->val_s[x->depth] = lane_index(x, v);
-  VarId q[MOST_ROWS];
+  VarId q[MAX_ROWS];
   for (i64 r = 0; r < t->rows; r++) {
     set_row(x, t, r);
     q[r] = let_pinned(p, &in, attend_vector(x, &x->s, x->val_s, x->query), "q");
@@ -94,7 +94,7 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
   }
 }
 
-/* Tiles of keys have been folded crosswise: lane i * parts + c has key c * TILE_KEYS + i. */
+/* Undoes the order of the reduction across: lane i * parts + c has key c * TILE_KEYS + i. */
 static ExprId in_order(const Attend *x, Cursor *at, VarId folded) {
   Prog *p = x->p;
   u32 parts = x->lanes / TILE_KEYS;
@@ -104,7 +104,7 @@ static ExprId in_order(const Attend *x, Cursor *at, VarId folded) {
   return ex_var(p, tile_let(p, at, ex_shuffle(p, ex_var(p, folded), 0, pick, x->lanes), "s"));
 }
 
-/* What maps make of a vector of scores of keys from `first` on. */
+/* Applies the maps to a vector of scores, from key `first` on. */
 static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId first, ExprId score) {
   Prog *p = x->p;
   if (x->a->seen == x->scores) return score;
@@ -122,7 +122,7 @@ static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId firs
 ExprId attend_count(const Attend *x, const AttendTile *t) {
   Prog *p = x->p;
   ExprId n = ex_op2(p, OP_sub, ex_var(p, t->stop), ex_var(p, t->from));
-  return ex_op2(p, OP_min, n, ex_int(p, KEYS)); /* as it is anyway: estimates look for a bound */
+  return ex_op2(p, OP_min, n, ex_int(p, KEYS)); /* redundant: gives estimates an upper bound */
 }
 
 ExprId attend_groups(const Attend *x, const AttendTile *t) {
@@ -156,7 +156,7 @@ void attend_pack(Attend *x, Cursor at, VarId from) {
          times(p, ex_copy(p, g), x->lanes), ex_var(p, v[i]));
 }
 
-/* Panels of packed keys, `count` of them at a time. */
+/* Scores from packed keys, `count` panels at a time. */
 static void packed_scores(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   i64 all = KEYS / x->lanes, count = x->budget / t->rows;
@@ -199,7 +199,7 @@ static void packed_scores(Attend *x, const AttendTile *t, Cursor at) {
     }
 }
 
-/* What is left of the depth behind the vectors, number by number. */
+/* Remainder of the depth after the vectors, element by element. */
 static void last_products(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   i64 depth = x->s.axis[x->depth].hi;
@@ -227,7 +227,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   Cursor all = at;
   u32 parts = x->lanes / TILE_KEYS;
-  VarId z[MAX_LANES / TILE_KEYS][MOST_ROWS];
+  VarId z[MAX_LANES / TILE_KEYS][MAX_ROWS];
   VarId g = prog_for(p, &at, ex_int(p, 0), attend_groups(x, t), "g");
   VarId first =
       let_new(p, &at, "first", plus(p, ex_var(p, t->from), times(p, ex_var(p, g), x->lanes)));

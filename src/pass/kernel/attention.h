@@ -1,4 +1,4 @@
-/* attention.h: softmax between two contractions, written as one kernel. */
+/* attention.h: softmax between two contractions, fused into one kernel. */
 #ifndef INGOT_ATTENTION_H
 #define INGOT_ATTENTION_H
 
@@ -7,9 +7,9 @@
 typedef struct Attention Attention;
 typedef struct KeyLimit KeyLimit;
 
-/* Keys from `at` + add on are not seen by a row; low: those before it are not. */
+/* A row does not see keys from `at` + add on; low: it does not see keys before that. */
 struct KeyLimit {
-  Val at; /* integers, of the row */
+  Val at; /* one integer per row */
   i64 add;
   bool low;
 };
@@ -17,32 +17,33 @@ struct KeyLimit {
 enum { LIMITS = 4, ATTENTION_PARTS = 16 };
 
 struct Attention {
-  NodeId root;     /* contracts weights of keys with values */
-  u32 weights;     /* the operand of it that is softmax */
-  u32 key;         /* dimension of that one along which it is */
-  Val masked;      /* what it is the softmax of */
-  Val seen;        /* that before keys were hidden by limits */
-  Val keys;        /* the value that stands for keys, if made of halves or bytes; 0: not */
-  Val values;      /* likewise */
-  bool whole_rows; /* a row that sees no key is 0, else NaN */
+  NodeId root;     /* contraction of attention weights with values */
+  u32 weights;     /* operand of root that is the softmax */
+  u32 key;         /* dimension of that operand along which it is normalized */
+  Val masked;      /* operand of the softmax */
+  Val seen;        /* scores before limits masked keys */
+  Val keys;        /* value to read as keys, if it is dequantized or widened from f16; 0: none */
+  Val values;      /* value to read as values, under the same condition; 0: none */
+  bool whole_rows; /* a row that sees no key is 0; otherwise NaN */
   KeyLimit limit[LIMITS];
   u32 nlimit;
-  NodeId part[ATTENTION_PARTS]; /* nodes between the contractions, that have a buffer otherwise */
+  NodeId part[ATTENTION_PARTS]; /* nodes between the contractions that would have buffers */
   u32 npart;
 };
 
-/* attention_match.c: all of a graph, before it is lowered. */
+/* attention_match.c: all attentions of a graph, found before lowering. */
 struct Attentions {
   VEC(Attention) at;
-  u32 *part;    /* by node: 1 + the attention that it is a part of, or whose root it is */
+  u32 *part;    /* by node: 1 + the attention it is a part or the root of */
   bool *hidden; /* by node: only limits would read its result */
-  bool plain;   /* what is between contractions is lowered by itself */
+  bool plain;   /* do not fuse: lower the nodes between the contractions separately */
 };
 Attentions *attention_find(Lower *l);
 
 /* lower_attention.c */
-bool attention_has_part(Lower *l, const Node *n); /* a part: nothing is written for it yet */
-/* Writes it, if n is the root of one and it can be; else its parts, and false. */
+bool attention_has_part(Lower *l, const Node *n); /* is n a part? Then its code is written later */
+/* If n is the root of an attention, writes the kernel and returns true. If that is not possible,
+ * lowers the parts and returns false. */
 bool lower_attention(Lower *l, const Node *n);
 
 #endif

@@ -1,9 +1,9 @@
 /* attention_match.c: finds softmax between two contractions.
  *
- * In: a graph whose values have homes. Out: an Attention for every contraction that sums values by
- * the softmax of scores, if nothing else reads what lies between. Scores are a contraction, maybe
- * with maps behind it. A mask that hides keys by their number, as the causal one and windows do, is
- * taken apart into limits; any other is one of the maps.
+ * In: a graph whose values have homes. Out: an Attention for every contraction of values with the
+ * softmax of scores, if nothing else reads the nodes between. Scores are a contraction, optionally
+ * with maps after it. A mask by key position, such as causal masks and windows, becomes limits. Any
+ * other mask is one of the maps.
  */
 #include "pass/kernel/attention.h"
 
@@ -15,11 +15,11 @@ typedef struct Finder {
   Graph *g;
   Attentions *all;
   u32 *uses, *left; /* by value; left: uses that limits do not replace */
-  RegionId *blk;    /* by node */
+  RegionId *blk;    /* by node: its region */
   RegionId here;
 } Finder;
 
-/* The node that makes v, if it is this one, of this block, and v is read so many times. */
+/* The node that defines v, if it has this op, is in this region, and v has so many uses. */
 static const Node *made_by(const Finder *f, Val v, Op op, u32 uses) {
   const Node *n = graph_producer(f->g, v);
   if (!n || n->op != op || n->nout != 1 || f->uses[v] != uses) return NULL;
@@ -38,8 +38,8 @@ static bool add_part(const Finder *f, Attention *a, Val v) {
   return true;
 }
 
-/* A reduction of `of` along one dimension, which stays as 1. */
-static bool is_fold_of(const Finder *f, const Node *n, Val of, u32 *axis) {
+/* Is n a reduction of `of` along one dimension, which it keeps as 1? */
+static bool is_reduction_of(const Finder *f, const Node *n, Val of, u32 *axis) {
   u32 count = 0;
   const Dim *axes = n ? node_list(n, AT_axes, &count) : NULL;
   if (!axes || count != 1 || !node_int(n, AT_keep, 0) || n->in[0] != of) return false;
@@ -47,7 +47,8 @@ static bool is_fold_of(const Finder *f, const Node *n, Val of, u32 *axis) {
   return f->g != NULL;
 }
 
-/* select(largest == -inf, other, v), as rows without keys need it: v; 0: it is something else. */
+/* Matches select(maximum == -inf, other, v), which handles rows without keys, and returns v; 0: no
+ * match. */
 static Val match_guarded(const Finder *f, Val v, double other, Val *none) {
   const Node *n = made_by(f, v, OP_select, 1);
   if (!n || !is_number(f, n->in[1], other)) return 0;
@@ -60,7 +61,7 @@ static bool is_none(const Finder *f, Val none, Val top) {
   return n && n->in[0] == top && is_number(f, n->in[1], -INFINITY);
 }
 
-/* e / sum of e, e = exp(masked - largest): the parts of softmax, from the quotient v on. */
+/* Matches e / sum of e, e = exp(masked - maximum), starting from the quotient v. */
 static bool match_softmax(Finder *f, Attention *a, Val v) {
   const Node *p = made_by(f, v, OP_mul, 1), *r = NULL, *n;
   Val e = 0, sum = 0, none = 0, none_top = 0;
@@ -78,7 +79,7 @@ static bool match_softmax(Finder *f, Attention *a, Val v) {
   if (!sum || !add_part(f, a, v)) return false;
   Val divisor = sum, inner = match_guarded(f, sum, 1, &none);
   if (inner) sum = inner;
-  if (!is_fold_of(f, made_by(f, sum, OP_reduce_sum, 1), e, &a->key)) return false;
+  if (!is_reduction_of(f, made_by(f, sum, OP_reduce_sum, 1), e, &a->key)) return false;
   n = made_by(f, e, OP_exp, 2);
   const Node *d = n ? made_by(f, n->in[0], OP_sub, 1) : NULL;
   if (!d) return false;
@@ -87,7 +88,7 @@ static bool match_softmax(Finder *f, Attention *a, Val v) {
   a->masked = d->in[0];
   a->whole_rows = inner != 0;
   Val largest = of ? of : top;
-  if (!is_fold_of(f, made_by(f, largest, OP_reduce_max, of ? 2 : 1), a->masked, &along))
+  if (!is_reduction_of(f, made_by(f, largest, OP_reduce_max, of ? 2 : 1), a->masked, &along))
     return false;
   if (along != a->key || f->uses[a->masked] != 2 || (of && !is_none(f, none, largest)))
     return false;
@@ -99,10 +100,8 @@ static bool match_softmax(Finder *f, Attention *a, Val v) {
   return true;
 }
 
-/* ---- limits ---- */
-
-/* The number of the key itself? Only in types of which i64 has all numbers and that do not wrap
- * around before the last key; a limit between two integers would be none in i64. */
+/* Is v the position of the key? Its type must be an integer type that i64 contains and that does
+ * not overflow before the last key. */
 static bool is_key_number(const Finder *f, const Attention *a, Val v) {
   const Node *n = graph_producer(f->g, v);
   const Type *t = graph_type(f->g, v), *all = graph_type(f->g, a->masked);
@@ -111,7 +110,7 @@ static bool is_key_number(const Finder *f, const Attention *a, Val v) {
   return axis + all->rank - t->rank == a->key && t->dim[axis] == all->dim[a->key];
 }
 
-/* Is v the same for all keys? */
+/* Is v equal for all keys? */
 static bool is_of_row(const Finder *f, const Attention *a, Val v) {
   const Type *t = graph_type(f->g, v);
   u32 all = graph_type(f->g, a->masked)->rank, behind = all - a->key;
@@ -127,14 +126,14 @@ static bool add_limits(const Finder *f, Attention *a, Val cond) {
   for (u32 k = 0; k < 2; k++) {
     if (!is_key_number(f, a, n->in[k]) || !is_of_row(f, a, n->in[1 - k])) continue;
     bool low = k == 0 ? ge || gt : le || lt; /* key >= at, or at <= key */
-    bool next = low ? gt || lt : le || ge;   /* that one itself is on the other side */
+    bool next = low ? gt || lt : le || ge;   /* the bound itself is excluded */
     a->limit[a->nlimit++] = (KeyLimit){n->in[1 - k], next, low};
     return true;
   }
   return false;
 }
 
-/* One use less: what nothing reads any more is not computed. */
+/* Removes one use. A value without uses is not computed. */
 static void hide(Finder *f, const Attention *a, Val v) {
   Graph *g = f->g;
   NodeId id = graph_val(g, v)->def;
@@ -157,13 +156,11 @@ static void find_limits(Finder *f, Attention *a) {
     a->nlimit = 0;
 }
 
-/* ---- all of it ---- */
-
 static DType cast_from(const Finder *f, const Node *n) {
   return n && n->op == OP_cast ? graph_type(f->g, n->in[0])->dt : DT_none;
 }
 
-/* Floats from bytes, by a factor. */
+/* Is n an int8 value scaled to float? */
 static bool is_scaled(const Finder *f, const Node *n) {
   for (u32 k = 0; n && n->op == OP_mul && k < 2; k++) {
     Val x = n->in[k];
@@ -174,8 +171,8 @@ static bool is_scaled(const Finder *f, const Node *n) {
   return false;
 }
 
-/* What a contraction reads through views, if that is made of halves or bytes for it alone; else 0.
- */
+/* The value that a contraction reads through views, if it is widened from f16 or int8 for it alone;
+ * else 0. */
 static Val cast_below(const Finder *f, Val v) {
   const Node *n = graph_producer(f->g, v);
   while (n && node_is_view(n) && graph_val(f->g, v)->home == HOME_inline && f->uses[v] == 1) {
@@ -186,7 +183,7 @@ static Val cast_below(const Finder *f, Val v) {
   return graph_val(f->g, v)->home == HOME_buffer ? v : 0;
 }
 
-/* Is the length along the keys open, or are there so many weights that they leave the caches? */
+/* Does fusion pay off? The number of keys is unknown, or the weights exceed the caches. */
 static bool pays(const Finder *f, const Attention *a) {
   const Type *t = graph_type(f->g, a->masked);
   if (!dim_is_const(t->dim[a->key])) return true;

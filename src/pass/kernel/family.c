@@ -1,9 +1,9 @@
-/* family.c: what is decided about convolutions before values have a layout; kernels in words.
+/* family.c: plans convolutions before values have a layout, and describes kernels.
  *
- * In: a graph whose values have no layout yet, or have it from a text. Out: a ConvPlan for every
- * convolution, which layout.c and kernel_choose.c read; it depends on types, weights and target
- * alone, so whoever asks first gets what all others get. The family itself is chosen when the
- * convolution is lowered (kernel_choose.c), once it is known how its values lie in memory.
+ * In: a graph whose values have no layout yet, or have one from a text. Out: a ConvPlan for every
+ * convolution, for layout_pass.c and kernel_choose.c. A plan is a pure function of types, weights
+ * and target, computed once and cached. The family itself is chosen when the convolution is lowered
+ * (kernel_choose.c), because it depends on the layout.
  */
 #include "pass/kernel/family.h"
 
@@ -17,17 +17,14 @@ static bool is_depthwise(Graph *g, const Node *n) {
   return group > 1 && group == k->dim[0] && k->dim[1] == 1;
 }
 
-/* Weights that panels are made of: now, or while the model runs where it trains them. */
-static bool takes_weights(Graph *g, const Node *n) {
-  return graph_const(g, n->in[1]) || graph_type(g, n->in[1])->dt == DT_f32;
-}
-
-/* Does the result fill blocks of channels? Groups of channels may share one. The operand may have
- * an open extent though the result has none, if the window takes few steps: a border needs to know
- * where it begins. */
+/* Does the result fill channel blocks? Groups of channels may share one. The operand may have an
+ * open extent even if the result has none, as long as the window has few positions: a border needs
+ * a known start. */
 static bool fills_blocks(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]);
-  if (!type_can_have_layout(graph_type(g, n->out[0])) || !takes_weights(g, n)) return false;
+  if (!type_can_have_layout(graph_type(g, n->out[0])) ||
+      (!graph_const(g, n->in[1]) && graph_type(g, n->in[1])->dt != DT_f32))
+    return false;
   for (u32 i = 2; i < x->rank; i++)
     if (!dim_is_const(x->dim[i])) return false;
   i64 group = node_int(n, AT_group, 1), out = graph_type(g, n->out[0])->dim[1];
@@ -51,10 +48,10 @@ static bool is_sparse(const PassCtx *u, const Node *n) {
   return windows_are_sparse(u->target, s, ns);
 }
 
-/* Products of bytes take four at a time, of i16 two: along channels, or along a row of the window,
- * whichever needs fewer groups. Along a row, elements that the last group reads behind the window;
- * -1: along channels. */
-static i64 read_behind_rows(Graph *g, const Node *n) {
+/* dot_i8x4 takes four elements, dot_i16x2 two: along channels or along a row of the window,
+ * whichever needs fewer groups. Returns the elements that the last group reads past the window; -1:
+ * along channels. */
+static i64 row_overread_of(Graph *g, const Node *n) {
   WindowDim s[MAX_RANK], *row = &s[conv_windows(g, n, s) - 1];
   i64 zero, channels = graph_type(g, n->in[1])->dim[1];
   Val q = graph_narrow(g, n->in[0], &zero);
@@ -68,7 +65,7 @@ static ConvPlan plan_conv(const PassCtx *u, const Node *n) {
   Graph *g = u->g;
   ConvPlan c = {.depthwise = is_depthwise(g, n), .sparse = is_sparse(u, n), .row_overread = -1};
   c.blocks = fills_blocks(g, n);
-  if (c.blocks) c.row_overread = read_behind_rows(g, n);
+  if (c.blocks) c.row_overread = row_overread_of(g, n);
   c.narrow_output = !c.depthwise && !c.sparse && !c.blocks && has_few_results(g, n);
   return c;
 }
@@ -87,11 +84,11 @@ void conv_plans(PassCtx *u) {
 
 const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n) {
   static const ConvPlan none = {0};
-  bool known = u->conv_plan && n && n->op == OP_conv; /* nobody makes more of them */
+  bool known = u->conv_plan && n && n->op == OP_conv; /* no later pass adds convolutions */
   return known ? &u->conv_plan[graph_val(u->g, n->out[0])->def] : &none;
 }
 
-/* ---- what is said of it ---- */
+/* ---- descriptions ---- */
 
 const FamilyInfo family_info[FA_COUNT] = {
 #define FAMILY(name, title, hue, why) {title, why, hue},
@@ -99,17 +96,17 @@ const FamilyInfo family_info[FA_COUNT] = {
 #undef FAMILY
 };
 
-/* Notes are never changed: copies of a kernel share them. */
+/* Notes are immutable, because copies of a kernel share them. */
 void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason) {
   Stmt *k = prog_stmt(p, kernel);
-  for (const KernelNote *x = k->how; x; x = x->before) /* parts of a kind */
+  for (const KernelNote *x = k->how; x; x = x->before) /* parts of the same kind share a note */
     if (x->family == (u32)f && x->size == size && x->reason == reason) return;
   KernelNote *note = NEW(&p->c->keep, KernelNote);
   *note = (KernelNote){.family = (u32)f, .size = size, .reason = reason, .before = k->how};
   k->how = note;
 }
 
-/* tile 6x2 of 8 lanes (one operand is the same in all lanes: 6 rows share ...); ... */
+/* Example: tile 6x2 of 8 lanes (one operand is broadcast to all lanes: 6 rows share ...); ... */
 static void put_notes(const Prog *p, const KernelNote *x, StrBuf *t) {
   if (!x) return;
   put_notes(p, x->before, t);

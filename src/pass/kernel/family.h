@@ -1,5 +1,4 @@
-/* family.h: the families of kernels, and what convolutions are asked before values have a layout.
- */
+/* family.h: kernel families, and decisions about convolutions that come before layouts. */
 #ifndef INGOT_FAMILY_H
 #define INGOT_FAMILY_H
 
@@ -13,40 +12,39 @@ typedef enum Family {
 } Family;
 
 typedef struct FamilyInfo {
-  const char *title, *why; /* why: it is taken where it is */
-  int hue;                 /* of a page, in degrees; -1: grey */
+  const char *title, *why; /* why: explanation for reports */
+  int hue;                 /* color in reports, in degrees; -1: grey */
 } FamilyInfo;
 extern const FamilyInfo family_info[FA_COUNT];
 
-/* What layout.c has to know of a convolution, and kernel_choose.c then reads: by it operands and
- * results lie as the family that is chosen reads them. */
+/* Decisions about a convolution. layout_pass.c uses them for the layout of operands and results,
+ * kernel_choose.c for the family. */
 struct ConvPlan {
-  bool depthwise;     /* every channel is a group */
-  bool narrow_output; /* too few results for blocks of them: vectors run along the operand */
-  u32 patch;   /* Winograd: results along a side of what is computed at once; 0: it is not. Patches
-                  are read as if there were a multiple of that many rows and columns */
-  bool blocks; /* its result may lie in blocks of channels */
-  bool sparse; /* windows mostly meet padding, and are cut into segments: see segment.c */
-  i64 row_overread; /* bytes are taken four at a time along a row: elements read behind the window;
-                 -1: along channels */
-  Str key;          /* under which the tuned choices were asked; 0: they were not */
-  double share;     /* Winograd: estimated time over that of sums as they stand */
+  bool depthwise;     /* each channel is a group */
+  bool narrow_output; /* too few output channels for channel blocks: vectors run along the input */
+  u32 patch;   /* Winograd: outputs along one side of a patch; 0: not Winograd. Patches read as if
+                  rows and columns were padded to a multiple of this */
+  bool blocks; /* the result may have channel blocks */
+  bool sparse; /* windows mostly meet padding and are split into segments: see segment.c */
+  i64 row_overread; /* int8 in groups of four along a row: elements read past the window; -1: groups
+                       along channels */
+  Str key;          /* key in the autotuning table; 0: not looked up */
+  double share;     /* Winograd: estimated time relative to direct convolution */
 };
 
-/* family.c: made once, by the first pass that asks. */
+/* family.c: computed once, by the first pass that needs them. */
 void conv_plans(PassCtx *u);
-const ConvPlan *conv_plan_of(const PassCtx *u,
-                             const Node *n); /* of no convolution: nothing is set */
-/* Notes on a kernel how it is written: the family, its size, and the numbers that decided; 0: there
- * are none. */
+const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n); /* zeros unless n is a convolution */
+/* Attaches to a kernel its family, its tile size and the numbers that decided the choice (0: none).
+ */
 void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason);
-void family_list(Prog *p, StrBuf *out); /* a line for each kernel: that, why, and estimates */
+void family_list(Prog *p, StrBuf *out); /* prints a line per kernel: note, explanation, estimates */
 
-/* winograd_plan.c: sets patch, key and share of those that are Winograd's method. */
+/* winograd_plan.c: sets patch, key and share of convolutions that use Winograd. */
 void winograd_plan(const PassCtx *u, ConvPlan *of);
-/* Few patches, and weights that come from memory: these are gone through once. */
+/* Are patches few and weights in memory, so that one pass over the weights is best? */
 bool winograd_one_pass(const Target *t, u32 m, i64 in, i64 out, i64 all);
 i64 winograd_patches(const Target *t, u32 m, i64 in, i64 out,
-                     i64 all); /* patches, of so many, at a time */
+                     i64 all); /* number of patches, out of `all`, per pass */
 
 #endif

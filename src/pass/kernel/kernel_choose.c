@@ -1,14 +1,13 @@
-/* kernel_choose.c: which family a form is written in.
+/* kernel_choose.c: chooses the family of a form.
  *
- * In: a form, whose operands have their layouts. Out: a KernelRecord: the family, everything that
- * was decided with it (axes, lanes, sizes of tiles), and the numbers that decided, for people
- * (`opt --explain`). kernel_write then writes what the record says. Families are tried in the order
- * of families.def, and the first that takes the form is it; one that refuses has written nothing.
- * Forms that are cut into parts (windows that mostly meet nothing, windows that reach over an edge)
- * have a record for each part, made when that is written.
+ * In: a form whose operands have layouts. Out: a KernelRecord with the family, all decisions (axes,
+ * lanes, tile size) and the numbers that led to them, for `opt --explain`. kernel_write then writes
+ * the kernel from the record. Families are tried in the order of families.def. The first that
+ * accepts the form is taken; one that refuses has written nothing. Forms that are split (segments,
+ * interior) get a record for each part when the part is written.
  *
- * What layout.c had to know before (blocks, patches of Winograd's method) was found by family.c and
- * winograd_plan.c, and is part of the record.
+ * Decisions that layout_pass.c needs earlier (channel blocks, Winograd patches) come from family.c
+ * and winograd_plan.c and are copied into the record.
  */
 #include "pass/kernel/tile.h"
 
@@ -16,42 +15,43 @@
 
 #include <math.h>
 
-/* Along what lanes run. */
-typedef enum LaneRun { LR_none, LR_fold, LR_result } LaneRun;
+/* Axis of the lanes. */
+typedef enum LaneRun { LR_none, LR_reduction, LR_result } LaneRun;
 
 static LaneRun find_tiles(Lower *l, const Form *f, KernelRecord *r) {
-  r->why_not = "there is nothing to compute";
-  for (u32 i = 0; i < f->naxes; i++) /* plain loops do nothing in fewer words */
+  r->why_not = "the result is empty";
+  for (u32 i = 0; i < f->naxes; i++) /* empty loops stay scalar: they need the least code */
     if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return LR_none;
   if (tile_choose(l, f, &r->t)) return LR_result;
   r->why_not = r->t.why_not;
-  return tile_choose_horizontal(l, f, &r->t) ? LR_fold : LR_none;
+  return tile_choose_horizontal(l, f, &r->t) ? LR_reduction : LR_none;
 }
 
-/* ---- why ---- */
+/* ---- explanations ---- */
 
 static Str extent_text(Ctx *c, Dim d) {
-  return dim_is_const(d) ? str_fmt(c, "%lld", (long long)d) : str_of(c, "an open number");
+  return dim_is_const(d) ? str_fmt(c, "%lld", (long long)d) : str_of(c, "an unknown number");
 }
 
-/* What a tile of sums was chosen for. */
+/* Why a tile has this size. */
 static Str tile_reason(const Tile *t) {
   Ctx *c = t->l->c;
   i64 rows = tile_rows(t, t->sums.panels);
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
   if (t->axis.row == FORM_AXES)
-    return str_fmt(c, "a single row, %lld vectors beside each other", (long long)t->sums.panels);
+    return str_fmt(c, "a single row, %lld panels", (long long)t->sums.panels);
   if (!splat)
-    return str_fmt(c, "%lld sums in %lld registers", (long long)(rows * t->sums.panels),
+    return str_fmt(c, "%lld accumulators in %lld registers", (long long)(rows * t->sums.panels),
                    (long long)t->sums.budget);
-  return str_fmt(c,
-                 "%lld rows share the vectors of the other, %lld of %lld registers hold sums, "
-                 "%.0f%% of the time multiplies",
-                 (long long)rows, (long long)(rows * t->sums.panels), (long long)t->sums.budget,
-                 100 * tile_fma_share(t));
+  return str_fmt(
+      c,
+      "%lld rows share the vectors of the other, %lld of %lld registers are accumulators, "
+      "%.0f%% of the time is multiply-adds",
+      (long long)rows, (long long)(rows * t->sums.panels), (long long)t->sums.budget,
+      100 * tile_fma_share(t));
 }
 
-/* Size and reason of what find_tiles has found, and of the like. */
+/* Sets the size and reason of a tile that find_tiles chose, or of a similar one. */
 static void describe_tiles(KernelRecord *r) {
   const Tile *t = &r->t;
   Ctx *c = t->l->c;
@@ -62,7 +62,7 @@ static void describe_tiles(KernelRecord *r) {
   } else if (r->family == FA_lut) {
     r->reason = str_of(c, "256 results");
   } else if (!t->f.reduce) {
-    r->reason = str_fmt(c, "%s elements lie beside each other", str_text(c, extent_text(c, n)));
+    r->reason = str_fmt(c, "%s contiguous elements", str_text(c, extent_text(c, n)));
   } else {
     r->size = str_fmt(c, "%lldx%lld of %u lanes", (long long)tile_rows(t, t->sums.panels),
                       (long long)t->sums.panels, t->lanes);
@@ -70,11 +70,9 @@ static void describe_tiles(KernelRecord *r) {
   }
 }
 
-/* ---- tiles ---- */
-
 static Family tile_family(const Tile *t, LaneRun run) {
   bool splat = t->use[0] == LU_splat || (t->f.nin > 1 && t->use[1] == LU_splat);
-  return run == LR_fold      ? FA_horizontal
+  return run == LR_reduction ? FA_horizontal
          : t->table          ? FA_lut
          : !t->f.reduce      ? FA_map
          : t->axis.each == 4 ? FA_dot_i8x4
@@ -102,7 +100,7 @@ static bool choose_whole(Lower *l, const Form *f, KernelRecord *r) {
     Tile *t = &r->t;
     if (run == LR_result) t->table = tile_lut(t);
     if (t->table && t->lanes > l->unit->target->lanes)
-      t->lanes = l->unit->target->lanes; /* looked up one by one */
+      t->lanes = l->unit->target->lanes; /* entries are loaded one by one */
     r->family = tile_family(t, run);
   }
   describe_tiles(r);
@@ -116,25 +114,26 @@ bool lower_tiles(Lower *l, Cursor at, const Form *f) {
   return true;
 }
 
-/* ---- a pool in plain order ---- */
+/* ---- pools in row-major order ---- */
 
-/* Vectors where the whole window is inside, the rest one by one. */
+/* Vectors where the whole window is inside the image, scalar loops elsewhere. */
 static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
   if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
       !form_windows_interior(l->p, f, &r->axis, &r->in) || r->in.hi - r->in.lo < 4)
     return false;
   Form part = form_interior(f, r->axis, r->in.lo, r->in.hi);
   if (find_tiles(l, &part, r) != LR_result) return false;
-  if (tile_is_const(&r->t, f->in[0].buf)) return false; /* it has panels, and parts of it none */
+  if (tile_is_const(&r->t, f->in[0].buf))
+    return false; /* it is packed as a whole, its parts are not */
   r->family = FA_interior;
-  r->reason = str_fmt(l->c, "at %lld of %lld places", (long long)(r->in.hi - r->in.lo),
+  r->reason = str_fmt(l->c, "%lld of %lld positions", (long long)(r->in.hi - r->in.lo),
                       (long long)f->axis[r->axis].hi);
   return true;
 }
 
 enum { FEW_PLACES = 6 };
 
-/* Results at the edge, one by one; a few of them each with the constant bounds of its window. */
+/* Results at the edge, one by one. If they are few, each has constant window bounds. */
 static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
   Form part = *f;
   bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
@@ -148,8 +147,8 @@ static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from,
   if (from < to) lower_plain(l, at, &part);
 }
 
-/* The last vector overlaps the one before and computes some results again, but not where an
- * epilogue might read what was stored. */
+/* The last vector overlaps the previous one and computes some results twice, unless an epilogue
+ * might read what was stored. */
 static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Segment in = r->in;
   u32 axis = r->axis;
@@ -161,17 +160,18 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
     done = lower_tiles(l, at, &part);
     part = form_interior(f, axis, in.hi - r->t.lanes, in.hi);
   }
-  if (!lower_tiles(l, at, &part) || !done) bug(l->c, LOC_NONE, "a part of a window has no tiles");
+  if (!lower_tiles(l, at, &part) || !done)
+    bug(l->c, LOC_NONE, "the interior of a pool has no tile");
   write_places(l, at, f, axis, 0, in.lo);
   write_places(l, at, f, axis, in.hi, n);
 }
 
-/* ---- windows that mostly meet nothing ---- */
+/* ---- windows that mostly meet padding ---- */
 
-/* All combinations of the segments of n windows; false: some part has no tiles. ask: only whether
- * there are tiles. */
+/* Lowers all combinations of the segments of n windows; false: some part has no tile. ask: only
+ * test. */
 static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord *r, bool ask) {
-  Segment seg[MAX_RANK][MOST_SEGMENTS], pick[MAX_RANK];
+  Segment seg[MAX_RANK][MAX_SEGMENTS], pick[MAX_RANK];
   u32 n = r->nslide, count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
   for (u32 i = 0; i < n; i++) count[i] = window_segments(&r->slide[i], seg[i]);
   do {
@@ -189,21 +189,21 @@ static bool choose_segments(Lower *l, const Form *f, KernelRecord *r) {
   if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
   r->family = FA_segments;
   r->reason =
-      str_fmt(l->c, "%.0f%% of them do, fewer than %.0f%%",
+      str_fmt(l->c, "%.0f%% read an element, fewer than %.0f%%",
               100 * windows_hit_ratio(r->slide, r->nslide), 100 * l->unit->target->cost->sparse);
   return true;
 }
 
 static void write_segments(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   if (!each_segment(l, at, f, r, false))
-    bug(l->c, l->n->loc, "a part of a convolution has no tiles");
+    bug(l->c, l->n->loc, "a segment of a convolution has no tile");
 }
 
-/* ---- loops ---- */
+/* ---- scalar loops ---- */
 
-/* Is the operand read (or written) in steps other than 0 and 1 along the axis? */
+/* Does the operand move along the axis in steps other than 0 and 1? */
 static bool strided(Prog *p, const Operand *o, u32 axis) {
-  bool last = true; /* all dimensions behind this one are 1 */
+  bool last = true; /* all later dimensions are 1 */
   for (u32 i = o->rank; i-- > 0;) {
     const Index *ix = &o->idx[i];
     for (u32 k = 0; k < ix->n; k++)
@@ -213,7 +213,7 @@ static bool strided(Prog *p, const Operand *o, u32 axis) {
   return false;
 }
 
-/* Of a step along this axis, innermost. */
+/* Cost of a step along this axis as the innermost loop. */
 static double cost(Prog *p, const Form *f, u32 axis) {
   const Axis *a = &f->axis[axis];
   i64 turns = extent_upto(p->dims, a->hi, (i64)figures.open_turns) - a->lo;
@@ -222,8 +222,8 @@ static double cost(Prog *p, const Form *f, u32 axis) {
   return sum_step(turns < 1 ? 1 : (double)turns, !a->reduce, strides);
 }
 
-/* The axis of the row, or FORM_AXES for a scalar accumulator. sliced: the row lies in one slice of
- * the result, so that loop_fuse.c can hand on slice by slice what comes in and goes out of it. */
+/* Returns the axis of a row of accumulators, or FORM_AXES for a scalar accumulator. sliced: keep
+ * the row inside one slice of the result, so that loop_fuse.c can fuse slice by slice. */
 static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *row) {
   u32 best = FORM_AXES, last = FORM_AXES;
   for (u32 i = 0; i < f->naxes; i++)
@@ -249,7 +249,8 @@ static void choose_loops(Lower *l, const Form *f, KernelRecord *r) {
   r->family = r->axis == FORM_AXES ? FA_plain : FA_row_acc;
   StrBuf t = sb_new(&l->c->scratch);
   sb_puts(&t, l->unit->target->lanes < 4 ? "the target has no vectors" : r->why_not);
-  if (isfinite(row)) sb_fmt(&t, "; a step costs %.1f along the sum, %.1f along a row", sum, row);
+  if (isfinite(row))
+    sb_fmt(&t, "; a step costs %.1f along the reduction, %.1f along a row", sum, row);
   r->reason = str_intern(l->c, t.at, t.n);
 }
 
@@ -261,8 +262,6 @@ static void write_loops(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
 static void write_row(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   lower_row(l, at, f, r->axis);
 }
-
-/* ---- all ---- */
 
 typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 static WriteFn *const writers[FA_COUNT] = {
@@ -276,11 +275,12 @@ static WriteFn *const writers[FA_COUNT] = {
     [FA_plain] = write_loops,
 };
 
-/* A form that is finished by its users is that of the value they finish. */
+/* A form with an epilogue is that of the reduction before it. */
 void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
-  *r = (KernelRecord){.axis = FORM_AXES, .why_not = "the sum goes on from an earlier one"};
+  *r = (KernelRecord){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
   r->conv = conv_plan_of(l->unit, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
-  bool vectors = l->unit->target->lanes >= 4 && !f->from.buf; /* those begin with a number */
+  bool vectors =
+      l->unit->target->lanes >= 4 && !f->from.buf; /* vector accumulators start with a constant */
   if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
                   choose_whole(l, f, r) || transpose_choose(l, f, r)))
     return;

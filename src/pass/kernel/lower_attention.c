@@ -1,22 +1,21 @@
-/* lower_attention.c: attention without a matrix of scores.
+/* lower_attention.c: flash attention, without a score matrix in memory.
  *
- * In: an Attention. Out: one kernel, or nothing where vectors do not fit. Rows go through the keys
- * block by block with the largest score so far, the sum of weights and the weighted sum of values
- * (Milakov and Gimelshein 2018, Dao 2022): where the largest grows, both sums shrink by the same
- * factor. Blocks of keys begin at multiples of KEYS, wherever a row stands, and every sum has one
- * order inside of a block: the bits of a row do not depend on how many rows are computed with it. A
- * key that a row does not see has weight 0 and changes nothing.
+ * In: an Attention. Out: one kernel, or nothing if vectors do not fit. Rows (queries) go through
+ * the keys block by block and keep the maximum score, the sum of weights and the weighted sum of
+ * values (online softmax: Milakov and Gimelshein 2018, Dao 2022). When the maximum grows, both sums
+ * are rescaled. Blocks start at multiples of KEYS for every row, and sums inside a block have a
+ * fixed order. So the bits of a row do not depend on the rows computed with it. A masked key has
+ * weight 0 and changes nothing.
  *
- * Where there may be many keys, the blocks come in segments, each with its own sums, which are
- * merged in their order: a few rows behind many keys are shared by threads segment by segment, many
- * rows by blocks of rows, and both have the same bits.
+ * If keys may be many, blocks are grouped into segments with separate sums, which are merged in
+ * order. Threads share few rows by segments and many rows by blocks of rows, with the same bits.
  *
- *   for rows of a block: shared by threads, with all that share no keys
+ *   for blocks of rows           parallel, together with heads that do not share keys
  *     for blocks of keys
  *       for tiles of rows
- *         scores: see attend_scores.c
- *         softmax: vectors of keys
- *         sums: vectors along the width of values
+ *         scores                 see attend_scores.c
+ *         softmax                vectors along the keys
+ *         weighted sums          vectors along the width of the values
  */
 #include "pass/kernel/attend.h"
 
@@ -28,15 +27,13 @@ static BufId scratch(const Attend *x, i64 rows, i64 columns, const char *name) {
   return prog_add_buf(x->p, BS_local, DT_f32, dim, 2, str_of(x->p->c, name));
 }
 
-/* ---- choice ---- */
-
 static bool is_plain(const Form *f) {
   for (u32 i = 0; i < f->naxes; i++)
     if (form_guard(f, i, NULL)) return false;
   return f->nin == 2 && f->reduce && f->acc == DT_f32 && f->with == OP_add;
 }
 
-/* Axes of both forms, by dimension of scores. */
+/* Maps the dimensions of the scores to axes of both forms. */
 static bool find_axes(Attend *x) {
   const Form *s = &x->s, *y = &x->y;
   u32 key = x->a->key, w = x->a->weights;
@@ -68,18 +65,18 @@ static bool find_axes(Attend *x) {
   return x->depth < FORM_AXES && x->width < FORM_AXES;
 }
 
-/* Can rows along dimension d share keys and values? */
+/* Do rows along dimension d share keys and values? */
 static bool shares(const Attend *x, u32 d) {
   return d != x->a->key && extent(x, d) != 1 && !operand_moves(&x->s.in[x->keys], x->of_s[d]) &&
          !operand_moves(&x->y.in[x->values], x->of_y[d]);
 }
 
-/* Blocks have rows along the last such dimension, tiles along the one before it where that is a
- * few: heads that share keys. */
+/* Blocks have rows along the last such dimension. Tiles have rows along the one before it if that
+ * is short: heads that share keys. */
 static bool find_rows(Attend *x) {
   i64 most = x->packed ? x->budget / 2 : x->budget / TILE_KEYS,
       rows = x->packed ? PACKED_ROWS : ROWS;
-  i64 at_most = x->packed ? MOST_ROWS : FEW_ROWS;
+  i64 at_most = x->packed ? MAX_ROWS : FEW_ROWS;
   if (most > at_most) most = at_most;
   x->tile = x->block = MAX_RANK;
   for (u32 d = 0; d < x->dims; d++) {
@@ -106,9 +103,9 @@ static bool find_rows(Attend *x) {
   return true;
 }
 
-/* Vectors as wide as the machine's, or half or a quarter of that, that fill both the depth and the
- * width of a head. If not even TILE_KEYS lanes do, what is left behind the last vector is computed
- * number by number: slowly, but in the same order for any number of rows. */
+/* Chooses the vector width: that of the machine, a half or a quarter, so that it divides depth and
+ * width of a head. If not even TILE_KEYS lanes do, the remainder is scalar: slow, but in the same
+ * order for any number of rows. */
 static bool choose_lanes(Attend *x) {
   Dim depth = x->s.axis[x->depth].hi, width = x->y.axis[x->width].hi;
   if (!dim_is_const(depth) || !dim_is_const(width) || depth < 1 || width < 1) return false;
@@ -116,7 +113,7 @@ static bool choose_lanes(Attend *x) {
   return !x->packed || (depth % x->lanes == 0 && width % x->lanes == 0);
 }
 
-/* Are all operands vectors where they must be? Written for one place, and dropped. */
+/* Are all operands contiguous where they must be? Tries it on expressions that are dropped. */
 static bool is_wide(Attend *x) {
   Prog *p = x->p;
   ProgMark mark = prog_mark(p);
@@ -159,10 +156,11 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
   *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->unit->target->lanes, .values = 1 - a->weights};
   x->budget = (i64)l->unit->target->cost->sums;
   x->packed = dim_is_const(graph_type(l->g, a->masked)->dim[a->key]);
-  if (x->packed) x->budget -= x->budget / 3; /* in one loop with softmax, whose constants stay */
+  if (x->packed)
+    x->budget -= x->budget / 3; /* one loop with softmax, whose constants need registers */
   x->scores = group_accumulator(l, a->masked);
   const Node *first = graph_producer(l->g, x->scores);
-  lower_temp(l, a->masked); /* of both only the shape is used */
+  lower_temp(l, a->masked); /* only the shape of both is used */
   lower_temp(l, root->in[a->weights]);
   if (!form_of(l->g, first, p, l->buf, &x->s) || !form_of(l->g, root, p, l->buf, &x->y))
     return false;
@@ -177,11 +175,8 @@ static bool choose(Lower *l, const Attention *a, Attend *x) {
   return is_wide(x);
 }
 
-/* ---- limits ---- */
-
-/* The first key behind those that a row sees (or the first that it sees), at the place where val_s
- * stands, between the first and the last of this block. A limit may be any number: it is brought
- * below the last before one is added. */
+/* End (or start) of the range of keys that a row sees, at the position val_s, clamped to this
+ * block. A limit can be any integer, so it is clamped before 1 is added. */
 static ExprId limit_of(Attend *x, const KeyLimit *m, ExprId from, ExprId stop) {
   Prog *p = x->p;
   ExprId idx[MAX_RANK];
@@ -215,9 +210,7 @@ static bool is_common(const Attend *x) {
   return ix->n == 1;
 }
 
-/* Which keys of from..to each row sees: variables low and high, all of them where there is no
- * limit.
- */
+/* Computes the range of keys in from..to that each row sees: variables low and high. */
 static void find_seen(Attend *x, const AttendTile *t, Cursor *at, VarId from, VarId to, VarId *low,
                       VarId *high) {
   Prog *p = x->p;
@@ -239,7 +232,7 @@ static void find_seen(Attend *x, const AttendTile *t, Cursor *at, VarId from, Va
   }
 }
 
-/* The largest, or smallest, of what rows have. */
+/* Maximum or minimum of a variable over the rows. */
 static ExprId over_rows(Prog *p, Op op, const VarId *v, i64 rows) {
   ExprId e = ex_var(p, v[0]);
   for (i64 r = 1; r < rows; r++)
@@ -247,7 +240,7 @@ static ExprId over_rows(Prog *p, Op op, const VarId *v, i64 rows) {
   return e;
 }
 
-/* Scores of keys that a row does not see. */
+/* Masks the scores of keys that a row does not see. */
 static void hide_keys(Attend *x, const AttendTile *t, Cursor at, const VarId *low,
                       const VarId *high) {
   Prog *p = x->p;
@@ -265,9 +258,9 @@ static void hide_keys(Attend *x, const AttendTile *t, Cursor at, const VarId *lo
     }
 }
 
-/* ---- softmax and sums ---- */
+/* ---- softmax and weighted sums ---- */
 
-/* Scores become weights; what a row has so far shrinks as its largest score grows. */
+/* Turns scores into weights, and rescales the sums of a row when its maximum grows. */
 static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   BufId top = tile_registers(p, DT_f32, x->lanes, 1, 1, "top");
@@ -314,12 +307,12 @@ static VarId panel_of(Attend *x, Cursor *in, ExprId first, i64 v) {
   return let_pinned(p, in, attend_vector(x, &x->y, x->val_y, x->values), "b");
 }
 
-/* acc[r, v] += weight of row r * panel first + v of values, for one key. What there is less of is
- * loaded first, and stays. */
+/* acc[r, v] += weight of row r * panel first + v of the values, for one key. The smaller set of
+ * operands is loaded first and stays in registers. */
 static void one_key(Attend *x, const AttendTile *t, Cursor in, BufId acc, VarId k, ExprId first,
                     i64 count) {
   Prog *p = x->p;
-  VarId w[MOST_ROWS], b[MOST_PANELS];
+  VarId w[MAX_ROWS], b[MAX_PANELS];
   bool by_rows = count < t->rows;
   for (i64 i = 0; i < (by_rows ? count : t->rows); i++) {
     if (by_rows) b[i] = panel_of(x, &in, first, i);
@@ -337,7 +330,7 @@ static void one_key(Attend *x, const AttendTile *t, Cursor in, BufId acc, VarId 
   }
 }
 
-/* Values of panels first .. first + count - 1, by weight, added to what rows have. */
+/* Adds the weighted values of panels first .. first + count - 1 to the sums of the rows. */
 static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, i64 count) {
   Prog *p = x->p;
   BufId acc = tile_registers(p, DT_f32, x->lanes, t->rows, count, "acc");
@@ -362,7 +355,7 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
            reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
 }
 
-/* What is left of the width behind the panels, number by number. */
+/* Remainder of the width after the panels, element by element. */
 static void last_values(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   i64 width = x->y.axis[x->width].hi;
@@ -382,11 +375,11 @@ static void last_values(Attend *x, const AttendTile *t, Cursor at) {
   }
 }
 
-/* All panels: as many at a time as there are registers for, then what is left. */
+/* All panels, as many at a time as registers allow. */
 static void all_values(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   i64 panels = x->y.axis[x->width].hi / x->lanes, most = x->budget / t->rows;
-  if (most > MOST_PANELS) most = MOST_PANELS;
+  if (most > MAX_PANELS) most = MAX_PANELS;
   if (panels >= most) {
     Cursor in = at;
     ExprId c = ex_int(p, 0);
@@ -397,12 +390,10 @@ static void all_values(Attend *x, const AttendTile *t, Cursor at) {
   if (x->y.axis[x->width].hi % x->lanes) last_values(x, t, at);
 }
 
-/* ---- loops ---- */
-
-/* Rows of a tile and keys from..to, all there are in this block. */
+/* One tile of rows with the keys from..to of this block. */
 static void one_tile(Attend *x, AttendTile t, Cursor at, VarId from, VarId to) {
   Prog *p = x->p;
-  VarId low[MOST_ROWS], high[MOST_ROWS];
+  VarId low[MAX_ROWS], high[MAX_ROWS];
   t.from = from;
   t.stop = to;
   find_seen(x, &t, &at, from, to, low, high);
@@ -459,7 +450,7 @@ static void all_tiles(Attend *x, Cursor at, VarId l0, VarId count, VarId from, V
   }
 }
 
-/* Keys of so many blocks from `first` on, for all rows of a block. */
+/* `count` blocks of keys from `first` on, for all rows of a block. */
 static void all_keys(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId count) {
   Prog *p = x->p;
   ExprId keys = ex_dim(p, extent(x, x->a->key));
@@ -484,8 +475,8 @@ static ExprId segments(const Attend *x) {
   return pieces_of(x->p, extent(x, x->a->key), KEYS * SEGMENT);
 }
 
-/* Into how many parts the keys of a block of rows are cut: all segments, where there is only one
- * block of rows; else one. */
+/* Number of parts of the keys of a row block: all segments if there is a single row block, else
+ * one. */
 static ExprId parts_of(const Attend *x) {
   Prog *p = x->p;
   ExprId lone = minus(p, ex_int(p, 2), pieces_of(p, extent(x, x->block), x->each));
@@ -506,7 +497,7 @@ static RowBlock rows_of_block(Attend *x, Cursor *at, ExprId b) {
   return r;
 }
 
-/* Segment by segment from `first` on; part: it is the only one, and kept as that. */
+/* Segments from `first` on; part: single segment to store in `parts`. */
 static void all_segments(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId end, ExprId part) {
   Prog *p = x->p;
   VarId s = prog_for(p, &at, first, end, "m");
@@ -522,7 +513,7 @@ static void all_segments(Attend *x, Cursor at, RowBlock b, ExprId first, ExprId 
   attend_merge(x, at, b, x->here, ex_int(p, 0));
 }
 
-/* All rows of a block, all keys. */
+/* All keys for the rows of a block. */
 static void whole_block(Attend *x, Cursor at, ExprId b) {
   RowBlock r = rows_of_block(x, &at, b);
   attend_begin(x, at, r, x->cut ? x->all : x->here);
@@ -537,8 +528,8 @@ static bool is_outer(const Attend *x, u32 d) {
   return d != x->a->key && d != x->tile && d != x->block;
 }
 
-/* Stands at head h of all that share no keys. */
-static void stand_at_head(Attend *x, ExprId h) {
+/* Sets the position to head h of those that do not share keys. */
+static void set_head(Attend *x, ExprId h) {
   Prog *p = x->p;
   for (u32 d = x->dims; d-- > 0;) {
     if (!is_outer(x, d)) continue;
@@ -560,8 +551,8 @@ static SoftmaxState row_scratch(const Attend *x) {
                         scratch(x, x->most, x->y.axis[x->width].hi, "sums")};
 }
 
-/* One loop, of which threads take iterations: blocks of rows, or segments where there is one block.
- * The segments of a row are merged in their order, by whoever it is. */
+/* One parallel loop: over blocks of rows, or over segments if there is one block. Segments of a row
+ * are merged in order, independent of the thread. */
 static void write_split(Attend *x, Cursor at) {
   Prog *p = x->p;
   Dim heads = heads_of(x);
@@ -571,7 +562,7 @@ static void write_split(Attend *x, Cursor at) {
   VarId u = for_parallel(p, &in, ex_int(p, 0), units, "u");
   VarId h = let_new(p, &in, "h", ex_op2(p, OP_mod, ex_var(p, u), ex_dim(p, heads)));
   VarId piece = let_new(p, &in, "piece", ex_op2(p, OP_div, ex_var(p, u), ex_dim(p, heads)));
-  stand_at_head(x, ex_var(p, h));
+  set_head(x, ex_var(p, h));
   VarId b =
       let_new(p, &in, "b", ex_op3(p, OP_select, is_parted(x), ex_int(p, 0), ex_var(p, piece)));
   VarId s =
@@ -585,10 +576,10 @@ static void write_split(Attend *x, Cursor at) {
   prog_if(p, &in, ex_op2(p, OP_le, parts_of(x), ex_int(p, 1)));
   attend_end(x, in, r, x->all);
 
-  x->all = row_scratch(x); /* what threads have is theirs */
+  x->all = row_scratch(x); /* scratch is per thread */
   prog_if(p, &at, is_parted(x));
   h = prog_for(p, &at, ex_int(p, 0), ex_dim(p, heads), "h");
-  stand_at_head(x, ex_var(p, h));
+  set_head(x, ex_var(p, h));
   r = rows_of_block(x, &at, ex_int(p, 0));
   attend_begin(x, at, r, x->all);
   in = at;
@@ -641,7 +632,7 @@ static void write_kernel(Attend *x, Cursor at) {
   whole_block(x, at, ex_var(p, b));
 }
 
-/* ---- parts ---- */
+/* ---- lowering the parts ---- */
 
 bool attention_has_part(Lower *l, const Node *n) {
   NodeId id = graph_val(l->g, n->out[0])->def;
@@ -650,7 +641,7 @@ bool attention_has_part(Lower *l, const Node *n) {
   return number && l->attentions->at.at[number - 1].root != id && !l->attentions->plain;
 }
 
-/* Casts from halves are done where keys and values are loaded. */
+/* Enables or disables converting keys and values from f16 at their loads. */
 static void cast_in_place(Lower *l, const Attention *a, bool on) {
   Val both[2] = {a->keys, a->values};
   for (u32 i = 0; i < 2; i++) {
@@ -667,9 +658,9 @@ static void cast_in_place(Lower *l, const Attention *a, bool on) {
 static void note(const Attend *x) {
   Lower *l = x->l;
   Str size = str_fmt(l->c, "of %lld rows and %u lanes", (long long)x->rows, x->lanes);
-  Str reason =
-      x->packed ? str_fmt(l->c, "they would take more than %.0f bytes a head", figures.score_bytes)
-                : str_of(l->c, "the number of keys is open");
+  Str reason = x->packed ? str_fmt(l->c, "scores would take more than %.0f bytes per head",
+                                   figures.score_bytes)
+                         : str_of(l->c, "the number of keys is unknown");
   family_note(l->p, l->at.last, FA_attention, size, reason);
 }
 

@@ -1,19 +1,16 @@
-/* lower_dot_rows.c: sums of products whose operands are contiguous along the fold, a vector of
- * results at a time.
+/* lower_dot_rows.c: dot products of contiguous operands, a vector of results at a time (dot_rows).
  *
  * In: the record of such a form. Out: loops over tiles of as many results as a vector has lanes.
- * Each result has a vector of sums of its own, whose lanes run along the
- * fold: a convolution with few results reads the blocks of channels it finds, a window slides over
- * one line. At the end of the fold the vectors are added up crosswise: of two of them the halves
- * change places and one sum takes their place, then the quarters of two such sums, until one vector
- * holds a result in each lane. What users make of the results is done on that vector.
+ * Each result has its own vector accumulator, with lanes along the reduction. Convolutions with few
+ * outputs read channel blocks this way, and windows slide over one line. At the end, the
+ * accumulators are reduced across: halves of two vectors are exchanged and added, then quarters of
+ * two such sums, until one vector holds a result in each lane. The epilogue runs on that vector.
  */
 #include "pass/kernel/tile.h"
 
 #include <string.h>
 
-/* Lane i of the result is the fold of the lanes of vector i; lanes behind the last of `count`
- * vectors repeat it. */
+/* Lane i of the result is the reduction of vector i; lanes past `count` repeat the last one. */
 static ExprId reduce_across(const KernelRecord *r, Cursor *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
   u32 n = r->t.lanes;
@@ -30,8 +27,8 @@ static ExprId reduce_across(const KernelRecord *r, Cursor *at, BufId acc, i64 co
   return ex_var(p, v[0]);
 }
 
-/* One point of the fold: acc[i] = with(acc[i], body) for results from `first` on. Operands that are
- * the same for all of them are loaded once. */
+/* One reduction step: acc[i] = with(acc[i], body) for results from `first` on. Operands shared by
+ * all results are loaded once. */
 static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
   Prog *p = t->p;
   VarId held[FORM_IN] = {0};
@@ -47,8 +44,8 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
   reg_store(p, &at, acc, i, zero, tile_accumulate(t, reg_load(p, acc, i, zero), arg));
 }
 
-/* The loops of the fold. The one over vectors of the lane axis is outermost: blocks of channels
- * follow each other in memory, and a line has nothing else to fold. */
+/* Opens the reduction loops. The one over vectors of the lane axis is outermost, because channel
+ * blocks are contiguous in memory and a line has no other reduction. */
 static Cursor open_reduction(Tile *t, Cursor at) {
   Prog *p = t->p;
   i64 vectors = t->f.axis[t->axis.lane].hi / t->lanes;
@@ -59,7 +56,7 @@ static Cursor open_reduction(Tile *t, Cursor at) {
   return at;
 }
 
-/* count results of tile number `tile`. */
+/* Writes `count` results of tile number `tile`. */
 static void one_tile(const KernelRecord *r, Cursor at, ExprId tile, i64 count) {
   const Tile *t = &r->t;
   Tile fold = *t, out = r->out;

@@ -1,42 +1,44 @@
-/* lower_i16.c: products of bytes where there are no vectors.
+/* lower_i16.c: int8 matmul and convolution on targets without vectors (family i16).
  *
- * In: a form that sums up products of bytes with constant bytes, on a target of plain loops: a
- * product of matrices or a convolution. Out: blocks of results, whose sums run along one long axis,
- * all folded axes as one. Both factors lie along it: the constant one is brought into that order
- * while compiling, and stays bytes; of the other one the rows that a block needs are stored as
- * numbers of 16 bits, once for all its columns (im2col, a few points at a time), with zeros where a
- * window leaves the image. Tiles of some rows and columns go along the sum together, so that bytes
- * are widened once for several rows. The sum is unsigned, modulo 2^32 as that of integers is: in
- * this shape compilers find the instruction that adds up products of 16 bits by pairs (pmaddwd),
- * which every x86-64 has, while a row of sums costs them more steps than floats do. The sums of a
- * block are stored, and finished in a loop along the axis that results lie along, of which
- * compilers make vectors, too.
+ * In: a form that sums products of int8 with constant int8, for scalar loops. Out: blocks of
+ * results, each a dot product along one long axis made of all reduction axes.
  *
- * Rows: points of the result that share the constant factor. Columns: those that share the other.
+ * Both factors are stored along that axis. The constant is reordered at compile time and stays
+ * int8. The rows of the other factor that a block needs are stored as int16, once for all columns
+ * (im2col, a few points at a time), with zeros where a window leaves the image. Tiles of rows and
+ * columns run along the reduction together, so that bytes are widened once for several rows.
  *
- * Only for C: engines that run loops one element at a time are faster along a row of results.
- * Little work stays as it is: rows take memory, which is scarce where models are small.
+ * The sum is u32, which equals the integer sum modulo 2^32. In this shape C compilers find pmaddwd,
+ * which every x86-64 has. For a row of accumulators they generate more instructions than for
+ * floats. The sums of a block are stored. The epilogue runs in a loop along the contiguous axis of
+ * the result, which C compilers vectorize too.
+ *
+ * Rows are points of the result that share the constant factor. Columns share the other one.
+ *
+ * Only for generated C: engines that run loops element by element are faster along a row of
+ * results. Small kernels are left alone, because rows need memory, which is scarce where models are
+ * small.
  */
 #include "pass/kernel/tile.h"
 
 enum {
-  SUM_STEP = 16, /* sums are that long, or a multiple: loops that leave no rest */
-  LEAST_PRODUCTS = 1 << 14,
-  LEAST_COLUMNS = 8, /* that pay for storing the rows */
-  LEAST_SUM = 8,
-  MOST_ADDED = 1 << 12, /* bytes of zeros at the ends of columns, or a third of all bytes */
-  BLOCK = 16,           /* results that lie beside each other: a vector of bytes */
-  ROW_BYTES = 16 << 10, /* of all rows of a block: they stay in the first cache */
+  SUM_STEP = 16, /* lengths are a multiple of this, so that vectorized loops have no remainder */
+  MIN_PRODUCTS = 1 << 14,
+  MIN_COLUMNS = 8, /* minimum that pays for storing the rows */
+  MIN_SUM = 8,
+  MAX_ADDED = 1 << 12,  /* bytes of zero padding at the ends of columns, or a third of all bytes */
+  BLOCK = 16,           /* contiguous results: a vector of int8 */
+  ROW_BYTES = 16 << 10, /* all rows of a block: fits in L1 */
 };
 
 /* A form as rows and columns. */
 typedef struct I16Plan {
   u32 w, x;        /* operands: the constant one, the other */
-  u32 row, col;    /* axes; row may be FORM_AXES: there is one */
-  i64 rows, cols;  /* points along these */
-  i64 sum, padded; /* points of the fold; with zeros at the end */
+  u32 row, col;    /* axes; row may be FORM_AXES: a single row */
+  i64 rows, cols;  /* extents of these axes */
+  i64 sum, padded; /* length of the reduction, and with zero padding */
   i64 block_rows, block_cols;
-  bool by_rows; /* results lie along rows */
+  bool by_rows; /* the result is contiguous along rows */
   bool guarded; /* windows may leave the image */
 } I16Plan;
 
@@ -48,11 +50,7 @@ static bool is_open(const Form *f, u32 axis) {
   return !dim_is_const(f->axis[axis].hi) || f->axis[axis].lo;
 }
 
-static bool is_single(const Form *f, u32 axis) {
-  return !is_open(f, axis) && f->axis[axis].hi == 1;
-}
-
-/* Do all elements fit into one type of bytes? It is returned; DT_none: they do not. */
+/* Returns the 8-bit type that holds all elements; DT_none: there is none. */
 static DType byte_type(const Tensor *t) {
   i64 lo = 0, hi = 0;
   for (u64 i = 0; i < t->n; i++) {
@@ -63,7 +61,7 @@ static DType byte_type(const Tensor *t) {
   return lo >= INT8_MIN && hi <= INT8_MAX ? DT_i8 : !lo && hi <= UINT8_MAX ? DT_u8 : DT_none;
 }
 
-/* Is operand k constant bytes, each of whose elements some points of the domain read? */
+/* Is operand k a constant of int8 whose elements are all used? */
 static bool is_weights(const Lower *l, const Form *f, u32 k) {
   const Operand *o = &f->in[k];
   const Buf *b = prog_buf(l->p, prog_root(l->p, o->buf));
@@ -78,7 +76,7 @@ static bool is_weights(const Lower *l, const Form *f, u32 k) {
   return byte_type(b->data) != DT_none;
 }
 
-/* Do the elements of operand k fit in 16 bits? Bytes do, and bytes less a zero point. */
+/* Do the elements of operand k fit in int16? int8 does, also minus a zero point. */
 static bool fits_i16(const Lower *l, const Form *f, u32 k) {
   BufId b = f->in[k].buf;
   const Storage *s = storage_of(l, b);
@@ -90,7 +88,7 @@ static bool fits_i16(const Lower *l, const Form *f, u32 k) {
   return q && dtype_bytes(graph_type(l->g, q)->dt) == 1 && zero >= -UINT8_MAX && zero <= UINT8_MAX;
 }
 
-/* Does the result step by one element along the axis? */
+/* Is the result contiguous along the axis? */
 static bool lies_along(const Lower *l, const Form *f, u32 axis) {
   const Operand *o = &f->out;
   for (u32 d = o->rank; axis < FORM_AXES && d-- > 0;) {
@@ -100,8 +98,8 @@ static bool lies_along(const Lower *l, const Form *f, u32 axis) {
   return false;
 }
 
-/* The axes: false where the form has no rows and columns. Of several axes of a kind the last one of
- * more than a few points is taken, and the others are loops around. */
+/* Finds the axes; false if the form has no rows and columns. Takes the last axis of each kind with
+ * more than a few points; the others become outer loops. */
 static bool find_axes(const Form *f, I16Plan *s) {
   s->row = s->col = FORM_AXES;
   s->sum = 1;
@@ -111,7 +109,7 @@ static bool find_axes(const Form *f, I16Plan *s) {
       if (is_open(f, i) || (!w && f->axis[i].hi != 1)) return false;
       s->sum *= f->axis[i].hi;
       s->guarded = s->guarded || form_guard(f, i, NULL);
-    } else if (w && !x && !is_single(f, i)) {
+    } else if (w && !x && (is_open(f, i) || f->axis[i].hi != 1)) {
       if (s->col < FORM_AXES && extent(f, s->col) >= extent(f, i)) continue;
       s->col = i;
     } else if (x && !w && !is_open(f, i) && f->axis[i].hi > 1) {
@@ -122,7 +120,7 @@ static bool find_axes(const Form *f, I16Plan *s) {
   return s->col < FORM_AXES;
 }
 
-/* The largest of these that divides n. */
+/* Halves `most` until it divides n. */
 static i64 part(i64 n, i64 most) {
   while (n % most) most /= 2;
   return most;
@@ -153,9 +151,9 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
     for (u32 i = 0; i < f->naxes; i++)
       if (!f->axis[i].reduce && !is_open(f, i) && i != s->row && i != s->col)
         around *= extent(f, i);
-    if (s->cols < LEAST_COLUMNS || s->sum < LEAST_SUM) continue;
-    if (s->sum * s->cols * s->rows < LEAST_PRODUCTS / around) continue;
-    if (added > s->sum / 3 && added * s->cols > MOST_ADDED) continue;
+    if (s->cols < MIN_COLUMNS || s->sum < MIN_SUM) continue;
+    if (s->sum * s->cols * s->rows < MIN_PRODUCTS / around) continue;
+    if (added > s->sum / 3 && added * s->cols > MAX_ADDED) continue;
     return true;
   }
   return false;
@@ -165,14 +163,14 @@ bool i16_choose(Lower *l, const Form *f, KernelRecord *r) {
   I16Plan s;
   if (!choose(l, f, &s)) return false;
   r->family = FA_i16;
-  r->size = str_fmt(l->c, "%lldx%lld sums of %lld", (long long)s.block_rows,
+  r->size = str_fmt(l->c, "%lldx%lld dot products of %lld", (long long)s.block_rows,
                     (long long)s.block_cols, (long long)s.sum);
   return true;
 }
 
-/* ---- the constant factor ---- */
+/* ---- weights ---- */
 
-/* Axes that it is brought into the order of, folds last. */
+/* Order in which the weights are stored: reduction axes last. */
 static u32 weight_order(const Form *f, const I16Plan *s, u32 *axis) {
   u32 n = 0;
   for (u32 i = 0; i < f->naxes; i++)
@@ -183,7 +181,7 @@ static u32 weight_order(const Form *f, const I16Plan *s, u32 *axis) {
   return n;
 }
 
-/* Where the element at these places of the axes is in the tensor. */
+/* Offset in the tensor of the element at these axis values. */
 static u64 place_of(const Operand *o, const Tensor *t, const i64 *at) {
   i64 place = 0;
   for (u32 d = 0; d < o->rank; d++) {
@@ -194,7 +192,7 @@ static u64 place_of(const Operand *o, const Tensor *t, const i64 *at) {
   return (u64)place;
 }
 
-/* A row for each column, along the sum, with zeros at its end. */
+/* One row per column, along the reduction, padded with zeros. */
 static BufId transposed_weights(Lower *l, const Form *f, const I16Plan *s) {
   const Operand *o = &f->in[s->w];
   const Tensor *t = prog_buf(l->p, prog_root(l->p, o->buf))->data;
@@ -221,30 +219,28 @@ static BufId transposed_weights(Lower *l, const Form *f, const I16Plan *s) {
   return *known;
 }
 
-/* ---- loops ---- */
-
 typedef struct I16Writer {
   Lower *l;
   Prog *p;
   const Form *f;
   const I16Plan *s;
-  Nest outer; /* loops around blocks */
+  Nest outer; /* loops outside of blocks */
   BufId words, sums, matrix;
-  i64 rows, cols;           /* of a block of this part */
-  i64 tile_rows, tile_cols; /* of tiles inside of it */
-  i64 first_col;            /* of the part */
-  ExprId row0;              /* first row of the block, */
-  VarId col_block;          /* and which one of the columns; 0: there is one */
+  i64 rows, cols;           /* size of a block in this part */
+  i64 tile_rows, tile_cols; /* size of tiles in it */
+  i64 first_col;            /* first column of the part */
+  ExprId row0;              /* first row of the block */
+  VarId col_block;          /* number of the block of columns; 0: only one */
 } I16Writer;
 
-/* a * by + b; a may be no variable, which is 0 */
+/* a * by + b; variable 0 counts as 0 */
 static ExprId at_block(Prog *p, VarId a, i64 by, ExprId b) {
   if (!a) return b;
   ExprId e = ex_op2(p, OP_mul, ex_var(p, a), ex_int(p, by));
   return b ? ex_op2(p, OP_add, e, b) : e;
 }
 
-/* A loop over n points, or none for one. */
+/* Opens a loop over n points; none if n is 1. */
 static VarId loop_over(Prog *p, Cursor *at, i64 n, const char *name) {
   return n > 1 ? prog_for(p, at, ex_int(p, 0), ex_int(p, n), name) : 0;
 }
@@ -257,8 +253,8 @@ static ExprId block_row(const I16Writer *w) {
   return w->row0 ? ex_copy(w->p, w->row0) : ex_int(w->p, 0);
 }
 
-/* Rows of the block as numbers of 16 bits. Loops over folds are clipped where windows leave the
- * image, for which the variable of the row must be one of a loop. */
+/* Stores the rows of the block as int16. Reduction loops are clipped where windows leave the image,
+ * which requires the row to be a loop variable. */
 static void fill_rows(I16Writer *w, Cursor at) {
   Prog *p = w->p;
   const I16Plan *s = w->s;
@@ -301,13 +297,13 @@ void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte) {
   prog_set(p, at, acc, ex_op2(p, OP_add, ex_var(p, acc), product));
 }
 
-/* A column of the block, among all. */
+/* Number of a column of the block among all columns. */
 static ExprId column(const I16Writer *w, ExprId in_block) {
   ExprId col = at_block(w->p, w->col_block, w->cols, in_block);
   return w->first_col ? ex_op2(w->p, OP_add, col, ex_int(w->p, w->first_col)) : col;
 }
 
-/* Row of the matrix that column c of the tile is. */
+/* Row of the weight matrix for column c of the tile. */
 static ExprId matrix_row(const I16Writer *w, VarId tile, i64 c) {
   Prog *p = w->p;
   u32 axis[FORM_AXES], n = weight_order(w->f, w->s, axis);
@@ -322,7 +318,7 @@ static ExprId matrix_row(const I16Writer *w, VarId tile, i64 c) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, e, ex_int(p, w->s->cols)), col);
 }
 
-/* Sums of a tile, into those of the block. */
+/* Accumulates a tile into the sums of the block. */
 static void write_tile(I16Writer *w, Cursor at, VarId row_tile, VarId col_tile) {
   Prog *p = w->p;
   VarId acc[16];
@@ -346,7 +342,7 @@ static void write_tile(I16Writer *w, Cursor at, VarId row_tile, VarId col_tile) 
   }
 }
 
-/* What becomes of the sums of a block, along the axis that results lie along. */
+/* Runs the epilogue of a block along the contiguous axis of the result. */
 static void finish_block(I16Writer *w, Cursor at) {
   Prog *p = w->p;
   const I16Plan *s = w->s;
@@ -364,7 +360,7 @@ static void finish_block(I16Writer *w, Cursor at) {
   nest_store(&x, nest_finish(&x, ex_finish(p, w->f->dt, sum)));
 }
 
-/* Blocks of `cols` columns from column `from` on, so many, of the rows that are filled. */
+/* Writes `count` blocks of `cols` columns from column `from` on, for the rows stored before. */
 static void write_columns(I16Writer *w, Cursor at, i64 from, i64 cols, i64 count) {
   Prog *p = w->p;
   w->first_col = from;
@@ -378,7 +374,7 @@ static void write_columns(I16Writer *w, Cursor at, i64 from, i64 cols, i64 count
   finish_block(w, at);
 }
 
-/* Blocks of `rows` rows from row `from` on, so many. */
+/* Writes `count` blocks of `rows` rows from row `from` on. */
 static void write_blocks(I16Writer *w, i64 from, i64 rows, i64 count) {
   Prog *p = w->p;
   const I16Plan *s = w->s;
@@ -397,7 +393,7 @@ void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Prog *p = l->p;
   I16Plan s;
   (void)r;
-  if (!choose(l, f, &s)) bug(l->c, LOC_NONE, "sums of words were chosen, and are none");
+  if (!choose(l, f, &s)) bug(l->c, LOC_NONE, "the form does not fit the family i16");
   I16Writer w = {.l = l, .p = p, .f = f, .s = &s, .outer = {.l = l, .p = p, .f = f, .at = at}};
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].reduce && i != s.row && i != s.col) nest_loop(&w.outer, i);

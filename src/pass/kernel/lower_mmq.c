@@ -1,25 +1,27 @@
-/* lower_mmq.c: products of rows with rows of blocks.
+/* lower_mmq.c: matmul with quantized weights (matmul_quant). mmq.h defines quant block, group and
+ * unit.
  *
- * In: the form of dot_blocks. Out: loops over tiles of a few rows of x and panels of weights, a
- * vector of results each, on every target; without vectors a panel is one row. Weights are integers
- * with few bits, brought into panels while compiling (mmq_pack.c), and are taken apart where
- * they are used, or where that is dear and rows are many, once for all of these (mmq_many.c).
+ * In: the form of matmul_quant. Out: loops over tiles of a few rows of x and panels of weights, on
+ * every target; without vectors a panel is one row. Weights are integers of a few bits, packed at
+ * compile time (mmq_pack.c). They are unpacked where they are used, or once for all rows if
+ * unpacking is expensive and rows are many (mmq_many.c).
  *
- * Where x is bytes, the products of a group are added up exactly as integers, four at a time by
- * dot4; each group is then scaled and added to the sum in f32. Where groups are shorter than 32 and
- * have integers for scales, these are multiplied with as integers, for two groups at once where the
- * sums of both are the halves of a word, and what is scaled and added in f32 is a whole block.
- * Where x is floats, weights become f32 in registers, as unblock makes them, and products are added
- * in order.
+ * int8 x: products of a group are summed exactly as integers, four at a time (dot_i8x4). Each group
+ * is then scaled and added in f32. If groups are shorter than 32 and have integer scales, these are
+ * applied as integers and a whole quant block is scaled in f32. Two groups are scaled at once if
+ * their sums share a register.
  *
- * In all of them the sum of one result takes its groups in order, whatever the tile it is in, so
- * that rows of x give the same bits one by one and together, and for any number of threads.
+ * f32 x: weights are dequantized in registers, as pass dequantize does, and products are added in
+ * order.
+ *
+ * A result adds its groups in order, independent of the tile. So rows of x give the same bits one
+ * by one or together, and for any number of threads.
  */
 #include "ir/cost.h"
 #include "pass/kernel/mmq.h"
 #include "pass/kernel/tile.h"
 
-/* ---- pieces ---- */
+/* ---- loads ---- */
 
 ExprId mmq_splat(const MmqTile *b, ExprId e) {
   return b->q.lanes > 1 ? ex_splat(b->p, e, b->q.lanes) : e;
@@ -29,7 +31,7 @@ ExprId mmq_plus(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
 }
 
-/* A vector of a constant in panels: `word` of a step of the fold. */
+/* Loads a vector from packed constants: `word` of a reduction step. */
 ExprId mmq_panel_load(const MmqTile *b, const MmqAt *at, BufId from, ExprId v, ExprId step,
                       u32 word) {
   Prog *p = b->p;
@@ -42,7 +44,7 @@ ExprId mmq_ints(const MmqTile *b, i64 x) {
   return mmq_splat(b, ex_const(b->p, DT_i32, (Scalar){.i = x}));
 }
 
-/* Element of an operand of the node, or four of them as one number. */
+/* Loads an element of an operand, or four of them as one word. */
 ExprId mmq_x_load(const MmqTile *b, BufId from, ExprId row, ExprId at, bool four) {
   Prog *p = b->p;
   ExprId idx[MAX_RANK + 1] = {ex_copy(p, row), at};
@@ -51,7 +53,7 @@ ExprId mmq_x_load(const MmqTile *b, BufId from, ExprId row, ExprId at, bool four
   return four ? ex_quad(p, ex_load_vec(p, from, idx, n, 4)) : ex_load(p, from, idx, n);
 }
 
-/* Two sums of x in a row, as the halves of one number. */
+/* Two consecutive sums of x as the halves of one word. */
 static ExprId x_pair(const MmqTile *b, ExprId row, ExprId at) {
   Prog *p = b->p;
   BufId from = b->sum;
@@ -70,13 +72,13 @@ ExprId mmq_negate(Prog *p, ExprId x) {
   return ex_op1(p, OP_neg, x);
 }
 
-/* What the block of panel v multiplies the factors (or offsets) of its groups with. */
+/* Scale (or offset) of the quant block of panel v. */
 static ExprId block_load(const MmqTile *b, const MmqAt *at, ExprId v, bool offset) {
   ExprId e = mmq_panel_load(b, at, b->q.d, v, ex_copy(b->p, at->block), offset);
   return ex_cast(b->p, DT_f32, e, false);
 }
 
-/* What group g of the unit has of its own as a factor (or offset). */
+/* Own scale (or offset) of group g of the unit. */
 static ExprId group_load(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, bool offset,
                          DType dt) {
   Prog *p = b->p;
@@ -84,7 +86,7 @@ static ExprId group_load(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, boo
   return ex_cast(p, dt, mmq_panel_load(b, at, b->q.s, v, step, offset), false);
 }
 
-/* Factors (or offsets) of group g of the unit: halves, or bytes times those of the block. */
+/* Complete scale (or offset) of group g: f16, or a byte times that of the quant block. */
 static ExprId scale_load(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, bool offset) {
   Prog *p = b->p;
   if (!b->q.d) return group_load(b, at, v, g, offset, DT_f32);
@@ -97,19 +99,19 @@ static ExprId row_at(const MmqTile *b, const MmqAt *at, ExprId i) {
   return ex_op2(b->p, OP_add, ex_copy(b->p, at->row), ex_copy(b->p, i));
 }
 
-/* Rows of x that tiles take; the others go one by one. */
+/* Number of rows of x that tiles compute; the others are computed one by one. */
 ExprId mmq_rows_of_tiles(const MmqTile *b) {
   Prog *p = b->p;
   ExprId tiles = ex_op2(p, OP_div, ex_dim(p, b->t.f.axis[0].hi), ex_int(p, SHORT_ROWS));
   return ex_op2(p, OP_mul, tiles, ex_int(p, SHORT_ROWS));
 }
 
-/* Units that tiles take at once: sums of a whole block are scaled together if it has a factor. */
+/* Units per step of a tile: a whole quant block if it has a scale. */
 i64 mmq_step_units(const MmqTile *b) {
   return b->q.d ? qblock_info[b->q.kind].elems / QBLOCK_X : 1;
 }
 
-/* A loop over the units of the part that is unpacked. */
+/* Opens a loop over the units of the unpacked part. */
 void mmq_unpack_units(const MmqTile *b, Cursor *in, MmqAt *at) {
   Prog *p = b->p;
   i64 units = mmq_step_units(b);
@@ -141,7 +143,7 @@ ExprId mmq_unpacked_load(const MmqTile *b, const MmqAt *at, u32 word, ExprId v) 
   return ex_load_vec(b->p, b->unpacked, idx, n, b->q.lanes);
 }
 
-/* Word j of the unit in each panel, in registers. */
+/* Loads word j of the unit of each panel into registers. */
 static BufId load_word(const MmqTile *b, const MmqAt *at, Cursor in, u32 j) {
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
@@ -156,8 +158,8 @@ static BufId load_word(const MmqTile *b, const MmqAt *at, Cursor in, u32 j) {
   return w;
 }
 
-/* Loads the words that elements 4 j to 4 j + 3 are in, unless w, which begins with zeros, has them:
- * registers are few, and memory is read onwards. */
+/* Loads the words that contain elements 4 j to 4 j + 3 unless w, initially zeros, has them. Loading
+ * late saves registers and keeps memory accesses sequential. */
 void mmq_load_words(const MmqTile *b, const MmqAt *at, Cursor in, BufId *w, u32 j) {
   MmqPiece piece[8];
   u32 n = mmq_pieces(b->q.words, j, piece);
@@ -176,14 +178,14 @@ static ExprId four_of_x(const MmqTile *b, const MmqAt *at, ExprId i, u32 j) {
 
 /* ---- integers ---- */
 
-/* The bits `mask` of every lane of x, moved up by so many, or down. */
+/* Shifts x left by `by` (right if negative) and masks every lane. */
 static ExprId moved(const MmqTile *b, ExprId x, i32 by, i64 mask) {
   if (by > 0) x = ex_op2(b->p, OP_shl, x, mmq_ints(b, by));
   if (by < 0) x = ex_op2(b->p, OP_shr, x, mmq_ints(b, -by));
   return ex_op2(b->p, OP_and, x, mmq_ints(b, mask));
 }
 
-/* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words they are in, in registers. */
+/* Elements 4 j to 4 j + 3 of panel v as bytes. w: the words that contain them, in registers. */
 ExprId mmq_four_bytes(const MmqTile *b, const BufId *w, u32 j, ExprId v) {
   Prog *p = b->p;
   MmqPiece piece[8];
@@ -199,8 +201,8 @@ ExprId mmq_four_bytes(const MmqTile *b, const BufId *w, u32 j, ExprId v) {
   return all;
 }
 
-/* sums[i, v] += products of elements 4 j to 4 j + 3, both with their signs: those of the weights go
- * over to x, and the sum of two is in 16 bits then, as no element of x is -128. */
+/* sums[i, v] += products of elements 4 j to 4 j + 3, both signed. The signs of the weights move to
+ * x (psign). The sum of two products fits in 16 bits, because x is never -128. */
 static void add_signed(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, const BufId *w,
                        u32 j) {
   Prog *p = b->p;
@@ -227,7 +229,8 @@ static void add_four(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, O
             b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
 }
 
-/* Minus what the elements of a group of weights are too large by, times those of x. */
+/* Correction for the unsigned storage of weights: minus the offset of a group of weights times the
+ * sum of x. */
 ExprId mmq_bias(const MmqTile *b, ExprId row, ExprId group) {
   Prog *p = b->p;
   ExprId sum = mmq_x_load(b, b->sum, row, group, false);
@@ -235,7 +238,7 @@ ExprId mmq_bias(const MmqTile *b, ExprId row, ExprId group) {
   return ex_op2(p, OP_mul, sum, ex_const(p, DT_i32, (Scalar){.i = -b->q.less}));
 }
 
-/* Sums of group g begin with what all of its elements are too large by. */
+/* Initializes the sums of group g with this correction. */
 static BufId begin_group(const MmqTile *b, const MmqAt *at, Cursor in, u32 g) {
   Prog *p = b->p;
   BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
@@ -251,7 +254,7 @@ static BufId begin_group(const MmqTile *b, const MmqAt *at, Cursor in, u32 g) {
   return sums;
 }
 
-/* acc[i, v] += the sums of group g, scaled. */
+/* acc[i, v] += scaled sums of group g. */
 void mmq_end_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId acc, u32 g) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
@@ -286,15 +289,15 @@ static void add_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, 
   reg_store(p, &in, sums, i, v, n);
 }
 
-/* Words of products of pairs whose sum stays in 16 bits. */
+/* Number of maddubs steps whose sums stay in 16 bits. */
 u32 mmq_most_pairs(const MmqTile *b) {
   i64 top = (1 << b->q.bits) - 1, least = qblock_info[b->q.kind].less;
   i64 largest = b->is_shifted ? 255 * (least > top - least ? least : top - least) : 128 * top;
   return (u32)(INT16_MAX / (2 * largest));
 }
 
-/* Products of fours from `first` to `end` by pairs: as many as stay in 16 bits before they are
- * added to the sums. */
+/* Adds products of words from `first` to `end` with maddubs, and widens to 32 bits before 16 bits
+ * overflow. */
 static void group_of_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId *w,
                            u32 first, u32 end) {
   u32 most = mmq_most_pairs(b);
@@ -336,7 +339,7 @@ static void unit_of_ints(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc
 
 /* ---- integers with integer scales, two groups in a unit ---- */
 
-/* acc[i, v] += total[i, v] times the factors of the block and of x. */
+/* acc[i, v] += total[i, v] times the scales of the quant block and of x. */
 static void end_block(const MmqTile *b, const MmqAt *at, Cursor in, BufId total, BufId acc) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
@@ -363,20 +366,20 @@ static void add_offsets(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc)
   reg_store(p, &in, acc, i, v, sum);
 }
 
-/* In the lower half of each lane x, in the upper one y, both moved up. */
+/* Packs x into the lower and y into the upper half of each lane, both shifted left. */
 static ExprId halves(const MmqTile *b, ExprId x, ExprId y, i64 up) {
   ExprId high = ex_op2(b->p, OP_shl, y, mmq_ints(b, 16 + up));
   return ex_op2(b->p, OP_or, moved(b, x, (i32)up, 0xffff), high);
 }
 
-/* The scales of two groups of the unit as the halves of a lane, moved up. */
+/* Packs the scales of two groups of the unit into the halves of a lane, shifted left. */
 ExprId mmq_scale_pair(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, u32 h, i64 up) {
   ExprId low = group_load(b, at, v, g, false, DT_i32);
   return halves(b, low, group_load(b, at, v, h, false, DT_i32), up);
 }
 
-/* The scales of groups g and h of the unit in each panel, in registers. word: where they are if the
- * panel is unpacked. */
+/* Loads the scales of groups g and h of the unit of each panel into registers. word: their position
+ * in an unpacked panel. */
 static BufId load_scales(const MmqTile *b, const MmqAt *at, Cursor in, u32 g, u32 h, u32 word) {
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
@@ -387,7 +390,7 @@ static BufId load_scales(const MmqTile *b, const MmqAt *at, Cursor in, u32 g, u3
   return to;
 }
 
-/* sums[i, v] += products of so many fours from `first` on, by pairs, times s[v] */
+/* sums[i, v] += s[v] times the maddubs products of `fours` words from `first` on */
 static void add_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId s,
                        const BufId *w, u32 first, u32 fours) {
   Prog *p = b->p;
@@ -405,7 +408,7 @@ static void add_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums,
   reg_store(p, &in, sums, i, v, ex_op3(p, OP_dot_i16x2, pairs, by, reg_load(p, sums, i, v)));
 }
 
-/* total[i, v] -= what all elements are too large by: both sums of x with both scales */
+/* total[i, v] -= offset of the weights: both sums of x with both scales */
 static void take_off(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
   i64 up = 0;
@@ -419,7 +422,7 @@ static void take_off(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) 
   reg_store(p, &in, total, i, v, ex_op2(p, OP_sub, reg_load(p, total, i, v), off));
 }
 
-/* total[i, v] += what the products of an unpacked unit with 128 are too large by */
+/* total[i, v] += correction for the products of an unpacked unit with 128 */
 static void add_unpacked(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
   ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
@@ -428,7 +431,7 @@ static void add_unpacked(const MmqTile *b, const MmqAt *at, Cursor in, BufId tot
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), ex_var(p, off)));
 }
 
-/* Products by pairs: the scale of a group is what adds the halves up. */
+/* With maddubs: multiplying by the scale of a group also adds the halves. */
 static void unit_of_scaled_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   BufId w[8] = {0};
   u32 fours = b->q.group / 4, most = mmq_most_pairs(b);
@@ -455,8 +458,8 @@ static void add_times_scale(const MmqTile *b, const MmqAt *at, Cursor in, BufId 
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
 }
 
-/* What the sums of group 1 begin with, and those of group 0 behind them: they go on from the
- * former, moved up, and from `off`. */
+/* Initializes the sums of group 1. Then group 0 continues from them, shifted left, and from
+ * `off`. */
 static void begin_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums) {
   Prog *p = b->p;
   ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
@@ -467,12 +470,11 @@ static void begin_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId sum
   reg_store(p, &in, sums, i, v, ex_op2(p, OP_add, up, ex_var(p, off)));
 }
 
-/* An unpacked unit: sums of both groups are the halves of one register, of which the lower one has
- * JOINED_BIAS added, so that it takes nothing from the upper one; both are multiplied with their
- * scales in one operation. */
+/* An unpacked unit whose two groups share a register as halves. JOINED_BIAS keeps the lower half
+ * from borrowing from the upper one. One multiplication applies both scales. */
 static void unit_of_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
-  if (!b->off || !b->unpacked) bug(p->c, LOC_NONE, "joined sums without what they begin with");
+  if (!b->off || !b->unpacked) bug(p->c, LOC_NONE, "joined sums have no initial value");
   BufId w[8] = {0}, sums = zeros(b, at, in);
   u32 fours = b->q.group / 4;
   add_group(b, at, in, sums, w, fours, 2 * fours);
@@ -487,7 +489,7 @@ static void unit_of_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId t
   reg_store(p, &in, total, i, v, n);
 }
 
-/* Sums of groups times their scales, one by one. */
+/* Scales the sums of groups one by one. */
 static void unit_of_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   BufId w[8] = {0};
   u32 fours = b->q.group / 4;
@@ -500,7 +502,7 @@ static void unit_of_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId t
 
 /* ---- floats ---- */
 
-/* Element e of the unit in panel v; of one piece without a way round by bytes. */
+/* Element e of the unit in panel v. If it is a single piece, without the detour through bytes. */
 static ExprId one_element(const MmqTile *b, const BufId *w, u32 e, ExprId v) {
   u32 j = e / 4, byte = e % 4 * 8;
   MmqPiece piece[8];
@@ -510,7 +512,7 @@ static ExprId one_element(const MmqTile *b, const BufId *w, u32 e, ExprId v) {
   return moved(b, word, -(i32)(byte + piece->from), (1 << piece->bits) - 1);
 }
 
-/* Products with element e of the unit. */
+/* Adds the products with element e of the unit. */
 static void add_one(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc, const BufId *w,
                     u32 e) {
   Prog *p = b->p;
@@ -535,8 +537,6 @@ static void unit_of_floats(const MmqTile *b, const MmqAt *at, Cursor in, BufId a
   }
 }
 
-/* ---- tiles ---- */
-
 static ExprId kept_at(const MmqTile *b, const MmqAt *at, ExprId i, ExprId v, ExprId idx[3]) {
   idx[0] = row_at(b, at, i);
   idx[1] = ex_op2(b->p, OP_add, ex_copy(b->p, at->inside), ex_copy(b->p, v));
@@ -544,7 +544,7 @@ static ExprId kept_at(const MmqTile *b, const MmqAt *at, ExprId i, ExprId v, Exp
   return ex_load_vec(b->p, b->kept, idx, 3, b->q.lanes);
 }
 
-/* Sums of a tile: zero, or what they are without this part. */
+/* Initializes the sums of a tile: zero, or those of the earlier parts. */
 static BufId begin_tile(const MmqTile *b, const MmqAt *at, Cursor in) {
   Prog *p = b->p;
   BufId acc = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "acc");
@@ -564,7 +564,7 @@ static void keep_tile(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
   prog_store(p, &in, b->kept, idx, 3, reg_load(p, acc, i, v));
 }
 
-/* valid: rows of the last panel that are there. */
+/* valid: rows of the last panel that exist. */
 static void one_tile(MmqTile *b, Cursor at, TileSize s, ExprId row, ExprId group, ExprId inside,
                      i64 valid) {
   Prog *p = b->p;
@@ -605,8 +605,8 @@ static void one_tile(MmqTile *b, Cursor at, TileSize s, ExprId row, ExprId group
     tile_store(&b->t, at, acc, s, row, mmq_plus(p, group, PANELS, ex_copy(p, inside)), valid);
 }
 
-/* Tiles of several rows of x from row `done` on, as long as there are so many, with panels from
- * `first` on, `count` times as many as a tile has; which row is next. */
+/* Tiles of s.rows rows of x from row `done` on, as long as that many are left, with count *
+ * s.panels panels from `first` on. Returns the next row. */
 static ExprId tiles_of(MmqTile *b, Cursor in, TileSize s, ExprId done, ExprId group, ExprId first,
                        i64 count, i64 valid) {
   Prog *p = b->p;
@@ -621,8 +621,7 @@ static ExprId tiles_of(MmqTile *b, Cursor in, TileSize s, ExprId done, ExprId gr
   return ex_op2(p, OP_add, done, ex_op2(p, OP_mul, tiles, ex_int(p, s.rows)));
 }
 
-/* All tiles of rows with panels from `first` on, `count` times so many as a tile has; which row is
- * next. */
+/* Tiles for all rows, with count * panels panels from `first` on. Returns the next row. */
 static ExprId tiles_of_rows(MmqTile *b, Cursor in, ExprId group, ExprId first, i64 count,
                             i64 panels, i64 valid) {
   ExprId done = ex_int(b->p, 0);
@@ -640,7 +639,7 @@ static void begin_kept(const MmqTile *b, Cursor in, i64 first, i64 panels) {
   prog_store(p, &in, b->kept, idx, 3, mmq_splat(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
 }
 
-/* Results from what was kept. */
+/* Stores the results from `kept`. */
 static void end_kept(MmqTile *b, Cursor in, ExprId group, i64 first, i64 panels, i64 valid) {
   Prog *p = b->p;
   TileSize s = {1, panels};
@@ -650,8 +649,8 @@ static void end_kept(MmqTile *b, Cursor in, ExprId group, i64 first, i64 panels,
   tile_store(&b->t, in, acc, s, row, mmq_plus(p, group, PANELS, ex_int(p, first)), valid);
 }
 
-/* A loop over parts of the fold, `each` steps but in the last; over none if no tile will read them.
- */
+/* Opens a loop over parts of the reduction, of `each` steps except the last; over none if no tile
+ * reads them. */
 static void each_part(MmqTile *b, Cursor *in, i64 steps, i64 each) {
   Prog *p = b->p;
   ExprId any = ex_op2(p, OP_min, mmq_rows_of_tiles(b), ex_int(p, 1));
@@ -665,12 +664,12 @@ static void each_part(MmqTile *b, Cursor *in, i64 steps, i64 each) {
   b->steps = ex_op2(p, OP_min, b->steps, left);
 }
 
-/* Panels from `first` on, `count` times so many as a tile has, that are unpacked, or crossed, for
- * all tiles of rows: as many units at a time as stay in the first cache. Sums of all rows are kept
- * from one part to the next, and all of these panels take their turn in it, so that its x stays in
- * the second cache. There is one part where these sums would not. Which row is next. */
-static ExprId tiles_of_unpacked(const MmqTile *b, Cursor in, ExprId group, i64 first, i64 count,
-                                i64 panels, i64 valid) {
+/* Panels that are unpacked or crossed once for all rows: count * panels panels from `first` on. A
+ * part is as many units as fit in L1. Sums of all rows are kept between parts. All panels take a
+ * part before the next part, so that its x stays in L2. There is one part if the sums would not fit
+ * in L2. Returns the next row. */
+static ExprId unpacked_tiles(const MmqTile *b, Cursor in, ExprId group, i64 first, i64 count,
+                             i64 panels, i64 valid) {
   Prog *p = b->p;
   MmqTile many = *b;
   i64 units = mmq_step_units(b), steps = b->q.n / units, words = mmq_unpacked_words(b);
@@ -705,13 +704,12 @@ static ExprId tiles_of_unpacked(const MmqTile *b, Cursor in, ExprId group, i64 f
 
 static ExprId tiles_of_panels(MmqTile *b, Cursor in, ExprId group, i64 first, i64 count, i64 panels,
                               i64 valid) {
-  if (b->unpacks || b->crossed) return tiles_of_unpacked(b, in, group, first, count, panels, valid);
+  if (b->unpacks || b->crossed) return unpacked_tiles(b, in, group, first, count, panels, valid);
   return tiles_of_rows(b, in, group, ex_int(b->p, first), count, panels, valid);
 }
 
-/* Panels of a group from `first` on, `count` of them: several rows of x at a time, which go panel
- * by panel, as long as there are so many, then fewer; those that are left one by one with all
- * panels. */
+/* `count` panels of a group from `first` on. Tiles of several rows run panel by panel, then smaller
+ * tiles, then single rows with all panels. */
 static void some_panels(MmqTile *b, Cursor at, ExprId group, i64 first, i64 count, i64 valid) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi;
@@ -746,7 +744,8 @@ void lower_mmq(Lower *l, Cursor at, const Form *f) {
   BufId w = l->buf[n->in[1]];
   MmqTile b = {.t = tile_of(l, f), .p = l->p, .x = l->buf[n->in[0]]};
   if (prog_buf(l->p, prog_root(l->p, w))->space != BS_const)
-    fail(l->c, ERR_unsupported, n->loc, "dot_blocks: rows of blocks that are not constant");
+    fail(l->c, ERR_unsupported, n->loc,
+         "matmul_quant: the weights are not constant, expected a constant");
   if (l->unit->target->lanes < 4 && mmq_loops(l, at, f, n, kind)) return;
   if (n->nin > 2) {
     b.by = l->buf[n->in[2]];

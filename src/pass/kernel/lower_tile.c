@@ -1,29 +1,24 @@
-/* lower_tile.c: the families of vector kernels.
+/* lower_tile.c: writes the kernels of tile.h as loops over vectors.
  *
- * In: the record of a form (kernel_choose.c). Out: loops over vectors. One axis of the result has
- * become the lanes; what an operand does along it decided the rest:
+ * In: the record of a form (kernel_choose.c). Out: loops. One axis of the result, or of the
+ * reduction, is the lanes:
  *
- *   map            no fold: a vector of the result at a time
- *   contraction    one operand does not move along the lanes (splat), the other is packed so
- *                  that panels of lanes follow each other in the order of the fold: products
- *                  of matrices, convolutions over blocked channels
- *   lanewise       both move, or there is one operand: depthwise convolutions, pools, sums
- *                  over other axes
- *   along the fold no such axis in the result: lanes run over the fold and are joined at its end
+ *   map            no reduction: one vector of the result at a time
+ *   outer product  one operand is broadcast, the other packed into panels: matmul, convolutions
+ *                  over channel blocks
+ *   vertical       all operands move along the lanes: depthwise convolutions, pools, reductions
+ *                  of outer axes
+ *   horizontal     lanes run along the reduction and are combined at its end
  *
- * The result is made in tiles: P rows times V panels of accumulators that stay in registers while
- * the fold runs. Extents are covered exactly by tiles of two sizes; a rest that fills no vector is
- * stored lane by lane. What users do with the folded value (bias, residual, activation) is done on
- * the accumulator before it is stored. Integers go the same ways; products of bytes are taken four
- * at a time, those of i16 two, see tile_int.c.
+ * Rows and panels are covered exactly by tiles of two sizes. A remainder that fills no vector is
+ * stored lane by lane. Integers use the same loops, with dot products of four int8 or two int16
+ * (tile_int.c).
  */
 #include "pass/kernel/tile.h"
 
 #include "ir/affine.h"
 
 #include <string.h>
-
-/* ---- small pieces ---- */
 
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
   if (n == 1) return ex_int(p, 0);
@@ -75,7 +70,7 @@ ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd) {
 Nest tile_nest(const Tile *t, Cursor at) {
   Nest x = {.l = t->l, .p = t->p, .f = &t->f, .at = at, .sub = t->at.val};
   x.in.inner = t->at.inner;
-  for (u32 i = 0; i < x.in.inner.n; i++) /* vectors of a rest have fewer lanes than those before */
+  for (u32 i = 0; i < x.in.inner.n; i++) /* vectors of a remainder have fewer lanes */
     if (x.in.inner.at[i].var == t->lane_var) x.in.inner.at[i].n = t->lanes;
   memcpy(x.var, t->at.var, sizeof x.var);
   return x;
@@ -114,14 +109,15 @@ Widen tile_widen(const Tile *t, ExprId held) {
 
 /* ---- one tile ---- */
 
-/* What users make of a vector of sums whose results do not lie beside each other, in a variable. */
+/* Runs the epilogue on a vector whose results are not contiguous, and returns it in a variable. */
 static VarId epilogue_scattered(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
   t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = tile_nest(t, *at);
   Widen w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
-  if (!value) bug(p->c, t->l->n->loc, "a sum cannot be finished in vectors");
+  if (!value)
+    bug(p->c, t->l->n->loc, "the epilogue of a reduction is not contiguous along the lanes");
   return tile_let(p, at, value, "done");
 }
 
@@ -135,7 +131,7 @@ void store_wide(Nest *x, const Widen *w, ExprId value) {
   prog_store(x->p, &x->at, out, idx, n, value);
 }
 
-/* The part of the lanes that is there: all, or the first few. */
+/* Stores the first `valid` lanes of each accumulator. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
   ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
@@ -224,11 +220,10 @@ ExprId tile_lane(const Tile *t) {
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
-/* Steps of dot2 that are written out: a loop around each takes as many instructions as a product.
- */
+/* Unrolling factor of dot_i16x2: the loop overhead equals the cost of one multiply-add. */
 enum { PAIR_STEPS = 4 };
 
-/* The loop over the groups of an axis; which one it is at. */
+/* Opens the loop over the groups of an axis and returns its counter. */
 static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   Prog *p = t->p;
   i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
@@ -238,8 +233,8 @@ static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
 }
 
-/* Loops over the fold. A channel axis that an operand keeps in blocks runs over blocks at its place
- * and over the channels of a block innermost: memory is read in order. */
+/* Opens the loops of the reduction. An axis in channel blocks becomes two loops: over blocks at its
+ * own position, and over the channels of a block innermost, so that memory is read in order. */
 static void open_reduction(Tile *t, Cursor *at) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -309,7 +304,7 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
 
 enum { REST_ROWS = 4 };
 
-/* Rows whose number is not known: tiles as far as they go, then smaller ones, then single rows. */
+/* Tiles of an unknown number of rows: full tiles, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Dim n = t->f.axis[t->axis.row].hi;
@@ -327,22 +322,22 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
-/* Do loops between panels and rows go one after the other, so that a later line may read what the
- * first has left? */
+/* Do the loops between panels and rows run in order, so that later lines can read what the first
+ * one stored? */
 static bool keeps_lines(const Tile *t) {
   return t->p->threads < 2;
 }
 
-/* Do so many tiles of a line read a panel of halves often enough to keep it as floats? */
+/* Do the tiles of a line read an f16 panel often enough to convert it to f32 once? */
 static bool widens_once(const Tile *t, i64 tiles) {
   double enough = t->l->unit->target->cost->widen_tiles;
   if (t->at.lines && keeps_lines(t)) tiles *= t->at.lines;
   return enough > 0 && (double)tiles >= enough;
 }
 
-/* The loop over tiles of a line behind the one that has widened the panels, which only the first
- * line has; which it is at. */
-static ExprId tiles_left(const Tile *t, Cursor *at, i64 count, bool first_line) {
+/* Opens the loop over the tiles that follow the one that widened the panels, and returns its
+ * counter. Only the first line has such a tile. */
+static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
   Prog *p = t->p;
   if (!first_line) return ex_op2(p, OP_add, count_parallel(p, at, count - 1, "r"), ex_int(p, 1));
   if (count == 1) {
@@ -388,7 +383,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
       one_tile(t, begin, (TileSize){rows, panels}, first_row, panel, valid);
       t->widens = false;
       if (count == 1 && !first_line) continue;
-      turn = tiles_left(t, &in, count, first_line);
+      turn = open_other_tiles(t, &in, count, first_line);
     } else {
       turn = count_parallel(p, &in, count, "r");
     }
@@ -411,7 +406,7 @@ bool tile_is_batch(const Tile *t, u32 axis) {
   return splat && vector;
 }
 
-/* Loops over batches, or over the other axes from `first` to `last` - 1. */
+/* Opens loops over batch axes, or over the other axes from `first` to `last` - 1. */
 static Cursor open_axes(Tile *t, Cursor at, bool batch, u32 first, u32 last) {
   const CacheTile *b = &t->at.block;
   for (u32 i = first; i < last; i++) {
@@ -427,7 +422,7 @@ static Cursor open_axes(Tile *t, Cursor at, bool batch, u32 first, u32 last) {
   return at;
 }
 
-/* Which of the points of loops inside of that over panels it is. */
+/* Numbers the points of the loops inside the loop over panels. */
 static void count_lines(Tile *t) {
   Prog *p = t->p;
   const CacheTile *b = &t->at.block;
@@ -445,8 +440,8 @@ static void count_lines(Tile *t) {
   }
 }
 
-/* Panels first .. first + count - 1, tiles of `each` beside each other; valid: lanes of a panel
- * that the result has. */
+/* Panels first .. first + count - 1 in tiles of `each`; valid: lanes of a panel that the result
+ * has. */
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
   Prog *p = t->p;
   if (!count) return;
@@ -458,9 +453,7 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
   loop_rows(&in, at, each, panel, valid);
 }
 
-/* Lanes from t->at.from on that fill whole vectors, then the rest in narrower ones or in part of
- * one.
- */
+/* Lanes from t->at.from on: whole vectors, then the remainder in narrower or partial vectors. */
 static void loop_lanes(Tile *t, Cursor at) {
   i64 n = t->f.axis[t->axis.lane].hi - t->at.from;
   i64 whole = t->store.pads ? (n + t->lanes - 1) / t->lanes : n / t->lanes, each = t->sums.panels;
@@ -481,7 +474,7 @@ static void loop_lanes(Tile *t, Cursor at) {
   loop_lanes(&rest, at);
 }
 
-/* What stands around the axis that is cut into blocks stands around all panels. */
+/* Splits an axis into cache tiles. Axes outside of it are also outside of all panels. */
 static void loop_blocks(Tile *t, Cursor at, CacheTile b) {
   Prog *p = t->p;
   const Axis *a = &t->f.axis[b.axis];
@@ -513,12 +506,12 @@ static void lower_reduction(Tile *t, Cursor at) {
     loop_lanes(t, at);
 }
 
-/* ---- along the fold ---- */
+/* ---- horizontal reductions ---- */
 
-enum { HORIZONTAL_SUMS = 4 }; /* sums side by side, so that one need not wait for the other */
+enum { HORIZONTAL_SUMS = 4 }; /* independent accumulators, to hide the latency of additions */
 
-/* One step of the fold into acc[j], lanes from point `first` of the lane axis on. The first `but`
- * of them have been folded before. */
+/* One reduction step into acc[j], for lanes from point `first` of the lane axis on. The first `but`
+ * lanes were already reduced. */
 static void step_horizontal(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i64 but) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -535,8 +528,7 @@ static void step_horizontal(Tile *t, Cursor at, BufId acc, ExprId j, ExprId firs
   reg_store(p, &at, acc, zero, j, sum);
 }
 
-/* A loop over vectors [from, to) of the fold, `each` of them at a time into as many accumulators.
- */
+/* Loops over vectors [from, to) of the reduction, `each` at a time into as many accumulators. */
 static void loop_horizontal(Tile *t, Cursor at, BufId acc, ExprId from, ExprId to, i64 each) {
   Prog *p = t->p;
   i64 lo, hi, step = each * t->lanes;
@@ -547,9 +539,8 @@ static void loop_horizontal(Tile *t, Cursor at, BufId acc, ExprId from, ExprId t
   step_horizontal(t, at, acc, j, times_plus(p, v, step, more), 0);
 }
 
-/* A fold of known length whose last vector may begin anywhere: what is left behind blocks of `each`
- * vectors goes into as many accumulators, and the last points, if they fill no vector, are the end
- * of one that begins among those before them. */
+/* Remainder of a reduction of known length whose last vector may start anywhere. The last points,
+ * if they fill no vector, are the end of a vector that overlaps the previous one. */
 static void rest_horizontal(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
   Prog *p = t->p;
   i64 lanes = t->lanes, done = n / (lanes * each) * each, vectors = n / lanes;
@@ -560,7 +551,8 @@ static void rest_horizontal(Tile *t, Cursor at, BufId acc, i64 n, i64 each) {
                     lanes - n % lanes);
 }
 
-/* Any other: vector by vector, then point by point into `one`. */
+/* Remainder of a reduction of unknown length: vector by vector, then element by element into
+ * `one`. */
 static void open_rest_horizontal(Tile *t, Cursor at, BufId acc, BufId one, ExprId n, i64 each) {
   Prog *p = t->p;
   i64 lanes = t->lanes;
@@ -608,7 +600,7 @@ ExprId tile_any(Prog *p, Cursor *at, BufId some) {
   return ex_op2(p, OP_gt, any, ex_const(p, DT_i32, (Scalar){0}));
 }
 
-/* Folds of other axes stand around that of the lanes. */
+/* The loops over other reduction axes are outside of that over the lanes. */
 static void lower_horizontal(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -627,16 +619,16 @@ static void lower_horizontal(Tile *t, Cursor at) {
   reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
   if (one) reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
   in = at;
-  Tile fold = *t;
+  Tile in_loop = *t;
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].reduce && i != t->axis.lane) tile_loop(&fold, &in, i);
+    if (f->axis[i].reduce && i != t->axis.lane) tile_loop(&in_loop, &in, i);
   ExprId n = ex_dim(p, extent);
   ExprId blocks = ex_op2(p, OP_div, ex_copy(p, n), ex_int(p, lanes * each));
-  loop_horizontal(&fold, in, acc, ex_int(p, 0), blocks, each);
+  loop_horizontal(&in_loop, in, acc, ex_int(p, 0), blocks, each);
   if (known)
-    rest_horizontal(&fold, in, acc, extent, each);
+    rest_horizontal(&in_loop, in, acc, extent, each);
   else
-    open_rest_horizontal(&fold, in, acc, one, n, each);
+    open_rest_horizontal(&in_loop, in, acc, one, n, each);
   ExprId sum = reg_load(p, acc, zero, zero);
   for (i64 k = 1; k < each; k++)
     sum = ex_op2(p, f->with, sum, reg_load(p, acc, zero, ex_int(p, k)));
@@ -661,7 +653,7 @@ static void store_map(Tile *t, Cursor at) {
     nest_store(&x, nest_value(&x));
 }
 
-/* Points of the lane axis from `from` on, `count` vectors of them. */
+/* `count` vectors of the lane axis from `from` on. */
 static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   Prog *p = t.p;
   if (!count) return;
@@ -672,30 +664,30 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   store_map(&t, at);
 }
 
-enum { LEAST_LANES = 4 };
+enum { MIN_LANES = 4 };
 
-/* What fills no vector is done in vectors of half its lanes, and so on. The last few are the end of
- * one that makes its other elements again, or are made one by one. */
+/* A remainder that fills no vector is computed in vectors of half as many lanes, and so on. The
+ * last few elements come from a vector that overlaps the previous one, or one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->axis.lane].hi, few = n % LEAST_LANES;
-  bool again = few > 1 && n >= LEAST_LANES && tile_map_repeats(t) &&
-               (t->table || tile_map_fits(t, n - LEAST_LANES, LEAST_LANES));
+  i64 n = t->f.axis[t->axis.lane].hi, few = n % MIN_LANES;
+  bool again = few > 1 && n >= MIN_LANES && tile_map_repeats(t) &&
+               (t->table || tile_map_fits(t, n - MIN_LANES, MIN_LANES));
   for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
     return;
   }
-  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= LEAST_LANES ? t->lanes / 2 : 1) {
+  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= MIN_LANES ? t->lanes / 2 : 1) {
     i64 count = (n - done) / t->lanes;
     map_lanes(*t, at, done, count);
     done += count * t->lanes;
-    if (!again || t->lanes > LEAST_LANES || done + few != n) continue;
-    map_lanes(*t, at, n - LEAST_LANES, 1);
+    if (!again || t->lanes > MIN_LANES || done + few != n) continue;
+    map_lanes(*t, at, n - MIN_LANES, 1);
     return;
   }
 }
 
-/* An axis of open extent: whole vectors, then one by one. */
+/* An axis of open extent: whole vectors, then element by element. */
 static void lower_open_map(Tile *t, Cursor at) {
   Prog *p = t->p;
   for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
@@ -713,8 +705,6 @@ static void lower_open_map(Tile *t, Cursor at) {
     store_map(&x, in);
   }
 }
-
-/* ---- which ---- */
 
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
   Tile *t = &r->t;

@@ -1,31 +1,30 @@
 /* lower_transpose.c: maps whose operands and result are contiguous along different axes.
  *
- * In: a form without a fold: a transpose, a copy between plain and blocked memory, with whatever is
- * computed on the way. Out: loops over tiles of two axes. A tile is computed in vectors along the
- * axis that the operands are contiguous along. One with as many vectors as lanes is turned round in
- * registers, blocks of lanes changing places, and written in vectors along the result; another is
- * kept in a small buffer and written from there element by element, in the order of the result.
- * What does not fill a tile along the first axis is the end of one that begins among those before,
- * or is left to plain loops.
+ * In: a form without a reduction: a transpose or a copy between row-major and channel blocks, with
+ * maps. Out: loops over tiles of two axes. A tile is computed in vectors along the contiguous axis
+ * of the operands. A square tile is transposed in registers and stored in vectors along the result.
+ * Other tiles go through a small buffer and are stored element by element, in the order of the
+ * result. A remainder along the first axis is the end of a tile that overlaps the previous one, or
+ * is left to scalar loops.
  */
 #include "pass/kernel/tile.h"
 
 #include "ir/affine.h"
 
-enum { ACROSS = 16 };        /* elements of a tile along the result's axis: a line of cache */
-enum { MAX_TRANSPOSE = 16 }; /* most vectors that are turned round in registers */
+enum { ACROSS = 16 };        /* elements of a tile along the axis of the result: one cache line */
+enum { MAX_TRANSPOSE = 16 }; /* maximum vectors transposed in registers */
 
 struct TransposePlan {
   Tile t;    /* its lanes run along the operands */
-  u32 out;   /* the axis that the result is contiguous along */
+  u32 out;   /* contiguous axis of the result */
   bool turn; /* vectors of the result can be stored */
-  VarId to;  /* lane of those */
-  DType as;  /* of the lanes that change places */
-  i64 done;  /* lanes of a tile that one before it has stored */
+  VarId to;  /* lane of these vectors */
+  DType as;  /* element type of the exchanged lanes */
+  i64 done;  /* lanes of a tile that an earlier tile has stored */
 };
 
-/* Lanes of f32 and i32 change places; halves are rounded before, or where they are stored, which is
- * the same. Bytes are turned as i16, where registers hold enough of these. DT_COUNT: it is not. */
+/* Type in which lanes are exchanged: f32 or i32. f16 is rounded before or at the store, with equal
+ * results. Bytes use int16 if registers hold enough of them. DT_COUNT: not supported. */
 static DType transpose_dtype(const Lower *l, DType dt) {
   if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
   if (dt == DT_i32) return DT_i32;
@@ -63,14 +62,14 @@ static bool try_axis(TransposePlan *x, u32 axis) {
   return tile_map_is_wide(t);
 }
 
-/* The point of the lane axis where a block begins. */
+/* Point of the lane axis at which a block begins. */
 static ExprId first_lane(const TransposePlan *x, ExprId block) {
   Prog *p = x->t.p;
   ExprId lanes = ex_op2(p, OP_mul, ex_copy(p, block), ex_int(p, x->t.lanes));
   return ex_op2(p, OP_add, lanes, ex_int(p, x->t.at.from));
 }
 
-/* Writes a tile that is kept in a buffer, element by element in the order of the result. */
+/* Stores a tile from its buffer element by element, in the order of the result. */
 static void store_all(TransposePlan *x, Cursor at, BufId tile, ExprId block, ExprId first,
                       i64 count) {
   Tile *t = &x->t;
@@ -90,7 +89,7 @@ static void store_all(TransposePlan *x, Cursor at, BufId tile, ExprId block, Exp
   nest_store(&nest, stored_as(p, t->f.out.buf, ex_load(p, tile, from, 2)));
 }
 
-/* The value in vectors along the operands, element first + e of the result's axis. */
+/* Vector of the value along the operands, at element first + e of the axis of the result. */
 static ExprId vector_at(TransposePlan *x, ExprId block, ExprId first, ExprId e) {
   Tile *t = &x->t;
   Prog *p = t->p;
@@ -108,7 +107,7 @@ static ExprId vector_at(TransposePlan *x, ExprId block, ExprId first, ExprId e) 
   return rounds ? v->arg[0] : ex_cast(p, x->as, value, false);
 }
 
-/* Where a vector of the result lies, for one point of the lane axis; false: it is none. */
+/* Address of a vector of the result, for one point of the lane axis; false: not contiguous. */
 static bool place_of(TransposePlan *x, ExprId lane, ExprId first, BufId *out, ExprId *idx,
                      u32 *rank) {
   Tile *t = &x->t;
@@ -123,8 +122,8 @@ static bool place_of(TransposePlan *x, ExprId lane, ExprId first, BufId *out, Ex
   return widen_place(&w, out, idx, rank);
 }
 
-/* A square tile, as many vectors as lanes: turned round in registers by exchanging halves of two
- * vectors, then quarters, down to single lanes. */
+/* Transposes a square tile in registers: exchanges halves of two vectors, then quarters, down to
+ * single lanes. */
 static void transposed_tile(TransposePlan *x, Cursor at, ExprId block, ExprId first) {
   Tile *t = &x->t;
   Prog *p = t->p;
@@ -148,7 +147,8 @@ static void transposed_tile(TransposePlan *x, Cursor at, ExprId block, ExprId fi
   }
 }
 
-/* count elements along the result's axis from `first` on, one block along the other. */
+/* Writes `count` elements along the axis of the result from `first` on, one block along the
+ * other. */
 static void one_tile(TransposePlan *x, Cursor at, ExprId block, ExprId first, i64 count) {
   Tile *t = &x->t;
   Prog *p = t->p;
@@ -180,7 +180,8 @@ static bool can_transpose(TransposePlan *x) {
   return ok;
 }
 
-/* Blocks of the lane axis from `from` on, tiles of so many elements along the result's axis. */
+/* Loops over blocks of the lane axis from `from` on, with tiles of `each` elements along the axis
+ * of the result. */
 static void loop_blocks(TransposePlan *x, Cursor at, i64 from, i64 blocks, i64 each) {
   Tile *t = &x->t;
   Prog *p = t->p;
@@ -201,7 +202,7 @@ static void loop_blocks(TransposePlan *x, Cursor at, i64 from, i64 blocks, i64 e
   if (m % each) one_tile(x, at, block, ex_int(p, m / each * each), m % each);
 }
 
-/* Can what fills no vector be the end of one that makes its other elements again? */
+/* Can a remainder be the end of a vector that overlaps the previous one? */
 static bool ends_again(const TransposePlan *x) {
   Tile last = x->t;
   i64 n = last.f.axis[last.axis.lane].hi;
@@ -210,7 +211,7 @@ static bool ends_again(const TransposePlan *x) {
   return tile_map_repeats(&last) && tile_map_is_wide(&last);
 }
 
-/* Points of the lane axis from which on nothing is written. */
+/* Returns the first point of the lane axis that is not written. */
 static i64 loop_tiles(TransposePlan *x, Cursor at) {
   Tile *t = &x->t;
   i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes;
@@ -244,7 +245,7 @@ bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
     r->turn = NEW(&l->c->scratch, TransposePlan);
     *r->turn = x;
     r->size = str_fmt(l->c, "of %u lanes", x.t.lanes);
-    r->reason = str_fmt(l->c, "%lld elements lie beside each other, %lld are stored so",
+    r->reason = str_fmt(l->c, "%lld contiguous elements are read, %lld are stored",
                         (long long)f->axis[i].hi, (long long)f->axis[x.out].hi);
     return true;
   }

@@ -1,36 +1,32 @@
-/* lower_tree_walk.c: loops that move every element on its own, such as the walk down a decision
- * tree.
+/* lower_tree_walk.c: loops in which every element follows its own path, such as decision trees.
  *
- * In: a loop that carries one tensor of integers and whose body makes each element of the next from
- * that element and from what does not change: by maps, and by gathers from what lies outside with
- * indices that are certain to be in range. Out: kernels in which an element goes through all its
- * rounds in a register. It stops early, when a round has changed nothing: the body knows nothing
- * but the element, so no later round would.
+ * In: a loop that carries one integer tensor. The body computes each element from its previous
+ * value and from loop invariants, by maps and by gathers with indices proven in range. Out: kernels
+ * in which an element runs through all iterations in a register. An element stops early when an
+ * iteration does not change it, because the body depends on nothing else.
  *
- * A load waits for the one that found its index, so several elements are walked side by side:
- * neighbours along the last axis but one where that is long enough, because they start alike and
- * read the same parts of the tables, and along the last axis for the rest.
+ * Each load depends on the previous one, so several elements run interleaved to hide latency. They
+ * are neighbours along the second-to-last axis if that is long enough, because those start at the
+ * same node and read the same cache lines. The remainder runs along the last axis.
  */
 #include "pass/lower/lower.h"
 
 enum {
-  WALK_NODES = 48, /* of the expression for one step */
-  WALK_SHORT = 8,  /* rounds, at most, that several lanes all do without asking whether one moved */
+  WALK_NODES = 48, /* limit for the expression of one step */
+  WALK_SHORT = 8,  /* trip counts up to this run without a test for early exit */
 };
 
 typedef struct TreeWalk {
   Lower *l;
-  Val carried, next;    /* what the body takes and makes */
-  Type type;            /* of both */
-  bool *inside;         /* by value: the body makes it */
-  BufId start;          /* has extent 1 where all elements of an axis start alike */
-  i64 lanes;            /* elements side by side */
-  ExprId pos[MAX_RANK]; /* where the first of them is */
-  BufId reg;            /* and where they have come to */
-  VarId only;           /* likewise, of a single one */
+  Val carried, next;    /* loop-carried value and its next value */
+  Type type;            /* type of both */
+  bool *inside;         /* by value: defined in the body */
+  BufId start;          /* extent 1 along axes on which all elements start equal */
+  i64 lanes;            /* interleaved elements */
+  ExprId pos[MAX_RANK]; /* position of the first of them */
+  BufId reg;            /* their current values */
+  VarId only;           /* current value of a single element */
 } TreeWalk;
-
-/* ---- may it be walked? ---- */
 
 static bool is_true(Lower *l, Val v) {
   const Tensor *t = graph_const(l->g, v);
@@ -51,7 +47,8 @@ static bool moves_alone(TreeWalk *w, const Node *n) {
   return index_is_certain(g, n->in[1], graph_type(g, n->in[0])->dim[axis]);
 }
 
-/* Nodes of the expression for operand i of n; 0: it has none. size: those of the body so far. */
+/* Number of nodes in the expression of operand i of n; 0: not supported. size: by value of the
+ * body. */
 static u32 operand_size(TreeWalk *w, const u32 *size, const Node *loop, const Node *n, u32 i) {
   Lower *l = w->l;
   Val v = n->in[i];
@@ -84,7 +81,7 @@ static bool body_fits(TreeWalk *w, const Node *loop) {
   return size[w->next] && w->inside[w->next] && !graph_const(g, w->next);
 }
 
-/* The buffer of v; of a constant that repeats along the last axis but one, a copy with extent 1. */
+/* Buffer of v. A constant that repeats along the second-to-last axis gets a copy of extent 1. */
 static BufId start_of(Lower *l, Val v) {
   const Tensor *t = graph_const(l->g, v);
   i64 dim[MAX_RANK];
@@ -116,7 +113,7 @@ static bool walk_find(Lower *l, TreeWalk *w) {
 
 /* ---- the kernels ---- */
 
-/* Values of the body have no memory: they are computed where they are used. */
+/* Marks the values of the body as inline. */
 static void body_inline(TreeWalk *w, const GraphRegion *body) {
   Lower *l = w->l;
   inlined_value(l, w->carried);
@@ -129,7 +126,7 @@ static void body_inline(TreeWalk *w, const GraphRegion *body) {
   }
 }
 
-/* Index of the element in lane g along axis, in a buffer. */
+/* Index in a buffer of the element in lane g along axis. */
 static void walk_index(TreeWalk *w, BufId b, u32 axis, VarId g, ExprId *idx) {
   Prog *p = w->l->p;
   for (u32 i = 0; i < w->type.rank; i++) {
@@ -139,7 +136,7 @@ static void walk_index(TreeWalk *w, BufId b, u32 axis, VarId g, ExprId *idx) {
   }
 }
 
-/* The loop over lanes; a single one has none, and variable 0. */
+/* Opens a loop over lanes; for one lane none, and returns variable 0. */
 static VarId each_lane(Prog *p, Cursor *at, i64 lanes) {
   if (lanes == 1) return 0;
   VarId g = prog_for(p, at, ex_int(p, 0), ex_int(p, lanes), "g");
@@ -147,7 +144,7 @@ static VarId each_lane(Prog *p, Cursor *at, i64 lanes) {
   return g;
 }
 
-/* Where the element in lane g is now. */
+/* Current value of the element in lane g. */
 static ExprId lane(TreeWalk *w, VarId g) {
   Prog *p = w->l->p;
   ExprId idx = ex_at(p, g);
@@ -187,7 +184,7 @@ static void walk_begin(TreeWalk *w, Cursor *at, u32 axis, i64 lanes) {
   move_lane(w, &in, g, start_value(w, axis, g));
 }
 
-/* One round; `moved` is no longer 0 if an element changes, unless it is variable 0. */
+/* One iteration; sets `moved` (unless variable 0) if an element changes. */
 static void walk_step(TreeWalk *w, Cursor at, u32 axis, i64 lanes, VarId moved) {
   Lower *l = w->l;
   Prog *p = l->p;
@@ -225,7 +222,7 @@ static void walk_until_still(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   prog_set(p, &at, round, ex_op2(p, OP_add, ex_var(p, round), ex_int(p, 1)));
 }
 
-/* All rounds of the elements from w->pos on, so many along axis. */
+/* All iterations of `lanes` elements along axis, from w->pos on. */
 static void walk_lanes(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   Lower *l = w->l;
   Prog *p = l->p;
@@ -242,7 +239,7 @@ static void walk_lanes(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   prog_store(p, &at, lower_out(l, 0), idx, w->type.rank, lane(w, g));
 }
 
-/* A loop along axis from lo to hi by `step`; the position follows. */
+/* Opens a loop along axis from lo to hi by `step` and sets the position. */
 static void walk_loop(TreeWalk *w, Cursor *at, u32 axis, Dim lo, Dim hi, i64 step) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
   Prog *p = w->l->p;
@@ -260,13 +257,13 @@ static void walk_outer(TreeWalk *w, Cursor *at, u32 n) {
   for (u32 i = 0; i < n; i++) walk_loop(w, at, i, 0, w->type.dim[i], 1);
 }
 
-/* Most of an axis that lanes fill. */
+/* Largest multiple of the lanes in an extent. */
 static Dim filled(TreeWalk *w, Dim d) {
   Dims *ds = w->l->p->dims;
   return dim_mul(ds, dim_div(ds, d, w->lanes), w->lanes);
 }
 
-/* The rest behind `from` of the last axis but one: lanes along the last. */
+/* Elements from `from` on of the second-to-last axis, with lanes along the last one. */
 static void walk_rest(TreeWalk *w, Cursor at, Dim from) {
   u32 last = w->type.rank - 1;
   Dim n = w->type.dim[last], full = filled(w, n);
@@ -288,7 +285,7 @@ static Cursor walk_kernel(TreeWalk *w) {
   Lower *l = w->l;
   Cursor at = lower_kernel(l, group_label(l->g, l->n));
   family_note(l->p, l->at.last, FA_tree_walk,
-              str_fmt(l->c, "of %lld side by side", (long long)w->lanes), 0);
+              str_fmt(l->c, "of %lld interleaved", (long long)w->lanes), 0);
   return at;
 }
 

@@ -1,25 +1,26 @@
-/* lower_winograd.c: 3x3 convolutions with fewer multiplications.
+/* lower_winograd.c: 3x3 convolutions by Winograd's method.
  *
- * In: the form of a convolution 3x3, stride 1, over blocked channels with enough zeros around.
- * Out: Winograd's F(m x m, 3 x 3), m = 2 or 4: patches of (m+2)^2 inputs are transformed, each of
- * the (m+2)^2 places becomes a product of matrices [patches, channels] x [channels, results], and
- * m x m results come back. Weights are transformed now, in double. Patches are taken in blocks
- * whose transforms stay in the second-level cache. F(4x4) needs a quarter of the multiplications
- * and loses about two bits against the plain sum, F(2x2) needs 4/9 and loses none.
+ * In: the form of a 3x3 convolution with stride 1, over channel blocks with a sufficient border of
+ * zeros. Out: Winograd's F(m x m, 3 x 3), m = 2 or 4. Patches of (m+2)^2 inputs are transformed.
+ * Each of the (m+2)^2 positions becomes a matmul [patches, channels] x [channels, results]. The
+ * output transform yields m x m results. Weights are transformed at compile time, in double.
+ * Patches are processed in blocks whose transforms fit in L2. F(4x4) needs a quarter of the
+ * multiplications and loses about two bits compared with direct convolution. F(2x2) needs 4/9 and
+ * loses none.
  *
- * Integers lose nothing: bytes that lie in memory as i16 (widen_i8.c) are transformed in 16 bits,
- * which hold a hundred times 255; weights are transformed with the denominators of G left out, row
- * by row, and fit 16 bits; products are summed modulo 2^32 (dot2). With AT made whole in return,
- * the result is y times 3 * 3 and a power of two, modulo 2^32: the inverse of 9 and a shift give y,
- * if y times that power fits 32 bits. winograd_plan.c sees to that.
+ * Integers are exact. int8 stored as int16 (widen_i8.c) is transformed in 16 bits, since factors
+ * are at most 100. G is used without its denominators, row by row, so transformed weights fit in 16
+ * bits. Products are summed modulo 2^32 (dot_i16x2). AT is scaled to integers too. The result is
+ * then 9 * 2^k * y modulo 2^32: the inverse of 9 and a shift give y, if 2^k * y fits in 32 bits.
+ * winograd_plan.c ensures that.
  */
 #include "pass/kernel/tile.h"
 
 #include <string.h>
 
-enum { WINO_SIDE = 6 }; /* of the largest patch */
+enum { WINO_SIDE = 6 }; /* largest patch */
 
-/* The transforms, for m = 2 and m = 4: input BT, weights G, output AT. */
+/* Transforms for m = 2 and m = 4: input BT, weights G, output AT. */
 static const double bt2[4][WINO_SIDE] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
 static const double g2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
 static const double at2[2][WINO_SIDE] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
@@ -35,8 +36,8 @@ static const double g4[6][3] = {{1. / 4, 0, 0},
 static const double at4[4][WINO_SIDE] = {
     {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
 
-/* The same for integers: rows of G without denominators, and AT times 2, or 3 times a power of two,
- * by row. */
+/* Integer transforms: G without denominators, row by row, and AT times 2, or times 3 and a power of
+ * two. */
 static const double gi2[4][3] = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}};
 static const double gi4[6][3] = {{1, 0, 0}, {-1, -1, -1}, {-1, 1, -1},
                                  {1, 2, 4}, {1, -2, 4},   {0, 0, 1}};
@@ -49,23 +50,21 @@ static const u32 shift2[2] = {1, 1}, shift4[4] = {3, 2, 1, 1};
 struct Wino {
   Lower *l;
   Prog *p;
-  Form form; /* over what lies in memory */
+  Form form; /* over the types in memory */
   const Form *f;
-  u32 m, side;                    /* results and inputs along one side of a patch */
-  u32 lanes;                      /* block of channels */
-  DType in_dt, dt;                /* of transformed inputs, and of sums */
-  u32 batch, out, high, wide, in; /* axes: image, result channel, row, column, channel */
-  i64 nin, nout, down, across;    /* channels; patches below and beside each other */
+  u32 m, side;                    /* outputs and inputs along one side of a patch */
+  u32 lanes;                      /* size of a channel block */
+  DType in_dt, dt;                /* of transformed inputs, and of accumulators */
+  u32 batch, out, high, wide, in; /* axes: image, output channel, row, column, input channel */
+  i64 nin, nout, down, across;    /* channels; patches per column and per row */
   i64 pad_y, pad_x;
-  i64 last;    /* number of the last patch, where a block may go on behind it; or 0 */
-  BufId v, mm; /* transforms of one block: [place, patch, channel] */
+  i64 last;    /* number of the last patch, if the last block may exceed it; or 0 */
+  BufId v, mm; /* transforms of one block: [position, patch, channel] */
   ExprId val[FORM_AXES];
   VarId lane_var, acc_var;
 };
 
-/* ---- is it one? ---- */
-
-/* Row or column: a window of three, and as many zeros around its places as patches read. */
+/* Is dimension d a window of three with a border as wide as patches read? */
 static bool slides(const Wino *w, u32 d, i64 patches, i64 *pad) {
   const Index *ix = &w->f->in[0].idx[d];
   const Axis *k = &w->f->axis[ix->axis[1]];
@@ -75,7 +74,7 @@ static bool slides(const Wino *w, u32 d, i64 patches, i64 *pad) {
          patches * w->m + 2 - *pad <= prog_buf(w->p, w->f->in[0].buf)->dim[d] + x->hi[d];
 }
 
-/* f over what lies in memory: i16 that are used as i32. */
+/* The form over the types in memory: int16 used as i32. */
 static Form stored_form(Lower *l, const Form *f) {
   Form r = *f;
   const Storage *s = storage_of(l, f->in[0].buf);
@@ -85,8 +84,8 @@ static Form stored_form(Lower *l, const Form *f) {
   return r;
 }
 
-/* Axes are those that form.c gives a convolution: 1 is of groups. */
-static bool recognise(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
+/* Axes are as form.c orders those of a convolution: axis 1 is the groups. */
+static bool match(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
   Form stored = stored_form(l, given);
   const Form *f = &stored;
   const Layout *y = layout_of(l, f->out.buf), *x = layout_of(l, f->in[0].buf);
@@ -113,8 +112,8 @@ static bool recognise(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
 
 /* ---- weights ---- */
 
-/* [place, result, channel], from [result, channel, 3, 3]; made when they are packed, and one for
- * all convolutions that read these weights in such patches. */
+/* Transformed weights [position, output, channel] of [output, channel, 3, 3]. Computed when packed,
+ * once for all convolutions that share weights and patch size. */
 static BufId weights(Wino *w) {
   Prog *p = w->p;
   BufId from = w->f->in[1].buf;
@@ -169,11 +168,11 @@ static ExprId reg_at(Wino *w, BufId b, u32 i, u32 j) {
   return ex_load(w->p, b, idx, 2);
 }
 
-/* sum of coef[k] * b[k, j], or of b[j, k] where across */
+/* sum of coef[k] * b[k, j], or of b[j, k] if across */
 static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool across) {
   Prog *p = w->p;
   ExprId sum = 0;
-  for (u32 pass = 0; pass < 2; pass++) /* a term that needs no sign comes first */
+  for (u32 pass = 0; pass < 2; pass++) /* a term with a positive sign comes first */
     for (u32 k = 0; k < n; k++) {
       double c = coef[k];
       if (c == 0 || (c < 0) == (pass == 0)) continue;
@@ -185,7 +184,7 @@ static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool a
   return sum;
 }
 
-/* half = coef * from, one side of a transform; `combine` across its rows is the other. */
+/* half = coef * from, one side of a transform; `combine` across its rows is the other side. */
 static void transform(Wino *w, Cursor *at, const double (*coef)[WINO_SIDE], u32 rows, BufId from,
                       BufId half) {
   Prog *p = w->p;
@@ -201,7 +200,7 @@ static ExprId scaled(Prog *p, ExprId e, i64 k, i64 plus) {
   return ex_op2(p, OP_add, e, ex_int(p, plus));
 }
 
-/* Patch number -> its row and column. */
+/* Row and column of a patch. */
 static void place(Wino *w, Cursor *at, ExprId patch, ExprId *y, ExprId *x) {
   Prog *p = w->p;
   VarId row = let_new(p, at, "ty", ex_op2(p, OP_div, ex_copy(p, patch), ex_int(p, w->across)));
@@ -214,7 +213,7 @@ static ExprId image(Wino *w) {
   return w->batch < FORM_AXES ? ex_copy(w->p, w->val[w->batch]) : ex_int(w->p, 0);
 }
 
-/* Patches from `first` on, so many, transformed into v. */
+/* Transforms `count` patches from `first` on into v. */
 static void input(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->in_dt, w->side, w->side, "d"),
@@ -245,7 +244,7 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
     }
 }
 
-/* mm[place, patch, result] = sum over channels of v * u */
+/* mm[position, patch, output] = sum over channels of v * u */
 static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
   Lower *l = w->l;
   Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .reduce = true, .with = OP_add};
@@ -262,7 +261,7 @@ static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
     o[k]->rank = 3;
     for (u32 d = 0; d < 3; d++) o[k]->idx[d] = (Index){.n = 1, .axis = {axes[k][d]}, .coef = {1}};
   }
-  if (!lower_tiles(l, at, &f)) bug(l->c, l->n->loc, "a product of matrices has no tiles");
+  if (!lower_tiles(l, at, &f)) bug(l->c, l->n->loc, "a matmul of Winograd has no tile");
 }
 
 static Nest wino_nest(const Wino *w, Cursor at) {
@@ -271,7 +270,7 @@ static Nest wino_nest(const Wino *w, Cursor at) {
   return x;
 }
 
-/* Expressions over the lanes of a block, with vec in place of the folded value. */
+/* Widens expressions over the lanes of a channel block; vec replaces the reduction's value. */
 static Widen wino_widen(const Wino *w, ExprId vec) {
   return (Widen){.p = w->p,
                  .lane = w->lane_var,
@@ -286,7 +285,7 @@ static const double (*back_of(const Wino *w))[WINO_SIDE] {
   return w->m == 4 ? ati4 : ati2;
 }
 
-/* What place (r, c) of a patch has come to: integers are multiples of it. */
+/* Result (r, c) of a patch. Integer results are divided by their scale. */
 static ExprId result_of(Wino *w, BufId half, u32 r, u32 c) {
   Prog *p = w->p;
   ExprId e = combine(w, half, back_of(w)[c], w->side, r, true);
@@ -310,7 +309,7 @@ static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, Exp
   store_wide(&nest, &wide, nest_finish(&nest, ex_var(p, w->acc_var)));
 }
 
-/* Their products in mm back as results, finished and stored. */
+/* Output transform of mm, epilogue and stores. */
 static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->dt, w->side, w->side, "d"),
@@ -336,9 +335,7 @@ static void output(Wino *w, Cursor at, ExprId first, i64 count) {
   }
 }
 
-/* ---- all of it ---- */
-
-/* Can the group be finished in vectors? Tried on expressions that are thrown away. */
+/* Can the epilogue be computed in vectors? Tries it on expressions that are dropped. */
 static bool finishes(Wino *w) {
   Prog *p = w->p;
   ProgMark mark = prog_mark(p);
@@ -354,8 +351,8 @@ static bool finishes(Wino *w) {
   return ok;
 }
 
-/* Patches of a block for threads that take whole blocks: what makes them end together. A tile of
- * rows costs about what two more patches would. */
+/* Patches of a block if threads take whole blocks: balances the threads. A tile of rows costs about
+ * as much as two more patches. */
 static i64 even_blocks(const Wino *w, i64 all, i64 most) {
   i64 best = most, least = INT64_MAX, rows = (i64)w->l->unit->target->cost->tile_rows;
   for (i64 each = most; each >= rows / 2; each--) {
@@ -372,16 +369,15 @@ static void blocks(Wino *w, Cursor at, BufId u) {
   Prog *p = w->p;
   i64 all = w->down * w->across,
       each = winograd_patches(w->l->unit->target, w->m, w->nin, w->nout, all);
-  /* threads share out the blocks; where there is but one, the places */
+  /* threads share the blocks, or the positions if there is only one block */
   bool even = p->threads > 1 && !winograd_one_pass(w->l->unit->target, w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
-  each = (all + count - 1) / count; /* as even as possible */
+  each = (all + count - 1) / count; /* balanced */
   Dim vd[3] = {w->side * w->side, each, w->nin}, md[3] = {w->side * w->side, each, w->nout};
   w->v = prog_add_buf(p, BS_local, w->in_dt, vd, 3, str_of(p->c, "patches"));
   w->mm = prog_add_buf(p, BS_local, w->dt, md, 3, str_of(p->c, "products"));
-  /* One loop over blocks, of which the last may have patches that are none; or the last by itself.
-   */
+  /* One loop over blocks whose last one may exceed the patches; or the last block separately. */
   if (even) w->last = all % each ? all - 1 : 0;
   for (u32 part = 0; part < 2; part++) {
     i64 n = part ? all % each : even ? count : all / each, size = part ? all % each : each;
@@ -398,14 +394,14 @@ static void blocks(Wino *w, Cursor at, BufId u) {
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r) {
   if (!r->conv->patch) return false;
   Wino *w = r->wino = NEW(&l->c->scratch, Wino);
-  if (!recognise(l, f, r->conv, w)) return false;
+  if (!match(l, f, r->conv, w)) return false;
   Prog *p = l->p;
   w->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   w->acc_var = prog_add_var(p, w->dt, str_of(p->c, "acc"));
   if (!finishes(w)) return false;
   r->family = FA_winograd;
   r->size = str_fmt(l->c, "F(%ux%u)", w->m, w->m);
-  r->reason = str_fmt(l->c, "%.2f of the time of plain sums", r->conv->share);
+  r->reason = str_fmt(l->c, "%.2f of the time of direct convolution", r->conv->share);
   return true;
 }
 

@@ -1,5 +1,8 @@
-/* mmq.h: rows of blocks in the order in which kernels read them, and tiles of products with
- * them; shared by lower_mmq.c, mmq_loops.c, mmq_many.c, mmq_cross.c and mmq_pack.c.
+/* mmq.h: matmul with quantized weights (family matmul_quant); shared by lower_mmq.c and mmq_*.c.
+ *
+ * Terms: a quant block is the storage unit of a weight format, with one or two scales. A group
+ * shares one scale. A unit is QBLOCK_X consecutive elements of a row, at least one group. x is the
+ * other operand: int8 with scales, or f32.
  */
 #ifndef INGOT_BLOCKS_H
 #define INGOT_BLOCKS_H
@@ -8,109 +11,110 @@
 #include "pass/kernel/tile.h"
 #include "pass/lower/lower.h"
 
-/* Panels that lie together, word by word of the fold: one row of x with all of them reads memory
- * strictly onwards, which is what machines fetch ahead of use. */
+/* Panels stored together, interleaved word by word of the reduction. One row of x with all of them
+ * reads memory sequentially, which suits the hardware prefetcher. */
 enum { PANELS = 4 };
 
-/* Constants of the program, in panels of as many rows as a vector has lanes. n is a row in units of
- * QBLOCK_X elements. */
+/* Weights as constants of the program, in panels of `lanes` rows. n counts units of a row. */
 typedef struct MmqPanels {
   QBlockKind kind;
   u32 lanes;
-  bool loops;          /* for plain loops: see quant; panels lie one by one, not PANELS together */
-  bool along;          /* likewise, and elements of a unit lie beside each other */
-  i64 rows, n, blocks; /* of a row */
-  u32 words;           /* vectors of four bytes a lane for a unit: as many as an element has bits,
-                          or 8 where it is unpacked */
-  u32 group, split;    /* elements of a group, groups of a unit */
-  i64 less;            /* an element is the unsigned number in memory less this */
-  bool is_signed;      /* bytes are the elements, with their signs: less is 0 */
-  u32 bits;            /* that number has */
-  BufId quant;         /* i32[panels / 4, n, words, 4, lanes]: see MmqPiece. For plain loops
-                          u8[panels, n, bytes, 1, lanes], or i8 with signs: of 8 bits byte e is element e,
-                          else byte e holds element e and in its upper half e + 16; where units lie along
-                          i8[panels, n, lanes, 1, 32] */
-  BufId s; /* [panels / 4, n * split, 1 or 2, 4, lanes] factors, and offsets beside them: f16, f32,
-              or bytes that d is multiplied with */
-  BufId d; /* f16[panels / 4, blocks, 1 or 2, 4, lanes], likewise; 0: s is all */
+  bool loops;          /* for scalar loops: see quant; panels are separate, not PANELS together */
+  bool along;          /* for scalar loops: elements of a unit are contiguous */
+  i64 rows, n, blocks; /* quant blocks of a row */
+  u32 words;        /* vectors of four bytes per lane in a unit: one per bit of an element, or 8 if
+                       unpacked */
+  u32 group, split; /* elements of a group, groups of a unit */
+  i64 less;         /* an element is the stored unsigned integer minus this */
+  bool is_signed;   /* stored bytes are the signed elements; less is 0 */
+  u32 bits;         /* bits of the stored integer */
+  BufId quant; /* i32[panels / 4, n, words, 4, lanes]: see MmqPiece. For scalar loops u8[panels, n,
+                  bytes, 1, lanes], or i8 if signed. With 8 bits, byte e is element e; otherwise it
+                  holds element e, and e + 16 in its upper half. If `along`: i8[panels, n, lanes, 1,
+                  32] */
+  BufId s;     /* [panels / 4, n * split, 1 or 2, 4, lanes]: scales, with offsets if 2; f16, f32, or
+                  bytes that multiply d */
+  BufId d; /* f16[panels / 4, blocks, 1 or 2, 4, lanes]: scales of quant blocks, with offsets if 2;
+              0: s is complete */
   bool offsets;
 } MmqPanels;
 
-/* Where some bits of elements 4 j to 4 j + 3 are, one in each byte of a word: so many from bit
- * `from` of the byte on are those from bit `to` of the element on. */
+/* Position of some bits of elements 4 j to 4 j + 3, one per byte of a word: `bits` bits from bit
+ * `from` of the byte are the bits from bit `to` of the element. */
 typedef struct MmqPiece {
   u32 word, from, bits, to;
 } MmqPiece;
 
-/* Bytes of a unit for plain loops. */
+/* Bytes of a unit for scalar loops. */
 static inline u32 unit_bytes(const MmqPanels *q) {
   return q->bits == 8 ? QBLOCK_X : QBLOCK_X / 2;
 }
 
-/* mmq_pack.c. Of elements 4 j to 4 j + 3 in a unit of so many words; how many there are. */
+/* mmq_pack.c. Lists the pieces of elements 4 j to 4 j + 3 in a unit of so many words; returns their
+ * number. */
 u32 mmq_pieces(u32 words, u32 j, MmqPiece piece[8]);
-/* signs: elements of 8 bits may have signs. */
+/* signs: 8-bit elements may be signed. */
 MmqPanels mmq_pack(Lower *l, QBlockKind kind, BufId rows, u32 lanes, bool signs);
-/* For plain loops; bytes have their signs. Rows from `first` on, `count` of them; along: see
- * Panels. */
+/* For scalar loops, with signed bytes: `count` rows from `first` on. along: see MmqPanels. */
 MmqPanels mmq_pack_loops(Lower *l, QBlockKind kind, BufId rows, u32 lanes, i64 first, i64 count,
                          bool along);
 
-/* mmq_loops.c: products with bytes where there are no vectors; false: it does not know them. */
+/* mmq_loops.c: int8 x on targets without vectors; false: format not supported. */
 bool mmq_loops(Lower *l, Cursor at, const Form *f, const Node *n, QBlockKind kind);
 
-/* Rows of x in a tile, of which each has a register or two for its sums, by the registers there
- * are; and in those for the rest. Where products are added by pairs, sums in f32 are wanted so
- * seldom that they may lie in memory. A single row goes with PANELS of weights. */
+/* Rows of x in a tile, and in a tile for the remainder. Each row takes one or two registers for its
+ * sums. With maddubs, f32 sums are needed so rarely that they may stay in memory. A single row
+ * takes PANELS panels of weights. */
 enum { FULL_ROWS = 8, SHORT_ROWS = 4 };
 
-/* What the lower half of two sums in one register is too large by, which makes it positive. */
+/* Bias of the lower of two 16-bit sums in one register; makes it non-negative. */
 enum { JOINED_BIAS = 0x8000 };
 
 /* Four bytes of 128. */
 static const i64 FOUR_128 = (i32)0x80808080;
 
-/* Of an unpacked unit: its elements, four to a word, with their signs if the format has any; the
- * scales of two groups, if these are integers, of each as both halves of a word where products are
- * added by pairs, else both as the halves of one; and what the sums of products with x, to which
- * 128 is added then, begin with. Rows of such x lie a little apart, as rows that are a multiple of
- * a way of the first cache apart meet in the same few lines of it. */
+/* Words of an unpacked unit. First its elements, four per word, signed if the format is. Then the
+ * integer scales of two groups: with maddubs each one in both halves of a word, otherwise both in
+ * one word. Then the initial sums, because 128 is added to x. ROW_PAD separates rows of x: at a
+ * distance of a multiple of an L1 way, rows compete for the same cache sets. */
 enum { UNPACKED_WORDS = QBLOCK_X / 4, UNPACKED_SCALES = 2, ROW_PAD = 2 };
 
-/* Of a unit of crossed elements: the even ones of each four as halves of a word, the odd ones, and
- * what products of sums are too large by. 128 is added to all, so that no half of a sum reaches
- * into the other. */
+/* Words of a crossed unit (mmq_cross.c): the even elements of each four as halves of a word, the
+ * odd ones, and the correction of the products. 128 is added to all, so that halves do not carry
+ * into each other. */
 enum { CROSS_ODD = QBLOCK_X / 4, CROSS_OFF = QBLOCK_X / 2, CROSSED };
 
 typedef struct MmqTile {
-  Tile t; /* its lanes are rows of weights, its rows are rows of x */
+  Tile t; /* lanes are rows of weights, rows are rows of x */
   Prog *p;
   MmqPanels q;
-  BufId x, by, sum; /* by, sum 0: x is floats */
-  BufId unpacked;   /* a part of the panel is in there, unpacked, or of some, crossed; 0: none */
-  BufId kept;       /* f32[rows, PANELS, lanes]: sums of the parts before this one; 0: it is all */
-  ExprId first, steps; /* of the part: blocks if these have factors and several units, else units */
-  BufId crossed;       /* x is in there, i32[tiles, units, SHORT_ROWS, CROSSED]; 0: it is not */
-  BufId fours;         /* x is in there, i32[rows, units + ROW_PAD, UNPACKED_WORDS]; 0: it is not */
-  bool is_shifted;     /* and 128 is added */
-  bool unpacks;        /* panels are unpacked for tiles of many rows */
-  BufId off;      /* i32[rows, groups]: what sums of tiles begin with; 0: made from `sum` there; or
-                     i32[rows, units], where sums of two groups are halves of a register */
-  i64 rows, wide; /* of x in a tile where there are many, and panels it has then */
-  i64 ahead;      /* bytes by which weights that a single row reads are fetched early; 0: not */
+  BufId x, by, sum; /* by: scales, sum: sums of x; 0: x is float */
+  BufId unpacked;   /* weights of the part in unpacked or crossed form; 0: none */
+  BufId
+      kept; /* f32[rows, PANELS, lanes]: sums of earlier parts of the reduction; 0: one part only */
+  ExprId first, steps; /* range of the part: in quant blocks if these have scales and several units,
+                          else in units */
+  BufId crossed;       /* i32[tiles, units, SHORT_ROWS, CROSSED]: crossed x; 0: none */
+  BufId fours; /* i32[rows, units + ROW_PAD, UNPACKED_WORDS]: x as words of four bytes; 0: none */
+  bool is_shifted; /* 128 is added to `fours` */
+  bool unpacks;    /* panels are unpacked once for tiles of many rows */
+  BufId off; /* i32[rows, groups]: initial sums of tiles; 0: computed from `sum`. i32[rows, units]
+                if the sums of two groups share a register */
+  i64 rows, wide; /* rows and panels of a tile when there are many rows of x */
+  i64 ahead;      /* prefetch distance in bytes for the weights of a single row; 0: no prefetch */
 } MmqTile;
 
-/* Where a tile stands. */
+/* Position of a tile. */
 typedef struct MmqAt {
   TileSize size;
-  ExprId row;           /* the first one */
-  ExprId group, inside; /* the first panel: which PANELS, and which of them */
-  ExprId unit, block;   /* of the fold */
-  ExprId place;         /* of the unit among the unpacked */
+  ExprId row;           /* first row */
+  ExprId group, inside; /* first panel: number of its group of PANELS, and panel within it */
+  ExprId unit, block;   /* position in the reduction */
+  ExprId place;         /* number of the unit among the unpacked ones */
 } MmqAt;
 
 /* lower_mmq.c */
-ExprId mmq_splat(const MmqTile *b, ExprId e); /* the same in all lanes */
+ExprId mmq_splat(const MmqTile *b, ExprId e); /* splat */
 ExprId mmq_plus(Prog *p, ExprId a, i64 k, ExprId b);
 ExprId mmq_ints(const MmqTile *b, i64 x);
 ExprId mmq_panel_load(const MmqTile *b, const MmqAt *at, BufId from, ExprId v, ExprId step,
@@ -136,8 +140,7 @@ void mmq_cross_panels(const MmqTile *b, Cursor in, BufId to, ExprId group, ExprI
                       i64 panels);
 void mmq_unit_of_crossed(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc);
 
-/* mmq_many.c. How x is kept for tiles of many rows, and how many of these and of panels a tile
- * has. */
+/* mmq_many.c: prepares x for tiles of many rows, and chooses the rows and panels of a tile. */
 void mmq_unpack_panels(const MmqTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                        i64 panels);
 void mmq_prepare_rows(MmqTile *b, Cursor at);

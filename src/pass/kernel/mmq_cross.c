@@ -1,10 +1,9 @@
-/* mmq_cross.c: products of bytes with rows of blocks by half the multiplications.
+/* mmq_cross.c: int8 matmul with half the multiplications, by Winograd's inner product (1968).
  *
- * In: x, and panels of weights. Out: both crossed, which are buffers of the kernel, and a unit of a
- * tile that multiplies them. Where products of four bytes are no operation, tiles take those of two
- * elements at once, as Winograd does in inner products, by (w0 + x1) (w1 + x0) - w0 w1 - x0 x1:
- * half the multiplications are left, as what is taken off is that of weights or of x alone. Nothing
- * is rounded: a single row, which reads both as they are, adds up to the same integers.
+ * In: x and panels of weights. Out: both in crossed form, as scratch buffers, and the code of one
+ * unit. For targets without dot_i8x4. Two products are w0 x0 + w1 x1 = (w0 + x1) (w1 + x0) - w0 w1
+ * - x0 x1. The last two terms depend on weights or x alone and are computed once. A single row,
+ * which reads both in place, gets the same integers.
  */
 #include "pass/kernel/mmq.h"
 
@@ -13,9 +12,9 @@ static ExprId same(const MmqTile *b, i64 x, u32 lanes) {
   return lanes > 1 ? ex_splat(b->p, e, lanes) : e;
 }
 
-/* Winograd's inner product (lower_mmq.c) of one side. four: four bytes, to each of which 128 was
- * added. half: the even and the odd ones, two to a word. Returns sum plus the products of even and
- * odd neighbours, and 128 times all four: what that method takes off at the end. */
+/* Crossed form of one side. four: four bytes with 128 added. half: the even and the odd ones, two
+ * per word. Returns sum + products of even and odd neighbours + 128 times all four: the correction
+ * that is subtracted at the end. */
 static ExprId cross_four(const MmqTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {
   Prog *p = b->p;
@@ -28,8 +27,7 @@ static ExprId cross_four(const MmqTile *b, Cursor *in, ExprId four, u32 lanes, V
   return ex_op3(p, OP_dot_i16x2, ex_var(p, half[0]), ex_var(p, half[1]), sum);
 }
 
-/* i32[tiles, units, SHORT_ROWS, CROSSED]: x for that method, in the order in which tiles read it.
- */
+/* i32[tiles, units, SHORT_ROWS, CROSSED]: crossed x in the order in which tiles read it. */
 BufId mmq_cross_x(const MmqTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi,
@@ -56,7 +54,7 @@ BufId mmq_cross_x(const MmqTile *b, Cursor in) {
   return to;
 }
 
-/* Elements of weights with 128 added. */
+/* Adds 128 to weights. */
 static ExprId with_128(const MmqTile *b, ExprId four) {
   Prog *p = b->p;
   if (b->q.is_signed) return ex_op2(p, OP_xor, four, mmq_ints(b, FOUR_128));
@@ -64,7 +62,7 @@ static ExprId with_128(const MmqTile *b, ExprId four) {
   return ex_op2(p, OP_add, four, mmq_ints(b, (i32)(u32)((128 - b->q.less) * 0x01010101)));
 }
 
-/* The same of a part of some panels of weights. */
+/* Crosses a part of some panels of weights. */
 void mmq_cross_panels(const MmqTile *b, Cursor in, BufId to, ExprId group, ExprId inside,
                       i64 panels) {
   Prog *p = b->p;

@@ -1,41 +1,41 @@
-/* mmq_loops.c: products of rows of bytes with rows of blocks, where there are no vectors.
+/* mmq_loops.c: int8 matmul with quantized weights on targets without vectors.
  *
- * In: the form of dot_blocks whose x is bytes. Out: plain loops, the innermost of which runs along
- * LANES results whose weights lie beside each other byte by byte. A step of the fold takes the
- * bytes of a few elements apart once, for all rows of x of a tile, and adds their products to a row
- * of sums; behind the 32 elements of a unit the sums are scaled and added up in f32. Compilers make
- * vectors of such loops where a machine has some, which is why sums are as narrow as they can be:
- * i16 where those of a unit fit (arithmetic wraps around on the way, and what comes out is exact),
- * else i32, to which the products go by as many as fit into 16 bits. Elements of 8 bits lie along
- * the unit in C, and so do the loops that sum them up, in the shape in which compilers find
- * products by pairs (lower_i16.c); what scales the sums runs along results there, too.
+ * In: the form of matmul_quant with int8 x. Out: scalar loops. The innermost one runs along LANES
+ * results whose weights are interleaved byte by byte. A reduction step unpacks a few elements once
+ * for all rows of x of a tile, and adds their products to a row of sums. After the 32 elements of a
+ * unit the sums are scaled and added in f32.
  *
- * The sum of one result takes its units in order, whatever the tile, so that rows of x give the
- * same bits one by one and together. Formats with more bits than 4 and fewer than 8, or with scales
- * for fewer than 32 elements, are left to lower_mmq.c, and so are floats.
+ * C compilers vectorize such loops, so sums are as narrow as possible. They are int16 if those of a
+ * unit fit; intermediate wraparound is harmless. Otherwise they are int32, and products are added
+ * in int16 first as far as they fit. 8-bit elements are stored along the unit in C, so that
+ * compilers find pmaddwd (lower_i16.c); scaling runs along results there too.
+ *
+ * A result adds its units in order, independent of the tile, so rows of x give the same bits one by
+ * one or together. Formats with 5 to 7 bits or groups below 32 elements, and f32 x, are left to
+ * lower_mmq.c.
  */
 #include "pass/kernel/mmq.h"
 #include "pass/kernel/tile.h"
 
-/* More results than loops are written out for; rows of x in a tile where there are as many. A step
- * takes two bytes for one row of x, and two elements for several: what points to weights, and the
- * x, are to fit in registers, which on small machines are few. */
+/* Results per panel (too many for C compilers to unroll), rows of x in a tile, and bytes or
+ * elements per step. Pointers to weights and the x values must fit in registers, which are few on
+ * small machines. */
 enum { LANES = 32, TILE_ROWS = 4, STEP_BYTES = 2, STEP_TILE = 2, STEP_MOST = 4, X_MOST = 127 };
-enum { ALONG_ROW = 4, ALONG_TILE = 2 }; /* results of a tile of one row, and of several */
+enum { ALONG_ROW = 4, ALONG_TILE = 2 }; /* results of a tile with one row, and with several */
 
 typedef struct MmqLoops {
   Lower *l;
   Prog *p;
   const Form *f;
   MmqPanels q;
-  BufId x, by, sum;  /* operands: bytes, factors, sums; sum 0: there are none */
+  BufId x, by, sum;  /* operands: int8, scales, sums; sum 0: none */
   BufId sums, acc;   /* of a tile: [rows, LANES] */
-  BufId words;       /* where units lie along: x of a unit, i16[rows, QBLOCK_X] */
-  DType sum_dt;      /* of sums */
-  u32 together;      /* products whose sum is an i16 */
-  i64 first;         /* result of the panels */
-  ExprId panel, row; /* which one; the first row of x */
-  u32 rows;          /* of the tile */
+  BufId words;       /* if units lie along: x of a unit, i16[rows, QBLOCK_X] */
+  DType sum_dt;      /* type of sums */
+  u32 together;      /* products whose sum fits in int16 */
+  i64 first;         /* first result of the panels */
+  ExprId panel, row; /* current panel; first row of x */
+  u32 rows;          /* rows of the tile */
 } MmqLoops;
 
 static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
@@ -73,7 +73,7 @@ static VarId along_lanes(const MmqLoops *b, Cursor *at) {
 
 /* ---- a unit of 32 elements ---- */
 
-/* Sums begin with what all elements are too large by. */
+/* Initializes the sums with the correction for unsigned weights. */
 static void begin_unit(const MmqLoops *b, Cursor in, ExprId unit) {
   Prog *p = b->p;
   VarId first[TILE_ROWS];
@@ -87,14 +87,14 @@ static void begin_unit(const MmqLoops *b, Cursor in, ExprId unit) {
   for (u32 i = 0; i < b->rows; i++) to_tile(b, &in, b->sums, i, v, ex_var(p, first[i]));
 }
 
-/* Element e of the bytes of a step, from byte `first` of the unit on. Two of 4 bits are in each:
- * those of the lower halves of all bytes come first. */
+/* Index of element e of a step, from byte `first` of the unit on. A byte has two 4-bit elements;
+ * the lower halves of all bytes come first. */
 static ExprId step_element(const MmqLoops *b, ExprId first, u32 e, u32 bytes) {
   u32 upper = e / bytes * unit_bytes(&b->q);
   return ex_op2(b->p, OP_add, ex_copy(b->p, first), ex_int(b->p, e % bytes + upper));
 }
 
-/* The same of the weights, of which `byte` has the bytes. */
+/* Weight e of a step; `byte` holds its bytes. */
 static ExprId step_weight(const MmqLoops *b, const VarId *byte, u32 e, u32 bytes) {
   Prog *p = b->p;
   ExprId w = ex_var(p, byte[e % bytes]);
@@ -104,7 +104,7 @@ static ExprId step_weight(const MmqLoops *b, const VarId *byte, u32 e, u32 bytes
   return ex_cast(p, DT_i16, w, false);
 }
 
-/* sums + products of the elements of a step: by i16, as many as fit. */
+/* sum + products of the elements of a step, in int16 as far as they fit. */
 static ExprId add_products(const MmqLoops *b, ExprId sum, const VarId *x, const VarId *byte, u32 n,
                            u32 bytes) {
   Prog *p = b->p;
@@ -143,7 +143,7 @@ static void add_unit(const MmqLoops *b, Cursor in, ExprId unit) {
   }
 }
 
-/* The same where elements lie along the unit: some results at a time. */
+/* Dot products along the unit, for a few results at a time. */
 static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   Prog *p = b->p;
   u32 cols = b->rows > 1 ? ALONG_TILE : ALONG_ROW;
@@ -171,8 +171,7 @@ static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   }
 }
 
-/* What scales the sums of a unit, or is added: a number, or one of the block times one of the unit.
- */
+/* Scale or offset of a unit: a number, or that of the quant block times that of the unit. */
 static ExprId scale(const MmqLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
   Prog *p = b->p;
   ExprId e = ex_cast(p, DT_f32, weight(b, b->q.s, ex_copy(p, unit), ex_int(p, offset), v), false);
@@ -200,8 +199,6 @@ static void end_unit(const MmqLoops *b, Cursor in, ExprId unit, ExprId block) {
     to_tile(b, &in, b->acc, i, v, f);
   }
 }
-
-/* ---- tiles ---- */
 
 static void one_tile(MmqLoops *b, Cursor at, u32 rows, ExprId row) {
   Prog *p = b->p;
@@ -244,7 +241,7 @@ static void one_tile(MmqLoops *b, Cursor at, u32 rows, ExprId row) {
   }
 }
 
-/* All rows of x with one panel: several at a time, then those that are left. */
+/* All rows of x with one panel: tiles of several rows, then the remainder. */
 static void all_rows(MmqLoops *b, Cursor at, ExprId panel) {
   Prog *p = b->p;
   Dim n = b->f->axis[0].hi;
@@ -262,7 +259,7 @@ static void all_rows(MmqLoops *b, Cursor at, ExprId panel) {
   one_tile(b, at, 1, row);
 }
 
-/* The largest element, with its sign or without, and what makes all of a unit fit into 16 bits. */
+/* Chooses the type of the sums from the largest element. */
 static void choose_sums(MmqLoops *b) {
   i64 most = (i64)1 << b->q.bits, largest = b->q.is_signed ? most / 2 : most - 1;
   i64 off = b->q.less > largest - b->q.less ? b->q.less : largest - b->q.less;
@@ -270,8 +267,8 @@ static void choose_sums(MmqLoops *b) {
   b->sum_dt = !b->q.is_signed && QBLOCK_X * off * X_MOST <= INT16_MAX ? DT_i16 : DT_i32;
 }
 
-/* Panels of so many results from `first` on: those behind whole panels have one of their own, as
- * nothing is stored that is not there. */
+/* Panels of `lanes` results from `first` on. A remainder gets a narrower panel, so that no padding
+ * is stored. */
 static void some_panels(MmqLoops *b, Cursor at, BufId w, QBlockKind kind, i64 first, i64 panels,
                         i64 lanes) {
   bool along = qblock_bits(kind) == 8 && b->l->unit->for_c;

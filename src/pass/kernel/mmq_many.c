@@ -1,13 +1,13 @@
-/* mmq_many.c: what is made ready for tiles of many rows of x.
+/* mmq_many.c: prepares x and weights for tiles of many rows.
  *
- * In: a product with rows of blocks. Out: loops that stand before its tiles: x in the form in which
- * these read it, and panels of weights unpacked once for all rows. Both are buffers of the kernel.
- * Nothing is rounded: tiles add up the same integers as a single row does, which reads x and
- * weights as they are.
+ * In: a matmul with quantized weights. Out: loops before its tiles that store x in the order the
+ * tiles read, and unpack panels of weights once for all rows. Both are scratch buffers of the
+ * kernel. Tiles add the same integers as a single row, which reads x and weights in place, so
+ * results are bit-exact.
  */
 #include "pass/kernel/mmq.h"
 
-/* Four unsigned bytes as the numbers with signs that they stand for. */
+/* Converts four unsigned bytes to the signed values they encode. */
 static ExprId with_signs(const MmqTile *b, ExprId four) {
   Prog *p = b->p;
   if (!b->is_shifted) return four;
@@ -15,8 +15,8 @@ static ExprId with_signs(const MmqTile *b, ExprId four) {
   return ex_op2(p, OP_xor, up, mmq_ints(b, FOUR_128));
 }
 
-/* Where 128 was added to each element of x to make it unsigned, sums of products are too large by
- * 128 times the sum of the weights: minus that, which they begin with. word: the unpacked unit. */
+/* Correction for adding 128 to x, which makes it unsigned: -128 times the sum of the weights, as
+ * initial value of the sums. word: the unpacked unit. */
 static ExprId products_with_128(const MmqTile *b, const VarId *word) {
   Prog *p = b->p;
   bool scaled = qblock_is_scaled(b->q.kind);
@@ -63,8 +63,8 @@ void mmq_unpack_panels(const MmqTile *b, Cursor in, BufId to, ExprId group, Expr
   }
 }
 
-/* i32[rows, groups]: what the zero point of the weights adds to each sum, with its sign changed;
- * tiles begin their sums with it. Or i32[rows, units], both of a unit as halves. */
+/* i32[rows, groups]: negated contribution of the zero point of the weights, the initial value of
+ * sums. Or i32[rows, units] with both groups of a unit as halves. */
 static BufId offs_of_x(const MmqTile *b, Cursor in) {
   Prog *p = b->p;
   bool joined = qblock_is_scaled(b->q.kind) && b->unpacks;
@@ -84,7 +84,7 @@ static BufId offs_of_x(const MmqTile *b, Cursor in) {
   return to;
 }
 
-/* i32[rows, units, words]: x, four bytes to a word, for products by OP_maddubs. */
+/* i32[rows, units, words]: x with four bytes per word, for OP_maddubs. */
 static BufId fours_of_x(const MmqTile *b, Cursor in) {
   Prog *p = b->p;
   Dim n = b->t.f.axis[0].hi, dim[3] = {n, b->q.n + ROW_PAD, UNPACKED_WORDS};
@@ -104,8 +104,8 @@ static bool has_few_rows(const MmqTile *b) {
   return dim_is_const(n) && n < 2 * FULL_ROWS;
 }
 
-/* Are the panels unpacked for all rows of x, or for every tile? That costs little where four
- * products are one operation and elements lie whole in bytes. */
+/* Unpack panels once for all rows of x, instead of in every tile? In-tile unpacking is cheap if the
+ * target has dot_i8x4 and elements are not split across words. */
 static bool is_unpacked(const MmqTile *b) {
   bool pays = b->t.l->unit->pairs || 8 % b->q.words;
   return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
@@ -114,14 +114,14 @@ static bool is_unpacked(const MmqTile *b) {
 static bool is_crossed(const MmqTile *b) {
   const PassCtx *u = b->t.l->unit;
   const Target *t = u->target;
-  bool words = !(t->has & CAP_maddubs) && t->cost->dot2_time > 0; /* products of 16 bits are all */
+  bool words = !(t->has & CAP_maddubs) && t->cost->dot2_time > 0; /* only int16 multiply-adds */
   bool pays = u->pairs ? b->q.is_signed : words && b->q.split == 1 && !qblock_is_scaled(b->q.kind);
   return pays && u->aim == AIM_time && b->by && !has_few_rows(b);
 }
 
-/* Do two panels share what is loaded of x? Where four products are one operation and nothing is
- * unpacked in the tile, there would be a load for each. Where two groups of a unit have integers as
- * scales, sums are finished so seldom that the loads are what counts. */
+/* Do tiles have two panels that share loads of x? Not if dot_i8x4 exists and tiles do not unpack:
+ * then each product needs its own load anyway. With two integer scales per unit, sums are finished
+ * so rarely that loads dominate. */
 static bool has_two_panels(const MmqTile *b) {
   const PassCtx *u = b->t.l->unit;
   if (is_crossed(b)) return true;
@@ -130,7 +130,7 @@ static bool has_two_panels(const MmqTile *b) {
   return u->target->regs > 16 && b->by && ready;
 }
 
-/* How x is kept for tiles of many rows, and how many of these and of panels a tile has. */
+/* Stores x for tiles of many rows, and chooses the rows and panels of a tile. */
 void mmq_prepare_rows(MmqTile *b, Cursor at) {
   const Target *t = b->t.l->unit->target;
   bool pairs = b->t.l->unit->pairs;

@@ -1,21 +1,21 @@
-/* mmq_pack.c: brings rows of blocks into panels, while compiling.
+/* mmq_pack.c: packs quantized weights into panels at compile time.
  *
- * In: a constant u8[rows, blocks, bytes] and the lanes of a vector. Out: constants of the program:
- * integers, of as many bits as an element has (of 4 or 8 for plain loops), and what scales them, as
- * narrow as the file has it: halves, or halves for a block and bytes for its groups. Rows that fill
- * up the last panel are zero. Nothing is rounded.
+ * In: a constant u8[rows, blocks, bytes] and the number of lanes. Out: constants of the program:
+ * integers with the bits of an element (4 or 8 for scalar loops), and scales in the width of the
+ * file: f16, or f16 per quant block and bytes per group. The last panel is padded with zeros.
+ * Nothing is rounded.
  */
 #include "pass/kernel/mmq.h"
 
 #include <string.h>
 
-/* What is filled, at the row and unit that is being brought over. */
+/* Output tensors while they are filled. */
 typedef struct Packed {
   MmqPanels *q;
-  Tensor *quant, *s, *d; /* d NULL: s is all */
+  Tensor *quant, *s, *d; /* d NULL: s is complete */
 } Packed;
 
-/* Rows that are packed, and for what. */
+/* Rows to pack, and their layout. */
 typedef struct PanelRows {
   i64 first, count;
   u32 lanes;
@@ -43,14 +43,14 @@ static i64 together(const MmqPanels *q) {
   return q->loops ? 1 : PANELS;
 }
 
-/* Element of a constant: word `at` of `each` of a step of the fold, of which a row has n. */
+/* Offset of word `at` of `each` in a step of the reduction; a row has n steps. */
 static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
   i64 lanes = p->q->lanes, panel = row / lanes, beside = together(p->q);
   i64 where = panel / beside * n + step;
   return (u64)(((where * each + at) * beside + panel % beside) * lanes + row % lanes);
 }
 
-/* 32 elements as bytes. */
+/* Stores 32 elements as bytes. */
 static void pack_bytes(Packed *p, i64 row, i64 unit, const i16 *v) {
   MmqPanels *q = p->q;
   u32 all = unit_bytes(q);
@@ -63,9 +63,9 @@ static void pack_bytes(Packed *p, i64 row, i64 unit, const i16 *v) {
   }
 }
 
-/* Elements lie whole in bytes, as many as fit, word by word; those that are left over are spread
- * over the bits that are free above these. As few words as come out even are filled at a time (3
- * with 4 times 4 elements of 6 bits), so that a word is done with soon after it is read. */
+/* Elements are stored whole, as many as fit in a byte. The rest is spread over the free high bits.
+ * The pattern repeats after as few words as possible (3 words for 4 times 4 elements of 6 bits), so
+ * that a word is used up soon after its load. */
 u32 mmq_pieces(u32 words, u32 j, MmqPiece piece[8]) {
   u32 bits = words, even = bits & (0u - bits), fours = 8 / even, filled = bits / even;
   u32 per = 8 / bits, free = 8 - per * bits, first = j / fours * filled, k = j % fours, n = 0;
@@ -82,7 +82,7 @@ u32 mmq_pieces(u32 words, u32 j, MmqPiece piece[8]) {
   return n;
 }
 
-/* 32 elements as words. */
+/* Stores 32 elements as words. */
 static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
   MmqPanels *q = p->q;
   u32 word[8] = {0};
@@ -100,7 +100,7 @@ static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
     memcpy(&to[place(p, row, unit, q->n, j, q->words)], &word[j], sizeof *word);
 }
 
-/* A factor, and the offset beside it if there are any, of which a row has n. */
+/* Stores a scale, and its offset if there are any; a row has n. */
 static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 n, double factor, double offset) {
   i64 each = t->dim[2];
   for (i64 i = 0; i < each; i++) {
@@ -150,10 +150,10 @@ static MmqPanels pack(Lower *l, QBlockKind kind, BufId rows, const PanelRows *x)
   DType half = b->factor == BV_half ? DT_f16 : DT_f32;
   QBlockParts part;
   if (q.offsets && scales != qblock_has(kind, BP_least))
-    bug(l->c, LOC_NONE, "%s: factors and offsets of different types", b->name);
+    bug(l->c, LOC_NONE, "%s: scales and offsets have different types, expected one type", b->name);
   i64 key[] = {ON_mmq, rows, x->lanes, x->signs, x->loops, x->along, x->first};
   u32 *known = map_put_bytes(&l->once, key, sizeof key);
-  if (*known) { /* the others follow: see below */
+  if (*known) { /* the other constants have the next ids */
     q.quant = *known;
     q.s = *known + 1;
     if (scales) q.d = *known + 2;

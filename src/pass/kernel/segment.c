@@ -1,15 +1,17 @@
-/* segment.c: convolutions whose windows mostly lie in the padding.
+/* segment.c: splits convolutions whose windows mostly lie in padding.
  *
- * A window dilated so far that it hardly fits its operand multiplies padding most of the time. In:
- * the form of such a convolution. Out: forms of parts of the result, which need no padding: along a
- * dimension, a part is a run of places of the window (a Segment) at which the same taps of it lie
- * inside the operand, and has only those taps; in several dimensions there is a part for each
- * combination of their segments. Not done where most parts would have one or two places:
- * multiplying zeros takes less time than tiles of a single result.
+ * A window with a large dilation that hardly fits its operand multiplies padding most of the time.
+ * In: the form of such a convolution. Out: forms of parts of the result without padding. Along one
+ * dimension, a part is a run of outputs (a Segment) whose windows have the same positions inside
+ * the operand, and it has only those positions. In several dimensions there is a part for each
+ * combination of segments.
+ *
+ * Not done if most parts would have one or two outputs: multiplying zeros is faster than tiles of a
+ * single result.
  */
 #include "pass/kernel/segment.h"
 
-enum { SHARED = 4 }; /* neighbouring results, at least, that a tile should compute together */
+enum { SHARED = 4 }; /* minimum neighbouring results that a tile should compute together */
 
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s) {
   u32 ns;
@@ -26,7 +28,7 @@ static i64 floor_div(i64 a, i64 b) {
   return a / b - (a % b < 0);
 }
 
-/* Place o of the result, and the positions of the window that meet an element there. */
+/* Output o as a segment: the window positions that read an element there. */
 static Segment positions(const WindowDim *s, i64 o) {
   i64 at = o * s->stride - s->pad;
   i64 from = -floor_div(at, s->dilation), to = floor_div(s->extent - 1 - at, s->dilation) + 1;
@@ -42,7 +44,7 @@ u32 window_segments(const WindowDim *s, Segment *out) {
       out[n - 1].hi++;
       continue;
     }
-    if (n == MOST_SEGMENTS) return 0;
+    if (n == MAX_SEGMENTS) return 0;
     out[n++] = here;
   }
   return n;
@@ -60,7 +62,7 @@ bool window_interior(const WindowDim *s, Segment *out) {
 double windows_hit_ratio(const WindowDim *s, u32 n) {
   double met = 1, all = 1;
   for (u32 i = 0; i < n; i++) {
-    Segment at[MOST_SEGMENTS];
+    Segment at[MAX_SEGMENTS];
     u32 count = window_segments(&s[i], at);
     i64 sum = 0;
     if (!count || (count == s[i].places && count >= SHARED)) return 1;
@@ -75,7 +77,7 @@ bool windows_are_sparse(const Target *t, const WindowDim *s, u32 n) {
   return windows_hit_ratio(s, n) < t->cost->sparse;
 }
 
-/* The window over dimension d of in[0], if its places and what it slides over are known. */
+/* The window over dimension d of in[0], if its outputs and its operand have known extents. */
 static bool window_of(Prog *p, const Form *f, u32 d, WindowDim *s) {
   const Index *ix = &f->in[0].idx[d];
   Dim extent = prog_buf(p, f->in[0].buf)->dim[d];

@@ -1,47 +1,46 @@
-/* segment.h: windows that mostly stand outside of what they slide over. */
+/* segment.h: convolution windows that mostly lie in padding. */
 #ifndef INGOT_SEGMENT_H
 #define INGOT_SEGMENT_H
 
 #include "ir/target.h"
 #include "pass/lower/form.h"
 
-/* A window along one dimension: place o and position k meet element o * stride + k * dilation -
- * pad, over `input_dilation` where elements stand so far apart. */
+/* A window along one dimension. Position k of the window at output o reads element (o * stride + k
+ * * dilation - pad) / input_dilation; it is a zero if that is not an integer. */
 typedef struct WindowDim {
   i64 places, size, extent;
   i64 stride, dilation, pad, input_dilation;
 } WindowDim;
 
-/* Places lo..hi that meet something at positions from..to, and nothing at the others. */
+/* Outputs lo..hi whose window is inside the operand exactly at positions from..to. */
 typedef struct Segment {
   i64 lo, hi, from, to;
 } Segment;
 
-enum { MOST_SEGMENTS = 9 };
+enum { MAX_SEGMENTS = 9 };
 
-/* Those of a convolution, one for each dimension from 2 on; their number. */
+/* Window of each dimension of a convolution, from dimension 2 on; returns their number. */
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s);
-/* Segments of all places, in order; 0: there are more, or a place meets nothing at all. */
+/* Segments of all outputs, in order; 0: too many, or some window lies entirely in padding. */
 u32 window_segments(const WindowDim *s, Segment *out);
-/* Places where every position meets something; false: there are none. */
+/* Outputs whose whole window is inside the operand; false: none. */
 bool window_interior(const WindowDim *s, Segment *out);
-/* Fraction of taps (positions of all windows) that meet an element; 1 also where there are too many
+/* Fraction of taps (positions of all windows) that read an element; 1 if there are too many
  * segments. */
 double windows_hit_ratio(const WindowDim *s, u32 n);
-/* Is it worth while to go through segments instead of reading zeros? */
+/* Are segments faster than reading zeros? */
 bool windows_are_sparse(const Target *t, const WindowDim *s, u32 n);
 
-/* The windows of a convolution that may leave its operand, and their number; *dim: that dimension
- * of in[0] is the first they slide over. 0: none. */
+/* Windows of a convolution that may leave its operand; returns their number, 0: none. *dim: first
+ * dimension of in[0] that they slide over. */
 u32 form_windows(Prog *p, const Form *f, WindowDim *s, u32 *dim);
-/* Places of the axis that the result of a fold without weights is contiguous along, where no
- * position of its window leaves the operand there; false: none. */
+/* Interior of a pooling window along the axis along which the result is contiguous; false: none. */
 bool form_windows_interior(Prog *p, const Form *f, u32 *axis, Segment *in);
-/* The part of such a form at places from..to: none of them needs a guard. */
+/* Part of such a form at outputs from..to, without bounds checks. */
 Form form_interior(const Form *f, u32 axis, i64 from, i64 to);
-/* Its part at one place, where the window meets what it meets there; false: that is nothing. */
+/* Part of such a form at one output, with the positions that are inside; false: none is. */
 bool form_place(Prog *p, const Form *f, i64 place, Form *part);
-/* The part of a form that has these segments of its windows: nothing in it falls outside. */
+/* Part of a form with these segments, without bounds checks. */
 Form form_segment(const Form *f, u32 dim, u32 n, const Segment *at);
 
 #endif

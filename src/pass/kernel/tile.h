@@ -1,4 +1,19 @@
-/* tile.h: a form on its way to a kernel of vectors; shared by the files of lower_tile.c. */
+/* tile.h: register tiles, shared by the files that choose, pack and write vector kernels.
+ *
+ * The picture shows a tile of 3 rows and 2 panels with 8 lanes; each [........] is one vector:
+ *
+ *                         panel 0       panel 1
+ *     step k loads:      [wwwwwwww]    [wwwwwwww]     packed operand, contiguous in memory
+ *     row 0:  x0  ->     [aaaaaaaa]    [aaaaaaaa]     a += splat(x) * w
+ *     row 1:  x1  ->     [aaaaaaaa]    [aaaaaaaa]     accumulators stay in registers
+ *     row 2:  x2  ->     [aaaaaaaa]    [aaaaaaaa]     through all steps of the reduction
+ *     after the last k:  y = epilogue(a)              bias, residual, activation; then one store
+ *
+ * One axis of the result becomes the lanes, a second one the rows. Loops run, from the outside in,
+ * over batch axes, cache tiles, panels, other axes, rows and the reduction. Loops over the rows and
+ * panels of one tile are unrolled. A map is a tile without a reduction. Horizontal kernels have
+ * lanes along the reduction instead.
+ */
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
 
@@ -6,140 +21,141 @@
 #include "pass/kernel/segment.h"
 #include "pass/kernel/widen.h"
 
-/* What an operand does along the lanes. */
+/* How an operand moves along the lanes. */
 typedef enum LaneUse {
-  LU_splat,  /* nothing: one element for all lanes */
-  LU_vector, /* steps by one element */
-  LU_packed  /* anything else; it has been brought into panels of lanes */
+  LU_splat,  /* not at all: one element is broadcast */
+  LU_vector, /* by one element per lane: a vector load */
+  LU_packed  /* in any other way: it is packed into panels */
 } LaneUse;
 
-/* The epilogue of a tile, by how much time it takes beside the sums. */
+/* Time of the epilogue, compared with that of the reduction. */
 typedef enum EpilogueCost {
   EC_plain,    /* none, or arithmetic with constants */
-  EC_loads,    /* it loads values of the run too */
-  EC_functions /* it divides, or computes functions such as exp */
+  EC_loads,    /* also loads other values */
+  EC_functions /* divides, or calls functions such as exp */
 } EpilogueCost;
 
-/* An operand that is bytes, or i16, in memory: see tile_int.c. */
+/* An operand that memory holds as int8 or int16; see tile_int.c. */
 typedef struct TileBytes {
-  u32 operand;     /* FORM_IN: there is none */
-  i64 zero;        /* the zero point, taken off the sums at their start */
-  bool bias_128;   /* those bytes are signed; dot4 gets them larger by 128 */
-  bool sum_in_f32; /* sums are exact in f32 and made there */
-  BufId sums;      /* what the accumulators begin with, in panels; 0: f.init */
+  u32 operand;     /* FORM_IN: none */
+  i64 zero;        /* zero point; the accumulators start with its share subtracted */
+  bool bias_128;   /* the operand is signed; dot_i8x4 gets it plus 128 */
+  bool sum_in_f32; /* accumulate in f32, which is exact here */
+  BufId sums;      /* initial accumulators, in panels; 0: f.init */
 } TileBytes;
 
-/* How sums are finished and stored. */
+/* Stores and the epilogue. */
 typedef struct TileStore {
-  bool pads;    /* there is room behind the result: the last vector is stored whole */
-  bool partial; /* the last vector can be computed without room behind the operands */
-  bool finish_is_wide, is_wide; /* a vector of sums can be finished as one, and stored as one */
-  bool finish_stays_inside; /* the epilogue of a partial vector loads only elements that exist */
-  EpilogueCost finish;      /* what is made of the sum */
+  bool pads;    /* the result has padding: store the last vector whole */
+  bool partial; /* the last vector can be computed without reading past the operands */
+  bool finish_is_wide, is_wide; /* the epilogue, and the store, work on whole vectors */
+  bool finish_stays_inside;     /* the epilogue of a partial vector loads only existing elements */
+  EpilogueCost finish;
 } TileStore;
 
-/* Points of an axis that all panels are multiplied with before the next ones are: see
- * cache_tile.c. */
+/* Points of an axis that meet all panels before the next ones do; see tile_cache.c. */
 typedef struct CacheTile {
-  u32 axis;     /* that of the rows, or one around them; FORM_AXES: there are no blocks */
-  i64 each;     /* points of one */
-  ExprId first; /* where the one being written begins */
+  u32 axis;     /* the row axis or an axis outside of it; FORM_AXES: not tiled */
+  i64 each;     /* points of one cache tile */
+  ExprId first; /* first point of the cache tile being written */
 } CacheTile;
 
-/* Panels that come next are fetched: see tile_prefetch.c. */
+/* Prefetch of the panels that come next; see tile_prefetch.c. */
 typedef struct TilePrefetch {
-  i64 lines;          /* a tile fetches; 0: none */
-  u32 axis;           /* of the fold that is cut for that; FORM_AXES: blocks of channels are */
-  i64 steps;          /* of its fold at which it may */
-  BufId of;           /* the weights */
-  i64 panel, line;    /* elements of a panel and of a line */
-  i64 ahead;          /* from the panels of this tile to the next */
-  ExprId tile, first; /* which of those with these panels it is; the first of these in its batch */
-  ExprId batch;       /* panels of all batches before */
+  i64 lines; /* cache lines per tile; 0: no prefetch */
+  u32 axis;  /* reduction axis that is split for the hints; FORM_AXES: hints go between channel
+                blocks */
+  i64 steps; /* reduction steps that may issue a hint */
+  BufId of;  /* the packed weights */
+  i64 panel, line;    /* elements of a panel, and of a cache line */
+  i64 ahead;          /* elements from the panels of this tile to the next ones */
+  ExprId tile, first; /* number of the tile among those that read these panels; its first panel in
+                         the batch */
+  ExprId batch;       /* panels of all earlier batches */
 } TilePrefetch;
 
-/* Where a tile stands while it is written. */
+/* Position of a tile while its code is written. */
 typedef struct TileAt {
-  i64 from;        /* point of the lane axis where panel 0 begins */
-  CacheTile block; /* each 0: all points of all axes */
-  ExprId line;     /* which point of the loops between panels and rows; 0: there are none */
-  i64 lines;       /* of so many; 0: of one */
+  i64 from;        /* point of the lane axis at which panel 0 starts */
+  CacheTile block; /* each 0: not tiled */
+  ExprId line;     /* point of the loops between panels and rows, counted; 0: no such loops */
+  i64 lines;       /* number of these points; 0: one */
   TilePrefetch fetch;
-  ExprId panel;          /* number of the vector along the lane axis, */
-  ExprId panel_in_tile;  /* and among those of the tile */
-  VarId var[FORM_AXES];  /* of loops */
+  ExprId panel;          /* number of the vector along the lane axis */
+  ExprId panel_in_tile;  /* number of the vector within the tile */
+  VarId var[FORM_AXES];  /* loop variables */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
-  ExprId quad;     /* which group of the quad axis */
-  InnerVars inner; /* lane_var, and what else runs inside of blocks */
+  ExprId quad;     /* group of the quad axis */
+  InnerVars inner; /* lane_var, and the variables that run inside of channel blocks */
 } TileAt;
 
-/* Axes of the form; FORM_AXES: there is none. */
+/* Axes of the form; FORM_AXES: none. */
 typedef struct TileAxes {
-  u32 lane;  /* of the lanes */
-  u32 row;   /* that tiles have several points of */
-  u32 split; /* folded, and an operand keeps it in blocks */
-  i64 block; /* of that one */
-  u32 quad;  /* folded, and its points are taken in groups */
-  i64 each;  /* points of a group: 4 by dot4, 2 by dot2; 1 where there are none */
+  u32 lane;  /* becomes the lanes */
+  u32 row;   /* tiles have several points of it */
+  u32 split; /* reduction axis that an operand stores in channel blocks */
+  i64 block; /* channels of such a block */
+  u32 quad;  /* reduction axis that dot products consume in groups */
+  i64 each;  /* points of a group: 4 for dot_i8x4, 2 for dot_i16x2, otherwise 1 */
 } TileAxes;
 
-/* Accumulators, each a vector in registers: rows x panels of them. */
+/* Accumulators: rows x panels vectors in registers. */
 typedef struct TileSums {
-  i64 panels, most_rows; /* of a tile; rows at most */
+  i64 panels, max_rows;  /* panels of a tile, and the upper limit for its rows */
   i64 budget;            /* registers for accumulators */
-  i64 rows;              /* of tiles so many panels wide; 0: what the budget allows */
-  bool panels_innermost; /* loops over axes without panels stand around those over panels */
+  i64 rows;              /* rows of tiles with that many panels; 0: as many as the budget allows */
+  bool panels_innermost; /* loops over axes without panels are outside of the loop over panels */
 } TileSums;
 
 typedef struct Tile {
   Lower *l;
   Prog *p;
   Form f;
-  u32 lanes; /* of the vectors being written now */
+  u32 lanes; /* lanes of the vectors being written now */
   TileAxes axis;
   TileBytes bytes;
   LaneUse use[FORM_IN];
   BufId pack[FORM_IN];
-  bool packed_at_run[FORM_IN]; /* packed while running */
-  bool widens;                 /* the tile stores `wide`, and does not read it */
-  BufId wide[FORM_IN]; /* panels of a tile, of halves, as f32; 0: they are read where they lie */
+  bool packed_at_run[FORM_IN]; /* packed by the kernel itself, not at compile time */
+  bool widens;                 /* this tile stores `wide` and does not read it */
+  BufId wide[FORM_IN];         /* f16 panels of a tile, converted to f32; 0: read as f16 */
   TileStore store;
-  BufId table; /* a map that is looked up: see tile_lut.c; 0: it is computed */
-  u64 unroll;  /* bit by axis: folds written out, as steps read the same vectors */
+  BufId table; /* lookup table of a map (tile_lut.c); 0: computed */
+  u64 unroll;  /* bit per axis: unroll this reduction, because its steps read the same vectors */
   TileSums sums;
-  VarId lane_var, acc_var; /* stand for lane and accumulator until expressions are widened */
-  const char *why_not;     /* why a form has no such tile */
+  VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
+  const char *why_not;     /* why the form has no tile of this kind */
   TileAt at;
 } Tile;
 
 typedef struct Wino Wino;                   /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan; /* see lower_transpose.c */
 
-/* How a form is written, and why: chosen once (kernel_choose.c), then written as it says. */
+/* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. */
 typedef struct KernelRecord {
-  const ConvPlan *conv; /* what layout was told of it; of no convolution: nothing is set */
+  const ConvPlan *conv; /* plan that layout_pass.c used; zeros unless a convolution */
   Family family;
   Str size, reason;
-  Tile t;                    /* tiles; inside: of the part inside */
-  Tile out;                  /* rows: lanes run along the results, those of t along the fold */
-  u32 axis;                  /* row: its axis; inside: along which the window slides */
-  Segment in;                /* inside: places of that one */
-  u32 nslide;                /* segments: windows, */
-  u32 dim;                   /* the first dimension they slide over, */
-  WindowDim slide[MAX_RANK]; /* and how */
+  Tile t;                    /* the tile; interior: that of the interior */
+  Tile out;                  /* dot_rows: lanes along the results, those of t along the reduction */
+  u32 axis;                  /* row_acc: its axis; interior: axis along which the window slides */
+  Segment in;                /* interior: positions of the window that lie inside */
+  u32 nslide;                /* segments: number of windows, */
+  u32 dim;                   /* first dimension they slide over, */
+  WindowDim slide[MAX_RANK]; /* and their geometry */
   Wino *wino;
   TransposePlan *turn;
-  const char *why_not; /* loops: why there are no vectors */
+  const char *why_not; /* plain: why vectors do not apply */
 } KernelRecord;
 
 /* kernel_choose.c */
 void kernel_choose(Lower *l, const Form *f, KernelRecord *r);
 void kernel_write(Lower *l, Cursor at, const Form *f,
-                  KernelRecord *r);                   /* and notes it on the kernel */
-bool lower_tiles(Lower *l, Cursor at, const Form *f); /* a part of one; false: it has no tiles */
+                  KernelRecord *r); /* also attaches the record to the kernel as a note */
+bool lower_tiles(Lower *l, Cursor at, const Form *f); /* one part of a form; false: no tile fits */
 
-/* Points of the fold; every axis of it is of known extent. */
+/* Points of the reduction; all its axes have known extents. */
 static inline double tile_reduction_size(const Tile *t) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++)
@@ -152,85 +168,91 @@ static inline bool tile_varies(const Tile *t, u32 k) {
   return t->axis.row < FORM_AXES && operand_moves(&t->f.in[k], t->axis.row);
 }
 
-/* Accumulators of a tile: below and beside each other. */
+/* Accumulators of one tile. */
 typedef struct TileSize {
   i64 rows, panels;
 } TileSize;
 
-/* How rows are divided: big tiles of size rows and small ones of one less. */
+/* Rows split into `big` tiles of `size` rows and `small` tiles of one row less. */
 typedef struct Cover {
   i64 size, big, small;
 } Cover;
 
-/* tile_choose.c: decides all of it; false: no vectors. */
+/* tile_choose.c: decides axes, lanes and size; false: vectors do not apply. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
-/* The same for maps whose result is contiguous along an axis of open extent. */
+/* Variant for maps whose result is contiguous along an axis of open extent. */
 bool tile_choose_open(Lower *l, const Form *f, Tile *t);
-/* The same for lanes along the fold. */
+/* Variant with lanes along the reduction. */
 bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t);
 
-/* The same with a vector of results at a time: lanes of t along the fold, of out along the result.
- */
+/* Variant that computes a vector of dot products: t has lanes along the reduction, out along the
+ * results. */
 bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
-/* How a tile whose lanes are chosen is finished and stored: sets lane_var, acc_var and store. */
+/* Decides how a tile with known lanes is finished and stored: sets lane_var, acc_var and store. */
 void tile_choose_store(Tile *t);
-Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
-bool tile_is_const(const Tile *t, BufId b); /* a constant in its own order, known while compiling */
-u32 tile_lane_axis(const Tile *t); /* the axis the result is contiguous along; FORM_AXES: none */
+Tile tile_of(Lower *l, const Form *f); /* nothing decided yet */
+bool tile_is_const(const Tile *t,
+                   BufId b);       /* row-major constant whose data is known at compile time */
+u32 tile_lane_axis(const Tile *t); /* axis along which the result is contiguous; FORM_AXES: none */
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->axis.lane? */
-bool tile_map_repeats(Tile *t);    /* may elements of a map be made again? They are not read. */
-/* Does the vector that begins at this point of t->axis.lane lie within one block of everything that
- * is read and stored? One that begins at a multiple of its lanes does. The first is for maps, the
- * second for lanes along the fold. */
+bool tile_map_repeats(
+    Tile *t); /* may a map store elements twice? Its operands must not alias the result. */
+/* Does a vector that starts at this point of t->axis.lane stay inside one channel block of all
+ * operands and of the result? One that starts at a multiple of its lanes does. The first function
+ * is for maps, the second for horizontal reductions. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_horizontal_fits(const Tile *t, i64 from);
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
-bool tile_row_fits(const Tile *t, u32 axis);  /* can tiles have rows of it? */
-double tile_time(const Tile *t, i64 columns); /* of one step of the fold, over rows and panels */
-double tile_fma_share(const Tile *t);         /* part of that time that is multiply-adds */
+bool tile_row_fits(const Tile *t, u32 axis); /* can it be the row axis? */
+double tile_time(const Tile *t,
+                 i64 columns);        /* time of one reduction step, over all rows and panels */
+double tile_fma_share(const Tile *t); /* part of that time spent in multiply-adds */
 
-/* Between the two, statements and expressions are built on trial, and dropped at the end. */
+/* Statements and expressions built between these two calls are dropped. */
 ProgMark trial_begin(Tile *t);
 void trial_end(Tile *t, ProgMark mark);
 
-/* tile_lut.c: the values of a map that is a function of one byte; 0: it is none. */
+/* tile_lut.c: table of a map that is a function of one byte; 0: the map is something else. */
 BufId tile_lut(Tile *t);
-void tile_lut_store(Tile *t, Cursor at); /* stores the lanes of a vector of it */
+void tile_lut_store(Tile *t, Cursor at); /* loads and stores the lanes of one vector */
 
-/* tile_tune.c: another size if the table says so. widest: panels beside each other of a product of
- * matrices, 0: it is none. */
+/* tile_tune.c: takes another size from the autotuning table. widest: largest number of panels of a
+ * matrix product, 0 for other forms. */
 void tile_tune(Tile *t, i64 widest);
 
-/* tile_int.c: sums of products of bytes. */
-bool bytes_begin(Tile *t);  /* puts the bytes in the place of their operand; false: none are */
-bool bytes_choose(Tile *t); /* decides how they are summed up; false: as any integers */
-ExprId bytes_load(const Tile *t, ExprId load); /* what the sum takes of that operand, a scalar */
-ExprId bytes_sum(const Tile *t, ExprId acc);   /* a sum made in f32, as the integer it is */
+/* tile_int.c: reductions over int8 and int16 products. */
+bool bytes_begin(Tile *t);  /* replaces the operand by its narrow source; false: none has one */
+bool bytes_choose(Tile *t); /* chooses the instruction; false: plain integer arithmetic */
+ExprId bytes_load(const Tile *t, ExprId load); /* operand of a multiply-add, as a scalar */
+ExprId bytes_sum(const Tile *t,
+                 ExprId acc); /* converts an accumulator in f32 to the integer it holds */
 
-/* lower_winograd.c: the data of a constant that has none yet. */
+/* lower_winograd.c: data of a constant whose data is made on demand. */
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 
 /* tile_pack.c */
-void pack_sums(Tile *t, u32 k); /* sets t->bytes.sums: -zero times the sums of constant operand k */
+void pack_sums(Tile *t,
+               u32 k); /* sets t->bytes.sums: -zero * sum of the weights of constant operand k */
 ExprId sums_load(const Tile *t);
-void pack_const(Tile *t, u32 k);          /* brings a constant operand into panels */
-void pack_run(Tile *t, Cursor at, u32 k); /* writes what does that for another one */
+void pack_const(Tile *t, u32 k);          /* packs a constant operand at compile time */
+void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs another operand */
 bool pack_can_run(const Tile *t, u32 k);
-/* For the tiles that are written next: panels of halves are floats in `wide`, which a tile that
- * `widens` stores there. false: there are none. */
+/* Makes the next tiles read f16 panels as f32 from `wide`. A tile that `widens` fills it. false:
+ * the operand is not f16. */
 bool pack_widen(Tile *t, i64 panels);
-void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value); /* its panel, where val says */
-ExprId pack_load(const Tile *t, u32 k); /* its panel at the place val says */
+void pack_keep(const Tile *t, Cursor *at, u32 k,
+               ExprId value);           /* stores a panel, at the position in val */
+ExprId pack_load(const Tile *t, u32 k); /* loads a panel, at the position in val */
 
-/* What a record says. */
-enum { DOT_ROWS_LANES = 32 };                                             /* at most */
+/* Families written from a record. */
+enum { DOT_ROWS_LANES = 32 };                                             /* upper limit */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelRecord *r);                /* lower_i16.c */
 void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-/* Sums of products of 16 bits, u32, in the shape in which compilers find pairs: a loop over n, a
- * multiple of 16, and a step of it. */
+/* Dot product of int16, in u32, in the shape that C compilers vectorize to pmaddwd: a loop over n,
+ * which is a multiple of 16, and one step of it. */
 VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
 void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
@@ -238,46 +260,47 @@ void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
 void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
 
-CacheTile cache_tile(const Tile *t); /* cache_tile.c */
+CacheTile cache_tile(const Tile *t); /* tile_cache.c */
 
 /* tile_prefetch.c */
 void prefetch_choose(Tile *t, i64 panels,
-                     i64 tiles); /* sets t->at.fetch, for so many with a panel */
+                     i64 tiles); /* sets t->at.fetch for `tiles` tiles per panel */
 i64 prefetch_steps(const Tile *t,
-                   u32 axis); /* points of the fold between two hints; 1: not of it */
-void prefetch_lines(const Tile *t, Cursor *at, ExprId group); /* at a group of steps */
+                   u32 axis); /* steps between two hints; 1: no hints along this axis */
+void prefetch_lines(const Tile *t, Cursor *at,
+                    ExprId group); /* issues the hints of one group of steps */
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-Nest tile_nest(const Tile *t, Cursor at);      /* where val says */
-void tile_loop(Tile *t, Cursor *at, u32 axis); /* along this axis, and val goes with it */
+Nest tile_nest(const Tile *t, Cursor at);      /* position as in val */
+void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis and sets its val */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
-               const char *name); /* a new variable of its type */
-/* The even or the odd groups of `each` lanes, of a and b alternately: a step of a transpose. */
+               const char *name); /* new variable of the same type */
+/* One transpose step: interleaves the even or the odd groups of `each` lanes of a and b. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
-/* An unrolled loop; its counter is 0 and there is no loop where n is 1. */
+/* Opens an unrolled loop and returns its counter; for n = 1 returns 0 without a loop. */
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name);
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
 void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
-/* The lanes of v folded: each with its partner in the other half, then in the other quarter ...,
- * down to four, which are folded in order unless order does not matter. Vectors stay as long as
- * they are: compilers take shorter ones out of them lane by lane. */
+/* Reduces the lanes of v. Halves are combined until four lanes are left, which are combined in
+ * order (idempotent operations: in any order). Vectors keep their width, because C compilers
+ * extract narrower ones lane by lane. */
 ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v);
-/* Is something so in a lane of one of several vectors? Registers that say so in no lane, in those
- * of `is` too, and a bool. */
+/* Test whether a condition holds in any lane of several vectors: begin with no lane set, add the
+ * lanes of `is`, reduce to a bool. */
 BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes);
 void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is);
 ExprId tile_any(Prog *p, Cursor *at, BufId some);
-ExprId tile_operand(const Tile *t, u32 k);                            /* a vector, where val says */
+ExprId tile_operand(const Tile *t, u32 k); /* vector, position as in val */
 ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
-/* Finishes a tile and stores it; valid: lanes that are there. */
+/* Runs the epilogue of a tile and stores it; valid: lanes to store. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
-void store_wide(Nest *x, const Widen *w, ExprId value); /* the same of an expression, widened */
+void store_wide(Nest *x, const Widen *w, ExprId value); /* widens and stores a scalar expression */
 ExprId tile_first(const Tile *t);                       /* value of the lane axis at lane 0 */
-ExprId tile_lane(const Tile *t);                        /* the same at any lane */
-/* Axes whose loops stand outside of the panels: those that an operand of panels runs along, and
- * those that both factors of a contraction run along. */
+ExprId tile_lane(const Tile *t);                        /* value of the lane axis at any lane */
+/* Is the loop over this axis outside of the panels? True if a packed operand moves along it, or
+ * both factors of a contraction do. */
 bool tile_is_batch(const Tile *t, u32 axis);
 Widen tile_widen(const Tile *t, ExprId held);
 

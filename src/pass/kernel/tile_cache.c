@@ -1,19 +1,19 @@
-/* cache_tile.c: which points of a product meet all panels before the next ones do.
+/* tile_cache.c: chooses cache tiles of a contraction.
  *
- * In: a contraction whose tile is chosen. Out: an axis and how many points of it make a block, or
- * none.
+ * In: a contraction whose register tile is chosen. Out: an axis and the number of its points in a
+ * cache tile, or none.
  *
- * What the rows of a product read, lines of an image or rows of a matrix, is read again for every
- * tile of panels, and all panels are read again for every block. Where all of it stays in a core's
- * own cache there are no blocks. Where it does not, blocks do, unless that would have the panels
- * read about as often. Panels come in order and are fetched ahead of their use; a line of a tile is
- * a few elements of every block of channels, far apart, and is not.
+ * The data of the rows (image lines or matrix rows) is read again for every tile of panels. All
+ * panels are read again for every cache tile. If the row data fits in L2, nothing is tiled.
+ * Otherwise the cache tile is made to fit, unless that would read the panels about as often as it
+ * saves reads of the rows. Panels are sequential, so the hardware prefetches them. Rows are a few
+ * elements of every channel block, far apart, so it does not.
  */
 #include "pass/kernel/tile.h"
 
-enum { LEAST_GAIN = 2 };
+enum { MIN_GAIN = 2 };
 
-/* Points of every axis. */
+/* Number of points by axis. */
 typedef struct Points {
   i64 of[FORM_AXES];
 } Points;
@@ -31,13 +31,13 @@ static double bytes_read(const Tile *t, const Operand *o, const Points *n) {
   return elements * dtype_bytes(prog_buf(t->p, o->buf)->dt);
 }
 
-/* Loops over it may stand around those over panels or inside. */
+/* May the loop over this axis be outside of the panels as well as inside? */
 static bool is_around(const Tile *t, u32 axis) {
   const Axis *a = &t->f.axis[axis];
   return !a->reduce && axis != t->axis.row && axis != t->axis.lane && !tile_is_batch(t, axis);
 }
 
-/* One point of what stands outside of blocks: of batches. */
+/* Counts one point of each batch axis, and all points of other axes. */
 static bool count_points(const Tile *t, Points *n) {
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
@@ -47,8 +47,8 @@ static bool count_points(const Tile *t, Points *n) {
   return true;
 }
 
-/* The axis to be cut, of those along which the rows move: the first whose single points fit a
- * block, or else the last. Those around it are left with one point. */
+/* Chooses the axis to tile among those along which the rows move: the first one of which a single
+ * point fits in a cache tile, else the last. Axes outside of it count one point. */
 static u32 axis_to_cut(const Tile *t, const Operand *rows, Points *n) {
   u32 cut = t->axis.row;
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -62,8 +62,8 @@ static u32 axis_to_cut(const Tile *t, const Operand *rows, Points *n) {
   return cut;
 }
 
-/* Points of a block, of so many in all, in whole tiles: `each` or fewer. Without a rest, which is
- * written a second time, where that takes no more than twice the blocks. */
+/* Points of a cache tile, at most `each`, in whole register tiles. Avoids a remainder, which needs
+ * its own code, if that at most doubles the number of cache tiles. */
 static i64 block_size(i64 points, i64 each, i64 tile) {
   i64 blocks = (points + each - 1) / each;
   for (i64 n = blocks; n <= 2 * blocks; n++)
@@ -97,6 +97,6 @@ CacheTile cache_tile(const Tile *t) {
     if (is_around(t, i)) outer *= all.of[i];
   double read_rows = (double)(tiles - 1) * bytes_read(t, rows, &all),
          read_panels = (double)(outer * blocks - 1) * bytes_read(t, panels, &all);
-  if (read_rows < LEAST_GAIN * read_panels) return none;
+  if (read_rows < MIN_GAIN * read_panels) return none;
   return (CacheTile){.axis = cut, .each = each};
 }

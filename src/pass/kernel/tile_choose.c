@@ -1,8 +1,8 @@
-/* tile_choose.c: which axis of a form becomes the lanes, which the rows of a tile, and how large.
+/* tile_choose.c: chooses the lane axis, the row axis and the size of a tile.
  *
- * In: a form. Out: a Tile with everything decided, or false where vectors have nothing to run
- * along. Whether operands and result can be vectors is not reasoned about: the scalar expressions
- * are written for one point and widened, and thrown away.
+ * In: a form. Out: a complete Tile, or false if no axis can be the lanes. To find out whether
+ * operands and result can be vectors, it writes the scalar expressions of one point, widens them
+ * and drops them.
  */
 #include "pass/kernel/tile.h"
 
@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONG_ROW = 1024 }; /* rows where their number is not known */
+enum { LONG_ROW = 1024 }; /* assumed number of rows if it is unknown */
 
-/* The zeros around an operand take the place of conditions: 0 times a weight adds nothing. */
+/* Drops bounds checks that a border of zeros replaces: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
   Form *f = &t->f;
   if (!f->reduce || f->with != OP_add || f->body != FB_op || f->op != OP_mul) return;
@@ -32,7 +32,7 @@ static void drop_guards(Tile *t) {
   }
 }
 
-/* The axis that steps by one through this index; the others must not leave the block. */
+/* The axis that steps by one through this index; other axes must not leave the channel block. */
 static u32 axis_in(const Form *f, const Index *ix, i64 block) {
   u32 found = FORM_AXES;
   for (u32 i = 0; i < ix->n; i++) {
@@ -47,15 +47,15 @@ static u32 axis_in(const Form *f, const Index *ix, i64 block) {
   return found;
 }
 
-/* How much of a block this index walks before another axis takes it elsewhere: all of it, or the
- * part that a group of channels has; 0: too little. */
+/* How much of a channel block this index covers before another axis jumps: all of it, or the part
+ * of one group of channels; 0: too little. */
 static u32 part_of(const Form *f, const Index *ix, u32 block) {
   while (block >= LAYOUT_PART && axis_in(f, ix, block) == FORM_AXES) block /= 2;
   return block >= LAYOUT_PART ? block : 0;
 }
 
-/* May the last vector write all its lanes? Those behind the extent are no channels of the result,
- * or there are none. */
+/* May the last vector store all its lanes? True if lanes past the extent are padding of the channel
+ * block, or do not exist. */
 static bool fills_up(const Tile *t) {
   const Index *ix = &t->f.out.idx[1];
   i64 extent = t->f.axis[t->axis.lane].hi;
@@ -63,7 +63,7 @@ static bool fills_up(const Tile *t) {
          ix->base + ix->shift + extent == prog_buf(t->p, t->f.out.buf)->dim[1];
 }
 
-/* See tile_lane_axis; of known extent or not. */
+/* tile_lane_axis for any extent. */
 static u32 lane_axis(const Tile *t) {
   const Form *f = &t->f;
   const Layout *y = layout_of(t->l, f->out.buf);
@@ -84,7 +84,7 @@ u32 tile_lane_axis(const Tile *t) {
   return axis < FORM_AXES && dim_is_const(t->f.axis[axis].hi) ? axis : FORM_AXES;
 }
 
-/* Does a window without weights slide along the lanes? */
+/* Does a pooling window slide along the lanes? */
 static bool slides_along(const Tile *t) {
   const Operand *x = &t->f.in[0];
   for (u32 d = 0; t->f.reduce && t->f.nin == 1 && d < x->rank; d++)
@@ -92,7 +92,7 @@ static bool slides_along(const Tile *t) {
   return false;
 }
 
-/* Of a register, of the widest elements that the form computes with. */
+/* Lanes of a register with the widest elements of the form. */
 static u32 full_lanes(const Tile *t) {
   Prog *p = t->p;
   const Form *f = &t->f;
@@ -101,7 +101,7 @@ static u32 full_lanes(const Tile *t) {
   return wide ? t->l->unit->target->lanes / 2 : t->l->unit->target->lanes;
 }
 
-/* Bytes of the widest elements that e is computed with. */
+/* Size in bytes of the widest elements that e computes with. */
 static u32 widest_of(Prog *p, ExprId id) {
   const Expr *x = prog_expr(p, id);
   u32 n = lane_bytes(x->dt);
@@ -112,8 +112,8 @@ static u32 widest_of(Prog *p, ExprId id) {
   return n;
 }
 
-/* Of a map: as many as fill a register with its result, where nothing is computed with in wider
- * elements, or where these become bytes, which are narrowed a register at a time (ex_bytes). */
+/* Lanes of a map: fill a register with results if nothing is computed in wider elements, or if
+ * wider ones are narrowed to bytes a register at a time (ex_bytes). */
 static u32 map_lanes(Tile *t) {
   Prog *p = t->p;
   DType to = prog_buf(p, t->f.out.buf)->dt, as;
@@ -136,7 +136,7 @@ static u32 lanes_for(Tile *t, bool packed) {
   const Layout *y = layout_of(t->l, t->f.out.buf);
   u32 n = t->f.reduce ? full_lanes(t) : map_lanes(t);
   if (y && y->block) return part_of(&t->f, &t->f.out.idx[1], y->block);
-  for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
+  for (u32 k = 0; k < t->f.nin; k++) { /* vectors stay inside a channel block */
     const Layout *x = layout_of(t->l, t->f.in[k].buf);
     if (x && x->block && x->block < n && operand_moves(&t->f.in[k], t->axis.lane)) n = x->block;
   }
@@ -145,8 +145,8 @@ static u32 lanes_for(Tile *t, bool packed) {
   return extent < n && !packed ? 1 : n;
 }
 
-/* Every axis stands at a variable of its own; vectors of the lane axis at lane_var. What is written
- * from here on is dropped by `trial_end`. */
+/* Starts a trial: every axis becomes a variable, and the lane axis lane_var. `trial_end` drops
+ * everything written until then. */
 ProgMark trial_begin(Tile *t) {
   Prog *p = t->p;
   ProgMark mark = prog_mark(p);
@@ -159,7 +159,7 @@ ProgMark trial_begin(Tile *t) {
   return mark;
 }
 
-/* The same at the vector that begins at t->at.from. */
+/* Starts a trial at the vector that begins at t->at.from. */
 static ProgMark trial_begin_first(Tile *t) {
   ProgMark mark = trial_begin(t);
   t->at.panel = ex_int(t->p, 0);
@@ -177,7 +177,7 @@ bool tile_is_const(const Tile *t, BufId b) {
          prog_buf(t->p, prog_root(t->p, b))->space == BS_const;
 }
 
-/* Vector loads that could leave their buffer when the last vector reaches behind the extent. */
+/* Can a vector load leave its buffer when the last vector extends past the extent? */
 static bool reaches_out(Tile *t, ExprId e) {
   for (ExprVisit w = ex_visit(t->p, e); ex_next(&w);) {
     if (w.e->kind == EX_shuffle) return true;
@@ -213,7 +213,7 @@ bool tile_map_repeats(Tile *t) {
   return ok;
 }
 
-/* How operand k moves; false: in a way that has no vectors. */
+/* Finds how operand k moves along the lanes; false: in a way that vectors cannot follow. */
 static bool use_of(Tile *t, u32 k, bool *out) {
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_load(&x, k);
@@ -238,7 +238,7 @@ static EpilogueCost epilogue_cost(Prog *p, ExprId e) {
   return all;
 }
 
-/* Does the epilogue e of a partial vector load only elements that exist? Constants along the lanes
+/* Does the epilogue e of a partial vector load only existing elements? Constants along the lanes
  * are padded. */
 static bool stays_inside(Tile *t, ExprId e) {
   for (ExprVisit w = ex_visit(t->p, e); ex_next(&w);)
@@ -248,7 +248,7 @@ static bool stays_inside(Tile *t, ExprId e) {
   return !reaches_out(t, e);
 }
 
-/* Can what is made of the accumulator be stored as vectors? */
+/* Can the result of the epilogue be stored as vectors? */
 static bool store_is_wide(Tile *t, bool *out) {
   Prog *p = t->p;
   Nest x = tile_nest(t, prog_end());
@@ -260,7 +260,7 @@ static bool store_is_wide(Tile *t, bool *out) {
   bool place = widen_place(&w, &b, idx, &n);
   if (!place && !t->f.reduce) return false;
   ExprId e = widen(&w, t->f.reduce ? nest_finish(&x, ex_var(p, t->acc_var)) : nest_value(&x));
-  /* lanes are picked out of a variable; back ends have no variables that are vectors of f16 */
+  /* lanes are extracted from a variable, and back ends have no f16 vector variables */
   t->store.finish_is_wide = e && t->f.reduce && !dtype_is_half(prog_expr(p, e)->dt);
   t->store.finish_stays_inside = t->store.finish_is_wide && stays_inside(t, e);
   if (e && place && reaches_out(t, e)) *out = true;
@@ -279,14 +279,14 @@ bool tile_map_fits(const Tile *t, i64 from, u32 lanes) {
   return ok;
 }
 
-/* Is axis a more of a row than b, which has too few points? */
+/* Is axis a a better row axis than b, which has too few points? */
 static bool longer(const Form *f, u32 a, u32 b) {
   const Axis *x = &f->axis[a], *y = &f->axis[b];
   return dim_is_const(x->hi) && dim_is_const(y->hi) && y->hi - y->lo < (i64)figures.few_rows &&
          x->hi - x->lo > y->hi - y->lo;
 }
 
-/* What moves along an axis, by LaneUse: one bit each. */
+/* Bit mask of LaneUse: the operands that move along an axis. */
 static u32 movers(const Tile *t, u32 axis) {
   u32 mask = 0;
   for (u32 k = 0; k < t->f.nin; k++)
@@ -302,8 +302,8 @@ bool tile_row_fits(const Tile *t, u32 axis) {
   return mask && !(mask & 1u << LU_packed);
 }
 
-/* The innermost axis that tiles can have rows of. Best is one that vectors do not move along: a
- * vector, once loaded, serves all rows. Where nothing is shared, rows whose number is known. */
+/* Finds the innermost axis that can be the rows. Best is one that vectors do not move along,
+ * because all rows then share a loaded vector. If nothing is shared, takes rows of known number. */
 static u32 row_axis(const Tile *t) {
   const Form *f = &t->f;
   u32 first = FORM_AXES, second = FORM_AXES;
@@ -315,7 +315,7 @@ static u32 row_axis(const Tile *t) {
   return first == FORM_AXES ? second : first;
 }
 
-/* A folded axis of channels that some operand keeps in blocks. */
+/* Finds a reduction axis that some operand stores in channel blocks. */
 static void find_split(Tile *t) {
   const Form *f = &t->f;
   t->axis.split = FORM_AXES;
@@ -331,7 +331,7 @@ static void find_split(Tile *t) {
   }
 }
 
-/* Innermost folded axes that are written out together. */
+/* Innermost reduction axes that are unrolled together. */
 static u64 short_reductions(const Form *f) {
   i64 steps = 1;
   u64 mask = 0;
@@ -347,13 +347,13 @@ static u64 short_reductions(const Form *f) {
   return mask;
 }
 
-/* n = big * (size) + small * (size - 1), as few as possible with size <= most. */
-Cover tile_cover(i64 n, i64 most) {
-  i64 count = (n + most - 1) / most, size = (n + count - 1) / count;
+/* n = big * size + small * (size - 1) with as few tiles as possible and size <= max. */
+Cover tile_cover(i64 n, i64 max) {
+  i64 count = (n + max - 1) / max, size = (n + count - 1) / count;
   return (Cover){size, count - (size * count - n), size * count - n};
 }
 
-/* How many rows there are, or may be. */
+/* Number of rows, or an estimate of it. */
 static i64 row_count(const Tile *t) {
   const Axis *a = &t->f.axis[t->axis.row];
   if (dim_is_const(a->hi)) return a->hi - a->lo;
@@ -361,9 +361,9 @@ static i64 row_count(const Tile *t) {
   return n > 1 ? n : 1;
 }
 
-/* Is the second factor of a large product better read in panels, although it has vectors? A panel's
- * lines are far apart there: more of them than a cache's own sets hold, each on a page of its own,
- * read anew for every few rows. */
+/* Is a large second factor better packed, although it is contiguous? Unpacked, the cache lines of a
+ * panel are far apart: they exceed the associativity of the cache, and each one needs its own TLB
+ * entry. */
 static bool is_scattered(const Tile *t, u32 k) {
   const Form *f = &t->f;
   if (t->use[k] != LU_vector || f->nin != 2 || t->axis.row == FORM_AXES || tile_varies(t, k) ||
@@ -374,15 +374,15 @@ static bool is_scattered(const Tile *t, u32 k) {
          (double)row_count(t) >= figures.packed_rows * t->l->unit->target->cost->pack_rows;
 }
 
-/* Most rows of tiles that are so many panels wide. */
+/* Maximum rows of tiles with so many panels. */
 i64 tile_rows(const Tile *t, i64 panels) {
   if (t->sums.rows && panels == t->sums.panels) return t->sums.rows;
   i64 most = t->sums.budget / panels, count = t->axis.row == FORM_AXES ? 1 : row_count(t);
-  if (most > t->sums.most_rows) most = t->sums.most_rows;
+  if (most > t->sums.max_rows) most = t->sums.max_rows;
   return most > count ? count : most;
 }
 
-/* Time of one step of the fold over all rows. */
+/* Time of one reduction step over all rows. */
 static double column_time(const Tile *t, i64 panels) {
   Cover c = tile_cover(row_count(t), tile_rows(t, panels));
   const Costs *cost = t->l->unit->target->cost;
@@ -415,8 +415,8 @@ static i64 best_panels(const Tile *t, i64 n) {
   return best;
 }
 
-/* Panels beside each other where there is one row: as few as keep sums from waiting for each other,
- * since each is a stream of memory of its own, but not with a rest that would wait. */
+/* Number of panels for a single row. Few, since each is a separate memory stream, but enough to
+ * hide the latency of additions, also in the remainder. */
 static i64 few_panels(const Costs *c, i64 n) {
   enum { MANY = 8 };
   i64 few = c->streams > 1 ? (i64)c->streams : 1, cost[MANY + 1], least = INT64_MAX, best = few;
@@ -430,7 +430,7 @@ static i64 few_panels(const Costs *c, i64 n) {
   return n < best ? n : best;
 }
 
-/* Is a folded axis left as a loop? */
+/* Is a reduction axis left as a loop? */
 static bool loops_inside(const Tile *t) {
   for (u32 i = 0; i < t->f.naxes; i++) {
     const Axis *a = &t->f.axis[i];
@@ -439,9 +439,9 @@ static bool loops_inside(const Tile *t) {
   return false;
 }
 
-/* Rows of a tile whose operand slides along them under a window that is written out: sums and what
- * one line of the window reads shall stay in registers; its weights too where all lines are written
- * out, for compilers move loads ahead. */
+/* Rows of a tile whose operand slides along them under an unrolled window. The accumulators and the
+ * loads of one window line shall stay in registers. If all lines are unrolled, so shall the
+ * weights, because C compilers hoist loads. */
 static i64 window_rows(const Tile *t, i64 most) {
   const Form *f = &t->f;
   i64 lines = loops_inside(t) ? 1 : 2;
@@ -465,12 +465,12 @@ static void choose_size(Tile *t) {
   bool splat = false, packed = false, quads = t->axis.each > 1;
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
   i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
-  /* one panel at a time: then loop_fuse finds more that goes block by block */
+  /* one panel at a time lets loop_fuse fuse more kernels by channel block */
   bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
   t->sums.budget = (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums);
   if (t->axis.each == 2) t->sums.budget -= (i64)figures.pair_products;
   if (t->lanes > to->lanes)
-    t->sums.budget /= t->lanes / to->lanes; /* a vector is that many registers */
+    t->sums.budget /= t->lanes / to->lanes; /* a vector takes this many registers */
   bool many = t->sums.budget >= (i64)figures.many_sums;
   i64 half = (i64)(many ? figures.lone_sums_many : figures.lone_sums);
   for (u32 k = 0; k < t->f.nin; k++) {
@@ -479,19 +479,18 @@ static void choose_size(Tile *t) {
   }
   if (t->axis.row == FORM_AXES) {
     t->sums.panels = small ? 1 : full && c->streams > 0 ? few_panels(c, n) : n < 8 ? n : half;
-    t->sums.most_rows = 1;
+    t->sums.max_rows = 1;
   } else if (splat && packed) {
-    t->sums.most_rows = small ? 4 : (i64)c->tile_rows;
+    t->sums.max_rows = small ? 4 : (i64)c->tile_rows;
     t->sums.panels = t->l->unit->aim != AIM_time   ? 1
                      : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
                                                    : best_panels(t, n);
   } else {
     t->sums.panels = 1;
-    t->sums.most_rows = small ? 2 : half;
+    t->sums.max_rows = small ? 2 : half;
     if (!small) t->unroll = short_reductions(&t->f);
-    t->sums.panels_innermost = slides_along(t); /* lines are read once, not once a panel */
-    if (full && c->window > 0 && t->f.nin == 2)
-      t->sums.most_rows = window_rows(t, t->sums.most_rows);
+    t->sums.panels_innermost = slides_along(t); /* reads each line once, not once per panel */
+    if (full && c->window > 0 && t->f.nin == 2) t->sums.max_rows = window_rows(t, t->sums.max_rows);
   }
   tile_tune(t, splat && packed ? widest : 0);
 }
@@ -511,7 +510,8 @@ static bool is_plain(DType dt) {
   return dtype_is_full_float(dt) || dtype_is_half(dt) || dt == DT_i32 || dtype_is_narrow_int(dt);
 }
 
-/* Vectors of f32 and f64, or of integers up to 32 bits, whose sums do not depend on their order. */
+/* Are there vectors of its types? f32, f64, and integers up to 32 bits whose reductions do not
+ * depend on the order. */
 static bool has_type(Prog *p, const Form *f) {
   if (f->body == FB_iota || f->body == FB_random) return false;
   if (!is_plain(prog_buf(p, f->out.buf)->dt)) return false;
@@ -524,8 +524,8 @@ static bool any_guard(const Form *f) {
   return false;
 }
 
-/* How often the panels of operand k are read: by every row; of a convolution, whose weights stay,
- * by the rows of every image. */
+/* How often the panels of operand k are read: once per row, in a convolution also once per
+ * image. */
 static double times_read(const Tile *t, u32 k) {
   double n = 1;
   const Layout *y = layout_of(t->l, t->f.out.buf);
@@ -539,9 +539,8 @@ static double times_read(const Tile *t, u32 k) {
   return n;
 }
 
-/* There is no tile, for this reason. */
-static bool refuse(Tile *t, const char *no) {
-  t->why_not = no;
+static bool refuse(Tile *t, const char *why_not) {
+  t->why_not = why_not;
   return false;
 }
 
@@ -554,10 +553,11 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   if (bytes && any_guard(f)) return false;
   t->axis.lane = tile_lane_axis(t);
   if (t->axis.lane == FORM_AXES)
-    return refuse(t, "no axis of known extent that the result lies along");
+    return refuse(t, "the result is not contiguous along an axis of known extent");
   t->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   t->lanes = lanes_for(t, f->reduce);
-  if (t->lanes == 1) return refuse(t, "the result has fewer elements in a row than vectors have");
+  if (t->lanes == 1)
+    return refuse(t, "the result has fewer contiguous elements than a vector has lanes");
   t->acc_var = prog_add_var(p, f->reduce ? f->dt : DT_f32, str_of(p->c, "acc"));
   ProgMark mark = trial_begin(t);
   bool ok = true, out = false;
@@ -568,15 +568,15 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
   }
   bool wide = ok && store_is_wide(t, &out);
   trial_end(t, mark);
-  if (!ok) return refuse(t, "an operand is neither contiguous nor the same along the lanes");
-  if (!f->reduce && !wide) return refuse(t, "what is computed or stored has no vectors");
+  if (!ok) return refuse(t, "an operand is neither contiguous nor constant along the lanes");
+  if (!f->reduce && !wide) return refuse(t, "the expression or the store cannot be a vector");
   const Layout *y = layout_of(l, f->out.buf);
   t->store.is_wide = wide;
   t->store.pads =
       wide && y && y->block && fills_up(t) && (!out || f->axis[t->axis.lane].hi % t->lanes == 0);
   if (!t->store.pads && t->lanes > f->axis[t->axis.lane].hi && !t->store.partial) {
     t->lanes = lanes_for(t, false);
-    if (y && y->block) return refuse(t, "a block of channels is not filled");
+    if (y && y->block) return refuse(t, "a vector would leave the channel block");
   }
   if (!f->reduce) return true;
   t->axis.row = row_axis(t);
@@ -591,7 +591,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
       pack_const(t, k);
     else if (t->axis.row == FORM_AXES || times_read(t, k) < l->unit->target->cost->pack_rows ||
              (bytes && t->axis.split < FORM_AXES))
-      return refuse(t, "an operand is read too few times to be brought into panels");
+      return refuse(t, "an operand is read too rarely to be packed");
     else
       t->packed_at_run[k] = true;
   }
@@ -600,7 +600,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
 }
 
 bool tile_choose(Lower *l, const Form *f, Tile *t) {
-  t->why_not = "there are no vectors of its types";
+  t->why_not = "the target has no vectors of this type";
   return has_type(l->p, f) && (choose(l, f, t, true) || choose(l, f, t, false));
 }
 
@@ -631,7 +631,7 @@ bool tile_horizontal_fits(const Tile *t, i64 from) {
   return ok;
 }
 
-/* The folded axis along which every operand that moves steps by one. */
+/* Lanes run along the reduction axis along which every operand is contiguous or constant. */
 bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t) {
   Prog *p = l->p;
   *t = tile_of(l, f);
@@ -666,19 +666,20 @@ void tile_choose_store(Tile *t) {
   trial_end(t, mark);
 }
 
-/* Vectors along this folded axis: every operand is contiguous there, or a constant. */
+/* Can vectors run along this reduction axis? Every operand must be contiguous there, or
+ * constant. */
 static bool rows_along(Tile *t, u32 axis) {
   Lower *l = t->l;
   const Axis *a = &t->f.axis[axis];
   if (!a->reduce || a->lo || !dim_is_const(a->hi) || form_guard(&t->f, axis, NULL)) return false;
   t->axis.lane = axis;
   t->lanes = full_lanes(t);
-  for (u32 k = 0; k < t->f.nin; k++) { /* vectors do not reach into the next block */
+  for (u32 k = 0; k < t->f.nin; k++) { /* vectors stay inside a channel block */
     const Layout *y = layout_of(l, t->f.in[k].buf);
     if (y && y->block && operand_moves(&t->f.in[k], axis)) t->lanes = y->block;
   }
   while (t->lanes > 4 && a->hi % t->lanes) t->lanes /= 2;
-  if (a->hi < t->lanes || a->hi % t->lanes) return false; /* there may be nothing to fold */
+  if (a->hi < t->lanes || a->hi % t->lanes) return false; /* the reduction may be empty */
   bool out = false, ok = true;
   ProgMark mark = trial_begin(t);
   for (u32 k = 0; k < t->f.nin && ok; k++)
@@ -687,7 +688,7 @@ static bool rows_along(Tile *t, u32 axis) {
   return ok;
 }
 
-/* The axis that the innermost index of the result runs along, in steps of any size. */
+/* The axis of the innermost index of the result, with any step. */
 static u32 last_axis(const Tile *t) {
   const Form *f = &t->f;
   u32 d = f->out.rank, axis = tile_lane_axis(t);

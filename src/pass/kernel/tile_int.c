@@ -1,24 +1,23 @@
-/* tile_int.c: sums of products of bytes, or of i16, with constant weights.
+/* tile_int.c: reductions over products of int8 or int16 with constant weights.
  *
- * In: a form over i32, one operand of which is bytes or i16 less a zero point (graph_narrow), the
- * other a constant. Out: the form over these themselves. The zero point is taken off once: the sums
- * begin at minus the zero point times the sum of the weights. That holds where every product takes
- * part, so the border around the bytes must hold the zero point; a form whose operand still leaves
- * its dimension is left alone. Three ways to sum, which all give the integers of the form, to the
- * bit, in any order; everything else is i32 arithmetic:
+ * In: a form over i32. One operand is int8 or int16 minus a zero point (graph_narrow), the other a
+ * constant. Out: the form over the narrow operand itself. The zero point is subtracted once:
+ * accumulators start with -zero * sum of the weights. This needs every product, so the border must
+ * hold the zero point. A form whose operand has bounds checks is left alone.
  *
- *   dot4: the weights fit 8 bits and one operand does not move along the lanes: four points of a
- *   folded axis along which the bytes are contiguous are one step.
+ * There are three ways to accumulate. All are exact, so the order does not matter. Other forms use
+ * i32 arithmetic.
  *
- *   dot2: the same of i16 and weights that fit 16 bits, two points at a time.
- *
- *   floats: all sums of products of bytes stay below 2^22, where f32 counts exactly: depthwise
- *   convolutions, short sums.
+ *   dot_i8x4   weights fit in 8 bits and one operand is broadcast: a step takes four points of a
+ *              reduction axis along which the bytes are contiguous
+ *   dot_i16x2  weights fit in 16 bits and the operand is int16: a step takes two points
+ *   f32        all sums of int8 products stay below 2^22, where f32 is exact: depthwise
+ *              convolutions, short reductions
  */
 #include "pass/kernel/tile.h"
 
-#define EXACT       ((i64)1 << 22) /* f32 holds every integer up to here, also added to MIDDLE */
-#define MIDDLE      0x1.8p23 /* floats around it are 1 apart: their bits count like integers */
+#define EXACT       ((i64)1 << 22) /* f32 holds every integer up to here, also when added to MIDDLE */
+#define MIDDLE      0x1.8p23 /* floats near it are 1 apart, so their bits count like integers */
 #define MIDDLE_BITS 0x4b400000
 
 bool bytes_begin(Tile *t) {
@@ -26,7 +25,7 @@ bool bytes_begin(Tile *t) {
   Lower *l = t->l;
   if (!f->reduce || f->acc != DT_i32 || f->dt != DT_i32 || f->with != OP_add) return false;
   if (f->body != FB_op || f->op != OP_mul || f->nin != 2) return false;
-  for (u32 i = 0; i < f->naxes; i++) /* a part sums up fewer weights, so less is taken off */
+  for (u32 i = 0; i < f->naxes; i++) /* a part sums fewer weights, so its correction differs */
     if (f->axis[i].lo || f->axis[i].full_hi) return false;
   for (u32 k = 0; k < 2; k++) {
     const Storage *s = storage_of(l, f->in[k].buf);
@@ -45,7 +44,7 @@ bool bytes_begin(Tile *t) {
   return false;
 }
 
-/* Does the axis step by one through memory in operand o, where groups stay inside? */
+/* Is operand o contiguous along the axis, in whole groups? */
 static bool is_contiguous(const Tile *t, const Operand *o, u32 axis, i64 each) {
   const Buf *b = prog_buf(t->p, o->buf);
   const Layout *y = layout_of(t->l, o->buf);
@@ -71,7 +70,7 @@ static bool is_contiguous(const Tile *t, const Operand *o, u32 axis, i64 each) {
   return last < b->dim[found] + (y ? y->hi[found] : 0);
 }
 
-/* The folded axis of which so many points are one step; FORM_AXES: there is none. */
+/* Reduction axis that is consumed in groups of `each` points; FORM_AXES: none. */
 static u32 quad_axis(const Tile *t, i64 each) {
   const Operand *o = &t->f.in[t->bytes.operand];
   const Layout *y = layout_of(t->l, o->buf);
@@ -83,11 +82,11 @@ static u32 quad_axis(const Tile *t, i64 each) {
   return FORM_AXES;
 }
 
-/* The largest of all weights, without sign; *lo and *hi: the least and the greatest. */
+/* Largest magnitude of all weights; *lo and *hi: minimum and maximum. */
 static i64 largest(const Tile *t, i64 *lo, i64 *hi) {
   const Tensor *w = prog_buf(t->p, prog_root(t->p, t->f.in[1 - t->bytes.operand].buf))->data;
   *lo = *hi = 0;
-  for (u64 i = 0; w->data && i < w->n; i++) { /* Winograd's, made later, fit 16 bits */
+  for (u64 i = 0; w->data && i < w->n; i++) { /* weights that Winograd makes later fit 16 bits */
     i64 x = tensor_get(w, i).i;
     *lo = x < *lo ? x : *lo;
     *hi = x > *hi ? x : *hi;
@@ -95,7 +94,7 @@ static i64 largest(const Tile *t, i64 *lo, i64 *hi) {
   return -*lo > *hi ? -*lo : *hi;
 }
 
-/* Does every partial sum, begun with the zero points, stay in what f32 counts? */
+/* Is every partial sum, including the zero point correction, exact in f32? */
 static bool is_exact(const Tile *t, i64 weight) {
   i64 steps = 1;
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -129,7 +128,7 @@ bool bytes_choose(Tile *t) {
   return true;
 }
 
-/* The integer that a sum in f32 is: behind MIDDLE its bits, less those of MIDDLE. */
+/* Converts an f32 sum to the integer it holds: adds MIDDLE and subtracts its bits. */
 ExprId bytes_sum(const Tile *t, ExprId acc) {
   Prog *p = t->p;
   ExprId from = ex_const(p, DT_f32, (Scalar){.f = MIDDLE}),
@@ -141,8 +140,8 @@ ExprId bytes_sum(const Tile *t, ExprId acc) {
   return ex_op2(p, OP_sub, ex_bitcast(p, DT_i32, ex_op2(p, OP_add, acc, from)), bits);
 }
 
-/* Bytes as the sum takes them. Signed ones become 0 to 255 by turning their highest bit, which adds
- * 128 (bias_128). */
+/* Operand as the multiply-add takes it. Flipping the sign bit maps int8 to 0..255, which adds 128
+ * (bias_128). */
 ExprId bytes_load(const Tile *t, ExprId load) {
   Prog *p = t->p;
   if (t->axis.quad == FORM_AXES) return ex_cast(p, t->f.acc, load, false);

@@ -1,34 +1,29 @@
-/* tile_lut.c: functions of one byte.
+/* tile_lut.c: lookup tables for functions of one byte.
  *
- * In: a map whose value depends on one byte of memory and on constants, and takes a function (exp,
- * tanh and their like): activations of quantised networks, with what scales and rounds around them.
- * Out: a constant table of its value for each of the 256 bytes, computed by the evaluator
- * (eval.c), and in place of the map a load from that table for each lane. The bits are those of the
- * expression.
+ * In: a map whose value depends on one byte of memory and on constants, and calls a function such
+ * as exp or tanh. Such maps are activations of quantized networks, with their scaling and rounding.
+ * Out: a constant table of the 256 values, computed by the evaluator (eval.c), and a load from it
+ * for each lane. Results are bit-exact.
  *
- * Not for what is multiplied and rounded only: vectors do that in less time than lanes are looked
- * up one by one.
+ * Maps of multiplications and rounding only are left alone, because vector arithmetic is faster
+ * than loads lane by lane.
  */
 #include "pass/kernel/tile.h"
 
 enum { BYTES = 256 };
 
-/* What an expression depends on. */
+/* Dependencies of an expression. */
 typedef struct ByteUse {
   Prog *p;
-  ExprId load;    /* of the byte; 0: none yet */
-  bool functions; /* there is one */
-  bool other;     /* there is something else */
+  ExprId load;    /* load of the byte; 0: none yet */
+  bool functions; /* calls a function */
+  bool other;     /* depends on something else */
 } ByteUse;
-
-static bool is_byte(DType dt) {
-  return dt == DT_u8 || dt == DT_i8;
-}
 
 static void look(ByteUse *u, ExprId id) {
   const Expr x = *prog_expr(u->p, id);
   if (x.kind == EX_const || u->other) return;
-  if (x.kind == EX_load && x.lanes == 1 && is_byte(x.dt)) {
+  if (x.kind == EX_load && x.lanes == 1 && (x.dt == DT_u8 || x.dt == DT_i8)) {
     if (u->load && !ex_same(u->p, u->load, id)) u->other = true;
     u->load = id;
     return;
@@ -38,7 +33,7 @@ static void look(ByteUse *u, ExprId id) {
   for (u32 i = 0; i < x.narg && !u->other; i++) look(u, x.arg[i]);
 }
 
-/* The value of e where the byte is this one. */
+/* Evaluates e for this value of the byte. */
 static Scalar value_at(Prog *p, ExprId id, i64 byte) {
   const Expr *x = prog_expr(p, id);
   Scalar arg[4];
@@ -50,7 +45,7 @@ static Scalar value_at(Prog *p, ExprId id, i64 byte) {
   return scalar_eval_as(p->math, x->op, from, arg);
 }
 
-/* The byte that value depends on, if that is all; 0: it is not. */
+/* Load of the byte that `value` depends on; 0: it depends on something else. */
 static ExprId byte_of(Prog *p, ExprId value) {
   ByteUse u = {.p = p};
   look(&u, value);

@@ -1,20 +1,18 @@
-/* tile_pack.c: operands in the order in which a kernel reads them.
+/* tile_pack.c: packs operands into the order in which a kernel reads them.
  *
- * In: the index map of an operand. Out: [axes outside of the panels, panels, folded axes, lanes],
- * zeros where the last panel or block has no element: every step of the fold reads the next vector.
- * Where steps take four points at a time, or two, an element is four bytes, or two times 16 bits.
- * A constant is brought into this order now, other operands while the kernel runs, anew for every
- * point of the axes outside of the panels.
+ * In: the index map of an operand. Out: an array [batch axes, panels, reduction axes, lanes], with
+ * zeros where the last panel or block has no element. Every reduction step reads the next vector.
+ * For dot_i8x4 an element is four bytes, for dot_i16x2 two int16. Constants are packed at compile
+ * time. Other operands are packed by the kernel, again for every point of the batch axes.
  *
- * Panels that halves hold will be halves in memory (shrink_consts.c). Where several tiles read
- * them, the first keeps them as the floats it has made of them, beside its products, and the others
- * read these.
+ * Panels whose values fit f16 will be stored as f16 (shrink_consts.c). If several tiles read them,
+ * the first one stores the f32 values it converts to, and the others read those.
  */
 #include <string.h>
 #include "pass/kernel/tile.h"
 
-/* One dimension of the packed order: an axis of the form, or the lanes as panels and lanes of one,
- * or a folded axis as blocks and points within one, or as groups of points that are one step. */
+/* One dimension of the packed order: an axis, the panels, the lanes, or a part of a reduction axis
+ * (channel block, channel in it, group of points of one step). */
 typedef struct Place {
   enum { PL_axis, PL_panel, PL_block, PL_within, PL_quad, PL_lane } kind;
   u32 axis;
@@ -56,7 +54,7 @@ static Places places_of(const Tile *t, u32 k) {
   return q;
 }
 
-/* Element of the operand where the axes have these values; false: outside. */
+/* Element of the operand at these axis values; false: out of bounds. */
 static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
   const Operand *o = &t->f.in[k];
   const Buf *b = prog_buf(t->p, o->buf);
@@ -67,15 +65,15 @@ static bool element(const Tile *t, u32 k, const i64 *value, u64 *at) {
     const Index *ix = &o->idx[d];
     i64 x = ix->base + ix->shift;
     for (u32 i = 0; i < ix->n; i++) x += ix->coef[i] * value[ix->axis[i]];
-    if (x < 0 || x >= b->dim[d]) return false; /* padding, which the loops leave out */
+    if (x < 0 || x >= b->dim[d]) return false; /* padding, which the loops skip */
     sum = sum * (u64)b->dim[d] + (u64)x;
   }
   *at = sum;
   return true;
 }
 
-/* Parts of one form read the same panels. Another form may read the same constant by other indices:
- * W and its transpose. */
+/* Finds a packed copy. Parts of one form share panels. Another form may read the same constant
+ * through other indices, such as W and its transpose. */
 static u32 *packed_before(Tile *t, u32 k, const Places *q) {
   i64 key[9 + 3 * (FORM_AXES + 4) + 7 * MAX_RANK];
   u32 n = 0;
@@ -110,7 +108,7 @@ static const Tensor *data_of(const Tile *t, u32 k) {
   return prog_buf(t->p, prog_root(t->p, t->f.in[k].buf))->data;
 }
 
-/* How far the axis of a place goes on from one to the next. */
+/* Step of the axis between two positions of this dimension. */
 static i64 step_of(const Tile *t, const Place *x) {
   switch (x->kind) {
   case PL_panel: return t->lanes;
@@ -121,13 +119,13 @@ static i64 step_of(const Tile *t, const Place *x) {
   }
 }
 
-/* Values of the axes at a place of the packed order. */
+/* Axis values at a position of the packed order. */
 static void values_at(const Tile *t, const Places *q, const i64 *at, i64 *value) {
   memset(value, 0, FORM_AXES * sizeof *value);
   for (u32 i = 0; i < q->n; i++) value[q->at[i].axis] += at[i] * step_of(t, &q->at[i]);
 }
 
-/* The next place in row-major order; false: there is none. */
+/* Advances to the next position in row-major order; false: at the end. */
 static bool next_place(const Places *q, i64 *at) {
   for (u32 i = q->n; i-- > 0;) {
     if (++at[i] < q->at[i].n) return true;
@@ -140,23 +138,24 @@ static bool next_place(const Places *q, i64 *at) {
 
 enum { PACK_RANK = FORM_AXES + 5, PACK_LIMITS = FORM_AXES + MAX_RANK };
 
-/* A number that is affine in the place: there is an element only where it lies in 0..most. */
+/* An affine function of the position. An element exists only where it is in 0..most. */
 typedef struct Bound {
   i64 most, step[PACK_RANK];
-  i64 low[PACK_RANK + 1], high[PACK_RANK + 1]; /* what places from this one on add to it */
+  i64 low[PACK_RANK + 1],
+      high[PACK_RANK + 1]; /* minimum and maximum that the dimensions from this one on add */
 } Bound;
 
-/* A packed order and the array it is made from; all steps are bytes. */
+/* A packed order and its source array; steps are in bytes. */
 typedef struct Packing {
   u32 rank, size, nlimit;
   u8 *to;
   const u8 *from;
   i64 dim[PACK_RANK], sto[PACK_RANK], sfrom[PACK_RANK];
-  i64 first[PACK_LIMITS]; /* by limit: its number at place 0 */
+  i64 first[PACK_LIMITS]; /* by limit: its value at position 0 */
   Bound limit[PACK_LIMITS];
 } Packing;
 
-/* Adds a limit, unless all places keep it. */
+/* Adds a limit, unless all positions satisfy it. */
 static void add_limit(Packing *s, i64 first, Bound x) {
   for (u32 i = s->rank; i-- > 0;) {
     i64 far = x.step[i] * (s->dim[i] - 1);
@@ -168,8 +167,8 @@ static void add_limit(Packing *s, i64 first, Bound x) {
   s->limit[s->nlimit++] = x;
 }
 
-/* Copies what has elements of the box from place `level` on. A box in which every limit is kept is
- * copied as a whole, one where a limit is never kept stays zero; others are divided. */
+/* Copies a box of positions, from dimension `level` on. If every limit always holds, copies the
+ * whole box. If some limit never holds, leaves zeros. Otherwise splits the box. */
 static void pack_box(const Packing *s, u32 level, const i64 *at, i64 to, i64 from) {
   bool all = true;
   for (u32 c = 0; c < s->nlimit; c++) {
@@ -201,7 +200,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
       from = group && big ? stride - size : 0;
   Packing *s = NEW(&t->p->c->scratch, Packing);
   *s = (Packing){.rank = q->n + group, .size = (u32)size, .from = x->data};
-  s->to = (u8 *)(uintptr_t)to->data; /* of tensor_new */
+  s->to = (u8 *)(uintptr_t)to->data; /* writable, because tensor_new made it */
   Place quad = {PL_axis, t->axis.quad, t->axis.each};
   Bound axis[FORM_AXES] = {0};
   for (u32 i = s->rank; i-- > 0;) {
@@ -218,7 +217,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   }
   for (u32 d = o->rank; d-- > 0; stride *= b->dim[d]) {
     const Index *ix = &o->idx[d];
-    Bound x = {.most = b->dim[d] - 1}; /* outside lies padding, which the loops leave out */
+    Bound x = {.most = b->dim[d] - 1}; /* outside is padding, which the loops skip */
     for (u32 a = 0; a < ix->n; a++)
       for (u32 i = 0; i < s->rank; i++) x.step[i] += ix->coef[a] * axis[ix->axis[a]].step[i];
     for (u32 i = 0; i < s->rank; i++) s->sfrom[i] += x.step[i] * stride;
@@ -228,7 +227,7 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   pack_box(s, 0, s->first, group && big ? dtype_bytes(to->dt) - size : 0, from);
 }
 
-/* The same numbers as floats. */
+/* Converts to f32. */
 static const Tensor *as_floats(Arena *a, const Tensor *x) {
   Tensor *y = tensor_new(a, DT_f32, x->dim, x->rank);
   for (u64 i = 0; i < x->n; i++) tensor_set(y, i, (Scalar){.f = (double)tensor_get(x, i).i});
@@ -253,7 +252,7 @@ void pack_const(Tile *t, u32 k) {
   t->pack[k] = *known = prog_add_const(p, to, name);
 }
 
-/* The places of operand k that are not folded. */
+/* Dimensions of operand k that are not reduction axes. */
 static Places unfolded(const Tile *t, u32 k) {
   Places q = places_of(t, k), r = {0};
   for (u32 i = 0; i < q.n; i++)
@@ -288,10 +287,9 @@ void pack_sums(Tile *t, u32 k) {
   t->bytes.sums = prog_add_const(p, to, str_of(p->c, "sums"));
 }
 
-/* ---- while running ---- */
+/* ---- at run time ---- */
 
-/* Copies the valid lanes of a panel and fills it up with zeros. idx: by place, and behind them the
- * panel. */
+/* Copies the valid lanes of a panel and pads it with zeros. idx: by dimension, then the panel. */
 static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, i64 valid,
                        ExprId there) {
   Prog *p = t->p;
@@ -316,8 +314,8 @@ static void pack_lanes(Tile *t, Cursor at, u32 k, const Places *q, ExprId *idx, 
   }
 }
 
-/* The point of the folded axis that is split: of its block, whose number stands there, this one.
- * Returns whether there is such a point, 0 where that is certain; else the last is meant. */
+/* Sets the reduction axis that is split to this point of the current block. Returns the condition
+ * that the point exists, 0 if it always does; otherwise the index is clamped. */
 static ExprId unsplit(Tile *t, ExprId within) {
   Prog *p = t->p;
   i64 n = whole(&t->f.axis[t->axis.split]);
@@ -327,8 +325,8 @@ static ExprId unsplit(Tile *t, ExprId within) {
   return n % t->axis.block ? ex_op2(p, OP_lt, ex_copy(p, at), ex_int(p, n)) : 0;
 }
 
-/* Panels that are filled together where the operand is contiguous along the lanes: what a row of it
- * has for them is read at once, not a part of a line for each panel, by when the line is gone. */
+/* Panels that are packed together if the operand is contiguous along the lanes. A row is then read
+ * as whole cache lines; a line read for one panel at a time would be evicted before the next. */
 enum { PACK_PANELS = 8 };
 
 static bool is_contiguous(const Tile *t, u32 k) {
@@ -338,7 +336,8 @@ static bool is_contiguous(const Tile *t, u32 k) {
   return last->n == 1 && last->axis[0] == t->axis.lane && last->coef[0] == 1;
 }
 
-/* Panels first .. first + count - 1, `each` of them together; valid: lanes that the operand has. */
+/* Packs panels first .. first + count - 1, `each` of them together; valid: lanes that the operand
+ * has. */
 static void pack_panels(Tile *t, Cursor at, u32 k, const Places *q, i64 first, i64 count, i64 each,
                         i64 valid) {
   Prog *p = t->p;
@@ -362,7 +361,7 @@ static void pack_panels(Tile *t, Cursor at, u32 k, const Places *q, i64 first, i
   pack_lanes(t, at, k, q, idx, valid, there);
 }
 
-/* While running the panels are the first place: other axes outside of them stand where they are. */
+/* The panels are the first dimension: the kernel packs inside the loops over batch axes. */
 void pack_run(Tile *t, Cursor at, u32 k) {
   Prog *p = t->p;
   Places q = places_of(t, k);
@@ -378,7 +377,7 @@ void pack_run(Tile *t, Cursor at, u32 k) {
   for (u32 i = 0; i < q.n; i++) t->at.val[q.at[i].axis] = 0;
 }
 
-/* Can operand k be brought into panels while running? A folded axis in blocks is read as it is. */
+/* Can the kernel pack operand k? A reduction axis in channel blocks is read in place. */
 bool pack_can_run(const Tile *t, u32 k) {
   Places q = places_of(t, k);
   if (t->axis.split < FORM_AXES || t->f.acc != prog_buf(t->p, t->f.in[k].buf)->dt) return false;
@@ -390,8 +389,8 @@ bool pack_can_run(const Tile *t, u32 k) {
   return q.n < MAX_RANK;
 }
 
-/* Where the place that t stands at is in b. Vectors narrower than a panel, at the end of the lanes,
- * are parts of the panel they begin in. */
+/* Index in b of the current position. Vectors narrower than a panel, at the end of the lanes, are
+ * parts of the panel they start in. */
 static void place_index(const Tile *t, BufId b, const Places *q, ExprId *idx) {
   Prog *p = t->p;
   i64 full = prog_buf(p, b)->dim[q->n - 1];
@@ -421,9 +420,9 @@ static ExprId load_places(const Tile *t, BufId b, const Places *q) {
   return ex_load_vec(t->p, b, idx, q->n, t->lanes);
 }
 
-/* ---- halves ---- */
+/* ---- f16 panels ---- */
 
-/* The places of panels that a tile has beside each other: the first is which of them. */
+/* Dimensions of the panels of one tile; the first is the panel within the tile. */
 static Places panel_places(const Tile *t, u32 k) {
   Places q = places_of(t, k), r = {0};
   u32 i = 0;
@@ -432,7 +431,7 @@ static Places panel_places(const Tile *t, u32 k) {
   return r;
 }
 
-/* Will the panels of operand k be halves? What is made of them is to stay in a core's own cache. */
+/* Will the panels of operand k be f16? Their f32 copy must fit in L2. */
 static bool is_halves(const Tile *t, u32 k, i64 panels) {
   const PassCtx *u = t->l->unit;
   if (t->use[k] != LU_packed || t->packed_at_run[k] || t->at.from || t->lanes < 4) return false;

@@ -1,23 +1,22 @@
-/* tile_prefetch.c: panels that are multiplied next are fetched meanwhile.
+/* tile_prefetch.c: prefetches the panels that come next.
  *
- * In: a contraction whose second factor is a large constant. Out: hints among its steps. Weights
- * come from memory once in a run. The first tile of a panel would wait for them, all others find
- * them in a cache: with few tiles that is a tenth of the time and more. So each tile of a panel
- * fetches its share of those that come next, a line every few steps. What lies behind the last
- * panel is as a rule what the next kernel reads.
+ * In: a contraction whose second factor is a large constant. Out: prefetch hints among its
+ * reduction steps. Weights come from memory once per run. Without hints the first tile of a panel
+ * waits for them, which takes 10 % of the time or more if tiles are few. So each tile of a panel
+ * prefetches its share of the next panels, one cache line every few steps. The memory after the
+ * last panel is usually what the next kernel reads.
  *
- * Nothing is fetched for bytes that are multiplied four at a time: those take less time than hints.
+ * dot_i8x4 tiles have no hints, because a hint costs more than it saves there.
  */
 #include "pass/kernel/tile.h"
 
-enum { STEPS = 8, MOST_LINES = 4, LEAST_TILES = 2 };
+enum { STEPS = 8, MAX_LINES = 4, MIN_TILES = 2 };
 
 i64 prefetch_steps(const Tile *t, u32 axis) {
   return t->at.fetch.lines && t->at.fetch.axis == axis ? STEPS : 1;
 }
 
-/* The folded axis that is a loop of known length from its first point on, where there is no other
- * loop of the fold; else FORM_AXES. */
+/* The only reduction axis with a loop, if it has a known length and starts at 0; else FORM_AXES. */
 static u32 only_reduction(const Tile *t) {
   u32 found = FORM_AXES;
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -29,14 +28,14 @@ static u32 only_reduction(const Tile *t) {
   return found;
 }
 
-/* The constant that lies in panels; FORM_IN: there is none. */
+/* The constant operand in panels; FORM_IN: none. */
 static u32 weights_of(const Tile *t) {
   for (u32 k = 0; k < t->f.nin; k++)
     if (t->use[k] == LU_packed && !t->packed_at_run[k] && t->pack[k]) return k;
   return FORM_IN;
 }
 
-/* Panels of all batches, and the first of the batch where val says. */
+/* Number of panels in all batches; *first: first panel of the current batch. */
 static i64 panels_of(const Tile *t, u32 k, ExprId *first) {
   Prog *p = t->p;
   i64 n = 1;
@@ -56,7 +55,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   TilePrefetch *x = &t->at.fetch;
   u32 k = weights_of(t), fold = only_reduction(t);
   *x = (TilePrefetch){0};
-  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < LEAST_TILES ||
+  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < MIN_TILES ||
       (double)tiles > figures.prefetch_max_tiles)
     return;
   if (t->axis.split < FORM_AXES)
@@ -71,7 +70,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   x->steps = (i64)tile_reduction_size(t) / (t->axis.split < FORM_AXES ? t->axis.block : STEPS);
   if ((double)all < figures.prefetch_min_bytes || !x->steps) return;
   i64 lines = (panels * (all / count) + tiles * line - 1) / (tiles * line);
-  if (lines > MOST_LINES * x->steps) return;
+  if (lines > MAX_LINES * x->steps) return;
   x->lines = lines;
   x->axis = fold;
   x->of = t->pack[k];
@@ -80,7 +79,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   x->line = line / bytes;
 }
 
-/* Where a fold stands, its outermost axis first, in blocks of the channels that are in blocks. */
+/* Number of the current reduction step, counted in channel blocks if an axis has them. */
 static ExprId step_of(const Tile *t, ExprId group) {
   Prog *p = t->p;
   if (t->axis.split == FORM_AXES) return group;

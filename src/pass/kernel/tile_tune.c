@@ -1,10 +1,10 @@
-/* tile_tune.c: the sizes of a tile that may be chosen instead of the closed form's.
+/* tile_tune.c: tile sizes that autotuning may choose instead of the cost model.
  *
- * In: a Tile whose size tile_choose.c has decided. Out: the same, or another of the legal sizes if
- * the table of tuned choices names it. Legal is every number of rows and panels whose accumulators
- * fit the registers, rows along every axis that the closed form could have taken, and loops over
- * the other axes inside or around those over panels. They are offered in the order of what the
- * closed form thinks they cost, its own first. Without a table nothing is asked.
+ * In: a Tile whose size tile_choose.c has chosen. Out: that size, or another legal one that the
+ * autotuning table names. Legal are all numbers of rows and panels whose accumulators fit in
+ * registers, every possible row axis, and loops over other axes inside or outside of the panels.
+ * Choices are offered in the order of estimated cost, the default first. Without a table nothing is
+ * looked up.
  */
 #include "pass/kernel/tile.h"
 
@@ -45,8 +45,8 @@ static void put_operand(const Tile *t, const Operand *o, char how, StrBuf *out) 
   sb_puts(out, ")");
 }
 
-/* Type and lanes; the axes, folded ones marked f; operands by how they move along the lanes, with
- * block of channels and what index each dimension has; what is made of the sum. */
+/* Builds the key: type and lanes; axes, reduction axes marked f; operands with their LaneUse,
+ * channel block and indices; cost of the epilogue. */
 static Str key_of(const Tile *t) {
   static const char *const finish[] = {"plain", "reads", "functions"};
   Ctx *c = t->l->c;
@@ -80,8 +80,6 @@ static Str choice_text(const Tile *t, const Choice *x) {
   return str_intern(t->l->c, out.at, out.n);
 }
 
-/* ---- what may be chosen ---- */
-
 static Tile with_choice(const Tile *t, const Choice *x) {
   Tile to = *t;
   to.axis.row = x->row;
@@ -92,7 +90,7 @@ static Tile with_choice(const Tile *t, const Choice *x) {
   return to;
 }
 
-/* Points of all axes but rows and lanes. */
+/* Points of all axes except rows and lanes. */
 static double others(const Tile *t, u32 row) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++) {
@@ -115,13 +113,13 @@ static void offer(Choices *all, Choice x, double cost) {
   all->at[all->n++] = x;
 }
 
-/* Rows that `most` at a time come to. */
+/* Rows computed when tiles have `most` rows. */
 static i64 rows_of(const Tile *t, u32 row, i64 most) {
   const Axis *a = &t->f.axis[row];
   return dim_is_const(a->hi) ? tile_cover(a->hi - a->lo, most).size : most;
 }
 
-/* Is there a loop that can stand inside that over panels or around it? */
+/* Is there a loop that can be inside or outside of the panels? */
 static bool has_others(const Tile *t, u32 row) {
   Tile x = *t;
   x.axis.row = row;
@@ -132,9 +130,9 @@ static bool has_others(const Tile *t, u32 row) {
   return false;
 }
 
-/* Sums of products of one operand that moves along the lanes and one that does not. */
+/* Outer products: one operand moves along the lanes and one is broadcast. */
 static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
-  bool fixed = false; /* rows decide whether an operand is worth packing while running */
+  bool fixed = false; /* the number of rows decides whether packing at run time pays off */
   for (u32 k = 0; k < t->f.nin; k++)
     fixed = fixed || (t->use[k] == LU_packed && !tile_is_const(t, t->f.in[k].buf));
   i64 room = t->sums.budget >= (i64)figures.many_sums ? t->sums.budget + 2 : t->sums.budget,
@@ -151,7 +149,7 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
         Tile y = with_choice(t, &x);
         double cost = tile_time(&y, n) * others(t, row);
         if (x.rows * v > t->sums.budget)
-          cost *= 1.02; /* equal costs: what differs less is tried first */
+          cost *= 1.02; /* among equal costs, prefer the one closest to t */
         if (row != t->axis.row) cost *= 1.04;
         offer(all, x, cost);
         x.panels_innermost = true;
@@ -161,7 +159,7 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
   }
 }
 
-/* Everything else: vectors that move with the rows, or no rows at all. */
+/* Vertical kernels, and tiles without rows. */
 static void offer_vertical(const Tile *t, Choices *all, i64 n) {
   static const i64 most[] = {8, 6, 4, 12, 14, 7, 5, 10}, wide[] = {8, 4, 6, 12, 16, 3, 2, 20};
   if (t->axis.row == FORM_AXES) {
@@ -184,7 +182,7 @@ static void offer_vertical(const Tile *t, Choices *all, i64 n) {
 }
 
 static void sort(Choices *all) {
-  for (u32 i = 2; i < all->n; i++) /* the first stays where it is */
+  for (u32 i = 2; i < all->n; i++) /* the default stays first */
     for (u32 k = i; k > 1 && all->at[k].cost < all->at[k - 1].cost; k--) {
       Choice x = all->at[k];
       all->at[k] = all->at[k - 1];

@@ -1,9 +1,8 @@
-/* tune_table.c: the table of tuned choices, and what lowering asked of it.
+/* tune_table.c: autotuning table, and a log of queries to it.
  *
- * In: a key (which kernel, of which shape) and the choices that are legal for it, best first by the
- * closed form. Out: the one that the table names, or the first. Every question is kept, so that
- * whoever measures (api/autotune.c) knows what there is to try. It knows nothing of what keys and
- * choices mean: see tile_tune.c and winograd_plan.c.
+ * In: a key (kernel and shape) and its legal choices, best first by the cost model. Out: the choice
+ * in the table, or the first. Every query is logged, so that the autotuner (api/autotune.c) knows
+ * what to measure. Keys and choices are opaque here; tile_tune.c and winograd_plan.c define them.
  */
 #include "pass/kernel/tune_table.h"
 
@@ -30,11 +29,11 @@ u32 tune_query(TuneTable *t, StmtId kernel, Str key, const Str *choice, u32 n) {
   while (taken < n && choice[taken] != named) taken++;
   bool known = taken < n;
   if (!known) taken = 0;
-  for (u32 i = 0; i < t->asked.n; i++) /* kernels are tried before they are written */
+  for (u32 i = 0; i < t->asked.n; i++) /* trials query the same key several times */
     if (t->asked.at[i].key == key && t->asked.at[i].kernel == kernel) return taken;
   if (named && !known)
-    warn(t->c, LOC_NONE, "tuned choice '%s' is not one of those for: %s", show(t->c, named),
-         show_text(t->c, key));
+    warn(t->c, LOC_NONE, "the tuning file has '%s', which is not a legal choice for: %s",
+         show(t->c, named), show_text(t->c, key));
   Str *copy = NEWS(&t->c->keep, Str, n);
   memcpy(copy, choice, n * sizeof *copy);
   *vec_push(&t->c->keep, &t->asked) = (TuneQuery){key, kernel, n, taken, copy, known};

@@ -1,4 +1,6 @@
-/* tune_table.h: choices of lowering as text, and a table that knows better than the closed form. */
+/* tune_table.h: choices of lowering as text, and a table of measured choices that override the cost
+ * model.
+ */
 #ifndef INGOT_TUNE_H
 #define INGOT_TUNE_H
 
@@ -6,15 +8,15 @@
 
 typedef struct TuneQuery TuneQuery;
 
-enum { TUNE_CHOICES = 8 }; /* that are offered for one key */
+enum { TUNE_CHOICES = 8 }; /* maximum offered for one key */
 
-/* One question of lowering, as it was answered. */
+/* A query of lowering with its answer. */
 struct TuneQuery {
   Str key;
-  StmtId kernel; /* it was asked for; 0: for none */
+  StmtId kernel; /* kernel it belongs to; 0: none */
   u32 n, taken;
-  const Str *choice; /* n of them, the first is that of the closed form */
-  bool known;        /* the table named one of them */
+  const Str *choice; /* n choices; the first is that of the cost model */
+  bool known;        /* the table had an entry that matches a choice */
 };
 
 struct TuneTable {
@@ -25,12 +27,12 @@ struct TuneTable {
 
 /* tune_table.c */
 TuneTable *tune_new(Ctx *c);
-void tune_set(TuneTable *t, Str key, Str choice); /* in place of an earlier one */
-Str tune_get(const TuneTable *t, Str key);        /* 0: there is none */
-/* Which of n choices to take. A table can name only what is offered: whatever a file says, the code
- * is right. */
+void tune_set(TuneTable *t, Str key, Str choice); /* replaces an earlier entry */
+Str tune_get(const TuneTable *t, Str key);        /* 0: no entry */
+/* Returns which of n choices to take. A table can select only offered choices, so its contents
+ * never affect correctness. */
 u32 tune_query(TuneTable *t, StmtId kernel, Str key, const Str *choice, u32 n);
-/* What was asked for no kernel yet was asked for this one too. */
+/* Copies the query of this key, which was made before there was a kernel, to this kernel. */
 void tune_add_kernel(TuneTable *t, StmtId kernel, Str key);
 
 #endif

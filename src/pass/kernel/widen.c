@@ -1,10 +1,9 @@
-/* widen.c: vectors out of scalar expressions.
+/* widen.c: turns scalar expressions into vectors.
  *
- * In: an expression tree and the variable that becomes the lane. Out: the tree over vectors. What
- * does not depend on the variable is computed once and splat; a load must step by one element along
- * its last dimension that is not 1, or by two where the caller allows it: then the lanes are picked
- * out of two vectors; operators work lane by lane. The values are those of the scalar expression,
- * lane for lane, to the bit.
+ * In: an expression tree and the variable that becomes the lane. Out: the tree over vectors,
+ * bit-exact lane by lane. Subtrees that do not depend on the variable are computed once and splat.
+ * A load must step by one element along its last dimension that is not 1. If the caller allows it,
+ * a load may step by two, and a shuffle of two vectors selects the lanes.
  */
 #include "pass/kernel/widen.h"
 
@@ -16,13 +15,13 @@ static bool depends(const Widen *w, ExprId e) {
   return ex_mentions(w->p, e, w->lane) || (w->acc_var && ex_mentions(w->p, e, w->acc_var));
 }
 
-/* Types that all back ends have vectors of: not those of less than a byte, nor floats of one. */
+/* Types with vectors in all back ends: not below 8 bits, and no 8-bit floats. */
 static bool has_vectors(DType dt) {
   u32 bits = dtype_info[dt].bits;
   return dt == DT_bool || (dtype_is_int(dt) && bits >= 8) || (dtype_is_float(dt) && bits >= 16);
 }
 
-/* The same memory without dimensions of 1 behind dimension d. */
+/* The same memory without the dimensions of 1 after dimension d. */
 static BufId flat_view(const Widen *w, BufId b, u32 d) {
   Prog *p = w->p;
   u32 *slot = map_put_bytes(w->once, (i64[]){ON_flat, b, d}, 3 * sizeof(i64));
@@ -34,7 +33,7 @@ static BufId flat_view(const Widen *w, BufId b, u32 d) {
   return *slot = prog_add_view(p, b, dim, d + 1, name);
 }
 
-/* A constant whose last dimension is made a multiple of the lanes with zeros, if it is not. */
+/* Pads the last dimension of a constant with zeros to a multiple of the lanes. */
 static BufId pad_const(const Widen *w, BufId b) {
   Prog *p = w->p;
   Buf *x = prog_buf(p, b);
@@ -56,7 +55,7 @@ static BufId pad_const(const Widen *w, BufId b) {
   return *slot = prog_add_const(p, to, prog_buf(p, root)->name);
 }
 
-/* The index at lane 0, if it steps by this much along the lanes; 0: it does not. */
+/* The index at lane 0 if it has this step along the lanes, else 0. */
 static ExprId first_index(const Widen *w, ExprId idx, i64 step) {
   Prog *p = w->p;
   Affine a;
@@ -88,8 +87,8 @@ bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n) {
   return true;
 }
 
-/* Every second element: the even lanes of a vector and the odd ones of another that ends with the
- * last element wanted, so that nothing behind it is read. */
+/* Loads every second element: the even lanes of one vector and the odd lanes of another, which ends
+ * at the last element needed, so that no load goes past it. */
 static ExprId every_second(const Widen *w, const Expr *x) {
   Prog *p = w->p;
   const Buf *b = prog_buf(p, x->ref);

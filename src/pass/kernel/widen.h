@@ -1,4 +1,4 @@
-/* widen.h: a scalar expression in one variable becomes a vector over its next values. */
+/* widen.h: turns a scalar expression into a vector over consecutive values of one variable. */
 #ifndef INGOT_WIDEN_H
 #define INGOT_WIDEN_H
 
@@ -6,18 +6,18 @@
 
 typedef struct Widen {
   Prog *p;
-  VarId lane; /* runs over the lanes, from 0 */
+  VarId lane; /* becomes the lane number */
   u32 lanes;
-  VarId acc_var; /* stands for a value that is a vector already; 0: none */
-  ExprId vec;    /* that vector; copied */
+  VarId acc_var; /* placeholder for a value that already is a vector; 0: none */
+  ExprId vec;    /* that vector; copied at each use */
   Map *once;     /* see OnceKind */
-  bool strided;  /* loads may step by two */
+  bool strided;  /* loads may have stride 2 */
 } Widen;
 
-/* A new tree; 0 where an operand is not contiguous along the lane. */
+/* Returns a new tree; 0 if an operand is not contiguous along the lane. */
 ExprId widen(const Widen *w, ExprId e);
-/* The address of a store: its last index for lane 0; false where the lane does not run along it.
- * buf and idx are replaced when the vector lies along an earlier dimension. */
+/* Address of a vector store: the last index at lane 0; false if the lane does not run along it.
+ * Replaces buf and idx if the vector lies along an earlier dimension. */
 bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n);
 
 #endif

@@ -1,16 +1,16 @@
-/* winograd_plan.c: which 3x3 convolutions are computed by Winograd's method, and in which patches.
+/* winograd_plan.c: selects the 3x3 convolutions that use Winograd, and their patch size.
  *
- * In: a graph. Out: for every constant that such convolutions read, F(4x4), F(2x2) or neither; one
- * choice for all of its readers, so that they share the transformed weights. F(4x4) multiplies
- * weights by 4, F(2x2) by 16/9, and where an image is small, reading them takes longer than the
- * multiplications they save.
+ * In: a graph. Out: F(4x4), F(2x2) or direct for every constant that such convolutions read. All
+ * readers of a constant get the same choice, so that they share the transformed weights. F(4x4)
+ * multiplies the size of weights by 4, F(2x2) by 16/9. On small images, reading them takes longer
+ * than the saved multiplications.
  *
- * Method: a time is estimated for each choice, in multiply-adds: those of the patches, and what the
- * bytes of the weights cost while they come from memory. Each constant takes the choice with the
- * least time plus price times bytes. The price is 0 if all weights then stay within wino_most times
- * those of the model, or within wino_free bytes more; otherwise the least that keeps them there. It
- * does not rise above what a byte is worth: where a layer that makes the model one part in a
- * hundred larger also makes it wino_worth parts in a hundred faster, it stays, and that is said.
+ * Method: estimates the time of each choice in multiply-adds, from the patches and from loading the
+ * weights from memory. Each constant takes the choice that minimizes time + price * bytes. The
+ * price is 0 if total weights stay within wino_most times the model's, or within wino_free extra
+ * bytes. Otherwise it is the smallest price that keeps them there. The price has a cap: a layer
+ * that speeds the model up by wino_worth % per 1 % of growth keeps Winograd, and a warning reports
+ * the growth.
  */
 #include "ir/cost.h"
 #include "pass/kernel/family.h"
@@ -21,18 +21,18 @@
 
 enum { CHOICES = 3 };
 
-static const u32 patch[CHOICES] = {4, 2, 0}; /* from the least accurate */
+static const u32 patch[CHOICES] = {4, 2, 0}; /* least accurate first */
 static const double growth[CHOICES] = {4, 16. / 9, 1};
 
 /* A constant that convolutions read. */
 typedef struct Weights {
-  double bytes;         /* in the model */
-  double time[CHOICES]; /* of all its readers */
-  u32 first, choice;    /* the first that is accurate enough, and the one taken */
+  double bytes;         /* size in the model */
+  double time[CHOICES]; /* total of all readers */
+  u32 first, choice;    /* first choice that is accurate enough, and the choice taken */
 } Weights;
 
 typedef struct WinoPlan {
-  Map number; /* address of the data -> place in w + 1 */
+  Map number; /* data address -> index in w + 1 */
   VEC(Weights) w;
 } WinoPlan;
 
@@ -47,9 +47,9 @@ i64 winograd_patches(const Target *t, u32 m, i64 in, i64 out, i64 all) {
   return winograd_one_pass(t, m, in, out, all) ? all : each < rows ? rows : each;
 }
 
-/* ---- what it takes ---- */
+/* ---- estimates ---- */
 
-/* Bytes that a weight takes in memory. */
+/* Bytes of a weight in memory. */
 static i64 weight_bytes(DType dt) {
   return dt == DT_f32 ? 4 : 2;
 }
@@ -66,17 +66,16 @@ static double conv_time(const PassCtx *u, u32 m, DType dt, const Type *k, const 
   return conv3x3_time(u->target, &w);
 }
 
-/* A convolution of bytes that lie in memory as i16? */
-static bool is_whole(Graph *g, const Node *n) {
+/* Is n a convolution of int8 that is stored as int16? */
+static bool is_integer(Graph *g, const Node *n) {
   i64 none;
   Val zero, q = graph_narrow(g, n->in[0], &none);
   return graph_type(g, n->out[0])->dt == DT_i32 && q && !none && graph_type(g, q)->dt == DT_i16 &&
          graph_bytes_and_zero(g, q, &zero);
 }
 
-/* The first of the choices in which sums of integers fit 32 bits, multiplied as lower_winograd.c
- * has them: by 64 and 4. */
-static u32 first_whole(const Tensor *k) {
+/* First choice whose integer sums fit in 32 bits, with the scales of lower_winograd.c: 64 and 4. */
+static u32 first_exact(const Tensor *k) {
   double most = 0;
   u64 each = k->n / (u64)k->dim[0];
   for (u64 i = 0; i < k->n; i += each) {
@@ -87,13 +86,12 @@ static u32 first_whole(const Tensor *k) {
   return most * 64 < 0x1p31 ? 0 : most * 4 < 0x1p31 ? 1 : 2;
 }
 
-/* What the constant that n reads is in the plan; NULL: n is no convolution for lower_winograd.c.
- */
+/* Plan of the constant that n reads; NULL: lower_winograd.c does not support n. */
 static Weights *weights_of(const PassCtx *u, WinoPlan *p, const Node *n) {
   WindowDim s[MAX_RANK];
   i64 least = (i64)figures.wino_channels;
   const Tensor *k = graph_const(u->g, n->in[1]);
-  if (!k || (k->dt != DT_f32 && !is_whole(u->g, n)) || node_int(n, AT_group, 1) != 1 ||
+  if (!k || (k->dt != DT_f32 && !is_integer(u->g, n)) || node_int(n, AT_group, 1) != 1 ||
       k->dim[0] < least || k->dim[1] < least || conv_windows(u->g, n, s) != 2)
     return NULL;
   for (u32 i = 0; i < 2; i++)
@@ -112,13 +110,11 @@ static Weights *weights_of(const PassCtx *u, WinoPlan *p, const Node *n) {
 static void add_reader(const PassCtx *u, const Node *n, Weights *w) {
   const Type *o = graph_type(u->g, n->out[0]), *k = graph_type(u->g, n->in[1]);
   const Tensor *t = graph_const(u->g, n->in[1]);
-  w->first = t->dt == DT_i32 ? first_whole(t) : k->dim[0] > 256 || k->dim[1] > 256 || u->precise;
+  w->first = t->dt == DT_i32 ? first_exact(t) : k->dim[0] > 256 || k->dim[1] > 256 || u->precise;
   for (u32 i = 0; i < CHOICES; i++) w->time[i] += conv_time(u, patch[i], t->dt, k, o);
 }
 
-/* ---- the choice ---- */
-
-/* Takes the best choices at that price; bytes in all. */
+/* Takes the best choices at that price and returns the total bytes. */
 static double choose(WinoPlan *p, double price) {
   double all = 0;
   for (u32 i = 0; i < p->w.n; i++) {
@@ -145,7 +141,7 @@ static double const_bytes(Graph *g) {
   return all;
 }
 
-/* Warns when the transformed weights take much more memory than those of the model. */
+/* Warns if the transformed weights need much more memory than the model's. */
 static void warn_growth(const PassCtx *u, const WinoPlan *p, double model, double more) {
   u32 n = 0;
   for (u32 i = 0; i < p->w.n; i++) n += p->w.at[i].choice < CHOICES - 1;
@@ -155,7 +151,7 @@ static void warn_growth(const PassCtx *u, const WinoPlan *p, double model, doubl
        model / 1e6, (model + more) / 1e6, n);
 }
 
-/* Growth of the weights, as a fraction of the model and in bytes, that is worth a warning. */
+/* Growth of the weights that causes a warning: fraction of the model, and bytes. */
 #define NOTED_GROWTH 0.2
 #define NOTED_BYTES  (4 << 20)
 
@@ -176,8 +172,8 @@ static void limit_growth(const PassCtx *u, WinoPlan *p) {
   if (all - own > fmax(NOTED_GROWTH * model, NOTED_BYTES)) warn_growth(u, p, model, all - own);
 }
 
-/* The choice for a convolution with these weights. No tuning takes what is less accurate than that
- * made here, or what it has no room for. */
+/* Choice for a convolution with these weights. Autotuning can select neither a less accurate choice
+ * nor one that exceeds the size limit. */
 static u32 tuned_choice(const PassCtx *u, const Node *n, const Weights *w, ConvPlan *to) {
   const Type *k = graph_type(u->g, n->in[1]), *o = graph_type(u->g, n->out[0]);
   Str text[CHOICES];

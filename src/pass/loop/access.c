@@ -1,7 +1,7 @@
-/* access.c: what a piece of a program does to memory and variables.
+/* access.c: memory and variables that a piece of a program accesses.
  *
- * In: a list of statements. Out: every load and store in it, in the order of the text, and which
- * variables it declares, uses and sets. Passes that move or share out loops ask this first.
+ * In: a list of statements. Out: every load and store in it, in program order, and the variables it
+ * declares, uses and sets. Passes that move or parallelize loops query this first.
  */
 #include "pass/loop/access.h"
 

@@ -1,10 +1,10 @@
-/* inplace.c: next values of states are computed where the state lies.
+/* inplace.c: updates state buffers in place.
  *
- * In: a program in which a temporary holds the next value of a state until, at the end of the run,
- * a kernel copies it there. Out: the same program, without the copy where the kernel that computes
- * the temporary may write the state at once: nothing behind it reads what the state held, and in it
- * every element is read before its place is written (mem_in_place). Weights that a step of training
- * updates are never in memory twice.
+ * In: a program in which a temporary holds the next value of a state until a kernel copies it at
+ * the end of the run. Out: the same program without the copy, if the kernel that computes the
+ * temporary may write the state directly. No later statement may read the old state, and the kernel
+ * must read every element before it writes it (mem_in_place). So a training step never has its
+ * weights in memory twice.
  *
  * needs: lowered program, no plan  keeps: all values  breaks: nothing
  */
@@ -17,13 +17,13 @@ typedef VEC(u32) TopNumbers;
 
 typedef struct InPlace {
   Prog *p;
-  TopList top;       /* statements of the program; 0: dropped */
-  Accesses *at;      /* what each does */
-  TopNumbers *users; /* by root: the numbers of statements that touch it, dropped ones too */
-  u32 ordered;       /* 1 + number of the last that may end a run; 0: none */
+  TopList top;       /* top-level statements; 0: dropped */
+  Accesses *at;      /* by statement */
+  TopNumbers *users; /* by root: statements that access it, including dropped ones */
+  u32 ordered;       /* 1 + number of the last statement that may end a run; 0: none */
 } InPlace;
 
-/* A kernel that does nothing but copy temp to state; lowering copies nothing but the whole. */
+/* Does a kernel only copy temp to state? Lowering always copies the whole buffer. */
 static bool is_copy(InPlace *s, u32 i, BufId *temp, BufId *state) {
   Prog *p = s->p;
   const Accesses *t = &s->at[i];
@@ -55,7 +55,7 @@ static bool same_shape(Prog *p, BufId a, BufId b) {
   return same;
 }
 
-/* The one statement that writes temp, in front of copy c; top.n: there is none, or several. */
+/* The only statement that writes temp before copy c; top.n: none, or several. */
 static u32 maker_of(const InPlace *s, BufId temp, u32 c) {
   u32 found = s->top.n;
   for (u32 j = 0; j < s->users[temp].n; j++) {
@@ -72,7 +72,7 @@ static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
   u32 k = maker_of(s, temp, c);
   if (k == s->top.n || prog_stmt(s->p, s->top.at[k])->kind != ST_kernel) return false;
   if (!same_shape(s->p, temp, state)) return false;
-  if (s->ordered > k + 1) return false; /* a run that ends there changes no state */
+  if (s->ordered > k + 1) return false; /* a run that ends there must not change the state */
   for (u32 j = 0; j < s->users[state].n; j++) {
     u32 i = s->users[state].at[j];
     const RootUse *u = access_root(&s->at[i], state);
@@ -84,7 +84,8 @@ static bool may_lie_there(InPlace *s, u32 c, BufId temp, BufId state) {
   return may;
 }
 
-/* In one statement of the program. All of them for each state would take the square of both. */
+/* Replaces a buffer in one top-level statement. Rewriting all of them for each state would be
+ * quadratic. */
 static void replace(Prog *p, StmtId top, BufId old, BufId by) {
   for (StmtVisit w = prog_visit_one(p, top); prog_next(&w);) {
     Stmt *s = prog_stmt(p, w.id);
@@ -105,7 +106,7 @@ static void unlink_stmt(Prog *p, StmtId id) {
   *at = prog_stmt(p, id)->next;
 }
 
-/* Statement c goes, and what others said of temp they say of state. */
+/* Drops statement c and replaces temp by state. */
 static void drop_copy(InPlace *s, u32 c, BufId temp, BufId state) {
   unlink_stmt(s->p, s->top.at[c]);
   s->top.at[c] = 0;

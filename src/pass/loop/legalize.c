@@ -1,14 +1,14 @@
-/* legalize.c: all kernels as the machine can do them, to be looked at.
+/* legalize.c: shows all kernels as legalized for a machine.
  *
- * In: a program behind unroll. Out: the same one, each kernel as prog_legalize makes it for a back
- * end; one that unroll left as it was, or for a machine without vectors, stays. Only run when it
- * is named: back ends do it for one kernel at a time and forget it.
+ * In: a program after unroll. Out: the same program, each kernel as prog_legalize makes it for a
+ * back end. A kernel that unroll left unchanged, or for a machine without vectors, stays. Runs only
+ * if named: back ends legalize one kernel at a time and drop the result.
  *
- * A quotient that becomes bytes may be fma of two products (prog_quotient.c), whose proof is of one
- * rounding: for machines with fma alone.
+ * On machines with FMA, a quotient that becomes int8 may be computed by FMAs (prog_quotient.c),
+ * because the proof needs a single rounding.
  *
- * needs: unroll  keeps: results bit for bit  breaks: no statement uses
- * registers any more, vectors are the machine's
+ * needs: unroll  keeps: results bit for bit  breaks: no statement uses register buffers, vectors
+ * have the machine's width
  */
 #include "pass/pass.h"
 

@@ -1,20 +1,20 @@
-/* loop_fuse.c: kernels that walk the same slices become one, and what they hand on shrinks to a
- * slice.
+/* loop_fuse.c: fuses adjacent kernels that loop over the same slices, and shrinks the temporaries
+ * between them to one slice.
  *
- * In: a program. Out: the same program, the same bits, less memory. Two kernels in a row whose only
- * statement is a loop over the same range are merged when every buffer that one writes and the
- * other touches is touched, in iteration i, only in its slice i: then the second may follow the
- * first slice by slice. Softmax becomes one pass over its rows, a depthwise convolution follows the
- * pointwise one channel by channel, attention goes head by head. A temporary that lives only inside
- * such a loop keeps a single slice. Loops inside a merged loop are tried in the same way.
+ * In: a program. Out: the same program, the same bits, less memory. Two adjacent kernels are fused
+ * if each is a single loop over the same range, and iteration i accesses only slice i of every
+ * buffer that one writes and the other accesses. Examples: softmax becomes one pass over its rows,
+ * a depthwise convolution follows the pointwise one channel by channel, attention runs head by
+ * head. A temporary used only inside such a loop keeps a single slice. Loops inside a fused loop
+ * are fused in the same way.
  *
- * Where there is a single slice there is no loop around it: kernels that fold such a row to one
- * element, or use that element, simply follow each other in one kernel.
+ * A single slice has no loop around it: kernels that reduce such a row to one element, or use that
+ * element, are concatenated into one kernel.
  *
- * A slice is all elements with index i in some dimension, the dimensions in front of it being 1; a
- * buffer may be seen through views, as long as slices have the same size in all of them.
+ * A slice is all elements with index i in some dimension, if the earlier dimensions are 1. A buffer
+ * may be accessed through views, as long as slices have the same size in all of them.
  *
- * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel a group
+ * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel per group
  */
 #include "ir/prog_mem.h"
 #include "ir/affine.h"
@@ -23,12 +23,12 @@
 
 #include <string.h>
 
-enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* a kernel stays a readable function */
+enum { MERGE_LABEL = 2000, MERGE_STMTS = 400 }; /* keeps a kernel readable as a function */
 
 typedef struct LoopFuse {
   Prog *p;
-  u32 *total;          /* by root: accesses of the whole program; merging changes none of them */
-  BufId *view, *other; /* by root: its last view, itself among them; by view: the one before */
+  u32 *total;          /* by root: accesses in the whole program; fusion does not change them */
+  BufId *view, *other; /* by root: its last view, or itself; by view: the previous one */
 } LoopFuse;
 
 /* ---- slices ---- */
@@ -38,7 +38,7 @@ static bool is_var(Prog *p, ExprId e, VarId v) {
   return x->kind == EX_var && x->ref == v;
 }
 
-/* Elements of the slice that v selects in this access; false when v does not select one. */
+/* Size of the slice that v selects in this access; false: v selects none. */
 static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
   const Buf *b = prog_buf(p, a->buf);
   u32 d = 0;
@@ -51,7 +51,7 @@ static bool slice_of(Prog *p, const Access *a, VarId v, Dim *size) {
   return true;
 }
 
-/* All accesses of t to root are to slice v, of this size (INT64_MIN: not known yet). */
+/* Are all accesses of t to root to slice v of this size? (INT64_MIN: not known yet) */
 static bool sliced(const Accesses *t, BufId root, VarId v, Dim *size) {
   const RootUse *use = access_root(t, root);
   for (u32 i = use ? use->last : 0; i; i = t->at.at[i - 1].before) {
@@ -73,7 +73,7 @@ static bool is_element(Prog *p, BufId root) {
   return dim_product(p->dims, b->dim, b->rank) == 1;
 }
 
-/* ---- merging two loops ---- */
+/* ---- fusing two loops ---- */
 
 static bool same_range(Prog *p, const Stmt *x, const Stmt *y) {
   return x->step == y->step && (x->flags | LF_parallel) == (y->flags | LF_parallel) &&
@@ -86,8 +86,8 @@ static bool writes_state(const Accesses *t) {
   return false;
 }
 
-/* Do both update states from the same slices of a temporary? Moments and weights, which have no
- * other reason to meet. */
+/* Do both update states from the same slices of a temporary? Moments and weights have no other
+ * connection. */
 static bool updates_alike(const Stmt *x, const Accesses *a, const Stmt *y, const Accesses *b) {
   if (!writes_state(a) || !writes_state(b)) return false;
   for (u32 i = 0; i < b->root.n; i++) {
@@ -100,8 +100,8 @@ static bool updates_alike(const Stmt *x, const Accesses *a, const Stmt *y, const
   return false;
 }
 
-/* May loop y follow loop x, over the same range, iteration by iteration, and does it use, or go on
- * with, what x makes? a, b: what their bodies touch. */
+/* May loop y follow loop x iteration by iteration, and does it use or continue what x computes? a,
+ * b: accesses of their bodies. */
 static bool follows(const Stmt *x, const Accesses *a, const Stmt *y, const Accesses *b) {
   bool flow = updates_alike(x, a, y, b);
   if (a->ordered || a->loops || b->ordered || b->loops || a->nstmts + b->nstmts > MERGE_STMTS)
@@ -117,7 +117,7 @@ static bool follows(const Stmt *x, const Accesses *a, const Stmt *y, const Acces
   return flow;
 }
 
-/* Most iterations of a loop that begins at 0; 1 when that is not known. */
+/* Maximum trip count of a loop that starts at 0; 1 if unknown. */
 static u64 most_trips(Prog *p, const Stmt *loop) {
   i64 lo = 0, hi = 1;
   const Expr *e = prog_expr(p, loop->b);
@@ -126,8 +126,8 @@ static u64 most_trips(Prog *p, const Stmt *loop) {
   return hi > 1 && hi < DIM_MAX ? (u64)hi : 1;
 }
 
-/* Bytes that a root takes in a loop that accesses it so often: where nothing else does a slice of
- * it. Not a temporary, or without a bound: 0. */
+/* Bytes of a root in a loop with `count` accesses to it: one slice if these are all accesses. 0 if
+ * not a temporary, or unbounded. */
 static u64 root_bytes(LoopFuse *m, BufId root, u32 count, const Stmt *loop) {
   u64 bytes;
   Sym sym;
@@ -136,7 +136,7 @@ static u64 root_bytes(LoopFuse *m, BufId root, u32 count, const Stmt *loop) {
   return count == m->total[root] ? bytes / most_trips(m->p, loop) : bytes;
 }
 
-/* Bytes of the temporaries that a piece touches when it runs as one loop. */
+/* Bytes of the temporaries that a piece accesses when it runs as one loop. */
 static u64 working_set(LoopFuse *m, const Accesses *a, const Stmt *loop) {
   u64 sum = 0;
   for (u32 i = 0; i < a->root.n; i++)
@@ -144,7 +144,7 @@ static u64 working_set(LoopFuse *m, const Accesses *a, const Stmt *loop) {
   return sum;
 }
 
-/* The same of a with b behind it; one: of a alone. */
+/* Bytes of a followed by b; one: those of a alone. */
 static u64 held_both(LoopFuse *m, u64 one, const Accesses *a, const Accesses *b, const Stmt *loop) {
   for (u32 i = 0; i < b->root.n; i++) {
     const RootUse *use = &b->root.at[i], *also = access_root(a, use->root);
@@ -155,9 +155,9 @@ static u64 held_both(LoopFuse *m, u64 one, const Accesses *a, const Accesses *b,
   return one;
 }
 
-/* Inside one loop all temporaries are needed at a time, so a merge can cost more memory than its
- * slices save: a batch of one has a single slice. A little more is accepted for the sake of caches.
- * one, two, both: bytes that each of the loops takes, and the two as one. */
+/* Does fusion save memory? All temporaries of one loop are live together, so fusion can cost more
+ * than its slices save, for example with a batch of one. A little more is accepted for cache
+ * locality. one, two, both: bytes of each loop, and of the fused loop. */
 static bool pays(u64 one, u64 two, u64 both) {
   u64 separate = one > two ? one : two;
   return both <= separate + separate / (u64)figures.fused_more;
@@ -170,7 +170,7 @@ static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {
       if (x.e->kind == EX_var && x.e->ref == from) x.e->ref = to;
 }
 
-/* The statements inside y behind those inside x. */
+/* Appends the body of y to that of x. */
 static void append(Prog *p, StmtId x, StmtId y) {
   StmtId last = prog_stmt(p, x)->body;
   while (prog_stmt(p, last)->next) last = prog_stmt(p, last)->next;
@@ -187,7 +187,7 @@ static void join(Prog *p, StmtId x, StmtId y) {
 
 /* ---- temporaries that need only a slice ---- */
 
-/* Position of the dimension that selects slices of this size; rank if there is none. */
+/* Dimension that selects slices of this size; rank: none. */
 static u32 slice_dim(Prog *p, const Buf *b, Dim size) {
   for (u32 d = 0; d < b->rank; d++) {
     if (b->dim[d] == 1) continue;
@@ -222,9 +222,7 @@ static void shrink_all(LoopFuse *m, StmtId loop) {
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
 }
 
-/* ---- the walk ---- */
-
-/* Neighbouring loops of a list. */
+/* Fuses neighbouring loops of a list. */
 static void merge_loops(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
@@ -248,18 +246,18 @@ static void merge_loops(LoopFuse *m, StmtId first) {
   }
 }
 
-/* The loop that is all of a kernel; 0 if there is more or something else. */
+/* The loop that is the only statement of a kernel; 0: none. */
 static StmtId only_loop(Prog *p, StmtId kernel) {
   if (prog_stmt(p, kernel)->kind != ST_kernel) return 0;
   StmtId s = prog_stmt(p, kernel)->body;
   return s && !prog_stmt(p, s)->next && prog_stmt(p, s)->kind == ST_for ? s : 0;
 }
 
-/* Do both kernels go through one row, which one of them folds to an element? */
+/* Do both kernels process one row, which one of them reduces to an element? */
 static bool same_row(Prog *p, StmtId x, StmtId y) {
   const Stmt *k = prog_stmt(p, x), *next = prog_stmt(p, y);
   if (k->kind != ST_kernel || next->kind != ST_kernel) return false;
-  u64 most = (u64)figures.fused_steps; /* loops whose length is not known take more */
+  u64 most = (u64)figures.fused_steps; /* loops of unknown length count as more */
   if (list_runs(p, k->body, most) + list_runs(p, next->body, most) > most) return false;
   Accesses a = accesses_list(p, k->body), b = accesses_list(p, next->body);
   bool flow = false, element = false, folds = true;
@@ -277,8 +275,8 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   return flow && (element || folds);
 }
 
-/* Their words one behind the other, then their names while those are short (see group.c);
- * steps of one node say theirs once. */
+/* Joins two labels: the words, then the names if short (see group.c). Parts of one node have one
+ * name. */
 static Str joined_label(Prog *p, Str a, Str b) {
   const char *x = str_text(p->c, a), *y = str_text(p->c, b);
   size_t nx = strlen(x), ny = strlen(y), i = strcspn(x, " "), k = strcspn(y, " ");
@@ -292,8 +290,8 @@ static Str joined_label(Prog *p, Str a, Str b) {
   return str_intern(p->c, t.at, t.n);
 }
 
-/* Takes the kernel behind k into it. */
-static void swallow(Prog *p, StmtId k) {
+/* Moves the next kernel into k. */
+static void absorb_next(Prog *p, StmtId k) {
   Stmt *s = prog_stmt(p, k);
   Stmt *next = prog_stmt(p, s->next);
   next->into = k;
@@ -322,7 +320,7 @@ static void merge_kernel(LoopFuse *m, StmtId k) {
     one = both;
     access_append(&a, &b);
     join(p, x, y);
-    swallow(p, k);
+    absorb_next(p, k);
     any = true;
   }
   if (any) {
@@ -331,7 +329,7 @@ static void merge_kernel(LoopFuse *m, StmtId k) {
   }
 }
 
-/* Kernels that are one loop over the same range first, then those that go through one row. */
+/* Fuses kernels that are one loop over the same range, then those that process one row. */
 static void merge_list(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
@@ -346,7 +344,7 @@ static void merge_list(LoopFuse *m, StmtId first) {
     Mark mark = arena_mark(&p->c->scratch);
     for (StmtId y = prog_stmt(p, k)->next; y && same_row(p, k, y); y = prog_stmt(p, k)->next) {
       append(p, k, y);
-      swallow(p, k);
+      absorb_next(p, k);
     }
     arena_rewind(&p->c->scratch, mark);
   }

@@ -1,26 +1,29 @@
-/* parallel.c: which loops are shared out to threads.
+/* parallel.c: distributes loops over threads.
  *
- * In: a program whose loops carry the marks of lowering (LF_parallel: iterations may run at the
- * same time). Out: the same program, the same bits, in kernels of two sorts: those that are one
- * marked loop, which threads take chunks of, and all others, which one thread runs. No other loop
- * is marked afterwards. A program for one thread stays as it is.
+ * In: a program whose loops have the marks of lowering (LF_parallel: iterations are independent).
+ * Out: the same program, the same bits, with two kinds of kernels: a single marked loop of which
+ * threads take chunks, and kernels that one thread runs. No other loop stays marked. A program for
+ * one thread is unchanged.
  *
- * Method: for every kernel the cheapest of four by a rough estimate. A loop is handed out,
- * together with marked loops directly inside it if it has few iterations; or strips of a marked
- * loop inside it are, each with all of the loops around; or it stays as a loop between kernels and
- * the statements of its body become kernels, which balances better where iterations are few and
- * long (blocks of Winograd); or one thread runs all of it (what takes less than it costs to call
- * the others). A kernel of several statements is split into kernels, one each.
+ * Method: each kernel gets the cheapest of four options, by a rough estimate:
  *
- * What one thread has written and another reads costs more than arithmetic: the lines travel, and
- * whoever writes them next waits until every copy is gone. So a thread should read what it wrote
- * itself. A product that is split by columns reads all rows in every thread, one that is split by
- * rows only its own, and kernels behind it that are split by rows too stay with them. The price of
- * strips is that each reads all weights again.
+ *   - distribute a loop, collapsed with marked loops directly inside it if it has few iterations
+ *   - distribute strips of an inner marked loop, each with all loops around it
+ *   - keep the loop between kernels and make kernels of the statements of its body, which balances
+ *     better if iterations are few and long (blocks of Winograd)
+ *   - run all of it on one thread, if it takes less time than waking the others
  *
- * A temporary that only a shared loop touches, and whose elements iterations use again, is scratch:
- * every thread gets its own. All other scratch becomes an ordinary temporary. A loop that reads
- * what it writes is shared out only if iterations can be seen to be disjoint.
+ * A kernel of several statements is split into one kernel each.
+ *
+ * Cache lines written by one core and read by another cost more than arithmetic, because they move
+ * between caches and must be invalidated. So a thread should read what it wrote. A matmul split by
+ * columns reads all rows in every thread. One split by rows reads only its own, and later kernels
+ * that are split by rows keep that locality. Strips cost an additional read of all weights per
+ * strip.
+ *
+ * A temporary that only a distributed loop accesses, and whose elements several iterations reuse,
+ * is scratch with a copy per thread. Other scratch becomes an ordinary temporary. A loop that reads
+ * what it writes is distributed only if its iterations are provably disjoint.
  *
  * needs: no plan  keeps: the order of every sum
  */
@@ -32,9 +35,9 @@
 
 #include <math.h>
 
-enum { CHAIN = 8 }; /* loops handed out as one */
+enum { CHAIN = 8 }; /* maximum loops collapsed into one */
 
-/* Along which dimension of which view threads have split a buffer; buf 0: not known. */
+/* Dimension and view along which threads split a buffer; buf 0: unknown. */
 typedef struct BufCut {
   BufId buf;
   u32 dim;
@@ -44,29 +47,29 @@ typedef struct ParallelCtx {
   Prog *p;
   const Range *range; /* by variable */
   u32 *total;         /* by root: accesses of the whole program */
-  bool *own;          /* by root: scratch of each thread */
+  bool *own;          /* by root: scratch with a copy per thread */
   BufCut *cut;        /* by root: how its writers were split */
   double grain;
-  u32 inside; /* of how many loops that stay between kernels */
-  u32 round;  /* number of the set at hand: what has it in in_var, or in_root, is a member */
-  u32 *in_var, *in_root;     /* by variable, by root: the last set it was put into */
+  u32 inside;                /* number of enclosing loops that stay between kernels */
+  u32 round;                 /* number of the current set; members have it in in_var or in_root */
+  u32 *in_var, *in_root;     /* by variable, by root: the last set that contained it */
   u64 *last_var, *last_root; /* by variable, by root: see find_cuts */
-  u64 counted;               /* statements */
+  u64 counted;               /* statements so far */
 } ParallelCtx;
 
-/* Loops handed out as one, outermost first. strip: strips of the last one are handed out, each with
- * all others. */
+/* Loops that are collapsed, outermost first. strip: strips of the last one are distributed, each
+ * with all others. */
 typedef struct Chain {
   u32 n;
   StmtId at[CHAIN];
-  double trips; /* of all, or of the one in strips */
-  bool fixed;   /* trips is what it will be, not a bound */
-  u32 strip;    /* iterations of a strip; 0: none */
+  double trips; /* trip count of all, or of the loop in strips */
+  bool fixed;   /* trips is exact, not a bound */
+  u32 strip;    /* iterations of a strip; 0: no strips */
 } Chain;
 
 /* ---- memory ---- */
 
-/* An index as coef * v + what does not depend on the body + what ranges from lo to hi. */
+/* An index as coef * v + terms that do not depend on the body + a term in lo..hi. */
 typedef struct IndexSplit {
   i64 coef, lo, hi;
   Affine outer;
@@ -96,8 +99,8 @@ static bool split_index(ParallelCtx *o, const Accesses *in, ExprId e, VarId v, I
   return s->coef != 0;
 }
 
-/* Do any two iterations of v access different places of dimension d? Then its indices move by more
- * from one iteration to the next than they spread within one. */
+/* Do any two iterations of v access different indices of dimension d? Then the index moves further
+ * per iteration than it spreads within one. */
 static bool separates(ParallelCtx *o, const Accesses *in, BufId root, VarId v, u32 d) {
   IndexSplit all = {0}, s;
   BufId first = 0;
@@ -126,8 +129,8 @@ static bool disjoint(ParallelCtx *o, const Accesses *in, BufId root, VarId v) {
   return false;
 }
 
-/* May iterations of the loop run at the same time? Adds to own, if given, what each thread then
- * needs. */
+/* Are the iterations of the loop independent? Adds the scratch that each thread needs to own, if
+ * given. */
 static bool is_free(ParallelCtx *o, StmtId loop, bool *own) {
   Prog *p = o->p;
   const Stmt *s = prog_stmt(p, loop);
@@ -148,16 +151,16 @@ static bool is_free(ParallelCtx *o, StmtId loop, bool *own) {
   return true;
 }
 
-/* ---- what threads read of each other ---- */
+/* ---- traffic between threads ---- */
 
-/* Does it depend on a variable of the set? */
+/* Does the expression depend on a variable of the set? */
 static bool any_of(ParallelCtx *o, ExprId id) {
   for (ExprVisit w = ex_visit(o->p, id); ex_next(&w);)
     if (w.e->kind == EX_var && o->in_var[w.e->ref] == o->round) return true;
   return false;
 }
 
-/* Adds the variables whose values depend on those in the set. */
+/* Adds the variables whose values depend on the set. */
 static void follow(ParallelCtx *o, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
@@ -166,15 +169,15 @@ static void follow(ParallelCtx *o, StmtId first) {
       o->in_var[s->var] = o->round;
 }
 
-/* The first dimension whose index depends on a variable of the set; rank if none does. */
+/* First dimension whose index depends on a variable of the set; rank: none. */
 static u32 split_dim(ParallelCtx *o, const Access *t) {
   u32 d = 0;
   while (d < t->n && !any_of(o, t->idx[d])) d++;
   return d;
 }
 
-/* Lines that hold the end of one thread's part and the beginning of the next one's: where the split
- * dimension is not the first, one in every row of those in front. */
+/* Cache lines shared at the boundary of two threads' parts. If the split dimension is not the
+ * first, there is one in every row of the earlier dimensions. */
 static double torn_lines(Prog *p, const Access *t, u32 d) {
   const Buf *b = prog_buf(p, t->buf);
   if (d >= t->n || t->n != b->rank || (b->space != BS_temp && b->space != BS_out)) return 0;
@@ -187,8 +190,8 @@ static double torn_lines(Prog *p, const Access *t, u32 d) {
   return fmod(inner, figures.line_bytes) == 0 ? 0 : outer;
 }
 
-/* Of a loop whose iterations of v are split between threads; 0: one thread runs all. note: the cuts
- * of its results are written down, for the kernels that read them. */
+/* Traffic of a loop whose iterations of v are split between threads; v 0: one thread runs all.
+ * note: record the cuts of its results for kernels that read them. */
 static ShareTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
@@ -221,7 +224,8 @@ static ShareTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) 
   return r;
 }
 
-/* Bytes of what a loop makes for itself: handed over in every turn if its body becomes kernels. */
+/* Bytes of the temporaries that only this loop accesses; they move between threads in every
+ * iteration if the body becomes kernels. */
 static double own_bytes(ParallelCtx *o, StmtId loop) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
@@ -239,15 +243,13 @@ static double own_bytes(ParallelCtx *o, StmtId loop) {
   return sum;
 }
 
-/* Time of one thread that runs all of it, and fetches what others have made. Not counted in loops
- * between kernels, each turn of which fetches a part. */
+/* Time on one thread, including loads of data that others wrote. Traffic is not counted inside
+ * loops between kernels, where each iteration loads only a part. */
 static double lone_cost(ParallelCtx *o, StmtId id) {
   if (o->inside) return stmt_time(o->p, o->range, id);
   ShareTraffic r = traffic_of(o, id, 0, false);
   return stmt_time(o->p, o->range, id) + traffic_alone(&r);
 }
-
-/* ---- the choice ---- */
 
 typedef enum ParallelKind { WAY_one, WAY_chain, WAY_open } ParallelKind;
 
@@ -257,7 +259,7 @@ typedef struct ParallelChoice {
   Chain chain;
 } ParallelChoice;
 
-/* Do the bounds depend on loops of the chain? */
+/* Are the bounds independent of the loops of the chain? */
 static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
   for (u32 i = 0; i < c->n; i++) {
     VarId v = prog_stmt(p, c->at[i])->var;
@@ -266,7 +268,7 @@ static bool rectangular(Prog *p, const Chain *c, const Stmt *s) {
   return true;
 }
 
-/* The loop, and those directly inside, that could be handed out as one. */
+/* The loop and those directly inside that could be collapsed. */
 static Chain nest_from(ParallelCtx *o, StmtId loop) {
   Prog *p = o->p;
   Chain c = {0};
@@ -279,7 +281,7 @@ static Chain nest_from(ParallelCtx *o, StmtId loop) {
   return c;
 }
 
-/* Of those as many as it takes: while there are too few iterations for all threads. */
+/* Collapses as many loops as needed to have enough iterations for all threads. */
 static Chain chain_from(ParallelCtx *o, const Chain *nest, double whole) {
   Chain c = {.trips = 1, .fixed = true};
   double enough = figures.chunks * o->p->threads;
@@ -300,8 +302,8 @@ static u32 count_list(Prog *p, StmtId first) {
   return n;
 }
 
-/* Where a list can be cut into kernels. Registers and variables do not go from one to another.
- * False: it cannot, or there is no reason to. */
+/* Finds where a list can be split into kernels. Registers and variables must not cross a split.
+ * False: not possible or not useful. */
 static bool find_cuts(ParallelCtx *o, StmtId first, bool *cut) {
   Prog *p = o->p;
   u32 n = 0, end = 0;
@@ -312,10 +314,11 @@ static bool find_cuts(ParallelCtx *o, StmtId first, bool *cut) {
     any = any || (s->kind == ST_for && !(s->flags & LF_unroll) && s->body);
   }
   if (!any) return false;
-  u64 from = o->counted; /* smaller numbers are of other lists */
+  u64 from = o->counted; /* smaller numbers belong to other lists */
   Mark m = arena_mark(&p->c->scratch);
   Accesses *in = NEWS(&p->c->scratch, Accesses, count_list(p, first));
-  for (StmtId id = first; id; id = prog_stmt(p, id)->next, n++) { /* the last that has something */
+  for (StmtId id = first; id;
+       id = prog_stmt(p, id)->next, n++) { /* last statement that uses each one */
     in[n] = accesses_one(p, id);
     for (u32 i = 0; i < in[n].root.n; i++) o->last_root[in[n].root.at[i].root] = from + n;
     for (u32 i = 0; i < in[n].used.n; i++) o->last_var[in[n].used.at[i]] = from + n;
@@ -338,8 +341,8 @@ static bool find_cuts(ParallelCtx *o, StmtId first, bool *cut) {
 
 static ParallelChoice choose(ParallelCtx *o, StmtId id);
 
-/* Time of a list whose statements become kernels, those that share registers or variables one; it
- * is `whole` where it cannot be cut. */
+/* Time of a list whose statements become kernels, one for those that share registers or variables;
+ * `whole` if it cannot be split. */
 static double open_time(ParallelCtx *o, StmtId first, double whole) {
   Prog *p = o->p;
   bool *cut = NEWS(&p->c->scratch, bool, count_list(p, first) + 1), alone = true;
@@ -353,23 +356,23 @@ static double open_time(ParallelCtx *o, StmtId first, double whole) {
   return sum;
 }
 
-/* Iterations of a chunk: about figures.chunks for each thread, as many for every thread. */
+/* Iterations of a chunk: about figures.chunks per thread, equally many for every thread. */
 static u32 chunk_of(ParallelCtx *o, const Chain *c, double whole, u32 shares) {
   double n = c->trips, least = ceil(o->grain * n / whole),
          chunk = floor(n / ((double)shares * o->p->threads));
-  if (!c->fixed) chunk = 1; /* fewer may come */
+  if (!c->fixed) chunk = 1; /* the trip count may be smaller */
   if (chunk < least) chunk = least;
   double each = ceil(ceil(n / chunk) / o->p->threads);
   chunk = ceil(n / (each * o->p->threads));
   return chunk < 1 ? 1 : chunk > INT32_MAX ? INT32_MAX : (u32)chunk;
 }
 
-/* Iterations of a strip: of those near to a chunk, what makes threads end together. */
+/* Iterations of a strip: close to a chunk, with the best balance. */
 static u32 strip_of(ParallelCtx *o, const Chain *c, double whole, u32 shares, double *part) {
   u32 chunk = chunk_of(o, c, whole, shares), best = chunk, n = o->p->threads;
   *part = 1;
   for (u32 k = 0; k <= 2 * chunk && k < 256; k++) {
-    u32 size = k & 1 ? chunk + (k + 1) / 2 : chunk - k / 2;    /* the nearest first */
+    u32 size = k & 1 ? chunk + (k + 1) / 2 : chunk - k / 2;    /* closest first */
     if (!size || size * whole < o->grain * c->trips) continue; /* too small */
     double each = ceil(ceil(c->trips / size) / n) * size / c->trips;
     if (each >= *part - 1e-9) continue;
@@ -379,7 +382,7 @@ static u32 strip_of(ParallelCtx *o, const Chain *c, double whole, u32 shares, do
   return best;
 }
 
-/* Strips of a loop inside, if that is faster than *best. */
+/* Tries strips of an inner loop, if faster than *best. */
 static void try_strips(ParallelCtx *o, StmtId id, const Chain *nest, double whole,
                        ParallelChoice *best) {
   Prog *p = o->p;
@@ -447,7 +450,7 @@ static void hand_out(ParallelCtx *o, const Chain *c, double whole) {
   }
 }
 
-/* A loop over strips around the loops of the chain; the last one walks a strip. */
+/* Adds a loop over strips around the loops of the chain; the last one iterates over a strip. */
 static StmtId put_strips(ParallelCtx *o, StmtId id, const Chain *c) {
   Prog *p = o->p;
   StmtId inner = c->at[c->n - 1];
@@ -467,7 +470,7 @@ static StmtId put_strips(ParallelCtx *o, StmtId id, const Chain *c) {
   return strips;
 }
 
-/* Marks are left on the chain only. */
+/* Removes marks from all loops except the chain. */
 static void unmark(Prog *p, StmtId first, const Chain *c) {
   Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
@@ -477,7 +480,7 @@ static void unmark(Prog *p, StmtId first, const Chain *c) {
   }
 }
 
-/* A kernel of its own for the loops of the chain. */
+/* Makes a kernel of the loops of the chain. */
 static void add_shared(ParallelCtx *o, Stmt k, StmtId id, const Chain *c, StmtList *l) {
   Prog *p = o->p;
   hand_out(o, c, stmt_time(o->p, o->range, id));
@@ -489,8 +492,8 @@ static void add_shared(ParallelCtx *o, Stmt k, StmtId id, const Chain *c, StmtLi
   stmts_move(o->p, l, alone);
 }
 
-/* Appends the statements of a list to l, as kernels named like k. Neighbours that one thread runs
- * are one kernel. */
+/* Appends the statements of a list to l as kernels with the name of k. Neighbours that one thread
+ * runs become one kernel. */
 static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;
   u32 count = count_list(p, first), n = 0;
@@ -529,7 +532,7 @@ static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
   }
 }
 
-/* The list with its kernels as they are, or taken apart where that is faster. */
+/* Returns the list with its kernels unchanged, or split where that is faster. */
 static StmtId visit_list(ParallelCtx *o, StmtId first) {
   Prog *p = o->p;
   StmtList l = {0};
@@ -565,7 +568,7 @@ void parallel(Prog *p) {
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
   o.cut = NEWS(&p->c->scratch, BufCut, p->buf.n);
-  u32 vars = p->var.n + p->stmt.n; /* a loop may get one for its strips */
+  u32 vars = p->var.n + p->stmt.n; /* a loop may get one more for its strips */
   o.in_var = NEWS(&p->c->scratch, u32, vars);
   o.last_var = NEWS(&p->c->scratch, u64, vars);
   o.in_root = NEWS(&p->c->scratch, u32, p->buf.n);

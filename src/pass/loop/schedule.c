@@ -1,29 +1,28 @@
-/* schedule.c: says what stays in registers, where compilers would decide otherwise.
+/* schedule.c: adds fences, pins and kernel flags that control the register use of C compilers.
  *
- * In: kernels with sums in registers. Out: the same statements, and among them barriers, which keep
- * loads behind them from being done before; and stores to registers that hold what they load. Both
- * change when something is loaded, never what. Compilers move loads as if registers were free, and
- * lower has counted them out for the sums. What compilers do is in target.def:
+ * In: kernels with accumulators in registers. Out: the same statements with fences, which keep
+ * later loads from being hoisted above them, and pins, which keep loaded values in registers. Both
+ * change when something is loaded, never what. C compilers move loads as if registers were free,
+ * but lowering has budgeted them for accumulators. target.def lists the habits of compilers.
  *
- * - Behind a loop: what finishes its sums is the same for many runs of it, and would be loaded
- *   before all of them.
- * - At the head of a short loop: it would be written out, and where a window slides, what several
- *   steps read would be held for all of them.
- * - Before unrolled loops: weights of a large window are the same for many tiles, and would all be
- *   loaded before the first, into memory where registers do not hold them.
- * - A vector that a few products of one step read would be loaded at each of them, as their
- *   operand, and loads take longer than products. Read more often it stays without being told;
- *   where sums leave no room for it, loading again is right.
- * - Sums of integers (OP_maddubs, OP_dot_i16x2): compilers know that their order does not matter,
- * and would make all products of several steps first, more than registers hold. A loop that adds
- *   dot2 is not to be written out (nounroll): gcc would load ahead for several steps.
- * - A kernel of many products stays a function (noinline): drawn into the run, its sums would leave
- *   their registers for what the run holds. One that walks elements side by side and writes none
- *   until they have arrived says so (walks).
- * - Products of bytes below 128 (dot4.low) are fewer instructions on some machines.
+ *   - After a loop: operands of the epilogue are loop-invariant, so compilers would hoist their
+ *     loads out of the enclosing loops.
+ *   - At the head of a short loop: compilers would unroll it and, for a sliding window, keep the
+ *     loads of all steps.
+ *   - Before unrolled loops: weights of a large window are shared by many tiles, so compilers would
+ *     load them all before the first tile and spill them.
+ *   - A vector that few products of one step use: compilers would load it for each of them as a
+ *     memory operand, and loads are slower than products. With more uses they keep it anyway; if
+ *     accumulators leave no register for it, loading again is right.
+ *   - Integer sums (OP_maddubs, OP_dot_i16x2): compilers know that order does not matter, and would
+ *     compute the products of several steps first, which spills. A loop with dot_i16x2 is nounroll,
+ *     because gcc would hoist the loads of several steps.
+ *   - A kernel of many products is noinline: inlined, its accumulators would spill. A kernel that
+ *     follows several paths at once and stores only at their ends is marked tree_walk.
+ *   - Products of bytes below 128 (dot_i8x4.low) take fewer instructions on some machines.
  *
- * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
- * breaks: nothing
+ * needs: plan, because it adds statements to lists that other passes match  keeps: results bit for
+ * bit breaks: nothing
  */
 #include "pass/pass.h"
 
@@ -32,11 +31,11 @@
 typedef struct Schedule {
   Prog *p;
   const Target *target;
-  u32 lanes;         /* of a register, in the kernel at hand */
-  VEC(BufId) loaded; /* for the place at hand, in order */
+  u32 lanes;         /* lanes of a register, in the current kernel */
+  VEC(BufId) loaded; /* buffers loaded at the current position, in order */
 } Schedule;
 
-/* ---- what loops hold ---- */
+/* ---- loops and registers ---- */
 
 static bool is_reg(Schedule *o, BufId b) {
   return prog_buf(o->p, b)->space == BS_reg;
@@ -46,7 +45,7 @@ static bool is_unrolled(const Stmt *s) {
   return s->kind == ST_for && s->flags & LF_unroll;
 }
 
-/* A loop with this many steps? */
+/* Is it a loop with a known trip count? Sets *n. */
 static bool has_extent(Schedule *o, const Stmt *s, i64 *n) {
   i64 lo, hi;
   if (s->kind != ST_for || !ex_is_int(o->p, s->a, &lo) || !ex_is_int(o->p, s->b, &hi)) return false;
@@ -68,7 +67,7 @@ static bool stores_registers(Schedule *o, StmtId first) {
   return false;
 }
 
-/* ---- barriers ---- */
+/* ---- fences ---- */
 
 static void add_loads(Schedule *o, ExprId id) {
   for (ExprVisit x = ex_visit(o->p, id); ex_next(&x);) {
@@ -78,7 +77,7 @@ static void add_loads(Schedule *o, ExprId id) {
   }
 }
 
-/* What is stored to memory, up to the next loop. */
+/* Collects what is stored to memory, up to the next loop. */
 static void add_stored(Schedule *o, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
@@ -88,14 +87,14 @@ static void add_stored(Schedule *o, StmtId first) {
   }
 }
 
-/* Elements that all lanes are filled with. */
+/* Collects elements that are broadcast. */
 static void add_splats(Schedule *o, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
     if (s->kind == ST_let && prog_expr(o->p, s->a)->kind == EX_splat) add_loads(o, s->a);
 }
 
-/* Vectors that registers are filled with by unrolled loops. */
+/* Collects vectors that unrolled loops load into registers. */
 static void add_many(Schedule *o, const Stmt *s, double times) {
   i64 n;
   const Expr *x = s->kind == ST_store ? prog_expr(o->p, s->a) : NULL;
@@ -106,7 +105,7 @@ static void add_many(Schedule *o, const Stmt *s, double times) {
     add_many(o, prog_stmt(o->p, id), times * (double)n);
 }
 
-/* Barriers for what was found, which is forgotten. */
+/* Adds fences for what was collected, and clears it. */
 static void put_fences(Schedule *o, Cursor *at, u8 flags) {
   for (u32 i = 0; i < o->loaded.n; i++) {
     Stmt *s = prog_stmt(o->p, prog_insert(o->p, at, ST_fence));
@@ -116,9 +115,9 @@ static void put_fences(Schedule *o, Cursor *at, u8 flags) {
   o->loaded.n = 0;
 }
 
-/* ---- vectors that are held ---- */
+/* ---- pins ---- */
 
-/* How often registers b are read and written in a step of a loop. */
+/* Reads and writes of registers b in one step of a loop. */
 typedef struct Traffic {
   BufId b;
   double reads, writes;
@@ -151,7 +150,7 @@ static i64 elements(const Buf *b) {
   return n;
 }
 
-/* loop: the innermost around it that is not unrolled; 0: none. */
+/* Should the store be pinned? loop: the innermost loop around it that is not unrolled; 0: none. */
 static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
   Prog *p = o->p;
   const Expr *x = prog_expr(p, s->a);
@@ -160,14 +159,14 @@ static bool is_held(Schedule *o, const Stmt *s, StmtId loop) {
     return false;
   Traffic t = {.b = s->buf};
   i64 each = elements(prog_buf(p, s->buf));
-  i64 all = o->target->fma ? 1 : 2; /* the other factor, a product */
+  i64 all = o->target->fma ? 1 : 2; /* the other factor, and a product */
   see_traffic(o, prog_stmt(p, loop)->body, 1, &t);
   for (u32 i = 0; i < t.nseen; i++) {
     const Buf *r = prog_buf(p, t.seen[i]);
     all += elements(r) * lane_pieces(r->lanes, o->lanes).n;
   }
-  double steps = x->dt == DT_i32 ? floor(t.writes / (double)each) : 1; /* of dot2 several are
-                                                                          written out */
+  double steps = x->dt == DT_i32 ? floor(t.writes / (double)each)
+                                 : 1; /* dot_i16x2 has several unrolled steps */
   return t.writes == steps * (double)each && t.reads > t.writes &&
          t.reads <= figures.held_reads * t.writes && t.nseen < 8 && all <= o->target->regs;
 }
@@ -178,7 +177,7 @@ static bool adds_products(Schedule *o, const Stmt *s) {
          (x->op == OP_maddubs || x->op == OP_dot_i16x2);
 }
 
-/* Does a step of the loop itself, not one inside, add products of 16 bits? */
+/* Does a step of the loop itself, not of an inner loop, contain dot_i16x2? */
 static bool adds_dot2(Schedule *o, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));) {
@@ -191,12 +190,13 @@ static bool adds_dot2(Schedule *o, StmtId first) {
 
 /* ---- kernels ---- */
 
-/* What a kernel holds, in vectors that fill a register. */
+/* Contents of a kernel, in vectors that fill a register. */
 typedef struct Products {
-  double fmas;  /* that are written, with unrolled loops written out */
-  bool of_ints; /* dot4, dot2 */
-  bool walks;   /* loops that end when nothing moves */
-  bool writes;  /* loops whose end is not known, and that write to memory: no walk is like that */
+  double fmas;  /* number in the code, after unrolling */
+  bool of_ints; /* dot_i8x4, dot_i16x2 */
+  bool walks;   /* has loops that end when nothing changes */
+  bool
+      writes; /* has loops of unknown trip count that store to memory, which excludes a tree walk */
 } Products;
 
 /* Does an operation on this piece of a vector fill a register? */
@@ -205,7 +205,7 @@ static bool fills(const Piece *piece, DType dt) {
   return piece->w > 1 && (bytes == 16 || bytes == 32 || bytes == 64);
 }
 
-/* Are all bytes of it below 128, as a mask leaves them? */
+/* Are all bytes below 128, because of a mask? */
 static bool has_low_bytes(Prog *p, ExprId id) {
   const Expr *x = prog_expr(p, id);
   for (u32 i = 0; x->kind == EX_op && x->op == OP_and && i < 2; i++) {
@@ -259,7 +259,7 @@ static void see_products(Schedule *o, StmtId first, double times, Products *all)
   }
 }
 
-/* Of plain loops, and where there is nothing but these, compilers decide. */
+/* Flags of a kernel. Scalar loops are left to the C compiler. */
 static u8 kernel_flags(Schedule *o, StmtId body) {
   Products all = {0};
   if (o->target->loops || !prog_is_special(o->p, body)) return 0;
@@ -268,12 +268,10 @@ static u8 kernel_flags(Schedule *o, StmtId body) {
   return (many ? KF_noinline : 0) | (all.walks && !all.writes ? KF_tree_walk : 0);
 }
 
-/* ---- lists ---- */
-
 static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed);
 
-/* whole: it is the kernel, or with those around it the loops that threads share, whose text is not
- * that of a loop. */
+/* whole: the loop is the kernel, or one of the collapsed loops that threads share; these are not
+ * printed as a loop. */
 static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whole) {
   Stmt s = *prog_stmt(o->p, id);
   i64 n;
@@ -299,7 +297,7 @@ static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whol
   put_fences(o, at, 0);
 }
 
-/* Marks that are there go: the program may have been read, and be for another machine. */
+/* Clears existing marks: the program may have been parsed and be for another machine. */
 static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
   Prog *p = o->p;
   StmtId first = *prog_link(p, &at);

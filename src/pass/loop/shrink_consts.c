@@ -1,22 +1,23 @@
-/* shrink_consts.c: constants take the narrowest type that holds them.
+/* shrink_consts.c: stores constants in the narrowest type that holds their values.
  *
- * In: a program. Out: the same program, the same bits, smaller constants. Weights of quantised
- * models become i32 when their zero points are subtracted, indices are i64, though most would fit
- * in a byte; on a small machine that is four or eight times the flash. The constant is stored in
- * i8, u8, i16, u16 or i32, and every load of it is a cast back, which is exact. Integers that are
- * loaded as vectors stay as they are packed. Floats that are only loaded as vectors become f16 or
- * bf16 where that holds each of them, on machines that widen a register of them at a time: the
- * weights of a network of halves take as many bytes as in its file. A type other than that of its
- * neighbours makes a kernel differ from one that was equal, and code costs memory too, so little is
- * not saved.
+ * In: a program. Out: the same program, the same bits, smaller constants. Weights of quantized
+ * models become i32 when zero points are subtracted, and indices are i64, though most fit in a
+ * byte. On a microcontroller that is four or eight times the flash. The constant is stored as i8,
+ * u8, i16, u16 or i32, and every load casts back, which is exact. Integers that are loaded as
+ * vectors stay as packed.
+ *
+ * Floats that are only loaded as vectors become f16 or bf16 if that is exact, on machines that
+ * widen a register at a time. So weights of an f16 network take as many bytes as in its file. Small
+ * constants are left alone: a different type makes a kernel differ from an otherwise equal one,
+ * which costs code.
  *
  * needs: nothing  keeps: results bit for bit  breaks: nothing
  */
 #include "pass/pass.h"
 
-/* Bytes worth the cast: those of whole bytes are weights of one kind, those of 16 bits may be
- * biases whose types differ from layer to layer. */
-enum { LEAST_BYTES = 64, LEAST_WORDS = 1024 };
+/* Minimum bytes saved. 8-bit constants are usually weights; 16-bit ones may be biases whose types
+ * differ from layer to layer, which needs more code. */
+enum { MIN_BYTES = 64, MIN_WORDS = 1024 };
 
 static bool holds(DType dt, i64 lo, i64 hi) {
   Scalar least, most;
@@ -30,10 +31,10 @@ static DType narrowest(const Tensor *t) {
   i64 lo = INT64_MAX, hi = INT64_MIN;
   u32 wide = dtype_bytes(t->dt);
   if (dtype_info[t->dt].cls != 'I' && dtype_info[t->dt].cls != 'U') return t->dt;
-  if (wide < 2 || t->n * (wide - 1) < LEAST_BYTES) return t->dt;
+  if (wide < 2 || t->n * (wide - 1) < MIN_BYTES) return t->dt;
   for (u64 i = 0; i < t->n; i++) {
     i64 x = tensor_get(t, i).i;
-    if (x < 0 && t->dt == DT_u64) return t->dt; /* not below 2^63 */
+    if (x < 0 && t->dt == DT_u64) return t->dt; /* 2^63 or more */
     lo = x < lo ? x : lo;
     hi = x > hi ? x : hi;
   }
@@ -42,13 +43,13 @@ static DType narrowest(const Tensor *t) {
     u64 saved = t->n * (u64)(wide - bytes);
     if (bytes >= wide) break;
     if (holds(types[i], lo, hi))
-      return saved >= (bytes == 1 ? LEAST_BYTES : LEAST_WORDS) ? types[i] : t->dt;
+      return saved >= (bytes == 1 ? MIN_BYTES : MIN_WORDS) ? types[i] : t->dt;
   }
   return t->dt;
 }
 
-/* By buffer that owns memory: can every load of it become a cast? Floats are loaded as vectors, and
- * others not. */
+/* Returns, by buffer that owns memory: can every load of it become a cast? Floats are loaded as
+ * vectors, others are not. */
 static bool *find_plain(Prog *p) {
   bool *plain = NEWS(&p->c->scratch, bool, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -68,7 +69,7 @@ static bool *find_plain(Prog *p) {
 void shrink_consts(PassCtx *u) {
   Prog *p = u->p;
   bool *plain = find_plain(p);
-  DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: it stays */
+  DType *was = NEWS(&p->c->scratch, DType, p->buf.n); /* by buffer; DT_none: unchanged */
   for (BufId b = 1; b < p->buf.n; b++) {
     Buf *bp = prog_buf(p, b);
     DType to = !plain[b]          ? bp->dt
@@ -90,6 +91,6 @@ void shrink_consts(PassCtx *u) {
     if (x.kind != EX_load || !was[x.ref]) continue;
     x.dt = prog_buf(p, x.ref)->dt;
     ExprId cast = ex_cast(p, was[x.ref], ex_new(p, &x), false);
-    *prog_expr(p, e) = *prog_expr(p, cast); /* its parent knows it by this number */
+    *prog_expr(p, e) = *prog_expr(p, cast); /* its parent refers to it by this id */
   }
 }

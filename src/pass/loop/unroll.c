@@ -1,10 +1,10 @@
-/* unroll.c: all kernels with their unrolled loops written out, to be looked at.
+/* unroll.c: shows all kernels with their marked loops unrolled.
  *
- * In: a program. Out: the same one, each kernel as prog_unroll makes it for a back end; one that
- * would become too long, or has an unrolled loop whose bounds are not known, stays as it is. Only
- * run when it is named: back ends unroll one kernel at a time and forget it.
+ * In: a program. Out: the same program, each kernel as prog_unroll makes it for a back end. A
+ * kernel that would become too long, or has a marked loop of unknown bounds, stays. Runs only if
+ * named: back ends unroll one kernel at a time and drop the result.
  *
- * needs: nothing  keeps: results bit for bit  breaks: loops that are unrolled are gone
+ * needs: nothing  keeps: results bit for bit  breaks: unrolled loops are gone
  */
 #include "pass/pass.h"
 

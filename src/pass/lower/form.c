@@ -1,8 +1,8 @@
 /* form.c: describes nodes as forms.
  *
- * In: a node and the buffers of its operands and results. Out: its Form. Nothing is emitted here,
- * and nothing is decided about the order of loops; only the order of folded axes matters, because
- * it is the order of the sum. Kinds whose indices depend on data have no form.
+ * In: a node and the buffers of its operands and results. Out: its Form. Nothing is emitted here.
+ * The order of loops is left open, except that of reduction axes, which is the order of the sum.
+ * Operators whose indices depend on data have no form.
  */
 #include "pass/lower/form.h"
 
@@ -23,7 +23,7 @@ static void set_operand(Prog *p, Operand *o, BufId b) {
   o->rank = prog_buf(p, b)->rank;
 }
 
-/* Result whose dimensions are the first axes. */
+/* A result whose dimensions are the first axes. */
 static void set_out(Prog *p, Form *f, BufId b) {
   *f = (Form){.naxes = 0};
   set_operand(p, &f->out, b);
@@ -88,7 +88,7 @@ static void of_slice(const Node *n, Form *f) {
   for (u32 i = 0; i < count; i++) {
     i64 s = step[i] > DIM_MAX ? DIM_MAX : step[i] < -DIM_MAX ? -DIM_MAX : step[i];
     f->in[0].idx[i] = of_axis(i);
-    f->in[0].idx[i].coef[0] = s; /* a larger one is never taken */
+    f->in[0].idx[i].coef[0] = s; /* a larger index never occurs */
     f->in[0].idx[i].base = start[i];
     if (f->axis[i].hi == 1) f->in[0].idx[i].n = 0;
   }
@@ -108,7 +108,7 @@ static void of_view(const Node *n, Prog *p, const BufId *buf, Form *f) {
     of_slice(n, f);
 }
 
-/* ---- folds ---- */
+/* ---- reductions ---- */
 
 Op reduce_op(Op op, DType dt) {
   if (dt != DT_bool) return op;
@@ -170,11 +170,9 @@ static void renumber(Operand *o, const u32 *to) {
     for (u32 i = 0; i < o->idx[d].n; i++) o->idx[d].axis[i] = to[o->idx[d].axis[i]];
 }
 
-/* Axes that result and both factors share go outside, whatever their order in the result: within
- * one of their points stands a product of its own, and kernels before and after it go through its
- * operands in the same slices (loop_fuse.c). The last axis of the result stays where it is
- * contiguous.
- */
+/* Moves axes that the result and both factors share to the front: each point of them is a separate
+ * matmul, and neighbouring kernels loop over the same slices (loop_fuse.c). The last axis of the
+ * result stays if it is contiguous. */
 static void batch_first(Form *f) {
   u32 to[FORM_AXES], n = 0;
   Axis was[FORM_AXES];
@@ -216,9 +214,9 @@ static void of_contract(Graph *g, const Node *n, Prog *p, const BufId *buf, Form
 
 /* ---- windows ---- */
 
-/* Index o * stride + k * dilation - lo, and which side of extent x it can leave. Positions of the
- * window that meet nothing but padding are cut off: a window much larger than the operand costs no
- * more. */
+/* Index o * stride + k * dilation - lo, and on which side of extent x it can leave. Window
+ * positions that only ever meet padding are cut off, so that a window much larger than the operand
+ * costs no more. */
 static Index window_index(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation, i64 lo, i64 hi) {
   Index i = {.n = 2, .axis = {o, k}, .coef = {stride, dilation}, .shift = -lo};
   Axis *out = &f->axis[o], *win = &f->axis[k];
@@ -237,13 +235,13 @@ static Index window_index(Form *f, u32 o, u32 k, Dim x, i64 stride, i64 dilation
   return i;
 }
 
-/* The same over zeros between the elements: places are told apart by form_phase. */
+/* Index of a window over an operand with gaps of zeros, which form_phase resolves. */
 static Index dilated_window_index(u32 o, u32 k, i64 dilation, i64 lo) {
   return (Index){.n = 2, .axis = {o, k}, .coef = {1, 1}, .shift = -lo, .dilation = dilation};
 }
 
-/* Appends the axes of the window; axis o and the next ones are its places, dimension `first` of
- * in[0] and the next ones are what it slides over. */
+/* Appends the axes of the window. Axes from o on are its positions. It slides over the dimensions
+ * of in[0] from `first` on. */
 static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size, u32 ns, Form *f) {
   u32 count;
   const Dim *stride = node_list(n, AT_stride, &count),
@@ -277,8 +275,8 @@ static void restep(Operand *o, u32 axis, i64 from, i64 by) {
     }
 }
 
-/* Point o * s + r of the result meets an element through points k0 + t * s of the window only:
- * element o + t + (r + k0 - lo) / s. */
+/* Phase r: result o * s + r meets elements only through window positions k0 + t * s, element o + t
+ * + (r + k0 - lo) / s. */
 Form form_phase(Prog *p, const Form *from, u32 which) {
   Form part = *from, *f = &part;
   for (u32 d = 0; d < f->in[0].rank; d++) {
@@ -311,7 +309,7 @@ static void of_pool(const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_reduction(f, op_reducer(n->op), prog_buf(p, f->in[0].buf)->dt);
 }
 
-/* The output channel is two axes, group and channel within it. */
+/* The output channel is two axes: group, and channel within the group. */
 static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
   const Dim *od = prog_buf(p, buf[n->out[0]])->dim, *wd = prog_buf(p, buf[n->in[1]])->dim;
   u32 ns = prog_buf(p, buf[n->out[0]])->rank - 2;
@@ -334,10 +332,8 @@ static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
   set_reduction(f, OP_add, prog_buf(p, f->out.buf)->dt);
 }
 
-/* ---- all of them ---- */
-
-/* Is v something minus the largest of it, as softmax has it? Then it is never above 0. A largest
- * value that is not finite may have been replaced by 0 where it is -inf: so are all of them. */
+/* Is v = x - max(x), as in softmax? Then it is never above 0. A maximum of -inf may have been
+ * replaced by 0; then all elements are -inf. */
 static bool is_below_largest(Graph *g, Val v) {
   const Node *n = graph_producer(g, v);
   if (!n || n->op != OP_sub) return false;

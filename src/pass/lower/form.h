@@ -1,10 +1,10 @@
 /* form.h: a node as a domain, affine index maps and a scalar body.
  *
- * The domain is a list of axes: first those of the result in the order of its dimensions (of a
- * contraction those that both factors share before the others), then those that are folded, in the
- * order in which the fold must see them. Every index of every operand and of the result is a sum of
- * axes with constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW, JOIN, iota and random are all
- * described this way (form.c) and turned into loops by one function (lower_form.c).
+ * The domain is a list of axes. Axes of the result come first, in the order of its dimensions. In a
+ * contraction, axes that both factors share precede the others. Reduction axes follow, in the order
+ * in which the reduction runs. Every index of every operand and of the result is a sum of axes with
+ * constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW, JOIN, iota and random all have a Form
+ * (form.c). One function turns a Form into loops (lower_form.c).
  */
 #ifndef INGOT_FORM_H
 #define INGOT_FORM_H
@@ -20,24 +20,24 @@ typedef struct Form Form;
 enum { FORM_AXES = 2 * MAX_RANK + 2, FORM_IN = 3 };
 
 struct Axis {
-  i64 lo; /* runs from lo to hi, exclusive */
+  i64 lo; /* range [lo, hi) */
   Dim hi;
   bool reduce;
-  Dim full_hi; /* a part of an axis that ends there; 0: all of it */
+  Dim full_hi; /* end of the whole axis, if this is a part of it; 0: this is all of it */
 };
 
 enum { GUARD_low = 1, GUARD_high = 2 };
 
 /* sum of coef[i] * axis[i], + base + shift */
 struct Index {
-  u32 n; /* terms */
+  u32 n; /* number of terms */
   u32 axis[2];
   i64 coef[2];
   Dim base;
   i64 shift;
-  i64 dilation; /* above 1: it counts only where it is a multiple of this, and is divided by it */
-  u8 guard; /* may leave the dimension on that side: such points of the domain do not take part */
-  bool stretch; /* the dimension may turn out to be 1 at run time; then the index is 0 */
+  i64 dilation; /* above 1: only multiples of this count, divided by it */
+  u8 guard;     /* the index may be out of bounds on that side; such points are skipped */
+  bool stretch; /* the dimension may be 1 at run time; then the index is 0 */
 };
 
 struct Operand {
@@ -48,10 +48,10 @@ struct Operand {
 
 typedef enum FormBody {
   FB_copy,   /* in[0] */
-  FB_op,     /* op(in...); of a fold: on operands converted to acc */
+  FB_op,     /* op(in...); in a reduction, of operands converted to acc */
   FB_iota,   /* value of axis `which` */
   FB_random, /* function of the row-major index of the result */
-  FB_mmq,    /* products with rows of blocks: no operands, see lower_mmq.c */
+  FB_mmq,    /* quantized matmul, without operands: see lower_mmq.c */
 } FormBody;
 
 struct Form {
@@ -60,55 +60,57 @@ struct Form {
   Operand out, in[FORM_IN];
   FormBody body;
   Op op;
-  bool sat;    /* op is cast */
-  bool small;  /* likewise: of a number that is known to be small */
-  u32 which;   /* iota */
-  i64 seed;    /* random */
-  bool reduce; /* result = with(...with(init, body), body...) over the folded axes */
+  bool sat;    /* cast: saturate */
+  bool small;  /* cast: the operand is known to be small */
+  u32 which;   /* iota: axis */
+  i64 seed;    /* random: seed */
+  bool reduce; /* result = with(...with(init, body), body...) over the reduction axes */
   Op with;
-  DType acc; /* type of the reduce; differs from the result's for narrow floats */
+  DType acc; /* type of the accumulator; differs from the result's for narrow floats */
   Scalar init;
-  Operand from; /* what the fold begins with; buf 0: init */
-  DType dt;     /* of the fold's result, before its users finish it */
-  Val epilogue; /* that result, where they finish it in this kernel and `out` is theirs; 0: none */
+  Operand from; /* initial value of the reduction; buf 0: init */
+  DType dt;     /* type of the reduction's result, before the epilogue */
+  Val epilogue; /* the reduction's value if this kernel has an epilogue, whose result is `out`; 0:
+                   none */
 };
 
-/* form.c. buf: of each graph value. */
-bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f); /* false: has no form */
-void form_copy(Prog *p, BufId from, BufId to, Form *f); /* broadcast where they differ */
-/* One operand of concat: its offset along axis in the result. */
+/* form.c. buf: by graph value. */
+bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf,
+             Form *f);                                  /* false: n has no form */
+void form_copy(Prog *p, BufId from, BufId to, Form *f); /* broadcasts if the shapes differ */
+/* Form that copies one operand of concat to its offset along axis. */
 void form_part(Prog *p, BufId from, BufId to, u32 axis, Dim offset, Form *f);
-/* Operand of pad, spread out inside the result. */
+/* Form that copies the operand of pad into the result, with gaps of `interior` elements. */
 void form_spread(Prog *p, BufId from, BufId to, const Dim *lo, const Dim *interior, Form *f);
 static inline bool index_moves(const Index *ix, u32 axis) {
   return (ix->n > 0 && ix->axis[0] == axis) || (ix->n > 1 && ix->axis[1] == axis);
 }
 bool operand_moves(const Operand *o, u32 axis);
-/* A guarded index that moves along the axis, NULL: none; *of: whose it is, if asked for. */
+/* A guarded index that moves along the axis, NULL: none; *of (may be NULL): its operand. */
 const Index *form_guard(const Form *f, u32 axis, const Operand **of);
-/* The fold op on bool: or and and. */
+/* op, or for bool its logical equivalent: or, and. */
 Op reduce_op(Op op, DType dt);
 
-/* Parts in which no index is spread; 1: f itself. A part has every so-manieth point of the result
- * and those points of the window that meet an element there. */
+/* Number of phases of a dilated operand; 1: f itself. A phase has every n-th point of the result,
+ * and the window positions that meet an element there. */
 u32 form_phases(const Form *f);
 Form form_phase(Prog *p, const Form *f, u32 which);
 
-/* What is made once and found again: first number of the key in a Map `once`. */
+/* Objects that are created once and cached in a Map `once`: first number of the key. */
 typedef enum OnceKind {
-  ON_view,     /* of a buffer: form_merge.c */
-  ON_flat,     /* without dimensions of 1 at the end: widen.c */
-  ON_padded,   /* a constant made longer, so that the last vector stays inside: widen.c */
-  ON_packed,   /* in panels: tile_pack.c */
-  ON_i16,      /* along the sum: lower_i16.c */
-  ON_mmq,      /* rows of blocks in panels: mmq_pack.c */
-  ON_winograd, /* weights transformed for patches of a size: lower_winograd.c */
-  ON_weights,  /* those that such were made from */
-  ON_tested    /* a dimension that every run has been tested for: lower_require.c */
+  ON_view,     /* view of a buffer: form_merge.c */
+  ON_flat,     /* view without trailing dimensions of 1: widen.c */
+  ON_padded,   /* constant padded so that the last vector stays in bounds: widen.c */
+  ON_packed,   /* operand packed into panels: tile_pack.c */
+  ON_i16,      /* int16 weights along the reduction: lower_i16.c */
+  ON_mmq,      /* quantized weights in panels: mmq_pack.c */
+  ON_winograd, /* weights transformed for a patch size: lower_winograd.c */
+  ON_weights,  /* source of such weights */
+  ON_tested    /* dimension already checked in every run: lower_require.c */
 } OnceKind;
 
 /* form_merge.c */
 void form_merge(Prog *p, Map *once, Form *f);
-BufId form_view(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank); /* made once */
+BufId form_view(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank); /* cached */
 
 #endif

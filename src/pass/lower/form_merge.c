@@ -1,22 +1,21 @@
-/* form_merge.c: makes one axis of two that every operand runs through as if they were one.
+/* form_merge.c: merges adjacent axes that every operand traverses as one.
  *
- * In: a form. Out: the same computation with fewer and longer axes, and operands seen through views
- * of their buffers that have fewer dimensions. An elementwise node over equal shapes becomes a
- * single loop, and a pointwise convolution gets rows as long as the image. The order of every fold
- * stays what it was. The outermost axis is left alone: kernels in a row that walk it can become one
- * (loop_fuse.c).
+ * In: a form. Out: the same computation with fewer and longer axes, on views of the buffers with
+ * fewer dimensions. An elementwise node over equal shapes becomes a single loop. A pointwise
+ * convolution gets rows as long as the image. The order of every reduction is kept. The outermost
+ * axis is left alone, because loop_fuse.c fuses kernels along it.
  */
 #include "pass/lower/form.h"
 
 enum { NOWHERE = MAX_RANK };
 
-/* An operand with the dimensions it will have. */
+/* An operand with its new dimensions. */
 typedef struct Seen {
   Operand *o;
   Operand was;
   Dim dim[MAX_RANK];
   bool merged;
-  bool fixed; /* state may lie in memory with other extents */
+  bool fixed; /* a state, which may have other extents in memory */
 } Seen;
 
 typedef struct Merge {
@@ -30,7 +29,7 @@ static bool constant(const Index *ix) {
   return ix->n == 0 && ix->base == 0 && ix->shift == 0;
 }
 
-/* An axis with a single point contributes 0 to every index. */
+/* Removes an axis with a single point from every index. */
 static void forget(Merge *m, u32 axis) {
   for (u32 k = 0; k < m->n; k++) {
     Operand *o = m->seen[k].o;
@@ -45,7 +44,7 @@ static void forget(Merge *m, u32 axis) {
   }
 }
 
-/* Drops dimensions of extent 1, so that those on both sides of them are neighbours. */
+/* Drops dimensions of extent 1, so that their neighbours become adjacent. */
 static void squeeze(Seen *s) {
   u32 n = 0;
   for (u32 i = 0; i < s->o->rank; i++) {
@@ -56,9 +55,9 @@ static void squeeze(Seen *s) {
   s->o->rank = n;
 }
 
-/* The one dimension of the operand that is indexed by this axis, by it alone and in steps of 1.
- * NOWHERE: the operand does not move along it. NOWHERE + 1: it does so in another way, and the axis
- * cannot be merged. */
+/* The dimension of the operand that is indexed by this axis alone, in steps of 1. NOWHERE: the
+ * operand does not move along it. NOWHERE + 1: it moves in another way, so the axis cannot be
+ * merged. */
 static u32 place(const Seen *s, u32 axis) {
   u32 at = NOWHERE;
   for (u32 i = 0; i < s->o->rank; i++) {
@@ -73,7 +72,7 @@ static u32 place(const Seen *s, u32 axis) {
   return at;
 }
 
-/* An empty shape may have extents whose product is too large for a dimension. */
+/* The product of extents of an empty shape may overflow. */
 static bool fits(const Merge *m, Dim a, i64 b) {
   i64 lo, hi;
   u64 n;
@@ -120,16 +119,14 @@ static void merge(Merge *m, u32 a, u32 b) {
   }
 }
 
-static Str view_name(Prog *p, BufId b) {
-  return str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, b)->name));
-}
-
 BufId form_view(Prog *p, Map *once, BufId b, const Dim *dim, u32 rank) {
   BufId root = prog_root(p, b);
   i64 key[2 + MAX_RANK] = {ON_view, root};
   for (u32 i = 0; i < rank; i++) key[2 + i] = dim[i];
   u32 *slot = map_put_bytes(once, key, (2 + rank) * sizeof *key);
-  if (!*slot) *slot = prog_add_view(p, root, dim, rank, view_name(p, root));
+  if (!*slot)
+    *slot = prog_add_view(p, root, dim, rank,
+                          str_fmt(p->c, "%s_view", str_text(p->c, prog_buf(p, root)->name)));
   return *slot;
 }
 
@@ -151,7 +148,7 @@ void form_merge(Prog *p, Map *once, Form *f) {
     if (f->axis[i].hi == 1 && !f->axis[i].lo && !form_guard(f, i, NULL)) forget(&m, i);
   for (u32 k = 0; k < m.n; k++) squeeze(&m.seen[k]);
   u32 last = FORM_AXES,
-      outer = FORM_AXES; /* the axis before, and the first, of those that matter */
+      outer = FORM_AXES; /* previous axis with more than one point, and the first one */
   for (u32 i = 0; i < f->naxes; i++) {
     if (f->axis[i].hi == 1 && !form_guard(f, i, NULL)) continue;
     if (outer == FORM_AXES) outer = i;

@@ -1,12 +1,13 @@
-/* lower.c: turns a graph into a program: one buffer a value, one kernel region a node.
+/* lower.c: turns a graph into a program with one buffer per value and one kernel per group.
  *
  * In: a checked graph. Out: a program. For a target without vectors it computes the same bits as
- * the reference evaluator; kernel families for vectors may sum in another order. What fuse.c has
- * marked gets no buffer; nothing is reused or moved between kernels here. Parameters and results of
- * the graph are the buffers of the caller; a result that no node computes for itself (a parameter,
- * a constant, a view, one returned twice) is copied at the end. reshape is another view of its
- * operand's buffer and costs nothing. Data symbols are variables set by the node that owns them.
- * Complex numbers have no scalar ops and are refused, node by node.
+ * the reference evaluator; vector kernels may sum in another order. Values that fuse.c marked
+ * inline or epilogue get no buffer. No memory is reused and nothing moves between kernels here.
+ *
+ * Parameters and results of the graph are buffers of the caller. A result that no node writes
+ * directly (a parameter, a constant, a view, one returned twice) is copied at the end. reshape is a
+ * view of its operand's buffer and costs nothing. Data symbols are variables set by the node that
+ * owns them. Complex numbers have no scalar operators and are refused.
  */
 #include "pass/lower/lower.h"
 #include "pass/kernel/attention.h"
@@ -15,7 +16,7 @@
 /* Operators without a form. */
 static const struct {
   LowerFn *fn;
-  Family family; /* FA_COUNT: it says itself which */
+  Family family; /* FA_COUNT: lowering chooses it */
 } kinds[OP_COUNT] = {
     [OP_dims] = {lower_dims, FA_scalars},
     [OP_argmax] = {lower_arg, FA_search},
@@ -79,7 +80,7 @@ void lower_copy(Lower *l, BufId from, BufId to) {
 
 /* ---- nodes ---- */
 
-/* Which element types the program cannot compute with. */
+/* Element types that programs cannot compute with. */
 static bool refused(const Node *n, DType dt) {
   char cls = dtype_info[dt].cls;
   if (cls == 'C') return true;
@@ -107,8 +108,7 @@ static void check_types(Lower *l, const Node *n) {
        dtype_info[bad].name);
 }
 
-/* Before anything is built, so that one run names every node, and none is built of what is missing.
- */
+/* Runs before anything is built, so that one run reports every unsupported node. */
 static void check_block(Lower *l, RegionId b) {
   const GraphRegion *blk = &l->g->blk.at[b];
   for (u32 i = 0; i < blk->node.n; i++) {
@@ -119,7 +119,7 @@ static void check_block(Lower *l, RegionId b) {
   l->n = NULL;
 }
 
-/* Parameters and results that a program has no buffers for, used or not. */
+/* Refuses parameters and results that a program has no buffers for, used or not. */
 static void check_interface(Lower *l, const Val *val, u32 n, const char *what) {
   for (u32 i = 0; i < n; i++) {
     const Value *v = graph_val(l->g, val[i]);
@@ -131,7 +131,7 @@ static void check_interface(Lower *l, const Val *val, u32 n, const char *what) {
 
 static void lower_node(Lower *l, const Node *n);
 
-/* What is between the contractions of an attention that is not written as one. */
+/* Lowers the nodes between the contractions of an attention that was not fused. */
 static void lower_parts(Lower *l, const Node *root) {
   NodeId id = graph_val(l->g, root->out[0])->def;
   const Attentions *all = l->attentions;
@@ -205,7 +205,7 @@ void lower_region(Lower *l, RegionId b) {
   l->n = around;
 }
 
-/* Does a node write this result of the graph into the caller's memory itself? */
+/* Does a node write this result of the graph directly to the caller's memory? */
 static bool direct(Lower *l, Val v) {
   NodeId def = graph_val(l->g, v)->def;
   if (!def || l->buf[v]) return false;
@@ -219,7 +219,7 @@ static bool is_state(const Graph *g, u32 out) {
   return false;
 }
 
-/* Plain loops say which mathematics is theirs only where it matters. */
+/* Does the program call functions? Only then does a scalar program depend on the math mode. */
 static bool has_functions(Prog *p) {
   for (ExprId i = 1; i < p->nexpr; i++) {
     const Expr *x = prog_expr(p, i);

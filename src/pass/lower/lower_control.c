@@ -1,10 +1,10 @@
 /* lower_control.c: if and loop.
  *
- * The blocks are lowered where they run, inside the branches and the loop. The results of a branch
- * are copied into the buffers of the node. The carried values of a loop live in the buffers of its
- * results, the block's parameters are these buffers, and new values are copied there at the end of
- * an iteration; those whose new value still lies in such a buffer go through a copy, so that none
- * is overwritten before it is read.
+ * Regions are lowered where they run, inside the branches and the loop. The results of a branch are
+ * copied to the buffers of the node. Carried values of a loop live in the buffers of its results,
+ * which are also the parameters of the region. New values are copied there at the end of an
+ * iteration. A new value that itself lies in such a buffer goes through a temporary copy, so that
+ * it is not overwritten before it is read.
  */
 #include "pass/lower/lower.h"
 
@@ -40,7 +40,7 @@ void lower_if(Lower *l) {
 
 /* ---- loop ---- */
 
-/* New carried values into the buffers of the old ones. */
+/* Copies new carried values to the buffers of the old ones. */
 static void carry(Lower *l, const GraphRegion *b) {
   const Node *n = l->n;
   u32 count = n->nin - 2;
@@ -74,7 +74,7 @@ static void store_scalar(Lower *l, BufId b, ExprId e) {
   prog_store(l->p, &l->at, b, NULL, 0, e);
 }
 
-/* A constant is its value. */
+/* Value of a scalar; that of a constant is known. */
 static ExprId scalar_of(Lower *l, Val v) {
   const Tensor *t = graph_const(l->g, v);
   return t ? ex_const(l->p, t->dt, tensor_get(t, 0)) : load_at(l->p, l->buf[v], NULL);
@@ -97,7 +97,7 @@ void lower_loop(Lower *l) {
   for (u32 i = 0; i < ncarried; i++) lower_copy(l, lower_in(l, 2 + i), lower_out(l, i));
   VarId i = let_new(p, &l->at, "iter", ex_int(p, 0));
   VarId go = always ? 0 : let_new(p, &l->at, "go", scalar_of(l, cond));
-  if (done) prog_set(p, &l->at, done, ex_int(p, 0)); /* grows with the scans */
+  if (done) prog_set(p, &l->at, done, ex_int(p, 0)); /* counts the slices of scan outputs */
   ExprId more = ex_op2(p, OP_lt, ex_var(p, i), scalar_of(l, trip));
   if (!always) more = ex_op2(p, OP_and, more, ex_var(p, go));
   Cursor after = l->at;
@@ -110,7 +110,7 @@ void lower_loop(Lower *l) {
   lower_region(l, n->blk[0]);
   if (done) {
     prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
-    prog_stmt(p, l->at.last)->loc = n->loc; /* of the loop, should it run too often */
+    prog_stmt(p, l->at.last)->loc = n->loc; /* location of the loop, for the trip count limit */
   }
   for (u32 k = ncarried; k < n->nout; k++) append(l, l->buf[b->ret.at[1 + k]], lower_out(l, k), i);
   if (!always) prog_set(p, &l->at, go, scalar_of(l, then));

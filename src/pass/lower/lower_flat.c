@@ -1,17 +1,17 @@
-/* lower_flat.c: elementwise groups with fewer, longer axes.
+/* lower_flat.c: merges axes of elementwise groups.
  *
- * In: the root of a group of elementwise operators (no fold), some of them inlined. Out: its form
- * with neighbouring axes merged into one, where each value of the group has both axes or is
- * broadcast along both. An image of 7x7 points becomes a line of 49, so that a vector may be longer
- * than a row. From flat_begin to flat_end the buffers of the group are views of the merged shape;
- * inlined values, which have no memory, get buffers of that shape in name only. Groups without
- * inlined values are left to form_merge.c, which has the same rule: the outermost axis is never
- * merged, since loop_fuse.c joins kernels along it.
+ * In: the root of a group of elementwise operators without a reduction, some of them inlined. Out:
+ * its form with neighbouring axes merged, where each value of the group has both axes or is
+ * broadcast along both. An image of 7x7 points becomes a row of 49, so that a vector may be longer
+ * than an image row. Between flat_begin and flat_end the buffers of the group are views of the
+ * merged shape. Inlined values, which have no memory, get placeholder buffers of that shape. Groups
+ * without inlined values are left to form_merge.c. Neither merges the outermost axis, since
+ * loop_fuse.c fuses kernels along it.
  */
 #include "pass/lower/lower.h"
 
-/* Adds v to the group and, if it is inlined, all that it is computed from. False: the group cannot
- * be flattened, as something in it is no map, or does not lie in plain order. */
+/* Adds v to the group and, if it is inlined, its operands recursively. False: some value is not a
+ * map or not row-major. */
 static bool collect(FlatMaps *s, Val v) {
   Lower *l = s->l;
   const Storage *at = storage_of(l, l->buf[v]);
@@ -30,8 +30,7 @@ static bool collect(FlatMaps *s, Val v) {
   return true;
 }
 
-/* The shape of v, broadcast to the rank of the result by 1s in front; false: an extent is open, or
- * 0. */
+/* Shape of v, broadcast to the rank of the result; false: an extent is unknown or 0. */
 static bool extents(const FlatMaps *s, Val v, Dim *dim) {
   const Type *t = graph_type(s->l->g, v);
   u32 skip = s->rank - t->rank;
@@ -50,8 +49,8 @@ static bool together(const FlatMaps *s, u32 a, u32 b) {
   return true;
 }
 
-/* into: by axis, the merged axis that it becomes part of. Returns how many merged axes there are;
- * 0: no two can be merged. */
+/* into: by axis, the merged axis that contains it. Returns the number of merged axes; 0: none can
+ * be merged. */
 static u32 merge_axes(const FlatMaps *s, u32 *into) {
   const Dim *all = s->at[0].dim;
   u32 n = 0, last = 0;

@@ -1,12 +1,15 @@
 /* lower_form.c: turns a Form into loops.
  *
- * Without a fold: one nest over the axes of the result. With one there are two shapes, and both add
- * in the same order into every element of the result, so they give the same bits: (a) result axes,
- * a scalar accumulator, folded axes inside; (b) result axes but one, a row of accumulators along
- * that one, folded axes, the row innermost. Which of them, or which family with vectors, is said by
- * choose.c. A row is kept in the result itself unless the fold runs in a wider type. An index that
- * may leave its dimension (padding) clips the bounds of the innermost of its loops, so that no loop
- * body has a condition.
+ * Without a reduction there is one loop nest over the axes of the result. With a reduction there
+ * are two variants, which add in the same order and give the same bits:
+ *
+ *   (a) result axes; a scalar accumulator; reduction axes inside
+ *   (b) result axes except one; a row of accumulators along that one; reduction axes; the row
+ *       innermost
+ *
+ * kernel_choose.c selects (a), (b) or a vector family. A row is kept in the result itself unless
+ * the accumulator has a wider type. An index that may leave its dimension (padding) clips the
+ * bounds of the innermost of its loops, so that loop bodies have no conditions.
  */
 #include "ir/prog_mem.h"
 #include "pass/kernel/tile.h"
@@ -55,7 +58,7 @@ static ExprId load(Nest *x, const Operand *o) {
   const Buf *b = prog_buf(x->p, prog_root(x->p, o->buf));
   if (b->space == BS_const && b->data->n == 1 && dtype_info[b->dt].cls != 'S')
     return ex_const(x->p, b->dt,
-                    tensor_get(b->data, 0)); /* a number, wherever it is stretched to */
+                    tensor_get(b->data, 0)); /* one number for all broadcast positions */
   for (u32 i = 0; i < o->rank; i++) idx[i] = nest_index(x, o, i);
   return storage_load(x->l, o->buf, idx, &x->in);
 }
@@ -64,12 +67,12 @@ ExprId nest_load(Nest *x, u32 in) {
   return load(x, &x->f->in[in]);
 }
 
-/* What is stored of a sum: where the kernel has an epilogue, its value, with `value` for the sum.
- */
+/* Value to store for a reduction: that of the epilogue, with `value` as the accumulator, if the
+ * kernel has one. */
 ExprId nest_finish(Nest *x, ExprId value) {
   if (!x->f->epilogue) return value;
   ExprId idx[MAX_RANK];
-  Operand own = x->f->out; /* the index in the value itself, wherever it is written to */
+  Operand own = x->f->out; /* index in the value itself, independent of where it is stored */
   for (u32 i = 0; i < own.rank; i++) {
     own.idx[i].base = 0;
     idx[i] = nest_index(x, &own, i);
@@ -87,10 +90,8 @@ void nest_store(Nest *x, ExprId value) {
   prog_store(x->p, &x->at, to, idx, n, value);
 }
 
-/* ---- loops ---- */
-
-/* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Division truncates,
- * which is wrong below zero only, where the other bound rules. */
+/* Bounds of axis such that a * axis + b * other + shift stays in 0 .. dim - 1. Truncating division
+ * is wrong only below zero, where the other bound applies. */
 static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId *hi) {
   Prog *p = x->p;
   u32 k = ix->axis[0] == axis ? 0 : 1;
@@ -106,7 +107,7 @@ static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId
   }
 }
 
-/* Axes of extent 1 need no loop, unless clipping may leave nothing of them. */
+/* An axis of extent 1 needs no loop, unless clipping may leave it empty. */
 void nest_loop(Nest *x, u32 axis) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
   Prog *p = x->p;
@@ -121,7 +122,6 @@ void nest_loop(Nest *x, u32 axis) {
   if (!a->reduce) loop_set_parallel(p, x->at.owner);
 }
 
-/* Loops over all axes that are folded, or that are not; but: left out. */
 void nest_loops(Nest *x, bool fold, u32 but) {
   for (u32 i = 0; i < x->f->naxes; i++)
     if (x->f->axis[i].reduce == fold && i != but) nest_loop(x, i);
@@ -129,8 +129,8 @@ void nest_loops(Nest *x, bool fold, u32 but) {
 
 /* ---- bodies ---- */
 
-/* a + b = exp1(x) where a is exp(x) and b is 1; 0: they are not. What sigmoid and its like divide
- * by needs fewer steps than exp alone. */
+/* a + b as exp_p1(x) if a is exp(x) and b is 1; else 0. As a divisor of sigmoid, it needs fewer
+ * operations than exp. */
 static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   const Expr *x = prog_expr(p, a), *y = prog_expr(p, b);
   if (x->kind != EX_op || x->op != OP_exp || x->dt != DT_f32) return 0;
@@ -139,12 +139,11 @@ static ExprId exp_plus_one(Prog *p, ExprId a, ExprId b) {
   return ex_op(p, OP_exp_p1, &arg, 1);
 }
 
-/* The other operand of e = op(operand, constant), of commutative ones in either order; 0: e is not
- * such. */
+/* The other operand of e = op(operand, constant), either order if commutative; 0: no match. */
 static ExprId other_operand(Prog *p, ExprId e, Op op, double *constant) {
   const Expr *o = prog_expr(p, e);
   if (o->kind != EX_op || o->op != op || o->dt != DT_f32) return 0;
-  for (u32 i = op == OP_div; i < 2; i++) { /* what is divided by, or either factor */
+  for (u32 i = op == OP_div; i < 2; i++) { /* the divisor, or either factor */
     const Expr *k = prog_expr(p, o->arg[i]);
     *constant = k->imm.f;
     if (k->kind == EX_const) return o->arg[1 - i];
@@ -152,8 +151,8 @@ static ExprId other_operand(Prog *p, ExprId e, Op op, double *constant) {
   return 0;
 }
 
-/* a b = gelu2(a) where b is 1 + erf(a / sqrt 2), or near enough: gelu2(s a) / s = a (1 + erf(s a /
- * sqrt 2)), and s is not 1 where a half is as near to sqrt 2 as halves come. 0: it is not. */
+/* a * b as gelu_x2(a) if b is about 1 + erf(a / sqrt 2), else 0. gelu_x2(s a) / s = a (1 + erf(s a
+ * / sqrt 2)); s differs from 1 if sqrt 2 was rounded to f16. */
 static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
   double one, k;
   ExprId f = other_operand(p, b, OP_add, &one);
@@ -164,7 +163,8 @@ static ExprId gelu_twice(Prog *p, ExprId a, ExprId b) {
   double s = arg ? k * sqrt(2) : 0;
   if (!arg && (arg = other_operand(p, of, OP_div, &k))) s = sqrt(2) / k;
   if (!arg || !ex_same(p, arg, a) || fabs(s - 1) > 0x1p-8) return 0;
-  if (fabs(s - 1) <= 0x1.7p-24) return ex_op(p, OP_gelu_x2, &arg, 1); /* the next float too */
+  if (fabs(s - 1) <= 0x1.7p-24)
+    return ex_op(p, OP_gelu_x2, &arg, 1); /* also accepts the next float */
   ExprId scaled = ex_op2(p, OP_mul, arg, ex_const(p, DT_f32, (Scalar){.f = (float)s}));
   return ex_op2(p, OP_mul, ex_op(p, OP_gelu_x2, &scaled, 1),
                 ex_const(p, DT_f32, (Scalar){.f = (float)(1 / s)}));
@@ -243,7 +243,7 @@ static void reduce_row(Nest *x, u32 inner) {
     row.idx[0] = (Index){.n = 1, .axis = {inner}, .coef = {1}};
   }
   Cursor here = x->at;
-  Form whole = *f; /* the row from end to end: without operands nothing is clipped */
+  Form whole = *f; /* the complete row: without operands nothing is clipped */
   whole.nin = 0;
   Nest fill = *x;
   fill.f = &whole;
@@ -267,8 +267,6 @@ static void reduce_row(Nest *x, u32 inner) {
   nest_store(&fill, nest_finish(&fill, ex_finish(p, f->dt, ex_load(p, at, idx, n))));
 }
 
-/* ---- all of it ---- */
-
 void lower_plain(Lower *l, Cursor at, const Form *f) {
   Nest x = {.l = l, .p = l->p, .f = f, .at = at};
   if (f->reduce) {
@@ -286,8 +284,8 @@ void lower_row(Lower *l, Cursor at, const Form *f, u32 axis) {
 
 static void lower_one(Lower *l, Cursor at, const Form *from) {
   Form merged = *from, *f = &merged;
-  /* axes are merged only where every operand is plain memory; those of a result that is finished
-   * here keep their number */
+  /* axes are merged only if all operands are row-major; those of a result with an epilogue keep
+   * their number */
   bool whole = (!f->epilogue || (f->reduce && f->nin == 1)) && !layout_of(l, f->out.buf);
   for (u32 i = 0; i < f->nin; i++)
     whole = whole && !is_inlined(l, f->in[i].buf) && !layout_of(l, f->in[i].buf);

@@ -1,10 +1,9 @@
-/* lower_fuse.c: values that fuse.c inlines into their users, or leaves in an accumulator.
+/* lower_fuse.c: lowers values that fuse.c marked inline or epilogue.
  *
- * Such a value gets a buffer in name only (it is inlined), so that forms can be made of its users
- * as of any other. Where an element of an inlined one is loaded, the expression that computes it
- * stands instead: the form of its node with every axis replaced by the index, and so on down to
- * buffers. A group that ends a fold is written as the loops of the fold, whose accumulator takes
- * the place of the folded value when the root is stored.
+ * Such a value gets a placeholder buffer, so that forms of its users can be built as usual. A load
+ * from an inlined value is replaced by its expression: the form of its node with every axis
+ * replaced by the index, recursively down to buffers. A group with an epilogue is written as the
+ * loops of the reduction; the accumulator replaces the reduction's value when the root is stored.
  */
 #include "pass/lower/lower.h"
 
@@ -20,7 +19,7 @@ bool inlined_make(Lower *l, const Node *n) {
   return true;
 }
 
-/* The element of v at idx, as an index into an axis: from the end when negative, then clamped. */
+/* Element of v at idx as an index: negative values count from the end, then it is clamped. */
 static ExprId pick_eval(Lower *l, Val v, const ExprId *idx, Dim extent, const ExprScope *in) {
   Prog *p = l->p;
   ExprId raw = ex_cast(p, DT_i64, storage_load(l, l->buf[v], idx, in), false);
@@ -36,7 +35,7 @@ static ExprId pick_eval(Lower *l, Val v, const ExprId *idx, Dim extent, const Ex
 static ExprId gather_eval(Lower *l, const Node *n, const ExprId *idx, const ExprScope *in) {
   Prog *p = l->p;
   BufId x = l->buf[n->in[0]];
-  bool lines = n->op == OP_gather; /* else the index has the rank of x */
+  bool lines = n->op == OP_gather; /* otherwise the index has the rank of x */
   u32 axis = (u32)node_int(n, AT_axis, 0), rank = prog_buf(p, x)->rank;
   u32 nidx = prog_buf(p, l->buf[n->in[1]])->rank, more = lines ? nidx - 1 : 0;
   ExprId at[MAX_RANK], place[MAX_RANK];
@@ -51,12 +50,12 @@ ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in) {
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (n->op == OP_gather || n->op == OP_gather_elems) return gather_eval(l, n, idx, in);
   if (!form_of(l->g, n, l->p, l->buf, &f) || f.reduce)
-    bug(l->c, n->loc, "%s has no value in place", op_info[n->op].name);
+    bug(l->c, n->loc, "%s cannot be inlined", op_info[n->op].name);
   Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx, .in = *in};
   return nest_value(&x);
 }
 
-/* The folded value below v, if there is one; there is at most one in a group. */
+/* The reduction below v, if any; a group has at most one. */
 static Val reduction_below(Lower *l, Val v) {
   const Value *x = graph_val(l->g, v);
   if (x->home == HOME_epilogue) return v;
@@ -85,7 +84,7 @@ bool group_reduction(Lower *l, const Node *root, Form *f) {
   if (!v) return false;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
-  f->out.buf = l->buf[root->out[0]]; /* same shape: fuse.c sees to that */
+  f->out.buf = l->buf[root->out[0]]; /* same shape, as fuse.c ensures */
   f->epilogue = v;
   return true;
 }

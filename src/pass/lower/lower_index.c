@@ -1,12 +1,12 @@
-/* lower_index.c: nodes whose indices are data: gathers, scatters, nonzero.
+/* lower_index.c: operators whose indices are data: gather, scatter, nonzero.
  *
- * Negative indices count from the end. A gather clamps what is still outside, so that every load is
- * in range by construction; a scatter skips it under an `if`. Updates of a scatter run in row-major
- * order, one after the other, because two of them may meet the same element.
+ * Negative indices count from the end. A gather clamps indices that are out of range, so every load
+ * is in bounds. A scatter skips them with an `if`. Updates of a scatter run sequentially in
+ * row-major order, because two may have the same target.
  */
 #include "pass/lower/lower.h"
 
-/* The index stored at var, counted from the front. */
+/* Loads the index at var and makes it non-negative. */
 static VarId read_index(Prog *p, Cursor *at, BufId idx, const VarId *var, Dim extent) {
   VarId raw = let_new(p, at, "raw", ex_cast(p, DT_i64, load_at(p, idx, var), false));
   ExprId neg = ex_op2(p, OP_lt, ex_var(p, raw), ex_int(p, 0));
@@ -14,7 +14,7 @@ static VarId read_index(Prog *p, Cursor *at, BufId idx, const VarId *var, Dim ex
   return let_new(p, at, "pos", ex_op3(p, OP_select, neg, from_end, ex_var(p, raw)));
 }
 
-/* Of the gather at hand: in range. */
+/* Loads an index of the current gather and clamps it. */
 static VarId read_clamped(Lower *l, Cursor *at, const VarId *var, Dim extent) {
   Prog *p = l->p;
   BufId idx = lower_in(l, 1);
@@ -37,7 +37,7 @@ static void note(Lower *l, Family f, u32 lanes) {
   family_note(l->p, l->at.last, f, lanes > 1 ? str_fmt(l->c, "of %u lanes", lanes) : 0, 0);
 }
 
-/* Along an axis behind blocked channels: a block at a time. */
+/* Gather along an axis after channel blocks: copies a block at a time. */
 static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);
@@ -61,16 +61,16 @@ static void gather_blocks(Lower *l, Cursor at, const Layout *y) {
   prog_store(p, &at, out, to, m, ex_load_vec(p, x, from, n, y->block));
 }
 
-/* A gather along lines with indices that are known: each vector of the result is picked out of one
+/* A gather along rows with constant indices: each vector of the result is a shuffle of one vector
  * of the operand. */
 typedef struct Picks {
-  i64 n, extent; /* of the result, of the operand */
-  i64 *from;     /* by place: index, counted from the front, in range */
+  i64 n, extent; /* elements of the result row, of the operand row */
+  i64 *from;     /* by position: index, non-negative and in range */
   u32 lanes;
-  bool whole; /* vectors of the operand begin at multiples of the lanes, as it was written */
+  bool whole; /* vectors of the operand start at multiples of the lanes, as they were stored */
 } Picks;
 
-enum { MOST_RUNS = 8 }; /* statements for a line */
+enum { MAX_RUNS = 8 }; /* limit of statements per row */
 
 static bool has_vectors(const Lower *l, BufId x) {
   return l->unit->target && l->unit->target->lanes >= 4 && l->unit->aim != AIM_size &&
@@ -85,7 +85,7 @@ static i64 picks_base(const Picks *q, i64 first) {
   return least + q->lanes > q->extent ? q->extent - q->lanes : least;
 }
 
-/* Do the vectors at a and b pick the same lanes, and does each reach into one vector? */
+/* Do the vectors at a and b select the same lanes, each from one vector? */
 static bool picks_agree(const Picks *q, i64 a, i64 b) {
   i64 from = picks_base(q, a), other = picks_base(q, b);
   for (i64 i = 0; i < q->lanes; i++)
@@ -94,7 +94,8 @@ static bool picks_agree(const Picks *q, i64 a, i64 b) {
   return true;
 }
 
-/* Vectors from place i on that pick alike at equal distances of the operand. */
+/* Number of vectors from position i on with the same selection, at equal distances in the
+ * operand. */
 static i64 picks_run(const Picks *q, i64 i, i64 *step) {
   i64 count = 1;
   *step = 0;
@@ -107,7 +108,7 @@ static i64 picks_run(const Picks *q, i64 i, i64 *step) {
   return count;
 }
 
-/* The first place of the run behind that at i; the last vector ends with the line. */
+/* First position of the next run; the last vector ends with the row. */
 static i64 picks_next(const Picks *q, i64 i, i64 count) {
   i += count * q->lanes;
   return i < q->n && i + q->lanes > q->n ? q->n - q->lanes : i;
@@ -116,7 +117,7 @@ static i64 picks_next(const Picks *q, i64 i, i64 count) {
 static bool picks_are_few(const Picks *q) {
   i64 step, runs = 0;
   for (i64 i = 0; i < q->n; i = picks_next(q, i, picks_run(q, i, &step)))
-    if (++runs > MOST_RUNS || !picks_agree(q, i, i)) return false;
+    if (++runs > MAX_RUNS || !picks_agree(q, i, i)) return false;
   return true;
 }
 
@@ -141,7 +142,7 @@ static bool picks_find(Lower *l, Picks *q) {
   return picks_are_few(q);
 }
 
-/* The vector at `to` out of that at `from`, with the lanes that place `first` picks. */
+/* Stores at `to` a shuffle of the vector at `from`, with the selection of position `first`. */
 static void store_picks(Lower *l, Cursor *at, const Picks *q, const VarId *var, i64 first,
                         ExprId from, ExprId to) {
   Prog *p = l->p;
@@ -179,7 +180,7 @@ static void gather_lines(Lower *l, Cursor at, const Picks *q) {
   }
 }
 
-/* The last dimension of x at `from`, to that of out at `to`: short lines are not worth a call. */
+/* Copies the last dimension of x at `from` to that of out at `to`; short rows are copied inline. */
 static void copy_line(Lower *l, Cursor at, BufId x, const VarId *from, BufId out, const VarId *to) {
   Prog *p = l->p;
   u32 lanes = l->unit->target->lanes, n = prog_buf(p, x)->rank, m = prog_buf(p, out)->rank;
@@ -242,7 +243,7 @@ void lower_gather_elems(Lower *l, Cursor at) {
   store_at(p, &at, out, var, load_at(p, x, from));
 }
 
-/* The variable that holds constant k. */
+/* Variable that holds constant k. */
 static VarId number(Prog *p, Cursor *at, u32 k) {
   return k ? let_new(p, at, "c", ex_int(p, k)) : 0;
 }
@@ -268,7 +269,7 @@ void lower_gather_nd(Lower *l, Cursor at) {
 
 /* ---- scatters ---- */
 
-/* How an update meets what is there; OP_COUNT: replaces it. */
+/* How an update combines with the old element; OP_COUNT: replaces it. */
 static Op update_op(Lower *l, DType dt) {
   Str s = node_attr(l->n, AT_reduce)->u.s;
   if (str_is(l->c, s, "none")) return OP_COUNT;
@@ -290,7 +291,7 @@ static void update(Lower *l, Cursor *at, const VarId *to, const VarId *from) {
 
 static void copy_operand(Lower *l, Cursor at) {
   Form f;
-  if (lower_in(l, 0) == lower_out(l, 0)) return; /* state that is changed in place */
+  if (lower_in(l, 0) == lower_out(l, 0)) return; /* state updated in place */
   form_copy(l->p, lower_in(l, 0), lower_out(l, 0), &f);
   lower_form(l, at, &f);
 }
@@ -335,13 +336,14 @@ void lower_scatter_nd(Lower *l, Cursor at) {
 static ExprId is_nonzero(Prog *p, BufId x, const VarId *var) {
   DType dt = prog_buf(p, x)->dt;
   Scalar zero = {.i = 0};
-  if (dt == DT_f8e8m0) return ex_cast(p, DT_bool, load_at(p, x, var), false); /* has no zero */
+  if (dt == DT_f8e8m0)
+    return ex_cast(p, DT_bool, load_at(p, x, var), false); /* the type has no zero */
   if (dtype_is_float(dt)) zero.f = 0;
   return ex_op2(p, OP_ne, load_at(p, x, var), ex_const(p, dt, zero));
 }
 
-/* The rows of the result lie as far apart as there are columns, so it takes one walk to count and
- * one to store. */
+/* Counts in a first pass and stores in a second, because rows of the result are as long as the
+ * count. */
 void lower_nonzero(Lower *l, Cursor at) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0), out = lower_out(l, 0);

@@ -1,4 +1,4 @@
-/* lower_join.c: joins, made of copies that have a form, and the node that holds dimensions. */
+/* lower_join.c: concat and pad, as copies that have a form; and the node that holds dimensions. */
 #include "pass/lower/lower.h"
 
 void lower_concat(Lower *l, Cursor at) {
@@ -6,7 +6,7 @@ void lower_concat(Lower *l, Cursor at) {
   Dim offset = 0;
   for (u32 i = 0; i < l->n->nin; i++) {
     BufId from = lower_in(l, i);
-    if (storage_of(l, from)->into != l->n->out[0]) { /* not there already */
+    if (storage_of(l, from)->into != l->n->out[0]) { /* not in its slot yet */
       Form f;
       form_part(l->p, from, lower_out(l, 0), axis, offset, &f);
       prog_seek_end(l->p, &at);

@@ -1,16 +1,15 @@
-/* lower_nms.c: boxes by falling score, none of which overlaps one taken before it too much.
+/* lower_nms.c: non-maximum suppression.
  *
- * Line by line. The boxes whose score is high enough become a heap, from which they are taken one
- * after the other, the best first: as few are put in order as are looked at. Each is compared with
- * those that were kept before it, which lie side by side for vectors: a block of them at a time,
- * until one overlaps it. If none does it is kept, too. So the work grows with boxes looked at times
- * boxes kept, whatever the length of the line is.
+ * Each line (batch, class) is processed separately. Boxes with a sufficient score form a heap and
+ * are taken from it best first, so only as many are sorted as are examined. Each is compared with
+ * the boxes kept before it, which are stored as arrays: one vector block at a time, until one
+ * overlaps. If none overlaps, it is kept. The work is proportional to boxes examined times boxes
+ * kept, independent of the length of the line.
  *
- * Where vectors are there, they also find the parts of the line in which no score is high enough.
+ * With vectors, blocks of scores that are all too low are skipped.
  *
- * A box with an edge that is no number has an area that is none, nor is any overlap with it: so the
- * extremes of edges need not care for NaN. A block is filled up with boxes at 0 that have no area,
- * and overlap nothing.
+ * A box with a NaN edge has a NaN area and NaN overlaps, so min and max of edges need no NaN
+ * handling. A block is padded with boxes at 0 without area, which overlap nothing.
  */
 #include "pass/kernel/tile.h"
 
@@ -23,15 +22,15 @@ typedef struct NmsCtx {
   BufId kept; /* [BOX_ROWS, boxes]: edges and areas */
   BoxKind kind;
   u32 lanes;
-  i64 block; /* boxes that are compared at a time */
+  i64 block; /* boxes compared at a time */
   Dim n;
-  VarId var[3]; /* of the loops: batch, class, none */
+  VarId var[3]; /* loop variables: batch, class, none */
   VarId limit, least, most;
-  VarId size, count; /* of the heap, of those kept */
+  VarId size, count; /* of the heap, of the kept boxes */
 } NmsCtx;
 
-/* bool: one test of the boxes from i on, as many as there are lanes. mine: edges and area, or NULL
- * where the test is about scores. */
+/* One test of as many boxes as there are lanes, from i on. mine: edges and area; NULL for tests of
+ * scores. */
 typedef ExprId BoxTest(const NmsCtx *s, Cursor *at, ExprId i, const VarId *mine);
 
 static ExprId plus(Prog *p, ExprId a, i64 k) {
@@ -51,7 +50,7 @@ static ExprId spread(const NmsCtx *s, ExprId e) {
   return s->lanes > 1 ? ex_splat(s->p, e, s->lanes) : e;
 }
 
-/* bool: is it so of a box of the block that begins at i? */
+/* Does the test hold for any box of the block that starts at i? */
 static ExprId any_of_block(const NmsCtx *s, Cursor *at, VarId i, BoxTest *test, const VarId *mine) {
   Prog *p = s->p;
   if (s->lanes == 1) return test(s, at, ex_var(p, i), mine);
@@ -66,13 +65,13 @@ static ExprId any_of_block(const NmsCtx *s, Cursor *at, VarId i, BoxTest *test, 
 
 /* ---- candidates ---- */
 
-/* What grows with the score and, of equal ones, falls with the position: the bits of the score,
- * which grow with numbers from 0 on and fall with those below, above those of the position. */
+/* Sort key: grows with the score and, for equal scores, falls with the position. Its high half is
+ * the bits of the score, with negative scores inverted. */
 static ExprId key_of(Prog *p, Cursor *at, VarId v, VarId pos) {
   VarId raw = let_new(p, at, "raw", ex_bitcast(p, DT_i32, ex_var(p, v)));
   ExprId none = ex_const(p, DT_i32, (Scalar){0}),
          minus = ex_const(p, DT_i32, (Scalar){.i = INT32_MIN});
-  ExprId is_minus = ex_op2(p, OP_eq, ex_var(p, raw), minus); /* -0 is 0 */
+  ExprId is_minus = ex_op2(p, OP_eq, ex_var(p, raw), minus); /* -0 counts as 0 */
   ExprId same = ex_op3(p, OP_select, is_minus, none, ex_var(p, raw));
   VarId bits = let_new(p, at, "bits", same);
   ExprId sign = ex_op2(p, OP_shr, ex_var(p, bits), ex_const(p, DT_i32, (Scalar){.i = 31}));
@@ -87,7 +86,7 @@ static ExprId position_of(Prog *p, ExprId key) {
   return ex_op2(p, OP_sub, ex_int(p, UINT32_MAX), low);
 }
 
-/* Box i, if its score is high enough; else the next takes its place. */
+/* Appends box i to the candidates if its score is high enough; else the next box overwrites it. */
 static void put_candidate(const NmsCtx *s, Cursor *at, ExprId i) {
   Prog *p = s->p;
   VarId pos = let_new(p, at, "pos", i), v = let_new(p, at, "v", load_score(s, ex_var(p, pos), 1));
@@ -96,7 +95,7 @@ static void put_candidate(const NmsCtx *s, Cursor *at, ExprId i) {
   prog_set(p, at, s->size, ex_op2(p, OP_add, ex_var(p, s->size), one));
 }
 
-/* bool: scores from i on that are not too low, or NaN. */
+/* Tests for scores from i on that are high enough, or NaN. */
 static ExprId test_score(const NmsCtx *s, Cursor *at, ExprId i, const VarId *mine) {
   Prog *p = s->p;
   (void)at, (void)mine;
@@ -125,8 +124,8 @@ static void find_candidates(const NmsCtx *s, Cursor *at) {
 
 /* ---- the heap ---- */
 
-/* Moves the key at `start` down until none below it is larger. Which of two keys is larger cannot
- * be foretold: it is a number that is added, and compilers have nothing to branch for. */
+/* Sifts the key at `start` down. Branches on comparisons of keys would be mispredicted, so the
+ * result of the comparison is added as an integer. */
 static void sift_down(const NmsCtx *s, Cursor at, VarId start) {
   Prog *p = s->p;
   VarId moved = let_new(p, &at, "moved", load_at(p, s->heap, &start));
@@ -136,9 +135,9 @@ static void sift_down(const NmsCtx *s, Cursor at, VarId start) {
   Cursor in = at;
   prog_while(p, &in, ex_op2(p, OP_lt, ex_var(p, next), ex_var(p, s->size)));
   ExprId right = ex_op2(p, OP_min, plus(p, ex_var(p, next), 1), plus(p, ex_var(p, s->size), -1));
-  VarId beside = let_new(p, &in, "beside", right);
+  VarId sibling = let_new(p, &in, "beside", right);
   VarId left = let_new(p, &in, "left", load_at(p, s->heap, &next));
-  VarId other = let_new(p, &in, "other", load_at(p, s->heap, &beside));
+  VarId other = let_new(p, &in, "other", load_at(p, s->heap, &sibling));
   ExprId second = ex_op2(p, OP_gt, ex_var(p, other), ex_var(p, left));
   ExprId kid = ex_op2(p, OP_add, ex_var(p, next), ex_cast(p, DT_i64, second, false));
   VarId from = let_new(p, &in, "from", kid);
@@ -159,7 +158,7 @@ static ExprId row_of(const NmsCtx *s, u32 row, ExprId i, u32 lanes) {
   return ex_load_vec(s->p, s->kept, idx, 2, lanes);
 }
 
-/* An edge of the box whose numbers these are: low y, low x, high y, high x. */
+/* Edge of the box with these coordinates: low y, low x, high y, high x. */
 static ExprId edge_of(const NmsCtx *s, const VarId *of, u32 edge) {
   Prog *p = s->p;
   u32 side = edge % 2;
@@ -173,7 +172,7 @@ static ExprId edge_of(const NmsCtx *s, const VarId *of, u32 edge) {
   return ex_op2(p, high ? OP_max : OP_min, ex_var(p, of[side]), ex_var(p, of[2 + side]));
 }
 
-/* The edges and the area of the box at pos. */
+/* Loads the edges and the area of the box at pos. */
 static void load_box(const NmsCtx *s, Cursor *at, VarId pos, VarId *mine) {
   static const char *const names[] = {"y0", "x0", "y1", "x1"};
   Prog *p = s->p;
@@ -189,7 +188,7 @@ static void load_box(const NmsCtx *s, Cursor *at, VarId pos, VarId *mine) {
   mine[AREA] = let_new(p, at, "area", ex_op2(p, OP_mul, side[0], side[1]));
 }
 
-/* The larger, or the smaller; either where one is NaN. */
+/* Maximum or minimum; either operand if one is NaN. */
 static ExprId extreme(const NmsCtx *s, Cursor *at, Op better, ExprId a, ExprId b) {
   Prog *p = s->p;
   VarId x = tile_let(p, at, a, "x"), y = tile_let(p, at, b, "y");
@@ -197,7 +196,7 @@ static ExprId extreme(const NmsCtx *s, Cursor *at, Op better, ExprId a, ExprId b
   return ex_op3(p, OP_select, is, ex_var(p, x), ex_var(p, y));
 }
 
-/* bool: which of the boxes kept from i on overlap mine by more than the limit. */
+/* Tests which of the kept boxes from i on overlap mine by more than the limit. */
 static ExprId test_overlap(const NmsCtx *s, Cursor *at, ExprId i, const VarId *mine) {
   Prog *p = s->p;
   ExprId side[2];
@@ -216,8 +215,8 @@ static ExprId test_overlap(const NmsCtx *s, Cursor *at, ExprId i, const VarId *m
   return ex_op2(p, OP_gt, part, spread(s, ex_var(p, s->limit)));
 }
 
-/* bool: which of them have more than an edge in common with mine. Others overlap it by 0 or NaN,
- * and this takes a third of the time. */
+/* Tests which of the kept boxes intersect mine. Others have an overlap of 0 or NaN, and this test
+ * takes a third of the time. */
 static ExprId test_touch(const NmsCtx *s, Cursor *at, ExprId i, const VarId *mine) {
   Prog *p = s->p;
   ExprId all = 0;
@@ -231,7 +230,7 @@ static ExprId test_touch(const NmsCtx *s, Cursor *at, ExprId i, const VarId *min
   return all;
 }
 
-/* Sets `clear` to false if a box that was kept overlaps mine too much. */
+/* Sets `clear` to false if a kept box overlaps mine too much. */
 static void compare(const NmsCtx *s, Cursor at, const VarId *mine, VarId clear) {
   Prog *p = s->p;
   VarId i = let_new(p, &at, "i", ex_int(p, 0));
@@ -244,7 +243,7 @@ static void compare(const NmsCtx *s, Cursor at, const VarId *mine, VarId clear) 
   prog_set(p, &at, i, plus(p, ex_var(p, i), s->block));
 }
 
-/* Mine behind those that are kept; where it begins a block, nothing overlaps the rest of that. */
+/* Appends mine to the kept boxes; a new block is first filled with boxes that overlap nothing. */
 static void keep(const NmsCtx *s, Cursor at, VarId pos, const VarId *mine) {
   Prog *p = s->p;
   if (s->block > 1) {
@@ -265,7 +264,7 @@ static void keep(const NmsCtx *s, Cursor at, VarId pos, const VarId *mine) {
   prog_set(p, &at, s->count, plus(p, ex_var(p, s->count), 1));
 }
 
-/* The best box of the heap is kept or not, and the last one put in its place. */
+/* Keeps or drops the best box of the heap and moves the last one to the root. */
 static void take_best(const NmsCtx *s, Cursor at) {
   Prog *p = s->p;
   VarId top = let_new(p, &at, "top", ex_int(p, 0)), mine[BOX_ROWS];
@@ -280,8 +279,8 @@ static void take_best(const NmsCtx *s, Cursor at) {
   store_at(p, &at, s->heap, &top, load_at(p, s->heap, &s->size));
 }
 
-/* One loop makes the heap, from its last inner place up, and then takes from it: both move what
- * lies at `start` down. */
+/* One loop first builds the heap, from its last inner node up, and then pops from it: both sift
+ * down at `start`. */
 static void take_all(NmsCtx *s, Cursor *at, Dim k) {
   Prog *p = s->p;
   ExprId half = ex_op2(p, OP_div, ex_var(p, s->size), ex_int(p, 2));

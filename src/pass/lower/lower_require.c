@@ -1,9 +1,9 @@
-/* lower_require.c: what a node demands of dimensions that are known only when running.
+/* lower_require.c: run-time checks of symbolic dimensions.
  *
- * Inference believes symbolic dimensions to fit where it cannot compare them. Here every such
- * belief becomes a `require` in front of the node, so that no loop runs over extents that do not
- * belong together; one that no extent within the bounds can meet is refused at once. Dimensions
- * that are the same expression need none, and constants have been compared by inference.
+ * Shape inference assumes that symbolic dimensions match where it cannot compare them. Here every
+ * such assumption becomes a `require` before the node, so that no loop runs over extents that do
+ * not match. An assumption that no extent within bounds satisfies is refused at compile time. Equal
+ * expressions need no check. Inference has compared constants.
  */
 #include "pass/lower/lower.h"
 
@@ -30,8 +30,8 @@ static ExprId compare(Lower *l, Op op, Dim a, Dim b) {
   return ex_op2(l->p, op, ex_dim(l->p, a), ex_dim(l->p, b));
 }
 
-/* What no extent within the bounds of `open` can meet is no belief, unless something decides
- * whether the node runs. */
+/* If no value of `open` within bounds satisfies the condition, refuses now, unless the node runs
+ * conditionally. */
 static void refuse(Lower *l, Dim a, const char *how, Dim open) {
   i64 lo, hi, other;
   dim_bounds(l->p->dims, open, &lo, &hi);
@@ -69,7 +69,7 @@ static void require_at_most(Lower *l, Dim a, Dim most) {
                   dim_text(l, most)));
 }
 
-/* Operand against result: equal, or 1 and stretched. */
+/* Operand vs result: equal, or 1 and broadcast. */
 static void require_broadcast(Lower *l, const Type *x, const Type *to) {
   for (u32 i = 0; i < x->rank; i++) {
     Dim d = x->dim[i], e = to->dim[to->rank - x->rank + i];
@@ -87,7 +87,7 @@ static void require_broadcast(Lower *l, const Type *x, const Type *to) {
   }
 }
 
-/* An axis that is searched or picked from has elements, if there is anything to compute. */
+/* A searched or gathered axis must not be empty, unless the result is. */
 static void require_nonempty(Lower *l, Dim d, const Type *to) {
   i64 lo, hi;
   dim_bounds(l->p->dims, d, &lo, &hi);
@@ -98,7 +98,7 @@ static void require_nonempty(Lower *l, Dim d, const Type *to) {
   require(l, ok, str_fmt(l->c, "%s: axis %s is empty", op_info[l->n->op].name, dim_text(l, d)));
 }
 
-/* Results have no extent below 0, such as n - 1 of an empty input. */
+/* Extents of results must not be negative, such as n - 1 of an empty input. */
 static void require_extents(Lower *l) {
   for (u32 k = 0; k < l->n->nout; k++) {
     const Type *t = graph_type(l->g, l->n->out[k]);
@@ -108,7 +108,7 @@ static void require_extents(Lower *l) {
       if (lo >= 0) continue;
       u32 *once = map_put_bytes(&l->once, (i64[]){ON_tested, t->dim[i]}, 2 * sizeof(i64));
       if (*once) continue;
-      *once = !l->at.owner; /* what stands inside a branch or loop may not have run */
+      *once = !l->at.owner; /* a check inside a branch or loop may not have run */
       require(l, compare(l, OP_ge, t->dim[i], 0),
               str_fmt(l->c, "%s: the extent %s is below 0", op_info[l->n->op].name,
                       dim_text(l, t->dim[i])));
@@ -135,7 +135,7 @@ static void of_window(Lower *l, const Dim *x, const Dim *size, u32 ns) {
   const Dim *dil = node_list(l->n, AT_dilation, &n);
   const Dim *lo = node_list(l->n, AT_pad_lo, &n), *hi = node_list(l->n, AT_pad_hi, &n);
   for (u32 i = 0; i < ns; i++)
-    if (!dim_is_const(x[i])) /* constants have been compared */
+    if (!dim_is_const(x[i])) /* inference has compared constants */
       require_at_most(l, (size[i] - 1) * dil[i] + 1, dim_addk(l->p->dims, x[i], lo[i] + hi[i]));
 }
 
@@ -192,7 +192,7 @@ static void of_pad(Lower *l, const Type *x) {
     if (mid[i] && !dim_is_const(x->dim[i])) require_at_most(l, 1, x->dim[i]);
 }
 
-/* Indices of gather_elems and scatter_elems stay within x but for the axis. */
+/* Indices of gather_elems and scatter_elems stay within x in all axes except `axis`. */
 static void of_elems(Lower *l, const Type *u) {
   const Type *x = in(l, 0), *idx = in(l, 1);
   u32 axis = (u32)node_int(l->n, AT_axis, 0);
@@ -215,9 +215,9 @@ static void of_scatter_nd(Lower *l, const Type *x, const Type *idx, const Type *
     require_equal(l, u->dim[i], i < nrow ? idx->dim[i] : x->dim[depth + i - nrow]);
 }
 
-/* ---- of data ---- */
+/* ---- checks of data ---- */
 
-/* One walk over the indices, which compilers make vectors of, before anything is done with them. */
+/* Checks all indices in one loop, which C compilers vectorize, before they are used. */
 void lower_check_index(Lower *l) {
   Prog *p = l->p;
   BufId idx = lower_in(l, 0);

@@ -1,23 +1,22 @@
-/* lower_scan.c: nodes that walk along one line and remember something: positions of extremes,
- * running sums.
+/* lower_scan.c: arg_max, arg_min and cumulative sums: loops along a line that carry a value.
  *
- * Extremes of lines that lie beside each other are found for as many lines at a time as vectors
- * have lanes, which remember the extreme and its position.
+ * For adjacent lines, vector lanes process as many lines at a time, each with its own extreme and
+ * position.
  *
- * Elements are compared in their own type; NaN counts as larger than everything and -0 equals 0, as
- * in the reference evaluator.
+ * Elements are compared in their own type. NaN is larger than everything and -0 equals 0, as in the
+ * reference evaluator.
  */
 #include "pass/kernel/tile.h"
 
 /* ---- positions of extremes ---- */
 
-/* Lines of a node beside each other. */
+/* Adjacent lines of a node. */
 typedef struct ArgLines {
   Prog *p;
   BufId x, out;
   u32 axis, last_dim, lanes;
   bool keep, last, max;
-  VarId var[MAX_RANK]; /* but along axis and last_dim */
+  VarId var[MAX_RANK]; /* except along axis and last_dim */
 } ArgLines;
 
 /* Elements at position k of the lines from `first` on. */
@@ -28,10 +27,10 @@ static ExprId load_lines(const ArgLines *s, ExprId first, ExprId k) {
   return ex_load_vec(s->p, s->x, idx, s->last_dim + 1, s->lanes);
 }
 
-/* Lanes with extremes of their own: of the lines from `first` on, in `count` steps along them, or,
- * where first is 0, of a line of so many vectors. A step is remembered where its element is no
- * worse than the extreme so far, unless that is NaN, or, if the last of equal ones is not wanted,
- * where it is better. Steps go to `place`, extremes to `tops`, if there is that. */
+/* Finds one extreme per lane: of the lines from `first` on, in `count` steps along them, or, if
+ * first is 0, of one line of `count` vectors. A step replaces the extreme if its element is better,
+ * or also if equal and the last of equals is wanted; NaN is never replaced. Stores steps to
+ * `place`, and extremes to `tops` if it exists. */
 static void arg_lanes(const ArgLines *s, Cursor at, ExprId first, Dim count, BufId tops,
                       BufId place) {
   Prog *p = s->p;
@@ -61,7 +60,7 @@ static void arg_lanes(const ArgLines *s, Cursor at, ExprId first, Dim count, Buf
   if (tops) prog_store(p, &at, tops, &also, 1, reg_load(p, top, zero, zero));
 }
 
-/* The positions of one vector of lines. */
+/* Positions of one vector of lines. */
 static void arg_vector(const ArgLines *s, Cursor at, ExprId first, BufId place) {
   Prog *p = s->p;
   ExprId idx[MAX_RANK];
@@ -74,7 +73,8 @@ static void arg_vector(const ArgLines *s, Cursor at, ExprId first, BufId place) 
   prog_store(p, &at, s->out, idx, n, ex_cast(p, DT_i64, load_at(p, place, &lane), false));
 }
 
-/* Lines side by side; false: there are no vectors of them. The last vector finds some again. */
+/* Processes adjacent lines in vectors; false: not possible. The last vector overlaps the previous
+ * one. */
 static bool arg_vertical(Lower *l, Cursor at) {
   Prog *p = l->p;
   const Target *t = l->unit->target;
@@ -103,8 +103,8 @@ static bool arg_vertical(Lower *l, Cursor at) {
   return true;
 }
 
-/* Is v, at position k, better than `top` at `best`? Of equal ones, both NaN among them, by
- * position: the first NaN wins, whichever extreme is wanted. */
+/* Is v at position k better than `top` at `best`? Ties, including two NaN, are decided by position;
+ * the first NaN always wins. */
 static ExprId arg_better(Prog *p, bool max, bool last, VarId v, VarId k, VarId top, VarId best) {
   ExprId better = ex_op2(p, max ? OP_gt : OP_lt, ex_var(p, v), ex_var(p, top));
   ExprId behind = ex_op2(p, last ? OP_gt : OP_lt, ex_var(p, k), ex_var(p, best));
@@ -117,17 +117,17 @@ static ExprId arg_better(Prog *p, bool max, bool last, VarId v, VarId k, VarId t
   return ex_op2(p, OP_or, better, first);
 }
 
-enum { LEAST_VECTORS = 4 };
+enum { MIN_VECTORS = 4 };
 
-/* Elements of a line as vectors, whose lanes find extremes of their own; of these `top` and `best`
- * become the extreme and its position. The number of elements seen so; 0: there are no vectors. */
+/* Finds extremes in the lanes of vectors along a line and reduces them to `top` and `best`. Returns
+ * the number of elements seen; 0: vectors do not apply. */
 static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, VarId best) {
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   ArgLines s = {.p = p, .x = lower_in(l, 0), .last_dim = x->rank - 1};
   Dim n = x->dim[s.last_dim], lanes = s.lanes = l->unit->target->lanes;
   if (lanes < 4 || (u32)node_int(l->n, AT_axis, 0) != s.last_dim || !dim_is_const(n) ||
-      n < LEAST_VECTORS * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
+      n < MIN_VECTORS * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
     return 0;
   DType dt = x->dt;
   s.axis = MAX_RANK;
@@ -149,7 +149,7 @@ static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, Var
   return n / lanes * lanes;
 }
 
-/* The other elements of a line, from position `from` on, one by one. */
+/* Remaining elements of a line from position `from` on, one by one. */
 static void arg_rest(Lower *l, Cursor at, const VarId *var, VarId top, VarId best, i64 from) {
   Prog *p = l->p;
   BufId x = lower_in(l, 0);
@@ -161,7 +161,7 @@ static void arg_rest(Lower *l, Cursor at, const VarId *var, VarId top, VarId bes
   bool flt = dtype_is_float(prog_var(p, v)->dt), max = l->n->op == OP_argmax;
   ExprId better = ex_op2(p, max ? OP_gt : OP_lt, ex_var(p, v), ex_var(p, top));
   if (last) better = ex_op2(p, OP_or, better, ex_op2(p, OP_eq, ex_var(p, v), ex_var(p, top)));
-  if (flt) { /* the first NaN wins, whichever extreme is wanted */
+  if (flt) { /* the first NaN always wins */
     ExprId first = ex_op1(p, OP_not, ex_op1(p, OP_isnan, ex_var(p, top)));
     first = ex_op2(p, OP_and, ex_op1(p, OP_isnan, ex_var(p, v)), first);
     better = ex_op2(p, OP_or, better, first);
@@ -215,7 +215,7 @@ void lower_pool_arg(Lower *l, Cursor at) {
   nest_store(&x, ex_op2(p, OP_max, ex_var(p, best), ex_int(p, 0)));
 }
 
-/* ---- running sums ---- */
+/* ---- cumulative sums ---- */
 
 typedef struct CumLines {
   Prog *p;
@@ -223,10 +223,10 @@ typedef struct CumLines {
   u32 axis, last_dim, lanes;
   Op op;
   bool exclusive, reverse;
-  VarId var[MAX_RANK]; /* but along axis and last_dim */
+  VarId var[MAX_RANK]; /* except along axis and last_dim */
 } CumLines;
 
-/* As many lines beside each other as a vector has lanes, from `first` on. */
+/* One vector of adjacent lines from `first` on. */
 static void cum_vector(const CumLines *s, Cursor at, ExprId first) {
   Prog *p = s->p;
   DType dt = prog_buf(p, s->x)->dt;
@@ -256,8 +256,8 @@ static void cum_vector(const CumLines *s, Cursor at, ExprId first) {
   reg_store(p, &at, acc, zero, zero, ex_var(p, next));
 }
 
-/* Lines side by side; false: there are no vectors of them. What fills no vector has shorter ones: a
- * result that takes the place of its operand is made once. */
+/* Processes adjacent lines in vectors; false: not possible. The remainder uses narrower vectors,
+ * not overlapping ones, because the result may be in place. */
 static bool cum_vertical(Lower *l, Cursor at) {
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
@@ -281,7 +281,7 @@ static bool cum_vertical(Lower *l, Cursor at) {
       cum_vector(&s, in, ex_op2(p, OP_add, v, ex_int(p, done)));
       done += count * s.lanes;
     }
-    s.lanes = s.lanes > 4 ? s.lanes / 2 : 1; /* for what is left */
+    s.lanes = s.lanes > 4 ? s.lanes / 2 : 1; /* for the remainder */
   }
   return true;
 }

@@ -1,26 +1,26 @@
-/* lower_state.c: results that are parameters of the next run, kept where they lie.
+/* lower_state.c: state, i.e. results that are parameters of the next run.
  *
- * In: the pairs of a graph (Graph.state). Out: buffers of the space `state`, and how the program
- * goes on from them. A pair is kept in one of five ways:
+ * In: the pairs of a graph (Graph.state). Out: buffers of the space `state`, and code that uses
+ * them. A pair is stored in one of five ways:
  *
- *   append  next = concat(past, new): new is written behind what is there, nothing else moves
- *   wrap    the same, and results depend on the last W of past at most: as append, in fewer places
- *   ring    next = the last W of concat(past, new), new being no longer than W: see below
- *   update  next = scatter(past, ...), the only use of past: the elements are replaced in place
+ *   append  next = concat(past, new): new is written after past, nothing else moves
+ *   wrap    append, but results depend on at most the last W of past: append modulo a size
+ *   ring    next = the last W of concat(past, new), new not longer than W: see below
+ *   update  next = scatter(past, ...), the only use of past: elements are replaced in place
  *   copy    anything else: computed elsewhere, copied at the end of the run
  *
- * Lowering sees buffers of the actual shapes (their stand-ins). In the end these are replaced by
- * the memory itself, whose extents are constants: those of the bounds. Loops have their own bounds
- * by then, so only strides change, and what is appended does not move what was there. Extents that
- * grow are kept with the state; in the program they are symbols that it sets first of all.
+ * Lowering sees placeholder buffers of the actual shapes. At the end these are replaced by the
+ * memory itself, whose extents are the upper bounds. Loops have their own bounds by then, so only
+ * strides change, and appending moves nothing. Extents that grow are stored with the state. In the
+ * program they are symbols, set before everything else.
  *
- * A ring of C = W + new places is stored twice, one behind the other, and every new element in
- * both: so a window that begins at `head`, wherever that is, lies in one piece, and reading it
- * takes an addition and no remainder. After the run `head` goes on by the length of new.
+ * A ring of C = W + new elements is stored twice, one copy after the other, and every new element
+ * is written to both. So a window that starts at any `head` is contiguous, and its address needs an
+ * addition instead of a modulo. After the run `head` advances by the length of new.
  *
- * Where an append wraps, element i is at place i modulo C = W + new, the extent of the memory. An
- * element before the last W may be read, and is then a later one: a number that a mask hides.
- * Single elements are far apart in memory, so that no vector reaches over the end.
+ * With wrap, element i is at i modulo C = W + new, the extent of the memory. A read of an element
+ * before the last W yields a later one, which a mask hides. Elements are vectors along inner axes,
+ * so no vector load wraps around.
  */
 #include "pass/lower/lower.h"
 
@@ -29,15 +29,15 @@
 typedef enum StateKind { WAY_append, WAY_wrap, WAY_ring, WAY_update, WAY_copy } StateKind;
 
 typedef struct StatePlan {
-  Val in, out, whole; /* whole: of a ring, the concat */
+  Val in, out, whole; /* whole: the concat of a ring */
   StateKind way;
   Growth grows;
-  u32 axis; /* that is longer in memory; MAX_RANK: none */
+  u32 axis; /* axis that is longer in memory; MAX_RANK: none */
   BufId mem, next;
   VarId head;
-  Dim new; /* ring: extent of what is added */
+  Dim new; /* ring: extent of new */
   i64 ring;
-  i64 window; /* see Kept */
+  i64 window; /* see StatePair */
   Tensor *start;
 } StatePlan;
 
@@ -45,20 +45,20 @@ struct States {
   Lower *l;
   VEC(StatePlan) pair;
   VEC(Growth) size;         /* extents that grow, each once */
-  VEC(u32) rings;           /* numbers of the pairs that are rings */
+  VEC(u32) rings;           /* indices of the pairs that are rings */
   VEC(Sym) fixed;           /* other symbols in the shapes of states */
-  BufId lens, heads, sizes; /* their numbers, kept with the state: of size, rings and fixed */
+  BufId lens, heads, sizes; /* values of size, rings and fixed, stored with the state */
   u32 *uses;                /* by value */
 };
 
-/* ---- which way ---- */
+/* ---- how pairs are stored ---- */
 
 static const Node *def_of(Lower *l, Val v) {
   NodeId n = graph_val(l->g, v)->def;
   return n ? graph_node(l->g, n) : NULL;
 }
 
-/* Is n a concat that begins with v and does not contain it again? */
+/* Is n a concat that starts with v and does not contain it again? */
 static bool begins_with(const Node *n, Val v, u32 axis) {
   if (!n || n->op != OP_concat || n->nin < 2 || n->in[0] != v) return false;
   if (axis != MAX_RANK && (u32)node_int(n, AT_axis, 0) != axis) return false;
@@ -88,19 +88,20 @@ static bool is_ring(States *o, StatePlan *r) {
   return true;
 }
 
-/* Places that it would grow to; what has no bound is refused. */
+/* Maximum extent; an unbounded one is refused. */
 static i64 most_places(States *o, const StatePlan *r) {
   Lower *l = o->l;
   i64 lo, hi;
   dim_bounds(l->g->dims, r->grows.next, &lo, &hi);
   if (r->grows.most && r->grows.most < hi) hi = r->grows.most;
   if (hi >= DIM_MAX)
-    fail(l->c, ERR_unsupported, LOC_NONE, "state '%s' grows without bound; --max-shapes sets one",
+    fail(l->c, ERR_unsupported, LOC_NONE,
+         "state '%s' grows without bound; set one with --max-shapes",
          show(l->c, graph_val(l->g, r->in)->name));
   return hi;
 }
 
-/* Is a window and what is new less than all? Elements are vectors along the axes behind. */
+/* Is the window plus new smaller than the whole? Elements must be vectors along inner axes. */
 static bool wraps(States *o, StatePlan *r) {
   Graph *g = o->l->g;
   const Type *t = graph_type(g, r->in);
@@ -142,8 +143,8 @@ static BufId add_memory(States *o, const StatePlan *r) {
   return prog_add_buf(l->p, BS_state, t->dt, dim, t->rank, name_of(l, r->in));
 }
 
-/* A buffer in the shape of `like` for value v, which lies in the memory of a state. Such stand-ins
- * are of the space `state` until the end, so that form_merge leaves their axes alone. */
+/* Adds a placeholder buffer in the shape of `like` for value v, which lies in the memory of a
+ * state. It has space `state` until the end, so that form_merge leaves its axes alone. */
 static BufId add_alias(States *o, const StatePlan *r, Val v, Val like, Dim offset) {
   Lower *l = o->l;
   if (r->axis == MAX_RANK) return r->mem;
@@ -193,8 +194,8 @@ static void find_fixed(States *o) {
   }
 }
 
-/* Extents that do not grow stay what they were in the first run. They are kept as 1 + extent, so
- * that the 0 of a cleared state means: no run yet. */
+/* Extents that do not grow must equal those of the first run. They are stored as 1 + extent, so
+ * that 0, the cleared state, means no run yet. */
 static void hold_fixed(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
@@ -214,7 +215,7 @@ static void hold_fixed(States *o) {
 
 #define FULL "the state is full: %s cannot grow"
 
-/* Sizes of what is kept come first: everything else may depend on them. */
+/* Sizes come first, because everything else may depend on them. */
 static void read_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
@@ -258,7 +259,7 @@ static void begin_pair(States *o, StatePlan *r) {
   const Node *c = def_of(l, whole);
   if (r->way == WAY_ring) {
     l->buf[whole] = add_alias(o, r, whole, whole, 0);
-    /* what is new is stored once, by the concat, and not while it is being summed up */
+    /* the concat stores new values once; a reduction must not accumulate in them */
     for (u32 i = 0; i < c->nin; i++)
       if (l->places.of[c->in[i]].into == whole)
         l->places.of[c->in[i]] = (Storage){.kind = SK_memory};
@@ -279,7 +280,7 @@ States *states_begin(Lower *l) {
     r.window = s->window;
     r.start = s->start;
     r.way = way_of(o, &r);
-    /* one value may be the next of one state, and the beginning of one concat */
+    /* a value can be the next of one state only, and the start of one concat only */
     for (u32 k = 0; k < o->pair.n; k++)
       if (o->pair.at[k].out == r.out || (r.whole && o->pair.at[k].whole == r.whole))
         r.way = WAY_copy;
@@ -301,16 +302,16 @@ bool states_holds(const States *o, const Node *n) {
   return false;
 }
 
-/* ---- other views of it ---- */
+/* ---- views of states ---- */
 
-/* Of a stand-in, or of a view of one; NULL: it is none. */
+/* Storage of a placeholder or of a view of one; NULL: neither. */
 static const Storage *alias_of(const States *o, BufId b) {
   const Storage *s = storage_of(o->l, prog_root(o->l->p, b));
   return s->kind == SK_state ? s : NULL;
 }
 
-/* Where the axis of the stand-in `of` is in another shape of it: dimension *at, each step of the
- * axis being *scale steps there. */
+/* Finds the axis of the placeholder `of` in another shape: dimension *at, with *scale steps per
+ * step of the axis. */
 static bool axis_in(States *o, BufId of, const Dim *dim, u32 rank, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   Dims *ds = p->dims;
@@ -318,7 +319,7 @@ static bool axis_in(States *o, BufId of, const Dim *dim, u32 rank, u32 *at, i64 
   const Buf *b = prog_buf(p, prog_root(p, of));
   Dim inner = dim_product(ds, b->dim + s->axis + 1, b->rank - s->axis - 1);
   Dim outer = dim_product(ds, b->dim, s->axis), part = 1;
-  if (!dim_is_const(inner)) { /* only as it is */
+  if (!dim_is_const(inner)) { /* only unchanged */
     *at = s->axis;
     *scale = 1;
     bool same = rank == b->rank;
@@ -344,9 +345,9 @@ bool states_view(States *o, BufId of, const Dim *dim, u32 rank) {
   return axis_in(o, of, dim, rank, &at, &scale) && (!wrapped || scale == 1);
 }
 
-/* ---- behind the last node ---- */
+/* ---- after the last node ---- */
 
-/* Values that lie in the memory of a state are saved before any of these is overwritten. */
+/* Saves values that lie in the memory of a state before that is overwritten. */
 static void copy_next(States *o) {
   Lower *l = o->l;
   BufId *from = NEWS(&l->c->scratch, BufId, o->pair.n);
@@ -364,7 +365,7 @@ static void copy_next(States *o) {
     if (from[i]) lower_copy(l, from[i], o->pair.at[i].next);
 }
 
-/* x, or x -+ ring: the other place of the same element. */
+/* x + ring or x - ring: the other copy of the same element. */
 static ExprId other_place(Prog *p, ExprId x, i64 ring) {
   ExprId low = ex_op2(p, OP_lt, ex_copy(p, x), ex_int(p, ring));
   ExprId up = ex_op2(p, OP_add, ex_copy(p, x), ex_int(p, ring));
@@ -391,12 +392,13 @@ static void write_sizes(States *o) {
   }
 }
 
-/* The buffer that takes the place of b, a stand-in or a view of one. */
+/* The buffer that replaces b, a placeholder or a view of one. */
 static BufId real_buf(States *o, Map *made, const Storage *s, BufId b, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   Buf v = *prog_buf(p, b);
   Dim dim[MAX_RANK];
-  if (!axis_in(o, b, v.dim, v.rank, at, scale)) bug(p->c, LOC_NONE, "state in another shape");
+  if (!axis_in(o, b, v.dim, v.rank, at, scale))
+    bug(p->c, LOC_NONE, "a view of a state has an unsupported shape");
   if (!v.alias) return s->mem;
   u32 *slot = map_put(made, b);
   for (u32 i = 0; i < v.rank; i++) dim[i] = v.dim[i];
@@ -405,8 +407,8 @@ static BufId real_buf(States *o, Map *made, const Storage *s, BufId b, u32 *at, 
   return *slot;
 }
 
-/* Points an access to a stand-in, or to a view of one, at the memory instead: returns the buffer
- * there. In a ring the index along dimension *at of it begins at the head. */
+/* Redirects an access from a placeholder, or a view of one, to the memory and returns its buffer.
+ * In a ring the index along dimension *at starts at the head. */
 static BufId move_access(States *o, Map *made, BufId b, ExprId *idx, u32 *at, i64 *scale) {
   Prog *p = o->l->p;
   const Storage *s = alias_of(o, b);
@@ -419,7 +421,7 @@ static BufId move_access(States *o, Map *made, BufId b, ExprId *idx, u32 *at, i6
   return to;
 }
 
-/* A second store, a ring further or back. */
+/* Adds a second store to the other copy of the ring. */
 static void store_again(States *o, StmtId id, u32 at, i64 places) {
   Prog *p = o->l->p;
   Stmt twin = *prog_stmt(p, id);
@@ -461,6 +463,6 @@ void states_end(States *o) {
   write_sizes(o);
   replace_aliases(o);
   if (!o->size.n) return;
-  p->dims = dims_copy(p->dims); /* the graph still has them as sizes of parameters */
+  p->dims = dims_copy(p->dims); /* the graph still uses them as sizes of parameters */
   for (u32 i = 0; i < o->size.n; i++) dim_syminfo(p->dims, o->size.at[i].sym)->kind = SY_data;
 }

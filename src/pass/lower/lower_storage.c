@@ -1,23 +1,22 @@
-/* lower_storage.c: where values live, and how their elements are found there.
+/* lower_storage.c: where values live, and the address of their elements.
  *
- * In: a graph whose values have homes and layouts. Out: a Storage for each, buffers, and the load
- * or the place of any element. A value that is not in plain memory has a buffer in name only, with
- * the dimensions of its type, of which forms are made as of any other. Where an element is loaded
- * or stored, its index becomes the place in memory: channels are taken apart into block and lane,
- * the border is added; of an inlined value the expression stands instead. What has a single user, a
- * concat, is written where it belongs in its result. The border of a layout is written when the
- * buffer is made, just in front of what writes the inside. How memory is kept from run to run is
- * decided in lower_state.c.
+ * In: a graph whose values have homes and layouts. Out: a Storage for each value, buffers, and the
+ * load or address of any element. A value that is not row-major memory has a placeholder buffer
+ * with the dimensions of its type, from which forms are built. A load or store translates the
+ * index: channels split into block and lane, and the border is added. A load of an inlined value
+ * becomes its expression. A value whose only user is a concat is written directly to its slot in
+ * the result. The border of a layout is written right before the kernel that writes the inside.
+ * lower_state.c decides how states are stored.
  */
 #include "pass/lower/lower.h"
 
 #include "ir/affine.h"
 #include "ir/lexer.h"
 
-/* ---- parts of a concat ---- */
+/* ---- slots of a concat ---- */
 
-/* Is the shape of the whole known when the part is computed? Of sizes that nodes find out while the
- * model runs (SY_data), those in the shape of the part itself are. */
+/* Is the shape of the whole known when the part is computed? Data symbols (SY_data) are known if
+ * they occur in the shape of the part itself. */
 static bool is_settled(Lower *l, const Type *whole, const Type *part) {
   Dims *ds = l->g->dims;
   u32 n = dim_nsyms(ds);
@@ -29,7 +28,7 @@ static bool is_settled(Lower *l, const Type *whole, const Type *part) {
   return true;
 }
 
-/* Values with one user, a concat of the same block, are written where they belong. */
+/* Finds values whose only user is a concat of the same region, and writes them to their slots. */
 static void slots_find(Lower *l) {
   Graph *g = l->g;
   RegionId *block = NEWS(&l->c->scratch, RegionId, g->node.n);
@@ -70,12 +69,8 @@ void slot_redirect(Lower *l, Form *f) {
 
 /* ---- layouts ---- */
 
-static Dim outer_dim(const Layout *y, const Type *t, u32 i) {
-  return t->dim[i] + y->lo[i] + y->hi[i];
-}
-
-/* Writes the border of dimension d at [from, to): there, all of the dimensions behind d, and of
- * those before it only the inside, since their own borders are written by other calls. */
+/* Writes the border of dimension d at [from, to): all of the later dimensions, but only the inside
+ * of earlier ones, whose borders other calls write. */
 static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u32 d, i64 from,
                       i64 to) {
   Prog *p = l->p;
@@ -104,9 +99,9 @@ static void zero_slab(Lower *l, Cursor at, BufId b, const Layout *y, u32 rank, u
   prog_store(p, &at, b, idx, all, zero);
 }
 
-/* rest: the last block has fewer channels than lanes. Bytes are read four at a time and i16 two, so
- * lanes behind the last channel are read too: their weights are 0, but memory that nobody wrote
- * must not be read. */
+/* rest: the last block has fewer channels than lanes. int8 is read in fours and int16 in pairs, so
+ * lanes past the last channel are read too. Their weights are 0, but the memory must be
+ * initialized. */
 static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest) {
   bool any = rest;
   for (u32 i = 2; i < rank; i++) any = any || y->lo[i] || y->hi[i];
@@ -128,7 +123,7 @@ BufId layout_temp(Lower *l, Val v) {
   const Type *t = &x->type;
   Dim dim[MAX_RANK + 1];
   u32 rank = t->rank;
-  for (u32 i = 0; i < rank; i++) dim[i] = i < 2 ? t->dim[i] : outer_dim(y, t, i);
+  for (u32 i = 0; i < rank; i++) dim[i] = t->dim[i] + (i < 2 ? 0 : y->lo[i] + y->hi[i]);
   if (y->block) {
     dim[1] = (dim[1] + y->block - 1) / y->block;
     dim[rank] = y->block;
@@ -142,8 +137,6 @@ BufId layout_temp(Lower *l, Val v) {
   zero_border(l, mem, y, rank, y->block && t->dim[1] % y->block && dtype_is_narrow_int(t->dt));
   return name;
 }
-
-/* ---- all kinds ---- */
 
 void storage_begin(Lower *l) {
   l->places.of = NEWS(&l->c->scratch, Storage, l->g->val.n);
@@ -183,9 +176,8 @@ ExprId storage_load(Lower *l, BufId b, const ExprId *idx, const ExprScope *in) {
   return ex_load(l->p, b, at, n);
 }
 
-/* Every access must have gone through storage_address: what is left would read memory nobody
- * writes.
- */
+/* Every access must have gone through storage_address. Others would read memory that is never
+ * written. */
 void storage_end(Lower *l) {
   Prog *p = l->p;
   const Stmt *s;
@@ -194,6 +186,7 @@ void storage_end(Lower *l) {
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load && layout_of(l, x.e->ref)) wrong = x.e->ref;
     if (wrong)
-      bug(l->c, s->loc, "%s is accessed by its plain name", show(l->c, prog_buf(p, wrong)->name));
+      bug(l->c, s->loc, "the placeholder buffer of %s is accessed",
+          show(l->c, prog_buf(p, wrong)->name));
   }
 }

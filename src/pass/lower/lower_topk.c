@@ -1,21 +1,25 @@
 /* lower_topk.c: the k best of every line, in order.
  *
- * A few are kept in order while the line is gone through: an element that is better than the last
- * of them is put in its place, and most are not. More are chosen and sorted by digits of a key, a
- * number of 32 bits that is the smaller the better the element is: counting the highest digits
- * shows up to which one the k best reach, elements up to there are set aside, and these are sorted
- * digit by digit, the lowest first (LSD radix sort). Where elements have no such key, or memory is
- * to be saved, the positions of all are sorted by merging runs of growing length. All keep equal
- * elements in the order of their positions, so they give the same result; the choice is one of
+ * Small k: an insertion-sorted list. An element better than the last of the list is inserted; most
+ * are not.
+ *
+ * Large k: radix select and LSD radix sort on a 32-bit key that is smaller for better elements.
+ * Counting the highest digits shows how far the k best reach. Elements up to there are copied and
+ * sorted digit by digit.
+ *
+ * Types without such a key, or if memory is scarce: merge sort of all positions.
+ *
+ * All three keep equal elements in order of position and give the same result; the choice is by
  * time.
  */
 #include "pass/kernel/tile.h"
 
 #include "ir/cost.h"
 
-/* Always few. Lines that are sorted by digits, and from which length on by long digits. */
-enum { FEW = 16, LEAST_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
-enum { LEAST_BLOCKS = 4 }; /* of vectors that a line has for these to be asked first */
+/* FEW: k that always uses a list. Minimum line for radix sort, and for long digits; bits of digits
+ * and of the key. */
+enum { FEW = 16, MIN_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
+enum { MIN_BLOCKS = 4 }; /* minimum vector blocks of a line to test blocks first */
 
 typedef struct TopkRow {
   Prog *p;
@@ -23,7 +27,7 @@ typedef struct TopkRow {
   u32 axis;
   Dim n;
   bool largest;
-  VarId var[MAX_RANK]; /* the line */
+  VarId var[MAX_RANK]; /* position of the line */
 } TopkRow;
 
 static void put_result(Lower *l, const TopkRow *s, Cursor *at, VarId to, VarId best) {
@@ -37,10 +41,9 @@ static void put_result(Lower *l, const TopkRow *s, Cursor *at, VarId to, VarId b
   store_at(p, at, lower_out(l, 1), at_to, ex_var(p, best));
 }
 
-/* ---- a few ---- */
+/* ---- small k: list ---- */
 
-/* Moves those in front of place `to` that v is better than one back, and leaves `to` where it goes.
- */
+/* Shifts elements before `to` that are worse than v back by one; `to` becomes the position of v. */
 static void make_room(const TopkRow *s, Cursor at, BufId kept, VarId v, VarId to) {
   Prog *p = s->p;
   VarId go = let_new(p, &at, "go", ex_op2(p, OP_gt, ex_var(p, to), ex_int(p, 0)));
@@ -57,21 +60,21 @@ static void make_room(const TopkRow *s, Cursor at, BufId kept, VarId v, VarId to
   prog_set(p, &at, go, ex_op2(p, OP_and, ex_var(p, go), more));
 }
 
-/* Puts v, of position i, at place `to` or in front of it. */
+/* Inserts v, of position i, at `to` or before it. */
 static void insert(const TopkRow *s, Cursor at, BufId kept, VarId v, VarId i, ExprId place) {
   VarId to = let_new(s->p, &at, "to", place);
   make_room(s, at, kept, v, to);
   store_at(s->p, &at, kept, &to, ex_var(s->p, i));
 }
 
-/* The worst that is kept. */
+/* The worst element of the list. */
 static ExprId worst(const TopkRow *s, Cursor *at, BufId kept, Dim k) {
   ExprId back = ex_int(s->p, k - 1);
   VarId last = let_new(s->p, at, "last", ex_load(s->p, kept, &back, 1));
   return key_at(s->p, s->x, s->var, s->axis, last);
 }
 
-/* Element i, which may be better than the worst that is kept. */
+/* Inserts element i if it is better than the worst of the list. */
 static void offer(const TopkRow *s, Cursor in, BufId kept, VarId i, VarId least, Dim k) {
   Prog *p = s->p;
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
@@ -82,15 +85,15 @@ static void offer(const TopkRow *s, Cursor in, BufId kept, VarId i, VarId least,
   prog_set(p, &in, least, worst(s, &in, kept, k));
 }
 
-/* Elements from the k-th on, in blocks of two vectors where they lie beside each other: one
- * comparison shows that most blocks hold nothing better. The first element that is left. */
+/* Elements from the k-th on, in contiguous blocks of two vectors: one test rejects most blocks.
+ * Returns the first element that is left. */
 static i64 offer_blocks(const TopkRow *s, u32 lanes, Cursor at, BufId kept, VarId least, Dim k) {
   Prog *p = s->p;
   const Buf *x = prog_buf(p, s->x);
   u32 rank = x->rank;
   i64 block = 2 * (i64)lanes;
   if (lanes < 4 || s->axis + 1 != rank || !dim_is_const(s->n) || x->dt != DT_f32 ||
-      s->n - k < LEAST_BLOCKS * block)
+      s->n - k < MIN_BLOCKS * block)
     return k;
   i64 end = k + (s->n - k) / block * block;
   VarId from = prog_for(p, &at, ex_int(p, k), ex_int(p, end), "from");
@@ -111,13 +114,13 @@ static i64 offer_blocks(const TopkRow *s, u32 lanes, Cursor at, BufId kept, VarI
   return end;
 }
 
-/* One comparison with the worst that is kept rejects most elements; what is better goes on, and so
- * does a NaN, whose order is found behind it. */
+/* A comparison with the worst of the list rejects most elements. Better elements and NaN are
+ * compared exactly afterwards. */
 static void keep_best(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   Prog *p = s->p;
   BufId kept = prog_add_buf(p, BS_local, DT_i64, &k, 1, str_of(p->c, "kept"));
   Cursor in = at;
-  if (!dim_is_const(s->n)) { /* fewer than k: what is read of it must be a position */
+  if (!dim_is_const(s->n)) { /* fewer than k: the entries must be valid positions */
     VarId i = prog_for(p, &in, ex_int(p, 0), ex_dim(p, k), "i");
     store_at(p, &in, kept, &i, ex_int(p, 0));
     in = at;
@@ -137,9 +140,9 @@ static void keep_best(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   put_result(l, s, &at, place, best);
 }
 
-/* ---- many ---- */
+/* ---- large k: merge sort ---- */
 
-/* The position that stands at place i of the run, or some other one when i is beyond the end. */
+/* The position at index i of the run, or any valid one if i is past the end. */
 static VarId position(const TopkRow *s, Cursor *at, BufId pos, VarId i) {
   Prog *p = s->p;
   ExprId last = ex_op2(p, OP_sub, ex_dim(p, s->n), ex_int(p, 1));
@@ -152,7 +155,7 @@ static ExprId bounded(const TopkRow *s, VarId from, ExprId plus) {
   return ex_op2(p, OP_min, ex_op2(p, OP_add, ex_var(p, from), plus), ex_dim(p, s->n));
 }
 
-/* Merges two neighbouring runs of width w, the first of which starts at lo, from a into b. */
+/* Merges two neighbouring runs of width w, starting at lo, from a into b. */
 static void merge_runs(const TopkRow *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
   Prog *p = s->p;
   VarId mid = let_new(p, &at, "mid", bounded(s, lo, ex_var(p, w)));
@@ -201,26 +204,26 @@ static void sort(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   put_result(l, s, &at, to, best);
 }
 
-/* ---- many, by digits ---- */
+/* ---- large k: radix sort ---- */
 
 typedef struct KeyDigits {
-  i64 bits;            /* of a digit */
-  BufId count;         /* of each digit: how often it is there, then where its elements go */
-  BufId key[2], at[2]; /* elements and their positions, and where they are sorted to */
+  i64 bits;            /* bits of a digit */
+  BufId count;         /* by digit: its count, then the offset of its elements */
+  BufId key[2], at[2]; /* keys and positions, double-buffered */
 } KeyDigits;
 
 static bool has_key(DType dt) {
   return dt == DT_f32 || dt == DT_bool || dt == DT_i32 || dt == DT_u32 || dtype_is_narrow_int(dt);
 }
 
-/* Of the element at position i: 0 is the best there is. NaN is larger than everything, -0 is 0. */
+/* Key of the element at position i: 0 is the best. NaN is larger than everything, -0 is 0. */
 static ExprId key_of(const TopkRow *s, Cursor *at, VarId i) {
   Prog *p = s->p;
   ExprId up;
   VarId v = let_new(p, at, "v", key_at(p, s->x, s->var, s->axis, i));
   DType dt = prog_var(p, v)->dt;
   const i64 half = (i64)1 << (KEY - 1), top = 2 * half - 1;
-  if (dt == DT_f32) { /* bits grow with numbers from 0 on, and fall with those below */
+  if (dt == DT_f32) { /* bits grow with values from 0 on, and fall with negative ones */
     ExprId some = ex_op2(p, OP_eq, ex_var(p, v), ex_const(p, dt, (Scalar){0}));
     ExprId one = ex_op3(p, OP_select, some, ex_const(p, dt, (Scalar){0}), ex_var(p, v));
     VarId bits = let_new(p, at, "bits", ex_cast(p, DT_i64, ex_bitcast(p, DT_i32, one), false));
@@ -258,8 +261,8 @@ static void count_digit(Prog *p, Cursor *at, const KeyDigits *d, VarId key, i64 
   store_at(p, at, d->count, &b, more);
 }
 
-/* Elements whose highest digit is no larger than that of the last of the k best, in the order of
- * their positions, to key[0] and at[0]; their number. */
+/* Copies elements whose highest digit does not exceed that of the k-th best, in order of position,
+ * to key[0] and at[0]. Returns their number. */
 static VarId choose(const TopkRow *s, Cursor *at, const KeyDigits *d, Dim k) {
   Prog *p = s->p;
   i64 high = KEY - d->bits;
@@ -286,7 +289,7 @@ static VarId choose(const TopkRow *s, Cursor *at, const KeyDigits *d, Dim k) {
   return m;
 }
 
-/* The first m elements by one digit, from one pair of buffers to the other. */
+/* Sorts the first m elements by one digit, from one pair of buffers to the other. */
 static void sort_digit(Prog *p, Cursor at, const KeyDigits *d, VarId m, i64 shift, u32 from) {
   clear_counts(p, at, d);
   Cursor in = at;
@@ -326,8 +329,8 @@ static void sort_digits(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   put_result(l, s, &at, to, best);
 }
 
-/* Is it less work to keep k in order than to count digits? Of elements in any order about k (1 +
- * log(n / k)) move half of the k. */
+/* Is insertion cheaper than counting digits? In random order about k (1 + log(n / k)) elements
+ * shift half of the list. */
 static bool is_few(Dim n, Dim k) {
   if (!dim_is_const(k) || k <= 0) return false;
   return k <= FEW || (dim_is_const(n) && n / k >= k);
@@ -343,7 +346,7 @@ void lower_topk(Lower *l, Cursor at) {
   i64 most = extent_upto(p->dims, s.n, INT32_MAX);
   if (is_few(s.n, k))
     keep_best(l, &s, at, k);
-  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LEAST_LINE &&
+  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= MIN_LINE &&
            most < INT32_MAX)
     sort_digits(l, &s, at, k);
   else

@@ -1,4 +1,4 @@
-/* lower_util.c: pieces of loops that several kinds of lowering write. */
+/* lower_util.c: loop and expression helpers for lowering. */
 #include "pass/lower/lower.h"
 
 void loop_set_parallel(Prog *p, StmtId loop) {

@@ -1,23 +1,23 @@
-/* bounds.c: no run goes on with a size that memory was not planned for.
+/* bounds.c: stops runs in which a size exceeds what memory was planned for.
  *
- * In: a program that sets symbols to what it computes. Out: the same one with a `require` behind
- * every such set whose value may leave the bounds of its symbol. One in a kernel ends the kernel;
- * since that is a function of its own for back ends, the same one stands behind the kernel, where
- * it ends the run.
+ * In: a program that sets symbols to computed values. Out: the same program with a `require` after
+ * every such set whose value may leave the bounds of its symbol. A require inside a kernel ends
+ * only the kernel, which is a function of its own in back ends. So it is repeated after the kernel,
+ * where it ends the run.
  *
- * needs: plan, for it adds to lists whose shapes other passes look at  keeps: results bit for bit
- * breaks: nothing
+ * needs: plan, because it adds statements to lists that other passes match  keeps: results bit for
+ * bit breaks: nothing
  */
 #include "pass/pass.h"
 
 typedef struct SizeChecks {
   Prog *p;
   const Range *range; /* by variable */
-  Loc loc;            /* of the statements at hand */
-  VEC(StmtId) inside; /* requires of the kernel at hand */
+  Loc loc;            /* location of the current statements */
+  VEC(StmtId) inside; /* requires of the current kernel */
 } SizeChecks;
 
-/* Behind at->last, unless it stands there. */
+/* Adds a require after at->last, unless it is already there. */
 static StmtId add(SizeChecks *o, Cursor *at, ExprId cond, Str message) {
   StmtId there = prog_required(o->p, *prog_link(o->p, at), cond);
   if (there) return there;

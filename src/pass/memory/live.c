@@ -1,14 +1,14 @@
-/* live.c: from where to where each buffer of the arena is needed.
+/* live.c: lifetimes of the buffers of the arena.
  *
  * In: a checked program. Out: for every root buffer in the arena its size and an interval of
- * points. Method: points are numbered in the order of the text: a kernel is one point, so are the
- * condition of an if or a loop and every other statement; both branches of an if count. A buffer is
- * needed from its first to its last access. Loops outside kernels widen that: a buffer that is
- * touched inside and outside of a loop is needed throughout the loop, and so is one that an
- * iteration may read before it has written all of it. Inside a kernel, a load is safe if a store
- * with the same index has just been passed or if what ran before in the kernel has filled the
- * buffer. A buffer nobody touches has no interval, one that is kept from run to run all points and
- * one more.
+ * points. Points are numbered in program order: a kernel is one point, and so is the condition of
+ * an if or a loop and every other statement. Both branches of an if count.
+ *
+ * A buffer is live from its first to its last access. Loops outside kernels extend that: a buffer
+ * accessed inside and outside of a loop is live throughout the loop. So is one that an iteration
+ * may read before it has written all of it. Inside a kernel, a load is safe after a store with the
+ * same index, or after the kernel has filled the buffer. An unused buffer has no interval. State is
+ * live at all points and one more.
  */
 #include "pass/memory/live.h"
 
@@ -25,11 +25,11 @@ typedef struct Undo {
   u32 life, killed;
 } Undo;
 
-/* What a kernel has written of a life. */
+/* Part of a life that a kernel has written so far. */
 typedef struct Filling {
-  u32 point;    /* of the kernel, counted from 1 */
+  u32 point;    /* point of the kernel, counted from 1 */
   u32 last;     /* 1 + its last box */
-  double share; /* of the whole, where boxes do not overlap: less than 1 cannot be all */
+  double share; /* fraction of the whole if boxes are disjoint; below 1 it cannot be all */
 } Filling;
 
 typedef struct Liveness {
@@ -37,18 +37,18 @@ typedef struct Liveness {
   Arena *a;
   LiveRanges l;
   VEC(StmtId) point;
-  VEC(LifeLoop) loop;      /* 0 is unused */
-  VEC(LifeAccess) access;  /* one for each life and loop at most twice in a row */
-  VEC(LifeAccess) exposed; /* life that is needed throughout a loop */
+  VEC(LifeLoop) loop;      /* entry 0 is unused */
+  VEC(LifeAccess) access;  /* at most two consecutive ones per life and loop */
+  VEC(LifeAccess) exposed; /* lives needed throughout a loop */
   u32 at;                  /* innermost loop */
-  u32 *killed; /* by life: 1 + last point that is sure to have written all of it, on every path */
+  u32 *killed; /* by life: 1 + last point that has certainly written all of it, on every path */
   VEC(Undo) undo;
   bool *varies;       /* by variable: set after its declaration */
-  Nesting nest;       /* inside a kernel */
-  u32 maybe;          /* ifs and whiles around, inside a kernel */
-  VEC(StmtId) passed; /* stores that have run in this iteration of the loops of nest */
+  Nesting nest;       /* loops inside a kernel */
+  u32 maybe;          /* depth of ifs and whiles inside a kernel */
+  VEC(StmtId) passed; /* stores executed in this iteration of the loops of nest */
   VEC(Box) box;       /* written so far by this kernel */
-  VEC(u32) before;    /* by box: 1 + another of the same life; 0: none */
+  VEC(u32) before;    /* by box: 1 + previous box of the same life; 0: none */
   Filling *filling;   /* by life */
 } Liveness;
 
@@ -73,7 +73,7 @@ static bool is_invariant(Liveness *w, ExprId id) {
   return true;
 }
 
-/* Has a store of this very element been passed in this iteration? */
+/* Was this very element stored in this iteration? */
 static bool stored(Liveness *w, const Expr *e) {
   for (u32 i = w->passed.n; i-- > 0;) {
     const Stmt *s = prog_stmt(w->p, w->passed.at[i]);
@@ -128,7 +128,7 @@ static void kill(Liveness *w, u32 life, u32 killed) {
   w->killed[life] = killed;
 }
 
-/* Are the boxes of a life all of it? */
+/* Do the boxes of a life cover all of it? */
 static bool is_whole(Liveness *w, u32 life) {
   const Filling *f = &w->filling[life];
   VEC(Box) box = {0};
@@ -137,8 +137,7 @@ static bool is_whole(Liveness *w, u32 life) {
   return mem_whole(w->p, w->l.root[life], box.at, box.n);
 }
 
-/* What has been filled, now that a statement of the kernel is done; from: the first of its boxes.
- */
+/* Updates what is filled after a statement of the kernel; from: its first box. */
 static void filled(Liveness *w, u32 from) {
   for (u32 i = from; i < w->box.n; i++) {
     u32 life = w->l.of[w->box.at[i].buf] - 1;
@@ -192,7 +191,7 @@ static void maybe(Liveness *w, StmtId first) {
   roll_back(w, undo);
 }
 
-/* What both branches write has been written afterwards. */
+/* Both branches of an if. What both write is written afterwards. */
 static void branches(Liveness *w, const Stmt *s) {
   u32 undo = w->undo.n, before = w->point.n;
   VEC(u32) both = {0};
@@ -201,7 +200,7 @@ static void branches(Liveness *w, const Stmt *s) {
   roll_back(w, undo);
   list(w, s->other);
   u32 most = 0;
-  for (u32 i = 0; i < both.n; i++) /* those the other branch killed as well come to the front */
+  for (u32 i = 0; i < both.n; i++) /* moves those that the other branch killed too to the front */
     if (w->killed[both.at[i]] > before) both.at[most++] = both.at[i];
   roll_back(w, undo);
   for (u32 i = 0; i < most; i++) kill(w, both.at[i], before);
@@ -263,7 +262,7 @@ static bool encloses(Liveness *w, u32 outer, u32 inner) {
   return inner == outer;
 }
 
-/* A life that is touched in a loop and outside of it spans that loop. */
+/* Extends a life that is accessed in a loop and outside of it to the whole loop. */
 static void spread(Liveness *w) {
   u32 *common = NEWS(w->a, u32, w->l.n);
   bool *seen = NEWS(w->a, bool, w->l.n);
@@ -312,7 +311,7 @@ LiveRanges live_find(Prog *p, Arena *a) {
   *vec_push(a, &w.loop) = (LifeLoop){0, 0, 0};
   list(&w, p->body);
   spread(&w);
-  for (u32 i = 0; i < w.l.n; i++) { /* from before the first point to behind the last */
+  for (u32 i = 0; i < w.l.n; i++) { /* from before the first point to after the last */
     if (prog_buf(p, w.l.root[i])->space != BS_state) continue;
     w.l.item[i].first = 0;
     w.l.item[i].last = w.point.n;

@@ -5,17 +5,16 @@
 #include "ir/prog_mem.h"
 #include "pass/memory/place.h"
 
-/* live.c: points are numbered in the order of the text: a kernel is one, other statements one each.
- */
+/* live.c. Points are numbered in program order: one per kernel, and one per other statement. */
 typedef struct LiveRanges {
   u32 n;
   PlaceItem *item; /* by life; unused ones have first > last */
-  BufId *root;     /* by life */
+  BufId *root;     /* by life: root buffer */
   u32 *of;         /* by buffer: 1 + life of its root; 0: not in the arena */
   u32 npoint;
-  StmtId *point; /* the statement at each point */
+  StmtId *point; /* by point: its statement */
 } LiveRanges;
-/* Unbounded sizes are refused with ERR_unsupported. */
+/* Fails with ERR_unsupported if a size is unbounded. */
 LiveRanges live_find(Prog *p, Arena *a);
 
 #endif

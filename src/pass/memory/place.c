@@ -1,10 +1,11 @@
-/* place.c: places intervals of memory so that those alive at the same time do not overlap, in
- * little space.
+/* place.c: assigns offsets to memory intervals so that items alive at the same time do not overlap,
+ * in little space.
  *
- * In: items with a size and the points between which they are needed. Out: an offset each.
- * Method: several greedy orders; an item goes to the lowest gap, or the tightest one, between the
- * items it conflicts with that have been placed before. The best result wins, the first of equals.
- * It ends as soon as the height equals the most bytes that are alive at one point.
+ * In: items with a size and the points between which they are live. Out: an offset each. Method:
+ * greedy placement in several orders; an item goes to the lowest gap, or the tightest one, between
+ * conflicting items placed before. The best result wins, the first of equals. Stops when the height
+ * equals the peak of live bytes, which is a lower bound. Otherwise place_search.c tries to improve
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,37 +14,37 @@
 
 typedef enum PlaceOrder { FO_size, FO_area, FO_length, FO_first, FO_COUNT } PlaceOrder;
 
-/* Items that have been placed, to find those that conflict with another: a tree over all items in
- * the order in which they begin, whose nodes know how long something below is needed, and how high
- * it reaches. Where most conflict it is quicker to go through all of them, by offset.
+/* Index of placed items, to find those that conflict with another: a tree over all items in order
+ * of their first point. Its nodes store the last point and the highest end below them. If most
+ * items conflict, a scan in order of offsets is faster.
  *
- * Where an item begins, memory may be full from 0 on up to some height: its floor. An item lies
- * above all floors of the points at which it is needed, so what does not reach above them is not
- * looked at: many items that are needed together are a stack of which only the top counts. */
+ * Floor: at the point where an item begins, memory may be full from 0 up to some height. An item
+ * lies above the floors of all its points, so items below them are not examined. Of many items that
+ * are live together, only the top of the stack counts. */
 typedef struct PlacerCtx {
-  u32 n, leaves; /* items; a power of two */
+  u32 n, leaves; /* number of items; a power of two */
   u32 *begin;    /* by leaf: first point */
   u32 *id;       /* by leaf: item */
   u32 *leaf;     /* by item */
-  u32 *end;   /* by node, 1 the root, then the leaves from `leaves` on: 1 + last point; 0: none */
-  u64 *top;   /* by node: end of the highest item that is placed */
-  u64 *floor; /* by node: the highest one below. A node that was raised as a whole differs from both
-                 below: the higher of them, or both if equal, are to be raised as well */
+  u32 *end;      /* by node (root 1, leaves from `leaves` on): 1 + last point; 0: none */
+  u64 *top;      /* by node: highest end of a placed item */
+  u64 *floor;    /* by node: maximum below. A node raised as a whole differs from its children: the
+                    higher child, or both if equal, are to be raised too */
   PlaceItem **found, **sorted;
   u32 nsorted;
 } PlacerCtx;
 
 typedef struct BestPlan {
-  PlaceItem *item; /* the best plan so far */
+  PlaceItem *item; /* best plan so far */
   PlaceItem *tried;
   u32 n;
-  u64 rest;    /* least area that a search left over; 0: none has failed yet */
-  u64 descent; /* steps of a search that never turns back */
+  u64 rest;    /* smallest area that a search left unplaced; 0: none has failed yet */
+  u64 descent; /* steps of a search without backtracking */
   PlacerCtx placer;
   PlaceResult r;
 } BestPlan;
 
-enum { FIT_MANY = 2000 }; /* items; more are not searched */
+enum { FIT_MANY = 2000 }; /* maximum items that are searched */
 
 typedef struct Key {
   u64 key; /* descending */
@@ -62,10 +63,6 @@ static bool used(const PlaceItem *it) {
   return it->size && it->first <= it->last;
 }
 
-static bool lifetimes_overlap(const PlaceItem *x, const PlaceItem *y) {
-  return x->first <= y->last && y->first <= x->last;
-}
-
 /* ---- the lower bound ---- */
 
 typedef struct Event {
@@ -77,7 +74,7 @@ typedef struct Event {
 static int by_time(const void *x, const void *y) {
   const Event *a = x, *b = y;
   if (a->at != b->at) return a->at < b->at ? -1 : 1;
-  return (int)a->start - (int)b->start; /* ends lie at last + 1 and come first */
+  return (int)a->start - (int)b->start; /* ends are at last + 1 and come first */
 }
 
 static u64 find_bound(const PlaceItem *item, u32 n, Arena *a) {
@@ -134,7 +131,7 @@ static void placer_clear(PlacerCtx *w) {
   w->nsorted = 0;
 }
 
-/* The first leaf that begins at or behind a point. */
+/* First leaf that begins at a point or after it. */
 static u32 first_leaf(const PlacerCtx *w, u64 point) {
   u32 lo = 0, hi = w->n;
   while (lo < hi) {
@@ -147,9 +144,9 @@ static u32 first_leaf(const PlacerCtx *w, u64 point) {
   return lo;
 }
 
-/* Leaves: those of a node, or those asked for. */
+/* A range of leaves. */
 typedef struct Leaves {
-  u32 from, to; /* to: the first that is not among them */
+  u32 from, to; /* exclusive */
 } Leaves;
 
 static Leaves half(Leaves l, bool upper) {
@@ -163,7 +160,7 @@ static void hand_down(PlacerCtx *w, u32 node) {
     if (below[i] == was) below[i] = w->floor[node];
 }
 
-/* The highest floor of some leaves. */
+/* Highest floor of some leaves. */
 static u64 find_floor(PlacerCtx *w, u32 node, Leaves all, Leaves of) {
   if (all.from >= of.to || all.to <= of.from) return 0;
   if (all.from >= of.from && all.to <= of.to) return w->floor[node];
@@ -173,7 +170,7 @@ static u64 find_floor(PlacerCtx *w, u32 node, Leaves all, Leaves of) {
   return x > y ? x : y;
 }
 
-/* Raises the floors of some leaves that are at `from`, where none is higher. */
+/* Raises floors of some leaves that are at `from`, where none is higher. */
 static void raise_floor(PlacerCtx *w, u32 node, Leaves all, Leaves of, u64 from, u64 to) {
   if (all.from >= of.to || all.to <= of.from || w->floor[node] < from) return;
   if (all.from >= of.from && all.to <= of.to) {
@@ -187,7 +184,7 @@ static void raise_floor(PlacerCtx *w, u32 node, Leaves all, Leaves of, u64 from,
   w->floor[node] = x > y ? x : y;
 }
 
-/* The floor on which an item may lie at the lowest. */
+/* Lowest offset that an item may have because of floors. */
 static u64 placer_floor(PlacerCtx *w, const PlaceItem *it) {
   Leaves of = {first_leaf(w, it->first), first_leaf(w, (u64)it->last + 1)};
   return find_floor(w, 1, (Leaves){0, w->leaves}, of);
@@ -203,14 +200,14 @@ static void placer_add(PlacerCtx *w, const PlaceItem *item, u32 id) {
   if (find_floor(w, 1, all, of) == it->offset) raise_floor(w, 1, all, of, it->offset, top);
 }
 
-/* What conflicts with an item: it begins before the leaf `stop`, is needed at or behind the point
- * `after`, and reaches above the floor. */
+/* Selects conflicting items: begin before leaf `stop`, live at point `after` or later, and reach
+ * above the floor. */
 typedef struct Query {
   u32 stop, after;
   u64 floor;
 } Query;
 
-/* Adds what is placed and wanted below a node; false: that is more than `most`. */
+/* Collects selected placed items below a node; false: more than `most`. */
 static bool gather(PlacerCtx *w, PlaceItem *item, u32 node, Leaves all, const Query *x, u32 *m,
                    u32 most) {
   if (all.from >= x->stop || w->end[node] <= x->after || w->top[node] <= x->floor) return true;
@@ -223,20 +220,20 @@ static bool gather(PlacerCtx *w, PlaceItem *item, u32 node, Leaves all, const Qu
          gather(w, item, 2 * node + 1, half(all, true), x, m, most);
 }
 
-/* Brings the first n of the order, all of them placed, into the order of offsets. */
+/* Sorts the first n items of the order, all placed, by offset. */
 static void sort_placed(PlacerCtx *w, PlaceItem *item, const Key *order, u32 n) {
   u32 more = n - w->nsorted, k = w->nsorted;
   for (u32 i = 0; i < more; i++) w->found[i] = &item[order[k + i].id];
   if (more) qsort(w->found, more, sizeof *w->found, by_offset);
   w->nsorted = n;
-  while (more) { /* from behind */
+  while (more) { /* merges from the end */
     bool old = k && by_offset(&w->sorted[k - 1], &w->found[more - 1]) > 0;
     w->sorted[--n] = old ? w->sorted[--k] : w->found[--more];
   }
 }
 
-/* The items among the first n of the order that conflict with one above its floor, by offset; how
- * many. */
+/* Collects items among the first n of the order that conflict with an item above its floor, by
+ * offset; returns their number. */
 static u32 placer_find(PlacerCtx *w, PlaceItem *item, const Key *order, u32 n, const PlaceItem *it,
                        u64 floor) {
   Query x = {first_leaf(w, (u64)it->last + 1), it->first, floor};
@@ -248,11 +245,12 @@ static u32 placer_find(PlacerCtx *w, PlaceItem *item, const Key *order, u32 n, c
   sort_placed(w, item, order, n);
   m = 0;
   for (u32 i = 0; i < n; i++)
-    if (lifetimes_overlap(it, w->sorted[i])) w->found[m++] = w->sorted[i];
+    if (it->first <= w->sorted[i]->last && w->sorted[i]->first <= it->last)
+      w->found[m++] = w->sorted[i];
   return m;
 }
 
-/* Places items in the given order, but for the first `done`, which are placed. */
+/* Places items in the given order, except the first `done`, which are placed. */
 static void place(PlaceItem *item, const Key *order, u32 done, u32 n, bool tight, PlacerCtx *w) {
   placer_clear(w);
   for (u32 i = 0; i < done; i++) placer_add(w, item, order[i].id);
@@ -287,7 +285,7 @@ static void sort_items(const PlaceItem *item, u32 n, PlaceOrder how, Key *out) {
   if (n) qsort(out, n, sizeof *out, by_key);
 }
 
-/* Keeps what was tried if it is better. */
+/* Keeps the current plan if it is better. */
 static void keep_if_better(BestPlan *b) {
   u64 height = 0;
   for (u32 i = 0; i < b->n; i++)
@@ -298,9 +296,7 @@ static void keep_if_better(BestPlan *b) {
   memcpy(b->item, b->tried, b->n * sizeof *b->item);
 }
 
-/* ---- search ---- */
-
-/* Heights are sums of sizes: what divides all of these divides them. */
+/* Heights are sums of sizes, so the greatest common divisor of all sizes divides them. */
 static u64 gcd_of_sizes(const PlaceItem *item, u32 n) {
   u64 g = 0;
   for (u32 i = 0; i < n; i++)
@@ -312,7 +308,7 @@ static u64 gcd_of_sizes(const PlaceItem *item, u32 n) {
   return g ? g : 1;
 }
 
-/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ..., from i = 1 on: how long the i-th of many tries may take. */
+/* Luby sequence 1 1 2 1 1 2 4 ..., from i = 1 on: length of the i-th restart. */
 static u64 luby(u64 i) {
   for (;;) {
     u64 k = 1;
@@ -322,13 +318,13 @@ static u64 luby(u64 i) {
   }
 }
 
-/* How to look for a plan: where there is no room to spare, many short tries that decide full
- * sections first; where there is some, longer ones that go from below. One style after the other:
- * what one misses, another often finds at once. */
+/* Search strategies. Without slack, many short restarts that decide full sections first;
+ * otherwise longer ones from the bottom up. Strategies alternate, because one often succeeds where
+ * another fails. */
 typedef struct SearchConfig {
   u32 most;     /* see place_below */
-  u32 noise;    /* how much the orders are disturbed, in 128ths */
-  u32 descents; /* steps of a short try */
+  u32 noise;    /* how much the orders are perturbed, in 128ths */
+  u32 descents; /* steps of a short restart */
 } SearchConfig;
 
 enum { FIT_STYLES = 3 };
@@ -339,8 +335,8 @@ static u64 area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
 }
 
-/* Puts what a search has left over where it fits, the largest first, and keeps the plan if it is
- * better. Where much more is left than another time, that is not tried. */
+/* Places what a search left over where it fits, largest first, and keeps the plan if it is better.
+ * Skipped if much more is left than in another attempt. */
 static void finish(BestPlan *b, Key *order) {
   u64 rest = 0;
   u32 done = 0;
@@ -358,9 +354,8 @@ static void finish(BestPlan *b, Key *order) {
   keep_if_better(b);
 }
 
-/* Looks for a plan of this height in one order after the other, the later ones disturbed; true if
- * one was found. A search that has gone wrong near its root seldom recovers, a new one often
- * succeeds at once. */
+/* Searches a plan of this height in several orders, later ones perturbed; true if found. A search
+ * that went wrong near its root rarely recovers, so restarts pay off. */
 static bool search(BestPlan *b, u64 height, const SearchConfig *style, u64 budget, Key *order,
                    Arena *a) {
   u32 *rank = NEWS(a, u32, b->n);
@@ -382,7 +377,7 @@ static bool search(BestPlan *b, u64 height, const SearchConfig *style, u64 budge
       return true;
     }
     finish(b, order);
-    if (left) return false; /* all of it has been searched */
+    if (left) return false; /* the search space is exhausted */
   }
   return false;
 }

@@ -1,25 +1,26 @@
-/* place_search.c: places intervals of memory below a given height, by search.
+/* place_search.c: places memory intervals below a given height by tree search.
  *
- * In: items, a height, a budget. Out: offsets, or those of the deepest dead end: then there is no
- * plan of that height or the budget is spent. Method: depth first over canonical plans, those in
- * which everything has been pushed down as far as it goes. Items are placed in the order of their
- * offsets, each at the lowest place that what has been placed leaves it; plans that differ only in
- * the order of equals are met once. Time is cut into sections, in which the same items are alive. A
- * branch is left
- * - when the items of a section that are not placed yet do not fit above the lowest of their
- * places;
- * - when the next offset is so high that another item fits below it;
- * - without trying the alternatives to an item that nothing can lie above.
- * Where no open item crosses a border between sections, both sides are searched on their own.
- * The method follows what is published about MiniMalloc (Moffitt, ASPLOS 2023). The budget counts
- * steps, not seconds, so that results do not depend on the machine.
+ * In: items, a height, a budget. Out: offsets, or those of the deepest dead end if no plan of that
+ * height exists or the budget is used up. Method: depth-first search over canonical plans, in which
+ * every item is pushed down as far as possible. Items are placed in order of offset, each at its
+ * lowest possible offset. Plans that differ only in the order of equal items are visited once. Time
+ * is divided into sections with the same live items.
+ *
+ * A branch is pruned
+ *
+ *   - if the unplaced items of a section do not fit above the lowest of their offsets
+ *   - if the next offset is so high that another item fits below it
+ *   - without trying alternatives to an item that nothing can lie above
+ *
+ * If no unplaced item crosses a boundary between sections, both sides are searched separately. The
+ * method follows MiniMalloc (Moffitt, ASPLOS 2023). The budget counts steps, not seconds, so that
+ * results do not depend on the machine.
  */
 #include <stdlib.h>
 #include "pass/memory/place.h"
 
 typedef struct Saved {
-  u32 id; /* item that was lifted; n + section whose `few` changed; n + nsec + item that was placed
-           */
+  u32 id; /* lifted item; n + section whose `few` changed; n + nsec + placed item */
   u64 value;
 } Saved;
 
@@ -28,38 +29,38 @@ typedef struct PlaceChoice {
   u32 rank, id;
 } PlaceChoice;
 
-/* Items that are not placed yet and lie in neighbouring sections. */
+/* Unplaced items in consecutive sections. */
 typedef struct PlacePart {
-  u32 id, n;       /* in Search.id */
-  u32 first, last; /* sections */
-  u64 level;       /* nothing goes below any more */
-  u32 rank;        /* at the level itself, only items of this rank and behind */
+  u32 id, n;       /* range in Search.id */
+  u32 first, last; /* range of sections */
+  u64 level;       /* nothing is placed below this any more */
+  u32 rank;        /* at the level itself, only items of this rank or later */
 } PlacePart;
 
 typedef struct Search {
   const PlaceItem *item;
   u32 n, nsec;
-  u32 *lo, *hi;     /* by item: its sections, both included */
-  u64 *low;         /* by item: lowest place left; once placed, where it lies */
+  u32 *lo, *hi;     /* by item: its sections, inclusive */
+  u64 *low;         /* by item: lowest possible offset; once placed, its offset */
   bool *placed;     /* by item */
-  u32 *rank;        /* by item: which of equals is tried first */
-  u32 *member;      /* items of each section, one section behind the other, open items in front */
-  u32 *start;       /* by section: where its members begin; nsec + 1 entries */
-  u32 *alive;       /* by section: how many of them are open */
-  u32 *slot;        /* by item and section: where in member it stands */
-  u32 *slots;       /* by item: where its slots begin, less its first section */
-  u64 *open;        /* by section: bytes of its items that are not placed */
-  u32 *few;         /* by section: how many of these can be the lowest; see on_ground */
-  u32 *stamp;       /* by section: last turn it was looked at */
-  u32 *begin, *end; /* by section: how many open items of a part do; see cut */
+  u32 *rank;        /* by item: order among equals */
+  u32 *member;      /* items of each section, consecutively, unplaced ones first */
+  u32 *start;       /* by section: index of its first member; nsec + 1 entries */
+  u32 *alive;       /* by section: number of unplaced members */
+  u32 *slot;        /* by item and section: index in member */
+  u32 *slots;       /* by item: index of its slots, minus its first section */
+  u64 *open;        /* by section: bytes of unplaced items */
+  u32 *few;         /* by section: number of items that can be the lowest; see on_ground */
+  u32 *stamp;       /* by section: last step in which it was examined */
+  u32 *begin, *end; /* by section: open items of a part that do; see cut */
   u32 turn;
   VEC(Saved) trail;
   VEC(PlaceChoice) choice; /* three stacks of the recursion */
   VEC(u32) id;
   VEC(PlacePart) part;
-  u64 area, deep; /* area of what is placed: now, and at the deepest dead end so far */
-  u64 *kept;      /* by item: where it lay there, or PLACE_OPEN */
-  u32 most;       /* alternatives of a section that is decided at once */
+  u64 area, deep; /* placed area: now, and at the deepest dead end so far */
+  u64 *kept;      /* by item: offset at that dead end, or PLACE_OPEN */
+  u32 most;       /* maximum alternatives of a section that is decided at once */
   u64 height;
   u64 work, budget;
   Arena *a;
@@ -89,13 +90,13 @@ static void undo_to(Search *s, u32 mark) {
       s->area -= area(&s->item[id]);
       for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
         s->open[sec] += s->item[id].size;
-        s->alive[sec]++; /* it stands right behind the open ones */
+        s->alive[sec]++; /* it follows the unplaced ones */
       }
     }
   }
 }
 
-/* Moves an item of a section behind those that are open. */
+/* Moves an item of a section after the unplaced ones. */
 static void retire(Search *s, u32 sec, u32 id) {
   u32 *at = &s->slot[(u32)(s->slots[id] + sec)], last = s->start[sec] + --s->alive[sec];
   u32 other = s->member[last];
@@ -105,13 +106,13 @@ static void retire(Search *s, u32 sec, u32 id) {
   *at = last;
 }
 
-/* Which open items of a section can be the lowest there, without leaving so much room below that
- * the others no longer fit? One of them is, in any plan. */
+/* Can the item be the lowest of a section, with enough room above it for the others? In any plan
+ * one of them is. */
 static bool can_be_lowest(const Search *s, u32 sec, u32 id) {
   return s->low[id] + s->open[sec] <= s->height;
 }
 
-/* Counts them again; false if there are none. */
+/* Recounts such items; false: none. */
 static bool settle(Search *s, u32 sec) {
   u32 n = 0;
   if (s->stamp[sec] == s->turn) return true;
@@ -126,7 +127,7 @@ static bool settle(Search *s, u32 sec) {
   return n > 0 || !s->open[sec];
 }
 
-/* Places an item at its lowest place, lifts what conflicts with it; false if something no longer
+/* Places an item at its lowest offset and lifts conflicting items; false: something no longer
  * fits. */
 static bool put(Search *s, u32 id) {
   const PlaceItem *it = &s->item[id];
@@ -150,14 +151,14 @@ static bool put(Search *s, u32 id) {
   }
   u32 to = s->trail.n;
   for (u32 sec = s->lo[id]; ok && sec <= s->hi[id]; sec++) ok = settle(s, sec);
-  for (u32 i = from; ok && i < to; i++) { /* sections of all that were lifted */
+  for (u32 i = from; ok && i < to; i++) { /* sections of all lifted items */
     u32 other = s->trail.at[i].id;
     for (u32 sec = s->lo[other]; ok && sec <= s->hi[other]; sec++) ok = settle(s, sec);
   }
   return ok;
 }
 
-/* Can anything that is open lie above it? */
+/* Can an unplaced item lie above it? */
 static bool has_hat(Search *s, u32 id) {
   for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++)
     if (s->open[sec]) return true;
@@ -172,7 +173,7 @@ static int by_low(const void *x, const void *y) {
   return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* Nothing that is open ends below. */
+/* Lowest end that an unplaced item can have. */
 static u64 lowest_top(Search *s, const PlacePart *p) {
   u64 top = UINT64_MAX;
   s->work += p->n;
@@ -183,7 +184,7 @@ static u64 lowest_top(Search *s, const PlacePart *p) {
   return top;
 }
 
-/* Pushes the open items of a part that may be the next, best first. */
+/* Pushes the unplaced items of a part that may be next, best first. */
 static u32 choices(Search *s, const PlacePart *p) {
   u64 most = 0, top = lowest_top(s, p);
   u32 from = s->choice.n;
@@ -202,7 +203,7 @@ static u32 choices(Search *s, const PlacePart *p) {
   return n;
 }
 
-/* Can an open item that is alive together with this one lie below it, if it goes no higher than
+/* Can an unplaced item that is live together with this one lie below it, ending at or below
  * `reach`? */
 static bool has_room_below(Search *s, u32 id, u64 reach) {
   for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
@@ -215,8 +216,8 @@ static bool has_room_below(Search *s, u32 id, u64 reach) {
   return false;
 }
 
-/* Pushes the items one of which is the lowest of a section; 0 if one of them may still be
- * undermined elsewhere. */
+/* Pushes the items one of which is the lowest of a section; 0 if another item may still go below
+ * one of them. */
 static u32 on_ground(Search *s, u32 sec, u64 top) {
   u32 from = s->choice.n;
   u64 reach = s->height - s->open[sec];
@@ -236,8 +237,7 @@ static u32 on_ground(Search *s, u32 sec, u64 top) {
 
 enum { FIT_LOOKS = 64 };
 
-/* Alternatives of the section that leaves the fewest; 0: none leaves few, or those that do cannot
- * be decided yet. */
+/* Alternatives of the section with the fewest; 0: none has few, or these cannot be decided yet. */
 static u32 forced(Search *s, const PlacePart *p) {
   u32 looks = 0;
   u64 top = lowest_top(s, p);
@@ -262,7 +262,7 @@ static u32 forced(Search *s, const PlacePart *p) {
   return 0;
 }
 
-/* Cuts what is open of a part where no item crosses, and pushes the pieces. */
+/* Splits the unplaced items of a part where no item crosses, and pushes the pieces. */
 static void cut(Search *s, const PlacePart *p, u64 level, u32 rank) {
   for (u32 sec = p->first; sec <= p->last; sec++) s->begin[sec] = s->end[sec] = 0;
   for (u32 i = 0; i < p->n; i++) {
@@ -292,7 +292,7 @@ static void cut(Search *s, const PlacePart *p, u64 level, u32 rank) {
   }
 }
 
-/* Nothing goes on from here: remembers the plan if none before had placed more. */
+/* Saves the plan if no earlier one placed more. */
 static void dead_end(Search *s) {
   if (s->area <= s->deep) return;
   s->deep = s->area;
@@ -349,7 +349,7 @@ static u32 section_of(const u32 *at, u32 n, u32 point) {
   return lo;
 }
 
-/* Sections begin where an item begins. */
+/* A section starts wherever an item begins. */
 static void add_sections(Search *s) {
   u32 *at = NEWS(s->a, u32, s->n);
   for (u32 i = 0; i < s->n; i++) at[i] = s->item[i].first;
@@ -377,7 +377,7 @@ static void add_sections(Search *s) {
   s->alive = NEWS(s->a, u32, s->nsec);
   u32 slot = 0;
   for (u32 i = 0; i < s->n; i++) {
-    s->slots[i] = slot - s->lo[i]; /* may wrap; so does the sum with a section */
+    s->slots[i] = slot - s->lo[i]; /* may wrap; adding a section wraps back */
     for (u32 k = s->lo[i]; k <= s->hi[i]; k++) {
       s->slot[slot++] = next[k];
       s->member[next[k]++] = i;

@@ -1,11 +1,10 @@
-/* plan.c: gives every buffer of the arena its place.
+/* plan.c: assigns every buffer of the arena an offset.
  *
  * In: a program. Out: the same program with offsets and the size of its arena. Buffers that are
- * needed at the same time do not overlap; see live.c for when, and place.c for where. A result that
- * may overwrite an operand nobody needs afterwards takes its place (prog_share.c). A program that
- * has a buffer without an upper bound stays as it is: engines that grow memory can run it, the
- * others refuse it. What is kept from run to run lies first, in the order of the
- * buffers: so it lies at the same places whatever the rest was made for.
+ * live at the same time do not overlap (live.c, place.c). A result that may overwrite an operand
+ * that dies there takes over its memory (prog_share.c). A program with an unbounded buffer stays
+ * unplanned: engines that grow memory can run it, others refuse it. State comes first, in the order
+ * of the buffers, so its offsets do not depend on the rest.
  */
 #include "pass/memory/live.h"
 #include "pass/pass.h"
@@ -21,7 +20,7 @@ static bool bounded(Prog *p) {
 
 /* ---- in place ---- */
 
-/* The life that stands for i. */
+/* Representative of life i (union-find). */
 static u32 find(u32 *into, u32 i) {
   while (into[i] != i) i = into[i] = into[into[i]];
   return i;
@@ -30,14 +29,13 @@ static u32 find(u32 *into, u32 i) {
 typedef struct PlaceSharing {
   Prog *p;
   LiveRanges *l;
-  u32 *into; /* by life: another whose place it has, or itself */
+  u32 *into; /* by life: the life whose memory it shares, or itself */
   KernelAccesses *touches;
 } PlaceSharing;
 
-/* Puts the life `to`, which begins at a kernel, where `from` ends there, if that is allowed. One
- * that ends there as well keeps its own place: the place would look free to another result of the
- * kernel.
- */
+/* Lets the life `to`, which begins at a kernel, take over the memory of `from`, which ends there,
+ * if allowed. Skips lives that also end here: another result of this kernel could get the same
+ * offset. */
 static bool take_over(PlaceSharing *o, u32 from, u32 to) {
   u32 x = find(o->into, from);
   PlaceItem *a = &o->l->item[x], *b = &o->l->item[to];
@@ -48,14 +46,14 @@ static bool take_over(PlaceSharing *o, u32 from, u32 to) {
     return false;
   o->into[to] = x;
   a->last = b->last;
-  b->first = 1; /* takes no room of its own */
+  b->first = 1; /* an empty interval: no memory of its own */
   b->last = 0;
   return true;
 }
 
-/* In the order of kernels: whatever begins there takes the place of the first operand that allows
- * it. What begins and ends there, as the scratch of a kernel, takes no part; a place that is taken
- * leaves the list. */
+/* Visits kernels in order. Each life that begins there takes over the first operand that allows it.
+ * Lives that begin and end there, such as scratch, are skipped. Memory that was taken over leaves
+ * the list. */
 static void share(PlaceSharing *o) {
   LiveRanges *l = o->l;
   u32 *ends = NEWS(&o->p->c->scratch, u32, l->npoint + 1); /* by point: 1 + life that ends there */
@@ -82,8 +80,8 @@ static void share(PlaceSharing *o) {
   }
 }
 
-/* A state is needed all the time, so nothing shares its bytes: to put it below everything else that
- * lay below it costs no room. */
+/* State is live at all points, so nothing shares its bytes, and moving it to the start costs
+ * nothing. */
 static void put_state_first(Prog *p, LiveRanges *l) {
   u64 base = 0;
   for (u32 i = 0; i < l->n; i++) {
@@ -111,9 +109,9 @@ void plan(Prog *p) {
   p->planned = true;
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
-/* The first point at which the most bytes are needed. */
+/* The first point with the most live bytes. */
 static u32 find_peak(const LiveRanges *l, u64 *bytes, Arena *a) {
   u64 *begin = NEWS(a, u64, l->npoint + 2), *end = NEWS(a, u64, l->npoint + 2), live = 0;
   u32 at = 0;
@@ -132,7 +130,7 @@ static u32 find_peak(const LiveRanges *l, u64 *bytes, Arena *a) {
   return at;
 }
 
-/* Those needed at a point, one of each place, largest first. */
+/* Buffers live at a point, one per offset, largest first. */
 static void list_peak(const LiveRanges *l, u32 at, PlanReport *r, Arena *a) {
   r->peak = NEWS(a, BufId, l->n);
   r->peak_bytes = NEWS(a, u64, l->n);
