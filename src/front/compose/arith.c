@@ -1,4 +1,4 @@
-/* arith.c: small constructors on a Graph that layers and front ends share. See compose.h. */
+/* arith.c: small Graph constructors shared by layers and front ends. See compose.h. */
 #include "front/compose/compose.h"
 
 Val mk_addk(Graph *g, Val x, double k) {
@@ -32,7 +32,8 @@ Val mk_extent(Graph *g, Dim d, DType dt) {
 Val mk_expand_tail(Graph *g, Val v, u32 n) {
   const Type *t = graph_type(g, v);
   Dim dim[2 * MAX_RANK];
-  if (t->rank + n > MAX_RANK) fail(g->c, ERR_input, g->loc, "rank exceeds %d", MAX_RANK);
+  if (t->rank + n > MAX_RANK)
+    fail(g->c, ERR_input, g->loc, "the rank of a result exceeds %d", MAX_RANK);
   for (u32 i = 0; i < t->rank + n; i++) dim[i] = i < t->rank ? t->dim[i] : 1;
   return mk_reshape(g, v, dim, t->rank + n);
 }
@@ -55,7 +56,8 @@ Val mk_repeat(Graph *g, Val x, u32 axis, Dim k) {
   if (k == 1) return x;
   const Type *t = graph_type(g, x);
   Dim wide[MAX_RANK + 1], one[MAX_RANK + 1], out[MAX_RANK];
-  if (t->rank == MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "rank %u", t->rank);
+  if (t->rank == MAX_RANK)
+    fail(g->c, ERR_unsupported, g->loc, "repeating an axis of rank %u is not supported", t->rank);
   for (u32 i = 0, j = 0; i <= t->rank; i++) {
     one[i] = i == axis ? 1 : t->dim[j];
     wide[i] = i == axis ? k : t->dim[j++];
