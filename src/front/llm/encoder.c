@@ -45,7 +45,7 @@ static void read_sizes(Encoder *e) {
   lm_string(f, "hidden_act", &s);
   e->act = str_intern(f->c, s.at, s.n);
   if (e->hidden % e->heads)
-    fail(f->c, ERR_input, f->loc, "config.json: hidden_size %lld does not divide into %lld heads",
+    fail(f->c, ERR_input, f->loc, "config.json: hidden_size %lld is not divisible by %lld heads",
          (long long)e->hidden, (long long)e->heads);
   if (lm_string(f, "position_embedding_type", &kind) &&
       (kind.n != 8 || memcmp(kind.at, "absolute", 8)))

@@ -50,7 +50,7 @@ static void load_rows(const Requant *r, i64 first, i64 n) {
 }
 
 static _Noreturn void refuse(const Requant *r, float x) {
-  fail(r->c, ERR_input, r->loc, "tensor '%s' contains %g, which %s cannot represent",
+  fail(r->c, ERR_input, r->loc, "tensor '%s' holds %g, which %s cannot represent",
        show(r->c, r->t.name), (double)x, qblock_info[r->t.kind].name);
 }
 
