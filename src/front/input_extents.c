@@ -87,7 +87,7 @@ static void bind_flag(Extents *e, BindDim b) {
   bind_symbol(e, b);
 }
 
-static const BindDim *told(Extents *e, Str symbol) {
+static const BindDim *symbol_bind(Extents *e, Str symbol) {
   u32 *slot = map_get(&e->by_symbol, symbol);
   for (u32 i = 0; slot && i < e->o->ndim; i++)
     if (e->o->dim[i].symbol == symbol) e->o->dim[i].used = true;
@@ -101,7 +101,7 @@ BindInput *extents_bound_input(Extents *e, Str name) {
 }
 
 i64 extents_bound_dim(Extents *e, Str name) {
-  const BindDim *b = told(e, name);
+  const BindDim *b = symbol_bind(e, name);
   return b ? b->value : -1;
 }
 
@@ -118,7 +118,7 @@ static const BindDim *find_axis_bind(Extents *e, const InDim *d) {
 }
 
 static const BindDim *find_bind(Extents *e, const InDim *d) {
-  const BindDim *own = find_axis_bind(e, d), *all = told(e, d->name);
+  const BindDim *own = find_axis_bind(e, d), *all = symbol_bind(e, d->name);
   return own && (!all || own->bound <= all->bound) ? own : all;
 }
 
@@ -232,19 +232,19 @@ static _Noreturn void refuse_bind(Extents *e, const BindDim *b) {
 
 /* Could the flag mean this input: its name, a part such as x.0 or x.has, or a symbol in it? */
 static bool may_refer_to(Extents *e, const BindDim *b, const DeclValue *v) {
-  Str said = b->input ? b->input : b->symbol;
-  const char *text = str_text(e->c, said), *name = str_text(e->c, v->name);
+  Str name_given = b->input ? b->input : b->symbol;
+  const char *text = str_text(e->c, name_given), *name = str_text(e->c, v->name);
   size_t n = str_len(e->c, v->name);
   bool whole = v->type.kind == OT_tensor && v->type.has_shape;
-  if (said == v->name && b->input) return !whole || b->axis < (i64)v->type.dims.n;
-  if (said == v->name && v->type.kind != OT_tensor) return true;
+  if (name_given == v->name && b->input) return !whole || b->axis < (i64)v->type.dims.n;
+  if (name_given == v->name && v->type.kind != OT_tensor) return true;
   if (n && !strncmp(text, name, n) && text[n] == '.') return true;
   if (b->input) return false;
   for (u32 k = 0; whole && k < v->type.dims.n; k++)
-    if (in_dim(e, v, k).name == said) return true;
+    if (in_dim(e, v, k).name == name_given) return true;
   for (const DeclType *t = &v->type; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++)
-      if (decl_symbol(e->c, &t->dims.at[k]) == said) return true;
+      if (decl_symbol(e->c, &t->dims.at[k]) == name_given) return true;
   return !whole && n && !strncmp(text, name, n);
 }
 

@@ -19,7 +19,7 @@ typedef struct Decoder {
   Graph *g;
   LmFile *f;
   const LmHparams *s;
-  const LmOptions *wish;
+  const LmOptions *opts;
   Dim tokens, past, all; /* tokens of this run, of earlier runs, of both */
   Val before;            /* past as a scalar */
   Val cos[2], sin[2];    /* by LmRope: [1, tokens, pairs] */
@@ -51,16 +51,12 @@ static Val tensor(Decoder *d, const char *name, i64 rows, i64 cols) {
   return v;
 }
 
-static bool is_there(Decoder *d, LmTensorRole p, u32 layer, const char *end) {
-  return lm_tensor(d->f, lm_tensor_name(d->f, p, layer, end)) != NULL;
-}
-
 /* x [tokens, in] times the matrix [out, in], plus the bias if there is one. */
 static Val linear(Decoder *d, LmTensorRole p, u32 layer, Val x, i64 out) {
   Graph *g = d->g;
   Val w = tensor(d, lm_tensor_name(d->f, p, layer, weight), out, val_dim(g, x, 1));
   x = mk_contract(g, x, w, "tk,nk->tn");
-  if (!is_there(d, p, layer, bias)) return x;
+  if (!lm_tensor(d->f, lm_tensor_name(d->f, p, layer, bias))) return x;
   return mk_add(g, x, tensor(d, lm_tensor_name(d->f, p, layer, bias), out, 0));
 }
 
@@ -149,8 +145,8 @@ static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, Val x) {
 
 static Val cache_kv(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
-  if (d->wish->kept == DT_i8) return cache_kv_i8(d, what, layer, x);
-  return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->wish->kept)), DT_f32);
+  if (d->opts->kept == DT_i8) return cache_kv_i8(d, what, layer, x);
+  return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->opts->kept)), DT_f32);
 }
 
 /* Queries, keys and values [tokens, heads * size]. */
@@ -235,7 +231,7 @@ static Val decoder_layer(Decoder *d, u32 layer, Val x) {
 static Val logits(Decoder *d, Val x, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
-  if (!d->wish->every)
+  if (!d->opts->every)
     x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* last token only */
   x = norm(d, LP_out_norm, 0, x);
   x = s->tied ? mk_contract(g, x, embedding, "tk,nk->tn") : linear(d, LP_output, 0, x, s->vocab);
@@ -264,12 +260,12 @@ static void refuse_unused(Decoder *d) {
 }
 
 /* Refuses a context that exceeds the trained length or the memory, before building anything. */
-static void check_context(LmFile *f, const LmHparams *s, const LmOptions *wish) {
-  double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(wish->kept), bytes = 0;
+static void check_context(LmFile *f, const LmHparams *s, const LmOptions *opts) {
+  double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(opts->kept), bytes = 0;
   long long context = (long long)s->context;
   double most = fmax((double)s->longest, s->rope[0].reach); /* files give either length */
   if (s->longest && (double)s->context > most) {
-    if (wish->room > 0)
+    if (opts->room > 0)
       fail(f->c, ERR_usage, f->loc,
            "a context of %lld tokens was requested, but the model was trained for %.0f at most",
            context, floor(most));
@@ -280,28 +276,24 @@ static void check_context(LmFile *f, const LmHparams *s, const LmOptions *wish) 
     i64 window = s->layer[i].window;
     bytes += each * (double)(window && window < s->context ? window : s->context);
   }
-  if (wish->room > 0 && bytes > wish->room)
+  if (opts->room > 0 && bytes > opts->room)
     fail(f->c, ERR_usage, f->loc,
          "the KV cache of a context of %lld tokens takes %.1f GB, and this machine has %.1f GB",
-         context, bytes / 1e9, wish->room / 1e9);
-}
-
-static Dim symbol(Graph *g, const char *name, i64 lo, i64 hi) {
-  return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(g->c, name), lo, hi));
+         context, bytes / 1e9, opts->room / 1e9);
 }
 
 Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);
   const LmHparams *s = lm_hparams(f, o->language.context);
-  Decoder d = {.g = g, .f = f, .s = s, .wish = &o->language};
+  Decoder d = {.g = g, .f = f, .s = s, .opts = &o->language};
   check_context(f, s, &o->language);
   g->eager = true;
   g->loc = f->loc;
   d.used = map_new(&c->scratch);
   Val ids = lm_input_ids(g, o, o->language.chunk ? o->language.chunk : LM_CHUNK, s->context);
   d.tokens = val_dim(g, ids, 0);
-  d.past = symbol(g, "past", 0, s->context - 1);
+  d.past = dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(c, "past"), 0, s->context - 1));
   d.before = mk_extent(g, d.past, DT_i64);
   for (u32 i = 0; i < 2; i++)
     if (s->rope[i].n) make_rope_tables(&d, i);

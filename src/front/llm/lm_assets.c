@@ -65,8 +65,8 @@ static ChatFormat chat_format_of(Ctx *c, Probe *p, const char **why) {
   static const ChatMessage talk[] = {SAYS("user", " one "), SAYS("assistant", " two "),
                                      SAYS("user", " three "), SAYS("assistant", " four "),
                                      SAYS("user", " five ")};
-  static const ChatMessage told[] = {SAYS("system", " zero "), SAYS("user", " one "),
-                                     SAYS("assistant", " two "), SAYS("user", " three ")};
+  static const ChatMessage with_system[] = {SAYS("system", " zero "), SAYS("user", " one "),
+                                            SAYS("assistant", " two "), SAYS("user", " three ")};
 #undef SAYS
   const char *x[MOST_TURNS], *ignored;
   ChatFormat t = {0};
@@ -78,7 +78,7 @@ static ChatFormat chat_format_of(Ctx *c, Probe *p, const char **why) {
   if (split_at_messages(c, p, talk, 5, t.trims, x, &ignored) && is_same(x[0], t.open) &&
       is_same(x[1], t.ask) && is_same(x[3], t.ask) && is_same(x[5], t.ask) && is_same(x[2], x[4]))
     t.next = x[2];
-  if (split_at_messages(c, p, told, 4, t.trims, x, &ignored) && is_same(x[2], t.ask) &&
+  if (split_at_messages(c, p, with_system, 4, t.trims, x, &ignored) && is_same(x[2], t.ask) &&
       is_same(x[4], t.ask)) {
     t.open_system = x[0];
     t.system = x[1];

@@ -101,7 +101,7 @@ static const char *part_path(const LmFile *f, i64 i, i64 n) {
                                 (long long)i + 1, (long long)n));
 }
 
-static void check_first(const LmFile *f, i64 no, i64 n) {
+static void check_first(const LmFile *f, i64 part, i64 n) {
   char tail[64];
   Ctx *c = f->c;
   if (n > MAX_PARTS)
@@ -110,26 +110,26 @@ static void check_first(const LmFile *f, i64 no, i64 n) {
   if (!f->path)
     fail(c, ERR_input, f->loc,
          "this is one of %lld parts, and the others cannot be found without a path", (long long)n);
-  snprintf(tail, sizeof tail, "-%05lld-of-%05lld.gguf", (long long)no + 1, (long long)n);
+  snprintf(tail, sizeof tail, "-%05lld-of-%05lld.gguf", (long long)part + 1, (long long)n);
   if (!ends_with(f->path, tail) || strlen(f->path) == PART_TAIL)
     fail(c, ERR_input, f->loc, "this is part %lld of %lld, but its name does not end in %s",
-         (long long)no + 1, (long long)n, tail);
-  if (no)
-    fail(c, ERR_usage, f->loc, "this is part %lld of %lld; give the first: %s", (long long)no + 1,
+         (long long)part + 1, (long long)n, tail);
+  if (part)
+    fail(c, ERR_usage, f->loc, "this is part %lld of %lld; give the first: %s", (long long)part + 1,
          (long long)n, show_text(c, str_of(c, part_path(f, 0, n))));
 }
 
 static void add_parts(LmFile *f) {
   Ctx *c = f->c;
   i64 n = split_number(c, f->gguf, "split.count", f->loc);
-  i64 no = split_number(c, f->gguf, "split.no", f->loc);
+  i64 part = split_number(c, f->gguf, "split.no", f->loc);
   if (n <= 1) return;
-  if (no < 0)
+  if (part < 0)
     fail(c, ERR_input, f->loc, "key 'split.count' is present, but key 'split.no' is missing");
-  if (no >= n)
-    fail(c, ERR_input, f->loc, "key 'split.no' is %lld, expected less than %lld", (long long)no,
+  if (part >= n)
+    fail(c, ERR_input, f->loc, "key 'split.no' is %lld, expected less than %lld", (long long)part,
          (long long)n);
-  check_first(f, no, n);
+  check_first(f, part, n);
   for (i64 i = 1; i < n; i++) {
     const char *path = part_path(f, i, n);
     Loc loc = {.file = str_of(c, path), .index = -1};

@@ -164,9 +164,7 @@ static void read_scales(LmFile *f, LmHparams *s) {
       positive(f, NULL, flags & LA_gemma ? "query_pre_attn_scalar" : NULL, (double)size);
   s->scale = positive(f, ".attention.scale", NULL, 0);
   if (s->scale == 0) s->scale = 1 / sqrt(scalar);
-  if (!isfinite(s->scale))
-    fail(f->c, ERR_input, f->loc, "the scale of attention scores is %g, expected a finite number",
-         s->scale);
+  if (!isfinite(s->scale)) fail(f->c, ERR_input, f->loc, "the scale of scores is %g", s->scale);
 }
 
 static bool is_tied(LmFile *f, const LmArch *arch) {

@@ -36,7 +36,7 @@ static bool scaling_param(Scaling *r, const char *gguf, const char *member, doub
 static double positive_param(Scaling *r, const char *gguf, const char *member, double otherwise) {
   double x = otherwise;
   if (scaling_param(r, gguf, member, &x) && (!(x > 0) || !isfinite(x)))
-    fail(r->f->c, ERR_input, r->f->loc, "RoPE: %s is %g, expected a finite positive number",
+    fail(r->f->c, ERR_input, r->f->loc, "RoPE: %s is %g, expected a positive number",
          r->f->gguf ? gguf : member, x);
   return x;
 }
@@ -103,8 +103,8 @@ static void divide(Scaling *r, const double *by, u32 n, const char *what) {
   if (n != r->n) fail(f->c, ERR_input, f->loc, "'%s' has %u factors for %u pairs", what, n, r->n);
   for (u32 i = 0; i < n; i++) {
     if (!(by[i] > 0) || !isfinite(by[i]))
-      fail(f->c, ERR_input, f->loc, "'%s' has a factor of %g, expected a finite positive number",
-           what, by[i]);
+      fail(f->c, ERR_input, f->loc, "'%s' has a factor of %g, expected a positive number", what,
+           by[i]);
     r->freq[i] /= by[i];
   }
 }
@@ -256,8 +256,7 @@ LmRope lm_rope(LmFile *f, const LmHparams *s, bool local) {
   bool own = r.at && strstr(r.at, "_attention"); /* separate object for this kind of layer */
   if (!local || own) scaling_param(&r, NULL, "rope_theta", &r.base);
   if (!(r.base > 0) || !isfinite(r.base))
-    fail(f->c, ERR_input, f->loc, "RoPE: the base is %g, expected a finite positive number",
-         r.base);
+    fail(f->c, ERR_input, f->loc, "RoPE: the base is %g, expected a positive number", r.base);
   r.freq = NEWS(&f->c->work, double, r.n);
   for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
   if (!local || own) apply_scaling(&r);

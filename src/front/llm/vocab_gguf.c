@@ -72,8 +72,7 @@ static _Noreturn void bad(const GgufVocab *v, const char *key, const char *what)
 static const GgufKey *key_of(const GgufVocab *v, const char *key, bool array, GgufType type) {
   const GgufKey *k = gguf_key(v->c, v->g, key);
   if (!k) return NULL;
-  if (k->array != array || (type != GT_COUNT && k->type != type))
-    bad(v, key, "the value has an unexpected type");
+  if (k->array != array || (type != GT_COUNT && k->type != type)) bad(v, key, "unexpected type");
   return k;
 }
 

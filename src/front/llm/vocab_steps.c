@@ -331,11 +331,11 @@ static void post_bert(StepReader *r, const Json *j) {
 static void post_template(StepReader *r, const Json *j) {
   const Json *list = json_require(r->d, j, "single", JS_array);
   const Json *special = json_require(r->d, j, "special_tokens", JS_object);
-  bool behind = false;
+  bool after_text = false;
   for (u32 i = 0; i < list->n; i++) {
     if (json_get(&list->at[i], "Sequence")) {
-      if (behind) refuse(r, &list->at[i], "a template that contains the text twice");
-      behind = true;
+      if (after_text) refuse(r, &list->at[i], "a template that contains the text twice");
+      after_text = true;
       continue;
     }
     const Json *token = json_require(r->d, &list->at[i], "SpecialToken", JS_object);
@@ -346,7 +346,7 @@ static void post_template(StepReader *r, const Json *j) {
     for (u32 k = 0; k < ids->n; k++) {
       if (ids->at[k].kind != JS_int || ids->at[k].i < 0 || ids->at[k].i >= r->s->token.n)
         json_fail(r->d, &ids->at[k], ERR_input, "expected a token id");
-      *vec_push(r->s->a, behind ? &r->s->suffix : &r->s->prefix) = (u32)ids->at[k].i;
+      *vec_push(r->s->a, after_text ? &r->s->suffix : &r->s->prefix) = (u32)ids->at[k].i;
     }
   }
 }

@@ -94,8 +94,8 @@ static Val join_stacks(BranchJoin *j, const List *x, const List *y) {
   if (!j->out) {
     Type t[2];
     Dim room[2] = {list_capacity(b, x), list_capacity(b, y)};
-    bool told[2] = {list_type(b, x, &t[0]), list_type(b, y, &t[1])};
-    bool one = told[0] && told[1] ? type_equal(&t[0], &t[1]) : told[0] || told[1];
+    bool typed[2] = {list_type(b, x, &t[0]), list_type(b, y, &t[1])};
+    bool one = typed[0] && typed[1] ? type_equal(&t[0], &t[1]) : typed[0] || typed[1];
     if (!one || !dim_is_const(room[0]) || !dim_is_const(room[1])) {
       j->why =
           "the lengths of a sequence differ between the branches, and its elements differ in type";
@@ -104,7 +104,7 @@ static Val join_stacks(BranchJoin *j, const List *x, const List *y) {
     Dim most = room[0] > room[1] ? room[0] : room[1];
     for (u32 i = 0; i < 2; i++) {
       enter_side(j, i);
-      if (!told[i]) { /* empty */
+      if (!typed[i]) { /* empty */
         Dim dim[MAX_RANK];
         Type full = {.dt = t[1 - i].dt, .rank = t[1 - i].rank + 1, .dim = dim};
         dim[0] = most;

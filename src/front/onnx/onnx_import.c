@@ -131,7 +131,7 @@ static const OnnxFunction *find_fn(Import *im, const OnnxNode *n) {
 static void index_tables(Import *im) {
   im->rows = map_new(&im->c->work);
   im->fns = map_new(&im->c->work);
-  im->odd = map_new(&im->c->work);
+  im->unknown_attrs = map_new(&im->c->work);
   im->training = map_new(&im->c->work);
   for (u32 i = op_row_count; i-- > 0;) {
     Mark m = arena_mark(&im->c->scratch);
@@ -297,10 +297,10 @@ static void check_attrs(Import *im, const OnnxNode *n, const OpRow *row, Loc loc
     StrBuf word = sb_new(&im->c->scratch);
     sb_fmt(&word, " %s ", str_text(im->c, name));
     if (strstr(op_attrs(row), sb_cstr(&word))) continue;
-    u32 *said = map_put(&im->odd, (u64)n->op << 32 | name);
-    if (!*said)
+    u32 *warned = map_put(&im->unknown_attrs, (u64)n->op << 32 | name);
+    if (!*warned)
       warn(im->c, loc, "attribute '%s' is not known and has no effect", show(im->c, name));
-    *said = 1;
+    *warned = 1;
   }
 }
 
@@ -436,7 +436,7 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
   Import *im = b->im;
   Scope *outer = im->scope;
   Loc loc = im->g->loc;
-  Diag **said = im->c->diags_end;
+  Diag **diags = im->c->diags_end;
   enter(im, loc);
   im->scope = scope_new(im, outer);
   scope_graph(im, im->scope, g);
@@ -457,7 +457,7 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
   }
   im->scope = outer;
   im->depth--;
-  if (poisoned) fail(im->c, ERR_unsupported, loc, BODY_FAILS "%s", diag_cause(*said));
+  if (poisoned) fail(im->c, ERR_unsupported, loc, BODY_FAILS "%s", diag_cause(*diags));
   return g->outputs.n;
 }
 
@@ -512,21 +512,21 @@ static void check_output_shape(Import *im, const DeclValue *o, const Type *t) {
     same = d->kind != OD_value || d->value < 0 || !dim_is_const(t->dim[i]) || d->value == t->dim[i];
   }
   if (same) return;
-  StrBuf said = sb_new(&im->c->scratch), found = sb_new(&im->c->scratch);
+  StrBuf declared = sb_new(&im->c->scratch), found = sb_new(&im->c->scratch);
   for (u32 i = 0; i < n; i++) {
     const DeclDim *d = &o->type.dims.at[i];
-    sb_puts(&said, i ? "," : "");
+    sb_puts(&declared, i ? "," : "");
     if (d->kind == OD_value)
-      sb_fmt(&said, "%lld", (long long)d->value);
+      sb_fmt(&declared, "%lld", (long long)d->value);
     else
-      sb_puts(&said, d->param ? show(im->c, d->param) : "?");
+      sb_puts(&declared, d->param ? show(im->c, d->param) : "?");
   }
   for (u32 i = 0; i < t->rank; i++) {
     sb_puts(&found, i ? "," : "");
     dim_print(im->g->dims, t->dim[i], &found);
   }
   warn(im->c, import_here(im), "output '%s' is declared as [%s] but computed as [%s]",
-       show(im->c, o->name), sb_cstr(&said), sb_cstr(&found));
+       show(im->c, o->name), sb_cstr(&declared), sb_cstr(&found));
 }
 
 static void check_output_type(Import *im, const DeclValue *o, Val v) {

@@ -66,7 +66,7 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map odd; /* operator and attribute -> 1: warned as unknown */
+  Map unknown_attrs; /* operator and attribute -> 1: warned as unknown */
   SliceMode slices;
   const LoopCounter *counter; /* innermost; NULL outside of loops */
   Map training;               /* OnnxNode -> 1: in training mode */

@@ -85,8 +85,7 @@ void build_attention(Build *b) {
     if (on_rank(b, b->in[4 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
     kv[i] = mk_concat(g, (Val[]){b->in[4 + i], kv[i]}, 2, 2);
   }
-  if (mode < 0 || mode > 3)
-    on_bad(b, "qk_matmul_output_mode is %lld, expected 0 to 3", (long long)mode);
+  if (mode < 0 || mode > 3) on_bad(b, "qk_matmul_output_mode is %lld", (long long)mode);
   Val stage[4];
   Val key = mk_cast(g, kv[0], type);
   stage[0] = attn_scores(g, mk_cast(g, q, type), key, on_float(b, "scale", 0));

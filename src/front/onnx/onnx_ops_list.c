@@ -24,12 +24,12 @@ static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at
 }
 
 /* Run-time position as a scalar; after: the position after the last element is valid too. */
-static Val place_at(Build *b, u32 i, Val count, bool behind) {
+static Val place_at(Build *b, u32 i, Val count, bool after) {
   Graph *g = b->g;
   Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64), zero = mk_like(g, x, 0);
   Val back = mk_add(g, x, count);
   x = mk_select(g, mk_lt(g, x, zero), back, x);
-  Val beyond = mk_map2(g, behind ? OP_gt : OP_ge, x, count);
+  Val beyond = mk_map2(g, after ? OP_gt : OP_ge, x, count);
   Val wrong = mk_or(g, mk_lt(g, x, zero), beyond);
   return mk_add(g, x,
                 mk_assert(g, mk_cast(g, wrong, DT_i64), "a position is outside of its sequence"));
@@ -101,8 +101,8 @@ static void insert_stacked(Build *b, Val stack, Val count, Val x, Val place) {
   Val grown = mk_concat(g, part, 2, 0), k = numbers(b, on_dim(b, grown, 0));
   Val at = place ? mk_min(g, place, count) : count;
   if (place) {
-    Val behind = mk_cast(g, mk_gt(g, k, at), DT_i64);
-    grown = mk_gather(g, grown, mk_sub(g, k, behind), 0);
+    Val after = mk_cast(g, mk_gt(g, k, at), DT_i64);
+    grown = mk_gather(g, grown, mk_sub(g, k, after), 0);
   }
   Val here = mk_expand_tail(g, mk_eq(g, k, at), on_rank(b, grown) - 1);
   Val more = mk_addk(g, count, 1);
@@ -151,8 +151,8 @@ void build_sequence_erase(Build *b) {
   if (list_stack(b, l, &stack, &count)) {
     if (on_has(b, 1)) {
       Val k = numbers(b, on_dim(b, stack, 0));
-      Val behind = mk_ge(g, k, place_at(b, 1, count, false));
-      stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, behind, DT_i64)), 0);
+      Val after = mk_ge(g, k, place_at(b, 1, count, false));
+      stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, after, DT_i64)), 0);
     }
     Val zero = mk_like(g, count, 0);
     Val less = mk_max(g, mk_addk(g, count, -1), zero);

@@ -499,14 +499,14 @@ static u32 *tree_of(Forest *f) {
 static i64 *single_targets(Forest *f) {
   u32 *tree = tree_of(f);
   i64 *target = NEWS(&f->b->c->scratch, i64, f->root.n);
-  bool *said = NEWS(&f->b->c->scratch, bool, f->node.n);
+  bool *seen = NEWS(&f->b->c->scratch, bool, f->node.n);
   for (u32 i = 0; i < f->root.n; i++) target[i] = -1;
   if (!tree || f->leaf_weight.n != f->leaves) return NULL;
   for (u32 i = 0; i < f->leaf_weight.n; i++) {
     const LeafWeight *s = &f->leaf_weight.at[i];
     i64 *t = &target[tree[s->leaf]];
-    if (said[s->leaf] || (*t >= 0 && *t != s->target)) return NULL;
-    said[s->leaf] = true;
+    if (seen[s->leaf] || (*t >= 0 && *t != s->target)) return NULL;
+    seen[s->leaf] = true;
     *t = s->target;
   }
   return target;
@@ -518,15 +518,15 @@ static Val sum_single(Forest *f, Val at, const i64 *target) {
   Graph *g = b->g;
   i64 n = table_length(f), dim[2] = {f->root.n, f->targets};
   double *w = NEWS(&b->c->scratch, double, f->node.n),
-         *said_at = NEWS(&b->c->scratch, double, (size_t)n),
+         *leaf_weight = NEWS(&b->c->scratch, double, (size_t)n),
          *to = NEWS(&b->c->scratch, double, (size_t)(dim[0] * dim[1]));
   for (u32 i = 0; i < f->leaf_weight.n; i++)
     w[f->leaf_weight.at[i].leaf] = f->leaf_weight.at[i].weight;
-  for (u32 i = 0; i < f->place.n; i++) said_at[i] = w[f->place.at[i]];
-  Val said = mk_gather(g, ml_const(b, f->dt, said_at, &n, 1), at, 0);
-  if (f->targets == 1) return mk_reduce(g, OP_reduce_sum, said, &(i64){1}, 1, true);
+  for (u32 i = 0; i < f->place.n; i++) leaf_weight[i] = w[f->place.at[i]];
+  Val weight = mk_gather(g, ml_const(b, f->dt, leaf_weight, &n, 1), at, 0);
+  if (f->targets == 1) return mk_reduce(g, OP_reduce_sum, weight, &(i64){1}, 1, true);
   for (u32 i = 0; i < f->root.n; i++) to[i * f->targets + (u64)target[i]] = 1;
-  return mk_contract(g, said, ml_const(b, f->dt, to, dim, 2), "nt,tk->nk");
+  return mk_contract(g, weight, ml_const(b, f->dt, to, dim, 2), "nt,tk->nk");
 }
 
 /* [rows, targets] */
@@ -560,9 +560,9 @@ static Val aggregate(Forest *f, Val at, Agg agg) {
     for (u32 i = 0; i < f->place.n; i++)
       tensor_set(leaf, i, (Scalar){.i = f->leaf[f->place.at[i]]});
     Val row = mk_gather(g, mk_const(g, leaf), at, 0);
-    Val said = mk_gather(g, ml_const(b, f->dt, w, dim, 2), row, 0); /* [rows, trees, targets] */
+    Val weight = mk_gather(g, ml_const(b, f->dt, w, dim, 2), row, 0); /* [rows, trees, targets] */
     Op op = agg == AG_min ? OP_reduce_min : agg == AG_max ? OP_reduce_max : OP_reduce_sum;
-    y = mk_reduce(g, op, said, &(i64){1}, 1, false);
+    y = mk_reduce(g, op, weight, &(i64){1}, 1, false);
     if (none != 0) {
       Val zero = mk_like(g, y, 0);
       y = mk_select(g, mk_eq(g, y, mk_like(g, y, none)), zero, y);

@@ -48,7 +48,7 @@ static Window pool_window(Build *b, Val x) {
 /* ---- convolutions ---- */
 
 static void kernel_extents(Build *b, Window *w, Val weights) {
-  i64 said[MAX_RANK];
+  i64 given[MAX_RANK];
   if (on_rank(b, weights) != w->n + 2)
     on_bad(b, "weights have rank %u, expected %u", on_rank(b, weights), w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
@@ -57,11 +57,11 @@ static void kernel_extents(Build *b, Window *w, Val weights) {
       on_bad(b, "the kernel has extent %lld, which is out of range", (long long)w->size[i]);
   }
   if (!on_has_attr(b, "kernel_shape")) return;
-  on_int_list(b, "kernel_shape", said, w->n, 1, 1);
+  on_int_list(b, "kernel_shape", given, w->n, 1, 1);
   for (u32 i = 0; i < w->n; i++)
-    if (said[i] != w->size[i])
-      on_bad(b, "kernel_shape is %lld on axis %u, but the weights have %lld", (long long)said[i], i,
-             (long long)w->size[i]);
+    if (given[i] != w->size[i])
+      on_bad(b, "kernel_shape is %lld on axis %u, but the weights have %lld", (long long)given[i],
+             i, (long long)w->size[i]);
 }
 
 Val on_conv(Build *b, Val x, Val weights) {

@@ -159,8 +159,8 @@ static void split_at(StringSplit *s, const char *text, i64 d) {
 
 /* Begins (d = -1) or ends (d = 1) of runs of ones; word: i64[n, k], 0 or 1 */
 static Val run_edge(Build *b, Val word, i64 d) {
-  Val beside = shifted_rows(b, word, d);
-  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), beside));
+  Val neighbour = shifted_rows(b, word, d);
+  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), neighbour));
 }
 
 /* Splits at runs of whitespace, without empty pieces at the ends. */

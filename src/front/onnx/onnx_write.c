@@ -281,7 +281,8 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
 
 u64 onnx_save(Ctx *c, const OnnxModel *m, const char *from, const char *path) {
   const char *slash = strrchr(path, '/');
-  Str beside = str_fmt(c, "%s.data", path), name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
+  Str side_path = str_fmt(c, "%s.data", path),
+      name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
   OnnxOut out = {.model = sb_new(&c->work),
                  .side = sb_new(&c->work),
                  .side_name = str_text(c, name),
@@ -289,7 +290,7 @@ u64 onnx_save(Ctx *c, const OnnxModel *m, const char *from, const char *path) {
                  .from = from};
   onnx_write(c, m, &out);
   FileOut f[2] = {{.path = path, .at = out.model.at, .n = out.model.n},
-                  {.path = str_text(c, beside), .at = out.side.at, .n = out.side.n}};
+                  {.path = str_text(c, side_path), .at = out.side.at, .n = out.side.n}};
   files_write(c, f, out.side.n ? 2 : 1);
   return out.model.n + out.side.n;
 }

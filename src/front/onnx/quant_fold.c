@@ -142,10 +142,6 @@ static QuantLayer *next_layer(QuantJob *j, const QuantLayer *l) {
   return n && to && n->in.at[0] == to->x && onnx_is_op(j->c, n, "Conv") ? to : NULL;
 }
 
-static i64 groups_of(const QuantJob *j, const QuantLayer *l) {
-  return onnx_get_int(j->c, &j->m->graph->nodes.at[l->node], "group", 1);
-}
-
 /* Weights of l that read input channel ch: the first, and the stride between runs of `run`. */
 typedef struct ChannelUse {
   u64 first, step, run, count;
@@ -174,7 +170,8 @@ static void scale_by(float *w, ChannelUse r, double f) {
 }
 
 static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
-  i64 n = a->weight->dim[0], groups = groups_of(j, b);
+  i64 n = a->weight->dim[0];
+  i64 groups = onnx_get_int(j->c, &j->m->graph->nodes.at[b->node], "group", 1);
   u64 per = a->weight->n / (u64)n;
   if (groups < 1 || b->weight->dim[1] * groups != n || b->weight->dim[0] % groups) return;
   float *wa = numbers(a->weight), *wb = numbers(b->weight), *ba = a->bias ? numbers(a->bias) : NULL;

@@ -232,8 +232,8 @@ static DeclValue declare(Ctx *c, const LiteGraph *g, const Map *names, Map *take
                          u32 i) {
   u32 tensor = (u32)(out ? g->out[i] : g->in[i]);
   const LiteTensor *t = &g->tensor[tensor];
-  const u32 *said = map_get(names, tensor);
-  Str name = said && *said ? *said : t->name;
+  const u32 *alias = map_get(names, tensor);
+  Str name = alias && *alias ? *alias : t->name;
   if (!name) name = str_fmt(c, "%s_%u", out ? "output" : "input", i);
   while (*map_put(taken, name)) name = str_fmt(c, "%s_%u", str_text(c, name), i);
   *map_put(taken, name) = 1;

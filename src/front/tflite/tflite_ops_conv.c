@@ -124,11 +124,6 @@ static Val float_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const vo
 
 /* ---- int8 weights times floats ---- */
 
-/* The weight scale, shaped to broadcast against the result. */
-static Val weight_scale(LiteNode *b, const LiteProduct *p, u32 rank) {
-  return lite_scale(b, lite_operand(b, p->w), p->axis, rank);
-}
-
 static bool is_hybrid(LiteNode *b, const LiteProduct *p) {
   const LiteTensor *x = lite_operand(b, p->x), *w = lite_operand(b, p->w);
   return p->hybrid != HY_none && x->dt == DT_f32 && (w->dt == DT_i8 || w->dt == DT_i4) &&
@@ -145,7 +140,8 @@ static Val hybrid_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const v
   Val y = mk_cast(b->g, sum(b, q, w, how), DT_f32);
   if (lite_rank(b, y) != rank) /* leading axes were flattened to rows */
     scale = mk_reshape(b->g, scale, (const Dim[]){val_dim(b->g, y, 0), 1}, 2);
-  y = mk_mul(b->g, y, mk_mul(b->g, scale, weight_scale(b, p, lite_rank(b, y))));
+  Val by = lite_scale(b, lite_operand(b, p->w), p->axis, lite_rank(b, y));
+  y = mk_mul(b->g, y, mk_mul(b->g, scale, by));
   return lite_activated(b, with_bias(b, p, y, DT_f32), p->act);
 }
 

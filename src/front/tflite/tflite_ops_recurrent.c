@@ -18,7 +18,7 @@ enum { SVDF_x, SVDF_feature, SVDF_time, SVDF_bias, SVDF_state };
 static double svdf_scale(LiteNode *b, u32 x, u32 y, const LiteTensor *out) {
   const LiteTensor *p = lite_operand(b, x), *q = lite_operand(b, y);
   if (p->q.n != 1 || q->q.n != 1 || out->q.n != 1)
-    lite_unsupported(b, "tensors with several scales are not supported");
+    lite_unsupported(b, "several scales are not supported");
   return (double)(p->q.scale[0] * q->q.scale[0] / out->q.scale[0]);
 }
 

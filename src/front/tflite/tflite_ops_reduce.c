@@ -12,11 +12,11 @@ typedef struct Axes {
 
 /* Axes of input 1; duplicates are allowed. */
 static Axes axes_of(LiteNode *b) {
-  i64 said[MAX_RANK];
-  u32 rank = lite_rank(b, lite_in(b, 0)), n = lite_ints(b, 1, said, MAX_RANK);
+  i64 given[MAX_RANK];
+  u32 rank = lite_rank(b, lite_in(b, 0)), n = lite_ints(b, 1, given, MAX_RANK);
   Axes a = {.keep = flat_u8(&b->op->opt, 0, 0) != 0};
   bool has[MAX_RANK] = {false};
-  for (u32 i = 0; rank && i < n; i++) has[lite_axis(b, said[i], rank)] = true;
+  for (u32 i = 0; rank && i < n; i++) has[lite_axis(b, given[i], rank)] = true;
   for (u32 i = 0; i < rank; i++)
     if (has[i]) a.at[a.n++] = i;
   return a;
