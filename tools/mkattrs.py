@@ -17,9 +17,9 @@ KEYS = {"": "ai", "ai.onnx.ml": "ml", "ai.onnx.preview": "preview", "ai.onnx.pre
         "com.microsoft": "ms"}  # as in src/front/onnx/onnx_op_table.c
 LATER = {("ai", "SwiGLU"): {"alpha"},  # of an opset that the packages do not have
          ("ms", "SimplifiedLayerNormalization"): {"axis", "epsilon", "stash_type"}}  # has a schema in ai only
-HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the schemas
- * of ONNX and ONNX Runtime, all versions of an operator together; in the order of strcmp. Operators that are
- * not here have none. */
+HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the
+ * schemas of ONNX and ONNX Runtime, for all versions of an operator. Sorted by strcmp. Operators
+ * without attributes are not listed. */
 """
 
 

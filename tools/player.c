@@ -720,7 +720,7 @@ static int begin(ChatSession *t) {
   if (t->o.raw && t->o.system)
     return complain(USAGE, "--system", "is part of a conversation, and --raw is none");
   if (chats && !c->open)
-    return complain(UNSUPPORTED, c->none ? c->none : "the model has no template of conversations",
+    return complain(UNSUPPORTED, c->none ? c->none : "the model has no chat template",
                     "--raw continues a text");
   if (chats && t->o.system && !c->open_system)
     return complain(UNSUPPORTED, "--system", "the template of this model has no such message");

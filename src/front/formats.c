@@ -1,9 +1,9 @@
-/* formats.c: files that people take for ONNX models, by their contents.
+/* formats.c: recognizes files that are not ONNX models.
  *
- * In: the bytes of a file that could not be read as ONNX, or a folder. Out: what it is, and what
- * helps; NULL when that is not known. Method: tables. A row holds when its bytes stand at its place
- * and its second text, if it has one, is found near the beginning (of archives: when a member has
- * that name). Protobuf files have no mark: which they are shows in the numbers of their fields.
+ * In: the bytes of a file that could not be read as ONNX, or a folder. Out: the name of its format
+ * and advice, or NULL if unknown. Method: tables. A row matches if its bytes are at its offset and
+ * its second string, if any, occurs near the beginning (in archives: if a member has that name).
+ * Protobuf files have no magic number, so their field numbers decide.
  */
 #include "front/formats.h"
 #include "io/zip.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RUN_ADVICE "run it, and give ingot the file that it writes"
+#define RUN_ADVICE "run it and give ingot the file that it writes"
 #define TORCH_EXPORT                                                                               \
   "load it in Python and export the network: torch.onnx.export(model, example, \"model.onnx\")"
 #define TF_CONVERT "convert it: python -m tf2onnx.convert "
@@ -21,14 +21,13 @@
 #define HF_EXPORT                                                                                  \
   "it has weights but no network; export the model they belong to, for example: optimum-cli "      \
   "export onnx --model NAME OUT"
-#define PAGE_ADVICE                                                                                \
-  "the link it was fetched from leads to a page about the file; take the link to the file itself"
+#define PAGE_ADVICE "the link leads to a page about the file; use the link to the file itself"
 #define PICKLE_EXPORT                                                                              \
   "load it in Python and export what it holds: torch.onnx.export, skl2onnx.to_onnx ..."
-#define TAKE_ORIGINAL "there is no way back to ONNX; take the model that it was made from"
+#define TAKE_ORIGINAL "it cannot be converted back to ONNX; use the model that it was made from"
 
 enum {
-  FORMAT_TEXT = -1, /* place of a row: behind blanks, capitals do not matter */
+  FORMAT_TEXT = -1, /* offset of a row: text after blanks, case-insensitive */
   FORMAT_NEAR = 2048,
   FORMAT_MEMBERS = 65536,
 };
@@ -54,7 +53,7 @@ static const FormatRow rows[] = {
     ROW(0, "lmgg", NULL, "a GGML file, weights of a language model", HF_EXPORT),
     ROW(0, "\x89HDF\r\n\x1a\n", NULL, "an HDF5 file, as Keras writes them (.h5)", KERAS_EXPORT),
     ROW(0, "version https://git-lfs.github.com/spec/", NULL,
-        "a pointer of Git LFS, not the file itself", "fetch the file: git lfs pull"),
+        "a Git LFS pointer, not the file itself", "fetch the file: git lfs pull"),
     ROW(0, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", NULL, "a PyTorch checkpoint",
         TORCH_EXPORT),
     ROW(0, "\x80\x02", "torch", "a PyTorch checkpoint", TORCH_EXPORT),
@@ -73,10 +72,10 @@ static const FormatRow rows[] = {
     ROW(0, "BZh", NULL, "a bzip2 archive", "unpack it: bunzip2 FILE, or tar xjf FILE"),
     ROW(0, "7z\xbc\xaf\x27\x1c", NULL, "a 7-Zip archive", "unpack it: 7z x FILE"),
     ROW(257, "ustar", NULL, "a tar archive", "unpack it: tar xf FILE"),
-    ROW(0, "7767517\n", NULL, "a network of ncnn (.param)", TAKE_ORIGINAL),
-    ROW(0, "ptrt", NULL, "an engine of TensorRT", TAKE_ORIGINAL),
-    ROW(0, "ftrt", NULL, "an engine of TensorRT", TAKE_ORIGINAL),
-    ROW(FORMAT_TEXT, "<", "<net ", "a network of OpenVINO (.xml)", TAKE_ORIGINAL),
+    ROW(0, "7767517\n", NULL, "an ncnn network (.param)", TAKE_ORIGINAL),
+    ROW(0, "ptrt", NULL, "a TensorRT engine", TAKE_ORIGINAL),
+    ROW(0, "ftrt", NULL, "a TensorRT engine", TAKE_ORIGINAL),
+    ROW(FORMAT_TEXT, "<", "<net ", "an OpenVINO network (.xml)", TAKE_ORIGINAL),
     ROW(FORMAT_TEXT, "<!doctype html", NULL, "a web page, not a model", PAGE_ADVICE),
     ROW(FORMAT_TEXT, "<", "<html", "a web page, not a model", PAGE_ADVICE),
     ROW(FORMAT_TEXT, "{", "modelTopology", "a TensorFlow.js model",
@@ -86,7 +85,7 @@ static const FormatRow rows[] = {
     ROW(FORMAT_TEXT, "tree\nversion=", NULL, "a LightGBM model",
         "load it in Python and convert it: onnxmltools.convert_lightgbm"),
     ROW(0, "#!", NULL, "a script, not a model", RUN_ADVICE),
-    ROW(FORMAT_TEXT, "import \"", NULL, "a program of the language",
+    ROW(FORMAT_TEXT, "import \"", NULL, "a program in the ingot language",
         "give it a name that ends in .ch"),
     ROW(FORMAT_TEXT, "import ", NULL, "a Python program, not a model", RUN_ADVICE),
     ROW(FORMAT_TEXT, "from ", " import ", "a Python program, not a model", RUN_ADVICE),
@@ -94,7 +93,7 @@ static const FormatRow rows[] = {
     ROW(FORMAT_TEXT, "\"\"\"", "import ", "a Python program, not a model", RUN_ADVICE),
 };
 
-/* Zip archives by a name of a member: its end, or a part of it between slashes. */
+/* Zip archives by member name: a suffix, or a part between slashes. */
 static const FormatRow members[] = {
     ROW(0, ".onnx", NULL, "a zip archive with an ONNX model in it", "unpack it: unzip FILE"),
     ROW(0, "/code/", NULL, "a TorchScript model",
@@ -126,7 +125,7 @@ enum {
   NFOLDERS = sizeof folders / sizeof *folders,
 };
 
-/* ---- marks ---- */
+/* ---- magic numbers ---- */
 
 static u8 small(u8 c) {
   return c >= 'A' && c <= 'Z' ? (u8)(c - 'A' + 'a') : c;
@@ -171,7 +170,7 @@ static bool has_name(const FormatRow *r, const u8 *name, size_t n) {
   return n >= r->n && !memcmp(name + n - r->n, r->magic, r->n);
 }
 
-/* Does a member have that name? A damaged archive has the members in front of the damage. */
+/* Tests for a member of that name. A damaged archive has the members before the damage. */
 static bool has_member(const FormatRow *r, const u8 *at, size_t n) {
   Zip z;
   ZipMember m;
@@ -187,10 +186,10 @@ typedef struct Fields {
   const u8 *at;
   size_t n;
   u32 seen;               /* bits 1 << field, below 32 */
-  bool first_is_message;  /* field 1 is one */
+  bool first_is_message;  /* field 1 is a message */
   bool core_ml;           /* a field that only Core ML has */
-  FileSpan first, second; /* of fields 1 and 2 */
-  u64 claimed;            /* bytes that the file should have for what it began; 0: it ends well */
+  FileSpan first, second; /* contents of fields 1 and 2 */
+  u64 claimed;            /* expected size of a truncated file in bytes; 0: complete */
 } Fields;
 
 static void walk_fields(Ctx *c, void *arg) {
@@ -219,10 +218,10 @@ static const Format pb_forms[] = {
     {"a TensorFlow SavedModel (saved_model.pb)",
      TF_CONVERT "--saved-model FOLDER --output model.onnx, with the folder this file is in"},
     {"a Core ML model (.mlmodel)", TAKE_ORIGINAL},
-    {"a tensor of ONNX (.pb), not a model", "arrays are given with --input NAME=@FILE"},
+    {"an ONNX tensor (.pb), not a model", "arrays are given with --input NAME=@FILE"},
 };
 
-/* NodeDef opens with a name and an operator; MetaGraphDef with a message of facts. */
+/* NodeDef begins with a name and an operator, MetaGraphDef with a message. */
 static const Format *protobuf_form(const Fields *f) {
   const FileSpan *a = &f->first, *b = &f->second;
   if (f->claimed) return NULL;
@@ -237,7 +236,7 @@ static const Format *protobuf_form(const Fields *f) {
   return NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
 const Format *format_of(Ctx *c, const u8 *at, size_t n, u64 *whole) {
   *whole = 0;

@@ -1,13 +1,17 @@
 /* input_extents.c: the dimensions of inputs.
  *
- * In: the declared types and what the user said (BindDim, BindInput). Out: types whose dimensions
- * are numbers, or symbols with bounds. Method: one table of symbols for all inputs. What a flag or
- * an array says about one input holds for every other with the same symbol; a symbol that is the
- * first dimension of some input is taken as 1 if nobody says more, with a warning; one that is
- * called like a sum of others is their sum. A dimension is then, in this order: what a flag says
- * for that input and axis, what the table says, the number in the model, the extent of the array
- * given, symbolic (bounded by --max-shapes, or unbounded for inspection), 1 for an unknown batch,
- * or missing. All that are missing are told at once.
+ * In: declared types and the bindings of the user (BindDim, BindInput). Out: types whose dimensions
+ * are numbers or bounded symbols. Method: one symbol table for all inputs. A flag or array that
+ * binds a symbol of one input binds it in all. An unbound symbol that is dimension 0 of some input
+ * becomes 1, with a warning. A symbol whose name is a sum of other symbols is their sum. A
+ * dimension gets the first of these that exists:
+ *   1. the flag for that input and axis
+ *   2. the symbol table
+ *   3. the number in the model
+ *   4. the extent of the given array
+ *   5. a symbol (bounded by --max-shapes, or unbounded for `inspect`)
+ *   6. 1 for an unknown batch
+ * Otherwise it is missing. One message lists all missing dimensions.
  */
 #include "front/input_extents.h"
 
@@ -18,8 +22,8 @@ typedef struct InDim {
   const DeclValue *v;
   u32 axis;
   Str symbol; /* in the model; 0: none */
-  Str name;   /* the same, or one that is made up */
-  i64 given;  /* extent of the caller's array, or -1 */
+  Str name;   /* symbol, or a generated name */
+  i64 given;  /* extent of the given array, or -1 */
 } InDim;
 
 static Loc here(const Extents *e) {
@@ -28,8 +32,7 @@ static Loc here(const Extents *e) {
 
 /* ---- names ---- */
 
-/* A dimension without a name gets INPUT_AXIS; with more lines behind it where the model uses that
- * for another. */
+/* A dimension without a name is called INPUT_AXIS, with underscores appended until it is unique. */
 static Str made_up_name(Extents *e, Str input, u32 axis) {
   Str name = str_fmt(e->c, "%s_%u", str_text(e->c, input), axis);
   while (map_get(&e->symbols, name)) name = str_fmt(e->c, "%s_", str_text(e->c, name));
@@ -51,7 +54,7 @@ static const char *array_type(Extents *e, const Tensor *x) {
   return shape_text(e->c, dtype_info[x->dt].name, x->dim, x->rank);
 }
 
-/* ---- what was said ---- */
+/* ---- bindings ---- */
 
 const Tensor *extents_array(Extents *e, Str name) {
   for (u32 i = 0; i < e->o->ninput; i++)
@@ -59,7 +62,7 @@ const Tensor *extents_array(Extents *e, Str name) {
   return NULL;
 }
 
-/* The table: what is known of a symbol. A number goes before a bound, else the first counts. */
+/* Binds a symbol in the table. A number overrides a bound, else the first binding counts. */
 static void bind_symbol(Extents *e, BindDim b) {
   u32 *slot = map_put(&e->by_symbol, b.symbol);
   BindDim *old = *slot ? &e->binds.at[*slot - 1] : NULL;
@@ -69,7 +72,7 @@ static void bind_symbol(Extents *e, BindDim b) {
   *slot = e->binds.n;
 }
 
-/* What a flag says: a name means the same in all inputs. */
+/* Adds a flag. A name means the same in all inputs. */
 static void bind_flag(Extents *e, BindDim b) {
   u32 *slot = map_get(&e->by_symbol, b.symbol);
   const BindDim *old = slot ? &e->binds.at[*slot - 1] : NULL;
@@ -84,7 +87,7 @@ static void bind_flag(Extents *e, BindDim b) {
   bind_symbol(e, b);
 }
 
-static const BindDim *told(Extents *e, Str symbol) {
+static const BindDim *symbol_bind(Extents *e, Str symbol) {
   u32 *slot = map_get(&e->by_symbol, symbol);
   for (u32 i = 0; slot && i < e->o->ndim; i++)
     if (e->o->dim[i].symbol == symbol) e->o->dim[i].used = true;
@@ -98,11 +101,11 @@ BindInput *extents_bound_input(Extents *e, Str name) {
 }
 
 i64 extents_bound_dim(Extents *e, Str name) {
-  const BindDim *b = told(e, name);
+  const BindDim *b = symbol_bind(e, name);
   return b ? b->value : -1;
 }
 
-/* What was said for this input and axis; of several the last, a number before a bound. */
+/* The binding of this input and axis: the last one, but a number before a bound. */
 static const BindDim *find_axis_bind(Extents *e, const InDim *d) {
   const BindDim *found = NULL;
   for (u32 i = 0; i < e->o->ndim; i++) {
@@ -115,7 +118,7 @@ static const BindDim *find_axis_bind(Extents *e, const InDim *d) {
 }
 
 static const BindDim *find_bind(Extents *e, const InDim *d) {
-  const BindDim *own = find_axis_bind(e, d), *all = told(e, d->name);
+  const BindDim *own = find_axis_bind(e, d), *all = symbol_bind(e, d->name);
   return own && (!all || own->bound <= all->bound) ? own : all;
 }
 
@@ -127,8 +130,8 @@ static void note_symbols(Extents *e, const DeclType *t) {
     }
 }
 
-/* For every dimension with a name: what a flag says for its input and axis, or, in another round,
- * the array, which is within a bound that a flag gives but does not replace it. */
+/* Binds every named dimension by its flag for input and axis or, in a second round, by the array.
+ * An array must respect the bound of a flag but does not replace it. */
 static void bind_axes(Extents *e, bool flags) {
   for (u32 i = 0; i < e->ninput; i++) {
     const DeclValue *v = e->input[i];
@@ -142,7 +145,7 @@ static void bind_axes(Extents *e, bool flags) {
   }
 }
 
-/* A symbol that a flag or an array has fixed through one input is fixed for all. */
+/* A symbol that a flag or an array binds in one input is bound in all. */
 static void share_symbols(Extents *e) {
   ImportOptions *o = NEW(&e->c->work, ImportOptions);
   *o = *e->o;
@@ -159,11 +162,11 @@ static void share_symbols(Extents *e) {
 }
 
 static void warn_batch(Extents *e, Str input, const char *name) {
-  warn(e->c, here(e), "input '%s': batch dimension 0 (%s) is not known, taken as 1",
+  warn(e->c, here(e), "input '%s': batch dimension 0 (%s) is not known, assuming 1",
        show(e->c, input), name);
 }
 
-/* The first dimension of one input may be another of the next: [batch,n] and [2,batch,m]. */
+/* Dimension 0 of one input may be another dimension of the next: [batch,n] and [2,batch,m]. */
 static void default_batch_dims(Extents *e) {
   for (u32 i = 0; i < e->ninput && !e->o->symbolic; i++) {
     const DeclValue *v = e->input[i];
@@ -175,8 +178,8 @@ static void default_batch_dims(Extents *e) {
   }
 }
 
-/* "past_sequence_length + 1": a name that is the sum of other symbols and of numbers. False where
- * it is not; *sum is its extent as far as it is known, and its value -1 where a part is not. */
+/* Parses a symbol name that is a sum of symbols and numbers, "past_sequence_length + 1". False if
+ * it is not one. *sum is its extent, with value -1 while a part is unknown. */
 static bool read_sum(Extents *e, Str name, BindDim *sum) {
   const char *s = str_text(e->c, name);
   *sum = (BindDim){.symbol = name};
@@ -207,7 +210,7 @@ static void add_sums(Extents *e) {
     }
 }
 
-/* ---- what was said about nothing ---- */
+/* ---- unused bindings ---- */
 
 static _Noreturn void refuse_bind(Extents *e, const BindDim *b) {
   StrBuf names = sb_new(&e->c->scratch);
@@ -227,25 +230,25 @@ static _Noreturn void refuse_bind(Extents *e, const BindDim *b) {
        show(e->c, b->symbol), sb_cstr(&names), suggest_text(e->c, &near));
 }
 
-/* Could the flag mean this input: its name, a part of it such as x.0 or x.has, a symbol in it? */
+/* Could the flag mean this input: its name, a part such as x.0 or x.has, or a symbol in it? */
 static bool may_refer_to(Extents *e, const BindDim *b, const DeclValue *v) {
-  Str said = b->input ? b->input : b->symbol;
-  const char *text = str_text(e->c, said), *name = str_text(e->c, v->name);
+  Str name_given = b->input ? b->input : b->symbol;
+  const char *text = str_text(e->c, name_given), *name = str_text(e->c, v->name);
   size_t n = str_len(e->c, v->name);
   bool whole = v->type.kind == OT_tensor && v->type.has_shape;
-  if (said == v->name && b->input) return !whole || b->axis < (i64)v->type.dims.n;
-  if (said == v->name && v->type.kind != OT_tensor) return true;
+  if (name_given == v->name && b->input) return !whole || b->axis < (i64)v->type.dims.n;
+  if (name_given == v->name && v->type.kind != OT_tensor) return true;
   if (n && !strncmp(text, name, n) && text[n] == '.') return true;
   if (b->input) return false;
   for (u32 k = 0; whole && k < v->type.dims.n; k++)
-    if (in_dim(e, v, k).name == said) return true;
+    if (in_dim(e, v, k).name == name_given) return true;
   for (const DeclType *t = &v->type; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++)
-      if (decl_symbol(e->c, &t->dims.at[k]) == said) return true;
+      if (decl_symbol(e->c, &t->dims.at[k]) == name_given) return true;
   return !whole && n && !strncmp(text, name, n);
 }
 
-/* Before anything else is asked for: a misspelt name is the likely reason that it is missing. */
+/* Runs first: a misspelt name is the likely reason for a missing dimension. */
 static void check_binds(Extents *e) {
   for (u32 i = 0; i < e->o->ndim; i++) {
     bool found = e->o->dim[i].used;
@@ -255,7 +258,7 @@ static void check_binds(Extents *e) {
   }
 }
 
-/* ---- what is missing ---- */
+/* ---- missing dimensions ---- */
 
 static i64 note_missing(Extents *e, BindDim bind, Str what, bool is_side) {
   for (u32 i = 0; i < e->missing.n; i++) {
@@ -270,7 +273,7 @@ i64 extents_note_missing(Extents *e, Str name, const char *what) {
   return note_missing(e, (BindDim){.symbol = name, .value = 1}, str_of(e->c, what), false);
 }
 
-/* Options that would give all that is missing, N for the numbers. */
+/* The options that would bind all missing dimensions, with N for the numbers. */
 static const char *options_of(Extents *e) {
   StrBuf t = sb_new(&e->c->scratch);
   for (u32 i = 0; i < e->missing.n; i++) {
@@ -314,7 +317,7 @@ static Dim unknown_dim(Extents *e, const InDim *d, const BindDim *b) {
     return 1;
   }
   BindDim sum;
-  if (d->symbol && read_sum(e, d->symbol, &sum)) return 1; /* its parts are missing */
+  if (d->symbol && read_sum(e, d->symbol, &sum)) return 1; /* a part of the sum is missing */
   bool is_side = d->v->type.dims.n >= 4 && d->axis >= 2;
   if (d->symbol)
     return note_missing(
@@ -325,14 +328,14 @@ static Dim unknown_dim(Extents *e, const InDim *d, const BindDim *b) {
                       str_fmt(e->c, "dimension %u of input '%s'", d->axis, input), is_side);
 }
 
-/* What a flag and the model say; -1: nothing. */
+/* Extent by a flag or by the model; -1: none. */
 static i64 fixed_extent(Extents *e, const InDim *d, const BindDim *b) {
   const DeclDim *od = d->axis < d->v->type.dims.n ? &d->v->type.dims.at[d->axis] : NULL;
   i64 value = -1;
   if (od && od->kind == OD_value && od->value >= 0) value = od->value;
   if (od && od->kind == OD_value && (od->value < -1 || od->value > DIM_MAX))
-    fail(e->c, ERR_input, here(e), "input '%s': dimension %u is %lld", show(e->c, d->v->name),
-         d->axis, (long long)od->value);
+    fail(e->c, ERR_input, here(e), "input '%s': dimension %u is %lld, which is not a valid extent",
+         show(e->c, d->v->name), d->axis, (long long)od->value);
   if (b && value >= 0 && value != b->value)
     fail(e->c, ERR_usage, here(e),
          "input '%s': dimension %u is fixed at %lld by the model, %s %lld", show(e->c, d->v->name),
@@ -354,7 +357,7 @@ static Dim fix_dim(Extents *e, const InDim *d) {
   return unknown_dim(e, d, b);
 }
 
-/* Rank of an input declared without shape: from the array or from --shapes. */
+/* Rank of an input declared without a shape: from the array or from --shapes. */
 static u32 missing_rank(Extents *e, const DeclValue *v, const Tensor *given) {
   if (given) return given->rank;
   i64 rank = -1;
@@ -369,7 +372,7 @@ static u32 missing_rank(Extents *e, const DeclValue *v, const Tensor *given) {
 Type extents_type(Extents *e, const DeclValue *v) {
   const DeclType *t = &v->type;
   const char *name = show(e->c, v->name);
-  if (t->kind == OT_none) fail(e->c, ERR_input, here(e), "input '%s' has no type", name);
+  if (t->kind == OT_none) fail(e->c, ERR_input, here(e), "input '%s' has no declared type", name);
   if (!t->dt)
     fail(e->c, ERR_input, here(e), "input '%s': element type %d is not known", name, t->elem_code);
   const Tensor *given = extents_array(e, v->name);
@@ -402,8 +405,8 @@ Type extents_type(Extents *e, const DeclValue *v) {
 
 enum { FROZEN_MOST = 1 << 26, KNOWN_MOST = 1 << 12 };
 
-/* One element given for all: an array of the input's shape, where that is known, and where it is
- * needed: as a constant, or small enough to decide a shape or a branch. */
+/* Expands one given element to the shape of the input, if the shape is known. Needed for constants,
+ * and for contents small enough to decide a shape or a branch. */
 static void broadcast_fill(Extents *e, BindInput *in, Type t) {
   i64 dim[MAX_RANK];
   u64 n = 1, most = in->frozen ? FROZEN_MOST : KNOWN_MOST;
@@ -432,7 +435,7 @@ const BindInput *extents_frozen(Extents *e, const DeclValue *v, Type t) {
   return in;
 }
 
-/* ---- around the inputs ---- */
+/* ---- begin and end ---- */
 
 void extents_open(Extents *e) {
   share_symbols(e);

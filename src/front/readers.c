@@ -1,9 +1,8 @@
-/* readers.c: the table of formats, and what all of them share.
+/* readers.c: the table of model formats, and shared code.
  *
- * In: the bytes of a model. Out: its row, and what the reader of that row makes of it. The first
- * row whose sniff holds is taken; ONNX, which has no mark to go by, is the last and takes
- * everything. A file that it cannot read is looked at again by formats.c, which knows what else
- * people have.
+ * In: the bytes of a model. Out: its table row and the decoded model. The first row whose sniff
+ * succeeds is used. ONNX has no magic number, so it is the last row and accepts everything. If it
+ * cannot read the file, formats.c names the actual format.
  */
 #include "front/formats.h"
 #include "front/llm/lm_requant.h"
@@ -15,9 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- the text form of graphs ---- */
+/* ---- text form of graphs ---- */
 
-/* Bytes of the blanks and comments at the start. */
+/* Length of the blanks and comments at the start. */
 static size_t skip_blanks(const u8 *at, size_t n) {
   size_t i = 0;
   while (i < n && strchr(" \n\t\r#", at[i]) && at[i]) {
@@ -45,7 +44,7 @@ static bool sniff_graph(const u8 *at, size_t n) {
   return begins_text_form(at, n, "graph");
 }
 
-/* A text need not have one; any other trouble than its absence is reported by file_read. */
+/* The file is optional. file_read reports any error other than its absence. */
 File reader_weights_file(Ctx *c, const char *path) {
   if (!path) return (File){0};
   const char *side = str_text(c, str_fmt(c, "%s.bin", path));
@@ -60,7 +59,7 @@ static Graph *import_graph(Ctx *c, const Source *s, const Model *m, const Import
   return graph_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
 }
 
-/* ---- the table ---- */
+/* ---- table ---- */
 
 static bool sniff_any(const u8 *at, size_t n) {
   (void)at, (void)n;
@@ -130,7 +129,7 @@ static _Noreturn void refuse(Ctx *c, const Format *f) {
        "is %s (ingot reads ONNX, TensorFlow Lite, GGUF and safetensors): %s", f->name, f->advice);
 }
 
-/* Few models begin with text: the version that opens them is a small number. */
+/* ONNX models rarely begin with text: their first field is the version, a small number. */
 static bool is_text(const u8 *at, size_t n) {
   for (size_t i = 0; i < n && i < 16; i++)
     if ((at[i] < 0x20 && at[i] != '\t' && at[i] != '\n' && at[i] != '\r') || at[i] >= 0x7f)
@@ -150,7 +149,7 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
     *model = r->read(c, s);
     return r;
   }
-  if (ctx_try(c, read_model, &a, &why)) { /* often one in somebody else's eyes */
+  if (ctx_try(c, read_model, &a, &why)) { /* often another format */
     u64 whole;
     const Format *f = format_of(c, s->at, s->n, &whole);
     if (f) refuse(c, f);
@@ -158,13 +157,13 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
       fail(c, ERR_input, LOC_NONE, "is truncated: it has %zu bytes of at least %llu", s->n,
            (unsigned long long)whole);
     if (is_text(s->at, s->n)) fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
-    read_model(c, &a); /* says again what is wrong */
+    read_model(c, &a); /* repeats the message */
   }
   *model = a.m;
   return r;
 }
 
-/* Weights of a folder that has config.json; the index comes first, for it names all shards. */
+/* Weights of a folder with config.json. The index comes first, because it lists all shards. */
 static const char *const weights[] = {"model.safetensors.index.json", "model.safetensors"};
 
 const char *reader_file(Ctx *c, const char *path) {
@@ -181,7 +180,7 @@ const char *reader_file(Ctx *c, const char *path) {
   return path;
 }
 
-/* ---- what is declared ---- */
+/* ---- declarations ---- */
 
 bool model_has_input(Ctx *c, const Model *m, Str name) {
   const char *text = str_text(c, name), *dot = strrchr(text, '.');
@@ -198,7 +197,7 @@ bool model_has_input(Ctx *c, const Model *m, Str name) {
   return false;
 }
 
-/* Exporters write -1 and ? where they know no name. */
+/* Exporters write -1 and ? for unknown names. */
 Str decl_symbol(Ctx *c, const DeclDim *d) {
   if (!d || d->kind != OD_param || str_is(c, d->param, "-1") || str_is(c, d->param, "?")) return 0;
   return d->param;

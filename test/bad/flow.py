@@ -61,7 +61,7 @@ def causes(b):
             "the model mixes precisions: node 0 'left_over' (Cast) gives another type", "graph")
     tuned = h.make_node("ReorderInput", ["x"], ["y"], "culprit", domain="com.microsoft.nchwc")
     b.model("optimised_before", model([tuned], [x], [val("y", F, None)], imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft.nchwc", 1)]),
-            3, "take the model as it was exported, before optimisation", "any")
+            3, "use the model as it was exported, before optimization", "any")
 
 
 def loops(b):

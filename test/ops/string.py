@@ -70,7 +70,7 @@ def numbers(Case, rng, text):
     for code, kind in ((1, "float"), (11, "double"), (10, "half")):
         yield Case(f"float_{kind}", "Cast", ["x"], ["y"], {"x": words[:12] if code == 10 else words}, attrs={"to": code}, rtol=1e-15, atol=0)
     for i, (w, code) in enumerate((("", 7), ("a", 7), ("-", 1), ("9223372036854775808", 7), ("in", 1), ("0x1", 1), (".", 1), ("  ", 1))):
-        yield Case(f"no_number_{i}", "Cast", ["x"], ["y"], {"x": text("1", w)}, attrs={"to": code}, refuse="a string is no number")
+        yield Case(f"no_number_{i}", "Cast", ["x"], ["y"], {"x": text("1", w)}, attrs={"to": code}, refuse="a string is not a number")
 
 
 def cases(Case, rng):

@@ -51,11 +51,11 @@ def foreign():
         ("Core ML", "made from", onnx.number(1, 4) + onnx.chunk(2, onnx.chunk(1, b"")) + onnx.chunk(500, b"")),
         ("script", "that it writes", b"#!/usr/bin/env python3\nimport torch\n"),
         ("Python program", "that it writes", b"import torch\nimport onnx\n"),
-        ("program of the language", ".ch", b'import "net.ch" as net\n'),
+        ("program in the ingot language", ".ch", b'import "net.ch" as net\n'),
         ("Python program", "that it writes", b"from torch import nn\n"),
         ("Python program", "that it writes", b"# makes the net\nimport torch\n"),
         ("Python program", "that it writes", b'"""Makes the net."""\nimport torch\n'),
-        ("tensor of ONNX", "--input", onnx.number(1, 1) + onnx.number(2, 1) + onnx.chunk(9, bytes(4))),
+        ("ONNX tensor", "--input", onnx.number(1, 1) + onnx.number(2, 1) + onnx.chunk(9, bytes(4))),
     )
 
 

@@ -157,7 +157,7 @@ def refused(env):
     got = run([env.ingot, "play", "--clean"], LIMIT, env={"XDG_CACHE_HOME": os.path.dirname(cache)})
     if got.rc or "2 files removed, 0.0 MB" not in got.text() or sorted(os.listdir(cache)) != ["jit-mine", "play-mine", "tune"]:
         raise Fail(f"{explain(got)}: {got.text()}: {os.listdir(cache)}")
-    for name, why in ((os.path.join(ROOT, "models", "digits.onnx"), "has no vocabulary"), ("x.gguf", "does not begin with GGUF")):
+    for name, why in ((os.path.join(ROOT, "models", "digits.onnx"), "has no vocabulary"), ("x.gguf", "not a GGUF file")):
         path = os.path.join(os.path.dirname(cache), name)
         if name == "x.gguf":
             with open(path, "wb") as f:
@@ -210,7 +210,7 @@ def room(env):
     with open(made(env), "rb") as f, open(silent, "wb") as to:
         to.write(f.read().replace(b"llama.context_length", b"other.context_length"))
     stretched = os.path.join(os.path.dirname(made(env)), "stretched.gguf")
-    for model, context, why in ((made(env), "129", "trained for 128 at most"), (silent, str(1 << 40), "keys and values take"), (stretched, "321", "trained for 320 at most")):
+    for model, context, why in ((made(env), "129", "trained for 128 at most"), (silent, str(1 << 40), "the KV cache of"), (stretched, "321", "trained for 320 at most")):
         cache = os.path.join(folder, "cache")
         got = run([env.need_ingot(), "play", "-m", model, "-p", "abc", "--raw", "--context", context], 20, env={"XDG_CACHE_HOME": cache, "CC": "false"})
         if got.rc != 2 or why not in got.text() or got.out:
@@ -244,7 +244,7 @@ def padded(env):
     if not play(env, os.path.join(folder, "padded.gguf"), "-p", "ab", "--raw", "--max-tokens", "3", "--temperature", "0").out:
         raise Fail("no answer of a model with padding behind its tokens")
     got = play(env, os.path.join(folder, "short.gguf"), "-p", "ab", rc=4)
-    if "tokens, the embedding" not in got.text():
+    if "tokens, but the embedding" not in got.text():
         raise Fail("fewer rows than tokens: " + got.text())
     if "is empty" not in play(env, made(env), "-p", "", "--raw", rc=2).text():
         raise Fail("an empty text to go on from is not refused")

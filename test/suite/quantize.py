@@ -340,7 +340,7 @@ def odd(env):
     at, out, weights = (lambda name: os.path.join(folder, name)), os.path.join(where, "x.onnx"), ("--method", "weights8")
     data, none = ("--data", at("x.npz")), os.path.join(where, "none.onnx")
     cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 entries for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 entries"),
-             ("no_channels", weights, 3, "nothing to quantise"), ("no_channels", ("--method", "f16"), 3, "no constant of f32 with"), ("unsorted", weights, 4, "not sorted"),
+             ("no_channels", weights, 3, "nothing to quantize"), ("no_channels", ("--method", "f16"), 3, "no constant of f32 with"), ("unsorted", weights, 4, "not sorted"),
              ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at [3,3]"), ("nan", data, 4, "holds NaN at [3,3]"),
              ("far_inputs", data, 4, "layer 'mm2' reads 'h', which holds infinities or NaN"),
              ("plain", ("--data", at("label_far.npz"), "--label", "t"), 4, "example 0 has label 64: expected 0 to 63"),

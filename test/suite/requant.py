@@ -77,8 +77,8 @@ REFUSED = (
     ("keep", "{}/wide.gguf --type Q8_0 --exclude blk.9.* -o OUT/no.gguf", 2, "blk.9.*"),
     ("nan", "{}/nan.gguf --type Q4_K_M -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
     ("nan-simple", "{}/nan.gguf --type Q8_0 -o OUT/no.gguf", 4, "'blk.3.ffn_up.weight' holds nan"),
-    ("large", "{}/large.gguf --type F16 -o OUT/no.gguf", 4, "1e+09, which F16 cannot say"),
-    ("large-blocks", "{}/large.gguf --type Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot say"),
+    ("large", "{}/large.gguf --type F16 -o OUT/no.gguf", 4, "1e+09, which F16 cannot represent"),
+    ("large-blocks", "{}/large.gguf --type Q4_0 -o OUT/no.gguf", 4, "which Q4_0 cannot represent"),
     ("self", "{}/wide.gguf --type Q8_0 -o {}/wide.gguf", 2, "wide.gguf"),
     ("folder", "{}/wide.gguf --type Q8_0 -o OUT", 5, "directory"),
     ("nowhere", "{}/wide.gguf --type Q8_0 -o {}/wide.gguf/none/no.gguf", 5, "wide.gguf/none"),
@@ -115,7 +115,7 @@ def folder_case(env, name):
     folder, _ = decoders(env)
     out = os.path.join(env.scratch("requant", name), name + ".gguf")
     got = ingot(env, "quantize", os.path.join(folder, name), "--type", "F32", "-o", out)
-    want("no tokeniser" in got.text(), "a folder without a tokeniser, and no word of it")
+    want("no tokenizer" in got.text(), "a folder without a tokeniser, and no word of it")
     expected = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["logits"])
     ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
     y = os.path.join(os.path.dirname(out), "y.npz")
@@ -160,7 +160,7 @@ def tokenisers(env):
         folder = os.path.join(out, kind)
         got = ingot(env, "quantize", folder, "--type", "Q8_0", "-o", folder + ".gguf", rc=rc)
         if rc:
-            want("the tokeniser" in got.text() and not os.path.exists(folder + ".gguf"), f"{kind}: {tail(got.text())}")
+            want("the tokenizer" in got.text() and not os.path.exists(folder + ".gguf"), f"{kind}: {tail(got.text())}")
             continue
         if kind == "smollm":
             verified(env, folder + ".gguf")
@@ -205,9 +205,9 @@ def broken_folder(env):
 
     def missing(h):
         h["model.other"] = h.pop(norm)
-    cases = ((empty, {}, 4, "no elements"), (scalar, {}, 4, "no elements"), (strange, {}, 3, "no name in GGUF"), (turned, {}, 4, "no rows of 4 heads"), (missing, {}, 3, "no name in GGUF"),
+    cases = ((empty, {}, 4, "is empty"), (scalar, {}, 4, "is empty"), (strange, {}, 3, "no name in GGUF"), (turned, {}, 4, "the rows of 4 heads"), (missing, {}, 3, "no name in GGUF"),
              (lambda h: None, {"hidden_act": "gelu"}, 3, "activation"), (lambda h: None, {"model_type": "gpt9"}, 3, "gpt9"),
-             (lambda h: None, {"quantization_config": {"quant_method": "gptq"}}, 3, "quantised already"))
+             (lambda h: None, {"quantization_config": {"quant_method": "gptq"}}, 3, "already quantized"))
     for change, config, code, says in cases:
         write(change, config)
         got = ingot(env, "quantize", out, "--type", "Q8_0", "-o", os.path.join(out, "no.gguf"), rc=code)

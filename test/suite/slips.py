@@ -62,7 +62,7 @@ def one_name(c):
     """A dimension without a name is called the same wherever it is spoken of, and -d takes that."""
     net = model(c, "open.onnx", "Neg", [("X", [None, 4])])
     want("X: f32[X_0,4]" in c.run("inspect", net).out.decode(), "inspect")
-    c.run("run", net, text="input 'X': batch dimension 0 (X_0) is not known, taken as 1")
+    c.run("run", net, text="input 'X': batch dimension 0 (X_0) is not known, assuming 1")
     c.run("run", net, "--input", "X=[1,2]", code=4, text="input 'X' is f32[X_0,4]")
     c.run("run", net, "-d", "rows=2", code=2, text="inputs are X: f32[X_0,4]")
     want("f32[2,4]" in c.run("run", net, "-d", "X_0=2").out.decode(), "-d X_0=2")

@@ -136,11 +136,11 @@ def wrong(env):
 
 
 # Files of test/tflite/hostile: well-formed, with numbers that no converter writes.
-HOSTILE = {"bias_wide": "the bias must be a number for each channel", "blocks_concat": "is quantised in blocks", "blocks_pad": "is quantised in blocks",
-           "blocks_quantize": "is quantised in blocks", "blocks_relu": "is quantised in blocks", "reshape_far": "entry 0 of the shape is -4611686018427387904",
-           "reshape_negative": "entry 0 of the shape is -2", "reshape_option": "entry 0 of the shape is -5", "reshape_twice": "entry 1 of the shape is -1",
-           "scales_elsewhere": "scales of weights on axis 7 do not fit", "strings": "of strings", "window_3d": "a window of extent 0", "window_none": "a window of extent 0",
-           "window_transpose": "a window of extent 0"}
+HOSTILE = {"bias_wide": "the bias must have one element per output channel", "blocks_concat": "is quantized in groups", "blocks_pad": "is quantized in groups",
+           "blocks_quantize": "is quantized in groups", "blocks_relu": "is quantized in groups", "reshape_far": "element 0 of the shape is -4611686018427387904",
+           "reshape_negative": "element 0 of the shape is -2", "reshape_option": "element 0 of the shape is -5", "reshape_twice": "element 1 of the shape is -1",
+           "scales_elsewhere": "scales of weights on axis 7 do not fit", "strings": "has strings", "window_3d": "a window has extent 0", "window_none": "a window has extent 0",
+           "window_transpose": "a window has extent 0"}
 
 
 def hostile(env):

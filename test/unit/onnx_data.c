@@ -184,7 +184,7 @@ static void check_sequences(Ctx *c) {
   CHECK(d->kind == TY_seq && d->n == 0);
   pb_int(&bad, 2, 1);
   pb_message(&bad, 5, &seq);
-  expect(2, bad.at, bad.n, ERR_input, "not of the declared type");
+  expect(2, bad.at, bad.n, ERR_input, "does not have the declared type");
   bad.n = 0;
   pb_int(&map, 2, 7);
   pb_int(&map, 3, 5);

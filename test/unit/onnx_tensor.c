@@ -201,7 +201,7 @@ static void check_external(Arena *a) {
       {"../w.bin", "0", "6", "refused"},
       {"/etc/passwd", "0", "6", "refused"},
       {"none.bin", "0", "6", "none.bin"},
-      {NULL, "0", "6", "without a location"},
+      {NULL, "0", "6", "have no location"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     t = external(a, bad[i].location, bad[i].offset, bad[i].length);

@@ -1,4 +1,4 @@
-/* activation.c: functions of each element that networks put behind their layers. See compose.h. */
+/* activation.c: activation functions. See compose.h. */
 #include "front/compose/compose.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* arith.c: small constructors on a Graph that layers and front ends share. See compose.h. */
+/* arith.c: small Graph constructors shared by layers and front ends. See compose.h. */
 #include "front/compose/compose.h"
 
 Val mk_addk(Graph *g, Val x, double k) {
@@ -55,7 +55,8 @@ Val mk_repeat(Graph *g, Val x, u32 axis, Dim k) {
   if (k == 1) return x;
   const Type *t = graph_type(g, x);
   Dim wide[MAX_RANK + 1], one[MAX_RANK + 1], out[MAX_RANK];
-  if (t->rank == MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "rank %u", t->rank);
+  if (t->rank == MAX_RANK)
+    fail(g->c, ERR_unsupported, g->loc, "repeating an axis of rank %u is not supported", t->rank);
   for (u32 i = 0, j = 0; i <= t->rank; i++) {
     one[i] = i == axis ? 1 : t->dim[j];
     wide[i] = i == axis ? k : t->dim[j++];

@@ -1,7 +1,7 @@
-/* compose_attention.c: attention and rotary embedding. See compose.h.
+/* compose_attention.c: attention and RoPE. See compose.h.
  *
- * Query heads that share a key head are an axis of their own in the contractions, so keys and
- * values are never copied. A row that is masked whole has probabilities of 0.
+ * Query heads that share a key head are a separate axis of the contractions, so keys and values are
+ * never copied. A fully masked row has probabilities of 0.
  */
 #include "front/compose/compose.h"
 
@@ -13,8 +13,8 @@ Val attn_split_heads(Graph *g, Val x, i64 heads) {
   if (t.rank != 3) fail(g->c, ERR_input, g->loc, "an operand has rank %u, expected 3 or 4", t.rank);
   if (heads < 1) fail(g->c, ERR_input, g->loc, "operands of rank 3 need the number of heads");
   if (dim_is_const(t.dim[2]) && t.dim[2] % heads)
-    fail(g->c, ERR_input, g->loc, "extent %lld does not divide into %lld heads",
-         (long long)t.dim[2], (long long)heads);
+    fail(g->c, ERR_input, g->loc, "extent %lld is not divisible by %lld heads", (long long)t.dim[2],
+         (long long)heads);
   Dim dim[4] = {t.dim[0], t.dim[1], heads, dim_div(g->dims, t.dim[2], heads)};
   return mk_transpose(g, mk_reshape(g, x, dim, 4), (const i64[]){0, 2, 1, 3});
 }
@@ -26,15 +26,15 @@ Val attn_merge_heads(Graph *g, Val x) {
   return mk_reshape(g, x, dim, 3);
 }
 
-/* Query heads in groups of those that share a key head: x as [batch, key heads, group, ...], or as
- * it is. */
+/* Splits query heads into groups that share a key head: [batch, key heads, group, ...]. Unchanged
+ * if every head has its own. */
 static Val grouped(Graph *g, Val x, Dim heads, bool *split) {
   Type t = *graph_type(g, x);
   *split = t.dim[1] != heads;
   if (!*split) return x;
   if (dim_is_const(t.dim[1]) && dim_is_const(heads) && (heads < 1 || t.dim[1] % heads))
-    fail(g->c, ERR_input, g->loc, "%lld query heads for %lld key heads", (long long)t.dim[1],
-         (long long)heads);
+    fail(g->c, ERR_input, g->loc, "%lld query heads are not a multiple of %lld key heads",
+         (long long)t.dim[1], (long long)heads);
   Dim dim[5] = {t.dim[0], heads, dim_div(g->dims, t.dim[1], heads), t.dim[2], t.dim[3]};
   return mk_reshape(g, x, dim, 5);
 }
@@ -108,7 +108,7 @@ Val attn_softmax(Graph *g, Val s) {
   return mk_div(g, e, mk_select(g, none, mk_like(g, s, 1), sum));
 }
 
-/* Every second element from `first` on, of 2 * half. */
+/* Every second of 2 * half elements, starting at `first`. */
 static Val every_second(Graph *g, Val x, Dim first, Dim half) {
   Type t = *graph_type(g, x);
   Dim start[4] = {0, 0, 0, first}, size[4] = {t.dim[0], t.dim[1], t.dim[2], half};

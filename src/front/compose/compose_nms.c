@@ -1,4 +1,4 @@
-/* compose_nms.c: which of many boxes to keep. See compose.h. */
+/* compose_nms.c: non-maximum suppression. See compose.h. */
 #include "front/compose/compose.h"
 
 #include <float.h>
@@ -9,7 +9,7 @@ Val compose_nms(Graph *g, const NmsInputs *x) {
   Dim table[3] = {t.dim[0], t.dim[1], x->rounds};
   if (x->rounds == 0) return mk_full(g, mk_scalar(g, DT_i64, -1), table, 3);
   Val score = x->score, least = x->least;
-  if (!least) { /* -Inf is a score, too: it is taken behind all others */
+  if (!least) { /* -Inf is a valid score and comes last */
     score = mk_max(g, score, mk_like(g, score, -FLT_MAX));
     least = mk_like(g, score, -INFINITY);
   }

@@ -1,5 +1,4 @@
-/* compose_norm.c: softmax and normalisations. Means and variances are of the whole population. See
- * compose.h. */
+/* compose_norm.c: softmax and normalization with population means and variances. See compose.h. */
 #include "front/compose/compose.h"
 
 Val compose_softmax(Graph *g, Val x, const i64 *axes, u32 n) {
@@ -50,14 +49,14 @@ Val compose_affine(Graph *g, Val x, Val scale, Val bias) {
 Val compose_per_channel(Graph *g, Val v, Val x) {
   Type t = *graph_type(g, x), have = *graph_type(g, v);
   if (have.rank != 1)
-    fail(g->c, ERR_input, g->loc, "a parameter has rank %u, expected 1", have.rank);
+    fail(g->c, ERR_input, g->loc, "a normalization parameter has rank %u, expected 1", have.rank);
   if (t.rank > 1 && dim_is_const(have.dim[0]) && dim_is_const(t.dim[1]) && have.dim[0] != t.dim[1])
-    fail(g->c, ERR_input, g->loc, "a parameter has %lld entries for %lld channels",
+    fail(g->c, ERR_input, g->loc, "a normalization parameter has %lld elements for %lld channels",
          (long long)have.dim[0], (long long)t.dim[1]);
   return mk_expand_tail(g, mk_cast(g, v, t.dt), t.rank > 2 ? t.rank - 2 : 0);
 }
 
-/* x * k + (bias - mean * k): both parameters are constants in a network that does not train. */
+/* x * k + (bias - mean * k). Scale and offset are constants unless the model is being trained. */
 Val compose_batch_norm(Graph *g, Val x, Val scale, Val bias, Val mean, Val var, double eps) {
   Val k = mk_mul(g, scale, compose_rsqrt(g, var, eps));
   Val shift = mk_sub(g, bias, mk_mul(g, mean, k));
@@ -69,9 +68,9 @@ Val compose_group_norm(Graph *g, Val x, i64 groups, Val scale, Val bias, bool by
   Type t = *graph_type(g, x);
   i64 axes[MAX_RANK];
   if (t.rank < 2 || t.rank == MAX_RANK)
-    fail(g->c, ERR_input, g->loc, "the operand has rank %u", t.rank);
+    fail(g->c, ERR_input, g->loc, "a group normalization of rank %u is not supported", t.rank);
   if (groups < 1 || (dim_is_const(t.dim[1]) && t.dim[1] % groups))
-    fail(g->c, ERR_input, g->loc, "%lld channels do not divide into %lld groups",
+    fail(g->c, ERR_input, g->loc, "%lld channels are not divisible by %lld groups",
          (long long)t.dim[1], (long long)groups);
   Dim dim[MAX_RANK] = {t.dim[0], groups, dim_div(g->dims, t.dim[1], groups)};
   for (u32 i = 2; i < t.rank; i++) dim[1 + i] = t.dim[i];

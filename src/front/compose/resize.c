@@ -1,10 +1,10 @@
 /* resize.c: resizing along any axes. See compose.h.
  *
  * Every mode is separable: along each resized axis an output element is a weighted sum of a few
- * input elements whose places and weights depend on its position alone. They are computed here, in
- * double, and become constant index vectors and weights: one gather per tap, or one contraction
- * with a matrix where the taps are many (antialias). Where a size is only known at run time, the
- * same formulas are nodes of the graph.
+ * input elements. Their positions and weights depend on the output position only. This file
+ * computes them in double and makes them constant index vectors and weights: one gather per tap, or
+ * one matrix product if there are many taps (antialias). If a size is known only at run time, the
+ * graph computes the same formulas.
  */
 #include "front/compose/compose.h"
 
@@ -26,23 +26,23 @@ const char *const resize_nearest_name[RN_COUNT] = {
     [RN_round_prefer_ceil] = "round_prefer_ceil",
 };
 
-/* What the elements of the result along one axis are made of. */
+/* Taps of all result elements along one axis. */
 typedef struct ResizeTaps {
   u32 n;
-  i64 *at;    /* [out, n] clamped places */
+  i64 *at;    /* [out, n] clamped positions */
   double *w;  /* [out, n] */
   bool *gone; /* [out] outside of the region of interest */
 } ResizeTaps;
 
-/* Nearest places are computed in f32, one operation at a time, as scales are f32: place 8 of a row
- * stretched by 1.6 comes from place 5, although 1.6 as f32 is a little more. Weights need no such
- * care. */
+/* Nearest positions are computed in f32, one operation at a time, because scales are f32. Example:
+ * position 8 of a row stretched by 1.6 comes from position 5, although 1.6 as f32 is slightly
+ * larger. Weights do not need this. */
 static double rounded(const Resize *r, double v) {
   return r->mode == RS_nearest ? (double)(float)v : v;
 }
 
-/* Where output o looks. The length of the result is a whole number here, not scale * length, as in
- * ONNX Runtime and PyTorch; only half_pixel_symmetric compares the two. */
+/* Source position of output o. Uses the integer length of the result instead of scale * length, as
+ * ONNX Runtime and PyTorch do. Only half_pixel_symmetric compares the two. */
 static double source(const Resize *r, const ResizeAxis *x, double o) {
   double n = (double)x->in, len = (double)x->out, scale = rounded(r, x->scale);
   double middle = rounded(r, (o + 0.5) / scale);
@@ -66,7 +66,7 @@ static double source(const Resize *r, const ResizeAxis *x, double o) {
   }
 }
 
-/* Places this close to halfway between two elements count as halfway, as in ONNX Runtime. */
+/* Positions this close to the midpoint of two elements count as midpoints, as in ONNX Runtime. */
 #define HALFWAY 1e-6
 
 static i64 nearest_place(const Resize *r, double x) {
@@ -86,7 +86,7 @@ static double kernel(const Resize *r, double d) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/* Taps of output o: 2 or 4 neighbours, more when an antialiased kernel is stretched. */
+/* Taps of output o: 2 or 4 neighbours, more if an antialiased kernel is stretched. */
 static void fill_taps(const Resize *r, const ResizeAxis *x, ResizeTaps *t, i64 o, double squeeze) {
   double s = source(r, x, (double)o);
   i64 *at = t->at + o * t->n;
@@ -115,7 +115,7 @@ static ResizeTaps plan_axis(Graph *g, const Resize *r, const ResizeAxis *x) {
   ResizeTaps t = {.n = r->mode == RS_nearest ? 1 : 2 * (u32)ceil(reach / squeeze)};
   u64 n;
   if (!size_mul((u64)x->out, t.n, &n) || n > (1u << 28))
-    fail(g->c, ERR_input, g->loc, "resized extent %lld", (long long)x->out);
+    fail(g->c, ERR_input, g->loc, "cannot resize an axis to extent %lld", (long long)x->out);
   t.at = NEWS(&g->c->work, i64, n);
   t.w = NEWS(&g->c->work, double, n);
   t.gone = NEWS(&g->c->work, bool, (u64)x->out);
@@ -123,7 +123,7 @@ static ResizeTaps plan_axis(Graph *g, const Resize *r, const ResizeAxis *x) {
   return t;
 }
 
-/* A constant of extent `out` along `axis`, 1 elsewhere (behind it), so that it broadcasts. */
+/* A constant of extent `out` along `axis` and 1 on all axes after it, so that it broadcasts. */
 static Tensor *axis_tensor(Graph *g, DType dt, i64 out, u32 axis, u32 rank) {
   i64 dim[MAX_RANK];
   for (u32 i = 0; i < rank - axis; i++) dim[i] = i ? 1 : out;
@@ -155,7 +155,7 @@ static Val matrix_taps(Graph *g, Val v, const ResizeAxis *x, const ResizeTaps *t
   i64 dim[2] = {x->out, x->in};
   u64 n;
   if (!size_mul((u64)x->out, (u64)x->in, &n) || n > (1u << 28))
-    fail(g->c, ERR_input, g->loc, "resized extent %lld", (long long)x->out);
+    fail(g->c, ERR_input, g->loc, "cannot resize an axis to extent %lld", (long long)x->out);
   Tensor *m = tensor_new(&g->c->work, type.dt, dim, 2);
   for (i64 o = 0; o < x->out; o++)
     for (u32 k = 0; k < t->n; k++) {
@@ -190,24 +190,23 @@ static Val resize_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
   return mk_select(g, mk_const(g, gone), outside, v);
 }
 
-/* An extent that is not known yet, n times as large: for whole n, these modes repeat every element
- * n times. */
+/* Scales a symbolic extent by an integer n. These modes then repeat every element n times. */
 static Val repeat_axis(Graph *g, const Resize *r, Val v, const ResizeAxis *x) {
   bool floors = r->coord == RC_asymmetric && r->nearest == RN_floor;
   bool rounds = r->coord == RC_half_pixel && r->nearest >= RN_round_prefer_floor;
   i64 times = (i64)x->scale;
   if (r->mode != RS_nearest || (double)times != x->scale || (!floors && !rounds))
     fail(g->c, ERR_unsupported, g->loc,
-         "resizing a symbolic dimension, but to a multiple, to the nearest, is not supported");
+         "a symbolic dimension can only be resized to a multiple with mode nearest");
   Dim n = dim_mul(g->dims, val_dim(g, v, x->axis), times);
   Val by = mk_ints(g, &times, 1);
   Val at = mk_div(g, mk_iota(g, DT_i64, &n, 1, 0), by);
   return mk_gather(g, v, at, x->axis);
 }
 
-/* ---- sizes of the run: places and weights as f64[out] ---- */
+/* ---- run-time sizes: positions and weights as f64[out] ---- */
 
-/* Where output o looks, as `source` says. */
+/* Source position of output o: the formulas of `source` as nodes. */
 static Val dynamic_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
   Val scale = mk_div(g, len, n), one = mk_scalar(g, DT_f64, 1);
   Val single = mk_eq(g, len, one), half = mk_addk(g, mk_div(g, mk_addk(g, o, 0.5), scale), -0.5);
@@ -216,7 +215,7 @@ static Val dynamic_source(Graph *g, const Resize *r, Val o, Val n, Val len) {
   case RC_asymmetric: return mk_div(g, o, scale);
   case RC_pytorch_half_pixel: return mk_select(g, single, mk_scalar(g, DT_f64, 0), half);
   case RC_align_corners: {
-    Val last = mk_max(g, mk_addk(g, len, -1), one); /* of one, o is 0 */
+    Val last = mk_max(g, mk_addk(g, len, -1), one); /* avoids 0 / 0 if the length is 1 */
     return mk_div(g, mk_mul(g, o, mk_addk(g, n, -1)), last);
   }
   default:

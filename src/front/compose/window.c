@@ -1,8 +1,7 @@
 /* window.c: convolutions, pools and their padding. See compose.h.
  *
- * Padding that depends on a symbolic extent becomes a pad node in front of the window op. A
- * transposed convolution is a convolution of its spread-out operand with the mirrored kernel,
- * cropped.
+ * Padding that depends on a symbolic extent becomes a pad node before the window op. A transposed
+ * convolution is a convolution of the dilated operand with the mirrored kernel, cropped.
  */
 #include "front/compose/compose.h"
 
@@ -46,7 +45,7 @@ bool window_is_fixed(const Window *w) {
   return true;
 }
 
-/* The padding made explicit, for extents known only when running; w has none afterwards. */
+/* Replaces the padding of w by a pad node, for extents known only at run time. */
 static Val pad_before(Graph *g, Val x, Window *w, double fill) {
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   for (u32 i = 0; i < w->n; i++) {
@@ -72,7 +71,7 @@ Val compose_bias(Graph *g, Val y, Val bias) {
     fail(g->c, ERR_input, g->loc, "the bias has rank %u, expected 1", graph_type(g, bias)->rank);
   Dim have = val_dim(g, bias, 0), want = val_dim(g, y, 1);
   if (dim_is_const(have) && dim_is_const(want) && have != want)
-    fail(g->c, ERR_input, g->loc, "the bias has %lld entries for %lld channels", (long long)have,
+    fail(g->c, ERR_input, g->loc, "the bias has %lld elements for %lld channels", (long long)have,
          (long long)want);
   return mk_add(g, y, mk_expand_tail(g, bias, graph_type(g, y)->rank - 2));
 }
@@ -87,7 +86,7 @@ Val window_conv_transpose(Graph *g, Val x, Val weights, i64 group, const Window 
     hi[i] = window_span(w, i) - 1 - cut_hi[i];
     crops = crops || lo[i] < 0 || hi[i] < 0;
     start[2 + i] = lo[i] < 0 ? -lo[i] : 0;
-    size[2 + i] = start[2 + i] + (hi[i] < 0 ? -hi[i] : 0); /* for now: what is dropped */
+    size[2 + i] = start[2 + i] + (hi[i] < 0 ? -hi[i] : 0); /* so far the number of dropped cells */
     lo[i] = lo[i] < 0 ? 0 : lo[i];
     hi[i] = hi[i] < 0 ? 0 : hi[i];
     spread[2 + i] = w->stride[i] - 1;
@@ -101,7 +100,7 @@ Val window_conv_transpose(Graph *g, Val x, Val weights, i64 group, const Window 
   return mk_slice(g, y, start, size, NULL);
 }
 
-/* How many cells each window averages over: ones pooled like the operand, or a number. */
+/* Number of cells that each window averages: pooled ones, or a constant. */
 static Val pool_count(Graph *g, Val x, Window w, bool with_pads) {
   Type t = *graph_type(g, x);
   bool plain = true;

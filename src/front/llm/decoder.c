@@ -1,13 +1,13 @@
-/* decoder.c: a decoder as a Graph.
+/* decoder.c: a decoder language model as a Graph.
  *
- * In: an LmFile with its LmHparams. Out: a Graph from ids [tokens] to logits, whose keys and values
- * of earlier runs are state. Method: one function for each part of a layer; what differs between
- * architectures is a number or a flag of LmHparams. Attention is said as compose.h says it, over
- * all positions so far: query heads that share a key head are a group, positions follow from the
- * length of the state, and a window or the order of tokens is a mask made of positions.
+ * In: an LmFile with its LmHparams. Out: a Graph from ids [tokens] to logits, with the KV cache as
+ * state. Method: one function per part of a layer. Architectures differ only in numbers and flags
+ * of LmHparams. Attention uses compose.h over all positions so far. Query heads that share a key
+ * head are a group. Positions follow from the length of the cache. Causality and sliding windows
+ * are masks computed from positions.
  *
- * Every token is computed by the same sums whatever is computed beside it, so that results do not
- * depend on how a text is cut into runs.
+ * Every token is computed by the same sums in every batch of tokens, so results do not depend on
+ * how a text is split into runs.
  */
 #include "front/compose/compose.h"
 #include "front/llm/lm_hparams.h"
@@ -19,11 +19,11 @@ typedef struct Decoder {
   Graph *g;
   LmFile *f;
   const LmHparams *s;
-  const LmOptions *wish;
-  Dim tokens, past, all; /* of this run, of the runs before it, together */
+  const LmOptions *opts;
+  Dim tokens, past, all; /* tokens of this run, of earlier runs, of both */
   Val before;            /* past as a scalar */
-  Val cos[2], sin[2];    /* by rotation: [1, tokens, pairs] */
-  Map used;              /* names of tensors that were read */
+  Val cos[2], sin[2];    /* by LmRope: [1, tokens, pairs] */
+  Map used;              /* names of the tensors read */
 } Decoder;
 
 static const char *const weight = ".weight", *const bias = ".bias";
@@ -35,7 +35,7 @@ static void set_place(Decoder *d, const char *name) {
   d->g->loc.node = str_of(d->g->c, name);
 }
 
-/* A tensor by its name, of this shape (cols 0: a vector), as f32. */
+/* A tensor of this shape (cols 0: a vector), as f32. */
 static Val tensor(Decoder *d, const char *name, i64 rows, i64 cols) {
   Graph *g = d->g;
   set_place(d, name);
@@ -44,27 +44,23 @@ static Val tensor(Decoder *d, const char *name, i64 rows, i64 cols) {
   if (t->rank != (cols ? 2 : 1) || t->dim[0] != rows || (cols && t->dim[1] != cols)) {
     StrBuf have = sb_new(&g->c->scratch);
     for (u32 i = 0; i < t->rank; i++) sb_fmt(&have, "%s%lld", i ? "x" : "", (long long)t->dim[i]);
-    fail(g->c, ERR_input, g->loc, "the tensor is %s, its model has %lld%s%.0lld", sb_cstr(&have),
+    fail(g->c, ERR_input, g->loc, "the tensor has shape %s, expected %lld%s%.0lld", sb_cstr(&have),
          (long long)rows, cols ? "x" : "", (long long)cols);
   }
   *map_put(&d->used, str_of(g->c, name)) = 1;
   return v;
 }
 
-static bool is_there(Decoder *d, LmTensorRole p, u32 layer, const char *end) {
-  return lm_tensor(d->f, lm_tensor_name(d->f, p, layer, end)) != NULL;
-}
-
-/* x [tokens, in] times the matrix [out, in], and its bias where there is one. */
+/* x [tokens, in] times the matrix [out, in], plus the bias if there is one. */
 static Val linear(Decoder *d, LmTensorRole p, u32 layer, Val x, i64 out) {
   Graph *g = d->g;
   Val w = tensor(d, lm_tensor_name(d->f, p, layer, weight), out, val_dim(g, x, 1));
   x = mk_contract(g, x, w, "tk,nk->tn");
-  if (!is_there(d, p, layer, bias)) return x;
+  if (!lm_tensor(d->f, lm_tensor_name(d->f, p, layer, bias))) return x;
   return mk_add(g, x, tensor(d, lm_tensor_name(d->f, p, layer, bias), out, 0));
 }
 
-/* Over the last axis. */
+/* Normalizes over the last axis. */
 static Val norm(Decoder *d, LmTensorRole p, u32 layer, Val x) {
   Graph *g = d->g;
   i64 last = graph_type(g, x)->rank - 1;
@@ -73,7 +69,7 @@ static Val norm(Decoder *d, LmTensorRole p, u32 layer, Val x) {
   return compose_affine(g, compose_rms_norm(g, x, &last, 1, d->s->eps, NULL), w, 0);
 }
 
-/* ---- rotation ---- */
+/* ---- RoPE ---- */
 
 enum { FINE = 64 }; /* positions of the fine table */
 
@@ -87,8 +83,8 @@ static Val rope_table(Graph *g, const LmRope *r, i64 rows, i64 step, double gain
   return mk_const(g, t);
 }
 
-/* Angles of two small tables are added, that of the position in a stretch of FINE and that of the
- * stretch: a table of all positions would be large, and an angle computed in f32 is not exact. */
+/* Adds the angles of two small tables: position within a stretch of FINE, and stretch. One table of
+ * all positions would be large, and angles computed in f32 are not exact. */
 static void make_rope_tables(Decoder *d, u32 i) {
   Graph *g = d->g;
   const LmRope *r = &d->s->rope[i];
@@ -116,7 +112,7 @@ static Val heads_of(Decoder *d, Val x, i64 heads) {
   return attn_split_heads(d->g, mk_unsqueeze(d->g, x, 0), heads);
 }
 
-/* x [1, heads, tokens, n] behind the earlier ones, which are kept from run to run. */
+/* Appends x [1, heads, tokens, n] to the KV cache. */
 static Val append(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
   Type of = *graph_type(g, x);
@@ -133,7 +129,7 @@ static Val append(Decoder *d, const char *what, u32 layer, Val x) {
   return now;
 }
 
-/* As numbers from -127 to 127, with a factor for each head of each token. */
+/* Quantizes to -127..127, with one scale per head and token. */
 static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
   Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
@@ -149,8 +145,8 @@ static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, Val x) {
 
 static Val cache_kv(Decoder *d, const char *what, u32 layer, Val x) {
   Graph *g = d->g;
-  if (d->wish->kept == DT_i8) return cache_kv_i8(d, what, layer, x);
-  return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->wish->kept)), DT_f32);
+  if (d->opts->kept == DT_i8) return cache_kv_i8(d, what, layer, x);
+  return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->opts->kept)), DT_f32);
 }
 
 /* Queries, keys and values [tokens, heads * size]. */
@@ -230,25 +226,25 @@ static Val decoder_layer(Decoder *d, u32 layer, Val x) {
   return mk_add(g, x, y);
 }
 
-/* ---- the whole ---- */
+/* ---- entry point ---- */
 
 static Val logits(Decoder *d, Val x, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
-  if (!d->wish->every)
-    x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* the last token */
+  if (!d->opts->every)
+    x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* last token only */
   x = norm(d, LP_out_norm, 0, x);
   x = s->tied ? mk_contract(g, x, embedding, "tk,nk->tn") : linear(d, LP_output, 0, x, s->vocab);
   return attn_cap(g, x, s->logit_cap);
 }
 
-/* The tensor that a name belongs to: scales and the like are NAME.weight_WHAT. */
+/* The tensor that an auxiliary tensor belongs to: scales etc. are called NAME.weight_WHAT. */
 static Str owner_of(Ctx *c, Str name) {
   const char *text = str_text(c, name), *end = strstr(text, ".weight_");
   return end ? str_intern(c, text, (size_t)(end - text) + strlen(weight)) : name;
 }
 
-/* A tensor that a layer has and nobody read means that the layer is another than we think. */
+/* An unread tensor means that the layer differs from what this file builds. */
 static void refuse_unused(Decoder *d) {
   const LmFile *f = d->f;
   const char *layer = f->gguf ? "blk." : "model.layers.";
@@ -257,57 +253,54 @@ static void refuse_unused(Decoder *d) {
     const char *text = str_text(f->c, name);
     if (strncmp(text, layer, strlen(layer)) != 0 || map_get(&d->used, owner_of(f->c, name)))
       continue;
-    if (strstr(text, "rotary_emb.inv_freq")) continue; /* computed, and written by old tools */
+    if (strstr(text, "rotary_emb.inv_freq")) continue; /* derived data, written by old tools */
     fail(f->c, ERR_unsupported, f->loc, "tensor '%s' has no place in architecture '%s'",
          show(f->c, name), d->s->arch->name);
   }
 }
 
-/* Refuses a context that the model, or the memory, has no room for, before anything is made of it.
- */
-static void check_context(LmFile *f, const LmHparams *s, const LmOptions *wish) {
-  double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(wish->kept), bytes = 0;
+/* Refuses a context that exceeds the trained length or the memory, before building anything. */
+static void check_context(LmFile *f, const LmHparams *s, const LmOptions *opts) {
+  double each = 2.0 * (double)(s->kv_heads * s->head) * (double)dtype_bytes(opts->kept), bytes = 0;
   long long context = (long long)s->context;
   double most = fmax((double)s->longest, s->rope[0].reach); /* files give either length */
   if (s->longest && (double)s->context > most) {
-    if (wish->room > 0)
-      fail(f->c, ERR_usage, f->loc, "a context of %lld: the model was trained for %.0f at most",
+    if (opts->room > 0)
+      fail(f->c, ERR_usage, f->loc,
+           "a context of %lld tokens was requested, but the model was trained for %.0f at most",
            context, floor(most));
-    warn(f->c, f->loc, "a context of %lld: the model was trained for %.0f", context, floor(most));
+    warn(f->c, f->loc, "a context of %lld tokens exceeds the %.0f that the model was trained for",
+         context, floor(most));
   }
   for (u32 i = 0; i < s->layers; i++) {
     i64 window = s->layer[i].window;
     bytes += each * (double)(window && window < s->context ? window : s->context);
   }
-  if (wish->room > 0 && bytes > wish->room)
+  if (opts->room > 0 && bytes > opts->room)
     fail(f->c, ERR_usage, f->loc,
-         "a context of %lld: its keys and values take %.1f GB, and this machine has %.1f", context,
-         bytes / 1e9, wish->room / 1e9);
-}
-
-static Dim symbol(Graph *g, const char *name, i64 lo, i64 hi) {
-  return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(g->c, name), lo, hi));
+         "the KV cache of a context of %lld tokens takes %.1f GB, and this machine has %.1f GB",
+         context, bytes / 1e9, opts->room / 1e9);
 }
 
 Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);
   const LmHparams *s = lm_hparams(f, o->language.context);
-  Decoder d = {.g = g, .f = f, .s = s, .wish = &o->language};
+  Decoder d = {.g = g, .f = f, .s = s, .opts = &o->language};
   check_context(f, s, &o->language);
   g->eager = true;
   g->loc = f->loc;
   d.used = map_new(&c->scratch);
   Val ids = lm_input_ids(g, o, o->language.chunk ? o->language.chunk : LM_CHUNK, s->context);
   d.tokens = val_dim(g, ids, 0);
-  d.past = symbol(g, "past", 0, s->context - 1);
+  d.past = dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(c, "past"), 0, s->context - 1));
   d.before = mk_extent(g, d.past, DT_i64);
   for (u32 i = 0; i < 2; i++)
     if (s->rope[i].n) make_rope_tables(&d, i);
   Val embedding = tensor(&d, lm_tensor_name(f, LP_embed, 0, weight), s->vocab, s->embed);
   Val x = mk_gather(g, embedding, mk_check_index(g, ids, &(Dim){s->vocab}, 1), 0);
   if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
-  graph_result(g, x, str_of(c, "logits")); /* its place; the value follows */
+  graph_result(g, x, str_of(c, "logits")); /* reserves output 0; the value is set below */
   for (u32 i = 0; i < s->layers; i++) x = decoder_layer(&d, i, x);
   g->blk.at[1].ret.at[0] = logits(&d, x, embedding);
   refuse_unused(&d);

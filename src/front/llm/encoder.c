@@ -1,10 +1,9 @@
 /* encoder.c: text encoders of the BERT family as a Graph.
  *
- * In: an LmFile of safetensors. Out: token ids, i32[tokens] with what stands around a sentence
- * ([CLS], [SEP]), to its vector, if the folder says how that is made of the tokens' (modules.json,
- * as sentence-transformers writes it), else to the vectors of all tokens. There is no padding, so
- * there is no mask: a run has the length of its sentence. Names of tensors are those of
- * transformers.
+ * In: an LmFile of safetensors. Out: a Graph from token ids i32[tokens], [CLS] and [SEP] included.
+ * Its result is the sentence vector if modules.json (sentence-transformers) defines one, else the
+ * vectors of all tokens. A run has the length of its sentence, so it needs neither padding nor a
+ * mask. Tensor names are those of transformers.
  */
 #include "front/compose/compose.h"
 #include "front/llm/llm.h"
@@ -46,18 +45,19 @@ static void read_sizes(Encoder *e) {
   lm_string(f, "hidden_act", &s);
   e->act = str_intern(f->c, s.at, s.n);
   if (e->hidden % e->heads)
-    fail(f->c, ERR_input, f->loc, "config.json: hidden_size %lld does not divide into %lld heads",
+    fail(f->c, ERR_input, f->loc, "config.json: hidden_size %lld is not divisible by %lld heads",
          (long long)e->hidden, (long long)e->heads);
   if (lm_string(f, "position_embedding_type", &kind) &&
       (kind.n != 8 || memcmp(kind.at, "absolute", 8)))
-    fail(f->c, ERR_unsupported, f->loc, "config.json: position_embedding_type '%s'",
+    fail(f->c, ERR_unsupported, f->loc,
+         "config.json: position_embedding_type '%s' is not supported",
          show(f->c, str_intern(f->c, kind.at, kind.n)));
   e->prefix = lm_tensor(f, "embeddings.word_embeddings.weight") ? "" : "bert.";
 }
 
 /* ---- layers ---- */
 
-/* f32 of these sizes (cols 0: a vector); what else the file has is refused. */
+/* f32 of this shape (cols 0: a vector); other shapes are refused. */
 static Val weight(Encoder *e, const char *name, i64 rows, i64 cols) {
   Ctx *c = e->f->c;
   const char *full = str_text(c, str_fmt(c, "%s%s", e->prefix, name));
@@ -99,7 +99,8 @@ static Val activate(Encoder *e, Val x) {
     return compose_gelu(e->g, x, true);
   if (str_is(c, e->act, "relu")) return compose_relu(e->g, x);
   if (str_is(c, e->act, "silu")) return compose_silu(e->g, x, 1);
-  fail(c, ERR_unsupported, e->f->loc, "config.json: hidden_act '%s'", show(c, e->act));
+  fail(c, ERR_unsupported, e->f->loc, "config.json: hidden_act '%s' is not supported",
+       show(c, e->act));
 }
 
 static Val attention(Encoder *e, Val x, i64 i) {
@@ -135,7 +136,7 @@ static Val encode(Encoder *e, Val ids) {
   return x;
 }
 
-/* ---- the vector of a sentence ---- */
+/* ---- pooling ---- */
 
 typedef enum Pooling { PO_none, PO_mean, PO_cls, PO_max } Pooling;
 static const struct {
@@ -153,10 +154,11 @@ static Pooling read_pooling(LmFile *f, const Json *path) {
   for (u32 i = 0; i < sizeof poolings / sizeof *poolings; i++) {
     if (!json_bool(d, d->root, poolings[i].key, false)) continue;
     if (how != PO_none || poolings[i].how == PO_none)
-      fail(c, ERR_unsupported, d->loc, "%s, alone or with another, is not read", poolings[i].key);
+      fail(c, ERR_unsupported, d->loc,
+           "%s, or its combination with another pooling mode, is not supported", poolings[i].key);
     how = poolings[i].how;
   }
-  if (how == PO_none) fail(c, ERR_input, d->loc, "names no way of pooling");
+  if (how == PO_none) fail(c, ERR_input, d->loc, "no pooling mode is enabled");
   return how;
 }
 
@@ -174,7 +176,7 @@ static Val l2_normalize(Graph *g, Val x) {
   return mk_div(g, x, mk_max(g, norm, mk_like(g, norm, 1e-12)));
 }
 
-/* What stands behind the transformer in modules.json; false: there is none. */
+/* Appends the modules that follow the transformer in modules.json. False: there are none. */
 static bool apply_modules(Encoder *e, Val *x) {
   LmFile *f = e->f;
   Ctx *c = f->c;
@@ -192,14 +194,14 @@ static bool apply_modules(Encoder *e, Val *x) {
     else if (!strcmp(name, "Normalize") && pooled)
       *x = l2_normalize(e->g, *x);
     else
-      json_fail(d, type, ERR_unsupported, "module '%s' at this place is not read",
+      json_fail(d, type, ERR_unsupported, "module '%s' is not supported here",
                 show(c, json_str(c, type)));
     pooled = true;
   }
   return pooled;
 }
 
-/* ---- the whole ---- */
+/* ---- entry point ---- */
 
 bool lm_is_encoder(const LmFile *f) {
   return !f->gguf && str_is(f->c, f->arch, "bert");

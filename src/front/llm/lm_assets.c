@@ -1,11 +1,10 @@
-/* lm_assets.c: what a decoder needs to talk: its tokeniser, and what its template says around
- * messages.
+/* lm_assets.c: tokenizer and chat format of a decoder.
  *
- * In: the file of a model. Out: Speech. Programs hold no interpreter of templates: a template is
- * rendered here for a few conversations whose messages are marked, and what stands between the
- * marks are its texts. They are taken if longer conversations put together from them are those that
- * the template gives. A template may refuse a system message; one that says something else in later
- * turns loses the way to them, and every question begins a conversation.
+ * In: a model file. Out: LmAssets. Programs contain no template interpreter. Instead this file
+ * renders the template for a few conversations with marked messages and keeps the strings between
+ * the marks. It accepts them if they reproduce longer conversations exactly. A template may refuse
+ * a system message. If later turns are rendered differently, every question starts a new
+ * conversation.
  */
 #include "front/llm/lm_hparams.h"
 #include "front/vocab_file.h"
@@ -30,9 +29,8 @@ static void render(Ctx *c, void *arg) {
   p->got = chat_text(c, p->v, p->turn, p->nturn, true, p->now, p->loc, &c->work);
 }
 
-/* The texts around the messages of a conversation, one more than there are messages. False: the
- * template refuses it, or a message is not there once, in order, as it was said (without the white
- * space around it if trims). */
+/* The strings around the messages of a conversation, one more than messages. False if the template
+ * refuses it, or if a message does not occur exactly once and in order (trimmed if trims). */
 static bool split_at_messages(Ctx *c, Probe *p, const ChatMessage *turn, u32 n, bool trims,
                               const char **out, const char **why) {
   p->turn = turn;
@@ -50,7 +48,7 @@ static bool split_at_messages(Ctx *c, Probe *p, const ChatMessage *turn, u32 n, 
     from = at;
     while (at < p->got.n && p->got.mark && p->got.mark[at]) at++;
     if (at - from != length || memcmp(p->got.at + from, text, length) != 0) {
-      *why = "its template changes what is said";
+      *why = "its chat template changes the text of messages";
       return false;
     }
   }
@@ -67,12 +65,12 @@ static ChatFormat chat_format_of(Ctx *c, Probe *p, const char **why) {
   static const ChatMessage talk[] = {SAYS("user", " one "), SAYS("assistant", " two "),
                                      SAYS("user", " three "), SAYS("assistant", " four "),
                                      SAYS("user", " five ")};
-  static const ChatMessage told[] = {SAYS("system", " zero "), SAYS("user", " one "),
-                                     SAYS("assistant", " two "), SAYS("user", " three ")};
+  static const ChatMessage with_system[] = {SAYS("system", " zero "), SAYS("user", " one "),
+                                            SAYS("assistant", " two "), SAYS("user", " three ")};
 #undef SAYS
   const char *x[MOST_TURNS], *ignored;
   ChatFormat t = {0};
-  *why = "its template puts messages together in another way";
+  *why = "its chat template joins messages in an unsupported way";
   t.trims = !split_at_messages(c, p, talk, 1, false, x, why);
   if (t.trims && !split_at_messages(c, p, talk, 1, true, x, why)) return (ChatFormat){0};
   t.open = x[0];
@@ -80,7 +78,7 @@ static ChatFormat chat_format_of(Ctx *c, Probe *p, const char **why) {
   if (split_at_messages(c, p, talk, 5, t.trims, x, &ignored) && is_same(x[0], t.open) &&
       is_same(x[1], t.ask) && is_same(x[3], t.ask) && is_same(x[5], t.ask) && is_same(x[2], x[4]))
     t.next = x[2];
-  if (split_at_messages(c, p, told, 4, t.trims, x, &ignored) && is_same(x[2], t.ask) &&
+  if (split_at_messages(c, p, with_system, 4, t.trims, x, &ignored) && is_same(x[2], t.ask) &&
       is_same(x[4], t.ask)) {
     t.open_system = x[0];
     t.system = x[1];
@@ -89,7 +87,7 @@ static ChatFormat chat_format_of(Ctx *c, Probe *p, const char **why) {
   return t;
 }
 
-/* Are forms of dates between their marks, as they were put there? */
+/* Are the date formats intact between their marks? */
 static bool dates_are_intact(const ChatFormat *t) {
   const char *text[] = {t->open, t->open_system, t->system, t->ask, t->next};
   for (u32 i = 0; i < sizeof text / sizeof *text; i++) {
@@ -118,11 +116,11 @@ static bool has_tokeniser(Ctx *c, LmFile *f, const char *path) {
   return false;
 }
 
-/* A token without a row would be an index out of range; rows behind the last token are padding. */
+/* A token without a row would be an index out of range. Rows after the last token are padding. */
 static void check_rows(Ctx *c, LmFile *f, const Vocab *v) {
   const StoredTensor *embed = lm_require_tensor(f, lm_tensor_name(f, LP_embed, 0, ".weight"));
   if (embed->rank != 2 || v->head->ntoken > embed->dim[0])
-    fail(c, ERR_input, f->loc, "the tokeniser has %u tokens, the embedding %lld rows",
+    fail(c, ERR_input, f->loc, "the tokenizer has %u tokens, but the embedding has %lld rows",
          v->head->ntoken, (long long)embed->dim[0]);
 }
 
@@ -133,16 +131,15 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
   if (!s->path || !has_tokeniser(c, f, s->path)) return NULL;
   VocabBlob tables = vocab_file(c, f->gguf ? s->path : lm_folder(c, s->path), &c->keep);
   LmAssets *out = NEW(&c->keep, LmAssets);
-  if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "a vocabulary that cannot be opened");
+  if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "the vocabulary cannot be opened");
   check_rows(c, f, &v);
   lm_info(c, m, &facts);
   *out =
       (LmAssets){.vocab = tables.at, .nvocab = tables.n, .token_bytes = (double)facts.token_bytes};
   Probe p = {.v = &v, .loc = f->loc, .now = JINJA_DATES};
-  out->no_chat = "the model has no template of conversations";
+  out->no_chat = "the model has no chat template";
   if (chat_has_template(&v)) out->chat = chat_format_of(c, &p, &out->no_chat);
-  p.now = CHAT_DEFAULT_DATE; /* one that does more with a date than to show it is told the same
-                                always */
+  p.now = CHAT_DEFAULT_DATE; /* templates that compute with the date get a fixed one */
   if (chat_has_template(&v) && (!out->chat.open || !dates_are_intact(&out->chat)))
     out->chat = chat_format_of(c, &p, &out->no_chat);
   return out;

@@ -1,9 +1,9 @@
-/* lm_file.c: what a language model is stored in, as one LmFile.
+/* lm_file.c: opens the files of a language model as one LmFile.
  *
- * In: the first bytes read and their path: a GGUF file, the first of several, a safetensors file,
- * or the index of several. Out: tensors by name, from all files, and the keys of the first GGUF
- * file or config.json. Method: files whose names follow from the path (parts of GGUF, config.json,
- * tokenizer.json) are opened as the user's own; names that stand in a file (shards of an index) go
+ * In: the first bytes and the path of a GGUF file, the first of several, a safetensors file, or the
+ * index of several. Out: tensors by name from all files, and the keys of the first GGUF file or of
+ * config.json. Method: files whose names follow from the path (GGUF parts, config.json,
+ * tokenizer.json) are opened like files of the user. Names found in a file (shards of an index) go
  * through the confined opener.
  */
 #include "front/llm/llm.h"
@@ -83,7 +83,7 @@ static void add_tensors(LmFile *f, const StoredTensors *v, Loc loc) {
 
 /* ---- GGUF ---- */
 
-/* A number among the keys of a part; -1: absent. */
+/* An integer among the keys of a part; -1: absent. */
 static i64 split_number(Ctx *c, const Gguf *g, const char *name, Loc loc) {
   const GgufKey *k = gguf_key(c, g, name);
   i64 v = -1;
@@ -94,48 +94,50 @@ static i64 split_number(Ctx *c, const Gguf *g, const char *name, Loc loc) {
   return v;
 }
 
-/* The path of part i (from 0 on) of n, by that of the first. */
+/* The path of part i (from 0) of n, derived from the path of the first. */
 static const char *part_path(const LmFile *f, i64 i, i64 n) {
   size_t stem = strlen(f->path) - PART_TAIL;
   return str_text(f->c, str_fmt(f->c, "%.*s-%05lld-of-%05lld.gguf", (int)stem, f->path,
                                 (long long)i + 1, (long long)n));
 }
 
-static void check_first(const LmFile *f, i64 no, i64 n) {
+static void check_first(const LmFile *f, i64 part, i64 n) {
   char tail[64];
   Ctx *c = f->c;
   if (n > MAX_PARTS)
     fail(c, ERR_input, f->loc, "key 'split.count' is %lld, expected at most %d", (long long)n,
          MAX_PARTS);
   if (!f->path)
-    fail(c, ERR_input, f->loc, "is one of %lld parts, and the others are not at hand",
-         (long long)n);
-  snprintf(tail, sizeof tail, "-%05lld-of-%05lld.gguf", (long long)no + 1, (long long)n);
+    fail(c, ERR_input, f->loc,
+         "this is one of %lld parts, and the others cannot be found without a path", (long long)n);
+  snprintf(tail, sizeof tail, "-%05lld-of-%05lld.gguf", (long long)part + 1, (long long)n);
   if (!ends_with(f->path, tail) || strlen(f->path) == PART_TAIL)
-    fail(c, ERR_input, f->loc, "is part %lld of %lld, but its name does not end in %s",
-         (long long)no + 1, (long long)n, tail);
-  if (no)
-    fail(c, ERR_usage, f->loc, "is part %lld of %lld; give the first: %s", (long long)no + 1,
+    fail(c, ERR_input, f->loc, "this is part %lld of %lld, but its name does not end in %s",
+         (long long)part + 1, (long long)n, tail);
+  if (part)
+    fail(c, ERR_usage, f->loc, "this is part %lld of %lld; give the first: %s", (long long)part + 1,
          (long long)n, show_text(c, str_of(c, part_path(f, 0, n))));
 }
 
 static void add_parts(LmFile *f) {
   Ctx *c = f->c;
   i64 n = split_number(c, f->gguf, "split.count", f->loc);
-  i64 no = split_number(c, f->gguf, "split.no", f->loc);
+  i64 part = split_number(c, f->gguf, "split.no", f->loc);
   if (n <= 1) return;
-  if (no < 0) fail(c, ERR_input, f->loc, "key 'split.no' is missing beside 'split.count'");
-  if (no >= n)
-    fail(c, ERR_input, f->loc, "key 'split.no' is %lld of %lld", (long long)no, (long long)n);
-  check_first(f, no, n);
+  if (part < 0)
+    fail(c, ERR_input, f->loc, "key 'split.count' is present, but key 'split.no' is missing");
+  if (part >= n)
+    fail(c, ERR_input, f->loc, "key 'split.no' is %lld, expected less than %lld", (long long)part,
+         (long long)n);
+  check_first(f, part, n);
   for (i64 i = 1; i < n; i++) {
     const char *path = part_path(f, i, n);
     Loc loc = {.file = str_of(c, path), .index = -1};
     File file = file_read(c, path);
     Gguf *g = gguf_read(c, file.at, file.n, loc);
     if (split_number(c, g, "split.no", loc) != i || split_number(c, g, "split.count", loc) != n)
-      fail(c, ERR_input, loc, "is not part %lld of %lld, as its name says", (long long)i + 1,
-           (long long)n);
+      fail(c, ERR_input, loc, "this is not part %lld of %lld, although its name says so",
+           (long long)i + 1, (long long)n);
     add_tensors(f, &g->tensor, loc);
   }
   i64 total = split_number(c, f->gguf, "split.tensors.count", f->loc);
@@ -156,13 +158,13 @@ static void open_gguf(LmFile *f, const Source *s) {
 
 /* ---- safetensors ---- */
 
-/* Every tensor of the index is in the shard it names, and the shards have no others. */
+/* Every tensor of the index must be in the shard that it names, and shards have no others. */
 static void open_index(LmFile *f, const Source *s) {
   Ctx *c = f->c;
   JsonDoc d = json_read(c, s->at, s->n, f->loc, &c->work);
   const Json *names = json_require(&d, d.root, "weight_map", JS_object);
-  Map first = map_new(&c->work); /* shard -> tensors in front of its own, plus 1 */
-  Map last = map_new(&c->work);  /* and those up to its end */
+  Map first = map_new(&c->work); /* shard -> 1 + number of tensors before its own */
+  Map last = map_new(&c->work);  /* shard -> 1 + end of its tensors */
   for (u32 i = 0; i < names->n; i++) {
     const Json *key = json_key(names, i), *value = json_value(names, i);
     if (value->kind != JS_string) json_fail(&d, value, ERR_input, "expected the name of a file");
@@ -197,14 +199,14 @@ static void open_safetensors(LmFile *f, const Source *s) {
   f->config = lm_sibling_json(f, "config.json");
   if (!f->config)
     fail(c, ERR_unsupported, f->loc,
-         "has weights, but no config.json beside it that says what network they belong to");
+         "the folder has weights, but no config.json that describes the network");
   type = json_require(f->config, f->config->root, "model_type", JS_string);
   f->arch = json_str(c, type);
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
-/* JSON that begins as the index of shards does: {"metadata": {...}, "weight_map": ... */
+/* JSON that begins like a shard index: {"metadata": {...}, "weight_map": ... */
 static bool is_index(const u8 *at, size_t n) {
   static const char word[] = "\"weight_map\"";
   size_t near = n < 4096 ? n : 4096, k = sizeof word - 1;

@@ -1,9 +1,9 @@
-/* lm_hparams.c: the numbers of a decoder.
+/* lm_hparams.c: hyperparameters of a decoder.
  *
- * In: a file of a model. Out: its LmHparams, or a refusal that names the key. Method: every number
- * is asked for by its two keys; what the file leaves out follows from the others, or from the row
- * of the architecture. What a file may say that nobody here obeys (experts, other kinds of
- * attention) is refused, not passed over.
+ * In: a model file. Out: its LmHparams, or an error that names the key. Method: every number is
+ * read by its GGUF or config.json key. Absent ones follow from others or from the row of the
+ * architecture. Keys that ask for unsupported features (experts, other attention) are refused, not
+ * ignored.
  */
 #include "front/llm/lm_hparams.h"
 
@@ -67,7 +67,7 @@ static i64 need_size(LmFile *f, const char *gguf, const char *config, i64 hi) {
   return n;
 }
 
-/* GGUF may give a number for each layer; those that differ are not one model of ours. */
+/* GGUF may give one number per layer. Layers that differ are not supported. */
 static bool same_for_all(LmFile *f, const char *gguf, const char *config, i64 *out) {
   LmList l;
   const char *key = f->gguf ? gguf : config;
@@ -75,7 +75,9 @@ static bool same_for_all(LmFile *f, const char *gguf, const char *config, i64 *o
   if (!lm_list(f, key, &l)) return false;
   if (!lm_next_int(&l, 1, LM_SIZE, out)) return false;
   while (lm_next_int(&l, 1, LM_SIZE, &next))
-    if (next != *out) fail(f->c, ERR_unsupported, f->loc, "'%s' differs from layer to layer", key);
+    if (next != *out)
+      fail(f->c, ERR_unsupported, f->loc,
+           "'%s' differs from layer to layer, which is not supported", key);
   return true;
 }
 
@@ -87,7 +89,7 @@ static void refuse_others(LmFile *f) {
   i64 n;
   for (u32 i = 0; i < sizeof keys / sizeof *keys; i++)
     if ((*keys[i] == '.') == (f->gguf != NULL) && lm_int(f, keys[i], 0, LM_SIZE, &n) && n)
-      fail(f->c, ERR_unsupported, f->loc, "'%s' is %lld: layers of that kind are not read", keys[i],
+      fail(f->c, ERR_unsupported, f->loc, "'%s' is %lld: such layers are not supported", keys[i],
            (long long)n);
 }
 
@@ -101,23 +103,24 @@ static void read_sizes(LmFile *f, LmHparams *s) {
   if (!same_for_all(f, ".attention.head_count_kv", "num_key_value_heads", &s->kv_heads))
     s->kv_heads = s->heads;
   if (s->heads % s->kv_heads)
-    fail(f->c, ERR_input, f->loc, "%lld query heads do not divide among %lld key heads",
+    fail(f->c, ERR_input, f->loc, "%lld query heads are not a multiple of %lld key heads",
          (long long)s->heads, (long long)s->kv_heads);
   i64 value;
   if (!lm_either_int(f, ".attention.key_length", "head_dim", 1, LM_SIZE, &s->head)) {
     if (s->embed % s->heads)
-      fail(f->c, ERR_input, f->loc, "an embedding of %lld does not divide into %lld heads",
+      fail(f->c, ERR_input, f->loc, "an embedding of size %lld is not divisible by %lld heads",
            (long long)s->embed, (long long)s->heads);
     s->head = s->embed / s->heads;
   }
   if (lm_either_int(f, ".attention.value_length", NULL, 1, LM_SIZE, &value) && value != s->head)
-    fail(f->c, ERR_unsupported, f->loc, "keys of size %lld with values of size %lld",
-         (long long)s->head, (long long)value);
+    fail(f->c, ERR_unsupported, f->loc,
+         "keys of size %lld with values of size %lld are not supported", (long long)s->head,
+         (long long)value);
   if (!lm_either_int(f, ".context_length", "max_position_embeddings", 1, DIM_MAX, &s->longest))
     s->longest = 0;
   s->vocab = lm_require_tensor(f, lm_tensor_name(f, LP_embed, 0, ".weight"))->dim[0];
   if (lm_either_int(f, ".vocab_size", "vocab_size", 1, LM_VOCAB, &value) && value != s->vocab)
-    fail(f->c, ERR_input, f->loc, "the vocabulary has %lld tokens, its embedding %lld rows",
+    fail(f->c, ERR_input, f->loc, "the vocabulary has %lld tokens, but its embedding has %lld rows",
          (long long)value, (long long)s->vocab);
 }
 
@@ -126,7 +129,7 @@ static void read_sizes(LmFile *f, LmHparams *s) {
 static LmGate gate_of(LmFile *f, const LmArch *arch) {
   FileSpan t;
   bool gemma = arch->flags & LA_gemma;
-  /* hidden_act of gemma says gelu and means the other key, whose default is the form by tanh */
+  /* gemma ignores hidden_act; hidden_activation counts and defaults to the tanh approximation */
   if (f->gguf || !lm_string(f, gemma ? "hidden_activation" : "hidden_act", &t))
     return gemma ? LG_gelu_tanh : LG_silu;
   Str name = str_intern(f->c, t.at, t.n);
@@ -134,14 +137,15 @@ static LmGate gate_of(LmFile *f, const LmArch *arch) {
   if (str_is(f->c, name, "gelu_pytorch_tanh") || str_is(f->c, name, "gelu_new"))
     return LG_gelu_tanh;
   if (str_is(f->c, name, "gelu")) return LG_gelu;
-  fail(f->c, ERR_unsupported, f->loc, "activation '%s' is not known", show(f->c, name));
+  fail(f->c, ERR_unsupported, f->loc, "activation '%s' is not supported", show(f->c, name));
 }
 
 static double positive(LmFile *f, const char *gguf, const char *config, double otherwise) {
   double x;
   if (!lm_either_float(f, gguf, config, &x)) return otherwise;
   if (!(x >= 0) || !isfinite(x))
-    fail(f->c, ERR_input, f->loc, "'%s' is %g", f->gguf ? gguf : config, x);
+    fail(f->c, ERR_input, f->loc, "'%s' is %g, expected a finite number of at least 0",
+         f->gguf ? gguf : config, x);
   return x;
 }
 
@@ -160,7 +164,7 @@ static void read_scales(LmFile *f, LmHparams *s) {
       positive(f, NULL, flags & LA_gemma ? "query_pre_attn_scalar" : NULL, (double)size);
   s->scale = positive(f, ".attention.scale", NULL, 0);
   if (s->scale == 0) s->scale = 1 / sqrt(scalar);
-  if (!isfinite(s->scale)) fail(f->c, ERR_input, f->loc, "scores are scaled by %g", s->scale);
+  if (!isfinite(s->scale)) fail(f->c, ERR_input, f->loc, "the scale of scores is %g", s->scale);
 }
 
 static bool is_tied(LmFile *f, const LmArch *arch) {
@@ -172,9 +176,9 @@ static bool is_tied(LmFile *f, const LmArch *arch) {
 
 /* ---- layers ---- */
 
-enum { USUAL_WINDOW = 4096 }; /* of an architecture that has windows, where its file is silent */
+enum { USUAL_WINDOW = 4096 }; /* default window of architectures that have one */
 
-/* Positions that layers with a window see; 0: there are no such layers. */
+/* Sliding window in positions; 0: full attention everywhere. */
 static i64 window_of(LmFile *f, const LmArch *arch) {
   i64 window = arch->period ? USUAL_WINDOW : 0;
   bool wanted = !(arch->flags & LA_opt_in_window);
@@ -183,7 +187,7 @@ static i64 window_of(LmFile *f, const LmArch *arch) {
   return f->gguf || wanted ? window : 0;
 }
 
-/* By the habit of the architecture, and what the file says of it. */
+/* Assigns windows by the period of the architecture or of the file. */
 static void usual_windows(LmFile *f, const LmHparams *s, LmLayer *layer, i64 window) {
   i64 period = s->arch->period, first = 0;
   lm_either_int(f, ".attention.sliding_window_pattern", "sliding_window_pattern", 0, LM_LAYERS,
@@ -207,11 +211,11 @@ static bool is_local(LmFile *f, LmList *l, bool *local) {
   Str name = str_intern(f->c, kind.at, kind.n);
   *local = str_is(f->c, name, "sliding_attention");
   if (!*local && !str_is(f->c, name, "full_attention"))
-    fail(f->c, ERR_unsupported, f->loc, "a layer of kind '%s'", show(f->c, name));
+    fail(f->c, ERR_unsupported, f->loc, "layers of type '%s' are not supported", show(f->c, name));
   return true;
 }
 
-/* The same, layer by layer; false: the file has no such list. */
+/* Assigns windows by the per-layer list of the file. False: no such list. */
 static bool listed_windows(LmFile *f, const LmHparams *s, LmLayer *layer, i64 window) {
   const char *key = f->gguf ? ".attention.sliding_window_pattern" : "layer_types";
   LmList l;
@@ -221,11 +225,11 @@ static bool listed_windows(LmFile *f, const LmHparams *s, LmLayer *layer, i64 wi
   if (!lm_list(f, key, &l)) return false;
   for (; n < s->layers && is_local(f, &l, &local); n++) layer[n].window = local ? window : 0;
   if (n < s->layers)
-    fail(f->c, ERR_input, f->loc, "'%s' has %u entries for %u layers", key, n, s->layers);
+    fail(f->c, ERR_input, f->loc, "'%s' has %u elements for %u layers", key, n, s->layers);
   return true;
 }
 
-/* no_rope_layers of config.json holds 1 for layers that are turned. */
+/* no_rope_layers of config.json holds 1 for layers with RoPE. */
 static void read_rotated(LmFile *f, const LmHparams *s, LmLayer *layer) {
   i64 bare = s->arch->bare, turned;
   LmList l;
@@ -251,8 +255,7 @@ LmHparams *lm_hparams(LmFile *f, i64 context) {
   LmHparams *s = NEW(&f->c->work, LmHparams);
   s->arch = lm_arch(f);
   if (!s->arch)
-    fail(f->c, ERR_unsupported, f->loc, "architecture '%s' is not one that is read",
-         show(f->c, f->arch));
+    fail(f->c, ERR_unsupported, f->loc, "architecture '%s' is not supported", show(f->c, f->arch));
   refuse_others(f);
   read_sizes(f, s);
   read_scales(f, s);

@@ -1,8 +1,7 @@
-/* lm_info.c: language models and text encoders in the table of readers.
+/* lm_info.c: language models and text encoders in the reader table.
  *
- * In: the bytes of a model. Out: what `inspect` tells of it (sizes, how tensors are stored, what a
- * token costs), and its graph. Sizes are listed as the file gives them, whatever its architecture:
- * a model that cannot be built can still be looked at.
+ * In: the bytes of a model. Out: the report of `inspect` (sizes, tensor types, cost per token) and
+ * the graph. `inspect` lists sizes for every architecture, including those that cannot be built.
  */
 #include "front/llm/lm_hparams.h"
 
@@ -24,16 +23,16 @@ Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o
   lm_check_quantised(f);
   if (lm_is_encoder(f)) return lm_encoder(f, o);
   if (lm_arch(f)) return lm_decoder(f, o);
-  fail(c, ERR_unsupported, f->loc, "architecture '%s' is one that ingot does not build%s",
-       show(c, f->arch),
-       f->gguf ? "" : "; for ONNX export it: optimum-cli export onnx --model FOLDER OUT");
+  fail(c, ERR_unsupported, f->loc, "architecture '%s' is not supported%s", show(c, f->arch),
+       f->gguf ? ""
+               : "; to use ONNX instead, export it: optimum-cli export onnx --model FOLDER OUT");
 }
 
-/* ---- facts ---- */
+/* ---- report ---- */
 
 enum { MOST_LAYERS = 1 << 16 };
 
-/* A size, and its keys in GGUF and in config.json. */
+/* A size and its keys in GGUF and config.json. */
 typedef struct SizeKey {
   const char *name, *gguf, *config;
 } SizeKey;
@@ -70,7 +69,7 @@ static void add_string(LmFile *f, ModelInfo *out, const char *name, const char *
     *vec_push(&f->c->work, &out->more) = (ModelInfoItem){name, str_intern(f->c, s.at, s.n), 0};
 }
 
-/* The largest entry, where layers differ; 0: absent. */
+/* The largest element if layers differ; 0: absent. */
 static i64 read_size(LmFile *f, const SizeKey *k) {
   LmList l;
   i64 most = 0, v;
@@ -101,7 +100,7 @@ static void count_tensors(LmFile *f, ModelInfo *out) {
   }
 }
 
-/* Every weight once; of embeddings that are not the output too, one row. */
+/* Counts every weight once, but only one row of an embedding that is not also the output. */
 static void cost_of_token(LmFile *f, ModelInfo *out, const i64 *size) {
   const StoredTensor *embed =
       lm_tensor(f, f->gguf ? "token_embd.weight" : "model.embed_tokens.weight");
@@ -119,7 +118,7 @@ static void cost_of_token(LmFile *f, ModelInfo *out, const i64 *size) {
 }
 
 void lm_info(Ctx *c, const Model *m, ModelInfo *out) {
-  LmFile *f = (LmFile *)m->own; /* files beside it are read when they are asked for */
+  LmFile *f = (LmFile *)m->own; /* not const: other files of the model are opened on demand */
   i64 size[SZ_COUNT];
   out->version = f->gguf ? f->gguf->version : 0;
   *vec_push(&c->work, &out->more) = (ModelInfoItem){"architecture", f->arch, 0};

@@ -1,7 +1,7 @@
-/* lm_input.c: what all language models take: the ids of a text's tokens, i32[tokens].
+/* lm_input.c: the input of language models: token ids i32[tokens].
  *
- * In: what the user asked for. Out: the declaration of input and result, and the parameter of the
- * graph. The number of tokens stays open up to a bound, unless one is asked for (-d tokens=16).
+ * In: import options. Out: the declaration of input and result, and the parameter of the graph. The
+ * number of tokens is symbolic with a bound, unless the user fixes it (-d tokens=16).
  */
 #include "front/llm/llm.h"
 
@@ -34,10 +34,10 @@ static Dim tokens_of(Graph *g, const ImportOptions *o, i64 most, i64 limit) {
   for (u32 i = 0; i < o->ndim; i++) {
     BindDim *b = &o->dim[i];
     if (!is_tokens(c, b))
-      fail(c, ERR_usage, g->loc, "there is no open dimension '%s' here, only 'tokens'",
+      fail(c, ERR_usage, g->loc, "the model has no open dimension '%s', only 'tokens'",
            show(c, b->input ? b->input : b->symbol));
     if (b->value < 1 || b->value > limit)
-      fail(c, ERR_usage, g->loc, "a run of %lld tokens, expected 1 to %lld", (long long)b->value,
+      fail(c, ERR_usage, g->loc, "tokens per run is %lld, expected 1 to %lld", (long long)b->value,
            (long long)limit);
     b->used = true;
     if (b->bound)

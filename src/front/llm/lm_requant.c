@@ -1,19 +1,19 @@
-/* lm_requant.c: a language model as a GGUF file with weights of other types.
+/* lm_requant.c: writes a language model as a GGUF file with other weight types.
  *
- * In: an LmFile, and the name of a mixture. Out: pieces of a file. Tensors that keep their type are
- * pieces of the old file; the others are decoded to f32, encoded and written some rows at a time
- * while the file is written, and decoded again to tell how far they are off. Keys are those of the
- * old file but for what says how it is quantised and that it was one of several.
+ * In: an LmFile and the name of a type mixture. Out: pieces of a file. Tensors that keep their type
+ * are copied from the old file. The others are converted while the file is written, some rows at a
+ * time: decoded to f32, encoded, and decoded again to measure the error. Keys are copied, except
+ * those about quantization and splitting.
  */
 #include "front/llm/lm_requant.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PART = 1 << 16 }; /* elements that are encoded at a time, at least a row */
+enum { PART = 1 << 16 }; /* elements encoded at a time, at least one row */
 
 typedef struct EncodeBuffers {
-  float *x, *y; /* before and after */
+  float *x, *y; /* before and after encoding */
   u8 *bytes;
 } EncodeBuffers;
 
@@ -22,14 +22,14 @@ typedef struct Requant {
   Loc loc;
   LmTensorOut t;
   i64 rows, cols;
-  RequantRow *row; /* what is found out */
+  RequantRow *row; /* receives the errors */
   const EncodeBuffers *room;
 } Requant;
 
 /* ---- one tensor ---- */
 
-/* Where row i of the new tensor lies in the old one. Of each head, rows i and i + half become
- * neighbours: GGUF turns neighbours, safetensors halves. */
+/* Row of the old tensor that becomes row i. Rows i and i + half of each head become neighbours,
+ * because RoPE rotates neighbours in GGUF and halves in safetensors. */
 static i64 source_row(const Requant *r, i64 i) {
   if (!r->t.heads) return i;
   i64 size = r->rows / r->t.heads, head = i / size, in = i % size;
@@ -50,8 +50,8 @@ static void load_rows(const Requant *r, i64 first, i64 n) {
 }
 
 static _Noreturn void refuse(const Requant *r, float x) {
-  fail(r->c, ERR_input, r->loc, "tensor '%s' holds %g, which %s cannot say", show(r->c, r->t.name),
-       (double)x, qblock_info[r->t.kind].name);
+  fail(r->c, ERR_input, r->loc, "tensor '%s' holds %g, which %s cannot represent",
+       show(r->c, r->t.name), (double)x, qblock_info[r->t.kind].name);
 }
 
 static void compare(const Requant *r, size_t n) {
@@ -88,14 +88,14 @@ static void make_tensor(const void *at, size_t size, Sink *to) {
       for (size_t k = 0; k < elems; k++)
         if (!isfinite(r->room->x[k])) refuse(r, r->room->x[k]);
     if (!qblock_encode(r->t.kind, r->room->x, blocks, r->room->bytes))
-      bug(r->c, r->loc, "%s has no quantiser", b->name);
+      bug(r->c, r->loc, "%s has no quantizer", b->name);
     qblock_decode(r->t.kind, r->room->bytes, blocks, r->room->y);
     compare(r, elems);
     to->put(to, r->room->bytes, blocks * b->bytes);
   }
 }
 
-/* ---- which tensors ---- */
+/* ---- selection of tensors ---- */
 
 static void choose(const LmFile *f, const LmQuantMix *m, const RequantOptions *o, const LmSizes *z,
                    LmTensorOuts *all) {
@@ -110,7 +110,7 @@ static void choose(const LmFile *f, const LmQuantMix *m, const RequantOptions *o
       t->kind = t->from->kind;
       used[k] = true;
     }
-    if (!f->gguf && t->from->rank < 2) t->kind = BK_F32; /* all GGUF files have vectors as f32 */
+    if (!f->gguf && t->from->rank < 2) t->kind = BK_F32; /* GGUF stores vectors as f32 */
     if (qblock_info[t->kind].gguf == QBLOCK_NO) t->kind = BK_F32;
   }
   for (u32 k = 0; k < o->nkeep; k++)
@@ -123,8 +123,7 @@ static void warn_lossy(LmFile *f, const LmTensorOuts *all) {
     const LmTensorOut *t = &all->at[i];
     if (qblock_is_plain(t->from->kind) || qblock_is_plain(t->kind) || t->kind == t->from->kind)
       continue;
-    warn(f->c, f->loc,
-         "tensor '%s' is %s already, and others may be: what that has lost adds to what %s loses",
+    warn(f->c, f->loc, "tensor '%s' is already %s, and others may be: its error adds to that of %s",
          show(f->c, t->name), qblock_info[t->from->kind].name, qblock_info[t->kind].name);
     return;
   }
@@ -170,7 +169,7 @@ static LmTensorOuts tensors_of_gguf(LmFile *f, LmSizes *z) {
   return all;
 }
 
-/* ---- the whole ---- */
+/* ---- entry point ---- */
 
 static Chunk tensor_chunk(LmFile *f, const LmTensorOut *t, const EncodeBuffers *room,
                           RequantRow *row, StoredTensor *out) {
@@ -190,7 +189,7 @@ static Chunk tensor_chunk(LmFile *f, const LmTensorOut *t, const EncodeBuffers *
   if (t->kind == t->from->kind && !t->heads && t->add == 0)
     return (Chunk){.at = t->from->at, .n = (size_t)t->from->bytes};
   i64 cols = out->rank ? out->dim[out->rank - 1] : 1;
-  if (t->heads && out->rank == 1) cols = 1; /* the bias of rows */
+  if (t->heads && out->rank == 1) cols = 1; /* a bias has one element per row */
   *r = (Requant){f->c, f->loc, *t, cols ? (i64)n / cols : 0, cols, row, room};
   return (Chunk){.at = r, .n = (size_t)out->bytes, .make = make_tensor};
 }
@@ -206,7 +205,7 @@ static EncodeBuffers alloc_buffers(Ctx *c, const LmTensorOuts *all) {
 }
 
 RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantOptions *o) {
-  LmFile *f = (LmFile *)m->own; /* files beside it are read when they are asked for */
+  LmFile *f = (LmFile *)m->own; /* not const: other files of the model are opened on demand */
   RequantPlan *plan = NEW(&c->work, RequantPlan);
   const LmQuantMix *mix = lm_quant_mix(c, o->to);
   GgufOut *out = gguf_out(c, &c->work, f->gguf ? f->gguf->alignment : GGUF_ALIGNMENT);
@@ -218,7 +217,7 @@ RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantOptions *o) {
   EncodeBuffers *room = NEW(&c->work, EncodeBuffers);
   *room = alloc_buffers(c, &all);
   RequantRow *row =
-      NEWS(&c->work, RequantRow, all.n + 1); /* pieces point to them: they do not move */
+      NEWS(&c->work, RequantRow, all.n + 1); /* allocated once: pieces point into it */
   for (u32 i = 0; i < all.n; i++) {
     StoredTensor to;
     Chunk data = tensor_chunk(f, &all.at[i], room, &row[i], &to);

@@ -1,4 +1,4 @@
-/* lm_requant.h: language models as GGUF files of other types. */
+/* lm_requant.h: writes language models as GGUF files with other weight types. */
 #ifndef INGOT_LM_REQUANT_H
 #define INGOT_LM_REQUANT_H
 
@@ -6,41 +6,40 @@
 
 typedef struct LmQuantMix LmQuantMix;
 typedef struct LmSizes LmSizes;
-typedef struct LmTensorOut LmTensorOut; /* a tensor on its way to a GGUF file */
+typedef struct LmTensorOut LmTensorOut; /* a tensor to be written to a GGUF file */
 
-/* What a name such as Q4_K_M stands for: see quant_mixes.def. */
+/* A mixture of types such as Q4_K_M; see quant_mixes.def. */
 struct LmQuantMix {
   const char *name;
   u32 number;
   QBlockKind kind;
 };
 
-/* What decides between types. */
+/* Properties of a model that decide on tensor types. */
 struct LmSizes {
-  i64 layers, shared; /* shared: query heads of a key head */
-  bool tied;          /* logits are made with the embedding */
+  i64 layers, shared; /* shared: query heads per key head */
+  bool tied;          /* the embedding is also the output matrix */
 };
 
 struct LmTensorOut {
   const StoredTensor *from;
-  Str name;        /* in the new file */
-  i64 heads;       /* its rows, halves of so many heads, become neighbours; 0: they stay in order */
-  float add;       /* to every element */
-  QBlockKind kind; /* it shall have */
+  Str name;  /* in the new file */
+  i64 heads; /* heads whose row halves are interleaved (see source_row); 0: rows stay in order */
+  float add; /* added to every element */
+  QBlockKind kind; /* target type */
 };
 typedef VEC(LmTensorOut) LmTensorOuts;
 
 /* quant_mix.c */
-const LmQuantMix *lm_quant_mix(Ctx *c, const char *name); /* fails if there is none */
-/* The type of a tensor, its own if it is left alone. name: that of GGUF. */
+const LmQuantMix *lm_quant_mix(Ctx *c, const char *name); /* fails if unknown */
+/* The target type of a tensor, its own if it is not converted. name: its GGUF name. */
 QBlockKind lm_quant_mix_type(const LmQuantMix *m, const char *name, const StoredTensor *t,
                              const LmSizes *z);
 
-/* lm_requant.c: the row of the table of readers. */
+/* lm_requant.c: callback of the reader table. */
 RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantOptions *o);
 
-/* to_gguf.c: keys of safetensors' side files as those of GGUF; its tensors under their names there.
- */
+/* to_gguf.c: writes config.json etc. as GGUF keys; returns tensors under their GGUF names. */
 LmTensorOuts lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z);
 
 #endif

@@ -1,15 +1,15 @@
-/* meta.c: what a model says about itself, by key and of a type that is asked for.
+/* meta.c: metadata of a model, by key and expected type.
  *
- * In: an LmFile and a key. Out: numbers, texts, lists; ERR_input with the key where the file has
- * another type, or a number outside of the bounds. Integers are read from any integer type of GGUF,
- * floats from its floats; JSON has one kind of number, so an integer is a float there too.
+ * In: an LmFile and a key. Out: numbers, strings, lists. A wrong type or a number out of bounds
+ * fails with ERR_input and the key. Integers may have any GGUF integer type, floats any GGUF float
+ * type. JSON has one number type, so an integer counts as a float there.
  */
 #include "front/llm/llm.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Where a value lies: one of the two. */
+/* Location of a value in GGUF or in JSON. */
 typedef struct KeyLookup {
   const GgufKey *key;
   const JsonDoc *doc;
@@ -74,7 +74,7 @@ static _Noreturn void out_of_range(const LmList *l, const char *is, i64 lo, i64 
 
 /* ---- elements ---- */
 
-/* Steps to the next element in JSON; GGUF readers move l->at themselves. */
+/* Advances to the next element in JSON. GGUF readers advance l->at themselves. */
 static void step(LmList *l) {
   l->n--;
   if (l->json) l->json++;
@@ -146,7 +146,7 @@ bool lm_list(LmFile *f, const char *key, LmList *out) {
   return true;
 }
 
-/* Of one value, which is no list. */
+/* Finds a scalar value. */
 static bool find_one(LmFile *f, const char *key, const char *want, LmList *out) {
   KeyLookup v;
   if (!find(f, key, &v)) return false;

@@ -1,8 +1,8 @@
-/* quant_mix.c: which type each tensor of a language model gets when it is quantised.
+/* quant_mix.c: chooses the type of each tensor when a language model is quantized.
  *
- * In: a name of quant_mixes.def, and of a tensor its name, sizes and layer. Out: its type. The
- * rules are the table's; the two that hold for all mixtures are here: the matrix that makes logits
- * has more bits, and rows that are no whole number of blocks get another type.
+ * In: a mixture of quant_mixes.def, and name, shape and layer of a tensor. Out: its type. Two rules
+ * of all mixtures are here. The output matrix gets more bits. Rows that are not a multiple of the
+ * quant group get another type.
  */
 #include "front/llm/lm_requant.h"
 
@@ -61,7 +61,7 @@ const LmQuantMix *lm_quant_mix(Ctx *c, const char *name) {
     suggest_try(&near, mixtures[i].name);
     sb_fmt(&all, "%s%s", i ? ", " : "", mixtures[i].name);
   }
-  fail(c, ERR_usage, LOC_NONE, "a language model cannot be quantised to '%s'%s; there are %s",
+  fail(c, ERR_usage, LOC_NONE, "cannot quantize a language model to '%s'%s; supported types are %s",
        show(c, str_of(c, name)), suggest_text(c, &near), sb_cstr(&all));
 }
 
@@ -74,7 +74,7 @@ static bool is_matrix(const char *name, const StoredTensor *t) {
   return true;
 }
 
-/* Of the layer in "blk.3.attn_q.weight"; 0: the name has none. */
+/* Layer number of "blk.3.attn_q.weight"; 0: the name has none. */
 static i64 layer_of(const char *name) {
   i64 n = 0;
   if (strncmp(name, "blk.", 4)) return 0;

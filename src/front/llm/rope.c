@@ -1,8 +1,8 @@
-/* rope.c: how fast the pairs of a head turn.
+/* rope.c: RoPE frequencies.
  *
- * In: the keys of a file that speak of rotation, and its tensors of factors. Out: a frequency for
- * each pair, and a factor for cosines and sines. Method: powers of the base, in double; each kind
- * of scaling is a row of a table with a function that changes them.
+ * In: the RoPE keys of a file and its factor tensors. Out: a frequency per pair, and a factor for
+ * cosines and sines. Method: powers of the base, in double. Each kind of scaling is a table row
+ * with a function that modifies them.
  */
 #include "front/llm/lm_hparams.h"
 
@@ -12,20 +12,20 @@
 typedef struct Scaling {
   LmFile *f;
   const LmHparams *s;
-  const char *at; /* config.json: the object that holds it; NULL: none */
+  const char *at; /* config.json: path of the object; NULL: none */
   double base, factor;
-  double original; /* context before it was stretched */
+  double original; /* context length before scaling */
   u32 n;
   double *freq;
   double gain;
   const char *kind; /* NULL: none */
   double fast, slow;
-  double reach; /* 0: not by its factor */
+  double reach; /* 0: not determined by the factor */
 } Scaling;
 
 static const double two_pi = 6.283185307179586476925;
 
-/* A number of the scaling: under its key of GGUF, or that member of the object. */
+/* A scaling parameter: under its GGUF key, or as a member of the object. */
 static bool scaling_param(Scaling *r, const char *gguf, const char *member, double *out) {
   LmFile *f = r->f;
   if (f->gguf) return gguf && lm_float(f, gguf, out);
@@ -36,7 +36,8 @@ static bool scaling_param(Scaling *r, const char *gguf, const char *member, doub
 static double positive_param(Scaling *r, const char *gguf, const char *member, double otherwise) {
   double x = otherwise;
   if (scaling_param(r, gguf, member, &x) && (!(x > 0) || !isfinite(x)))
-    fail(r->f->c, ERR_input, r->f->loc, "rotation: %s is %g", r->f->gguf ? gguf : member, x);
+    fail(r->f->c, ERR_input, r->f->loc, "RoPE: %s is %g, expected a positive number",
+         r->f->gguf ? gguf : member, x);
   return x;
 }
 
@@ -50,8 +51,8 @@ static void scale_linear(Scaling *r) {
   for (u32 i = 0; i < r->n; i++) r->freq[i] /= r->factor;
 }
 
-/* Slow pairs are stretched, fast ones are not, those between in part. GGUF has the outcome as a
- * tensor of factors. */
+/* Stretches slow pairs, keeps fast pairs, interpolates those between. GGUF stores the resulting
+ * factors as a tensor. */
 static void scale_llama3(Scaling *r) {
   double low = positive_param(r, NULL, "low_freq_factor", 1),
          high = positive_param(r, NULL, "high_freq_factor", 4);
@@ -64,7 +65,7 @@ static void scale_llama3(Scaling *r) {
   }
 }
 
-/* The pair that turns so often over the original context. */
+/* The pair that makes this many turns over the original context. */
 static double correction_dim(const Scaling *r, double turns) {
   return 2 * r->n * log(r->original / (two_pi * turns)) / (2 * log(r->base));
 }
@@ -75,7 +76,8 @@ static double mscale(double factor, double by) {
 
 static void scale_yarn(Scaling *r) {
   if (r->base <= 1)
-    fail(r->f->c, ERR_input, r->f->loc, "rotation: yarn scaling of a base of %g", r->base);
+    fail(r->f->c, ERR_input, r->f->loc, "RoPE: yarn scaling does not support a base of %g",
+         r->base);
   double all = 0, one = 0;
   r->fast = positive_param(r, ".rope.scaling.yarn_beta_fast", "beta_fast", 32);
   r->slow = positive_param(r, ".rope.scaling.yarn_beta_slow", "beta_slow", 1);
@@ -101,18 +103,19 @@ static void divide(Scaling *r, const double *by, u32 n, const char *what) {
   if (n != r->n) fail(f->c, ERR_input, f->loc, "'%s' has %u factors for %u pairs", what, n, r->n);
   for (u32 i = 0; i < n; i++) {
     if (!(by[i] > 0) || !isfinite(by[i]))
-      fail(f->c, ERR_input, f->loc, "'%s' has a factor of %g", what, by[i]);
+      fail(f->c, ERR_input, f->loc, "'%s' has a factor of %g, expected a positive number", what,
+           by[i]);
     r->freq[i] /= by[i];
   }
 }
 
-/* Factors that lie in a tensor; false: it is not there. */
+/* Divides by the factors of a tensor; false: it is absent. */
 static bool divide_by_tensor(Scaling *r, const char *name) {
   LmFile *f = r->f;
   const StoredTensor *t = lm_tensor(f, name);
   if (!t) return false;
   if (t->rank != 1 || t->kind != BK_F32)
-    fail(f->c, ERR_input, f->loc, "'%s' is not a list of f32", name);
+    fail(f->c, ERR_input, f->loc, "'%s' is not a vector of f32", name);
   float *x = NEWS(&f->c->scratch, float, (size_t)t->dim[0]);
   double *by = NEWS(&f->c->scratch, double, (size_t)t->dim[0]);
   memcpy(x, t->at, (size_t)t->bytes);
@@ -138,7 +141,8 @@ static void scale_longrope(Scaling *r) {
   }
   double ratio = (double)r->s->longest / r->original;
   if (ratio > 1 && r->original <= 1)
-    fail(f->c, ERR_input, f->loc, "rotation: longrope scaling of an original context of 1");
+    fail(f->c, ERR_input, f->loc,
+         "RoPE: longrope scaling needs an original context length above 1");
   r->gain = ratio > 1 ? sqrt(1 + log(ratio) / log(r->original)) : 1;
   r->gain = positive_param(r, ".rope.scaling.attn_factor", "attention_factor", r->gain);
 }
@@ -146,18 +150,18 @@ static void scale_longrope(Scaling *r) {
 typedef struct ScalingKind {
   const char *name;
   void (*apply)(Scaling *r);
-  bool factor;    /* it needs one */
-  bool stretches; /* the file may still say how long the context was before */
+  bool factor;    /* needs a factor */
+  bool stretches; /* the file may give the original context length */
 } ScalingKind;
 
 static const ScalingKind kinds[] = {
     {"none", scale_none, false, false},   {"default", scale_none, false, false},
     {"linear", scale_linear, true, true}, {"llama3", scale_llama3, true, false},
     {"yarn", scale_yarn, true, true},     {"longrope", scale_longrope, false, false},
-    {"su", scale_longrope, false, false}, /* an early name of it */
+    {"su", scale_longrope, false, false}, /* early name of longrope */
 };
 
-/* ---- which one ---- */
+/* ---- selection ---- */
 
 static bool kind_name(Scaling *r, Str *out) {
   static const char *const keys[] = {"rope_type", "type"};
@@ -200,18 +204,17 @@ static void apply_scaling(Scaling *r) {
         positive_param(r, ".rope.scaling.factor", "factor",
                        positive_param(r, ".rope.scale_linear", NULL, kinds[i].factor ? 0 : 1));
     if (r->factor == 0)
-      fail(f->c, ERR_input, f->loc, "rotation: %s scaling needs a factor", kinds[i].name);
+      fail(f->c, ERR_input, f->loc, "RoPE: %s scaling needs a factor", kinds[i].name);
     r->original = (double)original_context(r);
     r->kind = kinds[i].name;
     if (kinds[i].stretches) r->reach = r->factor * r->original;
     kinds[i].apply(r);
     return;
   }
-  fail(f->c, ERR_unsupported, f->loc, "rotation: scaling '%s' is not known", show(f->c, name));
+  fail(f->c, ERR_unsupported, f->loc, "RoPE: scaling '%s' is not supported", show(f->c, name));
 }
 
-/* Where config.json keeps what it says of rotation: newer files have one object for both kinds of
- * layers, or one for each. */
+/* Path of the RoPE object in config.json. Newer files may have one per kind of layer. */
 static const char *config_object(LmFile *f, bool local) {
   const char *both = local ? "rope_parameters.sliding_attention" : "rope_parameters.full_attention";
   static const char *const ends[] = {"rope_type", "type", "rope_theta"};
@@ -231,13 +234,15 @@ static i64 rotary_dims(LmFile *f, const LmHparams *s) {
   double part = 1;
   if (lm_either_float(f, NULL, "partial_rotary_factor", &part)) {
     if (!(part > 0 && part <= 1))
-      fail(f->c, ERR_input, f->loc, "'partial_rotary_factor' is %g", part);
+      fail(f->c, ERR_input, f->loc,
+           "'partial_rotary_factor' is %g, expected more than 0 and at most 1", part);
     n = (i64)((double)s->head * part);
   }
   lm_either_int(f, ".rope.dimension_count", NULL, 1, LM_SIZE, &n);
   if (n > s->head || n % 2)
-    fail(f->c, ERR_input, f->loc, "%lld elements of a head of %lld cannot be turned in pairs",
-         (long long)n, (long long)s->head);
+    fail(f->c, ERR_input, f->loc,
+         "RoPE cannot rotate %lld elements of a head of size %lld in pairs", (long long)n,
+         (long long)s->head);
   return n;
 }
 
@@ -248,10 +253,10 @@ LmRope lm_rope(LmFile *f, const LmHparams *s, bool local) {
   if (local) r.base = (double)s->arch->local_base;
   lm_either_float(f, local ? ".rope.freq_base_swa" : ".rope.freq_base",
                   local ? "rope_local_base_freq" : "rope_theta", &r.base);
-  bool own = r.at && strstr(r.at, "_attention"); /* an object of its own */
+  bool own = r.at && strstr(r.at, "_attention"); /* separate object for this kind of layer */
   if (!local || own) scaling_param(&r, NULL, "rope_theta", &r.base);
   if (!(r.base > 0) || !isfinite(r.base))
-    fail(f->c, ERR_input, f->loc, "rotation: the base is %g", r.base);
+    fail(f->c, ERR_input, f->loc, "RoPE: the base is %g, expected a positive number", r.base);
   r.freq = NEWS(&f->c->work, double, r.n);
   for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
   if (!local || own) apply_scaling(&r);

@@ -1,9 +1,8 @@
 /* to_gguf.c: a folder of safetensors as keys and tensors of a GGUF file.
  *
- * In: an LmFile of safetensors. Out: the keys that GGUF has for what config.json and the tokeniser
- * say, and the tensors under their names there. Numbers are those of LmHparams, so whatever a model
- * may be built of can be asked the same way: a file that GGUF readers would take for another model,
- * because there is no key for what is particular about it, is refused.
+ * In: an LmFile of safetensors. Out: GGUF keys for config.json and the tokenizer, and tensors under
+ * their GGUF names. Numbers come from LmHparams. A model with a property that GGUF has no key for
+ * is refused, because readers would compute another model.
  */
 #include "front/llm/lm_requant.h"
 #include "front/llm/vocab_write.h"
@@ -15,13 +14,13 @@ typedef struct ToGguf {
   LmFile *f;
   const LmHparams *s;
   GgufOut *o;
-  const char *arch; /* in front of keys */
+  const char *arch; /* prefix of keys */
   LmTensorOuts all;
-  Map used; /* names of tensors that have a place */
+  Map used; /* names of tensors that were written */
 } ToGguf;
 
 static _Noreturn void no_key(const ToGguf *g, const char *what) {
-  fail(g->f->c, ERR_unsupported, g->f->loc, "%s: GGUF has no key for it", what);
+  fail(g->f->c, ERR_unsupported, g->f->loc, "%s: GGUF cannot represent this", what);
 }
 
 static const char *key(const ToGguf *g, const char *end) {
@@ -38,7 +37,7 @@ static void put_text(const ToGguf *g, const char *name, const char *text) {
 
 /* ---- keys ---- */
 
-/* The last part of the path of the folder. */
+/* The last component of the folder path. */
 static void put_name(const ToGguf *g) {
   const char *path = g->f->path, *end = path ? strrchr(path, '/') : NULL;
   if (!end) return;
@@ -61,12 +60,12 @@ static void put_sizes(const ToGguf *g) {
   gguf_put_float(g->o, key(g, ".attention.layer_norm_rms_epsilon"), s->eps);
 }
 
-/* What readers of GGUF take for granted of an architecture. */
+/* Refuses what differs from the defaults of the architecture in GGUF readers. */
 static void put_scales(const ToGguf *g) {
   const LmHparams *s = g->s;
   LmGate gate = s->arch->flags & LA_gemma ? LG_gelu_tanh : LG_silu;
   i64 size = s->arch->wide == s->layers ? s->embed / s->heads : s->head;
-  if (s->gate != gate) no_key(g, "its activation is not that of its architecture");
+  if (s->gate != gate) no_key(g, "the activation differs from that of its architecture");
   if (s->attn_cap != 0) gguf_put_float(g->o, key(g, ".attn_logit_softcapping"), s->attn_cap);
   if (s->logit_cap != 0) gguf_put_float(g->o, key(g, ".final_logit_softcapping"), s->logit_cap);
   if (fabs(s->scale * sqrt((double)size) - 1) > 1e-6)
@@ -79,7 +78,7 @@ static void put_layers(const ToGguf *g) {
   bool usual = true;
   for (u32 i = 0; i < s->layers; i++) {
     if (s->layer[i].rotated != (bare == 0 || (i + 1) % bare != 0))
-      no_key(g, "which layers are rotated");
+      no_key(g, "the choice of layers with RoPE");
     if (s->layer[i].window) window = s->layer[i].window;
   }
   for (u32 i = 0; i < s->layers; i++)
@@ -90,7 +89,7 @@ static void put_layers(const ToGguf *g) {
   for (u32 i = 0; i < s->layers; i++) gguf_add_int(g->o, GT_bool, s->layer[i].window != 0);
 }
 
-/* ---- rotation ---- */
+/* ---- RoPE ---- */
 
 static void put_floats(ToGguf *g, const char *name, const float *x, i64 n) {
   Ctx *c = g->f->c;
@@ -104,7 +103,7 @@ static void put_floats(ToGguf *g, const char *name, const float *x, i64 n) {
   *vec_push(&c->work, &g->all) = (LmTensorOut){.from = t, .name = t->name};
 }
 
-/* A list of config.json as a tensor. */
+/* Writes a list of config.json as a tensor. */
 static void put_factors(ToGguf *g, const char *list, const char *name) {
   const LmRope *r = &g->s->rope[0];
   float *x = NEWS(&g->f->c->work, float, r->n);
@@ -137,11 +136,11 @@ static void scale_linear(ToGguf *g) {
   gguf_put_float(g->o, key(g, ".rope.scaling.factor"), g->s->rope[0].factor);
 }
 
-/* The outcome, as factors: that is how GGUF says it, of this architecture alone. */
+/* Writes the resulting factors as a tensor, as GGUF does for this architecture only. */
 static void scale_llama3(ToGguf *g) {
   const LmRope *r = &g->s->rope[0];
   float *by = NEWS(&g->f->c->work, float, r->n);
-  if (strcmp(g->arch, "llama")) no_key(g, "the scaling of its rotation");
+  if (strcmp(g->arch, "llama")) no_key(g, "the RoPE scaling");
   for (u32 i = 0; i < r->n; i++) by[i] = (float)(pow(r->base, -(double)i / r->n) / r->freq[i]);
   put_floats(g, "rope_freqs.weight", by, r->n);
 }
@@ -179,7 +178,7 @@ static void put_rotation(ToGguf *g) {
       scalings[i].put(g);
       return;
     }
-  no_key(g, "the scaling of its rotation");
+  no_key(g, "the RoPE scaling");
 }
 
 /* ---- tensors ---- */
@@ -192,12 +191,12 @@ static bool has_part(const LmHparams *s, LmTensorRole p) {
   return true;
 }
 
-/* A rank and sizes that GGUF can say. */
+/* Checks that GGUF can store rank and shape. */
 static void check_shape(const ToGguf *g, const StoredTensor *t) {
   bool fits = t->rank >= 1 && t->rank <= GGUF_RANK;
   for (u32 i = 0; fits && i < t->rank; i++) fits = t->dim[i] > 0;
   if (!fits)
-    fail(g->f->c, ERR_input, g->f->loc, "tensor '%s' has no elements, or not 1 to %d axes",
+    fail(g->f->c, ERR_input, g->f->loc, "tensor '%s' is empty or does not have 1 to %d axes",
          show(g->f->c, t->name), GGUF_RANK);
 }
 
@@ -215,7 +214,7 @@ static void put_part(ToGguf *g, LmTensorRole p, u32 layer) {
     bool turned = s->arch->flags & LA_rope_interleaved && (p == LP_q || p == LP_k);
     i64 heads = p == LP_q ? s->heads : s->kv_heads;
     if (turned && (t->rank < 1 || t->dim[0] != heads * s->head))
-      fail(c, ERR_input, g->f->loc, "tensor '%s' has no rows of %lld heads of %lld",
+      fail(c, ERR_input, g->f->loc, "tensor '%s' does not have the rows of %lld heads of size %lld",
            show(c, t->name), (long long)heads, (long long)s->head);
     if (turned) m.heads = heads;
     if (s->plus_one && strstr(lm_gguf_name(c, p, layer, ""), "norm")) m.add = 1;
@@ -243,15 +242,15 @@ LmTensorOuts lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z) {
   ToGguf g = {.f = f, .o = o};
   LmList l;
   if (lm_list(f, "quantization_config", &l))
-    fail(
-        f->c, ERR_unsupported, f->loc,
-        "config.json: weights that are quantised already (quantization_config) do not become GGUF");
+    fail(f->c, ERR_unsupported, f->loc,
+         "config.json: weights that are already quantized (quantization_config) cannot be written "
+         "as GGUF");
   g.s = lm_hparams(f, 0);
   g.used = map_new(&f->c->work);
-  /* GGUF has no name for the difference between these two: there is none */
+  /* GGUF calls both architectures llama */
   g.arch = strcmp(g.s->arch->name, "mistral") ? g.s->arch->name : "llama";
   if (g.s->arch->flags & LA_rope_interleaved && 2 * g.s->rope[0].n != g.s->head)
-    no_key(&g, "heads that are turned in part");
+    no_key(&g, "RoPE on a part of each head");
   put_text(&g, "general.architecture", g.arch);
   put_text(&g, "general.type", "model");
   put_name(&g);

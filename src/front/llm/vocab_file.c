@@ -1,5 +1,5 @@
-/* vocab_file.c: a path -> the block of a vocabulary. A GGUF file, a tokenizer.json (with
- * tokenizer_config.json beside it), a tokenizer.model, or a folder that has one of the latter.
+/* vocab_file.c: reads the vocabulary of a path: a GGUF file, a tokenizer.json (with
+ * tokenizer_config.json in its folder), a tokenizer.model, or a folder with one of these.
  */
 #include "front/llm/vocab_read.h"
 #include <errno.h>
@@ -37,7 +37,7 @@ static JsonDoc *read_json(Ctx *c, const char *path, Arena *a) {
   return d;
 }
 
-/* Stop tokens of generation_config.json or config.json: a number or several. */
+/* Stop tokens of generation_config.json or config.json: a number or a list. */
 static void add_stops(VocabSpec *s, const JsonDoc *d) {
   const Json *eos = json_get(d->root, "eos_token_id");
   u32 n = !eos ? 0 : eos->kind == JS_array ? eos->n : 1;
@@ -49,7 +49,7 @@ static void add_stops(VocabSpec *s, const JsonDoc *d) {
   }
 }
 
-/* What the folder says beside the tokeniser itself. */
+/* Reads chat template and special tokens from the folder of the tokenizer. */
 static void add_chat(VocabSpec *s, const char *path, size_t n, bool *folder) {
   static const char *const stops[] = {"generation_config.json", "config.json"};
   const char *name = sibling_path(s->a, path, n, "chat_template.jinja");
@@ -81,11 +81,11 @@ static VocabSpec *from_file(Ctx *c, const char *path, Arena *a) {
     return vocab_from_gguf(c, gguf_read(c, f.at, f.n, loc_of(c, path)), loc_of(c, path), a);
   if (ends_with(path, ".json")) return from_json(c, path, a);
   if (ends_with(path, ".gguf"))
-    fail(c, ERR_input, loc_of(c, path), "is no GGUF file: it does not begin with GGUF");
+    fail(c, ERR_input, loc_of(c, path), "not a GGUF file: it does not begin with GGUF");
   if (ends_with(path, ".onnx") || (f.n && f.at[0] == ONNX_BEGINS))
     fail(c, ERR_input, loc_of(c, path),
-         "an ONNX model has no vocabulary; there is one in GGUF files, tokenizer.json, "
-         "tokenizer.model, and folders with one of these");
+         "an ONNX model has no vocabulary; give a GGUF file, a tokenizer.json, "
+         "a tokenizer.model, or a folder with one of these");
   return vocab_from_spm(c, f.at, f.n, loc_of(c, path), a);
 }
 
@@ -100,7 +100,7 @@ VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a) {
     }
     if (!found)
       fail(c, ERR_input, loc_of(c, path),
-           "the folder has no tokenizer.json and no tokenizer.model");
+           "the folder has neither tokenizer.json nor tokenizer.model");
     path = found;
   }
   return from_file(c, path, a);

@@ -1,7 +1,7 @@
 /* vocab_gguf.c: keys tokenizer.* of a GGUF file -> VocabSpec.
  *
- * The kinds gpt2 (bytes), llama (SentencePiece BPE), t5 (unigram), bert (WordPiece). How text is
- * cut for the first one is only named in the file: the table below says what the names mean.
+ * Supports the kinds gpt2 (byte-level BPE), llama (SentencePiece BPE), t5 (unigram), bert
+ * (WordPiece). For gpt2 the file only names its pre-tokenizer; the table below defines the names.
  */
 #include "front/llm/vocab_read.h"
 #include <string.h>
@@ -72,13 +72,13 @@ static _Noreturn void bad(const GgufVocab *v, const char *key, const char *what)
 static const GgufKey *key_of(const GgufVocab *v, const char *key, bool array, GgufType type) {
   const GgufKey *k = gguf_key(v->c, v->g, key);
   if (!k) return NULL;
-  if (k->array != array || (type != GT_COUNT && k->type != type)) bad(v, key, "of another type");
+  if (k->array != array || (type != GT_COUNT && k->type != type)) bad(v, key, "unexpected type");
   return k;
 }
 
 static const GgufKey *list_of(const GgufVocab *v, const char *key, GgufType type) {
   const GgufKey *k = key_of(v, key, true, type);
-  if (k && k->n > VOCAB_MAX_TOKENS) bad(v, key, "too many elements");
+  if (k && k->n > VOCAB_MAX_TOKENS) bad(v, key, "the list has too many elements");
   return k;
 }
 
@@ -94,8 +94,8 @@ static u32 id(const GgufVocab *v, const char *key, u32 otherwise) {
   if (!k) return otherwise;
   const u8 *at = k->at;
   i64 x;
-  if (!gguf_int(k->type, &at, &x)) bad(v, key, "expected the id of a token");
-  /* 2^32 - 1 stands for none */
+  if (!gguf_int(k->type, &at, &x)) bad(v, key, "expected a token id");
+  /* 2^32 - 1: none */
   return x >= 0 && x < v->s->token.n ? (u32)x : VOCAB_NONE;
 }
 
@@ -115,7 +115,7 @@ static void byte_token(const GgufVocab *v, VocabToken *t) {
   static const char hex[] = "0123456789ABCDEF";
   const char *hi = t->n == 6 && t->at[3] ? strchr(hex, t->at[3]) : NULL;
   const char *lo = t->n == 6 && t->at[4] ? strchr(hex, t->at[4]) : NULL;
-  if (!hi || !lo) bad(v, "tokenizer.ggml.tokens", "a byte token that is not <0xHH>");
+  if (!hi || !lo) bad(v, "tokenizer.ggml.tokens", "a byte token is not of the form <0xHH>");
   u8 *byte = arena_alloc(v->s->a, 1);
   *byte = (u8)((hi - hex) << 4 | (lo - hex));
   t->at = byte;
@@ -132,7 +132,7 @@ static void read_tokens(const GgufVocab *v) {
   const GgufKey *types = list_of(v, "tokenizer.ggml.token_type", GT_COUNT);
   if (!tokens) bad(v, "tokenizer.ggml.tokens", "missing");
   if ((scores && scores->n != tokens->n) || (types && types->n != tokens->n))
-    bad(v, "tokenizer.ggml.tokens", "scores or types of another number");
+    bad(v, "tokenizer.ggml.tokens", "the numbers of tokens, scores and types differ");
   const u8 *at = tokens->at, *score = scores ? scores->at : NULL, *type = types ? types->at : NULL;
   for (u32 i = 0; i < tokens->n; i++) {
     FileSpan span = gguf_string(&at);
@@ -162,16 +162,16 @@ static void read_merges(const GgufVocab *v) {
   StrBuf whole = sb_new(s->a);
   for (u32 i = 0; i < merges->n; i++) {
     FileSpan m = gguf_string(&at);
-    /* a token may begin with a space in none of these alphabets: the first one inside parts them */
+    /* only the first character of a token may be a space, so the next space separates them */
     const u8 *space = m.n > 1 ? memchr(m.at + 1, ' ', m.n - 1) : NULL;
-    if (!space) bad(v, "tokenizer.ggml.merges", "a merge of one token");
+    if (!space) bad(v, "tokenizer.ggml.merges", "a merge has only one token");
     size_t left = (size_t)(space - m.at), right = m.n - left - 1;
     whole.n = 0;
     sb_put(&whole, m.at, left);
     sb_put(&whole, space + 1, right);
     const u32 *a = map_get_bytes(&id_of, m.at, left), *b = map_get_bytes(&id_of, space + 1, right),
               *ab = map_get_bytes(&id_of, whole.at, whole.n);
-    if (!a || !b || !ab) bad(v, "tokenizer.ggml.merges", "a merge of tokens that are not there");
+    if (!a || !b || !ab) bad(v, "tokenizer.ggml.merges", "a merge refers to unknown tokens");
     *vec_push(s->a, &s->merge) = (TokenMerge){*a - 1, *b - 1, *ab - 1, i};
   }
 }
@@ -212,7 +212,7 @@ static FileSpan dfa_of(const VocabSpec *s, u32 i) {
   return (FileSpan){(const u8 *)(s->scanner.at + from), (to - from) * sizeof *s->scanner.at};
 }
 
-/* Do the two cut text alike, step by step? */
+/* Do both split text in the same steps? */
 static bool same_pretokenizer(const VocabSpec *s, const VocabSpec *t) {
   if (s->split.n != t->split.n || s->norm.n != t->norm.n || s->prep.n != t->prep.n) return false;
   for (u32 i = 0; i < s->norm.n; i++)
@@ -237,7 +237,7 @@ const char *vocab_pre_name(const VocabSpec *s, Arena *a) {
   return NULL;
 }
 
-/* unigram: t5 */
+/* unigram: kind t5 */
 static void set_spm(const GgufVocab *v, bool unigram) {
   VocabSpec *s = v->s;
   bool prefix = flag(v, "tokenizer.ggml.add_space_prefix", true), bytes = false;
@@ -264,7 +264,7 @@ static void set_spm(const GgufVocab *v, bool unigram) {
   if (!unigram) spec_merges_of_scores(s);
 }
 
-/* Tokens are stored as SentencePiece would: U+2581 in front of those that begin a word. */
+/* Tokens are stored in SentencePiece form: U+2581 begins a word. */
 static void set_bert(const GgufVocab *v) {
   VocabSpec *s = v->s;
   s->head.model = VM_wordpiece;
@@ -303,7 +303,8 @@ VocabSpec *vocab_from_gguf(Ctx *c, const Gguf *g, Loc loc, Arena *a) {
   GgufVocab v = {c, g, loc, spec_new(c, a, loc)};
   VocabSpec *s = v.s;
   FileSpan model = text(&v, "tokenizer.ggml.model"), chat = text(&v, "tokenizer.chat_template");
-  if (!model.at) fail(c, ERR_unsupported, loc, "the file has no tokeniser (tokenizer.ggml.model)");
+  if (!model.at)
+    fail(c, ERR_unsupported, loc, "the file has no tokenizer (key tokenizer.ggml.model)");
   read_tokens(&v);
   s->head.bos = id(&v, "tokenizer.ggml.bos_token_id", VOCAB_NONE);
   s->head.eos = id(&v, "tokenizer.ggml.eos_token_id", VOCAB_NONE);
@@ -319,7 +320,7 @@ VocabSpec *vocab_from_gguf(Ctx *c, const Gguf *g, Loc loc, Arena *a) {
   } else if (span_is(model, "bert")) {
     set_bert(&v);
   } else {
-    fail(c, ERR_unsupported, loc, "tokeniser '%s' is not supported",
+    fail(c, ERR_unsupported, loc, "tokenizer '%s' is not supported",
          show(c, str_intern(c, model.at, model.n)));
   }
   static const char *const stop[] = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};

@@ -1,6 +1,6 @@
-/* vocab_json.c: tokenizer.json -> VocabSpec: the model, its tokens, added tokens.
+/* vocab_json.c: tokenizer.json -> VocabSpec: model, tokens, added tokens.
  *
- * truncation and padding are left to those who know how long a text may be.
+ * Truncation and padding are ignored: the caller knows the maximum length.
  */
 #include "front/llm/vocab_read.h"
 #include <string.h>
@@ -9,9 +9,10 @@ static _Noreturn void fail_unsupported(const JsonDoc *d, const Json *j, const ch
   json_fail(d, j, ERR_unsupported, "%s is not supported", what);
 }
 
-/* The token with that id, with those in between that nobody names. */
+/* The token with that id. Missing ids before it are filled in. */
 static VocabToken *token(VocabSpec *s, const JsonDoc *d, const Json *j, i64 id) {
-  if (id < 0 || id >= VOCAB_MAX_TOKENS) json_fail(d, j, ERR_input, "id %lld", (long long)id);
+  if (id < 0 || id >= VOCAB_MAX_TOKENS)
+    json_fail(d, j, ERR_input, "token id %lld is out of range", (long long)id);
   while (s->token.n <= id) *vec_push(s->a, &s->token) = (VocabToken){.flags = TF_unused};
   return &s->token.at[id];
 }
@@ -25,7 +26,7 @@ static void set_token(VocabSpec *s, const JsonDoc *d, const Json *text, const Js
   t->flags = 0;
 }
 
-/* "<0x0A>" */
+/* Marks byte tokens: "<0x0A>". */
 static void mark_bytes(VocabSpec *s) {
   static const char hex[] = "0123456789ABCDEF";
   for (u32 i = 0; i < s->token.n; i++) {
@@ -45,18 +46,18 @@ static void mark_bytes(VocabSpec *s) {
 static u32 id_of(const JsonDoc *d, const Json *vocab, const char *at, size_t n, const Json *from) {
   const Json *id = json_get_bytes(vocab, at, n);
   if (!id || id->kind != JS_int)
-    json_fail(d, from, ERR_input, "a token that is not in the vocabulary");
+    json_fail(d, from, ERR_input, "the token is not in the vocabulary");
   return (u32)id->i;
 }
 
-/* "a b", or ["a", "b"]. */
+/* A merge is "a b" or ["a", "b"]. */
 static void read_merge(VocabSpec *s, const JsonDoc *d, const Json *vocab, const Json *j, u32 rank,
                        StrBuf *whole) {
   const char *a = j->text, *b;
   size_t na = j->n, nb;
   if (j->kind == JS_string) {
     const char *space = memchr(a, ' ', na);
-    if (!space) json_fail(d, j, ERR_input, "a merge of one token");
+    if (!space) json_fail(d, j, ERR_input, "a merge has only one token");
     b = space + 1;
     nb = na - (size_t)(b - a);
     na = (size_t)(space - a);
@@ -119,7 +120,7 @@ static void read_unigram(VocabSpec *s, const JsonDoc *d, const Json *model) {
                      .score = score->kind == JS_int ? (double)score->i : score->f};
   }
   i64 unknown = json_int(d, model, "unk_id", -1);
-  if (unknown >= (i64)vocab->n) json_fail(d, model, ERR_input, "'unk_id' is no token");
+  if (unknown >= (i64)vocab->n) json_fail(d, model, ERR_input, "'unk_id' is not a token id");
   if (unknown >= 0) s->head.unknown = (u32)unknown;
 }
 
@@ -135,7 +136,7 @@ static void read_wordpiece(VocabSpec *s, const JsonDoc *d, const Json *model) {
 static void read_model(VocabSpec *s, const JsonDoc *d) {
   const Json *model = json_require(d, d->root, "model", JS_object);
   const Json *type = json_member(d, model, "type", JS_string);
-  /* Older files do not say it. */
+  /* Older files have no type. */
   if (json_is(type, "BPE") || (!type && json_get(model, "merges")))
     read_bpe(s, d, model);
   else if (json_is(type, "Unigram"))
@@ -177,7 +178,7 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
   }
 }
 
-/* Tokens that are looked for in normalised text are normalised themselves. */
+/* Tokens matched in normalized text are normalized too. */
 static void normalise_added(VocabSpec *s) {
   bool any = false;
   for (u32 i = 0; i < s->added.n; i++) any = any || s->added.at[i].normalised;
@@ -194,7 +195,7 @@ static void normalise_added(VocabSpec *s) {
     room.at = arena_alloc(&s->c->scratch, room.n);
     size_t length = t->n;
     if (!vocab_normalise(&v, VP_norm, true, &t->at, &length, &room))
-      bug(s->c, s->loc, "no room for an added token");
+      bug(s->c, s->loc, "the table of added tokens is full");
     t->at = arena_copy(s->a, t->at, length);
     t->n = (u32)length;
     arena_rewind(&s->c->scratch, mark);
@@ -241,7 +242,7 @@ VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a) {
   vocab_json_decoder(s, d, json_get(d->root, "decoder"));
   if (s->head.flags & VF_byte_fallback) mark_bytes(s);
   if (!(s->head.flags & VF_byte_level) && (s->norm.n || s->prep.n)) {
-    /* nothing to do for bytes that are no text but to mend them, before anything else */
+    /* replaces invalid UTF-8 before any other step */
     TokenizerStep *last = vec_push(a, &s->norm);
     memmove(s->norm.at + 1, s->norm.at, (size_t)(last - s->norm.at) * sizeof *last);
     s->norm.at[0] = (TokenizerStep){.kind = NK_fix_utf8};

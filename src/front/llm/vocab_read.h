@@ -1,5 +1,5 @@
-/* vocab_read.h: vocabularies from the files of language models, as a VocabSpec for vocab_make.
- * Whatever a file asks for that cannot be done exactly is refused by name.
+/* vocab_read.h: readers of vocabulary files, which build a VocabSpec for vocab_make. They refuse,
+ * by name, features that cannot be reproduced exactly.
  */
 #ifndef INGOT_VOCAB_READ_H
 #define INGOT_VOCAB_READ_H
@@ -9,14 +9,14 @@
 #include "io/json.h"
 #include "text/vocab.h"
 
-/* U+2581, which stands for a space in SentencePiece. */
+/* U+2581, the space of SentencePiece. */
 #define SPM_SPACE "\xe2\x96\x81"
 
 extern const char pattern_gpt2[];
-extern const char pattern_digit[];       /* every digit by itself */
-extern const char pattern_punctuation[]; /* of ASCII and of Unicode */
+extern const char pattern_digit[];       /* single digits */
+extern const char pattern_punctuation[]; /* ASCII and Unicode punctuation */
 
-/* vocab_json.c: tokenizer.json; config: tokenizer_config.json beside it, or NULL */
+/* vocab_json.c: tokenizer.json; config: tokenizer_config.json, or NULL */
 VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a);
 /* vocab_steps.c: its normalizer, pre_tokenizer, post_processor and decoder */
 void vocab_json_normalizer(VocabSpec *s, const JsonDoc *d, const Json *j);
@@ -26,15 +26,15 @@ void vocab_json_decoder(VocabSpec *s, const JsonDoc *d, const Json *j);
 
 /* vocab_spm.c: tokenizer.model of SentencePiece */
 VocabSpec *vocab_from_spm(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);
-/* Rules of SentencePiece: checked, and kept. */
+/* Checks and stores the normalization table of SentencePiece. */
 void vocab_charsmap(VocabSpec *s, const u8 *at, size_t n);
 
 /* vocab_gguf.c: keys tokenizer.* */
 VocabSpec *vocab_from_gguf(Ctx *c, const Gguf *g, Loc loc, Arena *a);
-/* What GGUF calls the way in which text is cut, of a vocabulary of bytes; NULL: it has no name. */
+/* The GGUF name of the pre-tokenizer of a byte-level vocabulary; NULL: it has none. */
 const char *vocab_pre_name(const VocabSpec *s, Arena *a);
 
-/* vocab_file.c: as vocab_file (front/vocab_file.h), before the tables are made */
+/* vocab_file.c: like vocab_file (front/vocab_file.h), before the tables are built */
 VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a);
 
 #endif

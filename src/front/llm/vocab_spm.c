@@ -1,7 +1,7 @@
 /* vocab_spm.c: tokenizer.model, a protobuf of SentencePiece -> VocabSpec.
  *
- * The model is BPE by scores or unigram. User-defined pieces are found in normalised text and stay
- * whole. Kinds 3 and 4 (words, characters) are refused.
+ * Supports BPE with scores and unigram models. User-defined pieces are matched in normalized text
+ * and never split. Kinds 3 and 4 (words, characters) are refused.
  */
 #include "front/llm/vocab_read.h"
 #include "io/wire.h"
@@ -51,15 +51,15 @@ static void read_piece(VocabSpec *s, Wire k) {
   }
   static const u32 flags[] = {0,        0,         TF_unknown, TF_special | TF_added,
                               TF_added, TF_unused, TF_byte};
-  if (type < SPM_normal || type > SPM_byte) wire_fail(&k, k.pos, "a piece of unknown type");
-  if (s->token.n >= VOCAB_MAX_TOKENS) wire_limit(&k, k.pos, "more pieces than are read");
+  if (type < SPM_normal || type > SPM_byte) wire_fail(&k, k.pos, "the type of a piece is unknown");
+  if (s->token.n >= VOCAB_MAX_TOKENS) wire_limit(&k, k.pos, "the model has too many pieces");
   t.flags = flags[type];
   if (type == SPM_unknown) s->head.unknown = s->token.n;
   if (type == SPM_byte) {
     static const char hex[] = "0123456789ABCDEF";
     const char *hi = t.n == 6 && t.at[3] ? strchr(hex, t.at[3]) : NULL;
     const char *lo = t.n == 6 && t.at[4] ? strchr(hex, t.at[4]) : NULL;
-    if (!hi || !lo) wire_fail(&k, k.pos, "a byte piece that is not <0xHH>");
+    if (!hi || !lo) wire_fail(&k, k.pos, "a byte piece is not of the form <0xHH>");
     u8 *byte = arena_alloc(s->a, 1);
     *byte = (u8)((hi - hex) << 4 | (lo - hex));
     t.at = byte;
@@ -72,10 +72,10 @@ static void read_piece(VocabSpec *s, Wire k) {
 }
 
 typedef struct SpmSpec {
-  i64 kind, bos, eos, pad; /* of trainer_spec */
+  i64 kind, bos, eos, pad; /* trainer_spec */
   bool byte_fallback;
-  FileSpan unknown;                     /* how unknown text is put out */
-  bool prefix, squeeze, escape, suffix; /* of normalizer_spec; suffix: spaces go behind words */
+  FileSpan unknown;                     /* output for the unknown token */
+  bool prefix, squeeze, escape, suffix; /* normalizer_spec; suffix: spaces follow words */
 } SpmSpec;
 
 static void read_trainer(SpmSpec *x, Wire k) {
@@ -110,8 +110,9 @@ static void read_normalizer(VocabSpec *s, SpmSpec *x, Wire k) {
 }
 
 static void set_steps(VocabSpec *s, const SpmSpec *x) {
-  if (x->suffix) fail(s->c, ERR_unsupported, s->loc, "spaces behind words are not supported");
-  if (!x->escape) fail(s->c, ERR_unsupported, s->loc, "spaces that are not escaped");
+  if (x->suffix) fail(s->c, ERR_unsupported, s->loc, "treat_whitespace_as_suffix is not supported");
+  if (!x->escape)
+    fail(s->c, ERR_unsupported, s->loc, "a model without escape_whitespaces is not supported");
   spec_step(s, false, (TokenizerStep){.kind = NK_fix_utf8});
   if (s->ncharsmap) spec_step(s, false, (TokenizerStep){.kind = NK_charsmap});
   if (x->squeeze) spec_step(s, false, (TokenizerStep){.kind = NK_collapse_spaces});
@@ -141,9 +142,9 @@ VocabSpec *vocab_from_spm(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
     else
       wire_skip(&k);
   }
-  if (!s->token.n) fail(c, ERR_input, loc, "no pieces: not a model of SentencePiece");
+  if (!s->token.n) fail(c, ERR_input, loc, "not a SentencePiece model: it has no pieces");
   if (x.kind != 1 && x.kind != 2)
-    fail(c, ERR_unsupported, loc, "model kind %lld of SentencePiece is not supported",
+    fail(c, ERR_unsupported, loc, "SentencePiece model type %lld is not supported",
          (long long)x.kind);
   set_steps(s, &x);
   if (s->head.unknown != VOCAB_NONE) {
@@ -154,7 +155,7 @@ VocabSpec *vocab_from_spm(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
   s->head.bos = id_or_none(s, x.bos);
   s->head.eos = id_or_none(s, x.eos);
   s->head.pad = id_or_none(s, x.pad);
-  for (u32 i = 0; i < s->added.n; i++) { /* as it reads in normalised text */
+  for (u32 i = 0; i < s->added.n; i++) { /* its form in normalized text */
     AddedToken *t = &s->added.at[i];
     StrBuf text = sb_new(a);
     for (u32 j = 0; t->normalised && j < t->n; j++)

@@ -1,5 +1,5 @@
-/* vocab_steps.c: what tokenizer.json says about the way of a text: normalizer, pre_tokenizer,
- * post_processor, decoder. Each is a tree of steps with a type; tables say which are known.
+/* vocab_steps.c: normalizer, pre_tokenizer, post_processor and decoder of tokenizer.json. Each is a
+ * tree of typed steps; tables list the supported types.
  */
 #include "front/llm/vocab_read.h"
 #include <string.h>
@@ -49,7 +49,8 @@ static void read_step(StepReader *r, const JsonStep *kinds, u32 n, const Json *j
 }
 
 static const char *text_of(const StepReader *r, const Json *j) {
-  if (memchr(j->text, 0, j->n)) json_fail(r->d, j, ERR_unsupported, "a string with a zero in it");
+  if (memchr(j->text, 0, j->n))
+    json_fail(r->d, j, ERR_unsupported, "the string contains a zero byte");
   return str_text(r->d->c, json_str(r->d->c, j));
 }
 
@@ -112,7 +113,7 @@ static void norm_replace(StepReader *r, const Json *j) {
   spec_replace(r->s, false, text_of(r, from), to);
 }
 
-/* The order is that of the reference: clean, spaces around CJK, accents, lower case. */
+/* Order of the reference implementation: clean, spaces around CJK, accents, lower case. */
 static void norm_bert(StepReader *r, const Json *j) {
   VocabSpec *s = r->s;
   bool lower = json_bool(r->d, j, "lowercase", true);
@@ -204,14 +205,14 @@ static SplitKind behaviour(const StepReader *r, const Json *j) {
 static void split_bytes(StepReader *r, const Json *j) {
   r->s->head.flags |= VF_byte_level;
   if (json_bool(r->d, j, "add_prefix_space", true)) {
-    if (r->s->split.n) refuse(r, j, "ByteLevel with add_prefix_space behind other steps");
+    if (r->s->split.n) refuse(r, j, "ByteLevel with add_prefix_space after other steps");
     spec_prepend(r->s, true, " ", PREPEND_unless);
   }
   if (json_bool(r->d, j, "use_regex", true))
     spec_split(r->s, pattern_gpt2, sizeof pattern_gpt2 - 1, SB_isolated);
 }
 
-/* A string as a pattern that matches it. */
+/* A pattern that matches the string literally. */
 static Str quoted(const StepReader *r, const Json *j) {
   StrBuf t = sb_new(&r->d->c->scratch);
   for (u32 i = 0; i < j->n; i++) {
@@ -275,7 +276,7 @@ static void split_meta(StepReader *r, const Json *j) {
   bool always = scheme ? json_is(scheme, "always") : json_bool(r->d, j, "add_prefix_space", true);
   bool first = json_is(scheme, "first");
   if (!json_is(mark, SPM_SPACE)) refuse(r, mark, "Metaspace with another replacement");
-  if (r->s->split.n) refuse(r, j, "Metaspace behind other steps");
+  if (r->s->split.n) refuse(r, j, "Metaspace after other steps");
   spec_replace(r->s, true, " ", with);
   if (always || first) spec_prepend(r->s, true, with, PREPEND_unless | (first ? PREPEND_first : 0));
   if (json_bool(r->d, j, "split", true)) spec_split(r->s, with, strlen(with), SB_next);
@@ -318,7 +319,7 @@ static u32 pair_id(const StepReader *r, const Json *j, const char *key) {
   const Json *pair = json_require(r->d, j, key, JS_array);
   if (pair->n != 2 || pair->at[1].kind != JS_int || pair->at[1].i < 0 ||
       pair->at[1].i >= r->s->token.n)
-    json_fail(r->d, pair, ERR_input, "'%s' is no token with its id", key);
+    json_fail(r->d, pair, ERR_input, "'%s' does not have the token id given with it", key);
   return (u32)pair->at[1].i;
 }
 
@@ -330,22 +331,22 @@ static void post_bert(StepReader *r, const Json *j) {
 static void post_template(StepReader *r, const Json *j) {
   const Json *list = json_require(r->d, j, "single", JS_array);
   const Json *special = json_require(r->d, j, "special_tokens", JS_object);
-  bool behind = false;
+  bool after_text = false;
   for (u32 i = 0; i < list->n; i++) {
     if (json_get(&list->at[i], "Sequence")) {
-      if (behind) refuse(r, &list->at[i], "a template with the text twice");
-      behind = true;
+      if (after_text) refuse(r, &list->at[i], "a template that contains the text twice");
+      after_text = true;
       continue;
     }
     const Json *token = json_require(r->d, &list->at[i], "SpecialToken", JS_object);
     const Json *name = json_require(r->d, token, "id", JS_string);
     const Json *known = json_get_bytes(special, name->text, name->n);
-    if (!known) json_fail(r->d, name, ERR_input, "a special token that is not in special_tokens");
+    if (!known) json_fail(r->d, name, ERR_input, "the special token is not in special_tokens");
     const Json *ids = json_require(r->d, known, "ids", JS_array);
     for (u32 k = 0; k < ids->n; k++) {
       if (ids->at[k].kind != JS_int || ids->at[k].i < 0 || ids->at[k].i >= r->s->token.n)
-        json_fail(r->d, &ids->at[k], ERR_input, "expected the id of a token");
-      *vec_push(r->s->a, behind ? &r->s->suffix : &r->s->prefix) = (u32)ids->at[k].i;
+        json_fail(r->d, &ids->at[k], ERR_input, "expected a token id");
+      *vec_push(r->s->a, after_text ? &r->s->suffix : &r->s->prefix) = (u32)ids->at[k].i;
     }
   }
 }
@@ -390,7 +391,7 @@ static void decode_fallback(StepReader *r, const Json *j) {
 static void decode_strip(StepReader *r, const Json *j) {
   if (!json_is(json_get(j, "content"), " ") || json_int(r->d, j, "start", 0) != 1 ||
       json_int(r->d, j, "stop", 0) != 0)
-    refuse(r, j, "Strip of anything but one space in front");
+    refuse(r, j, "Strip of anything but one leading space");
   r->s->head.flags |= VF_strip_first;
 }
 

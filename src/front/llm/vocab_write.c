@@ -1,9 +1,9 @@
 /* vocab_write.c: tokenizer.json or tokenizer.model -> keys tokenizer.* of a GGUF file.
  *
- * In: the folder of a model. Out: kind gpt2 for tokens of bytes, whose way of cutting text must be
- * one that GGUF has a name for; kind llama for BPE by scores, which only tokenizer.model holds.
- * What the file asks for around texts, and its template, go with it. Anything else is refused:
- * another tokeniser would give other tokens and no message.
+ * In: the folder of a model. Out: kind gpt2 for byte-level BPE, if GGUF has a name for the
+ * pre-tokenizer; kind llama for BPE with scores, from tokenizer.model only. Special tokens around a
+ * text and the chat template are written too. All else is refused, because it would silently give
+ * other tokens.
  */
 #include "front/llm/vocab_write.h"
 #include "front/llm/vocab_read.h"
@@ -28,7 +28,7 @@ typedef struct VocabKeys {
 } VocabKeys;
 
 static _Noreturn void refuse(const VocabKeys *v, const char *what) {
-  fail(v->f->c, ERR_unsupported, v->f->loc, "the tokeniser: %s cannot be said in GGUF", what);
+  fail(v->f->c, ERR_unsupported, v->f->loc, "the tokenizer: GGUF cannot represent %s", what);
 }
 
 static void put_text(const VocabKeys *v, const char *key, const char *text) {
@@ -39,12 +39,13 @@ static void put_text(const VocabKeys *v, const char *key, const char *text) {
 
 static void set_token(const VocabKeys *v, u64 id, FileSpan text, u32 type, double score) {
   if (id >= v->rows)
-    fail(v->f->c, ERR_input, v->f->loc, "the tokeniser has token %llu, the embedding %llu rows",
-         (unsigned long long)id, (unsigned long long)v->rows);
+    fail(v->f->c, ERR_input, v->f->loc,
+         "the tokenizer has token %llu, but the embedding has %llu rows", (unsigned long long)id,
+         (unsigned long long)v->rows);
   v->token[id] = (WrittenToken){text, type, score};
 }
 
-/* Names for rows that no token has. */
+/* Names rows without a token. */
 static void name_unused(const VocabKeys *v) {
   for (u64 i = 0; i < v->rows; i++) {
     if (v->token[i].type) continue;
@@ -78,7 +79,7 @@ static void put_tokens(const VocabKeys *v, bool scores) {
   for (u64 i = 0; i < v->rows; i++) gguf_add_int(o, GT_i32, v->token[i].type);
 }
 
-/* ---- tokens of bytes ---- */
+/* ---- byte-level BPE ---- */
 
 static void put_merges(const VocabKeys *v, const JsonDoc *d, const Json *model) {
   const Json *merges = json_require(d, model, "merges", JS_array);
@@ -102,7 +103,7 @@ static void put_bytes(const VocabKeys *v, const JsonDoc *d) {
   const Json *model = json_require(d, d->root, "model", JS_object);
   const Json *vocab = json_require(d, model, "vocab", JS_object);
   const char *pre = vocab_pre_name(v->s, &v->f->c->scratch);
-  if (!pre) refuse(v, "the way in which it cuts text");
+  if (!pre) refuse(v, "its pre-tokenizer");
   for (u32 i = 0; i < vocab->n; i++) {
     const Json *text = json_key(vocab, i);
     set_token(v, (u64)json_value(vocab, i)->i, (FileSpan){(const u8 *)text->text, text->n},
@@ -153,7 +154,7 @@ static void read_normalizer(const VocabKeys *v, SpmPieces *p, Wire k) {
   while (wire_next(&k)) {
     switch (k.field) {
     case 2:
-      if (wire_bytes(&k).n) refuse(v, "a map of characters");
+      if (wire_bytes(&k).n) refuse(v, "its character map (precompiled_charsmap)");
       break;
     case 3: p->prefix = wire_int(&k) != 0; break;
     case 4: p->squeeze = wire_int(&k) != 0; break;
@@ -180,7 +181,7 @@ static SpmPieces read_pieces(const VocabKeys *v, File file) {
 
 static void put_spm(const VocabKeys *v, File file, const JsonDoc *d) {
   SpmPieces p = read_pieces(v, file);
-  if (p.kind != 2) refuse(v, "a model of SentencePiece that is not BPE");
+  if (p.kind != 2) refuse(v, "a SentencePiece model that is not BPE");
   add_added(v, d);
   name_unused(v);
   put_text(v, "tokenizer.ggml.model", "llama");
@@ -190,15 +191,15 @@ static void put_spm(const VocabKeys *v, File file, const JsonDoc *d) {
   if (p.squeeze) gguf_put_int(v->o, "tokenizer.ggml.remove_extra_whitespaces", GT_bool, 1);
 }
 
-/* ---- the rest ---- */
+/* ---- special tokens and entry point ---- */
 
 static void put_id(const VocabKeys *v, const char *key, u32 id) {
   if (id != VOCAB_NONE) gguf_put_int(v->o, key, GT_u32, id);
 }
 
-/* Is that list the token, or nothing? */
+/* Is the list empty, or just this token? */
 static bool is_around(const VocabKeys *v, const U32Vec *list, u32 id) {
-  if (list->n > 1 || (list->n && list->at[0] != id)) refuse(v, "what it puts around texts");
+  if (list->n > 1 || (list->n && list->at[0] != id)) refuse(v, "the special tokens around a text");
   return list->n;
 }
 
@@ -206,7 +207,7 @@ static void put_rest(const VocabKeys *v, bool spm) {
   const VocabSpec *s = v->s;
   u32 eot = VOCAB_NONE;
   bool bos = is_around(v, &s->prefix, s->head.bos), eos = is_around(v, &s->suffix, s->head.eos);
-  if (spm) { /* tokenizer.model does not say it */
+  if (spm) { /* tokenizer.model lacks it */
     bos = true;
     eos = false;
     lm_bool(v->f, "tokenizer_config.json:add_bos_token", &bos);
@@ -231,7 +232,8 @@ void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
   bool spm = lm_sibling_file(f, "tokenizer.model", &file);
   if (!d && !spm) {
     warn(c, f->loc,
-         "no tokenizer.json and no tokenizer.model beside it: the file will have no tokeniser");
+         "the folder has neither tokenizer.json nor tokenizer.model: the file will have no "
+         "tokenizer");
     return;
   }
   VocabKeys v = {.f = f, .o = o, .rows = rows, .token = NEWS(&c->work, WrittenToken, rows)};
@@ -242,6 +244,6 @@ void vocab_to_gguf(LmFile *f, u64 rows, GgufOut *o) {
   else if (spm)
     put_spm(&v, file, d);
   else
-    refuse(&v, "one of tokenizer.json that is not of bytes (without tokenizer.model)");
+    refuse(&v, "a tokenizer.json that is not byte-level BPE (without tokenizer.model)");
   put_rest(&v, !bytes);
 }

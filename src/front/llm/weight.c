@@ -1,9 +1,9 @@
 /* weight.c: tensors of a model file as values of a graph.
  *
- * In: the name of a tensor. Out: a constant that points into the file, or floats made of one:
- * blocks of GGUF; integers with scales as compressed-tensors stores them, NAME (i8), or NAME_packed
- * (4 or 8 bits in words of 32, each value plus half of its range), beside NAME_scale, perhaps
- * NAME_zero_point. A scale holds for the whole tensor, a row, or a group of elements of a row.
+ * In: the name of a tensor. Out: a constant that points into the file, or the floats computed from
+ * it. GGUF quant groups are dequantized. compressed-tensors stores NAME (i8) or NAME_packed (4 or 8
+ * bits in u32, with an offset of half the range), NAME_scale, and optionally NAME_zero_point. A
+ * scale applies to the whole tensor, a row, or a group of elements of a row.
  */
 #include "front/compose/compose.h"
 #include "front/llm/llm.h"
@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-/* ---- which quantisations are read ---- */
+/* ---- supported quantization schemes ---- */
 
 static const char *const formats[] = {"int-quantized", "pack-quantized"};
 
 static _Noreturn void refuse(LmFile *f, const char *what, FileSpan s) {
-  fail(f->c, ERR_unsupported, f->loc, "config.json: %s '%s' is one that ingot does not read", what,
+  fail(f->c, ERR_unsupported, f->loc, "config.json: %s '%s' is not supported", what,
        show(f->c, str_intern(f->c, s.at, s.n)));
 }
 
@@ -36,7 +36,7 @@ void lm_check_quantised(LmFile *f) {
   if (!known) refuse(f, "format", s);
   if (lm_list(f, "quantization_config.transform_config.config_groups", &l) && l.json->n)
     fail(f->c, ERR_unsupported, f->loc,
-         "config.json: transforms of quantised weights are not read (transform_config)");
+         "config.json: transforms of quantized weights are not supported (transform_config)");
 }
 
 /* ---- constants ---- */
@@ -49,7 +49,7 @@ static Val constant(Graph *g, const StoredTensor *t) {
   return v;
 }
 
-/* u8[.., blocks of a row, bytes of a block], and the numbers that they hold. */
+/* Dequantizes u8[.., groups of a row, bytes of a group]. */
 static Val unblocked(Graph *g, const StoredTensor *t) {
   const QBlockInfo *b = &qblock_info[t->kind];
   i64 dim[STORED_RANK + 1];
@@ -71,14 +71,14 @@ static _Noreturn void bad_tensor(const LmFile *f, const char *name, const char *
   fail(f->c, ERR_input, f->loc, "tensor '%s': %s", show(f->c, str_of(f->c, name)), what);
 }
 
-/* u8[rows, bytes] to u8[rows, 2 bytes]: the lower half of a byte, then the upper. */
+/* u8[rows, bytes] to u8[rows, 2 * bytes]: low nibble first. */
 static Val split_nibbles(Graph *g, Val v, i64 rows, i64 bytes) {
   Val low = mk_and(g, v, mk_scalar(g, DT_u8, 15)), high = mk_shr(g, v, mk_scalar(g, DT_u8, 4));
   v = mk_concat(g, (Val[]){mk_unsqueeze(g, low, 2), mk_unsqueeze(g, high, 2)}, 2, 2);
   return mk_reshape(g, v, (Dim[]){rows, bytes * 2}, 2);
 }
 
-/* The first cols values of each row of words, less half of their range: f32[rows, cols]. */
+/* The first cols elements of each row of u32, minus half their range: f32[rows, cols]. */
 static Val unpack(Graph *g, const StoredTensor *t, i64 rows, i64 cols, u32 bits) {
   i64 dim[2] = {rows, t->dim[1] * 4};
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, 2, t->at));
@@ -88,18 +88,18 @@ static Val unpack(Graph *g, const StoredTensor *t, i64 rows, i64 cols, u32 bits)
   return mk_addk(g, v, -(double)(1 << (bits - 1)));
 }
 
-/* Words of 32 that n values of 4 or 8 bits take. */
+/* Number of u32 that hold n elements of 4 or 8 bits. */
 static i64 packed_u32s(i64 n, u32 bits) {
   return (n * bits + 31) / 32;
 }
 
-/* The numbers of NAME_packed, and their sizes. */
+/* Unpacks NAME_packed and returns its shape. */
 static Val unpack_weight(Graph *g, const LmFile *f, const char *name, const StoredTensor *t,
                          i64 *size) {
   const StoredTensor *shape = sibling_tensor(f, name, "_shape");
   if (!shape || shape->rank != 1 || shape->dim[0] != 2 ||
       (shape->kind != BK_I64 && shape->kind != BK_I32))
-    bad_tensor(f, name, "packed, but its _shape is not two integers");
+    bad_tensor(f, name, "the weight is packed, but its _shape is not two integers");
   DType dt = qblock_info[shape->kind].plain;
   for (u32 i = 0; i < 2; i++) {
     u8 bytes[8];
@@ -110,41 +110,41 @@ static Val unpack_weight(Graph *g, const LmFile *f, const char *name, const Stor
   }
   if (t->kind != BK_I32 || t->rank != 2 || size[0] != t->dim[0] || size[1] < 1 ||
       size[1] > INT32_MAX)
-    bad_tensor(f, name, "_packed and _shape do not fit each other");
+    bad_tensor(f, name, "the sizes of _packed and _shape do not match");
   if (sibling_tensor(f, name, "_g_idx"))
-    fail(f->c, ERR_unsupported, f->loc, "tensor '%s': groups out of order (_g_idx) are not read",
+    fail(f->c, ERR_unsupported, f->loc, "tensor '%s': reordered groups (_g_idx) are not supported",
          show(f->c, str_of(f->c, name)));
   for (u32 bits = 4; bits <= 8; bits += 4)
     if (t->dim[1] == packed_u32s(size[1], bits)) return unpack(g, t, size[0], size[1], bits);
-  bad_tensor(f, name, "_packed and _shape do not fit each other");
+  bad_tensor(f, name, "the sizes of _packed and _shape do not match");
 }
 
-/* A zero for each scale: as many integers, or words in which those of eight rows lie. */
+/* One zero point per scale: plain integers, or u32 that pack eight rows. */
 static Val zeros(Graph *g, const LmFile *f, const char *name, const StoredTensor *z, i64 rows,
                  i64 groups) {
   if (z->kind != BK_I32) {
     if (!qblock_is_plain(z->kind) || z->bytes / qblock_info[z->kind].bytes != (u64)(rows * groups))
-      bad_tensor(f, name, "_zero_point and _scale do not fit each other");
+      bad_tensor(f, name, "the sizes of _zero_point and _scale do not match");
     return mk_cast(g, mk_reshape(g, constant(g, z), (Dim[]){rows, groups}, 2), DT_f32);
   }
   if (z->rank != 2 || z->dim[1] != groups || z->dim[0] != packed_u32s(rows, 4))
-    bad_tensor(f, name, "_zero_point and _scale do not fit each other");
+    bad_tensor(f, name, "the sizes of _zero_point and _scale do not match");
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, (i64[]){z->dim[0], groups, 4}, 3, z->at));
   v = mk_reshape(g, mk_transpose(g, v, (i64[]){1, 0, 2}), (Dim[]){groups, z->dim[0] * 4}, 2);
   v = mk_slice_axis(g, split_nibbles(g, v, groups, z->dim[0] * 4), 1, 0, rows);
   return mk_addk(g, mk_cast(g, mk_transpose(g, v, (i64[]){1, 0}), DT_f32), -8);
 }
 
-/* q f32[rows, cols] of integers, times the scales of NAME. */
+/* Integers q f32[rows, cols] times the scales of NAME. */
 static Val scaled(Graph *g, const LmFile *f, const char *name, Val q, const i64 *size) {
   const StoredTensor *s = sibling_tensor(f, name, "_scale"),
                      *z = sibling_tensor(f, name, "_zero_point");
   if (!s || !qblock_is_plain(s->kind) || !dtype_is_float(qblock_info[s->kind].plain))
-    bad_tensor(f, name, "quantised, but has no _scale of floats");
+    bad_tensor(f, name, "the weight is quantized, but has no float _scale");
   u64 n = s->bytes / qblock_info[s->kind].bytes;
   i64 rows = n == 1 ? 1 : size[0];
   if (!rows || !n || n % (u64)rows || size[1] % (i64)(n / (u64)rows))
-    bad_tensor(f, name, "its _scale has no entry for each row or group");
+    bad_tensor(f, name, "_scale does not have one element per row or group");
   i64 groups = (i64)(n / (u64)rows);
   Val k = mk_cast(g, mk_reshape(g, constant(g, s), (Dim[]){rows, groups, 1}, 3), DT_f32);
   q = mk_reshape(g, q, (Dim[]){size[0], groups, size[1] / groups}, 3);

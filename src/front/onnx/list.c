@@ -1,4 +1,4 @@
-/* list.c: sequences and optionals while importing: lists of values, or stacks. See list.h. */
+/* list.c: sequences and optionals at import time, as lists of values or stacks. See list.h. */
 #include "front/onnx/list.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
-/* list.h: sequences and optionals while importing.
+/* list.h: sequences and optionals at import time.
  *
- * The graph knows tensors only. A sequence is, while importing, the list of its elements: then
- * SequenceAt is one of them, ConcatFromSequence a concat, and nothing of it reaches the graph.
- * Where its length is only known at run time it is one tensor that stacks the elements, all of one
- * type, up to a capacity, and their number. An optional is a list of one or none; where its
- * presence is only known at run time, a flag beside the value, which is zero when there is none.
+ * The graph only has tensors. At import time a sequence is the list of its elements: SequenceAt
+ * selects one, ConcatFromSequence is a concat. A sequence whose length is known only at run time is
+ * one tensor that stacks the elements (all of one type) up to a capacity, and their count. An
+ * optional is a list of at most one element. If its presence is known only at run time, it is a
+ * flag and a value, which is zero if absent.
  */
 #ifndef INGOT_LIST_H
 #define INGOT_LIST_H
@@ -13,12 +13,11 @@
 
 struct List {
   TypeKind kind;    /* TY_seq or TY_opt */
-  Val *at;          /* n elements; that of an optional may be a sequence */
+  Val *at;          /* n elements; the element of an optional may be a sequence */
   u32 n;            /* 0 when stacked */
   Val stack, count; /* sequence of unknown length: [capacity, ...] and an i64 scalar; else 0 */
-  Val keys; /* a sequence of maps that all have these keys: stack holds their values; without
-             * count: one map, stack [n] */
-  Val has;  /* optional whose presence is not known (n is 1): a bool scalar; else 0 */
+  Val keys;         /* keys of maps whose values are in stack; without count: one map, stack [n] */
+  Val has;          /* optional of unknown presence (n is 1): a bool scalar; else 0 */
 };
 
 /* list.c */
@@ -27,27 +26,26 @@ const List *list_at(const Import *im, Val v);
 Val list_known(Import *im, TypeKind kind, const Val *at, u32 n);
 Val list_stacked(Import *im, Val stack, Val count);
 const List *on_list(Build *b, u32 i); /* operand i, which must be a sequence */
-/* As stack and count; false, and nothing built, when the elements differ in type or there are none
- * to tell it. */
+/* Converts to stack and count. False, and nothing built, if types differ or the list is empty. */
 bool list_stack(Build *b, const List *l, Val *stack, Val *count);
-/* The type of all elements, if they have one; rank and dimensions live as long as the import. */
+/* The common type of all elements, if there is one. Its dimensions live as long as the import. */
 bool list_type(Build *b, const List *l, Type *out);
-Dim list_capacity(Build *b, const List *l); /* length, or capacity */
-/* stack with exactly this capacity: cut, or filled up with zeros. */
+Dim list_capacity(Build *b, const List *l); /* length, or capacity of a stack */
+/* Crops or zero-pads a stack to this capacity. */
 Val stack_fit(Build *b, Val stack, Dim capacity);
 Val zeros_of(Build *b, const Type *t);
 
-/* list_join.c: what If gives when its branches end with x and y. The tensors of both are collected
- * pair by pair (then, else), in blocks blk; when the node stands, its results take their places. */
+/* list_join.c: merges x and y, results of the two branches of an If. A first call collects pairs of
+ * tensors (then, else) from regions blk. A second call replaces them by results of the If node. */
 typedef struct BranchJoin {
   Build *b;
   RegionId blk[2];
   VEC(Val) pair[2];
-  VEC(bool) text; /* of each pair: strings, which leave the branches as bytes */
+  VEC(bool) text; /* the pair holds strings, which leave the branches as bytes */
   const Val *out; /* results of the node; NULL while collecting */
   u32 next;
-  const char *why; /* what does not fit; NULL: nothing */
-  bool wrong;      /* and ONNX forbids it; else only ingot cannot do it */
+  const char *why; /* reason of a mismatch, or NULL */
+  bool wrong;      /* the mismatch violates ONNX; else ingot does not support it */
 } BranchJoin;
 Val list_join(BranchJoin *j, Val x, Val y); /* 0 while collecting */
 

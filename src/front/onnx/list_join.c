@@ -1,13 +1,13 @@
-/* list_join.c: the results of two branches as one.
+/* list_join.c: merges the results of two branches of an If.
  *
- * In: two values, each a tensor or a list. Out: the pairs of tensors the If node must choose
- * between, and the value made of its results. Sequences of one length stay lists of elements, other
- * sequences become stacks; optionals of which only one is there get a flag. The walk is done twice,
- * with the same decisions: to collect, and to put together.
+ * In: two values, each a tensor or a list. Out: the pairs of tensors that the If node selects from,
+ * and the value made of its results. Sequences of equal length stay lists, others become stacks. An
+ * optional that only one branch has gets a flag. The traversal runs twice with the same decisions:
+ * to collect the pairs, and to build the result.
  */
 #include "front/onnx/list.h"
 
-/* What is built next goes to the block of one side. */
+/* Appends following nodes to the region of one branch. */
 static void enter_side(BranchJoin *j, u32 side) {
   j->b->g->cur = j->blk[side];
 }
@@ -20,9 +20,9 @@ static Val join_pair(BranchJoin *j, Val x, Val y) {
   }
   const Type *s = on_type(j->b, x), *t = on_type(j->b, y);
   bool text = s->dt == DT_str && t->dt == DT_str;
-  if (s->rank != t->rank) j->why = "a result has another rank in each branch";
+  if (s->rank != t->rank) j->why = "the ranks of a result differ between the branches";
   if (s->dt != t->dt) {
-    j->why = "a result has another element type in each branch";
+    j->why = "the element types of a result differ between the branches";
     j->wrong = true;
   }
   if (text) {
@@ -41,20 +41,20 @@ static Val join_pair(BranchJoin *j, Val x, Val y) {
 static Val zero_like(BranchJoin *j, Val v, u32 side) {
   Type t = *on_type(j->b, v);
   if (!type_is_static(&t)) {
-    j->why = "an optional has a size that is only known where it is there";
+    j->why = "an optional has a size that is known only if it is present";
     return v;
   }
   enter_side(j, side);
   return zeros_of(j->b, &t);
 }
 
-/* v of one side where the other has nothing. */
+/* Merges v of one branch with nothing of the other. */
 static Val join_alone(BranchJoin *j, Val v, u32 side) {
   Import *im = j->b->im;
   if (val_is_list(v)) {
     const List *l = list_at(im, v);
     if (l->stack || l->has) {
-      j->why = "an optional sequence has another form in each branch";
+      j->why = "an optional sequence has a different form in each branch";
       return 0;
     }
     Val *at = NEWS(&im->c->work, Val, l->n + 1);
@@ -94,16 +94,17 @@ static Val join_stacks(BranchJoin *j, const List *x, const List *y) {
   if (!j->out) {
     Type t[2];
     Dim room[2] = {list_capacity(b, x), list_capacity(b, y)};
-    bool told[2] = {list_type(b, x, &t[0]), list_type(b, y, &t[1])};
-    bool one = told[0] && told[1] ? type_equal(&t[0], &t[1]) : told[0] || told[1];
+    bool typed[2] = {list_type(b, x, &t[0]), list_type(b, y, &t[1])};
+    bool one = typed[0] && typed[1] ? type_equal(&t[0], &t[1]) : typed[0] || typed[1];
     if (!one || !dim_is_const(room[0]) || !dim_is_const(room[1])) {
-      j->why = "a sequence has another length in each branch, and elements that differ in type";
+      j->why =
+          "the lengths of a sequence differ between the branches, and its elements differ in type";
       return 0;
     }
     Dim most = room[0] > room[1] ? room[0] : room[1];
     for (u32 i = 0; i < 2; i++) {
       enter_side(j, i);
-      if (!told[i]) { /* empty */
+      if (!typed[i]) { /* empty */
         Dim dim[MAX_RANK];
         Type full = {.dt = t[1 - i].dt, .rank = t[1 - i].rank + 1, .dim = dim};
         dim[0] = most;

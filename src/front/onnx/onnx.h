@@ -1,11 +1,10 @@
 /* onnx.h: an ONNX model decoded into plain structs.
  *
- * Everything lives in c->work; names are interned (any bytes, no terminator assumed by the format);
- * bulk data are not copied but point into the file, which must outlive the model. Decoding is a
- * pure function of the bytes: external files are only opened by onnx_tensor. Field order in the
- * structs is that of use, not of the file. What ingot never looks at (documentation, training,
- * devices, quantization notes) is skipped; it stays in the bytes that messages remember (body),
- * from which onnx_edit.h writes a model again.
+ * Everything lives in c->work. Names are interned and may contain any bytes. Bulk data are not
+ * copied; they point into the file, which must outlive the model. Decoding is a pure function of
+ * the bytes: only onnx_tensor opens external files. Unused parts (documentation, training, devices,
+ * quantization annotations) are skipped. They stay in `body`, from which onnx_edit.h writes the
+ * model again.
  */
 #ifndef INGOT_ONNX_H
 #define INGOT_ONNX_H
@@ -28,9 +27,9 @@ typedef VEC(i64) Ints;
 enum {
   ONNX_GRAPH_DEPTH = 16,      /* nesting of graphs in attributes */
   ONNX_MAX_NODES = 1000000,   /* in the whole model, functions included */
-  ONNX_MAX_EXPANDED = 250000, /* nodes, where local functions are written out at every call */
+  ONNX_MAX_EXPANDED = 250000, /* nodes after inlining local functions at every call */
   ONNX_MAX_DEPTH = 24,        /* nested sub-graphs and function calls together */
-  ONNX_MAX_TENSORS = 1000000, /* likewise in the whole model */
+  ONNX_MAX_TENSORS = 1000000, /* in the whole model, functions included */
   ONNX_MAX_RECORDS = 1 << 23, /* all other messages: attributes, types, dimensions... */
   ONNX_MAX_ITEMS = 1 << 26,   /* numbers and strings in lists, tensor data excepted */
 };
@@ -51,28 +50,27 @@ struct OnnxOpset {
 
 struct OnnxTensor {
   Str name;
-  i32 code;      /* element type as written */
-  DType dt;      /* the same; DT_none when ingot has no such type */
+  i32 code;      /* element type in ONNX numbering */
+  DType dt;      /* element type; DT_none if ingot lacks it */
   Ints dims;     /* as written: may be negative */
   FileSpan raw;  /* raw_data */
-  FileSpan body; /* the whole message: typed data are read from it when the tensor is loaded */
-  u32 fields;    /* bits 1 << field number of the data fields that hold at least one byte */
+  FileSpan body; /* the whole message; typed data are read from it when the tensor is loaded */
+  u32 fields;    /* bits 1 << field number of the non-empty data fields */
   bool is_external, has_segment;
   VEC(OnnxPair) external;
-  const u8 *base;     /* start of the file, for positions in messages */
-  const Tensor *data; /* its elements, of a tensor that is in no file; else NULL */
+  const u8 *base;     /* start of the file, for offsets in messages */
+  const Tensor *data; /* elements of a tensor that is in no file; else NULL */
 };
 
 struct OnnxSparse {
-  OnnxTensor *values,
-      *indices; /* NULL when absent; the name of a sparse initializer is that of values */
+  OnnxTensor *values, *indices; /* NULL when absent; values has the name of a sparse initializer */
   Ints dims;
   u64 *spent; /* bytes of the budget ONNX_SPARSE_BYTES used so far, shared by the model */
 };
 
 /* ---- nodes ---- */
 
-/* The numbers are those of AttributeProto.AttributeType. */
+/* Values are those of AttributeProto.AttributeType. */
 typedef enum OnnxAttrType {
   OA_none,
   OA_float,
@@ -92,11 +90,11 @@ typedef enum OnnxAttrType {
   OA_COUNT
 } OnnxAttrType;
 
-/* Only the field that `type` names means anything. It is never NULL, unless ref is set. */
+/* Only the field selected by `type` is valid. It is never NULL unless ref is set. */
 struct OnnxAttr {
   Str name;
-  Str ref;           /* in a function body: the attribute of the caller that stands here; 0: none */
-  OnnxAttrType type; /* inferred from the field present in files too old to say */
+  Str ref;           /* in a function body: attribute of the call to use instead; 0: none */
+  OnnxAttrType type; /* inferred from the present field in old files */
   float f;
   i64 i;
   Str s;
@@ -111,16 +109,16 @@ struct OnnxAttr {
   VEC(OnnxGraph *) graphs;
   VEC(OnnxSparse) sparses;
   VEC(DeclType) types;
-  FileSpan body; /* as read; none: made by onnx_edit.h */
+  FileSpan body; /* as read; empty: made by onnx_edit.h */
 };
 
 struct OnnxNode {
   Str name, op, domain, overload;
-  Strs in; /* "" (0): absent */
+  Strs in; /* 0: absent */
   Strs out;
   VEC(OnnxAttr) attrs; /* no two of the same name */
-  FileSpan body;       /* as read; none: made by onnx_edit.h */
-  bool edited;         /* its fields, not body, say what it is */
+  FileSpan body;       /* as read; empty: made by onnx_edit.h */
+  bool edited;         /* the fields are valid instead of body */
 };
 
 struct OnnxGraph {
@@ -152,18 +150,17 @@ struct OnnxModel {
 };
 
 /* onnx_model.c */
-/* Fails with ERR_input naming the byte position. file is only used in messages. */
+/* Fails with ERR_input and the byte offset. file is only used in messages. */
 OnnxModel *onnx_read(Ctx *c, const u8 *at, size_t n, Str file);
 /* The attribute of that name, NULL when absent. */
 const OnnxAttr *onnx_attr(const Ctx *c, const OnnxNode *n, const char *name);
-/* One message outside a model; spent as in OnnxSparse. */
+/* Decode one message outside of a model; spent as in OnnxSparse. */
 OnnxTensor *onnx_tensor_at(Wire k);
 OnnxSparse *onnx_sparse_at(Wire k, u64 *spent);
 
-/* onnx_tensor.c: the one way from a stored tensor to its elements. Types below a byte come out one
- * per byte (signed ones extended), strings interned, bool as 0 or 1. The result points into the
- * file where the bytes can be used as they are, else into arena a. model_path may be NULL: external
- * data are then refused. */
+/* onnx_tensor.c: loads the elements of a stored tensor. Types below 8 bits become one element per
+ * byte (sign-extended), strings are interned, bools are 0 or 1. The result points into the file if
+ * the bytes can be used directly, else into arena a. model_path NULL refuses external data. */
 Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc, Arena *a);
 Tensor *onnx_sparse(Ctx *c, const OnnxSparse *s, const char *model_path, Loc loc, Arena *a);
 

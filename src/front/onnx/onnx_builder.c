@@ -1,4 +1,4 @@
-/* onnx_builder.c: how builders read attributes and operands. See onnx_builder.h. */
+/* onnx_builder.c: access to attributes and operands for builders. See onnx_builder.h. */
 #include "front/onnx/onnx_import.h"
 
 #include <stdio.h>
@@ -63,8 +63,7 @@ i64 on_static_dim(Build *b, Val v, u32 axis) {
 
 /* ---- attributes ---- */
 
-/* In a function body an attribute may stand for one of the call, whose own may stand for one
- * further out. */
+/* An attribute in a function body may refer to one of the call, and that one further out. */
 static const OnnxAttr *resolve(Import *im, const Scope *s, const OnnxAttr *a) {
   while (a && a->ref) {
     while (s && !s->fn) s = s->up;
@@ -159,7 +158,7 @@ i32 on_ints(Build *b, const char *name, i64 *out, u32 max) {
   const OnnxAttr *a = on_typed(b, name, OA_ints);
   if (!a) return -1;
   if (a->ints.n > max)
-    on_bad(b, "attribute %s has %u entries, at most %u fit", name, a->ints.n, max);
+    on_bad(b, "attribute %s has %u elements, expected at most %u", name, a->ints.n, max);
   if (a->ints.n) memcpy(out, a->ints.at, a->ints.n * sizeof *out);
   return (i32)a->ints.n;
 }
@@ -169,17 +168,18 @@ void on_int_list(Build *b, const char *name, i64 *to, u32 n, i64 least, i64 othe
   if (found < 0)
     for (u32 i = 0; i < n; i++) to[i] = otherwise;
   else if ((u32)found != n)
-    on_bad(b, "attribute %s has %d entries, expected %u", name, found, n);
+    on_bad(b, "attribute %s has %d elements, expected %u", name, found, n);
   for (u32 i = 0; i < n; i++)
     if (to[i] < least || to[i] > INT32_MAX)
-      on_bad(b, "attribute %s: entry %u is %lld", name, i, (long long)to[i]);
+      on_bad(b, "attribute %s: element %u is %lld, which is out of range", name, i,
+             (long long)to[i]);
 }
 
 i32 on_floats(Build *b, const char *name, double *out, u32 max) {
   const OnnxAttr *a = on_typed(b, name, OA_floats);
   if (!a) return -1;
   if (a->floats.n > max)
-    on_bad(b, "attribute %s has %u entries, at most %u fit", name, a->floats.n, max);
+    on_bad(b, "attribute %s has %u elements, expected at most %u", name, a->floats.n, max);
   for (u32 i = 0; i < a->floats.n; i++) out[i] = (double)a->floats.at[i];
   return (i32)a->floats.n;
 }
@@ -210,7 +210,7 @@ static bool is_input(Graph *g, Val v) {
 static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
   if (blame && !is_input(b->g, blame))
-    on_unsupported(b, "input %u decides a shape, has no bound, and depends on what a loop changes",
+    on_unsupported(b, "input %u decides a shape, has no bound, and depends on a variable of a loop",
                    i);
   if (blame && graph_val(b->g, blame)->name)
     on_unsupported(b,
@@ -249,12 +249,12 @@ u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
   if (!dtype_is_int(t->dt) && t->dt != DT_bool)
     on_bad(b, "input %u must be integers, found %s", i, dtype_info[t->dt].name);
   if (t->n > max)
-    on_bad(b, "input %u has %llu entries, at most %u fit", i, (unsigned long long)t->n, max);
+    on_bad(b, "input %u has %llu elements, expected at most %u", i, (unsigned long long)t->n, max);
   for (u32 k = 0; k < t->n; k++) out[k] = tensor_get(t, k).i;
   return (u32)t->n;
 }
 
-/* Numbers, not below `least`, or sizes that the run computes. */
+/* Numbers not below `least`, or sizes computed at run time. */
 static u32 late_or_ints(Build *b, u32 i, Dim *out, u32 max, i64 least) {
   u32 n = 0;
   Val blame;
@@ -262,7 +262,8 @@ static u32 late_or_ints(Build *b, u32 i, Dim *out, u32 max, i64 least) {
     return n;
   n = on_known_ints(b, i, out, max);
   for (u32 k = 0; k < n; k++) {
-    if (out[k] < least) on_bad(b, "input %u: entry %u is %lld", i, k, (long long)out[k]);
+    if (out[k] < least)
+      on_bad(b, "input %u: element %u is %lld, which is out of range", i, k, (long long)out[k]);
     if (out[k] < 0) out[k] = ON_AUTO;
   }
   return n;
@@ -283,7 +284,7 @@ bool on_training(Build *b, bool file) {
   return file;
 }
 
-/* Lists put together from dimensions and numbers, negative ones included: looks through Concat. */
+/* Lists built from dimensions and numbers (also negative). Looks through Concat. */
 static bool list_entries(Build *b, Val v, Dim *out, u32 max, u32 *n, u32 depth) {
   u32 k;
   if (graph_dim_list(b->g, v, out + *n, max - *n, &k)) {
@@ -335,7 +336,7 @@ void on_axes(Build *b, i64 *axes, u32 n, u32 rank) {
   u64 mask = 0;
   for (u32 i = 0; i < n; i++) {
     axes[i] = on_axis(b, axes[i], rank);
-    if (mask >> axes[i] & 1) on_bad(b, "axis %lld given twice", (long long)axes[i]);
+    if (mask >> axes[i] & 1) on_bad(b, "axis %lld is given twice", (long long)axes[i]);
     mask |= (u64)1 << axes[i];
   }
 }

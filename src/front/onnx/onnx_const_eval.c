@@ -1,9 +1,8 @@
-/* onnx_const_eval.c: contents of values that a builder needs while compiling.
+/* onnx_const_eval.c: compile-time contents of values for builders.
  *
- * In: a value. Out: its tensor, when it follows from constants and from inputs the caller has
- * bound. Method: the nodes it depends on are collected, then evaluated in the order they were made
- * by the reference evaluator. A bound input that was looked at is pinned: the graph is only right
- * for these contents.
+ * In: a value. Out: its tensor, if it depends only on constants and on inputs bound by the caller.
+ * Method: collect the nodes it depends on and run the reference evaluator on them in order. A bound
+ * input that was used is pinned: the graph is valid for these contents only.
  */
 #include "front/onnx/onnx_import.h"
 
@@ -42,7 +41,7 @@ static bool take_param(Slice *s, Val v) {
   return false;
 }
 
-/* Collects what v depends on; false when something is not known. */
+/* Collects the dependencies of v; false if one is unknown. */
 static bool collect(Slice *s, Val v) {
   VEC(Val) todo = {0};
   *vec_push(&s->im->c->scratch, &todo) = v;
@@ -85,7 +84,7 @@ static bool evaluate(Slice *s) {
     }
     for (u32 k = 0; k < n->nin; k++) {
       u32 *slot = map_get(&s->have, n->in[k]);
-      if (!slot) continue; /* the second output of the same node: already there */
+      if (!slot) continue; /* another output of a node that is already present */
       in[k] = s->data.at[*slot - 1];
     }
     const Type *t = graph_type(g, n->out[0]);
@@ -101,7 +100,7 @@ static bool evaluate(Slice *s) {
   return true;
 }
 
-/* The tensor found for v, or NULL. */
+/* The evaluated tensor of v, or NULL. */
 static Tensor *known_tensor(const Slice *s, Val v) {
   u32 *slot = map_get(&s->have, v);
   return slot && s->data.at ? s->data.at[*slot - 1] : NULL;
@@ -131,7 +130,7 @@ const Tensor *import_const_eval(Import *im, Val v, Val *blame) {
   return known_tensor(&s, v);
 }
 
-/* An open extent of an input in d, or 0. */
+/* An open extent of an input that occurs in d, or 0. */
 static Str open_extent(Graph *g, Dim d) {
   for (Sym s = 0; !dim_is_const(d) && s < dim_nsyms(g->dims); s++)
     if (dim_syminfo(g->dims, s)->kind == SY_input && dim_mentions(g->dims, d, s))

@@ -1,15 +1,15 @@
-/* onnx_dynamic_dims.c: sizes that are numbers of a run.
+/* onnx_dynamic_dims.c: run-time sizes.
  *
- * In: an integer that a node computes, and a bound. Out: a dimension. The graph knows one way to
- * make data a dimension, nonzero, so the places below the number are found with it: their count is
- * the symbol. They serve as indices too. Numbers out of range end the run, also where the range
- * was found by looking at what computes them: that is tested once for every size, not believed.
- * Entries of a list that only a choice hides, Where(list == -1, 1, list) in front of every Expand
- * of torch, are looked up one by one and stay what they are.
+ * In: an integer that a node computes, and a bound. Out: a dimension. The graph has one op that
+ * turns data into a dimension: nonzero. So the positions below the integer are found with it; their
+ * count is the symbol, and they also serve as indices. Integers out of range end the run. A range
+ * that was inferred is checked once per size too. Exporters hide known elements by a selection,
+ * such as Where(list == -1, 1, list) before every Expand of torch. These elements are looked up one
+ * by one and stay static.
  */
 #include "front/onnx/onnx_import.h"
 
-enum { DYNAMIC_MAX = 1 << 24 }; /* of a bound: a row of indices is made of that size */
+enum { DYNAMIC_MAX = 1 << 24 }; /* largest bound: a row of indices of that size is built */
 
 Val dynamic_iota(Build *b, Val k, Dim most, const char *wrong) {
   Graph *g = b->g;
@@ -22,12 +22,12 @@ Val dynamic_iota(Build *b, Val k, Dim most, const char *wrong) {
   return mk_squeeze(g, mk_nonzero(g, below), 0);
 }
 
-/* ---- entries that are known ---- */
+/* ---- known elements ---- */
 
 enum { ENTRY_DEPTH = 12 };
 
 typedef struct ShapeEntry {
-  i64 negative; /* a number below 0, or 0: the dimension */
+  i64 negative; /* a negative number, or 0: use the dimension */
   Dim dim;
 } ShapeEntry;
 
@@ -37,7 +37,7 @@ static ShapeEntry number_entry(i64 k) {
 
 static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth);
 
-/* What entry `at` of a comparison is, where that is certain. */
+/* Result of a comparison at element `at`, if it is certain. */
 static bool known_equal(Build *b, Val v, i64 at, bool *yes, u32 depth) {
   const Node *n = graph_def(b->g, v, OP_eq);
   ShapeEntry x, y;
@@ -91,9 +91,9 @@ static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth) {
   }
 }
 
-/* ---- entries that a run computes ---- */
+/* ---- run-time elements ---- */
 
-/* One entry of a list of sizes, a scalar. */
+/* One element of a list of sizes, a scalar. */
 static bool dynamic_entry(Build *b, Val v, Dim *out) {
   i64 lo, hi;
   u32 one;

@@ -1,8 +1,8 @@
-/* onnx_edit.c: changes to the main graph of a decoded model.
+/* onnx_edit.c: edits the main graph of a decoded model.
  *
- * In: an OnnxModel; out: the same, changed. What is added lives in c->work. Nothing here knows what
- * operators mean, but that names are values: a node reads those of its inputs and of everything
- * that its sub-graphs do not define themselves.
+ * In: an OnnxModel. Out: the same, edited; additions live in c->work. This file does not know what
+ * operators mean, only that names are values. A node reads its inputs and every outer value that
+ * its sub-graphs use.
  */
 #include "front/onnx/onnx_edit.h"
 #include <string.h>
@@ -143,7 +143,7 @@ Str onnx_fresh_name(Ctx *c, Map *taken, const char *stem, const char *end) {
   return s;
 }
 
-/* ---- sets of operators ---- */
+/* ---- opsets ---- */
 
 static bool same_domain(const Ctx *c, Str s, const char *domain) {
   bool plain = !*domain || !strcmp(domain, "ai.onnx");
@@ -167,8 +167,8 @@ void onnx_require_opset(Ctx *c, OnnxModel *m, const char *domain, i64 version) {
 
 /* ---- order ---- */
 
-/* A node that waits for what it reads: makers from `from` to the end of Sort.reads, of which those
- * before `next` are seen to. A stack of these, not of calls: models may be chains of any length. */
+/* A node that waits for its operands: producers `from`.. of Sort.reads, those before `next` are
+ * done. An explicit stack, because models may be chains of any length. */
 typedef struct SortWait {
   u32 node, from, next;
 } SortWait;
@@ -176,8 +176,8 @@ typedef struct SortWait {
 typedef struct Sort {
   Ctx *c;
   const OnnxGraph *g;
-  Map maker; /* Str -> 1 + node that makes it */
-  u8 *state; /* 0: to come, 1: waits for what it reads, 2: placed */
+  Map maker; /* Str -> 1 + index of its producer */
+  u8 *state; /* 0: not visited, 1: waits for its operands, 2: placed */
   VEC(u32) order, reads;
   VEC(SortWait) wait;
 } Sort;

@@ -1,9 +1,9 @@
-/* onnx_import.c: from a decoded model to a Graph.
+/* onnx_import.c: a decoded ONNX model as a Graph.
  *
- * In: ONNX bytes and what the user said about shapes. Out: a Graph of core ops. Nodes are taken in
- * file order; each finds its builder by name (onnx_ops.def) or is a local function, whose body is
- * inlined. Initializers become constants when first used. A node that is refused poisons its
- * results, so that one run names every unsupported node; a node that is wrong ends the import.
+ * In: an OnnxModel and import options. Out: a Graph of core ops. Nodes are visited in file order.
+ * Each has a builder (onnx_ops.def) or is a local function, which is inlined. Initializers become
+ * constants when first used. An unsupported node poisons its results, so one run reports every
+ * unsupported node. An invalid node ends the import.
  */
 #include "front/onnx/list.h"
 
@@ -44,7 +44,8 @@ static void scope_graph(Import *im, Scope *s, const OnnxGraph *g) {
     if (!t || !t->name) fail(im->c, ERR_input, import_here(im), "initializer %u has no name", i);
     u32 *slot = map_put(&s->init, t->name);
     if (*slot)
-      fail(im->c, ERR_input, import_here(im), "initializer '%s' given twice", show(im->c, t->name));
+      fail(im->c, ERR_input, import_here(im), "initializer '%s' is defined twice",
+           show(im->c, t->name));
     *slot = i + 1;
   }
   for (u32 i = 0; i < g->nodes.n; i++)
@@ -60,7 +61,7 @@ static Val load_init(Import *im, Scope *s, Str name, u32 i) {
                                            loc, &im->c->work);
   RegionId cur = im->g->cur;
   Loc at = im->g->loc;
-  im->g->cur = s->blk; /* in front of the control node being built: visible to all that follow */
+  im->g->cur = s->blk; /* before the control node being built, visible to all later nodes */
   im->g->loc = LOC_NONE;
   Val v = mk_const(im->g, t);
   graph_val(im->g, v)->name = name;
@@ -130,7 +131,7 @@ static const OnnxFunction *find_fn(Import *im, const OnnxNode *n) {
 static void index_tables(Import *im) {
   im->rows = map_new(&im->c->work);
   im->fns = map_new(&im->c->work);
-  im->odd = map_new(&im->c->work);
+  im->unknown_attrs = map_new(&im->c->work);
   im->training = map_new(&im->c->work);
   for (u32 i = op_row_count; i-- > 0;) {
     Mark m = arena_mark(&im->c->scratch);
@@ -150,18 +151,17 @@ static void index_tables(Import *im) {
   }
 }
 
-/* ---- size ---- */
+/* ---- size limit ---- */
 
-/* Nodes that calls of a function become. */
+/* Node count of a function after inlining. */
 typedef struct Expansion {
-  u64 nodes; /* 0: not known yet */
-  bool open; /* being counted: it calls itself */
+  u64 nodes; /* 0: unknown */
+  bool open; /* being counted, so it calls itself */
 } Expansion;
 
 static u64 count_nodes(Import *im, Expansion *fn, const OnnxNode *node, u32 n, u32 depth);
 
-/* What a node stands for besides itself; saturates. Calls that are nested too deeply, or never end,
- * are refused where they are made. */
+/* Number of nodes inside a node, saturating. Too deep or recursive calls are refused later. */
 static u64 count_inside(Import *im, Expansion *fn, const OnnxNode *n, u32 depth) {
   const OnnxFunction *f = find_fn(im, n);
   u64 sum = 0;
@@ -184,15 +184,15 @@ static u64 count_nodes(Import *im, Expansion *fn, const OnnxNode *node, u32 n, u
   return sum;
 }
 
-/* Functions that call others twice each double at every step: a short file may stand for a graph
- * that no memory holds. */
+/* Functions that call others twice double the graph at every level, so a short file may expand
+ * beyond any memory. */
 static void check_expansion(Import *im) {
   Expansion *fn = NEWS(&im->c->scratch, Expansion, im->m->functions.n + 1);
   const OnnxGraph *g = im->m->graph;
   u64 nodes = im->m->functions.n ? count_nodes(im, fn, g->nodes.at, g->nodes.n, 0) : 0;
   if (nodes > ONNX_MAX_EXPANDED)
     fail(im->c, ERR_unsupported, import_here(im),
-         "local functions, written out where they are called, make %s%llu nodes; the limit is %d",
+         "local functions, inlined where they are called, make %s%llu nodes; the limit is %d",
          nodes >= UINT32_MAX ? "more than " : "",
          (unsigned long long)(nodes < UINT32_MAX ? nodes : UINT32_MAX), ONNX_MAX_EXPANDED);
 }
@@ -217,7 +217,7 @@ static void call_function(Import *im, Build *b, const OnnxFunction *f) {
   s->caller = caller;
   im->scope = s;
   if (b->nin > f->inputs.n)
-    fail(im->c, ERR_input, loc, "function takes %u inputs, got %u", f->inputs.n, b->nin);
+    fail(im->c, ERR_input, loc, "the function takes %u inputs, got %u", f->inputs.n, b->nin);
   for (u32 i = 0; i < f->nodes.n; i++)
     for (u32 k = 0; k < f->nodes.at[i].out.n; k++)
       *map_put(&s->later, f->nodes.at[i].out.at[k]) = 1;
@@ -227,7 +227,7 @@ static void call_function(Import *im, Build *b, const OnnxFunction *f) {
   for (u32 i = 0; i < b->nout && i < f->outputs.n; i++) {
     b->out[i] = scope_find(im, f->outputs.at[i]);
     if (!b->out[i] || b->out[i] == VAL_ABSENT)
-      fail(im->c, ERR_input, loc, "function does not define its output '%s'",
+      fail(im->c, ERR_input, loc, "the function does not define its output '%s'",
            show(im->c, f->outputs.at[i]));
   }
   im->scope = caller;
@@ -281,8 +281,8 @@ static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
   for (u32 i = 0; i < sizeof internal / sizeof *internal; i++)
     if (str_is(im->c, n->domain, internal[i])) {
       diag(im->c, ERR_unsupported, loc,
-           "operator %s of %s: ONNX Runtime has written this model after optimising it for one "
-           "machine; take the model as it was exported, before optimisation",
+           "operator %s of %s: ONNX Runtime wrote this model after optimizing it for one "
+           "machine; use the model as it was exported, before optimization",
            show(im->c, n->op), domain);
       return;
     }
@@ -290,24 +290,23 @@ static void unsupported_op(Import *im, const OnnxNode *n, i64 opset, Loc loc) {
        show(im->c, n->op), domain, (long long)opset);
 }
 
-/* What no version of the operator has is passed over; each is named once. */
+/* Warns once about every attribute that no version of the operator has, and ignores it. */
 static void check_attrs(Import *im, const OnnxNode *n, const OpRow *row, Loc loc) {
   for (u32 i = 0; i < n->attrs.n; i++) {
     Str name = n->attrs.at[i].name;
     StrBuf word = sb_new(&im->c->scratch);
     sb_fmt(&word, " %s ", str_text(im->c, name));
     if (strstr(op_attrs(row), sb_cstr(&word))) continue;
-    u32 *said = map_put(&im->odd, (u64)n->op << 32 | name);
-    if (!*said)
+    u32 *warned = map_put(&im->unknown_attrs, (u64)n->op << 32 | name);
+    if (!*warned)
       warn(im->c, loc, "attribute '%s' is not known and has no effect", show(im->c, name));
-    *said = 1;
+    *warned = 1;
   }
 }
 
 enum { INPUTS_SHOWN = 6 };
 
-/* What is wrong with a node is wrong about its inputs: the message gets their names and types. d:
- * the first since the node began; NULL: there is none. */
+/* Appends names and types of the inputs to d, the first message about a node (NULL: none). */
 static void name_inputs(Import *im, const Build *b, Diag *d, Loc loc) {
   StrBuf t = sb_new(&im->c->scratch);
   while (d && d->level != LV_error) d = d->next;
@@ -319,11 +318,11 @@ static void name_inputs(Import *im, const Build *b, Diag *d, Loc loc) {
   if (t.n) d->text = str_text(im->c, str_fmt(im->c, "%s; inputs are %s", d->text, sb_cstr(&t)));
 }
 
-/* Runs the builder; a refusal is recorded and false returned, other failures go on outwards. */
+/* Runs the builder. Records a refusal and returns false; other failures propagate. */
 static bool build_node(Import *im, Build *b, const OnnxNode *n, Loc loc) {
   b->opset = opset_of(im, n->domain);
   Attempt a = {im, b, find_row(im, n, b->opset), find_fn(im, n)};
-  if (a.fn) a.row = NULL; /* a model's own function goes before ours of the same name */
+  if (a.fn) a.row = NULL; /* a function of the model overrides a builder of the same name */
   if (!a.row && !a.fn) {
     unsupported_op(im, n, b->opset, loc);
     return false;
@@ -362,7 +361,7 @@ static bool is_poisoned(const Import *im, Str name) {
   return false;
 }
 
-/* Does a body of the node read what a node that was refused should have computed? */
+/* Does a body of the node read the result of a refused node? */
 static bool reads_poison(const Import *im, const OnnxNode *n, u32 depth) {
   for (u32 k = 0; k < n->attrs.n && depth < ONNX_GRAPH_DEPTH; k++) {
     const OnnxGraph *g = n->attrs.at[k].type == OA_graph ? n->attrs.at[k].g : NULL;
@@ -378,7 +377,7 @@ static bool reads_poison(const Import *im, const OnnxNode *n, u32 depth) {
   return false;
 }
 
-/* Of a node that is not built: it and those in its bodies may be in the way for themselves. */
+/* A node that is not built: it and the nodes in its bodies may be unsupported themselves. */
 static void name_unknown(Import *im, const OnnxNode *n, Loc loc, u32 depth) {
   i64 opset = opset_of(im, n->domain);
   if (!find_row(im, n, opset) && !find_fn(im, n)) unsupported_op(im, n, opset, loc);
@@ -394,7 +393,7 @@ void import_nodes(Import *im, const OnnxNode *node, u32 count) {
     const OnnxNode *n = &node[i];
     Loc loc = import_loc(im, n, (i32)i);
     if (++im->steps > IMPORT_STEPS)
-      fail(im->c, ERR_unsupported, loc, "more than %d nodes", IMPORT_STEPS);
+      fail(im->c, ERR_unsupported, loc, "the model has more than %d nodes", IMPORT_STEPS);
     Build b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .node = n};
     b.nout = n->out.n ? n->out.n : 1;
     b.out = NEWS(&im->c->work, Val, b.nout);
@@ -437,14 +436,14 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
   Import *im = b->im;
   Scope *outer = im->scope;
   Loc loc = im->g->loc;
-  Diag **said = im->c->diags_end;
+  Diag **diags = im->c->diags_end;
   enter(im, loc);
   im->scope = scope_new(im, outer);
   scope_graph(im, im->scope, g);
   if (g->inputs.n != nin)
-    fail(im->c, ERR_input, loc, "body takes %u inputs, expected %u", g->inputs.n, nin);
+    fail(im->c, ERR_input, loc, "the body takes %u inputs, expected %u", g->inputs.n, nin);
   if (g->outputs.n > max)
-    fail(im->c, ERR_input, loc, "body has %u outputs, expected %u", g->outputs.n, max);
+    fail(im->c, ERR_input, loc, "the body has %u outputs, expected %u", g->outputs.n, max);
   for (u32 i = 0; i < nin; i++) scope_define(im, g->inputs.at[i].name, in[i], loc);
   import_nodes(im, g->nodes.at, g->nodes.n);
   im->g->loc = loc;
@@ -452,19 +451,19 @@ u32 on_subgraph(Build *b, const OnnxGraph *g, const Val *in, u32 nin, Val *ret, 
   for (u32 i = 0; i < g->outputs.n; i++) {
     ret[i] = scope_find(im, g->outputs.at[i].name);
     if (!ret[i])
-      fail(im->c, ERR_input, loc, "body does not define its output '%s'",
+      fail(im->c, ERR_input, loc, "the body does not define its output '%s'",
            show(im->c, g->outputs.at[i].name));
     poisoned += ret[i] == VAL_POISON;
   }
   im->scope = outer;
   im->depth--;
-  if (poisoned) fail(im->c, ERR_unsupported, loc, BODY_FAILS "%s", diag_cause(*said));
+  if (poisoned) fail(im->c, ERR_unsupported, loc, BODY_FAILS "%s", diag_cause(*diags));
   return g->outputs.n;
 }
 
-/* ---- the model ---- */
+/* ---- model ---- */
 
-/* A domain has two names, and may be listed again, but in one version. */
+/* A domain has two names and may be listed twice, but with one version. */
 static void check_opsets(Import *im, const OnnxOpset *at, u32 n, const char *where) {
   for (u32 i = 0; i < n; i++)
     for (u32 k = 0; k < i; k++) {
@@ -482,17 +481,19 @@ static void check_versions(Import *im) {
     fail(im->c, ERR_input, import_here(im), "IR version %lld is not an ONNX model",
          (long long)im->m->ir_version);
   if (im->m->ir_version < IR_MIN || im->m->ir_version > IR_MAX)
-    fail(im->c, ERR_unsupported, import_here(im), "IR version %lld; %d to %d are read",
-         (long long)im->m->ir_version, IR_MIN, IR_MAX);
+    fail(im->c, ERR_unsupported, import_here(im),
+         "IR version %lld is not supported; expected %d to %d", (long long)im->m->ir_version,
+         IR_MIN, IR_MAX);
   for (u32 i = 0; i < im->m->opsets.n; i++) {
     const OnnxOpset *s = &im->m->opsets.at[i];
     const char *key = domain_key(im->c, s->domain);
     if (s->version < 1 && key)
-      fail(im->c, ERR_input, import_here(im), "opset %lld of domain '%s'", (long long)s->version,
-           show(im->c, s->domain));
+      fail(im->c, ERR_input, import_here(im), "opset %lld of domain '%s' is not valid",
+           (long long)s->version, show(im->c, s->domain));
     if (key && !strcmp(key, "ai") && s->version > OPSET_MAX)
-      fail(im->c, ERR_unsupported, import_here(im), "opset %lld of ai.onnx; 1 to %d are read",
-           (long long)s->version, OPSET_MAX);
+      fail(im->c, ERR_unsupported, import_here(im),
+           "opset %lld of ai.onnx is not supported; expected 1 to %d", (long long)s->version,
+           OPSET_MAX);
   }
   check_opsets(im, im->m->opsets.at, im->m->opsets.n, "the model");
   for (u32 i = 0; i < im->m->functions.n; i++) {
@@ -502,7 +503,7 @@ static void check_versions(Import *im) {
   }
 }
 
-/* Shapes that are declared are remarks of the exporter; results have those that are computed. */
+/* Declared shapes are hints of the exporter. Results have their computed shapes. */
 static void check_output_shape(Import *im, const DeclValue *o, const Type *t) {
   u32 n = o->type.dims.n;
   bool same = n == t->rank;
@@ -511,21 +512,21 @@ static void check_output_shape(Import *im, const DeclValue *o, const Type *t) {
     same = d->kind != OD_value || d->value < 0 || !dim_is_const(t->dim[i]) || d->value == t->dim[i];
   }
   if (same) return;
-  StrBuf said = sb_new(&im->c->scratch), found = sb_new(&im->c->scratch);
+  StrBuf declared = sb_new(&im->c->scratch), found = sb_new(&im->c->scratch);
   for (u32 i = 0; i < n; i++) {
     const DeclDim *d = &o->type.dims.at[i];
-    sb_puts(&said, i ? "," : "");
+    sb_puts(&declared, i ? "," : "");
     if (d->kind == OD_value)
-      sb_fmt(&said, "%lld", (long long)d->value);
+      sb_fmt(&declared, "%lld", (long long)d->value);
     else
-      sb_puts(&said, d->param ? show(im->c, d->param) : "?");
+      sb_puts(&declared, d->param ? show(im->c, d->param) : "?");
   }
   for (u32 i = 0; i < t->rank; i++) {
     sb_puts(&found, i ? "," : "");
     dim_print(im->g->dims, t->dim[i], &found);
   }
   warn(im->c, import_here(im), "output '%s' is declared as [%s] but computed as [%s]",
-       show(im->c, o->name), sb_cstr(&said), sb_cstr(&found));
+       show(im->c, o->name), sb_cstr(&declared), sb_cstr(&found));
 }
 
 static void check_output_type(Import *im, const DeclValue *o, Val v) {
@@ -544,7 +545,7 @@ static void put_output(Import *im, Val v, Str name, OutputTree *p) {
   graph_result(im->g, v, name);
 }
 
-/* The tensors of a value, each an output of the graph. */
+/* Makes every tensor of a value an output of the graph. */
 static void put_outputs(Import *im, Val v, Str name, OutputTree *p) {
   if (val_is_real(v)) {
     put_output(im, v, name, p);
@@ -557,7 +558,8 @@ static void put_outputs(Import *im, Val v, Str name, OutputTree *p) {
   if (l->stack) {
     put_output(im, l->stack, name, &part[0]);
     if (l->keys && !l->count)
-      fail(im->c, ERR_unsupported, import_here(im), "output '%s' is a map", base);
+      fail(im->c, ERR_unsupported, import_here(im), "output '%s' is a map, which is not supported",
+           base);
     if (l->keys)
       put_output(im, l->keys, str_fmt(im->c, "%s.keys", base), &part[1]);
     else

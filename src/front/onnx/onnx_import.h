@@ -1,4 +1,4 @@
-/* onnx_import.h: private to src/front/onnx: the state of one import. */
+/* onnx_import.h: state of one import; private to src/front/onnx. */
 #ifndef INGOT_ONNX_IMPORT_H
 #define INGOT_ONNX_IMPORT_H
 
@@ -9,14 +9,14 @@
 typedef struct Scope Scope;
 typedef struct List List;
 
-#define VAL_POISON UINT32_MAX /* result of a node that was refused; its users are passed over */
+#define VAL_POISON UINT32_MAX /* result of a refused node; its users are skipped */
 
 /* Names visible in one graph or function body. */
 struct Scope {
   Scope *up;    /* enclosing graph; NULL for the model and for functions */
-  RegionId blk; /* where its constants are placed */
+  RegionId blk; /* region of its constants */
   Map name;     /* Str -> Val */
-  Map init;     /* Str -> 1 + index of initializer; sparse ones behind the dense */
+  Map init;     /* Str -> 1 + index of initializer; sparse ones after the dense */
   Map later;    /* Str -> 1: defined by some node of this graph */
   const OnnxGraph *graph;
   const OnnxFunction *fn; /* function body: its attribute defaults and opsets */
@@ -24,8 +24,8 @@ struct Scope {
   Scope *caller;
 };
 
-#define VAL_ABSENT (UINT32_MAX - 1) /* an input of a function that the call leaves out */
-#define VAL_LISTS  (UINT32_MAX / 2) /* from here on: sequences and optionals, see list.h */
+#define VAL_ABSENT (UINT32_MAX - 1) /* an input that the call of a function leaves out */
+#define VAL_LISTS  (UINT32_MAX / 2) /* above: sequences and optionals, see list.h */
 
 static inline bool val_is_real(Val v) {
   return v && v < VAL_LISTS; /* a tensor of the graph */
@@ -39,16 +39,16 @@ typedef struct OpRow {
   i32 since, until;
   BuildFn *build;
   u32 arg;
-  u32 most;   /* inputs; 255: any number */
+  u32 most;   /* maximum number of inputs; 255: any */
   bool lists; /* takes sequences and optionals */
-  bool quant; /* quantises, or computes with what is quantised */
+  bool quant; /* quantizes, or computes on quantized values */
 } OpRow;
 
-/* Slice(x, i, i + k) whose i is data may have fewer than k elements, where the axis ends. A Loop is
- * first built with lengths that are data too, then, if its body cannot be, with k of them. */
+/* Slice(x, i, i + k) with a run-time i may have fewer than k elements at the end of the axis. A
+ * Loop is first built with run-time lengths. If its body cannot be built so, it gets k elements. */
 typedef enum SliceMode { SLICES_fixed, SLICES_exact, SLICES_fixed_loop } SliceMode;
 
-/* The counter of a Loop whose body is being built: 0 up to one less than trip. */
+/* The counter of a Loop whose body is being built: 0..trip-1. */
 typedef struct LoopCounter {
   Val i, trip;
   const struct LoopCounter *outer;
@@ -66,20 +66,20 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map odd; /* operator and attribute -> 1: said that it is not known */
+  Map unknown_attrs; /* operator and attribute -> 1: warned as unknown */
   SliceMode slices;
   const LoopCounter *counter; /* innermost; NULL outside of loops */
   Map training;               /* OnnxNode -> 1: in training mode */
   u32 ntraining;
   Loc first_training;
-  u32 depth; /* of sub-graphs and functions */
-  u32 steps; /* nodes built, functions unrolled: bounded */
+  u32 depth; /* nesting of sub-graphs and functions */
+  u32 steps; /* nodes built, inlined functions included; bounded */
 };
 
 /* onnx_op_table.c */
 extern const OpRow op_rows[];
 extern const u32 op_row_count;
-/* Names of the attributes any version of the operator has, each between blanks. */
+/* Names of the attributes of all versions of the operator, each between spaces. */
 const char *op_attrs(const OpRow *row);
 const char *domain_key(Ctx *c, Str domain);   /* "ai", "ml", "ms"..., NULL for others */
 bool op_quantises(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
@@ -92,20 +92,19 @@ void scope_define(Import *im, Str name, Val v, Loc loc);
 Loc import_here(const Import *im); /* the file */
 Loc import_loc(Import *im, const OnnxNode *n, i32 index);
 
-#define BODY_FAILS "its body cannot be built: " /* in front of the cause */
+#define BODY_FAILS "its body cannot be built: " /* prefix of the cause */
 
-/* Runs fn; after a failure the import stands where it stood, and *why says what was wrong. */
+/* Runs fn. After a failure, restores the import state and stores the reason in *why. */
 Err import_try(Import *im, void (*fn)(Ctx *c, void *arg), void *arg, const char **why);
 
 /* onnx_inputs.c */
 void import_inputs(Import *im, const Model *m);
 
 /* onnx_const_eval.c */
-/* The tensor v will hold, if it can be known now; NULL, with the parameter to blame (0: none) in
- * *blame. */
+/* The tensor of v if it is known at compile time. NULL otherwise, with the parameter it depends on
+ * (0: none) in *blame. */
 const Tensor *import_const_eval(Import *im, Val v, Val *blame);
-/* An open extent of an input that v is computed from, with constants and others of its kind only;
- * 0: none. */
+/* An open extent of an input, if v is computed from such extents and constants only; 0: none. */
 Str import_open(Import *im, Val v);
 
 #endif

@@ -1,7 +1,7 @@
-/* onnx_info.c: what `inspect` reports of an ONNX file, built or not.
+/* onnx_info.c: report of `inspect` on an ONNX file.
  *
- * In: a decoded model. Out: versions, operators in all graphs and functions, sizes of weights:
- * initializers and the tensors of Constant nodes, in all graphs; attributes of a node as text.
+ * In: a decoded model. Out: versions, operators in all graphs and functions, weight sizes
+ * (initializers and tensors of Constant nodes in all graphs), and attributes of a node as text.
  */
 #include "front/onnx/onnx_reader.h"
 #include "ir/lexer.h"
@@ -27,7 +27,7 @@ static void count_nodes(Count *k, const OnnxNode *node, u32 n, u32 depth) {
   }
 }
 
-/* Elements that the file declares for a tensor; absurd numbers do not count. */
+/* Adds the declared elements of a tensor; invalid sizes are skipped. */
 static void count_tensor(ModelInfo *f, const OnnxTensor *t) {
   u64 n = 1;
   for (u32 i = 0; i < t->dims.n; i++)
@@ -68,13 +68,13 @@ void onnx_info(Ctx *c, const Model *m, ModelInfo *out) {
 
 /* ---- attributes ---- */
 
-enum { LIST_SHOWN = 24 }; /* entries of a list */
+enum { LIST_SHOWN = 24 }; /* list elements shown */
 
 static void put_float(StrBuf *t, float x) {
   lit_float(t, DT_f32, (const u8 *)&x);
 }
 
-/* The entries of a list that are shown; returns how many. */
+/* Number of list elements to show. */
 static u32 open_list(StrBuf *t, u32 n) {
   sb_puts(t, "[");
   return n < LIST_SHOWN ? n : LIST_SHOWN;
@@ -123,8 +123,8 @@ static void put_value(Ctx *c, StrBuf *t, const OnnxAttr *a) {
   }
 }
 
-/* Nodes of the graph itself: those of bodies and functions are numbered on their own, and one of
- * the same number and name is taken for it. */
+/* Only finds nodes of the main graph. Nodes of bodies and functions are numbered separately and may
+ * be mistaken for one of the same number and name. */
 void onnx_attributes(Ctx *c, const Model *m, const Loc *at, StrBuf *out) {
   const OnnxGraph *g = ((const OnnxModel *)m->own)->graph;
   if (at->index < 0 || (u32)at->index >= g->nodes.n) return;

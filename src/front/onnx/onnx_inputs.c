@@ -1,9 +1,9 @@
 /* onnx_inputs.c: parameters of the graph.
  *
- * In: the declared inputs and what the user said (BindDim, BindInput). Out: one parameter per input
- * that is not an initializer; its dimensions are those of input_extents.c. A sequence or optional
- * becomes one parameter per element: x.0, x.1 ..., or x for what an optional holds. How many there
- * are is given like a dimension: -d x=N, and -d x.has=0 or 1; or it follows from the arrays given.
+ * In: declared inputs and bindings (BindDim, BindInput). Out: one parameter per input that is not
+ * an initializer, with dimensions from input_extents.c. A sequence or optional becomes one
+ * parameter per element: x.0, x.1 ..., or x for the value of an optional. The user gives their
+ * number like a dimension, -d x=N and -d x.has=0 or 1, or it follows from the given arrays.
  */
 #include "front/onnx/list.h"
 
@@ -11,11 +11,11 @@
 
 /* ---- sequences and optionals ---- */
 
-/* Strings enter as rows of bytes; how many is given by -d NAME.bytes=N, or as many as the array
- * given needs, but not fewer than TEXT_ROOM. */
+/* Strings enter as rows of bytes. -d NAME.bytes=N sets the row length. The default fits the given
+ * array, with at least TEXT_ROOM bytes. */
 enum { TEXT_ROOM = 64, TEXT_MOST = 1 << 24 };
 
-/* The array given for a parameter of strings, as bytes: for contents that must be known. */
+/* Encodes the array given for a string parameter as bytes, for compile-time contents. */
 static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
   i64 dim[MAX_RANK];
   if (t->rank) memcpy(dim, t->dim, t->rank * sizeof *dim);
@@ -31,14 +31,15 @@ static void encode_given(Import *im, BindInput *in, const Tensor *t, i64 room) {
 static Val text_param(Import *im, Str name, Type t) {
   const Tensor *given = extents_array(&im->extents, name);
   if (given && given->dt != DT_str)
-    fail(im->c, ERR_input, import_here(im), "input '%s' holds strings, the array is %s",
+    fail(im->c, ERR_input, import_here(im), "input '%s' holds strings, but the given array is %s",
          show(im->c, name), dtype_info[given->dt].name);
   i64 room = extents_bound_dim(&im->extents, str_fmt(im->c, "%s.bytes", str_text(im->c, name)));
   i64 need = given ? strings_max_len(im->c, given) : 1;
   if (room < 0) room = need > TEXT_ROOM ? need : TEXT_ROOM;
   if (room < 1 || room > TEXT_MOST || t.rank == MAX_RANK)
-    fail(im->c, ERR_unsupported, import_here(im), "input '%s': strings of %lld bytes, rank %u",
-         show(im->c, name), (long long)room, t.rank);
+    fail(im->c, ERR_unsupported, import_here(im),
+         "input '%s': strings of %lld bytes in rank %u are not supported", show(im->c, name),
+         (long long)room, t.rank);
   Dim dim[MAX_RANK];
   if (t.rank) memcpy(dim, t.dim, t.rank * sizeof *dim);
   dim[t.rank] = room;
@@ -64,7 +65,7 @@ static Val element_param(Import *im, Str name, const DeclType *type) {
   DeclValue v = {.name = name, .type = *type};
   const Tensor *given = extents_array(&im->extents, name);
   if (given && type->has_shape && type->dims.n == given->rank) {
-    /* elements of one sequence may differ: its symbols are not those of the model */
+    /* elements of a sequence may differ, so they do not share symbols */
     v.type.dims.at = NEWS(&im->c->work, DeclDim, type->dims.n + 1);
     for (u32 i = 0; i < type->dims.n; i++) {
       v.type.dims.at[i] = type->dims.at[i];
@@ -111,8 +112,9 @@ static Val optional_input(Import *im, Str name, const DeclType *type) {
     has = 1;
   if (has < 0 && im->o->symbolic) has = 1;
   if (has < 0)
-    has = extents_note_missing(&im->extents, str_fmt(im->c, "%s.has", base),
-                               text_of(im, "whether optional '%s' is there (1) or not (0)", name));
+    has =
+        extents_note_missing(&im->extents, str_fmt(im->c, "%s.has", base),
+                             text_of(im, "whether optional '%s' is present (1) or not (0)", name));
   Val v = has ? list_input(im, name, type->elem) : 0;
   return list_known(im, TY_opt, &v, has != 0);
 }
@@ -123,7 +125,7 @@ static Val list_input(Import *im, Str name, const DeclType *type) {
   return element_param(im, name, type);
 }
 
-/* A map is two parameters, x.keys and x.values, as long as the array given, or -d x=N. */
+/* A map is two parameters, x.keys and x.values, of the length of the given array or of -d x=N. */
 static Val map_input(Import *im, Str name, const DeclType *type) {
   const char *base = str_text(im->c, name);
   Str part[2] = {str_fmt(im->c, "%s.keys", base), str_fmt(im->c, "%s.values", base)};
@@ -159,7 +161,7 @@ void import_inputs(Import *im, const Model *m) {
   for (u32 i = 0; i < g->inputs.n; i++) {
     const DeclValue *v = &g->inputs.at[i];
     if (!v->name) fail(im->c, ERR_input, import_here(im), "input %u has no name", i);
-    if (map_get(&im->scope->init, v->name)) continue; /* a weight listed as input too */
+    if (map_get(&im->scope->init, v->name)) continue; /* also listed as input by old files */
     DeclTypeKind kind = v->type.kind;
     if (kind == OT_seq || kind == OT_opt) {
       scope_define(im, v->name, list_input(im, v->name, &v->type), import_here(im));

@@ -1,16 +1,16 @@
-/* onnx_ml.h: what the builders of ai.onnx.ml share. */
+/* onnx_ml.h: helpers shared by the builders of ai.onnx.ml. */
 #ifndef INGOT_ONNX_ML_H
 #define INGOT_ONNX_ML_H
 
 #include "front/onnx/onnx_builder.h"
 
-typedef struct MlNums { /* numbers of an attribute */
+typedef struct MlNums { /* numeric attribute */
   u32 n;
   double *at;
-  bool wide; /* given as doubles */
+  bool wide; /* stored as doubles */
 } MlNums;
 
-/* Attribute `name` as a list of floats or integers, or `name`_as_tensor; n = 0 when absent. */
+/* Attribute `name`, a list of floats or integers, or `name`_as_tensor; n = 0 if absent. */
 MlNums ml_nums(Build *b, const char *name);
 Val ml_const(Build *b, DType dt, const double *x, const i64 *dim, u32 rank);
 /* The operand as floats [rows, features]: f64 when it is f64, else f32. */
@@ -18,10 +18,10 @@ Val ml_rows(Build *b, Val x);
 Val ml_post(Build *b, Val scores); /* post_transform on [rows, scores] */
 bool ml_post_is(Build *b, const char *name);
 u32 ml_label_count(Build *b, const char *ints);
-/* Labels with these numbers (i64): from the list of integers, or from classlabels_strings. */
+/* Labels for class indices (i64), from attribute `ints` or from classlabels_strings. */
 Val ml_labels(Build *b, Val index, const char *ints);
-/* Two scores from one, as the runtimes do: 1 - s and s, or -s and s when it is signed; only
- * LOGISTIC applies. */
+/* Two scores from one, like ONNX Runtime: 1 - s and s, or -s and s if signed. Only LOGISTIC
+ * applies. */
 Val ml_two_scores(Build *b, Val s, bool is_signed);
 
 #endif

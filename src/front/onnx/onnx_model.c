@@ -1,15 +1,14 @@
-/* Protobuf messages of ONNX -> plain structs.
+/* onnx_model.c: ONNX protobuf messages -> plain structs.
  *
- * One function per message, a switch over field numbers each. A singular field that repeats: the
- * last one counts. Unknown fields are stepped over. Recursion follows the nesting of messages,
- * which wire_message bounds by WIRE_DEPTH; counts are bounded by the bytes that are there, and by
- * the limits in onnx.h. Tensor data are neither copied nor looked at. Meaning (operators, types
- * that fit, names that are defined) is left to the importer.
+ * One function per message with a switch over field numbers. Of repeated singular fields the last
+ * counts. Unknown fields are skipped. wire_message bounds recursion by WIRE_DEPTH. Counts are
+ * bounded by the bytes present and by the limits in onnx.h. Tensor data are neither copied nor
+ * read. The importer checks the meaning: operators, types, names.
  */
 #include "front/onnx/onnx.h"
 #include <string.h>
 
-/* What a whole decode shares. */
+/* State of one decode. */
 typedef struct ModelRead {
   Ctx *c;
   Arena *a;
@@ -26,22 +25,22 @@ static void count(const Wire *k, u32 *n, u32 max, const char *what) {
   *n += 1;
 }
 
-/* Room for one more element of a list; the limits keep 32-bit counts from wrapping. */
+/* Appends one element to a list. The limits keep 32-bit counts from wrapping. */
 #define ADD_RECORD(r, k, v)                                                                        \
   (count((k), &(r)->records, ONNX_MAX_RECORDS, "records"), vec_push((r)->a, (v)))
 #define ADD_ITEM(r, k, v)                                                                          \
   (count((k), &(r)->items, ONNX_MAX_ITEMS, "list elements"), vec_push((r)->a, (v)))
 
-/* Room for exactly n elements: growing by halves wastes most where lists are short, as most are. */
+/* Reserves exactly n elements: most lists are short, and growing them by halves wastes memory. */
 #define RESERVE(r, v, n) reserve((r)->a, (void **)&(v)->at, &(v)->cap, (n), sizeof *(v)->at)
 
 static void reserve(Arena *a, void **at, u32 *cap, u32 n, size_t size) {
-  if (n == 0 || n > ONNX_MAX_NODES) return; /* such lists grow as they come, against their limit */
+  if (n == 0 || n > ONNX_MAX_NODES) return; /* such lists grow on demand up to their limit */
   *at = arena_array(a, n, size);
   *cap = n;
 }
 
-/* The message that k is about to walk. */
+/* The bytes of the message that k will read. */
 static FileSpan body_of(const Wire *k) {
   return (FileSpan){k->base + k->pos, k->end - k->pos};
 }
@@ -175,10 +174,9 @@ static void read_value(ModelRead *r, Wire k, DeclValue *v) {
 
 /* ---- tensors ---- */
 
-/* Typed data stay where they are; only that there are any is noted. An empty packed list is no
- * data. */
+/* Typed data stay in the file. Records only that they are present; an empty packed list is not. */
 static void note_data(OnnxTensor *t, Wire *k) {
-  u32 field = k->field; /* skipping a group changes it */
+  u32 field = k->field; /* skipping a group changes k->field */
   bool empty = false;
   if (k->wire == WT_bytes)
     empty = wire_bytes(k).n == 0 && field != 6;
@@ -318,8 +316,8 @@ static void read_attr(ModelRead *r, Wire k, OnnxAttr *a) {
   bool empty = (a->type == OA_tensor && !a->t) || (a->type == OA_graph && !a->g) ||
                (a->type == OA_sparse && !a->sparse) || (a->type == OA_type && !a->tp);
   if (empty && !a->ref)
-    fail(r->c, ERR_input, k.loc, "byte %zu: attribute '%s' lacks the value its type announces",
-         start, show(r->c, a->name));
+    fail(r->c, ERR_input, k.loc, "byte %zu: attribute '%s' lacks the value of its type", start,
+         show(r->c, a->name));
 }
 
 static void check_attrs(const ModelRead *r, const Wire *k, const OnnxNode *n, size_t start);
@@ -348,7 +346,7 @@ static void read_node(ModelRead *r, Wire k, OnnxNode *n) {
   check_attrs(r, &k, n, start);
 }
 
-/* Refuses two attributes of one name. Few attributes are compared pairwise, many through a map. */
+/* Refuses two attributes of one name. Few attributes are compared pairwise, many by a map. */
 static void check_attrs(const ModelRead *r, const Wire *k, const OnnxNode *n, size_t start) {
   bool many = n->attrs.n > 16;
   Map seen = map_new(&r->c->scratch);

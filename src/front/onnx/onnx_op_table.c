@@ -1,11 +1,10 @@
-/* onnx_op_table.c: the table of ONNX operators, made from onnx_ops.def, and that of their
- * attributes. */
+/* onnx_op_table.c: the tables of ONNX operators (onnx_ops.def) and their attributes. */
 #include "front/onnx/onnx_import.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTS = 256, QUANT = 512 }; /* added to the number of inputs: see OpRow */
+enum { LISTS = 256, QUANT = 512 }; /* flags added to the number of inputs: see OpRow */
 
 const OpRow op_rows[] = {
 #define ON(domain, name, since, until, build, arg, most)                                           \

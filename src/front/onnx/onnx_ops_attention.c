@@ -1,9 +1,8 @@
 /* onnx_ops_attention.c: Attention, FlexAttention, LinearAttention and RotaryEmbedding.
  *
- * Everything is computed on [batch, heads, length, size], widened, and rounded once at the end.
- * Query heads that share a key head are an axis of their own in the contractions, so keys and
- * values are never copied. Masked scores are -Inf; a row that is masked whole has probabilities of
- * 0.
+ * Computes on [batch, heads, length, size] in widened types and rounds once at the end. Query heads
+ * that share a key head are a separate axis of the contractions, so keys and values are never
+ * copied. Masked scores are -Inf; a fully masked row has probabilities of 0.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -18,28 +17,29 @@ static DType precision_attr(Build *b, DType otherwise) {
   return dt;
 }
 
-/* At least f32, f64 where the operand or the softmax asks for it. */
+/* At least f32, f64 if the operand or the softmax needs it. */
 static DType compute_type(Build *b, Val q) {
   DType dt = on_dtype(b, q);
-  if (!dtype_is_float(dt)) on_bad(b, "operands of type %s", dtype_info[dt].name);
+  if (!dtype_is_float(dt))
+    on_bad(b, "the operand has type %s, expected floats", dtype_info[dt].name);
   return precision_attr(b, dt) == DT_f64 ? DT_f64 : dtype_acc(dt);
 }
 
-/* The mask brought to the length of the keys: what it does not name is hidden. */
+/* Extends the mask to the length of the keys; keys beyond the mask are hidden. */
 static Val whole_mask(Build *b, Val mask, Dim total) {
   u32 rank = on_rank(b, mask);
   if (!rank || rank > 4) on_bad(b, "the mask has rank %u, expected 1 to 4", rank);
   Dim have = on_dim(b, mask, rank - 1), lo[4] = {0}, hi[4] = {0};
   if (have == total || b->opset < 24) return mask;
   if (dim_is_const(have) && dim_is_const(total) && have > total)
-    on_bad(b, "the mask is %lld long, there are %lld keys", (long long)have, (long long)total);
+    on_bad(b, "the mask has length %lld, but there are %lld keys", (long long)have,
+           (long long)total);
   hi[rank - 1] = dim_sub(b->ds, total, have);
   return mk_pad(b->g, mask, mk_like(b->g, mask, on_dtype(b, mask) == DT_bool ? 0 : -INFINITY), lo,
                 hi, NULL);
 }
 
-/* Keys in front of the first query: those of the cache inside, or of each batch entry in one kept
- * outside. */
+/* Number of keys before the first query: in the cache, or per batch entry in an external cache. */
 static Val keys_before(Build *b, Val s) {
   Graph *g = b->g;
   if (on_has(b, 4)) return mk_extent(g, on_dim(b, b->in[4], 2), DT_i64);
@@ -50,7 +50,7 @@ static Val keys_before(Build *b, Val s) {
 
 static i64 window_attr(Build *b, const char *name) {
   i64 n = on_int(b, name, -1);
-  if (n < -1 || n > INT32_MAX) on_bad(b, "%s is %lld", name, (long long)n);
+  if (n < -1 || n > INT32_MAX) on_bad(b, "%s is %lld, expected -1 or more", name, (long long)n);
   return n;
 }
 
@@ -85,7 +85,7 @@ void build_attention(Build *b) {
     if (on_rank(b, b->in[4 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
     kv[i] = mk_concat(g, (Val[]){b->in[4 + i], kv[i]}, 2, 2);
   }
-  if (mode < 0 || mode > 3) on_bad(b, "qk_matmul_output_mode %lld", (long long)mode);
+  if (mode < 0 || mode > 3) on_bad(b, "qk_matmul_output_mode is %lld", (long long)mode);
   Val stage[4];
   Val key = mk_cast(g, kv[0], type);
   stage[0] = attn_scores(g, mk_cast(g, q, type), key, on_float(b, "scale", 0));
@@ -115,7 +115,7 @@ static Val modified(Build *b, const char *name, Val x) {
 void build_flexattention(Build *b) {
   Graph *g = b->g;
   DType dt = on_dtype(b, on_in(b, 0)), type = compute_type(b, b->in[0]);
-  DType sub = precision_attr(b, dtype_acc(dt)); /* type the sub-graphs see */
+  DType sub = precision_attr(b, dtype_acc(dt)); /* type in the sub-graphs */
   for (u32 i = 0; i < 3; i++)
     if (on_rank(b, on_in(b, i)) != 4) on_bad(b, "operands must have rank 4");
   Val key = mk_cast(g, b->in[1], type);
@@ -131,7 +131,7 @@ void build_flexattention(Build *b) {
 typedef struct Linear {
   Build *b;
   Val q, k, v;     /* [batch, heads, length, size] */
-  Val decay, beta; /* exponentials, 0: none; last axis 1 where they do not differ */
+  Val decay, beta; /* exponentials, 0: none; last axis 1 if equal */
 } Linear;
 
 /* state [batch, heads, dk, dv] <- decay * state + k (x) v'; v' is v, or beta * (v - state . k) */
@@ -162,8 +162,10 @@ static void linear_gates(Linear *l, i64 heads) {
   Build *b = l->b;
   u32 rule = on_choice(b, "update_rule", "gated_delta gated delta linear");
   bool gated = rule < 2, delta = rule == 0 || rule == 2;
-  if (on_has(b, 4) != gated) on_bad(b, "decay is given with the gated rules, and only with them");
-  if (on_has(b, 5) != delta) on_bad(b, "beta is given with the delta rules, and only with them");
+  if (on_has(b, 4) != gated)
+    on_bad(b, "decay is required by the gated rules and invalid for the others");
+  if (on_has(b, 5) != delta)
+    on_bad(b, "beta is required by the delta rules and invalid for the others");
   DType type = on_dtype(b, l->q);
   if (gated) l->decay = mk_exp(b->g, mk_cast(b->g, linear_operand(b, 4, heads), type));
   if (!delta) return;
@@ -176,7 +178,8 @@ void build_linearattention(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0));
   i64 heads = on_int(b, "q_num_heads", 0), kv_heads = on_int(b, "kv_num_heads", 0);
   if (heads < 1 || kv_heads < 1 || heads % kv_heads)
-    on_bad(b, "%lld query heads for %lld key heads", (long long)heads, (long long)kv_heads);
+    on_bad(b, "%lld query heads are not a multiple of %lld key heads", (long long)heads,
+           (long long)kv_heads);
   Linear l = {.b = b, .q = linear_operand(b, 0, heads), .k = linear_operand(b, 1, kv_heads)};
   l.v = linear_operand(b, 2, kv_heads);
   linear_gates(&l, kv_heads);
@@ -213,7 +216,8 @@ void build_rotary(Build *b) {
   x = attn_split_heads(g, mk_widen(g, x), on_int(b, "num_heads", 0));
   Dim want = dim ? dim : on_dim(b, x, 3), have = dim_mul(b->ds, on_dim(b, cos, 2), 2);
   if (dim_is_const(want) && dim_is_const(have) && want != have)
-    on_bad(b, "%lld cosines for %lld rotated elements", (long long)have / 2, (long long)want);
+    on_bad(b, "there are %lld cosines for %lld rotated elements", (long long)have / 2,
+           (long long)want);
   Val y = attn_rope(g, x, cos, sin, on_int(b, "interleaved", 0) != 0);
   on_set_output(b, packed ? attn_merge_heads(g, y) : y);
 }

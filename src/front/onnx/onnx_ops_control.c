@@ -1,8 +1,7 @@
 /* onnx_ops_control.c: If and Scan.
  *
- * A condition that is already known selects its branch while importing: exporters wrap rank tests
- * into If, with branches whose types do not agree. Scan is a loop that slices its inputs and stacks
- * its outputs.
+ * A known condition selects its branch at import: exporters wrap rank tests in If nodes whose
+ * branches have different types. Scan is a loop that slices its inputs and stacks its outputs.
  */
 #include "front/onnx/list.h"
 
@@ -23,7 +22,7 @@ typedef struct Branch {
   const char *why;
 } Branch;
 
-/* Builds a branch into a block of its own. */
+/* Builds a branch in its own region. */
 static void try_branch(Ctx *c, void *arg) {
   Branch *r = arg;
   Build *b = r->b;
@@ -32,16 +31,16 @@ static void try_branch(Ctx *c, void *arg) {
   r->ret = NEWS(&b->c->work, Val, b->nout + 1);
   b->g->cur = r->blk;
   u32 n = on_subgraph(b, r->body, NULL, 0, r->ret, b->nout);
-  if (n != b->nout) on_bad(b, "a branch has %u outputs, the node %u", n, b->nout);
+  if (n != b->nout) on_bad(b, "a branch has %u outputs, but the node has %u", n, b->nout);
 }
 
 static void take_branch(Build *b, const OnnxGraph *body) {
   u32 n = on_subgraph(b, body, NULL, 0, b->out, b->nout);
-  if (n != b->nout) on_bad(b, "the branch has %u outputs, the node %u", n, b->nout);
+  if (n != b->nout) on_bad(b, "the branch has %u outputs, but the node has %u", n, b->nout);
 }
 
-/* A branch that does not fit the shapes at hand is an error only where it is taken: a condition
- * that follows from bound inputs then decides while importing, and pins them. */
+/* A branch that does not fit the shapes is an error only if it is taken. So a condition that
+ * follows from bound inputs is decided at import, which pins these inputs. */
 static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
   Val blame;
   const Tensor *t = import_const_eval(b->im, cond, &blame);
@@ -51,15 +50,16 @@ static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
   }
   const Branch *bad = &r[r[0].err ? 0 : 1];
   const char *inside = bad->why ? strstr(bad->why, BODY_FAILS) : NULL;
-  const char *why = inside ? inside + strlen(BODY_FAILS) : bad->why; /* the node is named once */
+  const char *why = inside ? inside + strlen(BODY_FAILS)
+                           : bad->why; /* skips the prefix: the node is named once */
   const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
   fail(b->c, bad->err, b->g->loc, "the %s cannot be built: %s%s%s%s", part, why,
        *name ? "; if it is not taken, give the input that decides: --freeze '" : "", name,
        *name ? "=VALUE'" : "");
 }
 
-/* Lets the node choose between the results of both branches; NULL, or why they do not fit, and
- * whose fault that is. */
+/* Lets the node select between the results of both branches. Returns NULL, or the mismatch and
+ * whose fault it is. */
 static const char *join_branches(Build *b, Val cond, const Branch *r, Err *err) {
   Graph *g = b->g;
   BranchJoin j = {.b = b, .blk = {r[0].blk, r[1].blk}};
@@ -133,7 +133,7 @@ static bool flag_at(const i64 *list, i32 n, u32 k) {
   return n > (i32)k && list[k] != 0;
 }
 
-/* Stacked along axis 0 in order of execution; moved to the axis and order asked for. */
+/* Moves scan outputs, stacked along axis 0 in execution order, to the requested axis and order. */
 static Val place_scan(Build *b, Val v, i64 axis, bool backward) {
   u32 rank = on_rank(b, v), to = on_axis(b, axis, rank);
   if (backward) {
@@ -160,22 +160,24 @@ void build_scan(Build *b) {
   ScanBody s = {.b = b, .g = on_graph(b, "body")};
   i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
   if (count < 1 || count > (i64)b->nin || count > 64)
-    on_bad(b, "num_scan_inputs is %lld", (long long)count);
+    on_bad(b, "num_scan_inputs is %lld, which does not fit the node", (long long)count);
   s.nin = (u32)count;
   s.nstate = b->nin - s.nin;
   if (s.g->outputs.n < s.nstate || s.g->outputs.n - s.nstate > 64)
-    on_bad(b, "the body has %u outputs", s.g->outputs.n);
+    on_bad(b, "the body has %u outputs, which do not fit the node", s.g->outputs.n);
   s.nout = s.g->outputs.n - s.nstate;
   i32 na = on_ints(b, "scan_input_axes", in_axis, 64),
       nd = on_ints(b, "scan_input_directions", in_dir, 64);
   i32 ma = on_ints(b, "scan_output_axes", out_axis, 64),
       md = on_ints(b, "scan_output_directions", out_dir, 64);
   if (na > (i32)s.nin || nd > (i32)s.nin || ma > (i32)s.nout || md > (i32)s.nout)
-    on_bad(b, "more axes or directions than sequences");
+    on_bad(b, "there are more axes or directions than sequences");
   for (i32 i = 0; i < nd; i++)
-    if (in_dir[i] != 0 && in_dir[i] != 1) on_bad(b, "direction %lld", (long long)in_dir[i]);
+    if (in_dir[i] != 0 && in_dir[i] != 1)
+      on_bad(b, "a direction is %lld, expected 0 or 1", (long long)in_dir[i]);
   for (i32 i = 0; i < md; i++)
-    if (out_dir[i] != 0 && out_dir[i] != 1) on_bad(b, "direction %lld", (long long)out_dir[i]);
+    if (out_dir[i] != 0 && out_dir[i] != 1)
+      on_bad(b, "a direction is %lld, expected 0 or 1", (long long)out_dir[i]);
   s.seq = b->in + s.nstate;
   for (u32 k = 0; k < s.nin; k++) {
     Val x = on_in(b, s.nstate + k);

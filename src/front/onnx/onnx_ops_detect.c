@@ -1,5 +1,5 @@
-/* onnx_ops_detect.c: NonMaxSuppression. Which boxes are taken is found by compose/boxes.c; the used
- * entries of its table, in row-major order, are the result.
+/* onnx_ops_detect.c: NonMaxSuppression. compose_nms.c selects the boxes; the result lists the used
+ * entries of its table in row-major order.
  */
 #include "front/onnx/onnx_builder.h"
 

@@ -1,9 +1,9 @@
-/* onnx_ops_einsum.c: Einsum by contractions of two operands.
+/* onnx_ops_einsum.c: Einsum as a chain of pairwise contractions.
  *
- * In: an equation and its operands. Method: every axis gets a label, a letter or a place in the
- * ellipsis. Axes of extent 1 that others stretch are dropped, labels that an operand repeats become
- * a diagonal (a strided view), labels that nobody else needs are summed at once; then the operands
- * are contracted one after the other, from the left.
+ * In: an equation and its operands. Method: every axis gets a label, a letter or a position in the
+ * ellipsis. Axes of extent 1 that are broadcast are dropped. Repeated labels of an operand become a
+ * diagonal (a strided view). Labels that only one operand has are summed first. Then operands are
+ * contracted from left to right.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -19,8 +19,8 @@ typedef struct EinsumTerm {
 
 typedef struct Einsum {
   Build *b;
-  const char *at; /* what is left of the equation */
-  u32 ellipsis;   /* axes that "..." stands for: the most of all operands */
+  const char *at; /* rest of the equation */
+  u32 ellipsis;   /* number of axes of "...": the maximum of all operands */
   Dim dim[LABELS];
   bool used[LABELS]; /* by an operand */
 } Einsum;
@@ -36,8 +36,7 @@ static char next(Einsum *e) {
   return *e->at;
 }
 
-/* Labels of one operand of rank `rank` (or of the output: rank LABELS). Ellipsis labels are aligned
- * to the right. */
+/* Labels of one operand of rank `rank` (output: rank LABELS). Ellipsis labels are right-aligned. */
 static u32 parse_term(Einsum *e, u8 *label, u32 rank) {
   Build *b = e->b;
   u32 n = 0, at = LABELS, width = rank == LABELS ? e->ellipsis : 0;
@@ -56,7 +55,7 @@ static u32 parse_term(Einsum *e, u8 *label, u32 rank) {
   }
   if (rank != LABELS) {
     if (n > rank || (n < rank && at == LABELS))
-      on_bad(b, "a term of the equation has %u axes, its operand %u", n, rank);
+      on_bad(b, "a term of the equation has %u axes, but its operand has %u", n, rank);
     width = rank - n;
   }
   if (at == LABELS || !width) return n;
@@ -67,7 +66,7 @@ static u32 parse_term(Einsum *e, u8 *label, u32 rank) {
   return n + width;
 }
 
-/* Without an output the letters that occur once, in order of the alphabet, behind the ellipsis. */
+/* Without an output term: the ellipsis, then the letters that occur once, in alphabetical order. */
 static u32 implicit_output(const Einsum *e, const EinsumTerm *t, u32 n, u8 *label) {
   u32 count[LABELS] = {0}, k = 0;
   for (u32 i = 0; i < n; i++)
@@ -83,7 +82,7 @@ static void drop_axis(Einsum *e, EinsumTerm *t, u32 axis) {
   memmove(t->label + axis, t->label + axis + 1, --t->n - axis);
 }
 
-/* Extents of all labels; then no operand keeps an axis of extent 1 that another one stretches. */
+/* Determines the extents of all labels and drops axes of extent 1 that are broadcast. */
 static void settle_extents(Einsum *e, EinsumTerm *t, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (u32 j = 0; j < t[i].n; j++) {
@@ -91,8 +90,8 @@ static void settle_extents(Einsum *e, EinsumTerm *t, u32 n) {
       Dim d = on_dim(e->b, t[i].v, j);
       if (e->used[l] && e->dim[l] != 1 && d != 1 && dim_is_const(d) && dim_is_const(e->dim[l]) &&
           d != e->dim[l])
-        on_bad(e->b, "extents %lld and %lld have the same letter", (long long)e->dim[l],
-               (long long)d);
+        on_bad(e->b, "a letter of the equation stands for extents %lld and %lld",
+               (long long)e->dim[l], (long long)d);
       if (!e->used[l] || e->dim[l] == 1 || (d != 1 && dim_is_const(d))) e->dim[l] = d;
       e->used[l] = true;
     }
@@ -101,7 +100,7 @@ static void settle_extents(Einsum *e, EinsumTerm *t, u32 n) {
       if (on_dim(e->b, t[i].v, j) == 1 && e->dim[t[i].label[j]] != 1) drop_axis(e, &t[i], j);
 }
 
-/* Elements where axes p < q of x have the same index; axis q goes. */
+/* Elements where axes p < q of x have equal indices; removes axis q. */
 static Val diagonal(Build *b, Val x, u32 p, u32 q) {
   Graph *g = b->g;
   Type t = *on_type(b, x);
@@ -114,7 +113,7 @@ static Val diagonal(Build *b, Val x, u32 p, u32 q) {
   perm[k + 1] = q;
   x = mk_transpose(g, x, perm);
   for (u32 i = 0; i < n; i++) dim[i] = t.dim[perm[i]], step[i] = 1;
-  if (dim_is_const(d)) { /* every (d + 1)-th element of the two axes laid end to end */
+  if (dim_is_const(d)) { /* every (d + 1)-th element of the two flattened axes */
     dim[n - 2] = dim_mul(b->ds, d, d);
     x = mk_reshape(g, x, dim, n - 1);
     dim[n - 2] = d;
@@ -155,7 +154,7 @@ static void need_labels(bool *need, const EinsumTerm *t, u32 n) {
     for (u32 j = 0; j < t[i].n; j++) need[t[i].label[j]] = true;
 }
 
-/* x <- x times y, over what is needed further on. */
+/* x <- x times y, summed over labels that are not needed later. */
 static void multiply(Einsum *e, EinsumTerm *x, const EinsumTerm *y, const bool *need) {
   char name[LABELS] = {0}, spec[3 * MAX_RANK + 8];
   u32 names = 0, p = 0;
@@ -168,7 +167,7 @@ static void multiply(Einsum *e, EinsumTerm *x, const EinsumTerm *y, const bool *
         name[l] = (char)(names < 26 ? 'a' + names : 'A' + names - 26);
         names++;
         if (need[l] && r.n == MAX_RANK)
-          on_unsupported(e->b, "an intermediate product of more than %d axes", MAX_RANK);
+          on_unsupported(e->b, "an intermediate product has more than %d axes", MAX_RANK);
         if (need[l]) r.label[r.n++] = (u8)l;
       }
       spec[p++] = name[l];
@@ -183,8 +182,7 @@ static void multiply(Einsum *e, EinsumTerm *x, const EinsumTerm *y, const bool *
   *x = r;
 }
 
-/* Axes in the order of the output; labels that all operands dropped cannot occur, as one of them
- * has the extent. */
+/* Transposes to the order of the output. Every label is present: one operand has its extent. */
 static Val ordered(Einsum *e, const EinsumTerm *x, const u8 *label, u32 n) {
   i64 perm[MAX_RANK];
   for (u32 i = 0; i < n; i++) {
@@ -198,7 +196,7 @@ static Val ordered(Einsum *e, const EinsumTerm *x, const u8 *label, u32 n) {
   return mk_transpose(e->b->g, x->v, perm);
 }
 
-/* Fills the terms; returns the number of axes of the output. */
+/* Parses all terms; returns the rank of the output. */
 static u32 parse_equation(Einsum *e, EinsumTerm *t, u32 n, u8 *out) {
   Build *b = e->b;
   for (u32 i = 0; i < n; i++) {
@@ -220,7 +218,7 @@ void build_einsum(Build *b) {
   Einsum e = {.b = b, .at = str_text(b->c, on_str(b, "equation", ""))};
   u32 n = b->nin;
   u8 out[MAX_RANK];
-  if (!n || n > TERMS) on_bad(b, "%u operands", n);
+  if (!n || n > TERMS) on_bad(b, "there are %u operands, expected 1 to %d", n, TERMS);
   DType dt = on_dtype(b, on_in(b, 0));
   EinsumTerm *t = NEWS(&b->c->scratch, EinsumTerm, n);
   u32 nout = parse_equation(&e, t, n, out);

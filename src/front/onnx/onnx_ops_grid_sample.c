@@ -1,10 +1,9 @@
-/* onnx_ops_grid_sample.c: operators that read an image between its elements: GridSample,
- * AffineGrid, DeformConv, RoiAlign, MaxRoiPool.
+/* onnx_ops_grid_sample.c: interpolation at real-valued positions: GridSample, AffineGrid,
+ * DeformConv.
  *
- * GridSample and DeformConv share one method for any number of axes: a real position gives a few
- * neighbours ("taps") and their weights along each axis; the taps of all axes together are one
- * gather, and one contraction with the product of the weights. RoiAlign is a loop over the samples
- * of a bin, as their number may depend on the data.
+ * One method for any number of axes: a position gives a few neighbours ("taps") and weights along
+ * each axis. The taps of all axes are read by one gather and contracted with the product of the
+ * weights.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -13,43 +12,43 @@
 typedef enum Fill { FILL_zeros, FILL_border, FILL_reflection } Fill;
 typedef enum Kind { SAMPLE_nearest, SAMPLE_linear, SAMPLE_cubic } Kind;
 
-/* Of one axis; all are [batch, points, taps]. */
+/* Taps along one axis, all [batch, points, taps]. */
 typedef struct SampleTaps {
   Val at;     /* i64 */
   Val weight; /* 0: a single tap */
-  Val inside; /* bool; 0: all are */
+  Val inside; /* bool; 0: all inside */
 } SampleTaps;
 
 typedef struct Sampler {
   Build *b;
   Kind kind;
   Fill fill;
-  bool corners; /* the borders are the centres of the outermost elements */
+  bool corners; /* align_corners: borders are the centers of the outermost elements */
 } Sampler;
 
 /* ---- taps ---- */
 
-/* x folded back at lo and lo + span until it lies between them. */
+/* Reflects x at lo and lo + span until it lies between them. */
 static Val reflect(Build *b, Val x, Val lo, Val span) {
   Graph *g = b->g;
   Val zero = mk_like(g, x, 0), from = mk_sub(g, x, lo), twice = mk_mulk(g, span, 2);
   Val t = mk_fmod(g, mk_abs(g, from), twice);
   Val back = mk_sub(g, twice, t);
   t = mk_select(g, mk_gt(g, t, span), back, t);
-  t = mk_select(g, mk_gt(g, span, zero), t, zero); /* one element: everything is there */
+  t = mk_select(g, mk_gt(g, span, zero), t, zero); /* a single element is the only position */
   Val below = mk_le(g, from, span);
   Val in = mk_and(g, mk_ge(g, from, zero), below);
   return mk_select(g, in, x, mk_add(g, lo, t));
 }
 
-/* The borders of an axis of extent d as scalars of the type of x. */
+/* Borders of an axis of extent d, as scalars of the type of x. */
 static void borders(const Sampler *s, Val x, Dim d, Val *lo, Val *span) {
   Build *b = s->b;
   *lo = mk_like(b->g, x, s->corners ? 0 : -0.5);
   *span = mk_addk(b->g, mk_extent(b->g, d, on_dtype(b, x)), s->corners ? -1 : 0);
 }
 
-/* Brings a position outside of the borders back, as the fill asks. */
+/* Maps a position outside of the borders back according to the padding mode. */
 static Val apply_padding_mode(const Sampler *s, Val x, Dim d) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -64,7 +63,7 @@ static Val apply_padding_mode(const Sampler *s, Val x, Dim d) {
   return mk_select(g, out, near, x);
 }
 
-/* Neighbour number i of n around position x, as a weight; f = x - floor(x). */
+/* Weight of neighbour i of position x; f = x - floor(x). */
 static Val tap_weight(Build *b, Kind kind, Val f, i32 i) {
   if (kind == SAMPLE_linear) return i ? f : mk_sub(b->g, mk_like(b->g, f, 1), f);
   const double a = -0.75;
@@ -77,7 +76,7 @@ static Val tap_weight(Build *b, Kind kind, Val f, i32 i) {
   return mk_addk(b->g, mk_mul(b->g, r, d), -4 * a);
 }
 
-/* Integer positions (as floats) to indices. */
+/* Converts integer positions (as floats) to indices. */
 static SampleTaps index_taps(const Sampler *s, Val at, Dim d) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -94,12 +93,12 @@ static SampleTaps index_taps(const Sampler *s, Val at, Dim d) {
   return t;
 }
 
-/* x: [batch, points], in units of elements, on an axis of extent d. */
+/* x: positions [batch, points] in elements along an axis of extent d. */
 static SampleTaps taps_at(const Sampler *s, Val x, Dim d) {
   Graph *g = s->b->g;
   if (s->kind == SAMPLE_nearest)
     return index_taps(s, mk_unsqueeze(g, apply_padding_mode(s, mk_round(g, x), d), 2), d);
-  /* a cubic kernel reaches over the border: only its taps are clamped */
+  /* a cubic kernel crosses the border, so only its taps are clamped */
   if (s->kind != SAMPLE_cubic || s->fill != FILL_border) x = apply_padding_mode(s, x, d);
   Val base = mk_floor(g, x), f = mk_sub(g, x, base), at[4], w[4];
   i32 first = s->kind == SAMPLE_linear ? 0 : -1, n = s->kind == SAMPLE_linear ? 2 : 4;
@@ -120,7 +119,7 @@ static Val spread(Build *b, Val x, u32 i, u32 n) {
   return mk_reshape(b->g, x, dim, 2 + n);
 }
 
-/* All taps together, [batch, points, all]; axes are the n trailing ones of x. */
+/* Combines the taps of the last n axes of x: [batch, points, all]. */
 static SampleTaps join_taps(Build *b, Val x, const SampleTaps *t, u32 n) {
   Graph *g = b->g;
   SampleTaps r = {0};
@@ -144,8 +143,8 @@ static SampleTaps join_taps(Build *b, Val x, const SampleTaps *t, u32 n) {
   return r;
 }
 
-/* x [batch, channels, n axes] at n lists of positions [batch, points]: [batch, channels, points].
- * Arithmetic is done in the type of the weights. */
+/* Samples x [batch, channels, n axes] at n lists of positions [batch, points]: [batch, channels,
+ * points]. Computes in the type of the weights. */
 static Val sample(const Sampler *s, Val x, const Val *pos, u32 n) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -229,7 +228,7 @@ void build_affinegrid(Build *b) {
   u32 rank = on_known_dims(b, 1, size, MAX_RANK), n = rank - 2;
   if (rank < 3 || on_rank(b, theta) != 3 || on_dim(b, theta, 1) != n ||
       on_dim(b, theta, 2) != n + 1)
-    on_bad(b, "theta does not fit a size of %u entries", rank);
+    on_bad(b, "theta does not fit a size of %u elements", rank);
   bool corners = on_int(b, "align_corners", 0) != 0;
   for (u32 i = 0; i < n; i++)
     col[n - 1 - i] =
@@ -248,13 +247,13 @@ void build_affinegrid(Build *b) {
 typedef struct Deform {
   u32 n; /* spatial axes */
   i64 kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], pad[2 * MAX_RANK];
-  i64 group, offset_group, taps; /* taps: elements of the kernel */
+  i64 group, offset_group, taps; /* taps: number of kernel elements */
 } Deform;
 
 static Deform deform_read(Build *b, Val x, Val w) {
   Deform d = {.n = on_rank(b, x) - 2, .taps = 1};
   if (on_rank(b, x) < 3 || on_rank(b, w) != on_rank(b, x))
-    on_bad(b, "X and W must have one rank, 3 or more");
+    on_bad(b, "X and W must have the same rank, at least 3");
   d.group = on_int(b, "group", 1);
   d.offset_group = on_int(b, "offset_group", 1);
   for (u32 i = 0; i < d.n; i++) {
@@ -275,7 +274,7 @@ static Deform deform_read(Build *b, Val x, Val w) {
   return d;
 }
 
-/* Where each element of the kernel would fall without an offset along axis i: [taps, outputs]. */
+/* Position of each kernel element along axis i without offsets: [taps, outputs]. */
 static Val regular_place(Build *b, const Deform *d, DType dt, const Dim *out, u32 i) {
   Dim grid[MAX_RANK], flat[2] = {d->taps, dim_product(b->ds, out, d->n)}, left[2] = {d->taps, 1};
   for (u32 k = 0; k < d->n; k++) grid[k] = d->kernel[k];
@@ -296,7 +295,7 @@ void build_deformconv(Build *b) {
   Dim points = dim_product(b->ds, out, d.n), batch = dim_mul(b->ds, tx.dim[0], d.offset_group);
   Dim of[4] = {batch, d.taps, d.n, points}, line[2] = {batch, dim_mul(b->ds, d.taps, points)};
   if (to.dim[1] != d.offset_group * d.taps * (i64)d.n)
-    on_bad(b, "the offset does not have one entry per tap and axis");
+    on_bad(b, "the offset does not have one element per tap and axis");
   offset = mk_reshape(g, mk_cast(g, offset, type), of, 4);
   for (u32 i = 0; i < d.n; i++) {
     Val move = mk_squeeze(g, mk_slice_axis(g, offset, 2, i, 1), 2);

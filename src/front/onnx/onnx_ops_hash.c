@@ -1,8 +1,8 @@
 /* onnx_ops_hash.c: MurmurHash3.
  *
- * The 32-bit variant for x86, of the bytes of each element: words of four bytes are mixed into the
- * state one after the other. A string is a row of bytes with zeros behind it: a last word that is
- * not full then is what the tail of the hash is made of, and words behind it change nothing.
+ * The 32-bit variant for x86. Mixes the bytes of each element into the state, four at a time.
+ * Strings are zero-padded, so a partial last word is the tail of the hash, and later words have no
+ * effect.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -24,7 +24,7 @@ static Val xor_shift(Build *b, Val x, u32 by) { /* x ^ x >> by */
   return mk_xor(b->g, x, mk_shr(b->g, x, bits32(b, by)));
 }
 
-/* The state behind a word; full: a bool that is false where the word is the tail, 0: never. */
+/* Mixes a word into the state; full: a bool, false for the tail; 0: always true. */
 static Val mix(Build *b, Val h, Val word, Val full) {
   Graph *g = b->g;
   Val k = times(b, rotate(b, times(b, word, 0xcc9e2d51), 15), 0x1b873593);
@@ -37,7 +37,7 @@ static Val mix(Build *b, Val h, Val word, Val full) {
 typedef struct Hash {
   Build *b;
   Val words;  /* u32[n, count] */
-  Val length; /* i64[n], bytes */
+  Val length; /* i64[n], length in bytes */
 } Hash;
 
 static void mix_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
@@ -49,7 +49,7 @@ static void mix_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   carried[0] = mix(b, carried[0], mk_gather(g, x->words, i, 1), full);
 }
 
-/* Four bytes each, the lowest first. */
+/* Little-endian words of four bytes. */
 static Val bytes_to_u32(Build *b, Val rows) {
   Graph *g = b->g;
   const Type *t = on_type(b, rows);
@@ -78,7 +78,8 @@ static Val hash_number(Build *b, Val x, Val h) {
   DType dt = on_dtype(b, x);
   u32 bytes = dtype_info[dt].bits / 8;
   Attr to = {.key = AT_to, .kind = AK_dtype, .u.i = bytes == 8 ? DT_u64 : DT_u32};
-  if (bytes != 4 && bytes != 8) on_bad(b, "elements of type %s", dtype_info[dt].name);
+  if (bytes != 4 && bytes != 8)
+    on_bad(b, "elements of type %s cannot be hashed", dtype_info[dt].name);
   if (dt != (DType)to.u.i) x = graph_node(g, graph_add(g, OP_bitcast, &x, 1, &to, 1))->out[0];
   h = mix(b, h, mk_cast(g, x, DT_u32), 0);
   if (bytes == 8) h = mix(b, h, mk_cast(g, mk_shr(g, x, mk_scalar(g, DT_u64, 32)), DT_u32), 0);

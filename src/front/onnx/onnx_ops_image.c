@@ -1,14 +1,14 @@
 /* onnx_ops_image.c: ImageDecoder.
  *
- * The size of the result depends on the contents, so these must be known while compiling: given
- * with the model, which then holds for this picture only.
+ * The size of the result depends on the contents, so the picture must be known at compile time. The
+ * compiled model is valid for this picture only.
  */
 #include "front/onnx/onnx_builder.h"
 #include "io/image.h"
 
 void build_image_decoder(Build *b) {
   const Tensor *t = on_known(b, 0);
-  if (t->dt != DT_u8 || t->rank != 1) on_bad(b, "the operand must be bytes, of rank 1");
+  if (t->dt != DT_u8 || t->rank != 1) on_bad(b, "the operand must be uint8 of rank 1");
   u32 format = on_choice(b, "pixel_format", "RGB BGR Grayscale");
   bool bgr = format == 1, grey = format == 2;
   Image m = image_decode(b->c, &b->c->work, t->data, t->n, b->g->loc);

@@ -1,5 +1,5 @@
-/* onnx_ops_index.c: builders of operators that pick, place or count elements: Slice, Pad, Gather,
- * Scatter, TopK... */
+/* onnx_ops_index.c: Slice, Pad, Gather, Scatter, TopK, reductions and other operators with indices.
+ */
 #include "front/onnx/onnx_import.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ static i64 clamp(i64 x, i64 lo, i64 hi) {
   return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* For a known extent. Not numpy's rule: a start in front of the first element is that element, also
- * going backwards. */
+/* Slice of a known extent. Unlike numpy, a start before the first element means the first element,
+ * also for negative steps. */
 static SliceCut cut_static(i64 d, i64 start, i64 end, i64 step) {
   if (!d) return (SliceCut){0, 0, step};
   if (start < 0) start = start < -d ? 0 : start + d;
@@ -28,7 +28,7 @@ static SliceCut cut_static(i64 d, i64 start, i64 end, i64 step) {
   return (SliceCut){size ? start : 0, size, step};
 }
 
-/* The same for a symbolic extent, where the position can be told from its sign alone. */
+/* Position on a symbolic extent, where the sign of x decides. */
 static Dim place(Build *b, Dim d, i64 x) {
   if (x >= 0) return dim_min(b->ds, d, x > DIM_MAX ? DIM_MAX : x);
   return dim_max(b->ds, dim_addk(b->ds, d, x < -DIM_MAX ? -DIM_MAX : x), 0);
@@ -46,17 +46,17 @@ static SliceCut cut_symbolic(Build *b, Dim d, i64 start, i64 end, i64 step) {
   return (SliceCut){lo, span, step};
 }
 
-/* A limit of a slice: a number as written, or a dimension. */
+/* Start or end of a slice: a number or a dimension. */
 typedef struct Limit {
-  bool open; /* dim is meant, else k */
+  bool open; /* dim is valid, else k */
   i64 k;
   Dim dim;
 } Limit;
 
-/* A limit that is a dimension, or that meets one: positions counted from the front. */
+/* Position of a limit, counted from the front, if the limit or the extent is symbolic. */
 static Dim limit_at(Build *b, Dim d, const Limit *x) {
   if (!x->open) return x->k > DIM_MAX ? d : place(b, d, x->k);
-  if (dim_sub(b->ds, d, x->dim) == 1) /* the last is left out, if there is one */
+  if (dim_sub(b->ds, d, x->dim) == 1) /* all but the last element */
     return dim_max(b->ds, x->dim, 0);
   return dim_min(b->ds, d, x->dim);
 }
@@ -79,7 +79,7 @@ static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *
   for (u32 i = 0; i < n; i++) {
     u32 a = (u32)axes[i];
     Dim d = t->dim[a];
-    if (step[i] == 0) on_bad(b, "step is 0");
+    if (step[i] == 0) on_bad(b, "the step is 0");
     i64 st = clamp(step[i], -DIM_MAX, DIM_MAX);
     SliceCut c = start[i].open || end[i].open ? cut_open(b, d, &start[i], &end[i], st)
                  : dim_is_const(d)            ? cut_static(d, start[i].k, end[i].k, st)
@@ -91,7 +91,7 @@ static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *
   b->out[0] = mk_slice(b->g, x, s, z, by);
 }
 
-/* Numbers, or dimensions where they are symbolic; fails when neither is known. */
+/* Reads numbers or symbolic dimensions; fails if an element is neither. */
 static u32 read_limits(Build *b, u32 input, Limit *out) {
   i64 k[MAX_RANK];
   Dim d[MAX_RANK];
@@ -106,8 +106,7 @@ static u32 read_limits(Build *b, u32 input, Limit *out) {
   return n;
 }
 
-/* Where a limit that is a number of the run falls on an axis: counted from the end if negative, cut
- * off at both. */
+/* Normalizes a run-time limit: negative values count from the end, then clamp to the axis. */
 static Val late_limit(Build *b, Val v, Dim d) {
   Graph *g = b->g;
   Val zero = mk_scalar(g, DT_i64, 0), end = mk_extent(g, d, DT_i64);
@@ -117,8 +116,8 @@ static Val late_limit(Build *b, Val v, Dim d) {
   return mk_min(g, mk_max(g, k, zero), end);
 }
 
-/* x[lo:hi:step] along an axis, the limits numbers of the run within it and at most `span` apart:
- * the places between them are gathered. */
+/* x[lo:hi:step] along an axis for run-time limits that are in range and at most `span` apart.
+ * Gathers the positions between them. */
 static Val late_cut(Build *b, Val x, i64 axis, Val lo, Val hi, Dim span, i64 step) {
   Graph *g = b->g;
   Val k = mk_sub(g, mk_max(g, hi, lo), lo), by = mk_scalar(g, DT_i64, (double)step);
@@ -130,8 +129,8 @@ static Val late_cut(Build *b, Val x, i64 axis, Val lo, Val hi, Dim span, i64 ste
   return mk_gather(g, x, mk_add(g, step > 1 ? mk_mul(g, at, by) : at, lo), axis);
 }
 
-/* v as base + *add, the base free of reshapes, integer casts and added constants: a counter on its
- * way to being a one-element list. */
+/* Strips reshapes, integer casts and added constants: v = result + *add. Finds the counter of a
+ * one-element list. */
 static Val base_of(Graph *g, Val v, i64 *add) {
   *add = 0;
   for (;;) {
@@ -150,7 +149,7 @@ static Val base_of(Graph *g, Val v, i64 *add) {
   }
 }
 
-/* Do k places from base + from on lie within an axis of extent d, in every run? */
+/* Do k positions from base + from lie within an axis of extent d in every run? */
 static bool always_in_range(Build *b, Val base, i64 from, i64 k, Dim d) {
   i64 lo, hi;
   Dim times;
@@ -164,8 +163,8 @@ static bool always_in_range(Build *b, Val base, i64 from, i64 k, Dim d) {
   return dim_is_const(d) && lo >= -from && hi <= d - k - from;
 }
 
-/* k elements from a position known at run time only, Slice(x, i, i + k): a gather of neighbours. If
- * the axis may end before, see Slices; the run then fails where it has fewer than k. */
+/* Slice(x, i, i + k) with a run-time i: gathers k neighbours. If the axis may end before, see
+ * SliceMode; the run fails if there are fewer than k. */
 static bool slice_running(Build *b) {
   Graph *g = b->g;
   i64 axis = 0, step = 1, from, to;
@@ -198,13 +197,13 @@ static bool slice_running(Build *b) {
   return true;
 }
 
-/* Limits that are numbers of the run, axis by axis. */
+/* Slices by run-time limits, axis by axis. */
 static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
   Graph *g = b->g;
   Val x = b->in[0];
   for (u32 i = 0; i < n; i++) {
     Dim d = on_dim(b, x, (u32)axes[i]);
-    if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "steps of %lld", (long long)step[i]);
+    if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "a step of %lld", (long long)step[i]);
     i64 place = i;
     Val lo = late_limit(b, mk_gather(g, b->in[1], mk_ints(g, &place, 1), 0), d);
     Val hi = late_limit(b, mk_gather(g, b->in[2], mk_ints(g, &place, 1), 0), d);
@@ -213,8 +212,8 @@ static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
   b->out[0] = x;
 }
 
-/* Are limits of the slice integers that nothing tells before the run? Then *n is their number. A
- * list whose length is data must be as long as the other; the run finds out. */
+/* Are there limits known only at run time? *n is their number. A list of run-time length must be as
+ * long as the other, which is checked in the run. */
 static bool is_late(Build *b, u32 *n) {
   bool late = false;
   Dim count = -1;
@@ -257,7 +256,7 @@ void build_slice(Build *b) {
     late = is_late(b, &n);
     if (!late) n = read_limits(b, 1, start);
     if (!late && read_limits(b, 2, end) != n) on_bad(b, "starts and ends differ in length");
-    if (n > rank) on_bad(b, "%u starts for rank %u", n, rank);
+    if (n > rank) on_bad(b, "there are %u starts for rank %u", n, rank);
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);
   }
@@ -276,11 +275,11 @@ void build_slice(Build *b) {
 
 /* ---- Pad ---- */
 
-/* Index vector of one padded axis for reflect, edge and wrap. */
+/* Index vector of a padded axis for modes reflect, edge and wrap. */
 static Val pad_index(Build *b, i64 d, i64 lo, i64 hi, const char *mode) {
   i64 n = d + lo + hi;
-  if (n < 0 || n > INT32_MAX) on_bad(b, "padded extent %lld", (long long)n);
-  if (d == 0 && n > 0) on_bad(b, "padding an empty axis");
+  if (n < 0 || n > INT32_MAX) on_bad(b, "the padded extent %lld is out of range", (long long)n);
+  if (d == 0 && n > 0) on_bad(b, "an empty axis cannot be padded");
   Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
   for (i64 i = 0; i < n; i++) {
     i64 at = i - lo;
@@ -300,7 +299,7 @@ static Val pad_index(Build *b, i64 d, i64 lo, i64 hi, const char *mode) {
   return mk_const(b->g, t);
 }
 
-/* The same for an extent that is not known yet. */
+/* pad_index for a symbolic extent. */
 static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode) {
   Graph *g = b->g;
   if (lo + hi < 0) on_unsupported(b, "negative padding of a symbolic dimension");
@@ -311,7 +310,7 @@ static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode)
   Val end = mk_dims(g, &last, 1);
   if (!strcmp(mode, "edge")) return mk_min(g, mk_max(g, at, mk_ints(g, zero, 1)), end);
   if (!strcmp(mode, "wrap")) return mk_mod(g, at, mk_dims(g, &d, 1));
-  Val period = mk_add(g, end, end); /* 0 for one element: the remainder is 0 then */
+  Val period = mk_add(g, end, end); /* 0 if there is one element: the remainder is 0 then */
   at = mk_mod(g, at, period);
   return mk_min(g, at, mk_sub(g, period, at));
 }
@@ -325,7 +324,7 @@ static Val pad_axis(Build *b, Val x, u32 axis, i64 lo, i64 hi, const char *mode)
 static Val pad_constant(Build *b, Val x, const i64 *lo, const i64 *hi, Val value) {
   const Type *t = on_type(b, x);
   Dim start[MAX_RANK], size[MAX_RANK], plo[MAX_RANK], phi[MAX_RANK];
-  for (u32 i = 0; i < t->rank; i++) { /* negative amounts cut */
+  for (u32 i = 0; i < t->rank; i++) { /* negative amounts crop */
     start[i] = lo[i] < 0 ? -lo[i] : 0;
     i64 cut = start[i] - (hi[i] < 0 ? hi[i] : 0);
     if (dim_is_const(t->dim[i]) && cut > t->dim[i]) on_bad(b, "pads remove more than the axis has");
@@ -345,11 +344,11 @@ void build_pad(Build *b) {
   for (u32 i = 0; i < rank; i++) axes[i] = i;
   if (b->opset >= 18 && on_has(b, 3)) n = on_known_ints(b, 3, axes, MAX_RANK);
   on_axes(b, axes, n, rank);
-  if (k < 0 || (u32)k != 2 * n) on_bad(b, "pads must have %u entries, found %d", 2 * n, k);
+  if (k < 0 || (u32)k != 2 * n) on_bad(b, "pads must have %u elements, found %d", 2 * n, k);
   for (u32 i = 0; i < n; i++) {
     if (pads[i] > INT32_MAX || pads[n + i] > INT32_MAX || pads[i] < -INT32_MAX ||
         pads[n + i] < -INT32_MAX)
-      on_bad(b, "pads out of range");
+      on_bad(b, "an element of pads is out of range");
     lo[axes[i]] = pads[i];
     hi[axes[i]] = pads[n + i];
   }
@@ -367,7 +366,7 @@ void build_pad(Build *b) {
   b->out[0] = x;
 }
 
-/* Cut or padded evenly to the wanted extents. */
+/* Crops or pads evenly to the requested extents. */
 void build_center_crop_pad(Build *b) {
   Val x = on_in(b, 0);
   u32 rank = on_rank(b, x);
@@ -375,10 +374,10 @@ void build_center_crop_pad(Build *b) {
   i32 n = on_ints(b, "axes", axes, MAX_RANK);
   if (n < 0) n = (i32)axes_from(b->g, x, 0, axes);
   on_axes(b, axes, (u32)n, rank);
-  if (on_known_ints(b, 1, want, MAX_RANK) != (u32)n) on_bad(b, "shape must have %d entries", n);
+  if (on_known_ints(b, 1, want, MAX_RANK) != (u32)n) on_bad(b, "shape must have %d elements", n);
   for (i32 i = 0; i < n; i++) {
     i64 d = on_static_dim(b, x, (u32)axes[i]), diff = want[i] - d;
-    if (want[i] < 0) on_bad(b, "extent %lld", (long long)want[i]);
+    if (want[i] < 0) on_bad(b, "the shape contains %lld, expected at least 0", (long long)want[i]);
     i64 first = diff < 0 ? -((-diff) / 2) : diff / 2;
     lo[axes[i]] = first;
     hi[axes[i]] = diff - first;
@@ -394,7 +393,7 @@ static Val index_type(Build *b, Val v) {
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
-/* Indices that are known now: along the last axis one for each of the n extents, in turn. */
+/* Checks constant indices: the last axis has one for each of the n extents. */
 static Val check_const_index(Build *b, Val idx, const Dim *dim, u32 n) {
   idx = index_type(b, idx);
   const Tensor *t = graph_const(b->g, idx);
@@ -411,18 +410,18 @@ Val on_index(Build *b, Val idx, Dim d) {
   return check_const_index(b, idx, &d, 1);
 }
 
-/* Coordinates along the last axis of idx, of x from axis `from` on. */
+/* Coordinates along the last axis of idx, into the axes of x from `from` on. */
 static Val on_coords(Build *b, Val x, Val idx, i64 from) {
   const Type *xt = on_type(b, x), *t = on_type(b, idx);
   if (!t->rank) on_bad(b, "indices must have at least one axis");
   i64 depth = on_static_dim(b, idx, t->rank - 1);
   if (from < 0 || depth < 1 || depth > (i64)xt->rank - from)
-    on_bad(b, "coordinates of length %lld into rank %u behind %lld batch axes", (long long)depth,
+    on_bad(b, "coordinates of length %lld exceed rank %u after %lld batch axes", (long long)depth,
            xt->rank, (long long)from);
   return check_const_index(b, idx, xt->dim + from, (u32)depth);
 }
 
-/* Argument 1: an index for each element. */
+/* Argument 1: GatherElements. */
 void build_gather(Build *b) {
   Val x = on_in(b, 0);
   u32 axis = on_axis_of(b, x, 0);
@@ -473,7 +472,8 @@ void build_onehot(Build *b) {
     depth = (i64)tensor_get(on_known(b, 1), 0).f;
   else
     on_known_ints(b, 1, &depth, 1);
-  if (depth < 0 || depth > INT32_MAX) on_bad(b, "depth is %lld", (long long)depth);
+  if (depth < 0 || depth > INT32_MAX)
+    on_bad(b, "depth is %lld, which is out of range", (long long)depth);
   u32 rank = on_rank(b, idx) + 1;
   if (rank > MAX_RANK) on_unsupported(b, "rank %u", rank);
   u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
@@ -494,7 +494,7 @@ void build_onehot(Build *b) {
   b->out[0] = mk_select(g, hit, on, off);
 }
 
-/* Each row's first seq_len entries along the time axis reversed. */
+/* Reverses the first seq_len elements of each row along the time axis. */
 void build_reverse_sequence(Build *b) {
   Val x = on_in(b, 0), len = on_in(b, 1);
   u32 rank = on_rank(b, x);
@@ -534,12 +534,12 @@ void build_topk(Build *b) {
   Val x = on_in(b, 0), some = 0, y[2];
   u32 axis = on_axis_of(b, x, -1), n;
   Dim all = on_dim(b, x, axis), k = -1;
-  bool number = true; /* k is one, not the name of a dimension */
+  bool number = true; /* k is a number, not a dimension */
   if (b->opset < 10)
     k = on_int(b, "k", -1);
   else
     number = on_try_ints(b, 1, &k, 1, &n);
-  if (number && k < 0) on_bad(b, "k is %lld", (long long)k);
+  if (number && k < 0) on_bad(b, "k is %lld, expected at least 0", (long long)k);
   if (!number && !(graph_dim_list(b->g, on_in(b, 1), &k, 1, &n) && n == 1 && k == all)) {
     some = dynamic_iota(b, mk_cast(b->g, on_scalar(b, on_in(b, 1)), DT_i64), all,
                         "k is not in the range of the axis");
@@ -566,10 +566,10 @@ void build_cum(Build *b) {
 
 /* ---- reductions ---- */
 
-/* The argument of the row. */
+/* Argument of the operator row. */
 enum { RD_sum, RD_mean, RD_prod, RD_max, RD_min, RD_l1, RD_l2, RD_log, RD_lse, RD_sq };
 
-/* Axes to reduce; n = 0 with noop: leave x as it is (but apply the elementwise part). */
+/* Axes to reduce. n = 0 with noop_with_empty_axes: only the elementwise part applies. */
 static u32 reduce_axes(Build *b, Val x, i64 *axes) {
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
   if (n <= 0) return on_int(b, "noop_with_empty_axes", 0) ? 0 : axes_from(b->g, x, 0, axes);
@@ -580,7 +580,7 @@ static u32 reduce_axes(Build *b, Val x, i64 *axes) {
 static Val log_sum_exp(Build *b, Val x, const i64 *axes, u32 n, bool keep) {
   Graph *g = b->g;
   Val top = mk_reduce(g, OP_reduce_max, x, axes, n, true);
-  /* an infinite maximum must not be subtracted from itself */
+  /* avoids inf - inf */
   Val zero = mk_like(g, top, 0);
   Val finite = mk_select(g, mk_isinf(g, top), zero, top);
   Val s = mk_reduce(g, OP_reduce_sum, mk_exp(g, mk_sub(g, x, finite)), axes, n, true);
@@ -602,7 +602,8 @@ void build_reduce(Build *b) {
   u32 n = reduce_axes(b, x, axes);
   bool keep = on_int(b, "keepdims", 1) != 0;
   DType dt = on_dtype(b, x);
-  bool real = b->arg == RD_l2 || b->arg == RD_log || b->arg == RD_lse; /* also of integers */
+  bool real =
+      b->arg == RD_l2 || b->arg == RD_log || b->arg == RD_lse; /* float result, also for integers */
   Val w = real && dtype_is_int(dt) ? mk_cast(g, x, DT_f64) : mk_widen(g, x), r = 0;
   switch (b->arg) {
   case RD_max: r = mk_reduce(g, OP_reduce_max, x, axes, n, keep); break;

@@ -1,16 +1,16 @@
-/* onnx_ops_linalg.c: Det and Inverse by elimination with row pivoting, as a loop over the columns.
- * Matrices are [batch, n, m], m = n for Det; Inverse appends the unit matrix. A zero pivot makes
- * the determinant 0, and the inverse infinite or NaN.
+/* onnx_ops_linalg.c: Det and Inverse by Gaussian elimination with partial pivoting, a loop over
+ * columns. Matrices are [batch, n, m], m = n for Det; Inverse appends the identity. A zero pivot
+ * gives determinant 0, and an infinite or NaN inverse.
  */
 #include "front/onnx/onnx_builder.h"
 
 typedef struct Elim {
   Build *b;
-  bool whole; /* rows above the pivot too, and the pivot becomes 1 */
+  bool whole; /* Gauss-Jordan: also eliminates above the pivot and scales the pivot to 1 */
 } Elim;
 
-/* carried: matrices [batch, n, m], determinants [batch]. Row k is exchanged for the one that has
- * the largest element in column k among those from k on. */
+/* carried: matrices [batch, n, m], determinants [batch]. Swaps row k with the row from k on that
+ * has the largest element in column k. */
 static void eliminate(Graph *g, void *user, Val k, Val *cond, Val *carried, Val *scan) {
   Elim *e = user;
   Build *b = e->b;
@@ -56,7 +56,7 @@ static Val square_matrices(Build *b, Type *t) {
   if (t->rank < 2) on_bad(b, "the operand has rank %u, expected at least 2", t->rank);
   Dim n = t->dim[t->rank - 1], m = t->dim[t->rank - 2];
   if (n != m && dim_is_const(n) && dim_is_const(m))
-    on_bad(b, "a matrix of %lld by %lld", (long long)m, (long long)n);
+    on_bad(b, "a matrix is %lld by %lld, expected a square", (long long)m, (long long)n);
   Dim flat[3] = {dim_product(b->ds, t->dim, t->rank - 2), n, n};
   return mk_reshape(b->g, x, flat, 3);
 }

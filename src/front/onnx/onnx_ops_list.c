@@ -1,16 +1,14 @@
-/* onnx_ops_list.c: operators on sequences and optionals. See list.h for what they are while
- * importing.
+/* onnx_ops_list.c: operators on sequences and optionals. See list.h for their form at import.
  *
- * A position that is a constant picks among the elements at once. One that is only known at run
- * time needs elements of one type, and works on their stack. Where they differ, a position that
- * follows from given inputs is taken, and pins them. At run time a position outside of a sequence
- * is clamped to it.
+ * A constant position selects an element at import. A run-time position needs elements of one type
+ * and uses their stack. If the types differ, a position that follows from bound inputs is used,
+ * which pins them. A run-time position outside of a sequence fails the run.
  */
 #include "front/onnx/list.h"
 
 #include <string.h>
 
-/* A position counted from the end when negative; most: the largest allowed. */
+/* Constant position, negative ones counted from the end. most: largest valid position. */
 static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at) {
   i64 x;
   u32 n = 0;
@@ -19,18 +17,19 @@ static bool known_place(Build *b, u32 i, bool pin, i64 length, i64 most, u32 *at
   if (n != 1) on_bad(b, "the position must be one number, found %u", n);
   i64 place = x < 0 ? x + length : x;
   if (place < 0 || place > most)
-    on_bad(b, "position %lld is outside of a sequence of %lld", (long long)x, (long long)length);
+    on_bad(b, "position %lld is outside of a sequence of length %lld", (long long)x,
+           (long long)length);
   *at = (u32)place;
   return true;
 }
 
-/* The same as a scalar of the graph; behind: the place behind the last is one too. */
-static Val place_at(Build *b, u32 i, Val count, bool behind) {
+/* Run-time position as a scalar; after: the position after the last element is valid too. */
+static Val place_at(Build *b, u32 i, Val count, bool after) {
   Graph *g = b->g;
   Val x = mk_cast(g, mk_reshape(g, on_in(b, i), NULL, 0), DT_i64), zero = mk_like(g, x, 0);
   Val back = mk_add(g, x, count);
   x = mk_select(g, mk_lt(g, x, zero), back, x);
-  Val beyond = mk_map2(g, behind ? OP_gt : OP_ge, x, count);
+  Val beyond = mk_map2(g, after ? OP_gt : OP_ge, x, count);
   Val wrong = mk_or(g, mk_lt(g, x, zero), beyond);
   return mk_add(g, x,
                 mk_assert(g, mk_cast(g, wrong, DT_i64), "a position is outside of its sequence"));
@@ -40,22 +39,22 @@ static _Noreturn void refuse_place(Build *b) {
   on_unsupported(b, "the position is only known at run time, and the elements differ in type");
 }
 
-/* 0, 1, ... capacity - 1 beside a stack of elements of that rank; or the numbers alone */
+/* 0, 1, ... capacity - 1 */
 static Val numbers(Build *b, Dim capacity) {
   return mk_iota(b->g, DT_i64, &capacity, 1, 0);
 }
 
 void build_sequence_construct(Build *b) {
-  if (!b->nin) on_bad(b, "needs at least one input");
+  if (!b->nin) on_bad(b, "at least one input is needed");
   for (u32 i = 0; i < b->nin; i++) {
     Val v = on_in(b, i);
-    if (on_dtype(b, v) != on_dtype(b, b->in[0])) on_bad(b, "inputs differ in element type");
+    if (on_dtype(b, v) != on_dtype(b, b->in[0])) on_bad(b, "the inputs differ in element type");
   }
   b->out[0] = list_known(b->im, TY_seq, b->in, b->nin);
 }
 
 void build_sequence_empty(Build *b) {
-  if (!dtype_from_onnx(on_int(b, "dtype", 1))) on_bad(b, "element type is not known");
+  if (!dtype_from_onnx(on_int(b, "dtype", 1))) on_bad(b, "the element type is not known");
   b->out[0] = list_known(b->im, TY_seq, NULL, 0);
 }
 
@@ -83,7 +82,7 @@ void build_sequence_at(Build *b) {
 static void check_element(Build *b, const List *l, Val x) {
   Val first = l->stack ? l->stack : l->n ? l->at[0] : 0;
   if (first && on_dtype(b, first) != on_dtype(b, x))
-    on_bad(b, "the element is %s, the sequence holds %s", dtype_info[on_dtype(b, x)].name,
+    on_bad(b, "the element is %s, but the sequence holds %s", dtype_info[on_dtype(b, x)].name,
            dtype_info[on_dtype(b, first)].name);
 }
 
@@ -95,15 +94,15 @@ static void insert_known(Build *b, const List *l, Val x, u32 at) {
   b->out[0] = list_known(b->im, TY_seq, all, l->n + 1);
 }
 
-/* Capacity grows by one; what lies at the place and behind moves up. */
+/* Grows the capacity by one; elements from the position on move up. */
 static void insert_stacked(Build *b, Val stack, Val count, Val x, Val place) {
   Graph *g = b->g;
   Val part[2] = {stack, mk_unsqueeze(g, x, 0)};
   Val grown = mk_concat(g, part, 2, 0), k = numbers(b, on_dim(b, grown, 0));
   Val at = place ? mk_min(g, place, count) : count;
   if (place) {
-    Val behind = mk_cast(g, mk_gt(g, k, at), DT_i64);
-    grown = mk_gather(g, grown, mk_sub(g, k, behind), 0);
+    Val after = mk_cast(g, mk_gt(g, k, at), DT_i64);
+    grown = mk_gather(g, grown, mk_sub(g, k, after), 0);
   }
   Val here = mk_expand_tail(g, mk_eq(g, k, at), on_rank(b, grown) - 1);
   Val more = mk_addk(g, count, 1);
@@ -152,8 +151,8 @@ void build_sequence_erase(Build *b) {
   if (list_stack(b, l, &stack, &count)) {
     if (on_has(b, 1)) {
       Val k = numbers(b, on_dim(b, stack, 0));
-      Val behind = mk_ge(g, k, place_at(b, 1, count, false));
-      stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, behind, DT_i64)), 0);
+      Val after = mk_ge(g, k, place_at(b, 1, count, false));
+      stack = mk_gather(g, stack, mk_add(g, k, mk_cast(g, after, DT_i64)), 0);
     }
     Val zero = mk_like(g, count, 0);
     Val less = mk_max(g, mk_addk(g, count, -1), zero);
@@ -166,7 +165,7 @@ void build_sequence_erase(Build *b) {
 
 /* ---- from and to tensors ---- */
 
-/* Slices of extent 1 along an axis whose extent is not known: a stack. */
+/* Slices of extent 1 along an axis of unknown extent: a stack. */
 static void split_open(Build *b, Val x, u32 axis, bool keep) {
   Dim d = on_dim(b, x, axis);
   Val stack = mk_move_axis(b->g, x, axis, 0);
@@ -189,7 +188,7 @@ void build_split_to_sequence(Build *b) {
   if (t && (!dtype_is_int(t->dt) || t->rank > 1))
     on_bad(b, "split must be integers of rank 0 or 1");
   if (t && !t->rank) chunk = tensor_get(t, 0).i;
-  if (chunk < 1) on_bad(b, "parts of %lld", (long long)chunk);
+  if (chunk < 1) on_bad(b, "the parts have size %lld, expected at least 1", (long long)chunk);
   bool listed = t && t->rank;
   u64 n = listed ? t->n : (u64)(d / chunk + (d % chunk != 0));
   if (n > MOST_PARTS) on_unsupported(b, "more than %d parts", MOST_PARTS);
@@ -202,11 +201,11 @@ void build_split_to_sequence(Build *b) {
     at += size;
   }
   if (at != d)
-    on_bad(b, "the parts add up to %lld, the extent is %lld", (long long)at, (long long)d);
+    on_bad(b, "the parts add up to %lld, but the extent is %lld", (long long)at, (long long)d);
   b->out[0] = list_known(b->im, TY_seq, part, (u32)n);
 }
 
-/* Those of a stack that are there: [n, ...] with n known at run time only. */
+/* The used elements of a stack: [n, ...] with n known only at run time. */
 static Val filled_rows(Build *b, const List *l) {
   Graph *g = b->g;
   Dim room = on_dim(b, l->stack, 0);
@@ -281,10 +280,11 @@ void build_sequence_map(Build *b) {
     if (!val_is_list(on_any(b, j))) continue;
     const List *l = on_list(b, j);
     if ((l->stack != 0) != open) on_unsupported(b, "sequences of known and of unknown length");
-    if (l->n != first->n) on_bad(b, "input %u has %u elements, the first %u", j, l->n, first->n);
+    if (l->n != first->n)
+      on_bad(b, "input %u has %u elements, but the first has %u", j, l->n, first->n);
   }
   Val *ret = NEWS(&b->c->work, Val, b->nout);
-  if (open) { /* all that there is room for; what lies behind the last element is not looked at */
+  if (open) { /* the whole capacity; results after the last element are unused */
     on_loop(b, mk_extent(b->g, list_capacity(b, first), DT_i64), 0, NULL, 0, ret, b->nout, map_body,
             &m);
     for (u32 j = 0; j < b->nout; j++) b->out[j] = list_stacked(b->im, ret[j], first->count);
@@ -302,11 +302,11 @@ void build_sequence_map(Build *b) {
 /* ---- optionals ---- */
 
 void build_optional(Build *b) {
-  if (!on_has(b, 0) && !on_has_attr(b, "type")) on_bad(b, "has neither an input nor a type");
+  if (!on_has(b, 0) && !on_has_attr(b, "type")) on_bad(b, "neither an input nor a type is given");
   b->out[0] = list_known(b->im, TY_opt, b->in, on_has(b, 0));
 }
 
-/* From opset 18 on a tensor or a sequence will do as well, and it is there. */
+/* From opset 18 on the operand may be a tensor or a sequence, which counts as present. */
 void build_optional_has_element(Build *b) {
   bool there = on_has(b, 0);
   if (there && val_is_list(b->in[0])) {

@@ -1,19 +1,18 @@
 /* onnx_ops_loop.c: Loop.
  *
- * What is carried from one iteration to the next are tensors; a sequence travels as a stack of its
- * elements with a capacity for the longest run, and their number, an optional as its value and a
- * flag. How much room an iteration may need is found by building the body once in a block that is
- * thrown away. A loop whose sequences do not fit that form (elements that differ in type) is
- * unrolled if it is known how often it runs; so are short ones, for then every element keeps a
- * place of its own.
+ * Loop-carried values are tensors. A sequence is carried as a stack, with capacity for the longest
+ * run, and a count; an optional as value and flag. A trial build of the body in a discarded region
+ * shows how much capacity an iteration adds. Loops whose sequences do not fit this form (elements
+ * that differ in type) are unrolled if the trip count is known. Short ones are always unrolled,
+ * because then every element is a separate value.
  */
 #include "front/onnx/list.h"
 
 #include "ir/loop.h"
 
 enum {
-  SHORT_LOOP = 16,  /* iterations: unrolled when there are sequences */
-  LONG_LOOP = 4096, /* not unrolled above this */
+  SHORT_LOOP = 16,  /* maximum trip count to unroll a loop with sequences */
+  LONG_LOOP = 4096, /* maximum trip count to unroll at all */
 };
 
 typedef struct LoopBody {
@@ -22,12 +21,12 @@ typedef struct LoopBody {
   Val trip, cond;
   u32 ncarried, nscan;
   const Val *init; /* ncarried, tensors and sequences */
-  Type *elem;      /* of each that is a sequence */
-  Dim *room;       /* its capacity */
+  Type *elem;      /* element type of each sequence */
+  Dim *room;       /* capacity of each sequence */
   Val *result;     /* ncarried, then nscan */
 } LoopBody;
 
-/* One pass through the body. in: ncarried values; ret: the condition, then ncarried + nscan. */
+/* Builds one iteration. in: ncarried values; ret: the condition, then ncarried + nscan values. */
 static void build_iteration(const LoopBody *l, Val i, Val cond, const Val *carried, Val *ret) {
   Build *b = l->b;
   u32 nin = l->ncarried + 2, nout = 1 + l->ncarried + l->nscan;
@@ -55,13 +54,13 @@ static void build_iteration(const LoopBody *l, Val i, Val cond, const Val *carri
   ret[0] = on_scalar(b, ret[0]);
 }
 
-/* ---- as a loop of the graph ---- */
+/* ---- loop of the graph ---- */
 
 static bool is_opt(const LoopBody *l, u32 k) {
   return val_is_list(l->init[k]) && list_at(l->b->im, l->init[k])->kind == TY_opt;
 }
 
-/* What is carried as two tensors: a sequence, or an optional. */
+/* Rebuilds a sequence or optional from its two carried tensors. */
 static Val list_from_pair(LoopBody *l, u32 k, Val first, Val second) {
   if (!is_opt(l, k)) return list_stacked(l->b->im, first, second);
   Val *at = NEWS(&l->b->c->work, Val, 1);
@@ -81,7 +80,7 @@ static void opt_parts(LoopBody *l, u32 k, Val v, Val *value, Val *has) {
   *has = o->has ? o->has : mk_scalar(b->g, DT_bool, o->n);
 }
 
-/* carried[] holds a tensor, or stack and count, or value and flag, for each of init. */
+/* carried[] holds a tensor, stack and count, or value and flag for each of init. */
 static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   LoopBody *l = user;
   Build *b = l->b;
@@ -96,7 +95,8 @@ static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   *cond = ret[0];
   for (u32 k = 0, at = 0; k < l->ncarried; k++, at++) {
     Val v = ret[1 + k];
-    if (val_is_list(v) != val_is_list(l->init[k])) on_unsupported(b, "a body that changes a kind");
+    if (val_is_list(v) != val_is_list(l->init[k]))
+      on_unsupported(b, "a body that changes the kind of a carried value");
     carried[at] = v;
     if (!val_is_list(v)) continue;
     if (is_opt(l, k)) {
@@ -115,7 +115,7 @@ static void loop_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   for (u32 k = 0; k < l->nscan; k++) scan[k] = ret[1 + l->ncarried + k];
 }
 
-/* A bound on a trip count; the dimension itself, where it is one. */
+/* Upper bound of a trip count, as a dimension if it is one. */
 static Dim max_trip_count(Build *b, Val trip) {
   Dim times;
   u32 one;
@@ -123,12 +123,12 @@ static Dim max_trip_count(Build *b, Val trip) {
   if (graph_dim_list(b->g, trip, &times, 1, &one)) return times;
   value_int_range(b->g, trip, &lo, &hi);
   if (hi >= DIM_MAX)
-    on_unsupported(b, "a sequence grows in a loop, and how often it runs has no bound");
+    on_unsupported(b, "a sequence that grows in a loop without a bound on the trip count");
   return hi < 0 ? 0 : hi;
 }
 
-/* Finds type and capacity of every sequence that is carried: elements at the start, and what an
- * iteration adds, as often as it may run. */
+/* Finds type and capacity of every carried sequence: initial elements plus those added per
+ * iteration times the trip count. */
 static void find_capacities(LoopBody *l) {
   Build *b = l->b;
   Graph *g = b->g;
@@ -143,7 +143,7 @@ static void find_capacities(LoopBody *l) {
   for (u32 k = 0; k < l->ncarried; k++) {
     in[k] = l->init[k];
     if (val_is_list(in[k])) continue;
-    bool text = on_dtype(b, in[k]) == DT_str; /* of which the room must be known */
+    bool text = on_dtype(b, in[k]) == DT_str; /* needs a known row length */
     init[k] = in[k];
     in[k] = param[k] =
         graph_param(g, trial, *on_type(b, text ? on_string_bytes(b, in[k]) : in[k]), 0);
@@ -160,7 +160,8 @@ static void find_capacities(LoopBody *l) {
     if (!val_is_list(l->init[k])) continue;
     const List *from = list_at(b->im, l->init[k]),
                *to = val_is_list(ret[1 + k]) ? list_at(b->im, ret[1 + k]) : NULL;
-    if (!to || from->kind != to->kind) on_unsupported(b, "a body that changes a kind");
+    if (!to || from->kind != to->kind)
+      on_unsupported(b, "a body that changes the kind of a carried value");
     if (from->kind == TY_opt) {
       if (!list_type(b, to->n ? to : from, &l->elem[k]) || !type_is_static(&l->elem[k]))
         on_unsupported(b, "an optional whose type is not known");
@@ -170,7 +171,7 @@ static void find_capacities(LoopBody *l) {
       on_unsupported(b, "a sequence of elements that differ in type");
     Dim had = list_capacity(b, from), has = list_capacity(b, to);
     if (!dim_is_const(had) || !dim_is_const(has))
-      on_unsupported(b, "a sequence without bound is carried through a loop");
+      on_unsupported(b, "a sequence without bound that is carried through a loop");
     Dim grown = has > had ? dim_mul(b->ds, has - had, times) : 0;
     l->room[k] = dim_max(b->ds, dim_addk(b->ds, grown, had), 1);
   }
@@ -224,7 +225,7 @@ static void build_as_loop(Ctx *c, void *arg) {
 
 /* ---- unrolled ---- */
 
-/* The number a scalar will hold, if it follows from constants and given inputs; else -1. */
+/* Value of a scalar that follows from constants and bound inputs; else -1. */
 static i64 const_scalar(Build *b, Val v) {
   Val blame;
   const Tensor *t = import_const_eval(b->im, v, &blame);
@@ -240,7 +241,7 @@ static void unroll(LoopBody *l, i64 times) {
   for (u32 k = 0; k < l->ncarried; k++) carried[k] = l->init[k];
   for (i64 i = 0; i < times; i++) {
     i64 go = const_scalar(b, cond);
-    if (go < 0) on_unsupported(b, "sequences are carried, and its end is only known at run time");
+    if (go < 0) on_unsupported(b, "carried sequences with an end that is only known at run time");
     if (!go) break;
     build_iteration(l, mk_scalar(b->g, DT_i64, (double)i), cond, carried, ret);
     cond = ret[0];
@@ -251,7 +252,7 @@ static void unroll(LoopBody *l, i64 times) {
   for (u32 k = 0; k < l->ncarried; k++) l->result[k] = carried[k];
   for (u32 k = 0; k < l->nscan; k++) {
     if (!rows[k].n)
-      on_unsupported(b, "a loop that is never entered leaves the shape of a result open");
+      on_unsupported(b, "a loop that never runs and leaves the shape of a result open");
     l->result[l->ncarried + k] = mk_concat(b->g, rows[k].at, rows[k].n, 0);
   }
 }
@@ -271,7 +272,7 @@ static void with_lists(LoopBody *l) {
   if (!import_try(b->im, build_as_loop, l, &why)) return;
   i64 times = fixed ? tensor_get(fixed, 0).i : const_scalar(b, l->trip);
   if (brief || times < 0 || times > LONG_LOOP)
-    build_as_loop(b->c, l); /* fails, and says why */
+    build_as_loop(b->c, l); /* fails with the reason */
   else
     unroll(l, times);
 }
@@ -286,7 +287,7 @@ static void build_either(Ctx *c, void *arg) {
     build_as_loop(c, l);
 }
 
-/* See Slices; the outermost loop decides for all within it. */
+/* See SliceMode. The outermost loop decides for all inner loops. */
 static void build_slices(LoopBody *l) {
   Import *im = l->b->im;
   SliceMode outside = im->slices;
@@ -311,7 +312,7 @@ void build_loop(Build *b) {
   l.ncarried = b->nin > 2 ? b->nin - 2 : 0;
   u32 want = l.g->outputs.n;
   if (want < 1 + l.ncarried)
-    on_bad(b, "the body has %u outputs, at least %u are needed", want, 1 + l.ncarried);
+    on_bad(b, "the body has %u outputs, expected at least %u", want, 1 + l.ncarried);
   l.nscan = want - 1 - l.ncarried;
   if (on_has(b, 0) && !dtype_is_int(on_dtype(b, on_in(b, 0))))
     on_bad(b, "the trip count must be an integer");

@@ -1,11 +1,9 @@
-/* onnx_ops_math.c: builders of elementwise operators: arithmetic, comparison, logic, casts,
- * activations.
- */
+/* onnx_ops_math.c: elementwise operators: arithmetic, comparison, logic, casts, activations. */
 #include "front/onnx/onnx_builder.h"
 
 #include <string.h>
 
-/* Before opset 7 broadcasting was asked for: y's shape stands at `axis` of x's, or at its end. */
+/* Broadcasting before opset 7 is explicit: y is aligned at `axis` of x, or at its end. */
 static Val broadcast_old(Build *b, Val x, Val y) {
   if (b->opset >= 7 || !on_int(b, "broadcast", 0)) return y;
   u32 rx = on_rank(b, x), ry = on_rank(b, y);
@@ -22,7 +20,7 @@ void build_unary(Build *b) {
   b->out[0] = mk_map1(b->g, (Op)b->arg, x);
 }
 
-/* Rounding functions leave integers alone. */
+/* Rounding functions do not change integers. */
 void build_round(Build *b) {
   Val x = on_in(b, 0);
   b->out[0] = dtype_is_int(on_dtype(b, x)) ? x : mk_map1(b->g, (Op)b->arg, x);
@@ -33,7 +31,7 @@ void build_binary(Build *b) {
   b->out[0] = mk_map2(b->g, (Op)b->arg, x, broadcast_old(b, x, y));
 }
 
-/* Max, Min, Sum of any number of operands. */
+/* Max, Min, Sum with any number of operands. */
 void build_variadic(Build *b) {
   Val acc = on_in(b, 0);
   for (u32 i = 1; i < b->nin; i++) acc = mk_map2(b->g, (Op)b->arg, acc, on_in(b, i));
@@ -55,7 +53,7 @@ void build_mod(Build *b) {
   b->out[0] = mk_map2(b->g, c_like ? OP_fmod : OP_mod, x, y);
 }
 
-/* The result has the type of the base; an integer with a float exponent goes through double. */
+/* The result has the type of the base. An integer with a float exponent is computed in f64. */
 void build_pow(Build *b) {
   Val x = on_in(b, 0), y = broadcast_old(b, x, on_in(b, 1));
   DType dt = on_dtype(b, x), et = on_dtype(b, y);
@@ -85,7 +83,7 @@ void build_where(Build *b) {
 
 /* ---- conversion ---- */
 
-/* Opsets 1 to 5 name the type in a string. */
+/* Opsets 1 to 5 give the type as a string. */
 static DType target_type(Build *b) {
   static const struct {
     const char *name;
@@ -167,7 +165,7 @@ void build_prelu(Build *b) {
   b->out[0] = compose_leaky_relu(b->g, x, slope);
 }
 
-/* Those with no attribute, and those with alpha, 1 by default; the argument is the place. */
+/* The argument is the index: activations without attributes, then those with alpha (default 1). */
 void build_activation(Build *b) {
   static Val (*const plain[])(Graph *, Val) = {compose_sigmoid, compose_softplus, compose_softsign,
                                                compose_mish};
@@ -216,7 +214,7 @@ void build_hardswish(Build *b) {
   on_set_output(b, mk_mul(b->g, x, compose_hard_sigmoid(b->g, x, 1.0f / 6, 0.5)));
 }
 
-/* The first operand, activated, gates the second. */
+/* The activated first operand gates the second. */
 void build_swiglu(Build *b) {
   Val x = on_wide(b, 0), y = on_wide(b, 1);
   on_set_output(b, mk_mul(b->g, compose_silu(b->g, x, on_float(b, "alpha", 1)), y));
@@ -243,7 +241,8 @@ void build_shrink(Build *b) {
   b->out[0] = mk_select(b->g, low, mk_addk(b->g, x, bias), r);
 }
 
-/* Inference: the identity. Training draws from a generator that the standard does not define. */
+/* Identity in inference mode. In training mode the generator is not that of other runtimes, as the
+ * standard does not define one. */
 void build_dropout(Build *b) {
   Val x = on_in(b, 0);
   i64 mode = 0;
@@ -253,7 +252,7 @@ void build_dropout(Build *b) {
   if (b->opset < 7 && on_has_attr(b, "is_test") && !on_int(b, "is_test", 0)) mode = 1;
   if (b->opset < 7 && !on_has_attr(b, "is_test") && on_wants(b, 1)) mode = 1;
   double ratio = on_float(b, "ratio", 0.5);
-  bool drops = mode || !on_has(b, 2); /* in training: a constant "false" stays */
+  bool drops = mode || !on_has(b, 2); /* training: a constant false still counts */
   if (drops && (mode || b->g->trains) && on_has(b, 1)) ratio = tensor_get(on_known(b, 1), 0).f;
   if (drops && ratio != 0 && on_training(b, mode)) {
     on_dropout(b, ratio);
@@ -261,7 +260,7 @@ void build_dropout(Build *b) {
   }
   b->out[0] = x;
   if (!on_wants(b, 1)) return;
-  Type t = *on_type(b, x); /* building moves the types of values */
+  Type t = *on_type(b, x); /* copied: building nodes moves types */
   DType dt = b->opset >= 10 ? DT_bool : t.dt;
   b->out[1] = mk_full(b->g, mk_scalar(b->g, dt, 1), t.dim, t.rank);
 }

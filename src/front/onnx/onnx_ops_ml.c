@@ -1,8 +1,8 @@
-/* onnx_ops_ml.c: ai.onnx.ml without trees and support vectors: encoders, scalers, linear models;
- * and what all of them share.
+/* onnx_ops_ml.c: ai.onnx.ml without trees and SVMs: encoders, scalers, linear models, shared
+ * helpers.
  *
- * Tables of categories are compared with every element at once. Where the standard leaves open what
- * one score of two classes becomes, ONNX Runtime is followed.
+ * Category tables are compared with every element at once. If the standard does not define the
+ * second score of two classes, this file follows ONNX Runtime.
  */
 #include "front/onnx/onnx_ml.h"
 
@@ -43,7 +43,7 @@ Val ml_const(Build *b, DType dt, const double *x, const i64 *dim, u32 rank) {
 Val ml_rows(Build *b, Val x) {
   Type t = *on_type(b, x);
   if (!dtype_is_float(t.dt) && !dtype_is_int(t.dt))
-    on_bad(b, "operands of type %s", dtype_info[t.dt].name);
+    on_bad(b, "the operand has type %s, expected numbers", dtype_info[t.dt].name);
   Dim one[2] = {1, t.rank ? t.dim[0] : 1};
   if (t.rank < 2)
     x = mk_reshape(b->g, x, one, 2);
@@ -56,7 +56,7 @@ bool ml_post_is(Build *b, const char *name) {
   return on_str_is(b, "post_transform", "NONE", name);
 }
 
-/* sqrt(2) * erf_inv(2 x - 1), by Winitzki's formula */
+/* sqrt(2) * erf_inv(2 x - 1) by Winitzki's approximation */
 static Val probit(Build *b, Val x) {
   Graph *g = b->g;
   Val y = mk_addk(g, mk_mulk(g, x, 2), -1), one = mk_like(g, x, 1);
@@ -70,7 +70,7 @@ static Val probit(Build *b, Val x) {
   return mk_mulk(g, mk_select(g, mk_lt(g, y, mk_like(g, y, 0)), less, r), 1.41421356);
 }
 
-/* Scores of 0 stay 0. */
+/* Softmax in which scores of 0 stay 0. */
 static Val softmax_zero(Build *b, Val x) {
   Graph *g = b->g;
   static const i64 axis = 1;
@@ -128,17 +128,19 @@ static Val linear_scores(Build *b, Val x, u32 outputs) {
   MlNums w = ml_nums(b, "coefficients"), c = ml_nums(b, "intercepts");
   i64 n = on_static_dim(b, x, 1), dim[2] = {outputs, n};
   if (!outputs || !n || w.n / outputs != (u64)n || w.n % outputs)
-    on_bad(b, "%u coefficients for %lld features and %u outputs", w.n, (long long)n, outputs);
+    on_bad(b, "there are %u coefficients for %lld features and %u outputs", w.n, (long long)n,
+           outputs);
   Val s = mk_contract(b->g, x, ml_const(b, on_dtype(b, x), w.at, dim, 2), "nf,of->no");
   if (!c.n) return s;
-  if (c.n != outputs) on_bad(b, "%u intercepts for %u outputs", c.n, outputs);
+  if (c.n != outputs) on_bad(b, "there are %u intercepts for %u outputs", c.n, outputs);
   return mk_add(b->g, s, ml_const(b, on_dtype(b, x), c.at, dim, 1));
 }
 
 void build_linearregressor(Build *b) {
   Val x = ml_rows(b, on_in(b, 0));
   i64 targets = on_int(b, "targets", 1);
-  if (targets < 1 || targets > INT32_MAX) on_bad(b, "targets is %lld", (long long)targets);
+  if (targets < 1 || targets > INT32_MAX)
+    on_bad(b, "targets is %lld, which is out of range", (long long)targets);
   b->out[0] = mk_cast(b->g, ml_post(b, linear_scores(b, x, (u32)targets)), DT_f32);
 }
 
@@ -155,7 +157,7 @@ void build_linearclassifier(Build *b) {
     index = mk_cast(g, mk_gt(g, only, mk_like(g, only, 0)), DT_i64);
     s = ml_two_scores(b, s, false);
   } else {
-    if (labels && labels != rows) on_bad(b, "%u labels for %u scores", labels, rows);
+    if (labels && labels != rows) on_bad(b, "there are %u labels for %u scores", labels, rows);
     index = mk_arg(g, OP_argmax, s, 1, false, false);
     s = ml_post(b, s);
   }
@@ -165,7 +167,7 @@ void build_linearclassifier(Build *b) {
 
 /* ---- features ---- */
 
-/* A list of 1 or as many entries as features, against x. */
+/* A list of one element, or one per feature, that broadcasts against x. */
 static Val feature_list(Build *b, const char *name, Val x, double otherwise) {
   MlNums v = ml_nums(b, name);
   i64 n = v.n;
@@ -174,7 +176,7 @@ static Val feature_list(Build *b, const char *name, Val x, double otherwise) {
   u32 rank = on_rank(b, x);
   Dim d = rank ? on_dim(b, x, rank - 1) : 1;
   if (dim_is_const(d) && d != n)
-    on_bad(b, "%s has %u entries for %lld features", name, v.n, (long long)d);
+    on_bad(b, "%s has %u elements for %lld features", name, v.n, (long long)d);
   return ml_const(b, on_dtype(b, x), v.at, &n, 1);
 }
 
@@ -189,7 +191,7 @@ void build_binarizer(Build *b) {
   b->out[0] = mk_cast(b->g, one, on_dtype(b, x));
 }
 
-/* A row whose norm is 0 stays. */
+/* A row of norm 0 is unchanged. */
 void build_normalizer(Build *b) {
   Graph *g = b->g;
   Val x = mk_cast(g, on_in(b, 0), DT_f32), norm;
@@ -231,14 +233,14 @@ void build_arrayfeatureextractor(Build *b) {
   b->out[0] = mk_gather(g, x, at, last);
 }
 
-/* Each operand cut or filled to its number of columns, side by side. */
+/* Crops or pads each operand to its number of columns and concatenates them. */
 void build_featurevectorizer(Build *b) {
   Graph *g = b->g;
   const OnnxAttr *size = on_typed(b, "inputdimensions", OA_ints);
   Val *part = NEWS(&b->c->scratch, Val, b->nin + 1);
-  if (!b->nin) on_bad(b, "no operands");
+  if (!b->nin) on_bad(b, "at least one operand is needed");
   if (size && size->ints.n != b->nin)
-    on_bad(b, "inputdimensions has %u entries for %u operands", size->ints.n, b->nin);
+    on_bad(b, "inputdimensions has %u elements for %u operands", size->ints.n, b->nin);
   for (u32 i = 0; i < b->nin; i++) {
     Val x = mk_cast(g, on_in(b, i), DT_f32);
     if (on_rank(b, x) == 1) x = mk_unsqueeze(g, x, 1);
@@ -247,7 +249,7 @@ void build_featurevectorizer(Build *b) {
       i64 want = size->ints.at[i], have = on_static_dim(b, x, 1);
       Dim lo[2] = {0}, hi[2] = {0, want > have ? want - have : 0};
       if (want < 0 || want > INT32_MAX)
-        on_bad(b, "inputdimensions has the entry %lld", (long long)want);
+        on_bad(b, "inputdimensions contains %lld, which is out of range", (long long)want);
       x = want < have ? mk_slice_axis(g, x, 1, 0, want)
                       : mk_pad(g, x, mk_like(g, x, 0), lo, hi, NULL);
     }
@@ -258,7 +260,7 @@ void build_featurevectorizer(Build *b) {
 
 /* ---- categories ---- */
 
-/* bool [..., categories]: x is that one; from version 4 on NaN is NaN. */
+/* bool [..., categories]: equality of x with each key. From version 4 on NaN equals NaN. */
 static Val matches(Build *b, Val x, Tensor *keys) {
   Graph *g = b->g;
   Val k = mk_const(g, keys), wide = mk_unsqueeze(g, x, on_rank(b, x)), hit = mk_eq(g, wide, k);
@@ -272,7 +274,7 @@ void build_onehotencoder(Build *b) {
                  *strs = on_typed(b, "cats_strings", OA_strings);
   Val x = on_in(b, 0);
   bool text = on_dtype(b, x) == DT_str;
-  if (text ? !strs : !ints) on_bad(b, "there are no categories of the type of the operand");
+  if (text ? !strs : !ints) on_bad(b, "no categories have the type of the operand");
   if (!text) x = mk_cast(b->g, x, DT_i64);
   b->out[0] = mk_cast(b->g, matches(b, x, text ? on_table(b, strs) : on_table(b, ints)), DT_f32);
 }
@@ -281,11 +283,11 @@ static Val look_up(Build *b, Val x, Tensor *keys, Tensor *values, Val otherwise)
   Graph *g = b->g;
   i64 axis = on_rank(b, x);
   if (keys->n != values->n)
-    on_bad(b, "%llu keys for %llu values", (unsigned long long)keys->n,
+    on_bad(b, "there are %llu keys for %llu values", (unsigned long long)keys->n,
            (unsigned long long)values->n);
   if (!keys->n) return mk_broadcast(g, otherwise, on_type(b, x)->dim, (u32)axis);
   if (on_dtype(b, x) != keys->dt)
-    on_bad(b, "keys are %s, the operand %s", dtype_info[keys->dt].name,
+    on_bad(b, "the keys are %s, but the operand is %s", dtype_info[keys->dt].name,
            dtype_info[on_dtype(b, x)].name);
   Val hit = mk_cast(g, matches(b, x, keys), DT_u8);
   Val at = mk_arg(g, OP_argmax, hit, axis, false, false);
@@ -300,7 +302,7 @@ static Tensor *one_value(Build *b, DType dt, Scalar s) {
   return t;
 }
 
-/* The list "keys" or "values" in whichever type it is given; NULL when there is none. */
+/* Attribute "keys" or "values" in any type; NULL if absent. */
 static Tensor *table_of(Build *b, const char *what) {
   static const char *const kind[] = {"tensor", "int64s", "floats", "strings"};
   static const OnnxAttrType type[] = {OA_tensor, OA_ints, OA_floats, OA_strings};
@@ -340,7 +342,7 @@ static Tensor *counted(Build *b, u64 n) {
   return t;
 }
 
-/* Version 1 numbers a list of strings, and takes numbers back to them. */
+/* Version 1 maps strings to indices and indices to strings. */
 void build_labelencoder(Build *b) {
   Val x = on_in(b, 0);
   Tensor *keys = table_of(b, "keys"), *values = table_of(b, "values");

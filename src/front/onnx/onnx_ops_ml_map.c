@@ -1,8 +1,8 @@
 /* onnx_ops_ml_map.c: ZipMap, DictVectorizer and CastMap.
  *
- * The maps ZipMap makes all have the same keys, which are known: only their values are computed.
- * What reaches the edge of the graph are values and keys, see Port in onnx_reader.h. Maps that come
- * in are tensors of keys and of values: looking one up is comparing with all.
+ * All maps of a ZipMap have the same known keys, so only values are computed. A map output leaves
+ * the graph as values and keys, see OutputTree in reader.h. A map input is two tensors, keys and
+ * values; a lookup compares with all keys.
  */
 #include "front/onnx/list.h"
 
@@ -13,12 +13,12 @@ static const List *map_in(Build *b) {
   return l;
 }
 
-/* The values at `want` [m], zero (or no text) where there is no such key: [1, m]. */
+/* Values of the keys `want` [m]: [1, m]. Zero (or an empty string) for absent keys. */
 static Val look_up(Build *b, const List *l, Val want) {
   Graph *g = b->g;
   Dim out[2] = {1, on_dim(b, want, 0)};
   Type t = {.dt = on_dtype(b, l->stack), .rank = 2, .dim = out};
-  if (on_dtype(b, want) != on_dtype(b, l->keys)) on_bad(b, "keys of another type");
+  if (on_dtype(b, want) != on_dtype(b, l->keys)) on_bad(b, "the keys have an unexpected type");
   if (on_dim(b, l->keys, 0) == 0) return zeros_of(b, &t);
   Val hit = mk_eq(g, mk_unsqueeze(g, want, 1), l->keys);
   Val at = mk_arg(g, OP_argmax, mk_cast(g, hit, DT_i64), 1, false, false);
@@ -36,7 +36,7 @@ void build_dictvectorizer(Build *b) {
   b->out[0] = look_up(b, l, key_table(b, i, s, &n));
 }
 
-/* In the order of the keys, or at the places the keys name. */
+/* In the order of the keys, or at the positions given by the keys. */
 void build_castmap(Build *b) {
   Graph *g = b->g;
   const List *l = map_in(b);
@@ -44,12 +44,14 @@ void build_castmap(Build *b) {
   static const DType to[] = {DT_f32, DT_i64, DT_str};
   DType dt = to[on_choice(b, "cast_to", "TO_FLOAT TO_INT64 TO_STRING")],
         have = on_dtype(b, l->stack);
-  if ((dt == DT_str) != (have == DT_str)) on_unsupported(b, "numbers to strings, or back");
+  if ((dt == DT_str) != (have == DT_str))
+    on_unsupported(b, "conversion between numbers and strings");
   Val y;
   Dim n = on_dim(b, l->keys, 0);
   if (on_str_is(b, "map_form", "DENSE", "SPARSE")) {
     i64 most = on_int(b, "max_map", 1);
-    if (most < 1 || most > 1 << 24) on_bad(b, "max_map is %lld", (long long)most);
+    if (most < 1 || most > 1 << 24)
+      on_bad(b, "max_map is %lld, which is out of range", (long long)most);
     y = look_up(b, l, mk_iota(g, DT_i64, &most, 1, 0));
   } else {
     Val order, unused;
@@ -59,7 +61,7 @@ void build_castmap(Build *b) {
   b->out[0] = mk_cast(g, y, dt);
 }
 
-/* A list of integers or strings: exactly one of the two. */
+/* A list of integers or of strings, exactly one of which is present. */
 static Val key_table(Build *b, const OnnxAttr *i, const OnnxAttr *s, u32 *n) {
   if (i && (i->type != OA_ints || !i->ints.n)) i = NULL;
   if (s && (s->type != OA_strings || !s->strings.n)) s = NULL;
@@ -77,7 +79,7 @@ void build_zipmap(Build *b) {
   if (rank < 1 || rank > 2) on_bad(b, "the operand has rank %u, expected 1 or 2", rank);
   if (rank == 1) x = mk_unsqueeze(b->g, x, 0);
   Dim d = on_dim(b, x, 1);
-  if (dim_is_const(d) && d != n) on_bad(b, "%lld columns for %u labels", (long long)d, n);
+  if (dim_is_const(d) && d != n) on_bad(b, "there are %lld columns for %u labels", (long long)d, n);
   l.stack = x;
   l.count = mk_extent(b->g, on_dim(b, x, 0), DT_i64);
   b->out[0] = list_add(b->im, l);

@@ -1,8 +1,8 @@
 /* onnx_ops_ml_svm.c: SVMRegressor, SVMClassifier.
  *
- * The kernel of every row with every support vector is one matrix; the decisions between all pairs
- * of classes are its product with a constant matrix. Probabilities of several classes are libsvm's
- * iteration (pairwise coupling), in a loop that leaves rows alone once they have converged.
+ * The kernel values of all rows and support vectors form one matrix. Its product with a constant
+ * matrix gives the decisions between all pairs of classes. Probabilities of several classes use
+ * libsvm's iteration (pairwise coupling) in a loop that freezes rows once they have converged.
  */
 #include "front/onnx/onnx_ml.h"
 
@@ -36,7 +36,7 @@ static Val vectors(Build *b, Val x, u32 count) {
   MlNums v = ml_nums(b, "support_vectors");
   i64 features = on_static_dim(b, x, 1), dim[2] = {count, features};
   if (!count || !features || v.n / count != (u64)features || v.n % count)
-    on_bad(b, "%u numbers for %u support vectors of %lld features", v.n, count,
+    on_bad(b, "there are %u numbers for %u support vectors of %lld features", v.n, count,
            (long long)features);
   return ml_const(b, on_dtype(b, x), v.at, dim, 2);
 }
@@ -46,9 +46,10 @@ void build_svmregressor(Build *b) {
   Val x = ml_rows(b, on_in(b, 0)), s;
   MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
   i64 supports = on_int(b, "n_supports", 0), n = w.n, features = on_static_dim(b, x, 1);
-  if (supports < 0 || supports > INT32_MAX || !rho.n) on_bad(b, "n_supports or rho is wrong");
+  if (supports < 0 || supports > INT32_MAX || !rho.n)
+    on_bad(b, "n_supports or rho is out of range");
   if (n != (supports ? supports : features))
-    on_bad(b, "%lld coefficients do not fit", (long long)n);
+    on_bad(b, "%lld coefficients do not fit the support vectors", (long long)n);
   Val k = supports ? kernel(b, x, vectors(b, x, (u32)supports)) : x;
   s = mk_contract(g, k, ml_const(b, on_dtype(b, x), w.at, &n, 1), "nm,m->n");
   s = mk_unsqueeze(g, mk_addk(g, s, rho.at[0]), 1);
@@ -62,14 +63,14 @@ void build_svmregressor(Build *b) {
 
 /* ---- pairs of classes ---- */
 
-/* Coefficients as [vectors, pairs]: row j - 1 for the vectors of i, row i for those of j. */
+/* Coefficients as [vectors, pairs]: row j - 1 for the vectors of class i, row i for class j. */
 static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
   Build *b = s->b;
   MlNums w = ml_nums(b, "coefficients");
   i64 dim[2] = {total, s->pairs};
   u64 cells;
   if (w.n != (u64)(s->classes - 1) * total)
-    on_bad(b, "%u coefficients for %u vectors of %u classes", w.n, total, s->classes);
+    on_bad(b, "there are %u coefficients for %u vectors of %u classes", w.n, total, s->classes);
   if (!size_mul(total, s->pairs, &cells) || cells > (1u << 28))
     on_unsupported(b, "a table of this size");
   double *m = NEWS(&b->c->scratch, double, cells);
@@ -86,7 +87,7 @@ static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
   return ml_const(b, dt, m, dim, 2);
 }
 
-/* [pairs, classes]: sign 1 at the first class of a pair, `other` at the second. */
+/* [pairs, classes]: `first` at the first class of a pair, `other` at the second. */
 static Val pair_table(Pairs *s, DType dt, double first, double second) {
   i64 dim[2] = {s->pairs, s->classes};
   double *m = NEWS(&s->b->c->scratch, double, (size_t)(dim[0] * dim[1]));
@@ -99,7 +100,7 @@ static Val pair_table(Pairs *s, DType dt, double first, double second) {
   return ml_const(s->b, dt, m, dim, 2);
 }
 
-/* How many pairs each class wins, [rows, classes]. */
+/* Number of pairs that each class wins, [rows, classes]. */
 static Val votes(Pairs *s, Val score) {
   Graph *g = s->b->g;
   DType dt = on_dtype(s->b, score);
@@ -114,13 +115,13 @@ static Val votes(Pairs *s, Val score) {
 typedef struct Couple {
   Pairs *s;
   Val q;    /* [rows, k, k] */
-  Val live; /* bool [rows, 1]: not converged, in the round being built */
+  Val live; /* bool [rows, 1]: not yet converged in this iteration */
 } Couple;
 
 /* [rows, k], [rows, k], [rows, 1], bool [rows, 1] */
 enum { CP_p, CP_qp, CP_pqp, CP_done, CP_carried };
 
-/* One coordinate of the iteration; carried: p, qp, pqp. */
+/* Updates one coordinate; carried: p, qp, pqp. */
 static void couple_one(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan) {
   Couple *c = user;
   (void)cond, (void)scan;
@@ -160,13 +161,13 @@ static void couple_round(Graph *g, void *user, Val i, Val *cond, Val *carried, V
   *cond = mk_not(g, mk_reduce(g, OP_reduce_min, done, (const i64[]){0, 1}, 2, false));
 }
 
-/* Probability that the first class of each pair is right, [rows, pairs]. */
+/* Probability of the first class of each pair, [rows, pairs]. */
 static Val pair_probability(Pairs *s, Val score) {
   Build *b = s->b;
   MlNums a = ml_nums(b, "prob_a"), c = ml_nums(b, "prob_b");
   i64 n = s->pairs;
   if (a.n != s->pairs || c.n != s->pairs)
-    on_bad(b, "prob_a and prob_b must have %u entries", s->pairs);
+    on_bad(b, "prob_a and prob_b must have %u elements", s->pairs);
   Val v = mk_mul(b->g, score, ml_const(b, on_dtype(b, score), a.at, &n, 1));
   v = mk_add(b->g, v, ml_const(b, on_dtype(b, score), c.at, &n, 1));
   Val p = compose_sigmoid(b->g, v);
@@ -180,8 +181,7 @@ static Val probabilities(Pairs *s, Val score) {
   u32 k = s->classes;
   Val first = pair_probability(s, score), other = mk_sub(g, mk_like(g, first, 1), first);
   DType dt = on_dtype(b, score);
-  /* r[i, j]: probability of i against j; place 0 of a list in front of the pairs stands for the
-   * diagonal */
+  /* r[i, j]: probability of i vs j; element 0, before the pairs, is the diagonal */
   i64 dim[2] = {k, k};
   Tensor *at = tensor_new(&b->c->work, DT_i64, dim, 2);
   u32 pair = 0;
@@ -196,7 +196,7 @@ static Val probabilities(Pairs *s, Val score) {
   Val r = mk_gather(g, mk_concat(g, list, 3, 1), order, 1),
       rt = mk_transpose(g, r, (const i64[]){0, 2, 1});
   Val sum = mk_reduce(g, OP_reduce_sum, mk_mul(g, rt, rt), &(i64){2}, 1,
-                      true); /* over j of r[j, i] squared */
+                      true); /* sum over j of r[j, i]^2 */
   Dim kk[2] = {k, k};
   Val col = mk_iota(g, DT_i64, kk, 2, 1);
   Val diag = mk_eq(g, mk_iota(g, DT_i64, kk, 2, 0), col);
@@ -212,7 +212,7 @@ static Val probabilities(Pairs *s, Val score) {
 
 /* ---- SVMClassifier ---- */
 
-/* No support vectors: one score for each class. */
+/* Without support vectors: one linear score per class. */
 static void linear_classes(Build *b, Val x) {
   Graph *g = b->g;
   MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
@@ -238,14 +238,16 @@ void build_svmclassifier(Build *b) {
   Pairs s = {.b = b, .classes = per->ints.n, .pairs = per->ints.n * (per->ints.n - 1) / 2};
   u64 total = 0;
   for (u32 i = 0; i < per->ints.n; i++) {
-    if (per->ints.at[i] < 0 || per->ints.at[i] > INT32_MAX) on_bad(b, "vectors_per_class is wrong");
+    if (per->ints.at[i] < 0 || per->ints.at[i] > INT32_MAX)
+      on_bad(b, "vectors_per_class is out of range");
     total += (u64)per->ints.at[i];
   }
   if (s.classes < 2 || s.classes > 4096 || total > INT32_MAX)
-    on_bad(b, "vectors_per_class is wrong");
-  if (rho.n != s.pairs) on_bad(b, "rho has %u entries for %u pairs of classes", rho.n, s.pairs);
+    on_bad(b, "vectors_per_class is out of range");
+  if (rho.n != s.pairs) on_bad(b, "rho has %u elements for %u pairs of classes", rho.n, s.pairs);
   u32 labels = ml_label_count(b, "classlabels_ints");
-  if (labels && labels != s.classes) on_bad(b, "%u labels for %u classes", labels, s.classes);
+  if (labels && labels != s.classes)
+    on_bad(b, "there are %u labels for %u classes", labels, s.classes);
   i64 n = s.pairs;
   Val k = kernel(b, x, vectors(b, x, (u32)total));
   Val score = mk_contract(g, k, pair_matrix(&s, on_dtype(b, x), per, (u32)total), "nm,mp->np");

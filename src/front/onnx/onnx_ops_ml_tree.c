@@ -1,13 +1,12 @@
 /* onnx_ops_ml_tree.c: TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor.
  *
- * The nodes of all trees become tables: feature, threshold, place of the first child; the second
- * stands behind it. A loop of as many rounds as the deepest tree has levels moves every (row, tree)
- * one node down; a leaf is its own child. What the leaves say is another table, read at the places
- * reached.
+ * The nodes of all trees become tables: feature, threshold, index of the first child. The second
+ * child follows the first. A loop with one iteration per level moves every (row, tree) one node
+ * down; a leaf is its own child. Another table, indexed by the final nodes, holds the leaf weights.
  *
- * Every question becomes x <= threshold (or x < threshold, where the model asks nothing else), so
- * that a step is: first child + not(x <= threshold). Where a NaN is to answer yes, the question is
- * asked of a copy of the feature that has -inf instead; leaves ask of a column of -inf.
+ * Every test becomes x <= threshold (or x < threshold if the model has no other), so a step is
+ * first child + not(x <= threshold). If NaN must pass, the test reads a copy of the feature with
+ * -inf instead of NaN. Leaves test a column of -inf.
  */
 #include "front/onnx/onnx_ml.h"
 
@@ -19,10 +18,10 @@ typedef enum Agg { AG_average, AG_sum, AG_min, AG_max } Agg;
 
 typedef struct TreeNode {
   TreeMode mode;
-  i64 feature;  /* in the end: the column that is asked */
-  u32 yes, no;  /* children are indices of nodes */
-  double value; /* threshold, or number of the set */
-  bool missing; /* NaN goes to yes */
+  i64 feature;  /* finally: the tested column */
+  u32 yes, no;  /* node indices of the children */
+  double value; /* threshold, or index of the set */
+  bool missing; /* NaN passes */
 } TreeNode;
 
 typedef struct LeafWeight { /* one weight of a leaf */
@@ -33,21 +32,21 @@ typedef struct LeafWeight { /* one weight of a leaf */
 
 typedef struct Forest {
   Build *b;
-  DType dt; /* thresholds are compared in it */
+  DType dt; /* type of the comparison */
   VEC(TreeNode) node;
   VEC(u32) root;
   VEC(LeafWeight) leaf_weight;
   u32 depth, targets;
-  Op asks;            /* OP_le or OP_lt: what all nodes ask */
-  VEC(double) member; /* sets, one after the other */
-  VEC(u32) set;       /* where in `member` each begins, and the end */
-  u32 sets;           /* nodes that ask for one */
-  VEC(u32) place;     /* node at each place of the tables */
-  u32 *first;         /* by node: place of its first child */
-  u32 *leaf, leaves;  /* by node: its number among the leaves */
+  Op asks;            /* OP_le or OP_lt, the same for all nodes */
+  VEC(double) member; /* concatenated sets */
+  VEC(u32) set;       /* offsets of the sets in `member`, and the end */
+  u32 sets;           /* number of membership nodes */
+  VEC(u32) place;     /* node at each table index */
+  u32 *first;         /* by node: table index of its first child */
+  u32 *leaf, leaves;  /* by node: index among the leaves */
 } Forest;
 
-/* ---- the forest from attributes ---- */
+/* ---- reading the forest ---- */
 
 static const OnnxAttr *ints_attr(Build *b, const char *name, bool must) {
   const OnnxAttr *a = on_typed(b, name, OA_ints);
@@ -77,8 +76,7 @@ static u32 find_node(Build *b, const Map *m, i64 tree, i64 node) {
   return *at - 1;
 }
 
-/* Nodes as they are listed; children are found by tree and number. Returns the map from those to
- * indices. */
+/* Reads nodes and links children by tree and id. Returns the map from these to indices. */
 static Map read_nodes(Forest *f) {
   Build *b = f->b;
   const OnnxAttr *tree = ints_attr(b, "nodes_treeids", true),
@@ -98,7 +96,7 @@ static Map read_nodes(Forest *f) {
   for (u32 i = 0; i < n; i++) {
     u32 *slot = map_put_bytes(&m, key_of(key, tree->ints.at[i], id->ints.at[i]), sizeof key);
     if (*slot)
-      on_bad(b, "tree %lld has two nodes %lld", (long long)tree->ints.at[i],
+      on_bad(b, "tree %lld has two nodes with id %lld", (long long)tree->ints.at[i],
              (long long)id->ints.at[i]);
     *slot = i + 1;
     u32 *first = map_put(&trees, (u64)tree->ints.at[i]);
@@ -118,7 +116,7 @@ static Map read_nodes(Forest *f) {
   return m;
 }
 
-/* Weights of leaves under the names `prefix`_treeids and so on. */
+/* Reads leaf weights from attributes `prefix`_treeids etc. */
 static void read_weights(Forest *f, const Map *nodes, const char *prefix) {
   Build *b = f->b;
   const char *part[] = {"treeids", "nodeids", "ids"};
@@ -133,12 +131,12 @@ static void read_weights(Forest *f, const Map *nodes, const char *prefix) {
     LeafWeight s = {find_node(b, nodes, a[0]->ints.at[i], a[1]->ints.at[i]), a[2]->ints.at[i],
                     w.at[i]};
     if (f->node.at[s.leaf].mode == TM_leaf)
-      *vec_push(&b->c->scratch, &f->leaf_weight) = s; /* others are never reached */
+      *vec_push(&b->c->scratch, &f->leaf_weight) = s; /* weights of inner nodes have no effect */
   }
 }
 
-/* Of several weights a leaf has for the only target the first counts: converters that want the
- * number of the leaf repeat it, and ONNX Runtime takes it so. It adds those of classes. */
+/* Keeps the first of several weights of a leaf for the only target, like ONNX Runtime. Converters
+ * repeat it to get the index of the leaf. Weights of classes are added. */
 static void keep_first(Forest *f) {
   bool *seen = NEWS(&f->b->c->scratch, bool, f->node.n + 1);
   u32 n = 0;
@@ -150,7 +148,7 @@ static void keep_first(Forest *f) {
   f->leaf_weight.n = n;
 }
 
-/* ---- the forest of TreeEnsemble (version 5): leaves are a list of their own ---- */
+/* ---- reading TreeEnsemble (version 5), which lists leaves separately ---- */
 
 static Tensor *tensor_attr(Build *b, const char *name) {
   Tensor *t = on_tensor(b, name);
@@ -158,7 +156,7 @@ static Tensor *tensor_attr(Build *b, const char *name) {
   return t;
 }
 
-/* Sets are listed one after the other, each ended by NaN. */
+/* Sets are concatenated, each terminated by NaN. */
 static void read_members(Forest *f) {
   Arena *a = &f->b->c->scratch;
   Tensor *t = on_tensor(f->b, "membership_values");
@@ -171,12 +169,12 @@ static void read_members(Forest *f) {
       *vec_push(a, &f->member) = x;
   }
   if (f->sets >= f->set.n)
-    on_bad(f->b, "%u sets for %u nodes that ask for one", f->set.n - 1, f->sets);
+    on_bad(f->b, "there are %u sets for %u membership nodes", f->set.n - 1, f->sets);
 }
 
 static u32 child(Forest *f, i64 at, bool leaf, u32 inner, u64 leaves) {
   if (at < 0 || (u64)at >= (leaf ? leaves : inner))
-    on_bad(f->b, "a child %lld is not there", (long long)at);
+    on_bad(f->b, "child %lld does not exist", (long long)at);
   return (u32)at + (leaf ? inner : 0);
 }
 
@@ -218,10 +216,9 @@ static void read_ensemble(Forest *f) {
   read_members(f);
 }
 
-/* ---- one kind of question ---- */
+/* ---- normalization to one comparison ---- */
 
-/* The largest number below x in the type that is compared; NaN, which nothing is at most, below
- * them all. */
+/* The largest value below x in the compared type; NaN, which fails every test, if there is none. */
 static double below(const Forest *f, double x) {
   if (x == -INFINITY) return NAN;
   return f->dt == DT_f64 ? nextafter(x, -INFINITY) : (double)nextafterf((float)x, -INFINITY);
@@ -237,9 +234,8 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Is the feature of t one of these n numbers, in order? By halves: at the middle one, below it,
- * above it. NaN is none of them, and passes all but the question of the middle if it is to answer
- * yes. */
+/* Binary search of the feature of t in n sorted values: equal to the middle one, below it, above
+ * it. If NaN must pass, it fails only the test of the middle value. */
 static TreeNode search(Forest *f, TreeNode t, const double *x, u32 n) {
   u32 mid = n / 2;
   TreeNode at = t, under;
@@ -257,7 +253,7 @@ static TreeNode search(Forest *f, TreeNode t, const double *x, u32 n) {
   return at;
 }
 
-/* Numbers each once: one that stands twice would be looked for below itself. */
+/* Removes duplicates, which the search would look for below themselves. */
 static TreeNode search_set(Forest *f, TreeNode t, double *x, u32 n) {
   u32 kept = 0;
   if (n) qsort(x, n, sizeof *x, ascending);
@@ -270,7 +266,7 @@ static TreeNode swapped(TreeNode t) {
   return (TreeNode){t.mode, t.feature, t.no, t.yes, t.value, !t.missing};
 }
 
-/* Greater becomes less with the children exchanged; nothing compares with NaN. */
+/* Replaces > by < and swaps the children. Comparisons with NaN are false. */
 static TreeNode as_less(TreeNode t) {
   if (t.mode == TM_gte || t.mode == TM_gt) {
     t.mode = t.mode == TM_gt ? TM_leq : TM_lt;
@@ -291,7 +287,7 @@ static TreeNode as_leq(Forest *f, TreeNode t) {
   if (t.mode == TM_member)
     t = search_set(f, t, f->member.at + f->set.at[set], f->set.at[set + 1] - f->set.at[set]);
   t.mode = TM_leq;
-  if (isnan(t.value) && t.missing) { /* only NaN answers yes: everything else is at most inf */
+  if (isnan(t.value) && t.missing) { /* passes NaN only: any other value is at most inf */
     t = swapped(t);
     t.value = INFINITY;
   }
@@ -309,13 +305,13 @@ static void unify_compare(Forest *f) {
   for (u32 i = 0; f->asks == OP_le && i < n; i++)
     if (f->node.at[i].mode != TM_leaf) {
       TreeNode t = as_leq(f, f->node.at[i]);
-      f->node.at[i] = t; /* which may have moved */
+      f->node.at[i] = t; /* by index: the vector may have moved */
     }
 }
 
 /* ---- depth ---- */
 
-/* The children of a node, each once; returns how many. */
+/* Distinct children of a node; returns their number. */
 static u32 children(const TreeNode *t, u32 *kid) {
   if (t->mode == TM_leaf) return 0;
   kid[0] = t->yes;
@@ -323,8 +319,8 @@ static u32 children(const TreeNode *t, u32 *kid) {
   return t->yes == t->no ? 1 : 2;
 }
 
-/* Levels above the deepest leaf: the longest way down. Subtrees may be shared, as converters of
- * categorical splits do; a circle is refused. Nodes are taken when all their parents are. */
+/* Depth by topological order: a node is visited after all its parents. Subtrees may be shared
+ * (converters do so for categorical splits); cycles are refused. */
 static void measure(Forest *f) {
   Build *b = f->b;
   Arena *a = &b->c->scratch;
@@ -332,7 +328,7 @@ static void measure(Forest *f) {
   u32 *todo = NEWS(a, u32, n + 1), *parents = NEWS(a, u32, n), *level = NEWS(a, u32, n);
   bool *seen = NEWS(a, bool, n);
   for (u32 i = 0; i < f->root.n; i++) {
-    if (seen[f->root.at[i]]) on_bad(b, "two trees have one root");
+    if (seen[f->root.at[i]]) on_bad(b, "two trees have the same root");
     seen[f->root.at[i]] = true;
     todo[count++] = f->root.at[i];
   }
@@ -356,13 +352,13 @@ static void measure(Forest *f) {
       if (!--parents[kid[k]]) todo[count++] = kid[k];
     }
   }
-  if (count != met) on_bad(b, "the nodes of a tree form a circle");
+  if (count != met) on_bad(b, "the nodes of a tree form a cycle");
 }
 
-/* ---- the walk ---- */
+/* ---- traversal ---- */
 
-/* Children stand side by side, levels one after the other. A node with several parents has several
- * places, its children one pair. */
+/* Places siblings next to each other, level by level. A node with several parents has several
+ * places but one pair of children. */
 static void place_nodes(Forest *f, i64 *start) {
   Arena *a = &f->b->c->scratch;
   f->first = NEWS(a, u32, f->node.n);
@@ -383,8 +379,8 @@ static void place_nodes(Forest *f, i64 *start) {
   }
 }
 
-/* What nodes ask of, [rows, columns]: features, features with -inf for NaN, -inf for the leaves. Of
- * many features of which few are asked only those are taken. */
+/* Tested columns [rows, columns]: features, features with -inf for NaN, -inf for leaves. If few of
+ * many features are tested, only those. */
 static Val columns(Forest *f, Val x) {
   Build *b = f->b;
   Graph *g = b->g;
@@ -396,7 +392,7 @@ static Val columns(Forest *f, Val x) {
     const TreeNode *t = &f->node.at[i];
     if (t->mode == TM_leaf) continue;
     if (t->feature < 0 || t->feature >= features)
-      on_bad(b, "a node asks for feature %lld of %lld", (long long)t->feature, (long long)features);
+      on_bad(b, "a node tests feature %lld of %lld", (long long)t->feature, (long long)features);
     any[t->missing] = true;
     to[t->feature] = 1;
   }
@@ -423,11 +419,11 @@ static Val columns(Forest *f, Val x) {
 
 typedef struct TreeWalk {
   Op asks;
-  Val x, feature, value, first; /* columns; tables by place */
+  Val x, feature, value, first; /* columns; tables by node place */
 } TreeWalk;
 
-/* Length of the tables. No walk comes to the last place: it is there so that bounds, which do not
- * know that leaves answer yes, tell that a step stays inside. */
+/* Length of the tables. The last place is never reached. It lets range analysis, which does not
+ * know that leaves pass, prove that a step stays in bounds. */
 static i64 table_length(const Forest *f) {
   return (i64)f->place.n + 1;
 }
@@ -461,7 +457,7 @@ static void step_down(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   carried[0] = mk_add(g, mk_gather(g, w->first, at, 0), side);
 }
 
-/* Places that [rows, trees] end in. */
+/* Final places, [rows, trees]. */
 static Val find_leaves(Forest *f, Val x) {
   Build *b = f->b;
   Graph *g = b->g;
@@ -474,9 +470,9 @@ static Val find_leaves(Forest *f, Val x) {
   return at;
 }
 
-/* ---- what the leaves say ---- */
+/* ---- leaf weights ---- */
 
-/* The tree each node is in; NULL: some are in two. */
+/* The tree of each node; NULL if a node is in two. */
 static u32 *tree_of(Forest *f) {
   u32 n = f->node.n, *tree = NEWS(&f->b->c->scratch, u32, n), kid[2];
   u32 *todo = NEWS(&f->b->c->scratch, u32, n + 1), left;
@@ -499,39 +495,38 @@ static u32 *tree_of(Forest *f) {
   return tree;
 }
 
-/* The target of each tree, when every leaf has one weight and all of a tree the same target; else
- * NULL. */
+/* The target of each tree, if leaves have one weight and those of a tree one target; else NULL. */
 static i64 *single_targets(Forest *f) {
   u32 *tree = tree_of(f);
   i64 *target = NEWS(&f->b->c->scratch, i64, f->root.n);
-  bool *said = NEWS(&f->b->c->scratch, bool, f->node.n);
+  bool *seen = NEWS(&f->b->c->scratch, bool, f->node.n);
   for (u32 i = 0; i < f->root.n; i++) target[i] = -1;
   if (!tree || f->leaf_weight.n != f->leaves) return NULL;
   for (u32 i = 0; i < f->leaf_weight.n; i++) {
     const LeafWeight *s = &f->leaf_weight.at[i];
     i64 *t = &target[tree[s->leaf]];
-    if (said[s->leaf] || (*t >= 0 && *t != s->target)) return NULL;
-    said[s->leaf] = true;
+    if (seen[s->leaf] || (*t >= 0 && *t != s->target)) return NULL;
+    seen[s->leaf] = true;
     *t = s->target;
   }
   return target;
 }
 
-/* Sums by one weight for each leaf, then one product that sends trees to their targets. */
+/* Gathers one weight per leaf and sums trees by target with one matrix product. */
 static Val sum_single(Forest *f, Val at, const i64 *target) {
   Build *b = f->b;
   Graph *g = b->g;
   i64 n = table_length(f), dim[2] = {f->root.n, f->targets};
   double *w = NEWS(&b->c->scratch, double, f->node.n),
-         *said_at = NEWS(&b->c->scratch, double, (size_t)n),
+         *leaf_weight = NEWS(&b->c->scratch, double, (size_t)n),
          *to = NEWS(&b->c->scratch, double, (size_t)(dim[0] * dim[1]));
   for (u32 i = 0; i < f->leaf_weight.n; i++)
     w[f->leaf_weight.at[i].leaf] = f->leaf_weight.at[i].weight;
-  for (u32 i = 0; i < f->place.n; i++) said_at[i] = w[f->place.at[i]];
-  Val said = mk_gather(g, ml_const(b, f->dt, said_at, &n, 1), at, 0);
-  if (f->targets == 1) return mk_reduce(g, OP_reduce_sum, said, &(i64){1}, 1, true);
+  for (u32 i = 0; i < f->place.n; i++) leaf_weight[i] = w[f->place.at[i]];
+  Val weight = mk_gather(g, ml_const(b, f->dt, leaf_weight, &n, 1), at, 0);
+  if (f->targets == 1) return mk_reduce(g, OP_reduce_sum, weight, &(i64){1}, 1, true);
   for (u32 i = 0; i < f->root.n; i++) to[i * f->targets + (u64)target[i]] = 1;
-  return mk_contract(g, said, ml_const(b, f->dt, to, dim, 2), "nt,tk->nk");
+  return mk_contract(g, weight, ml_const(b, f->dt, to, dim, 2), "nt,tk->nk");
 }
 
 /* [rows, targets] */
@@ -565,9 +560,9 @@ static Val aggregate(Forest *f, Val at, Agg agg) {
     for (u32 i = 0; i < f->place.n; i++)
       tensor_set(leaf, i, (Scalar){.i = f->leaf[f->place.at[i]]});
     Val row = mk_gather(g, mk_const(g, leaf), at, 0);
-    Val said = mk_gather(g, ml_const(b, f->dt, w, dim, 2), row, 0); /* [rows, trees, targets] */
+    Val weight = mk_gather(g, ml_const(b, f->dt, w, dim, 2), row, 0); /* [rows, trees, targets] */
     Op op = agg == AG_min ? OP_reduce_min : agg == AG_max ? OP_reduce_max : OP_reduce_sum;
-    y = mk_reduce(g, op, said, &(i64){1}, 1, false);
+    y = mk_reduce(g, op, weight, &(i64){1}, 1, false);
     if (none != 0) {
       Val zero = mk_like(g, y, 0);
       y = mk_select(g, mk_eq(g, y, mk_like(g, y, none)), zero, y);
@@ -583,7 +578,7 @@ static Forest forest_new(Build *b, Val x) {
 }
 
 static Val evaluate(Forest *f, Val x, Agg agg) {
-  if (!f->node.n || !f->root.n) on_bad(f->b, "there are no trees");
+  if (!f->node.n || !f->root.n) on_bad(f->b, "the ensemble has no trees");
   if (dtype_info[f->dt].bits < 32) f->dt = DT_f32;
   if (f->dt == DT_f64) x = mk_cast(f->b->g, x, DT_f64);
   f->dt = on_dtype(f->b, x);
@@ -596,13 +591,14 @@ static Val add_base(Build *b, Val y, u32 targets) {
   MlNums base = ml_nums(b, "base_values");
   i64 n = base.n;
   if (!base.n) return y;
-  if (base.n != 1 && base.n != targets) on_bad(b, "%u base values for %u targets", base.n, targets);
+  if (base.n != 1 && base.n != targets)
+    on_bad(b, "there are %u base values for %u targets", base.n, targets);
   return mk_add(b->g, y, ml_const(b, on_dtype(b, y), base.at, &n, 1));
 }
 
 static u32 target_count(Build *b) {
   i64 n = on_int(b, "n_targets", 1);
-  if (n < 1 || n > (1 << 20)) on_bad(b, "n_targets is %lld", (long long)n);
+  if (n < 1 || n > (1 << 20)) on_bad(b, "n_targets is %lld, which is out of range", (long long)n);
   return (u32)n;
 }
 
@@ -633,7 +629,7 @@ void build_treeensemble(Build *b) {
   on_set_output(b, evaluate(&f, x, (Agg)agg));
 }
 
-/* All weights name one class: a single score decides between two labels. */
+/* All weights belong to one class, so one score decides between two labels. */
 static void one_score(Forest *f, Val s, i64 id, u32 labels, bool is_signed) {
   Build *b = f->b;
   Graph *g = b->g;
@@ -661,11 +657,11 @@ void build_treeclassifier(Build *b) {
   Forest f = forest_new(b, x);
   u32 labels = ml_label_count(b, "classlabels_int64s");
   bool is_signed = false, same = true;
-  if (!labels) on_bad(b, "there are no class labels");
+  if (!labels) on_bad(b, "no class labels are given");
   if (ml_nums(b, "nodes_values").wide) f.dt = DT_f64;
   Map nodes = read_nodes(&f);
   read_weights(&f, &nodes, "class");
-  if (!f.leaf_weight.n) on_bad(b, "there are no weights");
+  if (!f.leaf_weight.n) on_bad(b, "no weights are given");
   i64 id = f.leaf_weight.at[0].target;
   for (u32 i = 0; i < f.leaf_weight.n; i++) {
     same = same && f.leaf_weight.at[i].target == id;

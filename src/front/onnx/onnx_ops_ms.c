@@ -1,8 +1,8 @@
-/* onnx_ops_ms.c: operators of com.microsoft that fuse what ONNX spells with several, except
- * attention and quantization; and those of the first opset that were never standard.
+/* onnx_ops_ms.c: fused operators of com.microsoft except attention and quantization, and unofficial
+ * operators of opset 1.
  *
- * Where the operator is one of ai.onnx with another signature, its operands are put in that order
- * and the builder of ai.onnx does the rest, as of opset MODERN.
+ * If an operator is one of ai.onnx with another signature, its operands are reordered and the
+ * builder of ai.onnx (opset MODERN) does the rest.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -17,8 +17,7 @@ static void finish(Build *b, u32 i, Val x) {
 
 /* ---- products ---- */
 
-/* The last two axes exchanged; batch: the first axis moves behind the other batch axes, before
- * that. */
+/* Swaps the last two axes. batch: first moves axis 0 after the other batch axes. */
 static Val transposed(Build *b, Val x, bool batch, bool last) {
   u32 rank = on_rank(b, x);
   i64 perm[MAX_RANK];
@@ -87,7 +86,7 @@ void build_quickgelu(Build *b) {
   finish(b, 0, compose_silu(b->g, on_wide(b, 0), on_float(b, "alpha", 1.702f)));
 }
 
-/* ---- normalisations of a sum; argument 1: by the root of the mean square ---- */
+/* ---- normalization of a sum; argument 1: RMS ---- */
 
 void build_skipnorm(Build *b) {
   bool simple = b->arg != 0;
@@ -108,12 +107,12 @@ void build_skipnorm(Build *b) {
   finish(b, 3, x);
 }
 
-/* Rows of the table that is input i. */
+/* Looks up rows of the table in input i. */
 static Val looked_up(Build *b, u32 i, Val ids) {
   return mk_gather(b->g, on_in(b, i), on_index(b, ids, on_dim(b, b->in[i], 0)), 0);
 }
 
-/* Words, positions and segments looked up, added, normalised; the mask becomes a count of words. */
+/* Sum of word, position and segment embeddings, normalized; the mask becomes a word count. */
 void build_embednorm(Build *b) {
   Graph *g = b->g;
   Val ids = on_in(b, 0), place = on_in(b, 3), position;
@@ -168,7 +167,7 @@ void build_nhwcmaxpool(Build *b) {
   b->out[0] = on_channels(b, b->out[0], false);
 }
 
-/* Distances of all pairs of rows. */
+/* Distances between all pairs of rows. */
 void build_cdist(Build *b) {
   Graph *g = b->g;
   bool root = on_str_is(b, "metric", "sqeuclidean", "euclidean");
@@ -182,7 +181,7 @@ void build_cdist(Build *b) {
   finish(b, 0, root ? mk_sqrt(g, s) : s);
 }
 
-/* ---- operators of opset 1 that old exporters of PyTorch and CoreML wrote ---- */
+/* ---- operators of opset 1 written by old exporters of PyTorch and CoreML ---- */
 
 void build_old_affine(Build *b) {
   Val x = on_wide(b, 0);
@@ -203,7 +202,7 @@ void build_old_softplus(Build *b) {
   finish(b, 0, mk_mulk(b->g, mk_log(b->g, mk_addk(b->g, e, 1)), on_float(b, "alpha", 1)));
 }
 
-/* x * scale + a bias for each channel. */
+/* x * scale + bias per channel. */
 void build_old_imagescaler(Build *b) {
   Val x = on_wide(b, 0);
   const OnnxAttr *bias = on_attr(b, "bias");
@@ -219,20 +218,20 @@ void build_old_imagescaler(Build *b) {
   finish(b, 0, x);
 }
 
-/* border: left, top, right, bottom; with scale (height, width) only the first two count. */
+/* border: left, top, right, bottom. With scale (height, width) only the first two count. */
 void build_old_crop(Build *b) {
   Val x = on_in(b, 0);
   Type t = *on_type(b, x);
   i64 border[4], scale[2];
   if (t.rank != 4) on_bad(b, "the operand has rank %u, expected 4", t.rank);
-  if (on_ints(b, "border", border, 4) != 4) on_bad(b, "border must have 4 entries");
+  if (on_ints(b, "border", border, 4) != 4) on_bad(b, "border must have 4 elements");
   bool sized = on_ints(b, "scale", scale, 2) == 2;
   Dim start[4] = {0, 0, border[1], border[0]}, size[4] = {t.dim[0], t.dim[1]};
   for (u32 i = 0; i < 2; i++) {
     i64 lo = start[2 + i], hi = border[3 - i];
-    if (lo < 0 || hi < 0 || lo > INT32_MAX || hi > INT32_MAX) on_bad(b, "border out of range");
+    if (lo < 0 || hi < 0 || lo > INT32_MAX || hi > INT32_MAX) on_bad(b, "border is out of range");
     size[2 + i] = sized ? scale[i] : dim_addk(b->ds, t.dim[2 + i], -(lo + hi));
-    if (sized && scale[i] < 0) on_bad(b, "scale out of range");
+    if (sized && scale[i] < 0) on_bad(b, "scale is out of range");
   }
   b->out[0] = mk_slice(b->g, x, start, size, NULL);
 }

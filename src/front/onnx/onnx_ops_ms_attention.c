@@ -1,9 +1,9 @@
-/* onnx_ops_ms_attention.c: attention as com.microsoft spells it: Attention, MultiHeadAttention,
+/* onnx_ops_ms_attention.c: attention of com.microsoft: Attention, MultiHeadAttention,
  * GroupQueryAttention, RotaryEmbedding.
  *
- * They differ in how queries, keys and values arrive and in how masks are given; each brings them
- * into the form of front/compose. Buffers shared between past and present, beams and quantized
- * caches are refused.
+ * They differ in the layout of queries, keys and values and in the form of masks. Each is converted
+ * to the form of front/compose. Refused: buffers shared by past and present, beam search, quantized
+ * caches.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -11,20 +11,19 @@
 #include <math.h>
 
 typedef struct Heads {
-  Val q, k, v; /* [batch, heads, length, size], as computed in */
+  Val q, k, v; /* [batch, heads, length, size] in the compute type */
 } Heads;
 
 static i64 heads_attr(Build *b, const char *name) {
   i64 n = on_int(b, name, 0);
-  if (n < 1 || n > INT32_MAX) on_bad(b, "%s is %lld", name, (long long)n);
+  if (n < 1 || n > INT32_MAX) on_bad(b, "%s is %lld, expected at least 1", name, (long long)n);
   return n;
 }
 
 /* ---- masks ---- */
 
-/* What a mask of integers keeps, against scores [batch, heads, length, total]:
- * [batch] lengths, [2 * batch] ends and starts, [batch, total], [batch, length, total], [batch, 1,
- * most, most]. */
+/* Converts an integer mask to bool for scores [batch, heads, length, total]: [batch] lengths, [2 *
+ * batch] ends and starts, [batch, total], [batch, length, total], [batch, 1, most, most]. */
 static Val mask_keeps(Build *b, Val mask, Val scores) {
   Graph *g = b->g;
   Type t = *on_type(b, mask), ts = *on_type(b, scores);
@@ -38,19 +37,19 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
   Val keep = mk_gt(g, mask, mk_like(g, mask, 0));
   if (t.rank == 2) return mk_unsqueeze(g, mk_unsqueeze(g, keep, 1), 1);
   if (t.rank == 3) return mk_unsqueeze(g, keep, 1);
-  if (t.rank != 4) on_bad(b, "the mask has rank %u", t.rank);
+  if (t.rank != 4) on_bad(b, "the mask has rank %u, expected 1 to 4", t.rank);
   Dim past = dim_sub(b->ds, total, ts.dim[2]);
   return mk_slice_axis(g, mk_slice_axis(g, keep, 2, past, ts.dim[2]), 3, 0, total);
 }
 
-/* A masked score is lowered by mask_filter_value: a row masked whole is as if it were not. */
+/* Adds mask_filter_value to masked scores, so a fully masked row behaves as unmasked. */
 static Val lower(Build *b, Val s, Val mask) {
   Val zero = mk_like(b->g, s, 0), low = mk_like(b->g, s, on_float(b, "mask_filter_value", -10000));
   return mask ? mk_add(b->g, s, mk_select(b->g, mask_keeps(b, mask, s), zero, low)) : s;
 }
 
 /* softmax(q . k * scale + bias, masked) . v, [batch, length, heads * size]. scores: receives the
- * operand of the softmax, hidden entries as the lowest finite number; NULL: not wanted. */
+ * operand of the softmax with the lowest finite number where hidden; may be NULL. */
 static Val attend(Build *b, const Heads *h, Val bias, Val mask, Dim past, Val *scores) {
   Graph *g = b->g;
   Val s = attn_scores(g, h->q, h->k, on_float(b, "scale", 0));
@@ -87,7 +86,7 @@ static Dim append_past(Build *b, Heads *h, Val past, DType dt, u32 out) {
   return length;
 }
 
-/* x [batch, length, q + k + v] taken apart into heads. */
+/* Splits x [batch, length, q + k + v] into heads. */
 static Heads split_projection(Build *b, Val x, const Dim *size, i64 heads) {
   Heads h;
   Val *to[3] = {&h.q, &h.k, &h.v};
@@ -105,12 +104,12 @@ static void three_sizes(Build *b, Val x, Dim *size) {
   bool listed = on_ints(b, "qkv_hidden_sizes", given, 3) == 3;
   for (u32 i = 0; i < 3; i++) {
     if (listed && given[i] < 1)
-      on_bad(b, "qkv_hidden_sizes has the entry %lld", (long long)given[i]);
+      on_bad(b, "qkv_hidden_sizes contains %lld, expected at least 1", (long long)given[i]);
     size[i] = listed ? given[i] : dim_div(b->ds, all, 3);
   }
 }
 
-/* From the projection [batch, length, q + k + v] on; shared with the quantized form. */
+/* Starts at the projection [batch, length, q + k + v]; shared with QAttention. */
 void on_projected_attention(Build *b, Val x, u32 mask, u32 past, u32 bias, DType dt) {
   Dim size[3];
   if (on_int(b, "do_rotary", 0)) on_unsupported(b, "do_rotary");
@@ -139,7 +138,7 @@ static Val packed_part(Build *b, Val x, i64 i) {
   return mk_transpose(b->g, p, (const i64[]){0, 2, 1, 3});
 }
 
-/* Entries of the bias that belong to x, added to its heads. */
+/* Adds the bias elements of x to its heads. */
 static Val head_bias(Build *b, Val x, Val bias, Dim *at) {
   Type t = *on_type(b, x);
   Dim size = dim_mul(b->ds, t.dim[1], t.dim[3]), shape[3] = {t.dim[1], 1, t.dim[3]};
@@ -199,7 +198,7 @@ void build_multihead(Build *b) {
 
 /* ---- RotaryEmbedding ---- */
 
-/* Rows of a table [positions, half] at [batch, length]. */
+/* Gathers rows of a table [positions, half] at [batch, length]. */
 static Val rows_at(Build *b, Val table, Val at) {
   Val rows = on_index(b, at, on_dim(b, table, 0));
   return mk_gather(b->g, mk_widen(b->g, table), rows, 0);
@@ -233,8 +232,8 @@ void build_ms_rotary(Build *b) {
 /* ---- GroupQueryAttention ---- */
 
 typedef struct Cache {
-  Val past;   /* [batch, 1, 1, 1] i64: tokens before these */
-  Dim length; /* of the result */
+  Val past;   /* [batch, 1, 1, 1] i64: number of earlier tokens */
+  Dim length; /* length of the result */
 } Cache;
 
 static Val head_norm(Build *b, Val x, Val weight) {
@@ -281,11 +280,12 @@ static void grouped_rotate(Build *b, Heads *h, const Cache *c) {
   h->k = attn_rope(g, h->k, cos, sin, turn);
 }
 
-/* Which keys a query sees: bool [batch, 1, length, total]. */
+/* Visible keys of each query: bool [batch, 1, length, total]. */
 static Val grouped_keeps(Build *b, Val s, const Cache *c) {
   Graph *g = b->g;
   i64 window = on_int(b, "local_window_size", -1);
-  if (window == 0 || window < -1) on_bad(b, "local_window_size is %lld", (long long)window);
+  if (window == 0 || window < -1)
+    on_bad(b, "local_window_size is %lld, expected -1 or at least 1", (long long)window);
   Dim rows = on_dim(b, s, 2), cols = on_dim(b, s, 3);
   if (on_int(b, "causal", 1))
     return attn_window_mask(g, s, c->past, window < 0 ? -1 : window - 1, 0);
@@ -309,7 +309,7 @@ void build_groupquery(Build *b) {
   Dim length = on_dim(b, h.q, 2), total;
   if (on_known_dims(b, 6, &total, 1) != 1) on_bad(b, "total_sequence_length must have one element");
   Cache c = {.length = on_has(b, 3) ? dim_max(b->ds, on_dim(b, b->in[3], 2), total) : total};
-  /* in a padded prompt the difference is negative: nothing came before */
+  /* negative for a padded prompt: no earlier tokens */
   Val size = mk_extent(g, length, DT_i64);
   Val before = mk_sub(g, mk_addk(g, mk_cast(g, on_in(b, 5), DT_i64), 1), size);
   Dim batch[4] = {on_dim(b, h.q, 0), 1, 1, 1};

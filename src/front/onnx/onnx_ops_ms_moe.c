@@ -1,13 +1,12 @@
-/* onnx_ops_ms_moe.c: mixture of experts as com.microsoft spells it: MoE.
+/* onnx_ops_ms_moe.c: mixture of experts of com.microsoft: MoE.
  *
- * In: tokens, logits of the router, weights of all experts. Out: for each token the sum over its k
- * best experts of routing weight * fc2(act(fc1(token))).
+ * In: tokens, router logits, weights of all experts. Out: per token, the sum over its k best
+ * experts of routing weight * fc2(act(fc1(token))).
  *
- * Slots are the experts that are computed for a token. Many tokens: every expert is a slot, and
- * the routing weight of experts that were not chosen is 0, so that shapes do not depend on the
- * data. Few tokens: the k chosen experts are the slots, and only their weights are read. Semantics
- * are those of ONNX Runtime's CPU kernel: softmax over all experts, of equal logits the expert with
- * the larger number.
+ * Slots are the experts computed for a token. With many tokens every expert is a slot and those not
+ * chosen have routing weight 0, so shapes do not depend on data. With few tokens only the k chosen
+ * experts are slots, and only their weights are read. Semantics follow ONNX Runtime's CPU kernel:
+ * softmax over all experts; of equal logits the expert with the larger index.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -16,12 +15,12 @@
 typedef struct Experts {
   Dim tokens;
   i64 count, k, hidden;
-  bool chosen; /* slots are the chosen experts, weights have the tokens as first axis */
+  bool chosen; /* slots are the chosen experts; weights have a leading axis of tokens */
   Val index;   /* i64 [tokens, k]: the chosen experts */
   Val weight;  /* [tokens, slots] */
 } Experts;
 
-/* Reads the logits, finds the k best experts of each token and the weight of each slot. */
+/* Finds the k best experts of each token and the weight of each slot. */
 static void route(Build *b, Experts *e) {
   Graph *g = b->g;
   i64 last = 1, *turned = NEWS(&b->c->scratch, i64, (size_t)e->count);
@@ -61,7 +60,7 @@ static void check_shape(Build *b, u32 i, i64 experts, i64 rows, i64 columns) {
   }
 }
 
-/* Every second element of the last axis from `first` on. */
+/* Every second element of the last axis, starting at `first`. */
 static Val every_second(Build *b, Val x, i64 first) {
   Type t = *on_type(b, x);
   Dim start[3] = {0, 0, first}, size[3] = {t.dim[0], t.dim[1], dim_div(b->ds, t.dim[2], 2)};
@@ -104,7 +103,8 @@ static Experts read_experts(Build *b, MoeAct act, Val x) {
   i64 rows = on_static_dim(b, w, 1), inner = act == MA_swiglu ? rows / 2 : rows;
   if (e.k < 1 || e.k > e.count)
     on_bad(b, "k is %lld, expected 1 to %lld", (long long)e.k, (long long)e.count);
-  if (act == MA_swiglu && rows % 2) on_bad(b, "fc1 has %lld rows, expected pairs", (long long)rows);
+  if (act == MA_swiglu && rows % 2)
+    on_bad(b, "fc1 has %lld rows, expected an even number", (long long)rows);
   on_in(b, 4);
   check_shape(b, 2, e.count, rows, e.hidden);
   check_shape(b, 3, e.count, rows, 0);
@@ -122,7 +122,7 @@ void build_moe(Build *b) {
   if (on_has(b, 6) || on_has(b, 7)) on_unsupported(b, "fc3_experts_weights");
   if (on_int(b, "use_sparse_mixer", 0)) on_unsupported(b, "use_sparse_mixer");
   if (act == MA_swiglu && on_int(b, "swiglu_fusion", 0) != 1)
-    on_unsupported(b, "swiglu_fusion %lld; 1, interleaved, is supported",
+    on_unsupported(b, "swiglu_fusion %lld; only 1 (interleaved) is supported",
                    (long long)on_int(b, "swiglu_fusion", 0));
   Experts e = read_experts(b, act, x);
   route(b, &e);
@@ -131,7 +131,7 @@ void build_moe(Build *b) {
   Val bias[2] = {of_slots(b, &e, 3), of_slots(b, &e, 5)};
   Val h = mk_contract(g, x, of_slots(b, &e, 2), e.chosen ? "th,tsih->tsi" : "th,sih->tsi");
   h = activated(b, bias[0] ? mk_add(g, h, bias[0]) : h, act);
-  /* an overflow in an expert that was not chosen must not reach the sum */
+  /* keeps overflow of experts that were not chosen out of the sum */
   Val by = mk_unsqueeze(g, e.weight, 2), none = mk_like(g, by, 0);
   Val is = mk_gt(g, by, none);
   h = mk_select(g, is, mk_mul(g, h, by), none);

@@ -1,8 +1,7 @@
 /* onnx_ops_ngram.c: TfIdfVectorizer.
  *
- * For each length of n-grams and each distance between their items: all places of the row are
- * compared with all n-grams of the pool at once and the hits counted; a constant matrix sends the
- * counts to their places in the output.
+ * For each n-gram length and skip distance, all positions of a row are compared with all n-grams of
+ * the pool at once, and the matches counted. A constant matrix maps the counts to outputs.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -27,13 +26,14 @@ static NgramPool read_pool(Build *b) {
   p.items = p.ints ? p.ints->ints.n : p.strs->strings.n;
   for (u32 i = 0; i < p.index->ints.n; i++) {
     i64 at = p.index->ints.at[i];
-    if (at < 0 || at > (1 << 24)) on_bad(b, "ngram_indexes has the entry %lld", (long long)at);
+    if (at < 0 || at > (1 << 24))
+      on_bad(b, "ngram_indexes contains %lld, which is out of range", (long long)at);
     if (at >= p.size) p.size = at + 1;
   }
   return p;
 }
 
-/* Items k of the n-grams from `from` on, as [count]. */
+/* Item k of `count` n-grams starting at `from`. */
 static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType dt) {
   i64 dim = count;
   Tensor *t = tensor_new(&p->b->c->work, p->ints ? DT_i64 : DT_str, &dim, 1);
@@ -44,8 +44,8 @@ static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType
   return mk_cast(p->b->g, mk_const(p->b->g, t), dt);
 }
 
-/* x[rows, i + d] for all i below the length, which is only known at run time, and whether there is
- * such an item; the last one where there is not. */
+/* x[rows, i + d] for all i below the run-time length; *there tells if the item exists (else the
+ * last one is used). */
 static Val items_behind(Build *b, Val x, i64 d, Val *there) {
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
@@ -55,8 +55,7 @@ static Val items_behind(Build *b, Val x, i64 d, Val *there) {
   return mk_gather(g, x, mk_min(g, at, mk_addk(g, end, -1)), 1);
 }
 
-/* How often each n-gram occurs in x [rows, length], its items `step` apart: [rows, count]; 0 when
- * it cannot. */
+/* Matches of n-grams with items `step` apart in x [rows, length]: [rows, count]; 0: impossible. */
 static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64 step) {
   Build *b = p->b;
   Graph *g = b->g;
@@ -73,17 +72,17 @@ static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64
     Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items);
     all = all ? mk_and(g, all, hit) : hit;
   }
-  if (there) all = mk_and(g, all, there); /* of the last item: it is the furthest */
+  if (there) all = mk_and(g, all, there); /* of the last item, which is the furthest */
   return mk_reduce(g, OP_reduce_sum, mk_cast(g, all, DT_f32), &(i64){1}, 1, false);
 }
 
-/* Counts of n-grams number `first` and following, at their places among the outputs. */
+/* Maps the counts of n-grams `first` and following to the outputs. */
 static Val spread_counts(const NgramPool *p, Val counts, u32 first, u32 count) {
   Build *b = p->b;
   i64 dim[2] = {count, p->size};
   u64 cells;
   if (first + count > p->index->ints.n)
-    on_bad(b, "ngram_indexes has %u entries, more are needed", p->index->ints.n);
+    on_bad(b, "ngram_indexes has only %u elements", p->index->ints.n);
   if (!size_mul(count, (u64)p->size, &cells) || cells > (1u << 26))
     on_unsupported(b, "a pool of this size");
   Tensor *t = tensor_new(&b->c->work, DT_f32, dim, 2);
@@ -103,7 +102,7 @@ static Val weighted(const NgramPool *p, Val y) {
   if (idf) y = mk_cast(g, mk_gt(g, y, mk_like(g, y, 0)), DT_f32);
   if (!w || !w->floats.n) return y;
   if (w->floats.n < (u64)p->size)
-    on_bad(b, "%u weights for %lld outputs", w->floats.n, (long long)p->size);
+    on_bad(b, "there are %u weights for %lld outputs", w->floats.n, (long long)p->size);
   Tensor *t = tensor_new(&b->c->work, DT_f32, &p->size, 1);
   for (u32 i = 0; i < (u32)p->size; i++) tensor_set(t, i, (Scalar){.f = (double)w->floats.at[i]});
   return mk_mul(g, y, mk_const(g, t));
@@ -118,9 +117,9 @@ void build_tfidf(Build *b) {
       skip = on_int(b, "max_skip_count", 0);
   if (rank < 1 || rank > 2) on_bad(b, "the operand has rank %u, expected 1 or 2", rank);
   if (lo < 1 || hi < lo || skip < 0 || skip > 64)
-    on_bad(b, "lengths of n-grams or max_skip_count out of range");
+    on_bad(b, "n-gram lengths or max_skip_count are out of range");
   if ((on_dtype(b, x) == DT_str) != (p.ints == NULL))
-    on_bad(b, "the pool has another type than the operand");
+    on_bad(b, "the type of the pool differs from that of the operand");
   if (rank == 1) x = mk_unsqueeze(g, x, 0);
   Dim out[2] = {on_dim(b, x, 0), p.size};
   for (u32 n = 1; n <= p.start->ints.n; n++) {

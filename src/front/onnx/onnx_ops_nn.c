@@ -1,13 +1,13 @@
-/* onnx_ops_nn.c: builders of convolutions, pooling and matrix products.
+/* onnx_ops_nn.c: convolutions, pooling and matrix products.
  *
- * Conv, pools and their relatives share one reader of window attributes (kernel, strides,
- * dilations, padding by hand or by rule); front/compose/window.c builds them.
+ * All window operators read their attributes (kernel, strides, dilations, explicit or automatic
+ * padding) in one place; front/compose/window.c builds them.
  */
 #include "front/onnx/onnx_builder.h"
 
 #include <math.h>
 
-/* ---- reading of attributes ---- */
+/* ---- attributes ---- */
 
 typedef enum AutoPad { PAD_given, PAD_valid, PAD_upper, PAD_lower } AutoPad;
 
@@ -15,7 +15,7 @@ static AutoPad auto_pad(Build *b) {
   return (AutoPad)on_choice(b, "auto_pad", "NOTSET VALID SAME_UPPER SAME_LOWER");
 }
 
-/* Everything but the kernel's extents, which w->size holds; in: spatial extents of the operand. */
+/* Reads all but the kernel extents, which w->size holds; in: spatial extents of the operand. */
 static void read_window(Build *b, Window *w, const Dim *in) {
   i64 pads[2 * MAX_RANK] = {0};
   on_int_list(b, "strides", w->stride, w->n, 1, 1);
@@ -48,20 +48,20 @@ static Window pool_window(Build *b, Val x) {
 /* ---- convolutions ---- */
 
 static void kernel_extents(Build *b, Window *w, Val weights) {
-  i64 said[MAX_RANK];
+  i64 given[MAX_RANK];
   if (on_rank(b, weights) != w->n + 2)
     on_bad(b, "weights have rank %u, expected %u", on_rank(b, weights), w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
     w->size[i] = on_static_dim(b, weights, 2 + i);
     if (w->size[i] < 1 || w->size[i] > INT32_MAX)
-      on_bad(b, "the kernel has extent %lld", (long long)w->size[i]);
+      on_bad(b, "the kernel has extent %lld, which is out of range", (long long)w->size[i]);
   }
   if (!on_has_attr(b, "kernel_shape")) return;
-  on_int_list(b, "kernel_shape", said, w->n, 1, 1);
+  on_int_list(b, "kernel_shape", given, w->n, 1, 1);
   for (u32 i = 0; i < w->n; i++)
-    if (said[i] != w->size[i])
-      on_bad(b, "kernel_shape says %lld on axis %u, the weights %lld", (long long)said[i], i,
-             (long long)w->size[i]);
+    if (given[i] != w->size[i])
+      on_bad(b, "kernel_shape is %lld on axis %u, but the weights have %lld", (long long)given[i],
+             i, (long long)w->size[i]);
 }
 
 Val on_conv(Build *b, Val x, Val weights) {
@@ -71,7 +71,7 @@ Val on_conv(Build *b, Val x, Val weights) {
   return window_conv(b->g, x, weights, on_int(b, "group", 1), w);
 }
 
-/* What is cut from (positive) or added to (negative) both ends of the full result on axis i. */
+/* Cells to crop (negative: to add) at both ends of the full result along axis i. */
 static void transpose_crop(Build *b, const Window *w, u32 i, Dim in, i64 more, const i64 *shape,
                            AutoPad kind, i64 *lo, i64 *hi) {
   i64 total;
@@ -91,11 +91,11 @@ static bool output_shape(Build *b, i64 *shape, u32 n) {
   i32 found = on_ints(b, "output_shape", all, MAX_RANK);
   if (found <= 0) return false;
   if ((u32)found != n && (u32)found != n + 2) /* some exporters write the whole shape */
-    on_bad(b, "output_shape has %d entries, expected %u", found, n);
+    on_bad(b, "output_shape has %d elements, expected %u", found, n);
   for (u32 i = 0; i < n; i++) {
     shape[i] = all[(u32)found - n + i];
     if (shape[i] < 1 || shape[i] > INT32_MAX)
-      on_bad(b, "output_shape: entry %u is %lld", i, (long long)shape[i]);
+      on_bad(b, "output_shape: element %u is %lld, which is out of range", i, (long long)shape[i]);
   }
   return true;
 }
@@ -120,7 +120,7 @@ static Val conv_transpose(Build *b, Val x, Val weights) {
   return window_conv_transpose(b->g, x, weights, on_int(b, "group", 1), &w, lo, hi);
 }
 
-/* Argument 1: transposed. With a bias, it is rounded behind that. */
+/* Argument 1: ConvTranspose. Rounds once, after adding the bias. */
 void build_conv(Build *b) {
   Val (*conv)(Build *, Val, Val) = b->arg ? conv_transpose : on_conv;
   if (!on_has(b, 2)) {
@@ -131,7 +131,7 @@ void build_conv(Build *b) {
   on_set_output(b, compose_bias(b->g, y, on_wide(b, 2)));
 }
 
-/* A depthwise convolution over time; the state is what the next call needs of the past. */
+/* A depthwise convolution over time. The state holds the inputs that the next call needs. */
 void build_causalconv(Build *b) {
   Val x = on_in(b, 0), w = on_in(b, 1), past;
   DType dt = on_dtype(b, x);
@@ -147,7 +147,7 @@ void build_causalconv(Build *b) {
   Val y = mk_conv(b->g, mk_widen(b->g, all), weights, channels, one, one, none, none);
   if (on_has(b, 2)) y = compose_bias(b->g, y, mk_widen(b->g, b->in[2]));
   if (on_choice(b, "activation", "none silu swish")) {
-    y = mk_widen(b->g, mk_cast(b->g, y, dt)); /* the standard rounds in between */
+    y = mk_widen(b->g, mk_cast(b->g, y, dt)); /* the standard rounds here */
     y = mk_mul(b->g, y, compose_sigmoid(b->g, y));
   }
   b->out[0] = mk_cast(b->g, y, dt);
@@ -156,8 +156,8 @@ void build_causalconv(Build *b) {
 
 /* ---- pooling ---- */
 
-/* arg: row-major places within the (padded) plane. The standard counts over all of x, and within a
- * plane either row by row or column by column. */
+/* arg: row-major positions in the (padded) plane. The standard counts over all of x, within a plane
+ * in row-major or column-major order. */
 static Val pool_indices(Build *b, Val arg, Val x, const Window *w, bool padded, bool columns) {
   Type t = *on_type(b, x);
   Val at[MAX_RANK], acc = 0;
@@ -229,7 +229,7 @@ void build_lppool(Build *b) {
 }
 
 static u32 spatial_axes(Build *b, Val x, i64 *axes) {
-  spatial(b, x); /* there are some */
+  spatial(b, x); /* refuses operands without spatial axes */
   return axes_from(b->g, x, 2, axes);
 }
 
@@ -259,8 +259,8 @@ void build_globallppool(Build *b) {
   on_set_output(b, to_root(b, sum, p));
 }
 
-/* Elements go back to the places that indices (over the whole unpooled tensor) name; an
- * output_shape larger than what kernel and strides give is filled with zeros. */
+/* Scatters elements to the positions in indices (over the whole unpooled tensor). A larger
+ * output_shape is zero-padded. */
 void build_maxunpool(Build *b) {
   Val x = on_in(b, 0), idx = on_in(b, 1);
   Window w = {.n = spatial(b, x)};
@@ -273,7 +273,7 @@ void build_maxunpool(Build *b) {
   for (u32 i = 0; i < w.n; i++) {
     i64 k = w.size[i] - w.stride[i] - pads[i] - pads[w.n + i];
     Dim d = on_dim(b, x, 2 + i);
-    if (dim_is_const(d) && d * w.stride[i] + k < 1) on_bad(b, "nothing is left on axis %u", i);
+    if (dim_is_const(d) && d * w.stride[i] + k < 1) on_bad(b, "no elements are left on axis %u", i);
     dim[2 + i] = dim_addk(b->ds, dim_mul(b->ds, d, w.stride[i]), k);
   }
   Dim count = type_count(b->ds, on_type(b, x)), all = dim_product(b->ds, dim, w.n + 2);
@@ -284,11 +284,11 @@ void build_maxunpool(Build *b) {
   y = mk_reshape(b->g, y, dim, w.n + 2);
   if (on_has(b, 2)) {
     u32 n = on_known_ints(b, 2, want, MAX_RANK);
-    if (n != w.n + 2) on_bad(b, "output_shape has %u entries, expected %u", n, w.n + 2);
+    if (n != w.n + 2) on_bad(b, "output_shape has %u elements, expected %u", n, w.n + 2);
     for (u32 i = 0; i < n; i++) {
       if (dim_is_const(dim[i]) && want[i] < dim[i])
-        on_bad(b, "output_shape asks for %lld on axis %u, %lld are there", (long long)want[i], i,
-               (long long)dim[i]);
+        on_bad(b, "output_shape is %lld on axis %u, but there are %lld elements",
+               (long long)want[i], i, (long long)dim[i]);
       hi[i] = dim_sub(b->ds, want[i], dim[i]);
     }
     y = mk_pad(b->g, y, zero, none, hi, NULL);
@@ -296,7 +296,7 @@ void build_maxunpool(Build *b) {
   b->out[0] = y;
 }
 
-/* Sums of patches: every entry is added at its place in the padded image, which is then cropped. */
+/* Sums overlapping patches in the padded image, which is then cropped. */
 void build_col2im(Build *b) {
   Val x = on_in(b, 0);
   i64 image[MAX_RANK], pads[2 * MAX_RANK];
@@ -362,7 +362,7 @@ Val on_gemm(Build *b, Val x, Val y) {
   return mk_contract(b->g, x, y, spec[tx][ty]);
 }
 
-/* alpha * x * y + beta * z; integers with factors other than 1 go through double. */
+/* alpha * x * y + beta * z; integers with factors other than 1 are computed in f64. */
 void build_gemm(Build *b) {
   Val x = on_wide(b, 0), y = on_wide(b, 1);
   DType dt = on_dtype(b, b->in[0]);

@@ -1,11 +1,11 @@
-/* onnx_ops_norm.c: builders of normalisations, of softmax and its relatives, and of losses.
+/* onnx_ops_norm.c: normalization, softmax and losses.
  *
- * All compute on widened operands and round once at the end, whatever the standard's function
- * bodies round in between. Means and variances are of the whole population.
+ * All compute on widened operands and round once at the end, even where function bodies of the
+ * standard round in between. Means and variances are population statistics.
  */
 #include "front/onnx/onnx_builder.h"
 
-/* As wide as x is computed in: parameters of a normalisation may have a type of their own. */
+/* Casts a parameter to the type in which x is computed. */
 static Val as_type_of(Build *b, Val v, Val x) {
   return mk_cast(b->g, v, on_dtype(b, x));
 }
@@ -14,11 +14,11 @@ static Val as_type_of(Build *b, Val v, Val x) {
 
 typedef struct Batch {
   Val x, scale, bias, mean, var; /* widened; parameters broadcast against x */
-  i64 axes[MAX_RANK];            /* that statistics are taken over */
+  i64 axes[MAX_RANK];            /* reduced axes */
   u32 n;
 } Batch;
 
-/* spatial = 0: statistics for every place, not only for every channel. */
+/* spatial = 0: statistics per position, not only per channel. */
 static Val batch_param(Build *b, u32 i, Val x, bool spatial) {
   Val v = on_in(b, i);
   const Type *t = on_type(b, x);
@@ -43,8 +43,7 @@ static Val blend(Build *b, Val old, Val now, double momentum) {
   return mk_add(b->g, mk_mulk(b->g, old, momentum), fresh);
 }
 
-/* Up to opset 13 further outputs ask for training (Y, mean, var, saved mean, saved var); later an
- * attribute. */
+/* Up to opset 13, further outputs (mean, var, saved mean, saved var) select training mode. */
 void build_batchnorm(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0));
   Batch s = batch_read(b);
@@ -53,7 +52,7 @@ void build_batchnorm(Build *b) {
   for (u32 i = 1; i < b->nout; i++) more = more || on_wants(b, i);
   bool file =
       b->opset >= 14 ? on_int(b, "training_mode", 0) != 0 : more && !on_int(b, "is_test", 0);
-  if (more && !file) on_bad(b, "outputs after the first are there in training mode only");
+  if (more && !file) on_bad(b, "outputs after the first exist in training mode only");
   bool train = on_training(b, file);
   if (!train) {
     b->out[0] =
@@ -91,11 +90,12 @@ void build_instancenorm(Build *b) {
 
 static DType stash_type(Build *b) {
   DType dt = dtype_from_onnx(on_int(b, "stash_type", 1));
-  if (!dtype_is_float(dt)) on_bad(b, "stash_type %lld", (long long)on_int(b, "stash_type", 1));
+  if (!dtype_is_float(dt))
+    on_bad(b, "stash_type %lld is not a float type", (long long)on_int(b, "stash_type", 1));
   return dt;
 }
 
-/* The operand in the precision of the statistics: at least that of stash_type. */
+/* The operand in the precision of the statistics, at least stash_type. */
 static Val stashed(Build *b, Val x, DType stash) {
   x = mk_widen(b->g, x);
   return stash == DT_f64 ? mk_cast(b->g, x, DT_f64) : x;
@@ -122,7 +122,7 @@ void build_rmsnorm(Build *b) {
   if (on_wants(b, 1)) b->out[1] = mk_cast(b->g, inv, stash); /* SimplifiedLayerNormalization */
 }
 
-/* Scale and bias have an entry a group (opset 18) or a channel (from 21). */
+/* Scale and bias have one element per group (opset 18) or per channel (from 21). */
 void build_groupnorm(Build *b) {
   Val x = stashed(b, on_in(b, 0), stash_type(b));
   Val y = compose_group_norm(b->g, x, on_int(b, "num_groups", 0), on_in(b, 1), on_in(b, 2),
@@ -130,14 +130,14 @@ void build_groupnorm(Build *b) {
   on_set_output(b, y);
 }
 
-/* The sum of squares over neighbouring channels is a pool with a window along the channels. */
+/* The sum of squares over neighbouring channels is a pool along the channel axis. */
 void build_lrn(Build *b) {
   Val x = on_wide(b, 0);
   u32 rank = on_rank(b, x), n = rank - 1;
   i64 size = on_int(b, "size", 0);
   double alpha = on_float(b, "alpha", 1e-4f), beta = on_float(b, "beta", 0.75);
   if (rank < 2) on_bad(b, "the operand has rank %u, expected at least 2", rank);
-  if (size < 1 || size > INT32_MAX) on_bad(b, "size %lld", (long long)size);
+  if (size < 1 || size > INT32_MAX) on_bad(b, "size is %lld, expected at least 1", (long long)size);
   i64 window[MAX_RANK], one[MAX_RANK], lo[MAX_RANK] = {(size - 1) / 2}, hi[MAX_RANK] = {size / 2};
   for (u32 i = 0; i < n; i++) window[i] = one[i] = 1;
   window[0] = size;
@@ -146,7 +146,7 @@ void build_lrn(Build *b) {
   on_set_output(b, mk_div(b->g, x, mk_pow(b->g, base, mk_like(b->g, x, beta))));
 }
 
-/* A vector of norm 0 stays. */
+/* A vector of norm 0 is unchanged. */
 void build_lpnorm(Build *b) {
   Val x = on_wide(b, 0), norm;
   i64 axis = on_axis_of(b, x, -1), p = on_int(b, "p", 2);
@@ -171,7 +171,7 @@ void build_meanvariance(Build *b) {
 
 /* ---- softmax ---- */
 
-/* Before opset 13 all axes from `axis` on count as one. */
+/* Before opset 13 all axes from `axis` on are normalized together. */
 static u32 softmax_axes(Build *b, Val x, i64 *axes) {
   u32 axis = on_axis_of(b, x, b->opset < 13 ? 1 : -1);
   if (b->opset < 13) return axes_from(b->g, x, axis, axes);
@@ -179,7 +179,7 @@ static u32 softmax_axes(Build *b, Val x, i64 *axes) {
   return 1;
 }
 
-/* Argument 1: its logarithm. */
+/* Argument 1: LogSoftmax. */
 void build_softmax(Build *b) {
   i64 axes[MAX_RANK];
   Val x = on_wide(b, 0);
@@ -187,7 +187,7 @@ void build_softmax(Build *b) {
   on_set_output(b, (b->arg ? compose_log_softmax : compose_softmax)(b->g, x, axes, n));
 }
 
-/* 1 at the first of the largest, 0 elsewhere. */
+/* 1 at the first maximum, 0 elsewhere. */
 void build_hardmax(Build *b) {
   Val x = on_in(b, 0);
   Type t = *on_type(b, x);
@@ -207,17 +207,17 @@ void build_hardmax(Build *b) {
 
 /* ---- losses ---- */
 
-/* Of log-probabilities [N, C, ...] and labels [N, ...]. Entries whose label is ignore_index weigh
- * nothing. */
+/* Loss of log-probabilities [N, C, ...] and labels [N, ...]; ignore_index has weight 0. */
 static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
   u32 how = on_choice(b, "reduction", "mean sum none");
   bool mean = how == 0, sum = how == 1;
   if (on_rank(b, logp) < 2 || on_rank(b, label) != on_rank(b, logp) - 1)
-    on_bad(b, "labels of rank %u for scores of rank %u", on_rank(b, label), on_rank(b, logp));
+    on_bad(b, "labels have rank %u, which does not fit scores of rank %u", on_rank(b, label),
+           on_rank(b, logp));
   bool ignores = on_has_attr(b, "ignore_index");
   i64 axes[MAX_RANK];
   Val zero = mk_like(b->g, logp, 0), factor = 0, skip = 0;
-  if (ignores) { /* the label to be ignored need not be one */
+  if (ignores) { /* ignore_index may be out of range */
     Val index =
         mk_cast(b->g, mk_ints(b->g, &(i64){on_int(b, "ignore_index", 0)}, 1), on_dtype(b, label));
     skip = mk_eq(b->g, label, mk_reshape(b->g, index, NULL, 0));

@@ -1,9 +1,8 @@
-/* onnx_ops_quant.c: builders of quantized operators.
+/* onnx_ops_quant.c: quantized operators.
  *
- * A quantized tensor stands for (q - zero point) * scale. Products are exact in i32; what leaves is
- * rounded half to even, moved by the zero point and saturated. Operators that are not linear
- * compute on dequantized f32. Scale and zero point come per tensor, per channel, or per block of an
- * axis.
+ * A quantized tensor stands for (q - zero point) * scale. Products are exact in i32. Results are
+ * rounded half to even, shifted by the zero point and saturated. Nonlinear operators compute on
+ * dequantized f32. Scales and zero points are per tensor, per channel, or per group along an axis.
  */
 #include "front/onnx/packed.h"
 
@@ -16,7 +15,7 @@ static bool one_element(Build *b, Val v) {
   return true;
 }
 
-/* Every entry repeated `block` times along axis, the last ones cut to the extents of x. */
+/* Repeats every element `block` times along axis and crops to the extents of x. */
 static Val spread_blocks(Build *b, Val v, const Type *x, u32 axis, i64 block) {
   Type t = *on_type(b, v);
   Dim dim[MAX_RANK];
@@ -26,7 +25,8 @@ static Val spread_blocks(Build *b, Val v, const Type *x, u32 axis, i64 block) {
     bool known = dim_is_const(d) && dim_is_const(e);
     bool fits = i == axis ? d <= e && d * block >= e && (d - 1) * block < e : d == e;
     if (known && !fits)
-      on_bad(b, "blocks of %lld: scale or zero point has extent %lld on axis %u, the operand %lld",
+      on_bad(b,
+             "blocks of %lld: scale or zero point has extent %lld on axis %u, the operand has %lld",
              (long long)block, (long long)d, i, (long long)e);
     dim[i > axis ? i + 1 : i] = d;
   }
@@ -39,11 +39,11 @@ static Val spread_blocks(Build *b, Val v, const Type *x, u32 axis, i64 block) {
   return mk_slice_axis(b->g, mk_reshape(b->g, v, dim, t.rank), axis, 0, x->dim[axis]);
 }
 
-/* v shaped to stand against x: a scalar, one entry for each place on axis, or blocks of it. */
+/* Reshapes v to broadcast against x: a scalar, or one element per position or group on axis. */
 static Val broadcast_param(Build *b, Val v, Val x, i64 axis, i64 block) {
   Type t = *on_type(b, v), tx = *on_type(b, x);
   if (one_element(b, v)) return mk_reshape(b->g, v, NULL, 0);
-  if (tx.rank == 1 && (axis > 0 || axis < -1)) axis = 0; /* there is but one */
+  if (tx.rank == 1 && (axis > 0 || axis < -1)) axis = 0; /* the only axis */
   u32 at = on_axis(b, axis, tx.rank);
   if (block > 0) {
     if (t.rank != tx.rank)
@@ -52,14 +52,15 @@ static Val broadcast_param(Build *b, Val v, Val x, i64 axis, i64 block) {
   }
   if (t.rank != 1) on_bad(b, "scale or zero point has rank %u, expected 0 or 1", t.rank);
   if (dim_is_const(t.dim[0]) && dim_is_const(tx.dim[at]) && t.dim[0] != tx.dim[at])
-    on_bad(b, "%lld scales or zero points for extent %lld of axis %u", (long long)t.dim[0],
-           (long long)tx.dim[at], at);
+    on_bad(b, "there are %lld scales or zero points for extent %lld of axis %u",
+           (long long)t.dim[0], (long long)tx.dim[at], at);
   return mk_expand_tail(b->g, v, tx.rank - 1 - at);
 }
 
 static i64 block_size(Build *b) {
   i64 block = on_int(b, "block_size", 0);
-  if (block < 0 || block > INT32_MAX) on_bad(b, "block_size %lld", (long long)block);
+  if (block < 0 || block > INT32_MAX)
+    on_bad(b, "block_size is %lld, expected at least 0", (long long)block);
   return block;
 }
 
@@ -72,7 +73,7 @@ static bool is_zero(Build *b, Val v) {
   return t != NULL;
 }
 
-/* ---- in and out of quantized form; zero points (0: none) stand against their operand ---- */
+/* ---- quantize and dequantize; zero points (0: none) broadcast against their operand ---- */
 
 /* q - zero point: i32, or f32 for the narrow floats. */
 static Val centred(Build *b, Val q, Val zero) {
@@ -86,8 +87,7 @@ static Val dequantized(Build *b, Val q, Val scale, Val zero) {
   return mk_mul(b->g, x, mk_cast(b->g, scale, DT_f32));
 }
 
-/* x has been divided by its scale. The zero point is added in f32, where all that do not saturate
- * are exact. */
+/* x is already divided by its scale. Adding the zero point in f32 is exact unless it saturates. */
 static Val quantized(Build *b, Val x, Val zero, DType to, bool sat) {
   bool moved = zero && !is_zero(b, zero);
   if (dtype_is_int(to)) {
@@ -116,14 +116,14 @@ static DType dtype_attr(Build *b, const char *name, DType otherwise) {
   return dt;
 }
 
-/* The type of the scale decides the precision of the division, if it is a type to compute in. */
+/* The type of the scale decides the precision of the division, if ingot computes in it. */
 static DType division_type(Build *b, Val x, Val scale) {
   DType dt = on_dtype(b, scale);
   if (!dtype_is_float(dt)) dt = DT_f64;
   if (dtype_info[dt].bits < 16) dt = dtype_is_float(on_dtype(b, x)) ? on_dtype(b, x) : DT_f32;
   dt = dtype_attr(b, "precision", dt);
   if (!dtype_is_float(dt) || dtype_info[dt].bits < 16)
-    on_bad(b, "precision %s", dtype_info[dt].name);
+    on_bad(b, "precision is %s, expected a float of 16 bits or more", dtype_info[dt].name);
   return dt;
 }
 
@@ -133,7 +133,7 @@ void build_quantizelinear(Build *b) {
   DType div = division_type(b, x, scale), to = zero ? on_dtype(b, zero) : DT_u8;
   DType asked = dtype_attr(b, "output_dtype", to);
   if (zero && asked != to)
-    on_bad(b, "output_dtype %s, but the zero point is %s", dtype_info[asked].name,
+    on_bad(b, "output_dtype is %s, but the zero point is %s", dtype_info[asked].name,
            dtype_info[to].name);
   check_quantized(b, asked);
   if (zero) zero = broadcast_param(b, zero, x, axis, block);
@@ -142,7 +142,7 @@ void build_quantizelinear(Build *b) {
   b->out[0] = quantized(b, mk_div(b->g, mk_cast(b->g, x, div), scale), zero, asked, sat);
 }
 
-/* A matrix of 4 or 8 bits in blocks along an axis as rows that stay packed; 0: it does not. */
+/* A matrix with 4 or 8 bits and groups along an axis, as rows that stay packed; 0: not possible. */
 static Val packed_matrix(Build *b, Val x, Val scale, Val zero, i64 axis, i64 block) {
   const Tensor *q = graph_const(b->g, x), *s = graph_const(b->g, scale),
                *z = zero ? graph_const(b->g, zero) : NULL;
@@ -172,7 +172,7 @@ void build_dequantizelinear(Build *b) {
   DType to = dtype_attr(b, "output_dtype", on_dtype(b, scale));
   if (on_dtype(b, x) != DT_i32) check_quantized(b, on_dtype(b, x));
   if (zero && on_dtype(b, zero) != on_dtype(b, x))
-    on_bad(b, "the zero point is %s, the operand %s", dtype_info[on_dtype(b, zero)].name,
+    on_bad(b, "the zero point is %s, but the operand is %s", dtype_info[on_dtype(b, zero)].name,
            dtype_info[on_dtype(b, x)].name);
   Val packed = block && to == DT_f32 ? packed_matrix(b, x, scale, zero, axis, block) : 0;
   if (packed) {
@@ -183,7 +183,7 @@ void build_dequantizelinear(Build *b) {
   b->out[0] = mk_cast(b->g, dequantized(b, x, broadcast_param(b, scale, x, axis, block), zero), to);
 }
 
-/* u8 over the range of x, made to include 0; its scale and zero point. */
+/* Quantizes to u8 over the range of x extended to 0; returns scale and zero point. */
 static Val dynamic_u8(Build *b, Val x, Val *scale, Val *point) {
   Val zero = mk_like(b->g, x, 0);
   i64 axes[MAX_RANK];
@@ -208,13 +208,13 @@ void build_dynamicquantize(Build *b) {
 
 /* ---- products ---- */
 
-/* A parameter of the left operand of a matrix product: a vector is one entry a row. */
+/* A parameter of the left operand of a matrix product: a vector has one element per row. */
 static Val per_row(Build *b, Val v) {
   if (one_element(b, v)) return mk_reshape(b->g, v, NULL, 0);
   return on_rank(b, v) == 1 ? mk_expand_tail(b->g, v, 1) : v;
 }
 
-/* And of the right one: one entry a column. */
+/* A parameter of the right operand of a matrix product: a vector has one element per column. */
 static Val per_column(Build *b, Val v) {
   return one_element(b, v) ? mk_reshape(b->g, v, NULL, 0) : v;
 }
@@ -229,7 +229,7 @@ static Val right_centred(Build *b, u32 q, u32 zero) {
   return centred(b, x, z ? per_column(b, z) : 0);
 }
 
-/* The integer products take 8-bit operands only. */
+/* Integer products need 8-bit operands. */
 static void want_bytes(Build *b) {
   for (u32 i = 0; i < 2; i++) {
     DType dt = on_dtype(b, on_in(b, i));
@@ -249,8 +249,7 @@ static Val scalar(Build *b, Val v) {
   return mk_reshape(b->g, v, NULL, 0);
 }
 
-/* acc * (sx * sy / so), the factor made first: it is constant in most models. so 0: no output
- * scale. */
+/* acc * (sx * sy / so), so 0: none. The factor comes first, as it is constant in most models. */
 static Val rescaled(Build *b, Val acc, Val sx, Val sy, Val so) {
   Val second = mk_cast(b->g, sy, DT_f32);
   Val k = mk_mul(b->g, mk_cast(b->g, sx, DT_f32), second);
@@ -258,7 +257,7 @@ static Val rescaled(Build *b, Val acc, Val sx, Val sy, Val so) {
   return mk_mul(b->g, mk_cast(b->g, acc, DT_f32), k);
 }
 
-/* zero 0: no zero point, and the type of the first input. */
+/* zero 0: no zero point, and the type of input 0. */
 static Val rounded_out(Build *b, Val x, Val zero) {
   return quantized(b, x, zero, on_dtype(b, zero ? zero : b->in[0]), true);
 }
@@ -295,7 +294,7 @@ void build_qlinearconv(Build *b) {
   if (last) b->out[0] = on_channels(b, b->out[0], false);
 }
 
-/* The bias is i32 with the scale of the product; without an output scale the result is f32. */
+/* The bias is i32 in the scale of the product. Without an output scale the result is f32. */
 void build_qgemm(Build *b) {
   Val x = left_centred(b, 0, 2), y = on_in(b, 3), zy = on_opt(b, 5), sy = on_in(b, 4);
   bool by_row = on_int(b, "transB", 0) != 0;
@@ -312,7 +311,7 @@ void build_qgemm(Build *b) {
 
 /* ---- operators of com.microsoft on dequantized operands ---- */
 
-/* A real number in f32 to the operator's output: scale and zero point are scalars. */
+/* Quantizes f32 to the output of the operator, with scalar scale and zero point. */
 static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
   Val s = scalar(b, on_in(b, scale)), z = on_opt(b, zero);
   if (z) {
@@ -322,7 +321,7 @@ static Val to_output(Build *b, Val x, u32 scale, u32 zero, DType otherwise) {
   return quantized(b, mk_div(b->g, x, mk_cast(b->g, s, DT_f32)), z, otherwise, true);
 }
 
-/* Operand q with its scale and zero point in the two inputs behind it. */
+/* Dequantizes operand q; scale and zero point are the next two inputs. */
 static Val real_input(Build *b, u32 q) {
   Val x = on_in(b, q), scale = on_in(b, q + 1), zero = on_opt(b, q + 2);
   if (zero) zero = scalar(b, zero);
@@ -356,7 +355,7 @@ void build_qlinearpool(Build *b) {
 /* Inputs: scale and zero point of the result, then triples. */
 void build_qlinearconcat(Build *b) {
   u32 n = b->nin < 2 ? 0 : (b->nin - 2) / 3;
-  if (!n || b->nin != 2 + 3 * n) on_bad(b, "%u inputs, expected 2 and triples", b->nin);
+  if (!n || b->nin != 2 + 3 * n) on_bad(b, "there are %u inputs, expected 2 and triples", b->nin);
   Val *part = NEWS(&b->c->scratch, Val, n);
   for (u32 i = 0; i < n; i++) part[i] = to_output(b, real_input(b, 2 + 3 * i), 0, 1, DT_u8);
   b->out[0] = mk_concat(b->g, part, n, on_axis(b, on_int(b, "axis", 0), on_rank(b, part[0])));
@@ -366,7 +365,7 @@ void build_qlinearsoftmax(Build *b) {
   Val x = real_input(b, 0);
   i64 axes[MAX_RANK];
   u32 n = axes_from(b->g, x, on_axis_of(b, x, -1), axes);
-  if (on_int(b, "opset", 13) >= 13) n = 1; /* before, all axes from there on count as one */
+  if (on_int(b, "opset", 13) >= 13) n = 1; /* before opset 13, all axes from there on together */
   b->out[0] = to_output(b, compose_softmax(b->g, x, axes, n), 3, 4, on_dtype(b, b->in[0]));
 }
 
@@ -423,9 +422,9 @@ void build_qattention(Build *b) {
   on_projected_attention(b, x, 5, 8, UINT32_MAX, on_dtype(b, b->in[2]));
 }
 
-/* ---- weights in blocks of packed bits ---- */
+/* ---- packed group-quantized weights ---- */
 
-enum { ACCURACY_INT8 = 4 }; /* of MatMulNBits: the other factor may become bytes */
+enum { ACCURACY_INT8 = 4 }; /* MatMulNBits accuracy_level that allows int8 activations */
 
 static i64 packed_bits(Build *b) {
   i64 bits = on_int(b, "bits", 4);
@@ -449,7 +448,7 @@ static Val unpacked(Build *b, Val x, i64 bits) {
   return mk_reshape(g, y, dim, t.rank);
 }
 
-/* Zero points [rows, blocks], as floats: packed, one each, or the middle of the range. */
+/* Zero points [rows, groups] as floats: packed, plain, or the middle of the range. */
 static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 bits) {
   Graph *g = b->g;
   if (!zero) return mk_like(g, like, (double)(1 << (bits - 1)));
@@ -461,7 +460,7 @@ static Val block_zeros(Build *b, Val zero, Val like, i64 rows, i64 blocks, i64 b
   return mk_cast(g, mk_reshape(g, zero, all, 2), on_dtype(b, like));
 }
 
-/* Numbers of a constant; NULL: it is none, or has another number of them. */
+/* A constant of n elements; NULL: not constant, or another size. */
 static const Tensor *known(Build *b, Val v, u64 n) {
   const Tensor *t = v ? graph_const(b->g, v) : NULL;
   return t && t->n == n ? t : NULL;
@@ -471,7 +470,7 @@ static u32 code_at(const u8 *at, i64 i, i64 bits) {
   return bits == 8 ? at[i] : at[i / 2] >> (i % 2 * 4) & 15;
 }
 
-/* The zero of a block, as a code. */
+/* Zero point of a group, as a code. */
 static float zero_at(const Tensor *zero, i64 row, i64 block, i64 blocks, i64 bits) {
   i64 bytes = (blocks * bits + 7) / 8;
   if (!zero) return (float)(1 << (bits - 1));
@@ -479,7 +478,7 @@ static float zero_at(const Tensor *zero, i64 row, i64 block, i64 blocks, i64 bit
   return (float)code_at((const u8 *)zero->data + row * bytes, block, bits);
 }
 
-/* The weights of MatMulNBits as rows that stay packed; 0: they do not. */
+/* Weights of MatMulNBits as rows that stay packed; 0: not possible. */
 static Val packed_weights(Build *b, i64 n, i64 k, i64 block, i64 bits) {
   i64 blocks = (k + block - 1) / block, bytes = block * bits / 8, zbytes = (blocks * bits + 7) / 8;
   Val zero = on_opt(b, 3);
@@ -502,7 +501,7 @@ static Val packed_weights(Build *b, i64 n, i64 k, i64 block, i64 bits) {
   return packed_value(b->g, &p, exact);
 }
 
-/* y = x . w', w [N, blocks, bytes] packed along K, with a scale and a zero point for each block. */
+/* y = x . w', w [N, groups, bytes] packed along K, with a scale and zero point per group. */
 void build_matmulnbits(Build *b) {
   Graph *g = b->g;
   Val x = on_wide(b, 0), zero = on_opt(b, 3);
@@ -526,7 +525,7 @@ void build_matmulnbits(Build *b) {
   w = mk_cast(g, w, on_dtype(b, x));
   zero = block_zeros(b, zero, w, n, blocks, bits);
   Val scale = mk_cast(g, mk_reshape(g, on_in(b, 2), all, 2), on_dtype(b, x));
-  if (on_has(b, 4)) { /* columns are of blocks in any order */
+  if (on_has(b, 4)) { /* g_idx: the group of each column */
     Val of = on_index(b, mk_slice_axis(g, b->in[4], 0, 0, k), blocks);
     w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
     if (on_rank(b, zero)) on_unsupported(b, "g_idx with zero points");
@@ -543,7 +542,7 @@ void build_matmulnbits(Build *b) {
   on_set_output(b, y);
 }
 
-/* The values of codes 0 to 15 in units of a block's largest magnitude. */
+/* Values of codes 0 to 15 relative to the largest magnitude of a group. */
 static const float bnb4_values[2][16] = {
     {0, 0x1.555556p-8f, 0x1.555556p-1f, 1, 0x1.555556p-2f, 0.5f, 0x1.555556p-3f, 0.25f, -0.0f,
      -0x1.555556p-8f, -0x1.555556p-1f, -1, -0x1.555556p-2f, -0.5f, -0x1.555556p-3f, -0.25f},
@@ -551,7 +550,7 @@ static const float bnb4_values[2][16] = {
      -0x1.74f0e2p-4f, 0, 0x1.45f5fep-4f, 0x1.4995c6p-3f, 0x1.f809bap-3f, 0x1.5a0674p-2f,
      0x1.c34970p-2f, 0x1.200f56p-1f, 0x1.722766p-1f, 1}};
 
-/* Weights [n, k] of MatMulBnb4: the first of two codes has the high bits; blocks cross rows. */
+/* Weights [n, k] of MatMulBnb4. High bits first; groups cross rows. */
 static Val bnb4_weights(Build *b, i64 n, i64 k, i64 block, bool nf4) {
   Graph *g = b->g;
   i64 all = n * k, bytes = (all + 1) / 2, blocks = (all + block - 1) / block;
@@ -573,7 +572,7 @@ static Val bnb4_weights(Build *b, i64 n, i64 k, i64 block, bool nf4) {
   return mk_reshape(g, w, shape, 2);
 }
 
-/* y = x . w' or, with transB = 0, x . w. */
+/* y = x . w', or x . w with transB = 0. */
 void build_matmulbnb4(Build *b) {
   Val x = on_wide(b, 0);
   i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
@@ -588,7 +587,7 @@ void build_matmulbnb4(Build *b) {
   on_set_output(b, mk_matmul(b->g, x, mk_cast(b->g, w, on_dtype(b, x))));
 }
 
-/* Rows of a table quantized in blocks; u8 holds several values along the last axis. */
+/* Gathers rows of a group-quantized table; u8 holds several values along the last axis. */
 void build_gatherblockquantized(Build *b) {
   Graph *g = b->g;
   Val data = on_in(b, 0), scale = on_in(b, 2), zero = on_opt(b, 3);
@@ -601,7 +600,7 @@ void build_gatherblockquantized(Build *b) {
   Type t = *on_type(b, data), ts = *on_type(b, scale);
   u32 at = on_axis(b, on_int(b, "quantize_axis", 1), t.rank),
       from = on_axis(b, on_int(b, "gather_axis", 0), t.rank);
-  if (ts.rank != t.rank) on_bad(b, "scales of rank %u for data of rank %u", ts.rank, t.rank);
+  if (ts.rank != t.rank) on_bad(b, "scales have rank %u, but data have rank %u", ts.rank, t.rank);
   if (zero && packed)
     zero = mk_slice_axis(g, unpacked(b, zero, bits), t.rank - 1, 0, ts.dim[t.rank - 1]);
   Val x = mk_cast(g, data, DT_i32);

@@ -1,14 +1,14 @@
 /* onnx_ops_random.c: random operators.
  *
- * All are functions of OP_random, a uniform value per element: a fixed function of the node's seed,
- * the run's seed and the element's index. The standard does not define a generator, so only type,
- * shape and distribution agree with other runtimes.
+ * All are functions of OP_random, a uniform value per element that depends on the seeds of node and
+ * run and on the element index. The standard does not define a generator, so only type, shape and
+ * distribution agree with other runtimes.
  */
 #include "front/onnx/onnx_import.h"
 
 #include <string.h>
 
-/* The seed attribute if given; otherwise different for every node of a model. */
+/* The seed attribute, or a default that differs between nodes. */
 static i64 seed_of(Build *b) {
   const OnnxAttr *given = on_attr(b, "seed");
   if (!given) return (i64)b->im->steps * 0x9e3779b9 + 1;
@@ -19,7 +19,7 @@ static i64 seed_of(Build *b) {
   return bits;
 }
 
-/* Shape and dtype: attributes for the plain operators, those of the operand for the Like ones. */
+/* Shape and dtype: from attributes, or from the operand for the *Like operators. */
 static DType target(Build *b, bool like, Dim *dim, u32 *rank) {
   DType dt = DT_f32;
   if (like) {
@@ -31,11 +31,12 @@ static DType target(Build *b, bool like, Dim *dim, u32 *rank) {
     i32 n = on_ints(b, "shape", dim, MAX_RANK);
     if (n < 0) on_bad(b, "attribute shape is missing");
     for (i32 i = 0; i < n; i++)
-      if (dim[i] < 0) on_bad(b, "shape entry %d is %lld", i, (long long)dim[i]);
+      if (dim[i] < 0)
+        on_bad(b, "shape: element %d is %lld, expected at least 0", i, (long long)dim[i]);
     *rank = (u32)n;
   }
   if (on_has_attr(b, "dtype")) dt = dtype_from_onnx(on_int(b, "dtype", 0));
-  if (!dt) on_bad(b, "element type is not known");
+  if (!dt) on_bad(b, "the element type is not known");
   return dt;
 }
 
@@ -75,16 +76,15 @@ void build_bernoulli(Build *b) {
   b->out[0] = mk_cast(b->g, mk_lt(b->g, u, p), dt);
 }
 
-/* Input: unnormalised log-probabilities [batch, classes]. The sample is how many running sums lie
- * at or below u. */
+/* x: log-probabilities [batch, classes]. The sample is the number of prefix sums at or below u. */
 void build_multinomial(Build *b) {
   Graph *g = b->g;
   Val x = on_wide(b, 0);
-  if (on_rank(b, x) != 2) on_bad(b, "needs rank 2");
+  if (on_rank(b, x) != 2) on_bad(b, "the operand must have rank 2");
   i64 samples = on_int(b, "sample_size", 1), axis = 1, last = 2;
   DType dt = dtype_from_onnx(on_int(b, "dtype", 6));
   if (samples < 1 || samples > INT32_MAX || (dt != DT_i32 && dt != DT_i64))
-    on_bad(b, "sample_size or dtype");
+    on_bad(b, "sample_size or dtype is out of range");
   Val cdf = mk_cum(g, OP_cumsum, compose_softmax(g, x, &axis, 1), 1, false, false);
   Dim classes = on_dim(b, x, 1), shape[3] = {on_dim(b, x, 0), samples, 1};
   Val u = mk_random(g, on_dtype(b, x), shape, 3, seed_of(b));
@@ -93,12 +93,12 @@ void build_multinomial(Build *b) {
   b->out[0] = mk_cast(g, mk_min(g, n, mk_extent(g, dim_addk(b->ds, classes, -1), DT_i64)), dt);
 }
 
-/* What is kept is made larger, so that the mean stays. */
+/* Scales the kept elements to preserve the mean. */
 void on_dropout(Build *b, double ratio) {
   Graph *g = b->g;
   Val x = on_wide(b, 0);
   Type t = *on_type(b, b->in[0]);
-  if (!(ratio > 0 && ratio < 1)) on_bad(b, "ratio %g", ratio);
+  if (!(ratio > 0 && ratio < 1)) on_bad(b, "ratio is %g, expected 0 to 1", ratio);
   Val u = uniform(b, DT_f32, t.dim, t.rank, 0), keep = mk_ge(g, u, mk_like(g, u, ratio));
   Val zero = mk_like(g, x, 0);
   Val y = mk_select(g, keep, mk_mulk(g, x, 1 / (1 - ratio)), zero);

@@ -1,6 +1,4 @@
-/* onnx_ops_resize.c: Resize and Upsample: how they say to which sizes; front/compose/resize.c
- * builds them.
- */
+/* onnx_ops_resize.c: target sizes of Resize and Upsample; front/compose/resize.c builds them. */
 #include "front/onnx/onnx_import.h"
 
 #include <math.h>
@@ -21,13 +19,13 @@ static bool has_operand(Build *b, u32 i) {
 
 static void sizes_from_scales(Build *b, ResizeAxis *x, u32 n, const double *scale) {
   for (u32 i = 0; i < n; i++) {
-    if (!(scale[i] > 0)) on_bad(b, "scale %g must be positive", scale[i]);
+    if (!(scale[i] > 0)) on_bad(b, "a scale is %g, expected more than 0", scale[i]);
     x[i].scale = scale[i];
     x[i].out = -1;
     if (x[i].in < 0) continue;
-    /* In f32, as scales are: 5 times 1.8 is 9, though 1.8 as f32 is a little less. */
+    /* Computed in f32 like scales: 5 times 1.8 is 9, although 1.8 as f32 is slightly smaller. */
     double out = floor((double)((float)x[i].in * (float)scale[i]));
-    if (!(out < (double)INT32_MAX)) on_bad(b, "resized extent is too large");
+    if (!(out < (double)INT32_MAX)) on_bad(b, "the resized extent is too large");
     x[i].out = (i64)out;
   }
 }
@@ -39,7 +37,7 @@ static void scales_from_sizes(Build *b, ResizeAxis *x, u32 n, const i64 *size) {
   for (u32 i = 0; i < n; i++) {
     if (x[i].in < 0) on_unsupported(b, "a known size for a symbolic dimension");
     if (size[i] < 0 || size[i] > INT32_MAX || (x[i].in == 0 && size[i]))
-      on_bad(b, "size %lld", (long long)size[i]);
+      on_bad(b, "a size is %lld, which is out of range", (long long)size[i]);
     x[i].out = size[i];
     x[i].scale = x[i].in ? (double)size[i] / (double)x[i].in : 1;
     if (!i || (larger ? x[i].scale > pick : x[i].scale < pick)) pick = x[i].scale;
@@ -50,7 +48,7 @@ static void scales_from_sizes(Build *b, ResizeAxis *x, u32 n, const i64 *size) {
   }
 }
 
-/* The place of an attribute's value in a list of names. */
+/* Index of an attribute value in a list of names. */
 static u32 named(Build *b, const char *attr, const char *otherwise, const char *const *name,
                  u32 n) {
   for (u32 i = 0; i < n; i++)
@@ -70,8 +68,7 @@ static void axis_extents(Build *b, Val v, ResizeAxis *x, const i64 *axes, u32 n)
   }
 }
 
-/* Sizes that depend on symbolic extents: each axis must become a multiple of itself, or have a
- * known size. */
+/* Sizes from symbolic extents: each axis becomes a multiple of itself, or has a known size. */
 static bool scales_from_dims(Build *b, Val v, u32 i, ResizeAxis *x, u32 n) {
   Dim size[MAX_RANK];
   u32 k;
@@ -94,7 +91,7 @@ static bool scales_from_dims(Build *b, Val v, u32 i, ResizeAxis *x, u32 n) {
   return true;
 }
 
-/* Sizes of which some are numbers of the run, or follow from open extents in another way. */
+/* Sizes that are known only at run time, or depend on open extents in another way. */
 static bool late_sizes(Build *b, Val v, u32 i, ResizeAxis *x, u32 n) {
   Dim size[MAX_RANK];
   u32 k = 0;
@@ -140,14 +137,15 @@ void build_resize(Build *b) {
   if (by_scale || (!scales_from_dims(b, v, in_sizes, x, n) && !late_sizes(b, v, in_sizes, x, n))) {
     u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK)
                        : on_known_ints(b, in_sizes, size, MAX_RANK);
-    if (got != n) on_bad(b, "%u scales or sizes for %u axes", got, n);
+    if (got != n) on_bad(b, "there are %u scales or sizes for %u axes", got, n);
     if (by_scale)
       sizes_from_scales(b, x, n, scale);
     else
       scales_from_sizes(b, x, n, size);
   }
   if (r.coord == RC_tf_crop_and_resize) {
-    if (read_floats(b, 1, roi, 2 * MAX_RANK) != 2 * n) on_bad(b, "roi must have %u entries", 2 * n);
+    if (read_floats(b, 1, roi, 2 * MAX_RANK) != 2 * n)
+      on_bad(b, "roi must have %u elements", 2 * n);
     for (u32 i = 0; i < n; i++) x[i].roi0 = roi[i], x[i].roi1 = roi[n + i];
   }
   b->out[0] = compose_resize(b->g, &r, v, x, n);
@@ -161,12 +159,12 @@ void build_upsample(Build *b) {
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < n; i++) axes[i] = i, scale[i] = 1;
   if (b->opset >= 9) {
-    if (read_floats(b, 1, scale, MAX_RANK) != n) on_bad(b, "scales must have %u entries", n);
+    if (read_floats(b, 1, scale, MAX_RANK) != n) on_bad(b, "scales must have %u elements", n);
   } else if (on_has_attr(b, "scales")) {
     if (on_floats(b, "scales", scale, MAX_RANK) != (i32)n)
-      on_bad(b, "scales must have %u entries", n);
+      on_bad(b, "scales must have %u elements", n);
   } else {
-    if (n != 4) on_bad(b, "needs rank 4");
+    if (n != 4) on_bad(b, "the operand must have rank 4");
     scale[2] = on_float(b, "height_scale", 1);
     scale[3] = on_float(b, "width_scale", 1);
   }

@@ -1,9 +1,9 @@
 /* onnx_ops_rnn.c: RNN, GRU and LSTM as loops over time.
  *
- * Per direction: the products with the input weights are one contraction outside the loop; the body
+ * Per direction, products with the input weights are one contraction outside the loop. The body
  * multiplies the state, adds, and applies the gates. The backward direction reverses its input and
- * output sequences (each up to its own length when sequence_lens is given), so that there is one
- * body for both. Narrow floats are computed in f32.
+ * output sequences (up to sequence_lens), so both directions share one body. Narrow floats are
+ * computed in f32.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -24,14 +24,14 @@ typedef struct Cell {
   RnnAct act[3];
   double clip; /* 0: none */
   bool input_forget, linear_before_reset;
-  /* of the direction being built */
-  Val xw;         /* [T,B,G*H] input products with the biases that may be added there */
-  Val r;          /* [G*H,H] */
-  Val rb;         /* [G*H] state biases, or 0 (GRU keeps them apart) */
-  Val peep;       /* [3*H] or 0 */
-  Val lens;       /* [B] i64 or 0 */
-  bool quantized; /* W and R are [D,in,G*H] integers, and what they multiply is quantized on the way
-                   */
+  /* ---- current direction ---- */
+  Val xw;   /* [T,B,G*H] input products plus the biases that can be added before the loop */
+  Val r;    /* [G*H,H] */
+  Val rb;   /* [G*H] state biases, or 0 (GRU adds them separately) */
+  Val peep; /* [3*H] or 0 */
+  Val lens; /* [B] i64 or 0 */
+  bool
+      quantized; /* W and R are [D,in,G*H] integers; their other operand is quantized dynamically */
   Val r_scale, r_zero; /* of the direction */
 } Cell;
 
@@ -41,7 +41,7 @@ typedef struct Cell {
 static const struct {
   const char *name;
   double alpha, beta;
-  u8 takes; /* how many of alpha, beta it reads */
+  u8 takes; /* number of parameters: alpha, beta */
 } acts[] = {{"Sigmoid", 0, 0, 0},
             {"Tanh", 0, 0, 0},
             {"Relu", 0, 0, 0},
@@ -58,14 +58,13 @@ static Val activate(Cell *k, const RnnAct *a, Val x) {
   return on_activated(k->b, x, a->name, a->alpha, a->beta);
 }
 
-/* Of a gate: its input is clipped first. The cell's own value, on its way to the output, is not (as
- * ONNX Runtime does). */
+/* Applies a gate function to the clipped input. The cell value on its way to the output is not
+ * clipped (as in ONNX Runtime). */
 static Val apply(Cell *k, const RnnAct *a, Val x) {
   return activate(k, a, k->clip > 0 ? mk_clamp(k->b->g, x, -k->clip, k->clip) : x);
 }
 
-/* Reads `activations` of direction d; alphas and betas are consumed in order by the functions that
- * take them. */
+/* Reads `activations` of direction d. Functions consume alphas and betas in order. */
 static void read_acts(Cell *k, u32 d, u32 per) {
   Build *b = k->b;
   static const char *const usual[2][3] = {{"Tanh", "Tanh", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
@@ -150,7 +149,7 @@ static void body(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan
   else
     step_lstm(k, x, &h, &c);
   scan[0] = h;
-  if (k->lens) { /* past the end of a sequence: state kept, output 0 */
+  if (k->lens) { /* past the end of a sequence: keep the state, output 0 */
     Val live = mk_unsqueeze(g, mk_lt(g, t, k->lens), 1);
     scan[0] = mk_select(g, live, h, mk_like(g, h, 0));
     h = mk_select(g, live, h, carried[0]);
@@ -160,9 +159,9 @@ static void body(Graph *g, void *user, Val t, Val *cond, Val *carried, Val *scan
   if (c) carried[1] = c;
 }
 
-/* ---- the operator ---- */
+/* ---- operator ---- */
 
-/* Time (axis 0) reversed; with lengths, each batch entry up to its own. */
+/* Reverses time (axis 0), with lengths only up to the length of each batch entry. */
 static Val reverse_time(Build *b, Val x, Val lens) {
   Graph *g = b->g;
   const Type *t = on_type(b, x);
@@ -259,7 +258,8 @@ void build_rnn(Build *b) {
   i64 gates = on_static_dim(b, w, k.quantized ? 2 : 1),
       hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
   if (hidden < 1 || hidden * (i64)k.kind != gates)
-    on_bad(b, "W has %lld rows, hidden_size is %lld", (long long)gates, (long long)hidden);
+    on_bad(b, "W has %lld rows, which do not fit hidden_size %lld", (long long)gates,
+           (long long)hidden);
   k.hidden = (u32)hidden;
   k.clip = on_float(b, "clip", 0);
   k.input_forget = on_int(b, "input_forget", 0) != 0;
@@ -270,7 +270,7 @@ void build_rnn(Build *b) {
   u32 ndir = both ? 2 : 1, per = k.kind == CELL_rnn ? 1 : k.kind == CELL_gru ? 2 : 3;
   if (on_static_dim(b, w, 0) != ndir)
     on_bad(b, "W has %lld directions, expected %u", (long long)on_static_dim(b, w, 0), ndir);
-  if (batch_first) /* states come as [batch, direction, hidden] */
+  if (batch_first) /* states are [batch, direction, hidden] */
     for (u32 i = 5; i < 7 && i < b->nin; i++)
       if (b->in[i]) b->in[i] = mk_transpose(g, b->in[i], (const i64[]){1, 0, 2});
   Val y[2], h[2], c[2];

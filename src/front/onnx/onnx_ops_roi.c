@@ -1,14 +1,14 @@
-/* onnx_ops_roi.c: pooling over regions of interest: RoiAlign, MaxRoiPool.
+/* onnx_ops_roi.c: RoiAlign and MaxRoiPool.
  *
- * RoiAlign takes samples inside every bin; their number may depend on the region, so that it is a
- * loop over the most samples any bin has, in which the others are masked. The image is laid out
- * with channels last: one gather brings all channels of a place.
+ * RoiAlign samples inside every bin. Their number may depend on the region, so it loops over the
+ * maximum number of samples and masks the rest. Channels are the last axis of the image, so that
+ * one gather reads all channels of a position.
  */
 #include "front/onnx/onnx_builder.h"
 
 #include <math.h>
 
-/* Along one axis, for every region. */
+/* One axis, for every region. */
 typedef struct RoiAxis {
   Val start, bin; /* [regions, 1]: first position, extent of a bin */
   Val samples;    /* [regions, 1]: samples per bin, as a float */
@@ -20,12 +20,11 @@ typedef struct Align {
   RoiAxis y, x;
   Val image;   /* [batch * height * width, channels] */
   Val batch;   /* [regions, 1, 1] i64: offset of the region's image in elements */
-  Val columns; /* most samples along x, i64 scalar */
+  Val columns; /* maximum number of samples along x, i64 scalar */
   bool max;
 } Align;
 
-/* Low neighbour, and the weight of the high one, of positions [regions, pooled]; `in`: not outside
- * of the image. */
+/* Low neighbour of [regions, pooled] positions, weight of the high one; in: inside the image. */
 typedef struct LerpTap {
   Val low, high, part, in;
 } LerpTap;
@@ -49,7 +48,7 @@ static RoiAxis roi_axis(Build *b, Val rois, u32 i, Dim extent, Dim pooled, bool 
     s.samples = mk_broadcast(g, mk_like(g, size, (double)ratio), t.dim, 2);
     return s;
   }
-  /* the quotient may be a last bit too large, wherever the division ends up */
+  /* the quotient may be one ulp too large, however it is computed */
   Val n = mk_ceil(g, s.bin), less = mk_addk(g, n, -1);
   Val enough = mk_ge(g, mk_mulk(g, less, (double)pooled), size);
   Val zero = mk_like(g, size, 0);
@@ -57,7 +56,7 @@ static RoiAxis roi_axis(Build *b, Val rois, u32 i, Dim extent, Dim pooled, bool 
   return s;
 }
 
-/* Sample number k (a float) of every bin. */
+/* Sample k (a float) of every bin. */
 static LerpTap lerp_tap(Build *b, const RoiAxis *s, Val k) {
   Graph *g = b->g;
   DType dt = on_dtype(b, s->start);
@@ -127,7 +126,7 @@ static Val max_samples(Build *b, Val samples) {
 
 static Dim output_extent(Build *b, const char *name) {
   i64 n = on_int(b, name, 1);
-  if (n < 1 || n > INT32_MAX) on_bad(b, "%s %lld", name, (long long)n);
+  if (n < 1 || n > INT32_MAX) on_bad(b, "%s is %lld, expected at least 1", name, (long long)n);
   return n;
 }
 
@@ -167,8 +166,8 @@ static Val nearest_half_away(Build *b, Val x) {
   return mk_mul(b->g, mk_sign(b->g, x), up);
 }
 
-/* bool [regions, pooled, extent]: which places belong to a bin. Bin k of n over `size` places is k
- * * size / n to (k + 1) * size / n, rounded outwards. */
+/* bool [regions, pooled, extent]: positions of each bin. Bin k of n over `size` positions is k *
+ * size / n to (k + 1) * size / n, rounded outwards. */
 static Val bin_members(Build *b, Val rois, u32 i, Dim extent, Dim pooled) {
   Graph *g = b->g;
   double scale = on_float(b, "spatial_scale", 1);
@@ -195,7 +194,7 @@ void build_maxroipool(Build *b) {
   i64 pooled[2];
   if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
   if (on_ints(b, "pooled_shape", pooled, 2) != 2 || pooled[0] < 1 || pooled[1] < 1)
-    on_bad(b, "pooled_shape must have two positive entries");
+    on_bad(b, "pooled_shape must have two positive elements");
   Val in_y = bin_members(b, rois, 2, t.dim[2], pooled[0]),
       in_x = bin_members(b, rois, 1, t.dim[3], pooled[1]);
   Val batch = on_index(b, mk_squeeze(g, mk_cast(g, column(b, rois, 0), DT_i64), 1), t.dim[0]),

@@ -1,5 +1,5 @@
-/* onnx_ops_scan8.c: Scan of opset 8, whose operands all have a batch axis in front: a loop over the
- * batch around a loop over the sequence (axis 1). Sequences of different lengths are refused.
+/* onnx_ops_scan8.c: Scan of opset 8, whose operands all have a leading batch axis: a loop over the
+ * batch around a loop over the sequence (axis 1). Refuses sequences of different lengths.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -9,7 +9,7 @@ typedef struct Scan8 {
   u32 nstate, nseq, nout;
   const Val *in;       /* states, then sequences, with the batch axis */
   const Val *seq;      /* sequences of the batch entry being built */
-  const i64 *backward; /* 1: from the end */
+  const i64 *backward; /* 1: reversed */
   Dim length;
 } Scan8;
 
@@ -30,7 +30,7 @@ static void step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan
   for (u32 k = 0; k < s->nout; k++) scan[k] = ret[s->nstate + k];
 }
 
-/* One batch entry; everything it makes is stacked by the loop around it. */
+/* Builds one batch entry; the outer loop stacks its results. */
 static void entry(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   Scan8 *s = user;
   Build *b = s->b;
@@ -47,14 +47,15 @@ void build_scan8(Build *b) {
   i64 count = on_int(b, "num_scan_inputs", 0), backward[64] = {0};
   if (on_has(b, 0)) on_unsupported(b, "sequence_lens");
   if (count < 1 || count > 64 || b->nin < 1 + (u32)count)
-    on_bad(b, "num_scan_inputs is %lld", (long long)count);
+    on_bad(b, "num_scan_inputs is %lld, which does not fit the node", (long long)count);
   Scan8 s = {.b = b,
              .body = on_graph(b, "body"),
              .nseq = (u32)count,
              .in = b->in + 1,
              .backward = backward};
   s.nstate = b->nin - 1 - s.nseq;
-  if (s.body->outputs.n < s.nstate) on_bad(b, "the body has %u outputs", s.body->outputs.n);
+  if (s.body->outputs.n < s.nstate)
+    on_bad(b, "the body has %u outputs, which do not fit the node", s.body->outputs.n);
   s.nout = s.body->outputs.n - s.nstate;
   on_ints(b, "directions", backward, 64);
   for (u32 k = 1; k < b->nin; k++) on_in(b, k);

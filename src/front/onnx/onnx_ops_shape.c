@@ -1,5 +1,4 @@
-/* onnx_ops_shape.c: builders of operators that make, ask for, or change shapes without looking at
- * elements. */
+/* onnx_ops_shape.c: operators that create, query or change shapes without computing on elements. */
 #include "front/onnx/onnx_builder.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ void build_size(Build *b) {
 
 /* ---- reshapes ---- */
 
-/* Fills the one ON_AUTO entry with what is left of x's elements. */
+/* Fills the one ON_AUTO entry with the remaining elements of x. */
 static void fill_auto(Build *b, Val x, Dim *dim, u32 n) {
   const Type *t = on_type(b, x);
   u32 at = n;
@@ -43,7 +42,7 @@ static void fill_auto(Build *b, Val x, Dim *dim, u32 n) {
     return;
   }
   if (dim_is_const(total) && dim_is_const(rest) && total % rest)
-    on_bad(b, "%lld elements do not divide by %lld", (long long)total, (long long)rest);
+    on_bad(b, "%lld elements are not divisible by %lld", (long long)total, (long long)rest);
   dim[at] = dim_div(b->ds, total, rest);
 }
 
@@ -56,7 +55,8 @@ void build_reshape(Build *b) {
     if (k < 0) on_bad(b, "attribute shape is missing");
     n = (u32)k;
     for (u32 i = 0; i < n; i++) {
-      if (dim[i] < -1) on_bad(b, "shape entry %u is %lld", i, (long long)dim[i]);
+      if (dim[i] < -1)
+        on_bad(b, "shape: element %u is %lld, expected at least -1", i, (long long)dim[i]);
       if (dim[i] == -1) dim[i] = ON_AUTO;
     }
   } else {
@@ -74,7 +74,7 @@ void build_flatten(Build *b) {
   const Type *t = on_type(b, x);
   i64 axis = on_int(b, "axis", 1);
   if (axis < 0) axis += t->rank;
-  if (axis < 0 || axis > (i64)t->rank) on_bad(b, "axis %lld out of range", (long long)axis);
+  if (axis < 0 || axis > (i64)t->rank) on_bad(b, "axis %lld is out of range", (long long)axis);
   Dim dim[2] = {dim_product(b->ds, t->dim, (u32)axis),
                 dim_product(b->ds, t->dim + axis, t->rank - (u32)axis)};
   b->out[0] = mk_reshape(b->g, x, dim, 2);
@@ -82,7 +82,7 @@ void build_flatten(Build *b) {
 
 void build_squeeze(Build *b) {
   Val x = on_in(b, 0);
-  Type t = *on_type(b, x); /* building moves the types of values */
+  Type t = *on_type(b, x); /* copied: building nodes moves types */
   i64 axes[MAX_RANK];
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
   Dim dim[MAX_RANK];
@@ -90,7 +90,8 @@ void build_squeeze(Build *b) {
   if (n >= 0) on_axes(b, axes, (u32)n, t.rank);
   for (i32 i = 0; i < n; i++) {
     if (dim_is_const(t.dim[axes[i]]) && t.dim[axes[i]] != 1)
-      on_bad(b, "axis %lld has extent %lld, not 1", (long long)axes[i], (long long)t.dim[axes[i]]);
+      on_bad(b, "axis %lld has extent %lld, expected 1", (long long)axes[i],
+             (long long)t.dim[axes[i]]);
     mask |= 1u << axes[i];
   }
   for (u32 i = 0; i < t.rank; i++)
@@ -100,7 +101,7 @@ void build_squeeze(Build *b) {
 
 void build_unsqueeze(Build *b) {
   Val x = on_in(b, 0);
-  Type t = *on_type(b, x); /* building moves the types of values */
+  Type t = *on_type(b, x); /* copied: building nodes moves types */
   i64 axes[MAX_RANK];
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
   if (n < 0) on_bad(b, "axes are missing");
@@ -121,20 +122,21 @@ void build_transpose(Build *b) {
   if (n < 0)
     for (u32 i = 0; i < rank; i++) perm[i] = rank - 1 - i;
   else if ((u32)n != rank)
-    on_bad(b, "perm has %d entries for rank %u", n, rank);
+    on_bad(b, "perm has %d elements for rank %u", n, rank);
   else
     on_axes(b, perm, rank, rank);
   b->out[0] = mk_transpose(b->g, x, perm);
 }
 
-/* [N, C, spatial] with blocks moved between channels and space; r is the block size. */
+/* Moves blocks of size r between channels and space of [N, C, spatial]. */
 void build_depth_to_space(Build *b) {
   Val x = on_in(b, 0);
   i64 r = on_int(b, "blocksize", 0);
-  if (on_rank(b, x) != 4 || r < 1) on_bad(b, "needs rank 4 and a positive blocksize");
+  if (on_rank(b, x) != 4 || r < 1)
+    on_bad(b, "the operand must have rank 4, and blocksize must be positive");
   Dim n = on_dim(b, x, 0), c = on_dim(b, x, 1), h = on_dim(b, x, 2), w = on_dim(b, x, 3);
   if (dim_is_const(c) && c % (r * r))
-    on_bad(b, "%lld channels do not divide by %lld", (long long)c, (long long)(r * r));
+    on_bad(b, "%lld channels are not divisible by %lld", (long long)c, (long long)(r * r));
   Dim k = dim_div(b->ds, c, r * r);
   bool crd = on_str_is(b, "mode", "DCR", "CRD");
   Dim dcr_shape[6] = {n, r, r, k, h, w}, crd_shape[6] = {n, k, r, r, h, w};
@@ -147,10 +149,11 @@ void build_depth_to_space(Build *b) {
 void build_space_to_depth(Build *b) {
   Val x = on_in(b, 0);
   i64 r = on_int(b, "blocksize", 0);
-  if (on_rank(b, x) != 4 || r < 1) on_bad(b, "needs rank 4 and a positive blocksize");
+  if (on_rank(b, x) != 4 || r < 1)
+    on_bad(b, "the operand must have rank 4, and blocksize must be positive");
   Dim n = on_dim(b, x, 0), c = on_dim(b, x, 1), h = on_dim(b, x, 2), w = on_dim(b, x, 3);
   if ((dim_is_const(h) && h % r) || (dim_is_const(w) && w % r))
-    on_bad(b, "extents do not divide by blocksize");
+    on_bad(b, "the extents are not divisible by blocksize");
   Dim hb = dim_div(b->ds, h, r), wb = dim_div(b->ds, w, r);
   Dim split[6] = {n, c, hb, r, wb, r}, out[4] = {n, dim_mul(b->ds, c, r * r), hb, wb};
   static const i64 dcr[6] = {0, 3, 5, 1, 2, 4}, crd[6] = {0, 1, 3, 5, 2, 4};
@@ -175,15 +178,15 @@ void build_tile(Build *b) {
   Val x = on_in(b, 0);
   u32 rank = on_rank(b, x);
   Dim k[MAX_RANK];
-  if (b->opset < 6) { /* tiles and axis, one number each */
+  if (b->opset < 6) { /* tiles and axis are numbers */
     i64 tiles, axis;
     on_known_ints(b, 1, &tiles, 1);
     on_known_ints(b, 2, &axis, 1);
-    if (tiles < 0) on_bad(b, "tiles is %lld", (long long)tiles);
+    if (tiles < 0) on_bad(b, "tiles is %lld, expected at least 0", (long long)tiles);
     b->out[0] = mk_repeat(b->g, x, on_axis(b, axis, rank), tiles);
     return;
   }
-  if (on_known_dims(b, 1, k, MAX_RANK) != rank) on_bad(b, "repeats must have %u entries", rank);
+  if (on_known_dims(b, 1, k, MAX_RANK) != rank) on_bad(b, "repeats must have %u elements", rank);
   for (u32 i = 0; i < rank; i++) x = mk_repeat(b->g, x, i, k[i]);
   b->out[0] = x;
 }
@@ -201,7 +204,7 @@ void build_constant(Build *b) {
   u32 given = 0, at = 0;
   for (u32 i = 0; i < sizeof forms / sizeof *forms; i++)
     if (on_has_attr(b, forms[i].name)) given++, at = i;
-  if (given != 1) on_bad(b, "needs exactly one value, has %u", given);
+  if (given != 1) on_bad(b, "exactly one value attribute is needed, found %u", given);
   const char *name = forms[at].name;
   OnnxAttrType type = forms[at].type;
   b->out[0] = mk_const(b->g, type ? on_table(b, on_typed(b, name, type)) : on_tensor(b, name));
@@ -216,7 +219,7 @@ void build_constant_of_shape(Build *b) {
   b->out[0] = mk_full(b->g, v, dim, n);
 }
 
-/* Numbers of a run upwards whose start or end is computed: how many, if that has a bound. */
+/* Length of an ascending range with run-time start or end, if it is bounded. */
 static bool late_count(Build *b, Dim *n) {
   Graph *g = b->g;
   i64 start = 0, step;
@@ -249,7 +252,7 @@ void build_range(Build *b) {
   bool open = graph_dim_list(b->g, on_in(b, 1), &lim, 1, &one) && !dim_is_const(lim) &&
               graph_dim_list(b->g, b->in[0], &first, 1, &one) &&
               graph_ints(b->g, b->in[2], &step, 1, &one) && step == 1;
-  if (open) { /* from one extent to another, such as past to past + new */
+  if (open) { /* between two extents, such as past to past + new */
     n = dim_max(b->g->dims, 0, dim_sub(b->g->dims, lim, first));
   } else if (!late_count(b, &n)) {
     Scalar s = tensor_get(on_known(b, 0), 0), l = tensor_get(on_known(b, 1), 0),
@@ -266,7 +269,7 @@ void build_range(Build *b) {
       k = span / d.i + (span % d.i != 0 && (span < 0) == (d.i < 0));
       n = k > 0 ? k : 0;
     }
-    if (n > DIM_MAX / 16) on_bad(b, "range of %lld elements", (long long)n);
+    if (n > DIM_MAX / 16) on_bad(b, "the range has %lld elements, which is too many", (long long)n);
   }
   Val i = mk_iota(b->g, dtype_is_float(dt) ? dtype_acc(dt) : dt, &n, 1, 0);
   Val from = mk_widen(b->g, start);
@@ -276,10 +279,10 @@ void build_range(Build *b) {
 
 void build_eyelike(Build *b) {
   Val x = on_in(b, 0);
-  Type t = *on_type(b, x); /* building moves the types of values */
-  if (t.rank != 2) on_bad(b, "needs rank 2, found %u", t.rank);
+  Type t = *on_type(b, x); /* copied: building nodes moves types */
+  if (t.rank != 2) on_bad(b, "the operand must have rank 2, found %u", t.rank);
   DType dt = on_has_attr(b, "dtype") ? dtype_from_onnx(on_int(b, "dtype", 0)) : t.dt;
-  if (!dt) on_bad(b, "element type is not known");
+  if (!dt) on_bad(b, "the element type is not known");
   Val row = mk_iota(b->g, DT_i64, t.dim, 2, 0), col = mk_iota(b->g, DT_i64, t.dim, 2, 1);
   Val on = mk_eq(b->g, mk_addk(b->g, row, (double)on_int(b, "k", 0)), col);
   b->out[0] = mk_cast(b->g, on, dt);
@@ -287,8 +290,8 @@ void build_eyelike(Build *b) {
 
 void build_trilu(Build *b) {
   Val x = on_in(b, 0);
-  Type t = *on_type(b, x); /* building moves the types of values */
-  if (t.rank < 2) on_bad(b, "needs rank 2 or more, found %u", t.rank);
+  Type t = *on_type(b, x); /* copied: building nodes moves types */
+  if (t.rank < 2) on_bad(b, "the operand must have rank 2 or more, found %u", t.rank);
   Val k = on_has(b, 1) ? mk_reshape(b->g, on_in(b, 1), NULL, 0) : mk_scalar(b->g, DT_i64, 0);
   Val row = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 0);
   Val col = mk_iota(b->g, DT_i64, t.dim + t.rank - 2, 2, 1), diag = mk_add(b->g, row, k);
@@ -312,24 +315,24 @@ void build_split(Build *b) {
   u32 axis = on_axis_of(b, x, 0), n = b->nout;
   Dim d = on_dim(b, x, axis), *size = NEWS(&b->c->work, Dim, n), at = 0;
   i32 given = on_ints_or_input(b, "split", 1, size, n);
-  if (given >= 0 && (u32)given != n) on_bad(b, "%d sizes for %u outputs", given, n);
+  if (given >= 0 && (u32)given != n) on_bad(b, "there are %d sizes for %u outputs", given, n);
   if (given < 0) {
     i64 parts = on_int(b, "num_outputs", n);
-    if (parts != n) on_bad(b, "num_outputs is %lld, the node lists %u", (long long)parts, n);
+    if (parts != n) on_bad(b, "num_outputs is %lld, but the node lists %u", (long long)parts, n);
     if (!dim_is_const(d)) on_unsupported(b, "split of a symbolic dimension");
     i64 chunk = (d + n - 1) / n;
     if (d % n && !on_has_attr(b, "num_outputs"))
-      on_bad(b, "extent %lld does not divide by %u", (long long)d, n);
+      on_bad(b, "extent %lld is not divisible by %u", (long long)d, n);
     for (u32 i = 0; i < n; i++) {
       i64 left = d - chunk * (i64)i;
       size[i] = left < 0 ? 0 : left < chunk ? left : chunk;
     }
   }
   for (u32 i = 0; i < n; i++) {
-    if (size[i] < 0) on_bad(b, "size %lld", (long long)size[i]);
+    if (size[i] < 0) on_bad(b, "a part has size %lld, expected at least 0", (long long)size[i]);
     b->out[i] = mk_slice_axis(b->g, x, axis, at, size[i]);
     at += size[i];
   }
   if (dim_is_const(d) && at != d)
-    on_bad(b, "sizes add up to %lld, the extent is %lld", (long long)at, (long long)d);
+    on_bad(b, "the sizes add up to %lld, but the extent is %lld", (long long)at, (long long)d);
 }

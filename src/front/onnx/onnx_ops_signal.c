@@ -1,8 +1,9 @@
 /* onnx_ops_signal.c: DFT, STFT, window functions, MelWeightMatrix.
  *
- * A transform of length n = p * q is one of length p across, a product with constant factors, and
- * one of length q along (Cooley and Tukey); what is short or prime is a contraction with a constant
- * matrix. Numbers are pairs of values, real and imaginary, [batch, length]. Lengths must be known.
+ * A transform of length n = p * q is a transform of length p, a product with twiddle factors, and a
+ * transform of length q (Cooley-Tukey). Short and prime lengths are products with a constant
+ * matrix. Complex numbers are two values, real and imaginary, [batch, length]. Lengths must be
+ * static.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -12,9 +13,9 @@ typedef struct Complex {
   Val re, im; /* im 0: real */
 } Complex;
 
-enum { DIRECT = 48 }; /* longest transform done by one matrix, if it can be split */
+enum { DIRECT = 48 }; /* longest divisible length that uses one matrix */
 #define DFT_MAX    ((i64)1 << 24)
-#define DFT_MATRIX ((i64)1 << 26) /* elements of a matrix for a prime length */
+#define DFT_MATRIX ((i64)1 << 26) /* maximum matrix elements for a prime length */
 
 static const double turn = 6.283185307179586476925286766559;
 
@@ -52,14 +53,14 @@ static Complex reshaped(Build *b, Complex x, const Dim *dim, u32 rank) {
   return (Complex){mk_reshape(b->g, x.re, dim, rank), x.im ? mk_reshape(b->g, x.im, dim, rank) : 0};
 }
 
-/* The largest divisor of n that is no longer than DIRECT; 1 when there is none. */
+/* The largest divisor of n up to DIRECT; 1 if there is none. */
 static i64 split(i64 n) {
   for (i64 p = DIRECT; p > 1; p--)
     if (n % p == 0) return p;
   return 1;
 }
 
-/* First `keep` results of the transform of x [batch, n]. Depth: one level per divisor. */
+/* First `keep` results of the transform of x [batch, n]. Recursion depth: one level per divisor. */
 static Complex transform(Build *b, Complex x, i64 n, i64 keep, int sign) {
   Graph *g = b->g;
   Dim batch = on_dim(b, x.re, 0);
@@ -81,7 +82,7 @@ static Complex transform(Build *b, Complex x, i64 n, i64 keep, int sign) {
   return (Complex){mk_slice_axis(g, y.re, 1, 0, keep), mk_slice_axis(g, y.im, 1, 0, keep)};
 }
 
-/* x [batch, have] cut or filled with zeros to n. */
+/* Crops or zero-pads x [batch, have] to n. */
 static Val fit(Build *b, Val x, i64 n) {
   i64 have = on_static_dim(b, x, 1);
   if (have >= n) return mk_slice_axis(b->g, x, 1, 0, n);
@@ -109,11 +110,12 @@ static Complex completed(Build *b, Complex x, i64 n) {
 }
 
 static i64 check_length(Build *b, i64 n) {
-  if (n < 1 || n > DFT_MAX) on_bad(b, "a transform of length %lld", (long long)n);
+  if (n < 1 || n > DFT_MAX)
+    on_bad(b, "the length of the transform is %lld, which is out of range", (long long)n);
   return n;
 }
 
-/* The parts of x [..., 1 or 2], with `axis` at the end, as [batch, length]. */
+/* Splits x [..., 1 or 2] into real and imaginary parts [batch, length], with `axis` last. */
 static Complex parts_of(Build *b, Val x, u32 axis) {
   Graph *g = b->g;
   Type t = *on_type(b, x);
@@ -134,7 +136,7 @@ static Complex parts_of(Build *b, Val x, u32 axis) {
   return (Complex){part[0], part[1]};
 }
 
-/* The inverse of parts_of, for results of length n; a real one has 1 as its last extent. */
+/* Inverse of parts_of for results of length n; the last extent of a real result is 1. */
 static Val join_parts(Build *b, Complex y, const Type *t, u32 axis, i64 n) {
   Graph *g = b->g;
   Dim dim[MAX_RANK];
@@ -158,7 +160,7 @@ void build_dft(Build *b) {
   i64 where = b->opset < 20 ? on_int(b, "axis", 1) : -2, n = 0;
   if (b->opset >= 20 && on_has(b, 2)) on_known_ints(b, 2, &where, 1);
   u32 axis = on_axis(b, where, t.rank);
-  if (axis == t.rank - 1) on_bad(b, "axis %u holds the parts of a number", axis);
+  if (axis == t.rank - 1) on_bad(b, "axis %u holds real and imaginary parts", axis);
   if (on_has(b, 1)) {
     if (on_known_ints(b, 1, &n, 1) != 1) on_bad(b, "dft_length must have one element");
   } else {
@@ -179,7 +181,7 @@ void build_dft(Build *b) {
   on_set_output(b, join_parts(b, y, &t, axis, keep));
 }
 
-/* Frames of the signal, times the window, transformed: [batch, frames, bins, 2]. */
+/* Windowed frames of the signal, transformed: [batch, frames, bins, 2]. */
 void build_stft(Build *b) {
   Graph *g = b->g;
   Val x = on_wide(b, 0);
@@ -196,7 +198,7 @@ void build_stft(Build *b) {
   check_length(b, n);
   i64 wide = on_has(b, 2) ? on_static_dim(b, b->in[2], 0) : n;
   if (dim_is_const(t.dim[1]) && t.dim[1] < n)
-    on_bad(b, "a frame of %lld is longer than the signal", (long long)n);
+    on_bad(b, "a frame of %lld samples is longer than the signal", (long long)n);
   Dim frames = dim_addk(b->ds, dim_div(b->ds, dim_addk(b->ds, t.dim[1], -n), step), 1),
       grid[2] = {frames, wide};
   Val along = mk_iota(g, DT_i64, grid, 2, 1);
@@ -220,7 +222,7 @@ static DType output_type(Build *b) {
   return dt;
 }
 
-/* a - b cos(2 pi i / n) + c cos(4 pi i / n); the argument picks the row. */
+/* a - b cos(2 pi i / n) + c cos(4 pi i / n); the argument selects the row. */
 void build_window(Build *b) {
   static const double k[3][3] = {{0.5, 0.5, 0}, {25.0 / 46, 21.0 / 46, 0}, {0.42, 0.5, 0.08}};
   const double *row = k[b->arg];
@@ -248,15 +250,16 @@ static double mel(double hertz) {
   return 2595 * log10(1 + hertz / 700);
 }
 
-/* Triangles over the bins of a spectrum, evenly spaced on the mel scale. */
+/* Triangular filters over the bins of a spectrum, evenly spaced on the mel scale. */
 void build_melweights(Build *b) {
   double bins = known_number(b, 0), length = known_number(b, 1), rate = known_number(b, 2);
   double lo = mel(known_number(b, 3)), hi = mel(known_number(b, 4));
   if (!(bins >= 1 && bins < 1e6 && length >= 1 && length < 1e8 && rate >= 1))
-    on_bad(b, "sizes out of range");
+    on_bad(b, "the sizes are out of range");
   i64 n = (i64)bins, lines = (i64)length / 2 + 1, dim[2] = {lines, n};
   u64 all;
-  if (!size_mul((u64)n, (u64)lines, &all) || all > (1u << 28)) on_bad(b, "sizes out of range");
+  if (!size_mul((u64)n, (u64)lines, &all) || all > (1u << 28))
+    on_bad(b, "the sizes are out of range");
   i64 *edge = NEWS(&b->c->scratch, i64, (size_t)n + 2);
   for (i64 i = 0; i < n + 2; i++) {
     double hertz = 700 * (pow(10, ((double)i * (hi - lo) / (bins + 2) + lo) / 2595) - 1);

@@ -1,8 +1,7 @@
 /* onnx_ops_string.c: StringConcat, StringSplit, StringNormalizer, RegexFullMatch and Tokenizer.
  *
- * All work on rows of bytes, u8[.., k], with zeros behind the text (onnx_strings.c). A result is
- * described by where its bytes come from: pieces of a split, for example, by where each begins and
- * ends.
+ * All work on zero-padded rows of bytes, u8[.., k] (onnx_strings.c). Results are described by the
+ * source of their bytes; the pieces of a split, for example, by begin and end.
  */
 #include "front/onnx/onnx_builder.h"
 #include "front/onnx/regex.h"
@@ -28,7 +27,7 @@ static Val zero_byte(Build *b) {
   return mk_scalar(b->g, DT_u8, 0);
 }
 
-/* Bytes of each text: [..] for [.., k]. */
+/* Length of each string in bytes: [..] for [.., k]. */
 static Val lengths(Build *b, Val rows) {
   Graph *g = b->g;
   i64 last = on_rank(b, rows) - 1;
@@ -41,8 +40,7 @@ static Val last_axis(Build *b, Val x) {
   return mk_unsqueeze(b->g, x, on_rank(b, x));
 }
 
-/* rows[.., from + i] for i below `to` - from, of k bytes; zeros behind. from, to: [..], rows as
- * wide as they are. */
+/* rows[.., from + i] for i below to - from, zero-padded to k bytes. from, to: [..] */
 static Val cut(Build *b, Val rows, Val from, Val to, Dim k) {
   Graph *g = b->g;
   Val i = places(b, k), at = mk_add(g, last_axis(b, from), i);
@@ -79,12 +77,12 @@ typedef struct StringSplit {
   Val rows;   /* [n, k] */
   Val length; /* [n] */
   Dim k;
-  Val from, to;     /* where piece j begins and ends: [n, pieces] */
-  Val count;        /* of pieces: [n] */
-  i64 pieces, most; /* at most; -1: any number of splits */
+  Val from, to;     /* begin and end of piece j: [n, pieces] */
+  Val count;        /* number of pieces: [n] */
+  i64 pieces, most; /* maximum; -1: unlimited */
 } StringSplit;
 
-/* rows moved to the left by d places, zeros from the right; to the right when negative */
+/* shifts rows left by d positions (right if negative), filling with zeros */
 static Val shifted_rows(Build *b, Val rows, i64 d) {
   i64 k = width(b, rows), inner[2] = {0};
   Dim lo[2] = {0}, hi[2] = {0};
@@ -97,8 +95,8 @@ static Val shifted_rows(Build *b, Val rows, i64 d) {
   return mk_pad(b->g, part, mk_like(b->g, rows, 0), lo, hi, inner);
 }
 
-/* Place of mark number j in each row, for j below `pieces`; k where there are fewer: the number of
- * places up to which at most j marks have been seen. mark: i64[n, k], 0 or 1 */
+/* Position of mark j in each row for j below `pieces`, k if there are fewer: the number of
+ * positions up to which at most j marks occur. mark: i64[n, k], 0 or 1 */
 static Val mark_places(const StringSplit *s, Val mark) {
   Graph *g = s->b->g;
   Val seen = mk_unsqueeze(g, mk_cum(g, OP_cumsum, mark, 1, false, false), 2);
@@ -112,7 +110,7 @@ typedef struct MatchLoop {
   i64 length;
 } MatchLoop;
 
-/* Matches that overlap one taken before do not count. carried: the first place that is free. */
+/* Drops matches that overlap an earlier one. carried: the first free position. */
 static void take_match(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   MatchLoop *t = user;
   (void)cond;
@@ -124,7 +122,7 @@ static void take_match(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
   scan[0] = hit;
 }
 
-/* Where the delimiter stands: i64[n, k], 0 or 1. */
+/* Occurrences of the delimiter: i64[n, k], 0 or 1. */
 static Val find_delimiter(const StringSplit *s, const char *text, i64 d) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -159,13 +157,13 @@ static void split_at(StringSplit *s, const char *text, i64 d) {
   s->count = mk_addk(g, mk_reduce(g, OP_reduce_sum, mark, &(i64){1}, 1, false), 1);
 }
 
-/* Where runs of ones begin (d = -1) or end (d = 1); word: i64[n, k], 0 or 1 */
+/* Begins (d = -1) or ends (d = 1) of runs of ones; word: i64[n, k], 0 or 1 */
 static Val run_edge(Build *b, Val word, i64 d) {
-  Val beside = shifted_rows(b, word, d);
-  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), beside));
+  Val neighbour = shifted_rows(b, word, d);
+  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), neighbour));
 }
 
-/* Between runs of blanks; none at the ends. */
+/* Splits at runs of whitespace, without empty pieces at the ends. */
 static void split_blanks(StringSplit *s) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -184,11 +182,12 @@ static void split_blanks(StringSplit *s) {
   if (!cut_off) return;
   Val most = mk_scalar(g, DT_i64, (double)s->most);
   Val last = mk_eq(g, places(b, s->pieces), most);
-  s->to = mk_select(g, last, last_axis(b, s->length), s->to); /* the rest as it is */
+  s->to =
+      mk_select(g, last, last_axis(b, s->length), s->to); /* the last piece is the unsplit rest */
   s->count = mk_min(g, s->count, mk_like(g, s->count, (double)s->pieces));
 }
 
-/* The pieces as texts [n, m], m as many as a row has at most; `rest` (u8[k]) behind the last. */
+/* The pieces as strings [n, m], m the maximum per row; `rest` (u8[k]) fills missing pieces. */
 static Val pieces_of(const StringSplit *s, Dim n, Val rest) {
   Build *b = s->b;
   Graph *g = b->g;
@@ -228,8 +227,8 @@ void build_string_split(Build *b) {
 
 /* ---- StringNormalizer ---- */
 
-/* Letters of two bytes whose other case has two bytes as well: U+0080 to U+07FF. step 1: first to
- * last move by `by`; step 2: pairs of neighbours, the capital first. */
+/* Letters U+0080 to U+07FF with two bytes in both cases. step 1: first to last shift by `by`; step
+ * 2: pairs of neighbours, upper case first. */
 static const struct {
   u16 first, last;
   i16 by;
@@ -247,7 +246,7 @@ static const struct {
     {0x04d0, 0x052f, 1, 2},    {0x0531, 0x0556, 48, 1},
 };
 
-/* Other case of every letter of two bytes, as code points; others as they are. */
+/* The other case of every two-byte letter, as code points; others are unchanged. */
 static Val letter_table(Build *b, bool upper) {
   enum { END = 0x800 };
   Tensor *t = tensor_new(&b->c->work, DT_i64, (const i64[]){END}, 1);
@@ -291,7 +290,7 @@ static Val case_folded(Build *b, Val text) {
   return on_strings(b, change_case(b, on_string_bytes(b, text), false));
 }
 
-/* Which of x [n] are stop words. */
+/* Tests which of x [n] are stop words. */
 static Val is_stop_word(Build *b, Val x, const OnnxAttr *words) {
   Graph *g = b->g;
   Val list = mk_const(g, on_table(b, words));
@@ -312,7 +311,7 @@ void build_string_normalizer(Build *b) {
   if (rank == 2) x = mk_squeeze(g, x, 0);
   const OnnxAttr *words = on_typed(b, "stopwords", OA_strings);
   if (words && words->strings.n) {
-    /* one empty string where nothing is left */
+    /* one empty string if nothing is left */
     i64 one = 1;
     Val part[2] = {x, mk_const(g, tensor_new(&b->c->work, DT_str, &one, 1))};
     Val stop = is_stop_word(b, x, words);
@@ -347,7 +346,7 @@ static Match match_new(Build *b, Val rows, const Regex *r) {
                  .kinds = r->kinds};
 }
 
-/* The state behind a byte (i64). */
+/* The state after a byte (i64). */
 static Val match_step(const Match *m, Val state, Val byte) {
   Graph *g = m->b->g;
   Val kind = mk_cast(g, mk_gather(g, m->kind, byte, 0), DT_i64);
@@ -355,7 +354,7 @@ static Val match_step(const Match *m, Val state, Val byte) {
   return mk_cast(g, mk_gather(g, m->next, at, 0), DT_i64);
 }
 
-/* carried: the state each text is in */
+/* carried: the state of each string */
 static void match_byte(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   Match *m = user;
   (void)cond, (void)scan;
@@ -380,7 +379,7 @@ void build_regex_full_match(Build *b) {
 
 /* ---- Tokenizer ---- */
 
-/* How many bytes the character has that begins here, 0 if it is not one of the set: i64[n, k]. */
+/* Length in bytes of the character of the set that begins here, or 0: i64[n, k]. */
 static Val char_lengths(const Match *m) {
   Build *b = m->b;
   Graph *g = b->g;
@@ -395,7 +394,7 @@ static Val char_lengths(const Match *m) {
   return mk_select(g, mk_ne(g, m->rows, zero_byte(b)), length, none);
 }
 
-/* The bytes of characters of the set (ends: the last bytes only): i64[n, k], 0 or 1. */
+/* Marks the bytes of characters of the set (ends: the last bytes only): i64[n, k], 0 or 1. */
 static Val char_bytes(Build *b, Val length, bool ends) {
   Graph *g = b->g;
   Val any = 0;
@@ -413,7 +412,7 @@ static Str token_pattern(Build *b) {
   if (on_int(b, "mincharnum", 1) > 1) on_unsupported(b, "attribute mincharnum above 1");
   if (!list == !on_has_attr(b, "tokenexp"))
     on_bad(b, "one of the attributes separators and tokenexp is expected");
-  /* all characters: an empty separator, and a lone dot, which alone takes ends of lines too */
+  /* matches every character: an empty separator, or a lone dot (which includes line ends) */
   Str every = str_of(b->c, "(?s:.)"), dot = str_of(b->c, "."), exp = on_str(b, "tokenexp", "");
   if (!list) return exp == dot ? every : exp;
   if (list->strings.n != 1 || str_len(b->c, list->strings.at[0]))
@@ -427,7 +426,7 @@ void build_tokenizer(Build *b) {
   Type t = *on_type(b, x);
   Dim n = type_count(b->ds, &t), out[MAX_RANK];
   bool runs;
-  if (t.rank < 1 || t.rank > 2) on_bad(b, "rank %u, expected 1 or 2", t.rank);
+  if (t.rank < 1 || t.rank > 2) on_bad(b, "the operand has rank %u, expected 1 or 2", t.rank);
   Regex r = regex_compile_set(b->c, token_pattern(b), g->loc, &runs);
   Str pad = on_str(b, "pad_value", "");
   i64 long_pad = (i64)str_len(b->c, pad);

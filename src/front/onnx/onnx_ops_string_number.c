@@ -1,11 +1,11 @@
-/* onnx_ops_string_number.c: numbers as strings and back, for Cast.
+/* onnx_ops_string_number.c: conversion between numbers and strings, for Cast.
  *
- * In: numbers, or strings. Out: rows of bytes that hold the decimal digits, or numbers read as C's
- * strtoll and strtod read them: blanks in front, a sign, the longest part that is a number; what
- * begins with none ends the run. Integers must fit 64 bits. Floats: 19 digits and a power of ten in
- * double precision, nearest up to 15 digits and 10^22, within two units in the last place of f64
- * beyond. Hexadecimal floats are refused. Floats are written with 8 significant digits, computed in
- * double precision: the last is rounded the other way for at most about one number in 10^8.
+ * In: numbers, or strings. Out: rows of bytes with decimal digits, or numbers parsed like strtoll
+ * and strtod: leading blanks, a sign, the longest numeric prefix. A string without one ends the
+ * run. Integers must fit in 64 bits. Floats: 19 digits and a power of ten in f64, correctly rounded
+ * up to 15 digits and 10^22, else within 2 ulp. Hexadecimal floats are refused. Floats are written
+ * with 8 significant digits computed in f64; the last digit is rounded wrongly for at most about
+ * one number in 10^8.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -38,7 +38,7 @@ static Val powers(Build *b) {
   return mk_const(b->g, t);
 }
 
-/* Characters of the longest number of a type, with its sign. */
+/* Characters of the longest number of a type, with sign. */
 static Dim room_for(DType dt) {
   u32 bits = dtype_info[dt].bits;
   if (bits >= 64) return POWERS;
@@ -48,7 +48,7 @@ static Dim room_for(DType dt) {
   return n;
 }
 
-/* x times ten to the n, n in -308..308. */
+/* x times 10^n, n in -308..308. */
 static Val shifted(Build *b, Val x, Val n) {
   Graph *g = b->g;
   i64 count = TENS;
@@ -69,7 +69,7 @@ static Val shifted(Build *b, Val x, Val n) {
 
 enum { DIGITS = 8, FLOAT_ROOM = 15 }; /* the longest: -1.2345678e-308 */
 
-/* A row of the bytes of a word, and zeros after them. */
+/* A zero-padded row of the bytes of a word. */
 static Val word(Build *b, const char *text) {
   i64 n = FLOAT_ROOM;
   Tensor *t = tensor_new(&b->c->work, DT_u8, &n, 1);
@@ -77,8 +77,7 @@ static Val word(Build *b, const char *text) {
   return mk_const(b->g, t);
 }
 
-/* Digit number k of m, which has n of them, the first one number 0; 0 before it and after the last.
- */
+/* Digit k of m, which has n digits, counted from the first; 0 outside. */
 static Val digit_of(Build *b, Val m, Val n, Val k) {
   Graph *g = b->g;
   Val place = mk_sub(g, mk_addk(g, n, -1), k), ten = lit(b, DT_i64, 10);
@@ -87,13 +86,13 @@ static Val digit_of(Build *b, Val m, Val n, Val k) {
   return mk_mod(g, mk_div(g, m, by), ten);
 }
 
-/* a, above 0, as DIGITS digits m times a power of ten: *e is the exponent of the first digit. Two
- * powers, for that of the smallest double exceeds the range. */
+/* Writes a > 0 as DIGITS digits m times a power of ten; *e is the exponent of the first digit. Uses
+ * two powers, because that of the smallest double exceeds the range. */
 static Val decimal(Build *b, Val a, Val *e) {
   Graph *g = b->g;
   Val s = 0;
   *e = mk_cast(g, mk_floor(g, mk_mulk(g, mk_map1(g, OP_log, a), 0.43429448190325182765)), DT_i64);
-  for (u32 k = 0; k < 2; k++) { /* the logarithm may be one off */
+  for (u32 k = 0; k < 2; k++) { /* the logarithm may be off by one */
     Val p = mk_sub(g, lit(b, DT_i64, DIGITS - 1), *e), first = mk_clamp(g, p, -308, 22);
     first = mk_max(g, first, mk_addk(g, p, -308));
     s = shifted(b, a, first);
@@ -108,7 +107,7 @@ static Val decimal(Build *b, Val a, Val *e) {
   return mk_cast(g, mk_select(g, carry, lit(b, DT_f64, 1e7), s), DT_i64);
 }
 
-/* As printf with %.8g, and NaN, INF, -INF: the text of ONNX Runtime. */
+/* Formats like printf %.8g, with NaN, INF, -INF as in ONNX Runtime. */
 static Val float_text(Build *b, Val x) {
   Graph *g = b->g;
   Dim room = FLOAT_ROOM, tens = DIGITS - 1;
@@ -120,13 +119,13 @@ static Val float_text(Build *b, Val x) {
   Val magnitude = mk_abs(g, x);
   Val m = decimal(b, mk_select(g, odd, lit(b, DT_f64, 1), magnitude), &e);
   m = mk_select(g, nil, zero, m);
-  /* significant digits, without zeros at the end */
+  /* significant digits without trailing zeros */
   Val pow = powers(b), from_ten = mk_addk(g, mk_iota(g, DT_i64, &tens, 1, 0), 1);
   Val cut = mk_cast(g, mk_gather(g, pow, from_ten, 0), DT_i64);
   i64 last = on_rank(b, m) - 1;
   Val ends = mk_cast(g, mk_ne(g, mk_mod(g, m, cut), zero), DT_i64);
   Val n = mk_addk(g, mk_reduce(g, OP_reduce_sum, ends, &last, 1, true), 1);
-  /* characters of the mantissa, with zeros in front, and the place of its point */
+  /* characters of the mantissa with leading zeros, and the position of its point */
   Val fixed = mk_ge(g, e, lit(b, DT_i64, -4));
   fixed = both(b, fixed, mk_lt(g, e, lit(b, DT_i64, DIGITS)));
   Val front = mk_select(g, fixed, mk_max(g, mk_neg(g, e), zero), zero);
@@ -141,7 +140,7 @@ static Val float_text(Build *b, Val x) {
   Val before = mk_lt(g, k, zero), at_point = both(b, point, mk_eq(g, p, dot));
   byte = mk_select(g, before, lit(b, DT_i64, '0'), byte);
   byte = mk_select(g, at_point, lit(b, DT_i64, '.'), byte);
-  /* the exponent: two digits at least */
+  /* the exponent has at least two digits */
   Val q = mk_sub(g, p, len), size = mk_abs(g, e), sign = mk_lt(g, e, zero);
   Val ne = mk_addk(g, mk_cast(g, mk_ge(g, size, lit(b, DT_i64, 100)), DT_i64), 2);
   Val tail = mk_addk(g, digit_of(b, size, ne, mk_addk(g, q, -2)), '0');
@@ -187,7 +186,7 @@ Val number_to_string(Build *b, Val x) {
 
 /* ---- strings as numbers ---- */
 
-/* What a character is to a number, and how far the reader has come. */
+/* Character classes and parser states. */
 enum { C_blank, C_plus, C_minus, C_digit, C_dot, C_e, C_x, C_i, C_n, C_f, C_a, C_other, CLASSES };
 enum {
   P_start,
@@ -232,7 +231,7 @@ static Val classes(Build *b) {
   return mk_const(b->g, t);
 }
 
-/* The phase behind each phase and class; integers end at the first character that is no digit. */
+/* The next state by state and class. Integers end at the first character that is not a digit. */
 static Val phases(Build *b, bool integer) {
   i64 n = PHASES * CLASSES;
   Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
@@ -249,7 +248,7 @@ static Val phases(Build *b, bool integer) {
                                {P_in, C_f, P_inf},          {P_start, C_n, P_n},
                                {P_sign, C_n, P_n},          {P_n, C_a, P_na},
                                {P_na, C_n, P_nan},          {P_whole, C_x, P_bad}};
-  const u32 whole = 6; /* rows that integers have */
+  const u32 whole = 6; /* states used for integers */
   for (u32 p = 0; p < PHASES; p++)
     for (u32 c = 0; c < CLASSES; c++) {
       bool stays = p == P_inf || p == P_nan || p == P_bad;
@@ -267,7 +266,7 @@ typedef struct Numeral {
   bool integer;
 } Numeral;
 
-/* Carried, each [..]: all i64 but the digits, u64. */
+/* Carried, each [..]: i64 except the digits, which are u64. */
 enum { R_phase, R_minus, R_digits, R_shift, R_eminus, R_power, R_over, R_seen, R_COUNT };
 
 static void read_char(Graph *g, void *user, Val i, Val *cond, Val *now, Val *scan) {
@@ -341,8 +340,9 @@ Val string_to_number(Build *b, Val x, DType to) {
     Val most = mk_add(g, lit(b, DT_u64, 0x1p63 - 1024), rest);
     if (dtype_is_signed(to)) bad = mk_or(g, bad, mk_gt(g, state[R_digits], most));
   }
-  Val right = mk_assert(g, mk_cast(g, bad, DT_i64), "a string is no number of its type");
-  bad = mk_ne(g, right, zero); /* never; the run has ended */
+  Val right =
+      mk_assert(g, mk_cast(g, bad, DT_i64), "a string is not a number of the requested type");
+  bad = mk_ne(g, right, zero); /* never true after the assertion */
   if (!integer) {
     Val value = float_of(b, state);
     return mk_cast(g, mk_select(g, bad, lit(b, DT_f64, NAN), value), to);

@@ -1,16 +1,15 @@
 /* onnx_ops_training.c: one step of Adagrad, Adam and Momentum.
  *
- * Inputs: learning rate, number of the step, then as many lists as the rule has tensors
- * (parameters, gradients, states), all of one length. Outputs: the lists that change.
+ * Inputs: learning rate, step number, then lists of equal length: parameters, gradients, states.
+ * Outputs: the lists that change.
  */
 #include "front/onnx/onnx_builder.h"
 
-/* Number of parameters when each comes with `lists` tensors; the step's rate and number, as
- * scalars. */
+/* Number of parameters if each has `lists` tensors; learning rate and step number as scalars. */
 static u32 read_step(Build *b, u32 lists, Val *rate, Val *count) {
   u32 n = b->nin > 2 ? (b->nin - 2) / lists : 0;
   if (!n || b->nin != 2 + lists * n)
-    on_bad(b, "%u inputs, expected 2 and %u lists of one length", b->nin, lists);
+    on_bad(b, "there are %u inputs, expected 2 and %u lists of one length", b->nin, lists);
   *rate = mk_reshape(b->g, on_in(b, 0), NULL, 0);
   *count = mk_reshape(b->g, on_in(b, 1), NULL, 0);
   return n;
@@ -24,7 +23,7 @@ static void put(Build *b, u32 list, u32 n, u32 i, Val v) {
   if (on_wants(b, list * n + i)) b->out[list * n + i] = mk_cast(b->g, v, on_dtype(b, b->in[2 + i]));
 }
 
-/* The gradient with that of the regularization term. */
+/* The gradient plus that of the regularization term. */
 static Val regularized(Build *b, Val x, Val gradient) {
   double k = on_float(b, "norm_coefficient", 0);
   return k ? mk_add(b->g, mk_mulk(b->g, x, k), gradient) : gradient;
@@ -49,7 +48,7 @@ void build_adagrad(Build *b) {
   }
 }
 
-/* 1 - k to the power of the step's number */
+/* 1 - k^count, the bias correction */
 static Val unbiased(Build *b, double k, Val count) {
   Val power = mk_pow(b->g, mk_like(b->g, count, k), count);
   return mk_sub(b->g, mk_like(b->g, count, 1), power);

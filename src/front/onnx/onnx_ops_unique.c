@@ -1,8 +1,8 @@
 /* onnx_ops_unique.c: Unique.
  *
- * Rows (elements, or slices along the axis) are sorted, stably, so that equal ones stand together,
- * the first in the original order in front. A row that differs from the one before starts a group.
- * Rows of several elements are sorted by their columns, from the last to the first.
+ * Sorts rows (elements, or slices along the axis) stably, so equal rows are adjacent in original
+ * order. A row that differs from its predecessor starts a group. Rows of several elements are
+ * sorted column by column, from the last to the first.
  */
 #include "front/onnx/onnx_builder.h"
 
@@ -26,7 +26,7 @@ static void sort_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Va
   carried[0] = mk_gather(g, carried[0], sorted_order(b, column), 0);
 }
 
-/* Places of the rows in sorted order. */
+/* Row indices in sorted order. */
 static Val order_of(UniqueRows *r) {
   Build *b = r->b;
   Graph *g = b->g;
@@ -37,7 +37,7 @@ static Val order_of(UniqueRows *r) {
   return order;
 }
 
-/* bool [rows]: the row differs from the one before it; NaN equals NaN. */
+/* bool [rows]: the row differs from its predecessor; NaN equals NaN. */
 static Val starts_group(Build *b, Val x) {
   Graph *g = b->g;
   Dim rows = on_dim(b, x, 0);
@@ -85,7 +85,7 @@ void build_unique(Build *b) {
     Val head =
         mk_gather(g, mk_scatter_elems(g, zeros, running_group(b, starts), at, 0, "max"), group, 0);
     Val first = mk_scatter_elems(g, zeros, order, mk_gather(g, order, head, 0), 0,
-                                 "none"); /* of each row's group */
+                                 "none"); /* of the group of each row */
     Val leads = mk_eq(g, first, i);
     out[1] = places_of(b, leads);
     out[2] = mk_gather(g, running_group(b, leads), first, 0);

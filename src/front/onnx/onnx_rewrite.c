@@ -1,12 +1,11 @@
-/* onnx_rewrite.c: an ONNX file with other elements for some of its weights.
+/* onnx_rewrite.c: writes an ONNX file with new elements for some weights.
  *
- * In: a model as it was read, names of initializers and tensors of their types and shapes. Out: the
- * file, whose other bytes are what they were: elements that lie in it as raw data are replaced
- * where they are. If some do not, the model is written anew (onnx_write.c), with the same contents;
- * weights that lay in files of their own lie inside then, or all in one beside it where there are
- * too many. Initializers that are stored sparsely are refused: their elements are not all there to
- * be changed. Nodes in training mode are written in inference mode: the model is trained, and what
- * was measured is the model with its running statistics.
+ * In: a model as read, names of initializers, and tensors of their types and shapes. Out: the file.
+ * Elements stored as raw data are replaced in place and all other bytes stay. If some are stored
+ * otherwise, onnx_write.c writes the model anew with the same contents; external weights are then
+ * stored inside, or in one file PATH.data if there are too many. Sparse initializers are refused,
+ * because not all elements are stored. Nodes in training mode are written in inference mode,
+ * because the reported results use the running statistics.
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/onnx_reader.h"
@@ -14,14 +13,14 @@
 
 #include <string.h>
 
-/* The elements in the file, if they lie there in one piece as a processor has them. */
+/* The elements in the file, if they are contiguous and in native byte order. */
 static const u8 *raw_place(const Source *s, const OnnxModel *m, Str name, const Tensor *t) {
   const OnnxTensor *x = onnx_find_init(m->graph, name);
   bool inside = x && x->raw.n && x->raw.at >= s->at && x->raw.at + x->raw.n <= s->at + s->n;
   return inside && x->raw.n == data_raw_bytes(t) ? x->raw.at : NULL;
 }
 
-/* The bytes of the file with these replaced; false: some have to be written anew. */
+/* The bytes of the file with these replaced; false: a weight must be written anew. */
 static bool patch(Ctx *c, const Source *s, const OnnxModel *m, const Str *name, Tensor *const *t,
                   u32 n, const char *path) {
   for (u32 i = 0; i < n; i++)
@@ -39,7 +38,7 @@ static bool patch(Ctx *c, const Source *s, const OnnxModel *m, const Str *name, 
 static void replace(Ctx *c, OnnxModel *m, Str name, const Tensor *t) {
   if (!onnx_find_init(m->graph, name))
     fail(c, ERR_unsupported, LOC_NONE,
-         "weight '%s' is no dense initializer of the main graph: it cannot be written",
+         "weight '%s' is not a dense initializer of the main graph: it cannot be written",
          show(c, name));
   onnx_put_init(c, m->graph, name, t);
 }
@@ -67,7 +66,7 @@ typedef struct ModeCheck {
   const OnnxModel *m;
   const char *path;
   Map functions; /* function_key -> 1 + index */
-  u32 nodes;     /* visited in sub-graphs and calls */
+  u32 nodes;     /* number of nodes visited in sub-graphs and calls */
 } ModeCheck;
 
 static const OnnxAttr *named_attr(const OnnxAttr *at, u32 n, Str name) {
@@ -76,7 +75,7 @@ static const OnnxAttr *named_attr(const OnnxAttr *at, u32 n, Str name) {
   return NULL;
 }
 
-/* The attribute that a node has at this call of its function. */
+/* The attribute of a node at this call of its function. */
 static const OnnxAttr *mode_attr(Ctx *c, const ModeScope *s, const OnnxNode *n, const char *name) {
   const OnnxAttr *a = onnx_attr(c, n, name);
   while (a && a->ref) {
@@ -107,7 +106,7 @@ static bool is_graph_input(const OnnxGraph *g, Str name) {
   return false;
 }
 
-/* Is the value a constant that is false? An absent argument of a function is. */
+/* Is the value a constant false? An absent function argument counts as one. */
 static bool is_false(const ModeCheck *k, const ModeScope *s, Str name) {
   const OnnxTensor *t = NULL;
   while (s && !t) {
@@ -156,17 +155,17 @@ static i64 function_opset(const Ctx *c, const OnnxFunction *f) {
   for (u32 i = 0; i < f->opsets.n; i++)
     if (!f->opsets.at[i].domain || str_is(c, f->opsets.at[i].domain, "ai.onnx"))
       return f->opsets.at[i].version;
-  return INT64_MAX; /* the importer takes the newest */
+  return INT64_MAX; /* the importer uses the newest */
 }
 
-/* Refuses training mode in sub-graphs and functions: these are written as they were read. Calls
- * nested deeper than the importer allows are not reached when the model runs. */
+/* Refuses training mode in sub-graphs and functions, which are copied unchanged. Calls nested
+ * deeper than the importer allows never run. */
 static void refuse_inner(ModeCheck *k, const ModeScope *s, const OnnxNode *node, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Loc loc = {.node = node[i].name, .op = node[i].op, .index = -1};
     const OnnxFunction *f = find_function(k, &node[i]);
     if (s->depth && ++k->nodes > ONNX_MAX_NODES)
-      fail(k->c, ERR_unsupported, loc, "sub-graphs and calls of functions have more than %d nodes",
+      fail(k->c, ERR_unsupported, loc, "sub-graphs and function calls have more than %d nodes",
            ONNX_MAX_NODES);
     if (s->depth && !f && is_training(k, s, &node[i]))
       fail(k->c, ERR_unsupported, loc,
@@ -186,7 +185,7 @@ static void refuse_inner(ModeCheck *k, const ModeScope *s, const OnnxNode *node,
   }
 }
 
-/* Reads of the statistics that the node returned become reads of those it is given. */
+/* Replaces uses of the statistics that the node returns by those that it reads. */
 static void to_inference(Ctx *c, OnnxGraph *g, u32 at, i64 opset, const Map *reads) {
   OnnxNode *n = &g->nodes.at[at];
   bool norm = onnx_is_op(c, n, "BatchNormalization");
@@ -203,7 +202,7 @@ static void to_inference(Ctx *c, OnnxGraph *g, u32 at, i64 opset, const Map *rea
   }
 }
 
-/* Returns how many nodes of the main graph were in training mode. */
+/* Returns the number of nodes of the main graph that were in training mode. */
 static u32 infer_mode(Ctx *c, OnnxModel *m, const char *path) {
   OnnxGraph *g = m->graph;
   i64 opset = onnx_opset(c, m, "");

@@ -1,8 +1,8 @@
-/* onnx_strings.c: strings while importing. See the pass strings.c for what becomes of them.
+/* onnx_strings.c: strings at import. The pass strings.c removes them.
  *
- * Strings that are computed are rows of bytes in between. How wide a row must be follows from where
- * the strings come from: constants, or other rows. Parameters of the graph, and what enters and
- * leaves the bodies of loops, are rows.
+ * Computed strings are rows of bytes. The row length follows from the source of the strings:
+ * constants or other rows. Parameters of the graph and values that cross the boundary of a loop
+ * body are rows.
  */
 #include "front/onnx/onnx_import.h"
 
@@ -22,7 +22,7 @@ i64 string_max_bytes(Graph *g, Val v) {
     if (*slot) continue;
     *slot = 1;
     NodeId def = graph_val(g, x)->def;
-    if (!def) bug(g->c, g->loc, "strings enter a block");
+    if (!def) bug(g->c, g->loc, "a string enters a region");
     const Node *n = graph_node(g, def);
     i64 k = 1;
     if (n->op == OP_const) k = strings_max_len(g->c, node_attr(n, AT_value)->u.t);
@@ -49,7 +49,7 @@ typedef struct StringLoop {
   BodyFn *body;
   void *user;
   u32 ncarried, nscan;
-  i64 *room;  /* of what is carried; 0: no strings */
+  i64 *room;  /* row length of each carried value; 0: not a string */
   bool *text; /* scan outputs that are strings */
 } StringLoop;
 
@@ -82,8 +82,7 @@ void on_loop(Build *b, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan
   }
   LoopDraft d = loop_draft(b->g, trip, cond, carried, ncarried, scan, nscan, text_body, &l);
   loop_simplify(b->g, &d);
-  /* results that grow with the iterations need a bound: a trip count that follows from bound inputs
-   * gives it */
+  /* results that grow per iteration need a bound: a trip count from bound inputs */
   Val blame;
   bool stacks = nscan > 0;
   for (u32 k = 0; k < ncarried; k++) stacks = stacks || d.grows[k];

@@ -1,12 +1,10 @@
-/* A stored tensor -> its elements: the only loader, for initializers, attributes, sparse parts and
- * data files.
+/* onnx_tensor.c: loads the elements of initializers, attributes, sparse tensors and data files.
  *
- * Elements come from one of three places: raw_data, the typed list that belongs to the element
- * type, or a file beside the model. Which one, and that there is only one, is decided first; then
- * shape x type must equal the bytes (or the number of list elements) before anything is allocated.
- * Raw and external bytes are used in place on little-endian hosts, except types below a byte, which
- * are unpacked, and bool, which is copied if a byte is neither 0 nor 1. The checksum of external
- * data is not verified.
+ * Elements come from raw_data, from the typed list of the element type, or from an external file.
+ * The loader first checks that there is exactly one source. Then shape times type must equal the
+ * bytes (or list elements) before anything is allocated. On little-endian hosts raw and external
+ * bytes are used in place, except types below 8 bits, which are unpacked, and invalid bools, which
+ * are copied. Checksums of external data are not verified.
  */
 #include "front/onnx/onnx.h"
 #include "io/data.h"
@@ -26,12 +24,12 @@ typedef struct Load {
 static u64 check_shape(Ctx *c, Loc loc, Str name, const Ints *dims) {
   u64 n;
   if (dims->n > MAX_RANK)
-    fail(c, ERR_unsupported, loc, "tensor '%s' has rank %u, at most %d are handled", show(c, name),
+    fail(c, ERR_unsupported, loc, "tensor '%s' has rank %u, expected at most %d", show(c, name),
          dims->n, MAX_RANK);
   for (u32 i = 0; i < dims->n; i++) {
     if (dims->at[i] < 0)
-      fail(c, ERR_input, loc, "tensor '%s' has extent %lld in dimension %u", show(c, name),
-           (long long)dims->at[i], i);
+      fail(c, ERR_input, loc, "tensor '%s' has extent %lld in dimension %u, expected at least 0",
+           show(c, name), (long long)dims->at[i], i);
   }
   if (!shape_count(dims->at, dims->n, &n))
     fail(c, ERR_input, loc, "tensor '%s' has more than 2^40 elements", show(c, name));
@@ -46,7 +44,7 @@ static DType check_dtype(Ctx *c, Loc loc, const OnnxTensor *t) {
   return t->dt;
 }
 
-/* Bits of one element in a file. */
+/* Size of one stored element in bits. */
 static u32 stored_bits(DType dt) {
   return dt == DT_bool ? 8 : dtype_info[dt].bits;
 }
@@ -69,7 +67,7 @@ static Tensor *from_raw(const Load *l) {
 
 /* ---- typed lists ---- */
 
-/* Field of TensorProto that holds elements of the type. */
+/* The TensorProto field that holds elements of the type. */
 static u32 list_field(DType dt) {
   switch (dt) {
   case DT_f32:
@@ -89,7 +87,7 @@ static _Noreturn void fail_value(const Load *l, u64 i, i64 x) {
        show(l->c, l->t->name), (long long)x, (unsigned long long)i, dtype_info[l->dt].name);
 }
 
-/* Value number i of int32_data. Bit patterns may come sign-extended or not. */
+/* Stores value i of int32_data. Bit patterns may be sign-extended or not. */
 static void put_i32(const Load *l, u8 *to, u64 i, i32 x) {
   u32 bits = stored_bits(l->dt) < 8 ? 8 : stored_bits(l->dt);
   if (bits < 32 && (x < -(1 << (bits - 1)) || x >= 1 << bits)) fail_value(l, i, x);
@@ -108,7 +106,7 @@ static void put_i32(const Load *l, u8 *to, u64 i, i32 x) {
   }
 }
 
-/* Reads the next value of list l into its place; i counts values, not elements. */
+/* Reads the next value of list l; i counts values, not elements. */
 static void put_value(const Load *l, Wire *list, u8 *to, u64 i) {
   u32 u;
   u64 w;
@@ -134,7 +132,7 @@ static void put_value(const Load *l, Wire *list, u8 *to, u64 i) {
   }
 }
 
-/* A list of floats in one packed piece is as good as raw data. */
+/* A float list in one packed piece can be used like raw data. */
 static bool find_packed(const Load *l, u32 field, FileSpan *out) {
   if (field != 4 && field != 10) return false;
   Wire k = wire_reopen(l->c, l->t->base, l->t->body, l->loc);
@@ -160,7 +158,7 @@ static Tensor *from_list(const Load *l, u32 field) {
   u32 bits = stored_bits(l->dt);
   u64 per = bits < 8 ? 8 / bits : 1, parts = dtype_info[l->dt].cls == 'C' ? 2 : 1;
   u64 want = l->n / per + (l->n % per != 0), have = 0;
-  if (!size_mul(want, parts, &want) || want > l->t->body.n) /* a value takes a byte at least */
+  if (!size_mul(want, parts, &want) || want > l->t->body.n) /* a value takes at least one byte */
     fail_count(l, want, "fewer");
   FileSpan piece;
   if (find_packed(l, field, &piece)) return from_bytes(l, piece.at);
@@ -212,12 +210,12 @@ static Tensor *from_file(const Load *l, const char *model_path) {
     while (k < KEYS && !str_is(c, p->key, name[k])) k++;
     if (k == KEYS) continue;
     if (found[k])
-      fail(c, ERR_input, l->loc, "tensor '%s': external data give '%s' twice", show(c, t->name),
+      fail(c, ERR_input, l->loc, "tensor '%s': external data define '%s' twice", show(c, t->name),
            name[k]);
     found[k] = p;
   }
   if (!found[LOCATION])
-    fail(c, ERR_input, l->loc, "tensor '%s': external data without a location", show(c, t->name));
+    fail(c, ERR_input, l->loc, "tensor '%s': external data have no location", show(c, t->name));
   if (l->dt == DT_str)
     fail(c, ERR_input, l->loc, "tensor '%s': strings cannot be external data", show(c, t->name));
   u64 offset = found[OFFSET] ? parse_count(l, "offset", found[OFFSET]->value) : 0;
@@ -240,12 +238,13 @@ Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc
   if (t->data) return tensor_wrap(a, t->data->dt, t->data->dim, t->data->rank, t->data->data);
   l.dt = check_dtype(c, loc, t);
   l.n = check_shape(c, loc, t->name, &t->dims);
-  u64 bits; /* n <= 2^40, so neither step can wrap; checked all the same */
+  u64 bits; /* n <= 2^40, so it cannot overflow; checked anyway */
   if (!size_mul(l.n, stored_bits(l.dt), &bits) || !size_add(bits, 7, &l.bytes))
     fail(c, ERR_input, loc, "tensor '%s' is too large", show(c, t->name));
   l.bytes /= 8;
   if (t->has_segment)
-    fail(c, ERR_unsupported, loc, "tensor '%s' is stored in segments", show(c, t->name));
+    fail(c, ERR_unsupported, loc, "tensor '%s' is stored in segments, which is not supported",
+         show(c, t->name));
   u32 field = list_field(l.dt);
   if (t->fields & ~(1u << field))
     fail(c, ERR_input, loc, "tensor '%s': data in a list that does not belong to type %s",
@@ -258,14 +257,14 @@ Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc
 
 /* ---- sparse ---- */
 
-/* Position of entry i in the dense tensor; -1 when an index is out of range. */
+/* Position of element i in the dense tensor; -1 if an index is out of range. */
 static i64 dense_position(const Tensor *indices, const Ints *dims, u64 n, u64 i) {
   if (n == 0) return -1;
   if (indices->rank == 1) {
     i64 x = tensor_get(indices, i).i;
     return x >= 0 && (u64)x < n ? x : -1;
   }
-  i64 at = 0; /* below n, the product of all extents: cannot wrap */
+  i64 at = 0; /* cannot overflow: below n, the product of all extents */
   for (u32 d = 0; d < dims->n; d++) {
     i64 x = tensor_get(indices, i * dims->n + d).i;
     if (x < 0 || x >= dims->at[d]) return -1;
@@ -275,7 +274,7 @@ static i64 dense_position(const Tensor *indices, const Ints *dims, u64 n, u64 i)
 }
 
 Tensor *onnx_sparse(Ctx *c, const OnnxSparse *s, const char *model_path, Loc loc, Arena *a) {
-  if (!s->values || !s->indices) fail(c, ERR_input, loc, "sparse tensor without values or indices");
+  if (!s->values || !s->indices) fail(c, ERR_input, loc, "a sparse tensor lacks values or indices");
   const char *name = show(c, s->values->name);
   u64 n = check_shape(c, loc, s->values->name, &s->dims), bytes, total;
   Tensor *val = onnx_tensor(c, s->values, model_path, loc, a);

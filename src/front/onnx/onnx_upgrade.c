@@ -1,10 +1,9 @@
-/* onnx_upgrade.c: the same model with a later version of ONNX's operators.
+/* onnx_upgrade.c: upgrades a model to a later ONNX opset.
  *
- * In: a model of version 13 or later. Out: the same computation in the version asked for, up to 21,
- * or a refusal. Between these versions most operators only learnt types and attributes whose
- * absence means what it always did; a table has the others: attributes that became inputs, defaults
- * that changed, and what is not translated. Sub-graphs are written as they were read, so that one
- * which would have to change is a refusal too.
+ * In: a model of opset 13 or later. Out: the same computation in the requested opset, up to 21, or
+ * a refusal. In these versions most operators only gained types and optional attributes. A table
+ * lists the others: attributes that became inputs, changed defaults, and unsupported cases.
+ * Sub-graphs are copied unchanged, so one that needs a change is refused.
  */
 #include "front/onnx/onnx_edit.h"
 
@@ -12,7 +11,7 @@ typedef enum UpgradeRule { RH_axes, RH_outputs, RH_roi, RH_refuse } UpgradeRule;
 
 static const struct {
   const char *op;
-  i64 since; /* the version that differs */
+  i64 since; /* first version that differs */
   UpgradeRule how;
 } changes[] = {
     {"ReduceL1", 18, RH_axes},        {"ReduceL2", 18, RH_axes},
@@ -24,7 +23,7 @@ static const struct {
     {"DFT", 20, RH_refuse},           {"GroupNormalization", 21, RH_refuse},
 };
 
-/* The row that the node falls under; -1: it stays as it is. */
+/* The table row that applies to the node; -1: unchanged. */
 static int row_of(const Ctx *c, const OnnxNode *n, i64 from, i64 to) {
   if (n->domain && !str_is(c, n->domain, "ai.onnx")) return -1;
   for (u32 i = 0; i < sizeof changes / sizeof *changes; i++)
@@ -85,6 +84,6 @@ bool onnx_upgrade_opset(Ctx *c, OnnxModel *m, i64 to) {
     if (m->opsets.at[i].version == from &&
         (!m->opsets.at[i].domain || str_is(c, m->opsets.at[i].domain, "ai.onnx")))
       m->opsets.at[i].version = to;
-  if (m->ir_version < 10) m->ir_version = 10; /* of version 21 */
+  if (m->ir_version < 10) m->ir_version = 10; /* required by opset 21 */
   return true;
 }

@@ -1,13 +1,12 @@
 /* onnx_write.c: a decoded model -> bytes of ModelProto.
  *
- * In: an OnnxModel, perhaps changed by onnx_edit.c. Out: its bytes, and those of a file of weights
- * beside it if it has many. Method: the messages of the model, of its graph and of nodes are walked
- * as they were read, field by field; fields that the structs hold are written from there, where the
- * first of their kind stood, and all others are copied. Messages that were never touched are copied
- * whole.
+ * In: an OnnxModel, possibly edited by onnx_edit.c. Out: its bytes, and a file of external weights
+ * if it has many. Method: copies the messages of model, graph and nodes field by field. Fields held
+ * by the structs are written from there at the first occurrence of their kind. Unchanged messages
+ * are copied whole.
  *
- * Functions, sub-graphs and sparse tensors are copied as they were: edits reach the main graph
- * only. External data in them are refused, for their place would be another one.
+ * Functions, sub-graphs and sparse tensors are copied unchanged, because edits only affect the main
+ * graph. External data in them are refused, because their path would change.
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/pb.h"
@@ -16,7 +15,7 @@
 typedef struct Write {
   Ctx *c;
   OnnxOut *out;
-  bool to_side; /* weights go to the side */
+  bool to_side; /* weights go to the external file */
 } Write;
 
 static void put_str(const Write *w, StrBuf *t, u32 field, Str s) {
@@ -30,9 +29,9 @@ static void put_float(StrBuf *t, u32 field, float x) {
   sb_put(t, (u8[4]){(u8)bits, (u8)(bits >> 8), (u8)(bits >> 16), (u8)(bits >> 24)}, 4);
 }
 
-/* ---- fields that are copied ---- */
+/* ---- copied fields ---- */
 
-/* Copies the field that k has just read the tag of, from `start` on. */
+/* Copies the field whose tag k has just read, from `start` on. */
 static void copy_field(StrBuf *t, Wire *k, size_t start) {
   wire_skip(k);
   sb_put(t, k->base + start, k->pos - start);
@@ -49,7 +48,7 @@ static _Noreturn void refuse_external(Ctx *c, Str name) {
        "tensor '%s' of a node has external data: such models are not written", show(c, name));
 }
 
-/* Data beside the model would be looked for beside the new one. */
+/* Refuses external data, which would be searched for next to the new model. */
 static void check_nodes(Ctx *c, const OnnxNode *node, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (u32 j = 0; j < node[i].attrs.n; j++) {
@@ -62,12 +61,12 @@ static void check_nodes(Ctx *c, const OnnxNode *node, u32 n) {
         const OnnxGraph *g = k < a->graphs.n ? a->graphs.at[k] : a->g;
         for (u32 x = 0; x < g->inits.n; x++)
           if (g->inits.at[x].is_external) refuse_external(c, g->inits.at[x].name);
-        check_nodes(c, g->nodes.at, g->nodes.n); /* nested ONNX_GRAPH_DEPTH at most */
+        check_nodes(c, g->nodes.at, g->nodes.n); /* at most ONNX_GRAPH_DEPTH levels */
       }
     }
 }
 
-/* Bytes of a tensor in a file. */
+/* Size of a stored tensor in bytes. */
 static u64 stored_bytes(const OnnxTensor *t) {
   u64 n = 1;
   if (t->data) n = t->data->n;
@@ -85,7 +84,7 @@ static void put_pair(Write *w, StrBuf *t, const char *key, const char *value) {
   wire_put_bytes(t, 13, pair.at, pair.n);
 }
 
-/* Elements aside; the message says where. */
+/* Writes elements to the external file and their location to the message. */
 static void put_external(Write *w, StrBuf *t, Str name, const Tensor *x) {
   static const u8 zeros[EXTERNAL_ALIGN];
   StrBuf *side = &w->out->side;
@@ -121,7 +120,7 @@ static void put_tensor(Write *w, StrBuf *to, u32 field, const OnnxTensor *t) {
 
 /* ---- nodes ---- */
 
-/* One that onnx_edit.c has made: it has no other types. */
+/* An attribute made by onnx_edit.c, which creates no other types. */
 static void put_attr(Write *w, StrBuf *to, const OnnxAttr *a) {
   StrBuf t = sb_new(&w->c->scratch);
   if (a->body.at) {
@@ -137,7 +136,7 @@ static void put_attr(Write *w, StrBuf *to, const OnnxAttr *a) {
   wire_put_bytes(to, 5, t.at, t.n);
 }
 
-static bool node_field(u32 field) { /* that OnnxNode holds */
+static bool node_field(u32 field) { /* field held by OnnxNode */
   return (field >= 1 && field <= 5) || field == 7 || field == 8;
 }
 
@@ -166,7 +165,7 @@ static void put_node(Write *w, StrBuf *to, const OnnxNode *n) {
   wire_put_bytes(to, 1, t.at, t.n);
 }
 
-/* ---- the graph ---- */
+/* ---- graph ---- */
 
 enum { G_node = 1, G_init = 5, G_input = 11, G_output = 12 };
 
@@ -215,7 +214,7 @@ static void put_graph(Write *w, StrBuf *to, const OnnxGraph *g) {
   }
   if (!done[G_node]) put_list(w, &t, g, G_node);
   if (!done[G_init]) put_list(w, &t, g, G_init);
-  for (; outputs < g->outputs.n; outputs++) { /* added behind those of the file: a name is enough */
+  for (; outputs < g->outputs.n; outputs++) { /* outputs added by edits only need a name */
     StrBuf v = sb_new(&w->c->scratch);
     put_str(w, &v, 1, g->outputs.at[outputs].name);
     wire_put_bytes(&t, G_output, v.at, v.n);
@@ -223,7 +222,7 @@ static void put_graph(Write *w, StrBuf *to, const OnnxGraph *g) {
   wire_put_bytes(to, 7, t.at, t.n);
 }
 
-/* ---- the model ---- */
+/* ---- model ---- */
 
 static void put_opset(Write *w, StrBuf *t, const OnnxOpset *o) {
   StrBuf body = sb_new(&w->c->scratch);
@@ -276,13 +275,14 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
   for (; opsets < m->opsets.n; opsets++) put_opset(&w, t, &m->opsets.at[opsets]);
   if (t->n > WIRE_MAX_BYTES)
     fail(c, ERR_unsupported, LOC_NONE,
-         "the model takes %zu bytes, a protobuf file holds at most %u", t->n,
+         "the model takes %zu bytes, but a protobuf file holds at most %u", t->n,
          (unsigned)WIRE_MAX_BYTES);
 }
 
 u64 onnx_save(Ctx *c, const OnnxModel *m, const char *from, const char *path) {
   const char *slash = strrchr(path, '/');
-  Str beside = str_fmt(c, "%s.data", path), name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
+  Str side_path = str_fmt(c, "%s.data", path),
+      name = str_fmt(c, "%s.data", slash ? slash + 1 : path);
   OnnxOut out = {.model = sb_new(&c->work),
                  .side = sb_new(&c->work),
                  .side_name = str_text(c, name),
@@ -290,7 +290,7 @@ u64 onnx_save(Ctx *c, const OnnxModel *m, const char *from, const char *path) {
                  .from = from};
   onnx_write(c, m, &out);
   FileOut f[2] = {{.path = path, .at = out.model.at, .n = out.model.n},
-                  {.path = str_text(c, beside), .at = out.side.at, .n = out.side.n}};
+                  {.path = str_text(c, side_path), .at = out.side.at, .n = out.side.n}};
   files_write(c, f, out.side.n ? 2 : 1);
   return out.model.n + out.side.n;
 }

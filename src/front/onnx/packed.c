@@ -1,16 +1,16 @@
-/* packed.c: weights of 4 and 8 bits that stay so.
+/* packed.c: 4-bit and 8-bit weights that stay packed.
  *
- * In: constants of a MatMulNBits or of a DequantizeLinear in blocks: integers, scales, zero points.
- * Out: the same matrix as rows of blocks (N4, N8 and their like of qblocks.def), behind `unblock`:
- * the pass of that name multiplies with them as they are. Blocks of the file may be any multiple of
- * QBLOCK_X elements; what does not fit, or is small, is not taken, and the caller goes on as ever.
+ * In: constants of a MatMulNBits or group-wise DequantizeLinear: integers, scales, zero points.
+ * Out: the same matrix in quant groups (N4, N8 etc. of qblocks.def) with a `dequantize` node, which
+ * a pass fuses into matmul_quant. Groups of the file may be any multiple of QBLOCK_X elements.
+ * Matrices that do not fit or are too small are left to the caller.
  */
 #include "front/onnx/packed.h"
 
 #include <string.h>
 
-/* Elements from which on it pays: floats of smaller matrices stay in caches, where taking them
- * apart costs more than reading them; products of bytes are faster than those of floats anyway. */
+/* Minimum number of elements. Unpacking smaller float matrices costs more than reading them from
+ * the cache. Int8 products are faster than float ones, so their limit is lower. */
 enum { LEAST_EXACT = 1 << 20, LEAST_BYTES = 1 << 14 };
 
 bool packed_fits(i64 rows, i64 n, i64 block, i64 bits, bool exact) {
@@ -18,7 +18,7 @@ bool packed_fits(i64 rows, i64 n, i64 block, i64 bits, bool exact) {
          rows * n >= (exact ? LEAST_EXACT : LEAST_BYTES);
 }
 
-/* The same zero for all, in the middle? Then nothing is added. */
+/* Do all groups have the middle of the range as zero point, so that no offset is needed? */
 static bool is_middle(const PackedRows *p) {
   for (i64 i = 0; i < p->rows * (p->n / QBLOCK_X); i++)
     if (p->zero[i] != (float)(1 << (p->bits - 1))) return false;

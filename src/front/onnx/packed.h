@@ -1,25 +1,24 @@
-/* packed.h: matrices of few bits with scales, as their files have them. */
+/* packed.h: matrices of low-bit integers with scales. */
 #ifndef INGOT_ONNX_PACKED_H
 #define INGOT_ONNX_PACKED_H
 
 #include "front/onnx/onnx_builder.h"
 #include "ir/qblock.h"
 
-/* Rows of codes, 0 to 2^bits - 1. Element (r, i) is scale * (code - zero), where QBLOCK_X codes in
- * a row have one scale and one zero. */
+/* Rows of codes, 0 to 2^bits - 1. Element (r, i) is scale * (code - zero); QBLOCK_X consecutive
+ * codes share scale and zero. */
 typedef struct PackedRows {
   i64 rows, n;
   u32 bits;
-  u8 *code; /* in scratch, as the others are, until packed_value */
+  u8 *code; /* all arrays live in scratch until packed_value */
   float *scale, *zero;
   Mark before;
 } PackedRows;
 
-/* Can such a matrix, with a scale for `block` elements, stay as it is, and does that pay? exact: as
- * for packed_value. */
+/* Can a matrix with one scale per `block` elements stay packed, and does that pay? */
 bool packed_fits(i64 rows, i64 n, i64 block, i64 bits, bool exact);
 PackedRows packed_new(Ctx *c, i64 rows, i64 n, i64 bits);
-/* f32[rows, n]. exact: products with it are those of floats. */
+/* f32[rows, n]. exact: products are computed in floats, not in int8. */
 Val packed_value(Graph *g, const PackedRows *p, bool exact);
 
 #endif

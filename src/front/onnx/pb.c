@@ -1,8 +1,8 @@
-/* Tensors in .pb files, as ONNX test data have them: TensorProto, SequenceProto, OptionalProto.
+/* pb.c: .pb files of ONNX test data: TensorProto, SequenceProto, OptionalProto.
  *
- * The files do not say which message they hold; the declared type of the value decides. Reading
- * goes through the loader of onnx_tensor.c. Nesting is bounded by that of messages. A map is the
- * list of its values, with keys. Tensors are written with raw data (string data for strings).
+ * The files do not name their message; the declared type of the value decides. onnx_tensor.c loads
+ * the elements. Message nesting is bounded. A map is the list of its values, with keys. Tensors are
+ * written as raw data (string data for strings).
  */
 #include "front/onnx/onnx.h"
 #include "front/onnx/pb.h"
@@ -16,7 +16,7 @@ typedef struct ProtoRead {
   Loc loc;
   const char *path;
   u64 *spent;
-  u32 count; /* elements, of ONNX_MAX_TENSORS */
+  u32 count; /* number of elements, at most ONNX_MAX_TENSORS */
 } ProtoRead;
 
 /* SequenceProto.DataType and OptionalProto.DataType. */
@@ -53,7 +53,7 @@ static void read_map(ProtoRead *r, Wire k, Datum *d) {
   for (u32 i = 0; i < key.n; i++) tensor_set(d->keys, i, (Scalar){.i = key.at[i]});
 }
 
-/* One element: the field number less 2 is its kind, in both messages. */
+/* One element. In both messages its kind is the field number minus 2. */
 static void read_elem(ProtoRead *r, Wire *k, Datum *d) {
   Wire m = wire_message(k);
   switch (k->field - 2) {
@@ -78,17 +78,17 @@ static void read_list(ProtoRead *r, Wire k, Datum *d) {
   while (wire_next(&k)) {
     if (k.field == 2) {
       type = wire_int(&k);
-      if (type < EL_none || type > EL_opt) wire_fail(&k, k.pos, "no such element type");
+      if (type < EL_none || type > EL_opt) wire_fail(&k, k.pos, "the element type is not known");
     } else if (k.field >= 3 && k.field <= 7) {
       if (type != EL_none && k.field - 2 != (u64)type)
-        wire_fail(&k, k.pos, "an element that is not of the declared type");
+        wire_fail(&k, k.pos, "an element does not have the declared type");
       if (d->kind == TY_opt) elems.n = 0;
       if (r->count++ >= ONNX_MAX_TENSORS) wire_limit(&k, k.pos, "more than 1000000 elements");
       u32 field = k.field;
       Datum *slot = vec_push(r->a, &elems);
       *slot = (Datum){0};
       read_elem(r, &k, slot);
-      type = field - 2; /* holds for all that follow */
+      type = field - 2; /* applies to all following elements */
     } else {
       wire_skip(&k);
     }
@@ -122,7 +122,7 @@ Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const 
 
 /* ---- writing ---- */
 
-/* Elements below a byte, packed lowest bits first. */
+/* Packs elements below 8 bits, lowest bits first. */
 static void put_packed(StrBuf *out, const Tensor *t, u64 bytes) {
   u32 bits = dtype_info[t->dt].bits, per = 8 / bits, mask = (1u << bits) - 1;
   const u8 *from = t->data;
@@ -147,7 +147,7 @@ void data_write_raw(Ctx *c, StrBuf *out, const Tensor *t) {
   u64 bytes = data_raw_bytes(t);
   if (is_packed(t->dt))
     put_packed(out, t, bytes);
-  else if (bytes > 0) /* turned round on big-endian hosts: the format is little-endian */
+  else if (bytes > 0) /* swapped on big-endian hosts: the format is little-endian */
     sb_put(out, data_from_bytes(&c->scratch, t->dt, t->dim, t->rank, t->data, false)->data, bytes);
 }
 
@@ -166,14 +166,14 @@ void data_write_pb(Ctx *c, StrBuf *out, Str name, const Tensor *t) {
   }
   u64 bytes = data_raw_bytes(t);
   if (bytes > WIRE_MAX_BYTES - 4096)
-    fail(c, ERR_unsupported, LOC_NONE, "a tensor of %llu bytes does not fit a protobuf file",
+    fail(c, ERR_unsupported, LOC_NONE, "a tensor of %llu bytes does not fit in a protobuf file",
          (unsigned long long)bytes);
   wire_put_varint(out, 9 << 3 | WT_bytes);
   wire_put_varint(out, bytes);
   data_write_raw(c, out, t);
 }
 
-/* Elements are messages within, so each is made on the side first. */
+/* Elements are nested messages, so each is built separately first. */
 void data_write_datum(Ctx *c, StrBuf *out, Str name, const Datum *d) {
   if (d->kind == TY_tensor) {
     data_write_pb(c, out, name, d->t);
@@ -190,7 +190,7 @@ void data_write_datum(Ctx *c, StrBuf *out, Str name, const Datum *d) {
   }
 }
 
-/* The layout of the ONNX model zoo: data lie in folders beside the model. */
+/* The layout of the ONNX model zoo: data folders are next to the model. */
 const char *data_folder(Ctx *c, const char *folder) {
   struct stat st;
   static const char *const first[] = {"input_0.pb", "output_0.pb"};

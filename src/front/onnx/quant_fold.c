@@ -1,12 +1,13 @@
-/* quant_fold.c: what is done to a model before its numbers become small.
+/* quant_fold.c: graph rewrites before quantization.
  *
  * In: the graph of a job. Out: the same function in exact arithmetic, with
- *   - BatchNormalization with constant statistics folded into the Conv that alone feeds it, as ONNX
- *     Runtime does before it quantises: the weights that are rounded are those that are multiplied;
- *   - constant matrices behind a Transpose turned now;
- *   - (equalize) channels between two convolutions scaled so that the weights on both sides have
- * the same range: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
- *     Correction, 2019. Only where nothing or a Relu stands between, which scales pass through.
+ *   - BatchNormalization with constant statistics folded into the only Conv that feeds it, so that
+ *     the folded weights are quantized, as in ONNX Runtime
+ *   - Transpose of constant matrices evaluated
+ *   - (equalize) channels between two convolutions, or Conv-Relu-Conv, scaled so that the weights
+ *     on
+ *     both sides have the same range: Nagel et al., Data-Free Quantization Through Weight
+ *     Equalization and Bias Correction, 2019
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/onnx_quantize.h"
@@ -23,7 +24,7 @@ static float *numbers(const Tensor *t) {
   return (float *)(uintptr_t)t->data;
 }
 
-/* Puts elements under a name of their own, so that others who read the old one see no change. */
+/* Stores the elements under a new name, so that other readers of the old one are not affected. */
 static void replace_operand(QuantJob *j, OnnxNode *n, u32 operand, const Tensor *t,
                             const char *end) {
   Str old = operand < n->in.n ? n->in.at[operand] : n->out.at[0];
@@ -35,7 +36,7 @@ static void replace_operand(QuantJob *j, OnnxNode *n, u32 operand, const Tensor 
   n->edited = true;
 }
 
-/* ---- normalisation ---- */
+/* ---- normalization ---- */
 
 enum { BN_scale = 1, BN_bias, BN_mean, BN_var };
 
@@ -69,7 +70,7 @@ static bool fold_norm(QuantJob *j, OnnxNode *bn) {
   replace_operand(j, conv, 1, w2, "_folded");
   replace_operand(j, conv, 2, b2, conv->in.n > 2 && conv->in.at[2] ? "_folded" : "_bias");
   conv->out.at[0] = bn->out.at[0];
-  bn->out.n = 0; /* taken out below */
+  bn->out.n = 0; /* removed below */
   return true;
 }
 
@@ -94,7 +95,7 @@ static bool fold_transpose(QuantJob *j, OnnxNode *n) {
   return true;
 }
 
-/* Nodes were taken out, or read others: so do constants that nobody reads any more. */
+/* Removes constants that lost their last reader. */
 static void drop_unused(QuantJob *j) {
   onnx_drop_unused(j->c, j->m->graph, &j->readers);
   quant_reindex(j);
@@ -116,7 +117,7 @@ void quant_fold(QuantJob *j) {
   drop_unused(j);
 }
 
-/* ---- equalisation ---- */
+/* ---- equalization ---- */
 
 static const OnnxNode *only_reader(const QuantJob *j, Str name) {
   const OnnxGraph *g = j->m->graph;
@@ -133,7 +134,7 @@ static QuantLayer *layer_at(QuantJob *j, const OnnxNode *n) {
   return NULL;
 }
 
-/* The convolution that alone reads what l makes. */
+/* The convolution that is the only reader of the result of l. */
 static QuantLayer *next_layer(QuantJob *j, const QuantLayer *l) {
   const OnnxNode *n = only_reader(j, l->y);
   if (n && onnx_is_op(j->c, n, "Relu")) n = only_reader(j, n->out.at[0]);
@@ -141,11 +142,7 @@ static QuantLayer *next_layer(QuantJob *j, const QuantLayer *l) {
   return n && to && n->in.at[0] == to->x && onnx_is_op(j->c, n, "Conv") ? to : NULL;
 }
 
-static i64 groups_of(const QuantJob *j, const QuantLayer *l) {
-  return onnx_get_int(j->c, &j->m->graph->nodes.at[l->node], "group", 1);
-}
-
-/* Weights of l that read its input channel ch: first, and how far apart runs of `run` lie. */
+/* Weights of l that read input channel ch: the first, and the stride between runs of `run`. */
 typedef struct ChannelUse {
   u64 first, step, run, count;
 } ChannelUse;
@@ -173,7 +170,8 @@ static void scale_by(float *w, ChannelUse r, double f) {
 }
 
 static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
-  i64 n = a->weight->dim[0], groups = groups_of(j, b);
+  i64 n = a->weight->dim[0];
+  i64 groups = onnx_get_int(j->c, &j->m->graph->nodes.at[b->node], "group", 1);
   u64 per = a->weight->n / (u64)n;
   if (groups < 1 || b->weight->dim[1] * groups != n || b->weight->dim[0] % groups) return;
   float *wa = numbers(a->weight), *wb = numbers(b->weight), *ba = a->bias ? numbers(a->bias) : NULL;
@@ -182,7 +180,7 @@ static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
     ChannelUse theirs = reads_of(b, groups, i);
     double ra = abs_max(wa, mine), rb = abs_max(wb, theirs);
     if (!(ra > 0) || !(rb > 0)) continue;
-    double s = sqrt(ra / rb); /* both sides then reach as far */
+    double s = sqrt(ra / rb); /* equalizes the range of both sides */
     if (!(s > 1e-4 && s < 1e4)) continue;
     scale_by(wa, mine, 1 / s);
     scale_by(wb, theirs, s);
@@ -190,15 +188,15 @@ static void equalize(QuantJob *j, QuantLayer *a, QuantLayer *b) {
   }
 }
 
-enum { EQUAL_ROUNDS = 8 }; /* a layer is in two pairs: ranges settle after a few */
+enum { EQUAL_ROUNDS = 8 }; /* a layer is in two pairs, so ranges converge in a few rounds */
 
-/* The layer behind layer i whose channels are its own; NULL: there is none. */
+/* The next layer with the same channels as layer i; NULL: none. */
 static QuantLayer *pair_of(QuantJob *j, u32 i) {
   const QuantLayer *l = &j->layer.at[i];
   return onnx_is_op(j->c, &j->m->graph->nodes.at[l->node], "Conv") ? next_layer(j, l) : NULL;
 }
 
-/* Elements of its own, that can be changed. */
+/* Makes a private copy of the weights. */
 static void own_weights(QuantJob *j, QuantLayer *l) {
   OnnxNode *n = &j->m->graph->nodes.at[l->node];
   l->weight = copy_of(j, l->weight);

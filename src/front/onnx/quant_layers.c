@@ -1,9 +1,9 @@
-/* quant_layers.c: what of a model is quantised.
+/* quant_layers.c: selects the layers to quantize.
  *
- * In: a decoded model. Out: a QuantJob: a copy of it with normalisations folded, its layers, and
- * the tensors that these read. A layer is a Conv, Gemm or MatMul of the main graph whose weights
- * are an initializer, or the value of a Constant, of f32. Products of two computed matrices,
- * recurrent layers and everything in sub-graphs and functions stay as they are.
+ * In: a decoded model. Out: a QuantJob: a copy with normalization folded, its layers, and the
+ * tensors that they read. A layer is a Conv, Gemm or MatMul of the main graph whose weights are a
+ * constant of f32. Products of two computed matrices, recurrent layers, sub-graphs and functions
+ * are not quantized.
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/onnx_import.h"
@@ -65,7 +65,7 @@ static u32 point_of(QuantJob *j, Str name) {
   return j->point.n - 1;
 }
 
-/* The constant that an Add behind a MatMul adds to its columns; 0: there is none. */
+/* The constant that an Add after a MatMul adds to its columns; 0: none. */
 static Str bias_behind(QuantJob *j, Str y, i64 columns) {
   const OnnxGraph *g = j->m->graph;
   if (quant_use_count(j, y) != 1) return 0;
@@ -80,7 +80,7 @@ static Str bias_behind(QuantJob *j, Str y, i64 columns) {
   return 0;
 }
 
-enum { LEAST_TABLE = 4096 }; /* elements of a table whose bytes are worth two more nodes */
+enum { LEAST_TABLE = 4096 }; /* minimum size of a table that justifies two more nodes */
 
 static bool match_table(QuantJob *j, u32 i, QuantLayer *l) {
   const OnnxNode *n = &j->m->graph->nodes.at[i];
@@ -166,13 +166,13 @@ void quant_find_layers(QuantJob *j) {
   quant_reindex(j);
   if (!j->four)
     warn(c, LOC_NONE,
-         "convolutions get weights of 8 bits: 4 need version 21 of the operators of ONNX, to which "
-         "this model is not converted");
+         "convolutions get 8-bit weights: 4-bit weights need opset 21, to which "
+         "this model cannot be converted");
 }
 
-/* ---- what is quantised already ---- */
+/* ---- existing quantization ---- */
 
-/* Of the main graph, as layers are. */
+/* Counts nodes of the main graph, where layers are. */
 u32 quant_count_quantized(const QuantJob *j, Str *op) {
   const OnnxGraph *g = j->m->graph;
   u32 n = 0;
@@ -184,7 +184,7 @@ u32 quant_count_quantized(const QuantJob *j, Str *op) {
   return n;
 }
 
-/* ---- values to look at ---- */
+/* ---- observed values ---- */
 
 static void show_value(QuantJob *j, OnnxModel *m, Str name) {
   OnnxGraph *g = m->graph;

@@ -1,15 +1,14 @@
-/* quant_make.c: a model whose layers have small numbers.
+/* quant_make.c: builds a quantized model.
  *
- * In: a job with ranges (static) and the layers to leave out. Out: a model of its own that ONNX
- * Runtime runs:
- *   static    x -> QuantizeLinear -> DequantizeLinear -> layer, weights and bias behind
- *             DequantizeLinear too (QDQ); everybody reads x as the bytes have it, so that nothing
- * is stored twice. Bytes go through pools and reshapes in front, which do not change them.
+ * In: a job with ranges (static) and the layers to skip. Out: a new model that ONNX Runtime runs:
+ *   static    x -> QuantizeLinear -> DequantizeLinear -> layer; weights and bias have a
+ *             DequantizeLinear too (QDQ). All readers of x use the quantized form, so it is stored
+ *             once. The pair is moved above pools and reshapes, which do not change values.
  *   dynamic   x -> DynamicQuantizeLinear -> MatMulInteger -> float, times both scales; weights of
- *             convolutions behind DequantizeLinear
- *   weights*  MatMulNBits, or weights behind DequantizeLinear
- *   f16, bf16 weights behind Cast
- * Initializers that nobody reads any more are left out.
+ *             convolutions have a DequantizeLinear
+ *   weights*  MatMulNBits, or weights with a DequantizeLinear
+ *   f16, bf16 weights with a Cast
+ * Initializers without readers are dropped.
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/onnx_quantize.h"
@@ -22,22 +21,22 @@ typedef struct QuantMake {
   OnnxModel *m;
   OnnxGraph *g;
   Map taken;
-  Map bytes;          /* Str x -> Str of its dequantised form, or of the result of Cast */
+  Map bytes;          /* Str x -> Str of its dequantized form, or of the result of Cast */
   Map scale, zero;    /* dynamic: Str x -> Str */
-  Map weights;        /* 2 * Str w + axis -> Str of their dequantised form: layers may share them */
-  bool *stays;        /* by node of the job's graph: a layer to be skipped */
+  Map weights;        /* 2 * Str w + axis -> Str of the dequantized form; layers may share it */
+  bool *stays;        /* by node of the job's graph: a skipped layer */
   const char *linear; /* domain of QuantizeLinear and DequantizeLinear */
 } QuantMake;
 
-/* Names of what is added: some exporters join those of all layers that they fused, and ten such
- * names for each layer would take more than its weights. */
+/* Maximum length of a name stem. Some exporters concatenate the names of all fused layers; ten such
+ * names per layer would exceed its weights. */
 enum { STEM_MOST = 40 };
 
 static Str fresh(QuantMake *k, Str stem, const char *end) {
   const char *text = str_text(k->c, stem);
   size_t n = strlen(text);
   if (n > STEM_MOST)
-    for (n = STEM_MOST; n && (text[n] & 0xc0) == 0x80;) n--; /* not inside a character */
+    for (n = STEM_MOST; n && (text[n] & 0xc0) == 0x80;) n--; /* not inside a UTF-8 sequence */
   return onnx_fresh_name(k->c, &k->taken, str_text(k->c, str_intern(k->c, text, n)), end);
 }
 
@@ -57,7 +56,7 @@ static Str put_number(QuantMake *k, Str stem, const char *end, DType dt, Scalar 
   return put_tensor(k, stem, end, t);
 }
 
-/* A node with one result, named after that. */
+/* A node with one result, which gives it its name. */
 static OnnxNode *put_node(QuantMake *k, const char *op, const char *domain, const Str *in, u32 nin,
                           Str out) {
   Str name = str_fmt(k->c, "%s_%s", str_text(k->c, out), op);
@@ -67,7 +66,7 @@ static OnnxNode *put_node(QuantMake *k, const char *op, const char *domain, cons
   return n;
 }
 
-/* The node of a layer; adding nodes moves it. */
+/* The node of a layer, by index: adding nodes moves it. */
 static OnnxNode *node_of(QuantMake *k, const QuantLayer *l) {
   OnnxNode *n = &k->g->nodes.at[l->node];
   n->edited = true;
@@ -82,7 +81,7 @@ static void set_in(QuantMake *k, const QuantLayer *l, u32 operand, Str name) {
 
 /* ---- static ---- */
 
-/* x as its bytes have it, behind a pair of nodes. */
+/* x after a QuantizeLinear and DequantizeLinear pair. */
 static Str through_bytes(QuantMake *k, Str x, float scale, i32 zero) {
   DType dt = k->j->wish.is_signed ? DT_i8 : DT_u8;
   Str s = put_number(k, x, "_scale", DT_f32, (Scalar){.f = (double)scale});
@@ -93,7 +92,7 @@ static Str through_bytes(QuantMake *k, Str x, float scale, i32 zero) {
   return d;
 }
 
-/* Does the node only move elements, or pick the largest? Then its bytes are those of its input. */
+/* Does the node only move elements or select the largest? Then quantization commutes with it. */
 static bool moves_bytes(const QuantMake *k, const OnnxNode *n) {
   static const char *const ops[] = {"MaxPool", "Flatten",   "Reshape",
                                     "Squeeze", "Unsqueeze", "Transpose"};
@@ -102,7 +101,7 @@ static bool moves_bytes(const QuantMake *k, const OnnxNode *n) {
   return false;
 }
 
-/* Who reads x in the main graph reads `by` instead, but layers that stay as they are. */
+/* Replaces x by `by` in all nodes of the main graph except skipped layers. */
 static void redirect(QuantMake *k, Str x, Str by) {
   for (u32 i = 0; i < k->j->m->graph->nodes.n; i++) {
     OnnxNode *n = &k->g->nodes.at[i];
@@ -114,7 +113,7 @@ static void redirect(QuantMake *k, Str x, Str by) {
   }
 }
 
-/* Bytes of x. Where x is a pool or a view of a tensor that nobody else reads, that one's too. */
+/* Quantizes x. If x is a pool or view of a tensor without other readers, that one too. */
 static void make_bytes(QuantMake *k, const QuantObserver *p) {
   float scale;
   i32 zero;
@@ -134,7 +133,7 @@ static void make_bytes(QuantMake *k, const QuantObserver *p) {
   }
 }
 
-/* Bytes of scales: one for each channel, or one. */
+/* Scales: one per channel, or a scalar. */
 static Str put_scales(QuantMake *k, const QuantLayer *l, const QuantWeights *q) {
   i64 n = l->weight->dim[l->axis];
   Tensor *t = new_tensor(k, DT_f32, &n, q->per_row ? 1 : 0);
@@ -149,23 +148,22 @@ static Str put_zeros(QuantMake *k, const QuantLayer *l, const QuantWeights *q, D
   return put_tensor(k, l->w, "_zero_point", t);
 }
 
-/* Codes as u8, with a zero point of 128. */
+/* Codes as u8 with a zero point of 128. */
 static Tensor *raised(QuantMake *k, const Tensor *like, const i8 *code) {
   Tensor *t = new_tensor(k, DT_u8, like->dim, like->rank);
   for (u64 i = 0; i < t->n; i++) tensor_set(t, i, (Scalar){.i = code[i] + 128});
   return t;
 }
 
-/* Weights behind DequantizeLinear. */
+/* Weights with a DequantizeLinear. */
 static void make_weights(QuantMake *k, QuantLayer *l) {
   u64 key = 2 * (u64)l->w + l->axis;
-  /* ONNX Runtime fails on weights of s8 that products of bytes share; those of u8 it takes, but not
-   * with s8. */
+  /* ONNX Runtime fails on shared s8 weights of int8 products; it accepts u8, but not with s8. */
   bool own = k->j->wish.method == QM_static && k->j->wish.is_signed;
   u32 *there = own ? NULL : map_get(&k->weights, key);
   if (there) {
     set_in(k, l, 1, *there);
-    l->after = 0; /* counted with the first */
+    l->after = 0; /* counted with the first user */
   }
   const QuantWeights *q = quant_encode_weights(k->j, l);
   if (there) return;
@@ -189,7 +187,7 @@ static double bias_at(const QuantLayer *l, u64 i) {
   return (l->bias ? tensor_get(l->bias, i).f : 0) + (l->shift ? l->shift[i] : 0);
 }
 
-/* What the layer adds, as floats. */
+/* The bias of the layer as floats. */
 static const Tensor *float_bias(QuantMake *k, const QuantLayer *l) {
   i64 n = l->weight->dim[l->axis];
   Tensor *t = new_tensor(k, DT_f32, &n, 1);
@@ -201,7 +199,7 @@ static void make_float_bias(QuantMake *k, const QuantLayer *l) {
   set_in(k, l, 2, put_tensor(k, l->b ? l->b : l->w, "_bias", float_bias(k, l)));
 }
 
-/* Multiples of what products of bytes are multiples of, so that sums stay integers. */
+/* Quantizes the bias in multiples of the product of both scales, so that sums stay integers. */
 static void make_bias(QuantMake *k, QuantLayer *l) {
   const QuantWeights *q = quant_encode_weights(k->j, l);
   float sx;
@@ -228,7 +226,7 @@ static void make_bias(QuantMake *k, QuantLayer *l) {
   set_in(k, l, 2, d);
 }
 
-/* The Add behind a MatMul takes the correction. */
+/* Applies the correction to the Add after a MatMul. */
 static void move_late_bias(QuantMake *k, const QuantLayer *l) {
   const Tensor *b = quant_constant(k->j, l->late_bias);
   Tensor *t = new_tensor(k, DT_f32, b->dim, b->rank);
@@ -312,7 +310,7 @@ static void make_dynamic(QuantMake *k, QuantLayer *l) {
 
 /* ---- weights only ---- */
 
-/* MatMulNBits: rows of the result's channels, blocks along what is summed, low bits first. */
+/* MatMulNBits: one row per output channel, groups along the reduction axis, low bits first. */
 static void make_blocks(QuantMake *k, QuantLayer *l) {
   const QuantWeights *q = quant_encode_weights(k->j, l);
   const Tensor *w = l->weight;
@@ -349,14 +347,13 @@ static void make_blocks(QuantMake *k, QuantLayer *l) {
   onnx_set_int(k->c, node, "N", rows);
   onnx_set_int(k->c, node, "bits", bits);
   onnx_set_int(k->c, node, "block_size", block);
-  onnx_set_int(k->c, node, "accuracy_level", 4); /* the other factor may become bytes */
+  onnx_set_int(k->c, node, "accuracy_level", 4); /* allows int8 activations */
   onnx_require_opset(k->c, k->m, "com.microsoft", 1);
   if (!moved && l->shift && l->late_bias) move_late_bias(k, l);
   l->after = tensor_bytes(t) + tensor_bytes(s);
 }
 
-/* Rows of bytes are picked, and scales by the same numbers; whoever takes both apart first would
- * have the whole table in floats. */
+/* Gathers quantized rows and their scales, because dequantizing first would expand the table. */
 static void make_table(QuantMake *k, QuantLayer *l) {
   const QuantWeights *q = quant_encode_weights(k->j, l);
   const Tensor *w = l->weight;
@@ -389,11 +386,11 @@ static void make_small(QuantMake *k, QuantLayer *l) {
   if (!takes_bias(k, l) && l->shift && l->late_bias) move_late_bias(k, l);
 }
 
-/* ---- halves ---- */
+/* ---- 16-bit floats ---- */
 
-enum { LEAST_HALVES = 64 }; /* elements of a tensor for which a Cast pays */
+enum { LEAST_HALVES = 64 }; /* minimum elements of a tensor for a Cast */
 
-/* Is it read by a layer that stays as it is? */
+/* Is it read by a skipped layer? */
 static bool is_kept(const QuantMake *k, Str name) {
   for (u32 i = 0; i < k->j->layer.n; i++)
     if (k->j->layer.at[i].skip && (k->j->layer.at[i].w == name || k->j->layer.at[i].b == name))
@@ -405,24 +402,25 @@ static const Tensor *halves(QuantMake *k, const Tensor *t, DType to) {
   Tensor *y = new_tensor(k, to, t->dim, t->rank);
   for (u64 i = 0; i < t->n; i++) {
     double x = tensor_get(t, i).f, h = scalar_round(to, x);
-    if (isfinite(x) && !isfinite(h)) return NULL; /* beyond the largest half */
+    if (isfinite(x) && !isfinite(h)) return NULL; /* overflows f16 */
     tensor_set(y, i, (Scalar){.f = h});
   }
   return y;
 }
 
-/* Whether a constant has become halves behind a Cast that makes its name. */
+/* Stores a constant as 16-bit floats with a Cast that keeps its name; false: not possible. */
 static bool make_half(QuantMake *k, Str name, DType to) {
   const Tensor *t = quant_constant(k->j, name), *h = NULL;
   if (!t || t->n < LEAST_HALVES || !quant_use_count(k->j, name) || is_kept(k, name)) return false;
   h = halves(k, t, to);
   for (u32 l = 0; l < k->j->layer.n; l++)
     if (k->j->layer.at[l].w == name)
-      k->j->layer.at[l].stays = h ? NULL : "numbers beyond the largest of 16 bits";
+      k->j->layer.at[l].stays = h ? NULL : "numbers that overflow 16-bit floats";
   if (!h) return false;
   Str narrow = put_tensor(k, name, to == DT_f16 ? "_f16" : "_bf16", h);
   onnx_drop_init(k->g, name);
-  OnnxNode *n = put_node(k, "Cast", "", &narrow, 1, name); /* sub-graphs read it too */
+  OnnxNode *n = put_node(k, "Cast", "", &narrow, 1,
+                         name); /* keeps the name, because sub-graphs read it too */
   onnx_set_int(k->c, n, "to", 1);
   for (u32 l = 0; l < k->j->layer.n; l++)
     if (k->j->layer.at[l].w == name) k->j->layer.at[l].after = tensor_bytes(h);
@@ -431,7 +429,7 @@ static bool make_half(QuantMake *k, Str name, DType to) {
 
 static void make_halves(QuantMake *k, DType to) {
   const OnnxGraph *from = k->j->m->graph;
-  bool any = k->j->layer.n > 0; /* why these stay is told for each */
+  bool any = k->j->layer.n > 0; /* each layer reports its own reason */
   for (u32 i = 0; i < from->inits.n; i++) any |= make_half(k, from->inits.at[i].name, to);
   for (u32 i = 0; i < from->nodes.n; i++) {
     bool constant = str_is(k->c, from->nodes.at[i].op, "Constant") && from->nodes.at[i].out.n == 1;
@@ -441,14 +439,14 @@ static void make_halves(QuantMake *k, DType to) {
   }
   if (!any)
     fail(k->c, ERR_unsupported, LOC_NONE,
-         "has nothing to quantise: no constant of f32 with %d elements or more outside of "
+         "has nothing to quantize: no constant of f32 with %d elements or more outside of "
          "sub-graphs",
          LEAST_HALVES);
 }
 
-/* ---- all of it ---- */
+/* ---- entry point ---- */
 
-/* Nodes that others stand for now, then what only they read. */
+/* Removes replaced nodes and what only they read. */
 static void drop_replaced(QuantMake *k) {
   OnnxGraph *g = k->g;
   u32 n = 0;
@@ -462,7 +460,7 @@ static void need_version(QuantMake *k, i64 least, const char *what) {
   i64 have = onnx_opset(k->c, k->m, "");
   if (have < least)
     fail(k->c, ERR_unsupported, LOC_NONE,
-         "uses version %lld of the operators of ONNX, and %s needs %lld: convert it first "
+         "uses ONNX opset %lld, and %s needs %lld: convert it first "
          "(onnx.version_converter)",
          (long long)have, what, (long long)least);
 }
@@ -480,7 +478,8 @@ OnnxModel *quant_make(QuantJob *j) {
   if (how == QM_static) need_version(&k, 10, "QLinearConv, which runtimes make of it,");
   if (how == QM_dynamic) need_version(&k, 11, "DynamicQuantizeLinear");
   if (how == QM_f16 || how == QM_bf16) need_version(&k, how == QM_f16 ? 6 : 13, "Cast");
-  if (onnx_opset(c, k.m, "") < 13) k.linear = "com.microsoft"; /* those of ONNX know no axis */
+  if (onnx_opset(c, k.m, "") < 13)
+    k.linear = "com.microsoft"; /* before opset 13, ONNX has no axis attribute */
   bool any = false;
   k.stays = NEWS(&c->work, bool, k.g->nodes.n + 1);
   for (u32 i = 0; i < j->layer.n; i++) {
@@ -488,7 +487,7 @@ OnnxModel *quant_make(QuantJob *j) {
     l->after = l->before;
     l->stays = how < QM_f16                  ? NULL
                : l->weight->n < LEAST_HALVES ? "few elements"
-                                             : "a layer that stays has the same weights";
+                                             : "a layer that is not quantized has the same weights";
     k.stays[l->node] = l->skip;
     if (l->skip) continue;
     any = true;

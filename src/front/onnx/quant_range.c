@@ -1,20 +1,20 @@
-/* quant_range.c: which range of numbers the bytes of an activation stand for.
+/* quant_range.c: chooses the quantization range of an activation.
  *
  * In: values of a tensor in runs over examples. Out: a range, hence a scale and a zero point.
- *   minmax      all that was seen
- *   average     the mean of what single runs reached (ONNX Runtime's moving average, without decay)
+ *   minmax      everything seen
+ *   average     mean minimum and maximum of the runs (ONNX Runtime's moving average without decay)
  *   percentile  all but one in ten thousand on either side
- *   entropy     of the range made smaller by a factor the one whose bytes lose least information:
- * the divergence of Kullback and Leibler between the histogram and itself in 256 steps (TensorRT)
- *   mse         the range with the least mean square error, found end by end on the histogram
- * Zero is always in the range: paddings and Relu make it exactly.
+ *   entropy     the scaled range whose 256 levels have the smallest Kullback-Leibler divergence
+ *               from the histogram (TensorRT)
+ *   mse         the range with the smallest mean squared error, searched end by end
+ * The range always contains zero, because padding and Relu produce it exactly.
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/onnx_quantize.h"
 #include <math.h>
 #include <string.h>
 
-/* ---- looking ---- */
+/* ---- observation ---- */
 
 static void see_range(QuantObserver *p, const Tensor *t) {
   double lo = 0, hi = 0;
@@ -85,13 +85,13 @@ void quant_observe(QuantJob *j, u32 point, const Tensor *t, QuantStat look) {
     if (p->along[a].wanted) see_means(j, p, &p->along[a], a == QA_last ? t->rank - 1 : 1, t);
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 static double center(const QuantObserver *p, u32 bin) {
   return p->lo + ((double)bin + 0.5) * (p->hi - p->lo) / QUANT_BINS;
 }
 
-/* One in so many may fall outside, on either side. */
+/* One value in this many may fall outside, on either side. */
 #define OUTSIDE 10000
 
 static void choose_percentile(QuantObserver *p) {
@@ -106,11 +106,11 @@ static void choose_percentile(QuantObserver *p) {
   p->to = fmax(0, p->lo + (last + 1) * wide);
 }
 
-/* Sum of squared errors if from..to are 255 steps. */
+/* Sum of squared errors if from..to is divided into 255 steps. */
 static double error_of(const QuantObserver *p, double from, double to) {
   double step = (to - from) / 255, sum = 0, wide = (p->hi - p->lo) / QUANT_BINS;
   if (!(step > 0)) return INFINITY;
-  double within = step > wide ? 0 : wide * wide / 12; /* of values within a bin */
+  double within = step > wide ? 0 : wide * wide / 12; /* variance within a bin */
   for (u32 i = 0; i < QUANT_BINS; i++) {
     if (!p->bin[i]) continue;
     double x = center(p, i), q = rint((x - from) / step) * step + from;
@@ -139,8 +139,8 @@ static void choose_mse(QuantObserver *p, bool symmetric) {
   p->to = to;
 }
 
-/* Divergence of the bins first..last, with what is outside put at the ends, and the same bins made
- * equal within each of 256 steps. */
+/* Divergence between bins first..last, with outliers added to the ends, and the same bins averaged
+ * within each of 256 levels. */
 static double divergence(const u64 *bin, u32 first, u32 last) {
   enum { STEPS = 256 };
   u32 n = last - first + 1;
@@ -161,15 +161,15 @@ static double divergence(const u64 *bin, u32 first, u32 last) {
     }
     for (u32 i = a; i < b; i++) {
       double have = (double)bin[i] + (i == first ? outside[0] : 0) + (i == last ? outside[1] : 0);
-      double q = bin[i] ? mass / filled : 1e-3; /* the bytes say that this hardly happens */
+      double q = bin[i] ? mass / filled
+                        : 1e-3; /* the quantized distribution gives this a small probability */
       if (have > 0) sum += have / all * log(have / all / (q / inside));
     }
   }
   return sum;
 }
 
-/* Zeros, of which Relu makes many, lose nothing whatever the range: their bin counts as its
- * neighbours do. */
+/* Zeros, frequent after Relu, are exact in any range: their bin gets the mean of its neighbours. */
 static u64 *without_zeros(QuantJob *j, const QuantObserver *p) {
   u64 *bin = arena_copy(&j->c->scratch, p->bin, QUANT_BINS * sizeof *bin);
   u32 at = (u32)(-p->lo / (p->hi - p->lo) * QUANT_BINS);
@@ -222,9 +222,9 @@ void quant_scale(const QuantJob *j, const QuantObserver *p, float *scale, i32 *z
   *zero = (i32)(z < least ? least : z > least + 255 ? least + 255 : z);
 }
 
-/* ---- correction of biases ---- */
+/* ---- bias correction ---- */
 
-/* Element i of the weights reads this channel of x. */
+/* The channel of x that element i of the weights reads. */
 static u64 read_channel(const QuantJob *j, const QuantLayer *l, u64 i) {
   const Tensor *w = l->weight;
   if (w->rank == 2) return l->axis ? i / (u64)w->dim[1] : i % (u64)w->dim[1];

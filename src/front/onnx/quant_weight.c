@@ -1,20 +1,19 @@
-/* quant_weight.c: weights as integers.
+/* quant_weight.c: quantizes weights to integers.
  *
- * In: the weights of a layer. Out: codes and scales, by channel of the result, for the whole
- * tensor, or by block of neighbours along the axis that is summed over; what the codes stand for;
- * the error.
+ * In: the weights of a layer. Out: codes and scales per output channel, per tensor, or per group
+ * along the reduction axis; the dequantized values; the error.
  *
- * Method: for each group several scales are tried, from the one that just holds its largest number
- * down to smaller ones that cut it off; with the codes of each the scale is fitted again by least
- * squares, and the one with the least squared error is taken. For 4 bits also negative ones, which
- * put the larger half of the codes (-8) on the side of the largest number.
+ * Method: each group tries several scales, from the one that just covers its largest magnitude down
+ * to smaller ones that clip it. For the codes of each, the scale is refitted by least squares; the
+ * smallest squared error wins. For 4 bits also negative scales, which put the larger half of the
+ * codes (-8) on the side of the largest magnitude.
  */
 #include "front/onnx/onnx_edit.h"
 #include "front/onnx/onnx_quantize.h"
 #include <math.h>
 #include <string.h>
 
-/* The elements of one group, at even distances. */
+/* The elements of one group, at a constant stride. */
 typedef struct Group {
   const float *w;
   u64 first, step, n;
@@ -22,7 +21,7 @@ typedef struct Group {
 
 typedef struct Levels {
   i32 least, most;
-  bool turns; /* scales may be negative */
+  bool turns; /* allows negative scales */
 } Levels;
 
 static u64 place_of(const Group *g, u64 i) {
@@ -34,7 +33,7 @@ static i32 level(double x, double inverse, Levels v) {
   return q < v.least ? v.least : q > v.most ? v.most : (i32)q;
 }
 
-/* The best scale for the codes that `scale` makes, and the error with it. */
+/* The least-squares scale for the codes that `scale` gives, and its error. */
 static double fit(const float *x, u64 n, Levels v, double *scale) {
   double inverse = 1 / *scale, xq = 0, qq = 0, xx = 0;
   for (u64 i = 0; i < n; i++) {
@@ -94,8 +93,8 @@ static void need_finite(const QuantJob *j, const QuantLayer *l, Str name, const 
     double x = tensor_get(t, i).f;
     if (isfinite(x)) continue;
     fail(c, ERR_input, LOC_NONE,
-         "tensor '%s' of layer '%s' holds %s at %s, which codes cannot say: leave the "
-         "layer as it is (--exclude), or take the method f16 or bf16",
+         "tensor '%s' of layer '%s' holds %s at %s, which codes cannot represent: exclude the "
+         "layer (--exclude), or use the method f16 or bf16",
          show(c, name), show(c, l->name), isnan(x) ? "NaN" : "an infinity", index_text(c, t, i));
   }
 }
@@ -123,7 +122,7 @@ u32 quant_bits(const QuantJob *j, const QuantLayer *l) {
   return j->wish.method == QM_weights4 && !l->table && (l->weight->rank == 2 || j->four) ? 4 : 8;
 }
 
-/* f16 and bf16: there are no codes. */
+/* f16 and bf16 have no codes. */
 static void round_weights(const Tensor *w, DType to, QuantWeights *out) {
   for (u64 i = 0; i < w->n; i++) out->value[i] = (float)scalar_round(to, tensor_get(w, i).f);
 }
@@ -157,7 +156,7 @@ const QuantWeights *quant_encode_weights(QuantJob *j, QuantLayer *l) {
     Group g = {.w = w->data, .step = 1, .n = w->n};
     code_group(&g, v, to, 0, room);
   }
-  /* element k of row r: r * n + k, or k * rows + r where rows are the inner axis */
+  /* element k of row r: r * n + k, or k * rows + r if rows are the inner axis */
   u64 step = l->axis ? rows : 1, row = l->axis ? 1 : n;
   for (u64 r = 0; to->per_row && r < rows; r++)
     for (u64 b = 0; b < to->per_row; b++) {

@@ -1,26 +1,25 @@
-/* regex.c: regular expressions to tables of states.
+/* regex.c: regular expressions to DFA tables.
  *
- * In: a pattern in the syntax of RE2. Out: a deterministic automaton over bytes. Method: the
- * pattern is parsed into a tree; the tree becomes a program of a nondeterministic machine
- * (Thompson), in which sets of characters are ranges of UTF-8 bytes; sets of its instructions
- * become states. An assertion (^ $ \b \B) needs the byte before and the one after: the kind of the
- * former is part of a state, the latter is looked at before a step. Matching then costs one look-up
- * a byte, whatever the pattern. Not supported: Unicode classes (\p), the flags m and U, \C, \Q;
- * lazy operators mean the same as greedy ones here, where only the whole text counts.
+ * In: a pattern in RE2 syntax. Out: a deterministic automaton over bytes. Method: the pattern is
+ * parsed into a tree, the tree becomes a Thompson NFA whose character sets are ranges of UTF-8
+ * bytes, and the subset construction makes a DFA. Assertions (^ $ \b \B) need the byte before and
+ * the byte after: the class of the former is part of a state, the latter is checked before a step.
+ * Matching costs one lookup per byte. Not supported: Unicode classes (\p), flags m and U, \C, \Q.
+ * Lazy operators are equal to greedy ones, because only whole matches count.
  */
 #include "front/onnx/regex.h"
 
 #include <string.h>
 
 enum {
-  MOST_LENGTH = 4096, /* of a pattern */
-  MOST_DEPTH = 64,    /* of groups */
+  MOST_LENGTH = 4096, /* bytes of a pattern */
+  MOST_DEPTH = 64,    /* nesting of groups */
   MOST_REPEAT = 1000, /* as in RE2 */
   MOST_CODE = 8192,   /* instructions */
   MOST_STATES = 2048,
   LAST_RUNE = 0x10ffff,
 };
-#define MOST_WORK 400000000u /* instructions looked at while making states */
+#define MOST_WORK 400000000u /* instructions visited by the subset construction */
 
 typedef struct CodeRange {
   u32 lo, hi;
@@ -33,8 +32,8 @@ typedef struct Tree Tree;
 struct Tree {
   TreeKind kind;
   VEC(CodeRange) set; /* TR_set: code points */
-  VEC(Tree *) part;   /* TR_cat, TR_alt; the one of TR_repeat */
-  i32 least, most;    /* TR_repeat; most -1: any number */
+  VEC(Tree *) part;   /* TR_cat, TR_alt; TR_repeat has one */
+  i32 least, most;    /* TR_repeat; most -1: unlimited */
   RegexAssert look;
 };
 
@@ -78,10 +77,10 @@ static u32 take_rune(RegexParse *p) {
   static const u8 first[] = {0, 0, 0xc0, 0xe0, 0xf0};
   u32 lead = *p->at, n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || (size_t)(p->end - p->at) < n)
-    bad(p, "not UTF-8");
+    bad(p, "invalid UTF-8");
   u32 x = n == 1 ? lead : lead - first[n];
   for (u32 i = 1; i < n; i++) {
-    if ((p->at[i] & 0xc0) != 0x80) bad(p, "not UTF-8");
+    if ((p->at[i] & 0xc0) != 0x80) bad(p, "invalid UTF-8");
     x = x << 6 | (p->at[i] & 0x3f);
   }
   p->at += n;
@@ -89,7 +88,7 @@ static u32 take_rune(RegexParse *p) {
 }
 
 static void negate(RegexParse *p, Tree *t, u32 from) {
-  /* sorted by insertion: sets are short */
+  /* insertion sort: sets are short */
   for (u32 i = from + 1; i < t->set.n; i++)
     for (u32 k = i; k > from && t->set.at[k].lo < t->set.at[k - 1].lo; k--) {
       CodeRange x = t->set.at[k];
@@ -107,7 +106,7 @@ static void negate(RegexParse *p, Tree *t, u32 from) {
   for (u32 i = 0; i < out.n; i++) *vec_push(p->a, &t->set) = out.at[i];
 }
 
-/* Both cases of the ASCII letters in ranges from `from` on. */
+/* Adds both cases of ASCII letters in ranges from `from` on. */
 static void fold_case(RegexParse *p, Tree *t, u32 from) {
   u32 n = t->set.n;
   for (u32 i = from; i < n; i++)
@@ -151,7 +150,7 @@ static bool add_class(RegexParse *p, Tree *t, const char *name, size_t n, bool n
   return false;
 }
 
-/* \d \w \s and their opposites, behind the backslash. */
+/* \d \w \s and their complements, after the backslash. */
 static bool take_perl(RegexParse *p, Tree *t) {
   static const struct {
     char small;
@@ -176,13 +175,13 @@ static u32 take_hex(RegexParse *p) {
       x = x * 16 + low - 'a' + 10;
     else
       break;
-    if (x > LAST_RUNE) bad(p, "no such character");
+    if (x > LAST_RUNE) bad(p, "the code point is too large");
   }
   if (!n || (!brace && n < 2) || (brace && !take(p, "}"))) bad(p, "\\x without its digits");
   return x;
 }
 
-/* One character behind a backslash. */
+/* One character after a backslash. */
 static u32 take_escape(RegexParse *p) {
   static const char name[] = "tnrfva", value[] = "\t\n\r\f\v\a";
   if (p->at == p->end) bad(p, "a backslash at the end");
@@ -203,7 +202,7 @@ static u32 take_member(RegexParse *p) {
   return take(p, "\\") ? take_escape(p) : take_rune(p);
 }
 
-/* Behind the bracket. */
+/* Parses a set after its bracket. */
 static Tree *take_set(RegexParse *p) {
   Tree *t = tree(p, TR_set);
   bool not = take(p, "^"), first = true;
@@ -215,7 +214,8 @@ static Tree *take_set(RegexParse *p) {
       const u8 *name = p->at;
       while (p->at < p->end && *p->at != ':') p->at++;
       size_t n = (size_t)(p->at - name);
-      if (!take(p, ":]") || !add_class(p, t, (const char *)name, n, other)) bad(p, "no such class");
+      if (!take(p, ":]") || !add_class(p, t, (const char *)name, n, other))
+        bad(p, "the class is not known");
       continue;
     }
     if (*p->at == '\\') {
@@ -236,7 +236,7 @@ static Tree *take_set(RegexParse *p) {
   return t;
 }
 
-/* ---- the tree ---- */
+/* ---- tree ---- */
 
 static Tree *take_alternatives(RegexParse *p);
 
@@ -274,7 +274,7 @@ static Tree *take_group(RegexParse *p) {
   if (++p->depth > MOST_DEPTH) refuse(p, "nesting as deep as this");
   if (take(p, "?P<") || take(p, "?<")) {
     take_name(p);
-  } else if (take(p, "?") && !take_flags(p)) { /* flags of what follows in this group */
+  } else if (take(p, "?") && !take_flags(p)) { /* flags for the rest of this group */
     p->at++;
     p->depth--;
     return tree(p, TR_cat);
@@ -307,7 +307,7 @@ static i32 take_number(RegexParse *p) {
   return x;
 }
 
-/* {n}, {n,} or {n,m}; anything else is text. */
+/* {n}, {n,} or {n,m}; anything else is literal text. */
 static bool take_counts(RegexParse *p, i32 *least, i32 *most) {
   const u8 *start = p->at;
   if (!take(p, "{")) return false;
@@ -352,7 +352,7 @@ static Tree *take_repeated(RegexParse *p) {
     else if (!take(p, "*") && !take_counts(p, &least, &most))
       break;
     if (n > 8) refuse(p, "a repetition of repetitions");
-    take(p, "?"); /* lazy: the same, for the whole text must match */
+    take(p, "?"); /* lazy has no effect on whole matches */
     Tree *r = tree(p, TR_repeat);
     r->least = least;
     r->most = most;
@@ -376,7 +376,7 @@ static Tree *take_alternatives(RegexParse *p) {
   return all;
 }
 
-/* ---- the program ---- */
+/* ---- NFA ---- */
 
 typedef enum CodeKind { CD_byte, CD_split, CD_jump, CD_assert, CD_match } CodeKind;
 
@@ -384,7 +384,7 @@ typedef struct Code {
   CodeKind kind;
   u8 lo, hi;
   RegexAssert look;
-  u32 x, y; /* where it goes on; split: both */
+  u32 x, y; /* next instruction; split: both */
 } Code;
 
 typedef struct RegexEmit {
@@ -407,8 +407,8 @@ static u32 encode(u32 x, u8 *out) {
   return n;
 }
 
-/* A range of code points whose encodings are a range of bytes at every place: alternatives. Ends
- * are jumps to be set later; they are collected in `ends`. */
+/* Alternatives for a range of code points whose encodings are a byte range at every position.
+ * `ends` collects the final jumps, to be patched later. */
 typedef VEC(u32) JumpList;
 
 static void emit_span(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
@@ -445,7 +445,7 @@ static void emit_range(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
   emit_span(e, lo, hi, ends);
 }
 
-/* A byte that is none: where no alternative is left. */
+/* Matches no byte: all alternatives failed. */
 static void emit_never(RegexEmit *e) {
   u32 at = emit(e, (Code){.kind = CD_byte, .lo = 1, .hi = 0});
   e->code.at[at].x = at + 1;
@@ -511,21 +511,25 @@ static void emit_tree(RegexEmit *e, const Tree *t) {
   }
 }
 
-/* ---- states ---- */
+/* ---- DFA ---- */
 
-typedef enum Neighbor { BS_edge, BS_word, BS_other } Neighbor; /* what stands before or after */
+typedef enum Neighbor {
+  BS_edge,
+  BS_word,
+  BS_other
+} Neighbor; /* class of the byte before or after */
 
 typedef struct RegexMake {
   RegexParse *p;
   const Code *code;
   u32 ncode;
-  bool looks; /* there are assertions */
+  bool looks; /* the pattern has assertions */
   u8 kind[256], sample[256];
   u32 kinds;
-  Map seen;       /* key of a state -> 1 + its number */
-  VEC(u16 *) key; /* Beside, number of instructions, instructions */
+  Map seen;       /* key of a state -> 1 + its index */
+  VEC(u16 *) key; /* Neighbor, number of instructions, instructions */
   VEC(u16) next;
-  u16 *stack, *list; /* of instructions */
+  u16 *stack, *list; /* instruction lists */
   u32 *mark, stamp;  /* mark[i] == stamp: in list */
   u64 work;
 } RegexMake;
@@ -543,7 +547,7 @@ static bool assert_holds(RegexAssert look, Neighbor before, Neighbor after) {
   }
 }
 
-/* Instructions of a state and all they lead to without a byte, in m->list; returns how many. */
+/* Epsilon closure of a state in m->list; returns its size. */
 static u32 closure(RegexMake *m, const u16 *key, Neighbor after) {
   u32 n = 0, top = 0;
   m->stamp++;
@@ -565,11 +569,11 @@ static u32 closure(RegexMake *m, const u16 *key, Neighbor after) {
       }
   }
   m->work += n + 1;
-  if (m->work > MOST_WORK) refuse(m->p, "a pattern as involved as this");
+  if (m->work > MOST_WORK) refuse(m->p, "a pattern as complex as this");
   return n;
 }
 
-/* Number of the state that consists of m->stack[0..n), sorted by being marked in order. */
+/* Index of the state that consists of m->stack[0..n), sorted by the order of marking. */
 static u32 state_of(RegexMake *m, Neighbor before, u32 n) {
   u16 *key = NEWS(m->p->a, u16, n + 2);
   key[0] = m->looks ? before : BS_edge;
@@ -577,7 +581,7 @@ static u32 state_of(RegexMake *m, Neighbor before, u32 n) {
   if (n) memcpy(key + 2, m->stack, n * sizeof *key);
   u32 *slot = map_put_bytes(&m->seen, (const char *)key, (n + 2) * sizeof *key);
   if (*slot) return *slot - 1;
-  if (m->key.n == MOST_STATES) refuse(m->p, "a pattern as involved as this");
+  if (m->key.n == MOST_STATES) refuse(m->p, "a pattern as complex as this");
   *vec_push(m->p->a, &m->key) = key;
   return (*slot = m->key.n) - 1;
 }
@@ -597,7 +601,7 @@ static u32 step(RegexMake *m, const u16 *key, u32 kind) {
   return state_of(m, after, count);
 }
 
-/* Bytes between the same edges of ranges are of one kind; word characters by themselves. */
+/* Groups bytes that no range boundary separates; word characters are separate. */
 static void find_kinds(RegexMake *m) {
   bool edge[257] = {0};
   for (u32 i = 0; i < m->ncode; i++) {
@@ -673,7 +677,7 @@ Regex regex_compile_set(Ctx *c, Str pattern, Loc loc, bool *runs) {
     if (!lone && !more) break;
     *runs = *runs || more;
   }
-  /* a lazy + takes one character only; the tree does not tell */
+  /* a lazy + takes one character only, which the tree does not show */
   if (t->kind != TR_set || strstr(text, "+?") || strstr(text, "}?"))
     refuse(&p, "anything but one set of characters, with or without +,");
   return compile(&p, t);

@@ -1,4 +1,4 @@
-/* regex.h: a regular expression as a table of states. */
+/* regex.h: a regular expression as a DFA. */
 #ifndef INGOT_REGEX_H
 #define INGOT_REGEX_H
 
@@ -6,20 +6,20 @@
 
 typedef struct Regex Regex;
 
-/* State 0 is the first. Bytes that no part of the pattern tells apart are of one kind. */
+/* State 0 is the start. Bytes that the pattern does not distinguish have the same kind. */
 struct Regex {
   u32 states, kinds;
   u8 *kind;     /* [256] */
   u16 *next;    /* [states, kinds] */
-  bool *accept; /* [states]: does a text that ends here match as a whole? */
+  bool *accept; /* [states]: does a string that ends here match? */
 };
 
-/* The syntax of RE2, on UTF-8. Fails with ERR_input where the pattern is wrong, with
- * ERR_unsupported where ingot has no such thing or the table gets too large. */
+/* Compiles RE2 syntax on UTF-8. Fails with ERR_input if the pattern is invalid, with
+ * ERR_unsupported if it uses an unsupported feature or its table is too large. */
 Regex regex_compile(Ctx *c, Str pattern, Loc loc);
 
-/* For a pattern that is one set of characters, or that and + (*runs): matches one character. Others
- * are refused. */
+/* Compiles a pattern that is one character set, optionally with + (*runs); the DFA matches one
+ * character. Refuses other patterns. */
 Regex regex_compile_set(Ctx *c, Str pattern, Loc loc, bool *runs);
 
 #endif

@@ -1,13 +1,11 @@
 /* flatbuffer.c: a reader of FlatBuffers.
  *
- * In: bytes and their number. Out: tables, vectors and strings in them, by number of field. Method:
- * nothing is decoded in advance. A table begins with the distance back to its list of fields
- * (vtable: bytes of the list, bytes of the table, a place in the table for each field, 0 where it
- * has none); what a field refers to stands at a distance behind it, and vectors begin with a count.
- * Every one of these numbers is tested when it is followed, and numbers are put together of bytes:
- * nothing depends on the alignment of the file or the byte order of the machine. Offsets lead
- * forward and the depth of a walk is that of the code that makes it, so there are no cycles to fall
- * into; what can be opened in all is bounded by Flat.left.
+ * In: bytes. Out: their tables, vectors and strings by field number. Method: nothing is decoded in
+ * advance. A table begins with the backward offset of its vtable (size of the vtable, size of the
+ * table, an offset for each field, 0: absent). References are forward offsets; vectors begin with a
+ * count. Every offset is checked when it is followed. Numbers are assembled from bytes, so
+ * alignment and byte order do not matter. Offsets only lead forward, and recursion follows the
+ * code, so cycles are impossible. FlatBuffer.left bounds the total that can be opened.
  */
 #include "front/tflite/flatbuffer.h"
 
@@ -19,7 +17,7 @@ static _Noreturn void malformed(const FlatBuffer *f, const char *what, size_t at
   fail(f->c, ERR_input, f->loc, "not a well-formed FlatBuffer: %s at byte %zu", what, at);
 }
 
-/* Are there n bytes at `at`? */
+/* Checks that there are n bytes at `at`. */
 static void need(const FlatBuffer *f, u64 at, u64 n, const char *what) {
   if (at > f->n || n > f->n - at) malformed(f, what, at < f->n ? (size_t)at : f->n);
 }
@@ -35,7 +33,7 @@ void flat_charge(FlatBuffer *f, u64 n) {
   f->left -= n;
 }
 
-/* n <= 8 bytes, lowest first, that have been tested to be there. */
+/* n <= 8 bytes, little-endian, already checked to be present. */
 static u64 number(const FlatBuffer *f, size_t at, u32 n) {
   u64 x = 0;
   for (u32 i = n; i-- > 0;) x = x << 8 | f->at[at + i];
@@ -60,7 +58,8 @@ static FlatTable open_table(FlatBuffer *f, u64 at) {
   if (list < 0) malformed(f, "a table without fields", (size_t)at);
   need(f, (u64)list, 4, "a list of fields outside of the file");
   u64 bytes = number(f, (size_t)list, 2), size = number(f, (size_t)list + 2, 2);
-  if (bytes < 4 || bytes % 2 || size < 4) malformed(f, "a list of fields", (size_t)list);
+  if (bytes < 4 || bytes % 2 || size < 4)
+    malformed(f, "a list of fields with an invalid size", (size_t)list);
   need(f, (u64)list, bytes, "a list of fields outside of the file");
   need(f, at, size, "a table that ends outside of the file");
   charge(f, FLAT_TABLE, (size_t)at);
@@ -68,11 +67,11 @@ static FlatTable open_table(FlatBuffer *f, u64 at) {
 }
 
 FlatTable flat_root(FlatBuffer *f) {
-  need(f, 0, 8, "no room for a table");
+  need(f, 0, 8, "the file is too short for a table");
   return open_table(f, number(f, 0, 4));
 }
 
-/* The place of a field of n bytes; 0: the table has none. */
+/* Offset of a field of n bytes; 0: absent. */
 static size_t place(const FlatTable *t, u32 field, u32 n) {
   if (!t->f || field >= t->n) return 0;
   u64 at = number(t->f, t->fields + 2 * (size_t)field, 2);

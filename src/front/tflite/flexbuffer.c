@@ -1,10 +1,10 @@
-/* flexbuffer.c: numbers in a FlexBuffer, in which the options of custom operators are stored.
+/* flexbuffer.c: reads numbers from a FlexBuffer, the options of custom operators.
  *
- * In: bytes. Out: the number with a name, in a map at the root. Method: the last byte is the width
- * of the root, the one before it its type; widths are 1, 2, 4 or 8 bytes, and offsets lead
- * backwards. A map has, in front of its values, the place and the width of its list of names and
- * the number of entries, and behind them a byte of type for each. Every place is tested before it
- * is read; nothing but numbers is understood.
+ * In: bytes. Out: the number of a given name in the root map. Method: the last byte is the width of
+ * the root, the one before it its type. Widths are 1, 2, 4 or 8 bytes; offsets lead backwards.
+ * Before its values a map has the offset and width of its list of names and the number of entries;
+ * after them one type byte each. Every offset is checked before it is read. Only numbers are
+ * supported.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -16,7 +16,7 @@ static bool is_there(FileSpan s, size_t at, u64 n) {
   return at <= s.n && n <= s.n - at;
 }
 
-/* A number of `width` bytes, lowest first. */
+/* A little-endian number of `width` bytes. */
 static bool read_uint(FileSpan s, size_t at, u32 width, u64 *out) {
   if (width > 8 || !is_there(s, at, width)) return false;
   *out = 0;
@@ -24,7 +24,7 @@ static bool read_uint(FileSpan s, size_t at, u32 width, u64 *out) {
   return true;
 }
 
-/* Where the offset at `at` leads to. */
+/* Target of the offset at `at`. */
 static bool follow(FileSpan s, size_t at, u32 width, size_t *to) {
   u64 back;
   if (!read_uint(s, at, width, &back) || back > at) return false;

@@ -1,5 +1,4 @@
-/* tflite.h: TensorFlow Lite models: what a file holds, and the row of the format in the table of
- * readers. */
+/* tflite.h: decoded TensorFlow Lite models, and callbacks of the reader table. */
 #ifndef INGOT_TFLITE_H
 #define INGOT_TFLITE_H
 
@@ -16,32 +15,32 @@ typedef struct LiteName LiteName;
 
 /* q stands for (q - zero) * scale. */
 struct LiteQuant {
-  u32 n; /* scales: 1, or one for each place on axis; 0: not quantised */
+  u32 n; /* number of scales: 1, or one per index of axis; 0: not quantized */
   u32 axis;
   const float *scale; /* n; finite and positive */
   const i64 *zero;    /* n */
-  bool other;         /* it has a way of its own: blocks, or custom; n is 0 */
+  bool other;         /* unsupported scheme: groups, or custom; n is 0 */
 };
 
 struct LiteTensor {
   Str name;
-  i32 code;     /* its type in the numbers of the format */
-  DType dt;     /* the same; DT_none: ingot has none, or it is no tensor of numbers */
+  i32 code;     /* element type in the numbering of the format */
+  DType dt;     /* element type; DT_none: not supported, or not numeric */
   u32 rank;     /* <= MAX_RANK */
-  i64 *dim;     /* as the converter left them; not negative */
-  i64 *open;    /* likewise, -1 where the extent is given when the model runs; NULL: nowhere */
-  FileSpan raw; /* contents; n 0: none, it is computed (or it has no elements) */
+  i64 *dim;     /* as converted; not negative */
+  i64 *open;    /* dim with -1 for extents given at run time; NULL: all are static */
+  FileSpan raw; /* contents; n 0: computed (or without elements) */
   LiteQuant q;
-  bool variable;    /* kept from one run to the next */
-  FlatTable sparse; /* how contents lie that are stored for few elements; f NULL: all are there */
+  bool variable;    /* state, kept from run to run */
+  FlatTable sparse; /* layout of sparse contents; f NULL: dense */
 };
 
 struct LiteOp {
   u32 code;      /* a row of tflite_ops.def */
-  Str name;      /* of the operator; of a custom one its own */
-  i32 *in, *out; /* numbers of tensors; -1: absent */
+  Str name;      /* operator name; the custom name of a custom operator */
+  i32 *in, *out; /* tensor indices; -1: absent */
   u32 nin, nout;
-  i32 *intermediate; /* of recurrent layers: tensors that say how to quantise in between */
+  i32 *intermediate; /* recurrent layers: tensors with intermediate scales */
   u32 nintermediate;
   FlatTable opt; /* builtin_options */
   i64 opt_type;
@@ -74,25 +73,26 @@ struct LiteModel {
   FlatBuffer *flat;
   i64 version;
   Str description;
-  LiteGraph *graph; /* the first is the model */
+  LiteGraph *graph; /* the first one is the model */
   u32 ngraph;
   LiteSignature *sig;
   u32 nsig;
 };
 
 enum {
-  LITE_GRAPH_DEPTH = 16,     /* sub-graphs that call others */
-  LITE_MOST_STEPS = 4000000, /* operators built and tensors, sub-graphs written out at each call */
+  LITE_GRAPH_DEPTH = 16,     /* nesting of sub-graph calls */
+  LITE_MOST_STEPS = 4000000, /* operators and tensors after inlining sub-graphs at each call */
 };
 
-/* tflite_model.c: bytes to structs; every reference between them has been tested. */
+/* tflite_model.c: bytes to structs; all references between them are checked. */
 LiteModel *lite_read(Ctx *c, const u8 *at, size_t n, Str file);
-/* Numbers as the file stores them; fails at loc where there are too few bytes. */
+/* Elements as stored; fails at loc if there are too few bytes. */
 Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc);
-/* tflite_sparse.c: `bytes` that the contents of a sparse tensor are. */
+/* tflite_sparse.c: the dense contents of a sparse tensor, of size `bytes`. */
 const u8 *lite_dense(Ctx *c, const LiteTensor *t, u64 bytes, Loc loc);
 
-/* The row of the table: tflite_model.c, tflite_import.c, tflite_info.c, tflite_options.c */
+/* Callbacks of the reader table in tflite_model.c, tflite_import.c, tflite_info.c, tflite_options.c
+ */
 bool lite_sniff(const u8 *at, size_t n);
 Model *lite_open(Ctx *c, const Source *s);
 Graph *lite_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o);

@@ -1,13 +1,12 @@
-/* tflite_builder.c: what the builders of operators share: operands, quantisation, results.
+/* tflite_builder.c: shared by operator builders: operands, quantization, results.
  *
- * A quantised tensor stands for (q - zero) * scale. Operators that are linear in q - zero are built
- * on these integers, times a factor made of scales (lite_mul_quantized), and give what TensorFlow
- * Lite gives: it multiplies by fixed-point numbers of 31 bits and shifts, and rounds both times. In
- * floats that is one product and one rounding, with the boundary between two steps moved by as much
- * as the first rounding of the two moves it. f32 has 24 bits: a result is one step beside that of
- * TensorFlow Lite where the real number lies within some 2^-16 steps of such a boundary; for
- * results of 16 bits, within 2^-8. The others are built on real numbers in f32, and their results
- * rounded to the nearest step, halves away from zero.
+ * A quantized tensor stands for (q - zero) * scale. Operators that are linear in q - zero are
+ * computed on these integers, times a factor of scales (lite_mul_quantized), to match TensorFlow
+ * Lite. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times. Here that is
+ * one float product and one rounding, whose boundary is shifted by the effect of the first
+ * rounding. f32 has 24 bits, so a result differs by one step if the real value lies within about
+ * 2^-16 steps of a boundary (2^-8 for 16-bit results). Other operators compute in f32 and round to
+ * nearest, halves away from zero.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -50,17 +49,18 @@ Val lite_opt(LiteNode *b, u32 i) {
 
 Val lite_in(LiteNode *b, u32 i) {
   Val v = lite_opt(b, i);
-  if (!v) lite_bad(b, "input %u is absent", i);
+  if (!v) lite_bad(b, "input %u is absent, expected a tensor", i);
   return v;
 }
 
 const LiteTensor *lite_operand(LiteNode *b, u32 i) {
-  if (!lite_has(b, i)) lite_bad(b, "input %u is absent", i);
+  if (!lite_has(b, i)) lite_bad(b, "input %u is absent, expected a tensor", i);
   return &b->im->scope->graph->tensor[b->op->in[i]];
 }
 
 const LiteTensor *lite_result(LiteNode *b, u32 k) {
-  if (k >= b->op->nout || b->op->out[k] < 0) lite_bad(b, "output %u is absent", k);
+  if (k >= b->op->nout || b->op->out[k] < 0)
+    lite_bad(b, "output %u is absent, expected a tensor", k);
   return &b->im->scope->graph->tensor[b->op->out[k]];
 }
 
@@ -72,7 +72,7 @@ u32 lite_rank(LiteNode *b, Val v) {
   return graph_type(b->g, v)->rank;
 }
 
-/* ---- quantised numbers ---- */
+/* ---- quantization ---- */
 
 bool lite_is_quant(const LiteTensor *t) {
   return t->q.n && (t->dt == DT_i8 || t->dt == DT_u8 || t->dt == DT_i16 || t->dt == DT_i4);
@@ -107,11 +107,11 @@ bool lite_is_symmetric(const LiteTensor *t) {
   return true;
 }
 
-/* A scalar, or a vector that stands on axis of a value of that rank. */
+/* A scalar, or a vector along axis of a value of that rank. */
 static Val broadcast_param(LiteNode *b, Tensor *t, u32 axis, u32 rank) {
   Val v = mk_const(b->g, t);
   if (!t->rank) return v;
-  if (axis >= rank) lite_bad(b, "scales on axis %u of rank %u", axis, rank);
+  if (axis >= rank) lite_bad(b, "the scales are on axis %u, but the rank is %u", axis, rank);
   return mk_expand_tail(b->g, v, rank - 1 - axis);
 }
 
@@ -129,8 +129,9 @@ Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
 
 static void check_quant(LiteNode *b, const LiteTensor *t) {
   if (t->q.other)
-    lite_unsupported(b, "tensor '%s' is quantised in blocks, or in a way of its own",
-                     show(b->c, t->name));
+    lite_unsupported(
+        b, "tensor '%s' is quantized in groups or by a custom scheme, which is not supported",
+        show(b->c, t->name));
 }
 
 void lite_check(LiteNode *b) {
@@ -140,7 +141,8 @@ void lite_check(LiteNode *b) {
     if (b->op->out[i] < 0) continue;
     const LiteTensor *t = lite_result(b, i);
     check_quant(b, t);
-    if (t->dt == DT_str) lite_unsupported(b, "result '%s' of strings", show(b->c, t->name));
+    if (t->dt == DT_str)
+      lite_unsupported(b, "result '%s' has strings, which is not supported", show(b->c, t->name));
   }
 }
 
@@ -162,7 +164,7 @@ Val lite_real(LiteNode *b, u32 i) {
   return lite_real_of(b, lite_in(b, i), lite_operand(b, i));
 }
 
-/* ---- contents that must be known ---- */
+/* ---- compile-time contents ---- */
 
 u32 lite_ints(LiteNode *b, u32 i, i64 *out, u32 max) {
   u32 n;
@@ -188,7 +190,8 @@ i64 lite_int(LiteNode *b, u32 i) {
 
 u32 lite_axis(LiteNode *b, i64 axis, u32 rank) {
   i64 at = axis < 0 ? axis + rank : axis;
-  if (at < 0 || at >= rank) lite_bad(b, "axis %lld of rank %u", (long long)axis, rank);
+  if (at < 0 || at >= rank)
+    lite_bad(b, "axis %lld is out of range for rank %u", (long long)axis, rank);
   return (u32)at;
 }
 
@@ -216,7 +219,7 @@ static Val round_half_up(LiteNode *b, Val x) {
 
 Val lite_quantised(LiteNode *b, Val x, const LiteTensor *t) {
   Val v = div_scale(b, x, t), less = mk_lt(b->g, x, mk_like(b->g, x, 0));
-  double below = 0x1.fffffep-2; /* the float below a half: what is less than that stays so */
+  double below = 0x1.fffffep-2; /* largest float below 0.5, so values below a half stay below */
   Val half = mk_like(b->g, v, below);
   half = mk_select(b->g, less, mk_like(b->g, v, -below), half);
   return mk_cast_sat(b->g, add_zero_point(b, mk_trunc(b->g, mk_add(b->g, v, half)), t), t->dt);
@@ -229,9 +232,9 @@ static Val factors(LiteNode *b, const double *k, u32 n, u32 axis, u32 rank) {
   return broadcast_param(b, t, axis, rank);
 }
 
-/* Product a = x * m, m in [1/2, 1), is rounded to whole numbers, halves upwards, and shifted to the
- * right by s = -e, halves away from zero. Either way that is the floor of a / 2^s plus one half,
- * more by d = 2^-(s + 1), or less by it where that is negative; without a shift there is no d. */
+/* TensorFlow Lite rounds a = x * m, m in [1/2, 1), to an integer, halves up, and shifts it right by
+ * s = -e, halves away from zero. That equals floor(a / 2^s + 1/2 + d) for a >= 0 and floor(a / 2^s
+ * + 1/2 - d) for a < 0 with d = 2^-(s + 1), or d = 0 if s = 0. */
 Val lite_mul_quantized(LiteNode *b, Val x, Val below, const double *k, u32 n, u32 axis) {
   u32 rank = lite_rank(b, x);
   double *up = NEWS(&b->c->scratch, double, n), *down = NEWS(&b->c->scratch, double, n);
@@ -262,7 +265,7 @@ Val lite_mul_quantized1(LiteNode *b, Val x, double k) {
   return lite_mul_quantized(b, x, 0, &k, 1, 0);
 }
 
-/* What an activation lets through, as real numbers; false: it is no such bounds. */
+/* Bounds of an activation as real numbers; false: it is not a clamp. */
 static bool bounds_of(i64 act, double *lo, double *hi) {
   *lo = act == LA_relu_n1_to_1 ? -1 : act == LA_relu || act == LA_relu6 ? 0 : -INFINITY;
   *hi = act == LA_relu_n1_to_1 ? 1 : act == LA_relu6 ? 6 : INFINITY;
@@ -280,8 +283,8 @@ Val lite_clamp_activation(LiteNode *b, Val x, const LiteTensor *t, i64 act) {
   if (act != LA_none && !lite_is_quant(t)) return lite_activated(b, x, act);
   if (act == LA_none) return x;
   if (!bounds_of(act, &lo, &hi) || t->q.n != 1)
-    lite_unsupported(b, "activation %lld of a quantised result with %u scales", (long long)act,
-                     t->q.n);
+    lite_unsupported(b, "activation %lld of a quantized result with %u scales is not supported",
+                     (long long)act, t->q.n);
   dtype_limits(t->dt, &least, &most);
   lo = (double)t->q.zero[0] + round(lo / (double)t->q.scale[0]);
   hi = (double)t->q.zero[0] + round(hi / (double)t->q.scale[0]);
@@ -314,7 +317,7 @@ void lite_set_real(LiteNode *b, u32 k, Val x) {
   const LiteTensor *t = lite_result(b, k);
   if (lite_is_quant(t)) {
     if (!dtype_is_float(lite_dt(b, x)))
-      lite_bad(b, "output '%s' is quantised, what is computed is %s", show(b->c, t->name),
+      lite_bad(b, "output '%s' is quantized, but computed as %s", show(b->c, t->name),
                dtype_info[lite_dt(b, x)].name);
     double *k = NEWS(&b->c->scratch, double, t->q.n);
     for (u32 i = 0; i < t->q.n; i++) k[i] = LITE_NUDGE / (double)t->q.scale[i];

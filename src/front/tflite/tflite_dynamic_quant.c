@@ -1,8 +1,8 @@
-/* tflite_dynamic_quant.c: activations quantised while the model runs.
+/* tflite_dynamic_quant.c: dynamic quantization of activations.
  *
- * In: floats that meet weights of bytes (dynamic range quantisation). Out: integers of 8 bits and
- * their scale, one for each row or image, as TensorFlow Lite's hybrid kernels make them: symmetric,
- * x / (largest magnitude / 127), or with a zero point over the range of x made to include 0.
+ * In: floats that are multiplied by int8 weights (dynamic range quantization). Out: int8 values and
+ * a scale per row or image, like TensorFlow Lite's hybrid kernels: symmetric, x / (largest
+ * magnitude / 127), or with a zero point over the range of x extended to 0.
  */
 #include "front/tflite/tflite_import.h"
 

@@ -1,10 +1,10 @@
-/* tflite_import.c: from a decoded TensorFlow Lite model to a Graph.
+/* tflite_import.c: a decoded TensorFlow Lite model as a Graph.
  *
- * In: a LiteModel and what the user said about shapes. Out: a Graph of core ops. Operators are
- * taken in the order of the file; each finds its builder by its code (tflite_ops.def). Tensors with
- * contents become constants when first used. Shapes of results are computed, not read: those in the
- * file hold for the batch it was converted with. An operator that is refused poisons its results,
- * so that one run names every one that is not supported; one that is wrong ends the import.
+ * In: a LiteModel and import options. Out: a Graph of core ops. Operators are visited in file
+ * order; each has a builder by its code (tflite_ops.def). Tensors with contents become constants
+ * when first used. Result shapes are computed, because those in the file assume the batch of the
+ * conversion. An unsupported operator poisons its results, so one run reports all of them. An
+ * invalid one ends the import.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -23,7 +23,7 @@ static Loc here(const LiteImport *im) {
   return (Loc){.file = im->file, .index = -1};
 }
 
-/* ---- the table ---- */
+/* ---- table ---- */
 
 Str lite_op_name(Ctx *c, u32 code) {
   for (u32 i = 0; i < NROWS; i++)
@@ -58,7 +58,7 @@ Val lite_value(LiteImport *im, u32 tensor) {
   if (*v || (!t->raw.n && !empty)) return *v;
   RegionId cur = im->g->cur;
   Loc at = im->g->loc;
-  im->g->cur = 1; /* in front of the control node being built: visible to all that follow */
+  im->g->cur = 1; /* before the control node being built, visible to all later nodes */
   im->g->loc = LOC_NONE;
   *v = mk_const(im->g, lite_tensor(im->c, t, here(im)));
   graph_val(im->g, *v)->name = t->name;
@@ -86,7 +86,7 @@ static void attempt(Ctx *c, void *arg) {
   a->row->build(a->b);
 }
 
-/* Runs the builder; a refusal is recorded and false returned, other failures go on outwards. */
+/* Runs the builder. Records a refusal and returns false; other failures propagate. */
 static bool build_op(LiteImport *im, LiteNode *b, Loc loc) {
   const LiteRow *row = find_row(im, b->op);
   if (!row) {
@@ -94,7 +94,7 @@ static bool build_op(LiteImport *im, LiteNode *b, Loc loc) {
     return false;
   }
   if (b->op->nin < row->least || (row->most != 255 && b->op->nin > row->most))
-    fail(im->c, ERR_input, loc, "%u inputs are given, %s takes %u to %u", b->op->nin, row->name,
+    fail(im->c, ERR_input, loc, "%u inputs are given, but %s takes %u to %u", b->op->nin, row->name,
          row->least, row->most);
   b->arg = row->arg;
   RegionId cur = im->g->cur;
@@ -111,7 +111,7 @@ static bool build_op(LiteImport *im, LiteNode *b, Loc loc) {
   return false;
 }
 
-/* False when an operand is poisoned. */
+/* False if an operand is poisoned. */
 static bool operands_good(LiteImport *im, const LiteOp *op, Loc loc) {
   bool good = true;
   for (u32 i = 0; i < op->nin; i++) {
@@ -119,7 +119,7 @@ static bool operands_good(LiteImport *im, const LiteOp *op, Loc loc) {
     Val v = lite_value(im, (u32)op->in[i]);
     if (v == LITE_POISON) good = false;
     if (!v && !im->scope->graph->tensor[op->in[i]].variable)
-      fail(im->c, ERR_input, loc, "input %u, tensor '%s', is not computed by any operator before",
+      fail(im->c, ERR_input, loc, "input %u, tensor '%s', is not computed by an earlier operator",
            i, show(im->c, im->scope->graph->tensor[op->in[i]].name));
   }
   return good;
@@ -139,17 +139,18 @@ static void define(LiteImport *im, const LiteOp *op, u32 k, Val v, Loc loc) {
   const LiteTensor *t = &im->scope->graph->tensor[op->out[k]];
   Val *slot = &im->scope->val[op->out[k]];
   if (*slot || t->raw.n)
-    fail(im->c, ERR_input, loc, "tensor '%s' is computed twice, or a constant",
+    fail(im->c, ERR_input, loc, "tensor '%s' is computed twice or is a constant",
          show(im->c, t->name));
   if (!v) fail(im->c, ERR_input, loc, "%s has no output number %u", show(im->c, op->name), k);
   *slot = v;
   if (v != LITE_POISON && !graph_val(im->g, v)->name) graph_val(im->g, v)->name = t->name;
 }
 
-/* Sub-graphs are written out where they are called: calls of calls must not grow without end. */
+/* Sub-graphs are inlined at each call; limits the growth of nested calls. */
 static void count_steps(LiteImport *im, u32 n, Loc loc) {
   if (n > LITE_MOST_STEPS - im->steps)
-    fail(im->c, ERR_unsupported, loc, "more than %d operators and tensors", LITE_MOST_STEPS);
+    fail(im->c, ERR_unsupported, loc, "the model has more than %d operators and tensors",
+         LITE_MOST_STEPS);
   im->steps += n;
 }
 
@@ -185,13 +186,15 @@ u32 lite_subgraph(LiteNode *b, u32 graph, const Val *in, u32 nin, Val *ret, u32 
   LiteImport *im = b->im;
   Loc loc = im->g->loc;
   LiteScope *outer = im->scope;
-  if (graph >= im->m->ngraph) lite_bad(b, "sub-graph %u: there are %u", graph, im->m->ngraph);
+  if (graph >= im->m->ngraph)
+    lite_bad(b, "sub-graph %u does not exist: there are %u", graph, im->m->ngraph);
   if (++im->depth > LITE_GRAPH_DEPTH)
-    lite_unsupported(b, "sub-graphs that call others deeper than %d", LITE_GRAPH_DEPTH);
+    lite_unsupported(b, "calls of sub-graphs are nested deeper than %d", LITE_GRAPH_DEPTH);
   LiteScope *s = scope_new(im, graph);
   const LiteGraph *lg = s->graph;
-  if (lg->nin != nin) lite_bad(b, "sub-graph %u takes %u inputs, not %u", graph, lg->nin, nin);
-  if (lg->nout > max) lite_bad(b, "sub-graph %u has %u outputs, not %u", graph, lg->nout, max);
+  if (lg->nin != nin) lite_bad(b, "sub-graph %u takes %u inputs, got %u", graph, lg->nin, nin);
+  if (lg->nout > max)
+    lite_bad(b, "sub-graph %u has %u outputs, expected at most %u", graph, lg->nout, max);
   im->scope = s;
   for (u32 i = 0; i < nin; i++) s->val[lg->in[i]] = in[i];
   import_ops(im);
@@ -208,9 +211,9 @@ u32 lite_subgraph(LiteNode *b, u32 graph, const Val *in, u32 nin, Val *ret, u32 
   return lg->nout;
 }
 
-/* ---- the model ---- */
+/* ---- model ---- */
 
-/* What signatures call the inputs or outputs, by tensor. */
+/* Names of inputs or outputs in signatures, by tensor. */
 static Map signature_names(Ctx *c, const LiteModel *m, bool out) {
   Map name = map_new(&c->keep);
   for (u32 i = 0; i < m->nsig; i++) {
@@ -224,13 +227,13 @@ static Map signature_names(Ctx *c, const LiteModel *m, bool out) {
   return name;
 }
 
-/* As the file declares it; a name that is absent or taken gets a number. */
+/* The declaration of a tensor. An absent or duplicate name gets a number. */
 static DeclValue declare(Ctx *c, const LiteGraph *g, const Map *names, Map *taken, bool out,
                          u32 i) {
   u32 tensor = (u32)(out ? g->out[i] : g->in[i]);
   const LiteTensor *t = &g->tensor[tensor];
-  const u32 *said = map_get(names, tensor);
-  Str name = said && *said ? *said : t->name;
+  const u32 *alias = map_get(names, tensor);
+  Str name = alias && *alias ? *alias : t->name;
   if (!name) name = str_fmt(c, "%s_%u", out ? "output" : "input", i);
   while (*map_put(taken, name)) name = str_fmt(c, "%s_%u", str_text(c, name), i);
   *map_put(taken, name) = 1;
@@ -265,7 +268,7 @@ Model *lite_open(Ctx *c, const Source *s) {
   return m;
 }
 
-/* One scale for all elements; ports with one for each channel are not told. */
+/* Records the scale of an input or output, if there is only one. */
 static void note_scale(LiteImport *im, const LiteTensor *t, Str name, bool out) {
   Scalar lo, hi;
   if (!lite_is_quant(t) || t->q.n != 1) return;
@@ -290,7 +293,7 @@ static void import_inputs(LiteImport *im, const Model *m) {
     const BindInput *frozen = extents_frozen(e, v, t);
     Val *slot = &im->scope->val[lg->in[i]];
     if (*slot || lg->tensor[lg->in[i]].raw.n)
-      fail(im->c, ERR_input, here(im), "tensor '%s' is an input twice, or a constant",
+      fail(im->c, ERR_input, here(im), "tensor '%s' is an input twice or is a constant",
            show(im->c, v->name));
     *slot = frozen ? mk_const(im->g, (Tensor *)(uintptr_t)frozen->data)
                    : graph_param(im->g, 1, t, v->name);
@@ -320,7 +323,7 @@ static void import_outputs(LiteImport *im, const Model *m) {
 
 Graph *lite_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   LiteImport im = {.c = c, .o = o, .file = s->file, .m = m->own};
-  *im.m->flat = flat_open(c, s->at, s->n, here(&im)); /* options are read again */
+  *im.m->flat = flat_open(c, s->at, s->n, here(&im)); /* new budget: options are read again */
   im.g = graph_new(c);
   im.g->eager = true;
   im.g->opens = o->opens;

@@ -1,4 +1,4 @@
-/* tflite_info.c: what `inspect` reports of a TensorFlow Lite file, built or not.
+/* tflite_info.c: report of `inspect` on a TensorFlow Lite file.
  *
  * In: a decoded model. Out: operators of all sub-graphs, sizes of weights.
  */

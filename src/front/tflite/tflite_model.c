@@ -1,9 +1,9 @@
-/* tflite_model.c: the tables of a TensorFlow Lite file as structs.
+/* tflite_model.c: decodes a TensorFlow Lite file into structs.
  *
- * In: bytes. Out: a LiteModel, its names, tensors and operators copied, contents of tensors and
- * options in place. Every number that refers to something is tested here: buffers, tensors,
- * operator codes, sub-graphs. What ingot cannot do is left to the import, which names all of it.
- * Numbers of fields are those of TensorFlow's schema.fbs, version 3.
+ * In: bytes. Out: a LiteModel with copied names, tensors and operators; contents and options stay
+ * in the file. All references are checked here: buffers, tensors, operator codes, sub-graphs. The
+ * import reports everything unsupported. Field numbers are those of TensorFlow's schema.fbs,
+ * version 3.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The message of the schema, in the order of its fields. */
+/* Messages of the schema, fields in order. */
 enum { MODEL_version, MODEL_codes, MODEL_graphs, MODEL_description, MODEL_buffers, MODEL_sigs = 7 };
 enum { CODE_old, CODE_custom, CODE_version, CODE_builtin };
 enum { GRAPH_tensors, GRAPH_in, GRAPH_out, GRAPH_ops, GRAPH_name };
@@ -38,7 +38,7 @@ typedef struct LiteRead {
   u32 ncode, nbuffer;
 } LiteRead;
 
-/* Types in the order of their numbers. */
+/* Types in the order of their codes. */
 static const DType types[] = {
     DT_f32, DT_f16,  DT_i32, DT_u8,   DT_i64,  DT_str, DT_bool, DT_i16, DT_c64,  DT_i8,
     DT_f64, DT_c128, DT_u64, DT_none, DT_none, DT_u32, DT_u16,  DT_i4,  DT_bf16,
@@ -49,7 +49,7 @@ DType lite_dtype(i64 code) {
 }
 
 static _Noreturn void wrong(const LiteRead *r, const char *what, i64 i, u32 n) {
-  fail(r->c, ERR_input, r->f->loc, "%s %lld: there are %u", what, (long long)i, n);
+  fail(r->c, ERR_input, r->f->loc, "%s %lld, but there are only %u", what, (long long)i, n);
 }
 
 /* ---- tensors ---- */
@@ -59,31 +59,32 @@ static i64 *shape_of(LiteRead *r, const FlatVec *v, bool open, Str name) {
   for (u32 i = 0; i < v->n; i++) {
     dim[i] = flat_vec_int(v, i);
     if (dim[i] < (open ? -1 : 0))
-      fail(r->c, ERR_input, r->f->loc, "tensor '%s': dimension %u is %lld", show(r->c, name), i,
-           (long long)dim[i]);
+      fail(r->c, ERR_input, r->f->loc, "tensor '%s': dimension %u is %lld, which is out of range",
+           show(r->c, name), i, (long long)dim[i]);
   }
   return dim;
 }
 
-/* Converters write minimum and maximum without a scale where nothing was quantised. */
+/* Converters write minimum and maximum without a scale for tensors that are not quantized. */
 static LiteQuant quant_of(LiteRead *r, const LiteTensor *t, FlatTable q) {
   FlatVec scale = flat_vec(&q, QUANT_scale, 4), zero = flat_vec(&q, QUANT_zero, 8);
   LiteQuant out = {.n = scale.n, .other = flat_u8(&q, QUANT_details_type, 0) != 0};
   i64 axis = flat_i32(&q, QUANT_axis, 0);
-  if (out.other) out.n = 0; /* scales of blocks are none of ours */
+  if (out.other) out.n = 0; /* group scales are not supported */
   if (!out.n) return out;
   float *s = NEWS(&r->c->keep, float, out.n);
   i64 *z = NEWS(&r->c->keep, i64, out.n);
   const char *name = show(r->c, t->name);
   if (zero.n > 1 && zero.n != out.n)
-    fail(r->c, ERR_input, r->f->loc, "tensor '%s': %u scales, but %u zero points", name, out.n,
+    fail(r->c, ERR_input, r->f->loc, "tensor '%s' has %u scales, but %u zero points", name, out.n,
          zero.n);
   for (u32 i = 0; i < out.n; i++) {
     s[i] = flat_vec_f32(&scale, i);
     z[i] = zero.n ? flat_vec_int(&zero, zero.n == 1 ? 0 : i) : 0;
     if (!(s[i] >= 0 && s[i] <= 3.4e38f) || z[i] < -65536 || z[i] > 65536)
-      fail(r->c, ERR_input, r->f->loc, "tensor '%s': scale %g, zero point %lld", name, (double)s[i],
-           (long long)z[i]);
+      fail(r->c, ERR_input, r->f->loc,
+           "tensor '%s' has scale %g and zero point %lld, which are out of range", name,
+           (double)s[i], (long long)z[i]);
   }
   out.scale = s;
   out.zero = z;
@@ -117,20 +118,21 @@ Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc) {
   u64 n, bytes;
   const char *name = show(c, t->name);
   if (!t->dt || t->dt == DT_str)
-    fail(c, ERR_unsupported, loc, "tensor '%s': contents of type %d", name, t->code);
+    fail(c, ERR_unsupported, loc, "tensor '%s' has contents of type %d, which is not supported",
+         name, t->code);
   if (!shape_count(t->dim, t->rank, &n)) fail(c, ERR_input, loc, "tensor '%s' is too large", name);
   u32 bits = dtype_info[t->dt].bits;
   bytes = bits < 8 && t->dt != DT_bool ? (n * bits + 7) / 8 : n * dtype_bytes(t->dt);
   const u8 *at = t->sparse.f ? lite_dense(c, t, bytes, loc) : t->raw.at;
   if (!t->sparse.f && t->raw.n != bytes)
-    fail(c, ERR_input, loc, "tensor '%s' has %zu bytes, its shape takes %llu", name, t->raw.n,
+    fail(c, ERR_input, loc, "tensor '%s' has %zu bytes, but its shape takes %llu", name, t->raw.n,
          (unsigned long long)bytes);
   return data_from_bytes(&c->work, t->dt, t->dim, t->rank, at, false);
 }
 
 /* ---- operators ---- */
 
-/* Numbers of tensors; -1, where that may be: absent. */
+/* Tensor indices; -1: absent, if allowed. */
 static i32 *list_of(LiteRead *r, const LiteGraph *g, FlatVec v, u32 *n, bool absent) {
   i32 *out = NEWS(&r->c->keep, i32, v.n + 1);
   for (u32 i = 0; i < v.n; i++) {
@@ -174,9 +176,9 @@ static LiteGraph graph_of(LiteRead *r, FlatTable x) {
   return g;
 }
 
-/* ---- the model ---- */
+/* ---- model ---- */
 
-/* Codes above 127 came later than the field of one byte, which then holds 127. */
+/* Codes above 127 do not fit the older one-byte field, which then holds 127. */
 static void read_codes(LiteRead *r, FlatVec v) {
   r->ncode = v.n;
   r->code = NEWS(&r->c->scratch, LiteCode, v.n + 1);
@@ -191,7 +193,7 @@ static void read_codes(LiteRead *r, FlatVec v) {
   }
 }
 
-/* Contents of files above 2 GB lie behind the FlatBuffer. */
+/* In files above 2 GB, contents follow the FlatBuffer. */
 static void read_buffers(LiteRead *r, FlatVec v) {
   r->nbuffer = v.n;
   r->buffer = NEWS(&r->c->scratch, FileSpan, v.n + 1);
@@ -247,13 +249,13 @@ LiteModel *lite_read(Ctx *c, const u8 *at, size_t n, Str file) {
   m->flat = f;
   m->version = flat_u32(&x, MODEL_version, 0);
   if (m->version != 3)
-    fail(c, ERR_unsupported, f->loc, "version %lld of TensorFlow Lite; 3 is read",
+    fail(c, ERR_unsupported, f->loc, "TensorFlow Lite version %lld is not supported, expected 3",
          (long long)m->version);
   m->description = flat_str(&x, MODEL_description);
   read_codes(&r, flat_vec(&x, MODEL_codes, 4));
   read_buffers(&r, flat_vec(&x, MODEL_buffers, 4));
   FlatVec graphs = flat_vec(&x, MODEL_graphs, 4);
-  if (!graphs.n) fail(c, ERR_input, f->loc, "has no sub-graph");
+  if (!graphs.n) fail(c, ERR_input, f->loc, "the model has no sub-graph");
   m->ngraph = graphs.n;
   m->graph = NEWS(&c->keep, LiteGraph, graphs.n);
   for (u32 i = 0; i < graphs.n; i++) m->graph[i] = graph_of(&r, flat_vec_table(&graphs, i));

@@ -1,10 +1,8 @@
-/* tflite_ops_control.c: branches, loops, and what is kept from one run to the next: tensors marked
- * as variables, and variables that operators read and assign by a handle.
+/* tflite_ops_control.c: branches, loops and state: variable tensors, and variables with handles.
  *
- * A state is a parameter of the graph that callers do not see, with a result that is its next value
- * (Graph.state). A handle is a constant, the number of the state. CALL_ONCE runs before the first
- * run: what it assigns are the contents that states begin with, and have to be constants. A
- * sub-graph is written out where it is called.
+ * A state is a hidden parameter of the graph with a result that is its next value (Graph.state). A
+ * handle is a constant, the index of the state. CALL_ONCE runs before the first run, so its
+ * assignments are initial contents and must be constants. Sub-graphs are inlined at each call.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -27,15 +25,16 @@ static void make_param(LiteImport *im, LiteState *s, Type t) {
 
 static Type type_like(LiteNode *b, const LiteTensor *t) {
   u64 n;
-  if (!t->dt || t->dt == DT_str) lite_unsupported(b, "a variable of type %d", t->code);
+  if (!t->dt || t->dt == DT_str)
+    lite_unsupported(b, "variables of type %d are not supported", t->code);
   if (!shape_count(t->dim, t->rank, &n)) lite_bad(b, "a variable is too large");
   return type_tensor(&b->c->work, t->dt, t->dim, t->rank);
 }
 
-/* First contents are written out, and a few bytes of a file must not make them large. */
+/* Initial contents are expanded; limits what a small file can allocate. */
 enum { START_MOST = 1 << 26 };
 
-/* All elements are those that stand for 0. */
+/* The stored form of 0 in all elements. */
 static Tensor *zeros_like(LiteNode *b, const LiteTensor *t) {
   u64 n;
   if (!lite_is_quant(t) || lite_is_symmetric(t)) return NULL;
@@ -50,7 +49,7 @@ static LiteState *variable_of(LiteNode *b, u32 i) {
   const LiteTensor *t = lite_operand(b, i);
   u32 number;
   if (!t->variable) lite_bad(b, "input %u, '%s', is not a variable", i, show(b->c, t->name));
-  if (b->im->scope->up) lite_unsupported(b, "a variable in a sub-graph");
+  if (b->im->scope->up) lite_unsupported(b, "variables in a sub-graph are not supported");
   LiteState *s = state_at(b->im, (u64)1 << 32 | (u32)b->op->in[i], t->name, &number);
   if (!s->now) {
     s->start = zeros_like(b, t);
@@ -95,7 +94,7 @@ static LiteState *state_of(LiteNode *b) {
   const Tensor *t = graph_const(b->g, lite_in(b, 0));
   if (!t || t->n != 1 || t->dt != DT_i64 || tensor_get(t, 0).i < 0 ||
       tensor_get(t, 0).i >= b->im->state.n)
-    lite_unsupported(b, "a variable that is not known while compiling");
+    lite_unsupported(b, "the variable is not known at compile time, which is not supported");
   return &b->im->state.at[tensor_get(t, 0).i];
 }
 
@@ -112,11 +111,12 @@ void lite_assign_variable(LiteNode *b) {
   Val v = lite_in(b, 1);
   const Tensor *t = graph_const(b->g, v);
   if (b->im->once) {
-    if (!t || s->now) lite_unsupported(b, "the first contents of a variable must be constants");
+    if (!t || s->now) lite_unsupported(b, "the initial contents of a variable must be constants");
     s->start = (Tensor *)(uintptr_t)t;
     return;
   }
-  if (b->g->cur != 1) lite_unsupported(b, "a variable is assigned in a branch or in a loop");
+  if (b->g->cur != 1)
+    lite_unsupported(b, "assigning a variable in a branch or a loop is not supported");
   if (!s->now) make_param(b->im, s, *graph_type(b->g, v));
   s->now = v;
 }
@@ -165,8 +165,8 @@ void lite_if(LiteNode *b) {
   for (u32 i = 0; i < nout; i++) lite_set_stored(b, i, graph_node(g, id)->out[i]);
 }
 
-/* The next value of what a loop carries, with the shape it had: an extent that is data must be the
- * same again, as that of a list of which one row is replaced by joining three parts. */
+/* The next value of a loop-carried tensor, with its previous shape. A run-time extent must not
+ * change, such as that of a list in which one row is replaced by joining three parts. */
 static Val as_before(Graph *g, Val next, Val before) {
   const Type *t = graph_type(g, next), *was = graph_type(g, before);
   u32 open = 0;
@@ -192,7 +192,7 @@ static void while_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
 
 void lite_while(LiteNode *b) {
   u32 n = b->op->nin;
-  if (b->op->nout != n) lite_bad(b, "%u inputs, but %u outputs", n, b->op->nout);
+  if (b->op->nout != n) lite_bad(b, "there are %u inputs, but %u outputs", n, b->op->nout);
   Val *carried = NEWS(&b->c->work, Val, n + 1), first, scan;
   Tensor *most = tensor_new(&b->c->work, DT_i64, NULL, 0);
   tensor_set(most, 0, (Scalar){.i = INT64_MAX});

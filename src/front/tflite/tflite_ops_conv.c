@@ -1,10 +1,9 @@
-/* tflite_ops_conv.c: builders of sums of products, and of pools.
+/* tflite_ops_conv.c: convolutions, matrix products and pools.
  *
- * Images are [N, H, W, C] in TensorFlow Lite and [N, C, H, W] in the core: they are turned in front
- * of a window and back behind what follows it (bias, scale, activation); the passes remove what
- * turns twice.
- * Where operands and result are quantised the products are added up as integers, i32 as in
- * TensorFlow Lite, or, for activations of 16 bits where that could overflow, i64.
+ * TensorFlow Lite stores images as [N, H, W, C], the core as [N, C, H, W]. Images are transposed
+ * before a window and back after its epilogue (bias, scale, activation); passes remove redundant
+ * transposes. Quantized products are summed in i32 like TensorFlow Lite, or in i64 if 16-bit
+ * activations could overflow.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -12,16 +11,16 @@
 
 static const i64 to_core[] = {0, 3, 1, 2}, to_lite[] = {0, 2, 3, 1};
 
-/* What becomes of floats that meet weights of bytes: see tflite_dynamic_quant.c. */
+/* Handling of floats that are multiplied by int8 weights: see tflite_dynamic_quant.c. */
 typedef enum LiteHybrid { HY_none, HY_symmetric, HY_centred } LiteHybrid;
 
-/* The operands of a sum of products, and how its result is finished. */
+/* Operands of a sum of products, and its epilogue. */
 typedef struct LiteProduct {
-  u32 x, w, bias; /* inputs; bias beyond the last: none */
-  u32 axis;       /* of the result: output channels */
+  u32 x, w, bias; /* input numbers; bias beyond the last: none */
+  u32 axis;       /* output channel axis of the result */
   i64 act;
   LiteHybrid hybrid;
-  bool is_window; /* x is an image: it is turned before anything is made of what is stored */
+  bool is_window; /* x is an image, to be transposed first */
 } LiteProduct;
 
 static Val operand(LiteNode *b, const LiteProduct *p) {
@@ -34,8 +33,7 @@ typedef Val SumFn(LiteNode *b, Val x, Val w, const void *how);
 
 /* ---- integers ---- */
 
-/* TensorFlow Lite's factor behind the sum of a window, of 64 bits, has 15 bits: with it, results of
- * 16 bits are those of the reference. */
+/* TensorFlow Lite's factor for 64-bit sums has 15 bits; the same gives equal 16-bit results. */
 static double reduced(double k) {
   int e;
   double m = round(ldexp(frexp(k, &e), 31)); /* 2^30 to 2^31 */
@@ -43,7 +41,7 @@ static double reduced(double k) {
   return ldexp((double)bits, e - 15);
 }
 
-/* y times the scale of x and of w over that of the result, one for each channel or one for all. */
+/* y times scale of x times scale of w over scale of the result, per channel or in all. */
 static Val to_steps(LiteNode *b, const LiteProduct *p, Val y, const LiteTensor *out, bool wide) {
   const LiteTensor *x = lite_operand(b, p->x), *w = lite_operand(b, p->w);
   double *k = NEWS(&b->c->scratch, double, w->q.n);
@@ -55,8 +53,8 @@ static Val to_steps(LiteNode *b, const LiteProduct *p, Val y, const LiteTensor *
   return lite_mul_quantized(b, y, 0, k, w->q.n, p->axis);
 }
 
-/* Can i32 hold every sum of these weights with numbers of 16 bits, and the bias beside it? Output
- * channels are the axis of the scales, or the first. */
+/* Does i32 hold every sum of these weights with int16 activations, plus the bias? Output channels
+ * are the axis of the scales, or the first. */
 static bool fits_i32(LiteNode *b, const LiteProduct *p) {
   const LiteTensor *tw = lite_operand(b, p->w);
   const Tensor *w = graph_const(b->g, lite_in(b, p->w));
@@ -64,7 +62,7 @@ static bool fits_i32(LiteNode *b, const LiteProduct *p) {
   if (!w || !w->rank || (lite_has(b, p->bias) && !k)) return false;
   u32 axis = tw->q.n > 1 ? tw->q.axis : 0;
   if (axis >= w->rank || (tw->q.n > 1 && w->dim[axis] != tw->q.n))
-    lite_bad(b, "%u scales of weights on axis %u do not fit them", tw->q.n, axis);
+    lite_bad(b, "%u scales of weights on axis %u do not fit the weights", tw->q.n, axis);
   u64 inner = 1, n = (u64)w->dim[axis];
   for (u32 i = axis + 1; i < w->rank; i++) inner *= (u64)w->dim[i];
   double *sum = NEWS(&b->c->scratch, double, n + 1), most = 0;
@@ -78,7 +76,7 @@ static bool fits_i32(LiteNode *b, const LiteProduct *p) {
 /* y + k, k along p->axis. */
 static Val biased(LiteNode *b, const LiteProduct *p, Val y, Val k) {
   if (lite_rank(b, k) != 1 || val_dim(b->g, k, 0) != val_dim(b->g, y, p->axis))
-    lite_bad(b, "the bias must be a number for each channel of the result");
+    lite_bad(b, "the bias must have one element per output channel");
   return mk_add(b->g, y, mk_expand_tail(b->g, k, lite_rank(b, y) - 1 - p->axis));
 }
 
@@ -89,7 +87,7 @@ static Val with_bias(LiteNode *b, const LiteProduct *p, Val y, DType dt) {
 static void check_scales(LiteNode *b, const LiteProduct *p, const LiteTensor *out) {
   const LiteTensor *x = lite_operand(b, p->x), *w = lite_operand(b, p->w);
   if (x->q.n != 1 || out->q.n != 1)
-    lite_unsupported(b, "activations with a scale for each channel");
+    lite_unsupported(b, "activations with one scale per channel are not supported");
   for (u32 i = 0; i < w->q.n; i++)
     if (!(w->q.scale[i] > 0) || !(x->q.scale[0] > 0) || !(out->q.scale[0] > 0))
       lite_bad(b, "a scale is 0");
@@ -112,7 +110,7 @@ static Val integer_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const 
 static Val float_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const void *how) {
   Val x = lite_real_of(b, operand(b, p), lite_operand(b, p->x)), w = lite_real(b, p->w);
   if (!dtype_is_float(lite_dt(b, x)) || !dtype_is_float(lite_dt(b, w)))
-    lite_unsupported(b, "products of %s and %s", dtype_info[lite_dt(b, x)].name,
+    lite_unsupported(b, "products of %s and %s are not supported", dtype_info[lite_dt(b, x)].name,
                      dtype_info[lite_dt(b, w)].name);
   Val y = sum(b, x, w, how);
   if (lite_has(b, p->bias)) {
@@ -124,12 +122,7 @@ static Val float_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const vo
   return lite_activated(b, y, p->act);
 }
 
-/* ---- bytes times floats ---- */
-
-/* The weights' scale as it stands against the result. */
-static Val weight_scale(LiteNode *b, const LiteProduct *p, u32 rank) {
-  return lite_scale(b, lite_operand(b, p->w), p->axis, rank);
-}
+/* ---- int8 weights times floats ---- */
 
 static bool is_hybrid(LiteNode *b, const LiteProduct *p) {
   const LiteTensor *x = lite_operand(b, p->x), *w = lite_operand(b, p->w);
@@ -145,9 +138,10 @@ static Val hybrid_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const v
   Val q = lite_dynamic(b, x, axes, n, p->hybrid == HY_centred, &scale);
   Val w = lite_sub_zero_point(b, lite_in(b, p->w), lite_operand(b, p->w));
   Val y = mk_cast(b->g, sum(b, q, w, how), DT_f32);
-  if (lite_rank(b, y) != rank) /* rows that were many axes */
+  if (lite_rank(b, y) != rank) /* leading axes were flattened to rows */
     scale = mk_reshape(b->g, scale, (const Dim[]){val_dim(b->g, y, 0), 1}, 2);
-  y = mk_mul(b->g, y, mk_mul(b->g, scale, weight_scale(b, p, lite_rank(b, y))));
+  Val by = lite_scale(b, lite_operand(b, p->w), p->axis, lite_rank(b, y));
+  y = mk_mul(b->g, y, mk_mul(b->g, scale, by));
   return lite_activated(b, with_bias(b, p, y, DT_f32), p->act);
 }
 
@@ -165,30 +159,32 @@ static Val product(LiteNode *b, const LiteProduct *p, SumFn *sum, const void *ho
 
 typedef struct LiteWindow {
   Window w;
-  bool same; /* else valid */
+  bool same; /* SAME padding, else VALID */
   i64 group;
 } LiteWindow;
 
-/* Height in front of width; sizes are set by the caller. */
+/* Height before width; the caller sets the sizes. */
 static LiteWindow window_of(LiteNode *b, i64 sh, i64 sw, i64 dh, i64 dw) {
   i64 padding = flat_i8(&b->op->opt, 0, 0);
   LiteWindow s = {.w = {.n = 2, .stride = {sh, sw}, .dilation = {dh, dw}}, .same = padding == 0};
-  if (padding != 0 && padding != 1) lite_unsupported(b, "padding %lld", (long long)padding);
+  if (padding != 0 && padding != 1)
+    lite_unsupported(b, "padding mode %lld is not supported", (long long)padding);
   if (sh < 1 || sw < 1 || dh < 1 || dw < 1)
-    lite_bad(b, "strides %lld, %lld, dilations %lld, %lld", (long long)sh, (long long)sw,
-             (long long)dh, (long long)dw);
+    lite_bad(b, "strides are %lld, %lld and dilations %lld, %lld, expected positive numbers",
+             (long long)sh, (long long)sw, (long long)dh, (long long)dw);
   return s;
 }
 
 static i64 known_dim(LiteNode *b, Val v, u32 axis) {
   Dim d = val_dim(b->g, v, axis);
-  if (!dim_is_const(d)) lite_unsupported(b, "an extent that is not known, on axis %u", axis);
+  if (!dim_is_const(d)) lite_unsupported(b, "the extent of axis %u must be static", axis);
   return d;
 }
 
 static i64 window_dim(LiteNode *b, Val w, u32 axis) {
   i64 n = known_dim(b, w, axis);
-  if (n < 1 || n > INT32_MAX) lite_bad(b, "a window of extent %lld", (long long)n);
+  if (n < 1 || n > INT32_MAX)
+    lite_bad(b, "a window has extent %lld, which is out of range", (long long)n);
   return n;
 }
 
@@ -210,7 +206,7 @@ static Val sum_conv(LiteNode *b, Val x, Val w, const void *how) {
   return window_conv(b->g, x, mk_transpose(b->g, w, to_core), s.group, s.w);
 }
 
-/* Of operands 0 and 1; field: of the dilation of width, that of height is behind it. */
+/* Window of operands 0 and 1. field: dilation of the width; that of the height follows. */
 static LiteWindow slide_2d(LiteNode *b, u32 field) {
   const FlatTable *o = &b->op->opt;
   LiteWindow s = window_of(b, flat_i32(o, 2, 0), flat_i32(o, 1, 0), flat_i32(o, field + 1, 1),
@@ -227,7 +223,8 @@ void lite_conv_2d(LiteNode *b) {
   Val x = lite_in(b, 0), w = lite_in(b, 1);
   i64 in = known_dim(b, x, 3), per = known_dim(b, w, 3);
   if (per < 1 || in % per)
-    lite_bad(b, "%lld channels, weights for %lld", (long long)in, (long long)per);
+    lite_bad(b, "the operand has %lld channels, but the weights have %lld", (long long)in,
+             (long long)per);
   s.group = in / per;
   LiteProduct p = {.x = 0, .w = 1, .bias = 2, .axis = 1, .is_window = true};
   p.act = flat_i8(o, 3, LA_none);
@@ -249,7 +246,7 @@ void lite_depthwise_conv_2d(LiteNode *b) {
   Val x = lite_in(b, 0), w = lite_in(b, 1);
   s.group = known_dim(b, x, 3);
   if (known_dim(b, w, 0) != 1 || s.group < 1 || known_dim(b, w, 3) % s.group)
-    lite_bad(b, "weights do not fit %lld channels", (long long)s.group);
+    lite_bad(b, "the weights do not fit %lld channels", (long long)s.group);
   LiteProduct p = {.x = 0, .w = 1, .bias = 2, .axis = 1, .is_window = true};
   p.act = flat_i8(o, 4, LA_none);
   p.hybrid = HY_centred;
@@ -262,16 +259,17 @@ void lite_conv_3d(LiteNode *b) {
   const FlatTable *o = &b->op->opt;
   Val x = lite_real(b, 0), w = lite_real(b, 1);
   if (lite_rank(b, x) != 5 || lite_rank(b, w) != 5) lite_bad(b, "expected operands of rank 5");
-  if (!dtype_is_float(lite_dt(b, x))) lite_unsupported(b, "of %s", dtype_info[lite_dt(b, x)].name);
+  if (!dtype_is_float(lite_dt(b, x)))
+    lite_unsupported(b, "a 3D convolution of %s is not supported", dtype_info[lite_dt(b, x)].name);
   Window v = {.n = 3};
   Dim in[3];
-  for (u32 i = 0; i < 3; i++) { /* depth, width, height: as the fields come */
+  for (u32 i = 0; i < 3; i++) { /* fields are depth, width, height */
     u32 axis = i ? 3 - i : 0;
     v.stride[axis] = flat_i32(o, 1 + i, 0);
     v.dilation[axis] = flat_i32(o, 5 + i, 1);
     v.size[axis] = window_dim(b, w, axis);
     in[axis] = val_dim(b->g, x, 1 + axis);
-    if (v.stride[axis] < 1 || v.dilation[axis] < 1) lite_bad(b, "a stride or dilation below 1");
+    if (v.stride[axis] < 1 || v.dilation[axis] < 1) lite_bad(b, "a stride or dilation is below 1");
   }
   if (flat_i8(o, 0, 0) == 0) window_same(b->g, &v, in, true);
   w = mk_transpose(b->g, w, turn_w);
@@ -280,7 +278,7 @@ void lite_conv_3d(LiteNode *b) {
   lite_set_activated(b, 0, mk_transpose(b->g, y, back), flat_i8(o, 4, LA_none));
 }
 
-/* Weights [O, H, W, I] and the extents of the result. */
+/* Weights [O, H, W, I] and the result shape. */
 typedef struct LiteTransposeConv {
   LiteWindow s;
   i64 out[2];
@@ -296,7 +294,7 @@ static Val sum_transpose(LiteNode *b, Val x, Val w, const void *how) {
     i64 total = (n - 1) * step + k - out;
     lo[i] = total > 0 ? total / 2 : 0;
     i64 in = known_dim(b, x, 2 + i);
-    if (in > INT32_MAX) lite_unsupported(b, "an extent of %lld", (long long)in);
+    if (in > INT32_MAX) lite_unsupported(b, "an extent of %lld is not supported", (long long)in);
     hi[i] = (in - 1) * step + k - lo[i] - out;
   }
   return window_conv_transpose(b->g, x, mk_transpose(b->g, w, turn), 1, &t->s.w, lo, hi);
@@ -313,7 +311,7 @@ void lite_transpose_conv(LiteNode *b) {
     t.s.w.size[i] = window_dim(b, w, 1 + i);
     t.out[i] = shape[1 + i];
     if (t.out[i] < 1 || t.out[i] > INT32_MAX)
-      lite_bad(b, "an extent of the result is %lld", (long long)t.out[i]);
+      lite_bad(b, "the result has extent %lld, which is out of range", (long long)t.out[i]);
   }
   LiteProduct p = {.x = 2, .w = 1, .bias = 3, .axis = 1, .is_window = true};
   p.act = flat_i8(o, 3, LA_none);
@@ -337,7 +335,7 @@ void lite_fully_connected(LiteNode *b) {
   const FlatTable *o = &b->op->opt;
   Val w = lite_in(b, 1);
   Type t = *graph_type(b->g, lite_in(b, 0));
-  if (flat_i8(o, 1, 0)) lite_unsupported(b, "weights in a shuffled order");
+  if (flat_i8(o, 1, 0)) lite_unsupported(b, "weights in shuffled order are not supported");
   if (lite_rank(b, w) != 2 || known_dim(b, w, 1) < 1) lite_bad(b, "expected weights of rank 2");
   LiteProduct p = {.x = 0, .w = 1, .bias = 2, .axis = 1, .act = flat_i8(o, 0, LA_none)};
   p.hybrid = !t.rank || t.dim[t.rank - 1] != val_dim(b->g, w, 1) ? HY_none
@@ -355,7 +353,7 @@ void lite_fully_connected(LiteNode *b) {
 
 static Val transposed(LiteNode *b, Val v, bool turn) {
   u32 rank = lite_rank(b, v);
-  if (rank < 2) lite_bad(b, "expected matrices");
+  if (rank < 2) lite_bad(b, "the operands must have at least rank 2");
   return turn ? mk_move_axis(b->g, v, rank - 1, rank - 2) : v;
 }
 
@@ -372,7 +370,8 @@ void lite_batch_matmul(LiteNode *b) {
   p.axis = (rank > other ? rank : other) - 1;
   if (rank >= other && !flat_u8(&b->op->opt, 0, 0))
     p.hybrid = flat_u8(&b->op->opt, 2, 0) ? HY_centred : HY_symmetric;
-  if (lite_is_quant(w) && w->q.n > 1) lite_unsupported(b, "a scale for each channel");
+  if (lite_is_quant(w) && w->q.n > 1)
+    lite_unsupported(b, "weights with one scale per channel are not supported here");
   lite_set_stored(b, 0, product(b, &p, sum_matmul, NULL));
 }
 
@@ -384,11 +383,12 @@ static LiteWindow pool_slide(LiteNode *b) {
   s.w.size[0] = flat_i32(o, 4, 0);
   s.w.size[1] = flat_i32(o, 3, 0);
   if (s.w.size[0] < 1 || s.w.size[1] < 1)
-    lite_bad(b, "a window of %lldx%lld", (long long)s.w.size[0], (long long)s.w.size[1]);
+    lite_bad(b, "the window is %lldx%lld, expected positive extents", (long long)s.w.size[0],
+             (long long)s.w.size[1]);
   return s;
 }
 
-/* Operand i turned, and the padding for it. */
+/* Transposes operand i and computes its padding. */
 static Val pool_operand(LiteNode *b, Val x, LiteWindow *s) {
   want_image(b, x, 0);
   x = mk_transpose(b->g, x, to_core);
@@ -417,8 +417,7 @@ void lite_max_pool_2d(LiteNode *b) {
   lite_set_real(b, 0, mk_transpose(b->g, y, to_lite));
 }
 
-/* Integers: the sum of what is stored over the number of cells, halves away from zero, as
- * TensorFlow Lite does it. */
+/* Integers: stored sum over the number of cells, halves away from zero, like TensorFlow Lite. */
 void lite_average_pool_2d(LiteNode *b) {
   LiteWindow s = pool_slide(b);
   const LiteTensor *t = lite_operand(b, 0), *out = lite_result(b, 0);

@@ -1,10 +1,9 @@
-/* tflite_ops_detect.c: TFLite_Detection_PostProcess: from what a detector says about its anchors to
- * the boxes that are worth showing.
+/* tflite_ops_detect.c: TFLite_Detection_PostProcess: box decoding and NMS of a detector.
  *
- * Boxes [1, n, 4 or more] are offsets from anchors [n, 4], scores [1, n, classes], the first of
- * which may be the background. Regular: boxes are suppressed among those of their class, and the
- * best of all classes are taken. Fast: by the best score that each box has, and its best few
- * classes are told. What is not filled is 0.
+ * Boxes [1, n, 4 or more] are offsets from anchors [n, 4]; scores are [1, n, classes], where class
+ * 0 may be the background. Regular mode: NMS per class, then the best boxes of all classes. Fast
+ * mode: NMS by the best score of each box, which reports its best few classes. Unused outputs are
+ * 0.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -12,8 +11,9 @@
 
 typedef struct Detect {
   LiteNode *b;
-  i64 most, each, per_box, classes; /* boxes; of a class; classes of a box; without background */
-  double least, overlap, scale[4];  /* of y, x, h, w */
+  i64 most, each, per_box,
+      classes; /* boxes; per class; classes per box; classes without background */
+  double least, overlap, scale[4]; /* score and IoU thresholds; scales of y, x, h, w */
   bool regular;
   Val edge[4]; /* [n] */
   Val score;   /* [n, classes], without background */
@@ -28,7 +28,7 @@ static double option(LiteNode *b, const char *name, bool needed, double otherwis
 
 static i64 count(LiteNode *b, const char *name, bool needed, double otherwise) {
   double x = option(b, name, needed, otherwise);
-  if (!(x >= 0 && x <= 1 << 20)) lite_bad(b, "option %s is %g", name, x);
+  if (!(x >= 0 && x <= 1 << 20)) lite_bad(b, "option %s is %g, which is out of range", name, x);
   return (i64)x;
 }
 
@@ -44,10 +44,10 @@ static void read_options(Detect *d) {
   d->overlap = option(b, "nms_iou_threshold", true, 0);
   for (u32 i = 0; i < 4; i++) {
     d->scale[i] = option(b, scale[i], true, 1);
-    if (!(d->scale[i] != 0)) lite_bad(b, "option %s is 0", scale[i]);
+    if (!(d->scale[i] != 0)) lite_bad(b, "option %s is 0, expected another number", scale[i]);
   }
   if (d->most < 1 || d->per_box < 1 || d->classes < 1 || d->each < 1)
-    lite_bad(b, "there would be no detections");
+    lite_bad(b, "the options leave no detections");
 }
 
 /* Column i of [n, k], as [n]. */
@@ -68,7 +68,8 @@ static void decode(Detect *d) {
   Dim columns = val_dim(g, score, 1);
   if (val_dim(g, score, 0) != d->n || val_dim(g, anchor, 0) != d->n || !dim_is_const(columns) ||
       columns < d->classes || columns > d->classes + 1)
-    lite_bad(b, "%lld classes, but scores of %lld", (long long)d->classes, (long long)columns);
+    lite_bad(b, "there are %lld classes, but scores for %lld", (long long)d->classes,
+             (long long)columns);
   for (u32 i = 0; i < 2; i++) { /* y, then x */
     Val size = column(g, anchor, 2 + i), half;
     Val mid = mk_like(g, box, d->scale[i]);
@@ -83,7 +84,7 @@ static void decode(Detect *d) {
   d->score = mk_slice_axis(g, score, 1, columns - d->classes, d->classes);
 }
 
-/* i64 [rows, rounds]: boxes taken by these scores [rows, n], -1 behind them. */
+/* NMS by scores [rows, n]: i64 [rows, rounds], padded with -1. */
 static Val run_nms(const Detect *d, Val score, i64 rounds) {
   Graph *g = d->b->g;
   NmsInputs x = {.score = mk_unsqueeze(g, score, 0), .limit = mk_like(g, score, d->overlap)};
@@ -91,14 +92,14 @@ static Val run_nms(const Detect *d, Val score, i64 rounds) {
   for (u32 i = 0; i < 4; i++) edge[i] = mk_unsqueeze(g, mk_unsqueeze(g, d->edge[i], 0), 2);
   x.box = mk_concat(g, edge, 4, 2);
   float least = (float)d->least;
-  if (least != -INFINITY) /* one that has just this score is taken */
+  if (least != -INFINITY) /* the threshold is inclusive */
     x.least = mk_like(g, score, nextafterf(least, -INFINITY));
   x.rounds = dim_min(d->b->ds, d->n, rounds);
   x.trip = mk_extent(g, x.rounds, DT_i64);
   return mk_squeeze(g, compose_nms(g, &x), 0);
 }
 
-/* v with zeros where there is nothing, and behind its end, up to n rows. */
+/* v with zeros where `some` is false, zero-padded to n rows. */
 static Val filled(const Detect *d, Val v, Val some, i64 n) {
   Graph *g = d->b->g;
   Val keep = mk_expand_tail(g, some, lite_rank(d->b, v) - 1);
@@ -107,7 +108,7 @@ static Val filled(const Detect *d, Val v, Val some, i64 n) {
   return mk_unsqueeze(g, mk_pad(g, v, mk_like(g, v, 0), lo, hi, NULL), 0);
 }
 
-/* box, class, score: [k], where some of them are; boxes: bool, those that were taken. */
+/* box, class, score: [k], valid where `some`; boxes: bool, those selected. */
 static void set_outputs(const Detect *d, const Val *v, Val some, Val boxes, i64 n) {
   LiteNode *b = d->b;
   Graph *g = b->g;
@@ -157,7 +158,7 @@ static void detect_fast(const Detect *d) {
 
 void lite_detections(LiteNode *b) {
   Detect d = {.b = b};
-  if (b->op->nout != 4) lite_bad(b, "%u outputs, there are 4", b->op->nout);
+  if (b->op->nout != 4) lite_bad(b, "there are %u outputs, expected 4", b->op->nout);
   read_options(&d);
   decode(&d);
   if (d.regular)

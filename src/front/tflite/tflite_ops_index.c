@@ -1,8 +1,6 @@
-/* tflite_ops_index.c: builders of operators with indices: gathers, scatters, places of extremes,
- * running sums.
+/* tflite_ops_index.c: gather, scatter, argmax, top-k, cumulative sums.
  *
- * Indices that the run computes are required to be in range; TensorFlow Lite ends a run in which
- * they are not.
+ * Run-time indices must be in range, else the run fails, as in TensorFlow Lite.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -15,13 +13,13 @@ static Val index_of(LiteNode *b, u32 i) {
 
 /* ---- gathers ---- */
 
-/* Indices [batch.., n..] into axis `axis` of x [batch.., between.., d, rest..]: that axis is moved
- * behind those of the batch, and what was between behind the indices again. */
+/* Indices [batch.., n..] into axis `axis` of x [batch.., between.., d, rest..]. Moves that axis
+ * after the batch axes, and the axes between to after those of the indices. */
 static Val gather_batch(LiteNode *b, Val x, Val idx, u32 axis, u32 batch) {
   Graph *g = b->g;
   u32 rank = lite_rank(b, x), n = lite_rank(b, idx) - batch, between = axis - batch, p = 0;
   if (rank - 1 + n > MAX_RANK || lite_rank(b, idx) == MAX_RANK)
-    lite_unsupported(b, "rank %u", rank - 1 + n);
+    lite_unsupported(b, "rank %u is not supported", rank - 1 + n);
   idx = mk_unsqueeze(g, idx, lite_rank(b, idx));
   Val y = mk_gather_nd(g, mk_move_axis(g, x, axis, batch), idx, batch);
   i64 perm[MAX_RANK];
@@ -37,20 +35,21 @@ void lite_gather(LiteNode *b) {
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 0, 0), lite_rank(b, x)), rank = lite_rank(b, idx);
   i64 batch = flat_i32(&b->op->opt, 1, 0);
   if (batch < 0) batch += rank;
-  if (batch < 0 || batch > axis || batch > rank) lite_bad(b, "batch_dims %lld", (long long)batch);
+  if (batch < 0 || batch > axis || batch > rank)
+    lite_bad(b, "batch_dims is %lld, which is out of range", (long long)batch);
   Dim d = val_dim(b->g, x, axis);
   idx = mk_check_index(b->g, idx, &d, 1);
   lite_set_stored(
       b, 0, batch ? gather_batch(b, x, idx, axis, (u32)batch) : mk_gather(b->g, x, idx, axis));
 }
 
-/* Coordinates along the last axis of operand i, of a tensor with these extents. */
+/* Coordinates along the last axis of operand i, into a tensor with these extents. */
 static Val coords(LiteNode *b, u32 i, const Dim *dim, u32 rank) {
   Val idx = index_of(b, i);
   u32 n = lite_rank(b, idx);
   Dim depth = n ? val_dim(b->g, idx, n - 1) : 0;
   if (!dim_is_const(depth) || depth < 1 || depth > rank)
-    lite_bad(b, "coordinates of %lld numbers into rank %u", (long long)depth, rank);
+    lite_bad(b, "coordinates have %lld numbers, but the rank is %u", (long long)depth, rank);
   return mk_check_index(b->g, idx, dim, (u32)depth);
 }
 
@@ -60,7 +59,7 @@ void lite_gather_nd(LiteNode *b) {
   lite_set_stored(b, 0, mk_gather_nd(b->g, x, coords(b, 1, t.dim, t.rank), 0));
 }
 
-/* Rows of a table; of a quantised one as bytes, or as floats. */
+/* Looks up rows of a table; a quantized one as integers or as floats. */
 void lite_embedding(LiteNode *b) {
   Val idx = index_of(b, 0), table = lite_in(b, 1);
   const LiteTensor *t = lite_operand(b, 1);
@@ -76,7 +75,7 @@ void lite_embedding(LiteNode *b) {
 
 /* ---- scatters ---- */
 
-/* Into zeros; what falls on one place is added up. */
+/* Scatters into zeros; duplicates are summed. */
 void lite_scatter_nd(LiteNode *b) {
   Val upd = lite_in(b, 1);
   Dim dim[MAX_RANK];
@@ -85,12 +84,13 @@ void lite_scatter_nd(LiteNode *b) {
   lite_set_stored(b, 0, mk_scatter_nd(b->g, zeros, idx, upd, "add"));
 }
 
-/* x with upd (1) at the place (2), which is moved so that all of it lies inside. */
+/* x with upd (1) at position (2), clamped so that upd lies inside. */
 void lite_update_slice(LiteNode *b) {
   Graph *g = b->g;
   Val x = lite_in(b, 0), y = lite_in(b, 1), start = mk_cast(g, index_of(b, 2), DT_i64), inside = 0;
   Type t = *graph_type(g, x), u = *graph_type(g, y);
-  if (u.rank != t.rank || lite_rank(b, start) != 1) lite_bad(b, "operands have different ranks");
+  if (u.rank != t.rank || lite_rank(b, start) != 1)
+    lite_bad(b, "the operands have different ranks");
   for (u32 i = 0; i < t.rank; i++) {
     if (u.dim[i] == t.dim[i]) continue;
     Dim most = dim_sub(b->ds, t.dim[i], u.dim[i]);
@@ -110,7 +110,7 @@ void lite_update_slice(LiteNode *b) {
   lite_set_stored(b, 0, inside ? mk_select(g, inside, y, x) : y);
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 /* arg: OP_argmax or OP_argmin */
 void lite_arg(LiteNode *b) {
@@ -125,13 +125,14 @@ void lite_topk(LiteNode *b) {
   u32 rank = lite_rank(b, x);
   i64 k = lite_int(b, 1);
   Dim d = rank ? val_dim(b->g, x, rank - 1) : 0;
-  if (k < 0 || (dim_is_const(d) && k > d)) lite_bad(b, "%lld of %lld", (long long)k, (long long)d);
+  if (k < 0 || (dim_is_const(d) && k > d))
+    lite_bad(b, "k is %lld for an axis of extent %lld", (long long)k, (long long)d);
   mk_topk(b->g, x, rank - 1, k, true, &y[0], &y[1]);
   lite_set_stored(b, 0, y[0]);
   if (b->op->nout > 1) lite_set_stored(b, 1, mk_cast(b->g, y[1], lite_result(b, 1)->dt));
 }
 
-/* Coordinates of what is not 0, one in a row. */
+/* Coordinates of nonzero elements, one per row. */
 void lite_where(LiteNode *b) {
   Val at = mk_nonzero(b->g, lite_in(b, 0));
   lite_set_stored(b, 0, mk_transpose(b->g, at, (const i64[]){1, 0}));
@@ -142,8 +143,9 @@ void lite_one_hot(LiteNode *b) {
   Val idx = index_of(b, 0);
   i64 depth = lite_int(b, 1);
   u32 rank = lite_rank(b, idx) + 1;
-  if (rank > MAX_RANK) lite_unsupported(b, "rank %u", rank);
-  if (depth < 0 || depth > INT32_MAX) lite_bad(b, "depth %lld", (long long)depth);
+  if (rank > MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank);
+  if (depth < 0 || depth > INT32_MAX)
+    lite_bad(b, "depth is %lld, which is out of range", (long long)depth);
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 0, 0), rank);
   Dim shape[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = i == axis ? depth : 1;

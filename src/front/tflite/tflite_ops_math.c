@@ -1,7 +1,7 @@
-/* tflite_ops_math.c: builders of operators that go element by element.
+/* tflite_ops_math.c: elementwise operators.
  *
- * Those that are linear are built on q - zero of quantised operands, the others on real numbers;
- * see tflite_builder.c. Comparisons and logic keep their types.
+ * Linear ones compute on q - zero of quantized operands, the others on real values; see
+ * tflite_builder.c. Comparisons and logic keep their types.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -29,7 +29,7 @@ static Val linear_product(LiteNode *b) {
   return lite_mul_quantized(b, mk_mul(b->g, x, y), below, &k, 1, 0);
 }
 
-/* Options of the four that may have an activation behind them: its number is field 0. */
+/* Field 0 of the options is the fused activation. */
 void lite_binary(LiteNode *b) {
   i64 act = flat_i8(&b->op->opt, 0, LA_none);
   if (lite_is_linear(b, 2) && b->arg != OP_div && act != LA_tanh) {
@@ -51,7 +51,7 @@ void lite_unary(LiteNode *b) {
   lite_set_real(b, 0, mk_map1(b->g, (Op)b->arg, lite_real(b, 0)));
 }
 
-/* What TensorFlow Lite compares: numbers of 1/256, as integers. */
+/* Quantized operands as integers in units of 1/256, which TensorFlow Lite compares. */
 static Val comparable(LiteNode *b, u32 i) {
   const LiteTensor *t = lite_operand(b, i);
   if (!lite_is_quant(t) || t->q.n != 1) return lite_real(b, i);
@@ -110,7 +110,7 @@ void lite_rsqrt(LiteNode *b) {
   lite_set_real(b, 0, mk_recip(b->g, mk_sqrt(b->g, lite_real(b, 0))));
 }
 
-/* Of what is stored, where all three are quantised alike: nothing is rounded. */
+/* Computes on stored integers if all three have the same quantization; nothing is rounded. */
 void lite_extreme(LiteNode *b) {
   const LiteTensor *x = lite_operand(b, 0), *y = lite_operand(b, 1), *out = lite_result(b, 0);
   if (lite_same_quant(x, out) && lite_same_quant(y, out)) {
@@ -123,7 +123,7 @@ void lite_extreme(LiteNode *b) {
 
 /* ---- division ---- */
 
-/* Rounded down: one less than the quotient where that was rounded up. */
+/* Floor: subtracts 1 if the quotient was rounded up. */
 void lite_floor_div(LiteNode *b) {
   Val x = lite_real(b, 0), y = lite_real(b, 1), q = mk_div(b->g, x, y);
   if (dtype_is_float(lite_dt(b, q))) {
@@ -139,8 +139,7 @@ void lite_floor_div(LiteNode *b) {
 
 /* ---- activations ---- */
 
-/* x from 0 on, below that x times slopes, in whole numbers; by: what the slopes' steps stand for.
- */
+/* x if x >= 0, else x times slopes, in integers; by: scale of the slope steps. */
 static void give_leaky(LiteNode *b, Val x, Val sloped, double by) {
   Val above = mk_ge(b->g, x, mk_like(b->g, x, 0));
   Val up = lite_mul_quantized1(b, x, lite_ratio(b, 0)),
@@ -185,9 +184,9 @@ void lite_gelu(LiteNode *b) {
   lite_set_real(b, 0, compose_gelu(b->g, lite_real(b, 0), flat_u8(&b->op->opt, 0, 0) != 0));
 }
 
-/* ---- choice ---- */
+/* ---- selection ---- */
 
-/* arg 1: a condition of rank 1 may stand for the rows of its operands. */
+/* arg 1: a condition of rank 1 may select rows. */
 void lite_select(LiteNode *b) {
   Val c = lite_in(b, 0), x, y;
   const LiteTensor *out = lite_result(b, 0);
@@ -210,8 +209,8 @@ void lite_add_n(LiteNode *b) {
   lite_set_real(b, 0, y);
 }
 
-/* The angle of the point (x, y) from -pi to pi: of the ratio where that is at most 1, of the
- * inverse one else, and half a turn more to the left of the y axis. */
+/* Angle of the point (x, y) in -pi..pi: atan of the ratio if it is at most 1, else of its inverse;
+ * plus half a turn left of the y axis. */
 void lite_atan2(LiteNode *b) {
   Graph *g = b->g;
   Val y = lite_real(b, 0), x = lite_real(b, 1), zero = mk_like(g, x, 0);
@@ -219,10 +218,10 @@ void lite_atan2(LiteNode *b) {
   Val top = mk_min(g, ax, ay), bottom = mk_max(g, ax, ay);
   Val none = mk_eq(g, bottom, zero), same = mk_eq(g, top, bottom);
   Val ratio = mk_div(g, top, bottom);
-  ratio = mk_select(g, same, mk_like(g, x, 1), ratio); /* two infinities */
+  ratio = mk_select(g, same, mk_like(g, x, 1), ratio); /* both infinite */
   Val a = mk_atan(g, mk_select(g, none, zero, ratio));
   a = mk_select(g, steep, mk_addk(g, mk_neg(g, a), LITE_PI / 2), a);
-  Val inverse = mk_recip(g, x); /* tells -0 from 0 */
+  Val inverse = mk_recip(g, x); /* distinguishes -0 from 0 */
   Val left = mk_lt(g, inverse, zero);
   left = mk_and(g, mk_eq(g, x, zero), left);
   left = mk_or(g, mk_lt(g, x, zero), left);

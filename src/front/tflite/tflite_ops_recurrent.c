@@ -1,11 +1,10 @@
-/* tflite_ops_recurrent.c: layers with a memory: SVDF, RNN, LSTM.
+/* tflite_ops_recurrent.c: recurrent layers: SVDF, RNN, LSTM.
  *
- * Their state is kept from one run to the next (tflite_ops_control.c). What depends on the input
- * alone is one contraction over all steps; the rest is a loop over time. Layers in integers take
- * the same steps as TensorFlow Lite's: gates are numbers of 16 bits, 2^-12 each, cells of 16 bits
- * by the scale of the file. Only sigmoid and tanh are computed in f32 and rounded to 2^-15, where
- * TensorFlow Lite has approximations in fixed point that are up to a few of these steps beside
- * them; a result of 8 bits has 256 of them in a step of its own.
+ * Their state is kept from run to run (tflite_ops_control.c). Everything that depends only on the
+ * input is one contraction over all steps; the rest is a loop over time. Integer layers follow
+ * TensorFlow Lite: gates are int16 in units of 2^-12, cells int16 in the scale of the file. Only
+ * sigmoid and tanh are computed in f32 and rounded to 2^-15. TensorFlow Lite approximates them in
+ * fixed point with an error of a few such units; an int8 result has 256 of them per step.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -18,11 +17,12 @@ enum { SVDF_x, SVDF_feature, SVDF_time, SVDF_bias, SVDF_state };
 
 static double svdf_scale(LiteNode *b, u32 x, u32 y, const LiteTensor *out) {
   const LiteTensor *p = lite_operand(b, x), *q = lite_operand(b, y);
-  if (p->q.n != 1 || q->q.n != 1 || out->q.n != 1) lite_unsupported(b, "several scales");
+  if (p->q.n != 1 || q->q.n != 1 || out->q.n != 1)
+    lite_unsupported(b, "several scales are not supported");
   return (double)(p->q.scale[0] * q->q.scale[0] / out->q.scale[0]);
 }
 
-/* Numbers of the input through filters; the last few of each are kept, weighted and added up. */
+/* Filters the input, keeps the last few results of each filter, and sums them with weights. */
 void lite_svdf(LiteNode *b) {
   Graph *g = b->g;
   Val x = lite_in(b, SVDF_x), w = lite_in(b, SVDF_feature), time = lite_in(b, SVDF_time);
@@ -35,7 +35,8 @@ void lite_svdf(LiteNode *b) {
   Dim batch = val_dim(g, x, 0), filters = val_dim(g, w, 0), memory = val_dim(g, time, 1);
   if (!dim_is_const(filters) || !dim_is_const(memory) || rank < 1 || filters % rank || memory < 1 ||
       val_dim(g, time, 0) != filters)
-    lite_bad(b, "rank %lld of %lld filters", (long long)rank, (long long)filters);
+    lite_bad(b, "rank %lld and %lld filters do not fit the weights", (long long)rank,
+             (long long)filters);
   Val feature = whole ? mk_cast(g, w, DT_i32) : lite_real(b, SVDF_feature);
   x = whole ? lite_sub_zero_point(b, x, lite_operand(b, SVDF_x)) : lite_real(b, SVDF_x);
   feature = mk_contract(g, x, feature, "bi,fi->bf");
@@ -63,9 +64,9 @@ void lite_svdf(LiteNode *b) {
 
 /* ---- sequences ---- */
 
-/* [batch, time, n], or with time first, to [time, batch, n]; and back. */
+/* Converts [batch, time, n] (or time first) to [time, batch, n], and back. */
 static Val time_first(LiteNode *b, Val x, bool already) {
-  if (lite_rank(b, x) != 3) lite_bad(b, "needs rank 3, found %u", lite_rank(b, x));
+  if (lite_rank(b, x) != 3) lite_bad(b, "the operand must have rank 3, found %u", lite_rank(b, x));
   return already ? x : mk_transpose(b->g, x, (const i64[]){1, 0, 2});
 }
 
@@ -86,13 +87,14 @@ static void rnn_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *
   scan[0] = carried[0] = rnn_step(k, mk_gather(g, k->xw, i, 0), carried[0]);
 }
 
-/* x, weights, weights of the state, bias, state. arg 1: a sequence. */
+/* Operands: x, weights, recurrent weights, bias, state. arg 1: a sequence. */
 void lite_rnn(LiteNode *b) {
   Graph *g = b->g;
   Val x = lite_real(b, 0), w = lite_real(b, 1), bias = lite_real(b, 3), h = lite_state_get(b, 4);
   bool first = b->arg && flat_u8(&b->op->opt, 0, 0);
   LiteRnn k = {.b = b, .r = lite_real(b, 2), .act = flat_i8(&b->op->opt, b->arg ? 1 : 0, LA_none)};
-  if (lite_is_quant(lite_operand(b, 0))) lite_unsupported(b, "a layer in integers");
+  if (lite_is_quant(lite_operand(b, 0)))
+    lite_unsupported(b, "integer RNN layers are not supported");
   if (!b->arg) {
     h = rnn_step(&k, mk_add(g, mk_contract(g, x, w, "bi,ui->bu"), bias), h);
     lite_state_set(b, 4, h);
@@ -109,21 +111,21 @@ void lite_rnn(LiteNode *b) {
 /* ---- LSTM ---- */
 
 enum { GATE_input, GATE_forget, GATE_cell, GATE_output, GATES };
-/* Operands: the first of four, or three, for the gates. */
+/* Operand index of the first of four (or three) gates. */
 enum { LSTM_w = 1, LSTM_r = 5, LSTM_peep = 9, LSTM_bias = 12, LSTM_proj = 16, LSTM_proj_bias };
 enum { LSTM_h = 18, LSTM_c, LSTM_norm };
 enum { LO_act, LO_cell_clip, LO_proj_clip, LO_time_major, LO_diagonal = 5 };
 
 typedef struct LiteLstm {
   LiteNode *b;
-  bool coupled, whole;     /* the input gate is 1 - the forget gate; in integers */
+  bool coupled, whole;     /* coupled: input gate = 1 - forget gate; whole: integer layer */
   Val xw[GATES], r[GATES]; /* [time, batch, cells], [cells, units] */
   Val peep[GATES], bias[GATES], norm[GATES];
-  double r_scale[GATES]; /* whole: of products with the state, to 2^-12 */
+  double r_scale[GATES]; /* whole: factor of products with the state, to units of 2^-12 */
   Val proj, proj_bias;
   double cell_clip, proj_clip, hidden;
   i64 act, h_zero;
-  i64 cell_bits; /* whole: a cell of 1 is 2^-cell_bits */
+  i64 cell_bits; /* whole: the unit of a cell is 2^-cell_bits */
   const LiteTensor *h;
 } LiteLstm;
 
@@ -131,7 +133,7 @@ static Val clipped(Graph *g, Val x, double clip) {
   return clip > 0 ? mk_clamp(g, x, -clip, clip) : x;
 }
 
-/* What goes into a gate's function; c: the cell its peephole looks at. */
+/* Input of a gate function; c: the cell that its peephole reads. */
 static Val gate_sum(const LiteLstm *k, u32 gate, Val i, Val h, Val c) {
   Graph *g = k->b->g;
   Val z = mk_gather(g, k->xw[gate], i, 0);
@@ -163,9 +165,9 @@ static void lstm_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
   carried[1] = c;
 }
 
-/* ---- in integers ---- */
+/* ---- integers ---- */
 
-/* x / 2^n, rounded to the nearest, halves away from zero; i32. */
+/* x / 2^n, rounded to nearest, halves away from zero; i32. */
 static Val halved(Graph *g, Val x, i64 n) {
   Val sign = mk_shr(g, x, mk_like(g, x, 31));
   x = mk_add(g, mk_addk(g, x, (double)((i64)1 << (n - 1))), sign);
@@ -176,7 +178,7 @@ static Val bounded16(Graph *g, Val x) {
   return mk_clamp(g, x, -32768, 32767);
 }
 
-/* tanh, or sigmoid, of z, 2^-bits each, in 2^-15; i32. */
+/* tanh or sigmoid of z (in units of 2^-bits), in units of 2^-15; i32. */
 static Val function16(Graph *g, bool is_tanh, Val z, i64 bits) {
   Val x = mk_mulk(g, mk_cast(g, z, DT_f32), ldexp(1, (int)-bits));
   x = is_tanh ? mk_tanh(g, x) : compose_sigmoid(g, x);
@@ -185,7 +187,7 @@ static Val function16(Graph *g, bool is_tanh, Val z, i64 bits) {
 
 static Val whole_gate(const LiteLstm *k, u32 gate, Val i, Val h) {
   Graph *g = k->b->g;
-  Val x = bounded16(g, mk_gather(g, k->xw[gate], i, 0)); /* f32, whole numbers */
+  Val x = bounded16(g, mk_gather(g, k->xw[gate], i, 0)); /* integers in f32 */
   Val r = lite_mul_quantized1(k->b, mk_contract(g, h, k->r[gate], "bu,cu->bc"), k->r_scale[gate]);
   Val z = bounded16(g, mk_add(g, x, r));
   return function16(g, gate == GATE_cell, z, 12);
@@ -211,7 +213,8 @@ static void whole_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
 }
 
 static double one_scale(LiteNode *b, const LiteTensor *t) {
-  if (t->q.n != 1) lite_unsupported(b, "tensor '%s' has %u scales", show(b->c, t->name), t->q.n);
+  if (t->q.n != 1)
+    lite_unsupported(b, "tensor '%s' has %u scales, expected 1", show(b->c, t->name), t->q.n);
   return (double)t->q.scale[0];
 }
 
@@ -221,13 +224,15 @@ static void read_whole(LiteLstm *k, bool first) {
   const LiteTensor *x = lite_operand(b, 0), *c = lite_operand(b, LSTM_c);
   k->h = lite_operand(b, LSTM_h);
   double cell = one_scale(b, c), bits = -log2(cell);
-  if (!(bits >= 0 && bits <= 15)) lite_unsupported(b, "cells in steps of %g", cell);
+  if (!(bits >= 0 && bits <= 15))
+    lite_unsupported(b, "cells in steps of %g are not supported", cell);
   k->cell_bits = (i64)bits;
   if (x->dt != DT_i8 || k->h->dt != DT_i8 || c->dt != DT_i16 ||
       ldexp(1, (int)-k->cell_bits) != cell || k->coupled || k->proj || lite_has(b, LSTM_norm + 1))
-    lite_unsupported(b, "a layer in integers of this kind");
+    lite_unsupported(b, "an integer layer of this kind is not supported");
   for (u32 q = 0; q < 3; q++)
-    if (lite_has(b, LSTM_peep + q)) lite_unsupported(b, "a layer in integers with peepholes");
+    if (lite_has(b, LSTM_peep + q))
+      lite_unsupported(b, "an integer layer with peepholes is not supported");
   if (b->op->nintermediate < 5 || b->op->intermediate[4] < 0)
     lite_bad(b, "five intermediate tensors are needed");
   const LiteTensor *hidden = &b->im->scope->graph->tensor[b->op->intermediate[4]];
@@ -244,7 +249,7 @@ static void read_whole(LiteLstm *k, bool first) {
   }
 }
 
-/* ---- both ---- */
+/* ---- entry point ---- */
 
 static Val real_or_none(LiteNode *b, u32 i) {
   return lite_has(b, i) ? lite_real(b, i) : 0;
@@ -254,7 +259,8 @@ static void read_floats(LiteLstm *k, bool first) {
   LiteNode *b = k->b;
   Graph *g = b->g;
   Val x = time_first(b, lite_real(b, 0), first);
-  if (dtype_is_int(lite_dt(b, x))) lite_unsupported(b, "operands are integers without scales");
+  if (dtype_is_int(lite_dt(b, x)))
+    lite_unsupported(b, "the operands are integers without scales, which is not supported");
   for (u32 q = k->coupled ? GATE_forget : GATE_input; q < GATES; q++) {
     static const i32 peep[GATES] = {LSTM_peep, LSTM_peep + 1, -1, LSTM_peep + 2};
     k->xw[q] = mk_contract(g, x, lite_real(b, LSTM_w + q), "tbi,ci->tbc");
@@ -275,7 +281,8 @@ void lite_lstm(LiteNode *b) {
                 .act = flat_i8(o, LO_act, LA_none),
                 .cell_clip = (double)flat_f32(o, LO_cell_clip, 0),
                 .proj_clip = (double)flat_f32(o, LO_proj_clip, 0)};
-  if (flat_u8(o, LO_diagonal, 0)) lite_unsupported(b, "diagonal weights of the state");
+  if (flat_u8(o, LO_diagonal, 0))
+    lite_unsupported(b, "diagonal recurrent weights are not supported");
   k.proj = real_or_none(b, LSTM_proj);
   k.proj_bias = real_or_none(b, LSTM_proj_bias);
   if (k.whole)

@@ -1,8 +1,6 @@
-/* tflite_ops_reduce.c: builders of operators that reduce axes: sums, means, extremes, and the
- * normalisations made of them.
+/* tflite_ops_reduce.c: reductions and the normalization operators made of them.
  *
- * Those of quantised tensors are built on real numbers, but for extremes, which are those of what
- * is stored.
+ * Quantized tensors are reduced as real values, except min and max, which reduce stored values.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -12,13 +10,13 @@ typedef struct Axes {
   bool keep;
 } Axes;
 
-/* Input 1; an axis may be named twice. */
+/* Axes of input 1; duplicates are allowed. */
 static Axes axes_of(LiteNode *b) {
-  i64 said[MAX_RANK];
-  u32 rank = lite_rank(b, lite_in(b, 0)), n = lite_ints(b, 1, said, MAX_RANK);
+  i64 given[MAX_RANK];
+  u32 rank = lite_rank(b, lite_in(b, 0)), n = lite_ints(b, 1, given, MAX_RANK);
   Axes a = {.keep = flat_u8(&b->op->opt, 0, 0) != 0};
   bool has[MAX_RANK] = {false};
-  for (u32 i = 0; rank && i < n; i++) has[lite_axis(b, said[i], rank)] = true;
+  for (u32 i = 0; rank && i < n; i++) has[lite_axis(b, given[i], rank)] = true;
   for (u32 i = 0; i < rank; i++)
     if (has[i]) a.at[a.n++] = i;
   return a;
@@ -34,7 +32,7 @@ void lite_reduce(LiteNode *b) {
   lite_set_real(b, 0, reduced(b, (Op)b->arg, lite_real(b, 0), &a));
 }
 
-/* Largest and smallest; of bools: any and all. */
+/* Maximum and minimum; for bools any and all. */
 void lite_reduce_extreme(LiteNode *b) {
   Axes a = axes_of(b);
   if (lite_same_quant(lite_operand(b, 0), lite_result(b, 0)))
@@ -43,7 +41,7 @@ void lite_reduce_extreme(LiteNode *b) {
     lite_reduce(b);
 }
 
-/* How many elements each result is made of; 0: not known, or too many for i32 to add up. */
+/* Number of elements per result; 0: unknown, or too many for an i32 sum. */
 static i64 cells(LiteNode *b, Val x, const Axes *a) {
   double n = 1;
   for (u32 i = 0; i < a->n; i++) {
@@ -87,7 +85,7 @@ void lite_log_softmax(LiteNode *b) {
   lite_set_real(b, 0, compose_log_softmax(b->g, x, &axis, 1));
 }
 
-/* x over its length, which counts as 1e-6 at least. */
+/* x over its L2 norm, at least 1e-6. */
 void lite_l2_normalization(LiteNode *b) {
   Val x = lite_real(b, 0);
   i64 axis = last_axis(b, x);
@@ -97,13 +95,14 @@ void lite_l2_normalization(LiteNode *b) {
   lite_set_activated(b, 0, y, flat_i8(&b->op->opt, 0, LA_none));
 }
 
-/* x * (bias + alpha * the sum of squares of the channels at most radius away) to the power -beta */
+/* x * (bias + alpha * sum of squares of the channels within radius)^-beta */
 void lite_local_response_normalization(LiteNode *b) {
   const FlatTable *o = &b->op->opt;
   Val x = lite_real(b, 0);
   i64 radius = flat_i32(o, 0, 0), size = 2 * radius + 1, one = 1;
   last_axis(b, x);
-  if (radius < 0 || radius > 1 << 20) lite_bad(b, "radius %lld", (long long)radius);
+  if (radius < 0 || radius > 1 << 20)
+    lite_bad(b, "radius is %lld, which is out of range", (long long)radius);
   Val sum = mk_pool(b->g, OP_pool_sum, mk_mul(b->g, x, x), 1, &size, &one, &one, &radius, &radius);
   Val base =
       mk_addk(b->g, mk_mulk(b->g, sum, (double)flat_f32(o, 2, 0)), (double)flat_f32(o, 1, 0));

@@ -1,8 +1,8 @@
-/* tflite_ops_resize.c: images [N, H, W, C] resized.
+/* tflite_ops_resize.c: resizing of images [N, H, W, C].
  *
- * Nearest neighbours are places, found in f32 as the kernel of TensorFlow Lite finds them. Between
- * elements of floats and u8 lies a line (compose/resize.c); i8 and i16 take places and weights in
- * steps of 2^-10 and add up integers, which is done here to the bit.
+ * Nearest positions are computed in f32 like TensorFlow Lite. Floats and u8 are interpolated by
+ * compose/resize.c. i8 and i16 use positions and weights in units of 2^-10 and integer sums,
+ * bit-exact.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -15,15 +15,17 @@ typedef struct LiteResize {
 
 static LiteResize read_resize(LiteNode *b, Val x, u32 field) {
   LiteResize r;
-  if (lite_rank(b, x) != 4) lite_bad(b, "needs rank 4, found %u", lite_rank(b, x));
+  if (lite_rank(b, x) != 4) lite_bad(b, "the operand must have rank 4, found %u", lite_rank(b, x));
   if (lite_ints(b, 1, r.out, 2) != 2) lite_bad(b, "two sizes must be given");
   r.corners = flat_u8(&b->op->opt, field, 0) != 0;
   r.half = flat_u8(&b->op->opt, field + 1, 0) != 0;
   for (u32 i = 0; i < 2; i++) {
     Dim d = val_dim(b->g, x, 1 + i);
-    if (r.out[i] < 1 || r.out[i] > INT16_MAX) lite_bad(b, "size %lld", (long long)r.out[i]);
-    if (!dim_is_const(d)) lite_unsupported(b, "an open extent");
-    if (d < 1 || d > INT16_MAX) lite_bad(b, "extent %lld", (long long)d);
+    if (r.out[i] < 1 || r.out[i] > INT16_MAX)
+      lite_bad(b, "the requested size is %lld, which is out of range", (long long)r.out[i]);
+    if (!dim_is_const(d)) lite_unsupported(b, "resizing an open extent is not supported");
+    if (d < 1 || d > INT16_MAX)
+      lite_bad(b, "an extent is %lld, which is out of range", (long long)d);
   }
   return r;
 }
@@ -50,7 +52,7 @@ void lite_resize_nearest(LiteNode *b) {
   lite_set_stored(b, 0, x);
 }
 
-/* Both neighbours along an axis, and the weight of the second in steps of 2^-10. */
+/* Both neighbours along an axis, and the weight of the second in units of 2^-10. */
 typedef struct LiteTaps {
   Val at[2], weight[2];
 } LiteTaps;

@@ -1,15 +1,13 @@
-/* tflite_ops_shape.c: builders of operators that move elements, or make tensors of shapes: views,
- * joins, padding, blocks of images.
+/* tflite_ops_shape.c: views, joins, padding, block moves, and tensors made from shapes.
  *
- * Elements are moved as they are stored, whatever the scales of operand and result say: so does
- * TensorFlow Lite, whose converter gives both the same. Only CONCATENATION of u8 brings its parts
- * to the scale of the result.
+ * Stored elements are moved unchanged, whatever the scales, like TensorFlow Lite, whose converter
+ * gives operand and result the same scale. Only CONCATENATION of u8 rescales its parts.
  */
 #include "front/tflite/tflite_import.h"
 
 /* ---- shapes ---- */
 
-/* A shape of numbers, one of which may be -1, for what is left of x. */
+/* Reshapes to a list of numbers, one of which may be -1. */
 static Val reshaped(LiteNode *b, Val x, i64 *given, u32 n) {
   Dim rest = 1, total = type_count(b->ds, graph_type(b->g, x));
   u32 at = n;
@@ -17,19 +15,19 @@ static Val reshaped(LiteNode *b, Val x, i64 *given, u32 n) {
     if (given[i] == -1 && at == n)
       at = i;
     else if (given[i] < 0)
-      lite_bad(b, "entry %u of the shape is %lld", i, (long long)given[i]);
+      lite_bad(b, "element %u of the shape is %lld, which is out of range", i, (long long)given[i]);
     else
       rest = dim_mul(b->ds, rest, given[i]);
   }
   if (at < n) {
     if (dim_is_const(rest) && dim_is_const(total) && (!rest || total % rest))
-      lite_bad(b, "%lld elements do not divide by %lld", (long long)total, (long long)rest);
+      lite_bad(b, "%lld elements are not divisible by %lld", (long long)total, (long long)rest);
     given[at] = dim_div(b->ds, total, rest);
   }
   return mk_reshape(b->g, x, given, n);
 }
 
-/* The shape as it was computed; the file says which of its entries the converter left open. */
+/* The computed shape. The file tells which elements the converter left open. */
 void lite_reshape(LiteNode *b) {
   Val x = lite_in(b, 0);
   i64 dim[MAX_RANK];
@@ -38,28 +36,28 @@ void lite_reshape(LiteNode *b) {
   FlatVec list = flat_vec(&b->op->opt, 0, 4);
   bool open = !known && lite_has(b, 1) &&
               (!list.n || graph_dim_list(b->g, lite_in(b, 1), dim, MAX_RANK, &n));
-  if (open) { /* extents of inputs: all of them are told */
+  if (open) { /* extents of inputs, all known */
     n = lite_dim_list(b, 1, dim, MAX_RANK);
     lite_set_stored(b, 0, mk_reshape(b->g, x, dim, n));
     return;
   }
-  if (!known && list.n > MAX_RANK) lite_unsupported(b, "rank %u", list.n);
+  if (!known && list.n > MAX_RANK) lite_unsupported(b, "rank %u is not supported", list.n);
   if (!known)
     for (n = 0; n < list.n; n++) dim[n] = flat_vec_int(&list, n);
-  if (!known && n == 1 && !dim[0]) n = 0; /* how old converters wrote a scalar */
+  if (!known && n == 1 && !dim[0]) n = 0; /* a scalar, as old converters write it */
   lite_set_stored(b, 0, reshaped(b, x, dim, n));
 }
 
 void lite_squeeze(LiteNode *b) {
   Val x = lite_in(b, 0);
-  Type t = *graph_type(b->g, x); /* building moves the types of values */
+  Type t = *graph_type(b->g, x); /* copied: building nodes moves types */
   FlatVec list = flat_vec(&b->op->opt, 0, 4);
   Dim dim[MAX_RANK];
   u32 mask = 0, n = 0;
   for (u32 i = 0; i < list.n; i++) mask |= 1u << lite_axis(b, flat_vec_int(&list, i), t.rank);
   for (u32 i = 0; i < t.rank; i++) {
     if (mask >> i & 1 && dim_is_const(t.dim[i]) && t.dim[i] != 1)
-      lite_bad(b, "axis %u has extent %lld, not 1", i, (long long)t.dim[i]);
+      lite_bad(b, "axis %u has extent %lld, expected 1", i, (long long)t.dim[i]);
     if (list.n ? !(mask >> i & 1) : t.dim[i] != 1) dim[n++] = t.dim[i];
   }
   lite_set_stored(b, 0, mk_reshape(b->g, x, dim, n));
@@ -68,7 +66,7 @@ void lite_squeeze(LiteNode *b) {
 void lite_expand_dims(LiteNode *b) {
   Val x = lite_in(b, 0);
   u32 rank = lite_rank(b, x);
-  if (rank == MAX_RANK) lite_unsupported(b, "rank %u", rank + 1);
+  if (rank == MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank + 1);
   lite_set_stored(b, 0, mk_unsqueeze(b->g, x, lite_axis(b, lite_int(b, 1), rank + 1)));
 }
 
@@ -83,7 +81,7 @@ void lite_rank_of(LiteNode *b) {
   lite_set_stored(b, 0, mk_scalar(b->g, DT_i32, lite_rank(b, lite_in(b, 0))));
 }
 
-/* Two shapes as data; the shorter has ones in front. */
+/* Broadcasts two shapes given as data; pads the shorter with leading ones. */
 void lite_broadcast_args(LiteNode *b) {
   Graph *g = b->g;
   Val v[2] = {lite_in(b, 0), lite_in(b, 1)};
@@ -106,10 +104,10 @@ void lite_transpose(LiteNode *b) {
   Val x = lite_in(b, 0);
   u32 rank = lite_rank(b, x), seen = 0;
   i64 perm[MAX_RANK];
-  if (lite_ints(b, 1, perm, MAX_RANK) != rank) lite_bad(b, "%u axes must be given", rank);
+  if (lite_ints(b, 1, perm, MAX_RANK) != rank) lite_bad(b, "perm must have %u elements", rank);
   for (u32 i = 0; i < rank; i++) {
     perm[i] = lite_axis(b, perm[i], rank);
-    if (seen >> perm[i] & 1) lite_bad(b, "axis %lld comes twice", (long long)perm[i]);
+    if (seen >> perm[i] & 1) lite_bad(b, "axis %lld occurs twice", (long long)perm[i]);
     seen |= 1u << perm[i];
   }
   lite_set_stored(b, 0, mk_transpose(b->g, x, perm));
@@ -130,8 +128,7 @@ void lite_reverse(LiteNode *b) {
   lite_set_stored(b, 0, mk_slice(b->g, x, start, t.dim, step));
 }
 
-/* Entry i of a list of integers, a scalar of i64: a constant also where a list is joined of others.
- */
+/* Element i of a list of integers as an i64 scalar, constant also in a concatenated list. */
 static Val list_entry(Graph *g, Val v, i64 i) {
   for (const Node *n; (n = graph_def(g, v, OP_concat)) != NULL;) {
     u32 k = 0;
@@ -144,7 +141,7 @@ static Val list_entry(Graph *g, Val v, i64 i) {
   return mk_cast(g, mk_reshape(g, mk_slice_axis(g, v, 0, i, 1), NULL, 0), DT_i64);
 }
 
-/* x[at:at + k] along an axis of extent d, k a number of the run. */
+/* x[at:at + k] along an axis of extent d for a run-time k. */
 static Val slice_open(Graph *g, Val x, u32 axis, Val at, Val k) {
   Dim d = val_dim(g, x, axis);
   Val zero = mk_scalar(g, DT_i64, 0), extent = mk_extent(g, d, DT_i64);
@@ -155,7 +152,7 @@ static Val slice_open(Graph *g, Val x, u32 axis, Val at, Val k) {
   return mk_gather(g, x, mk_add(g, mk_squeeze(g, mk_nonzero(g, below), 0), at), axis);
 }
 
-/* Places or sizes that the run computes: neighbours are gathered, axis by axis. */
+/* Slices at run-time positions or sizes by gathering, axis by axis. */
 static Val slice_late(LiteNode *b, Val x, Val begin, Val size, u32 rank) {
   Graph *g = b->g;
   for (u32 i = 0; i < rank; i++) {
@@ -184,14 +181,14 @@ void lite_slice(LiteNode *b) {
   u32 n, m;
   for (u32 i = 1; i < 3; i++)
     if (lite_rank(b, lite_in(b, i)) != 1 || val_dim(b->g, lite_in(b, i), 0) != (i64)t.rank)
-      lite_bad(b, "%u places and sizes must be given", t.rank);
+      lite_bad(b, "begin and size must have %u elements", t.rank);
   if (!graph_dim_list(b->g, from, begin, MAX_RANK, &n) ||
       !graph_ints(b->g, to, size, MAX_RANK, &m)) {
     lite_set_stored(b, 0, slice_late(b, x, from, to, t.rank));
     return;
   }
   for (u32 i = 0; i < t.rank; i++) {
-    if (size[i] < -1) lite_bad(b, "size %lld", (long long)size[i]);
+    if (size[i] < -1) lite_bad(b, "a size is %lld, expected at least -1", (long long)size[i]);
     if (size[i] == -1) size[i] = dim_sub(b->ds, t.dim[i], begin[i]);
   }
   lite_set_stored(b, 0, mk_slice(b->g, x, begin, size, NULL));
@@ -201,7 +198,8 @@ void lite_tile(LiteNode *b) {
   Val x = lite_in(b, 0);
   Dim k[MAX_RANK];
   u32 rank = lite_rank(b, x);
-  if (lite_dim_list(b, 1, k, MAX_RANK) != rank) lite_bad(b, "%u multiples must be given", rank);
+  if (lite_dim_list(b, 1, k, MAX_RANK) != rank)
+    lite_bad(b, "multiples must have %u elements", rank);
   for (u32 i = 0; i < rank; i++) x = mk_repeat(b->g, x, i, k[i]);
   lite_set_stored(b, 0, x);
 }
@@ -212,7 +210,7 @@ void lite_broadcast_to(LiteNode *b) {
   lite_set_stored(b, 0, mk_broadcast(b->g, lite_in(b, 0), dim, n));
 }
 
-/* ---- tensors of shapes ---- */
+/* ---- tensors from shapes ---- */
 
 void lite_fill(LiteNode *b) {
   Dim dim[MAX_RANK];
@@ -232,7 +230,7 @@ static const Tensor *known(LiteNode *b, u32 i) {
   return t;
 }
 
-/* Numbers from start (0) up to, without, limit (1), by delta (2). */
+/* Numbers from start (0) to limit (1, exclusive) by delta (2). */
 void lite_range(LiteNode *b) {
   Graph *g = b->g;
   DType dt = lite_dt(b, lite_in(b, 0));
@@ -241,7 +239,7 @@ void lite_range(LiteNode *b) {
   bool open = graph_dim_list(g, lite_in(b, 1), &n, 1, &one) && !dim_is_const(n);
   Scalar s = tensor_get(known(b, 0), 0), d = tensor_get(known(b, 2), 0);
   if (open && (dtype_is_float(dt) || s.i || d.i != 1))
-    lite_unsupported(b, "a range to an open extent that does not begin at 0, or not by ones");
+    lite_unsupported(b, "a range to an open extent must begin at 0 and have step 1");
   if (!open) {
     Scalar l = tensor_get(known(b, 1), 0);
     double from = dtype_is_float(dt) ? s.f : (double)s.i,
@@ -256,7 +254,7 @@ void lite_range(LiteNode *b) {
 
 /* ---- joins ---- */
 
-/* As the kernel of u8 does it: x * (scale / scale of the result) - zero * that, rounded. */
+/* x * (scale / scale of the result) - zero * that, rounded, like the u8 kernel. */
 static Val rescaled(LiteNode *b, u32 i) {
   const LiteTensor *x = lite_operand(b, i), *y = lite_result(b, 0);
   Val v = lite_in(b, i);
@@ -283,11 +281,11 @@ void lite_concatenation(LiteNode *b) {
 
 void lite_pack(LiteNode *b) {
   u32 n = b->op->nin, rank = lite_rank(b, lite_in(b, 0));
-  if (rank == MAX_RANK) lite_unsupported(b, "rank %u", rank + 1);
+  if (rank == MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank + 1);
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 1, 0), rank + 1);
   Val *v = NEWS(&b->c->work, Val, n);
   for (u32 i = 0; i < n; i++) {
-    if (lite_rank(b, lite_in(b, i)) != rank) lite_bad(b, "operands have different ranks");
+    if (lite_rank(b, lite_in(b, i)) != rank) lite_bad(b, "the operands have different ranks");
     v[i] = mk_unsqueeze(b->g, lite_in(b, i), axis);
   }
   lite_set_stored(b, 0, mk_concat(b->g, v, n, axis));
@@ -297,7 +295,8 @@ void lite_unpack(LiteNode *b) {
   Val x = lite_in(b, 0);
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 1, 0), lite_rank(b, x));
   Dim d = val_dim(b->g, x, axis);
-  if (d != b->op->nout) lite_bad(b, "%u results of an axis of %lld", b->op->nout, (long long)d);
+  if (d != b->op->nout)
+    lite_bad(b, "there are %u results for an axis of extent %lld", b->op->nout, (long long)d);
   for (u32 i = 0; i < b->op->nout; i++)
     lite_set_stored(b, i, mk_squeeze(b->g, mk_slice_axis(b->g, x, axis, i, 1), axis));
 }
@@ -308,14 +307,15 @@ static void split(LiteNode *b, Val x, u32 axis, const Dim *size) {
     lite_set_stored(b, i, mk_slice_axis(b->g, x, axis, at, size[i]));
     at = dim_add(b->ds, at, size[i]);
   }
-  if (at != val_dim(b->g, x, axis)) lite_bad(b, "the parts are not all of the axis");
+  if (at != val_dim(b->g, x, axis)) lite_bad(b, "the parts do not cover the axis");
 }
 
 void lite_split(LiteNode *b) {
   Val x = lite_in(b, 1);
   u32 axis = lite_axis(b, lite_int(b, 0), lite_rank(b, x)), n = b->op->nout;
   Dim d = val_dim(b->g, x, axis), *size = NEWS(&b->c->work, Dim, n + 1);
-  if (!n || (dim_is_const(d) && d % n)) lite_bad(b, "%u parts of %lld", n, (long long)d);
+  if (!n || (dim_is_const(d) && d % n))
+    lite_bad(b, "an axis cannot be split into %u parts: its extent is %lld", n, (long long)d);
   for (u32 i = 0; i < n; i++) size[i] = dim_div(b->ds, d, n);
   split(b, x, axis, size);
 }
@@ -326,7 +326,8 @@ void lite_split_v(LiteNode *b) {
   Dim rest = val_dim(b->g, x, axis), *size = NEWS(&b->c->work, Dim, n + 1);
   if (lite_ints(b, 1, size, n) != n) lite_bad(b, "%u sizes must be given", n);
   for (u32 i = 0; i < n; i++) {
-    if (size[i] < -1 || (size[i] == -1 && open < n)) lite_bad(b, "sizes of parts");
+    if (size[i] < -1 || (size[i] == -1 && open < n))
+      lite_bad(b, "the sizes of the parts are out of range");
     if (size[i] == -1)
       open = i;
     else
@@ -341,17 +342,18 @@ void lite_split_v(LiteNode *b) {
 static u32 read_pads(LiteNode *b, Val x, Dim *lo, Dim *hi) {
   u32 rank = lite_rank(b, x);
   i64 pads[2 * MAX_RANK];
-  if (lite_ints(b, 1, pads, 2 * MAX_RANK) != 2 * rank) lite_bad(b, "%u pairs are needed", rank);
+  if (lite_ints(b, 1, pads, 2 * MAX_RANK) != 2 * rank)
+    lite_bad(b, "paddings must have %u pairs", rank);
   for (u32 i = 0; i < rank; i++) {
     lo[i] = pads[2 * i];
     hi[i] = pads[2 * i + 1];
     if (lo[i] < 0 || hi[i] < 0 || lo[i] > INT32_MAX || hi[i] > INT32_MAX)
-      lite_bad(b, "padding of %lld and %lld", (long long)lo[i], (long long)hi[i]);
+      lite_bad(b, "padding of %lld and %lld is out of range", (long long)lo[i], (long long)hi[i]);
   }
   return rank;
 }
 
-/* With the number that stands for 0, or an operand of the type. */
+/* Pads with the stored form of 0, or with an operand. */
 void lite_pad(LiteNode *b) {
   Val x = lite_in(b, 0);
   Dim lo[MAX_RANK], hi[MAX_RANK];
@@ -362,10 +364,10 @@ void lite_pad(LiteNode *b) {
   lite_set_stored(b, 0, mk_pad(b->g, x, by, lo, hi, NULL));
 }
 
-/* Rows are chosen by a table, which a few bytes of a file must not make large. */
+/* Rows are selected by a table; limits what a small file can allocate. */
 enum { MIRROR_MOST = 1 << 20 };
 
-/* Mode 1 repeats the element at the edge, 0 does not. */
+/* Mode 1 (symmetric) repeats the edge element, 0 (reflect) does not. */
 void lite_mirror_pad(LiteNode *b) {
   Val x = lite_in(b, 0);
   Dim lo[MAX_RANK], hi[MAX_RANK];
@@ -374,10 +376,12 @@ void lite_mirror_pad(LiteNode *b) {
   for (u32 a = 0; a < rank; a++) {
     Dim d = val_dim(b->g, x, a);
     if (!lo[a] && !hi[a]) continue;
-    if (!dim_is_const(d)) lite_unsupported(b, "an open extent");
-    if (lo[a] > d - 1 + edge || hi[a] > d - 1 + edge) lite_bad(b, "more padding than elements");
+    if (!dim_is_const(d)) lite_unsupported(b, "mirror padding of an open extent is not supported");
+    if (lo[a] > d - 1 + edge || hi[a] > d - 1 + edge)
+      lite_bad(b, "there is more padding than elements");
     i64 n = d + lo[a] + hi[a];
-    if (n > MIRROR_MOST) lite_unsupported(b, "more than %d rows", MIRROR_MOST);
+    if (n > MIRROR_MOST)
+      lite_unsupported(b, "padding to more than %d rows is not supported", MIRROR_MOST);
     Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
     for (i64 i = 0; i < n; i++) {
       i64 at = i - lo[a];
@@ -389,17 +393,18 @@ void lite_mirror_pad(LiteNode *b) {
   lite_set_stored(b, 0, x);
 }
 
-/* ---- blocks of images: [N, H, W, C] ---- */
+/* ---- block moves on [N, H, W, C] ---- */
 
 static i64 block_size(LiteNode *b, Val x) {
   i64 r = flat_i32(&b->op->opt, 0, 0);
-  if (lite_rank(b, x) != 4 || r < 1 || r > INT16_MAX) lite_bad(b, "needs rank 4, and a block");
+  if (lite_rank(b, x) != 4 || r < 1 || r > INT16_MAX)
+    lite_bad(b, "the operand must have rank 4, and the block size must be positive");
   return r;
 }
 
 static Dim divided(LiteNode *b, Dim d, i64 k) {
   if (dim_is_const(d) && d % k)
-    lite_bad(b, "extent %lld does not divide by %lld", (long long)d, (long long)k);
+    lite_bad(b, "extent %lld is not divisible by %lld", (long long)d, (long long)k);
   return dim_div(b->ds, d, k);
 }
 
@@ -424,7 +429,7 @@ void lite_depth_to_space(LiteNode *b) {
   lite_set_stored(b, 0, mk_reshape(b->g, y, out, 4));
 }
 
-/* Operands of both: [batch, m spatial axes, rest], blocks [m], amounts [m, 2]. */
+/* Operands: [batch, m spatial axes, rest], blocks [m], amounts [m, 2]. */
 typedef struct LiteBlocks {
   u32 m, rank;
   i64 block[MAX_RANK], amount[2 * MAX_RANK], all;
@@ -435,15 +440,15 @@ static LiteBlocks read_blocks(LiteNode *b, Val x) {
   k.m = lite_ints(b, 1, k.block, MAX_RANK);
   u32 n = lite_ints(b, 2, k.amount, 2 * MAX_RANK);
   if (k.rank < 1 + k.m || n != 2 * k.m || k.rank + k.m > MAX_RANK)
-    lite_bad(b, "%u blocks of rank %u", k.m, k.rank);
+    lite_bad(b, "%u block sizes do not fit rank %u", k.m, k.rank);
   for (u32 i = 0; i < k.m; i++) {
     if (k.block[i] < 1 || k.block[i] > INT16_MAX)
-      lite_bad(b, "a block of %lld", (long long)k.block[i]);
+      lite_bad(b, "the block size is %lld, which is out of range", (long long)k.block[i]);
     if (k.amount[2 * i] < 0 || k.amount[2 * i + 1] < 0 || k.amount[2 * i] > INT32_MAX ||
         k.amount[2 * i + 1] > INT32_MAX)
-      lite_bad(b, "a negative amount of padding, or too much");
+      lite_bad(b, "an amount of padding or cropping is out of range");
     if (__builtin_mul_overflow(k.all, k.block[i], &k.all) || k.all > INT32_MAX)
-      lite_bad(b, "blocks are too large");
+      lite_bad(b, "the blocks are too large");
   }
   return k;
 }

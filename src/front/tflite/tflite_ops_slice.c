@@ -1,9 +1,8 @@
-/* tflite_ops_slice.c: STRIDED_SLICE, whose masks say what begin, end and strides leave out.
+/* tflite_ops_slice.c: STRIDED_SLICE.
  *
- * In: one entry of begin, end and strides for each axis, or fewer; bit i of a mask is about entry
- * i. An entry with the ellipsis stands for all axes that no other one names, one with new_axis
- * makes an axis of 1 and is about none of x, one with shrink takes a single place and drops the
- * axis.
+ * In: begin, end and strides with one entry per axis, or fewer; bit i of a mask applies to entry i.
+ * The ellipsis entry stands for all axes without an entry. A new_axis entry inserts an axis of
+ * extent 1. A shrink entry selects one position and drops the axis.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -12,19 +11,20 @@ enum { SS_begin, SS_end, SS_ellipsis, SS_new, SS_shrink, SS_offset };
 
 typedef struct StridedCut {
   LiteNode *b;
-  Dim d;                 /* of the axis */
-  i64 begin, end, step;  /* as given */
-  bool from, to, single; /* begin is not given; end is not; one place alone */
+  Dim d;                 /* extent of the axis */
+  i64 begin, end, step;  /* as in the operands */
+  bool from, to, single; /* begin is absent; end is absent; a single position */
 } StridedCut;
 
 static i64 clamp(i64 x, i64 lo, i64 hi) {
   return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* An open extent: with steps of 1 upwards, a place is told by its sign. */
+/* Open extent: with step 1, the sign of a position decides. */
 static void cut_open(const StridedCut *c, Dim *start, Dim *size) {
   LiteNode *b = c->b;
-  if (c->step != 1) lite_unsupported(b, "stride %lld over an open extent", (long long)c->step);
+  if (c->step != 1)
+    lite_unsupported(b, "stride %lld over an open extent is not supported", (long long)c->step);
   Dim lo = c->from         ? 0
            : c->begin >= 0 ? dim_min(b->ds, c->d, c->begin)
                            : dim_max(b->ds, dim_addk(b->ds, c->d, c->begin), 0);
@@ -45,7 +45,8 @@ static void cut(const StridedCut *c, Dim *start, Dim *size) {
   i64 begin = c->from ? (up ? 0 : d - 1) : clamp(c->begin < 0 ? c->begin + d : c->begin, lo, hi);
   i64 end = c->to ? (up ? d : -1) : clamp(c->end < 0 ? c->end + d : c->end, lo, hi);
   if (c->single && (begin < 0 || begin >= d))
-    lite_bad(c->b, "place %lld of an axis of %lld", (long long)c->begin, (long long)d);
+    lite_bad(c->b, "position %lld is out of range for an axis of %lld", (long long)c->begin,
+             (long long)d);
   i64 span = up ? end - begin : begin - end, by = up ? c->step : -c->step;
   *size = c->single ? 1 : span > 0 ? (span - 1) / by + 1 : 0;
   *start = *size ? begin : 0;
@@ -62,7 +63,7 @@ static StridedSpec read_spec(LiteNode *b) {
   if (lite_ints(b, 2, s.end, MAX_RANK) != s.n || lite_ints(b, 3, s.step, MAX_RANK) != s.n)
     lite_bad(b, "begin, end and strides differ in length");
   for (u32 i = 0; i < SS_offset; i++) s.mask[i] = (u32)flat_i32(&b->op->opt, i, 0);
-  bool offset = flat_u8(&b->op->opt, SS_offset, 0) != 0; /* ends are counted from begin */
+  bool offset = flat_u8(&b->op->opt, SS_offset, 0) != 0; /* ends are relative to begin */
   for (u32 i = 0; i < s.n; i++) {
     s.begin[i] = clamp(s.begin[i], -INT32_MAX, INT32_MAX);
     s.end[i] = clamp(s.end[i], -INT32_MAX, INT32_MAX);
@@ -88,9 +89,9 @@ void lite_strided_slice(LiteNode *b) {
     if (bit(&s, SS_ellipsis, i) && spread == s.n) spread = i;
     named += i != spread && !bit(&s, SS_new, i);
   }
-  if (named > t.rank) lite_bad(b, "%u entries for rank %u", named, t.rank);
+  if (named > t.rank) lite_bad(b, "there are %u entries for rank %u", named, t.rank);
   for (u32 i = 0; i <= s.n; i++) {
-    if (i == s.n || i == spread) { /* axes that no entry is about */
+    if (i == s.n || i == spread) { /* axes without an entry */
       if (i == s.n && spread < s.n) break;
       for (u32 k = named; k < t.rank; k++, axis++) {
         step[axis] = 1;
@@ -116,6 +117,6 @@ void lite_strided_slice(LiteNode *b) {
     if (!single) out[rank++] = size[axis];
     axis++;
   }
-  if (rank > MAX_RANK) lite_unsupported(b, "rank %u", rank);
+  if (rank > MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank);
   lite_set_stored(b, 0, mk_reshape(b->g, mk_slice(b->g, x, start, size, step), out, rank));
 }

@@ -1,8 +1,8 @@
-/* tflite_options.c: the options of a TensorFlow Lite operator as text, for reports.
+/* tflite_options.c: options of a TensorFlow Lite operator as text, for reports.
  *
- * In: a decoded model and where a node comes from. Out: "padding=SAME, stride_w=2", by the names of
- * tflite_options.def. What the file leaves out is said too, as far as it is a number. The options
- * of custom operators have no names that ingot knows.
+ * In: a decoded model and the location of a node. Out: "padding=SAME, stride_w=2" with the names of
+ * tflite_options.def. Absent numbers are printed with their defaults. Options of custom operators
+ * are not printed, because their names are unknown.
  */
 #include "front/tflite/tflite_import.h"
 
@@ -69,7 +69,7 @@ static void put_options(Ctx *c, StrBuf *t, const FlatTable *o, const char *field
   }
 }
 
-/* Nodes of the first sub-graph, which is the model: those of others are numbered on their own. */
+/* Only finds nodes of the first sub-graph, the model; others are numbered separately. */
 void lite_attributes(Ctx *c, const Model *m, const Loc *at, StrBuf *out) {
   const LiteGraph *g = ((const LiteModel *)m->own)->graph;
   if (at->index < 0 || (u32)at->index >= g->nop) return;

@@ -1,15 +1,15 @@
-/* tflite_sparse.c: contents that are stored for few elements, written out.
+/* tflite_sparse.c: expands sparse tensors.
  *
- * In: the stored elements and the tree over them (SparsityParameters). Out: all elements in their
- * order, zeros between.
+ * In: the stored elements and the tree over them (SparsityParameters). Out: all elements in order,
+ * with zeros between.
  *
- * Levels of the tree are the axes in an order of the file's, then parts of axes: blocks. A dense
- * level has all its places; of a sparse one, place k has the children segment[k] up to
- * segment[k + 1], each with its index. Whoever is at the bottom is the number of a stored element.
+ * Levels of the tree are the axes in the order of the file, then blocks of axes. A dense level has
+ * all positions. Position k of a sparse level has the children segment[k] up to segment[k + 1],
+ * each with its index. The position at the last level is the index of a stored element.
  *
- * Nothing is trusted: levels are as long as the shape says, segments do not fall back and indices
- * lie inside, so that each element is visited once at the most; what is written out counts against
- * the budget of the file, a part of it, so that a few bytes do not become all of memory.
+ * The input is not trusted. Levels must be as long as the shape says, segments must not decrease,
+ * and indices must be in range, so each element is visited at most once. Expanded bytes count
+ * against the budget of the file, which limits memory.
  */
 #include "front/tflite/tflite_import.h"
 #include <string.h>
@@ -20,10 +20,10 @@ enum { LEVEL_dense, LEVEL_csr };
 enum { MAX_LEVELS = 2 * MAX_RANK, SPARSE_RATIO = 64 };
 
 typedef struct SparseLevel {
-  u32 axis;    /* of the tensor, which it is all or a part of */
-  i64 size;    /* places */
-  i64 stride;  /* elements between two of them */
-  bool sparse; /* then: */
+  u32 axis;    /* axis of the tensor */
+  i64 size;    /* number of positions */
+  i64 stride;  /* elements between two positions */
+  bool sparse; /* if sparse: */
   FlatVec segment, index;
 } SparseLevel;
 
@@ -34,8 +34,8 @@ typedef struct Sparse {
   SparseLevel level[MAX_LEVELS];
   u32 n;
   u8 *out;
-  u32 size;   /* bytes of an element */
-  u64 stored; /* elements */
+  u32 size;   /* size of an element in bytes */
+  u64 stored; /* number of stored elements */
 } Sparse;
 
 static _Noreturn void bad_sparse(const Sparse *s, const char *what) {
@@ -43,7 +43,7 @@ static _Noreturn void bad_sparse(const Sparse *s, const char *what) {
        show(s->c, s->t->name), what);
 }
 
-/* Vectors of indices have elements of 4, 2 or 1 bytes, by the number of their type. */
+/* Index vectors have elements of 4, 2 or 1 bytes, depending on their type code. */
 static FlatVec index_vec(const Sparse *s, const FlatTable *x, u32 type, u32 field) {
   static const u32 sizes[] = {0, 4, 2, 1};
   i64 k = flat_u8(x, type, 0);
@@ -62,8 +62,8 @@ static i64 index_at(const FlatVec *v, u64 i) {
 static void read_level(Sparse *s, SparseLevel *l, FlatTable x) {
   i64 format = flat_u8(&x, LEVEL_format, LEVEL_dense);
   if (format != LEVEL_dense && format != LEVEL_csr)
-    fail(s->c, ERR_unsupported, s->loc, "tensor '%s': sparse format %lld", show(s->c, s->t->name),
-         (long long)format);
+    fail(s->c, ERR_unsupported, s->loc, "tensor '%s': sparse format %lld is not supported",
+         show(s->c, s->t->name), (long long)format);
   l->sparse = format == LEVEL_csr;
   if (!l->sparse) {
     l->size = flat_i32(&x, LEVEL_size, 0);
@@ -79,7 +79,7 @@ static void read_level(Sparse *s, SparseLevel *l, FlatTable x) {
   }
 }
 
-/* Axes, sizes and strides of the levels: blocks first, for the level of an axis counts blocks. */
+/* Axes, sizes and strides of the levels. Blocks first, as the level of an axis counts blocks. */
 static void read_levels(Sparse *s) {
   const FlatTable *x = &s->t->sparse;
   FlatVec order = flat_vec(x, SPARSE_order, 4), blocks = flat_vec(x, SPARSE_blocks, 4);
@@ -114,7 +114,7 @@ static void read_levels(Sparse *s) {
   }
 }
 
-/* From the place `k` of the level above down; `to` is where its first element belongs. */
+/* Expands the subtree of position `k`; its first element goes to `to`. */
 static void write_level(const Sparse *s, u32 i, u64 k, i64 to) {
   if (i == s->n) {
     if (k >= s->stored) bad_sparse(s, "elements");
@@ -141,7 +141,8 @@ const u8 *lite_dense(Ctx *c, const LiteTensor *t, u64 bytes, Loc loc) {
   Sparse *s = NEW(&c->scratch, Sparse);
   *s = (Sparse){.c = c, .t = t, .loc = loc, .size = dtype_bytes(t->dt)};
   if (dtype_info[t->dt].bits < 8)
-    fail(c, ERR_unsupported, loc, "tensor '%s' is stored as a sparse one of %s", show(c, t->name),
+    fail(c, ERR_unsupported, loc,
+         "tensor '%s' is sparse with elements of %s, which is not supported", show(c, t->name),
          dtype_info[t->dt].name);
   flat_charge(t->sparse.f, bytes / SPARSE_RATIO);
   s->stored = t->raw.n / s->size;
