@@ -1,9 +1,8 @@
-/* suggestion.c: which name a misspelt one may mean.
+/* suggestion.c: correct spelling of a misspelt name.
  *
- * In: what was said, and names that exist. Out: the one with the fewest typing errors (a letter too
- * much, missing, wrong, or two swapped; capitals count once for the whole word), if those are few
- * for its length. The first of several equals wins.
- */
+ * In: the misspelt word and the existing names. Out: the name with the smallest edit distance
+ * (insertion, deletion, substitution, transposition; case counts once for the whole word), if that
+ * is small for its length. The first of equals wins. */
 #include "base/base.h"
 
 #include <string.h>
@@ -18,8 +17,8 @@ static u32 least(u32 a, u32 b) {
   return a < b ? a : b;
 }
 
-/* Row i of the table holds the distances between the first i letters of a and every beginning of b;
- * swaps look back two rows. */
+/* Damerau-Levenshtein distance. Row i of the table has the distances between the first i letters of
+ * a and every prefix of b; transpositions look back two rows. */
 static u32 distance(const char *a, size_t na, const char *b, size_t nb) {
   u32 rows[3][NEAR_BYTES + 1], *older = rows[0], *old = rows[1], *row = rows[2];
   for (u32 k = 0; k <= nb; k++) row[k] = k;
