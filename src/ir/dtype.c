@@ -1,6 +1,6 @@
-/* dtype.c: the table of element types, made from dtypes.def, and what follows from a row of it.
+/* dtype.c: the table of element types from dtypes.def, and properties derived from it.
  *
- * Lookups scan the table: it is short, and they run once per tensor of a model, not per element. */
+ * Lookups scan the table: it is short, and they run once per tensor, not per element. */
 #include "ir/ir.h"
 
 #include <string.h>

@@ -1,15 +1,13 @@
-/* prog_bytes.c: trees of expressions that back ends have shorter ways for than step by step.
+/* prog_bytes.c: matches expression trees that back ends compute faster as a whole.
  *
- * In: an expression. Out: what it rounds and saturates, if it is one of these: round(y) + k as a
- * byte; that less k as a number of 16 bits; or as a float; and bytes that become floats: the bounds
- * are whole numbers, so they may be met before rounding. Or the bits of a half that is loaded or
- * stored: memory has them as they are.
- */
+ * In: an expression. Out: the operand that it rounds and saturates, if it is round(y) + k as a
+ * byte, that less k as i16 or f32, or bytes converted to floats. The bounds are integers, so
+ * clamping may come before rounding. Also matches loads and stores of the bits of f16 and bf16. */
 #include "ir/prog.h"
 
 enum { FEWEST_LANES = 4 };
 
-/* The number that fills all lanes, if it is one. */
+/* The constant in all lanes, or NULL. */
 static const Expr *splat_const(const Prog *p, ExprId id) {
   const Expr *s = prog_expr(p, id);
   const Expr *c = s->kind == EX_splat ? prog_expr(p, s->arg[0]) : s;
@@ -21,7 +19,7 @@ i64 ex_splat_int(const Prog *p, ExprId id) {
   return c ? c->imm.i : INT64_MIN;
 }
 
-/* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
+/* Matches a saturating cast of round(x) + k to bytes; returns x, else 0. */
 static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   *k = 0;
@@ -36,7 +34,7 @@ static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
   return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
 }
 
-/* Likewise for i16 made of such bytes, less k again; as: their type. */
+/* Matches i16 made of such bytes less k; as: type of the bytes. */
 static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
   i64 less = 0;
   if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
@@ -51,7 +49,7 @@ static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
   return y && *k == less ? y : 0;
 }
 
-/* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
+/* Matches f32 made of such bytes less k; as: type of the bytes. */
 static ExprId requantised(const Prog *p, const Expr *cast, DType *as, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   i64 less = 0;
