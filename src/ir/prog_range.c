@@ -1,10 +1,9 @@
 /* prog_range.c: intervals of integer variables and expressions, for the checker and for engines.
  *
- * In: a program. Out: for every variable an interval that holds all values it can take.
- * Method: one walk in program order; loop variables from their bounds, `let` from its value,
- * everything that is `set` and everything that could wrap around is unknown. No fixed point, no
- * relations between variables.
- */
+ * In: a program. Out: an interval for every variable that contains all its values. Method: one
+ * traversal in program order. Loop variables get theirs from the loop bounds, `let` from its value.
+ * Variables that are `set`, and results that could overflow, are unknown. No fixed point, no
+ * relations between variables. */
 #include "ir/prog.h"
 
 static const Range all = {INT64_MIN, INT64_MAX};
