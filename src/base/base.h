@@ -254,16 +254,16 @@ const char *show_text(Ctx *c, Str s); /* show for messages: longer */
 
 /* suggestion.c: the candidate closest to a misspelt word; NULL: none is close. */
 typedef struct Suggestion {
-  const char *said, *name;
+  const char *word, *name;
   u32 typos;
 } Suggestion;
-Suggestion suggest_new(const char *said);
+Suggestion suggest_new(const char *word);
 void suggest_try(Suggestion *n, const char *name);
 /* "; did you mean 'NAME'?", or "". */
 const char *suggest_text(Ctx *c, const Suggestion *n);
-/* Index of the row with the name `said`, in n rows of `size` bytes that start with their name.
- * Fails if there is none: "no WHAT 'SAID'; expected one of ...". */
-u32 row_named(Ctx *c, const char *what, const char *said, const void *row, u32 n, size_t size);
+/* Index of the row with the name `word`, in n rows of `size` bytes that start with their name.
+ * Fails if there is none: "no WHAT 'WORD'; expected one of ...". */
+u32 row_named(Ctx *c, const char *what, const char *word, const void *row, u32 n, size_t size);
 bool glob_match(const char *form, const char *name); /* * matches any text, ? any byte */
 
 /* guard.c */

@@ -43,9 +43,9 @@ size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
   return len;
 }
 
-static const char *shown(Ctx *c, Str s, size_t most) {
+static const char *shown(Ctx *c, Str s, size_t max) {
   char buf[SHOW_TEXT + 1];
-  size_t n = show_bytes(buf, most + 1, str_text(c, s), str_len(c, s));
+  size_t n = show_bytes(buf, max + 1, str_text(c, s), str_len(c, s));
   return arena_copy(&c->scratch, buf, n + 1);
 }
 

@@ -377,8 +377,8 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
 }
 
 /* Bytes per write call. If a source page is not in memory yet (a mapped file), Linux 6 with ext4
- * continues in 4 KiB pages to the end of the call and keeps the file in small extents. A program
- * that maps such a file reads weights up to 10 % slower (measured with bench/llm_least.py). */
+ * caches the rest of the call in 4 KiB pages instead of large ones. A program that maps the file
+ * then reads weights up to 10 % slower (measured with bench/llm_least.py). */
 enum { WRITE_STEP = 4 << 20 };
 
 /* Returns 0 or an error. */

@@ -22,7 +22,7 @@
 /* How symbolic extents are evaluated. */
 typedef struct Sizes {
   Graph *g;
-  bool most;      /* at their maximum, else at their minimum */
+  bool upper;     /* at their maximum, else at their minimum */
   const i64 *env; /* values of symbols, or NULL */
 } Sizes;
 
@@ -30,7 +30,7 @@ static double extent(const Sizes *z, Dim d) {
   i64 lo, hi;
   if (z->env) return (double)dim_eval(z->g->dims, d, z->env);
   dim_bounds(z->g->dims, d, &lo, &hi);
-  return (double)(z->most ? hi : lo);
+  return (double)(z->upper ? hi : lo);
 }
 
 static double elements(const Sizes *z, Val v) {
@@ -64,8 +64,8 @@ static double products(const Sizes *z, const Node *n) {
   return all;
 }
 
-double node_steps(Graph *g, const Node *n, bool most) {
-  const Sizes z = {g, most, NULL};
+double node_steps(Graph *g, const Node *n, bool upper) {
+  const Sizes z = {g, upper, NULL};
   double all = 0;
   u32 nwin;
   const Dim *window;
@@ -84,7 +84,8 @@ double node_steps(Graph *g, const Node *n, bool most) {
   }
 }
 
-static double region_steps(Graph *g, RegionId b, double times, NodeId *dear, double *dearest) {
+static double region_steps(Graph *g, RegionId b, double times, NodeId *costliest,
+                           double *max_cost) {
   double all = 0;
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     NodeId id = g->blk.at[b].node.at[i];
@@ -92,27 +93,27 @@ static double region_steps(Graph *g, RegionId b, double times, NodeId *dear, dou
     double x, y;
     if (n->op == OP_loop) {
       double count = fmax((double)loop_trip_count(g, n), 0);
-      x = count * (ITERATION + region_steps(g, n->blk[0], times * count, dear, dearest));
+      x = count * (ITERATION + region_steps(g, n->blk[0], times * count, costliest, max_cost));
       y = count * ITERATION;
     } else if (n->op == OP_if) {
-      double yes = region_steps(g, n->blk[0], 0, dear, dearest),
-             no = region_steps(g, n->blk[1], 0, dear, dearest);
-      x = y = yes < no ? yes : no;
+      double then_cost = region_steps(g, n->blk[0], 0, costliest, max_cost),
+             else_cost = region_steps(g, n->blk[1], 0, costliest, max_cost);
+      x = y = then_cost < else_cost ? then_cost : else_cost;
     } else {
       x = y = node_steps(g, n, false);
     }
     all += x;
-    if (times * y <= *dearest) continue;
-    *dearest = times * y;
-    *dear = id;
+    if (times * y <= *max_cost) continue;
+    *max_cost = times * y;
+    *costliest = id;
   }
   return all;
 }
 
-double graph_steps(Graph *g, NodeId *dear) {
-  double dearest = 0;
-  *dear = 0;
-  return region_steps(g, 1, 1, dear, &dearest);
+double graph_steps(Graph *g, NodeId *costliest) {
+  double max_cost = 0;
+  *costliest = 0;
+  return region_steps(g, 1, 1, costliest, &max_cost);
 }
 
 /* A convolution over an input with inserted zeros (an imported transposed convolution) multiplies
@@ -148,8 +149,8 @@ static double region_macs(const Sizes *z, RegionId b) {
       macs += elements(z, n->out[0]) * products(z, n) / zeros_between(g, n);
     if (n->op == OP_loop) macs += trips(z, n) * region_macs(z, n->blk[0]);
     if (n->op == OP_if) {
-      double yes = region_macs(z, n->blk[0]), no = region_macs(z, n->blk[1]);
-      macs += yes > no ? yes : no;
+      double then_cost = region_macs(z, n->blk[0]), else_cost = region_macs(z, n->blk[1]);
+      macs += then_cost > else_cost ? then_cost : else_cost;
     }
   }
   return macs;
@@ -241,27 +242,27 @@ double prog_steps(Prog *p) {
   return list_steps(p, prog_ranges(p, NULL, &p->c->scratch), p->body);
 }
 
-u64 list_runs(Prog *p, StmtId first, u64 most) {
+u64 list_runs(Prog *p, StmtId first, u64 limit) {
   u64 sum = 0;
-  for (StmtId id = first; id && sum <= most; id = prog_stmt(p, id)->next) {
+  for (StmtId id = first; id && sum <= limit; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
     i64 lo, hi;
-    if (s->kind == ST_while || s->kind == ST_require) return most + 1;
-    u64 body = 1 + list_runs(p, s->body, most) + list_runs(p, s->other, most);
+    if (s->kind == ST_while || s->kind == ST_require) return limit + 1;
+    u64 body = 1 + list_runs(p, s->body, limit) + list_runs(p, s->other, limit);
     if (s->kind == ST_for && (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi)))
-      return most + 1;
+      return limit + 1;
     u64 turns = s->kind != ST_for ? 1 : hi > lo ? (u64)(hi - lo) : 0;
-    sum += turns > most ? most + 1 : turns * body;
+    sum += turns > limit ? limit + 1 : turns * body;
   }
   return sum;
 }
 
 /* ---- closed forms ---- */
 
-i64 extent_upto(Dims *ds, Dim d, i64 most) {
+i64 extent_upto(Dims *ds, Dim d, i64 limit) {
   i64 lo, hi;
   dim_bounds(ds, d, &lo, &hi);
-  return dim_is_const(d) || hi < most ? hi : most;
+  return dim_is_const(d) || hi < limit ? hi : limit;
 }
 
 i64 extent_bound(Dims *ds, Dim d) {

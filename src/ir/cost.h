@@ -9,8 +9,8 @@
 #include "ir/dim.h"
 #include "ir/target.h"
 
-/* An extent in estimates: a symbolic one is its upper bound, at most `most`. */
-i64 extent_upto(Dims *ds, Dim d, i64 most);
+/* An extent in estimates: a symbolic one is its upper bound, at most `limit`. */
+i64 extent_upto(Dims *ds, Dim d, i64 limit);
 /* Upper bound of an extent; without one, the default trip count of an unbounded loop. */
 i64 extent_bound(Dims *ds, Dim d);
 
@@ -21,15 +21,14 @@ double sum_step(double turns, bool row, u32 strides);
 /* Cost of one reduction step of a register tile, in vector multiply-adds. */
 double tile_step(const Costs *c, i64 rows, i64 panels);
 
-/* A 3x3 convolution, costed in multiply-adds. m: with Winograd F(m x m) in `patches`, whose weights
- * are read repeatedly; 0: direct. */
+/* A 3x3 convolution, costed in multiply-adds. */
 typedef struct ConvWork {
-  u32 m;
+  u32 m;             /* Winograd F(m x m); 0: direct */
   double in, out;    /* channels */
   double places;     /* output positions of all images; patches if m > 0 */
   double each_bytes; /* bytes per weight */
-  double again;
-  bool dot2; /* int16 products (dot_i16x2) */
+  double again;      /* Winograd: extra reads of the weights */
+  bool dot2;         /* int16 products (dot_i16x2) */
 } ConvWork;
 double conv3x3_time(const Target *t, const ConvWork *w);
 

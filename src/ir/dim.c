@@ -203,14 +203,14 @@ typedef struct DimRange {
 } DimRange;
 
 /* clamp x to -most..most, so that x * y stays in range too. */
-static i64 within(i64 x, i64 most) {
-  return x > most ? most : x < -most ? -most : x;
+static i64 within(i64 x, i64 max) {
+  return x > max ? max : x < -max ? -max : x;
 }
 
-static i64 mul_within(i64 x, i64 y, i64 most) {
+static i64 mul_within(i64 x, i64 y, i64 max) {
   if (x == 0 || y == 0) return 0;
   i64 ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
-  i64 r = ax > most / ay ? most : ax * ay;
+  i64 r = ax > max / ay ? max : ax * ay;
   return (x < 0) != (y < 0) ? -r : r;
 }
 

@@ -93,15 +93,15 @@ static u32 encode(const Fmt *f, double x, bool sat) {
   if (mag > (u64)0x7ff << 52) return encode_nan(f, bits);
   i32 exp = (i32)(mag >> 52) - 1023;
   u64 m = (mag & (((u64)1 << 52) - 1)) | (u64)1 << 52;
-  i32 least = 1 - f->bias; /* exponent of the smallest normal number; subnormals share it */
-  i32 shift = 52 - f->mant + (exp < least ? least - exp : 0);
+  i32 min_exp = 1 - f->bias; /* exponent of the smallest normal number; subnormals share it */
+  i32 shift = 52 - f->mant + (exp < min_exp ? min_exp - exp : 0);
   u32 code = 0;
   bool over = exp > f->bias + 1; /* beyond the largest of any format; the code would overflow */
   if (shift < 54 && !over) {     /* else below half of the smallest number */
     u64 half = m >> (shift - 1);
     code = (u32)(half >> 1);
     if ((half & 1) && ((code & 1) || half << (shift - 1) != m)) code++;
-    if (exp > least) code += (u32)(exp - least) << f->mant;
+    if (exp > min_exp) code += (u32)(exp - min_exp) << f->mant;
   }
   if (code > f->max || over) {
     if (sat || (!f->inf && !f->nan))

@@ -73,8 +73,8 @@ bool type_can_have_layout(const Type *t);
 /* Does the node access operands and result element by element? Other nodes need plain layouts. */
 bool node_takes_layout(const Node *n);
 bool node_is_view(const Node *n); /* reads its operand through another index, without a copy */
-/* Converts i8, u8 or i16 to wider integers, or subtracts a constant from that. Nearly free, so it
- * is fused into readers. */
+/* Converts i8, u8 or i16 to i32, or subtracts a constant from that. Nearly free, so the narrow
+ * integers stay in memory. */
 bool node_is_decode(Graph *g, const Node *n);
 /* Matches v = q - *zero built by node_is_decode nodes; *zero fits the type of q. Returns q, 0: no
  * match. */
@@ -97,8 +97,7 @@ struct Value {
   u32 pos;    /* index among the outputs of def, or among the parameters */
   Home home;
   const Layout *layout; /* NULL: plain */
-  bool weight; /* a constant that training changes (see Graph.opens), or the state that replaces it
-                */
+  bool weight;          /* a constant that training changes, or its state: see Graph.opens */
 };
 
 struct Node {
@@ -337,8 +336,8 @@ FloatRange value_float_range(Graph *g, Val v, u32 *left); /* does not compute na
 FloatRange value_float_range_full(Graph *g, Val v, u32 *left);
 /* bounds after rounding numbers in r to dt */
 FloatRange bounds_outward(DType dt, FloatRange r);
-/* most[v]: indices in v must be below it wherever v is used as an index; 0: not used as one. */
-void index_limits(Graph *g, i64 *most);
+/* below[v]: indices in v must be below it wherever v is used as an index; 0: not used as one. */
+void index_limits(Graph *g, i64 *below);
 const char *index_error(Graph *g, const Node *n); /* run-time message of an OP_check_index node */
 
 /* edit.c: the traversal that every graph pass uses. visit sees the nodes of each region in order (a
@@ -386,10 +385,10 @@ void graph_check_input(Graph *g); /* for a graph parsed from text: fails with ER
 bool attr_spec(Op op, AttrKey key, AttrKind *kind, bool *optional);
 bool attr_is_dims(AttrKey key); /* entries of the list are dimensions, not integers */
 
-/* cost.c: estimated operation counts. most: symbolic extents at their maximum, else at their
+/* cost.c: estimated operation counts. upper: symbolic extents at their maximum, else at their
  * minimum. */
-double node_steps(Graph *g, const Node *n, bool most); /* not for control nodes */
-double graph_steps(Graph *g, NodeId *dear); /* lower bound; *dear: the most expensive node */
+double node_steps(Graph *g, const Node *n, bool upper); /* not for control nodes */
+double graph_steps(Graph *g, NodeId *costliest);        /* lower bound; *costliest: top node */
 /* Multiply-adds of contractions; symbolic dimensions count as their upper bound or 1. */
 double graph_macs(Graph *g, bool bounds);
 

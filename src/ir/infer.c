@@ -634,14 +634,14 @@ static void rule_topk(Infer *f) {
 }
 
 static void rule_nms(Infer *f) {
-  const Type *x = f->in[0], *box = f->in[1], *most = graph_type(f->g, f->n->in[4]);
+  const Type *x = f->in[0], *box = f->in[1], *max_count = graph_type(f->g, f->n->in[4]);
   if (x->rank != 3 || x->dt != DT_f32 || (dim_is_const(x->dim[2]) && x->dim[2] > INT32_MAX))
     BAD(f, "nms: expected scores f32[b, c, n] with n below 2^31, found %s", type_text(f->ds, x));
   for (u32 i = 1; i < 4; i++) same_dtype(f, 0, i);
   if (box->rank != 3 || box->dim[2] != 4 || !may_equal(box->dim[0], x->dim[0]) ||
       !may_equal(box->dim[1], x->dim[2]))
     BAD(f, "nms: boxes %s do not match scores %s", type_text(f->ds, box), type_text(f->ds, x));
-  if (f->in[2]->rank || f->in[3]->rank || most->rank || most->dt != DT_i64)
+  if (f->in[2]->rank || f->in[3]->rank || max_count->rank || max_count->dt != DT_i64)
     BAD(f, "nms: expected scalars as IoU threshold, score threshold and maximum count");
   if (node_box_kind(f->g->c, f->n) == BX_COUNT)
     BAD(f, "nms: expected kind edges, corners or centre");

@@ -7,15 +7,16 @@
 #include <string.h>
 
 static void infer_if(Graph *g, Node *n, Type *out) {
-  const GraphRegion *yes = &g->blk.at[n->blk[0]], *no = &g->blk.at[n->blk[1]];
+  const GraphRegion *then = &g->blk.at[n->blk[0]], *other = &g->blk.at[n->blk[1]];
   Type *c = graph_type(g, n->in[0]);
   if (c->dt != DT_bool || c->rank)
     fail(g->c, ERR_input, n->loc, "if: the condition must be a bool scalar");
-  if (yes->ret.n != no->ret.n)
-    fail(g->c, ERR_input, n->loc, "if: the branches have %u and %u results", yes->ret.n, no->ret.n);
+  if (then->ret.n != other->ret.n)
+    fail(g->c, ERR_input, n->loc, "if: the branches have %u and %u results", then->ret.n,
+         other->ret.n);
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
-    const Type *a = graph_type(g, yes->ret.at[i]), *b = graph_type(g, no->ret.at[i]);
+    const Type *a = graph_type(g, then->ret.at[i]), *b = graph_type(g, other->ret.at[i]);
     if (a->kind != TY_tensor || b->kind != TY_tensor || a->dt != b->dt || a->rank != b->rank)
       fail(g->c, ERR_unsupported, n->loc,
            "If: the branches give result %u different element types or ranks", i);
@@ -103,12 +104,12 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
   Dim trip = -1;
   u32 one;
   bool known = graph_dim_list(g, n->in[0], &trip, 1, &one);
-  i64 lo, most;
+  i64 lo, max;
   if (known) {
     dim_bounds(g->dims, trip, &lo, &hi);
   } else {
-    value_int_range(g, n->in[0], &lo, &most);
-    if (most < hi) hi = most < 0 ? 0 : most;
+    value_int_range(g, n->in[0], &lo, &max);
+    if (max < hi) hi = max < 0 ? 0 : max;
   }
   if (nscan && (!known || !loop_is_counted(g, n))) trip = data_symbol(g, n, 0, 0, hi);
   for (u32 i = 0; i < nscan; i++) {

@@ -48,8 +48,8 @@ static IntRange span_join(IntRange a, IntRange b) {
 static IntRange span_const(const Tensor *t, RangePart at) {
   IntRange s = {.lo = INT64_MAX, .hi = INT64_MIN};
   u64 inner = 1, extent = 1;
-  u64 most = dtype_info[t->dt].bits < 32 ? SPAN_ELEMENTS : SPAN_INDICES;
-  if (t->n > most || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
+  u64 max_elements = dtype_info[t->dt].bits < 32 ? SPAN_ELEMENTS : SPAN_INDICES;
+  if (t->n > max_elements || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
     return span_type(t->dt);
   for (u32 i = at.axis; i < t->rank; i++) {
     if (i == at.axis)
@@ -97,9 +97,9 @@ static IntRange span_param(Graph *g, Val v, u32 *left) {
     if (pos == 1) return s;
     if (pos > 1) return span_carried(g, graph_node(g, k->owner), pos - 2, left);
     Val trip = graph_node(g, k->owner)->in[0];
-    IntRange most = span_at(g, trip, whole, left);
+    IntRange trips = span_at(g, trip, whole, left);
     s.lo = 0;
-    if (most.hi < INT64_MAX) s.hi = most.hi > 0 ? most.hi - 1 : 0;
+    if (trips.hi < INT64_MAX) s.hi = trips.hi > 0 ? trips.hi - 1 : 0;
     u32 n;
     s.bound = graph_dim_list(g, trip, &s.below, 1, &n) && n == 1;
     return s;
@@ -166,8 +166,8 @@ static IntRange span_concat(Graph *g, const Node *n, RangePart at, u32 *left) {
 /* ---- arithmetic ---- */
 
 static bool mul_ok(i64 a, i64 b, i64 *to) {
-  const i64 most = (i64)1 << 31;
-  if (a > most || a < -most || b > most || b < -most) return false;
+  const i64 max = (i64)1 << 31;
+  if (a > max || a < -max || b > max || b < -max) return false;
   *to = a * b;
   return true;
 }
@@ -315,13 +315,13 @@ static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *lef
   case OP_check_index: {
     IntRange s = span_at(g, n->in[0], at, left);
     const Dim *size = node_list(n, AT_size, &count);
-    i64 lo, hi, most = 0;
+    i64 lo, hi, max = 0;
     for (u32 i = 0; i < count; i++) {
       dim_bounds(g->dims, size[i], &lo, &hi);
-      if (hi > most) most = hi;
+      if (hi > max) max = hi;
     }
-    if (s.lo < -most) s.lo = -most;
-    if (s.hi >= most && most) s.hi = most - 1;
+    if (s.lo < -max) s.lo = -max;
+    if (s.hi >= max && max) s.hi = max - 1;
     if (!s.bound && count == 1) s.bound = true, s.below = size[0];
     return s;
   }
@@ -373,16 +373,16 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
 }
 
 bool index_is_certain(Graph *g, Val idx, Dim extent) {
-  i64 lo, hi, least, most;
+  i64 lo, hi, min, max;
   value_int_range(g, idx, &lo, &hi);
-  dim_bounds(g->dims, extent, &least, &most);
-  return lo >= 0 && hi < least;
+  dim_bounds(g->dims, extent, &min, &max);
+  return lo >= 0 && hi < min;
 }
 
 const char *index_error(Graph *g, const Node *n) {
   Val v = n->in[0];
-  const Attr *said = node_attr(n, AT_text);
-  if (said) return str_text(g->c, said->u.s);
+  const Attr *text = node_attr(n, AT_text);
+  if (text) return str_text(g->c, text->u.s);
   while (!graph_val(g, v)->name && graph_val(g, v)->def) { /* conversions have no name */
     const Node *def = graph_node(g, graph_val(g, v)->def);
     if (def->op != OP_cast && def->op != OP_reshape) break;
@@ -395,33 +395,33 @@ const char *index_error(Graph *g, const Node *n) {
 
 /* ---- limits for generated indices ---- */
 
-static void limit(i64 *most, Val v, i64 k) {
-  if (k && (!most[v] || k < most[v])) most[v] = k;
+static void limit(i64 *below, Val v, i64 k) {
+  if (k && (!below[v] || k < below[v])) below[v] = k;
 }
 
 /* Limits on the results of n also hold for operands that it only moves. */
-static void hand_on(Graph *g, const Node *n, i64 *most) {
+static void hand_on(Graph *g, const Node *n, i64 *below) {
   u32 count;
   i64 lo, hi;
   if (n->op == OP_check_index) {
     const Dim *size = node_list(n, AT_size, &count);
     for (u32 i = 0; i < count; i++) {
       dim_bounds(g->dims, size[i], &lo, &hi);
-      limit(most, n->in[0], lo > 0 ? lo : 1);
+      limit(below, n->in[0], lo > 0 ? lo : 1);
     }
   }
   if (n->op == OP_loop) {
     const GraphRegion *body = &g->blk.at[n->blk[0]];
-    for (u32 i = 2; i < n->nin; i++) limit(most, n->in[i], most[body->param.at[i]]);
+    for (u32 i = 2; i < n->nin; i++) limit(below, n->in[i], below[body->param.at[i]]);
   }
   bool moves = n->op == OP_check_index || n->op == OP_cast || op_info[n->op].kind == OK_VIEW;
-  if (moves || n->op == OP_gather) limit(most, n->in[0], most[n->out[0]]);
+  if (moves || n->op == OP_gather) limit(below, n->in[0], below[n->out[0]]);
   for (u32 i = n->op == OP_concat ? 0 : 1; i < n->nin; i++)
-    if (n->op == OP_concat || n->op == OP_select) limit(most, n->in[i], most[n->out[0]]);
+    if (n->op == OP_concat || n->op == OP_select) limit(below, n->in[i], below[n->out[0]]);
 }
 
-void index_limits(Graph *g, i64 *most) {
+void index_limits(Graph *g, i64 *below) {
   for (RegionId b = g->blk.n; b-- > 1;) /* inner regions before outer ones */
     for (u32 i = g->blk.at[b].node.n; i-- > 0;)
-      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), most);
+      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), below);
 }

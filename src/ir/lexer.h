@@ -53,8 +53,8 @@ void lit_header(StrBuf *t, const char *form); /* see lex_header */
 void lit_name(StrBuf *t, const Ctx *c, Str s);
 void lit_float(StrBuf *t, DType dt, const u8 *raw);
 void lit_element(StrBuf *t, const Ctx *c, DType dt, const u8 *raw);
-/* Tensors of more than `most` elements go to side, unless it is NULL. */
-void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 most);
+/* Tensors of more than `limit` elements go to side, unless it is NULL. */
+void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 limit);
 void dims_mark_used(Dims *ds, Dim d, bool *used); /* marks the symbols of d, by Sym */
 void lit_symbols(StrBuf *t, const Ctx *c, Dims *ds, const bool *used);
 

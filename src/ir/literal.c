@@ -68,9 +68,9 @@ void lit_element(StrBuf *t, const Ctx *c, DType dt, const u8 *raw) {
   }
 }
 
-void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 most) {
+void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 limit) {
   u32 bytes = dtype_bytes(x->dt);
-  if (side && x->n > most && x->dt != DT_str) {
+  if (side && x->n > limit && x->dt != DT_str) {
     static const u8 zero[EXTERNAL_ALIGN];
     sb_put(side, zero, (EXTERNAL_ALIGN - side->n % EXTERNAL_ALIGN) % EXTERNAL_ALIGN);
     sb_fmt(t, "@side(%zu, %llu)", side->n, (unsigned long long)tensor_bytes(x));

@@ -87,8 +87,7 @@ static inline float im_tanhf(float x) {
 /*@ end */
 
 /*@ erff needs: imk_clampf imk_p4 imk_p5 */
-/* error 0.5 + 1e-6. x p(u), u in [-1, 1]: one polynomial for |x| <= 4, beyond which erf rounds to 1
- */
+/* error 0.5 + 1e-6. x p(u), u in [-1, 1]: one polynomial for |x| <= 4; beyond, erf rounds to 1 */
 static inline float im_erff(float x) {
   double a = imk_clampf(x, 0x40800000), u = a * a * 0.125 - 1;
   double u2 = u * u;

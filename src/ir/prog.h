@@ -106,8 +106,7 @@ typedef enum StmtKind {
   ST_require,  /* ends the run with the message in label if cond is false; inside a kernel it ends
                   the kernel, and a copy after the kernel ends the run */
   ST_fence,    /* loads of buf that follow are not moved before it: see schedule.c */
-  ST_prefetch, /* prefetches the cache line a elements after the start of buf; may be past its end
-                */
+  ST_prefetch, /* prefetches the cache line of element a of buf; may be past its end */
   ST_COUNT
 } StmtKind;
 
@@ -129,9 +128,7 @@ typedef enum LoopFlag {
 /* pin: the loaded value stays in its register or variable and is not reloaded at each use.
  * prefetch: the buffer is read as one stream; prefetch `step` bytes ahead. */
 typedef enum StoreFlag { SF_pin = 1, SF_prefetch = 2 } StoreFlag;
-enum {
-  PREFETCH_MAX = 1 << 20
-}; /* maximum prefetch distance in bytes, so that lines stay in L2 until they are used */
+enum { PREFETCH_MAX = 1 << 20 }; /* bytes; lines stay in L2 until they are used */
 
 /* spills: if the compiler hoists all loads that follow the fence, they do not fit in registers.
  * Some compilers do not hoist them: for those, IG_FENCE_SPILL of C is empty. */
@@ -323,9 +320,9 @@ double list_time(Prog *p, const Range *var, StmtId first); /* ns, of first and i
  * statement. */
 double prog_time(Prog *p, double *each);
 double prog_steps(Prog *p); /* upper bound of statements executed */
-/* Upper bound of statements that a list executes; above `most` if there are more or it is
+/* Upper bound of statements that a list executes; above `limit` if there are more or it is
  * unknown. */
-u64 list_runs(Prog *p, StmtId first, u64 most);
+u64 list_runs(Prog *p, StmtId first, u64 limit);
 
 /* prog_work.c: work of one kernel call; buffers exclude views and registers. */
 typedef VEC(BufId) BufIds;
@@ -348,13 +345,13 @@ typedef struct ExprList {
 } ExprList;
 typedef struct ExprVisit {
   Prog *p;
-  Expr *e;                           /* the one visited */
-  u32 below;                         /* operands to visit next; set to 0 to skip them */
-  ExprId a, b;                       /* trees still to visit; 0: none */
-  ExprList idx;                      /* trees still to visit after a and b */
-  ExprList now;                      /* remaining siblings of e */
-  u32 n, room;                       /* remaining siblings of the ancestors of e */
-  ExprList *more, few[VISIT_INLINE]; /* more: in scratch, if few is full */
+  Expr *e;                             /* the one visited */
+  u32 below;                           /* operands to visit next; set to 0 to skip them */
+  ExprId a, b;                         /* trees still to visit; 0: none */
+  ExprList idx;                        /* trees still to visit after a and b */
+  ExprList now;                        /* remaining siblings of e */
+  u32 n, room;                         /* remaining siblings of the ancestors of e */
+  ExprList *more, small[VISIT_INLINE]; /* more: in scratch, if small is full */
 } ExprVisit;
 typedef struct StmtVisit {
   Prog *p;
@@ -362,7 +359,7 @@ typedef struct StmtVisit {
   bool skip;   /* set to skip the body */
   StmtId only; /* visit this statement and its body only; 0: the list */
   u32 n, room; /* lists still to visit */
-  StmtId *more, few[VISIT_INLINE];
+  StmtId *more, small[VISIT_INLINE];
 } StmtVisit;
 void ex_suspend(ExprVisit *w);
 ExprId ex_resume(ExprVisit *w);
@@ -412,7 +409,7 @@ typedef struct Pieces {
 u32 lane_bytes(DType dt); /* bytes of an element in a register */
 /* Maximum lanes of a piece for these statements, without nested kernels. */
 u32 prog_lanes(Prog *p, StmtId first, const Target *t);
-Pieces lane_pieces(u32 lanes, u32 most);
+Pieces lane_pieces(u32 lanes, u32 max_lanes);
 /* Storage type of a constant that is only loaded as vectors: f32 becomes f16 or bf16 if that is
  * exact and the target widens a whole register at once. */
 DType lanes_stored(const Target *t, const Tensor *x);
@@ -517,8 +514,7 @@ typedef struct Legalize {
   Prog *p;
   Arena *a;
   const Caps *has;
-  Map *singles; /* by f16 or bf16 variable that the list declares: the f32 variable that replaces it
-                 */
+  Map *singles; /* f16 or bf16 variable of the list -> its f32 replacement */
 } Legalize;
 /* Rewrites e in place; replaces operations the machine lacks by sequences. Their variables are
  * declared in statements appended to *out. */
@@ -528,16 +524,16 @@ void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out);
 bool prog_lacks(Prog *p, StmtId first, const Caps *has);
 
 /* prog_quotient.c: x / by rounds to the same integer as fma(x, high, x * low), or as x * high if
- * low is 0, for all x. x is first clamped to least..most. False: not proven. */
+ * low is 0, for all x. x is first clamped to min..max. False: not proven. */
 typedef struct Quotient {
   float high, low;
 } Quotient;
-bool quotient_find(float by, i64 least, i64 most, Quotient *q);
+bool quotient_find(float by, i64 min, i64 max, Quotient *q);
 
-/* prog_legalize.c: legalizes the list in place for a machine; returns its first statement. most:
- * maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays. New objects
- * lie in a. */
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Caps *has, Arena *a);
+/* prog_legalize.c: legalizes the list in place for a machine; returns its first statement.
+ * max_lanes: maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays.
+ * New objects lie in a. */
+StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Arena *a);
 /* A legalized copy of the list for back ends. With t, its loops are unrolled; 0 if that fails.
  * Without t, for any compiler: loops and arrays stay. Dropped by prog_rewind. */
 StmtId kernel_legalize(Prog *p, StmtId first, const Target *t, const Caps *has, Arena *a);

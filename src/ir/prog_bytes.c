@@ -20,7 +20,7 @@ i64 ex_splat_int(const Prog *p, ExprId id) {
 }
 
 /* Matches a saturating cast of round(x) + k to bytes; returns x, else 0. */
-static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
+static ExprId quantized(const Prog *p, const Expr *cast, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   *k = 0;
   if (!cast->sat || x->dt != DT_f32 || (cast->dt != DT_u8 && cast->dt != DT_i8)) return 0;
@@ -35,7 +35,7 @@ static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
 }
 
 /* Matches i16 made of such bytes less k; as: type of the bytes. */
-static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
+static ExprId as_i16(const Prog *p, const Expr *x, DType *as, i64 *k) {
   i64 less = 0;
   if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
     less = ex_splat_int(p, x->arg[1]);
@@ -45,12 +45,12 @@ static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
   x = prog_expr(p, x->arg[0]);
   if (x->kind != EX_op || x->op != OP_cast) return 0;
   *as = x->dt;
-  ExprId y = quantised(p, x, k);
+  ExprId y = quantized(p, x, k);
   return y && *k == less ? y : 0;
 }
 
 /* Matches f32 made of such bytes less k; as: type of the bytes. */
-static ExprId requantised(const Prog *p, const Expr *cast, DType *as, i64 *k) {
+static ExprId requantized(const Prog *p, const Expr *cast, DType *as, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   i64 less = 0;
   if (cast->dt != DT_f32) return 0;
@@ -59,20 +59,20 @@ static ExprId requantised(const Prog *p, const Expr *cast, DType *as, i64 *k) {
     x = prog_expr(p, x->arg[0]);
   }
   if (x->kind == EX_op && x->op == OP_cast && x->dt == DT_i32) x = prog_expr(p, x->arg[0]);
-  if (x->dt == DT_i16 && !less) return words(p, x, as, k);
+  if (x->dt == DT_i16 && !less) return as_i16(p, x, as, k);
   if (x->kind != EX_op || x->op != OP_cast) return 0;
   *as = x->dt;
-  ExprId y = quantised(p, x, k);
+  ExprId y = quantized(p, x, k);
   return y && *k == less ? y : 0;
 }
 
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
   *as = x->dt;
   if (x->kind != EX_op || x->lanes < FEWEST_LANES) return 0;
-  if (x->dt == DT_i16) return words(p, x, as, k);
+  if (x->dt == DT_i16) return as_i16(p, x, as, k);
   if (x->op != OP_cast) return 0;
-  ExprId y = quantised(p, x, k);
-  return y ? y : requantised(p, x, as, k);
+  ExprId y = quantized(p, x, k);
+  return y ? y : requantized(p, x, as, k);
 }
 
 bool ex_bytes_small(const Prog *p, const Expr *x) {

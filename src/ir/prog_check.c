@@ -470,16 +470,16 @@ static void check_list(ProgCheck *o, StmtId first) {
  * denial-of-service attempt. Unbounded buffers are refused. */
 static void check_arena(ProgCheck *o) {
   Prog *p = o->p;
-  u64 most = 0, bytes;
+  u64 sum = 0, bytes;
   for (BufId b = 1; b < p->buf.n; b++) {
     Sym sym;
     if (!prog_is_planned(prog_buf(p, b))) continue;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
-    if (!size_add(most, bytes, &most)) most = UINT64_MAX;
+    if (!size_add(sum, bytes, &sum)) sum = UINT64_MAX;
   }
-  if (p->arena_bytes > most)
+  if (p->arena_bytes > sum)
     WRONG(o, "the arena has %llu bytes, but its buffers need at most %llu",
-          (unsigned long long)p->arena_bytes, (unsigned long long)most);
+          (unsigned long long)p->arena_bytes, (unsigned long long)sum);
 }
 
 /* Two passes: intervals may only be computed after ids, scopes and types are verified. */

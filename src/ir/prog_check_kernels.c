@@ -41,10 +41,10 @@ ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
   const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s->var)->sym);
   Range r = ex_range(p, s->a, range);
   ExprId cond = 0;
-  for (u32 most = 0; most < 2; most++) {
-    if (most ? r.hi <= si->hi : r.lo >= si->lo) continue;
+  for (u32 upper = 0; upper < 2; upper++) {
+    if (upper ? r.hi <= si->hi : r.lo >= si->lo) continue;
     ExprId x = is_of_state(p, s->a) ? ex_copy(p, s->a) : ex_var(p, s->var);
-    ExprId one = ex_op2(p, most ? OP_le : OP_ge, x, ex_int(p, most ? si->hi : si->lo));
+    ExprId one = ex_op2(p, upper ? OP_le : OP_ge, x, ex_int(p, upper ? si->hi : si->lo));
     cond = cond ? ex_op2(p, OP_and, cond, one) : one;
   }
   return cond;

@@ -235,9 +235,9 @@ static ExprId clamped(Expand *q, const Expr *x, ExprId a) {
   Scalar lo, hi;
   dtype_limits(x->dt, &lo, &hi);
   if (!x->small) a = let(q, op3(q, OP_select, op2(q, OP_eq, a, a), a, real(q, 0)));
-  ExprId least = real(q, (double)lo.i), most = real(q, (double)hi.i);
-  a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), least, a));
-  a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), most, a);
+  ExprId min = real(q, (double)lo.i), max = real(q, (double)hi.i);
+  a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), min, a));
+  a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), max, a);
   return cast(q, x->dt, cast_small(q, DT_i32, a));
 }
 
@@ -256,9 +256,9 @@ static ExprId saturate(Expand *q, const Expr *x, const ExprId *arg) {
  * clamping comes first; adding 1.5 * 2^23 rounds. NaN becomes the lower bound, which is 0 for
  * unsigned bytes; otherwise it is replaced by 0. */
 static ExprId bytes(Expand *q, const Expr *x, ExprId y, DType as, i64 k) {
-  Scalar least, most;
-  dtype_limits(as, &least, &most);
-  double lo = (double)(least.i - k), hi = (double)(most.i - k);
+  Scalar min, max;
+  dtype_limits(as, &min, &max);
+  double lo = (double)(min.i - k), hi = (double)(max.i - k);
   y = let(q, y);
   ExprId t = let(q, op3(q, OP_select, op2(q, OP_gt, y, real(q, lo)), y, real(q, lo)));
   t = op3(q, OP_select, op2(q, OP_lt, t, real(q, hi)), t, real(q, hi));
@@ -506,7 +506,7 @@ void ex_legalize(const Legalize *o, ExprId id, StmtList *out) {
   if (id && (has->registers & has->others) != CAP_all) replace(&q, id);
 }
 
-/* Stores of f16 or bf16. */
+/* A let, set or store of f16 or bf16. */
 static void keep_halves(Expand *q, Stmt *s) {
   Expr x = *prog_expr(q->p, s->a);
   if (s->kind == ST_store && prog_buf(q->p, s->buf)->space != BS_reg) {

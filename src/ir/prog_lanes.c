@@ -29,12 +29,12 @@ DType lanes_stored(const Target *t, const Tensor *x) {
   return widens && x->dt == DT_f32 && x->n >= LEAST_HALVES ? tensor_half(x) : x->dt;
 }
 
-Pieces lane_pieces(u32 lanes, u32 most) {
+Pieces lane_pieces(u32 lanes, u32 max_lanes) {
   Pieces p = {.n = 0};
-  u32 w = most;
+  u32 w = max_lanes;
   for (u32 off = 0; off < lanes; off += w) {
     while (w > lanes - off) w /= 2;
-    if (w < 4 && w != most) w = 1;
+    if (w < 4 && w != max_lanes) w = 1;
     p.at[p.n] = (Piece){off, w, p.n};
     p.n++;
   }

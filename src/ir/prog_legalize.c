@@ -13,7 +13,7 @@
  * identically (prog_quotient.c) and the machine has FMA.
  * prog_expand.c replaces operations that the back end lacks.
  *
- * For any compiler (most = 0), vectors are arrays and statements are loops over lanes. Then only
+ * For any compiler (max_lanes = 0), vectors are arrays and statements are loops over lanes. Then only
  * shuffles of several lanes and reductions are moved to their own let, and their operands become
  * variables or registers.
  *
@@ -32,7 +32,7 @@ typedef struct Register {
 typedef struct Legal {
   Prog *p;
   Arena *a;
-  u32 most;
+  u32 max_lanes;
   Legalize sequences;
   StmtList *out;     /* receives statements */
   bool steps;        /* the current statement sets lanes one after the other */
@@ -81,7 +81,7 @@ static ExprId number_all(Legal *o, DType dt, Scalar x, u32 lanes) {
 }
 
 static Pieces pieces(const Legal *o, u32 lanes) {
-  if (o->most && lanes > 1) return lane_pieces(lanes, o->most);
+  if (o->max_lanes && lanes > 1) return lane_pieces(lanes, o->max_lanes);
   return (Pieces){1, {{0, lanes, 0}}};
 }
 
@@ -228,13 +228,13 @@ static ExprId piece_in_part(Legal *o, ExprId id, u32 q) {
   Expr x = *at(o, id);
   const ExprId *arg = x.arg;
   if (x.lanes == 1) return copy(o, id);
-  x.lanes = o->most;
+  x.lanes = o->max_lanes;
   if (x.kind == EX_var) {
     ExprId from = copy(o, id);
-    u8 *pick = NEWS(o->a, u8, o->most);
-    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_in_part(q, i);
-    return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->most, .pick = pick}, &from,
-                1);
+    u8 *pick = NEWS(o->a, u8, o->max_lanes);
+    for (u32 i = 0; i < o->max_lanes; i++) pick[i] = (u8)byte_in_part(q, i);
+    return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->max_lanes, .pick = pick},
+                &from, 1);
   }
   x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
   for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_in_part(o, arg[i], q);
@@ -249,18 +249,18 @@ static bool put_joined(Legal *o, const Stmt *s) {
   DType as;
   i64 k;
   ExprId y = ex_bytes(o->p, &x, &as, &k), arg[BYTES_JOINED];
-  if (!y || as != x.dt || !o->most || x.lanes != o->most * BYTES_JOINED) return false;
-  bool in_parts = o->most > BYTES_JOINED && is_of_bytes(o, y);
+  if (!y || as != x.dt || !o->max_lanes || x.lanes != o->max_lanes * BYTES_JOINED) return false;
+  bool in_parts = o->max_lanes > BYTES_JOINED && is_of_bytes(o, y);
   Pieces ps = pieces(o, x.lanes);
   u8 *pick = NEWS(o->a, u8, x.lanes);
   if (in_parts) name_loads(o, y);
   for (u32 q = 0; q < ps.n; q++) {
-    VarId v = new_var(o, DT_f32, o->most, str_of(o->p->c, "x"));
+    VarId v = new_var(o, DT_f32, o->max_lanes, str_of(o->p->c, "x"));
     ExprId value = in_parts ? piece_in_part(o, y, q) : piece(o, y, &ps, q);
     Stmt let = {.kind = ST_let, .var = v, .a = value, .step = 1, .loc = s->loc};
     Expr e = var_expr(o, v);
-    for (u32 i = 0; i < o->most; i++)
-      pick[in_parts ? byte_in_part(q, i) : q * o->most + i] = (u8)(q * o->most + i);
+    for (u32 i = 0; i < o->max_lanes; i++)
+      pick[in_parts ? byte_in_part(q, i) : q * o->max_lanes + i] = (u8)(q * o->max_lanes + i);
     put_legal(o, let);
     arg[q] = ex_take(o->p, &e);
   }
@@ -317,15 +317,15 @@ static void reduce_lanes(Legal *o, Expr *x) {
 static void multiply_quotient(Legal *o, ExprId bytes) {
   DType as;
   i64 k;
-  Scalar least, most;
+  Scalar min, max;
   Quotient q;
   ExprId y = ex_bytes(o->p, at(o, bytes), &as, &k);
   Expr x = y ? *at(o, y) : (Expr){0};
   if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & CAP_fma)) return;
   const Expr *by = at(o, x.arg[1]);
   if (by->kind != EX_splat || at(o, by->arg[0])->kind != EX_const || x.dt != DT_f32) return;
-  dtype_limits(as, &least, &most);
-  if (!quotient_find((float)at(o, by->arg[0])->imm.f, least.i - k, most.i - k, &q)) return;
+  dtype_limits(as, &min, &max);
+  if (!quotient_find((float)at(o, by->arg[0])->imm.f, min.i - k, max.i - k, &q)) return;
   if (at(o, x.arg[0])->kind != EX_var) hoist(o, x.arg[0]);
   Scalar high = {.f = q.high}, low = {.f = q.low ? q.low : q.high};
   ExprId product[2] = {x.arg[0], number_all(o, DT_f32, low, x.lanes)};
@@ -347,18 +347,18 @@ static void prepare(Legal *o, ExprId id) {
     prepare(o, x->arg[i]);
     if (lanes) need_name(o, x->arg[i]);
   }
-  if (o->most) multiply_quotient(o, id);
+  if (o->max_lanes) multiply_quotient(o, id);
   x = at(o, id);
-  if (x->kind == EX_load && is_reg(o, x->ref) && o->most)
+  if (x->kind == EX_load && is_reg(o, x->ref) && o->max_lanes)
     *x = var_expr(o, find_reg(o, x->ref, x->arg)->var);
   if (x->kind == EX_splat && x->lanes > 1 && at(o, x->arg[0])->kind == EX_op) hoist(o, x->arg[0]);
   if (!lanes) return;
   Pieces ps = pieces(o, x->lanes);
-  if (o->most && x->kind == EX_hreduce)
+  if (o->max_lanes && x->kind == EX_hreduce)
     reduce_lanes(o, x);
-  else if (o->most && ps.n == 1)
+  else if (o->max_lanes && ps.n == 1)
     *x = *at(o, shuffle_piece(o, x, &ps.at[0]));
-  bool alone = x->kind == EX_hreduce || (x->kind == EX_shuffle && x->lanes > 1 && !o->most);
+  bool alone = x->kind == EX_hreduce || (x->kind == EX_shuffle && x->lanes > 1 && !o->max_lanes);
   if (alone || (x->kind == EX_shuffle && o->steps)) hoist(o, id);
 }
 
@@ -438,10 +438,10 @@ static StmtId legal_list(Legal *o, StmtId first);
 
 static void put_store(Legal *o, StmtId id, Stmt s) {
   u32 lanes = at(o, s.a)->lanes;
-  bool reg = is_reg(o, s.buf), loops = !o->most && lanes > 1;
+  bool reg = is_reg(o, s.buf), loops = !o->max_lanes && lanes > 1;
   if (!reg && put_joined(o, &s)) return;
   if (!reg && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a)) hoist(o, s.a);
-  if (reg && o->most) {
+  if (reg && o->max_lanes) {
     const Register *r = find_reg(o, s.buf, s.idx);
     s.kind = is_declared(r) && r->first == id ? ST_let : ST_set;
     s.var = r->var;
@@ -528,11 +528,11 @@ static StmtId inside_shared(Prog *p, StmtId first) {
   return shared ? inside_shared(p, s->body) : first;
 }
 
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Caps *has, Arena *a) {
+StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Arena *a) {
   Map singles = map_new(a);
-  Legal o = {.p = p, .a = a, .most = most, .part = map_new(a), .reg_at = map_new(a)};
+  Legal o = {.p = p, .a = a, .max_lanes = max_lanes, .part = map_new(a), .reg_at = map_new(a)};
   o.sequences = (Legalize){p, a, has, &singles};
-  if (most) {
+  if (max_lanes) {
     o.head = inside_shared(p, first);
     use_regs(&o, first, 0);
   }

@@ -24,13 +24,13 @@ static void deeper(ProgParse *o) {
 }
 
 static ExprId make(ProgParse *o, const Expr *e) {
-  u16 most = 0;
+  u16 highest = 0;
   for (u32 i = 0; i < e->narg; i++)
-    if (o->height.at[e->arg[i]] > most) most = o->height.at[e->arg[i]];
-  if (most >= PROG_DEPTH) BAD(&o->s, "operands nest deeper than %d", PROG_DEPTH);
+    if (o->height.at[e->arg[i]] > highest) highest = o->height.at[e->arg[i]];
+  if (highest >= PROG_DEPTH) BAD(&o->s, "operands nest deeper than %d", PROG_DEPTH);
   ExprId id = ex_new(o->p, e);
   while (o->height.n <= id) *vec_push(&o->s.c->scratch, &o->height) = 0;
-  o->height.at[id] = (u16)(most + 1);
+  o->height.at[id] = (u16)(highest + 1);
   return id;
 }
 
@@ -89,9 +89,9 @@ static ExprId literal(ProgParse *o) {
     if (!is_digit(s->at[i]) && s->at[i] != '-') dt = DT_f32;
   bool suffix = ahead(s, n) == ':' && ahead(s, n + 1) >= 'a' && ahead(s, n + 1) <= 'z';
   if (suffix) {
-    Lexer behind = *s;
-    behind.at += n + 1;
-    dt = lex_dtype(&behind);
+    Lexer after = *s;
+    after.at += n + 1;
+    dt = lex_dtype(&after);
   }
   u8 raw[16] = {0};
   if (dtype_bytes(dt) > 8 || dt == DT_c64 || dt == DT_str)
@@ -105,12 +105,12 @@ static ExprId literal(ProgParse *o) {
 }
 
 /* Operands in parentheses; returns their number. */
-static u32 operands(ProgParse *o, ExprId *arg, u32 most) {
+static u32 operands(ProgParse *o, ExprId *arg, u32 max) {
   u32 n = 0;
   lex_expect(&o->s, '(');
   while (!lex_accept(&o->s, ')')) {
     if (n) lex_expect(&o->s, ',');
-    if (n == most) BAD(&o->s, "more than %u operands", most);
+    if (n == max) BAD(&o->s, "more than %u operands", max);
     arg[n++] = expr(o);
   }
   if (n == 0) BAD(&o->s, "expected at least one operand");

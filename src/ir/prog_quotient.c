@@ -25,13 +25,13 @@ static bool changes_alike(float by, const Quotient *q, i64 k) {
   return true;
 }
 
-bool quotient_find(float by, i64 least, i64 most, Quotient *q) {
+bool quotient_find(float by, i64 min, i64 max, Quotient *q) {
   if (!(by > 0x1p-90f && by < 0x1p90f)) return false;
   double one = 1 / (double)by;
   q->high = (float)one;
   if ((double)q->high > one) q->high = nextafterf(q->high, 0);
   q->low = (float)(one - (double)q->high);
-  for (i64 k = least; k < most; k++)
+  for (i64 k = min; k < max; k++)
     if (!changes_alike(by, q, k)) return false;
   return true;
 }

@@ -11,7 +11,7 @@
 
 void ex_suspend(ExprVisit *w) {
   u32 room = w->more ? w->room : VISIT_INLINE;
-  ExprList *at = w->more ? w->more : w->few;
+  ExprList *at = w->more ? w->more : w->small;
   if (w->n == room) {
     w->more = NEWS(&w->p->c->scratch, ExprList, 2 * room);
     memcpy(w->more, at, room * sizeof *at);
@@ -23,7 +23,7 @@ void ex_suspend(ExprVisit *w) {
 
 ExprId ex_resume(ExprVisit *w) {
   if (w->n) {
-    w->now = (w->more ? w->more : w->few)[--w->n];
+    w->now = (w->more ? w->more : w->small)[--w->n];
   } else if (w->a) {
     ExprId id = w->a;
     w->a = w->b;
@@ -40,7 +40,7 @@ ExprId ex_resume(ExprVisit *w) {
 
 static void push(StmtVisit *w, StmtId id) {
   u32 room = w->more ? w->room : VISIT_INLINE;
-  StmtId *at = w->more ? w->more : w->few;
+  StmtId *at = w->more ? w->more : w->small;
   if (!id) return;
   if (w->n == room) {
     w->more = NEWS(&w->p->c->scratch, StmtId, 2 * room);
@@ -52,7 +52,7 @@ static void push(StmtVisit *w, StmtId id) {
 }
 
 StmtVisit prog_visit(Prog *p, StmtId first) {
-  StmtVisit w = {.p = p, .n = first != 0, .few = {first}};
+  StmtVisit w = {.p = p, .n = first != 0, .small = {first}};
   return w;
 }
 
@@ -71,7 +71,7 @@ Stmt *prog_next(StmtVisit *w) {
     next = s->body ? s->body : s->other;
   }
   w->skip = false;
-  w->id = next || !w->n ? next : (w->more ? w->more : w->few)[--w->n];
+  w->id = next || !w->n ? next : (w->more ? w->more : w->small)[--w->n];
   return w->id ? prog_stmt(w->p, w->id) : NULL;
 }
 

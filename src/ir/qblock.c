@@ -127,20 +127,20 @@ static void split(QBlockKind k, const Plane *plane, u32 n, const u8 *block, QBlo
 }
 
 static u32 largest(QBlockKind k) {
-  static const u8 most[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
-                            [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
+  static const u8 max_digit[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
+                                 [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
   u32 n, sum[QBLOCK_MOST] = {0}, all = 0;
   const Plane *p = qblock_planes(k, &n);
   for (u32 i = 0; i < n; i++) /* planes of the same integers start at the same one */
-    if (p[i].part == BP_quant) sum[p[i].into] += (u32)most[p[i].digit] << p[i].shift;
+    if (p[i].part == BP_quant) sum[p[i].into] += (u32)max_digit[p[i].digit] << p[i].shift;
   for (u32 i = 0; i < QBLOCK_MOST; i++) all = sum[i] > all ? sum[i] : all;
   return all;
 }
 
 u32 qblock_bits(QBlockKind k) {
-  u32 most = largest(k), bits = 1;
-  if (qblock_info[k].values || most > 127) return 8;
-  while (most >> bits) bits++;
+  u32 max = largest(k), bits = 1;
+  if (qblock_info[k].values || max > 127) return 8;
+  while (max >> bits) bits++;
   return bits;
 }
 

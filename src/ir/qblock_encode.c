@@ -17,14 +17,14 @@ typedef enum StepRule {
   SR_far,    /* d = (largest magnitude) / div;  q = round(x / d), ties away from 0 */
 } StepRule;
 
-typedef struct Quantiser {
+typedef struct Quantizer {
   QBlockKind kind;
   StepRule rule;
   float div, add;
-  i32 most; /* upper limit of integers */
-} Quantiser;
+  i32 max; /* upper limit of integers */
+} Quantizer;
 
-static const Quantiser quantisers[] = {
+static const Quantizer quantizers[] = {
     {BK_Q4_0, SR_signed, -8, 8.5f, 15},   {BK_Q4_1, SR_range, 15, 0.5f, 15},
     {BK_Q5_0, SR_signed, -16, 16.5f, 31}, {BK_Q5_1, SR_range, 31, 0.5f, 31},
     {BK_Q8_0, SR_far, 127, 0, 127},
@@ -83,7 +83,7 @@ void qblock_join(QBlockKind k, const i32 *const *part, float d, float m, u8 *to)
   if (b->m != QBLOCK_NO) put_half(to + b->m, m);
 }
 
-static void encode(const Quantiser *z, const float *x, u8 *to) {
+static void encode(const Quantizer *z, const float *x, u8 *to) {
   const QBlockInfo *b = &qblock_info[z->kind];
   float lo = 0, hi = 0, d;
   i32 q[QBLOCK_MOST];
@@ -98,7 +98,7 @@ static void encode(const Quantiser *z, const float *x, u8 *to) {
   for (u32 i = 0; i < b->elems; i++) {
     float t = (z->rule == SR_range ? x[i] - lo : x[i]) * inverse;
     q[i] = z->rule == SR_far ? rounded(t) : truncated(t + z->add) & 255;
-    if (q[i] > z->most) q[i] = z->most;
+    if (q[i] > z->max) q[i] = z->max;
   }
   qblock_join(z->kind, (const i32 *const[]){q, NULL, NULL}, d, lo, to);
 }
@@ -128,7 +128,7 @@ static void encode_plain(QBlockKind k, const float *from, size_t n, u8 *to) {
 
 bool qblock_encode(QBlockKind k, const float *from, size_t n, u8 *to) {
   const QBlockInfo *b = &qblock_info[k];
-  const Quantiser *z = quantisers, *end = z + sizeof quantisers / sizeof *quantisers;
+  const Quantizer *z = quantizers, *end = z + sizeof quantizers / sizeof *quantizers;
   if (qblock_is_plain(k) && dtype_is_float(b->plain)) {
     encode_plain(k, from, n, to);
     return true;

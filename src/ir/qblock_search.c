@@ -257,13 +257,13 @@ static void fit_factors(SearchedBlock *b) {
 static void search_block(SearchedBlock *b) {
   SearchedBlock best;
   first_factors(b);
-  double least = try_neighbours(b);
+  double min_err = try_neighbours(b);
   best = *b;
   for (u32 t = 0; t < TURNS; t++) {
     fit_factors(b);
     double err = try_neighbours(b);
-    if (!(err < least) || b->m < 0) break;
-    least = err;
+    if (!(err < min_err) || b->m < 0) break;
+    min_err = err;
     best = *b;
   }
   *b = best;

@@ -9,15 +9,15 @@
 #include <string.h>
 
 void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  const GraphRegion *yes = &r->g->blk.at[n->blk[0]], *no = &r->g->blk.at[n->blk[1]];
+  const GraphRegion *then = &r->g->blk.at[n->blk[0]], *other = &r->g->blk.at[n->blk[1]];
   bool cond = tensor_get(in[0], 0).i != 0;
-  const GraphRegion *b = cond ? yes : no;
+  const GraphRegion *b = cond ? then : other;
   ref_region(r, n->blk[cond ? 0 : 1]);
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     out[i] = ref_value(r, b->ret.at[i]);
     /* One symbol per axis on which the branches differ, in this order. */
-    const Type *ty = graph_type(r->g, yes->ret.at[i]), *tn = graph_type(r->g, no->ret.at[i]);
+    const Type *ty = graph_type(r->g, then->ret.at[i]), *tn = graph_type(r->g, other->ret.at[i]);
     for (u32 j = 0; j < ty->rank; j++) {
       if (ty->dim[j] == tn->dim[j]) continue;
       if (k >= n->nsym) bug(r->c, n->loc, "if sets only %u symbols, expected more", n->nsym);

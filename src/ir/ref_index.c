@@ -320,12 +320,12 @@ static double overlap(const BoxLine *x, i64 i, i64 k) {
 }
 
 /* The best remaining box; -1: none. */
-static i64 best_box(const BoxLine *x, const bool *gone) {
+static i64 best_box(const BoxLine *x, const bool *removed) {
   i64 best = -1;
   double top = 0;
   for (i64 i = 0; i < x->n; i++) {
     double s = tensor_get(x->score, x->scores + (u64)i).f;
-    if (gone[i] || (best >= 0 && s <= top)) continue;
+    if (removed[i] || (best >= 0 && s <= top)) continue;
     best = i;
     top = s;
   }
@@ -335,26 +335,27 @@ static i64 best_box(const BoxLine *x, const bool *gone) {
 void ref_nms(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const i64 *dim = in[0]->dim;
   BoxLine x = {.score = in[0], .box = in[1], .n = dim[2], .kind = node_box_kind(r->c, n)};
-  double limit = tensor_get(in[2], 0).f, least = tensor_get(in[3], 0).f;
-  i64 to[3] = {dim[0], dim[1], 0}, most = tensor_get(in[4], 0).i;
+  double max_iou = tensor_get(in[2], 0).f, min_score = tensor_get(in[3], 0).f;
+  i64 to[3] = {dim[0], dim[1], 0}, max_count = tensor_get(in[4], 0).i;
   ref_dims(r, n, AT_k, to + 2, 1);
   if (in[1]->dim[0] != dim[0] || in[1]->dim[1] != dim[2])
     REF_BAD(r, "nms: the boxes do not match the scores");
   out[0] = ref_new(r, DT_i64, to, 3);
-  if (limit < 0) limit = 0;
+  if (max_iou < 0) max_iou = 0;
   i64 *taken = ref_data(out[0]);
-  bool *gone = NEWS(r->tmp, bool, (size_t)x.n);
+  bool *removed = NEWS(r->tmp, bool, (size_t)x.n);
   for (i64 line = 0; line < dim[0] * dim[1]; line++, taken += to[2]) {
     x.scores = (u64)(line * x.n);
     x.boxes = (u64)(line / dim[1] * 4 * x.n);
-    for (i64 i = 0; i < x.n; i++) gone[i] = !(tensor_get(x.score, x.scores + (u64)i).f > least);
+    for (i64 i = 0; i < x.n; i++)
+      removed[i] = !(tensor_get(x.score, x.scores + (u64)i).f > min_score);
     for (i64 k = 0; k < to[2]; k++) taken[k] = -1;
-    for (i64 k = 0; k < to[2] && k < most; k++) {
-      i64 best = taken[k] = best_box(&x, gone);
+    for (i64 k = 0; k < to[2] && k < max_count; k++) {
+      i64 best = taken[k] = best_box(&x, removed);
       if (best < 0) break;
       for (i64 i = 0; i < x.n; i++)
-        if (!gone[i] && overlap(&x, best, i) > limit) gone[i] = true;
-      gone[best] = true;
+        if (!removed[i] && overlap(&x, best, i) > max_iou) removed[i] = true;
+      removed[best] = true;
     }
   }
 }

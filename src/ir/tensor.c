@@ -79,12 +79,12 @@ bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
 }
 
 i64 strings_max_len(const Ctx *c, const Tensor *t) {
-  i64 most = 1;
+  i64 max = 1;
   for (u64 i = 0; i < t->n; i++) {
     i64 n = (i64)str_len(c, (Str)tensor_get(t, i).i);
-    if (n > most) most = n;
+    if (n > max) max = n;
   }
-  return most;
+  return max;
 }
 
 bool strings_to_bytes(const Ctx *c, const Tensor *t, u8 *rows, i64 k) {

@@ -305,17 +305,17 @@ static bool same_gap(Graph *g, const Gap *a, const Gap *b) {
 static Val at_index(Graph *g, Val base, i64 more) {
   Val k = mk_reshape(g, mk_ints(g, &more, 1), NULL, 0);
   if (!base) return k;
-  i64 lo, hi, least = -FAR, most = FAR;
+  i64 lo, hi, min = -FAR, max = FAR;
   Val v = mk_cast(g, mk_reshape(g, base, NULL, 0), DT_i64);
   value_int_range(g, base, &lo, &hi);
-  if (lo < least) v = mk_map2(g, OP_max, v, mk_reshape(g, mk_ints(g, &least, 1), NULL, 0));
-  if (hi > most) v = mk_map2(g, OP_min, v, mk_reshape(g, mk_ints(g, &most, 1), NULL, 0));
+  if (lo < min) v = mk_map2(g, OP_max, v, mk_reshape(g, mk_ints(g, &min, 1), NULL, 0));
+  if (hi > max) v = mk_map2(g, OP_min, v, mk_reshape(g, mk_ints(g, &max, 1), NULL, 0));
   return more ? mk_map2(g, OP_add, v, k) : v;
 }
 
-/* Trip count until the gap closes, at least `least`. The gap already includes its value before the
- * first iteration. */
-static Val gap_trips(Graph *g, const Gap *p, i64 least) {
+/* Trip count until the gap closes, at least `min_trips`. The gap already includes its value before
+ * the first iteration. */
+static Val gap_trips(Graph *g, const Gap *p, i64 min_trips) {
   Dim d;
   i64 k;
   bool fixed;
@@ -325,7 +325,7 @@ static Val gap_trips(Graph *g, const Gap *p, i64 least) {
       d = dim_max(g->dims, d, 0);
       d = dim_div(g->dims, dim_addk(g->dims, d, p->by - 1), p->by);
     }
-    d = dim_max(g->dims, d, least);
+    d = dim_max(g->dims, d, min_trips);
     return mk_dims_as(g, DT_i64, 0, &d, 1);
   }
   Val y = at_index(g, p->y, p->add > 0 ? p->add : 0);
@@ -335,7 +335,7 @@ static Val gap_trips(Graph *g, const Gap *p, i64 least) {
     n = mk_map2(g, OP_add, n, mk_scalar(g, DT_i64, (double)(p->by - 1)));
     n = mk_map2(g, OP_div, n, mk_scalar(g, DT_i64, (double)p->by));
   }
-  return least ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)least)) : n;
+  return min_trips ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)min_trips)) : n;
 }
 
 /* ---- the loop ---- */
@@ -387,16 +387,16 @@ void loop_count(Graph *g, CountedLoop *l, RegionId body) {
   split_ands(g, l, l->more, &then, 0);
   if (first.over || then.over) return;
   Gap start[TRIP_TERMS];
-  bool told[TRIP_TERMS], any = false;
-  for (u32 i = 0; i < first.n; i++) told[i] = gap_of(g, l, first.at[i], false, &start[i]);
+  bool known[TRIP_TERMS], any = false;
+  for (u32 i = 0; i < first.n; i++) known[i] = gap_of(g, l, first.at[i], false, &start[i]);
   for (u32 k = 0; k < then.n; k++) {
     Gap p;
     if (!gap_of(g, l, then.at[k], true, &p)) continue;
     p.add += p.by;
-    i64 least = 1;
+    i64 min_trips = 1;
     for (u32 i = 0; i < first.n; i++)
-      if (told[i] && same_gap(g, &start[i], &p)) least = first.at[i] = 0;
-    l->trip = fewer(g, l->trip, gap_trips(g, &p, least));
+      if (known[i] && same_gap(g, &start[i], &p)) min_trips = first.at[i] = 0;
+    l->trip = fewer(g, l->trip, gap_trips(g, &p, min_trips));
     then.at[k] = 0;
     any = true;
   }

@@ -3,7 +3,7 @@
 # exit: 4
 # expect-stderr: scans is 9
 graph (%n: i64[], %c: bool[], %x: f32[2]) {
-  %y: f32[2] = loop(%n, %c, %x) {scans is 9} (%i: i64[], %g: bool[], %v: f32[2]) {
+  %y: f32[2] = loop(%n, %c, %x) {scans=9} (%i: i64[], %g: bool[], %v: f32[2]) {
     return %g, %v
   }
   return %y
