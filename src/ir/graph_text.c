@@ -10,7 +10,7 @@
  *   value    = "%" number [label] ":" type ["inline" | "epilogue"]      not in memory, see fuse.c
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
  *   region   = "{" {node} "return" [result {"," result}] "}"
- *   result   = "%" number [label] ["next" "%" number]             these two: in the outermost region
+ *   result   = "%" number [label] ["next" "%" number]             label and next: outermost region
  *   node     = [value {"," value} "="] op [operands] body [sets] [loc]
  *   operands = "(" [operand {"," operand}] ")"                    only where the op can take any
  *   operand  = "%" number | "_"                                   "_": absent

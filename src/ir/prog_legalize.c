@@ -13,9 +13,9 @@
  * identically (prog_quotient.c) and the machine has FMA.
  * prog_expand.c replaces operations that the back end lacks.
  *
- * For any compiler (max_lanes = 0), vectors are arrays and statements are loops over lanes. Then only
- * shuffles of several lanes and reductions are moved to their own let, and their operands become
- * variables or registers.
+ * For any compiler (max_lanes = 0), vectors are arrays and statements are loops over lanes. Then
+ * only shuffles of several lanes and reductions are moved to their own let, and their operands
+ * become variables or registers.
  *
  * In both cases a computed scalar that fills all lanes is computed once. If the store of one piece
  * could change what the next one loads, the value gets a variable first. Expressions are strict, so
