@@ -1,13 +1,12 @@
-/* Arenas: memory handed out in order and released as a whole or back to a mark.
+/* Arenas: memory allocated in order and released as a whole or back to a mark.
  *
- * An arena is a list of blocks, newest first, each twice as large as the one before (4 KiB to 1
- * MiB). A large request hangs its own block on the newest one, whose remaining room stays in use,
- * and may be made larger. Every block remembers how much had been handed out when it was made
- * (stamp); that count grows with each request, so it orders blocks and marks alike.
+ * An arena is a list of blocks, newest first, each twice as large as the previous one (4 KiB to 1
+ * MiB). A large request gets its own block, attached to the newest block, which stays in use; it
+ * may be enlarged. Every block records the bytes allocated before it (stamp). That count grows with
+ * each request, so it orders both blocks and marks.
  *
- * With INGOT_HOSTILE every request is a block of exactly its size, arrays move on append and their
- * old storage is freed at once, so that sanitizers see overruns and stale pointers.
- */
+ * With INGOT_HOSTILE every request is a block of exactly its size, and arrays move on append and
+ * free their old storage, so that sanitizers detect overruns and stale pointers. */
 #include "base/base_own.h"
 #include <string.h>
 
@@ -15,13 +14,13 @@ enum { ALIGN = 16, BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20, HEAD = 64 };
 
 typedef struct Block Block;
 struct Block {
-  Block *next;  /* older; for a large block: the next large one of the same owner */
-  Block *prev;  /* newer: of large blocks, or with INGOT_HOSTILE */
-  Block *host;  /* of a large block: the one it hangs on */
-  Block *large; /* requests with their own block, made while this block was the newest */
+  Block *next;  /* older; for a large block: the next large block of the same host */
+  Block *prev;  /* newer: for large blocks, or with INGOT_HOSTILE */
+  Block *host;  /* of a large block: the block it is attached to */
+  Block *large; /* large blocks allocated while this block was the newest */
   Arena *owner;
-  size_t cap, at; /* bytes behind the header, and how many of them are handed out */
-  size_t stamp;   /* owner->used when the block was made */
+  size_t cap, at; /* bytes after the header; bytes allocated of these */
+  size_t stamp;   /* owner->used when the block was created */
 };
 _Static_assert(sizeof(Block) <= HEAD && HEAD % ALIGN == 0, "block header");
 
@@ -35,7 +34,7 @@ static u8 *bytes(Block *b) {
   return (u8 *)b + HEAD;
 }
 
-/* The hook aligns as realloc does, which is enough for ALIGN. */
+/* The allocator hook aligns like realloc, which suffices for ALIGN. */
 static Block *make(Arena *a, size_t cap) {
   if (cap > SIZE_MAX / 2) return NULL;
   Block *b = a->c->alloc.resize(a->c->alloc.user, NULL, 0, HEAD + cap);
@@ -59,7 +58,7 @@ static bool is_large(size_t n) {
   return n > BLOCK_MAX / 4;
 }
 
-/* Puts a large block among those of its host, in front of `next`. */
+/* Inserts a large block before `next` in the list of its host. */
 static void hang(Block *b, Block *host, Block *next) {
   b->host = host;
   b->next = next;
@@ -70,7 +69,7 @@ static void hang(Block *b, Block *host, Block *next) {
     host->large = b;
 }
 
-/* A block with room for n bytes: a new newest one, or one of its own. */
+/* Returns a block with room for n bytes: a new newest block, or a large block. */
 static Block *grow(Arena *a, size_t n) {
   if (hostile) {
     Block *b = make(a, n);
@@ -126,7 +125,7 @@ Mark arena_mark(Arena *a) {
   return (Mark){a->block, a->block ? a->block->at : 0, a->used};
 }
 
-/* Blocks made since the mark carry its stamp or a later one. */
+/* Blocks created since the mark have its stamp or a later one. */
 void arena_rewind(Arena *a, Mark m) {
   while (a->block && a->block->stamp >= m.used) {
     Block *b = a->block;
@@ -156,12 +155,12 @@ void arena_clear(Arena *a) {
   arena_rewind(a, (Mark){0});
 }
 
-/* Of a request that has its own block, given its address. */
+/* The block of a request that fills a whole block, from its address. */
 static Block *block_of(void *p) {
   return (Block *)((u8 *)p - HEAD);
 }
 
-/* Hostile builds only: frees one request of this arena. */
+/* Hostile builds only: frees one request. */
 static void drop(Arena *a, void *p) {
   Block *b = block_of(p);
   if (b->owner != a) return;
@@ -171,7 +170,7 @@ static void drop(Arena *a, void *p) {
   release(b);
 }
 
-/* A large block moves with its pages, and what was not touched yet takes no memory. */
+/* realloc moves a large block by remapping its pages; untouched pages use no memory. */
 void *arena_extend(Arena *a, void *p, size_t n, size_t more) {
   size_t was = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1),
          cap = (more + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -190,8 +189,8 @@ void *arena_extend(Arena *a, void *p, size_t n, size_t more) {
   return bytes(b);
 }
 
-/* An array of n elements in room for `cap` moves to room for `more`. Where the old room was a block
- * of this arena it is given back: of a long array only one copy is there. */
+/* Moves an array of n elements from capacity `cap` to `more`. Frees the old storage if it was a
+ * large block, so that a long array exists only once. */
 static void *longer(Arena *a, void *at, u32 n, u32 cap, u32 more, size_t size) {
   u64 total;
   if (!hostile && is_large(cap * size) && block_of(at)->owner == a &&
@@ -205,7 +204,7 @@ static void *longer(Arena *a, void *at, u32 n, u32 cap, u32 more, size_t size) {
 
 void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size) {
   if (*n == UINT32_MAX) fail(a->c, ERR_system, LOC_NONE, "array of more than %u elements", *n);
-  /* A hostile array moves on every append; past 4096 elements that would take quadratic time. */
+  /* Hostile arrays move on every append; above 4096 elements that would take quadratic time. */
   if (*n >= *cap || (hostile && *n < 4096)) {
     u32 more = *cap < 8 ? 8 : *cap > UINT32_MAX / 2 ? UINT32_MAX : *cap * 2;
     if (hostile) more = *n < 4096 ? *n + 1 : *n > UINT32_MAX / 2 ? UINT32_MAX : *n + *n / 16;

@@ -1,6 +1,5 @@
-/* One compilation: makes and frees a Ctx, holds the one protected call, and supplies the system's
- * allocator and I/O table. A Ctx owns everything made under it: three arenas and the files read.
- */
+/* Compilation contexts: create and free a Ctx, protected calls, the system's allocator and I/O
+ * table. A Ctx owns everything created under it: three arenas and the files read. */
 #include "base/base_own.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,19 +1,18 @@
-/* Messages, their locations, and the one door through which errors leave.
+/* Messages, their locations, and fail(), through which errors leave.
  *
- * A message is rendered at once into a bounded buffer, location in front:
+ * A message is rendered immediately into a bounded buffer, after its location:
  *   model.onnx: node 37 'conv5' (Conv): rank 3, expected 4
  *   net.ing:12: expected a type, found ')'
- * and copied to c->keep. If no memory is left, the one spare record of the context takes it. The
- * first 1000 messages and always the first error are kept; the rest are counted. fail() needs a
- * protected call around it: without one there is nowhere to go and the program stops.
- */
+ * and copied to c->keep. If memory is exhausted, the spare record of the context holds it. The
+ * first 1000 messages and always the first error are kept; the rest are counted. fail() must run
+ * inside a protected call; without one the program aborts. */
 #include "base/base_own.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { SHOW_NAME = 64, SHOW_TEXT = 512, SHOW_FILE = 1024, LINE_MAX_BYTES = 4096 };
 
-/* A message being rendered; what does not fit is cut and marked. */
+/* A message being rendered; text that does not fit is truncated and marked. */
 typedef struct MessageLine {
   char at[LINE_MAX_BYTES];
   size_t n;
@@ -44,9 +43,9 @@ size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
   return len;
 }
 
-static const char *shown(Ctx *c, Str s, size_t most) {
+static const char *shown(Ctx *c, Str s, size_t max) {
   char buf[SHOW_TEXT + 1];
-  size_t n = show_bytes(buf, most + 1, str_text(c, s), str_len(c, s));
+  size_t n = show_bytes(buf, max + 1, str_text(c, s), str_len(c, s));
   return arena_copy(&c->scratch, buf, n + 1);
 }
 
@@ -108,7 +107,7 @@ static void put_loc(MessageLine *l, const Ctx *c, Loc loc) {
   l->borrowed = nowhere(loc) ? (u32)l->n : 0;
 }
 
-/* A record of the message in c->keep; when memory is exhausted, the spare one for an error. */
+/* A record of the message in c->keep; if memory is exhausted, the spare record for an error. */
 static Diag *make(Ctx *c, Level level, const MessageLine *l) {
   Diag *d = arena_try(&c->keep, sizeof *d);
   char *text = d ? arena_try(&c->keep, l->n + 1) : NULL;
@@ -127,7 +126,7 @@ static Diag *make(Ctx *c, Level level, const MessageLine *l) {
   return &r->spare;
 }
 
-/* False: there is no memory for it. */
+/* False: out of memory. */
 static bool record(Ctx *c, Level level, Err code, Loc loc, const MessageLine *l) {
   bool first = level == LV_error && c->nerrors == 0;
   bool wanted = first || (u64)c->nerrors + c->nwarnings < DIAG_MAX;
@@ -175,7 +174,7 @@ void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) {
   record(c, LV_error, code == ERR_ok ? ERR_system : code, loc, &l);
 }
 
-/* A warning that cannot be kept is a failure: nobody would miss it. */
+/* A warning that cannot be stored is an error, because otherwise it would be lost silently. */
 void warn(Ctx *c, Loc loc, const char *fmt, ...) {
   MessageLine l;
   va_list args;
@@ -208,7 +207,7 @@ const char *diag_cause(const Diag *from) {
   const Diag *best = NULL;
   for (const Diag *d = from; d; d = d->next)
     if (d->level == LV_error && (!best || ends_with(d->text, without_file(best)))) best = d;
-  return best ? without_file(best) : "more messages than are kept";
+  return best ? without_file(best) : "too many messages to keep them all";
 }
 
 DiagMark diag_mark(const Ctx *c) {

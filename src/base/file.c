@@ -1,11 +1,10 @@
-/* Files: read whole (mapped when possible), read confined to a model's folder, written atomically,
- * and none of them written that was read.
+/* Files: read whole (mapped if possible), read confined to a model's folder, written atomically. A
+ * file that was read is never overwritten.
  *
- * All calls go through c->io, so that tests can fail each of them; fstat and friends, which only
- * look, are called directly. Between an open and its close nothing may use the door: what can fail
- * for lack of memory is done before, and failures are carried as errno values until everything is
- * closed. A file that another program shortens while it is mapped is not defended against.
- */
+ * I/O calls go through c->io, so that tests can make each of them fail; fstat and other queries are
+ * called directly. Nothing may call fail() between an open and its close: memory is allocated
+ * before, and failures are held as errno values until everything is closed. Truncation of a mapped
+ * file by another program is not handled. */
 #include "base/base_own.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -17,20 +16,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What does not fit errno. EX_made: who makes the bytes has failed, and said why. */
+/* Errors without an errno value. EX_made: Chunk.make failed and recorded the reason. */
 enum { EX_directory = -1, EX_long = -2, EX_notfile = -3, EX_links = -4, EX_made = -5 };
 
-/* Pipes and devices have no size; this bounds what an endless one can take. */
+/* Pipes and devices have no size; this limits what is read from them. */
 #define STREAM_MAX ((size_t)1 << 31)
 
 static const char *reason(int err) {
   switch (err) {
   case ENOMEM: return "out of memory";
   case EX_directory: return "is a directory";
-  case EX_long: return "more than 2 GiB from a pipe or device; use a file";
+  case EX_long: return "more than 2 GiB from a pipe or device; use a regular file";
   case EX_notfile: return "not a regular file";
   case EX_links: return "the file has more than one hard link";
-  default: return strerror(err); /* thread-local or constant in every libc we build with */
+  default: return strerror(err); /* thread-local or constant in every supported libc */
   }
 }
 
@@ -47,7 +46,7 @@ static int open_retry(Ctx *c, int dirfd, const char *path, int flags, int mode) 
   return fd;
 }
 
-/* A signal, or a descriptor somebody made non-blocking: worth another try. */
+/* Interrupted by a signal, or a non-blocking descriptor: retry. */
 static bool try_again(int fd, short events) {
   if (errno == EINTR) return true;
   if (errno != EAGAIN) return false;
@@ -78,7 +77,7 @@ void files_free(Ctx *c) {
   c->files = NULL;
 }
 
-/* The newest record if it holds nothing, so that the list is as long as the files are many. */
+/* The newest record if it is empty, so that there is one record per file. */
 static MappedFile *idle_record(Ctx *c) {
   if (c->files && !c->files->p && !c->files->path) {
     *c->files = (MappedFile){.next = c->files->next};
@@ -90,7 +89,7 @@ static MappedFile *idle_record(Ctx *c) {
   return r;
 }
 
-/* Reads to the end; `hint` bytes are expected, `max` allowed. Returns 0 or an error. */
+/* Reads to the end; `hint` bytes are expected, at most `max` allowed. Returns 0 or an error. */
 static int read_all(Ctx *c, int fd, MappedFile *r, size_t hint, size_t max) {
   for (;;) {
     if (r->n == r->cap) {
@@ -126,11 +125,11 @@ static int load(Ctx *c, int fd, const struct stat *st, MappedFile *r) {
   return read_all(c, fd, r, regular ? (size_t)st->st_size : 65535, max);
 }
 
-/* ---- what is read is not written ---- */
+/* ---- files that were read are not overwritten ---- */
 
 static _Noreturn void refuse(Ctx *c, const char *out, const char *in) {
   fail(c, ERR_usage, at_file(c, out),
-       "would be replaced by the output, but is read%s%s; expected another file",
+       "would be replaced by the output, but is read%s%s; choose another output file",
        strcmp(in, out) ? " as " : "", strcmp(in, out) ? show_text(c, str_of(c, in)) : "");
 }
 
@@ -142,7 +141,7 @@ static void know(MappedFile *r, const struct stat *st) {
   r->nsec = st->st_mtim.tv_nsec;
 }
 
-/* Only what lies on a disk can be lost. */
+/* Only regular files can be lost. */
 static void keep_from_loss(Ctx *c, MappedFile *r, const char *path) {
   for (const PlannedFile *p = c->planned; p; p = p->next)
     if (p->dev == r->dev && p->node == r->node) refuse(c, p->path, path);
@@ -210,7 +209,7 @@ static const char *bad_name(const char *name, size_t n) {
   return NULL;
 }
 
-/* Opens component by component, following no link. Returns a descriptor, or -1 and errno. */
+/* Opens component by component, without following links. Returns a descriptor, or -1 and errno. */
 static int open_steps(Ctx *c, int dir, const char *name) {
   char part[256];
   int at = dir;
@@ -219,7 +218,7 @@ static int open_steps(Ctx *c, int dir, const char *name) {
     size_t k = strcspn(name, "/");
     memcpy(part, name, k);
     part[k] = 0;
-    if (k == 0) strcpy(part, "."); /* the name ends in '/': a directory, which load refuses */
+    if (k == 0) strcpy(part, "."); /* the name ends in '/': a directory, refused by load */
     bool last = name[k] == 0;
     int flags = O_RDONLY | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
     int fd = open_retry(c, at, part, flags, 0);
@@ -232,7 +231,7 @@ static int open_steps(Ctx *c, int dir, const char *name) {
   }
 }
 
-/* Opens `name` below the directory. O_NONBLOCK: opening a pipe must not wait for its other end. */
+/* Opens `name` below the directory. O_NONBLOCK: opening a pipe must not block. */
 static int open_below(Ctx *c, int dir, const char *name) {
 #ifdef SYS_openat2
   if (c->io.open == io_system()->open) {
@@ -244,17 +243,16 @@ static int open_below(Ctx *c, int dir, const char *name) {
     do fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
     while (fd < 0 && (errno == EINTR || errno == EAGAIN));
     if (fd >= 0) return (int)fd;
-    /* Old kernels and some sandboxes do not know the call; the walk below is as strict. */
+    /* Old kernels and some sandboxes lack openat2; open_steps is as strict. */
     if (errno != ENOSYS && errno != EPERM && errno != EINVAL && errno != E2BIG) return -1;
   }
 #endif
   return open_steps(c, dir, name);
 }
 
-/* The blob that a link in the cache of Hugging Face stands for: a link of ROOT/snapshots/REV, or of
- * a folder below, to ../../blobs/NAME, with as many ".." as lead to ROOT. The text of the link is
- * read once, and the blob opened below ROOT without following a link. -1 and ELOOP: another link.
- */
+/* Opens the blob of a link in the Hugging Face cache: from ROOT/snapshots/REV, or a folder below,
+ * to ../../blobs/NAME, with as many ".." as lead to ROOT. The link is read once, and the blob is
+ * opened below ROOT without following links. Returns -1 with ELOOP for other links. */
 static int open_blob(Ctx *c, int dir, const char *name) {
   char part[256], target[512] = "";
   const char *slash = strrchr(name, '/'), *blob = target;
@@ -272,7 +270,7 @@ static int open_blob(Ctx *c, int dir, const char *name) {
               !strncmp(blob, "blobs/", 6) && blob[6] && blob[6] != '.' && !strchr(blob + 6, '/');
   if (fits) {
     memcpy(part, target, up);
-    part[up] = 0; /* "../../": ROOT; without the first step: ROOT/snapshots */
+    part[up] = 0; /* "../../": ROOT; without the first component: ROOT/snapshots */
     root = open_retry(c, at, part, O_RDONLY | O_DIRECTORY, 0);
     fits = root >= 0 && !fstatat(at, part + 3, &above, 0) &&
            !fstatat(root, "snapshots", &snapshots, AT_SYMLINK_NOFOLLOW) &&
@@ -295,7 +293,7 @@ static bool is_same(const MappedFile *r, const struct stat *st) {
          r->size == st->st_size && r->sec == st->st_mtim.tv_sec && r->nsec == st->st_mtim.tv_nsec;
 }
 
-/* Loads the opened file, or finds it among those held: a model may name one file many times. */
+/* Loads the opened file unless it is already held: a model may name one file many times. */
 static int load_below(Ctx *c, int fd, MappedFile **out) {
   struct stat st;
   if (fstat(fd, &st) != 0) return errno;
@@ -311,7 +309,7 @@ static int load_below(Ctx *c, int fd, MappedFile **out) {
   return load(c, fd, &st, r);
 }
 
-/* What a name can be blamed for; anything else is the machine's trouble. */
+/* Errors caused by the name are ERR_input, all others ERR_system. */
 static Err code_of(int err) {
   switch (err) {
   case ENOENT:
@@ -328,12 +326,12 @@ static Err code_of(int err) {
 
 static const char *reason_below(int err) {
   if (err == ELOOP || err == EXDEV)
-    return "is reached through a symbolic link; only links of snapshots/REV to ../../blobs, as the "
-           "Hugging Face cache has them, are followed";
+    return "is reached through a symbolic link; only links of the Hugging Face cache, from "
+           "snapshots/REV to ../../blobs, are followed";
   return reason(err);
 }
 
-/* The directory part of a path, "." when there is none. */
+/* The directory part of a path, "." if it has none. */
 static const char *folder(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return ".";
@@ -378,9 +376,9 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
   return held(got);
 }
 
-/* Bytes of one call. Where a page of what is written is not in memory yet (a mapped file), Linux 6
- * with ext4 goes on in pages of 4 KiB to the end of the call, keeps the file so, and a program that
- * maps it reads weights up to a tenth slower (bench/llm_least.py with other values here). */
+/* Bytes per write call. If a source page is not in memory yet (a mapped file), Linux 6 with ext4
+ * caches the rest of the call in 4 KiB pages instead of large ones. A program that maps the file
+ * then reads weights up to 10 % slower (measured with bench/llm_least.py). */
 enum { WRITE_STEP = 4 << 20 };
 
 /* Returns 0 or an error. */
@@ -403,7 +401,7 @@ static int sync_file(Ctx *c, int fd) {
   int rc;
   do rc = c->io.fsync(c->io.user, fd);
   while (rc != 0 && errno == EINTR);
-  /* File systems without fsync say so in these ways. */
+  /* File systems without fsync return these errors. */
   return rc == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
 }
 
@@ -447,7 +445,7 @@ static int write_out(Ctx *c, int fd, const FileOut *f) {
   return to.err;
 }
 
-/* Devices and pipes: there is nothing to put aside. */
+/* Devices and pipes are written directly. */
 static int write_through(Ctx *c, const char *path, const FileOut *f) {
   int fd = open_retry(c, AT_FDCWD, path, O_WRONLY, 0);
   if (fd < 0) return errno;
@@ -455,7 +453,7 @@ static int write_through(Ctx *c, const char *path, const FileOut *f) {
   return err ? err : err2;
 }
 
-/* Creates the temporary; `temp` ends in room for two digits. */
+/* Creates the temporary file; `temp` ends in space for two digits. */
 static int create(Ctx *c, char *temp, int mode, int *fd) {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
   char *tail = temp + strlen(temp) - 2;
@@ -469,24 +467,24 @@ static int create(Ctx *c, char *temp, int mode, int *fd) {
   return EEXIST;
 }
 
-/* A file on its way. */
+/* A file to be written through a temporary. */
 typedef struct Aside {
   Loc loc;
-  const char *path, *dir; /* dir: NULL where there is nothing to put aside */
+  const char *path, *dir; /* dir: NULL if written directly */
   char *temp;
-  int mode;      /* of the file replaced, which is kept; -1 when there is none */
-  u64 dev, node; /* of that file */
+  int mode;      /* mode of the replaced file, which is kept; -1: a new file */
+  u64 dev, node; /* device and inode of the replaced file */
   bool std, made;
-  bool missing; /* the folder */
+  bool missing; /* the folder does not exist */
 } Aside;
 
-/* Fails where the path can be seen to take no file. */
+/* Fails if the path visibly cannot hold a file. */
 static Aside look(Ctx *c, const char *path) {
   Aside a = {.loc = at_file(c, path), .path = path, .mode = -1};
   struct stat st;
   a.std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
   if (!a.std && lstat(path, &st) == 0) {
-    /* A link stays: what it leads to is written. */
+    /* A link is kept; its destination is written. */
     if (S_ISLNK(st.st_mode)) {
       char *real = arena_alloc(&c->scratch, PATH_MAX);
       if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && !realpath(path, real)))
@@ -500,7 +498,7 @@ static Aside look(Ctx *c, const char *path) {
   }
   if (a.std || (a.mode >= 0 && !S_ISREG(st.st_mode))) return a;
   if (!*path || path[strlen(path) - 1] == '/')
-    fail(c, ERR_system, a.loc, "cannot write: expected the name of a file");
+    fail(c, ERR_system, a.loc, "cannot write: the path ends in '/'; expected the name of a file");
   StrBuf temp = sb_new(&c->scratch);
   const char *up = a.dir = folder(c, a.path);
   while (stat(up, &st) && errno == ENOENT && strcmp(up, ".") && strcmp(up, "/")) up = folder(c, up);
@@ -509,7 +507,7 @@ static Aside look(Ctx *c, const char *path) {
     fail(c, ERR_system, a.loc, "cannot write: '%s' is not a directory", show(c, str_of(c, up)));
   if (faccessat(AT_FDCWD, up, W_OK | X_OK, AT_EACCESS) != 0)
     fail(c, ERR_system, a.loc, "cannot write: %s", reason(errno));
-  /* The number of the process and the place of the context keep concurrent writers apart. */
+  /* Process id and context address distinguish concurrent writers. */
   char mark[TEMP_MARK];
   temp_mark(mark);
   sb_fmt(&temp, "%s/.ingot-tmp-%s-%llx-00", a.dir, mark, (unsigned long long)(uintptr_t)c);
@@ -539,7 +537,7 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
   arena_rewind(&c->scratch, m);
 }
 
-/* All folders above the last name. */
+/* Creates all parent folders. */
 static int make_folders(char *path) {
   int err = 0;
   for (char *p = path + 1; *p && !err; p++) {
@@ -571,7 +569,7 @@ static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
   guard_leave(c);
   if (err) return err;
   a->made = true;
-  if (a->mode >= 0) (void)!fchmod(fd, (mode_t)a->mode); /* some file systems have none to keep */
+  if (a->mode >= 0) (void)!fchmod(fd, (mode_t)a->mode); /* some file systems have no modes */
   err = write_out(c, fd, f);
   if (!err && !f->transient) err = sync_file(c, fd);
   int err2 = close_file(c, fd);
@@ -588,7 +586,8 @@ static int put_in_place(Ctx *c, Aside *a, const FileOut *f) {
   if (err) return err;
   a->made = false;
   if (f->transient) return 0;
-  /* The file is in place; that its name survives a power cut is a wish, not a promise. */
+  /* The file is in place. Syncing its folder, so that the name survives a power failure, is best
+   * effort. */
   int d = open_retry(c, AT_FDCWD, a->dir, O_RDONLY | O_DIRECTORY, 0);
   if (d >= 0) {
     sync_file(c, d);

@@ -1,11 +1,10 @@
-/* What must not outlive the process: temporary files and folders, and programs that were started.
+/* Resources that must not outlive the process: temporary files, folders and child processes.
  *
- * In: what is made and what is gone again, from the threads that work under one guard. Out, when
- * another thread ends the guard: programs are told to end, files and folders are removed. Making a
- * thing and entering it in the list happen under one lock, which guard_end takes and keeps, so that
- * nothing is made behind its back; whoever wants it then waits for the end of the process. Without
- * a guard nothing is noted, and programs stay in the process group of their caller.
- */
+ * In: registrations from the threads that work under one guard. Out, when another thread calls
+ * guard_end: child processes are terminated, files and folders removed. Creating a resource and
+ * registering it happen under one lock. guard_end takes that lock and keeps it, so no resource is
+ * created after it; threads that try block until the process ends. Without a guard nothing is
+ * registered, and children stay in the process group of the caller. */
 #include "base/base.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +20,13 @@
 enum { MOST = 32, PATIENCE_MS = 2000, NAP_MS = 10 };
 
 typedef struct GuardEntry {
-  const char *path; /* of a file or folder; owned by who entered it */
-  long pid;         /* of a program, which leads a group */
+  const char *path; /* file or folder; owned by the caller of guard_put */
+  long pid;         /* child process, leader of its group */
 } GuardEntry;
 
 struct Guard {
   atomic_flag lock;
-  GuardEntry entry[MOST]; /* what finds no place is not guarded */
+  GuardEntry entry[MOST]; /* further resources are not guarded */
   void (*doing)(void *user, const char *what);
   void *user;
 };
@@ -78,7 +77,7 @@ void guard_say(const Ctx *c, const char *what) {
   if (c->guard && c->guard->doing) c->guard->doing(c->guard->user, what);
 }
 
-/* Compilers remove their own files when they are asked to end, if they are given the time. */
+/* Compilers remove their temporary files on SIGTERM; give them time to do so. */
 static void end_program(pid_t pid) {
   const struct timespec nap = {0, NAP_MS * 1000000L};
   siginfo_t info;

@@ -1,11 +1,9 @@
-/* One open-addressing hash map: 64-bit number or byte string -> u32. Linear probing, at most 3/4
- * full, storage in an arena. No deletion, no iteration: nothing that is written may depend on slot
- * order. A slot pointer is good until the next put.
+/* Open-addressing hash map: 64-bit number or byte string -> u32. Linear probing, at most 3/4 full,
+ * storage in an arena. No deletion, and no iteration, because output must not depend on slot order.
+ * A slot pointer is valid until the next put.
  *
- * Keys may come from hostile files, so numbers and bytes alike go through SipHash-1-3, for which
- * nobody can calculate colliding keys; its key is fixed, so that hash values never differ between
- * runs.
- */
+ * Keys may come from hostile files, so numbers and bytes are hashed with SipHash-1-3. Its key is
+ * fixed, so that hash values are the same in all runs. */
 #include "base/base.h"
 #include <string.h>
 
@@ -51,7 +49,7 @@ static u64 read_word(const u8 *p) {
   return word;
 }
 
-/* word: the bytes behind the last eight of n. */
+/* word: the bytes after the last full 8 of n. */
 static u64 end(u64 v[4], u64 word, u64 n) {
   absorb(v, word | n << 56);
   v[2] ^= 0xff;
@@ -112,7 +110,7 @@ Map map_copy(Arena *a, const Map *m) {
   return r;
 }
 
-/* The slot of the key, or the free slot where it belongs; NULL when the map has no slots yet. */
+/* The slot of the key, or the free slot for it; NULL if the map has no slots yet. */
 static MapSlot *find(const Map *m, u64 hash, u64 num, const void *key, size_t n) {
   if (m->cap == 0) return NULL;
   u32 mask = m->cap - 1;
@@ -124,7 +122,7 @@ static MapSlot *find(const Map *m, u64 hash, u64 num, const void *key, size_t n)
   }
 }
 
-/* Hostile builds move small maps on every put, so that a kept slot pointer is soon caught. */
+/* Hostile builds move small maps on every put, so that stale slot pointers are detected. */
 static bool crowded(const Map *m) {
 #ifdef INGOT_HOSTILE
   if (m->n < 64) return true;

@@ -1,9 +1,8 @@
-/* mark.h: the mark of a process in the names of its temporary files.
+/* mark.h: identifies a process in the names of its temporary files.
  *
- * In: nothing. Out: a hash of the machine, its boot and the PID namespace, and PID-HASH as text.
- * The text is compiled here and, in front of tools/output.h, with every program that `ingot build`
- * makes, so that ingot collects the files that either of them left. C99 and POSIX only.
- */
+ * Out: a hash of machine, boot and PID namespace, and PID-HASH as text. This file is compiled here
+ * and into every program of `ingot build` (before tools/output.h), so that ingot can remove
+ * temporary files of both. C99 and POSIX only. */
 #ifndef INGOT_MARK_H
 #define INGOT_MARK_H
 

@@ -1,7 +1,5 @@
-/* Checked arithmetic on 64-bit sizes: each function returns false, and leaves *out alone, when the
- * true result does not fit. The only place where sizes that come from files are multiplied and
- * added.
- */
+/* Checked arithmetic on 64-bit sizes: each function returns false and does not change *out if the
+ * result does not fit. Used for all sizes that come from files. */
 #include "base/base.h"
 
 bool size_mul(u64 a, u64 b, u64 *out) {

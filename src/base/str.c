@@ -2,9 +2,8 @@
  *
  * A Str is an index into a table in c->keep; equal bytes have the same index, so strings compare as
  * numbers. Indices follow the order of first use and never depend on hashing. Text grows in an
- * arena by doubling. Quoted text is written in pure ASCII, and sb_unquote is the exact inverse of
- * sb_quote; it also takes characters of UTF-8 as people type them.
- */
+ * arena by doubling. Quoted text is pure ASCII. sb_unquote is the exact inverse of sb_quote and
+ * also accepts UTF-8. */
 #include "base/base_own.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -52,7 +51,7 @@ Str str_intern(Ctx *c, const void *at, size_t n) {
   }
   if (n == SIZE_MAX || t->cap > UINT32_MAX / 4)
     fail(c, ERR_system, LOC_NONE, "out of memory (string of %zu bytes)", n);
-  /* Everything that can fail comes before the table changes. */
+  /* All allocations come before the table changes. */
   char *copy = arena_alloc(&c->keep, n + 1);
   memcpy(copy, at, n);
   if (t->list.n >= t->cap / 2) {
@@ -69,7 +68,8 @@ Str str_of(Ctx *c, const char *cstr) {
   return cstr ? str_intern(c, cstr, strlen(cstr)) : 0;
 }
 
-/* Both answer for the empty string before the table exists: ctx_new may run out of memory. */
+/* str_text and str_len work for the empty string before the table exists: ctx_new may run out of
+ * memory. */
 const char *str_text(const Ctx *c, Str s) {
   return c->strs && s < c->strs->list.n ? c->strs->list.at[s].at : "";
 }
@@ -92,7 +92,7 @@ StrBuf sb_new(Arena *a) {
   return (StrBuf){.a = a};
 }
 
-/* Room for n more bytes and a NUL. */
+/* Makes room for n more bytes and a NUL. */
 static void reserve(StrBuf *t, size_t n) {
   if (n < t->cap - t->n) return;
   u64 need;
@@ -172,7 +172,7 @@ size_t json_char(const char *at, size_t n, bool page, char to[JSON_CHAR]) {
   bool line = k == 3 && b == 0xe2 && (u8)at[1] == 0x80 && ((u8)at[2] & 0xfe) == 0xa8;
   if (!k)
     snprintf(to, JSON_CHAR, "\\\\x%02x", b);
-  else if (line) /* U+2028, U+2029: ends of lines where JavaScript is old */
+  else if (line) /* U+2028, U+2029: line terminators in old JavaScript */
     snprintf(to, JSON_CHAR, "\\u20%02x", (u8)at[2] - 0x80);
   else if (b == '"' || b == '\\')
     snprintf(to, JSON_CHAR, "\\%c", b);
@@ -259,7 +259,7 @@ bool utf8_valid(const char *at, size_t n) {
   return true;
 }
 
-/* Reads one byte of quoted text that is ASCII into *out; returns bytes consumed, 0 if malformed. */
+/* Reads one ASCII byte of quoted text into *out; returns bytes consumed, 0 if malformed. */
 static size_t unescape(const char *at, size_t n, char *out) {
   u8 b = (u8)at[0];
   if (b < 0x20 || b >= 0x7f) return 0;

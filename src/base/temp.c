@@ -1,9 +1,8 @@
-/* temp.c: names of temporary files and folders, and removal of those that killed runs left.
+/* temp.c: names of temporary files and folders, and removal of stale ones.
  *
- * In: a folder. Out: it without the temporaries of processes that are gone. A name holds the
- * process and a hash of the machine and its PID namespace, so that a live process of another
- * container or machine that shares the folder is never taken for a dead one.
- */
+ * In: a folder. Out: the folder without temporaries of ended processes. A name holds the process id
+ * and a hash of machine and PID namespace. So a live process of another container or machine that
+ * shares the folder is never taken for an ended one. */
 #include "base/mark.h"
 #include "base/base_own.h"
 #include <dirent.h>
@@ -20,9 +19,8 @@ void temp_mark(char to[TEMP_MARK]) {
   temp_mark_put(to);
 }
 
-/* .ingot-tmp-PID-MACHINE-..., a file, or ingot-PID-MACHINE-..., a folder: of a process that is
- * gone.
- */
+/* Matches temporaries of ended processes: .ingot-tmp-PID-MACHINE-... (files) or
+ * ingot-PID-MACHINE-... (folders). */
 static bool is_stale(const char *name, u32 machine) {
   static const char *const begins[] = {".ingot-tmp-", "ingot-"};
   const char *at = NULL;
@@ -37,7 +35,7 @@ static bool is_stale(const char *name, u32 machine) {
   return !strncmp(end, mark, strlen(mark)) && kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
-/* Removes a folder of the effective user with the files in it; a link is not followed. */
+/* Removes a folder of the effective user with the files in it; does not follow links. */
 static bool folder_remove_at(int at, const char *name) {
   int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat st;

@@ -1,9 +1,8 @@
-/* affine.c: integer expressions taken apart into terms and put together again.
+/* affine.c: decomposes integer expressions into terms and rebuilds them.
  *
- * In: expression trees of i64. Out: a constant and terms; sums, differences and products by
- * constants are looked into, everything else is a term as it stands. Used to see how an index moves
- * with one variable, and to take an index apart into block and lane.
- */
+ * In: expression trees of i64. Out: a constant and terms. Sums, differences and products with
+ * constants are decomposed; everything else is an opaque term. Used to see how an index depends on
+ * one variable, and to split an index into block and lane. */
 #include "ir/affine.h"
 
 static bool add_term(Prog *p, Affine *a, ExprId e, i64 coef) {
@@ -84,7 +83,7 @@ static bool is_inner(const Affine *rest, i64 block, const InnerVars *inner) {
   return false;
 }
 
-/* Terms of a that are multiples of n leave it for *whole, which counts in n. */
+/* Moves the terms of a that are multiples of n to *whole, divided by n. */
 static void take_multiples(Affine *a, i64 n, Affine *whole) {
   u32 kept = 0;
   i64 odd = a->k % n;
@@ -112,7 +111,7 @@ void ex_split(Prog *p, ExprId e, i64 block, const InnerVars *inner, ExprId *q, E
       *r = affine_expr(p, &rest);
       return;
     }
-    for (i64 n = block / 2; n > 1; n /= 2) { /* parts of a block, and what stays inside of one */
+    for (i64 n = block / 2; n > 1; n /= 2) { /* parts of a block, and the remainder within one */
       Affine within = rest;
       take_multiples(&within, n, &parts);
       if (!is_inner(&within, n, inner)) continue;

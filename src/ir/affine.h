@@ -1,4 +1,4 @@
-/* affine.h: an integer expression as a constant plus terms with constant factors. */
+/* affine.h: an integer expression as a constant plus terms with constant coefficients. */
 #ifndef INGOT_AFFINE_H
 #define INGOT_AFFINE_H
 
@@ -7,7 +7,7 @@
 enum { AFFINE_TERMS = 12 };
 
 typedef struct AffTerm {
-  ExprId e;  /* a variable, or what is not looked into; belongs to the tree it is from */
+  ExprId e;  /* a variable or an opaque subexpression; owned by its original tree */
   VarId var; /* 0: not a variable */
   i64 coef;
 } AffTerm;
@@ -18,7 +18,7 @@ typedef struct Affine {
   AffTerm t[AFFINE_TERMS];
 } Affine;
 
-/* A variable that runs from 0 to below n. */
+/* A variable with range 0..n-1. */
 typedef struct InnerVar {
   VarId var;
   i64 n;
@@ -31,13 +31,13 @@ typedef struct InnerVars {
   InnerVar at[INNER_VARS];
 } InnerVars;
 
-bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms, or too large */
+bool affine_of(Prog *p, ExprId e, Affine *a); /* false: too many terms, or overflow */
 ExprId affine_expr(Prog *p, const Affine *a); /* a new tree */
 i64 affine_coef(const Affine *a, VarId v);
-/* Is y = x + *by, whatever the variables are? false also where a term is none. */
+/* Is y = x + *by for all values of the variables? Conservative: false if a term is not affine. */
 bool affine_differ_by(const Affine *x, const Affine *y, i64 *by);
-/* e = block * *q + *r with 0 <= *r < block. Where the rest is not one of the inner variables, or 0,
- * division and remainder are left to the machine. */
+/* e = block * *q + *r with 0 <= *r < block. Emits a division and remainder unless the rest is 0 or
+ * one of the inner variables. */
 void ex_split(Prog *p, ExprId e, i64 block, const InnerVars *inner, ExprId *q, ExprId *r);
 
 #endif

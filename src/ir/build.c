@@ -1,8 +1,7 @@
 /* build.c: short constructors over graph_add.
  *
- * In: operands and parameters. Out: the first result of the appended node. Each returns its operand
- * when the node would change nothing, so builders need not test for it.
- */
+ * In: operands and parameters. Out: the first result of the appended node, or the operand itself if
+ * the node would change nothing, so that callers need not test for it. */
 #include "ir/graph.h"
 
 #include <string.h>
@@ -58,7 +57,7 @@ void cast_mark(Graph *g, Val v) {
   if (!id || n->op != OP_cast || node_attr(n, AT_layer)) return;
   Attr *at = NEWS(&g->c->work, Attr, n->nattr + 1);
   memcpy(at, n->attr, n->nattr * sizeof *at);
-  at[n->nattr++] = at_int(AT_layer, 1); /* the last of the keys */
+  at[n->nattr++] = at_int(AT_layer, 1); /* AT_layer is the last key, so attributes stay sorted */
   n->attr = at;
 }
 
@@ -70,7 +69,7 @@ static bool is_here(const Graph *g, const Loc *a) {
 void layer_end(Graph *g, NodeId first) {
   for (NodeId i = first; i < g->node.n; i++) {
     const Node *n = graph_node(g, i);
-    if (n->op != OP_cast || !n->out) continue; /* what a refused attempt left has no result */
+    if (n->op != OP_cast || !n->out) continue; /* nodes of a rejected attempt have no result */
     NodeId of = graph_val(g, n->in[0])->def;
     if (of >= first && is_here(g, &n->loc) && is_here(g, &graph_node(g, of)->loc) &&
         dtype_is_half(graph_type(g, n->out[0])->dt))
@@ -167,8 +166,7 @@ Val mk_contract(Graph *g, Val a, Val b, const char *spec) {
   return add(g, OP_contract, in, 2, &at, 1);
 }
 
-/* Letters of the batch axes of x; axes of extent 1 that the other operand broadcasts are squeezed
- * away. */
+/* Letters of the batch axes of x; squeezes axes of extent 1 that the other operand broadcasts. */
 static Val batch_letters(Graph *g, Val x, const Type *other, u32 nbatch, char *to) {
   Type t = *graph_type(g, x);
   Dim keep[MAX_RANK];
@@ -236,12 +234,16 @@ Val mk_mirror(Graph *g, Val weights, i64 group) {
   u32 n = t.rank - 2;
   i64 c = t.dim[0], m = t.dim[1], perm[MAX_RANK];
   if (!dim_is_const(c) || !dim_is_const(m))
-    fail(g->c, ERR_unsupported, g->loc, "weights whose channels are not known numbers");
+    fail(g->c, ERR_unsupported, g->loc,
+         "weights with symbolic channels are not supported; expected constant extents");
   Dim dim[MAX_RANK], start[MAX_RANK] = {0};
   i64 step[MAX_RANK] = {1, 1};
   if (group < 1 || c % group)
-    fail(g->c, ERR_input, g->loc, "%lld channels in %lld groups", (long long)c, (long long)group);
-  if (t.rank == MAX_RANK) fail(g->c, ERR_unsupported, g->loc, "weights of rank %u", t.rank);
+    fail(g->c, ERR_input, g->loc,
+         "the %lld channels of the weights are not a multiple of %lld groups", (long long)c,
+         (long long)group);
+  if (t.rank == MAX_RANK)
+    fail(g->c, ERR_unsupported, g->loc, "weights of rank %u are not supported", t.rank);
   dim[0] = group;
   dim[1] = c / group;
   dim[2] = m;
@@ -383,7 +385,7 @@ Val mk_assert(Graph *g, Val wrong, const char *text) {
   return add(g, OP_check_index, &wrong, 1, at, 2);
 }
 
-/* ---- the rest ---- */
+/* ---- other nodes ---- */
 
 Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);

@@ -1,17 +1,14 @@
-/* cost.c: how much work a graph asks for, and how long a program takes.
+/* cost.c: estimates the work of a graph and the run time of a program.
  *
- * In: a graph. Out: operations, as a floating-point number that may be enormous: elements written,
- * times those summed up for each; iterations of loops whose number is certain. A lower bound when
- * symbolic extents are taken at their smallest, an upper bound for a node when at their largest;
- * good for refusing and for budgets, not for predicting times. The multiply-adds that people are
- * told are counted here too.
- *
- * In: a program. Out: nanoseconds of a run by one thread, to compare ways to run it: what loops,
- * loads, stores and operators take (figures of target.def, flags of ops.def) times how often they
- * run; and statements run, for budgets.
- *
- * In: numbers of a way to compute something. Out: its cost by a closed form, in the unit that its
- * users compare: see cost.h. */
+ * Graph: operations, as a possibly huge floating-point number: elements written times elements
+ * summed for each, times known trip counts. A lower bound with symbolic extents at their minimum,
+ * an upper bound per node with extents at their maximum. Meant for limits and budgets, not for
+ * predicting times. Also counts the multiply-adds shown in reports.
+ * Program: nanoseconds of a single-threaded run, to compare alternatives: cost of loops, loads,
+ * stores and operators (target.def, flags of ops.def) times how often they run. Also statements
+ * executed, for budgets.
+ * Closed forms: the cost of one way to compute something, in the unit that its users compare: see
+ * cost.h. */
 #include "ir/affine.h"
 #include "ir/cost.h"
 #include "ir/graph.h"
@@ -19,22 +16,21 @@
 #include <math.h>
 #include <string.h>
 
-/* An iteration costs what its body costs, and about so much as this many operations of a long row.
- */
+/* Overhead of a loop iteration, in operations on a long row; its body comes on top. */
 #define ITERATION 1000.0
 
-/* How symbolic extents are taken. */
+/* How symbolic extents are evaluated. */
 typedef struct Sizes {
   Graph *g;
-  bool most;      /* at their largest, else at their smallest */
-  const i64 *env; /* or, unless NULL, with these symbols */
+  bool upper;     /* at their maximum, else at their minimum */
+  const i64 *env; /* values of symbols, or NULL */
 } Sizes;
 
 static double extent(const Sizes *z, Dim d) {
   i64 lo, hi;
   if (z->env) return (double)dim_eval(z->g->dims, d, z->env);
   dim_bounds(z->g->dims, d, &lo, &hi);
-  return (double)(z->most ? hi : lo);
+  return (double)(z->upper ? hi : lo);
 }
 
 static double elements(const Sizes *z, Val v) {
@@ -45,7 +41,7 @@ static double elements(const Sizes *z, Val v) {
   return n;
 }
 
-/* Products that are summed up for one element of the result. */
+/* Products summed for one element of the result. */
 static double products(const Sizes *z, const Node *n) {
   Graph *g = z->g;
   const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[1]);
@@ -53,7 +49,7 @@ static double products(const Sizes *z, const Node *n) {
   if (n->op == OP_conv) {
     u32 ns = 0;
     const Dim *dilate =
-        node_list(n, AT_input_dilation, &ns); /* of so many weights one meets an element */
+        node_list(n, AT_input_dilation, &ns); /* one of this many weights meets an element */
     for (u32 i = 1; i < w->rank; i++) all *= extent(z, w->dim[i]);
     for (u32 i = 0; dilate && i < ns; i++) all /= (double)dilate[i];
     return all;
@@ -68,8 +64,8 @@ static double products(const Sizes *z, const Node *n) {
   return all;
 }
 
-double node_steps(Graph *g, const Node *n, bool most) {
-  const Sizes z = {g, most, NULL};
+double node_steps(Graph *g, const Node *n, bool upper) {
+  const Sizes z = {g, upper, NULL};
   double all = 0;
   u32 nwin;
   const Dim *window;
@@ -88,7 +84,8 @@ double node_steps(Graph *g, const Node *n, bool most) {
   }
 }
 
-static double region_steps(Graph *g, RegionId b, double times, NodeId *dear, double *dearest) {
+static double region_steps(Graph *g, RegionId b, double times, NodeId *costliest,
+                           double *max_cost) {
   double all = 0;
   for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
     NodeId id = g->blk.at[b].node.at[i];
@@ -96,31 +93,31 @@ static double region_steps(Graph *g, RegionId b, double times, NodeId *dear, dou
     double x, y;
     if (n->op == OP_loop) {
       double count = fmax((double)loop_trip_count(g, n), 0);
-      x = count * (ITERATION + region_steps(g, n->blk[0], times * count, dear, dearest));
+      x = count * (ITERATION + region_steps(g, n->blk[0], times * count, costliest, max_cost));
       y = count * ITERATION;
     } else if (n->op == OP_if) {
-      double yes = region_steps(g, n->blk[0], 0, dear, dearest),
-             no = region_steps(g, n->blk[1], 0, dear, dearest);
-      x = y = yes < no ? yes : no;
+      double then_cost = region_steps(g, n->blk[0], 0, costliest, max_cost),
+             else_cost = region_steps(g, n->blk[1], 0, costliest, max_cost);
+      x = y = then_cost < else_cost ? then_cost : else_cost;
     } else {
       x = y = node_steps(g, n, false);
     }
     all += x;
-    if (times * y <= *dearest) continue;
-    *dearest = times * y;
-    *dear = id;
+    if (times * y <= *max_cost) continue;
+    *max_cost = times * y;
+    *costliest = id;
   }
   return all;
 }
 
-double graph_steps(Graph *g, NodeId *dear) {
-  double dearest = 0;
-  *dear = 0;
-  return region_steps(g, 1, 1, dear, &dearest);
+double graph_steps(Graph *g, NodeId *costliest) {
+  double max_cost = 0;
+  *costliest = 0;
+  return region_steps(g, 1, 1, costliest, &max_cost);
 }
 
-/* A convolution over something with zeros between its elements multiplies so many times fewer
- * elements; transposed convolutions are imported so. */
+/* A convolution over an input with inserted zeros (an imported transposed convolution) multiplies
+ * fewer elements by this factor. */
 static double zeros_between(Graph *g, const Node *n) {
   const Node *pad = graph_def(g, n->in[0], OP_pad);
   u32 rank = 0;
@@ -132,7 +129,7 @@ static double zeros_between(Graph *g, const Node *n) {
   return all;
 }
 
-/* Iterations of a loop: of its count where that is known, or bounded. */
+/* Trip count of a loop if known, else its bound. */
 static double trips(const Sizes *z, const Node *n) {
   i64 lo, hi;
   Dim d;
@@ -142,7 +139,7 @@ static double trips(const Sizes *z, const Node *n) {
   return hi > 0 && hi < INT32_MAX ? (double)hi : 1;
 }
 
-/* Of a choice the dearer branch. */
+/* OP_if counts as its more expensive branch. */
 static double region_macs(const Sizes *z, RegionId b) {
   Graph *g = z->g;
   double macs = 0;
@@ -152,8 +149,8 @@ static double region_macs(const Sizes *z, RegionId b) {
       macs += elements(z, n->out[0]) * products(z, n) / zeros_between(g, n);
     if (n->op == OP_loop) macs += trips(z, n) * region_macs(z, n->blk[0]);
     if (n->op == OP_if) {
-      double yes = region_macs(z, n->blk[0]), no = region_macs(z, n->blk[1]);
-      macs += yes > no ? yes : no;
+      double then_cost = region_macs(z, n->blk[0]), else_cost = region_macs(z, n->blk[1]);
+      macs += then_cost > else_cost ? then_cost : else_cost;
     }
   }
   return macs;
@@ -169,7 +166,7 @@ double graph_macs(Graph *g, bool bounds) {
 
 /* ---- programs ---- */
 
-/* Is b a number more than a, whatever that is? So are the ends of a strip of a loop. */
+/* Is b = a + *by for a constant? True for the bounds of a strip-mined loop. */
 static bool ends_differ_by(Prog *p, ExprId a, ExprId b, i64 *by) {
   Affine x, y;
   return affine_of(p, a, &x) && affine_of(p, b, &y) && x.n && affine_differ_by(&x, &y, by);
@@ -190,7 +187,7 @@ double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
   return n > 1e9 ? figures.open_turns : n;
 }
 
-/* Indices become steps of pointers and cost nothing. */
+/* Indices become pointer increments and cost nothing. */
 static double expr_time(Prog *p, ExprId id) {
   const Expr *e = prog_expr(p, id);
   double wide = e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
@@ -229,7 +226,7 @@ double prog_time(Prog *p, double *each) {
   return list_time(p, var, p->body) + calls;
 }
 
-/* A while counts once: its condition depends on data. */
+/* A while loop counts as one iteration: its condition depends on data. */
 static double list_steps(Prog *p, const Range *var, StmtId first) {
   double sum = 0;
   bool fixed;
@@ -245,27 +242,27 @@ double prog_steps(Prog *p) {
   return list_steps(p, prog_ranges(p, NULL, &p->c->scratch), p->body);
 }
 
-u64 list_runs(Prog *p, StmtId first, u64 most) {
+u64 list_runs(Prog *p, StmtId first, u64 limit) {
   u64 sum = 0;
-  for (StmtId id = first; id && sum <= most; id = prog_stmt(p, id)->next) {
+  for (StmtId id = first; id && sum <= limit; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
     i64 lo, hi;
-    if (s->kind == ST_while || s->kind == ST_require) return most + 1;
-    u64 body = 1 + list_runs(p, s->body, most) + list_runs(p, s->other, most);
+    if (s->kind == ST_while || s->kind == ST_require) return limit + 1;
+    u64 body = 1 + list_runs(p, s->body, limit) + list_runs(p, s->other, limit);
     if (s->kind == ST_for && (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi)))
-      return most + 1;
+      return limit + 1;
     u64 turns = s->kind != ST_for ? 1 : hi > lo ? (u64)(hi - lo) : 0;
-    sum += turns > most ? most + 1 : turns * body;
+    sum += turns > limit ? limit + 1 : turns * body;
   }
   return sum;
 }
 
 /* ---- closed forms ---- */
 
-i64 extent_upto(Dims *ds, Dim d, i64 most) {
+i64 extent_upto(Dims *ds, Dim d, i64 limit) {
   i64 lo, hi;
   dim_bounds(ds, d, &lo, &hi);
-  return dim_is_const(d) || hi < most ? hi : most;
+  return dim_is_const(d) || hi < limit ? hi : limit;
 }
 
 i64 extent_bound(Dims *ds, Dim d) {
@@ -274,21 +271,20 @@ i64 extent_bound(Dims *ds, Dim d) {
   return hi < DIM_MAX ? hi : lo > open ? lo : open;
 }
 
-/* A sum is loaded, and added to; in a row of them it is stored, too. What lies apart costs more
- * than one load: of what lies side by side compilers make vectors, where there are some. */
+/* Loads the accumulator and adds; a row of accumulators is also stored. Strided operands cost more
+ * than one load: compilers vectorize contiguous ones if the target has vectors. */
 double sum_step(double turns, bool row, u32 strides) {
   double step = (row ? 3 : 2) + figures.stride_loads * (double)strides;
   return step * (1 + figures.loop_loads / turns);
 }
 
-/* Vectors come from the second level of the cache, single elements from the first; a sum waits for
- * the step before. */
+/* Vectors come from L2, scalars from L1; an accumulator waits for the previous step. */
 double tile_step(const Costs *c, i64 rows, i64 panels) {
   double products = fmax((double)(rows * panels), c->fma_wait);
   return rows ? products + c->vector_load * (double)panels + c->element_load * (double)rows : 0;
 }
 
-/* Products of all patches, and the time in which their weights come from memory. */
+/* Products of all patches, plus the time to load their weights from memory. */
 double conv3x3_time(const Target *t, const ConvWork *w) {
   double side = w->m ? w->m + 2 : 3, products = w->in * w->out,
          bytes = side * side * products * w->each_bytes;

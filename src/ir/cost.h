@@ -1,48 +1,46 @@
-/* cost.h: what ways to compute the same are estimated to take, by closed forms.
+/* cost.h: closed-form cost estimates of alternatives.
  *
- * Passes ask these before anything is written; what is written is measured by stmt_time and its
- * like (prog.h), what a graph asks for by graph_macs and its like (graph.h). All are in cost.c, and
- * all numbers about machines are in target.def.
- */
+ * Passes use these before any code is generated. Generated statements are costed by stmt_time
+ * (prog.h), graphs by graph_macs (graph.h). All are defined in cost.c; the machine parameters are
+ * in target.def. */
 #ifndef INGOT_COST_H
 #define INGOT_COST_H
 
 #include "ir/dim.h"
 #include "ir/target.h"
 
-/* An extent in estimates: an open one is its bound, but no more than `most`. */
-i64 extent_upto(Dims *ds, Dim d, i64 most);
-/* The same where bounds count in full: without one, what an open loop is taken for. */
+/* An extent in estimates: a symbolic one is its upper bound, at most `limit`. */
+i64 extent_upto(Dims *ds, Dim d, i64 limit);
+/* Upper bound of an extent; without one, the default trip count of an unbounded loop. */
 i64 extent_bound(Dims *ds, Dim d);
 
-/* A step of an innermost loop of so many turns over sums, in plain loads. row: it goes to the next
- * sum, else on in the same one; strides: operands that are not read one after the other. */
+/* Cost of one step of an innermost reduction loop of `turns` iterations, in plain loads. row: each
+ * step goes to the next accumulator; strides: operands read with a stride. */
 double sum_step(double turns, bool row, u32 strides);
 
-/* A step of the fold of a tile of so many sums, in multiply-adds of vectors. */
+/* Cost of one reduction step of a register tile, in vector multiply-adds. */
 double tile_step(const Costs *c, i64 rows, i64 panels);
 
-/* A convolution 3x3 of so many channels and places, in multiply-adds. m: by Winograd's F(m x m) in
- * `patches`, whose weights are read so many times more; 0: as it stands. */
+/* A 3x3 convolution, costed in multiply-adds. */
 typedef struct ConvWork {
-  u32 m;
+  u32 m;             /* Winograd F(m x m); 0: direct */
   double in, out;    /* channels */
-  double places;     /* of the result, of all images; patches where m */
-  double each_bytes; /* of a weight */
-  double again;
-  bool dot2; /* products of numbers of 16 bits */
+  double places;     /* output positions of all images; patches if m > 0 */
+  double each_bytes; /* bytes per weight */
+  double again;      /* Winograd: extra reads of the weights */
+  bool dot2;         /* int16 products (dot_i16x2) */
 } ConvWork;
 double conv3x3_time(const Target *t, const ConvWork *w);
 
-/* What it costs in memory traffic to split a loop between threads. */
+/* Memory traffic caused by splitting a loop between threads. */
 typedef struct ShareTraffic {
-  double handed;  /* bytes a thread reads that others have written */
-  double alone;   /* bytes that several threads have written: all of them, if one thread reads */
-  double weights; /* bytes of weights that every thread reads whole */
-  double torn;    /* cache lines that two threads write, at the ends of their parts */
+  double handed;  /* bytes a thread reads that other threads wrote */
+  double alone;   /* bytes written by several threads, all transferred if one thread reads them */
+  double weights; /* bytes of weights that every thread reads in full */
+  double torn;    /* cache lines shared by two threads at chunk boundaries */
 } ShareTraffic;
-double traffic_time(const ShareTraffic *r,
-                    double times);           /* ns; weights are read so many times more */
-double traffic_alone(const ShareTraffic *r); /* of one thread that runs all of it */
+/* Nanoseconds; times: extra reads of the weights. */
+double traffic_time(const ShareTraffic *r, double times);
+double traffic_alone(const ShareTraffic *r); /* if one thread runs the whole loop */
 
 #endif

@@ -1,26 +1,26 @@
 /* dim.c: dimensions: integers, symbols, and integer polynomials over symbols.
  *
- * In: dimensions and an operation. Out: a dimension in a normal form that is interned, so that
- * equal id means equal structure. The method: an expression is k0 + sum coef * sym; what is not
- * affine (products of symbols, floor division, remainder, min, max) becomes a derived symbol op(a,
- * b) that is interned too. Products are expanded and their factors sorted, so polynomials are
- * normal; terms, factors and operands are ordered by structure and names, never by id, so that the
- * text of an expression does not depend on what was built before it. Bounds come from interval
- * arithmetic. They decide min, max and small quotients when an expression is first built; a derived
- * symbol that exists is found again even if bounds have narrowed since. The text form is in
- * dim_text.c. Does not prove equalities that need case analysis. */
+ * In: dimensions and an operation. Out: a dimension in an interned normal form: equal id means
+ * equal structure. Method: an expression is k0 + sum coef * sym. Non-affine operations (products of
+ * symbols, floor division, remainder, min, max) become derived symbols op(a, b), which are also
+ * interned. Products are expanded and their factors sorted, so polynomials are normal. Terms,
+ * factors and operands are ordered by structure and names, never by id, so that text does not
+ * depend on the order of construction.
+ * Bounds come from interval arithmetic. They decide min, max and small quotients when an expression
+ * is first built. An existing derived symbol is found again even if bounds have narrowed since. The
+ * text form is in dim_text.c. Does not prove equalities that need case analysis. */
 #include "ir/dim.h"
 
 #include <string.h>
 
 /* ---- construction of normal forms ---- */
 
-/* Bounds the cost of every walk over an expression, and its text. */
+/* Limits the cost of every traversal of an expression, and its text. */
 static void check_size(Dims *ds, DimSize x) {
   if (x.size > DIM_SIZE || x.depth > DIM_DEPTH)
     fail(ds->c, ERR_unsupported, LOC_NONE,
-         "an extent is an expression of more than %d parts or %d levels; numbers for open "
-         "dimensions (-d NAME=N) make it shorter",
+         "an extent is an expression of more than %d parts or %d levels; set open dimensions with "
+         "-d NAME=N to make it shorter",
          DIM_SIZE, DIM_DEPTH);
 }
 
@@ -28,7 +28,7 @@ static bool in_range(i64 x) {
   return x >= -DIM_MAX && x <= DIM_MAX;
 }
 
-/* x + y * z, all in range; marks p when the result is not. */
+/* x + y * z, all in range; marks p if the result is not. */
 static i64 muladd(Poly *p, i64 x, i64 y, i64 z) {
   i64 ay = y < 0 ? -y : y, az = z < 0 ? -z : z;
   if (ay != 0 && az > DIM_MAX / ay) {
@@ -74,8 +74,8 @@ u32 dim_factors(const Dims *ds, Sym s, Sym *out) {
 
 static int cmp_dim(const Dims *ds, Dim a, Dim b);
 
-/* Given symbols before derived ones, by name; derived ones by operation and operands. Different
- * operands differ in structure, so one path is followed, as deep as the expression is. */
+/* Declared symbols before derived ones, by name; derived ones by operation and operands. Different
+ * operands differ in structure, so only one path is followed. */
 static int cmp_atom(const Dims *ds, Sym s, Sym t) {
   if (s == t) return 0;
   const SymInfo *x = &ds->sym.at[s], *y = &ds->sym.at[t];
@@ -167,11 +167,13 @@ void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k) {
 
 Dim poly_dim(Dims *ds, const Poly *p) {
   if (p->over & OVERFLOW_number)
-    fail(ds->c, ERR_input, LOC_NONE, "size overflow: a dimension with a number above 2^40");
+    fail(ds->c, ERR_input, LOC_NONE, "size overflow: a dimension contains a number above 2^40");
   if (p->over)
-    fail(ds->c, ERR_unsupported, LOC_NONE, "dimension with more than %d terms", DIM_TERMS);
+    fail(ds->c, ERR_unsupported, LOC_NONE, "a dimension has more than %d terms", DIM_TERMS);
   if (p->n == 0) {
-    if (p->k0 < 0) fail(ds->c, ERR_input, LOC_NONE, "size is negative: %lld", (long long)p->k0);
+    if (p->k0 < 0)
+      fail(ds->c, ERR_input, LOC_NONE, "expected a size of at least 0, found %lld",
+           (long long)p->k0);
     return p->k0;
   }
   i64 key[1 + 2 * DIM_TERMS] = {p->k0};
@@ -200,15 +202,15 @@ typedef struct DimRange {
   i64 lo, hi;
 } DimRange;
 
-/* x between -most and most; x * y likewise. */
-static i64 within(i64 x, i64 most) {
-  return x > most ? most : x < -most ? -most : x;
+/* clamp x to -most..most, so that x * y stays in range too. */
+static i64 within(i64 x, i64 max) {
+  return x > max ? max : x < -max ? -max : x;
 }
 
-static i64 mul_within(i64 x, i64 y, i64 most) {
+static i64 mul_within(i64 x, i64 y, i64 max) {
   if (x == 0 || y == 0) return 0;
   i64 ax = x < 0 ? -x : x, ay = y < 0 ? -y : y;
-  i64 r = ax > most / ay ? most : ax * ay;
+  i64 r = ax > max / ay ? max : ax * ay;
   return (x < 0) != (y < 0) ? -r : r;
 }
 
@@ -225,7 +227,7 @@ static i64 div_bound(i64 x, i64 y) {
   return floor_div(x, y);
 }
 
-/* Smallest and largest of f(x, y) over the corners, where f is monotonic in each operand. */
+/* Minimum and maximum of f(x, y) over the corners; f is monotonic in each operand. */
 static DimRange corners(DimRange a, DimRange b, i64 (*f)(i64, i64)) {
   i64 v[4] = {f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)};
   DimRange r = {v[0], v[0]};
@@ -267,7 +269,7 @@ static DimRange op_range(Op op, DimRange a, DimRange b) {
   case OP_mul: return corners(a, b, mul_bound);
   case OP_div: {
     DimRange r = corners(a, b, div_bound);
-    if (a.lo >= DIM_MAX) r.lo = DIM_MAX / b.hi; /* at least that, not unbounded */
+    if (a.lo >= DIM_MAX) r.lo = DIM_MAX / b.hi; /* a lower bound, not unbounded */
     if (a.hi <= -DIM_MAX) r.hi = floor_div(-DIM_MAX, b.hi);
     return r;
   }
@@ -332,7 +334,7 @@ static Sym push_sym(Dims *ds, SymInfo info, DimSize x) {
   return ds->sym.n - 1;
 }
 
-/* Derived symbols use only symbols before them, so one pass in order brings all up to date. */
+/* Derived symbols use only earlier symbols, so one pass in order updates all. */
 static void narrow_derived(Dims *ds) {
   for (Sym s = 0; s < ds->sym.n; s++) {
     SymInfo *i = &ds->sym.at[s];
@@ -354,15 +356,17 @@ Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi) {
     if (lo > i->lo) i->lo = lo;
     if (hi < i->hi) i->hi = hi;
     if (i->lo > i->hi)
-      fail(ds->c, ERR_input, LOC_NONE, "dimension %s is %lld to %lld and also %lld to %lld",
-           show(ds->c, name), (long long)was_lo, (long long)was_hi, (long long)lo, (long long)hi);
+      fail(ds->c, ERR_input, LOC_NONE,
+           "dimension %s has conflicting ranges: %lld to %lld, and %lld to %lld", show(ds->c, name),
+           (long long)was_lo, (long long)was_hi, (long long)lo, (long long)hi);
     if (changed) narrow_derived(ds);
     return *found - 1;
   }
   if (lo > hi)
-    fail(ds->c, ERR_input, LOC_NONE, "dimension %s: the lower bound %lld is above the upper %lld",
-         show(ds->c, name), (long long)lo, (long long)hi);
-  /* Names in text are unique: a namesake of the other kind gets a number. */
+    fail(ds->c, ERR_input, LOC_NONE,
+         "dimension %s: the lower bound %lld is above the upper bound %lld", show(ds->c, name),
+         (long long)lo, (long long)hi);
+  /* Names are unique in text: a symbol of the other kind with the same name gets a number. */
   Str text = name;
   for (u32 i = 2; map_get(&ds->by_text, text); i++)
     text = str_fmt(ds->c, "%s_%u", str_text(ds->c, name), i);
@@ -430,7 +434,7 @@ Dim dim_addk(Dims *ds, Dim a, i64 k) {
   return poly_dim(ds, &p);
 }
 
-/* Product of n factors in order; NO_SYM for none. */
+/* Product of n ordered factors; NO_SYM if n is 0. */
 static Sym join(Dims *ds, const Sym *f, u32 n) {
   Sym s = n > 0 ? f[0] : NO_SYM;
   for (u32 i = 1; i < n; i++) s = mk_op(ds, OP_mul, dim_of_sym(ds, s), dim_of_sym(ds, f[i]));
@@ -443,7 +447,8 @@ static Sym mono_mul(Dims *ds, Sym s, Sym t) {
   for (u32 i = 0, j = 0; i < nf || j < ng;)
     out[n++] = j == ng || (i < nf && cmp_atom(ds, f[i], g[j]) <= 0) ? f[i++] : g[j++];
   if (n > DIM_FACTORS)
-    fail(ds->c, ERR_unsupported, LOC_NONE, "product of more than %d dimensions", DIM_FACTORS);
+    fail(ds->c, ERR_unsupported, LOC_NONE, "a dimension is a product of more than %d factors",
+         DIM_FACTORS);
   return join(ds, out, n);
 }
 
@@ -486,7 +491,7 @@ Dim dim_mul(Dims *ds, Dim a, Dim b) {
 Dim dim_product(Dims *ds, const Dim *d, u32 n) {
   Dim r = 1;
   for (u32 i = 0; i < n; i++)
-    if (d[i] == 0) return 0; /* even where the others overflow */
+    if (d[i] == 0) return 0; /* even if the others overflow */
   for (u32 i = 0; i < n; i++) r = dim_mul(ds, r, d[i]);
   return r;
 }
@@ -509,7 +514,7 @@ static i64 content(const Poly *p, i64 g) {
   return g;
 }
 
-/* floor(p / k) for a number k > 0. Multiples of k leave the quotient, common divisors cancel, and
+/* floor(p / k) for a constant k > 0. Multiples of k leave the quotient, common divisors cancel, and
  * floor((floor(x / m) + c) / k) = floor((x + c m) / (m k)). */
 static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
   Poly q = {.over = p.over};
@@ -549,7 +554,7 @@ static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
   return poly_dim(ds, &q);
 }
 
-/* Multivariate long division by leading terms: true, and the quotient, if it is exact. */
+/* Multivariate long division by leading terms; true, with the quotient, if it is exact. */
 static bool div_exact(Dims *ds, const Poly *a, const Poly *b, Poly *q) {
   Poly rest = *a;
   *q = (Poly){.k0 = 0};
@@ -566,7 +571,7 @@ static bool div_exact(Dims *ds, const Poly *a, const Poly *b, Poly *q) {
   return false;
 }
 
-/* The largest monomial that divides every term of p and g; NO_SYM if there is none. */
+/* The largest monomial that divides every term of p and g; NO_SYM: none. */
 static Sym common(Dims *ds, const Poly *p, Sym g) {
   if (p->k0 != 0) return NO_SYM;
   for (u32 i = 0; i < p->n && g != NO_SYM; i++) {
@@ -587,7 +592,7 @@ static Sym common(Dims *ds, const Poly *p, Sym g) {
   return g;
 }
 
-/* p / (g * s), which is known to be exact. */
+/* p / (g * s), known to be exact. */
 static Poly cancel(Dims *ds, const Poly *p, i64 g, Sym s) {
   Poly r = {.k0 = p->k0 / g, .over = p->over};
   for (u32 i = 0; i < p->n; i++) {
@@ -621,7 +626,7 @@ Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw) {
   return dim_of_sym(ds, mk_op(ds, OP_div, a, b));
 }
 
-/* p with coefficients modulo k, and with inner remainders by a multiple of k opened. */
+/* p with coefficients modulo k; expands inner remainders by a multiple of k. */
 static Poly reduce(Dims *ds, Poly p, i64 k) {
   for (u32 i = 0; i < p.n;) {
     const SymInfo *s = &ds->sym.at[p.sym[i]];
@@ -642,8 +647,8 @@ static Poly reduce(Dims *ds, Poly p, i64 k) {
   return p;
 }
 
-/* p mod k for a number k > 0. Common divisors come out: (g x + g r + t) mod (g k) =
- * g ((x + r) mod k) + t for t < g; with the smaller k more may reduce. */
+/* p mod k for a constant k > 0. Common divisors are factored out: (g x + g r + t) mod (g k) = g ((x
+ * + r) mod k) + t for t < g. With the smaller k more terms may reduce. */
 static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
   i64 scale = 1, rest = 0, g = 0;
   while (g != 1) {
@@ -685,7 +690,7 @@ Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw) {
   return dim_of_sym(ds, mk_op(ds, OP_mod, a, b));
 }
 
-/* ---- smaller and larger ---- */
+/* ---- min and max ---- */
 
 static bool has_operand(const Dims *ds, Dim d, Op op, Dim x) {
   Sym s = dim_only_sym(ds, d);
@@ -731,7 +736,7 @@ Dim dim_max(Dims *ds, Dim a, Dim b) {
   return dim_minmax_with(ds, OP_max, a, b, false);
 }
 
-/* ---- reading ---- */
+/* ---- queries ---- */
 
 DimTerms dim_terms(const Dims *ds, Dim d) {
   if (dim_is_const(d)) return (DimTerms){.k0 = d};
@@ -739,7 +744,7 @@ DimTerms dim_terms(const Dims *ds, Dim d) {
   return (DimTerms){f->k0, f->n, f->sym, f->coef};
 }
 
-/* Values are kept within 2^62, far beyond any real extent, so that nothing overflows. */
+/* Values are clamped to 2^62, far beyond any real extent, so that nothing overflows. */
 #define EVAL_MAX ((i64)1 << 62)
 
 static i64 eval_sym(const Dims *ds, Sym s, const i64 *env) {

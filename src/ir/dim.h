@@ -1,4 +1,4 @@
-/* dim.h: what dim.c, dim_minmax.c and dim_text.c share, and nobody else sees. */
+/* dim.h: private to dim.c, dim_minmax.c and dim_text.c. */
 #ifndef INGOT_DIM_H
 #define INGOT_DIM_H
 
@@ -11,13 +11,13 @@ typedef struct Aff Aff;   /* interned expression */
 typedef struct Poly Poly; /* expression under construction */
 
 enum {
-  DIM_TERMS = 128,  /* of one expression */
-  DIM_FACTORS = 32, /* of one product */
-  DIM_DEPTH = 24,   /* levels of quotients, remainders, min and max */
+  DIM_TERMS = 128,  /* limit of terms in one expression */
+  DIM_FACTORS = 32, /* limit of factors in one product */
+  DIM_DEPTH = 24,   /* limit of nested quotients, remainders, min and max */
 };
-#define NO_SYM UINT32_MAX /* as a monomial: 1 */
+#define NO_SYM UINT32_MAX /* as a monomial: the constant 1 */
 
-/* k0 + sum coef[i] * sym[i]; n > 0, no coefficient is 0, terms in the order of cmp_mono. */
+/* k0 + sum coef[i] * sym[i]; n > 0, coefficients are not 0, terms in the order of cmp_mono. */
 struct Aff {
   i64 k0;
   u32 n;
@@ -26,11 +26,11 @@ struct Aff {
   i64 *coef;
 };
 
-/* The same, but may be a constant of any sign. All numbers are within +-DIM_MAX. */
+/* Like Aff, but may be a constant of any sign. All numbers are within +-DIM_MAX. */
 struct Poly {
   i64 k0;
   u32 n;
-  u8 over; /* Over: something did not fit, this is not a value any more */
+  u8 over; /* Over: a limit was exceeded, the value is invalid */
   Sym sym[DIM_TERMS];
   i64 coef[DIM_TERMS];
 };
@@ -41,11 +41,11 @@ struct Dims {
   Ctx *c;
   Arena *a;
   VEC(SymInfo) sym;
-  VEC(DimSize) extent; /* of each symbol */
+  VEC(DimSize) extent; /* size of each symbol */
   VEC(Aff) aff;        /* Dim -1 - i is aff i */
-  Map by_aff;          /* numbers of an expression -> index + 1 */
+  Map by_aff;          /* content of an expression -> index + 1 */
   Map by_op;           /* op, a, b -> derived symbol + 1 */
-  Map by_name;         /* kind and name asked for -> symbol + 1 */
+  Map by_name;         /* kind and requested name -> symbol + 1 */
   Map by_text;         /* name in text -> symbol + 1 */
 };
 
@@ -55,10 +55,10 @@ void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k); /* p += k * q */
 void poly_simplify(const Dims *ds, Poly *p);                  /* see dim_minmax.c */
 Poly poly_mul(Dims *ds, const Poly *p, const Poly *q);
 Dim poly_dim(Dims *ds, const Poly *p); /* interns; fails on overflow and negative constants */
-u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* up to DIM_FACTORS, none of them a product */
-Sym dim_only_sym(const Dims *ds, Dim d);          /* that d consists of, or NO_SYM */
+u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* at most DIM_FACTORS, each not a product */
+Sym dim_only_sym(const Dims *ds, Dim d);          /* the symbol that is all of d, or NO_SYM */
 Sym dim_find(const Dims *ds, Str name);           /* by the name in text; NO_SYM if unknown */
-/* raw: structure only, no decision by bounds, so that what was printed is read back as it was. */
+/* raw: no simplification by bounds, so that printed text is read back unchanged. */
 Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw);
 Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw);
 Dim dim_minmax_with(Dims *ds, Op op, Dim a, Dim b, bool raw); /* OP_min, OP_max */

@@ -1,16 +1,15 @@
-/* dim_minmax.c: terms of a sum that cancel because both choose between the same two things.
+/* dim_minmax.c: cancels min and max terms of a sum that choose between the same two operands.
  *
- * In: a sum. Out: the same number with fewer terms. Method: max(a, b) + min(a + c, b + c) is
- * a + b + c, and two of a kind differ by c, whichever of a and b is larger. What is cut in two and
- * joined again has lengths such as max(0, n - 1) and min(1, n), and is n long again.
- */
+ * In: a sum. Out: an equal sum with fewer terms. Method: max(a, b) + min(a + c, b + c) = a + b + c,
+ * and two terms of the same kind differ by c, whichever of a and b is larger. Splitting and
+ * rejoining an axis, for example, gives lengths max(0, n - 1) and min(1, n), whose sum is n. */
 #include "ir/dim.h"
 
 static bool is_minmax(const SymInfo *s) {
   return s->kind == SY_derived && (s->op == OP_min || s->op == OP_max);
 }
 
-/* y - x where that is a number. */
+/* *c = y - x if that is constant. */
 static bool distance(const Dims *ds, Dim x, Dim y, i64 *c) {
   Poly p = poly_of(ds, y), q = poly_of(ds, x);
   poly_add(ds, &p, &q, -1);
@@ -23,8 +22,8 @@ static void add_sym(const Dims *ds, Poly *p, Sym s, i64 k) {
   poly_add(ds, p, &one, k);
 }
 
-/* Takes k of each of the terms i and j out of the sum and puts in what they come to: a + b + c for
- * a max and a min, c for two of a kind (`like`) with opposite signs. k is as many as both have. */
+/* Replaces terms i and j, k times each, by their sum: a + b + c for a max and a min, c for two of
+ * the same kind (`like`) with opposite signs. k is the smaller coefficient. */
 static bool cancel_pair(const Dims *ds, Poly *p, u32 i, u32 j) {
   const SymInfo *x = &ds->sym.at[p->sym[i]], *y = &ds->sym.at[p->sym[j]];
   bool like = x->op == y->op, same_sign = (p->coef[i] < 0) == (p->coef[j] < 0);
@@ -41,14 +40,14 @@ static bool cancel_pair(const Dims *ds, Poly *p, u32 i, u32 j) {
     poly_add(ds, &rest, &b, 1);
   }
   poly_add(ds, &out, &rest, k);
-  if (out.over || (out.n == 0 && out.k0 < 0)) return false; /* no dimension */
+  if (out.over || (out.n == 0 && out.k0 < 0)) return false; /* not a dimension */
   *p = out;
   return true;
 }
 
 void poly_simplify(const Dims *ds, Poly *p) {
   bool again = !p->over;
-  while (again) { /* each round takes a term away, and puts back parts of it */
+  while (again) { /* each round removes a term and adds its operands */
     again = false;
     for (u32 i = 0; i < p->n && !again; i++)
       for (u32 j = i + 1; j < p->n && !again; j++) again = cancel_pair(ds, p, i, j);

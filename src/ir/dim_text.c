@@ -19,7 +19,7 @@ static bool is_digit(char ch) {
   return ch >= '0' && ch <= '9';
 }
 
-/* Bytes of the identifier at the start of s. */
+/* Length of the identifier at the start of s. */
 static size_t ident(const char *s, size_t n) {
   size_t i = 0;
   if (n == 0 || !is_alpha(s[0])) return 0;
@@ -35,7 +35,7 @@ static bool is_call(const char *s, size_t n) {
 
 static void print_operand(const Dims *ds, Dim d, StrBuf *t);
 
-/* tight: within a product, where a quotient needs parentheses */
+/* tight: inside a product, where a quotient needs parentheses */
 static void print_atom(const Dims *ds, Sym s, bool tight, StrBuf *t) {
   const SymInfo *i = &ds->sym.at[s];
   if (i->kind != SY_derived) {
@@ -116,7 +116,8 @@ static bool parse_number(DimRead *r, Poly *out) {
   for (; r->at < r->end && is_digit(*r->at); r->at++) {
     x = x * 10 + (*r->at - '0');
     if (x > DIM_MAX)
-      fail(r->ds->c, ERR_input, LOC_NONE, "size overflow: a number above 2^40 in a dimension");
+      fail(r->ds->c, ERR_input, LOC_NONE,
+           "size overflow: a dimension contains a number above 2^40");
   }
   *out = poly_const(x);
   return true;

@@ -1,8 +1,7 @@
-/* dim_visit.c: the symbols that a dimension is made of.
+/* dim_visit.c: iterates over the symbols of a dimension.
  *
- * In: a dimension. Out: one symbol after the other, in the order of its text, a derived one before
- * those it is derived from; and what many ask of them.
- */
+ * In: a dimension. Out: its symbols in the order of its text, a derived one before its operands;
+ * and common queries about them. */
 #include "ir/dim.h"
 #include "ir/lexer.h"
 

@@ -1,6 +1,6 @@
-/* dtype.c: the table of element types, made from dtypes.def, and what follows from a row of it.
+/* dtype.c: the table of element types from dtypes.def, and properties derived from it.
  *
- * Lookups scan the table: it is short, and they run once per tensor of a model, not per element. */
+ * Lookups scan the table: it is short, and they run once per tensor, not per element. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -40,11 +40,11 @@ DType dtype_acc(DType d) {
 }
 
 bool dtype_int_range(DType d, i64 *lo, i64 *hi) {
-  Scalar least = {.i = INT64_MIN}, most = {.i = INT64_MAX};
+  Scalar min = {.i = INT64_MIN}, max = {.i = INT64_MAX};
   bool any = d != DT_u64 && (dtype_is_int(d) || d == DT_bool);
-  if (any) dtype_limits(d, &least, &most);
-  *lo = least.i;
-  *hi = most.i;
+  if (any) dtype_limits(d, &min, &max);
+  *lo = min.i;
+  *hi = max.i;
   return any;
 }
 

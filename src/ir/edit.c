@@ -1,23 +1,22 @@
-/* edit.c: the one rewriting walk over a graph.
+/* edit.c: the rewriting traversal of a graph.
  *
- * In: a graph and a function that looks at one node. Out: the same graph with nodes dropped, added
- * and operands replaced. Each block's node list is taken away and rebuilt node by node, so that
- * whatever the visitor builds (graph_add appends to g->cur) lands in front of the node it looks at.
- * Replacements are recorded in one table and applied to the operands of every node before it is
- * visited, and to the results of every block at its end; a definition comes before its uses, so one
- * walk suffices.
+ * In: a graph and a function that visits one node. Out: the same graph with nodes dropped, added
+ * and operands replaced. Each region's node list is detached and rebuilt node by node, so that
+ * nodes built by the visitor (graph_add appends to g->cur) come before the visited node.
+ * Replacements are recorded in one table. They are applied to the operands of every node before its
+ * visit, and to the results of every region at its end. Definitions come before uses, so one
+ * traversal suffices.
  *
- * Nodes built during a visit are not visited in the same walk: run it again until nothing changes.
- * Dropped nodes keep their slot in g->node; ids never move. A walk that changes nothing leaves
- * nothing that its visitor has built.
- */
+ * Nodes built during a visit are not visited in the same traversal: run it again until nothing
+ * changes. Dropped nodes keep their slot in g->node; ids never move. If a traversal changes
+ * nothing, the nodes its visitor built are removed. */
 #include "ir/graph.h"
 
 #include <string.h>
 
-/* Edit with the room that its table has. The visitor sees the Edit. */
+/* Edit with the capacity of its table. The visitor sees the Edit. */
 typedef struct EditWalk {
-  Edit e; /* first: an Edit of a running walk is an EditWalk */
+  Edit e; /* first: the Edit of a running traversal is an EditWalk */
   EditFn *visit;
   u32 cap;
 } EditWalk;
@@ -60,7 +59,7 @@ bool edit_swap(Edit *e, NodeId n, Val by) {
 
 static void visit_region(EditWalk *w, RegionId b);
 
-/* Blocks of a dropped node are emptied, so that nothing in them counts as a use. */
+/* Empties the regions of a dropped node, so that nothing in them counts as a use. */
 static void clear(Graph *g, NodeId id) {
   const Node *n = graph_node(g, id);
   for (u32 k = 0; k < n->nblk; k++) {
@@ -70,8 +69,8 @@ static void clear(Graph *g, NodeId id) {
   }
 }
 
-/* Visits nodes in order and appends those that stay to g->cur. The array is no longer part of a
- * block. */
+/* Visits nodes in order and appends the kept ones to g->cur. The list is no longer part of a
+ * region. */
 static void visit_nodes(EditWalk *w, const NodeId *list, u32 count) {
   Graph *g = w->e.g;
   RegionId here = g->cur;
@@ -102,7 +101,7 @@ static void visit_region(EditWalk *w, RegionId b) {
   g->cur = b;
   visit_nodes(w, list, count);
   blk = &g->blk.at[b];
-  if (!w->e.changed) { /* what was tried in vain goes */
+  if (!w->e.changed) { /* drop nodes of failed attempts */
     blk->node.n = count;
     if (count) memcpy(blk->node.at, list, count * sizeof *list);
   }

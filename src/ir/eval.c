@@ -1,11 +1,11 @@
-/* eval.c: the meaning of every scalar op and of every conversion between element types.
+/* eval.c: semantics of every scalar op and of every conversion between element types.
  *
- * Every engine and the constant folder must agree with this file to the bit. In: scalars of one
- * dtype (see Scalar in ir.h). Out: a scalar that the result type can represent.
- * Rules: f64 is computed in double, f32 in float, functions by mathlib*.h; narrower floats as f32
- * and rounded again; integers modulo 2^64 and wrapped. Assumes the default rounding mode. No
- * operand, of any bit pattern, is undefined behaviour. Does not know complex numbers (they read as
- * zero) nor numbers written in strings. */
+ * Every engine and the constant folder must agree with this file bit by bit. In: scalars of one
+ * dtype (see Scalar in ir.h). Out: a scalar that the result type can represent. Rules: f64 is
+ * computed in double, f32 in float, elementary functions by mathlib*.h. Narrower floats are
+ * computed as f32 and rounded again. Integers are computed modulo 2^64 and wrapped. Assumes the
+ * default rounding mode. No bit pattern of an operand causes undefined behaviour. Does not handle
+ * complex numbers (they read as zero) or numbers in strings. */
 #include "ir/ir.h"
 #include "ir/mathlibd.h"
 #include "ir/mathlibf.h"
@@ -16,17 +16,17 @@
 
 /* ---- float formats as bits ---- */
 
-/* A binary float narrower than double: sign, exponent, `mant` mantissa bits. Codes below the sign
- * grow with the value up to `max`, the largest finite one. */
+/* A binary float narrower than double: sign, exponent, `mant` mantissa bits. Codes without the sign
+ * bit increase with the value up to `max`, the largest finite one. */
 typedef struct Fmt {
   u8 mant, bias;
   u32 max;  /* code of the largest finite value */
   u32 inf;  /* code of infinity; 0: none */
-  u32 nan;  /* smallest code that is NaN; 0: none. Has its own sign bit where there is no -0 */
+  u32 nan;  /* smallest NaN code; 0: none. Formats without -0 use the code of -0 */
   u32 sign; /* sign bit */
 } Fmt;
 
-/* Of other types there is none: its sign is 0. */
+/* Types that are not narrow floats have sign 0. */
 static const Fmt *fmt_of(DType d) {
   static const Fmt fmts[] = {
       {0, 0, 0, 0, 0, 0},
@@ -73,10 +73,10 @@ static double decode(const Fmt *f, u32 code) {
   return sign ? -x : x;
 }
 
-/* NaN keeps its sign and the top of its payload where the format has room for them. */
+/* NaN keeps its sign and the top bits of its payload if the format has space for them. */
 static u32 encode_nan(const Fmt *f, u64 bits) {
   u32 sign = bits >> 63 ? f->sign : 0;
-  if (!f->nan) return sign ^ f->sign; /* no NaN: a zero, of the other sign as ml_dtypes does */
+  if (!f->nan) return sign ^ f->sign; /* no NaN: a zero of the opposite sign, as ml_dtypes does */
   if (f->nan == f->sign) return f->nan;
   if (!f->inf) return f->nan | sign;
   u32 frac = (u32)(bits << 12 >> (64 - f->mant));
@@ -85,7 +85,7 @@ static u32 encode_nan(const Fmt *f, u64 bits) {
 }
 
 /* Rounds to nearest, ties to even. Beyond the largest finite value: that value with sat, else
- * infinity or NaN, whichever there is. */
+ * infinity or NaN, whichever the format has. */
 static u32 encode(const Fmt *f, double x, bool sat) {
   u64 bits = bits_of(x);
   u32 sign = bits >> 63 ? f->sign : 0;
@@ -93,15 +93,15 @@ static u32 encode(const Fmt *f, double x, bool sat) {
   if (mag > (u64)0x7ff << 52) return encode_nan(f, bits);
   i32 exp = (i32)(mag >> 52) - 1023;
   u64 m = (mag & (((u64)1 << 52) - 1)) | (u64)1 << 52;
-  i32 least = 1 - f->bias; /* exponent of the smallest normal number; subnormals share it */
-  i32 shift = 52 - f->mant + (exp < least ? least - exp : 0);
+  i32 min_exp = 1 - f->bias; /* exponent of the smallest normal number; subnormals share it */
+  i32 shift = 52 - f->mant + (exp < min_exp ? min_exp - exp : 0);
   u32 code = 0;
-  bool over = exp > f->bias + 1; /* beyond the largest of any format; a code would not fit */
+  bool over = exp > f->bias + 1; /* beyond the largest of any format; the code would overflow */
   if (shift < 54 && !over) {     /* else below half of the smallest number */
     u64 half = m >> (shift - 1);
     code = (u32)(half >> 1);
     if ((half & 1) && ((code & 1) || half << (shift - 1) != m)) code++;
-    if (exp > least) code += (u32)(exp - least) << f->mant;
+    if (exp > min_exp) code += (u32)(exp - min_exp) << f->mant;
   }
   if (code > f->max || over) {
     if (sat || (!f->inf && !f->nan))
@@ -119,7 +119,7 @@ static double decode_e8m0(u32 code) {
   return code == 0xff ? NAN : ldexp(1, (i32)code - 127);
 }
 
-/* To the next power of two away from zero, as ONNX's round_mode "up"; the sign is lost. */
+/* Rounds to the next power of two away from zero, like ONNX round_mode "up"; drops the sign. */
 static u32 encode_e8m0(double x, bool sat) {
   u32 bits = imk_u32((float)x) & 0x7fffffff, code = (bits + 0x7fffff) >> 23;
   if (bits > 0x7f800000) return 0xff;
@@ -157,7 +157,7 @@ Scalar scalar_load(DType d, const void *p) {
   case DT_c128: return x;
   default: break;
   }
-#ifdef VM_SMALL /* only where numbers are little-endian */
+#ifdef VM_SMALL /* only for little-endian targets */
   memcpy(&u, p, n);
 #else
   if (n == 1) {
@@ -226,7 +226,7 @@ void scalar_store(DType d, void *p, Scalar x) {
 
 /* ---- conversion ---- */
 
-/* Largest finite value of the floats that have no infinity; 0 for those that have. */
+/* Largest finite value of float types without infinity; 0 for types with infinity. */
 static double largest(DType d) {
   switch (d) {
   case DT_f8e4m3fn: return 448;
@@ -259,7 +259,7 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi) {
 i64 scalar_wrap(DType d, i64 x) {
   u32 bits = dtype_info[d].bits;
   if (bits == 0 || bits >= 64) return x;
-  u32 mask = UINT32_MAX >> (32 - bits), u = (u32)x & mask; /* no type has 33 to 63 */
+  u32 mask = UINT32_MAX >> (32 - bits), u = (u32)x & mask; /* no type has 33 to 63 bits */
   if (dtype_is_signed(d) && u >> (bits - 1)) return -(i64)(~u & mask) - 1;
   return (i64)u;
 }
@@ -275,7 +275,8 @@ static i64 to_int(DType d, double x) {
 static i64 clamp_float(DType d, double x) {
   Scalar lo, hi;
   dtype_limits(d, &lo, &hi);
-  double top = d == DT_u64 ? 0x1p64 : (double)hi.i; /* i64: rounds up to 2^63, where to_int stops */
+  double top =
+      d == DT_u64 ? 0x1p64 : (double)hi.i; /* i64: rounds up to 2^63, where to_int saturates */
   if (x <= (double)lo.i) return lo.i;
   return x >= top ? hi.i : to_int(d, x);
 }
@@ -293,7 +294,7 @@ static double from_int(DType from, DType d, i64 x, bool sat) {
   bool neg = from != DT_u64 && x < 0;
   u64 m = neg ? 0 - (u64)x : (u64)x;
   if (d == DT_f32) return neg ? -(float)m : (float)m;
-  /* 53 bits, the last one sticky: a second rounding to fewer bits then sees which side it is on */
+  /* 53 bits, the last one sticky, so that the second rounding breaks ties correctly */
   if (d != DT_f64 && m >> 53) m = (m & ~(u64)0x7ff) | (m & 0x7ff ? 0x800 : 0);
   double f = neg ? -(double)m : (double)m;
   return narrow(d, f, sat);
@@ -324,7 +325,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
 
 /* ---- floats ---- */
 
-/* Operations of one operand and the functions of mathlib*.h that they are. */
+/* Unary operations and their functions in mathlib*.h. */
 #define EACH_WHOLE(DO)                                                                             \
   DO(floor, floor)                                                                                 \
   DO(ceil, ceil)                                                                                   \
@@ -332,7 +333,7 @@ Scalar scalar_cast(DType from, DType to, Scalar x, bool sat) {
 #define EACH_ROUNDING(DO)                                                                          \
   DO(round, rint)                                                                                  \
   DO(sqrt, sqrt)
-#ifdef VM_SINGLE /* a machine that refuses code with functions that are computed in double */
+#ifdef VM_SINGLE /* targets that reject functions computed in double */
 #define EACH_FUNCTION EACH_ROUNDING
 #else
 #define EACH_FUNCTION(DO)                                                                          \
@@ -368,7 +369,7 @@ static double eval_f64(Op op, double a, double b, double c) {
 #ifndef VM_SINGLE
   case OP_pow: return im_pow(a, b);
 #endif
-  case OP_max: return b > a || isnan(b) ? b : a; /* of equal ones (-0, 0) the first */
+  case OP_max: return b > a || isnan(b) ? b : a; /* of equal operands (-0, 0) the first */
   case OP_min: return b < a || isnan(b) ? b : a;
   case OP_fma: return im_fma(a, b, c);
   case OP_recip: return 1 / a;
@@ -402,7 +403,7 @@ static float eval_f32(Op op, float a, float b, float c) {
 #define DO(op, fn)                                                                                 \
   case OP_##op: return im_##fn##f(a);
     EACH_FUNCTION(DO)
-#ifdef VM_SMALL /* Exact, or rounded twice, which does not show: 53 >= 2 * 24 + 2. */
+#ifdef VM_SMALL /* Exact, or double rounding without effect: 53 >= 2 * 24 + 2. */
   default: return (float)eval_f64(op, a, b, c);
 #else
     EACH_WHOLE(DO)
@@ -432,7 +433,7 @@ static bool compare_float(Op op, double a, double b) {
 /* ---- integers ---- */
 
 static bool compare_int(Op op, bool is_signed, i64 x, i64 y) {
-  /* flipping the top bit maps the signed order to the unsigned one */
+  /* flipping the top bit maps signed order to unsigned order */
   u64 flip = is_signed ? (u64)1 << 63 : 0, a = (u64)x ^ flip, b = (u64)y ^ flip;
   switch (op) {
   case OP_eq: return a == b;
@@ -463,7 +464,7 @@ static u32 maddubs(u32 a, u32 b, u32 c) {
   return all;
 }
 
-/* Of the bytes of words, or of their halves. */
+/* Operations on the bytes or 16-bit halves of 32-bit words. */
 static u32 eval_packed(Op op, u32 a, u32 b, u32 c) {
   if (op == OP_maddubs) return maddubs(a, b, c);
   if (op == OP_psign) c = 0;
@@ -480,13 +481,13 @@ static u32 eval_packed(Op op, u32 a, u32 b, u32 c) {
   return c;
 }
 
-/* minus: all bits, or none */
+/* Negates x if minus is all ones; minus is all ones or 0. */
 static u64 with_sign(u64 x, u64 minus) {
   return (x ^ minus) - minus;
 }
 
-/* |a| / |b| and what is left of |a|, by the signs of both; x / 0 is 0. What mod leaves has the sign
- * of b, as Python's %. */
+/* Quotient or remainder of |a| and |b|, with the signs of both; x / 0 is 0. mod has the sign of b,
+ * like Python's %. */
 static i64 divide(Op op, u64 a, u64 b, u64 minus_a, u64 minus_b) {
   u64 minus = minus_a;
   a = with_sign(a, minus_a);
@@ -502,7 +503,7 @@ static i64 divide(Op op, u64 a, u64 b, u64 minus_a, u64 minus_b) {
   return (i64)with_sign(r, minus);
 }
 
-/* Negative powers are 1 / a^n truncated: 0 but for a = 1 and -1, and 0 for a = 0 as x / 0 is. */
+/* Negative powers are 1 / a^n truncated: 0 except for a = 1 and -1; 0 for a = 0, like x / 0. */
 static i64 eval_int(Op op, DType d, i64 x, i64 y) {
   u64 a = (u64)x, b = (u64)y;
   const bool is_signed = dtype_is_signed(d);
@@ -539,7 +540,7 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
   Scalar zero = {.i = 0}, r = zero;
   Scalar a = n > 0 ? arg[0] : zero, b = n > 1 ? arg[1] : zero, c = n > 2 ? arg[2] : zero;
   if (op == OP_select) return a.i ? b : c;
-  if (op == OP_cast || op == OP_bitcast) return a; /* their result type is not here */
+  if (op == OP_cast || op == OP_bitcast) return a; /* their result type is unknown here */
   if (!dtype_is_float(d)) {
     if (op_info[op].res == OR_pred)
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
@@ -565,7 +566,7 @@ bool scalar_is_fast(Op op, DType d) {
   return op_is(op, OF_FAST) && dtype_is_float(d) && d != DT_f64;
 }
 
-/* Where a program has no function of its kind, it takes the fast one. */
+/* Falls back to the fast variant if the mode has none. */
 MathMode scalar_math_mode(MathMode math, Op op, DType d) {
   static const u8 has[OP_SCALARS] = {
       [OP_exp] = 1 << MM_u | 1 << MM_s,
@@ -582,7 +583,7 @@ MathMode scalar_math_mode(MathMode math, Op op, DType d) {
   return has[op] >> math & 1 ? math : MM_q;
 }
 
-/* part: MM_q, MM_u or MM_s, one that has it. */
+/* part: MM_q, MM_u or MM_s, if the op has that variant. */
 static float eval_fast(MathMode part, Op op, float x) {
   bool u = part == MM_u, s = part == MM_s;
   switch (op) {
@@ -607,7 +608,7 @@ Scalar scalar_eval_as(MathMode math, Op op, DType d, const Scalar *arg) {
 
 /* ---- random numbers ---- */
 
-/* A bijection of 64 bits in which every input bit reaches every output bit. */
+/* A bijection of 64 bits; every input bit affects every output bit. */
 static u64 mix(u64 x) {
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
   x = (x ^ x >> 29) * 0xa0761d6478bd642f;
@@ -620,7 +621,7 @@ u64 random_bits(u64 seed, u64 index) {
 
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index) {
   i32 digits = d == DT_f64 ? 53 : fmt_of(d)->mant + (fmt_of(d)->mant > 1);
-  if (digits == 0) return 0; /* no fractions in d */
+  if (digits == 0) return 0; /* d has no fractions */
   u64 bits = random_bits(node_seed ^ mix(run_seed), index);
   return ldexp((double)(bits >> (64 - digits)), -digits);
 }

@@ -1,37 +1,33 @@
-/* float_range.c: between which numbers the elements of a float value lie, and whether they may be
- * NaN.
+/* float_range.c: bounds of the elements of a float value, and whether they may be NaN.
  *
- * In: a value. Out: bounds that hold in every run, of the elements that are numbers. Method:
- * interval arithmetic backwards over the nodes that made the value; what is not understood has no
- * bounds. Coordinates that a model clamps to its image, for instance, bound the sizes it computes
- * from them. Rounding is monotone: it can take a result past a bound only where the bound itself is
- * not a number of the type.
- */
+ * In: a value. Out: bounds that hold in every run, NaN excluded. Method: interval arithmetic
+ * backwards over the defining nodes; unknown operators are unbounded. For example, coordinates
+ * clamped to an image bound the sizes computed from them. Rounding is monotonic: it can take a
+ * result past a bound only if the bound is not representable in the type. */
 #include "ir/graph.h"
 
 #include <math.h>
 
-enum { REACH_ELEMENTS = 1 << 16 }; /* of a constant */
+enum { REACH_ELEMENTS = 1 << 16 }; /* elements of a constant that are examined */
 
-/* What is asked for: behind a clamp nothing needs to be looked at, unless for a NaN. */
+/* Requested bounds: a clamp needs no analysis of its operand, except for NaN. */
 typedef enum Ends { END_lo = 1, END_hi = 2, END_both = 3, END_nan = 4, END_all = 7 } Ends;
 
 static const FloatRange nowhere = {-INFINITY, INFINITY, true};
 
-/* Moves bounds outwards to numbers of the type: a bit further than the bounds, which were rounded
- * themselves, and then to where the type rounds that; to infinity where it does. */
+/* Widens bounds to values of the type: slightly more than the bounds, which are rounded themselves,
+ * then rounded to the type, possibly to infinity. */
 FloatRange bounds_outward(DType dt, FloatRange r) {
   const double part = dt == DT_f64 ? 0x1p-52 : 0x1p-23;
   if (scalar_round(dt, r.lo) != r.lo) r.lo -= fabs(r.lo) * part;
   if (scalar_round(dt, r.hi) != r.hi) r.hi += fabs(r.hi) * part;
-  if (dt == DT_f8e8m0) r = (FloatRange){0, fmax(fabs(r.lo), fabs(r.hi)), r.nan}; /* has no sign */
+  if (dt == DT_f8e8m0) r = (FloatRange){0, fmax(fabs(r.lo), fabs(r.hi)), r.nan}; /* unsigned */
   double lo = dt == DT_f8e8m0 ? 0 : scalar_round(dt, r.lo), hi = scalar_round(dt, r.hi);
   if (isnan(lo) || isnan(hi)) return nowhere;
   return (FloatRange){fmin(lo, r.lo), fmax(hi, r.hi), r.nan};
 }
 
-/* The nearest double that is not below x, where conversion may round down; the largest stands for
- * no bound. */
+/* The nearest double not below x, since conversion may round down; the maximum means unbounded. */
 static double above(i64 x) {
   double d = (double)x;
   if (x == INT64_MAX) return INFINITY;
@@ -67,12 +63,12 @@ static FloatRange of_const(const Tensor *t) {
     r.nan = r.nan || isnan(x);
     if (!isnan(x)) r = join(r, (FloatRange){x, x, false});
   }
-  return r.lo > r.hi ? nowhere : r; /* of nothing, or of NaN */
+  return r.lo > r.hi ? nowhere : r; /* empty, or only NaN */
 }
 
 static FloatRange of_numbers(const Node *n, const FloatRange *x) {
   const FloatRange a = x[0], b = x[1];
-  switch (n->op) { /* a formula each */
+  switch (n->op) { /* one formula per op */
   case OP_add: return (FloatRange){a.lo + b.lo, a.hi + b.hi, false};
   case OP_sub: return (FloatRange){a.lo - b.hi, a.hi - b.lo, false};
   case OP_mul: return corners(OP_mul, a, b);
@@ -89,7 +85,7 @@ static FloatRange of_numbers(const Node *n, const FloatRange *x) {
   }
 }
 
-/* Infinities can make a NaN; finite numbers cannot, in what has a formula. */
+/* Infinite operands can produce NaN; finite ones cannot, for ops with a formula. */
 static FloatRange of_map(const Node *n, const FloatRange *x) {
   FloatRange r = of_numbers(n, x);
   for (u32 i = n->op == OP_select; i < n->nin; i++)
@@ -103,17 +99,17 @@ static Ends turned(Ends n) {
   return (Ends)((n & END_lo ? END_hi : 0) | (n & END_hi ? END_lo : 0));
 }
 
-/* The operands of a scalar operator, as far as they matter. */
+/* Ranges of the operands of a scalar op, as far as needed. */
 static void operands(Graph *g, const Node *n, Ends ends, u32 *left, FloatRange *x) {
   bool pick = n->op == OP_max || n->op == OP_min;
-  u32 known = n->nin == 2 && graph_const(g, n->in[1]) ? 1 : 0; /* a limit is looked at first */
+  u32 known = n->nin == 2 && graph_const(g, n->in[1]) ? 1 : 0; /* look at a constant limit first */
   for (u32 i = 0; i < n->nin; i++) {
     u32 k = pick ? i ^ known : i;
     Ends ask = op_is(n->op, OF_MONO) ? ends : END_both;
     if (n->op == OP_neg || (n->op == OP_sub && k == 1)) ask = turned(ends);
     if (n->op == OP_sub && k == 0) ask = ends;
     if (n->op == OP_select && k == 0) continue;
-    if (pick && i == 1) { /* max has a lower bound, min an upper one, already */
+    if (pick && i == 1) { /* max already has a lower bound, min an upper bound */
       FloatRange first = x[known];
       if (n->op == OP_max && first.lo > -INFINITY) ask &= (Ends)~END_lo;
       if (n->op == OP_min && first.hi < INFINITY) ask &= (Ends)~END_hi;
@@ -136,7 +132,7 @@ static FloatRange reach(Graph *g, Val v, Ends ends, u32 *left) {
   if (!def || !dtype_is_float(t->dt) || graph_val(g, v)->weight) return nowhere;
   const Node *n = graph_node(g, def);
   FloatRange x[3] = {nowhere, nowhere, nowhere};
-  switch (n->op) { /* what moves elements; a loop over its operands else */
+  switch (n->op) { /* ops that move elements; else loop over the operands */
   case OP_const: return of_const(node_attr(n, AT_value)->u.t);
   case OP_reshape:
   case OP_transpose:
@@ -146,7 +142,7 @@ static FloatRange reach(Graph *g, Val v, Ends ends, u32 *left) {
   case OP_gather_elems:
   case OP_gather_nd: return reach(g, n->in[0], ends, left);
   case OP_reduce_max:
-  case OP_reduce_min: /* of nothing: the end of the type */
+  case OP_reduce_min: /* empty axis: the limit of the type */
     return type_is_nonempty(graph_type(g, n->in[0])) ? reach(g, n->in[0], ends, left) : nowhere;
   case OP_topk: return v == n->out[0] ? reach(g, n->in[0], ends, left) : nowhere;
   case OP_concat:

@@ -1,20 +1,19 @@
 /* graph.c: construction of graphs.
  *
- * In: operators, operands, attributes. Out: nodes appended to the current block, with inferred
- * types. With g->eager, computations on small constants are done at once by the reference
- * evaluator, and integer arithmetic on symbolic dimensions stays symbolic (OP_dims): this is what
- * makes Shape-Gather-Concat-Reshape chains vanish while a model is imported, before any shape is
- * needed.
- */
+ * In: operators, operands, attributes. Out: nodes appended to the current region, with inferred
+ * types. With g->eager, the reference evaluator folds computations on small constants immediately,
+ * and integer arithmetic on symbolic dimensions stays symbolic (OP_dims). That removes
+ * Shape-Gather-Concat-Reshape chains during import, before any shape is needed. */
 #include "ir/graph.h"
 
 #include <string.h>
 
 enum {
-  EAGER_IN = 65536,  /* elements of all operands together */
-  EAGER_SUM = 1024,  /* the same for sums of products, whose work is the product of their sizes */
-  EAGER_INTS = 4096, /* elements of an integer or bool result */
-  EAGER_FLOATS = 64, /* of a float result: scales and sizes computed in float */
+  EAGER_IN = 65536,  /* limit of operand elements, all together */
+  EAGER_SUM = 1024,  /* limit of operand elements for contractions, whose work is the product of
+                        their sizes */
+  EAGER_INTS = 4096, /* limit of elements of an integer or bool result */
+  EAGER_FLOATS = 64, /* limit of elements of a float result: scales and sizes computed in float */
 };
 
 Graph *graph_new(Ctx *c) {
@@ -97,11 +96,11 @@ void graph_result(Graph *g, Val v, Str name) {
   *vec_push(&g->c->work, &g->out_name) = name;
 }
 
-/* Makes the node without putting it into a block. */
+/* Creates the node without adding it to a region. */
 static NodeId make_node(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
   const OpInfo *info = &op_info[op];
   if (nin < info->nin_min || nin > info->nin_max)
-    fail(g->c, ERR_input, g->loc, "%s takes %u to %u operands, got %u", info->name, info->nin_min,
+    fail(g->c, ERR_input, g->loc, "%s takes %u to %u operands, found %u", info->name, info->nin_min,
          info->nin_max, nin);
   Node *n = vec_push(&g->c->work, &g->node);
   n->op = op;
@@ -161,7 +160,7 @@ bool node_folds(const Node *n) {
   return n->op != OP_const && n->op != OP_check_index && !has_symbols(n);
 }
 
-/* The node just made is the newest; its outputs do not exist yet. */
+/* The new node is the last one; its outputs do not exist yet. */
 static bool fold_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   Node *n = graph_node(g, id);
   OpKind k = op_info[n->op].kind;
@@ -172,18 +171,19 @@ static bool fold_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   for (u32 i = 0; i < n->nin; i++) in[i] = (Tensor *)graph_const(g, n->in[i]);
   add_outputs(g, id, type);
   ref_node(g, id, in, &out, &g->c->work);
-  g->val.n -= 1; /* the node never existed */
+  g->val.n -= 1; /* undo the creation of the node */
   g->node.n -= 1;
   *result = graph_val(g, mk_const(g, out))->def;
   return true;
 }
 
-/* Entries of an integer operand as dimensions; negative constants are refused, they have no Dim. */
+/* Entries of an integer operand as dimensions; false for negative constants, which have no Dim. */
 static bool entries(Graph *g, Val v, Dim *out, u32 *n) {
   return graph_dim_list(g, v, out, EAGER_FLOATS, n);
 }
 
-/* n - 1 as some exporters write it: the sum of a dimension and a negative number, either first. */
+/* Matches n - 1 as some exporters write it: a dimension plus a negative constant, in either
+ * order. */
 static bool dims_less(Graph *g, const Node *n, Dim *out, u32 *count) {
   Dim a[EAGER_FLOATS];
   i64 k[EAGER_FLOATS];
@@ -244,9 +244,9 @@ static bool dims_map(Graph *g, const Node *n, Dim *out, u32 *count) {
   return true;
 }
 
-/* Entries that are numbers, negative ones among them, or dimensions that are not known yet. */
+/* Entries that are integers, possibly negative, or symbolic dimensions. */
 typedef struct SignedEntry {
-  Dim dim; /* negative ids: symbolic; else k is meant */
+  Dim dim; /* negative: symbolic; else k is the value */
   i64 k, lo, hi;
 } SignedEntry;
 
@@ -264,7 +264,7 @@ static bool signed_entries(Graph *g, Val v, SignedEntry *out, u32 *n) {
   return true;
 }
 
-/* 1, 0, or -1: a run may go either way. */
+/* 1, 0, or -1 if it depends on the run. */
 static int compare(Op op, const SignedEntry *a, const SignedEntry *b) {
   bool same = a->dim && a->dim == b->dim;
   switch (op) {
@@ -279,7 +279,7 @@ static int compare(Op op, const SignedEntry *a, const SignedEntry *b) {
   }
 }
 
-/* A comparison of dimensions whose outcome their bounds decide. */
+/* Folds a comparison of dimensions that their bounds decide. */
 static bool compare_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   const Node *n = graph_node(g, id);
   SignedEntry a[EAGER_FLOATS], b[EAGER_FLOATS];
@@ -301,7 +301,8 @@ static bool compare_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   return true;
 }
 
-/* Of what a known condition selects all must be dimensions; negative numbers may go unselected. */
+/* Select with a known condition: all selected entries must be dimensions; others may be
+ * negative. */
 static bool dims_select(Graph *g, const Node *n, Dim *out, u32 *count, u64 total) {
   i64 cond[EAGER_FLOATS];
   SignedEntry side[2][EAGER_FLOATS];
@@ -345,7 +346,7 @@ static bool dims_gather(Graph *g, const Node *n, Dim *out, u32 *count) {
   return true;
 }
 
-/* Integer tensors of rank 0 or 1 that hold dimensions: the same operation on the entries. */
+/* Integer tensors of rank 0 or 1 that hold dimensions: applies the operation to the entries. */
 static bool dims_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   const Node *n = graph_node(g, id);
   Dim out[EAGER_FLOATS];

@@ -1,26 +1,29 @@
-/* graph_check.c: verifies a graph; leaves through bug(), which names the pass that just ran.
+/* graph_check.c: verifies a graph; reports through bug(), which names the pass that just ran.
  *
- * In: a graph as some pass left it. Checked, in one walk in order of execution: ids are in range,
- * each value has one definition that comes before its uses in a block around them, nodes have the
- * number of operands and the attributes that ops.def asks for, symbols exist and those set by data
- * have been set, blocks belong to one node, and every type is what inference gives from the
- * operands. Nodes that are in no block are not looked at: they are dead.
- */
+ * In: a graph after a pass. One traversal in execution order checks that
+ * - ids are in range,
+ * - each value has one definition, before its uses, in an enclosing region,
+ * - nodes have the operands and attributes of ops.def,
+ * - symbols exist, and data symbols are set before use,
+ * - regions belong to one node,
+ * - every type equals the inferred type.
+ * Nodes outside all regions are dead and not checked. */
 #include <string.h>
 #include "ir/graph.h"
 
 typedef struct GraphCheck {
   Graph *g;
-  bool input;    /* the graph was just read, nothing has run */
-  const Node *n; /* being looked at; NULL: none */
-  u8 *value;     /* by value: 0 undefined, 1 visible, 2 its block is closed */
-  u8 *symbol;    /* the same for symbols: data has set them, derived ones have been looked at */
-  bool *node, *block; /* already met */
+  bool input;    /* the graph was just parsed, no pass has run */
+  const Node *n; /* current node, or NULL */
+  u8 *value;     /* by value: 0 undefined, 1 visible, 2 its region is closed */
+  u8 *symbol; /* by symbol: 0 undefined, 1 visible (data symbols: set, derived ones: checked), 2 out
+                 of scope */
+  bool *node, *block; /* already visited */
   VEC(Val) vals;      /* visible values, in order */
   VEC(Sym) syms;      /* visible symbols, in order */
 } GraphCheck;
 
-/* The message for a finding: a text that says so is wrong, a pass that leaves it has a bug. */
+/* Reports a finding: a text is invalid input, a pass has a bug. */
 #define BUG(k, ...)                                                                                \
   ((k)->input ? fail((k)->g->c, ERR_input, where(k), __VA_ARGS__)                                  \
               : bug((k)->g->c, where(k), __VA_ARGS__))
@@ -66,13 +69,14 @@ static void check_attrs(GraphCheck *k) {
   bool optional;
   for (u32 i = 0; i < n->nattr; i++) {
     const Attr *a = &n->attr[i];
-    if (a->key <= AT_none || a->key >= AT_COUNT) BUG(k, "attribute key %d", (int)a->key);
+    if (a->key <= AT_none || a->key >= AT_COUNT)
+      BUG(k, "attribute key %d is out of range", (int)a->key);
     if (i && n->attr[i - 1].key >= a->key) BUG(k, "attributes are not sorted");
     if (!attr_spec(n->op, a->key, &kind, &optional))
       BUG(k, "%s has no attribute %s", op_info[n->op].name, attr_name[a->key]);
     if (a->kind != kind) BUG(k, "attribute %s has the wrong kind", attr_name[a->key]);
     if (a->kind == AK_dtype && (a->u.i <= DT_none || a->u.i >= DT_COUNT))
-      BUG(k, "attribute %s names no type", attr_name[a->key]);
+      BUG(k, "attribute %s does not name an element type", attr_name[a->key]);
   }
   for (AttrKey key = AT_none + 1; key < AT_COUNT; key++) {
     if (attr_spec(n->op, key, &kind, &optional) && !optional && !node_attr(n, key))
@@ -89,7 +93,7 @@ static void reveal(GraphCheck *k, Sym s) {
 
 static void check_dim(GraphCheck *k, Dim d) {
   if (dim_is_const(d)) {
-    if (d > DIM_MAX) BUG(k, "dimension %lld is too large", (long long)d);
+    if (d > DIM_MAX) BUG(k, "dimension %lld exceeds 2^40", (long long)d);
     return;
   }
   Dims *ds = k->g->dims;
@@ -99,18 +103,20 @@ static void check_dim(GraphCheck *k, Dim d) {
     const SymInfo *s = dim_syminfo(ds, f.sym[i]);
     if (s->kind == SY_input || k->symbol[f.sym[i]] == 1) continue;
     if (s->kind == SY_data)
-      BUG(k, "symbol %s is used where no node has set it", show(k->g->c, s->name));
+      BUG(k, "symbol %s is used before a node sets it", show(k->g->c, s->name));
     check_dim(k, s->a);
     check_dim(k, s->b);
-    reveal(k, f.sym[i]); /* once is enough: derived symbols form a graph, not a tree */
+    reveal(k, f.sym[i]); /* visits each once: derived symbols form a DAG, not a tree */
   }
 }
 
 static void check_type(GraphCheck *k, const Type *t) {
   for (u32 depth = 0; t->kind != TY_tensor; t = t->elem, depth++) {
-    if (!t->elem || depth > 8) BUG(k, "malformed type");
+    if (!t->elem || depth > 8)
+      BUG(k, "malformed type: seq or opt without an element type, or nested too deep");
   }
-  if (t->dt <= DT_none || t->dt >= DT_COUNT || t->rank > MAX_RANK) BUG(k, "malformed type");
+  if (t->dt <= DT_none || t->dt >= DT_COUNT || t->rank > MAX_RANK)
+    BUG(k, "malformed type: invalid element type or rank");
   for (u32 i = 0; i < t->rank; i++) check_dim(k, t->dim[i]);
 }
 
@@ -121,7 +127,8 @@ static void define(GraphCheck *k, Val v, NodeId def, u32 pos) {
   if (!v || v >= g->val.n) BUG(k, "value %u is out of range", v);
   if (k->value[v]) BUG(k, "value %u is defined twice", v);
   const Value *x = graph_val(g, v);
-  if (x->def != def || x->pos != pos) BUG(k, "value %u names another definition", v);
+  if (x->def != def || x->pos != pos)
+    BUG(k, "value %u has another definition than the one that lists it", v);
   check_type(k, &x->type);
   k->value[v] = 1;
   *vec_push(&g->c->scratch, &k->vals) = v;
@@ -131,7 +138,8 @@ static void check_use(GraphCheck *k, Val v) {
   if (v >= k->g->val.n) BUG(k, "value %u is out of range", v);
   if (k->value[v] == 1) return;
   BUG(k,
-      k->value[v] ? "value %u is used outside its block" : "value %u is used before its definition",
+      k->value[v] ? "value %u is used outside its region"
+                  : "value %u is used before its definition",
       v);
 }
 
@@ -141,11 +149,12 @@ static void check_shape(GraphCheck *k) {
   const Node *n = k->n;
   const OpInfo *info = &op_info[n->op];
   if (n->nin < info->nin_min || n->nin > info->nin_max)
-    BUG(k, "%s has %u operands", info->name, n->nin);
+    BUG(k, "%s has %u operands, which ops.def does not allow", info->name, n->nin);
   if (info->kind != OK_CONTROL && n->nout != info->nout)
-    BUG(k, "%s has %u results", info->name, n->nout);
+    BUG(k, "%s has %u results, which ops.def does not allow", info->name, n->nout);
   u32 nblk = n->op == OP_if ? 2 : n->op == OP_loop ? 1 : 0;
-  if (n->nblk != nblk) BUG(k, "%s has %u blocks", info->name, n->nblk);
+  if (n->nblk != nblk)
+    BUG(k, "%s has %u regions, which its operator does not allow", info->name, n->nblk);
   for (u32 i = 0; i < n->nin; i++) {
     if (!n->in[i]) BUG(k, "%s: operand %u is missing", info->name, i);
     check_use(k, n->in[i]);
@@ -160,14 +169,14 @@ static void check_shape(GraphCheck *k) {
 
 static void check_types(GraphCheck *k) {
   Graph *g = k->g;
-  Node copy = *k->n; /* inference must find the symbols of the node, and keep them */
+  Node copy = *k->n; /* inference must find the symbols of the node and keep them */
   Type *t = NEWS(&g->c->scratch, Type, copy.nout + 1);
   infer_node(g, &copy, t);
-  if (copy.nsym != k->n->nsym) BUG(k, "the node lacks a symbol that its op sets");
+  if (copy.nsym != k->n->nsym) BUG(k, "the node has fewer symbols than its operator sets");
   for (u32 i = 0; i < copy.nout; i++) {
     const Type *have = graph_type(g, copy.out[i]);
     if (!type_equal(have, &t[i]))
-      BUG(k, "%s: result %u has type %s, inference gives %s", op_info[copy.op].name, i,
+      BUG(k, "%s: result %u has type %s, expected %s from inference", op_info[copy.op].name, i,
           type_text(g->dims, have), type_text(g->dims, &t[i]));
   }
 }
@@ -177,7 +186,7 @@ static void check_region(GraphCheck *k, RegionId b, NodeId owner);
 static void check_node(GraphCheck *k, NodeId id) {
   Graph *g = k->g;
   if (!id || id >= g->node.n) BUG(k, "node %u is out of range", id);
-  if (k->node[id]) BUG(k, "node %u stands in two places", id);
+  if (k->node[id]) BUG(k, "node %u occurs twice in the graph", id);
   k->node[id] = true;
   const Node *n = k->n = graph_node(g, id);
   if (n->op >= OP_COUNT) BUG(k, "operator %d", (int)n->op);
@@ -189,7 +198,7 @@ static void check_node(GraphCheck *k, NodeId id) {
   for (u32 i = 0; i < n->nsym; i++) {
     if (n->sym[i] >= dim_nsyms(g->dims)) BUG(k, "symbol %u does not exist", n->sym[i]);
     if (k->symbol[n->sym[i]] || dim_syminfo(g->dims, n->sym[i])->kind != SY_data)
-      BUG(k, "symbol %u is set twice, or not one that data sets", n->sym[i]);
+      BUG(k, "symbol %u is set twice, or is not a data symbol", n->sym[i]);
     reveal(k, n->sym[i]);
   }
   for (u32 i = 0; i < n->nout; i++) define(k, n->out[i], id, i);
@@ -198,11 +207,11 @@ static void check_node(GraphCheck *k, NodeId id) {
 
 static void check_region(GraphCheck *k, RegionId b, NodeId owner) {
   Graph *g = k->g;
-  if (!b || b >= g->blk.n) BUG(k, "block %u is out of range", b);
-  if (k->block[b]) BUG(k, "block %u stands in two places", b);
+  if (!b || b >= g->blk.n) BUG(k, "region %u is out of range", b);
+  if (k->block[b]) BUG(k, "region %u occurs twice in the graph", b);
   k->block[b] = true;
   const GraphRegion *blk = &g->blk.at[b];
-  if (blk->owner != owner) BUG(k, "block %u belongs to another node", b);
+  if (blk->owner != owner) BUG(k, "region %u belongs to another node", b);
   u32 nvals = k->vals.n, nsyms = k->syms.n;
   for (u32 i = 0; i < blk->param.n; i++) define(k, blk->param.at[i], 0, i);
   for (u32 i = 0; i < blk->node.n; i++) check_node(k, blk->node.at[i]);
@@ -226,7 +235,7 @@ static void check_all(Ctx *c, void *arg) {
   check_region(k, 1, 0);
   g->loc = loc;
   if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n)
-    BUG(k, "%u results, %u names", g->blk.at[1].ret.n, g->out_name.n);
+    BUG(k, "the graph has %u results, but %u result names", g->blk.at[1].ret.n, g->out_name.n);
   graph_check_state(g, ERR_input);
 }
 
@@ -235,7 +244,7 @@ void graph_check_input(Graph *g) {
   check_all(g->c, &k);
 }
 
-/* Inference reports what it does not like as the model's fault; behind a pass it is the pass's. */
+/* Inference reports violations as errors in the model; after a pass they are bugs of the pass. */
 void graph_check(Graph *g) {
   GraphCheck k = {.g = g};
   const char *why;

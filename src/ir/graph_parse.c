@@ -1,17 +1,16 @@
-/* graph_parse.c: reads the text form of a graph; the grammar is in graph_text.c.
+/* graph_parse.c: parses the text form of a graph; the grammar is in graph_text.c.
  *
- * In: any bytes. Out: a graph whose types have been inferred again and found equal to those
- * written, or a failure with the line. Values may be called by any name of letters, digits and '_'
- * after '%'; printing numbers them again. Nesting is bounded by GRAPH_DEPTH, and nothing is
- * allocated for a constant before the text is known to be long enough to hold its elements.
- */
+ * In: any bytes. Out: a graph whose written types equal the inferred ones, or a failure with the
+ * line. Value names are letters, digits and '_' after '%'; printing renumbers them. Nesting is
+ * limited to GRAPH_DEPTH. Constants are allocated only if the text is long enough for their
+ * elements. */
 #include <string.h>
 #include "ir/graph.h"
 #include "ir/lexer.h"
 
 #define NAME_GONE UINT32_MAX
 
-/* A value as its definition writes it. */
+/* A value definition in the text. */
 typedef struct Decl {
   Str id;
   Str label;
@@ -27,8 +26,8 @@ typedef struct GraphParse {
   Graph *g;
   Lexer s;
   u32 depth;
-  Map ids;        /* name -> value, NAME_GONE behind the end of its block */
-  VEC(Str) scope; /* names that are visible, in order */
+  Map ids;        /* name -> value, NAME_GONE after the end of its region */
+  VEC(Str) scope; /* visible names, in order */
 } GraphParse;
 
 /* ---- types ---- */
@@ -55,8 +54,8 @@ static Str value_id(GraphParse *p) {
   lex_expect(&p->s, '%');
   const char *at = p->s.at;
   size_t n = lex_word(&p->s);
-  if (at != p->s.at) n = 0; /* a blank */
-  if (!n) BAD(&p->s, "expected a value name behind '%%', found %s", lex_found(&p->s));
+  if (at != p->s.at) n = 0; /* a space follows */
+  if (!n) BAD(&p->s, "expected a value name after '%%', found %s", lex_found(&p->s));
   Str id = str_intern(p->c, p->s.at, n);
   p->s.at += n;
   return id;
@@ -67,7 +66,7 @@ static Val use(GraphParse *p) {
   Str id = value_id(p);
   u32 *v = map_get(&p->ids, id);
   if (!v) BAD(&p->s, "%%%s is not defined before this use", str_text(p->c, id));
-  if (*v == NAME_GONE) BAD(&p->s, "%%%s is defined in a block that is closed", str_text(p->c, id));
+  if (*v == NAME_GONE) BAD(&p->s, "%%%s is defined in a region that is closed", str_text(p->c, id));
   return *v;
 }
 
@@ -78,31 +77,33 @@ static void bind(GraphParse *p, Str id, Val v) {
   *vec_push(&p->c->scratch, &p->scope) = id;
 }
 
-/* layout(block, [border in front], [border behind]), a number for each dimension behind the
- * channels; then what the border holds, if it is not 0. */
+/* layout(channel block, [low borders], [high borders]), one border per spatial dimension; then the
+ * border contents, if not 0. */
 static const Layout *layout(GraphParse *p, const Type *t) {
   Layout *y = NEW(&p->c->work, Layout);
   lex_expect(&p->s, '(');
   i64 block = lex_integer(&p->s);
   if (!type_can_have_layout(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
     BAD(&p->s,
-        "only f32, i32 and bytes with 3 to 5 known dimensions are laid out, in blocks up to %d",
+        "a layout needs f32, i32 or bytes, 3 to 5 constant dimensions, and a channel block of at "
+        "most %d",
         LAYOUT_BLOCK);
   y->block = (u32)block;
   for (u32 side = 0; side < 2; side++) {
     Dim d[MAX_RANK];
     lex_expect(&p->s, ',');
-    if (lex_dims(&p->s, d) != t->rank - 2) BAD(&p->s, "expected %u borders", t->rank - 2);
+    if (lex_dims(&p->s, d) != t->rank - 2)
+      BAD(&p->s, "expected borders for %u dimensions", t->rank - 2);
     for (u32 i = 2; i < t->rank; i++) {
       if (!dim_is_const(d[i - 2]) || d[i - 2] < 0 || d[i - 2] > LAYOUT_BORDER)
-        BAD(&p->s, "a border is a number from 0 to %d", LAYOUT_BORDER);
+        BAD(&p->s, "expected a border from 0 to %d", LAYOUT_BORDER);
       (side ? y->hi : y->lo)[i] = d[i - 2];
     }
   }
   if (lex_accept(&p->s, ',')) {
     y->fill = lex_integer(&p->s);
     if (t->dt == DT_f32 || scalar_wrap(t->dt, y->fill) != y->fill)
-      BAD(&p->s, "a border of %lld does not fit %s", (long long)y->fill, dtype_info[t->dt].name);
+      BAD(&p->s, "border contents %lld do not fit %s", (long long)y->fill, dtype_info[t->dt].name);
   }
   lex_expect(&p->s, ')');
   return y;
@@ -127,7 +128,7 @@ static void params(GraphParse *p, RegionId b) {
   for (u32 i = 0; !lex_accept(&p->s, ')'); i++) {
     if (i) lex_expect(&p->s, ',');
     Decl d = decl(p);
-    if (d.layout) BAD(&p->s, "a parameter is not laid out");
+    if (d.layout) BAD(&p->s, "a parameter cannot have a layout");
     Val v = graph_param(p->g, b, d.type, d.label);
     bind(p, d.id, v);
     if (b == 1 && d.type.kind == TY_tensor && lex_accept_word(&p->s, "pin"))
@@ -170,7 +171,7 @@ static void attr(GraphParse *p, Op op, Attr *a) {
   }
 }
 
-/* Attributes in braces; kept sorted by key. */
+/* Attributes in braces, in any order; stored sorted by key. */
 static void attrs(GraphParse *p, Node *n) {
   Attr all[AT_COUNT];
   if (!lex_accept(&p->s, '{')) return;
@@ -180,7 +181,7 @@ static void attrs(GraphParse *p, Node *n) {
     attr(p, n->op, &a);
     u32 j = n->nattr++;
     for (; j && all[j - 1].key > a.key; j--) all[j] = all[j - 1];
-    if (j && all[j - 1].key == a.key) BAD(&p->s, "attribute %s is given twice", attr_name[a.key]);
+    if (j && all[j - 1].key == a.key) BAD(&p->s, "attribute %s occurs twice", attr_name[a.key]);
     all[j] = a;
   }
   n->attr = arena_copy(&p->c->work, all, n->nattr * sizeof *all);
@@ -188,7 +189,7 @@ static void attrs(GraphParse *p, Node *n) {
 
 static void constant(GraphParse *p, Node *n, const Decls *out) {
   const Type *t = out->n == 1 ? &out->at[0].type : NULL;
-  if (!t || t->kind != TY_tensor) BAD(&p->s, "a constant has one result, a tensor");
+  if (!t || t->kind != TY_tensor) BAD(&p->s, "a constant must have one result of tensor type");
   n->nattr = 1;
   n->attr = NEW(&p->c->work, Attr);
   *n->attr = (Attr){.key = AT_value, .kind = AK_const};
@@ -263,11 +264,11 @@ static Loc origin(GraphParse *p) {
   return loc;
 }
 
-/* Appends the node, with its outputs if their inferred types are those written. */
+/* Appends the node with its outputs; their inferred types must equal the written ones. */
 static void append(GraphParse *p, Node *proto, const Decls *out, RegionId b) {
   Graph *g = p->g;
   if (!proto->nblk && out->n != op_info[proto->op].nout)
-    BAD(&p->s, "%s gives %u results, found %u", op_info[proto->op].name, op_info[proto->op].nout,
+    BAD(&p->s, "%s has %u results, found %u", op_info[proto->op].name, op_info[proto->op].nout,
         out->n);
   proto->nout = out->n;
   g->cur = b;
@@ -281,7 +282,7 @@ static void append(GraphParse *p, Node *proto, const Decls *out, RegionId b) {
     const Decl *d = &out->at[i];
     p->s.loc.line = d->line;
     if (!type_equal(&t[i], &d->type))
-      BAD(&p->s, "%%%s is written as %s, %s gives %s", str_text(p->c, d->id),
+      BAD(&p->s, "%%%s is written as %s, but %s gives %s", str_text(p->c, d->id),
           type_text(g->dims, &d->type), op_info[proto->op].name, type_text(g->dims, &t[i]));
     *vec_push(&p->c->work, &g->val) = (Value){d->type, d->label, id, i, d->home, d->layout, false};
     graph_node(g, id)->out[i] = g->val.n - 1;
@@ -321,28 +322,30 @@ static void node(GraphParse *p, RegionId b) {
   p->s.loc.line = line;
 }
 
-/* Result `out` is the parameter named here in the next run. */
+/* Result `out` becomes the parameter named here in the next run. */
 static void state(GraphParse *p, u32 out) {
   Graph *g = p->g;
   Val v = use(p);
   u32 in = 0, n = g->blk.at[1].param.n;
   while (in < n && g->blk.at[1].param.at[in] != v) in++;
-  if (in == n) BAD(&p->s, "what follows 'next' is not a parameter of the graph");
+  if (in == n) BAD(&p->s, "expected a parameter of the graph after 'next'");
   i64 most = lex_accept_word(&p->s, "most") ? lex_integer(&p->s) : 0;
-  if (most < 0 || most > DIM_MAX) BAD(&p->s, "a state cannot grow to %lld", (long long)most);
+  if (most < 0 || most > DIM_MAX)
+    BAD(&p->s, "expected a maximum extent of 0 to 2^40 after 'most', found %lld", (long long)most);
   i64 window = lex_accept_word(&p->s, "window") ? lex_integer(&p->s) : 0;
-  if (window < 0 || window > DIM_MAX) BAD(&p->s, "a window of %lld", (long long)window);
+  if (window < 0 || window > DIM_MAX)
+    BAD(&p->s, "expected a window of 0 to 2^40 positions, found %lld", (long long)window);
   const Type *t = graph_type(g, v);
   bool from = lex_accept_word(&p->s, "from");
   if (from && !type_is_static(t))
-    BAD(&p->s, "a state that begins with contents has open dimensions");
+    BAD(&p->s, "a state with initial contents must have constant dimensions");
   Tensor *start = from ? lex_tensor(&p->s, t->dt, t->dim, t->rank) : NULL;
   *vec_push(&p->c->work, &g->state) = (StatePair){in, out, most, window, start};
 }
 
 static void block(GraphParse *p, RegionId b) {
   Graph *g = p->g;
-  if (++p->depth > GRAPH_DEPTH) BAD(&p->s, "blocks nest deeper than %d", GRAPH_DEPTH);
+  if (++p->depth > GRAPH_DEPTH) BAD(&p->s, "regions nest deeper than %d", GRAPH_DEPTH);
   lex_expect(&p->s, '{');
   while (!lex_accept_word(&p->s, "return")) node(p, b);
   for (u32 i = 0; !lex_accept(&p->s, '}'); i++) {

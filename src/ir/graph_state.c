@@ -1,10 +1,9 @@
-/* graph_state.c: which results may be parameters of the next run.
+/* graph_state.c: validity of states, results that become parameters of the next run.
  *
- * In: a graph whose types are known. Out: whether its pairs of parameter and result make sense. A
- * result must have the type of its parameter. It may be longer along one axis, where the parameter
- * has a symbol of its own for an extent (a cache of keys): the symbol is then 0 at first and takes
- * the extent of the result from run to run. Extents that change in any other way are refused.
- */
+ * In: a graph with types. Out: whether its pairs of parameter and result are valid. A result must
+ * have the type of its parameter. It may be longer along one axis whose extent is a symbol of the
+ * parameter alone (a KV cache). The symbol is 0 in the first run and then takes the extent of the
+ * previous result. Other changes of extents are refused. */
 #include "ir/graph.h"
 
 bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
@@ -22,7 +21,7 @@ bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
     how->next = b->dim[i];
   }
   for (u32 i = 0; i < a->rank; i++) {
-    *why = "two extents grow with one symbol";
+    *why = "two extents grow with the same symbol";
     if (how->axis != MAX_RANK && i != how->axis && dim_mentions(g->dims, a->dim[i], how->sym))
       return false;
   }
@@ -44,7 +43,7 @@ static const char *name_of(Graph *g, u32 in) {
   return show(g->c, graph_val(g, g->blk.at[1].param.at[in])->name);
 }
 
-/* A symbol grows in one way; the extents of other states do not depend on it. */
+/* A symbol grows in one way, and extents of other states do not depend on it. */
 static void check_pair(Graph *g, Err code, const StatePair *s, const Growth *how,
                        const StatePair *t) {
   const Type *x = graph_type(g, g->blk.at[1].param.at[t->in]);
@@ -53,8 +52,8 @@ static void check_pair(Graph *g, Err code, const StatePair *s, const Growth *how
     if (!dim_mentions(g->dims, x->dim[i], how->sym)) continue;
     if (other.axis != i || other.sym != how->sym || other.next != how->next ||
         other.most != how->most)
-      fail(g->c, code, LOC_NONE, "states '%s' and '%s' do not grow alike", name_of(g, s->in),
-           name_of(g, t->in));
+      fail(g->c, code, LOC_NONE, "states '%s' and '%s' share a symbol but grow differently",
+           name_of(g, s->in), name_of(g, t->in));
   }
 }
 
@@ -79,17 +78,19 @@ void graph_check_state(Graph *g, Err code) {
            name_of(g, s->in), why);
     for (u32 k = 0; k < i; k++)
       if (g->state.at[k].in == s->in || g->state.at[k].out == s->out)
-        fail(g->c, code, LOC_NONE, "'%s' or its next value is in two states", name_of(g, s->in));
+        fail(g->c, code, LOC_NONE, "'%s' or its next value belongs to two states",
+             name_of(g, s->in));
     if (s->most && how.axis == MAX_RANK)
-      fail(g->c, code, LOC_NONE, "state '%s' has a largest extent, but does not grow",
+      fail(g->c, code, LOC_NONE, "state '%s' has a maximum extent, but does not grow",
            name_of(g, s->in));
     if (s->window && how.axis == MAX_RANK)
       fail(g->c, code, LOC_NONE, "state '%s' has a window, but does not grow", name_of(g, s->in));
     if (s->start && !starts_right(g, s))
-      fail(g->c, code, LOC_NONE, "state '%s' begins with contents of another type",
+      fail(g->c, code, LOC_NONE,
+           "the initial contents of state '%s' have another type than the state",
            name_of(g, s->in));
     if (how.axis != MAX_RANK && dim_syminfo(g->dims, how.sym)->lo > 0)
-      fail(g->c, code, LOC_NONE, "state '%s' begins empty, but %s is at least %lld",
+      fail(g->c, code, LOC_NONE, "state '%s' starts empty, but %s is at least %lld",
            name_of(g, s->in), show(g->c, dim_syminfo(g->dims, how.sym)->name),
            (long long)dim_syminfo(g->dims, how.sym)->lo);
   }

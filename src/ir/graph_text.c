@@ -3,20 +3,20 @@
  * Values are numbered in the order of their definition in the text, so equal graphs print equally
  * however they were built. A symbol is declared only if something printed mentions it.
  *
- *   graph    = ["ingot" version] "graph" [name] {symbol} params block
+ *   graph    = ["ingot" version] "graph" [name] {symbol} params region
  *   symbol   = "sym" name ["data"] "in" integer ".." [integer]    no upper bound: unbounded
  *   params   = "(" [param {"," param}] ")"
  *   param    = value ["pin" constant]                             the contents it holds for
  *   value    = "%" number [label] ":" type ["inline" | "epilogue"]      not in memory, see fuse.c
  *   type     = dtype "[" [dim {"," dim}] "]" | "seq(" type ")" | "opt(" type ")"
- *   block    = "{" {node} "return" [result {"," result}] "}"
- *   result   = "%" number [label] ["next" "%" number]             these two: in the outermost block
+ *   region   = "{" {node} "return" [result {"," result}] "}"
+ *   result   = "%" number [label] ["next" "%" number]             label and next: outermost region
  *   node     = [value {"," value} "="] op [operands] body [sets] [loc]
  *   operands = "(" [operand {"," operand}] ")"                    only where the op can take any
  *   operand  = "%" number | "_"                                   "_": absent
  *   body     = constant                                           const
- *            | block "else" block                                 if
- *            | attrs params block                                 loop
+ *            | region "else" region                               if
+ *            | attrs params region                                loop
  *            | [attrs]                                            others
  *   attrs    = "{" key "=" attr {"," key "=" attr} "}"
  *   attr     = integer | float | dtype | quoted | "[" [dim {"," dim}] "]"

@@ -1,10 +1,9 @@
 /* infer.c: output types of nodes, and the rules every node must obey.
  *
- * In: a node with operands and attributes. Out: the types of its outputs. One rule a structural op
- * (table `rules`), one for all scalar ops. A violation is the model's fault: fail(ERR_input) at the
- * node's location. Dimensions that are symbolic are believed to fit where they cannot be compared;
- * engines check them again when they run.
- */
+ * In: a node with operands and attributes. Out: the types of its outputs. One rule per structural
+ * op (table `rules`), one for all scalar ops. A violation is an error in the model: fail(ERR_input)
+ * at the location of the node. Symbolic dimensions that cannot be compared are assumed to match;
+ * engines check them at run time. */
 #include "ir/infer.h"
 #include "ir/qblock.h"
 
@@ -57,7 +56,7 @@ void infer_attrs(Graph *g, const Node *n) {
     s += strspn(s, " ");
   }
   if (seen != n->nattr)
-    fail(g->c, ERR_input, n->loc, "%s: attribute given twice or not known to it", info->name);
+    fail(g->c, ERR_input, n->loc, "%s: an attribute is unknown or given twice", info->name);
 }
 
 static const Dim *list_of(Infer *f, AttrKey key, u32 want) {
@@ -80,7 +79,8 @@ Type sized_type(Graph *g, const Node *n, DType dt, const Dim *dim, u32 rank) {
   u64 count = 1;
   for (u32 k = 0; k < rank; k++)
     if (dim_is_const(dim[k]) && (!size_mul(count, (u64)dim[k], &count) || count > DIM_MAX))
-      fail(g->c, ERR_input, n->loc, "%s: the result has too many elements", op_info[n->op].name);
+      fail(g->c, ERR_input, n->loc, "%s: the result has more than 2^40 elements",
+           op_info[n->op].name);
   return type_tensor(&g->c->work, dt, dim, rank);
 }
 
@@ -88,7 +88,7 @@ static void set_out(Infer *f, u32 i, DType dt, const Dim *dim, u32 rank) {
   f->out[i] = sized_type(f->g, f->n, dt, dim, rank);
 }
 
-/* Two precisions meet where a conversion to narrow floats has left a Cast as it was. */
+/* Mixed precisions occur when a conversion to f16 or bf16 left a Cast unchanged. */
 static const char *mixed_floats(Infer *f, u32 i, u32 j) {
   Graph *g = f->g;
   const Loc *from = NULL;
@@ -100,8 +100,8 @@ static const char *mixed_floats(Infer *f, u32 i, u32 j) {
   }
   if (!from) return "; the model mixes precisions";
   return str_text(g->c, str_fmt(g->c,
-                                "; the model mixes precisions: node %d '%s' (Cast) gives another "
-                                "type than the other operand has",
+                                "; the model mixes precisions: the result of node %d '%s' (Cast) "
+                                "has another type than the other operand",
                                 from->index, show(g->c, from->node)));
 }
 
@@ -149,7 +149,7 @@ static void rule_map(Infer *f) {
   const OpInfo *info = &op_info[n->op];
   u32 first = info->res == OR_sel ? 1 : 0;
   const Type *const *t = f->in;
-  if (n->nin <= first || !t[0] || !t[first]) BAD(f, "%s lacks operands", info->name);
+  if (n->nin <= first || !t[0] || !t[first]) BAD(f, "%s: an operand is missing", info->name);
   for (u32 i = 0; i < n->nin; i++) {
     if (i >= first && !op_accepts(n->op, t[i]->dt))
       BAD(f, "%s does not take %s", info->name, dtype_info[t[i]->dt].name);
@@ -161,13 +161,13 @@ static void rule_map(Infer *f) {
   if (info->res == OR_pred) dt = DT_bool;
   if (info->res == OR_to) {
     i64 to = node_int(n, AT_to, 0);
-    if (to <= 0 || to >= DT_COUNT) BAD(f, "%s: bad target type", info->name);
+    if (to <= 0 || to >= DT_COUNT) BAD(f, "%s: expected an element type as target", info->name);
     dt = (DType)to;
-    /* bool is stored in a byte and may be read as one */
+    /* bool is stored in a byte and can be read as one */
     u32 from = t[0]->dt == DT_bool ? 8 : dtype_info[t[0]->dt].bits;
     u32 width = dt == DT_bool ? 8 : dtype_info[dt].bits;
     if (n->op == OP_bitcast && from != width)
-      BAD(f, "bitcast between widths %u and %u", from, width);
+      BAD(f, "bitcast needs types of equal width, found %u and %u bits", from, width);
   }
   Dim dim[MAX_RANK];
   f->g->loc = n->loc;
@@ -197,10 +197,10 @@ static void rule_shape_to(Infer *f) { /* iota, random */
   const Dim *shape = node_list(f->n, AT_shape, &n);
   i64 to = node_int(f->n, AT_to, 0);
   if (n > MAX_RANK) BAD(f, "rank %u exceeds %d", n, MAX_RANK);
-  if (to <= 0 || to >= DT_COUNT) BAD(f, "bad type");
+  if (to <= 0 || to >= DT_COUNT) BAD(f, "expected an element type");
   if (f->n->op == OP_iota) axis_of(f, n);
   if (f->n->op == OP_random && !dtype_is_float((DType)to))
-    BAD(f, "random numbers are floats, found %s", dtype_info[to].name);
+    BAD(f, "random numbers must be floats, found %s", dtype_info[to].name);
   set_out(f, 0, (DType)to, shape, n);
 }
 
@@ -225,7 +225,7 @@ static void rule_reduce(Infer *f) {
   const Dim *axes = node_list(f->n, AT_axes, &n);
   for (u32 i = 0; i < n; i++) {
     if (axes[i] < 0 || axes[i] >= (i64)f->in[0]->rank || (mask >> axes[i] & 1))
-      BAD(f, "axis %lld out of range or given twice for rank %u", (long long)axes[i],
+      BAD(f, "axis %lld is out of range for rank %u or given twice", (long long)axes[i],
           f->in[0]->rank);
     mask |= 1u << axes[i];
   }
@@ -240,17 +240,18 @@ static void rule_resume(Infer *f) {
   u32 n;
   rule_reduce(f);
   (void)node_list(f->n, AT_axes, &n);
-  if (!n) BAD(f, "%s over no axis", op_info[f->n->op].name);
+  if (!n) BAD(f, "%s: expected at least one axis", op_info[f->n->op].name);
   DType dt = f->in[0]->dt;
   if (dtype_is_float(dt) && dtype_acc(dt) != dt)
-    BAD(f, "sums of %s are rounded at their end only", dtype_info[dt].name);
+    BAD(f, "a sum of %s cannot be continued: it is rounded only at its end", dtype_info[dt].name);
   if (!type_equal(f->in[1], &f->out[0]))
-    BAD(f, "the operand that the sum begins with has another type than the result");
+    BAD(f, "the initial value of the sum has another type than the result");
 }
 
 static void rule_arg(Infer *f) {
   u32 axis = axis_of(f, f->in[0]->rank);
-  if (f->in[0]->dim[axis] == 0) BAD(f, "%s over an empty axis", op_info[f->n->op].name);
+  if (f->in[0]->dim[axis] == 0)
+    BAD(f, "%s over an empty axis has no result", op_info[f->n->op].name);
   drop_axes(f, DT_i64, 1u << axis);
 }
 
@@ -260,7 +261,7 @@ static void rule_contract(Infer *f) {
   same_dtype(f, 0, 1);
   const char *spec = str_text(f->g->c, node_attr(f->n, AT_spec)->u.s), *s = spec;
   Dim of[128];
-  memset(of, 0xff, sizeof of); /* -1 never names a constant; absent is tracked in seen */
+  memset(of, 0xff, sizeof of); /* -1 never names a constant; `seen` tracks presence */
   bool seen[128] = {false};
   for (u32 k = 0; k < 2; k++) {
     bool mine[128] = {false};
@@ -268,26 +269,27 @@ static void rule_contract(Infer *f) {
     for (; *s && *s != ',' && *s != '-'; s++, i++) {
       u32 ch = (u8)*s;
       bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
-      if (!letter || mine[ch] || i >= f->in[k]->rank) BAD(f, "contract: bad spec \"%s\"", spec);
+      if (!letter || mine[ch] || i >= f->in[k]->rank)
+        BAD(f, "contract: malformed spec \"%s\"", spec);
       mine[ch] = true;
       Dim d = f->in[k]->dim[i];
       if (seen[ch] && !may_equal(of[ch], d))
-        BAD(f, "extents %lld and %lld do not fit (%c of %s)", (long long)of[ch], (long long)d, ch,
-            spec);
+        BAD(f, "extents %lld and %lld of axis %c differ in \"%s\"", (long long)of[ch], (long long)d,
+            ch, spec);
       if (!seen[ch] || dim_is_const(d)) of[ch] = d;
       seen[ch] = true;
     }
     if (i != f->in[k]->rank) BAD(f, "contract: \"%s\" does not fit rank %u", spec, f->in[k]->rank);
-    if (k == 0 && *s++ != ',') BAD(f, "contract: bad spec \"%s\"", spec);
+    if (k == 0 && *s++ != ',') BAD(f, "contract: malformed spec \"%s\"", spec);
   }
-  if (s[0] != '-' || s[1] != '>') BAD(f, "contract: bad spec \"%s\"", spec);
+  if (s[0] != '-' || s[1] != '>') BAD(f, "contract: malformed spec \"%s\"", spec);
   Dim dim[MAX_RANK];
   u32 rank = 0;
   bool used[128] = {false};
   for (s += 2; *s; s++) {
     u32 ch = (u8)*s;
     if (ch > 127 || !seen[ch] || used[ch] || rank == MAX_RANK)
-      BAD(f, "contract: bad spec \"%s\"", spec);
+      BAD(f, "contract: malformed spec \"%s\"", spec);
     used[ch] = true;
     dim[rank++] = of[ch];
   }
@@ -300,7 +302,7 @@ static void rule_contract(Infer *f) {
 static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 hi) {
   if (stride < 1 || dilation < 1 || lo < 0 || hi < 0 || stride > INT32_MAX ||
       dilation > INT32_MAX || lo > INT32_MAX || hi > INT32_MAX)
-    BAD(f, "strides and dilations must be positive, pads not negative");
+    BAD(f, "strides and dilations must be positive, pads at least 0");
   if (!dim_is_const(k) || k < 1 || k > INT32_MAX)
     BAD(f, "window extent must be a constant above 0");
   i64 span = (k - 1) * dilation + 1;
@@ -315,14 +317,14 @@ static Dim slide(Infer *f, Dim d, Dim k, i64 stride, i64 dilation, i64 lo, i64 h
   return dim_addk(f->ds, dim_div(f->ds, room, stride), 1);
 }
 
-/* Extent of a spatial axis with the zeros that stand between its elements. */
+/* Extent of a spatial axis with inserted zeros. */
 static Dim dilated_extent(Infer *f, Dim d, i64 by, i64 stride, i64 dilation) {
   if (by == 1) return d;
   if (stride != 1 || dilation != 1)
     BAD(f, "conv: input_dilation %lld needs stride and dilation 1, found %lld and %lld",
         (long long)by, (long long)stride, (long long)dilation);
   if (!dim_is_const(d) || d < 1 || d > INT32_MAX)
-    BAD(f, "conv: input_dilation %lld needs an extent that is known and above 0", (long long)by);
+    BAD(f, "conv: input_dilation %lld needs a constant extent above 0", (long long)by);
   return (d - 1) * by + 1;
 }
 
@@ -337,7 +339,7 @@ static void rule_conv(Infer *f) {
   const Dim *lo = list_of(f, AT_pad_lo, ns), *hi = list_of(f, AT_pad_hi, ns);
   i64 group = node_int(f->n, AT_group, 1);
   if (group < 1 || group > INT32_MAX || !dim_is_const(w->dim[0]) || w->dim[0] % group)
-    BAD(f, "conv: %lld output channels do not divide into %lld groups", (long long)w->dim[0],
+    BAD(f, "conv: %lld output channels are not a multiple of %lld groups", (long long)w->dim[0],
         (long long)group);
   if (!dim_is_const(w->dim[1]) || w->dim[1] > INT32_MAX ||
       (dim_is_const(x->dim[1]) && x->dim[1] != w->dim[1] * group))
@@ -352,7 +354,7 @@ static void rule_conv(Infer *f) {
       BAD(f, "conv: input_dilation %lld, expected 1 to %d", (long long)by, MOST_INPUT_DILATION);
     phases = by > MOST_INPUT_DILATION ? by : phases * by;
     if (phases > MOST_INPUT_DILATION)
-      BAD(f, "conv: input_dilation %lld in all, expected %d at most", (long long)phases,
+      BAD(f, "conv: the product of input_dilation is %lld, expected at most %d", (long long)phases,
           MOST_INPUT_DILATION);
     Dim d = dilated_extent(f, x->dim[2 + i], by, stride[i], dil[i]);
     dim[2 + i] = slide(f, d, w->dim[2 + i], stride[i], dil[i], lo[i], hi[i]);
@@ -364,7 +366,7 @@ static void rule_pool(Infer *f) {
   const Type *x = f->in[0];
   u32 ns;
   const Dim *win = node_list(f->n, AT_window, &ns);
-  if (ns > x->rank) BAD(f, "pool: window of rank %u over rank %u", ns, x->rank);
+  if (ns > x->rank) BAD(f, "pool: the window has rank %u, the operand only %u", ns, x->rank);
   const Dim *stride = list_of(f, AT_stride, ns), *dil = list_of(f, AT_dilation, ns);
   const Dim *lo = list_of(f, AT_pad_lo, ns), *hi = list_of(f, AT_pad_hi, ns);
   Dim dim[MAX_RANK];
@@ -384,7 +386,7 @@ static void rule_reshape(Infer *f) {
   set_out(f, 0, f->in[0]->dt, shape, n);
   Dim have = type_count(f->ds, f->in[0]), want = type_count(f->ds, f->out);
   if (!may_equal(have, want))
-    BAD(f, "reshape: %s has %lld elements, the target has %lld", type_text(f->ds, f->in[0]),
+    BAD(f, "reshape: %s has %lld elements, the new shape has %lld", type_text(f->ds, f->in[0]),
         (long long)have, (long long)want);
 }
 
@@ -407,14 +409,14 @@ static void rule_slice(Infer *f) {
   const Dim *start = list_of(f, AT_start, x->rank), *size = list_of(f, AT_size, x->rank);
   const Dim *step = list_of(f, AT_step, x->rank);
   for (u32 i = 0; i < x->rank; i++) {
-    if (step[i] == 0) BAD(f, "slice: step 0");
+    if (step[i] == 0) BAD(f, "slice: step is 0");
     if (!dim_is_const(start[i]) || !dim_is_const(size[i]) || !dim_is_const(x->dim[i])) continue;
     i64 last = start[i];
     if (size[i] && (__builtin_mul_overflow(size[i] - 1, step[i], &last) ||
                     __builtin_add_overflow(last, start[i], &last)))
       last = -1;
     if (size[i] && (start[i] >= x->dim[i] || last < 0 || last >= x->dim[i]))
-      BAD(f, "slice: start %lld size %lld step %lld leaves extent %lld on axis %u",
+      BAD(f, "slice: start %lld, size %lld, step %lld leave extent %lld of axis %u",
           (long long)start[i], (long long)size[i], (long long)step[i], (long long)x->dim[i], i);
   }
   set_out(f, 0, x->dt, size, x->rank);
@@ -424,11 +426,11 @@ static void rule_broadcast(Infer *f) {
   u32 n;
   const Type *x = f->in[0];
   const Dim *shape = node_list(f->n, AT_shape, &n);
-  if (n > MAX_RANK || n < x->rank) BAD(f, "broadcast of rank %u to rank %u", x->rank, n);
+  if (n > MAX_RANK || n < x->rank) BAD(f, "broadcast: rank %u cannot become rank %u", x->rank, n);
   for (u32 i = 0; i < x->rank; i++) {
     Dim d = x->dim[i], e = shape[n - x->rank + i];
     if (d != 1 && !may_equal(d, e))
-      BAD(f, "broadcast: extent %lld does not become %lld", (long long)d, (long long)e);
+      BAD(f, "broadcast: extent %lld cannot become %lld", (long long)d, (long long)e);
   }
   set_out(f, 0, x->dt, shape, n);
 }
@@ -442,7 +444,7 @@ static void rule_concat(Infer *f) {
   for (u32 k = 0; k < n->nin; k++) {
     const Type *t = graph_type(f->g, n->in[k]);
     if (t->rank != x->rank || t->dt != x->dt)
-      BAD(f, "concat: operand %u is %s, the first is %s", k, type_text(f->ds, t),
+      BAD(f, "concat: operand %u is %s, but the first is %s", k, type_text(f->ds, t),
           type_text(f->ds, x));
     for (u32 i = 0; i < x->rank; i++) {
       if (i == axis) continue;
@@ -465,7 +467,8 @@ static void rule_pad(Infer *f) {
   const Dim *mid = list_of(f, AT_interior, x->rank);
   Dim dim[MAX_RANK];
   for (u32 i = 0; i < x->rank; i++) {
-    if (mid[i] < 0 || mid[i] > INT32_MAX) BAD(f, "pad: interior %lld", (long long)mid[i]);
+    if (mid[i] < 0 || mid[i] > INT32_MAX)
+      BAD(f, "pad: interior padding is %lld, expected 0 to 2^31 - 1", (long long)mid[i]);
     Dim d = x->dim[i];
     if (mid[i] && d != 0) /* d + (d - 1) * mid */
       d = dim_addk(f->ds, dim_mul(f->ds, d, mid[i] + 1), -mid[i]);
@@ -485,7 +488,8 @@ static void rule_gather(Infer *f) {
   for (u32 i = 0; i < idx->rank; i++) dim[rank++] = idx->dim[i];
   for (u32 i = axis + 1; i < x->rank; i++) dim[rank++] = x->dim[i];
   if (rank > MAX_RANK) BAD(f, "gather: rank %u exceeds %d", rank, MAX_RANK);
-  if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0) BAD(f, "gather from an empty axis");
+  if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0)
+    BAD(f, "gather: indices into an empty axis");
   set_out(f, 0, x->dt, dim, rank);
 }
 
@@ -493,12 +497,13 @@ static void elems_shape(Infer *f) {
   const Type *x = f->in[0], *idx = f->in[1];
   want_index(f, 1);
   u32 axis = axis_of(f, x->rank);
-  if (x->rank != idx->rank) BAD(f, "indices have rank %u, data rank %u", idx->rank, x->rank);
+  if (x->rank != idx->rank)
+    BAD(f, "indices have rank %u, but the data has rank %u", idx->rank, x->rank);
   for (u32 i = 0; i < x->rank; i++)
     if (i != axis && dim_is_const(x->dim[i]) && dim_is_const(idx->dim[i]) &&
         idx->dim[i] > x->dim[i])
-      BAD(f, "indices have extent %lld on axis %u, data only %lld", (long long)idx->dim[i], i,
-          (long long)x->dim[i]);
+      BAD(f, "indices have extent %lld on axis %u, but the data only %lld", (long long)idx->dim[i],
+          i, (long long)x->dim[i]);
   if (x->dim[axis] == 0 && type_count(f->ds, idx) != 0) BAD(f, "indices into an empty axis");
 }
 
@@ -508,7 +513,7 @@ static void rule_check_index(Infer *f) {
   node_list(f->n, AT_size, &n);
   want_index(f, 0);
   if (n != 1 && (!x->rank || x->dim[x->rank - 1] != (Dim)n))
-    BAD(f, "check_index: %u sizes for indices %s", n, type_text(f->ds, x));
+    BAD(f, "check_index: %u sizes do not match indices %s", n, type_text(f->ds, x));
   set_out(f, 0, x->dt, x->dim, x->rank);
 }
 
@@ -517,25 +522,28 @@ static void rule_gather_elems(Infer *f) {
   set_out(f, 0, f->in[0]->dt, f->in[1]->dim, f->in[1]->rank);
 }
 
-/* Depth of the coordinates in the last axis of idx; checked against the rank of x. */
+/* Length of the coordinates in the last axis of idx; checked against the rank of x. */
 static u32 coord_depth(Infer *f, u32 batch) {
   const Type *x = f->in[0], *idx = f->in[1];
   want_index(f, 1);
-  if (idx->rank < batch + 1 || x->rank < batch) BAD(f, "indices of rank %u are too few", idx->rank);
+  if (idx->rank < batch + 1 || x->rank < batch)
+    BAD(f, "indices have rank %u, expected more", idx->rank);
   Dim depth = idx->dim[idx->rank - 1];
   if (!dim_is_const(depth) || depth + (i64)batch > (i64)x->rank)
-    BAD(f, "coordinates of length %lld into rank %u", (long long)depth, x->rank);
+    BAD(f, "coordinates of length %lld do not fit data of rank %u", (long long)depth, x->rank);
   return (u32)depth;
 }
 
 static void rule_gather_nd(Infer *f) {
   const Type *x = f->in[0], *idx = f->in[1];
   i64 batch = node_int(f->n, AT_batch, 0);
-  if (batch < 0 || batch > (i64)x->rank) BAD(f, "gather_nd: batch %lld", (long long)batch);
+  if (batch < 0 || batch > (i64)x->rank)
+    BAD(f, "gather_nd: batch is %lld, expected 0 to the smaller rank", (long long)batch);
   u32 depth = coord_depth(f, (u32)batch), rank = 0;
   Dim dim[2 * MAX_RANK];
   for (u32 i = 0; i < (u32)batch; i++)
-    if (!may_equal(x->dim[i], idx->dim[i])) BAD(f, "gather_nd: batch extents differ");
+    if (!may_equal(x->dim[i], idx->dim[i]))
+      BAD(f, "gather_nd: batch extents of data and indices differ");
   for (u32 i = 0; i + 1 < idx->rank; i++) dim[rank++] = idx->dim[i];
   for (u32 i = (u32)batch + depth; i < x->rank; i++) dim[rank++] = x->dim[i];
   if (rank > MAX_RANK) BAD(f, "gather_nd: rank %u exceeds %d", rank, MAX_RANK);
@@ -554,10 +562,10 @@ static void rule_scatter_elems(Infer *f) {
   same_dtype(f, 0, 2);
   check_reduce(f);
   elems_shape(f);
-  if (f->in[2]->rank != f->in[1]->rank) BAD(f, "scatter: updates and indices differ in rank");
+  if (f->in[2]->rank != f->in[1]->rank) BAD(f, "scatter: ranks of updates and indices differ");
   for (u32 i = 0; i < f->in[1]->rank; i++)
     if (!may_equal(f->in[1]->dim[i], f->in[2]->dim[i]))
-      BAD(f, "scatter: updates and indices differ on axis %u", i);
+      BAD(f, "scatter: extents of updates and indices differ on axis %u", i);
   set_out(f, 0, f->in[0]->dt, f->in[0]->dim, f->in[0]->rank);
 }
 
@@ -571,7 +579,8 @@ static void rule_scatter_nd(Infer *f) {
         idx->rank - 1 + x->rank - depth);
   for (u32 i = 0; i < u->rank; i++) {
     Dim d = i < idx->rank - 1 ? idx->dim[i] : x->dim[depth + i - (idx->rank - 1)];
-    if (!may_equal(d, u->dim[i])) BAD(f, "scatter_nd: updates do not fit on axis %u", i);
+    if (!may_equal(d, u->dim[i]))
+      BAD(f, "scatter_nd: extents of updates do not match on axis %u", i);
   }
   set_out(f, 0, x->dt, x->dim, x->rank);
 }
@@ -583,7 +592,7 @@ static void rule_cum(Infer *f) {
 
 /* ---- data-dependent sizes ---- */
 
-/* A name that no symbol has: symbols of a model or a text may be called like ours. */
+/* A name that no symbol has yet: symbols of a model or text may have any name. */
 static Str fresh_name(Graph *g) {
   u32 n = dim_nsyms(g->dims);
   for (u32 k = n;; k++) {
@@ -617,7 +626,7 @@ static void rule_topk(Infer *f) {
   u32 axis = axis_of(f, x->rank);
   Dim k = list_of(f, AT_k, 1)[0], dim[MAX_RANK];
   if (dim_is_const(k) && dim_is_const(x->dim[axis]) && k > x->dim[axis])
-    BAD(f, "topk: k is %lld, the axis has %lld", (long long)k, (long long)x->dim[axis]);
+    BAD(f, "topk: k is %lld, but the axis has extent %lld", (long long)k, (long long)x->dim[axis]);
   memcpy(dim, x->dim, x->rank * sizeof *dim);
   dim[axis] = k;
   set_out(f, 0, x->dt, dim, x->rank);
@@ -625,16 +634,17 @@ static void rule_topk(Infer *f) {
 }
 
 static void rule_nms(Infer *f) {
-  const Type *x = f->in[0], *box = f->in[1], *most = graph_type(f->g, f->n->in[4]);
+  const Type *x = f->in[0], *box = f->in[1], *max_count = graph_type(f->g, f->n->in[4]);
   if (x->rank != 3 || x->dt != DT_f32 || (dim_is_const(x->dim[2]) && x->dim[2] > INT32_MAX))
-    BAD(f, "nms: expected f32[b, c, n] as scores, n below 2^31, found %s", type_text(f->ds, x));
+    BAD(f, "nms: expected scores f32[b, c, n] with n below 2^31, found %s", type_text(f->ds, x));
   for (u32 i = 1; i < 4; i++) same_dtype(f, 0, i);
   if (box->rank != 3 || box->dim[2] != 4 || !may_equal(box->dim[0], x->dim[0]) ||
       !may_equal(box->dim[1], x->dim[2]))
-    BAD(f, "nms: boxes %s do not fit scores %s", type_text(f->ds, box), type_text(f->ds, x));
-  if (f->in[2]->rank || f->in[3]->rank || most->rank || most->dt != DT_i64)
-    BAD(f, "nms: expected scalars as limit, least and most");
-  if (node_box_kind(f->g->c, f->n) == BX_COUNT) BAD(f, "nms: no such kind of boxes");
+    BAD(f, "nms: boxes %s do not match scores %s", type_text(f->ds, box), type_text(f->ds, x));
+  if (f->in[2]->rank || f->in[3]->rank || max_count->rank || max_count->dt != DT_i64)
+    BAD(f, "nms: expected scalars as IoU threshold, score threshold and maximum count");
+  if (node_box_kind(f->g->c, f->n) == BX_COUNT)
+    BAD(f, "nms: expected kind edges, corners or centre");
   Dim dim[3] = {x->dim[0], x->dim[1], list_of(f, AT_k, 1)[0]};
   set_out(f, 0, DT_i64, dim, 3);
 }
@@ -643,7 +653,7 @@ static void rule_bytes(Infer *f) {
   const Type *x = f->in[0];
   Dim k = list_of(f, AT_k, 1)[0], dim[MAX_RANK];
   if (x->dt != DT_str || x->rank == MAX_RANK || !dim_is_const(k) || k < 1)
-    BAD(f, "bytes: expected strings of rank below %d, and a size above 0", MAX_RANK);
+    BAD(f, "bytes: expected strings of rank below %d, and a constant size above 0", MAX_RANK);
   if (x->rank) memcpy(dim, x->dim, x->rank * sizeof *dim);
   dim[x->rank] = k;
   set_out(f, 0, DT_u8, dim, x->rank + 1);
@@ -655,12 +665,12 @@ static void rule_text(Infer *f) {
   set_out(f, 0, DT_str, x->dim, x->rank - 1);
 }
 
-/* The format of blocks that operand i, bytes, is made of. */
+/* The block format of operand i, which has bytes as elements. */
 static QBlockKind blocks_of(Infer *f, u32 i) {
   Str name = node_attr(f->n, AT_kind)->u.s;
   const Type *x = f->in[i];
   QBlockKind k = qblock_from_name(str_text(f->g->c, name), str_len(f->g->c, name));
-  if (k == BK_COUNT) BAD(f, "there is no format of blocks '%s'", show(f->g->c, name));
+  if (k == BK_COUNT) BAD(f, "unknown block format '%s'", show(f->g->c, name));
   if (x->dt != DT_u8 || x->rank < 2 || x->dim[x->rank - 1] != qblock_info[k].bytes)
     BAD(f, "%s: blocks of %s are u8[.., n, %u], found %s", op_info[f->n->op].name,
         qblock_info[k].name, qblock_info[k].bytes, type_text(f->ds, x));
@@ -679,7 +689,7 @@ static void rule_dequantize(Infer *f) {
 static void want_rows(Infer *f, u32 i, DType dt, Dim rows, i64 n) {
   const Type *x = f->in[i];
   if (x->dt != dt || x->rank != 2 || !may_equal(x->dim[0], rows) || x->dim[1] != n)
-    BAD(f, "matmul_quant: operand %u is %s, expected %s and %lld numbers a row", i,
+    BAD(f, "matmul_quant: operand %u is %s, expected %s with rows of %lld elements", i,
         type_text(f->ds, x), dtype_info[dt].name, (long long)n);
 }
 
@@ -689,8 +699,9 @@ static void rule_matmul_quant(Infer *f) {
   bool ints = f->n->nin > 2;
   if (qblock_is_plain(k) || w->rank != 3 || !dim_is_const(w->dim[0]) || !dim_is_const(w->dim[1]) ||
       w->dim[1] < 1)
-    BAD(f, "matmul_quant: expected rows of blocks, of known number");
-  if (f->n->nin == 3 && !qblock_has_signs(k)) BAD(f, "matmul_quant: the sums of x are missing");
+    BAD(f, "matmul_quant: expected rows with a constant number of blocks");
+  if (f->n->nin == 3 && !qblock_has_signs(k))
+    BAD(f, "matmul_quant: the operand with sums of x is missing");
   i64 n = w->dim[1] * qblock_info[k].elems;
   Dim rows = f->in[0]->rank ? f->in[0]->dim[0] : 0, dim[2] = {rows, w->dim[0]};
   want_rows(f, 0, ints ? DT_i8 : DT_f32, rows, n);

@@ -4,10 +4,10 @@
 
 #include "ir/graph.h"
 
-/* Fails when there are too many elements. */
+/* Fails if the number of elements exceeds the limit. */
 Type sized_type(Graph *g, const Node *n, DType dt, const Dim *dim, u32 rank);
 void infer_control(Graph *g, Node *n, Type *out);
-/* The k-th symbol that n sets; made with these bounds if it is new. */
+/* The k-th symbol that n sets; created with these bounds if it is new. */
 Dim data_symbol(Graph *g, Node *n, u32 k, i64 lo, i64 hi);
 
 #endif

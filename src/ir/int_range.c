@@ -1,25 +1,24 @@
-/* int_range.c: between which numbers the elements of an integer value lie.
+/* int_range.c: bounds of the elements of an integer value.
  *
- * In: a value, or its elements at one place of one axis. Out: bounds that hold in every run, as
- * numbers and, above, as a dimension. Method: interval arithmetic backwards over the nodes that
- * made the value; positions (argmax, nonzero, topk, suppress, iota, the counter of a loop) are
- * below the extent they were found in. Used to leave out tests of indices that cannot fail; what is
- * not understood has the bounds of its type.
- */
+ * In: a value, or its elements at one position of one axis. Out: bounds that hold in every run, as
+ * integers and, for the upper one, as a dimension. Method: interval arithmetic backwards over the
+ * defining nodes. Positions (argmax, nonzero, topk, nms, iota, loop counters) are below the extent
+ * they index. Used to omit index checks that cannot fail. Unknown operators have the bounds of
+ * their type. */
 #include "ir/graph.h"
 
-enum { SPAN_NODES = 200, SPAN_MANY = 3000 }; /* looked at for one answer; many: for a size */
-/* Of a constant that are looked at; more of types that hold indices. */
+enum { SPAN_NODES = 200, SPAN_MANY = 3000 }; /* node budget per query; SPAN_MANY: for sizes */
+/* Elements of a constant that are examined; more for index types. */
 #define SPAN_ELEMENTS ((u64)1 << 20)
 #define SPAN_INDICES  ((u64)1 << 24)
 
 typedef struct IntRange {
   i64 lo, hi;
-  bool bound; /* below holds */
-  Dim below;  /* every element is less */
+  bool bound; /* `below` is valid */
+  Dim below;  /* upper bound of every element, exclusive */
 } IntRange;
 
-/* Elements at place k of an axis; axis MAX_RANK: all. */
+/* Elements at position k of an axis; axis MAX_RANK: all. */
 typedef struct RangePart {
   u32 axis;
   i64 k;
@@ -49,8 +48,8 @@ static IntRange span_join(IntRange a, IntRange b) {
 static IntRange span_const(const Tensor *t, RangePart at) {
   IntRange s = {.lo = INT64_MAX, .hi = INT64_MIN};
   u64 inner = 1, extent = 1;
-  u64 most = dtype_info[t->dt].bits < 32 ? SPAN_ELEMENTS : SPAN_INDICES;
-  if (t->n > most || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
+  u64 max_elements = dtype_info[t->dt].bits < 32 ? SPAN_ELEMENTS : SPAN_INDICES;
+  if (t->n > max_elements || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
     return span_type(t->dt);
   for (u32 i = at.axis; i < t->rank; i++) {
     if (i == at.axis)
@@ -81,14 +80,14 @@ static IntRange span_dims(Graph *g, const Node *n, RangePart at) {
   return s;
 }
 
-/* What a loop carries is what it begins with or what a round makes. */
+/* A carried value is the initial value or the result of an iteration. */
 static IntRange span_carried(Graph *g, const Node *loop, u32 i, u32 *left) {
   const GraphRegion *body = &g->blk.at[loop->blk[0]];
   IntRange first = span_at(g, loop->in[2 + i], whole, left);
   return span_join(first, span_at(g, body->ret.at[1 + i], whole, left));
 }
 
-/* The parameter of a loop's body that counts its iterations, or that is carried. */
+/* Range of a loop parameter: iteration counter or carried value. */
 static IntRange span_param(Graph *g, Val v, u32 *left) {
   IntRange s = span_type(graph_type(g, v)->dt);
   u32 pos = graph_val(g, v)->pos;
@@ -98,9 +97,9 @@ static IntRange span_param(Graph *g, Val v, u32 *left) {
     if (pos == 1) return s;
     if (pos > 1) return span_carried(g, graph_node(g, k->owner), pos - 2, left);
     Val trip = graph_node(g, k->owner)->in[0];
-    IntRange most = span_at(g, trip, whole, left);
+    IntRange trips = span_at(g, trip, whole, left);
     s.lo = 0;
-    if (most.hi < INT64_MAX) s.hi = most.hi > 0 ? most.hi - 1 : 0;
+    if (trips.hi < INT64_MAX) s.hi = trips.hi > 0 ? trips.hi - 1 : 0;
     u32 n;
     s.bound = graph_dim_list(g, trip, &s.below, 1, &n) && n == 1;
     return s;
@@ -110,7 +109,8 @@ static IntRange span_param(Graph *g, Val v, u32 *left) {
 
 /* ---- views ---- */
 
-/* The same place before a reshape that only moves extents of 1; any place otherwise. */
+/* The position before a reshape that only inserts or removes extents of 1; any position
+ * otherwise. */
 static RangePart part_reshape(const Type *from, const Type *to, RangePart at) {
   u32 i = 0;
   for (u32 k = 0; k < to->rank; k++) {
@@ -166,13 +166,13 @@ static IntRange span_concat(Graph *g, const Node *n, RangePart at, u32 *left) {
 /* ---- arithmetic ---- */
 
 static bool mul_ok(i64 a, i64 b, i64 *to) {
-  const i64 most = (i64)1 << 31;
-  if (a > most || a < -most || b > most || b < -most) return false;
+  const i64 max = (i64)1 << 31;
+  if (a > max || a < -max || b > max || b < -max) return false;
   *to = a * b;
   return true;
 }
 
-/* Half the range is kept free, so that sums of two cannot overflow. */
+/* Half of the range stays unused, so that the sum of two cannot overflow. */
 static bool is_small(IntRange s) {
   return s.lo > INT64_MIN / 2 && s.hi < INT64_MAX / 2;
 }
@@ -208,16 +208,16 @@ static IntRange span_pick(Op op, IntRange a, IntRange b) {
   return s;
 }
 
-/* Of floats made integers: NaN becomes 0. */
+/* Cast from float: NaN becomes 0. */
 static IntRange span_cast(Graph *g, Val v, IntRange none, u32 *left) {
   const double far = 0x1p62;
   FloatRange r = value_float_range(g, v, left);
   if (!(r.lo > -far && r.hi < far)) return none;
-  IntRange s = {(i64)r.lo, (i64)r.hi, false, 0}; /* both are cut off towards 0 */
+  IntRange s = {(i64)r.lo, (i64)r.hi, false, 0}; /* both are truncated towards 0 */
   return span_join(s, (IntRange){0, 0, false, 0});
 }
 
-/* Of a scalar operator; a result that does not fit its type wraps, and is anything. */
+/* Range of a scalar op; a result that may wrap has the range of its type. */
 static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
   DType dt = graph_type(g, n->out[0])->dt;
   IntRange none = span_type(dt), x[3], s = none;
@@ -232,9 +232,9 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
       if (p.axis < t->rank && t->dim[p.axis] == 1) p.k = 0;
     }
     x[i] = span_at(g, n->in[i], p, left);
-    if (x[i].lo > x[i].hi) return none; /* of no element */
+    if (x[i].lo > x[i].hi) return none; /* empty operand */
   }
-  switch (n->op) { /* a formula each */
+  switch (n->op) { /* one formula per op */
   case OP_cast:
     if (dtype_is_int(graph_type(g, n->in[0])->dt) || graph_type(g, n->in[0])->dt == DT_bool)
       s = x[0];
@@ -268,13 +268,13 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
   return s.lo < none.lo || s.hi > none.hi ? none : s;
 }
 
-/* ---- the walk ---- */
+/* ---- traversal ---- */
 
 static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *left) {
   const Type *x = graph_type(g, n->nin ? n->in[0] : v);
   u32 axis = (u32)node_int(n, AT_axis, 0), count;
   if (n->op < OP_SCALARS) return span_map(g, n, at, left);
-  switch (n->op) { /* where positions come from, and what moves them */
+  switch (n->op) { /* ops that produce positions or move them */
   case OP_const: return span_const(node_attr(n, AT_value)->u.t, at);
   case OP_dims: return span_dims(g, n, at);
   case OP_iota:
@@ -310,18 +310,18 @@ static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *lef
   case OP_gather_elems:
   case OP_gather_nd: return span_at(g, n->in[0], whole, left);
   case OP_reduce_max:
-  case OP_reduce_min: /* of nothing: the end of the type */
+  case OP_reduce_min: /* empty axis: the limit of the type */
     return type_is_nonempty(x) ? span_at(g, n->in[0], whole, left) : span_type(x->dt);
   case OP_check_index: {
     IntRange s = span_at(g, n->in[0], at, left);
     const Dim *size = node_list(n, AT_size, &count);
-    i64 lo, hi, most = 0;
+    i64 lo, hi, max = 0;
     for (u32 i = 0; i < count; i++) {
       dim_bounds(g->dims, size[i], &lo, &hi);
-      if (hi > most) most = hi;
+      if (hi > max) max = hi;
     }
-    if (s.lo < -most) s.lo = -most;
-    if (s.hi >= most && most) s.hi = most - 1;
+    if (s.lo < -max) s.lo = -max;
+    if (s.hi >= max && max) s.hi = max - 1;
     if (!s.bound && count == 1) s.bound = true, s.below = size[0];
     return s;
   }
@@ -350,7 +350,7 @@ void value_int_range(Graph *g, Val v, i64 *lo, i64 *hi) {
 /* Is a <= b in every run? */
 static bool at_most(Graph *g, Dim a, Dim b) {
   i64 lo, hi;
-  const i64 off = DIM_MAX / 2; /* a difference must not be negative */
+  const i64 off = DIM_MAX / 2; /* the difference must not be negative */
   if (a == b) return true;
   if (dim_is_const(a) && dim_is_const(b)) return a <= b;
   if ((dim_is_const(a) && a >= off) || (dim_is_const(b) && b >= off)) return false;
@@ -365,7 +365,7 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
     u32 left = SPAN_NODES;
     IntRange s = span_at(g, idx, n == 1 ? whole : (RangePart){t->rank - 1, i}, &left);
     dim_bounds(g->dims, size[i], &lo, &hi);
-    if (s.lo > s.hi) continue; /* there are none */
+    if (s.lo > s.hi) continue; /* empty */
     if (s.lo < -lo) return false;
     if (s.hi >= lo && !(s.bound && at_most(g, s.below, size[i]))) return false;
   }
@@ -373,17 +373,17 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
 }
 
 bool index_is_certain(Graph *g, Val idx, Dim extent) {
-  i64 lo, hi, least, most;
+  i64 lo, hi, min, max;
   value_int_range(g, idx, &lo, &hi);
-  dim_bounds(g->dims, extent, &least, &most);
-  return lo >= 0 && hi < least;
+  dim_bounds(g->dims, extent, &min, &max);
+  return lo >= 0 && hi < min;
 }
 
 const char *index_error(Graph *g, const Node *n) {
   Val v = n->in[0];
-  const Attr *said = node_attr(n, AT_text);
-  if (said) return str_text(g->c, said->u.s);
-  while (!graph_val(g, v)->name && graph_val(g, v)->def) { /* a conversion has no name */
+  const Attr *text = node_attr(n, AT_text);
+  if (text) return str_text(g->c, text->u.s);
+  while (!graph_val(g, v)->name && graph_val(g, v)->def) { /* conversions have no name */
     const Node *def = graph_node(g, graph_val(g, v)->def);
     if (def->op != OP_cast && def->op != OP_reshape) break;
     v = def->in[0];
@@ -393,35 +393,35 @@ const char *index_error(Graph *g, const Node *n) {
   return str_text(g->c, str_fmt(g->c, "an index of '%s' is out of range", show(g->c, name)));
 }
 
-/* ---- made-up indices ---- */
+/* ---- limits for generated indices ---- */
 
-static void limit(i64 *most, Val v, i64 k) {
-  if (k && (!most[v] || k < most[v])) most[v] = k;
+static void limit(i64 *below, Val v, i64 k) {
+  if (k && (!below[v] || k < below[v])) below[v] = k;
 }
 
-/* What is demanded of the results of n is demanded of what it only moves. */
-static void hand_on(Graph *g, const Node *n, i64 *most) {
+/* Limits on the results of n also hold for operands that it only moves. */
+static void hand_on(Graph *g, const Node *n, i64 *below) {
   u32 count;
   i64 lo, hi;
   if (n->op == OP_check_index) {
     const Dim *size = node_list(n, AT_size, &count);
     for (u32 i = 0; i < count; i++) {
       dim_bounds(g->dims, size[i], &lo, &hi);
-      limit(most, n->in[0], lo > 0 ? lo : 1);
+      limit(below, n->in[0], lo > 0 ? lo : 1);
     }
   }
   if (n->op == OP_loop) {
     const GraphRegion *body = &g->blk.at[n->blk[0]];
-    for (u32 i = 2; i < n->nin; i++) limit(most, n->in[i], most[body->param.at[i]]);
+    for (u32 i = 2; i < n->nin; i++) limit(below, n->in[i], below[body->param.at[i]]);
   }
   bool moves = n->op == OP_check_index || n->op == OP_cast || op_info[n->op].kind == OK_VIEW;
-  if (moves || n->op == OP_gather) limit(most, n->in[0], most[n->out[0]]);
+  if (moves || n->op == OP_gather) limit(below, n->in[0], below[n->out[0]]);
   for (u32 i = n->op == OP_concat ? 0 : 1; i < n->nin; i++)
-    if (n->op == OP_concat || n->op == OP_select) limit(most, n->in[i], most[n->out[0]]);
+    if (n->op == OP_concat || n->op == OP_select) limit(below, n->in[i], below[n->out[0]]);
 }
 
-void index_limits(Graph *g, i64 *most) {
-  for (RegionId b = g->blk.n; b-- > 1;) /* bodies before the blocks around them */
+void index_limits(Graph *g, i64 *below) {
+  for (RegionId b = g->blk.n; b-- > 1;) /* inner regions before outer ones */
     for (u32 i = g->blk.at[b].node.n; i-- > 0;)
-      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), most);
+      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), below);
 }

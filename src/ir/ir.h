@@ -1,5 +1,5 @@
-/* ir.h: what both intermediate forms share: element types, scalars, dimensions, tensors, operators.
- */
+/* ir.h: definitions that Graph and Prog share: element types, scalars, dimensions, tensors,
+ * operators. */
 #ifndef INGOT_IR_H
 #define INGOT_IR_H
 
@@ -9,13 +9,13 @@ typedef struct Dims Dims; /* table of symbols and affine expressions */
 typedef i64 Dim;          /* >= 0: that extent; < 0: expression -1 - d of the table */
 typedef u32 Sym;          /* symbol of the table */
 typedef struct SymInfo SymInfo;
-typedef struct Type Type;     /* of a graph value */
+typedef struct Type Type;     /* type of a graph value */
 typedef struct Tensor Tensor; /* concrete array: constants, inputs, results */
 typedef union Scalar Scalar;  /* one element, any dtype */
 typedef struct OpInfo OpInfo; /* row of ops.def */
 
 enum { MAX_RANK = 16 };
-#define DIM_MAX ((i64)1 << 40) /* no extent, and no product of extents, may exceed this */
+#define DIM_MAX ((i64)1 << 40) /* limit of every extent and every product of extents */
 
 typedef enum DType {
 #define DT(name, cls, bits, bytes, onnx, text) DT_##name,
@@ -31,7 +31,7 @@ typedef struct DTypeInfo {
 } DTypeInfo;
 extern const DTypeInfo dtype_info[DT_COUNT];
 
-/* Floats of any width live in f (every narrower float is exact in double); integers and bool in i
+/* Floats of any width are in f (every narrower float is exact in double); integers and bool in i
  * (u64 as the same bits); strings as their Str in i. Complex numbers are not scalars. */
 union Scalar {
   double f;
@@ -72,7 +72,7 @@ typedef enum Op {
   OP_COUNT
 } Op;
 
-/* Columns of ops.def that are yes or no, see flags.def: a bit each. */
+/* Boolean columns of ops.def, one bit each: see flags.def. */
 enum {
 #define FLAG(name, text) OF_BIT_##name,
 #include "ir/flags.def"
@@ -93,7 +93,7 @@ struct OpInfo {
   OpKind kind;
   OpClass cls;       /* scalar ops */
   OpRes res;         /* scalar ops */
-  u16 flags;         /* of OpFlag */
+  u16 flags;         /* OpFlag bits */
   const char *attrs; /* structural ops */
   const char *text;
 };
@@ -103,7 +103,8 @@ extern const char *const op_kind_name[OK_COUNT];
 static inline bool op_is(Op op, OpFlag flag) {
   return (op_info[op].flags & flag) != 0;
 }
-/* Is an element of the result computed from those at its place? A bitcast reads bits in memory. */
+/* Does each element of the result depend only on the operand elements at the same position? A
+ * bitcast does not: it reads bits in memory. */
 static inline bool op_is_elementwise(Op op) {
   return op < OP_SCALARS && op != OP_bitcast;
 }
@@ -133,7 +134,7 @@ struct Type {
   DType dt;
   u32 rank;
   Dim *dim;   /* rank entries */
-  Type *elem; /* of seq and opt */
+  Type *elem; /* element type of seq and opt */
 };
 
 struct Tensor {
@@ -150,18 +151,18 @@ DType dtype_from_onnx(i64 code);                /* DT_none if unknown */
 static inline bool dtype_is_float(DType d) {
   return dtype_info[d].cls == 'F';
 }
-static inline bool dtype_is_narrow_int(DType d) { /* integers that products are made of */
+static inline bool dtype_is_narrow_int(DType d) { /* operand types of integer products */
   return d == DT_u8 || d == DT_i8 || d == DT_i16;
 }
-/* Floats that are computed with as they lie in memory. */
+/* Floats that are computed in their storage type. */
 static inline bool dtype_is_full_float(DType d) {
   return d == DT_f32 || d == DT_f64;
 }
-/* Narrower floats: memory has other bits than the f32 they are computed with. */
+/* Floats below 32 bits: stored narrow, computed as f32. */
 static inline bool dtype_is_narrow_float(DType d) {
   return dtype_is_float(d) && !dtype_is_full_float(d);
 }
-/* Floats of 16 bits: stored so, computed with as f32. */
+/* 16-bit floats: stored as such, computed as f32. */
 static inline bool dtype_is_half(DType d) {
   return d == DT_f16 || d == DT_bf16;
 }
@@ -176,20 +177,19 @@ static inline u32 dtype_bytes(DType d) {
 }
 DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself */
 void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
-/* The integers that an integer type or bool holds; of u64, and of what is none, all of i64, and
- * false. */
+/* Range of an integer type or bool. u64 and other types: all of i64, and returns false. */
 bool dtype_int_range(DType d, i64 *lo, i64 *hi);
 
-/* What integers that enter or leave a model stand for: x is the number (x - zero) * scale. By name:
- * passes add and remove inputs and outputs, and none renames them. */
+/* Meaning of integer inputs and outputs of a model: x stands for (x - zero) * scale. Found by name,
+ * because passes add and remove inputs and outputs but never rename them. */
 typedef struct Scale {
   Str name;
-  bool out;     /* of an output; an input may have the same name */
+  bool out;     /* belongs to an output; an input may have the same name */
   double scale; /* finite and positive */
   i64 zero;     /* within the type */
 } Scale;
 typedef VEC(Scale) Scales;
-/* NULL: they stand for themselves. */
+/* NULL: not quantized. */
 static inline const Scale *scale_find(const Scales *s, Str name, bool out) {
   for (u32 i = 0; s && i < s->n; i++)
     if (s->at[i].name == name && s->at[i].out == out) return &s->at[i];
@@ -198,67 +198,66 @@ static inline const Scale *scale_find(const Scales *s, Str name, bool out) {
 
 /* op.c */
 Op op_from_name(const char *s, size_t n); /* OP_COUNT if unknown */
-Op op_reducer(Op op);                     /* sums, extremes...: what takes in one element more */
+Op op_reducer(Op op);                     /* the binary op that a reduction applies per element */
 bool op_accepts(Op op, DType d);          /* scalar ops: operand class */
-const char *op_attr_spec(Op op);          /* of nodes, spelt as in ops.def */
+const char *op_attr_spec(Op op);          /* attributes of a node, as written in ops.def */
 
-/* Kinds of a function, by the letter its name ends in (expf, expq, ...): MM_f precise, of float;
- * MM_d the same of double; MM_q fast and MM_u fused, of quick.def; MM_s single, of mathlibs.h.
- * Prog.math is one of them, never MM_d. */
+/* Variants of elementary functions, named by the last letter (expf, expq, ...). MM_f: precise
+ * float. MM_d: precise double. MM_q: fast, MM_u: fused, both from quick.def. MM_s: single, from
+ * mathlibs.h. Prog.math is one of them, never MM_d. */
 typedef enum MathMode { MM_f, MM_d, MM_q, MM_u, MM_s, MM_COUNT } MathMode;
 
-/* eval.c: the meaning of every scalar op, in one place */
+/* eval.c: semantics of every scalar op */
 Scalar scalar_load(DType d, const void *p);
 void scalar_store(DType d, void *p, Scalar x); /* x must be representable: see scalar_cast */
 Scalar scalar_cast(DType from, DType to, Scalar x, bool sat);
-double scalar_round(DType d, double x); /* to the nearest value of float type d, ties to even,
-                                           saturating if d has no infinity */
-Scalar scalar_eval(Op op, DType d,
-                   const Scalar *arg); /* d: dtype of operands (of a and b for select) */
-/* Operations that are other functions in programs that say so: see quick.def. */
+/* to the nearest value of float type d, ties to even; saturates if d has no infinity. */
+double scalar_round(DType d, double x);
+/* d: dtype of operands (of a and b for select). */
+Scalar scalar_eval(Op op, DType d, const Scalar *arg);
+/* Does the op have a fast variant (quick.def)? */
 bool scalar_is_fast(Op op, DType d);
-/* Which function it is in a program of that mathematics; the fast one where that has none. */
+/* The variant a program of that math mode uses; the fast one if that mode has none. */
 MathMode scalar_math_mode(MathMode math, Op op, DType d);
 Scalar scalar_eval_as(MathMode math, Op op, DType d, const Scalar *arg);
-/* What add, mul, max or min of no elements is; of bool or and and, for max and min. */
+/* Identity of the reduction by add, mul, max or min; for bool, max is or and min is and. */
 Scalar scalar_identity(Op op, DType d);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
-u64 random_bits(u64 seed, u64 index); /* the generator behind OP_random */
-/* Uniform in [0,1), exact in float type d (as many bits as d has digits, so it never rounds to 1).
- */
+u64 random_bits(u64 seed, u64 index); /* the generator of OP_random */
+/* Uniform in [0,1), exact in float type d: as many bits as its significand, so it never rounds to
+ * 1. */
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 
-/* mathlib.c: the text of mathlib*.h, in parts */
-/* The template of one part (a function's name has @ behind it) and the names of the parts it needs,
- * separated by spaces and ended by a star; NULL if there is no such part. */
+/* mathlib.c: the text of mathlib*.h, split into functions */
+/* Template of one function or table (function names end with @). needs: names of its dependencies,
+ * separated by spaces and ended by a star. NULL: unknown name. */
 const char *mathlib_text(const char *name, size_t *n, const char **needs);
-/* Appends the parts named (separated by spaces) and all they need, in an order in which C can read
- * them, with a suffix behind their names. fma: a condition of the preprocessor, whether the
- * compiler makes one instruction of it; MATHLIB_FMA: by its flags. */
+/* Appends the named functions (separated by spaces) and their dependencies, in definition order,
+ * with a suffix added to their names. fma: preprocessor condition, true if the compiler has an FMA
+ * instruction; MATHLIB_FMA: decided by compiler flags. */
 #define MATHLIB_FMA "defined(__FMA__)"
 void mathlib_write(StrBuf *t, const char *names, const char *suffix, const char *fma);
 
 /* dim.c */
 Dims *dims_new(Ctx *c);
 Ctx *dims_ctx(const Dims *ds);
-Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo,
-            i64 hi); /* same kind and name: the same symbol, bounds narrowed */
+/* An existing symbol of the same kind and name is returned, with its bounds narrowed. */
+Sym dim_sym(Dims *ds, SymKind kind, Str name, i64 lo, i64 hi);
 u32 dim_nsyms(const Dims *ds);
 SymInfo *dim_syminfo(Dims *ds, Sym s);
-Dims *dims_copy(const Dims *ds); /* equal numbers mean the same in both; they part from here on */
-/* The symbols that d is made of, a derived one before those it is derived from:
+Dims *dims_copy(const Dims *ds); /* same numbering; later additions are independent */
+/* Visits the symbols of d, a derived one before its operands:
  *
  *   for (SymVisit w = dim_visit(ds, d); dim_next(&w);)
- *     if (w.info->kind == SY_data) ...
- */
-enum { DIM_SIZE = 400 }; /* symbols and operations of one dimension */
+ *     if (w.info->kind == SY_data) ... */
+enum { DIM_SIZE = 400 }; /* limit of symbols and operations in one dimension */
 typedef struct SymVisit {
   const Dims *ds;
   Sym sym; /* the one visited */
   const SymInfo *info;
-  Dim a, b; /* whose symbols come next; set to 0 they are left out */
+  Dim a, b; /* their symbols come next; set to 0 to skip them */
   u32 n;
-  Sym more[DIM_SIZE]; /* those behind them */
+  Sym more[DIM_SIZE]; /* symbols still to visit */
 } SymVisit;
 static inline SymVisit dim_visit(const Dims *ds, Dim d) {
   SymVisit w;
@@ -269,9 +268,10 @@ static inline SymVisit dim_visit(const Dims *ds, Dim d) {
 }
 bool dim_next(SymVisit *w);
 bool dim_mentions(const Dims *ds, Dim d, Sym s);
-bool dim_is_data(const Dims *ds, Dim d); /* does a symbol of kind SY_data occur in it? */
+bool dim_is_data(const Dims *ds, Dim d); /* does it contain a symbol of kind SY_data? */
 Dim dim_of_sym(Dims *ds, Sym s);
-bool dim_is_sym(const Dims *ds, Dim d, SymKind kind, Sym *s); /* one of that kind, nothing else? */
+/* is it exactly one symbol of that kind? */
+bool dim_is_sym(const Dims *ds, Dim d, SymKind kind, Sym *s);
 static inline bool dim_is_const(Dim d) {
   return d >= 0;
 }
@@ -295,40 +295,44 @@ typedef struct DimTerms {
 } DimTerms;
 DimTerms dim_terms(const Dims *ds, Dim d);
 void dim_print(const Dims *ds, Dim d, StrBuf *t); /* 3, n, 2*n+1, (n+1)/2 */
-Str sym_range_error(Ctx *c, const SymInfo *s);    /* what a run says that leaves the bounds of s */
-/* Parses one dimension expression; unknown names fail. Returns bytes consumed (0: malformed). */
+/* run-time message for a value outside the bounds of s. */
+Str sym_range_error(Ctx *c, const SymInfo *s);
+/* Parses one dimension expression; fails on unknown names. Returns bytes consumed (0:
+ * malformed). */
 size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out);
 
 /* type.c */
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank);
 bool type_equal(const Type *x, const Type *y);
 bool type_is_static(const Type *t);   /* tensor whose dimensions are all constants */
-bool type_is_nonempty(const Type *t); /* it has elements, whatever sizes turn out to be */
+bool type_is_nonempty(const Type *t); /* every extent is at least 1 */
 bool type_has_shape(const Type *t, const Dim *dim, u32 rank);
 Dim type_count(Dims *ds, const Type *t);                     /* number of elements */
 void type_print(const Dims *ds, const Type *t, StrBuf *out); /* f32[n,3], seq(f32[3]), opt(i64[]) */
-const char *type_text(const Dims *ds, const Type *t);        /* the same, in c->scratch */
-const char *index_text(Ctx *c, const Tensor *t, u64 i);      /* of element i: "[0,2,5]" */
-const char *shape_text(Ctx *c, const char *dtype, const i64 *dim,
-                       u32 rank); /* f32[1,?], likewise */
+const char *type_text(const Dims *ds, const Type *t);        /* type_print, in c->scratch */
+/* Position of element i: "[0,2,5]"; in c->scratch. */
+const char *index_text(Ctx *c, const Tensor *t, u64 i);
+/* f32[1,?]; in c->scratch. */
+const char *shape_text(Ctx *c, const char *dtype, const i64 *dim, u32 rank);
 
 /* tensor.c */
-bool shape_count(const i64 *dim, u32 rank, u64 *n); /* product; false when above DIM_MAX */
+bool shape_count(const i64 *dim, u32 rank, u64 *n); /* product; false if above DIM_MAX */
 Tensor *tensor_new(Arena *a, DType dt, const i64 *dim, u32 rank); /* zeroed, writable data */
 Tensor *tensor_wrap(Arena *a, DType dt, const i64 *dim, u32 rank, const void *data);
 static inline u64 tensor_bytes(const Tensor *t) {
   return t->n * dtype_bytes(t->dt);
 }
 Scalar tensor_get(const Tensor *t, u64 i);
-void tensor_set(Tensor *t, u64 i, Scalar x);            /* only on tensors of tensor_new */
-Tensor *tensor_as(Arena *a, const Tensor *t, DType dt); /* the same numbers, of the same class */
-DType tensor_half(const Tensor *t); /* f16 or bf16 if that holds all of its floats; else its type */
-/* Strings as rows of k bytes, zeros behind them. False when one is longer, or ends with a zero. */
+void tensor_set(Tensor *t, u64 i, Scalar x); /* only on tensors of tensor_new */
+/* Converted to another type of the same class. */
+Tensor *tensor_as(Arena *a, const Tensor *t, DType dt);
+DType tensor_half(const Tensor *t); /* f16 or bf16 if all elements are exact in it; else its type */
+/* Strings as rows of k bytes, zero-padded. False if a string is longer or ends with a zero byte. */
 bool strings_to_bytes(const Ctx *c, const Tensor *strings, u8 *rows, i64 k);
 void bytes_to_strings(Ctx *c, const Tensor *rows, Tensor *strings); /* strings: of tensor_new */
 i64 strings_max_len(const Ctx *c, const Tensor *strings);           /* bytes; at least 1 */
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y);  /* same type, shape and bits */
-/* strided_copy.c: elements of `size` bytes; steps along the axes are bytes too. */
+/* strided_copy.c: element size and strides are in bytes. */
 void strided_copy(u32 rank, const i64 *dim, u32 size, u8 *to, const i64 *sto, const u8 *from,
                   const i64 *sfrom);
 

@@ -1,10 +1,9 @@
-/* kernel_params.c: what a kernel takes from outside, as a function would take parameters.
+/* kernel_params.c: the parameters of a kernel as a function.
  *
- * In: the body of a kernel. Out: the buffers it touches, the variables that are declared outside,
- * those of open extents among them, in the order of the text; whether it sets one of them; whether
- * a buffer shares memory with another. Marks are numbers of kernels, so that nothing is cleared
- * between two of them.
- */
+ * In: the body of a kernel. Out: the buffers it accesses and the variables declared outside,
+ * including symbols, in the order of the text; whether it sets one of them; whether a buffer shares
+ * memory with another. Marks hold kernel numbers, so nothing needs to be cleared between
+ * kernels. */
 #include "ir/prog_mem.h"
 
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static void take_expr(ParamState *t, ExprVisit x) {
   }
 }
 
-/* Symbols become variables where they are used. */
+/* The first use of a symbol creates its variable, so arrays may need to grow. */
 static void need_marks(ParamMarks *m, const Prog *p) {
   u32 n = p->var.n + dim_nsyms(p->dims) + 1;
   if (n <= m->nvar) return;
@@ -76,7 +75,7 @@ KernelParams kernel_params(Prog *p, StmtId first, StmtId handed, ParamMarks *m, 
   return t.to;
 }
 
-/* Where a buffer lies: bytes of the arena, or a root of its own outside of it. */
+/* Memory of a buffer: bytes of the arena, or its root outside the arena. */
 typedef struct TakenPlace {
   u64 from, to;
   BufId root;
@@ -105,7 +104,7 @@ bool *params_shared(Prog *p, const KernelParams *u, Arena *a) {
     at[i].to = open ? UINT64_MAX - 1 : at[i].from + bytes;
   }
   qsort(at, n, sizeof *at, by_place);
-  for (u32 i = 1, far = 0; i < n; i++) { /* far: of those before, the one that ends last */
+  for (u32 i = 1, far = 0; i < n; i++) { /* far: the earlier one with the largest end */
     bool same = at[i].root == at[i - 1].root;
     if (same) shared[at[i].which] = shared[at[i - 1].which] = true;
     if (at[i].from < at[far].to && at[far].from < at[i].to)

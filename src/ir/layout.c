@@ -1,5 +1,4 @@
-/* layout.c: which values can lie in memory in another order than row-major, and who can read them.
- */
+/* layout.c: which values may have a layout other than row-major, and which nodes can read them. */
 #include "ir/graph.h"
 
 bool type_can_have_layout(const Type *t) {
@@ -7,7 +6,7 @@ bool type_can_have_layout(const Type *t) {
   if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_narrow_int(t->dt)) return false;
   for (u32 i = 0; i < t->rank; i++) {
     bool open = !dim_is_const(t->dim[i]);
-    if (open ? i > 0 : t->dim[i] < 1) return false; /* images may be any number */
+    if (open ? i > 0 : t->dim[i] < 1) return false; /* the batch dimension may be symbolic */
   }
   return true;
 }
@@ -53,7 +52,7 @@ Val graph_bytes(Graph *g, Val v, i64 *zero) {
   return q && dtype_bytes(graph_type(g, q)->dt) == 1 ? q : 0;
 }
 
-/* The bytes that v is, cast to a wider type; 0: it is something else. */
+/* The bytes that v widens with a cast; 0: no match. */
 static Val cast_bytes(Graph *g, Val v) {
   const Node *n = graph_def(g, v, OP_cast);
   bool is = n && !dtype_is_float(graph_type(g, v)->dt) && dtype_bytes(graph_type(g, v)->dt) > 1;
@@ -78,12 +77,12 @@ Val graph_bytes_and_zero(Graph *g, Val v, Val *zero) {
 }
 
 bool node_takes_layout(const Node *n) {
-  if (n->op == OP_gather) return node_int(n, AT_axis, 0) >= 2; /* moves blocks as they are */
+  if (n->op == OP_gather) return node_int(n, AT_axis, 0) >= 2; /* moves channel blocks unchanged */
   if (op_is(n->op, OF_REDUCES)) return n->op != OP_resume_sum && n->op != OP_matmul_quant;
   return op_is_elementwise(n->op) || node_is_view(n) || op_info[n->op].kind == OK_JOIN;
 }
 
-/* Is the value computed in place from a fold that ends in the same kernel? */
+/* Is the value computed by an epilogue of a reduction in the same kernel? */
 static bool has_tail(Graph *g, Val v) {
   const Value *x = graph_val(g, v);
   if (x->home != HOME_inline || !x->def) return x->home == HOME_epilogue;

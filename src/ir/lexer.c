@@ -1,9 +1,7 @@
-/* lexer.c: reads the parts that the text forms of Graph and Prog share.
+/* lexer.c: reads the tokens that the text forms of Graph and Prog share.
  *
  * In: any bytes. Out: words, numbers, dimensions, constants, or a failure with file and line.
- * Nothing is allocated for a constant before the text is known to be long enough to hold its
- * elements.
- */
+ * Constants are allocated only if the text is long enough for their elements. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +82,7 @@ bool lex_is_word(Lexer *s, const char *w) {
   return n == strlen(w) && !memcmp(s->at, w, n);
 }
 
-/* Words of version 1 of the text forms. */
+/* Keywords of version 1 of the text forms. */
 typedef struct Renamed {
   const char *now, *was;
 } Renamed;
@@ -149,8 +147,8 @@ Str lex_name(Lexer *s) {
 
 /* ---- numbers ---- */
 
-/* A sign belongs to a number in front and behind the exponent's letter; ".." never does: 1..64 is a
- * range. */
+/* A sign belongs to a number at its start and after the exponent letter. ".." never does: 1..64 is
+ * a range. */
 size_t lex_number(Lexer *s) {
   lex_skip(s);
   size_t n = 0, left = (size_t)(s->end - s->at);
@@ -190,13 +188,14 @@ i64 lex_integer(Lexer *s) {
   return x;
 }
 
-/* "HEX)": the bits of one element, in memory order of this machine. */
+/* "HEX)": the bits of one element, in host byte order. */
 static void bits(Lexer *s, u8 *to, u32 bytes) {
   char text[MAX_NUMBER + 1], *end;
   lex_expect(s, '(');
   errno = 0;
   u64 x = strtoull(number(s, text), &end, 16);
-  if (*end || errno || (bytes < 8 && x >> (8 * bytes))) BAD(s, "bits(%s) do not fit", text);
+  if (*end || errno || (bytes < 8 && x >> (8 * bytes)))
+    BAD(s, "bits(%s) do not fit the element type", text);
   lex_expect(s, ')');
   for (u32 i = 0; i < bytes; i++) to[i] = (u8)(x >> (8 * i));
 }
@@ -278,7 +277,7 @@ static void try_dim(Ctx *c, void *arg) {
   a->used = dim_parse(a->ds, a->at, a->n, &a->d);
 }
 
-/* dim_parse does not know the line, so its message is given one here. */
+/* dim_parse does not know the line, so it is added here. */
 Dim lex_dim(Lexer *s) {
   lex_skip(s);
   DimArg a = {.ds = s->dims, .at = s->at};
@@ -325,12 +324,14 @@ static const u8 *side(Lexer *s, DType dt, u64 count) {
   i64 n = lex_integer(s);
   lex_expect(s, ')');
   if (!size_mul(count, dtype_bytes(dt), &bytes) || n < 0 || (u64)n != bytes) {
-    BAD(s, "the constant has %llu elements of %u bytes, the side file gives %lld bytes",
+    BAD(s,
+        "the constant has %llu elements of %u bytes, but the text names %lld bytes of the side "
+        "file",
         (unsigned long long)count, dtype_bytes(dt), (long long)n);
   }
   if (at < 0 || !size_add((u64)at, bytes, &end) || end > s->nside || dt == DT_str) {
-    BAD(s, "%lld bytes at %lld are not in the side file of %zu bytes", (long long)n, (long long)at,
-        s->nside);
+    BAD(s, "%lld bytes at %lld are outside of the side file of %zu bytes", (long long)n,
+        (long long)at, s->nside);
   }
   return s->side + at;
 }
@@ -339,20 +340,21 @@ static const u8 *side(Lexer *s, DType dt, u64 count) {
 Tensor *lex_tensor(Lexer *s, DType dt, const Dim *dim, u32 rank) {
   u64 count;
   for (u32 i = 0; i < rank; i++) {
-    if (!dim_is_const(dim[i])) BAD(s, "the dimensions of a constant are integers");
+    if (!dim_is_const(dim[i])) BAD(s, "the dimensions of a constant must be integers");
   }
-  if (!shape_count(dim, rank, &count)) BAD(s, "the constant has too many elements");
+  if (!shape_count(dim, rank, &count)) BAD(s, "the constant has more than 2^40 elements");
   if (lex_accept(s, '@')) return tensor_wrap(&s->c->work, dt, dim, rank, side(s, dt, count));
   lex_expect(s, '{');
   if (count > (u64)(s->end - s->at)) {
-    BAD(s, "the constant has %llu elements, the text is too short for them" SHORTENED,
+    BAD(s, "the constant has %llu elements, but the text is too short for them" SHORTENED,
         (unsigned long long)count);
   }
   Tensor *x = tensor_new(&s->c->work, dt, dim, rank);
   u8 *to = (u8 *)x->data;
   for (u64 i = 0; i < count; i++) {
     if (i) lex_expect(s, ',');
-    if (i && lex_accept(s, '.')) BAD(s, "the constant has '...' in it" SHORTENED);
+    if (i && lex_accept(s, '.'))
+      BAD(s, "the constant is abbreviated with '...'; expected all elements" SHORTENED);
     lex_element(s, dt, to + i * dtype_bytes(dt));
   }
   lex_expect(s, '}');
@@ -374,8 +376,8 @@ static void symbol(Lexer *s) {
   lex_expect(s, '.');
   if (s->at < s->end && *s->at >= '0' && *s->at <= '9') hi = lex_integer(s);
   if (lo < 0 || hi < lo || hi > DIM_MAX) {
-    BAD(s, "symbol %s: bounds %lld..%lld make no sense", show(s->c, name), (long long)lo,
-        (long long)hi);
+    BAD(s, "symbol %s: bounds %lld..%lld, expected 0 <= lower <= upper <= 2^40", show(s->c, name),
+        (long long)lo, (long long)hi);
   }
   dim_sym(s->dims, kind, name, lo, hi);
 }

@@ -1,9 +1,8 @@
-/* literal.c: writes the parts that the text forms of Graph and Prog share; lexer.c reads them back.
+/* literal.c: writes the tokens that the text forms of Graph and Prog share; lexer.c reads them.
  *
- * A float is written in the fewest digits that read back as the same bits; what no digits do, such
- * as a NaN with a payload, as bits(HEX). Large constants go, aligned, to a side file; in a brief
- * text they end in "...", which the parser refuses.
- */
+ * A float is written in the fewest digits that read back as the same bits, or as bits(HEX) if there
+ * are none, such as for a NaN with a payload. Large constants go, aligned, to a side file. In a
+ * brief text they end in "...", which the parser refuses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@ enum { EXTERNAL_ALIGN = 64, BRIEF_MOST = 16, BRIEF_SHOWN = 4 };
 
 /* ---- elements of constants ---- */
 
-/* The fewest digits (of a few choices) that read back as the same bits; bits(HEX) when none do. */
+/* The fewest digits (of a few choices) that read back as the same bits; else bits(HEX). */
 void lit_float(StrBuf *t, DType dt, const u8 *raw) {
   static const u8 digits[] = {3, 4, 5, 6, 7, 8, 9, 15, 16, 17};
   u32 bytes = dtype_bytes(dt);
@@ -69,9 +68,9 @@ void lit_element(StrBuf *t, const Ctx *c, DType dt, const u8 *raw) {
   }
 }
 
-void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 most) {
+void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 limit) {
   u32 bytes = dtype_bytes(x->dt);
-  if (side && x->n > most && x->dt != DT_str) {
+  if (side && x->n > limit && x->dt != DT_str) {
     static const u8 zero[EXTERNAL_ALIGN];
     sb_put(side, zero, (EXTERNAL_ALIGN - side->n % EXTERNAL_ALIGN) % EXTERNAL_ALIGN);
     sb_fmt(t, "@side(%zu, %llu)", side->n, (unsigned long long)tensor_bytes(x));

@@ -1,13 +1,15 @@
 /* loop.c: builds loops.
  *
- * In: a function that builds the body. Out: the node. In between, for loops of models
- * (loop_simplify): the iterations are counted (trip_count.c); a carried value that every iteration
- * leaves as it is, is the one from outside; a counter is computed from the number of the iteration,
- * so that it can be told what it is below, and its result from the number of all; a value that
- * every iteration only appends to is stacked instead, for what is carried keeps its shape.
- * Exporters that know no constants in bodies carry their weights, and their own counters beside
- * that of the loop; scripts collect their results with Concat.
- */
+ * In: a function that builds the body. Out: the node. For loops of models, loop_simplify runs in
+ * between:
+ * - trip_count.c derives the trip count.
+ * - A loop-invariant carried value becomes the value from outside.
+ * - An induction variable is computed from the iteration number, which gives it bounds; its result
+ * follows from the trip count.
+ * - A value that every iteration only appends to becomes a scan, because carried values keep their
+ * shape.
+ * Exporters without constants in bodies carry weights, and their own counters next to that of the
+ * loop; scripts collect results with Concat. */
 #include "ir/loop.h"
 
 LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
@@ -45,14 +47,14 @@ LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, V
   return d;
 }
 
-/* ---- what need not be carried ---- */
+/* ---- carried values that can be removed ---- */
 
-/* What takes the place of the carried parameters; they were made one behind the other. */
+/* Replacements of the carried parameters, whose ids are consecutive. */
 typedef struct Swap {
   Val first;
   u32 n;
-  Val *by;   /* 0: stays */
-  u32 *uses; /* by nodes and results */
+  Val *by;   /* 0: not replaced */
+  u32 *uses; /* by value: uses by nodes and results */
 } Swap;
 
 static void swap_one(const Swap *s, Val *v) {
@@ -62,7 +64,7 @@ static void swap_one(const Swap *s, Val *v) {
   if (s->by[k]) *v = s->by[k];
 }
 
-/* Blocks inside of the body are younger than it. */
+/* Regions inside the body have larger ids than the body. */
 static void swap_all(Graph *g, RegionId body, const Swap *s) {
   for (RegionId b = body; b < g->blk.n; b++) {
     GraphRegion *k = &g->blk.at[b];
@@ -74,8 +76,8 @@ static void swap_all(Graph *g, RegionId body, const Swap *s) {
   }
 }
 
-/* init + step * i, of the type of the counter: one without a sign is counted down by a difference,
- * which wraps as its increments do. */
+/* init + step * i in the type of the counter. An unsigned counter with a negative step is a
+ * difference, which wraps like its increments. */
 static Val counter_at(Graph *g, Val init, i64 step, Val i) {
   DType dt = graph_type(g, init)->dt;
   Val v = mk_cast(g, i, dt);
@@ -84,7 +86,7 @@ static Val counter_at(Graph *g, Val init, i64 step, Val i) {
   return mk_map2(g, step < 0 ? OP_sub : OP_add, init, v);
 }
 
-/* Nodes from the m-th on go in front of the others. */
+/* Moves the nodes from the m-th on before the others. */
 static void to_front(Graph *g, RegionId body, u32 m) {
   GraphRegion *b = &g->blk.at[body];
   u32 n = b->node.n - m;
@@ -94,7 +96,7 @@ static void to_front(Graph *g, RegionId body, u32 m) {
   for (u32 i = 0; i < n; i++) b->node.at[i] = moved[i];
 }
 
-/* A counter that nothing reads but its own increment is left alone, unless its result is known. */
+/* A counter that is only read by its own increment stays, unless its result is known. */
 static void replace_counter(Graph *g, LoopDraft *d, u32 k, i64 step, bool exact, const Swap *s) {
   const CountedLoop *c = &d->count;
   RegionId outer = g->cur;
@@ -128,8 +130,8 @@ static void remove_node(GraphRegion *b, NodeId id) {
   b->node.n = n;
 }
 
-/* next = concat(p, new), and nothing else reads either: new becomes a scan, in the shape p has but
- * along the axis. */
+/* next = concat(p, new) without other readers: new becomes a scan, in the shape of p except along
+ * the axis. */
 static void stack_instead(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
   const CountedLoop *c = &d->count;
   NodeId def = graph_val(g, c->next[k])->def;
@@ -150,7 +152,7 @@ static void stack_instead(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
   d->grows[k] = axis + 1;
 }
 
-/* [T, .., m, ..] -> [.., T * m, ..], behind init. */
+/* [T, .., m, ..] -> [.., T * m, ..], appended to init. */
 static Val unstack(Graph *g, Val init, Val rows, u32 axis) {
   Type t = *graph_type(g, rows);
   i64 perm[MAX_RANK];
@@ -187,7 +189,7 @@ void loop_simplify(Graph *g, LoopDraft *d) {
 
 /* ---- the node ---- */
 
-/* Takes carried values that are not needed out of parameters and results. */
+/* Removes unneeded carried values from parameters and results. */
 static void drop_carried(Graph *g, const LoopDraft *d) {
   GraphRegion *b = &g->blk.at[d->body];
   u32 n = 0;

@@ -1,11 +1,11 @@
-/* mathlib.c: the text of mathlib*.h, cut into the parts that their marker comments delimit, for
- * engines that write C.
+/* mathlib.c: the text of mathlib*.h, split into parts at their marker comments, for engines that
+ * write C.
  *
  * In: names of parts, such as "expf". Out: text to paste, each part once and after the parts it
- * needs; it wants <stdint.h> above it. Method: the headers are in the binary as templates (the
- * Makefile puts @ behind the names of functions and $ for the question whether there is an
- * instruction for fma) and are scanned at each call; needed parts stand above those that need them,
- * so one walk from the end finds all. Does not check the markers: a unit test does. */
+ * needs; it requires <stdint.h>. Method: the headers are in the binary as templates. The Makefile
+ * appends @ to function names and puts $ in place of the condition for an FMA instruction. They are
+ * scanned at each call; dependencies come before their users, so one pass from the end finds all. A
+ * unit test checks the markers, not this file. */
 #include "ir/quick.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ enum { PARTS_MAX = 192 };
 typedef struct LibPart {
   const char *name, *needs, *text; /* not terminated */
   size_t name_len, needs_len, text_len;
-  u32 quick; /* 1 + number in quick.def, which has it in place of the text */
+  u32 quick; /* 1 + number in quick.def, which replaces the text */
   bool used;
 } LibPart;
 
@@ -30,7 +30,7 @@ static const char *find(const char *at, const char *end, const char *what) {
   return NULL;
 }
 
-/* The first part at or after `at`; its end is returned, NULL when there is none. */
+/* Finds the first part at or after `at`; returns its end, NULL if there is none. */
 static const char *next(const char *at, const char *end, LibPart *p) {
   if (!(at = find(at, end, "\n/*@ "))) return NULL;
   const char *head = find(at, end, " needs:"), *text = head ? find(head, end, "*/\n") : NULL;
@@ -74,7 +74,7 @@ const char *mathlib_text(const char *name, size_t *n, const char **needs) {
   return NULL;
 }
 
-/* Marks the parts named in a list that is ended by a star or by the end of the string. */
+/* Marks the parts named in a list that ends with a star or the end of the string. */
 static void mark(LibPart *part, u32 count, const char *names) {
   while (*names == ' ') names++;
   while (*names && *names != '*') {

@@ -1,21 +1,19 @@
 /* mathlib.h: the elementary functions of ingot, one source used twice.
  *
- * The compiler includes this file (eval.c, vm/rows.h) and pastes parts of it into the C it
- * writes (mathlib.c), so that every engine computes the same bits and none needs libm. In: float or
- * double. Out: results and special values as C99 Annex F has them, without errno and without
- * promises about exception flags or the bits of NaN. Method: argument reduction and minimax
- * polynomials; all constants come from tools/mathfit.py. Functions of float compute in double and
- * round once.
+ * The compiler includes this file (eval.c, vm/rows.h) and mathlib.c pastes parts of it into
+ * generated C. So every engine computes the same bits, and none needs libm. In: float or double.
+ * Out: results and special values as in C99 Annex F, without errno; exception flags and NaN
+ * payloads are unspecified. Method: argument reduction and minimax polynomials; all constants come
+ * from tools/mathfit.py. Functions of float compute in double and round once.
  *
  * Needs: IEEE float and double with subnormals, evaluated in their own type (FLT_EVAL_METHOD 0),
- * round to nearest, no -ffast-math. Bits are the same everywhere when products are not contracted
- * into fma (-ffp-contract=off, or -std=c99 with gcc); with contraction the stated errors hold, the
- * bits may differ. No part has writable data, tables over 2 KB, or undefined behaviour.
+ * round to nearest, no -ffast-math. Bits are the same everywhere if products are not contracted
+ * into fma (-ffp-contract=off, or -std=c99 with gcc). With contraction the stated errors hold, but
+ * the bits may differ. Nothing here has writable data, tables over 2 KB, or undefined behaviour.
  *
- * A part lies between a line "@ NAME needs: NAMES" and a line "@ end", both comments. It is one
- * function or table and uses the parts it names, all of them above it. Part NAME is the function
- * im_NAME, or a helper whose whole name is NAME, imk_*. "error" is the largest seen, in units in
- * the last place. */
+ * A part stands between a line "@ NAME needs: NAMES" and a line "@ end", both comments. It is one
+ * function or table and uses the parts it names, which come before it. Part NAME is the function
+ * im_NAME, or a helper whose full name is NAME, imk_*. "error" is the largest measured, in ulp. */
 #ifndef INGOT_MATHLIB_H
 #define INGOT_MATHLIB_H
 
@@ -102,8 +100,8 @@ static inline float imk_signf(float x, float s) {
 }
 /*@ end */
 
-/* Choices between values that are both computed, by bits: compilers that keep arithmetic which
- * might trap behind a branch (gcc) could not vectorise a loop with `yes ? a : b`. */
+/* Branch-free select by bit masks, both operands computed: with `yes ? a : b`, compilers that keep
+ * possibly trapping arithmetic under a branch (gcc) do not vectorize the loop. */
 
 /*@ imk_pick needs: imk_f64 imk_u64 */
 static inline double imk_pick(int yes, double a, double b) {
@@ -119,7 +117,7 @@ static inline float imk_pickf(int yes, float a, float b) {
 }
 /*@ end */
 
-/* Rounding to integers: adding 2^52 to a smaller number leaves no room for a fraction. */
+/* Rounding to integers: adding 2^52 to a smaller number leaves no fraction bits. */
 
 /*@ rint needs: imk_f64 imk_pick imk_sign imk_u64 */
 static inline double im_rint(double x) {
@@ -176,13 +174,13 @@ static inline float im_truncf(float x) {
 /*@ end */
 
 /*@ sqrt needs: imk_f64 imk_inf imk_nan imk_u64 */
-/* Correctly rounded. A compiler's builtin would call libm for errno, so: the instruction where it
- * is known, else digit by digit: q grows to 54 bits, of which the last one rounds. It cannot be a
- * tie: the square of 54 bits with the last one set does not fit in 53. Among instructions of AVX
- * the older form waits for the upper halves of all registers, a hundred cycles each time: gcc
- * writes v, and the operand once more, where a function has AVX; clang must be told, by the flags
- * or, in generated C, by IG_REGION, which only machines with AVX have. Conditions do not nest here:
- * back/llvm/lcparse.c reads this text. */
+/* Correctly rounded. A compiler's builtin would call libm for errno. So this uses the instruction
+ * where it is known, else computes digit by digit: q grows to 54 bits, of which the last one
+ * rounds. A tie is impossible: the square of 54 bits with the last one set does not fit in 53. In
+ * AVX code the legacy SSE encoding costs a state transition of about 100 cycles. gcc writes the VEX
+ * form, with the operand repeated, in functions with AVX. clang must be told, by flags or, in
+ * generated C, by IG_REGION, which only machines with AVX define. Conditions must not nest:
+ * back/llvm/lcparse.c parses this text. */
 static inline double im_sqrt(double x) {
   uint64_t m, q = 0, r = 0;
   int e, i, adjust = 0;
@@ -212,7 +210,7 @@ static inline double im_sqrt(double x) {
   e = (int)(m >> 52) - 1023;
   m = (m & 0x000fffffffffffff) | 0x0010000000000000;
   if (e & 1) m <<= 1;
-  m <<= 10; /* the two leading digits of the square are the top bits of the word */
+  m <<= 10; /* the two leading digits of the square are the top bits of m */
   for (i = 0; i < 54; i++) {
     r = r << 2 | m >> 62;
     m <<= 2;
@@ -229,7 +227,7 @@ static inline double im_sqrt(double x) {
 /*@ end */
 
 /*@ sqrtf needs: imk_f32 imk_u32 */
-/* As im_sqrt; machines that compute in single precision only need not know of another. */
+/* As im_sqrt, without double precision. */
 static inline float im_sqrtf(float x) {
   uint32_t m, q = 0, r = 0;
   int e, i, adjust = 0;
@@ -312,7 +310,7 @@ static inline uint64_t imk_split(double x, int *e) {
 /*@ end */
 
 /*@ imk_shift needs: */
-/* (hi, lo) 2^-n; what is lost is remembered in the last bit. */
+/* (hi, lo) 2^-n; lost bits set the last bit (sticky). */
 static inline uint64_t imk_shift(uint64_t hi, uint64_t *lo, int n) {
   uint64_t lost = 0;
   if (n >= 128) {
@@ -367,8 +365,8 @@ static inline double imk_round(uint64_t hi, uint64_t lo, int e, uint64_t sign) {
 /*@ end */
 
 /*@ fma needs: imk_abs imk_inf imk_round imk_shift imk_split imk_u64 imk_wide */
-/* Correctly rounded. In integers: the product has 106 bits and is held in 128 with 20 zeros below,
- * so the operand shifted right loses a bit only when no leading ones can cancel. */
+/* Correctly rounded, in integers. The product has 106 bits, held in 128 with 20 zeros below. So the
+ * operand shifted right loses bits only when leading ones cannot cancel. */
 static inline double im_fma(double a, double b, double c) {
   int ea, eb, ec;
   uint64_t ma, mb, hi, lo, chi, clo, sign, csign;
@@ -447,8 +445,8 @@ static inline double im_fmod(double x, double y) {
 /*@ end */
 
 /*@ fmaf needs: imk_abs imk_f64 imk_inf imk_u64 */
-/* Correctly rounded: the product is exact in double; the sum is rounded to odd there, after which
- * rounding to float sees on which side of a tie it lies. */
+/* Correctly rounded: the product is exact in double, and the sum is rounded to odd there, so that
+ * rounding to float breaks ties correctly. */
 static inline float im_fmaf(float a, float b, float c) {
   double p = (double)a * b, s = p + c, t = s - p, err = (p - (s - t)) + (c - t);
   uint64_t u = imk_u64(s);
@@ -466,7 +464,7 @@ static inline float im_fmaf(float a, float b, float c) {
 /*@ end */
 
 /*@ mod needs: fmod imk_sign */
-/* Python's %: the remainder, a zero too, has the sign of y. */
+/* Python's %: the remainder, even if zero, has the sign of y. */
 static inline double im_mod(double x, double y) {
   double r = im_fmod(x, y);
   if (r == 0) return imk_sign(0, y);
@@ -519,7 +517,7 @@ static inline double imk_p4(double x, double x2, double a, double b, double c, d
 /*@ end */
 
 /*@ imk_p5 needs: imk_p4 */
-/* and rest x^4 */
+/* imk_p4 + rest x^4 */
 static inline double imk_p5(double x, double x2, double a, double b, double c, double d,
                             double rest) {
   return imk_p4(x, x2, a, b, c, d) + x2 * x2 * rest;
@@ -527,7 +525,7 @@ static inline double imk_p5(double x, double x2, double a, double b, double c, d
 /*@ end */
 
 /*@ imk_t5 needs: imk_p5 */
-/* the same of a table */
+/* imk_p5 with coefficients from a table */
 static inline double imk_t5(double x, double x2, const double *c, double rest) {
   return imk_p5(x, x2, c[0], c[1], c[2], c[3], rest);
 }

@@ -1,12 +1,12 @@
-/* mathlibd.h: the functions of double; see mathlib.h. */
+/* mathlibd.h: functions of double; see mathlib.h. */
 #ifndef INGOT_MATHLIBD_H
 #define INGOT_MATHLIBD_H
 
 #include "ir/mathlib.h"
 
 /*@ imk_add needs: */
-/* Sums and products of which nothing is lost: the result and what rounding took from it. The halves
- * of a factor are cut by bits, so that contraction changes nothing. */
+/* Error-free sum and product: the rounded result and its rounding error. Factors are split by bit
+ * masks, so that contraction does not matter. */
 static inline double imk_add(double a, double b, double *lo) {
   double s = a + b, t = s - a;
   *lo = (a - (s - t)) + (b - t);
@@ -15,7 +15,7 @@ static inline double imk_add(double a, double b, double *lo) {
 /*@ end */
 
 /*@ imk_addf needs: */
-/* The same where |a| >= |b| or a = 0. */
+/* imk_add if |a| >= |b| or a = 0. */
 static inline double imk_addf(double a, double b, double *lo) {
   double s = a + b;
   *lo = b - (s - a);
@@ -41,8 +41,8 @@ static inline double imk_scale(double x, int k) {
 /*@ end */
 
 /*@ imk_exp needs: imk_p4 imk_p5 */
-/* exp(x + xl) = 2^k (hi + lo) for |x| < 1000 and |xl| <= ulp(x); returns k. hi is
- * rounded to nearest; hi + lo is good to 57 bits, because 1 + r is kept apart from the rest. */
+/* exp(x + xl) = 2^k (hi + lo) for |x| < 1000 and |xl| <= ulp(x); returns k. hi is rounded to
+ * nearest. hi + lo is accurate to 57 bits, because 1 + r is kept separate from the rest. */
 static inline int imk_exp(double x, double xl, double *hi, double *lo) {
   double k = (x * 0x1.71547652b82fep0 + 0x1.8p52) - 0x1.8p52;
   double t = x - k * 0x1.62e42fefa38p-1, w = k * 0x1.ef35793c7673p-45, r = t - w;
@@ -133,9 +133,9 @@ static const double imk_logs[192] = {
 /* clang-format on */
 
 /*@ imk_log needs: imk_addf imk_f64 imk_logs imk_mul imk_p4 imk_p5 imk_u64 */
-/* log(x) = hi + lo for x > 0, finite; hi is returned. Relative error 2^-67: x = 2^k z, and z lies
- * in one of 64 intervals, for each of which the table has a short 1/c near the reciprocal of the
- * middle and -log(1/c) in two parts; z/c = 1 + r, |r| < 2^-7, without error. c = 1 around z = 1. */
+/* log(x) = hi + lo for x > 0, finite; returns hi. Relative error 2^-67. x = 2^k z, and z lies in
+ * one of 64 intervals. The table has for each a short 1/c near the reciprocal of its middle, and
+ * -log(1/c) in two parts. z/c = 1 + r is exact, |r| < 2^-7. c = 1 around z = 1. */
 static inline double imk_log(double x, double *lo) {
   uint64_t u, d;
   int k = 0;
@@ -181,8 +181,8 @@ static inline double im_log(double x) {
 /*@ end */
 
 /*@ tanh needs: imk_abs imk_addf imk_exp imk_f64 imk_p4 imk_p5 imk_sign */
-/* error 0.80. Beyond 0.55 it is 1 - 2 / (exp(2x) + 1), in which a last correction takes in the
- * lower parts of the denominator. */
+/* error 0.80. Beyond 0.55: 1 - 2 / (exp(2x) + 1), with a correction for the low part of the
+ * denominator. */
 static inline double im_tanh(double x) {
   double a = imk_abs(x), z, z2, hi, lo, s, d, dl, q, t;
   if (a < 0.55) {
@@ -287,8 +287,7 @@ static inline double im_gelu_x2(double x) {
 }
 /*@ end */
 
-/* Sine and cosine: x is reduced to y0 + y1 in [-pi/4, pi/4], where the pair is good to about 100
- * bits. */
+/* Sine and cosine: x is reduced to y0 + y1 in [-pi/4, pi/4], accurate to about 100 bits. */
 
 /* clang-format off */
 /*@ imk_twopi needs: */
@@ -311,8 +310,8 @@ static inline uint64_t imk_joined(const uint64_t *t, int s) {
 /*@ end */
 
 /*@ imk_bigpi needs: imk_addf imk_joined imk_mul imk_twopi imk_u64 imk_wide */
-/* For 2^10 <= |x| < inf, by Payne and Hanek: of 2/pi only the 192 bits count that, times the
- * integer m of x = m 2^e, make neither multiples of 4 nor less than 2^-128. */
+/* Payne-Hanek reduction for 2^10 <= |x| < inf. Only 192 bits of 2/pi matter: times the integer m of
+ * x = m 2^e, the others give multiples of 4 or less than 2^-128. */
 static inline int imk_bigpi(double x, double *y0, double *y1) {
   uint64_t m = imk_u64(x), w0, w1, w2, top, mid, low, hi, lo, f1, f0;
   int b = (int)(m >> 52 & 2047) - 1013, s = b & 63, q, neg;
@@ -350,8 +349,8 @@ static inline int imk_bigpi(double x, double *y0, double *y1) {
 /*@ end */
 
 /*@ imk_pio2 needs: imk_abs imk_add imk_addf imk_bigpi */
-/* x = q pi/2 + y0 + y1; q modulo 4 is returned. Below 2^19, q times each of the first three parts
- * of pi/2 is exact (Cody and Waite). */
+/* x = q pi/2 + y0 + y1; returns q modulo 4. Below 2^19, q times each of the first three parts of
+ * pi/2 is exact (Cody-Waite). */
 static inline int imk_pio2(double x, double *y0, double *y1) {
   double k, r, e, f;
   if (!(imk_abs(x) < 0x1p19)) return imk_bigpi(x, y0, y1) & 3;
@@ -531,7 +530,7 @@ static inline double im_sinh(double x) {
   }
   if (!(a < 750)) return x * imk_inf();
   k = imk_exp(a, 0, &hi, &lo) - 1;
-  if (k < 60) { /* else exp(-x) does not show */
+  if (k < 60) { /* else exp(-x) is negligible */
     hi = imk_scale(hi, k);
     lo = imk_scale(lo, k);
     return imk_sign(hi + (lo - 0.25 / hi), x);

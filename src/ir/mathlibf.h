@@ -1,10 +1,9 @@
-/* mathlibf.h: the functions of float, computed in double and rounded once; see mathlib.h.
+/* mathlibf.h: functions of float, computed in double and rounded once; see mathlib.h.
  *
- * They are short and, but for sine, cosine and tangent, without branches, so that gcc -O3 and clang
- * vectorise loops over them. Not proven to be rounded correctly, but as good as that: the error
- * before rounding is below 2^-43, and one result in a million or fewer is the other neighbour of
- * the true value. "error" is the largest seen on every 97th float, on all of them for exp and tanh.
- */
+ * They are short and, except for sine, cosine and tangent, branch-free, so that gcc -O3 and clang
+ * vectorize loops over them. Not proven to be correctly rounded, but nearly so: the error before
+ * rounding is below 2^-43, and at most one result in a million is the other neighbour of the true
+ * value. "error" is the largest measured on every 97th float, for exp and tanh on all floats. */
 #ifndef INGOT_MATHLIBF_H
 #define INGOT_MATHLIBF_H
 
@@ -26,7 +25,7 @@ static inline double imk_expf(double x, double *q) {
 /*@ end */
 
 /*@ imk_clampf needs: imk_f32 imk_u32 */
-/* |x| cut at the number of bits top; NaN stays. */
+/* |x| clamped to the float with bits `top`; NaN stays. */
 static inline double imk_clampf(float x, uint32_t top) {
   uint32_t u = imk_u32(x), m = u & 0x7fffffff;
   return imk_f32(m > top && m <= 0x7f800000 ? (u ^ m) | top : u);
@@ -79,7 +78,7 @@ static inline float im_logf(float x) {
 /*@ end */
 
 /*@ tanhf needs: imk_clampf imk_expf imk_signf */
-/* error 0.5. (E - 1) / (E + 1) with E = exp(2x), where E - 1 = (s - 1) + s q cancels nothing */
+/* error 0.5. (E - 1) / (E + 1) with E = exp(2x); E - 1 = (s - 1) + s q has no cancellation */
 static inline float im_tanhf(float x) {
   double q, s = imk_expf(2 * imk_clampf(x, 0x41400000), &q); /* from 12 on it is 1 */
   double m = (s - 1) + s * q;
@@ -88,8 +87,7 @@ static inline float im_tanhf(float x) {
 /*@ end */
 
 /*@ erff needs: imk_clampf imk_p4 imk_p5 */
-/* error 0.5 + 1e-6. x p(u), u in [-1, 1]: one polynomial for |x| <= 4, beyond which erf rounds to 1
- */
+/* error 0.5 + 1e-6. x p(u), u in [-1, 1]: one polynomial for |x| <= 4; beyond, erf rounds to 1 */
 static inline float im_erff(float x) {
   double a = imk_clampf(x, 0x40800000), u = a * a * 0.125 - 1;
   double u2 = u * u;
@@ -113,7 +111,7 @@ static inline float im_erff(float x) {
 /*@ end */
 
 /*@ gelu_x2f needs: erff */
-/* each step rounded, as if it were written out */
+/* each step rounded, as in the composed form */
 static inline float im_gelu_x2f(float x) {
   return x * (1.0f + im_erff(x * 0x1.6a09e6p-1f));
 }
@@ -140,8 +138,8 @@ static const uint32_t imk_twopif[8] = {0x0,
 /* clang-format on */
 
 /*@ imk_turnsf needs: imk_twopif */
-/* m 2/pi for m below 2^24, of which 96 bits from bit b of the table on count: upper and lower 64 of
- * them that are left of 2^-64 */
+/* m 2/pi for m below 2^24, from 96 bits of the table starting at bit b: the upper and lower 64 bits
+ * of the product above 2^-64 */
 static inline uint64_t imk_turnsf(uint32_t m, uint32_t b, uint64_t *low) {
   const uint32_t *t = imk_twopif + (b >> 5);
   uint64_t mid, top;
@@ -154,7 +152,7 @@ static inline uint64_t imk_turnsf(uint32_t m, uint32_t b, uint64_t *low) {
 /*@ end */
 
 /*@ imk_bigpif needs: imk_turnsf imk_u64 */
-/* The same for 2^18 <= |x|, a finite float: see imk_bigpi; 96 bits of 2/pi count. */
+/* imk_pio2f for 2^18 <= |x|, a finite float: see imk_bigpi; uses 96 bits of 2/pi. */
 static inline uint64_t imk_bigpif(double x, double *r) {
   uint64_t m = imk_u64(x), q, low, f;
   double y;
@@ -185,7 +183,7 @@ static inline double imk_wavef(double r, uint64_t q) {
 /*@ end */
 
 /*@ imk_anglef needs: imk_bigpif imk_pio2f */
-/* The same for any x; r is NaN where x is not finite. */
+/* imk_pio2f for any x; r is NaN if x is not finite. */
 static inline uint64_t imk_anglef(float x, double *r) {
   double a = x;
   if (a < 0x1p18 && a > -0x1p18) return imk_pio2f(a, r);
@@ -324,7 +322,7 @@ static inline float im_atanhf(float x) {
 /*@ end */
 
 /*@ powf needs: imk_abs imk_expf imk_f32 imk_inf imk_logf imk_nan imk_pick imk_pickf imk_u32 imk_u64 */
-/* error 0.5 + 1e-6. Squares are taken apart because many of them are ties. */
+/* error 0.5 + 1e-6. Squares are computed separately because many of them are ties. */
 static inline float im_powf(float x, float y) {
   double a = imk_abs(x), b = imk_abs(y), t = b + 0x1p52, l = imk_logf(a), q, s;
   int big = b >= 0x1p24, whole = big | (t - 0x1p52 == b); /* big ones are even */

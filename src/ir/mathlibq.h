@@ -1,4 +1,4 @@
-/* mathlibq.h: the functions of quick.def as C for interpreters, and what its operations are; see
+/* mathlibq.h: the functions of quick.def as C for interpreters, and its operations; see
  * mathlib.h. */
 #ifndef INGOT_MATHLIBQ_H
 #define INGOT_MATHLIBQ_H
@@ -6,14 +6,14 @@
 #include "ir/mathlibf.h"
 
 /*@ imk_mask needs: */
-/* all bits, or none */
+/* all bits set, or none */
 static inline uint32_t imk_mask(int yes) {
   return 0 - (uint32_t)yes;
 }
 /*@ end */
 
 /*@ imk_lesser needs: */
-/* b where they cannot be compared */
+/* b if unordered */
 static inline float imk_lesser(float a, float b) {
   return a < b ? a : b;
 }
@@ -26,7 +26,7 @@ static inline float imk_larger(float a, float b) {
 /*@ end */
 
 /*@ imk_farsin needs: sinf */
-/* y = sin(x) holds below 2^13 only */
+/* y = sin(x) is only valid below 2^13 */
 static inline float imk_farsin(float x, float y) {
   return x < 0x1p13f && x > -0x1p13f ? y : im_sinf(x);
 }

@@ -1,18 +1,17 @@
-/* mathlibs.h: functions of float for programs that say `math single`, of machines without vectors;
- * see mathlib.h.
+/* mathlibs.h: functions of float for programs with `math single`, for machines without vectors; see
+ * mathlib.h.
  *
- * As those of quick.def, but they may branch (exp, tanh and erf do not, so that compilers make
- * vectors of loops over them), and no operation is in double, also where those call a function of
- * mathlibf.h. "error" is the largest seen, in units in the last place. */
+ * Like those of quick.def, but they may branch (exp, tanh and erf do not, so that compilers
+ * vectorize loops over them), and all operations are in float, also where those call mathlibf.h.
+ * "error" is the largest measured, in ulp. */
 #ifndef INGOT_MATHLIBS_H
 #define INGOT_MATHLIBS_H
 
 #include "ir/mathlibq.h"
 
 /*@ imk_within needs: imk_f32 */
-/* The number of bits m, not negative, or that of bits top where it is larger; NaN stays. By
- * integers: compilers turn comparisons of floats into branches, and loops with branches into no
- * vectors. */
+/* The smaller of the non-negative floats with bits m and top; NaN stays. Uses integers: compilers
+ * turn float comparisons into branches and then do not vectorize the loop. */
 static inline float imk_within(uint32_t m, uint32_t top) {
   uint32_t over = 0u - (uint32_t)(((int32_t)m > (int32_t)top) & ((int32_t)m <= 0x7f800000));
   return imk_f32((m & ~over) | (top & over));
@@ -20,7 +19,7 @@ static inline float imk_within(uint32_t m, uint32_t top) {
 /*@ end */
 
 /*@ exps needs: imk_f32 imk_pow2 imk_u32 imk_within */
-/* The bits of im_expq; 104 is beyond the range of float. */
+/* Same bits as im_expq; 104 is beyond the range of float. */
 static inline float im_exps(float x) {
   uint32_t u = imk_u32(x) & 0x7fffffffu, sign = imk_u32(x) ^ u;
   float a = imk_f32(imk_u32(imk_within(u, 0x42d00000u)) | sign);
@@ -32,8 +31,8 @@ static inline float im_exps(float x) {
 /*@ end */
 
 /*@ imk_exm1 needs: imk_f32 imk_u32 */
-/* exp(x) - 1 for |x| < 80: of 2^k q + (2^k - 1) the last part is rounded only where it is near the
- * whole. */
+/* exp(x) - 1 for |x| < 80: 2^k q + (2^k - 1); the last part is rounded only if it is close to the
+ * result. */
 static inline float imk_exm1(float x) {
   float t = x * 0x1.715476p0f + 0x1.8p23f, k = t - 0x1.8p23f;
   float r = (x - k * 0x1.62e4p-1f) - k * 0x1.7f7d1cp-20f, z = r * r;
@@ -86,8 +85,8 @@ static inline float imk_turned(float r, uint32_t n) {
 /*@ end */
 
 /*@ imk_fars needs: imk_turned imk_turnsf imk_u32 */
-/* sin(a + turn pi/2) for 2^13 <= a, finite: of the product with 2/pi the two bits before the point
- * and 64 behind it are computed as integers; see imk_bigpif. */
+/* sin(a + turn pi/2) for 2^13 <= a, finite. Of the product with 2/pi, the two bits before the
+ * binary point and 64 after it are computed as integers; see imk_bigpif. */
 static inline float imk_fars(float a, uint32_t turn) {
   uint32_t u = imk_u32(a), n;
   uint64_t low, f = imk_turnsf((u & 0x7fffff) | 0x800000, (u >> 23) - 120, &low);
@@ -101,8 +100,8 @@ static inline float imk_fars(float a, uint32_t turn) {
 /*@ end */
 
 /*@ imk_waves needs: imk_fars imk_turned imk_u32 imk_waveq */
-/* sin(a + turn pi/2), 0 <= a. Below 2^13 three parts of pi/2 do but near its multiples, where
- * imk_waveq has more; a is its own remainder below pi/4. */
+/* sin(a + turn pi/2), 0 <= a. Below 2^13 three parts of pi/2 suffice, except near its multiples,
+ * where imk_waveq has more. Below pi/4 no reduction is needed. */
 static inline float imk_waves(float a, uint32_t turn) {
   float t = a * 0x1.45f306p-1f + 0x1.8p23f, k = t - 0x1.8p23f;
   float r = ((a - k * 0x1.92p0f) - k * 0x1.fb4p-12f) - k * 0x1.4442d2p-24f;

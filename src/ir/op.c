@@ -1,12 +1,12 @@
-/* op.c: the operator table as an array, made from ops.def, and the names of attributes.
+/* op.c: the operator table from ops.def, and the names of attributes.
  *
- * Lookup by name scans the table and is decided by the first character nearly always; only the
- * readers of the text forms use it. */
+ * Lookup by name scans the table; the first character decides nearly always. Only the parsers of
+ * the text forms use it. */
 #include "ir/graph.h"
 
 #include <string.h>
 
-/* The flags column, as ops.def spells it. */
+/* The flags column of ops.def. */
 enum {
 #define FLAG(name, text) name = OF_##name,
 #include "ir/flags.def"

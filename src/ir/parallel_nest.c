@@ -1,9 +1,8 @@
 /* parallel_nest.c: the loops of a kernel that threads share.
  *
- * In: the body of a kernel behind the pass parallel. Out: the marked loop that is all of it, and
- * the marked ones directly inside, as long as none depends on another: they are handed out as one
- * loop, whose iterations are counted with the last one fastest.
- */
+ * In: the body of a kernel after the pass parallel. Out: the marked loop that is the whole body,
+ * and marked loops directly inside it with bounds independent of the outer ones. They form one
+ * iteration space; the innermost loop varies fastest. */
 #include "ir/prog.h"
 
 static bool depends(Prog *p, const ParallelNest *c, const Stmt *s) {

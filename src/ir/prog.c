@@ -1,11 +1,10 @@
 /* prog.c: builds programs.
  *
- * In: buffers, variables, expressions and statements one at a time. Out: a Prog whose types are
- * right by construction; a builder that is given something else leaves through bug(), because only
- * the compiler calls it (the parser of text checks what it read before it builds). Integer index
- * arithmetic is folded while it is built, so that lowering may be written without special cases for
- * 0 and 1. Nothing else is simplified here.
- */
+ * In: buffers, variables, expressions and statements one at a time. Out: a Prog with correct types
+ * by construction. Wrong arguments leave through bug(), because only the compiler calls these
+ * builders (the parser checks text before it builds). Integer index arithmetic is folded during
+ * construction, so that lowering needs no special cases for 0 and 1. Nothing else is simplified
+ * here. */
 #include "ir/prog.h"
 
 #include <string.h>
@@ -32,7 +31,7 @@ Prog *prog_extend(const Prog *p) {
   Prog *q = NEW(a, Prog);
   *q = *p;
 #define OWN(v, T) (q->v.at = NEWS(a, T, p->v.cap), memcpy(q->v.at, p->v.at, p->v.n * sizeof(T)))
-  OWN(buf, Buf); /* an array that grows may give back what it had */
+  OWN(buf, Buf); /* a growing array may free its old storage */
   OWN(var, Var);
   OWN(stmt, Stmt);
 #undef OWN
@@ -51,7 +50,7 @@ Prog *prog_extend(const Prog *p) {
 
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name) {
   Arena *a = &p->c->work;
-  if (rank > MAX_RANK) bug(p->c, LOC_NONE, "buffer of rank %u", rank);
+  if (rank > MAX_RANK) bug(p->c, LOC_NONE, "a buffer has rank %u, expected at most 16", rank);
   Buf *b = vec_push(a, &p->buf);
   BufId id = p->buf.n - 1;
   b->name = name ? name : str_fmt(p->c, "b%u", id);
@@ -77,7 +76,7 @@ BufId prog_root(const Prog *p, BufId b) {
   return b;
 }
 
-/* A state without data begins with zeros; one that is shared begins in another program. */
+/* A state without data starts with zeros; another program initializes a shared one. */
 u64 prog_stored_bytes(const Prog *p) {
   u64 n = 0;
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -88,7 +87,7 @@ u64 prog_stored_bytes(const Prog *p) {
   return n;
 }
 
-/* The space of a view is that of its root, except that it is never a parameter itself. */
+/* A view has the space of its root, but is never a parameter. */
 BufId prog_add_view(Prog *p, BufId of, const Dim *dim, u32 rank, Str name) {
   BufId root = prog_root(p, of);
   BufId b = prog_add_buf(p, BS_temp, prog_buf(p, root)->dt, dim, rank, name);
@@ -167,7 +166,7 @@ ExprId ex_load(Prog *p, BufId b, const ExprId *idx, u32 n) {
 ExprId ex_load_vec(Prog *p, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   const Buf *bp = prog_buf(p, b);
   if (n != bp->rank)
-    bug(p->c, LOC_NONE, "load of %s with %u indices, its rank is %u", show(p->c, bp->name), n,
+    bug(p->c, LOC_NONE, "load of %s with %u indices, expected %u", show(p->c, bp->name), n,
         bp->rank);
   ExprId e = add(p, EX_load, bp->dt, lanes, idx, n);
   prog_expr(p, e)->ref = b;
@@ -216,7 +215,7 @@ ExprId ex_op1(Prog *p, Op op, ExprId a) {
   return make(p, op, &a, 1, DT_none);
 }
 
-/* (x + k) + m -> x + (k + m), for either sign of both. Returns 0 when the shape is another. */
+/* (x + k) + m -> x + (k + m), for either sign of both. Returns 0 if it does not match. */
 static ExprId fold_sum(Prog *p, Op op, ExprId a, i64 m) {
   const Expr *ap = prog_expr(p, a);
   i64 k;
@@ -231,7 +230,7 @@ static ExprId fold_sum(Prog *p, Op op, ExprId a, i64 m) {
   return make(p, sum < 0 ? OP_sub : OP_add, arg, 2, DT_none);
 }
 
-/* Identities of integer arithmetic. Returns 0 when none holds. */
+/* Identities of integer arithmetic. Returns 0 if none applies. */
 static ExprId fold_int(Prog *p, Op op, ExprId a, ExprId b) {
   DType dt = prog_expr(p, a)->dt;
   i64 x, y;
@@ -314,7 +313,7 @@ static ExprId of_sym(Prog *p, Sym s) {
   if (si.op != OP_div) return ex_op2(p, si.op, a, b);
   i64 lo, hi;
   dim_bounds(p->dims, si.a, &lo, &hi);
-  if (lo < 0) /* floor(a / b) = (a - mod(a, b)) / b, where the division is exact */
+  if (lo < 0) /* floor(a / b) = (a - mod(a, b)) / b, with an exact division */
     a = ex_op2(p, OP_sub, a, ex_op2(p, OP_mod, ex_copy(p, a), ex_copy(p, b)));
   return ex_op2(p, OP_div, a, b);
 }
@@ -355,7 +354,7 @@ Cursor prog_else(StmtId s) {
   return (Cursor){s, true, 0};
 }
 
-/* Where the next statement of the list is linked in. */
+/* The link where the next statement of the list goes. */
 StmtId *prog_link(Prog *p, const Cursor *at) {
   if (at->last) return &prog_stmt(p, at->last)->next;
   if (!at->owner) return &p->body;
@@ -450,7 +449,7 @@ void prog_require(Prog *p, Cursor *at, ExprId cond, Str message) {
 void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value) {
   const Buf *bp = prog_buf(p, b);
   if (n != bp->rank || prog_expr(p, value)->dt != bp->dt)
-    bug(p->c, LOC_NONE, "store of %s to %s with %u indices, it is %s of rank %u",
+    bug(p->c, LOC_NONE, "store of %s to %s with %u indices, expected %s with %u indices",
         dtype_info[prog_expr(p, value)->dt].name, show(p->c, bp->name), n, dtype_info[bp->dt].name,
         bp->rank);
   ExprId *copy = NEWS(&p->c->work, ExprId, n);
@@ -465,9 +464,9 @@ void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId v
 static void assign(Prog *p, Cursor *at, StmtKind kind, VarId v, ExprId value) {
   const Expr *e = prog_expr(p, value);
   if (e->dt != prog_var(p, v)->dt || e->lanes != prog_var(p, v)->lanes)
-    bug(p->c, LOC_NONE, "%s of type %sx%u is given %sx%u", show(p->c, prog_var(p, v)->name),
-        dtype_info[prog_var(p, v)->dt].name, prog_var(p, v)->lanes, dtype_info[e->dt].name,
-        e->lanes);
+    bug(p->c, LOC_NONE, "variable %s of type %sx%u is set to a value of type %sx%u",
+        show(p->c, prog_var(p, v)->name), dtype_info[prog_var(p, v)->dt].name,
+        prog_var(p, v)->lanes, dtype_info[e->dt].name, e->lanes);
   Stmt *s = prog_stmt(p, prog_push(p, at, kind));
   s->var = v;
   s->a = value;
@@ -481,15 +480,15 @@ void prog_set(Prog *p, Cursor *at, VarId v, ExprId value) {
   assign(p, at, ST_set, v, value);
 }
 
-/* ---- names: buffers have one name space, symbols and variables another ---- */
+/* ---- names: buffers have one namespace, symbols and variables another ---- */
 
 typedef struct Names {
   Prog *p;
   Map used; /* name -> 1 while visible */
-  Map next; /* letters of a name -> number to try next; only for names that stay visible */
+  Map next; /* letters of a name -> next number to try; only for names that stay visible */
 } Names;
 
-/* The wanted name, or its letters with a number that makes it free. It is marked as used. */
+/* The wanted name, or its letters with a number that makes it unique; marks it as used. */
 static Str take(Names *ns, Str want, bool keep) {
   Ctx *c = ns->p->c;
   Str name = want;

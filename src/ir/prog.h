@@ -1,14 +1,16 @@
 /* prog.h: the Prog, loops over buffers.
  *
- * A program owns buffers, variables, expressions and statements in arrays; ids are 32-bit, 0 is
- * "none". Statements form lists through `next`. Expressions are trees (never shared), typed by
- * dtype and lanes: lanes > 1 is a short vector. Index arithmetic is ordinary i64 expressions.
- * Buffers are row-major over their dimensions, which may be symbolic: the memory is sized for the
- * bounds, the strides follow the actual extents. Expressions are strict: every load is performed,
- * also in the branch of a select that is not chosen, so its index must be in range. What must not
- * be read stands under an `if` or outside the loop's range. Names need only differ from the names
- * visible at the same place; prog_names sees to that.
- */
+ * A program owns buffers, variables, expressions and statements in arrays. Ids are 32-bit; 0 means
+ * "none".
+ * Statements form lists through `next`.
+ * Expressions are trees (never shared), typed by dtype and lanes: lanes > 1 is a short vector.
+ * Index arithmetic uses ordinary i64 expressions.
+ * Buffers are row-major over their dimensions. Dimensions may be symbolic: memory is sized for the
+ * bounds, strides follow the actual extents.
+ * Expressions are strict: every load is performed, also in the branch of a select that is not
+ * chosen, so every index must be in range. A load that may be out of range must stand under an `if`
+ * or outside the range of the loop.
+ * A name needs to differ only from the names visible at the same place; prog_names ensures that. */
 #ifndef INGOT_PROG_H
 #define INGOT_PROG_H
 
@@ -27,13 +29,13 @@ typedef struct Expr Expr;
 typedef struct Stmt Stmt;
 
 typedef enum BufSpace {
-  BS_in,    /* given by the caller, read only */
-  BS_out,   /* given by the caller, written */
-  BS_const, /* data known now */
+  BS_in,    /* provided by the caller, read-only */
+  BS_out,   /* provided by the caller, written */
+  BS_const, /* data known at compile time */
   BS_temp,  /* in the arena */
-  BS_state, /* in the arena, kept from run to run; before the first: data, or all zero */
+  BS_state, /* in the arena, kept from run to run; initially data, or all zero */
   BS_local, /* scratch of the kernel that declares it; each thread has its own */
-  BS_reg,   /* registers: indexed by constants (or unrolled variables) only */
+  BS_reg,   /* registers: indexed only by constants (or unrolled variables) */
   BS_COUNT
 } BufSpace;
 
@@ -43,14 +45,15 @@ struct Buf {
   Str name;
   BufSpace space;
   DType dt;
-  u32 lanes; /* of one element; 1 for scalars, more only in BS_reg */
+  u32 lanes; /* lanes of one element; 1 for scalars, more only in BS_reg */
   u32 rank;
   Dim *dim;
-  BufId alias;  /* other view of the same memory, or 0; same type and number of elements */
-  Tensor *data; /* BS_const; BS_state: what it begins with, NULL: zeros */
-  u64 offset;   /* BS_temp, BS_state, BS_local of a planned program: place in the arena, a multiple
+  BufId alias;  /* this buffer is a view of that memory (same type and number of elements); 0: not a
+                   view */
+  Tensor *data; /* BS_const: contents; BS_state: initial contents, NULL: zeros */
+  u64 offset;   /* BS_temp, BS_state, BS_local of a planned program: offset in the arena, a multiple
                    of 64 */
-  bool shared;  /* BS_state: that of another program of the same file, which sets it up */
+  bool shared;  /* BS_state: belongs to another program of the same file, which initializes it */
 };
 
 /* Loop counters (i64), values named by let, and the symbols of Dims (i64). */
@@ -58,22 +61,22 @@ struct Var {
   Str name;
   DType dt;
   u32 lanes;
-  i32 sym; /* >= 0: holds that symbol */
+  i32 sym; /* >= 0: holds the value of that symbol */
 };
 
 typedef enum ExprKind {
-  EX_const, /* imm */
-  EX_var,   /* ref: variable */
-  EX_load,  /* ref: buffer; arg: one index per dimension; lanes > 1: consecutive along the last, or
-               one element of registers that hold vectors */
-  EX_op,    /* op: a scalar op, elementwise over lanes; arg */
-  EX_splat, /* arg[0] scalar -> lanes */
-  EX_hreduce, /* op over the lanes of arg[0], in lane order -> scalar */
-  EX_shuffle, /* lanes of arg[0] (and of the others behind them) chosen by pick */
-  EX_quad,    /* arg[0]: load of four lanes of i8 or u8, or of two of i16, from memory -> their bits
-                 as i32, the first lowest */
-  EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also uses the run's seed
-               */
+  EX_const,   /* imm */
+  EX_var,     /* ref: variable */
+  EX_load,    /* ref: buffer; arg: one index per dimension. lanes > 1: consecutive along the last
+                 dimension, or one element of a register buffer */
+  EX_op,      /* op: a scalar op, elementwise over lanes; arg */
+  EX_splat,   /* arg[0] scalar -> lanes */
+  EX_hreduce, /* reduces the lanes of arg[0] with op, in lane order -> scalar */
+  EX_shuffle, /* selects lanes of arg[0] and further operands, concatenated; pick: lane numbers */
+  EX_quad,    /* arg[0]: load of 4 lanes of i8 or u8, or 2 of i16, from memory -> their bits as one
+                 i32, first lane lowest */
+  EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also depends on the seed
+                 of the run */
   EX_COUNT
 } ExprKind;
 
@@ -87,35 +90,34 @@ struct Expr {
   ExprId *arg;
   Scalar imm;     /* EX_const */
   bool sat;       /* EX_op cast */
-  bool small;     /* EX_op cast that saturates: of a number between -2^30 and 2^30 */
-  bool low;       /* EX_op dot4: all bytes of arg[0] are below 128 */
-  const u8 *pick; /* EX_shuffle: lanes entries */
+  bool small;     /* EX_op, saturating cast: the operand is in -2^30..2^30 */
+  bool low;       /* EX_op dot_i8x4: all bytes of arg[0] are below 128 */
+  const u8 *pick; /* EX_shuffle: one entry per lane */
 };
 
 typedef enum StmtKind {
-  ST_for,     /* var from lo to hi (exclusive) by step, which is above 0; body */
-  ST_while,   /* cond; body */
-  ST_if,      /* cond; body, other */
-  ST_let,     /* declares var = value */
-  ST_set,     /* var = value */
-  ST_store,   /* buf[index] = value; lanes > 1: consecutive along the last */
-  ST_kernel,  /* names a region: one node or group; body. Reads only buffers and enclosing variables
-               */
-  ST_require, /* cond; the run ends with the message in label where it does not hold; in a kernel
-               * the kernel does, and the same one stands behind it */
-  ST_fence,   /* loads of buf that stand behind it are not done before it: see schedule.c */
-  ST_prefetch, /* the line of memory a elements behind the start of buf, maybe behind its end, is
-                * read soon: a hint */
+  ST_for,      /* var from lo to hi (exclusive) by step > 0; body */
+  ST_while,    /* cond; body */
+  ST_if,       /* cond; body, other */
+  ST_let,      /* declares var = value */
+  ST_set,      /* var = value */
+  ST_store,    /* buf[index] = value; lanes > 1: consecutive along the last dimension */
+  ST_kernel,   /* one node or group; body. Reads only buffers and enclosing variables */
+  ST_require,  /* ends the run with the message in label if cond is false; inside a kernel it ends
+                  the kernel, and a copy after the kernel ends the run */
+  ST_fence,    /* loads of buf that follow are not moved before it: see schedule.c */
+  ST_prefetch, /* prefetches the cache line of element a of buf; may be past its end */
   ST_COUNT
 } StmtKind;
 
-/* parallel: iterations may run at the same time. What they write does not overlap; a temporary that
- * only the body touches, and that an iteration reads, is written first by that iteration. Behind
- * the pass `parallel` such a loop is all of its kernel and is handed out to threads, chunk by
- * chunk; those that stand directly inside it and are marked too are handed out with it, as one
- * loop: see prog_parallel_nest. pairs: sums of products of 16 bits, a multiple of 16 of them; C
- * tells those compilers so that would rather take fewer at a time. nounroll: its sums leave no
- * register for what compilers load ahead where they write several steps out. */
+/* parallel: iterations may run concurrently. Their writes do not overlap. If only the body uses a
+ * temporary, each iteration writes what it reads of it. After the pass `parallel`, such a loop is
+ * the whole body of its kernel; threads take chunks of it. Marked loops directly inside it are
+ * merged into one iteration space: see prog_parallel_nest.
+ * dot16_loop: int16 dot-product loop with a trip count divisible by 16; C adds a clang pragma that
+ * forces the vector width.
+ * nounroll: accumulators fill the registers; if the C compiler unrolls the loop, hoisted loads
+ * spill. */
 typedef enum LoopFlag {
   LF_parallel = 1,
   LF_unroll = 2,
@@ -123,31 +125,27 @@ typedef enum LoopFlag {
   LF_nounroll = 8
 } LoopFlag;
 
-/* hold: what is loaded to registers, or to a variable, stays there and is not loaded again at each
- * use. ahead: it is read in one stream, of which memory `step` bytes further on may be fetched
- * already. */
+/* pin: the loaded value stays in its register or variable and is not reloaded at each use.
+ * prefetch: the buffer is read as one stream; prefetch `step` bytes ahead. */
 typedef enum StoreFlag { SF_pin = 1, SF_prefetch = 2 } StoreFlag;
-enum {
-  PREFETCH_MAX = 1 << 20
-}; /* bytes: as much as a core's own cache has, where they are to stay */
+enum { PREFETCH_MAX = 1 << 20 }; /* bytes; lines stay in L2 until they are used */
 
-/* many: a compiler that does all loads behind the barrier before what uses them needs more
- * registers than there are, and keeps some in memory. Not all compilers do: IG_FENCE_SPILL of C is
- * empty for those. */
+/* spills: if the compiler hoists all loads that follow the fence, they do not fit in registers.
+ * Some compilers do not hoist them: for those, IG_FENCE_SPILL of C is empty. */
 typedef enum FenceFlag { FF_spills = 1 } FenceFlag;
 
-/* noinline: its sums need all registers, and it stays a function of its own. walks: it keeps more
- * integers than there are registers, which none should be put aside for. */
+/* noinline: accumulators need all registers, so the kernel stays a function of its own.
+ * tree_walk: has more live integers than registers; they must not be moved to vector registers. */
 typedef enum KernelFlag { KF_noinline = 1, KF_tree_walk = 2 } KernelFlag;
 
-/* The label of a kernel begins with a word, [a-z0-9_] and so long at most, that says what it
- * computes; behind a blank are the names of nodes. */
+/* The label of a kernel starts with a word of [a-z0-9_], at most this long, that says what it
+ * computes. Node names follow after a space. */
 enum { KERNEL_LABEL_MAX = 40 };
 
-/* How a kernel, or a part of it, is written, for people. */
+/* How a kernel, or a part of it, is written; for reports. */
 struct KernelNote {
   u32 family;       /* row of families.def */
-  Str size, reason; /* 0: there is nothing to say */
+  Str size, reason; /* 0: empty */
   const KernelNote *before;
 };
 
@@ -157,16 +155,16 @@ struct Stmt {
   StmtId body, other; /* first statement of a list */
   VarId var;          /* for, let, set */
   ExprId a, b;        /* for: lo, hi; while, if, require: cond in a; let, set, store: value in a */
-  i64 step;           /* for; with SF_prefetch: bytes */
-  u8 flags;           /* for: LoopFlag; let, set, store to registers: StoreFlag; barrier:
-                         FenceFlag; kernel: KernelFlag */
-  u32 chunk;          /* for parallel: iterations handed out at once */
-  BufId buf;          /* store, barrier */
+  i64 step;           /* for: increment; with SF_prefetch: distance in bytes */
+  u8 flags;  /* for: LoopFlag; let, set, store to registers: StoreFlag; fence: FenceFlag; kernel:
+                KernelFlag */
+  u32 chunk; /* parallel for: iterations per chunk */
+  BufId buf; /* store, fence, prefetch */
   u32 nidx;
   ExprId *idx;
   Str label;             /* kernel, require */
-  const KernelNote *how; /* kernel: the last of the families it is written in; NULL: not said */
-  StmtId into; /* kernel: the one that loop_fuse has made it part of, or that it is a copy of; 0:
+  const KernelNote *how; /* kernel: the last of its families; NULL: unknown */
+  StmtId into; /* kernel: the kernel that loop_fuse merged it into, or the original of this copy; 0:
                   none */
   Loc loc;
 };
@@ -177,41 +175,40 @@ struct Prog {
   Str name;
   VEC(Buf) buf;
   VEC(Var) var;
-  VEC(Expr *) page; /* of EXPR_PAGE expressions each */
+  VEC(Expr *) page; /* pages of EXPR_PAGE expressions */
   u32 nexpr;
   VEC(Stmt) stmt;
   VEC(BufId) in, out; /* parameters in order */
   StmtId body;
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
-  MathMode math;   /* which functions of f32 it means: see scalar_math_mode */
-  u32 threads;     /* that work on one run; 0 or 1: loops are walked by one */
-  u32 grain;       /* least work of a chunk, in ns by estimate; 0: the default */
+  MathMode math;   /* elementary functions of f32: see scalar_math_mode */
+  u32 threads;     /* threads per run; 0 or 1: single-threaded */
+  u32 grain;       /* minimum work of a chunk, in estimated ns; 0: the default */
   bool planned;    /* offsets are set */
   u64 arena_bytes; /* of a planned program */
 };
 
-/* A list that is being put together. */
+/* A list under construction. */
 typedef struct StmtList {
   StmtId first, last;
 } StmtList;
 
-/* Where statements are appended: the end of a list. Copies stay valid while others append. */
+/* Insertion point: the end of a list. Copies stay valid while others append. */
 typedef struct Cursor {
-  StmtId owner; /* statement whose list it is; 0: the program */
-  bool other;   /* its else part */
-  StmtId last;  /* a statement of that list, or 0: where the search for the end begins */
+  StmtId owner; /* statement that owns the list; 0: the program */
+  bool other;   /* in the else part of owner */
+  StmtId last;  /* a statement of that list, where the search for the end starts; 0: at the first */
 } Cursor;
 
-/* prog.c: construction. All builders are strict about types and leave through bug(). */
+/* prog.c: construction. Builders check types and leave through bug(). */
 Prog *prog_new(Ctx *c, Dims *dims);
-/* A program to which more can be added, and the given one does not have it: all that there is
- * belongs to both, and stays as it is. */
+/* Copy-on-append: the result shares everything with p; additions go only to the result. */
 Prog *prog_extend(const Prog *p);
 static inline Buf *prog_buf(const Prog *p, BufId b) {
   return &p->buf.at[b];
 }
-/* Expressions never move: code that walks one may build others. */
+/* Expressions never move: code that visits one may build others. */
 enum { EXPR_PAGE = 256 };
 static inline Expr *prog_expr(const Prog *p, ExprId e) {
   return &p->page.at[e / EXPR_PAGE][e % EXPR_PAGE];
@@ -222,7 +219,7 @@ static inline Stmt *prog_stmt(const Prog *p, StmtId s) {
 static inline Var *prog_var(const Prog *p, VarId v) {
   return &p->var.at[v];
 }
-/* Does it have a place in the arena of a planned program? */
+/* Does it have an offset in the arena of a planned program? */
 static inline bool prog_is_planned(const Buf *b) {
   return !b->alias && (b->space == BS_temp || b->space == BS_state || b->space == BS_local);
 }
@@ -230,9 +227,10 @@ static inline bool prog_is_planned(const Buf *b) {
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name);
 BufId prog_add_const(Prog *p, Tensor *t, Str name);
 BufId prog_add_view(Prog *p, BufId of, const Dim *dim, u32 rank,
-                    Str name);                   /* alias, same elements */
-VarId prog_add_var(Prog *p, DType dt, Str name); /* name 0: made up */
-VarId prog_sym_var(Prog *p, Sym s);              /* input and data symbols; derived ones: ex_dim */
+                    Str name);                   /* creates an alias with the same elements */
+VarId prog_add_var(Prog *p, DType dt, Str name); /* name 0: generated */
+/* input and data symbols; for derived ones use ex_dim */
+VarId prog_sym_var(Prog *p, Sym s);
 
 /* Expressions. Operands are consumed: an expression has one parent, see ex_copy. */
 ExprId ex_int(Prog *p, i64 x); /* i64 constant */
@@ -248,60 +246,61 @@ ExprId ex_cast(Prog *p, DType to, ExprId a, bool sat);
 ExprId ex_bitcast(Prog *p, DType to, ExprId a);
 ExprId ex_splat(Prog *p, ExprId a, u32 lanes);
 ExprId ex_hreduce(Prog *p, Op op, ExprId a);
-ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b 0: only a */
+ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b may be 0 */
 ExprId ex_quad(Prog *p, ExprId a);
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
 ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
 ExprId ex_new(Prog *p, const Expr *e);           /* as given, unchecked; operands are copied */
-ExprId ex_take(Prog *p, const Expr *e);          /* the same with the operands' own array */
+ExprId ex_take(Prog *p, const Expr *e);          /* ex_new that takes over the array of operands */
 bool ex_is_int(const Prog *p, ExprId e, i64 *x); /* an integer constant? */
 
-/* Statements. */
 Cursor prog_end(void);        /* end of the program's own list */
 Cursor prog_inside(StmtId s); /* end of the body of s */
 Cursor prog_else(StmtId s);   /* end of the else part of s */
 StmtId prog_push(Prog *p, Cursor *at, StmtKind kind);
-/* Behind what others have pushed: the next push need not search. */
+/* Moves to the end of the list, so that the next push need not search. */
 void prog_seek_end(Prog *p, Cursor *at);
-/* Behind at->last, or at the head of the list where that is 0; at->last is the new one. */
+/* Inserts after at->last, or at the head of the list if that is 0; at->last becomes the new one. */
 StmtId prog_insert(Prog *p, Cursor *at, StmtKind kind);
-void stmts_add(Prog *p, StmtList *to, const Stmt *s); /* a new statement, whatever stood behind s */
-void stmts_move(Prog *p, StmtList *to, StmtId s);     /* one that is there */
-/* Where the id of the statement behind at->last stands. */
+/* appends a copy of s, without its successors */
+void stmts_add(Prog *p, StmtList *to, const Stmt *s);
+void stmts_move(Prog *p, StmtList *to, StmtId s); /* appends an existing statement */
+/* The link that holds the id of the successor of at->last. */
 StmtId *prog_link(Prog *p, const Cursor *at);
-/* Opens a loop and moves the cursor into it; returns its variable. Keep a copy of the cursor to go
- * on behind the loop. at->owner is the loop statement afterwards. */
+/* Opens a loop and moves the cursor into it; returns its variable. To continue after the loop, keep
+ * a copy of the cursor. at->owner becomes the loop statement. */
 VarId prog_for(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name);
 StmtId prog_if(Prog *p, Cursor *at, ExprId cond);    /* moves the cursor into the body */
-StmtId prog_while(Prog *p, Cursor *at, ExprId cond); /* likewise */
-StmtId prog_kernel(Prog *p, Cursor *at, Str label);  /* likewise */
+StmtId prog_while(Prog *p, Cursor *at, ExprId cond); /* moves the cursor into the body */
+StmtId prog_kernel(Prog *p, Cursor *at, Str label);  /* moves the cursor into the body */
 void prog_require(Prog *p, Cursor *at, ExprId cond, Str message);
 void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value);
 void prog_let(Prog *p, Cursor *at, VarId v, ExprId value);
 void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
 BufId prog_root(const Prog *p, BufId b); /* the buffer whose memory b shares */
-/* Of what a product brings along: constants, and what states begin with. */
+/* Bytes of stored data: constants and initial contents of state. */
 u64 prog_stored_bytes(const Prog *p);
-/* Renames so that no name hides another that is visible. Printing and emitting begin with it. */
+/* Renames variables and buffers so that no name shadows another. Called before printing and
+ * emitting. */
 void prog_names(Prog *p);
 
 /* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in
  * docs/ir.md. */
-/* elements of a constant; nesting of statements, of operands */
+/* longest constant printed inline, in elements; deepest nesting of statements or operands */
 enum { PROG_INLINE = 64, PROG_DEPTH = 400 };
 extern const char *const buf_space_name[BS_COUNT];
 void prog_print(Prog *p, StrBuf *out, StrBuf *side);
 Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
 
-/* prog_bind.c: symbols from the shapes of inputs; fails with ERR_input where they do not fit. In
- * arena a. */
+/* prog_bind.c: values of symbols, from the shapes of inputs. Fails with ERR_input if shapes do not
+ * match. Result in a. */
 i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
 bool prog_has_state(const Prog *p);
-/* Does the statement set a symbol to a size that is kept with the state? at: its place in the
- * arena, an i64. */
+/* Does the statement set a symbol to a size kept with the state? at: offset of the i64 in the
+ * arena. */
 bool prog_is_state_size(const Prog *p, StmtId id, Sym *sym, u64 *at);
-/* Does whoever calls know it between runs: by the shape of an input, or kept with the state? */
+/* Does the caller know s between runs, from the shape of an input or kept with the state? */
 bool prog_caller_knows(const Prog *p, Sym s);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
@@ -309,35 +308,36 @@ typedef struct Range {
   i64 lo, hi;
 } Range;
 Range *prog_ranges(Prog *p, const i64 *env,
-                   Arena *a); /* by variable; env: input symbols, or NULL */
+                   Arena *a); /* result by variable; env: values of input symbols, or NULL */
 Range ex_range(Prog *p, ExprId e, const Range *var);
 
-/* cost.c: of a run by one thread, roughly; var: see prog_ranges. */
-/* Iterations, at most; *fixed: exactly. A guess where there is no bound. */
+/* cost.c: estimated time of a single-threaded run; var: see prog_ranges. */
+/* Upper bound of the trip count, *fixed: exact. A guess if unbounded. */
 double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed);
-double stmt_time(Prog *p, const Range *var, StmtId s);     /* nanoseconds */
-double list_time(Prog *p, const Range *var, StmtId first); /* of it and those behind it */
-/* Of all, with what calling kernels takes; each, unless NULL: by statement, of every kernel. */
+double stmt_time(Prog *p, const Range *var, StmtId s);     /* ns */
+double list_time(Prog *p, const Range *var, StmtId first); /* ns, of first and its successors */
+/* Time of a run in ns, with the overhead of kernel calls. each (or NULL): time of every kernel, by
+ * statement. */
 double prog_time(Prog *p, double *each);
-double prog_steps(Prog *p); /* statements run, at most */
-/* Statements that a list runs, at most; above `most` where there are more, or nobody knows. */
-u64 list_runs(Prog *p, StmtId first, u64 most);
+double prog_steps(Prog *p); /* upper bound of statements executed */
+/* Upper bound of statements that a list executes; above `limit` if there are more or it is
+ * unknown. */
+u64 list_runs(Prog *p, StmtId first, u64 limit);
 
-/* prog_work.c: of one call of a kernel; buffers without views and registers. */
+/* prog_work.c: work of one kernel call; buffers exclude views and registers. */
 typedef VEC(BufId) BufIds;
 typedef struct KernelWork {
-  double macs, bytes; /* multiply-adds, as it does them; of all that it touches */
-  double whole;       /* of these, those of integers */
+  double macs, bytes; /* multiply-adds as executed; bytes of all buffers touched */
+  double whole;       /* integer part of macs */
   BufIds read, written;
 } KernelWork;
 KernelWork prog_work(Prog *p, const Range *range, StmtId kernel, Arena *a);
 
-/* prog_visit.c: one after the other, the outer before the inner, in the order of the text:
+/* prog_visit.c: iterate over statements and expressions in pre-order, in the order of the text:
  *
  *   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));)
  *     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
- *       if (x.e->kind == EX_load) ...
- */
+ *       if (x.e->kind == EX_load) ... */
 enum { VISIT_INLINE = 8 };
 typedef struct ExprList {
   const ExprId *at;
@@ -345,25 +345,25 @@ typedef struct ExprList {
 } ExprList;
 typedef struct ExprVisit {
   Prog *p;
-  Expr *e;                           /* the one visited */
-  u32 below;                         /* operands that come next; set to 0 they are left out */
-  ExprId a, b;                       /* trees that come behind this one; 0: none */
-  ExprList idx;                      /* and those behind them */
-  ExprList now;                      /* operands behind the one visited */
-  u32 n, room;                       /* operands behind those around it */
-  ExprList *more, few[VISIT_INLINE]; /* more, in scratch, if few are not enough */
+  Expr *e;                             /* the one visited */
+  u32 below;                           /* operands to visit next; set to 0 to skip them */
+  ExprId a, b;                         /* trees still to visit; 0: none */
+  ExprList idx;                        /* trees still to visit after a and b */
+  ExprList now;                        /* remaining siblings of e */
+  u32 n, room;                         /* remaining siblings of the ancestors of e */
+  ExprList *more, small[VISIT_INLINE]; /* more: in scratch, if small is full */
 } ExprVisit;
 typedef struct StmtVisit {
   Prog *p;
   StmtId id;   /* the one visited */
-  bool skip;   /* set: what is inside of it is left out */
-  StmtId only; /* not those behind it; 0: all */
-  u32 n, room; /* still to be visited */
-  StmtId *more, few[VISIT_INLINE];
+  bool skip;   /* set to skip the body */
+  StmtId only; /* visit this statement and its body only; 0: the list */
+  u32 n, room; /* lists still to visit */
+  StmtId *more, small[VISIT_INLINE];
 } StmtVisit;
 void ex_suspend(ExprVisit *w);
 ExprId ex_resume(ExprVisit *w);
-/* A tree; 0: nothing. */
+/* Visits a tree; 0: nothing. */
 static inline ExprVisit ex_visit(Prog *p, ExprId e) {
   ExprVisit w;
   w.p = p;
@@ -372,14 +372,14 @@ static inline ExprVisit ex_visit(Prog *p, ExprId e) {
   w.below = w.b = w.idx.n = w.now.n = w.n = 0;
   return w;
 }
-/* All trees of a statement, not of its body. */
+/* Visits all trees of a statement, without its body. */
 static inline ExprVisit ex_visit_stmt(Prog *p, const Stmt *s) {
   ExprVisit w = ex_visit(p, s->a);
   w.b = s->b;
   w.idx = (ExprList){s->idx, s->nidx};
   return w;
 }
-/* False: there is none. */
+/* False at the end. */
 static inline bool ex_next(ExprVisit *w) {
   if (w->below) {
     if (w->now.n) ex_suspend(w);
@@ -391,50 +391,53 @@ static inline bool ex_next(ExprVisit *w) {
   w->below = w->e->narg;
   return true;
 }
-StmtVisit prog_visit(Prog *p, StmtId first);    /* it and those behind it, and their bodies */
-StmtVisit prog_visit_one(Prog *p, StmtId only); /* it and its body */
-Stmt *prog_next(StmtVisit *w);                  /* NULL: there is none */
+StmtVisit prog_visit(Prog *p, StmtId first);    /* first, its successors, and their bodies */
+StmtVisit prog_visit_one(Prog *p, StmtId only); /* only and its body */
+Stmt *prog_next(StmtVisit *w);                  /* NULL at the end */
 bool ex_mentions(Prog *p, ExprId e, VarId v);
 bool ex_loads(Prog *p, ExprId e);          /* does it read memory? */
-bool ex_same(Prog *p, ExprId a, ExprId b); /* equal in structure */
-/* prog_lanes.c: vectors in registers. A part of a vector that is in one, or a scalar if w is 1: */
+bool ex_same(Prog *p, ExprId a, ExprId b); /* structurally equal */
+/* prog_lanes.c: vectors in registers. Piece: part of a vector that fits in one register; a scalar
+ * if w is 1. */
 typedef struct Piece {
-  u32 off, w, q; /* first lane, lanes, number */
+  u32 off, w, q; /* first lane, number of lanes, index of the piece */
 } Piece;
 typedef struct Pieces {
   u32 n;
   Piece at[MAX_LANES];
 } Pieces;
-u32 lane_bytes(DType dt); /* of an element in a register */
-/* Most lanes of a piece, for these statements without those of kernels among them. */
+u32 lane_bytes(DType dt); /* bytes of an element in a register */
+/* Maximum lanes of a piece for these statements, without nested kernels. */
 u32 prog_lanes(Prog *p, StmtId first, const Target *t);
-Pieces lane_pieces(u32 lanes, u32 most);
-/* The type in memory of a constant that is loaded in vectors only: f32 is f16 or bf16 where these
- * hold all of it and the machine widens a register of them at a time. */
+Pieces lane_pieces(u32 lanes, u32 max_lanes);
+/* Storage type of a constant that is only loaded as vectors: f32 becomes f16 or bf16 if that is
+ * exact and the target widens a whole register at once. */
 DType lanes_stored(const Target *t, const Tensor *x);
 
 /* prog_bytes.c */
-/* What is saturated to bytes in x, round(y) + k; also if the bytes are made numbers of 16 bits or
- * floats again, less k. as: the type of the bytes. 0: x is something else, or of few lanes. */
+/* Matches round(y) + k saturated to bytes, optionally converted back to i16 or f32 less k. Returns
+ * y; as: type of the bytes. 0: no match, or too few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);
-bool ex_bytes_small(const Prog *p, const Expr *x); /* is what it saturates known to be small? */
-enum { BYTES_JOINED = 4 };                         /* registers of floats that fill one as bytes */
-/* Is x a shuffle of all lanes of four registers? in_parts: as byte_in_part has them, else one
- * register behind the other. */
+/* is the operand of the saturating cast marked small? */
+bool ex_bytes_small(const Prog *p, const Expr *x);
+enum { BYTES_JOINED = 4 }; /* f32 registers whose bytes fill one register */
+/* Is x a shuffle of all lanes of four registers? in_parts: in the order of byte_in_part, else
+ * concatenated. */
 bool ex_joins(const Prog *p, const Expr *x, bool *in_parts);
-/* Bytes that are made floats in x, less k; 0: x is something else. */
+/* Matches bytes converted to f32 less k; returns the bytes, 0: no match. */
 ExprId ex_of_bytes(const Prog *p, const Expr *x, i64 *k);
-/* The same of the lanes of register q of a variable that holds four, as byte_in_part has them. */
+/* Matches ex_of_bytes of register q out of four in one variable, in the order of byte_in_part. */
 ExprId ex_byte_part(const Prog *p, const Expr *x, u32 *q, i64 *k);
-/* The load from memory of halves whose bits x is; NULL: x is something else. */
+/* The load of f16 or bf16 whose bits x is; NULL: no match. */
 const Expr *ex_half_load(const Prog *p, const Expr *x);
-ExprId ex_half_stored(const Prog *p, const Stmt *s); /* bits that are stored as halves; 0: none */
-/* Wide registers are packed and unpacked in parts of four floats: the byte that lane i of register
- * q is, where nothing crosses from part to part. */
+/* bits that s stores as f16 or bf16; 0: none */
+ExprId ex_half_stored(const Prog *p, const Stmt *s);
+/* Wide registers pack and unpack within 128-bit parts: byte number of lane i of register q, if no
+ * lane crosses parts. */
 static inline u32 byte_in_part(u32 q, u32 i) {
   return i / BYTES_JOINED * BYTES_JOINED * BYTES_JOINED + BYTES_JOINED * q + i % BYTES_JOINED;
 }
-i64 ex_splat_int(const Prog *p, ExprId id); /* the integer in all lanes; INT64_MIN: it is none */
+i64 ex_splat_int(const Prog *p, ExprId id); /* integer constant in all lanes; INT64_MIN: not one */
 
 /* prog_unfuse.c */
 typedef struct UnfusedExpr {
@@ -442,106 +445,106 @@ typedef struct UnfusedExpr {
   Expr expr;
 } UnfusedExpr;
 typedef struct Unfused {
-  MathMode math; /* as the program was */
+  MathMode math; /* original math mode */
   bool any;      /* does anything differ? */
   VEC(UnfusedExpr) was;
 } Unfused;
-Unfused prog_unfuse(Prog *p, Arena *a);    /* as on a machine without fma */
-void prog_fuse(Prog *p, const Unfused *u); /* as it was */
+Unfused prog_unfuse(Prog *p, Arena *a);    /* rewrites p for a machine without FMA */
+void prog_fuse(Prog *p, const Unfused *u); /* restores p */
 
-/* prog_check.c: verifier: scopes, types, ranks, lanes, and indices that are provably out of range.
- */
+/* prog_check.c: verifier of scopes, types, ranks, lanes, and provably out-of-range indices. */
 void prog_check(Prog *p);       /* leaves through bug() */
-void prog_check_input(Prog *p); /* the same for a program that came as text: ERR_input */
+void prog_check_input(Prog *p); /* for a program parsed from text: fails with ERR_input */
 
-/* prog_unroll.c: a copy of the list with unrolled loops written out, whose operands lie in a; 0: it
- * would be too long, a bound is not known, or there are kernels in it. */
+/* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
+ * bound is unknown, or the list contains kernels. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
-StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* loops stay loops, kernels are not copied */
-/* Are there vectors, registers or unrolled loops in the list, of which plain code has none? */
+StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* keeps loops, skips kernels */
+/* Does the list contain vectors, register buffers or unrolled loops? */
 bool prog_is_special(Prog *p, StmtId first);
-/* What was made behind the mark is dropped, but for variables of symbols. */
+/* Everything created after the mark is dropped on rewind, except for variables of symbols. */
 typedef struct ProgMark {
   u32 expr, stmt, var;
 } ProgMark;
 ProgMark prog_mark(const Prog *p);
 void prog_rewind(Prog *p, ProgMark m);
 
-/* kernel_params.c: what a kernel takes from outside: buffers, variables, the seed of the run. */
+/* kernel_params.c: the parameters of a kernel: buffers, variables, seed of the run. */
 typedef struct KernelParams {
   VEC(BufId) buf;
   VEC(VarId) var;
   bool random;
 } KernelParams;
-/* The number of the kernel looked at last stands at what it has; zero at first, for one Prog. */
+/* Entries hold the number of the last kernel that has the property. Zero-initialized, one per
+ * Prog. */
 typedef struct ParamMarks {
-  u32 n, nvar;                  /* kernels so far; room for variables */
+  u32 n, nvar;                  /* kernels so far; capacity for variables */
   u32 *declares, *takes, *sets; /* by variable */
   u32 *takes_buf, *writes;      /* by buffer */
 } ParamMarks;
-/* handed: the loop whose end threads are told, or 0. */
+/* handed: the parallel loop whose trip count threads receive, or 0. */
 KernelParams kernel_params(Prog *p, StmtId first, StmtId handed, ParamMarks *m, Arena *a);
-/* By buffer taken: does it share memory with another one (mem_overlap)? */
+/* Does the parameter share memory with another one (mem_overlap)? By index of u's buffers. */
 bool *params_shared(Prog *p, const KernelParams *u, Arena *a);
 
-/* parallel_nest.c: loops that threads share as one, outermost first. */
+/* parallel_nest.c: loops that threads share as one iteration space, outermost first. */
 enum { PARALLEL_NEST_MAX = 16 };
 typedef struct ParallelNest {
-  u32 n; /* 0: one thread runs the kernel */
+  u32 n; /* 0: single-threaded kernel */
   StmtId at[PARALLEL_NEST_MAX];
 } ParallelNest;
-ParallelNest prog_parallel_nest(Prog *p, StmtId first); /* of a kernel with this body */
-ExprId loop_trip_expr(Prog *p, const Stmt *loop);       /* its iterations */
+ParallelNest prog_parallel_nest(Prog *p, StmtId first); /* first: body of a kernel */
+ExprId loop_trip_expr(Prog *p, const Stmt *loop);       /* trip count */
 
-/* What a back end has operations for: HAS_ of target.h, of one lane, of vectors that fill a
- * register of some machine (4, 8 or 16 lanes of 32 bits), and of others. bytes: the whole of what
- * ex_bytes finds. */
+/* CAP_ bits of target.h that a back end implements: for scalars, for vectors that fill a register
+ * of some machine (4, 8 or 16 lanes of 32 bits), and for other vectors. bytes: it implements the
+ * whole pattern of ex_bytes. */
 typedef struct Caps {
   u32 scalars, registers, others;
   bool bytes;
 } Caps;
 
 /* prog_expand.c */
-/* Of one that has functions for all scalars, and for vectors the instructions of a machine; NULL:
- * for vectors too. */
+/* Caps of a back end with functions for all scalar operations and the vector instructions of t; t
+ * NULL: functions for vectors too. */
 Caps caps_scalars(const Target *t);
 bool caps_has(const Caps *has, u32 what, u32 lanes);
-/* A list that becomes legal; operands lie in a. */
+/* State of legalizing a list; operands lie in a. */
 typedef struct Legalize {
   Prog *p;
   Arena *a;
   const Caps *has;
-  Map *singles; /* by variable of halves that the list declares: that of f32 in its place */
+  Map *singles; /* f16 or bf16 variable of the list -> its f32 replacement */
 } Legalize;
-/* Change it in place: what the machine does not have is a sequence. Variables of that are declared
- * in statements behind *out. */
+/* Rewrites e in place; replaces operations the machine lacks by sequences. Their variables are
+ * declared in statements appended to *out. */
 void ex_legalize(const Legalize *o, ExprId e, StmtList *out);
 void stmt_legalize(const Legalize *o, Stmt *s, StmtList *out);
-/* Is there anything in the list, without the kernels in it, that the machine does not have? */
+/* Does the list, without nested kernels, use an operation that the machine lacks? */
 bool prog_lacks(Prog *p, StmtId first, const Caps *has);
 
-/* prog_quotient.c: x / by rounds to the same whole number as fma(x, high, x * low), low 0: as
- * x * high, for all x if numbers below least and above most count as these; false: it may not. */
+/* prog_quotient.c: x / by rounds to the same integer as fma(x, high, x * low), or as x * high if
+ * low is 0, for all x. x is first clamped to min..max. False: not proven. */
 typedef struct Quotient {
   float high, low;
 } Quotient;
-bool quotient_find(float by, i64 least, i64 most, Quotient *q);
+bool quotient_find(float by, i64 min, i64 max, Quotient *q);
 
-/* prog_legalize.c: the list as a machine can do it, changed in place; its first statement. most:
- * lanes of a piece, see prog_lanes; 0: vectors stay whole, and registers arrays. What is made lies
- * in a. */
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Caps *has, Arena *a);
-/* A copy of the list as back ends write it: for t with its loops written out, 0 if they cannot be;
- * without t, for any compiler, with loops and arrays. It goes with prog_rewind. */
+/* prog_legalize.c: legalizes the list in place for a machine; returns its first statement.
+ * max_lanes: maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays.
+ * New objects lie in a. */
+StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Arena *a);
+/* A legalized copy of the list for back ends. With t, its loops are unrolled; 0 if that fails.
+ * Without t, for any compiler: loops and arrays stay. Dropped by prog_rewind. */
 StmtId kernel_legalize(Prog *p, StmtId first, const Target *t, const Caps *has, Arena *a);
 
-/* prog_check_kernels.c: what back ends that make code of kernels begin with; leaves as
+/* prog_check_kernels.c: precondition of back ends that generate code from kernels; fails with
  * ERR_unsupported. */
 void prog_check_kernels(Prog *p);
-/* What must be required behind a statement, so that no symbol leaves its bounds; 0: nothing.
- * range: see prog_ranges. */
+/* The condition to require after s, so that no symbol leaves its bounds; 0: nothing. range: see
+ * prog_ranges. */
 ExprId prog_bound(Prog *p, const Stmt *s, const Range *range);
-/* The require of this condition among those that begin the list; 0: there is none. */
+/* The require statement with this condition at the start of the list; 0: none. */
 StmtId prog_required(Prog *p, StmtId first, ExprId cond);
 bool ex_reads_state(Prog *p, ExprId e);
 

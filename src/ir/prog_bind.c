@@ -1,11 +1,10 @@
-/* prog_bind.c: values of the symbols that the shapes of the inputs decide.
+/* prog_bind.c: values of the symbols that follow from the shapes of the inputs.
  *
- * In: a program and its input tensors. Out: the value of every symbol, by symbol; those that are
- * set while running hold their lower bound. Each dimension of an input is an equation; one with a
- * single unknown is solved, until none is left, and then all are checked; those that contain a
- * symbol that is set while running have to wait. Every engine binds through here. And which symbols
- * a program sets from its state.
- */
+ * In: a program and its input tensors. Out: the value of every symbol; those set at run time get
+ * their lower bound. Each dimension of an input is an equation. Equations with a single unknown are
+ * solved until none is left, then all are checked, except those with a symbol set at run time.
+ * Every engine binds through this file. Also finds the symbols that a program sets from its
+ * state. */
 #include "ir/prog.h"
 
 bool prog_has_state(const Prog *p) {
@@ -35,7 +34,8 @@ bool prog_caller_knows(const Prog *p, Sym s) {
   return false;
 }
 
-/* Marks input symbols of d that have no value yet; returns how many terms of d contain one. */
+/* Counts the terms of d that contain an input symbol without a value; *which is the last such
+ * symbol. */
 static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *coef_of) {
   DimTerms f = dim_terms(ds, d);
   u32 count = 0;
@@ -46,7 +46,7 @@ static u32 unknown(const Dims *ds, Dim d, const bool *bound, Sym *which, i64 *co
       Sym sub;
       i64 k;
       if (!unknown(ds, s->a, bound, &sub, &k) && !unknown(ds, s->b, bound, &sub, &k)) continue;
-      count++; /* inside div, mod, min, max: not solved for */
+      count++; /* inside div, mod, min, max: not solved */
     }
     *which = f.sym[i];
     *coef_of = f.coef[i];
@@ -62,7 +62,7 @@ static _Noreturn void bad_shape(Prog *p, BufId b, u32 axis, i64 found, const cha
        show(p->c, prog_buf(p, b)->name), axis, (long long)found, sb_cstr(&t), why);
 }
 
-/* Solves dimension = extent for the one symbol of it that has no value. */
+/* Solves dimension = extent for its one symbol without a value. */
 static bool solve(Prog *p, BufId b, u32 axis, i64 extent, i64 *env, bool *bound) {
   Dims *ds = p->dims;
   Dim d = prog_buf(p, b)->dim[axis];

@@ -1,15 +1,13 @@
-/* prog_bytes.c: trees of expressions that back ends have shorter ways for than step by step.
+/* prog_bytes.c: matches expression trees that back ends compute faster as a whole.
  *
- * In: an expression. Out: what it rounds and saturates, if it is one of these: round(y) + k as a
- * byte; that less k as a number of 16 bits; or as a float; and bytes that become floats: the bounds
- * are whole numbers, so they may be met before rounding. Or the bits of a half that is loaded or
- * stored: memory has them as they are.
- */
+ * In: an expression. Out: the operand that it rounds and saturates, if it is round(y) + k as a
+ * byte, that less k as i16 or f32, or bytes converted to floats. The bounds are integers, so
+ * clamping may come before rounding. Also matches loads and stores of the bits of f16 and bf16. */
 #include "ir/prog.h"
 
 enum { FEWEST_LANES = 4 };
 
-/* The number that fills all lanes, if it is one. */
+/* The constant in all lanes, or NULL. */
 static const Expr *splat_const(const Prog *p, ExprId id) {
   const Expr *s = prog_expr(p, id);
   const Expr *c = s->kind == EX_splat ? prog_expr(p, s->arg[0]) : s;
@@ -21,8 +19,8 @@ i64 ex_splat_int(const Prog *p, ExprId id) {
   return c ? c->imm.i : INT64_MIN;
 }
 
-/* What a saturating cast to bytes has in front of it, if it is round(x) + k: x, else 0. */
-static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
+/* Matches a saturating cast of round(x) + k to bytes; returns x, else 0. */
+static ExprId quantized(const Prog *p, const Expr *cast, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   *k = 0;
   if (!cast->sat || x->dt != DT_f32 || (cast->dt != DT_u8 && cast->dt != DT_i8)) return 0;
@@ -36,8 +34,8 @@ static ExprId quantised(const Prog *p, const Expr *cast, i64 *k) {
   return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
 }
 
-/* Likewise for i16 made of such bytes, less k again; as: their type. */
-static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
+/* Matches i16 made of such bytes less k; as: type of the bytes. */
+static ExprId as_i16(const Prog *p, const Expr *x, DType *as, i64 *k) {
   i64 less = 0;
   if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
     less = ex_splat_int(p, x->arg[1]);
@@ -47,12 +45,12 @@ static ExprId words(const Prog *p, const Expr *x, DType *as, i64 *k) {
   x = prog_expr(p, x->arg[0]);
   if (x->kind != EX_op || x->op != OP_cast) return 0;
   *as = x->dt;
-  ExprId y = quantised(p, x, k);
+  ExprId y = quantized(p, x, k);
   return y && *k == less ? y : 0;
 }
 
-/* Likewise for a cast to f32 of such bytes, less k again; as: their type. */
-static ExprId requantised(const Prog *p, const Expr *cast, DType *as, i64 *k) {
+/* Matches f32 made of such bytes less k; as: type of the bytes. */
+static ExprId requantized(const Prog *p, const Expr *cast, DType *as, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   i64 less = 0;
   if (cast->dt != DT_f32) return 0;
@@ -61,20 +59,20 @@ static ExprId requantised(const Prog *p, const Expr *cast, DType *as, i64 *k) {
     x = prog_expr(p, x->arg[0]);
   }
   if (x->kind == EX_op && x->op == OP_cast && x->dt == DT_i32) x = prog_expr(p, x->arg[0]);
-  if (x->dt == DT_i16 && !less) return words(p, x, as, k);
+  if (x->dt == DT_i16 && !less) return as_i16(p, x, as, k);
   if (x->kind != EX_op || x->op != OP_cast) return 0;
   *as = x->dt;
-  ExprId y = quantised(p, x, k);
+  ExprId y = quantized(p, x, k);
   return y && *k == less ? y : 0;
 }
 
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k) {
   *as = x->dt;
   if (x->kind != EX_op || x->lanes < FEWEST_LANES) return 0;
-  if (x->dt == DT_i16) return words(p, x, as, k);
+  if (x->dt == DT_i16) return as_i16(p, x, as, k);
   if (x->op != OP_cast) return 0;
-  ExprId y = quantised(p, x, k);
-  return y ? y : requantised(p, x, as, k);
+  ExprId y = quantized(p, x, k);
+  return y ? y : requantized(p, x, as, k);
 }
 
 bool ex_bytes_small(const Prog *p, const Expr *x) {

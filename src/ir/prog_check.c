@@ -1,37 +1,38 @@
 /* prog_check.c: verifies a program.
  *
- * In: any program, also one that a hostile text describes. Out: nothing, or the first violation:
- * through bug() when a pass made the program, as ERR_input when it was read. Checked: that ids are
- * in range and every statement and expression has one parent; declarations; that variables are used
- * where they are visible; types, lanes, ranks; that only writable memory is written; register
- * indices; that indices of a text can be flattened; and indices that are out of range whenever they
- * are reached and are sure to be reached. Engines rely on all of it but the last, which they check
- * for themselves while running.
- */
+ * In: any program, also from a hostile text. Out: nothing, or the first violation: through bug()
+ * after a pass, as ERR_input for a parsed program. Checks that
+ * - ids are in range, and every statement and expression has one parent,
+ * - declarations are valid and variables are used where they are visible,
+ * - types, lanes and ranks match,
+ * - only writable memory is written,
+ * - register indices are constant, and indices of a text can be flattened,
+ * - no index that is certainly evaluated is certainly out of range.
+ * Engines rely on all but the last, which they check at run time. */
 #include "ir/affine.h"
 #include "ir/prog_mem.h"
 
 typedef enum VarState {
   VS_none,
   VS_seen,   /* declared, no longer visible */
-  VS_plain,  /* visible */
-  VS_loop,   /* visible, counts a loop */
-  VS_unroll, /* the same, of an unrolled loop */
+  VS_plain,  /* visible, from let */
+  VS_loop,   /* visible, loop counter */
+  VS_unroll, /* visible, counter of an unrolled loop */
 } VarState;
 
 typedef struct ProgCheck {
   Prog *p;
   Loc loc;
-  bool input;  /* the program was read: what is wrong is an error of its text, not a bug */
+  bool input;  /* the program was parsed: violations are input errors, not bugs */
   u8 *var;     /* VarState, by variable */
-  bool *exact; /* by variable: takes every value of its range, whatever the others do */
+  bool *exact; /* by variable: takes every value of its range, independent of the others */
   bool *expr;  /* by expression: has a parent */
-  bool *stmt;  /* by statement: has a place */
-  u32 *mark;   /* by variable: number of the last index expression it was met in */
-  u32 nmark;   /* of the one at hand */
+  bool *stmt;  /* by statement: is in a list */
+  u32 *mark;   /* by variable: number of the last index expression that contains it */
+  u32 nmark;   /* number of the current index expression */
   const Range *range;
   u32 depth;
-  bool sure; /* what is being checked runs at least once */
+  bool sure; /* the current code runs at least once */
 } ProgCheck;
 
 #define WRONG(o, ...)                                                                              \
@@ -52,24 +53,24 @@ static const char *buf_name(ProgCheck *o, BufId b) {
 
 static void check_dtype(ProgCheck *o, DType dt, u32 lanes) {
   if (dt <= DT_none || dt >= DT_COUNT || dtype_info[dt].cls == 'C')
-    WRONG(o, "%s is not a type of elements here", dt_name(dt));
+    WRONG(o, "%s is not an element type of programs", dt_name(dt));
   if (lanes < 1 || lanes > MAX_LANES) WRONG(o, "%u lanes, expected 1 to %d", lanes, MAX_LANES);
 }
 
 static void check_alias(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
-  if (b->alias >= id) WRONG(o, "view %s stands before what it shows", buf_name(o, id));
+  if (b->alias >= id) WRONG(o, "view %s comes before the buffer it shows", buf_name(o, id));
   const Buf *of = prog_buf(o->p, b->alias);
   bool local = b->space == BS_local && of->space == BS_local;
   if ((b->space != BS_temp && !local) || of->space == BS_reg)
-    WRONG(o, "view %s must be temp, of memory", buf_name(o, id));
+    WRONG(o, "view %s must have space temp and show a buffer in memory", buf_name(o, id));
   if (b->dt != of->dt) WRONG(o, "view %s changes the element type", buf_name(o, id));
   u64 n = 1, m = 1;
   bool fixed = true;
   for (u32 i = 0; i < b->rank; i++) fixed = fixed && dim_is_const(b->dim[i]);
   for (u32 i = 0; i < of->rank; i++) fixed = fixed && dim_is_const(of->dim[i]);
   if (!fixed) {
-    /* Extents that only the run knows to be equal are demanded by a require in front. */
+    /* A preceding require checks extents whose equality is only known at run time. */
     i64 lo[2], hi[2];
     dim_bounds(o->p->dims, dim_product(o->p->dims, b->dim, b->rank), &lo[0], &hi[0]);
     dim_bounds(o->p->dims, dim_product(o->p->dims, of->dim, of->rank), &lo[1], &hi[1]);
@@ -86,13 +87,13 @@ static void check_data(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   const Tensor *t = b->data;
   if (!t || t->dt != b->dt || t->rank != b->rank)
-    WRONG(o, "%s without matching data", buf_name(o, id));
+    WRONG(o, "%s has no data, or data of another type or rank", buf_name(o, id));
   for (u32 i = 0; i < b->rank; i++)
-    if (t->dim[i] != b->dim[i]) WRONG(o, "%s without matching data", buf_name(o, id));
+    if (t->dim[i] != b->dim[i]) WRONG(o, "the data of %s has another shape", buf_name(o, id));
 }
 
-/* Engines put a buffer where the plan says: it must fit there with all dimensions at their bounds.
- */
+/* Engines place a buffer where the plan says: it must fit there with all dimensions at their
+ * bounds. */
 static void check_place(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   u64 end = dtype_bytes(b->dt);
@@ -102,27 +103,31 @@ static void check_place(ProgCheck *o, BufId id) {
     dim_bounds(o->p->dims, b->dim[i], &lo, &hi);
     fits = fits && size_mul(end, (u64)hi, &end);
   }
-  if (b->space == BS_local && o->p->threads > 1) /* each thread's own begins at a multiple of 64 */
+  if (b->space == BS_local &&
+      o->p->threads > 1) /* the copy of each thread is aligned to 64 bytes */
     fits = fits && size_align(end, MEM_ALIGN, &end) && size_mul(end, o->p->threads, &end);
   if (!fits || !size_add(end, b->offset, &end) || end > o->p->arena_bytes)
-    WRONG(o, "%s does not lie in the arena, or not at a multiple of 64", buf_name(o, id));
+    WRONG(o, "%s is outside of the arena, or not at a multiple of 64 bytes", buf_name(o, id));
 }
 
-enum { MOST_REGISTERS = 1 << 14 }; /* each becomes a variable */
+enum { MOST_REGISTERS = 1 << 14 }; /* limit: each becomes a variable */
 
 static void check_buf(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
   if (b->space >= BS_COUNT || b->rank > MAX_RANK) WRONG(o, "buffer %u is malformed", id);
   check_dtype(o, b->dt, b->lanes);
   if (b->lanes > 1 && b->space != BS_reg)
-    WRONG(o, "%s: only registers have vectors as elements", buf_name(o, id));
+    WRONG(o, "%s: only register buffers have vectors as elements", buf_name(o, id));
   if (b->space == BS_const ? !b->data : b->data && (b->space != BS_state || b->alias))
-    WRONG(o, "%s: constants have data, states may have, others have none", buf_name(o, id));
+    WRONG(o, "%s: a constant needs data, a state may have data, other buffers must not",
+          buf_name(o, id));
   bool fixed = true;
   for (u32 i = 0; i < b->rank; i++) fixed = fixed && dim_is_const(b->dim[i]);
   u64 n;
-  if (fixed && !shape_count(b->dim, b->rank, &n)) WRONG(o, "%s is too large", buf_name(o, id));
-  if (!fixed && b->space == BS_reg) WRONG(o, "%s: registers of unknown number", buf_name(o, id));
+  if (fixed && !shape_count(b->dim, b->rank, &n))
+    WRONG(o, "%s has more than 2^40 elements", buf_name(o, id));
+  if (!fixed && b->space == BS_reg)
+    WRONG(o, "register buffer %s must have constant dimensions", buf_name(o, id));
   if (fixed && b->space == BS_reg && n > MOST_REGISTERS)
     WRONG(o, "%s: more than %d registers", buf_name(o, id), MOST_REGISTERS);
   if (b->data) check_data(o, id);
@@ -137,17 +142,18 @@ static void check_params(ProgCheck *o) {
     check_buf(o, b);
     BufSpace space = prog_buf(p, b)->space;
     if (space == BS_in && (in >= p->in.n || p->in.at[in++] != b))
-      WRONG(o, "input %s is not in the list of inputs, in order", buf_name(o, b));
+      WRONG(o, "input %s is missing from the list of inputs, or out of order", buf_name(o, b));
     if (space == BS_out && (out >= p->out.n || p->out.at[out++] != b))
-      WRONG(o, "output %s is not in the list of outputs, in order", buf_name(o, b));
+      WRONG(o, "output %s is missing from the list of outputs, or out of order", buf_name(o, b));
   }
-  if (in != p->in.n || out != p->out.n) WRONG(o, "a parameter is not a buffer of that kind");
+  if (in != p->in.n || out != p->out.n)
+    WRONG(o, "the list of inputs or outputs contains another buffer");
 }
 
 /* ---- indices ---- */
 
-/* Made of constants and variables of unrolled loops? Then it is a constant once they are expanded.
- */
+/* Does it consist of constants and variables of unrolled loops? Then unrolling makes it
+ * constant. */
 static bool is_unrolled(ProgCheck *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
@@ -158,8 +164,8 @@ static bool is_unrolled(ProgCheck *o, ExprId id) {
   return true;
 }
 
-/* Does e take both ends of its interval? True for sums of constants and of multiples of loop
- * variables with constant bounds, each met once. */
+/* Does e reach both ends of its interval? True for sums of constants and multiples of loop
+ * variables with constant bounds, each occurring once. */
 static bool is_exact(ProgCheck *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
@@ -185,16 +191,16 @@ static void check_range(ProgCheck *o, BufId b, u32 axis, ExprId e, u32 lanes) {
   bool exact = is_exact(o, e);
   i64 low = exact ? r.lo : r.hi, high = exact ? r.hi : r.lo;
   if (low < 0 || high >= hi - last)
-    WRONG(o, "index %u of %s runs from %lld to %lld, its extent is %lld", axis, buf_name(o, b),
-          (long long)r.lo, (long long)r.hi, (long long)hi);
+    WRONG(o, "index %u of %s ranges from %lld to %lld, but its extent is %lld", axis,
+          buf_name(o, b), (long long)r.lo, (long long)r.hi, (long long)hi);
 }
 
 static bool is_far(i64 x, i64 stride) {
   return x > DIM_MAX / stride || x < -DIM_MAX / stride;
 }
 
-/* One step of such a term leaves every buffer. Engines flatten indices, and the product would wrap.
- */
+/* One step of such a term leaves every buffer. Engines flatten indices, and the product would
+ * overflow. */
 static void check_flat(ProgCheck *o, BufId b, u32 axis, ExprId e) {
   const Buf *bp = prog_buf(o->p, b);
   i64 stride = 1;
@@ -206,8 +212,8 @@ static void check_flat(ProgCheck *o, BufId b, u32 axis, ExprId e) {
   for (u32 i = 0; i < a.n && !far; i++)
     if (is_far(a.t[i].coef, stride)) far = a.t[i].coef;
   if (far)
-    WRONG(o, "index %u of %s has the term %lld, expected at most %lld", axis, buf_name(o, b),
-          (long long)far, (long long)(DIM_MAX / stride));
+    WRONG(o, "index %u of %s has a term with factor %lld, expected at most %lld", axis,
+          buf_name(o, b), (long long)far, (long long)(DIM_MAX / stride));
 }
 
 static void check_expr(ProgCheck *o, ExprId id);
@@ -219,8 +225,9 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
   if (bp->lanes > 1 && lanes != bp->lanes)
     WRONG(o, "%s has elements of %u lanes, accessed with %u", buf_name(o, b), bp->lanes, lanes);
   if (bp->space == BS_reg && lanes != bp->lanes)
-    WRONG(o, "registers %s are accessed one by one", buf_name(o, b));
-  if (lanes > 1 && bp->lanes == 1 && n == 0) WRONG(o, "%s is one scalar", buf_name(o, b));
+    WRONG(o, "register buffer %s must be accessed one element at a time", buf_name(o, b));
+  if (lanes > 1 && bp->lanes == 1 && n == 0)
+    WRONG(o, "%s is a scalar and cannot be accessed as a vector", buf_name(o, b));
   for (u32 i = 0; i < n; i++) {
     check_expr(o, idx[i]);
     const Expr *e = prog_expr(o->p, idx[i]);
@@ -228,7 +235,7 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
       WRONG(o, "index %u of %s is %sx%u, expected i64", i, buf_name(o, b), dt_name(e->dt),
             e->lanes);
     if (bp->space == BS_reg && !is_unrolled(o, idx[i]))
-      WRONG(o, "index %u of registers %s is neither constant nor unrolled", i, buf_name(o, b));
+      WRONG(o, "index %u of register buffer %s must be a constant or unrolled", i, buf_name(o, b));
     if (o->input) check_flat(o, b, i, idx[i]);
     check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes);
   }
@@ -242,15 +249,15 @@ static void check_const(ProgCheck *o, const Expr *e) {
   if (dtype_is_float(e->dt) && e->imm.f == e->imm.f)
     fits = fits && scalar_round(e->dt, e->imm.f) == e->imm.f;
   if (e->dt == DT_bool) fits = fits && (e->imm.i == 0 || e->imm.i == 1);
-  if (!fits) WRONG(o, "a constant of type %s does not fit it", dt_name(e->dt));
+  if (!fits) WRONG(o, "a constant does not fit its type %s", dt_name(e->dt));
 }
 
 static u32 bit_width(DType dt) {
-  return dt == DT_bool ? 8 : dtype_info[dt].bits; /* its byte */
+  return dt == DT_bool ? 8 : dtype_info[dt].bits; /* stored in a byte */
 }
 
 static void check_op(ProgCheck *o, const Expr *e) {
-  if (e->op >= OP_SCALARS) WRONG(o, "op %u is not scalar", (u32)e->op);
+  if (e->op >= OP_SCALARS) WRONG(o, "operator %u is not a scalar operator", (u32)e->op);
   const OpInfo *oi = &op_info[e->op];
   if (e->narg != oi->nin_min || e->narg == 0)
     WRONG(o, "%s takes %u operands, found %u", oi->name, oi->nin_min, e->narg);
@@ -266,9 +273,9 @@ static void check_op(ProgCheck *o, const Expr *e) {
   bool text = dt == DT_str || e->dt == DT_str;
   if (oi->res == OR_to && text) WRONG(o, "%s does not convert strings", oi->name);
   if (e->op == OP_bitcast && bit_width(dt) != bit_width(e->dt))
-    WRONG(o, "bitcast from %s to %s", dt_name(dt), dt_name(e->dt));
+    WRONG(o, "bitcast needs types of equal width, found %s and %s", dt_name(dt), dt_name(e->dt));
   if (oi->res != OR_to && e->dt != (oi->res == OR_pred ? DT_bool : dt))
-    WRONG(o, "%s of %s is not %s", oi->name, dt_name(dt), dt_name(e->dt));
+    WRONG(o, "the result of %s on %s cannot be %s", oi->name, dt_name(dt), dt_name(e->dt));
 }
 
 static void check_vector(ProgCheck *o, const Expr *e) {
@@ -301,8 +308,7 @@ static void check_vector(ProgCheck *o, const Expr *e) {
          prog_buf(o->p, a->ref)->space != BS_reg;
   static const char *const name[EX_COUNT] = {"const",  "variable", "load", "op",    "splat",
                                              "reduce", "shuffle",  "quad", "random"};
-  if (!ok)
-    WRONG(o, "%s to %sx%u has operands it does not take", name[e->kind], dt_name(e->dt), e->lanes);
+  if (!ok) WRONG(o, "%s to %sx%u has invalid operands", name[e->kind], dt_name(e->dt), e->lanes);
 }
 
 static void check_expr(ProgCheck *o, ExprId id) {
@@ -317,7 +323,7 @@ static void check_expr(ProgCheck *o, ExprId id) {
   if (e->kind == EX_load) {
     check_index(o, e->ref, e->arg, e->narg, e->lanes);
     if (e->dt != prog_buf(p, e->ref)->dt)
-      WRONG(o, "load of %s as %s", buf_name(o, e->ref), dt_name(e->dt));
+      WRONG(o, "load of %s has type %s", buf_name(o, e->ref), dt_name(e->dt));
   } else {
     for (u32 i = 0; i < e->narg; i++) check_expr(o, e->arg[i]);
   }
@@ -327,13 +333,13 @@ static void check_expr(ProgCheck *o, ExprId id) {
     if (e->ref == 0 || e->ref >= p->var.n || o->var[e->ref] <= VS_seen)
       WRONG(o, "variable %u is not visible", e->ref);
     if (e->dt != prog_var(p, e->ref)->dt || e->lanes != prog_var(p, e->ref)->lanes)
-      WRONG(o, "variable %s is not %sx%u", show(p->c, prog_var(p, e->ref)->name), dt_name(e->dt),
-            e->lanes);
+      WRONG(o, "variable %s does not have type %sx%u", show(p->c, prog_var(p, e->ref)->name),
+            dt_name(e->dt), e->lanes);
     break;
   case EX_load: break;
   case EX_op: check_op(o, e); break;
   default:
-    if (e->narg == 0) WRONG(o, "an expression lacks its operand");
+    if (e->narg == 0) WRONG(o, "an expression has no operand");
     check_vector(o, e);
   }
   o->depth--;
@@ -361,10 +367,11 @@ static void check_for(ProgCheck *o, const Stmt *s) {
   bool sure = o->sure;
   check_scalar(o, s->a, DT_i64, "the lower bound of a loop");
   check_scalar(o, s->b, DT_i64, "the upper bound of a loop");
-  if (s->step < 1) WRONG(o, "a loop steps by %lld", (long long)s->step);
+  if (s->step < 1) WRONG(o, "a loop has step %lld, expected at least 1", (long long)s->step);
   declare(o, s->var, s->flags & LF_unroll ? VS_unroll : VS_loop);
   const Var *v = prog_var(p, s->var);
-  if (v->dt != DT_i64 || v->lanes != 1) WRONG(o, "a loop counts in %s", dt_name(v->dt));
+  if (v->dt != DT_i64 || v->lanes != 1)
+    WRONG(o, "a loop counter has type %s, expected i64", dt_name(v->dt));
   Range lo = ex_range(p, s->a, o->range), hi = ex_range(p, s->b, o->range);
   o->sure = sure && lo.hi < hi.lo;
   o->exact[s->var] = o->sure && lo.lo == lo.hi && hi.lo == hi.hi && s->step == 1;
@@ -378,7 +385,7 @@ static void check_assign(ProgCheck *o, const Stmt *s) {
   check_expr(o, s->a);
   if (s->kind == ST_let) declare(o, s->var, VS_plain);
   if (s->var == 0 || s->var >= p->var.n || o->var[s->var] != VS_plain)
-    WRONG(o, "variable %u cannot be set here", s->var);
+    WRONG(o, "variable %u is not visible or is a loop counter, and cannot be set", s->var);
   const Var *v = prog_var(p, s->var);
   const Expr *e = prog_expr(p, s->a);
   if (e->dt != v->dt || e->lanes != v->lanes)
@@ -386,7 +393,7 @@ static void check_assign(ProgCheck *o, const Stmt *s) {
           dt_name(e->dt), e->lanes);
   check_dtype(o, v->dt, v->lanes);
   if (v->sym >= 0 && dim_syminfo(p->dims, (Sym)v->sym)->kind != SY_data)
-    WRONG(o, "%s belongs to the inputs and cannot be set", show(p->c, v->name));
+    WRONG(o, "%s is bound by the inputs and cannot be set", show(p->c, v->name));
 }
 
 static void check_store(ProgCheck *o, const Stmt *s) {
@@ -398,23 +405,24 @@ static void check_store(ProgCheck *o, const Stmt *s) {
     WRONG(o, "store of %s to %s, which is %s", dt_name(e->dt), buf_name(o, s->buf),
           dt_name(prog_buf(p, s->buf)->dt));
   if (s->flags && prog_buf(p, s->buf)->space != BS_reg)
-    WRONG(o, "%s is memory, and only registers hold what is loaded", buf_name(o, s->buf));
+    WRONG(o, "flags pin and prefetch are for register buffers, %s is in memory",
+          buf_name(o, s->buf));
   BufSpace space = prog_buf(p, prog_root(p, s->buf))->space;
   if (space == BS_in || space == BS_const)
-    WRONG(o, "store to %s, which is read only", buf_name(o, s->buf));
+    WRONG(o, "store to %s, which is read-only", buf_name(o, s->buf));
 }
 
 static void check_fence(ProgCheck *o, const Stmt *s) {
   if (s->buf == 0 || s->buf >= o->p->buf.n) WRONG(o, "buffer %u does not exist", s->buf);
   if (prog_buf(o->p, s->buf)->space == BS_reg)
-    WRONG(o, "a barrier is for loads from memory, %s is registers", buf_name(o, s->buf));
+    WRONG(o, "a fence needs a buffer in memory, %s is a register buffer", buf_name(o, s->buf));
 }
 
 static void check_prefetch(ProgCheck *o, const Stmt *s) {
   if (s->buf == 0 || s->buf >= o->p->buf.n) WRONG(o, "buffer %u does not exist", s->buf);
   if (prog_buf(o->p, s->buf)->space != BS_const)
-    WRONG(o, "only constants are fetched, %s is none", buf_name(o, s->buf));
-  check_scalar(o, s->a, DT_i64, "what is fetched");
+    WRONG(o, "prefetch needs a constant, %s is another buffer", buf_name(o, s->buf));
+  check_scalar(o, s->a, DT_i64, "the offset of a prefetch");
 }
 
 static void check_stmt(ProgCheck *o, const Stmt *s) {
@@ -446,7 +454,7 @@ static void check_list(ProgCheck *o, StmtId first) {
   if (++o->depth > PROG_DEPTH) WRONG(o, "statements nest deeper than %d", PROG_DEPTH);
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
     if (id >= p->stmt.n) WRONG(o, "statement %u does not exist", id);
-    if (o->stmt[id]) WRONG(o, "statement %u stands in two places", id);
+    if (o->stmt[id]) WRONG(o, "statement %u occurs twice", id);
     o->stmt[id] = true;
     const Stmt *s = prog_stmt(p, id);
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) o->loc = s->loc;
@@ -458,23 +466,23 @@ static void check_list(ProgCheck *o, StmtId first) {
   o->depth--;
 }
 
-/* Nobody asks for more than all buffers side by side need: a mistake, or an attack on the memory of
- * who runs it. Buffers without a bound are refused. */
+/* A valid plan never exceeds the sum of all buffers. A larger arena is a mistake or a
+ * denial-of-service attempt. Unbounded buffers are refused. */
 static void check_arena(ProgCheck *o) {
   Prog *p = o->p;
-  u64 most = 0, bytes;
+  u64 sum = 0, bytes;
   for (BufId b = 1; b < p->buf.n; b++) {
     Sym sym;
     if (!prog_is_planned(prog_buf(p, b))) continue;
     if (!mem_bytes(p, b, &bytes, &sym)) mem_refuse(p, b, sym);
-    if (!size_add(most, bytes, &most)) most = UINT64_MAX;
+    if (!size_add(sum, bytes, &sum)) sum = UINT64_MAX;
   }
-  if (p->arena_bytes > most)
-    WRONG(o, "an arena of %llu bytes, its buffers need at most %llu",
-          (unsigned long long)p->arena_bytes, (unsigned long long)most);
+  if (p->arena_bytes > sum)
+    WRONG(o, "the arena has %llu bytes, but its buffers need at most %llu",
+          (unsigned long long)p->arena_bytes, (unsigned long long)sum);
 }
 
-/* Twice: intervals may only be computed once ids, scopes and types are known to be right. */
+/* Two passes: intervals may only be computed after ids, scopes and types are verified. */
 static void check(Prog *p, bool input) {
   Arena *a = &p->c->scratch;
   Range *none = NEWS(a, Range, p->var.n);
@@ -496,7 +504,7 @@ static void check(Prog *p, bool input) {
   if (p->planned) check_arena(&o);
   BufId x, y;
   if (p->planned && mem_collision(p, &x, &y))
-    WRONG(&o, "%s and %s share memory while both are needed", buf_name(&o, x), buf_name(&o, y));
+    WRONG(&o, "%s and %s overlap while both are live", buf_name(&o, x), buf_name(&o, y));
 }
 
 void prog_check(Prog *p) {

@@ -1,21 +1,22 @@
-/* prog_check_kernels.c: may the kernels of a program become functions of their own?
+/* prog_check_kernels.c: can the kernels of a program become functions?
  *
- * In: a program that prog_check has passed. Out: nothing, or the first thing that back ends which
- * make code need not know how to do, as ERR_unsupported: passes make no such programs, texts can
- * hold them. A symbol is required to be in its bounds wherever it is set (the pass bounds), for
- * memory is planned by them. A kernel does not end the run: what is required in it is required
- * again behind it. It takes scalars and buffers from outside but no vectors, has its registers to
- * itself, and stands in no other. Engines that walk a program do without all that.
- */
+ * In: a program verified by prog_check. Out: nothing, or ERR_unsupported for the first construct
+ * that code generators do not handle. Passes never produce these; texts can.
+ * - A symbol must be required to be in its bounds wherever it is set (pass bounds), because memory
+ * is planned by them.
+ * - A kernel does not end the run: what it requires must be required again after it.
+ * - A kernel takes scalars and buffers from outside but no vectors, does not share register
+ * buffers, and is not nested in another.
+ * Interpreters do not need any of this. */
 #include "ir/prog.h"
 
-enum { OUTSIDE = 1 }; /* of kernels: the entry */
+enum { OUTSIDE = 1 }; /* place of statements outside kernels: the entry function */
 
 typedef struct KernelCheck {
   Prog *p;
-  StmtId place;       /* 1 + the kernel at hand, or OUTSIDE */
+  StmtId place;       /* 1 + the current kernel, or OUTSIDE */
   StmtId *home;       /* by variable: the place that declares it; 0: a symbol, or none yet */
-  StmtId *owner;      /* by buffer of registers: the place that uses it; 0: none yet */
+  StmtId *owner;      /* by register buffer: the place that uses it; 0: none yet */
   const Range *range; /* by variable */
   Loc loc;
 } KernelCheck;
@@ -26,24 +27,24 @@ bool ex_reads_state(Prog *p, ExprId e) {
   return false;
 }
 
-/* Of the state, and the same wherever it is asked for: no variable of a loop says which element. */
+/* Reads only the state, at constant indices: the same value everywhere. */
 static bool is_of_state(Prog *p, ExprId e) {
   for (ExprVisit x = ex_visit(p, e); ex_next(&x);)
     if (x.e->kind == EX_var && prog_var(p, x.e->ref)->sym < 0) return false;
   return ex_reads_state(p, e);
 }
 
-/* A condition on the state names it: that one is full is another thing than that a size is wrong.
- */
+/* Bounds on a value read from state mention the state: a full state is a different error than a
+ * wrong size. */
 ExprId prog_bound(Prog *p, const Stmt *s, const Range *range) {
   if (s->kind != ST_set || prog_var(p, s->var)->sym < 0) return 0;
   const SymInfo *si = dim_syminfo(p->dims, (Sym)prog_var(p, s->var)->sym);
   Range r = ex_range(p, s->a, range);
   ExprId cond = 0;
-  for (u32 most = 0; most < 2; most++) {
-    if (most ? r.hi <= si->hi : r.lo >= si->lo) continue;
+  for (u32 upper = 0; upper < 2; upper++) {
+    if (upper ? r.hi <= si->hi : r.lo >= si->lo) continue;
     ExprId x = is_of_state(p, s->a) ? ex_copy(p, s->a) : ex_var(p, s->var);
-    ExprId one = ex_op2(p, most ? OP_le : OP_ge, x, ex_int(p, most ? si->hi : si->lo));
+    ExprId one = ex_op2(p, upper ? OP_le : OP_ge, x, ex_int(p, upper ? si->hi : si->lo));
     cond = cond ? ex_op2(p, OP_and, cond, one) : one;
   }
   return cond;
@@ -59,25 +60,27 @@ StmtId prog_required(Prog *p, StmtId first, ExprId cond) {
 static void see_var(KernelCheck *o, VarId v) {
   const Var *x = prog_var(o->p, v);
   if (x->lanes > 1 && o->home[v] != o->place)
-    fail(o->p->c, ERR_unsupported, o->loc, "a kernel takes no vectors from outside: variable %s",
-         show(o->p->c, x->name));
+    fail(o->p->c, ERR_unsupported, o->loc,
+         "a kernel cannot take a vector from outside: variable %s", show(o->p->c, x->name));
 }
 
 static void see_buf(KernelCheck *o, BufId b) {
   const Buf *x = prog_buf(o->p, b);
   if (x->space != BS_reg) return;
   if (o->owner[b] && o->owner[b] != o->place)
-    fail(o->p->c, ERR_unsupported, o->loc, "registers %s are used by two kernels",
+    fail(o->p->c, ERR_unsupported, o->loc, "register buffer %s is used by two kernels",
          show(o->p->c, x->name));
   o->owner[b] = o->place;
 }
 
 static void see_kernel(KernelCheck *o, const Stmt *kernel) {
   const Stmt *s;
-  if (o->place != OUTSIDE) fail(o->p->c, ERR_unsupported, o->loc, "a kernel stands in another one");
+  if (o->place != OUTSIDE)
+    fail(o->p->c, ERR_unsupported, o->loc, "a kernel is nested in another one");
   for (StmtVisit w = prog_visit(o->p, kernel->body); (s = prog_next(&w));)
     if (s->kind == ST_require && !prog_required(o->p, kernel->next, s->a))
-      fail(o->p->c, ERR_unsupported, s->loc, "what a kernel requires is not required behind it");
+      fail(o->p->c, ERR_unsupported, s->loc,
+           "a condition required in a kernel is not required again after it");
 }
 
 static void see_set(KernelCheck *o, const Stmt *s) {
@@ -85,7 +88,7 @@ static void see_set(KernelCheck *o, const Stmt *s) {
   see_var(o, s->var);
   if (cond && !prog_required(o->p, s->next, cond))
     fail(o->p->c, ERR_unsupported, o->loc,
-         "the symbol %s is set and not required to be in its bounds; run the pass bounds",
+         "symbol %s is set without a check of its bounds; run the pass bounds",
          show(o->p->c, prog_var(o->p, s->var)->name));
 }
 

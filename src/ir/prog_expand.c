@@ -1,34 +1,33 @@
-/* prog_expand.c: what a machine does that lacks an operation.
+/* prog_expand.c: expands operations that a machine lacks.
  *
- * In: an expression, and which operations the machine has. Out: the same expression, in which every
- * other operation that has a row here is the sequence of its row: operations that all machines
- * have, with the same bits. Of what is used twice a variable is made, in statements that go in
- * front. Sequences know no width: they serve scalars and vectors of any length.
+ * In: an expression, and the operations of the machine. Out: the expression with each missing
+ * operation that has a row here replaced by a sequence of universal operations with the same bits.
+ * Values used twice become variables, in statements before it. Sequences are independent of width:
+ * they serve scalars and vectors of any length.
  *
- * Values of f16 and bf16 that the machine cannot widen are f32 in registers, rounded behind each
- * operation that does not just choose; memory is read and written as their bits:
- * bitcast.u16(x[0:4]), and y[0:4] = bitcast.f16(..) of u16.
+ * f16 and bf16 values that the machine cannot widen are f32 in registers, rounded after each
+ * operation except pure selections. Memory accesses use their bits: bitcast.u16(x[0:4]), and y[0:4]
+ * = bitcast.f16(..) of u16.
  *
- * Only prog_legalize applies them, so of what has a row here a back end finds nothing that its
- * machine does not have. Without a row: rounding of f64 in vectors, which LLVM's objects refuse
- * where there is no instruction, fma, which lowering makes for no such machine, and what becomes
- * a half of f64 or of integers beyond f32, which is rounded once. Bytes made of floats have one
- * for LLVM; C has instructions of cvop.def for them, and plain forms behind.
- */
+ * Only prog_legalize applies this, so a back end never sees an operation with a row that its
+ * machine lacks. Without a row: vector rounding of f64, which the LLVM back end refuses if it has
+ * no instruction; fma, which lowering only creates for machines that have it; and f16 or bf16 made
+ * from f64 or from integers beyond f32, which must be rounded once. Float to byte conversions have
+ * a row for LLVM; C has instructions in cvop.def for them, with portable fallbacks. */
 #include "ir/prog.h"
 
 typedef struct Expand {
   Prog *p;
   Arena *a;
   const Caps *has;
-  Map *singles; /* by variable of halves: that of f32 in its place */
+  Map *singles; /* by f16 or bf16 variable: the f32 variable that replaces it */
   StmtList *out;
-  u32 lanes; /* of the operation at hand */
+  u32 lanes; /* lanes of the current operation */
 } Expand;
 
 /* ---- expressions ---- */
 
-/* A variable may be an operand any number of times, everything else once. */
+/* A variable may be an operand many times, any other expression once. */
 static ExprId use(Expand *q, ExprId id) {
   const Expr *x = prog_expr(q->p, id);
   return x->kind == EX_var ? ex_take(q->p, x) : id;
@@ -58,7 +57,7 @@ static ExprId cast(Expand *q, DType to, ExprId a) {
   return make(q, (Expr){.op = OP_cast, .dt = to}, &a, 1);
 }
 
-/* Of a number that is known to fit. */
+/* Cast of a number known to fit. */
 static ExprId cast_small(Expand *q, DType to, ExprId a) {
   return make(q, (Expr){.op = OP_cast, .dt = to, .sat = true, .small = true}, &a, 1);
 }
@@ -83,7 +82,7 @@ static ExprId real(Expand *q, double x) {
   return number(q, DT_f32, (Scalar){.f = x});
 }
 
-/* Bits of a word. */
+/* A constant as i32 bits. */
 static ExprId word(Expand *q, u32 x) {
   return number(q, DT_i32, (Scalar){.i = (i32)x});
 }
@@ -107,10 +106,10 @@ static ExprId masked(Expand *q, ExprId x, u32 mask) {
   return op2(q, OP_and, x, word(q, mask));
 }
 
-/* ---- floats to whole numbers ---- */
+/* ---- rounding floats to integral values ---- */
 
-/* By what a sum with 2^23 leaves of its magnitude; from there on all numbers are whole, and a NaN
- * stays itself. Zeros have the sign of x. */
+/* Adds and subtracts 2^23 to round the magnitude; larger numbers are integral already, and NaN
+ * stays NaN. Zeros have the sign of x. */
 static ExprId nearest(Expand *q, ExprId x) {
   ExprId i = let(q, bits(q, DT_i32, x)), m = let(q, masked(q, i, 0x7fffffff));
   ExprId sum = op2(q, OP_add, bits(q, DT_f32, m), real(q, 0x1p23));
@@ -141,7 +140,7 @@ static ExprId towards_zero(Expand *q, ExprId x) {
   return with_sign(q, down(q, let(q, m)), x);
 }
 
-/* Of a narrower float by f32, which loses nothing. */
+/* Narrower floats are rounded as f32, which is exact. */
 static ExprId rounded(Expand *q, const Expr *x, const ExprId *arg) {
   ExprId a = let(q, cast(q, DT_f32, arg[0]));
   ExprId r = x->op == OP_floor   ? down(q, a)
@@ -151,13 +150,13 @@ static ExprId rounded(Expand *q, const Expr *x, const ExprId *arg) {
   return cast(q, x->dt, r);
 }
 
-/* ---- products of bytes and of halves ---- */
+/* ---- dot products of bytes and of int16 ---- */
 
 static ExprId signed_field(Expand *q, ExprId x, u32 at, u32 n) {
   return shifted(q, OP_shr, shifted(q, OP_shl, x, 32 - at - n), 32 - n);
 }
 
-/* c + the products of fields of n bits, from `from` to `to`. */
+/* c + the products of n-bit fields `from` to `to`. */
 static ExprId products(Expand *q, const ExprId *arg, u32 from, u32 to, u32 n, ExprId c) {
   for (u32 at = from; at < to; at += n) {
     ExprId a =
@@ -173,8 +172,8 @@ static ExprId dot_i16x2(Expand *q, const Expr *x, const ExprId *arg) {
   return products(q, arg, 0, 32, 16, arg[2]);
 }
 
-/* By halves, where the machine has these: bytes of b are the upper ones of theirs, so that they
- * keep their sign, and sums are 256 times as large, which 32 bits hold. */
+/* With dot_i16x2, if the machine has it: bytes of b move to the upper half of an int16, which keeps
+ * their sign; sums are 256 times as large and still fit in 32 bits. */
 static ExprId dot_i8x4(Expand *q, const Expr *x, const ExprId *arg) {
   if (!caps_has(q->has, CAP_dot_i16x2, x->lanes)) return products(q, arg, 0, 32, 8, arg[2]);
   ExprId odd = masked(q, shifted(q, OP_shr, arg[0], 8), 0x00ff00ff);
@@ -184,7 +183,7 @@ static ExprId dot_i8x4(Expand *q, const Expr *x, const ExprId *arg) {
   return op2(q, OP_add, arg[2], shifted(q, OP_shr, sum, 8));
 }
 
-/* As a number of 16 bits. */
+/* Saturates to int16. */
 static ExprId saturated(Expand *q, ExprId x) {
   return op2(q, OP_min, op2(q, OP_max, x, word(q, (u32)INT16_MIN)), word(q, INT16_MAX));
 }
@@ -197,15 +196,15 @@ static ExprId maddubs(Expand *q, const Expr *x, const ExprId *arg) {
   return op2(q, OP_or, low, masked(q, op2(q, OP_add, arg[2], hi), 0xffff0000));
 }
 
-/* All bits of each byte whose highest one is set in x. */
+/* Sets all bits of each byte whose highest bit is set in x. */
 static ExprId spread_high(Expand *q, ExprId x) {
   ExprId one = let(q, masked(q, shifted(q, OP_shr, x, 7), 0x01010101));
   return op2(q, OP_sub, shifted(q, OP_shl, one, 8), one);
 }
 
-/* Four bytes at a time in one word: a byte is negated as its complement and 1, whose carry stays
- * in it since its highest bit is added without one. A byte is 0 unless adding 127 to its lower bits
- * reaches the highest, or that is set. */
+/* Four bytes in one 32-bit word. A byte is negated as complement plus 1; the carry stays in it,
+ * because its highest bit is added without carry. A byte is 0 unless adding 127 to its lower bits
+ * reaches the highest bit, or that is set. */
 static ExprId psign(Expand *q, const Expr *x, const ExprId *arg) {
   (void)x;
   ExprId b = arg[1], minus = let(q, spread_high(q, b));
@@ -218,7 +217,7 @@ static ExprId psign(Expand *q, const Expr *x, const ExprId *arg) {
 
 /* ---- saturation ---- */
 
-/* Limits of `to` that numbers of `from` can be beyond, as numbers of `from`. */
+/* Clamps x to the limits of `to` that `from` can exceed, in the type `from`. */
 static ExprId between(Expand *q, DType from, DType to, ExprId x) {
   Scalar lo, hi, from_lo, from_hi;
   dtype_limits(to, &lo, &hi);
@@ -231,21 +230,21 @@ static ExprId between(Expand *q, DType from, DType to, ExprId x) {
   return x;
 }
 
-/* f32 can say the limits of 16 bits; NaN becomes 0. */
+/* The 16-bit limits are exact in f32; NaN becomes 0. */
 static ExprId clamped(Expand *q, const Expr *x, ExprId a) {
   Scalar lo, hi;
   dtype_limits(x->dt, &lo, &hi);
   if (!x->small) a = let(q, op3(q, OP_select, op2(q, OP_eq, a, a), a, real(q, 0)));
-  ExprId least = real(q, (double)lo.i), most = real(q, (double)hi.i);
-  a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), least, a));
-  a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), most, a);
+  ExprId min = real(q, (double)lo.i), max = real(q, (double)hi.i);
+  a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), min, a));
+  a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), max, a);
   return cast(q, x->dt, cast_small(q, DT_i32, a));
 }
 
 static ExprId saturate(Expand *q, const Expr *x, const ExprId *arg) {
   DType from = prog_expr(q->p, arg[0])->dt;
   ExprId a = arg[0];
-  if (from == DT_f64) { /* the limits of i32 hold all that the narrow ones do */
+  if (from == DT_f64) { /* the limits of i32 include the narrow ones */
     a = make(q, (Expr){.op = OP_cast, .dt = DT_i32, .sat = true}, &a, 1);
     from = DT_i32;
   }
@@ -253,19 +252,19 @@ static ExprId saturate(Expand *q, const Expr *x, const ExprId *arg) {
   return cast(q, x->dt, between(q, from, x->dt, a));
 }
 
-/* round(y) + k as a byte, and what is made of that: see ex_bytes. The bounds are whole numbers, so
- * they are met first; the sum with 1.5 * 2^23 rounds. NaN becomes the lower bound, which is a byte
- * of 0 where there is no sign; else 0 is put in its place. */
+/* round(y) + k as a byte, and conversions of that: see ex_bytes. The bounds are integers, so
+ * clamping comes first; adding 1.5 * 2^23 rounds. NaN becomes the lower bound, which is 0 for
+ * unsigned bytes; otherwise it is replaced by 0. */
 static ExprId bytes(Expand *q, const Expr *x, ExprId y, DType as, i64 k) {
-  Scalar least, most;
-  dtype_limits(as, &least, &most);
-  double lo = (double)(least.i - k), hi = (double)(most.i - k);
+  Scalar min, max;
+  dtype_limits(as, &min, &max);
+  double lo = (double)(min.i - k), hi = (double)(max.i - k);
   y = let(q, y);
   ExprId t = let(q, op3(q, OP_select, op2(q, OP_gt, y, real(q, lo)), y, real(q, lo)));
   t = op3(q, OP_select, op2(q, OP_lt, t, real(q, hi)), t, real(q, hi));
   t = op2(q, OP_add, t, real(q, 0x1.8p23));
   bool zero = dtype_is_signed(as) && !ex_bytes_small(q->p, x), whole = x->dt == DT_f32;
-  i64 add = x->dt == DT_i16 ? 0 : k; /* numbers of 16 bits are less k */
+  i64 add = x->dt == DT_i16 ? 0 : k; /* i16 values are less k */
   ExprId r = whole ? op2(q, OP_sub, t, real(q, 0x1.8p23))
                    : op2(q, OP_add, bits(q, DT_i32, t), word(q, (u32)(add - 0x4b400000)));
   ExprId none = whole ? real(q, (double)-k) : word(q, (u32)(add - k));
@@ -273,14 +272,14 @@ static ExprId bytes(Expand *q, const Expr *x, ExprId y, DType as, i64 k) {
   return cast(q, x->dt, r);
 }
 
-/* ---- halves ---- */
+/* ---- f16 and bf16 ---- */
 
 static bool lacks_half(const Caps *has, DType dt, u32 lanes) {
   return dtype_is_half(dt) && !caps_has(has, dt == DT_f16 ? CAP_f16 : CAP_bf16, lanes);
 }
 
-/* The exponent moves into place by a product with 2^112, which also makes numbers of what is below
- * the least normal; what had all bits of the exponent set gets them again. */
+/* Multiplying by 2^112 moves the exponent into place and normalizes subnormals; infinities and NaN
+ * get all exponent bits set again. */
 static ExprId widened(Expand *q, DType from, ExprId u16) {
   ExprId u = cast(q, DT_i32, u16);
   if (from == DT_bf16) return bits(q, DT_f32, shifted(q, OP_shl, u, 16));
@@ -292,9 +291,9 @@ static ExprId widened(Expand *q, DType from, ExprId u16) {
   return bits(q, DT_f32, op2(q, OP_or, f, shifted(q, OP_shl, masked(q, u, 0x8000), 16)));
 }
 
-/* To nearest, ties to even. A normal number rounds by adding half of what is cut off, less one
- * where the last bit kept is 0; one below, by adding 0.5, whose last bit weighs as much as that of
- * the smallest half; what is too large is infinite, and a NaN stays one. */
+/* Rounds to nearest, ties to even. Normal numbers: adds half of the dropped part, less one if the
+ * last kept bit is 0. Subnormals: adds 0.5, whose last bit has the weight of the smallest f16.
+ * Larger numbers become infinite; NaN stays NaN. */
 static ExprId f16_bits(Expand *q, ExprId y) {
   ExprId u = let(q, bits(q, DT_i32, y)), a = let(q, masked(q, u, 0x7fffffff));
   ExprId top = let(q, shifted(q, OP_shr, a, 13)), odd = masked(q, top, 1);
@@ -328,7 +327,7 @@ static bool is_single(DType dt) {
   return dtype_is_float(dt) ? dt != DT_f64 : dtype_info[dt].bits <= 16;
 }
 
-/* A cast that f32 rounds as well as the type it is of. */
+/* Is the cast through f32 rounded like a direct one? */
 static bool rounds_single(const Prog *p, const Expr *x) {
   return x->kind == EX_op && x->op == OP_cast && is_single(prog_expr(p, x->arg[0])->dt);
 }
@@ -339,7 +338,7 @@ static bool only_chooses(Op op) {
 
 static ExprId single(Expand *q, ExprId id);
 
-/* The expression as one of f32, its operands too. */
+/* The expression computed in f32, with its operands. */
 static ExprId of_singles(Expand *q, Expr x) {
   const ExprId *arg = x.arg;
   u32 lanes = x.lanes;
@@ -352,7 +351,7 @@ static ExprId of_singles(Expand *q, Expr x) {
   return same ? x.arg[0] : ex_take(q->p, &x);
 }
 
-/* The variable of f32 in the place of one of halves; as it is where it is declared elsewhere. */
+/* The f32 variable that replaces an f16 or bf16 one; unchanged if declared elsewhere. */
 static ExprId single_var(Expand *q, ExprId id) {
   Expr x = *prog_expr(q->p, id);
   const u32 *v = map_get(q->singles, x.ref);
@@ -362,7 +361,7 @@ static ExprId single_var(Expand *q, ExprId id) {
   return ex_take(q->p, &x);
 }
 
-/* A rounded number of f32. */
+/* Rounds y, an f32, to the 16-bit type. */
 static ExprId rounded_to(Expand *q, DType half, ExprId y) {
   return widened(q, half, narrowed(q, half, y));
 }
@@ -385,7 +384,7 @@ static ExprId reduced(Expand *q, Expr x) {
   return sum;
 }
 
-/* What is a half, as f32. Its operands are legal. */
+/* An f16 or bf16 expression as f32. Its operands are legal. */
 static ExprId single(Expand *q, ExprId id) {
   Expr x = *prog_expr(q->p, id);
   q->lanes = x.lanes;
@@ -400,7 +399,7 @@ static ExprId single(Expand *q, ExprId id) {
   return only_chooses(x.op) ? r : rounded_to(q, x.dt, r);
 }
 
-/* Its bits, of u16. */
+/* The bits of an f16 or bf16 expression, as u16. */
 static ExprId half_bits(Expand *q, ExprId id) {
   Expr x = *prog_expr(q->p, id);
   q->lanes = x.lanes;
@@ -411,7 +410,7 @@ static ExprId half_bits(Expand *q, ExprId id) {
   return narrowed(q, x.dt, y);
 }
 
-/* Operands that are halves, of something that is none: a comparison, or a cast. */
+/* Converts 16-bit float operands of an expression of another type: a comparison or a cast. */
 static bool take_singles(Expand *q, Expr *x) {
   bool some = false;
   for (u32 i = 0; i < x->narg && x->kind == EX_op; i++) {
@@ -424,7 +423,7 @@ static bool take_singles(Expand *q, Expr *x) {
   return some;
 }
 
-/* ---- the list ---- */
+/* ---- table of expansions ---- */
 
 static bool saturates(const Prog *p, const Expr *x) {
   DType from = prog_expr(p, x->arg[0])->dt;
@@ -439,7 +438,7 @@ static bool is_rounding(const Prog *p, const Expr *x) {
 }
 
 static const struct Row {
-  u32 needs;                                  /* HAS_ of machines that do without */
+  u32 needs;                                  /* CAP_ bit of machines that have the operation */
   bool (*fits)(const Prog *p, const Expr *x); /* NULL: always */
   ExprId (*make)(Expand *q, const Expr *x, const ExprId *arg); /* operands are variables */
 } rows[OP_SCALARS] = {
@@ -454,7 +453,7 @@ static const struct Row {
     [OP_cast] = {CAP_saturate, saturates, saturate},
 };
 
-/* NULL: the machine has it, as it has all that there is no row for. */
+/* NULL: the machine has it, or the table does not. */
 static const struct Row *row_of(const Prog *p, const Caps *has, const Expr *x) {
   const struct Row *r = x->kind == EX_op ? &rows[x->op] : NULL;
   bool lacks = r && r->make && !caps_has(has, r->needs, x->lanes) && (!r->fits || r->fits(p, x));
@@ -507,7 +506,7 @@ void ex_legalize(const Legalize *o, ExprId id, StmtList *out) {
   if (id && (has->registers & has->others) != CAP_all) replace(&q, id);
 }
 
-/* Halves that are kept. */
+/* A let, set or store of f16 or bf16. */
 static void keep_halves(Expand *q, Stmt *s) {
   Expr x = *prog_expr(q->p, s->a);
   if (s->kind == ST_store && prog_buf(q->p, s->buf)->space != BS_reg) {
@@ -527,7 +526,7 @@ static void keep_halves(Expand *q, Stmt *s) {
   q->lanes = x.lanes;
   if (v)
     s->var = *v;
-  else /* registers that stay an array, a variable of another list */
+  else /* register arrays, or a variable of another list */
     s->a = cast(q, x.dt, s->a);
 }
 

@@ -1,15 +1,13 @@
-/* prog_join.c: programs that become entries of one file share its arena.
+/* prog_join.c: makes programs that become entries of one file share its arena.
  *
- * In: planned programs. Out: the same with other places in an arena that is the same for all. What
- * each keeps from run to run lies at a place of its own, below everything else, in the order of the
- * programs: a run of one leaves what the others keep as it was. All else is needed only while its
- * program runs, and lies at the same place in all: the arena is as large as the largest of them.
- * Programs that share what they keep are the parts of a training: the step, and the model with the
- * weights it has by then.
- */
+ * In: planned programs. Out: the same with new offsets in a common arena. The states of each
+ * program have their own place at the start, in the order of the programs, so that a run of one
+ * keeps the states of the others. Everything else is live only during a run and overlaps: the arena
+ * is as large as the largest program needs. Programs that share states belong to one training: the
+ * training step, and the model with the current weights. */
 #include "ir/prog_mem.h"
 
-/* The state of p that is called as b, and is like it; 0: there is none. */
+/* The state of p with the name, type and size of b; 0: none. */
 static BufId same_state(Prog *p, Prog *of, BufId b) {
   const Buf *x = prog_buf(of, b);
   u64 mine, others;
@@ -22,7 +20,7 @@ static BufId same_state(Prog *p, Prog *of, BufId b) {
   return 0;
 }
 
-/* Bytes at the beginning of the arena that are kept: plan puts them there. */
+/* Bytes of state, which the plan puts at the start of the arena. */
 static u64 kept_bytes(Prog *p) {
   u64 end = 0, bytes;
   Sym sym;
@@ -35,7 +33,7 @@ static u64 kept_bytes(Prog *p) {
   return end;
 }
 
-/* Marks what q keeps under the name of something that p keeps; the bytes of the rest. */
+/* Marks the states of q that p has too; returns the bytes of the others. */
 static u64 mark_shared(Prog *p, Prog *q) {
   u64 own = 0, bytes;
   Sym sym;
@@ -48,7 +46,7 @@ static u64 mark_shared(Prog *p, Prog *q) {
   return own;
 }
 
-/* What q shares to where it is in p; the rest from base on. */
+/* Moves shared states of q to their place in p, the others to base and up. */
 static void move_states(Prog *p, Prog *q, u64 base) {
   u64 bytes;
   Sym sym;

@@ -1,9 +1,8 @@
-/* prog_lanes.c: how vectors of a program lie in the registers of a machine.
+/* prog_lanes.c: splits vectors of a program into registers of a machine.
  *
- * A program has vectors of any number of lanes. All of a kernel are split at the same lanes, so
- * that operations go piece by piece: as many lanes to a piece as its widest elements leave room
- * for. What is left over takes halves of a register, and below four lanes scalars.
- */
+ * A program has vectors of any length. All vectors of a kernel are split at the same lanes, so that
+ * operations work piece by piece. A piece has as many lanes as fit with the widest element type.
+ * The rest uses half registers, and scalars below four lanes. */
 #include "ir/prog.h"
 
 u32 lane_bytes(DType dt) {
@@ -22,7 +21,7 @@ u32 prog_lanes(Prog *p, StmtId first, const Target *t) {
   return t->lanes * 4 / widest;
 }
 
-/* Below this many elements a cast at each load costs more than the bytes that are saved. */
+/* Below this many elements, a cast at each load costs more than the bytes saved. */
 enum { LEAST_HALVES = 512 };
 
 DType lanes_stored(const Target *t, const Tensor *x) {
@@ -30,12 +29,12 @@ DType lanes_stored(const Target *t, const Tensor *x) {
   return widens && x->dt == DT_f32 && x->n >= LEAST_HALVES ? tensor_half(x) : x->dt;
 }
 
-Pieces lane_pieces(u32 lanes, u32 most) {
+Pieces lane_pieces(u32 lanes, u32 max_lanes) {
   Pieces p = {.n = 0};
-  u32 w = most;
+  u32 w = max_lanes;
   for (u32 off = 0; off < lanes; off += w) {
     while (w > lanes - off) w /= 2;
-    if (w < 4 && w != most) w = 1;
+    if (w < 4 && w != max_lanes) w = 1;
     p.at[p.n] = (Piece){off, w, p.n};
     p.n++;
   }

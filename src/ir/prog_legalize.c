@@ -1,53 +1,46 @@
-/* prog_legalize.c: statements as a machine can do them.
+/* prog_legalize.c: rewrites statements so that a machine can execute them.
  *
- * In: a list that nobody else knows, as prog_unroll or prog_copy made it. Out: the same one,
- * changed in place. For a machine with vectors:
+ * In: a private list, made by prog_unroll or prog_copy. Out: the same list, changed in place. For a
+ * machine with vectors:
+ * - An element of a register buffer becomes a variable, declared where it is first written.
+ * - A vector longer than a register is split into the pieces of prog_lanes.c, and so is each
+ * statement, since operations work lane by lane. A piece of one lane is a scalar.
+ * - Bytes made of four registers of floats are stored at once. The floats get variables, and a
+ * shuffle that concatenates these is narrowed as a whole by back ends (ex_bytes).
+ * - Any other shuffle takes its lanes from one or two variables of its own length, or becomes
+ * scalars. A single lane is taken from a variable. A reduction combines such lanes in order.
+ * - A quotient by a constant that is rounded to bytes becomes two products, if these round
+ * identically (prog_quotient.c) and the machine has FMA.
+ * prog_expand.c replaces operations that the back end lacks.
  *
- * - An element of registers is a variable, declared where it is written first.
- * - A vector that is longer than a register is several, of the pieces that prog_lanes.c tells; a
- *   statement is one for each piece, since operations go lane by lane. A piece of one lane is a
- *   scalar.
- * - Bytes that are made of four registers of floats and fill one are stored at once: the floats
- * have variables, and a shuffle that takes these one behind the other stands for all their lanes,
- * which back ends narrow together (ex_bytes).
- * - Any other shuffle takes its lanes from one or two variables as long as itself, which machines
- * can do, or is a list of scalars. A single lane is that of a variable. A reduction is such lanes,
- *   operated on in order.
+ * For any compiler (max_lanes = 0), vectors are arrays and statements are loops over lanes. Then
+ * only shuffles of several lanes and reductions are moved to their own let, and their operands
+ * become variables or registers.
  *
- * - A quotient by a number that is rounded to bytes is two products, where these round alike
- * (prog_quotient.c) and the machine has fma.
- *
- * An operation that the back end has nothing for becomes a sequence of others: prog_expand.c.
- *
- * For any compiler (most = 0), whose vectors are arrays and whose statements are loops over lanes,
- * only this: shuffles of several lanes and reductions stand alone, in a let, and their operands are
- * variables or registers.
- *
- * In both, a scalar that is computed and then fills all lanes is computed once, and where a store
- * of one piece could change what the next one loads, the value has a variable first. Expressions
- * are strict, so nothing is computed before a statement that it would not have computed.
- */
+ * In both cases a computed scalar that fills all lanes is computed once. If the store of one piece
+ * could change what the next one loads, the value gets a variable first. Expressions are strict, so
+ * hoisting never adds a computation. */
 #include "ir/prog_mem.h"
 
 typedef struct Register {
-  VarId var;    /* that it becomes */
-  StmtId first; /* statement that uses it */
-  u32 in, home; /* the list of that, and the innermost that has all uses */
-  bool written; /* by the first before anything is read */
+  VarId var;    /* its variable */
+  StmtId first; /* first statement that uses it */
+  u32 in, home; /* list of first; innermost list with all uses */
+  bool written; /* first writes it before any read */
 } Register;
 
 typedef struct Legal {
   Prog *p;
   Arena *a;
-  u32 most;
+  u32 max_lanes;
   Legalize sequences;
-  StmtList *out;     /* where statements go */
-  bool steps;        /* the statement at hand sets lanes one after the other */
-  Map part;          /* by variable: the first of its parts, which follow each other */
+  StmtList *out;     /* receives statements */
+  bool steps;        /* the current statement sets lanes one after the other */
+  Map part;          /* by variable: the first of its parts, which have consecutive ids */
   Map reg_at;        /* by buffer and element: 1 + number */
   VEC(Register) reg; /* in the order of the text */
-  VEC(u32) around;   /* by list, in the order of the text: the one around it */
-  StmtId head;       /* of the list that declares registers which are not written first */
+  VEC(u32) around;   /* by list, in the order of the text: the enclosing list */
+  StmtId head;       /* start of the list that declares registers read before they are written */
 } Legal;
 
 /* ---- expressions ---- */
@@ -81,14 +74,14 @@ static VarId new_var(Legal *o, DType dt, u32 lanes, Str name) {
   return v;
 }
 
-/* A number in all lanes. */
+/* A constant in all lanes. */
 static ExprId number_all(Legal *o, DType dt, Scalar x, u32 lanes) {
   ExprId one = make(o, (Expr){.kind = EX_const, .dt = dt, .lanes = 1, .imm = x}, NULL, 0);
   return lanes == 1 ? one : make(o, (Expr){.kind = EX_splat, .dt = dt, .lanes = lanes}, &one, 1);
 }
 
 static Pieces pieces(const Legal *o, u32 lanes) {
-  if (o->most && lanes > 1) return lane_pieces(lanes, o->most);
+  if (o->max_lanes && lanes > 1) return lane_pieces(lanes, o->max_lanes);
   return (Pieces){1, {{0, lanes, 0}}};
 }
 
@@ -122,7 +115,7 @@ static ExprId lane(Legal *o, VarId v, u32 k) {
 
 /* ---- pieces ---- */
 
-/* Lanes from one or two pieces as long as the result; else one by one. */
+/* Takes lanes from one or two pieces of the length of the result; else one by one. */
 static ExprId shuffle_piece(Legal *o, const Expr *x, const Piece *to) {
   const u8 *pick = x->pick + to->off;
   u32 w = to->w, n = prog_var(o->p, at(o, x->arg[0])->ref)->lanes;
@@ -155,7 +148,7 @@ static ExprId shuffle_piece(Legal *o, const Expr *x, const Piece *to) {
   return make(o, r, arg, w);
 }
 
-/* The indices of a piece: the last is moved. */
+/* Offsets the last index to the start of a piece. */
 static void move_last(Legal *o, ExprId *idx, u32 n, const Piece *to) {
   if (!to->off || !n) return;
   Expr k = {.kind = EX_const, .dt = DT_i64, .lanes = 1, .imm.i = to->off},
@@ -183,13 +176,13 @@ static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
   return ex_take(o->p, &x);
 }
 
-/* What the machine lacks goes in front, as a sequence. */
+/* Appends s after sequences for operations that the machine lacks. */
 static void put_legal(Legal *o, Stmt s) {
   stmt_legalize(&o->sequences, &s, o->out);
   stmts_add(o->p, o->out, &s);
 }
 
-/* A let, set or store, for each piece. */
+/* Appends a let, set or store per piece. */
 static void put_pieces(Legal *o, const Stmt *s) {
   Pieces ps = pieces(o, at(o, s->a)->lanes);
   for (u32 q = 0; q < ps.n; q++) {
@@ -206,7 +199,7 @@ static void put_pieces(Legal *o, const Stmt *s) {
   }
 }
 
-/* Is every vector in memory that the value is made of one of bytes that become floats? */
+/* Do all vectors in memory that the value reads hold bytes converted to floats? */
 static bool is_of_bytes(const Legal *o, ExprId id) {
   const Expr *x = at(o, id);
   i64 k;
@@ -218,7 +211,7 @@ static bool is_of_bytes(const Legal *o, ExprId id) {
   return x->kind == EX_op;
 }
 
-/* Vectors in memory get a variable each. */
+/* Gives each vector load a variable. */
 static void name_loads(Legal *o, ExprId id) {
   Expr *x = at(o, id);
   if (x->lanes == 1 || x->kind == EX_splat) return;
@@ -230,44 +223,44 @@ static void name_loads(Legal *o, ExprId id) {
   put_legal(o, let);
 }
 
-/* As `piece`, with the lanes of register q as byte_in_part has them. */
+/* Like `piece`, with the lanes of register q in the order of byte_in_part. */
 static ExprId piece_in_part(Legal *o, ExprId id, u32 q) {
   Expr x = *at(o, id);
   const ExprId *arg = x.arg;
   if (x.lanes == 1) return copy(o, id);
-  x.lanes = o->most;
+  x.lanes = o->max_lanes;
   if (x.kind == EX_var) {
     ExprId from = copy(o, id);
-    u8 *pick = NEWS(o->a, u8, o->most);
-    for (u32 i = 0; i < o->most; i++) pick[i] = (u8)byte_in_part(q, i);
-    return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->most, .pick = pick}, &from,
-                1);
+    u8 *pick = NEWS(o->a, u8, o->max_lanes);
+    for (u32 i = 0; i < o->max_lanes; i++) pick[i] = (u8)byte_in_part(q, i);
+    return make(o, (Expr){.kind = EX_shuffle, .dt = x.dt, .lanes = o->max_lanes, .pick = pick},
+                &from, 1);
   }
   x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
   for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece_in_part(o, arg[i], q);
   return ex_take(o->p, &x);
 }
 
-/* Numbers that fill a register as bytes, out of as many as it holds of them: false, and nothing is
- * written, if the statement stores something else. Where a register has parts and all numbers were
- * bytes, lanes stay in their part. */
+/* Stores four registers of floats as one register of bytes. False, and no change, if the statement
+ * stores something else. On machines with 128-bit parts, lanes stay in their part if all operands
+ * were bytes. */
 static bool put_joined(Legal *o, const Stmt *s) {
   const Expr x = *at(o, s->a);
   DType as;
   i64 k;
   ExprId y = ex_bytes(o->p, &x, &as, &k), arg[BYTES_JOINED];
-  if (!y || as != x.dt || !o->most || x.lanes != o->most * BYTES_JOINED) return false;
-  bool in_parts = o->most > BYTES_JOINED && is_of_bytes(o, y);
+  if (!y || as != x.dt || !o->max_lanes || x.lanes != o->max_lanes * BYTES_JOINED) return false;
+  bool in_parts = o->max_lanes > BYTES_JOINED && is_of_bytes(o, y);
   Pieces ps = pieces(o, x.lanes);
   u8 *pick = NEWS(o->a, u8, x.lanes);
   if (in_parts) name_loads(o, y);
   for (u32 q = 0; q < ps.n; q++) {
-    VarId v = new_var(o, DT_f32, o->most, str_of(o->p->c, "x"));
+    VarId v = new_var(o, DT_f32, o->max_lanes, str_of(o->p->c, "x"));
     ExprId value = in_parts ? piece_in_part(o, y, q) : piece(o, y, &ps, q);
     Stmt let = {.kind = ST_let, .var = v, .a = value, .step = 1, .loc = s->loc};
     Expr e = var_expr(o, v);
-    for (u32 i = 0; i < o->most; i++)
-      pick[in_parts ? byte_in_part(q, i) : q * o->most + i] = (u8)(q * o->most + i);
+    for (u32 i = 0; i < o->max_lanes; i++)
+      pick[in_parts ? byte_in_part(q, i) : q * o->max_lanes + i] = (u8)(q * o->max_lanes + i);
     put_legal(o, let);
     arg[q] = ex_take(o->p, &e);
   }
@@ -277,9 +270,9 @@ static bool put_joined(Legal *o, const Stmt *s) {
   return true;
 }
 
-/* ---- before a statement ---- */
+/* ---- preparing a statement ---- */
 
-/* It gets a variable of its own. */
+/* Moves the expression to a variable. */
 static void hoist(Legal *o, ExprId id) {
   Expr *x = at(o, id);
   VarId v = new_var(o, x->dt, x->lanes, str_of(o->p->c, "tmp"));
@@ -303,7 +296,7 @@ static Register *find_reg(Legal *o, BufId b, const ExprId *idx) {
   return &o->reg.at[*map_get(&o->reg_at, reg_key(o, b, idx)) - 1];
 }
 
-/* A vector that lanes are taken from has a name. */
+/* Gives a vector a variable, so that lanes can be selected. */
 static void need_name(Legal *o, ExprId id) {
   const Expr *x = at(o, id);
   if (x->kind != EX_var && !(x->kind == EX_load && is_reg(o, x->ref))) hoist(o, id);
@@ -320,19 +313,19 @@ static void reduce_lanes(Legal *o, Expr *x) {
   *x = *at(o, sum);
 }
 
-/* A quotient that is rounded to bytes, as products of what is divided. */
+/* Replaces a quotient that is rounded to bytes by products. */
 static void multiply_quotient(Legal *o, ExprId bytes) {
   DType as;
   i64 k;
-  Scalar least, most;
+  Scalar min, max;
   Quotient q;
   ExprId y = ex_bytes(o->p, at(o, bytes), &as, &k);
   Expr x = y ? *at(o, y) : (Expr){0};
   if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & CAP_fma)) return;
   const Expr *by = at(o, x.arg[1]);
   if (by->kind != EX_splat || at(o, by->arg[0])->kind != EX_const || x.dt != DT_f32) return;
-  dtype_limits(as, &least, &most);
-  if (!quotient_find((float)at(o, by->arg[0])->imm.f, least.i - k, most.i - k, &q)) return;
+  dtype_limits(as, &min, &max);
+  if (!quotient_find((float)at(o, by->arg[0])->imm.f, min.i - k, max.i - k, &q)) return;
   if (at(o, x.arg[0])->kind != EX_var) hoist(o, x.arg[0]);
   Scalar high = {.f = q.high}, low = {.f = q.low ? q.low : q.high};
   ExprId product[2] = {x.arg[0], number_all(o, DT_f32, low, x.lanes)};
@@ -354,22 +347,22 @@ static void prepare(Legal *o, ExprId id) {
     prepare(o, x->arg[i]);
     if (lanes) need_name(o, x->arg[i]);
   }
-  if (o->most) multiply_quotient(o, id);
+  if (o->max_lanes) multiply_quotient(o, id);
   x = at(o, id);
-  if (x->kind == EX_load && is_reg(o, x->ref) && o->most)
+  if (x->kind == EX_load && is_reg(o, x->ref) && o->max_lanes)
     *x = var_expr(o, find_reg(o, x->ref, x->arg)->var);
   if (x->kind == EX_splat && x->lanes > 1 && at(o, x->arg[0])->kind == EX_op) hoist(o, x->arg[0]);
   if (!lanes) return;
   Pieces ps = pieces(o, x->lanes);
-  if (o->most && x->kind == EX_hreduce)
+  if (o->max_lanes && x->kind == EX_hreduce)
     reduce_lanes(o, x);
-  else if (o->most && ps.n == 1)
+  else if (o->max_lanes && ps.n == 1)
     *x = *at(o, shuffle_piece(o, x, &ps.at[0]));
-  bool alone = x->kind == EX_hreduce || (x->kind == EX_shuffle && x->lanes > 1 && !o->most);
+  bool alone = x->kind == EX_hreduce || (x->kind == EX_shuffle && x->lanes > 1 && !o->max_lanes);
   if (alone || (x->kind == EX_shuffle && o->steps)) hoist(o, id);
 }
 
-/* Does the value read, in another lane or place, what the store writes? */
+/* Does the value read, in another lane or at another index, what the store writes? */
 static bool clashes(const Legal *o, const Stmt *s, ExprId id) {
   Prog *p = o->p;
   const Expr *x = at(o, id);
@@ -392,7 +385,7 @@ static void use_reg(Legal *o, BufId b, const ExprId *idx, StmtId s, u32 list, bo
     i64 k;
     if (!ex_is_int(o->p, idx[i], &k) || k < 0 || k >= x->dim[i])
       fail(o->p->c, ERR_unsupported, prog_stmt(o->p, s)->loc,
-           "index %u of registers %s is not a constant in range", i, show(o->p->c, x->name));
+           "index %u of register buffer %s is not a constant in range", i, show(o->p->c, x->name));
   }
   u32 *slot = map_put(&o->reg_at, reg_key(o, b, idx));
   if (!*slot) {
@@ -404,7 +397,7 @@ static void use_reg(Legal *o, BufId b, const ExprId *idx, StmtId s, u32 list, bo
     *slot = o->reg.n;
   }
   Register *r = &o->reg.at[*slot - 1];
-  while (r->home != list) /* the later of two is never around the other */
+  while (r->home != list) /* the later list never encloses the earlier */
     if (r->home > list)
       r->home = o->around.at[r->home];
     else
@@ -445,10 +438,10 @@ static StmtId legal_list(Legal *o, StmtId first);
 
 static void put_store(Legal *o, StmtId id, Stmt s) {
   u32 lanes = at(o, s.a)->lanes;
-  bool reg = is_reg(o, s.buf), loops = !o->most && lanes > 1;
+  bool reg = is_reg(o, s.buf), loops = !o->max_lanes && lanes > 1;
   if (!reg && put_joined(o, &s)) return;
   if (!reg && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a)) hoist(o, s.a);
-  if (reg && o->most) {
+  if (reg && o->max_lanes) {
     const Register *r = find_reg(o, s.buf, s.idx);
     s.kind = is_declared(r) && r->first == id ? ST_let : ST_set;
     s.var = r->var;
@@ -458,7 +451,7 @@ static void put_store(Legal *o, StmtId id, Stmt s) {
   put_pieces(o, &s);
 }
 
-/* What the condition needs is computed before the first step, and again behind each. */
+/* Computes operands of the condition before the first iteration, and again after each. */
 static void put_while(Legal *o, StmtId id, Stmt s) {
   StmtList *outer = o->out, before = {0}, again = {0};
   ExprId second = copy(o, s.a);
@@ -528,18 +521,18 @@ static StmtId legal_list(Legal *o, StmtId first) {
   return list.first;
 }
 
-/* Threads that share loops have registers of their own: they are declared inside. */
+/* Registers are declared inside loops shared by threads, because each thread needs its own. */
 static StmtId inside_shared(Prog *p, StmtId first) {
   const Stmt *s = prog_stmt(p, first);
   bool shared = s->kind == ST_for && s->flags & LF_parallel && !s->next && s->body;
   return shared ? inside_shared(p, s->body) : first;
 }
 
-StmtId prog_legalize(Prog *p, StmtId first, u32 most, const Caps *has, Arena *a) {
+StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Arena *a) {
   Map singles = map_new(a);
-  Legal o = {.p = p, .a = a, .most = most, .part = map_new(a), .reg_at = map_new(a)};
+  Legal o = {.p = p, .a = a, .max_lanes = max_lanes, .part = map_new(a), .reg_at = map_new(a)};
   o.sequences = (Legalize){p, a, has, &singles};
-  if (most) {
+  if (max_lanes) {
     o.head = inside_shared(p, first);
     use_regs(&o, first, 0);
   }

@@ -1,10 +1,9 @@
-/* prog_mem.c: what is known about the memory a program touches.
+/* prog_mem.c: analysis of the memory a program accesses.
  *
- * In: a checked program. Out: sizes of buffers for the bounds of their dimensions; which part of a
- * buffer a store is sure to write; whether the result of a kernel may lie where an operand lies.
- * Method: indices are compared as expressions, or taken apart into multiples of loop counters with
- * constant bounds. What is not understood counts as not covered and not shareable.
- */
+ * In: a verified program. Out: sizes of buffers for the bounds of their dimensions; the part of a
+ * buffer that a store certainly writes. Method: indices are compared as expressions, or decomposed
+ * into multiples of loop counters with constant bounds. Other indices count as not covered and not
+ * shareable. */
 #include "ir/prog_mem.h"
 #include "ir/affine.h"
 
@@ -12,7 +11,7 @@
 
 /* ---- sizes ---- */
 
-/* First symbol of d without an upper bound; false if there is none. */
+/* First symbol of d without an upper bound; false if all have one. */
 static bool unbounded(Dims *ds, Dim d, Sym *out) {
   for (SymVisit w = dim_visit(ds, d); dim_next(&w);) {
     *out = w.sym;
@@ -45,7 +44,7 @@ bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
   return size_mul(*bytes, p->threads, bytes) && *bytes <= (u64)DIM_MAX;
 }
 
-/* What sets the symbol, as deep in loops as it may be: is it there? */
+/* Finds the statement that sets the symbol, innermost first; false if there is none. */
 static bool find_setter(Prog *p, StmtId first, Sym sym, bool loops, Loc *loc, bool *in_loop) {
   Loc around = *loc;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
@@ -53,7 +52,7 @@ static bool find_setter(Prog *p, StmtId first, Sym sym, bool loops, Loc *loc, bo
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) *loc = s->loc;
     if (s->kind == ST_set && prog_var(p, s->var)->sym == (i32)sym) {
       i64 none;
-      if (ex_is_int(p, s->a, &none)) continue; /* before the first iteration */
+      if (ex_is_int(p, s->a, &none)) continue; /* initial value before the loop */
       *in_loop = loops;
       return true;
     }
@@ -79,19 +78,20 @@ bool mem_overlap(Prog *p, BufId x, BufId y) {
 void mem_refuse(Prog *p, BufId b, Sym sym) {
   Str name = prog_buf(p, b)->name;
   if (sym == TOO_LARGE)
-    fail(p->c, ERR_unsupported, LOC_NONE, "buffer %s is too large", show(p->c, name));
+    fail(p->c, ERR_unsupported, LOC_NONE, "buffer %s has more than 2^40 elements",
+         show(p->c, name));
   const SymInfo *s = dim_syminfo(p->dims, sym);
   Loc loc = LOC_NONE;
   bool in_loop = false;
   if (s->kind == SY_data && find_setter(p, p->body, sym, false, &loc, &in_loop) && in_loop)
     fail(p->c, ERR_unsupported, loc,
-         "%s has no upper bound, because nothing tells how often this loop runs; a constant trip "
-         "count gives one, or one that is clamped (Min, Clip) or an extent (--max-shapes)",
+         "%s has no upper bound, because the trip count of this loop is unknown; a constant trip "
+         "count, a clamped one (Min, Clip) or an extent (--max-shapes) gives it a bound",
          show(p->c, name));
   fail(p->c, ERR_unsupported, loc,
        "buffer %s has no upper bound, because %s has none; --max-shapes sets one%s",
        show(p->c, name), show(p->c, s->name),
-       s->kind == SY_data ? " where it follows from those of the inputs" : "");
+       s->kind == SY_data ? " if it follows from those of the inputs" : "");
 }
 
 void mem_need_plan(Prog *p) {
@@ -105,13 +105,13 @@ void mem_need_plan(Prog *p) {
   fail(p->c, ERR_usage, LOC_NONE, "the program has no memory plan; run the pass plan");
 }
 
-/* ---- buffers nobody uses ---- */
+/* ---- unused buffers ---- */
 
 static void use(Prog *p, bool *used, BufId b) {
   for (; b && !used[b]; b = prog_buf(p, b)->alias) used[b] = true;
 }
 
-/* Only what stands in a statement counts: what was widened, or folded, left expressions behind. */
+/* Counts only expressions in statements: rewrites leave unused expressions. */
 static bool *find_used(Prog *p) {
   bool *used = NEWS(&p->c->scratch, bool, p->buf.n);
   const Stmt *s;
@@ -153,7 +153,7 @@ static const Stmt *loop_of(Prog *p, const Nesting *at, VarId v) {
   return NULL;
 }
 
-enum { MEM_MAX = 1 << 30 }; /* of constants taken apart here, so that nothing overflows */
+enum { MEM_MAX = 1 << 30 }; /* limit of decomposed constants, so that nothing overflows */
 
 static bool small(i64 x) {
   return x > -MEM_MAX && x < MEM_MAX;
@@ -193,17 +193,17 @@ bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s) {
 
 /* ---- coverage ---- */
 
-/* Is the expression the dimension d, a constant or one symbol of the inputs? */
+/* Does the expression equal d, where d is a constant or one input symbol? */
 static bool is_dim(Prog *p, ExprId id, Dim d) {
   const Expr *e = prog_expr(p, id);
   i64 k;
   if (ex_is_int(p, id, &k)) return k == d;
   if (e->kind != EX_var || prog_var(p, e->ref)->sym < 0) return false;
-  Sym s = (Sym)prog_var(p, e->ref)->sym; /* one set while running may have another value later */
+  Sym s = (Sym)prog_var(p, e->ref)->sym; /* a symbol set at run time may change later */
   return dim_syminfo(p->dims, s)->kind == SY_input && dim_of_sym(p->dims, s) == d;
 }
 
-/* Index that runs through a whole dimension, known or not, with a counter of its own. */
+/* Does the index cover a whole dimension, constant or symbolic, with its own counter? */
 static bool runs_through(Prog *p, const Nesting *at, ExprId id, Dim d, VarId *v) {
   const Expr *e = prog_expr(p, id);
   i64 lo;
@@ -219,7 +219,7 @@ static bool has(const VarId *list, u32 n, VarId v) {
   return false;
 }
 
-/* Loops whose counter is no part of the index must be sure to run. */
+/* Loops whose counter is not in the index must run at least once. */
 static bool others_run(Prog *p, const Nesting *at, const VarId *used, u32 n) {
   for (u32 i = 0; i < at->n; i++) {
     const Stmt *f = prog_stmt(p, at->loop[i]);

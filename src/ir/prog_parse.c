@@ -1,9 +1,8 @@
-/* prog_parse.c: reads the text form of a program; the grammar is in prog_text.c.
+/* prog_parse.c: parses the text form of a program; the grammar is in prog_text.c.
  *
- * In: any bytes. Out: a program that has passed prog_check_input, or a failure with the line.
- * Method: recursive descent that builds what is written without simplifying it. Types are computed
- * here as far as building needs them and judged by the checker. Nesting is bounded by PROG_DEPTH.
- */
+ * In: any bytes. Out: a program accepted by prog_check_input, or a failure with the line. Method:
+ * recursive descent that builds exactly what is written, without simplification. Types are computed
+ * as far as building needs them and verified by the checker. Nesting is limited to PROG_DEPTH. */
 #include <stdlib.h>
 #include <string.h>
 #include "ir/prog.h"
@@ -13,9 +12,9 @@ typedef struct ProgParse {
   Lexer s;
   Prog *p;
   Map buf;         /* name -> BufId */
-  Map var;         /* name -> VarId, 0 behind its scope */
+  Map var;         /* name -> VarId, 0 after its scope */
   Map sym;         /* name -> Sym + 1 */
-  VEC(Str) scope;  /* names of variables that are visible, in order */
+  VEC(Str) scope;  /* visible variable names, in order */
   VEC(u16) height; /* by expression */
   u32 depth;
 } ProgParse;
@@ -25,13 +24,13 @@ static void deeper(ProgParse *o) {
 }
 
 static ExprId make(ProgParse *o, const Expr *e) {
-  u16 most = 0;
+  u16 highest = 0;
   for (u32 i = 0; i < e->narg; i++)
-    if (o->height.at[e->arg[i]] > most) most = o->height.at[e->arg[i]];
-  if (most >= PROG_DEPTH) BAD(&o->s, "operands nest deeper than %d", PROG_DEPTH);
+    if (o->height.at[e->arg[i]] > highest) highest = o->height.at[e->arg[i]];
+  if (highest >= PROG_DEPTH) BAD(&o->s, "operands nest deeper than %d", PROG_DEPTH);
   ExprId id = ex_new(o->p, e);
   while (o->height.n <= id) *vec_push(&o->s.c->scratch, &o->height) = 0;
-  o->height.at[id] = (u16)(most + 1);
+  o->height.at[id] = (u16)(highest + 1);
   return id;
 }
 
@@ -64,7 +63,7 @@ static bool is_digit(char ch) {
   return ch >= '0' && ch <= '9';
 }
 
-/* A character further on, 0 behind the end. */
+/* The character n positions ahead, 0 past the end. */
 static char ahead(Lexer *s, size_t n) {
   return n < (size_t)(s->end - s->at) ? s->at[n] : 0;
 }
@@ -90,13 +89,13 @@ static ExprId literal(ProgParse *o) {
     if (!is_digit(s->at[i]) && s->at[i] != '-') dt = DT_f32;
   bool suffix = ahead(s, n) == ':' && ahead(s, n + 1) >= 'a' && ahead(s, n + 1) <= 'z';
   if (suffix) {
-    Lexer behind = *s;
-    behind.at += n + 1;
-    dt = lex_dtype(&behind);
+    Lexer after = *s;
+    after.at += n + 1;
+    dt = lex_dtype(&after);
   }
   u8 raw[16] = {0};
   if (dtype_bytes(dt) > 8 || dt == DT_c64 || dt == DT_str)
-    BAD(s, "expected a scalar, found %s", lex_found(s));
+    BAD(s, "expected a scalar type, found %s", lex_found(s));
   lex_element(s, dt, raw);
   if (suffix) {
     lex_expect(s, ':');
@@ -106,15 +105,15 @@ static ExprId literal(ProgParse *o) {
 }
 
 /* Operands in parentheses; returns their number. */
-static u32 operands(ProgParse *o, ExprId *arg, u32 most) {
+static u32 operands(ProgParse *o, ExprId *arg, u32 max) {
   u32 n = 0;
   lex_expect(&o->s, '(');
   while (!lex_accept(&o->s, ')')) {
     if (n) lex_expect(&o->s, ',');
-    if (n == most) BAD(&o->s, "more than %u operands", most);
+    if (n == max) BAD(&o->s, "more than %u operands", max);
     arg[n++] = expr(o);
   }
-  if (n == 0) BAD(&o->s, "expected an operand, found none");
+  if (n == 0) BAD(&o->s, "expected at least one operand");
   return n;
 }
 
@@ -137,7 +136,7 @@ static ExprId shuffle(ProgParse *o) {
   Expr e = {.kind = EX_shuffle, .arg = arg, .pick = pick};
   while (lex_accept(&o->s, '.')) {
     if (e.lanes == MAX_LANES) BAD(&o->s, "more than %d lanes", MAX_LANES);
-    u32 k = 0; /* digits only: 0.9.1 is no number here */
+    u32 k = 0; /* digits only: 0.9.1 is not a number here */
     for (; is_digit(ahead(&o->s, 0)) && k < 2 * MAX_LANES; o->s.at++)
       k = 10 * k + (u32)(*o->s.at - '0');
     if (k >= 2 * MAX_LANES) BAD(&o->s, "lane %u is out of range", k);
@@ -200,7 +199,7 @@ static ExprId call(ProgParse *o) {
   return make(o, &e);
 }
 
-/* "[" indices [":" lanes] "]"; nlanes keeps its value when none are written. */
+/* "[" indices [":" lanes] "]"; nlanes is unchanged if none are written. */
 static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes) {
   u32 n = 0;
   *nlanes = prog_buf(o->p, b)->lanes;
@@ -222,17 +221,17 @@ static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes) {
 
 static BufId find_buf(ProgParse *o, Str name) {
   u32 *b = map_get(&o->buf, name);
-  if (!b) BAD(&o->s, "no buffer is called %s", show(o->s.c, name));
+  if (!b) BAD(&o->s, "unknown buffer %s", show(o->s.c, name));
   return *b;
 }
 
-/* at: of the name, because looking for what follows may have gone to the next line. */
+/* at: location of the name; skipping blanks may have moved to the next line. */
 static VarId find_var(ProgParse *o, Str name, Loc at) {
   u32 *v = map_get(&o->var, name);
   if (v && *v) return *v;
   u32 *sym = map_get(&o->sym, name);
   if (!sym)
-    fail(o->s.c, ERR_input, at, "no variable that is visible here is called %s",
+    fail(o->s.c, ERR_input, at, "unknown variable %s; it is not declared or not visible here",
          show(o->s.c, name));
   return prog_sym_var(o->p, *sym - 1);
 }
@@ -304,7 +303,7 @@ static ExprId sum(ProgParse *o) {
   }
 }
 
-/* A comparison sign, or OP_COUNT. A single "=" is not one: it belongs to the statement. */
+/* A comparison operator, or OP_COUNT. A single "=" belongs to the statement. */
 static Op compare_sign(Lexer *s) {
   char ch = lex_peek(s);
   bool equal = ahead(s, 1) == '=';
@@ -328,7 +327,9 @@ static void list(ProgParse *o, Cursor at);
 
 static VarId declare(ProgParse *o, DType dt, Str name) {
   u32 *slot = map_put(&o->var, name);
-  if (*slot || map_get(&o->sym, name)) BAD(&o->s, "%s hides another name", show(o->s.c, name));
+  if (*slot || map_get(&o->sym, name))
+    BAD(&o->s, "%s is the name of another variable or symbol that is visible here",
+        show(o->s.c, name));
   VarId v = prog_add_var(o->p, dt, name);
   *slot = v;
   *vec_push(&o->s.c->scratch, &o->scope) = name;
@@ -354,7 +355,8 @@ static void loop(ProgParse *o, StmtId id) {
     } else if (lex_accept_word(s, "parallel")) {
       st.flags |= LF_parallel;
       i64 chunk = lex_accept_word(s, "chunk") ? lex_integer(s) : 0;
-      if (chunk < 0 || chunk > UINT32_MAX) BAD(s, "chunk %lld is out of range", (long long)chunk);
+      if (chunk < 0 || chunk > UINT32_MAX)
+        BAD(s, "expected a chunk of 0 to 2^32 - 1 iterations, found %lld", (long long)chunk);
       st.chunk = (u32)chunk;
     } else if (lex_accept_word(s, "unroll")) {
       st.flags |= LF_unroll;
@@ -380,7 +382,7 @@ static void let(ProgParse *o, StmtId id) {
   DType dt = type(o, &nlanes);
   lex_expect(&o->s, '=');
   ExprId value = expr(o);
-  VarId v = declare(o, dt, name); /* behind its value: it is not visible there */
+  VarId v = declare(o, dt, name); /* after the value, in which it is not visible */
   prog_var(o->p, v)->lanes = nlanes;
   prog_stmt(o->p, id)->var = v;
   prog_stmt(o->p, id)->a = value;
@@ -409,7 +411,8 @@ static void store(ProgParse *o, StmtId id) {
   lex_expect(&o->s, '=');
   ExprId value = expr(o);
   if (prog_expr(o->p, value)->lanes != nlanes)
-    BAD(&o->s, "the store is of %u lanes, its value of %u", nlanes, prog_expr(o->p, value)->lanes);
+    BAD(&o->s, "the store has %u lanes, but its value has %u", nlanes,
+        prog_expr(o->p, value)->lanes);
   Stmt *st = prog_stmt(o->p, id);
   st->buf = b;
   st->nidx = n;
@@ -436,8 +439,8 @@ static void assign(ProgParse *o, Cursor *at, u8 flags, i64 ahead) {
     store(o, id);
 }
 
-/* Accept the word of a prefetch statement, "prefetch" name; "prefetch" bytes is the flag of a store
- * or a let. */
+/* Accepts the keyword of a prefetch statement, "prefetch" name. "prefetch" bytes is the flag of a
+ * store or let. */
 static bool accept_prefetch_stmt(Lexer *s) {
   Lexer start = *s;
   if (!lex_accept_word(s, "prefetch")) return false;
@@ -533,7 +536,9 @@ static void buffer(ProgParse *o) {
   prog_buf(o->p, b)->lanes = nlanes;
   prog_buf(o->p, b)->alias = alias;
   if (placed != (o->p->planned && prog_is_planned(prog_buf(o->p, b))) || offset < 0)
-    BAD(s, "%s: in a planned program temp and local buffers have a place, others have none",
+    BAD(s,
+        "%s: in a planned program, temp, state and local buffers need an offset, other buffers "
+        "must not have one",
         show(s->c, name));
   prog_buf(o->p, b)->offset = (u64)offset;
   if (sp != BS_const && (sp != BS_state || !lex_accept(s, '='))) return;
@@ -564,12 +569,12 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, s
   if (lex_accept_word(s, "threads")) {
     i64 n = lex_integer(s);
     if (n < 1 || n > MAX_THREADS)
-      BAD(s, "%lld threads, there are 1 to %d", (long long)n, MAX_THREADS);
+      BAD(s, "%lld threads, expected 1 to %d", (long long)n, MAX_THREADS);
     o.p->threads = (u32)n;
   }
   if (lex_accept_word(s, "arena")) {
     i64 bytes = lex_integer(s);
-    if (bytes < 0) BAD(s, "an arena of %lld bytes", (long long)bytes);
+    if (bytes < 0) BAD(s, "expected an arena of 0 or more bytes, found %lld", (long long)bytes);
     o.p->planned = true;
     o.p->arena_bytes = (u64)bytes;
   }

@@ -1,13 +1,11 @@
-/* prog_plan.c: judges the memory plan of a program, without looking at how it was made.
+/* prog_plan.c: verifies the memory plan of a program, independent of the planner.
  *
- * In: a planned program that is sound otherwise. Out: nothing, or the first two buffers that share
- * memory at a time at which both are needed. Method: a buffer is needed at least from its first to
- * its last access in the order of the text, and throughout a loop that it is used in and outside
- * of, or whose iterations begin by reading it. Buffers that need the same bytes at the same time
- * are wrong, unless one ends and the other begins in one kernel that may work in place. This is
- * less than a plan must respect (what a loop reads before writing all of it); the interpreter
- * watches every element when told to.
- */
+ * In: a planned program that is otherwise valid. Out: nothing, or two buffers that overlap while
+ * both are live. Method: a buffer is live at least from its first to its last access in program
+ * order. It is live throughout a loop if it is used inside and outside of it, or if an iteration
+ * starts by reading it. Buffers with overlapping bytes and lifetimes are an error, unless one ends
+ * and the other begins in a kernel that may work in place. A plan must respect more than this
+ * (partial writes before reads in a loop); the interpreter can check every element. */
 #include <stdlib.h>
 #include "ir/prog_mem.h"
 
@@ -15,7 +13,7 @@ typedef struct Lifetime {
   BufId root;
   u64 size;
   u32 first, last, total;
-  u32 at; /* last point that touched it */
+  u32 at; /* last program point that accesses it */
 } Lifetime;
 
 typedef struct Use { /* of a buffer in a loop */
@@ -32,7 +30,7 @@ typedef struct PlanCheck {
   Arena *a;
   Lifetime *need; /* by buffer; size 0: none */
   VEC(StmtId) point;
-  VEC(LoopSpan) round; /* loops; 0 is none */
+  VEC(LoopSpan) round; /* loops; entry 0 means none */
   VEC(Use) use;
   Map uses; /* buffer, loop -> 1 + use */
   u32 in;
@@ -70,7 +68,7 @@ static void note_list(PlanCheck *o, StmtId first, bool inside) {
     const Stmt *s = prog_stmt(o->p, id);
     if (!inside) *vec_push(o->a, &o->point) = id;
     bool loop = !inside && (s->kind == ST_for || s->kind == ST_while);
-    if (s->kind == ST_for) { /* bounds are read once, before the loop */
+    if (s->kind == ST_for) { /* bounds are evaluated once, before the loop */
       note_expr(o, s->a);
       note_expr(o, s->b);
     }
@@ -122,7 +120,7 @@ bool mem_collision(Prog *p, BufId *a, BufId *b) {
   note_list(&o, p->body, false);
   for (BufId i = 1; i < p->buf.n; i++)
     if (prog_buf(p, i)->space == BS_state && o.need[i].size) {
-      o.need[i].first = 0; /* what it holds was there before, and is needed afterwards */
+      o.need[i].first = 0; /* state is live before the first and after the last statement */
       o.need[i].last = UINT32_MAX;
       o.need[i].total++;
     }
@@ -139,7 +137,7 @@ bool mem_collision(Prog *p, BufId *a, BufId *b) {
   for (BufId i = 1; i < p->buf.n; i++)
     if (o.need[i].total) order[n++] = &o.need[i];
   if (n) qsort(order, n, sizeof *order, by_first);
-  for (u32 i = 0; i < n; i++) { /* order[0 .. active - 1]: still needed */
+  for (u32 i = 0; i < n; i++) { /* order[0 .. active - 1]: still live */
     u32 kept = 0;
     for (u32 k = 0; k < active; k++) {
       if (order[k]->last < order[i]->first) continue;

@@ -1,20 +1,19 @@
-/* prog_quotient.c: quotients by a number that only have to round to the right byte.
+/* prog_quotient.c: division by a constant, when the quotient is rounded to a byte.
  *
- * In: a divisor, and which whole numbers its quotients are rounded to. Out: two factors, such that
- * fma(x, high, x * low) rounds to the same whole number as x / by for every x; none where that is
- * not so. Divisions take a machine many times as long as products.
+ * In: a divisor, and the range of integers that quotients are rounded to. Out: two factors such
+ * that fma(x, high, x * low) rounds to the same integer as x / by for every x; false if there are
+ * none. Divisions are many times slower than products.
  *
- * high + low is 1 / by to twice the digits of a float. The sum may still differ from the quotient
- * in its last bit, which matters only where the whole number changes: both are monotone in x, so it
- * is enough to look at the floats around each of these places. low is not negative, so that
- * infinite x have no difference of infinities.
- */
+ * high + low is 1 / by with twice the precision of a float. The result may still differ from the
+ * quotient in the last bit, which matters only where the integer changes. Both are monotonic in x,
+ * so it suffices to check the floats around these points. low is not negative, so that infinite x
+ * do not give inf - inf. */
 #include <math.h>
 #include "ir/prog.h"
 
 enum { NEAR = 3 };
 
-/* Do both change from k to k + 1 at the same float? */
+/* Do both step from k to k + 1 at the same float? */
 static bool changes_alike(float by, const Quotient *q, i64 k) {
   float x = (float)(((double)k + 0.5) * (double)by);
   for (u32 i = 0; i < NEAR; i++) x = nextafterf(x, -INFINITY);
@@ -26,13 +25,13 @@ static bool changes_alike(float by, const Quotient *q, i64 k) {
   return true;
 }
 
-bool quotient_find(float by, i64 least, i64 most, Quotient *q) {
+bool quotient_find(float by, i64 min, i64 max, Quotient *q) {
   if (!(by > 0x1p-90f && by < 0x1p90f)) return false;
   double one = 1 / (double)by;
   q->high = (float)one;
   if ((double)q->high > one) q->high = nextafterf(q->high, 0);
   q->low = (float)(one - (double)q->high);
-  for (i64 k = least; k < most; k++)
+  for (i64 k = min; k < max; k++)
     if (!changes_alike(by, q, k)) return false;
   return true;
 }

@@ -1,10 +1,9 @@
 /* prog_range.c: intervals of integer variables and expressions, for the checker and for engines.
  *
- * In: a program. Out: for every variable an interval that holds all values it can take.
- * Method: one walk in program order; loop variables from their bounds, `let` from its value,
- * everything that is `set` and everything that could wrap around is unknown. No fixed point, no
- * relations between variables.
- */
+ * In: a program. Out: an interval for every variable that contains all its values. Method: one
+ * traversal in program order. Loop variables get theirs from the loop bounds, `let` from its value.
+ * Variables that are `set`, and results that could overflow, are unknown. No fixed point, no
+ * relations between variables. */
 #include "ir/prog.h"
 
 static const Range all = {INT64_MIN, INT64_MAX};
@@ -13,11 +12,11 @@ static bool known(Range r) {
   return r.lo > INT64_MIN && r.hi < INT64_MAX && r.lo <= r.hi;
 }
 
-static i64 least(i64 a, i64 b) {
+static i64 min(i64 a, i64 b) {
   return a < b ? a : b;
 }
 
-static i64 most(i64 a, i64 b) {
+static i64 max(i64 a, i64 b) {
   return a > b ? a : b;
 }
 
@@ -33,8 +32,7 @@ static Range product(Range a, Range b) {
   if (__builtin_mul_overflow(a.lo, b.lo, &x[0]) || __builtin_mul_overflow(a.lo, b.hi, &x[1]) ||
       __builtin_mul_overflow(a.hi, b.lo, &x[2]) || __builtin_mul_overflow(a.hi, b.hi, &x[3]))
     return all;
-  return (Range){least(least(x[0], x[1]), least(x[2], x[3])),
-                 most(most(x[0], x[1]), most(x[2], x[3]))};
+  return (Range){min(min(x[0], x[1]), min(x[2], x[3])), max(max(x[0], x[1]), max(x[2], x[3]))};
 }
 
 static Range of_op(Op op, Range a, Range b) {
@@ -44,11 +42,11 @@ static Range of_op(Op op, Range a, Range b) {
   case OP_sub: return ka && kb ? sum(a, (Range){-b.hi, -b.lo}) : all;
   case OP_mul: return ka && kb ? product(a, b) : all;
   case OP_neg: return ka ? (Range){-a.hi, -a.lo} : all;
-  case OP_max: return (Range){most(a.lo, b.lo), most(a.hi, b.hi)};
-  case OP_min: return (Range){least(a.lo, b.lo), least(a.hi, b.hi)};
+  case OP_max: return (Range){max(a.lo, b.lo), max(a.hi, b.hi)};
+  case OP_min: return (Range){min(a.lo, b.lo), min(a.hi, b.hi)};
   case OP_div:
     if (!ka || !kb || b.lo <= 0) return all;
-    return (Range){least(a.lo / b.lo, a.lo / b.hi), most(a.hi / b.lo, a.hi / b.hi)};
+    return (Range){min(a.lo / b.lo, a.lo / b.hi), max(a.hi / b.lo, a.hi / b.hi)};
   case OP_mod:
     if (!kb || b.lo <= 0) return all;
     if (ka && a.lo >= 0 && a.hi < b.lo) return a;
@@ -82,7 +80,7 @@ Range ex_range(Prog *p, ExprId id, const Range *var) {
   if (e->op == OP_select) {
     a = ex_range(p, e->arg[1], var);
     b = ex_range(p, e->arg[2], var);
-    return (Range){least(a.lo, b.lo), most(a.hi, b.hi)};
+    return (Range){min(a.lo, b.lo), max(a.hi, b.hi)};
   }
   if (e->dt != DT_i64) return of_dtype(e->dt);
   a = ex_range(p, e->arg[0], var);

@@ -1,22 +1,20 @@
-/* prog_share.c: may the result of a kernel lie where one of its operands lies?
+/* prog_share.c: may the result of a kernel overwrite one of its operands in place?
  *
- * In: a kernel, two buffers of equal shape. Out: yes if every element of the operand is read for
- * the last time before its place is written. Method: one walk lists the loads and stores of a
- * kernel by buffer; the list is kept until another kernel is asked for, so a kernel with n buffers
- * is walked once, not n * n times. Each load of the operand is compared with each store of the
- * result. Let C be the loops around both. In one iteration of C the load must come first in the
- * text. Different iterations of C must touch different elements: each counter of C has to appear in
- * an index that is the same expression in both and takes each value only once. Softmax, layer norm
- * and all maps pass; transposes, products and stencils do not.
- */
+ * In: a kernel, two buffers of equal shape. Out: true if every element of the operand is read for
+ * the last time before its place is written. Method: one traversal lists the loads and stores of a
+ * kernel by buffer, cached until another kernel is queried. Each load of the operand is compared
+ * with each store of the result. Let C be the loops around both. In one iteration of C the load
+ * must come first. Different iterations of C must access different elements: each counter of C must
+ * appear in an index that is the same expression in both and is injective in it. Softmax, layer
+ * norm and all maps pass; transposes, products and stencils do not. */
 #include "ir/prog_mem.h"
 
 typedef struct BufAccess {
   BufId buf, root;
   const ExprId *idx;
   u32 lanes;
-  u32 order; /* of its statement */
-  u32 next;  /* 1 + the touch of this root before it; 0: none */
+  u32 order; /* position of its statement */
+  u32 next;  /* 1 + the previous access to this root; 0: none */
   bool store;
   Nesting at;
 } BufAccess;
@@ -24,12 +22,12 @@ typedef struct BufAccess {
 struct KernelAccesses {
   Prog *p;
   Arena *a;
-  StmtId kernel; /* 0: none was asked for yet */
+  StmtId kernel; /* 0: no query yet */
   VEC(BufAccess) touch;
-  u32 *last; /* by root: 1 + its last touch */
+  u32 *last; /* by root: 1 + its last access */
   Nesting at;
   u32 order;
-  bool deep; /* more loops than are looked at */
+  bool deep; /* nested deeper than analyzed */
 };
 
 static void add(KernelAccesses *o, BufId b, const ExprId *idx, u32 lanes, bool store) {
@@ -65,11 +63,11 @@ static void walk(KernelAccesses *o, StmtId first) {
 }
 
 /* e: an index that is the same expression in the load and in the store. Marks the loops whose
- * iterations it tells apart: no two values of their counters give the same index. */
+ * counters it is injective in. */
 static void separate(KernelAccesses *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
   Steps s;
-  if (ep->kind == EX_var) { /* also with bounds that are not known */
+  if (ep->kind == EX_var) { /* also with unknown bounds */
     for (u32 i = 0; i < at->n; i++) {
       const Stmt *f = prog_stmt(o->p, at->loop[i]);
       if (f->kind == ST_for && f->var == ep->ref && f->step >= lanes) distinct[i] = true;
@@ -87,7 +85,7 @@ static void separate(KernelAccesses *o, const Nesting *at, ExprId e, i64 lanes, 
       if (prog_stmt(o->p, at->loop[i])->var == s.var[k]) distinct[i] = true;
 }
 
-/* Does the loop run once at most? */
+/* Does the loop run at most once? */
 static bool once(Prog *p, StmtId loop) {
   const Stmt *f = prog_stmt(p, loop);
   i64 lo, hi;
@@ -95,8 +93,8 @@ static bool once(Prog *p, StmtId loop) {
          hi - lo <= f->step;
 }
 
-/* Is every element loaded, for the last time, before the store writes its place? The method above.
- */
+/* Is every element loaded for the last time before the store writes its place? See the method
+ * above. */
 static bool in_order(KernelAccesses *o, const BufAccess *load, const BufAccess *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
   bool distinct[MEM_NEST] = {0};

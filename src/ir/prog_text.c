@@ -69,7 +69,7 @@ static void put_type(ProgPrint *o, DType dt, u32 lanes) {
 
 /* ---- expressions ---- */
 
-enum { AT_compare = 1, AT_sum, AT_term, AT_unit }; /* how tightly a place binds */
+enum { AT_compare = 1, AT_sum, AT_term, AT_unit }; /* operator precedence of a place */
 
 static int infix(Op op, const char **sign) {
   switch (op) {
@@ -86,7 +86,7 @@ static int infix(Op op, const char **sign) {
   }
 }
 
-/* The literal's own look says i64, f32 or bool; anything else is named behind it. */
+/* i64, f32 and bool literals need no suffix; other types follow after a colon. */
 static void put_literal(ProgPrint *o, const Expr *e) {
   u8 raw[16] = {0};
   scalar_store(e->dt, raw, e->imm);

@@ -1,10 +1,9 @@
-/* prog_unfuse.c: a program as a machine without fused multiply-add computes it.
+/* prog_unfuse.c: a program as computed by a machine without FMA.
  *
- * In: a program. Out: the same one, changed in place: products of f32 and f64 are rounded before
- * they are added, and functions are those of `math fast` where it said `math fused`; and what is
- * needed to change it back. That is what lowering makes for a target without fma. Narrower floats
- * keep their fma: lowering makes none of them.
- */
+ * In: a program. Out: the program, changed in place to what lowering makes for a target without
+ * FMA, and the data to restore it. Products of f32 and f64 are rounded before they are added, and
+ * `math fused` becomes `math fast`. Narrower floats keep their fma: lowering never creates it for
+ * them. */
 #include "ir/prog.h"
 
 Unfused prog_unfuse(Prog *p, Arena *a) {

@@ -1,33 +1,32 @@
-/* prog_unroll.c: statements with their unrolled loops written out.
+/* prog_unroll.c: expands unrolled loops.
  *
- * In: a list, as a rule of one kernel. Out: a copy in which a loop marked unroll is its body, once
- * for each step, with numbers for its variable; integers that become known are folded, and of an
- * `if` whose condition does the part that runs is left. Registers are then indexed by numbers: each
- * element is a variable. Others stay loops. Names that a body declares are declared anew for each
- * step. prog_copy is the same without that.
+ * In: a list, usually of one kernel. Out: a copy in which a loop marked unroll is replaced by its
+ * body, once per iteration, with constants for its variable. Integers that become known are folded,
+ * and an `if` with a known condition becomes one branch. Register buffers are then indexed by
+ * constants only. Other loops stay. Variables declared in a body get a new declaration per
+ * iteration. prog_copy copies without unrolling.
  *
- * A network has thousands of kernels whose copies would take far more memory than all else, so one
- * is made when it is needed and goes with prog_rewind; operands lie in an arena of the caller.
- */
+ * A network has thousands of kernels whose copies would dominate memory. So each copy is made on
+ * demand and dropped by prog_rewind; operands lie in an arena of the caller. */
 #include <string.h>
 #include "ir/prog.h"
 
-enum { MOST_STATEMENTS = 20000 }; /* of a list written out */
+enum { MOST_STATEMENTS = 20000 }; /* limit of statements in the copy */
 
 typedef struct Copied {
-  bool known;    /* it counts an unrolled loop, and is `value` now */
+  bool known;    /* counter of an unrolled loop, currently `value` */
   bool declared; /* the copy has a declaration */
-  VarId to;      /* what the copy calls it; 0: the same */
+  VarId to;      /* its variable in the copy; 0: the same */
   i64 value;
 } Copied;
 
 typedef struct Unroll {
   Prog *p;
   Arena *a;
-  u32 made;   /* statements */
-  bool whole; /* nothing is written out */
+  u32 made;   /* statements created */
+  bool whole; /* do not unroll */
   bool failed;
-  VarId from, until; /* variables that the list declares lie in between: few, of a program's many */
+  VarId from, until; /* variables declared by the list are in this range */
   Copied *var;
 } Unroll;
 
@@ -40,7 +39,7 @@ static bool is_known(const Expr *x) {
   return x->kind == EX_const && x->lanes == 1 && (x->dt == DT_i64 || x->dt == DT_bool);
 }
 
-/* Of numbers, which cannot be told from those that were written: or it stays as it is. */
+/* Folds an operation on integer constants; others stay. */
 static void fold(Unroll *o, Expr *x) {
   Scalar arg[3];
   bool known = x->kind == EX_op && x->narg && x->lanes == 1;
@@ -128,7 +127,7 @@ static void copy_stmt(Unroll *o, StmtId id, StmtList *to) {
 static void copy_list(Unroll *o, StmtId first, StmtList *to) {
   for (StmtId id = first; id && !o->failed; id = prog_stmt(o->p, id)->next) {
     Stmt s = *prog_stmt(o->p, id);
-    bool kernel = s.kind == ST_kernel; /* which others know by its number */
+    bool kernel = s.kind == ST_kernel; /* kernels are referred to by id */
     if (s.kind != ST_fence && ++o->made > MOST_STATEMENTS) o->failed = !o->whole;
     if (kernel && !o->whole) o->failed = true;
     if (o->failed) return;

@@ -1,10 +1,8 @@
-/* prog_visit.c: visiting the statements of a list and the expressions of a tree.
+/* prog_visit.c: iterates over the statements of a list and the expressions of a tree.
  *
- * In: a list of statements, a statement or a tree. Out: one after the other, the outer before the
- * inner and in the order of the text; a loop of the caller asks for the next. Method: a stack of
- * what still has to be visited, in the walk itself while it is little. What is visited may be
- * changed in place, and others may be built, but a list must not be linked anew while it is walked.
- */
+ * In: a list of statements, a statement or a tree. Out: one at a time, in pre-order. Method: a
+ * stack of pending items, inside the iterator while it is small. Visited items may be changed in
+ * place and new ones built, but a list must not be relinked while it is visited. */
 #include "ir/prog.h"
 
 #include <string.h>
@@ -13,7 +11,7 @@
 
 void ex_suspend(ExprVisit *w) {
   u32 room = w->more ? w->room : VISIT_INLINE;
-  ExprList *at = w->more ? w->more : w->few;
+  ExprList *at = w->more ? w->more : w->small;
   if (w->n == room) {
     w->more = NEWS(&w->p->c->scratch, ExprList, 2 * room);
     memcpy(w->more, at, room * sizeof *at);
@@ -25,7 +23,7 @@ void ex_suspend(ExprVisit *w) {
 
 ExprId ex_resume(ExprVisit *w) {
   if (w->n) {
-    w->now = (w->more ? w->more : w->few)[--w->n];
+    w->now = (w->more ? w->more : w->small)[--w->n];
   } else if (w->a) {
     ExprId id = w->a;
     w->a = w->b;
@@ -42,7 +40,7 @@ ExprId ex_resume(ExprVisit *w) {
 
 static void push(StmtVisit *w, StmtId id) {
   u32 room = w->more ? w->room : VISIT_INLINE;
-  StmtId *at = w->more ? w->more : w->few;
+  StmtId *at = w->more ? w->more : w->small;
   if (!id) return;
   if (w->n == room) {
     w->more = NEWS(&w->p->c->scratch, StmtId, 2 * room);
@@ -54,7 +52,7 @@ static void push(StmtVisit *w, StmtId id) {
 }
 
 StmtVisit prog_visit(Prog *p, StmtId first) {
-  StmtVisit w = {.p = p, .n = first != 0, .few = {first}};
+  StmtVisit w = {.p = p, .n = first != 0, .small = {first}};
   return w;
 }
 
@@ -65,7 +63,7 @@ StmtVisit prog_visit_one(Prog *p, StmtId only) {
 }
 
 Stmt *prog_next(StmtVisit *w) {
-  const Stmt *s = prog_stmt(w->p, w->id); /* before the first: number 0, which has nothing */
+  const Stmt *s = prog_stmt(w->p, w->id); /* initially statement 0, which has no body */
   StmtId next = w->id == w->only ? 0 : s->next;
   if (!w->skip && (s->body || s->other)) {
     push(w, next);
@@ -73,11 +71,11 @@ Stmt *prog_next(StmtVisit *w) {
     next = s->body ? s->body : s->other;
   }
   w->skip = false;
-  w->id = next || !w->n ? next : (w->more ? w->more : w->few)[--w->n];
+  w->id = next || !w->n ? next : (w->more ? w->more : w->small)[--w->n];
   return w->id ? prog_stmt(w->p, w->id) : NULL;
 }
 
-/* ---- questions about trees ---- */
+/* ---- queries about trees ---- */
 
 bool ex_mentions(Prog *p, ExprId e, VarId v) {
   for (ExprVisit w = ex_visit(p, e); ex_next(&w);)

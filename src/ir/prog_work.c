@@ -1,9 +1,7 @@
-/* prog_work.c: what a kernel does in one call: multiply-adds, and the memory it touches.
+/* prog_work.c: work of a kernel per call: multiply-adds, and the memory it accesses.
  *
- * In: a kernel, and between which values variables lie. Out: numbers of one call, and the buffers
- * that it reads and writes. Extents that are open count with their bounds; of a loop that ends by
- * its data one iteration counts.
- */
+ * In: a kernel, and the ranges of variables. Out: counts per call, and the buffers that it reads
+ * and writes. Symbolic extents count with their bounds, a data-dependent loop as one iteration. */
 #include "ir/prog_mem.h"
 
 typedef struct WorkCount {
@@ -34,14 +32,14 @@ static bool is_op(const Expr *x, Op op) {
   return x->kind == EX_op && x->op == op;
 }
 
-/* What integers are cast of to be multiplied or added. */
+/* The operand under integer casts. */
 static const Expr *uncast(Prog *p, ExprId id) {
   const Expr *x = prog_expr(p, id);
   while (is_op(x, OP_cast) && dtype_is_int(x->dt)) x = prog_expr(p, x->arg[0]);
   return x;
 }
 
-/* Places are counted in i64: a product of that type is one of elements if both come from memory. */
+/* Indices are i64 too: an i64 product counts only if both operands come from memory. */
 static bool is_product(Prog *p, ExprId id) {
   const Expr *x = uncast(p, id);
   if (!is_op(x, OP_mul)) return false;
@@ -49,7 +47,7 @@ static bool is_product(Prog *p, ExprId id) {
          (uncast(p, x->arg[0])->kind == EX_load && uncast(p, x->arg[1])->kind == EX_load);
 }
 
-/* A product that is added to something. */
+/* Is it a product added to something? */
 static bool is_sum(Prog *p, const Expr *x) {
   if (x->kind != EX_op || !(dtype_is_float(x->dt) || dtype_is_int(x->dt))) return false;
   return is_op(x, OP_fma) ||

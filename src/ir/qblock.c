@@ -1,7 +1,7 @@
-/* qblock.c: the table of block formats, made from qblocks.def, and what blocks mean.
+/* qblock.c: the table of block formats from qblocks.def, and decoding.
  *
- * In: a kind and bytes; out: integers with scales, or floats, with the bits that ggml's own readers
- * give. One loop over planes serves all formats. Nothing is encoded here. */
+ * In: a format and bytes. Out: integers with scales, or floats, bit-identical to ggml's decoders.
+ * One loop over planes serves all formats. Encoding is in qblock_encode.c. */
 #include "ir/qblock.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ const QBlockInfo qblock_info[BK_COUNT] = {
 #undef PLANE
 };
 
-/* Those of a kind stand together. */
+/* Planes of a format are consecutive. */
 static const Plane planes[] = {
 #define PLAIN(...)
 #define BLOCK(...)
@@ -127,20 +127,20 @@ static void split(QBlockKind k, const Plane *plane, u32 n, const u8 *block, QBlo
 }
 
 static u32 largest(QBlockKind k) {
-  static const u8 most[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
-                            [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
+  static const u8 max_digit[] = {[BD_bits1] = 1,   [BD_bits2] = 3,  [BD_bits4] = 15,
+                                 [BD_bits8] = 255, [BD_byte] = 255, [BD_trit] = 2};
   u32 n, sum[QBLOCK_MOST] = {0}, all = 0;
   const Plane *p = qblock_planes(k, &n);
-  for (u32 i = 0; i < n; i++) /* planes of the same integers begin at the same */
-    if (p[i].part == BP_quant) sum[p[i].into] += (u32)most[p[i].digit] << p[i].shift;
+  for (u32 i = 0; i < n; i++) /* planes of the same integers start at the same one */
+    if (p[i].part == BP_quant) sum[p[i].into] += (u32)max_digit[p[i].digit] << p[i].shift;
   for (u32 i = 0; i < QBLOCK_MOST; i++) all = sum[i] > all ? sum[i] : all;
   return all;
 }
 
 u32 qblock_bits(QBlockKind k) {
-  u32 most = largest(k), bits = 1;
-  if (qblock_info[k].values || most > 127) return 8;
-  while (most >> bits) bits++;
+  u32 max = largest(k), bits = 1;
+  if (qblock_info[k].values || max > 127) return 8;
+  while (max >> bits) bits++;
   return bits;
 }
 
@@ -150,14 +150,14 @@ void qblock_split(QBlockKind k, const u8 *block, QBlockParts *to) {
   split(k, plane, n, block, to);
 }
 
-/* Halves one by one: most weights that are no blocks are these. False: x is not finite. */
+/* Fast path for f16, the most common unquantized type. False: x is not finite. */
 static bool half_float(const u8 *from, float *to) {
   u16 h;
   memcpy(&h, from, sizeof h);
   u32 bits = (u32)(h & 0x7fff) << 13;
   float x;
   memcpy(&x, &bits, sizeof x);
-  x *= 0x1p112f; /* exact: the exponent has another bias, and small ones become normal */
+  x *= 0x1p112f; /* exact: adjusts the exponent bias and normalizes subnormals */
   *to = h & 0x8000 ? -x : x;
   return (h & 0x7c00) != 0x7c00;
 }

@@ -1,31 +1,30 @@
-/* qblock_encode.c: floats to blocks, with the bytes that ggml's reference quantisers write.
+/* qblock_encode.c: floats to blocks, byte-identical to ggml's reference quantizers.
  *
- * In: floats; out: blocks of a kind that has a row below, or plain floats; kinds with scales in
- * blocks of scales are left to qblock_search.c. The step d of a block is
- * found in f32 and rounded to f16 for storage only; integers are x times 1 / d, rounded as the row
- * says. Where 1 / d is infinite (numbers near the smallest), what is not finite becomes 0. Where in
- * the block an integer lies say the planes of qblocks.def.
- */
+ * In: floats. Out: blocks of a format with a row below, or plain floats; qblock_search.c handles
+ * formats with integer scales. The step d of a block is computed in f32 and rounded to f16 only for
+ * storage. Integers are x times 1 / d, rounded as the row says. If 1 / d is infinite (x near the
+ * smallest floats), results that are not finite become 0. The planes of qblocks.def say where an
+ * integer is stored. */
 #include "ir/qblock.h"
 
 #include <math.h>
 #include <string.h>
 
-/* How the step and the integers follow from the numbers of a block. */
+/* How the step and the integers are computed. */
 typedef enum StepRule {
-  SR_signed, /* d = (the one farthest from 0, with its sign) / div;  q = trunc(x / d + add) */
-  SR_range,  /* d = (max - min) / div, m = min;                      q = trunc((x - m) / d + add) */
-  SR_far,    /* d = (distance of that one from 0) / div;             q = round(x / d), ties away */
+  SR_signed, /* d = (element of largest magnitude, signed) / div;  q = trunc(x / d + add) */
+  SR_range,  /* d = (max - min) / div, m = min;  q = trunc((x - m) / d + add) */
+  SR_far,    /* d = (largest magnitude) / div;  q = round(x / d), ties away from 0 */
 } StepRule;
 
-typedef struct Quantiser {
+typedef struct Quantizer {
   QBlockKind kind;
   StepRule rule;
   float div, add;
-  i32 most; /* integers above it become it */
-} Quantiser;
+  i32 max; /* upper limit of integers */
+} Quantizer;
 
-static const Quantiser quantisers[] = {
+static const Quantizer quantizers[] = {
     {BK_Q4_0, SR_signed, -8, 8.5f, 15},   {BK_Q4_1, SR_range, 15, 0.5f, 15},
     {BK_Q5_0, SR_signed, -16, 16.5f, 31}, {BK_Q5_1, SR_range, 31, 0.5f, 31},
     {BK_Q8_0, SR_far, 127, 0, 127},
@@ -56,7 +55,7 @@ static i32 rounded(float x) {
   return x < 0 ? -q : q;
 }
 
-/* The inverse of reading a plane; the bits of `to` are clear. */
+/* Inverse of reading a plane; the bits of `to` are clear. */
 static void put_plane(const Plane *p, const i32 *q, u8 *to) {
   u32 bits = p->digit == BD_byte ? 8 : 1u << p->digit, mask = (1u << bits) - 1;
   to += p->at;
@@ -84,7 +83,7 @@ void qblock_join(QBlockKind k, const i32 *const *part, float d, float m, u8 *to)
   if (b->m != QBLOCK_NO) put_half(to + b->m, m);
 }
 
-static void encode(const Quantiser *z, const float *x, u8 *to) {
+static void encode(const Quantizer *z, const float *x, u8 *to) {
   const QBlockInfo *b = &qblock_info[z->kind];
   float lo = 0, hi = 0, d;
   i32 q[QBLOCK_MOST];
@@ -99,14 +98,14 @@ static void encode(const Quantiser *z, const float *x, u8 *to) {
   for (u32 i = 0; i < b->elems; i++) {
     float t = (z->rule == SR_range ? x[i] - lo : x[i]) * inverse;
     q[i] = z->rule == SR_far ? rounded(t) : truncated(t + z->add) & 255;
-    if (q[i] > z->most) q[i] = z->most;
+    if (q[i] > z->max) q[i] = z->max;
   }
   qblock_join(z->kind, (const i32 *const[]){q, NULL, NULL}, d, lo, to);
 }
 
-/* The nearest half, ties to even; false: x is beyond them, or no number. */
+/* Rounds to f16, ties to even; false: overflow or NaN. */
 static bool float_half(float x, u8 *to) {
-  float shifted = fabsf(x) + 0.5f; /* of numbers below the normal halves it has their last bit */
+  float shifted = fabsf(x) + 0.5f; /* for subnormal f16 its last bit has the right weight */
   u32 bits, small;
   memcpy(&bits, &x, sizeof bits);
   memcpy(&small, &shifted, sizeof small);
@@ -129,7 +128,7 @@ static void encode_plain(QBlockKind k, const float *from, size_t n, u8 *to) {
 
 bool qblock_encode(QBlockKind k, const float *from, size_t n, u8 *to) {
   const QBlockInfo *b = &qblock_info[k];
-  const Quantiser *z = quantisers, *end = z + sizeof quantisers / sizeof *quantisers;
+  const Quantizer *z = quantizers, *end = z + sizeof quantizers / sizeof *quantizers;
   if (qblock_is_plain(k) && dtype_is_float(b->plain)) {
     encode_plain(k, from, n, to);
     return true;

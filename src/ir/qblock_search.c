@@ -1,19 +1,15 @@
-/* qblock_search.c: floats to blocks whose scales are integers themselves: Q2_K to Q6_K.
+/* qblock_search.c: quantizes floats to blocks with integer scales: Q2_K to Q6_K.
  *
  * In: 256 floats. Out: a block in which element i of group g is s * v[i] + o, with s = d * sc[g]
- * and o = -(m * mn[g]), or no o. There is no closed form for the integers that err least, so they
- * are searched for; errors are squares times a weight, for large numbers matter more in a product.
+ * and o = -(m * mn[g]), or without o. The integers with the smallest error have no closed form, so
+ * they are searched. Errors are weighted squares, because large elements matter more in a product.
+ * 1. Each group: try grids of several widths over its range. A grid gives integers, these the best
+ * s and o (linear least squares), and these a new grid, until the error stops decreasing.
+ * 2. The block: d and m from the largest s and o, sc and mn rounded. Then alternate: for each group
+ * try the neighbours of sc and mn; fit d and m to all integers by least squares.
  *
- * 1. Every group by itself: grids of several widths are laid over its range. A grid gives integers,
- *    these the s and o that fit them best (linear least squares), and these a new grid, until the
- *    error is the least that was seen.
- * 2. The block: d and m from the largest s and o, sc and mn rounded. Then in turn: for each group
- * the neighbours of its sc and mn, whichever err less; d and m by least squares over all integers.
- *
- * Sums of residuals, not of numbers, keep the digits that errors differ in. Eight groups lie side
- * by side, so that a sum is one of vectors in the order that is written here: the bytes do not
- * depend on the machine.
- */
+ * Sums are over residuals, not elements, to keep precision. Eight groups are stored side by side
+ * and summed as vectors in a fixed order, so the bytes do not depend on the machine. */
 #include "ir/qblock.h"
 
 #include <math.h>
@@ -21,12 +17,12 @@
 
 enum { LANES = 8, DEEP = 32, SETS = 2 };
 
-/* How many integers there are; the rest is said by qblocks.def. */
+/* Ranges of the integers; qblocks.def has the rest. */
 typedef struct SearchedKind {
   QBlockKind kind;
-  float lo, hi;       /* of v */
-  float sc_lo, sc_hi; /* of sc; sc_lo below 0: d and s have a sign */
-  float mn_hi;        /* 0: nothing is added */
+  float lo, hi;       /* range of v */
+  float sc_lo, sc_hi; /* range of sc; sc_lo below 0: d and s are signed */
+  float mn_hi;        /* 0: no offset */
 } SearchedKind;
 
 static const SearchedKind kinds[] = {
@@ -34,19 +30,19 @@ static const SearchedKind kinds[] = {
     {BK_Q5_K, 0, 31, 0, 63, 63}, {BK_Q6_K, -32, 31, -128, 127, 0},
 };
 
-/* Widths of the first grids, as so many steps more than there are between lo and hi. */
+/* Widths of the first grids: steps in addition to hi - lo. */
 static const float wider[] = {-1, -0.7f, -0.4f, -0.2f, 0, 0.2f, 0.4f, 0.7f, 1};
 enum { NWIDER = sizeof wider / sizeof *wider, AGAIN = 3, TURNS = 2 };
 
-/* Groups side by side, and what was found for them. */
+/* Groups side by side, and the current result. */
 typedef struct GroupSet {
-  u32 n;                                /* elements of each */
+  u32 n;                                /* elements per group */
   float x[DEEP][LANES], w[DEEP][LANES]; /* w: weights */
   float s[LANES], o[LANES], err[LANES];
-  float sc[LANES], mn[LANES]; /* whole numbers */
+  float sc[LANES], mn[LANES]; /* integers */
 } GroupSet;
 
-/* Weighted sums over the residuals r that integers v leave. */
+/* Weighted sums over the residuals r of the integers v. */
 typedef struct Residuals {
   float rr[LANES], rv[LANES], r[LANES], vv[LANES], v[LANES], w[LANES];
 } Residuals;
@@ -56,7 +52,7 @@ static float inverse_of(float s) {
   return s == 0 || !isfinite(y) ? 0 : y;
 }
 
-/* The whole number nearest to t in lo .. hi; what is no number is lo. */
+/* The integer nearest to t in lo .. hi; NaN gives lo. */
 static inline float nearest(float t, float lo, float hi) {
   t = t - lo + 0.5f;
   t = t > 0 ? t : 0;
@@ -84,7 +80,7 @@ static void residuals(const SearchedKind *k, const GroupSet *g, const float *s, 
   *out = sum;
 }
 
-/* The error alone, as a block with this s and o will have it. */
+/* Only the error of a block with this s and o. */
 static void errors(const SearchedKind *k, const GroupSet *g, const float *s, const float *o,
                    float *err) {
   float inverse[LANES], sum[LANES] = {0};
@@ -98,10 +94,10 @@ static void errors(const SearchedKind *k, const GroupSet *g, const float *s, con
   memcpy(err, sum, sizeof sum);
 }
 
-/* ---- a group by itself ---- */
+/* ---- one group ---- */
 
-/* From s and o, which gave the residuals, to those that fit their integers best; returns the error
- * that is left. */
+/* Improves s and o, which gave the residuals, by least squares for their integers; returns the
+ * remaining error. */
 static float fit(const SearchedKind *k, const Residuals *r, u32 l, float *s, float *o) {
   float ds = 0, dm = 0, det = r->vv[l] * r->w[l] - r->v[l] * r->v[l];
   if (!k->mn_hi || det <= 0) {
@@ -109,7 +105,7 @@ static float fit(const SearchedKind *k, const Residuals *r, u32 l, float *s, flo
   } else {
     ds = (r->rv[l] * r->w[l] - r->r[l] * r->v[l]) / det;
     dm = (r->r[l] * r->vv[l] - r->rv[l] * r->v[l]) / det;
-    if (*o + dm > 0) { /* what is added is never above 0: s alone */
+    if (*o + dm > 0) { /* the offset must not be positive: fit s alone */
       dm = -*o;
       ds = (r->rv[l] - dm * r->v[l]) / r->vv[l];
     }
@@ -121,7 +117,7 @@ static float fit(const SearchedKind *k, const Residuals *r, u32 l, float *s, flo
          2 * ds * dm * r->v[l] + dm * dm * r->w[l];
 }
 
-/* Ends of the range; of kinds with a sign the number farthest from 0, in both. */
+/* Minimum and maximum; for signed formats the element of largest magnitude, in both. */
 static void range(const SearchedKind *k, const GroupSet *g, float *bottom, float *top) {
   for (u32 l = 0; l < LANES; l++) bottom[l] = top[l] = 0;
   for (u32 i = 0; i < g->n; i++)
@@ -169,7 +165,7 @@ typedef struct SearchedBlock {
   const SearchedKind *k;
   u32 nset;
   GroupSet set[SETS];
-  float d, m; /* as they will be stored */
+  float d, m; /* as stored */
 } SearchedBlock;
 
 static float half(double x) {
@@ -196,7 +192,7 @@ static void first_factors(SearchedBlock *b) {
     }
 }
 
-/* Each sc and mn, and its neighbours; returns the error of all groups. */
+/* Tries the neighbours of each sc and mn; returns the error of all groups. */
 static double try_neighbours(SearchedBlock *b) {
   const SearchedKind *k = b->k;
   double all = 0;
@@ -225,7 +221,7 @@ static double try_neighbours(SearchedBlock *b) {
   return all;
 }
 
-/* d and m by least squares, all integers as they are. */
+/* Fits d and m by least squares for the current integers. */
 static void fit_factors(SearchedBlock *b) {
   const SearchedKind *k = b->k;
   double aa = 0, am = 0, mm = 0, ra = 0, rm = 0;
@@ -261,13 +257,13 @@ static void fit_factors(SearchedBlock *b) {
 static void search_block(SearchedBlock *b) {
   SearchedBlock best;
   first_factors(b);
-  double least = try_neighbours(b);
+  double min_err = try_neighbours(b);
   best = *b;
   for (u32 t = 0; t < TURNS; t++) {
     fit_factors(b);
     double err = try_neighbours(b);
-    if (!(err < least) || b->m < 0) break;
-    least = err;
+    if (!(err < min_err) || b->m < 0) break;
+    min_err = err;
     best = *b;
   }
   *b = best;

@@ -1,8 +1,8 @@
-/* quick.c: the functions of quick.def as steps, for back ends that write them.
+/* quick.c: the functions of quick.def as lists of steps, for back ends that write them.
  *
- * In: the name of a function. Out: its steps, each an operation on steps before it. Method: the
- * words of quick.def are calls that append one step and return its number; the order in which a C
- * compiler takes arguments moves steps that have no name, which changes no text and no result. */
+ * In: the number of a function. Out: its steps, each an operation on earlier steps. Method: the
+ * macros of quick.def expand to calls that append one step and return its number. The evaluation
+ * order of C arguments may permute unnamed steps, which changes neither text nor result. */
 #include "ir/quick.h"
 
 #include <string.h>
@@ -91,7 +91,7 @@ static u8 named(Quick *to, const char *name, u8 step) {
 #define CALL2(name, a, b) call(to, "imk_" #name, a, b, 2)
 #include "ir/quick.def"
 
-/* What is called stands above what calls it. */
+/* Callees come before their callers. */
 static const struct {
   const char *name;
   void (*make)(Quick *to);
@@ -151,7 +151,7 @@ static bool is_compared(QuickOp op) {
   return words[op].infix && words[op].function;
 }
 
-/* Sums need no parentheses around products, nor anything around the same to its left. */
+/* Omits parentheses for products in sums, and for the same operator on the left. */
 static bool is_plain(QuickOp outer, QuickOp inner, bool left) {
   bool sum = outer == QO_add || outer == QO_sub, product = outer == QO_mul || outer == QO_div;
   if (!words[inner].infix || is_compared(inner)) return true;
@@ -191,7 +191,7 @@ static const char *prefix(const char *name) {
   return strncmp(name, "imk_", 4) ? "im_" : "";
 }
 
-/* The operation, or the call, of one step. */
+/* Writes the operation or call of one step. */
 static void put_step(StrBuf *t, const Quick *q, u8 i, const QuickForm *f) {
   const QuickStep *s = &q->step[i];
   const char *function = words[s->op].function, *infix = words[s->op].infix;

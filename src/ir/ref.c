@@ -1,14 +1,12 @@
-/* ref.c: the reference evaluator: the judge in tests and the engine of constant folding.
+/* ref.c: the reference evaluator: the oracle in tests and the engine of constant folding.
  *
- * In: a graph and tensors for its parameters. Out: tensors for its results. The nodes of a block
- * are run in order, each by a kernel from one table; all memory comes from arenas. Symbols of
- * dimensions live in an environment: input symbols are solved from the shapes of the parameters,
- * data symbols are set by the nodes that own them. After each node the shapes found are compared
- * with the types of the graph.
+ * In: a graph and tensors for its parameters. Out: tensors for its results. The nodes of a region
+ * run in order, each by a kernel from one table; all memory comes from arenas. Input symbols are
+ * solved from the shapes of the parameters; data symbols are set by the nodes that own them. After
+ * each node the result shapes are compared with the types of the graph.
  *
- * In wide mode every float tensor is f64 and nothing is rounded to a narrower type: how far a
- * result of the ordinary mode is from it says what rounding cost.
- */
+ * In wide mode every float tensor is f64 and never rounded to a narrower type. The difference to
+ * the ordinary mode shows the effect of rounding. */
 #include "ir/ref.h"
 
 #include <string.h>
@@ -68,7 +66,7 @@ bool ref_known(const Ref *r, Dim d) {
   return true;
 }
 
-/* If d = actual leaves exactly one symbol open, that symbol is solved. */
+/* Solves d = actual if exactly one symbol of d is unknown. */
 static bool solve(Ref *r, Dim d, i64 actual) {
   i64 c = 0;
   DimTerms f = dim_terms(r->g->dims, d);
@@ -86,7 +84,7 @@ static bool solve(Ref *r, Dim d, i64 actual) {
   if (!c) return false;
   r->env[open] = 0;
   i64 rest = actual - dim_eval(r->g->dims, d, r->env);
-  if (rest % c) return false; /* the check that follows reports it */
+  if (rest % c) return false; /* reported by the check that follows */
   ref_set(r, open, rest / c);
   return true;
 }
@@ -110,7 +108,7 @@ static void env_new(Ref *r) {
   }
 }
 
-/* A single node sees only its operands: they determine what they can. */
+/* A single node sees only its operands: bind the symbols that they determine. */
 static void env_of_operands(Ref *r) {
   for (bool again = true; again;) {
     again = false;
@@ -143,7 +141,8 @@ i64 ref_size(Ref *r, Dim d) {
 i64 ref_dim(Ref *r, Dim d) {
   i64 x = ref_size(r, d);
   if (x < 0 || x > DIM_MAX)
-    REF_BAD(r, "the dimension %s is %lld for these inputs", dim_text(r, d), (long long)x);
+    REF_BAD(r, "the dimension %s is %lld for these inputs, expected 0 to 2^40", dim_text(r, d),
+            (long long)x);
   return x;
 }
 
@@ -161,10 +160,10 @@ Tensor *ref_new(Ref *r, DType dt, const i64 *dim, u32 rank) {
   u64 n, bytes;
   dt = ref_dtype(r, dt);
   if (rank > MAX_RANK || !shape_count(dim, rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes))
-    REF_BAD(r, "%s: the result has too many elements", op_info[r->n->op].name);
+    REF_BAD(r, "%s: the result has more than 2^40 elements", op_info[r->n->op].name);
   if (r->max_bytes && (bytes > r->max_bytes || r->spent > r->max_bytes - bytes))
     fail(r->c, ERR_unsupported, r->n->loc,
-         "constant folding budget: %s needs %llu bytes, %llu of %llu are spent",
+         "constant folding budget: %s needs %llu bytes, but %llu of %llu are used",
          op_info[r->n->op].name, (unsigned long long)bytes, (unsigned long long)r->spent,
          (unsigned long long)r->max_bytes);
   r->spent += bytes;
@@ -183,7 +182,7 @@ static Tensor *copy(Arena *a, const Tensor *x) {
 
 Tensor *ref_value(Ref *r, Val v) {
   if (!r->val[v]) {
-    /* A single control node: its body may use constants defined outside. */
+    /* A single control node: its regions may use constants defined outside. */
     const Node *n = graph_node(r->g, graph_val(r->g, v)->def);
     if (!graph_val(r->g, v)->def || n->op != OP_const)
       bug(r->c, r->n ? r->n->loc : LOC_NONE, "value %u is used before it is defined", v);
@@ -198,14 +197,14 @@ static void check_type(Ref *r, const Node *n, Val v, const Tensor *x) {
   const Type *t = graph_type(r->g, v);
   const char *op = op_info[n->op].name;
   if (t->kind != TY_tensor || ref_dtype(r, t->dt) != x->dt || t->rank != x->rank)
-    bug(r->c, n->loc, "%s gave %s of rank %u, the graph says %s of rank %u", op,
+    bug(r->c, n->loc, "%s gave %s of rank %u, but the graph has %s of rank %u", op,
         dtype_info[x->dt].name, x->rank, dtype_info[t->dt].name, t->rank);
   for (u32 k = 0; k < t->rank; k++) {
     if (!ref_known(r, t->dim[k])) continue;
     i64 d = ref_dim(r, t->dim[k]);
     if (d == x->dim[k]) continue;
     if (dim_is_const(t->dim[k]))
-      bug(r->c, n->loc, "%s gave extent %lld on axis %u, the graph says %lld", op,
+      bug(r->c, n->loc, "%s gave extent %lld on axis %u, but the graph has %lld", op,
           (long long)x->dim[k], k, (long long)d);
     fail(r->c, ERR_input, n->loc, "%s gives extent %lld on axis %u, expected %s = %lld", op,
          (long long)x->dim[k], k, dim_text(r, t->dim[k]), (long long)d);
@@ -257,7 +256,7 @@ static void check_input(Ref *r, Val v, const Tensor *x) {
     i64 d = dim_eval(r->g->dims, t->dim[k], r->env);
     if (d != x->dim[k])
       fail(r->c, ERR_input, LOC_NONE,
-           "input \"%s\": axis %u: expected %lld (%s, as other axes determine it), found %lld",
+           "input \"%s\": axis %u: expected %lld (%s, determined by other axes), found %lld",
            show(r->c, graph_val(r->g, v)->name), k, (long long)d, dim_text(r, t->dim[k]),
            (long long)x->dim[k]);
     i64 lo, hi;
@@ -270,7 +269,7 @@ static void check_input(Ref *r, Val v, const Tensor *x) {
   }
 }
 
-/* Solves the input symbols from the shapes of all parameters together, then checks every one. */
+/* Solves the input symbols from the shapes of all parameters together, then checks each. */
 static void bind_inputs(Ref *r, Tensor *const *in) {
   const GraphRegion *b = &r->g->blk.at[1];
   for (u32 i = 0; i < b->param.n; i++) {
@@ -306,7 +305,7 @@ void ref_run(Graph *g, const RefOptions *o, Tensor *const *in, Tensor **out, Are
   const GraphRegion *b = &g->blk.at[1];
   Tensor **ret = NEWS(&c->scratch, Tensor *, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) ret[i] = ref_value(&r, b->ret.at[i]);
-  /* Only the results outlive the run, in the arena of the caller (which may be the one of the
+  /* Only the results outlive the run, in the arena of the caller (possibly the one of the
    * values). */
   arena_rewind(r.tmp, temps);
   for (u32 i = 0; i < b->ret.n; i++) out[i] = copy(a, ret[i]);

@@ -1,9 +1,8 @@
-/* ref.h: what the files of the reference evaluator share. Private to ref*.c.
+/* ref.h: private to the reference evaluator, ref*.c.
  *
- * A kernel gets the operands of its node as tensors and makes the results. It works out the shapes
- * from the operands and attributes alone; ref.c then compares them with the types of the graph, so
- * that a wrong type rule is found and not followed.
- */
+ * A kernel gets the operands of its node as tensors and creates the results. It derives shapes from
+ * operands and attributes alone. ref.c then compares them with the types of the graph, which
+ * detects wrong inference rules. */
 #ifndef INGOT_REF_H
 #define INGOT_REF_H
 
@@ -17,10 +16,10 @@ typedef struct Ref {
   bool wide;
   u64 seed, max_bytes, spent;
   i64 *env;    /* value of each symbol */
-  bool *known; /* whether env holds it */
+  bool *known; /* is env[sym] set? */
   u32 nsym;
-  Tensor **val;      /* of each graph value; NULL when a single node is run */
-  const Node *n;     /* running */
+  Tensor **val;      /* by graph value; NULL for a single node */
+  const Node *n;     /* the running node */
   Tensor *const *in; /* its operands */
 } Ref;
 
@@ -32,12 +31,12 @@ typedef void RefFn(Ref *r, const Node *n, Tensor *const *in, Tensor **out);
 void ref_region(Ref *r, RegionId b); /* runs its nodes; results are in r->val */
 Tensor *ref_value(Ref *r, Val v);
 i64 ref_dim(Ref *r, Dim d);  /* fails when negative or not determined */
-i64 ref_size(Ref *r, Dim d); /* as a number, which may be below 0 */
+i64 ref_size(Ref *r, Dim d); /* may be negative */
 bool ref_known(const Ref *r, Dim d);
 void ref_set(Ref *r, Sym s, i64 x);
-/* Attribute that lists exactly n dimensions. */
+/* Reads an attribute that lists exactly n dimensions. */
 void ref_dims(Ref *r, const Node *n, AttrKey key, i64 *to, u32 count);
-/* New result; charged to the budget. Narrow floats become f64 in wide mode. */
+/* New result; counts against the budget. Narrow floats become f64 in wide mode. */
 Tensor *ref_new(Ref *r, DType dt, const i64 *dim, u32 rank);
 Tensor *ref_share(Ref *r, const Tensor *x, const i64 *dim, u32 rank); /* same data, other shape */
 static inline DType ref_dtype(const Ref *r, DType d) {
@@ -48,10 +47,10 @@ static inline void *ref_data(const Tensor *t) {
   return (void *)t->data;
 }
 
-/* ref_acc.c: arithmetic happens in one of three accumulator types, whatever the element type. */
+/* ref_acc.c: arithmetic uses one of three accumulator types for all element types. */
 typedef struct Loops {
   size_t size;
-  /* acc[i * sacc] += a[i * sa] * b[i * sb], i upwards; the product is rounded first. */
+  /* acc[i * sacc] += a[i * sa] * b[i * sb], ascending i; the product is rounded first. */
   void (*mac)(void *acc, i64 sacc, const void *a, i64 sa, const void *b, i64 sb, i64 n);
   /* acc[i * sacc] = acc[i * sacc] op x[i * sx]; op: add mul max min */
   void (*reduce)(Op op, void *acc, i64 sacc, const void *x, i64 sx, i64 n);
@@ -59,25 +58,26 @@ typedef struct Loops {
   void (*map)(Op op, void *out, const void *a, i64 sa, const void *b, i64 sb, i64 n);
 } Loops;
 const Loops *acc_loops(DType dt);
-/* All elements as float, double or i64; the tensor's own memory when it already is that. With
- * `order`, u64 is shifted so that comparing as i64 is right (acc_finish undoes it). */
+/* All elements as float, double or i64; no copy if t already has that type. With `order`, u64 is
+ * shifted so that i64 comparison is correct (acc_finish undoes it). */
 const void *acc_read(Ref *r, const Tensor *t, bool order);
-/* Accumulators for t, a result of ref_new: its own memory, or temporary memory that acc_finish
- * rounds and stores. */
+/* Accumulators for t, a result of ref_new: its own memory, or a temporary that acc_finish rounds
+ * and stores. */
 void *acc_begin(Ref *r, Tensor *t);
 void acc_finish(Ref *r, Tensor *t, const void *acc, bool order);
-void acc_empty(const Tensor *t, void *acc, Op op); /* max and min: of what is read with `order` */
-/* Rank of each element as an integer: NaN above everything, -0 equal to +0. */
+/* Sets identities; max and min: for values read with `order`. */
+void acc_empty(const Tensor *t, void *acc, Op op);
+/* Sort key of each element: NaN above everything, -0 equal to +0. */
 i64 *acc_keys(Ref *r, const Tensor *t);
 
-/* A walk through index space in row-major order, with the offset of up to four arrays. */
+/* Row-major iteration over an index space, with offsets into up to four arrays. */
 enum { NDITER_RANK = 2 * MAX_RANK, NDITER_ARRAYS = 4 };
 typedef struct NdIter {
   u32 rank, arrays;
   i64 dim[NDITER_RANK], at[NDITER_RANK];
   i64 step[NDITER_ARRAYS][NDITER_RANK], off[NDITER_ARRAYS];
 } NdIter;
-bool nditer_start(NdIter *w); /* dim, step, rank, arrays are set, off as well; false when empty */
+bool nditer_start(NdIter *w); /* set dim, step, rank, arrays and off before; false if empty */
 bool nditer_next(NdIter *w);
 void shape_strides(const i64 *dim, u32 rank, i64 *stride);
 i64 shape_product(const i64 *dim, u32 rank);
@@ -93,7 +93,7 @@ RefFn ref_concat, ref_pad, ref_bytes, ref_text;             /* ref_move.c */
 RefFn ref_gather, ref_gather_elems, ref_gather_nd;          /* ref_index.c */
 RefFn ref_scatter_elems, ref_scatter_nd, ref_check_index;   /* ref_index.c */
 RefFn ref_nonzero, ref_topk, ref_nms;                       /* ref_index.c */
-RefFn ref_dequantize, ref_matmul_quant;                     /* ref_region.c */
+RefFn ref_dequantize, ref_matmul_quant;                     /* ref_qblock.c */
 RefFn ref_if, ref_loop;                                     /* ref_control.c */
 
 #endif

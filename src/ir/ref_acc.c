@@ -1,10 +1,9 @@
-/* ref_acc.c: accumulator types of the reference evaluator, and walks through index space.
+/* ref_acc.c: accumulator types of the reference evaluator, and index iteration.
  *
- * Every sum, product and comparison of the kernels happens in float, double or i64: narrow floats
- * accumulate in float and are rounded once at the end; integers wrap at 64 bits and then to their
- * type, which is the same as wrapping at every step. Operands are converted as a whole beforehand,
- * so that the inner loops are plain loops over plain arrays.
- */
+ * All arithmetic of the kernels is in float, double or i64. Narrow floats accumulate in float and
+ * are rounded once at the end. Integers wrap at 64 bits and then to their type, which equals
+ * wrapping at every step. Operands are converted as a whole beforehand, so that inner loops are
+ * plain loops over arrays. */
 #include "ir/ref.h"
 
 #include <string.h>
@@ -111,7 +110,7 @@ i64 *acc_keys(Ref *r, const Tensor *t) {
     } else if (x.f != x.f) {
       key[i] = INT64_MAX;
     } else {
-      /* Doubles of one sign are ordered as their bits; negative ones the other way round. */
+      /* Positive doubles are ordered like their bits, negative ones in reverse. */
       double f = x.f + 0.0;
       i64 bits;
       memcpy(&bits, &f, sizeof bits);
@@ -121,7 +120,7 @@ i64 *acc_keys(Ref *r, const Tensor *t) {
   return key;
 }
 
-/* ---- walks ---- */
+/* ---- iteration ---- */
 
 bool nditer_start(NdIter *w) {
   for (u32 i = 0; i < w->rank; i++) {
@@ -141,7 +140,7 @@ bool nditer_next(NdIter *w) {
   return false;
 }
 
-/* A shape with a zero in it may have a huge product otherwise: it wraps, and nobody uses it. */
+/* A shape with extent 0 may have a huge product otherwise: it wraps, but is not used. */
 void shape_strides(const i64 *dim, u32 rank, i64 *stride) {
   u64 n = 1;
   for (u32 i = rank; i-- > 0;) {

@@ -1,17 +1,16 @@
-/* ref_contract.c: sums of products over named axes (einsum of two operands).
+/* ref_contract.c: contractions of two operands (einsum).
  *
- * Result axes come first, then the reduced ones in the order in which the operands name them; every
+ * Result axes come first, then the reduced ones in the order in which the operands name them. Every
  * result starts at 0 and adds its products in row-major order of the reduced axes. The innermost
- * loop runs along the last result axis or the last reduced axis, whichever reads memory in order:
- * the sequence of additions into one result is the same in both.
- */
+ * loop runs along the last result axis or the last reduced axis, whichever has the smaller stride.
+ * The order of additions into one result is the same in both. */
 #include "ir/ref.h"
 
 #include <string.h>
 
 typedef struct ContractAxis {
   i64 dim;
-  i64 step[3]; /* of result, a, b; 0 where the axis is absent */
+  i64 step[3]; /* strides of result, a, b; 0 if the axis is absent */
 } ContractAxis;
 
 typedef struct ContractAxes {
@@ -54,12 +53,13 @@ static void read_spec(Ref *r, const char *text, Tensor *const *in, ContractAxes 
   }
 }
 
-/* Distance that one step of the loop moves in the operands: less is better. */
+/* Total stride in the operands per iteration: smaller is better. */
 static i64 spread(const ContractAxis *a) {
   return a->dim == 1 ? INT64_MAX : a->step[1] + a->step[2];
 }
 
-/* Takes the innermost axis out of the nest; only the last of each kind keeps the order of sums. */
+/* Removes the innermost axis from the nest; only the last axis of each kind preserves the order of
+ * sums. */
 static ContractAxis choose_inner(ContractAxes *s) {
   ContractAxis none = {.dim = 1};
   if (!s->n) return none;

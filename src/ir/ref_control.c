@@ -1,33 +1,32 @@
 /* ref_control.c: if and loop.
  *
- * An iteration of a loop keeps nothing but its carried values and one slice of every scan, which
- * are copied into buffers; the rest of its memory is released. A buffer that must grow is made
- * behind the iteration's garbage, which then stays: buffers double, so that happens a logarithmic
- * number of times.
- */
+ * An iteration of a loop keeps only its carried values and one slice of every scan, which are
+ * copied into buffers; its other memory is released. A buffer that must grow is allocated after the
+ * temporaries of the iteration, which then stay. Buffers double, so that happens only a logarithmic
+ * number of times. */
 #include "ir/ref.h"
 
 #include <string.h>
 
 void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  const GraphRegion *yes = &r->g->blk.at[n->blk[0]], *no = &r->g->blk.at[n->blk[1]];
+  const GraphRegion *then = &r->g->blk.at[n->blk[0]], *other = &r->g->blk.at[n->blk[1]];
   bool cond = tensor_get(in[0], 0).i != 0;
-  const GraphRegion *b = cond ? yes : no;
+  const GraphRegion *b = cond ? then : other;
   ref_region(r, n->blk[cond ? 0 : 1]);
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     out[i] = ref_value(r, b->ret.at[i]);
-    /* A symbol for every axis on which the branches differ, in this order. */
-    const Type *ty = graph_type(r->g, yes->ret.at[i]), *tn = graph_type(r->g, no->ret.at[i]);
+    /* One symbol per axis on which the branches differ, in this order. */
+    const Type *ty = graph_type(r->g, then->ret.at[i]), *tn = graph_type(r->g, other->ret.at[i]);
     for (u32 j = 0; j < ty->rank; j++) {
       if (ty->dim[j] == tn->dim[j]) continue;
-      if (k >= n->nsym) bug(r->c, n->loc, "if has %u symbols, too few", n->nsym);
+      if (k >= n->nsym) bug(r->c, n->loc, "if sets only %u symbols, expected more", n->nsym);
       ref_set(r, n->sym[k++], out[i]->dim[j]);
     }
   }
 }
 
-/* A tensor in a buffer of its own that outlives the iteration and grows when it must. */
+/* A tensor in a growable buffer that outlives the iteration. */
 typedef struct Hold {
   Tensor t;
   i64 dim[MAX_RANK];
@@ -35,7 +34,7 @@ typedef struct Hold {
   u64 cap; /* bytes */
 } Hold;
 
-/* Makes room; returns whether memory was taken from the arena. */
+/* Makes room; returns whether memory was allocated. */
 static bool hold_room(Ref *r, Hold *h, u64 bytes) {
   if (bytes <= h->cap) return false;
   u64 cap = bytes < 2 * h->cap ? 2 * h->cap : bytes;
@@ -60,7 +59,8 @@ static bool hold_append(Ref *r, const Node *n, Hold *h, const Tensor *x, i64 don
   if (done) {
     bool same = h->t.rank == x->rank + 1 && h->t.dt == x->dt;
     if (!same || (x->rank && memcmp(h->dim + 1, x->dim, x->rank * sizeof *h->dim)))
-      fail(r->c, ERR_unsupported, n->loc, "loop: a scan output changes its shape");
+      fail(r->c, ERR_unsupported, n->loc,
+           "loop: the shape of a scan output differs between iterations");
   } else {
     h->t = (Tensor){.dt = x->dt, .rank = x->rank + 1, .dim = h->dim};
     if (x->rank) memcpy(h->dim + 1, x->dim, x->rank * sizeof *h->dim);
@@ -74,7 +74,7 @@ static bool hold_append(Ref *r, const Node *n, Hold *h, const Tensor *x, i64 don
   return grew;
 }
 
-/* The type of a scan that never ran: axes that only the body could determine are 0. */
+/* Type of a scan without iterations: axes that only the body determines are 0. */
 static void hold_empty(Ref *r, Hold *h, const Type *t) {
   h->t = (Tensor){.dt = ref_dtype(r, t->dt), .rank = t->rank + 1, .dim = h->dim};
   h->dim[0] = 0;
@@ -84,25 +84,26 @@ static void hold_empty(Ref *r, Hold *h, const Type *t) {
   h->t.data = h->data;
 }
 
-/* An iteration costs as much as a number that is stored, so that folding gives up on loops that
- * store nothing, too. */
+/* An iteration costs as much as one stored element, so that folding also gives up on loops that
+ * store nothing. */
 static void charge(Ref *r, const Node *n) {
   r->spent += sizeof(i64);
   if (r->max_bytes && r->spent > r->max_bytes)
-    fail(r->c, ERR_unsupported, n->loc, "constant folding budget: loop is too long");
+    fail(r->c, ERR_unsupported, n->loc,
+         "constant folding budget: the loop has too many iterations");
 }
 
-/* What the iterations of a loop share. Carried values have two sets of buffers, which take turns:
- * one is read while the other is written. */
+/* State shared by the iterations of a loop. Carried values are double-buffered: one set is read
+ * while the other is written. */
 typedef struct LoopRun {
   const Node *n;
   const GraphRegion *b;
   u32 ncarried, nscan;
   Hold *carry[2], *scan;
-  Tensor **cur; /* the carried values now */
+  Tensor **cur; /* current carried values */
 } LoopRun;
 
-/* One iteration; returns the condition. *mark moves when buffers grew. */
+/* Runs one iteration; returns the condition. *mark moves if buffers grew. */
 static bool iterate(Ref *r, LoopRun *run, i64 i, Mark *mark) {
   const GraphRegion *b = run->b;
   Hold *next = run->carry[i & 1];

@@ -1,20 +1,20 @@
-/* ref_index.c: elements chosen by data: gathers, scatters, nonzero, topk, suppress.
+/* ref_index.c: data-dependent selection: gathers, scatters, nonzero, topk, nms.
  *
- * Negative indices count from the end. A gather clamps what is still outside, a scatter skips it.
- */
+ * Negative indices count from the end. Indices still out of range are clamped by a gather and
+ * skipped by a scatter. */
 #include "ir/ref.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Index from the end if negative; false when outside. */
+/* Normalizes a negative index; false if out of range. */
 static bool index_fit(i64 *i, i64 extent) {
   if (*i < 0) *i += extent;
   return *i >= 0 && *i < extent;
 }
 
 static i64 index_clamp(Ref *r, i64 i, i64 extent) {
-  if (!extent) REF_BAD(r, "%s from an empty axis", op_info[r->n->op].name);
+  if (!extent) REF_BAD(r, "%s: indices into an empty axis", op_info[r->n->op].name);
   if (index_fit(&i, extent)) return i;
   return i < 0 ? 0 : extent - 1;
 }
@@ -28,7 +28,7 @@ void ref_check_index(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     i64 k = at[i], extent = ref_dim(r, size[i % count]);
     if (index_fit(&k, extent)) continue;
     if (node_attr(n, AT_text)) REF_BAD(r, "%s", index_error(r->g, n));
-    REF_BAD(r, "%s: %lld, the extent is %lld", index_error(r->g, n), (long long)at[i],
+    REF_BAD(r, "%s: found %lld, but the extent is %lld", index_error(r->g, n), (long long)at[i],
             (long long)extent);
   }
 }
@@ -53,15 +53,16 @@ void ref_gather(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     }
 }
 
-/* Walks the elements of idx; off[0] is the offset in x of the same place with `axis` left out. */
+/* Iterates over the elements of idx; off[0] is the offset in x of the same position without
+ * `axis`. */
 static NdIter elems_walk(Ref *r, const Tensor *x, const Tensor *idx, u32 axis, i64 *step) {
   NdIter w = {.rank = idx->rank, .arrays = 1};
   shape_strides(x->dim, x->rank, w.step[0]);
   for (u32 i = 0; i < idx->rank; i++) {
     w.dim[i] = idx->dim[i];
     if (i != axis && idx->dim[i] > x->dim[i])
-      REF_BAD(r, "%s: indices have extent %lld on axis %u, data only %lld", op_info[r->n->op].name,
-              (long long)idx->dim[i], i, (long long)x->dim[i]);
+      REF_BAD(r, "%s: indices have extent %lld on axis %u, but the data only %lld",
+              op_info[r->n->op].name, (long long)idx->dim[i], i, (long long)x->dim[i]);
   }
   *step = w.step[0][axis];
   w.step[0][axis] = 0;
@@ -113,15 +114,16 @@ void ref_gather_nd(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 
 /* ---- scatters ---- */
 
-/* How an update meets what is there; OP_COUNT: replaces it. Bool has or and and. */
+/* Operator that combines an update with the old element; OP_COUNT: replaces it. Bool uses or and
+ * and. */
 static Op update_op(Ref *r, const Node *n, DType dt) {
   Str s = node_attr(n, AT_reduce)->u.s;
   Op op = op_from_name(str_text(r->c, s), str_len(r->c, s));
   if (str_is(r->c, s, "none")) return OP_COUNT;
   if (dt == DT_bool) return op == OP_add || op == OP_max ? OP_or : OP_and;
   if (!op_accepts(op, dt))
-    fail(r->c, ERR_unsupported, n->loc, "%s: reduce %s of %s", op_info[n->op].name,
-         op_info[op].name, dtype_info[dt].name);
+    fail(r->c, ERR_unsupported, n->loc, "%s: reduce %s is not supported for %s",
+         op_info[n->op].name, op_info[op].name, dtype_info[dt].name);
   return op;
 }
 
@@ -149,7 +151,7 @@ void ref_scatter_elems(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Op op = update_op(r, n, x->dt);
   Tensor *t = *out = copy_result(r, x);
   i64 step, from = 0;
-  if (idx->n != u->n) REF_BAD(r, "scatter_elems: updates and indices differ in shape");
+  if (idx->n != u->n) REF_BAD(r, "scatter_elems: shapes of updates and indices differ");
   NdIter w = elems_walk(r, x, idx, axis, &step);
   const i64 *at = acc_read(r, idx, false);
   if (!idx->n || !nditer_start(&w)) return;
@@ -169,7 +171,8 @@ void ref_scatter_nd(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   i64 stride[MAX_RANK], rows = shape_product(idx->dim, idx->rank - 1);
   i64 row = shape_product(x->dim + depth, x->rank - depth);
   shape_strides(x->dim, x->rank, stride);
-  if (u->n != (u64)(rows * row)) REF_BAD(r, "scatter_nd: updates do not fit the indices");
+  if (u->n != (u64)(rows * row))
+    REF_BAD(r, "scatter_nd: the shape of the updates does not match the indices");
   const i64 *at = acc_read(r, idx, false);
   for (i64 i = 0; i < rows; i++, at += depth) {
     i64 to = 0;
@@ -206,8 +209,7 @@ void ref_nonzero(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
 }
 
-/* Order of topk: better keys first, ties by lower index. keys are turned round when the smallest
- * wins. */
+/* Order of topk: better keys first, ties by lower index. Keys are inverted if the smallest wins. */
 typedef struct Pick {
   i64 key, at;
 } Pick;
@@ -229,7 +231,7 @@ static void sift(Pick *p, i64 i, i64 n) {
   }
 }
 
-/* Heap sort: the heap's top is the one that comes last. */
+/* Heap sort: the top of the heap is the element that comes last. */
 static void sort(Pick *p, i64 n) {
   for (i64 i = n / 2; i-- > 0;) sift(p, i, n);
   for (i64 i = n; i-- > 1;) {
@@ -246,7 +248,8 @@ void ref_topk(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   bool largest = node_int(n, AT_largest, 1) != 0;
   i64 dim[MAX_RANK], k, extent = x->dim[axis];
   ref_dims(r, n, AT_k, &k, 1);
-  if (k > extent) REF_BAD(r, "topk: k is %lld, the axis has %lld", (long long)k, (long long)extent);
+  if (k > extent)
+    REF_BAD(r, "topk: k is %lld, but the axis has extent %lld", (long long)k, (long long)extent);
   memcpy(dim, x->dim, x->rank * sizeof *dim);
   dim[axis] = k;
   out[0] = ref_new(r, x->dt, dim, x->rank);
@@ -262,7 +265,7 @@ void ref_topk(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     i64 to = lane / inner * k * inner + lane % inner;
     for (i64 i = 0; i < extent; i++) {
       i64 v = key[from + i * inner];
-      p[i] = (Pick){largest ? v : ~v, i}; /* ~v turns the order round without overflow */
+      p[i] = (Pick){largest ? v : ~v, i}; /* ~v inverts the order without overflow */
     }
     sort(p, extent);
     for (i64 i = 0; i < k; i++, to += inner) {
@@ -275,7 +278,7 @@ void ref_topk(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 typedef struct BoxLine {
   const Tensor *score, *box;
   BoxKind kind;
-  u64 scores, boxes; /* where the line, and its boxes, begin */
+  u64 scores, boxes; /* start of the scores of one class, and of its boxes */
   i64 n;
 } BoxLine;
 
@@ -303,7 +306,7 @@ static double area_of(const BoxLine *x, i64 i) {
   return scalar_round(dt, high * wide);
 }
 
-/* What two boxes share, of what they cover together: every step rounded, NaN if anything is. */
+/* IoU of two boxes: every step rounded, NaN propagates. */
 static double overlap(const BoxLine *x, i64 i, i64 k) {
   DType dt = x->box->dt;
   double side[2], both = scalar_round(dt, area_of(x, i) + area_of(x, k));
@@ -316,13 +319,13 @@ static double overlap(const BoxLine *x, i64 i, i64 k) {
   return scalar_round(dt, common / scalar_round(dt, both - common));
 }
 
-/* The best box that may be taken; -1: none. */
-static i64 best_box(const BoxLine *x, const bool *gone) {
+/* The best remaining box; -1: none. */
+static i64 best_box(const BoxLine *x, const bool *removed) {
   i64 best = -1;
   double top = 0;
   for (i64 i = 0; i < x->n; i++) {
     double s = tensor_get(x->score, x->scores + (u64)i).f;
-    if (gone[i] || (best >= 0 && s <= top)) continue;
+    if (removed[i] || (best >= 0 && s <= top)) continue;
     best = i;
     top = s;
   }
@@ -332,26 +335,27 @@ static i64 best_box(const BoxLine *x, const bool *gone) {
 void ref_nms(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   const i64 *dim = in[0]->dim;
   BoxLine x = {.score = in[0], .box = in[1], .n = dim[2], .kind = node_box_kind(r->c, n)};
-  double limit = tensor_get(in[2], 0).f, least = tensor_get(in[3], 0).f;
-  i64 to[3] = {dim[0], dim[1], 0}, most = tensor_get(in[4], 0).i;
+  double max_iou = tensor_get(in[2], 0).f, min_score = tensor_get(in[3], 0).f;
+  i64 to[3] = {dim[0], dim[1], 0}, max_count = tensor_get(in[4], 0).i;
   ref_dims(r, n, AT_k, to + 2, 1);
   if (in[1]->dim[0] != dim[0] || in[1]->dim[1] != dim[2])
-    REF_BAD(r, "nms: the boxes do not fit the scores");
+    REF_BAD(r, "nms: the boxes do not match the scores");
   out[0] = ref_new(r, DT_i64, to, 3);
-  if (limit < 0) limit = 0;
+  if (max_iou < 0) max_iou = 0;
   i64 *taken = ref_data(out[0]);
-  bool *gone = NEWS(r->tmp, bool, (size_t)x.n);
+  bool *removed = NEWS(r->tmp, bool, (size_t)x.n);
   for (i64 line = 0; line < dim[0] * dim[1]; line++, taken += to[2]) {
     x.scores = (u64)(line * x.n);
     x.boxes = (u64)(line / dim[1] * 4 * x.n);
-    for (i64 i = 0; i < x.n; i++) gone[i] = !(tensor_get(x.score, x.scores + (u64)i).f > least);
+    for (i64 i = 0; i < x.n; i++)
+      removed[i] = !(tensor_get(x.score, x.scores + (u64)i).f > min_score);
     for (i64 k = 0; k < to[2]; k++) taken[k] = -1;
-    for (i64 k = 0; k < to[2] && k < most; k++) {
-      i64 best = taken[k] = best_box(&x, gone);
+    for (i64 k = 0; k < to[2] && k < max_count; k++) {
+      i64 best = taken[k] = best_box(&x, removed);
       if (best < 0) break;
       for (i64 i = 0; i < x.n; i++)
-        if (!gone[i] && overlap(&x, best, i) > limit) gone[i] = true;
-      gone[best] = true;
+        if (!removed[i] && overlap(&x, best, i) > max_iou) removed[i] = true;
+      removed[best] = true;
     }
   }
 }

@@ -1,8 +1,8 @@
-/* ref_loops.h: the inner loops of the reference evaluator, for one accumulator type.
+/* ref_loops.h: inner loops of the reference evaluator, for one accumulator type.
  *
- * Included by ref_acc.c once a type, with T (the type), FN(name), ADD, SUB, MUL and ISNAN defined.
- * A stride of 0 in acc sums into one element; the order is that of i. NaN wins in max and min.
- */
+ * ref_acc.c includes it once per type, with T (the type), FN(name), ADD, SUB, MUL and ISNAN
+ * defined. A stride of 0 in acc sums into one element, in the order of i. max and min propagate
+ * NaN. */
 
 static void FN(mac)(void *acc, i64 sacc, const void *a, i64 sa, const void *b, i64 sb, i64 n) {
   T *restrict t = acc;
@@ -33,7 +33,7 @@ static void FN(fold)(Op op, void *acc, i64 sacc, const void *from, i64 sx, i64 n
     for (i64 i = 0; i < n; i++) {
       T v = x[i * sx], old = t[i * sacc];
       bool take = op == OP_max ? v > old : v < old;
-      if (take || ISNAN(v)) t[i * sacc] = v; /* as scalar_eval: of equal ones the first */
+      if (take || ISNAN(v)) t[i * sacc] = v; /* as scalar_eval: the first of equal values */
     }
   }
 }

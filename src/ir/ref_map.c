@@ -1,9 +1,8 @@
-/* ref_map.c: scalar ops over whole tensors, and the nodes without operands.
+/* ref_map.c: scalar ops over whole tensors, and nodes without operands.
  *
- * Operands are broadcast from the right. A row of the result at a time: operands step by 0 or 1
- * along it. scalar_eval decides what an op means; the few that dominate real networks have typed
- * loops with the same result.
- */
+ * Operands are broadcast from the right. Works on a row of the result at a time, along which
+ * operands have stride 0 or 1. scalar_eval defines the ops; the most frequent ones have typed loops
+ * with the same result. */
 #include "ir/ref.h"
 
 #include <string.h>
@@ -27,7 +26,7 @@ static u32 broadcast(Ref *r, Tensor *const *in, u32 n, i64 *dim) {
   return rank;
 }
 
-/* The walk over all axes but the last, and the step of each operand along the last. */
+/* Iterator over all axes but the last, and the stride of each operand along the last. */
 static i64 rows(Tensor *const *in, u32 nin, const i64 *dim, u32 rank, NdIter *w, i64 *last) {
   *w = (NdIter){.rank = rank ? rank - 1 : 0, .arrays = nin};
   for (u32 k = 0; k < w->rank; k++) w->dim[k] = dim[k];
@@ -64,7 +63,8 @@ static void map_fast(Ref *r, const Node *n, Tensor *const *in, Tensor *out) {
   } while (nditer_next(&w));
 }
 
-/* Same bits, other type. In wide mode floats are f64 in memory and have bits only in passing. */
+/* Same bits, other type. In wide mode floats are stored as f64 and converted to their bits only
+ * here. */
 static Scalar bitcast(DType from, DType to, Scalar x) {
   u8 bits[16] = {0};
   if (dtype_is_float(from)) x.f = scalar_round(from, x.f);
@@ -99,7 +99,8 @@ void ref_map(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
   DType dt = in[n->nin - 1]->dt; /* the condition of select comes first */
   if (dtype_info[dt].cls == 'C' || dtype_info[t->dt].cls == 'C')
-    fail(r->c, ERR_unsupported, n->loc, "%s on complex numbers", op_info[n->op].name);
+    fail(r->c, ERR_unsupported, n->loc, "%s is not supported on complex numbers",
+         op_info[n->op].name);
   NdIter w;
   i64 last[3], row = rows(in, n->nin, dim, rank, &w, last);
   u64 at = 0;
@@ -135,7 +136,7 @@ void ref_dims_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     tensor_set(*out, i, (Scalar){.i = scalar_wrap(to, ref_size(r, d[i]))});
 }
 
-/* The result of iota and random: shape and type are attributes. */
+/* Allocates the result of iota or random: shape and type are attributes. */
 static Tensor *leaf(Ref *r, const Node *n) {
   u32 rank;
   i64 dim[MAX_RANK];

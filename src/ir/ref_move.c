@@ -1,8 +1,7 @@
-/* ref_move.c: views and joins: the same elements at other places, whatever their type.
+/* ref_move.c: views and joins, which only move elements.
  *
- * All but reshape are one strided copy. Elements are bytes here, so strings and complex numbers
- * work.
- */
+ * All but reshape are one strided copy. Elements are opaque bytes, so strings and complex numbers
+ * work. */
 #include "ir/ref.h"
 
 #include <string.h>
@@ -19,7 +18,7 @@ static void copy_box(const i64 *dim, u32 rank, u32 size, void *to, const i64 *st
                bfrom);
 }
 
-/* A result whose every element is x[offset + sum index * step]. */
+/* A result with elements x[offset + sum index * step]. */
 static Tensor *copy_view(Ref *r, const Tensor *x, const i64 *dim, u32 rank, const i64 *step,
                          i64 off) {
   Tensor *t = ref_new(r, x->dt, dim, rank);
@@ -36,7 +35,7 @@ void ref_reshape(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   node_list(n, AT_shape, &rank);
   ref_dims(r, n, AT_shape, dim, rank);
   if (!shape_count(dim, rank, &count) || count != in[0]->n)
-    REF_BAD(r, "reshape: the operand has %llu elements, the target another number",
+    REF_BAD(r, "reshape: the operand has %llu elements, but the new shape has another number",
             (unsigned long long)in[0]->n);
   *out = ref_share(r, in[0], dim, rank);
 }
@@ -64,11 +63,11 @@ void ref_slice(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   shape_strides(x->dim, x->rank, stride);
   bool empty = shape_product(size, x->rank) == 0;
   for (u32 i = 0; i < x->rank && !empty; i++) {
-    /* How many steps fit before leaving the axis on the side the step goes to. */
+    /* Number of steps that fit before leaving the axis in the direction of the step. */
     i64 back = by[i] < -DIM_MAX ? DIM_MAX : -by[i];
     i64 room = by[i] > 0 ? (x->dim[i] - 1 - start[i]) / by[i] : start[i] / back;
     if (start[i] >= x->dim[i] || size[i] - 1 > room)
-      REF_BAD(r, "slice: start %lld size %lld step %lld leaves extent %lld on axis %u",
+      REF_BAD(r, "slice: start %lld, size %lld, step %lld leave extent %lld of axis %u",
               (long long)start[i], (long long)size[i], (long long)by[i], (long long)x->dim[i], i);
     step[i] = size[i] == 1 ? 0 : stride[i] * by[i];
     off += stride[i] * start[i];
@@ -87,7 +86,7 @@ void ref_broadcast(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   for (u32 i = skip; i < rank; i++) {
     i64 d = x->dim[i - skip];
     if (d != 1 && d != dim[i])
-      REF_BAD(r, "broadcast: extent %lld does not become %lld on axis %u", (long long)d,
+      REF_BAD(r, "broadcast: extent %lld cannot become %lld on axis %u", (long long)d,
               (long long)dim[i], i);
     step[i] = d == 1 ? 0 : stride[i - skip];
   }
@@ -130,7 +129,7 @@ void ref_pad(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     bool ok = !d || size_mul(d - 1, (u64)mid[i] + 1, &d);
     if (ok && x->dim[i]) ok = size_add(d, 1, &d);
     if (!ok || !size_add(d, (u64)lo[i] + (u64)hi[i], &d) || d > (u64)DIM_MAX)
-      REF_BAD(r, "pad: axis %u becomes too large", i);
+      REF_BAD(r, "pad: the extent of axis %u exceeds 2^40", i);
     dim[i] = (i64)d;
   }
   Tensor *t = *out = ref_new(r, x->dt, dim, rank);

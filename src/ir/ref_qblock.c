@@ -1,4 +1,4 @@
-/* ref_region.c: numbers of blocks, and products with them. */
+/* ref_qblock.c: dequantization of block formats, and products with them. */
 #include "ir/qblock.h"
 #include "ir/ref.h"
 
@@ -26,7 +26,7 @@ void ref_dequantize(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   }
 }
 
-/* The products of one group, exactly: of elements from `at` on of a row of x. */
+/* Exact integer dot product of one group with elements from `at` of x. */
 static i64 group_product(const Tensor *x, u64 at, const i16 *v, u32 n) {
   i64 sum = 0;
   for (u32 i = 0; i < n; i++) sum += tensor_get(x, at + i).i * v[i];
@@ -35,17 +35,17 @@ static i64 group_product(const Tensor *x, u64 at, const i16 *v, u32 n) {
 
 typedef struct BlockDot {
   QBlockKind kind;
-  DType dt;        /* that it is rounded to */
-  const Tensor *x; /* floats, or integers: times by, with their sums */
+  DType dt;        /* result is rounded to it */
+  const Tensor *x; /* floats, or quantized integers with scales `by` and group sums */
   const Tensor *w, *by, *sum;
-  u64 n; /* of a row of x */
+  u64 n; /* elements of a row of x */
 } BlockDot;
 
 static double rounded(const BlockDot *b, double x) {
   return scalar_round(b->dt, x);
 }
 
-/* acc and the products of row `at` of x with the group of a block that begins at element e. */
+/* Adds the dot product of row `at` of x and the group that starts at element e of a block. */
 static double add_group(const BlockDot *b, const QBlockParts *part, double acc, u64 at, u64 e) {
   const QBlockInfo *info = &qblock_info[b->kind];
   u64 group = qblock_group(b->kind), in_block = e % info->elems, x = at * b->n + e;
@@ -65,7 +65,7 @@ static double add_group(const BlockDot *b, const QBlockParts *part, double acc, 
   return rounded(b, acc + rounded(b, part->o[g] * tensor_get(b->sum, x / group).f));
 }
 
-/* The same of all groups of a block, whose scales are integers. */
+/* add_group for all groups of a block with integer scales. */
 static double add_scaled(const BlockDot *b, const QBlockParts *part, double acc, u64 at, u64 e) {
   const QBlockInfo *info = &qblock_info[b->kind];
   u64 group = qblock_group(b->kind), in_block = e % info->elems, x = at * b->n + e;

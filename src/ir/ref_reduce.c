@@ -1,13 +1,12 @@
-/* ref_reduce.c: reductions over axes, positions of extremes, running sums.
+/* ref_reduce.c: reductions over axes, arg min and max, cumulative sums.
  *
- * A reduction walks the operand once in row-major order and folds every element into the
- * accumulator it belongs to, so each result is folded in row-major order of the reduced axes.
- */
+ * A reduction visits the operand once in row-major order and combines every element with its
+ * accumulator. So each result is accumulated in row-major order of the reduced axes. */
 #include "ir/ref.h"
 
 #include <string.h>
 
-/* Drops (or keeps as 1) the axes in mask. */
+/* Removes the axes in mask, or keeps them with extent 1. */
 static u32 reduced_shape(const Tensor *x, u32 mask, bool keep, i64 *dim) {
   u32 rank = 0;
   for (u32 i = 0; i < x->rank; i++) {
@@ -64,7 +63,7 @@ void ref_arg(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *t = *out = ref_new(r, DT_i64, dim, rank);
   if (!t->n) return;
   i64 extent = x->dim[axis], inner = shape_product(x->dim + axis + 1, x->rank - axis - 1);
-  if (!extent) REF_BAD(r, "%s over an empty axis", op_info[n->op].name);
+  if (!extent) REF_BAD(r, "%s over an empty axis has no result", op_info[n->op].name);
   const i64 *key = acc_keys(r, x);
   i64 *to = ref_data(t);
   for (u64 i = 0; i < t->n; i++) {

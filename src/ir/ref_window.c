@@ -1,14 +1,13 @@
 /* ref_window.c: convolution and pooling.
  *
  * Both slide a window over the trailing (spatial) axes. For one row of the result along the last
- * axis, a Tap says what one position of the window contributes: where its operand row starts and
- * which results it reaches; places in the padding are left out. The taps of a row are in row-major
- * order of the window and serve all channels.
- */
+ * axis, a Tap describes the contribution of one window position: where its operand row starts and
+ * which results it reaches. Positions in the padding are skipped. The taps of a row are in
+ * row-major order of the window and serve all channels. */
 #include "ir/ref.h"
 
 typedef struct RefWindow {
-  u32 rank; /* of the spatial part, at least 1 */
+  u32 rank; /* number of spatial axes, at least 1 */
   i64 in[MAX_RANK], out[MAX_RANK], size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK],
       lo[MAX_RANK];
 } RefWindow;
@@ -16,12 +15,12 @@ typedef struct RefWindow {
 typedef struct Tap {
   i64 x;    /* offset of the first operand element within the spatial part */
   i64 k;    /* position in the window, row-major */
-  i64 from; /* first result of the row it reaches */
-  i64 n;    /* how many */
+  i64 from; /* first result of the row that it reaches */
+  i64 n;    /* number of results */
 } Tap;
 typedef VEC(Tap) RefTaps;
 
-/* Reads the attributes and works out the extents of the result. */
+/* Reads the attributes and computes the extents of the result. */
 static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u32 rank,
                         RefWindow *w) {
   u32 count;
@@ -43,8 +42,7 @@ static void window_read(Ref *r, const Node *n, const i64 *in, const i64 *size, u
   }
 }
 
-/* Merges or adds axes that change nothing: pointwise windows see one long row, scalars a row of
- * one. */
+/* Merges or adds axes without effect: pointwise windows see one long row, scalars a row of one. */
 static void window_flatten(RefWindow *w) {
   bool point = true;
   for (u32 i = 0; i < w->rank; i++)
@@ -55,7 +53,7 @@ static void window_flatten(RefWindow *w) {
 }
 
 /* The results of a row that position k of the window reaches on the last axis. If none, *next is
- * the next position worth trying: between two strides a wide window sees nothing but padding. */
+ * the next position to try: between two strides a wide window sees only padding. */
 static bool reach(const RefWindow *w, i64 k, Tap *t, i64 *next) {
   u32 i = w->rank - 1;
   i64 d = w->dilation[i], shift = k * d - w->lo[i], stride = w->stride[i];
@@ -71,7 +69,7 @@ static bool reach(const RefWindow *w, i64 k, Tap *t, i64 *next) {
   return false;
 }
 
-/* Positions of the window on axis i that read no padding, for results o0 to o1: a window much
+/* Window positions on axis i that do not only read padding, for results o0 to o1. So a window much
  * larger than the operand costs no more than the operand. */
 static void useful(const RefWindow *w, u32 i, i64 o0, i64 o1, i64 *k0, i64 *k1) {
   i64 d = w->dilation[i], first = w->lo[i] - o1 * w->stride[i];
@@ -98,7 +96,7 @@ static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *tap
   if (!nditer_start(&k)) return;
   do {
     i64 x = 0;
-    u64 pos = 0; /* of a window without weights it may wrap: nobody looks at it then */
+    u64 pos = 0; /* may wrap for a window without weights, where it is not used */
     for (u32 i = 0; i < last; i++) {
       i64 at = k0[i] + k.at[i];
       pos += (u64)at * (u64)kstride[i];
@@ -114,7 +112,7 @@ static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *tap
   } while (nditer_next(&k));
 }
 
-/* x with zeros between its elements. */
+/* x with inserted zeros. */
 static const Tensor *spread_out(Ref *r, const Tensor *x, const i64 *by) {
   i64 dim[MAX_RANK], stride[MAX_RANK];
   NdIter k = {.rank = x->rank};
@@ -180,7 +178,7 @@ void ref_conv(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   acc_finish(r, t, acc, false);
 }
 
-/* Shape of the result of a pool; leading axes stay. */
+/* Allocates the result of a pool; leading axes stay. */
 static Tensor *pool_new(Ref *r, const Node *n, const Tensor *x, DType dt, RefWindow *w, i64 *lead) {
   u32 ns;
   const Dim *size = node_list(n, AT_window, &ns);
@@ -194,8 +192,8 @@ static Tensor *pool_new(Ref *r, const Node *n, const Tensor *x, DType dt, RefWin
   return t;
 }
 
-/* Calls fn for every tap of every row: results at `to`, operands at `from`, both counted in
- * elements. */
+/* Calls fn for every tap of every row; `to` and `from` are element offsets of results and
+ * operands. */
 typedef void TapFn(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base);
 static void pool_walk(Ref *r, const RefWindow *w, i64 lead, TapFn *fn, void *user) {
   i64 plane = shape_product(w->in, w->rank), oplane = shape_product(w->out, w->rank);
@@ -243,7 +241,7 @@ void ref_pool(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 
 typedef struct BestTap {
   const i64 *key;
-  i64 *at; /* -1: nothing seen yet */
+  i64 *at; /* -1: no element yet */
 } BestTap;
 
 static void best_tap(void *user, i64 to, i64 from, const Tap *k, i64 stride, i64 base) {
@@ -263,5 +261,5 @@ void ref_pool_arg(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   for (u64 i = 0; i < t->n; i++) b.at[i] = -1;
   pool_walk(r, &w, lead, best_tap, &b);
   for (u64 i = 0; i < t->n; i++)
-    if (b.at[i] < 0) b.at[i] = 0; /* a window that lies in the padding alone */
+    if (b.at[i] < 0) b.at[i] = 0; /* a window entirely in the padding */
 }

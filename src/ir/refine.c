@@ -1,12 +1,9 @@
-/* refine.c: infers the types of all values again, from the parameters on, and gives symbols a
- * meaning.
+/* refine.c: infers the types of all values again and substitutes symbols.
  *
- * In: a graph whose operands or symbols have changed, and what each symbol that is no longer set by
- * a node stands for. Out: the same nodes with attributes rewritten and types equal to inference.
- * A symbol is set before anything mentions it, so one walk in order of execution suffices: when
- * inference finds a size that used to be a symbol of the node, the symbol is bound for the rest of
- * the walk.
- */
+ * In: a graph whose operands or symbols have changed, and the meaning of each symbol that is no
+ * longer set by a node. Out: the same nodes with attributes rewritten and inferred types. A symbol
+ * is set before its first use, so one traversal in execution order suffices. If inference finds a
+ * size that used to be a symbol of the node, the symbol is bound for the rest of the traversal. */
 #include "ir/graph.h"
 
 Rebind rebind_new(Graph *g) {
@@ -40,7 +37,7 @@ static Dim replace_sym(Rebind *r, Sym s) {
   case OP_min: d = dim_min(ds, a, b); break;
   default: d = dim_max(ds, a, b); break;
   }
-  bind(r, s, d); /* remembered: derived symbols form a graph, not a tree */
+  bind(r, s, d); /* cached: derived symbols form a DAG, not a tree */
   return d;
 }
 
@@ -62,7 +59,7 @@ static Dim replace(Rebind *r, Dim d) {
   return same ? d : dim_sub(ds, more, less);
 }
 
-/* The symbol that makes up the whole dimension, if n sets it; false if there is none. */
+/* Is the dimension exactly one symbol, set by n? */
 static bool sets(Dims *ds, const Node *n, Dim d, Sym *s) {
   for (u32 i = 0; i < n->nsym; i++) {
     *s = n->sym[i];
@@ -90,7 +87,7 @@ static void replace_attrs(Rebind *r, Node *n) {
   }
 }
 
-/* Keeps the node's symbols as long as they give the types it has; else the node gets new ones. */
+/* Keeps the node's symbols while they match its inferred types; else the node gets new ones. */
 static void infer_types(Graph *g, Node *n, Type *t) {
   u32 nsym = n->nsym;
   for (u32 round = 0; round < 2; round++) {

@@ -1,9 +1,7 @@
-/* strided_copy.c: boxes of elements, copied between arrays of any strides.
+/* strided_copy.c: copies boxes of elements between arrays with arbitrary strides.
  *
- * In: extents, and for either side an address and the bytes from one element to the next along each
- * axis. Out: every element of the box, in its place. Method: rows along the last axis; rows that
- * are contiguous on both sides move as a whole.
- */
+ * In: extents, and for both sides an address and byte strides. Out: every element of the box is
+ * copied. Method: row by row along the last axis; rows contiguous on both sides use memcpy. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -13,7 +11,7 @@ static void copy_row(u8 *to, i64 sto, const u8 *from, i64 sfrom, i64 n, u32 size
     memcpy(to, from, (size_t)n * size);
     return;
   }
-  switch (size) { /* a size that the compiler knows is a load and a store */
+  switch (size) { /* constant sizes compile to a load and a store */
   case 1:
     for (i64 i = 0; i < n; i++) to[i * sto] = from[i * sfrom];
     break;

@@ -1,9 +1,9 @@
-/* target.c: the table of machines, and which of them this one is. */
+/* target.c: the table of targets, and detection of the host. */
 #include "ir/target.h"
 
 #include <string.h>
 
-/* columns; no vectors: not asked */
+/* columns; scalar targets do not use them */
 enum { scalar, sse2 = scalar, simd128 = sse2, neon, avx2, avx512 };
 
 static const Costs costs[] = {

@@ -1,6 +1,6 @@
 /* tensor.c: concrete arrays. The arena owns header, shape and (for tensor_new) data.
  *
- * Data read from a file may lie at any address, so elements go through scalar_load. */
+ * Data read from a file may be unaligned, so elements go through scalar_load. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static Tensor *mk_tensor(Arena *a, DType dt, const i64 *dim, u32 rank) {
   t->dim = NEWS(a, i64, rank > 0 ? rank : 1);
   if (rank > 0) memcpy(t->dim, dim, rank * sizeof *dim);
   if (!shape_count(dim, rank, &t->n))
-    fail(a->c, ERR_input, LOC_NONE, "size overflow: a tensor of more than 2^40 elements");
+    fail(a->c, ERR_input, LOC_NONE, "size overflow: a tensor has more than 2^40 elements");
   return t;
 }
 
@@ -46,7 +46,7 @@ Scalar tensor_get(const Tensor *t, u64 i) {
 }
 
 void tensor_set(Tensor *t, u64 i, Scalar x) {
-  /* tensor_new made this memory writable; the field is const for the sake of tensor_wrap */
+  /* tensor_new made this memory writable; the field is const for tensor_wrap */
   u8 *data = (u8 *)(uintptr_t)t->data;
   scalar_store(t->dt, data + i * dtype_bytes(t->dt), x);
 }
@@ -63,7 +63,7 @@ DType tensor_half(const Tensor *t) {
     u64 k = 0;
     for (; k < t->n; k++) {
       double x = tensor_get(t, k).f;
-      if (scalar_round(types[i], x) != x) break; /* nor a NaN */
+      if (scalar_round(types[i], x) != x) break; /* also for NaN */
     }
     if (k == t->n) return types[i];
   }
@@ -71,7 +71,7 @@ DType tensor_half(const Tensor *t) {
 }
 
 bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
-  (void)c; /* strings are interned: the same bytes are the same Str */
+  (void)c; /* strings are interned: equal bytes have the same Str */
   if (x->dt != y->dt || x->rank != y->rank || x->n != y->n) return false;
   for (u32 i = 0; i < x->rank; i++)
     if (x->dim[i] != y->dim[i]) return false;
@@ -79,12 +79,12 @@ bool tensor_equal(const Ctx *c, const Tensor *x, const Tensor *y) {
 }
 
 i64 strings_max_len(const Ctx *c, const Tensor *t) {
-  i64 most = 1;
+  i64 max = 1;
   for (u64 i = 0; i < t->n; i++) {
     i64 n = (i64)str_len(c, (Str)tensor_get(t, i).i);
-    if (n > most) most = n;
+    if (n > max) max = n;
   }
-  return most;
+  return max;
 }
 
 bool strings_to_bytes(const Ctx *c, const Tensor *t, u8 *rows, i64 k) {

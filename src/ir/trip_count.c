@@ -1,16 +1,15 @@
-/* trip_count.c: how often a loop runs, where its condition counts.
+/* trip_count.c: derives the trip count of a loop from its condition.
  *
- * In: what a loop carries, its trip count, and the conditions in front of it and at the end of its
- * body. Out: a trip count that holds what these conditions say about counters, and conditions
- * without that. Method: in iteration k a counter is base + add + step * k, with a base from outside
- * of the loop. A condition is taken apart at its `and`s; a comparison of two such lines has a gap
- * that closes by a fixed step, so it fails first at a known k. The condition in front of the loop
- * usually says the same of k = -1: then the loop runs 0 times or more, else at least once. What is
- * not understood stays in the condition, and the count is an upper bound.
+ * In: the carried values of a loop, its trip count, and the conditions before it and at the end of
+ * its body. Out: a trip count that includes what these conditions say about counters, and
+ * conditions without that. Method: in iteration k a counter is a line base + add + step * k, with a
+ * loop-invariant base. A condition is split at its `and`s. A comparison of two lines has a gap that
+ * closes by a fixed step, so it first fails at a known k. The condition before the loop usually is
+ * the same for k = -1: then the loop runs 0 or more times, else at least once. Other terms stay in
+ * the condition, and the count is an upper bound.
  *
- * Lines are integers without end, values wrap or are rounded: a comparison counts only if nothing
- * it reads can leave the range in which its type is exact.
- */
+ * Lines are mathematical integers, but values wrap or are rounded. A comparison is used only if all
+ * values it reads stay in the range where their type is exact. */
 #include "ir/graph.h"
 
 #include "ir/loop.h"
@@ -18,17 +17,17 @@
 enum { TRIP_DEPTH = 32, TRIP_TERMS = 16, TRIP_VISITS = 2000 };
 static const i64 FAR = INT64_MAX / 4; /* sums of a few such numbers do not overflow */
 
-/* Integers that a type holds, or all that are in between. */
+/* Range of integers that a type represents exactly. */
 typedef struct Exact {
   i64 lo, hi;
 } Exact;
 
-/* base + add + step * k; base: an integer scalar outside of the loop, 0: none. */
+/* base + add + step * k; base: a loop-invariant integer scalar, 0: none. */
 typedef struct TripLine {
   Val base;
   i64 add, step;
-  Exact exact; /* while its number is in this range no integer it went through has wrapped */
-  Exact round; /* and in this one no float was rounded; what is beyond reaches its ends at most */
+  Exact exact; /* while in this range, no integer on the way has wrapped */
+  Exact round; /* while in this range, no float was rounded; values beyond reach its ends at most */
 } TripLine;
 
 static const TripLine NO_LINE = {.exact = {INT64_MIN, INT64_MAX}, .round = {INT64_MIN, INT64_MAX}};
@@ -45,7 +44,7 @@ typedef struct Terms {
   bool over;
 } Terms;
 
-/* Numbers of u64 are not all numbers here: it has none. */
+/* u64 exceeds i64: its range is empty. */
 static Exact exact_in(DType dt) {
   u32 digits = 0;
   Exact e;
@@ -97,7 +96,7 @@ static bool is_outside(const CountedLoop *l, Val v) {
   return v < l->i;
 }
 
-/* p + *step, through integers in which p is exact. */
+/* Matches p + *step, through integer types in which p is exact. */
 bool loop_steps(Graph *g, Val next, Val p, i64 *step) {
   i64 k;
   Exact mine = exact_in(graph_type(g, p)->dt);
@@ -120,7 +119,7 @@ bool loop_steps(Graph *g, Val next, Val p, i64 *step) {
   return next == p;
 }
 
-/* Two bases as one value, outside. */
+/* Combines two bases into one loop-invariant value. */
 static Val both(Graph *g, Op op, Val a, Val b) {
   if (!b || (!a && op == OP_add)) return a ? a : b;
   Val left = a ? mk_cast(g, mk_reshape(g, a, NULL, 0), DT_i64) : mk_scalar(g, DT_i64, 0);
@@ -131,19 +130,19 @@ static bool is_number(const TripLine *l) {
   return !l->base && !l->step;
 }
 
-/* Did it go through nothing that wraps or rounds? */
+/* Is it free of operations that wrap or round? */
 static bool is_sure(const TripLine *l) {
   return contains(l->exact, NO_LINE.exact) && contains(l->round, NO_LINE.round);
 }
 
-/* k + sign * x, as x goes through its range; the ends of i64 mean that there is none. */
+/* k + sign * x over the range of x; the limits of i64 mean unbounded. */
 static Exact moved(i64 k, i64 sign, Exact x) {
   i64 lo = sign > 0 ? x.lo : x.hi, hi = sign > 0 ? x.hi : x.lo;
   bool none_lo = lo == INT64_MIN || lo == INT64_MAX, none_hi = hi == INT64_MIN || hi == INT64_MAX;
   return (Exact){none_lo ? INT64_MIN : k + sign * lo, none_hi ? INT64_MAX : k + sign * hi};
 }
 
-/* What is known of a sum tells nothing about its parts, unless one of them is a number. */
+/* The range of a sum does not bound its parts, unless one is constant. */
 static bool line_add(Graph *g, Op op, const TripLine *a, const TripLine *b, TripLine *out) {
   i64 sign = op == OP_sub ? -1 : 1;
   const TripLine *part = is_number(b) ? a : is_number(a) ? b : NULL;
@@ -155,7 +154,7 @@ static bool line_add(Graph *g, Op op, const TripLine *a, const TripLine *b, Trip
   return out->add >= -FAR && out->add <= FAR && out->step >= -INT32_MAX && out->step <= INT32_MAX;
 }
 
-/* A size that is not decided inside of the loop is known outside. */
+/* A size that the loop does not decide is loop-invariant. */
 static bool line_dims(Graph *g, const CountedLoop *l, Val v, TripLine *out) {
   Dim d;
   u32 n;
@@ -182,7 +181,7 @@ static bool line_param(Graph *g, CountedLoop *l, Val v, u32 depth, TripLine *out
   return false;
 }
 
-/* What a value of this type adds to what the line went through. */
+/* Restricts the exact range of the line by a value of this type. */
 static void go_through(TripLine *l, DType dt) {
   Exact *e = dtype_is_float(dt) ? &l->round : &l->exact;
   *e = common(*e, exact_in(dt));
@@ -195,7 +194,7 @@ static bool line_node(Graph *g, CountedLoop *l, const Node *n, Val v, u32 depth,
   if (n->op == OP_cast) {
     Exact from = exact_in(graph_type(g, n->in[0])->dt), to = exact_in(dt);
     if (!contains(to, from) && !dtype_is_float(dt) && is_outside(l, v)) {
-      i64 lo, hi; /* may wrap: then it is what it has become */
+      i64 lo, hi; /* a constant that wraps is used as wrapped */
       value_int_range(g, n->in[0], &lo, &hi);
       if (lo < to.lo || hi > to.hi) return false;
     }
@@ -234,9 +233,8 @@ static i64 far_add(i64 a, i64 b) {
   return sum;
 }
 
-/* Does the line, from its start until it has met `other` by at most `past`, stay where it is exact?
- * A float that stands still may be rounded on the side where it is not met, beyond all of `other`:
- * below, if it is the one above. */
+/* Does the line stay exact from its start until it has passed `other` by at most `past`? A constant
+ * float may be rounded on the side away from `other`. */
 static bool stays_exact(Graph *g, const TripLine *a, const TripLine *other, i64 past, bool above) {
   i64 lo = 0, hi = 0, olo = 0, ohi = 0;
   if (a->base) value_int_range(g, a->base, &lo, &hi);
@@ -250,8 +248,8 @@ static bool stays_exact(Graph *g, const TripLine *a, const TripLine *other, i64 
          (hi <= a->round.hi || high);
 }
 
-/* What the comparison says, if it is of lines whose gap closes; outside of loops steps are 0 and
- * the gap may stay. */
+/* Matches a comparison of lines whose gap closes. Outside of loops steps are 0 and the gap may
+ * stay. */
 static bool gap_of(Graph *g, CountedLoop *l, Val cond, bool inside, Gap *out) {
   bool flip = false;
   NodeId def = graph_val(g, cond)->def;
@@ -277,7 +275,7 @@ static bool gap_of(Graph *g, CountedLoop *l, Val cond, bool inside, Gap *out) {
   return true;
 }
 
-/* y - x + add as a dimension, if it is one or a number. */
+/* y - x + add as a dimension, if it is a dimension or an integer. */
 static bool gap_dim(Graph *g, const Gap *p, Dim *d, i64 *k, bool *fixed) {
   const i64 off = DIM_MAX / 4;
   Dim y = 0, x = 0;
@@ -303,22 +301,21 @@ static bool same_gap(Graph *g, const Gap *a, const Gap *b) {
   return fa == fb && (fa ? ka == kb : da == db);
 }
 
-/* base + more, which cannot overflow: numbers further out than FAR would take longer than anybody
- * waits. */
+/* base + more without overflow: iterations beyond FAR are never reached in practice. */
 static Val at_index(Graph *g, Val base, i64 more) {
   Val k = mk_reshape(g, mk_ints(g, &more, 1), NULL, 0);
   if (!base) return k;
-  i64 lo, hi, least = -FAR, most = FAR;
+  i64 lo, hi, min = -FAR, max = FAR;
   Val v = mk_cast(g, mk_reshape(g, base, NULL, 0), DT_i64);
   value_int_range(g, base, &lo, &hi);
-  if (lo < least) v = mk_map2(g, OP_max, v, mk_reshape(g, mk_ints(g, &least, 1), NULL, 0));
-  if (hi > most) v = mk_map2(g, OP_min, v, mk_reshape(g, mk_ints(g, &most, 1), NULL, 0));
+  if (lo < min) v = mk_map2(g, OP_max, v, mk_reshape(g, mk_ints(g, &min, 1), NULL, 0));
+  if (hi > max) v = mk_map2(g, OP_min, v, mk_reshape(g, mk_ints(g, &max, 1), NULL, 0));
   return more ? mk_map2(g, OP_add, v, k) : v;
 }
 
-/* Iterations until the gap, which already holds what it was before the first, is closed: at least
- * `least`. */
-static Val gap_trips(Graph *g, const Gap *p, i64 least) {
+/* Trip count until the gap closes, at least `min_trips`. The gap already includes its value before
+ * the first iteration. */
+static Val gap_trips(Graph *g, const Gap *p, i64 min_trips) {
   Dim d;
   i64 k;
   bool fixed;
@@ -328,7 +325,7 @@ static Val gap_trips(Graph *g, const Gap *p, i64 least) {
       d = dim_max(g->dims, d, 0);
       d = dim_div(g->dims, dim_addk(g->dims, d, p->by - 1), p->by);
     }
-    d = dim_max(g->dims, d, least);
+    d = dim_max(g->dims, d, min_trips);
     return mk_dims_as(g, DT_i64, 0, &d, 1);
   }
   Val y = at_index(g, p->y, p->add > 0 ? p->add : 0);
@@ -338,7 +335,7 @@ static Val gap_trips(Graph *g, const Gap *p, i64 least) {
     n = mk_map2(g, OP_add, n, mk_scalar(g, DT_i64, (double)(p->by - 1)));
     n = mk_map2(g, OP_div, n, mk_scalar(g, DT_i64, (double)p->by));
   }
-  return least ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)least)) : n;
+  return min_trips ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)min_trips)) : n;
 }
 
 /* ---- the loop ---- */
@@ -348,7 +345,7 @@ bool loop_always(Graph *g, Val cond) {
   return t && t->n == 1 && tensor_get(t, 0).i;
 }
 
-/* The operands of nested `and`s; a condition that only repeats the one before says nothing new. */
+/* Collects the operands of nested `and`s; skips a condition that only repeats the previous one. */
 static void split_ands(Graph *g, CountedLoop *l, Val v, Terms *t, u32 depth) {
   const Node *n = graph_producer(g, v);
   if (v == l->go || loop_always(g, v)) return;
@@ -366,7 +363,7 @@ static void split_ands(Graph *g, CountedLoop *l, Val v, Terms *t, u32 depth) {
   }
 }
 
-/* Those terms that are left, joined again. */
+/* Joins the remaining terms again. */
 static Val put_together(Graph *g, const Terms *t) {
   Val v = 0;
   for (u32 i = 0; i < t->n; i++) {
@@ -390,16 +387,16 @@ void loop_count(Graph *g, CountedLoop *l, RegionId body) {
   split_ands(g, l, l->more, &then, 0);
   if (first.over || then.over) return;
   Gap start[TRIP_TERMS];
-  bool told[TRIP_TERMS], any = false;
-  for (u32 i = 0; i < first.n; i++) told[i] = gap_of(g, l, first.at[i], false, &start[i]);
+  bool known[TRIP_TERMS], any = false;
+  for (u32 i = 0; i < first.n; i++) known[i] = gap_of(g, l, first.at[i], false, &start[i]);
   for (u32 k = 0; k < then.n; k++) {
     Gap p;
     if (!gap_of(g, l, then.at[k], true, &p)) continue;
     p.add += p.by;
-    i64 least = 1;
+    i64 min_trips = 1;
     for (u32 i = 0; i < first.n; i++)
-      if (told[i] && same_gap(g, &start[i], &p)) least = first.at[i] = 0;
-    l->trip = fewer(g, l->trip, gap_trips(g, &p, least));
+      if (known[i] && same_gap(g, &start[i], &p)) min_trips = first.at[i] = 0;
+    l->trip = fewer(g, l->trip, gap_trips(g, &p, min_trips));
     then.at[k] = 0;
     any = true;
   }

@@ -1,13 +1,12 @@
 /* type.c: types of graph values: construction, comparison, text.
  *
- * Dimensions are interned, so equal shapes have equal ids and no arithmetic is needed to compare.
- */
+ * Dimensions are interned, so shapes are compared by id. */
 #include "ir/ir.h"
 
 #include <string.h>
 
 Type type_tensor(Arena *a, DType dt, const Dim *dim, u32 rank) {
-  /* dim of a scalar is not NULL either, so that memcpy may see it */
+  /* dim of a scalar is not NULL, so that it can be passed to memcpy */
   return (Type){TY_tensor, dt, rank, arena_copy(a, dim, rank * sizeof *dim), NULL};
 }
 

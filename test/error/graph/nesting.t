@@ -1,7 +1,7 @@
 # blocks nested deeper than is read
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: blocks nest deeper than 64
+# expect-stderr: regions nest deeper than 64
 graph (%c: bool[]) {
  if(%c) {
  if(%c) {

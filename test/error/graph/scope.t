@@ -1,7 +1,7 @@
 # a value of a closed block
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: :8: %a is defined in a block that is closed
+# expect-stderr: :8: %a is defined in a region that is closed
 graph (%c: bool[], %x: f32[]) {
   %y: f32[] = if(%c) {
     %a: f32[] = neg(%x)

@@ -1,7 +1,7 @@
 # states that share a symbol grow alike
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: states 'a' and 'b' do not grow alike
+# expect-stderr: states 'a' and 'b' share a symbol but grow differently
 graph grow
 sym p in 0..8
 (%1 "a": f32[p], %2 "b": f32[p], %3 "x": f32[1]) {

@@ -1,7 +1,7 @@
 # a cache begins empty
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: state 'past' begins empty, but p is at least 1
+# expect-stderr: state 'past' starts empty, but p is at least 1
 graph grow
 sym p in 1..8
 (%1 "past": f32[p], %2 "x": f32[1]) {

@@ -1,7 +1,7 @@
 # an index that leaves its buffer for sure
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: :5: index 0 of y runs from 0 to 4, its extent is 4
+# expect-stderr: :5: index 0 of y ranges from 0 to 4, but its extent is 4
 prog p
 buf y: out f32[4]
 

@@ -1,7 +1,7 @@
 # memory holds nothing: only registers do
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: :4: y is memory, and only registers hold what is loaded
+# expect-stderr: :4: flags pin and prefetch are for register buffers, y is in memory
 prog p
 buf x: in f32[8]
 buf y: out f32[8]

@@ -1,7 +1,7 @@
 # kernels do not nest
 # run: compile
 # exit: 3
-# expect-stderr: a kernel stands in another one
+# expect-stderr: a kernel is nested in another one
 prog p
 buf y: out f32[1]
 kernel "one" {

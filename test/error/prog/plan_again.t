@@ -1,7 +1,7 @@
 # in place of an operand that is read again after its element was overwritten
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: a and b share memory while both are needed
+# expect-stderr: a and b overlap while both are live
 prog p
 arena 128
 buf y: out f32[32]

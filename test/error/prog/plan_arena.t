@@ -1,7 +1,7 @@
 # an arena larger than everything in it
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: an arena of 1000000000000 bytes, its buffers need at most 128
+# expect-stderr: the arena has 1000000000000 bytes, but its buffers need at most 128
 prog p
 arena 1000000000000
 buf y: out f32[32]

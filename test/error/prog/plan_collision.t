@@ -1,7 +1,7 @@
 # two buffers in one place while both are needed
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: a and b share memory while both are needed
+# expect-stderr: a and b overlap while both are live
 prog p
 arena 256
 buf y: out f32[32]

@@ -1,7 +1,7 @@
 # a value carried through a loop, overwritten by one that lives inside it
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: share memory while both are needed
+# expect-stderr: overlap while both are live
 prog p
 arena 128
 buf y: out f32[32]

@@ -1,7 +1,7 @@
 # registers are told apart by numbers that are known before running
 # run: compile --march avx2
 # exit: 3
-# expect-stderr: :6: index 0 of registers r is not a constant in range
+# expect-stderr: :6: index 0 of register buffer r is not a constant in range
 prog
 buf x: in f32[8]
 buf y: out f32[8]

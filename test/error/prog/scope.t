@@ -1,7 +1,7 @@
 # a variable behind the end of its list
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: :6: no variable that is visible here is called t
+# expect-stderr: :6: unknown variable t; it is not declared or not visible here
 prog p
 buf y: out f32[4]
 if true {

@@ -1,7 +1,7 @@
 # operands of a shuffle are of one length
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: :4: shuffle to f32x3 has operands it does not take
+# expect-stderr: :4: shuffle to f32x3 has invalid operands
 prog
 buf x: in f32[8]
 buf y: out f32[3]

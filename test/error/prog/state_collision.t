@@ -1,7 +1,7 @@
 # what is kept from run to run shares its place with nothing
 # run: opt --stop=none
 # exit: 4
-# expect-stderr: h and t share memory while both are needed
+# expect-stderr: h and t overlap while both are live
 prog bad
 arena 64
 buf h: state f32[4] at 0
