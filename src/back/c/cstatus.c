@@ -1,10 +1,9 @@
-/* cstatus.c: what the statuses of a generated model mean.
+/* cstatus.c: meanings of the statuses of a generated model.
  *
  * In: the requires of the program, one by one while the entry is written. Out: a status for each
- * (the same message, the same status), and the function NAME_why, which gives the text of a status.
- * The texts stand one behind the other in constant arrays of characters: there are no pointers to
- * relocate, and no string is longer than C99 promises to take.
- */
+ * distinct message, and NAME_why, which returns the text of a status. The texts are stored
+ * consecutively in constant char arrays: no pointers need relocation, and no string exceeds the
+ * limit of C99. */
 #include "back/c/c.h"
 #include "back/status.h"
 
