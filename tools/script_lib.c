@@ -1,8 +1,7 @@
 /* script_lib.c: built-in functions of compiled programs without tensors; see script.c.
  *
- * Each borrows its arguments and gives a share of its result. Numbers are those of every engine:
- * functions are those of src/ir/mathlibd.h, whatever C library there is.
- */
+ * Each borrows its arguments and returns a new reference. Elementary functions are those of
+ * src/ir/mathlibd.h, so results do not depend on the C library. */
 
 static void script_main(void);
 
@@ -198,7 +197,7 @@ static Value bi_gpu_info(const Value *arg, uint32_t n, int at) {
   return of_text("No GPU available", 16);
 }
 
-/* ---- tensors and objects: there are none ---- */
+/* ---- tensors and objects: stubs ---- */
 
 struct Sizes {
   char none;

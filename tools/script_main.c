@@ -1,5 +1,5 @@
-/* script_main.c: the end of what stands in front of a compiled program; see script.c: calls, push
- * and pop, and where the program begins. */
+/* script_main.c: last part of the runtime before a compiled program, see script.c: calls, push and
+ * pop, and the start of the program. */
 
 /* ---- calls ---- */
 
@@ -16,7 +16,7 @@ static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   const Shape *s = f.u.fn->shape;
   if (n != s->params)
     script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
-  /* Below 0 where the call is part of main's own frame. */
+  /* negative if the call is inlined into main's frame */
   if (stack_base - &here > stack_most) script_fail(at[0], "calls are nested too deeply");
   Sizes own;
   sizes_begin(&own);
@@ -35,8 +35,8 @@ static List *changed(Value *d, const char *name, int at) {
   return d->u.list;
 }
 
-/* *to: a place, whose array changes; takes v. Half as much room again, so that n pushes move O(n)
- * elements. */
+/* *to: a variable or element that holds the array; takes v. Grows by half, so that n pushes move
+ * O(n) elements. */
 static Value push(Value *to, Value v, int at) {
   List *l = changed(to, "push", at);
   int alone = l->box.refs == 1;
